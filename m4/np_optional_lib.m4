@@ -1,0 +1,24 @@
+# NP_OPTIONAL_LIB(NAME, PACKAGE, FUNCTION, INCLUDES)
+# Look for a library that may be missing: NAME_CFLAGS and NAME_LIBS as the user gives them, else as
+# pkg-config says, else -lPACKAGE. Sets them and the conditional HAVE_NAME. Unlike PKG_CHECK_MODULES
+# this needs no pkg-config, neither where configure is made nor where it runs.
+AC_DEFUN([NP_OPTIONAL_LIB], [
+  AC_ARG_VAR([$1_CFLAGS], [compiler flags for $2])
+  AC_ARG_VAR([$1_LIBS], [linker flags for $2])
+  AC_CHECK_PROGS([PKG_CONFIG], [pkg-config pkgconf], [false])
+  if test -z "$$1_CFLAGS$$1_LIBS"; then
+    $1_CFLAGS=`$PKG_CONFIG --cflags $2 2>/dev/null`
+    $1_LIBS=`$PKG_CONFIG --libs $2 2>/dev/null` || $1_LIBS=-l$2
+  fi
+  AC_MSG_CHECKING([for $2])
+  np_saved_cflags=$CFLAGS
+  np_saved_libs=$LIBS
+  CFLAGS="$CFLAGS $$1_CFLAGS"
+  LIBS="$$1_LIBS $LIBS"
+  AC_LINK_IFELSE([AC_LANG_PROGRAM([$4], [[void *volatile found = (void *)$3; (void)found;]])],
+    [np_found=yes], [np_found=no])
+  CFLAGS=$np_saved_cflags
+  LIBS=$np_saved_libs
+  AC_MSG_RESULT([$np_found])
+  AM_CONDITIONAL([HAVE_$1], [test "$np_found" = yes])
+])
