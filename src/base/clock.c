@@ -1,0 +1,23 @@
+#include "base/clock.h"
+
+#include <stddef.h>
+
+uint64_t
+np_deadline(uint64_t ns)
+{
+	return np_now() + ns;
+}
+
+struct timespec *
+np_left(uint64_t deadline, struct timespec *out)
+{
+	uint64_t now = np_now();
+	uint64_t left = deadline > now ? deadline - now : 0;
+
+	if (deadline == NP_NEVER) {
+		return NULL;
+	}
+	out->tv_sec = (time_t)(left / NP_SEC);
+	out->tv_nsec = (long)(left % NP_SEC);
+	return out;
+}

@@ -1,0 +1,33 @@
+/*
+ * Time: monotonic nanoseconds, and deadlines as absolute monotonic times.
+ */
+#ifndef NP_BASE_CLOCK_H
+#define NP_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define NP_SEC UINT64_C(1000000000)
+#define NP_MSEC UINT64_C(1000000)
+#define NP_NEVER UINT64_MAX
+
+/* CLOCK_MONOTONIC in ns (clock_gettime(2), through the vDSO: about 20 ns a call). */
+static inline uint64_t
+np_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* The time `ns` from now. */
+uint64_t np_deadline(uint64_t ns);
+
+/*
+ * What is left until an absolute time, for ppoll(2): 0 when it has passed. Returns out, or NULL
+ * ("wait without limit") for NP_NEVER.
+ */
+struct timespec *np_left(uint64_t deadline, struct timespec *out);
+
+#endif

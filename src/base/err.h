@@ -1,0 +1,41 @@
+/*
+ * Errors as values: the function that meets a fault fills the caller's struct
+ * with what was attempted, on what, and errno; only main() prints and exits.
+ */
+#ifndef NP_BASE_ERR_H
+#define NP_BASE_ERR_H
+
+/* What the caller can do about a fault; np_errc_status() makes the exit status of it. */
+enum np_errc {
+	NP_OK = 0,
+	NP_EUSAGE,   /* the command line is at fault */
+	NP_ESYS,     /* a system call failed on this machine */
+	NP_ECONTROL, /* no control connection could be made, or a name not resolved */
+	NP_EPEER,    /* the peer reported an error, vanished or is no netperf peer */
+	NP_ETIME,    /* a deadline passed */
+	NP_EUNSUP,   /* neither this program nor this machine can do that */
+	NP_EPLAIN    /* one that netperf tells on standard output, without a prefix, status 255 */
+};
+
+struct np_err {
+	enum np_errc code;
+	int sys; /* errno of the fault, the peer's for NP_EPEER; 0 when there is none */
+	char msg[512];
+};
+
+/*
+ * Fill *err: the formatted text and, unless sys is 0, ": " and strerror(sys). Returns code, so
+ * that a caller can write `return np_fail(...)`. err may be NULL.
+ */
+int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Put "where: " in front of the message on its way up, unless it is NP_EPLAIN. Returns err->code.
+ */
+int np_fail_in(struct np_err *err, const char *where);
+
+/* The exit status that scripts written for netperf expect: 255 for NP_ECONTROL and NP_EPLAIN,
+ * else 1. */
+int np_errc_status(enum np_errc code);
+
+#endif

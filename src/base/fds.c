@@ -1,0 +1,86 @@
+#include "base/fds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MANY = 1024 }; /* where the system can't close them all at once */
+
+void
+np_fds_fill(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+			/* The lowest free descriptor is this one; opened the wrong way round. */
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+		}
+	}
+}
+
+/* ThreadSanitizer takes descriptors of one number for the same one, whichever thread's table. */
+#if defined(__SANITIZE_THREAD__)
+#define NP_ONE_TABLE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NP_ONE_TABLE 1
+#endif
+#endif
+#ifndef NP_ONE_TABLE
+#define NP_ONE_TABLE 0
+#endif
+
+/* Close first up to last. Returns -1 where the system can't do that at once. */
+static int
+close_all(unsigned first, unsigned last)
+{
+#ifdef SYS_close_range
+	return first > last ? 0 : (int)syscall(SYS_close_range, first, last, 0U);
+#else
+	(void)first;
+	(void)last;
+	return -1;
+#endif
+}
+
+void
+np_fds_drop(void)
+{
+	if (close_all(3, ~0U) == 0) {
+		return;
+	}
+	for (int fd = 3; fd < MANY; fd++) {
+		close(fd);
+	}
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+bool
+np_fds_own(const int *keep, size_t count)
+{
+	int kept[NP_FDS_KEPT];
+	unsigned first = 3;
+
+	if (NP_ONE_TABLE || count > NP_FDS_KEPT || close_all(~0U, ~0U) != 0 ||
+	    unshare(CLONE_FILES) != 0) {
+		return false;
+	}
+	memcpy(kept, keep, count * sizeof(*keep));
+	qsort(kept, count, sizeof(*kept), by_number);
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i] >= (int)first) {
+			close_all(first, (unsigned)kept[i] - 1);
+			first = (unsigned)kept[i] + 1;
+		}
+	}
+	close_all(first, ~0U);
+	return true;
+}

@@ -1,0 +1,45 @@
+/*
+ * Rings of message buffers, as netperf's -W, -a and -o ask for them: `width` buffers of one size,
+ * each at an aligned address plus an offset, used in turn so that the cache does not flatter.
+ */
+#ifndef NP_BASE_RING_H
+#define NP_BASE_RING_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum { NP_RING_MAX = 256 << 20 }; /* bytes of a whole ring */
+
+struct np_slot {
+	char *buf;
+	struct np_slot *next;
+};
+
+struct np_ring {
+	struct np_slot *slots; /* the first is where a loop starts; each names its successor */
+	size_t width, size;
+	void *memory;
+};
+
+/*
+ * Allocate and touch a ring of width >= 1 buffers of size >= 1 bytes, filled with netperf's text.
+ * alignment is a power of two (0 counts as 1). NP_EUSAGE when it would be over NP_RING_MAX,
+ * NP_ESYS without memory. What it holds is released by np_ring_free().
+ */
+int np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, size_t offset,
+		 struct np_err *err);
+
+/* Fill the buffers one after another from a file, read again from its start as often as needed. */
+int np_ring_fill(struct np_ring *ring, const char *path, struct np_err *err);
+
+/*
+ * The same from a file that somebody else names: a regular one, no link, in that directory itself.
+ * NP_EUNSUP with EACCES for any other name or kind of file.
+ */
+int np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err);
+
+/* Safe on a zeroed struct, and twice. */
+void np_ring_free(struct np_ring *ring);
+
+#endif

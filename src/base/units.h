@@ -1,0 +1,34 @@
+/*
+ * Numbers as people write them on netperf's command line, and the units of its output.
+ */
+#ifndef NP_BASE_UNITS_H
+#define NP_BASE_UNITS_H
+
+#include <stdint.h>
+
+/*
+ * "[+-]digits[kKmMgG]": k m g are powers of 1000, K M G of 1024. Returns 0, or -1 when the text is
+ * no such number or does not fit.
+ */
+int np_parse_count(const char *text, int64_t *out);
+
+/* A test length: a count as above, or seconds as a duration such as "10s", "1m30s", "1h0m5s". */
+int np_parse_length(const char *text, int64_t *out);
+
+/* A whole number without suffix, in base 10. Returns 0 or -1. */
+int np_parse_int(const char *text, int64_t *out);
+
+/* A unit of throughput that -f names. */
+struct np_unit {
+	char letter;
+	const char *name; /* "10^6bits" */
+	double divisor;   /* bytes (transactions for 'x') of one unit */
+};
+
+/* The unit of a letter of -f; unknown letters mean KBytes, as in netperf. Never NULL. */
+const struct np_unit *np_unit(char letter);
+
+/* Units per second for an amount moved in that time; 'u' gives microseconds a unit of work. */
+double np_rate(const struct np_unit *unit, double amount, double seconds);
+
+#endif

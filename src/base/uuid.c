@@ -1,0 +1,39 @@
+#include "base/uuid.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* From the start of the Gregorian calendar, 15 October 1582, to 1970, in units of 100 ns. */
+#define GREGORIAN UINT64_C(0x01b21dd213814000)
+
+/* Where the kernel has no random bits to give, what tells two processes and two calls apart. */
+static uint64_t
+random_bits(void)
+{
+	uint64_t bits;
+
+	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != (ssize_t)sizeof(bits)) {
+		bits = (np_now() ^ ((uint64_t)getpid() << 32)) * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	return bits;
+}
+
+void
+np_uuid_make(char out[NP_UUID_SIZE])
+{
+	const uint64_t bits = random_bits();
+	struct timespec ts;
+	uint64_t time;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	time = GREGORIAN + (uint64_t)ts.tv_sec * (NP_SEC / 100) + (uint64_t)ts.tv_nsec / 100;
+	snprintf(out, NP_UUID_SIZE, "%08x-%04x-1%03x-%04x-%012llx", (unsigned)(time & 0xffffffff),
+		 (unsigned)(time >> 32 & 0xffff), (unsigned)(time >> 48 & 0xfff),
+		 (unsigned)(0x8000 | (bits >> 48 & 0x3fff)),
+		 (unsigned long long)((bits & 0xffffffffffff) | UINT64_C(1) << 40));
+}

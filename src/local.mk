@@ -1,0 +1,13 @@
+# src/libnetperf.a: everything the two programs share, all of src/ but cli/.
+# A new source file is a line here, with its header, in the order of the floors.
+
+noinst_LIBRARIES += src/libnetperf.a
+src_libnetperf_a_SOURCES = \
+	%D%/base/clock.c %D%/base/clock.h \
+	%D%/base/err.c %D%/base/err.h \
+	%D%/base/fds.c %D%/base/fds.h \
+	%D%/base/log.c %D%/base/log.h \
+	%D%/base/ring.c %D%/base/ring.h \
+	%D%/base/text.h \
+	%D%/base/units.c %D%/base/units.h \
+	%D%/base/uuid.c %D%/base/uuid.h

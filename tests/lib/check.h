@@ -1,0 +1,51 @@
+/*
+ * What every test program includes: cmocka with the headers it forgets to ask for, and small help.
+ */
+#ifndef NP_TESTS_CHECK_H
+#define NP_TESTS_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The sanitizers bring their own malloc(), and make everything slower. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NP_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define NP_SANITIZED 1
+#endif
+#endif
+#ifndef NP_SANITIZED
+#define NP_SANITIZED 0
+#endif
+
+/* Far beyond what any of these tests takes, so that a fault shows as an error and not as a hang. */
+#define LONG_MS 20000
+
+/* xorshift64: the same numbers in every run. *seed must not be 0. */
+static inline uint64_t
+next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* Fails with both texts unless `part` stands in `text`. */
+#define assert_has(text, part)                                                                     \
+	do {                                                                                       \
+		if (strstr((text), (part)) == NULL) {                                              \
+			fail_msg("no \"%s\" in \"%s\"", (part), (text));                           \
+		}                                                                                  \
+	} while (0)
+
+#endif

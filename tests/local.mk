@@ -1,0 +1,49 @@
+# What `make check` runs. A new unit test is a line in unit_tests (its source is the name with .c).
+
+unit_tests = \
+	%D%/unit/test_base \
+	%D%/unit/test_uuid
+
+# What tests need beside themselves.
+EXTRA_DIST += \
+	%D%/lib/skip \
+	%D%/unit/without-cmocka
+
+# Programs without a _SOURCES or _LDADD of their own: the unit tests.
+AM_DEFAULT_SOURCE_EXT = .c
+LDADD = %D%/lib/libtest.a src/libnetperf.a $(CMOCKA_LIBS)
+AM_CPPFLAGS += $(CMOCKA_CFLAGS)
+
+# What the unit tests share.
+%C%_lib_libtest_a_SOURCES = \
+	%D%/lib/check.h
+
+check_PROGRAMS =
+check_LIBRARIES =
+TESTS = scripts/check-layers
+if HAVE_CMOCKA
+check_PROGRAMS += $(unit_tests)
+check_LIBRARIES += %D%/lib/libtest.a
+TESTS += $(unit_tests)
+else
+TESTS += %D%/unit/without-cmocka
+endif
+
+test_environment = \
+	top_srcdir='$(abs_top_srcdir)' \
+	top_builddir='$(abs_top_builddir)' \
+	PYTHONDONTWRITEBYTECODE=1
+AM_TESTS_ENVIRONMENT = \
+	$(test_environment); \
+	export top_srcdir top_builddir PYTHONDONTWRITEBYTECODE;
+
+# Every line of a test's log that starts with SKIP, once the summary stands.
+check-local: check-TESTS
+	@$(MAKE) --no-print-directory skip-reasons
+
+.PHONY: skip-reasons
+skip-reasons:
+	@for log in $(TEST_LOGS); do \
+		test -f $$log || continue; \
+		sed -n "/(exit status: [0-9]*)$$/d; s|^SKIP[: ]*|skipped: $${log%.log}: |p" $$log; \
+	done

@@ -1,0 +1,385 @@
+/*
+ * The ground floor: errors, the clock, log lines, numbers and rings of buffers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/ring.h"
+#include "base/units.h"
+#include "tests/lib/check.h"
+
+/* ---- Errors ---- */
+
+static void
+an_error_has_words_and_the_systems_words(void **state)
+{
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_fail(&err, NP_ESYS, ENOENT, "open %s", "x"), NP_ESYS);
+	assert_int_equal(err.code, NP_ESYS);
+	assert_int_equal(err.sys, ENOENT);
+	assert_string_equal(err.msg, "open x: No such file or directory");
+	assert_int_equal(np_fail(&err, NP_EUSAGE, 0, "%d", 7), NP_EUSAGE);
+	assert_int_equal(err.sys, 0);
+	assert_string_equal(err.msg, "7");
+	assert_int_equal(np_fail_in(&err, "TCP_RR"), NP_EUSAGE);
+	assert_string_equal(err.msg, "TCP_RR: 7");
+	assert_int_equal(np_fail(NULL, NP_EPEER, 0, "nobody listens"), NP_EPEER);
+}
+
+static void
+a_long_error_loses_its_end(void **state)
+{
+	char text[1000];
+	struct np_err err;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	np_fail(&err, NP_ESYS, ENOENT, "%s", text);
+	assert_int_equal(strlen(err.msg), sizeof(err.msg) - 1);
+	np_fail_in(&err, "here");
+	assert_int_equal(strlen(err.msg), sizeof(err.msg) - 1);
+	assert_int_equal(strncmp(err.msg, "here: xxx", 9), 0);
+	/* One character of room behind the words: none of the system's. */
+	np_fail(&err, NP_ESYS, ENOENT, "%.510s", text);
+	assert_int_equal(strlen(err.msg), 511);
+}
+
+static void
+exit_statuses_are_netperfs(void **state)
+{
+	(void)state;
+	assert_int_equal(np_errc_status(NP_OK), 0);
+	assert_int_equal(np_errc_status(NP_ECONTROL), 255);
+	for (int code = NP_EUSAGE; code <= NP_EUNSUP; code++) {
+		if (code != NP_ECONTROL) {
+			assert_int_equal(np_errc_status((enum np_errc)code), 1);
+		}
+	}
+}
+
+/* ---- Time ---- */
+
+static void
+deadlines_are_absolute(void **state)
+{
+	uint64_t before = np_now(), deadline = np_deadline(5 * NP_SEC);
+	struct timespec left;
+
+	(void)state;
+	assert_true(deadline >= before + 5 * NP_SEC && deadline <= np_now() + 5 * NP_SEC);
+	assert_ptr_equal(np_left(np_now() + 100 * NP_SEC, &left), &left);
+	assert_in_range(left.tv_sec, 50, 99);
+	assert_in_range(left.tv_nsec, 0, 999999999);
+	assert_ptr_equal(np_left(before, &left), &left);
+	assert_int_equal(left.tv_sec, 0);
+	assert_int_equal(left.tv_nsec, 0);
+	assert_null(np_left(NP_NEVER, &left));
+}
+
+/* ---- Log lines ---- */
+
+static char last_line[1000];
+static unsigned lines;
+
+static void
+note_line(enum np_log_level level, const char *line)
+{
+	(void)level;
+	lines++;
+	snprintf(last_line, sizeof(last_line), "%s", line);
+}
+
+static void
+lines_above_the_level_are_dropped(void **state)
+{
+	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line };
+
+	(void)state;
+	lines = 0;
+	np_log(&log, NP_LOG_ERROR, "%s", "one");
+	np_log(&log, NP_LOG_INFO, "%d", 2);
+	assert_int_equal(lines, 2);
+	assert_string_equal(last_line, "2");
+	np_log(&log, NP_LOG_DEBUG, "three");
+	assert_int_equal(lines, 2);
+	log.level = NP_LOG_DEBUG;
+	np_log(&log, NP_LOG_DEBUG, "%0700d", 1);
+	assert_int_equal(strlen(last_line), 599);
+	log.sink = NULL;
+	np_log(&log, NP_LOG_ERROR, "nobody listens");
+	np_log(NULL, NP_LOG_ERROR, "nobody listens");
+	assert_int_equal(lines, 3);
+}
+
+/* ---- Numbers ---- */
+
+struct number {
+	const char *text;
+	int64_t value;
+};
+
+static void
+assert_numbers(int (*parse)(const char *, int64_t *), const struct number *n, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int64_t v = 0;
+
+		if (parse(n[i].text, &v) != 0 || v != n[i].value) {
+			fail_msg("%s: %lld", n[i].text, (long long)v);
+		}
+	}
+}
+
+static void
+assert_garbage(int (*parse)(const char *, int64_t *), const char *const *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int64_t v = 0;
+
+		if (parse(texts[i], &v) == 0) {
+			fail_msg("'%s' was taken for %lld", texts[i], (long long)v);
+		}
+	}
+}
+
+static void
+counts_have_suffixes(void **state)
+{
+	static const struct number good[] = {
+		{ "0", 0 },
+		{ "64", 64 },
+		{ "+5", 5 },
+		{ "-5", -5 },
+		{ "007", 7 },
+		{ "3k", 3000 },
+		{ "3K", 3072 },
+		{ "2m", 2000000 },
+		{ "2M", 2097152 },
+		{ "1g", 1000000000 },
+		{ "1G", 1073741824 },
+		{ "-1K", -1024 },
+		{ "9223372036854775807", INT64_MAX },
+		{ "-9223372036854775808", INT64_MIN },
+	};
+	static const char *const bad[] = { "",
+					   "k",
+					   "-",
+					   "+-5",
+					   " 5",
+					   "5 ",
+					   "5kk",
+					   "5kB",
+					   "64Q",
+					   "0x10",
+					   "1.5",
+					   "1e3",
+					   "--5",
+					   "9223372036854775808",
+					   "9223372036854775807k",
+					   "10000000000G" };
+
+	(void)state;
+	assert_numbers(np_parse_count, good, LEN(good));
+	assert_garbage(np_parse_count, bad, LEN(bad));
+}
+
+static void
+lengths_are_counts_or_durations(void **state)
+{
+	static const struct number good[] = {
+		{ "10", 10 },     { "-1000000", -1000000 }, { "-1m", -1000000 },
+		{ "10s", 10 },    { "1m30s", 90 },          { "1h", 3600 },
+		{ "1h5s", 3605 }, { "2h3m4s", 7384 },       { "1h30m", 5400 },
+	};
+	static const char *const bad[] = { "s",
+					   "h",
+					   "5s5s",
+					   "5s1m",
+					   "1m1h",
+					   "-10s",
+					   "1h-5s",
+					   "1d2s",
+					   "10ss",
+					   "9223372036854775807h",
+					   "9223372036854775807m1s" };
+
+	(void)state;
+	assert_numbers(np_parse_length, good, LEN(good));
+	assert_garbage(np_parse_length, bad, LEN(bad));
+}
+
+static void
+whole_numbers_have_no_suffix(void **state)
+{
+	static const struct number good[] = { { "0", 0 }, { "-12", -12 }, { "65535", 65535 } };
+	static const char *const bad[] = { "", "5k", "5 ", "x", "9223372036854775808" };
+
+	(void)state;
+	assert_numbers(np_parse_int, good, LEN(good));
+	assert_garbage(np_parse_int, bad, LEN(bad));
+}
+
+static void
+assert_rate(char letter, const char *name, double amount, double seconds, double want)
+{
+	const struct np_unit *unit = np_unit(letter);
+
+	assert_string_equal(unit->name, name);
+	if (fabs(np_rate(unit, amount, seconds) - want) > 1e-9 * want) {
+		fail_msg("-f %c: %g", letter, np_rate(unit, amount, seconds));
+	}
+}
+
+static void
+rates_are_netperfs(void **state)
+{
+	(void)state;
+	assert_rate('G', "GBytes", 4294967296.0, 2, 2);
+	assert_rate('M', "MBytes", 4194304, 2, 2);
+	assert_rate('K', "KBytes", 4096, 2, 2);
+	assert_rate('B', "Bytes", 4096, 2, 2048);
+	assert_rate('g', "10^9bits", 1e9, 2, 4);
+	assert_rate('m', "10^6bits", 1e6, 2, 4);
+	assert_rate('k', "10^3bits", 1e3, 2, 4);
+	/* Bytes a second, whatever its name says. */
+	assert_rate('b', "10^0bits", 4096, 2, 2048);
+	assert_rate('x', "Trans", 500, 2, 250);
+	/* The other way round: time for each one. */
+	assert_rate('u', "Usec", 500, 2, 4000);
+	assert_rate('?', "KBytes", 2048, 1, 2);
+	assert_rate('m', "10^6bits", 1e6, 0, 0);
+	assert_rate('u', "Usec", 0, 2, 0);
+}
+
+/* ---- Rings ---- */
+
+static void
+buffers_stand_aligned_and_come_round(void **state)
+{
+	static const size_t sizes[][4] = { { 1, 1, 0, 0 },      { 2, 100, 8, 0 },
+					   { 3, 1, 4096, 3 },   { 5, 4096, 4096, 0 },
+					   { 7, 65507, 16, 9 }, { 4, 10, 64, 1000 } };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(sizes); i++) {
+		size_t align = sizes[i][2] > 0 ? sizes[i][2] : 1, offset = sizes[i][3];
+		struct np_ring ring;
+		const struct np_slot *slot;
+
+		assert_int_equal(np_ring_make(&ring, sizes[i][0], sizes[i][1], align, offset, NULL),
+				 NP_OK);
+		assert_int_equal(ring.width, sizes[i][0]);
+		assert_int_equal(ring.size, sizes[i][1]);
+		slot = ring.slots;
+		for (size_t n = 0; n < ring.width; n++) {
+			assert_int_equal(((uintptr_t)slot->buf - offset) % align, 0);
+			for (size_t at = 0; at < ring.size; at++) {
+				assert_int_equal(slot->buf[at], "netperf"[at % 8]);
+			}
+			memset(slot->buf, 'x', ring.size);
+			slot = slot->next;
+			assert_true((slot == ring.slots) == (n + 1 == ring.width));
+		}
+		np_ring_free(&ring);
+	}
+}
+
+static void
+a_ring_has_limits(void **state)
+{
+	static const size_t bad[][4] = { { 0, 1, 8, 0 },
+					 { 1, 0, 8, 0 },
+					 { 1, 1, 3, 0 },
+					 { 1, NP_RING_MAX, 8, 0 },
+					 { 1, 1, (size_t)NP_RING_MAX * 2, 0 },
+					 { 1, 1, 1, (size_t)NP_RING_MAX + 1 },
+					 { (size_t)1 << 26, 1, 1, 0 },
+					 { NP_RING_MAX, 1, 1, 0 },
+					 { SIZE_MAX, SIZE_MAX, 1, 0 },
+					 { 2, SIZE_MAX / 2 + 1, 1, 0 },
+					 { 65536, 65536, 1, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(bad); i++) {
+		struct np_ring ring;
+		struct np_err err;
+
+		assert_int_equal(
+		    np_ring_make(&ring, bad[i][0], bad[i][1], bad[i][2], bad[i][3], &err),
+		    NP_EUSAGE);
+		assert_null(ring.memory);
+		np_ring_free(&ring);
+	}
+}
+
+/* A file with that text; its name is in path. */
+static void
+write_file(char path[32], const char *text)
+{
+	int fd;
+
+	strcpy(path, "/tmp/np-test-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void
+a_file_fills_the_buffers_one_after_another(void **state)
+{
+	struct np_ring ring;
+	struct np_err err;
+	char path[32];
+
+	(void)state;
+	write_file(path, "0123456");
+	assert_int_equal(np_ring_make(&ring, 3, 5, 8, 0, &err), NP_OK);
+	assert_int_equal(np_ring_fill(&ring, path, &err), NP_OK);
+	assert_memory_equal(ring.slots[0].buf, "01234", 5);
+	assert_memory_equal(ring.slots[1].buf, "56012", 5);
+	assert_memory_equal(ring.slots[2].buf, "34560", 5);
+	unlink(path);
+	assert_int_equal(np_ring_fill(&ring, path, &err), NP_ESYS);
+	assert_int_equal(err.sys, ENOENT);
+	assert_has(err.msg, path);
+	write_file(path, "");
+	assert_int_equal(np_ring_fill(&ring, path, &err), NP_ESYS);
+	assert_has(err.msg, "is empty");
+	unlink(path);
+	assert_int_equal(np_ring_fill(&ring, "/", &err), NP_ESYS);
+	assert_int_equal(err.sys, EISDIR);
+	np_ring_free(&ring);
+	np_ring_free(&ring);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_error_has_words_and_the_systems_words),
+		cmocka_unit_test(a_long_error_loses_its_end),
+		cmocka_unit_test(exit_statuses_are_netperfs),
+		cmocka_unit_test(deadlines_are_absolute),
+		cmocka_unit_test(lines_above_the_level_are_dropped),
+		cmocka_unit_test(counts_have_suffixes),
+		cmocka_unit_test(lengths_are_counts_or_durations),
+		cmocka_unit_test(whole_numbers_have_no_suffix),
+		cmocka_unit_test(rates_are_netperfs),
+		cmocka_unit_test(buffers_stand_aligned_and_come_round),
+		cmocka_unit_test(a_ring_has_limits),
+		cmocka_unit_test(a_file_fills_the_buffers_one_after_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
