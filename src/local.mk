@@ -10,4 +10,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/ring.c %D%/base/ring.h \
 	%D%/base/text.h \
 	%D%/base/units.c %D%/base/units.h \
-	%D%/base/uuid.c %D%/base/uuid.h
+	%D%/base/uuid.c %D%/base/uuid.h \
+	%D%/wire/msg.c %D%/wire/msg.h \
+	%D%/wire/wire.c %D%/wire/wire.h

@@ -2,10 +2,12 @@
 
 unit_tests = \
 	%D%/unit/test_base \
-	%D%/unit/test_uuid
+	%D%/unit/test_uuid \
+	%D%/unit/test_wire
 
 # What tests need beside themselves.
 EXTRA_DIST += \
+	%D%/vectors \
 	%D%/lib/skip \
 	%D%/unit/without-cmocka
 

@@ -1,0 +1,257 @@
+#include "wire/wire.h"
+
+#include <string.h>
+
+void
+np_wire_read_from(struct np_wire *w, const uint8_t *buf, size_t size)
+{
+	*w = (struct np_wire){ .in = buf, .size = size };
+}
+
+void
+np_wire_write_to(struct np_wire *w, uint8_t *buf, size_t size)
+{
+	*w = (struct np_wire){ .out = buf, .size = size };
+}
+
+size_t
+np_wire_left(const struct np_wire *w)
+{
+	return w->size - w->at;
+}
+
+static bool
+reading(const struct np_wire *w)
+{
+	return w->in != NULL;
+}
+
+static void
+note_misfit(struct np_wire *w, enum np_misfit misfit, const char *field)
+{
+	if (w->misfit == NP_FITS) {
+		w->misfit = misfit;
+		w->misfit_field = field;
+		w->misfit_at = w->at;
+	}
+}
+
+static bool
+has_room(struct np_wire *w, const char *field, size_t n)
+{
+	if (n <= np_wire_left(w)) {
+		return true;
+	}
+	note_misfit(w, NP_NO_ROOM, field);
+	/* A later, smaller field must not land where this one belongs. */
+	w->at = w->size;
+	return false;
+}
+
+static uint32_t
+get_word(struct np_wire *w)
+{
+	const uint8_t *p = w->in + w->at;
+
+	w->at += 4;
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void
+put_word(struct np_wire *w, uint32_t v)
+{
+	uint8_t *p = w->out + w->at;
+
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+	w->at += 4;
+}
+
+void
+np_wire_u32(struct np_wire *w, const char *field, uint32_t *v)
+{
+	bool fits = has_room(w, field, 4);
+
+	if (reading(w)) {
+		*v = fits ? get_word(w) : 0;
+	} else if (fits) {
+		put_word(w, *v);
+	}
+}
+
+void
+np_wire_u64_hilo(struct np_wire *w, const char *field, uint64_t *v)
+{
+	bool fits = has_room(w, field, 8);
+
+	if (reading(w)) {
+		uint64_t high = fits ? get_word(w) : 0;
+
+		*v = high << 32 | (fits ? get_word(w) : 0);
+	} else if (fits) {
+		put_word(w, (uint32_t)(*v >> 32));
+		put_word(w, (uint32_t)*v);
+	}
+}
+
+/*
+ * The other types are words by another name. They go through memcpy(), which keeps every bit (a
+ * signalling NaN's too), and back only when reading, since a written message may be const.
+ */
+void
+np_wire_i32(struct np_wire *w, const char *field, int32_t *v)
+{
+	uint32_t bits = (uint32_t)*v;
+
+	np_wire_u32(w, field, &bits);
+	if (reading(w)) {
+		memcpy(v, &bits, sizeof(*v));
+	}
+}
+
+void
+np_wire_f32(struct np_wire *w, const char *field, float *v)
+{
+	uint32_t bits;
+
+	_Static_assert(sizeof(*v) == sizeof(bits), "float is no IEEE single");
+	memcpy(&bits, v, sizeof(bits));
+	np_wire_u32(w, field, &bits);
+	if (reading(w)) {
+		memcpy(v, &bits, sizeof(*v));
+	}
+}
+
+void
+np_wire_f64(struct np_wire *w, const char *field, double *v)
+{
+	uint64_t bits;
+
+	_Static_assert(sizeof(*v) == sizeof(bits), "double is no IEEE double");
+	memcpy(&bits, v, sizeof(bits));
+	np_wire_u64_hilo(w, field, &bits);
+	if (reading(w)) {
+		memcpy(v, &bits, sizeof(*v));
+	}
+}
+
+static void
+get_text(struct np_wire *w, const char *field, char *text, size_t size)
+{
+	const char *p = (const char *)(w->in + w->at);
+	size_t len = strnlen(p, size);
+
+	if (len == size) {
+		note_misfit(w, NP_NO_END, field);
+		len = size - 1;
+	}
+	memcpy(text, p, len);
+	memset(text + len, 0, size - len);
+}
+
+static void
+put_text(struct np_wire *w, const char *field, const char *text, size_t size)
+{
+	uint8_t *p = w->out + w->at;
+	size_t len = strnlen(text, size);
+
+	if (len == size) {
+		note_misfit(w, NP_NO_END, field);
+		len = size - 1;
+	}
+	memcpy(p, text, len);
+	memset(p + len, 0, size - len);
+}
+
+void
+np_wire_text(struct np_wire *w, const char *field, char *text, size_t size)
+{
+	bool fits = has_room(w, field, size);
+
+	if (size == 0) {
+		return;
+	}
+	if (!fits) {
+		if (reading(w)) {
+			memset(text, 0, size);
+		}
+		return;
+	}
+	if (reading(w)) {
+		get_text(w, field, text, size);
+	} else {
+		put_text(w, field, text, size);
+	}
+	w->at += size;
+}
+
+void
+np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size)
+{
+	size_t groups = size / 4, at = w->at;
+	uint8_t turned[NP_TEXT4_MAX] = { 0 };
+	struct np_wire plain;
+
+	if (!has_room(w, field, size) || size > sizeof(turned)) {
+		if (reading(w)) {
+			memset(text, 0, size);
+		}
+		return;
+	}
+	/* The text as it would be with its bytes in plain order, then its words. */
+	if (reading(w)) {
+		for (size_t i = 0; i < groups; i++) {
+			uint32_t word = get_word(w);
+
+			memcpy(turned + 4 * i, &word, sizeof(word));
+		}
+		np_wire_read_from(&plain, turned, size);
+	} else {
+		np_wire_write_to(&plain, turned, size);
+	}
+	np_wire_text(&plain, field, text, size);
+	for (size_t i = 0; !reading(w) && i < groups; i++) {
+		uint32_t word;
+
+		memcpy(&word, turned + 4 * i, sizeof(word));
+		put_word(w, word);
+	}
+	if (plain.misfit != NP_FITS && w->misfit == NP_FITS) {
+		w->misfit = plain.misfit;
+		w->misfit_field = field;
+		w->misfit_at = at;
+	}
+}
+
+void
+np_wire_skip(struct np_wire *w, size_t n)
+{
+	if (!has_room(w, "filler", n)) {
+		return;
+	}
+	if (!reading(w)) {
+		memset(w->out + w->at, 0, n);
+	}
+	w->at += n;
+}
+
+int
+np_wire_check(const struct np_wire *w, struct np_err *err)
+{
+	const char *doing = reading(w) ? "reading" : "writing";
+
+	switch (w->misfit) {
+	case NP_FITS:
+		return NP_OK;
+	case NP_NO_ROOM:
+		return np_fail(err, NP_EPEER, 0,
+			       "%s a message of %zu bytes: no room for %s at byte %zu", doing,
+			       w->size, w->misfit_field, w->misfit_at);
+	case NP_NO_END:
+		break;
+	}
+	return np_fail(err, NP_EPEER, 0, "%s a message of %zu bytes: %s at byte %zu has no end",
+		       doing, w->size, w->misfit_field, w->misfit_at);
+}

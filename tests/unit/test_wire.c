@@ -1,0 +1,1241 @@
+/*
+ * The codec and the layouts, against messages recorded from the real programs
+ * (tests/vectors/frames.def) and against themselves.
+ */
+#include "wire/msg.h"
+#include "wire/wire.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- What a message consists of, for tests that go through all of them ---- */
+
+enum type { I32, U32, U64, F32, F64, TEXT };
+
+struct field {
+	const char *name;
+	enum type type;
+	size_t at, size;
+};
+
+/* clang-format off */
+#define FIELD(type, of, name) \
+	{ #name, type, offsetof(struct of, name), sizeof(((struct of *)0)->name) }
+/* clang-format on */
+
+#define F(type, name) FIELD(type, np_omni_request, name)
+static const struct field omni_request_fields[] = {
+	F(I32, send_buf_size),
+	F(I32, send_size),
+	F(U32, send_alignment),
+	F(U32, send_offset),
+	F(U32, send_width),
+	F(I32, request_size),
+	F(I32, recv_buf_size),
+	F(I32, receive_size),
+	F(U32, recv_alignment),
+	F(U32, recv_offset),
+	F(U32, recv_width),
+	F(I32, response_size),
+	F(U32, flags),
+	F(F32, cpu_rate),
+	F(I32, test_length),
+	F(I32, so_rcvavoid),
+	F(I32, so_sndavoid),
+	F(I32, send_dirty_count),
+	F(I32, recv_dirty_count),
+	F(I32, recv_clean_count),
+	F(U32, data_port),
+	F(U32, ipfamily),
+	F(I32, socket_type),
+	F(U32, protocol),
+	F(U32, direction),
+	F(U32, netperf_port),
+	F(U32, interval_burst),
+	F(U32, interval_usecs),
+	F(U32, netperf_ip[0]),
+	F(U32, netperf_ip[1]),
+	F(U32, netperf_ip[2]),
+	F(U32, netperf_ip[3]),
+	F(U32, netserver_ip[0]),
+	F(U32, netserver_ip[1]),
+	F(U32, netserver_ip[2]),
+	F(U32, netserver_ip[3]),
+	F(I32, socket_prio),
+	F(I32, socket_tos),
+	F(TEXT, cong_control),
+	F(TEXT, fill_file),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_omni_response, name)
+static const struct field omni_response_fields[] = {
+	F(I32, recv_buf_size),  F(I32, receive_size), F(U32, recv_width), F(I32, send_buf_size),
+	F(I32, send_size),      F(U32, send_width),   F(U32, flags),      F(F32, cpu_rate),
+	F(I32, so_rcvavoid),    F(I32, so_sndavoid),  F(U32, data_port),  F(U32, interval_burst),
+	F(U32, interval_usecs), F(I32, socket_prio),  F(I32, socket_tos),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_omni_results, name)
+static const struct field omni_results_fields[] = {
+	F(U64, bytes_received),    F(U32, recv_calls),         F(I32, recv_buf_size),
+	F(U64, bytes_sent),        F(U32, send_calls),         F(I32, send_buf_size),
+	F(U32, trans_received),    F(F32, elapsed_time),       F(F32, cpu_util),
+	F(F32, cpu_percent_user),  F(F32, cpu_percent_system), F(F32, cpu_percent_iowait),
+	F(F32, cpu_percent_irq),   F(F32, cpu_percent_swintr), F(I32, cpu_method),
+	F(I32, num_cpus),          F(I32, peak_cpu_id),        F(F32, peak_cpu_util),
+	F(I32, transport_retrans), F(TEXT, cong_control),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_stream_request, name)
+static const struct field stream_request_fields[] = {
+	F(I32, send_buf_size), F(I32, recv_buf_size), F(I32, receive_size), F(I32, recv_alignment),
+	F(I32, recv_offset),   F(I32, no_delay),      F(I32, measure_cpu),  F(F32, cpu_rate),
+	F(I32, test_length),   F(I32, so_rcvavoid),   F(I32, so_sndavoid),  F(I32, dirty_count),
+	F(I32, clean_count),   F(I32, port),          F(I32, ipfamily),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_stream_response, name)
+static const struct field stream_response_fields[] = {
+	F(I32, recv_buf_size), F(I32, receive_size),  F(I32, no_delay),
+	F(I32, measure_cpu),   F(I32, send_buf_size), F(I32, data_port_number),
+	F(F32, cpu_rate),      F(I32, so_rcvavoid),   F(I32, so_sndavoid),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_stream_results, name)
+static const struct field stream_results_fields[] = {
+	F(F64, bytes_received), F(U32, recv_calls), F(F32, elapsed_time),
+	F(F32, cpu_util),       F(I32, cpu_method), F(I32, num_cpus),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_rr_request, name)
+static const struct field rr_request_fields[] = {
+	F(I32, recv_buf_size), F(I32, send_buf_size),  F(I32, recv_alignment),
+	F(I32, recv_offset),   F(I32, send_alignment), F(I32, send_offset),
+	F(I32, request_size),  F(I32, response_size),  F(I32, no_delay),
+	F(I32, measure_cpu),   F(F32, cpu_rate),       F(I32, test_length),
+	F(I32, so_rcvavoid),   F(I32, so_sndavoid),    F(I32, port),
+	F(I32, ipfamily),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_rr_response, name)
+static const struct field rr_response_fields[] = {
+	F(I32, recv_buf_size), F(I32, no_delay),      F(I32, measure_cpu),
+	F(I32, test_length),   F(I32, send_buf_size), F(I32, data_port_number),
+	F(F32, cpu_rate),      F(I32, so_rcvavoid),   F(I32, so_sndavoid),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_rr_results, name)
+static const struct field rr_results_fields[] = {
+	F(U32, bytes_received), F(U32, trans_received), F(F32, elapsed_time),
+	F(F32, cpu_util),       F(I32, cpu_method),     F(I32, num_cpus),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_udp_request, name)
+static const struct field udp_request_fields[] = {
+	F(I32, recv_buf_size), F(I32, message_size), F(I32, recv_connected), F(I32, recv_alignment),
+	F(I32, recv_offset),   F(I32, checksum_off), F(I32, measure_cpu),    F(F32, cpu_rate),
+	F(I32, test_length),   F(I32, so_rcvavoid),  F(I32, so_sndavoid),    F(I32, port),
+	F(I32, ipfamily),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_udp_request, name)
+static const struct field udp_242_request_fields[] = {
+	F(I32, recv_buf_size), F(I32, message_size), F(I32, recv_alignment), F(I32, recv_offset),
+	F(I32, checksum_off),  F(I32, measure_cpu),  F(F32, cpu_rate),       F(I32, test_length),
+	F(I32, so_rcvavoid),   F(I32, so_sndavoid),  F(I32, port),           F(I32, ipfamily),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_udp_response, name)
+static const struct field udp_response_fields[] = {
+	F(I32, recv_buf_size),    F(I32, send_buf_size), F(I32, measure_cpu), F(I32, test_length),
+	F(I32, data_port_number), F(F32, cpu_rate),      F(I32, so_rcvavoid), F(I32, so_sndavoid),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_udp_results, name)
+static const struct field udp_results_fields[] = {
+	F(U32, messages_recvd), F(U32, bytes_received), F(F32, elapsed_time),
+	F(F32, cpu_util),       F(I32, cpu_method),     F(I32, num_cpus),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_unix_stream_request, name)
+static const struct field unix_stream_request_fields[] = {
+	F(I32, recv_buf_size), F(I32, send_buf_size), F(I32, receive_size), F(I32, recv_alignment),
+	F(I32, recv_offset),   F(I32, so_rcvavoid),   F(I32, so_sndavoid),  F(I32, measure_cpu),
+	F(F32, cpu_rate),      F(I32, test_length),   F(I32, dirty_count),  F(I32, clean_count),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_unix_stream_response, name)
+static const struct field unix_stream_response_fields[] = {
+	F(I32, recv_buf_size), F(I32, send_buf_size), F(I32, receive_size),
+	F(I32, measure_cpu),   F(F32, cpu_rate),      F(TEXT, unix_path),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_unix_stream_results, name)
+static const struct field unix_stream_results_fields[] = {
+	F(U32, bytes_received), F(U32, recv_calls), F(F32, elapsed_time),
+	F(F32, cpu_util),       F(I32, num_cpus),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_unix_rr_request, name)
+static const struct field unix_rr_request_fields[] = {
+	F(I32, recv_buf_size), F(I32, send_buf_size),  F(I32, recv_alignment),
+	F(I32, recv_offset),   F(I32, send_alignment), F(I32, send_offset),
+	F(I32, request_size),  F(I32, response_size),  F(I32, so_rcvavoid),
+	F(I32, so_sndavoid),   F(I32, measure_cpu),    F(F32, cpu_rate),
+	F(I32, test_length),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_unix_rr_response, name)
+static const struct field unix_rr_response_fields[] = {
+	F(I32, recv_buf_size), F(I32, send_buf_size), F(I32, measure_cpu),
+	F(F32, cpu_rate),      F(TEXT, unix_path),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_unix_rr_results, name)
+static const struct field unix_rr_results_fields[] = {
+	F(U32, bytes_received), F(U32, trans_received), F(F32, elapsed_time),
+	F(F32, cpu_util),       F(I32, num_cpus),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_dg_stream_request, name)
+static const struct field dg_stream_request_fields[] = {
+	F(I32, recv_buf_size), F(I32, message_size), F(I32, recv_alignment),
+	F(I32, recv_offset),   F(I32, measure_cpu),  F(F32, cpu_rate),
+	F(I32, test_length),   F(I32, so_rcvavoid),  F(I32, so_sndavoid),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_dg_stream_response, name)
+static const struct field dg_stream_response_fields[] = {
+	F(I32, recv_buf_size), F(I32, send_buf_size), F(I32, measure_cpu),
+	F(I32, test_length),   F(F32, cpu_rate),      F(TEXT, unix_path),
+};
+#undef F
+
+#define F(type, name) FIELD(type, np_dg_stream_results, name)
+static const struct field dg_stream_results_fields[] = {
+	F(U32, messages_recvd), F(U32, bytes_received), F(F32, elapsed_time),
+	F(F32, cpu_util),       F(I32, num_cpus),
+};
+#undef F
+
+static const struct field calibrate_fields[] = {
+	FIELD(F32, np_calibrate_response, rate),
+	FIELD(I32, np_calibrate_response, num_cpus),
+};
+
+static const struct field text_fields[] = {
+	FIELD(TEXT, np_text, text),
+};
+
+/* Room for any of the structs, aligned for all. */
+union message {
+	struct np_omni_request omni_request;
+	struct np_omni_response omni_response;
+	struct np_omni_results omni_results;
+	struct np_stream_request stream_request;
+	struct np_stream_response stream_response;
+	struct np_stream_results stream_results;
+	struct np_rr_request rr_request;
+	struct np_rr_response rr_response;
+	struct np_rr_results rr_results;
+	struct np_udp_request udp_request;
+	struct np_udp_response udp_response;
+	struct np_udp_results udp_results;
+	struct np_unix_stream_request unix_stream_request;
+	struct np_unix_stream_response unix_stream_response;
+	struct np_unix_stream_results unix_stream_results;
+	struct np_unix_rr_request unix_rr_request;
+	struct np_unix_rr_response unix_rr_response;
+	struct np_unix_rr_results unix_rr_results;
+	struct np_dg_stream_request dg_stream_request;
+	struct np_dg_stream_response dg_stream_response;
+	struct np_dg_stream_results dg_stream_results;
+	struct np_calibrate_response calibrate;
+	struct np_text text;
+};
+
+struct kind {
+	np_layout *layout;
+	size_t end; /* first byte of the message that the layout leaves alone */
+	const struct field *fields;
+	size_t nfields;
+};
+
+enum {
+	KIND_OMNI_REQUEST,
+	KIND_OMNI_RESPONSE,
+	KIND_OMNI_RESULTS,
+	KIND_STREAM_REQUEST,
+	KIND_STREAM_RESPONSE,
+	KIND_STREAM_RESULTS,
+	KIND_RR_REQUEST,
+	KIND_RR_RESPONSE,
+	KIND_RR_RESULTS,
+	KIND_UDP_REQUEST,
+	KIND_UDP_242_REQUEST,
+	KIND_UDP_RESPONSE,
+	KIND_UDP_RESULTS,
+	KIND_UNIX_STREAM_REQUEST,
+	KIND_UNIX_STREAM_RESPONSE,
+	KIND_UNIX_STREAM_RESULTS,
+	KIND_STREAM_RR_REQUEST,
+	KIND_STREAM_RR_RESPONSE,
+	KIND_DG_RR_REQUEST,
+	KIND_DG_RR_RESPONSE,
+	KIND_UNIX_RR_RESULTS,
+	KIND_DG_STREAM_REQUEST,
+	KIND_DG_STREAM_RESPONSE,
+	KIND_DG_STREAM_RESULTS,
+	KIND_CALIBRATE,
+	KIND_TEXT,
+	KIND_HEAD, /* a head and no body: layout is NULL */
+	KINDS
+};
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+/* clang-format off */
+#define KIND(layout, end, fields) { layout, end, fields, LEN(fields) }
+/* clang-format on */
+
+static const struct kind kinds[KINDS] = {
+	[KIND_OMNI_REQUEST] = KIND(np_omni_request_layout, 208, omni_request_fields),
+	[KIND_OMNI_RESPONSE] = KIND(np_omni_response_layout, 80, omni_response_fields),
+	[KIND_OMNI_RESULTS] = KIND(np_omni_results_layout, 292, omni_results_fields),
+	[KIND_STREAM_REQUEST] = KIND(np_stream_request_layout, 72, stream_request_fields),
+	[KIND_STREAM_RESPONSE] = KIND(np_stream_response_layout, 48, stream_response_fields),
+	[KIND_STREAM_RESULTS] = KIND(np_stream_results_layout, 48, stream_results_fields),
+	[KIND_RR_REQUEST] = KIND(np_rr_request_layout, 72, rr_request_fields),
+	[KIND_RR_RESPONSE] = KIND(np_rr_response_layout, 44, rr_response_fields),
+	[KIND_RR_RESULTS] = KIND(np_rr_results_layout, 40, rr_results_fields),
+	[KIND_UDP_REQUEST] = KIND(np_udp_request_layout, 60, udp_request_fields),
+	[KIND_UDP_242_REQUEST] = KIND(np_udp_242_request_layout, 56, udp_242_request_fields),
+	[KIND_UDP_RESPONSE] = KIND(np_udp_response_layout, 40, udp_response_fields),
+	[KIND_UDP_RESULTS] = KIND(np_udp_results_layout, 32, udp_results_fields),
+	[KIND_UNIX_STREAM_REQUEST] =
+	    KIND(np_unix_stream_request_layout, 92, unix_stream_request_fields),
+	[KIND_UNIX_STREAM_RESPONSE] =
+	    KIND(np_unix_stream_response_layout, 80, unix_stream_response_fields),
+	[KIND_UNIX_STREAM_RESULTS] =
+	    KIND(np_unix_stream_results_layout, 32, unix_stream_results_fields),
+	[KIND_STREAM_RR_REQUEST] = KIND(np_stream_rr_request_layout, 96, unix_rr_request_fields),
+	[KIND_STREAM_RR_RESPONSE] = KIND(np_stream_rr_response_layout, 72, unix_rr_response_fields),
+	[KIND_DG_RR_REQUEST] = KIND(np_dg_rr_request_layout, 96, unix_rr_request_fields),
+	[KIND_DG_RR_RESPONSE] = KIND(np_dg_rr_response_layout, 76, unix_rr_response_fields),
+	[KIND_UNIX_RR_RESULTS] = KIND(np_unix_rr_results_layout, 36, unix_rr_results_fields),
+	[KIND_DG_STREAM_REQUEST] = KIND(np_dg_stream_request_layout, 80, dg_stream_request_fields),
+	[KIND_DG_STREAM_RESPONSE] =
+	    KIND(np_dg_stream_response_layout, 72, dg_stream_response_fields),
+	[KIND_DG_STREAM_RESULTS] = KIND(np_dg_stream_results_layout, 28, dg_stream_results_fields),
+	[KIND_CALIBRATE] = KIND(np_calibrate_response_layout, 16, calibrate_fields),
+	[KIND_TEXT] = KIND(np_text_layout, NP_FRAME_SIZE, text_fields),
+	[KIND_HEAD] = { NULL, 8, NULL, 0 },
+};
+
+/* ---- The recorded messages ---- */
+
+struct vector {
+	int kind;
+	const char *label, *bytes, *leftover, *fields;
+};
+
+static const struct vector vectors[] = {
+#define NP_VECTOR(kind, label, bytes, leftover, fields)                                            \
+	{ KIND_##kind, label, bytes, leftover, fields },
+#include "../vectors/frames.def"
+#undef NP_VECTOR
+};
+
+static void
+put_be32(uint8_t *p, unsigned long v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+/* The frame that a vector's `bytes` describe. */
+static void
+recorded_frame(const struct vector *v, uint8_t frame[NP_FRAME_SIZE])
+{
+	const char *p = v->bytes;
+	size_t at = 0;
+
+	memset(frame, 0, NP_FRAME_SIZE);
+	while (*p != '\0') {
+		size_t len = strcspn(p, " ");
+
+		if (len == 3) {
+			at = strtoul(p, NULL, 10);
+		} else {
+			assert_int_equal(len, 8);
+			assert_true(at + 4 <= NP_FRAME_SIZE);
+			put_be32(frame + at, strtoul(p, NULL, 16));
+			at += 4;
+		}
+		p += len;
+		p += strspn(p, " ");
+	}
+}
+
+/* Zero what the vector calls leftover. */
+static void
+clear_leftover(const struct vector *v, uint8_t frame[NP_FRAME_SIZE])
+{
+	const char *p = v->leftover;
+
+	while (*p != '\0') {
+		char *end;
+		size_t at = strtoul(p, &end, 10);
+		size_t len = strtoul(end + 1, &end, 10);
+
+		assert_true(len > 0 && at + len <= NP_FRAME_SIZE);
+		memset(frame + at, 0, len);
+		p = end + strspn(end, " ");
+	}
+}
+
+static const struct vector *
+find_vector(int kind, const char *label)
+{
+	for (size_t i = 0; i < LEN(vectors); i++) {
+		if (vectors[i].kind == kind && strcmp(vectors[i].label, label) == 0) {
+			return &vectors[i];
+		}
+	}
+	fail_msg("no vector \"%s\"", label);
+	abort(); /* fail_msg() does not return, which gcc can't see */
+}
+
+/* ---- A decoded message as text, in the form of the vectors' `fields` ---- */
+
+static void
+format_f32(float v, char *out, size_t size)
+{
+	snprintf(out, size, isnan(v) ? "nan" : "%.9g", (double)v);
+}
+
+static void
+format_value(const struct field *f, const char *m, char *out, size_t size)
+{
+	union {
+		int32_t i32;
+		uint32_t u32;
+		uint64_t u64;
+		float f32;
+		double f64;
+	} v = { .u64 = 0 };
+
+	if (f->type == TEXT) {
+		assert_non_null(memchr(m + f->at, '\0', f->size));
+		snprintf(out, size, "\"%s\"", m + f->at);
+		return;
+	}
+	memcpy(&v, m + f->at, f->size);
+	if (f->type == I32) {
+		snprintf(out, size, "%" PRId32, v.i32);
+	} else if (f->type == U32) {
+		snprintf(out, size, "%" PRIu32, v.u32);
+	} else if (f->type == U64) {
+		snprintf(out, size, "%" PRIu64, v.u64);
+	} else if (f->type == F32) {
+		format_f32(v.f32, out, size);
+	} else {
+		snprintf(out, size, "%.17g", v.f64);
+	}
+}
+
+/* Append " name=value" for every field that isn't zero or empty. */
+static void
+format_fields(const struct field *fields, size_t n, const void *m, char *out, size_t size)
+{
+	char value[NP_FRAME_SIZE + 8];
+
+	for (size_t i = 0; i < n; i++) {
+		size_t used = strlen(out);
+
+		format_value(&fields[i], m, value, sizeof(value));
+		if (strcmp(value, "0") != 0 && strcmp(value, "\"\"") != 0) {
+			snprintf(out + used, size - used, " %s=%s", fields[i].name, value);
+		}
+	}
+}
+
+static void
+format_message(const struct np_head *h, const struct kind *k, const void *m, char *out, size_t size)
+{
+	snprintf(out, size, "code=%" PRIu32 " word=%" PRId32, h->code, h->word);
+	format_fields(k->fields, k->nfields, m, out, size);
+}
+
+static void
+assert_same_frame(const uint8_t *have, const uint8_t *want, const char *label)
+{
+	for (size_t i = 0; i < NP_FRAME_SIZE; i++) {
+		if (have[i] != want[i]) {
+			fail_msg("%s: byte %zu is %02x, recorded %02x", label, i, have[i], want[i]);
+		}
+	}
+}
+
+/* ---- Tests: the recorded messages ---- */
+
+/* Paths of the UNIX domain were recorded on a little-endian machine; others send them otherwise. */
+static bool
+read_elsewhere(const struct vector *v)
+{
+	bool path = v->kind == KIND_UNIX_STREAM_RESPONSE || v->kind == KIND_STREAM_RR_RESPONSE ||
+		    v->kind == KIND_DG_STREAM_RESPONSE || v->kind == KIND_DG_RR_RESPONSE;
+
+	return path && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__;
+}
+
+static void
+recorded_messages_mean_what_they_should(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LEN(vectors); i++) {
+		const struct vector *v = &vectors[i];
+		const struct kind *k = &kinds[v->kind];
+		struct np_err err = { .code = NP_OK };
+		uint8_t frame[NP_FRAME_SIZE];
+		union message m;
+		struct np_head h;
+		char text[4096];
+
+		if (read_elsewhere(v)) {
+			continue;
+		}
+		memset(&m, 0xa5, sizeof(m));
+		recorded_frame(v, frame);
+		h = np_frame_head(frame);
+		if (k->layout != NULL) {
+			assert_int_equal(np_frame_get(frame, k->layout, &m, &err), NP_OK);
+		}
+		format_message(&h, k, &m, text, sizeof(text));
+		if (strcmp(text, v->fields) != 0) {
+			fail_msg("%s:\n read     %s\n recorded %s", v->label, text, v->fields);
+		}
+	}
+}
+
+static void
+recorded_messages_are_written_byte_for_byte(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LEN(vectors); i++) {
+		const struct vector *v = &vectors[i];
+		const struct kind *k = &kinds[v->kind];
+		uint8_t frame[NP_FRAME_SIZE], again[NP_FRAME_SIZE];
+		struct np_err err;
+		struct np_head h;
+		union message m;
+
+		recorded_frame(v, frame);
+		h = np_frame_head(frame);
+		if (k->layout != NULL) {
+			assert_int_equal(np_frame_get(frame, k->layout, &m, &err), NP_OK);
+		}
+		memset(again, 0xa5, sizeof(again));
+		np_frame_put(again, &h, k->layout, &m);
+		clear_leftover(v, frame);
+		assert_same_frame(again, frame, v->label);
+	}
+}
+
+static void
+assert_request(int kind, const char *label, uint32_t code, const void *m)
+{
+	const struct vector *v = find_vector(kind, label);
+	struct np_head head = { .code = code, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE], want[NP_FRAME_SIZE];
+
+	recorded_frame(v, want);
+	assert_string_equal(v->leftover, "");
+	np_frame_put(frame, &head, kinds[kind].layout, m);
+	assert_same_frame(frame, want, label);
+}
+
+/* What a client sends when the user asks for nothing special. */
+static const struct np_omni_request plain_request = {
+	.send_buf_size = -1,
+	.send_size = -1,
+	.send_alignment = 8,
+	.send_width = 2,
+	.request_size = -1,
+	.recv_buf_size = -1,
+	.receive_size = -1,
+	.recv_alignment = 8,
+	.response_size = -1,
+	.flags = NP_WB_ROUTE,
+	.test_length = 1,
+	.send_dirty_count = -1,
+	.recv_dirty_count = -1,
+	.recv_clean_count = -1,
+	.ipfamily = NP_WF_INET,
+	.socket_type = NP_WS_STREAM,
+	.protocol = 6,
+	.direction = NP_WD_RECEIVE,
+	.socket_prio = -1,
+	.socket_tos = -1,
+};
+
+static void
+our_omni_requests_are_netperfs(void **state)
+{
+	static const uint8_t loopback[2][4] = { { 127, 0, 0, 2 }, { 127, 0, 0, 3 } };
+	struct np_omni_request r = plain_request;
+
+	(void)state;
+	r.netperf_port = 39985;
+	assert_request(KIND_OMNI_REQUEST, "tcp_stream, client 2.7.0, 0", NP_OMNI, &r);
+
+	r.netperf_port = 33393;
+	strcpy(r.cong_control, "cubic");
+	assert_request(KIND_OMNI_REQUEST, "cong_control, client 2.7.0, 0", NP_OMNI, &r);
+
+	r = plain_request;
+	r.netperf_port = 39429;
+	strcpy(r.fill_file, "fill.bin");
+	assert_request(KIND_OMNI_REQUEST, "fill_file, client 2.7.0, 0", NP_OMNI, &r);
+
+	r = plain_request;
+	r.netperf_port = 36153;
+	r.send_size = 5000;
+	r.send_width = 5;
+	r.receive_size = 8192;
+	assert_request(KIND_OMNI_REQUEST, "sizes_omni, client 2.7.0, 0", NP_OMNI, &r);
+
+	r = plain_request;
+	r.netperf_port = 45605;
+	r.socket_prio = 4;
+	r.socket_tos = 32;
+	assert_request(KIND_OMNI_REQUEST, "prio_tos, client 2.7.0, 0", NP_OMNI, &r);
+
+	r = plain_request;
+	r.socket_type = NP_WS_DGRAM;
+	r.protocol = 17;
+	r.direction = NP_WD_BOTH;
+	r.request_size = r.response_size = 1;
+	r.send_width = r.recv_width = 1;
+	r.netperf_port = 49163;
+	np_ip_to_words(NP_WF_INET, loopback[0], r.netperf_ip);
+	np_ip_to_words(NP_WF_INET, loopback[1], r.netserver_ip);
+	assert_request(KIND_OMNI_REQUEST, "data_addrs_udp, client 2.7.0, 0", NP_OMNI, &r);
+}
+
+/* The recording is a little-endian machine's; a big-endian one sends IPv6 addresses otherwise. */
+static void
+our_omni_request_for_ipv6_is_netperfs(void **state)
+{
+	static const uint8_t loopback[16] = { [15] = 1 };
+	struct np_omni_request r = plain_request;
+
+	(void)state;
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
+		skip();
+	}
+	r.ipfamily = NP_WF_INET6;
+	r.socket_type = NP_WS_DGRAM;
+	r.protocol = 17;
+	r.direction = NP_WD_BOTH;
+	r.request_size = r.response_size = 1;
+	r.send_width = r.recv_width = 1;
+	r.netperf_port = 33617;
+	np_ip_to_words(NP_WF_INET6, loopback, r.netperf_ip);
+	np_ip_to_words(NP_WF_INET6, loopback, r.netserver_ip);
+	assert_request(KIND_OMNI_REQUEST, "ipv6_udp_rr_addrs, client 2.7.0, 0", NP_OMNI, &r);
+}
+
+static void
+our_other_requests_are_netperfs(void **state)
+{
+	struct np_stream_request sendfile = {
+		.send_buf_size = 131072,
+		.recv_buf_size = 98304,
+		.receive_size = 8192,
+		.recv_alignment = 8,
+		.no_delay = 1,
+		.test_length = 1,
+		.ipfamily = NP_WF_INET,
+	};
+	struct np_rr_request cc = {
+		.recv_buf_size = -1,
+		.send_buf_size = -1,
+		.recv_alignment = 8,
+		.send_alignment = 8,
+		.request_size = 1,
+		.response_size = 1,
+		.test_length = -20,
+		.ipfamily = NP_WF_INET,
+	};
+	struct np_text word = { .text = "wrong" };
+	struct np_unix_stream_request stream = {
+		.recv_buf_size = 49152,
+		.send_buf_size = 40960,
+		.receive_size = 4096,
+		.recv_alignment = 8,
+		.measure_cpu = 1,
+		.test_length = 1,
+	};
+	struct np_unix_rr_request rr = {
+		.recv_alignment = 8,
+		.send_alignment = 8,
+		.request_size = 10,
+		.response_size = 20,
+		.measure_cpu = 1,
+		.test_length = -100,
+	};
+	struct np_dg_stream_request datagrams = {
+		.message_size = 65507,
+		.recv_alignment = 8,
+		.test_length = 1,
+	};
+
+	(void)state;
+	assert_request(KIND_UNIX_STREAM_REQUEST, "unix_stream_stream_cpu, client 2.7.1, 0",
+		       NP_STREAM_STREAM, &stream);
+	assert_request(KIND_STREAM_RR_REQUEST, "unix_stream_rr_count, client 2.7.1, 0",
+		       NP_STREAM_RR, &rr);
+	assert_request(KIND_DG_STREAM_REQUEST, "unix_dg_stream, client 2.7.1, 0", NP_DG_STREAM,
+		       &datagrams);
+	rr.request_size = rr.response_size = rr.test_length = 1;
+	rr.measure_cpu = 0;
+	assert_request(KIND_DG_RR_REQUEST, "unix_dg_rr, client 2.7.1, 0", NP_DG_RR, &rr);
+	assert_request(KIND_STREAM_REQUEST, "sizes_sendfile, client 2.7.0, 0", NP_TCP_STREAM,
+		       &sendfile);
+	assert_request(KIND_RR_REQUEST, "count_cc, client 2.7.0, 0", NP_TCP_CC, &cc);
+	assert_request(KIND_TEXT, "passphrase_wrong, client 2.7.0, 0", NP_PASSPHRASE, &word);
+	assert_request(KIND_HEAD, "rem_cpu, client 2.7.0, 0", NP_CPU_CALIBRATE, NULL);
+}
+
+/* ---- Tests: every layout ---- */
+
+/* xorshift64: the same numbers in every run. */
+static uint64_t
+next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void
+random_text(char *out, size_t size, uint64_t *seed)
+{
+	size_t len = next_random(seed) % size;
+
+	memset(out, 0, size);
+	for (size_t i = 0; i < len; i++) {
+		out[i] = (char)(1 + next_random(seed) % 255);
+	}
+}
+
+static void
+random_message(const struct kind *k, char *m, uint64_t *seed)
+{
+	for (size_t i = 0; i < k->nfields; i++) {
+		const struct field *f = &k->fields[i];
+
+		if (f->type == TEXT) {
+			random_text(m + f->at, f->size, seed);
+		} else {
+			uint64_t bits = next_random(seed);
+
+			memcpy(m + f->at, &bits, f->size);
+		}
+	}
+}
+
+static void
+assert_same_message(const struct kind *k, const char *have, const char *want)
+{
+	for (size_t i = 0; i < k->nfields; i++) {
+		const struct field *f = &k->fields[i];
+
+		if (memcmp(have + f->at, want + f->at, f->size) != 0) {
+			fail_msg("%s did not survive the trip", f->name);
+		}
+	}
+}
+
+static void
+every_message_survives_the_trip(void **state)
+{
+	uint64_t seed = 42;
+
+	(void)state;
+	for (size_t round = 0; round < 200 * (KINDS - 1); round++) {
+		const struct kind *k = &kinds[round % (KINDS - 1)];
+		struct np_head head = { (uint32_t)next_random(&seed), (int32_t)next_random(&seed) };
+		uint8_t frame[NP_FRAME_SIZE];
+		union message sent, got;
+		struct np_head got_head;
+		struct np_err err;
+
+		memset(&got, 0xa5, sizeof(got));
+		random_message(k, (char *)&sent, &seed);
+		np_frame_put(frame, &head, k->layout, &sent);
+		got_head = np_frame_head(frame);
+		assert_int_equal(got_head.code, head.code);
+		assert_int_equal(got_head.word, head.word);
+		assert_int_equal(np_frame_get(frame, k->layout, &got, &err), NP_OK);
+		assert_same_message(k, (const char *)&got, (const char *)&sent);
+	}
+}
+
+/* Whatever comes, texts are ended and nothing but a text is ever found fault with. */
+static void
+any_bytes_can_be_read(void **state)
+{
+	uint64_t seed = 7;
+
+	(void)state;
+	for (size_t round = 0; round < 200 * (KINDS - 1); round++) {
+		const struct kind *k = &kinds[round % (KINDS - 1)];
+		uint8_t frame[NP_FRAME_SIZE];
+		char text[8192] = "";
+		struct np_err err = { .code = NP_OK };
+		union message m;
+
+		for (size_t i = 0; i < sizeof(frame); i++) {
+			frame[i] = (uint8_t)(next_random(&seed) | (round & 1));
+		}
+		if (np_frame_get(frame, k->layout, &m, &err) != NP_OK) {
+			assert_int_equal(err.code, NP_EPEER);
+			assert_non_null(strstr(err.msg, "has no end"));
+		}
+		format_fields(k->fields, k->nfields, &m, text, sizeof(text));
+	}
+}
+
+static void
+what_a_layout_does_not_fill_is_zero(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < KINDS; i++) {
+		struct np_head head = { .code = 0xa5a5a5a5, .word = -1 };
+		uint8_t frame[NP_FRAME_SIZE];
+		union message m;
+
+		memset(&m, 0xa5, sizeof(m));
+		memset(frame, 0xa5, sizeof(frame));
+		np_frame_put(frame, &head, kinds[i].layout, &m);
+		for (size_t at = kinds[i].end; at < NP_FRAME_SIZE; at++) {
+			assert_int_equal(frame[at], 0);
+		}
+	}
+}
+
+/* Buffers of their exact size, so that the sanitizers see a byte too far. */
+static void
+a_cut_message_is_read_up_to_the_cut(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < KINDS - 1; i++) {
+		for (size_t size = 0; size <= kinds[i].end - 8; size++) {
+			uint8_t *cut = malloc(size + !size);
+			struct np_err err = { .code = NP_OK };
+			struct np_wire w;
+			union message m;
+			int want = size == kinds[i].end - 8 ? NP_OK : NP_EPEER;
+
+			assert_non_null(cut);
+			memset(cut, 0, size);
+			memset(&m, 0xa5, sizeof(m));
+			np_wire_read_from(&w, cut, size);
+			kinds[i].layout(&w, &m);
+			assert_int_equal(np_wire_check(&w, &err), want);
+			free(cut);
+			for (size_t n = 0; n < kinds[i].nfields; n++) {
+				const struct field *f = &kinds[i].fields[n];
+				const char *p = (const char *)&m + f->at;
+
+				/* Zeros were there, and zeros come from beyond the cut. */
+				assert_int_equal(p[0], 0);
+				assert_int_equal(p[f->size - 1], 0);
+			}
+		}
+	}
+}
+
+static void
+writing_stays_within_the_buffer(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < KINDS - 1; i++) {
+		for (size_t size = 0; size <= kinds[i].end - 8; size++) {
+			uint8_t *small = malloc(size + !size);
+			struct np_wire w;
+			union message m;
+
+			assert_non_null(small);
+			memset(&m, 0, sizeof(m));
+			np_wire_write_to(&w, small, size);
+			kinds[i].layout(&w, &m);
+			assert_true(w.at <= size);
+			assert_int_equal(np_wire_check(&w, NULL),
+					 size == kinds[i].end - 8 ? NP_OK : NP_EPEER);
+			free(small);
+		}
+	}
+}
+
+static void
+a_frame_is_656_bytes_and_no_more(void **state)
+{
+	struct np_head head = { .code = NP_PASSPHRASE };
+	uint8_t around[NP_FRAME_SIZE + 2];
+	struct np_text full;
+
+	(void)state;
+	memset(around, 0xa5, sizeof(around));
+	memset(&full, 'x', sizeof(full));
+	np_frame_put(around + 1, &head, np_text_layout, &full);
+	assert_int_equal(around[0], 0xa5);
+	assert_int_equal(around[NP_FRAME_SIZE + 1], 0xa5);
+	assert_int_equal(around[NP_FRAME_SIZE - 1], 'x');
+	/* The text had no end: its last character made room for one. */
+	assert_int_equal(around[NP_FRAME_SIZE], 0);
+}
+
+static void
+an_unended_text_is_named(void **state)
+{
+	struct np_omni_request r;
+	struct np_err err = { .code = NP_OK };
+	uint8_t frame[NP_FRAME_SIZE] = { 0 };
+
+	(void)state;
+	memset(frame + 160, 'c', 16);
+	memcpy(frame + 176, "data", 4);
+	assert_int_equal(np_frame_get(frame, np_omni_request_layout, &r, &err), NP_EPEER);
+	assert_string_equal(err.msg,
+			    "reading a message of 656 bytes: cong_control at byte 160 has no end");
+	assert_string_equal(r.cong_control, "ccccccccccccccc");
+	assert_string_equal(r.fill_file, "data");
+
+	memset(frame + 176, 'f', 32);
+	frame[170] = 0;
+	assert_int_equal(np_frame_get(frame, np_omni_request_layout, &r, &err), NP_EPEER);
+	assert_non_null(strstr(err.msg, "fill_file at byte 176"));
+	assert_string_equal(r.cong_control, "cccccccccc");
+	/* What stood behind the NUL does not come along. */
+	assert_int_equal(r.cong_control[11], 0);
+}
+
+static void
+banners_are_told_from_messages(void **state)
+{
+	(void)state;
+	assert_true(np_frame_is_text((const uint8_t *)"SSH-2.0-OpenSSH_9.2p1\r\n", 23));
+	assert_true(np_frame_is_text((const uint8_t *)"HTTP/1.1 400 Bad Request\r\n", 26));
+	assert_true(np_frame_is_text((const uint8_t *)"bye\n", 4));
+	assert_false(np_frame_is_text((const uint8_t *)"bye", 3));
+	assert_false(np_frame_is_text((const uint8_t *)"", 0));
+	for (size_t i = 0; i < LEN(vectors); i++) {
+		uint8_t frame[NP_FRAME_SIZE];
+
+		recorded_frame(&vectors[i], frame);
+		for (size_t n = 0; n <= 16; n++) {
+			assert_false(np_frame_is_text(frame, n));
+		}
+	}
+}
+
+static void
+addresses_keep_their_order(void **state)
+{
+	static const uint8_t v4[4] = { 192, 0, 2, 254 };
+	static const uint8_t v6[16] = { 0x20, 1, 0xd, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
+	uint32_t words[4] = { 1, 2, 3, 4 };
+	uint8_t ip[16] = { 0 };
+
+	(void)state;
+	np_ip_to_words(NP_WF_INET, v4, words);
+	assert_int_equal(words[0], 0xc00002fe);
+	assert_int_equal(words[1] | words[2] | words[3], 0);
+	np_words_to_ip(NP_WF_INET, words, ip);
+	assert_memory_equal(ip, v4, 4);
+	assert_int_equal(ip[4], 0);
+
+	np_ip_to_words(NP_WF_INET6, v6, words);
+	np_words_to_ip(NP_WF_INET6, words, ip);
+	assert_memory_equal(ip, v6, 16);
+
+	np_ip_to_words(NP_WF_UNSPEC, NULL, words);
+	assert_int_equal(words[0] | words[1] | words[2] | words[3], 0);
+	np_words_to_ip(NP_WF_UNSPEC, words, NULL);
+}
+
+/* ---- Tests: the codec's fields ---- */
+
+/* Write with one cursor, give the bytes, read them back with another. */
+static void
+start_trip(struct np_wire *out, struct np_wire *in, uint8_t *buf, size_t size)
+{
+	memset(buf, 0xa5, size);
+	np_wire_write_to(out, buf, size);
+	np_wire_read_from(in, buf, size);
+}
+
+static void
+words_are_big_endian_at_any_offset(void **state)
+{
+	static const uint8_t want[] = { 0, 0, 0, 0x12, 0x34, 0x56, 0x78, 0xff, 0xff, 0xff, 0xfe };
+	uint32_t u = 0x12345678, u_back = 0;
+	int32_t i = -2, i_back = 0;
+	struct np_wire out, in;
+	uint8_t buf[11];
+
+	(void)state;
+	start_trip(&out, &in, buf, sizeof(buf));
+	np_wire_skip(&out, 3);
+	np_wire_u32(&out, "u", &u);
+	np_wire_i32(&out, "i", &i);
+	assert_memory_equal(buf, want, sizeof(want));
+	np_wire_skip(&in, 3);
+	np_wire_u32(&in, "u", &u_back);
+	np_wire_i32(&in, "i", &i_back);
+	assert_int_equal(u_back, u);
+	assert_int_equal(i_back, i);
+	assert_int_equal(np_wire_left(&in), 0);
+	assert_int_equal(np_wire_check(&out, NULL), NP_OK);
+	assert_int_equal(np_wire_check(&in, NULL), NP_OK);
+}
+
+static void
+negative_values_keep_their_sign(void **state)
+{
+	static const int32_t values[] = { -1, 0, 1, INT32_MIN, INT32_MAX };
+
+	(void)state;
+	for (size_t n = 0; n < LEN(values); n++) {
+		struct np_wire out, in;
+		int32_t v = values[n], back = 17;
+		uint8_t buf[4];
+
+		start_trip(&out, &in, buf, sizeof(buf));
+		np_wire_i32(&out, "v", &v);
+		np_wire_i32(&in, "v", &back);
+		assert_int_equal(back, values[n]);
+	}
+}
+
+static void
+long_counts_go_upper_half_first(void **state)
+{
+	static const uint8_t want[] = { 0, 0, 0, 1, 0xfe, 0xdc, 0xba, 0x98 };
+	uint64_t v = UINT64_C(0x1fedcba98), back = 0;
+	struct np_wire out, in;
+	uint8_t buf[8];
+
+	(void)state;
+	start_trip(&out, &in, buf, sizeof(buf));
+	np_wire_u64_hilo(&out, "v", &v);
+	assert_memory_equal(buf, want, sizeof(want));
+	np_wire_u64_hilo(&in, "v", &back);
+	assert_true(back == v);
+}
+
+static void
+floats_are_ieee_big_endian(void **state)
+{
+	static const uint8_t want[] = { 0x42, 0xc8, 0, 0, 0xc0, 0x04, 0, 0, 0, 0, 0, 0 };
+	struct np_wire out, in;
+	float f = 100.0F, f_back = 0;
+	double d = -2.5, d_back = 0;
+	uint8_t buf[12];
+
+	(void)state;
+	start_trip(&out, &in, buf, sizeof(buf));
+	np_wire_f32(&out, "f", &f);
+	np_wire_f64(&out, "d", &d);
+	assert_memory_equal(buf, want, sizeof(want));
+	np_wire_f32(&in, "f", &f_back);
+	np_wire_f64(&in, "d", &d_back);
+	assert_memory_equal(&f_back, &f, sizeof(f));
+	assert_memory_equal(&d_back, &d, sizeof(d));
+}
+
+/* Leftover bytes read as floats may be any NaN, signalling ones too. */
+static void
+nans_keep_every_bit(void **state)
+{
+	static const uint8_t nans[] = { 0x7f, 0x80, 0, 1, 0xff, 0xff, 0xff, 0xff,
+					0x7f, 0xf0, 0, 0, 0,    0,    0,    1 };
+	uint8_t copy[sizeof(nans)] = { 0 };
+	struct np_wire in, out;
+	float f[2];
+	double d;
+
+	(void)state;
+	np_wire_read_from(&in, nans, sizeof(nans));
+	np_wire_write_to(&out, copy, sizeof(copy));
+	for (size_t i = 0; i < 2; i++) {
+		np_wire_f32(&in, "f", &f[i]);
+		np_wire_f32(&out, "f", &f[i]);
+		assert_true(isnan(f[i]));
+	}
+	np_wire_f64(&in, "d", &d);
+	np_wire_f64(&out, "d", &d);
+	assert_true(isnan(d));
+	assert_memory_equal(copy, nans, sizeof(nans));
+}
+
+/* The words of the text, in this machine's order, are what goes out. */
+static void
+a_text_in_words_is_turned_with_them(void **state)
+{
+	static const char text[12] = "/tmp/abc";
+	uint8_t bytes[12];
+	char back[12];
+	uint32_t word;
+	struct np_wire w;
+
+	(void)state;
+	np_wire_write_to(&w, bytes, sizeof(bytes));
+	np_wire_text4(&w, "path", (char *)text, sizeof(text));
+	memcpy(&word, text, sizeof(word));
+	assert_int_equal(bytes[0], word >> 24);
+	assert_int_equal(bytes[3], word & 0xff);
+	np_wire_read_from(&w, bytes, sizeof(bytes));
+	np_wire_text4(&w, "path", back, sizeof(back));
+	assert_memory_equal(back, text, sizeof(text));
+	assert_int_equal(np_wire_check(&w, NULL), NP_OK);
+
+	memset(bytes, 'x', sizeof(bytes));
+	np_wire_read_from(&w, bytes, sizeof(bytes));
+	np_wire_text4(&w, "path", back, sizeof(back));
+	assert_string_equal(back, "xxxxxxxxxxx");
+	assert_int_equal(w.misfit, NP_NO_END);
+	assert_string_equal(w.misfit_field, "path");
+	assert_int_equal(w.misfit_at, 0);
+}
+
+static void
+texts_are_padded_and_ended(void **state)
+{
+	static const uint8_t want[] = { 'b', 'b', 'r', 0, 0, 0, 'a', 'b', 'c', 0 };
+	char first[6] = "bbr\0x", second[4] = { 'a', 'b', 'c', 'd' };
+	struct np_wire out, in;
+	uint8_t buf[10];
+	char back[6];
+	struct np_err err;
+
+	(void)state;
+	start_trip(&out, &in, buf, sizeof(buf));
+	np_wire_text(&out, "first", first, sizeof(first));
+	assert_int_equal(np_wire_check(&out, &err), NP_OK);
+	np_wire_text(&out, "second", second, sizeof(second));
+	assert_memory_equal(buf, want, sizeof(want));
+	assert_int_equal(np_wire_check(&out, &err), NP_EPEER);
+	assert_string_equal(err.msg, "writing a message of 10 bytes: second at byte 6 has no end");
+	np_wire_text(&in, "first", back, sizeof(back));
+	assert_string_equal(back, "bbr");
+	assert_int_equal(np_wire_check(&in, &err), NP_OK);
+}
+
+static void
+the_first_misfit_sticks(void **state)
+{
+	static const uint8_t bytes[6] = { 0, 0, 0, 9, 1, 1 };
+	uint32_t send_size = 1, recv_size = 1;
+	char name[2] = "x";
+	struct np_err err;
+	struct np_wire w;
+
+	(void)state;
+	np_wire_read_from(&w, bytes, sizeof(bytes));
+	np_wire_u32(&w, "send_size", &send_size);
+	np_wire_u32(&w, "recv_size", &recv_size);
+	/* Two bytes are left, but they are no name. */
+	np_wire_text(&w, "name", name, sizeof(name));
+	np_wire_skip(&w, 100);
+	assert_int_equal(send_size, 9);
+	assert_int_equal(recv_size, 0);
+	assert_string_equal(name, "");
+	assert_int_equal(np_wire_check(&w, &err), NP_EPEER);
+	assert_string_equal(err.msg,
+			    "reading a message of 6 bytes: no room for recv_size at byte 4");
+}
+
+static void
+a_long_skip_is_a_misfit(void **state)
+{
+	uint8_t buf[3] = { 1, 1, 1 };
+	struct np_err err;
+	struct np_wire w;
+
+	(void)state;
+	np_wire_write_to(&w, buf, sizeof(buf));
+	np_wire_skip(&w, 2);
+	assert_int_equal(buf[1], 0);
+	assert_int_equal(buf[2], 1);
+	np_wire_skip(&w, SIZE_MAX);
+	assert_int_equal(np_wire_check(&w, &err), NP_EPEER);
+	assert_string_equal(err.msg, "writing a message of 3 bytes: no room for filler at byte 2");
+	assert_int_equal(buf[2], 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recorded_messages_mean_what_they_should),
+		cmocka_unit_test(recorded_messages_are_written_byte_for_byte),
+		cmocka_unit_test(our_omni_requests_are_netperfs),
+		cmocka_unit_test(our_omni_request_for_ipv6_is_netperfs),
+		cmocka_unit_test(our_other_requests_are_netperfs),
+		cmocka_unit_test(every_message_survives_the_trip),
+		cmocka_unit_test(any_bytes_can_be_read),
+		cmocka_unit_test(what_a_layout_does_not_fill_is_zero),
+		cmocka_unit_test(a_cut_message_is_read_up_to_the_cut),
+		cmocka_unit_test(writing_stays_within_the_buffer),
+		cmocka_unit_test(a_frame_is_656_bytes_and_no_more),
+		cmocka_unit_test(an_unended_text_is_named),
+		cmocka_unit_test(banners_are_told_from_messages),
+		cmocka_unit_test(addresses_keep_their_order),
+		cmocka_unit_test(words_are_big_endian_at_any_offset),
+		cmocka_unit_test(negative_values_keep_their_sign),
+		cmocka_unit_test(long_counts_go_upper_half_first),
+		cmocka_unit_test(floats_are_ieee_big_endian),
+		cmocka_unit_test(nans_keep_every_bit),
+		cmocka_unit_test(a_text_in_words_is_turned_with_them),
+		cmocka_unit_test(texts_are_padded_and_ended),
+		cmocka_unit_test(the_first_misfit_sticks),
+		cmocka_unit_test(a_long_skip_is_a_misfit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
