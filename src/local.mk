@@ -11,5 +11,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/text.h \
 	%D%/base/units.c %D%/base/units.h \
 	%D%/base/uuid.c %D%/base/uuid.h \
+	%D%/wire/chan.c %D%/wire/chan.h \
 	%D%/wire/msg.c %D%/wire/msg.h \
 	%D%/wire/wire.c %D%/wire/wire.h

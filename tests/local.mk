@@ -2,6 +2,7 @@
 
 unit_tests = \
 	%D%/unit/test_base \
+	%D%/unit/test_chan \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire
 

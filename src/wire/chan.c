@@ -1,0 +1,328 @@
+#include "wire/chan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+
+/* How long the rest of a message may be on its way before it counts as an old client's. */
+enum { OLD_PAUSE_MS = 1000 };
+
+int
+np_chan_open(struct np_chan *c, int fd, const char *peer, struct np_err *err)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	*c = (struct np_chan){ .fd = fd, .peer = peer, .size = NP_FRAME_SIZE };
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+		return np_fail(err, NP_ESYS, errno,
+			       "control connection to %s: make it non-blocking", peer);
+	}
+	return NP_OK;
+}
+
+/* Errors of a connection that the other end or the way there has to answer for. */
+static enum np_errc
+blame(int sys)
+{
+	switch (sys) {
+	case ECONNRESET:
+	case ECONNABORTED:
+	case ECONNREFUSED:
+	case EPIPE:
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+	case ENETUNREACH:
+	case ENETDOWN:
+	case EPROTO:
+		return NP_EPEER;
+	default:
+		return NP_ESYS;
+	}
+}
+
+/* The beginning of what a foreign service sent, its first line at most, fit for one log line. */
+static void
+quote(const struct np_chan *c, char *out, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size - 1 && n < c->have && c->in[n] >= ' ' && c->in[n] <= '~') {
+		out[n] = (char)c->in[n];
+		n++;
+	}
+	out[n] = '\0';
+}
+
+/*
+ * What a user should know about a message that stays a fragment: often the peer is another
+ * service, or a netperf too old to use messages of this size.
+ */
+static void
+explain_fragment(const struct np_chan *c, char *out, size_t size)
+{
+	char words[41];
+
+	if (np_frame_is_text(c->in, c->have)) {
+		quote(c, words, sizeof(words));
+		snprintf(out, size, "the peer sent %zu bytes that are no netperf message (\"%s\")",
+			 c->have, words);
+	} else if (c->have == NP_OLD_FRAME_SIZE) {
+		snprintf(out, size, "%zu of %d bytes came (is it netperf 2.5.0 or older?)", c->have,
+			 NP_FRAME_SIZE);
+	} else {
+		snprintf(out, size, "%zu of %zu bytes came", c->have, c->size);
+	}
+}
+
+/* The connection is gone: sys says why, 0 when the peer closed it in good order. */
+static int
+gone(const struct np_chan *c, int sys, const char *what, struct np_err *err)
+{
+	const char *how = sys == 0 ? "closed by the peer" : "broken";
+	enum np_errc code = sys == 0 ? NP_EPEER : blame(sys);
+	char fragment[200];
+
+	if (c->have == 0) {
+		return np_fail(err, code, sys, "control connection to %s: %s while waiting for %s",
+			       c->peer, how, what);
+	}
+	explain_fragment(c, fragment, sizeof(fragment));
+	return np_fail(err, code, sys, "control connection to %s: %s while waiting for %s: %s",
+		       c->peer, how, what, fragment);
+}
+
+static enum np_chan_state
+take(struct np_chan *c, const char *what, struct np_err *err)
+{
+	if (c->have == c->size) {
+		c->have = 0;
+	}
+	if (c->has_later && c->have == 0) {
+		memcpy(c->in, c->later, sizeof(c->later));
+		c->have = sizeof(c->later);
+		c->has_later = false;
+	}
+	while (c->have < c->size) {
+		ssize_t n = recv(c->fd, c->in + c->have, c->size - c->have, 0);
+
+		if (n > 0) {
+			c->have += (size_t)n;
+		} else if (n == 0 && c->have == 0) {
+			return NP_CHAN_CLOSED;
+		} else if (n == 0) {
+			gone(c, 0, what, err);
+			return NP_CHAN_BROKEN;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			return NP_CHAN_MORE;
+		} else if (errno != EINTR) {
+			gone(c, errno, what, err);
+			return NP_CHAN_BROKEN;
+		}
+	}
+	return NP_CHAN_WHOLE;
+}
+
+enum np_chan_state
+np_chan_read(struct np_chan *c, struct np_err *err)
+{
+	return take(c, "a message", err);
+}
+
+/* Sleep until the descriptor is ready: 1, the deadline: 0, or an error or a signal: -1, errno. */
+static int
+wait_for(const struct np_chan *c, short events, uint64_t deadline, const sigset_t *sigmask)
+{
+	struct pollfd p = { .fd = c->fd, .events = events };
+	struct timespec left;
+
+	return ppoll(&p, 1, np_left(deadline, &left), sigmask);
+}
+
+/* Whole milliseconds, in seconds, for a person to read. */
+static double
+seconds(uint64_t from, uint64_t to)
+{
+	uint64_t ns = to > from ? to - from : 0;
+	uint64_t ms = (ns + NP_MSEC / 2) / NP_MSEC;
+
+	return (double)ms / 1000.0;
+}
+
+static int
+too_late(struct np_chan *c, const char *what, uint64_t deadline, struct np_err *err)
+{
+	double waited = seconds(c->since, deadline);
+	char fragment[200];
+
+	c->since = 0;
+	if (c->have == 0) {
+		return np_fail(err, NP_ETIME, 0,
+			       "control connection to %s: %s did not come within %g s", c->peer,
+			       what, waited);
+	}
+	explain_fragment(c, fragment, sizeof(fragment));
+	return np_fail(err, NP_ETIME, 0,
+		       "control connection to %s: %s did not come within %g s: %s", c->peer, what,
+		       waited, fragment);
+}
+
+/*
+ * May a message that begins like this be one of a client before 2.6? Its codes end with SYSINFO's;
+ * who speaks OMNI in short messages has asked for that before.
+ */
+static bool
+begins_old(const uint8_t *bytes, bool first)
+{
+	uint32_t code = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
+			(uint32_t)bytes[2] << 8 | bytes[3];
+
+	return code != 0 && code <= NP_SYSINFO && !(first && code == NP_OMNI);
+}
+
+/* One short message, or a passphrase and the request that follows it at once. */
+static bool
+could_be_old(const struct np_chan *c)
+{
+	if (!c->may_be_old || c->have % NP_OLD_FRAME_SIZE != 0 || c->have == 0 ||
+	    !begins_old(c->in, true)) {
+		return false;
+	}
+	return c->have == NP_OLD_FRAME_SIZE || begins_old(c->in + NP_OLD_FRAME_SIZE, false);
+}
+
+/* From now on messages are short. */
+static void
+become_old(struct np_chan *c)
+{
+	c->has_later = c->have > NP_OLD_FRAME_SIZE;
+	memcpy(c->later, c->in + NP_OLD_FRAME_SIZE, sizeof(c->later));
+	memset(c->in + NP_OLD_FRAME_SIZE, 0, sizeof(c->in) - NP_OLD_FRAME_SIZE);
+	c->size = c->have = NP_OLD_FRAME_SIZE;
+}
+
+/*
+ * A message is there. Behind an old one nothing begins with a zero but the rest of a long message
+ * that was under way for more than a second.
+ */
+static int
+note_whole(struct np_chan *c, struct np_err *err)
+{
+	uint32_t code = np_frame_head(c->in).code;
+
+	if (c->size == NP_OLD_FRAME_SIZE && c->first != 0 && code == 0) {
+		return np_fail(err, NP_EPEER, 0,
+			       "control connection to %s: a message came in parts more than %d ms "
+			       "apart, and its beginning was taken for an old client's",
+			       c->peer, OLD_PAUSE_MS);
+	}
+	if (c->first == 0) {
+		c->first = code;
+	}
+	c->may_be_old = false;
+	c->since = 0;
+	return NP_OK;
+}
+
+/* Wait for more; NP_OK when there is, or when what is there turned out to be all of it. */
+static int
+wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
+	  struct np_err *err)
+{
+	uint64_t pause = np_deadline(OLD_PAUSE_MS * NP_MSEC);
+	bool maybe_old = could_be_old(c) && pause < deadline;
+	int ready = wait_for(c, POLLIN, maybe_old ? pause : deadline, sigmask);
+
+	if (ready > 0) {
+		return NP_OK;
+	}
+	if (ready == 0 && maybe_old) {
+		become_old(c);
+		return NP_OK;
+	}
+	if (ready == 0) {
+		return too_late(c, what, deadline, err);
+	}
+	return np_fail(err, NP_ESYS, errno, "control connection to %s: waiting for %s", c->peer,
+		       what);
+}
+
+int
+np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
+	     struct np_err *err)
+{
+	/* A wait that a signal interrupted goes on: the time it took counts from its beginning. */
+	if (c->since == 0) {
+		c->since = np_now();
+	}
+	for (;;) {
+		int rc;
+
+		switch (take(c, what, err)) {
+		case NP_CHAN_WHOLE:
+			return note_whole(c, err);
+		case NP_CHAN_CLOSED:
+			return gone(c, 0, what, err);
+		case NP_CHAN_BROKEN:
+			return (int)err->code;
+		case NP_CHAN_MORE:
+			break;
+		}
+		rc = wait_more(c, what, deadline, sigmask, err);
+		if (rc != NP_OK) {
+			return rc;
+		}
+		if (c->have == c->size) {
+			return note_whole(c, err);
+		}
+	}
+}
+
+/* After EAGAIN: NP_OK when sending can go on. */
+static int
+wait_room(const struct np_chan *c, uint64_t since, uint64_t deadline, struct np_err *err)
+{
+	int ready = wait_for(c, POLLOUT, deadline, NULL);
+
+	if (ready > 0 || (ready < 0 && errno == EINTR)) {
+		return NP_OK;
+	}
+	if (ready == 0) {
+		return np_fail(
+		    err, NP_ETIME, 0,
+		    "control connection to %s: the peer did not take a message within %g s",
+		    c->peer, seconds(since, deadline));
+	}
+	return np_fail(err, NP_ESYS, errno, "control connection to %s: waiting to send", c->peer);
+}
+
+int
+np_chan_send(struct np_chan *c, const uint8_t frame[NP_FRAME_SIZE], uint64_t deadline,
+	     struct np_err *err)
+{
+	uint64_t since = np_now();
+	size_t sent = 0;
+
+	while (sent < c->size) {
+		ssize_t n = send(c->fd, frame + sent, c->size - sent, MSG_NOSIGNAL);
+		int rc = NP_OK;
+
+		if (n >= 0) {
+			sent += (size_t)n;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			rc = wait_room(c, since, deadline, err);
+		} else if (errno != EINTR) {
+			rc = np_fail(err, blame(errno), errno, "control connection to %s: send",
+				     c->peer);
+		}
+		if (rc != NP_OK) {
+			return rc;
+		}
+	}
+	return NP_OK;
+}

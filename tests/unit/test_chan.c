@@ -1,0 +1,709 @@
+/*
+ * Whole messages over real sockets: everything a peer or a signal can do in the middle.
+ */
+#include "wire/chan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+/* Far beyond what any of these takes, so that a fault shows as an error and not as a hang. */
+#define LONG (20 * NP_SEC)
+
+#define PEER "127.0.0.1 port 12865"
+#define WHOM "control connection to " PEER ": "
+
+/* One channel under test and the peer's plain end of its socket pair. */
+struct pair {
+	struct np_chan chan;
+	int peer;
+};
+
+static void
+open_pair(struct pair *p)
+{
+	int fd[2];
+	struct np_err err;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	assert_int_equal(np_chan_open(&p->chan, fd[0], PEER, &err), NP_OK);
+	p->peer = fd[1];
+}
+
+static void
+close_peer(struct pair *p)
+{
+	close(p->peer);
+	p->peer = -1;
+}
+
+static void
+close_pair(struct pair *p)
+{
+	close(p->chan.fd);
+	if (p->peer >= 0) {
+		close_peer(p);
+	}
+}
+
+/* A message that no other number gives. */
+static void
+fill(uint8_t frame[NP_FRAME_SIZE], unsigned number)
+{
+	for (unsigned i = 0; i < NP_FRAME_SIZE; i++) {
+		frame[i] = (uint8_t)(number + i * 7);
+	}
+	frame[0] = 0;
+}
+
+static void
+put(int fd, const void *bytes, size_t n)
+{
+	assert_int_equal(write(fd, bytes, n), n);
+}
+
+/* ---- Receiving ---- */
+
+static void
+a_whole_message_arrives(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	fill(frame, 1);
+	put(p.peer, frame, sizeof(frame));
+	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), NULL, &err),
+			 NP_OK);
+	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_MORE);
+	close_pair(&p);
+}
+
+static void
+a_message_may_come_byte_by_byte(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	fill(frame, 2);
+	for (size_t i = 0; i < sizeof(frame); i++) {
+		assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_MORE);
+		put(p.peer, frame + i, 1);
+	}
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_WHOLE);
+	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	close_pair(&p);
+}
+
+static void *
+dribble(void *arg)
+{
+	struct pair *p = arg;
+	uint8_t frame[NP_FRAME_SIZE];
+
+	fill(frame, 3);
+	for (size_t i = 0; i < sizeof(frame); i++) {
+		if (write(p->peer, frame + i, 1) != 1) {
+			break;
+		}
+	}
+	return NULL;
+}
+
+static void
+waiting_outlasts_a_dribble(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+	pthread_t thread;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	assert_int_equal(pthread_create(&thread, NULL, dribble, &p), 0);
+	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), NULL, &err),
+			 NP_OK);
+	pthread_join(thread, NULL);
+	fill(frame, 3);
+	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	close_pair(&p);
+}
+
+static void
+pipelined_messages_come_one_by_one(void **state)
+{
+	uint8_t two[2][NP_FRAME_SIZE];
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	fill(two[0], 4);
+	fill(two[1], 5);
+	put(p.peer, two, sizeof(two));
+	close_peer(&p);
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_WHOLE);
+	assert_memory_equal(p.chan.in, two[0], NP_FRAME_SIZE);
+	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), NULL, &err),
+			 NP_OK);
+	assert_memory_equal(p.chan.in, two[1], NP_FRAME_SIZE);
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_CLOSED);
+	close_pair(&p);
+}
+
+static void
+the_end_between_messages_is_no_fault(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	close_peer(&p);
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_CLOSED);
+	assert_int_equal(err.code, NP_OK);
+	/* It is one for those who wait for a message. */
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
+			 NP_EPEER);
+	assert_string_equal(err.msg, WHOM "closed by the peer while waiting for the test results");
+	assert_int_equal(err.sys, 0);
+	close_pair(&p);
+}
+
+/* The message for a peer that sent these bytes and closed. */
+static void
+assert_cut_message(const void *bytes, size_t n, const char *msg)
+{
+	struct np_err err = { .code = NP_OK };
+	struct pair p;
+
+	open_pair(&p);
+	put(p.peer, bytes, n);
+	close_peer(&p);
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
+			 NP_EPEER);
+	assert_string_equal(err.msg, msg);
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_BROKEN);
+	close_pair(&p);
+}
+
+static void
+the_end_within_a_message_says_what_came(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	(void)state;
+	fill(frame, 6);
+	assert_cut_message(
+	    frame, 1,
+	    WHOM "closed by the peer while waiting for the test results: 1 of 656 bytes came");
+	assert_cut_message(
+	    frame, 655,
+	    WHOM "closed by the peer while waiting for the test results: 655 of 656 bytes came");
+	assert_cut_message(
+	    frame, 256,
+	    WHOM "closed by the peer while waiting for the test results: 256 of 656 bytes came "
+		 "(is it netperf 2.5.0 or older?)");
+}
+
+static void
+another_service_is_quoted(void **state)
+{
+	static const char ssh[] = "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n";
+	static const char http[] = "HTTP/1.1 400 Bad Request, and a great deal more of it\r\n";
+
+	(void)state;
+	assert_cut_message(ssh, sizeof(ssh) - 1,
+			   WHOM "closed by the peer while waiting for the test results: the peer "
+				"sent 32 bytes that are no netperf "
+				"message (\"SSH-2.0-OpenSSH_9.2p1 Debian-2\")");
+	assert_cut_message(http, sizeof(http) - 1,
+			   WHOM "closed by the peer while waiting for the test results: the peer "
+				"sent 55 bytes that are no netperf "
+				"message (\"HTTP/1.1 400 Bad Request, and a great de\")");
+}
+
+static void
+a_deadline_passes(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	uint64_t deadline, late;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	deadline = np_deadline(10 * NP_MSEC);
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", deadline, NULL, &err), NP_ETIME);
+	late = np_now();
+	assert_true(late >= deadline && late < deadline + LONG);
+	assert_non_null(strstr(err.msg, WHOM "the test results did not come within "));
+	assert_int_equal(err.sys, 0);
+	close_pair(&p);
+}
+
+static void
+a_passed_deadline_still_takes_what_is_there(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	fill(frame, 7);
+	put(p.peer, frame, sizeof(frame));
+	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &err), NP_OK);
+	assert_int_equal(np_chan_recv(&p.chan, "the request", 1, NULL, &err), NP_ETIME);
+	close_pair(&p);
+}
+
+static void
+a_late_message_says_what_came_and_can_be_finished(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err = { .code = NP_OK };
+	uint64_t deadline;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	fill(frame, 8);
+	put(p.peer, frame, 100);
+	deadline = np_now();
+	/* As if a call that a signal interrupted had begun five seconds ago. */
+	p.chan.since = deadline - 5 * NP_SEC;
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", deadline, NULL, &err), NP_ETIME);
+	assert_string_equal(err.msg, WHOM "the test results did not come within 5 s: 100 of 656 "
+					  "bytes came");
+	put(p.peer, frame + 100, sizeof(frame) - 100);
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
+			 NP_OK);
+	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	close_pair(&p);
+}
+
+static void
+on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* Blocked but while waiting, as in our programs. */
+static void
+block_sigusr1(sigset_t *outside, sigset_t *inside)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	sigset_t set;
+
+	sigaction(SIGUSR1, &act, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, outside);
+	*inside = *outside;
+	sigdelset(inside, SIGUSR1);
+}
+
+static void
+a_signal_interrupts_and_nothing_is_lost(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	sigset_t outside, inside;
+	struct np_err err = { .code = NP_OK };
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	block_sigusr1(&outside, &inside);
+	fill(frame, 9);
+	put(p.peer, frame, 300);
+	raise(SIGUSR1); /* pending until the wait lets it in */
+	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), &inside, &err),
+			 NP_ESYS);
+	assert_int_equal(err.sys, EINTR);
+	put(p.peer, frame + 300, sizeof(frame) - 300);
+	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), &inside, &err),
+			 NP_OK);
+	assert_memory_equal(p.chan.in, frame, sizeof(frame));
+	pthread_sigmask(SIG_SETMASK, &outside, NULL);
+	close_pair(&p);
+}
+
+/* A peer that closes with something of ours unread resets the connection. */
+static void
+reset(struct pair *p)
+{
+	put(p->chan.fd, "unread", 6);
+	close_peer(p);
+}
+
+static void
+a_reset_is_the_peers_fault(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err = { .code = NP_OK };
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	reset(&p);
+	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
+			 NP_EPEER);
+	assert_string_equal(err.msg, WHOM "broken while waiting for the test results: "
+					  "Connection reset by peer");
+	assert_int_equal(err.sys, ECONNRESET);
+	close_pair(&p);
+
+	open_pair(&p);
+	fill(frame, 10);
+	put(p.peer, frame, 40);
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_MORE);
+	reset(&p);
+	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_BROKEN);
+	assert_int_equal(err.code, NP_EPEER);
+	assert_string_equal(err.msg,
+			    WHOM "broken while waiting for a message: 40 of 656 bytes came: "
+				 "Connection reset by peer");
+	close_pair(&p);
+}
+
+/* ---- Sending ---- */
+
+static void
+a_message_is_sent_whole(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE], got[NP_FRAME_SIZE + 1];
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	fill(frame, 11);
+	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
+	assert_int_equal(read(p.peer, got, sizeof(got)), sizeof(frame));
+	assert_memory_equal(got, frame, sizeof(frame));
+	close_pair(&p);
+}
+
+/* SIGPIPE at its default would end this program. */
+static void
+sending_to_a_closed_peer_fails_quietly(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE] = { 0 };
+	struct np_err err = { .code = NP_OK };
+	struct pair p;
+
+	(void)state;
+	signal(SIGPIPE, SIG_DFL);
+	open_pair(&p);
+	close_peer(&p);
+	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_EPEER);
+	assert_string_equal(err.msg, WHOM "send: Broken pipe");
+	assert_int_equal(err.sys, EPIPE);
+	close_pair(&p);
+}
+
+/* Send until nothing goes in any more; the deadline of each is already past. Whole ones sent. */
+static unsigned
+stuff(struct np_chan *c, struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	unsigned sent = 0;
+
+	for (;;) {
+		int rc;
+
+		fill(frame, sent);
+		rc = np_chan_send(c, frame, np_now(), err);
+		if (rc != NP_OK) {
+			assert_int_equal(rc, NP_ETIME);
+			return sent;
+		}
+		sent++;
+		assert_true(sent < 1000000);
+	}
+}
+
+static void
+a_peer_that_does_not_read_is_not_waited_for_long(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	assert_true(stuff(&p.chan, &err) > 0);
+	assert_string_equal(err.msg, WHOM "the peer did not take a message within 0 s");
+	close_pair(&p);
+}
+
+struct reader {
+	int fd;
+	unsigned whole;
+	bool in_order;
+};
+
+/* Read messages numbered 0, 1, ... until the end, and see that none has a gap. */
+static void *
+read_all(void *arg)
+{
+	struct reader *r = arg;
+	uint8_t want[NP_FRAME_SIZE], got[NP_FRAME_SIZE];
+
+	r->in_order = true;
+	while (recv(r->fd, got, sizeof(got), MSG_WAITALL) == (ssize_t)sizeof(got)) {
+		fill(want, r->whole);
+		r->in_order = r->in_order && memcmp(got, want, sizeof(got)) == 0;
+		r->whole++;
+	}
+	return NULL;
+}
+
+static void
+sending_waits_for_room(void **state)
+{
+	enum { MESSAGES = 4000 }; /* more than a socket buffer holds */
+	uint8_t frame[NP_FRAME_SIZE];
+	struct reader reader = { .fd = -1 };
+	struct np_err err;
+	pthread_t thread;
+	struct pair p;
+
+	(void)state;
+	open_pair(&p);
+	reader.fd = p.peer;
+	assert_int_equal(pthread_create(&thread, NULL, read_all, &reader), 0);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		fill(frame, i);
+		assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
+	}
+	shutdown(p.chan.fd, SHUT_WR);
+	pthread_join(thread, NULL);
+	assert_int_equal(reader.whole, MESSAGES);
+	assert_true(reader.in_order);
+	close_pair(&p);
+}
+
+/* ---- This machine's faults ---- */
+
+static void
+what_is_no_socket_is_named(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_chan c;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(np_chan_open(&c, -1, PEER, &err), NP_ESYS);
+	assert_string_equal(err.msg, WHOM "make it non-blocking: Bad file descriptor");
+
+	assert_int_equal(np_chan_open(&c, fd, PEER, &err), NP_OK);
+	assert_int_equal(np_chan_recv(&c, "the request", np_deadline(LONG), NULL, &err), NP_ESYS);
+	assert_int_equal(err.sys, ENOTSOCK);
+	assert_int_equal(np_chan_send(&c, c.in, np_deadline(LONG), &err), NP_ESYS);
+	close(fd);
+}
+
+/* ---- Old clients, with messages of 256 bytes ---- */
+
+static void
+wait_ms(unsigned ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+/* A long message that could be an old one's beginning: its code, then zeros, as they mostly are. */
+static void
+coded(uint8_t frame[NP_FRAME_SIZE], uint8_t code)
+{
+	memset(frame, 0, NP_FRAME_SIZE);
+	frame[3] = code;
+	frame[20] = 0xa5;
+}
+
+/* What a daemon's channel makes of so many bytes of that message and then silence. */
+static void
+receive_old(struct pair *p, uint8_t code, size_t bytes)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	coded(frame, code);
+	open_pair(p);
+	p->chan.may_be_old = true;
+	put(p->peer, frame, bytes);
+	assert_int_equal(np_chan_recv(&p->chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	assert_memory_equal(p->chan.in, frame, NP_OLD_FRAME_SIZE);
+	assert_int_equal(p->chan.first, code);
+}
+
+static void
+silence_after_256_bytes_tells_an_old_client(void **state)
+{
+	uint64_t began = np_now();
+	uint8_t frame[NP_FRAME_SIZE], got[NP_FRAME_SIZE];
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	receive_old(&p, NP_DEBUG_OFF, NP_OLD_FRAME_SIZE);
+	assert_true(np_now() - began >= NP_SEC);
+	assert_int_equal(p.chan.size, NP_OLD_FRAME_SIZE);
+	/* Answers are short, too, and the next message is not waited for any longer. */
+	fill(frame, 1);
+	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
+	assert_int_equal(recv(p.peer, got, sizeof(got), MSG_DONTWAIT), NP_OLD_FRAME_SIZE);
+	assert_memory_equal(got, frame, NP_OLD_FRAME_SIZE);
+	coded(frame, NP_TCP_RR);
+	put(p.peer, frame, NP_OLD_FRAME_SIZE);
+	began = np_now();
+	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	assert_true(np_now() - began < NP_SEC);
+	assert_memory_equal(p.chan.in, frame, NP_FRAME_SIZE);
+	close_peer(&p);
+	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err),
+			 NP_EPEER);
+	assert_int_equal(p.chan.have, 0);
+	close_pair(&p);
+}
+
+static void
+an_old_passphrase_and_its_request_come_apart(void **state)
+{
+	uint8_t both[2 * NP_OLD_FRAME_SIZE] = { 0 };
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	both[3] = NP_PASSPHRASE;
+	memset(both + 8, 'x', NP_OLD_FRAME_SIZE - 8);
+	both[NP_OLD_FRAME_SIZE + 3] = NP_TCP_STREAM;
+	open_pair(&p);
+	p.chan.may_be_old = true;
+	put(p.peer, both, sizeof(both));
+	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	assert_memory_equal(p.chan.in, both, NP_OLD_FRAME_SIZE);
+	assert_int_equal(p.chan.in[NP_OLD_FRAME_SIZE], 0);
+	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	assert_memory_equal(p.chan.in, both + NP_OLD_FRAME_SIZE, NP_OLD_FRAME_SIZE);
+	assert_int_equal(p.chan.first, NP_PASSPHRASE);
+	close_pair(&p);
+}
+
+struct late {
+	int fd;
+	const uint8_t *rest;
+	unsigned pause_ms;
+};
+
+static void *
+send_late(void *arg)
+{
+	const struct late *l = arg;
+
+	wait_ms(l->pause_ms);
+	put(l->fd, l->rest, NP_FRAME_SIZE - NP_OLD_FRAME_SIZE);
+	return NULL;
+}
+
+/* A message of today's whose rest takes its time: what a daemon's channel makes of it. */
+static void
+receive_late(struct pair *p, uint8_t code, unsigned pause_ms)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct late late = { .rest = frame + NP_OLD_FRAME_SIZE, .pause_ms = pause_ms };
+	pthread_t thread;
+	struct np_err err;
+
+	coded(frame, code);
+	open_pair(p);
+	p->chan.may_be_old = true;
+	late.fd = p->peer;
+	put(p->peer, frame, NP_OLD_FRAME_SIZE);
+	assert_int_equal(pthread_create(&thread, NULL, send_late, &late), 0);
+	assert_int_equal(np_chan_recv(&p->chan, "a request", np_deadline(LONG), NULL, &err), NP_OK);
+	pthread_join(thread, NULL);
+}
+
+static void
+a_slow_client_of_today_is_no_old_one(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	/* OMNI never begins an old session: its rest may take as long as it likes. */
+	receive_late(&p, NP_OMNI, 1300);
+	assert_int_equal(p.chan.size, NP_FRAME_SIZE);
+	close_pair(&p);
+	receive_late(&p, NP_TCP_RR, 300);
+	assert_int_equal(p.chan.size, NP_FRAME_SIZE);
+	/* The session is settled: silence means nothing any more. */
+	assert_false(p.chan.may_be_old);
+	close_pair(&p);
+}
+
+static void
+a_message_torn_apart_ends_the_session(void **state)
+{
+	struct np_err err;
+	struct pair p;
+
+	(void)state;
+	receive_late(&p, NP_TCP_RR, 1300);
+	assert_int_equal(p.chan.size, NP_OLD_FRAME_SIZE);
+	assert_int_equal(np_chan_recv(&p.chan, "a request", np_deadline(LONG), NULL, &err),
+			 NP_EPEER);
+	assert_non_null(strstr(err.msg, "came in parts"));
+	close_pair(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_message_arrives),
+		cmocka_unit_test(a_message_may_come_byte_by_byte),
+		cmocka_unit_test(waiting_outlasts_a_dribble),
+		cmocka_unit_test(pipelined_messages_come_one_by_one),
+		cmocka_unit_test(the_end_between_messages_is_no_fault),
+		cmocka_unit_test(the_end_within_a_message_says_what_came),
+		cmocka_unit_test(another_service_is_quoted),
+		cmocka_unit_test(a_deadline_passes),
+		cmocka_unit_test(a_passed_deadline_still_takes_what_is_there),
+		cmocka_unit_test(a_late_message_says_what_came_and_can_be_finished),
+		cmocka_unit_test(a_signal_interrupts_and_nothing_is_lost),
+		cmocka_unit_test(a_reset_is_the_peers_fault),
+		cmocka_unit_test(a_message_is_sent_whole),
+		cmocka_unit_test(sending_to_a_closed_peer_fails_quietly),
+		cmocka_unit_test(a_peer_that_does_not_read_is_not_waited_for_long),
+		cmocka_unit_test(sending_waits_for_room),
+		cmocka_unit_test(what_is_no_socket_is_named),
+		cmocka_unit_test(silence_after_256_bytes_tells_an_old_client),
+		cmocka_unit_test(an_old_passphrase_and_its_request_come_apart),
+		cmocka_unit_test(a_slow_client_of_today_is_no_old_one),
+		cmocka_unit_test(a_message_torn_apart_ends_the_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
