@@ -13,4 +13,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/uuid.c %D%/base/uuid.h \
 	%D%/wire/chan.c %D%/wire/chan.h \
 	%D%/wire/msg.c %D%/wire/msg.h \
-	%D%/wire/wire.c %D%/wire/wire.h
+	%D%/wire/wire.c %D%/wire/wire.h \
+	%D%/opt/doc.c %D%/opt/doc.h \
+	%D%/opt/option.c %D%/opt/option.h

@@ -1,0 +1,298 @@
+#include "opt/option.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+
+enum { LONG_ONLY = 256, MAX_OPTIONS = 160 };
+
+static bool
+takes_argument(const struct np_option *o)
+{
+	switch (o->kind) {
+	case NP_OPT_COUNT:
+	case NP_OPT_LENGTH:
+	case NP_OPT_TEXT:
+	case NP_OPT_BOTH:
+	case NP_OPT_EACH:
+	case NP_OPT_CUSTOM:
+		return true;
+	case NP_OPT_FLAG:
+	case NP_OPT_PLAIN:
+	case NP_OPT_NEXT: /* getopt(3) is not to know: the word is taken by take_next() */
+	case NP_OPT_NUMBER:
+		break;
+	}
+	return false;
+}
+
+bool
+np_option_in(const struct np_option *o, unsigned scope)
+{
+	return scope == 0 || o->scope == 0 || (o->scope & scope) != 0;
+}
+
+int
+np_pair_split(const char *arg, struct np_pair *out, struct np_err *err)
+{
+	char *comma;
+
+	memset(out, 0, sizeof(*out));
+	if (np_text_copy(out->text, sizeof(out->text), arg) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%.20s...: longer than %zu characters", arg,
+			       sizeof(out->text) - 1);
+	}
+	comma = strchr(out->text, ',');
+	out->comma = comma != NULL;
+	if (comma != NULL) {
+		*comma = '\0';
+		out->second = comma[1] != '\0' ? comma + 1 : NULL;
+	}
+	out->first = out->text[0] != '\0' ? out->text : NULL;
+	return NP_OK;
+}
+
+static int
+check_range(const struct np_option *o, int64_t v, const char *text, int64_t low, int64_t high,
+	    struct np_err *err)
+{
+	int64_t min = o->min != 0 || o->max != 0 ? o->min : low;
+	int64_t max = o->min != 0 || o->max != 0 ? o->max : high;
+
+	if (v < min || v > max) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is out of range (%lld to %lld)", text,
+			       (long long)min, (long long)max);
+	}
+	return NP_OK;
+}
+
+static int
+set_count(const struct np_option *o, const char *text, void *ctx, size_t to, struct np_err *err)
+{
+	int64_t v;
+	int32_t v32;
+
+	if (np_parse_count(text, &v) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a number (try 64 or 64K)", text);
+	}
+	if (check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
+		return err->code;
+	}
+	v32 = (int32_t)v;
+	memcpy((char *)ctx + to, &v32, sizeof(v32));
+	return NP_OK;
+}
+
+static int
+set_length(const struct np_option *o, const char *text, void *ctx, struct np_err *err)
+{
+	int64_t v;
+
+	if (np_parse_length(text, &v) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a length (try 10, 1m30s or -1000000)",
+			       text);
+	}
+	if (check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
+		return err->code;
+	}
+	memcpy((char *)ctx + o->to, &v, sizeof(v));
+	return NP_OK;
+}
+
+static int
+set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
+{
+	struct np_pair pair;
+	const char *second;
+
+	if (arg == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "needs an argument (%s)", o->arg);
+	}
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	second = o->kind == NP_OPT_BOTH && !pair.comma ? pair.first : pair.second;
+	if (pair.first == NULL && second == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "'%s' holds no value", arg);
+	}
+	if (pair.first != NULL && set_count(o, pair.first, ctx, o->to, err) != NP_OK) {
+		return err->code;
+	}
+	if (second != NULL && set_count(o, second, ctx, o->to2, err) != NP_OK) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
+int
+np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
+{
+	static const bool yes = true;
+
+	switch (o->kind) {
+	case NP_OPT_FLAG:
+		memcpy((char *)ctx + o->to, &yes, sizeof(yes));
+		return NP_OK;
+	case NP_OPT_COUNT:
+		return set_count(o, arg, ctx, o->to, err);
+	case NP_OPT_LENGTH:
+		return set_length(o, arg, ctx, err);
+	case NP_OPT_TEXT:
+		memcpy((char *)ctx + o->to, &arg, sizeof(arg));
+		return NP_OK;
+	case NP_OPT_BOTH:
+	case NP_OPT_EACH:
+		return set_pair(o, arg, ctx, err);
+	case NP_OPT_CUSTOM:
+	case NP_OPT_PLAIN:
+	case NP_OPT_NEXT:
+	case NP_OPT_NUMBER:
+		break;
+	}
+	return o->set(ctx, o, arg, err);
+}
+
+/* What getopt_long() wants to know, made from the table. */
+struct grammar {
+	char letters[2 * MAX_OPTIONS + 2];
+	struct option names[MAX_OPTIONS + 1];
+};
+
+static void
+make_grammar(const struct np_option *table, size_t count, unsigned scope, struct grammar *g)
+{
+	size_t n = 0, names = 0;
+
+	memset(g, 0, sizeof(*g));
+	g->letters[n++] = ':';
+	for (size_t i = 0; i < count && i < MAX_OPTIONS; i++) {
+		bool arg = takes_argument(&table[i]);
+
+		if (!np_option_in(&table[i], scope)) {
+			continue;
+		}
+		if (table[i].letter != '\0') {
+			g->letters[n++] = table[i].letter;
+			if (arg) {
+				g->letters[n++] = ':';
+			}
+		}
+		if (table[i].name != NULL) {
+			g->names[names].name = table[i].name;
+			g->names[names].has_arg = arg ? required_argument : no_argument;
+			g->names[names++].val = LONG_ONLY + (int)i;
+		}
+	}
+}
+
+static const struct np_option *
+row_of(const struct np_option *table, size_t count, unsigned scope, int c)
+{
+	if (c >= LONG_ONLY) {
+		return &table[c - LONG_ONLY];
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (table[i].letter == c && c != '\0' && np_option_in(&table[i], scope)) {
+			return &table[i];
+		}
+	}
+	return NULL;
+}
+
+/* "-m: " or "--rate: " in front of what is wrong with it. */
+static int
+blame(const struct np_option *o, int c, struct np_err *err)
+{
+	char where[80];
+
+	if (o->letter != '\0' && c < LONG_ONLY) {
+		snprintf(where, sizeof(where), "-%c", o->letter);
+	} else {
+		snprintf(where, sizeof(where), "--%s", o->name);
+	}
+	np_fail_in(err, where);
+	return err->code;
+}
+
+static int
+unknown(char **argv, struct np_err *err)
+{
+	if (optopt != 0 && optopt < LONG_ONLY) {
+		np_fail(err, NP_EUSAGE, 0, "-%c: no such option (-h lists them)", optopt);
+		err->sys = -optopt;
+		return NP_EUSAGE;
+	}
+	return np_fail(err, NP_EUSAGE, 0, "%s: no such option (-h lists them)", argv[optind - 1]);
+}
+
+/* The word behind an option that may have one. */
+static const char *
+take_next(const struct np_option *o, int argc, char **argv)
+{
+	const char *word = optind < argc ? argv[optind] : "-";
+	bool fits = o->kind == NP_OPT_NEXT ? *word != '-' : *word >= '0' && *word <= '9';
+
+	if ((o->kind != NP_OPT_NEXT && o->kind != NP_OPT_NUMBER) || !fits) {
+		return NULL;
+	}
+	optind++;
+	return word;
+}
+
+int
+np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc, char **argv,
+		 void *ctx, struct np_err *err)
+{
+	struct grammar g;
+	int c;
+
+	make_grammar(table, count, scope, &g);
+	optind = 0; /* glibc and musl: start anew */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, g.letters, g.names, NULL)) != -1) {
+		const struct np_option *o = row_of(table, count, scope, c == ':' ? optopt : c);
+		const char *arg;
+
+		if (o == NULL) {
+			return unknown(argv, err);
+		}
+		if (c == ':') {
+			np_fail(err, NP_EUSAGE, 0, "needs an argument (%s)", o->arg);
+			return blame(o, optopt, err);
+		}
+		arg = takes_argument(o) ? optarg : take_next(o, argc, argv);
+		if (np_option_set(o, arg, ctx, err) != NP_OK) {
+			return blame(o, c, err);
+		}
+	}
+	return NP_OK;
+}
+
+void
+np_options_print(FILE *out, const struct np_option *table, size_t count, unsigned scope)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct np_option *o = &table[i];
+		bool may = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
+		char how[80];
+		int n = 0;
+
+		if (!np_option_in(o, scope)) {
+			continue;
+		}
+		if (o->letter != '\0') {
+			n = snprintf(how, sizeof(how), may ? "-%c%s[%s]" : "-%c%s%s", o->letter,
+				     o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
+		}
+		if (o->name != NULL) {
+			bool bare = o->letter == '\0' && o->arg != NULL;
+
+			snprintf(how + n, sizeof(how) - (size_t)n, "%s--%s%s%s", n > 0 ? ", " : "",
+				 o->name, bare ? " " : "", bare ? o->arg : "");
+		}
+		fprintf(out, "  %-34s %s\n", how, o->help);
+	}
+}

@@ -1,0 +1,69 @@
+/*
+ * A parser driven by option tables, for both programs. A row says how an option is written, what it
+ * takes and where its value goes; parsing, usage texts and the tests over all options come from the
+ * same rows.
+ */
+#ifndef NP_OPT_OPTION_H
+#define NP_OPT_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+enum np_opt_kind {
+	NP_OPT_FLAG,   /* no argument: bool at `to` becomes true */
+	NP_OPT_COUNT,  /* a number with one of the suffixes kKmMgG: int32_t */
+	NP_OPT_LENGTH, /* a count, or a duration such as 10s or 1m30s: int64_t */
+	NP_OPT_TEXT,   /* a word: const char * */
+	NP_OPT_BOTH,   /* a pair of counts, "x" sets both (netperf's pair A): int32_t, int32_t */
+	NP_OPT_EACH,   /* a pair of counts, "x" sets the first (pair B): int32_t, int32_t */
+	NP_OPT_CUSTOM, /* a word, handed to set() */
+	NP_OPT_PLAIN,  /* no argument, set() is called with NULL */
+	NP_OPT_NEXT,  /* may have an argument, the next word if that is no option: set(), or NULL */
+	NP_OPT_NUMBER /* may have one, the next word if that starts with a digit: set(), or NULL */
+};
+
+struct np_option {
+	char letter; /* '\0': none */
+	enum np_opt_kind kind;
+	const char *name; /* long name, NULL: none */
+	const char *arg;  /* what the usage text calls the argument; NULL: there is none */
+	const char *help; /* one line */
+	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
+	int64_t min, max; /* range of numbers; both 0: that of the type */
+	int (*set)(void *ctx, const struct np_option *o, const char *arg, struct np_err *err);
+	unsigned scope; /* in which of the caller's scopes it is known, a bit each; 0: in all */
+};
+
+/* Two values separated by the first comma; a part that is not there is NULL. */
+struct np_pair {
+	char text[1024];
+	const char *first, *second;
+	bool comma;
+};
+
+/* Split; NP_EUSAGE when the text is too long. */
+int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
+
+/*
+ * Parse the words argv[1] .. argv[argc - 1] as GNU getopt does: letters may be bundled, arguments
+ * glued on, words that are no options stand anywhere and are let pass. Rows outside of the scope
+ * (0: none is) are unknown. Values go into *ctx. NP_EUSAGE names the option and what to try
+ * instead. argv is permuted.
+ */
+int np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc,
+		     char **argv, void *ctx, struct np_err *err);
+
+/* Give one option's value, as if it stood on the command line: for setters that add to a kind. */
+int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);
+
+/* One line for each option of the scope that is not refused. */
+void np_options_print(FILE *out, const struct np_option *table, size_t count, unsigned scope);
+
+/* Is the row known in that scope? */
+bool np_option_in(const struct np_option *o, unsigned scope);
+
+#endif
