@@ -15,4 +15,9 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/msg.c %D%/wire/msg.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/doc.c %D%/opt/doc.h \
-	%D%/opt/option.c %D%/opt/option.h
+	%D%/opt/option.c %D%/opt/option.h \
+	%D%/stats/confidence.c %D%/stats/confidence.h \
+	%D%/stats/counters.h \
+	%D%/stats/hist.c %D%/stats/hist.h \
+	%D%/stats/metrics.def \
+	%D%/stats/record.c %D%/stats/record.h

@@ -3,6 +3,8 @@
 unit_tests = \
 	%D%/unit/test_base \
 	%D%/unit/test_chan \
+	%D%/unit/test_confidence \
+	%D%/unit/test_hist \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire
 

@@ -1,0 +1,60 @@
+#include "stats/confidence.h"
+
+#include <math.h>
+
+enum { DEGREES = 30 };
+
+void
+np_series_add(struct np_series *s, double value)
+{
+	double off = value - s->mean;
+
+	s->count++;
+	s->mean += off / s->count;
+	s->squares += off * (value - s->mean);
+}
+
+double
+np_series_mean(const struct np_series *s)
+{
+	return s->mean;
+}
+
+double
+np_series_width(const struct np_series *s, int level)
+{
+	double n = s->count, width;
+
+	if (s->count < 2) {
+		return HUGE_VAL;
+	}
+	if (s->squares == 0) {
+		return 0;
+	}
+	width =
+	    2 * np_student_t(level, s->count - 1) * sqrt(s->squares / n / (n - 1)) / fabs(s->mean);
+	return isnan(width) ? HUGE_VAL : width;
+}
+
+double
+np_student_t(int level, unsigned degrees)
+{
+	static const double t95[DEGREES] = {
+		12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+		2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+		2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+	};
+	static const double t99[DEGREES] = {
+		63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169,
+		3.106,  3.055, 3.012, 2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845,
+		2.831,  2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750,
+	};
+
+	if (degrees == 0) {
+		return HUGE_VAL;
+	}
+	if (degrees > DEGREES) {
+		degrees = DEGREES;
+	}
+	return level == 95 ? t95[degrees - 1] : t99[degrees - 1];
+}

@@ -1,0 +1,37 @@
+/*
+ * Means over repeated measurements and how sure they are: netperf's formulas, so that the same runs
+ * stop after the same number of iterations.
+ */
+#ifndef NP_STATS_CONFIDENCE_H
+#define NP_STATS_CONFIDENCE_H
+
+/*
+ * One figure over iterations. Start from a zeroed struct. Not sums of values and squares, whose
+ * difference loses all its digits when figures of 10^10 differ by little: Welford's way (Note on a
+ * method for calculating corrected sums of squares and products, Technometrics 4, 1962).
+ */
+struct np_series {
+	unsigned count;
+	double mean, squares; /* the sum of squares of what the values differ from the mean */
+};
+
+void np_series_add(struct np_series *s, double value);
+
+/* The mean; 0 without values. */
+double np_series_mean(const struct np_series *s);
+
+/*
+ * The full width of the confidence interval as a fraction of the mean: 2 t(level, n - 1)
+ * sqrt(v / (n - 1)) / mean with v the mean of squares less the square of the mean. level is 95 or
+ * 99 (percent). 0 when all values were the same; HUGE_VAL for fewer than two values, a mean of 0
+ * over values that differ, or values that are no finite numbers.
+ */
+double np_series_width(const struct np_series *s, int level);
+
+/*
+ * Student's two-sided quantile, three decimals as in the usual tables. level is 95 or 99; any other
+ * means 99. degrees is 1 to 30; above, that of 30, and HUGE_VAL for 0.
+ */
+double np_student_t(int level, unsigned degrees);
+
+#endif

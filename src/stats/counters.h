@@ -1,0 +1,33 @@
+/*
+ * What a worker counts and a sampler may read while it counts: one writer, any number of readers.
+ * A relaxed store by the only writer is one plain move, so publishing costs a loop next to nothing.
+ */
+#ifndef NP_STATS_COUNTERS_H
+#define NP_STATS_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct np_counters {
+	_Alignas(64) _Atomic uint64_t sent; /* bytes the kernel took */
+	_Atomic uint64_t sends;             /* calls that sent something */
+	_Atomic uint64_t received;          /* bytes the kernel gave */
+	_Atomic uint64_t receives;          /* calls that received something */
+	_Atomic uint64_t transactions;
+	_Atomic uint64_t failed; /* sends refused for want of buffer space */
+	_Atomic uint64_t lost;   /* requests given up without a response */
+};
+
+static inline void
+np_show(_Atomic uint64_t *shown, uint64_t total)
+{
+	atomic_store_explicit(shown, total, memory_order_relaxed);
+}
+
+static inline uint64_t
+np_seen(const _Atomic uint64_t *shown)
+{
+	return atomic_load_explicit(shown, memory_order_relaxed);
+}
+
+#endif

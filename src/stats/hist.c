@@ -1,0 +1,123 @@
+#include "stats/hist.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct np_hist *
+np_hist_new(void)
+{
+	struct np_hist *h = malloc(sizeof(*h));
+
+	if (h != NULL) {
+		np_hist_clear(h);
+	}
+	return h;
+}
+
+void
+np_hist_clear(struct np_hist *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->min = UINT64_MAX;
+}
+
+void
+np_hist_merge(struct np_hist *into, const struct np_hist *from)
+{
+	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+		into->cell[i] += from->cell[i];
+	}
+	into->sum += from->sum;
+	into->min = from->min < into->min ? from->min : into->min;
+	into->max = from->max > into->max ? from->max : into->max;
+}
+
+/* The largest value that falls into a cell: the inverse of np_hist_cell(). */
+static uint64_t
+cell_top(unsigned cell)
+{
+	unsigned shift = cell >> NP_HIST_HALF_BITS;
+	uint64_t v;
+
+	shift = shift > 0 ? shift - 1 : 0;
+	v = cell - (shift << NP_HIST_HALF_BITS);
+	return ((v + 1) << shift) - 1;
+}
+
+double
+np_hist_middle(unsigned cell)
+{
+	uint64_t bottom = cell > 0 ? cell_top(cell - 1) + 1 : 0;
+
+	return ((double)bottom + (double)cell_top(cell)) / 2;
+}
+
+static uint64_t
+count_all(const struct np_hist *h)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+		n += h->cell[i];
+	}
+	return n;
+}
+
+static uint64_t
+clamp(const struct np_hist *h, uint64_t v)
+{
+	return v < h->min ? h->min : v > h->max ? h->max : v;
+}
+
+uint64_t
+np_hist_percentile(const struct np_hist *h, double share)
+{
+	uint64_t count = count_all(h);
+	uint64_t want = (uint64_t)ceil(share * (double)count);
+	uint64_t seen = 0;
+
+	if (count == 0) {
+		return 0;
+	}
+	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+		seen += h->cell[i];
+		if (seen >= want && seen > 0) {
+			return clamp(h, cell_top(i));
+		}
+	}
+	return h->max;
+}
+
+/* Standard deviation of the records, each taken at the middle of its cell. */
+static double
+deviation(const struct np_hist *h, uint64_t count, double mean)
+{
+	double squares = 0;
+
+	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+		if (h->cell[i] > 0) {
+			double off = np_hist_middle(i) - mean;
+
+			squares += off * off * (double)h->cell[i];
+		}
+	}
+	return sqrt(squares / (double)count);
+}
+
+void
+np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->count = count_all(h);
+	if (out->count == 0) {
+		return;
+	}
+	out->min = h->min;
+	out->max = h->max;
+	out->p50 = np_hist_percentile(h, 0.50);
+	out->p90 = np_hist_percentile(h, 0.90);
+	out->p99 = np_hist_percentile(h, 0.99);
+	out->mean = (double)h->sum / (double)out->count;
+	out->stddev = deviation(h, out->count, out->mean);
+}

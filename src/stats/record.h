@@ -1,0 +1,82 @@
+/*
+ * Named results: a value for each row of the metric table (metrics.def), or none.
+ */
+#ifndef NP_STATS_RECORD_H
+#define NP_STATS_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NP_METRIC(name, type, print, group, collect, h1, h2, h3, h4) NP_M_##name,
+enum np_metric_id {
+#include "stats/metrics.def"
+	NP_METRICS
+};
+#undef NP_METRIC
+
+enum np_metric_type { NP_TYPE_INT, NP_TYPE_REAL, NP_TYPE_CHAR, NP_TYPE_TEXT };
+
+/* What has to be collected during the test when an output selector names the metric. */
+enum np_metric_collect { NP_COLLECT_NONE, NP_COLLECT_LATENCY, NP_COLLECT_CONGESTION };
+
+struct np_metric {
+	const char *name; /* as output selectors spell it */
+	enum np_metric_type type;
+	const char *print; /* conversion for its type: long long, double, int or const char * */
+	int group;         /* block of `-o all`, 1 to 4; 0: none */
+	enum np_metric_collect collect;
+	const char *head[4];
+};
+
+struct np_record {
+	struct {
+		bool known;
+		int64_t i;
+		double r;
+		const char *t; /* not owned */
+	} value[NP_METRICS];
+};
+
+/* The row of a metric. */
+const struct np_metric *np_metric(enum np_metric_id id);
+
+/* The metric of that name in any case; -1 when there is none. */
+int np_metric_find(const char *name);
+
+/* The head lines up to the first empty one, joined by blanks: the name of a column of -o. */
+void np_metric_title(enum np_metric_id id, char *out, size_t size);
+
+/*
+ * Set a value; the metric's type must be the function's. A text is not copied; NULL leaves the
+ * metric without a value, "" is a value. A letter may be a NUL byte, as netperf's of a far end that
+ * tells nothing.
+ */
+void np_record_int(struct np_record *r, enum np_metric_id id, int64_t v);
+void np_record_real(struct np_record *r, enum np_metric_id id, double v);
+void np_record_char(struct np_record *r, enum np_metric_id id, char v);
+void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
+
+/* Was a value set? OUTPUT_NONE always has one. */
+bool np_record_known(const struct np_record *r, enum np_metric_id id);
+
+/* The value of an INT or REAL metric; -1 when it is not known, as netperf prints it. */
+int64_t np_record_get_int(const struct np_record *r, enum np_metric_id id);
+double np_record_get_real(const struct np_record *r, enum np_metric_id id);
+
+/* The letter of a CHAR metric; 'U' when it is not known. */
+char np_record_get_char(const struct np_record *r, enum np_metric_id id);
+
+/* The value of a TEXT metric, "" when it is not known; the one blank that OUTPUT_NONE stands for.
+ */
+const char *np_record_get_text(const struct np_record *r, enum np_metric_id id);
+
+/*
+ * Write the value as its row says into out, cut to size - 1 bytes and a NUL; an unknown one as -1,
+ * 'U' or an empty text. INT metrics printed in hexadecimal show their low 32 bits, as netperf's -1
+ * does. Returns the length of the whole text, in which a letter may be a NUL byte; out may be NULL
+ * when size is 0.
+ */
+size_t np_record_format(const struct np_record *r, enum np_metric_id id, char *out, size_t size);
+
+#endif

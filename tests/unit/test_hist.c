@@ -1,0 +1,275 @@
+/*
+ * The latency histogram against the exact figures of the same records.
+ */
+#include "stats/hist.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "tests/lib/check.h"
+
+enum { RECORDS = 20001 };
+
+static const uint64_t cap = (UINT64_C(1) << NP_HIST_TOP_BITS) - 1;
+
+static struct np_hist *
+hist(void)
+{
+	struct np_hist *h = np_hist_new();
+
+	assert_non_null(h);
+	return h;
+}
+
+/* A value of up to so many bits. */
+static uint64_t
+random_ns(uint64_t *seed, unsigned bits)
+{
+	return next_random(seed) >> (64 - 1 - next_random(seed) % bits);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+assert_close(double have, double want, double share)
+{
+	if (!(fabs(have - want) <= share * want)) {
+		fail_msg("%.17g is not within %g of %.17g", have, share, want);
+	}
+}
+
+/* ---- Cells ---- */
+
+static void
+cells_are_in_order_and_narrow(void **state)
+{
+	uint64_t first = 0;
+	unsigned cell = 0, cells = 1;
+
+	(void)state;
+	assert_int_equal(np_hist_cell(0), 0);
+	/* From one value to the next, by at most a quarter of a cell: none is missed. */
+	for (uint64_t v = 1; v <= cap; v += 1 + (v >> 12)) {
+		unsigned now = np_hist_cell(v);
+
+		if (now == cell) {
+			assert_true((double)(v - first) < (double)first / 1000);
+			continue;
+		}
+		assert_int_equal(now, cell + 1);
+		cell = now;
+		cells++;
+		first = v;
+	}
+	assert_int_equal(cells, NP_HIST_CELLS);
+}
+
+static void
+the_edges_of_a_power_of_two_are_cells_of_their_own(void **state)
+{
+	(void)state;
+	for (unsigned bit = 1; bit < NP_HIST_TOP_BITS; bit++) {
+		uint64_t v = UINT64_C(1) << bit;
+
+		assert_int_equal(np_hist_cell(v), np_hist_cell(v - 1) + 1);
+	}
+}
+
+static void
+times_beyond_the_range_fall_into_the_last_cell(void **state)
+{
+	(void)state;
+	assert_int_equal(np_hist_cell(cap), NP_HIST_CELLS - 1);
+	assert_int_equal(np_hist_cell(cap + 1), NP_HIST_CELLS - 1);
+	assert_int_equal(np_hist_cell(UINT64_MAX), NP_HIST_CELLS - 1);
+}
+
+/* ---- Figures ---- */
+
+static void
+an_empty_histogram_has_only_zeros(void **state)
+{
+	static const struct np_hist_summary zeros;
+	struct np_hist_summary s;
+	struct np_hist *h = hist();
+
+	(void)state;
+	memset(&s, 0xa5, sizeof(s));
+	np_hist_summarise(h, &s);
+	assert_memory_equal(&s, &zeros, sizeof(s));
+	assert_int_equal(np_hist_percentile(h, 0.5), 0);
+	np_hist_record(h, 5);
+	np_hist_clear(h);
+	np_hist_summarise(h, &s);
+	assert_memory_equal(&s, &zeros, sizeof(s));
+	free(h);
+}
+
+static void
+a_single_record_is_every_figure(void **state)
+{
+	static const uint64_t values[] = { 0,
+					   1,
+					   1023,
+					   1024,
+					   2047,
+					   2049,
+					   777,
+					   1000001,
+					   3600 * NP_SEC,
+					   UINT64_C(1) << 46,
+					   UINT64_C(1) << 47,
+					   UINT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(values); i++) {
+		struct np_hist *h = hist();
+		struct np_hist_summary s;
+
+		np_hist_record(h, values[i]);
+		np_hist_summarise(h, &s);
+		assert_int_equal(s.count, 1);
+		assert_int_equal(s.min, values[i]);
+		assert_int_equal(s.max, values[i]);
+		assert_int_equal(s.p50, values[i]);
+		assert_int_equal(s.p99, values[i]);
+		assert_close(s.mean, (double)values[i], 0);
+		free(h);
+	}
+}
+
+/* Percentiles, mean and deviation of so many random records. */
+static void
+compare_with_exact(unsigned bits, uint64_t seed)
+{
+	static const double shares[] = { 0.0001, 0.01, 0.5, 0.9, 0.99, 0.999, 1 };
+	uint64_t *v = calloc(RECORDS, sizeof(*v));
+	struct np_hist *h = hist();
+	struct np_hist_summary s;
+	double sum = 0, squares = 0;
+
+	assert_non_null(v);
+	for (size_t i = 0; i < RECORDS; i++) {
+		v[i] = random_ns(&seed, bits);
+		np_hist_record(h, v[i]);
+		sum += (double)v[i];
+	}
+	for (size_t i = 0; i < RECORDS; i++) {
+		squares += ((double)v[i] - sum / RECORDS) * ((double)v[i] - sum / RECORDS);
+	}
+	qsort(v, RECORDS, sizeof(*v), compare);
+	for (size_t i = 0; i < LEN(shares); i++) {
+		size_t rank = (size_t)ceil(shares[i] * RECORDS);
+
+		assert_close((double)np_hist_percentile(h, shares[i]), (double)v[rank - 1], 0.001);
+	}
+	np_hist_summarise(h, &s);
+	assert_int_equal(s.count, RECORDS);
+	assert_int_equal(s.min, v[0]);
+	assert_int_equal(s.max, v[RECORDS - 1]);
+	assert_int_equal(s.p50, np_hist_percentile(h, 0.5));
+	assert_int_equal(s.p90, np_hist_percentile(h, 0.9));
+	assert_int_equal(s.p99, np_hist_percentile(h, 0.99));
+	assert_close(s.mean, sum / RECORDS, 1e-12);
+	assert_close(s.stddev, sqrt(squares / RECORDS), 0.001);
+	free(h);
+	free(v);
+}
+
+static void
+figures_are_those_of_the_sorted_records(void **state)
+{
+	(void)state;
+	compare_with_exact(8, 1);
+	compare_with_exact(14, 2);
+	compare_with_exact(20, 3);
+	compare_with_exact(34, 4);
+	compare_with_exact(47, 5);
+}
+
+static void
+equal_records_do_not_deviate(void **state)
+{
+	struct np_hist *h = hist();
+	struct np_hist_summary s;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		np_hist_record(h, 1000);
+	}
+	np_hist_summarise(h, &s);
+	assert_close(s.mean, 1000, 0);
+	assert_true(s.stddev < 1e-9);
+	free(h);
+}
+
+static void
+percentiles_stay_within_the_extremes(void **state)
+{
+	struct np_hist *h = hist();
+
+	(void)state;
+	np_hist_record(h, 1000000);
+	np_hist_record(h, 1000001);
+	assert_int_equal(np_hist_percentile(h, 0), 1000001);
+	assert_int_equal(np_hist_percentile(h, 1), 1000001);
+	np_hist_clear(h);
+	np_hist_record(h, 5);
+	np_hist_record(h, 500);
+	np_hist_record(h, 50000);
+	assert_int_equal(np_hist_percentile(h, 0), 5);
+	assert_int_equal(np_hist_percentile(h, 1.0 / 3), 5);
+	assert_int_equal(np_hist_percentile(h, 0.34), 500);
+	assert_int_equal(np_hist_percentile(h, 1), 50000);
+	free(h);
+}
+
+static void
+merging_is_recording_all_in_one(void **state)
+{
+	struct np_hist *a = hist(), *b = hist(), *all = hist(), *empty = hist();
+	uint64_t seed = 9;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		uint64_t v = random_ns(&seed, 40);
+
+		np_hist_record(i % 3 == 0 ? a : b, v);
+		np_hist_record(all, v);
+	}
+	np_hist_merge(a, b);
+	assert_memory_equal(a, all, sizeof(*all));
+	np_hist_merge(a, empty);
+	assert_memory_equal(a, all, sizeof(*all));
+	np_hist_merge(empty, all);
+	assert_memory_equal(empty, all, sizeof(*all));
+	free(a);
+	free(b);
+	free(all);
+	free(empty);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cells_are_in_order_and_narrow),
+		cmocka_unit_test(the_edges_of_a_power_of_two_are_cells_of_their_own),
+		cmocka_unit_test(times_beyond_the_range_fall_into_the_last_cell),
+		cmocka_unit_test(an_empty_histogram_has_only_zeros),
+		cmocka_unit_test(a_single_record_is_every_figure),
+		cmocka_unit_test(figures_are_those_of_the_sorted_records),
+		cmocka_unit_test(equal_records_do_not_deviate),
+		cmocka_unit_test(percentiles_stay_within_the_extremes),
+		cmocka_unit_test(merging_is_recording_all_in_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
