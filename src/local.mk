@@ -20,4 +20,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/counters.h \
 	%D%/stats/hist.c %D%/stats/hist.h \
 	%D%/stats/metrics.def \
-	%D%/stats/record.c %D%/stats/record.h
+	%D%/stats/record.c %D%/stats/record.h \
+	%D%/net/addr.c %D%/net/addr.h \
+	%D%/net/sock.c %D%/net/sock.h \
+	%D%/net/tcpinfo.c %D%/net/tcpinfo.h

@@ -5,6 +5,7 @@ unit_tests = \
 	%D%/unit/test_chan \
 	%D%/unit/test_confidence \
 	%D%/unit/test_hist \
+	%D%/unit/test_net \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire
 
@@ -21,7 +22,8 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What the unit tests share.
 %C%_lib_libtest_a_SOURCES = \
-	%D%/lib/check.h
+	%D%/lib/check.h \
+	%D%/lib/sockets.c %D%/lib/sockets.h
 
 check_PROGRAMS =
 check_LIBRARIES =

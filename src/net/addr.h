@@ -1,0 +1,78 @@
+/*
+ * Socket addresses: resolving names, and writing addresses for people.
+ */
+#ifndef NP_NET_ADDR_H
+#define NP_NET_ADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+
+struct np_addr {
+	struct sockaddr_storage sa;
+	socklen_t len;
+};
+
+enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112 };
+
+/* What a name resolved to, in the resolver's order. */
+struct np_addrs {
+	struct np_addr at[NP_ADDRS_MAX];
+	size_t count;
+	char name[256]; /* canonical name; the literal text for literal addresses */
+};
+
+/*
+ * Resolve a host name or literal address and a service name or number (NULL: port 0) for a
+ * stream or datagram socket; host NULL means the wildcard. family may be AF_UNSPEC. "Try again"
+ * answers of the resolver are retried, six tries in all, a second apart, as netperf does.
+ * NP_ECONTROL when nothing was found.
+ */
+int np_resolve(const char *host, const char *service, int family, int socktype,
+	       struct np_addrs *out, struct np_err *err);
+
+/*
+ * "127.0.0.1 port 12865"; for IPv6 the address without brackets, for the UNIX domain the path.
+ * Returns buf.
+ */
+const char *np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
+
+/* The numeric address alone. Returns buf. */
+const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
+
+/* 0 in the UNIX domain, where setting it does nothing. */
+uint16_t np_addr_port(const struct np_addr *a);
+void np_addr_set_port(struct np_addr *a, uint16_t port);
+
+/* Where the port stands in the address, in network order. */
+in_port_t *np_addr_port_field(struct np_addr *a);
+
+/* The address's bytes in network order, 4 for AF_INET, 16 for AF_INET6. */
+const uint8_t *np_addr_bytes(const struct np_addr *a);
+
+/* Make an AF_INET or AF_INET6 address from bytes in network order. */
+void np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint16_t port);
+
+/* Make an AF_UNIX address (unix(7)). NP_EUSAGE when the path is empty or too long for one. */
+int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
+
+/*
+ * Is this address one of this machine's own: of the loopback, or of an interface (getifaddrs(3))?
+ * True for the UNIX domain.
+ */
+bool np_addr_is_here(const struct np_addr *a);
+
+/* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address that it stands for. */
+void np_addr_unmap(struct np_addr *a);
+
+/* Same family and address; the ports may differ. */
+int np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
+
+/* "AF_INET", "AF_INET6", "AF_UNSPEC". */
+const char *np_family_name(int family);
+
+#endif

@@ -1,0 +1,221 @@
+#include "net/sock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+void
+np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value)
+{
+	if (o->count < NP_SOCKOPTS_MAX) {
+		o->at[o->count].level = level;
+		o->at[o->count].name = name;
+		o->at[o->count].label = label;
+		o->at[o->count].optional = 0;
+		o->at[o->count].len = sizeof(int);
+		o->at[o->count].v.i = value;
+		o->count++;
+	}
+}
+
+void
+np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
+		     const char *value)
+{
+	size_t at = o->count;
+
+	np_sockopts_add(o, level, name, label, 0);
+	if (o->count > at) {
+		snprintf(o->at[at].v.text, sizeof(o->at[at].v.text), "%s", value);
+		o->at[at].len = (socklen_t)strlen(o->at[at].v.text);
+	}
+}
+
+void
+np_sockopts_optional(struct np_sockopts *o)
+{
+	o->at[o->count - 1].optional = 1;
+}
+
+int
+np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
+{
+	for (size_t i = 0; i < o->count; i++) {
+		if (setsockopt(fd, o->at[i].level, o->at[i].name, &o->at[i].v, o->at[i].len) == 0 ||
+		    o->at[i].optional) {
+			continue;
+		}
+		if (o->at[i].len == sizeof(int) && o->at[i].name != TCP_CONGESTION) {
+			return np_fail(err, NP_ESYS, errno, "set %s to %d", o->at[i].label,
+				       o->at[i].v.i);
+		}
+		return np_fail(err, NP_ESYS, errno, "set %s to '%s'", o->at[i].label,
+			       o->at[i].v.text);
+	}
+	return NP_OK;
+}
+
+int
+np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *opts,
+	     const struct np_addr *local, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+	int fd = socket(family, socktype | SOCK_CLOEXEC, protocol);
+
+	if (fd < 0) {
+		np_fail(err, NP_ESYS, errno, "open a data socket (family %s, type %d, protocol %d)",
+			np_family_name(family), socktype, protocol);
+		return -1;
+	}
+	if (np_sockopts_apply(opts, fd, err) != NP_OK) {
+		close(fd);
+		return -1;
+	}
+	if (local != NULL && bind(fd, (const struct sockaddr *)&local->sa, local->len) != 0) {
+		np_fail(err, NP_ESYS, errno, "bind to %s", np_addr_text(local, text));
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int
+np_sock_int(int fd, int level, int name)
+{
+	int v = -1;
+	socklen_t len = sizeof(v);
+
+	return getsockopt(fd, level, name, &v, &len) == 0 ? v : -1;
+}
+
+int
+np_sock_local(int fd, struct np_addr *out, struct np_err *err)
+{
+	memset(out, 0, sizeof(*out));
+	out->len = sizeof(out->sa);
+	if (getsockname(fd, (struct sockaddr *)&out->sa, &out->len) != 0) {
+		return np_fail(err, NP_ESYS, errno, "read back the address of a data socket");
+	}
+	return NP_OK;
+}
+
+void
+np_sock_watch_peer(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} set[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },         { IPPROTO_TCP, TCP_KEEPIDLE, 3 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 2 },       { IPPROTO_TCP, TCP_KEEPCNT, 4 },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 9000 },
+	};
+
+	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {
+		setsockopt(fd, set[i].level, set[i].name, &set[i].value, sizeof(set[i].value));
+	}
+}
+
+/* Finish a connect() that is under way on a non-blocking socket. Returns 0 or an errno. */
+static int
+wait_connected(int fd, uint64_t deadline)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	struct timespec left;
+	int n;
+
+	do {
+		n = ppoll(&p, 1, np_left(deadline, &left), NULL);
+	} while (n < 0 && errno == EINTR);
+	if (n == 0) {
+		return ETIMEDOUT;
+	}
+	return n < 0 ? errno : np_sock_int(fd, SOL_SOCKET, SO_ERROR);
+}
+
+/* Returns a connected descriptor, or minus an errno. */
+static int
+connect_one(const struct np_addr *to, const struct np_addr *from, uint64_t deadline)
+{
+	int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc = 0;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (from != NULL && bind(fd, (const struct sockaddr *)&from->sa, from->len) != 0) {
+		rc = errno;
+	} else if (connect(fd, (const struct sockaddr *)&to->sa, to->len) != 0) {
+		rc = errno == EINPROGRESS ? wait_connected(fd, deadline) : errno;
+	}
+	if (rc != 0) {
+		close(fd);
+		return -rc;
+	}
+	return fd;
+}
+
+static int
+connect_from_any(const struct np_addr *to, const struct np_addrs *local, uint64_t deadline)
+{
+	int fd = -EADDRNOTAVAIL;
+
+	if (local == NULL || local->count == 0) {
+		return connect_one(to, NULL, deadline);
+	}
+	for (size_t i = 0; i < local->count && fd < 0; i++) {
+		if (local->at[i].sa.ss_family == to->sa.ss_family) {
+			fd = connect_one(to, &local->at[i], deadline);
+		}
+	}
+	return fd;
+}
+
+int
+np_sock_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
+		struct np_addr *used, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+	int fd = -EADDRNOTAVAIL;
+
+	for (size_t i = 0; i < remote->count; i++) {
+		/* A silent address must leave time for those behind it. */
+		uint64_t now = np_now(), left = deadline > now ? deadline - now : 0;
+
+		fd = connect_from_any(&remote->at[i], local, now + left / (remote->count - i));
+		if (fd >= 0) {
+			*used = remote->at[i];
+			return fd;
+		}
+	}
+	np_fail(err, NP_ECONTROL, -fd, "connect to %s",
+		remote->count > 0 ? np_addr_text(&remote->at[remote->count - 1], text) : "nowhere");
+	return -1;
+}
+
+int
+np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err)
+{
+	struct np_sockopts opts = { .count = 0 };
+	char text[NP_ADDR_TEXT];
+	int fd;
+
+	np_sockopts_add(&opts, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR", 1);
+	/* Non-blocking: a connection may be gone again before it is accepted. */
+	fd = np_sock_open(at->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0, &opts, at, err);
+	if (fd < 0) {
+		return -1;
+	}
+	if (listen(fd, backlog) != 0) {
+		np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(at, text));
+		close(fd);
+		return -1;
+	}
+	return fd;
+}

@@ -1,0 +1,77 @@
+/*
+ * Sockets: a list of options to set, sockets made by it, control connections and listeners.
+ */
+#ifndef NP_NET_SOCK_H
+#define NP_NET_SOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "net/addr.h"
+
+enum { NP_SOCKOPTS_MAX = 24 };
+
+/*
+ * setsockopt() calls in the order they are to be made. Built once, applied to every data socket:
+ * a connection test opens thousands a second and pays only for what was asked.
+ */
+struct np_sockopts {
+	struct {
+		int level, name;
+		const char *label; /* for messages: "SO_SNDBUF" */
+		int optional;      /* a refusal is let pass, as netperf does */
+		socklen_t len;
+		union {
+			int i;
+			char text[16];
+		} v;
+	} at[NP_SOCKOPTS_MAX];
+	size_t count;
+};
+
+/* Append an option of type int. */
+void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value);
+
+/* Append an option whose value is a text of at most 15 characters (TCP_CONGESTION). */
+void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
+			  const char *value);
+
+/* Let the option added last fail silently. */
+void np_sockopts_optional(struct np_sockopts *o);
+
+/* Make the calls. NP_ESYS names the option that was refused, and its value. */
+int np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err);
+
+/*
+ * A close-on-exec socket with the options set, bound to `local` unless that is NULL. Returns the
+ * descriptor, or -1 with err filled.
+ */
+int np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *opts,
+		 const struct np_addr *local, struct np_err *err);
+
+/* Read an int option back; -1 when the kernel has none. */
+int np_sock_int(int fd, int level, int name);
+
+/* The local address of a socket; its port is what matters to most callers. */
+int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
+
+/*
+ * Make a control connection notice a dead peer or a silent link within 12 s: keep-alive probes and
+ * TCP_USER_TIMEOUT (tcp(7), RFC 5482). What the kernel lacks is let pass.
+ */
+void np_sock_watch_peer(int fd);
+
+/*
+ * Connect to the first of `remote` that answers, from the first of `local` of its family that
+ * works; `local` NULL or empty lets the kernel choose. Absolute deadline over all attempts.
+ * Returns the connected descriptor, or -1 with err NP_ECONTROL. *used gets the peer's address.
+ */
+int np_sock_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
+		    struct np_addr *used, struct np_err *err);
+
+/* A non-blocking, listening stream socket with SO_REUSEADDR. Returns the descriptor, or -1 with err
+ * filled. */
+int np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err);
+
+#endif

@@ -1,0 +1,125 @@
+#include "tests/lib/sockets.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+
+struct np_addr
+loopback(int family, uint16_t port)
+{
+	static const uint8_t v4[4] = { 127, 0, 0, 1 };
+	static const uint8_t v6[16] = { [15] = 1 };
+	struct np_addr a;
+
+	np_addr_make(&a, family, family == AF_INET6 ? v6 : v4, port);
+	return a;
+}
+
+bool
+same_address(const struct np_addr *a, const struct np_addr *b)
+{
+	return np_addr_same_host(a, b) && np_addr_port(a) == np_addr_port(b);
+}
+
+bool
+has_family(int family)
+{
+	struct np_addr at = loopback(family, 0);
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool yes = fd >= 0 && bind(fd, (struct sockaddr *)&at.sa, at.len) == 0;
+
+	close(fd);
+	return yes;
+}
+
+int
+bound_socket(int family, int socktype, struct np_addr *at)
+{
+	int fd = socket(family, socktype | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	*at = loopback(family, 0);
+	if (family == AF_UNIX) {
+		at->len = sizeof(at->sa.ss_family); /* the kernel gives it a name (unix(7)) */
+	}
+	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);
+	if (socktype == SOCK_STREAM) {
+		assert_int_equal(listen(fd, 16), 0);
+	}
+	at->len = sizeof(at->sa);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at->sa, &at->len), 0);
+	return fd;
+}
+
+int
+connected_to(const struct np_addr *to)
+{
+	int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&to->sa, to->len), 0);
+	return fd;
+}
+
+bool
+wait_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, LONG_MS) == 1;
+}
+
+int
+accepted_from(int listener)
+{
+	return wait_readable(listener) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+}
+
+size_t
+read_all(int fd)
+{
+	char bytes[65536];
+	size_t total = 0;
+	ssize_t n;
+
+	while (wait_readable(fd) && (n = recv(fd, bytes, sizeof(bytes), 0)) > 0) {
+		total += (size_t)n;
+	}
+	return total;
+}
+
+bool
+put_bytes(int fd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	while (n > 0) {
+		ssize_t k = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (k <= 0) {
+			return false;
+		}
+		p += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+bool
+get_bytes(int fd, void *bytes, size_t n)
+{
+	char *p = bytes;
+
+	while (n > 0) {
+		ssize_t k = wait_readable(fd) ? recv(fd, p, n, 0) : -1;
+
+		if (k <= 0) {
+			return false;
+		}
+		p += k;
+		n -= (size_t)k;
+	}
+	return true;
+}

@@ -1,0 +1,44 @@
+/*
+ * Plain loopback sockets for tests to play the far end with.
+ */
+#ifndef NP_TESTS_SOCKETS_H
+#define NP_TESTS_SOCKETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "net/addr.h"
+
+/* 127.0.0.1 or ::1 with that port. */
+struct np_addr loopback(int family, uint16_t port);
+
+/* The same host and port. */
+bool same_address(const struct np_addr *a, const struct np_addr *b);
+
+/* Can this machine use the family on its loopback interface? */
+bool has_family(int family);
+
+/* A socket bound to a free loopback port (AF_UNIX: an abstract name), which *at tells; streams
+ * listen. Fails the test if not.
+ */
+int bound_socket(int family, int socktype, struct np_addr *at);
+
+/* A connected stream socket. */
+int connected_to(const struct np_addr *to);
+
+/* Wait until the descriptor is readable; false after LONG_MS. */
+bool wait_readable(int fd);
+
+/* Accept one connection within LONG_MS, or -1. */
+int accepted_from(int listener);
+
+/* Read to the end; returns the number of bytes. */
+size_t read_all(int fd);
+
+/* Move exactly n bytes, or return false. */
+bool put_bytes(int fd, const void *bytes, size_t n);
+bool get_bytes(int fd, void *bytes, size_t n);
+
+#endif

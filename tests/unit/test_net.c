@@ -1,0 +1,400 @@
+/*
+ * Addresses and sockets.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "net/addr.h"
+#include "net/sock.h"
+#include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
+
+static const uint8_t v4[4] = { 192, 0, 2, 254 };
+static const uint8_t v6[16] = { 0x20, 1, 0xd, 0xb8, [15] = 7 };
+static const uint8_t mapped[16] = { [10] = 0xff, 0xff, 192, 0, 2, 254 };
+
+/* ---- Addresses ---- */
+
+static void
+addresses_are_shown_as_people_write_them(void **state)
+{
+	char text[NP_ADDR_TEXT];
+	struct np_addr a;
+
+	(void)state;
+	np_addr_make(&a, AF_INET, v4, 12865);
+	assert_string_equal(np_addr_text(&a, text), "192.0.2.254 port 12865");
+	assert_string_equal(np_addr_host(&a, text), "192.0.2.254");
+	np_addr_make(&a, AF_INET6, v6, 1);
+	assert_string_equal(np_addr_text(&a, text), "2001:db8::7 port 1");
+	np_addr_make(&a, AF_INET6, mapped, 65535);
+	np_addr_unmap(&a);
+	assert_string_equal(np_addr_text(&a, text), "192.0.2.254 port 65535");
+	assert_string_equal(np_family_name(AF_INET), "AF_INET");
+	assert_string_equal(np_family_name(AF_INET6), "AF_INET6");
+	assert_string_equal(np_family_name(AF_UNSPEC), "AF_UNSPEC");
+}
+
+static void
+an_address_keeps_its_bytes_and_its_port(void **state)
+{
+	struct np_addr a;
+
+	(void)state;
+	np_addr_make(&a, AF_INET, v4, 0x1234);
+	assert_int_equal(a.len, sizeof(struct sockaddr_in));
+	assert_memory_equal(np_addr_bytes(&a), v4, sizeof(v4));
+	assert_int_equal(np_addr_port(&a), 0x1234);
+	assert_int_equal(ntohs(((struct sockaddr_in *)&a.sa)->sin_port), 0x1234);
+	np_addr_make(&a, AF_INET6, v6, 5);
+	np_addr_set_port(&a, 65535);
+	assert_int_equal(a.len, sizeof(struct sockaddr_in6));
+	assert_memory_equal(np_addr_bytes(&a), v6, sizeof(v6));
+	assert_int_equal(np_addr_port(&a), 65535);
+	assert_int_equal(ntohs(*np_addr_port_field(&a)), 65535);
+}
+
+static void
+hosts_are_compared_without_their_ports(void **state)
+{
+	struct np_addr a, b;
+
+	(void)state;
+	np_addr_make(&a, AF_INET, v4, 1);
+	np_addr_make(&b, AF_INET, v4, 2);
+	assert_true(np_addr_same_host(&a, &b));
+	((uint8_t *)np_addr_bytes(&b))[3]++;
+	assert_false(np_addr_same_host(&a, &b));
+	np_addr_make(&b, AF_INET6, mapped, 1);
+	assert_false(np_addr_same_host(&a, &b));
+	np_addr_unmap(&b);
+	assert_true(np_addr_same_host(&a, &b));
+	assert_int_equal(b.sa.ss_family, AF_INET);
+	assert_int_equal(b.len, sizeof(struct sockaddr_in));
+	assert_int_equal(np_addr_port(&b), 1);
+	np_addr_make(&a, AF_INET6, v6, 1);
+	b = a;
+	np_addr_unmap(&b);
+	assert_true(np_addr_same_host(&a, &b));
+	((uint8_t *)np_addr_bytes(&b))[15]++;
+	assert_false(np_addr_same_host(&a, &b));
+}
+
+static void
+literal_addresses_resolve_to_themselves(void **state)
+{
+	char text[NP_ADDR_TEXT];
+	struct np_addrs list;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_resolve("192.0.2.254", "99", AF_UNSPEC, SOCK_STREAM, &list, &err),
+			 NP_OK);
+	assert_int_equal(list.count, 1);
+	assert_string_equal(np_addr_text(&list.at[0], text), "192.0.2.254 port 99");
+	assert_string_equal(list.name, "192.0.2.254");
+	assert_int_equal(np_resolve("2001:db8::7", NULL, AF_INET6, SOCK_DGRAM, &list, &err), NP_OK);
+	assert_string_equal(np_addr_text(&list.at[0], text), "2001:db8::7 port 0");
+	assert_int_equal(np_resolve(NULL, "7", AF_INET, SOCK_STREAM, &list, &err), NP_OK);
+	assert_string_equal(np_addr_text(&list.at[0], text), "0.0.0.0 port 7");
+}
+
+static void
+what_does_not_resolve_is_named(void **state)
+{
+	struct np_addrs list;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_resolve("192.0.2.1", "99", AF_INET6, SOCK_STREAM, &list, &err),
+			 NP_ECONTROL);
+	assert_has(err.msg, "could not resolve host '192.0.2.1' service '99' family AF_INET6: ");
+	assert_int_equal(list.count, 0);
+	assert_int_equal(np_resolve("127.0.0.1", "no-such", AF_INET, SOCK_STREAM, &list, &err),
+			 NP_ECONTROL);
+	assert_has(err.msg, "service 'no-such'");
+}
+
+/* ---- Options ---- */
+
+static void
+options_are_set_in_their_order(void **state)
+{
+	struct np_sockopts o = { .count = 0 };
+	char cong[16] = "";
+	socklen_t len = sizeof(cong);
+	struct np_err err;
+	int fd;
+
+	(void)state;
+	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 10000);
+	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 20000);
+	np_sockopts_add(&o, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1);
+	np_sockopts_add_text(&o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", "reno");
+	fd = np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err);
+	assert_true(fd >= 0);
+	assert_int_equal(np_sock_int(fd, SOL_SOCKET, SO_RCVBUF), 40000);
+	assert_int_equal(np_sock_int(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cong, &len), 0);
+	assert_string_equal(cong, "reno");
+	assert_int_equal(np_sock_int(fd, SOL_SOCKET, 9999), -1);
+	close(fd);
+}
+
+static void
+a_refused_option_is_named_with_its_value(void **state)
+{
+	struct np_sockopts o = { .count = 0 };
+	struct np_err err;
+
+	(void)state;
+	np_sockopts_add(&o, SOL_SOCKET, 9999, "SO_NONSENSE", 7);
+	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
+	assert_int_equal(err.code, NP_ESYS);
+	assert_int_equal(err.sys, ENOPROTOOPT);
+	assert_has(err.msg, "set SO_NONSENSE to 7: ");
+	np_sockopts_optional(&o);
+	/* Four characters: as long as an int. */
+	np_sockopts_add_text(&o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", "none");
+	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
+	assert_has(err.msg, "set TCP_CONGESTION to 'none': ");
+}
+
+static void
+a_list_of_options_has_an_end(void **state)
+{
+	struct np_sockopts o = { .count = 0 };
+
+	(void)state;
+	for (int i = 0; i < NP_SOCKOPTS_MAX + 5; i++) {
+		np_sockopts_add(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", i);
+		np_sockopts_add_text(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", "text");
+	}
+	assert_int_equal(o.count, NP_SOCKOPTS_MAX);
+}
+
+static void
+a_watched_peer_is_probed(void **state)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int idle, silence;
+
+	(void)state;
+	np_sock_watch_peer(fd);
+	assert_int_equal(np_sock_int(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	idle = np_sock_int(fd, IPPROTO_TCP, TCP_KEEPIDLE);
+	silence = idle + np_sock_int(fd, IPPROTO_TCP, TCP_KEEPINTVL) *
+			     np_sock_int(fd, IPPROTO_TCP, TCP_KEEPCNT);
+	assert_in_range(silence, 1, 12);
+	assert_in_range(np_sock_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 1, 12000);
+	close(fd);
+}
+
+/* ---- Listening and connecting ---- */
+
+static void
+a_listener_takes_connections(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(families) && has_family(families[i]); i++) {
+		struct np_addrs to = { .count = 1 }, from = { .count = 1 };
+		struct np_addr at = loopback(families[i], 0), used;
+		struct np_err err;
+		int fd, client, server;
+
+		fd = np_sock_listen(&at, 8, &err);
+		assert_true(fd >= 0);
+		assert_int_equal(np_sock_local(fd, &to.at[0], &err), NP_OK);
+		from.at[0] = loopback(families[i], 0);
+		client = np_sock_connect(&to, &from, np_deadline(LONG_MS * NP_MSEC), &used, &err);
+		assert_true(client >= 0);
+		assert_true(same_address(&used, &to.at[0]));
+		server = accepted_from(fd);
+		assert_true(server >= 0);
+		close(server);
+		close(client);
+		close(fd);
+	}
+}
+
+static void
+a_port_in_use_can_not_be_listened_on(void **state)
+{
+	char text[NP_ADDR_TEXT];
+	struct np_addr at;
+	struct np_err err;
+	int used = bound_socket(AF_INET, SOCK_STREAM, &at);
+
+	(void)state;
+	assert_int_equal(np_sock_listen(&at, 8, &err), -1);
+	assert_int_equal(err.code, NP_ESYS);
+	assert_int_equal(err.sys, EADDRINUSE);
+	assert_has(err.msg, np_addr_text(&at, text));
+	close(used);
+}
+
+static void
+a_closed_port_refuses(void **state)
+{
+	struct np_addrs to = { .count = 2 };
+	struct np_addr used;
+	struct np_err err;
+	int listener, fd;
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[0]));
+	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[1]));
+	fd = np_sock_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &used, &err);
+	assert_int_equal(fd, -1);
+	assert_int_equal(err.code, NP_ECONTROL);
+	assert_int_equal(err.sys, ECONNREFUSED);
+	/* The next address is tried. */
+	listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
+	fd = np_sock_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &used, &err);
+	assert_true(fd >= 0);
+	assert_true(same_address(&used, &to.at[1]));
+	close(fd);
+	close(listener);
+	to.count = 0;
+	assert_int_equal(np_sock_connect(&to, NULL, NP_NEVER, &used, &err), -1);
+	assert_has(err.msg, "connect to nowhere");
+}
+
+/* Connections that nobody accepts, until no more of them come about. */
+static void
+connecting_has_a_deadline(void **state)
+{
+	struct np_addrs to = { .count = 1 };
+	struct np_addr used;
+	struct np_err err = { .code = NP_OK };
+	uint64_t begun = 0;
+	int fd[32], count = 0;
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[0]);
+
+	(void)state;
+	assert_int_equal(listen(listener, 1), 0);
+	while (err.code == NP_OK && count < (int)LEN(fd)) {
+		begun = np_now();
+		fd[count] = np_sock_connect(&to, NULL, np_deadline(50 * NP_MSEC), &used, &err);
+		count += fd[count] >= 0;
+	}
+	assert_int_equal(err.code, NP_ECONTROL);
+	assert_int_equal(err.sys, ETIMEDOUT);
+	assert_in_range(np_now() - begun, 50 * NP_MSEC, 5 * NP_SEC);
+	while (count > 0) {
+		close(fd[--count]);
+	}
+	close(listener);
+}
+
+static void
+a_path_is_an_address_without_a_port(void **state)
+{
+	char text[NP_ADDR_TEXT], longest[120];
+	struct np_addr a;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_addr_make_path(&a, "/tmp/s", &err), NP_OK);
+	assert_string_equal(np_addr_text(&a, text), "/tmp/s");
+	np_addr_set_port(&a, 4711);
+	assert_int_equal(np_addr_port(&a), 0);
+	assert_string_equal(np_addr_host(&a, text), "/tmp/s");
+	assert_string_equal(np_family_name(AF_UNIX), "AF_UNIX");
+	memset(longest, 'x', sizeof(longest));
+	longest[108] = '\0';
+	assert_int_equal(np_addr_make_path(&a, longest, &err), NP_EUSAGE);
+	longest[107] = '\0';
+	assert_int_equal(np_addr_make_path(&a, longest, &err), NP_OK);
+	assert_int_equal(np_addr_make_path(&a, "", &err), NP_EUSAGE);
+}
+
+static void
+own_addresses_are_told_from_others(void **state)
+{
+	static const uint8_t documentation[4] = { 192, 0, 2, 1 },
+			     other_loopback[4] = { 127, 9, 8, 7 };
+	struct np_addr a = loopback(AF_INET, 12865);
+	struct np_err err;
+
+	(void)state;
+	assert_true(np_addr_is_here(&a));
+	np_addr_make(&a, AF_INET, other_loopback, 1);
+	assert_true(np_addr_is_here(&a));
+	np_addr_make(&a, AF_INET, documentation, 1);
+	assert_false(np_addr_is_here(&a));
+	if (has_family(AF_INET6)) {
+		a = loopback(AF_INET6, 12865);
+		assert_true(np_addr_is_here(&a));
+	}
+	assert_int_equal(np_addr_make_path(&a, "/tmp/s", &err), NP_OK);
+	assert_true(np_addr_is_here(&a));
+}
+
+/* In a child, with network and sysctls of its own. 0: told rightly, 1: not, 2: can't be set up. */
+static int
+judge_where_any_address_binds(void)
+{
+	int fd = unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0
+		     ? open("/proc/sys/net/ipv4/ip_nonlocal_bind", O_WRONLY)
+		     : -1;
+	struct np_addr a;
+
+	if (fd < 0 || write(fd, "1", 1) != 1) {
+		return 2;
+	}
+	np_addr_make(&a, AF_INET, v4, 1);
+	return np_addr_is_here(&a) ? 1 : 0;
+}
+
+static void
+others_stay_others_where_any_address_binds(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		_exit(judge_where_any_address_binds());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2) {
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_are_shown_as_people_write_them),
+		cmocka_unit_test(an_address_keeps_its_bytes_and_its_port),
+		cmocka_unit_test(hosts_are_compared_without_their_ports),
+		cmocka_unit_test(literal_addresses_resolve_to_themselves),
+		cmocka_unit_test(what_does_not_resolve_is_named),
+		cmocka_unit_test(options_are_set_in_their_order),
+		cmocka_unit_test(a_refused_option_is_named_with_its_value),
+		cmocka_unit_test(a_list_of_options_has_an_end),
+		cmocka_unit_test(a_watched_peer_is_probed),
+		cmocka_unit_test(a_listener_takes_connections),
+		cmocka_unit_test(a_port_in_use_can_not_be_listened_on),
+		cmocka_unit_test(a_closed_port_refuses),
+		cmocka_unit_test(connecting_has_a_deadline),
+		cmocka_unit_test(a_path_is_an_address_without_a_port),
+		cmocka_unit_test(own_addresses_are_told_from_others),
+		cmocka_unit_test(others_stay_others_where_any_address_binds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
