@@ -23,4 +23,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \
 	%D%/net/sock.c %D%/net/sock.h \
-	%D%/net/tcpinfo.c %D%/net/tcpinfo.h
+	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
+	%D%/sys/affinity.c %D%/sys/affinity.h \
+	%D%/sys/cpu.c %D%/sys/cpu.h

@@ -4,6 +4,7 @@ unit_tests = \
 	%D%/unit/test_base \
 	%D%/unit/test_chan \
 	%D%/unit/test_confidence \
+	%D%/unit/test_cpu \
 	%D%/unit/test_hist \
 	%D%/unit/test_net \
 	%D%/unit/test_uuid \

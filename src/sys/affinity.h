@@ -1,0 +1,24 @@
+/*
+ * Binding to a processor.
+ */
+#ifndef NP_SYS_AFFINITY_H
+#define NP_SYS_AFFINITY_H
+
+#include "base/err.h"
+
+/*
+ * Bind the calling thread, and what it creates from now on, to one processor. NP_ESYS when the
+ * processor does not exist or may not be used, NP_EUNSUP where the system can't bind.
+ */
+int np_bind_cpu(int cpu, struct np_err *err);
+
+/* The processors that the calling thread may use, to be put back later: a cpu_set_t. */
+struct np_cpus {
+	unsigned long words[16];
+	int known;
+};
+
+void np_cpus_save(struct np_cpus *c);
+void np_cpus_restore(const struct np_cpus *c);
+
+#endif

@@ -1,0 +1,322 @@
+#include "sys/cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* The columns of a line, and how many of them every kernel has had. */
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, GUEST, GUEST_NICE, COLUMNS };
+enum { COLUMNS_MIN = IDLE + 1 };
+
+enum {
+	FILE_STEP = 16 << 10,
+	FILE_MAX = 64 << 20 /* far above any machine's: what is longer is something else */
+};
+
+struct cpu {
+	int id;
+	uint64_t ticks[COLUMNS];
+};
+
+struct np_cpu_times {
+	uint64_t at; /* np_now() */
+	size_t count, room;
+	struct cpu *cpus; /* by rising number */
+};
+
+/* --- the file ----------------------------------------------------------------------------------
+ */
+
+struct text {
+	char *at;
+	size_t len, room;
+};
+
+/* Everything fd has to say, with a NUL behind it. Returns 0 or errno. */
+static int
+read_all(int fd, struct text *t)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (t->len + FILE_STEP + 1 > t->room) {
+			size_t room = t->room * 2 + FILE_STEP + 1;
+			char *more = room > FILE_MAX ? NULL : realloc(t->at, room);
+
+			if (more == NULL) {
+				return room > FILE_MAX ? EFBIG : ENOMEM;
+			}
+			t->at = more;
+			t->room = room;
+		}
+		n = read(fd, t->at + t->len, t->room - t->len - 1);
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			return errno;
+		}
+		t->len += (size_t)n;
+		t->at[t->len] = '\0';
+		if (n == 0) {
+			return 0;
+		}
+	}
+}
+
+static int
+read_file(const char *path, struct text *t, struct np_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0) {
+		return np_fail(err, NP_ESYS, errno, "open %s", path);
+	}
+	rc = read_all(fd, t);
+	close(fd);
+	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "read %s", path);
+}
+
+/* --- its lines ---------------------------------------------------------------------------------
+ */
+
+/* Digits, then a blank or the end: strtoull() would also take signs. Moves *at behind them. */
+static bool
+parse_number(const char **at, uint64_t *out)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9') {
+		return false;
+	}
+	errno = 0;
+	*out = strtoull(*at, &end, 10);
+	*at = end;
+	return errno == 0 && (*end == ' ' || *end == '\0');
+}
+
+/* "cpu12 1 2 3 4 ...". Columns behind the ten are of kernels to come. */
+static bool
+parse_cpu(const char *line, struct cpu *out)
+{
+	const char *at = line + strlen("cpu");
+	uint64_t id;
+	int column = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!parse_number(&at, &id) || id > INT_MAX) {
+		return false;
+	}
+	out->id = (int)id;
+	for (;;) {
+		at += strspn(at, " ");
+		if (*at == '\0' || column == COLUMNS) {
+			return column >= COLUMNS_MIN;
+		}
+		if (!parse_number(&at, &out->ticks[column++])) {
+			return false;
+		}
+	}
+}
+
+static int
+add_cpu(struct np_cpu_times *t, const struct cpu *cpu)
+{
+	if (t->count == t->room) {
+		size_t room = t->room * 2 + 16;
+		struct cpu *more = realloc(t->cpus, room * sizeof(*more));
+
+		if (more == NULL) {
+			return ENOMEM;
+		}
+		t->cpus = more;
+		t->room = room;
+	}
+	t->cpus[t->count++] = *cpu;
+	return 0;
+}
+
+/* The lines of single processors; "cpu " sums them up, and the others are about something else. */
+static int
+parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err *err)
+{
+	char *rest = NULL;
+
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		struct cpu cpu;
+
+		if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9') {
+			continue;
+		}
+		if (!parse_cpu(line, &cpu)) {
+			return np_fail(err, NP_ESYS, 0, "%s: no counters of a processor: %.40s",
+				       path, line);
+		}
+		if (add_cpu(t, &cpu) != 0) {
+			return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
+		}
+	}
+	return NP_OK;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	int x = ((const struct cpu *)a)->id, y = ((const struct cpu *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+static int
+parse_times(char *text, struct np_cpu_times *t, const char *path, struct np_err *err)
+{
+	int rc = parse_lines(text, t, path, err);
+
+	if (rc != NP_OK) {
+		return rc;
+	}
+	if (t->count == 0) {
+		np_fail(err, NP_ESYS, 0, "%s: holds no processors", path);
+		return NP_ESYS;
+	}
+	qsort(t->cpus, t->count, sizeof(t->cpus[0]), by_id);
+	for (size_t i = 1; i < t->count; i++) {
+		if (t->cpus[i].id == t->cpus[i - 1].id) {
+			return np_fail(err, NP_ESYS, 0, "%s: processor %d stands there twice", path,
+				       t->cpus[i].id);
+		}
+	}
+	return NP_OK;
+}
+
+int
+np_cpu_read(const char *proc, struct np_cpu_times **out, struct np_err *err)
+{
+	struct text text = { .len = 0 };
+	struct np_cpu_times *t = calloc(1, sizeof(*t));
+	char path[PATH_MAX];
+	int rc;
+
+	*out = NULL;
+	snprintf(path, sizeof(path), "%s/stat", proc != NULL ? proc : "/proc");
+	if (t == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
+	}
+	rc = read_file(path, &text, err);
+	t->at = np_now();
+	if (rc == NP_OK) {
+		rc = parse_times(text.at, t, path, err);
+	}
+	free(text.at);
+	if (rc != NP_OK) {
+		np_cpu_free(t);
+		return rc;
+	}
+	*out = t;
+	return NP_OK;
+}
+
+void
+np_cpu_free(struct np_cpu_times *t)
+{
+	if (t != NULL) {
+		free(t->cpus);
+		free(t);
+	}
+}
+
+/* --- the difference ----------------------------------------------------------------------------
+ */
+
+/*
+ * How far a counter has moved. Old kernels and 32-bit ones count in 32 bits: 2^31 ticks are half a
+ * year of one processor, so what seems to be more is a counter that went back.
+ */
+static uint64_t
+moved(uint64_t from, uint64_t to)
+{
+	uint64_t wrapped;
+
+	if (to >= from) {
+		return to - from;
+	}
+	wrapped = from <= UINT32_MAX ? to + (UINT64_C(1) << 32) - from : 0;
+	return wrapped < UINT64_C(1) << 31 ? wrapped : 0;
+}
+
+/* Add one processor's shares, in percent. */
+static void
+add_use(const struct cpu *from, const struct cpu *to, struct np_cpu_use *out)
+{
+	double share[COLUMNS], total = 0, busy;
+
+	for (int i = 0; i < COLUMNS; i++) {
+		share[i] = (double)moved(from->ticks[i], to->ticks[i]);
+		total += share[i];
+	}
+	for (int i = 0; i < COLUMNS; i++) {
+		share[i] = total > 0 ? 100 * share[i] / total : 0;
+	}
+	busy = total > 0 ? 100 - share[IDLE] : 0;
+	if (!out->known || busy > out->peak) {
+		out->peak = busy;
+		out->peak_id = to->id;
+	}
+	out->known = true;
+	out->count++;
+	out->util += busy;
+	out->user += share[USER];
+	out->system += share[SYSTEM];
+	out->iowait += share[IOWAIT];
+	out->irq += share[IRQ];
+	out->softirq += share[SOFTIRQ];
+}
+
+void
+np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_cpu_use *out)
+{
+	double *const sums[] = { &out->util,   &out->user, &out->system,
+				 &out->iowait, &out->irq,  &out->softirq };
+	size_t i = 0, j = 0;
+
+	memset(out, 0, sizeof(*out));
+	while (i < from->count && j < to->count) {
+		int a = from->cpus[i].id, b = to->cpus[j].id;
+
+		if (a == b) {
+			add_use(&from->cpus[i], &to->cpus[j], out);
+		}
+		i += a <= b;
+		j += b <= a;
+	}
+	if (!out->known) {
+		return;
+	}
+	for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) {
+		*sums[k] /= out->count;
+	}
+	out->span = (double)(int64_t)(to->at - from->at) / (double)NP_SEC;
+}
+
+int
+np_cpu_count(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (int)n : 1;
+}
+
+double
+np_cpu_rate(void)
+{
+	return (double)sysconf(_SC_CLK_TCK);
+}

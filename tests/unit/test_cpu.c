@@ -1,0 +1,463 @@
+/*
+ * The reader of /proc/stat: prepared files in a folder that stands for /proc, and the machine's
+ * own.
+ */
+#include "sys/cpu.h"
+
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sys/affinity.h"
+#include "tests/lib/check.h"
+
+enum { MANY = 512 };
+
+/* ---- A folder with a file "stat" ---- */
+
+static int
+folder(void **state)
+{
+	static char proc[64];
+
+	snprintf(proc, sizeof(proc), "/tmp/np-cpu-XXXXXX");
+	*state = mkdtemp(proc);
+	return *state == NULL;
+}
+
+static int
+folder_away(void **state)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/stat", (const char *)*state);
+	unlink(path);
+	return rmdir(*state);
+}
+
+static void
+write_bytes(const char *proc, const void *bytes, size_t len)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/stat", proc);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static struct np_cpu_times *
+times(const char *proc, const char *text)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_cpu_times *t;
+
+	write_bytes(proc, text, strlen(text));
+	if (np_cpu_read(proc, &t, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	return t;
+}
+
+static struct np_cpu_use
+use_between(const char *proc, const char *from, const char *to)
+{
+	struct np_cpu_times *a = times(proc, from), *b = times(proc, to);
+	struct np_cpu_use use;
+
+	np_cpu_use(a, b, &use);
+	np_cpu_free(a);
+	np_cpu_free(b);
+	return use;
+}
+
+static void
+refused(const char *proc, const char *text, const char *why)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_cpu_times *t = (struct np_cpu_times *)&err;
+
+	write_bytes(proc, text, strlen(text));
+	assert_int_equal(np_cpu_read(proc, &t, &err), NP_ESYS);
+	assert_null(t);
+	assert_has(err.msg, "/stat: ");
+	assert_has(err.msg, why);
+	assert_int_equal(np_cpu_read(proc, &t, NULL), NP_ESYS);
+}
+
+#define assert_near(have, want)                                                                    \
+	do {                                                                                       \
+		if (!(fabs((have) - (want)) < 1e-9)) {                                             \
+			fail_msg("%s is %.12g, not %.12g", #have, (have), (double)(want));         \
+		}                                                                                  \
+	} while (0)
+
+/* ---- What is computed ---- */
+
+static void
+shares_are_of_all_ten_counters(void **state)
+{
+	struct np_cpu_use use = use_between(*state,
+					    "cpu  0 0 0 0 0 0 0 0 0 0\n"
+					    "cpu0 10 20 30 40 50 60 70 80 90 100\n",
+					    "cpu  7 7 7 7 7 7 7 7 7 7\n"
+					    "cpu0 50 30 50 140 55 63 76 81 105 100\n");
+
+	/* Moved by 40 10 20 100 5 3 6 1 15 0, which is 200. */
+	assert_true(use.known);
+	assert_int_equal(use.count, 1);
+	assert_near(use.util, 50);
+	assert_near(use.user, 20);
+	assert_near(use.system, 10);
+	assert_near(use.iowait, 2.5);
+	assert_near(use.irq, 1.5);
+	assert_near(use.softirq, 3);
+	assert_near(use.peak, 50);
+	assert_int_equal(use.peak_id, 0);
+	assert_true(use.span >= 0 && use.span < 10);
+}
+
+static void
+a_machine_is_the_mean_of_its_processors(void **state)
+{
+	struct np_cpu_use use = use_between(*state,
+					    "cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n"
+					    "cpu2 5 5 5 5 5 5 5 5 5 5\n",
+					    "cpu0 1 0 0 3 0 0 0 0 0 0\ncpu1 0 0 40 10 0 0 0 0 0 0\n"
+					    "cpu2 5 5 5 5 5 5 5 5 5 5\n");
+
+	/* 25 and 80 %, however many ticks each of them had, and one without a tick. */
+	assert_int_equal(use.count, 3);
+	assert_near(use.util, 35);
+	assert_near(use.user, 25.0 / 3);
+	assert_near(use.system, 80.0 / 3);
+	assert_near(use.peak, 80);
+	assert_int_equal(use.peak_id, 1);
+}
+
+static void
+all_idle_is_0_and_all_busy_is_100(void **state)
+{
+	const char *start = "cpu0 7 0 0 5 0 0 0 0 0 0\ncpu1 9 0 0 4 0 0 0 0 0 0\n";
+	struct np_cpu_use use =
+	    use_between(*state, start, "cpu0 7 0 0 105 0 0 0 0 0 0\ncpu1 9 0 0 104 0 0 0 0 0 0\n");
+
+	assert_true(use.known);
+	assert_near(use.util, 0);
+	assert_near(use.peak, 0);
+	assert_int_equal(use.peak_id, 0);
+	use =
+	    use_between(*state, start, "cpu0 57 0 50 5 0 0 0 0 0 0\ncpu1 9 0 0 4 100 0 0 0 0 0\n");
+	assert_near(use.util, 100);
+	assert_near(use.peak, 100);
+	assert_near(use.iowait, 50);
+	/* No time has passed. */
+	use = use_between(*state, start, start);
+	assert_true(use.known);
+	assert_near(use.util, 0);
+}
+
+static void
+counters_of_32_bits_wrap(void **state)
+{
+	struct np_cpu_use use = use_between(*state, "cpu0 4294967290 0 0 4294967200 0 0 0 0 0 0\n",
+					    "cpu0 24 0 0 74 0 0 0 0 0 0\n");
+
+	/* By 30 and 170. */
+	assert_near(use.util, 15);
+	assert_near(use.user, 15);
+	/* One that goes back has not moved: a small one, and one beyond 32 bits. */
+	use = use_between(*state, "cpu0 0 0 0 0 100 0 0 0 0 0\n", "cpu0 10 0 0 30 90 0 0 0 0 0\n");
+	assert_near(use.util, 25);
+	assert_near(use.iowait, 0);
+	use = use_between(*state, "cpu0 0 0 0 18446744073709551615 0\n", "cpu0 10 0 0 3 0\n");
+	assert_near(use.util, 100);
+}
+
+static void
+old_kernels_have_fewer_columns_and_new_ones_more(void **state)
+{
+	struct np_cpu_use use =
+	    use_between(*state, "cpu 1 2 3 4\ncpu0 0 0 0 0\ndisk 0 0\n", "cpu0 10 0 20 70\n");
+
+	assert_near(use.util, 30);
+	assert_near(use.system, 20);
+	assert_near(use.irq, 0);
+	use = use_between(*state, "cpu0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+			  "cpu0 10 0 20 70 0 0 0 0 0 0 1000 x\n");
+	assert_near(use.util, 30);
+	/* No line end behind the last line, blanks where there may be some. */
+	use = use_between(*state, "cpu0 0 0 0 0", "cpu0  10  0 20 70 ");
+	assert_near(use.util, 30);
+}
+
+/* ---- Which processors there are ---- */
+
+/* All processors but `missing`; number i is at i ticks of user time and 1000 - i of idle time. */
+static char *
+many(int missing, int factor)
+{
+	size_t room = 256 << 10, n;
+	char *text = malloc(room);
+
+	assert_non_null(text);
+	n = (size_t)snprintf(text, room, "cpu  1 2 3 4 5 6 7 8 9 10\n");
+	for (int i = 0; i < MANY; i++) {
+		if (i != missing) {
+			n += (size_t)snprintf(text + n, room - n, "cpu%d %d 0 0 %d 0 0 0 0 0 0\n",
+					      i, i * factor, (1000 - i) * factor);
+		}
+	}
+	/* The line that is longest on a real machine. */
+	n += (size_t)snprintf(text + n, room - n, "intr 12345");
+	while (n < room - 8) {
+		n += (size_t)snprintf(text + n, room - n, " 0");
+	}
+	return text;
+}
+
+static struct np_cpu_use
+use_of_many(const char *proc, int missing_from, int missing_to)
+{
+	char *from = many(missing_from, 1), *to = many(missing_to, 3);
+	struct np_cpu_use use = use_between(proc, from, to);
+
+	free(from);
+	free(to);
+	return use;
+}
+
+static void
+there_may_be_hundreds_of_processors(void **state)
+{
+	struct np_cpu_use use = use_of_many(*state, -1, -1);
+
+	/* Number i was busy for i tenths of a percent. */
+	assert_int_equal(use.count, MANY);
+	assert_near(use.util, (MANY - 1) / 20.0);
+	assert_near(use.user, use.util);
+	assert_near(use.peak, (MANY - 1) / 10.0);
+	assert_int_equal(use.peak_id, MANY - 1);
+}
+
+static void
+a_processor_that_goes_or_comes_does_not_count(void **state)
+{
+	/* The sum without number 511 is 51.1 % less. */
+	double rest = (MANY * (MANY - 1) / 20.0 - (MANY - 1) / 10.0) / (MANY - 1);
+	struct np_cpu_use use = use_of_many(*state, -1, MANY - 1);
+
+	assert_int_equal(use.count, MANY - 1);
+	assert_near(use.util, rest);
+	assert_int_equal(use.peak_id, MANY - 2);
+	use = use_of_many(*state, MANY - 1, -1);
+	assert_int_equal(use.count, MANY - 1);
+	assert_near(use.util, rest);
+	/* A hole in the midst: all behind it keep their numbers. */
+	use = use_of_many(*state, 100, 100);
+	assert_int_equal(use.count, MANY - 1);
+	assert_near(use.util, (MANY * (MANY - 1) / 20.0 - 10) / (MANY - 1));
+	assert_int_equal(use.peak_id, MANY - 1);
+	use = use_of_many(*state, 7, 9);
+	assert_int_equal(use.count, MANY - 2);
+}
+
+static void
+lines_may_stand_in_any_order(void **state)
+{
+	struct np_cpu_use use =
+	    use_between(*state, "cpu3 0 0 0 0\nintr 1\ncpu10 0 0 0 0\ncpu1 0 0 0 0\n",
+			"cpu10 30 0 0 70\ncpu1 10 0 0 90\ncpu3 20 0 0 80\n");
+
+	assert_int_equal(use.count, 3);
+	assert_near(use.util, 20);
+	assert_int_equal(use.peak_id, 10);
+}
+
+static void
+readings_without_a_common_processor_say_nothing(void **state)
+{
+	struct np_cpu_use use = use_between(*state, "cpu0 1 1 1 1\n", "cpu1 2 2 2 2\n");
+
+	assert_false(use.known);
+	assert_int_equal(use.count, 0);
+	assert_near(use.util, 0);
+	assert_near(use.span, 0);
+}
+
+/* ---- What is no /proc/stat ---- */
+
+static void
+broken_content_is_refused(void **state)
+{
+	const char *proc = *state;
+
+	refused(proc, "", "holds no processors");
+	refused(proc, "cpu  1 2 3 4 5 6 7 8 9 10\nintr 5\n", "holds no processors");
+	refused(proc, "cpuX 1 2 3 4\ncpu 1\n", "holds no processors");
+	refused(proc, "cpu0 1 2 3\n", "no counters of a processor: cpu0 1 2 3");
+	refused(proc, "cpu0\n", "no counters");
+	refused(proc, "cpu0 1 2 -3 4\n", "no counters");
+	refused(proc, "cpu0 1 2 3 4 five\n", "no counters");
+	refused(proc, "cpu0 1 2 3 4x 5\n", "no counters");
+	refused(proc, "cpu0 18446744073709551616 2 3 4\n", "no counters");
+	refused(proc, "cpu0x 1 2 3 4\n", "no counters");
+	refused(proc, "cpu2147483648 1 2 3 4\n", "no counters");
+	refused(proc, "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 1 2 3 4\n",
+		"processor 0 stands there twice");
+}
+
+static void
+a_file_that_is_not_there_is_named(void **state)
+{
+	struct np_cpu_times *t;
+	struct np_err err;
+	char path[PATH_MAX];
+
+	assert_int_equal(np_cpu_read("/nowhere", &t, &err), NP_ESYS);
+	assert_string_equal(err.msg, "open /nowhere/stat: No such file or directory");
+	snprintf(path, sizeof(path), "%s/stat", (const char *)*state);
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(np_cpu_read(*state, &t, &err), NP_ESYS);
+	assert_has(err.msg, "Is a directory");
+	assert_int_equal(rmdir(path), 0);
+	/* One that never ends. */
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_int_equal(np_cpu_read(*state, &t, &err), NP_ESYS);
+	assert_has(err.msg, "File too large");
+	assert_int_equal(unlink(path), 0);
+	np_cpu_free(NULL);
+}
+
+/* Bytes of all kinds, and a good file with some of its bytes changed: no figure is out of range. */
+static void
+garbage_does_no_harm(void **state)
+{
+	static const char good[] = "cpu  1 2 3 4 5 6 7 8 9 10\n"
+				   "cpu0 4294967290 20 30 40 50 60 70 80 90 100\n"
+				   "cpu17 1 2 3 4 5 6 7 8 9 10\nintr 5 6 7\nctxt 1234\n";
+	static const char chars[] = "cpu0123456789  \n\n-x";
+	struct np_cpu_times *base = times(*state, good);
+	char bytes[sizeof(good)];
+	uint64_t seed = 20;
+	int read = 0;
+
+	for (int round = 0; round < 3000; round++) {
+		struct np_cpu_times *t;
+		struct np_cpu_use use;
+		bool mutate = round % 3 != 0;
+
+		memcpy(bytes, good, sizeof(bytes));
+		for (size_t i = 0; i < (mutate ? 1 + (size_t)round % 5 : sizeof(bytes)); i++) {
+			size_t at = mutate ? next_random(&seed) % (sizeof(bytes) - 1) : i;
+
+			bytes[at] = round % 2 != 0 ? chars[next_random(&seed) % (sizeof(chars) - 1)]
+						   : (char)next_random(&seed);
+		}
+		write_bytes(*state, bytes, next_random(&seed) % sizeof(bytes));
+		if (np_cpu_read(*state, &t, NULL) != NP_OK) {
+			assert_null(t);
+			continue;
+		}
+		read++;
+		np_cpu_use(base, t, &use);
+		assert_true(use.util >= 0 && use.util <= 100 && use.peak <= 100);
+		assert_in_range(use.count, 0, 2);
+		np_cpu_use(t, base, &use);
+		assert_true(use.util >= 0 && use.util <= 100 && use.peak <= 100);
+		np_cpu_free(t);
+	}
+	np_cpu_free(base);
+	assert_in_range(read, 100, 2900);
+}
+
+/* ---- This machine ---- */
+
+static atomic_bool spin_end;
+
+static void *
+spin(void *cpu)
+{
+	np_bind_cpu(*(const int *)cpu, NULL);
+	while (!atomic_load(&spin_end)) {
+	}
+	return NULL;
+}
+
+static void
+use_of_half_a_second(struct np_cpu_use *use)
+{
+	struct np_cpu_times *from, *to;
+	const struct timespec half = { .tv_nsec = 500000000 };
+
+	assert_int_equal(np_cpu_read(NULL, &from, NULL), NP_OK);
+	nanosleep(&half, NULL);
+	assert_int_equal(np_cpu_read(NULL, &to, NULL), NP_OK);
+	np_cpu_use(from, to, use);
+	np_cpu_free(from);
+	np_cpu_free(to);
+}
+
+/* Whatever else runs: a processor on which a thread turns round is not idle. */
+static void
+a_busy_loop_shows(void **state)
+{
+	struct np_cpu_use use;
+	pthread_t thread;
+	int cpu = sched_getcpu();
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, spin, &cpu), 0);
+	use_of_half_a_second(&use);
+	atomic_store(&spin_end, true);
+	pthread_join(thread, NULL);
+	assert_true(use.known);
+	assert_in_range(use.count, 1, 65536);
+	assert_true(use.span >= 0.5 && use.span < LONG_MS / 1000.0);
+	/* A tick at each end may be missing, and a virtual machine's clock be rough. */
+	assert_true(use.peak >= 50 && use.peak <= 100);
+	assert_true(use.util >= 50.0 / use.count && use.util <= 100);
+}
+
+static void
+this_machine_has_processors_and_ticks(void **state)
+{
+	(void)state;
+	assert_int_equal(np_cpu_count(), sysconf(_SC_NPROCESSORS_ONLN));
+	assert_true(np_cpu_rate() >= 1);
+	assert_near(np_cpu_rate(), (double)sysconf(_SC_CLK_TCK));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_are_of_all_ten_counters),
+		cmocka_unit_test(a_machine_is_the_mean_of_its_processors),
+		cmocka_unit_test(all_idle_is_0_and_all_busy_is_100),
+		cmocka_unit_test(counters_of_32_bits_wrap),
+		cmocka_unit_test(old_kernels_have_fewer_columns_and_new_ones_more),
+		cmocka_unit_test(there_may_be_hundreds_of_processors),
+		cmocka_unit_test(a_processor_that_goes_or_comes_does_not_count),
+		cmocka_unit_test(lines_may_stand_in_any_order),
+		cmocka_unit_test(readings_without_a_common_processor_say_nothing),
+		cmocka_unit_test(broken_content_is_refused),
+		cmocka_unit_test(a_file_that_is_not_there_is_named),
+		cmocka_unit_test(garbage_does_no_harm),
+		cmocka_unit_test(a_busy_loop_shows),
+		cmocka_unit_test(this_machine_has_processors_and_ticks),
+	};
+
+	return cmocka_run_group_tests(tests, folder, folder_away);
+}
