@@ -25,4 +25,11 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
 	%D%/sys/affinity.c %D%/sys/affinity.h \
-	%D%/sys/cpu.c %D%/sys/cpu.h
+	%D%/sys/cpu.c %D%/sys/cpu.h \
+	%D%/bench/bench.h \
+	%D%/bench/extra.c %D%/bench/extra.h \
+	%D%/bench/flow.c %D%/bench/flow.h \
+	%D%/bench/pace.c %D%/bench/pace.h \
+	%D%/bench/params.c %D%/bench/params.h \
+	%D%/bench/stop.h \
+	%D%/bench/engine/syscall.h

@@ -1,0 +1,134 @@
+/*
+ * The bench table and what its columns are made of. A bench (what users call a test) is a row:
+ * a pattern (what the two ends do) over a transport (what carries it). Patterns own the sides, a
+ * side owns the hot loop of one role; setup picks the loop for the transport and the engine, so
+ * that nothing is decided inside it.
+ */
+#ifndef NP_BENCH_BENCH_H
+#define NP_BENCH_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/params.h"
+#include "wire/msg.h"
+
+struct np_flow;
+struct np_sockopts;
+
+/* The two roles of every pattern. */
+enum np_role {
+	NP_LEAD,   /* transmits, requests, connects */
+	NP_FOLLOW, /* receives, responds, accepts */
+	NP_ROLES
+};
+
+/* One role's part for one data connection; called in this order. */
+struct np_side {
+	/* Everything that can fail or allocate: rings, state, the choice of f->loop. */
+	int (*setup)(struct np_flow *f, struct np_err *err);
+
+	/*
+	 * The measured part: until np_stopped() or the budget is spent. Returns 0 or -errno.
+	 * Allocates, prints and decides nothing.
+	 */
+	int (*loop)(struct np_flow *f);
+
+	/*
+	 * After the loop: drain, shut down; the counters are final afterwards. May move
+	 * f->ended_ns. Bounded in time, and ends early once np_abandoned(). May be NULL.
+	 */
+	void (*finish)(struct np_flow *f);
+
+	/* Tell the far end again that the test is over, while its results are waited for. NULL. */
+	void (*nudge)(struct np_flow *f);
+
+	/* Release what setup took. May be NULL. */
+	void (*release)(struct np_flow *f);
+
+	/*
+	 * At the daemon, when the time is up: how long nothing may come in before the far end is
+	 * taken to have finished. 0: this side ends by its own clock.
+	 */
+	uint64_t pad_ns;
+
+	/* The loop makes its own connections: no connect or accept before it. */
+	bool connects;
+
+	/* The end of the far end's sending half ends this side's loop (a sender that is told off).
+	 */
+	bool ends_on_hangup;
+};
+
+struct np_pattern {
+	const char *name;
+	const struct np_side *side[NP_ROLES];
+	uint32_t lead_direction; /* NP_WD_*, as the daemon would see it when it leads */
+	bool transactions;       /* counts transactions; else bytes of a stream */
+	bool sized;              /* has requests and responses of given sizes */
+	bool connection_test;    /* one connection a transaction */
+	bool probe;              /* moves nothing: looks at the connection, and ends */
+};
+
+struct np_transport {
+	const char *name; /* as the PROTOCOL metric says it */
+	int family;       /* AF_UNIX; 0: of the Internet, as the parameters say */
+	int socktype, protocol;
+	int32_t wire_type;
+	bool datagram;
+	int32_t max_message; /* largest message taken from a socket buffer's size; 0: no limit */
+
+	/* Append this transport's own socket options. May be NULL. */
+	void (*options)(const struct np_params *p, const struct np_end *e, struct np_sockopts *o);
+
+	/* Make the near endpoint: the data socket (active, or datagrams), else a listener. */
+	int (*open)(struct np_flow *f, struct np_err *err);
+
+	/* Bring the two ends together: connect or accept. Blocks until np_stopped(). */
+	int (*meet)(struct np_flow *f, struct np_err *err);
+
+	/* Remove what open left in the file system, once. May be NULL. */
+	void (*close)(struct np_flow *f);
+};
+
+/* Bits of np_bench.flags. */
+enum { NP_B_ROUTE_OFF = 1 << 0 /* SO_DONTROUTE unless the user allows routing */ };
+
+struct np_bench {
+	const char *name;  /* what -t takes, in any case */
+	const char *title; /* the classic banner's words */
+	const struct np_pattern *pattern;
+	const struct np_transport *transport;
+	int near_role; /* of the client */
+	uint32_t code; /* of the request that asks for it, enum np_code */
+	unsigned flags;
+	const char *layout; /* of its classic table, as src/out knows it */
+};
+
+extern const struct np_pattern np_pattern_stream, np_pattern_sendfile, np_pattern_rr,
+    np_pattern_crr, np_pattern_cc, np_pattern_mss;
+extern const struct np_transport np_transport_tcp, np_transport_udp, np_transport_udplite,
+    np_transport_unix_stream, np_transport_unix_dgram;
+
+/* The row of that name in any case, or NULL. */
+const struct np_bench *np_bench_find(const char *name);
+
+/* Row i of the table, NULL behind the last. */
+const struct np_bench *np_bench_at(size_t i);
+
+/* The transport whose name that is in any case, of those for OMNI requests; or NULL. */
+const struct np_transport *np_transport_named(const char *name);
+
+/* The transport of an OMNI request's socket_type and protocol (0: the type's usual one), or NULL.
+ */
+const struct np_transport *np_transport_find(int32_t wire_type, uint32_t protocol);
+
+/*
+ * The pattern and the daemon's role that an OMNI request's direction, connection flag and sizes
+ * mean. NULL when they mean nothing that is served.
+ */
+const struct np_pattern *np_pattern_find(uint32_t direction, bool connection_test, int *role);
+
+#endif

@@ -1,0 +1,139 @@
+/*
+ * The system-call engine: one call a message, the default and the one that compares with netperf.
+ *
+ * libc's wrappers of these calls are cancellation points; in a process with threads each costs some
+ * 50 instructions more than the call itself (glibc 2.36, counted by callgrind), as much as all the
+ * rest of a loop. The loops are ended by signals, never cancelled, so they call the kernel directly
+ * where it has these numbers. Semantics, errno included, are those of the manual pages.
+ */
+#ifndef NP_BENCH_ENGINE_SYSCALL_H
+#define NP_BENCH_ENGINE_SYSCALL_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Sanitizers know what libc's wrappers do with a buffer; a system call of ours they don't see. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NP_SYS_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define NP_SYS_WATCHED 1
+#endif
+#endif
+
+#if defined(SYS_sendto) && defined(SYS_recvfrom) && defined(SYS_connect) &&                        \
+    defined(SYS_accept4) && !defined(NP_SYS_WATCHED)
+#define NP_SYS_DIRECT 1
+#else
+#define NP_SYS_DIRECT 0
+#endif
+
+/*
+ * syscall(2) with all its six arguments. Where the compiler can put the instruction into the loop,
+ * no argument has to be moved from one register to another: 15 instructions less a call.
+ */
+#if defined(__x86_64__) && !defined(__ILP32__)
+static inline long
+np_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long rc;
+
+	__asm__ volatile("syscall"
+			 : "=a"(rc)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	if (__builtin_expect(rc < 0, 0)) {
+		errno = (int)-rc;
+		return -1;
+	}
+	return rc;
+}
+#else
+static inline long
+np_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	return syscall(number, a, b, c, d, e, f);
+}
+#endif
+
+static inline ssize_t
+np_sys_sendto(int fd, const void *buf, size_t size, const void *to, socklen_t len)
+{
+#if NP_SYS_DIRECT
+	return np_syscall(SYS_sendto, fd, (long)buf, (long)size, MSG_NOSIGNAL, (long)to, len);
+#else
+	return sendto(fd, buf, size, MSG_NOSIGNAL, to, len);
+#endif
+}
+
+static inline ssize_t
+np_sys_recvfrom(int fd, void *buf, size_t size, void *from, socklen_t *len)
+{
+#if NP_SYS_DIRECT
+	return np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, 0, (long)from, (long)len);
+#else
+	return recvfrom(fd, buf, size, 0, from, len);
+#endif
+}
+
+static inline ssize_t
+np_sys_write(int fd, const void *buf, size_t size)
+{
+#if NP_SYS_DIRECT
+	return np_syscall(SYS_write, fd, (long)buf, (long)size, 0, 0, 0);
+#else
+	return write(fd, buf, size);
+#endif
+}
+
+static inline int
+np_sys_connect(int fd, const void *to, socklen_t len)
+{
+#if NP_SYS_DIRECT
+	return (int)np_syscall(SYS_connect, fd, (long)to, len, 0, 0, 0);
+#else
+	return connect(fd, to, len);
+#endif
+}
+
+static inline int
+np_sys_accept(int fd)
+{
+#if NP_SYS_DIRECT
+	return (int)np_syscall(SYS_accept4, fd, 0, 0, SOCK_CLOEXEC, 0, 0);
+#else
+	return accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+#endif
+}
+
+static inline int
+np_sys_close(int fd)
+{
+#if NP_SYS_DIRECT
+	return (int)np_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+#else
+	return close(fd);
+#endif
+}
+
+static inline ssize_t
+np_sys_send(int fd, const void *buf, size_t size)
+{
+	return np_sys_sendto(fd, buf, size, NULL, 0);
+}
+
+static inline ssize_t
+np_sys_recv(int fd, void *buf, size_t size)
+{
+	return np_sys_recvfrom(fd, buf, size, NULL, NULL);
+}
+
+#endif

@@ -1,0 +1,256 @@
+#include "bench/flow.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Socket options that any transport knows, in netperf's order. */
+static void
+common_options(const struct np_params *p, struct np_sockopts *o)
+{
+	const struct np_end *e = &p->near;
+
+	if (e->sndbuf >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sndbuf);
+	}
+	if (e->rcvbuf >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->rcvbuf);
+	}
+	if (p->keepalive) {
+		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
+		np_sockopts_optional(o);
+	}
+	if (!p->transport->datagram) {
+		/* Two datagram sockets would share the port, and one get the other's requests. */
+		np_sockopts_add(o, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR", 1);
+	}
+	if (p->no_route) {
+		np_sockopts_add(o, SOL_SOCKET, SO_DONTROUTE, "SO_DONTROUTE", 1);
+	}
+	if (p->debug) {
+		np_sockopts_add(o, SOL_SOCKET, SO_DEBUG, "SO_DEBUG", 1);
+	}
+	if (e->prio >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->prio);
+		np_sockopts_optional(o);
+	}
+	if (p->transport->family == AF_UNIX) {
+		return; /* what is left is of the Internet's */
+	}
+	if (e->tos > 0 && p->family == AF_INET6) {
+		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", e->tos);
+		np_sockopts_optional(o);
+	} else if (e->tos > 0) {
+		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", e->tos);
+		np_sockopts_optional(o);
+	}
+	if (p->no_fragment && p->family == AF_INET) {
+		np_sockopts_add(o, IPPROTO_IP, IP_MTU_DISCOVER, "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
+	}
+	if (p->pacing > 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_MAX_PACING_RATE, "SO_MAX_PACING_RATE",
+				(int)p->pacing);
+	}
+}
+
+static int
+take_memory(struct np_flow *f, struct np_err *err)
+{
+	/* aligned_alloc() for the counters: their cache line is theirs alone. */
+	f->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*f->count));
+	f->hist = np_hist_new();
+	if (f->count == NULL || f->hist == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM,
+			       "memory for the counters of a data connection");
+	}
+	memset(f->count, 0, sizeof(*f->count));
+	return NP_OK;
+}
+
+int
+np_flow_open(struct np_flow *f, const struct np_params *par, struct np_stop *stop,
+	     struct np_err *err)
+{
+	memset(f, 0, sizeof(*f));
+	f->par = par;
+	f->stop = stop;
+	f->side = par->pattern->side[par->role];
+	f->loop = f->side->loop;
+	f->fd = f->listen_fd = f->file_fd = -1;
+	f->mss = f->retrans = -1;
+	f->prio = f->tos = -1;
+	f->budget = par->length < 0 ? (uint64_t)-par->length : UINT64_MAX;
+	common_options(par, &f->opts);
+	if (par->transport->options != NULL) {
+		par->transport->options(par, &par->near, &f->opts);
+	}
+	if (take_memory(f, err) != NP_OK || par->transport->open(f, err) != NP_OK ||
+	    f->side->setup(f, err) != NP_OK) {
+		np_flow_free(f);
+		return err->code;
+	}
+	return NP_OK;
+}
+
+void
+np_flow_look(struct np_flow *f)
+{
+	socklen_t len = sizeof(f->info);
+
+	if (f->fd < 0) {
+		return;
+	}
+	f->sndbuf_end = np_sock_int(f->fd, SOL_SOCKET, SO_SNDBUF);
+	f->rcvbuf_end = np_sock_int(f->fd, SOL_SOCKET, SO_RCVBUF);
+	if (f->par->transport->protocol != IPPROTO_TCP) {
+		return;
+	}
+	if (!f->par->pattern->probe) { /* which read it when the connection was new */
+		f->mss = np_sock_int(f->fd, IPPROTO_TCP, TCP_MAXSEG);
+	}
+	if (getsockopt(f->fd, IPPROTO_TCP, TCP_INFO, &f->info, &len) == 0) {
+		f->retrans = (int)f->info.tcpi_total_retrans;
+	}
+	len = sizeof(f->cong) - 1;
+	if (getsockopt(f->fd, IPPROTO_TCP, TCP_CONGESTION, f->cong, &len) != 0) {
+		f->cong[0] = '\0';
+	}
+}
+
+void
+np_flow_close(struct np_flow *f)
+{
+	if (f->fd >= 0) {
+		np_flow_look(f);
+		close(f->fd);
+		f->fd = -1;
+	}
+	if (f->listen_fd >= 0) {
+		close(f->listen_fd);
+		f->listen_fd = -1;
+	}
+	if (f->par->transport->close != NULL) {
+		f->par->transport->close(f);
+	}
+}
+
+void
+np_flow_free(struct np_flow *f)
+{
+	if (f->par == NULL) {
+		return;
+	}
+	np_flow_close(f);
+	if (f->side->release != NULL) {
+		f->side->release(f);
+	}
+	np_ring_free(&f->send_ring);
+	np_ring_free(&f->recv_ring);
+	free(f->count);
+	free(f->hist);
+	f->count = NULL;
+	f->hist = NULL;
+	f->par = NULL;
+}
+
+/* netperf's rule: as many buffers as fill the socket buffer and one more, at least two. */
+static size_t
+ring_width(uint32_t asked, int sockbuf, size_t size, bool stream)
+{
+	if (asked == 0) {
+		asked = stream && sockbuf > 0 ? (uint32_t)((size_t)sockbuf / size + 1) : 1;
+	}
+	return stream && asked < 2 ? 2 : asked;
+}
+
+/* Bytes of one call: what was asked for, else the socket buffer's size up to a limit, 0: none. */
+static size_t
+call_size(int32_t asked, int sockbuf, int32_t limit)
+{
+	if (asked > 0) {
+		return (size_t)asked;
+	}
+	if (sockbuf <= 0) {
+		return 4096;
+	}
+	return (size_t)(limit > 0 && sockbuf > limit ? limit : sockbuf);
+}
+
+int
+np_flow_send_ring(struct np_flow *f, int32_t size, bool stream, struct np_err *err)
+{
+	const struct np_end *e = &f->par->near;
+	size_t bytes = call_size(size, f->sndbuf, f->par->transport->max_message);
+	int rc = np_ring_make(&f->send_ring, ring_width(e->send_width, f->sndbuf, bytes, stream),
+			      bytes, e->send_align, e->send_offset, err);
+
+	f->send_size = bytes;
+	if (rc == NP_OK && e->fill_file[0] != '\0') {
+		rc = e->fill_dir > 0
+			 ? np_ring_fill_at(&f->send_ring, e->fill_dir, e->fill_file, err)
+			 : np_ring_fill(&f->send_ring, e->fill_file, err);
+	}
+	return rc;
+}
+
+int
+np_flow_recv_ring(struct np_flow *f, int32_t size, bool stream, struct np_err *err)
+{
+	const struct np_end *e = &f->par->near;
+	size_t bytes = call_size(size, f->rcvbuf, 0);
+
+	f->recv_size = bytes;
+	return np_ring_make(&f->recv_ring, ring_width(e->recv_width, f->rcvbuf, bytes, stream),
+			    bytes, e->recv_align, e->recv_offset, err);
+}
+
+/* Bytes that the kernel has not got rid of yet. */
+static int
+unsent(int fd)
+{
+	int left = 0;
+
+	return ioctl(fd, SIOCOUTQ, &left) == 0 ? left : 0;
+}
+
+int
+np_flow_part(struct np_flow *f)
+{
+	uint64_t patience = np_deadline(NP_PART_S * NP_SEC);
+	int queued = unsent(f->fd);
+	char sink[4096];
+
+	np_flow_look(f);
+	shutdown(f->fd, SHUT_WR);
+	while (!np_abandoned(f->stop) && np_now() < patience) {
+		struct pollfd p = { .fd = f->fd, .events = POLLIN };
+		int now_queued;
+
+		if (poll(&p, 1, 100) > 0) {
+			ssize_t n = recv(f->fd, sink, sizeof(sink), MSG_DONTWAIT);
+
+			if (n == 0) {
+				return 0;
+			}
+			if (n < 0 && errno != EAGAIN && errno != EINTR) {
+				return -errno;
+			}
+			patience = np_deadline(NP_PART_S * NP_SEC);
+			continue;
+		}
+		now_queued = unsent(f->fd);
+		if (now_queued != queued) {
+			queued = now_queued;
+			patience = np_deadline(NP_PART_S * NP_SEC);
+		}
+	}
+	return -ETIMEDOUT;
+}

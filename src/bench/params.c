@@ -1,0 +1,29 @@
+#include "bench/params.h"
+
+#include <string.h>
+
+static void
+end_init(struct np_end *e)
+{
+	memset(e, 0, sizeof(*e));
+	e->sndbuf = e->rcvbuf = -1;
+	e->send_size = e->recv_size = -1;
+	e->send_align = e->recv_align = 8;
+	e->prio = e->tos = -1;
+	e->cpu = -1;
+	e->dirty = e->clean = -1;
+}
+
+void
+np_params_init(struct np_params *p)
+{
+	memset(p, 0, sizeof(*p));
+	end_init(&p->near);
+	end_init(&p->far);
+	p->length = 10;
+	p->request = p->response = -1;
+	p->timeout_ms = 1000;
+	p->port_min = 5000;
+	p->port_max = 65535;
+	p->ttl = -1;
+}

@@ -1,0 +1,65 @@
+/*
+ * What a test is to do, as both ends agreed on it: filled from the command line (client) or from a
+ * request (daemon), constant from the opening of the endpoints on. "near" is this process.
+ */
+#ifndef NP_BENCH_PARAMS_H
+#define NP_BENCH_PARAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/addr.h"
+
+struct np_bench;
+struct np_pattern;
+struct np_transport;
+
+enum { NP_CONG_MAX = 16, NP_FILL_MAX = 4096, NP_UNIX_DIR_MAX = 80 };
+
+/* One end's share. Sizes in bytes; -1: leave to the kernel, or take the socket buffer's size. */
+struct np_end {
+	int32_t sndbuf, rcvbuf;       /* SO_SNDBUF, SO_RCVBUF to ask for */
+	int32_t send_size, recv_size; /* bytes per call of a stream */
+	uint32_t send_width, recv_width, send_align, send_offset, recv_align, recv_offset;
+	int32_t prio, tos;    /* SO_PRIORITY; IP_TOS or IPV6_TCLASS; negative: leave */
+	int32_t cpu;          /* to be bound to; -1: none */
+	int32_t dirty, clean; /* bytes written to, and read, before each send; 0: none */
+	uint32_t interval_us, interval_burst; /* pacing: so many operations an interval; 0: none */
+	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
+	bool measure_cpu;
+	uint16_t port;  /* of the data socket; 0: any */
+	bool connected; /* datagrams: connect() the socket */
+	char cong[NP_CONG_MAX];
+	char fill_file[NP_FILL_MAX];
+	int fill_dir; /* descriptor of where fill_file must be; 0: anywhere */
+};
+
+struct np_params {
+	const struct np_bench *bench; /* NULL at the daemon, which knows only the three below */
+	const struct np_pattern *pattern;
+	const struct np_transport *transport;
+	int role;                /* of the near end, enum np_role */
+	bool active;             /* the near end connects (the client); else it listens */
+	int family;              /* AF_INET or AF_INET6 of the data connection */
+	struct np_addr bind;     /* address of the near data socket; len 0: the wildcard */
+	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
+	struct np_end near, far;
+	int64_t length;              /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
+	int32_t request, response;   /* bytes; -1 where the pattern has none */
+	uint32_t burst;              /* requests kept in flight beside the one waited for */
+	uint32_t timeout_ms;         /* datagram request/response: when a response counts as lost */
+	uint16_t port_min, port_max; /* local ports of connection tests: min up to max - 1 */
+	bool nodelay, cork, keepalive, no_route, defer_accept, no_fragment, debug;
+	bool fast_open, packet_info, use_write, retry_connect, copy_avoidance;
+	bool no_control;                /* there is no daemon, only a service at the data port */
+	int32_t mss;                    /* TCP_MAXSEG; 0: leave */
+	int32_t ttl;                    /* multicast; -1: leave */
+	uint32_t pacing;                /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
+	bool time_calls;                /* streams: record the time of every call, too */
+	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
+};
+
+/* Everything at netperf's defaults, before options or a request are looked at. */
+void np_params_init(struct np_params *p);
+
+#endif
