@@ -32,4 +32,9 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/pace.c %D%/bench/pace.h \
 	%D%/bench/params.c %D%/bench/params.h \
 	%D%/bench/stop.h \
-	%D%/bench/engine/syscall.h
+	%D%/bench/engine/syscall.h \
+	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
+	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
+	%D%/bench/transport/tcp.c \
+	%D%/bench/transport/udp.c \
+	%D%/bench/transport/unix.c

@@ -1,0 +1,173 @@
+#include "bench/transport/endpoint.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/flow.h"
+
+static const uint8_t wildcard[16];
+
+static int
+open_at(struct np_flow *f, const struct np_addr *at, struct np_err *err)
+{
+	const struct np_transport *t = f->par->transport;
+
+	return np_sock_open(f->par->family, t->socktype, t->protocol, &f->opts, at, err);
+}
+
+/* Bytes for which nobody must not be able to guess them: that they differ will do. */
+static void
+random_bytes(uint8_t *bytes, size_t count)
+{
+	uint64_t dice = np_now();
+
+	if (getrandom(bytes, count, GRND_NONBLOCK) == (ssize_t)count) {
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		bytes[i] = (uint8_t)(dice >> 56);
+	}
+}
+
+/* The bits of byte i of an address that lie behind the mask. */
+static uint8_t
+host_bits(int32_t mask, size_t i)
+{
+	int32_t kept = mask - 8 * (int32_t)i;
+
+	return kept >= 8 ? 0 : kept <= 0 ? 0xff : (uint8_t)(0xff >> kept);
+}
+
+static bool
+no_host(const uint8_t *bytes, size_t size, int32_t mask)
+{
+	bool zeros = true, ones = true;
+
+	for (size_t i = 0; i < size; i++) {
+		zeros = zeros && (bytes[i] & host_bits(mask, i)) == 0;
+		ones = ones && (bytes[i] | (uint8_t)~host_bits(mask, i)) == 0xff;
+	}
+	return zeros || ones;
+}
+
+void
+np_endpoint_spread(struct np_addr *a, int32_t mask)
+{
+	bool six = a->sa.ss_family == AF_INET6;
+	size_t size = six ? 16 : 4;
+	uint8_t *at = six ? ((struct sockaddr_in6 *)&a->sa)->sin6_addr.s6_addr
+			  : (uint8_t *)&((struct sockaddr_in *)&a->sa)->sin_addr;
+	uint8_t dice[16];
+	bool few = mask > 8 * (int32_t)size - 2; /* a network of two has no other hosts */
+
+	if (mask <= 0 || mask >= 8 * (int32_t)size) {
+		return;
+	}
+	do {
+		random_bytes(dice, size);
+		for (size_t i = 0; i < size; i++) {
+			uint8_t bits = host_bits(mask, i);
+
+			at[i] = (uint8_t)((at[i] & ~bits) | (dice[i] & bits));
+		}
+	} while (!six && !few && no_host(at, size, mask));
+}
+
+/*
+ * Priority and type of service may be refused, and then are not what was asked for; the results say
+ * so. They are read back at once, as the one may change the other. The first socket's stand for
+ * all.
+ */
+static int
+set_and_read(int fd, int level, int name, int32_t value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0
+		   ? np_sock_int(fd, level, name)
+		   : -2;
+}
+
+static void
+read_back(struct np_flow *f, int fd)
+{
+	const struct np_end *e = &f->par->near;
+	bool six = f->par->family == AF_INET6;
+
+	f->sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	f->rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	if (e->prio >= 0) {
+		f->prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->prio);
+	}
+	if (e->tos > 0) {
+		f->tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
+				      six ? IPV6_TCLASS : IP_TOS, e->tos);
+	}
+}
+
+int
+np_endpoint_socket(struct np_flow *f, struct np_err *err)
+{
+	const struct np_params *p = f->par;
+	bool want_bind =
+	    !p->active || p->transport->datagram || p->near.port != 0 || p->bind.len != 0;
+	int fd;
+
+	np_addr_make(&f->local, p->family, wildcard, 0);
+	if (p->bind.len != 0) {
+		f->local = p->bind;
+	}
+	np_addr_set_port(&f->local, p->near.port);
+	if (p->active) {
+		np_endpoint_spread(&f->local, p->near.mask);
+	}
+	fd = open_at(f, want_bind ? &f->local : NULL, err);
+	if (fd < 0 && err->sys == EADDRINUSE && !p->active && p->near.port != 0) {
+		f->port_moved = true;
+		np_addr_set_port(&f->local, 0);
+		fd = open_at(f, &f->local, err);
+	}
+	if (fd < 0) {
+		return -1;
+	}
+	read_back(f, fd);
+	if (np_sock_local(fd, &f->local, err) != NP_OK) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int
+np_endpoint_connect(struct np_flow *f, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	if (f->par->active) {
+		np_endpoint_spread(&f->peer, f->par->far.mask);
+	}
+	if (np_sys_connect(f->fd, &f->peer.sa, f->peer.len) != 0) {
+		return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
+			       np_addr_text(&f->peer, text));
+	}
+	return NP_OK;
+}
+
+int
+np_endpoint_accept(struct np_flow *f, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	while (f->fd < 0 && !np_stopped(f->stop)) {
+		f->fd = np_sys_accept(f->listen_fd);
+		if (f->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
+			return np_fail(err, NP_ESYS, errno, "accept a data connection on %s",
+				       np_addr_text(&f->local, text));
+		}
+	}
+	return NP_OK;
+}

@@ -1,0 +1,37 @@
+/*
+ * What transports share to make an endpoint.
+ */
+#ifndef NP_BENCH_TRANSPORT_ENDPOINT_H
+#define NP_BENCH_TRANSPORT_ENDPOINT_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "net/addr.h"
+
+struct np_flow;
+
+/*
+ * A data socket with the flow's options, bound where that is needed: listeners and datagram sockets
+ * always, active stream sockets when an address or a port was asked for. Notes its address and the
+ * buffer sizes in the flow. A listener whose port is in use takes another one and says so in
+ * f->port_moved: the response names the port, and netperf's own clients expect that.
+ * Returns the descriptor, or -1 with err filled.
+ */
+int np_endpoint_socket(struct np_flow *f, struct np_err *err);
+
+/*
+ * Connect the data socket to f->peer; where -H gave it a mask, to a random host of its network.
+ */
+int np_endpoint_connect(struct np_flow *f, struct np_err *err);
+
+/*
+ * Replace all but the first `mask` bits of the address by random ones, never all 0 or all 1 in
+ * IPv4, where these are no hosts. 0, or as many bits as the address has: change nothing.
+ */
+void np_endpoint_spread(struct np_addr *a, int32_t mask);
+
+/* Make f->fd of the first connection to f->listen_fd. Blocks until np_stopped(). */
+int np_endpoint_accept(struct np_flow *f, struct np_err *err);
+
+#endif

@@ -1,0 +1,79 @@
+#include "bench/transport/pktinfo.h"
+
+#include <string.h>
+
+#include "bench/flow.h"
+
+void
+np_pktinfo_options(const struct np_params *p, struct np_sockopts *o)
+{
+	if (!p->packet_info || p->active) {
+		return;
+	}
+	if (p->family == AF_INET6) {
+		np_sockopts_add(o, IPPROTO_IPV6, IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO", 1);
+	} else {
+		np_sockopts_add(o, IPPROTO_IP, IP_PKTINFO, "IP_PKTINFO", 1);
+	}
+}
+
+/* The interface is left to the routes; but a link-local address means nothing without its own. */
+static void
+turn_round(struct np_pktinfo *info, struct cmsghdr *c)
+{
+	struct in_pktinfo four;
+	struct in6_pktinfo six;
+
+	if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+		memcpy(&four, CMSG_DATA(c), sizeof(four));
+		four.ipi_ifindex = 0;
+		memcpy(CMSG_DATA(c), &four, sizeof(four));
+		info->used = CMSG_SPACE(sizeof(four));
+	} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+		memcpy(&six, CMSG_DATA(c), sizeof(six));
+		if (!IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr)) {
+			six.ipi6_ifindex = 0;
+		}
+		memcpy(CMSG_DATA(c), &six, sizeof(six));
+		info->used = IN6_IS_ADDR_MULTICAST(&six.ipi6_addr) ? 0 : CMSG_SPACE(sizeof(six));
+	}
+}
+
+ssize_t
+np_pktinfo_recv(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *info)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = size };
+	struct msghdr m = {
+		.msg_name = &f->peer.sa,
+		.msg_namelen = sizeof(f->peer.sa),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = info->control.bytes,
+		.msg_controllen = sizeof(info->control.bytes),
+	};
+	struct cmsghdr *c;
+	ssize_t n = recvmsg(f->fd, &m, 0);
+
+	info->used = 0;
+	info->from_len = m.msg_namelen;
+	if (n >= 0 && (c = CMSG_FIRSTHDR(&m)) != NULL) {
+		turn_round(info, c);
+	}
+	return n;
+}
+
+ssize_t
+np_pktinfo_send(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *info)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = size };
+	struct msghdr m = {
+		.msg_name = &f->peer.sa,
+		.msg_namelen = info->from_len,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = info->used > 0 ? info->control.bytes : NULL,
+		.msg_controllen = info->used,
+	};
+
+	return sendmsg(f->fd, &m, MSG_NOSIGNAL);
+}

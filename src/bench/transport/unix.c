@@ -1,0 +1,174 @@
+/*
+ * Sockets of the UNIX domain (unix(7)). A socket that others must find gets a name in a directory
+ * of its own, fresh from mkdtemp(3), so that nobody can have put anything there before; both are
+ * removed when the flow closes. Only paths that this process made are ever removed.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/flow.h"
+#include "bench/transport/endpoint.h"
+
+enum {
+	MAX_PAYLOAD = 65507, /* netperf's limit for datagrams here, too */
+	BACKLOG = 128
+};
+
+/* A name in its message has 32 bytes: the directory's must be short. */
+static const char template[] = "/netperf-XXXXXX";
+
+/* Remove the socket's name, and the directory that was made for it. */
+static void
+remove_name(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	unlink(path);
+	*slash = '\0';
+	rmdir(path);
+	*slash = '/';
+}
+
+/*
+ * Bind to a fresh name in that directory. The other end may run as another user: it must get
+ * through the directory, and may write to the socket, which is what connecting takes.
+ */
+static int
+bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	size_t dir_len = strlen(where) + sizeof(template) - 1;
+
+	if (dir_len + sizeof("/s") > sizeof(path)) {
+		return np_fail(err, NP_EUSAGE, 0, "-p: '%s' is too long for the path of a socket",
+			       where);
+	}
+	snprintf(path, sizeof(path), "%s%s", where, template);
+	if (mkdtemp(path) == NULL) {
+		return np_fail(err, NP_ESYS, errno, "make a directory for a socket in %s", where);
+	}
+	snprintf(path + dir_len, sizeof(path) - dir_len, "/s");
+	if (np_addr_make_path(out, path, err) == NP_OK) {
+		bool ok = bind(fd, (const struct sockaddr *)&out->sa, out->len) == 0 &&
+			  chmod(path, 0666) == 0;
+		int why = errno;
+
+		path[dir_len] = '\0';
+		if (ok && chmod(path, 0711) == 0) {
+			return NP_OK;
+		}
+		np_fail(err, NP_ESYS, ok ? errno : why, "make a socket in %s", path);
+		path[dir_len] = '/';
+	}
+	remove_name(path);
+	return err->code;
+}
+
+static int
+name_it(struct np_flow *f, int fd, struct np_err *err)
+{
+	const char *where = f->par->unix_dir[0] != '\0' ? f->par->unix_dir : P_tmpdir;
+
+	if (bind_fresh(fd, where, &f->local, err) != NP_OK) {
+		return err->code;
+	}
+	f->named = true;
+	return NP_OK;
+}
+
+/* A daemon is looked for; a client only where it is to be answered by datagrams. */
+static bool
+needs_name(const struct np_params *p)
+{
+	return !p->active || (p->transport->datagram && p->pattern->sized);
+}
+
+static int
+unix_open(struct np_flow *f, struct np_err *err)
+{
+	const struct np_params *p = f->par;
+	char text[NP_ADDR_TEXT];
+	int fd = np_sock_open(AF_UNIX, p->transport->socktype, 0, &f->opts, NULL, err);
+
+	f->local.sa.ss_family = AF_UNIX;
+	if (fd < 0) {
+		return err->code;
+	}
+	if (p->active || p->transport->datagram) {
+		f->fd = fd;
+	} else {
+		f->listen_fd = fd;
+	}
+	f->sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	f->rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	if (needs_name(p) && name_it(f, fd, err) != NP_OK) {
+		return err->code;
+	}
+	if (f->listen_fd >= 0 && listen(fd, BACKLOG) != 0) {
+		return np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(&f->local, text));
+	}
+	return NP_OK;
+}
+
+static int
+unix_connect(struct np_flow *f, struct np_err *err)
+{
+	if (np_endpoint_connect(f, err) == NP_OK) {
+		return NP_OK;
+	}
+	if (err->sys == ENOENT || err->sys == ECONNREFUSED) {
+		char text[NP_ADDR_TEXT];
+
+		return np_fail(err, NP_ESYS, err->sys,
+			       "connect to %s (is netserver on this machine, and sees the same "
+			       "files?)",
+			       np_addr_text(&f->peer, text));
+	}
+	return err->code;
+}
+
+/* Datagrams of the client's go through a connected socket; the daemon answers who asked. */
+static int
+unix_meet(struct np_flow *f, struct np_err *err)
+{
+	if (f->par->active) {
+		return unix_connect(f, err);
+	}
+	return f->par->transport->datagram ? NP_OK : np_endpoint_accept(f, err);
+}
+
+static void
+unix_close(struct np_flow *f)
+{
+	if (f->named) {
+		remove_name(((struct sockaddr_un *)&f->local.sa)->sun_path);
+		f->named = false;
+	}
+}
+
+const struct np_transport np_transport_unix_stream = {
+	.name = "UNIX",
+	.family = AF_UNIX,
+	.socktype = SOCK_STREAM,
+	.open = unix_open,
+	.meet = unix_meet,
+	.close = unix_close,
+};
+
+const struct np_transport np_transport_unix_dgram = {
+	.name = "UNIX",
+	.family = AF_UNIX,
+	.socktype = SOCK_DGRAM,
+	.datagram = true,
+	.max_message = MAX_PAYLOAD,
+	.open = unix_open,
+	.meet = unix_meet,
+	.close = unix_close,
+};
