@@ -33,6 +33,10 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/params.c %D%/bench/params.h \
 	%D%/bench/stop.h \
 	%D%/bench/engine/syscall.h \
+	%D%/bench/pattern/mss.c \
+	%D%/bench/pattern/sendfile.c \
+	%D%/bench/pattern/splice.c %D%/bench/pattern/splice.h \
+	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \
 	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
 	%D%/bench/transport/tcp.c \

@@ -1,0 +1,46 @@
+/*
+ * mss: a connection is made, asked for the size of its segments, and left. The far end is a
+ * receiver of a stream to which nothing is sent.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "bench/flow.h"
+#include "bench/pattern/stream.h"
+
+static int
+look_loop(struct np_flow *f)
+{
+	socklen_t len = sizeof(f->mss);
+
+	return getsockopt(f->fd, IPPROTO_TCP, TCP_MAXSEG, &f->mss, &len) == 0 ? 0 : -errno;
+}
+
+static int
+look_setup(struct np_flow *f, struct np_err *err)
+{
+	(void)err;
+	f->loop = look_loop;
+	return NP_OK;
+}
+
+/* The far end may close when it likes: nothing is on its way that could get lost. */
+static void
+look_finish(struct np_flow *f)
+{
+	shutdown(f->fd, SHUT_WR);
+}
+
+static const struct np_side look = {
+	.setup = look_setup,
+	.finish = look_finish,
+};
+
+const struct np_pattern np_pattern_mss = {
+	.name = "mss",
+	.side = { [NP_LEAD] = &look, [NP_FOLLOW] = &np_stream_receive },
+	.lead_direction = NP_WD_TRANSMIT,
+	.probe = true,
+};

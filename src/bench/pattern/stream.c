@@ -1,0 +1,308 @@
+/*
+ * stream: one end transmits, the other receives. The receiver counts what arrived; over TCP the
+ * end is the transmitter's close, over UDP an empty datagram.
+ */
+#include "bench/pattern/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/extra.h"
+#include "bench/pattern/splice.h"
+
+enum {
+	FAREWELLS = 3, /* netperf's own number of empty datagrams at the end of a test */
+	ROOM_MS = 500  /* for the first of them to find room */
+};
+
+/* A send that did not go out whole. Returns 0 to go on, 1 to leave quietly, -errno to fail. */
+static int
+send_failed(struct np_flow *f, uint64_t *failed)
+{
+	if (errno == EINTR) {
+		return 0;
+	}
+	if (f->par->transport->datagram && (errno == ENOBUFS || errno == ENOMEM)) {
+		np_show(&f->count->failed, ++*failed);
+		return 0;
+	}
+	return -errno;
+}
+
+NP_LOOP_BODY int
+transmit_loop(struct np_flow *f, const void *to, socklen_t to_len, const bool timed,
+	      const bool extras)
+{
+	const struct np_slot *slot = f->send_ring.slots;
+	const size_t size = f->send_size;
+	struct np_counters *count = f->count;
+	uint64_t sent = 0, sends = 0, failed = 0;
+	uint64_t then = f->started_ns;
+
+	while (!np_stopped(f->stop) && sent < f->budget) {
+		ssize_t n = extras ? np_extra_send(f, f->fd, slot->buf, size, to, to_len)
+				   : np_sys_sendto(f->fd, slot->buf, size, to, to_len);
+
+		if (__builtin_expect(n < 0, 0)) {
+			int rc = send_failed(f, &failed);
+
+			if (rc != 0) {
+				return rc;
+			}
+			continue;
+		}
+		sent += (uint64_t)n;
+		np_show(&count->sent, sent);
+		np_show(&count->sends, ++sends);
+		slot = slot->next;
+		if (timed) {
+			then = np_stream_lap(f, then);
+		}
+		if (extras && np_pace(f)) {
+			then = np_now();
+		}
+	}
+	return 0;
+}
+
+static int
+transmit_plain(struct np_flow *f)
+{
+	return transmit_loop(f, NULL, 0, false, false);
+}
+
+static int
+transmit_timed(struct np_flow *f)
+{
+	return transmit_loop(f, NULL, 0, true, false);
+}
+
+static int
+transmit_to_plain(struct np_flow *f)
+{
+	return transmit_loop(f, &f->peer.sa, f->peer.len, false, false);
+}
+
+static int
+transmit_to_timed(struct np_flow *f)
+{
+	return transmit_loop(f, &f->peer.sa, f->peer.len, true, false);
+}
+
+static int
+transmit_extras(struct np_flow *f)
+{
+	bool named = f->par->transport->datagram && !np_flow_connected(f);
+
+	np_pace_begin(f);
+	return transmit_loop(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0,
+			     f->par->time_calls, true);
+}
+
+static int
+transmit_setup(struct np_flow *f, struct np_err *err)
+{
+	bool timed = f->par->time_calls;
+
+	if (np_extra_wanted(f)) {
+		f->loop = transmit_extras;
+	} else if (f->par->transport->datagram && !np_flow_connected(f)) {
+		f->loop = timed ? transmit_to_timed : transmit_to_plain;
+	} else {
+		f->loop = timed ? transmit_timed : transmit_plain;
+	}
+	return np_flow_send_ring(f, f->par->near.send_size, true, err);
+}
+
+void
+np_flow_farewell(struct np_flow *f)
+{
+	/* A connected socket may name no address; one that is given is the one it has. */
+	const void *to = np_flow_connected(f) ? NULL : &f->peer.sa;
+	socklen_t len = np_flow_connected(f) ? 0 : f->peer.len;
+
+	/* A service that is no daemon of ours would not take it for an end: echo sends it back. */
+	if (f->fd >= 0 && f->peer.len > 0 && !f->par->no_control) {
+		sendto(f->fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
+	}
+}
+
+void
+np_flow_farewells(struct np_flow *f)
+{
+	/* A socket of the UNIX domain takes none while the far end's queue is full. */
+	struct pollfd room = { .fd = f->fd, .events = POLLOUT };
+
+	poll(&room, 1, ROOM_MS);
+	for (int i = 0; i < FAREWELLS; i++) {
+		np_flow_farewell(f);
+	}
+}
+
+/* netperf's clock runs until the far end has taken everything and closed; if it does. */
+static void
+part(struct np_flow *f)
+{
+	int rc = np_flow_part(f);
+
+	if (rc != -ETIMEDOUT) {
+		f->ended_ns = np_now();
+	} else if (!np_abandoned(f->stop)) {
+		np_fail(&f->err, NP_ETIME, 0,
+			"the far end did not take the end of the data within %d s", NP_PART_S);
+	}
+}
+
+void
+np_stream_transmit_finish(struct np_flow *f)
+{
+	if (f->par->transport->datagram) {
+		np_flow_farewells(f);
+	} else if (f->par->active) {
+		part(f);
+	} else {
+		np_flow_look(f);
+		shutdown(f->fd, SHUT_WR);
+	}
+}
+
+void
+np_stream_nudge(struct np_flow *f)
+{
+	if (f->par->transport->datagram) {
+		np_flow_farewell(f);
+	}
+}
+
+NP_LOOP_BODY int
+receive_loop(struct np_flow *f, const bool timed, const bool extras)
+{
+	const struct np_slot *slot = f->recv_ring.slots;
+	const size_t size = f->recv_size;
+	/* A connection has an end; of datagrams netperf's daemon sends no more than the count. */
+	const uint64_t enough = f->par->transport->datagram ? f->budget : UINT64_MAX;
+	struct np_counters *count = f->count;
+	uint64_t received = 0, receives = 0;
+	uint64_t then = f->started_ns;
+
+	while (!np_stopped(f->stop) && received < enough) {
+		ssize_t n = extras ? np_extra_recv(f, f->fd, slot->buf, size)
+				   : np_sys_recv(f->fd, slot->buf, size);
+
+		if (__builtin_expect(n <= 0, 0)) {
+			if (n == 0) {
+				f->hung_up = true;
+				return 0;
+			}
+			if (errno == EINTR) {
+				continue;
+			}
+			return -errno;
+		}
+		received += (uint64_t)n;
+		np_show(&count->received, received);
+		np_show(&count->receives, ++receives);
+		slot = slot->next;
+		if (timed) {
+			then = np_stream_lap(f, then);
+		}
+		if (extras && np_pace(f)) {
+			then = np_now();
+		}
+	}
+	return 0;
+}
+
+static int
+receive_plain(struct np_flow *f)
+{
+	return receive_loop(f, false, false);
+}
+
+static int
+receive_timed(struct np_flow *f)
+{
+	return receive_loop(f, true, false);
+}
+
+static int
+receive_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return receive_loop(f, f->par->time_calls, true);
+}
+
+/* Where splice(2) can't do it, as if nobody had asked. */
+static int
+receive_uncopied(struct np_flow *f)
+{
+	int rc = np_splice_receive(f);
+
+	return rc == -ENOSYS ? receive_extras(f) : rc;
+}
+
+static int
+receive_setup(struct np_flow *f, struct np_err *err)
+{
+	if (f->par->copy_avoidance && !f->par->transport->datagram) {
+		f->loop = receive_uncopied;
+	} else if (np_extra_wanted(f)) {
+		f->loop = receive_extras;
+	} else {
+		f->loop = f->par->time_calls ? receive_timed : receive_plain;
+	}
+	return np_flow_recv_ring(f, f->par->near.recv_size, true, err);
+}
+
+/* What was queued behind the end mark, or was there when the time was up, has arrived, too. */
+static void
+drain_datagrams(struct np_flow *f)
+{
+	uint64_t received = np_seen(&f->count->received);
+	uint64_t receives = np_seen(&f->count->receives);
+	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
+	ssize_t n;
+
+	while (np_now() < until &&
+	       (n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
+		received += (uint64_t)n;
+		receives += n > 0;
+	}
+	np_show(&f->count->received, received);
+	np_show(&f->count->receives, receives);
+}
+
+static void
+receive_finish(struct np_flow *f)
+{
+	if (f->par->transport->datagram) {
+		drain_datagrams(f);
+	} else if (f->par->active && !f->hung_up) {
+		/* The far end is told off, but nothing more counts; see client.c for its results.
+		 */
+		np_flow_look(f);
+		shutdown(f->fd, SHUT_WR);
+	}
+}
+
+const struct np_side np_stream_receive = {
+	.setup = receive_setup,
+	.finish = receive_finish,
+	.pad_ns = 4 * NP_SEC,
+};
+
+static const struct np_side transmit = {
+	.setup = transmit_setup,
+	.finish = np_stream_transmit_finish,
+	.nudge = np_stream_nudge,
+	.ends_on_hangup = true,
+};
+
+const struct np_pattern np_pattern_stream = {
+	.name = "stream",
+	.side = { [NP_LEAD] = &transmit, [NP_FOLLOW] = &np_stream_receive },
+	.lead_direction = NP_WD_TRANSMIT,
+};
