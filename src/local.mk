@@ -33,7 +33,10 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/params.c %D%/bench/params.h \
 	%D%/bench/stop.h \
 	%D%/bench/engine/syscall.h \
+	%D%/bench/pattern/crr.c \
+	%D%/bench/pattern/message.c %D%/bench/pattern/message.h \
 	%D%/bench/pattern/mss.c \
+	%D%/bench/pattern/rr.c \
 	%D%/bench/pattern/sendfile.c \
 	%D%/bench/pattern/splice.c %D%/bench/pattern/splice.h \
 	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \

@@ -1,0 +1,448 @@
+/*
+ * crr and cc: a connection for every transaction, with or without a request and a response on it.
+ * The follower closes first, so TIME_WAIT stays with it; the leader walks through a range of local
+ * ports, as netperf does, so that no pair of ports comes back soon.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/flow.h"
+#include "bench/pattern/message.h"
+#include "bench/transport/endpoint.h"
+
+enum { NUDGES_BEFORE_RESET = 6 };
+
+struct connector {
+	uint16_t port, far_port; /* the last local port; the daemon's */
+	in_port_t *local_port;   /* where the local address has it */
+	unsigned busy;           /* ports in a row that were in use */
+	unsigned nudges;
+};
+
+/* The next local port of the range, but never the port that is connected to. */
+static inline void
+next_port(const struct np_flow *f, struct connector *c)
+{
+	const struct np_params *p = f->par;
+
+	c->port = c->port + 1 < p->port_max ? c->port + 1 : p->port_min;
+	if (c->port == c->far_port && p->port_max - p->port_min > 1) {
+		c->port = c->port + 1 < p->port_max ? c->port + 1 : p->port_min;
+	}
+	*c->local_port = htons(c->port);
+}
+
+/* Did the local port stand in the way? Then another one may do. */
+static bool
+port_is_busy(const struct np_flow *f, struct connector *c, int error)
+{
+	if (error != EADDRINUSE && error != EADDRNOTAVAIL) {
+		return false;
+	}
+	return ++c->busy < (unsigned)(f->par->port_max - f->par->port_min) + 1;
+}
+
+/* What np_sock_open() does, without its messages: this runs for every transaction. */
+static inline int
+connect_from(struct np_flow *f, int fd)
+{
+	return np_sockopts_apply(&f->opts, fd, NULL) == NP_OK &&
+		       bind(fd, (const struct sockaddr *)&f->local.sa, f->local.len) == 0
+		   ? np_sys_connect(fd, &f->peer.sa, f->peer.len)
+		   : -1;
+}
+
+/* -U: whatever it was that failed, it is tried again, but not as fast as the kernel can refuse. */
+static void
+wait_to_retry(void)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+/* Other hosts of the networks that -H and -L name, for the next connection. */
+static void
+spread_addresses(struct np_flow *f)
+{
+	np_endpoint_spread(&f->local, f->par->near.mask);
+	np_endpoint_spread(&f->peer, f->par->far.mask);
+}
+
+/* A connected socket from the next local port. Returns it, -errno, or 0 when told to stop. */
+NP_LOOP_BODY int
+connect_next(struct np_flow *f, struct connector *c, const bool extras)
+{
+	const struct np_transport *t = f->par->transport;
+
+	while (!np_stopped(f->stop)) {
+		int fd = socket(f->par->family, t->socktype | SOCK_CLOEXEC, t->protocol);
+		int error;
+
+		if (fd < 0) {
+			return -errno;
+		}
+		next_port(f, c);
+		if (extras) {
+			spread_addresses(f);
+		}
+		if (__builtin_expect(connect_from(f, fd) == 0, 1)) {
+			c->busy = 0;
+			return fd;
+		}
+		error = errno;
+		np_sys_close(fd);
+		if (error == EINTR || port_is_busy(f, c, error)) {
+			continue;
+		}
+		if (!extras || !f->par->retry_connect) {
+			return -error;
+		}
+		wait_to_retry();
+	}
+	return 0;
+}
+
+/* The leader waits for the follower's close before its own. */
+static inline int
+await_close(struct np_flow *f, int fd)
+{
+	char byte;
+	ssize_t n;
+
+	do {
+		n = np_sys_recv(fd, &byte, 1);
+	} while ((n > 0 || (n < 0 && errno == EINTR)) && !np_stopped(f->stop));
+	if (n == 0) {
+		return 0;
+	}
+	return n > 0 || errno == EINTR ? NP_LEAVE : -errno;
+}
+
+/* The totals that follow from the transactions. Without data both sizes are 0, and no call counts.
+ */
+static void
+settle(struct np_flow *f, uint64_t done, uint64_t receives)
+{
+	np_show(&f->count->sends, receives > 0 ? done : 0);
+	np_show(&f->count->receives, receives);
+	np_show(&f->count->sent, done * f->send_size);
+	np_show(&f->count->received, done * f->recv_size);
+}
+
+/* One connection and what goes over it. 0, NP_LEAVE or -errno. */
+NP_LOOP_BODY int
+transact(struct np_flow *f, uint64_t *more, const bool data, const bool extras, const bool first)
+{
+	int fd = connect_next(f, f->state, extras);
+	int rc = 0;
+
+	if (fd <= 0) {
+		return fd == 0 ? NP_LEAVE : fd;
+	}
+	if (data &&
+	    (rc = np_message_send(f, &fd, f->send_ring.slots->buf, f->send_size, extras)) == 0) {
+		rc = np_message_recv(f, &fd, f->recv_ring.slots->buf, f->recv_size, more, extras);
+	}
+	if (extras && rc == 0 && f->par->no_control) {
+		shutdown(fd, SHUT_WR); /* a service closes when its client has */
+	}
+	if (rc == 0) {
+		rc = await_close(f, fd);
+	}
+	if (first && f->par->transport->protocol == IPPROTO_TCP) {
+		f->mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
+	}
+	np_sys_close(fd);
+	return rc;
+}
+
+/* The first connection is also looked at, which the others must not pay for. */
+static int
+transact_first(struct np_flow *f, uint64_t *more, bool data, bool extras)
+{
+	return np_stopped(f->stop) ? NP_LEAVE : transact(f, more, data, extras, true);
+}
+
+NP_LOOP_BODY int
+connect_loop(struct np_flow *f, const bool data, const bool extras)
+{
+	struct connector *c = f->state;
+	uint64_t done = 0, more = 0;
+	uint64_t then = f->started_ns;
+	int rc;
+
+	c->far_port = np_addr_port(&f->peer);
+	rc = transact_first(f, &more, data, extras);
+	while (rc == 0) {
+		uint64_t now = np_now();
+
+		np_hist_record(f->hist, now - then);
+		then = now;
+		np_show(&f->count->transactions, ++done);
+		if (extras && np_pace(f)) {
+			then = np_now();
+		}
+		if (np_stopped(f->stop) || done >= f->budget) {
+			break;
+		}
+		rc = transact(f, &more, data, extras, false);
+	}
+	settle(f, done, data ? done + more : 0);
+	if (rc == NP_LEAVE) {
+		/* Told to stop; or the far end closed before it had answered. */
+		return np_stopped(f->stop) ? 0 : -ECONNRESET;
+	}
+	return rc;
+}
+
+static int
+connect_only(struct np_flow *f)
+{
+	return connect_loop(f, false, false);
+}
+
+static int
+connect_request(struct np_flow *f)
+{
+	return connect_loop(f, true, false);
+}
+
+static int
+connect_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return connect_loop(f, f->par->pattern->sized, true);
+}
+
+static bool
+connects_with_extras(const struct np_flow *f)
+{
+	const struct np_params *p = f->par;
+
+	return np_extra_wanted(f) || p->retry_connect || p->near.mask > 0 || p->far.mask > 0 ||
+	       p->no_control;
+}
+
+/* A random place in the port range, so that two runs do not walk over each other. */
+static uint16_t
+first_port(const struct np_params *p)
+{
+	unsigned span = p->port_max > p->port_min ? (unsigned)(p->port_max - p->port_min) : 1;
+	unsigned dice = 0;
+
+	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice)) {
+		dice = (unsigned)np_now();
+	}
+	return (uint16_t)(p->port_min + dice % span);
+}
+
+static int
+connector_setup(struct np_flow *f, struct np_err *err)
+{
+	struct connector *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
+	}
+	f->state = c;
+	c->port = first_port(f->par);
+	c->local_port = np_addr_port_field(&f->local);
+	/* The first socket was made to see that it can be, and for its buffer sizes. */
+	np_flow_close(f);
+	f->mss = f->retrans = -1;
+	f->cong[0] = '\0';
+	return NP_OK;
+}
+
+static int
+connect_setup(struct np_flow *f, struct np_err *err)
+{
+	f->loop = connects_with_extras(f) ? connect_extras : connect_only;
+	return connector_setup(f, err);
+}
+
+static int
+request_setup(struct np_flow *f, struct np_err *err)
+{
+	f->loop = connects_with_extras(f) ? connect_extras : connect_request;
+	if (connector_setup(f, err) != NP_OK ||
+	    np_flow_send_ring(f, f->par->request, false, err) != NP_OK) {
+		return err->code;
+	}
+	return np_flow_recv_ring(f, f->par->response, false, err);
+}
+
+static void
+connector_release(struct np_flow *f)
+{
+	free(f->state);
+	f->state = NULL;
+}
+
+/*
+ * A daemon of netperf's own sits in accept() for another four seconds. When no results have come
+ * for a while, a connection that is reset at once makes it report an error and leave the port.
+ */
+static void
+reset_nudge(struct np_flow *f)
+{
+	static const struct linger at_once = { .l_onoff = 1 };
+	static const int off = 0;
+	struct connector *c = f->state;
+	struct np_err err;
+	int fd;
+
+	if (++c->nudges != NUDGES_BEFORE_RESET) {
+		return;
+	}
+	fd = np_sock_open(f->par->family, f->par->transport->socktype | SOCK_NONBLOCK,
+			  f->par->transport->protocol, &f->opts, NULL, &err);
+	if (fd >= 0) {
+		/* Nothing is sent on this one, which -F would wait for. */
+		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
+		np_sys_connect(fd, &f->peer.sa, f->peer.len);
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+		np_sys_close(fd);
+	}
+}
+
+/* A connection that came to nothing (reset, or closed without a request) is no fault of the test.
+ */
+NP_LOOP_BODY int
+serve(struct np_flow *f, int fd, uint64_t *more, const bool extras)
+{
+	int rc = np_message_recv(f, &fd, f->recv_ring.slots->buf, f->recv_size, more, extras);
+
+	if (rc == 0) {
+		rc = np_message_send(f, &fd, f->send_ring.slots->buf, f->send_size, extras);
+	}
+	return rc == -ECONNRESET || rc == -EPIPE ? NP_LEAVE : rc;
+}
+
+NP_LOOP_BODY int
+accept_loop(struct np_flow *f, const bool data, const bool extras)
+{
+	uint64_t done = 0, more = 0;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget) {
+		int fd = np_sys_accept(f->listen_fd);
+
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) {
+			continue;
+		}
+		if (fd < 0) {
+			rc = -errno;
+			break;
+		}
+		rc = data ? serve(f, fd, &more, extras) : 0;
+		np_sys_close(fd);
+		if (rc < 0) {
+			break;
+		}
+		done += rc == 0;
+		np_show(&f->count->transactions, done);
+		if (extras && rc == 0) {
+			np_pace(f);
+		}
+		rc = 0;
+	}
+	settle(f, done, data ? done + more : 0);
+	return rc;
+}
+
+static int
+accept_only(struct np_flow *f)
+{
+	return accept_loop(f, false, false);
+}
+
+static int
+accept_respond(struct np_flow *f)
+{
+	return accept_loop(f, true, false);
+}
+
+static int
+accept_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return accept_loop(f, f->par->pattern->sized, true);
+}
+
+/* netperf reads the sizes of the first connection while it is new: those of the listener. */
+static void
+accept_prepare(struct np_flow *f, int (*loop)(struct np_flow *f))
+{
+	f->loop = np_extra_wanted(f) ? accept_extras : loop;
+	f->sndbuf_end = f->sndbuf;
+	f->rcvbuf_end = f->rcvbuf;
+}
+
+static int
+accept_setup(struct np_flow *f, struct np_err *err)
+{
+	(void)err;
+	accept_prepare(f, accept_only);
+	return NP_OK;
+}
+
+static int
+respond_setup(struct np_flow *f, struct np_err *err)
+{
+	accept_prepare(f, accept_respond);
+	if (np_flow_recv_ring(f, f->par->request, false, err) != NP_OK) {
+		return err->code;
+	}
+	return np_flow_send_ring(f, f->par->response, false, err);
+}
+
+static const struct np_side cc_connect = {
+	.setup = connect_setup,
+	.release = connector_release,
+	.connects = true,
+};
+
+static const struct np_side cc_accept = {
+	.setup = accept_setup,
+	.pad_ns = NP_SEC / 10,
+	.connects = true,
+};
+
+static const struct np_side crr_connect = {
+	.setup = request_setup,
+	.nudge = reset_nudge,
+	.release = connector_release,
+	.connects = true,
+};
+
+static const struct np_side crr_accept = {
+	.setup = respond_setup,
+	.pad_ns = NP_SEC / 10,
+	.connects = true,
+};
+
+const struct np_pattern np_pattern_cc = {
+	.name = "cc",
+	.side = { [NP_LEAD] = &cc_connect, [NP_FOLLOW] = &cc_accept },
+	.lead_direction = NP_WD_NONE,
+	.transactions = true,
+	.connection_test = true,
+};
+
+const struct np_pattern np_pattern_crr = {
+	.name = "crr",
+	.side = { [NP_LEAD] = &crr_connect, [NP_FOLLOW] = &crr_accept },
+	.lead_direction = NP_WD_BOTH,
+	.transactions = true,
+	.sized = true,
+	.connection_test = true,
+};

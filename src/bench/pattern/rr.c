@@ -1,0 +1,511 @@
+/*
+ * rr: request and response over one connection, or as datagrams. A transaction is timed from before
+ * its send to after the last byte of its response, by one clock read: the end of one is the start
+ * of the next.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/pattern/message.h"
+#include "bench/pattern/stream.h"
+#include "bench/transport/pktinfo.h"
+
+/* Leaving a loop: quietly when told so, else the far end closed before its time. */
+static int
+left(struct np_flow *f, int rc)
+{
+	return rc == NP_LEAVE ? (f->hung_up ? -ECONNRESET : 0) : rc;
+}
+
+/* The totals that follow from the transactions need not be published one by one. */
+static void
+settle(struct np_flow *f, uint64_t sends, uint64_t receives)
+{
+	np_show(&f->count->sends, sends);
+	np_show(&f->count->receives, receives);
+	np_show(&f->count->sent, sends * f->send_size);
+	np_show(&f->count->received, np_seen(&f->count->transactions) * f->recv_size);
+}
+
+NP_LOOP_BODY int
+request_stream(struct np_flow *f, const bool extras)
+{
+	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	uint64_t done = 0, more = 0;
+	uint64_t then = f->started_ns;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget) {
+		uint64_t now;
+
+		if ((rc = np_message_send(f, &f->fd, out->buf, f->send_size, extras)) != 0 ||
+		    (rc = np_message_recv(f, &f->fd, in->buf, f->recv_size, &more, extras)) != 0) {
+			break;
+		}
+		now = np_now();
+		np_hist_record(f->hist, now - then);
+		then = now;
+		np_show(&f->count->transactions, ++done);
+		out = out->next;
+		in = in->next;
+		if (extras && np_pace(f)) {
+			then = np_now();
+		}
+	}
+	settle(f, done, done + more);
+	return left(f, rc);
+}
+
+static int
+request_stream_plain(struct np_flow *f)
+{
+	return request_stream(f, false);
+}
+
+static int
+request_stream_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return request_stream(f, true);
+}
+
+/* When each request in flight was sent, first in first out; one slot more than -b asks for. */
+struct in_flight {
+	size_t size, head, count;
+	uint64_t sent_ns[];
+};
+
+static void
+in_flight_push(struct in_flight *q, uint64_t now)
+{
+	size_t at = q->head + q->count++;
+
+	q->sent_ns[at < q->size ? at : at - q->size] = now;
+}
+
+static uint64_t
+in_flight_pop(struct in_flight *q)
+{
+	uint64_t then = q->sent_ns[q->head];
+
+	q->head = q->head + 1 < q->size ? q->head + 1 : 0;
+	q->count--;
+	return then;
+}
+
+/* One transaction after another with `burst` more requests in flight. */
+NP_LOOP_BODY int
+request_burst(struct np_flow *f, const bool extras)
+{
+	struct in_flight *q = f->state;
+	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	uint64_t done = 0, sends = 0, more = 0;
+	uint64_t now = f->started_ns;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget) {
+		while (q->count < q->size && sends < f->budget && rc == 0) {
+			if ((rc = np_message_send(f, &f->fd, out->buf, f->send_size, extras)) ==
+			    0) {
+				in_flight_push(q, now);
+				sends++;
+				out = out->next;
+				now = q->count < q->size ? np_now() : now;
+			}
+		}
+		if (rc != 0 ||
+		    (rc = np_message_recv(f, &f->fd, in->buf, f->recv_size, &more, extras)) != 0) {
+			break;
+		}
+		now = np_now();
+		np_hist_record(f->hist, now - in_flight_pop(q));
+		np_show(&f->count->transactions, ++done);
+		in = in->next;
+		if (extras && np_pace(f)) {
+			now = np_now();
+		}
+	}
+	settle(f, sends, done + more);
+	return left(f, rc);
+}
+
+static int
+request_burst_plain(struct np_flow *f)
+{
+	return request_burst(f, false);
+}
+
+static int
+request_burst_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return request_burst(f, true);
+}
+
+/*
+ * Late responses must not be taken for answers to what is sent next. One that comes later still is:
+ * responses carry nothing to tell them apart by, so the time-out must be longer than the round
+ * trip.
+ */
+static void
+discard_late(struct np_flow *f)
+{
+	while (recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT) >= 0) {
+	}
+}
+
+/*
+ * Give up the requests in flight, count them, and start afresh. The controller interrupts a wait
+ * that has lasted f->patience_ns: a time-out of the socket's own (SO_RCVTIMEO) would arm a timer
+ * for every transaction. A connected socket may also bring the news of an ICMP message. Returns 0
+ * or -errno.
+ */
+static int
+give_up(struct np_flow *f, uint64_t in_flight, uint64_t *lost)
+{
+	if (errno != EINTR && errno != ECONNREFUSED) {
+		return -errno;
+	}
+	if (!np_stopped(f->stop)) {
+		*lost += in_flight;
+		np_show(&f->count->lost, *lost);
+		discard_late(f);
+	}
+	return 0;
+}
+
+/* A response is never empty; what is, is a stray mark of some other test's end. */
+NP_LOOP_BODY ssize_t
+recv_response(struct np_flow *f, char *buf, const bool extras)
+{
+	ssize_t n;
+
+	do {
+		n = extras ? np_extra_recv(f, f->fd, buf, f->recv_size)
+			   : np_sys_recv(f->fd, buf, f->recv_size);
+	} while (__builtin_expect(n == 0, 0) && !np_stopped(f->stop));
+	return n;
+}
+
+NP_LOOP_BODY ssize_t
+send_request(struct np_flow *f, char *buf, const void *to, socklen_t to_len, const bool extras)
+{
+	return extras ? np_extra_send(f, f->fd, buf, f->send_size, to, to_len)
+		      : np_sys_sendto(f->fd, buf, f->send_size, to, to_len);
+}
+
+NP_LOOP_BODY int
+request_datagrams(struct np_flow *f, const void *to, socklen_t to_len, const bool extras)
+{
+	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	uint64_t done = 0, sends = 0, lost = 0;
+	uint64_t then = f->started_ns;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget) {
+		if (send_request(f, out->buf, to, to_len, extras) < 0) {
+			if ((rc = give_up(f, 0, &lost)) != 0) {
+				break;
+			}
+			continue;
+		}
+		sends++;
+		if (__builtin_expect(recv_response(f, in->buf, extras) > 0, 1)) {
+			uint64_t now = np_now();
+
+			np_hist_record(f->hist, now - then);
+			then = now;
+			np_show(&f->count->transactions, ++done);
+			out = out->next;
+			in = in->next;
+			if (extras && np_pace(f)) {
+				then = np_now();
+			}
+			continue;
+		}
+		if ((rc = give_up(f, 1, &lost)) != 0) {
+			break;
+		}
+		then = np_now();
+	}
+	settle(f, sends, done);
+	return rc;
+}
+
+static int
+request_connected(struct np_flow *f)
+{
+	return request_datagrams(f, NULL, 0, false);
+}
+
+static int
+request_to(struct np_flow *f)
+{
+	return request_datagrams(f, &f->peer.sa, f->peer.len, false);
+}
+
+static int
+request_datagrams_extras(struct np_flow *f)
+{
+	bool named = !np_flow_connected(f);
+
+	np_pace_begin(f);
+	return request_datagrams(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0, true);
+}
+
+/* Datagrams with several requests in flight: a time-out gives up all of them. */
+NP_LOOP_BODY int
+request_datagram_burst(struct np_flow *f, const bool extras)
+{
+	struct in_flight *q = f->state;
+	const void *to = np_flow_connected(f) ? NULL : &f->peer.sa;
+	socklen_t to_len = np_flow_connected(f) ? 0 : f->peer.len;
+	uint64_t done = 0, sends = 0, lost = 0;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget && rc == 0) {
+		while (q->count < q->size && done + q->count < f->budget &&
+		       send_request(f, f->send_ring.slots->buf, to, to_len, extras) >= 0) {
+			in_flight_push(q, np_now());
+			sends++;
+		}
+		if (q->count > 0 && recv_response(f, f->recv_ring.slots->buf, extras) > 0) {
+			np_hist_record(f->hist, np_now() - in_flight_pop(q));
+			np_show(&f->count->transactions, ++done);
+			if (extras) {
+				np_pace(f);
+			}
+			continue;
+		}
+		rc = give_up(f, q->count, &lost);
+		q->count = 0;
+	}
+	settle(f, sends, done);
+	return rc;
+}
+
+static int
+request_datagram_burst_plain(struct np_flow *f)
+{
+	return request_datagram_burst(f, false);
+}
+
+static int
+request_datagram_burst_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return request_datagram_burst(f, true);
+}
+
+static void
+choose_request_loop(struct np_flow *f)
+{
+	const struct np_params *p = f->par;
+	bool datagram = p->transport->datagram, extras = np_extra_wanted(f);
+
+	if (p->burst > 0 && datagram) {
+		f->loop = extras ? request_datagram_burst_extras : request_datagram_burst_plain;
+	} else if (p->burst > 0) {
+		f->loop = extras ? request_burst_extras : request_burst_plain;
+	} else if (datagram && extras) {
+		f->loop = request_datagrams_extras;
+	} else if (datagram) {
+		f->loop = np_flow_connected(f) ? request_connected : request_to;
+	} else {
+		f->loop = extras ? request_stream_extras : request_stream_plain;
+	}
+}
+
+static int
+request_setup(struct np_flow *f, struct np_err *err)
+{
+	const struct np_params *p = f->par;
+	struct in_flight *q;
+
+	if (p->burst > 0) {
+		q = calloc(1, sizeof(*q) + (p->burst + 1) * sizeof(q->sent_ns[0]));
+		if (q == NULL) {
+			return np_fail(err, NP_ESYS, ENOMEM, "a burst of %u requests", p->burst);
+		}
+		q->size = p->burst + 1;
+		f->state = q;
+	}
+	choose_request_loop(f);
+	f->patience_ns = p->transport->datagram ? p->timeout_ms * NP_MSEC : 0;
+	if (np_flow_send_ring(f, p->request, false, err) != NP_OK) {
+		return err->code;
+	}
+	return np_flow_recv_ring(f, p->response, false, err);
+}
+
+static void
+request_release(struct np_flow *f)
+{
+	free(f->state);
+	f->state = NULL;
+}
+
+NP_LOOP_BODY int
+respond_stream(struct np_flow *f, const bool extras)
+{
+	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	uint64_t done = 0, more = 0;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget) {
+		if ((rc = np_message_recv(f, &f->fd, in->buf, f->recv_size, &more, extras)) != 0 ||
+		    (rc = np_message_send(f, &f->fd, out->buf, f->send_size, extras)) != 0) {
+			break;
+		}
+		np_show(&f->count->transactions, ++done);
+		out = out->next;
+		in = in->next;
+		if (extras) {
+			np_pace(f);
+		}
+	}
+	settle(f, done, done + more);
+	return rc == NP_LEAVE ? 0 : rc;
+}
+
+static int
+respond_stream_plain(struct np_flow *f)
+{
+	return respond_stream(f, false);
+}
+
+static int
+respond_stream_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return respond_stream(f, true);
+}
+
+/*
+ * One datagram is one request, whatever its size; an empty one ends the test. An addressed one is
+ * answered from where it was sent to.
+ */
+NP_LOOP_BODY ssize_t
+recv_request(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool addressed,
+	     const bool extras)
+{
+	if (extras) {
+		np_extra_touch(f, buf, f->recv_size);
+	}
+	if (addressed) {
+		return np_pktinfo_recv(f, buf, f->recv_size, info);
+	}
+	info->from_len = sizeof(f->peer.sa);
+	return np_sys_recvfrom(f->fd, buf, f->recv_size, &f->peer.sa, &info->from_len);
+}
+
+NP_LOOP_BODY ssize_t
+send_response(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool addressed,
+	      const bool extras)
+{
+	if (addressed) {
+		np_extra_touch(f, buf, f->send_size);
+		return np_pktinfo_send(f, buf, f->send_size, info);
+	}
+	return extras ? np_extra_send(f, f->fd, buf, f->send_size, &f->peer.sa, info->from_len)
+		      : np_sys_sendto(f->fd, buf, f->send_size, &f->peer.sa, info->from_len);
+}
+
+NP_LOOP_BODY int
+respond_datagrams(struct np_flow *f, const bool addressed, const bool extras)
+{
+	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	struct np_pktinfo info;
+	uint64_t done = 0;
+	int rc = 0;
+
+	while (!np_stopped(f->stop)) {
+		ssize_t n = recv_request(f, in->buf, &info, addressed, extras);
+
+		if (n > 0) {
+			n = send_response(f, out->buf, &info, addressed, extras);
+			if (n < 0 && errno == EMSGSIZE) {
+				rc = -errno;
+				break;
+			}
+			/* Any other refusal is a lost response: the requester will notice. */
+			done += n > 0;
+			np_show(&f->count->transactions, done);
+			out = out->next;
+			in = in->next;
+			if (extras) {
+				np_pace(f);
+			}
+		} else if (n == 0) {
+			f->hung_up = true;
+			break;
+		} else if (errno != EINTR && errno != ECONNREFUSED) {
+			rc = -errno;
+			break;
+		}
+	}
+	settle(f, done, done);
+	return rc;
+}
+
+static int
+respond_datagrams_plain(struct np_flow *f)
+{
+	return respond_datagrams(f, false, false);
+}
+
+static int
+respond_datagrams_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return respond_datagrams(f, false, true);
+}
+
+static int
+respond_addressed(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return respond_datagrams(f, true, true);
+}
+
+static int
+respond_setup(struct np_flow *f, struct np_err *err)
+{
+	bool extras = np_extra_wanted(f);
+
+	if (f->par->transport->datagram && f->par->packet_info) {
+		f->loop = respond_addressed;
+	} else if (f->par->transport->datagram) {
+		f->loop = extras ? respond_datagrams_extras : respond_datagrams_plain;
+	} else {
+		f->loop = extras ? respond_stream_extras : respond_stream_plain;
+	}
+	if (np_flow_recv_ring(f, f->par->request, false, err) != NP_OK) {
+		return err->code;
+	}
+	return np_flow_send_ring(f, f->par->response, false, err);
+}
+
+static const struct np_side request = {
+	.setup = request_setup,
+	.finish = np_stream_transmit_finish,
+	.nudge = np_stream_nudge,
+	.release = request_release,
+};
+
+static const struct np_side respond = {
+	.setup = respond_setup,
+	.pad_ns = 4 * NP_SEC,
+};
+
+const struct np_pattern np_pattern_rr = {
+	.name = "rr",
+	.side = { [NP_LEAD] = &request, [NP_FOLLOW] = &respond },
+	.lead_direction = NP_WD_BOTH,
+	.transactions = true,
+	.sized = true,
+};
