@@ -29,8 +29,10 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/bench.h \
 	%D%/bench/extra.c %D%/bench/extra.h \
 	%D%/bench/flow.c %D%/bench/flow.h \
+	%D%/bench/modules.def \
 	%D%/bench/pace.c %D%/bench/pace.h \
 	%D%/bench/params.c %D%/bench/params.h \
+	%D%/bench/registry.c \
 	%D%/bench/stop.h \
 	%D%/bench/engine/syscall.h \
 	%D%/bench/pattern/crr.c \

@@ -1,0 +1,98 @@
+#include <strings.h>
+
+#include "bench/bench.h"
+
+static const struct np_bench benches[] = {
+#define NP_BENCH(name, title, pattern, transport, role, code, flags, layout)                       \
+	{                                                                                          \
+		#name, title, &np_pattern_##pattern, &np_transport_##transport, role, code,        \
+		flags, layout                                                                      \
+	},
+#include "bench/modules.def"
+#undef NP_BENCH
+};
+
+static const struct np_transport *const transports[] = {
+	&np_transport_tcp,
+	&np_transport_udp,
+	&np_transport_udplite,
+};
+
+/* The patterns an OMNI request can mean. */
+static const struct np_pattern *const omni_patterns[] = {
+	&np_pattern_stream,
+	&np_pattern_rr,
+	&np_pattern_crr,
+	&np_pattern_cc,
+};
+
+const struct np_bench *
+np_bench_at(size_t i)
+{
+	return i < sizeof(benches) / sizeof(benches[0]) ? &benches[i] : NULL;
+}
+
+const struct np_bench *
+np_bench_find(const char *name)
+{
+	const struct np_bench *b;
+
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		if (strcasecmp(b->name, name) == 0) {
+			return b;
+		}
+	}
+	return NULL;
+}
+
+const struct np_transport *
+np_transport_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
+		if (strcasecmp(transports[i]->name, name) == 0) {
+			return transports[i];
+		}
+	}
+	return NULL;
+}
+
+const struct np_transport *
+np_transport_find(int32_t wire_type, uint32_t protocol)
+{
+	/* The table's first row of a type is what the kernel takes protocol 0 for. */
+	for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
+		if (transports[i]->wire_type == wire_type &&
+		    (protocol == 0 || (uint32_t)transports[i]->protocol == protocol)) {
+			return transports[i];
+		}
+	}
+	return NULL;
+}
+
+/* A daemon that transmits a stream leads it; in all other patterns the client leads. */
+static int
+daemon_role(const struct np_pattern *p, uint32_t direction)
+{
+	return !p->transactions && direction == NP_WD_TRANSMIT ? NP_LEAD : NP_FOLLOW;
+}
+
+static bool
+direction_fits(const struct np_pattern *p, uint32_t direction)
+{
+	return direction == p->lead_direction ||
+	       (p->lead_direction == NP_WD_TRANSMIT && direction == NP_WD_RECEIVE);
+}
+
+const struct np_pattern *
+np_pattern_find(uint32_t direction, bool connection_test, int *role)
+{
+	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
+		const struct np_pattern *p = omni_patterns[i];
+
+		if (p->connection_test == connection_test && direction_fits(p, direction)) {
+			*role = daemon_role(p, direction);
+			return p;
+		}
+	}
+	return NULL;
+}
