@@ -46,4 +46,5 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \
-	%D%/bench/transport/unix.c
+	%D%/bench/transport/unix.c \
+	%D%/run/drive.c %D%/run/drive.h

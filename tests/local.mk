@@ -5,8 +5,13 @@ unit_tests = \
 	%D%/unit/test_chan \
 	%D%/unit/test_confidence \
 	%D%/unit/test_cpu \
+	%D%/unit/test_extra \
 	%D%/unit/test_hist \
+	%D%/unit/test_loops \
 	%D%/unit/test_net \
+	%D%/unit/test_stop \
+	%D%/unit/test_transport \
+	%D%/unit/test_unix \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire
 
@@ -23,7 +28,9 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What the unit tests share.
 %C%_lib_libtest_a_SOURCES = \
+	%D%/lib/allocs.c %D%/lib/allocs.h \
 	%D%/lib/check.h \
+	%D%/lib/ends.c %D%/lib/ends.h \
 	%D%/lib/sockets.c %D%/lib/sockets.h
 
 check_PROGRAMS =

@@ -1,0 +1,497 @@
+#include "run/drive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "net/tcpinfo.h"
+
+enum {
+	KICK_SIGNAL = SIGUSR1,
+	SLACK_S = 60,   /* the longest that a daemon's side goes on after its time */
+	LAST_WORD_S = 1 /* for a client's loop to end by itself once the daemon has spoken */
+};
+
+enum phase { MEETING, LOOPING, FINISHING, DONE };
+
+struct worker {
+	struct np_flow *flow;
+	pthread_t thread;
+	_Atomic int phase;
+	int wake_fd; /* a byte is written here whenever the phase changes */
+};
+
+/* The controller's own state beside what the caller gave. */
+struct control {
+	struct np_drive *d;
+	struct worker *w;
+	int wake_fd;
+	bool spoken; /* the control connection has said something already */
+	int signals; /* taken so far */
+	uint64_t meet_until;
+	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
+	uint64_t kicked_ns, kicked_lost; /* the last interruption for patience, and losses then */
+	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
+	uint64_t looks;         /* of the watch, so far */
+};
+
+static void
+on_kick(int sig)
+{
+	(void)sig;
+}
+
+void
+np_drive_prepare(void)
+{
+	struct sigaction sa;
+	sigset_t kicks;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_kick;
+	sigemptyset(&sa.sa_mask);
+	sigaction(KICK_SIGNAL, &sa, NULL);
+	/* Whoever started the program may have had it blocked. */
+	sigemptyset(&kicks);
+	sigaddset(&kicks, KICK_SIGNAL);
+	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void
+enter(struct worker *w, enum phase phase)
+{
+	ssize_t n;
+
+	atomic_store_explicit(&w->phase, phase, memory_order_release);
+	do {
+		n = write(w->wake_fd, "", 1);
+	} while (n < 0 && errno == EINTR);
+}
+
+/* A counted stream has got everything across when the far end has closed on its last message. */
+static bool
+counted_out(const struct np_flow *f)
+{
+	return f->budget != UINT64_MAX && !f->par->pattern->transactions &&
+	       np_seen(&f->count->sent) + f->send_size >= f->budget;
+}
+
+static void
+explain(struct np_flow *f, int error)
+{
+	const struct np_transport *t = f->par->transport;
+	char peer[NP_ADDR_TEXT] = "the far end";
+
+	if (np_stopped(f->stop) || ((error == ECONNRESET || error == EPIPE) && counted_out(f))) {
+		return;
+	}
+	if (f->peer.len != 0) {
+		np_addr_text(&f->peer, peer);
+	}
+	if (error == EMSGSIZE && t->family == AF_UNIX) {
+		np_fail(&f->err, NP_EUSAGE, error,
+			"%zu bytes are more than a datagram takes with a send buffer of %d (try a "
+			"smaller -%c or a larger -s)",
+			f->send_size, f->sndbuf, f->par->pattern->sized ? 'r' : 'm');
+	} else if (error == EMSGSIZE && f->send_size <= (size_t)t->max_message) {
+		np_fail(&f->err, NP_EUSAGE, error,
+			"%zu bytes are more than the path to %s takes in one piece (leave out -f)",
+			f->send_size, peer);
+	} else if (error == EMSGSIZE) {
+		np_fail(&f->err, NP_EUSAGE, error,
+			"send %zu bytes as one %s message (try -%c %d or less)", f->send_size,
+			t->name, f->par->pattern->sized ? 'r' : 'm', t->max_message);
+	} else if (error == ENETUNREACH && f->par->no_route) {
+		np_fail(&f->err, NP_ESYS, error,
+			"%s is not on a network of this machine (try -R 1)", peer);
+	} else if (f->hung_up) {
+		np_fail(&f->err, NP_EPEER, error, "data connection with %s closed early", peer);
+	} else {
+		np_fail(&f->err, NP_ESYS, error, "data connection with %s", peer);
+	}
+}
+
+/* This machine's CPU utilisation since the reading `from`; what can't be read stays unknown. */
+static void
+note_cpu(struct np_flow *f, struct np_cpu_times *from)
+{
+	struct np_cpu_times *to = NULL;
+	struct np_err err;
+
+	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
+		np_cpu_use(from, to, &f->cpu);
+	}
+	np_cpu_free(from);
+	np_cpu_free(to);
+}
+
+/* The measured part and what follows, in a table of descriptors of the worker's own. */
+static void
+measure(struct worker *w)
+{
+	struct np_flow *f = w->flow;
+	const int keep[] = { f->fd, f->listen_fd, f->file_fd, w->wake_fd };
+	bool own = np_fds_own(keep, sizeof(keep) / sizeof(keep[0]));
+	struct np_cpu_times *cpu = NULL;
+	struct np_err err;
+	int rc;
+
+	if (f->par->near.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
+		cpu = NULL;
+	}
+	f->started_ns = np_now();
+	enter(w, LOOPING);
+	rc = f->loop(f);
+	f->ended_ns = np_now();
+	if (rc < 0) {
+		explain(f, -rc);
+	}
+	enter(w, FINISHING);
+	if (f->side->finish != NULL) {
+		f->side->finish(f);
+	}
+	note_cpu(f, cpu);
+	if (own) {
+		/* Copies: the caller's stay open, and are the last ones when it closes them. */
+		close(f->fd);
+		close(f->listen_fd);
+	}
+}
+
+static void *
+work(void *arg)
+{
+	struct worker *w = arg;
+	struct np_flow *f = w->flow;
+	bool met = f->side->connects;
+
+	if (!met) {
+		met = f->par->transport->meet(f, &f->err) == NP_OK && f->fd >= 0;
+	}
+	if (met) {
+		measure(w);
+	}
+	enter(w, DONE);
+	return NULL;
+}
+
+static enum phase
+phase_of(const struct control *c)
+{
+	return (enum phase)atomic_load_explicit(&c->w->phase, memory_order_acquire);
+}
+
+/* What this side can see of the far end's work, and of what the far end takes. */
+static uint64_t
+activity(const struct np_flow *f)
+{
+	return np_seen(&f->count->receives) + np_seen(&f->count->transactions) +
+	       np_seen(&f->count->sends);
+}
+
+/* The same for a test without an end in sight, where one message may take long to get across. */
+static uint64_t
+progress(const struct np_flow *f)
+{
+	bool tcp = f->fd >= 0 && !f->par->transport->datagram;
+
+	return activity(f) + (tcp ? np_tcp_moved(f->fd) : 0);
+}
+
+/* For how long nothing has moved. A loop that sleeps by its own will is not waiting for anything.
+ */
+static uint64_t
+silence(struct control *c, uint64_t did, uint64_t now)
+{
+	if (did != c->seen || c->seen_ns == 0 || np_pace_resting(c->d->flow)) {
+		c->seen = did;
+		c->seen_ns = now;
+	}
+	return now - c->seen_ns;
+}
+
+static void
+end(struct control *c, enum np_cause cause, int level)
+{
+	if (!np_stopped(c->d->flow->stop)) {
+		c->d->cause = cause;
+	}
+	np_stop(c->d->flow->stop, level);
+}
+
+/*
+ * A daemon's side whose far end times the test: its own time is up, but what still comes in counts.
+ * Returns when to look again, or 0 when the far end has been silent for long enough.
+ */
+static uint64_t
+await_silence(struct control *c, uint64_t time_up, uint64_t now)
+{
+	const struct np_flow *f = c->d->flow;
+	uint64_t pad = f->side->pad_ns, did = activity(f);
+
+	if (f->par->transport->datagram && did > 0 && pad > NP_SEC / 2) {
+		pad = NP_SEC / 2; /* a datagram test has no close to wait for */
+	}
+	if (did == 0 && pad < 4 * NP_SEC) {
+		pad = 4 * NP_SEC; /* nothing yet: the far end may have begun late */
+	}
+	if (silence(c, did, now) >= pad || now >= time_up + SLACK_S * NP_SEC) {
+		return 0;
+	}
+	return now + 20 * NP_MSEC;
+}
+
+/*
+ * The daemon has sent its results, or an error: for it the test is over. What it sent before that
+ * may still be on its way, so a receiving loop goes on while something comes.
+ */
+static uint64_t
+await_own_end(struct control *c, uint64_t now)
+{
+	const struct np_params *p = c->d->flow->par;
+	bool transmits = !p->pattern->transactions && p->role == NP_LEAD;
+	uint64_t limit = LAST_WORD_S * NP_SEC;
+
+	if (silence(c, activity(c->d->flow), now) >= limit ||
+	    (transmits && now - c->heard_ns >= limit)) {
+		end(c, NP_BY_CONTROL, 1);
+		return NP_NEVER;
+	}
+	return now + 20 * NP_MSEC;
+}
+
+/* A loop that no clock ends must not wait for a far end that has died without a word. */
+static uint64_t
+await_progress(struct control *c, uint64_t now)
+{
+	if (!c->d->flow->par->active) {
+		return NP_NEVER; /* the client is watched on the control connection */
+	}
+	if (silence(c, progress(c->d->flow), now) >=
+	    NP_STALL_S * NP_SEC + np_pace_longest(c->d->flow->par)) {
+		end(c, NP_BY_SILENCE, 2);
+		return NP_NEVER;
+	}
+	return now + NP_SEC / 2;
+}
+
+/*
+ * Interrupt a wait that has lasted too long; the loop then counts a loss. An interruption that came
+ * a moment before the wait is not heard, and repeated.
+ */
+static uint64_t
+keep_patience(struct control *c, uint64_t now)
+{
+	const struct np_flow *f = c->d->flow;
+	uint64_t lost = np_seen(&f->count->lost);
+	bool unheard = c->kicked_ns != 0 && lost == c->kicked_lost;
+
+	if (silence(c, activity(f), now) >= f->patience_ns &&
+	    (unheard || now - c->kicked_ns >= f->patience_ns)) {
+		c->kicked_ns = now;
+		c->kicked_lost = lost;
+		pthread_kill(c->w->thread, KICK_SIGNAL);
+	}
+	return now + f->patience_ns / 10;
+}
+
+static uint64_t
+sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+keep_test_time(struct control *c, uint64_t now)
+{
+	const struct np_flow *f = c->d->flow;
+	uint64_t again = c->heard_ns != 0 ? await_own_end(c, now) : NP_NEVER;
+	uint64_t time_up = f->started_ns + c->d->length_ns;
+	bool waits = !f->par->active && f->side->pad_ns != 0;
+
+	if (f->patience_ns != 0) {
+		again = sooner(again, keep_patience(c, now));
+	}
+	if (c->d->length_ns == 0) {
+		return c->heard_ns != 0 ? again : sooner(again, await_progress(c, now));
+	}
+	if (now < time_up) {
+		return sooner(again, time_up);
+	}
+	again = waits ? await_silence(c, time_up, now) : 0;
+	if (again == 0) {
+		end(c, NP_BY_CLOCK, 1);
+		return NP_NEVER;
+	}
+	return again;
+}
+
+/* The controller's next appointment; ends the loop when it is due. */
+static uint64_t
+keep_time(struct control *c, enum phase phase)
+{
+	uint64_t now = np_now();
+
+	if (phase == LOOPING) {
+		return keep_test_time(c, now);
+	}
+	if (phase != MEETING) {
+		return NP_NEVER;
+	}
+	if (now < c->meet_until) {
+		return c->meet_until;
+	}
+	end(c, NP_BY_SILENCE, 2);
+	return NP_NEVER;
+}
+
+/* Let the watch look when that is due. Times are counted from the start: they do not drift. */
+static uint64_t
+keep_watch(struct control *c, enum phase phase)
+{
+	const struct np_watch *w = &c->d->watch;
+	const struct np_flow *f = c->d->flow;
+	uint64_t now, due;
+
+	if (w->every_ns == 0 || phase != LOOPING || np_stopped(f->stop)) {
+		return NP_NEVER;
+	}
+	now = np_now();
+	due = f->started_ns + (c->looks + 1) * w->every_ns;
+	if (now < due) {
+		return due;
+	}
+	w->look(w->ctx, f, now);
+	c->looks = (now - f->started_ns) / w->every_ns;
+	return f->started_ns + (c->looks + 1) * w->every_ns;
+}
+
+/* Get a worker out of the system call it may sleep in, until it has heard. */
+static bool
+kick(struct control *c, enum phase phase)
+{
+	const struct np_stop *stop = c->d->flow->stop;
+
+	if ((np_stopped(stop) && phase < FINISHING) || (np_abandoned(stop) && phase < DONE)) {
+		pthread_kill(c->w->thread, KICK_SIGNAL);
+		return true;
+	}
+	return false;
+}
+
+/* The first signal ends the loop; one that comes when it has ended ends the wait for the rest. */
+static void
+take_signals(struct control *c, enum phase phase)
+{
+	int n = np_signalled(&c->d->signals);
+
+	if (n != c->signals) {
+		c->signals = n;
+		end(c, NP_BY_SIGNAL, n > 1 || phase >= FINISHING ? 2 : 1);
+	}
+}
+
+/* The control connection is readable or broken: a message early on, or the far end is gone. */
+static void
+hear_control(struct control *c, short events)
+{
+	int fd = c->d->control_fd;
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	c->spoken = true;
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		c->d->lost = errno;
+	} else if (n == 0 || (!c->d->flow->par->active && (events & POLLRDHUP) != 0)) {
+		/* A daemon that closes may have said why before: then the message counts. */
+		c->d->lost = ECONNRESET;
+	}
+	if (c->d->lost == 0) {
+		c->heard_ns = np_now();
+		return;
+	}
+	/* A client that has lost its daemon has nobody to drain towards. */
+	end(c, NP_BY_CONTROL, c->d->flow->par->active ? 2 : 1);
+}
+
+static void
+wait_for_news(struct control *c, enum phase phase, uint64_t until)
+{
+	const struct np_flow *f = c->d->flow;
+	bool active = f->par->active;
+	bool watch_data = phase == LOOPING && !active && f->side->ends_on_hangup;
+	struct pollfd p[3] = {
+		{ .fd = c->wake_fd, .events = POLLIN },
+		{ .fd = c->d->control_fd,
+		  .events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP) },
+		{ .fd = watch_data ? f->fd : -1, .events = POLLRDHUP },
+	};
+	struct timespec left;
+	char bytes[16];
+
+	if (ppoll(p, 3, np_left(until, &left), c->d->signals.let_in) <= 0) {
+		return;
+	}
+	while (read(c->wake_fd, bytes, sizeof(bytes)) > 0) {
+	}
+	if (p[1].revents != 0) {
+		if (c->spoken) {
+			c->d->control_fd = -1;
+		} else {
+			hear_control(c, p[1].revents);
+		}
+	}
+	if (p[2].revents != 0) {
+		end(c, NP_BY_LOOP, 1);
+	}
+}
+
+static void
+control_worker(struct control *c)
+{
+	enum phase phase;
+
+	while ((phase = phase_of(c)) != DONE) {
+		uint64_t until = keep_time(c, phase);
+
+		until = sooner(until, keep_watch(c, phase));
+		if (kick(c, phase)) {
+			until = np_deadline(2 * NP_MSEC);
+		}
+		wait_for_news(c, phase, until);
+		take_signals(c, phase);
+	}
+}
+
+int
+np_drive(struct np_drive *d, struct np_err *err)
+{
+	struct worker w = { .flow = d->flow };
+	/* Signals that came before, while nothing ran, count as well: the user wants the end. */
+	struct control c = { .d = d, .w = &w, .meet_until = np_deadline(d->meet_ns) };
+	int wake[2], rc;
+
+	d->cause = NP_BY_LOOP;
+	d->lost = 0;
+	if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+		return np_fail(err, NP_ESYS, errno, "make a pipe between two threads");
+	}
+	c.wake_fd = wake[0];
+	w.wake_fd = wake[1];
+	rc = pthread_create(&w.thread, NULL, work, &w);
+	if (rc == 0) {
+		control_worker(&c);
+		pthread_join(w.thread, NULL);
+	} else {
+		np_fail(err, NP_ESYS, rc, "start a thread");
+	}
+	close(wake[0]);
+	close(wake[1]);
+	return rc == 0 ? NP_OK : NP_ESYS;
+}

@@ -1,0 +1,72 @@
+/*
+ * Drives a flow: a worker thread runs its loop; the calling thread is the controller, which keeps
+ * the time, watches the control connection and takes the signals.
+ */
+#ifndef NP_RUN_DRIVE_H
+#define NP_RUN_DRIVE_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/flow.h"
+
+/* How signals reach a controller: handlers in main() count, ppoll() lets them in. */
+struct np_signals {
+	const sigset_t *let_in;                /* mask while waiting; NULL: as it is */
+	const volatile sig_atomic_t *received; /* signals so far; NULL: none are taken */
+};
+
+/* Has a signal asked for the end? */
+static inline int
+np_signalled(const struct np_signals *s)
+{
+	return s->received != NULL ? *s->received : 0;
+}
+
+enum { NP_STALL_S = 12 }; /* how long nothing may move in a test that no clock ends */
+
+/* What ended the measured part. */
+enum np_cause {
+	NP_BY_LOOP,    /* the loop itself: its count is reached, the far end closed, or it failed */
+	NP_BY_CLOCK,   /* the time is up */
+	NP_BY_SIGNAL,  /* the user */
+	NP_BY_CONTROL, /* the far end spoke or closed on the control connection */
+	NP_BY_SILENCE  /* no data connection came about in time, or nothing moved on it any more */
+};
+
+/*
+ * Somebody who wants to look at a running flow's counters, at regular times counted from the start.
+ * Called by the controller, so that it costs the loop nothing.
+ */
+struct np_watch {
+	uint64_t every_ns; /* 0: nobody does */
+	void (*look)(void *ctx, const struct np_flow *f, uint64_t now_ns);
+	void *ctx;
+};
+
+struct np_drive {
+	struct np_flow *flow;
+	int control_fd;     /* -1: none */
+	uint64_t length_ns; /* of the measured part; 0: no limit */
+	uint64_t meet_ns;   /* for connect or accept */
+	struct np_signals signals;
+	struct np_watch watch;
+
+	enum np_cause cause; /* out */
+	int lost;            /* out: the control connection is gone, errno or ECONNRESET; else 0 */
+};
+
+/*
+ * Make the kick signal (SIGUSR1) harmless, restarting nothing, and ignore SIGPIPE, which
+ * sendfile(2) can't be told not to raise: once, by main(). Other signals are main()'s business.
+ */
+void np_drive_prepare(void);
+
+/*
+ * Run flow->side's loop and finish to their end. f->err tells how the flow itself fared;
+ * the return value is NP_OK, or NP_ESYS when no worker could be started.
+ */
+int np_drive(struct np_drive *d, struct np_err *err);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * Both ends of a bench in one process, over the loopback interface, without the conversation that
+ * brings them together in real life.
+ */
+#ifndef NP_TESTS_ENDS_H
+#define NP_TESTS_ENDS_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+
+#include "bench/flow.h"
+#include "run/drive.h"
+
+/* One end: a flow, what drives it, and what came of it. */
+struct end {
+	struct np_params par;
+	struct np_stop stop;
+	struct np_flow flow;
+	struct np_drive drive;
+	struct np_err err;
+	int rc;                         /* of np_drive() */
+	unsigned long allocated;        /* by the loop */
+	int (*loop)(struct np_flow *f); /* what setup chose */
+	sem_t looping;                  /* posted when the loop begins */
+	int control[2];                 /* of end_hang_up(); -1 */
+	pthread_t thread;
+};
+
+/* A client's parameters for that bench, as np_cli_settle() leaves them, in short messages. */
+void client_params(struct np_params *p, const struct np_bench *bench, int family, int64_t length);
+
+/* The daemon's parameters that go with a client's. */
+void server_params(struct np_params *p, const struct np_params *client);
+
+/* Open e->flow for e->par, and make it ready to be driven. Fails the test when it can't be had. */
+void end_open(struct end *e);
+
+/* Let the client's flow know where the other one is. */
+void end_aim(struct end *client, const struct np_addr *at);
+
+/* Drive in a thread of its own; end_join() waits for the end. */
+void end_start(struct end *e);
+void end_join(struct end *e);
+
+/* What ends a flow from outside: its control connection closes. */
+void end_hang_up(struct end *e);
+
+/* Release all. */
+void end_free(struct end *e);
+
+/* The two ends of one run. */
+struct ends {
+	struct end client, server;
+};
+
+/* Open both; change, unless NULL, may adapt the client's parameters before. */
+void ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
+	       void (*change)(struct np_params *p));
+
+/* Run both to the end, as long as length_ns says (0: no limit) and check that neither failed. */
+void ends_run(struct ends *e, uint64_t length_ns);
+
+void ends_free(struct ends *e);
+
+#endif

@@ -1,0 +1,474 @@
+/*
+ * What options add to the operations of a loop: pacing, buffers that are touched, write(2),
+ * splice(2). For every bench of the table, at both ends.
+ */
+#include "bench/extra.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "bench/pace.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+enum { OPERATIONS = 6, BURST = 2, INTERVAL_MS = 15 };
+
+static uint64_t
+seen(const _Atomic uint64_t *shown)
+{
+	return np_seen(shown);
+}
+
+/* ---- Pacing ---- */
+
+static void
+pace_end(struct np_end *e)
+{
+	e->interval_burst = BURST;
+	e->interval_us = INTERVAL_MS * 1000;
+	e->send_size = 512;
+}
+
+static void
+pace_both(struct np_params *p)
+{
+	pace_end(&p->near);
+	pace_end(&p->far);
+}
+
+static void
+pace_burst(struct np_params *p)
+{
+	pace_both(p);
+	p->burst = 1;
+}
+
+static void
+pace_connected(struct np_params *p)
+{
+	pace_both(p);
+	p->near.connected = true;
+	p->time_calls = true;
+}
+
+static void
+run_paced(const struct np_bench *b, void (*change)(struct np_params *p))
+{
+	uint64_t least = OPERATIONS / BURST * INTERVAL_MS * NP_MSEC;
+	struct np_hist_summary s;
+	const struct np_flow *lead;
+	struct ends e;
+
+	ends_open(&e, b, AF_INET, b->pattern->transactions ? -OPERATIONS : -OPERATIONS * 512,
+		  change);
+	ends_run(&e, 0);
+	lead = b->near_role == NP_LEAD ? &e.client.flow : &e.server.flow;
+	assert_true(lead->ended_ns - lead->started_ns >= least);
+	assert_true(lead->paced_ns > 0);
+	assert_true(lead->paced_ns <= lead->ended_ns - lead->started_ns);
+	if (b->pattern->transactions) {
+		assert_int_equal(seen(&e.client.flow.count->transactions), OPERATIONS);
+		assert_true(e.server.flow.paced_ns > 0);
+		np_hist_summarise(lead->hist, &s);
+		assert_int_equal(s.count, OPERATIONS);
+		/* The wait is not part of any operation's time, unless one was in flight. */
+		if (e.client.par.burst == 0) {
+			assert_true((double)s.count * s.mean <=
+				    (double)(lead->ended_ns - lead->started_ns - lead->paced_ns) +
+					1);
+		}
+	} else {
+		assert_int_equal(seen(&lead->count->sends), OPERATIONS);
+	}
+	ends_free(&e);
+}
+
+static void
+every_bench_keeps_its_pace(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		if (b->pattern->probe) {
+			continue;
+		}
+		run_paced(b, pace_both);
+		if (b->transport->datagram) {
+			run_paced(b, pace_connected);
+		}
+		if (b->pattern == &np_pattern_rr) {
+			run_paced(b, pace_burst);
+		}
+	}
+}
+
+/* A flow that is nothing but paced. */
+static void
+paced_flow(struct np_flow *f, struct np_params *p, struct np_stop *stop, uint64_t started_ns)
+{
+	np_params_init(p);
+	p->near.interval_us = 20000;
+	p->near.interval_burst = 1;
+	memset(f, 0, sizeof(*f));
+	stop->level = 0;
+	f->par = p;
+	f->stop = stop;
+	f->started_ns = started_ns;
+	np_pace_begin(f);
+}
+
+static void
+intervals_follow_each_other_without_drift(void **state)
+{
+	uint64_t start = np_now(), interval = 20 * NP_MSEC, waits = 0;
+	struct np_params p;
+	struct np_stop stop;
+	struct np_flow f;
+
+	(void)state;
+	paced_flow(&f, &p, &stop, start);
+	for (int i = 0; i < 5; i++) {
+		waits += np_pace(&f);
+	}
+	/* On a machine so busy that an interval was missed there is no more to be said. */
+	if (waits < 5) {
+		skip();
+	}
+	assert_int_equal(f.pace.due_ns, start + 6 * interval);
+	assert_true(np_now() >= start + 5 * interval);
+	assert_true(f.paced_ns <= np_now() - start);
+}
+
+static void
+what_was_missed_is_not_caught_up_with(void **state)
+{
+	uint64_t before = np_now();
+	struct np_params p;
+	struct np_stop stop;
+	struct np_flow f;
+
+	(void)state;
+	paced_flow(&f, &p, &stop, before - NP_SEC);
+	assert_false(np_pace(&f));
+	assert_int_equal(f.paced_ns, 0);
+	assert_true(np_pace(&f));
+	assert_true(np_now() >= before + 20 * NP_MSEC);
+}
+
+static void
+a_burst_alone_means_an_interval_of_a_millisecond(void **state)
+{
+	struct np_params p;
+	struct np_stop stop;
+	struct np_flow f;
+
+	(void)state;
+	paced_flow(&f, &p, &stop, np_now());
+	p.near.interval_us = 0;
+	np_pace_begin(&f);
+	assert_int_equal(f.pace.interval_ns, NP_MSEC);
+	assert_int_equal(np_pace_longest(&p), NP_MSEC);
+	p.near.interval_burst = 0;
+	p.near.interval_us = 5000;
+	np_pace_begin(&f);
+	assert_false(np_pace(&f));
+	assert_int_equal(np_pace_longest(&p), 0);
+	p.far.interval_burst = 1;
+	p.far.interval_us = 5000;
+	assert_int_equal(np_pace_longest(&p), 5 * NP_MSEC);
+}
+
+enum { SLOW_ANSWERS = 3 };
+
+static void *
+answer_slowly(void *arg)
+{
+	static const struct timespec a_while = { .tv_nsec = 60000000 };
+	int fd = *(int *)arg;
+	struct np_addr from;
+	char bytes[64];
+
+	for (int i = 0; i < SLOW_ANSWERS && wait_readable(fd); i++) {
+		from.len = sizeof(from.sa);
+		assert_int_equal(
+		    recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa, &from.len),
+		    64);
+		nanosleep(&a_while, NULL);
+		sendto(fd, bytes, 32, 0, (struct sockaddr *)&from.sa, from.len);
+	}
+	return NULL;
+}
+
+/* A requester that pauses for longer than it waits for responses gives none up for that. */
+static void
+a_pause_is_no_lost_response(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	pthread_t thread;
+	int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, answer_slowly, &fd), 0);
+	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
+	e.par.near.interval_burst = 1;
+	e.par.near.interval_us = 500000;
+	e.par.timeout_ms = 250;
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	end_join(&e);
+	pthread_join(thread, NULL);
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(seen(&e.flow.count->lost), 0);
+	assert_int_equal(seen(&e.flow.count->transactions), SLOW_ANSWERS);
+	close(fd);
+	end_free(&e);
+}
+
+/* ---- Buffers ---- */
+
+static void
+touch_some(struct np_params *p)
+{
+	p->near.send_size = 16;
+	p->near.dirty = 4;
+	p->near.clean = 8;
+}
+
+static void
+what_is_sent_is_dirty(void **state)
+{
+	static const char first[16] = "\1\1\1\1erf\0netperf", second[16] = "\2\2\2\2erf\0netperf";
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	char got[32];
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
+
+	(void)state;
+	client_params(&e.par, np_bench_find("TCP_STREAM"), AF_INET, -32);
+	touch_some(&e.par);
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	fd = accepted_from(listener);
+	assert_true(get_bytes(fd, got, sizeof(got)));
+	close(fd);
+	end_join(&e);
+	assert_memory_equal(got, first, sizeof(first));
+	assert_memory_equal(got + 16, second, sizeof(second));
+	close(listener);
+	end_free(&e);
+}
+
+/* More than any buffer has. */
+static void
+touch_all(struct np_params *p)
+{
+	p->near.dirty = p->near.clean = p->far.dirty = p->far.clean = INT32_MAX;
+	p->use_write = true;
+}
+
+static void
+touch_in_bursts(struct np_params *p)
+{
+	touch_all(p);
+	p->burst = 3;
+}
+
+static void
+run_extras(const struct np_bench *b, int family, void (*change)(struct np_params *p))
+{
+	int64_t length = b->pattern->transactions ? 25 : 20 * 512;
+	struct ends e;
+
+	ends_open(&e, b, family, -length, change);
+	assert_true(np_extra_wanted(&e.client.flow));
+	ends_run(&e, 0);
+	assert_int_equal(e.client.allocated, 0);
+	assert_int_equal(e.server.allocated, 0);
+	assert_int_equal(seen(&e.client.flow.count->sent), seen(&e.server.flow.count->received));
+	assert_int_equal(seen(&e.client.flow.count->received), seen(&e.server.flow.count->sent));
+	if (b->pattern->transactions) {
+		assert_int_equal(seen(&e.client.flow.count->transactions), length);
+		assert_int_equal(seen(&e.server.flow.count->transactions), length);
+	}
+	ends_free(&e);
+}
+
+static void
+touched_buffers_change_no_count(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		for (size_t f = 0; f < LEN(families); f++) {
+			if (has_family(families[f])) {
+				run_extras(b, families[f], touch_all);
+			}
+		}
+		if (b->pattern == &np_pattern_rr) {
+			run_extras(b, AF_INET, touch_in_bursts);
+		}
+	}
+}
+
+/* ---- write(2) ---- */
+
+static volatile sig_atomic_t broken_pipes;
+
+static void
+count_broken_pipe(int sig)
+{
+	(void)sig;
+	broken_pipes++;
+}
+
+/* Only write(2) raises SIGPIPE; send(2) is asked not to. */
+static void
+send_to_nobody(bool by_write)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
+
+	broken_pipes = 0;
+	client_params(&e.par, np_bench_find("TCP_STREAM"), AF_INET, 0);
+	e.par.use_write = by_write;
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	fd = accepted_from(listener);
+	shutdown(fd, SHUT_RD);
+	end_hang_up(&e);
+	close(fd);
+	end_join(&e);
+	close(listener);
+	end_free(&e);
+}
+
+static void
+write_is_what_sends_when_asked(void **state)
+{
+	char byte = 1;
+	int fd[2];
+	struct np_flow f;
+	struct np_params p;
+
+	(void)state;
+	signal(SIGPIPE, count_broken_pipe);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	close(fd[1]);
+	memset(&f, 0, sizeof(f));
+	np_params_init(&p);
+	f.par = &p;
+	assert_true(np_extra_send(&f, fd[0], &byte, 1, NULL, 0) < 0);
+	assert_int_equal(broken_pipes, 0);
+	p.use_write = true;
+	assert_true(np_extra_send(&f, fd[0], &byte, 1, NULL, 0) < 0);
+	assert_int_equal(broken_pipes, 1);
+	close(fd[0]);
+	/* In a whole flow, too, nothing worse comes of it. */
+	send_to_nobody(true);
+	send_to_nobody(false);
+	assert_int_equal(broken_pipes, 0);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- splice(2) ---- */
+
+/* What is sent differs from what the receiver's buffers hold already. */
+static void
+avoid_copies(struct np_params *p)
+{
+	p->copy_avoidance = true;
+	p->far.dirty = p->near.dirty = 3;
+	p->time_calls = true;
+}
+
+static void
+spliced_bytes_are_counted_and_not_copied(void **state)
+{
+	static const char *const names[] = { "TCP_MAERTS", "TCP_STREAM", "TCP_SENDFILE" };
+	struct np_hist_summary s;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		const struct np_bench *b = np_bench_find(names[i]);
+		const struct np_flow *from, *to;
+		struct ends e;
+
+		ends_open(&e, b, AF_INET, -3000000, avoid_copies);
+		ends_run(&e, 0);
+		from = b->near_role == NP_LEAD ? &e.client.flow : &e.server.flow;
+		to = from == &e.client.flow ? &e.server.flow : &e.client.flow;
+		assert_true(seen(&from->count->sent) >= 3000000);
+		assert_int_equal(seen(&to->count->received), seen(&from->count->sent));
+		assert_true(seen(&to->count->receives) > 0);
+		np_hist_summarise(to->hist, &s);
+		assert_int_equal(s.count, seen(&to->count->receives));
+		assert_memory_equal(to->recv_ring.slots->buf, "netperf", 7);
+		assert_int_equal(e.client.allocated, 0);
+		assert_int_equal(e.server.allocated, 0);
+		ends_free(&e);
+	}
+}
+
+static void
+without_a_pipe_it_is_received_the_common_way(void **state)
+{
+	static const char text[] = "not netperf";
+	struct end e = { .rc = -1 };
+	struct rlimit before, few;
+	int fd[2], rc;
+
+	(void)state;
+	client_params(&e.par, np_bench_find("TCP_MAERTS"), AF_INET, 0);
+	e.par.copy_avoidance = true;
+	end_open(&e);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	close(e.flow.fd);
+	e.flow.fd = fd[0];
+	assert_true(put_bytes(fd[1], text, sizeof(text)));
+	close(fd[1]);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	rc = e.loop(&e.flow);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(rc, 0);
+	assert_true(e.flow.hung_up);
+	assert_int_equal(seen(&e.flow.count->received), sizeof(text));
+	assert_string_equal(e.flow.recv_ring.slots->buf, text);
+	end_free(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_bench_keeps_its_pace),
+		cmocka_unit_test(intervals_follow_each_other_without_drift),
+		cmocka_unit_test(what_was_missed_is_not_caught_up_with),
+		cmocka_unit_test(a_burst_alone_means_an_interval_of_a_millisecond),
+		cmocka_unit_test(a_pause_is_no_lost_response),
+		cmocka_unit_test(what_is_sent_is_dirty),
+		cmocka_unit_test(touched_buffers_change_no_count),
+		cmocka_unit_test(write_is_what_sends_when_asked),
+		cmocka_unit_test(spliced_bytes_are_counted_and_not_copied),
+		cmocka_unit_test(without_a_pipe_it_is_received_the_common_way),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

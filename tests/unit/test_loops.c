@@ -1,0 +1,330 @@
+/*
+ * The loops when things do not go their way: losing datagrams, meeting a far end that leaves, or a
+ * port in use.
+ */
+#include <netinet/in.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+static void
+change_nothing(struct np_params *p)
+{
+	(void)p;
+}
+
+static void
+make_burst(struct np_params *p)
+{
+	p->burst = 3;
+}
+
+static void
+connect_datagrams(struct np_params *p)
+{
+	p->near.connected = true;
+}
+
+/* ---- Loss ---- */
+
+/* Answers two datagrams of three until an empty one comes. */
+struct responder {
+	int fd;
+	unsigned ignored;
+};
+
+static void *
+respond_to_two_of_three(void *arg)
+{
+	struct responder *r = arg;
+	struct np_addr from;
+	char bytes[256];
+
+	for (unsigned i = 1; wait_readable(r->fd); i++) {
+		ssize_t n;
+
+		from.len = sizeof(from.sa);
+		n = recvfrom(r->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa,
+			     &from.len);
+		if (n <= 0) {
+			break;
+		}
+		if (i % 3 == 0) {
+			r->ignored++;
+		} else {
+			sendto(r->fd, bytes, 32, 0, (struct sockaddr *)&from.sa, from.len);
+		}
+	}
+	return NULL;
+}
+
+static void
+run_with_loss(void (*change)(struct np_params *p), uint64_t want)
+{
+	struct end e = { .rc = -1 };
+	struct responder r = { .ignored = 0 };
+	const struct np_counters *c;
+	struct np_addr at;
+	pthread_t thread;
+
+	r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	assert_int_equal(pthread_create(&thread, NULL, respond_to_two_of_three, &r), 0);
+	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, -(int64_t)want);
+	e.par.timeout_ms = 50;
+	change(&e.par);
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	end_join(&e);
+	pthread_join(thread, NULL);
+	c = e.flow.count;
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(np_seen(&c->transactions), want);
+	assert_true(r.ignored > 0);
+	assert_true(np_seen(&c->lost) >= r.ignored);
+	assert_int_equal(np_seen(&c->sends), np_seen(&c->transactions) + np_seen(&c->lost));
+	close(r.fd);
+	end_free(&e);
+}
+
+static void
+a_lost_datagram_is_counted_and_the_test_goes_on(void **state)
+{
+	(void)state;
+	run_with_loss(change_nothing, 10);
+	run_with_loss(connect_datagrams, 10);
+	run_with_loss(make_burst, 10);
+}
+
+/* The port is closed: an ICMP message tells a connected socket so, which ends nothing. */
+static void
+a_refused_datagram_is_a_lost_one(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
+	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, 1);
+	e.par.near.connected = true;
+	end_open(&e);
+	end_aim(&e, &at);
+	e.drive.length_ns = 30 * NP_MSEC;
+	end_start(&e);
+	end_join(&e);
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
+	assert_int_equal(np_seen(&e.flow.count->transactions), 0);
+	assert_true(np_seen(&e.flow.count->lost) > 0);
+	end_free(&e);
+}
+
+/* Time without an answer is time of the test: a rate must not leave an outage out. */
+static void
+an_outage_at_the_end_counts(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
+
+	(void)state;
+	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, 1);
+	e.par.timeout_ms = 20;
+	end_open(&e);
+	end_aim(&e, &at);
+	e.drive.length_ns = 200 * NP_MSEC;
+	end_start(&e);
+	end_join(&e);
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
+	assert_true(np_seen(&e.flow.count->lost) > 0);
+	assert_true(e.flow.ended_ns - e.flow.started_ns >= 200 * NP_MSEC);
+	close(mute);
+	end_free(&e);
+}
+
+/* ---- A far end that leaves ---- */
+
+static void *
+take_and_close(void *arg)
+{
+	int fd = accepted_from(*(int *)arg);
+	char byte;
+
+	get_bytes(fd, &byte, 1);
+	close(fd);
+	return NULL;
+}
+
+static void
+assert_closed_early(const char *name, enum np_errc code)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, take_and_close, &listener), 0);
+	client_params(&e.par, np_bench_find(name), AF_INET, 0);
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	end_join(&e);
+	pthread_join(thread, NULL);
+	assert_int_equal(e.drive.cause, NP_BY_LOOP);
+	assert_int_equal(e.flow.err.code, code);
+	assert_has(e.flow.err.msg, "data connection with 127.0.0.1 port ");
+	close(listener);
+	end_free(&e);
+}
+
+static void
+a_far_end_that_leaves_is_an_error(void **state)
+{
+	(void)state;
+	assert_closed_early("TCP_STREAM", NP_ESYS);
+	assert_closed_early("TCP_SENDFILE", NP_ESYS);
+	assert_closed_early("TCP_CRR", NP_ESYS);
+}
+
+static void
+a_message_too_long_for_a_datagram_names_the_option(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
+
+	(void)state;
+	client_params(&e.par, np_bench_find("UDP_STREAM"), AF_INET, 10);
+	e.par.near.send_size = 65508;
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	end_join(&e);
+	assert_int_equal(e.flow.err.code, NP_EUSAGE);
+	assert_has(e.flow.err.msg, "send 65508 bytes as one UDP message (try -m 65507 or less)");
+	close(mute);
+	end_free(&e);
+}
+
+/* ---- Servers ---- */
+
+static void
+connections_that_come_to_nothing_are_survived(void **state)
+{
+	static const struct linger at_once = { .l_onoff = 1 };
+	struct np_params client;
+	struct end e = { .rc = -1 };
+	char request[64] = "", response[32];
+	struct np_addr at;
+	int fd;
+
+	(void)state;
+	client_params(&client, np_bench_find("TCP_CRR"), AF_INET, -1);
+	server_params(&e.par, &client);
+	end_open(&e);
+	end_start(&e);
+	at = loopback(AF_INET, np_addr_port(&e.flow.local));
+	close(connected_to(&at));
+	fd = connected_to(&at);
+	assert_true(put_bytes(fd, request, 10));
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(fd);
+	fd = connected_to(&at);
+	assert_true(put_bytes(fd, request, sizeof(request)));
+	assert_true(get_bytes(fd, response, sizeof(response)));
+	assert_false(get_bytes(fd, response, 1));
+	close(fd);
+	end_join(&e);
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(np_seen(&e.flow.count->transactions), 1);
+	end_free(&e);
+}
+
+static void
+a_server_takes_another_port_when_its_own_is_in_use(void **state)
+{
+	static const char *const names[] = { "TCP_STREAM", "UDP_RR" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		const struct np_bench *b = np_bench_find(names[i]);
+		struct end e = { .rc = -1 };
+		struct np_params client;
+		struct np_addr at;
+		int used = bound_socket(AF_INET, b->transport->socktype, &at);
+
+		client_params(&client, b, AF_INET, 1);
+		client.far.port = np_addr_port(&at);
+		server_params(&e.par, &client);
+		end_open(&e);
+		assert_true(e.flow.port_moved);
+		assert_int_not_equal(np_addr_port(&e.flow.local), 0);
+		assert_int_not_equal(np_addr_port(&e.flow.local), np_addr_port(&at));
+		close(used);
+		end_free(&e);
+	}
+}
+
+static void
+two_servers_never_share_a_port(void **state)
+{
+	static const char *const names[] = { "TCP_RR", "UDP_RR" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct end first = { .rc = -1 }, second = { .rc = -1 };
+		struct np_params client;
+
+		client_params(&client, np_bench_find(names[i]), AF_INET, 1);
+		server_params(&first.par, &client);
+		end_open(&first);
+		client.far.port = np_addr_port(&first.flow.local);
+		server_params(&second.par, &client);
+		end_open(&second);
+		assert_true(second.flow.port_moved);
+		assert_int_not_equal(np_addr_port(&second.flow.local), client.far.port);
+		end_free(&first);
+		end_free(&second);
+	}
+}
+
+static void
+a_flow_may_be_freed_twice(void **state)
+{
+	struct np_flow never = { .par = NULL };
+	struct end e = { .rc = -1 };
+
+	(void)state;
+	np_flow_free(&never);
+	client_params(&e.par, np_bench_find("TCP_RR"), AF_INET, 1);
+	end_open(&e);
+	np_flow_free(&e.flow);
+	end_free(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lost_datagram_is_counted_and_the_test_goes_on),
+		cmocka_unit_test(a_refused_datagram_is_a_lost_one),
+		cmocka_unit_test(an_outage_at_the_end_counts),
+		cmocka_unit_test(a_far_end_that_leaves_is_an_error),
+		cmocka_unit_test(a_message_too_long_for_a_datagram_names_the_option),
+		cmocka_unit_test(connections_that_come_to_nothing_are_survived),
+		cmocka_unit_test(a_server_takes_another_port_when_its_own_is_in_use),
+		cmocka_unit_test(two_servers_never_share_a_port),
+		cmocka_unit_test(a_flow_may_be_freed_twice),
+	};
+
+	np_drive_prepare();
+	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

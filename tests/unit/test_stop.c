@@ -1,0 +1,223 @@
+/*
+ * Every loop and every wait ends when it is told to, whatever call it sleeps in.
+ */
+#include <netinet/in.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+static void
+change_nothing(struct np_params *p)
+{
+	(void)p;
+}
+
+static void
+make_burst(struct np_params *p)
+{
+	p->burst = 3;
+}
+
+static void
+connect_datagrams(struct np_params *p)
+{
+	p->near.connected = true;
+}
+
+static void
+time_calls(struct np_params *p)
+{
+	p->time_calls = true;
+}
+
+/* An hour: whoever gets that far sleeps in the pause. */
+static void
+pace_slowly(struct np_params *p)
+{
+	p->near.interval_burst = p->far.interval_burst = 1;
+	p->near.interval_us = p->far.interval_us = 3600000000;
+}
+
+static void
+use_extras(struct np_params *p)
+{
+	p->near.dirty = p->near.clean = p->far.dirty = p->far.clean = 100;
+	p->use_write = p->copy_avoidance = p->packet_info = p->retry_connect = true;
+}
+
+/* Told to end once its loop runs, whatever it sleeps in: it is back within a second. */
+static void
+assert_stops(struct end *e)
+{
+	static const struct timespec a_while = { .tv_nsec = 20000000 };
+	uint64_t told;
+
+	end_start(e);
+	assert_int_equal(sem_wait(&e->looping), 0);
+	/* Time to fall asleep in a call; it must end before that, too. */
+	nanosleep(&a_while, NULL);
+	told = np_now();
+	end_hang_up(e);
+	end_join(e);
+	assert_true(np_now() - told < NP_SEC);
+	assert_int_equal(e->drive.cause, NP_BY_CONTROL);
+	if (e->flow.err.code != NP_OK) {
+		fail_msg("%s", e->flow.err.msg);
+	}
+}
+
+/* A client whose far end takes connections and says nothing. */
+static void
+assert_client_stops(const struct np_bench *b, void (*change)(struct np_params *p))
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	int family = b->transport->family == AF_UNIX ? AF_UNIX : AF_INET;
+	int mute = bound_socket(family, b->transport->socktype, &at);
+
+	client_params(&e.par, b, AF_INET, 0);
+	change(&e.par);
+	end_open(&e);
+	end_aim(&e, &at);
+	assert_stops(&e);
+	close(mute);
+	end_free(&e);
+}
+
+/* A server whose client connects, if at all, and says nothing. */
+static void
+assert_server_stops(const struct np_bench *b, void (*change)(struct np_params *p), bool connects)
+{
+	struct end e = { .rc = -1 };
+	struct np_params client;
+	struct np_addr at;
+	int mute = -1;
+
+	client_params(&client, b, AF_INET, 0);
+	change(&client);
+	server_params(&e.par, &client);
+	end_open(&e);
+	at = b->transport->family == AF_UNIX ? e.flow.local
+					     : loopback(AF_INET, np_addr_port(&e.flow.local));
+	if (connects) {
+		mute = connected_to(&at);
+	}
+	assert_stops(&e);
+	if (mute >= 0) {
+		close(mute);
+	}
+	end_free(&e);
+}
+
+static void
+every_blocked_loop_stops_when_told(void **state)
+{
+	static void (*const changes[])(struct np_params *) = { change_nothing,    make_burst,
+							       connect_datagrams, time_calls,
+							       pace_slowly,       use_extras };
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		bool datagram = b->transport->datagram;
+
+		if (b->pattern->probe) {
+			continue; /* waits for nothing */
+		}
+		for (size_t n = 0; n < LEN(changes); n++) {
+			assert_client_stops(b, changes[n]);
+		}
+		assert_server_stops(b, change_nothing, !datagram);
+		assert_server_stops(b, use_extras, !datagram);
+		assert_server_stops(b, pace_slowly, !datagram);
+		if (b->pattern->side[NP_FOLLOW]->connects) {
+			assert_server_stops(b, change_nothing, false);
+		}
+	}
+}
+
+static void
+waiting_for_a_connection_ends_when_told(void **state)
+{
+	struct np_params client;
+	struct end e = { .rc = -1 };
+
+	(void)state;
+	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 10);
+	server_params(&e.par, &client);
+	end_open(&e);
+	end_start(&e);
+	end_hang_up(&e);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
+	assert_int_equal(e.flow.started_ns, 0);
+	end_free(&e);
+}
+
+static void
+waiting_for_a_connection_has_an_end(void **state)
+{
+	struct np_params client;
+	struct end e = { .rc = -1 };
+
+	(void)state;
+	client_params(&client, np_bench_find("TCP_STREAM"), AF_INET, 10);
+	server_params(&e.par, &client);
+	end_open(&e);
+	e.drive.meet_ns = 30 * NP_MSEC;
+	end_start(&e);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_SILENCE);
+	assert_int_equal(e.flow.started_ns, 0);
+	end_free(&e);
+}
+
+/* The last send was cut short by the stop: what went out of it counts. */
+static void
+what_a_stopped_sender_sent_in_part_is_counted(void **state)
+{
+	static const char *const names[] = { "TCP_STREAM", "TCP_SENDFILE" };
+	struct np_addr at;
+	int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct end e = { .rc = -1 };
+		int far;
+
+		client_params(&e.par, np_bench_find(names[i]), AF_INET, 0);
+		e.par.near.send_size = 1000003;
+		e.par.near.send_width = 2;
+		end_open(&e);
+		end_aim(&e, &at);
+		assert_stops(&e);
+		np_flow_close(&e.flow);
+		far = accepted_from(mute);
+		assert_int_equal(read_all(far), np_seen(&e.flow.count->sent));
+		close(far);
+		end_free(&e);
+	}
+	close(mute);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_blocked_loop_stops_when_told),
+		cmocka_unit_test(waiting_for_a_connection_ends_when_told),
+		cmocka_unit_test(waiting_for_a_connection_has_an_end),
+		cmocka_unit_test(what_a_stopped_sender_sent_in_part_is_counted),
+	};
+
+	np_drive_prepare();
+	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,709 @@
+/*
+ * What options make of the sockets themselves: addresses, fast open, read-backs; and services that
+ * are no daemon of ours.
+ */
+#include "bench/bench.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/transport/endpoint.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+static struct np_addr
+address(int family, const char *host)
+{
+	struct np_addrs found;
+	struct np_err err;
+
+	if (np_resolve(host, "7", family, SOCK_STREAM, &found, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	return found.at[0];
+}
+
+static uint64_t
+transactions(const struct end *e)
+{
+	return np_seen(&e->flow.count->transactions);
+}
+
+/* ---- Masks ---- */
+
+/* Many hosts of the network, all within it, none of them its ends; the port stays. */
+static void
+spread(int family, const char *host, int32_t mask, unsigned least)
+{
+	size_t size = family == AF_INET6 ? 16 : 4;
+	struct np_addr first = address(family, host), now = first, before;
+	unsigned differ = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		const uint8_t *a = np_addr_bytes(&first), *b = np_addr_bytes(&now);
+
+		before = now;
+		np_endpoint_spread(&now, mask);
+		differ += !np_addr_same_host(&now, &before);
+		for (size_t bit = 0; bit < (size_t)mask && mask > 0; bit++) {
+			assert_int_equal((a[bit / 8] ^ b[bit / 8]) & (0x80 >> bit % 8), 0);
+		}
+		assert_int_equal(np_addr_port(&now), np_addr_port(&first));
+		assert_int_equal(now.sa.ss_family, family);
+		if (mask == 24) {
+			assert_int_not_equal(b[size - 1], 0);
+			assert_int_not_equal(b[size - 1], 255);
+		}
+	}
+	assert_true(differ >= least);
+	assert_true(least > 0 || differ == 0);
+}
+
+static void
+a_mask_leaves_the_network_and_changes_the_host(void **state)
+{
+	(void)state;
+	spread(AF_INET, "127.1.2.3", 8, 990);
+	spread(AF_INET, "10.1.2.3", 24, 900);
+	spread(AF_INET, "10.1.2.3", 29, 500);
+	spread(AF_INET, "10.1.2.3", 30, 100);
+	spread(AF_INET, "10.1.2.3", 31, 100);
+	spread(AF_INET6, "fd00::1:2:3", 64, 1000);
+	spread(AF_INET6, "fd00::1:2:3", 127, 100);
+	spread(AF_INET, "10.1.2.3", 0, 0);
+	spread(AF_INET, "10.1.2.3", 32, 0);
+	spread(AF_INET, "10.1.2.3", 64, 0);
+	spread(AF_INET6, "fd00::1:2:3", 0, 0);
+	spread(AF_INET6, "fd00::1:2:3", 128, 0);
+}
+
+/* Answers connections until told, and remembers between whom they were. */
+struct witness {
+	int listener;
+	struct np_addr here[8], there[8];
+	size_t count;
+};
+
+static void *
+take_note(void *arg)
+{
+	struct witness *w = arg;
+	char request[64], response[32] = "";
+
+	while (w->count < LEN(w->here)) {
+		struct np_addr *h = &w->here[w->count], *t = &w->there[w->count];
+		int fd = accepted_from(w->listener);
+
+		h->len = t->len = sizeof(h->sa);
+		getsockname(fd, (struct sockaddr *)&h->sa, &h->len);
+		getpeername(fd, (struct sockaddr *)&t->sa, &t->len);
+		w->count++;
+		if (get_bytes(fd, request, sizeof(request))) {
+			put_bytes(fd, response, sizeof(response));
+		}
+		close(fd);
+	}
+	return NULL;
+}
+
+/* A listener on all of 127.0.0.0/8. */
+static int
+listen_anywhere(struct np_addr *at)
+{
+	static const uint8_t any[4];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	np_addr_make(at, AF_INET, any, 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&at->sa, at->len), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	getsockname(fd, (struct sockaddr *)&at->sa, &at->len);
+	return fd;
+}
+
+static void
+every_connection_has_hosts_of_its_own(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct witness w = { .count = 0 };
+	struct np_addr at;
+	pthread_t thread;
+	unsigned here = 0, there = 0;
+
+	(void)state;
+	w.listener = listen_anywhere(&at);
+	assert_int_equal(pthread_create(&thread, NULL, take_note, &w), 0);
+	client_params(&e.par, np_bench_find("TCP_CRR"), AF_INET, -(int64_t)LEN(w.here));
+	e.par.bind = address(AF_INET, "127.0.0.1");
+	e.par.near.mask = 8;
+	e.par.far.mask = 16;
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	end_join(&e);
+	pthread_join(thread, NULL);
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(w.count, LEN(w.here));
+	for (size_t i = 0; i < w.count; i++) {
+		assert_int_equal(np_addr_bytes(&w.here[i])[0], 127);
+		assert_int_equal(np_addr_bytes(&w.here[i])[1], 0);
+		assert_int_equal(np_addr_bytes(&w.there[i])[0], 127);
+		here += i > 0 && !np_addr_same_host(&w.here[i], &w.here[i - 1]);
+		there += i > 0 && !np_addr_same_host(&w.there[i], &w.there[i - 1]);
+	}
+	assert_true(here >= LEN(w.here) - 3);
+	assert_true(there >= LEN(w.here) - 3);
+	close(w.listener);
+	end_free(&e);
+}
+
+static void
+mask_both(struct np_params *p)
+{
+	p->bind = address(AF_INET, "127.0.0.1");
+	np_addr_set_port(&p->bind, 0);
+	p->near.mask = p->far.mask = 8;
+}
+
+/* Both ends over loopback; `bind` is the client's own and must not be the server's. */
+static void
+run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(struct np_params *p))
+{
+	ends_open(e, b, family, b->pattern->transactions ? -25 : -10240, change);
+	ends_run(e, 0);
+	if (b->pattern->transactions) {
+		assert_int_equal(transactions(&e->client), 25);
+	} else {
+		assert_int_equal(np_seen(&e->client.flow.count->sent),
+				 np_seen(&e->server.flow.count->received));
+	}
+}
+
+static void
+the_one_connection_has_a_host_of_its_own(void **state)
+{
+	static const char *const names[] = { "TCP_RR", "TCP_STREAM" };
+	struct np_addr one = address(AF_INET, "127.0.0.1");
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct ends e = { .client.rc = -1 };
+
+		client_params(&e.client.par, np_bench_find(names[i]), AF_INET, -100);
+		server_params(&e.server.par, &e.client.par);
+		mask_both(&e.client.par);
+		end_open(&e.server);
+		end_open(&e.client);
+		end_aim(&e.client, &e.server.flow.local);
+		ends_run(&e, 0);
+		assert_false(np_addr_same_host(&e.client.flow.peer, &one));
+		assert_false(np_addr_same_host(&e.client.flow.local, &one));
+		assert_int_equal(np_addr_bytes(&e.client.flow.peer)[0], 127);
+		ends_free(&e);
+	}
+}
+
+/* ---- Connecting ---- */
+
+static void
+retry(struct np_params *p)
+{
+	p->retry_connect = true;
+}
+
+static void
+a_refused_connection_is_tried_again_when_asked(void **state)
+{
+	static const struct timespec a_while = { .tv_nsec = 30000000 };
+	struct ends e = { .client.rc = -1 };
+	struct np_addr at;
+	const struct np_bench *b = np_bench_find("TCP_CRR");
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	for (int asked = 0; asked < 2; asked++) {
+		memset(&e, 0, sizeof(e));
+		client_params(&e.client.par, b, AF_INET, -5);
+		e.client.par.far.port = np_addr_port(&at);
+		if (asked) {
+			retry(&e.client.par);
+		}
+		server_params(&e.server.par, &e.client.par);
+		end_open(&e.client);
+		end_aim(&e.client, &at);
+		end_start(&e.client);
+		if (!asked) {
+			end_join(&e.client);
+			assert_int_equal(e.client.flow.err.sys, ECONNREFUSED);
+			end_free(&e.client);
+			continue;
+		}
+		nanosleep(&a_while, NULL);
+		end_open(&e.server);
+		assert_false(e.server.flow.port_moved);
+		end_start(&e.server);
+		end_join(&e.client);
+		end_join(&e.server);
+		assert_int_equal(e.client.flow.err.code, NP_OK);
+		assert_int_equal(transactions(&e.client), 5);
+		ends_free(&e);
+	}
+}
+
+static void
+connection_tests_know_the_first_connection(void **state)
+{
+	static const char *const names[] = { "TCP_CRR", "TCP_CC" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct ends e;
+
+		run_both(&e, np_bench_find(names[i]), AF_INET, NULL);
+		assert_true(e.client.flow.mss > 500);
+		assert_string_equal(e.client.flow.cong, "");
+		assert_int_equal(e.client.flow.retrans, -1);
+		assert_true(e.client.flow.sndbuf > 0);
+		assert_int_equal(e.client.flow.sndbuf_end, e.client.flow.sndbuf);
+		assert_int_equal(e.client.flow.rcvbuf_end, e.client.flow.rcvbuf);
+		assert_true(e.server.flow.sndbuf > 0);
+		assert_int_equal(e.server.flow.sndbuf_end, e.server.flow.sndbuf);
+		assert_int_equal(e.server.flow.rcvbuf_end, e.server.flow.rcvbuf);
+		ends_free(&e);
+	}
+}
+
+/* ---- Fast open ---- */
+
+static void
+open_fast(struct np_params *p)
+{
+	p->fast_open = true;
+}
+
+/* A network of our own in which fast open is allowed at both ends. */
+static bool
+own_network(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+	bool up;
+	FILE *allow;
+
+	if (unshare(CLONE_NEWNET) != 0) {
+		return false;
+	}
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	up = ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
+	close(fd);
+	allow = fopen("/proc/sys/net/ipv4/tcp_fastopen", "w");
+	if (allow == NULL) {
+		return false;
+	}
+	up = fputs("3", allow) >= 0 && up;
+	return fclose(allow) == 0 && up;
+}
+
+/* A figure of netstat -s, in this thread's network. */
+static long
+tcp_figure(const char *name)
+{
+	char names[8192], values[8192];
+	FILE *in = fopen("/proc/thread-self/net/netstat", "r");
+	char *n, *v, *n_save, *v_save;
+	long found = -1;
+
+	assert_non_null(in);
+	assert_non_null(fgets(names, sizeof(names), in));
+	assert_non_null(fgets(values, sizeof(values), in));
+	fclose(in);
+	n = strtok_r(names, " \n", &n_save);
+	v = strtok_r(values, " \n", &v_save);
+	while (n != NULL && v != NULL && found < 0) {
+		found = strcmp(n, name) == 0 ? strtol(v, NULL, 10) : -1;
+		n = strtok_r(NULL, " \n", &n_save);
+		v = strtok_r(NULL, " \n", &v_save);
+	}
+	return found;
+}
+
+/* The first connection to a host asks for a cookie; from then on data goes with the handshake. */
+static void
+data_goes_with_the_handshake(void **state)
+{
+	static const struct {
+		const char *name;
+		long connections;
+	} rows[] = { { "TCP_CRR", 24 },   { "TCP_CRR", 25 }, { "TCP_RR", 1 },
+		     { "TCP_STREAM", 1 }, { "TCP_CC", 0 },   { "TCP_MAERTS", 0 } };
+
+	(void)state;
+	if (!own_network()) {
+		skip();
+	}
+	for (size_t i = 0; i < LEN(rows); i++) {
+		long active = tcp_figure("TCPFastOpenActive");
+		long passive = tcp_figure("TCPFastOpenPassive");
+		struct ends e;
+
+		run_both(&e, np_bench_find(rows[i].name), AF_INET, open_fast);
+		assert_int_equal(tcp_figure("TCPFastOpenActive") - active, rows[i].connections);
+		assert_int_equal(tcp_figure("TCPFastOpenPassive") - passive, rows[i].connections);
+		ends_free(&e);
+	}
+}
+
+static void
+fast_open_is_no_condition(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		struct ends e;
+
+		run_both(&e, b, AF_INET, open_fast);
+		ends_free(&e);
+	}
+}
+
+/* ---- Priority and type of service ---- */
+
+static void
+check_read_back(const char *name, int family, int tos, int want)
+{
+	struct end e = { .rc = -1 };
+
+	client_params(&e.par, np_bench_find(name), family, 1);
+	e.par.near.prio = 5;
+	e.par.near.tos = tos;
+	end_open(&e);
+	assert_int_equal(e.flow.prio, 5);
+	assert_int_equal(e.flow.tos, want);
+	end_free(&e);
+}
+
+static void
+what_was_asked_for_is_read_back(void **state)
+{
+	struct end e = { .rc = -1 };
+
+	(void)state;
+	check_read_back("UDP_RR", AF_INET, 0x13, 0x13);
+	/* TCP keeps the bits of explicit congestion notification to itself. */
+	check_read_back("TCP_RR", AF_INET, 0x13, 0x10);
+	check_read_back("TCP_CRR", AF_INET, 0x10, 0x10);
+	check_read_back("UDP_STREAM", AF_INET, 0, -1);
+	if (has_family(AF_INET6)) {
+		check_read_back("UDP_RR", AF_INET6, 0x20, 0x20);
+		/* No such class: the test runs all the same. */
+		check_read_back("UDP_RR", AF_INET6, 300, -2);
+	}
+	client_params(&e.par, np_bench_find("TCP_RR"), AF_INET, 1);
+	end_open(&e);
+	assert_int_equal(e.flow.prio, -1);
+	assert_int_equal(e.flow.tos, -1);
+	end_free(&e);
+}
+
+/* ---- Datagrams ---- */
+
+/* Where does the answer to a datagram that went to `to` come from? */
+static struct np_addr
+answer_from(const struct end *e, const char *to)
+{
+	struct np_addr at = address(AF_INET, to), from = { .len = sizeof(from.sa) };
+	char bytes[64] = "";
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	np_addr_set_port(&at, np_addr_port(&e->flow.local));
+	assert_int_equal(
+	    sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&at.sa, at.len), 64);
+	assert_true(wait_readable(fd));
+	assert_int_equal(
+	    recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa, &from.len), 32);
+	close(fd);
+	return from;
+}
+
+static void
+answers_come_from_where_the_request_went(void **state)
+{
+	static const char *const hosts[] = { "127.0.0.1", "127.0.0.2", "127.3.4.5" };
+
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		struct np_params client;
+		struct end e = { .rc = -1 };
+
+		client_params(&client, np_bench_find("UDP_RR"), AF_INET, 0);
+		client.packet_info = asked;
+		server_params(&e.par, &client);
+		end_open(&e);
+		end_start(&e);
+		for (size_t i = 0; i < LEN(hosts); i++) {
+			struct np_addr want = address(AF_INET, asked ? hosts[i] : hosts[0]);
+			struct np_addr from = answer_from(&e, hosts[i]);
+
+			assert_true(np_addr_same_host(&from, &want));
+			assert_int_equal(np_addr_port(&from), np_addr_port(&e.flow.local));
+		}
+		end_hang_up(&e);
+		end_join(&e);
+		assert_int_equal(e.flow.err.code, NP_OK);
+		assert_int_equal(transactions(&e), LEN(hosts));
+		end_free(&e);
+	}
+}
+
+static void
+answer_from_there(struct np_params *p)
+{
+	p->packet_info = true;
+	p->near.connected = true;
+}
+
+static void
+a_connected_requester_gets_such_answers(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(families); i++) {
+		struct ends e;
+
+		if (has_family(families[i])) {
+			run_both(&e, np_bench_find("UDP_RR"), families[i], answer_from_there);
+			ends_free(&e);
+		}
+	}
+}
+
+static void
+datagrams_may_be_udp_lite(void **state)
+{
+	const struct np_transport *lite = np_transport_find(NP_WS_DGRAM, IPPROTO_UDPLITE);
+	static const char *const names[] = { "UDP_RR", "UDP_STREAM" };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE);
+
+	(void)state;
+	assert_ptr_equal(lite, &np_transport_udplite);
+	if (fd < 0) {
+		skip();
+	}
+	close(fd);
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct np_bench b = *np_bench_find(names[i]);
+		socklen_t len = sizeof(int);
+		struct ends e;
+		int protocol = 0;
+
+		b.transport = lite;
+		run_both(&e, &b, AF_INET, NULL);
+		getsockopt(e.client.flow.fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
+		assert_int_equal(protocol, IPPROTO_UDPLITE);
+		ends_free(&e);
+	}
+}
+
+/* ---- Services: discard, chargen, echo ---- */
+
+struct service {
+	int fd; /* a listener or a datagram socket */
+	bool datagram, echoes, generates;
+	uint64_t received;
+	unsigned empty; /* datagrams */
+};
+
+static void
+serve_datagrams(struct service *s)
+{
+	struct np_addr from;
+	char bytes[2048];
+
+	/* A moment of silence is the end. */
+	for (;;) {
+		struct timeval patience = { .tv_usec = 200000 };
+		ssize_t n;
+
+		from.len = sizeof(from.sa);
+		setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		n = recvfrom(s->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa,
+			     &from.len);
+		if (n < 0) {
+			return;
+		}
+		s->received += (uint64_t)n;
+		s->empty += n == 0;
+		if (s->echoes) {
+			sendto(s->fd, bytes, (size_t)n, 0, (struct sockaddr *)&from.sa, from.len);
+		}
+	}
+}
+
+static void *
+serve(void *arg)
+{
+	struct service *s = arg;
+	char bytes[4096] = "";
+	ssize_t n = 0;
+	int fd;
+
+	if (s->datagram) {
+		serve_datagrams(s);
+		return NULL;
+	}
+	fd = accepted_from(s->fd);
+	while (n >= 0) {
+		if (s->generates) {
+			n = send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+			continue;
+		}
+		n = recv(fd, bytes, sizeof(bytes), 0);
+		if (n <= 0) {
+			break;
+		}
+		s->received += (uint64_t)n;
+		if (s->echoes && !put_bytes(fd, bytes, (size_t)n)) {
+			break;
+		}
+	}
+	close(fd);
+	return NULL;
+}
+
+/* Nobody but the service: no daemon, no control connection. Ends by the clock. */
+static void
+run_service(struct service *s, const char *name)
+{
+	const struct np_bench *b = np_bench_find(name);
+	struct end e = { .rc = -1 };
+	const struct np_counters *c;
+	struct np_addr at;
+	pthread_t thread;
+
+	s->datagram = b->transport->datagram;
+	s->fd = bound_socket(AF_INET, b->transport->socktype, &at);
+	assert_int_equal(pthread_create(&thread, NULL, serve, s), 0);
+	client_params(&e.par, b, AF_INET, 1);
+	e.par.no_control = true;
+	e.par.response = e.par.request;
+	end_open(&e);
+	end_aim(&e, &at);
+	e.drive.control_fd = -1;
+	e.drive.length_ns = 40 * NP_MSEC;
+	end_start(&e);
+	end_join(&e);
+	np_flow_close(&e.flow);
+	pthread_join(thread, NULL);
+	c = e.flow.count;
+	if (e.flow.err.code != NP_OK) {
+		fail_msg("%s: %s", name, e.flow.err.msg);
+	}
+	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
+	assert_true(b->pattern->transactions ? transactions(&e) > 0
+					     : np_seen(&c->sent) + np_seen(&c->received) > 0);
+	if (!s->datagram && !s->generates) {
+		/* The time may be up between a request and its response. */
+		assert_in_range(s->received - np_seen(&c->sent), 0,
+				b->pattern->transactions ? e.flow.send_size : 0);
+	}
+	assert_int_equal(s->empty, 0);
+	close(s->fd);
+	end_free(&e);
+}
+
+enum { CONNECTIONS = 5 };
+
+/* Echo what comes over each connection until the client has closed its half. */
+static void *
+serve_connections(void *arg)
+{
+	int listener = *(const int *)arg;
+
+	for (int i = 0; i < CONNECTIONS && wait_readable(listener); i++) {
+		int fd = accept(listener, NULL, NULL);
+		char byte;
+
+		while (wait_readable(fd) && recv(fd, &byte, 1, 0) == 1) {
+			send(fd, &byte, 1, MSG_NOSIGNAL);
+		}
+		close(fd);
+	}
+	return NULL;
+}
+
+static void
+a_service_is_told_when_a_connection_ends(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	pthread_t thread;
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, serve_connections, &listener), 0);
+	client_params(&e.par, np_bench_find("TCP_CRR"), AF_INET, -CONNECTIONS);
+	e.par.no_control = true;
+	e.par.request = e.par.response = 1;
+	end_open(&e);
+	end_aim(&e, &at);
+	e.drive.control_fd = -1;
+	e.drive.length_ns = 2 * NP_SEC; /* far from being reached */
+	end_start(&e);
+	end_join(&e);
+	pthread_join(thread, NULL);
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(e.drive.cause, NP_BY_LOOP);
+	assert_int_equal(transactions(&e), CONNECTIONS);
+	close(listener);
+	end_free(&e);
+}
+
+static void
+services_will_do_for_a_far_end(void **state)
+{
+	struct service discard = { .fd = -1 }, chargen = { .generates = true };
+	struct service echo = { .echoes = true };
+
+	(void)state;
+	run_service(&discard, "TCP_STREAM");
+	discard.received = 0;
+	run_service(&discard, "TCP_SENDFILE");
+	run_service(&discard, "UDP_STREAM");
+	run_service(&chargen, "TCP_MAERTS");
+	run_service(&echo, "TCP_RR");
+	run_service(&echo, "UDP_RR");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_mask_leaves_the_network_and_changes_the_host),
+		cmocka_unit_test(every_connection_has_hosts_of_its_own),
+		cmocka_unit_test(the_one_connection_has_a_host_of_its_own),
+		cmocka_unit_test(a_refused_connection_is_tried_again_when_asked),
+		cmocka_unit_test(connection_tests_know_the_first_connection),
+		cmocka_unit_test(fast_open_is_no_condition),
+		cmocka_unit_test(what_was_asked_for_is_read_back),
+		cmocka_unit_test(answers_come_from_where_the_request_went),
+		cmocka_unit_test(a_connected_requester_gets_such_answers),
+		cmocka_unit_test(datagrams_may_be_udp_lite),
+		cmocka_unit_test(services_will_do_for_a_far_end),
+		cmocka_unit_test(a_service_is_told_when_a_connection_ends),
+		/* Last: it leaves this machine's network. */
+		cmocka_unit_test(data_goes_with_the_handshake),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/*
+ * Sockets of the UNIX domain: where their names are, who gets at them, and that nothing stays.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+
+/* The path of a flow's socket and the directory made for it. */
+static void
+paths_of(const struct np_flow *f, char path[NP_ADDR_TEXT], char dir[NP_ADDR_TEXT])
+{
+	np_addr_host(&f->local, path);
+	strcpy(dir, path);
+	*strrchr(dir, '/') = '\0';
+}
+
+static mode_t
+mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_uid, geteuid());
+	return st.st_mode & (S_IFMT | 07777);
+}
+
+static void
+open_daemon(struct np_flow *f, struct np_params *p, struct np_stop *stop, const char *name)
+{
+	struct np_params client;
+	struct np_err err;
+
+	client_params(&client, np_bench_find(name), AF_INET, 1);
+	server_params(p, &client);
+	if (np_flow_open(f, p, stop, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+}
+
+static void
+a_daemons_socket_is_for_all_and_its_directory_to_pass(void **state)
+{
+	static const char *const names[] = { "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR" };
+	mode_t mask = umask(077);
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
+		struct np_stop stop = { 0 };
+		struct np_params p;
+		struct np_flow f;
+
+		open_daemon(&f, &p, &stop, names[i]);
+		paths_of(&f, path, dir);
+		assert_true(strlen(path) < NP_UNIX_PATH_MAX);
+		assert_int_equal(mode_of(path), S_IFSOCK | 0666);
+		assert_int_equal(mode_of(dir), S_IFDIR | 0711);
+		np_flow_close(&f);
+		assert_int_equal(access(dir, F_OK), -1);
+		np_flow_free(&f);
+	}
+	umask(mask);
+}
+
+static void
+no_two_sockets_share_a_directory(void **state)
+{
+	char path[2][NP_ADDR_TEXT], dir[2][NP_ADDR_TEXT];
+	struct np_stop stop = { 0 };
+	struct np_params p[2];
+	struct np_flow f[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_daemon(&f[i], &p[i], &stop, "DG_RR");
+		paths_of(&f[i], path[i], dir[i]);
+	}
+	assert_string_not_equal(dir[0], dir[1]);
+	np_flow_free(&f[0]);
+	assert_int_equal(mode_of(path[1]), S_IFSOCK | 0666);
+	np_flow_free(&f[1]);
+	assert_int_equal(access(dir[1], F_OK), -1);
+}
+
+/* Who put something else into the directory keeps it; nothing but the socket is removed. */
+static void
+only_what_was_made_is_removed(void **state)
+{
+	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[NP_ADDR_TEXT + 8];
+	struct np_stop stop = { 0 };
+	struct np_params p;
+	struct np_flow f;
+	FILE *file;
+
+	(void)state;
+	open_daemon(&f, &p, &stop, "STREAM_RR");
+	paths_of(&f, path, dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	file = fopen(other, "w");
+	assert_non_null(file);
+	fclose(file);
+	np_flow_free(&f);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* ---- The client's own socket ---- */
+
+static int
+open_client(struct np_flow *f, struct np_params *p, struct np_stop *stop, const char *name,
+	    const char *dir, struct np_err *err)
+{
+	client_params(p, np_bench_find(name), AF_INET, 1);
+	snprintf(p->unix_dir, sizeof(p->unix_dir), "%s", dir);
+	return np_flow_open(f, p, stop, err);
+}
+
+static void
+a_client_has_a_name_only_where_it_is_answered_by_datagrams(void **state)
+{
+	static const char *const names[] = { "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR" };
+	char where[] = "/tmp/np-test-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(where));
+	for (size_t i = 0; i < LEN(names); i++) {
+		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
+		struct np_stop stop = { 0 };
+		struct np_params p;
+		struct np_flow f;
+		struct np_err err;
+
+		assert_int_equal(open_client(&f, &p, &stop, names[i], where, &err), NP_OK);
+		assert_int_equal(f.named, i == 3);
+		if (f.named) {
+			paths_of(&f, path, dir);
+			assert_int_equal(strncmp(dir, where, strlen(where)), 0);
+			assert_int_equal(mode_of(path), S_IFSOCK | 0666);
+		}
+		np_flow_free(&f);
+	}
+	assert_int_equal(rmdir(where), 0);
+}
+
+static void
+a_directory_that_will_not_do_is_named(void **state)
+{
+	char longest[NP_UNIX_DIR_MAX];
+	struct np_stop stop = { 0 };
+	struct np_params p;
+	struct np_flow f;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(open_client(&f, &p, &stop, "DG_RR", "/no/such/place", &err), NP_ESYS);
+	assert_int_equal(err.sys, ENOENT);
+	assert_has(err.msg, "/no/such/place");
+	/* The longest one that fits leaves room for the rest of the path. */
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[0] = '/';
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(open_client(&f, &p, &stop, "DG_RR", longest, &err), NP_ESYS);
+	assert_int_equal(err.sys, ENOENT);
+}
+
+static void
+small_buffers(struct np_params *p)
+{
+	p->near.sndbuf = 2048;
+	p->near.send_size = 60000;
+}
+
+static void
+a_datagram_beyond_the_buffer_names_both_sizes(void **state)
+{
+	struct ends e;
+
+	(void)state;
+	ends_open(&e, np_bench_find("DG_STREAM"), AF_INET, -60000, small_buffers);
+	end_start(&e.server);
+	end_start(&e.client);
+	end_join(&e.client);
+	assert_int_equal(e.client.flow.err.code, NP_EUSAGE);
+	assert_has(e.client.flow.err.msg, "60000 bytes");
+	assert_has(e.client.flow.err.msg, "larger -s");
+	end_hang_up(&e.server);
+	end_join(&e.server);
+	ends_free(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_daemons_socket_is_for_all_and_its_directory_to_pass),
+		cmocka_unit_test(no_two_sockets_share_a_directory),
+		cmocka_unit_test(only_what_was_made_is_removed),
+		cmocka_unit_test(a_client_has_a_name_only_where_it_is_answered_by_datagrams),
+		cmocka_unit_test(a_directory_that_will_not_do_is_named),
+		cmocka_unit_test(a_datagram_beyond_the_buffer_names_both_sizes),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
