@@ -10,6 +10,7 @@ unit_tests = \
 	%D%/unit/test_loops \
 	%D%/unit/test_net \
 	%D%/unit/test_stop \
+	%D%/unit/test_talk \
 	%D%/unit/test_transport \
 	%D%/unit/test_unix \
 	%D%/unit/test_uuid \

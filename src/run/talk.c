@@ -1,0 +1,572 @@
+#include "run/talk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "run/talk_parts.h"
+
+void
+np_far_init(struct np_far *far)
+{
+	memset(far, 0, sizeof(*far));
+	far->sndbuf = far->rcvbuf = far->send_size = far->recv_size = -1;
+	far->sndbuf_end = far->rcvbuf_end = far->retrans = -1;
+	far->sends = far->receives = -1;
+	far->send_width = far->recv_width = -1;
+	far->prio = far->tos = -1;
+	far->cpu_method = 'U';
+}
+
+static uint32_t
+family_to_wire(int family)
+{
+	return family == AF_INET6 ? NP_WF_INET6 : NP_WF_INET;
+}
+
+/* --- OMNI (97) ------------------------------------------------------------------------------- */
+
+static uint32_t
+omni_flags(const struct np_params *p)
+{
+	uint32_t flags = 0;
+
+	flags |= p->nodelay ? NP_WB_NODELAY : 0;
+	flags |= p->pattern->connection_test ? NP_WB_CONNECT : 0;
+	flags |= p->no_route ? 0 : NP_WB_ROUTE;
+	flags |= p->keepalive ? NP_WB_KEEPALIVE : 0;
+	flags |= p->defer_accept ? NP_WB_DEFER_ACCEPT : 0;
+	flags |= p->far.connected ? NP_WB_CONNECTED : 0;
+	flags |= p->no_fragment ? NP_WB_MTU_DISCOVER : 0;
+	flags |= p->fast_open ? NP_WB_FASTOPEN : 0;
+	flags |= p->packet_info ? NP_WB_PKTINFO : 0;
+	flags |= p->far.measure_cpu ? NP_WB_CPU : 0;
+	return flags;
+}
+
+/* A direction as the daemon sees it: the client's leading stream is received there. */
+static uint32_t
+omni_direction(const struct np_params *p)
+{
+	uint32_t lead = p->pattern->lead_direction;
+
+	if (lead != NP_WD_TRANSMIT) {
+		return lead;
+	}
+	return p->role == NP_LEAD ? NP_WD_RECEIVE : NP_WD_TRANSMIT;
+}
+
+/* A ring's width that is in force here, else what was asked for. */
+static uint32_t
+in_use(size_t here, uint32_t asked)
+{
+	return here > 0 ? (uint32_t)here : asked;
+}
+
+static void
+omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	const struct np_end *far = &p->far;
+	struct np_omni_request m = {
+		.send_buf_size = far->sndbuf,
+		.send_size = far->send_size,
+		.send_alignment = far->send_align,
+		.send_offset = far->send_offset,
+		.send_width = in_use(f->send_ring.width, p->near.send_width),
+		.request_size = p->request,
+		.recv_buf_size = far->rcvbuf,
+		.receive_size = far->recv_size,
+		.recv_alignment = far->recv_align,
+		.recv_offset = far->recv_offset,
+		.recv_width = in_use(f->recv_ring.width, p->near.recv_width),
+		.response_size = p->response,
+		.flags = omni_flags(p),
+		.test_length = (int32_t)p->length,
+		.so_rcvavoid = p->copy_avoidance,
+		.so_sndavoid = p->copy_avoidance,
+		.send_dirty_count = far->dirty,
+		.recv_dirty_count = far->dirty,
+		.recv_clean_count = far->clean,
+		.interval_burst = far->interval_burst,
+		.interval_usecs = far->interval_us,
+		.data_port = far->port,
+		.ipfamily = family_to_wire(p->family),
+		.socket_type = p->transport->wire_type,
+		.protocol = (uint32_t)p->transport->protocol,
+		.direction = omni_direction(p),
+		.netperf_port = np_addr_port(&f->local),
+		.socket_prio = far->prio,
+		.socket_tos = far->tos,
+	};
+
+	if (p->bind.len != 0) {
+		np_ip_to_words(m.ipfamily, np_addr_bytes(&p->bind), m.netperf_ip);
+	}
+	if (p->far_bind.len != 0) {
+		np_ip_to_words(m.ipfamily, np_addr_bytes(&p->far_bind), m.netserver_ip);
+	}
+	snprintf(m.cong_control, sizeof(m.cong_control), "%s", far->cong);
+	snprintf(m.fill_file, sizeof(m.fill_file), "%.31s", far->fill_file);
+	put(frame, NP_OMNI, far->cpu, np_omni_request_layout, &m);
+}
+
+static int
+omni_granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_omni_response m;
+
+	if (np_frame_get(frame, np_omni_response_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	far->sndbuf = m.send_buf_size;
+	far->rcvbuf = m.recv_buf_size;
+	far->send_size = m.send_size;
+	far->recv_size = m.receive_size;
+	far->send_width = (int)m.send_width;
+	far->recv_width = (int)m.recv_width;
+	far->prio = m.socket_prio;
+	far->tos = m.socket_tos;
+	far->nodelay = (m.flags & NP_WB_NODELAY) != 0;
+	far->measures_cpu = (m.flags & NP_WB_CPU) != 0;
+	return granted_port(m.data_port, far, err);
+}
+
+static int
+omni_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_omni_results m;
+
+	if (np_frame_get(frame, np_omni_results_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	far->reported = true;
+	far->sent = m.bytes_sent;
+	far->received = m.bytes_received;
+	far->sends = m.send_calls;
+	far->receives = m.recv_calls;
+	far->sndbuf_end = m.send_buf_size;
+	far->rcvbuf_end = m.recv_buf_size;
+	far->retrans = m.transport_retrans;
+	far->elapsed = (double)m.elapsed_time;
+	far->transactions = m.trans_received;
+	cpu_told(far, (double)m.cpu_util, m.cpu_method, m.num_cpus);
+	far->cpu.user = (double)m.cpu_percent_user;
+	far->cpu.system = (double)m.cpu_percent_system;
+	far->cpu.iowait = (double)m.cpu_percent_iowait;
+	far->cpu.irq = (double)m.cpu_percent_irq;
+	far->cpu.softirq = (double)m.cpu_percent_swintr;
+	far->cpu.peak = (double)m.peak_cpu_util;
+	far->cpu.peak_id = m.peak_cpu_id;
+	snprintf(far->cong, sizeof(far->cong), "%s", m.cong_control);
+	return NP_OK;
+}
+
+static void
+omni_asked_ends(const struct np_omni_request *m, struct np_params *p)
+{
+	struct np_end *near = &p->near;
+
+	near->sndbuf = m->send_buf_size;
+	near->rcvbuf = m->recv_buf_size;
+	near->send_size = m->send_size;
+	near->recv_size = m->receive_size;
+	near->send_width = m->send_width;
+	near->recv_width = m->recv_width;
+	near->send_align = m->send_alignment;
+	near->recv_align = m->recv_alignment;
+	near->send_offset = m->send_offset;
+	near->recv_offset = m->recv_offset;
+	near->prio = m->socket_prio;
+	near->tos = m->socket_tos;
+	near->connected = (m->flags & NP_WB_CONNECTED) != 0;
+	near->measure_cpu = (m->flags & NP_WB_CPU) != 0;
+	near->dirty =
+	    m->send_dirty_count > m->recv_dirty_count ? m->send_dirty_count : m->recv_dirty_count;
+	near->clean = m->recv_clean_count;
+	near->interval_burst = m->interval_burst;
+	near->interval_us = m->interval_usecs;
+	snprintf(near->cong, sizeof(near->cong), "%s", m->cong_control);
+	snprintf(near->fill_file, sizeof(near->fill_file), "%s", m->fill_file);
+	p->nodelay = (m->flags & NP_WB_NODELAY) != 0;
+	p->no_route = (m->flags & NP_WB_ROUTE) == 0;
+	p->keepalive = (m->flags & NP_WB_KEEPALIVE) != 0;
+	p->defer_accept = (m->flags & NP_WB_DEFER_ACCEPT) != 0;
+	p->no_fragment = (m->flags & NP_WB_MTU_DISCOVER) != 0;
+	p->fast_open = (m->flags & NP_WB_FASTOPEN) != 0;
+	p->packet_info = (m->flags & NP_WB_PKTINFO) != 0;
+	p->copy_avoidance = m->so_rcvavoid != 0;
+}
+
+static int
+omni_asked_kind(const struct np_omni_request *m, struct np_params *p, struct np_err *err)
+{
+	p->transport = np_transport_find(m->socket_type, m->protocol);
+	if (p->transport == NULL) {
+		return np_fail(err, NP_EUNSUP, EPROTONOSUPPORT, "request for protocol %u, type %d",
+			       m->protocol, m->socket_type);
+	}
+	p->pattern = np_pattern_find(m->direction, (m->flags & NP_WB_CONNECT) != 0, &p->role);
+	if (p->pattern == NULL) {
+		return np_fail(err, NP_EUNSUP, EINVAL, "request for direction %u, flags 0x%x",
+			       m->direction, m->flags);
+	}
+	if (p->pattern->connection_test && p->transport->datagram) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "request for %s connections",
+			       p->transport->name);
+	}
+	if (p->pattern->sized && (m->request_size <= 0 || m->response_size <= 0)) {
+		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
+			       m->request_size, m->response_size);
+	}
+	return NP_OK;
+}
+
+static int
+omni_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	static const uint32_t wildcard[4];
+	struct np_omni_request m;
+	uint8_t ip[16];
+
+	if (read_request(frame, np_omni_request_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	omni_asked_ends(&m, p);
+	p->request = m.request_size;
+	p->response = m.response_size;
+	p->length = m.test_length;
+	if (omni_asked_kind(&m, p, err) != NP_OK || family_from_wire(m.ipfamily, p, err) != NP_OK ||
+	    port_from_wire(m.data_port, &p->near.port, err) != NP_OK ||
+	    port_from_wire(m.netperf_port, &p->far.port, err) != NP_OK) {
+		return err->code;
+	}
+	if (memcmp(m.netserver_ip, wildcard, sizeof(wildcard)) != 0) {
+		np_words_to_ip(m.ipfamily, m.netserver_ip, ip);
+		np_addr_make(&p->bind, p->family, ip, 0);
+	}
+	if (memcmp(m.netperf_ip, wildcard, sizeof(wildcard)) != 0) {
+		np_words_to_ip(m.ipfamily, m.netperf_ip, ip);
+		np_addr_make(&p->far_bind, p->family, ip, p->far.port);
+	}
+	return NP_OK;
+}
+
+static void
+omni_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_omni_response m = {
+		.recv_buf_size = f->rcvbuf,
+		.receive_size = in_force(f->recv_size, p->near.recv_size),
+		.recv_width = (uint32_t)in_force(f->recv_ring.width, (int32_t)p->near.recv_width),
+		.send_buf_size = f->sndbuf,
+		.send_size = in_force(f->send_size, p->near.send_size),
+		.send_width = (uint32_t)in_force(f->send_ring.width, (int32_t)p->near.send_width),
+		.flags = (p->nodelay ? NP_WB_NODELAY : 0) | (p->near.measure_cpu ? NP_WB_CPU : 0),
+		.cpu_rate = cpu_rate(p),
+		.data_port = np_addr_port(&f->local),
+		.interval_burst = p->near.interval_burst,
+		.interval_usecs = p->near.interval_us,
+		.socket_prio = f->prio,
+		.socket_tos = f->tos,
+	};
+
+	put(frame, NP_OMNI + 1, 0, np_omni_response_layout, &m);
+}
+
+static void
+omni_report_cpu(const struct np_flow *f, struct np_omni_results *m)
+{
+	m->cpu_util = over_test(f, f->cpu.util);
+	m->cpu_percent_user = over_test(f, f->cpu.user);
+	m->cpu_percent_system = over_test(f, f->cpu.system);
+	m->cpu_percent_iowait = over_test(f, f->cpu.iowait);
+	m->cpu_percent_irq = over_test(f, f->cpu.irq);
+	m->cpu_percent_swintr = over_test(f, f->cpu.softirq);
+	m->cpu_method = cpu_method(f);
+	m->num_cpus = f->cpu.count;
+	m->peak_cpu_util = over_test(f, f->cpu.peak);
+	m->peak_cpu_id = f->cpu.peak_id;
+}
+
+static void
+omni_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_omni_results m = {
+		.bytes_received = np_seen(&f->count->received),
+		.recv_calls = (uint32_t)np_seen(&f->count->receives),
+		.recv_buf_size = f->rcvbuf_end,
+		.bytes_sent = np_seen(&f->count->sent),
+		.send_calls = (uint32_t)np_seen(&f->count->sends),
+		.send_buf_size = f->sndbuf_end,
+		.trans_received = (uint32_t)np_seen(&f->count->transactions),
+		.elapsed_time = elapsed(f),
+		.transport_retrans = f->retrans,
+	};
+
+	if (f->cpu.known) {
+		omni_report_cpu(f, &m);
+	}
+	if (!p->no_route) {
+		/* The bit that allows routing also asks for the algorithm's name. */
+		snprintf(m.cong_control, sizeof(m.cong_control), "%s", f->cong);
+	}
+	put(frame, NP_OMNI + 2, 0, np_omni_results_layout, &m);
+}
+
+/* --- TCP_STREAM (10), spoken by TCP_SENDFILE ---------------------------------------------------
+ */
+
+static void
+stream_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_stream_request m = {
+		.send_buf_size = p->far.sndbuf,
+		.recv_buf_size = p->far.rcvbuf,
+		.receive_size = p->far.recv_size > 0 ? p->far.recv_size : 0,
+		.recv_alignment = (int32_t)p->far.recv_align,
+		.recv_offset = (int32_t)p->far.recv_offset,
+		.no_delay = p->nodelay,
+		.measure_cpu = p->far.measure_cpu,
+		.test_length = (int32_t)(p->length < 0 ? -p->length : p->length),
+		.port = p->far.port,
+		.ipfamily = (int32_t)family_to_wire(p->family),
+	};
+
+	(void)f;
+	put(frame, NP_TCP_STREAM, p->far.cpu, np_stream_request_layout, &m);
+}
+
+static int
+stream_granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_stream_response m;
+
+	if (np_frame_get(frame, np_stream_response_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	far->sndbuf = m.send_buf_size;
+	far->rcvbuf = m.recv_buf_size;
+	far->recv_size = m.receive_size;
+	far->nodelay = m.no_delay != 0;
+	far->measures_cpu = m.measure_cpu != 0;
+	return granted_port((uint32_t)m.data_port_number, far, err);
+}
+
+static int
+stream_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_stream_results m;
+
+	if (np_frame_get(frame, np_stream_results_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	/* Beyond 2^63 or not a number: a double that can't be a byte count. */
+	if (!(m.bytes_received >= 0 && m.bytes_received < 9.2e18)) {
+		return np_fail(err, NP_EPEER, 0, "the daemon reports %g bytes received",
+			       m.bytes_received);
+	}
+	far->reported = true;
+	far->received = (uint64_t)m.bytes_received;
+	far->receives = m.recv_calls;
+	far->elapsed = (double)m.elapsed_time;
+	cpu_told(far, (double)m.cpu_util, m.cpu_method, m.num_cpus);
+	return NP_OK;
+}
+
+static int
+stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	struct np_stream_request m;
+
+	if (read_request(frame, np_stream_request_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	p->pattern = &np_pattern_stream;
+	p->transport = &np_transport_tcp;
+	p->role = NP_FOLLOW;
+	p->near.sndbuf = m.send_buf_size;
+	p->near.rcvbuf = m.recv_buf_size;
+	p->near.recv_size = m.receive_size;
+	p->near.recv_align = (uint32_t)m.recv_alignment;
+	p->near.recv_offset = (uint32_t)m.recv_offset;
+	p->near.measure_cpu = m.measure_cpu != 0;
+	p->nodelay = m.no_delay != 0;
+	/* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
+	p->length = 0;
+	return asked_where(m.port, m.ipfamily, p, err);
+}
+
+static void
+stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_stream_response m = {
+		.recv_buf_size = f->rcvbuf,
+		.receive_size = (int32_t)f->recv_size,
+		.no_delay = p->nodelay,
+		.measure_cpu = p->near.measure_cpu,
+		.send_buf_size = f->sndbuf,
+		.data_port_number = np_addr_port(&f->local),
+		.cpu_rate = cpu_rate(p),
+	};
+
+	put(frame, NP_TCP_STREAM + 1, 0, np_stream_response_layout, &m);
+}
+
+static void
+stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_stream_results m = {
+		.bytes_received = (double)np_seen(&f->count->received),
+		.recv_calls = (uint32_t)np_seen(&f->count->receives),
+		.elapsed_time = elapsed(f),
+		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_method = cpu_method(f),
+		.num_cpus = f->cpu.count,
+	};
+
+	(void)p;
+	put(frame, NP_TCP_STREAM + 2, 0, np_stream_results_layout, &m);
+}
+
+/* --- TCP_CC (300) ------------------------------------------------------------------------------
+ */
+
+static void
+cc_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_rr_request m = {
+		.recv_buf_size = p->far.rcvbuf,
+		.send_buf_size = p->far.sndbuf,
+		.recv_alignment = (int32_t)p->far.recv_align,
+		.recv_offset = (int32_t)p->far.recv_offset,
+		.send_alignment = (int32_t)p->far.send_align,
+		.send_offset = (int32_t)p->far.send_offset,
+		.request_size = p->request,
+		.response_size = p->response,
+		.no_delay = p->nodelay,
+		.measure_cpu = p->far.measure_cpu,
+		.test_length = (int32_t)p->length,
+		.port = p->far.port,
+		.ipfamily = (int32_t)family_to_wire(p->family),
+	};
+
+	(void)f;
+	put(frame, NP_TCP_CC, p->far.cpu, np_rr_request_layout, &m);
+}
+
+static int
+cc_granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_rr_response m;
+
+	if (np_frame_get(frame, np_rr_response_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	far->sndbuf = m.send_buf_size;
+	far->rcvbuf = m.recv_buf_size;
+	far->nodelay = m.no_delay != 0;
+	far->measures_cpu = m.measure_cpu != 0;
+	return granted_port((uint32_t)m.data_port_number, far, err);
+}
+
+static int
+cc_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_rr_results m;
+
+	if (np_frame_get(frame, np_rr_results_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	far->reported = true;
+	far->elapsed = (double)m.elapsed_time;
+	far->transactions = m.trans_received;
+	cpu_told(far, (double)m.cpu_util, m.cpu_method, m.num_cpus);
+	return NP_OK;
+}
+
+static int
+cc_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	struct np_rr_request m;
+
+	if (read_request(frame, np_rr_request_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	p->pattern = &np_pattern_cc;
+	p->transport = &np_transport_tcp;
+	p->role = NP_FOLLOW;
+	p->near.sndbuf = m.send_buf_size;
+	p->near.rcvbuf = m.recv_buf_size;
+	p->request = m.request_size;
+	p->response = m.response_size;
+	p->near.measure_cpu = m.measure_cpu != 0;
+	p->nodelay = m.no_delay != 0;
+	p->length = m.test_length;
+	return asked_where(m.port, m.ipfamily, p, err);
+}
+
+static void
+cc_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_rr_response m = {
+		.recv_buf_size = f->rcvbuf,
+		.no_delay = p->nodelay,
+		.measure_cpu = p->near.measure_cpu,
+		.test_length = (int32_t)p->length,
+		.send_buf_size = f->sndbuf,
+		.data_port_number = np_addr_port(&f->local),
+		.cpu_rate = cpu_rate(p),
+	};
+
+	put(frame, NP_TCP_CC + 1, 0, np_rr_response_layout, &m);
+}
+
+static void
+cc_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	uint64_t done = np_seen(&f->count->transactions);
+	uint32_t bytes = (uint32_t)p->request + (uint32_t)p->response;
+	struct np_rr_results m = {
+		/* As if each connection had carried its request and response; wraps at 32 bits. */
+		.bytes_received = (uint32_t)done * bytes,
+		.trans_received = (uint32_t)done,
+		.elapsed_time = elapsed(f),
+		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_method = cpu_method(f),
+		.num_cpus = f->cpu.count,
+	};
+
+	put(frame, NP_TCP_CC + 2, 0, np_rr_results_layout, &m);
+}
+
+static const struct np_dialect *
+dialect_of(uint32_t code, const struct np_dialect *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].code == code) {
+			return &list[i];
+		}
+	}
+	return NULL;
+}
+
+const struct np_dialect *
+np_dialect(uint32_t code)
+{
+	static const struct np_dialect dialects[] = {
+		{ NP_OMNI, omni_ask, omni_granted, omni_reported, omni_asked, omni_grant,
+		  omni_report },
+		{ NP_TCP_STREAM, stream_ask, stream_granted, stream_reported, stream_asked,
+		  stream_grant, stream_report },
+		{ NP_TCP_CC, cc_ask, cc_granted, cc_reported, cc_asked, cc_grant, cc_report },
+	};
+
+	const struct np_dialect *d;
+
+	d = dialect_of(code, dialects, sizeof(dialects) / sizeof(dialects[0]));
+	if (d == NULL) {
+		d = dialect_of(code, np_unix_dialects, np_unix_dialects_count);
+	}
+	return d != NULL ? d : dialect_of(code, np_old_dialects, np_old_dialects_count);
+}

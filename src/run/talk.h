@@ -1,0 +1,64 @@
+/*
+ * The dialects of the control protocol: how parameters and results of a test travel in the messages
+ * of each request code that is spoken here. Both halves of the conversation use them.
+ */
+#ifndef NP_RUN_TALK_H
+#define NP_RUN_TALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/flow.h"
+#include "bench/params.h"
+#include "wire/msg.h"
+
+/* What the far end granted and counted, as far as the dialect tells. -1: not told. */
+struct np_far {
+	int sndbuf, rcvbuf;       /* right after its socket was made */
+	int send_size, recv_size; /* bytes of a call in force */
+	bool nodelay;
+	uint16_t port;               /* of its data socket */
+	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
+	int send_width, recv_width;
+	int prio, tos;
+	bool measures_cpu;
+
+	bool reported; /* the rest is there */
+	int sndbuf_end, rcvbuf_end;
+	uint64_t sent, received; /* bytes */
+	bool brief; /* bytes: the lower 32 bits of those received, or none but transactions */
+	int64_t sends, receives; /* calls */
+	int retrans;
+	double elapsed; /* seconds */
+	int64_t transactions;
+	struct np_cpu_use cpu;
+	char cpu_method; /* netperf's letter; 0: not told */
+	char cong[NP_CONG_MAX];
+};
+
+struct np_dialect {
+	uint32_t code; /* of the request; the response is code + 1, results code + 2 */
+
+	/* The client's half, NULL for requests that only old clients send. Granted and reported
+	 * return NP_EPEER for what makes no sense. */
+	void (*ask)(const struct np_params *p, const struct np_flow *f, uint8_t *frame);
+	int (*granted)(const uint8_t *frame, struct np_far *far, struct np_err *err);
+	int (*reported)(const uint8_t *frame, struct np_far *far, struct np_err *err);
+
+	/* The daemon's half. Asked refuses what can't be served, with the errno to answer. */
+	int (*asked)(const uint8_t *frame, struct np_params *p, struct np_err *err);
+	void (*grant)(const struct np_params *p, const struct np_flow *f, uint8_t *frame);
+	void (*report)(const struct np_params *p, const struct np_flow *f, uint8_t *frame);
+};
+
+/*
+ * The dialect of a request code, or NULL. The daemon speaks all of them; those that only old
+ * clients use have no client's half.
+ */
+const struct np_dialect *np_dialect(uint32_t code);
+
+/* Forget what the far end said: every field "not told". */
+void np_far_init(struct np_far *far);
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * The requests of clients before OMNI (netperf 2.2 to 2.4, and later ones built without it):
+ * TCP_RR, TCP_CRR, UDP_RR, UDP_STREAM and TCP_MAERTS, the daemon's half only. TCP_STREAM and
+ * TCP_CC, which today's clients send as well, stand in talk.c.
+ */
+#include <string.h>
+
+#include "run/talk_parts.h"
+
+/* --- TCP_RR (13), UDP_RR (19), TCP_CRR (34) --------------------------------------------------- */
+
+static int
+rr_asked(const uint8_t *frame, const struct np_pattern *pattern,
+	 const struct np_transport *transport, struct np_params *p, struct np_err *err)
+{
+	struct np_rr_request m;
+
+	if (read_request(frame, np_rr_request_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	if (m.request_size <= 0 || m.response_size <= 0) {
+		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
+			       m.request_size, m.response_size);
+	}
+	p->pattern = pattern;
+	p->transport = transport;
+	p->role = NP_FOLLOW;
+	p->near.sndbuf = m.send_buf_size;
+	p->near.rcvbuf = m.recv_buf_size;
+	p->near.send_align = (uint32_t)m.send_alignment;
+	p->near.send_offset = (uint32_t)m.send_offset;
+	p->near.recv_align = (uint32_t)m.recv_alignment;
+	p->near.recv_offset = (uint32_t)m.recv_offset;
+	p->near.measure_cpu = m.measure_cpu != 0;
+	p->nodelay = m.no_delay != 0;
+	p->request = m.request_size;
+	p->response = m.response_size;
+	p->length = m.test_length;
+	return asked_where(m.port, m.ipfamily, p, err);
+}
+
+static int
+tcp_rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	return rr_asked(frame, &np_pattern_rr, &np_transport_tcp, p, err);
+}
+
+static int
+udp_rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	return rr_asked(frame, &np_pattern_rr, &np_transport_udp, p, err);
+}
+
+static int
+tcp_crr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	return rr_asked(frame, &np_pattern_crr, &np_transport_tcp, p, err);
+}
+
+static void
+rr_grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
+{
+	struct np_rr_response m = {
+		.recv_buf_size = f->rcvbuf,
+		.no_delay = p->nodelay,
+		.measure_cpu = p->near.measure_cpu,
+		.test_length = (int32_t)p->length,
+		.send_buf_size = f->sndbuf,
+		.data_port_number = np_addr_port(&f->local),
+		.cpu_rate = cpu_rate(p),
+	};
+
+	put(frame, code, 0, np_rr_response_layout, &m);
+}
+
+static void
+tcp_rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	rr_grant(p, f, NP_TCP_RR + 1, frame);
+}
+
+static void
+udp_rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	rr_grant(p, f, NP_UDP_RR + 1, frame);
+}
+
+static void
+tcp_crr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	rr_grant(p, f, NP_TCP_CRR + 1, frame);
+}
+
+static void
+rr_report(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
+{
+	uint32_t done = (uint32_t)np_seen(&f->count->transactions);
+	struct np_rr_results m = {
+		.bytes_received = done * ((uint32_t)p->request + (uint32_t)p->response),
+		.trans_received = done,
+		.elapsed_time = elapsed(f),
+		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_method = cpu_method(f),
+		.num_cpus = f->cpu.count,
+	};
+
+	put(frame, code, 0, np_rr_results_layout, &m);
+}
+
+static void
+tcp_rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	rr_report(p, f, NP_TCP_RR + 2, frame);
+}
+
+static void
+udp_rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	rr_report(p, f, NP_UDP_RR + 2, frame);
+}
+
+static void
+tcp_crr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	rr_report(p, f, NP_TCP_CRR + 2, frame);
+}
+
+/* --- UDP_STREAM (16) ------------------------------------------------------------------------- */
+
+/*
+ * Before 2.4.3 there was no recv_connected, and all that follows stood one word earlier. Where the
+ * test's length stood then there is now the processors' rate, a float: of numbers below 2^24 only
+ * an integer has the bits.
+ */
+static np_layout *
+udp_layout_of(const uint8_t *frame)
+{
+	struct np_udp_request m;
+	uint32_t bits;
+
+	np_frame_get(frame, np_udp_request_layout, &m, NULL);
+	memcpy(&bits, &m.cpu_rate, sizeof(bits));
+	return bits > 0 && bits < 1U << 24 ? np_udp_242_request_layout : np_udp_request_layout;
+}
+
+static int
+udp_stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	struct np_udp_request m = { .recv_connected = 0 };
+
+	if (read_request(frame, udp_layout_of(frame), &m, err) != NP_OK) {
+		return err->code;
+	}
+	if (m.message_size <= 0 || m.test_length < 0) {
+		return np_fail(err, NP_EPEER, EINVAL, "messages of %d bytes for %d s",
+			       m.message_size, m.test_length);
+	}
+	p->pattern = &np_pattern_stream;
+	p->transport = &np_transport_udp;
+	p->role = NP_FOLLOW;
+	p->near.rcvbuf = m.recv_buf_size;
+	p->near.recv_size = m.message_size;
+	p->near.recv_align = (uint32_t)m.recv_alignment;
+	p->near.recv_offset = (uint32_t)m.recv_offset;
+	p->near.connected = m.recv_connected != 0;
+	p->near.measure_cpu = m.measure_cpu != 0;
+	p->length = m.test_length;
+	return asked_where(m.port, m.ipfamily, p, err);
+}
+
+static void
+udp_stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_udp_response m = {
+		.recv_buf_size = f->rcvbuf,
+		.send_buf_size = f->sndbuf,
+		.measure_cpu = p->near.measure_cpu,
+		.test_length = (int32_t)p->length,
+		.data_port_number = np_addr_port(&f->local),
+		.cpu_rate = cpu_rate(p),
+	};
+
+	put(frame, NP_UDP_STREAM + 1, 0, np_udp_response_layout, &m);
+}
+
+static void
+udp_stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_udp_results m = {
+		.messages_recvd = (uint32_t)np_seen(&f->count->receives),
+		.bytes_received = (uint32_t)np_seen(&f->count->received),
+		.elapsed_time = elapsed(f),
+		.cpu_util = f->cpu.known ? over_test(f, f->cpu.util) : -1,
+		.cpu_method = cpu_method(f),
+		.num_cpus = f->cpu.count,
+	};
+
+	(void)p;
+	put(frame, NP_UDP_STREAM + 2, 0, np_udp_results_layout, &m);
+}
+
+/* --- TCP_MAERTS (94): the words of TCP_STREAM, the other way round -----------------------------
+ */
+
+static int
+maerts_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+{
+	struct np_stream_request m;
+
+	if (read_request(frame, np_stream_request_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	if (m.test_length < 0) {
+		return np_fail(err, NP_EPEER, EINVAL, "a test of %d s", m.test_length);
+	}
+	p->pattern = &np_pattern_stream;
+	p->transport = &np_transport_tcp;
+	p->role = NP_LEAD;
+	p->near.sndbuf = m.send_buf_size;
+	p->near.rcvbuf = m.recv_buf_size;
+	p->near.send_size = m.receive_size;
+	p->near.send_align = (uint32_t)m.recv_alignment;
+	p->near.send_offset = (uint32_t)m.recv_offset;
+	p->near.measure_cpu = m.measure_cpu != 0;
+	p->nodelay = m.no_delay != 0;
+	p->length = m.test_length;
+	return asked_where(m.port, m.ipfamily, p, err);
+}
+
+static void
+maerts_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_stream_response m = {
+		.recv_buf_size = f->rcvbuf,
+		.receive_size = (int32_t)f->send_size,
+		.no_delay = p->nodelay,
+		.measure_cpu = p->near.measure_cpu,
+		.send_buf_size = f->sndbuf,
+		.data_port_number = np_addr_port(&f->local),
+		.cpu_rate = cpu_rate(p),
+	};
+
+	put(frame, NP_TCP_MAERTS + 1, 0, np_stream_response_layout, &m);
+}
+
+static void
+maerts_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+{
+	struct np_stream_results m = {
+		.bytes_received = (double)np_seen(&f->count->sent),
+		.recv_calls = (uint32_t)np_seen(&f->count->sends),
+		.elapsed_time = elapsed(f),
+		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_method = cpu_method(f),
+		.num_cpus = f->cpu.count,
+	};
+
+	(void)p;
+	put(frame, NP_TCP_MAERTS + 2, 0, np_stream_results_layout, &m);
+}
+
+const struct np_dialect np_old_dialects[] = {
+	{ .code = NP_TCP_RR,
+	  .asked = tcp_rr_asked,
+	  .grant = tcp_rr_grant,
+	  .report = tcp_rr_report },
+	{ .code = NP_UDP_STREAM,
+	  .asked = udp_stream_asked,
+	  .grant = udp_stream_grant,
+	  .report = udp_stream_report },
+	{ .code = NP_UDP_RR,
+	  .asked = udp_rr_asked,
+	  .grant = udp_rr_grant,
+	  .report = udp_rr_report },
+	{ .code = NP_TCP_CRR,
+	  .asked = tcp_crr_asked,
+	  .grant = tcp_crr_grant,
+	  .report = tcp_crr_report },
+	{ .code = NP_TCP_MAERTS,
+	  .asked = maerts_asked,
+	  .grant = maerts_grant,
+	  .report = maerts_report },
+};
+const size_t np_old_dialects_count = sizeof(np_old_dialects) / sizeof(np_old_dialects[0]);

@@ -1,0 +1,141 @@
+/*
+ * What the files of dialects share, and nobody else: talk.c, talk_unix.c, talk_old.c.
+ */
+#ifndef NP_RUN_TALK_PARTS_H
+#define NP_RUN_TALK_PARTS_H
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "run/talk.h"
+#include "sys/cpu.h"
+
+/* The tests of the UNIX domain. */
+extern const struct np_dialect np_unix_dialects[];
+extern const size_t np_unix_dialects_count;
+
+/* What clients before OMNI ask for; the daemon's half only. */
+extern const struct np_dialect np_old_dialects[];
+extern const size_t np_old_dialects_count;
+
+/* netperf's family number. */
+static inline int
+family_from_wire(uint32_t family, struct np_params *p, struct np_err *err)
+{
+	if (family != NP_WF_INET && family != NP_WF_INET6) {
+		return np_fail(err, NP_EPEER, EAFNOSUPPORT, "request for address family %u",
+			       family);
+	}
+	p->family = family == NP_WF_INET6 ? AF_INET6 : AF_INET;
+	return NP_OK;
+}
+
+static inline int
+port_from_wire(uint32_t port, uint16_t *out, struct np_err *err)
+{
+	if (port > UINT16_MAX) {
+		return np_fail(err, NP_EPEER, EINVAL, "port %u is out of range", port);
+	}
+	*out = (uint16_t)port;
+	return NP_OK;
+}
+
+/*
+ * What requests before OMNI end in. No family means IPv4; 2.3 has an address, always 0.0.0.0, in
+ * its place.
+ */
+static inline int
+asked_where(int32_t port, int32_t family, struct np_params *p, struct np_err *err)
+{
+	uint32_t wire = family == NP_WF_UNSPEC ? (uint32_t)NP_WF_INET : (uint32_t)family;
+
+	if (family_from_wire(wire, p, err) != NP_OK) {
+		return err->code;
+	}
+	return port_from_wire((uint32_t)port, &p->near.port, err);
+}
+
+/* A request's body; what can't be read is answered with EINVAL. */
+static inline int
+read_request(const uint8_t *frame, np_layout *layout, void *m, struct np_err *err)
+{
+	if (np_frame_get(frame, layout, m, err) != NP_OK) {
+		err->sys = EINVAL;
+		return err->code;
+	}
+	return NP_OK;
+}
+
+/* A granted port of 0 can't be connected to. */
+static inline int
+granted_port(uint32_t port, struct np_far *far, struct np_err *err)
+{
+	if (port == 0 || port > UINT16_MAX) {
+		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
+			       port);
+	}
+	far->port = (uint16_t)port;
+	return NP_OK;
+}
+
+/* Seconds that the flow's measured part took; 0 when it never began. */
+static inline float
+elapsed(const struct np_flow *f)
+{
+	return f->started_ns == 0 ? 0 : (float)((double)(f->ended_ns - f->started_ns) / 1e9);
+}
+
+static inline void
+put(uint8_t *frame, uint32_t code, int32_t word, np_layout *layout, const void *m)
+{
+	struct np_head head = { .code = code, .word = word };
+
+	np_frame_put(frame, &head, layout, m);
+}
+
+/* A size in force here, or what was asked for where this end has no use for it. */
+static inline int32_t
+in_force(size_t here, int32_t asked)
+{
+	return here > 0 ? (int32_t)here : asked;
+}
+
+/* Percent over the test's own time: the two readings lie further apart than that. */
+static inline float
+over_test(const struct np_flow *f, double percent)
+{
+	double seconds = (double)elapsed(f);
+
+	return f->cpu.known && seconds > 0 ? (float)(percent * f->cpu.span / seconds) : 0;
+}
+
+/* netperf's numbers for the methods, from 0 on, and its letters for them. */
+#define NP_CPU_METHODS "UIPTLRNKSCEMO"
+
+static inline int32_t
+cpu_method(const struct np_flow *f)
+{
+	return f->cpu.known ? (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS) : 0;
+}
+
+/* What a far end told of its processors, over its own time already. */
+static inline void
+cpu_told(struct np_far *far, double util, int32_t method, int32_t cpus)
+{
+	bool known = method >= 0 && method < (int32_t)sizeof(NP_CPU_METHODS) - 1;
+
+	far->cpu_method = known ? NP_CPU_METHODS[method] : '?';
+	far->cpu.known = far->measures_cpu && util >= 0;
+	far->cpu.util = util;
+	far->cpu.count = cpus > 0 ? cpus : 0;
+}
+
+/* The calibration of the processors' clock that a client asked for: ticks a second. */
+static inline float
+cpu_rate(const struct np_params *p)
+{
+	return p->near.measure_cpu ? (float)np_cpu_rate() : 0;
+}
+
+#endif

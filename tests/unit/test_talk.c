@@ -1,0 +1,441 @@
+/*
+ * The dialects: what one half of the conversation writes, the other half must read as it was meant,
+ * and nothing that anybody could write may do harm.
+ */
+#include "run/talk.h"
+
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+/* ---- Round trips ---- */
+
+static int32_t
+random_size(uint64_t *seed)
+{
+	return (int32_t)(1 + next_random(seed) % INT32_MAX);
+}
+
+static void
+random_end(struct np_end *e, uint64_t *seed)
+{
+	e->sndbuf = random_size(seed);
+	e->rcvbuf = random_size(seed);
+	e->send_size = random_size(seed);
+	e->recv_size = random_size(seed);
+	e->send_align = 1U << next_random(seed) % 20;
+	e->recv_align = 1U << next_random(seed) % 20;
+	e->send_offset = (uint32_t)next_random(seed) % 9999;
+	e->recv_offset = (uint32_t)next_random(seed) % 9999;
+	e->prio = random_size(seed);
+	e->tos = (int32_t)(next_random(seed) % 256);
+	e->cpu = (int32_t)(next_random(seed) % 64);
+	e->port = (uint16_t)next_random(seed);
+	e->connected = next_random(seed) % 2 == 0;
+	snprintf(e->cong, sizeof(e->cong), "%.*s", (int)(next_random(seed) % 16),
+		 "abcdefghijklmnop");
+}
+
+static void
+random_params(struct np_params *p, const struct np_bench *b, uint64_t *seed)
+{
+	client_params(p, b, next_random(seed) % 2 == 0 ? AF_INET : AF_INET6,
+		      (int32_t)next_random(seed));
+	random_end(&p->far, seed);
+	if (b->pattern->transactions) {
+		p->request = random_size(seed);
+		p->response = random_size(seed);
+	}
+	p->far.measure_cpu = next_random(seed) % 2 == 0;
+	p->nodelay = next_random(seed) % 2 == 0;
+	p->no_route = next_random(seed) % 2 == 0;
+	p->keepalive = next_random(seed) % 2 == 0;
+	p->defer_accept = next_random(seed) % 2 == 0;
+	p->no_fragment = next_random(seed) % 2 == 0;
+}
+
+/* What every dialect carries. */
+static void
+check_asked(const struct np_params *p, const struct np_params *q)
+{
+	assert_ptr_equal(q->transport, p->transport);
+	assert_ptr_equal(q->pattern->side[NP_FOLLOW], p->pattern->side[NP_FOLLOW]);
+	assert_int_equal(q->role, p->role == NP_LEAD ? NP_FOLLOW : NP_LEAD);
+	assert_false(q->active);
+	assert_int_equal(q->near.rcvbuf, p->far.rcvbuf);
+	if (p->transport->family != AF_UNIX) {
+		assert_int_equal(q->family, p->family);
+		assert_int_equal(q->near.port, p->far.port);
+		assert_int_equal(q->nodelay, p->nodelay);
+	} else {
+		assert_int_equal(q->near.measure_cpu, p->far.measure_cpu);
+		assert_int_equal(q->near.recv_align, p->far.recv_align);
+		assert_int_equal(q->near.recv_offset, p->far.recv_offset);
+	}
+	if (p->bench->code != NP_DG_STREAM) {
+		assert_int_equal(q->near.sndbuf, p->far.sndbuf);
+	}
+	if (p->pattern->transactions) {
+		assert_int_equal(q->request, p->request);
+		assert_int_equal(q->response, p->response);
+	}
+	if (p->bench->code == NP_TCP_STREAM || p->bench->code == NP_STREAM_STREAM) {
+		assert_int_equal(q->near.recv_size, p->far.recv_size);
+		assert_int_equal(q->near.recv_align, p->far.recv_align);
+		assert_int_equal(q->near.recv_offset, p->far.recv_offset);
+		assert_int_equal(q->length, 0);
+	} else if (p->bench->code == NP_DG_STREAM) {
+		assert_int_equal(q->near.recv_size, 512);
+		assert_int_equal(q->length, p->length < 0 ? 0 : p->length);
+	} else {
+		assert_int_equal(q->length, p->length);
+	}
+}
+
+/* What only OMNI has room for. */
+static void
+check_asked_omni(const struct np_params *p, const struct np_flow *f, const struct np_params *q)
+{
+	assert_ptr_equal(q->pattern, p->pattern);
+	assert_int_equal(q->near.send_size, p->far.send_size);
+	assert_int_equal(q->near.recv_size, p->far.recv_size);
+	assert_int_equal(q->near.send_width, f->send_ring.width);
+	assert_int_equal(q->near.recv_width, f->recv_ring.width);
+	assert_int_equal(q->near.send_align, p->far.send_align);
+	assert_int_equal(q->near.recv_align, p->far.recv_align);
+	assert_int_equal(q->near.send_offset, p->far.send_offset);
+	assert_int_equal(q->near.recv_offset, p->far.recv_offset);
+	assert_int_equal(q->near.prio, p->far.prio);
+	assert_int_equal(q->near.tos, p->far.tos);
+	assert_int_equal(q->near.connected, p->far.connected);
+	assert_string_equal(q->near.cong, p->far.cong);
+	assert_int_equal(q->no_route, p->no_route);
+	assert_int_equal(q->keepalive, p->keepalive);
+	assert_int_equal(q->defer_accept, p->defer_accept);
+	assert_int_equal(q->no_fragment, p->no_fragment);
+	assert_int_equal(q->far.port, np_addr_port(&f->local));
+}
+
+static void
+check_request(const struct np_bench *b, uint64_t *seed)
+{
+	const struct np_dialect *d = np_dialect(b->code);
+	struct np_flow f = { .send_ring = { .width = 1 + next_random(seed) % 99 },
+			     .recv_ring = { .width = 1 + next_random(seed) % 99 },
+			     .send_size = 512 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_params p, q;
+	struct np_err err = { .code = NP_OK };
+	struct np_head head;
+
+	random_params(&p, b, seed);
+	f.local = loopback(p.family, (uint16_t)next_random(seed));
+	d->ask(&p, &f, frame);
+	head = np_frame_head(frame);
+	assert_int_equal(head.code, b->code);
+	assert_int_equal(head.word, p.far.cpu);
+	np_params_init(&q);
+	if (d->asked(frame, &q, &err) != NP_OK) {
+		fail_msg("%s: %s", b->name, err.msg);
+	}
+	check_asked(&p, &q);
+	if (b->code == NP_OMNI) {
+		check_asked_omni(&p, &f, &q);
+	}
+}
+
+static void
+requests_mean_the_same_at_both_ends(void **state)
+{
+	const struct np_bench *b;
+	uint64_t seed = 11;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		for (int round = 0; round < 200; round++) {
+			check_request(b, &seed);
+		}
+	}
+}
+
+/* Without a user's wish nothing but netperf's own defaults goes out. */
+static void
+a_default_request_leaves_all_to_the_daemon(void **state)
+{
+	struct np_flow f = { .fd = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_params p, q, init;
+	struct np_err err;
+
+	(void)state;
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 10);
+	f.local = loopback(AF_INET, 0);
+	np_dialect(NP_OMNI)->ask(&p, &f, frame);
+	np_params_init(&q);
+	np_params_init(&init);
+	assert_int_equal(np_dialect(NP_OMNI)->asked(frame, &q, &err), NP_OK);
+	assert_memory_equal(&q.near, &init.near, sizeof(init.near));
+	assert_int_equal(q.length, 10);
+	assert_int_equal(q.bind.len, 0);
+	assert_int_equal(q.far_bind.len, 0);
+	assert_int_equal(np_frame_head(frame).word, -1);
+}
+
+static void
+addresses_and_files_go_with_omni(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct np_flow f = { .fd = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_params p, q;
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(families); i++) {
+		client_params(&p, np_bench_find("UDP_RR"), families[i], 10);
+		p.bind = loopback(families[i], 0);
+		p.far_bind = loopback(families[i], 0);
+		f.local = loopback(families[i], 4711);
+		strcpy(p.far.fill_file, "/tmp/a-name-of-thirty-one-chars");
+		np_dialect(NP_OMNI)->ask(&p, &f, frame);
+		np_params_init(&q);
+		assert_int_equal(np_dialect(NP_OMNI)->asked(frame, &q, &err), NP_OK);
+		assert_true(same_address(&q.bind, &p.far_bind));
+		assert_true(same_address(&q.far_bind, &f.local));
+		assert_string_equal(q.near.fill_file, p.far.fill_file);
+	}
+}
+
+/* A daemon's flow with figures that no other field has. */
+static void
+open_with_figures(struct end *e, const struct np_bench *b)
+{
+	struct np_params client;
+	_Atomic uint64_t *count;
+
+	memset(e, 0, sizeof(*e));
+	client_params(&client, b, AF_INET, 1);
+	client.nodelay = true;
+	server_params(&e->par, &client);
+	end_open(e);
+	count = &e->flow.count->sent;
+	for (uint64_t i = 0; i < 5; i++) {
+		np_show(count + i, 1001 + i);
+	}
+	e->flow.sndbuf_end = 2001;
+	e->flow.rcvbuf_end = 2002;
+	e->flow.retrans = 2003;
+	e->flow.started_ns = 1000000000;
+	e->flow.ended_ns = 3500000000;
+	strcpy(e->flow.cong, "reno");
+}
+
+static void
+check_report(const struct np_bench *b, const struct np_flow *f, const struct np_far *far)
+{
+	assert_true(far->reported);
+	assert_true(fabs(far->elapsed - 2.5) < 1e-6);
+	if (b->code == NP_STREAM_RR || b->code == NP_DG_RR) {
+		assert_int_equal(far->transactions, np_seen(&f->count->transactions));
+	} else if (b->code != NP_TCP_CC) {
+		assert_int_equal(far->received, np_seen(&f->count->received));
+		assert_int_equal(far->receives, np_seen(&f->count->receives));
+	}
+	if (b->code == NP_OMNI) {
+		assert_int_equal(far->sent, np_seen(&f->count->sent));
+		assert_int_equal(far->sends, np_seen(&f->count->sends));
+		assert_int_equal(far->sndbuf_end, 2001);
+		assert_int_equal(far->rcvbuf_end, 2002);
+		assert_int_equal(far->retrans, 2003);
+		assert_string_equal(far->cong, "reno");
+	} else {
+		assert_int_equal(far->sends, -1);
+		assert_int_equal(far->sndbuf_end, -1);
+	}
+}
+
+/* The path of the UNIX domain is all there is to find the daemon's socket by. */
+static void
+check_path(const struct np_addr *local, const struct np_far *far)
+{
+	char text[NP_ADDR_TEXT];
+
+	if (local->sa.ss_family == AF_UNIX) {
+		assert_string_equal(far->path, np_addr_host(local, text));
+	} else {
+		assert_string_equal(far->path, "");
+	}
+}
+
+static void
+responses_and_results_mean_the_same_at_both_ends(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		const struct np_dialect *d = np_dialect(b->code);
+		struct np_err err = { .code = NP_OK };
+		uint8_t frame[NP_FRAME_SIZE];
+		struct np_far far;
+		struct end e;
+
+		open_with_figures(&e, b);
+		np_far_init(&far);
+		d->grant(&e.par, &e.flow, frame);
+		assert_int_equal(np_frame_head(frame).code, b->code + 1);
+		assert_int_equal(np_frame_head(frame).word, 0);
+		assert_int_equal(d->granted(frame, &far, &err), NP_OK);
+		assert_int_equal(far.port, np_addr_port(&e.flow.local));
+		check_path(&e.flow.local, &far);
+		assert_int_equal(far.sndbuf, e.flow.sndbuf);
+		assert_int_equal(far.rcvbuf, e.flow.rcvbuf);
+		assert_int_equal(far.nodelay, b->transport->family != AF_UNIX);
+		assert_false(far.reported);
+		d->report(&e.par, &e.flow, frame);
+		assert_int_equal(np_frame_head(frame).code, b->code + 2);
+		assert_int_equal(d->reported(frame, &far, &err), NP_OK);
+		check_report(b, &e.flow, &far);
+		end_free(&e);
+	}
+}
+
+/* ---- Daemons that make no sense ---- */
+
+static void
+a_granted_port_must_be_one(void **state)
+{
+	static const uint32_t ports[] = { 0, 65536, UINT32_MAX };
+	struct np_far far;
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(ports); i++) {
+		struct np_head head = { .code = 0 };
+		struct np_omni_response omni = { .data_port = ports[i] };
+		struct np_stream_response stream = { .data_port_number = (int32_t)ports[i] };
+		struct np_rr_response rr = { .data_port_number = (int32_t)ports[i] };
+
+		np_frame_put(frame, &head, np_omni_response_layout, &omni);
+		assert_int_equal(np_dialect(NP_OMNI)->granted(frame, &far, &err), NP_EPEER);
+		np_frame_put(frame, &head, np_stream_response_layout, &stream);
+		assert_int_equal(np_dialect(NP_TCP_STREAM)->granted(frame, &far, &err), NP_EPEER);
+		np_frame_put(frame, &head, np_rr_response_layout, &rr);
+		assert_int_equal(np_dialect(NP_TCP_CC)->granted(frame, &far, &err), NP_EPEER);
+		assert_has(err.msg, "for the data connection");
+	}
+}
+
+static void
+reported_bytes_must_be_a_count(void **state)
+{
+	static const double counts[] = { -1, 1e19, (double)NAN, (double)INFINITY };
+	struct np_far far;
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(counts); i++) {
+		struct np_head head = { .code = 0 };
+		struct np_stream_results m = { .bytes_received = counts[i] };
+
+		np_frame_put(frame, &head, np_stream_results_layout, &m);
+		np_far_init(&far);
+		assert_int_equal(np_dialect(NP_TCP_STREAM)->reported(frame, &far, &err), NP_EPEER);
+		assert_false(far.reported);
+	}
+}
+
+/* netperf asks for the smallest buffers unless the user names others, and shows what it got. */
+static void
+unix_requests_without_a_wish_ask_for_no_buffers(void **state)
+{
+	static const char *const names[] = { "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		const struct np_bench *b = np_bench_find(names[i]);
+		struct np_flow f = { .fd = -1, .send_size = 512 };
+		uint8_t frame[NP_FRAME_SIZE];
+		struct np_params p, q;
+		struct np_err err;
+
+		client_params(&p, b, AF_INET, 10);
+		np_dialect(b->code)->ask(&p, &f, frame);
+		np_params_init(&q);
+		assert_int_equal(np_dialect(b->code)->asked(frame, &q, &err), NP_OK);
+		assert_int_equal(q.near.rcvbuf, 0);
+		assert_int_equal(q.near.sndbuf, b->code == NP_DG_STREAM ? -1 : 0);
+	}
+}
+
+static void
+a_granted_path_must_be_one(void **state)
+{
+	static const char *const paths[] = { "", "s", "tmp/s", "@x" };
+	struct np_far far;
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(paths); i++) {
+		struct np_head head = { .code = 0 };
+		struct np_unix_stream_response m = { .recv_buf_size = 1 };
+
+		strcpy(m.unix_path, paths[i]);
+		np_frame_put(frame, &head, np_unix_stream_response_layout, &m);
+		assert_int_equal(np_dialect(NP_STREAM_STREAM)->granted(frame, &far, &err),
+				 NP_EPEER);
+		assert_has(err.msg, "for the data connection");
+	}
+}
+
+/* Of the processors a daemon may tell, or not: a figure counts where it was asked for. */
+static void
+remote_processors_count_where_they_were_asked_for(void **state)
+{
+	struct np_head head = { .code = 0 };
+	struct np_unix_stream_results m = { .elapsed_time = 2,
+					    .cpu_util = 40,
+					    .num_cpus = 16777216 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_far far;
+	struct np_err err;
+
+	(void)state;
+	np_frame_put(frame, &head, np_unix_stream_results_layout, &m);
+	np_far_init(&far);
+	assert_int_equal(np_dialect(NP_STREAM_STREAM)->reported(frame, &far, &err), NP_OK);
+	assert_false(far.cpu.known);
+	far.measures_cpu = true;
+	assert_int_equal(np_dialect(NP_STREAM_STREAM)->reported(frame, &far, &err), NP_OK);
+	assert_true(far.cpu.known);
+	assert_true(fabs(far.cpu.util - 40) < 1e-6);
+	assert_int_equal(far.cpu.count, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(far.cpu_method, NP_CPU_METHOD);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_mean_the_same_at_both_ends),
+		cmocka_unit_test(a_default_request_leaves_all_to_the_daemon),
+		cmocka_unit_test(addresses_and_files_go_with_omni),
+		cmocka_unit_test(responses_and_results_mean_the_same_at_both_ends),
+		cmocka_unit_test(a_granted_port_must_be_one),
+		cmocka_unit_test(reported_bytes_must_be_a_count),
+		cmocka_unit_test(unix_requests_without_a_wish_ask_for_no_buffers),
+		cmocka_unit_test(a_granted_path_must_be_one),
+		cmocka_unit_test(remote_processors_count_where_they_were_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
