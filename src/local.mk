@@ -48,6 +48,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/udp.c \
 	%D%/bench/transport/unix.c \
 	%D%/run/drive.c %D%/run/drive.h \
+	%D%/run/server.c %D%/run/server.h \
 	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h \
 	%D%/run/talk_old.c \
 	%D%/run/talk_unix.c

@@ -9,6 +9,9 @@ unit_tests = \
 	%D%/unit/test_hist \
 	%D%/unit/test_loops \
 	%D%/unit/test_net \
+	%D%/unit/test_old \
+	%D%/unit/test_refusals \
+	%D%/unit/test_server \
 	%D%/unit/test_stop \
 	%D%/unit/test_talk \
 	%D%/unit/test_transport \
@@ -32,6 +35,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/allocs.c %D%/lib/allocs.h \
 	%D%/lib/check.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
+	%D%/lib/session.c %D%/lib/session.h \
 	%D%/lib/sockets.c %D%/lib/sockets.h
 
 check_PROGRAMS =

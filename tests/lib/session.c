@@ -1,0 +1,92 @@
+#include "tests/lib/session.h"
+
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
+
+static void *
+serve(void *arg)
+{
+	struct session *s = arg;
+
+	s->rc = np_server_serve(&s->server, s->served_fd, &s->err);
+	return NULL;
+}
+
+void
+session_open(struct session *s)
+{
+	session_open_with(s, NULL, 0);
+}
+
+void
+session_open_with(struct session *s, const char *passphrase, int fill_dir)
+{
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	*s = (struct session){ .fd = fd[0], .served_fd = fd[1], .rc = -1 };
+	s->log.level = NP_LOG_INFO;
+	s->server = (struct np_server){
+		.log = &s->log, .peer = "the script", .passphrase = passphrase, .fill_dir = fill_dir
+	};
+	assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+int
+session_close(struct session *s)
+{
+	close(s->fd);
+	pthread_join(s->thread, NULL);
+	return s->rc;
+}
+
+void
+ask(const struct session *s, uint32_t code, np_layout *layout, const void *m)
+{
+	struct np_head head = { .code = code, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &head, layout, m);
+	assert_true(put_bytes(s->fd, frame, sizeof(frame)));
+}
+
+struct np_head
+answer(const struct session *s, np_layout *layout, void *m)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	assert_true(get_bytes(s->fd, frame, sizeof(frame)));
+	if (layout != NULL) {
+		assert_int_equal(np_frame_get(frame, layout, m, &err), NP_OK);
+	}
+	return np_frame_head(frame);
+}
+
+struct np_omni_request
+five_transactions(void)
+{
+	struct np_omni_request m = {
+		.send_buf_size = -1,
+		.send_size = -1,
+		.recv_buf_size = -1,
+		.receive_size = -1,
+		.send_alignment = 8,
+		.recv_alignment = 8,
+		.request_size = 16,
+		.response_size = 8,
+		.flags = NP_WB_ROUTE,
+		.test_length = -5,
+		.ipfamily = NP_WF_INET,
+		.socket_type = NP_WS_STREAM,
+		.protocol = IPPROTO_TCP,
+		.direction = NP_WD_BOTH,
+		.socket_prio = -1,
+		.socket_tos = -1,
+	};
+
+	return m;
+}

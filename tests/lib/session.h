@@ -1,0 +1,38 @@
+/*
+ * A control connection that np_server_serve() serves in a thread, and the script's end of it.
+ */
+#ifndef NP_TESTS_SESSION_H
+#define NP_TESTS_SESSION_H
+
+#include <pthread.h>
+
+#include "run/server.h"
+#include "wire/msg.h"
+
+struct session {
+	int fd, served_fd;
+	struct np_log log;
+	struct np_server server;
+	struct np_err err;
+	int rc;
+	pthread_t thread;
+};
+
+void session_open(struct session *s);
+
+/* The same as a daemon that wants a passphrase, or has a directory of fill files; NULL, 0: not. */
+void session_open_with(struct session *s, const char *passphrase, int fill_dir);
+
+/* Hang up; returns what the session ended with. */
+int session_close(struct session *s);
+
+/* Send a request. */
+void ask(const struct session *s, uint32_t code, np_layout *layout, const void *m);
+
+/* The next answer's head; its body, too, unless layout is NULL. */
+struct np_head answer(const struct session *s, np_layout *layout, void *m);
+
+/* An OMNI request that is served: five requests of 16 bytes over TCP, responses of 8. */
+struct np_omni_request five_transactions(void);
+
+#endif

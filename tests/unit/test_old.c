@@ -1,0 +1,362 @@
+/*
+ * The daemon's half against clients of netperf 2.2 to 2.4, whose messages have 256 bytes, and of
+ * later ones built without OMNI, who ask the same in 656.
+ */
+#include <math.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "run/talk.h"
+#include "tests/lib/check.h"
+#include "tests/lib/session.h"
+#include "tests/lib/sockets.h"
+#include "wire/chan.h"
+#include "wire/wire.h"
+
+static const size_t sizes[] = { NP_OLD_FRAME_SIZE, NP_FRAME_SIZE };
+
+static void
+say(const struct session *s, size_t size, const struct np_head *head, np_layout *layout,
+    const void *m)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, head, layout, m);
+	assert_true(put_bytes(s->fd, frame, size));
+}
+
+/* Exactly one message of that size is the answer. */
+static struct np_head
+hear(const struct session *s, size_t size, np_layout *layout, void *m)
+{
+	uint8_t frame[NP_FRAME_SIZE] = { 0 };
+	struct np_err err;
+	char more;
+
+	assert_true(get_bytes(s->fd, frame, size));
+	assert_true(recv(s->fd, &more, 1, MSG_DONTWAIT) <= 0);
+	if (layout != NULL) {
+		assert_int_equal(np_frame_get(frame, layout, m, &err), NP_OK);
+	}
+	return np_frame_head(frame);
+}
+
+static void
+expect(const struct session *s, size_t size, uint32_t code, np_layout *layout, void *m)
+{
+	struct np_head head = hear(s, size, layout, m);
+
+	assert_int_equal(head.code, code);
+	assert_int_equal(head.word, 0);
+}
+
+static void
+ask_old(const struct session *s, size_t size, uint32_t code, np_layout *layout, const void *m)
+{
+	struct np_head head = { .code = code, .word = -1 };
+
+	say(s, size, &head, layout, m);
+}
+
+/* ---- Request and response ---- */
+
+static const struct np_rr_request rr_request = {
+	.recv_buf_size = -1,
+	.send_buf_size = -1,
+	.recv_alignment = 8,
+	.send_alignment = 8,
+	.request_size = 16,
+	.response_size = 8,
+	.measure_cpu = 0,
+	.test_length = -3,
+};
+
+static struct np_addr
+ask_rr(const struct session *s, size_t size, uint32_t code, const struct np_rr_request *request)
+{
+	struct np_rr_response response;
+
+	ask_old(s, size, code, np_rr_request_layout, request);
+	expect(s, size, code + 1, np_rr_response_layout, &response);
+	assert_true(response.recv_buf_size > 0 && response.send_buf_size > 0);
+	assert_int_equal(response.test_length, request->test_length);
+	return loopback(AF_INET, (uint16_t)response.data_port_number);
+}
+
+static void
+expect_three(const struct session *s, size_t size, uint32_t code)
+{
+	struct np_rr_results results;
+
+	expect(s, size, code + 2, np_rr_results_layout, &results);
+	assert_int_equal(results.trans_received, 3);
+	assert_int_equal(results.bytes_received, 3 * (16 + 8));
+	assert_true(results.elapsed_time > 0);
+	assert_int_equal(results.num_cpus, 0);
+	assert_int_equal(results.cpu_method, 0);
+}
+
+static void
+transact(int fd)
+{
+	char bytes[16] = "";
+
+	assert_true(put_bytes(fd, bytes, 16));
+	assert_true(get_bytes(fd, bytes, 8));
+}
+
+static void
+tcp_rr_is_served(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LEN(sizes); i++) {
+		struct np_addr at;
+		struct session s;
+		int fd;
+
+		session_open(&s);
+		at = ask_rr(&s, sizes[i], NP_TCP_RR, &rr_request);
+		fd = connected_to(&at);
+		transact(fd), transact(fd), transact(fd);
+		expect_three(&s, sizes[i], NP_TCP_RR);
+		close(fd);
+		assert_int_equal(session_close(&s), NP_OK);
+	}
+}
+
+static void
+tcp_crr_is_served(void **state)
+{
+	struct np_addr at;
+	struct session s;
+
+	(void)state;
+	session_open(&s);
+	at = ask_rr(&s, NP_OLD_FRAME_SIZE, NP_TCP_CRR, &rr_request);
+	for (int i = 0; i < 3; i++) {
+		int fd = connected_to(&at);
+
+		transact(fd);
+		assert_int_equal(read_all(fd), 0);
+		close(fd);
+	}
+	expect_three(&s, NP_OLD_FRAME_SIZE, NP_TCP_CRR);
+	assert_int_equal(session_close(&s), NP_OK);
+}
+
+/* These clients say nothing at the end of their time, nor in a test that counts: it is silence. */
+static void
+udp_rr_is_served(void **state)
+{
+	struct np_rr_request request = rr_request;
+	struct np_rr_results results;
+	struct np_addr at, me;
+	struct session s;
+	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
+
+	(void)state;
+	request.test_length = 1;
+	session_open(&s);
+	at = ask_rr(&s, NP_OLD_FRAME_SIZE, NP_UDP_RR, &request);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at.sa, at.len), 0);
+	transact(fd), transact(fd), transact(fd);
+	expect(&s, NP_OLD_FRAME_SIZE, NP_UDP_RR + 2, np_rr_results_layout, &results);
+	assert_int_equal(results.trans_received, 3);
+	/* The silence is no part of the second that was asked for. */
+	assert_true(fabsf(results.elapsed_time - 1) < 1e-3F);
+	close(fd);
+	assert_int_equal(session_close(&s), NP_OK);
+}
+
+/* ---- Streams ---- */
+
+static void
+tcp_maerts_is_served(void **state)
+{
+	struct np_stream_request request = { .send_buf_size = -1,
+					     .recv_buf_size = -1,
+					     .receive_size = 10000,
+					     .recv_alignment = 8,
+					     .test_length = 1 };
+	struct np_stream_response response;
+	struct np_stream_results results;
+	struct np_addr at;
+	struct session s;
+	size_t bytes;
+	int fd;
+
+	(void)state;
+	session_open(&s);
+	ask_old(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS, np_stream_request_layout, &request);
+	expect(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS + 1, np_stream_response_layout, &response);
+	assert_int_equal(response.receive_size, 10000);
+	at = loopback(AF_INET, (uint16_t)response.data_port_number);
+	fd = connected_to(&at);
+	bytes = read_all(fd);
+	close(fd);
+	expect(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS + 2, np_stream_results_layout, &results);
+	assert_true(bytes > 0);
+	assert_true(fabs(results.bytes_received - (double)bytes) < 0.5);
+	assert_true(results.recv_calls >= bytes / 10000);
+	assert_true(results.elapsed_time >= 1);
+	assert_int_equal(session_close(&s), NP_OK);
+}
+
+static void
+stream_datagrams(const struct session *s, size_t size)
+{
+	struct np_udp_response response;
+	struct np_udp_results results;
+	struct np_addr at, me;
+	char bytes[500] = "";
+	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
+
+	expect(s, size, NP_UDP_STREAM + 1, np_udp_response_layout, &response);
+	assert_int_equal(response.test_length, 1);
+	at = loopback(AF_INET, (uint16_t)response.data_port_number);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at.sa, at.len), 0);
+	for (int i = 0; i < 7; i++) {
+		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	}
+	expect(s, size, NP_UDP_STREAM + 2, np_udp_results_layout, &results);
+	assert_int_equal(results.messages_recvd, 7);
+	assert_int_equal(results.bytes_received, 3500);
+	assert_true(fabsf(results.elapsed_time - 1) < 1e-3F);
+	assert_true(fabsf(results.cpu_util + 1) < 1e-6F);
+	close(fd);
+}
+
+/* With recv_connected and, before 2.4.3, without the word. */
+static void
+udp_stream_is_served_in_both_layouts(void **state)
+{
+	static np_layout *const layouts[] = { np_udp_request_layout, np_udp_242_request_layout };
+	struct np_udp_request request = {
+		.recv_buf_size = -1, .message_size = 500, .recv_alignment = 8, .test_length = 1
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(layouts); i++) {
+		struct session s;
+
+		request.recv_connected = i == 0;
+		session_open(&s);
+		ask_old(&s, NP_OLD_FRAME_SIZE, NP_UDP_STREAM, layouts[i], &request);
+		stream_datagrams(&s, NP_OLD_FRAME_SIZE);
+		assert_int_equal(session_close(&s), NP_OK);
+	}
+}
+
+/* What the recorded clients sent is read as it was meant, in either layout. */
+static void
+udp_requests_tell_their_layout(void **state)
+{
+	static const float rates[] = { 0, 100, 1e-3F, 1e9F };
+	const struct np_dialect *d = np_dialect(NP_UDP_STREAM);
+
+	(void)state;
+	for (int old = 0; old < 2; old++) {
+		for (size_t i = 0; i < LEN(rates); i++) {
+			struct np_udp_request m = { .recv_buf_size = 9000,
+						    .message_size = 1472,
+						    .recv_connected = !old,
+						    .recv_alignment = 16,
+						    .measure_cpu = 1,
+						    .cpu_rate = rates[i],
+						    .test_length = 3600,
+						    .port = 5001 };
+			struct np_head head = { .code = NP_UDP_STREAM, .word = -1 };
+			uint8_t frame[NP_FRAME_SIZE];
+			struct np_params p;
+			struct np_err err;
+
+			np_frame_put(frame, &head,
+				     old ? np_udp_242_request_layout : np_udp_request_layout, &m);
+			np_params_init(&p);
+			assert_int_equal(d->asked(frame, &p, &err), NP_OK);
+			assert_int_equal(p.near.recv_size, 1472);
+			assert_int_equal(p.near.recv_align, 16);
+			assert_int_equal(p.near.connected, !old);
+			assert_true(p.near.measure_cpu);
+			assert_int_equal(p.length, 3600);
+			assert_int_equal(p.near.port, 5001);
+			assert_int_equal(p.family, AF_INET);
+		}
+	}
+}
+
+/* ---- Sessions ---- */
+
+/* Up to 2.3: DEBUG_OFF first, affinity 0 without meaning it, no family in the request. */
+static void
+an_ancient_session_begins_with_debug_off(void **state)
+{
+	struct np_head debug = { .code = NP_DEBUG_OFF }, head = { .code = NP_TCP_RR };
+	struct np_calibrate_response calibration;
+	struct np_rr_response response;
+	cpu_set_t before, after;
+	struct np_addr at;
+	struct session s;
+	int fd;
+
+	(void)state;
+	session_open(&s);
+	assert_int_equal(pthread_getaffinity_np(s.thread, sizeof(before), &before), 0);
+	say(&s, NP_OLD_FRAME_SIZE, &debug, NULL, NULL);
+	expect(&s, NP_OLD_FRAME_SIZE, NP_DEBUG_OK, NULL, NULL);
+	say(&s, NP_OLD_FRAME_SIZE, &head, np_rr_request_layout, &rr_request);
+	expect(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR + 1, np_rr_response_layout, &response);
+	assert_int_equal(pthread_getaffinity_np(s.thread, sizeof(after), &after), 0);
+	assert_true(CPU_EQUAL(&before, &after));
+	at = loopback(AF_INET, (uint16_t)response.data_port_number);
+	fd = connected_to(&at);
+	transact(fd), transact(fd), transact(fd);
+	expect_three(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR);
+	close(fd);
+	head.code = NP_CPU_CALIBRATE;
+	say(&s, NP_OLD_FRAME_SIZE, &head, NULL, NULL);
+	expect(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, np_calibrate_response_layout, &calibration);
+	assert_true(calibration.rate > 0);
+	assert_int_equal(session_close(&s), NP_OK);
+}
+
+static void
+what_an_old_client_cannot_have_is_refused_in_its_own_size(void **state)
+{
+	struct np_rr_request request = rr_request;
+	struct np_head head;
+	struct session s;
+
+	(void)state;
+	session_open(&s);
+	ask_old(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, NULL, NULL);
+	expect(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, NULL, NULL);
+	ask_old(&s, NP_OLD_FRAME_SIZE, 22, NULL, NULL);
+	head = hear(&s, NP_OLD_FRAME_SIZE, NULL, NULL);
+	assert_int_equal(head.word, NP_E_UNKNOWN_REQUEST);
+	request.response_size = 0;
+	ask_old(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR, np_rr_request_layout, &request);
+	head = hear(&s, NP_OLD_FRAME_SIZE, NULL, NULL);
+	assert_int_equal(head.code, NP_TCP_RR + 1);
+	assert_int_not_equal(head.word, 0);
+	assert_int_equal(read_all(s.fd), 0);
+	assert_int_equal(session_close(&s), NP_EPEER);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tcp_rr_is_served),
+		cmocka_unit_test(tcp_crr_is_served),
+		cmocka_unit_test(udp_rr_is_served),
+		cmocka_unit_test(tcp_maerts_is_served),
+		cmocka_unit_test(udp_stream_is_served_in_both_layouts),
+		cmocka_unit_test(udp_requests_tell_their_layout),
+		cmocka_unit_test(an_ancient_session_begins_with_debug_off),
+		cmocka_unit_test(what_an_old_client_cannot_have_is_refused_in_its_own_size),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

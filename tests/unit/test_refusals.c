@@ -1,0 +1,290 @@
+/*
+ * What the daemon refuses: requests that make no sense, ask too much, or for what nobody may have.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ring.h"
+#include "run/talk.h"
+#include "tests/lib/check.h"
+#include "tests/lib/session.h"
+#include "tests/lib/sockets.h"
+
+/* A word of the request changed to a value, and the error that this gives. */
+#define WITH(member, value, error)                                                                 \
+	{                                                                                          \
+		offsetof(struct np_omni_request, member), (uint32_t)(value), (error), #member      \
+	}
+
+static void
+what_makes_no_sense_is_refused_with_an_errno(void **state)
+{
+	static const struct {
+		size_t at;
+		uint32_t value;
+		int error;
+		const char *name;
+	} rows[] = {
+		WITH(ipfamily, 0, EAFNOSUPPORT),
+		WITH(ipfamily, 5, EAFNOSUPPORT),
+		WITH(ipfamily, UINT32_MAX, EAFNOSUPPORT),
+		WITH(data_port, 65536, EINVAL),
+		WITH(netperf_port, UINT32_MAX, EINVAL),
+		WITH(protocol, 132, EPROTONOSUPPORT),
+		WITH(protocol, IPPROTO_UDP, EPROTONOSUPPORT),
+		WITH(socket_type, 5, EPROTONOSUPPORT),
+		WITH(direction, 5, EINVAL),
+		WITH(direction, NP_WD_NONE, EINVAL),
+		WITH(request_size, 0, EINVAL),
+		WITH(request_size, INT32_MIN, EINVAL),
+		WITH(response_size, -1, EINVAL),
+		WITH(request_size, INT32_MAX, EINVAL),
+		WITH(response_size, INT32_MAX, EINVAL),
+		WITH(recv_width, UINT32_MAX, EINVAL),
+		WITH(send_width, 1U << 30, EINVAL),
+		WITH(recv_alignment, 3, EINVAL),
+		WITH(recv_alignment, 1U << 31, EINVAL),
+		WITH(send_alignment, UINT32_MAX, EINVAL),
+		WITH(send_offset, UINT32_MAX, EINVAL),
+		WITH(recv_offset, 1U << 30, EINVAL),
+		WITH(netserver_ip[0], 0xc0000201, EADDRNOTAVAIL),
+		WITH(cong_control, 0x7a7a7a7a, ENOENT),
+		WITH(fill_file, 0x7a7a7a7a, EACCES),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_omni_request request = five_transactions();
+		struct np_head head;
+		struct session s;
+
+		memcpy((char *)&request + rows[i].at, &rows[i].value, sizeof(rows[i].value));
+		session_open(&s);
+		ask(&s, NP_OMNI, np_omni_request_layout, &request);
+		head = answer(&s, NULL, NULL);
+		if (head.word != rows[i].error || head.code != NP_OMNI + 1) {
+			fail_msg("%s 0x%x: answer %u, error %d", rows[i].name, rows[i].value,
+				 head.code, head.word);
+		}
+		/* The daemon ends the session; what is wrong goes into its log. */
+		assert_int_equal(read_all(s.fd), 0);
+		assert_int_not_equal(session_close(&s), NP_OK);
+		assert_true(s.err.msg[0] != '\0');
+	}
+}
+
+static void
+datagrams_have_no_connections_to_count(void **state)
+{
+	struct np_omni_request request = five_transactions();
+	struct session s;
+
+	(void)state;
+	request.socket_type = NP_WS_DGRAM;
+	request.protocol = IPPROTO_UDP;
+	request.flags |= NP_WB_CONNECT;
+	session_open(&s);
+	ask(&s, NP_OMNI, np_omni_request_layout, &request);
+	assert_int_equal(answer(&s, NULL, NULL).word, EOPNOTSUPP);
+	session_close(&s);
+}
+
+/* Nobody may have this machine send datagrams to a third one. */
+static void
+datagrams_go_to_the_client_only(void **state)
+{
+	struct np_omni_request request = five_transactions();
+	struct session s;
+
+	(void)state;
+	request.socket_type = NP_WS_DGRAM;
+	request.protocol = IPPROTO_UDP;
+	request.direction = NP_WD_TRANSMIT;
+	request.netperf_ip[0] = 0xc0000201;
+	request.netperf_port = 9;
+	session_open(&s);
+	ask(&s, NP_OMNI, np_omni_request_layout, &request);
+	assert_int_equal(answer(&s, NULL, NULL).word, EACCES);
+	session_close(&s);
+}
+
+/* ---- Files that clients name ---- */
+
+/* A directory with what may be in one, and a file beside it. */
+struct place {
+	char name[32], below[48];
+	int fd;
+};
+
+static void
+make_file(const struct place *p, const char *name, const char *text)
+{
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", p->name, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void
+make_place(struct place *p)
+{
+	strcpy(p->name, "/tmp/np-test-XXXXXX");
+	assert_non_null(mkdtemp(p->name));
+	snprintf(p->below, sizeof(p->below), "%s/fill", p->name);
+	assert_int_equal(mkdir(p->below, 0700), 0);
+	make_file(p, "secret", "secret");
+	make_file(p, "fill/data", "plum");
+	make_file(p, "fill/empty", "");
+	p->fd = open(p->below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(p->fd > 0);
+	assert_int_equal(symlinkat("../secret", p->fd, "link"), 0);
+	assert_int_equal(symlinkat("data", p->fd, "inner"), 0);
+	assert_int_equal(mkfifoat(p->fd, "fifo", 0600), 0);
+	assert_int_equal(mkdirat(p->fd, "dir", 0700), 0);
+}
+
+static void
+remove_place(struct place *p)
+{
+	static const char *const names[] = { "data", "empty", "link", "inner", "fifo" };
+	char path[80];
+
+	for (size_t i = 0; i < LEN(names); i++) {
+		assert_int_equal(unlinkat(p->fd, names[i], 0), 0);
+	}
+	assert_int_equal(unlinkat(p->fd, "dir", AT_REMOVEDIR), 0);
+	close(p->fd);
+	snprintf(path, sizeof(path), "%s/secret", p->name);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(p->below), 0);
+	assert_int_equal(rmdir(p->name), 0);
+}
+
+/* Ask for that file to be sent in responses; the answer's error. */
+static int32_t
+ask_filled(struct session *s, int fill_dir, const char *file, struct np_omni_response *response)
+{
+	struct np_omni_request request = five_transactions();
+
+	snprintf(request.fill_file, sizeof(request.fill_file), "%s", file);
+	session_open_with(s, NULL, fill_dir);
+	ask(s, NP_OMNI, np_omni_request_layout, &request);
+	return answer(s, np_omni_response_layout, response).word;
+}
+
+static void
+a_file_of_the_fill_directory_is_sent(void **state)
+{
+	struct np_omni_response response;
+	struct session s;
+	struct np_addr at;
+	struct place p;
+	char bytes[16] = "";
+	int fd;
+
+	(void)state;
+	make_place(&p);
+	assert_int_equal(ask_filled(&s, p.fd, "data", &response), 0);
+	at = loopback(AF_INET, (uint16_t)response.data_port);
+	fd = connected_to(&at);
+	assert_true(put_bytes(fd, bytes, 16));
+	assert_true(get_bytes(fd, bytes, 8));
+	assert_memory_equal(bytes, "plumplum", 8);
+	close(fd);
+	session_close(&s);
+	remove_place(&p);
+}
+
+static void
+no_other_file_is(void **state)
+{
+	static const struct {
+		const char *name;
+		int error;
+	} rows[] = {
+		{ "nosuch", ENOENT },       { "link", EACCES },        { "inner", EACCES },
+		{ "fifo", EACCES },         { "dir", EACCES },         { ".", EACCES },
+		{ "..", EACCES },           { "../secret", EACCES },   { "./data", EACCES },
+		{ "/etc/passwd", EACCES },  { "dir/../data", EACCES }, { "empty", EINVAL },
+		{ "fill/../data", EACCES },
+	};
+	struct place p;
+
+	(void)state;
+	make_place(&p);
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_omni_response response;
+		struct session s;
+		int32_t error = ask_filled(&s, p.fd, rows[i].name, &response);
+
+		if (error != rows[i].error) {
+			fail_msg("%s: error %d", rows[i].name, error);
+		}
+		session_close(&s);
+	}
+	remove_place(&p);
+}
+
+/* Numbers that are at the edge of something, in every field of every request. */
+static void
+no_request_takes_more_memory_than_the_limit(void **state)
+{
+	static const uint32_t nasty[] = { 0,     1,     2,        4,         8,        4096,
+					  65535, 65536, 1U << 20, INT32_MAX, 1U << 31, UINT32_MAX };
+	static const uint32_t codes[] = { NP_OMNI,      NP_TCP_STREAM, NP_TCP_CC, NP_STREAM_STREAM,
+					  NP_STREAM_RR, NP_DG_STREAM,  NP_DG_RR };
+	uint64_t seed = 5;
+	int opened = 0;
+
+	(void)state;
+	for (int round = 0; round < (NP_SANITIZED ? 300 : 3000); round++) {
+		const struct np_dialect *d = np_dialect(codes[round % LEN(codes)]);
+		struct np_stop stop = { 0 };
+		uint8_t frame[NP_FRAME_SIZE] = { 0 };
+		struct np_params p;
+		struct np_flow f;
+		struct np_err err = { .code = NP_OK };
+
+		for (size_t at = 8; at < 152; at += 4) {
+			uint32_t v = htonl(nasty[next_random(&seed) % LEN(nasty)]);
+
+			memcpy(frame + at, &v, sizeof(v));
+		}
+		np_params_init(&p);
+		if (d->asked(frame, &p, &err) != NP_OK ||
+		    np_flow_open(&f, &p, &stop, &err) != NP_OK) {
+			assert_true(err.msg[0] != '\0');
+			continue;
+		}
+		assert_true(f.send_ring.width * f.send_ring.size <= NP_RING_MAX);
+		assert_true(f.recv_ring.width * f.recv_ring.size <= NP_RING_MAX);
+		opened++;
+		np_flow_free(&f);
+	}
+	assert_true(opened > 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_makes_no_sense_is_refused_with_an_errno),
+		cmocka_unit_test(datagrams_have_no_connections_to_count),
+		cmocka_unit_test(datagrams_go_to_the_client_only),
+		cmocka_unit_test(a_file_of_the_fill_directory_is_sent),
+		cmocka_unit_test(no_other_file_is),
+		cmocka_unit_test(no_request_takes_more_memory_than_the_limit),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
