@@ -47,7 +47,10 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \
 	%D%/bench/transport/unix.c \
+	%D%/run/client.c %D%/run/client.h \
 	%D%/run/drive.c %D%/run/drive.h \
+	%D%/run/repeat.c %D%/run/repeat.h \
+	%D%/run/report.c %D%/run/report.h \
 	%D%/run/server.c %D%/run/server.h \
 	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h \
 	%D%/run/talk_old.c \

@@ -1,0 +1,459 @@
+#include "run/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "net/sock.h"
+
+/* Deadlines, in milliseconds. */
+enum {
+	CONNECT_MS = 10000,
+	ANSWER_MS = 10000,  /* for the response, and for a message to be taken */
+	MEET_MS = 10000,    /* for the data connection */
+	RESULTS_MS = 14000, /* netperf's own daemon may sit out four seconds of padding */
+	SPARED_MS = 500,    /* for results that the report can do without */
+	TOLD_OFF_MS = 2000, /* for those of a sender that was interrupted */
+	NUDGE_MS = 50
+};
+
+static uint64_t
+within(int ms)
+{
+	return np_deadline((uint64_t)ms * NP_MSEC);
+}
+
+static int
+resolve_ends(const struct np_target *t, struct np_addrs *remote, struct np_addrs *local,
+	     struct np_err *err)
+{
+	bool bound = t->local_host != NULL || t->local_port != NULL;
+	int family;
+
+	if (np_resolve(t->host, t->port, t->family, SOCK_STREAM, remote, err) != NP_OK) {
+		return err->code;
+	}
+	local->count = 0;
+	if (!bound) {
+		return NP_OK;
+	}
+	family = t->local_family != AF_UNSPEC ? t->local_family : t->family;
+	return np_resolve(t->local_host, t->local_port, family, SOCK_STREAM, local, err);
+}
+
+/* netperf's client talks of "establishing the control connection", and scripts look for that. */
+static int
+not_established(const struct np_target *t, struct np_err *err)
+{
+	int sys = err->sys;
+
+	if (sys == EADDRNOTAVAIL && t->local_host != NULL) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "could not establish the control connection from %s to %s port %s: "
+			       "%s (is %s an address of this machine?)",
+			       t->local_host, t->host, t->port, strerror(sys), t->local_host);
+	}
+	return np_fail(err, NP_ECONTROL, 0,
+		       "could not establish the control connection to %s port %s: %s (is netserver "
+		       "running there, on that port?)",
+		       t->host, t->port, strerror(sys));
+}
+
+static int
+send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
+{
+	struct np_head head = { .code = NP_PASSPHRASE, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_text m;
+
+	snprintf(m.text, sizeof(m.text), "%s", passphrase);
+	np_frame_put(frame, &head, np_text_layout, &m);
+	return np_chan_send(&c->chan, frame, within(ANSWER_MS), err);
+}
+
+int
+np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
+{
+	struct np_addrs remote, local;
+	struct np_addr used;
+	int fd;
+
+	if (resolve_ends(t, &remote, &local, err) != NP_OK) {
+		return err->code;
+	}
+	fd = np_sock_connect(&remote, &local, within(CONNECT_MS), &used, err);
+	if (fd < 0) {
+		return not_established(t, err);
+	}
+	np_sock_watch_peer(fd);
+	c->used = used;
+	c->heard = false;
+	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
+	if (np_chan_open(&c->chan, fd, c->peer, err) != NP_OK) {
+		close(fd);
+		return err->code;
+	}
+	if (t->passphrase != NULL && send_passphrase(c, t->passphrase, err) != NP_OK) {
+		np_client_close(c);
+		return err->code;
+	}
+	return NP_OK;
+}
+
+void
+np_client_close(struct np_client *c)
+{
+	close(c->chan.fd);
+	c->chan.fd = -1;
+}
+
+static int
+remote_error(const struct np_client *c, int error, struct np_err *err)
+{
+	if (error == NP_E_UNKNOWN_REQUEST) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s does not know this test (error %d)", c->peer,
+			       error);
+	}
+	np_fail(err, NP_ECONTROL, 0, "the netserver at %s reports error %d, %s", c->peer, error,
+		strerror(error));
+	err->sys = error;
+	return err->code;
+}
+
+/* Receive a message. A signal is NP_ETIME: the caller's wait is over before its time. */
+static int
+receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err)
+{
+	int before = np_signalled(&c->signals);
+	int rc;
+
+	do {
+		rc = np_chan_recv(&c->chan, what, deadline, c->signals.let_in, err);
+	} while (rc == NP_ESYS && err->sys == EINTR && np_signalled(&c->signals) == before);
+	if (rc == NP_ESYS && err->sys == EINTR) {
+		np_fail(err, NP_ETIME, 0, "interrupted while waiting for %s from %s", what,
+			c->peer);
+		err->sys = EINTR;
+		return err->code;
+	}
+	return rc;
+}
+
+/* netserver closes without a word where the passphrase is another one. */
+static int
+unheard(const struct np_client *c, struct np_err *err)
+{
+	size_t used = strlen(err->msg);
+
+	if (!c->heard && c->chan.have == 0 && err->code == NP_EPEER) {
+		snprintf(err->msg + used, sizeof(err->msg) - used,
+			 " (does that netserver want another passphrase? see -Z)");
+	}
+	return err->code;
+}
+
+int
+np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, struct np_err *err)
+{
+	static const struct np_head head = { .code = NP_CPU_CALIBRATE, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+	int error;
+
+	np_frame_put(frame, &head, NULL, NULL);
+	if (np_chan_send(&c->chan, frame, within(ANSWER_MS), err) != NP_OK ||
+	    receive(c, "the calibration", within(ANSWER_MS), err) != NP_OK) {
+		return unheard(c, err);
+	}
+	c->heard = true;
+	error = np_frame_head(c->chan.in).word;
+	if (error != 0) {
+		return remote_error(c, error, err);
+	}
+	return np_frame_get(c->chan.in, np_calibrate_response_layout, out, err);
+}
+
+static int
+negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_params *p,
+	  struct np_outcome *out, struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_head head;
+
+	dialect->ask(p, &out->flow, frame);
+	if (np_chan_send(&c->chan, frame, within(ANSWER_MS), err) != NP_OK ||
+	    receive(c, "the response to the test's request", within(ANSWER_MS), err) != NP_OK) {
+		return unheard(c, err);
+	}
+	c->heard = true;
+	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
+		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
+	}
+	head = np_frame_head(c->chan.in);
+	if (head.word != 0) {
+		return remote_error(c, head.word, err);
+	}
+	if (dialect->granted(c->chan.in, &out->far, err) != NP_OK) {
+		return np_fail_in(err, c->peer);
+	}
+	return NP_OK;
+}
+
+/*
+ * Can the report do without the daemon's results? A connection test counts at this end, and
+ * netperf's own daemon would keep them back for four seconds more; a sender that was told off may
+ * not have heard. A probe has what it came for.
+ */
+static bool
+can_spare(const struct np_client *c, const struct np_outcome *out)
+{
+	const struct np_params *p = out->flow.par;
+
+	if (c->want_far && out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
+		return false;
+	}
+	return p->pattern->connection_test || p->pattern->probe ||
+	       (p->role == NP_FOLLOW && out->cause == NP_BY_SIGNAL);
+}
+
+/* Wait for the results, telling the far end again and again that the test is over. */
+static int
+collect(struct np_client *c, struct np_outcome *out, uint64_t deadline, struct np_err *err)
+{
+	struct np_flow *f = &out->flow;
+	/* A nudged connection test ends with an error in place of results. */
+	bool may =
+	    f->side->nudge != NULL && (can_spare(c, out) || !f->par->pattern->connection_test);
+	int rc;
+
+	for (;;) {
+		uint64_t next = within(NUDGE_MS);
+		bool nudge = may && next < deadline;
+
+		rc = receive(c, "the test's results", nudge ? next : deadline, err);
+		if (rc != NP_ETIME || err->sys == EINTR || !nudge) {
+			return rc;
+		}
+		f->side->nudge(f);
+	}
+}
+
+/* Wait for results that would be nice to have. A daemon's error at this point means nothing. */
+static void
+collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out)
+{
+	struct np_err ignored;
+	int rc;
+
+	if (out->flow.par->pattern->connection_test) {
+		/* Our own daemon takes this for the end of the test; netperf's does not look. */
+		shutdown(c->chan.fd, SHUT_WR);
+	}
+	rc = collect(c, out, within(SPARED_MS), &ignored);
+	if (rc == NP_ETIME && out->flow.par->role == NP_FOLLOW) {
+		/* A sender that did not listen: a reset makes it stop. */
+		np_flow_close(&out->flow);
+		rc = collect(c, out, within(TOLD_OFF_MS - SPARED_MS), &ignored);
+	}
+	if (rc == NP_OK && np_frame_head(c->chan.in).word == 0) {
+		dialect->reported(c->chan.in, &out->far, &ignored);
+	}
+}
+
+/* Bytes from transactions, or the lower 32 bits and what this end sent: less is under way. */
+static void
+complete_count(struct np_outcome *out)
+{
+	const struct np_params *p = out->flow.par;
+	struct np_far *far = &out->far;
+	uint64_t sent = np_seen(&out->flow.count->sent);
+	uint32_t missing = (uint32_t)(sent - far->received);
+
+	if (p->pattern->sized) {
+		far->received = (uint64_t)far->transactions * (uint64_t)p->request;
+		far->sent = (uint64_t)far->transactions * (uint64_t)p->response;
+	} else if (missing <= sent) {
+		far->received = sent - missing;
+	}
+}
+
+static int
+collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
+	       struct np_err *err)
+{
+	struct np_head head;
+	int rc = collect(c, out, within(RESULTS_MS), err);
+
+	if (rc == NP_ETIME && err->sys != EINTR) {
+		return np_fail(err, NP_ETIME, 0, "no results from %s within %d s of the test's end",
+			       c->peer, RESULTS_MS / 1000);
+	}
+	if (rc != NP_OK) {
+		return rc;
+	}
+	head = np_frame_head(c->chan.in);
+	if (head.word != 0) {
+		return remote_error(c, head.word, err);
+	}
+	if (dialect->reported(c->chan.in, &out->far, err) != NP_OK) {
+		return err->code;
+	}
+	if (out->far.brief) {
+		complete_count(out);
+	}
+	return NP_OK;
+}
+
+static int
+lost_control(const struct np_client *c, const struct np_outcome *out, int error, struct np_err *err)
+{
+	const struct np_flow *f = &out->flow;
+	double after = f->started_ns != 0 ? (double)(f->ended_ns - f->started_ns) / 1e9 : 0;
+
+	return np_fail(err, NP_EPEER, error,
+		       "lost the control connection to %s after %.1f s of the test", c->peer,
+		       after);
+}
+
+static bool
+something_counted(const struct np_flow *f)
+{
+	if (f->par->pattern->transactions) {
+		return np_seen(&f->count->transactions) > 0;
+	}
+	if (f->par->pattern->probe) {
+		return f->mss > 0;
+	}
+	return np_seen(&f->count->sent) + np_seen(&f->count->received) > 0;
+}
+
+static int
+silent_flow(const struct np_flow *f, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	np_addr_text(&f->peer, text);
+	if (f->started_ns != 0) {
+		return np_fail(err, NP_ETIME, 0, "nothing moved for %d s between here and %s",
+			       NP_STALL_S, text);
+	}
+	return np_fail(err, NP_ETIME, 0,
+		       "no data connection with %s within %d s (is that port let through?)", text,
+		       MEET_MS / 1000);
+}
+
+/* What the drive left: an error of the flow, of the control connection, or neither. */
+static int
+judge_drive(const struct np_client *c, const struct np_drive *d, struct np_outcome *out,
+	    struct np_err *err)
+{
+	const struct np_flow *f = d->flow;
+
+	out->cause = d->cause;
+	out->measured = f->ended_ns > f->started_ns && something_counted(f);
+	if (d->lost != 0) {
+		return lost_control(c, out, d->lost, err);
+	}
+	if (f->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
+		*err = f->err;
+		return err->code;
+	}
+	if (d->cause == NP_BY_SILENCE) {
+		return silent_flow(f, err);
+	}
+	if (np_abandoned(f->stop)) {
+		/* By a signal: whoever sent it will not wait for results, either. */
+		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had everything");
+	}
+	return NP_OK;
+}
+
+/* The measured part and all that follows from it. */
+static int
+measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
+	struct np_err *err)
+{
+	struct np_flow *f = &out->flow;
+	struct np_drive d = {
+		.flow = f,
+		.control_fd = f->par->no_control ? -1 : c->chan.fd,
+		.length_ns = f->par->length > 0 ? (uint64_t)f->par->length * NP_SEC : 0,
+		.meet_ns = MEET_MS * NP_MSEC,
+		.signals = c->signals,
+		.watch = c->watch,
+	};
+
+	if (np_drive(&d, err) != NP_OK || judge_drive(c, &d, out, err) != NP_OK) {
+		return err->code;
+	}
+	if (f->par->no_control) {
+		return NP_OK;
+	}
+	if (can_spare(c, out)) {
+		collect_spare(c, dialect, out);
+	} else if (collect_needed(c, dialect, out, err) != NP_OK) {
+		return err->code;
+	}
+	if (d.cause == NP_BY_CLOCK && f->par->pattern->transactions && !something_counted(f)) {
+		return np_fail(err, NP_ETIME, 0,
+			       "not one transaction was completed within %lld s (a longer -l? a "
+			       "smaller -r or -b?)",
+			       (long long)f->par->length);
+	}
+	return NP_OK;
+}
+
+/* The data connection goes to the path or the port that the daemon named. */
+static int
+aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *peer,
+    struct np_err *err)
+{
+	if (out->far.path[0] != '\0') {
+		/* A daemon elsewhere would name whatever socket of this machine it likes. */
+		if (c->used.len != 0 && !np_addr_is_here(&c->used)) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "%s is another machine, and this test runs within one",
+				       c->peer);
+		}
+		return np_addr_make_path(&out->flow.peer, out->far.path, err);
+	}
+	out->flow.peer = *peer;
+	np_addr_set_port(&out->flow.peer, out->far.port);
+	return NP_OK;
+}
+
+int
+np_client_run(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
+	      struct np_outcome *out, struct np_err *err)
+{
+	const struct np_dialect *dialect = np_dialect(p->bench->code);
+	struct np_stop stop = { 0 };
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	np_far_init(&out->far);
+	if (np_flow_open(&out->flow, p, &stop, err) != NP_OK) {
+		return err->code;
+	}
+	out->flow.peer = *peer;
+	rc = NP_OK;
+	if (!p->no_control) {
+		rc = negotiate(c, dialect, p, out, err);
+		rc = rc == NP_OK ? aim(c, out, peer, err) : rc;
+	}
+	if (rc == NP_OK) {
+		rc = measure(c, dialect, out, err);
+	}
+	np_flow_close(&out->flow);
+	out->flow.stop = NULL;
+	return rc;
+}
+
+void
+np_outcome_free(struct np_outcome *out)
+{
+	np_flow_free(&out->flow);
+}

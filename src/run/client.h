@@ -1,0 +1,68 @@
+/*
+ * The client's half of the conversation: opens a control connection, runs a test over it.
+ */
+#ifndef NP_RUN_CLIENT_H
+#define NP_RUN_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "net/addr.h"
+#include "run/drive.h"
+#include "run/talk.h"
+#include "wire/chan.h"
+
+/* Where the daemon is, as the user said it. */
+struct np_target {
+	const char *host, *port;             /* name or address; number or service */
+	int family;                          /* AF_UNSPEC: any */
+	const char *local_host, *local_port; /* NULL: any */
+	int local_family;
+	const char *passphrase; /* NULL: none is sent */
+};
+
+/* One control connection. */
+struct np_client {
+	struct np_chan chan;
+	char peer[300];      /* "localhost port 12865", for messages */
+	struct np_addr used; /* the daemon's address that answered */
+	struct np_signals signals;
+	struct np_watch watch;
+	bool heard;    /* the daemon has answered once */
+	bool want_far; /* the daemon's own figures matter, however late they come */
+};
+
+/*
+ * Establish the control connection within 10 s. NP_ECONTROL with the words "establish the control
+ * connection" when that fails, or a name could not be resolved.
+ */
+int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
+
+void np_client_close(struct np_client *c);
+
+/* What came out of a test. */
+struct np_outcome {
+	struct np_flow flow; /* closed; its counts, histogram and sizes remain */
+	struct np_far far;
+	enum np_cause cause;
+	bool measured; /* something was: figures can be shown even when the run failed */
+};
+
+/*
+ * Ask the daemon for its calibration rate (on Linux the clock ticks a second) and processors.
+ */
+int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, struct np_err *err);
+
+/*
+ * Run one test: near endpoint, request, loop, results. peer is the data address (its port comes
+ * with the daemon's response; with no_control it is complete, and no connection c is needed beyond
+ * its signals and watch). Every wait has a deadline; the whole ends within 15 s of the peer's
+ * death or the link's silence. out is to be released by np_outcome_free() whatever the return.
+ */
+int np_client_run(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
+		  struct np_outcome *out, struct np_err *err);
+
+void np_outcome_free(struct np_outcome *out);
+
+#endif

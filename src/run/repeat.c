@@ -1,0 +1,110 @@
+#include "run/repeat.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+int
+np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct np_hist *hist,
+	      struct np_err *err)
+{
+	if (r->hist == NULL && (r->hist = np_hist_new()) == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a histogram");
+	}
+	np_hist_merge(r->hist, hist);
+	np_series_add(&r->throughput, np_record_get_real(record, NP_M_THROUGHPUT));
+	np_series_add(&r->elapsed, np_record_get_real(record, NP_M_ELAPSED_TIME));
+	np_series_add(&r->local_cpu, np_record_get_real(record, NP_M_LOCAL_CPU_UTIL));
+	np_series_add(&r->remote_cpu, np_record_get_real(record, NP_M_REMOTE_CPU_UTIL));
+	np_series_add(&r->local_sd, np_record_get_real(record, NP_M_LOCAL_SD));
+	np_series_add(&r->remote_sd, np_record_get_real(record, NP_M_REMOTE_SD));
+	r->done++;
+	return NP_OK;
+}
+
+/* Full width of the interval in percent of the mean. */
+static double
+width(const struct np_repeat *r, const struct np_series *s)
+{
+	return 100 * np_series_width(s, r->plan.level);
+}
+
+static bool
+reached(const struct np_repeat *r)
+{
+	if (r->done < 2 || width(r, &r->throughput) > r->plan.width) {
+		return false;
+	}
+	return r->plan.result_only || (width(r, &r->local_cpu) <= r->plan.width &&
+				       width(r, &r->remote_cpu) <= r->plan.width);
+}
+
+bool
+np_repeat_more(const struct np_repeat *r)
+{
+	return r->done < r->plan.min || (r->done < r->plan.max && !reached(r));
+}
+
+bool
+np_repeat_missed(const struct np_repeat *r)
+{
+	return r->plan.level != 0 && r->plan.max > 1 && !reached(r);
+}
+
+static void
+conclude_latency(const struct np_hist *h, struct np_record *record)
+{
+	struct np_hist_summary l;
+
+	np_hist_summarise(h, &l);
+	np_record_int(record, NP_M_MIN_LATENCY, (int64_t)(l.min / 1000));
+	np_record_int(record, NP_M_MAX_LATENCY, (int64_t)(l.max / 1000));
+	np_record_int(record, NP_M_P50_LATENCY, (int64_t)(l.p50 / 1000));
+	np_record_int(record, NP_M_P90_LATENCY, (int64_t)(l.p90 / 1000));
+	np_record_int(record, NP_M_P99_LATENCY, (int64_t)(l.p99 / 1000));
+	np_record_real(record, NP_M_MEAN_LATENCY, l.mean / 1000);
+	np_record_real(record, NP_M_STDDEV_LATENCY, l.stddev / 1000);
+}
+
+/* A width that can't be told, as of a single value, is shown as none. */
+static double
+shown(double percent)
+{
+	return isfinite(percent) ? percent : 0;
+}
+
+static void
+conclude_confidence(const struct np_repeat *r, struct np_record *record)
+{
+	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);
+	np_record_real(record, NP_M_CONFIDENCE_INTERVAL, r->plan.level != 0 ? r->plan.width : -1);
+	if (r->plan.level == 0) {
+		return; /* the widths stay unknown */
+	}
+	np_record_real(record, NP_M_THROUGHPUT_CONFID, shown(width(r, &r->throughput)));
+	np_record_real(record, NP_M_LOCAL_CPU_CONFID, shown(width(r, &r->local_cpu)));
+	np_record_real(record, NP_M_REMOTE_CPU_CONFID, shown(width(r, &r->remote_cpu)));
+}
+
+void
+np_repeat_conclude(const struct np_repeat *r, bool latency, struct np_record *record)
+{
+	np_record_real(record, NP_M_THROUGHPUT, np_series_mean(&r->throughput));
+	np_record_real(record, NP_M_ELAPSED_TIME, np_series_mean(&r->elapsed));
+	np_record_real(record, NP_M_LOCAL_CPU_UTIL, np_series_mean(&r->local_cpu));
+	np_record_real(record, NP_M_REMOTE_CPU_UTIL, np_series_mean(&r->remote_cpu));
+	np_record_real(record, NP_M_LOCAL_SD, np_series_mean(&r->local_sd));
+	np_record_real(record, NP_M_REMOTE_SD, np_series_mean(&r->remote_sd));
+	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
+	conclude_confidence(r, record);
+	if (latency) {
+		conclude_latency(r->hist, record);
+	}
+}
+
+void
+np_repeat_free(struct np_repeat *r)
+{
+	free(r->hist);
+	r->hist = NULL;
+}

@@ -1,0 +1,45 @@
+/*
+ * Repeating a test until its result is sure enough: netperf's confidence intervals (-i, -I).
+ */
+#ifndef NP_RUN_REPEAT_H
+#define NP_RUN_REPEAT_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "stats/confidence.h"
+#include "stats/hist.h"
+#include "stats/record.h"
+
+/* What was asked for. */
+struct np_repeat_plan {
+	unsigned max, min; /* iterations */
+	int level;         /* 95 or 99 percent; 0: no confidence is asked for */
+	double width;      /* percent: the whole interval */
+	bool result_only;  /* the CPU figures may be as unsure as they like */
+};
+
+/* What came of it so far. Start from a zeroed struct with the plan filled in. */
+struct np_repeat {
+	struct np_repeat_plan plan;
+	unsigned done;
+	struct np_series throughput, elapsed, local_cpu, remote_cpu, local_sd, remote_sd;
+	struct np_hist *hist; /* of all iterations together; NULL before the first */
+};
+
+/* Take one iteration's figures and its histogram. NP_ESYS without memory. */
+int np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct np_hist *hist,
+		  struct np_err *err);
+
+/* Is the test to be run again? */
+bool np_repeat_more(const struct np_repeat *r);
+
+/* Was the confidence that was asked for not reached? */
+bool np_repeat_missed(const struct np_repeat *r);
+
+/* Put what all iterations together say into the last one's record: means, widths, latencies. */
+void np_repeat_conclude(const struct np_repeat *r, bool latency, struct np_record *record);
+
+void np_repeat_free(struct np_repeat *r);
+
+#endif

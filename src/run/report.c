@@ -1,0 +1,340 @@
+#include "run/report.h"
+
+#include <string.h>
+
+/* Everything the figures are made of, in doubles where they will be divided. */
+struct sums {
+	const struct np_outcome *out;
+	const struct np_params *p;
+	const struct np_unit *unit, *bytes_unit;
+	double seconds, paced;
+	double sent, received, far_sent, far_received; /* bytes */
+	double transactions;
+};
+
+static void
+sum_up(const struct np_outcome *out, const struct np_unit *unit, struct sums *s)
+{
+	const struct np_flow *f = &out->flow;
+
+	s->out = out;
+	s->p = f->par;
+	s->unit = unit;
+	s->bytes_unit = unit->letter == 'x' ? np_unit('m') : unit;
+	s->seconds = (double)(f->ended_ns - f->started_ns) / 1e9;
+	s->paced = (double)f->paced_ns / 1e9;
+	s->sent = (double)np_seen(&f->count->sent);
+	s->received = (double)np_seen(&f->count->received);
+	s->transactions = (double)np_seen(&f->count->transactions);
+	/* Without the far end's word, what left here by a stream is taken to have arrived. */
+	s->far_received = out->far.reported ? (double)out->far.received : s->sent;
+	s->far_sent = out->far.reported ? (double)out->far.sent : s->received;
+}
+
+/* netperf's older tests count transactions whatever the unit; the others may be asked for bytes. */
+static bool
+by_transactions(const struct sums *s)
+{
+	return s->p->pattern->transactions &&
+	       (s->unit->letter == 'x' || s->p->bench->code != NP_OMNI);
+}
+
+static double
+throughput(const struct sums *s)
+{
+	const struct np_pattern *pattern = s->p->pattern;
+
+	if (by_transactions(s)) {
+		return s->seconds > 0 ? s->transactions / s->seconds : 0;
+	}
+	if (!pattern->transactions && s->p->role == NP_FOLLOW) {
+		return np_rate(s->unit, s->received, s->seconds);
+	}
+	return np_rate(s->unit, s->far_received + s->far_sent, s->seconds);
+}
+
+/* Without transactions netperf shows a rate of one, and no latency. */
+static void
+report_transactions(const struct sums *s, struct np_record *r)
+{
+	bool any = s->p->pattern->transactions;
+	double burst = s->p->pattern->connection_test ? 0 : s->p->burst;
+	double each = s->transactions > 0 ? (s->seconds - s->paced) / s->transactions : 0;
+	double rate = s->seconds > 0 ? s->transactions / s->seconds : 0;
+
+	np_record_real(r, NP_M_TRANSACTION_RATE, any ? rate : 1);
+	np_record_real(r, NP_M_RT_LATENCY, any && each > 0 ? 1e6 * each * (1 + burst) : -1);
+	np_record_int(r, NP_M_BURST_SIZE, s->p->burst);
+}
+
+static void
+report_rates(const struct sums *s, struct np_record *r)
+{
+	bool far = s->out->far.reported;
+
+	np_record_real(r, NP_M_ELAPSED_TIME, s->seconds);
+	np_record_real(r, NP_M_THROUGHPUT, throughput(s));
+	np_record_text(r, NP_M_THROUGHPUT_UNITS, s->unit->name);
+	np_record_real(r, NP_M_LOCAL_SEND_THROUGHPUT, np_rate(s->bytes_unit, s->sent, s->seconds));
+	np_record_real(r, NP_M_LOCAL_RECV_THROUGHPUT,
+		       np_rate(s->bytes_unit, s->received, s->seconds));
+	if (s->p->no_control) {
+		np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT, 0);
+		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT, 0);
+		return;
+	}
+	np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
+		       np_rate(s->bytes_unit, s->far_sent, s->seconds));
+	if (far || !s->p->transport->datagram) {
+		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT,
+			       np_rate(s->bytes_unit, s->far_received, s->seconds));
+	}
+}
+
+static void
+report_buffers(const struct sums *s, struct np_record *r)
+{
+	const struct np_flow *f = &s->out->flow;
+	const struct np_far *far = &s->out->far;
+	const struct np_end *e = &s->p->near, *there = &s->p->far;
+
+	np_record_int(r, NP_M_LSS_SIZE_REQ, e->sndbuf);
+	np_record_int(r, NP_M_LSR_SIZE_REQ, e->rcvbuf);
+	np_record_int(r, NP_M_RSS_SIZE_REQ, s->p->no_control ? -1 : there->sndbuf);
+	np_record_int(r, NP_M_RSR_SIZE_REQ, s->p->no_control ? -1 : there->rcvbuf);
+	np_record_int(r, NP_M_LSS_SIZE, f->sndbuf);
+	np_record_int(r, NP_M_LSR_SIZE, f->rcvbuf);
+	np_record_int(r, NP_M_RSS_SIZE, s->p->no_control ? 0 : far->sndbuf);
+	np_record_int(r, NP_M_RSR_SIZE, s->p->no_control ? 0 : far->rcvbuf);
+	np_record_int(r, NP_M_LSS_SIZE_END, f->sndbuf_end);
+	np_record_int(r, NP_M_LSR_SIZE_END, f->rcvbuf_end);
+	np_record_int(r, NP_M_RSS_SIZE_END, far->sndbuf_end);
+	np_record_int(r, NP_M_RSR_SIZE_END, far->rcvbuf_end);
+}
+
+static void
+report_sizes(const struct sums *s, struct np_record *r)
+{
+	const struct np_flow *f = &s->out->flow;
+	const struct np_far *far = &s->out->far;
+	bool stream = !s->p->pattern->transactions;
+	bool sends = stream && s->p->role == NP_LEAD, receives = stream && !sends;
+	int64_t idle = s->p->no_control && stream ? -1 : 0;
+
+	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)f->send_size : idle);
+	np_record_int(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)f->recv_size : idle);
+	np_record_int(r, NP_M_REMOTE_SEND_SIZE, far->send_size);
+	np_record_int(r, NP_M_REMOTE_RECV_SIZE, far->recv_size);
+	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
+	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
+}
+
+static int64_t
+width(size_t in_use, uint32_t asked)
+{
+	return in_use > 0 ? (int64_t)in_use : (int64_t)asked;
+}
+
+static void
+report_rings(const struct sums *s, struct np_record *r)
+{
+	const struct np_flow *f = &s->out->flow;
+	const struct np_end *e = &s->p->near, *there = &s->p->far;
+
+	np_record_int(r, NP_M_LOCAL_SEND_WIDTH, width(f->send_ring.width, e->send_width));
+	np_record_int(r, NP_M_LOCAL_RECV_WIDTH, width(f->recv_ring.width, e->recv_width));
+	np_record_int(r, NP_M_REMOTE_SEND_WIDTH, s->p->no_control ? 0 : s->out->far.send_width);
+	np_record_int(r, NP_M_REMOTE_RECV_WIDTH, s->p->no_control ? 0 : s->out->far.recv_width);
+	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->dirty);
+	np_record_int(r, NP_M_LOCAL_RECV_DIRTY_COUNT, e->dirty);
+	np_record_int(r, NP_M_LOCAL_RECV_CLEAN_COUNT, e->clean);
+	np_record_int(r, NP_M_REMOTE_SEND_DIRTY_COUNT, there->dirty);
+	np_record_int(r, NP_M_REMOTE_RECV_DIRTY_COUNT, there->dirty);
+	np_record_int(r, NP_M_REMOTE_RECV_CLEAN_COUNT, there->clean);
+	np_record_int(r, NP_M_LOCAL_INTERVAL_USECS, e->interval_us);
+	np_record_int(r, NP_M_LOCAL_INTERVAL_BURST, e->interval_burst);
+	np_record_int(r, NP_M_REMOTE_INTERVAL_USECS, there->interval_us);
+	np_record_int(r, NP_M_REMOTE_INTERVAL_BURST, there->interval_burst);
+}
+
+static void
+report_placement(const struct np_params *p, struct np_record *r)
+{
+	bool far = !p->no_control;
+
+	np_record_int(r, NP_M_LOCAL_SEND_OFFSET, p->near.send_offset);
+	np_record_int(r, NP_M_LOCAL_RECV_OFFSET, p->near.recv_offset);
+	np_record_int(r, NP_M_LOCAL_SEND_ALIGN, p->near.send_align);
+	np_record_int(r, NP_M_LOCAL_RECV_ALIGN, p->near.recv_align);
+	np_record_int(r, NP_M_REMOTE_SEND_OFFSET, far ? (int64_t)p->far.send_offset : -1);
+	np_record_int(r, NP_M_REMOTE_RECV_OFFSET, far ? (int64_t)p->far.recv_offset : -1);
+	np_record_int(r, NP_M_REMOTE_SEND_ALIGN, far ? (int64_t)p->far.send_align : -1);
+	np_record_int(r, NP_M_REMOTE_RECV_ALIGN, far ? (int64_t)p->far.recv_align : -1);
+}
+
+static double
+per_call(double bytes, double calls)
+{
+	return calls > 0 ? bytes / calls : 0;
+}
+
+static void
+report_counts(const struct sums *s, struct np_record *r)
+{
+	const struct np_flow *f = &s->out->flow;
+	const struct np_far *far = &s->out->far;
+	double sends = (double)np_seen(&f->count->sends);
+	double receives = (double)np_seen(&f->count->receives);
+
+	np_record_int(r, NP_M_LOCAL_SEND_CALLS, (int64_t)np_seen(&f->count->sends));
+	np_record_int(r, NP_M_LOCAL_RECV_CALLS, (int64_t)np_seen(&f->count->receives));
+	np_record_int(r, NP_M_LOCAL_BYTES_SENT, (int64_t)np_seen(&f->count->sent));
+	np_record_int(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)np_seen(&f->count->received));
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per_call(s->sent, sends));
+	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per_call(s->received, receives));
+	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)np_seen(&f->count->failed));
+	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)np_seen(&f->count->lost));
+	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
+	if (far->reported || s->p->no_control) {
+		np_record_int(r, NP_M_REMOTE_SEND_CALLS, far->reported ? far->sends : 0);
+		np_record_int(r, NP_M_REMOTE_RECV_CALLS, far->reported ? far->receives : 0);
+		np_record_int(r, NP_M_REMOTE_BYTES_SENT, (int64_t)far->sent);
+		np_record_int(r, NP_M_REMOTE_BYTES_RECVD, (int64_t)far->received);
+	}
+	np_record_real(r, NP_M_REMOTE_BYTES_XFERD,
+		       far->reported ? s->far_sent + s->far_received : s->sent);
+	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV,
+		       per_call(s->far_received, (double)far->receives));
+	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per_call(s->far_sent, (double)far->sends));
+}
+
+static const char *
+direction(const struct np_params *p)
+{
+	if (p->pattern->connection_test) {
+		return p->pattern->sized ? "Connect|Send|Recv" : "Connection";
+	}
+	if (p->pattern->transactions) {
+		return "Send|Recv";
+	}
+	return p->role == NP_LEAD ? "Send" : "Receive";
+}
+
+static void
+report_transport(const struct sums *s, struct np_record *r)
+{
+	const struct np_flow *f = &s->out->flow;
+	const struct np_far *far = &s->out->far;
+
+	np_record_text(r, NP_M_PROTOCOL, s->p->transport->name);
+	np_record_text(r, NP_M_DIRECTION, direction(s->p));
+	np_record_int(r, NP_M_TRANSPORT_MSS, f->mss);
+	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, f->retrans);
+	np_record_int(r, NP_M_REMOTE_TRANSPORT_RETRANS, s->p->no_control ? -2 : far->retrans);
+	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, f->cong);
+	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->cong);
+	np_record_int(r, NP_M_LOCAL_SOCKET_PRIO, f->prio);
+	np_record_int(r, NP_M_REMOTE_SOCKET_PRIO, far->prio);
+	np_record_int(r, NP_M_LOCAL_SOCKET_TOS, f->tos);
+	np_record_int(r, NP_M_REMOTE_SOCKET_TOS, far->tos);
+	np_record_int(r, NP_M_LOCAL_NODELAY, s->p->nodelay);
+	np_record_int(r, NP_M_REMOTE_NODELAY, s->p->no_control ? -1 : (int64_t)far->nodelay);
+	np_record_int(r, NP_M_LOCAL_CORK, s->p->cork);
+	np_record_int(r, NP_M_REMOTE_CORK, s->p->cork);
+}
+
+/* Where the figures of one side's CPU utilisation go. */
+struct cpu_rows {
+	enum np_metric_id util, user, system, iowait, irq, softirq, method, demand, count, peak,
+	    peak_id;
+};
+
+/* Work that the service demand refers to, in its units. */
+static double
+work(const struct sums *s, bool far)
+{
+	const struct np_params *p = s->p;
+
+	if (by_transactions(s)) {
+		return s->transactions;
+	}
+	if (p->bench->code != NP_OMNI && (far || !p->transport->datagram)) {
+		return s->far_received / 1024;
+	}
+	return (s->sent + s->received) / 1024;
+}
+
+/* scale: from the time between the readings to the test's. */
+static void
+report_cpu(const struct sums *s, bool far, double scale, const struct np_cpu_use *cpu,
+	   const struct cpu_rows *row, struct np_record *r)
+{
+	double done = work(s, far);
+	bool told = cpu->known || (far && !s->p->no_control);
+
+	np_record_real(r, row->util, cpu->known ? cpu->util * scale : -1);
+	np_record_real(r, row->user, cpu->user * scale);
+	np_record_real(r, row->system, cpu->system * scale);
+	np_record_real(r, row->iowait, cpu->iowait * scale);
+	np_record_real(r, row->irq, cpu->irq * scale);
+	np_record_real(r, row->softirq, cpu->softirq * scale);
+	np_record_int(r, row->count, cpu->known ? cpu->count : 0);
+	/* Without a measurement netperf has -1 here, and 0 for a daemon. */
+	np_record_real(r, row->peak, told ? cpu->peak * scale : -1);
+	np_record_int(r, row->peak_id, told ? cpu->peak_id : -1);
+	np_record_real(r, row->demand,
+		       cpu->known && done > 0
+			   ? cpu->util * scale * 1e4 * cpu->count / (done / s->seconds)
+			   : -1);
+}
+
+static void
+report_cpus(const struct sums *s, struct np_record *r)
+{
+	static const struct cpu_rows local = {
+		NP_M_LOCAL_CPU_UTIL,           NP_M_LOCAL_CPU_PERCENT_USER,
+		NP_M_LOCAL_CPU_PERCENT_SYSTEM, NP_M_LOCAL_CPU_PERCENT_IOWAIT,
+		NP_M_LOCAL_CPU_PERCENT_IRQ,    NP_M_LOCAL_CPU_PERCENT_SWINTR,
+		NP_M_LOCAL_CPU_METHOD,         NP_M_LOCAL_SD,
+		NP_M_LOCAL_CPU_COUNT,          NP_M_LOCAL_CPU_PEAK_UTIL,
+		NP_M_LOCAL_CPU_PEAK_ID,
+	};
+	static const struct cpu_rows remote = {
+		NP_M_REMOTE_CPU_UTIL,           NP_M_REMOTE_CPU_PERCENT_USER,
+		NP_M_REMOTE_CPU_PERCENT_SYSTEM, NP_M_REMOTE_CPU_PERCENT_IOWAIT,
+		NP_M_REMOTE_CPU_PERCENT_IRQ,    NP_M_REMOTE_CPU_PERCENT_SWINTR,
+		NP_M_REMOTE_CPU_METHOD,         NP_M_REMOTE_SD,
+		NP_M_REMOTE_CPU_COUNT,          NP_M_REMOTE_CPU_PEAK_UTIL,
+		NP_M_REMOTE_CPU_PEAK_ID,
+	};
+	const struct np_cpu_use *near = &s->out->flow.cpu;
+	const struct np_far *far = &s->out->far;
+
+	report_cpu(s, false, s->seconds > 0 ? near->span / s->seconds : 0, near, &local, r);
+	report_cpu(s, true, 1, &far->cpu, &remote, r);
+	np_record_char(r, NP_M_LOCAL_CPU_METHOD, near->known ? NP_CPU_METHOD : 'U');
+	/* Sic: without a control connection netperf has no letter at all. */
+	np_record_char(r, NP_M_REMOTE_CPU_METHOD,
+		       s->p->no_control ? '\0'
+		       : far->cpu.known ? far->cpu_method
+					: 'U');
+	np_record_text(r, NP_M_SD_UNITS, s->unit->letter == 'x' ? "usec/Tran" : "usec/KB");
+}
+
+void
+np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_record *r)
+{
+	struct sums s;
+
+	memset(r, 0, sizeof(*r));
+	sum_up(out, unit, &s);
+	report_rates(&s, r);
+	report_transactions(&s, r);
+	report_buffers(&s, r);
+	report_sizes(&s, r);
+	report_rings(&s, r);
+	report_placement(s.p, r);
+	report_counts(&s, r);
+	report_transport(&s, r);
+	report_cpus(&s, r);
+}

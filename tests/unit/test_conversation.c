@@ -1,0 +1,397 @@
+/*
+ * The two halves of the conversation with each other, and the client's half with daemons that do
+ * not behave.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/client.h"
+#include "run/report.h"
+#include "run/server.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+/* A daemon for one control connection. */
+struct daemon {
+	int listener;
+	struct np_addr at;
+	char port[8];
+	void (*script)(int fd); /* what it does; NULL: it serves as it should */
+	int rc;
+	pthread_t thread;
+};
+
+static void *
+be_daemon(void *arg)
+{
+	struct daemon *d = arg;
+	struct np_log log = { .level = NP_LOG_ERROR };
+	struct np_server server = { .log = &log, .peer = "the client" };
+	struct np_err err;
+	int fd = accepted_from(d->listener);
+
+	if (d->script == NULL) {
+		d->rc = np_server_serve(&server, fd, &err);
+		return NULL;
+	}
+	d->script(fd);
+	close(fd);
+	return NULL;
+}
+
+/* Start a daemon and connect to it. */
+static void
+meet(struct daemon *d, struct np_client *c, int family, void (*script)(int fd))
+{
+	struct np_target target = { .host = family == AF_INET6 ? "::1" : "127.0.0.1",
+				    .port = d->port };
+	struct np_err err;
+
+	*d = (struct daemon){ .script = script, .rc = -1 };
+	d->listener = bound_socket(family, SOCK_STREAM, &d->at);
+	snprintf(d->port, sizeof(d->port), "%u", np_addr_port(&d->at));
+	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
+	memset(c, 0, sizeof(*c));
+	if (np_client_connect(c, &target, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_true(same_address(&c->used, &d->at));
+}
+
+static void
+part(struct daemon *d, struct np_client *c)
+{
+	np_client_close(c);
+	pthread_join(d->thread, NULL);
+	close(d->listener);
+}
+
+/* ---- Whole conversations ---- */
+
+static int64_t
+count_for(const struct np_bench *b)
+{
+	return b->pattern->transactions ? 20 : 20000;
+}
+
+static void
+check_outcome(const struct np_bench *b, const struct np_outcome *out)
+{
+	const struct np_counters *c = out->flow.count;
+
+	assert_true(out->measured);
+	assert_true(!b->pattern->probe || out->flow.mss > 0);
+	assert_int_equal(out->cause, NP_BY_LOOP);
+	if (b->pattern->transactions) {
+		assert_int_equal(np_seen(&c->transactions), count_for(b));
+	}
+	if (!out->far.reported) {
+		/* The report does without the daemon's word in connection tests only. */
+		assert_true(b->pattern->connection_test);
+		return;
+	}
+	if (b->code != NP_TCP_CC) {
+		assert_int_equal(out->far.received, np_seen(&c->sent));
+	}
+	if (b->code == NP_OMNI) {
+		assert_int_equal(out->far.sent, np_seen(&c->received));
+	}
+	assert_true(out->far.elapsed > 0);
+}
+
+static void
+run_one(struct np_client *c, const struct np_bench *b, int family)
+{
+	struct np_addr peer = loopback(family, 0);
+	struct np_outcome out;
+	struct np_record record;
+	struct np_params p;
+	struct np_err err;
+
+	client_params(&p, b, family, -count_for(b));
+	if (np_client_run(c, &p, &peer, &out, &err) != NP_OK) {
+		fail_msg("%s: %s", b->name, err.msg);
+	}
+	check_outcome(b, &out);
+	np_report(&out, np_unit('m'), &record);
+	assert_true(b->pattern->probe || np_record_get_real(&record, NP_M_THROUGHPUT) > 0);
+	assert_true(np_record_get_real(&record, NP_M_ELAPSED_TIME) > 0);
+	assert_true(record.value[NP_M_PROTOCOL].known);
+	np_outcome_free(&out);
+	np_outcome_free(&out);
+}
+
+static void
+every_bench_runs_over_both_families(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t f = 0; f < LEN(families); f++) {
+		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
+			struct np_client c;
+			struct daemon d;
+
+			meet(&d, &c, families[f], NULL);
+			run_one(&c, b, families[f]);
+			part(&d, &c);
+			/* After a connection test the client may have hung up first. */
+			assert_true(d.rc == NP_OK || b->pattern->connection_test);
+		}
+	}
+}
+
+static void
+one_connection_carries_several_tests(void **state)
+{
+	static const char *const names[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "TCP_MAERTS",
+					     "TCP_SENDFILE" };
+	struct np_client c;
+	struct daemon d;
+
+	(void)state;
+	meet(&d, &c, AF_INET, NULL);
+	for (size_t i = 0; i < LEN(names); i++) {
+		run_one(&c, np_bench_find(names[i]), AF_INET);
+	}
+	part(&d, &c);
+	assert_int_equal(d.rc, NP_OK);
+}
+
+/* ---- Daemons that do not behave ---- */
+
+static void
+take_request(int fd)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	get_bytes(fd, frame, sizeof(frame));
+}
+
+static void
+answer_omni(int fd, int32_t word, uint32_t port)
+{
+	struct np_head head = { .code = NP_OMNI + 1, .word = word };
+	struct np_omni_response m = { .data_port = port };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &head, np_omni_response_layout, &m);
+	put_bytes(fd, frame, sizeof(frame));
+}
+
+static void
+say_error(int fd)
+{
+	take_request(fd);
+	answer_omni(fd, EMSGSIZE, 0);
+}
+
+static void
+say_unknown(int fd)
+{
+	take_request(fd);
+	answer_omni(fd, NP_E_UNKNOWN_REQUEST, 0);
+}
+
+static void
+leave_after_request(int fd)
+{
+	take_request(fd);
+}
+
+static void
+leave_at_once(int fd)
+{
+	(void)fd;
+}
+
+static void
+say_banner(int fd)
+{
+	static const char banner[] = "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n";
+
+	put_bytes(fd, banner, sizeof(banner) - 1);
+	take_request(fd);
+}
+
+/* More of a web page than a message has room for. */
+static void
+say_page(int fd)
+{
+	char page[NP_FRAME_SIZE];
+
+	take_request(fd);
+	memset(page, 'x', sizeof(page));
+	memcpy(page, "HTTP/1.1 400 Bad Request\r\n", 26);
+	put_bytes(fd, page, sizeof(page));
+	take_request(fd);
+}
+
+static void
+grant_port_0(int fd)
+{
+	take_request(fd);
+	answer_omni(fd, 0, 0);
+	take_request(fd);
+}
+
+static void
+grant_closed_port(int fd)
+{
+	struct np_addr at;
+
+	take_request(fd);
+	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	answer_omni(fd, 0, np_addr_port(&at));
+	take_request(fd);
+}
+
+/* Grants a test, takes the data connection, and dies. */
+static void
+die_in_the_test(int fd)
+{
+	struct np_addr at;
+	int listener, data;
+	char byte;
+
+	take_request(fd);
+	listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	answer_omni(fd, 0, np_addr_port(&at));
+	data = accepted_from(listener);
+	get_bytes(data, &byte, 1);
+	shutdown(fd, SHUT_RDWR);
+	/* The data connection stays: what ends the client is the control connection. */
+	read_all(data);
+	close(data);
+	close(listener);
+}
+
+static void
+fail_in_the_results(int fd)
+{
+	struct np_head head = { .code = NP_OMNI + 2, .word = EIO };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_addr at;
+	int listener, data;
+
+	take_request(fd);
+	listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	answer_omni(fd, 0, np_addr_port(&at));
+	data = accepted_from(listener);
+	read_all(data);
+	close(data);
+	close(listener);
+	np_frame_put(frame, &head, NULL, NULL);
+	put_bytes(fd, frame, sizeof(frame));
+	take_request(fd);
+}
+
+/* The client fails as it should, in the words it should, within two seconds. */
+static void
+assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const char *words)
+{
+	struct np_addr peer = loopback(AF_INET, 0);
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_params p;
+	struct np_err err = { .code = NP_OK };
+	uint64_t begun;
+
+	meet(&d, &c, AF_INET, script);
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, length);
+	begun = np_now();
+	np_client_run(&c, &p, &peer, &out, &err);
+	assert_true(np_now() - begun < 2 * NP_SEC);
+	if (err.code != code || strstr(err.msg, words) == NULL) {
+		fail_msg("error %d, \"%s\", not %d, \"%s\"", (int)err.code, err.msg, (int)code,
+			 words);
+	}
+	np_outcome_free(&out);
+	part(&d, &c);
+}
+
+static void
+a_daemon_that_refuses_is_quoted(void **state)
+{
+	(void)state;
+	assert_fails(say_error, 1, NP_ECONTROL, "error 90, Message too long");
+	assert_fails(say_unknown, 1, NP_ECONTROL, "does not know this test (error 998)");
+	assert_fails(fail_in_the_results, -1000, NP_ECONTROL, "error 5, Input/output error");
+}
+
+static void
+a_daemon_that_leaves_is_noticed(void **state)
+{
+	(void)state;
+	assert_fails(leave_after_request, 1, NP_EPEER, "closed by the peer while waiting for");
+	/* What the kernel says first is a race. */
+	assert_fails(leave_at_once, 1, NP_EPEER, "control connection to 127.0.0.1 port");
+	assert_fails(die_in_the_test, 10, NP_EPEER, "lost the control connection to 127.0.0.1");
+}
+
+static void
+another_service_is_told_from_a_daemon(void **state)
+{
+	(void)state;
+	assert_fails(say_banner, 1, NP_EPEER, "(\"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\")");
+	assert_fails(say_page, 1, NP_EPEER, "is no netserver");
+}
+
+static void
+a_port_that_leads_nowhere_is_an_error(void **state)
+{
+	(void)state;
+	assert_fails(grant_port_0, 1, NP_EPEER, "names port 0 for the data connection");
+	assert_fails(grant_closed_port, 1, NP_ESYS, "Connection refused");
+}
+
+static void
+assert_no_control(const char *host, const char *port, const char *words)
+{
+	struct np_target target = { .host = host, .port = port };
+	struct np_client c;
+	struct np_err err = { .code = NP_OK };
+
+	assert_int_equal(np_client_connect(&c, &target, &err), NP_ECONTROL);
+	assert_has(err.msg, words);
+}
+
+static void
+where_nothing_listens_there_is_no_control_connection(void **state)
+{
+	struct np_addr at;
+	char port[8];
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	snprintf(port, sizeof(port), "%u", np_addr_port(&at));
+	assert_no_control("127.0.0.1", port, "establish the control connection to 127.0.0.1 port");
+	assert_no_control("127.0.0.1", port, "Connection refused");
+	assert_no_control("127.0.0.1", "no-such-service", "could not resolve host '127.0.0.1'");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_bench_runs_over_both_families),
+		cmocka_unit_test(one_connection_carries_several_tests),
+		cmocka_unit_test(a_daemon_that_refuses_is_quoted),
+		cmocka_unit_test(a_daemon_that_leaves_is_noticed),
+		cmocka_unit_test(another_service_is_told_from_a_daemon),
+		cmocka_unit_test(a_port_that_leads_nowhere_is_an_error),
+		cmocka_unit_test(where_nothing_listens_there_is_no_control_connection),
+	};
+
+	np_drive_prepare();
+	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/*
+ * When a test is run again, and what all its runs come to.
+ */
+#include "run/repeat.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "tests/lib/check.h"
+
+/* One more iteration of that throughput and CPU utilisation, with one sample of so many us. */
+static void
+iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
+{
+	struct np_hist *hist = np_hist_new();
+	struct np_record record;
+	struct np_err err;
+
+	memset(&record, 0, sizeof(record));
+	np_record_real(&record, NP_M_THROUGHPUT, throughput);
+	np_record_real(&record, NP_M_ELAPSED_TIME, 1);
+	np_record_real(&record, NP_M_LOCAL_CPU_UTIL, cpu);
+	np_hist_record(hist, us * 1000);
+	assert_int_equal(np_repeat_add(r, &record, hist, &err), NP_OK);
+	free(hist);
+}
+
+static void
+without_confidence_a_test_runs_once(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 1, .min = 1, .width = -1 } };
+	struct np_record record;
+
+	(void)state;
+	memset(&record, 0, sizeof(record));
+	iterate(&r, 10, -1, 5);
+	assert_false(np_repeat_more(&r));
+	assert_false(np_repeat_missed(&r));
+	np_repeat_conclude(&r, false, &record);
+	assert_int_equal(np_record_get_int(&record, NP_M_CONFIDENCE_ITERATION), 1);
+	assert_int_equal(np_record_get_int(&record, NP_M_CONFIDENCE_LEVEL), 0);
+	assert_true(np_record_get_real(&record, NP_M_CONFIDENCE_INTERVAL) == -1);
+	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) == -1);
+	assert_int_equal(np_record_get_int(&record, NP_M_MIN_LATENCY), -1);
+	np_repeat_free(&r);
+}
+
+static void
+it_goes_on_until_the_result_is_sure(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 10, .min = 3, .level = 99, .width = 5 } };
+
+	(void)state;
+	iterate(&r, 100, -1, 5);
+	assert_true(np_repeat_more(&r) && np_repeat_missed(&r));
+	iterate(&r, 100, -1, 5);
+	assert_true(np_repeat_more(&r)); /* sure, but fewer than asked for */
+	iterate(&r, 120, -1, 5);
+	assert_true(np_repeat_more(&r) && np_repeat_missed(&r));
+	while (np_repeat_more(&r)) {
+		iterate(&r, 106, -1, 5);
+	}
+	assert_int_equal(r.done, 10);
+	assert_true(np_repeat_missed(&r));
+	np_repeat_free(&r);
+}
+
+static void
+it_stops_once_the_result_is_sure(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 30, .min = 3, .level = 95, .width = 50 } };
+
+	(void)state;
+	while (np_repeat_more(&r)) {
+		iterate(&r, r.done % 2 == 0 ? 100 : 101, -1, 5);
+	}
+	assert_int_equal(r.done, 3);
+	assert_false(np_repeat_missed(&r));
+	np_repeat_free(&r);
+}
+
+/* CPU figures that vary keep it going, unless only the result matters. */
+static void
+cpu_figures_count_unless_told_otherwise(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 5, .min = 3, .level = 95, .width = 5 } };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		iterate(&r, 100, 10 + 20 * i, 5);
+	}
+	assert_true(np_repeat_more(&r) && np_repeat_missed(&r));
+	r.plan.result_only = true;
+	assert_false(np_repeat_more(&r) || np_repeat_missed(&r));
+	np_repeat_free(&r);
+}
+
+static void
+the_conclusion_is_over_all_iterations(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 4, .min = 4, .level = 95, .width = 5 } };
+	struct np_record record;
+
+	(void)state;
+	memset(&record, 0, sizeof(record));
+	iterate(&r, 90, 20, 10);
+	iterate(&r, 110, 30, 1000);
+	np_repeat_conclude(&r, true, &record);
+	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT) == 100);
+	assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_UTIL) == 25);
+	assert_int_equal(np_record_get_int(&record, NP_M_MIN_LATENCY), 10);
+	assert_int_equal(np_record_get_int(&record, NP_M_MAX_LATENCY), 1000);
+	assert_int_equal(np_record_get_int(&record, NP_M_CONFIDENCE_ITERATION), 2);
+	/* 2 x 12.706 x sqrt(100 / 1) / 100, in percent. */
+	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) > 254.11);
+	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) < 254.13);
+	assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_CONFID) == 0);
+	np_repeat_free(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_confidence_a_test_runs_once),
+		cmocka_unit_test(it_goes_on_until_the_result_is_sure),
+		cmocka_unit_test(it_stops_once_the_result_is_sure),
+		cmocka_unit_test(cpu_figures_count_unless_told_otherwise),
+		cmocka_unit_test(the_conclusion_is_over_all_iterations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/*
+ * The figures of a run, from what both ends counted.
+ */
+#include "run/report.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "tests/lib/check.h"
+
+/* Two seconds of a test, of which the far end has reported; nothing is counted yet. */
+static void
+two_seconds(struct np_outcome *out, struct np_params *p, struct np_counters *count,
+	    const char *bench)
+{
+	const struct np_bench *b = np_bench_find(bench);
+
+	np_params_init(p);
+	p->bench = b;
+	p->pattern = b->pattern;
+	p->transport = b->transport;
+	p->role = b->near_role;
+	p->active = true;
+	memset(count, 0, sizeof(*count));
+	memset(out, 0, sizeof(*out));
+	np_far_init(&out->far);
+	out->far.reported = true;
+	out->far.sends = out->far.receives = 0;
+	out->flow.par = p;
+	out->flow.count = count;
+	out->flow.started_ns = 5 * NP_SEC;
+	out->flow.ended_ns = 7 * NP_SEC;
+	out->flow.cpu.known = true;
+	out->flow.cpu.util = 50;
+	out->flow.cpu.count = 4;
+	out->flow.cpu.span = 2;
+}
+
+static void
+assert_real(const struct np_record *r, enum np_metric_id id, double want)
+{
+	double got = np_record_get_real(r, id);
+
+	if (got < want - 1e-6 || got > want + 1e-6) {
+		fail_msg("%s is %f, not %f", np_metric(id)->name, got, want);
+	}
+}
+
+/* Datagrams get lost: bytes by call of the far end are of those that arrived. */
+static void
+bytes_by_call_are_each_ends_own(void **state)
+{
+	struct np_counters count;
+	struct np_outcome out;
+	struct np_params p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, &count, "UDP_STREAM");
+	np_show(&count.sent, UINT64_C(100000));
+	np_show(&count.sends, 100);
+	out.far.received = 60000;
+	out.far.receives = 60;
+	np_report(&out, np_unit('m'), &r);
+	assert_real(&r, NP_M_LOCAL_BYTES_PER_SEND, 1000);
+	assert_real(&r, NP_M_REMOTE_BYTES_PER_RECV, 1000);
+	assert_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, 0.4);
+	assert_real(&r, NP_M_REMOTE_RECV_THROUGHPUT, 0.24);
+	assert_real(&r, NP_M_THROUGHPUT, 0.24);
+}
+
+/* A rate in bits is one of bits: connections carry none, except in the older tests. */
+static void
+connections_count_where_they_are_the_unit(void **state)
+{
+	struct np_counters count;
+	struct np_outcome out;
+	struct np_bench omni;
+	struct np_params p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, &count, "TCP_CC");
+	np_show(&count.transactions, 500);
+	np_report(&out, np_unit('m'), &r);
+	assert_real(&r, NP_M_THROUGHPUT, 250);
+	assert_real(&r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
+	omni = *p.bench;
+	omni.code = NP_OMNI;
+	p.bench = &omni;
+	np_report(&out, np_unit('m'), &r);
+	assert_real(&r, NP_M_THROUGHPUT, 0);
+	assert_real(&r, NP_M_TRANSACTION_RATE, 250);
+	assert_real(&r, NP_M_LOCAL_SD, -1);
+	np_report(&out, np_unit('x'), &r);
+	assert_real(&r, NP_M_THROUGHPUT, 250);
+	assert_real(&r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
+}
+
+/* Requests in flight share the time, and that spent waiting for an interval's end is nobody's. */
+static void
+latency_knows_of_bursts_and_pacing(void **state)
+{
+	struct np_counters count;
+	struct np_outcome out;
+	struct np_params p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, &count, "TCP_RR");
+	p.request = p.response = 1;
+	p.burst = 3;
+	np_show(&count.transactions, 1000);
+	out.flow.paced_ns = NP_SEC;
+	np_report(&out, np_unit('x'), &r);
+	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
+	assert_real(&r, NP_M_RT_LATENCY, 4000);
+}
+
+/* netperf's values for a far end that is no daemon. */
+static void
+a_service_tells_nothing(void **state)
+{
+	static const struct {
+		enum np_metric_id id;
+		int want;
+	} rows[] = {
+		{ NP_M_LOCAL_SEND_SIZE, -1 },  { NP_M_REMOTE_TRANSPORT_RETRANS, -2 },
+		{ NP_M_REMOTE_SEND_WIDTH, 0 }, { NP_M_REMOTE_RECV_WIDTH, 0 },
+		{ NP_M_RSS_SIZE_REQ, -1 },     { NP_M_REMOTE_CPU_PEAK_ID, -1 },
+		{ NP_M_REMOTE_NODELAY, -1 },   { NP_M_REMOTE_RECV_CALLS, 0 },
+	};
+	struct np_counters count;
+	struct np_outcome out;
+	struct np_params p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, &count, "TCP_MAERTS");
+	np_far_init(&out.far);
+	p.no_control = true;
+	np_report(&out, np_unit('m'), &r);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (np_record_get_int(&r, rows[i].id) != rows[i].want) {
+			fail_msg("%s is %lld", np_metric(rows[i].id)->name,
+				 (long long)np_record_get_int(&r, rows[i].id));
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_by_call_are_each_ends_own),
+		cmocka_unit_test(connections_count_where_they_are_the_unit),
+		cmocka_unit_test(latency_knows_of_bursts_and_pacing),
+		cmocka_unit_test(a_service_tells_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
