@@ -54,4 +54,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/server.c %D%/run/server.h \
 	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h \
 	%D%/run/talk_old.c \
-	%D%/run/talk_unix.c
+	%D%/run/talk_unix.c \
+	%D%/out/classic.c %D%/out/format.h \
+	%D%/out/interim.c \
+	%D%/out/omni.c \
+	%D%/out/select.c %D%/out/select.h

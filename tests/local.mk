@@ -2,18 +2,24 @@
 
 unit_tests = \
 	%D%/unit/test_base \
+	%D%/unit/test_bench \
 	%D%/unit/test_chan \
+	%D%/unit/test_classic \
 	%D%/unit/test_confidence \
 	%D%/unit/test_conversation \
 	%D%/unit/test_cpu \
 	%D%/unit/test_extra \
 	%D%/unit/test_hist \
+	%D%/unit/test_interim \
 	%D%/unit/test_loops \
 	%D%/unit/test_net \
+	%D%/unit/test_omni \
 	%D%/unit/test_old \
+	%D%/unit/test_record \
 	%D%/unit/test_refusals \
 	%D%/unit/test_repeat \
 	%D%/unit/test_report \
+	%D%/unit/test_select \
 	%D%/unit/test_server \
 	%D%/unit/test_stop \
 	%D%/unit/test_talk \

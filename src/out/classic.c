@@ -1,0 +1,634 @@
+/*
+ * netperf's classic tables. Blanks at line ends are part of the layout: scripts compare whole lines
+ * and count words.
+ *
+ * A layout is a row of texts, in which "%(NAME)-6.2f" stands for a figure: its name in metrics.def,
+ * or in one of the tables below for what netperf works out while it prints, and how printf() shall
+ * show it. d takes whole numbers, f and g any number, c a letter and s a text; a percent sign
+ * without a bracket behind it is one.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "out/format.h"
+
+struct view {
+	FILE *out;
+	const struct np_classic *c;
+	const struct np_record *r;
+};
+
+static bool
+with_cpu(const struct np_classic *c)
+{
+	return c->local_cpu || c->remote_cpu;
+}
+
+/* ---- What the metric table has no row for ---- */
+
+static double
+num(const struct view *v, enum np_metric_id id)
+{
+	return np_metric(id)->type == NP_TYPE_REAL ? np_record_get_real(v->r, id)
+						   : (double)np_record_get_int(v->r, id);
+}
+
+static double
+ratio(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+/* TCP_SENDFILE divides what arrived by its own calls, too. */
+static double
+received_per_send(const struct view *v)
+{
+	return ratio(num(v, NP_M_REMOTE_BYTES_RECVD), num(v, NP_M_LOCAL_SEND_CALLS));
+}
+
+static double
+received_per_receive(const struct view *v)
+{
+	return ratio(num(v, NP_M_REMOTE_BYTES_RECVD), num(v, NP_M_REMOTE_RECV_CALLS));
+}
+
+/* Of messages, also where the test counts transactions. */
+static const struct np_unit *
+message_unit(const struct view *v)
+{
+	return v->c->unit->letter == 'x' ? np_unit('m') : v->c->unit;
+}
+
+static double
+outbound(const struct view *v)
+{
+	return np_rate(message_unit(v), num(v, NP_M_TRANSACTION_RATE) * num(v, NP_M_REQUEST_SIZE),
+		       1.0);
+}
+
+static double
+inbound(const struct view *v)
+{
+	return np_rate(message_unit(v), num(v, NP_M_TRANSACTION_RATE) * num(v, NP_M_RESPONSE_SIZE),
+		       1.0);
+}
+
+/* The service demand that stands alone: the near end's if that was asked for. */
+static double
+demand(const struct view *v)
+{
+	return num(v, v->c->local_cpu ? NP_M_LOCAL_SD : NP_M_REMOTE_SD);
+}
+
+static const struct {
+	const char *name;
+	double (*value)(const struct view *v);
+} numbers[] = {
+	{ "received per send", received_per_send },
+	{ "received per receive", received_per_receive },
+	{ "outbound", outbound },
+	{ "inbound", inbound },
+	{ "demand", demand },
+};
+
+static const char *
+brand(const struct view *v)
+{
+	return v->c->brand != NULL && !v->c->headers ? v->c->brand : "";
+}
+
+static const char *
+unit_name(const struct view *v)
+{
+	return v->c->unit->name;
+}
+
+static const char *
+message_unit_name(const struct view *v)
+{
+	return message_unit(v)->name;
+}
+
+static const struct {
+	const char *name;
+	const char *(*value)(const struct view *v);
+} texts[] = {
+	{ "brand", brand },
+	{ "unit", unit_name },
+	{ "message unit", message_unit_name },
+};
+
+/* ---- Filling in ---- */
+
+static enum np_metric_id
+find_metric(const char *name)
+{
+	int id = np_metric_find(name);
+
+	assert(id >= 0);
+	return (enum np_metric_id)id;
+}
+
+static double
+find_number(const struct view *v, const char *name)
+{
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (strcmp(numbers[i].name, name) == 0) {
+			return numbers[i].value(v);
+		}
+	}
+	return num(v, find_metric(name));
+}
+
+static const char *
+find_text(const struct view *v, const char *name)
+{
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (strcmp(texts[i].name, name) == 0) {
+			return texts[i].value(v);
+		}
+	}
+	assert(!"a text of the layouts");
+	return "";
+}
+
+/* The letter of a CPU method; "method" belongs to "demand". */
+static char
+find_letter(const struct view *v, const char *name)
+{
+	if (strcmp(name, "method") == 0) {
+		name = v->c->local_cpu ? "LOCAL_CPU_METHOD" : "REMOTE_CPU_METHOD";
+	}
+	return np_record_get_char(v->r, find_metric(name));
+}
+
+/* Print the figure that stands at `at`, "%(NAME)-6.2f"; returns what follows. */
+static const char *
+put_figure(const struct view *v, const char *at)
+{
+	const char *close = strchr(at, ')'), *kind = close + 1 + strcspn(close + 1, "dfgcs");
+	char name[32], print[16];
+
+	snprintf(name, sizeof(name), "%.*s", (int)(close - at - 2), at + 2);
+	snprintf(print, sizeof(print), "%%%.*s%s%c", (int)(kind - close - 1), close + 1,
+		 *kind == 'd' ? "ll" : "", *kind);
+/* Put together from literals of this file. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	switch (*kind) {
+	case 'd':
+		fprintf(v->out, print, (long long)np_record_get_int(v->r, find_metric(name)));
+		break;
+	case 's':
+		fprintf(v->out, print, find_text(v, name));
+		break;
+	case 'c':
+		fprintf(v->out, print, find_letter(v, name));
+		break;
+	default:
+		fprintf(v->out, print, find_number(v, name));
+		break;
+	}
+#pragma GCC diagnostic pop
+	return kind + 1;
+}
+
+static void
+put(const struct view *v, const char *lines)
+{
+	while (*lines != '\0') {
+		if (lines[0] == '%' && lines[1] == '(') {
+			lines = put_figure(v, lines);
+		} else {
+			fputc(*lines++, v->out);
+		}
+	}
+}
+
+/* ---- Streams ---- */
+
+static const char stream_heads[] = "Recv   Send    Send                          \n"
+				   "Socket Socket  Message  Elapsed              \n"
+				   "Size   Size    Size     Time     Throughput  \n"
+				   "bytes  bytes   bytes    secs.    %(unit)s/sec  \n\n";
+
+/* near and far are what each end does. */
+#define STREAM_CPU_HEADS(near, far)                                                                \
+	"Recv   Send    Send                          Utilization       Service Demand\n"          \
+	"Socket Socket  Message  Elapsed              " near "     " far "     " near "    " far   \
+	"\n"                                                                                       \
+	"Size   Size    Size     Time     Throughput  local    remote   local   remote\n"          \
+	"bytes  bytes   bytes    secs.    %(unit)-8.8s/s  "                                        \
+	"% %(LOCAL_CPU_METHOD)c      % %(REMOTE_CPU_METHOD)c      us/KB   us/KB\n\n"
+
+static const char send_cpu_heads[] = STREAM_CPU_HEADS("Send", "Recv");
+static const char unix_stream_cpu_heads[] =
+    "Recv   Send    Send                          Utilization    Service Demand\n"
+    "Socket Socket  Message  Elapsed              Send   Recv    Send    Recv\n"
+    "Size   Size    Size     Time     Throughput  local  remote  local   remote\n"
+    "bytes  bytes   bytes    secs.    %(unit)-8.8s/s  %      %       us/KB   us/KB\n\n";
+
+#define STREAM_ROW(recv_buf, send_buf, send_size)                                                  \
+	"%(" recv_buf ")6d %(" send_buf ")6d %(" send_size ")6d    %(ELAPSED_TIME)-6.2f   "        \
+	"%(THROUGHPUT)7.2f   %(brand)s\n"
+#define STREAM_CPU_ROW(send_size)                                                                  \
+	"%(RSR_SIZE)6d %(LSS_SIZE)6d %(" send_size ")6d    %(ELAPSED_TIME)-6.2f     "              \
+	"%(THROUGHPUT)7.2f   %(LOCAL_CPU_UTIL)-6.2f   %(REMOTE_CPU_UTIL)-6.2f   "                  \
+	"%(LOCAL_SD)-6.3f  %(REMOTE_SD)-6.3f %(brand)s\n"
+#define UNIX_STREAM_SIZES                                                                          \
+	"%(RSR_SIZE)5d  %(LSS_SIZE)5d  %(LOCAL_SEND_SIZE)6d    %(ELAPSED_TIME)-6.2f   "
+
+static const char send_row[] = STREAM_ROW("RSR_SIZE", "LSS_SIZE", "LOCAL_SEND_SIZE");
+static const char send_cpu_row[] = STREAM_CPU_ROW("LOCAL_SEND_SIZE");
+
+#define STREAM_DETAILS(near, far)                                                                  \
+	"\n"                                                                                       \
+	"Alignment      Offset         Bytes    Bytes       " near "s   Bytes    " far "s\n"       \
+	"Local  Remote  Local  Remote  Xfered   Per                 Per\n" near "   " far          \
+	"    " near "   " far "             " near " (avg)          " far " (avg)\n"
+#define SEND_PLACES                                                                                \
+	"%(LOCAL_SEND_ALIGN)5d   %(REMOTE_RECV_ALIGN)5d  "                                         \
+	"%(LOCAL_SEND_OFFSET)5d   %(REMOTE_RECV_OFFSET)5d "
+#define SEGMENT_HEADS                                                                              \
+	"Maximum\n"                                                                                \
+	"Segment\n"                                                                                \
+	"Size (bytes)\n"
+
+static const char stream_details[] = STREAM_DETAILS("Send", "Recv") SEND_PLACES
+    "%(LOCAL_BYTES_SENT)6d  %(LOCAL_BYTES_PER_SEND)6.2f    %(LOCAL_SEND_CALLS)6d   "
+    "%(REMOTE_BYTES_PER_RECV)6.2f %(REMOTE_RECV_CALLS)6d\n"
+    "\n" SEGMENT_HEADS "%(TRANSPORT_MSS)6d\n";
+
+static const char maerts_details[] =
+    STREAM_DETAILS("Recv", "Send") "%(LOCAL_RECV_ALIGN)5d   %(REMOTE_RECV_ALIGN)5d  "
+				   "%(LOCAL_RECV_OFFSET)5d   %(REMOTE_RECV_OFFSET)5d "
+				   "%(LOCAL_BYTES_RECVD)6d  %(LOCAL_BYTES_PER_RECV)6.2f    "
+				   "%(LOCAL_RECV_CALLS)6d   "
+				   "%(REMOTE_BYTES_PER_SEND)6.2f %(REMOTE_SEND_CALLS)6d\n"
+				   "\n" SEGMENT_HEADS "%(TRANSPORT_MSS)6d\n";
+
+static const char sendfile_details[] = STREAM_DETAILS("Send", "Recv") SEND_PLACES
+    "%(REMOTE_BYTES_RECVD)6.4g  %(received per send)6.2f    %(LOCAL_SEND_CALLS)6d   "
+    "%(received per receive)6.2f %(REMOTE_RECV_CALLS)6d\n"
+    "\n" SEGMENT_HEADS "%(TRANSPORT_MSS)6d\n";
+
+static const char unix_stream_details[] = STREAM_DETAILS("Send", "Recv") SEND_PLACES
+    "%(LOCAL_BYTES_SENT)6.4g  %(LOCAL_BYTES_PER_SEND)6.2f     %(LOCAL_SEND_CALLS)6d "
+    "%(REMOTE_BYTES_PER_RECV)6.2f   %(REMOTE_RECV_CALLS)6d\n";
+
+static const char send_times[] = "\n\nHistogram of time spent in send() call.\n";
+
+/* ---- Transactions ---- */
+
+static const char transaction_heads[] = "Local /Remote\n"
+					"Socket Size   Request  Resp.   Elapsed  Trans.\n"
+					"Send   Recv   Size     Size    Time     Rate         \n"
+					"bytes  Bytes  bytes    bytes   secs.    per sec   \n\n";
+
+static const char rr_byte_heads[] = "Local /Remote\n"
+				    "Socket Size   Request  Resp.   Elapsed  \n"
+				    "Send   Recv   Size     Size    Time     Throughput \n"
+				    "bytes  Bytes  bytes    bytes   secs.    %(unit)s/sec   \n\n";
+
+/* What heads the rate, its unit, and the unit of work; the letters of the CPU methods. */
+#define TRANSACTION_CPU_HEADS(rate, unit, local, remote, per)                                      \
+	"Local /Remote\n"                                                                          \
+	"Socket Size   Request Resp.  Elapsed " rate "   CPU    CPU    S.dem   S.dem\n"            \
+	"Send   Recv   Size    Size   Time    " unit " local  remote local   remote\n"             \
+	"bytes  bytes  bytes   bytes  secs.   per sec  % " local "    % " remote "    us/" per     \
+	"   us/" per "\n\n"
+
+static const char connection_cpu_heads[] =
+    TRANSACTION_CPU_HEADS("Trans.", "Rate    ", " ", " ", "Tr");
+static const char rr_cpu_heads[] = TRANSACTION_CPU_HEADS(
+    "Trans.", "Rate    ", "%(LOCAL_CPU_METHOD)c", "%(REMOTE_CPU_METHOD)c", "Tr");
+static const char rr_byte_cpu_heads[] = TRANSACTION_CPU_HEADS(
+    "Tput  ", "%(unit)-8.8s", "%(LOCAL_CPU_METHOD)c", "%(REMOTE_CPU_METHOD)c", "KB");
+
+/* What ends the first row: a brand, or nothing. */
+#define TRANSACTION_ROWS(brand)                                                                    \
+	"%(LSS_SIZE)-6d %(LSR_SIZE)-6d %(REQUEST_SIZE)-6d   %(RESPONSE_SIZE)-6d  "                 \
+	"%(ELAPSED_TIME)-6.2f   %(THROUGHPUT)7.2f   " brand "\n"                                   \
+	"%(RSS_SIZE)-6d %(RSR_SIZE)-6d\n"
+#define TRANSACTION_CPU_ROWS(blanks, brand)                                                        \
+	"%(LSS_SIZE)-6d %(LSR_SIZE)-6d %(REQUEST_SIZE)-6d  %(RESPONSE_SIZE)-6d "                   \
+	"%(ELAPSED_TIME)-6.2f  %(THROUGHPUT)-6.2f" blanks "%(LOCAL_CPU_UTIL)-6.2f "                \
+	"%(REMOTE_CPU_UTIL)-6.2f %(LOCAL_SD)-6.3f  %(REMOTE_SD)-6.3f" brand "\n"                   \
+	"%(RSS_SIZE)-6d %(RSR_SIZE)-6d\n"
+
+static const char rr_rows[] = TRANSACTION_ROWS("%(brand)s");
+static const char connection_rows[] = TRANSACTION_ROWS("");
+static const char connection_cpu_rows[] = TRANSACTION_CPU_ROWS("   ", "");
+
+/* The second column shows an offset under the head of an alignment, as netperf's does. */
+static const char rr_details[] =
+    "Alignment      Offset         RoundTrip  Trans    Throughput\n"
+    "Local  Remote  Local  Remote  Latency    Rate     %(message unit)-8.8s/s\n"
+    "Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound\n"
+    "%(LOCAL_SEND_ALIGN)5d  %(REMOTE_RECV_OFFSET)5d   %(LOCAL_SEND_OFFSET)5d  "
+    "%(REMOTE_RECV_OFFSET)5d   %(RT_LATENCY)-6.3f   %(TRANSACTION_RATE)-6.3f "
+    "%(outbound)-6.3f    %(inbound)-6.3f\n";
+
+#define CONNECTION_DETAILS(second)                                                                 \
+	"Alignment      Offset\n"                                                                  \
+	"Local  Remote  Local  Remote\n"                                                           \
+	"Send   Recv    Send   Recv\n"                                                             \
+	"%(LOCAL_SEND_ALIGN)5d  %(" second ")5d   %(LOCAL_SEND_OFFSET)5d  "                        \
+	"%(REMOTE_RECV_OFFSET)5d\n"
+
+static const char round_times[] = "\nHistogram of request/response times\n";
+
+/* netperf's table has no place for lost requests, and it has none to show. */
+static void
+remark_lost(const struct view *v)
+{
+	if (np_record_get_int(v->r, NP_M_LOST_REQUESTS) > 0) {
+		put(v, "%(LOST_REQUESTS)d of %(LOCAL_SEND_CALLS)d requests got no response in "
+		       "time and count as lost\n");
+	}
+}
+
+static void
+remark_mean(const struct view *v)
+{
+	struct np_hist_summary times;
+
+	if (v->c->hist != NULL) {
+		np_hist_summarise(v->c->hist, &times);
+		fprintf(v->out, "Average response time %llu usecs\n",
+			(unsigned long long)times.mean / 1000);
+	}
+}
+
+/* ---- Datagrams one way ---- */
+
+static const char datagram_heads[] = "Socket  Message  Elapsed      Messages                \n"
+				     "Size    Size     Time         Okay Errors   Throughput\n"
+				     "bytes   bytes    secs            #      #   %(unit)s/sec\n\n";
+
+/* ---- The layouts ---- */
+
+/* Texts named cpu_ are those of a run with -c or -C. */
+struct layout {
+	const char *name;
+	/* Of tests that print title and heads before they run; NULL: heads stand over the rows. */
+	const char *title;
+	const char *heads, *cpu_heads;
+	const char *byte_heads, *byte_cpu_heads; /* of transactions counted in bytes; may be NULL */
+	const char *rows, *cpu_rows;
+	const char *figure, *cpu_figure;      /* alone, at verbosity 0 */
+	bool bare_at_2;                       /* no rows above verbosity 1; else above 2 */
+	const char *details;                  /* from verbosity 2 on; may be NULL */
+	void (*remark)(const struct view *v); /* below the details; may be NULL */
+	const char *histogram;                /* its title; NULL: it is not shown */
+};
+
+static const char branded_figure[] = "%(THROUGHPUT)7.2f %(brand)s\n";
+static const char branded_demand[] = "%(demand)6.3f %(method)c %(brand)s\n";
+static const char bare_figure[] = "%(THROUGHPUT)7.2f\n";
+static const char bare_demand[] = "%(demand)6.3f\n";
+
+static const struct layout layouts[] = {
+	{ .name = "stream",
+	  .heads = stream_heads,
+	  .cpu_heads = send_cpu_heads,
+	  .rows = send_row,
+	  .cpu_rows = send_cpu_row,
+	  .figure = branded_figure,
+	  .cpu_figure = branded_demand,
+	  .details = stream_details,
+	  .histogram = send_times },
+	/* With CPU figures the columns are another test's, as in netperf. */
+	{ .name = "maerts",
+	  .heads = stream_heads,
+	  .cpu_heads = STREAM_CPU_HEADS("Recv", "Send"),
+	  .rows = STREAM_ROW("LSR_SIZE", "RSS_SIZE", "REMOTE_SEND_SIZE"),
+	  .cpu_rows = STREAM_CPU_ROW("REMOTE_SEND_SIZE"),
+	  .figure = branded_figure,
+	  .cpu_figure = branded_demand,
+	  .details = maerts_details,
+	  .histogram = "\n\nHistogram of time spent in recv() call.\n" },
+	{ .name = "sendfile",
+	  .heads = stream_heads,
+	  .cpu_heads = send_cpu_heads,
+	  .rows = send_row,
+	  .cpu_rows = send_cpu_row,
+	  .figure = branded_figure,
+	  .cpu_figure = branded_demand,
+	  .details = sendfile_details,
+	  .histogram = send_times },
+	{ .name = "rr",
+	  .heads = transaction_heads,
+	  .cpu_heads = rr_cpu_heads,
+	  .byte_heads = rr_byte_heads,
+	  .byte_cpu_heads = rr_byte_cpu_heads,
+	  .rows = rr_rows,
+	  .cpu_rows = TRANSACTION_CPU_ROWS("  ", " %(brand)s"),
+	  .figure = branded_figure,
+	  .cpu_figure = branded_demand,
+	  .details = rr_details,
+	  .histogram = round_times },
+	{ .name = "udp_rr",
+	  .heads = transaction_heads,
+	  .cpu_heads = rr_cpu_heads,
+	  .byte_heads = rr_byte_heads,
+	  .byte_cpu_heads = rr_byte_cpu_heads,
+	  .rows = rr_rows,
+	  .cpu_rows = TRANSACTION_CPU_ROWS("   ", " %(brand)s"),
+	  .figure = branded_figure,
+	  .cpu_figure = branded_demand,
+	  .remark = remark_lost,
+	  .histogram = "\nHistogram of request/reponse times.\n" },
+	{ .name = "crr",
+	  .heads = transaction_heads,
+	  .cpu_heads = connection_cpu_heads,
+	  .rows = connection_rows,
+	  .cpu_rows = connection_cpu_rows,
+	  .figure = bare_figure,
+	  .cpu_figure = bare_demand,
+	  .details = "\n" CONNECTION_DETAILS("REMOTE_RECV_ALIGN"),
+	  .histogram = round_times },
+	{ .name = "cc",
+	  .heads = transaction_heads,
+	  .cpu_heads = connection_cpu_heads,
+	  .rows = connection_rows,
+	  .cpu_rows = connection_cpu_rows,
+	  .figure = bare_figure,
+	  .cpu_figure = bare_demand,
+	  .details = "\n" CONNECTION_DETAILS("REMOTE_RECV_OFFSET"),
+	  .histogram = round_times },
+	/* The lone letter is the near end's, whichever end was asked for. */
+	{ .name = "udp_stream",
+	  .heads = datagram_heads,
+	  .cpu_heads = "Socket  Message  Elapsed      Messages                   CPU      Service\n"
+		       "Size    Size     Time         Okay Errors   Throughput   Util     Demand\n"
+		       "bytes   bytes    secs            #      #   %(unit)s/sec % "
+		       "%(LOCAL_CPU_METHOD)c%(REMOTE_CPU_METHOD)c     us/KB\n\n",
+	  .rows = "%(LSS_SIZE)6d  %(LOCAL_SEND_SIZE)6d   %(ELAPSED_TIME)-7.2f   "
+		  "%(LOCAL_SEND_CALLS)7d %(FAILED_SENDS)6d    %(LOCAL_SEND_THROUGHPUT)7.2f\n"
+		  "%(RSR_SIZE)6d           %(ELAPSED_TIME)-7.2f   "
+		  "%(REMOTE_RECV_CALLS)7d           %(REMOTE_RECV_THROUGHPUT)7.2f\n\n",
+	  .cpu_rows = "%(LSS_SIZE)6d  %(LOCAL_SEND_SIZE)6d   %(ELAPSED_TIME)-7.2f   "
+		      "%(LOCAL_SEND_CALLS)7d %(FAILED_SENDS)6d    %(LOCAL_SEND_THROUGHPUT)7.1f     "
+		      "%(LOCAL_CPU_UTIL)-6.2f   %(LOCAL_SD)-6.3f\n"
+		      "%(RSR_SIZE)6d           %(ELAPSED_TIME)-7.2f   "
+		      "%(REMOTE_RECV_CALLS)7d           %(REMOTE_RECV_THROUGHPUT)7.1f     "
+		      "%(REMOTE_CPU_UTIL)-6.2f   %(REMOTE_SD)-6.3f\n\n",
+	  .figure = "%(LOCAL_SEND_THROUGHPUT)7.2f\n",
+	  .cpu_figure = "%(demand)6.2f %(LOCAL_CPU_METHOD)c\n",
+	  .histogram = "\nHistogram of time spent in send() call\n" },
+	{ .name = "mss",
+	  .heads = SEGMENT_HEADS "\n",
+	  .cpu_heads = SEGMENT_HEADS "\n",
+	  .rows = "%(TRANSPORT_MSS)d %(brand)s\n",
+	  .cpu_rows = "%(TRANSPORT_MSS)d %(brand)s\n",
+	  .figure = "%(TRANSPORT_MSS)d %(brand)s\n",
+	  .cpu_figure = "%(TRANSPORT_MSS)d %(brand)s\n" },
+	{ .name = "stream_stream",
+	  .title = "STREAM STREAM TEST\n",
+	  .heads = stream_heads,
+	  .cpu_heads = unix_stream_cpu_heads,
+	  .rows = UNIX_STREAM_SIZES "%(THROUGHPUT)7.2f   \n",
+	  .cpu_rows = UNIX_STREAM_SIZES
+	  "  %(THROUGHPUT)7.2f   %(LOCAL_CPU_UTIL)-6.2f %(REMOTE_CPU_UTIL)-6.2f  "
+	  "%(LOCAL_SD)-6.3f  %(REMOTE_SD)-6.3f\n",
+	  .figure = bare_figure,
+	  .cpu_figure = bare_demand,
+	  .details = unix_stream_details },
+	{ .name = "stream_rr",
+	  .title = "STREAM REQUEST/RESPONSE TEST\n",
+	  .heads = transaction_heads,
+	  .cpu_heads = connection_cpu_heads,
+	  .rows = connection_rows,
+	  .cpu_rows = connection_cpu_rows,
+	  .figure = bare_figure,
+	  .cpu_figure = bare_demand,
+	  .bare_at_2 = true,
+	  .details = CONNECTION_DETAILS("REMOTE_RECV_ALIGN") },
+	{ .name = "dg_stream",
+	  .title = "DG UNIDIRECTIONAL SEND TEST\n",
+	  .heads = datagram_heads,
+	  .cpu_heads = "Socket  Message  Elapsed      Messages                   CPU     Service\n"
+		       "Size    Size     Time         Okay Errors   Throughput   Util    Demand\n"
+		       "bytes   bytes    secs            #      #   %(unit)s/sec   %       "
+		       "us/KB\n\n",
+	  .rows = "%(LSS_SIZE)5d   %(LOCAL_SEND_SIZE)5d    %(ELAPSED_TIME)-7.2f   "
+		  "%(LOCAL_SEND_CALLS)7d %(FAILED_SENDS)6d    %(LOCAL_SEND_THROUGHPUT)7.2f\n"
+		  "%(RSR_SIZE)5d            %(ELAPSED_TIME)-7.2f   "
+		  "%(REMOTE_RECV_CALLS)7d           %(REMOTE_RECV_THROUGHPUT)7.2f\n\n",
+	  .cpu_rows = "%(LSS_SIZE)5d   %(LOCAL_SEND_SIZE)5d    %(ELAPSED_TIME)-7.2f   "
+		      "%(LOCAL_SEND_CALLS)7d %(FAILED_SENDS)6d    %(LOCAL_SEND_THROUGHPUT)7.1f"
+		      "      %(LOCAL_CPU_UTIL)-6.2f  %(LOCAL_SD)-6.3f\n"
+		      "%(RSR_SIZE)5d            %(ELAPSED_TIME)-7.2f   "
+		      "%(REMOTE_RECV_CALLS)7d           %(REMOTE_RECV_THROUGHPUT)7.1f"
+		      "      %(REMOTE_CPU_UTIL)-6.2f  %(REMOTE_SD)-6.3f\n\n",
+	  .figure = "%(LOCAL_SEND_THROUGHPUT)7.2f\n",
+	  .cpu_figure = "%(demand)6.2f\n",
+	  .bare_at_2 = true },
+	{ .name = "dg_rr",
+	  .title = "DG REQUEST/RESPONSE TEST\n",
+	  .heads = transaction_heads,
+	  .cpu_heads = connection_cpu_heads,
+	  .rows = connection_rows,
+	  .cpu_rows = connection_cpu_rows,
+	  .figure = bare_figure,
+	  .cpu_figure = bare_demand,
+	  .remark = remark_mean },
+};
+
+static const struct layout *
+find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (strcmp(layouts[i].name, name) == 0) {
+			return &layouts[i];
+		}
+	}
+	return NULL;
+}
+
+bool
+np_classic_known(const char *layout)
+{
+	return find(layout) != NULL;
+}
+
+static void
+put_heads(const struct view *v, const struct layout *l)
+{
+	bool cpu = with_cpu(v->c);
+
+	if (l->byte_heads != NULL && v->c->unit->letter != 'x') {
+		put(v, cpu ? l->byte_cpu_heads : l->byte_heads);
+	} else {
+		put(v, cpu ? l->cpu_heads : l->heads);
+	}
+}
+
+/* What stands below the rows, or alone, from verbosity 2 on. */
+static void
+put_details(const struct view *v, const struct layout *l)
+{
+	if (l->details != NULL) {
+		put(v, l->details);
+	}
+	if (l->remark != NULL) {
+		l->remark(v);
+	}
+	if (l->histogram != NULL && v->c->hist != NULL) {
+		fputs(l->histogram, v->out);
+		np_histogram_print(v->out, v->c->hist);
+	}
+}
+
+void
+np_classic_preface(FILE *out, const struct np_classic *c)
+{
+	const struct np_record nothing = { .value[0].known = false };
+	const struct view v = { .out = out, .c = c, .r = &nothing };
+	const struct layout *l = find(c->layout);
+
+	if (l != NULL && l->title != NULL && c->headers) {
+		fputs(l->title, out);
+		put_heads(&v, l);
+	}
+}
+
+void
+np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *r)
+{
+	const struct view v = { .out = out, .c = c, .r = r };
+	const struct layout *l = find(c->layout);
+	bool cpu = with_cpu(c);
+
+	if (l == NULL || c->verbosity < 0) {
+		return;
+	}
+	if (c->verbosity == 0) {
+		put(&v, cpu ? l->cpu_figure : l->figure);
+		return;
+	}
+	if (c->verbosity == 1 || (c->verbosity == 2 && !l->bare_at_2)) {
+		if (c->headers && l->title == NULL) {
+			put_heads(&v, l);
+		}
+		put(&v, cpu ? l->cpu_rows : l->rows);
+	}
+	if (c->verbosity > 1) {
+		put_details(&v, l);
+	}
+}
+
+void
+np_confidence_warn(FILE *out, double throughput, double local_cpu, double remote_cpu)
+{
+	fprintf(out,
+		"!!! WARNING\n"
+		"!!! Desired confidence was not achieved within the specified iterations.\n"
+		"!!! This implies that there was variability in the test environment that\n"
+		"!!! must be investigated before going further.\n"
+		"!!! Confidence intervals: Throughput      : %4.3f%%\n"
+		"!!!                       Local CPU util  : %4.3f%%\n"
+		"!!!                       Remote CPU util : %4.3f%%\n\n",
+		throughput, local_cpu, remote_cpu);
+}

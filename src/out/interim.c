@@ -1,0 +1,76 @@
+#include <inttypes.h>
+
+#include "out/format.h"
+
+void
+np_interim_print(FILE *out, enum np_style style, const struct np_interim *i)
+{
+	uint64_t s = i->ending_ms / 1000;
+	unsigned ms = (unsigned)(i->ending_ms % 1000);
+
+	switch (style) {
+	case NP_STYLE_CLASSIC:
+	case NP_STYLE_HUMAN:
+		fprintf(out,
+			"Interim result: %7.2f %s/s over %.3f seconds ending at %" PRIu64 ".%03u\n",
+			i->rate, i->unit, i->seconds, s, ms);
+		break;
+	case NP_STYLE_CSV:
+		fprintf(out, "%7.2f,%s/s,%.3f,%" PRIu64 ".%03u\n", i->rate, i->unit, i->seconds, s,
+			ms);
+		break;
+	case NP_STYLE_KEYVAL:
+		fprintf(out,
+			"NETPERF_INTERIM_RESULT[%u]=%.2f\n"
+			"NETPERF_UNITS[%u]=%s/s\n"
+			"NETPERF_INTERVAL[%u]=%.3f\n"
+			"NETPERF_ENDING[%u]=%" PRIu64 ".%03u\n",
+			i->number, i->rate, i->number, i->unit, i->number, i->seconds, i->number, s,
+			ms);
+		break;
+	}
+	fflush(out);
+}
+
+/* A decade of netperf's histogram: ten cells, one unit wide each. */
+enum { DECADES = 8, TENTHS = 10 };
+
+static void
+count_cell(uint64_t (*count)[TENTHS], uint64_t *over, uint64_t us, uint64_t samples)
+{
+	uint64_t unit = 1;
+
+	for (int d = 0; d < DECADES; d++, unit *= TENTHS) {
+		if (us < unit * TENTHS) {
+			count[d][us / unit] += samples;
+			return;
+		}
+	}
+	*over += samples;
+}
+
+void
+np_histogram_print(FILE *out, const struct np_hist *h)
+{
+	static const char *const labels[DECADES] = {
+		"UNIT_USEC", "TEN_USEC",     "HUNDRED_USEC", "UNIT_MSEC",
+		"TEN_MSEC",  "HUNDRED_MSEC", "UNIT_SEC",     "TEN_SEC",
+	};
+	uint64_t count[DECADES][TENTHS] = { { 0 } }, over = 0, total = 0;
+
+	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
+		if (h->cell[i] > 0) {
+			/* netperf counts whole microseconds. */
+			count_cell(count, &over, (uint64_t)np_hist_middle(i) / 1000, h->cell[i]);
+			total += h->cell[i];
+		}
+	}
+	for (int d = 0; d < DECADES; d++) {
+		fprintf(out, "%-14s", labels[d]);
+		for (int t = 0; t < TENTHS; t++) {
+			fprintf(out, ": %4" PRIu64, count[d][t]);
+		}
+		fputc('\n', out);
+	}
+	fprintf(out, ">100_SECS: %" PRIu64 "\nHIST_TOTAL:      %" PRIu64 "\n", over, total);
+}

@@ -1,0 +1,265 @@
+#include "out/select.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+/* The longest name in a file of selectors, as netperf has it, and room for its NUL. */
+enum { NAME_SIZE = 80 };
+
+static int
+add(struct np_selection *sel, size_t group, int id, struct np_err *err)
+{
+	if (sel->count[group] == NP_SELECT_MAX) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "more than %d output selectors in group %zu: name fewer",
+			       NP_SELECT_MAX, group + 1);
+	}
+	sel->id[group][sel->count[group]++] = id;
+	return NP_OK;
+}
+
+/* ---- Lists on the command line ---- */
+
+/* The figure that a word of a list names; NP_SELECT_UNKNOWN when there is none. */
+static int
+find_word(const char *word, size_t len)
+{
+	char name[NAME_SIZE];
+
+	if (len >= sizeof(name)) {
+		return NP_SELECT_UNKNOWN;
+	}
+	memcpy(name, word, len);
+	name[len] = '\0';
+	return np_metric_find(name);
+}
+
+static int
+parse_group(const char *list, const char *end, struct np_selection *sel, size_t group,
+	    struct np_err *err)
+{
+	while (list < end) {
+		size_t len = strcspn(list, ", \t;");
+		int id = len > 0 ? find_word(list, len) : NP_SELECT_UNKNOWN;
+
+		if (id == NP_M_OUTPUT_END) {
+			break;
+		}
+		if (len > 0 && add(sel, group, id, err) != NP_OK) {
+			return err->code;
+		}
+		if (id != NP_SELECT_UNKNOWN) {
+			enum np_metric_collect c = np_metric((enum np_metric_id)id)->collect;
+
+			sel->latency |= c == NP_COLLECT_LATENCY;
+			sel->congestion |= c == NP_COLLECT_CONGESTION;
+		}
+		list += len + 1;
+	}
+	return NP_OK;
+}
+
+static int
+parse_list(const char *list, struct np_selection *sel, struct np_err *err)
+{
+	for (size_t group = 0; group < NP_SELECT_GROUPS; group++) {
+		const char *end = list + strcspn(list, ";");
+
+		if (parse_group(list, end, sel, group, err) != NP_OK) {
+			return err->code;
+		}
+		if (*end == '\0') {
+			break;
+		}
+		list = end + 1;
+	}
+	return NP_OK;
+}
+
+/* ---- Files ---- */
+
+struct reader {
+	const char *path;
+	unsigned line;        /* from 1 */
+	bool begun;           /* something stands in this line */
+	bool ended;           /* by OUTPUT_END, to the end of the line */
+	char name[NAME_SIZE]; /* so far */
+	size_t len;
+};
+
+/* The first figure of that name or column head; OUTPUT_NONE when there is none. */
+static int
+find_title(const char *text)
+{
+	for (int i = 0; i < NP_METRICS; i++) {
+		char title[NAME_SIZE];
+
+		np_metric_title((enum np_metric_id)i, title, sizeof(title));
+		if (strcasecmp(text, title) == 0 ||
+		    strcasecmp(text, np_metric((enum np_metric_id)i)->name) == 0) {
+			return i;
+		}
+	}
+	return NP_M_OUTPUT_NONE;
+}
+
+static int
+end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
+{
+	size_t group = in->line - 1 < NP_SELECT_GROUPS ? in->line - 1 : NP_SELECT_GROUPS - 1;
+	int id;
+
+	in->name[in->len] = '\0';
+	in->len = 0;
+	id = find_title(in->name);
+	in->ended |= id == NP_M_OUTPUT_END;
+	return in->ended ? NP_OK : add(sel, group, id, err);
+}
+
+static int
+read_byte(struct reader *in, int c, struct np_selection *sel, struct np_err *err)
+{
+	if (c == ',' || c == '\n') {
+		int rc = end_name(in, sel, err);
+
+		in->begun = c == ',';
+		in->ended &= c == ',';
+		in->line += c == '\n';
+		return rc;
+	}
+	in->begun = true;
+	if (!isprint(c)) {
+		return NP_OK;
+	}
+	if (in->len == sizeof(in->name) - 1) {
+		/* Sic: netperf has line and column the wrong way round. */
+		return np_fail(err, NP_EPLAIN, 0,
+			       "Output selection starting column %u on line %zu is too long",
+			       in->line, sizeof(in->name) + 1);
+	}
+	in->name[in->len++] = (char)c;
+	return NP_OK;
+}
+
+static int
+parse_file(const char *path, struct np_selection *sel, struct np_err *err)
+{
+	struct reader in = { .path = path, .line = 1 };
+	FILE *file = fopen(path, "re");
+	int c, rc = NP_OK;
+
+	if (file == NULL) {
+		return np_fail(err, NP_EPLAIN, 0,
+			       "Could not open output selection file '%s' errno %d", path, errno);
+	}
+	while (rc == NP_OK && (c = getc(file)) != EOF) {
+		rc = read_byte(&in, c, sel, err);
+	}
+	if (rc == NP_OK && ferror(file)) {
+		rc = np_fail(err, NP_ECONTROL, errno, "read output selectors from '%s'", path);
+	} else if (rc == NP_OK && in.begun) {
+		rc = end_name(&in, sel, err);
+	}
+	fclose(file);
+	return rc;
+}
+
+/* ---- All of them ---- */
+
+static void
+select_all(struct np_selection *sel)
+{
+	for (int i = 0; i < NP_METRICS; i++) {
+		int group = np_metric((enum np_metric_id)i)->group;
+
+		if (group > 0) {
+			sel->id[group - 1][sel->count[group - 1]++] = i;
+		}
+	}
+	sel->latency = sel->congestion = true;
+}
+
+int
+np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err)
+{
+	_Static_assert((int)NP_METRICS <= NP_SELECT_MAX, "`all` fits");
+
+	memset(sel, 0, sizeof(*sel));
+	if (strcasecmp(word, "all") == 0) {
+		select_all(sel);
+		return NP_OK;
+	}
+	if (strpbrk(word, ",;") != NULL || np_metric_find(word) >= 0) {
+		return parse_list(word, sel, err);
+	}
+	return parse_file(word, sel, err);
+}
+
+/* ---- netperf's lists ---- */
+
+/* The end of a list of figures. */
+#define END NP_M_OUTPUT_END
+
+static void
+append(struct np_selection *sel, const enum np_metric_id *ids)
+{
+	for (; *ids != END; ids++) {
+		sel->id[0][sel->count[0]++] = (int)*ids;
+	}
+}
+
+void
+np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *sel)
+{
+	static const enum np_metric_id first[][7] = {
+		[NP_SELECT_SEND] = { NP_M_LSS_SIZE_END, NP_M_RSR_SIZE_END, NP_M_LOCAL_SEND_SIZE,
+				     END },
+		[NP_SELECT_RECEIVE] = { NP_M_RSS_SIZE_END, NP_M_LSR_SIZE_END, NP_M_REMOTE_SEND_SIZE,
+					END },
+		[NP_SELECT_TRANSACTIONS] = { NP_M_LSS_SIZE_END, NP_M_LSR_SIZE_END,
+					     NP_M_RSR_SIZE_END, NP_M_RSS_SIZE_END,
+					     NP_M_REQUEST_SIZE, NP_M_RESPONSE_SIZE, END },
+	};
+	static const enum np_metric_id result[] = { NP_M_ELAPSED_TIME, NP_M_THROUGHPUT,
+						    NP_M_THROUGHPUT_UNITS, END };
+	static const enum np_metric_id load[] = {
+		NP_M_LOCAL_CPU_UTIL,
+		NP_M_LOCAL_CPU_PERCENT_USER,
+		NP_M_LOCAL_CPU_PERCENT_SYSTEM,
+		NP_M_LOCAL_CPU_PERCENT_IOWAIT,
+		NP_M_LOCAL_CPU_PERCENT_IRQ,
+		NP_M_LOCAL_CPU_PERCENT_SWINTR,
+		NP_M_LOCAL_CPU_METHOD,
+		NP_M_REMOTE_CPU_UTIL,
+		NP_M_REMOTE_CPU_PERCENT_USER,
+		NP_M_REMOTE_CPU_PERCENT_SYSTEM,
+		NP_M_REMOTE_CPU_PERCENT_IOWAIT,
+		NP_M_REMOTE_CPU_PERCENT_IRQ,
+		NP_M_REMOTE_CPU_PERCENT_SWINTR,
+		NP_M_REMOTE_CPU_METHOD,
+		NP_M_LOCAL_SD,
+		NP_M_REMOTE_SD,
+		NP_M_SD_UNITS,
+		END,
+	};
+
+	memset(sel, 0, sizeof(*sel));
+	append(sel, first[kind]);
+	append(sel, result);
+	if (cpu) {
+		append(sel, load);
+	}
+}
+
+void
+np_selection_names(FILE *out, enum np_style style)
+{
+	char between = style == NP_STYLE_HUMAN ? '\n' : ',';
+
+	for (int i = 0; i <= END; i++) {
+		fputs(np_metric((enum np_metric_id)i)->name, out);
+		fputc(i < END ? between : '\n', out);
+	}
+}

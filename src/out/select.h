@@ -1,0 +1,52 @@
+/*
+ * Which figures the user wants to see, in which groups: the word behind the test-specific options
+ * -o, -O and -k.
+ */
+#ifndef NP_OUT_SELECT_H
+#define NP_OUT_SELECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "stats/record.h"
+
+/* How a result is printed. */
+enum np_style {
+	NP_STYLE_CLASSIC, /* netperf's tables */
+	NP_STYLE_HUMAN,   /* -O: columns */
+	NP_STYLE_CSV,     /* -o */
+	NP_STYLE_KEYVAL   /* -k: NAME=value */
+};
+
+enum {
+	NP_SELECT_GROUPS = 4,
+	NP_SELECT_MAX = 512,   /* selectors of one group; more are an error that says so */
+	NP_SELECT_UNKNOWN = -1 /* a name that is no figure: let pass, and left blank */
+};
+
+struct np_selection {
+	int id[NP_SELECT_GROUPS][NP_SELECT_MAX]; /* enum np_metric_id or NP_SELECT_UNKNOWN */
+	size_t count[NP_SELECT_GROUPS];
+	bool latency, congestion; /* figures named on the command line want these collected */
+};
+
+/* What a default list depends on. */
+enum np_select_kind { NP_SELECT_SEND, NP_SELECT_RECEIVE, NP_SELECT_TRANSACTIONS };
+
+/*
+ * Fill *sel from the word: "all"; a list (with a comma, semicolon, or the name of a figure); else
+ * the name of a file of selectors, of any length. NP_EPLAIN, in netperf's words, when
+ * the file can't be read or holds a name of more than 79 characters.
+ */
+int np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err);
+
+/* netperf's default list. */
+void np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *sel);
+
+/* All names that can be selected, OUTPUT_NONE to OUTPUT_END, as `-o ?` and `-k ?` or `-O ?` print
+ * them. */
+void np_selection_names(FILE *out, enum np_style style);
+
+#endif

@@ -1,0 +1,340 @@
+/*
+ * Every row of the bench table, both ends over the loopback interface: what holds for all benches,
+ * those that nobody has written yet, too.
+ */
+#include "bench/bench.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "out/format.h"
+#include "run/talk.h"
+#include "tests/lib/allocs.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+static const int families[] = { AF_INET, AF_INET6 };
+
+/* Bytes that fill no socket buffer, so that no datagram is lost; or transactions. */
+static int64_t
+small_count(const struct np_bench *b)
+{
+	return b->pattern->transactions ? 25 : b->transport->datagram ? 20 * 512 : 3000000;
+}
+
+static uint64_t
+sent(const struct end *e)
+{
+	return np_seen(&e->flow.count->sent);
+}
+
+static uint64_t
+received(const struct end *e)
+{
+	return np_seen(&e->flow.count->received);
+}
+
+static uint64_t
+transactions(const struct end *e)
+{
+	return np_seen(&e->flow.count->transactions);
+}
+
+static uint64_t
+recorded(const struct end *e)
+{
+	struct np_hist_summary s;
+
+	np_hist_summarise(e->flow.hist, &s);
+	return s.count;
+}
+
+/* ---- The table ---- */
+
+static void
+every_row_is_whole(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		assert_non_null(strstr(b->title, "TEST"));
+		assert_true(np_classic_known(b->layout));
+		assert_non_null(np_dialect(b->code));
+		assert_true(b->near_role == NP_LEAD || b->near_role == NP_FOLLOW);
+		for (int role = 0; role < NP_ROLES; role++) {
+			assert_non_null(b->pattern->side[role]);
+			assert_non_null(b->pattern->side[role]->setup);
+		}
+		/* Names are unique: each one finds its own row. */
+		assert_ptr_equal(np_bench_find(b->name), b);
+	}
+	assert_true(np_bench_at(0) != NULL);
+	assert_ptr_equal(np_bench_find("tcp_Stream"), np_bench_find("TCP_STREAM"));
+	assert_null(np_bench_find("TCP_STREA"));
+	assert_null(np_bench_find("TCP_STREAM "));
+	assert_null(np_bench_find(""));
+	assert_null(np_dialect(98));
+}
+
+static void
+an_omni_request_finds_the_pattern_it_came_from(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		const struct np_transport *t = b->transport;
+		uint32_t direction = b->pattern->lead_direction;
+		int role = -1;
+
+		if (direction == NP_WD_TRANSMIT && b->near_role == NP_LEAD) {
+			direction = NP_WD_RECEIVE;
+		}
+		if (t->family == AF_UNIX) {
+			continue; /* OMNI has no room for paths */
+		}
+		assert_ptr_equal(np_transport_find(t->wire_type, (uint32_t)t->protocol), t);
+		if (b->code == NP_OMNI) {
+			assert_ptr_equal(
+			    np_pattern_find(direction, b->pattern->connection_test, &role),
+			    b->pattern);
+			assert_int_equal(role, b->near_role == NP_LEAD ? NP_FOLLOW : NP_LEAD);
+		}
+	}
+}
+
+static void
+what_is_not_served_is_not_found(void **state)
+{
+	static const uint32_t directions[] = { 1, 3, 5, 7, 8, UINT32_MAX };
+	int role = 17;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(directions); i++) {
+		assert_null(np_pattern_find(directions[i], false, &role));
+		assert_null(np_pattern_find(directions[i], true, &role));
+	}
+	assert_null(np_pattern_find(NP_WD_NONE, false, &role));
+	assert_null(np_pattern_find(NP_WD_TRANSMIT, true, &role));
+	assert_null(np_transport_find(NP_WS_STREAM, IPPROTO_UDP));
+	assert_null(np_transport_find(NP_WS_DGRAM, IPPROTO_TCP));
+	assert_null(np_transport_find(0, 0));
+	assert_null(np_transport_find(-1, UINT32_MAX));
+}
+
+/* ---- Whole runs ---- */
+
+static void
+check_counts(const struct ends *e, int64_t length)
+{
+	const struct np_bench *b = e->client.par.bench;
+
+	if (b->pattern->probe) {
+		assert_int_equal(sent(&e->client) + received(&e->server), 0);
+		assert_true(e->client.flow.mss > 0);
+		return;
+	}
+	if (!b->pattern->transactions) {
+		const struct end *lead = b->near_role == NP_LEAD ? &e->client : &e->server;
+		const struct end *follow = lead == &e->client ? &e->server : &e->client;
+
+		assert_true(sent(lead) >= (uint64_t)length);
+		assert_true(sent(lead) < (uint64_t)length + lead->flow.send_size);
+		assert_int_equal(received(follow), sent(lead));
+		assert_true(np_seen(&follow->flow.count->receives) > 0);
+		return;
+	}
+	assert_int_equal(transactions(&e->client), length);
+	assert_int_equal(transactions(&e->server), length);
+	assert_int_equal(recorded(&e->client), length);
+	assert_int_equal(sent(&e->client), received(&e->server));
+	assert_int_equal(received(&e->client), sent(&e->server));
+	if (b->pattern->sized) {
+		assert_int_equal(sent(&e->client), length * e->client.par.request);
+		assert_int_equal(received(&e->client), length * e->client.par.response);
+		assert_true(np_seen(&e->client.flow.count->receives) >= (uint64_t)length);
+	}
+}
+
+static void
+run_counted(const struct np_bench *b, int family, int64_t length,
+	    void (*change)(struct np_params *p))
+{
+	struct ends e;
+
+	ends_open(&e, b, family, -length, change);
+	ends_run(&e, 0);
+	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
+	assert_int_equal(e.client.drive.lost, 0);
+	assert_true(e.client.flow.ended_ns > e.client.flow.started_ns);
+	check_counts(&e, length);
+	ends_free(&e);
+}
+
+static void
+both_ends_count_the_same(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t f = 0; f < LEN(families); f++) {
+		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
+			run_counted(b, families[f], small_count(b), NULL);
+		}
+	}
+}
+
+/* More than a socket buffer holds, so that messages go and come in parts. */
+static void
+make_big(struct np_params *p)
+{
+	p->request = 3000000;
+	p->response = 2000000;
+}
+
+static void
+messages_that_come_in_parts_are_counted_whole(void **state)
+{
+	(void)state;
+	run_counted(np_bench_find("TCP_RR"), AF_INET, 3, make_big);
+	run_counted(np_bench_find("TCP_CRR"), AF_INET, 3, make_big);
+}
+
+static void
+make_burst(struct np_params *p)
+{
+	p->burst = 3;
+}
+
+static void
+a_burst_makes_no_transaction_more(void **state)
+{
+	(void)state;
+	run_counted(np_bench_find("TCP_RR"), AF_INET, 25, make_burst);
+	run_counted(np_bench_find("UDP_RR"), AF_INET, 25, make_burst);
+	/* Fewer transactions than requests in flight. */
+	run_counted(np_bench_find("TCP_RR"), AF_INET, 2, make_burst);
+	run_counted(np_bench_find("UDP_RR"), AF_INET, 2, make_burst);
+}
+
+static void
+connect_datagrams(struct np_params *p)
+{
+	p->near.connected = true;
+}
+
+static void
+datagrams_may_come_from_a_connected_socket(void **state)
+{
+	(void)state;
+	run_counted(np_bench_find("UDP_RR"), AF_INET, 25, connect_datagrams);
+	run_counted(np_bench_find("UDP_STREAM"), AF_INET, 20 * 512, connect_datagrams);
+}
+
+static void
+time_calls(struct np_params *p)
+{
+	p->time_calls = true;
+}
+
+static void
+every_call_of_a_stream_is_timed_when_asked(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		struct ends e;
+
+		if (b->pattern != &np_pattern_stream) {
+			continue;
+		}
+		ends_open(&e, b, AF_INET, -small_count(b), time_calls);
+		ends_run(&e, 0);
+		assert_int_equal(recorded(&e.client), np_seen(&e.client.flow.count->sends) +
+							  np_seen(&e.client.flow.count->receives));
+		ends_free(&e);
+	}
+}
+
+static void
+every_bench_ends_by_the_clock(void **state)
+{
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		uint64_t length = 50 * NP_MSEC, took;
+		struct ends e;
+
+		ends_open(&e, b, AF_INET, 1, NULL);
+		ends_run(&e, length);
+		took = e.client.flow.ended_ns - e.client.flow.started_ns;
+		if (e.client.drive.cause != NP_BY_LOOP) {
+			assert_int_equal(e.client.drive.cause, NP_BY_CLOCK);
+			assert_true(took >= length);
+		} else {
+			/* The server transmits, and its clock ran out first; or a look is all. */
+			assert_true(b->near_role == NP_FOLLOW || b->pattern->probe);
+		}
+		assert_true(took < 5 * NP_SEC);
+		if (b->pattern->transactions) {
+			assert_true(transactions(&e.client) > 0);
+			assert_int_equal(recorded(&e.client), transactions(&e.client));
+		} else if (!b->pattern->probe) {
+			assert_true(sent(&e.client) + received(&e.client) > 0);
+		}
+		ends_free(&e);
+	}
+}
+
+static void
+no_loop_allocates(void **state)
+{
+	const struct np_bench *b;
+	void *volatile p;
+
+	(void)state;
+	if (!allocs_counted()) {
+		skip();
+	}
+	allocs_arm();
+	p = malloc(1);
+	free(p);
+	assert_int_equal(allocs_disarm(), 1);
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		struct ends e;
+
+		ends_open(&e, b, AF_INET, -small_count(b),
+			  i % 2 == 0          ? time_calls
+			  : b->pattern->sized ? make_burst
+					      : NULL);
+		ends_run(&e, 0);
+		assert_int_equal(e.client.allocated, 0);
+		assert_int_equal(e.server.allocated, 0);
+		ends_free(&e);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_row_is_whole),
+		cmocka_unit_test(an_omni_request_finds_the_pattern_it_came_from),
+		cmocka_unit_test(what_is_not_served_is_not_found),
+		cmocka_unit_test(both_ends_count_the_same),
+		cmocka_unit_test(messages_that_come_in_parts_are_counted_whole),
+		cmocka_unit_test(a_burst_makes_no_transaction_more),
+		cmocka_unit_test(datagrams_may_come_from_a_connected_socket),
+		cmocka_unit_test(every_call_of_a_stream_is_timed_when_asked),
+		cmocka_unit_test(every_bench_ends_by_the_clock),
+		cmocka_unit_test(no_loop_allocates),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

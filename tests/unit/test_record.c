@@ -1,0 +1,214 @@
+/*
+ * The metric table and the record of named results.
+ */
+#include "stats/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "out/format.h"
+#include "tests/lib/check.h"
+
+/* One conversion of the right kind, and nothing else that printf() would look for. */
+static void
+assert_conversion(const struct np_metric *m)
+{
+	static const char *const ends[] = {
+		[NP_TYPE_INT] = "lld",
+		[NP_TYPE_REAL] = "f",
+		[NP_TYPE_CHAR] = "c",
+		[NP_TYPE_TEXT] = "s",
+	};
+	const char *at = strchr(m->print, '%'), *end = ends[m->type];
+
+	assert_non_null(at);
+	assert_null(strchr(at + 1, '%'));
+	at++;
+	if (*at == '.') {
+		at += 1 + strspn(at + 1, "0123456789");
+		end = m->type == NP_TYPE_INT ? "llx" : end;
+	}
+	if (strncmp(at, end, strlen(end)) != 0) {
+		fail_msg("%s: %s is no conversion of its type", m->name, m->print);
+	}
+}
+
+static void
+every_row_has_a_name_heads_and_a_conversion(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NP_METRICS; i++) {
+		const struct np_metric *m = np_metric((enum np_metric_id)i);
+
+		assert_true(m->name[0] != '\0');
+		assert_int_equal(strspn(m->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"),
+				 strlen(m->name));
+		/* Unique: each name finds its own row. */
+		assert_int_equal(np_metric_find(m->name), i);
+		assert_true(m->head[0][0] != '\0');
+		for (size_t h = 0; h < LEN(m->head); h++) {
+			assert_non_null(m->head[h]);
+		}
+		assert_conversion(m);
+	}
+}
+
+static void
+names_are_found_in_any_case(void **state)
+{
+	(void)state;
+	assert_int_equal(np_metric_find("throughput"), NP_M_THROUGHPUT);
+	assert_int_equal(np_metric_find("Throughput_Units"), NP_M_THROUGHPUT_UNITS);
+	assert_int_equal(np_metric_find("THROUGHPU"), -1);
+	assert_int_equal(np_metric_find("THROUGHPUT "), -1);
+	assert_int_equal(np_metric_find(""), -1);
+}
+
+static void
+assert_formats(const struct np_record *r, enum np_metric_id id, const char *want)
+{
+	char text[64];
+
+	assert_int_equal(np_record_format(r, id, text, sizeof(text)), strlen(want));
+	assert_string_equal(text, want);
+}
+
+static void
+values_print_as_their_rows_say(void **state)
+{
+	struct np_record r = { .value[0].known = false };
+
+	(void)state;
+	np_record_int(&r, NP_M_LOCAL_BYTES_SENT, INT64_MAX);
+	np_record_real(&r, NP_M_THROUGHPUT, 1234.567);
+	np_record_real(&r, NP_M_TRANSACTION_RATE, 0.12345);
+	np_record_text(&r, NP_M_PROTOCOL, "TCP");
+	np_record_text(&r, NP_M_THROUGHPUT_UNITS, "KBytes");
+	assert_formats(&r, NP_M_LOCAL_BYTES_SENT, "9223372036854775807");
+	assert_formats(&r, NP_M_THROUGHPUT, "1234.57");
+	assert_formats(&r, NP_M_TRANSACTION_RATE, "0.123");
+	assert_formats(&r, NP_M_PROTOCOL, "TCP");
+	assert_formats(&r, NP_M_THROUGHPUT_UNITS, "KBytes/s");
+	assert_int_equal(np_record_get_int(&r, NP_M_LOCAL_BYTES_SENT), INT64_MAX);
+	assert_true(np_record_get_real(&r, NP_M_THROUGHPUT) > 1234.5);
+}
+
+static void
+what_is_not_known_says_so(void **state)
+{
+	struct np_record r = { .value[0].known = false };
+
+	(void)state;
+	assert_int_equal(np_record_get_int(&r, NP_M_LSS_SIZE), -1);
+	assert_true(np_record_get_real(&r, NP_M_THROUGHPUT) < -0.5);
+	assert_formats(&r, NP_M_LSS_SIZE, "-1");
+	assert_formats(&r, NP_M_THROUGHPUT, "-1.00");
+	assert_formats(&r, NP_M_PROTOCOL, "");
+	assert_formats(&r, NP_M_LOCAL_CPU_METHOD, "U");
+	assert_int_equal(np_record_get_char(&r, NP_M_LOCAL_CPU_METHOD), 'U');
+	assert_string_equal(np_record_get_text(&r, NP_M_PROTOCOL), "");
+	assert_false(np_record_known(&r, NP_M_LSS_SIZE));
+	assert_false(np_record_known(&r, NP_M_PROTOCOL));
+}
+
+static void
+an_empty_text_is_a_value_and_null_is_none(void **state)
+{
+	struct np_record r = { .value[0].known = false };
+
+	(void)state;
+	np_record_text(&r, NP_M_LOCAL_FILL_FILE, "");
+	np_record_text(&r, NP_M_RESULT_BRAND, NULL);
+	assert_true(np_record_known(&r, NP_M_LOCAL_FILL_FILE));
+	assert_formats(&r, NP_M_LOCAL_FILL_FILE, "");
+	assert_false(np_record_known(&r, NP_M_RESULT_BRAND));
+	np_record_text(&r, NP_M_RESULT_BRAND, "one two");
+	assert_true(np_record_known(&r, NP_M_RESULT_BRAND));
+	assert_formats(&r, NP_M_RESULT_BRAND, "\"one two\"");
+	/* The filler is a blank in every record. */
+	assert_true(np_record_known(&r, NP_M_OUTPUT_NONE));
+	assert_formats(&r, NP_M_OUTPUT_NONE, " ");
+}
+
+static void
+letters_may_be_nul_bytes(void **state)
+{
+	struct np_record r = { .value[0].known = false };
+	char text[8] = "xxxxxxx";
+
+	(void)state;
+	np_record_char(&r, NP_M_LOCAL_CPU_METHOD, 'S');
+	assert_formats(&r, NP_M_LOCAL_CPU_METHOD, "S");
+	np_record_char(&r, NP_M_REMOTE_CPU_METHOD, '\0');
+	assert_int_equal(np_record_get_char(&r, NP_M_REMOTE_CPU_METHOD), '\0');
+	assert_int_equal(np_record_format(&r, NP_M_REMOTE_CPU_METHOD, text, sizeof(text)), 1);
+	assert_memory_equal(text, "\0", 2);
+}
+
+static void
+hexadecimal_values_have_32_bits(void **state)
+{
+	struct np_record r = { .value[0].known = false };
+
+	(void)state;
+	assert_formats(&r, NP_M_LOCAL_SOCKET_TOS, "0xffffffff");
+	np_record_int(&r, NP_M_LOCAL_SOCKET_TOS, -1);
+	assert_formats(&r, NP_M_LOCAL_SOCKET_TOS, "0xffffffff");
+	np_record_int(&r, NP_M_LOCAL_SOCKET_TOS, 0);
+	assert_formats(&r, NP_M_LOCAL_SOCKET_TOS, "0x00");
+	np_record_int(&r, NP_M_REMOTE_SOCKET_TOS, 0xb8);
+	assert_formats(&r, NP_M_REMOTE_SOCKET_TOS, "0xb8");
+	np_record_int(&r, NP_M_LOCAL_INTERFACE_VENDOR, -2);
+	assert_formats(&r, NP_M_LOCAL_INTERFACE_VENDOR, "0xfffffffe");
+	np_record_int(&r, NP_M_REMOTE_INTERFACE_DEVICE, 0x1a);
+	assert_formats(&r, NP_M_REMOTE_INTERFACE_DEVICE, "0x001a");
+}
+
+static void
+titles_are_the_heads_up_to_the_first_empty_one(void **state)
+{
+	char title[80], part[9];
+
+	(void)state;
+	np_metric_title(NP_M_THROUGHPUT, title, sizeof(title));
+	assert_string_equal(title, "Throughput");
+	np_metric_title(NP_M_LSS_SIZE_END, title, sizeof(title));
+	assert_string_equal(title, "Local Send Socket Size Final");
+	np_metric_title(NP_M_P99_LATENCY, title, sizeof(title));
+	assert_string_equal(title, "99th Percentile Latency Microseconds");
+	np_metric_title(NP_M_OUTPUT_NONE, title, sizeof(title));
+	assert_string_equal(title, " ");
+	np_metric_title(NP_M_LSS_SIZE_END, part, sizeof(part));
+	assert_string_equal(part, "Local Se");
+}
+
+static void
+a_short_buffer_cuts_the_text_and_not_its_length(void **state)
+{
+	struct np_record r = { .value[0].known = false };
+	char text[4] = "xxx";
+
+	(void)state;
+	np_record_text(&r, NP_M_DIRECTION, "Send|Recv");
+	assert_int_equal(np_record_format(&r, NP_M_DIRECTION, text, sizeof(text)), 9);
+	assert_string_equal(text, "Sen");
+	assert_int_equal(np_record_format(&r, NP_M_DIRECTION, NULL, 0), 9);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_row_has_a_name_heads_and_a_conversion),
+		cmocka_unit_test(names_are_found_in_any_case),
+		cmocka_unit_test(values_print_as_their_rows_say),
+		cmocka_unit_test(what_is_not_known_says_so),
+		cmocka_unit_test(an_empty_text_is_a_value_and_null_is_none),
+		cmocka_unit_test(letters_may_be_nul_bytes),
+		cmocka_unit_test(hexadecimal_values_have_32_bits),
+		cmocka_unit_test(titles_are_the_heads_up_to_the_first_empty_one),
+		cmocka_unit_test(a_short_buffer_cuts_the_text_and_not_its_length),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
