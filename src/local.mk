@@ -59,3 +59,13 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/interim.c \
 	%D%/out/omni.c \
 	%D%/out/select.c %D%/out/select.h
+
+bin_PROGRAMS += src/netperf
+src_netperf_SOURCES = \
+	%D%/cli/args.c %D%/cli/args.h \
+	%D%/cli/facts.c %D%/cli/facts.h \
+	%D%/cli/main.c \
+	%D%/cli/omni.c %D%/cli/omni.h \
+	%D%/cli/options.c \
+	%D%/cli/show.c %D%/cli/show.h
+src_netperf_LDADD = src/libnetperf.a

@@ -1,6 +1,7 @@
 # What `make check` runs. A new unit test is a line in unit_tests (its source is the name with .c).
 
 unit_tests = \
+	%D%/unit/test_args \
 	%D%/unit/test_base \
 	%D%/unit/test_bench \
 	%D%/unit/test_chan \
@@ -45,7 +46,12 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/check.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
 	%D%/lib/session.c %D%/lib/session.h \
-	%D%/lib/sockets.c %D%/lib/sockets.h
+	%D%/lib/sockets.c %D%/lib/sockets.h \
+	%D%/lib/words.c %D%/lib/words.h
+
+# The options of netperf stand in no library.
+%C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/omni.c \
+	src/cli/options.c
 
 check_PROGRAMS =
 check_LIBRARIES =
@@ -59,12 +65,13 @@ TESTS += %D%/unit/without-cmocka
 endif
 
 test_environment = \
+	NETPERF='$(abs_top_builddir)/src/netperf' \
 	top_srcdir='$(abs_top_srcdir)' \
 	top_builddir='$(abs_top_builddir)' \
 	PYTHONDONTWRITEBYTECODE=1
 AM_TESTS_ENVIRONMENT = \
 	$(test_environment); \
-	export top_srcdir top_builddir PYTHONDONTWRITEBYTECODE;
+	export NETPERF top_srcdir top_builddir PYTHONDONTWRITEBYTECODE;
 
 # Every line of a test's log that starts with SKIP, once the summary stands.
 check-local: check-TESTS

@@ -1,0 +1,283 @@
+#include "cli/args.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "cli/omni.h"
+#include "sys/affinity.h"
+
+static void
+print_list(FILE *out, const char *title, unsigned scope)
+{
+	fprintf(out, "%s:\n", title);
+	np_options_print(out, np_test_options, np_test_options_count, scope);
+}
+
+static const char notes[] =
+    "\nPairs: \"x,y\"; \"x,\" and \",y\" leave the other one alone. Counts take k m g (powers of "
+    "1000)\nand K M G (of 1024).\n";
+
+void
+np_cli_usage(FILE *out)
+{
+	fputs("Usage: netperf [global options] -- [test options] \nGlobal options:\n", out);
+	np_options_print(out, np_global_options, np_global_options_count, 0);
+	fputs("\nTests (netperf -t NAME -- -h lists a test's options):\n ", out);
+	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
+		fprintf(out, " %s", np_bench_at(i)->name);
+	}
+	fprintf(out, "\n  OMNI UUID LOC_CPU REM_CPU\n%s", notes);
+}
+
+/* The scanner of the test's own options; 0: it has none. */
+static unsigned
+scope_of(const struct np_cli *cli)
+{
+	const struct np_bench *bench = np_bench_find(cli->test);
+
+	if (strcasecmp(cli->test, "OMNI") == 0 || strcasecmp(cli->test, "UUID") == 0) {
+		return NP_SCOPE_OMNI;
+	}
+	if (bench == NULL) {
+		return 0;
+	}
+	if (bench->transport->family == AF_UNIX) {
+		return NP_SCOPE_UNIX;
+	}
+	return bench->code == NP_OMNI ? NP_SCOPE_OMNI : NP_SCOPE_BSD;
+}
+
+void
+np_cli_test_usage(const struct np_cli *cli, FILE *out)
+{
+	char title[80];
+
+	snprintf(title, sizeof(title), "Test options of %.40s", cli->test);
+	fputs("Usage: netperf [global options] -- [test options] \n", out);
+	print_list(out, title, scope_of(cli));
+	fputs(notes, out);
+}
+
+enum np_test
+np_cli_test(const struct np_cli *cli)
+{
+	static const struct {
+		const char *name;
+		enum np_test test;
+	} others[] = {
+		{ "OMNI", NP_TEST_BENCH },
+		{ "UUID", NP_TEST_UUID },
+		{ "LOC_CPU", NP_TEST_LOC_CPU },
+		{ "REM_CPU", NP_TEST_REM_CPU },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strcasecmp(cli->test, others[i].name) == 0) {
+			return others[i].test;
+		}
+	}
+	return np_bench_find(cli->test) != NULL ? NP_TEST_BENCH : NP_TEST_UNKNOWN;
+}
+
+static void
+cli_init(struct np_cli *cli)
+{
+	memset(cli, 0, sizeof(*cli));
+	np_params_init(&cli->par);
+	cli->test = "TCP_STREAM";
+	snprintf(cli->port, sizeof(cli->port), "%d", NP_PORT);
+	snprintf(cli->data_port, sizeof(cli->data_port), "0");
+	snprintf(cli->data_local_port, sizeof(cli->data_local_port), "0");
+	cli->verbosity = 1;
+	cli->headers = 1;
+	cli->allow_routing = -1;
+	cli->family = AF_UNSPEC;
+	cli->confidence.max = cli->confidence.min = 1;
+	cli->confidence.width = -1;
+	cli->par.near.mask = cli->par.far.mask = -1;
+}
+
+/* All words with a blank between them; before the parser moves them about. */
+static int
+keep_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
+{
+	size_t size = 1;
+	char *at;
+
+	for (int i = 0; i < argc; i++) {
+		size += strlen(argv[i]) + 1;
+	}
+	cli->command_line = at = malloc(size);
+	if (at == NULL) {
+		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
+	}
+	for (int i = 0; i < argc; i++) {
+		size_t n = strlen(argv[i]);
+
+		memcpy(at, argv[i], n);
+		at += n;
+		*at++ = ' ';
+	}
+	at[-1] = '\0';
+	return NP_OK;
+}
+
+/* The first "--", or argc. */
+static int
+separator(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--") != 0) {
+		i++;
+	}
+	return i;
+}
+
+static int
+parse_selectors(struct np_cli *cli, struct np_err *err)
+{
+	if (cli->selectors == NULL || strcmp(cli->selectors, "?") == 0) {
+		return NP_OK;
+	}
+	return np_selection_parse(cli->selectors, &cli->selection, err);
+}
+
+int
+np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
+{
+	int split = separator(argc, argv);
+	unsigned scope;
+
+	cli_init(cli);
+	if (keep_words(cli, argc, argv, err) != NP_OK ||
+	    np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
+			     err) != NP_OK) {
+		return err->code;
+	}
+	scope = scope_of(cli);
+	if (cli->usage || cli->help || cli->version || split == argc || scope == 0) {
+		return NP_OK;
+	}
+	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,
+			     argv + split, cli, err) != NP_OK ||
+	    parse_selectors(cli, err) != NP_OK) {
+		char where[64];
+
+		snprintf(where, sizeof(where), "test option of %.40s", cli->test);
+		return np_fail_in(err, where);
+	}
+	return NP_OK;
+}
+
+void
+np_cli_free(struct np_cli *cli)
+{
+	free(cli->command_line);
+	cli->command_line = NULL;
+}
+
+/* Before anything is connected or printed. */
+static int
+check_alignments(const struct np_params *p, struct np_err *err)
+{
+	const uint32_t near[] = { p->near.send_align, p->near.recv_align };
+	const uint32_t far[] = { p->far.send_align, p->far.recv_align };
+
+	for (int i = 0; i < 2; i++) {
+		if ((near[i] & (near[i] - 1)) != 0 || (far[i] & (far[i] - 1)) != 0) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "-%c: an alignment must be a power of two (try 4096)",
+				       (near[i] & (near[i] - 1)) != 0 ? 'a' : 'A');
+		}
+	}
+	return NP_OK;
+}
+
+/* A burst without an interval is one of a millisecond. */
+static void
+settle_pacing(struct np_end *e)
+{
+	if (e->interval_burst > 0 && e->interval_us == 0) {
+		e->interval_us = 1000;
+	}
+}
+
+static void
+settle_collecting(struct np_cli *cli)
+{
+	cli->latency = cli->latency || cli->selection.latency;
+	cli->show_histogram = cli->latency && cli->verbosity >= 2;
+	cli->par.time_calls = cli->latency;
+}
+
+int
+np_cli_settle(struct np_cli *cli, struct np_err *err)
+{
+	struct np_params *p = &cli->par;
+	const struct np_bench *bench;
+
+	if (np_omni_choose(cli, err) != NP_OK) {
+		return err->code;
+	}
+	bench = &cli->bench;
+	p->bench = bench;
+	p->pattern = bench->pattern;
+	p->transport = bench->transport;
+	p->role = bench->near_role;
+	p->active = true;
+	if (p->pattern->sized || !(bench->code == NP_OMNI)) {
+		p->request = p->request < 0 ? 1 : p->request;
+		p->response = p->response < 0 ? 1 : p->response;
+	}
+	if (!p->pattern->transactions || (bench->code == NP_OMNI && !p->pattern->sized)) {
+		p->request = p->response = -1;
+	}
+	if (p->no_control && p->pattern->sized && p->far.port == 0) {
+		p->response = p->request; /* as an echo service answers */
+	}
+	p->no_route = cli->allow_routing == -1 ? (bench->flags & NP_B_ROUTE_OFF) != 0
+					       : cli->allow_routing == 0;
+	settle_pacing(&p->near);
+	settle_pacing(&p->far);
+	settle_collecting(cli);
+	if (check_alignments(p, err) != NP_OK) {
+		return err->code;
+	}
+	/* netperf says nothing of a processor that can't be had: scripts name one that may be
+	 * offline. */
+	cli->unbound = p->near.cpu >= 0 && np_bind_cpu(p->near.cpu, err) != NP_OK;
+	return NP_OK;
+}
+
+/* netperf goes by the letters RR in the test's name, for OMNI by what the test does. */
+static bool
+counts_transactions(const struct np_cli *cli)
+{
+	if (strcasecmp(cli->test, "OMNI") == 0) {
+		return cli->bench.pattern->transactions;
+	}
+	return strstr(cli->bench.name, "RR") != NULL;
+}
+
+const struct np_unit *
+np_cli_unit(const struct np_cli *cli)
+{
+	bool rr = counts_transactions(cli);
+	char letter = cli->unit;
+
+	if (letter == '\0') {
+		letter = rr ? 'x' : 'm';
+	} else if (letter == 'x' && !rr) {
+		letter = 'm';
+	}
+	return np_unit(letter);
+}
+
+bool
+np_cli_repeats(const struct np_cli *cli)
+{
+	return cli->bench.code == NP_OMNI || cli->bench.pattern == &np_pattern_sendfile;
+}

@@ -1,0 +1,119 @@
+/*
+ * What the user asked of netperf: the option tables and what they fill.
+ */
+#ifndef NP_CLI_ARGS_H
+#define NP_CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/units.h"
+#include "bench/bench.h"
+#include "opt/option.h"
+#include "out/select.h"
+#include "run/client.h"
+#include "stats/record.h"
+
+/* The scanners of netperf's test-specific options; a row of the table belongs to some of them. */
+enum np_scope {
+	NP_SCOPE_OMNI = 1, /* OMNI, UUID and the tests that netperf calls migrated */
+	NP_SCOPE_BSD = 2,  /* TCP_CC, TCP_MSS, TCP_SENDFILE */
+	NP_SCOPE_UNIX = 4
+};
+
+/* A name and an address family, as -H and -L take them. */
+struct np_name {
+	char text[256];
+	int family;
+	bool given;
+};
+
+/* What the test-specific options of an OMNI test choose. */
+struct np_omni_choice {
+	bool direction_given; /* -d; the sizes do not matter then */
+	uint32_t direction;   /* NP_WD_*, as this end sees it */
+	bool connections;     /* -c */
+	const char *protocol; /* -T; NULL: by test */
+	const char *type;     /* -t; NULL: by test */
+};
+
+struct np_cli {
+	const char *test;   /* -t */
+	char *command_line; /* all words, as they were given */
+	struct np_name host, local, data_host, data_local;
+	char port[32], local_port[32], data_port[32], data_local_port[32];
+	const char *passphrase, *brand;
+	char unit; /* letter of -f, '\0' not chosen */
+	int32_t verbosity, headers, wait_s;
+	int32_t allow_routing; /* test-specific -R; -1: by test */
+	int family;            /* -4, -6 */
+	int data_family;       /* test-specific -4, -6 */
+	int debug;             /* -d, as often as it was given */
+	int32_t cpus;          /* -n; Linux knows better */
+	char gone;             /* an option without effect that netperf complains of */
+	bool bound, unbound;   /* -T was given; what it asks for could not be done here */
+	bool latency;          /* -j */
+	bool show_histogram;
+	bool usage, test_usage, help, version;
+
+	double interim_s; /* -D; 0: no interim results */
+	struct {
+		int32_t max, min; /* iterations, -i */
+		int32_t level;    /* percent, -I; 0: no confidence is asked for */
+		double width;     /* percent; < 0: not said */
+		bool result_only; /* -r */
+	} confidence;
+
+	enum np_style style;
+	const char *selectors; /* the word behind -o, -O or -k; NULL: none */
+	struct np_selection selection;
+	struct np_omni_choice omni;
+	const char *uuid; /* -u; NULL: one is made */
+	char uuid_made[40];
+
+	struct np_bench bench;         /* the row of the test, or what the options make of it */
+	struct np_transport transport; /* for protocols that are no row of a table */
+	char title[32];
+	struct np_params par;
+};
+
+/*
+ * Read all words of the command line into *cli. NP_EUSAGE names the option that is wrong. An
+ * unknown test is not noticed here: netperf connects first.
+ */
+int np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err);
+
+void np_cli_free(struct np_cli *cli);
+
+/*
+ * What kind of test -t names. NP_TEST_BENCH is one that np_cli_settle() knows; the other ones have
+ * no data connection.
+ */
+enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };
+enum np_test np_cli_test(const struct np_cli *cli);
+
+/*
+ * Choose the row of the test (cli->par.bench) and see whether the options given make sense for it;
+ * what follows from them goes into the parameters.
+ */
+int np_cli_settle(struct np_cli *cli, struct np_err *err);
+
+/* Does netperf repeat this test for confidence? TCP_CC, TCP_MSS and the AF_UNIX tests run once. */
+bool np_cli_repeats(const struct np_cli *cli);
+
+/* The unit of throughput that -f and the test's kind mean. */
+const struct np_unit *np_cli_unit(const struct np_cli *cli);
+
+/* Usage of the program, or of the test's own options. */
+void np_cli_usage(FILE *out);
+void np_cli_test_usage(const struct np_cli *cli, FILE *out);
+
+/* The option tables, for whoever goes over all rows. */
+extern const struct np_option np_global_options[];
+extern const size_t np_global_options_count;
+extern const struct np_option np_test_options[];
+extern const size_t np_test_options_count;
+
+#endif

@@ -1,0 +1,115 @@
+#include "cli/facts.h"
+
+#include <sys/socket.h>
+
+const struct np_name *
+np_facts_local(const struct np_cli *cli)
+{
+	if (cli->data_local.given) {
+		return &cli->data_local;
+	}
+	return cli->local.given && !cli->data_host.given ? &cli->local : NULL;
+}
+
+const char *
+np_facts_any(int family)
+{
+	return family == AF_INET6 ? "::0" : "0.0.0.0";
+}
+
+/* What netperf 2.7 has withdrawn: it goes on to print these rows, all alike. */
+static void
+withdrawn(struct np_record *r)
+{
+	static const enum np_metric_id texts[] = {
+		NP_M_LOCAL_CPU_MODEL,         NP_M_REMOTE_CPU_MODEL,
+		NP_M_LOCAL_SYSNAME,           NP_M_LOCAL_SYSTEM_MODEL,
+		NP_M_LOCAL_RELEASE,           NP_M_LOCAL_VERSION,
+		NP_M_LOCAL_MACHINE,           NP_M_REMOTE_SYSNAME,
+		NP_M_REMOTE_SYSTEM_MODEL,     NP_M_REMOTE_RELEASE,
+		NP_M_REMOTE_VERSION,          NP_M_REMOTE_MACHINE,
+		NP_M_LOCAL_INTERFACE_NAME,    NP_M_LOCAL_DRIVER_NAME,
+		NP_M_LOCAL_DRIVER_VERSION,    NP_M_LOCAL_DRIVER_FIRMWARE,
+		NP_M_LOCAL_DRIVER_BUS,        NP_M_LOCAL_INTERFACE_SLOT,
+		NP_M_REMOTE_INTERFACE_NAME,   NP_M_REMOTE_DRIVER_NAME,
+		NP_M_REMOTE_DRIVER_VERSION,   NP_M_REMOTE_DRIVER_FIRMWARE,
+		NP_M_REMOTE_DRIVER_BUS,       NP_M_REMOTE_INTERFACE_SLOT,
+		NP_M_LOCAL_SECURITY_TYPE,     NP_M_LOCAL_SECURITY_ENABLED,
+		NP_M_LOCAL_SECURITY_SPECIFIC, NP_M_REMOTE_SECURITY_TYPE,
+		NP_M_REMOTE_SECURITY_ENABLED, NP_M_REMOTE_SECURITY_SPECIFIC,
+	};
+	static const enum np_metric_id ids[] = {
+		NP_M_LOCAL_INTERFACE_VENDOR,     NP_M_LOCAL_INTERFACE_DEVICE,
+		NP_M_LOCAL_INTERFACE_SUBVENDOR,  NP_M_LOCAL_INTERFACE_SUBDEVICE,
+		NP_M_REMOTE_INTERFACE_VENDOR,    NP_M_REMOTE_INTERFACE_DEVICE,
+		NP_M_REMOTE_INTERFACE_SUBVENDOR, NP_M_REMOTE_INTERFACE_SUBDEVICE,
+	};
+	static const enum np_metric_id zeros[] = {
+		NP_M_LOCAL_CPU_FREQUENCY,     NP_M_REMOTE_CPU_FREQUENCY,
+		NP_M_LOCAL_SECURITY_TYPE_ID,  NP_M_LOCAL_SECURITY_ENABLED_NUM,
+		NP_M_REMOTE_SECURITY_TYPE_ID, NP_M_REMOTE_SECURITY_ENABLED_NUM,
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		np_record_text(r, texts[i], "Deprecated");
+	}
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		np_record_int(r, ids[i], -2);
+	}
+	for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
+		np_record_int(r, zeros[i], 0);
+	}
+}
+
+static void
+addresses(const struct np_cli *cli, struct np_record *r)
+{
+	const struct np_name *local = np_facts_local(cli);
+	int family = cli->data_family;
+	int asked = cli->data_host.family != AF_UNSPEC ? cli->data_host.family : cli->host.family;
+
+	if (family == AF_UNSPEC && cli->data_local.given) {
+		family = cli->data_local.family;
+	}
+	np_record_text(r, NP_M_SOURCE_PORT, cli->data_local_port);
+	np_record_text(r, NP_M_SOURCE_ADDR,
+		       local != NULL ? local->text : np_facts_any(cli->par.family));
+	np_record_int(r, NP_M_SOURCE_FAMILY, family);
+	np_record_text(r, NP_M_DEST_PORT, cli->data_port);
+	np_record_text(r, NP_M_DEST_ADDR,
+		       cli->data_host.given ? cli->data_host.text : cli->host.text);
+	/* Sic: a family that netperf was not told of it takes from the control connection. */
+	np_record_int(r, NP_M_DEST_FAMILY, cli->par.no_control ? asked : cli->par.family);
+}
+
+/* Sic: of the row that -t names, whatever -T and -t make of it. */
+static const char *
+socket_type(const struct np_cli *cli)
+{
+	const struct np_bench *row = np_bench_find(cli->test);
+
+	return row != NULL && row->transport->datagram ? "Datagram" : "Stream";
+}
+
+void
+np_facts(const struct np_cli *cli, struct np_record *r)
+{
+	np_record_text(r, NP_M_OUTPUT_NONE, " ");
+	np_record_text(r, NP_M_SOCKET_TYPE, socket_type(cli));
+	np_record_int(r, NP_M_LOCAL_CPU_BIND, cli->par.near.cpu);
+	np_record_int(r, NP_M_REMOTE_CPU_BIND, cli->par.far.cpu);
+	np_record_text(r, NP_M_LOCAL_FILL_FILE, cli->par.near.fill_file);
+	np_record_text(r, NP_M_REMOTE_FILL_FILE, cli->par.far.fill_file);
+	np_record_text(r, NP_M_COMMAND_LINE, cli->command_line);
+	np_record_text(r, NP_M_UUID, cli->uuid != NULL ? cli->uuid : cli->uuid_made);
+	if (cli->brand != NULL) {
+		np_record_text(r, NP_M_RESULT_BRAND, cli->brand);
+	}
+	if (!cli->selection.congestion) {
+		/* Collected only where it was asked for by name. */
+		np_record_text(r, NP_M_LOCAL_CONG_CONTROL, "");
+		np_record_text(r, NP_M_REMOTE_CONG_CONTROL, "");
+	}
+	addresses(cli, r);
+	withdrawn(r);
+}

@@ -1,0 +1,509 @@
+/*
+ * netperf: runs one test against a netserver and prints what came out.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "base/uuid.h"
+#include "bench/transport/endpoint.h"
+#include "cli/args.h"
+#include "cli/facts.h"
+#include "cli/show.h"
+#include "net/addr.h"
+#include "run/client.h"
+#include "run/repeat.h"
+#include "run/report.h"
+#include "sys/cpu.h"
+
+/* Signals taken so far, and the last of them: the handler's, and read by the controller. */
+static volatile sig_atomic_t signals_taken, signal_last;
+
+static void
+on_signal(int sig)
+{
+	signal_last = sig;
+	signals_taken++;
+}
+
+/* What a run needs that is not the user's to say. */
+struct session {
+	struct np_cli cli;
+	struct np_client client;
+	struct np_ends ends;
+	struct np_show_interim interim;
+	sigset_t let_in;
+	bool partial; /* figures of a test that failed were printed */
+};
+
+/* SIGINT, SIGALRM and SIGTERM end a test early, with its results. Blocked except while waiting. */
+static void
+take_signals(struct session *s)
+{
+	static const int signals[] = { SIGINT, SIGALRM, SIGTERM };
+	struct sigaction sa;
+	sigset_t block;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_signal;
+	sigemptyset(&sa.sa_mask);
+	sigemptyset(&block);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		sigaddset(&block, signals[i]);
+		sigaction(signals[i], &sa, NULL);
+	}
+	sigprocmask(SIG_BLOCK, &block, &s->let_in);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		sigdelset(&s->let_in, signals[i]);
+	}
+	s->client.signals.let_in = &s->let_in;
+	s->client.signals.received = &signals_taken;
+}
+
+static int
+data_family(const struct session *s)
+{
+	const struct np_cli *cli = &s->cli;
+	const int families[] = { cli->data_family, cli->data_host.family, cli->data_local.family };
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		if (families[i] != AF_UNSPEC) {
+			return families[i];
+		}
+	}
+	return cli->par.no_control ? cli->host.family : s->client.used.sa.ss_family;
+}
+
+/* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
+static int
+default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
+{
+	const struct np_params *p = &cli->par;
+	const char *name = p->pattern->transactions ? "echo"
+			   : p->role == NP_LEAD     ? "discard"
+						    : "chargen";
+	const struct servent *service;
+
+	if (p->bench->code != NP_OMNI) {
+		return np_fail(err, NP_EPLAIN, 0,
+			       "No default port known for the %s test, please set one yourself",
+			       p->bench->name);
+	}
+	service = getservbyname(name, p->transport->datagram ? "udp" : "tcp");
+	if (service == NULL) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "-N: no port is known for the service %s (name one: -- -P 0,PORT)",
+			       name);
+	}
+	*port = ntohs((uint16_t)service->s_port);
+	snprintf(cli->data_port, sizeof(cli->data_port), "%s", name);
+	return NP_OK;
+}
+
+/* Without a control connection the far end is what the user says, and its port, too. */
+static int
+aim_at_service(struct session *s, struct np_err *err)
+{
+	struct np_params *p = &s->cli.par;
+	uint16_t port = p->far.port;
+
+	if (port == 0 && default_service(&s->cli, &port, err) != NP_OK) {
+		return err->code;
+	}
+	np_addr_set_port(&s->ends.remote.at[0], port);
+	return NP_OK;
+}
+
+/*
+ * The daemon binds to the address that the data goes to. Where a mask makes that one random, it is
+ * chosen here; but connections, of which each one has its own, need a daemon that takes them all.
+ */
+static void
+aim_at_network(struct np_cli *cli, struct np_addr *remote)
+{
+	struct np_params *p = &cli->par;
+
+	if (p->far.mask > 0 && p->pattern->connection_test) {
+		return;
+	}
+	np_endpoint_spread(remote, p->far.mask);
+	p->far.mask = -1;
+	p->far_bind = *remote;
+}
+
+/* Where the data goes to and comes from. */
+static int
+resolve_data(struct session *s, struct np_err *err)
+{
+	struct np_cli *cli = &s->cli;
+	const struct np_name *local = np_facts_local(cli);
+	const char *remote = cli->data_host.given ? cli->data_host.text : cli->host.text;
+	int socktype = cli->bench.transport->socktype;
+	int family = data_family(s);
+
+	if (np_resolve(remote, NULL, family, socktype, &s->ends.remote, err) != NP_OK) {
+		return np_fail_in(err, "data connection");
+	}
+	family = family != AF_UNSPEC ? family : s->ends.remote.at[0].sa.ss_family;
+	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &s->ends.local,
+		       err) != NP_OK) {
+		return np_fail_in(err, "data connection");
+	}
+	cli->par.family = family;
+	if (!cli->par.no_control && !cli->data_host.given &&
+	    family == s->client.used.sa.ss_family) {
+		/* Of a host with several addresses the one that answered. */
+		s->ends.remote.at[0] = s->client.used;
+		np_addr_set_port(&s->ends.remote.at[0], 0);
+	}
+	if (local != NULL) {
+		cli->par.bind = s->ends.local.at[0];
+	}
+	if (cli->data_host.given) {
+		aim_at_network(cli, &s->ends.remote.at[0]);
+	}
+	return cli->par.no_control ? aim_at_service(s, err) : NP_OK;
+}
+
+/* Before the request, so that it takes nothing from the far end's time. */
+static void
+wait_before(const struct session *s)
+{
+	uint64_t until = np_deadline((uint64_t)s->cli.wait_s * NP_SEC);
+	struct timespec left;
+
+	while (signals_taken == 0 && np_now() < until) {
+		ppoll(NULL, 0, np_left(until, &left), &s->let_in);
+	}
+}
+
+/* A figure that comes with the daemon's results: REMOTE_ ones, and its socket buffers at the end.
+ */
+static bool
+is_far(enum np_metric_id id)
+{
+	return id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
+	       strncmp(np_metric(id)->name, "REMOTE_", strlen("REMOTE_")) == 0;
+}
+
+/* Is something to be shown that only the daemon knows? netperf's default lists hold such. */
+static bool
+wants_far(const struct np_cli *cli)
+{
+	if (cli->par.far.measure_cpu ||
+	    (cli->style != NP_STYLE_CLASSIC && cli->selectors == NULL)) {
+		return true;
+	}
+	for (int g = 0; cli->style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < cli->selection.count[g]; i++) {
+			int id = cli->selection.id[g][i];
+
+			if (id >= 0 && is_far((enum np_metric_id)id)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* One iteration: its figures go into *record and *repeat. */
+static int
+run_once(struct session *s, struct np_outcome *out, struct np_record *record,
+	 struct np_repeat *repeat, struct np_err *err)
+{
+	const struct np_cli *cli = &s->cli;
+	struct np_err ignored;
+	int rc = np_client_run(&s->client, &cli->par, &s->ends.remote.at[0], out, err);
+
+	if (rc != NP_OK && !out->measured) {
+		return rc;
+	}
+	if (s->client.watch.every_ns != 0) {
+		np_show_interim_end(&s->interim, &out->flow);
+	}
+	if (cli->debug > 0) {
+		np_show_outcome(out);
+	}
+	if ((cli->debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && cli->bench.code == NP_OMNI &&
+	    !cli->par.pattern->connection_test && out->flow.info.tcpi_rto != 0) {
+		np_show_tcp_info(&out->flow);
+	}
+	np_report(out, np_cli_unit(cli), record);
+	if (rc != NP_OK) {
+		np_repeat_add(repeat, record, out->flow.hist, &ignored);
+		return rc;
+	}
+	return np_repeat_add(repeat, record, out->flow.hist, err);
+}
+
+static void
+plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
+{
+	plan->max = (unsigned)cli->confidence.max;
+	plan->min = (unsigned)cli->confidence.min;
+	plan->level = cli->confidence.level;
+	plan->width = cli->confidence.width;
+	plan->result_only = cli->confidence.result_only;
+	if (!np_cli_repeats(cli)) {
+		plan->max = plan->min = 1;
+	} else if (cli->bench.code != NP_OMNI && plan->max > plan->min) {
+		plan->max--; /* netperf's older tests stop one earlier */
+	}
+}
+
+static void
+fill_target(const struct np_cli *cli, struct np_target *t)
+{
+	t->host = cli->host.text;
+	t->port = cli->port;
+	t->family = cli->host.family;
+	t->local_host = cli->local.given ? cli->local.text : NULL;
+	t->local_port = cli->local_port[0] != '\0' ? cli->local_port : NULL;
+	t->local_family = cli->local.family;
+	t->passphrase = cli->passphrase;
+}
+
+/*
+ * A connection test ends by closing this end of the control connection, see run/client.c: another
+ * iteration needs another one.
+ */
+static int
+renew_control(struct session *s, struct np_err *err)
+{
+	struct np_target target;
+
+	if (!s->cli.par.pattern->connection_test || s->cli.par.no_control) {
+		return NP_OK;
+	}
+	np_client_close(&s->client);
+	fill_target(&s->cli, &target);
+	return np_client_connect(&s->client, &target, err);
+}
+
+/* The test, as often as it takes, and its result. */
+static int
+repeat_test(struct session *s, struct np_err *err)
+{
+	struct np_cli *cli = &s->cli;
+	struct np_repeat repeat = { .done = 0 };
+	struct np_outcome out;
+	struct np_record record;
+	int rc;
+
+	plan_repeats(cli, &repeat.plan);
+	memset(&out, 0, sizeof(out));
+	do {
+		np_outcome_free(&out);
+		rc = repeat.done > 0 ? renew_control(s, err) : NP_OK;
+		rc = rc == NP_OK ? run_once(s, &out, &record, &repeat, err) : rc;
+	} while (rc == NP_OK && signals_taken == 0 && np_repeat_more(&repeat));
+	/* What was measured until something failed is shown, too, be it in iterations before. */
+	s->partial = rc != NP_OK && repeat.done > 0;
+	if (repeat.done > 0) {
+		np_facts(cli, &record);
+		np_repeat_conclude(&repeat, cli->latency, &record);
+		np_show_result(cli, &record, &repeat);
+	}
+	if (rc != NP_OK) {
+		np_fail_in(err, cli->bench.name);
+	}
+	np_outcome_free(&out);
+	np_repeat_free(&repeat);
+	return rc;
+}
+
+static int
+run_bench(struct session *s, struct np_err *err)
+{
+	struct np_cli *cli = &s->cli;
+
+	if (cli->par.no_control && cli->bench.transport->family == AF_UNIX) {
+		return np_fail(err, NP_EPLAIN, 0,
+			       "The UNIX tests do not know how to run with no control connection");
+	}
+	if (cli->bench.transport->family != AF_UNIX && resolve_data(s, err) != NP_OK) {
+		return err->code;
+	}
+	if (cli->debug > 0) {
+		np_show_plan(cli, &s->client);
+	}
+	np_show_banner(cli, &s->ends);
+	wait_before(s);
+	s->client.want_far = wants_far(cli);
+	s->interim.cli = cli;
+	if (cli->interim_s > 0 && cli->bench.transport->family != AF_UNIX) {
+		s->client.watch.every_ns = (uint64_t)(cli->interim_s * 1e9);
+		s->client.watch.look = np_show_interim;
+		s->client.watch.ctx = &s->interim;
+	}
+	return repeat_test(s, err);
+}
+
+/* The "calibration rate" of a CPU, which on Linux is the clock tick; -v 2 counts processors. */
+static void
+print_rate(const struct np_cli *cli, const char *whose, double rate, int cpus)
+{
+	printf("%g", rate);
+	if (cli->verbosity > 1) {
+		printf(cpus == 1 ? "\nThere is %d %s cpu\n" : "\nThere are %d %s cpus\n", cpus,
+		       whose);
+	}
+}
+
+static int
+ask_rate(struct session *s, struct np_err *err)
+{
+	struct np_calibrate_response m;
+
+	if (s->cli.par.no_control) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "-N: REM_CPU asks the daemon, and needs a control connection");
+	}
+	if (np_client_calibrate(&s->client, &m, err) != NP_OK) {
+		return err->code;
+	}
+	print_rate(&s->cli, "remote", (double)m.rate, m.num_cpus);
+	return NP_OK;
+}
+
+static int
+run_test(struct session *s, struct np_err *err)
+{
+	const struct np_cli *cli = &s->cli;
+
+	switch (np_cli_test(cli)) {
+	case NP_TEST_BENCH:
+		return run_bench(s, err);
+	case NP_TEST_UUID:
+		fputs(cli->uuid != NULL ? cli->uuid : cli->uuid_made, stdout);
+		return NP_OK;
+	case NP_TEST_LOC_CPU:
+		print_rate(cli, "local", np_cpu_rate(), np_cpu_count());
+		return NP_OK;
+	case NP_TEST_REM_CPU:
+		return ask_rate(s, err);
+	case NP_TEST_UNKNOWN:
+		break;
+	}
+	return np_fail(err, NP_EUSAGE, 0, "-t: %s is no test of this netperf (-h lists them)",
+		       cli->test);
+}
+
+static void
+default_host(struct np_cli *cli)
+{
+	if (!cli->host.given) {
+		snprintf(cli->host.text, sizeof(cli->host.text), "%s",
+			 cli->host.family == AF_INET6 || cli->local.family == AF_INET6
+			     ? "::1"
+			     : "localhost");
+	}
+}
+
+/* Connect first, as netperf does: an unknown test is told from a missing daemon. */
+static int
+run(struct session *s, struct np_err *err)
+{
+	struct np_cli *cli = &s->cli;
+	struct np_target target;
+	int rc;
+
+	default_host(cli);
+	fill_target(cli, &target);
+	np_uuid_make(cli->uuid_made);
+	if (np_cli_test(cli) == NP_TEST_BENCH && np_cli_settle(cli, err) != NP_OK) {
+		return err->code;
+	}
+	s->client.chan.fd = -1;
+	if (!cli->par.no_control && np_client_connect(&s->client, &target, err) != NP_OK) {
+		return err->code;
+	}
+	take_signals(s);
+	rc = run_test(s, err);
+	if (s->client.chan.fd >= 0) {
+		np_client_close(&s->client);
+	}
+	return rc;
+}
+
+static void
+print_version(void)
+{
+	/* The first line is what scripts ask a netperf for. */
+	printf("Netperf version 2.7.0\n");
+}
+
+/* The exit status; written results that did not arrive are an error like any other. */
+static int
+conclude(int rc, const struct session *s, const struct np_err *err)
+{
+	int status = np_errc_status((enum np_errc)rc);
+
+	if (rc == NP_EPLAIN) {
+		puts(err->msg);
+	}
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "netperf: write the results to standard output: %s\n",
+			strerror(errno));
+		status = status != 0 ? status : 1;
+	}
+	if (rc != NP_OK && rc != NP_EPLAIN) {
+		fprintf(stderr, "netperf: %s%s\n", err->msg,
+			s->partial ? " (the figures are partial: what this end knows)" : "");
+		return status;
+	}
+	/* The caller of kill(1) sees what the shell shows of a process that TERM has ended. */
+	return signal_last == SIGTERM ? 128 + SIGTERM : status;
+}
+
+/* Texts that are asked for in place of a test. Returns the exit status, or -1: there is a test. */
+static int
+print_texts(const struct np_cli *cli)
+{
+	if (cli->usage) {
+		np_cli_usage(stderr);
+		return 1;
+	}
+	if (cli->help || cli->version) {
+		cli->help ? np_cli_usage(stdout) : print_version();
+		return 0;
+	}
+	if (cli->test_usage) {
+		np_cli_test_usage(cli, stdout);
+		return 1;
+	}
+	if (cli->selectors != NULL && strcmp(cli->selectors, "?") == 0) {
+		np_selection_names(stdout, cli->style);
+		return 1;
+	}
+	if (cli->gone != '\0') {
+		fprintf(stderr,
+			"netperf: test option -%c: has no effect, netperf has given it up\n",
+			cli->gone);
+	}
+	return -1;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct session s; /* too large for a small stack */
+	struct np_err err = { .code = NP_OK };
+	int rc, status;
+
+	np_fds_fill();
+	np_drive_prepare();
+	rc = np_cli_parse(&s.cli, argc, argv, &err);
+	status = rc == NP_OK ? print_texts(&s.cli) : -1;
+	if (rc == NP_OK && status < 0) {
+		rc = run(&s, &err);
+	}
+	np_cli_free(&s.cli);
+	return status >= 0 ? (fflush(stdout) == 0 ? status : 1) : conclude(rc, &s, &err);
+}

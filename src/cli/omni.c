@@ -1,0 +1,150 @@
+#include "cli/omni.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <strings.h>
+
+/* Protocols that netperf knows and no transport here carries. */
+static bool
+is_missing(const char *protocol)
+{
+	static const char *const names[] = { "sctp", "dccp", "sdp" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcasecmp(protocol, names[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What the kernel makes of protocol 0: for a stream TCP, for datagrams UDP. */
+static void
+take_default(struct np_cli *cli, const struct np_transport *base)
+{
+	cli->transport = *base;
+	cli->transport.name = "IP Default";
+	cli->transport.protocol = 0;
+	cli->bench.transport = &cli->transport;
+}
+
+static int
+choose_transport(struct np_cli *cli, struct np_err *err)
+{
+	const char *protocol = cli->omni.protocol, *type = cli->omni.type;
+	const struct np_transport *t;
+
+	if (protocol != NULL && is_missing(protocol)) {
+		return np_fail(err, NP_EUSAGE, 0, "-T: %s is not in this version (try tcp or udp)",
+			       protocol);
+	}
+	t = protocol != NULL ? np_transport_named(protocol) : NULL;
+	if (t != NULL) {
+		cli->bench.transport = t;
+	} else if (protocol != NULL) {
+		take_default(cli, cli->bench.transport);
+	}
+	if (type != NULL && strstr(type, "dgram") != NULL && !cli->bench.transport->datagram) {
+		if (protocol != NULL && t != NULL) {
+			return np_fail(err, NP_EUSAGE, 0, "-t: %s has no datagrams (try -T udp)",
+				       protocol);
+		}
+		take_default(cli, &np_transport_udp);
+	}
+	return NP_OK;
+}
+
+static const char *
+direction_name(const struct np_bench *b)
+{
+	if (b->pattern->connection_test) {
+		return b->pattern->sized ? "Connect|Send|Recv" : "Connection";
+	}
+	if (b->pattern->transactions) {
+		return "Send|Recv";
+	}
+	return b->near_role == NP_LEAD ? "Send" : "Receive";
+}
+
+/* The direction as the daemon sees it: what this end transmits is received there. */
+static uint32_t
+mirrored(uint32_t direction)
+{
+	return direction == NP_WD_TRANSMIT  ? NP_WD_RECEIVE
+	       : direction == NP_WD_RECEIVE ? NP_WD_TRANSMIT
+					    : direction;
+}
+
+static int
+choose_pattern(struct np_cli *cli, uint32_t direction, struct np_err *err)
+{
+	struct np_bench *b = &cli->bench;
+	int far_role;
+
+	if (direction == NP_WD_NONE && !cli->omni.connections) {
+		direction = NP_WD_TRANSMIT;
+	}
+	b->pattern = np_pattern_find(mirrored(direction), cli->omni.connections, &far_role);
+	if (b->pattern == NULL) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-c: connections need requests and responses (try -d rr)");
+	}
+	b->near_role = far_role == NP_LEAD ? NP_FOLLOW : NP_LEAD;
+	return NP_OK;
+}
+
+static void
+make_title(struct np_cli *cli)
+{
+	struct np_bench *b = &cli->bench;
+
+	/* netperf's title has room for 31 characters. */
+	snprintf(cli->title, sizeof(cli->title), "OMNI %s TEST", direction_name(b));
+	b->title = cli->title;
+	b->name = "OMNI";
+}
+
+/* The direction of a row of the table, as an OMNI test would have it from its options. */
+static uint32_t
+own_direction(const struct np_bench *b)
+{
+	if (b->pattern->transactions) {
+		return b->pattern->lead_direction;
+	}
+	return b->near_role == NP_LEAD ? NP_WD_TRANSMIT : NP_WD_RECEIVE;
+}
+
+int
+np_omni_choose(struct np_cli *cli, struct np_err *err)
+{
+	bool omni = strcasecmp(cli->test, "OMNI") == 0;
+	const struct np_bench *row = np_bench_find(omni ? "TCP_STREAM" : cli->test);
+	int rc = NP_OK;
+
+	cli->bench = *row;
+	if (row->code != NP_OMNI) {
+		return NP_OK;
+	}
+	if (choose_transport(cli, err) != NP_OK) {
+		return err->code;
+	}
+	cli->omni.connections = cli->omni.connections || row->pattern->connection_test;
+	if (omni) {
+		if (choose_pattern(cli, cli->omni.direction, err) != NP_OK) {
+			return err->code;
+		}
+		make_title(cli);
+		cli->style = cli->style == NP_STYLE_CLASSIC ? NP_STYLE_HUMAN : cli->style;
+		cli->bench.flags =
+		    cli->bench.transport->datagram && !cli->bench.pattern->transactions
+			? NP_B_ROUTE_OFF
+			: 0;
+	} else if (cli->omni.connections != row->pattern->connection_test) {
+		rc = choose_pattern(cli, own_direction(row), err);
+	}
+	if (rc == NP_OK && cli->bench.pattern->connection_test && cli->bench.transport->datagram) {
+		return np_fail(err, NP_EUSAGE, 0, "-c: %s has no connections (try -T tcp)",
+			       cli->bench.transport->name);
+	}
+	return rc;
+}

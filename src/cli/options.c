@@ -1,0 +1,896 @@
+#include "cli/args.h"
+
+#include <ctype.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/text.h"
+#include "sys/affinity.h"
+
+/* --- values with a grammar of their own --------------------------------------------------------
+ */
+
+/* The family part of -H and -L: netperf looks for single characters of it. */
+static int
+parse_family(const char *word)
+{
+	if (strchr(word, '6') != NULL) {
+		return AF_INET6;
+	}
+	if (strstr(word, "inet") != NULL || strchr(word, '4') != NULL) {
+		return AF_INET;
+	}
+	if (strstr(word, "unspec") == NULL && strchr(word, '0') == NULL) {
+		/* On stdout, where clients of netperf's know it from. */
+		printf("WARNING! %s not recognized as an address family, using AF_UNPSEC\n"
+		       "Are you sure netperf was configured for that address family?\n",
+		       word);
+	}
+	return AF_UNSPEC;
+}
+
+static int
+set_name(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_name *name = (struct np_name *)((char *)ctx + o->to);
+	struct np_pair pair;
+
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if (pair.first != NULL && np_text_copy(name->text, sizeof(name->text), pair.first) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "a name of more than %zu characters",
+			       sizeof(name->text) - 1);
+	}
+	name->given = name->given || pair.first != NULL;
+	if (pair.second != NULL) {
+		name->family = parse_family(pair.second);
+	}
+	return NP_OK;
+}
+
+/* The bits of "name/bits", which is cut off; -1 when there are none. */
+static int
+cut_mask(char *name, int32_t *mask, struct np_err *err)
+{
+	char *slash = strchr(name, '/');
+	int64_t bits;
+
+	if (slash == NULL) {
+		return NP_OK;
+	}
+	if (np_parse_count(slash + 1, &bits) != 0 || bits < 0 || bits > 128) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no number of address bits (try /24)",
+			       slash + 1);
+	}
+	*slash = '\0';
+	*mask = (int32_t)bits;
+	return NP_OK;
+}
+
+/* -H and -L of the data connection: bits of the address that a mask leaves free are random. */
+static int
+set_data_name(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_name *name = (struct np_name *)((char *)ctx + o->to);
+
+	if (set_name(ctx, o, arg, err) != NP_OK) {
+		return err->code;
+	}
+	return cut_mask(name->text, (int32_t *)(void *)((char *)ctx + o->to2), err);
+}
+
+/* A port number or a service's name, as text for the resolver; NULL: leave what is there. */
+static int
+copy_port(char out[32], const char *text, struct np_err *err)
+{
+	int64_t n;
+
+	if (text != NULL && ((np_parse_int(text, &n) == 0 && (n < 0 || n > 65535)) ||
+			     np_text_copy(out, 32, text) != 0)) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is no port (0 to 65535, or a service)",
+			       text);
+	}
+	return NP_OK;
+}
+
+static int
+set_control_ports(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if (copy_port(cli->port, pair.first, err) != NP_OK ||
+	    copy_port(cli->local_port, pair.second, err) != NP_OK) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
+static int
+parse_port(const char *text, uint16_t *out, struct np_err *err)
+{
+	const struct servent *s;
+	char checked[32];
+	int64_t n;
+
+	if (copy_port(checked, text, err) != NP_OK) {
+		return err->code;
+	}
+	if (np_parse_int(text, &n) == 0) {
+		*out = (uint16_t)n;
+		return NP_OK;
+	}
+	s = getservbyname(text, NULL);
+	if (s == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no port number and no known service",
+			       text);
+	}
+	*out = ntohs((uint16_t)s->s_port);
+	return NP_OK;
+}
+
+/* A pair of ports of which one word means both. */
+static int
+parse_ports(const char *arg, uint16_t *first, uint16_t *second, struct np_err *err)
+{
+	struct np_pair pair;
+
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if (pair.first != NULL && parse_port(pair.first, first, err) != NP_OK) {
+		return err->code;
+	}
+	if (!pair.comma) {
+		*second = *first;
+		return NP_OK;
+	}
+	return pair.second != NULL ? parse_port(pair.second, second, err) : NP_OK;
+}
+
+static int
+set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	struct np_pair pair;
+	const char *remote;
+
+	(void)o;
+	if (parse_ports(arg, &cli->par.near.port, &cli->par.far.port, err) != NP_OK ||
+	    np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	/* As the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
+	if (pair.first != NULL) {
+		np_text_copy(cli->data_local_port, sizeof(cli->data_local_port), pair.first);
+	}
+	remote = pair.comma ? pair.second : pair.first;
+	if (remote != NULL) {
+		np_text_copy(cli->data_port, sizeof(cli->data_port), remote);
+	}
+	return NP_OK;
+}
+
+static int
+set_port_range(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (parse_ports(arg, &cli->par.port_min, &cli->par.port_max, err) != NP_OK) {
+		return err->code;
+	}
+	if (cli->par.port_min == 0 || cli->par.port_max < cli->par.port_min) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no range of ports (try 10000,20000)", arg);
+	}
+	return NP_OK;
+}
+
+static int
+set_unit(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	(void)err;
+	cli->unit = *arg == '?' ? '\0' : *arg;
+	return NP_OK;
+}
+
+static int
+set_fill_files(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if (pair.second != NULL && strlen(pair.second) > 31) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "%s: the remote file's name has more than 31 characters",
+			       pair.second);
+	}
+	if (pair.first != NULL) {
+		snprintf(cli->par.near.fill_file, NP_FILL_MAX, "%s", pair.first);
+	}
+	if (pair.second != NULL) {
+		snprintf(cli->par.far.fill_file, NP_FILL_MAX, "%s", pair.second);
+	}
+	return NP_OK;
+}
+
+/* A type of service by name or number; -1 for what is neither, as netperf lets that pass. */
+static int32_t
+parse_tos(const char *text)
+{
+	static const struct {
+		const char *name;
+		int32_t value;
+	} names[] = {
+		{ "af11", 0x28 },     { "af12", 0x30 },       { "af13", 0x38 },
+		{ "af21", 0x48 },     { "af22", 0x50 },       { "af23", 0x58 },
+		{ "af31", 0x68 },     { "af32", 0x70 },       { "af33", 0x78 },
+		{ "af41", 0x88 },     { "af42", 0x90 },       { "af43", 0x98 },
+		{ "cs0", 0x00 },      { "cs1", 0x20 },        { "cs2", 0x40 },
+		{ "cs3", 0x60 },      { "cs4", 0x80 },        { "cs5", 0xa0 },
+		{ "cs6", 0xc0 },      { "cs7", 0xe0 },        { "ef", 0xb8 },
+		{ "lowdelay", 0x10 }, { "throughput", 0x08 }, { "reliability", 0x04 },
+	};
+	char *end;
+	long n;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcasecmp(text, names[i].name) == 0) {
+			return names[i].value;
+		}
+	}
+	n = strtol(text, &end, 0);
+	return *text != '\0' && *end == '\0' && n >= 0 && n <= 255 ? (int32_t)n : -1;
+}
+
+static int
+set_tos(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if (pair.first != NULL) {
+		cli->par.near.tos = parse_tos(pair.first);
+	}
+	if (!pair.comma) {
+		cli->par.far.tos = cli->par.near.tos;
+	} else if (pair.second != NULL) {
+		cli->par.far.tos = parse_tos(pair.second);
+	}
+	return NP_OK;
+}
+
+static int
+set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+	const char *remote;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	remote = pair.comma ? pair.second : pair.first;
+	if ((pair.first != NULL &&
+	     np_text_copy(cli->par.near.cong, NP_CONG_MAX, pair.first) != 0) ||
+	    (remote != NULL && np_text_copy(cli->par.far.cong, NP_CONG_MAX, remote) != 0)) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: a name of more than %d characters", arg,
+			       NP_CONG_MAX - 1);
+	}
+	return NP_OK;
+}
+
+static int
+set_cpus(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	static const struct np_option pair = {
+		.kind = NP_OPT_BOTH,
+		.to = offsetof(struct np_cli, par.near.cpu),
+		.to2 = offsetof(struct np_cli, par.far.cpu),
+		.max = 65535,
+	};
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	cli->bound = true;
+	return np_option_set(&pair, arg, ctx, err);
+}
+
+static int
+set_timeout(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	int64_t n;
+
+	(void)o;
+	if (np_parse_int(arg, &n) != 0 || n < 1 || n > 3600) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no time-out (1 to 3600 seconds)", arg);
+	}
+	cli->par.timeout_ms = (uint32_t)n * 1000;
+	return NP_OK;
+}
+
+static int
+set_family(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	int family = o->letter == '6' ? AF_INET6 : AF_INET;
+
+	(void)arg;
+	(void)err;
+	memcpy((char *)ctx + o->to, &family, sizeof(family));
+	return NP_OK;
+}
+
+static int
+set_control_family(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	/* What -H and -L said before is overridden, and what they say later overrides. */
+	set_family(ctx, o, arg, err);
+	cli->host.family = cli->local.family = cli->family;
+	return NP_OK;
+}
+
+/* Counts beyond 32 bits mean "as many as you like", as scripts write 10G. */
+static int
+set_bursts(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+	uint32_t *to[] = { &cli->par.near.interval_burst, &cli->par.far.interval_burst };
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	for (int i = 0; i < 2; i++) {
+		const char *word = i == 0 ? pair.first : pair.second;
+		int64_t n;
+
+		if (word == NULL) {
+			continue;
+		}
+		if (np_parse_count(word, &n) != 0 || n < 0) {
+			return np_fail(err, NP_EUSAGE, 0, "%s is no number of operations (try 16)",
+				       word);
+		}
+		*to[i] = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+	}
+	return NP_OK;
+}
+
+/* netperf's times: the first of m, u and s in the word is the unit; without one, milliseconds. */
+static int
+parse_interval(const char *word, uint32_t *out, struct np_err *err)
+{
+	double unit = 1000;
+	char *end;
+	double n = strtod(word, &end);
+
+	if (strchr(end, 'm') == NULL && strchr(end, 'u') != NULL) {
+		unit = 1;
+	} else if (strchr(end, 'm') == NULL && strchr(end, 's') != NULL) {
+		unit = 1e6;
+	}
+	if (end == word || !(n >= 0 && n * unit <= 3.6e9)) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no interval (try 10ms or 500us)", word);
+	}
+	*out = (uint32_t)(n * unit);
+	return NP_OK;
+}
+
+static int
+set_intervals(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK ||
+	    (pair.first != NULL &&
+	     parse_interval(pair.first, &cli->par.near.interval_us, err) != NP_OK) ||
+	    (pair.second != NULL &&
+	     parse_interval(pair.second, &cli->par.far.interval_us, err) != NP_OK)) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
+/* -c and -C: netperf takes a calibration rate, of which Linux has no need. */
+static int
+set_cpu(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	static const bool yes = true;
+
+	(void)arg;
+	(void)err;
+	memcpy((char *)ctx + o->to, &yes, sizeof(yes));
+	return NP_OK;
+}
+
+static int
+set_debug(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	(void)arg;
+	(void)err;
+	cli->debug++;
+	return NP_OK;
+}
+
+/* Seconds, negative ones too: netperf then reads the clock more often, which ours need not. */
+static int
+set_interim(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+	char *end;
+	double s = 1;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if (pair.first != NULL) {
+		s = strtod(pair.first, &end);
+		if (end == pair.first || !(s > -86400 && s < 86400)) {
+			return np_fail(err, NP_EUSAGE, 0, "%s is no number of seconds (try 0.5)",
+				       pair.first);
+		}
+	}
+	s = s < 0 ? -s : s;
+	cli->interim_s = s >= 0.001 ? s : s > 0 ? 0.001 : 1;
+	return NP_OK;
+}
+
+static int32_t
+clamp_iterations(int32_t n)
+{
+	return n < 3 ? 3 : n > 30 ? 30 : n;
+}
+
+static int
+set_iterations(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	static const struct np_option pair = {
+		.kind = NP_OPT_BOTH,
+		.to = offsetof(struct np_cli, confidence.max),
+		.to2 = offsetof(struct np_cli, confidence.min),
+	};
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (np_option_set(&pair, arg, ctx, err) != NP_OK) {
+		return err->code;
+	}
+	if (cli->confidence.max < cli->confidence.min) {
+		cli->confidence.max = cli->confidence.min;
+	}
+	cli->confidence.max = clamp_iterations(cli->confidence.max);
+	cli->confidence.min = clamp_iterations(cli->confidence.min);
+	cli->confidence.level = cli->confidence.level != 0 ? cli->confidence.level : 99;
+	cli->confidence.width = cli->confidence.width >= 0 ? cli->confidence.width : 5;
+	return NP_OK;
+}
+
+/* Sic: a level without a comma is the width, too. */
+static int
+set_confidence(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+	const char *width;
+	int64_t level = cli->confidence.level;
+	char *end;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if ((pair.first != NULL && np_parse_count(pair.first, &level) != 0) ||
+	    (level != 95 && level != 99)) {
+		return np_fail(err, NP_EPLAIN, 0,
+			       "Only 95%% and 99%% confidence level is supported");
+	}
+	width = pair.comma ? pair.second : pair.first;
+	if (width != NULL) {
+		cli->confidence.width = strtod(width, &end);
+		if (end == width || !(cli->confidence.width >= 0)) {
+			return np_fail(err, NP_EUSAGE, 0, "%s is no width in percent (try 5)",
+				       width);
+		}
+	}
+	cli->confidence.level = (int32_t)level;
+	if (cli->confidence.max == 1) {
+		cli->confidence.min = 3;
+		cli->confidence.max = 10;
+	}
+	cli->confidence.width = cli->confidence.width >= 0 ? cli->confidence.width : 5;
+	return NP_OK;
+}
+
+/* The style that comes last wins, and forgets what the ones before it selected. */
+static int
+set_style(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)err;
+	cli->style = o->letter == 'o'   ? NP_STYLE_CSV
+		     : o->letter == 'O' ? NP_STYLE_HUMAN
+					: NP_STYLE_KEYVAL;
+	cli->selectors = arg;
+	return NP_OK;
+}
+
+/* A direction: words joined by bars; what is none of them is a number, or nothing. */
+static int
+set_direction(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	static const struct {
+		const char *word;
+		uint32_t bits;
+	} words[] = {
+		{ "send", NP_WD_TRANSMIT },     { "stream", NP_WD_TRANSMIT },
+		{ "transmit", NP_WD_TRANSMIT }, { "xmit", NP_WD_TRANSMIT },
+		{ "recv", NP_WD_RECEIVE },      { "receive", NP_WD_RECEIVE },
+		{ "maerts", NP_WD_RECEIVE },    { "rr", NP_WD_BOTH },
+	};
+	struct np_cli *cli = ctx;
+	char list[128], *rest = NULL;
+
+	(void)o;
+	snprintf(list, sizeof(list), "%s", arg);
+	cli->omni.direction_given = true;
+	cli->omni.direction = NP_WD_NONE;
+	for (char *w = strtok_r(list, "|", &rest); w != NULL; w = strtok_r(NULL, "|", &rest)) {
+		uint32_t bits = (uint32_t)strtoul(w, NULL, 0) & NP_WD_BOTH;
+
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+			bits = strcasecmp(w, words[i].word) == 0 ? words[i].bits : bits;
+		}
+		cli->omni.direction |= bits;
+	}
+	(void)err;
+	return NP_OK;
+}
+
+/* The sizes of an OMNI test imply its direction. */
+static void
+imply(struct np_cli *cli, const struct np_pair *pair, uint32_t first, uint32_t second)
+{
+	if (!cli->omni.direction_given) {
+		cli->omni.direction |= pair->first != NULL ? first : 0;
+		cli->omni.direction |= pair->second != NULL ? second : 0;
+	}
+}
+
+static int
+set_call_sizes(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	const struct np_option sizes = {
+		.kind = NP_OPT_EACH, .to = o->to, .to2 = o->to2, .min = 1, .max = INT32_MAX
+	};
+	struct np_pair pair;
+
+	if (np_pair_split(arg, &pair, err) != NP_OK ||
+	    np_option_set(&sizes, arg, ctx, err) != NP_OK) {
+		return err->code;
+	}
+	imply(ctx, &pair, NP_WD_TRANSMIT, NP_WD_RECEIVE);
+	return NP_OK;
+}
+
+static int
+set_message_sizes(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	const struct np_option sizes = {
+		.kind = NP_OPT_BOTH, .to = o->to, .to2 = o->to2, .min = 1, .max = INT32_MAX
+	};
+	struct np_cli *cli = ctx;
+
+	if (np_option_set(&sizes, arg, ctx, err) != NP_OK) {
+		return err->code;
+	}
+	if (!cli->omni.direction_given) {
+		cli->omni.direction |= NP_WD_BOTH;
+	}
+	return NP_OK;
+}
+
+/* An option that netperf has given up; it says so, and goes on. */
+static int
+set_gone(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)arg;
+	(void)err;
+	cli->gone = o->letter;
+	return NP_OK;
+}
+
+static int
+set_unix_dir(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (np_text_copy(cli->par.unix_dir, sizeof(cli->par.unix_dir), arg) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: longer than %zu characters", arg,
+			       sizeof(cli->par.unix_dir) - 1);
+	}
+	return NP_OK;
+}
+
+static int
+set_uuid(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (strlen(arg) > 37) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: an identifier of more than 37 characters",
+			       arg);
+	}
+	cli->uuid = arg;
+	return NP_OK;
+}
+
+/* Scripts write 1400b, which netperf reads as 1400. */
+static int
+set_mss(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	char *end;
+	long n = strtol(arg, &end, 10);
+
+	(void)o;
+	if (end == arg || (*end != '\0' && strcmp(end, "b") != 0) || n < 1 || n > 65535) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no segment size (1 to 65535 bytes)", arg);
+	}
+	cli->par.mss = (int32_t)n;
+	return NP_OK;
+}
+
+/* What netperf takes as well, and has no use for either. */
+static int
+set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	(void)ctx;
+	(void)o;
+	(void)arg;
+	(void)err;
+	return NP_OK;
+}
+
+/* --- the tables --------------------------------------------------------------------------------
+ */
+
+#define CLI(member) offsetof(struct np_cli, member)
+#define OMNI NP_SCOPE_OMNI
+#define BSD NP_SCOPE_BSD
+#define UNIX NP_SCOPE_UNIX
+#define IP (NP_SCOPE_OMNI | NP_SCOPE_BSD)
+
+/* The columns of a row: letter, long name, kind, argument, help, where to. */
+#define ROW(l, n, k, a, h) .letter = (l), .name = (n), .kind = NP_OPT_##k, .arg = (a), .help = (h)
+#define TO(m) .to = CLI(m)
+#define TO2(m1, m2) .to = CLI(m1), .to2 = CLI(m2)
+#define RANGE(lo, hi) .min = (lo), .max = (hi)
+
+const struct np_option np_global_options[] = {
+	{ ROW('4', "ipv4", PLAIN, NULL, "IPv4 for the control connection"), TO(family),
+	  .set = set_control_family },
+	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the control connection"), TO(family),
+	  .set = set_control_family },
+	{ ROW('a', "local-align", BOTH, "send,recv", "alignment of the local buffers (8)"),
+	  TO2(par.near.send_align, par.near.recv_align), RANGE(1, 1 << 24) },
+	{ ROW('A', "remote-align", BOTH, "send,recv", "alignment of the remote buffers (8)"),
+	  TO2(par.far.send_align, par.far.recv_align), RANGE(1, 1 << 24) },
+	{ ROW('b', "interval-burst", CUSTOM, "local,remote",
+	      "operations of a pacing interval; see -w (0: no pacing)"),
+	  .set = set_bursts },
+	{ ROW('B', "brand", TEXT, "text", "show this behind a result without headers"), TO(brand) },
+	{ ROW('c', "local-cpu", NUMBER, "rate", "measure the CPU utilisation of this end"),
+	  TO(par.near.measure_cpu), .set = set_cpu },
+	{ ROW('C', "remote-cpu", NUMBER, "rate", "measure the CPU utilisation of the far end"),
+	  TO(par.far.measure_cpu), .set = set_cpu },
+	{ ROW('d', "debug", PLAIN, NULL, "say on standard output what is done; twice: more"),
+	  .set = set_debug },
+	{ ROW('D', "interim", CUSTOM, "seconds,units",
+	      "an interim result every so many seconds (1); units are not needed here"),
+	  .set = set_interim },
+	{ ROW('f', "units", CUSTOM, "letter",
+	      "unit of throughput: G M K B (bytes), g m k (bits), x (transactions)"),
+	  .set = set_unit },
+	{ ROW('F', "fill-file", CUSTOM, "local,remote",
+	      "fill the send buffers from this file; TCP_SENDFILE sends it"),
+	  .set = set_fill_files },
+	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(usage) },
+	{ ROW('H', "host", CUSTOM, "name,family", "the host where netserver runs (localhost)"),
+	  TO(host), .set = set_name },
+	{ ROW('i', "iterations", CUSTOM, "max,min",
+	      "repeat the test until the confidence of -I is reached (1; with -I 10,3)"),
+	  .set = set_iterations },
+	{ ROW('I', "confidence", CUSTOM, "level,width",
+	      "confidence level in percent, 95 or 99, and full width of its interval (99,5)"),
+	  .set = set_confidence },
+	{ ROW('j', "latency", FLAG, NULL, "keep latency statistics; -v 2 shows their histogram"),
+	  TO(latency) },
+	{ ROW('k', "local-dirty", BOTH, "dirty,clean",
+	      "bytes of a local buffer to write to, and to read, before each send"),
+	  TO2(par.near.dirty, par.near.clean), RANGE(0, 1 << 30) },
+	{ ROW('K', "remote-dirty", BOTH, "dirty,clean", "the same at the far end"),
+	  TO2(par.far.dirty, par.far.clean), RANGE(0, 1 << 30) },
+	{ ROW('l', "length", LENGTH, "length",
+	      "seconds (10s, 1m30s); negative: bytes or transactions; 0: until SIGINT (10)"),
+	  TO(par.length) },
+	{ ROW('L', "local", CUSTOM, "name,family", "the local address"), TO(local),
+	  .set = set_name },
+	{ ROW('n', NULL, COUNT, "n", "number of processors, where that can't be found out"),
+	  TO(cpus), RANGE(0, INT32_MAX) },
+	{ ROW('N', "no-control", FLAG, NULL,
+	      "no control connection: test against a plain service (discard, chargen, echo)"),
+	  TO(par.no_control) },
+	{ ROW('o', "local-offset", BOTH, "send,recv", "offset of the local buffers (0)"),
+	  TO2(par.near.send_offset, par.near.recv_offset), RANGE(0, 1 << 24) },
+	{ ROW('O', "remote-offset", BOTH, "send,recv", "offset of the remote buffers (0)"),
+	  TO2(par.far.send_offset, par.far.recv_offset), RANGE(0, 1 << 24) },
+	{ ROW('p', "port", CUSTOM, "remote,local", "ports of the control connection (12865,any)"),
+	  .set = set_control_ports },
+	{ ROW('P', "headers", COUNT, "0|1", "0: no banner and no column headers (1)"),
+	  TO(headers) },
+	{ ROW('r', "result-only", FLAG, NULL,
+	      "confidence of the result is enough, that of CPU utilisation does not matter"),
+	  TO(confidence.result_only) },
+	{ ROW('s', "wait", COUNT, "seconds", "wait before the traffic starts (0)"), TO(wait_s),
+	  RANGE(0, 86400) },
+	{ ROW('S', "keep-alive", FLAG, NULL, "keep-alive on the data socket"), TO(par.keepalive) },
+	{ ROW('t', "test", TEXT, "name", "the test to run (TCP_STREAM)"), TO(test) },
+	{ ROW('T', "cpu", CUSTOM, "local,remote", "bind netperf and netserver to a processor"),
+	  .set = set_cpus },
+	{ ROW('v', "verbosity", COUNT, "n",
+	      "0: one figure, 1: the table, 2: details, too, 3: details alone (1)"),
+	  TO(verbosity) },
+	{ ROW('V', NULL, FLAG, NULL, "show the version"), TO(version) },
+	{ ROW('w', "interval", CUSTOM, "local,remote",
+	      "a pacing interval: 10ms, 500us, 1s; see -b (1ms)"),
+	  .set = set_intervals },
+	{ ROW('W', "width", BOTH, "send,recv",
+	      "number of buffers used in turn, at both ends (by socket buffer)"),
+	  TO2(par.near.send_width, par.near.recv_width), RANGE(0, 1 << 20) },
+	{ ROW('y', "priority", BOTH, "local,remote", "SO_PRIORITY of the data socket"),
+	  TO2(par.near.prio, par.far.prio) },
+	{ ROW('Y', "tos", CUSTOM, "local,remote",
+	      "type of service of the data socket: number, ef, af11, cs1"),
+	  .set = set_tos },
+	{ ROW('Z', "passphrase", TEXT, "text", "passphrase for the daemon"), TO(passphrase) },
+	{ ROW('\0', "help", FLAG, NULL, "show this text on standard output"), TO(help) },
+	{ ROW('\0', "version", FLAG, NULL, "show the version"), TO(version) },
+};
+const size_t np_global_options_count = sizeof(np_global_options) / sizeof(np_global_options[0]);
+
+const struct np_option np_test_options[] = {
+	{ ROW('4', "ipv4", PLAIN, NULL, "IPv4 for the data connection"), TO(data_family),
+	  .set = set_family, .scope = IP },
+	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the data connection"), TO(data_family),
+	  .set = set_family, .scope = IP },
+	{ ROW('a', "defer-accept", FLAG, NULL, "TCP_DEFER_ACCEPT at the daemon"),
+	  TO(par.defer_accept), .scope = OMNI },
+	{ ROW('b', "burst", COUNT, "n", "request/response: so many more requests in flight (0)"),
+	  TO(par.burst), RANGE(0, 65535), .scope = IP },
+	{ ROW('B', "packet-info", FLAG, NULL,
+	      "UDP: answers come from the address that was asked (IP_PKTINFO)"),
+	  TO(par.packet_info), .scope = OMNI },
+	{ ROW('c', "connections", FLAG, NULL, "a connection for each transaction"),
+	  TO(omni.connections), .scope = OMNI },
+	{ ROW('C', "cork", FLAG, NULL, "TCP_CORK on the local data socket"), TO(par.cork),
+	  .scope = IP },
+	{ ROW('d', "direction", CUSTOM, "word", "OMNI: send, recv, rr, or several by |"),
+	  .set = set_direction, .scope = OMNI },
+	{ ROW('D', "nodelay", FLAG, NULL, "TCP_NODELAY at both ends"), TO(par.nodelay),
+	  .scope = IP },
+	{ ROW('e', "timeout", CUSTOM, "seconds", "UDP_RR: when a response counts as lost (1)"),
+	  .set = set_timeout, .scope = OMNI },
+	{ ROW('f', "no-fragment", FLAG, NULL, "do not fragment (IPv4)"), TO(par.no_fragment),
+	  .scope = OMNI },
+	{ ROW('F', "fast-open", FLAG, NULL, "TCP Fast Open"), TO(par.fast_open), .scope = OMNI },
+	{ ROW('g', NULL, FLAG, NULL, "SO_DEBUG on the data socket"), TO(par.debug), .scope = OMNI },
+	{ ROW('G', "mss", CUSTOM, "bytes", "largest TCP segment to ask for"), .set = set_mss,
+	  .scope = OMNI },
+	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(test_usage) },
+	{ ROW('H', NULL, CUSTOM, "name/bits,family",
+	      "the remote end of the data connection (the host); bits: the rest is random"),
+	  TO2(data_host, par.far.mask), .set = set_data_name, .scope = IP },
+	{ ROW('i', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_gone,
+	  .scope = OMNI },
+	{ ROW('I', "write", FLAG, NULL, "write() in place of send()"), TO(par.use_write),
+	  .scope = OMNI },
+	{ ROW('j', NULL, CUSTOM, "n", "no effect, in netperf neither"), .set = set_nothing,
+	  .scope = OMNI },
+	{ ROW('k', "keyval", NEXT, "list|file|all|?", "print these figures as NAME=value"),
+	  .set = set_style, .scope = OMNI },
+	{ ROW('K', "congestion", CUSTOM, "local,remote", "TCP congestion control"), .set = set_cong,
+	  .scope = OMNI },
+	{ ROW('l', NULL, COUNT, "hops", "time to live of multicast datagrams"), TO(par.ttl),
+	  RANGE(0, 255), .scope = OMNI },
+	{ ROW('L', NULL, CUSTOM, "name/bits,family", "the local end of the data connection"),
+	  TO2(data_local, par.near.mask), .set = set_data_name, .scope = IP },
+	{ ROW('m', "send-size", CUSTOM, "local,remote", "bytes of a send (socket buffer)"),
+	  TO2(par.near.send_size, par.far.send_size), .set = set_call_sizes },
+	{ ROW('M', "recv-size", CUSTOM, "remote,local", "bytes of a receive (socket buffer)"),
+	  TO2(par.far.recv_size, par.near.recv_size), .set = set_call_sizes },
+	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"), TO(par.near.connected),
+	  .scope = OMNI },
+	{ ROW('n', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
+	  .scope = BSD },
+	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"), TO(par.far.connected),
+	  .scope = OMNI },
+	{ ROW('N', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
+	  .scope = BSD },
+	{ ROW('o', "csv", NEXT, "list|file|all|?", "print these figures as comma-separated values"),
+	  .set = set_style, .scope = OMNI },
+	{ ROW('O', "columns", NEXT, "list|file|all|?", "print these figures in columns"),
+	  .set = set_style, .scope = OMNI },
+	{ ROW('p', NULL, CUSTOM, "min,max", "local ports of connection tests (5000,65535)"),
+	  .set = set_port_range, .scope = IP },
+	{ ROW('p', NULL, CUSTOM, "directory", "where DG_RR makes netperf's socket (/tmp)"),
+	  .set = set_unix_dir, .scope = UNIX },
+	{ ROW('P', NULL, CUSTOM, "local,remote", "ports of the data sockets (any)"),
+	  .set = set_data_ports, .scope = IP },
+	{ ROW('q', "pacing-rate", COUNT, "bytes/s", "SO_MAX_PACING_RATE of the local data socket"),
+	  TO(par.pacing), RANGE(0, INT32_MAX), .scope = OMNI },
+	{ ROW('r', "sizes", CUSTOM, "request,response", "bytes of a request and a response (1,1)"),
+	  TO2(par.request, par.response), .set = set_message_sizes },
+	{ ROW('R', NULL, COUNT, "0|1", "allow routing (1; UDP_STREAM: 0)"), TO(allow_routing),
+	  RANGE(0, 1), .scope = IP },
+	{ ROW('s', NULL, BOTH, "send,recv", "local socket buffers (system's)"),
+	  TO2(par.near.sndbuf, par.near.rcvbuf) },
+	{ ROW('S', NULL, BOTH, "send,recv", "remote socket buffers (system's)"),
+	  TO2(par.far.sndbuf, par.far.rcvbuf) },
+	{ ROW('t', NULL, TEXT, "stream|dgram", "OMNI: the socket's type"), TO(omni.type),
+	  .scope = OMNI },
+	{ ROW('T', "protocol", TEXT, "name", "tcp, udp, udplite; other names mean IP's default"),
+	  TO(omni.protocol), .scope = OMNI },
+	{ ROW('T', NULL, CUSTOM, "x", "no effect, in netperf neither"), .set = set_nothing,
+	  .scope = BSD },
+	{ ROW('u', "uuid", CUSTOM, "text", "the UUID to report, up to 37 characters"),
+	  .set = set_uuid, .scope = OMNI },
+	{ ROW('U', "retry", FLAG, NULL, "connection tests: try a failed connect again"),
+	  TO(par.retry_connect), .scope = OMNI },
+	{ ROW('V', "copy-avoidance", FLAG, NULL, "receive without copying (splice)"),
+	  TO(par.copy_avoidance), .scope = IP },
+	{ ROW('w', NULL, CUSTOM, "x", "no effect, in netperf neither"), .set = set_nothing,
+	  .scope = IP },
+	{ ROW('W', NULL, COUNT, "n", "number of send buffers used in turn"),
+	  TO(par.near.send_width), RANGE(0, 1 << 20), .scope = IP },
+	{ ROW('z', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
+	  .scope = BSD },
+};
+const size_t np_test_options_count = sizeof(np_test_options) / sizeof(np_test_options[0]);

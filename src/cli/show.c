@@ -1,0 +1,270 @@
+#include "cli/show.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/facts.h"
+
+/* netperf shows a numeric address only where it has at most seven characters. */
+static const char *
+short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
+{
+	np_addr_host(a, text);
+	if (strlen(text) > 7) {
+		text[0] = '\0';
+	}
+	return text;
+}
+
+/* The features in use; scripts look for "demo" to see that interim results could be had. */
+static void
+print_features(const struct np_cli *cli)
+{
+	const struct np_params *p = &cli->par;
+
+	if (cli->confidence.max > 1) {
+		printf(" : +/-%.3f%% @ %2d%% conf. %s", cli->confidence.width / 2,
+		       cli->confidence.level, cli->confidence.result_only ? " on result only" : "");
+	}
+	fputs(p->nodelay ? " : nodelay" : "", stdout);
+	fputs(p->copy_avoidance ? " : copy avoidance" : "", stdout);
+	fputs(p->no_control ? " : no control" : "", stdout);
+	fputs(cli->show_histogram ? " : histogram" : "", stdout);
+	fputs(p->near.interval_burst > 0 || p->far.interval_burst > 0 ? " : interval" : "", stdout);
+	fputs(p->near.dirty >= 0 || p->far.dirty >= 0 ? " : dirty data" : "", stdout);
+	fputs(" : demo", stdout);
+	if (strstr(cli->bench.title, "REQUEST/RESPONSE") != NULL) {
+		printf(" : first burst %u", p->burst);
+	}
+	fputs(cli->bound ? " : cpu bind" : "", stdout);
+}
+
+static void
+describe_classic(const struct np_cli *cli, struct np_classic *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->layout = cli->bench.layout;
+	c->unit = np_cli_unit(cli);
+	c->verbosity = cli->verbosity;
+	c->headers = cli->headers != 0;
+	c->local_cpu = cli->par.near.measure_cpu;
+	c->remote_cpu = cli->par.far.measure_cpu;
+	c->brand = cli->brand;
+}
+
+void
+np_show_banner(const struct np_cli *cli, const struct np_ends *ends)
+{
+	const char *family = np_family_name(cli->par.family);
+	const char *from = ends->local.name;
+	unsigned port = cli->par.far.port;
+	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
+	struct np_classic classic;
+
+	if (cli->par.copy_avoidance && cli->bench.code != NP_OMNI) {
+		/* netperf's older tests have no way to avoid copies, and say so. */
+		fputs("Local send copy avoidance not available.\n"
+		      "Local recv copy avoidance not available.\n",
+		      stdout);
+	}
+	describe_classic(cli, &classic);
+	np_classic_preface(stdout, &classic);
+	if (cli->headers != 0 && cli->bench.transport->family != AF_UNIX) {
+		if (from[0] == '\0') {
+			from = np_facts_any(cli->par.family);
+		}
+		if (cli->par.no_control) {
+			port = np_addr_port(&ends->remote.at[0]); /* maybe the service's own */
+		}
+		printf("%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title, from,
+		       short_address(&ends->local.at[0], here), cli->par.near.port, family,
+		       ends->remote.name, short_address(&ends->remote.at[0], there), port, family);
+		print_features(cli);
+		putchar('\n');
+	}
+	fflush(stdout);
+}
+
+/* Work done so far in the terms of the unit: transactions, or bytes. */
+static double
+work_of(const struct np_cli *cli, const struct np_flow *f)
+{
+	const struct np_params *p = f->par;
+	double transactions = (double)np_seen(&f->count->transactions);
+
+	if (p->pattern->transactions) {
+		bool bytes = np_cli_unit(cli)->letter != 'x' && p->pattern->sized;
+
+		return bytes ? transactions * ((double)p->request + p->response) : transactions;
+	}
+	return (double)(np_seen(&f->count->sent) + np_seen(&f->count->received));
+}
+
+/* When then_ns was: the end of a run is told of after the far end's results came. */
+static uint64_t
+wall_clock_ms(uint64_t then_ns)
+{
+	struct timespec t;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	ns = (uint64_t)t.tv_sec * NP_SEC + (uint64_t)t.tv_nsec;
+	return (ns - (np_now() - then_ns)) / NP_MSEC;
+}
+
+void
+np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns)
+{
+	struct np_show_interim *s = interim;
+	const struct np_params *p = f->par;
+	const struct np_unit *unit = np_cli_unit(s->cli);
+	double work = work_of(s->cli, f);
+	uint64_t then = s->then_ns != 0 ? s->then_ns : f->started_ns;
+	struct np_interim i = {
+		.number = s->number++,
+		.seconds = (double)(now_ns - then) / 1e9,
+		.ending_ms = wall_clock_ms(now_ns),
+	};
+
+	if (p->pattern->transactions && !p->pattern->sized) {
+		unit = np_unit('x'); /* connections are no bytes */
+	}
+	i.unit = unit->name;
+	i.rate = np_rate(unit, work - s->work, i.seconds);
+	s->work = work;
+	s->then_ns = now_ns;
+	np_interim_print(stdout, s->cli->style, &i);
+}
+
+void
+np_show_interim_end(struct np_show_interim *i, const struct np_flow *f)
+{
+	uint64_t then = i->then_ns != 0 ? i->then_ns : f->started_ns;
+
+	if (i->cli->bench.code == NP_OMNI && f->ended_ns > then) {
+		np_show_interim(i, f, f->ended_ns);
+	}
+	i->work = 0;
+	i->then_ns = 0;
+}
+
+static const char *
+histogram_of(const struct np_params *p)
+{
+	if (p->pattern->connection_test) {
+		return p->pattern->sized ? "connect/request/response/close" : "connect/close";
+	}
+	if (p->pattern->transactions) {
+		return "request/response";
+	}
+	return p->role == NP_LEAD ? "send" : "recv";
+}
+
+static void
+show_omni(const struct np_cli *cli, const struct np_record *record, const struct np_hist *hist)
+{
+	const struct np_params *p = &cli->par;
+	struct np_selection list;
+
+	if (cli->selectors != NULL) {
+		np_omni_print(stdout, cli->style, &cli->selection, cli->headers != 0, record);
+	} else {
+		enum np_select_kind kind = p->pattern->transactions ? NP_SELECT_TRANSACTIONS
+					   : p->role == NP_LEAD     ? NP_SELECT_SEND
+								    : NP_SELECT_RECEIVE;
+
+		np_selection_default(kind, p->near.measure_cpu || p->far.measure_cpu, &list);
+		np_omni_print(stdout, cli->style, &list, cli->headers != 0, record);
+	}
+	if (hist != NULL) {
+		printf("\nHistogram of %s times\n", histogram_of(p));
+		np_histogram_print(stdout, hist);
+	}
+}
+
+void
+np_show_result(const struct np_cli *cli, const struct np_record *record,
+	       const struct np_repeat *repeat)
+{
+	const struct np_hist *hist = cli->show_histogram ? repeat->hist : NULL;
+	struct np_classic classic;
+
+	if (cli->style != NP_STYLE_CLASSIC) {
+		show_omni(cli, record, hist);
+		return;
+	}
+	if (np_repeat_missed(repeat) && np_cli_repeats(cli)) {
+		np_confidence_warn(stdout, np_record_get_real(record, NP_M_THROUGHPUT_CONFID),
+				   np_record_get_real(record, NP_M_LOCAL_CPU_CONFID),
+				   np_record_get_real(record, NP_M_REMOTE_CPU_CONFID));
+	}
+	describe_classic(cli, &classic);
+	/* The AF_UNIX tables have no histogram, but one of them an average. */
+	classic.hist = cli->bench.transport->family == AF_UNIX ? repeat->hist : hist;
+	np_classic_print(stdout, &classic, record);
+}
+
+void
+np_show_tcp_info(const struct np_flow *f)
+{
+	const struct tcp_info *i = &f->info;
+
+	/* Sic, tpci: the words are netperf's, and parsed. */
+	fprintf(stderr,
+		"tcpi_rto %u tcpi_ato %u tcpi_pmtu %u tcpi_rcv_ssthresh %u\n"
+		"tcpi_rtt %u tcpi_rttvar %u tcpi_snd_ssthresh %u tpci_snd_cwnd %u\n"
+		"tcpi_reordering %u tcpi_total_retrans %u\n",
+		i->tcpi_rto, i->tcpi_ato, i->tcpi_pmtu, i->tcpi_rcv_ssthresh, i->tcpi_rtt,
+		i->tcpi_rttvar, i->tcpi_snd_ssthresh, i->tcpi_snd_cwnd, i->tcpi_reordering,
+		i->tcpi_total_retrans);
+}
+
+void
+np_show_plan(const struct np_cli *cli, const struct np_client *c)
+{
+	const struct np_params *p = &cli->par;
+	char text[NP_ADDR_TEXT];
+
+	if (!p->no_control) {
+		printf("debug: control connection to %s, which is %s\n", c->peer,
+		       np_addr_text(&c->used, text));
+	}
+	if (cli->unbound) {
+		printf("debug: not bound to processor %d\n", p->near.cpu);
+	}
+	printf("debug: %s is %s over %s, this end %s; request code %u, length %lld\n",
+	       cli->bench.name, p->pattern->name, p->transport->name,
+	       p->role == NP_LEAD ? "leads" : "follows", cli->bench.code, (long long)p->length);
+}
+
+void
+np_show_outcome(const struct np_outcome *out)
+{
+	static const char *const causes[] = {
+		[NP_BY_LOOP] = "its count or the far end's close",
+		[NP_BY_CLOCK] = "the clock",
+		[NP_BY_SIGNAL] = "a signal",
+		[NP_BY_CONTROL] = "the control connection",
+		[NP_BY_SILENCE] = "silence",
+	};
+	const struct np_flow *f = &out->flow;
+	const struct np_far *far = &out->far;
+	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
+
+	printf("debug: data from %s to %s, ended by %s after %.6f s\n",
+	       np_addr_text(&f->local, here), np_addr_text(&f->peer, there), causes[out->cause],
+	       (double)(f->ended_ns - f->started_ns) / 1e9);
+	printf("debug: here: %" PRIu64 " bytes in %" PRIu64 " sends, %" PRIu64 " bytes in %" PRIu64
+	       " receives, %" PRIu64 " transactions\n",
+	       np_seen(&f->count->sent), np_seen(&f->count->sends), np_seen(&f->count->received),
+	       np_seen(&f->count->receives), np_seen(&f->count->transactions));
+	if (far->reported) {
+		printf("debug: there: %" PRIu64 " bytes in %lld sends, %" PRIu64
+		       " bytes in %lld receives, %.6f s\n",
+		       far->sent, (long long)far->sends, far->received, (long long)far->receives,
+		       far->elapsed);
+	}
+}

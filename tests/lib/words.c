@@ -1,0 +1,105 @@
+#include "tests/lib/words.h"
+
+#include <stdlib.h>
+
+#include "tests/lib/check.h"
+
+void
+words_split(struct words *w, const char *line)
+{
+	char *rest = NULL;
+
+	memset(w, 0, sizeof(*w));
+	assert_true((size_t)snprintf(w->text, sizeof(w->text), "program %s", line) <
+		    sizeof(w->text));
+	for (char *word = strtok_r(w->text, " ", &rest); word != NULL;
+	     word = strtok_r(NULL, " ", &rest)) {
+		assert_true((size_t)w->count < LEN(w->at) - 1);
+		w->at[w->count++] = word;
+	}
+}
+
+static void
+assert_unique(const struct np_option *table, size_t i)
+{
+	for (size_t n = 0; n < i; n++) {
+		if (table[i].letter != '\0' && table[i].letter == table[n].letter &&
+		    (table[i].scope == 0 || np_option_in(&table[n], table[i].scope))) {
+			fail_msg("-%c stands there twice", table[i].letter);
+		}
+		if (table[i].name != NULL && table[n].name != NULL &&
+		    strcmp(table[i].name, table[n].name) == 0) {
+			fail_msg("--%s stands there twice", table[i].name);
+		}
+	}
+}
+
+static void
+assert_whole(const struct np_option *o)
+{
+	bool needs_set = o->kind == NP_OPT_CUSTOM || o->kind == NP_OPT_PLAIN ||
+			 o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
+	bool needs_arg = o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH ||
+			 o->kind == NP_OPT_TEXT || o->kind == NP_OPT_BOTH ||
+			 o->kind == NP_OPT_EACH || o->kind == NP_OPT_CUSTOM;
+
+	if (o->letter == '\0' && o->name == NULL) {
+		fail_msg("nobody can call for '%s'", o->help);
+	}
+	if (o->help == NULL || (needs_set && o->set == NULL) || (needs_arg && o->arg == NULL) ||
+	    o->min > o->max) {
+		fail_msg("the row of -%c --%s is not whole", o->letter,
+			 o->name != NULL ? o->name : "");
+	}
+}
+
+/* Without its argument an option that takes one is named; the other ones are not asked. */
+static void
+assert_missing_argument_named(const struct np_option *table, size_t count,
+			      const struct np_option *o, void *ctx)
+{
+	char line[] = "-?", want[64];
+	struct words w;
+	struct np_err err = { .code = NP_OK };
+
+	if (o->letter == '\0' || o->arg == NULL || o->kind == NP_OPT_NEXT ||
+	    o->kind == NP_OPT_NUMBER) {
+		return;
+	}
+	line[1] = o->letter;
+	snprintf(want, sizeof(want), "-%c: needs an argument (%s)", o->letter, o->arg);
+	words_split(&w, line);
+	assert_int_equal(np_options_parse(table, count, o->scope, w.count, w.at, ctx, &err),
+			 NP_EUSAGE);
+	assert_string_equal(err.msg, want);
+}
+
+static void
+assert_printed(const struct np_option *table, size_t count)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	np_options_print(out, table, count, 0);
+	fclose(out);
+	for (size_t i = 0; i < count; i++) {
+		if (strstr(text, table[i].help) == NULL) {
+			fail_msg("no '%s' in the usage text", table[i].help);
+		}
+	}
+	free(text);
+}
+
+void
+assert_table_in_order(const struct np_option *table, size_t count, void *ctx)
+{
+	/* The parser's grammar has room for so many. */
+	assert_in_range(count, 1, 160);
+	for (size_t i = 0; i < count; i++) {
+		assert_whole(&table[i]);
+		assert_unique(table, i);
+		assert_missing_argument_named(table, count, &table[i], ctx);
+	}
+	assert_printed(table, count);
+}

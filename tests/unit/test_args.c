@@ -1,0 +1,561 @@
+/*
+ * netperf's command line: its tables, and what the words come to.
+ */
+#include "cli/args.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/words.h"
+
+/* Parse; the words stay alive as long as the caller's. */
+static int
+parse(const char *line, struct np_cli *cli, struct words *w, struct np_err *err)
+{
+	words_split(w, line);
+	err->code = NP_OK;
+	err->msg[0] = '\0';
+	return np_cli_parse(cli, w->count, w->at, err);
+}
+
+static const struct np_cli *
+parsed(const char *line)
+{
+	static struct words w;
+	static struct np_cli cli;
+	struct np_err err;
+
+	np_cli_free(&cli);
+	if (parse(line, &cli, &w, &err) != NP_OK) {
+		fail_msg("%s: %s", line, err.msg);
+	}
+	return &cli;
+}
+
+static void
+assert_wrong(const char *line, const char *part)
+{
+	struct words w;
+	struct np_cli cli;
+	struct np_err err;
+
+	if (parse(line, &cli, &w, &err) != NP_EUSAGE) {
+		fail_msg("%s was taken", line);
+	}
+	np_cli_free(&cli);
+	assert_has(err.msg, part);
+}
+
+/* ---- The tables ---- */
+
+static void
+the_tables_are_in_order(void **state)
+{
+	struct np_cli cli;
+
+	(void)state;
+	parsed("");
+	memset(&cli, 0, sizeof(cli));
+	assert_table_in_order(np_global_options, np_global_options_count, &cli);
+	assert_table_in_order(np_test_options, np_test_options_count, &cli);
+}
+
+/* All letters that netperf 2.7 knows: one it knows must not be unknown here. */
+static void
+every_letter_of_netperfs_is_known(void **state)
+{
+	static const char global[] = "46aAbBcCdDfFhHiIjkKlLnNoOpPrsStTvVwWyYZ";
+	static const char test[] = "46abBcCdDefFgGhHiIjkKlLmMnNoOpPqrRsStTuUVwWz";
+
+	(void)state;
+	for (size_t i = 0; global[i] != '\0'; i++) {
+		size_t n = 0;
+
+		while (n < np_global_options_count && np_global_options[n].letter != global[i]) {
+			n++;
+		}
+		assert_in_range(n, 0, np_global_options_count - 1);
+	}
+	for (size_t i = 0; test[i] != '\0'; i++) {
+		size_t n = 0;
+
+		while (n < np_test_options_count && np_test_options[n].letter != test[i]) {
+			n++;
+		}
+		assert_in_range(n, 0, np_test_options_count - 1);
+	}
+}
+
+static void
+the_usage_text_names_every_test(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	np_cli_usage(out);
+	fclose(out);
+	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
+		assert_has(text, np_bench_at(i)->name);
+	}
+	assert_has(text, "OMNI UUID LOC_CPU REM_CPU");
+	free(text);
+}
+
+/* A test's own usage lists the options of its scanner and no other one's. */
+static void
+a_test_has_its_own_usage_text(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	np_cli_test_usage(parsed("-t TCP_CC"), out);
+	fclose(out);
+	assert_has(text, "Test options of TCP_CC");
+	assert_has(text, "--nodelay");
+	assert_null(strstr(text, "--csv"));
+	free(text);
+}
+
+/* ---- Global options ---- */
+
+static void
+defaults_are_netperfs(void **state)
+{
+	const struct np_cli *cli = parsed("");
+
+	(void)state;
+	assert_string_equal(cli->test, "TCP_STREAM");
+	assert_string_equal(cli->port, "12865");
+	assert_string_equal(cli->local_port, "");
+	assert_false(cli->host.given || cli->local.given);
+	assert_int_equal(cli->family, AF_UNSPEC);
+	assert_int_equal(cli->host.family, AF_UNSPEC);
+	assert_int_equal(cli->verbosity, 1);
+	assert_int_equal(cli->headers, 1);
+	assert_int_equal(cli->par.length, 10);
+	assert_int_equal(cli->par.near.send_align, 8);
+	assert_int_equal(cli->par.near.sndbuf, -1);
+	assert_null(cli->selectors);
+	assert_null(cli->passphrase);
+}
+
+static void
+a_host_may_name_its_family(void **state)
+{
+	const struct np_cli *cli = parsed("-H example,6");
+
+	(void)state;
+	assert_string_equal(cli->host.text, "example");
+	assert_int_equal(cli->host.family, AF_INET6);
+	assert_int_equal(parsed("-H example,inet")->host.family, AF_INET);
+	assert_int_equal(parsed("-H example,inet6")->host.family, AF_INET6);
+	assert_int_equal(parsed("-H example,4")->host.family, AF_INET);
+	assert_int_equal(parsed("-H example,0")->host.family, AF_UNSPEC);
+	cli = parsed("-H ,4");
+	assert_false(cli->host.given);
+	assert_int_equal(cli->host.family, AF_INET);
+	cli = parsed("-L 192.0.2.1,4 --host=example");
+	assert_string_equal(cli->local.text, "192.0.2.1");
+	assert_int_equal(cli->local.family, AF_INET);
+	assert_string_equal(cli->host.text, "example");
+	/* What comes later overrides. */
+	assert_int_equal(parsed("-H example,6 -4")->host.family, AF_INET);
+	assert_int_equal(parsed("-4 -H example,6")->host.family, AF_INET6);
+}
+
+static void
+ports_come_in_pairs(void **state)
+{
+	const struct np_cli *cli = parsed("-p 99");
+
+	(void)state;
+	assert_string_equal(cli->port, "99");
+	assert_string_equal(cli->local_port, "");
+	cli = parsed("-p 99,77");
+	assert_string_equal(cli->port, "99");
+	assert_string_equal(cli->local_port, "77");
+	cli = parsed("-p ,77");
+	assert_string_equal(cli->port, "12865");
+	assert_string_equal(cli->local_port, "77");
+	assert_string_equal(parsed("-p netperf")->port, "netperf");
+	assert_wrong("-p 65536", "-p: 65536 is no port");
+	assert_wrong("-p -1", "-p: -1 is no port");
+}
+
+static void
+lengths_are_seconds_or_counts(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("-l 30")->par.length, 30);
+	assert_int_equal(parsed("-l 0")->par.length, 0);
+	assert_int_equal(parsed("-l -1000")->par.length, -1000);
+	assert_int_equal(parsed("-l -1k")->par.length, -1000);
+	assert_int_equal(parsed("-l 1m30s")->par.length, 90);
+	assert_int_equal(parsed("--length=1h")->par.length, 3600);
+	assert_wrong("-l never", "-l: never is not a length");
+	assert_wrong("-l 3G", "-l: 3G is out of range");
+}
+
+static void
+the_other_global_options_arrive(void **state)
+{
+	const struct np_cli *cli =
+	    parsed("-P 0 -v 2 -t tcp_rr -f g -B tag -s 3 -S -T 1,0 -Z sesame -a 16,32 -O 4 -W 5");
+
+	(void)state;
+	assert_int_equal(cli->headers, 0);
+	assert_int_equal(cli->verbosity, 2);
+	assert_string_equal(cli->test, "tcp_rr");
+	assert_int_equal(cli->unit, 'g');
+	assert_string_equal(cli->brand, "tag");
+	assert_int_equal(cli->wait_s, 3);
+	assert_true(cli->par.keepalive);
+	assert_true(cli->bound);
+	assert_int_equal(cli->par.near.cpu, 1);
+	assert_int_equal(cli->par.far.cpu, 0);
+	assert_string_equal(cli->passphrase, "sesame");
+	assert_int_equal(cli->par.near.send_align, 16);
+	assert_int_equal(cli->par.near.recv_align, 32);
+	assert_int_equal(cli->par.far.recv_offset, 4);
+	assert_int_equal(cli->par.near.recv_width, 5);
+	assert_int_equal(parsed("-Y ef")->par.far.tos, 0xb8);
+	assert_int_equal(parsed("-Y cs1,0x10")->par.near.tos, 0x20);
+	assert_int_equal(parsed("-Y cs1,0x10")->par.far.tos, 16);
+	assert_true(parsed("-h")->usage && parsed("--help")->help && parsed("-V")->version);
+	assert_wrong("-T 65536", "-T: 65536 is out of range (0 to 65535)");
+	assert_wrong("-a 0", "-a: 0 is out of range");
+	assert_wrong("-s -1", "-s: -1 is out of range");
+}
+
+/* ---- Test options ---- */
+
+static void
+what_stands_behind_the_dashes_is_the_tests(void **state)
+{
+	const struct np_cli *cli = parsed("-P 0 -- -P 5000,6000 -l 3");
+
+	(void)state;
+	assert_int_equal(cli->headers, 0);
+	assert_int_equal(cli->par.near.port, 5000);
+	assert_int_equal(cli->par.far.port, 6000);
+	assert_int_equal(cli->par.ttl, 3);
+	assert_int_equal(cli->par.length, 10);
+	assert_int_equal(parsed("-- -P 5000")->par.far.port, 5000);
+	assert_int_equal(parsed("-- -P ,6000")->par.near.port, 0);
+	assert_wrong("-t TCP_CC -- -j 5", "test option of TCP_CC: -j: no such option");
+	assert_wrong("-- -x", "test option of TCP_STREAM: -x: no such option");
+	assert_wrong("-- -e 0", "-e: 0 is no time-out (1 to 3600 seconds)");
+}
+
+/* -m names the local size first, -M the remote one. */
+static void
+sizes_have_the_order_of_netperf(void **state)
+{
+	const struct np_cli *cli = parsed("-- -m 10,20 -M 30,40");
+
+	(void)state;
+	assert_int_equal(cli->par.near.send_size, 10);
+	assert_int_equal(cli->par.far.send_size, 20);
+	assert_int_equal(cli->par.far.recv_size, 30);
+	assert_int_equal(cli->par.near.recv_size, 40);
+	assert_int_equal(parsed("-- -m 10")->par.far.send_size, -1);
+	assert_int_equal(parsed("-- -M 30")->par.near.recv_size, -1);
+	cli = parsed("-- -s 1K -S 2K,4K -r 5");
+	assert_int_equal(cli->par.near.sndbuf, 1024);
+	assert_int_equal(cli->par.near.rcvbuf, 1024);
+	assert_int_equal(cli->par.far.sndbuf, 2048);
+	assert_int_equal(cli->par.far.rcvbuf, 4096);
+	assert_int_equal(cli->par.request, 5);
+	assert_int_equal(cli->par.response, 5);
+	assert_wrong("-- -m 0", "-m: 0 is out of range");
+	assert_wrong("-- -r 1,0", "-r: 0 is out of range");
+}
+
+static void
+a_port_range_must_be_one(void **state)
+{
+	const struct np_cli *cli = parsed("-- -p 10000,20000");
+
+	(void)state;
+	assert_int_equal(cli->par.port_min, 10000);
+	assert_int_equal(cli->par.port_max, 20000);
+	assert_wrong("-- -p 20000,10000", "-p: 20000,10000 is no range of ports");
+	assert_wrong("-- -p 0,10", "-p: 0,10 is no range of ports");
+	assert_wrong("-- -p 70000", "-p: 70000 is no port");
+}
+
+static void
+names_have_an_end(void **state)
+{
+	const struct np_cli *cli = parsed("-- -K reno,cubic");
+
+	(void)state;
+	assert_string_equal(cli->par.near.cong, "reno");
+	assert_string_equal(cli->par.far.cong, "cubic");
+	assert_string_equal(parsed("-- -K reno")->par.far.cong, "reno");
+	assert_string_equal(parsed("-- -K abcdefghijklmno")->par.near.cong, "abcdefghijklmno");
+	assert_wrong("-- -K abcdefghijklmnop", "a name of more than 15 characters");
+	assert_wrong("-- -K ,abcdefghijklmnop", "a name of more than 15 characters");
+}
+
+/* ---- What follows ---- */
+
+static void
+figures_are_found_by_name(void **state)
+{
+	const struct np_cli *cli = parsed("-- -k throughput,PROTOCOL");
+
+	(void)state;
+	assert_int_equal(cli->style, NP_STYLE_KEYVAL);
+	assert_int_equal(cli->selection.count[0], 2);
+	assert_int_equal(cli->selection.id[0][0], NP_M_THROUGHPUT);
+	assert_int_equal(cli->selection.id[0][1], NP_M_PROTOCOL);
+	assert_int_equal(parsed("-- -o THROUGHPUT -O")->style, NP_STYLE_HUMAN);
+	assert_null(parsed("-- -o THROUGHPUT -O")->selectors);
+	assert_null(parsed("-- -k -D")->selectors);
+	assert_true(parsed("-- -k -D")->par.nodelay);
+	/* The latencies are collected when one is named, the algorithm's name likewise. */
+	assert_true(parsed("-- -o p99_latency")->selection.latency);
+	assert_true(parsed("-- -o all")->selection.congestion);
+	assert_false(parsed("-- -o throughput")->selection.latency);
+	/* Names that are none are let pass, even where no other one is. */
+	assert_int_equal(parsed("-- -o THROUGHPUT,NONE_SUCH")->selection.id[0][1],
+			 NP_SELECT_UNKNOWN);
+}
+
+static void
+confidence_follows_netperfs_rules(void **state)
+{
+	const struct np_cli *cli = parsed("-i 5");
+
+	(void)state;
+	assert_int_equal(cli->confidence.max, 5);
+	assert_int_equal(cli->confidence.min, 5);
+	assert_int_equal(cli->confidence.level, 99);
+	assert_true(cli->confidence.width == 5);
+	cli = parsed("-i 2,100 -I 95,7 -r");
+	assert_int_equal(cli->confidence.max, 30);
+	assert_int_equal(cli->confidence.min, 30);
+	assert_int_equal(cli->confidence.level, 95);
+	assert_true(cli->confidence.width == 7 && cli->confidence.result_only);
+	cli = parsed("-I 99,");
+	assert_int_equal(cli->confidence.min, 3);
+	assert_int_equal(cli->confidence.max, 10);
+	assert_true(cli->confidence.width == 5);
+	/* A level without a comma is the width as well. */
+	assert_true(parsed("-I 95")->confidence.width == 95);
+	assert_int_equal(parsed("-i 3 -I ,7")->confidence.level, 99);
+	assert_wrong("-I 99,wide", "-I: wide is no width");
+}
+
+static void
+pacing_has_times_and_bursts(void **state)
+{
+	const struct np_cli *cli = parsed("-w 10,500us -b 16,2");
+
+	(void)state;
+	assert_int_equal(cli->par.near.interval_us, 10000);
+	assert_int_equal(cli->par.far.interval_us, 500);
+	assert_int_equal(cli->par.near.interval_burst, 16);
+	assert_int_equal(cli->par.far.interval_burst, 2);
+	assert_int_equal(parsed("-w 2s")->par.near.interval_us, 2000000);
+	assert_int_equal(parsed("-w 3ms")->par.near.interval_us, 3000);
+	assert_int_equal(parsed("-b 10G")->par.near.interval_burst, UINT32_MAX);
+	assert_int_equal(parsed("-b ,4")->par.near.interval_burst, 0);
+	assert_wrong("-w soon", "-w: soon is no interval");
+	assert_wrong("-b -1", "-b: -1 is no number of operations");
+}
+
+static void
+interim_results_have_a_time(void **state)
+{
+	(void)state;
+	assert_true(parsed("")->interim_s == 0);
+	assert_true(parsed("-D 0.5")->interim_s == 0.5);
+	assert_true(parsed("-D -0.20")->interim_s == 0.2);
+	assert_true(parsed("-D 2,1000")->interim_s == 2);
+	assert_true(parsed("-D ,1000")->interim_s == 1);
+	assert_wrong("-D often", "-D: often is no number of seconds");
+}
+
+/* A rate behind -c and -C is taken as netperf takes it, another word is let pass. */
+static void
+cpu_options_may_have_a_rate(void **state)
+{
+	const struct np_cli *cli = parsed("-c 100 -C -P 0");
+
+	(void)state;
+	assert_true(cli->par.near.measure_cpu && cli->par.far.measure_cpu);
+	assert_int_equal(cli->headers, 0);
+	assert_int_equal(parsed("-cCd -d")->debug, 2);
+}
+
+/* What OMNI's options make of it: direction, connections, protocol. */
+static const struct np_bench *
+chosen(const char *line)
+{
+	static struct np_cli cli;
+	struct np_err err;
+
+	cli = *parsed(line);
+	if (np_cli_settle(&cli, &err) != NP_OK) {
+		fail_msg("%s: %s", line, err.msg);
+	}
+	return &cli.bench;
+}
+
+static void
+assert_unfit(const char *line, const char *part)
+{
+	struct np_cli cli = *parsed(line);
+	struct np_err err;
+
+	assert_int_equal(np_cli_settle(&cli, &err), NP_EUSAGE);
+	assert_has(err.msg, part);
+}
+
+static void
+omni_tests_are_made_of_options(void **state)
+{
+	static const struct {
+		const char *options;
+		const struct np_pattern *pattern;
+		int role;
+	} rows[] = {
+		{ "", &np_pattern_stream, NP_LEAD },
+		{ "-d recv", &np_pattern_stream, NP_FOLLOW },
+		{ "-d MAERTS", &np_pattern_stream, NP_FOLLOW },
+		{ "-d rr", &np_pattern_rr, NP_LEAD },
+		{ "-d send|recv", &np_pattern_rr, NP_LEAD },
+		{ "-d 6", &np_pattern_rr, NP_LEAD },
+		{ "-d CRR", &np_pattern_stream, NP_LEAD },
+		{ "-c", &np_pattern_cc, NP_LEAD },
+		{ "-c -d rr", &np_pattern_crr, NP_LEAD },
+		{ "-r 10", &np_pattern_rr, NP_LEAD },
+		{ "-M 100", &np_pattern_stream, NP_LEAD },
+		{ "-m ,100", &np_pattern_stream, NP_FOLLOW },
+		{ "-d send -r 10", &np_pattern_stream, NP_LEAD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		const struct np_bench *b;
+		char line[80];
+
+		snprintf(line, sizeof(line), "-t omni -- %s", rows[i].options);
+		b = chosen(line);
+		if (b->pattern != rows[i].pattern || b->near_role != rows[i].role) {
+			fail_msg("%s: %s, role %d", line, b->pattern->name, b->near_role);
+		}
+	}
+	assert_string_equal(chosen("-t omni -- -c -d rr")->title, "OMNI Connect|Send|Recv TEST");
+	assert_unfit("-t omni -- -c -d send", "-c: connections need requests");
+	assert_unfit("-t omni -- -c -d rr -T udp", "-c: UDP has no connections");
+}
+
+static void
+protocols_are_chosen_by_name(void **state)
+{
+	(void)state;
+	assert_string_equal(chosen("-t omni -- -T UDP")->transport->name, "UDP");
+	assert_true((chosen("-t omni -- -T UDP")->flags & NP_B_ROUTE_OFF) != 0);
+	assert_string_equal(chosen("-t TCP_STREAM -- -T udp")->transport->name, "UDP");
+	assert_string_equal(chosen("-t omni -- -T bogus")->transport->name, "IP Default");
+	assert_true(chosen("-t omni -- -t dgram")->transport->datagram);
+	assert_unfit("-t omni -- -T sctp", "-T: sctp is not in this version");
+	/* The direction of a named test is its own. */
+	assert_ptr_equal(chosen("-t TCP_STREAM -- -d rr")->pattern, &np_pattern_stream);
+	assert_ptr_equal(chosen("-t TCP_RR -- -c")->pattern, &np_pattern_crr);
+}
+
+static char
+unit_of(const char *line)
+{
+	struct np_cli cli = *parsed(line);
+	struct np_err err;
+
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	return np_cli_unit(&cli)->letter;
+}
+
+static void
+the_unit_goes_by_the_test(void **state)
+{
+	(void)state;
+	assert_int_equal(unit_of(""), 'm');
+	assert_int_equal(unit_of("-t TCP_RR"), 'x');
+	assert_int_equal(unit_of("-t TCP_CRR -f k"), 'k');
+	assert_int_equal(unit_of("-f x"), 'm');
+	assert_int_equal(unit_of("-f G"), 'G');
+	assert_int_equal(unit_of("-f ?"), 'm');
+	assert_int_equal(unit_of("-f !"), 'K');
+	assert_int_equal(unit_of("-t omni -- -d rr"), 'x');
+	assert_int_equal(unit_of("-t omni"), 'm');
+}
+
+static void
+a_test_settles_what_was_left_open(void **state)
+{
+	struct np_cli cli = *parsed("-t TCP_RR");
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_int_equal(cli.par.request, 1);
+	assert_int_equal(cli.par.response, 1);
+	assert_false(cli.par.no_route);
+	assert_true(cli.par.active);
+	cli = *parsed("-t UDP_STREAM -- -r 9");
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_int_equal(cli.par.request, -1);
+	assert_true(cli.par.no_route);
+	cli = *parsed("-t UDP_STREAM -- -R 1");
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_false(cli.par.no_route);
+	cli = *parsed("-b 4");
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_int_equal(cli.par.near.interval_us, 1000);
+	assert_int_equal(cli.par.far.interval_us, 0);
+	cli = *parsed("-j -v 2");
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_true(cli.show_histogram && cli.par.time_calls);
+	cli = *parsed("-T 65535");
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_true(cli.bound && cli.unbound);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_tables_are_in_order),
+		cmocka_unit_test(every_letter_of_netperfs_is_known),
+		cmocka_unit_test(the_usage_text_names_every_test),
+		cmocka_unit_test(a_test_has_its_own_usage_text),
+		cmocka_unit_test(defaults_are_netperfs),
+		cmocka_unit_test(a_host_may_name_its_family),
+		cmocka_unit_test(ports_come_in_pairs),
+		cmocka_unit_test(lengths_are_seconds_or_counts),
+		cmocka_unit_test(the_other_global_options_arrive),
+		cmocka_unit_test(what_stands_behind_the_dashes_is_the_tests),
+		cmocka_unit_test(sizes_have_the_order_of_netperf),
+		cmocka_unit_test(a_port_range_must_be_one),
+		cmocka_unit_test(names_have_an_end),
+		cmocka_unit_test(figures_are_found_by_name),
+		cmocka_unit_test(confidence_follows_netperfs_rules),
+		cmocka_unit_test(pacing_has_times_and_bursts),
+		cmocka_unit_test(interim_results_have_a_time),
+		cmocka_unit_test(cpu_options_may_have_a_rate),
+		cmocka_unit_test(omni_tests_are_made_of_options),
+		cmocka_unit_test(protocols_are_chosen_by_name),
+		cmocka_unit_test(the_unit_goes_by_the_test),
+		cmocka_unit_test(a_test_settles_what_was_left_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
