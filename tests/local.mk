@@ -9,6 +9,7 @@ unit_tests = \
 	%D%/unit/test_confidence \
 	%D%/unit/test_conversation \
 	%D%/unit/test_cpu \
+	%D%/unit/test_daemon \
 	%D%/unit/test_extra \
 	%D%/unit/test_hist \
 	%D%/unit/test_interim \
@@ -16,6 +17,7 @@ unit_tests = \
 	%D%/unit/test_net \
 	%D%/unit/test_omni \
 	%D%/unit/test_old \
+	%D%/unit/test_option \
 	%D%/unit/test_record \
 	%D%/unit/test_refusals \
 	%D%/unit/test_repeat \
@@ -37,7 +39,7 @@ EXTRA_DIST += \
 
 # Programs without a _SOURCES or _LDADD of their own: the unit tests.
 AM_DEFAULT_SOURCE_EXT = .c
-LDADD = %D%/lib/libtest.a src/libnetperf.a $(CMOCKA_LIBS)
+LDADD = %D%/lib/libtest.a netserver/libnetserver.a src/libnetperf.a $(CMOCKA_LIBS)
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What the unit tests share.
@@ -66,12 +68,13 @@ endif
 
 test_environment = \
 	NETPERF='$(abs_top_builddir)/src/netperf' \
+	NETSERVER='$(abs_top_builddir)/src/netserver' \
 	top_srcdir='$(abs_top_srcdir)' \
 	top_builddir='$(abs_top_builddir)' \
 	PYTHONDONTWRITEBYTECODE=1
 AM_TESTS_ENVIRONMENT = \
 	$(test_environment); \
-	export NETPERF top_srcdir top_builddir PYTHONDONTWRITEBYTECODE;
+	export NETPERF NETSERVER top_srcdir top_builddir PYTHONDONTWRITEBYTECODE;
 
 # Every line of a test's log that starts with SKIP, once the summary stands.
 check-local: check-TESTS

@@ -1,0 +1,306 @@
+/*
+ * The daemon as a process: listeners, sessions, and how signals end both them and a test.
+ */
+#include "netserver/daemon.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+#include "wire/msg.h"
+
+static volatile sig_atomic_t received;
+static sem_t came;
+
+static void
+on_end(int sig)
+{
+	(void)sig;
+	received++;
+	sem_post(&came);
+}
+
+static void
+on_child(int sig)
+{
+	(void)sig;
+}
+
+/* TERM and CHLD only come where the daemon waits, as its main() has it. */
+static void
+take_signals(struct np_signals *s, sigset_t *let_in)
+{
+	struct sigaction sa;
+	sigset_t block;
+
+	memset(&sa, 0, sizeof(sa));
+	sigemptyset(&sa.sa_mask);
+	sa.sa_handler = on_end;
+	sigaction(SIGTERM, &sa, NULL);
+	sa.sa_handler = on_child;
+	sigaction(SIGCHLD, &sa, NULL);
+	sigemptyset(&block);
+	sigaddset(&block, SIGTERM);
+	sigaddset(&block, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &block, let_in);
+	sigdelset(let_in, SIGTERM);
+	sigdelset(let_in, SIGCHLD);
+	received = 0;
+	s->let_in = let_in;
+	s->received = &received;
+}
+
+/* ---- Listeners ---- */
+
+static void
+close_all(struct ns_daemon *d)
+{
+	while (d->listener_count > 0) {
+		close(d->listeners[--d->listener_count]);
+	}
+}
+
+static uint16_t
+port_of(int fd)
+{
+	struct np_addr at = { .len = sizeof(at.sa) };
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at.sa, &at.len), 0);
+	return np_addr_port(&at);
+}
+
+static void
+assert_takes(int listener, int family)
+{
+	struct np_addr at = loopback(family, port_of(listener));
+	int client = connected_to(&at), server = accepted_from(listener);
+
+	assert_true(server >= 0);
+	close(server);
+	close(client);
+}
+
+static void
+a_daemon_listens_on_both_families(void **state)
+{
+	struct ns_daemon d = { .log = NULL };
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_UNSPEC, &err), NP_OK);
+	assert_true(d.listener_count > 0);
+	/* IPv6 comes first and serves IPv4, too. */
+	assert_takes(d.listeners[0], AF_INET);
+	if (has_family(AF_INET6)) {
+		assert_takes(d.listeners[0], AF_INET6);
+	}
+	close_all(&d);
+}
+
+static void
+a_daemon_listens_where_it_is_told(void **state)
+{
+	struct ns_daemon d = { .log = NULL };
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_INET, &err), NP_OK);
+	assert_int_equal(d.listener_count, 1);
+	assert_takes(d.listeners[0], AF_INET);
+	close_all(&d);
+	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", "0", AF_UNSPEC, &err), NP_OK);
+	assert_int_equal(d.listener_count, 1);
+	assert_takes(d.listeners[0], AF_INET);
+	close_all(&d);
+	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", "0", AF_INET6, &err), NP_ECONTROL);
+	assert_has(err.msg, "could not resolve host '127.0.0.1'");
+}
+
+static void
+a_daemon_says_why_it_can_not_listen(void **state)
+{
+	struct ns_daemon d = { .log = NULL };
+	struct np_addr at;
+	struct np_err err;
+	char port[8];
+	int used = bound_socket(AF_INET, SOCK_STREAM, &at);
+
+	(void)state;
+	snprintf(port, sizeof(port), "%u", np_addr_port(&at));
+	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", port, AF_INET, &err), NP_ESYS);
+	assert_int_equal(err.sys, EADDRINUSE);
+	assert_int_equal(d.listener_count, 0);
+	close(used);
+}
+
+/* ---- Processes ---- */
+
+/* A daemon in a process of its own. */
+struct process {
+	pid_t pid;
+	struct np_addr at;
+};
+
+static void
+process_start(struct process *p, bool no_fork)
+{
+	struct np_log log = { .level = NP_LOG_ERROR };
+	struct ns_daemon d = { .log = &log, .no_fork = no_fork };
+	struct np_err err;
+	sigset_t let_in;
+
+	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_INET, &err), NP_OK);
+	p->at = loopback(AF_INET, port_of(d.listeners[0]));
+	p->pid = fork();
+	assert_true(p->pid >= 0);
+	if (p->pid == 0) {
+		take_signals(&d.signals, &let_in);
+		ns_daemon_run(&d);
+		/* No session is left, not even as a zombie, and no listener. */
+		_exit(d.session_count != 0 || d.listener_count != 0 ||
+		      waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD);
+	}
+	close_all(&d);
+}
+
+/* It ends in good order when it is told; its sessions do before it has to kill them after 2 s. */
+static void
+assert_ends(const struct process *p)
+{
+	uint64_t told = np_now();
+	int status = -1;
+
+	assert_int_equal(kill(p->pid, SIGTERM), 0);
+	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_true(np_now() - told < 1500 * NP_MSEC);
+}
+
+static void
+assert_serves(int fd)
+{
+	struct np_head head = { .code = NP_CPU_CALIBRATE, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &head, NULL, NULL);
+	assert_true(put_bytes(fd, frame, sizeof(frame)));
+	assert_true(get_bytes(fd, frame, sizeof(frame)));
+	assert_int_equal(np_frame_head(frame).code, NP_CPU_CALIBRATE);
+}
+
+static void
+sessions_run_side_by_side_and_end_with_their_daemon(void **state)
+{
+	struct process p;
+	int fd[3];
+
+	(void)state;
+	process_start(&p, false);
+	for (size_t i = 0; i < LEN(fd); i++) {
+		fd[i] = connected_to(&p.at);
+	}
+	/* The last one is served while the first ones are open. */
+	for (size_t i = LEN(fd); i-- > 0;) {
+		assert_serves(fd[i]);
+	}
+	close(fd[0]);
+	assert_serves(fd[1]);
+	assert_ends(&p);
+	for (size_t i = 1; i < LEN(fd); i++) {
+		assert_int_equal(read_all(fd[i]), 0);
+		close(fd[i]);
+	}
+}
+
+static void
+without_fork_clients_are_served_in_turn(void **state)
+{
+	struct process p;
+	int first, second;
+
+	(void)state;
+	process_start(&p, true);
+	first = connected_to(&p.at);
+	second = connected_to(&p.at);
+	assert_serves(first);
+	close(first);
+	assert_serves(second);
+	assert_ends(&p);
+	assert_int_equal(read_all(second), 0);
+	close(second);
+}
+
+static void
+an_idle_daemon_ends_at_once(void **state)
+{
+	struct process p;
+	int fd;
+
+	(void)state;
+	process_start(&p, false);
+	fd = connected_to(&p.at);
+	assert_serves(fd);
+	close(fd);
+	assert_ends(&p);
+}
+
+/* ---- Signals in a test ---- */
+
+/* The first one ends the loop, the second one the draining of what nobody takes. */
+static void
+signals_end_a_test(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	sigset_t let_in;
+	int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
+
+	(void)state;
+	client_params(&e.par, np_bench_find("TCP_STREAM"), AF_INET, 0);
+	end_open(&e);
+	end_aim(&e, &at);
+	take_signals(&e.drive.signals, &let_in);
+	end_start(&e);
+	assert_int_equal(sem_wait(&e.looping), 0);
+	assert_int_equal(pthread_kill(e.thread, SIGTERM), 0);
+	assert_int_equal(sem_wait(&came), 0);
+	assert_int_equal(pthread_kill(e.thread, SIGTERM), 0);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_SIGNAL);
+	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_true(np_now() - e.flow.started_ns < 5 * NP_SEC);
+	close(mute);
+	end_free(&e);
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	np_drive_prepare();
+	return sem_init(&came, 0, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_daemon_listens_on_both_families),
+		cmocka_unit_test(a_daemon_listens_where_it_is_told),
+		cmocka_unit_test(a_daemon_says_why_it_can_not_listen),
+		cmocka_unit_test(sessions_run_side_by_side_and_end_with_their_daemon),
+		cmocka_unit_test(without_fork_clients_are_served_in_turn),
+		cmocka_unit_test(an_idle_daemon_ends_at_once),
+		cmocka_unit_test(signals_end_a_test),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

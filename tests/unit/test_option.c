@@ -1,0 +1,400 @@
+/*
+ * The option parser over a small table, and the daemon's own.
+ */
+#include "opt/option.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "netserver/args.h"
+#include "tests/lib/check.h"
+#include "tests/lib/words.h"
+
+/* What the small table fills. */
+struct values {
+	bool a, b;
+	int32_t n, limited, x, y;
+	int64_t length;
+	const char *text;
+	unsigned plain;
+	char custom[16];
+};
+
+static int
+note_plain(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	(void)o;
+	(void)err;
+	assert_null(arg);
+	((struct values *)ctx)->plain++;
+	return NP_OK;
+}
+
+static int
+note_custom(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct values *v = ctx;
+
+	(void)o;
+	snprintf(v->custom, sizeof(v->custom), "%s", arg);
+	return strcmp(arg, "bad") == 0 ? np_fail(err, NP_EUSAGE, 0, "bad is not good") : NP_OK;
+}
+
+#define AT(member) offsetof(struct values, member)
+
+static const struct np_option table[] = {
+	{ .letter = 'a', .kind = NP_OPT_FLAG, .to = AT(a), .help = "a flag" },
+	{ .letter = 'b', .name = "both", .kind = NP_OPT_FLAG, .to = AT(b), .help = "another" },
+	{ .letter = 'n', .name = "number", .kind = NP_OPT_COUNT, .arg = "n", .to = AT(n) },
+	{ .name = "limited",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = AT(limited),
+	  .min = 1,
+	  .max = 10 },
+	{ .letter = 'l', .kind = NP_OPT_LENGTH, .arg = "length", .to = AT(length) },
+	{ .letter = 't', .name = "text", .kind = NP_OPT_TEXT, .arg = "word", .to = AT(text) },
+	{ .letter = 'A', .kind = NP_OPT_BOTH, .arg = "x,y", .to = AT(x), .to2 = AT(y) },
+	{ .letter = 'B', .kind = NP_OPT_EACH, .arg = "x,y", .to = AT(x), .to2 = AT(y) },
+	{ .letter = 'p', .kind = NP_OPT_PLAIN, .set = note_plain, .help = "plain" },
+	{ .letter = 'c', .name = "custom", .kind = NP_OPT_CUSTOM, .arg = "c", .set = note_custom },
+};
+
+/* Parse a command line; x, y and n are -7 before it. Texts stay until the next one. */
+static int
+parse(const char *line, struct values *v, struct np_err *err)
+{
+	static struct words w;
+
+	words_split(&w, line);
+	*v = (struct values){ .x = -7, .y = -7, .n = -7 };
+	err->code = NP_OK;
+	err->msg[0] = '\0';
+	return np_options_parse(table, LEN(table), 0, w.count, w.at, v, err);
+}
+
+static struct values
+parsed(const char *line)
+{
+	struct np_err err;
+	struct values v;
+
+	if (parse(line, &v, &err) != NP_OK) {
+		fail_msg("%s: %s", line, err.msg);
+	}
+	return v;
+}
+
+static void
+assert_wrong(const char *line, const char *message)
+{
+	struct np_err err;
+	struct values v;
+
+	assert_int_equal(parse(line, &v, &err), NP_EUSAGE);
+	assert_int_equal(err.code, NP_EUSAGE);
+	assert_string_equal(err.msg, message);
+}
+
+/* ---- Forms ---- */
+
+static void
+letters_may_be_bundled_and_arguments_glued_on(void **state)
+{
+	struct values v = parsed("-abn5");
+
+	(void)state;
+	assert_true(v.a && v.b);
+	assert_int_equal(v.n, 5);
+	v = parsed("-bn 6 -pp");
+	assert_true(!v.a && v.b);
+	assert_int_equal(v.n, 6);
+	assert_int_equal(v.plain, 2);
+	v = parsed("--number=8 --text=a=b --both");
+	assert_int_equal(v.n, 8);
+	assert_string_equal(v.text, "a=b");
+	assert_true(v.b);
+	v = parsed("--number 9");
+	assert_int_equal(v.n, 9);
+}
+
+static void
+stray_words_are_let_pass(void **state)
+{
+	struct values v = parsed("stray -n 5 more words -a");
+
+	(void)state;
+	assert_int_equal(v.n, 5);
+	assert_true(v.a);
+	assert_int_equal(parsed("").n, -7);
+}
+
+static void
+the_last_one_counts(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("-n 5 -n 6").n, 6);
+	/* A negative number is an argument, not an option. */
+	assert_int_equal(parsed("-n -5").n, -5);
+}
+
+/* ---- Values ---- */
+
+static void
+assert_pair(const char *line, int32_t x, int32_t y)
+{
+	struct values v = parsed(line);
+
+	if (v.x != x || v.y != y) {
+		fail_msg("%s: %d,%d", line, v.x, v.y);
+	}
+}
+
+static void
+pairs_have_all_comma_forms(void **state)
+{
+	(void)state;
+	assert_pair("-A 5", 5, 5);
+	assert_pair("-A 5,6", 5, 6);
+	assert_pair("-A 5,", 5, -7);
+	assert_pair("-A ,6", -7, 6);
+	assert_pair("-A 1K,2k", 1024, 2000);
+	assert_pair("-B 5", 5, -7);
+	assert_pair("-B 5,6", 5, 6);
+	assert_pair("-B 5,", 5, -7);
+	assert_pair("-B ,6", -7, 6);
+	assert_wrong("-A ,", "-A: ',' holds no value");
+	assert_wrong("-A 5,6,7", "-A: 6,7 is not a number (try 64 or 64K)");
+	assert_wrong("-B 5,x", "-B: x is not a number (try 64 or 64K)");
+}
+
+static void
+a_pair_is_split_at_its_first_comma(void **state)
+{
+	struct np_pair pair;
+	struct np_err err;
+	char text[2000];
+
+	(void)state;
+	assert_int_equal(np_pair_split("a,b,c", &pair, &err), NP_OK);
+	assert_string_equal(pair.first, "a");
+	assert_string_equal(pair.second, "b,c");
+	assert_int_equal(np_pair_split("", &pair, &err), NP_OK);
+	assert_true(pair.first == NULL && pair.second == NULL && !pair.comma);
+	memset(text, 'x', sizeof(text));
+	text[sizeof(pair.text) - 1] = '\0';
+	assert_int_equal(np_pair_split(text, &pair, &err), NP_OK);
+	text[sizeof(pair.text) - 1] = 'x';
+	text[sizeof(pair.text)] = '\0';
+	assert_int_equal(np_pair_split(text, &pair, &err), NP_EUSAGE);
+	assert_has(err.msg, "longer than 1023 characters");
+}
+
+static void
+numbers_have_ranges(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("--limited 1").limited, 1);
+	assert_int_equal(parsed("--limited 10").limited, 10);
+	assert_wrong("--limited 0", "--limited: 0 is out of range (1 to 10)");
+	assert_wrong("--limited 11", "--limited: 11 is out of range (1 to 10)");
+	/* Without a range of their own, that of the type. */
+	assert_int_equal(parsed("-n 2147483647").n, INT32_MAX);
+	assert_int_equal(parsed("-n -2147483648").n, INT32_MIN);
+	assert_wrong("-n 2G", "-n: 2G is out of range (-2147483648 to 2147483647)");
+	assert_wrong("-n 64Q", "-n: 64Q is not a number (try 64 or 64K)");
+	assert_int_equal(parsed("-l 1m30s").length, 90);
+	assert_int_equal(parsed("-l -1000").length, -1000);
+	assert_wrong("-l soon", "-l: soon is not a length (try 10, 1m30s or -1000000)");
+}
+
+/* ---- Mistakes ---- */
+
+static void
+mistakes_name_the_option(void **state)
+{
+	(void)state;
+	assert_wrong("-a -q", "-q: no such option (-h lists them)");
+	assert_wrong("-aq", "-q: no such option (-h lists them)");
+	assert_wrong("--quux", "--quux: no such option (-h lists them)");
+	assert_wrong("-n", "-n: needs an argument (n)");
+	assert_wrong("-an", "-n: needs an argument (n)");
+	assert_wrong("--text", "--text: needs an argument (word)");
+	assert_wrong("-c bad", "-c: bad is not good");
+	assert_wrong("--custom=bad", "--custom: bad is not good");
+}
+
+static void
+the_usage_text_has_what_is_there(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	np_options_print(out, table, 2, 0);
+	fclose(out);
+	assert_string_equal(text, "  -a                                 a flag\n"
+				  "  -b, --both                         another\n");
+	free(text);
+}
+
+/* ---- The daemon's ---- */
+
+static int
+parse_daemon(const char *line, struct ns_args *a, struct np_err *err)
+{
+	struct words w;
+
+	words_split(&w, line);
+	return ns_args_parse(a, w.count, w.at, err);
+}
+
+static void
+the_daemons_options_are_netperfs(void **state)
+{
+	struct np_err err;
+	struct ns_args a;
+
+	(void)state;
+	assert_int_equal(parse_daemon("", &a, &err), NP_OK);
+	assert_string_equal(a.port, "12865");
+	assert_int_equal(a.family, AF_UNSPEC);
+	assert_int_equal(a.verbose, 1);
+	assert_false(a.bound);
+	assert_int_equal(parse_daemon("-Df -L ::1,6 -p 99 -v 2 -N -- -q", &a, &err), NP_OK);
+	assert_true(a.foreground && a.no_fork && a.quiet && a.bound && !a.debug);
+	assert_string_equal(a.host, "::1");
+	assert_int_equal(a.family, AF_INET6);
+	assert_string_equal(a.port, "99");
+	assert_int_equal(a.verbose, 2);
+	assert_int_equal(parse_daemon("-p 65536", &a, &err), NP_EUSAGE);
+	assert_has(err.msg, "-p: 65536 is no port");
+	assert_int_equal(parse_daemon("-v 10", &a, &err), NP_EUSAGE);
+	assert_int_equal(parse_daemon("-4", &a, &err), NP_OK);
+	assert_int_equal(a.family, AF_INET);
+	assert_false(a.bound);
+}
+
+static void
+write_passphrase(char path[32], const char *text, mode_t mode)
+{
+	int fd;
+
+	strcpy(path, "/tmp/np-test-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void
+a_passphrase_may_come_from_a_file(void **state)
+{
+	static const struct {
+		const char *text;
+		mode_t mode;
+		const char *says; /* NULL: it is taken */
+	} rows[] = {
+		{ "sesame", 0600, NULL },         { "sesame\nand more\n", 0400, NULL },
+		{ "sesame", 0640, "chmod 600" },  { "sesame", 0604, "chmod 600" },
+		{ "sesame", 0602, "chmod 600" },  { "", 0600, "1 to 647" },
+		{ "\nsesame", 0600, "1 to 647" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		char path[32], line[80];
+		struct np_err err = { .code = NP_OK };
+		struct ns_args a;
+
+		write_passphrase(path, rows[i].text, rows[i].mode);
+		snprintf(line, sizeof(line), "--passphrase-file %s", path);
+		if (rows[i].says == NULL) {
+			assert_int_equal(parse_daemon(line, &a, &err), NP_OK);
+			assert_string_equal(a.passphrase, "sesame");
+		} else {
+			assert_int_equal(parse_daemon(line, &a, &err), NP_EUSAGE);
+			assert_has(err.msg, "--passphrase-file: ");
+			assert_has(err.msg, path);
+			assert_has(err.msg, rows[i].says);
+		}
+		unlink(path);
+	}
+}
+
+/* Who owns the file can read it whatever its mode is. */
+static void
+a_passphrase_of_another_user_is_none(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	struct ns_args a;
+	char path[32], line[80];
+	bool mine;
+
+	(void)state;
+	write_passphrase(path, "sesame", 0600);
+	snprintf(line, sizeof(line), "--passphrase-file %s", path);
+	mine = chown(path, 65534, (gid_t)-1) != 0;
+	if (!mine) {
+		assert_int_equal(parse_daemon(line, &a, &err), NP_EUSAGE);
+		assert_has(err.msg, path);
+		assert_has(err.msg, "another user's");
+	}
+	unlink(path);
+	if (mine) {
+		skip(); /* only root can give files away */
+	}
+}
+
+static void
+the_daemon_takes_processors_and_a_passphrase(void **state)
+{
+	struct np_err err;
+	struct ns_args a;
+
+	(void)state;
+	assert_int_equal(parse_daemon("-n 256 -Z sesame word -N", &a, &err), NP_OK);
+	assert_int_equal(a.cpus, 256);
+	assert_string_equal(a.passphrase, "sesame");
+	assert_true(a.quiet);
+	assert_int_equal(parse_daemon("-n 257", &a, &err), NP_EUSAGE);
+	assert_has(err.msg, "-n: 257 is out of range");
+	assert_int_equal(parse_daemon("", &a, &err), NP_OK);
+	assert_string_equal(a.passphrase, "");
+	assert_null(a.fill_dir);
+}
+
+static void
+the_daemons_table_is_in_order(void **state)
+{
+	struct ns_args a;
+
+	(void)state;
+	assert_table_in_order(ns_options, ns_options_count, &a);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(letters_may_be_bundled_and_arguments_glued_on),
+		cmocka_unit_test(stray_words_are_let_pass),
+		cmocka_unit_test(the_last_one_counts),
+		cmocka_unit_test(pairs_have_all_comma_forms),
+		cmocka_unit_test(a_pair_is_split_at_its_first_comma),
+		cmocka_unit_test(numbers_have_ranges),
+		cmocka_unit_test(mistakes_name_the_option),
+		cmocka_unit_test(the_usage_text_has_what_is_there),
+		cmocka_unit_test(the_daemons_options_are_netperfs),
+		cmocka_unit_test(a_passphrase_may_come_from_a_file),
+		cmocka_unit_test(a_passphrase_of_another_user_is_none),
+		cmocka_unit_test(the_daemon_takes_processors_and_a_passphrase),
+		cmocka_unit_test(the_daemons_table_is_in_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
