@@ -10,6 +10,7 @@ unit_tests = \
 	%D%/unit/test_conversation \
 	%D%/unit/test_cpu \
 	%D%/unit/test_daemon \
+	%D%/unit/test_doc \
 	%D%/unit/test_extra \
 	%D%/unit/test_hist \
 	%D%/unit/test_interim \
@@ -54,6 +55,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # The options of netperf stand in no library.
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/omni.c \
 	src/cli/options.c
+%C%_unit_test_doc_SOURCES = %D%/unit/test_doc.c src/cli/options.c
 
 check_PROGRAMS =
 check_LIBRARIES =

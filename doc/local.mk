@@ -1,0 +1,52 @@
+# Manual pages and shell completions: written by hand in doc/*.in, with the options filled in from
+# the tables that the programs parse by. What fills them in has to run here, so that a build for
+# another machine goes without.
+
+doc_sources = \
+	%D%/netperf.1.in \
+	%D%/netperf.bash.in \
+	%D%/netperf.fish.in \
+	%D%/netserver.1.in \
+	%D%/netserver.bash.in \
+	%D%/netserver.fish.in
+EXTRA_DIST += $(doc_sources)
+
+# bash looks for a file with the name of the command.
+bashcompdir = $(datadir)/bash-completion/completions
+fishcompdir = $(datadir)/fish/vendor_completions.d
+
+if NP_RUNS_HERE
+noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc
+src_cli_mkdoc_SOURCES = src/cli/mkdoc.c src/cli/options.c
+src_cli_mkdoc_LDADD = src/libnetperf.a
+netserver_mkdoc_SOURCES = netserver/mkdoc.c
+netserver_mkdoc_LDADD = netserver/libnetserver.a src/libnetperf.a
+
+man1_MANS = %D%/netperf.1 %D%/netserver.1
+bashcomp_DATA = %D%/bash/netperf %D%/bash/netserver
+fishcomp_DATA = %D%/fish/netperf.fish %D%/fish/netserver.fish
+CLEANFILES += $(man1_MANS) $(bashcomp_DATA) $(fishcomp_DATA)
+
+# What the rules below begin with: the program, and the text that it fills in.
+fill_in = $(MKDIR_P) $(@D) && $$by < $$in > $@.tmp && mv $@.tmp $@
+by_netperf = $(AM_V_GEN)by=src/cli/mkdoc$(EXEEXT) in=$(srcdir)/%D%
+by_netserver = $(AM_V_GEN)by=netserver/mkdoc$(EXEEXT) in=$(srcdir)/%D%
+
+%D%/netperf.1: %D%/netperf.1.in src/cli/mkdoc$(EXEEXT)
+	$(by_netperf)/netperf.1.in; $(fill_in)
+
+%D%/netserver.1: %D%/netserver.1.in netserver/mkdoc$(EXEEXT)
+	$(by_netserver)/netserver.1.in; $(fill_in)
+
+%D%/bash/netperf: %D%/netperf.bash.in src/cli/mkdoc$(EXEEXT)
+	$(by_netperf)/netperf.bash.in; $(fill_in)
+
+%D%/bash/netserver: %D%/netserver.bash.in netserver/mkdoc$(EXEEXT)
+	$(by_netserver)/netserver.bash.in; $(fill_in)
+
+%D%/fish/netperf.fish: %D%/netperf.fish.in src/cli/mkdoc$(EXEEXT)
+	$(by_netperf)/netperf.fish.in; $(fill_in)
+
+%D%/fish/netserver.fish: %D%/netserver.fish.in netserver/mkdoc$(EXEEXT)
+	$(by_netserver)/netserver.fish.in; $(fill_in)
+endif

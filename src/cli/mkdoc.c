@@ -1,0 +1,57 @@
+/*
+ * Used while building: fills netperf's manual page and completions in, from standard input to
+ * standard output.
+ */
+#include <string.h>
+
+#include "cli/args.h"
+#include "config.h"
+#include "opt/doc.h"
+
+/* Tests that are no row of the bench table, as they move no data or are put together by options. */
+static const char *const other_tests[] = { "OMNI", "UUID", "LOC_CPU", "REM_CPU", NULL };
+
+static const char *
+test_at(size_t i)
+{
+	size_t benches = 0;
+
+	while (np_bench_at(benches) != NULL) {
+		benches++;
+	}
+	return i < benches ? np_bench_at(i)->name : other_tests[i - benches];
+}
+
+/* All but the two that mark begin and end. */
+static const char *
+figure_at(size_t i)
+{
+	size_t id = i + NP_M_OUTPUT_NONE + 1;
+
+	id += id >= NP_M_OUTPUT_END;
+	return id < NP_METRICS ? np_metric((enum np_metric_id)id)->name : NULL;
+}
+
+int
+main(void)
+{
+	/* In the order of the bits of enum np_scope. */
+	static const char *const scopes[] = { "OMNI tests", "TCP_CC, TCP_MSS, TCP_SENDFILE",
+					      "UNIX-domain tests", NULL };
+	const struct np_doc_table tables[] = {
+		{ "global", np_global_options, np_global_options_count, NULL },
+		{ "test", np_test_options, np_test_options_count, scopes },
+	};
+	static const struct np_doc_list lists[] = {
+		{ "tests", test_at },
+		{ "figures", figure_at },
+	};
+	const struct np_doc doc = { PACKAGE_STRING, tables, 2, lists, 2 };
+	struct np_err err;
+
+	if (np_doc_fill(&doc, stdin, stdout, &err) != NP_OK) {
+		fprintf(stderr, "mkdoc: %s\n", err.msg);
+		return 1;
+	}
+	return 0;
+}

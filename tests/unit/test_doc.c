@@ -1,0 +1,236 @@
+/*
+ * Manual pages and completions from option tables: each thing that can be filled in, over a small
+ * table whose every line is known, and that no row of the programs' own tables is left out.
+ */
+#include "opt/doc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/args.h"
+#include "netserver/args.h"
+#include "tests/lib/check.h"
+
+static const struct np_option rows[] = {
+	{ .letter = 'n',
+	  .name = "number",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .help = "a -n 5-9",
+	  .min = 1,
+	  .max = 9,
+	  .scope = 1 },
+	{ .letter = 'f', .kind = NP_OPT_FLAG, .help = "it's a well-known \\ flag", .scope = 3 },
+	{ .name = "long", .kind = NP_OPT_TEXT, .arg = "x-y", .help = ".first" },
+	{ .letter = 'k', .name = "keys", .kind = NP_OPT_NEXT, .arg = "list", .help = "keys" },
+	{ .letter = 'n',
+	  .kind = NP_OPT_BOTH,
+	  .arg = "a,b",
+	  .help = "another",
+	  .min = 2,
+	  .max = INT32_MAX,
+	  .scope = 2 },
+};
+
+static const char *const scopes[] = { "odd tests", "even tests", NULL };
+
+static const char *
+colour_at(size_t i)
+{
+	static const char *const colours[] = { "RED", "BLUE_1", NULL };
+
+	return colours[i];
+}
+
+static const struct np_doc_table tables[] = {
+	{ "part", rows, LEN(rows), scopes },
+	{ "flat", rows + 2, 2, NULL },
+};
+static const struct np_doc_list lists[] = { { "colours", colour_at } };
+static const struct np_doc doc = { "thing 1.2", tables, LEN(tables), lists, LEN(lists) };
+
+static int
+fill(const char *text, char *out, size_t size, struct np_err *err)
+{
+	FILE *in = fmemopen((char *)(uintptr_t)text, strlen(text), "r");
+	FILE *to = fmemopen(out, size, "w");
+	int rc;
+
+	assert_non_null(in);
+	assert_non_null(to);
+	memset(out, 0, size);
+	rc = np_doc_fill(&doc, in, to, err);
+	fclose(in);
+	fclose(to);
+	return rc;
+}
+
+static void
+becomes(const char *text, const char *want)
+{
+	char out[4096];
+	struct np_err err = { .code = NP_OK };
+
+	if (fill(text, out, sizeof(out), &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_string_equal(out, want);
+}
+
+static void
+refused(const char *text, const char *why)
+{
+	char out[4096];
+	struct np_err err = { .code = NP_OK };
+
+	assert_int_equal(fill(text, out, sizeof(out), &err), NP_EUSAGE);
+	assert_has(err.msg, why);
+}
+
+static void
+other_lines_stay(void **state)
+{
+	(void)state;
+	becomes("one\n two @list colours\n\n.end", "one\n two @list colours\n\n.end");
+}
+
+static void
+a_page_lists_options_by_scope(void **state)
+{
+	(void)state;
+	becomes("@title THING\n", ".TH THING 1 \"\" \"thing 1.2\" \"User Commands\"\n");
+	becomes("@options part\n",
+		".SS \"All tests\"\n"
+		".TP\n\\fB\\-\\-long\\fR \\fIx-y\\fR\n\\&.first\n"
+		".TP\n\\fB\\-k\\fR, \\fB\\-\\-keys\\fR [\\fIlist\\fR]\nkeys\n"
+		".SS \"odd tests\"\n"
+		".TP\n\\fB\\-n\\fR, \\fB\\-\\-number\\fR \\fIn\\fR\na \\-n 5\\-9, 1 to 9\n"
+		".SS \"odd tests; even tests\"\n"
+		".TP\n\\fB\\-f\\fR\nit's a well-known \\e flag\n"
+		".SS \"even tests\"\n"
+		".TP\n\\fB\\-n\\fR \\fIa,b\\fR\nanother, at least 2\n");
+	becomes("@options flat\n", ".TP\n\\fB\\-\\-long\\fR \\fIx-y\\fR\n\\&.first\n"
+				   ".TP\n\\fB\\-k\\fR, \\fB\\-\\-keys\\fR [\\fIlist\\fR]\nkeys\n");
+}
+
+/* A letter that several scopes have stands there once. */
+static void
+completions_list_options(void **state)
+{
+	(void)state;
+	becomes("@words part\n", "-n\n--number\n-f\n--long\n-k\n--keys\n");
+	becomes("@case part n\n", "part:-n | part:--number)\n");
+	becomes("@case flat k\n", "flat:-k | flat:--keys)\n");
+	becomes("@arguments part\n", "part:-n | part:--number | part:--long)\n");
+	becomes("@fish cmd part\n", "complete -c cmd -s n -l number -x -d 'a -n 5-9'\n"
+				    "complete -c cmd -s f -d 'it\\'s a well-known \\\\ flag'\n"
+				    "complete -c cmd -l long -x -d '.first'\n"
+				    "complete -c cmd -s k -l keys -d 'keys'\n");
+}
+
+static void
+lists_are_words_or_a_paragraph(void **state)
+{
+	(void)state;
+	becomes("<\n@list colours\n>\n", "<\nRED\nBLUE_1\n>\n");
+	becomes("@names colours\n", ".nh\n.ad l\nRED,\nBLUE_1.\n.ad\n.hy\n");
+}
+
+static void
+a_passage_depends_on_a_name(void **state)
+{
+	(void)state;
+	becomes("@if red\na\n@end\n@if green\nb\n@words nothing\n@end\n@if BLUE_1\nc\n@end\nd\n",
+		"a\nc\nd\n");
+	refused("@if red\na\n", "an @if without its @end");
+	refused("@end\n", "line 1: ");
+	refused("@if red\n@if red\n@end\n@end\n", "line 2: ");
+}
+
+static void
+what_makes_no_sense_is_named(void **state)
+{
+	(void)state;
+	refused("a\nb\n@option part\n", "line 3: can't be filled in: @option part");
+	refused("@\n", "line 1: ");
+	refused("@options none\n", "@options none");
+	refused("@options\n", "@options");
+	refused("@list part\n", "@list part");
+	refused("@case part q\n", "@case part q");
+	refused("@case part z\n", "@case part z");
+	refused("@arguments colours\n", "@arguments colours");
+}
+
+static void
+full_disks_are_noticed(void **state)
+{
+	FILE *in = fmemopen((char[]){ "text\n" }, 5, "r"), *to = fopen("/dev/full", "w");
+	struct np_err err;
+
+	(void)state;
+	assert_non_null(in);
+	assert_non_null(to);
+	assert_int_equal(np_doc_fill(&doc, in, to, &err), NP_ESYS);
+	assert_has(err.msg, "No space left");
+	fclose(in);
+	fclose(to);
+}
+
+/* ---- The programs' own tables ---- */
+
+static void
+every_row_is_there(const struct np_option *table, size_t count)
+{
+	const struct np_doc_table t = { "all", table, count, NULL };
+	size_t size, tags = 0;
+	char *page = NULL;
+	FILE *out = open_memstream(&page, &size);
+
+	assert_non_null(out);
+	np_doc_options(&t, out);
+	fclose(out);
+	for (size_t i = 0; i < count; i++) {
+		char word[64];
+
+		if (table[i].letter != '\0') {
+			snprintf(word, sizeof(word), "\\fB\\-%c\\fR", table[i].letter);
+			assert_has(page, word);
+		}
+		if (table[i].name != NULL && strchr(table[i].name, '-') == NULL) {
+			snprintf(word, sizeof(word), "\\fB\\-\\-%s\\fR", table[i].name);
+			assert_has(page, word);
+		}
+		assert_true(table[i].letter != '\0' || table[i].name != NULL);
+	}
+	for (const char *at = page; (at = strstr(at, ".TP\n")) != NULL; at++) {
+		tags++;
+	}
+	assert_int_equal(tags, count);
+	free(page);
+}
+
+static void
+no_row_of_the_programs_is_left_out(void **state)
+{
+	(void)state;
+	every_row_is_there(np_global_options, np_global_options_count);
+	every_row_is_there(np_test_options, np_test_options_count);
+	every_row_is_there(ns_options, ns_options_count);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_lines_stay),
+		cmocka_unit_test(a_page_lists_options_by_scope),
+		cmocka_unit_test(completions_list_options),
+		cmocka_unit_test(lists_are_words_or_a_paragraph),
+		cmocka_unit_test(a_passage_depends_on_a_name),
+		cmocka_unit_test(what_makes_no_sense_is_named),
+		cmocka_unit_test(full_disks_are_noticed),
+		cmocka_unit_test(no_row_of_the_programs_is_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
