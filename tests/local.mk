@@ -1,4 +1,5 @@
-# What `make check` runs. A new unit test is a line in unit_tests (its source is the name with .c).
+# What `make check` runs. A new unit test is a line in unit_tests (its source is the name with .c);
+# a new end-to-end test is a line in e2e_tests.
 
 unit_tests = \
 	%D%/unit/test_args \
@@ -32,9 +33,16 @@ unit_tests = \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire
 
+e2e_tests = \
+	%D%/e2e/golden.py
+
 # What tests need beside themselves.
 EXTRA_DIST += \
+	%D%/e2e/layout.py \
+	%D%/e2e/lib.py \
+	%D%/golden \
 	%D%/vectors \
+	%D%/lib/run-e2e \
 	%D%/lib/skip \
 	%D%/unit/without-cmocka
 
@@ -67,6 +75,8 @@ TESTS += $(unit_tests)
 else
 TESTS += %D%/unit/without-cmocka
 endif
+TESTS += $(e2e_tests)
+EXTRA_DIST += $(e2e_tests)
 
 test_environment = \
 	NETPERF='$(abs_top_builddir)/src/netperf' \
@@ -77,6 +87,14 @@ test_environment = \
 AM_TESTS_ENVIRONMENT = \
 	$(test_environment); \
 	export NETPERF NETSERVER top_srcdir top_builddir PYTHONDONTWRITEBYTECODE;
+
+TEST_EXTENSIONS = .py
+if HAVE_PYTHON
+PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/run-e2e $(PYTHON)
+else
+PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/skip "no python3"
+endif
+CLEANFILES += e2e.lock
 
 # Every line of a test's log that starts with SKIP, once the summary stands.
 check-local: check-TESTS

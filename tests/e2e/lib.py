@@ -1,0 +1,368 @@
+"""What the Python end-to-end tests share: the programs, a daemon, bounded runs, a report.
+
+A test program reads like this:
+
+    import lib
+
+    def suite(report: lib.Report) -> None:
+        with lib.Daemon() as daemon:
+            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port)], timeout=20)
+            report.check("default test", got.rc == 0, got.err)
+
+    lib.main(suite)
+
+The programs are those that NETPERF and NETSERVER name, else those of this tree. With
+NP_TEST_QUICK=1 (lib.QUICK) a test leaves out what measures speed or takes long, because the
+programs are built with sanitizers or the machine is not to be trusted with a clock.
+"""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequence
+
+TOP = Path(__file__).resolve().parents[2]
+QUICK = os.environ.get("NP_TEST_QUICK") == "1"
+
+
+class Result(NamedTuple):
+    """What a command did; rc is None when it had to be killed for want of time."""
+    rc: Optional[int]
+    out: str
+    err: str
+    seconds: float
+
+
+def skip(reason: str) -> NoReturn:
+    """Ends the whole test program as skipped, in automake's sense."""
+    print(f"SKIP: {reason}", flush=True)
+    sys.exit(77)
+
+
+def _program(variable: str, *places: str) -> str:
+    wanted = [os.environ[variable]] if os.environ.get(variable) else [str(TOP / p) for p in places]
+    for path in wanted:
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return os.path.abspath(path)
+    skip(f"no program {wanted[0]}: build it or name one in {variable}")
+
+
+def netperf() -> str:
+    return _program("NETPERF", "src/netperf")
+
+
+def netserver() -> str:
+    return _program("NETSERVER", "netserver/netserver", "src/netserver")
+
+
+def real_netperf() -> Path:
+    """The directory of the real netperf and netserver, fetched when first asked for.
+
+    They are kept in $NP_REAL_NETPERF_DIR, else in the user's cache. Raises LookupError, which says
+    why they cannot be had.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    place = Path(os.environ.get("NP_REAL_NETPERF_DIR") or cache / "plumbline" / "netperf-2.7.0")
+    if not Path("/etc/protocols").exists():
+        raise LookupError("no /etc/protocols (package netbase), without which it crashes")
+    got = run([str(TOP / "scripts" / "fetch-netperf"), str(place)], timeout=120)
+    if got.rc != 0:
+        why = got.err.strip().splitlines() or ["fetch-netperf took more than two minutes"]
+        raise LookupError(why[-1])
+    return place.resolve() / "usr" / "bin"
+
+
+NETLAB = str(TOP / "scripts" / "netlab")
+
+
+def no_lab() -> str:
+    """Why this machine or user can have no netlab; empty when it can."""
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        got = run(["unshare", "-n", "-m", "tc", "qdisc", "add", "dev", "lo", "root",
+                   "tbf", "rate", "1mbit", "burst", "2000", "limit", "3000"], timeout=10)
+    except FileNotFoundError as fault:
+        return f"no program {fault.filename}"
+    return "" if got.rc == 0 else f"no namespaces with a tbf queue: {got.err.strip()}"
+
+
+_reserved: "list[socket.socket]" = []
+
+
+def _reserve(port: int) -> bool:
+    """Takes a port for this process among all that use this function, until the process ends.
+
+    The suites run side by side: without this two of them may find the same port free.
+    """
+    mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        mark.bind(f"\0plumbline-test-port-{port}")
+    except OSError:
+        mark.close()
+        return False
+    _reserved.append(mark)
+    return True
+
+
+def free_port() -> int:
+    """A port nobody listens on, below the range that the kernel hands out by itself.
+
+    No other call gets the same one, in this process or in another one that uses this function.
+    """
+    for _ in range(200):
+        port = random.SystemRandom().randrange(10000, 30000)
+        if not _reserve(port):
+            continue
+        try:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                with socket.socket(socket.AF_INET, kind) as s:
+                    s.bind(("", port))
+        except OSError:
+            continue
+        return port
+    raise RuntimeError("no free port between 10000 and 30000 in 200 attempts")
+
+
+class Started:
+    """A command under way, in a session of its own; leaving the block kills it and what it started.
+
+    Its output goes to files, so that it never waits for a reader. popen is for subprocess.Popen.
+    """
+
+    def __init__(self, cmd: Sequence[str], **popen: Any) -> None:
+        self._out = tempfile.TemporaryFile("w+", errors="replace")
+        self._err = tempfile.TemporaryFile("w+", errors="replace")
+        options = {"stdin": subprocess.DEVNULL, "stdout": self._out, "stderr": self._err}
+        self._since = time.monotonic()
+        self._proc = subprocess.Popen(cmd, start_new_session=True, **{**options, **popen})
+        self.pid = self._proc.pid
+
+    def __enter__(self) -> "Started":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill()
+        self._out.close()
+        self._err.close()
+
+    def signal(self, number: int) -> None:
+        self._proc.send_signal(number)
+
+    def finish(self, timeout: float) -> Result:
+        """Waits for its end, or kills it and all it started when the time is over."""
+        try:
+            rc: Optional[int] = self._proc.wait(timeout)
+        except subprocess.TimeoutExpired:
+            rc = None
+        finally:
+            self._kill()
+        seconds = time.monotonic() - self._since
+        self._out.seek(0), self._err.seek(0)
+        return Result(rc, self._out.read(), self._err.read(), seconds)
+
+    def _kill(self) -> None:
+        if self._proc.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._proc.wait()
+
+
+def run(cmd: Sequence[str], timeout: float) -> Result:
+    """Runs a command to its end, or kills it and all it started when the time is over."""
+    with Started(cmd) as command:
+        return command.finish(timeout)
+
+
+def children(pid: int) -> "list[int]":
+    """The pids of a process's children, those that only wait to be reaped included."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            ppid = entry.read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            continue  # gone in between
+        if int(ppid) == pid:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
+    """Asks again and again until the condition holds; False when it did not in that time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Daemon:
+    """A netserver in the foreground, from when it listens until it is stopped by its pid.
+
+    prefix is put in front of the command and must exec it, as `ip netns exec NAME` does, so that
+    the pid is netserver's. Leaving the block fails when a session is still there after `grace`
+    seconds, unless the block failed already; what is left is killed in any case. program is another
+    netserver than ours, and a grace of None does not ask what it leaves behind.
+    """
+
+    def __init__(self, prefix: Sequence[str] = (), args: Sequence[str] = (),
+                 port: Optional[int] = None, grace: Optional[float] = 5.0,
+                 program: Optional[str] = None) -> None:
+        self.port = port or free_port()
+        self.grace = grace
+        self._any_port = port is None
+        self._cmd = [*prefix, program or netserver(), "-D", *args, "-p"]
+        self._log = tempfile.TemporaryFile("w+", errors="replace")
+
+    def __enter__(self) -> "Daemon":
+        self._start()
+        for _ in range(3):
+            if self._proc.poll() is None or not self._any_port or "in use" not in self.log():
+                break
+            self._log.truncate(0), self._log.seek(0)  # somebody took the port in the meantime
+            self.port = free_port()
+            self._start()
+        if self._proc.poll() is not None:
+            raise RuntimeError(f"{' '.join(self._cmd)} {self.port}: ended at once: {self.log()}")
+        return self
+
+    def _start(self) -> None:
+        """Returns when it listens or has ended."""
+        self._proc = subprocess.Popen([*self._cmd, str(self.port)], stdin=subprocess.DEVNULL,
+                                      stdout=self._log, stderr=subprocess.STDOUT)
+        self.pid = self._proc.pid
+        if not wait_for(lambda: self._listens() or self._proc.poll() is not None, 10):
+            self._stop()
+            raise RuntimeError(f"{' '.join(self._cmd)} {self.port}: not listening after 10 s: "
+                               f"{self.log()}")
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        left: "list[int]" = []
+        if kind is None and self.grace is not None:
+            if not wait_for(lambda: not self.children(), self.grace):
+                left = self.children()
+        alive = self._stop()
+        assert kind is not None or alive, f"netserver ended by itself: {self.log()}"
+        assert not left, f"netserver had children left after {self.grace} s: {left}: {self.log()}"
+
+    def children(self) -> "list[int]":
+        return children(self.pid)
+
+    def log(self) -> str:
+        """All it has written so far."""
+        return os.pread(self._log.fileno(), 1 << 16, 0).decode(errors="replace").strip()
+
+    def _listens(self) -> bool:
+        """Asks the kernel: a connection made to find out would start a session."""
+        try:
+            mine = {os.readlink(fd) for fd in Path(f"/proc/{self.pid}/fd").iterdir()}
+            rows = [row.split() for table in ("tcp", "tcp6")
+                    for row in Path(f"/proc/{self.pid}/net/{table}").read_text().splitlines()[1:]]
+        except OSError:
+            return False
+        return any(f[3] == "0A" and int(f[1].rpartition(":")[2], 16) == self.port
+                   and f"socket:[{f[9]}]" in mine for f in rows)
+
+    def _stop(self) -> bool:
+        """Ends it and its sessions; False when it had ended before."""
+        sessions = self.children()
+        alive = self._proc.poll() is None
+        self._proc.terminate()
+        try:
+            self._proc.wait(5)
+        except subprocess.TimeoutExpired:
+            self._proc.kill()
+            self._proc.wait()
+        for pid in sessions:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return alive
+
+
+class Fault(NamedTuple):
+    """Arguments that must end a program, its status, and what its one line must say."""
+    args: str
+    says: "tuple[str, ...]"
+    status: int
+
+
+def fault(args: str, *says: str, status: int = 1) -> Fault:
+    return Fault(args, says, status)
+
+
+def error_line(got: Result, program: str, *says: str) -> str:
+    """The only line on stderr, which is the program's and says these things."""
+    lines = got.err.splitlines()
+    assert len(lines) == 1, f"{len(lines)} lines on stderr: {got.err!r}"
+    assert lines[0].startswith(f"{program}: "), f"{lines[0]!r} is not from {program}"
+    missing = [word for word in says if word not in lines[0]]
+    assert not missing, f"{lines[0]!r} does not say {missing}"
+    return lines[0]
+
+
+def as_nobody() -> "list[str]":
+    """What to put in front of a command so that it runs without privileges."""
+    if os.geteuid() != 0:
+        return []
+    return ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+class Report:
+    """A line a check, a total at the end; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.passed = self.failed = self.skipped = 0
+        self._lock = threading.Lock()
+
+    def check(self, name: str, ok: bool, detail: str = "") -> bool:
+        with self._lock:
+            self.passed, self.failed = self.passed + bool(ok), self.failed + (not ok)
+            print(f"{'ok  ' if ok else 'FAIL'} {name}  {detail}".rstrip(), flush=True)
+        return ok
+
+    def skip(self, name: str, reason: str) -> None:
+        with self._lock:
+            self.skipped += 1
+            print(f"SKIP {name}  {reason}", flush=True)
+
+    def case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
+        """Runs one check: body returns a detail to show, or raises to say what is wrong."""
+        try:
+            return self.check(name, True, body() or "")
+        except Exception as fault:  # a test that breaks is a test that fails
+            return self.check(name, False, f"{type(fault).__name__}: {fault}")
+
+    def cases(self, bodies: "Iterable[tuple[str, Callable[[], Optional[str]]]]",
+              at_once: int) -> None:
+        """Runs checks that have nothing to do with each other, the first ones first."""
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(lambda named: self.case(*named), bodies))
+
+    def finish(self) -> int:
+        """Prints the total; the exit status, 77 when there was nothing but skips."""
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped", flush=True)
+        return 1 if self.failed else 77 if self.skipped and not self.passed else 0
+
+
+def main(suite: Callable[[Report], None]) -> NoReturn:
+    """Runs a suite as a program. SIGTERM unwinds it like ^C, so that nothing stays behind."""
+    def end(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    report = Report()
+    try:
+        suite(report)
+    except Exception as fault:
+        report.check("suite", False, f"{type(fault).__name__}: {fault}")
+    sys.exit(report.finish())
