@@ -34,7 +34,17 @@ unit_tests = \
 	%D%/unit/test_wire
 
 e2e_tests = \
-	%D%/e2e/golden.py
+	%D%/e2e/golden.py \
+	%D%/e2e/interop_more.py
+
+# What `make check-clients` runs, some minutes of it: CI does.
+client_tests = \
+	%D%/e2e/interop.py
+
+# What `make check-long` runs beyond that.
+long_tests = \
+	%D%/e2e/interop_long.py
+EXTRA_DIST += $(client_tests) $(long_tests)
 
 # What tests need beside themselves.
 EXTRA_DIST += \
@@ -95,6 +105,22 @@ else
 PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/skip "no python3"
 endif
 CLEANFILES += e2e.lock
+
+run_suites = failed=; for test in $$suites; do \
+		echo "== $$test"; \
+		env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' \
+			$(PYTHON) $(top_srcdir)/$$test; \
+		status=$$?; \
+		test $$status -eq 0 || test $$status -eq 77 || failed="$$failed $$test"; \
+	done; \
+	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+.PHONY: check-clients check-long
+check-clients: $(bin_PROGRAMS)
+	@suites='$(client_tests)'; $(run_suites)
+
+check-long: $(bin_PROGRAMS)
+	@suites='$(long_tests)'; $(run_suites)
 
 # Every line of a test's log that starts with SKIP, once the summary stands.
 check-local: check-TESTS
