@@ -34,7 +34,9 @@ unit_tests = \
 	%D%/unit/test_wire
 
 e2e_tests = \
+	%D%/e2e/faults.py \
 	%D%/e2e/golden.py \
+	%D%/e2e/interim.py \
 	%D%/e2e/interop_more.py
 
 # What `make check-clients` runs, some minutes of it: CI does.
@@ -43,6 +45,7 @@ client_tests = \
 
 # What `make check-long` runs beyond that.
 long_tests = \
+	%D%/e2e/interim_long.py \
 	%D%/e2e/interop_long.py
 EXTRA_DIST += $(client_tests) $(long_tests)
 

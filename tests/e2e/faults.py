@@ -1,0 +1,491 @@
+"""Bad input and bad luck, as the client sees them: whatever happens, netperf ends in bounded time,
+with a status that tells, and with one line on stderr that says what failed. What was measured
+until then is printed.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import interop
+import layout
+import lib
+
+AT_ONCE = 6
+PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+MOMENT = 0.7                          # seconds into a test when something happens
+START = 0.5 * PATIENCE                # seconds a client needs until its test begins
+AT_ONCE_LIMIT = 2.0                   # seconds for what needs nobody's answer
+TESTS = tuple(interop.KINDS)
+REAL_TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM")
+LONG = {"20 s": ("-l", "20"), "endless": ("-l", "0"), "counted": ("-l", "-2000000000")}
+# Counted streams in sends this small last longer than any case.
+SMALL = {"TCP_STREAM": ("-m", "64"), "TCP_MAERTS": ("-m", ",64"), "TCP_SENDFILE": ("-m", "64"),
+         "UDP_STREAM": ("-m", "64")}
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+class Bed(NamedTuple):
+    """What the cases share: a daemon, two unused ports, a directory of odd files."""
+    port: int
+    dead: int  # nobody may listen here
+    free: int
+    place: Path
+
+    def client(self, *args: str, port: Optional[int] = None) -> List[str]:
+        return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port or self.port), *args]
+
+
+def odd_files(place: Path) -> None:
+    """Programs and files that anybody may use but for the one that is secret."""
+    place.chmod(0o755)
+    for program in (lib.netperf(), lib.netserver()):
+        shutil.copy(program, place)
+    for name, text in (("empty", ""), ("small", "small\n"), ("secret", "x" * 65536)):
+        (place / name).write_text(text)
+    (place / "secret").chmod(0o600)
+
+
+# ---- what a run must leave behind ---------------------------------------------------------------
+
+def check_time(seconds: float, limit: float) -> None:
+    assert seconds <= limit * PATIENCE, f"took {seconds:.2f} s, not {limit}"
+
+
+def check_no_figures(out: str) -> None:
+    """A banner may be there: the fault was found behind it."""
+    lines = out.splitlines()
+    assert not lines or len(lines) == 1 and " TEST from " in lines[0], f"stdout: {out!r}"
+
+
+def check_error(got: lib.Result, *says: str, status: int = 1,
+                limit: float = AT_ONCE_LIMIT) -> str:
+    assert got.rc == status, f"status {got.rc}, not {status}: {got.err!r}"
+    line = lib.error_line(got, "netperf", *says)
+    check_no_figures(got.out)
+    check_time(got.seconds, limit)
+    return f"{got.seconds:.1f} s: {line}"
+
+
+def check_result(test: str, got: lib.Result, least: float) -> None:
+    """The classic layout, with the time that was measured in it; the client had to start, too."""
+    fields = layout.match(layout.expected(layout.load(test), layout.Style()), got.out)
+    shown = fields["elapsed"]
+    assert least - START <= shown <= got.seconds + 0.005, f"elapsed {shown} s of {got.seconds:.2f}"
+
+
+# ---- peers that are no netserver ----------------------------------------------------------------
+
+class Peer(NamedTuple):
+    """What it does with a connection."""
+    name: str
+    says: bytes
+    listens: bool         # reads a request first
+    stays: bool           # until the client goes
+    told: Tuple[str, ...]
+    resets: bool = False
+    limit: float = 12.0
+
+
+PEERS = (
+    Peer("ssh", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", False, True, ("SSH-2.0", "no netperf")),
+    Peer("http", b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", True, False,
+         ("HTTP/1.1 400", "no netperf")),
+    Peer("silent", b"", False, True, ("did not come within 10 s",)),
+    Peer("leaving", b"", False, False, ("while waiting for",), limit=2.0),
+    Peer("resetting", b"", True, False, ("reset",), resets=True, limit=2.0),
+    Peer("zeros", bytes(656), False, True, ("names port 0",), limit=2.0),
+    Peer("half", bytes(256), True, False, ("256 of 656", "2.5.0"), limit=2.0),
+)
+
+
+class Fake:
+    """Plays a peer for one connection, on a port of its own."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.settimeout(20)
+        self.port = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._play, daemon=True)
+
+    def __enter__(self) -> "Fake":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._thread.join(20)
+
+    def _play(self) -> None:
+        try:
+            conn = self._socket.accept()[0]
+            with conn:
+                self._speak(conn)
+        except OSError:
+            pass  # the client went first
+
+    def _speak(self, conn: socket.socket) -> None:
+        conn.settimeout(20)
+        if self._peer.listens:
+            conn.recv(656, socket.MSG_WAITALL)
+        conn.sendall(self._peer.says)
+        while self._peer.stays and conn.recv(4096):
+            pass
+        if self._peer.resets:
+            conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def meet_peer(bed: Bed, peer: Peer) -> str:
+    with Fake(peer) as fake:
+        got = lib.run(bed.client("-l", "1", port=fake.port), timeout=20)
+    assert got.rc, f"status {got.rc}"
+    return check_error(got, f"127.0.0.1 port {fake.port}", *peer.told, status=got.rc,
+                       limit=peer.limit)
+
+
+def interrupt_waiting(bed: Bed) -> str:
+    """Nobody answers, and the user has had enough."""
+    silent = next(p for p in PEERS if p.name == "silent")
+    with Fake(silent) as fake, lib.Started(bed.client(port=fake.port)) as client:
+        time.sleep(MOMENT * PATIENCE)
+        client.signal(signal.SIGINT)
+        got = client.finish(20)
+    assert got.rc, f"status {got.rc}"
+    return check_error(got, "interrupted", status=got.rc, limit=MOMENT + 1)
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+fault = lib.fault
+NO_DAEMON = ("establish the control connection", "is netserver running")
+
+FAULTS = (
+    # where the daemon is
+    fault("-p {dead}", "127.0.0.1 port {dead}", "Connection refused", *NO_DAEMON, status=255),
+    fault("-H ::1 -p {dead}", "::1 port {dead}", *NO_DAEMON, status=255),
+    fault("-H " + 64 * "x", "resolve", 64 * "x", status=255),
+    fault("-H 127.0.0.1,6", "resolve", "127.0.0.1", "AF_INET6", status=255),
+    fault("-6", "resolve", "127.0.0.1", "AF_INET6", status=255),
+    fault("-H ::1,4", "resolve", "::1", "AF_INET", status=255),
+    fault("-H ::1 -4", "resolve", "::1", "AF_INET", status=255),
+    fault("-L 192.0.2.1", "192.0.2.1", "Cannot assign requested address", status=255),
+    fault("-- -L 192.0.2.1", "bind", "192.0.2.1", "Cannot assign requested address"),
+    fault("-t UDP_RR -- -L 192.0.2.1", "UDP_RR", "bind", "192.0.2.1"),
+    fault("-- -H 192.0.2.1", "the netserver at 127.0.0.1", "Cannot assign", status=255),
+    fault("-p nosuchservice", "nosuchservice", status=255),
+    # words that mean nothing
+    fault("-t NOSUCH", "-t", "NOSUCH", "-h lists them"),
+    fault("-q", "-q", "no such option", "-h lists them"),
+    fault("--nosuch", "--nosuch", "no such option", "-h lists them"),
+    fault("-- -x", "-x", "no such option", "-h lists them"),
+    fault("-- --nosuch", "--nosuch", "no such option"),
+    fault("-- -K nosuch", "TCP_CONGESTION", "nosuch"),
+    # arguments that are not there, no numbers, or out of range
+    *(fault(args, args.split()[-1], "needs an argument")
+      for args in ("-l", "-t", "-p", "--host", "-- -m", "-t TCP_RR -- -r", "-- --sizes")),
+    *(fault(args, *args.split()[-2:], "try") for args in (
+        "-l 10x", "-v loud", "-P x", "-s soon", "-y x", "-- -m 12x", "-- -M 64Q", "-- -s 12q",
+        "-- -S x", "-- -b x", "-- -r x", "-- -W x", "-- -R x", "-- --burst x")),
+    *(fault(args, *args.split()[-2:], "out of range (") for args in (
+        "-s -1", "-T 99999", "-W 99999999", "-a 99999999", "-l 3000000000", "-- -m 0", "-- -m -5",
+        "-- -m 99999999999", "-- -M 0", "-- -M 99999999999", "-- -s 99999999999", "-- -b -1",
+        "-- -b 70000", "-- -R 5", "-t TCP_RR -- -r 0",
+        "-t UDP_RR -- -r -1")),
+    fault("-t TCP_RR -- -r 1,0", "-r", "0", "out of range"),
+    fault("-p 70000", "-p", "70000", "0 to 65535"),
+    fault("-p 1,99999", "-p", "99999", "0 to 65535"),
+    fault("-- -P 99999", "-P", "99999", "0 to 65535"),
+    fault("-t TCP_CRR -- -p 7,5", "-p", "7,5", "try"),
+    fault("-t UDP_RR -- -e 0", "-e", "0", "1 to 3600"),
+    fault("-t TCP_RR -- -P {free},{free}", "127.0.0.1 port {free}", "itself", "two ports with -P"),
+    fault("-a 3", "-a: an alignment", "power of two"),
+    fault("-A 3", "-A: an alignment", "power of two"),
+    fault("-W 1048576", "1048576 buffers", "256 MiB"),
+    # options with a grammar of their own
+    fault("-D often", "-D", "often", "try 0.5"),
+    fault("-w soon", "-w", "soon", "try 10ms"),
+    fault("-b -1", "-b", "-1", "try 16"),
+    fault("-i x", "-i", "x", "try"),
+    fault("-I 99,x", "-I", "x", "try 5"),
+    fault("-k x", "-k", "x", "try"),
+    fault("-k -1", "-k", "-1", "out of range"),
+    fault("-n x", "-n", "x", "try"),
+    fault("-- -c", "-c", "try -d rr"),
+    fault("-t omni -- -T sctp", "-T", "sctp", "try tcp"),
+    fault("-t omni -- -c -d rr -T udp", "-c", "UDP", "try -T tcp"),
+    fault("-t omni -- -T tcp -t dgram", "-t", "tcp", "try -T udp"),
+    fault("-- -H 127.0.0.1/x", "-H", "x", "try /24"),
+    fault("-- -G 1400x", "-G", "1400x", "1 to 65535"),
+    fault("-- -u " + 38 * "x", "-u", "37 characters"),
+    fault("-t TCP_CC -- -o", "-o", "no such option"),
+    fault("-t STREAM_STREAM -- -P 1", "-P", "no such option"),
+    fault("-N -t REM_CPU", "-N", "REM_CPU", status=255),
+    # messages that no datagram holds
+    fault("-t UDP_STREAM -- -m 100000", "UDP_STREAM", "100000 bytes", "try -m 65507"),
+    fault("-t UDP_RR -- -r 70000,1", "UDP_RR", "70000 bytes", "try -r 65507"),
+    fault("-t UDP_RR -- -b 4 -r 70000,1", "UDP_RR", "70000 bytes"),
+    fault("-t UDP_RR -- -r 1,70000", "UDP_RR", "Message too long", status=255),
+    # files
+    fault("-F {place}/missing", "{place}/missing", "No such file"),
+    fault("-F {place}/empty", "{place}/empty", "is empty"),
+    fault("-F {place}", "{place}", "Is a directory"),
+    fault("-F ,/etc/passwd", "the netserver at", "Permission denied", status=255),
+    fault("-t TCP_SENDFILE -F {place}/missing", "TCP_SENDFILE", "{place}/missing", "No such file"),
+    fault("-t TCP_SENDFILE -F {place}/empty", "TCP_SENDFILE", "{place}/empty", "empty"),
+    fault("-t TCP_SENDFILE -F {place}/small -- -m 1000", "{place}/small", "1000 bytes", "-m"),
+)
+
+
+def give_fault(bed: Bed, row: lib.Fault) -> str:
+    """The row's words come last, so that they override what stands before them."""
+    words = row.args.format(**bed._asdict()).split()
+    got = lib.run(bed.client("-l", "1", *words), timeout=20)
+    return check_error(got, *(say.format(**bed._asdict()) for say in row.says), status=row.status)
+
+
+# ---- a daemon that goes away --------------------------------------------------------------------
+
+def session_of(daemon: lib.Daemon) -> int:
+    assert lib.wait_for(lambda: bool(daemon.children()), 10), "no session began"
+    return daemon.children()[0]
+
+
+def kill_session(bed: Bed, test: str) -> str:
+    with lib.Daemon() as daemon:
+        cmd = bed.client("-t", test, "-l", "20", port=daemon.port)
+        with lib.Started(cmd) as client:
+            session = session_of(daemon)
+            time.sleep(MOMENT * PATIENCE)
+            os.kill(session, signal.SIGKILL)
+            got = client.finish(40)
+    assert got.rc, f"status {got.rc}"
+    line = lib.error_line(got, "netperf", test, "partial", "127.0.0.1 port")
+    check_time(got.seconds, 15)
+    check_result(test, got, MOMENT * PATIENCE)
+    return f"{got.seconds:.1f} s: {line}"
+
+
+def stop_session(bed: Bed, test: str) -> str:
+    """The far end neither answers nor goes away; when it comes back, it finds nobody."""
+    with lib.Daemon() as daemon:
+        cmd = bed.client("-t", test, "-l", "2", port=daemon.port)
+        with lib.Started(cmd) as client:
+            session = session_of(daemon)
+            time.sleep(MOMENT)
+            os.kill(session, signal.SIGSTOP)
+            got = client.finish(45)
+            os.kill(session, signal.SIGCONT)
+    assert got.rc, f"status {got.rc} after {got.seconds:.1f} s"
+    line = lib.error_line(got, "netperf", test, "partial")
+    check_time(got.seconds, 30)
+    return f"{got.seconds:.1f} s: {line}"
+
+
+def interrupt_hanging(bed: Bed, test: str) -> str:
+    """The daemon hangs and the time is up: a signal ends the wait for what does not come."""
+    with lib.Daemon() as daemon:
+        cmd = bed.client("-t", test, "-l", "3", port=daemon.port)
+        with lib.Started(cmd) as client:
+            session = session_of(daemon)
+            time.sleep(MOMENT)
+            os.kill(session, signal.SIGSTOP)
+            time.sleep(3)
+            begun = time.monotonic()
+            client.signal(signal.SIGINT)
+            got = client.finish(20)
+            os.kill(session, signal.SIGCONT)
+    assert got.rc, f"status {got.rc}"
+    lib.error_line(got, "netperf", test, "partial", "interrupted")
+    check_time(time.monotonic() - begun, 2.5)
+    return f"{time.monotonic() - begun:.2f} s after the signal"
+
+
+# ---- signals ------------------------------------------------------------------------------------
+
+def deaf_start(bed: Bed) -> None:
+    """Started with the signal blocked that gets a loop out of its system call."""
+    cmd = [sys.executable, "-c", "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, "
+           "[signal.SIGUSR1]); os.execv(sys.argv[1], sys.argv[1:])",
+           *bed.client("-t", "UDP_RR", "-l", "1", "-P", "0")]
+    got = lib.run(cmd, 20)
+    assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+    check_time(got.seconds, 2.5)
+
+
+def interrupt(bed: Bed, test: str, length: str, number: int, port: int, status: int = 0) -> str:
+    small = ("--", *SMALL[test]) if length == "counted" and test in SMALL else ()
+    with lib.Started(bed.client("-t", test, *LONG[length], *small, port=port)) as client:
+        begun = time.monotonic()
+        time.sleep(MOMENT * PATIENCE)
+        client.signal(number)
+        elapsed = time.monotonic() - begun
+        got = client.finish(20)
+    assert got.rc == status, f"status {got.rc} after {got.seconds:.1f} s: {got.err!r}"
+    assert not got.err, f"stderr: {got.err!r}"
+    check_time(got.seconds - elapsed, 2.5)
+    check_result(test, got, MOMENT * PATIENCE)
+    return f"{got.seconds - elapsed:.2f} s after the signal"
+
+
+def interruptions(bed: Bed) -> Iterator[Case]:
+    ours = {"port": bed.port}
+    for test in TESTS:
+        for length in LONG:
+            for number in (signal.SIGINT, signal.SIGALRM):
+                yield (f"{number.name}: {test} {length}",
+                       partial(interrupt, bed, test, length, number, **ours))
+        yield (f"SIGTERM: {test}", partial(interrupt, bed, test, "20 s", signal.SIGTERM,
+                                           status=128 + signal.SIGTERM, **ours))
+
+
+def real_interruptions(bed: Bed, port: int) -> Iterator[Case]:
+    for test in REAL_TESTS:
+        yield (f"SIGINT: {test}, real daemon",
+               partial(interrupt, bed, test, "20 s", signal.SIGINT, port))
+
+
+# ---- surroundings -------------------------------------------------------------------------------
+
+def full_disk(bed: Bed) -> str:
+    with open("/dev/full", "w") as full, \
+            lib.Started(bed.client("-l", "-1000"), stdout=full) as client:
+        return check_error(client.finish(10), "standard output", "No space left")
+
+
+def without(descriptor: int, cmd: Sequence[str]) -> List[str]:
+    """The command with one of its standard streams closed."""
+    return ["sh", "-c", f'exec "$@" {descriptor}>&-', "sh", *cmd]
+
+
+def closed_output(bed: Bed) -> str:
+    """No other descriptor may take its place: results belong in no socket."""
+    got = lib.run(without(1, bed.client("-l", "-1000")), timeout=20)
+    return check_error(got, "standard output", "Bad file descriptor")
+
+
+def closed_rest(bed: Bed) -> None:
+    got = lib.run(without(0, without(2, bed.client("-l", "-100", "-t", "TCP_RR"))), timeout=20)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    layout.match(layout.expected(layout.load("TCP_RR"), layout.Style()), got.out)
+
+
+def two_at_a_time(bed: Bed) -> None:
+    with ExitStack() as stack:
+        tests = ("TCP_STREAM", "TCP_RR")
+        clients = [stack.enter_context(lib.Started(bed.client("-t", t, "-l", "1"))) for t in tests]
+        for test, client in zip(tests, clients):
+            got = client.finish(20)
+            assert got.rc == 0 and not got.err, f"{test}: status {got.rc}: {got.err!r}"
+            check_result(test, got, 1)
+
+
+def run_as_nobody(bed: Bed, *args: str) -> lib.Result:
+    cmd = [*lib.as_nobody(), str(bed.place / "netperf"), *bed.client(*args)[1:]]
+    return lib.run(cmd, timeout=20)
+
+
+def plain_user(bed: Bed, test: str) -> None:
+    specific = interop.KINDS[test].specific
+    length = str(interop.counted(test, quick=True))
+    got = run_as_nobody(bed, "-t", test, "-l", length, *(("--", *specific) if specific else ()))
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    layout.match(layout.expected(layout.load(test), layout.Style()), got.out)
+
+
+def low_port(bed: Bed) -> str:
+    first = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+    if first <= 1:
+        return "any user may have port 1 here"
+    got = run_as_nobody(bed, "-l", "1", "--", "-P", "1,2")
+    return check_error(got, "bind", "port 1", "Permission denied")
+
+
+def secret_file(bed: Bed) -> str:
+    got = run_as_nobody(bed, "-l", "1", "-t", "TCP_SENDFILE", "-F", f"{bed.place}/secret")
+    return check_error(got, f"{bed.place}/secret", "Permission denied")
+
+
+def busy_local_port(bed: Bed) -> None:
+    """TCP_CRR goes round a small range of ports many times; the one in use is left out."""
+    first = lib.free_port()
+    with socket.create_server(("127.0.0.1", first)):
+        got = lib.run(bed.client("-t", "TCP_CRR", "-l", "1", "--", "-p", f"{first},{first + 9}"), 20)
+    assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+
+
+def surroundings(bed: Bed) -> Iterator[Case]:
+    yield "SIGUSR1 blocked at the start", partial(deaf_start, bed)
+    yield "TCP_CRR, a local port in use", partial(busy_local_port, bed)
+    yield "full disk", partial(full_disk, bed)
+    yield "stdout closed", partial(closed_output, bed)
+    yield "stdin and stderr closed", partial(closed_rest, bed)
+    yield "two clients at a time", partial(two_at_a_time, bed)
+    yield "plain user: low port", partial(low_port, bed)
+    if os.geteuid() == 0:
+        yield "plain user: unreadable file", partial(secret_file, bed)
+    for test in TESTS:
+        yield f"plain user: {test}", partial(plain_user, bed, test)
+
+
+# ---- the suite ----------------------------------------------------------------------------------
+
+def patient(bed: Bed) -> Iterator[Case]:
+    """Those that mostly wait."""
+    if not lib.QUICK:
+        for test in ("TCP_STREAM", "TCP_RR"):
+            yield f"daemon stopped: {test}", partial(stop_session, bed, test)
+        for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"):
+            yield f"daemon stopped, SIGINT: {test}", partial(interrupt_hanging, bed, test)
+    for peer in PEERS:
+        yield f"peer: {peer.name}", partial(meet_peer, bed, peer)
+    yield "peer: silent, interrupted", partial(interrupt_waiting, bed)
+
+
+def busy(bed: Bed) -> Iterator[Case]:
+    for test in TESTS:
+        yield f"session killed: {test}", partial(kill_session, bed, test)
+    yield from interruptions(bed)
+    yield from surroundings(bed)
+    for row in FAULTS:
+        yield row.args.format(**bed._asdict()), partial(give_fault, bed, row)
+
+
+def against_real(report: lib.Report, bed: Bed, stack: ExitStack) -> List[Case]:
+    """These come before all others that are busy: the real daemon's sessions take their time."""
+    try:
+        program = str(lib.real_netperf() / "netserver") if not lib.QUICK else ""
+    except LookupError as why:
+        report.skip("real daemon", str(why))
+        return []
+    if not program:
+        return []
+    daemon = stack.enter_context(lib.Daemon(grace=None, program=program))
+    return list(real_interruptions(bed, daemon.port))
+
+
+def suite(report: lib.Report) -> None:
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        odd_files(place)
+        daemon: Any = stack.enter_context(lib.Daemon(grace=10))
+        bed = Bed(daemon.port, lib.free_port(), lib.free_port(), place)
+        waiting = threading.Thread(target=report.cases, args=(patient(bed), 10))
+        waiting.start()
+        report.cases([*against_real(report, bed, stack), *busy(bed)], AT_ONCE)
+        waiting.join()
+
+
+if __name__ == "__main__":
+    lib.main(suite)

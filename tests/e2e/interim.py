@@ -1,0 +1,166 @@
+"""Interim results by the clock: `-D 0.1` for two seconds gives twenty of them, in each style of
+output. Their stamps don't drift, each comes out of the pipe when it is due, and the banner before.
+interim_long.py does it for ten seconds and in more tests.
+"""
+
+import os
+import re
+import statistics
+import subprocess
+import time
+from functools import partial
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+import lib
+
+INTERVAL = 0.1
+LATE = 0.08          # seconds from a stamp until its line has been read
+CLASSIC = re.compile(r"Interim result: *(?P<rate>[\d.]+) (?P<unit>\S+)/s over (?P<seconds>[\d.]+)"
+                     r" seconds ending at (?P<ending>[\d.]+)")
+CSV = re.compile(r" *(?P<rate>[\d.]+),(?P<unit>\S+)/s,(?P<seconds>\d+\.\d{3}),"
+                 r"(?P<ending>\d{9,}\.\d{3})")
+KEYVAL = re.compile(r"NETPERF_(?P<what>INTERIM_RESULT|UNITS|INTERVAL|ENDING)"
+                    r"\[(?P<number>\d+)\]=(?P<value>.*)")
+
+
+class Line(NamedTuple):
+    """A line, and by the wall clock when it was read."""
+    text: str
+    read: float
+
+
+class Interim(NamedTuple):
+    rate: float
+    seconds: float
+    ending: float
+    read: float
+
+
+class Style(NamedTuple):
+    name: str
+    words: Tuple[str, ...]
+
+
+STYLES = (
+    Style("classic", ()),
+    Style("CSV", ("-o", "THROUGHPUT,ELAPSED_TIME")),
+    Style("key=value", ("-k", "THROUGHPUT,ELAPSED_TIME")),
+)
+
+
+def watch(cmd: List[str], seconds: float) -> List[Line]:
+    """All lines that a command writes into a pipe, each with the time when it came."""
+    with subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, start_new_session=True) as program:
+        assert program.stdout
+        os.set_blocking(program.stdout.fileno(), False)
+        try:
+            lines = read_lines(program.stdout.fileno(), time.monotonic() + seconds)
+        finally:
+            if program.poll() is None and not lib.wait_for(lambda: program.poll() is not None, 2):
+                program.kill()
+    assert program.returncode == 0, f"exit status {program.returncode}: {lines}"
+    return lines
+
+
+def read_lines(fd: int, end: float) -> List[Line]:
+    lines: List[Line] = []
+    rest = b""
+    while time.monotonic() < end:
+        try:
+            part = os.read(fd, 65536)
+        except BlockingIOError:
+            time.sleep(0.002)
+            continue
+        now = time.time()
+        *whole, rest = (rest + part).split(b"\n")
+        lines += [Line(text.decode(), now) for text in whole]
+        if not part:
+            return lines
+    raise AssertionError(f"still running: {lines[-3:]}")
+
+
+def keyval(lines: List[Line]) -> List[Interim]:
+    """Four lines each, numbered from 0."""
+    found = [(KEYVAL.fullmatch(line.text), line.read) for line in lines]
+    groups: Dict[int, Dict[str, str]] = {}
+    read: Dict[int, float] = {}
+    for match, when in found:
+        if match:
+            number = int(match["number"])
+            groups.setdefault(number, {})[match["what"]] = match["value"]
+            read[number] = when
+    assert list(groups) == list(range(len(groups))), f"numbers {list(groups)}"
+    return [Interim(float(values["INTERIM_RESULT"]), float(values["INTERVAL"]),
+                    float(values["ENDING"]), read[number]) for number, values in groups.items()]
+
+
+def interims(style: Style, lines: List[Line]) -> List[Interim]:
+    if style.name == "key=value":
+        return keyval(lines)
+    pattern = CLASSIC if style.name == "classic" else CSV
+    found = [(pattern.fullmatch(line.text), line.read) for line in lines]
+    return [Interim(float(match["rate"]), float(match["seconds"]), float(match["ending"]), read)
+            for match, read in found if match]
+
+
+def result(style: Style, lines: List[Line]) -> Tuple[float, float]:
+    """Throughput and elapsed time."""
+    if style.name == "key=value":
+        values = dict(line.text.split("=", 1) for line in lines if "=" in line.text)
+        return float(values["THROUGHPUT"]), float(values["ELAPSED_TIME"])
+    if style.name == "CSV":
+        rate, elapsed = lines[-1].text.split(",")
+        return float(rate), float(elapsed)
+    row = next(line.text.split() for line in reversed(lines) if len(line.text.split()) >= 5)
+    # In UDP_STREAM's row the messages stand between time and rate, with their errors.
+    time_at = 2 if "UDP STREAM" in lines[0].text else -2
+    return float(row[-1]), float(row[time_at])
+
+
+def check(test: str, style: Style, port: int, length: int) -> str:
+    cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, "-l", str(length),
+           "-D", str(INTERVAL), *(["--", *style.words] if style.words else [])]
+    lines = watch(cmd, length + 10)
+    found = interims(style, lines)
+    wanted = round(length / INTERVAL)
+    assert abs(len(found) - wanted) <= 1, f"{len(found)} interim results"
+    start = found[0].ending - found[0].seconds
+    banner = lines[0]
+    assert " TEST from " in banner.text and " : demo" in banner.text, banner
+    assert banner.read <= found[0].ending, "the banner came after the first interim result"
+    off = [one.ending - start - INTERVAL * number
+           for number, one in enumerate(found[:wanted - 1], 1)]
+    drift = statistics.median(off[-10:])  # one alone may be late where others use the CPU
+    assert abs(drift) < INTERVAL, f"the stamps have drifted by {drift:.3f} s"
+    astray = sum(abs(one) > INTERVAL for one in off)
+    assert astray <= wanted // 10, f"{astray} stamps are an interval from their time: {off}"
+    late = sorted(one.read - one.ending for one in found)
+    assert late[0] >= -0.002, f"a line was read {-late[0]:.3f} s before its stamp"
+    # The last one tells of what is left, when the far end has told its side.
+    slow = sum(one.read - one.ending > LATE for one in found[:wanted - 1])
+    assert slow <= wanted // 10, f"{slow} lines were late, the latest by {late[-1]:.3f} s"
+    rate, elapsed = result(style, lines)
+    seconds = sum(one.seconds for one in found)
+    assert abs(seconds - elapsed) <= 0.02 + 0.0005 * len(found), f"{seconds} s of {elapsed}"
+    work = sum(one.rate * one.seconds for one in found)
+    assert abs(work / (rate * elapsed) - 1) <= 0.03, f"{work} of {rate * elapsed}"
+    return (f"{len(found)} results, drift {1000 * drift:.0f} ms, read"
+            f" {1000 * statistics.median(late):.0f} ms behind their stamps")
+
+
+def measure(report: lib.Report, runs: "Sequence[Tuple[str, Style]]", length: int) -> None:
+    if lib.QUICK:
+        lib.skip("reads the clock")
+    with lib.Daemon() as daemon:
+        for test, style in runs:
+            report.case(f"{test} -D {INTERVAL} -l {length}, {style.name}",
+                        partial(check, test, style, daemon.port, length))
+
+
+def suite(report: lib.Report) -> None:
+    measure(report, [("TCP_STREAM", style) for style in STYLES], 2)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
