@@ -37,7 +37,9 @@ e2e_tests = \
 	%D%/e2e/faults.py \
 	%D%/e2e/golden.py \
 	%D%/e2e/interim.py \
-	%D%/e2e/interop_more.py
+	%D%/e2e/interop_more.py \
+	%D%/e2e/netlab_test.py \
+	%D%/e2e/netns.py
 
 # What `make check-clients` runs, some minutes of it: CI does.
 client_tests = \
