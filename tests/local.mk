@@ -39,7 +39,15 @@ e2e_tests = \
 	%D%/e2e/interim.py \
 	%D%/e2e/interop_more.py \
 	%D%/e2e/netlab_test.py \
-	%D%/e2e/netns.py
+	%D%/e2e/netns.py \
+	%D%/e2e/together.py
+
+# What together.py runs.
+EXTRA_DIST += \
+	%D%/e2e/daemon.py \
+	%D%/e2e/doc.py \
+	%D%/e2e/old_clients.py \
+	%D%/e2e/unix.py
 
 # What `make check-clients` runs, some minutes of it: CI does.
 client_tests = \

@@ -1,0 +1,614 @@
+"""netserver as a daemon: how it starts, where it listens, how it ends, and that nothing its clients
+do to it leaves a process behind or keeps it from serving the next one.
+"""
+
+import os
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import interop
+import layout
+import lib
+
+AT_ONCE = 6
+PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+MOMENT = 0.7                          # seconds into a test when something happens
+GONE = 10.0                           # seconds until nothing is left of a session
+FRAME = 656                           # bytes of a message
+TESTS = tuple(interop.KINDS)
+HOSTS = ("127.0.0.1", "127.0.0.2", "::1")
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+# ---- clients ------------------------------------------------------------------------------------
+
+def client(port: int, test: str, *args: str) -> List[str]:
+    return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, *args]
+
+
+def must_serve(port: int, test: str = "TCP_RR", *args: str) -> None:
+    """A short test runs through and prints its figures."""
+    specific = interop.KINDS[test].specific
+    length = str(interop.counted(test, quick=True))
+    got = lib.run(client(port, test, "-l", length, *args, *(("--", *specific) if specific else ())),
+                  timeout=20)
+    assert got.rc == 0 and not got.err, f"{test}: status {got.rc}: {got.err!r}"
+    layout.match(layout.expected(layout.load(test), layout.Style()), got.out)
+
+
+@contextmanager
+def running(port: int, tests: Sequence[str]) -> "Iterator[Dict[str, lib.Started]]":
+    """Clients that would go on for long, a moment after they began."""
+    with ExitStack() as stack:
+        clients = {test: stack.enter_context(lib.Started(client(port, test, "-l", "30")))
+                   for test in tests}
+        time.sleep(MOMENT * PATIENCE)
+        yield clients
+
+
+def connects(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), 5).close()
+    except OSError:
+        return False
+    return True
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+def server(*args: str) -> List[str]:
+    return [lib.netserver(), *args]
+
+
+def exists(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def listeners(port: int) -> List[int]:
+    """The pids of those that have the listening socket of a port."""
+    rows = [row.split() for table in ("tcp", "tcp6")
+            for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
+    wanted = {f"socket:[{f[9]}]" for f in rows
+              if f[3] == "0A" and int(f[1].rpartition(":")[2], 16) == port}
+    pids = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(os.readlink(fd) in wanted for fd in (process / "fd").iterdir()):
+                pids.append(int(process.name))
+        except OSError:
+            pass  # gone in between, or not ours to look into
+    return pids
+
+
+def must_go(pids: Sequence[int], seconds: float, whose: str) -> None:
+    if not lib.wait_for(lambda: not any(map(exists, pids)), seconds * PATIENCE):
+        left = list(filter(exists, pids))
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert False, f"{whose}: {left} still there after {seconds} s"
+
+
+def must_be_alone(daemon: lib.Daemon) -> None:
+    assert lib.wait_for(lambda: not daemon.children(), GONE * PATIENCE), \
+        f"children left after {GONE} s: {daemon.children()}: {daemon.log()}"
+
+
+class Background:
+    """A netserver that has detached itself, until the block's end; found by its port."""
+
+    def __init__(self, *args: str) -> None:
+        self.port = lib.free_port()
+        self._cmd = server("-p", str(self.port), *args)
+
+    def __enter__(self) -> "Background":
+        start = time.monotonic()
+        proc = subprocess.Popen(self._cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        try:
+            self.out, self.err = proc.communicate(timeout=10)  # which waits for the pipes' end
+        finally:
+            proc.kill()
+            self.pids = listeners(self.port)
+        self.rc = proc.returncode
+        self.seconds = time.monotonic() - start
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pid in self.pids:
+            os.kill(pid, signal.SIGTERM)
+        must_go(self.pids, 3, "detached netserver")
+
+
+# ---- starting -----------------------------------------------------------------------------------
+
+fault = lib.fault
+
+# Their words stand behind -D, so that one that starts after all is ended with its case.
+FAULTS = (
+    fault("-p 70000", "-p", "70000", "0 to 65535"),
+    fault("-p", "-p", "needs an argument"),
+    fault("-v x", "-v", "x", "try"),
+    fault("-v 99", "-v", "99", "out of range"),
+    fault("-L 192.0.2.1", "192.0.2.1", "Cannot assign requested address"),
+    fault("--nosuch", "--nosuch", "no such option"),
+    fault("-n 100000", "-n", "100000", "0 to 256"),
+    fault("-n x", "-n", "x", "try"),
+    fault("-Z " + 648 * "x", "-Z", "1 to 647 characters"),
+    fault("--passphrase-file /nonexistent", "--passphrase-file", "/nonexistent", "No such file"),
+    fault("--passphrase-file /etc/passwd", "--passphrase-file", "/etc/passwd", "chmod 600"),
+    fault("--fill-dir /nonexistent", "--fill-dir", "/nonexistent", "No such file"),
+    fault("--fill-dir /etc/passwd", "--fill-dir", "/etc/passwd", "Not a directory"),
+)
+
+
+def give_fault(row: lib.Fault) -> str:
+    got = lib.run(server("-D", "-p", str(lib.free_port()), *row.args.split()), timeout=5 * PATIENCE)
+    assert got.rc == row.status, f"status {got.rc}: {got.err!r}"
+    assert not got.out, f"stdout: {got.out!r}"
+    return lib.error_line(got, "netserver", *row.says)
+
+
+# What netperf's daemon says in words of its own, which a drop-in keeps.
+KEPT = (
+    ("-p nosuchservice", "Unable to start netserver with  'IN(6)ADDR_ANY' port 'nosuchservice' and "
+                         "family AF_UNSPEC\n"),
+    ("-L 127.0.0.1,6 -p 0", "Unable to start netserver with  '127.0.0.1' port '0' and family "
+                            "AF_INET6\n"),
+    ("-q", "{netserver}: invalid option -- 'q'\nUsage: netserver [options] \n"),
+)
+
+
+def say_as_netperf(args: str, text: str) -> None:
+    got = lib.run(server("-D", *args.split()), timeout=5 * PATIENCE)
+    assert (got.rc, got.out) == (1, ""), f"status {got.rc}, stdout: {got.out!r}"
+    assert got.err == text.format(netserver=lib.netserver()), got.err
+
+
+class Saying(NamedTuple):
+    """An option that prints and ends."""
+    option: str
+    status: int
+    out: str
+    err: str
+
+
+SAYINGS = (
+    Saying("-h", 1, "", "Usage: netserver [options] "),
+    Saying("--help", 0, "Usage: netserver [options] ", ""),
+    Saying("-V", 0, "Netperf version 2.7.0", ""),
+    Saying("--version", 0, "Netperf version 2.7.0", ""),
+)
+
+
+def ask(saying: Saying) -> None:
+    got = lib.run(server(saying.option), timeout=5 * PATIENCE)
+    assert got.rc == saying.status, f"status {got.rc}"
+    for name, text, first in (("stdout", got.out, saying.out), ("stderr", got.err, saying.err)):
+        assert (text.splitlines() or [""])[0] == first, f"{name}: {text!r}"
+
+
+def used_port(*mode: str) -> str:
+    with lib.Daemon() as daemon:
+        return meet_used_port(daemon.port, *mode)
+
+
+def foreign_port(host: str, family: int) -> str:
+    with socket.create_server((host, 0), family=family) as other:
+        return meet_used_port(other.getsockname()[1], "-D")
+
+
+def meet_used_port(port: int, *mode: str) -> str:
+    got = lib.run(server("-p", str(port), *mode), timeout=5 * PATIENCE)
+    assert got.rc == 1, f"status {got.rc}: {got.out!r} {got.err!r}"
+    return lib.error_line(got, "netserver", str(port), "Address already in use")
+
+
+def detaches() -> str:
+    with Background() as daemon:
+        assert daemon.rc == 0 and not daemon.err, f"status {daemon.rc}: {daemon.err!r}"
+        line = (f"Starting netserver with host 'IN(6)ADDR_ANY' port '{daemon.port}' "
+                "and family AF_UNSPEC\n")
+        assert daemon.out == line, f"stdout: {daemon.out!r}"
+        assert len(daemon.pids) == 1, f"processes: {daemon.pids}"
+        pid = daemon.pids[0]
+        assert os.readlink(f"/proc/{pid}/cwd") == "/", "it holds its directory"
+        assert os.getsid(pid) == pid, "it is in its caller's session"
+        for test in TESTS:
+            must_serve(daemon.port, test)
+        return f"{daemon.seconds:.2f} s until it listened and all pipes were closed"
+
+
+def leaves_descriptors() -> None:
+    """Such as the pipe of make -j, which would wait for it."""
+    reader, writer = os.pipe()
+    port = lib.free_port()
+    with closing(os.fdopen(reader, "rb")) as pipe:
+        subprocess.run(server("-p", str(port)), pass_fds=(writer,), stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10, check=True)
+        os.close(writer)
+        os.set_blocking(reader, False)
+        try:
+            assert lib.wait_for(lambda: pipe.read(1) == b"", 1), "a caller's pipe is held open"
+        finally:
+            for pid in listeners(port):
+                os.kill(pid, signal.SIGTERM)
+
+
+def stays() -> None:
+    with lib.Daemon() as daemon:
+        assert daemon.log().startswith("Starting netserver with host 'IN(6)ADDR_ANY' port "
+                                       f"'{daemon.port}' and family AF_UNSPEC"), daemon.log()
+        must_serve(daemon.port)
+
+
+PLACES = {  # the options, and whom they serve
+    "": HOSTS,
+    "-4": ("127.0.0.1", "127.0.0.2"),
+    "-6": HOSTS,  # as the real one: the wildcard of IPv6 takes IPv4, too
+    "-L 127.0.0.2": ("127.0.0.2",),
+    "-L ::1": ("::1",),
+    "-L 0.0.0.0": ("127.0.0.1", "127.0.0.2"),
+    "-L ,4": ("127.0.0.1", "127.0.0.2"),
+}
+
+
+def serves_only(options: str, hosts: Sequence[str]) -> None:
+    with lib.Daemon(args=options.split()) as daemon:
+        served = tuple(host for host in HOSTS if connects(host, daemon.port))
+        assert served == tuple(hosts), f"serves {served}, not {hosts}"
+
+
+def starting() -> Iterator[Case]:
+    yield "detaches", detaches
+    yield "detaches from all descriptors", leaves_descriptors
+    yield "-D stays", stays
+    yield "used port, -D", partial(used_port, "-D")
+    yield "used port, detaching", used_port
+    yield "another's port, IPv4", partial(foreign_port, "0.0.0.0", socket.AF_INET)
+    yield "another's port, IPv6", partial(foreign_port, "::", socket.AF_INET6)
+    yield "another's port, one address", partial(foreign_port, "127.0.0.1", socket.AF_INET)
+    for options, hosts in PLACES.items():
+        yield f"listens with {options or 'no options'}", partial(serves_only, options, hosts)
+    for saying in SAYINGS:
+        yield saying.option, partial(ask, saying)
+    for row in FAULTS:
+        yield row.args, partial(give_fault, row)
+    for args, text in KEPT:
+        yield f"{args}, as netperf", partial(say_as_netperf, args, text)
+
+
+# ---- ending -------------------------------------------------------------------------------------
+
+def must_fail(clients: "Dict[str, lib.Started]", seconds: float) -> None:
+    for test, started in clients.items():
+        got = started.finish(seconds * PATIENCE)
+        assert got.rc, f"{test}: status {got.rc}"
+        lib.error_line(got, "netperf", test)
+
+
+def must_listen(daemon: lib.Started, port: int) -> None:
+    if not lib.wait_for(lambda: bool(listeners(port)), 10 * PATIENCE):
+        got = daemon.finish(0)
+        assert False, f"does not listen on {port}: status {got.rc}, {got.out!r}, {got.err!r}"
+
+
+def ends(number: int, status: int) -> str:
+    """A signal ends it together with its sessions, and the port can be used again at once."""
+    port = lib.free_port()
+    with lib.Started(server("-D", "-p", str(port))) as daemon:
+        must_listen(daemon, port)
+        with running(port, ("TCP_STREAM", "TCP_MAERTS", "TCP_CRR", "UDP_RR")) as clients:
+            sessions = lib.children(daemon.pid)
+            assert len(sessions) == len(clients), f"{len(sessions)} sessions"
+            start = time.monotonic()
+            daemon.signal(number)
+            got = daemon.finish(10)
+            seconds = time.monotonic() - start
+            must_go(sessions, 3, "sessions")
+            with lib.Daemon(port=port):
+                must_serve(port)
+            must_fail(clients, 15)
+    assert got.rc == status, f"status {got.rc} after {seconds:.1f} s: {got.err!r}"
+    assert seconds <= 3 * PATIENCE, f"took {seconds:.1f} s"
+    return f"{seconds:.2f} s"
+
+
+def ends_without_descriptors() -> None:
+    """A connection that can't be accepted keeps the listener ready: TERM must come through."""
+    port = lib.free_port()
+    limited = ["prlimit", "--nofile=5", *server("-D", "-p", str(port))]
+    with lib.Started(limited) as daemon, ExitStack() as stack:
+        must_listen(daemon, port)
+        for _ in range(3):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), 5))
+        time.sleep(MOMENT)
+        daemon.signal(signal.SIGTERM)
+        assert daemon.finish(5 * PATIENCE).rc == 0
+
+
+def ending() -> Iterator[Case]:
+    yield "SIGTERM without descriptors", ends_without_descriptors
+    for number, status in ((signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGKILL, -9)):
+        yield f"{number.name} with sessions", partial(ends, number, status)
+
+
+# ---- clients that go wrong ----------------------------------------------------------------------
+
+def noise(seed: int, size: int) -> bytes:
+    source = random.Random(seed)
+    return bytes(source.getrandbits(8) for _ in range(size))
+
+
+def vanishing_clients() -> None:
+    """Half of them within a message, some with a reset."""
+    with lib.Daemon(grace=GONE) as daemon:
+        for number in range(50):
+            with socket.create_connection(("127.0.0.1", daemon.port), 5) as conn:
+                if number % 2:
+                    conn.sendall(noise(number, number * FRAME // 50))
+                if number % 5 == 0:
+                    conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        must_serve(daemon.port)
+        must_be_alone(daemon)
+
+
+def nonsense() -> None:
+    """Whole messages that say nothing: each is answered or ends the session, and no more."""
+    with lib.Daemon(grace=GONE) as daemon:
+        for number in range(20):
+            with socket.create_connection(("127.0.0.1", daemon.port), 5) as conn:
+                conn.sendall(noise(number, FRAME))
+                conn.shutdown(socket.SHUT_WR)
+                while conn.recv(FRAME):
+                    pass
+        must_serve(daemon.port)
+        must_be_alone(daemon)
+
+
+def killed_client(test: str) -> str:
+    with lib.Daemon(grace=GONE) as daemon:
+        with running(daemon.port, (test,)) as clients:
+            clients[test].signal(signal.SIGKILL)
+            start = time.monotonic()
+            must_be_alone(daemon)
+            seconds = time.monotonic() - start
+        must_serve(daemon.port, test)
+        return f"{seconds:.1f} s"
+
+
+BAD_RUNS = (
+    ("UDP_STREAM", "-l", "1", "--", "-m", "100000"),
+    ("UDP_RR", "-l", "1", "--", "-r", "70000,1"),
+    ("TCP_STREAM", "-F", "/nonexistent"),
+    ("TCP_STREAM", "-F", ",/etc/passwd"),
+    ("TCP_STREAM", "-A", "3"),
+    ("TCP_SENDFILE", "-F", "/dev/null"),
+    ("TCP_RR", "--", "-H", "192.0.2.1"),
+    ("NOSUCH",),
+)
+
+
+def failing_clients() -> None:
+    with lib.Daemon(grace=GONE) as daemon:
+        for test, *args in BAD_RUNS:
+            got = lib.run(client(daemon.port, test, *args), timeout=20)
+            assert got.rc, f"{test} {args}: status {got.rc}"
+        must_be_alone(daemon)
+        must_serve(daemon.port)
+
+
+def killed_session() -> None:
+    with lib.Daemon(grace=GONE) as daemon:
+        with running(daemon.port, ("TCP_RR",)) as clients:
+            session = daemon.children()[0]
+            os.kill(session, signal.SIGKILL)
+            must_fail(clients, 15)
+        must_be_alone(daemon)
+        must_serve(daemon.port)
+        assert f"session process {session} was ended by signal 9" in daemon.log(), daemon.log()
+
+
+def going_wrong() -> Iterator[Case]:
+    yield "vanishing clients", vanishing_clients
+    yield "nonsense", nonsense
+    yield "failing clients", failing_clients
+    yield "killed session", killed_session
+    for test in TESTS:
+        yield f"killed client: {test}", partial(killed_client, test)
+
+
+# ---- other ways to serve ------------------------------------------------------------------------
+
+def one_by_one() -> None:
+    """-f: the second client waits for its turn, and there is never a child."""
+    with lib.Daemon(args=["-f"]) as daemon, ExitStack() as stack:
+        clients = [stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1")))
+                   for _ in range(2)]
+        time.sleep(MOMENT)
+        assert not daemon.children(), f"children: {daemon.children()}"
+        results = [started.finish(10 * PATIENCE) for started in clients]
+        for got in results:
+            assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+        assert max(got.seconds for got in results) >= 1.9, "both at a time"
+        must_serve(daemon.port)
+
+
+def from_inetd(test: str) -> None:
+    """Without options, with the connection as its standard streams, as inetd starts it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as stack:
+        listener.settimeout(10)
+        specific = interop.KINDS[test].specific
+        length = str(interop.counted(test, quick=True))
+        cmd = client(listener.getsockname()[1], test, "-l", length,
+                     *(("--", *specific) if specific else ()))
+        netperf = stack.enter_context(lib.Started(cmd))
+        with listener.accept()[0] as conn:
+            served = stack.enter_context(
+                lib.Started(server(), stdin=conn, stdout=conn, stderr=conn))
+        got = netperf.finish(20)
+        assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+        layout.match(layout.expected(layout.load(test), layout.Style()), got.out)
+        ended = served.finish(10)
+        assert ended.rc == 0, f"netserver: status {ended.rc}"
+
+
+def plain_user() -> None:
+    """Without privileges, in a directory where nothing can be written."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        program = shutil.copy(lib.netserver(), place)
+        place.chmod(0o555)
+        prefix = ["env", "-C", name, *lib.as_nobody()]
+        with lib.Daemon(prefix=prefix, program=program, grace=GONE) as daemon:
+            for test in TESTS:
+                must_serve(daemon.port, test)
+        assert os.listdir(place) == [Path(program).name], f"left behind: {os.listdir(place)}"
+
+
+LOGS = {  # the options, whether a session and a fault in it are told of
+    "-v 2": (True, True),
+    "-d": (True, True),
+    "-v 1": (False, True),
+    "-v 0": (False, True),
+}
+
+
+def logs(options: str, session: bool, problem: bool) -> None:
+    with lib.Daemon(args=options.split()) as daemon:
+        ports = [lib.free_port() for _ in range(2)]
+        for port, more in zip(ports, ((), ("-F", ",/etc/passwd"))):
+            lib.run(client(daemon.port, "TCP_RR", "-l", "-10", "-p", f"{daemon.port},{port}",
+                           *more), timeout=20)
+        must_be_alone(daemon)
+        lines = daemon.log().splitlines()[1:]
+    assert all(line.startswith("netserver[") for line in lines), lines
+    for port, what, wanted in ((ports[0], "session begins", session),
+                               (ports[0], "session ends", session),
+                               (ports[1], "/etc/passwd", problem)):
+        told = any(f"127.0.0.1 port {port}: " in line and what in line for line in lines)
+        assert told == wanted, f"{what!r} {'is' if told else 'is not'} told: {lines}"
+
+
+def let_in(daemon: lib.Daemon, *args: str) -> bool:
+    """Is a client with these arguments served? If not, it hears nothing and says so."""
+    got = lib.run(client(daemon.port, "TCP_RR", "-l", "-10", *args), timeout=20)
+    if got.rc != 0:
+        assert got.rc == 1, f"status {got.rc}"
+        lib.error_line(got, "netperf", "TCP_RR", str(daemon.port))
+    return got.rc == 0
+
+
+def by_passphrase() -> None:
+    with lib.Daemon(args=["-Z", "sesame"], grace=GONE) as daemon:
+        for args, wanted in ((("-Z", "sesame"), True), ((), False), (("-Z", "sesam"), False),
+                             (("-Z", "sesame "), False), (("-Z", "sesame"), True)):
+            assert let_in(daemon, *args) == wanted, f"{args}"
+        assert "wrong passphrase" in daemon.log() and "without the passphrase" in daemon.log()
+    with lib.Daemon() as daemon:
+        assert let_in(daemon, "-Z", "sesame"), "a passphrase that nobody wants is in the way"
+
+
+def by_passphrase_from_file() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name) / "word"
+        place.touch(0o600)
+        place.write_text("open sesame\nand more\n")
+        args = ["--passphrase-file", str(place)]
+        with lib.Daemon(args=args) as daemon:
+            shown = Path(f"/proc/{daemon.pid}/cmdline").read_bytes()
+            assert b"sesame" not in shown, shown
+            assert let_in(daemon, "-Z", "open sesame") and not let_in(daemon, "-Z", "open")
+        for text, mode, says in (("word", 0o640, "chmod 600"), ("word", 0o602, "chmod 600"),
+                                 ("\nword", 0o600, "1 to 647"), ("", 0o600, "1 to 647"),
+                                 (700 * "x", 0o600, "1 to 647")):
+            place.write_text(text)
+            place.chmod(mode)
+            got = lib.run(server("-D", "-p", str(lib.free_port()), *args), timeout=5 * PATIENCE)
+            assert got.rc == 1, f"status {got.rc}"
+            assert str(place) in lib.error_line(got, "netserver", "--passphrase-file", says)
+
+
+def silent_without_passphrase() -> None:
+    """Neither a word nor a fragment of one keeps a session for longer than 20 s."""
+    with lib.Daemon(args=["-Z", "sesame"], grace=GONE) as daemon, ExitStack() as stack:
+        conns = [stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port), 5))
+                 for _ in range(2)]
+        conns[1].sendall(struct.pack("!ii", 6, -1) + b"sesame")
+        start = time.monotonic()
+        for conn in conns:
+            conn.settimeout(25)
+            assert conn.recv(1) == b"", "an answer"
+            seconds = time.monotonic() - start
+            assert 19 < seconds < 20 + 2 * PATIENCE, f"closed after {seconds:.1f} s"
+        assert let_in(daemon, "-Z", "sesame")
+
+
+def fills() -> None:
+    """Files are served from one directory, named relative to where the daemon was started."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name) / "fill"
+        place.mkdir()
+        (place / "data").write_bytes(b"plum" * 1000)
+        (place / "link").symlink_to("/etc/passwd")
+        prefix = ["env", "-C", name]
+        with lib.Daemon(prefix=prefix, args=["--fill-dir", "fill"],
+                        program=lib.netserver(), grace=GONE) as daemon:
+            for file, wanted in (("data", True), ("link", False), ("../fill/data", False),
+                                 ("/etc/passwd", False), ("nosuch", False)):
+                got = lib.run(client(daemon.port, "TCP_MAERTS", "-l", "-10000", "-F", f",{file}"),
+                              timeout=20)
+                assert (got.rc == 0) == wanted, f"{file}: status {got.rc}: {got.err!r}"
+
+
+def ignores(*words: str) -> None:
+    """What netperf's daemon lets pass is let pass."""
+    with lib.Daemon(args=words) as daemon:
+        must_serve(daemon.port)
+
+
+def ignores_behind_dashes() -> None:
+    port = lib.free_port()
+    with lib.Started(server("-D", "-p", str(port), "--", "-q", "-p", "1", "word")) as daemon:
+        must_listen(daemon, port)
+        must_serve(port)
+
+
+IGNORED = (["check_if_inetd"], ["-d", "check_if_inetd"], ["-N", "stray", "words"], ["-n", "2"],
+           ["-n", "256"], ["-v", "2"])
+
+
+def other_ways() -> Iterator[Case]:
+    if not lib.QUICK:
+        yield "silence instead of a passphrase", silent_without_passphrase
+    yield "-Z", by_passphrase
+    yield "--passphrase-file", by_passphrase_from_file
+    yield "--fill-dir", fills
+    yield "words behind --", ignores_behind_dashes
+    for words in IGNORED:
+        yield f"takes {' '.join(words)}", partial(ignores, *words)
+    yield "-f serves one after another", one_by_one
+    yield "plain user, read-only directory", plain_user
+    for test in TESTS:
+        yield f"inetd: {test}", partial(from_inetd, test)
+    for options, (session, problem) in LOGS.items():
+        yield f"log, {options}", partial(logs, options, session, problem)
+
+
+def suite(report: lib.Report) -> None:
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    report.cases([*going_wrong(), *ending(), *other_ways(), *starting()], AT_ONCE)
+
+
+if __name__ == "__main__":
+    lib.main(suite)

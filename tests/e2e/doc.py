@@ -1,0 +1,242 @@
+"""The manual pages and completions that were built: they name every option and test that the
+programs' own help names, formatters have no complaint about them, and their examples run.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, List, Sequence, Set
+
+import lib
+
+BUILD = Path(os.environ.get("top_builddir") or lib.TOP) / "doc"
+PATIENCE = 120 if lib.QUICK else 60  # seconds for an example, which takes 1 to 4
+
+# A line of the help: "  -t name, --test   what it is".
+OPTION = re.compile(r"^  (-\w)\b|(?:^  |, )(--[\w-]+)")
+
+
+# ---- what the programs say ----------------------------------------------------------------------
+
+def options(text: str) -> Set[str]:
+    """The options that a help text lists."""
+    return {word for line in text.splitlines()
+            for words in OPTION.findall(line) for word in words if word}
+
+
+def tests() -> List[str]:
+    text = lib.run([lib.netperf(), "--help"], timeout=20).out
+    return re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b|\bOMNI\b|\bUUID\b",
+                      text.partition("\nTests")[2].partition("Pairs")[0])
+
+
+def global_options() -> Set[str]:
+    return options(lib.run([lib.netperf(), "--help"], timeout=20).out)
+
+
+def test_options() -> Set[str]:
+    found: Set[str] = set()
+    for test in tests():
+        found |= options(lib.run([lib.netperf(), "-t", test, "--", "-h"], timeout=20).out)
+    return found
+
+
+def daemon_options() -> Set[str]:
+    return options(lib.run([lib.netserver(), "--help"], timeout=20).out)
+
+
+# ---- the pages ----------------------------------------------------------------------------------
+
+def plain(line: str) -> str:
+    """A line of a page without fonts and escapes."""
+    return re.sub(r"\\f.", "", line).replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
+
+
+def section(page: str, *names: str) -> List[str]:
+    """The lines of some sections."""
+    lines = (BUILD / page).read_text().splitlines()
+    found, inside = [], False
+    for line in lines:
+        if line.startswith(".SH "):
+            inside = line[len(".SH "):] in names
+        elif inside:
+            found.append(line)
+    assert found, f"{page} has no section {names}"
+    return found
+
+
+def tags(page: str, *names: str) -> Set[str]:
+    """What stands in the lines behind .TP of a section, word by word."""
+    lines = section(page, *names)
+    return {word for before, line in zip(lines, lines[1:]) if before == ".TP"
+            for word in re.findall(r"--?[\w-]+|\w+", plain(line))}
+
+
+def assert_covered(wanted: Set[str], have: Set[str], least: int) -> None:
+    assert len(wanted) >= least, f"the help lists only {sorted(wanted)}"
+    assert wanted <= have, f"missing: {sorted(wanted - have)}"
+
+
+def the_page_has_the_global_options() -> None:
+    assert_covered(global_options(), tags("netperf.1", "GLOBAL OPTIONS"), 40)
+
+
+def the_page_has_the_test_options() -> None:
+    assert_covered(test_options(), tags("netperf.1", "TEST OPTIONS"), 30)
+
+
+def the_page_has_the_tests() -> None:
+    wanted = set(tests())
+    have = tags("netperf.1", "TESTS")
+    assert_covered(wanted, have, 8)
+    unknown = {word for word in have if re.fullmatch(r"[A-Z]+_[A-Z_]+", word)} - wanted
+    assert not unknown - {"LOC_CPU", "REM_CPU"}, f"no such tests: {sorted(unknown)}"
+
+
+def the_page_has_the_figures() -> None:
+    listed = lib.run([lib.netperf(), "--", "-O", "?"], timeout=20).out.split()
+    page = {plain(line).rstrip(",.") for line in section("netperf.1", "OUTPUT")}
+    marks = {"OUTPUT_NONE", "OUTPUT_END"}
+    assert_covered(set(listed) - marks, page, 100)
+
+
+def the_daemons_page_has_its_options() -> None:
+    assert_covered(daemon_options(), tags("netserver.1", "OPTIONS"), 12)
+
+
+def formatters_have_no_complaint() -> None:
+    tools = [["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"],
+             ["groff", "-ww", "-man", "-Tascii", "-rLL=60n"]]
+    tools = [tool for tool in tools if shutil.which(tool[0])]
+    for page in ("netperf.1", "netserver.1"):
+        assert "\n@" not in (BUILD / page).read_text(), f"{page}: something is not filled in"
+        for tool in tools:
+            got = lib.run([*tool, str(BUILD / page)], timeout=30)
+            assert got.rc == 0 and not got.err, f"{' '.join(tool)} {page}: {got.err}"
+            assert "SEE ALSO" in re.sub(".\b|\033\\[[0-9;]*m", "", got.out), f"{page} is cut short"
+
+
+# ---- bash ---------------------------------------------------------------------------------------
+
+def completed(program: str, *words: str) -> List[str]:
+    """What the completion offers for the last of the words."""
+    script = ('. "$1"; program=$2; shift 2; COMP_WORDS=("$program" "$@"); COMP_CWORD=$#; '
+              '"_$program"; printf "%s\\n" "${COMPREPLY[@]}"')
+    got = lib.run(["bash", "-c", script, "-", str(BUILD / "bash" / program), program, *words],
+                  timeout=20)
+    assert got.rc == 0 and not got.err, f"{words}: status {got.rc}: {got.err}"
+    return got.out.split()
+
+
+def bash_offers_the_options() -> None:
+    assert_covered(global_options() | {"--"}, set(completed("netperf", "-")), 40)
+    assert_covered(test_options(), set(completed("netperf", "--", "-")), 30)
+    assert_covered(daemon_options(), set(completed("netserver", "-")), 12)
+
+
+def bash_offers_tests() -> None:
+    assert_covered(set(tests()), set(completed("netperf", "-t", "")), 8)
+    for words in (("-t", "tcp_c"), ("--test", "TCP_C"), ("--test", "=", "Tcp_C")):
+        assert {"TCP_CRR", "TCP_CC"} <= set(completed("netperf", *words)) <= set(tests()), words
+
+
+def bash_offers_figures() -> None:
+    assert completed("netperf", "--", "-k", "p99") == ["P99_LATENCY"]
+    assert completed("netperf", "--", "-o", "THROUGHPUT,uui") == ["THROUGHPUT,UUID"]
+    assert "UUID" not in completed("netperf", "-k", "")  # that is another -k
+    assert completed("netperf", "--", "-k", "--sen") == ["--send-size"]
+
+
+def bash_offers_nothing_where_a_value_is_due() -> None:
+    for words in (("-l", "-"), ("--", "-m", "-"), ("--", "--send-size", "")):
+        assert completed("netperf", *words) == [], words
+    assert completed("netserver", "-p", "-") == []
+    assert "-t" in completed("netperf", "-c", "-")  # the rate may be missing
+
+
+# ---- examples -----------------------------------------------------------------------------------
+
+def examples(page: str) -> List[List[str]]:
+    """The commands between .EX and .EE."""
+    found, inside = [], False
+    for line in section(page, "EXAMPLES"):
+        if line in (".EX", ".EE"):
+            inside = line == ".EX"
+        elif inside:
+            found.append(shlex.split(plain(line)))
+    return found
+
+
+def shortened(command: Sequence[str], port: int) -> List[str]:
+    """The same against a daemon here, for a second, and with as few iterations as there can be."""
+    assert command[0] == "netperf", command
+    words = [word.replace("server.example.net,inet6", "::1,inet6")
+             .replace("server.example.net", "127.0.0.1") for word in command[1:]]
+    own = words.index("--") if "--" in words else len(words)
+    for letter, value in (("-l", "1"), ("-i", "3,3"), ("-T", "0,0")):
+        if letter in words[:own] and not words[words.index(letter) + 1].startswith("-"):
+            words[words.index(letter) + 1] = value
+    length = [] if "-l" in words[:own] else ["-l", "1"]
+    return [lib.netperf(), "-p", str(port), *length, *words]
+
+
+def run_client(command: Sequence[str], port: int) -> None:
+    got = lib.run(shortened(command, port), timeout=PATIENCE)
+    said = f"{' '.join(command)}: status {got.rc}: {got.err!r}, {got.out!r}"
+    assert got.rc == 0 and not got.err and re.search(r"\d", got.out), said
+    if "-k" in command:
+        names = command[command.index("-k") + 1].split(",")
+        assert [line.partition("=")[0] for line in got.out.splitlines()[-len(names):]] == names, said
+
+
+def run_daemon(command: Sequence[str]) -> None:
+    """The daemon with the same options, but here, and in the foreground."""
+    assert command[0] == "netserver", command
+    words = [word.replace("192.0.2.1", "127.0.0.1") for word in command[1:] if word != "-D"]
+    if "-p" in words:
+        at = words.index("-p")
+        del words[at:at + 2]
+    with lib.Daemon(args=words) as daemon:
+        run_client(["netperf", "-H", "127.0.0.1", "-t", "TCP_RR"], daemon.port)
+
+
+def has_ipv6() -> bool:
+    return Path("/proc/net/if_inet6").exists() and "lo" in Path("/proc/net/if_inet6").read_text()
+
+
+# ---- all ----------------------------------------------------------------------------------------
+
+def check(report: lib.Report, name: str, test: Callable[..., None], *args: Any) -> None:
+    detail = ""
+    try:
+        test(*args)
+    except (AssertionError, RuntimeError, subprocess.SubprocessError) as fault:
+        detail = str(fault) or type(fault).__name__
+    report.check(name, not detail, detail)
+
+
+def suite(report: lib.Report) -> None:
+    if not (BUILD / "netperf.1").exists():
+        lib.skip(f"no {BUILD}/netperf.1: built for another machine")
+    for test in (the_page_has_the_global_options, the_page_has_the_test_options,
+                 the_page_has_the_tests, the_page_has_the_figures,
+                 the_daemons_page_has_its_options, formatters_have_no_complaint):
+        check(report, test.__name__.replace("_", " "), test)
+    if shutil.which("bash"):
+        for test in (bash_offers_the_options, bash_offers_tests, bash_offers_figures,
+                     bash_offers_nothing_where_a_value_is_due):
+            check(report, test.__name__.replace("_", " "), test)
+    clients, daemons = examples("netperf.1"), examples("netserver.1")
+    report.check("there are examples", len(clients) >= 8 and len(daemons) >= 2)
+    with lib.Daemon() as daemon:
+        for command in clients:
+            if has_ipv6() or not any("inet6" in word for word in command):
+                check(report, f"example: {' '.join(command)}", run_client, command, daemon.port)
+    for command in daemons:
+        check(report, f"example: {' '.join(command)}", run_daemon, command)
+
+
+lib.main(suite)

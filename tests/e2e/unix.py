@@ -1,0 +1,118 @@
+"""The tests of the UNIX domain: across users, with nothing left behind, within one machine only."""
+
+import os
+import re
+import signal
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import List, Sequence
+
+import lib
+import netns
+
+LENGTHS = {"STREAM_STREAM": 3000000, "STREAM_RR": 300, "DG_STREAM": 300000, "DG_RR": 300}
+
+
+def client(port: int, test: str, *args: str, host: str = "127.0.0.1") -> List[str]:
+    return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, *args]
+
+
+def places(daemon: lib.Daemon) -> List[Path]:
+    """The directories that its log says it made."""
+    return [Path(path).parent for path in re.findall(r"data at (/\S+)", daemon.log())]
+
+
+def must_be_clean(daemon: lib.Daemon, tests: int) -> None:
+    made = places(daemon)
+    assert len(made) == tests, f"{len(made)} directories: {daemon.log()}"
+    assert lib.wait_for(lambda: not any(map(Path.exists, made)), 5), f"left behind: {made}"
+
+
+def runs(daemon_as: Sequence[str], client_as: Sequence[str]) -> None:
+    """Both ways to end a test, for every test."""
+    with lib.Daemon(prefix=daemon_as, args=["-d"]) as daemon:
+        for test, count in LENGTHS.items():
+            for length in (str(-count), "1"):
+                got = lib.run([*client_as, *client(daemon.port, test, "-l", length)], timeout=20)
+                assert got.rc == 0 and not got.err, f"{test} -l {length}: {got.rc}: {got.err!r}"
+                assert got.seconds < 4, f"{test} -l {length}: {got.seconds:.1f} s"
+        must_be_clean(daemon, 2 * len(LENGTHS))
+
+
+def names_of(pid: int) -> List[Path]:
+    """The paths that a process's sockets have."""
+    inodes = {os.readlink(fd)[8:-1] for fd in Path(f"/proc/{pid}/fd").iterdir()}
+    rows = [row.split() for row in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    return [Path(row[7]) for row in rows if len(row) > 7 and row[6] in inodes]
+
+
+def killed(test: str) -> None:
+    """A client that dies takes nothing of the daemon's with it, and what it was sent stops."""
+    with lib.Daemon(args=["-d"], grace=10) as daemon:
+        with lib.Started(client(daemon.port, test, "-l", "30")) as started:
+            assert lib.wait_for(lambda: bool(places(daemon)), 5), "the test does not begin"
+            time.sleep(0.3)
+            own = names_of(started.pid)
+            assert len(own) == (test == "DG_RR"), f"names of its own: {own}"
+            started.signal(signal.SIGKILL)
+            for path in own:  # nobody is left who could
+                path.unlink(), path.parent.rmdir()
+            assert lib.wait_for(lambda: not daemon.children(), 10), "the session goes on"
+        must_be_clean(daemon, 1)
+
+
+def ended_daemon(test: str) -> None:
+    """TERM in the middle of a test: the client says so, and the socket is removed."""
+    with tempfile.TemporaryFile() as log:
+        port = lib.free_port()
+        with lib.Started([lib.netserver(), "-D", "-d", "-p", str(port)], stderr=log) as daemon:
+            def told() -> List[str]:
+                text = os.pread(log.fileno(), 1 << 16, 0).decode()
+                return re.findall(r"data at (/\S+)/s", text)
+
+            assert lib.wait_for(lambda: "listening" in os.pread(log.fileno(), 999, 0).decode(), 5)
+            with lib.Started(client(port, test, "-l", "30")) as started:
+                assert lib.wait_for(lambda: bool(told()), 5), "the test does not begin"
+                daemon.signal(signal.SIGTERM)
+                assert daemon.finish(10).rc == 0
+                got = started.finish(15)
+                assert got.rc, "a client without its daemon succeeds"
+                lib.error_line(got, "netperf", test)
+            assert not any(map(os.path.exists, told())), told()
+
+
+def from_elsewhere() -> None:
+    """Another machine's client is refused, though it sees the same files."""
+    with netns.Lab() as lab, lib.Daemon(prefix=lab.server, args=["-d"]) as daemon:
+        for test in LENGTHS:
+            got = lib.run([*lab.client, *client(daemon.port, test, host=netns.IPV4)], timeout=20)
+            assert got.rc, f"{test}: served"
+            lib.error_line(got, "netperf", test, "Permission denied")
+        assert "from another machine" in daemon.log() and not places(daemon), daemon.log()
+        own = lib.run([*lab.server, *client(daemon.port, "DG_RR", "-l", "-10", host=netns.IPV4)],
+                      timeout=20)
+        assert own.rc == 0, own.err
+
+
+def suite(report: lib.Report) -> None:
+    lib.netperf(), lib.netserver()
+    nobody = lib.as_nobody()
+    report.case("one user", partial(runs, [], []))
+    if nobody:
+        report.case("another user's daemon", partial(runs, nobody, []))
+        report.case("another user's client", partial(runs, [], nobody))
+    else:
+        report.skip("another user", "not root")
+    report.cases([(f"killed client: {test}", partial(killed, test)) for test in LENGTHS], 4)
+    report.cases([(f"ended daemon: {test}", partial(ended_daemon, test)) for test in LENGTHS], 4)
+    why = lib.no_lab()
+    if why:
+        report.skip("from another machine", why)
+    else:
+        report.case("from another machine", from_elsewhere)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
