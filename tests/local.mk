@@ -51,10 +51,14 @@ EXTRA_DIST += \
 
 # What `make check-clients` runs, some minutes of it: CI does.
 client_tests = \
+	%D%/e2e/builds.py \
+	%D%/e2e/clients.py \
 	%D%/e2e/interop.py
 
 # What `make check-long` runs beyond that.
 long_tests = \
+	%D%/e2e/examples.py \
+	%D%/e2e/flent.py \
 	%D%/e2e/interim_long.py \
 	%D%/e2e/interop_long.py
 EXTRA_DIST += $(client_tests) $(long_tests)
@@ -132,6 +136,7 @@ run_suites = failed=; for test in $$suites; do \
 check-clients: $(bin_PROGRAMS)
 	@suites='$(client_tests)'; $(run_suites)
 
+# The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
 check-long: $(bin_PROGRAMS)
 	@suites='$(long_tests)'; $(run_suites)
 

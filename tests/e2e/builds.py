@@ -1,0 +1,83 @@
+"""The ways in which clients build netperf for themselves: options of configure that they give, and
+the places in which they look for what comes of it. Unknown --enable options must do no harm.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import lib
+
+
+class Build(NamedTuple):
+    name: str
+    options: str
+    cflags: str = ""
+
+
+BUILDS = (
+    Build("PKB", "--enable-burst --enable-demo --enable-histogram --enable-sctp "
+          "--enable-intervals", "-fcommon -DHIST_NUM_OF_BUCKET=100"),
+    Build("tp-qemu", "--enable-burst --enable-demo=yes --enable-intervals=yes"),
+    Build("lkp-tests", "--enable-demo --enable-unixdomain --enable-sctp --enable-dccp "
+          "--enable-burst", "-fcommon"),
+)
+
+
+def files() -> "list[str]":
+    """Of the source tree, without what was built in it."""
+    got = lib.run(["git", "-C", str(lib.TOP), "ls-files", "-co", "--exclude-standard"], 20)
+    assert got.rc == 0, got.err
+    return got.out.splitlines()
+
+
+def copy_tree(place: Path) -> None:
+    for name in files():
+        source = lib.TOP / name
+        if source.is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, place / name)
+
+
+def step(place: Path, env: "dict[str, str]", *command: str) -> None:
+    with lib.Started(command, cwd=place, env=env) as started:
+        got = started.finish(400)
+    assert got.rc == 0, f"{' '.join(command)}: status {got.rc}: {got.err[-1000:]}"
+
+
+def build(how: Build) -> str:
+    """autogen.sh, configure, make, make install, in a copy of the tree, as they do."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name, "netperf")
+        copy_tree(place)
+        env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+        if how.cflags:
+            env["CFLAGS"] = how.cflags
+        step(place, env, "sh", "autogen.sh")
+        step(place, env, "sh", "configure", f"--prefix={name}/usr", *how.options.split())
+        step(place, env, "make", "-j2")
+        step(place, env, "make", "install")
+        programs = [place / "src" / "netperf", place / "src" / "netserver",
+                    Path(name, "usr/bin/netperf"), Path(name, "usr/bin/netserver")]
+        for program in programs:
+            got = lib.run([str(program), "-V"], 5)
+            assert got.rc == 0 and re.match(r"Netperf version 2\.7", got.out), f"{program}: {got}"
+        with lib.Daemon(program=str(programs[1])) as daemon:
+            got = lib.run([str(programs[0]), "-H", "127.0.0.1", "-p", str(daemon.port),
+                           "-l", "1"], 20)
+            assert got.rc == 0 and not got.err, got
+        return how.options
+
+
+def suite(report: lib.Report) -> None:
+    if not (lib.TOP / ".git").exists() or not shutil.which("autoconf"):
+        lib.skip("no git tree, or no autoconf")
+    report.cases([(how.name, partial(build, how)) for how in BUILDS], 2)
+
+
+if __name__ == "__main__":
+    lib.main(suite)

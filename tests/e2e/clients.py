@@ -1,0 +1,1016 @@
+"""What the programs that drive netperf lean on, a case each, read the way the program reads it: the
+classic tables by line and word, omni output by names, interim results, the life cycle of both
+programs. Every run that should succeed must leave stderr empty.
+
+    clients.py [--real] [PATTERN...]
+
+PATTERN picks cases by name. --real runs the real netperf 2.7.0 instead of ours; the cases in which
+ours has to do better then only say how the real one fares.
+"""
+
+import csv
+import fnmatch
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+import daemon
+import lib
+
+AT_ONCE = 8
+PATIENCE = 4.0 if lib.QUICK else 1.0
+MOMENT = 0.7            # seconds into a test when it is ended
+HOST = "127.0.0.1"
+PASSPHRASE = "sesame"
+CLASSIC = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "UDP_STREAM",
+           "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_RR")
+STUBBORN = ("TCP_MAERTS", "TCP_CRR", "TCP_CC")  # the real ones run on when they are signalled
+NUMBER = re.compile(r"-?\d+(\.\d+)?$")
+FLENT_KEYS = ("THROUGHPUT,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL,TRANSPORT_MSS,"
+              "LOCAL_TRANSPORT_RETRANS,REMOTE_TRANSPORT_RETRANS,LOCAL_SOCKET_TOS,"
+              "REMOTE_SOCKET_TOS,DIRECTION,ELAPSED_TIME,PROTOCOL,LOCAL_SEND_SIZE,"
+              "LOCAL_RECV_SIZE,REMOTE_SEND_SIZE,REMOTE_RECV_SIZE,LOCAL_BYTES_SENT,"
+              "LOCAL_BYTES_RECVD,REMOTE_BYTES_SENT,REMOTE_BYTES_RECVD")
+PKB_KEYS = {
+    "THROUGHPUT": "Throughput", "THROUGHPUT_UNITS": "Throughput Units",
+    "P50_LATENCY": "50th Percentile Latency Microseconds",
+    "P90_LATENCY": "90th Percentile Latency Microseconds",
+    "P99_LATENCY": "99th Percentile Latency Microseconds",
+    "STDDEV_LATENCY": "Stddev Latency Microseconds",
+    "MIN_LATENCY": "Minimum Latency Microseconds", "MAX_LATENCY": "Maximum Latency Microseconds",
+    "CONFIDENCE_ITERATION": "Confidence Iterations Run",
+    "THROUGHPUT_CONFID": "Throughput Confidence Width (%)",
+    "LOCAL_TRANSPORT_RETRANS": "Local Transport Retransmissions",
+    "REMOTE_TRANSPORT_RETRANS": "Remote Transport Retransmissions",
+    "TRANSPORT_MSS": "Transport MSS bytes",
+}
+DECADES = ("UNIT_USEC", "TEN_USEC", "HUNDRED_USEC", "UNIT_MSEC", "TEN_MSEC", "HUNDRED_MSEC",
+           "UNIT_SEC", "TEN_SEC")
+
+
+# ---- running ------------------------------------------------------------------------------------
+
+class Bench:
+    """The daemons that all cases share."""
+
+    def __init__(self, stack: ExitStack, real: bool) -> None:
+        grace = None if real else 10.0
+        self.real = real
+        self.port = stack.enter_context(lib.Daemon(grace=grace)).port
+        self._stack, self._locked_port = stack, 0
+
+    def locked_port(self) -> int:
+        """Of a daemon that asks for a passphrase."""
+        if not self._locked_port:
+            locked = lib.Daemon(grace=None, args=("-Z", PASSPHRASE))
+            self._locked_port = self._stack.enter_context(locked).port
+        return self._locked_port
+
+    def command(self, args: str, *more: str) -> List[str]:
+        """netperf with these arguments; PORT is the daemon's, DPORT a free one."""
+        def port(found: "re.Match[str]") -> str:
+            return str(self.port if found[0] == "PORT" else lib.free_port())
+
+        return [lib.netperf(), *re.sub(r"\bD?PORT\b", port, args).split(), *more]
+
+    def good(self, args: str, *more: str, timeout: float = 15, **popen: object) -> str:
+        """What a run prints that succeeds, quietly."""
+        return must_succeed(self.command(args, *more), timeout, **popen)
+
+    def lines(self, args: str, *more: str) -> List[str]:
+        return self.good(args, *more).splitlines()
+
+
+def must_succeed(command: Sequence[str], timeout: float, **popen: object) -> str:
+    with lib.Started(command, **popen) as started:
+        got = started.finish(timeout * PATIENCE)
+    assert got.rc == 0, f"status {got.rc} after {got.seconds:.1f} s: {got.out!r} {got.err!r}"
+    assert not got.err, f"stderr: {got.err!r}"
+    return got.out
+
+
+def number(word: str) -> float:
+    assert NUMBER.match(word), f"{word!r} is no number"
+    return float(word)
+
+
+def positive(word: str) -> float:
+    value = number(word)
+    assert value > 0, f"{word} is not above 0"
+    return value
+
+
+def must_be(value: object, wanted: object) -> None:
+    assert value == wanted, f"{value!r} instead of {wanted!r}"
+
+
+def key_values(text: str) -> Dict[str, str]:
+    """KEY=VALUE lines, each key once."""
+    pairs = [line.split("=", 1) for line in text.splitlines() if "=" in line]
+    keys = [pair[0] for pair in pairs]
+    assert len(set(keys)) == len(keys), f"a key twice: {keys}"
+    return {pair[0]: pair[1] for pair in pairs}
+
+
+def csv_row(lines: Sequence[str]) -> Dict[str, str]:
+    """A head line and a row behind it, by the names in the head."""
+    rows = list(csv.reader(lines[:2]))
+    must_be(len(rows[1]), len(rows[0]))
+    return dict(zip(*rows))
+
+
+class Interim(NamedTuple):
+    rate: float
+    unit: str
+    seconds: float
+    ending: float
+
+
+def interim_words(lines: Sequence[str]) -> List[Interim]:
+    """Lines of ten words: fields 3, 4, 6 and 10."""
+    found = []
+    for line in lines:
+        if line.startswith("Interim result:"):
+            words = line.split()
+            must_be(len(words), 10)
+            assert re.search(r"\.\d{3}$", words[9]), f"not to the millisecond: {line}"
+            found.append(Interim(number(words[2]), words[3], number(words[5]), number(words[9])))
+    return found
+
+
+def interim_keys(lines: Sequence[str]) -> List[Interim]:
+    """Four KEY[n] lines each, n from 0."""
+    names = ("NETPERF_INTERIM_RESULT", "NETPERF_UNITS", "NETPERF_INTERVAL", "NETPERF_ENDING")
+    pairs = [line.split("=", 1) for line in lines if "]=" in line]
+    wanted = [f"{name}[{n}]" for n in range(len(pairs) // 4) for name in names]
+    must_be([pair[0] for pair in pairs], wanted)
+    values = [pair[1] for pair in pairs]
+    return [Interim(number(rate), unit, number(seconds), number(ending))
+            for rate, unit, seconds, ending in zip(*(values[n::4] for n in range(4)))]
+
+
+def interim_csv(lines: Sequence[str]) -> List[Interim]:
+    rows = [line.strip().split(",") for line in lines]
+    return [Interim(number(row[0]), row[1], number(row[2]), number(row[3]))
+            for row in rows if len(row) == 4 and row[1].endswith("/s")]
+
+
+def check_interims(found: Sequence[Interim], unit: str, least: int = 2) -> str:
+    """Rates in the unit, ending one after another, by the clock on the wall."""
+    assert len(found) >= least, f"only {len(found)} interim results"
+    must_be({one.unit for one in found}, {unit})
+    endings = [one.ending for one in found]
+    assert endings == sorted(endings), endings
+    assert abs(endings[-1] - time.time()) < 30, f"no Unix time: {endings[-1]}"
+    for before, after in zip(found, found[1:]):
+        assert abs(after.ending - before.ending - after.seconds) < 0.05, f"{before} {after}"
+    return f"{len(found)} interim results"
+
+
+# ---- classic tables -----------------------------------------------------------------------------
+
+def stream_table(bench: Bench, test: str) -> None:
+    """awk 'NR==7 {print $5}', the last line, and a blank before the line's end."""
+    out = bench.good(f"-H {HOST} -p PORT -t {test} -l 1")
+    lines = out.splitlines()
+    must_be(len(lines), 7)
+    must_be(lines[5], "")
+    must_be(lines[6], lines[-1])
+    positive(lines[6].split()[4])
+    must_be(len(lines[6].split()), 5)
+    must_be(len(re.findall(r"\d+\.?\d*\s+\n", out.replace(lines[4] + "\n", ""))), 1)
+
+
+def exchange_table(bench: Bench, test: str) -> None:
+    """awk 'NR==7 {print $6}', or the second line from the end."""
+    lines = bench.lines(f"-H {HOST} -p PORT -t {test} -l 1")
+    must_be(len(lines), 8)
+    must_be(lines[5], "")
+    must_be(lines[6], lines[-2])
+    positive(lines[6].split()[5])
+    must_be(len(lines[7].split()), 2)
+    assert lines[6].endswith(" "), f"no blank at the end of {lines[6]!r}"
+
+
+def datagram_table(bench: Bench) -> None:
+    """Line 6 word 6 and line 7 word 4, counted from the end too; nothing behind the numbers."""
+    lines = bench.good(f"-H {HOST} -p PORT -t UDP_STREAM -l 1").split("\n")
+    must_be(lines[7:], ["", ""])
+    must_be(lines[4], "")
+    must_be((lines[5], lines[6]), (lines[-4], lines[-3]))
+    must_be((len(lines[5].split()), len(lines[6].split())), (6, 4))
+    must_be(lines[5].split(" ")[-1], lines[5].split()[5])
+    must_be(lines[6].split(" ")[-1], lines[6].split()[3])
+    positive(lines[5].split()[5]), positive(lines[6].split()[3])
+
+
+def elapsed_to_the_point(bench: Bench) -> None:
+    """grep ' 1.00 ': a test of a second takes 1.00 of them."""
+    lines = bench.lines(f"-H {HOST} -p PORT -t TCP_STREAM -l 1")
+    assert re.search(r"\b1\.0\d\b", lines[6]), lines[6]
+    if not lib.QUICK:
+        seconds = [float(bench.lines(f"-H {HOST} -p PORT -t TCP_STREAM -l 1")[6].split()[3])
+                   for _ in range(2)]
+        must_be(min(seconds + [float(lines[6].split()[3])]), 1.0)
+
+
+def bare_number(bench: Bench, test: str) -> None:
+    out = bench.good(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l 1")
+    assert out.endswith("\n") and out.count("\n") == 1, repr(out)
+    positive(out.strip())
+
+
+def no_server(bench: Bench) -> str:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(lib.free_port())], 10)
+    assert got.rc, f"status {got.rc}"
+    assert "establish the control connection" in got.out + got.err, got.out + got.err
+    assert got.seconds < 2 * PATIENCE, f"after {got.seconds:.1f} s"
+    return f"status {got.rc}"
+
+
+# ---- omni output --------------------------------------------------------------------------------
+
+def any_spelling(bench: Bench) -> None:
+    """Any case, blanks behind commas, names nobody knows."""
+    found = key_values(bench.good(
+        f"-H {HOST} -p PORT -t TCP_RR -l -100 -- -k",
+        "throughput_units, Protocol,NO_SUCH_NAME, elapsed_time,p50_latency"))
+    must_be(list(found), ["THROUGHPUT_UNITS", "PROTOCOL", "ELAPSED_TIME", "P50_LATENCY"])
+    must_be((found["THROUGHPUT_UNITS"], found["PROTOCOL"]), ("Trans/s", "TCP"))
+
+
+def csv_shape(bench: Bench) -> None:
+    """Banner, one line of names, one row; with -P 0 the row alone."""
+    args = f"-H {HOST} -p PORT -t TCP_RR -l -100"
+    lines = bench.lines(f"{args} -- -o THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME")
+    must_be(len(lines), 3)
+    assert " TEST from " in lines[0], lines[0]
+    must_be(lines[1], "Throughput,Throughput Units,Elapsed Time (sec)")
+    positive(csv_row(lines[1:])["Throughput"])
+    alone = bench.lines(f"{args} -P 0 -- -o THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME")
+    must_be(len(alone), 1)
+    must_be(alone[0].split(",")[1], "Trans/s")
+
+
+def human_shape(bench: Bench) -> None:
+    """The last line is the row."""
+    out = bench.good(f"-H {HOST} -p PORT -t TCP_RR -l -100 -- -O THROUGHPUT,THROUGHPUT_UNITS")
+    words = out.splitlines()[-1].split()
+    positive(words[0])
+    must_be(words[1:], ["Trans/s"])
+
+
+def names_from_file(bench: Bench) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        names = Path(place) / "names"
+        names.write_text("THROUGHPUT,THROUGHPUT_UNITS\nPROTOCOL\n")
+        found = key_values(bench.good(f"-H {HOST} -p PORT -t TCP_RR -l -100 -P 0 -- -k {names}"))
+    must_be(list(found), ["THROUGHPUT", "THROUGHPUT_UNITS", "PROTOCOL"])
+
+
+def no_names(bench: Bench, direction: str, first: str) -> None:
+    found = key_values(bench.good(f"-H {HOST} -p PORT -t omni -l 1 -P 0 -- -d {direction} -k"))
+    must_be(list(found)[0], first)
+    must_be(list(found)[-3:], ["ELAPSED_TIME", "THROUGHPUT", "THROUGHPUT_UNITS"])
+    positive(found["THROUGHPUT"])
+
+
+LATENCIES = ("MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY")
+
+
+def latencies(bench: Bench, test: str) -> str:
+    """Naming one turns them on; whole numbers, in order."""
+    found = key_values(bench.good(f"-P 0 -H {HOST} -p PORT -t {test} -l 1 -- -k",
+                                  ",".join((*LATENCIES, "MEAN_LATENCY", "STDDEV_LATENCY",
+                                            "RT_LATENCY"))))
+    assert all(found[name].isdigit() for name in LATENCIES), found
+    values = [int(found[name]) for name in LATENCIES]
+    least, most = values[0], values[-1]
+    assert 0 < most and all(least * 0.8 - 2 <= value <= most * 1.2 + 2 for value in values), found
+    assert values[1:4] == sorted(values[1:4]), found
+    assert least <= number(found["MEAN_LATENCY"]) <= most, found
+    if test.endswith("STREAM"):
+        must_be(found["RT_LATENCY"], "-1.000")
+    return " ".join(map(str, values))
+
+
+def retransmissions(bench: Bench) -> None:
+    """Below 0 means a UDP test."""
+    for test, below in (("UDP_STREAM", True), ("TCP_STREAM", False)):
+        found = key_values(bench.good(
+            f"-P 0 -H {HOST} -p PORT -t {test} -l 1 -- -k LOCAL_TRANSPORT_RETRANS"))
+        must_be(int(found["LOCAL_TRANSPORT_RETRANS"]) < 0, below)
+
+
+# ---- interim results ----------------------------------------------------------------------------
+
+def demo_words(bench: Bench) -> str:
+    lines = bench.lines(f"-D -0.20 -H {HOST} -p PORT -t TCP_STREAM -l 1")
+    positive(lines[-1].split()[4])
+    return check_interims(interim_words(lines), "10^6bits/s")
+
+
+def demo_keys(bench: Bench) -> str:
+    lines = bench.lines(f"-D -0.20 -P 0 -H {HOST} -p PORT -t TCP_RR -l 1 -- -k THROUGHPUT")
+    assert lines[-1].startswith("THROUGHPUT="), lines[-1]
+    return check_interims(interim_keys(lines), "Trans/s")
+
+
+def demo_csv(bench: Bench) -> str:
+    lines = bench.lines(f"-D -0.20 -P 0 -H {HOST} -p PORT -t UDP_RR -l 1 -- -o THROUGHPUT,PROTOCOL")
+    must_be(lines[-1].split(",")[1], "UDP")
+    return check_interims(interim_csv(lines), "Trans/s")
+
+
+def out_at_once(bench: Bench, to_file: bool) -> str:
+    """The banner and each interim result are out while the test runs, into a pipe or a file too."""
+    command = bench.command(f"-D -0.2 -H {HOST} -p PORT -t TCP_RR -l 2")
+    with tempfile.TemporaryDirectory() as place:
+        name = Path(place) / "out"
+        with open(name, "wb") as out:
+            proc = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                    stdout=out if to_file else subprocess.PIPE)
+        try:
+            if proc.stdout:
+                os.set_blocking(proc.stdout.fileno(), False)
+            seen = b""
+            start = time.monotonic()
+            while seen.count(b"Interim") < 2 and time.monotonic() - start < 1.5 * PATIENCE:
+                time.sleep(0.05)
+                seen = name.read_bytes() if to_file else seen + (proc.stdout.read() or b"")
+            assert proc.poll() is None, f"ended: {seen!r}"
+            assert seen.startswith(b"MIGRATED") and seen.count(b"Interim") >= 2, repr(seen)
+            return f"after {time.monotonic() - start:.1f} s"
+        finally:
+            proc.kill()
+            proc.wait()
+
+
+# ---- flent --------------------------------------------------------------------------------------
+
+def flent_probe(bench: Bench) -> None:
+    """What it runs to see what this netperf can do, on the usual port, killed at once."""
+    with lib.Started([lib.netperf(), "-l", "1", "-D", "-0.2", "--", "-e", "1"]) as probe:
+        time.sleep(0.1)
+        probe.signal(signal.SIGKILL)
+        got = probe.finish(2)
+    assert "Demo Mode not configured" not in got.out, got.out
+    assert "invalid option" not in got.err, got.err
+
+
+def flent_run(bench: Bench, test: str, extra: str, specific: str) -> str:
+    got = None
+    command = bench.command(f"-P 0 -v 0 -D -0.20 -4 -Y 0x10,0x10 -H {HOST} -p PORT -t {test} -l 1 "
+                            f"-F /dev/urandom {extra} -- {specific} -H {HOST} -k {FLENT_KEYS}")
+    with lib.Started(command, env={**os.environ, "DUMP_TCP_INFO": "1"}) as started:
+        got = started.finish(11 * PATIENCE)
+    must_be(got.rc, 0)
+    lines = got.out.splitlines()
+    found = key_values("\n".join(line for line in lines if "]=" not in line))
+    must_be(list(found), FLENT_KEYS.split(","))
+    for name in ("LOCAL_SOCKET_TOS", "REMOTE_SOCKET_TOS"):
+        must_be(int(found[name], 0), 0x10)
+    must_be(found["PROTOCOL"], test[:3])
+    must_be(found["DIRECTION"], {"TCP_STREAM": "Send", "TCP_MAERTS": "Receive",
+                                 "UDP_RR": "Send|Recv"}[test])
+    check_tcp_info(got.err, test)
+    unit = "Trans/s" if test == "UDP_RR" else "10^6bits/s"
+    interims = interim_keys(lines)
+    check_interims(interims, unit)
+    mean = sum(one.seconds for one in interims[:-1]) / max(1, len(interims) - 1)
+    assert all(mean / 10 < one.seconds < 10 * mean for one in interims[:-1]), interims
+    return f"{len(interims)} points, {found['THROUGHPUT']} {unit}"
+
+
+def check_tcp_info(err: str, test: str) -> None:
+    """Lines of words and whole numbers, and nothing else on stderr."""
+    words: List[str] = []
+    for line in err.splitlines():
+        assert line.startswith("tcpi") and test != "UDP_RR", f"stderr: {line!r}"
+        words += line.split()
+    if test != "UDP_RR":
+        pairs = dict(zip(words[::2], map(int, words[1::2])))
+        wanted = {"tcpi_rtt", "tcpi_rttvar", "tcpi_pmtu", "tcpi_total_retrans"}
+        assert wanted <= set(pairs), pairs
+
+
+def flent_interrupt(bench: Bench) -> None:
+    must_end_early(bench, "TCP_STREAM", signal.SIGINT,
+                   "-P 0 -v 0 -D -0.20 -f m -F /dev/urandom", "-k ELAPSED_TIME")
+
+
+# ---- the scripts in netperf's own doc/examples --------------------------------------------------
+
+def aggregate_demo(bench: Bench, test: str, specific: str) -> str:
+    """runemomniaggdemo.sh: everything, until SIGALRM."""
+    command = bench.command(f"-D 0.25 -c -C -f {'m' if '-m' in specific else 'x'} -P 0 -t omni "
+                            f"-l 7200 -H {HOST} -p PORT -v 2 -- {specific} -T {test} "
+                            "-u 1f283c8e-e4f2-11f1-99db-79f0de054238 -o all")
+    with lib.Started(command) as started:
+        time.sleep(1.2)
+        started.signal(signal.SIGALRM)
+        got = started.finish(8 * PATIENCE)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    lines = [line for line in got.out.splitlines()
+             if line.count(",") > 100]
+    must_be(len(lines), 1)
+    assert "1f283c8e-e4f2-11f1-99db-79f0de054238" in lines[0], lines[0]
+    unit = "10^6bits/s" if "-m" in specific else "Trans/s"
+    return check_interims(interim_csv(got.out.splitlines()), unit, least=1)
+
+
+def uuid(bench: Bench) -> None:
+    out = bench.good(f"-H {HOST} -p PORT -t uuid")
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n?", out), repr(out)
+
+
+def bloat(bench: Bench) -> str:
+    command = bench.command(f"-H {HOST} -p PORT -l 7200 -t TCP_RR -D -0.25 -v 2 -- -r 1")
+    with lib.Started(command) as started:
+        time.sleep(1.0)
+        started.signal(signal.SIGALRM)
+        got = started.finish(5 * PATIENCE)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    return check_interims(interim_words(got.out.splitlines()), "Trans/s")
+
+
+# ---- PerfKitBenchmarker -------------------------------------------------------------------------
+
+def pkb(bench: Bench, options: str, specific: str, unit: str, banner: str = "OMNI") -> str:
+    """By the names in the CSV head."""
+    lines = bench.good(f"-p PORT -j {options} -H {HOST} -l 1 -- {specific} -P ,DPORT -o",
+                       ",".join(PKB_KEYS), timeout=20).splitlines()
+    assert lines[0].startswith(banner), lines[0]
+    row = csv_row(lines[1:])
+    must_be(list(row), list(PKB_KEYS.values()))
+    must_be(row["Throughput Units"], unit)
+    positive(row["Throughput"])
+    for name, value in row.items():
+        if name != "Throughput Units":
+            number(value)
+    return row["Throughput"]
+
+
+def pkb_histogram(bench: Bench) -> str:
+    """Rows split at colons, of which PKB reads the counts; they make up the total."""
+    lines = bench.lines(f"-p PORT -j -v2 -t OMNI -H {HOST} -L {HOST} -l 1 -- "
+                        "-T TCP -d RR -P ,DPORT -o THROUGHPUT,P50_LATENCY")
+    rows = {line.split(":")[0].strip(): line.split(":")[1:] for line in lines if ":" in line}
+    must_be([name for name in rows if name in DECADES], list(DECADES))
+    cells = [[int(cell) for cell in rows[name]] for name in DECADES]
+    total = int(rows["HIST_TOTAL"][0])
+    must_be(sum(map(sum, cells)) + int(rows[">100_SECS"][0]), total)
+    assert total > 0, rows
+    return f"{total} samples"
+
+
+def pkb_mesh(bench: Bench) -> None:
+    out = bench.good(f"-p PORT -t TCP_STREAM -H {HOST} -i 1 -l 1")
+    must_be(len(re.findall(r"(\d+\.\d+)\s+\n", out)), 1)
+
+
+def pkb_pairs(bench: Bench) -> None:
+    """A netserver -p P for each stream, P even, data on P+1."""
+    with ExitStack() as stack:
+        clients = []
+        for _ in range(4):
+            server = stack.enter_context(lib.Daemon(grace=None))
+            clients.append(stack.enter_context(lib.Started(
+                [lib.netperf(), "-p", str(server.port), "-t", "TCP_STREAM", "-H", HOST, "-l", "1",
+                 "-P", "0", "--", "-P", f",{lib.free_port()}", "-o", "THROUGHPUT"])))
+        for client in clients:
+            got = client.finish(15 * PATIENCE)
+            assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+            positive(got.out.strip())
+
+
+# ---- others -------------------------------------------------------------------------------------
+
+def k8s_netperf(bench: Bench, test: str, specific: str) -> str:
+    """Its script greps for KEY= and adds up with bc."""
+    out = bench.good(f"-s 1 -H {HOST} -L 127.0.0.2 -p PORT -l 1 -t {test} -- -k "
+                     "rt_latency,p99_latency,throughput,throughput_units,remote_recv_calls,"
+                     f"local_send_calls,local_transport_retrans {specific} -P DPORT")
+    assert len(out.splitlines()) >= 5, out
+    found = key_values(out)
+    positive(found["THROUGHPUT"])
+    must_be(found["RT_LATENCY"] == "-1.000", test.endswith("STREAM"))
+    if test != "TCP_CRR":  # where nobody knows
+        must_be(float(found["LOCAL_TRANSPORT_RETRANS"]) < 0, test.startswith("UDP"))
+    if test == "UDP_STREAM":
+        sent, arrived = int(found["LOCAL_SEND_CALLS"]), int(found["REMOTE_RECV_CALLS"])
+        assert 0 < arrived <= sent, found
+    return f"{found['THROUGHPUT']} {found['THROUGHPUT_UNITS']}"
+
+
+def k8s_probe(bench: Bench) -> None:
+    bench.good(f"-H {HOST} -p PORT -l 1 -- 42424")
+
+
+CILIUM_KEYS = ("MIN_LATENCY,MEAN_LATENCY,MAX_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,"
+               "TRANSACTION_RATE,THROUGHPUT,THROUGHPUT_UNITS")
+
+
+def cilium(bench: Bench, test: str, specific: str) -> None:
+    """The length is a duration as Go writes it; lines that begin with a digit have nine fields."""
+    since = time.monotonic()
+    out = bench.good(f"-H {HOST} -p PORT -l 1s -t {test} -- -R 1 -o {CILIUM_KEYS} {specific}")
+    seconds = time.monotonic() - since
+    assert 0.9 < seconds < 7 * PATIENCE, f"took {seconds:.1f} s"
+    rows = [line.split(",") for line in out.splitlines() if line[:1].isdigit()]
+    must_be([len(row) for row in rows], [9])
+    for cell in rows[0][:6]:
+        number(cell)
+    must_be(rows[0][8], "Trans/s" if test.endswith("RR") else "10^6bits/s")
+
+
+def lnst(bench: Bench, test: str) -> None:
+    """A regular expression for each key, which wants a decimal point."""
+    out = bench.good(f"-H {HOST} -f k -P 0 -L {HOST} -p PORT -l 1 -t {test} -I 99,5 -i 3,3 -c -C "
+                     "-- -k", "THROUGHPUT, LOCAL_CPU_UTIL, REMOTE_CPU_UTIL, CONFIDENCE_LEVEL, "
+                     "THROUGHPUT_CONFID", timeout=25)
+    for name in ("THROUGHPUT", "LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL", "THROUGHPUT_CONFID"):
+        found = re.search(rf"{name}=([-+]?\d+\.\d+)", out)
+        assert found, f"no {name} in {out!r}"
+        assert float(found[1]) >= 0, found[0]
+    must_be(re.findall(r"CONFIDENCE_LEVEL=(\d+)", out), ["99"])
+
+
+def super_netperf(bench: Bench, args: str, clients: int) -> str:
+    """Line 6's last word, or line 7's when that has any; of many at once, added up."""
+    with ExitStack() as stack:
+        started = [stack.enter_context(lib.Started(bench.command(
+            f"-s 1 -H {HOST} -p PORT -l 1 {args}"))) for _ in range(clients)]
+        total = 0.0
+        for client in started:
+            got = client.finish(20 * PATIENCE)
+            assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+            lines = got.out.splitlines()
+            last = lines[5].split()[-1:] if len(lines) > 5 else []
+            last = (lines[6].split()[-1:] if len(lines) > 6 else []) or last
+            total += positive(last[0])
+    return f"{total:.2f}"
+
+
+def hundred(bench: Bench) -> str:
+    """A shell script that starts a hundred and waits for them."""
+    script = ('n=0; while [ $n -lt 100 ]; do "$@" & n=$((n + 1)); done; '
+              'failed=0; for job in $(jobs -p); do wait "$job" || failed=$((failed + 1)); done; '
+              'echo "failed $failed"')
+    client = bench.command(f"-H {HOST} -p PORT -t TCP_STREAM -l 1 -P 0 -v 0")
+    lines = must_succeed(["bash", "-c", script, "sh", *client], 40).splitlines()
+    must_be(lines[-1], "failed 0")
+    must_be(len(lines), 101)
+    return f"{sum(map(positive, (line.strip() for line in lines[:-1]))):.0f} in all"
+
+
+def lkp(bench: Bench, test: str) -> None:
+    """Many outputs joined; the columns are found by the words in the head lines."""
+    with ExitStack() as stack:
+        started = [stack.enter_context(lib.Started(bench.command(
+            f"-4 -H {HOST} -p PORT -t {test} -c -C -l 1"))) for _ in range(3)]
+        joined = ""
+        for client in started:
+            got = client.finish(20 * PATIENCE)
+            assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+            joined += got.out
+    rates, column, unit = [], 0, ""
+    for line in joined.splitlines():
+        word = "Throughput" if "Throughput" in line else "Rate" if " Rate" in line else ""
+        if word and "Elapsed" in joined:
+            column = line.index(word)
+        found = re.search(r"bytes.*secs.*(10\^6bits|per sec)", line)
+        unit = found[1] if found else unit
+        if re.match(r" *\d[\d. -]+$", line) and column and len(line.split()) > 4:
+            rates.append(max(positive(word[0]) for word in re.finditer(r"\S+", line)
+                             if word.end() > column - 2 and word.start() < column + 10))
+    must_be(unit, "per sec" if test.endswith("RR") else "10^6bits")
+    assert len(rates) in (3, 6), f"{len(rates)} rates in {joined!r}"
+
+
+def mmtests(bench: Bench, test: str) -> None:
+    """stdout and stderr in one file, lines without letters: the last word when more than four."""
+    command = bench.command(f"-4 -i 3,3 -I 95,5 -l 1 -f m -D 1 -t {test} -H {HOST} -p PORT -- "
+                            "-s 851968 -S 851968 -m 1024 -M 1024")
+    with lib.Started(command, stderr=subprocess.STDOUT) as started:
+        got = started.finish(20 * PATIENCE)
+    must_be(got.rc, 0)
+    rows = [line.split() for line in got.out.splitlines()
+            if not re.search("[a-zA-Z]", line) and line.strip()]
+    if test == "UDP_STREAM":
+        must_be([len(row) for row in rows], [6, 4])
+        rows = rows[:1]
+    values = [number(row[-1]) for row in rows if len(row) > 4]
+    must_be(len(values), 1)
+
+
+def openwrt(bench: Bench) -> None:
+    """Outputs appended to one file, a number per line, added by awk."""
+    with tempfile.NamedTemporaryFile("a+") as results:
+        for test in ("TCP_MAERTS", "TCP_STREAM"):
+            for secret in ("", f"-Z {PASSPHRASE}"):
+                port = bench.locked_port() if secret else bench.port
+                results.write(must_succeed([lib.netperf(), *f"-4 -H {HOST} -p {port} -t {test} "
+                                            f"-l 1 -v 0 -P 0 {secret}".split()], 15))
+                results.flush()
+        total = must_succeed(["awk", "{s += $1} END {print NR, s}", results.name], 5).split()
+    must_be(total[0], "4")
+    positive(total[1])
+
+
+def openwrt_waits(bench: Bench) -> None:
+    """pgrep -P SHELL netperf, while it runs."""
+    with lib.Started(bench.command(f"-H {HOST} -p PORT -l 5")) as client:
+        time.sleep(0.3)
+        must_be(Path(f"/proc/{client.pid}/comm").read_text().strip(), "netperf")
+
+
+def openwrt_refused(bench: Bench) -> str:
+    """Any byte on stderr, or a status, is a refusal: the wrong passphrase must be one."""
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(bench.locked_port()), "-l", "1",
+                   "-Z", "wrong"], 15)
+    assert got.rc and got.err, f"status {got.rc}: {got.err!r}"
+    return got.err.strip()
+
+
+def phoronix(bench: Bench, test: str, extra: str) -> None:
+    """Lines with "is" in them are dropped; the number left is the result."""
+    lines = [line for line in bench.lines(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l 1 {extra}")
+             if "is" not in line]
+    must_be(len(lines), 1)
+    positive(lines[0].strip())
+
+
+def kernel_selftests(bench: Bench) -> None:
+    """They look at the exit status, leave stray words behind, and bind the control connection."""
+    bench.good(f"-4 -t TCP_STREAM -H {HOST} -p PORT -l 1")
+    bench.good("-p PORT -l 1 localhost")
+    with lib.Started(bench.command(
+            f"-4 -H {HOST} -p PORT,DPORT -L 127.0.0.2 -l 1000")) as client:
+        time.sleep(MOMENT)
+        client.signal(signal.SIGTERM)
+        got = client.finish(5 * PATIENCE)
+    assert "establish" not in got.out + got.err, got.out + got.err
+
+
+def versions(bench: Bench) -> str:
+    """boardfarm, mugen; cbtool's third word; installers."""
+    out = must_succeed([lib.netperf(), "-V"], 5)
+    assert out.startswith("Netperf version 2"), out
+    must_be(out.split()[2], "2.7.0")
+    must_succeed([lib.netserver(), "-V"], 5)
+    return out.strip()
+
+
+# ---- netserver ----------------------------------------------------------------------------------
+
+def returns_at_once(bench: Bench) -> str:
+    """Over ssh, in $(...): it lets go of all streams, and listens when it is back."""
+    with daemon.Background() as server:
+        must_be(server.rc, 0)
+        assert server.seconds < 2 * PATIENCE, f"after {server.seconds:.1f} s"
+        must_be(server.err, "")
+        must_succeed([lib.netperf(), "-H", HOST, "-p", str(server.port), "-l", "1"], 15)
+        return f"{server.seconds:.2f} s"
+
+
+def in_a_substitution(bench: Bench) -> None:
+    port = lib.free_port()
+    try:
+        said = must_succeed(["sh", "-c", f'said=$("$1" -p {port}) && "$2" -H {HOST} -p {port} '
+                             '-l 1 -P 0 -v 0 && echo "$said"', "sh", lib.netserver(),
+                             lib.netperf()], 15).splitlines()
+    finally:
+        for pid in daemon.listeners(port):
+            os.kill(pid, signal.SIGKILL)
+    positive(said[0].strip())
+    assert said[1].startswith("Starting netserver with host"), said
+
+
+def says(bench: Bench, options: str, host: str, family: str) -> None:
+    with daemon.Background(*options.split()) as server:
+        must_be(server.out, f"Starting netserver with host '{host}' port '{server.port}' "
+                            f"and family {family}\n")
+
+
+def second_start(bench: Bench) -> None:
+    for more in ((), ("-D",)):
+        got = lib.run([lib.netserver(), "-p", str(bench.port), *more], 5 * PATIENCE)
+        must_be(got.rc, 1)
+
+
+def killed_and_back(bench: Bench, number_: int) -> None:
+    """Started again at once on its port, a moment after it was killed with sessions."""
+    port = lib.free_port()
+    for _ in range(2):
+        must_succeed([lib.netserver(), "-p", str(port)], 5)
+        pids = daemon.listeners(port)
+        try:
+            must_be(len(pids), 1)
+            must_be(Path(f"/proc/{pids[0]}/comm").read_text().strip(), "netserver")
+            must_succeed([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "-100", "-t",
+                          "TCP_CRR"], 10)
+        finally:
+            for pid in pids:
+                os.kill(pid, number_)
+        daemon.must_go(pids, 3, "netserver")
+
+
+def killed_clients(bench: Bench) -> None:
+    with ExitStack() as stack:
+        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR"):
+            client = stack.enter_context(lib.Started(bench.command(
+                f"-H {HOST} -p PORT -l 30 -t {test}")))
+            time.sleep(0.2)
+            client.signal(signal.SIGKILL)
+    bench.good(f"-H {HOST} -p PORT -l -100 -t TCP_RR")
+
+
+def first_process(bench: Bench) -> str:
+    """-D in a container: it stays, reaps its children, and ends at once on TERM."""
+    port = lib.free_port()
+    with lib.Started([lib.netserver(), "-D", "-p", str(port)]) as server:
+        daemon.must_listen(server, port)
+        for _ in range(3):
+            must_succeed([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "-100", "-t",
+                          "TCP_RR"], 10)
+        assert lib.wait_for(lambda: not lib.children(server.pid), 5 * PATIENCE), "children left"
+        since = time.monotonic()
+        server.signal(signal.SIGTERM)
+        got = server.finish(5 * PATIENCE)
+        seconds = time.monotonic() - since
+    assert got.rc is not None and seconds < 1 * PATIENCE, f"{got.rc} after {seconds:.1f} s"
+    return f"status {got.rc} after {seconds:.2f} s"
+
+
+def only_there(bench: Bench) -> None:
+    with lib.Daemon(args=("-L", "127.0.0.2"), grace=None) as server:
+        must_succeed([lib.netperf(), "-H", "127.0.0.2", "-p", str(server.port), "-l", "-100",
+                      "-t", "TCP_RR"], 10)
+        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(server.port), "-l", "-100"], 10)
+        assert got.rc, "served elsewhere too"
+
+
+def both_families(bench: Bench) -> None:
+    for host in (HOST, "::1"):
+        bench.good(f"-H {host} -p PORT -l -100 -t TCP_RR")
+
+
+def server_options(bench: Bench, options: str) -> None:
+    with lib.Daemon(args=options.split(), grace=None) as server:
+        must_succeed([lib.netperf(), "-H", HOST, "-p", str(server.port), "-l", "-100", "-t",
+                      "TCP_RR"], 10)
+
+
+def ignores_the_rest(bench: Bench) -> None:
+    port = lib.free_port()
+    with lib.Started([lib.netserver(), "-D", "-p", str(port), "--", "-x", "stray"]) as server:
+        daemon.must_listen(server, port)
+
+
+# ---- where ours does better ---------------------------------------------------------------------
+
+def must_end_early(bench: Bench, test: str, number_: int, options: str = "",
+                   specific: str = "") -> str:
+    """A signal ends a test with all its results, and status 0."""
+    if not specific:
+        specific = "-k ELAPSED_TIME" if test not in ("TCP_SENDFILE", "TCP_CC") else ""
+    with lib.Started(bench.command(f"-H {HOST} -p PORT -t {test} -l 30 {options} -- {specific}"),
+                     env={**os.environ, "LC_ALL": "C"}) as client:
+        time.sleep(MOMENT)
+        client.signal(number_)
+        got = client.finish(4 * PATIENCE)
+    assert got.rc == 0 and not got.err, f"status {got.rc} after {got.seconds:.1f} s: {got.err!r}"
+    found = re.search(r"ELAPSED_TIME=(\S+)", got.out) or re.search(r" (\d+\.\d\d) ", got.out)
+    assert found, f"no elapsed time in {got.out!r}"
+    assert 0.2 < float(found[1]) < (MOMENT + 2) * PATIENCE, f"{found[1]} s elapsed"
+    return f"{found[1]} s"
+
+
+def go_minutes(bench: Bench) -> str:
+    """1m0s is a minute, and not a million seconds or one: it runs on, 0m1s ends by itself."""
+    out = bench.good(f"-P 0 -H {HOST} -p PORT -l 0m1s -t TCP_RR -- -k ELAPSED_TIME", timeout=4)
+    elapsed = float(key_values(out)["ELAPSED_TIME"])
+    assert 0.9 < elapsed < 1.5 * PATIENCE, f"{elapsed} s"
+    with lib.Started(bench.command(f"-H {HOST} -p PORT -l 1m0s -t TCP_RR")) as client:
+        time.sleep(2)
+        client.signal(signal.SIGINT)
+        got = client.finish(5 * PATIENCE)
+    assert got.rc == 0 and got.seconds > 1.9, f"status {got.rc} after {got.seconds:.1f} s"
+    assert not got.err, got.err
+    return f"{elapsed} s"
+
+
+def wait_is_no_test(bench: Bench) -> str:
+    """-s 1 does not eat into a TCP_MAERTS of a second."""
+    out = bench.good(f"-P 0 -H {HOST} -p PORT -l 1 -s 1 -t TCP_MAERTS -- -k "
+                     "ELAPSED_TIME,THROUGHPUT")
+    found = key_values(out)
+    assert 0.9 < float(found["ELAPSED_TIME"]) < 1.5 * PATIENCE, found
+    positive(found["THROUGHPUT"])
+    return found["ELAPSED_TIME"]
+
+
+def prompt_return(bench: Bench, test: str) -> str:
+    since = time.monotonic()
+    bench.good(f"-H {HOST} -p PORT -l 1 -t {test}")
+    seconds = time.monotonic() - since
+    assert seconds < 2.5 * PATIENCE, f"took {seconds:.1f} s"
+    return f"{seconds:.1f} s"
+
+
+def long_file(bench: Bench) -> None:
+    names = ["THROUGHPUT", "THROUGHPUT_UNITS", "PROTOCOL", "DIRECTION", "ELAPSED_TIME",
+             "SOCKET_TYPE", "REQUEST_SIZE", "RESPONSE_SIZE"]
+    with tempfile.NamedTemporaryFile("w") as chosen:
+        chosen.write("\n".join(names) + "\n")
+        chosen.flush()
+        out = bench.good(f"-P 0 -H {HOST} -p PORT -l -100 -t TCP_RR -- -k {chosen.name}")
+    must_be(list(key_values(out)), names)
+
+
+def bare_namespace(bench: Bench) -> None:
+    """Only a loopback interface, as in a container without a network."""
+    script = ('ip link set lo up && "$1" -p 12865 > /dev/null && '
+              '"$2" -H 127.0.0.1 -l -100 -t TCP_RR -P 0 -v 0; status=$?; '
+              'for pid in $(ss -Hltnp sport = :12865 | grep -o "pid=[0-9]*" | cut -d= -f2); do '
+              'kill "$pid"; done; exit $status')
+    out = must_succeed(["unshare", "-n", "sh", "-c", script, "sh", lib.netserver(),
+                        lib.netperf()], 15)
+    positive(out.strip())
+
+
+def quiet_about_builds(bench: Bench) -> None:
+    """Nothing about a feature that is not compiled in, which would shift every line."""
+    lines = bench.lines(f"-H {HOST} -p PORT -t TCP_RR -l -100 -b 1 -w 1")
+    must_be((len(lines), len(lines[6].split())), (8, 6))
+
+
+# ---- the suite ----------------------------------------------------------------------------------
+
+class Case(NamedTuple):
+    name: str
+    body: Callable[..., Optional[str]]
+    args: Sequence[object] = ()
+    better: bool = False  # than the real netperf, which fails it
+
+
+def tables() -> Iterator[Case]:
+    for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE"):
+        yield Case(f"table: {test}", stream_table, (test,))
+    for test in ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC"):
+        yield Case(f"table: {test}", exchange_table, (test,))
+    yield Case("table: UDP_STREAM", datagram_table)
+    for test in CLASSIC:
+        yield Case(f"bare number: {test}", bare_number, (test,))
+    yield Case("no server", no_server)
+
+
+def omni() -> Iterator[Case]:
+    yield Case("omni: any spelling", any_spelling)
+    yield Case("omni: CSV", csv_shape)
+    yield Case("omni: human", human_shape)
+    yield Case("omni: names from a file", names_from_file)
+    yield Case("omni: no names, send", no_names, ("send", "LSS_SIZE_END"))
+    yield Case("omni: no names, receive", no_names, ("recv", "RSS_SIZE_END"))
+    yield Case("omni: no names, rr", no_names, ("rr", "LSS_SIZE_END"))
+    for test in ("TCP_RR", "UDP_RR", "TCP_STREAM"):
+        yield Case(f"omni: latencies of {test}", latencies, (test,))
+    yield Case("omni: retransmissions", retransmissions)
+    yield Case("demo: words", demo_words)
+    yield Case("demo: keys", demo_keys)
+    yield Case("demo: CSV", demo_csv)
+    yield Case("demo: out at once into a pipe", out_at_once, (False,))
+    yield Case("demo: out at once into a file", out_at_once, (True,))
+
+
+def programs() -> Iterator[Case]:
+    yield Case("flent probe", flent_probe)
+    yield Case("flent run: TCP_STREAM", flent_run, ("TCP_STREAM", "-f m", ""))
+    yield Case("flent run: TCP_MAERTS", flent_run, ("TCP_MAERTS", "-f m", ""))
+    yield Case("flent run: UDP_RR", flent_run, ("UDP_RR", "", "-e 2"))
+    yield Case("flent interrupt", flent_interrupt)
+    yield Case("netperf's runemomniaggdemo, udp rr", aggregate_demo, ("udp", "-r 1 -b 4 -e 1"))
+    yield Case("netperf's runemomniaggdemo, tcp rr", aggregate_demo, ("tcp", "-r 1 -D"))
+    yield Case("netperf's runemomniaggdemo, out", aggregate_demo, ("tcp", "-m 64K"))
+    yield Case("netperf's runemomniaggdemo, in", aggregate_demo, ("tcp", "-m ,64K"), True)
+    yield Case("netperf's bloat", bloat)
+    yield Case("netperf's uuid", uuid)
+    yield Case("PKB: TCP RR", pkb, ("-v1 -t OMNI -I 99,5 -i 3,3", "-T TCP -d RR", "Trans/s"))
+    yield Case("PKB: UDP RR", pkb, (f"-t OMNI -L {HOST}", "-T UDP -d RR", "Trans/s"))
+    yield Case("PKB: -d CRR", pkb, ("-t OMNI", "-T TCP -d CRR", "10^6bits/s"))
+    yield Case("PKB: -d STREAM", pkb, ("-t OMNI", "-T TCP -d STREAM -m 131072 -M 131072",
+                                       "10^6bits/s"))
+    yield Case("PKB: -T UDP -R 1", pkb, ("-t OMNI", "-T UDP -d STREAM -R 1 -m 1400 -M 1400",
+                                         "10^6bits/s"))
+    yield Case("PKB: -G", pkb, ("-t OMNI", "-T TCP -d STREAM -G 1400b", "10^6bits/s"))
+    yield Case("PKB: containers", pkb, ("-t TCP_STREAM", "-m 131072", "10^6bits/s", "MIGRATED"))
+    yield Case("PKB: bidirectional", pkb, ("-t TCP_MAERTS", "", "10^6bits/s", "MIGRATED"))
+    yield Case("PKB: histogram", pkb_histogram, (), True)
+    yield Case("PKB: mesh", pkb_mesh)
+    yield Case("PKB: a netserver a stream", pkb_pairs)
+
+
+def more_programs() -> Iterator[Case]:
+    yield Case("k8s-netperf probe", k8s_probe)
+    yield Case("k8s-netperf: TCP_STREAM", k8s_netperf, ("TCP_STREAM", "-m 1024"))
+    yield Case("k8s-netperf: UDP_STREAM", k8s_netperf, ("UDP_STREAM", "-m 1024 -R 1"))
+    yield Case("k8s-netperf: TCP_RR", k8s_netperf, ("TCP_RR", "-r 1024,1024 -b 4"))
+    yield Case("k8s-netperf: UDP_RR", k8s_netperf, ("UDP_RR", "-r 1024,1024"))
+    yield Case("k8s-netperf: TCP_CRR", k8s_netperf, ("TCP_CRR", "-r 1024,1024"))
+    for test, specific in (("TCP_STREAM", ""), ("UDP_STREAM", "-m 1024"), ("TCP_RR", ""),
+                           ("UDP_RR", ""), ("TCP_CRR", ""), ("TCP_MAERTS", "")):
+        yield Case(f"cilium-cli: {test}", cilium, (test, specific))
+    for test in ("TCP_STREAM", "UDP_STREAM", "TCP_RR"):
+        yield Case(f"LNST: {test}", lnst, (test,))
+    yield Case("super_netperf: TCP_STREAM", super_netperf, ("-t TCP_STREAM", 8))
+    yield Case("super_netperf: TCP_RR", super_netperf, ("-t TCP_RR", 8))
+    yield Case("super_netperf: UDP_STREAM", super_netperf,
+               ("-t UDP_STREAM -- -n -P,DPORT -m 120", 4))
+    for test in ("TCP_STREAM", "UDP_STREAM", "TCP_RR", "UDP_RR", "TCP_CRR", "TCP_SENDFILE"):
+        yield Case(f"lkp-tests: {test}", lkp, (test,))
+    yield Case("mmtests: TCP_STREAM", mmtests, ("TCP_STREAM",))
+    yield Case("mmtests: UDP_STREAM", mmtests, ("UDP_STREAM",))
+    yield Case("OpenWrt", openwrt)
+    yield Case("OpenWrt waits", openwrt_waits)
+    yield Case("OpenWrt is refused", openwrt_refused)
+    yield Case("Phoronix: TCP_RR", phoronix, ("TCP_RR", ""))
+    yield Case("Phoronix: UDP_STREAM -b 10G", phoronix, ("UDP_STREAM", "-b 10G"))
+    yield Case("kernel selftests", kernel_selftests)
+    yield Case("version checks", versions)
+
+
+def life() -> Iterator[Case]:
+    yield Case("netserver in $(...)", in_a_substitution)
+    yield Case("netserver says", says, ("", "IN(6)ADDR_ANY", "AF_UNSPEC"))
+    yield Case("netserver -4 says", says, ("-4", "IN(6)ADDR_ANY", "AF_INET"))
+    yield Case("netserver -6 says", says, ("-6", "IN(6)ADDR_ANY", "AF_INET6"))
+    yield Case("netserver -L says", says, ("-L 127.0.0.2", "127.0.0.2", "AF_UNSPEC"))
+    yield Case("netserver started twice", second_start)
+    yield Case("netserver killed and back", killed_and_back, (signal.SIGKILL,))
+    yield Case("netserver ended and back", killed_and_back, (signal.SIGTERM,))
+    yield Case("netserver serves on", killed_clients)
+    yield Case("netserver -D as the first process", first_process)
+    yield Case("netserver -L only there", only_there)
+    yield Case("netserver serves both families", both_families)
+    for options in ("-N", "-f", "-v 2", "-d", "-4", "-6"):
+        yield Case(f"netserver {options}", server_options, (options,))
+    yield Case("netserver -- ignored", ignores_the_rest)
+    for test in CLASSIC:
+        for number_ in (signal.SIGALRM, signal.SIGINT):
+            yield Case(f"{number_.name} ends {test}", must_end_early, (test, number_),
+                       test in STUBBORN)
+
+
+def better() -> Iterator[Case]:
+    yield Case("1m0s is a minute", go_minutes, (), True)
+    yield Case("-s and TCP_MAERTS", wait_is_no_test, (), True)
+    yield Case("TCP_CRR returns promptly", prompt_return, ("TCP_CRR",), True)
+    yield Case("TCP_CC returns promptly", prompt_return, ("TCP_CC",), True)
+    yield Case("long selector files", long_file, (), True)
+    yield Case("nothing about builds", quiet_about_builds, (), True)
+
+
+def how_real_fares(case: Case, bench: Bench) -> str:
+    try:
+        case.body(bench, *case.args)
+    except AssertionError as fault:
+        return f"the real one does not: {str(fault)[:100]}"
+    return "the real one does, too"
+
+
+def suite(report: lib.Report) -> None:
+    real = "--real" in sys.argv
+    patterns = [arg for arg in sys.argv[1:] if arg != "--real"]
+    if real:
+        place = lib.real_netperf()
+        os.environ.update(NETPERF=str(place / "netperf"), NETSERVER=str(place / "netserver"))
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    cases = [*tables(), *omni(), *programs(), *more_programs(), *life(), *better()]
+    alone = [Case("a hundred at once", hundred),
+             Case("netserver returns at once", returns_at_once),
+             Case("table: elapsed 1.00", elapsed_to_the_point)]
+    why = lib.no_lab()
+    if why:
+        report.skip("127.0.0.1 in a bare namespace", why)
+    else:
+        alone.append(Case("127.0.0.1 in a bare namespace", bare_namespace, (), True))
+    with ExitStack() as stack:
+        bench = Bench(stack, real)
+        for batch, at_once in ((cases, AT_ONCE), (alone, 1)):
+            report.cases([(case.name, partial(how_real_fares, case, bench)
+                           if real and case.better else partial(case.body, bench, *case.args))
+                          for case in batch if not patterns or any(
+                              fnmatch.fnmatch(case.name, one) for one in patterns)], at_once)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
