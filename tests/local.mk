@@ -92,6 +92,12 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	src/cli/options.c
 %C%_unit_test_doc_SOURCES = %D%/unit/test_doc.c src/cli/options.c
 
+# What make bench compares with; it stands alone.
+EXTRA_PROGRAMS = %D%/bench/bare
+%C%_bench_bare_SOURCES = %D%/bench/bare.c
+%C%_bench_bare_LDADD =
+CLEANFILES += $(EXTRA_PROGRAMS)
+
 check_PROGRAMS =
 check_LIBRARIES =
 TESTS = scripts/check-layers
