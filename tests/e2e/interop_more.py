@@ -54,7 +54,8 @@ def in_time(run: Run) -> None:
     waits = run.pairing.daemon == "real" and str(run.pairing) in run.cell.known
     # Ours gives the real netserver half a second for its results.
     limit = 6.5 if waits else max(2.0, interop.longest(run.pairing, run.cell.test))
-    need(run.got.seconds <= limit, f"took {run.got.seconds:.2f} s, not {limit}")
+    limit += run.slack()
+    need(run.got.seconds <= limit, f"took {run.got.seconds:.2f} s, not {limit:.2f}")
 
 
 # ---- OMNI ---------------------------------------------------------------------------------------
@@ -87,9 +88,9 @@ def judge_way(way: Way, run: Run) -> None:
                if re.fullmatch(r"-?[\d.]+", text)}
     rate, elapsed = figures["THROUGHPUT"], figures["ELAPSED_TIME"]
     need(rate > 0, "no throughput")
-    need(run.cell.length > 0 or elapsed < 0.9, f"{elapsed} s for a count")
-    if run.cell.length > 0 and not lib.QUICK:
-        need(0.99 <= elapsed <= 1.10, f"elapsed time {elapsed} s")
+    # Ten seconds are what a length that was not understood would come to.
+    need(run.cell.length > 0 or elapsed < 9, f"{elapsed} s for a count")
+    interop.check_elapsed(elapsed, run)
     if "Send|Recv" in way.direction:
         judge_exchange(run, figures)
     elif way.direction != "Connection":
@@ -220,20 +221,25 @@ def judge_cpu(run: Run) -> None:
         if util > 0 or run.pairing.client == "ours":  # at 0 the real client takes the other side's
             need_demand(side, row, util, demand)
     if run.cell.load:
-        need(min(row.util) >= 90 / CPUS, f"{row.util} % though a loop keeps a CPU busy")
+        # What the loop got of a CPU before the readings and after them does not show.
+        least = 100 * (run.loop - (run.got.seconds - row.elapsed)) / row.elapsed / CPUS - 5
+        need(min(row.util) >= least, f"{row.util} % beside a loop that alone makes {least:.1f} %")
     in_time(run)
 
 
-def most_util(row: Row) -> float:
+def most_util(run: Run, row: Row) -> float:
     """The readings are further apart than the test is long, and what is busy in between counts:
-    our netserver takes a tenth of a second to see that connections come no more."""
-    return 104 + 100 * 0.1 / max(row.elapsed, 0.005)
+    our netserver takes a tenth of a second to see that connections come no more, and either end may
+    be woken late."""
+    return 104 + 100 * (0.1 + run.slack()) / max(row.elapsed, 0.005)
 
 
 def judge_util(run: Run, row: Row, side: str, util: float) -> None:
-    need(0 <= util <= most_util(row), f"{side} utilisation {util} % in {row.elapsed} s")
-    if 0.9 <= row.elapsed and run.got.seconds < 1.3:  # some hundred clock ticks
-        need(abs(util - run.busy) <= 15, f"{side} utilisation {util} %, not {run.busy:.1f}")
+    need(0 <= util <= most_util(run, row), f"{side} utilisation {util} % in {row.elapsed} s")
+    if row.elapsed >= 0.9:  # some hundred clock ticks
+        # This program's reading takes in what was before the test and after it.
+        apart = 10 + 100 * (run.got.seconds - row.elapsed) / row.elapsed
+        need(abs(util - run.busy) <= apart, f"{side} utilisation {util} %, not {run.busy:.1f}")
 
 
 def test_waits(test: str) -> bool:
@@ -308,7 +314,8 @@ def judge_confidence(run: Run) -> None:
     times = 1 if run.cell.test == "TCP_CC" else 3
     need(run.got.seconds >= (times * row.elapsed) - 0.02, f"{row.elapsed} s in {run.got.seconds}")
     waits = run.pairing.daemon == "real" and run.cell.length > 0 and test_waits(run.cell.test)
-    for util, most in zip(row.util, (most_util(row), 600 if waits else most_util(row))):
+    usual = most_util(run, row)
+    for util, most in zip(row.util, (usual, 600 if waits else usual)):
         need(0 <= util <= most, f"utilisation {row.util} % in {row.elapsed} s")
 
 
@@ -370,16 +377,19 @@ def judge_interim(run: Run) -> None:
     lines, test = interims(run.got.out), run.cell.test
     without_last = test in ("TCP_SENDFILE", "TCP_CC")
     ours = run.pairing.client == "ours"
-    least = 3 if ours else 0 if without_last else 1
+    # One that is due while the client waits for a CPU or the test is over is not made up for.
+    missed = int((run.slack() + 0.2) / 0.3)
+    least = max(1, 3 - missed) if ours else 0 if without_last else 1
     need(least <= len(lines) <= 5, f"{len(lines)} interim results")
     if not ours and test == "TCP_CC":
         return  # its unit is that of bytes
     for before, line in zip(lines, lines[1:]):
         need(abs(line.ending - before.ending - line.seconds) <= 0.005, f"stamps: {before}, {line}")
     if ours:
-        for line in lines[:3]:
-            need(abs(line.seconds - 0.3) <= 0.1, f"an interval of {line.seconds} s")
-        need(lines[2].ending - lines[0].ending < 0.7, f"stamps drift: {lines}")
+        for line in lines[:least]:
+            off = abs(line.seconds - 0.3)
+            need(off <= 0.1 + run.slack(), f"an interval of {line.seconds} s")
+        need(lines[least - 1].ending - lines[0].ending < 0.7 + run.slack(), f"stamps drift: {lines}")
     seconds = sum(line.seconds for line in lines)
     if not without_last:
         need_near("seconds", seconds, row.elapsed, 0.05)
@@ -406,7 +416,7 @@ def judge_refused(run: Run) -> None:
     need(len(got.err.splitlines()) == 1, f"stderr: {got.err!r}")
     says = "passphrase.*-Z" if run.pairing.client == "ours" else "recv_response"
     need(re.search(says, got.err) is not None, f"stderr: {got.err!r}")
-    need(got.seconds < 2, f"took {got.seconds:.2f} s")
+    need(got.seconds < 2 + run.slack(), f"took {got.seconds:.2f} s")
 
 
 def locked(row: str, *words: str, judge: "Optional[Judge]" = None) -> Cell:

@@ -204,6 +204,49 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+class _Wakes:
+    """How late a thread that sleeps for 10 ms at a time is woken, from its start on."""
+
+    PAUSE = 0.01
+
+    def __init__(self) -> None:
+        self._late: "list[tuple[float, float]]" = []  # when, and by how much it was the latest
+        self._due = time.monotonic() + self.PAUSE
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(max(0.0, self._due - time.monotonic()))
+            now = time.monotonic()
+            if now - self._due > 0.002:
+                self._late.append((now, now - self._due))
+            self._due = now + self.PAUSE
+
+    def since(self, start: float) -> "list[float]":
+        return [late for when, late in self._late[:] if when >= start]
+
+
+_wakes: "list[_Wakes]" = []
+
+
+def watch_wakes() -> None:
+    """From here on late_since() knows."""
+    if not _wakes:
+        _wakes.append(_Wakes())
+
+
+def late_since(start: float) -> float:
+    """By how many seconds, at the worst, this program has been woken late since time.monotonic()
+    was start: a measure of what a busy machine, or one that was paused, does to what is timed on
+    it. 0 before watch_wakes()."""
+    return max([0.0, *(_wakes[0].since(start) if _wakes else [])])
+
+
+def all_late_since(start: float) -> float:
+    """The sum of these delays, what the machine took altogether."""
+    return sum(_wakes[0].since(start) if _wakes else [])
+
+
 class Daemon:
     """A netserver in the foreground, from when it listens until it is stopped by its pid.
 
