@@ -785,6 +785,7 @@ def must_end_early(bench: Bench, test: str, number_: int, options: str = "",
         specific = "-k ELAPSED_TIME" if test not in ("TCP_SENDFILE", "TCP_CC") else ""
     with lib.Started(bench.command(f"-H {HOST} -p PORT -t {test} -l 30 {options} -- {specific}"),
                      env={**os.environ, "LC_ALL": "C"}) as client:
+        bench.real or client.under_way()
         time.sleep(MOMENT)
         client.signal(number_)
         got = client.finish(4 * PATIENCE)

@@ -53,6 +53,8 @@ def running(port: int, tests: Sequence[str]) -> "Iterator[Dict[str, lib.Started]
     with ExitStack() as stack:
         clients = {test: stack.enter_context(lib.Started(client(port, test, "-l", "30")))
                    for test in tests}
+        for started in clients.values():
+            started.under_way()
         time.sleep(MOMENT * PATIENCE)
         yield clients
 

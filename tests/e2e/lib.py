@@ -157,6 +157,19 @@ class Started:
     def signal(self, number: int) -> None:
         self._proc.send_signal(number)
 
+    def under_way(self, seconds: float = 20.0) -> bool:
+        """Waits until our client, which this is, has begun its test, hence has a second thread, or
+        has ended; how long that takes is the machine's affair. False when the time is over."""
+        def begun() -> bool:
+            if self._proc.poll() is not None:
+                return True
+            try:
+                return len(os.listdir(f"/proc/{self.pid}/task")) > 1
+            except OSError:
+                return False  # between its end and our knowing
+
+        return wait_for(begun, seconds)
+
     def finish(self, timeout: float) -> Result:
         """Waits for its end, or kills it and all it started when the time is over."""
         try:
