@@ -212,14 +212,22 @@ def datagram_table(bench: Bench) -> None:
     positive(lines[5].split()[5]), positive(lines[6].split()[3])
 
 
-def elapsed_to_the_point(bench: Bench) -> None:
-    """grep ' 1.00 ': a test of a second takes 1.00 of them."""
-    lines = bench.lines(f"-H {HOST} -p PORT -t TCP_STREAM -l 1")
-    assert re.search(r"\b1\.0\d\b", lines[6]), lines[6]
-    if not lib.QUICK:
-        seconds = [float(bench.lines(f"-H {HOST} -p PORT -t TCP_STREAM -l 1")[6].split()[3])
-                   for _ in range(2)]
-        must_be(min(seconds + [float(lines[6].split()[3])]), 1.0)
+def slack(since: float) -> float:
+    """Seconds that a time limit is wider by, where the machine has woken this program late."""
+    return 4 * lib.late_since(since)
+
+
+def elapsed_to_the_point(bench: Bench) -> str:
+    """grep ' 1.00 ': a test of a second takes 1.00 of them, of several at least one: a busy machine
+    lets some of them end late, a wrong program all."""
+    seconds: List[float] = []
+    while 1.0 not in seconds and len(seconds) < (1 if lib.QUICK else 10):
+        since = time.monotonic()
+        row = bench.lines(f"-H {HOST} -p PORT -t TCP_STREAM -l 1")[6]
+        seconds.append(float(row.split()[3]))
+        assert 1.0 <= seconds[-1] < 1.1 * PATIENCE + slack(since), row
+    assert lib.QUICK or 1.0 in seconds, f"never 1.00: {seconds}"
+    return " ".join(f"{one:.2f}" for one in seconds)
 
 
 def bare_number(bench: Bench, test: str) -> None:
@@ -232,7 +240,8 @@ def no_server(bench: Bench) -> str:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(lib.free_port())], 10)
     assert got.rc, f"status {got.rc}"
     assert "establish the control connection" in got.out + got.err, got.out + got.err
-    assert got.seconds < 2 * PATIENCE, f"after {got.seconds:.1f} s"
+    limit = 2 * PATIENCE + slack(time.monotonic() - got.seconds)
+    assert got.seconds < limit, f"after {got.seconds:.1f} s"
     return f"status {got.rc}"
 
 
@@ -415,6 +424,7 @@ def aggregate_demo(bench: Bench, test: str, specific: str) -> str:
                             f"-l 7200 -H {HOST} -p PORT -v 2 -- {specific} -T {test} "
                             "-u 1f283c8e-e4f2-11f1-99db-79f0de054238 -o all")
     with lib.Started(command) as started:
+        bench.real or started.under_way()
         time.sleep(1.2)
         started.signal(signal.SIGALRM)
         got = started.finish(8 * PATIENCE)
@@ -435,6 +445,7 @@ def uuid(bench: Bench) -> None:
 def bloat(bench: Bench) -> str:
     command = bench.command(f"-H {HOST} -p PORT -l 7200 -t TCP_RR -D -0.25 -v 2 -- -r 1")
     with lib.Started(command) as started:
+        bench.real or started.under_way()
         time.sleep(1.0)
         started.signal(signal.SIGALRM)
         got = started.finish(5 * PATIENCE)
@@ -747,7 +758,7 @@ def first_process(bench: Bench) -> str:
         server.signal(signal.SIGTERM)
         got = server.finish(5 * PATIENCE)
         seconds = time.monotonic() - since
-    assert got.rc is not None and seconds < 1 * PATIENCE, f"{got.rc} after {seconds:.1f} s"
+    assert got.rc is not None and seconds < 1 * PATIENCE + slack(since), f"{got.rc} after {seconds:.1f} s"
     return f"status {got.rc} after {seconds:.2f} s"
 
 
@@ -798,9 +809,10 @@ def must_end_early(bench: Bench, test: str, number_: int, options: str = "",
 
 def go_minutes(bench: Bench) -> str:
     """1m0s is a minute, and not a million seconds or one: it runs on, 0m1s ends by itself."""
-    out = bench.good(f"-P 0 -H {HOST} -p PORT -l 0m1s -t TCP_RR -- -k ELAPSED_TIME", timeout=4)
+    since = time.monotonic()
+    out = bench.good(f"-P 0 -H {HOST} -p PORT -l 0m1s -t TCP_RR -- -k ELAPSED_TIME")
     elapsed = float(key_values(out)["ELAPSED_TIME"])
-    assert 0.9 < elapsed < 1.5 * PATIENCE, f"{elapsed} s"
+    assert 0.9 < elapsed < 1.5 * PATIENCE + slack(since), f"{elapsed} s"
     with lib.Started(bench.command(f"-H {HOST} -p PORT -l 1m0s -t TCP_RR")) as client:
         time.sleep(2)
         client.signal(signal.SIGINT)
@@ -812,10 +824,11 @@ def go_minutes(bench: Bench) -> str:
 
 def wait_is_no_test(bench: Bench) -> str:
     """-s 1 does not eat into a TCP_MAERTS of a second."""
+    since = time.monotonic()
     out = bench.good(f"-P 0 -H {HOST} -p PORT -l 1 -s 1 -t TCP_MAERTS -- -k "
                      "ELAPSED_TIME,THROUGHPUT")
     found = key_values(out)
-    assert 0.9 < float(found["ELAPSED_TIME"]) < 1.5 * PATIENCE, found
+    assert 0.9 < float(found["ELAPSED_TIME"]) < 1.5 * PATIENCE + slack(since), found
     positive(found["THROUGHPUT"])
     return found["ELAPSED_TIME"]
 
@@ -824,7 +837,7 @@ def prompt_return(bench: Bench, test: str) -> str:
     since = time.monotonic()
     bench.good(f"-H {HOST} -p PORT -l 1 -t {test}")
     seconds = time.monotonic() - since
-    assert seconds < 2.5 * PATIENCE, f"took {seconds:.1f} s"
+    assert seconds < 2.5 * PATIENCE + slack(since), f"took {seconds:.1f} s"
     return f"{seconds:.1f} s"
 
 
@@ -995,6 +1008,7 @@ def suite(report: lib.Report) -> None:
         place = lib.real_netperf()
         os.environ.update(NETPERF=str(place / "netperf"), NETSERVER=str(place / "netserver"))
     lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    lib.watch_wakes()
     cases = [*tables(), *omni(), *programs(), *more_programs(), *life(), *better()]
     alone = [Case("a hundred at once", hundred),
              Case("netserver returns at once", returns_at_once),

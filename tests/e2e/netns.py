@@ -9,11 +9,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, NamedTuple, Sequence
 
+import interop
 import lib
 
 NAME = f"ns{os.getpid()}"
 IPV4, IPV6 = "10.77.0.2", "fd77::2"
 RATE, MTU, FRAMING = 100.0, 1500, 38    # Mbit/s, and the bytes that Ethernet adds to a packet
+ETHERNET = 14                           # and those of them that the kernel counts
 TIMED = 1 if lib.QUICK else 3           # seconds of a test that is to end by its time
 LATE = 2.0                              # and what it may take beyond, set-up and end included
 ATTEMPTS = 3                            # at a figure
@@ -98,17 +100,63 @@ FIGURES = (
 )
 
 
+def carried(lab: Lab) -> "dict[str, tuple[int, int]]":
+    """Bytes and packets that have come out of the link at either end."""
+    found = {}
+    for name, end in (("client", lab.client), ("server", lab.server)):
+        got = lib.run([*end, "cat", "/proc/net/dev"], 20)
+        row = next(line.split() for line in got.out.replace(":", ": ").splitlines()
+                   if line.split()[:1] == ["lab0:"])
+        found[name] = int(row[1]), int(row[2])
+    return found
+
+
+def overrun(lab: Lab, host: str = IPV4) -> int:
+    """Datagrams that the server's end had no room for, as nobody read in time."""
+    if ":" in host:
+        found = lib.run([*lab.server, "cat", "/proc/net/snmp6"], 20).out.split()
+        return int(found[found.index("Udp6RcvbufErrors") + 1])
+    found = lib.run([*lab.server, "cat", "/proc/net/snmp"], 20).out.splitlines()
+    heads, row = (line.split() for line in found if line.startswith("Udp:"))
+    return int(row[heads.index("RcvbufErrors")])
+
+
+def machine_is_busy(idle: float, since: float) -> bool:
+    """Too much so to keep the link full: on a quiet machine it takes a tenth of one CPU."""
+    return idle < 0.4 or lib.late_since(since) > 0.05
+
+
 def figures(report: lib.Report, lab: Lab) -> None:
+    def link_rate(one: Figure, before: "dict[str, tuple[int, int]]", overran: int,
+                  seconds: float) -> float:
+        """Payload that the link did carry and a socket had room for, in Mbit/s: what any result
+        must say, however busy the machine was."""
+        end = "client" if one.test == "TCP_MAERTS" else "server"
+        size, packets = (b - a for a, b in zip(before[end], carried(lab)[end]))
+        size -= packets * (one.headers + ETHERNET) + overran * one.payload
+        return size * 8e-6 / seconds
+
     def check(one: Figure) -> str:
-        """A machine busy with other things reads low now and then; a wrong program, each time."""
+        """A machine busy with other things reads low now and then; a wrong program, each time.
+        Where it is busy all the time, the link itself tells what was possible."""
         details = []
+        by_link = 0
         for _ in range(ATTEMPTS):
+            before, lost = carried(lab), overrun(lab, one.host)
+            ticks, since = interop.cpu_ticks(), time.monotonic()
             got = client(lab, daemon.port, one.test, 3, 15, one.host, one.more)
-            rate, expected = rows(got)[-1][-1], one.expected()
+            busy = machine_is_busy(1 - interop.busy_share(ticks, interop.cpu_ticks()) / 100, since)
+            found, expected = rows(got), one.expected()
+            rate = found[-1][-1]
+            seconds = found[0][2] if one.test == "UDP_STREAM" else found[0][3]
+            link = link_rate(one, before, overrun(lab, one.host) - lost, seconds)
             details.append(f"{rate:.2f} Mbit/s, {100 * (rate / expected - 1):+.2f} % "
-                           f"of {expected:.2f}")
+                           f"of {expected:.2f}, the link's {link:.2f}")
             if abs(rate / expected - 1) <= 0.01:
                 return ", then ".join(details)
+            by_link += busy and abs(rate / link - 1) <= 0.02
+            if by_link == 2:
+                return f"{', then '.join(details)}: what this busy machine got through the link"
         raise AssertionError(", then ".join(details))
 
     with lib.Daemon(lab.server) as daemon:
@@ -180,7 +228,9 @@ def death(report: lib.Report, lab: Lab) -> None:
 # --- loss ---------------------------------------------------------------------------------
 
 def in_time(got: lib.Result) -> None:
-    assert TIMED <= got.seconds <= TIMED + LATE, f"{got.seconds:.1f} s instead of {TIMED}"
+    """For a run that has just ended."""
+    late = LATE + 4 * lib.late_since(time.monotonic() - got.seconds)
+    assert TIMED <= got.seconds <= TIMED + late, f"{got.seconds:.1f} s instead of {TIMED}"
 
 
 def lossy_rr(lab: Lab, daemon: lib.Daemon) -> str:
@@ -196,13 +246,16 @@ def lossy_rr(lab: Lab, daemon: lib.Daemon) -> str:
 def lossy_stream(lab: Lab, daemon: lib.Daemon) -> str:
     """The empty datagrams (8 bytes with UDP's header) that tell the end get lost one and all."""
     lab.drop(lab.server, "udp length 8", "meta l4proto udp numgen inc mod 20 == 19")
+    before = overrun(lab)
     got = client(lab, daemon.port, "UDP_STREAM", TIMED, TIMED + 10, more=("-m", "1472"))
+    too_many = overrun(lab) - before
     (*_, sent, _errors, sent_rate), (*_, received, received_rate) = rows(got)
     in_time(got)
-    detail = (f"{sent:.0f} sent, {received:.0f} received, "
+    detail = (f"{sent:.0f} sent, {received:.0f} received, {too_many} overrun, "
               f"rates {sent_rate:.2f} and {received_rate:.2f}, {got.seconds:.1f} s")
     assert received <= sent, detail
-    assert lib.QUICK or abs(received_rate / sent_rate - 0.95) <= 0.01, detail
+    wanted = 0.95 - too_many / sent
+    assert lib.QUICK or abs(received_rate / sent_rate - wanted) <= 0.01, detail
     return detail
 
 
@@ -227,6 +280,7 @@ def suite(report: lib.Report) -> None:
     if obstacle:
         lib.skip(obstacle)
     lib.netperf(), lib.netserver()  # or skip
+    lib.watch_wakes()
     for part in wanted:
         if lib.QUICK and part == "figures":
             report.skip(part, "NP_TEST_QUICK")
