@@ -260,8 +260,10 @@ def give_fault(bed: Bed, row: lib.Fault) -> str:
 # ---- a daemon that goes away --------------------------------------------------------------------
 
 def session_of(daemon: lib.Daemon) -> int:
-    assert lib.wait_for(lambda: bool(daemon.children()), 10), "no session began"
-    return daemon.children()[0]
+    seen: List[int] = []
+    assert lib.wait_for(lambda: bool(seen.extend(daemon.children()) or seen), 10), \
+        "no session began"
+    return seen[0]
 
 
 def kill_session(bed: Bed, test: str) -> str:
@@ -283,7 +285,7 @@ def kill_session(bed: Bed, test: str) -> str:
 def stop_session(bed: Bed, test: str) -> str:
     """The far end neither answers nor goes away; when it comes back, it finds nobody."""
     with lib.Daemon() as daemon:
-        cmd = bed.client("-t", test, "-l", "2", port=daemon.port)
+        cmd = bed.client("-t", test, "-l", "5", port=daemon.port)
         with lib.Started(cmd) as client:
             session = session_of(daemon)
             client.under_way()
@@ -300,13 +302,13 @@ def stop_session(bed: Bed, test: str) -> str:
 def interrupt_hanging(bed: Bed, test: str) -> str:
     """The daemon hangs and the time is up: a signal ends the wait for what does not come."""
     with lib.Daemon() as daemon:
-        cmd = bed.client("-t", test, "-l", "3", port=daemon.port)
+        cmd = bed.client("-t", test, "-l", "5", port=daemon.port)
         with lib.Started(cmd) as client:
             session = session_of(daemon)
             client.under_way()
             time.sleep(MOMENT)
             os.kill(session, signal.SIGSTOP)
-            time.sleep(3)
+            time.sleep(5)
             begun = time.monotonic()
             client.signal(signal.SIGINT)
             got = client.finish(20)
