@@ -20,7 +20,7 @@ noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc
 src_cli_mkdoc_SOURCES = src/cli/mkdoc.c src/cli/options.c
 src_cli_mkdoc_LDADD = src/libnetperf.a
 netserver_mkdoc_SOURCES = netserver/mkdoc.c
-netserver_mkdoc_LDADD = netserver/libnetserver.a src/libnetperf.a
+netserver_mkdoc_LDADD = $(netserver_libs)
 
 man1_MANS = %D%/netperf.1 %D%/netserver.1
 bashcomp_DATA = %D%/bash/netperf %D%/bash/netserver

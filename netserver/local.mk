@@ -5,8 +5,9 @@ noinst_LIBRARIES += netserver/libnetserver.a
 netserver_libnetserver_a_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/daemon.c %D%/daemon.h
+netserver_libs = netserver/libnetserver.a src/libnetperf.a
 
 bin_PROGRAMS += src/netserver
 src_netserver_SOURCES = \
 	%D%/main.c
-src_netserver_LDADD = netserver/libnetserver.a src/libnetperf.a
+src_netserver_LDADD = $(netserver_libs)

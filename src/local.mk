@@ -8,6 +8,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/fds.c %D%/base/fds.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/ring.c %D%/base/ring.h \
+	%D%/base/secret.c %D%/base/secret.h \
 	%D%/base/text.h \
 	%D%/base/units.c %D%/base/units.h \
 	%D%/base/uuid.c %D%/base/uuid.h \

@@ -24,6 +24,7 @@ unit_tests = \
 	%D%/unit/test_refusals \
 	%D%/unit/test_repeat \
 	%D%/unit/test_report \
+	%D%/unit/test_secret \
 	%D%/unit/test_select \
 	%D%/unit/test_server \
 	%D%/unit/test_stop \
@@ -75,7 +76,7 @@ EXTRA_DIST += \
 
 # Programs without a _SOURCES or _LDADD of their own: the unit tests.
 AM_DEFAULT_SOURCE_EXT = .c
-LDADD = %D%/lib/libtest.a netserver/libnetserver.a src/libnetperf.a $(CMOCKA_LIBS)
+LDADD = %D%/lib/libtest.a $(netserver_libs) $(CMOCKA_LIBS)
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What the unit tests share.

@@ -1,0 +1,33 @@
+/*
+ * Keys and passphrases: read from files that nobody else can read, compared without telling by the
+ * time how far they agree, and wiped when they are of no more use.
+ */
+#ifndef NP_BASE_SECRET_H
+#define NP_BASE_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+/*
+ * Read a file's first line into line, without its newline and filled up with zeros; *count says how
+ * long it is. One that takes all of size bytes may have been longer. The file has to be a regular
+ * one of ours or root's that nobody else may read or write (mode 0600): NP_EUSAGE says what to do;
+ * NP_ESYS when it can't be read. The message names the file.
+ */
+int np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err);
+
+/* Are the two the same? Takes the same time wherever they differ. */
+bool np_secret_equal(const void *a, const void *b, size_t n);
+
+/* Overwrite, even where a compiler sees that nobody reads it again. */
+void np_secret_wipe(void *bytes, size_t n);
+
+/*
+ * Overwrite a word of the command line, so that ps(1) doesn't show it: what is left is "*", or
+ * nothing of an empty one. How long it was can still be seen in /proc.
+ */
+void np_secret_hide(char *word);
+
+#endif

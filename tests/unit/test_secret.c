@@ -1,0 +1,178 @@
+/*
+ * Secrets: which files they are read from, how they are compared and overwritten.
+ */
+#include "base/secret.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+
+static void
+make_file(char path[32], const char *text, size_t n, mode_t mode)
+{
+	int fd;
+
+	strcpy(path, "/tmp/np-test-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, n), n);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void
+the_first_line_is_read(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+		const char *line;
+		size_t count;
+	} rows[] = {
+		{ "", 0, "", 0 },
+		{ "\n", 1, "", 0 },
+		{ "sesame", 6, "sesame", 6 },
+		{ "sesame\n", 7, "sesame", 6 },
+		{ "sesame\nx", 8, "sesame", 6 },
+		{ "sesam e ", 8, "sesam e ", 8 },
+		{ "12345678\n", 9, "12345678", 8 },
+		{ "123456789", 9, "12345678", 8 },
+		{ "a\0b\n", 4, "a\0b", 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		static const char zeros[8];
+		struct np_err err = { .code = NP_OK };
+		char path[32], line[8];
+		size_t count = 99;
+
+		memset(line, '#', sizeof(line));
+		make_file(path, rows[i].text, rows[i].n, 0600);
+		assert_int_equal(np_secret_read(path, line, sizeof(line), &count, &err), NP_OK);
+		assert_int_equal(count, rows[i].count);
+		assert_memory_equal(line, rows[i].line, count);
+		assert_memory_equal(line + count, zeros, sizeof(line) - count);
+		unlink(path);
+	}
+}
+
+static void
+assert_refused(const char *path, enum np_errc code, const char *says)
+{
+	struct np_err err = { .code = NP_OK };
+	char line[8];
+	size_t count;
+
+	assert_int_equal(np_secret_read(path, line, sizeof(line), &count, &err), code);
+	assert_has(err.msg, path);
+	assert_has(err.msg, says);
+}
+
+static void
+a_file_that_others_may_touch_is_refused(void **state)
+{
+	static const mode_t wrong[] = { 0640, 0604, 0620, 0602, 0666, 0644 };
+	static const mode_t right[] = { 0600, 0400, 0700 };
+	char path[32];
+
+	(void)state;
+	make_file(path, "sesame", 6, 0600);
+	for (size_t i = 0; i < LEN(wrong); i++) {
+		assert_int_equal(chmod(path, wrong[i]), 0);
+		assert_refused(path, NP_EUSAGE, "chmod 600");
+	}
+	for (size_t i = 0; i < LEN(right); i++) {
+		char line[8];
+		size_t count;
+
+		assert_int_equal(chmod(path, right[i]), 0);
+		assert_int_equal(np_secret_read(path, line, sizeof(line), &count, NULL), NP_OK);
+	}
+	unlink(path);
+}
+
+static void
+what_is_no_file_is_refused(void **state)
+{
+	char path[] = "/tmp/np-test-XXXXXX", fifo[32];
+
+	(void)state;
+	assert_refused("/nonexistent", NP_ESYS, "No such file");
+	assert_refused("/dev/null", NP_EUSAGE, "not a regular file");
+	assert_non_null(mkdtemp(path));
+	assert_refused(path, NP_EUSAGE, "not a regular file");
+	snprintf(fifo, sizeof(fifo), "%s/fifo", path);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_refused(fifo, NP_EUSAGE, "not a regular file"); /* at once: nobody writes to it */
+	unlink(fifo);
+	rmdir(path);
+}
+
+/* Who owns the file can read it whatever its mode is. */
+static void
+the_file_of_another_user_is_refused(void **state)
+{
+	char path[32];
+	bool mine;
+
+	(void)state;
+	make_file(path, "sesame", 6, 0600);
+	mine = chown(path, geteuid() + 1, (gid_t)-1) != 0;
+	if (!mine) {
+		assert_refused(path, NP_EUSAGE, "another user's");
+	}
+	unlink(path);
+	if (mine) {
+		skip(); /* only root can give files away */
+	}
+}
+
+static void
+every_bit_counts_when_compared(void **state)
+{
+	uint8_t a[40], b[40];
+
+	(void)state;
+	memset(a, 0x5a, sizeof(a));
+	memcpy(b, a, sizeof(b));
+	assert_true(np_secret_equal(a, b, sizeof(a)));
+	assert_true(np_secret_equal(a, b, 0));
+	for (size_t bit = 0; bit < 8 * sizeof(a); bit++) {
+		b[bit / 8] ^= (uint8_t)(1U << bit % 8);
+		assert_false(np_secret_equal(a, b, sizeof(a)));
+		assert_true(np_secret_equal(a, b, bit / 8));
+		b[bit / 8] ^= (uint8_t)(1U << bit % 8);
+	}
+}
+
+static void
+a_hidden_word_leaves_a_star(void **state)
+{
+	static const char left[] = "*\0\0\0\0\0";
+	char word[] = "sesame", empty[] = "";
+
+	(void)state;
+	np_secret_hide(word);
+	assert_memory_equal(word, left, sizeof(word));
+	np_secret_hide(empty);
+	assert_string_equal(empty, "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_line_is_read),
+		cmocka_unit_test(a_file_that_others_may_touch_is_refused),
+		cmocka_unit_test(what_is_no_file_is_refused),
+		cmocka_unit_test(the_file_of_another_user_is_refused),
+		cmocka_unit_test(every_bit_counts_when_compared),
+		cmocka_unit_test(a_hidden_word_leaves_a_star),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
