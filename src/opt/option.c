@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -247,7 +248,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		 void *ctx, struct np_err *err)
 {
 	struct grammar g;
-	int c;
+	int c, rc;
 
 	make_grammar(table, count, scope, &g);
 	optind = 0; /* glibc and musl: start anew */
@@ -264,7 +265,11 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			return blame(o, optopt, err);
 		}
 		arg = takes_argument(o) ? optarg : take_next(o, argc, argv);
-		if (np_option_set(o, arg, ctx, err) != NP_OK) {
+		rc = np_option_set(o, arg, ctx, err);
+		if (o->secret && arg == optarg) {
+			np_secret_hide(optarg);
+		}
+		if (rc != NP_OK) {
 			return blame(o, c, err);
 		}
 	}

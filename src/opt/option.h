@@ -36,6 +36,7 @@ struct np_option {
 	int64_t min, max; /* range of numbers; both 0: that of the type */
 	int (*set)(void *ctx, const struct np_option *o, const char *arg, struct np_err *err);
 	unsigned scope; /* in which of the caller's scopes it is known, a bit each; 0: in all */
+	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
 };
 
 /* Two values separated by the first comma; a part that is not there is NULL. */

@@ -46,6 +46,9 @@ assert_whole(const struct np_option *o)
 	if (o->letter == '\0' && o->name == NULL) {
 		fail_msg("nobody can call for '%s'", o->help);
 	}
+	if (o->secret && o->kind != NP_OPT_CUSTOM) {
+		fail_msg("the value of --%s would be overwritten", o->name);
+	}
 	if (o->help == NULL || (needs_set && o->set == NULL) || (needs_arg && o->arg == NULL) ||
 	    o->min > o->max) {
 		fail_msg("the row of -%c --%s is not whole", o->letter,
