@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include "base/fds.h"
@@ -162,7 +161,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 			}
 			return rc < 0;
 		}
-		openlog("netserver", LOG_PID, LOG_DAEMON);
+		np_log_open_syslog("netserver");
 		d->log->sink = np_log_to_syslog;
 	}
 	take_signals(d, &let_in);
@@ -216,7 +215,7 @@ main(int argc, char **argv)
 		sigset_t let_in;
 
 		log.sink = np_log_to_syslog;
-		openlog("netserver", LOG_PID, LOG_DAEMON);
+		np_log_open_syslog("netserver");
 		if (open_fill_dir(&d, &args) != 0) {
 			return 1;
 		}

@@ -1,25 +1,72 @@
 /*
- * Log lines of the daemon and of what both programs share. The sink (stderr, syslog) belongs to
- * main(), which hands the struct down.
+ * Log lines of the daemon and of what both programs share: free text, or events whose fields
+ * machines can read. The sink (stderr, syslog, a file) belongs to main(), which hands the struct
+ * down.
  */
 #ifndef NP_BASE_LOG_H
 #define NP_BASE_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 enum np_log_level { NP_LOG_ERROR, NP_LOG_INFO, NP_LOG_DEBUG };
+
+enum { NP_LOG_TEXT = 600, NP_LOG_EVENT = 1024 }; /* bytes of a line, its NUL included */
 
 struct np_log {
 	enum np_log_level level; /* lines above it are dropped */
-	void (*sink)(enum np_log_level level, const char *line);
+	/* One line of printable ASCII; is_event: it is key=value already. */
+	void (*sink)(void *ctx, enum np_log_level level, bool is_event, const char *line);
+	void *ctx; /* for the sink */
 };
 
-/* Hand one line (without newline, cut at 600 bytes) to the sink. log may be NULL: silence. */
+/* Hand one line of text (cut at 599 bytes) to the sink. log may be NULL: silence. */
 void np_log(const struct np_log *log, enum np_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A sink: "<program>[pid]: line" on stderr. */
-void np_log_to_stderr(enum np_log_level level, const char *line);
+/*
+ * An event is a line of logfmt: event=refused peer=192.0.2.1 reason=max-sessions msg="two words".
+ * A value that is more than a plain word stands in quotes, with \" and \\ escaped, and every byte
+ * that is no printable ASCII character as \u00XX: what strangers influence can end neither value
+ * nor line. Values are cut at 128 bytes as written, and a field that finds no room is left out.
+ */
+struct np_event {
+	char line[NP_LOG_EVENT];
+	size_t len;
+};
 
-/* A sink: syslog(3), facility daemon; the identity is that of openlog(3). */
-void np_log_to_syslog(enum np_log_level level, const char *line);
+/* Names of events and keys are our own words. */
+void np_event_begin(struct np_event *e, const char *name);
+void np_event_text(struct np_event *e, const char *key, const char *value);
+void np_event_number(struct np_event *e, const char *key, uint64_t value);
+
+/* Hand it to the sink, with the text (NULL: without), as much as there is room for, as field msg.
+ */
+void np_log_event(const struct np_log *log, enum np_log_level level, const struct np_event *e,
+		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * Append " key=value" (without the blank to an empty text) to what stands in text, by the rules
+ * above, within size; the value cut at max bytes as written. Returns the new length: len when there
+ * was no room for the key and three bytes.
+ */
+size_t
+np_logfmt(char *text, size_t size, size_t len, const char *key, const char *value, size_t max);
+
+/* "error", "info", "debug". */
+const char *np_log_level_name(enum np_log_level level);
+
+/* A sink: "<program>[pid]: line" on stderr, but for what a full pipe would have to wait for. */
+void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);
+
+/*
+ * Connect to syslog(3), facility daemon. A process that closed what it inherited has to do that
+ * anew: else libc goes on writing to the number that its socket had, whatever that is now.
+ */
+void np_log_open_syslog(const char *ident);
+
+/* A sink: syslog(3), as np_log_open_syslog() has opened it. */
+void np_log_to_syslog(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 #endif

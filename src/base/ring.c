@@ -35,6 +35,21 @@ check_geometry(size_t width, size_t size, size_t alignment, size_t offset, struc
 	return NP_OK;
 }
 
+uint64_t
+np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset)
+{
+	uint64_t step, all;
+
+	if (__builtin_add_overflow(size, alignment, &step) ||
+	    __builtin_add_overflow(step, offset, &step) ||
+	    __builtin_add_overflow(step, sizeof(struct np_slot), &step) ||
+	    __builtin_mul_overflow(step, width, &all) ||
+	    __builtin_add_overflow(all, alignment, &all)) {
+		return UINT64_MAX;
+	}
+	return all;
+}
+
 int
 np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, size_t offset,
 	     struct np_err *err)

@@ -6,6 +6,7 @@
 #define NP_BASE_RING_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -29,6 +30,12 @@ struct np_ring {
  */
 int np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, size_t offset,
 		 struct np_err *err);
+
+/*
+ * The most bytes that such a ring takes, whatever the numbers; UINT64_MAX where they can't be
+ * counted in 64 bits.
+ */
+uint64_t np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset);
 
 /* Fill the buffers one after another from a file, read again from its start as often as needed. */
 int np_ring_fill(struct np_ring *ring, const char *path, struct np_err *err);

@@ -88,13 +88,16 @@ deadlines_are_absolute(void **state)
 
 /* ---- Log lines ---- */
 
-static char last_line[1000];
+static char last_line[2000];
 static unsigned lines;
+static bool last_is_event;
 
 static void
-note_line(enum np_log_level level, const char *line)
+note_line(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
 	(void)level;
+	assert_ptr_equal(ctx, &lines);
+	last_is_event = is_event;
 	lines++;
 	snprintf(last_line, sizeof(last_line), "%s", line);
 }
@@ -102,7 +105,7 @@ note_line(enum np_log_level level, const char *line)
 static void
 lines_above_the_level_are_dropped(void **state)
 {
-	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line };
+	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line, .ctx = &lines };
 
 	(void)state;
 	lines = 0;
@@ -115,10 +118,122 @@ lines_above_the_level_are_dropped(void **state)
 	log.level = NP_LOG_DEBUG;
 	np_log(&log, NP_LOG_DEBUG, "%0700d", 1);
 	assert_int_equal(strlen(last_line), 599);
+	np_log(&log, NP_LOG_ERROR, "a\nb\x1b[2J%s", "\x9b\xc2\x9b");
+	assert_string_equal(last_line, "a?b?[2J???");
 	log.sink = NULL;
 	np_log(&log, NP_LOG_ERROR, "nobody listens");
 	np_log(NULL, NP_LOG_ERROR, "nobody listens");
-	assert_int_equal(lines, 3);
+	assert_int_equal(lines, 4);
+}
+
+static void
+assert_value(const char *value, const char *written)
+{
+	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line, .ctx = &lines };
+	struct np_event e;
+	char line[NP_LOG_EVENT];
+
+	np_event_begin(&e, "x");
+	np_event_text(&e, "key", value);
+	np_event_number(&e, "n", UINT64_MAX);
+	np_log_event(&log, NP_LOG_INFO, &e, "%s", value);
+	snprintf(line, sizeof(line), "event=x key=%s n=18446744073709551615 msg=%s", written,
+		 written);
+	assert_string_equal(last_line, line);
+	assert_true(last_is_event);
+}
+
+static void
+an_events_values_can_be_read_back(void **state)
+{
+	(void)state;
+	assert_value("192.0.2.1", "192.0.2.1");
+	assert_value("2001:db8::1%eth0", "2001:db8::1%eth0");
+	assert_value("/tmp/a-b_c+d,e;'f'", "/tmp/a-b_c+d,e;'f'");
+	assert_value("", "\"\"");
+	assert_value("two words", "\"two words\"");
+	assert_value("a=b", "\"a=b\"");
+	assert_value("say \"x\"", "\"say \\\"x\\\"\"");
+	assert_value("\\", "\"\\\\\"");
+	assert_value("\" event=granted x=\"", "\"\\\" event=granted x=\\\"\"");
+	assert_value("x\nevent=y", "\"x\\u000aevent=y\"");
+	assert_value("\033[2J\r\t\177", "\"\\u001b[2J\\u000d\\u0009\\u007f\"");
+	/* Also the control characters that hide in UTF-8 and Latin-1. */
+	assert_value("\302\233\233", "\"\\u00c2\\u009b\\u009b\"");
+}
+
+/* The end of a quoted value, behind the quote; fails when it is not one. */
+static const char *
+behind_quotes(const char *c)
+{
+	assert_int_equal(*c++, '"');
+	for (; *c != '"'; c++) {
+		assert_int_not_equal(*c, '\0');
+		c += *c == '\\';
+	}
+	return c + 1;
+}
+
+static void
+a_value_is_cut_inside_its_quotes(void **state)
+{
+	static const char bytes[] = { 'a', '"', '\\', '\n', ' ' };
+	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line, .ctx = &lines };
+	char value[400];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(bytes); i++) {
+		memset(value, bytes[i], sizeof(value));
+		value[sizeof(value) - 1] = '\0';
+		for (size_t at = 0; at < 8; at++) {
+			struct np_event e;
+			const char *end;
+
+			memset(value, 'b', at);
+			np_event_begin(&e, "x");
+			np_event_text(&e, "key", value);
+			np_event_number(&e, "n", 7);
+			np_log_event(&log, NP_LOG_INFO, &e, "%s %s", value, value);
+			end = behind_quotes(last_line + strlen("event=x key="));
+			assert_in_range(end - last_line, 120, 128 + strlen("event=x key="));
+			assert_int_equal(strncmp(end, " n=7 msg=\"b", at > 0 ? 11 : 10), 0);
+			end = behind_quotes(end + strlen(" n=7 msg="));
+			assert_int_equal(*end, '\0');
+		}
+	}
+}
+
+static void
+a_field_without_room_is_left_out(void **state)
+{
+	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line, .ctx = &lines };
+	struct np_event e;
+	char value[200], small[16] = "";
+
+	(void)state;
+	memset(value, '"', sizeof(value));
+	value[sizeof(value) - 1] = '\0';
+	np_event_begin(&e, "x");
+	for (int i = 0; i < 100; i++) {
+		np_event_text(&e, "key", value);
+		assert_int_equal(e.len, strlen(e.line));
+		assert_true(e.len < sizeof(e.line));
+		assert_int_equal(e.line[e.len - 1], '"');
+	}
+	lines = 0;
+	np_log_event(&log, NP_LOG_INFO, &e, "no room");
+	assert_int_equal(lines, 1);
+	assert_string_equal(last_line, e.line);
+	np_log_event(&log, NP_LOG_DEBUG, &e, "above the level");
+	np_log_event(NULL, NP_LOG_ERROR, &e, "nobody listens");
+	log.sink = NULL;
+	np_log_event(&log, NP_LOG_ERROR, &e, "nobody listens");
+	assert_int_equal(lines, 1);
+	assert_int_equal(np_logfmt(small, sizeof(small), 0, "twelve_chars", "v", 9), 14);
+	assert_string_equal(small, "twelve_chars=v");
+	small[0] = '\0';
+	assert_int_equal(np_logfmt(small, sizeof(small), 0, "fourteen_chars", "v", 9), 0);
+	assert_string_equal(small, "");
 }
 
 /* ---- Numbers ---- */
@@ -372,6 +487,9 @@ main(void)
 		cmocka_unit_test(exit_statuses_are_netperfs),
 		cmocka_unit_test(deadlines_are_absolute),
 		cmocka_unit_test(lines_above_the_level_are_dropped),
+		cmocka_unit_test(an_events_values_can_be_read_back),
+		cmocka_unit_test(a_value_is_cut_inside_its_quotes),
+		cmocka_unit_test(a_field_without_room_is_left_out),
 		cmocka_unit_test(counts_have_suffixes),
 		cmocka_unit_test(lengths_are_counts_or_durations),
 		cmocka_unit_test(whole_numbers_have_no_suffix),
