@@ -146,7 +146,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	sigset_t let_in;
 
 	if (!a->foreground) {
-		np_fds_drop();
+		np_fds_drop(2);
 	}
 	if (open_fill_dir(d, a) != 0 || listen_or_say(d, a) != 0) {
 		return 1;

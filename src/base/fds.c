@@ -8,8 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MANY = 1024 }; /* where the system can't close them all at once */
-
 void
 np_fds_fill(void)
 {
@@ -46,14 +44,14 @@ close_all(unsigned first, unsigned last)
 #endif
 }
 
-void
-np_fds_drop(void)
+/* The same one by one, as far as descriptors go. */
+static void
+close_each(unsigned first, unsigned last)
 {
-	if (close_all(3, ~0U) == 0) {
-		return;
-	}
-	for (int fd = 3; fd < MANY; fd++) {
-		close(fd);
+	long most = sysconf(_SC_OPEN_MAX);
+
+	for (unsigned fd = first; fd <= last && (long)fd < most; fd++) {
+		close((int)fd);
 	}
 }
 
@@ -63,24 +61,42 @@ by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-bool
-np_fds_own(const int *keep, size_t count)
+void
+np_fds_drop_but(const int *keep, size_t count)
 {
 	int kept[NP_FDS_KEPT];
 	unsigned first = 3;
 
+	memcpy(kept, keep, count * sizeof(*keep));
+	qsort(kept, count, sizeof(*kept), by_number);
+	for (size_t i = 0; i <= count; i++) {
+		bool end = i == count;
+
+		if (!end && kept[i] < (int)first) {
+			continue;
+		}
+		if (close_all(first, end ? ~0U : (unsigned)kept[i] - 1) != 0) {
+			close_each(first, end ? ~0U - 1 : (unsigned)kept[i] - 1);
+		}
+		first = end ? first : (unsigned)kept[i] + 1;
+	}
+}
+
+void
+np_fds_drop(int last)
+{
+	if (close_all((unsigned)last + 1, ~0U) != 0) {
+		close_each((unsigned)last + 1, ~0U - 1);
+	}
+}
+
+bool
+np_fds_own(const int *keep, size_t count)
+{
 	if (NP_ONE_TABLE || count > NP_FDS_KEPT || close_all(~0U, ~0U) != 0 ||
 	    unshare(CLONE_FILES) != 0) {
 		return false;
 	}
-	memcpy(kept, keep, count * sizeof(*keep));
-	qsort(kept, count, sizeof(*kept), by_number);
-	for (size_t i = 0; i < count; i++) {
-		if (kept[i] >= (int)first) {
-			close_all(first, (unsigned)kept[i] - 1);
-			first = (unsigned)kept[i] + 1;
-		}
-	}
-	close_all(first, ~0U);
+	np_fds_drop_but(keep, count);
 	return true;
 }

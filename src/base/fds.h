@@ -13,8 +13,14 @@
  */
 void np_fds_fill(void);
 
-/* Close all above 2: what a daemon has inherited keeps its caller's pipes and locks alive. */
-void np_fds_drop(void);
+/*
+ * Close all above `last`, which is 2 but for sockets that were handed down: what a daemon has
+ * inherited keeps its caller's pipes and locks alive.
+ */
+void np_fds_drop(int last);
+
+/* Close all above 2 but those to be kept; -1 is skipped. For a process that was just forked. */
+void np_fds_drop_but(const int *keep, size_t count);
 
 /*
  * Give the calling thread a table of descriptors of its own, with copies of 0, 1, 2 and those to be
