@@ -6,6 +6,7 @@ unit_tests = \
 	%D%/unit/test_base \
 	%D%/unit/test_bench \
 	%D%/unit/test_chan \
+	%D%/unit/test_cidr \
 	%D%/unit/test_classic \
 	%D%/unit/test_confidence \
 	%D%/unit/test_conversation \

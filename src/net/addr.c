@@ -155,8 +155,8 @@ np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err)
 	return NP_OK;
 }
 
-static bool
-is_loopback(const struct np_addr *a)
+bool
+np_addr_is_loopback(const struct np_addr *a)
 {
 	return a->sa.ss_family == AF_INET6
 		   ? IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&a->sa)->sin6_addr)
@@ -187,7 +187,7 @@ np_addr_is_here(const struct np_addr *a)
 	struct ifaddrs *list;
 	bool found = false;
 
-	if (a->sa.ss_family == AF_UNIX || is_loopback(a)) {
+	if (a->sa.ss_family == AF_UNIX || np_addr_is_loopback(a)) {
 		return true;
 	}
 	/* Binding to it would tell nothing where net.ipv4.ip_nonlocal_bind is set. */
@@ -199,6 +199,14 @@ np_addr_is_here(const struct np_addr *a)
 	}
 	freeifaddrs(list);
 	return found;
+}
+
+void
+np_addr_make_loopback(struct np_addr *a, int family)
+{
+	static const uint8_t four[4] = { IN_LOOPBACKNET, 0, 0, 1 }, six[16] = { [15] = 1 };
+
+	np_addr_make(a, family, family == AF_INET6 ? six : four, 0);
 }
 
 void

@@ -66,6 +66,12 @@ int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
  */
 bool np_addr_is_here(const struct np_addr *a);
 
+/* 127.0.0.0/8 or ::1, which no packet from another machine has. */
+bool np_addr_is_loopback(const struct np_addr *a);
+
+/* Make the loopback address of that family: 127.0.0.1 or ::1. */
+void np_addr_make_loopback(struct np_addr *a, int family);
+
 /* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address that it stands for. */
 void np_addr_unmap(struct np_addr *a);
 
