@@ -24,6 +24,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \
 	%D%/net/cidr.c %D%/net/cidr.h \
+	%D%/net/only.c %D%/net/only.h \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
 	%D%/sys/affinity.c %D%/sys/affinity.h \

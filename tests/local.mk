@@ -20,6 +20,7 @@ unit_tests = \
 	%D%/unit/test_net \
 	%D%/unit/test_omni \
 	%D%/unit/test_old \
+	%D%/unit/test_only \
 	%D%/unit/test_option \
 	%D%/unit/test_record \
 	%D%/unit/test_refusals \

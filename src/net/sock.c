@@ -44,12 +44,23 @@ np_sockopts_optional(struct np_sockopts *o)
 	o->at[o->count - 1].optional = 1;
 }
 
+static int
+set_one(const struct np_sockopts *o, size_t i, int fd)
+{
+	int rc = setsockopt(fd, o->at[i].level, o->at[i].name, &o->at[i].v, o->at[i].len);
+
+	if (rc != 0 && errno == EPERM && o->permit != NULL) {
+		rc = o->permit(o->permit_ctx, fd, o->at[i].level, o->at[i].name, &o->at[i].v,
+			       o->at[i].len);
+	}
+	return rc;
+}
+
 int
 np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 {
 	for (size_t i = 0; i < o->count; i++) {
-		if (setsockopt(fd, o->at[i].level, o->at[i].name, &o->at[i].v, o->at[i].len) == 0 ||
-		    o->at[i].optional) {
+		if (set_one(o, i, fd) == 0 || o->at[i].optional) {
 			continue;
 		}
 		if (o->at[i].len == sizeof(int) && o->at[i].name != TCP_CONGESTION) {
@@ -63,10 +74,20 @@ np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 }
 
 int
+np_sock_bind(int fd, const struct np_addr *local, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	if (bind(fd, (const struct sockaddr *)&local->sa, local->len) != 0) {
+		return np_fail(err, NP_ESYS, errno, "bind to %s", np_addr_text(local, text));
+	}
+	return NP_OK;
+}
+
+int
 np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *opts,
 	     const struct np_addr *local, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
 	int fd = socket(family, socktype | SOCK_CLOEXEC, protocol);
 
 	if (fd < 0) {
@@ -74,12 +95,8 @@ np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *o
 			np_family_name(family), socktype, protocol);
 		return -1;
 	}
-	if (np_sockopts_apply(opts, fd, err) != NP_OK) {
-		close(fd);
-		return -1;
-	}
-	if (local != NULL && bind(fd, (const struct sockaddr *)&local->sa, local->len) != 0) {
-		np_fail(err, NP_ESYS, errno, "bind to %s", np_addr_text(local, text));
+	if (np_sockopts_apply(opts, fd, err) != NP_OK ||
+	    (local != NULL && np_sock_bind(fd, local, err) != NP_OK)) {
 		close(fd);
 		return -1;
 	}

@@ -28,6 +28,11 @@ struct np_sockopts {
 		} v;
 	} at[NP_SOCKOPTS_MAX];
 	size_t count;
+
+	/* Tried where the kernel says EPERM; returns 0 or -1 with errno, as setsockopt(2). NULL:
+	 * none. */
+	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	void *permit_ctx;
 };
 
 /* Append an option of type int. */
@@ -49,6 +54,9 @@ int np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err);
  */
 int np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *opts,
 		 const struct np_addr *local, struct np_err *err);
+
+/* Bind, for a socket that had to be prepared first. NP_ESYS. */
+int np_sock_bind(int fd, const struct np_addr *local, struct np_err *err);
 
 /* Read an int option back; -1 when the kernel has none. */
 int np_sock_int(int fd, int level, int name);
