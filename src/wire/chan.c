@@ -128,12 +128,6 @@ take(struct np_chan *c, const char *what, struct np_err *err)
 	return NP_CHAN_WHOLE;
 }
 
-enum np_chan_state
-np_chan_read(struct np_chan *c, struct np_err *err)
-{
-	return take(c, "a message", err);
-}
-
 /* Sleep until the descriptor is ready: 1, the deadline: 0, or an error or a signal: -1, errno. */
 static int
 wait_for(const struct np_chan *c, short events, uint64_t deadline, const sigset_t *sigmask)
@@ -226,7 +220,46 @@ note_whole(struct np_chan *c, struct np_err *err)
 	}
 	c->may_be_old = false;
 	c->since = 0;
+	c->begun = 0;
 	return NP_OK;
+}
+
+uint64_t
+np_chan_again(const struct np_chan *c)
+{
+	return could_be_old(c) ? c->moved + OLD_PAUSE_MS * NP_MSEC : NP_NEVER;
+}
+
+enum np_chan_state
+np_chan_read(struct np_chan *c, struct np_err *err)
+{
+	size_t had = c->have == c->size ? 0 : c->have;
+	enum np_chan_state state = take(c, "a message", err);
+
+	if (c->have != had || c->moved == 0) {
+		c->moved = np_now();
+	}
+	if (state == NP_CHAN_MORE && np_chan_again(c) <= np_now()) {
+		become_old(c);
+		state = NP_CHAN_WHOLE;
+	}
+	if (state == NP_CHAN_WHOLE && note_whole(c, err) != NP_OK) {
+		state = NP_CHAN_BROKEN;
+	}
+	return state;
+}
+
+/* The deadline of what is still to come. */
+static uint64_t
+rest_deadline(struct np_chan *c, uint64_t deadline)
+{
+	if (c->rest_ns == 0 || c->have == 0) {
+		return deadline;
+	}
+	if (c->begun == 0) {
+		c->begun = np_now();
+	}
+	return c->begun + c->rest_ns < deadline ? c->begun + c->rest_ns : deadline;
 }
 
 /* Wait for more; NP_OK when there is, or when what is there turned out to be all of it. */
@@ -273,7 +306,7 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 		case NP_CHAN_MORE:
 			break;
 		}
-		rc = wait_more(c, what, deadline, sigmask, err);
+		rc = wait_more(c, what, rest_deadline(c, deadline), sigmask, err);
 		if (rc != NP_OK) {
 			return rc;
 		}

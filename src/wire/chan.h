@@ -22,6 +22,15 @@ struct np_chan {
 	uint8_t in[NP_FRAME_SIZE]; /* the message being read, whole when have is size; then zeros */
 	size_t have;
 	uint64_t since; /* when np_chan_recv() began to wait for it; 0: it isn't waiting */
+	uint64_t moved; /* when np_chan_read() last found something of it */
+
+	/*
+	 * How long the rest of a message may take np_chan_recv() once its first byte has come: who
+	 * waits long for somebody's turn need not wait as long for what is no message. 0: until the
+	 * deadline. For the caller to set.
+	 */
+	uint64_t rest_ns;
+	uint64_t begun; /* when the first byte was seen; 0: none was */
 
 	/*
 	 * May the first message turn out to be of NP_OLD_FRAME_SIZE, and size with it? For daemons:
@@ -48,10 +57,17 @@ enum np_chan_state {
 int np_chan_open(struct np_chan *c, int fd, const char *peer, struct np_err *err);
 
 /*
- * Take what is there without waiting. After NP_CHAN_WHOLE the next call starts a new message. A
- * peer that is another service shows in err: what it sent is quoted.
+ * Take what is there without waiting. After NP_CHAN_WHOLE the next call starts a new message, and
+ * another may be there already: call again before sleeping. A peer that is another service shows in
+ * err: what it sent is quoted.
  */
 enum np_chan_state np_chan_read(struct np_chan *c, struct np_err *err);
+
+/*
+ * After NP_CHAN_MORE: when to call np_chan_read() again though nothing comes, since what is there
+ * may be all of an old client's message; NP_NEVER.
+ */
+uint64_t np_chan_again(const struct np_chan *c);
 
 /*
  * Wait for one whole message, `what` names it in errors ("the test results"). While there is

@@ -517,6 +517,73 @@ np_text_layout(struct np_wire *w, void *m)
 }
 
 void
+np_why_layout(struct np_wire *w, void *m)
+{
+	struct np_why *y = m;
+
+	np_wire_u32(w, "magic", &y->magic);
+	np_wire_text(w, "text", y->text, sizeof(y->text));
+}
+
+/*
+ * Behind all fields of OMNI, and of what real programs may have left there from other messages: a
+ * long passphrase alone reaches so far, and two words of it would have to be these.
+ */
+enum { ECHO_AT = 600 };
+#define ECHO_MAGIC 0x504c4543U /* "PLEC" */
+#define ECHO_ASKS 0x81f0e05dU
+#define ECHO_GIVES 0x81f0e05eU
+
+static void
+echo_layout(struct np_wire *w, uint32_t words[4])
+{
+	static const char *const names[] = { "echo_magic", "echo_kind", "echo_token_hi",
+					     "echo_token_lo" };
+
+	for (size_t i = 0; i < 4; i++) {
+		np_wire_u32(w, names[i], &words[i]);
+	}
+}
+
+void
+np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo)
+{
+	uint32_t words[4] = { ECHO_MAGIC, echo->asks ? ECHO_ASKS : ECHO_GIVES,
+			      (uint32_t)(echo->token >> 32), (uint32_t)echo->token };
+	struct np_wire w;
+
+	if (echo->asks || echo->token != 0) {
+		np_wire_write_to(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
+		echo_layout(&w, words);
+	}
+}
+
+void
+np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo)
+{
+	uint32_t words[4];
+	struct np_wire w;
+
+	np_wire_read_from(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
+	echo_layout(&w, words);
+	*echo = (struct np_echo){ .asks = false };
+	if (words[0] == ECHO_MAGIC) {
+		echo->asks = words[1] == ECHO_ASKS;
+		echo->token = words[1] == ECHO_GIVES ? (uint64_t)words[2] << 32 | words[3] : 0;
+	}
+}
+
+void
+np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE])
+{
+	uint32_t words[4] = { ECHO_MAGIC, ECHO_GIVES, (uint32_t)(token >> 32), (uint32_t)token };
+	struct np_wire w;
+
+	np_wire_write_to(&w, bytes, NP_ECHO_SIZE);
+	echo_layout(&w, words);
+}
+
+void
 np_frame_put(uint8_t frame[NP_FRAME_SIZE], const struct np_head *head, np_layout *layout,
 	     const void *m)
 {

@@ -269,6 +269,35 @@ struct np_text {
 };
 
 /*
+ * Why a request was refused, in words, behind the head of an answer whose word is an error. Clients
+ * of netperf look no further than the head; ours prints the text when the magic is there.
+ */
+#define NP_WHY_MAGIC 0x504c5721U /* "PLW!" */
+struct np_why {
+	uint32_t magic;
+	char text[200];
+};
+
+/*
+ * In bytes of OMNI messages that netperf leaves as they are: a client that is to receive datagrams
+ * says that it will echo a token (asks), and the daemon names one (token not 0), to which it sends
+ * nothing before the echo, a datagram of NP_ECHO_SIZE bytes, has come from the client's data
+ * socket.
+ */
+struct np_echo {
+	bool asks;      /* request */
+	uint64_t token; /* response; 0: none */
+};
+enum { NP_ECHO_SIZE = 16 };
+
+/* Put it into a message that is written already; frames without it are left as they are. */
+void np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo);
+void np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo);
+
+/* The datagram that echoes the token. */
+void np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE]);
+
+/*
  * A layout reads its message out of, or writes it into, what the wire stands on; m points to the
  * struct it is named after. The first misfit sticks in the wire.
  */
@@ -284,7 +313,7 @@ np_layout np_unix_stream_results_layout, np_unix_rr_results_layout;
 np_layout np_stream_rr_request_layout, np_stream_rr_response_layout;
 np_layout np_dg_rr_request_layout, np_dg_rr_response_layout;
 np_layout np_dg_stream_request_layout, np_dg_stream_response_layout, np_dg_stream_results_layout;
-np_layout np_calibrate_response_layout, np_text_layout;
+np_layout np_calibrate_response_layout, np_text_layout, np_why_layout;
 
 /*
  * Write one whole message; what the layout does not fill is zero. layout NULL: the head alone. A

@@ -226,6 +226,21 @@ np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size)
 }
 
 void
+np_wire_bytes(struct np_wire *w, const char *field, uint8_t *bytes, size_t n)
+{
+	bool fits = has_room(w, field, n);
+
+	if (reading(w) && !fits) {
+		memset(bytes, 0, n);
+	} else if (reading(w)) {
+		memcpy(bytes, w->in + w->at, n);
+	} else if (fits) {
+		memcpy(w->out + w->at, bytes, n);
+	}
+	w->at += fits ? n : 0;
+}
+
+void
 np_wire_skip(struct np_wire *w, size_t n)
 {
 	if (!has_room(w, "filler", n)) {

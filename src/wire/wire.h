@@ -63,6 +63,9 @@ void np_wire_text(struct np_wire *w, const char *field, char *text, size_t size)
  */
 void np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size);
 
+/* n bytes as they are. Zeros are read where there is no room. */
+void np_wire_bytes(struct np_wire *w, const char *field, uint8_t *bytes, size_t n);
+
 /* Pass over n bytes: zeros when writing. */
 void np_wire_skip(struct np_wire *w, size_t n);
 

@@ -302,6 +302,38 @@ a_late_message_says_what_came_and_can_be_finished(void **state)
 	close_pair(&p);
 }
 
+/* Who waits long for a first byte need not wait as long for the last one. */
+static void
+what_has_begun_must_go_on(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+	struct pair p;
+	uint64_t begun;
+
+	(void)state;
+	open_pair(&p);
+	p.chan.rest_ns = 20 * NP_MSEC;
+	fill(frame, 1);
+	put(p.peer, frame, 100);
+	begun = np_now();
+	for (int i = 0; i < 2; i++) { /* a second wait is not a second chance */
+		assert_int_equal(
+		    np_chan_recv(&p.chan, "the response", np_deadline(LONG), NULL, &err), NP_ETIME);
+	}
+	assert_non_null(strstr(err.msg, "the response did not come within"));
+	assert_non_null(strstr(err.msg, "100 of 656 bytes came"));
+	assert_true(np_now() - begun < LONG / 2);
+	put(p.peer, frame + 100, NP_FRAME_SIZE - 100);
+	assert_int_equal(np_chan_recv(&p.chan, "the response", np_deadline(LONG), NULL, &err),
+			 NP_OK);
+	/* Before the first byte it does not count. */
+	assert_int_equal(
+	    np_chan_recv(&p.chan, "the results", np_deadline(60 * NP_MSEC), NULL, &err), NP_ETIME);
+	assert_true(np_now() - begun > 60 * NP_MSEC);
+	close_pair(&p);
+}
+
 static void
 on_signal(int sig)
 {
@@ -692,6 +724,7 @@ main(void)
 		cmocka_unit_test(a_deadline_passes),
 		cmocka_unit_test(a_passed_deadline_still_takes_what_is_there),
 		cmocka_unit_test(a_late_message_says_what_came_and_can_be_finished),
+		cmocka_unit_test(what_has_begun_must_go_on),
 		cmocka_unit_test(a_signal_interrupts_and_nothing_is_lost),
 		cmocka_unit_test(a_reset_is_the_peers_fault),
 		cmocka_unit_test(a_message_is_sent_whole),
