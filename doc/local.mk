@@ -18,7 +18,7 @@ fishcompdir = $(datadir)/fish/vendor_completions.d
 if NP_RUNS_HERE
 noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc
 src_cli_mkdoc_SOURCES = src/cli/mkdoc.c src/cli/options.c
-src_cli_mkdoc_LDADD = src/libnetperf.a
+src_cli_mkdoc_LDADD = src/libnetperf.a $(SODIUM_LIBS)
 netserver_mkdoc_SOURCES = netserver/mkdoc.c
 netserver_mkdoc_LDADD = $(netserver_libs)
 

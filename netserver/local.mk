@@ -5,7 +5,7 @@ noinst_LIBRARIES += netserver/libnetserver.a
 netserver_libnetserver_a_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/daemon.c %D%/daemon.h
-netserver_libs = netserver/libnetserver.a src/libnetperf.a
+netserver_libs = netserver/libnetserver.a src/libnetperf.a $(SODIUM_LIBS)
 
 bin_PROGRAMS += src/netserver
 src_netserver_SOURCES = \

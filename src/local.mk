@@ -12,6 +12,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/text.h \
 	%D%/base/units.c %D%/base/units.h \
 	%D%/base/uuid.c %D%/base/uuid.h \
+	%D%/wire/auth.c %D%/wire/auth.h \
 	%D%/wire/chan.c %D%/wire/chan.h \
 	%D%/wire/msg.c %D%/wire/msg.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
@@ -71,4 +72,4 @@ src_netperf_SOURCES = \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
 	%D%/cli/show.c %D%/cli/show.h
-src_netperf_LDADD = src/libnetperf.a
+src_netperf_LDADD = src/libnetperf.a $(SODIUM_LIBS)

@@ -1,0 +1,67 @@
+/*
+ * The authenticated beginning of a session between our client and our daemon: each proves to the
+ * other that it has the key, by HMAC-SHA-256 (RFC 2104, 6234) over both ends' nonces, so that
+ * nothing overheard is of use again. It guards who may begin a session; it encrypts nothing.
+ *
+ *   client                                   daemon
+ *   NP_AUTH_HELLO  version, nonce C  ---->
+ *                                    <----   NP_AUTH_CHALLENGE  nonce S
+ *   NP_AUTH_PROOF  mac(client,C,S)   ---->
+ *                                    <----   NP_AUTH_WELCOME  mac(server,C,S), or an error word
+ */
+#ifndef NP_WIRE_AUTH_H
+#define NP_WIRE_AUTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "wire/msg.h"
+
+/* Codes far from netperf's; a daemon that does not know them answers NP_E_UNKNOWN_REQUEST. */
+enum {
+	NP_AUTH_HELLO = 0x504c0001,
+	NP_AUTH_CHALLENGE = 0x504c0002,
+	NP_AUTH_PROOF = 0x504c0003,
+	NP_AUTH_WELCOME = 0x504c0004
+};
+
+enum { NP_AUTH_VERSION = 1, NP_AUTH_BYTES = 32, NP_AUTH_KEY_MAX = 512, NP_AUTH_KEY_MIN = 16 };
+
+struct np_auth_key {
+	uint8_t bytes[NP_AUTH_KEY_MAX];
+	size_t count;
+};
+
+/* The body of HELLO, CHALLENGE (version 1, nonce), PROOF and WELCOME (version 1, mac). */
+struct np_auth_body {
+	uint32_t version;
+	uint8_t bytes[NP_AUTH_BYTES];
+};
+np_layout np_auth_body_layout;
+
+enum np_auth_side { NP_AUTH_CLIENT, NP_AUTH_SERVER };
+
+/* Was a library for it found by configure? */
+bool np_auth_built(void);
+
+/*
+ * Read a key: the file's first line, 16 to 512 bytes, from a regular file of ours that nobody else
+ * may read or write (mode 0600). NP_ESYS, NP_EUSAGE; NP_EUNSUP where np_auth_built() is false.
+ */
+int np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err);
+
+/* Fill with bytes nobody can guess (getrandom(2)). */
+void np_auth_nonce(uint8_t nonce[NP_AUTH_BYTES]);
+
+void np_auth_prove(const struct np_auth_key *key, enum np_auth_side side,
+		   const uint8_t client_nonce[NP_AUTH_BYTES],
+		   const uint8_t server_nonce[NP_AUTH_BYTES], uint8_t mac[NP_AUTH_BYTES]);
+
+/* Is `mac` the side's proof? Takes the same time wherever it differs. */
+bool np_auth_check(const struct np_auth_key *key, enum np_auth_side side,
+		   const uint8_t client_nonce[NP_AUTH_BYTES],
+		   const uint8_t server_nonce[NP_AUTH_BYTES], const uint8_t mac[NP_AUTH_BYTES]);
+
+#endif
