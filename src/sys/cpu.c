@@ -320,3 +320,27 @@ np_cpu_rate(void)
 {
 	return (double)sysconf(_SC_CLK_TCK);
 }
+
+bool
+np_cpu_crowded(const char *proc)
+{
+	enum { CROWD = 32 }; /* threads for each processor, a slice of 3 ms each */
+	char path[PATH_MAX], line[128], *at;
+	long running;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/loadavg", proc != NULL ? proc : "/proc");
+	f = fopen(path, "re");
+	if (f == NULL) {
+		return false;
+	}
+	at = fgets(line, sizeof(line), f);
+	fclose(f);
+	/* Three averages stand before the count. */
+	for (int i = 0; at != NULL && i < 3; i++) {
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	running = at != NULL ? strtol(at, NULL, 10) : 0;
+	return running > (long)CROWD * np_cpu_count();
+}

@@ -47,4 +47,10 @@ np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struc
 int np_cpu_count(void);
 double np_cpu_rate(void);
 
+/*
+ * Do so many threads want a processor (proc_loadavg(5), which counts them at this moment) that
+ * each of them waits for a tenth of a second or so for its turn? proc as above.
+ */
+bool np_cpu_crowded(const char *proc);
+
 #endif

@@ -439,6 +439,38 @@ this_machine_has_processors_and_ticks(void **state)
 	assert_near(np_cpu_rate(), (double)sysconf(_SC_CLK_TCK));
 }
 
+static bool
+crowded(const char *proc, const char *text)
+{
+	char path[PATH_MAX];
+	FILE *f;
+	bool is;
+
+	snprintf(path, sizeof(path), "%s/loadavg", proc);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+	is = np_cpu_crowded(proc);
+	assert_int_equal(unlink(path), 0);
+	return is;
+}
+
+static void
+a_crowd_is_more_than_processors_get_through(void **state)
+{
+	char text[80];
+
+	assert_false(np_cpu_crowded(*state));
+	assert_false(crowded(*state, ""));
+	assert_false(crowded(*state, "99.00 99.00 99.00 some/1000 1\n"));
+	assert_false(crowded(*state, "99.00 99.00 99.00 2/1000 1\n"));
+	snprintf(text, sizeof(text), "0.10 0.20 0.30 %d/999 1\n", 32 * np_cpu_count());
+	assert_false(crowded(*state, text));
+	snprintf(text, sizeof(text), "0.10 0.20 0.30 %d/999 1\n", 32 * np_cpu_count() + 1);
+	assert_true(crowded(*state, text));
+}
+
 int
 main(void)
 {
@@ -457,6 +489,7 @@ main(void)
 		cmocka_unit_test(garbage_does_no_harm),
 		cmocka_unit_test(a_busy_loop_shows),
 		cmocka_unit_test(this_machine_has_processors_and_ticks),
+		cmocka_unit_test(a_crowd_is_more_than_processors_get_through),
 	};
 
 	return cmocka_run_group_tests(tests, folder, folder_away);
