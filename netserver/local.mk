@@ -4,7 +4,8 @@
 noinst_LIBRARIES += netserver/libnetserver.a
 netserver_libnetserver_a_SOURCES = \
 	%D%/args.c %D%/args.h \
-	%D%/daemon.c %D%/daemon.h
+	%D%/daemon.c %D%/daemon.h \
+	%D%/notify.c %D%/notify.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(SODIUM_LIBS)
 
 bin_PROGRAMS += src/netserver

@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/test_interim \
 	%D%/unit/test_loops \
 	%D%/unit/test_net \
+	%D%/unit/test_notify \
 	%D%/unit/test_omni \
 	%D%/unit/test_old \
 	%D%/unit/test_only \

@@ -1,0 +1,141 @@
+#include "netserver/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+enum { FIRST = 3 }; /* SD_LISTEN_FDS_START */
+
+static int
+socket_int(int fd, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
+}
+
+/* Why it will not do; NULL if it will. */
+static const char *
+fault_of(int fd)
+{
+	int family = socket_int(fd, SO_DOMAIN);
+
+	if (family < 0) {
+		return errno == EBADF ? "is not open" : "is no socket";
+	}
+	if ((family != AF_INET && family != AF_INET6) || socket_int(fd, SO_TYPE) != SOCK_STREAM) {
+		return "is no TCP socket";
+	}
+	return socket_int(fd, SO_ACCEPTCONN) == 1 ? NULL : "does not listen (Accept=no is needed)";
+}
+
+static int
+take(int fd, struct np_err *err)
+{
+	const char *fault = fault_of(fd);
+	int flags;
+
+	if (fault != NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "LISTEN_FDS: descriptor %d %s", fd, fault);
+	}
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+		return np_fail(err, NP_ESYS, errno, "LISTEN_FDS: descriptor %d", fd);
+	}
+	return NP_OK;
+}
+
+/* The variable's number; -1 when there is none. */
+static int64_t
+number_in(const char *variable)
+{
+	const char *text = getenv(variable);
+	int64_t n;
+
+	return text != NULL && np_parse_int(text, &n) == 0 && n >= 0 ? n : -1;
+}
+
+int
+ns_notify_sockets(int *fds, size_t max, struct np_err *err)
+{
+	static const char *const variables[] = { "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
+						 "LISTEN_PIDFDID" };
+	bool ours = number_in("LISTEN_PID") == getpid();
+	int64_t count = number_in("LISTEN_FDS");
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		unsetenv(variables[i]);
+	}
+	if (!ours || count <= 0) {
+		return 0;
+	}
+	if ((uint64_t)count > max) {
+		np_fail(err, NP_EUSAGE, 0, "LISTEN_FDS: %" PRId64 " sockets, more than %zu", count,
+			max);
+		return -1;
+	}
+	for (int i = 0; i < (int)count; i++) {
+		if (take(FIRST + i, err) != NP_OK) {
+			return -1;
+		}
+		fds[i] = FIRST + i;
+	}
+	return (int)count;
+}
+
+/* The address of a path or, behind "@", of an abstract name. Its length; 0 when it is neither. */
+static socklen_t
+manager_at(const char *name, struct sockaddr_un *un)
+{
+	size_t n = strlen(name);
+
+	if ((name[0] != '/' && name[0] != '@') || n < 2 || n > sizeof(un->sun_path)) {
+		return 0;
+	}
+	memset(un, 0, sizeof(*un));
+	un->sun_family = AF_UNIX;
+	memcpy(un->sun_path, name, n);
+	if (name[0] == '@') {
+		un->sun_path[0] = '\0';
+	}
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+}
+
+void
+ns_notify(const char *state)
+{
+	const struct timeval patience = { .tv_sec = 1 };
+	/* Stays set: the daemon says more than one thing. */
+	const char *name = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un un;
+	socklen_t len = name != NULL ? manager_at(name, &un) : 0;
+	int fd = len > 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+
+	if (fd < 0) {
+		return;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&un, len);
+	close(fd);
+}
+
+void
+ns_notify_reloading(void)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, np_now() / 1000);
+	ns_notify(state);
+}

@@ -1,0 +1,336 @@
+/*
+ * The conventions of a service manager, which these tests play: sockets that it hands down, and
+ * what it is told.
+ */
+#include "netserver/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
+
+enum { ROOM = 4 };
+
+/* ---- Sockets handed down ---- */
+
+/* What a process says that was started with sockets from 3 on. */
+struct started {
+	int count, fds[ROOM];
+	int flags[ROOM], fd_flags[ROOM];
+	bool variables; /* one of them is still set */
+	struct np_err err;
+};
+
+struct handed {
+	const char *pid; /* NULL: the process's own; "": LISTEN_PID is not set */
+	const char *fds; /* LISTEN_FDS; NULL: not set */
+	int at[ROOM];    /* descriptors to be 3 and up; 0: closed */
+};
+
+static void
+look(const struct handed *h, struct started *s)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	if (h->pid == NULL || h->pid[0] != '\0') {
+		setenv("LISTEN_PID", h->pid != NULL ? h->pid : pid, 1);
+	}
+	if (h->fds != NULL) {
+		setenv("LISTEN_FDS", h->fds, 1);
+	}
+	setenv("LISTEN_FDNAMES", "control:other", 1);
+	s->count = ns_notify_sockets(s->fds, ROOM, &s->err);
+	for (int i = 0; i < s->count; i++) {
+		s->flags[i] = fcntl(s->fds[i], F_GETFL);
+		s->fd_flags[i] = fcntl(s->fds[i], F_GETFD);
+	}
+	s->variables = getenv("LISTEN_PID") != NULL || getenv("LISTEN_FDS") != NULL ||
+		       getenv("LISTEN_FDNAMES") != NULL;
+	/* As the daemon does that leaves for the background. */
+	np_fds_drop(2 + (s->count > 0 ? s->count : 0));
+	for (int i = 0; i < s->count; i++) {
+		if (fcntl(s->fds[i], F_GETFD) < 0) {
+			s->count = -2;
+		}
+	}
+}
+
+static struct started
+start_with(const struct handed *h)
+{
+	struct started s = { .count = -3 };
+	int pair[2], status;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int copies[ROOM];
+
+		/* What is above 2 will be closed. */
+		dup2(pair[1], 1);
+		for (int i = 0; i < ROOM; i++) {
+			copies[i] = h->at[i] > 0 ? fcntl(h->at[i], F_DUPFD, 50) : -1;
+		}
+		for (int i = 0; i < ROOM; i++) {
+			close(3 + i);
+			if (copies[i] >= 0) {
+				dup2(copies[i], 3 + i);
+			}
+		}
+		look(h, &s);
+		_exit(write(1, &s, sizeof(s)) == sizeof(s) ? 0 : 1);
+	}
+	close(pair[1]);
+	assert_true(get_bytes(pair[0], &s, sizeof(s)));
+	close(pair[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(s.variables);
+	return s;
+}
+
+static void
+listening_sockets_are_taken(void **state)
+{
+	struct np_addr at;
+	int first = bound_socket(AF_INET, SOCK_STREAM, &at);
+	int second = bound_socket(AF_INET, SOCK_STREAM, &at);
+	struct handed two = { .fds = "2", .at = { first, second } };
+	struct started s;
+
+	(void)state;
+	s = start_with(&two);
+	assert_int_equal(s.count, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(s.fds[i], 3 + i);
+		assert_true((s.flags[i] & O_NONBLOCK) != 0);
+		assert_true((s.fd_flags[i] & FD_CLOEXEC) != 0);
+	}
+	close(first);
+	close(second);
+}
+
+static void
+sockets_of_another_process_are_not_ours(void **state)
+{
+	struct np_addr at;
+	int fd = bound_socket(AF_INET, SOCK_STREAM, &at);
+	const struct handed none[] = {
+		{ .pid = "", .fds = "1", .at = { fd } },
+		{ .pid = "1", .fds = "1", .at = { fd } },
+		{ .pid = "me", .fds = "1", .at = { fd } },
+		{ .fds = NULL, .at = { fd } },
+		{ .fds = "0", .at = { fd } },
+		{ .fds = "-1", .at = { fd } },
+		{ .fds = "", .at = { fd } },
+		{ .fds = "1x", .at = { fd } },
+		{ .pid = "", .fds = NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(none); i++) {
+		assert_int_equal(start_with(&none[i]).count, 0);
+	}
+	close(fd);
+}
+
+static void
+what_can_not_be_served_is_named(void **state)
+{
+	struct np_addr at, path;
+	int tcp = bound_socket(AF_INET, SOCK_STREAM, &at), client = connected_to(&at);
+	int udp = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	int local = bound_socket(AF_UNIX, SOCK_STREAM, &path);
+	int file = open("/dev/null", O_RDONLY);
+	const struct {
+		struct handed handed;
+		const char *says;
+	} bad[] = {
+		{ { .fds = "1", .at = { client } }, "descriptor 3 does not listen" },
+		{ { .fds = "2", .at = { tcp, udp } }, "descriptor 4 is no TCP socket" },
+		{ { .fds = "1", .at = { local } }, "descriptor 3 is no TCP socket" },
+		{ { .fds = "3", .at = { tcp, tcp, file } }, "descriptor 5 is no socket" },
+		{ { .fds = "2", .at = { tcp } }, "descriptor 4 is not open" },
+		{ { .fds = "5", .at = { tcp, tcp, tcp, tcp } }, "5 sockets, more than 4" },
+		{ { .fds = "99999999999", .at = { tcp } }, "sockets, more than 4" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(bad); i++) {
+		struct started s = start_with(&bad[i].handed);
+
+		assert_int_equal(s.count, -1);
+		assert_int_equal(s.err.code, NP_EUSAGE);
+		assert_has(s.err.msg, bad[i].says);
+	}
+	close(tcp);
+	close(client);
+	close(udp);
+	close(local);
+	close(file);
+}
+
+/* ---- What the manager is told ---- */
+
+/* A manager's socket under that name, which NOTIFY_SOCKET is set to. */
+static int
+manager(const char *name)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	size_t n = strlen(name);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+	assert_true(fd >= 0);
+	memcpy(un.sun_path, name, n);
+	if (name[0] == '@') {
+		un.sun_path[0] = '\0';
+	}
+	assert_int_equal(bind(fd, (struct sockaddr *)&un,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)),
+			 0);
+	assert_int_equal(setenv("NOTIFY_SOCKET", name, 1), 0);
+	return fd;
+}
+
+static void
+assert_told(int fd, const char *state)
+{
+	char got[256];
+	ssize_t n = recv(fd, got, sizeof(got) - 1, 0);
+
+	assert_true(n >= 0);
+	got[n] = '\0';
+	assert_string_equal(got, state);
+}
+
+static void
+states_reach_a_path(void **state)
+{
+	char dir[] = "/tmp/np-test-XXXXXX", path[64];
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/notify", dir);
+	fd = manager(path);
+	ns_notify("READY=1");
+	assert_told(fd, "READY=1");
+	ns_notify("STOPPING=1\nSTATUS=3 sessions end");
+	assert_told(fd, "STOPPING=1\nSTATUS=3 sessions end");
+	assert_non_null(getenv("NOTIFY_SOCKET"));
+	unlink(path);
+	ns_notify("nobody is there");
+	close(fd);
+	rmdir(dir);
+}
+
+static void
+states_reach_an_abstract_name(void **state)
+{
+	char name[108];
+	int fd;
+
+	(void)state;
+	/* As long as such a name can be: no NUL fits behind it. */
+	snprintf(name, sizeof(name), "@plumbline-test-notify-%ld", (long)getpid());
+	memset(name + strlen(name), 'x', sizeof(name) - strlen(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	fd = manager(name);
+	ns_notify("READY=1");
+	assert_told(fd, "READY=1");
+	close(fd);
+	ns_notify("nobody is there");
+}
+
+static void
+a_reload_tells_its_time(void **state)
+{
+	uint64_t before = np_now() / 1000, usec;
+	char name[64], got[128];
+	ssize_t n;
+	int fd, end = 0;
+
+	(void)state;
+	snprintf(name, sizeof(name), "@plumbline-test-reload-%ld", (long)getpid());
+	fd = manager(name);
+	ns_notify_reloading();
+	n = recv(fd, got, sizeof(got) - 1, 0);
+	assert_true(n > 0);
+	got[n] = '\0';
+	assert_int_equal(sscanf(got, "RELOADING=1\nMONOTONIC_USEC=%" SCNu64 "%n", &usec, &end), 1);
+	assert_int_equal(end, n);
+	assert_true(usec >= before && usec <= np_now() / 1000);
+	close(fd);
+}
+
+static void
+without_a_manager_nothing_happens(void **state)
+{
+	static const char *const names[] = {
+		"", "/", "@", "relative", "vsock:2:1234", "/nosuch/x"
+	};
+	char long_name[200];
+
+	(void)state;
+	unsetenv("NOTIFY_SOCKET");
+	ns_notify("READY=1");
+	for (size_t i = 0; i < LEN(names); i++) {
+		setenv("NOTIFY_SOCKET", names[i], 1);
+		ns_notify("READY=1");
+	}
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[0] = '/';
+	long_name[sizeof(long_name) - 1] = '\0';
+	setenv("NOTIFY_SOCKET", long_name, 1);
+	ns_notify("READY=1");
+}
+
+/* It may be stuck: the daemon has clients to serve. */
+static void
+a_manager_that_does_not_read_holds_nobody_up(void **state)
+{
+	char name[64];
+	uint64_t start;
+	int fd, queued = 0;
+
+	(void)state;
+	snprintf(name, sizeof(name), "@plumbline-test-stuck-%ld", (long)getpid());
+	fd = manager(name);
+	do {
+		start = np_now();
+		ns_notify("STATUS=x");
+	} while (++queued < 100000 && np_now() - start < NP_SEC / 2);
+	assert_in_range(np_now() - start, NP_SEC / 2, 10 * NP_SEC);
+	close(fd);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(listening_sockets_are_taken),
+		cmocka_unit_test(sockets_of_another_process_are_not_ours),
+		cmocka_unit_test(what_can_not_be_served_is_named),
+		cmocka_unit_test(states_reach_a_path),
+		cmocka_unit_test(states_reach_an_abstract_name),
+		cmocka_unit_test(a_reload_tells_its_time),
+		cmocka_unit_test(without_a_manager_nothing_happens),
+		cmocka_unit_test(a_manager_that_does_not_read_holds_nobody_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
