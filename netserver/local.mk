@@ -3,6 +3,7 @@
 
 noinst_LIBRARIES += netserver/libnetserver.a
 netserver_libnetserver_a_SOURCES = \
+	%D%/admit.c %D%/admit.h \
 	%D%/args.c %D%/args.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/notify.c %D%/notify.h

@@ -2,6 +2,7 @@
 # a new end-to-end test is a line in e2e_tests.
 
 unit_tests = \
+	%D%/unit/test_admit \
 	%D%/unit/test_args \
 	%D%/unit/test_auth \
 	%D%/unit/test_base \

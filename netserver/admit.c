@@ -1,0 +1,173 @@
+#include "netserver/admit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/secret.h"
+
+/* The code under which a client waits for the answer to this one. */
+static uint32_t
+answer_to(uint32_t code)
+{
+	switch (code) {
+	case NP_DEBUG_ON:
+	case NP_DEBUG_OFF:
+		return NP_DEBUG_OK; /* clients up to 2.3 look at it */
+	case NP_CPU_CALIBRATE:
+		return code;
+	default:
+		return code + 1;
+	}
+}
+
+static enum ns_admission
+shut(struct ns_admit *a, enum ns_admission admission)
+{
+	np_secret_wipe(a->client_nonce, sizeof(a->client_nonce));
+	np_secret_wipe(a->server_nonce, sizeof(a->server_nonce));
+	a->state = admission == NS_ADMIT_REFUSED ? NS_ADMIT_SHUT : NS_ADMIT_OPEN;
+	return admission;
+}
+
+/* Refuse a client that can be told why. */
+static enum ns_admission
+refuse(struct ns_admit *a, uint32_t code, int error, const char *text, uint8_t *reply,
+       bool *has_reply)
+{
+	struct np_head head = { .code = answer_to(code), .word = error };
+	struct np_why m = { .magic = NP_WHY_MAGIC };
+
+	snprintf(m.text, sizeof(m.text), "%s", text);
+	np_frame_put(reply, &head, np_why_layout, &m);
+	*has_reply = true;
+	return shut(a, NS_ADMIT_REFUSED);
+}
+
+static void
+answer(uint32_t code, const struct np_auth_body *body, uint8_t *reply, bool *has_reply)
+{
+	struct np_head head = { .code = code };
+
+	np_frame_put(reply, &head, np_auth_body_layout, body);
+	*has_reply = true;
+}
+
+static enum ns_admission
+take_hello(struct ns_admit *a, const struct np_auth_body *hello, uint8_t *reply, bool *has_reply)
+{
+	struct np_auth_body challenge = { .version = NP_AUTH_VERSION };
+
+	memcpy(a->client_nonce, hello->bytes, sizeof(a->client_nonce));
+	np_auth_nonce(a->server_nonce);
+	memcpy(challenge.bytes, a->server_nonce, sizeof(challenge.bytes));
+	answer(NP_AUTH_CHALLENGE, &challenge, reply, has_reply);
+	a->state = NS_ADMIT_ASKED;
+	return NS_ADMIT_MORE;
+}
+
+static enum ns_admission
+take_proof(struct ns_admit *a, const struct np_auth_body *proof, uint8_t *reply, bool *has_reply,
+	   struct np_err *why)
+{
+	struct np_auth_body welcome = { .version = NP_AUTH_VERSION };
+
+	if (!np_auth_check(a->key, NP_AUTH_CLIENT, a->client_nonce, a->server_nonce,
+			   proof->bytes)) {
+		np_fail(why, NP_EPEER, EACCES, "wrong key");
+		return refuse(a, NP_AUTH_PROOF, EACCES, "the key of --key-file is another one here",
+			      reply, has_reply);
+	}
+	np_auth_prove(a->key, NP_AUTH_SERVER, a->client_nonce, a->server_nonce, welcome.bytes);
+	answer(NP_AUTH_WELCOME, &welcome, reply, has_reply);
+	return shut(a, NS_ADMIT_MORE);
+}
+
+/* HELLO, then PROOF, and nothing else. */
+static enum ns_admission
+by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply,
+       struct np_err *why)
+{
+	uint32_t code = np_frame_head(frame).code;
+	struct np_auth_body m;
+
+	if (code != NP_AUTH_HELLO && code != NP_AUTH_PROOF) {
+		np_fail(why, NP_EPEER, EACCES, "request %u came without the key", code);
+		return refuse(a, code, EACCES, "this daemon wants --key-file", reply, has_reply);
+	}
+	if (np_frame_get(frame, np_auth_body_layout, &m, why) != NP_OK) {
+		return refuse(a, code, EACCES, why->msg, reply, has_reply);
+	}
+	if (m.version != NP_AUTH_VERSION) {
+		np_fail(why, NP_EPEER, EPROTONOSUPPORT, "version %u of --key-file", m.version);
+		return refuse(a, code, EPROTONOSUPPORT,
+			      "another version of --key-file is known here", reply, has_reply);
+	}
+	if (code == NP_AUTH_HELLO && a->state == NS_ADMIT_NEW) {
+		return take_hello(a, &m, reply, has_reply);
+	}
+	if (code == NP_AUTH_PROOF && a->state == NS_ADMIT_ASKED) {
+		return take_proof(a, &m, reply, has_reply, why);
+	}
+	np_fail(why, NP_EPEER, EACCES, "messages of --key-file out of turn");
+	return refuse(a, code, EACCES, "messages of --key-file out of turn", reply, has_reply);
+}
+
+static bool
+is_passphrase(const char *wanted, const struct np_text *came)
+{
+	struct np_text padded = { .text = "" };
+	bool same;
+
+	/* A text that was read is filled up with zeros, too. */
+	snprintf(padded.text, sizeof(padded.text), "%s", wanted);
+	same = np_secret_equal(padded.text, came->text, sizeof(padded.text));
+	np_secret_wipe(&padded, sizeof(padded));
+	return same;
+}
+
+/* Without the passphrase in its first message a client gets no word, as from netperf's daemon. */
+static enum ns_admission
+by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
+{
+	uint32_t code = np_frame_head(frame).code;
+	struct np_err misfit;
+	struct np_text came;
+	bool right;
+
+	if (code != NP_PASSPHRASE) {
+		np_fail(why, NP_EPEER, EACCES, "request %u came without the passphrase", code);
+		return shut(a, NS_ADMIT_REFUSED);
+	}
+	right = np_frame_get(frame, np_text_layout, &came, &misfit) == NP_OK;
+	right = is_passphrase(a->passphrase, &came) && right;
+	np_secret_wipe(&came, sizeof(came));
+	if (!right) {
+		np_fail(why, NP_EPEER, EACCES, "wrong passphrase");
+		return shut(a, NS_ADMIT_REFUSED);
+	}
+	return shut(a, NS_ADMIT_MORE);
+}
+
+enum ns_admission
+ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], uint8_t reply[NP_FRAME_SIZE],
+	      bool *has_reply, struct np_err *why)
+{
+	*has_reply = false;
+	if (ns_admit_is_in(a)) {
+		a->state = NS_ADMIT_OPEN;
+		return NS_ADMIT_IN;
+	}
+	if (a->state == NS_ADMIT_SHUT) {
+		np_fail(why, NP_EPEER, EACCES, "refused before");
+		return NS_ADMIT_REFUSED;
+	}
+	return a->key != NULL ? by_key(a, frame, reply, has_reply, why)
+			      : by_passphrase(a, frame, why);
+}
+
+bool
+ns_admit_is_in(const struct ns_admit *a)
+{
+	return a->state == NS_ADMIT_OPEN || (a->key == NULL && a->passphrase == NULL);
+}
