@@ -5,9 +5,19 @@ noinst_LIBRARIES += netserver/libnetserver.a
 netserver_libnetserver_a_SOURCES = \
 	%D%/admit.c %D%/admit.h \
 	%D%/args.c %D%/args.h \
+	%D%/confine.c %D%/confine.h \
 	%D%/daemon.c %D%/daemon.h \
+	%D%/filter.h \
+	%D%/landlock.c %D%/landlock.h \
 	%D%/notify.c %D%/notify.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(SODIUM_LIBS)
+if HAVE_SECCOMP
+netserver_libnetserver_a_SOURCES += %D%/filter_seccomp.c
+AM_CPPFLAGS += $(SECCOMP_CFLAGS)
+netserver_libs += $(SECCOMP_LIBS)
+else
+netserver_libnetserver_a_SOURCES += %D%/filter_none.c
+endif
 
 bin_PROGRAMS += src/netserver
 src_netserver_SOURCES = \

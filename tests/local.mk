@@ -11,6 +11,7 @@ unit_tests = \
 	%D%/unit/test_cidr \
 	%D%/unit/test_classic \
 	%D%/unit/test_confidence \
+	%D%/unit/test_confine \
 	%D%/unit/test_conversation \
 	%D%/unit/test_cpu \
 	%D%/unit/test_daemon \

@@ -1,0 +1,529 @@
+#include "netserver/confine.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "netserver/filter.h"
+#include "netserver/landlock.h"
+
+/*
+ * Sanitizers stop and look at their own process by ptrace(2), read /proc/self and map terabytes:
+ * of the means they leave the user, no_new_privs and the number of descriptors.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define NS_SANITIZED 1
+#endif
+#endif
+#ifndef NS_SANITIZED
+#define NS_SANITIZED 0
+#endif
+
+#ifndef PR_CAP_AMBIENT
+#define PR_CAP_AMBIENT 47
+#define PR_CAP_AMBIENT_CLEAR_ALL 4
+#endif
+
+enum {
+	NOBODY = 65534,     /* where the list of users has none */
+	DESCRIPTORS = 64,   /* of a session, some ten of which it uses */
+	STACK = 512 << 10,  /* of its worker's thread, which takes some 10 KiB */
+	BESIDE = 2 << 20,   /* that stack, and what libc takes with it and for its own ends */
+	UNKNOWN = 16 << 20, /* what a process may have already, where /proc does not tell */
+	BUFFER = 128 << 10  /* from this size on memory is mapped, and given back when freed */
+};
+
+/* --- another user ------------------------------------------------------------------------------
+ */
+
+struct who {
+	char name[64]; /* in the list of users; empty: not there */
+	uid_t uid;
+	gid_t gid;
+	bool own_group; /* given, then it is the only one */
+};
+
+/* -1 means "as it is" to the calls below: it is no number of a user or group. */
+static bool
+parse_id(const char *text, uint32_t *id)
+{
+	int64_t n;
+
+	if (text[0] < '0' || text[0] > '9' || np_parse_int(text, &n) != 0 || n < 0 ||
+	    n >= UINT32_MAX) {
+		return false;
+	}
+	*id = (uint32_t)n;
+	return true;
+}
+
+static int
+find_group(const char *text, struct who *w, struct np_err *err)
+{
+	const struct group *g = getgrnam(text);
+
+	w->own_group = true;
+	if (g != NULL) {
+		w->gid = g->gr_gid;
+	} else if (!parse_id(text, &w->gid)) {
+		return np_fail(err, NP_EUSAGE, 0, "there is no group %.60s", text);
+	}
+	return NP_OK;
+}
+
+/* "name", "name:group", either of them by number, too. */
+static int
+find_user(const char *text, struct who *w, struct np_err *err)
+{
+	const char *colon = strchr(text, ':');
+	const struct passwd *p;
+	char name[sizeof(w->name)];
+	int len = colon != NULL ? (int)(colon - text) : (int)strlen(text);
+
+	memset(w, 0, sizeof(*w));
+	if (len == 0 || len >= (int)sizeof(name)) {
+		return np_fail(err, NP_EUSAGE, 0, "%.60s names no user", text);
+	}
+	snprintf(name, sizeof(name), "%.*s", len, text);
+	p = getpwnam(name);
+	if (p == NULL && parse_id(name, &w->uid)) {
+		p = getpwuid(w->uid);
+		if (p == NULL && colon == NULL) {
+			return np_fail(err, NP_EUSAGE, 0, "user %s has no group (try %s:GROUP)",
+				       name, name);
+		}
+	} else if (p == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "there is no user %s", name);
+	}
+	if (p != NULL) {
+		snprintf(w->name, sizeof(w->name), "%s", p->pw_name);
+		w->uid = p->pw_uid;
+		w->gid = p->pw_gid;
+	}
+	return colon != NULL ? find_group(colon + 1, w, err) : NP_OK;
+}
+
+static void
+find_nobody(struct who *w)
+{
+	struct np_err err;
+
+	if (find_user("nobody", w, &err) != NP_OK) {
+		*w = (struct who){ .uid = NOBODY, .gid = NOBODY, .own_group = true };
+	}
+}
+
+/* Does this user namespace know the number? A line of the file: first one here, there, how many. */
+static bool
+is_known_here(const char *map, uint32_t id)
+{
+	FILE *f = fopen(map, "re");
+	bool known = f == NULL;
+	char line[128], *at;
+
+	while (f != NULL && !known && fgets(line, sizeof(line), f) != NULL) {
+		uint64_t first = strtoull(line, &at, 10), count;
+
+		(void)strtoull(at, &at, 10);
+		count = strtoull(at, &at, 10);
+		known = id >= first && id - first < count;
+	}
+	if (f != NULL) {
+		fclose(f);
+	}
+	return known;
+}
+
+static int
+take_groups(const struct who *w)
+{
+	return w->own_group || w->name[0] == '\0' ? setgroups(1, &w->gid)
+						  : initgroups(w->name, w->gid);
+}
+
+static int
+check_no_way_back(const struct who *w, struct np_err *err)
+{
+	uid_t r, e, s;
+
+	if (getresuid(&r, &e, &s) != 0 || r != w->uid || e != w->uid || s != w->uid ||
+	    setresuid((uid_t)-1, 0, (uid_t)-1) == 0 || setuid(0) == 0) {
+		return np_fail(err, NP_ESYS, 0, "user %lu could become root again",
+			       (unsigned long)w->uid);
+	}
+	if (getresgid(&r, &e, &s) != 0 || r != w->gid || e != w->gid || s != w->gid ||
+	    (w->gid != 0 && setgid(0) == 0)) {
+		return np_fail(err, NP_ESYS, 0, "group %lu could become root's again",
+			       (unsigned long)w->gid);
+	}
+	return NP_OK;
+}
+
+static int
+become(const struct who *w, struct np_err *err)
+{
+	int parent_death = 0;
+
+	/* Who had it set on us (setpriv(1), a script) means it whoever we are; the kernel forgets.
+	 */
+	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
+	/* Capabilities stay until limit_capabilities() has chosen among them. */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || take_groups(w) != 0 ||
+	    setresgid(w->gid, w->gid, w->gid) != 0 || setresuid(w->uid, w->uid, w->uid) != 0 ||
+	    prctl(PR_SET_PDEATHSIG, parent_death, 0, 0, 0) != 0) {
+		return np_fail(err, NP_ESYS, errno, "become user %lu, group %lu",
+			       (unsigned long)w->uid, (unsigned long)w->gid);
+	}
+	return NP_OK;
+}
+
+/*
+ * Root of a user namespace that knows no nobody (unshare -r) is an ordinary user outside it: that
+ * has to do, unless another one was asked for by name.
+ */
+static int
+change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
+{
+	*changed = false;
+	if (user == NULL) {
+		find_nobody(w);
+		if (geteuid() != 0 || !is_known_here("/proc/self/uid_map", w->uid) ||
+		    !is_known_here("/proc/self/gid_map", w->gid)) {
+			return NP_OK;
+		}
+	} else if (find_user(user, w, err) != NP_OK) {
+		return err->code;
+	} else if (geteuid() != 0 && w->uid != geteuid()) {
+		return np_fail(err, NP_EUSAGE, 0, "only root can become user %.60s", user);
+	}
+	if (geteuid() != 0 || (w->uid == 0 && !w->own_group)) {
+		return NP_OK;
+	}
+	*changed = w->uid != 0;
+	return become(w, err);
+}
+
+/* --- capabilities ------------------------------------------------------------------------------
+ */
+
+/*
+ * What tests have a use for when the operator wants root, or gave them to another user
+ * (AmbientCapabilities= of systemd.exec(5)): ports below 1024; priorities above 6, SO_DEBUG and
+ * congestion controls that are not for everybody. Binding to a processor takes none, nor does what
+ * else the daemon does; files are had by owning them.
+ */
+static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
+
+/*
+ * What stays when root becomes nobody without having been told to become anybody: permitted, in
+ * force only within ns_permit().
+ */
+static const uint64_t kept_by_nobody = UINT64_C(1) << CAP_NET_ADMIN;
+
+/* What no program started from here could ever get. Only root may say so. */
+static void
+bound_capabilities(void)
+{
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0 && cap < 64; cap++) {
+		if ((kept >> cap & 1) == 0) {
+			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+		}
+	}
+}
+
+/* Past libc, which leaves this to a library that nothing else here needs. */
+static int
+limit_capabilities(uint64_t keep, bool in_force, struct np_err *err)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
+
+	memset(have, 0, sizeof(have));
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capget, &head, have) != 0) {
+		return np_fail(err, NP_ESYS, errno, "read this process's capabilities");
+	}
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		have[i].permitted &= (uint32_t)(keep >> 32 * i);
+		have[i].effective = in_force ? have[i].permitted : 0;
+		have[i].inheritable = 0;
+	}
+	if (syscall(SYS_capset, &head, have) != 0) {
+		return np_fail(err, NP_ESYS, errno, "drop capabilities");
+	}
+	return NP_OK;
+}
+
+/* --- the daemon --------------------------------------------------------------------------------
+ */
+
+/*
+ * Not dumpable: neither a core nor another process of the same user gets at a passphrase. The
+ * kernel has made it so when the user changed, which sanitizers can't do with.
+ */
+static int
+seal(struct np_err *err)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+		return np_fail(err, NP_ESYS, errno, "give up new privileges");
+	}
+	if (prctl(PR_SET_DUMPABLE, NS_SANITIZED, 0, 0, 0) != 0) {
+		return np_fail(err, NP_ESYS, errno, "hide this process's memory");
+	}
+	if (setrlimit(RLIMIT_CORE, &none) != 0) {
+		return np_fail(err, NP_ESYS, errno, "switch core files off");
+	}
+	return NP_OK;
+}
+
+int
+ns_confine_daemon(const char *user, struct np_err *err)
+{
+	struct who w;
+	bool changed;
+
+	*err = (struct np_err){ .code = NP_OK };
+	tzset(); /* log lines have local times, and its file may be out of reach later */
+	bound_capabilities();
+	if (change_user(user, &w, &changed, err) != NP_OK ||
+	    limit_capabilities(!changed       ? kept
+			       : user == NULL ? kept_by_nobody
+					      : 0,
+			       !changed, err) != NP_OK ||
+	    (changed && check_no_way_back(&w, err) != NP_OK)) {
+		return err->code;
+	}
+	return seal(err);
+}
+
+/* --- a session ---------------------------------------------------------------------------------
+ */
+
+/* Bytes that count for RLIMIT_DATA already. */
+static uint64_t
+data_now(void)
+{
+	static const char name[] = "VmData:";
+	FILE *f = fopen("/proc/self/status", "re");
+	uint64_t bytes = UNKNOWN;
+	char line[256];
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, name, sizeof(name) - 1) == 0) {
+			bytes = strtoull(line + sizeof(name) - 1, NULL, 10) << 10; /* of kB */
+			break;
+		}
+	}
+	if (f != NULL) {
+		fclose(f);
+	}
+	return bytes;
+}
+
+/* Lower a limit for good. One that is lower already stays. */
+static int
+limit(int what, const char *name, uint64_t value, struct np_err *err)
+{
+	struct rlimit l;
+
+	if (getrlimit((__rlimit_resource_t)what, &l) == 0) {
+		l.rlim_max = l.rlim_max < value ? l.rlim_max : (rlim_t)value;
+		l.rlim_cur = l.rlim_cur < l.rlim_max ? l.rlim_cur : l.rlim_max;
+		if (setrlimit((__rlimit_resource_t)what, &l) == 0) {
+			return NP_OK;
+		}
+	}
+	return np_fail(err, NP_ESYS, errno, "limit %s to %llu", name, (unsigned long long)value);
+}
+
+/*
+ * Threads' stacks count, and would be the 8 MiB of RLIMIT_STACK. A buffer that is freed must not
+ * stay in libc's heap, or the next test's would come on top of it.
+ */
+static void
+be_thrifty(void)
+{
+	pthread_attr_t attr;
+
+	if (pthread_attr_init(&attr) == 0) {
+		if (pthread_attr_setstacksize(&attr, STACK) == 0) {
+			pthread_setattr_default_np(&attr);
+		}
+		pthread_attr_destroy(&attr);
+	}
+#ifdef M_ARENA_MAX
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, BUFFER);
+#endif
+}
+
+/*
+ * No RLIMIT_NPROC: it counts all processes of the user, and the filter knows threads from
+ * processes. No RLIMIT_FSIZE: standard error may be a log file, and a line too many would end the
+ * session by SIGXFSZ; landlock lets no file be written, and the filter none be made.
+ */
+static int
+limit_resources(uint64_t bytes, struct np_err *err)
+{
+	if (limit(RLIMIT_NOFILE, "descriptors", DESCRIPTORS, err) != NP_OK ||
+	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK) {
+		return err->code;
+	}
+	if (bytes == 0 || NS_SANITIZED) {
+		return NP_OK;
+	}
+	be_thrifty();
+	return limit(RLIMIT_DATA, "memory", data_now() + BESIDE + bytes, err);
+}
+
+int
+ns_confine_prepare(struct ns_prepared *p, struct np_err *err)
+{
+	for (int i = 0; i < 2; i++) {
+		if (ns_filter_make(i == 1, &p->filter[i], &p->size[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
+static int
+filter_calls(const struct ns_sandbox *s, struct np_err *err)
+{
+	void *made = NULL;
+	size_t size;
+	int rc;
+
+	if (s->prepared != NULL) {
+		return ns_filter_install(s->prepared->filter[s->unix_tests],
+					 s->prepared->size[s->unix_tests], err);
+	}
+	rc = ns_filter_make(s->unix_tests, &made, &size, err);
+	if (rc == NP_OK) {
+		rc = ns_filter_install(made, size, err);
+	}
+	free(made);
+	return rc;
+}
+
+int
+ns_confine_session(const struct ns_sandbox *s, struct np_err *err)
+{
+	bool watched = NS_SANITIZED || ns_filter_lacks() == NULL;
+
+	tzset();
+	if (limit_resources(s->bytes, err) != NP_OK) {
+		return err->code;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+		return np_fail(err, NP_ESYS, errno, "give up new privileges");
+	}
+	if (!watched && limit_capabilities(0, false, err) != NP_OK) {
+		return err->code;
+	}
+	if (NS_SANITIZED) {
+		return NP_OK;
+	}
+	if (ns_landlock_install(s, err) != NP_OK) {
+		return err->code;
+	}
+	return filter_calls(s, err);
+}
+
+/* Put what is permitted in force, or out of it. */
+static int
+enforce(bool on)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
+
+	memset(have, 0, sizeof(have));
+	if (syscall(SYS_capget, &head, have) != 0) {
+		return -1;
+	}
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		have[i].effective = on ? have[i].permitted : 0;
+	}
+	return (int)syscall(SYS_capset, &head, have);
+}
+
+void
+ns_permit_init(struct ns_permit *p)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "re");
+	char line[sizeof(p->loaded) - 2];
+
+	p->loaded[0] = '\0';
+	if (f == NULL) {
+		return;
+	}
+	if (fgets(line, sizeof(line), f) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(p->loaded, sizeof(p->loaded), " %s ", line);
+	}
+	fclose(f);
+}
+
+int
+ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len)
+{
+	const struct ns_permit *p = ctx;
+	char wanted[32];
+	int rc, error;
+
+	/* By a name that is not loaded a stranger would have the kernel load a module. */
+	snprintf(wanted, sizeof(wanted), " %.*s ", len < 28 ? (int)len : 28, (const char *)v);
+	if (level != IPPROTO_TCP || name != TCP_CONGESTION || strstr(p->loaded, wanted) == NULL ||
+	    enforce(true) != 0) {
+		errno = EPERM;
+		return -1;
+	}
+	rc = setsockopt(fd, level, name, v, len);
+	error = errno;
+	if (enforce(false) != 0) {
+		abort(); /* what may not stay in force can't be given back */
+	}
+	errno = error;
+	return rc;
+}
+
+void
+ns_confine_means(struct ns_means *m)
+{
+	const char *filter = ns_filter_lacks();
+	bool landlock = ns_landlock_version() > 0;
+
+	memset(m, 0, sizeof(*m));
+	if (NS_SANITIZED) {
+		snprintf(m->missing, sizeof(m->missing), "built with a sanitizer");
+		return;
+	}
+	m->landlock = landlock;
+	m->seccomp = filter == NULL;
+	snprintf(m->missing, sizeof(m->missing), "%s%s%s",
+		 landlock ? "" : "no landlock in this kernel or container",
+		 landlock || filter == NULL ? "" : "; ", filter != NULL ? filter : "");
+}

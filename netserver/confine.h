@@ -1,0 +1,68 @@
+/*
+ * What the daemon and its sessions may do to this machine: as little as tests need.
+ */
+#ifndef NETSERVER_CONFINE_H
+#define NETSERVER_CONFINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+/*
+ * The whole daemon, once its listeners and files are open: become `user` ("name", "name:group",
+ * numbers; NULL: nobody) if started as root, with no groups of root's and no way back; "root" stays
+ * root. Becoming nobody by default leaves CAP_NET_ADMIN permitted, but not in force, see
+ * ns_permit(); being told whom to become leaves nothing. Then, for everybody: no_new_privs, not
+ * dumpable, no core files (prctl(2)). NP_EUSAGE for a user that there is not, NP_ESYS where the
+ * kernel refuses.
+ */
+int ns_confine_daemon(const char *user, struct np_err *err);
+
+/*
+ * What all sessions have in common, made once by the daemon: it would take each of them two
+ * milliseconds. Its memory is the daemon's for good.
+ */
+struct ns_prepared {
+	void *filter[2]; /* without and with tests of the UNIX domain */
+	size_t size[2];  /* bytes */
+};
+int ns_confine_prepare(struct ns_prepared *p, struct np_err *err);
+
+struct ns_sandbox {
+	const struct ns_prepared *prepared; /* NULL: made on the spot */
+	int fill_dir;                       /* descriptor of what may be read; 0: none */
+	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain */
+	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */
+};
+
+/*
+ * What a session may still do of what only root may, where root became nobody without having been
+ * told whom to become: choose a congestion control that the kernel has loaded (-K).
+ */
+struct ns_permit {
+	char loaded[256]; /* names with blanks around; empty: nothing is permitted */
+};
+void ns_permit_init(struct ns_permit *p);
+
+/* setsockopt(2) by that capability, which is in force for this call alone; np_sockopts.permit. */
+int ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+
+/* Which of the means this machine has; a daemon says once in its log what is missing. */
+struct ns_means {
+	bool landlock, seccomp;
+	char missing[160]; /* "no landlock in this kernel; ..."; empty: nothing */
+};
+void ns_confine_means(struct ns_means *m);
+
+/*
+ * A session's process, before it reads another byte of its client's: landlock(7) for files, a
+ * seccomp(2) filter for system calls, setrlimit(2). What the machine lacks is let pass; NP_ESYS
+ * when something it has refuses.
+ */
+int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
+
+#endif

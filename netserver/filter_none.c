@@ -1,0 +1,27 @@
+/* A build without libseccomp. */
+#include "netserver/filter.h"
+
+const char *
+ns_filter_lacks(void)
+{
+	return "built without libseccomp";
+}
+
+int
+ns_filter_make(bool unix_tests, void **code, size_t *size, struct np_err *err)
+{
+	(void)unix_tests;
+	(void)err;
+	*code = NULL;
+	*size = 0;
+	return NP_OK;
+}
+
+int
+ns_filter_install(const void *code, size_t size, struct np_err *err)
+{
+	(void)code;
+	(void)size;
+	(void)err;
+	return NP_OK;
+}

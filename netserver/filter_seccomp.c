@@ -1,0 +1,399 @@
+/*
+ * The list of system calls, as rules for libseccomp. Calls are named by text and looked up at run
+ * time: a library, or an architecture, that has never heard of one does without it.
+ */
+#include "netserver/filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
+#define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41 /* newer glibc names its threads' stacks by it */
+#endif
+
+/* Most frequent first: before Linux 5.11 the filter is gone through at each call. */
+static const char *const allowed[] = {
+	/* the loops */
+	"sendto", "recvfrom", "sendmsg", "recvmsg", "read", "write", "accept4", "accept", "close",
+	"connect", "send", "recv", "sendmmsg", "recvmmsg", "readv", "writev", "splice", "poll",
+	"ppoll", "ppoll_time64", "select", "pselect6", "pselect6_time64", "shutdown", "getsockopt",
+	"bind", "listen", "getsockname", "getpeername", "clock_nanosleep", "clock_nanosleep_time64",
+	"nanosleep", "clock_gettime", "clock_gettime64", "gettimeofday", "time", "clock_getres",
+	"clock_getres_time64",
+	/* threads and signals; making a thread is a rule of its own */
+	"futex", "futex_time64", "set_robust_list", "rseq", "set_tid_address", "sched_yield",
+	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigreturn", "sigaltstack",
+	"restart_syscall", "membarrier", "exit", "exit_group", "arch_prctl", "set_thread_area",
+	/* memory; what maps it is a rule of its own */
+	"brk", "munmap", "mremap", "madvise",
+	/* files, which are landlock's matter */
+	"lseek", "_llseek", "pread64", "fstat", "fstat64", "fstatat64", "newfstatat", "statx",
+	"pipe", "pipe2", "close_range",
+	/* what libc asks for by itself */
+	"getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getuid32",
+	"geteuid32", "getgid32", "getegid32", "getrandom", "uname", "sysinfo", "getcpu",
+	"getrlimit", "ugetrlimit", "sched_getaffinity",
+	/* ns_permit() */
+	"capget", "capset"
+};
+
+/* For the directories and names of UNIX sockets. */
+static const char *const allowed_unix[] = {
+	"mkdir", "mkdirat", "unlink", "unlinkat", "rmdir", "chmod", "fchmodat", "fchmodat2",
+};
+
+/* No accident: a session that gets here is not ours any more. */
+static const char *const deadly[] = {
+	/* another program */
+	"execve", "execveat",
+	/* another process's memory and descriptors */
+	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
+	/* another user */
+	"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
+	"setfsuid", "setfsgid", "setuid32", "setgid32", "setreuid32", "setregid32", "setresuid32",
+	"setresgid32", "setgroups32", "setfsuid32", "setfsgid32",
+	/* another view of the files */
+	"mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen",
+	"fsconfig", "fsmount", "fspick", "mount_setattr", "setns", "open_by_handle_at",
+	/* the kernel itself */
+	"bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+	"io_uring_register", "kexec_load", "kexec_file_load", "init_module", "finit_module",
+	"delete_module", "keyctl", "add_key", "request_key", "reboot", "swapon", "swapoff", "acct",
+	"iopl", "ioperm", "modify_ldt", "settimeofday", "clock_settime", "clock_settime64", "stime",
+	"sethostname", "setdomainname", "syslog"
+};
+
+/*
+ * A call by its arguments. Each test is on 32 bits of one, since the rest of the register may hold
+ * anything: (argument & mask) == value.
+ */
+struct test {
+	unsigned arg;
+	uint32_t mask, value;
+};
+struct rule {
+	const char *name;
+	unsigned tests;
+	struct test test[2];
+};
+
+#define ALL UINT32_MAX
+#define ONE(name, arg, mask, value)                                                                \
+	{                                                                                          \
+		name, 1,                                                                           \
+		{                                                                                  \
+			{ arg, mask, value },                                                      \
+			{                                                                          \
+				0, 0, 0                                                            \
+			}                                                                          \
+		}                                                                                  \
+	}
+#define TWO(name, arg1, mask1, value1, arg2, mask2, value2)                                        \
+	{                                                                                          \
+		name, 2,                                                                           \
+		{                                                                                  \
+			{ arg1, mask1, value1 },                                                   \
+			{                                                                          \
+				arg2, mask2, value2                                                \
+			}                                                                          \
+		}                                                                                  \
+	}
+#define OPTION(level, name) TWO("setsockopt", 1, ALL, (level), 2, ALL, (name))
+#define SOCKET(family, type) TWO("socket", 0, ALL, (family), 1, 0xf, (type))
+
+#if defined(__s390__)
+enum { CLONE_FLAGS = 1 };
+#else
+enum { CLONE_FLAGS = 0 };
+#endif
+
+/* In the place of a process's number, which is known when the filter is installed. */
+#define SELF UINT32_C(0x73656c66)
+
+/* A thread, as pthread_create(3) makes it, and neither a process nor a namespace. */
+enum { THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD };
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | \
+	 CLONE_NEWCGROUP)
+
+/* Files are looked at: nothing is made, cut short or opened for both. /dev/null takes bytes. */
+enum { MAKES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
+#define OPENED (O_ACCMODE | MAKES)
+
+static const struct rule allowed_if[] = {
+	/* What tests set. Others would be of use to who has CAP_NET_ADMIN, as sessions may. */
+	OPTION(SOL_SOCKET, SO_ATTACH_FILTER),
+	OPTION(SOL_SOCKET, SO_DETACH_FILTER),
+	OPTION(SOL_SOCKET, SO_DEBUG),
+	OPTION(SOL_SOCKET, SO_DONTROUTE),
+	OPTION(SOL_SOCKET, SO_KEEPALIVE),
+	OPTION(SOL_SOCKET, SO_LINGER),
+	OPTION(SOL_SOCKET, SO_MAX_PACING_RATE),
+	OPTION(SOL_SOCKET, SO_PRIORITY),
+	OPTION(SOL_SOCKET, SO_RCVBUF),
+	OPTION(SOL_SOCKET, SO_REUSEADDR),
+	OPTION(SOL_SOCKET, SO_SNDBUF),
+	OPTION(IPPROTO_IP, IP_MTU_DISCOVER),
+	OPTION(IPPROTO_IP, IP_MULTICAST_TTL),
+	OPTION(IPPROTO_IP, IP_PKTINFO),
+	OPTION(IPPROTO_IP, IP_TOS),
+	OPTION(IPPROTO_IPV6, IPV6_MTU_DISCOVER),
+	OPTION(IPPROTO_IPV6, IPV6_MULTICAST_HOPS),
+	OPTION(IPPROTO_IPV6, IPV6_RECVPKTINFO),
+	OPTION(IPPROTO_IPV6, IPV6_TCLASS),
+	OPTION(IPPROTO_IPV6, IPV6_V6ONLY),
+	OPTION(IPPROTO_TCP, TCP_CONGESTION),
+	OPTION(IPPROTO_TCP, TCP_CORK),
+	OPTION(IPPROTO_TCP, TCP_DEFER_ACCEPT),
+	OPTION(IPPROTO_TCP, TCP_FASTOPEN),
+	OPTION(IPPROTO_TCP, TCP_FASTOPEN_CONNECT),
+	OPTION(IPPROTO_TCP, TCP_KEEPCNT),
+	OPTION(IPPROTO_TCP, TCP_KEEPIDLE),
+	OPTION(IPPROTO_TCP, TCP_KEEPINTVL),
+	OPTION(IPPROTO_TCP, TCP_MAXSEG),
+	OPTION(IPPROTO_TCP, TCP_NODELAY),
+	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
+	SOCKET(AF_INET, SOCK_STREAM),
+	SOCKET(AF_INET, SOCK_DGRAM),
+	SOCKET(AF_INET6, SOCK_STREAM),
+	SOCKET(AF_INET6, SOCK_DGRAM),
+	ONE("open", 1, OPENED, O_RDONLY),
+	ONE("open", 1, OPENED, O_WRONLY),
+	ONE("openat", 2, OPENED, O_RDONLY),
+	ONE("openat", 2, OPENED, O_WRONLY),
+	/* No code, and no memory that RLIMIT_DATA does not count, which shared pages are. */
+	TWO("mmap", 2, PROT_EXEC, 0, 3, MAP_TYPE, MAP_PRIVATE),
+	TWO("mmap2", 2, PROT_EXEC, 0, 3, MAP_TYPE, MAP_PRIVATE),
+	ONE("mprotect", 2, PROT_EXEC, 0),
+	ONE("clone", CLONE_FLAGS, THREAD | NAMESPACES, THREAD),
+	ONE("unshare", 0, ALL, CLONE_FILES), /* np_fds_own() */
+	ONE("sched_setaffinity", 0, ALL, 0),
+	TWO("prlimit64", 0, ALL, 0, 2, ALL, 0), /* to look */
+	ONE("ioctl", 1, ALL, SIOCOUTQ),
+	ONE("ioctl", 1, ALL, SIOCGIFNAME), /* the zone in an IPv6 address's text */
+	ONE("fcntl", 1, ALL, F_GETFL),
+	ONE("fcntl", 1, ALL, F_SETFL),
+	ONE("fcntl", 1, ALL, F_GETFD),
+	ONE("fcntl", 1, ALL, F_SETFD),
+	ONE("fcntl", 1, ALL, F_SETPIPE_SZ),
+	ONE("fcntl64", 1, ALL, F_GETFL),
+	ONE("fcntl64", 1, ALL, F_SETFL),
+	ONE("fcntl64", 1, ALL, F_GETFD),
+	ONE("fcntl64", 1, ALL, F_SETFD),
+	ONE("fcntl64", 1, ALL, F_SETPIPE_SZ),
+	ONE("prctl", 0, ALL, PR_SET_TIMERSLACK),
+	ONE("prctl", 0, ALL, PR_GET_TIMERSLACK),
+	ONE("prctl", 0, ALL, PR_SET_NAME),
+	ONE("prctl", 0, ALL, PR_SET_PDEATHSIG),
+	ONE("prctl", 0, ALL, PR_SET_VMA),
+};
+
+static const struct rule allowed_unix_if[] = {
+	SOCKET(AF_UNIX, SOCK_STREAM),
+	SOCKET(AF_UNIX, SOCK_DGRAM),
+};
+
+static const struct rule deadly_if[] = {
+	ONE("unshare", 0, CLONE_NEWUSER, CLONE_NEWUSER),
+	ONE("unshare", 0, CLONE_NEWNS, CLONE_NEWNS),
+	ONE("unshare", 0, CLONE_NEWNET, CLONE_NEWNET),
+	ONE("unshare", 0, CLONE_NEWPID, CLONE_NEWPID),
+};
+
+/* Returns 0 or a negative errno, libseccomp's way. */
+static int
+add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
+{
+	struct scmp_arg_cmp cmp[2];
+	int call = seccomp_syscall_resolve_name(r->name), rc;
+
+	if (call == __NR_SCMP_ERROR) {
+		return 0;
+	}
+	for (unsigned i = 0; i < r->tests; i++) {
+		cmp[i] = (struct scmp_arg_cmp){ .arg = r->test[i].arg,
+						.op = SCMP_CMP_MASKED_EQ,
+						.datum_a = r->test[i].mask,
+						.datum_b = r->test[i].value };
+	}
+	rc = seccomp_rule_add_array(ctx, action, call, r->tests, cmp);
+	/* Calls that this architecture does not have, or only by ways that can't be told apart. */
+	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
+}
+
+static int
+add_rules(scmp_filter_ctx ctx, uint32_t action, const struct rule *rules, size_t count)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		rc = add(ctx, action, &rules[i]);
+	}
+	return rc;
+}
+
+static int
+add_names(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t count)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const struct rule r = { .name = names[i] };
+
+		rc = add(ctx, action, &r);
+	}
+	return rc;
+}
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int
+add_all(scmp_filter_ctx ctx, bool unix_tests)
+{
+	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
+	const struct rule clone3 = { .name = "clone3" };
+	const struct rule own = ONE("tgkill", 0, ALL, SELF);
+	int rc = add_names(ctx, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
+
+	rc = rc != 0 ? rc : add_rules(ctx, SCMP_ACT_ALLOW, allowed_if, COUNT(allowed_if));
+	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ALLOW, &own);
+	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ERRNO(ENOSYS), &clone3);
+	if (unix_tests) {
+		rc = rc != 0 ? rc
+			     : add_names(ctx, SCMP_ACT_ALLOW, allowed_unix, COUNT(allowed_unix));
+		rc = rc != 0
+			 ? rc
+			 : add_rules(ctx, SCMP_ACT_ALLOW, allowed_unix_if, COUNT(allowed_unix_if));
+	}
+	rc = rc != 0 ? rc : add_names(ctx, SCMP_ACT_KILL_PROCESS, deadly, COUNT(deadly));
+	return rc != 0 ? rc : add_rules(ctx, SCMP_ACT_KILL_PROCESS, deadly_if, COUNT(deadly_if));
+}
+
+const char *
+ns_filter_lacks(void)
+{
+	uint32_t action = SECCOMP_RET_KILL_PROCESS;
+
+	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0
+		   ? NULL
+		   : "no system call filters (seccomp) in this kernel or container";
+}
+
+/* libseccomp writes the program to a descriptor. Returns 0 or a negative errno. */
+static int export(scmp_filter_ctx ctx, void **code, size_t *size)
+{
+	int fd = memfd_create("netserver-filter", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : seccomp_export_bpf(ctx, fd);
+	off_t end = rc == 0 ? lseek(fd, 0, SEEK_END) : 0;
+
+	if (rc == 0) {
+		*code = malloc((size_t)end);
+		rc = *code == NULL ? -ENOMEM : pread(fd, *code, (size_t)end, 0) != end ? -EIO : 0;
+		*size = (size_t)end;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	return rc;
+}
+
+int
+ns_filter_make(bool unix_tests, void **code, size_t *size, struct np_err *err)
+{
+	scmp_filter_ctx ctx;
+	int rc;
+
+	*code = NULL;
+	*size = 0;
+	if (ns_filter_lacks() != NULL) {
+		return NP_OK;
+	}
+	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	if (ctx == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "make a filter of system calls");
+	}
+	rc = add_all(ctx, unix_tests);
+	if (rc == 0) {
+		rc = export(ctx, code, size);
+	}
+	seccomp_release(ctx);
+	if (rc != 0) {
+		free(*code);
+		*code = NULL;
+		*size = 0;
+		return np_fail(err, NP_ESYS, -rc, "make a filter of system calls");
+	}
+	return NP_OK;
+}
+
+/* Put this process's number where SELF stands. Returns how often that was. */
+static size_t
+name_self(struct sock_filter *at, size_t count)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (at[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && at[i].k == SELF) {
+			at[i].k = (uint32_t)getpid();
+			found++;
+		}
+	}
+	return found;
+}
+
+/*
+ * Kernels before 5.16 slow a filtered process down against speculative stores unless told not to:
+ * nothing here runs code of strangers', and figures must be those of an unfiltered one.
+ */
+static long
+load(const struct sock_fprog *program)
+{
+	long rc =
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, program);
+
+	return rc < 0 && errno == EINVAL ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program)
+					 : rc;
+}
+
+int
+ns_filter_install(const void *code, size_t size, struct np_err *err)
+{
+	struct sock_fprog program = { .len = (unsigned short)(size / sizeof(struct sock_filter)) };
+	int rc = 0;
+
+	if (size == 0) {
+		return NP_OK;
+	}
+	program.filter = malloc(size);
+	if (program.filter == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "a filter of system calls");
+	}
+	memcpy(program.filter, code, size);
+	if (name_self(program.filter, program.len) == 0) {
+		rc = EINVAL;
+	} else if (load(&program) != 0) {
+		rc = errno;
+	}
+	free(program.filter);
+	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "install a filter of system calls");
+}

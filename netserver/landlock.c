@@ -1,0 +1,143 @@
+/*
+ * The interface's numbers stand here and not in <linux/landlock.h>: that of the machine which
+ * builds is older than the kernel which runs, or missing. Source: landlock(7), and the kernel's
+ * Documentation/userspace-api/landlock.rst.
+ */
+#include "netserver/landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The same numbers for all architectures but one. */
+#ifndef SYS_landlock_create_ruleset
+#ifdef __alpha__
+enum { FIRST = 554 };
+#else
+enum { FIRST = 444 };
+#endif
+#define SYS_landlock_create_ruleset (FIRST)
+#define SYS_landlock_add_rule (FIRST + 1)
+#define SYS_landlock_restrict_self (FIRST + 2)
+#endif
+
+enum { ASK_VERSION = 1, PATH_BENEATH = 1 };
+
+enum {
+	WRITE_FILE = 1 << 1,
+	READ_FILE = 1 << 2,
+	REMOVE_DIR = 1 << 4,
+	REMOVE_FILE = 1 << 5,
+	MAKE_DIR = 1 << 7,
+	MAKE_SOCK = 1 << 9,
+};
+
+/* Everything that version knows about files, and about reaching beyond the session. */
+static const struct {
+	uint64_t files, scopes;
+} known[] = {
+	{ 0, 0 },      { 0x1fff, 0 }, { 0x3fff, 0 }, /* 2: moving to another directory */
+	{ 0x7fff, 0 },                               /* 3: truncate(2) */
+	{ 0x7fff, 0 },                               /* 4: TCP ports, any of which a test may use */
+	{ 0xffff, 0 },                               /* 5: ioctl(2) of devices */
+	{ 0xffff, 3 },                               /* 6: abstract UNIX sockets and signals */
+};
+
+struct ruleset_attr {
+	uint64_t files, ports, scopes;
+};
+
+struct path_beneath_attr {
+	uint64_t allowed;
+	int32_t fd;
+} __attribute__((packed));
+
+/*
+ * What sessions open after their fork, by strace(1) over the end-to-end tests and by libc's
+ * sources: the counters of the processors (-c -C), their number, and where splice(2) puts bytes.
+ */
+static const struct {
+	const char *path;
+	uint64_t allowed;
+	bool unix_tests;
+} paths[] = {
+	{ "/proc/stat", READ_FILE, false },
+	{ "/sys/devices/system/cpu", READ_FILE, false },
+	{ "/dev/null", READ_FILE | WRITE_FILE, false },
+	/* Sockets in directories of their own, and to be rid of them; no file can be made. */
+	{ P_tmpdir, MAKE_DIR | MAKE_SOCK | REMOVE_DIR | REMOVE_FILE, true },
+};
+
+int
+ns_landlock_version(void)
+{
+	long v = syscall(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
+
+	return v > 0 ? (int)v : 0;
+}
+
+static int
+allow(int rules, int fd, uint64_t allowed)
+{
+	const struct path_beneath_attr a = { .allowed = allowed, .fd = fd };
+
+	return (int)syscall(SYS_landlock_add_rule, rules, PATH_BENEATH, &a, 0);
+}
+
+/* A path that there is not needs no rule. */
+static int
+allow_path(int rules, const char *path, uint64_t allowed)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC), rc;
+
+	if (fd < 0) {
+		return 0;
+	}
+	rc = allow(rules, fd, allowed);
+	close(fd);
+	return rc;
+}
+
+static int
+add_rules(int rules, const struct ns_sandbox *s)
+{
+	int rc = s->fill_dir > 0 ? allow(rules, s->fill_dir, READ_FILE) : 0;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
+		if (s->unix_tests || !paths[i].unix_tests) {
+			rc = allow_path(rules, paths[i].path, paths[i].allowed);
+		}
+	}
+	return rc;
+}
+
+int
+ns_landlock_install(const struct ns_sandbox *s, struct np_err *err)
+{
+	const size_t newest = sizeof(known) / sizeof(known[0]) - 1;
+	size_t version = (size_t)ns_landlock_version();
+	struct ruleset_attr attr = { .files = 0 };
+	int rules, rc;
+
+	if (version == 0) {
+		return NP_OK;
+	}
+	version = version < newest ? version : newest;
+	attr.files = known[version].files;
+	attr.scopes = known[version].scopes;
+	/* Older kernels take the longer structure as long as what they don't know is 0. */
+	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	if (rules < 0) {
+		return np_fail(err, NP_ESYS, errno, "make rules for files (landlock)");
+	}
+	rc = add_rules(rules, s);
+	if (rc == 0) {
+		rc = (int)syscall(SYS_landlock_restrict_self, rules, 0);
+	}
+	rc = rc == 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "confine to some files (landlock)");
+	close(rules);
+	return rc;
+}
