@@ -9,6 +9,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/filter.h \
 	%D%/landlock.c %D%/landlock.h \
+	%D%/logfile.c %D%/logfile.h \
 	%D%/notify.c %D%/notify.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(SODIUM_LIBS)
 if HAVE_SECCOMP

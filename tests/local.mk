@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/test_extra \
 	%D%/unit/test_hist \
 	%D%/unit/test_interim \
+	%D%/unit/test_logfile \
 	%D%/unit/test_loops \
 	%D%/unit/test_net \
 	%D%/unit/test_notify \
