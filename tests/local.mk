@@ -17,6 +17,7 @@ unit_tests = \
 	%D%/unit/test_daemon \
 	%D%/unit/test_doc \
 	%D%/unit/test_extra \
+	%D%/unit/test_guard \
 	%D%/unit/test_hist \
 	%D%/unit/test_interim \
 	%D%/unit/test_logfile \

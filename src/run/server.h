@@ -5,10 +5,57 @@
 #define NP_RUN_SERVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "run/drive.h"
+
+/* What a session takes beside a test's buffers: its process, the counters, a histogram. */
+enum { NP_SESSION_BYTES = 512 << 10 };
+
+/*
+ * How much longer than np_limits.seconds a test may go on whose request does not say whether its
+ * length is one: a client that times it itself needs a moment for the end.
+ */
+enum { NP_LIMIT_GRACE_S = 5 };
+
+/* What one session may ask for. 0: no limit beside what the code itself has. */
+struct np_limits {
+	uint32_t seconds;            /* of one test; one by count ends then, too */
+	uint64_t bytes;              /* of a test's buffers, the fixed cost of a session included */
+	uint64_t message;            /* bytes of one send or receive call */
+	uint16_t port_min, port_max; /* of data sockets, both included; port_max 0: any */
+	uint32_t idle_s;             /* between two requests */
+	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */
+	bool want_echo; /* datagrams only to clients that prove by an echo that they want them */
+};
+
+/* A test that a client asks for, as far as it matters to who grants it. */
+struct np_wish {
+	char test[32];    /* "TCP_RR"-like: transport and pattern, for people */
+	uint64_t bytes;   /* of memory, the fixed cost of a session included */
+	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
+};
+
+/* What became of it. */
+struct np_served {
+	bool failed;
+	uint64_t received, sent, transactions; /* bytes, bytes, transactions */
+};
+
+/*
+ * Whom a session asks before each test takes memory or sockets. ask() returns NP_OK, or fills err
+ * with the errno to answer and a text that names the limit; it may wait for a turn, until
+ * control_fd closes or a signal comes. done() follows each ask() that returned NP_OK. refused()
+ * tells of a test that the session itself turned down. NULL functions: everything is granted.
+ */
+struct np_leave {
+	int (*ask)(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err);
+	void (*done)(void *ctx, const struct np_served *served);
+	void (*refused)(void *ctx, int error);
+	void *ctx;
+};
 
 struct np_server {
 	struct np_log *log;

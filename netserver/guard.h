@@ -1,0 +1,134 @@
+/*
+ * Who may, how much and how long: the daemon's limits, and its books about what it granted and
+ * refused. Pure: time comes in as an argument, nothing here touches a socket.
+ */
+#ifndef NETSERVER_GUARD_H
+#define NETSERVER_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "net/addr.h"
+#include "net/cidr.h"
+#include "run/server.h"
+
+/* What is refused, by reason; ns_refusal_name() has the words. */
+enum ns_refusal {
+	NS_DENIED,   /* the address is on the deny list, or not on the allow list */
+	NS_SESSIONS, /* --max-sessions */
+	NS_ADDRESS,  /* --max-per-address */
+	NS_RATE,     /* --max-rate */
+	NS_SILENT,   /* no whole first message in time, or pushed out by --max-silent */
+	NS_SECRET,   /* no passphrase or proof of the key, or a wrong one */
+	NS_GARBAGE,  /* what came is no message of netperf's */
+	NS_MEMORY,   /* --max-memory, --max-total-memory */
+	NS_MESSAGE,  /* --max-message */
+	NS_LENGTH,   /* --max-length */
+	NS_LINE,     /* --exclusive: the turn did not come in time */
+	NS_PROCESS,  /* no process, descriptor or memory for a session */
+	NS_OTHER,    /* a test that can't be run as asked */
+	NS_REFUSALS
+};
+
+/* "max-sessions" and so on: a word for logs, status and metrics. */
+const char *ns_refusal_name(enum ns_refusal why);
+
+/* The errno that a refused client is answered with. */
+int ns_refusal_errno(enum ns_refusal why);
+
+/* 0 means no limit, but for silent, which is at least 1. */
+struct ns_limits {
+	int32_t sessions;     /* at once */
+	int32_t per_address;  /* of them, from one address */
+	int32_t rate;         /* new sessions a second; twice as many in one go */
+	int32_t silent;       /* connections that have said nothing yet, at once */
+	uint64_t total_bytes; /* of all sessions together */
+	struct np_limits each;
+};
+
+/* Sane for a laboratory of 500 clients; all sessions together stay under 512 MB. */
+void ns_limits_init(struct ns_limits *l);
+
+enum { NS_RULES = 256 };
+
+/* Deny rules win; once there is an allow rule, who matches none is refused. */
+struct ns_access {
+	struct np_cidr allow[NS_RULES], deny[NS_RULES];
+	size_t allows, denies;
+};
+
+/* Append "CIDR[,CIDR...]". NP_EUSAGE names the one that is none. */
+int ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *err);
+
+/*
+ * Append a file's rules: lines "allow CIDR..." and "deny CIDR...", # begins a comment. NP_ESYS, or
+ * NP_EUSAGE naming the line; then *a is as it was.
+ */
+int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
+
+bool ns_access_lets(const struct ns_access *a, const struct np_addr *peer);
+
+/* How many sessions may begin: so many a second, twice as many in one go. Zeroed: full. */
+struct ns_bucket {
+	uint64_t due_ns; /* when it would be full again */
+};
+/* share: 1 for all of the rate, n for the nth part of it; as many in one go. */
+bool ns_bucket_take(struct ns_bucket *b, int32_t rate, unsigned share, uint64_t now_ns);
+
+/* Addresses by a hash, an IPv6 /64 being one. */
+enum { NS_GROUPS = 256, NS_SHARE = 4 };
+unsigned ns_group_of(const struct np_addr *a);
+
+/*
+ * For everybody together, and for each group of addresses: in the long run one gets an NS_SHAREth
+ * of the rate, or it could use up all of it and nobody else would be served.
+ */
+struct ns_rates {
+	struct ns_bucket all, near[NS_GROUPS];
+};
+
+/* What status and metrics tell. Counts since the start, but for the `now` ones. */
+struct ns_stats {
+	uint64_t started_ns; /* np_now() at the start */
+	uint64_t connections, sessions, tests, tests_failed;
+	uint64_t killed; /* sessions that overran their end, or died of a signal */
+	uint64_t received_bytes, sent_bytes, transactions;
+	uint64_t refused[NS_REFUSALS];
+	uint64_t sessions_now, waiting_now, silent_now, bytes_now;
+};
+
+/* One session, as the daemon sees it. */
+struct ns_session {
+	int kind; /* NS_SESSION of daemon.h */
+	struct ns_session *next;
+	int pid;
+	int fd;              /* the daemon's end of the pair; -1: closed already */
+	struct np_addr peer; /* unmapped */
+	uint64_t began_ns;
+	uint64_t end_ns;     /* when it is killed, np_now(); 0: never */
+	uint64_t test_ns;    /* when its test got its leave; 0: none has */
+	uint64_t waiting_ns; /* since when it waits for its turn; 0: it does not */
+	uint64_t bytes;      /* granted to it */
+	struct np_wish wish; /* of the test that runs or waits */
+	uint64_t tests;      /* ended */
+	bool told;           /* SIGTERM was sent */
+};
+
+/* May one more begin? NP_OK, and it counts for the rate; else err is filled and *why set. */
+int ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
+		     const struct np_addr *peer, struct ns_rates *r, uint64_t now_ns,
+		     enum ns_refusal *why, struct np_err *err);
+
+/*
+ * Could an honest session ask for that? It has turned longer tests down by itself; a deadline or a
+ * turn must not be had by a number.
+ */
+bool ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish);
+
+/* May this session have the memory that its wish names, beside what the others have? */
+int ns_guard_memory(const struct ns_limits *l, const struct ns_session *sessions,
+		    const struct ns_session *s, const struct np_wish *wish, struct np_err *err);
+
+#endif

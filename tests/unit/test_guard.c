@@ -1,0 +1,378 @@
+/*
+ * The daemon's limits and books: who is let in, and when no more.
+ */
+#include "netserver/guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/lib/check.h"
+
+static struct np_addr
+address(const char *text)
+{
+	struct np_addrs found;
+	struct np_err err;
+
+	assert_int_equal(np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, &err), NP_OK);
+	return found.at[0];
+}
+
+/* ---- Who ---- */
+
+static bool
+lets(const struct ns_access *a, const char *text)
+{
+	struct np_addr peer = address(text);
+
+	return ns_access_lets(a, &peer);
+}
+
+static void
+without_rules_everybody_may(void **state)
+{
+	static const struct ns_access none;
+
+	(void)state;
+	assert_true(lets(&none, "192.0.2.1"));
+	assert_true(lets(&none, "2001:db8::1"));
+}
+
+static void
+deny_wins_over_allow(void **state)
+{
+	static struct ns_access a;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(ns_access_add(&a, true, "192.0.2.0/24,2001:db8::/32", &err), NP_OK);
+	assert_int_equal(ns_access_add(&a, false, "192.0.2.128/25", &err), NP_OK);
+	assert_true(lets(&a, "192.0.2.1"));
+	assert_true(lets(&a, "::ffff:192.0.2.1"));
+	assert_true(lets(&a, "2001:db8::1"));
+	assert_false(lets(&a, "192.0.2.129"));
+	assert_false(lets(&a, "::ffff:192.0.2.129"));
+	assert_false(lets(&a, "198.51.100.1"));
+	assert_false(lets(&a, "2001:db9::1"));
+}
+
+static void
+deny_alone_lets_the_others_in(void **state)
+{
+	static struct ns_access a;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(ns_access_add(&a, false, "192.0.2.1", &err), NP_OK);
+	assert_false(lets(&a, "192.0.2.1"));
+	assert_true(lets(&a, "192.0.2.2"));
+}
+
+static void
+ranges_that_are_none_are_named(void **state)
+{
+	static struct ns_access a;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(ns_access_add(&a, true, "192.0.2.0/24,nonsense", &err), NP_EUSAGE);
+	assert_has(err.msg, "nonsense");
+}
+
+/* A script's variable may be empty: that must not let everybody in. */
+static void
+empty_lists_are_no_rules(void **state)
+{
+	static const char *const lists[] = { "", ",", "192.0.2.1,", ",192.0.2.1" };
+	static struct ns_access a;
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		assert_int_equal(ns_access_add(&a, true, lists[i], &err), NP_EUSAGE);
+	}
+}
+
+static void
+there_is_an_end_to_rules(void **state)
+{
+	static struct ns_access a;
+	struct np_err err;
+
+	(void)state;
+	for (int i = 0; i < NS_RULES; i++) {
+		assert_int_equal(ns_access_add(&a, true, "192.0.2.1", &err), NP_OK);
+	}
+	assert_int_equal(ns_access_add(&a, true, "192.0.2.1", &err), NP_EUSAGE);
+	assert_int_equal(a.allows, NS_RULES);
+}
+
+/* Read an access file with that text. */
+static int
+read_text(struct ns_access *a, const char *text, struct np_err *err)
+{
+	char path[] = "/tmp/test_guard.XXXXXX";
+	int fd = mkstemp(path), rc;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
+	close(fd);
+	rc = ns_access_read(a, path, err);
+	unlink(path);
+	return rc;
+}
+
+static void
+files_have_a_rule_a_line(void **state)
+{
+	static struct ns_access a;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(read_text(&a,
+				   "# the laboratory\n\nallow 192.0.2.0/24 198.51.100.7 # both\n"
+				   "\tdeny 192.0.2.9,192.0.2.10\r\nallow ::1",
+				   &err),
+			 NP_OK);
+	assert_int_equal(a.allows, 3);
+	assert_int_equal(a.denies, 2);
+	assert_true(lets(&a, "198.51.100.7"));
+	assert_true(lets(&a, "::1"));
+	assert_false(lets(&a, "192.0.2.10"));
+}
+
+static void
+a_bad_file_changes_nothing(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "allow 192.0.2.1\npermit 192.0.2.2\n", "line 2: 'permit'" },
+		{ "allow\n", "line 1: allow whom?" },
+		{ "deny 192.0.2.300\n", "192.0.2.300" },
+	};
+	static struct ns_access a;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(ns_access_add(&a, false, "192.0.2.1", &err), NP_OK);
+	for (size_t i = 0; i < LEN(bad); i++) {
+		assert_int_equal(read_text(&a, bad[i][0], &err), NP_EUSAGE);
+		assert_has(err.msg, bad[i][1]);
+		assert_int_equal(a.allows, 0);
+		assert_int_equal(a.denies, 1);
+	}
+	assert_int_equal(ns_access_read(&a, "/nonexistent/rules", &err), NP_ESYS);
+	assert_has(err.msg, "/nonexistent/rules");
+}
+
+/* ---- How many ---- */
+
+static void
+sessions_begin_at_a_rate(void **state)
+{
+	struct ns_bucket b = { 0 };
+	uint64_t now = 1000 * NP_SEC;
+	int taken = 0;
+
+	(void)state;
+	while (ns_bucket_take(&b, 10, 1, now)) {
+		taken++;
+	}
+	assert_int_equal(taken, 20);
+	assert_false(ns_bucket_take(&b, 10, 1, now + 99 * NP_MSEC));
+	assert_true(ns_bucket_take(&b, 10, 1, now + 101 * NP_MSEC));
+	assert_false(ns_bucket_take(&b, 10, 1, now + 102 * NP_MSEC));
+	/* A long pause fills it, and no more than that. */
+	for (taken = 0; ns_bucket_take(&b, 10, 1, now + 3600 * NP_SEC);) {
+		taken++;
+	}
+	assert_int_equal(taken, 20);
+	assert_true(ns_bucket_take(&b, 0, 1, now)); /* no limit */
+}
+
+enum { MANY = 8 };
+
+/* A list of sessions from those addresses. */
+/* 1.5 times the rate from one address, and now and then somebody else. */
+static void
+one_address_leaves_some_of_the_rate(void **state)
+{
+	struct np_addr greedy = address("192.0.2.1"), other = address("198.51.100.2");
+	struct ns_limits l = { .rate = 100 };
+	static struct ns_rates r;
+	enum ns_refusal why = NS_OTHER;
+	struct np_err err;
+	int got = 0;
+
+	(void)state;
+	for (int i = 0; i < 1500; i++) {
+		uint64_t now = 1000 * NP_SEC + (uint64_t)i * NP_SEC / 150;
+
+		got += ns_guard_session(&l, NULL, &greedy, &r, now, &why, &err) == NP_OK;
+		if (i % 10 == 9) {
+			assert_int_equal(ns_guard_session(&l, NULL, &other, &r, now, &why, &err),
+					 NP_OK);
+		}
+	}
+	assert_in_range(got, 2 * 100 + 10 * 25 - 1, 2 * 100 + 10 * 25 + 1);
+	while (ns_guard_session(&l, NULL, &greedy, &r, 1010 * NP_SEC, &why, &err) == NP_OK) {
+	}
+	assert_int_equal(why, NS_RATE);
+}
+
+static struct ns_session *
+sessions_from(struct ns_session s[MANY], const char *const peers[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		s[i] = (struct ns_session){ .peer = address(peers[i]), .bytes = NP_SESSION_BYTES };
+		s[i].next = i + 1 < count ? &s[i + 1] : NULL;
+	}
+	return count > 0 ? s : NULL;
+}
+
+static enum ns_refusal
+refusal(const struct ns_limits *l, const struct ns_session *list, const char *peer)
+{
+	struct np_addr a = address(peer);
+	enum ns_refusal why = NS_REFUSALS;
+	struct ns_rates b = { 0 };
+	struct np_err err = { .code = NP_OK };
+	int rc = ns_guard_session(l, list, &a, &b, 1000 * NP_SEC, &why, &err);
+
+	assert_int_equal(rc == NP_OK, why == NS_REFUSALS);
+	if (rc != NP_OK) {
+		assert_int_equal(err.sys, ns_refusal_errno(why));
+		assert_has(err.msg, "netserver --max-");
+	}
+	return why;
+}
+
+static void
+sessions_are_limited_in_all_and_by_address(void **state)
+{
+	static const char *const peers[] = { "192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1" };
+	struct ns_session s[MANY];
+	struct ns_limits l;
+
+	(void)state;
+	ns_limits_init(&l);
+	sessions_from(s, peers, LEN(peers));
+	assert_int_equal(refusal(&l, s, "192.0.2.1"), NS_REFUSALS);
+	l.per_address = 2;
+	assert_int_equal(refusal(&l, s, "192.0.2.1"), NS_ADDRESS);
+	assert_int_equal(refusal(&l, s, "192.0.2.2"), NS_REFUSALS);
+	l.per_address = 1; /* of IPv6 the network counts */
+	assert_int_equal(refusal(&l, s, "2001:db8::ffff:1"), NS_ADDRESS);
+	assert_int_equal(refusal(&l, s, "2001:db8:0:1::1"), NS_REFUSALS);
+	l.sessions = 4;
+	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_SESSIONS);
+	l.sessions = l.per_address = 0;
+	assert_int_equal(refusal(&l, s, "192.0.2.1"), NS_REFUSALS);
+	l.total_bytes = 5 * NP_SESSION_BYTES;
+	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_REFUSALS);
+	l.total_bytes--;
+	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_MEMORY);
+}
+
+static void
+memory_is_shared(void **state)
+{
+	static const char *const peers[] = { "192.0.2.1", "192.0.2.2" };
+	struct ns_limits l = { .total_bytes = 100 << 20, .each.bytes = 64 << 20 };
+	struct np_wish wish = { .bytes = 64 << 20 };
+	struct ns_session s[MANY];
+	struct np_err err;
+
+	(void)state;
+	sessions_from(s, peers, LEN(peers));
+	assert_int_equal(ns_guard_memory(&l, s, &s[0], &wish, &err), NP_OK);
+	s[0].bytes = wish.bytes;
+	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_EPEER);
+	assert_int_equal(err.sys, ENOMEM);
+	assert_has(err.msg, "--max-total-memory");
+	wish.bytes = 36 << 20;
+	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_OK);
+	/* A wish near the end of the numbers does not wrap around. */
+	wish.bytes = UINT64_MAX;
+	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_EPEER);
+	assert_has(err.msg, "--max-memory");
+	l.each.bytes = 0;
+	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_EPEER);
+}
+
+static void
+no_wish_is_longer_than_a_test_may_be(void **state)
+{
+	struct ns_limits l = { .each.seconds = 60 };
+	struct np_wish wish = { .seconds = 60 };
+
+	(void)state;
+	assert_true(ns_guard_believes(&l, &wish));
+	wish.seconds = 61;
+	assert_false(ns_guard_believes(&l, &wish));
+	wish.seconds = UINT32_MAX;
+	assert_false(ns_guard_believes(&l, &wish));
+	l.each.seconds = 0;
+	assert_true(ns_guard_believes(&l, &wish));
+}
+
+/* The defaults: 500 clients of one address, each with a test, and all of them under 512 MB. */
+static void
+a_laboratory_meets_no_limit(void **state)
+{
+	struct np_addr peer = address("192.0.2.1");
+	static struct ns_session s[500];
+	struct ns_rates b = { 0 };
+	enum ns_refusal why;
+	struct ns_limits l;
+	struct np_err err;
+
+	(void)state;
+	ns_limits_init(&l);
+	assert_true(l.total_bytes < UINT64_C(512) * 1000 * 1000);
+	for (size_t i = 0; i < LEN(s); i++) {
+		assert_int_equal(ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, &b,
+						  1000 * NP_SEC, &why, &err),
+				 NP_OK);
+		/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. */
+		s[i] = (struct ns_session){ .peer = peer,
+					    .next = i > 0 ? &s[i - 1] : NULL,
+					    .bytes = NP_SESSION_BYTES + (256 << 10) };
+	}
+}
+
+static void
+every_refusal_has_a_name_and_an_error(void **state)
+{
+	(void)state;
+	for (int why = 0; why < NS_REFUSALS; why++) {
+		assert_non_null(ns_refusal_name(why));
+		assert_true(ns_refusal_errno(why) > 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_rules_everybody_may),
+		cmocka_unit_test(deny_wins_over_allow),
+		cmocka_unit_test(deny_alone_lets_the_others_in),
+		cmocka_unit_test(ranges_that_are_none_are_named),
+		cmocka_unit_test(empty_lists_are_no_rules),
+		cmocka_unit_test(there_is_an_end_to_rules),
+		cmocka_unit_test(files_have_a_rule_a_line),
+		cmocka_unit_test(a_bad_file_changes_nothing),
+		cmocka_unit_test(sessions_begin_at_a_rate),
+		cmocka_unit_test(one_address_leaves_some_of_the_rate),
+		cmocka_unit_test(sessions_are_limited_in_all_and_by_address),
+		cmocka_unit_test(memory_is_shared),
+		cmocka_unit_test(no_wish_is_longer_than_a_test_may_be),
+		cmocka_unit_test(a_laboratory_meets_no_limit),
+		cmocka_unit_test(every_refusal_has_a_name_and_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
