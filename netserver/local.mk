@@ -11,7 +11,9 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \
 	%D%/logfile.c %D%/logfile.h \
-	%D%/notify.c %D%/notify.h
+	%D%/metrics.c \
+	%D%/notify.c %D%/notify.h \
+	%D%/status.c %D%/status.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(SODIUM_LIBS)
 if HAVE_SECCOMP
 netserver_libnetserver_a_SOURCES += %D%/filter_seccomp.c

@@ -35,6 +35,7 @@ unit_tests = \
 	%D%/unit/test_secret \
 	%D%/unit/test_select \
 	%D%/unit/test_server \
+	%D%/unit/test_status \
 	%D%/unit/test_stop \
 	%D%/unit/test_talk \
 	%D%/unit/test_transport \

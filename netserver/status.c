@@ -1,0 +1,404 @@
+#include "netserver/status.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/units.h"
+
+enum { BACKLOG = 8, ASK_S = 5, SHORT = 32, ROOM_FOR_MORE = 64 };
+
+/* ---- For people ---- */
+
+struct out {
+	char *text;
+	size_t size, len;
+};
+
+#define PUT(o, ...) ((o)->len = np_text_add((o)->text, (o)->size, (o)->len, __VA_ARGS__))
+
+/* "3 d 04:05:06", days only when there are any. Returns out. */
+static const char *
+span(char out[SHORT], uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t s = to_ns > from_ns ? (to_ns - from_ns) / NP_SEC : 0;
+	size_t n = 0;
+
+	if (s >= 86400) {
+		n = np_text_add(out, SHORT, n, "%" PRIu64 " d ", s / 86400);
+	}
+	np_text_add(out, SHORT, n, "%02u:%02u:%02u", (unsigned)(s / 3600 % 24),
+		    (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+	return out;
+}
+
+/* "12.3 MB". Returns out. */
+static const char *
+amount(char out[SHORT], uint64_t bytes)
+{
+	static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
+	double n = (double)bytes / 1000;
+	size_t unit = 0;
+
+	if (bytes < 1000) {
+		snprintf(out, SHORT, "%u bytes", (unsigned)bytes);
+		return out;
+	}
+	while (n >= 999.95) {
+		n /= 1000;
+		unit++;
+	}
+	snprintf(out, SHORT, "%.1f %s", n, units[unit]);
+	return out;
+}
+
+static const char *
+at_most(char out[SHORT], uint64_t limit)
+{
+	if (limit == 0) {
+		return "any number";
+	}
+	snprintf(out, SHORT, "%" PRIu64, limit);
+	return out;
+}
+
+static void
+put_head(struct out *o, const struct ns_view *v)
+{
+	const struct ns_stats *s = v->stats;
+	char a[SHORT], b[SHORT];
+
+	PUT(o, "netserver on port %s, process %ld, up %s\n", v->port, (long)getpid(),
+	    span(a, s->started_ns, v->now_ns));
+	PUT(o, "sessions     %" PRIu64 " of %s, %" PRIu64 " of them waiting for a turn\n",
+	    s->sessions_now, at_most(a, (uint64_t)v->limits->sessions), s->waiting_now);
+	PUT(o, "silent       %" PRIu64 " of %d connections that have said nothing yet\n",
+	    s->silent_now, (int)v->limits->silent);
+	PUT(o, "memory       %s of %s granted\n", amount(a, s->bytes_now),
+	    v->limits->total_bytes > 0 ? amount(b, v->limits->total_bytes) : "any amount");
+}
+
+static void
+put_limit(struct out *o, const char *value, const char *what)
+{
+	PUT(o, "limit        %s %s\n", value, what);
+}
+
+static void
+put_count_limit(struct out *o, uint64_t n, const char *what)
+{
+	char a[SHORT];
+
+	if (n > 0) {
+		put_limit(o, at_most(a, n), what);
+	}
+}
+
+static void
+put_limits(struct out *o, const struct ns_limits *l)
+{
+	char a[SHORT];
+
+	put_count_limit(o, (uint64_t)l->per_address, "sessions from one address");
+	put_count_limit(o, (uint64_t)l->rate, "new sessions a second");
+	put_count_limit(o, l->each.seconds, "seconds for a test");
+	if (l->each.bytes > 0) {
+		put_limit(o, amount(a, l->each.bytes), "of memory for a session");
+	}
+	if (l->each.message > 0) {
+		put_limit(o, amount(a, l->each.message), "for a message");
+	}
+	put_count_limit(o, l->each.idle_s, "seconds between two requests");
+	if (l->each.port_max > 0) {
+		PUT(o, "limit        ports %u to %u for data\n", l->each.port_min,
+		    l->each.port_max);
+	}
+	if (l->each.want_echo) {
+		PUT(o, "limit        datagrams only to who proves to want them\n");
+	}
+}
+
+static void
+put_totals(struct out *o, const struct ns_stats *s)
+{
+	char a[SHORT], b[SHORT];
+	bool any = false;
+
+	PUT(o, "connections  %" PRIu64 "\n", s->connections);
+	PUT(o, "served       %" PRIu64 " sessions, %" PRIu64 " of them killed\n", s->sessions,
+	    s->killed);
+	PUT(o, "tests        %" PRIu64 ", %" PRIu64 " of them failed\n", s->tests, s->tests_failed);
+	PUT(o, "data         %s received, %s sent, %" PRIu64 " transactions\n",
+	    amount(a, s->received_bytes), amount(b, s->sent_bytes), s->transactions);
+	for (int i = 0; i < NS_REFUSALS; i++) {
+		if (s->refused[i] > 0) {
+			PUT(o, "refused      %" PRIu64 " %s\n", s->refused[i],
+			    ns_refusal_name((enum ns_refusal)i));
+			any = true;
+		}
+	}
+	if (!any) {
+		PUT(o, "refused      0\n");
+	}
+}
+
+/* What a session does now, in words. Returns out. */
+static const char *
+doing(char out[96], const struct ns_session *s, uint64_t now_ns)
+{
+	const int width = (int)sizeof(s->wish.test);
+	char a[SHORT];
+
+	if (s->told) {
+		return "is being ended";
+	}
+	if (s->waiting_ns != 0) {
+		snprintf(out, 96, "%.*s waits for its turn, %s", width, s->wish.test,
+			 span(a, s->waiting_ns, now_ns));
+	} else if (s->test_ns == 0) {
+		return "no test";
+	} else if (s->wish.seconds == 0) {
+		snprintf(out, 96, "%.*s by count, %s", width, s->wish.test,
+			 span(a, s->test_ns, now_ns));
+	} else {
+		snprintf(out, 96, "%.*s of %" PRIu32 " s, %s", width, s->wish.test, s->wish.seconds,
+			 span(a, s->test_ns, now_ns));
+	}
+	return out;
+}
+
+static void
+put_session(struct out *o, const struct ns_session *s, uint64_t now_ns)
+{
+	char peer[NP_ADDR_TEXT], age[SHORT], memory[SHORT], words[96];
+
+	PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid, np_addr_text(&s->peer, peer),
+	    span(age, s->began_ns, now_ns), s->tests, amount(memory, s->bytes),
+	    doing(words, s, now_ns));
+}
+
+static void
+put_sessions(struct out *o, const struct ns_view *v)
+{
+	const struct ns_session *s = v->sessions;
+	size_t size = o->size, left = 0;
+
+	if (s == NULL) {
+		return;
+	}
+	PUT(o, "\nprocess  %-26s  %12s  %5s  %9s  %s\n", "client", "for", "tests", "memory", "now");
+	/* Room for the line that says how many did not fit. */
+	o->size = size > o->len + ROOM_FOR_MORE ? size - ROOM_FOR_MORE : o->len + 1;
+	for (; s != NULL; s = s->next) {
+		size_t len = o->len;
+
+		put_session(o, s, v->now_ns);
+		if (o->len == len) {
+			break;
+		}
+	}
+	o->size = size;
+	for (; s != NULL; s = s->next) {
+		left++;
+	}
+	if (left > 0) {
+		PUT(o, "and %zu more\n", left);
+	}
+}
+
+size_t
+ns_status_text(const struct ns_view *v, char *text, size_t size)
+{
+	struct out o = { .text = text, .size = size };
+
+	text[0] = '\0';
+	put_head(&o, v);
+	put_limits(&o, v->limits);
+	put_totals(&o, v->stats);
+	put_sessions(&o, v);
+	return o.len;
+}
+
+/* ---- The socket ---- */
+
+/* The abstract address for a port, which may be the name of a service. Its length, or 0. */
+static socklen_t
+socket_of(const char *port, struct sockaddr_un *un, struct np_err *err)
+{
+	struct np_addrs found;
+	int64_t n;
+	int len;
+
+	if (np_parse_int(port, &n) != 0) {
+		if (np_resolve(NULL, port, AF_INET, SOCK_STREAM, &found, err) != NP_OK) {
+			return 0;
+		}
+		n = np_addr_port(&found.at[0]);
+	}
+	memset(un, 0, sizeof(*un));
+	un->sun_family = AF_UNIX;
+	len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1,
+		       "plumbline/netserver/%" PRId64 "/status", n);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+int
+ns_status_listen(const char *port, struct np_err *err)
+{
+	struct sockaddr_un un;
+	socklen_t len = socket_of(port, &un, err);
+	int fd;
+
+	if (len == 0) {
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&un, len) != 0 || listen(fd, BACKLOG) != 0) {
+		np_fail(err, NP_ESYS, errno, "the status socket of port %s", port);
+		if (fd >= 0) {
+			close(fd);
+		}
+		return -1;
+	}
+	return fd;
+}
+
+/* Who made the connection or the listener; false when the kernel does not say. */
+static bool
+user_of(int fd, uid_t *user)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0) {
+		return false;
+	}
+	*user = cred.uid;
+	return true;
+}
+
+static const char refusal[] = "netserver: the status is for root and the daemon's users\n";
+
+void
+ns_status_answer(int listener, uid_t owner, const struct ns_view *v)
+{
+	const int room = 2 * NS_STATUS_MAX;
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	char text[NS_STATUS_MAX];
+	size_t len;
+	uid_t user;
+
+	if (fd < 0) {
+		return;
+	}
+	if (user_of(fd, &user) && (user == 0 || user == geteuid() || user == owner)) {
+		len = ns_status_text(v, text, sizeof(text));
+	} else {
+		len = sizeof(refusal) - 1;
+		memcpy(text, refusal, len);
+	}
+	/* All of it waits in the socket, whether the asker reads or not. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
+/* A connection, or -1 with err filled. */
+static int
+connect_to(const char *port, struct np_err *err)
+{
+	const struct timeval patience = { .tv_sec = ASK_S };
+	struct sockaddr_un un;
+	socklen_t len = socket_of(port, &un, err);
+	int fd = len > 0 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+
+	if (len == 0) {
+		return -1;
+	}
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0 ||
+	    connect(fd, (struct sockaddr *)&un, len) != 0) {
+		np_fail(err, NP_ECONTROL, errno == ECONNREFUSED ? 0 : errno,
+			"no netserver tells its status for port %s here", port);
+		if (fd >= 0) {
+			close(fd);
+		}
+		return -1;
+	}
+	return fd;
+}
+
+/* Read to the end. Returns the length; -1 when that has not come by the deadline. */
+static ssize_t
+read_answer(int fd, char *text, size_t size, uint64_t deadline)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct timespec left;
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n;
+
+		if (ppoll(&p, 1, np_left(deadline, &left), NULL) == 0) {
+			return -1;
+		}
+		n = recv(fd, text + len, size - len, MSG_DONTWAIT);
+		if (n > 0) {
+			len += (size_t)n;
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+			break;
+		}
+	}
+	return (ssize_t)len;
+}
+
+/* Whoever has taken the name may say anything to a terminal. */
+static void
+print_clean(FILE *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool plain = (text[i] >= ' ' && text[i] <= '~') || text[i] == '\n';
+
+		putc(plain ? text[i] : '?', out);
+	}
+}
+
+int
+ns_status_ask(const char *port, FILE *out, struct np_err *err)
+{
+	uint64_t deadline = np_deadline(ASK_S * NP_SEC);
+	int fd = connect_to(port, err);
+	char text[NS_STATUS_MAX];
+	uid_t user = 0;
+	ssize_t len;
+
+	if (fd < 0) {
+		return err->code;
+	}
+	len = read_answer(fd, text, sizeof(text), deadline);
+	if (!user_of(fd, &user)) {
+		user = 0;
+	}
+	close(fd);
+	if (len <= 0) {
+		return np_fail(err, NP_ECONTROL, 0, "the netserver of port %s does not answer",
+			       port);
+	}
+	if (len == sizeof(refusal) - 1 && memcmp(text, refusal, (size_t)len) == 0) {
+		return np_fail(err, NP_EPEER, 0,
+			       "the status of port %s is for root and the "
+			       "daemon's users",
+			       port);
+	}
+	print_clean(out, text, (size_t)len);
+	if (user != 0 && user != geteuid()) {
+		fprintf(out, "(answered by a process of user %lu)\n", (unsigned long)user);
+	}
+	return NP_OK;
+}

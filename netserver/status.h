@@ -1,0 +1,71 @@
+/*
+ * What the daemon tells of itself: netserver --status over a local socket, and a file of metrics.
+ */
+#ifndef NETSERVER_STATUS_H
+#define NETSERVER_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "netserver/guard.h"
+
+/* What there is to tell. */
+struct ns_view {
+	const struct ns_stats *stats;
+	const struct ns_limits *limits;
+	const struct ns_session *sessions; /* a list */
+	const char *port;
+	uint64_t now_ns; /* np_now() */
+};
+
+enum { NS_STATUS_MAX = 64 << 10 };
+
+/*
+ * For people: head, limits, totals, refusals by reason, sessions (as many as fit, and how many
+ * more). Returns the length, below size.
+ */
+size_t ns_status_text(const struct ns_view *v, char *text, size_t size);
+
+/*
+ * The Prometheus text format 0.0.4, every series with the port as a label, so that two daemons of a
+ * machine can be told apart. Limits that are none are +Inf. Returns the length, below size: metrics
+ * that find no room are left out.
+ */
+size_t ns_metrics_text(const struct ns_view *v, char *text, size_t size);
+
+/*
+ * Open the directory that a path lies in, to be kept: a daemon changes its own. *name gets where
+ * the file's name begins in path. Returns the descriptor; -1 with NP_ESYS, or NP_EUSAGE when the
+ * path ends in a slash.
+ */
+int ns_metrics_dir(const char *path, const char **name, struct np_err *err);
+
+/*
+ * Replace `name` in the directory whole: a new file beside it, mode 0644, then rename(2). On
+ * NP_ESYS nothing is left behind.
+ */
+int ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err);
+
+/*
+ * A listening UNIX socket in the abstract namespace, named after the port (a number, or a service),
+ * so that no file stays behind; non-blocking. -1 with err when another process has it.
+ */
+int ns_status_listen(const char *port, struct np_err *err);
+
+/*
+ * Accept one asker and answer it without ever waiting: root, this user and `owner` get the text,
+ * anybody else one line (SO_PEERCRED, unix(7)).
+ */
+void ns_status_answer(int listener, uid_t owner, const struct ns_view *v);
+
+/*
+ * The other side: copy what the daemon at that port says to out, without control characters, and
+ * below it which user's process answered if that is neither root's nor ours. NP_ECONTROL when
+ * nobody does within 5 s, NP_EPEER when it does not answer us.
+ */
+int ns_status_ask(const char *port, FILE *out, struct np_err *err);
+
+#endif
