@@ -50,7 +50,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \
-	%D%/bench/transport/unix.c \
+	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/drive.c %D%/run/drive.h \
 	%D%/run/repeat.c %D%/run/repeat.h \

@@ -12,18 +12,26 @@
 
 #include "base/clock.h"
 
-/* Socket options that any transport knows, in netperf's order. */
 static void
-common_options(const struct np_params *p, struct np_sockopts *o)
+buffer_options(const struct np_end *e, struct np_sockopts *o)
 {
-	const struct np_end *e = &p->near;
-
 	if (e->sndbuf >= 0) {
 		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sndbuf);
 	}
 	if (e->rcvbuf >= 0) {
 		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->rcvbuf);
 	}
+}
+
+/* Socket options that any transport knows, in netperf's order. */
+static void
+common_options(const struct np_params *p, struct np_sockopts *o)
+{
+	const struct np_end *e = &p->near;
+
+	o->permit = p->permit;
+	o->permit_ctx = p->permit_ctx;
+	buffer_options(e, o);
 	if (p->keepalive) {
 		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
 		np_sockopts_optional(o);
@@ -171,24 +179,37 @@ ring_width(uint32_t asked, int sockbuf, size_t size, bool stream)
 	return stream && asked < 2 ? 2 : asked;
 }
 
-/* Bytes of one call: what was asked for, else the socket buffer's size up to a limit, 0: none. */
+/* Bytes of one call: what was asked for, else the socket buffer's size up to the limits, 0: none.
+ */
 static size_t
-call_size(int32_t asked, int sockbuf, int32_t limit)
+call_size(int32_t asked, int sockbuf, size_t limit, size_t other_limit)
 {
+	size_t size = sockbuf > 0 ? (size_t)sockbuf : 4096;
+
 	if (asked > 0) {
 		return (size_t)asked;
 	}
-	if (sockbuf <= 0) {
-		return 4096;
-	}
-	return (size_t)(limit > 0 && sockbuf > limit ? limit : sockbuf);
+	size = limit > 0 && size > limit ? limit : size;
+	return other_limit > 0 && size > other_limit ? other_limit : size;
+}
+
+static size_t
+send_call(const struct np_params *p, int32_t size, int sndbuf)
+{
+	return call_size(size, sndbuf, (size_t)p->transport->max_message, p->call_max);
+}
+
+static size_t
+recv_call(const struct np_params *p, int32_t size, int rcvbuf)
+{
+	return call_size(size, rcvbuf, 0, p->call_max);
 }
 
 int
 np_flow_send_ring(struct np_flow *f, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_end *e = &f->par->near;
-	size_t bytes = call_size(size, f->sndbuf, f->par->transport->max_message);
+	size_t bytes = send_call(f->par, size, f->sndbuf);
 	int rc = np_ring_make(&f->send_ring, ring_width(e->send_width, f->sndbuf, bytes, stream),
 			      bytes, e->send_align, e->send_offset, err);
 
@@ -205,11 +226,78 @@ int
 np_flow_recv_ring(struct np_flow *f, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_end *e = &f->par->near;
-	size_t bytes = call_size(size, f->rcvbuf, 0);
+	size_t bytes = recv_call(f->par, size, f->rcvbuf);
 
 	f->recv_size = bytes;
 	return np_ring_make(&f->recv_ring, ring_width(e->recv_width, f->rcvbuf, bytes, stream),
 			    bytes, e->recv_align, e->recv_offset, err);
+}
+
+static uint64_t
+send_ring_bytes(const struct np_params *p, int32_t size, int sndbuf, bool stream)
+{
+	const struct np_end *e = &p->near;
+	size_t bytes = send_call(p, size, sndbuf);
+
+	return np_ring_bytes(ring_width(e->send_width, sndbuf, bytes, stream), bytes, e->send_align,
+			     e->send_offset);
+}
+
+static uint64_t
+recv_ring_bytes(const struct np_params *p, int32_t size, int rcvbuf, bool stream)
+{
+	const struct np_end *e = &p->near;
+	size_t bytes = recv_call(p, size, rcvbuf);
+
+	return np_ring_bytes(ring_width(e->recv_width, rcvbuf, bytes, stream), bytes, e->recv_align,
+			     e->recv_offset);
+}
+
+/* The sizes that the socket buffers would have. */
+static int
+try_buffers(const struct np_params *p, int *sndbuf, int *rcvbuf, struct np_err *err)
+{
+	const struct np_transport *t = p->transport;
+	int family = t->family != 0 ? t->family : p->family;
+	struct np_sockopts opts = { .count = 0 };
+	int fd;
+
+	buffer_options(&p->near, &opts);
+	fd = np_sock_open(family, t->socktype, t->protocol, &opts, NULL, err);
+	if (fd < 0) {
+		return err->code;
+	}
+	*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	*rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	close(fd);
+	return NP_OK;
+}
+
+int
+np_flow_bytes(const struct np_params *par, uint64_t *bytes, struct np_err *err)
+{
+	const struct np_pattern *t = par->pattern;
+	int sndbuf = 0, rcvbuf = 0;
+	uint64_t in;
+
+	*bytes = 0;
+	if (t->sized) {
+		in = recv_ring_bytes(par, par->role == NP_LEAD ? par->response : par->request, 0,
+				     false);
+		*bytes = send_ring_bytes(par, par->role == NP_LEAD ? par->request : par->response,
+					 0, false);
+		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
+		return NP_OK;
+	}
+	if (t->transactions) {
+		return NP_OK; /* connections alone, that carry nothing */
+	}
+	if (try_buffers(par, &sndbuf, &rcvbuf, err) != NP_OK) {
+		return err->code;
+	}
+	*bytes = par->role == NP_LEAD ? send_ring_bytes(par, par->near.send_size, sndbuf, true)
+				      : recv_ring_bytes(par, par->near.recv_size, rcvbuf, true);
+	return NP_OK;
 }
 
 /* Bytes that the kernel has not got rid of yet. */

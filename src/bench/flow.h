@@ -44,6 +44,9 @@ struct np_flow {
 	int sndbuf, rcvbuf;         /* as read back when the endpoint was made */
 	int sndbuf_end, rcvbuf_end; /* as read back before it was closed */
 	bool named;                 /* local is a path in a directory, both to be removed */
+	bool picky;                 /* no filter could be had: accepted peers are looked at */
+	pid_t keeper;               /* who removes them should this process be killed; 0: nobody */
+	int keeper_fd;              /* what it watches */
 	bool port_moved;            /* the port asked for was in use: another one was taken */
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
@@ -53,6 +56,9 @@ struct np_flow {
 
 	/* A wait in the loop is interrupted when nothing has moved for so long; 0: never. */
 	uint64_t patience_ns;
+
+	/* Datagrams go to nobody who has not sent this back; 0: no such thing was agreed on. */
+	uint64_t token;
 
 	struct np_pace pace;
 	unsigned char ink; /* what the last touch wrote, see extra.h */
@@ -76,6 +82,12 @@ np_flow_connected(const struct np_flow *f)
 	/* In the UNIX domain the path would be looked up for every datagram. */
 	return f->par->near.connected || f->par->transport->family == AF_UNIX;
 }
+
+/*
+ * Bytes of memory that the rings of such a test's near end would take. Socket buffers' sizes, which
+ * some rings follow, are asked for by a socket that is closed again. NP_ESYS where there is none.
+ */
+int np_flow_bytes(const struct np_params *par, uint64_t *bytes, struct np_err *err);
 
 /* Take memory and open the near endpoint. On failure everything is released again. */
 int np_flow_open(struct np_flow *f, const struct np_params *par, struct np_stop *stop,

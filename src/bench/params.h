@@ -6,6 +6,7 @@
 #define NP_BENCH_PARAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "net/addr.h"
@@ -43,19 +44,27 @@ struct np_params {
 	int family;              /* AF_INET or AF_INET6 of the data connection */
 	struct np_addr bind;     /* address of the near data socket; len 0: the wildcard */
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
+	struct np_addr only;     /* whom alone the near data socket hears; len 0: anybody */
 	struct np_end near, far;
 	int64_t length;              /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
 	int32_t request, response;   /* bytes; -1 where the pattern has none */
 	uint32_t burst;              /* requests kept in flight beside the one waited for */
 	uint32_t timeout_ms;         /* datagram request/response: when a response counts as lost */
 	uint16_t port_min, port_max; /* local ports of connection tests: min up to max - 1 */
+	/* Ports of a passive end that is asked for none, both included; 0: any. */
+	uint16_t passive_min, passive_max;
+	size_t call_max; /* most bytes of a call that only a socket buffer's size gives; 0: any */
 	bool nodelay, cork, keepalive, no_route, defer_accept, no_fragment, debug;
 	bool fast_open, packet_info, use_write, retry_connect, copy_avoidance;
-	bool no_control;                /* there is no daemon, only a service at the data port */
-	int32_t mss;                    /* TCP_MAXSEG; 0: leave */
-	int32_t ttl;                    /* multicast; -1: leave */
-	uint32_t pacing;                /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
-	bool time_calls;                /* streams: record the time of every call, too */
+	bool echo;       /* datagrams are sent to who proves by an echo that they are wanted */
+	bool no_control; /* there is no daemon, only a service at the data port */
+	int32_t mss;     /* TCP_MAXSEG; 0: leave */
+	int32_t ttl;     /* multicast; -1: leave */
+	uint32_t pacing; /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
+	bool time_calls; /* streams: record the time of every call, too */
+	/* What the kernel lets only root do, see np_sockopts; NULL: nothing. */
+	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	void *permit_ctx;
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
 

@@ -2,11 +2,14 @@
  * Sockets of the UNIX domain: where their names are, who gets at them, and that nothing stays.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/transport/unix.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 
@@ -169,6 +172,83 @@ a_directory_that_will_not_do_is_named(void **state)
 	assert_int_equal(err.sys, ENOENT);
 }
 
+/* ---- What the dead leave ---- */
+
+/* A process that opens a flow and is killed. Its pid, and the path of its socket. */
+static pid_t
+die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
+{
+	int ends[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct np_stop stop = { 0 };
+		struct np_params p;
+		struct np_flow f;
+		struct np_err err;
+		char own[NP_ADDR_TEXT] = "";
+
+		if (active) {
+			open_client(&f, &p, &stop, "DG_RR", where, &err);
+		} else {
+			open_daemon(&f, &p, &stop, "STREAM_RR");
+		}
+		np_addr_host(&f.local, own);
+		(void)!write(ends[1], own, sizeof(own));
+		raise(SIGKILL);
+	}
+	assert_int_equal(read(ends[0], path, NP_ADDR_TEXT), NP_ADDR_TEXT);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
+}
+
+static void
+a_killed_sessions_socket_is_found_by_its_process(void **state)
+{
+	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[NP_ADDR_TEXT + 8];
+	pid_t pid = die_with_socket(false, NULL, path);
+
+	(void)state;
+	strcpy(dir, path);
+	*strrchr(dir, '/') = '\0';
+	np_unix_sweep(pid + 1);
+	np_unix_sweep(pid / 10);
+	assert_int_equal(mode_of(path), S_IFSOCK | 0666);
+	np_unix_sweep(pid);
+	assert_int_equal(access(dir, F_OK), -1);
+	/* What is there under such a name, but is no such thing, stays. */
+	snprintf(other, sizeof(other), "%s/s", dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(mkdir(other, 0700), 0);
+	np_unix_sweep(pid);
+	assert_int_equal(rmdir(other), 0);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(symlink("/tmp", dir), 0);
+	np_unix_sweep(pid);
+	assert_int_equal(unlink(dir), 0);
+}
+
+static void
+a_killed_clients_socket_is_removed_by_its_keeper(void **state)
+{
+	char where[] = "/tmp/np-test-XXXXXX", path[NP_ADDR_TEXT];
+	int tries = 500;
+
+	(void)state;
+	assert_non_null(mkdtemp(where));
+	die_with_socket(true, where, path);
+	assert_int_equal(strncmp(path, where, strlen(where)), 0);
+	while (rmdir(where) != 0 && tries-- > 0) {
+		usleep(20000);
+	}
+	assert_true(tries > 0);
+}
+
 static void
 small_buffers(struct np_params *p)
 {
@@ -203,6 +283,8 @@ main(void)
 		cmocka_unit_test(only_what_was_made_is_removed),
 		cmocka_unit_test(a_client_has_a_name_only_where_it_is_answered_by_datagrams),
 		cmocka_unit_test(a_directory_that_will_not_do_is_named),
+		cmocka_unit_test(a_killed_sessions_socket_is_found_by_its_process),
+		cmocka_unit_test(a_killed_clients_socket_is_removed_by_its_keeper),
 		cmocka_unit_test(a_datagram_beyond_the_buffer_names_both_sizes),
 	};
 

@@ -334,7 +334,7 @@ accept_loop(struct np_flow *f, const bool data, const bool extras)
 	int rc = 0;
 
 	while (!np_stopped(f->stop) && done < f->budget) {
-		int fd = np_sys_accept(f->listen_fd);
+		int fd = extras ? np_endpoint_take(f) : np_sys_accept(f->listen_fd);
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) {
 			continue;
@@ -382,7 +382,7 @@ accept_extras(struct np_flow *f)
 static void
 accept_prepare(struct np_flow *f, int (*loop)(struct np_flow *f))
 {
-	f->loop = np_extra_wanted(f) ? accept_extras : loop;
+	f->loop = np_extra_wanted(f) || f->picky ? accept_extras : loop;
 	f->sndbuf_end = f->sndbuf;
 	f->rcvbuf_end = f->rcvbuf;
 }

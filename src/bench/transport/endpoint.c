@@ -9,15 +9,55 @@
 #include "base/clock.h"
 #include "bench/engine/syscall.h"
 #include "bench/flow.h"
+#include "net/only.h"
 
 static const uint8_t wildcard[16];
 
 static int
+listen_at(int fd, const struct np_addr *at, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	if (listen(fd, NP_BACKLOG) != 0) {
+		return np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(at, text));
+	}
+	return NP_OK;
+}
+
+/*
+ * A listener that gets no filter for want of privileges can still be choosy about what it accepts;
+ * for datagrams there is nothing else.
+ */
+static int
+choose_peer(struct np_flow *f, int fd, bool listens, struct np_err *err)
+{
+	f->picky = false;
+	if (f->par->only.len == 0 || np_sock_only_from(fd, &f->par->only, err) == NP_OK) {
+		return NP_OK;
+	}
+	f->picky = listens && err->sys == EPERM;
+	return f->picky ? NP_OK : (int)err->code;
+}
+
+/* Whom it hears is settled before there is an address that anybody could send to. */
+static int
 open_at(struct np_flow *f, const struct np_addr *at, struct np_err *err)
 {
-	const struct np_transport *t = f->par->transport;
+	const struct np_params *p = f->par;
+	const struct np_transport *t = p->transport;
+	bool listens = !p->active && !t->datagram;
+	int fd = np_sock_open(p->family, t->socktype, t->protocol, &f->opts, NULL, err);
 
-	return np_sock_open(f->par->family, t->socktype, t->protocol, &f->opts, at, err);
+	if (fd < 0) {
+		return -1;
+	}
+	if (choose_peer(f, fd, listens, err) != NP_OK ||
+	    (at != NULL && np_sock_bind(fd, at, err) != NP_OK) ||
+	    (listens && listen_at(fd, at, err) != NP_OK)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 /* Bytes for which nobody must not be able to guess them: that they differ will do. */
@@ -109,6 +149,40 @@ read_back(struct np_flow *f, int fd)
 	}
 }
 
+/* A free port of those that there are, looked for from a random one on. */
+static int
+open_in_range(struct np_flow *f, struct np_err *err)
+{
+	const struct np_params *p = f->par;
+	uint32_t first = 0, min = p->passive_min, max = p->passive_max;
+	uint32_t count = min <= max ? max - min + 1 : 0;
+	int fd = -1;
+
+	random_bytes((uint8_t *)&first, sizeof(first));
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = (uint32_t)(((uint64_t)first + i) % count);
+
+		np_addr_set_port(&f->local, (uint16_t)(min + at));
+		fd = open_at(f, &f->local, err);
+		if (fd >= 0 || err->sys != EADDRINUSE) {
+			return fd;
+		}
+	}
+	np_fail(err, NP_ESYS, EADDRINUSE, "none of the ports %u to %u for data is free", min, max);
+	return -1;
+}
+
+/* Any port will do. */
+static int
+open_anywhere(struct np_flow *f, struct np_err *err)
+{
+	if (f->par->passive_max != 0 && !f->par->active) {
+		return open_in_range(f, err);
+	}
+	np_addr_set_port(&f->local, 0);
+	return open_at(f, &f->local, err);
+}
+
 int
 np_endpoint_socket(struct np_flow *f, struct np_err *err)
 {
@@ -125,11 +199,14 @@ np_endpoint_socket(struct np_flow *f, struct np_err *err)
 	if (p->active) {
 		np_endpoint_spread(&f->local, p->near.mask);
 	}
-	fd = open_at(f, want_bind ? &f->local : NULL, err);
+	if (!p->active && p->near.port == 0) {
+		fd = open_anywhere(f, err);
+	} else {
+		fd = open_at(f, want_bind ? &f->local : NULL, err);
+	}
 	if (fd < 0 && err->sys == EADDRINUSE && !p->active && p->near.port != 0) {
 		f->port_moved = true;
-		np_addr_set_port(&f->local, 0);
-		fd = open_at(f, &f->local, err);
+		fd = open_anywhere(f, err);
 	}
 	if (fd < 0) {
 		return -1;
@@ -157,17 +234,49 @@ np_endpoint_connect(struct np_flow *f, struct np_err *err)
 	return NP_OK;
 }
 
+static bool
+is_welcome(const struct np_flow *f, int fd)
+{
+	struct np_addr peer = { .len = sizeof(peer.sa) }, only = f->par->only;
+
+	if (getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) != 0) {
+		return false;
+	}
+	np_addr_unmap(&peer);
+	np_addr_unmap(&only);
+	return np_addr_same_host(&peer, &only) != 0;
+}
+
+int
+np_endpoint_take(struct np_flow *f)
+{
+	static const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+	int fd = np_sys_accept(f->listen_fd);
+
+	if (fd < 0 || !f->picky || is_welcome(f, fd)) {
+		return fd;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(fd);
+	errno = ECONNABORTED;
+	return -1;
+}
+
 int
 np_endpoint_accept(struct np_flow *f, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT];
 
 	while (f->fd < 0 && !np_stopped(f->stop)) {
-		f->fd = np_sys_accept(f->listen_fd);
+		f->fd = np_endpoint_take(f);
 		if (f->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
 			return np_fail(err, NP_ESYS, errno, "accept a data connection on %s",
 				       np_addr_text(&f->local, text));
 		}
+	}
+	if (f->fd >= 0 && f->par->only.len != 0 && !f->picky) {
+		/* Who has got this far is known: no packet more has to pass the filter. */
+		np_sock_from_any(f->fd);
 	}
 	return NP_OK;
 }

@@ -11,12 +11,15 @@
 
 struct np_flow;
 
+enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
+
 /*
  * A data socket with the flow's options, bound where that is needed: listeners and datagram sockets
- * always, active stream sockets when an address or a port was asked for. Notes its address and the
- * buffer sizes in the flow. A listener whose port is in use takes another one and says so in
- * f->port_moved: the response names the port, and netperf's own clients expect that.
- * Returns the descriptor, or -1 with err filled.
+ * always, active stream sockets when an address or a port was asked for. Passive stream sockets
+ * listen. What par->only does not let in never reaches it, or in f->picky it says that it may.
+ * Notes its address and the buffer sizes in the flow. A passive socket whose port is in use takes
+ * another one and says so in f->port_moved: the response names the port, and netperf's own clients
+ * expect that. Returns the descriptor, or -1 with err filled.
  */
 int np_endpoint_socket(struct np_flow *f, struct np_err *err);
 
@@ -30,6 +33,12 @@ int np_endpoint_connect(struct np_flow *f, struct np_err *err);
  * IPv4, where these are no hosts. 0, or as many bits as the address has: change nothing.
  */
 void np_endpoint_spread(struct np_addr *a, int32_t mask);
+
+/*
+ * Accept one connection that par->only lets in. Returns the descriptor, or -1 with errno; a
+ * stranger's, where the kernel let it through, is reset and counts as ECONNABORTED.
+ */
+int np_endpoint_take(struct np_flow *f);
 
 /* Make f->fd of the first connection to f->listen_fd. Blocks until np_stopped(). */
 int np_endpoint_accept(struct np_flow *f, struct np_err *err);

@@ -7,8 +7,6 @@
 #include "bench/flow.h"
 #include "bench/transport/endpoint.h"
 
-enum { BACKLOG = 128 };
-
 /*
  * With TCP_FASTOPEN_CONNECT connect(2) may put the handshake off until the first send; so only the
  * end that sends first can have it. sendfile(2) would wait for the handshake, too.
@@ -40,7 +38,7 @@ tcp_options(const struct np_params *p, const struct np_end *e, struct np_sockopt
 	}
 	/* Where net.ipv4.tcp_fastopen does not let it, connections are made the slower way. */
 	if (p->fast_open && !p->active) {
-		np_sockopts_add(o, IPPROTO_TCP, TCP_FASTOPEN, "TCP_FASTOPEN", BACKLOG);
+		np_sockopts_add(o, IPPROTO_TCP, TCP_FASTOPEN, "TCP_FASTOPEN", NP_BACKLOG);
 		np_sockopts_optional(o);
 	} else if (p->fast_open && speaks_first(p)) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, "TCP_FASTOPEN_CONNECT", 1);
@@ -51,7 +49,6 @@ tcp_options(const struct np_params *p, const struct np_end *e, struct np_sockopt
 static int
 tcp_open(struct np_flow *f, struct np_err *err)
 {
-	char text[NP_ADDR_TEXT];
 	int fd = np_endpoint_socket(f, err);
 
 	if (fd < 0) {
@@ -59,11 +56,8 @@ tcp_open(struct np_flow *f, struct np_err *err)
 	}
 	if (f->par->active) {
 		f->fd = fd;
-		return NP_OK;
-	}
-	f->listen_fd = fd;
-	if (listen(fd, BACKLOG) != 0) {
-		return np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(&f->local, text));
+	} else {
+		f->listen_fd = fd;
 	}
 	return NP_OK;
 }

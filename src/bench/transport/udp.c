@@ -1,5 +1,7 @@
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
 
 #include "bench/bench.h"
 #include "bench/flow.h"
@@ -8,6 +10,8 @@
 
 /* Largest payload of an IPv4 datagram: 65535 - 20 (IP) - 8 (UDP). */
 enum { MAX_PAYLOAD = 65507 };
+
+enum { ECHO_MS = 50 }; /* between two echoes of a token */
 
 static void
 udp_options(const struct np_params *p, const struct np_end *e, struct np_sockopts *o)
@@ -47,17 +51,88 @@ udp_connect_back(struct np_flow *f, struct np_err *err)
 	return n < 0 ? NP_OK : np_endpoint_connect(f, err);
 }
 
-/* Datagrams need no meeting; -n and -N ask for connected sockets all the same. */
+/*
+ * A daemon's sender waits for its token: whoever has that got it over the control connection, and
+ * can be reached where it came from, through whatever translates addresses on the way.
+ */
+static int
+await_echo(struct np_flow *f, struct np_err *err)
+{
+	uint8_t wanted[NP_ECHO_SIZE], came[NP_ECHO_SIZE + 1];
+
+	np_echo_datagram(f->token, wanted);
+	while (!np_stopped(f->stop)) {
+		ssize_t n;
+
+		f->peer.len = sizeof(f->peer.sa);
+		n = recvfrom(f->fd, came, sizeof(came), 0, (struct sockaddr *)&f->peer.sa,
+			     &f->peer.len);
+		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0) {
+			return f->par->near.connected ? np_endpoint_connect(f, err) : NP_OK;
+		}
+		if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
+			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
+		}
+	}
+	np_fail(err, NP_ETIME, 0,
+		"no datagram was sent: the echo that proves that they are wanted did not come "
+		"(does a firewall hold back what the client sends to the data port?)");
+	err->sys = ETIMEDOUT;
+	return err->code;
+}
+
+/* A client's receiver says again and again that it wants them, until the first one has come. */
+static int
+send_echo(struct np_flow *f, struct np_err *err)
+{
+	struct pollfd first = { .fd = f->fd, .events = POLLIN };
+	const void *to = np_flow_connected(f) ? NULL : &f->peer.sa;
+	socklen_t len = np_flow_connected(f) ? 0 : f->peer.len;
+	uint8_t token[NP_ECHO_SIZE];
+	char text[NP_ADDR_TEXT];
+
+	np_echo_datagram(f->token, token);
+	while (!np_stopped(f->stop)) {
+		if (sendto(f->fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
+		    errno != EINTR && errno != ENOBUFS) {
+			return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
+				       np_addr_text(&f->peer, text));
+		}
+		if (poll(&first, 1, ECHO_MS) > 0) {
+			return NP_OK;
+		}
+	}
+	return np_fail(err, NP_ETIME, 0, "no datagram came from %s", np_addr_text(&f->peer, text));
+}
+
+static int
+meet_active(struct np_flow *f, struct np_err *err)
+{
+	if (f->par->near.connected) {
+		if (np_endpoint_connect(f, err) != NP_OK) {
+			return err->code;
+		}
+	} else {
+		np_endpoint_spread(&f->peer, f->par->far.mask);
+	}
+	return f->token != 0 ? send_echo(f, err) : NP_OK;
+}
+
+/* Datagrams need no meeting but for such an echo; -n and -N ask for connected sockets as well. */
 static int
 udp_meet(struct np_flow *f, struct np_err *err)
 {
+	if (f->par->active) {
+		return meet_active(f, err);
+	}
+	if (f->token != 0) {
+		return await_echo(f, err);
+	}
 	if (!f->par->near.connected) {
-		if (f->par->active) {
-			np_endpoint_spread(&f->peer, f->par->far.mask);
-		}
 		return NP_OK;
 	}
-	return f->par->active ? np_endpoint_connect(f, err) : udp_connect_back(f, err);
+	/* A sender knows where to; a receiver has to wait for whoever it will be. */
+	return f->par->role == NP_LEAD ? np_endpoint_connect(f, err) : udp_connect_back(f, err);
 }
 
 const struct np_transport np_transport_udp = {

@@ -1,17 +1,25 @@
 /*
  * Sockets of the UNIX domain (unix(7)). A socket that others must find gets a name in a directory
  * of its own, fresh from mkdtemp(3), so that nobody can have put anything there before; both are
- * removed when the flow closes. Only paths that this process made are ever removed.
+ * removed when the flow closes. The directory's name holds the process's id, by which a daemon
+ * finds what a session left that was killed; who kills a client leaves that to its keeper.
  */
+#include "bench/transport/unix.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "bench/bench.h"
 #include "bench/flow.h"
 #include "bench/transport/endpoint.h"
@@ -21,8 +29,17 @@ enum {
 	BACKLOG = 128
 };
 
+enum {
+	PREFIX_MAX = 24, /* "netperf-PID." */
+	RANDOM = 6       /* characters that mkdtemp(3) chooses */
+};
+
 /* A name in its message has 32 bytes: the directory's must be short. */
-static const char template[] = "/netperf-XXXXXX";
+static int
+prefix_of(pid_t pid, char out[PREFIX_MAX])
+{
+	return snprintf(out, PREFIX_MAX, "netperf-%ld.", (long)pid);
+}
 
 /* Remove the socket's name, and the directory that was made for it. */
 static void
@@ -36,6 +53,92 @@ remove_name(char *path)
 	*slash = '/';
 }
 
+/* One entry of /tmp: an own directory, no link elsewhere, and of what is in it but a socket. */
+static void
+sweep(int tmp, const char *name)
+{
+	int dir = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (dir < 0) {
+		return;
+	}
+	if (fstat(dir, &st) == 0 && st.st_uid == geteuid()) {
+		if (fstatat(dir, "s", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode)) {
+			unlinkat(dir, "s", 0);
+		}
+		unlinkat(tmp, name, AT_REMOVEDIR);
+	}
+	close(dir);
+}
+
+void
+np_unix_sweep(pid_t dead)
+{
+	DIR *tmp = opendir(P_tmpdir);
+	char prefix[PREFIX_MAX];
+	size_t len = (size_t)prefix_of(dead, prefix);
+
+	for (struct dirent *e; tmp != NULL && (e = readdir(tmp)) != NULL;) {
+		if (strncmp(e->d_name, prefix, len) == 0 && strlen(e->d_name) == len + RANDOM) {
+			sweep(dirfd(tmp), e->d_name);
+		}
+	}
+	if (tmp != NULL) {
+		closedir(tmp);
+	}
+}
+
+/*
+ * A client's name would outlive a client that is killed: a process of its own waits for that. It is
+ * out of reach of what is sent to the client's process group. Without it all else is as well.
+ */
+static void
+keep_name(struct np_flow *f, char *path)
+{
+	int ends[2];
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return;
+	}
+	f->keeper = fork();
+	if (f->keeper == 0) {
+		sigset_t all;
+
+		sigfillset(&all);
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		setsid();
+		np_fds_drop_but(ends, 1);
+		for (int fd = 0; fd <= 2; fd++) {
+			close(fd);
+		}
+		while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+		}
+		remove_name(path);
+		_exit(0);
+	}
+	close(ends[0]);
+	if (f->keeper < 0) {
+		f->keeper = 0;
+		close(ends[1]);
+		return;
+	}
+	f->keeper_fd = ends[1];
+}
+
+static void
+dismiss_keeper(struct np_flow *f)
+{
+	if (f->keeper > 0) {
+		kill(f->keeper, SIGKILL);
+		while (waitpid(f->keeper, NULL, 0) < 0 && errno == EINTR) {
+		}
+		close(f->keeper_fd);
+		f->keeper = 0;
+	}
+}
+
 /*
  * Bind to a fresh name in that directory. The other end may run as another user: it must get
  * through the directory, and may write to the socket, which is what connecting takes.
@@ -44,13 +147,14 @@ static int
 bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	size_t dir_len = strlen(where) + sizeof(template) - 1;
+	char prefix[PREFIX_MAX];
+	size_t dir_len = strlen(where) + 1 + (size_t)prefix_of(getpid(), prefix) + RANDOM;
 
 	if (dir_len + sizeof("/s") > sizeof(path)) {
 		return np_fail(err, NP_EUSAGE, 0, "-p: '%s' is too long for the path of a socket",
 			       where);
 	}
-	snprintf(path, sizeof(path), "%s%s", where, template);
+	snprintf(path, sizeof(path), "%s/%sXXXXXX", where, prefix);
 	if (mkdtemp(path) == NULL) {
 		return np_fail(err, NP_ESYS, errno, "make a directory for a socket in %s", where);
 	}
@@ -80,6 +184,9 @@ name_it(struct np_flow *f, int fd, struct np_err *err)
 		return err->code;
 	}
 	f->named = true;
+	if (f->par->active) {
+		keep_name(f, ((struct sockaddr_un *)&f->local.sa)->sun_path);
+	}
 	return NP_OK;
 }
 
@@ -148,6 +255,7 @@ static void
 unix_close(struct np_flow *f)
 {
 	if (f->named) {
+		dismiss_keeper(f);
 		remove_name(((struct sockaddr_un *)&f->local.sa)->sun_path);
 		f->named = false;
 	}
