@@ -20,6 +20,7 @@ unit_tests = \
 	%D%/unit/test_guard \
 	%D%/unit/test_hist \
 	%D%/unit/test_interim \
+	%D%/unit/test_key \
 	%D%/unit/test_logfile \
 	%D%/unit/test_loops \
 	%D%/unit/test_net \

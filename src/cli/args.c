@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "base/secret.h"
 #include "cli/omni.h"
 #include "sys/affinity.h"
 
@@ -99,24 +100,24 @@ cli_init(struct np_cli *cli)
 	cli->par.near.mask = cli->par.far.mask = -1;
 }
 
-/* All words with a blank between them; before the parser moves them about. */
+/* All words with a blank between them. */
 static int
-keep_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
+keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 {
 	size_t size = 1;
 	char *at;
 
 	for (int i = 0; i < argc; i++) {
-		size += strlen(argv[i]) + 1;
+		size += strlen(words[i]) + 1;
 	}
 	cli->command_line = at = malloc(size);
 	if (at == NULL) {
 		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
 	}
 	for (int i = 0; i < argc; i++) {
-		size_t n = strlen(argv[i]);
+		size_t n = strlen(words[i]);
 
-		memcpy(at, argv[i], n);
+		memcpy(at, words[i], n);
 		at += n;
 		*at++ = ' ';
 	}
@@ -145,15 +146,13 @@ parse_selectors(struct np_cli *cli, struct np_err *err)
 	return np_selection_parse(cli->selectors, &cli->selection, err);
 }
 
-int
-np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
+static int
+parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
 	int split = separator(argc, argv);
 	unsigned scope;
 
-	cli_init(cli);
-	if (keep_words(cli, argc, argv, err) != NP_OK ||
-	    np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
+	if (np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
 			     err) != NP_OK) {
 		return err->code;
 	}
@@ -172,11 +171,37 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	return NP_OK;
 }
 
+int
+np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
+{
+	/* The parser moves the words about, and overwrites the secrets among them. */
+	char **words = malloc((size_t)argc * sizeof(*words));
+	int rc;
+
+	cli_init(cli);
+	if (words == NULL) {
+		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
+	}
+	memcpy(words, argv, (size_t)argc * sizeof(*words));
+	rc = parse_words(cli, argc, argv, err);
+	if (rc == NP_OK && cli->passphrase != NULL && cli->key.count > 0) {
+		rc = np_fail(err, NP_EUSAGE, 0,
+			     "--key-file: together with -Z or --passphrase-file (choose one)");
+	}
+	if (rc == NP_OK) {
+		rc = keep_words(cli, argc, words, err);
+	}
+	free(words);
+	return rc;
+}
+
 void
 np_cli_free(struct np_cli *cli)
 {
 	free(cli->command_line);
 	cli->command_line = NULL;
+	np_secret_wipe(cli->passphrase_text, sizeof(cli->passphrase_text));
+	np_secret_wipe(&cli->key, sizeof(cli->key));
 }
 
 /* Before anything is connected or printed. */

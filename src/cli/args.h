@@ -41,10 +41,13 @@ struct np_omni_choice {
 
 struct np_cli {
 	const char *test;   /* -t */
-	char *command_line; /* all words, as they were given */
+	char *command_line; /* all words, as they were given, but for secrets */
 	struct np_name host, local, data_host, data_local;
 	char port[32], local_port[32], data_port[32], data_local_port[32];
-	const char *passphrase, *brand;
+	const char *passphrase; /* -Z, --passphrase-file; NULL: none is sent */
+	char passphrase_text[NP_FRAME_SIZE - 8];
+	struct np_auth_key key; /* --key-file; of no bytes: none is proved */
+	const char *brand;
 	char unit; /* letter of -f, '\0' not chosen */
 	int32_t verbosity, headers, wait_s;
 	int32_t allow_routing; /* test-specific -R; -1: by test */
@@ -85,6 +88,7 @@ struct np_cli {
  */
 int np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err);
 
+/* Wipes the secrets, too. */
 void np_cli_free(struct np_cli *cli);
 
 /*

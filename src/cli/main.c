@@ -39,7 +39,7 @@ struct session {
 	struct np_ends ends;
 	struct np_show_interim interim;
 	sigset_t let_in;
-	bool partial; /* figures of a test that failed were printed */
+	char partial[160]; /* what the figures of a test that failed cover; empty: there are none */
 };
 
 /* SIGINT, SIGALRM and SIGTERM end a test early, with its results. Blocked except while waiting. */
@@ -171,16 +171,51 @@ resolve_data(struct session *s, struct np_err *err)
 	return cli->par.no_control ? aim_at_service(s, err) : NP_OK;
 }
 
-/* Before the request, so that it takes nothing from the far end's time. */
 static void
-wait_before(const struct session *s)
+fill_target(const struct np_cli *cli, struct np_target *t)
 {
+	t->host = cli->host.text;
+	t->port = cli->port;
+	t->family = cli->host.family;
+	t->local_host = cli->local.given ? cli->local.text : NULL;
+	t->local_port = cli->local_port[0] != '\0' ? cli->local_port : NULL;
+	t->local_family = cli->local.family;
+	t->passphrase = cli->passphrase;
+	t->key = cli->key.count > 0 ? &cli->key : NULL;
+}
+
+static int
+connect_again(struct session *s, struct np_err *err)
+{
+	struct np_target target;
+
+	fill_target(&s->cli, &target);
+	return np_client_connect(&s->client, &target, err);
+}
+
+/*
+ * Before the request, so that it takes nothing from the far end's time. A daemon does not wait for
+ * long for what a connection is about: the test gets another one.
+ */
+static int
+wait_before(struct session *s, struct np_err *err)
+{
+	static const struct linger reset = { .l_onoff = 1 };
 	uint64_t until = np_deadline((uint64_t)s->cli.wait_s * NP_SEC);
+	bool again = s->cli.wait_s > 0 && !s->cli.par.no_control;
 	struct timespec left;
 
+	if (again && s->cli.local_port[0] != '\0') {
+		/* The port that the user named is to be free again at once. */
+		setsockopt(s->client.chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	}
+	if (again) {
+		np_client_close(&s->client);
+	}
 	while (signals_taken == 0 && np_now() < until) {
 		ppoll(NULL, 0, np_left(until, &left), &s->let_in);
 	}
+	return again ? connect_again(s, err) : NP_OK;
 }
 
 /* A figure that comes with the daemon's results: REMOTE_ ones, and its socket buffers at the end.
@@ -257,18 +292,6 @@ plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 	}
 }
 
-static void
-fill_target(const struct np_cli *cli, struct np_target *t)
-{
-	t->host = cli->host.text;
-	t->port = cli->port;
-	t->family = cli->host.family;
-	t->local_host = cli->local.given ? cli->local.text : NULL;
-	t->local_port = cli->local_port[0] != '\0' ? cli->local_port : NULL;
-	t->local_family = cli->local.family;
-	t->passphrase = cli->passphrase;
-}
-
 /*
  * A connection test ends by closing this end of the control connection, see run/client.c: another
  * iteration needs another one.
@@ -276,14 +299,46 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 static int
 renew_control(struct session *s, struct np_err *err)
 {
-	struct np_target target;
-
 	if (!s->cli.par.pattern->connection_test || s->cli.par.no_control) {
 		return NP_OK;
 	}
 	np_client_close(&s->client);
-	fill_target(&s->cli, &target);
-	return np_client_connect(&s->client, &target, err);
+	return connect_again(s, err);
+}
+
+/*
+ * What was measured until something failed is shown, too: how much that is, for a line on standard
+ * error. The last iteration may have failed before it had any figures.
+ */
+static void
+say_partial(struct session *s, const struct np_outcome *out, const struct np_repeat *repeat)
+{
+	const struct np_params *p = &s->cli.par;
+	double seconds = (double)(out->flow.ended_ns - out->flow.started_ns) / 1e9;
+	char which[40] = "it", of[80] = "";
+
+	if (!out->measured) {
+		snprintf(s->partial, sizeof(s->partial),
+			 "the result is partial: it covers %u whole iteration%s", repeat->done,
+			 repeat->done == 1 ? "" : "s");
+		return;
+	}
+	if (repeat->done > 1) {
+		snprintf(which, sizeof(which), "iteration %u", repeat->done);
+	}
+	if (p->length > 0) {
+		snprintf(of, sizeof(of), " of %lld s", (long long)p->length);
+	} else if (p->length < 0) {
+		bool counts = p->pattern->transactions;
+		uint64_t done =
+		    counts ? np_seen(&out->flow.count->transactions)
+			   : np_seen(&out->flow.count->sent) + np_seen(&out->flow.count->received);
+
+		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)done,
+			 (long long)-p->length, counts ? "transactions" : "bytes");
+	}
+	snprintf(s->partial, sizeof(s->partial), "the result is partial: %s covers %.2f s%s", which,
+		 seconds, of);
 }
 
 /* The test, as often as it takes, and its result. */
@@ -300,11 +355,13 @@ repeat_test(struct session *s, struct np_err *err)
 	memset(&out, 0, sizeof(out));
 	do {
 		np_outcome_free(&out);
+		out.measured = false;
 		rc = repeat.done > 0 ? renew_control(s, err) : NP_OK;
 		rc = rc == NP_OK ? run_once(s, &out, &record, &repeat, err) : rc;
 	} while (rc == NP_OK && signals_taken == 0 && np_repeat_more(&repeat));
-	/* What was measured until something failed is shown, too, be it in iterations before. */
-	s->partial = rc != NP_OK && repeat.done > 0;
+	if (rc != NP_OK && repeat.done > 0) {
+		say_partial(s, &out, &repeat);
+	}
 	if (repeat.done > 0) {
 		np_facts(cli, &record);
 		np_repeat_conclude(&repeat, cli->latency, &record);
@@ -334,7 +391,9 @@ run_bench(struct session *s, struct np_err *err)
 		np_show_plan(cli, &s->client);
 	}
 	np_show_banner(cli, &s->ends);
-	wait_before(s);
+	if (wait_before(s, err) != NP_OK) {
+		return err->code;
+	}
 	s->client.want_far = wants_far(cli);
 	s->interim.cli = cli;
 	if (cli->interim_s > 0 && cli->bench.transport->family != AF_UNIX) {
@@ -454,8 +513,8 @@ conclude(int rc, const struct session *s, const struct np_err *err)
 		status = status != 0 ? status : 1;
 	}
 	if (rc != NP_OK && rc != NP_EPLAIN) {
-		fprintf(stderr, "netperf: %s%s\n", err->msg,
-			s->partial ? " (the figures are partial: what this end knows)" : "");
+		fprintf(stderr, s->partial[0] != '\0' ? "netperf: %s (%s)\n" : "netperf: %s\n",
+			err->msg, s->partial);
 		return status;
 	}
 	/* The caller of kill(1) sees what the shell shows of a process that TERM has ended. */

@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "base/secret.h"
 #include "base/text.h"
 #include "sys/affinity.h"
 
@@ -678,6 +679,47 @@ set_mss(void *ctx, const struct np_option *o, const char *arg, struct np_err *er
 	return NP_OK;
 }
 
+/* What is longer than a message holds is cut, as netperf does. */
+static int
+set_passphrase(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	(void)err;
+	snprintf(cli->passphrase_text, sizeof(cli->passphrase_text), "%s", arg);
+	cli->passphrase = cli->passphrase_text;
+	return NP_OK;
+}
+
+static int
+set_passphrase_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	char text[sizeof(cli->passphrase_text) + 1] = "";
+	size_t count, most = sizeof(cli->passphrase_text) - 1;
+
+	if (np_secret_read(arg, text, sizeof(text) - 1, &count, err) != NP_OK) {
+		return err->code;
+	}
+	set_passphrase(ctx, o, text, err);
+	np_secret_wipe(text, sizeof(text));
+	if (count == 0 || count > most) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: a passphrase has 1 to %zu characters", arg,
+			       most);
+	}
+	return NP_OK;
+}
+
+static int
+set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	return np_auth_read_key(&cli->key, arg, err);
+}
+
 /* What netperf takes as well, and has no use for either. */
 static int
 set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
@@ -790,7 +832,15 @@ const struct np_option np_global_options[] = {
 	{ ROW('Y', "tos", CUSTOM, "local,remote",
 	      "type of service of the data socket: number, ef, af11, cs1"),
 	  .set = set_tos },
-	{ ROW('Z', "passphrase", TEXT, "text", "passphrase for the daemon"), TO(passphrase) },
+	{ ROW('Z', "passphrase", CUSTOM, "text",
+	      "passphrase for the daemon; ps(1) shows it for a moment"),
+	  .set = set_passphrase, .secret = true },
+	{ ROW('\0', "passphrase-file", CUSTOM, "file",
+	      "the same from a file's first line; a file of mode 600"),
+	  .set = set_passphrase_file },
+	{ ROW('\0', "key-file", CUSTOM, "file",
+	      "both ends prove that they have the key in the file's first line; mode 600"),
+	  .set = set_key_file },
 	{ ROW('\0', "help", FLAG, NULL, "show this text on standard output"), TO(help) },
 	{ ROW('\0', "version", FLAG, NULL, "show the version"), TO(version) },
 };

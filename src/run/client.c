@@ -7,16 +7,24 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/secret.h"
+#include "base/text.h"
 #include "net/sock.h"
+#include "sys/cpu.h"
 
 /* Deadlines, in milliseconds. */
 enum {
 	CONNECT_MS = 10000,
-	ANSWER_MS = 10000,  /* for the response, and for a message to be taken */
-	MEET_MS = 10000,    /* for the data connection */
-	RESULTS_MS = 14000, /* netperf's own daemon may sit out four seconds of padding */
-	SPARED_MS = 500,    /* for results that the report can do without */
-	TOLD_OFF_MS = 2000, /* for those of a sender that was interrupted */
+	ANSWER_MS = 10000, /* for a message to be taken */
+	/* For the response to a test's request: a daemon may have other tests before this one and
+	 * says nothing meanwhile, as netperf's clients expect. Keep-alive notices a dead one. */
+	RESPONSE_MS = 120000,
+	REST_MS = 10000,     /* for the rest of a message that has begun */
+	MEET_MS = 10000,     /* for the data connection */
+	RESULTS_MS = 14000,  /* netperf's own daemon may sit out four seconds of padding */
+	CROWDED_MS = 120000, /* for them where the machine is full, and the daemon has no turn */
+	SPARED_MS = 500,     /* for results that the report can do without */
+	TOLD_OFF_MS = 2000,  /* for those of a sender that was interrupted */
 	NUDGE_MS = 50
 };
 
@@ -68,39 +76,14 @@ send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 	struct np_head head = { .code = NP_PASSPHRASE, .word = -1 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_text m;
+	int rc;
 
 	snprintf(m.text, sizeof(m.text), "%s", passphrase);
 	np_frame_put(frame, &head, np_text_layout, &m);
-	return np_chan_send(&c->chan, frame, within(ANSWER_MS), err);
-}
-
-int
-np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
-{
-	struct np_addrs remote, local;
-	struct np_addr used;
-	int fd;
-
-	if (resolve_ends(t, &remote, &local, err) != NP_OK) {
-		return err->code;
-	}
-	fd = np_sock_connect(&remote, &local, within(CONNECT_MS), &used, err);
-	if (fd < 0) {
-		return not_established(t, err);
-	}
-	np_sock_watch_peer(fd);
-	c->used = used;
-	c->heard = false;
-	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
-	if (np_chan_open(&c->chan, fd, c->peer, err) != NP_OK) {
-		close(fd);
-		return err->code;
-	}
-	if (t->passphrase != NULL && send_passphrase(c, t->passphrase, err) != NP_OK) {
-		np_client_close(c);
-		return err->code;
-	}
-	return NP_OK;
+	rc = np_chan_send(&c->chan, frame, within(ANSWER_MS), err);
+	np_secret_wipe(&m, sizeof(m));
+	np_secret_wipe(frame, sizeof(frame));
+	return rc;
 }
 
 void
@@ -110,9 +93,21 @@ np_client_close(struct np_client *c)
 	c->chan.fd = -1;
 }
 
+/* The error that the message in c->chan.in holds, in the daemon's own words if it has any. */
 static int
-remote_error(const struct np_client *c, int error, struct np_err *err)
+remote_error(const struct np_client *c, const char *verb, struct np_err *err)
 {
+	int error = np_frame_head(c->chan.in).word;
+	struct np_why why;
+
+	/* A text without its end comes cut off. */
+	np_frame_get(c->chan.in, np_why_layout, &why, NULL);
+	if (why.magic == NP_WHY_MAGIC && why.text[0] != '\0') {
+		np_text_printable(why.text);
+		np_fail(err, NP_ECONTROL, 0, "the netserver at %s %s: %s", c->peer, verb, why.text);
+		err->sys = error;
+		return err->code;
+	}
 	if (error == NP_E_UNKNOWN_REQUEST) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "the netserver at %s does not know this test (error %d)", c->peer,
@@ -148,12 +143,170 @@ static int
 unheard(const struct np_client *c, struct np_err *err)
 {
 	size_t used = strlen(err->msg);
+	bool closed = err->sys == 0 || err->sys == ECONNRESET || err->sys == EPIPE;
 
-	if (!c->heard && c->chan.have == 0 && err->code == NP_EPEER) {
+	if (!c->heard && c->chan.have == 0 && err->code == NP_EPEER && closed) {
 		snprintf(err->msg + used, sizeof(err->msg) - used,
 			 " (does that netserver want another passphrase? see -Z)");
 	}
 	return err->code;
+}
+
+static int
+knows_no_key(const struct np_client *c, struct np_err *err)
+{
+	return np_fail(err, NP_ECONTROL, 0,
+		       "the netserver at %s knows no --key-file: is it a netserver of Plumbline, "
+		       "started with one?",
+		       c->peer);
+}
+
+/* Send one message of the proof of a key, and receive its answer: the head, and the body in *m. */
+static int
+exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_head *head,
+	 struct np_err *err)
+{
+	struct np_head asking = { .code = code, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &asking, np_auth_body_layout, m);
+	if (np_chan_send(&c->chan, frame, within(ANSWER_MS), err) != NP_OK ||
+	    receive(c, "the answer to --key-file", within(ANSWER_MS), err) != NP_OK) {
+		return err->code;
+	}
+	*head = np_frame_head(c->chan.in);
+	if (head->word == 0 && head->code == code + 1 &&
+	    np_frame_get(c->chan.in, np_auth_body_layout, m, err) != NP_OK) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
+/* Say hello, and get the daemon's nonce. Who has never heard of that answers so, or hangs up. */
+static int
+get_challenge(struct np_client *c, const uint8_t *near_nonce, uint8_t *far_nonce,
+	      struct np_err *err)
+{
+	struct np_auth_body m = { .version = NP_AUTH_VERSION };
+	struct np_head head = { .code = 0 };
+	int rc;
+
+	memcpy(m.bytes, near_nonce, sizeof(m.bytes));
+	rc = exchange(c, NP_AUTH_HELLO, &m, &head, err);
+	if (rc == NP_EPEER && c->chan.have == 0) {
+		return knows_no_key(c, err);
+	}
+	if (rc != NP_OK) {
+		return rc;
+	}
+	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
+		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
+	}
+	if (head.word != 0 && head.word != NP_E_UNKNOWN_REQUEST) {
+		return remote_error(c, "refuses", err);
+	}
+	if (head.code != NP_AUTH_CHALLENGE || m.version != NP_AUTH_VERSION) {
+		return knows_no_key(c, err);
+	}
+	memcpy(far_nonce, m.bytes, sizeof(m.bytes));
+	return NP_OK;
+}
+
+/* Both ends prove that they have the key; whoever listens in learns nothing that is of use again.
+ */
+static int
+authenticate(struct np_client *c, const struct np_auth_key *key, struct np_err *err)
+{
+	uint8_t near_nonce[NP_AUTH_BYTES], far_nonce[NP_AUTH_BYTES];
+	struct np_auth_body m = { .version = NP_AUTH_VERSION };
+	struct np_head head = { .code = 0 };
+
+	np_auth_nonce(near_nonce);
+	if (get_challenge(c, near_nonce, far_nonce, err) != NP_OK) {
+		return err->code;
+	}
+	np_auth_prove(key, NP_AUTH_CLIENT, near_nonce, far_nonce, m.bytes);
+	if (exchange(c, NP_AUTH_PROOF, &m, &head, err) != NP_OK) {
+		return err->code;
+	}
+	if (head.word == EACCES) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s refuses the key of --key-file: is it the same "
+			       "at both ends?",
+			       c->peer);
+	}
+	if (head.word != 0) {
+		return remote_error(c, "refuses", err);
+	}
+	if (head.code != NP_AUTH_WELCOME || m.version != NP_AUTH_VERSION ||
+	    !np_auth_check(key, NP_AUTH_SERVER, near_nonce, far_nonce, m.bytes)) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s does not know the key of --key-file: not the "
+			       "daemon you think",
+			       c->peer);
+	}
+	c->heard = true;
+	return NP_OK;
+}
+
+/* Send a request and wait for its answer. */
+static int
+request(struct np_client *c, const uint8_t *frame, const char *what, int answer_ms,
+	struct np_err *err)
+{
+	struct np_err ignored;
+
+	if (np_chan_send(&c->chan, frame, within(ANSWER_MS), err) != NP_OK) {
+		/* A daemon that turns clients away need not read what they want. */
+		if (err->code != NP_EPEER ||
+		    receive(c, what, within(SPARED_MS), &ignored) != NP_OK) {
+			return unheard(c, err);
+		}
+	} else if (receive(c, what, within(answer_ms), err) != NP_OK) {
+		return unheard(c, err);
+	}
+	c->heard = true;
+	return NP_OK;
+}
+
+/* What the daemon may demand before the first request. */
+static int
+introduce(struct np_client *c, const struct np_target *t, struct np_err *err)
+{
+	if (t->key != NULL) {
+		return authenticate(c, t->key, err);
+	}
+	return t->passphrase != NULL ? send_passphrase(c, t->passphrase, err) : NP_OK;
+}
+
+int
+np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
+{
+	struct np_addrs remote, local;
+	struct np_addr used;
+	int fd;
+
+	if (resolve_ends(t, &remote, &local, err) != NP_OK) {
+		return err->code;
+	}
+	fd = np_sock_connect(&remote, &local, within(CONNECT_MS), &used, err);
+	if (fd < 0) {
+		return not_established(t, err);
+	}
+	np_sock_watch_peer(fd);
+	c->used = used;
+	c->heard = false;
+	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
+	if (np_chan_open(&c->chan, fd, c->peer, err) != NP_OK) {
+		close(fd);
+		return err->code;
+	}
+	c->chan.rest_ns = REST_MS * NP_MSEC;
+	if (introduce(c, t, err) != NP_OK) {
+		np_client_close(c);
+		return err->code;
+	}
+	return NP_OK;
 }
 
 int
@@ -161,17 +314,13 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 {
 	static const struct np_head head = { .code = NP_CPU_CALIBRATE, .word = -1 };
 	uint8_t frame[NP_FRAME_SIZE];
-	int error;
 
 	np_frame_put(frame, &head, NULL, NULL);
-	if (np_chan_send(&c->chan, frame, within(ANSWER_MS), err) != NP_OK ||
-	    receive(c, "the calibration", within(ANSWER_MS), err) != NP_OK) {
-		return unheard(c, err);
+	if (request(c, frame, "the calibration", RESPONSE_MS, err) != NP_OK) {
+		return err->code;
 	}
-	c->heard = true;
-	error = np_frame_head(c->chan.in).word;
-	if (error != 0) {
-		return remote_error(c, error, err);
+	if (np_frame_head(c->chan.in).word != 0) {
+		return remote_error(c, "refuses", err);
 	}
 	return np_frame_get(c->chan.in, np_calibrate_response_layout, out, err);
 }
@@ -181,24 +330,21 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	  struct np_outcome *out, struct np_err *err)
 {
 	uint8_t frame[NP_FRAME_SIZE];
-	struct np_head head;
 
 	dialect->ask(p, &out->flow, frame);
-	if (np_chan_send(&c->chan, frame, within(ANSWER_MS), err) != NP_OK ||
-	    receive(c, "the response to the test's request", within(ANSWER_MS), err) != NP_OK) {
-		return unheard(c, err);
+	if (request(c, frame, "the response to the test's request", RESPONSE_MS, err) != NP_OK) {
+		return err->code;
 	}
-	c->heard = true;
 	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
 		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
 	}
-	head = np_frame_head(c->chan.in);
-	if (head.word != 0) {
-		return remote_error(c, head.word, err);
+	if (np_frame_head(c->chan.in).word != 0) {
+		return remote_error(c, "refuses", err);
 	}
 	if (dialect->granted(c->chan.in, &out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
+	out->flow.token = out->far.token;
 	return NP_OK;
 }
 
@@ -214,6 +360,9 @@ can_spare(const struct np_client *c, const struct np_outcome *out)
 
 	if (c->want_far && out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
 		return false;
+	}
+	if (out->cause == NP_BY_CONTROL) {
+		return false; /* the daemon ended the test, and has said why */
 	}
 	return p->pattern->connection_test || p->pattern->probe ||
 	       (p->role == NP_FOLLOW && out->cause == NP_BY_SIGNAL);
@@ -284,19 +433,22 @@ static int
 collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
 	       struct np_err *err)
 {
-	struct np_head head;
-	int rc = collect(c, out, within(RESULTS_MS), err);
+	int rc, waited = 0;
 
+	do {
+		rc = collect(c, out, within(RESULTS_MS), err);
+		waited += RESULTS_MS;
+	} while (rc == NP_ETIME && err->sys != EINTR && waited < CROWDED_MS &&
+		 np_cpu_crowded(NULL));
 	if (rc == NP_ETIME && err->sys != EINTR) {
 		return np_fail(err, NP_ETIME, 0, "no results from %s within %d s of the test's end",
-			       c->peer, RESULTS_MS / 1000);
+			       c->peer, waited / 1000);
 	}
 	if (rc != NP_OK) {
 		return rc;
 	}
-	head = np_frame_head(c->chan.in);
-	if (head.word != 0) {
-		return remote_error(c, head.word, err);
+	if (np_frame_head(c->chan.in).word != 0) {
+		return remote_error(c, "reports", err);
 	}
 	if (dialect->reported(c->chan.in, &out->far, err) != NP_OK) {
 		return err->code;
@@ -345,9 +497,29 @@ silent_flow(const struct np_flow *f, struct np_err *err)
 		       MEET_MS / 1000);
 }
 
+/*
+ * The data connection broke: a daemon that ended the test says why over the control connection, and
+ * knows better.
+ */
+static int
+broken_flow(struct np_client *c, const struct np_flow *f, struct np_err *err)
+{
+	bool by_peer =
+	    f->err.sys == ECONNRESET || f->err.sys == EPIPE || f->err.sys == ECONNREFUSED;
+	struct np_err ignored;
+
+	*err = f->err;
+	if (!f->par->no_control && by_peer &&
+	    receive(c, "the reason", within(SPARED_MS), &ignored) == NP_OK &&
+	    np_frame_head(c->chan.in).word != 0) {
+		return remote_error(c, "reports", err);
+	}
+	return err->code;
+}
+
 /* What the drive left: an error of the flow, of the control connection, or neither. */
 static int
-judge_drive(const struct np_client *c, const struct np_drive *d, struct np_outcome *out,
+judge_drive(struct np_client *c, const struct np_drive *d, struct np_outcome *out,
 	    struct np_err *err)
 {
 	const struct np_flow *f = d->flow;
@@ -358,8 +530,7 @@ judge_drive(const struct np_client *c, const struct np_drive *d, struct np_outco
 		return lost_control(c, out, d->lost, err);
 	}
 	if (f->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
-		*err = f->err;
-		return err->code;
+		return broken_flow(c, f, err);
 	}
 	if (d->cause == NP_BY_SILENCE) {
 		return silent_flow(f, err);
@@ -369,6 +540,25 @@ judge_drive(const struct np_client *c, const struct np_drive *d, struct np_outco
 		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had everything");
 	}
 	return NP_OK;
+}
+
+/*
+ * The data connection broke: a daemon that gave up has said why by now, or does so at once. What it
+ * says explains more than a reset does.
+ */
+static void
+ask_why(struct np_client *c, const struct np_drive *d, struct np_err *err)
+{
+	const struct np_flow *f = d->flow;
+	struct np_err why = { .code = NP_OK };
+
+	if (d->control_fd < 0 || d->lost != 0 || f->err.code == NP_OK || d->cause != NP_BY_LOOP ||
+	    receive(c, "the test's results", within(SPARED_MS), &why) != NP_OK) {
+		return;
+	}
+	if (np_frame_head(c->chan.in).word != 0) {
+		remote_error(c, "reports", err);
+	}
 }
 
 /* The measured part and all that follows from it. */
@@ -386,7 +576,11 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 		.watch = c->watch,
 	};
 
-	if (np_drive(&d, err) != NP_OK || judge_drive(c, &d, out, err) != NP_OK) {
+	if (np_drive(&d, err) != NP_OK) {
+		return err->code;
+	}
+	if (judge_drive(c, &d, out, err) != NP_OK) {
+		ask_why(c, &d, err);
 		return err->code;
 	}
 	if (f->par->no_control) {

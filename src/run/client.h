@@ -11,6 +11,7 @@
 #include "net/addr.h"
 #include "run/drive.h"
 #include "run/talk.h"
+#include "wire/auth.h"
 #include "wire/chan.h"
 
 /* Where the daemon is, as the user said it. */
@@ -19,7 +20,8 @@ struct np_target {
 	int family;                          /* AF_UNSPEC: any */
 	const char *local_host, *local_port; /* NULL: any */
 	int local_family;
-	const char *passphrase; /* NULL: none is sent */
+	const char *passphrase;        /* NULL: none is sent */
+	const struct np_auth_key *key; /* NULL: none is proved */
 };
 
 /* One control connection. */
@@ -35,7 +37,8 @@ struct np_client {
 
 /*
  * Establish the control connection within 10 s. NP_ECONTROL with the words "establish the control
- * connection" when that fails, or a name could not be resolved.
+ * connection" when that fails, or a name could not be resolved. With a key both ends prove that
+ * they have it, each message within 10 s more; NP_ECONTROL when one of them could not.
  */
 int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
 

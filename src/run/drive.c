@@ -307,6 +307,22 @@ sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* A test that no clock ends must not last for ever, either, where somebody set a limit. */
+static uint64_t
+keep_limit(struct control *c, uint64_t now)
+{
+	uint64_t until = c->d->flow->started_ns + c->d->limit_ns;
+
+	if (c->d->limit_ns == 0 || c->d->length_ns != 0) {
+		return NP_NEVER;
+	}
+	if (now < until) {
+		return until;
+	}
+	end(c, NP_BY_LIMIT, 1);
+	return NP_NEVER;
+}
+
 static uint64_t
 keep_test_time(struct control *c, uint64_t now)
 {
@@ -318,6 +334,7 @@ keep_test_time(struct control *c, uint64_t now)
 	if (f->patience_ns != 0) {
 		again = sooner(again, keep_patience(c, now));
 	}
+	again = sooner(again, keep_limit(c, now));
 	if (c->d->length_ns == 0) {
 		return c->heard_ns != 0 ? again : sooner(again, await_progress(c, now));
 	}
@@ -399,7 +416,7 @@ take_signals(struct control *c, enum phase phase)
 
 /* The control connection is readable or broken: a message early on, or the far end is gone. */
 static void
-hear_control(struct control *c, short events)
+hear_control(struct control *c)
 {
 	int fd = c->d->control_fd;
 	char byte;
@@ -408,8 +425,12 @@ hear_control(struct control *c, short events)
 	c->spoken = true;
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		c->d->lost = errno;
-	} else if (n == 0 || (!c->d->flow->par->active && (events & POLLRDHUP) != 0)) {
-		/* A daemon that closes may have said why before: then the message counts. */
+	} else if (n == 0 || !c->d->flow->par->active) {
+		/*
+		 * A daemon that closes may have said why before: then the message counts. At the
+		 * daemon's side any event is an end, as it asks for no others; a reset may show as
+		 * POLLERR alone at first, and what the client had sent before it be readable still.
+		 */
 		c->d->lost = ECONNRESET;
 	}
 	if (c->d->lost == 0) {
@@ -444,7 +465,7 @@ wait_for_news(struct control *c, enum phase phase, uint64_t until)
 		if (c->spoken) {
 			c->d->control_fd = -1;
 		} else {
-			hear_control(c, p[1].revents);
+			hear_control(c);
 		}
 	}
 	if (p[2].revents != 0) {

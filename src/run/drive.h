@@ -32,6 +32,7 @@ enum np_cause {
 	NP_BY_CLOCK,   /* the time is up */
 	NP_BY_SIGNAL,  /* the user */
 	NP_BY_CONTROL, /* the far end spoke or closed on the control connection */
+	NP_BY_LIMIT,   /* the test went on for longer than limit_ns */
 	NP_BY_SILENCE  /* no data connection came about in time, or nothing moved on it any more */
 };
 
@@ -49,6 +50,7 @@ struct np_drive {
 	struct np_flow *flow;
 	int control_fd;     /* -1: none */
 	uint64_t length_ns; /* of the measured part; 0: no limit */
+	uint64_t limit_ns;  /* of one that nothing else ends in time; 0: none */
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
 	struct np_watch watch;

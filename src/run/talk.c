@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/text.h"
 #include "run/talk_parts.h"
 
 void
@@ -109,16 +110,21 @@ omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 	snprintf(m.cong_control, sizeof(m.cong_control), "%s", far->cong);
 	snprintf(m.fill_file, sizeof(m.fill_file), "%.31s", far->fill_file);
 	put(frame, NP_OMNI, far->cpu, np_omni_request_layout, &m);
+	np_echo_put(frame, &(struct np_echo){ .asks = p->transport->datagram &&
+						      m.direction == NP_WD_TRANSMIT });
 }
 
 static int
 omni_granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 {
 	struct np_omni_response m;
+	struct np_echo echo;
 
 	if (np_frame_get(frame, np_omni_response_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
+	np_echo_get(frame, &echo);
+	far->token = echo.token;
 	far->sndbuf = m.send_buf_size;
 	far->rcvbuf = m.recv_buf_size;
 	far->send_size = m.send_size;
@@ -159,6 +165,7 @@ omni_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->cpu.peak = (double)m.peak_cpu_util;
 	far->cpu.peak_id = m.peak_cpu_id;
 	snprintf(far->cong, sizeof(far->cong), "%s", m.cong_control);
+	np_text_printable(far->cong); /* it may be shown on a terminal */
 	return NP_OK;
 }
 
@@ -227,11 +234,14 @@ omni_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 {
 	static const uint32_t wildcard[4];
 	struct np_omni_request m;
+	struct np_echo echo;
 	uint8_t ip[16];
 
 	if (read_request(frame, np_omni_request_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
+	np_echo_get(frame, &echo);
+	p->echo = echo.asks;
 	omni_asked_ends(&m, p);
 	p->request = m.request_size;
 	p->response = m.response_size;
@@ -272,6 +282,7 @@ omni_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 	};
 
 	put(frame, NP_OMNI + 1, 0, np_omni_response_layout, &m);
+	np_echo_put(frame, &(struct np_echo){ .token = f->token });
 }
 
 static void

@@ -19,6 +19,7 @@ struct np_far {
 	int send_size, recv_size; /* bytes of a call in force */
 	bool nodelay;
 	uint16_t port;               /* of its data socket */
+	uint64_t token;              /* to be echoed before it sends datagrams; 0: none */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
 	int send_width, recv_width;
 	int prio, tos;

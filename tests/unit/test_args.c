@@ -232,6 +232,36 @@ the_other_global_options_arrive(void **state)
 	assert_wrong("-s -1", "-s: -1 is out of range");
 }
 
+static void
+a_passphrase_is_not_to_be_seen(void **state)
+{
+	static const struct {
+		const char *line, *left;
+	} rows[] = {
+		{ "word -Z sesame -t TCP_RR x -- -P 1,2 y",
+		  "program word -Z * -t TCP_RR x -- -P 1,2 y" },
+		{ "-Zsesame", "program -Z*" },
+		{ "-4Zsesame sesam", "program -4Z* sesam" },
+		{ "--passphrase sesame -l 3", "program --passphrase * -l 3" },
+		{ "--passphrase=sesame", "program --passphrase=*" },
+		{ "-Z x -Z sesame", "program -Z * -Z *" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct words w;
+		struct np_cli cli;
+		struct np_err err;
+
+		assert_int_equal(parse(rows[i].line, &cli, &w, &err), NP_OK);
+		assert_string_equal(cli.passphrase, "sesame");
+		assert_string_equal(cli.command_line, rows[i].left);
+		assert_null(memmem(w.text, sizeof(w.text), "sesame", strlen("sesame")));
+		np_cli_free(&cli);
+		assert_string_equal(cli.passphrase, "");
+	}
+}
+
 /* ---- Test options ---- */
 
 static void
@@ -542,6 +572,7 @@ main(void)
 		cmocka_unit_test(ports_come_in_pairs),
 		cmocka_unit_test(lengths_are_seconds_or_counts),
 		cmocka_unit_test(the_other_global_options_arrive),
+		cmocka_unit_test(a_passphrase_is_not_to_be_seen),
 		cmocka_unit_test(what_stands_behind_the_dashes_is_the_tests),
 		cmocka_unit_test(sizes_have_the_order_of_netperf),
 		cmocka_unit_test(a_port_range_must_be_one),

@@ -1,7 +1,10 @@
 /*
  * Every loop and every wait ends when it is told to, whatever call it sleeps in.
  */
+#include <errno.h>
+#include <linux/net_tstamp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,6 +163,54 @@ waiting_for_a_connection_ends_when_told(void **state)
 	end_free(&e);
 }
 
+/* A TCP connection whose error queue makes poll(2) report POLLERR, and nothing else. */
+static void
+make_troubled(int pair[2])
+{
+	static const int stamps = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	struct pollfd p = { .events = POLLRDHUP };
+	struct np_addr at;
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+
+	pair[1] = connected_to(&at);
+	p.fd = pair[0] = accepted_from(listener);
+	close(listener);
+	if (setsockopt(p.fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof(stamps)) != 0 ||
+	    !put_bytes(p.fd, "", 1) || poll(&p, 1, 1000) != 1) {
+		print_message("SKIP: no time stamps of what is sent\n");
+		skip();
+	}
+	assert_int_equal(p.revents, POLLERR);
+}
+
+/*
+ * A reset that comes while the controller looks may show as an error alone, with a message that was
+ * sent before it still to be read: such a client is gone all the same.
+ */
+static void
+an_error_behind_a_message_is_an_end_for_a_daemon(void **state)
+{
+	struct np_params client;
+	struct end e = { .rc = -1 };
+	int pair[2];
+
+	(void)state;
+	make_troubled(pair);
+	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 0);
+	server_params(&e.par, &client);
+	end_open(&e);
+	e.drive.control_fd = pair[0];
+	e.drive.meet_ns = 5 * NP_SEC;
+	assert_true(put_bytes(pair[1], "request", 7));
+	end_start(&e);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
+	assert_int_equal(e.drive.lost, ECONNRESET);
+	close(pair[0]);
+	close(pair[1]);
+	end_free(&e);
+}
+
 static void
 waiting_for_a_connection_has_an_end(void **state)
 {
@@ -212,6 +263,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_blocked_loop_stops_when_told),
 		cmocka_unit_test(waiting_for_a_connection_ends_when_told),
+		cmocka_unit_test(an_error_behind_a_message_is_an_end_for_a_daemon),
 		cmocka_unit_test(waiting_for_a_connection_has_an_end),
 		cmocka_unit_test(what_a_stopped_sender_sent_in_part_is_counted),
 	};

@@ -212,6 +212,73 @@ addresses_and_files_go_with_omni(void **state)
 	}
 }
 
+/* Only who is to receive datagrams says that it will echo; all other requests stay as they were. */
+static void
+an_echo_is_promised_where_datagrams_are_to_come(void **state)
+{
+	const struct np_bench *b;
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_params p, q;
+	struct np_err err;
+	struct np_echo echo;
+	int asked = 0;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		for (int role = NP_LEAD; b->code == NP_OMNI && role <= NP_FOLLOW; role++) {
+			struct np_flow f = { .fd = -1 };
+			bool should = b->transport->datagram && !b->pattern->transactions &&
+				      role == NP_FOLLOW;
+
+			client_params(&p, b, AF_INET, 10);
+			p.role = role;
+			f.local = loopback(AF_INET, 4711);
+			np_dialect(NP_OMNI)->ask(&p, &f, frame);
+			np_echo_get(frame, &echo);
+			assert_int_equal(echo.asks, should);
+			for (size_t at = 208; at < NP_FRAME_SIZE && !should; at++) {
+				assert_int_equal(frame[at], 0);
+			}
+			np_params_init(&q);
+			assert_int_equal(np_dialect(NP_OMNI)->asked(frame, &q, &err), NP_OK);
+			assert_int_equal(q.echo, should);
+			asked += should;
+		}
+	}
+	assert_true(asked > 0);
+}
+
+static void
+a_token_comes_with_the_response(void **state)
+{
+	static const uint64_t tokens[] = { 0, 1, UINT64_C(0x0123456789abcdef), UINT64_MAX };
+	uint8_t frame[NP_FRAME_SIZE], datagram[NP_ECHO_SIZE], other[NP_ECHO_SIZE];
+	struct np_params p;
+	struct np_far far;
+	struct np_err err;
+
+	(void)state;
+	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 10);
+	memset(other, 0, sizeof(other));
+	for (size_t i = 0; i < LEN(tokens); i++) {
+		struct np_flow f = { .fd = -1, .token = tokens[i] };
+
+		f.local = loopback(AF_INET, 4711);
+		np_dialect(NP_OMNI)->grant(&p, &f, frame);
+		np_far_init(&far);
+		assert_int_equal(np_dialect(NP_OMNI)->granted(frame, &far, &err), NP_OK);
+		assert_true(far.token == tokens[i]);
+		np_echo_datagram(tokens[i], datagram);
+		assert_memory_not_equal(datagram, other, sizeof(other));
+		memcpy(other, datagram, sizeof(other));
+	}
+	/* What a real daemon may have left there from other messages is none. */
+	memset(frame + 80, 'x', sizeof(frame) - 80);
+	np_far_init(&far);
+	assert_int_equal(np_dialect(NP_OMNI)->granted(frame, &far, &err), NP_OK);
+	assert_true(far.token == 0);
+}
+
 /* A daemon's flow with figures that no other field has. */
 static void
 open_with_figures(struct end *e, const struct np_bench *b)
@@ -233,7 +300,7 @@ open_with_figures(struct end *e, const struct np_bench *b)
 	e->flow.retrans = 2003;
 	e->flow.started_ns = 1000000000;
 	e->flow.ended_ns = 3500000000;
-	strcpy(e->flow.cong, "reno");
+	strcpy(e->flow.cong, "re\x1bno");
 }
 
 static void
@@ -253,7 +320,7 @@ check_report(const struct np_bench *b, const struct np_flow *f, const struct np_
 		assert_int_equal(far->sndbuf_end, 2001);
 		assert_int_equal(far->rcvbuf_end, 2002);
 		assert_int_equal(far->retrans, 2003);
-		assert_string_equal(far->cong, "reno");
+		assert_string_equal(far->cong, "re?no"); /* fit for a terminal */
 	} else {
 		assert_int_equal(far->sends, -1);
 		assert_int_equal(far->sndbuf_end, -1);
@@ -429,6 +496,8 @@ main(void)
 		cmocka_unit_test(requests_mean_the_same_at_both_ends),
 		cmocka_unit_test(a_default_request_leaves_all_to_the_daemon),
 		cmocka_unit_test(addresses_and_files_go_with_omni),
+		cmocka_unit_test(an_echo_is_promised_where_datagrams_are_to_come),
+		cmocka_unit_test(a_token_comes_with_the_response),
 		cmocka_unit_test(responses_and_results_mean_the_same_at_both_ends),
 		cmocka_unit_test(a_granted_port_must_be_one),
 		cmocka_unit_test(reported_bytes_must_be_a_count),

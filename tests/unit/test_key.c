@@ -1,0 +1,312 @@
+/*
+ * The client's half of the proof of a key: with the daemon's half, and with daemons that do not
+ * know it, know another one, or only pretend.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "netserver/admit.h"
+#include "run/client.h"
+#include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
+
+static const struct np_auth_key key = { .bytes = "0123456789abcdef", .count = 16 };
+static const struct np_auth_key other = { .bytes = "fedcba9876543210", .count = 16 };
+
+/* A daemon for one control connection. */
+struct daemon {
+	int listener;
+	char port[8];
+	void (*script)(int fd);
+	pthread_t thread;
+};
+
+static void *
+be_daemon(void *arg)
+{
+	struct daemon *d = arg;
+	int fd = accepted_from(d->listener);
+
+	d->script(fd);
+	close(fd);
+	return NULL;
+}
+
+/* Connect to a daemon that follows the script. */
+static int
+meet(void (*script)(int fd), struct np_err *err)
+{
+	struct daemon d = { .script = script };
+	struct np_target target = { .host = "127.0.0.1", .port = d.port, .key = &key };
+	struct np_client c = { .heard = false };
+	struct np_addr at;
+	int rc;
+
+	err->code = NP_OK;
+	err->msg[0] = '\0';
+	d.listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	snprintf(d.port, sizeof(d.port), "%u", np_addr_port(&at));
+	assert_int_equal(pthread_create(&d.thread, NULL, be_daemon, &d), 0);
+	rc = np_client_connect(&c, &target, err);
+	if (rc == NP_OK) {
+		assert_true(c.heard);
+		np_client_close(&c);
+	} else {
+		assert_int_equal(c.chan.fd, -1);
+	}
+	pthread_join(d.thread, NULL);
+	close(d.listener);
+	return rc;
+}
+
+static void
+assert_fails(void (*script)(int fd), enum np_errc code, const char *says)
+{
+	struct np_err err;
+
+	assert_int_equal(meet(script, &err), code);
+	assert_has(err.msg, says);
+	assert_has(err.msg, "127.0.0.1 port ");
+}
+
+static void
+answer(int fd, uint32_t code, int32_t word, const struct np_auth_body *m)
+{
+	struct np_head head = { .code = code, .word = word };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &head, m != NULL ? np_auth_body_layout : NULL, m);
+	assert_true(put_bytes(fd, frame, sizeof(frame)));
+}
+
+/* The next message of the client. */
+static struct np_auth_body
+heard(int fd, uint32_t code)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_auth_body m;
+	struct np_err err;
+
+	assert_true(get_bytes(fd, frame, sizeof(frame)));
+	assert_int_equal(np_frame_head(frame).code, code);
+	assert_int_equal(np_frame_head(frame).word, -1);
+	assert_int_equal(np_frame_get(frame, np_auth_body_layout, &m, &err), NP_OK);
+	assert_int_equal(m.version, NP_AUTH_VERSION);
+	return m;
+}
+
+/* ---- Daemons that have a key ---- */
+
+static void
+admit_by(const struct np_auth_key *with, int fd)
+{
+	struct ns_admit a = { .key = with };
+	uint8_t frame[NP_FRAME_SIZE], reply[NP_FRAME_SIZE];
+	bool has_reply;
+	struct np_err err;
+
+	while (!ns_admit_is_in(&a) && get_bytes(fd, frame, sizeof(frame))) {
+		ns_admit_step(&a, frame, reply, &has_reply, &err);
+		assert_true(!has_reply || put_bytes(fd, reply, sizeof(reply)));
+	}
+}
+
+static void
+have_the_key(int fd)
+{
+	admit_by(&key, fd);
+}
+
+static void
+have_another_key(int fd)
+{
+	admit_by(&other, fd);
+}
+
+static void
+both_ends_with_the_key_meet(void **state)
+{
+	struct np_err err;
+
+	(void)state;
+	if (!np_auth_built()) {
+		skip();
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(meet(have_the_key, &err), NP_OK);
+	}
+}
+
+static void
+another_key_is_refused(void **state)
+{
+	(void)state;
+	if (!np_auth_built()) {
+		skip();
+	}
+	assert_fails(have_another_key, NP_ECONTROL, "is it the same at both ends?");
+}
+
+/* ---- Daemons that pretend ---- */
+
+static const struct np_auth_body nothing = { .version = NP_AUTH_VERSION };
+
+static void
+welcome_without_the_key(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	heard(fd, NP_AUTH_PROOF);
+	answer(fd, NP_AUTH_WELCOME, 0, &nothing);
+}
+
+static void
+send_the_proof_back(int fd)
+{
+	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), proof;
+
+	answer(fd, NP_AUTH_CHALLENGE, 0, &hello);
+	proof = heard(fd, NP_AUTH_PROOF);
+	answer(fd, NP_AUTH_WELCOME, 0, &proof);
+}
+
+static void
+prove_another_key(int fd)
+{
+	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
+
+	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	heard(fd, NP_AUTH_PROOF);
+	np_auth_prove(&other, NP_AUTH_SERVER, hello.bytes, nothing.bytes, m.bytes);
+	answer(fd, NP_AUTH_WELCOME, 0, &m);
+}
+
+static void
+challenge_twice(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	heard(fd, NP_AUTH_PROOF);
+	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+}
+
+static void
+a_daemon_that_only_pretends_is_found_out(void **state)
+{
+	static const char says[] = "does not know the key of --key-file: not the daemon you think";
+
+	(void)state;
+	if (!np_auth_built()) {
+		skip();
+	}
+	assert_fails(welcome_without_the_key, NP_ECONTROL, says);
+	assert_fails(send_the_proof_back, NP_ECONTROL, says);
+	assert_fails(prove_another_key, NP_ECONTROL, says);
+	assert_fails(challenge_twice, NP_ECONTROL, says);
+}
+
+/* ---- Daemons that know nothing of it, or that something is wrong with ---- */
+
+static void
+not_know_the_request(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, 0, NP_E_UNKNOWN_REQUEST, NULL);
+}
+
+static void
+hang_up(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+}
+
+static void
+hang_up_at_once(int fd)
+{
+	(void)fd; /* with the hello unread: a reset */
+	assert_true(wait_readable(fd));
+}
+
+static void
+answer_something_else(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, NP_OMNI + 1, 0, &nothing);
+}
+
+static void
+be_of_another_version(int fd)
+{
+	struct np_auth_body m = { .version = 2 };
+
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, NP_AUTH_CHALLENGE, 0, &m);
+}
+
+static void
+who_knows_no_key_is_named(void **state)
+{
+	static void (*const scripts[])(int fd) = { not_know_the_request, hang_up, hang_up_at_once,
+						   answer_something_else, be_of_another_version };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(scripts); i++) {
+		assert_fails(scripts[i], NP_ECONTROL,
+			     "knows no --key-file: is it a netserver of Plumbline");
+	}
+}
+
+static void
+be_full(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, NP_AUTH_CHALLENGE, EBUSY, NULL);
+}
+
+static void
+be_a_mail_server(int fd)
+{
+	char banner[NP_FRAME_SIZE];
+
+	memset(banner, '.', sizeof(banner));
+	assert_true(put_bytes(fd, banner, sizeof(banner)));
+	heard(fd, NP_AUTH_HELLO);
+}
+
+static void
+hang_up_on_the_proof(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	if (np_auth_built()) {
+		heard(fd, NP_AUTH_PROOF);
+	}
+}
+
+static void
+other_faults_keep_their_names(void **state)
+{
+	(void)state;
+	assert_fails(be_full, NP_ECONTROL, "busy");
+	assert_fails(be_a_mail_server, NP_EPEER, "is no netserver");
+	if (np_auth_built()) {
+		assert_fails(hang_up_on_the_proof, NP_EPEER,
+			     "closed by the peer while waiting for the answer to --key-file");
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ends_with_the_key_meet),
+		cmocka_unit_test(another_key_is_refused),
+		cmocka_unit_test(a_daemon_that_only_pretends_is_found_out),
+		cmocka_unit_test(who_knows_no_key_is_named),
+		cmocka_unit_test(other_faults_keep_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
