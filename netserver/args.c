@@ -1,16 +1,18 @@
 #include "netserver/args.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "wire/msg.h"
+
+enum {
+	LINE_S = 60, /* how long a client waits for its turn, unless told */
+	TURN_S = 10  /* for a turn to be used: as long as our client takes at most to connect */
+};
 
 static int
 set_family(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
@@ -90,52 +92,90 @@ set_passphrase(void *ctx, const struct np_option *o, const char *arg, struct np_
 	return NP_OK;
 }
 
-/*
- * The file's first line. Who may read the file could as well be told; and so could its owner, who
- * can change its mode at any time.
- */
-static int
-read_passphrase(int fd, char *text, size_t size, struct np_err *err)
-{
-	struct stat st;
-	ssize_t n;
-
-	if (fstat(fd, &st) != 0) {
-		return np_fail(err, NP_ESYS, errno, "look at the file");
-	}
-	if (st.st_uid != 0 && st.st_uid != geteuid()) {
-		return np_fail(err, NP_EUSAGE, 0, "the file is another user's (try chown %ld)",
-			       (long)geteuid());
-	}
-	if ((st.st_mode & 066) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "others may read or write the file (try chmod 600)");
-	}
-	n = read(fd, text, size - 1);
-	if (n < 0) {
-		return np_fail(err, NP_ESYS, errno, "read the file");
-	}
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return NP_OK;
-}
-
 static int
 set_passphrase_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
 	char text[sizeof(((struct ns_args *)0)->passphrase) + 1] = "";
-	int fd = open(arg, O_RDONLY | O_CLOEXEC);
-	int rc;
+	size_t count;
+	int rc = np_secret_read(arg, text, sizeof(text) - 1, &count, err);
 
-	if (fd < 0) {
-		return np_fail(err, NP_ESYS, errno, "open %s", arg);
+	if (rc != NP_OK) {
+		return rc;
 	}
-	rc = read_passphrase(fd, text, sizeof(text), err);
-	close(fd);
-	if (rc == NP_OK) {
-		rc = set_passphrase(ctx, o, text, err);
-	}
+	rc = set_passphrase(ctx, o, text, err);
+	np_secret_wipe(text, sizeof(text));
 	return rc == NP_OK ? rc : (np_fail_in(err, arg), rc);
+}
+
+static int
+set_rules(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct ns_args *a = ctx;
+
+	return ns_access_add(&a->rules, o->name[0] == 'a', arg, err);
+}
+
+/* Sets the uint64_t at o->to. */
+static int
+set_bytes(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	uint64_t bytes;
+	int64_t n;
+
+	if (np_parse_count(arg, &n) != 0 || n < 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is no number of bytes (try 64M)", arg);
+	}
+	bytes = (uint64_t)n;
+	memcpy((char *)ctx + o->to, &bytes, sizeof(bytes));
+	return NP_OK;
+}
+
+static int
+set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct ns_args *a = ctx;
+	char text[16];
+	char *dash;
+	int64_t first, last;
+
+	(void)o;
+	if (np_text_copy(text, sizeof(text), arg) != 0 || (dash = strchr(text, '-')) == NULL ||
+	    (*dash = '\0', np_parse_int(text, &first)) != 0 || np_parse_int(dash + 1, &last) != 0 ||
+	    first < 1 || first > last || last > 65535) {
+		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is no range of ports (try 20000-20999)",
+			       arg);
+	}
+	a->port_min = (uint16_t)first;
+	a->port_max = (uint16_t)last;
+	return NP_OK;
+}
+
+/* How long the others wait may follow. */
+static int
+set_exclusive(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	static const struct np_option seconds = {
+		.name = "exclusive",
+		.kind = NP_OPT_COUNT,
+		.arg = "s",
+		.to = offsetof(struct ns_args, line),
+		.min = 1,
+		.max = 86400,
+	};
+	struct ns_args *a = ctx;
+
+	(void)o;
+	a->exclusive = true;
+	return arg != NULL ? np_option_set(&seconds, arg, ctx, err) : NP_OK;
+}
+
+static int
+set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct ns_args *a = ctx;
+
+	(void)o;
+	return np_auth_read_key(&a->key, arg, err);
 }
 
 #define ARG(member) offsetof(struct ns_args, member)
@@ -216,26 +256,157 @@ const struct np_option ns_options[] = {
 	  .kind = NP_OPT_CUSTOM,
 	  .arg = "text",
 	  .set = set_passphrase,
-	  .help = "serve only who sends this first, by netperf's -Z; ps(1) shows it" },
+	  .secret = true,
+	  .help = "serve only who sends this first, by netperf's -Z; ps(1) shows it for a moment" },
 	{ .name = "passphrase-file",
 	  .kind = NP_OPT_CUSTOM,
 	  .arg = "file",
 	  .set = set_passphrase_file,
 	  .help = "the same from a file's first line; a file of mode 600" },
+	{ .name = "key-file",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "file",
+	  .set = set_key_file,
+	  .help = "serve only who proves to have the key in the file's first line; mode 600" },
 	{ .name = "fill-dir",
 	  .kind = NP_OPT_TEXT,
 	  .arg = "dir",
 	  .to = ARG(fill_dir),
 	  .help = "where clients may name files to be sent, by netperf's -F (nowhere)" },
+	{ .name = "allow",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "cidr,...",
+	  .set = set_rules,
+	  .help = "serve only addresses of these ranges (all)" },
+	{ .name = "deny",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "cidr,...",
+	  .set = set_rules,
+	  .help = "serve none of these ranges, whatever --allow says" },
+	{ .name = "access-file",
+	  .kind = NP_OPT_TEXT,
+	  .arg = "file",
+	  .to = ARG(access_file),
+	  .help = "more of both, lines of allow and deny; SIGHUP reads it again" },
+	{ .name = "max-sessions",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_sessions),
+	  .max = 100000,
+	  .help = "sessions at once (640); 0 here and below: no limit" },
+	{ .name = "max-per-address",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_per_address),
+	  .max = 100000,
+	  .help = "of them from one address, of IPv6 from one /64 (512)" },
+	{ .name = "max-rate",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_rate),
+	  .max = 1000000,
+	  .help = "new sessions a second, twice as many in one go (500); a quarter is for one "
+		  "address" },
+	{ .name = "max-silent",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_silent),
+	  .min = 1,
+	  .max = 100000,
+	  .help = "connections at once that have asked for nothing yet (1024)" },
+	{ .name = "max-length",
+	  .kind = NP_OPT_LENGTH,
+	  .arg = "s",
+	  .to = ARG(max_length),
+	  .max = 31536000,
+	  .help = "seconds of a test, by count, too (a day)" },
+	{ .name = "max-memory",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "bytes",
+	  .to = ARG(max_memory),
+	  .set = set_bytes,
+	  .help = "memory of a session (64M)" },
+	{ .name = "max-total-memory",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "bytes",
+	  .to = ARG(max_total_memory),
+	  .set = set_bytes,
+	  .help = "memory of all sessions together (448M)" },
+	{ .name = "max-message",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "bytes",
+	  .to = ARG(max_message),
+	  .set = set_bytes,
+	  .help = "of one send or receive call (32M)" },
+	{ .name = "max-idle",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "s",
+	  .to = ARG(idle),
+	  .max = 86400,
+	  .help = "seconds between two requests of a session (120)" },
+	{ .name = "exclusive",
+	  .kind = NP_OPT_NUMBER,
+	  .arg = "s",
+	  .set = set_exclusive,
+	  .help = "one test at a time; others wait in line, so many seconds (60)" },
+	{ .name = "data-ports",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "a-b",
+	  .set = set_data_ports,
+	  .help = "data sockets get ports of this range, for firewall rules (any)" },
+	{ .name = "want-echo",
+	  .kind = NP_OPT_FLAG,
+	  .to = ARG(want_echo),
+	  .help = "send datagrams only to clients that echo a token; netperf's don't" },
+	{ .name = "user",
+	  .kind = NP_OPT_TEXT,
+	  .arg = "name[:group]",
+	  .to = ARG(user),
+	  .help = "whom to become if started by root (nobody); root: stay it" },
+	{ .name = "no-sandbox",
+	  .kind = NP_OPT_FLAG,
+	  .to = ARG(no_sandbox),
+	  .help = "do not confine sessions by landlock, seccomp and limits" },
+	{ .name = "log-file",
+	  .kind = NP_OPT_TEXT,
+	  .arg = "file",
+	  .to = ARG(log_file),
+	  .help = "log there, in place of standard error or syslog" },
+	{ .name = "metrics-file",
+	  .kind = NP_OPT_TEXT,
+	  .arg = "file",
+	  .to = ARG(metrics_file),
+	  .help = "keep figures for Prometheus there, written every 10 s" },
+	{ .name = "no-status",
+	  .kind = NP_OPT_FLAG,
+	  .to = ARG(no_status),
+	  .help = "have no socket that --status could ask" },
+	{ .name = "status",
+	  .kind = NP_OPT_PLAIN,
+	  .to = ARG(status),
+	  .set = set_standalone,
+	  .help = "ask the daemon that runs here, at the port of -p, how it is" },
 };
 const size_t ns_options_count = sizeof(ns_options) / sizeof(ns_options[0]);
 
 int
 ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 {
+	struct ns_limits l;
 	int words = 1;
 
 	memset(a, 0, sizeof(*a));
+	ns_limits_init(&l);
+	a->max_sessions = l.sessions;
+	a->max_per_address = l.per_address;
+	a->max_rate = l.rate;
+	a->max_silent = l.silent;
+	a->max_total_memory = l.total_bytes;
+	a->max_memory = l.each.bytes;
+	a->max_message = l.each.message;
+	a->max_length = l.each.seconds;
+	a->idle = (int32_t)l.each.idle_s;
+	a->line = LINE_S;
 	a->family = AF_UNSPEC;
 	a->verbose = 1;
 	snprintf(a->port, sizeof(a->port), "%d", NP_PORT);
@@ -243,7 +414,36 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	while (words < argc && strcmp(argv[words], "--") != 0) {
 		words++;
 	}
-	return np_options_parse(ns_options, ns_options_count, 0, words, argv, a, err);
+	if (np_options_parse(ns_options, ns_options_count, 0, words, argv, a, err) != NP_OK) {
+		return err->code;
+	}
+	if (a->key.count > 0 && a->passphrase[0] != '\0') {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--key-file: together with -Z or --passphrase-file (choose one)");
+	}
+	return NP_OK;
+}
+
+void
+ns_args_limits(const struct ns_args *a, struct ns_limits *l)
+{
+	*l = (struct ns_limits){
+		.sessions = a->max_sessions,
+		.per_address = a->max_per_address,
+		.rate = a->max_rate,
+		.silent = a->max_silent,
+		.total_bytes = a->max_total_memory,
+		.each = {
+			.seconds = (uint32_t)a->max_length,
+			.bytes = a->max_memory,
+			.message = a->max_message,
+			.port_min = a->port_min,
+			.port_max = a->port_max,
+			.idle_s = (uint32_t)a->idle,
+			.meet_s = a->exclusive ? TURN_S : 0,
+			.want_echo = a->want_echo,
+		},
+	};
 }
 
 void

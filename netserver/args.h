@@ -9,28 +9,49 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "netserver/guard.h"
 #include "opt/option.h"
+#include "wire/auth.h"
 
 struct ns_args {
 	char host[256]; /* -L; empty: every address */
 	char port[32];
-	int family;           /* AF_UNSPEC: both */
-	int32_t verbose;      /* 0 errors, 1 also starts and refusals, 2 every test */
-	bool foreground;      /* -D */
-	bool no_fork;         /* -f */
-	bool debug;           /* -d */
-	bool quiet;           /* -N */
-	int32_t cpus;         /* -n: to be taken where they can't be counted, which Linux can */
-	char passphrase[648]; /* -Z, --passphrase-file; empty: none is demanded */
-	const char *fill_dir; /* --fill-dir; NULL: clients may name no files */
+	int family;             /* AF_UNSPEC: both */
+	int32_t verbose;        /* 0 errors, 1 also starts and refusals, 2 every test */
+	bool foreground;        /* -D */
+	bool no_fork;           /* -f */
+	bool debug;             /* -d */
+	bool quiet;             /* -N */
+	int32_t cpus;           /* -n: to be taken where they can't be counted, which Linux can */
+	char passphrase[648];   /* -Z, --passphrase-file; empty: none is demanded */
+	struct np_auth_key key; /* --key-file; of no bytes: none is demanded */
+	const char *fill_dir;   /* --fill-dir; NULL: clients may name no files */
+
+	/* Limits; 0: none. Sizes in bytes. */
+	int32_t max_sessions, max_per_address, max_rate, max_silent;
+	uint64_t max_memory, max_total_memory, max_message;
+	int64_t max_length;          /* seconds */
+	int32_t idle;                /* seconds */
+	uint16_t port_min, port_max; /* --data-ports; 0: any */
+	bool exclusive, want_echo;
+	int32_t line; /* seconds that a client waits for its turn */
+
+	struct ns_access rules; /* --allow, --deny */
+	const char *access_file, *user, *metrics_file, *log_file;
+	bool no_sandbox;
+	bool no_status;
+	bool status; /* --status: ask a daemon that runs */
 	bool usage, help, version;
 	bool bound; /* one of -D -f -L -p was given: never an inetd child */
 };
 
 /*
- * NP_EUSAGE, or NP_ESYS for a file that can't be read, names the option that is wrong.
+ * NP_EUSAGE, NP_ESYS for a file that can't be read, or NP_EUNSUP name the option that is wrong.
  */
 int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
+
+/* The limits among them. */
+void ns_args_limits(const struct ns_args *a, struct ns_limits *l);
 
 void ns_args_usage(FILE *out);
 

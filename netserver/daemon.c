@@ -2,25 +2,27 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "net/addr.h"
 #include "net/sock.h"
-#include "run/server.h"
-#include "sys/affinity.h"
+#include "netserver/front.h"
+#include "netserver/sessions.h"
+#include "netserver/status.h"
 
 enum {
 	BACKLOG = 1024,
-	TERM_MS = 2000, /* for the sessions to end by themselves when the daemon is ended */
-	PAUSE_MS = 100  /* after an accept() that failed for want of descriptors or memory */
+	EVENTS = 64, /* taken from the kernel at once */
+	OTHER_FDS = 64
 };
+
+/* What epoll hands back for a descriptor that is no caller's or session's: below any pointer. */
+enum { TAG_LISTENER = 1, TAG_STATUS = TAG_LISTENER + NS_LISTENERS, TAGS };
 
 static void
 add_listeners(struct ns_daemon *d, const struct np_addrs *addrs, struct np_err *first)
@@ -81,201 +83,223 @@ close_listeners(struct ns_daemon *d)
 	while (d->listener_count > 0) {
 		close(d->listeners[--d->listener_count]);
 	}
+	if (d->status_fd > 0) {
+		close(d->status_fd);
+		d->status_fd = 0;
+	}
 }
 
-void
-ns_daemon_serve(struct ns_daemon *d, int fd)
+int
+ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 {
-	struct np_addr peer = { .len = sizeof(peer.sa) };
-	char text[NP_ADDR_TEXT] = "a client";
-	struct np_server server = {
-		.log = d->log,
-		.peer = text,
-		.quiet = d->quiet,
-		.passphrase = d->passphrase,
-		.fill_dir = d->fill_dir,
-		.signals = d->signals,
+	struct ns_access fresh = d->rules;
+
+	if (d->access_file[0] != '\0' && ns_access_read(&fresh, d->access_file, err) != NP_OK) {
+		return err->code;
+	}
+	d->access = fresh;
+	return NP_OK;
+}
+
+/* ---- What it tells ---- */
+
+static struct ns_view
+view_of(const struct ns_daemon *d)
+{
+	return (struct ns_view){
+		.stats = &d->stats,
+		.limits = &d->limits,
+		.sessions = d->sessions,
+		.port = d->port,
+		.now_ns = np_now(),
 	};
+}
+
+int
+ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err)
+{
+	struct ns_view view = view_of(d);
+
+	if (d->metrics_dir <= 0) {
+		return NP_OK;
+	}
+	return ns_metrics_write(d->metrics_dir, d->metrics_name, &view, err);
+}
+
+/* Returns when to call again. */
+static uint64_t
+renew_metrics(struct ns_daemon *d, bool now)
+{
 	struct np_err err = { .code = NP_OK };
-	enum np_log_level level = d->log->level;
 
-	if (getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) == 0 &&
-	    peer.sa.ss_family != AF_UNIX) {
-		np_addr_unmap(&peer);
-		np_addr_text(&peer, text);
+	if (d->metrics_dir <= 0) {
+		return NP_NEVER;
 	}
-	np_log(d->log, NP_LOG_DEBUG, "%s: session begins", text);
-	if (np_server_serve(&server, fd, &err) != NP_OK) {
-		np_log(d->log, NP_LOG_INFO, "%s: session ended: %s", text, err.msg);
-	} else {
-		np_log(d->log, NP_LOG_DEBUG, "%s: session ends", text);
+	if (now || np_now() >= d->metrics_ns) {
+		d->metrics_ns = np_deadline((uint64_t)d->metrics_s * NP_SEC);
+		if (ns_daemon_write_metrics(d, &err) != NP_OK && !d->metrics_failed) {
+			np_log(d->log, NP_LOG_ERROR, "--metrics-file: %s", err.msg);
+		}
+		d->metrics_failed = err.code != NP_OK; /* once is enough */
 	}
-	d->log->level = level;
+	return d->metrics_ns;
 }
 
-/* The session's process: it ends with its daemon, whatever becomes of that. */
-static void
-run_child(struct ns_daemon *d, int fd, pid_t parent)
-{
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent) {
-		_exit(0); /* the daemon died before the call took effect */
-	}
-	close_listeners(d);
-	ns_daemon_serve(d, fd);
-	_exit(0);
-}
-
-/* Room in the list for one more child; without it there must be none. */
-static bool
-make_room(struct ns_daemon *d)
-{
-	size_t room = d->session_room > 0 ? 2 * d->session_room : 64;
-	pid_t *list;
-
-	if (d->session_count < d->session_room) {
-		return true;
-	}
-	list = realloc(d->sessions, room * sizeof(*list));
-	if (list != NULL) {
-		d->sessions = list;
-		d->session_room = room;
-	}
-	return list != NULL;
-}
+/* ---- The loop ---- */
 
 static void
-start_session(struct ns_daemon *d, int fd)
+reload(struct ns_daemon *d)
 {
-	pid_t self = getpid(), pid;
+	struct np_err err = { .code = NP_OK };
 
-	if (d->no_fork) {
-		struct np_cpus cpus;
-
-		/* What one client asks for must not stay for the next. */
-		np_cpus_save(&cpus);
-		ns_daemon_serve(d, fd);
-		np_cpus_restore(&cpus);
+	if (d->reloads == NULL || *d->reloads == d->reloads_done) {
 		return;
 	}
-	pid = make_room(d) ? fork() : -1;
-	if (pid == 0) {
-		run_child(d, fd, self);
+	d->reloads_done = *d->reloads;
+	if (d->reload_begun != NULL) {
+		d->reload_begun(d->words_ctx);
 	}
-	if (pid < 0) {
-		np_log(d->log, NP_LOG_ERROR, "no process for a session: %s", strerror(errno));
+	if (ns_daemon_read_rules(d, &err) != NP_OK) {
+		np_log(d->log, NP_LOG_ERROR, "the rules stay as they were: %s", err.msg);
 	} else {
-		d->sessions[d->session_count++] = pid;
+		np_log(d->log, NP_LOG_INFO, "rules read again: %zu allow, %zu deny",
+		       d->access.allows, d->access.denies);
 	}
-	close(fd);
-}
-
-static void
-forget(struct ns_daemon *d, pid_t pid)
-{
-	for (size_t i = 0; i < d->session_count; i++) {
-		if (d->sessions[i] == pid) {
-			d->sessions[i] = d->sessions[--d->session_count];
-			return;
-		}
+	if (d->reloaded != NULL) {
+		d->reloaded(d->words_ctx);
 	}
 }
 
-static void
-reap(struct ns_daemon *d)
+static int
+watch(const struct ns_daemon *d, int fd, uint64_t tag, uint32_t events, int op)
 {
-	int status;
-	pid_t pid;
+	struct epoll_event ev = { .events = events, .data.u64 = tag };
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		forget(d, pid);
-		if (WIFSIGNALED(status)) {
-			np_log(d->log, NP_LOG_ERROR, "session process %ld was ended by signal %d",
-			       (long)pid, WTERMSIG(status));
-		}
-	}
+	return epoll_ctl(d->epoll, op, fd, &ev);
 }
 
-static void
-accept_one(struct ns_daemon *d, int listener)
+static int
+watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 {
-	struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd >= 0) {
-		start_session(d, fd);
-		return;
-	}
-	switch (errno) {
-	case EMFILE:
-	case ENFILE:
-	case ENOBUFS:
-	case ENOMEM:
-		/* The connection stays in the queue: try again when there may be room. */
-		np_log(d->log, NP_LOG_ERROR, "accept a connection: %s", strerror(errno));
-		ppoll(NULL, 0, &pause, d->signals.let_in);
-		break;
-	default:
-		break; /* the client is gone already, or another one was faster */
-	}
-}
-
-static void
-signal_sessions(const struct ns_daemon *d, int sig)
-{
-	for (size_t i = 0; i < d->session_count; i++) {
-		kill(d->sessions[i], sig);
-	}
-}
-
-static void
-await_sessions(struct ns_daemon *d)
-{
-	uint64_t until = np_deadline(TERM_MS * NP_MSEC);
-	struct timespec left;
-
-	reap(d);
-	while (d->session_count > 0 && np_now() < until) {
-		ppoll(NULL, 0, np_left(until, &left), d->signals.let_in);
-		reap(d);
-	}
-}
-
-/* Tell every session to end, wait, and end those that do not. */
-static void
-end_sessions(struct ns_daemon *d)
-{
-	if (d->session_count > 0) {
-		np_log(d->log, NP_LOG_INFO, "ending %zu sessions", d->session_count);
-		signal_sessions(d, SIGTERM);
-		await_sessions(d);
-		signal_sessions(d, SIGKILL);
-		await_sessions(d);
-	}
-	free(d->sessions);
-	d->sessions = NULL;
-	d->session_room = d->session_count = 0;
-}
-
-void
-ns_daemon_run(struct ns_daemon *d)
-{
-	struct pollfd p[NS_LISTENERS];
-
 	for (size_t i = 0; i < d->listener_count; i++) {
-		p[i].fd = d->listeners[i];
-		p[i].events = POLLIN;
-	}
-	while (np_signalled(&d->signals) == 0) {
-		int n = ppoll(p, d->listener_count, NULL, d->signals.let_in);
-
-		reap(d);
-		for (size_t i = 0; n > 0 && i < d->listener_count; i++) {
-			if (p[i].revents != 0) {
-				accept_one(d, p[i].fd);
-			}
+		if (watch(d, d->listeners[i], TAG_LISTENER + i, events, op) != 0) {
+			return -1;
 		}
 	}
+	return 0;
+}
+
+/* As many descriptors as the limits may come to, as far as the system lets us. */
+static void
+want_descriptors(const struct ns_daemon *d)
+{
+	rlim_t wanted = (rlim_t)d->limits.silent + (rlim_t)d->limits.sessions + OTHER_FDS;
+	struct rlimit has;
+
+	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
+		has.rlim_cur = wanted < has.rlim_max ? wanted : has.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &has);
+	}
+}
+
+static int
+begin(struct ns_daemon *d, struct np_err *err)
+{
+	want_descriptors(d);
+	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (d->epoll < 0 && d->status_fd > 0) {
+		/* To be asked how one is matters less than to serve. */
+		close(d->status_fd);
+		d->status_fd = 0;
+		d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	}
+	if (d->epoll < 0 || watch_listeners(d, EPOLLIN, EPOLL_CTL_ADD) != 0 ||
+	    (d->status_fd > 0 && watch(d, d->status_fd, TAG_STATUS, EPOLLIN, EPOLL_CTL_ADD) != 0)) {
+		return np_fail(err, NP_ESYS, errno, "wait for callers");
+	}
+	return NP_OK;
+}
+
+static void
+handle(struct ns_daemon *d, const struct epoll_event *ev)
+{
+	if (ev->data.u64 >= TAGS) {
+		/* Both kinds begin with it. */
+		enum ns_kind kind = *(const enum ns_kind *)ev->data.ptr;
+
+		if (kind == NS_CALLER) {
+			ns_front_hear(d, ev->data.ptr);
+		} else if (kind == NS_SESSION) {
+			ns_session_hear(d, ev->data.ptr);
+		}
+	} else if (ev->data.u64 == TAG_STATUS) {
+		struct ns_view view = view_of(d);
+
+		ns_status_answer(d->status_fd, d->owner, &view);
+	} else {
+		ns_front_accept(d, d->listeners[ev->data.u64 - TAG_LISTENER]);
+	}
+}
+
+/* Once what came is dealt with. Returns when there is something to do though nothing comes. */
+static uint64_t
+tick(struct ns_daemon *d)
+{
+	uint64_t now = np_now(), front, sessions, metrics;
+	bool pause = now < d->accept_ns;
+
+	ns_front_bury(d);
+	ns_sessions_reap(d);
+	reload(d);
+	front = ns_front_tick(d, now);
+	sessions = ns_sessions_tick(d, now);
+	metrics = renew_metrics(d, false);
+	if (pause != d->accept_paused) {
+		/* Without descriptors a listener that is ready would keep the loop turning. */
+		d->accept_paused = pause;
+		watch_listeners(d, pause ? 0 : EPOLLIN, EPOLL_CTL_MOD);
+	}
+	front = sessions < front ? sessions : front;
+	return metrics < front ? metrics : front;
+}
+
+int
+ns_daemon_run(struct ns_daemon *d, struct np_err *err)
+{
+	struct epoll_event events[EVENTS];
+	static const struct timespec none;
+	struct pollfd p = { .events = POLLIN };
+	int rc = begin(d, err);
+
+	p.fd = d->epoll;
+	while (rc == NP_OK && np_signalled(&d->signals) == 0) {
+		uint64_t next = tick(d);
+		struct timespec left;
+		int n = 0;
+
+		/* In nanoseconds, which epoll_pwait(2) does not know. */
+		if (ppoll(&p, 1, np_left(next, &left), d->signals.let_in) > 0) {
+			n = epoll_wait(d->epoll, events, EVENTS, 0);
+		}
+		for (int i = 0; i < n; i++) {
+			handle(d, &events[i]);
+		}
+		if (n > 0) {
+			/* A wait that finds something at once lets no signal in, and under a flood
+			 * each one does. */
+			ppoll(NULL, 0, &none, d->signals.let_in);
+		}
+	}
+	if (d->ending != NULL) {
+		d->ending(d->words_ctx);
+	}
 	close_listeners(d);
-	end_sessions(d);
+	ns_front_close(d);
+	ns_front_bury(d);
+	ns_sessions_end(d);
+	renew_metrics(d, true);
+	if (d->epoll >= 0) {
+		close(d->epoll);
+	}
+	return rc;
 }

@@ -1,9 +1,11 @@
 /*
- * The daemon: listens, gives each control connection a process, reaps it, ends it.
+ * The daemon: one process that never waits for a peer. It listens, hears what a caller wants
+ * (front.h), gives it a process when that may be (guard.h, sessions.h), reaps it, ends it.
  */
 #ifndef NETSERVER_DAEMON_H
 #define NETSERVER_DAEMON_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,23 +13,66 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "netserver/confine.h"
+#include "netserver/guard.h"
 #include "run/drive.h"
+#include "wire/auth.h"
 
 enum { NS_LISTENERS = 16 };
 
-struct ns_daemon {
-	struct np_log *log;
-	bool no_fork;              /* serve in this process, one client after another */
-	bool quiet;                /* clients may not raise the log level */
-	const char *passphrase;    /* that clients must send first; NULL: none */
-	int fill_dir;              /* descriptor of where fill files may be had; 0: nowhere */
-	struct np_signals signals; /* TERM and INT, counted; CHLD only interrupts */
+struct ns_caller;
 
+struct ns_daemon {
+	/* What the operator wants. */
+	struct np_log *log;
+	int log_fd;                         /* that its sink needs beside standard error; 0: none */
+	char port[8];                       /* for status; empty: nobody asks */
+	bool no_fork;                       /* serve in this process, one client after another */
+	bool quiet;                         /* clients may not raise the log level */
+	bool sandbox;                       /* confine sessions */
+	const struct ns_prepared *prepared; /* for that; may be NULL */
+	bool exclusive;                     /* one test at a time */
+	int32_t line_s;                     /* how long the others wait for their turn */
+	/* Overwritten in a session's process, which has no more use for them. */
+	char *passphrase;        /* that clients must send first; NULL: none */
+	struct np_auth_key *key; /* that clients must prove to have; NULL: none */
+	int fill_dir;            /* descriptor of where fill files may be had; 0: nowhere */
+	struct ns_limits limits;
+	struct ns_access rules;     /* of the command line */
+	char access_file[PATH_MAX]; /* more of them, read again at SIGHUP; empty: none */
+	int metrics_dir;            /* descriptor; 0: no metrics are written */
+	const char *metrics_name;
+	int metrics_s;             /* how often */
+	uid_t owner;               /* who started it, and may ask for its status */
+	struct np_signals signals; /* TERM and INT, counted; CHLD and HUP only interrupt */
+	const volatile sig_atomic_t *reloads; /* HUP, counted; NULL: never */
+	/* Words of main()'s: around a reload, and before the sessions are ended. May be NULL. */
+	void (*reload_begun)(void *ctx), (*reloaded)(void *ctx), (*ending)(void *ctx);
+	void *words_ctx;
+
+	/* How it stands. */
+	struct ns_access access; /* rules, and those of the file */
 	int listeners[NS_LISTENERS];
 	size_t listener_count;
-	pid_t *sessions; /* children not reaped yet */
-	size_t session_count, session_room;
+	int status_fd; /* of ns_status_listen(); 0: nobody can ask */
+	int epoll;
+	bool accept_paused, metrics_failed;
+	uint64_t accept_ns;     /* when to accept again, having run out of descriptors; 0: now */
+	uint64_t scarce_ns;     /* until when it is told already that something is scarce */
+	struct ns_bucket lines; /* in the log about refusals */
+	uint64_t unlogged;      /* refusals since the last one */
+	uint64_t metrics_ns;
+	int reloads_done;
+	struct ns_caller *callers, **callers_end; /* the oldest first */
+	struct ns_caller *gone;                   /* dropped, but still named by events */
+	struct ns_session *sessions;
+	struct ns_rates rates;
+	uint64_t turn_ns[NS_GROUPS]; /* when an address last had a turn of an exclusive daemon */
+	struct ns_stats stats;
 };
+
+/* What epoll(7) hands back: callers and sessions begin with one. */
+enum ns_kind { NS_CALLER, NS_SESSION, NS_GONE };
 
 /*
  * Open the listeners: every address that host (NULL: the wildcards) and port mean. Without a host
@@ -37,10 +82,15 @@ struct ns_daemon {
 int ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int family,
 		     struct np_err *err);
 
-/* Accept and serve until a signal comes; then end the sessions, too. */
-void ns_daemon_run(struct ns_daemon *d);
+/* Read the access file, if there is one. On failure the rules are as they were. */
+int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
 
-/* Serve one connected control connection in this process. */
-void ns_daemon_serve(struct ns_daemon *d, int fd);
+/* Write the metrics file, if there is to be one, for the daemon's user to find fault with. */
+int ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err);
+
+/*
+ * Accept and serve until a signal comes; then end the sessions, too. NP_ESYS when it can't begin.
+ */
+int ns_daemon_run(struct ns_daemon *d, struct np_err *err);
 
 #endif

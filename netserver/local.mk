@@ -8,11 +8,13 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/confine.c %D%/confine.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/filter.h \
+	%D%/front.c %D%/front.h \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \
 	%D%/logfile.c %D%/logfile.h \
 	%D%/metrics.c \
 	%D%/notify.c %D%/notify.h \
+	%D%/sessions.c %D%/sessions.h \
 	%D%/status.c %D%/status.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(SODIUM_LIBS)
 if HAVE_SECCOMP

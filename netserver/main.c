@@ -3,18 +3,30 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fds.h"
 #include "base/log.h"
 #include "net/addr.h"
+#include "net/sock.h"
 #include "netserver/args.h"
+#include "netserver/confine.h"
 #include "netserver/daemon.h"
+#include "netserver/logfile.h"
+#include "netserver/notify.h"
+#include "netserver/sessions.h"
+#include "netserver/status.h"
+
+enum { METRICS_S = 10 };
 
 /* How often TERM or INT came: the handler's, read wherever the daemon waits. */
 static volatile sig_atomic_t ends_asked;
@@ -32,11 +44,21 @@ on_child(int sig)
 	(void)sig; /* waking the daemon's ppoll() is all it is for */
 }
 
-/* TERM, INT and CHLD are blocked but while the daemon or a session waits. */
+/* How often HUP came. */
+static volatile sig_atomic_t reloads_asked;
+
+static void
+on_reload(int sig)
+{
+	(void)sig;
+	reloads_asked++;
+}
+
+/* TERM, INT, HUP and CHLD are blocked but while the daemon or a session waits. */
 static void
 take_signals(struct ns_daemon *d, sigset_t *let_in)
 {
-	static const int signals[] = { SIGTERM, SIGINT, SIGCHLD };
+	static const int signals[] = { SIGTERM, SIGINT, SIGCHLD, SIGHUP };
 	struct sigaction sa;
 	sigset_t block;
 
@@ -44,7 +66,9 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 	sigemptyset(&sa.sa_mask);
 	sigemptyset(&block);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		sa.sa_handler = signals[i] == SIGCHLD ? on_child : on_end;
+		sa.sa_handler = signals[i] == SIGCHLD  ? on_child
+				: signals[i] == SIGHUP ? on_reload
+						       : on_end;
 		sigaction(signals[i], &sa, NULL);
 		sigaddset(&block, signals[i]);
 	}
@@ -53,8 +77,10 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 		sigdelset(let_in, signals[i]);
 	}
 	np_drive_prepare();
+	signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is one more full disk */
 	d->signals.let_in = let_in;
 	d->signals.received = &ends_asked;
+	d->reloads = &reloads_asked;
 }
 
 /*
@@ -92,6 +118,19 @@ is_socket(int fd)
 	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
+/* One line on standard error; returns the exit status. */
+static int __attribute__((format(printf, 1, 2))) fault(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("netserver: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return 1;
+}
+
 static int
 listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -124,51 +163,245 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Before the daemon leaves for another directory. */
+/* Before the daemon leaves for another directory, and loses what only root may. */
 static int
-open_fill_dir(struct ns_daemon *d, const struct ns_args *a)
+open_files(struct ns_daemon *d, const struct ns_args *a)
 {
-	if (a->fill_dir == NULL) {
-		return 0;
+	struct np_err err = { .code = NP_OK };
+
+	if (a->fill_dir != NULL) {
+		d->fill_dir = open(a->fill_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (d->fill_dir < 0) {
+			return fault("--fill-dir: open %s: %s", a->fill_dir, strerror(errno));
+		}
 	}
-	d->fill_dir = open(a->fill_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->fill_dir < 0) {
-		fprintf(stderr, "netserver: --fill-dir: open %s: %s\n", a->fill_dir,
-			strerror(errno));
-		return 1;
+	if (a->metrics_file != NULL) {
+		d->metrics_s = METRICS_S;
+		d->metrics_dir = ns_metrics_dir(a->metrics_file, &d->metrics_name, &err);
+		if (d->metrics_dir < 0) {
+			return fault("--metrics-file: %s", err.msg);
+		}
+	}
+	if (a->access_file != NULL) {
+		if (realpath(a->access_file, d->access_file) == NULL) {
+			return fault("--access-file: %s: %s", a->access_file, strerror(errno));
+		}
+	}
+	d->rules = a->rules;
+	if (ns_daemon_read_rules(d, &err) != NP_OK) {
+		return fault("--access-file: %s", err.msg);
+	}
+	return 0;
+}
+
+/* Sockets that a service manager has bound already; else what was inherited is let go. */
+static int
+take_sockets(struct ns_daemon *d, const struct ns_args *a)
+{
+	struct np_err err = { .code = NP_OK };
+	int count = ns_notify_sockets(d->listeners, NS_LISTENERS, &err);
+
+	if (count < 0) {
+		return fault("%s", err.msg);
+	}
+	d->listener_count = (size_t)count;
+	if (!a->foreground) {
+		np_fds_drop(2 + count);
 	}
 	return 0;
 }
 
 static int
+go_unprivileged(const struct ns_args *a)
+{
+	struct np_err err = { .code = NP_OK };
+
+	return ns_confine_daemon(a->user, &err) == NP_OK
+		   ? 0
+		   : fault("--user: %s (--user root would go on as root)", err.msg);
+}
+
+/* What can be done for all sessions at once, and a word about what can't be done here. */
+static void
+prepare_sandbox(struct ns_daemon *d, struct ns_prepared *prepared)
+{
+	struct np_err err = { .code = NP_OK };
+	struct ns_means means;
+
+	ns_confine_means(&means);
+	if (d->sandbox && ns_confine_prepare(prepared, &err) == NP_OK) {
+		d->prepared = prepared;
+	} else if (d->sandbox) {
+		np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* sessions will try, and say it */
+	}
+	if (!d->sandbox) {
+		np_log(d->log, NP_LOG_INFO, "sessions are not confined (--no-sandbox)");
+	} else if (means.missing[0] != '\0') {
+		np_log(d->log, NP_LOG_INFO, "sessions are confined by less: %s", means.missing);
+	}
+}
+
+/* SIGHUP: what log rotation and the service manager wait for. */
+static void
+on_reload_begun(void *ctx)
+{
+	struct ns_logfile *file = ctx;
+	struct np_err err = { .code = NP_OK };
+
+	ns_notify_reloading();
+	if (file->fd >= 0) {
+		(void)ns_logfile_reopen(file, &err); /* which tells about it by itself */
+	}
+}
+
+static void
+on_reloaded(void *ctx)
+{
+	(void)ctx;
+	ns_notify("READY=1");
+}
+
+static void
+on_ending(void *ctx)
+{
+	(void)ctx;
+	ns_notify("STOPPING=1");
+}
+
+/* Before privileges go: the directory may be root's. */
+static int
+open_log(struct ns_daemon *d, const struct ns_args *a, struct ns_logfile *file)
+{
+	struct np_err err = { .code = NP_OK };
+
+	if (a->log_file == NULL) {
+		return 0;
+	}
+	if (ns_logfile_open(file, a->log_file, d->log, &err) != NP_OK) {
+		return fault("--log-file: %s", err.msg);
+	}
+	d->log->sink = ns_logfile_sink;
+	d->log->ctx = file;
+	d->log_fd = file->fd;
+	return 0;
+}
+
+/* Its number, whatever it was called, or whoever bound it. */
+static void
+note_port(struct ns_daemon *d)
+{
+	struct np_addr at = { .len = 0 };
+	struct np_err err;
+
+	snprintf(d->port, sizeof(d->port), "%u",
+		 np_sock_local(d->listeners[0], &at, &err) == NP_OK ? np_addr_port(&at) : 0U);
+}
+
+/* A daemon that can't be asked how it is serves all the same. Askers see who opened this. */
+static void
+open_status(struct ns_daemon *d, const struct ns_args *a)
+{
+	struct np_err err = { .code = NP_OK };
+
+	note_port(d);
+	if (!a->no_status) {
+		d->status_fd = ns_status_listen(d->port, &err);
+	}
+	if (d->status_fd < 0) {
+		np_log(d->log, NP_LOG_INFO, "--status will not find this one: %s", err.msg);
+		d->status_fd = 0;
+	}
+}
+
+/*
+ * As the user that the daemon now is. What the operator has to mend is told at once; a disk that is
+ * full may have room later.
+ */
+static int
+try_metrics(struct ns_daemon *d)
+{
+	struct np_err err = { .code = NP_OK };
+
+	if (ns_daemon_write_metrics(d, &err) == NP_OK || err.sys == ENOSPC || err.sys == EDQUOT) {
+		return 0;
+	}
+	return fault("--metrics-file: %s (may the daemon's user, see --user, write there?)",
+		     err.msg);
+}
+
+static int
 run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {
+	struct np_err err = { .code = NP_OK };
+	struct ns_logfile file = { .fd = -1 };
+	struct ns_prepared prepared;
 	sigset_t let_in;
+	int rc;
 
-	if (!a->foreground) {
-		np_fds_drop(2);
+	if ((rc = take_sockets(d, a)) != 0 || (rc = open_files(d, a)) != 0) {
+		return rc;
 	}
-	if (open_fill_dir(d, a) != 0 || listen_or_say(d, a) != 0) {
-		return 1;
+	if ((d->listener_count == 0 && (rc = listen_or_say(d, a)) != 0) ||
+	    (rc = open_log(d, a, &file)) != 0) {
+		return rc;
+	}
+	open_status(d, a);
+	if ((rc = go_unprivileged(a)) != 0 || (rc = try_metrics(d)) != 0) {
+		return rc;
 	}
 	if (!a->foreground) {
-		int rc = detach();
-
+		rc = detach();
 		if (rc != 0) {
-			if (rc < 0) {
-				fprintf(stderr, "netserver: go to the background: %s\n",
-					strerror(errno));
-			}
-			return rc < 0;
+			return rc > 0 ? 0 : fault("go to the background: %s", strerror(errno));
 		}
-		np_log_open_syslog("netserver");
-		d->log->sink = np_log_to_syslog;
+		if (a->log_file == NULL) {
+			np_log_open_syslog("netserver");
+			d->log->sink = np_log_to_syslog;
+		}
 	}
 	take_signals(d, &let_in);
-	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", a->port);
-	ns_daemon_run(d);
+	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", d->port);
+	prepare_sandbox(d, &prepared);
+	d->reload_begun = on_reload_begun;
+	d->reloaded = on_reloaded;
+	d->ending = on_ending;
+	d->words_ctx = &file;
+	ns_notify("READY=1");
+	rc = ns_daemon_run(d, &err);
+	if (rc != NP_OK) {
+		np_log(d->log, NP_LOG_ERROR, "%s", err.msg);
+		return 1;
+	}
 	np_log(d->log, NP_LOG_INFO, "ended by a signal");
 	return 0;
+}
+
+/* Started by inetd: standard input is the control connection. */
+static int
+run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
+{
+	struct ns_prepared prepared;
+	sigset_t let_in;
+	int rc;
+
+	d->log->sink = np_log_to_syslog;
+	np_log_open_syslog("netserver");
+	rc = open_files(d, a);
+	if (rc != 0 || (rc = go_unprivileged(a)) != 0) {
+		return rc;
+	}
+	prepare_sandbox(d, &prepared);
+	take_signals(d, &let_in);
+	ns_session_serve_alone(d, 0);
+	return 0;
+}
+
+static int
+ask_status(const struct ns_args *a)
+{
+	struct np_err err = { .code = NP_OK };
+
+	return ns_status_ask(a->port, stdout, &err) == NP_OK ? 0 : fault("--status: %s", err.msg);
 }
 
 /* An unknown letter is told as getopt(3) and netperf's daemon tell it, and where to look. */
@@ -209,19 +442,16 @@ main(int argc, char **argv)
 						   : NP_LOG_ERROR;
 	d.no_fork = args.no_fork;
 	d.quiet = args.quiet;
+	d.sandbox = !args.no_sandbox;
+	d.exclusive = args.exclusive;
+	d.line_s = args.line;
+	d.owner = getuid();
+	d.stats.started_ns = np_now();
 	d.passphrase = args.passphrase[0] != '\0' ? args.passphrase : NULL;
-	if (!args.bound && is_socket(0)) {
-		/* Started by inetd: standard input is the control connection. */
-		sigset_t let_in;
-
-		log.sink = np_log_to_syslog;
-		np_log_open_syslog("netserver");
-		if (open_fill_dir(&d, &args) != 0) {
-			return 1;
-		}
-		take_signals(&d, &let_in);
-		ns_daemon_serve(&d, 0);
-		return 0;
+	d.key = args.key.count > 0 ? &args.key : NULL;
+	ns_args_limits(&args, &d.limits);
+	if (args.status) {
+		return ask_status(&args);
 	}
-	return run_daemon(&d, &args);
+	return !args.bound && is_socket(0) ? run_for_inetd(&d, &args) : run_daemon(&d, &args);
 }

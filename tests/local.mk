@@ -22,6 +22,7 @@ unit_tests = \
 	%D%/unit/test_interim \
 	%D%/unit/test_key \
 	%D%/unit/test_logfile \
+	%D%/unit/test_limits \
 	%D%/unit/test_loops \
 	%D%/unit/test_net \
 	%D%/unit/test_notify \

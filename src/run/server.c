@@ -1,8 +1,10 @@
 #include "run/server.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,12 +15,11 @@
 
 /* Deadlines of a session, in seconds. */
 enum {
-	/* For the next request, as long as a client may wait by -s; keep-alive notices a dead one.
-	 */
+	/* For the next request where there is no limit; keep-alive notices a dead client. */
 	REQUEST_S = 86400,
 	ANSWER_S = 10, /* for an answer to be taken */
 	MEET_S = 120,  /* for the client to make the data connection */
-	ADMIT_S = 20   /* for the passphrase, as netperf's own daemon waits */
+	ECHO_S = 10    /* for the echo without which no datagram is sent */
 };
 
 static int
@@ -84,28 +85,52 @@ static int
 refuse(const struct np_server *s, struct np_chan *c, uint32_t code, const struct np_err *why,
        struct np_err *err)
 {
+	struct np_why m = { .magic = NP_WHY_MAGIC };
+
 	np_log(s->log, NP_LOG_ERROR, "%s: %s", s->peer, why->msg);
-	if (answer_code(c, code, why->sys != 0 ? why->sys : EINVAL, NULL, NULL, err) != NP_OK) {
+	snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, why->msg);
+	if (answer_code(c, code, why->sys != 0 ? why->sys : EINVAL, np_why_layout, &m, err) !=
+	    NP_OK) {
 		return err->code;
 	}
 	*err = *why;
 	return why->code;
 }
 
+/* A refusal by our own rules: its text has no use for the system's words for the errno. */
+static int
+by_rule(struct np_err *err, int sys)
+{
+	err->code = NP_EUNSUP;
+	err->sys = sys;
+	return err->code;
+}
+
 /* The part between response and results. Returns NP_OK when the flow has results to report. */
 static int
 run_flow(const struct np_server *s, struct np_chan *c, struct np_flow *f, struct np_err *err)
 {
+	const struct np_limits *most = &s->limits;
+	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
+	uint64_t limit_s = most->seconds + (f->par->length == 0 ? NP_LIMIT_GRACE_S : 0);
 	struct np_drive d = {
 		.flow = f,
 		.control_fd = c->fd,
 		.length_ns = f->par->length > 0 ? (uint64_t)f->par->length * NP_SEC : 0,
-		.meet_ns = MEET_S * NP_SEC,
+		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
+		.meet_ns = (f->token != 0 ? ECHO_S : meet_s) * NP_SEC,
 		.signals = s->signals,
 	};
 
 	if (np_drive(&d, err) != NP_OK) {
 		return err->code;
+	}
+	if (d.cause == NP_BY_LIMIT) {
+		np_fail(err, NP_EUNSUP, 0,
+			"test ended after %u s: the daemon allows no longer ones (netserver "
+			"--max-length)",
+			most->seconds);
+		return by_rule(err, ERANGE);
 	}
 	if (d.cause == NP_BY_CLOCK && f->ended_ns > f->started_ns + d.length_ns) {
 		/* The wait for a client that says nothing at its end is no part of the test. */
@@ -122,23 +147,11 @@ run_flow(const struct np_server *s, struct np_chan *c, struct np_flow *f, struct
 	return NP_OK;
 }
 
-/* The test is of this machine alone: a stranger's request would only leave things in /tmp. */
-static bool
-is_from_here(int control_fd)
-{
-	struct np_addr peer = { .len = sizeof(peer.sa) };
-
-	if (getpeername(control_fd, (struct sockaddr *)&peer.sa, &peer.len) != 0) {
-		return false;
-	}
-	np_addr_unmap(&peer);
-	return np_addr_is_here(&peer);
-}
-
 static int
-check_request(const struct np_server *s, struct np_params *p, int control_fd, struct np_err *err)
+check_request(const struct np_server *s, struct np_params *p, struct np_err *err)
 {
-	if (p->transport->family == AF_UNIX && !is_from_here(control_fd)) {
+	if (p->transport->family == AF_UNIX && !s->is_here) {
+		/* Another machine's would only leave things in /tmp. */
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a UNIX domain test from another machine");
 	}
@@ -151,89 +164,293 @@ check_request(const struct np_server *s, struct np_params *p, int control_fd, st
 	return NP_OK;
 }
 
+/* A control connection of the UNIX domain comes from this machine. */
+static int
+ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, struct np_err *err)
+{
+	near->len = far->len = sizeof(far->sa);
+	if (getpeername(fd, (struct sockaddr *)&far->sa, &far->len) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&near->sa, &near->len) != 0) {
+		return np_fail(err, NP_ESYS, errno, "address of the client");
+	}
+	if (far->sa.ss_family == AF_UNIX) {
+		np_addr_make_loopback(far, family);
+		np_addr_make_loopback(near, family);
+	}
+	np_addr_unmap(near);
+	np_addr_unmap(far);
+	return NP_OK;
+}
+
 /*
- * Where a daemon that leads with datagrams sends them: only to the machine that asked, whatever
- * address the request names.
+ * Anybody can put any address into a datagram, or into a request: so datagrams come from, and go
+ * to, nowhere but the address that the control connection has proved.
  */
 static int
-aim(const struct np_params *p, int control_fd, struct np_flow *f, struct np_err *err)
+only_datagrams(struct np_params *p, const struct np_addr *client, struct np_err *err)
 {
-	struct np_addr peer = { .len = sizeof(peer.sa) };
+	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
+	p->only = *client;
+	if (client->sa.ss_family != p->family && np_addr_is_loopback(client)) {
+		np_addr_make_loopback(&p->only, p->family); /* this machine, by its other name */
+	}
+	if (p->only.sa.ss_family != p->family) {
+		np_fail(err, NP_EUNSUP, 0,
+			"datagrams of family %s: the daemon exchanges them only with the address "
+			"of the control connection, %s",
+			np_family_name(p->family), np_addr_host(client, text));
+		return by_rule(err, EACCES);
+	}
+	if (p->far_bind.len != 0 && !np_addr_same_host(&p->only, &p->far_bind)) {
+		np_fail(err, NP_EUNSUP, 0,
+			"datagrams of %s: the daemon exchanges them only with the address of the "
+			"control connection, %s",
+			np_addr_host(&p->far_bind, asked), np_addr_host(client, text));
+		return by_rule(err, EACCES);
+	}
+	return NP_OK;
+}
+
+/*
+ * Whom the data socket hears. A TCP handshake proves an address, so the client may have named
+ * another one of its own. It need not have named it where the data takes another way than the
+ * control connection: in another family, or to another address of ours.
+ */
+static int
+choose_only(struct np_params *p, int control_fd, struct np_err *err)
+{
+	struct np_addr here, client;
+
+	if (p->transport->family == AF_UNIX) {
+		return NP_OK;
+	}
+	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
+		return err->code;
+	}
+	if (p->transport->datagram) {
+		return only_datagrams(p, &client, err);
+	}
+	if (p->far_bind.len != 0) {
+		p->only = p->far_bind;
+	} else if (client.sa.ss_family == p->family &&
+		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
+		p->only = client;
+	}
+	return NP_OK;
+}
+
+/*
+ * May datagrams be sent to that client? Newer ones echo a token; others get them at the port that
+ * they name.
+ */
+static int
+check_sending(const struct np_server *s, const struct np_params *p, struct np_err *err)
+{
+	if (!p->transport->datagram || p->role != NP_LEAD || p->echo) {
+		return NP_OK;
+	}
+	if (s->limits.want_echo) {
+		np_fail(err, NP_EUNSUP, 0,
+			"datagrams to a client that does not echo a token: the daemon sends none "
+			"(netserver --want-echo)");
+		return by_rule(err, EACCES);
+	}
+	if (p->far.port == 0) {
+		np_fail(err, NP_EUNSUP, 0, "datagrams to a client that names no port for them");
+		return by_rule(err, EACCES);
+	}
+	return NP_OK;
+}
+
+/* Where a daemon that leads with datagrams sends them, or what must come before it knows. */
+static int
+aim(const struct np_params *p, struct np_flow *f, struct np_err *err)
+{
 	if (!p->transport->datagram || p->role != NP_LEAD) {
 		return NP_OK;
 	}
-	if (getpeername(control_fd, (struct sockaddr *)&peer.sa, &peer.len) != 0) {
-		return np_fail(err, NP_ESYS, errno, "address of the client");
+	while (p->echo && f->token == 0) {
+		if (getrandom(&f->token, sizeof(f->token), 0) != sizeof(f->token)) {
+			return np_fail(err, NP_ESYS, errno, "draw a token for the client");
+		}
 	}
-	np_addr_unmap(&peer);
-	if (peer.sa.ss_family != p->family || p->far.port == 0 ||
-	    (p->far_bind.len != 0 && !np_addr_same_host(&peer, &p->far_bind))) {
-		return np_fail(err, NP_EUNSUP, EACCES,
-			       "request to send datagrams elsewhere than to the client");
+	if (f->token == 0) {
+		f->peer = p->only;
+		np_addr_set_port(&f->peer, p->far.port);
 	}
-	np_addr_set_port(&peer, p->far.port);
-	f->peer = peer;
 	return NP_OK;
+}
+
+/* The largest call that the request itself names; 0: it leaves the sizes to us. */
+static int32_t
+largest_call(const struct np_params *p)
+{
+	int32_t size = p->role == NP_LEAD ? p->near.send_size : p->near.recv_size;
+
+	if (p->pattern->sized) {
+		size = p->request > p->response ? p->request : p->response;
+	}
+	return p->pattern->transactions && !p->pattern->sized ? 0 : size;
+}
+
+static int
+check_limits(const struct np_limits *most, struct np_params *p, const struct np_wish *wish,
+	     struct np_err *err)
+{
+	int32_t call = largest_call(p);
+
+	if (most->seconds != 0 && wish->seconds > most->seconds) {
+		np_fail(err, NP_EUNSUP, 0,
+			"test of %u s: the daemon allows %u (netserver --max-length)",
+			wish->seconds, most->seconds);
+		return by_rule(err, ERANGE);
+	}
+	if (most->message != 0 && call > 0 && (uint64_t)call > most->message) {
+		np_fail(err, NP_EUNSUP, 0,
+			"message of %d bytes: the daemon allows %llu (netserver --max-message)",
+			call, (unsigned long long)most->message);
+		return by_rule(err, EMSGSIZE);
+	}
+	if (most->bytes != 0 && wish->bytes > most->bytes) {
+		np_fail(err, NP_EUNSUP, 0,
+			"test of %llu bytes of buffers: the daemon allows %llu (netserver "
+			"--max-memory)",
+			(unsigned long long)wish->bytes, (unsigned long long)most->bytes);
+		return by_rule(err, ENOMEM);
+	}
+	if (most->port_max != 0 && p->near.port != 0 &&
+	    (p->near.port < most->port_min || p->near.port > most->port_max)) {
+		np_fail(err, NP_EUNSUP, 0,
+			"data port %u: the daemon allows %u to %u (netserver --data-ports)",
+			p->near.port, most->port_min, most->port_max);
+		return by_rule(err, EACCES);
+	}
+	return NP_OK;
+}
+
+static void
+name_test(const struct np_params *p, char *out, size_t size)
+{
+	bool sends = strcmp(p->pattern->name, "stream") == 0 && p->role == NP_LEAD;
+
+	snprintf(out, size, "%s_%s", p->transport->name, sends ? "maerts" : p->pattern->name);
+	for (char *at = out; *at != '\0'; at++) {
+		*at = (char)toupper((unsigned char)*at);
+	}
+}
+
+/* What the test would take; and its parameters made to fit what is not the client's to say. */
+static int
+make_wish(const struct np_server *s, struct np_params *p, struct np_wish *wish, struct np_err *err)
+{
+	const struct np_limits *most = &s->limits;
+
+	p->call_max = most->message;
+	p->passive_min = most->port_min;
+	p->passive_max = most->port_max;
+	memset(wish, 0, sizeof(*wish));
+	name_test(p, wish->test, sizeof(wish->test));
+	wish->seconds = p->length > 0 ? (uint32_t)p->length : 0;
+	if (np_flow_bytes(p, &wish->bytes, err) != NP_OK) {
+		return err->code;
+	}
+	wish->bytes = wish->bytes > UINT64_MAX - NP_SESSION_BYTES ? UINT64_MAX
+								  : wish->bytes + NP_SESSION_BYTES;
+	return NP_OK;
+}
+
+/* A request that is granted: the test itself, from taking memory and sockets to the results. */
+static int
+run_test(const struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+	 const struct np_params *p, struct np_served *served, struct np_err *err)
+{
+	struct np_err why = { .code = NP_OK };
+	struct np_stop stop = { 0 };
+	uint8_t frame[NP_FRAME_SIZE];
+	char text[NP_ADDR_TEXT];
+	struct np_flow f;
+	int rc;
+
+	served->failed = true;
+	if (np_flow_open(&f, p, &stop, &why) != NP_OK) {
+		return refuse(s, c, dialect->code + 1, &why, err);
+	}
+	if (aim(p, &f, &why) != NP_OK) {
+		np_flow_free(&f);
+		return refuse(s, c, dialect->code + 1, &why, err);
+	}
+	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %lld, data at %s%s", s->peer,
+	       p->transport->name, p->pattern->name, (long long)p->length,
+	       np_addr_text(&f.local, text), f.port_moved ? " (the one asked for is in use)" : "");
+	dialect->grant(p, &f, frame);
+	rc = answer(c, frame, err);
+	if (rc == NP_OK && run_flow(s, c, &f, &why) != NP_OK) {
+		/* While the data connection still stands: its end shall not be what is noticed. */
+		rc = refuse(s, c, dialect->code + 2, &why, err);
+	} else if (rc == NP_OK) {
+		np_flow_close(&f);
+		log_result(s, p, &f);
+		dialect->report(p, &f, frame);
+		rc = answer(c, frame, err);
+		served->failed = rc != NP_OK;
+	}
+	served->received = np_seen(&f.count->received);
+	served->sent = np_seen(&f.count->sent);
+	served->transactions = np_seen(&f.count->transactions);
+	np_flow_free(&f);
+	return rc;
 }
 
 static int
 serve_test(const struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
 {
-	struct np_params p;
-	struct np_stop stop = { 0 };
-	struct np_flow f;
+	const struct np_leave *leave = &s->leave;
 	struct np_err why = { .code = NP_OK };
-	uint8_t frame[NP_FRAME_SIZE];
-	char text[NP_ADDR_TEXT];
+	struct np_served served = { .failed = false };
+	struct np_params p;
+	struct np_wish wish;
 	int rc;
 
 	np_params_init(&p);
-	if (dialect->asked(c->in, &p, &why) != NP_OK ||
-	    check_request(s, &p, c->fd, &why) != NP_OK ||
-	    np_flow_open(&f, &p, &stop, &why) != NP_OK) {
-		return refuse(s, c, dialect->code + 1, &why, err);
-	}
-	if (aim(&p, c->fd, &f, &why) != NP_OK) {
-		np_flow_free(&f);
-		return refuse(s, c, dialect->code + 1, &why, err);
-	}
-	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %lld, data at %s%s", s->peer,
-	       p.transport->name, p.pattern->name, (long long)p.length,
-	       np_addr_text(&f.local, text), f.port_moved ? " (the one asked for is in use)" : "");
-	dialect->grant(&p, &f, frame);
-	rc = answer(c, frame, err);
-	if (rc == NP_OK) {
-		rc = run_flow(s, c, &f, &why);
-		np_flow_close(&f);
-		if (rc != NP_OK) {
-			rc = refuse(s, c, dialect->code + 2, &why, err);
-		} else {
-			log_result(s, &p, &f);
-			dialect->report(&p, &f, frame);
-			rc = answer(c, frame, err);
+	p.permit = s->permit;
+	p.permit_ctx = s->permit_ctx;
+	if (dialect->asked(c->in, &p, &why) != NP_OK || check_request(s, &p, &why) != NP_OK ||
+	    choose_only(&p, c->fd, &why) != NP_OK || check_sending(s, &p, &why) != NP_OK ||
+	    make_wish(s, &p, &wish, &why) != NP_OK ||
+	    check_limits(&s->limits, &p, &wish, &why) != NP_OK) {
+		if (leave->refused != NULL) {
+			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
 		}
+		return refuse(s, c, dialect->code + 1, &why, err);
 	}
-	np_flow_free(&f);
+	if (leave->ask != NULL && leave->ask(leave->ctx, &wish, c->fd, &why) != NP_OK) {
+		return refuse(s, c, dialect->code + 1, &why, err);
+	}
+	rc = run_test(s, c, dialect, &p, &served, err);
+	if (leave->done != NULL) {
+		leave->done(leave->ctx, &served);
+	}
 	return rc;
 }
 
 static void
-obey_affinity(const struct np_server *s, const struct np_chan *c, const struct np_head *head)
+obey_affinity(struct np_server *s, const struct np_chan *c, const struct np_head *head)
 {
 	struct np_err err;
 
 	if (c->size == NP_OLD_FRAME_SIZE && (c->first == NP_DEBUG_ON || c->first == NP_DEBUG_OFF)) {
 		return; /* up to 2.3, which begins like this, the word is 0 and no wish */
 	}
-	if (head->word != -1 && np_bind_cpu(head->word, &err) != NP_OK) {
+	if (head->word != -1 && np_bind_cpu(head->word, &err) != NP_OK && !s->unbound) {
+		s->unbound = true; /* once is enough */
 		np_log(s->log, NP_LOG_INFO, "%s: not bound as asked: %s", s->peer, err.msg);
 	}
 }
 
 static int
-serve_request(const struct np_server *s, struct np_chan *c, struct np_err *err)
+serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
 	struct np_head head = np_frame_head(c->in);
 	const struct np_dialect *dialect = np_dialect(head.code);
@@ -249,10 +466,11 @@ serve_request(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	case NP_CPU_CALIBRATE:
 		return serve_calibrate(c, err);
 	case NP_PASSPHRASE:
-		return NP_OK; /* none is wanted any more: no answer, as netperf's daemon does */
+		return NP_OK; /* none is wanted here: no answer, as netperf's daemon does */
 	case NP_SYSINFO:
 		return serve_sysinfo(c, err);
 	default:
+		s->oddities++;
 		np_log(s->log, NP_LOG_INFO, "%s: request %u is not served", s->peer, head.code);
 		return answer_code(c, 0, NP_E_UNKNOWN_REQUEST, NULL, NULL, err);
 	}
@@ -262,7 +480,8 @@ serve_request(const struct np_server *s, struct np_chan *c, struct np_err *err)
 static int
 next_request(const struct np_server *s, struct np_chan *c, bool *closed, struct np_err *err)
 {
-	uint64_t deadline = np_deadline(REQUEST_S * NP_SEC);
+	uint64_t idle_s = s->limits.idle_s != 0 ? s->limits.idle_s : REQUEST_S;
+	uint64_t deadline = np_deadline(idle_s * NP_SEC);
 	int rc;
 
 	do {
@@ -272,66 +491,25 @@ next_request(const struct np_server *s, struct np_chan *c, bool *closed, struct 
 	return *closed ? NP_OK : rc;
 }
 
-/* Takes the same time wherever the two differ: texts are padded with zeros. */
-static bool
-is_passphrase(const struct np_server *s, const struct np_text *came)
-{
-	struct np_text wanted = { .text = "" };
-	unsigned difference = 0;
-
-	snprintf(wanted.text, sizeof(wanted.text), "%s", s->passphrase);
-	for (size_t i = 0; i < sizeof(wanted.text); i++) {
-		difference |= (unsigned)(wanted.text[i] ^ came->text[i]);
-	}
-	return difference == 0;
-}
-
-/* Without the passphrase in its first message a client gets no word, as from netperf's daemon. */
-static int
-admit(const struct np_server *s, struct np_chan *c, struct np_err *err)
-{
-	uint64_t deadline = np_deadline(ADMIT_S * NP_SEC);
-	struct np_text came;
-	struct np_head head;
-	int rc;
-
-	do {
-		rc = np_chan_recv(c, "the passphrase", deadline, s->signals.let_in, err);
-	} while (rc == NP_ESYS && err->sys == EINTR && !np_signalled(&s->signals));
-	if (rc != NP_OK) {
-		return rc;
-	}
-	head = np_frame_head(c->in);
-	if (head.code != NP_PASSPHRASE) {
-		return np_fail(err, NP_EPEER, EACCES, "request %u came without the passphrase",
-			       head.code);
-	}
-	if (np_frame_get(c->in, np_text_layout, &came, err) != NP_OK || !is_passphrase(s, &came)) {
-		return np_fail(err, NP_EPEER, EACCES, "wrong passphrase");
-	}
-	obey_affinity(s, c, &head);
-	return NP_OK;
-}
-
 int
-np_server_serve(struct np_server *s, int fd, struct np_err *err)
+np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
-	struct np_chan c;
 	bool closed = false;
-	int rc;
+	int rc = NP_OK;
 
-	np_sock_watch_peer(fd);
-	rc = np_chan_open(&c, fd, s->peer, err);
-	c.may_be_old = true;
-	if (rc == NP_OK && s->passphrase != NULL) {
-		rc = admit(s, &c, err);
+	if (c->have == c->size) {
+		rc = serve_request(s, c, err);
 	}
 	while (rc == NP_OK && !closed && !np_signalled(&s->signals)) {
-		rc = next_request(s, &c, &closed, err);
+		rc = next_request(s, c, &closed, err);
 		if (rc == NP_OK && !closed) {
-			rc = serve_request(s, &c, err);
+			rc = serve_request(s, c, err);
+		}
+		if (rc == NP_OK && s->oddities >= NP_ODDITIES) {
+			rc = np_fail(err, NP_EPEER, 0, "%u strange requests are enough",
+				     s->oddities);
 		}
 	}
-	close(fd);
+	close(c->fd);
 	return rc;
 }

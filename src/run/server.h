@@ -5,11 +5,11 @@
 #define NP_RUN_SERVER_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "run/drive.h"
+#include "wire/chan.h"
 
 /* What a session takes beside a test's buffers: its process, the counters, a histogram. */
 enum { NP_SESSION_BYTES = 512 << 10 };
@@ -59,17 +59,27 @@ struct np_leave {
 
 struct np_server {
 	struct np_log *log;
-	const char *peer;       /* of the control connection, for the log */
-	bool quiet;             /* the client may not raise the log level (-N) */
-	const char *passphrase; /* must come first, within 20 s; NULL: none is wanted */
+	const char *peer; /* of the control connection, for the log */
+	bool is_here; /* the client is on this machine: it may ask for tests of the UNIX domain */
+	bool quiet;   /* the client may not raise the log level (-N) */
 	int fill_dir; /* descriptor of where files to fill buffers from may be had; 0: nowhere */
+	struct np_limits limits;
+	struct np_leave leave;
+	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	void *permit_ctx; /* see np_params */
 	struct np_signals signals;
+	unsigned oddities; /* requests so far that nobody serves, a line in the log each */
+	bool unbound;      /* the log tells already that a processor can't be had */
 };
 
+/* A client with so many of them is not a client: the session ends, before they fill the log. */
+enum { NP_ODDITIES = 32 };
+
 /*
- * Serve until the client closes, a deadline passes or a signal comes. Takes the descriptor over and
- * closes it. NP_OK when the client closed between two requests.
+ * Serve until the client closes, a deadline passes or a signal comes. The channel may hold a first
+ * whole message already (have == size), which is served first. Closes the channel's descriptor.
+ * NP_OK when the client closed between two requests.
  */
-int np_server_serve(struct np_server *s, int fd, struct np_err *err);
+int np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err);
 
 #endif

@@ -5,6 +5,7 @@ the link goes silent, loses datagrams, or the far end dies. Needs root, for scri
 import os
 import signal
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, NamedTuple, Sequence
@@ -212,6 +213,29 @@ def silence(report: lib.Report, lab: Lab) -> None:
 
     with lib.Daemon(lab.server) as daemon:
         break_off(report, lab, daemon, "silent link", harm)
+    lab.heal()
+    report.case("silent link before the response", lambda: silent_in_line(lab, harm))
+
+
+NO_ANSWER = ("import socket, sys, time\n"
+             "s = socket.create_server(('', int(sys.argv[1])))\n"
+             "print('listens', flush=True)\n"
+             "time.sleep(60)\n")
+
+
+def silent_in_line(lab: Lab, harm: Callable[[], None]) -> str:
+    """A client may wait two minutes for its turn, but only of a machine that is there."""
+    port = str(lib.free_port())
+    with tempfile.TemporaryFile("w+") as out, \
+            lib.Started([*lab.server, sys.executable, "-c", NO_ANSWER, port], stdout=out):
+        assert lib.wait_for(lambda: os.fstat(out.fileno()).st_size > 0, 10), "no listener"
+        with lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", port, "-t", "TCP_RR",
+                          "-l", "1", "-P", "0"]) as waiting:
+            time.sleep(1)
+            harm()
+            since = time.monotonic()
+            got = waiting.finish(GIVE_UP + 5)
+            return gave_up("TCP_RR", got, time.monotonic() - since)
 
 
 def death(report: lib.Report, lab: Lab) -> None:

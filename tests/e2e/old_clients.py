@@ -141,7 +141,7 @@ def tcp_rr_counted(control: Control) -> str:
         for _ in range(500):
             sock.sendall(b"q" * 10)
             assert receive(sock, 20) == 20
-        return rr_results(control, 500, 0.5, 0.5)
+        return rr_results(control, 500, 2.5, 2.5)
 
 
 def tcp_rr_timed(control: Control) -> str:
@@ -175,7 +175,7 @@ def tcp_crr_counted(control: Control) -> str:
         with data(port) as sock:
             sock.sendall(b"q" * 10)
             assert receive(sock, 21) == 20
-    return rr_results(control, 50, 0.5, 0.5)
+    return rr_results(control, 50, 2.5, 2.5)
 
 
 def tcp_cc(control: Control) -> str:
@@ -184,7 +184,7 @@ def tcp_cc(control: Control) -> str:
     for _ in range(50):
         with data(reply[5]) as sock:
             assert sock.recv(1) == b""
-    return rr_results(control, 50, 0.5, 0.5)
+    return rr_results(control, 50, 2.5, 2.5)
 
 
 def udp_rr(control: Control) -> str:

@@ -57,8 +57,8 @@ def killed(test: str) -> None:
             own = names_of(started.pid)
             assert len(own) == (test == "DG_RR"), f"names of its own: {own}"
             started.signal(signal.SIGKILL)
-            for path in own:  # nobody is left who could
-                path.unlink(), path.parent.rmdir()
+            for path in own:  # its keeper saw it die
+                assert lib.wait_for(lambda path=path: not path.parent.exists(), 5), f"left: {path}"
             assert lib.wait_for(lambda: not daemon.children(), 10), "the session goes on"
         must_be_clean(daemon, 1)
 

@@ -11,27 +11,39 @@ serve(void *arg)
 {
 	struct session *s = arg;
 
-	s->rc = np_server_serve(&s->server, s->served_fd, &s->err);
+	struct np_chan chan;
+
+	s->rc = np_chan_open(&chan, s->served_fd, "the script", &s->err);
+	chan.may_be_old = true;
+	if (s->rc == NP_OK) {
+		s->rc = np_server_serve(&s->server, &chan, &s->err);
+	}
 	return NULL;
 }
 
 void
 session_open(struct session *s)
 {
-	session_open_with(s, NULL, 0);
+	session_open_with(s, 0);
 }
 
 void
-session_open_with(struct session *s, const char *passphrase, int fill_dir)
+session_open_with(struct session *s, int fill_dir)
+{
+	session_open_as(s, &(struct np_server){ .fill_dir = fill_dir });
+}
+
+void
+session_open_as(struct session *s, const struct np_server *server)
 {
 	int fd[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
 	*s = (struct session){ .fd = fd[0], .served_fd = fd[1], .rc = -1 };
 	s->log.level = NP_LOG_INFO;
-	s->server = (struct np_server){
-		.log = &s->log, .peer = "the script", .passphrase = passphrase, .fill_dir = fill_dir
-	};
+	s->server = *server;
+	s->server.log = &s->log;
+	s->server.peer = "the script";
 	assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
 }
 

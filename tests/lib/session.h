@@ -20,8 +20,11 @@ struct session {
 
 void session_open(struct session *s);
 
-/* The same as a daemon that wants a passphrase, or has a directory of fill files; NULL, 0: not. */
-void session_open_with(struct session *s, const char *passphrase, int fill_dir);
+/* The same as a daemon that has a directory of fill files. */
+void session_open_with(struct session *s, int fill_dir);
+
+/* The same with all that the daemon's program may set; log and peer are filled in here. */
+void session_open_as(struct session *s, const struct np_server *server);
 
 /* Hang up; returns what the session ended with. */
 int session_close(struct session *s);

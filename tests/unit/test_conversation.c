@@ -31,12 +31,15 @@ be_daemon(void *arg)
 {
 	struct daemon *d = arg;
 	struct np_log log = { .level = NP_LOG_ERROR };
-	struct np_server server = { .log = &log, .peer = "the client" };
+	struct np_server server = { .log = &log, .peer = "the client", .is_here = true };
+	struct np_chan chan;
 	struct np_err err;
 	int fd = accepted_from(d->listener);
 
 	if (d->script == NULL) {
-		d->rc = np_server_serve(&server, fd, &err);
+		np_chan_open(&chan, fd, "the client", &err);
+		chan.may_be_old = true;
+		d->rc = np_server_serve(&server, &chan, &err);
 		return NULL;
 	}
 	d->script(fd);
@@ -199,6 +202,53 @@ say_unknown(int fd)
 	answer_omni(fd, NP_E_UNKNOWN_REQUEST, 0);
 }
 
+/* Answers with an errno and a reason, before it has read anything if told so. */
+static void
+say_why(int fd, const char *text, bool listens)
+{
+	struct np_head head = { .code = NP_OMNI + 1, .word = EMSGSIZE };
+	struct np_why why = { .magic = NP_WHY_MAGIC };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	memcpy(why.text, text, strlen(text) < sizeof(why.text) ? strlen(text) : sizeof(why.text));
+	np_frame_put(frame, &head, np_why_layout, &why);
+	if (strlen(text) >= sizeof(why.text)) {
+		memset(frame + 12, 'x', sizeof(frame) - 12); /* no end at all */
+	}
+	if (listens) {
+		take_request(fd);
+	}
+	put_bytes(fd, frame, sizeof(frame));
+}
+
+static void
+say_reason(int fd)
+{
+	say_why(fd, "message of 9 bytes: the daemon allows 8 (netserver --max-message)", true);
+}
+
+static void
+say_nasty_reason(int fd)
+{
+	say_why(fd, "a\n\033[2J\377b", true);
+}
+
+static void
+say_endless_reason(int fd)
+{
+	char text[300];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	say_why(fd, text, true);
+}
+
+static void
+turn_away(int fd)
+{
+	say_why(fd, "10 sessions are all there may be", false);
+}
+
 static void
 leave_after_request(int fd)
 {
@@ -327,6 +377,20 @@ a_daemon_that_refuses_is_quoted(void **state)
 }
 
 static void
+a_daemon_that_says_why_is_quoted_with_care(void **state)
+{
+	char most[220] = " refuses: ";
+
+	(void)state;
+	assert_fails(say_reason, 1, NP_ECONTROL,
+		     " refuses: message of 9 bytes: the daemon allows 8 (netserver --max-message)");
+	assert_fails(say_nasty_reason, 1, NP_ECONTROL, " refuses: a??[2J?b");
+	assert_fails(turn_away, 1, NP_ECONTROL, " refuses: 10 sessions are all there may be");
+	memset(most + strlen(most), 'x', sizeof(((struct np_why *)0)->text) - 1);
+	assert_fails(say_endless_reason, 1, NP_ECONTROL, most);
+}
+
+static void
 a_daemon_that_leaves_is_noticed(void **state)
 {
 	(void)state;
@@ -384,6 +448,7 @@ main(void)
 		cmocka_unit_test(every_bench_runs_over_both_families),
 		cmocka_unit_test(one_connection_carries_several_tests),
 		cmocka_unit_test(a_daemon_that_refuses_is_quoted),
+		cmocka_unit_test(a_daemon_that_says_why_is_quoted_with_care),
 		cmocka_unit_test(a_daemon_that_leaves_is_noticed),
 		cmocka_unit_test(another_service_is_told_from_a_daemon),
 		cmocka_unit_test(a_port_that_leads_nowhere_is_an_error),

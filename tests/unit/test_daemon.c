@@ -162,10 +162,9 @@ process_start(struct process *p, bool no_fork)
 	assert_true(p->pid >= 0);
 	if (p->pid == 0) {
 		take_signals(&d.signals, &let_in);
-		ns_daemon_run(&d);
 		/* No session is left, not even as a zombie, and no listener. */
-		_exit(d.session_count != 0 || d.listener_count != 0 ||
-		      waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD);
+		_exit(ns_daemon_run(&d, &err) != NP_OK || d.sessions != NULL ||
+		      d.listener_count != 0 || waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD);
 	}
 	close_all(&d);
 }
@@ -238,6 +237,38 @@ without_fork_clients_are_served_in_turn(void **state)
 	close(second);
 }
 
+/* Signals come where it waits; one that is never out of work does not wait. */
+static void
+a_busy_daemon_ends_at_once(void **state)
+{
+	struct np_log log = { .level = NP_LOG_ERROR };
+	struct ns_daemon d = { .log = &log };
+	struct np_err err;
+	sigset_t let_in;
+	int always[2], status = -1;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_INET, &err), NP_OK);
+	assert_int_equal(pipe(always), 0);
+	assert_int_equal(write(always[1], "", 1), 1);
+	d.status_fd = always[0]; /* readable for ever: accept(2) takes nothing from it */
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(20);
+		take_signals(&d.signals, &let_in);
+		_exit(ns_daemon_run(&d, &err) != NP_OK);
+	}
+	usleep(200000);
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(always[0]);
+	close(always[1]);
+	close_all(&d);
+}
+
 static void
 an_idle_daemon_ends_at_once(void **state)
 {
@@ -299,6 +330,7 @@ main(void)
 		cmocka_unit_test(sessions_run_side_by_side_and_end_with_their_daemon),
 		cmocka_unit_test(without_fork_clients_are_served_in_turn),
 		cmocka_unit_test(an_idle_daemon_ends_at_once),
+		cmocka_unit_test(a_busy_daemon_ends_at_once),
 		cmocka_unit_test(signals_end_a_test),
 	};
 

@@ -176,7 +176,7 @@ ask_filled(struct session *s, int fill_dir, const char *file, struct np_omni_res
 	struct np_omni_request request = five_transactions();
 
 	snprintf(request.fill_file, sizeof(request.fill_file), "%s", file);
-	session_open_with(s, NULL, fill_dir);
+	session_open_with(s, fill_dir);
 	ask(s, NP_OMNI, np_omni_request_layout, &request);
 	return answer(s, np_omni_response_layout, response).word;
 }

@@ -81,70 +81,6 @@ a_passphrase_is_not_answered(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-the_right_passphrase_lets_in(void **state)
-{
-	struct np_text m = { .text = "open sesame" };
-	char longest[NP_FRAME_SIZE - 8];
-	struct session s;
-
-	(void)state;
-	session_open_with(&s, "open sesame", 0);
-	ask(&s, NP_PASSPHRASE, np_text_layout, &m);
-	assert_alive(&s);
-	/* Later ones mean nothing. */
-	strcpy(m.text, "wrong");
-	ask(&s, NP_PASSPHRASE, np_text_layout, &m);
-	assert_alive(&s);
-	assert_int_equal(session_close(&s), NP_OK);
-
-	memset(longest, 'x', sizeof(longest) - 1);
-	longest[sizeof(longest) - 1] = '\0';
-	strcpy(m.text, longest);
-	session_open_with(&s, longest, 0);
-	ask(&s, NP_PASSPHRASE, np_text_layout, &m);
-	assert_alive(&s);
-	assert_int_equal(session_close(&s), NP_OK);
-}
-
-static void
-any_other_passphrase_is_not_answered(void **state)
-{
-	static const char *const wrong[] = { "", "sesam", "sesame ", "sesamf", "Sesame", "tesame" };
-
-	(void)state;
-	for (size_t i = 0; i < LEN(wrong); i++) {
-		struct np_text m = { .text = "" };
-		struct session s;
-
-		strcpy(m.text, wrong[i]);
-		session_open_with(&s, "sesame", 0);
-		ask(&s, NP_PASSPHRASE, np_text_layout, &m);
-		assert_int_equal(read_all(s.fd), 0);
-		assert_int_equal(session_close(&s), NP_EPEER);
-		assert_has(s.err.msg, "wrong passphrase");
-	}
-}
-
-static void
-no_request_is_served_before_the_passphrase(void **state)
-{
-	static const uint32_t codes[] = { NP_DEBUG_ON, NP_CPU_CALIBRATE, NP_OMNI, NP_TCP_CC,
-					  12345 };
-
-	(void)state;
-	for (size_t i = 0; i < LEN(codes); i++) {
-		struct session s;
-
-		session_open_with(&s, "sesame", 0);
-		ask(&s, codes[i], NULL, NULL);
-		assert_int_equal(read_all(s.fd), 0);
-		assert_int_equal(session_close(&s), NP_EPEER);
-		assert_has(s.err.msg, "without the passphrase");
-		assert_int_equal(s.log.level, NP_LOG_INFO);
-	}
-}
-
 static enum np_log_level
 level_after(uint32_t code, bool quiet)
 {
@@ -289,9 +225,6 @@ main(void)
 		cmocka_unit_test(calibration_names_the_clock_and_the_processors),
 		cmocka_unit_test(system_information_is_no_more),
 		cmocka_unit_test(a_passphrase_is_not_answered),
-		cmocka_unit_test(the_right_passphrase_lets_in),
-		cmocka_unit_test(any_other_passphrase_is_not_answered),
-		cmocka_unit_test(no_request_is_served_before_the_passphrase),
 		cmocka_unit_test(debugging_raises_the_log_level_where_it_may),
 		cmocka_unit_test(pipelined_requests_are_answered_in_order),
 		cmocka_unit_test(a_cut_request_ends_the_session_with_an_error),

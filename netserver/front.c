@@ -1,0 +1,379 @@
+#include "netserver/front.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/secret.h"
+#include "net/sock.h"
+#include "netserver/sessions.h"
+
+enum {
+	AT_ONCE = 64,   /* accepted before others have their turn */
+	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
+	LINES = 100,    /* about refusals in the log a second, twice as many in one go */
+	SCARCE_S = 60   /* between two words about what is scarce */
+};
+
+/* ---- Coming and going ---- */
+
+static void
+forget(struct ns_daemon *d, struct ns_caller *c)
+{
+	for (struct ns_caller **at = &d->callers; *at != NULL; at = &(*at)->next) {
+		if (*at == c) {
+			*at = c->next;
+			if (c->next == NULL) {
+				d->callers_end = at;
+			}
+			break;
+		}
+	}
+	d->stats.silent_now--;
+	/* An event that epoll handed over before may still name it. */
+	np_secret_wipe(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
+	c->kind = NS_GONE;
+	c->next = d->gone;
+	d->gone = c;
+}
+
+static void
+drop(struct ns_daemon *d, struct ns_caller *c)
+{
+	/* Where a session has the connection, too, closing does not take it out of the set. */
+	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
+	close(c->chan.fd);
+	forget(d, c);
+}
+
+/* Whoever is refused fast enough could fill the disk with it. */
+static bool
+may_log(struct ns_daemon *d)
+{
+	struct np_event e;
+
+	if (!ns_bucket_take(&d->lines, LINES, 1, np_now())) {
+		d->unlogged++;
+		return false;
+	}
+	if (d->unlogged > 0) {
+		np_event_begin(&e, "refusals-not-logged");
+		np_event_number(&e, "refusals", d->unlogged);
+		np_log_event(d->log, NP_LOG_INFO, &e, NULL);
+		d->unlogged = 0;
+	}
+	return true;
+}
+
+/* Count it, log it. */
+static void
+note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why, const char *words)
+{
+	enum np_log_level level = why == NS_SILENT ? NP_LOG_DEBUG : NP_LOG_INFO;
+	struct np_event e;
+
+	d->stats.refused[why]++;
+	if (level == NP_LOG_INFO && !may_log(d)) {
+		return;
+	}
+	ns_event_begin(&e, "refused", &c->peer);
+	np_event_text(&e, "reason", ns_refusal_name(why));
+	np_log_event(d->log, level, &e, "%s", words);
+}
+
+/* The whole first message was read, so that closing does not take the answer back by a reset. */
+static void
+answer(const struct ns_caller *c, const uint8_t frame[NP_FRAME_SIZE])
+{
+	/* The buffer of a connection that was never written to has room for it. */
+	(void)!send(c->chan.fd, frame, c->chan.size, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void
+refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words)
+{
+	struct np_head asked = np_frame_head(c->chan.in);
+	struct np_head head = { .code = asked.code + 1, .word = ns_refusal_errno(why) };
+	struct np_why m = { .magic = NP_WHY_MAGIC };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, words);
+	np_frame_put(frame, &head, np_why_layout, &m);
+	answer(c, frame);
+	note_refusal(d, c, why, words);
+	drop(d, c);
+}
+
+/*
+ * Who holds most of the silent connections loses the oldest one, which is not that of `but`: others
+ * still get through. False when there is none.
+ */
+static bool
+push_out(struct ns_daemon *d, const struct ns_caller *but)
+{
+	unsigned count[NS_GROUPS] = { 0 }, most = 0;
+
+	for (const struct ns_caller *c = d->callers; c != NULL; c = c->next) {
+		count[ns_group_of(&c->peer)] += c != but;
+	}
+	for (unsigned i = 1; i < NS_GROUPS; i++) {
+		most = count[i] > count[most] ? i : most;
+	}
+	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
+		if (c != but && ns_group_of(&c->peer) == most) {
+			note_refusal(d, c, NS_SILENT,
+				     "pushed out by another caller (netserver --max-silent)");
+			drop(d, c);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The address is accept(2)'s: a client that has reset the connection already has no other, and must
+ * not pass for one that no rule is about.
+ */
+static void
+add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
+{
+	struct ns_caller *c = calloc(1, sizeof(*c));
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = c };
+	struct np_err err = { .code = NP_OK };
+
+	d->stats.connections++;
+	if (c == NULL) {
+		close(fd);
+		return;
+	}
+	c->kind = NS_CALLER;
+	c->peer = *peer;
+	np_addr_unmap(&c->peer);
+	np_addr_text(&c->peer, c->text);
+	c->denied = !ns_access_lets(&d->access, &c->peer);
+	c->deadline_ns = now_ns + NS_HELLO_S * NP_SEC;
+	c->admit = (struct ns_admit){ .key = d->key, .passphrase = d->passphrase };
+	if (np_chan_open(&c->chan, fd, c->text, &err) != NP_OK ||
+	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
+		close(fd);
+		free(c);
+		return;
+	}
+	c->chan.may_be_old = true;
+	if (d->callers == NULL) {
+		d->callers_end = &d->callers;
+	}
+	*d->callers_end = c;
+	d->callers_end = &c->next;
+	d->stats.silent_now++;
+}
+
+/* Once in a while is enough: what is scarce stays so for a while. */
+static void
+tell_scarce(struct ns_daemon *d, const char *what, const char *why)
+{
+	uint64_t now = np_now();
+
+	if (now >= d->scarce_ns) {
+		d->scarce_ns = now + SCARCE_S * NP_SEC;
+		np_log(d->log, NP_LOG_ERROR, "%s: %s", what, why);
+	}
+}
+
+static bool
+is_scarce(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+void
+ns_front_accept(struct ns_daemon *d, int listener)
+{
+	uint64_t now = np_now();
+
+	for (int i = 0; i < AT_ONCE && now >= d->accept_ns; i++) {
+		struct np_addr peer = { .len = sizeof(peer.sa) };
+		int fd = accept4(listener, (struct sockaddr *)&peer.sa, &peer.len,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0 && is_scarce(errno)) {
+			tell_scarce(d, "accept a connection", strerror(errno));
+			if (!push_out(d, NULL)) {
+				/* It stays in the listener's queue: there will be room later. */
+				d->accept_ns = now + PAUSE_MS * NP_MSEC;
+			}
+			continue;
+		}
+		if (fd < 0) {
+			return; /* or the client is gone already */
+		}
+		d->accept_ns = 0;
+		if (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent) {
+			push_out(d, NULL);
+		}
+		add(d, fd, &peer, now);
+	}
+}
+
+/* ---- Words ---- */
+
+/* A session takes two descriptors: whoever is silent makes room. */
+static int
+start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
+{
+	int rc = ns_session_start(d, c, err);
+
+	if (rc != NP_OK && err->sys == EMFILE && push_out(d, c)) {
+		push_out(d, c);
+		rc = ns_session_start(d, c, err);
+	}
+	if (rc != NP_OK) {
+		tell_scarce(d, c->text, err->msg);
+	}
+	return rc;
+}
+
+/* Its first message to a session is here: give it one. */
+static void
+hand_over(struct ns_daemon *d, struct ns_caller *c)
+{
+	enum ns_refusal why = NS_PROCESS;
+	struct np_err err = { .code = NP_OK };
+
+	if (c->denied) {
+		refuse(d, c, NS_DENIED, "this address may not (netserver --allow, --deny)");
+		return;
+	}
+	if (ns_guard_session(&d->limits, d->sessions, &c->peer, &d->rates, np_now(), &why, &err) !=
+		NP_OK ||
+	    (!d->no_fork && start(d, c, &err) != NP_OK)) {
+		refuse(d, c, why, err.msg);
+		return;
+	}
+	if (d->no_fork) {
+		uint64_t before = np_now(), late;
+
+		epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
+		ns_session_serve_here(d, c);
+		late = np_now() - before;
+		forget(d, c);
+		for (c = d->callers; c != NULL; c = c->next) {
+			c->deadline_ns += late; /* it was not heard */
+		}
+		return;
+	}
+	drop(d, c);
+}
+
+/* A whole message. False when the caller is gone. */
+static bool
+step(struct ns_daemon *d, struct ns_caller *c)
+{
+	struct np_err why = { .code = NP_OK };
+	uint8_t frame[NP_FRAME_SIZE];
+	bool has_reply = false;
+	enum ns_admission got;
+
+	if (np_frame_is_text(c->chan.in, c->chan.have)) {
+		note_refusal(d, c, NS_GARBAGE, "what came is no message of netperf's");
+		drop(d, c);
+		return false;
+	}
+	got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, &why);
+	if (got == NS_ADMIT_IN || c->denied) {
+		hand_over(d, c);
+		return false;
+	}
+	np_secret_wipe(c->chan.in, sizeof(c->chan.in));
+	if (has_reply) {
+		answer(c, frame);
+	}
+	if (got == NS_ADMIT_REFUSED) {
+		note_refusal(d, c, NS_SECRET, why.msg);
+		drop(d, c);
+		return false;
+	}
+	c->deadline_ns = np_now() + NS_HELLO_S * NP_SEC;
+	return true;
+}
+
+void
+ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
+{
+	struct np_err err = { .code = NP_OK };
+
+	for (;;) {
+		switch (np_chan_read(&c->chan, &err)) {
+		case NP_CHAN_MORE:
+			return;
+		case NP_CHAN_WHOLE:
+			if (!step(d, c)) {
+				return;
+			}
+			break;
+		case NP_CHAN_BROKEN:
+			if (c->chan.have > 0) { /* else it left without a word, by a reset */
+				note_refusal(d, c, NS_GARBAGE, err.msg);
+			}
+			drop(d, c);
+			return;
+		case NP_CHAN_CLOSED:
+			drop(d, c);
+			return;
+		}
+	}
+}
+
+uint64_t
+ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
+{
+	uint64_t next = d->accept_ns > now_ns ? d->accept_ns : NP_NEVER;
+	struct ns_caller *c, *following;
+
+	for (c = d->callers; c != NULL; c = following) {
+		following = c->next;
+		if (np_chan_again(&c->chan) > now_ns && c->deadline_ns > now_ns) {
+			continue;
+		}
+		/* At the last moment, too: this process may have been late, and not the caller. */
+		ns_front_hear(d, c);
+		if (c->kind == NS_CALLER && c->deadline_ns <= now_ns) {
+			note_refusal(d, c, NS_SILENT, "no whole message in time");
+			drop(d, c);
+		}
+		if (c->kind == NS_GONE) {
+			following = d->callers; /* it may have pushed out any of them */
+		}
+	}
+	for (c = d->callers; c != NULL; c = c->next) {
+		uint64_t again = np_chan_again(&c->chan);
+
+		next = c->deadline_ns < next ? c->deadline_ns : next;
+		next = again < next ? again : next;
+	}
+	return next;
+}
+
+void
+ns_front_bury(struct ns_daemon *d)
+{
+	while (d->gone != NULL) {
+		struct ns_caller *c = d->gone;
+
+		d->gone = c->next;
+		free(c);
+	}
+}
+
+void
+ns_front_close(struct ns_daemon *d)
+{
+	while (d->callers != NULL) {
+		drop(d, d->callers);
+	}
+}

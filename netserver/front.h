@@ -1,0 +1,42 @@
+/*
+ * Callers: control connections that have no session yet. Each costs a descriptor and some memory
+ * until its first message is whole, it is let in, and there is room for a session.
+ */
+#ifndef NETSERVER_FRONT_H
+#define NETSERVER_FRONT_H
+
+#include <stdint.h>
+
+#include "netserver/admit.h"
+#include "netserver/daemon.h"
+#include "wire/chan.h"
+
+enum { NS_HELLO_S = 5 }; /* for a caller's first message, and each one until it is let in */
+
+struct ns_caller {
+	enum ns_kind kind; /* NS_CALLER */
+	struct ns_caller *next;
+	struct np_chan chan;
+	struct np_addr peer; /* unmapped */
+	char text[NP_ADDR_TEXT];
+	uint64_t deadline_ns;
+	struct ns_admit admit;
+	bool denied; /* by address: to be told so when it has spoken */
+};
+
+/* Take what a listener has. */
+void ns_front_accept(struct ns_daemon *d, int listener);
+
+/* Something came from the caller, or may have. It is gone afterwards, if it is done with. */
+void ns_front_hear(struct ns_daemon *d, struct ns_caller *c);
+
+/* Drop those whose time is up. Returns when to call again, NP_NEVER. */
+uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
+
+/* Release what was dropped, once no event can name it any more. */
+void ns_front_bury(struct ns_daemon *d);
+
+/* Close all. */
+void ns_front_close(struct ns_daemon *d);
+
+#endif

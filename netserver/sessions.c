@@ -1,0 +1,694 @@
+#include "netserver/sessions.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "base/secret.h"
+#include "bench/transport/unix.h"
+#include "net/sock.h"
+#include "netserver/confine.h"
+#include "run/server.h"
+#include "sys/affinity.h"
+
+enum {
+	/* Beside a test's length: for the client to come with its data connection, which it may put
+	 * off, for what is on its way at the end, and for the results to be taken. */
+	GRACE_S = 150,
+	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
+	AT_ONCE = 16,   /* words of a session */
+	TERM_MS = 2000  /* to end by itself when told to */
+};
+
+void
+ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
+{
+	char host[NP_ADDR_TEXT];
+
+	np_event_begin(e, name);
+	if (peer->sa.ss_family == AF_INET || peer->sa.ss_family == AF_INET6) {
+		np_event_text(e, "peer", np_addr_host(peer, host));
+		np_event_number(e, "port", np_addr_port(peer));
+	}
+}
+
+/* ---- What the two say to each other ---- */
+
+enum ns_verb { NS_ASK, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE };
+
+/* One packet each; both ends are of one program. */
+struct ns_word {
+	enum ns_verb verb;
+	int error; /* NS_REFUSE, NS_REFUSED: an errno */
+	struct np_wish wish;
+	struct np_served served;
+	char text[200];
+};
+
+static bool
+say(int fd, const struct ns_word *w)
+{
+	return send(fd, w, sizeof(*w), MSG_NOSIGNAL) == (ssize_t)sizeof(*w);
+}
+
+/* ---- In the session's process ---- */
+
+struct leave {
+	int fd; /* to the daemon */
+	const struct np_signals *signals;
+};
+
+static int
+gone(int sys, struct np_err *err)
+{
+	return np_fail(err, NP_ESYS, sys, "wait for leave to begin the test");
+}
+
+/* Until the daemon answers, the client goes, or a signal comes. */
+static int
+await_answer(const struct leave *l, int control_fd, struct np_err *err)
+{
+	struct pollfd p[2] = { { .fd = l->fd, .events = POLLIN },
+			       { .fd = control_fd, .events = POLLRDHUP } };
+
+	for (;;) {
+		int n = ppoll(p, 2, NULL, l->signals->let_in);
+
+		if (n < 0 && (errno != EINTR || np_signalled(l->signals))) {
+			return gone(errno, err);
+		}
+		if (n > 0 && p[0].revents != 0) {
+			return NP_OK;
+		}
+		if (n > 0 && p[1].revents != 0) {
+			return np_fail(err, NP_EPEER, ECONNRESET, "the client is gone");
+		}
+	}
+}
+
+static int
+ask(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
+{
+	const struct leave *l = ctx;
+	struct ns_word w;
+
+	memset(&w, 0, sizeof(w));
+	w.verb = NS_ASK;
+	w.wish = *wish;
+	if (!say(l->fd, &w)) {
+		return gone(errno, err);
+	}
+	if (await_answer(l, control_fd, err) != NP_OK) {
+		return err->code;
+	}
+	if (recv(l->fd, &w, sizeof(w), 0) != (ssize_t)sizeof(w)) {
+		return gone(ECANCELED, err);
+	}
+	if (w.verb == NS_GRANT) {
+		return NP_OK;
+	}
+	np_fail(err, NP_EUNSUP, 0, "%s", w.text);
+	err->sys = w.error;
+	return err->code;
+}
+
+static void
+done(void *ctx, const struct np_served *served)
+{
+	const struct leave *l = ctx;
+	struct ns_word w;
+
+	memset(&w, 0, sizeof(w));
+	w.verb = NS_DONE;
+	w.served = *served;
+	(void)say(l->fd, &w);
+}
+
+static void
+refused(void *ctx, int error)
+{
+	const struct leave *l = ctx;
+	struct ns_word w;
+
+	memset(&w, 0, sizeof(w));
+	w.verb = NS_REFUSED;
+	w.error = error;
+	(void)say(l->fd, &w);
+}
+
+/* What let the client in is of no more use in this process, which strangers' bytes come to. */
+static void
+forget_secrets(struct ns_daemon *d, struct ns_caller *c)
+{
+	if (d->passphrase != NULL) {
+		np_secret_wipe(d->passphrase, strlen(d->passphrase));
+	}
+	if (d->key != NULL) {
+		np_secret_wipe(d->key, sizeof(*d->key));
+	}
+	np_secret_wipe(&c->admit, sizeof(c->admit));
+	for (struct ns_caller *other = d->callers; other != NULL; other = other->next) {
+		/* Most are silent: their pages stay the daemon's. */
+		if (other != c && other->chan.have > 0) {
+			np_secret_wipe(other->chan.in, sizeof(other->chan.in));
+		}
+	}
+}
+
+/* Confine this process to what the client may have. The interfaces are asked for before. */
+static int
+confine(const struct ns_daemon *d, bool is_here, struct np_err *err)
+{
+	const struct ns_sandbox box = {
+		.prepared = d->prepared,
+		.fill_dir = d->fill_dir,
+		.unix_tests = is_here,
+		.bytes = d->limits.each.bytes,
+	};
+
+	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
+}
+
+/* The common end of all kinds of service. */
+static void
+serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct ns_permit *permit,
+      const struct np_leave *leave)
+{
+	struct np_server server = {
+		.log = d->log,
+		.peer = c->text,
+		.is_here = is_here,
+		.quiet = d->quiet,
+		.fill_dir = d->fill_dir,
+		.limits = d->limits.each,
+		.permit = permit != NULL ? ns_permit : NULL,
+		.permit_ctx = permit,
+		.signals = d->signals,
+	};
+	enum np_log_level level = d->log->level;
+	struct np_err err = { .code = NP_OK };
+	struct np_event e;
+	int rc;
+
+	if (leave != NULL) {
+		server.leave = *leave;
+	}
+	np_sock_watch_peer(c->chan.fd);
+	ns_event_begin(&e, "session-begin", &c->peer);
+	np_log_event(d->log, NP_LOG_DEBUG, &e, NULL);
+	rc = np_server_serve(&server, &c->chan, &err);
+	ns_event_begin(&e, "session-end", &c->peer);
+	np_event_text(&e, "result", rc == NP_OK ? "ok" : "failed");
+	if (rc != NP_OK) {
+		np_event_text(&e, "why", err.msg);
+	}
+	np_log_event(d->log, rc == NP_OK ? NP_LOG_DEBUG : NP_LOG_INFO, &e, NULL);
+	d->log->level = level;
+}
+
+/* It ends with its daemon, whatever becomes of that. */
+static void
+run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
+{
+	const int keep[] = { c->chan.fd, fd, d->fill_dir, d->log_fd };
+	struct leave l = { .fd = fd, .signals = &d->signals };
+	const struct np_leave leave = { .ask = ask, .done = done, .refused = refused, .ctx = &l };
+	bool is_here = np_addr_is_here(&c->peer);
+	struct ns_permit permit;
+	struct np_err err = { .code = NP_OK };
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent) {
+		_exit(0); /* the daemon died before the call took effect */
+	}
+	np_fds_drop_but(keep, sizeof(keep) / sizeof(keep[0]));
+	if (d->log->sink == np_log_to_syslog) {
+		np_log_open_syslog("netserver"); /* its socket was among what was dropped */
+	}
+	forget_secrets(d, c);
+	ns_permit_init(&permit);
+	if (confine(d, is_here, &err) != NP_OK) {
+		np_log(d->log, NP_LOG_ERROR, "%s: session given up: %s", c->text, err.msg);
+		_exit(1);
+	}
+	serve(d, c, is_here, &permit, &leave);
+	_exit(0);
+}
+
+void
+ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
+{
+	struct np_cpus cpus;
+
+	/* What one client asks for must not stay for the next. */
+	np_cpus_save(&cpus);
+	d->stats.sessions++;
+	serve(d, c, np_addr_is_here(&c->peer), NULL, NULL);
+	np_cpus_restore(&cpus);
+}
+
+/* The first message for a session, in the time that a caller has for it. */
+static int
+await_first(const struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
+{
+	enum ns_admission got = NS_ADMIT_MORE;
+	uint8_t frame[NP_FRAME_SIZE];
+
+	while (got == NS_ADMIT_MORE) {
+		uint64_t deadline = np_deadline(NS_HELLO_S * NP_SEC);
+		bool has_reply = false;
+		int rc;
+
+		do {
+			rc = np_chan_recv(&c->chan, "a request", deadline, d->signals.let_in, err);
+		} while (rc == NP_ESYS && err->sys == EINTR && !np_signalled(&d->signals));
+		if (rc != NP_OK) {
+			return rc;
+		}
+		got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, err);
+		if (has_reply && np_chan_send(&c->chan, frame, deadline, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return got == NS_ADMIT_IN ? NP_OK : err->code;
+}
+
+void
+ns_session_serve_alone(struct ns_daemon *d, int fd)
+{
+	struct ns_caller c = { .peer = { .len = sizeof(c.peer.sa) }, .text = "a client" };
+	struct np_err err = { .code = NP_OK };
+
+	if (getpeername(fd, (struct sockaddr *)&c.peer.sa, &c.peer.len) == 0 &&
+	    c.peer.sa.ss_family != AF_UNIX) {
+		np_addr_unmap(&c.peer);
+		np_addr_text(&c.peer, c.text);
+	}
+	c.admit = (struct ns_admit){ .key = d->key, .passphrase = d->passphrase };
+	if (np_chan_open(&c.chan, fd, c.text, &err) == NP_OK) {
+		c.chan.may_be_old = true;
+		if (!ns_access_lets(&d->access, &c.peer)) {
+			np_fail(&err, NP_EPEER, 0, "this address may not");
+		} else if (await_first(d, &c, &err) == NP_OK) {
+			bool is_here = np_addr_is_here(&c.peer);
+			struct ns_permit permit;
+
+			forget_secrets(d, &c);
+			ns_permit_init(&permit);
+			if (confine(d, is_here, &err) == NP_OK) {
+				serve(d, &c, is_here, &permit, NULL);
+				return;
+			}
+		}
+	}
+	np_log(d->log, NP_LOG_INFO, "%s: refused: %s", c.text, err.msg);
+	close(fd);
+}
+
+/* ---- In the daemon ---- */
+
+/* When a session whose client has yet to ask for a test is ended. */
+static uint64_t
+end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
+{
+	uint64_t idle_s = d->limits.each.idle_s;
+
+	return idle_s > 0 ? now_ns + (idle_s + BETWEEN_S) * NP_SEC : 0;
+}
+
+int
+ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
+{
+	struct ns_session *s = calloc(1, sizeof(*s));
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
+	pid_t self = getpid();
+	int pair[2];
+
+	if (s == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+		free(s);
+		return np_fail(err, NP_ESYS, errno, "no descriptors for a session");
+	}
+	s->kind = NS_SESSION;
+	s->pid = fork();
+	if (s->pid == 0) {
+		run_child(d, c, pair[1], self);
+	}
+	close(pair[1]);
+	if (s->pid < 0 || epoll_ctl(d->epoll, EPOLL_CTL_ADD, pair[0], &ev) != 0) {
+		np_fail(err, NP_ESYS, errno, "no process for a session");
+		close(pair[0]); /* which ends it, if there is one */
+		free(s);
+		return err->code;
+	}
+	s->fd = pair[0];
+	s->peer = c->peer;
+	s->began_ns = np_now();
+	s->end_ns = end_of_idling(d, s->began_ns);
+	s->bytes = NP_SESSION_BYTES;
+	s->next = d->sessions;
+	d->sessions = s;
+	d->stats.sessions++;
+	d->stats.sessions_now++;
+	d->stats.bytes_now += s->bytes;
+	return NP_OK;
+}
+
+static void
+set_bytes(struct ns_daemon *d, struct ns_session *s, uint64_t bytes)
+{
+	d->stats.bytes_now += bytes - s->bytes;
+	s->bytes = bytes;
+}
+
+static void
+answer(struct ns_session *s, enum ns_verb verb, int error, const char *text)
+{
+	struct ns_word w;
+
+	memset(&w, 0, sizeof(w));
+	w.verb = verb;
+	w.error = error;
+	snprintf(w.text, sizeof(w.text), "%.*s", (int)sizeof(w.text) - 1, text);
+	(void)!send(s->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+leave_line(struct ns_daemon *d, struct ns_session *s)
+{
+	if (s->waiting_ns != 0) {
+		s->waiting_ns = 0;
+		d->stats.waiting_now--;
+	}
+}
+
+static void
+turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const char *text)
+{
+	leave_line(d, s);
+	d->stats.refused[why]++;
+	answer(s, NS_REFUSE, ns_refusal_errno(why), text);
+}
+
+static void
+let_begin(struct ns_daemon *d, struct ns_session *s)
+{
+	uint32_t most = d->limits.each.seconds;
+	uint64_t seconds = s->wish.seconds > 0 ? s->wish.seconds : most;
+	struct np_err err = { .code = NP_OK };
+
+	if (ns_guard_memory(&d->limits, d->sessions, s, &s->wish, &err) != NP_OK) {
+		turn_down(d, s, NS_MEMORY, err.msg);
+		return;
+	}
+	leave_line(d, s);
+	set_bytes(d, s, s->wish.bytes > NP_SESSION_BYTES ? s->wish.bytes : NP_SESSION_BYTES);
+	s->test_ns = np_now();
+	d->turn_ns[ns_group_of(&s->peer)] = s->test_ns;
+	/* The session has looked at the length, but what if it is not itself any more? */
+	seconds = most > 0 && seconds > most ? most : seconds;
+	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
+	answer(s, NS_GRANT, 0, "");
+}
+
+static bool
+one_runs(const struct ns_daemon *d)
+{
+	for (const struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		if (s->test_ns != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Addresses take turns, and the sessions of each in their order: a crowd is one among others. */
+static bool
+goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct ns_session *b)
+{
+	uint64_t turn_a = d->turn_ns[ns_group_of(&a->peer)];
+	uint64_t turn_b = d->turn_ns[ns_group_of(&b->peer)];
+
+	return turn_a != turn_b ? turn_a < turn_b : a->waiting_ns < b->waiting_ns;
+}
+
+/* Whose turn it is, if it is anybody's. */
+static void
+next_in_line(struct ns_daemon *d)
+{
+	while (d->stats.waiting_now > 0 && !one_runs(d)) {
+		struct ns_session *first = NULL;
+
+		for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+			if (s->waiting_ns != 0 && (first == NULL || goes_before(d, s, first))) {
+				first = s;
+			}
+		}
+		if (first == NULL) {
+			return;
+		}
+		let_begin(d, first);
+	}
+}
+
+static void
+end_test(struct ns_daemon *d, struct ns_session *s)
+{
+	if (s->test_ns == 0) {
+		return;
+	}
+	s->test_ns = 0;
+	s->tests++;
+	d->stats.tests++;
+	s->end_ns = end_of_idling(d, np_now());
+	set_bytes(d, s, NP_SESSION_BYTES);
+}
+
+static enum ns_refusal
+reason_of(int error)
+{
+	switch (error) {
+	case ENOMEM:
+		return NS_MEMORY;
+	case EMSGSIZE:
+		return NS_MESSAGE;
+	case ERANGE:
+		return NS_LENGTH;
+	default:
+		return NS_OTHER;
+	}
+}
+
+/* A session has strangers' bytes in its process: its word is only believed about itself. */
+static bool
+obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w)
+{
+	switch (w->verb) {
+	case NS_ASK:
+		if (s->test_ns != 0 || s->waiting_ns != 0 ||
+		    !ns_guard_believes(&d->limits, &w->wish)) {
+			return false;
+		}
+		s->wish = w->wish;
+		s->wish.test[sizeof(s->wish.test) - 1] = '\0';
+		if (d->exclusive && one_runs(d)) {
+			s->waiting_ns = np_now();
+			s->end_ns = s->waiting_ns + ((uint64_t)d->line_s + BETWEEN_S) * NP_SEC;
+			d->stats.waiting_now++;
+		} else {
+			let_begin(d, s);
+		}
+		return true;
+	case NS_DONE:
+		if (s->test_ns == 0) {
+			return false;
+		}
+		d->stats.tests_failed += w->served.failed;
+		d->stats.received_bytes += w->served.received;
+		d->stats.sent_bytes += w->served.sent;
+		d->stats.transactions += w->served.transactions;
+		end_test(d, s);
+		next_in_line(d);
+		return true;
+	case NS_REFUSED:
+		d->stats.refused[reason_of(w->error)]++;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The pair is of no more use: what the session held is free for others. */
+static void
+hang_up(struct ns_daemon *d, struct ns_session *s)
+{
+	if (s->fd >= 0) {
+		/* A process that was just forked may have it still. */
+		epoll_ctl(d->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+		close(s->fd);
+		s->fd = -1;
+		leave_line(d, s);
+		d->stats.tests_failed += s->test_ns != 0;
+		end_test(d, s);
+		s->end_ns = np_now() + TERM_MS * NP_MSEC;
+		next_in_line(d);
+	}
+}
+
+/* So many words before others have their turn: who talks without end must not be all that is heard.
+ */
+static void
+hear(struct ns_daemon *d, struct ns_session *s, int words)
+{
+	struct ns_word w;
+
+	while (s->fd >= 0 && words-- > 0) {
+		ssize_t n = recv(s->fd, &w, sizeof(w), MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			return;
+		}
+		if (n != (ssize_t)sizeof(w) || !obey(d, s, &w)) {
+			hang_up(d, s);
+		}
+	}
+}
+
+void
+ns_session_hear(struct ns_daemon *d, struct ns_session *s)
+{
+	hear(d, s, AT_ONCE);
+}
+
+static void
+forget(struct ns_daemon *d, struct ns_session *gone_one)
+{
+	for (struct ns_session **at = &d->sessions; *at != NULL; at = &(*at)->next) {
+		if (*at == gone_one) {
+			*at = gone_one->next;
+			break;
+		}
+	}
+	d->stats.sessions_now--;
+	d->stats.bytes_now -= gone_one->bytes;
+	free(gone_one);
+}
+
+void
+ns_sessions_reap(struct ns_daemon *d)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct ns_session *s = d->sessions;
+
+		while (s != NULL && s->pid != pid) {
+			s = s->next;
+		}
+		if (WIFSIGNALED(status)) {
+			np_log(d->log, NP_LOG_ERROR, "session process %ld was ended by signal %d%s",
+			       (long)pid, WTERMSIG(status),
+			       WTERMSIG(status) == SIGSYS ? ": it made a call that no test makes"
+							  : "");
+			d->stats.killed += s == NULL || !s->told;
+			np_unix_sweep(pid);
+		}
+		if (s != NULL) {
+			hear(d, s, INT_MAX); /* its last words, and no more */
+			hang_up(d, s);
+			forget(d, s);
+		}
+	}
+}
+
+/* Its time is over: it is told to end, then ended. */
+static void
+overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
+{
+	struct np_event e;
+
+	if (!s->told && s->fd >= 0) {
+		ns_event_begin(&e, "session-overrun", &s->peer);
+		np_event_number(&e, "process", (uint64_t)s->pid);
+		np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it is ended");
+		d->stats.killed++;
+	}
+	kill(s->pid, s->told ? SIGKILL : SIGTERM);
+	s->told = true;
+	s->end_ns = now_ns + TERM_MS * NP_MSEC;
+}
+
+uint64_t
+ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
+{
+	uint64_t next = NP_NEVER;
+
+	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		uint64_t patience = s->waiting_ns + (uint64_t)d->line_s * NP_SEC;
+
+		if (s->waiting_ns != 0 && patience <= now_ns) {
+			turn_down(d, s, NS_LINE,
+				  "other tests ran all the time (netserver --exclusive)");
+		} else if (s->waiting_ns != 0 && patience < next) {
+			next = patience;
+		}
+		if (s->end_ns != 0 && s->end_ns <= now_ns) {
+			overrun(d, s, now_ns);
+		}
+		if (s->end_ns != 0 && s->end_ns < next) {
+			next = s->end_ns;
+		}
+	}
+	return next;
+}
+
+static void
+signal_all(const struct ns_daemon *d, int sig)
+{
+	for (const struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		kill(s->pid, sig);
+	}
+}
+
+static void
+await_all(struct ns_daemon *d)
+{
+	uint64_t until = np_deadline(TERM_MS * NP_MSEC);
+	struct timespec left;
+
+	ns_sessions_reap(d);
+	while (d->sessions != NULL && np_now() < until) {
+		ppoll(NULL, 0, np_left(until, &left), d->signals.let_in);
+		ns_sessions_reap(d);
+	}
+}
+
+void
+ns_sessions_end(struct ns_daemon *d)
+{
+	if (d->sessions == NULL) {
+		return;
+	}
+	np_log(d->log, NP_LOG_INFO, "ending %llu sessions",
+	       (unsigned long long)d->stats.sessions_now);
+	signal_all(d, SIGTERM);
+	await_all(d);
+	signal_all(d, SIGKILL);
+	await_all(d);
+	while (d->sessions != NULL) {
+		forget(d, d->sessions);
+	}
+}

@@ -1,0 +1,41 @@
+/*
+ * Sessions: a process for each client, and the books that the daemon keeps about it. A session asks
+ * the daemon for leave before each test, over a pair of sockets, and tells what became of it.
+ */
+#ifndef NETSERVER_SESSIONS_H
+#define NETSERVER_SESSIONS_H
+
+#include "netserver/daemon.h"
+#include "netserver/front.h"
+
+/* An event about a client, to be logged. */
+void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
+
+/*
+ * Start a process that serves the caller from its first message on; the caller stays the daemon's
+ * own to close. NP_ESYS when there is none to be had.
+ */
+int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err);
+
+/* Serve the caller in this process. Its descriptor is closed then. */
+void ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c);
+
+/*
+ * Serve one connected control connection in this process, as inetd's children do, once it has been
+ * let in.
+ */
+void ns_session_serve_alone(struct ns_daemon *d, int fd);
+
+/* The session has said something, or closed its end. */
+void ns_session_hear(struct ns_daemon *d, struct ns_session *s);
+
+/* Reap those that ended. */
+void ns_sessions_reap(struct ns_daemon *d);
+
+/* End those that overran, refuse who waited too long. Returns when to call again, NP_NEVER. */
+uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
+
+/* Tell every session to end, wait a while, and end those that do not. */
+void ns_sessions_end(struct ns_daemon *d);
+
+#endif

@@ -1,0 +1,723 @@
+/*
+ * What a daemon's limits do to a session: which requests they turn down and in which words, and
+ * that whoever grants tests hears of each one's end.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/flow.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/session.h"
+#include "tests/lib/sockets.h"
+
+/* Who grants, and what it was told. Read by the test when the session has ended. */
+struct book {
+	int asked, done, refused, refused_with;
+	int deny; /* errno to answer every wish with; 0: grant */
+	struct np_wish wish;
+	struct np_served served;
+};
+
+static int
+on_ask(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
+{
+	struct book *b = ctx;
+
+	assert_true(control_fd >= 0);
+	b->asked++;
+	b->wish = *wish;
+	if (b->deny != 0) {
+		np_fail(err, NP_EUNSUP, 0, "the book is full");
+		err->sys = b->deny;
+		return err->code;
+	}
+	return NP_OK;
+}
+
+static void
+on_done(void *ctx, const struct np_served *served)
+{
+	struct book *b = ctx;
+
+	b->done++;
+	b->served = *served;
+}
+
+static void
+on_refused(void *ctx, int error)
+{
+	struct book *b = ctx;
+
+	b->refused++;
+	b->refused_with = error;
+}
+
+static void
+open_limited(struct session *s, const struct np_limits *limits, struct book *b)
+{
+	struct np_server server = { .limits = *limits };
+
+	if (b != NULL) {
+		server.leave = (struct np_leave){
+			.ask = on_ask, .done = on_done, .refused = on_refused, .ctx = b
+		};
+	}
+	session_open_as(s, &server);
+}
+
+/* The next answer is an error with a reason. */
+static void
+expect_why(const struct session *s, uint32_t code, int32_t error, const char *words)
+{
+	struct np_why why = { .magic = 0 };
+	struct np_head head = answer(s, np_why_layout, &why);
+
+	if (head.word != error) {
+		fail_msg("error %d (%s), not %d", head.word, why.text, error);
+	}
+	assert_int_equal(head.code, code);
+	assert_int_equal(why.magic, NP_WHY_MAGIC);
+	assert_has(why.text, words);
+}
+
+/* The request is turned down before anybody is asked about it. */
+static void
+expect_refusal(const struct np_limits *limits, const struct np_omni_request *request, int32_t error,
+	       const char *words)
+{
+	struct book b = { .asked = 0 };
+	struct session s;
+
+	open_limited(&s, limits, &b);
+	ask(&s, NP_OMNI, np_omni_request_layout, request);
+	expect_why(&s, NP_OMNI + 1, error, words);
+	assert_int_equal(read_all(s.fd), 0);
+	assert_int_not_equal(session_close(&s), NP_OK);
+	assert_has(s.err.msg, words);
+	assert_int_equal(b.asked, 0);
+	assert_int_equal(b.done, 0);
+	assert_int_equal(b.refused, 1);
+	assert_int_equal(b.refused_with, error);
+}
+
+/* It is granted; what the daemon answers. The client then leaves. */
+static struct np_omni_response
+expect_grant(const struct np_limits *limits, const struct np_omni_request *request, struct book *b)
+{
+	struct np_omni_response m;
+	struct session s;
+
+	open_limited(&s, limits, b);
+	ask(&s, NP_OMNI, np_omni_request_layout, request);
+	assert_int_equal(answer(&s, np_omni_response_layout, &m).word, 0);
+	session_close(&s);
+	return m;
+}
+
+static struct np_omni_request
+stream_request(uint32_t direction, int32_t length)
+{
+	struct np_omni_request m = five_transactions();
+
+	m.direction = direction;
+	m.request_size = m.response_size = -1;
+	m.test_length = length;
+	return m;
+}
+
+/* ---- What is turned down ---- */
+
+static void
+longer_tests_are_turned_down(void **state)
+{
+	struct np_limits limits = { .seconds = 60 };
+	struct np_omni_request request = five_transactions();
+	struct book b = { .asked = 0 };
+
+	(void)state;
+	request.test_length = 61;
+	expect_refusal(&limits, &request, ERANGE,
+		       "test of 61 s: the daemon allows 60 (netserver --max-length)");
+	request.test_length = 60;
+	expect_grant(&limits, &request, &b);
+	assert_int_equal(b.wish.seconds, 60);
+	request.test_length = -1000;
+	expect_grant(&limits, &request, &b);
+	assert_int_equal(b.wish.seconds, 0);
+}
+
+static void
+larger_messages_are_turned_down(void **state)
+{
+	struct np_limits limits = { .message = 4096 };
+	struct np_omni_request request = five_transactions();
+	struct np_omni_response m;
+
+	(void)state;
+	request.response_size = 4097;
+	expect_refusal(&limits, &request, EMSGSIZE,
+		       "message of 4097 bytes: the daemon allows 4096 (netserver --max-message)");
+	request.response_size = 8;
+	request.request_size = 1 << 20;
+	expect_refusal(&limits, &request, EMSGSIZE, "message of 1048576 bytes");
+	request.request_size = 4096;
+	expect_grant(&limits, &request, NULL);
+
+	request = stream_request(NP_WD_RECEIVE, -1);
+	request.receive_size = 4097;
+	expect_refusal(&limits, &request, EMSGSIZE, "message of 4097 bytes");
+	request = stream_request(NP_WD_TRANSMIT, -1);
+	request.send_size = 4097;
+	expect_refusal(&limits, &request, EMSGSIZE, "message of 4097 bytes");
+	/* What it does not use does not matter, and what it leaves to us, we make small. */
+	request.send_size = -1;
+	request.receive_size = 4097;
+	m = expect_grant(&limits, &request, NULL);
+	assert_int_equal(m.send_size, 4096);
+	request = stream_request(NP_WD_RECEIVE, -1);
+	m = expect_grant(&limits, &request, NULL);
+	assert_int_equal(m.receive_size, 4096);
+}
+
+static void
+what_takes_more_memory_is_turned_down(void **state)
+{
+	struct np_limits limits = { .bytes = NP_SESSION_BYTES + 100000 };
+	struct np_omni_request request = five_transactions();
+	struct book b = { .asked = 0 };
+
+	(void)state;
+	request.recv_width = 10;
+	request.request_size = 10000;
+	expect_refusal(&limits, &request, ENOMEM, "(netserver --max-memory)");
+	request.recv_width = 9;
+	expect_grant(&limits, &request, &b);
+	assert_true(b.wish.bytes > NP_SESSION_BYTES + 90000 && b.wish.bytes <= limits.bytes);
+	/* Numbers whose product is beyond all counting. */
+	request.recv_width = request.recv_offset = UINT32_MAX;
+	request.recv_alignment = 1U << 31;
+	expect_refusal(&limits, &request, ENOMEM, "buffers: the daemon allows");
+	/* Rings that follow a socket buffer. */
+	limits.bytes = NP_SESSION_BYTES + 20000;
+	request = stream_request(NP_WD_RECEIVE, 1);
+	request.recv_buf_size = 50000;
+	expect_refusal(&limits, &request, ENOMEM, "(netserver --max-memory)");
+	request.recv_buf_size = 4096;
+	expect_grant(&limits, &request, NULL);
+}
+
+/* The reckoning before must not be less than what is taken then. */
+static void
+no_test_takes_more_than_was_reckoned(void **state)
+{
+	static const int32_t sizes[] = { -1, 1, 1000, 70000 };
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		for (size_t k = 0; k < 4 * LEN(sizes); k++) {
+			struct np_stop stop = { 0 };
+			struct np_params client, p;
+			struct np_flow f;
+			struct np_err err;
+			uint64_t reckoned, taken;
+
+			client_params(&client, b, AF_INET, 1);
+			server_params(&p, &client);
+			p.near.send_size = p.near.recv_size = sizes[k % LEN(sizes)];
+			p.near.send_width = p.near.recv_width = k % 3 * 5;
+			p.near.send_align = p.near.recv_align = 1U << k;
+			p.near.send_offset = p.near.recv_offset = (uint32_t)k * 3;
+			p.call_max = k % 2 * 3000;
+			assert_int_equal(np_flow_bytes(&p, &reckoned, &err), NP_OK);
+			assert_int_equal(np_flow_open(&f, &p, &stop, &err), NP_OK);
+			taken = f.send_ring.width * f.send_ring.size +
+				f.recv_ring.width * f.recv_ring.size;
+			if (taken > reckoned || reckoned > UINT32_MAX) {
+				fail_msg("%s: %llu reckoned, %llu taken", b->name,
+					 (unsigned long long)reckoned, (unsigned long long)taken);
+			}
+			np_flow_free(&f);
+		}
+	}
+}
+
+/* ---- Ports ---- */
+
+static struct np_omni_request
+udp_requests(void)
+{
+	struct np_omni_request m = five_transactions();
+
+	m.socket_type = NP_WS_DGRAM;
+	m.protocol = IPPROTO_UDP;
+	return m;
+}
+
+/* Three ports in a row that are free for both protocols, below those that the kernel gives away. */
+static uint16_t
+free_ports(void)
+{
+	for (uint16_t first = (uint16_t)(10000 + getpid() % 15000); first < 32000; first += 3) {
+		bool all = true;
+
+		for (uint16_t i = 0; i < 6; i++) {
+			struct np_addr at = loopback(AF_INET, (uint16_t)(first + i / 2));
+			int fd = socket(AF_INET, i % 2 ? SOCK_STREAM : SOCK_DGRAM, 0);
+
+			all = all && bind(fd, (struct sockaddr *)&at.sa, at.len) == 0;
+			close(fd);
+		}
+		if (all) {
+			return first;
+		}
+	}
+	fail_msg("no three free ports in a row");
+	return 0;
+}
+
+static void
+ports_come_from_the_range(void **state)
+{
+	struct np_omni_request requests[] = { five_transactions(), udp_requests() };
+	uint16_t first = free_ports();
+	struct np_limits limits = { .port_min = first, .port_max = (uint16_t)(first + 2) };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(requests); i++) {
+		struct np_omni_request *r = &requests[i];
+		unsigned seen = 0;
+
+		for (int round = 0; round < 40; round++) {
+			uint32_t port = expect_grant(&limits, r, NULL).data_port;
+
+			assert_in_range(port, first, first + 2);
+			seen |= 1U << (port - first);
+		}
+		assert_int_equal(seen, 7); /* once in 3 * (2/3)^40 runs it is not */
+		r->data_port = first + 1U;
+		assert_int_equal(expect_grant(&limits, r, NULL).data_port, first + 1);
+		r->data_port = first + 3U;
+		expect_refusal(&limits, r, EACCES, "(netserver --data-ports)");
+		r->data_port = first - 1U;
+		expect_refusal(&limits, r, EACCES, "(netserver --data-ports)");
+	}
+}
+
+static void
+a_range_may_be_full(void **state)
+{
+	struct np_omni_request requests[] = { five_transactions(), udp_requests() };
+	uint16_t first = free_ports();
+	struct np_limits limits = { .port_min = first, .port_max = (uint16_t)(first + 1) };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(requests); i++) {
+		struct np_omni_response m[2];
+		struct session s[3];
+		struct book b = { .asked = 0 };
+
+		for (size_t k = 0; k < 2; k++) {
+			open_limited(&s[k], &limits, NULL);
+			/* The second one asks for what the first one has, and gets the other. */
+			requests[i].data_port = k == 0 ? 0 : m[0].data_port;
+			ask(&s[k], NP_OMNI, np_omni_request_layout, &requests[i]);
+			assert_int_equal(answer(&s[k], np_omni_response_layout, &m[k]).word, 0);
+		}
+		assert_int_equal(m[0].data_port + m[1].data_port, 2 * first + 1);
+		open_limited(&s[2], &limits, &b);
+		ask(&s[2], NP_OMNI, np_omni_request_layout, &requests[i]);
+		expect_why(&s[2], NP_OMNI + 1, EADDRINUSE, "for data is free");
+		for (size_t k = 0; k < 3; k++) {
+			session_close(&s[k]);
+		}
+		assert_int_equal(b.asked, 1);
+		assert_int_equal(b.done, 1);
+		assert_true(b.served.failed);
+	}
+}
+
+/* ---- Time ---- */
+
+static void
+a_test_by_count_has_an_end(void **state)
+{
+	struct np_limits limits = { .seconds = 1 };
+	struct np_omni_request request = five_transactions();
+	struct book b = { .asked = 0 };
+	struct np_omni_response m;
+	struct np_addr at;
+	struct session s;
+	uint64_t begun;
+	int fd;
+
+	(void)state;
+	open_limited(&s, &limits, &b);
+	ask(&s, NP_OMNI, np_omni_request_layout, &request);
+	assert_int_equal(answer(&s, np_omni_response_layout, &m).word, 0);
+	at = loopback(AF_INET, (uint16_t)m.data_port);
+	fd = connected_to(&at);
+	begun = np_now();
+	expect_why(
+	    &s, NP_OMNI + 2, ERANGE,
+	    "test ended after 1 s: the daemon allows no longer ones (netserver --max-length)");
+	assert_in_range((np_now() - begun) / NP_MSEC, 900, 3000);
+	close(fd);
+	session_close(&s);
+	assert_int_equal(b.done, 1);
+	assert_true(b.served.failed);
+}
+
+/* A request that does not say whether its length is one may be timed by the client. */
+static void
+a_test_of_unknown_length_has_a_moment_more(void **state)
+{
+	struct np_limits limits = { .seconds = 1 };
+	struct np_stream_request request = { .send_buf_size = -1,
+					     .recv_buf_size = -1,
+					     .test_length = 1 };
+	struct np_stream_response m;
+	struct np_stream_results r;
+	struct timespec pause = { .tv_sec = 1, .tv_nsec = 300000000 };
+	struct np_addr at;
+	struct session s;
+	int fd;
+
+	(void)state;
+	open_limited(&s, &limits, NULL);
+	ask(&s, NP_TCP_STREAM, np_stream_request_layout, &request);
+	assert_int_equal(answer(&s, np_stream_response_layout, &m).word, 0);
+	at = loopback(AF_INET, (uint16_t)m.data_port_number);
+	fd = connected_to(&at);
+	assert_true(put_bytes(fd, "plum", 4));
+	nanosleep(&pause, NULL);
+	close(fd);
+	assert_int_equal(answer(&s, np_stream_results_layout, &r).word, 0);
+	assert_true(r.bytes_received > 3 && r.bytes_received < 5);
+	assert_int_equal(session_close(&s), NP_OK);
+}
+
+static void
+a_client_that_asks_for_nothing_is_let_go(void **state)
+{
+	struct np_limits limits = { .idle_s = 1 };
+	struct session s;
+	uint64_t begun = np_now();
+
+	(void)state;
+	open_limited(&s, &limits, NULL);
+	assert_int_equal(read_all(s.fd), 0);
+	assert_in_range((np_now() - begun) / NP_MSEC, 900, 3000);
+	assert_int_equal(session_close(&s), NP_ETIME);
+}
+
+/* ---- Leave ---- */
+
+static void
+who_is_not_granted_is_told(void **state)
+{
+	static const struct np_limits none;
+	struct np_omni_request request = five_transactions();
+	struct book b = { .deny = EBUSY };
+	struct session s;
+
+	(void)state;
+	open_limited(&s, &none, &b);
+	ask(&s, NP_OMNI, np_omni_request_layout, &request);
+	expect_why(&s, NP_OMNI + 1, EBUSY, "the book is full");
+	session_close(&s);
+	assert_int_equal(b.asked, 1);
+	assert_int_equal(b.done, 0);
+	assert_int_equal(b.refused, 0);
+}
+
+static void
+what_makes_no_sense_is_not_asked_about(void **state)
+{
+	static const struct np_limits none;
+	struct np_omni_request request = five_transactions();
+
+	(void)state;
+	request.direction = 5;
+	expect_refusal(&none, &request, EINVAL, "request for direction 5");
+}
+
+static void
+the_end_is_told_with_its_figures(void **state)
+{
+	static const struct np_limits none;
+	struct np_omni_request request = five_transactions();
+	struct book b = { .asked = 0 };
+	struct np_omni_response m;
+	struct np_addr at;
+	struct session s;
+	char bytes[16] = "";
+	int fd;
+
+	(void)state;
+	open_limited(&s, &none, &b);
+	ask(&s, NP_OMNI, np_omni_request_layout, &request);
+	assert_int_equal(answer(&s, np_omni_response_layout, &m).word, 0);
+	at = loopback(AF_INET, (uint16_t)m.data_port);
+	fd = connected_to(&at);
+	for (int i = 0; i < 5; i++) {
+		assert_true(put_bytes(fd, bytes, 16));
+		assert_true(get_bytes(fd, bytes, 8));
+	}
+	assert_int_equal(answer(&s, NULL, NULL).word, 0);
+	close(fd);
+	assert_int_equal(session_close(&s), NP_OK);
+	assert_string_equal(b.wish.test, "TCP_RR");
+	assert_int_equal(b.done, 1);
+	assert_false(b.served.failed);
+	assert_int_equal(b.served.received, 80);
+	assert_int_equal(b.served.sent, 40);
+	assert_int_equal(b.served.transactions, 5);
+}
+
+static void
+the_end_is_told_of_a_client_that_vanished(void **state)
+{
+	static const struct np_limits none;
+	struct np_omni_request request = five_transactions();
+	struct book b = { .asked = 0 };
+
+	(void)state;
+	expect_grant(&none, &request, &b);
+	assert_int_equal(b.asked, 1);
+	assert_int_equal(b.done, 1);
+}
+
+static void
+tests_have_names_that_people_know(void **state)
+{
+	static const struct np_limits none;
+	struct np_omni_request receive = stream_request(NP_WD_RECEIVE, 1);
+	struct np_omni_request transmit = stream_request(NP_WD_TRANSMIT, 1);
+	struct np_omni_request requests = udp_requests();
+	struct book b = { .asked = 0 };
+
+	(void)state;
+	expect_grant(&none, &receive, &b);
+	assert_string_equal(b.wish.test, "TCP_STREAM");
+	expect_grant(&none, &transmit, &b);
+	assert_string_equal(b.wish.test, "TCP_MAERTS");
+	expect_grant(&none, &requests, &b);
+	assert_string_equal(b.wish.test, "UDP_RR");
+}
+
+/* A message that somebody has read from the connection before the session began. */
+static void
+a_message_that_was_read_already_counts(void **state)
+{
+	static const struct np_head heads[] = { { .code = NP_PASSPHRASE, .word = -1 },
+						{ .code = NP_CPU_CALIBRATE, .word = -1 } };
+	struct np_log log = { .level = NP_LOG_ERROR };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(heads); i++) {
+		struct np_server server = {
+			.log = &log,
+			.peer = "the script",
+		};
+		struct np_text text = { .text = "sesame" };
+		struct np_chan c;
+		struct np_err err;
+		int fd[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+		assert_int_equal(np_chan_open(&c, fd[1], "the script", &err), NP_OK);
+		np_frame_put(c.in, &heads[i], i == 0 ? np_text_layout : NULL, &text);
+		c.have = c.size;
+		np_frame_put(frame, &heads[1], NULL, NULL);
+		assert_true(i != 0 || put_bytes(fd[0], frame, sizeof(frame)));
+		shutdown(fd[0], SHUT_WR);
+		assert_int_equal(np_server_serve(&server, &c, &err), NP_OK);
+		assert_int_equal(read_all(fd[0]), NP_FRAME_SIZE); /* one answer, to the other */
+		close(fd[0]);
+	}
+}
+
+/* ---- Datagrams ---- */
+
+static struct np_omni_request
+udp_receiver(uint16_t port)
+{
+	struct np_omni_request m = stream_request(NP_WD_TRANSMIT, 1);
+
+	m.socket_type = NP_WS_DGRAM;
+	m.protocol = IPPROTO_UDP;
+	m.send_size = 100;
+	m.netperf_port = port;
+	return m;
+}
+
+static void
+datagrams_of_others_are_not_bargained_for(void **state)
+{
+	static const struct np_limits none;
+	struct np_omni_request request = udp_requests();
+
+	(void)state;
+	/* The control connection is this machine's own; somebody else is named. */
+	request.netperf_ip[0] = 0x7f000002;
+	expect_refusal(&none, &request, EACCES,
+		       "datagrams of 127.0.0.2: the daemon exchanges them only with the address of "
+		       "the control connection, 127.0.0.1");
+	request.netperf_ip[0] = 0x7f000001;
+	expect_grant(&none, &request, NULL);
+	/* Over TCP a handshake proves it. */
+	request = five_transactions();
+	request.netperf_ip[0] = 0x7f000002;
+	expect_grant(&none, &request, NULL);
+}
+
+static void
+who_cannot_echo_gets_no_datagrams_where_that_is_wanted(void **state)
+{
+	struct np_limits limits = { .want_echo = true };
+	struct np_omni_request request = udp_receiver(9);
+
+	(void)state;
+	expect_refusal(&limits, &request, EACCES, "(netserver --want-echo)");
+	request = udp_requests();
+	expect_grant(&limits, &request, NULL);
+	limits.want_echo = false;
+	request = udp_receiver(0);
+	expect_refusal(&limits, &request, EACCES, "names no port");
+}
+
+static bool
+comes(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+/* Ask for datagrams as a client that will echo a token; returns it. */
+static uint64_t
+ask_with_echo(struct session *s, uint16_t port, struct np_addr *data)
+{
+	struct np_omni_request request = udp_receiver(port);
+	struct np_head head = { .code = NP_OMNI, .word = -1 };
+	struct np_omni_response m;
+	struct np_echo echo = { .asks = true };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	np_frame_put(frame, &head, np_omni_request_layout, &request);
+	np_echo_put(frame, &echo);
+	assert_true(put_bytes(s->fd, frame, sizeof(frame)));
+	assert_true(get_bytes(s->fd, frame, sizeof(frame)));
+	assert_int_equal(np_frame_head(frame).word, 0);
+	assert_int_equal(np_frame_get(frame, np_omni_response_layout, &m, &err), NP_OK);
+	np_echo_get(frame, &echo);
+	assert_true(echo.token != 0);
+	*data = loopback(AF_INET, (uint16_t)m.data_port);
+	return echo.token;
+}
+
+static void
+send_token(int fd, uint64_t token, const struct np_addr *to)
+{
+	uint8_t bytes[NP_ECHO_SIZE];
+
+	np_echo_datagram(token, bytes);
+	assert_int_equal(
+	    sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&to->sa, to->len),
+	    sizeof(bytes));
+}
+
+/* Nothing before the echo, nothing for a wrong one; then to where the right one came from. */
+static void
+datagrams_go_where_the_echo_came_from(void **state)
+{
+	struct np_limits limits = { .want_echo = true };
+	struct np_addr named, own, data;
+	struct book b = { .asked = 0 };
+	struct session s;
+	uint64_t token, before;
+	char bytes[200];
+	int other = bound_socket(AF_INET, SOCK_DGRAM, &named);
+	int fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
+
+	(void)state;
+	open_limited(&s, &limits, &b);
+	token = ask_with_echo(&s, np_addr_port(&named), &data);
+	assert_false(comes(other, 200));
+	send_token(fd, token + 1, &data);
+	send_token(fd, token ^ UINT64_C(1) << 63, &data);
+	assert_int_equal(sendto(fd, "", 0, 0, (struct sockaddr *)&data.sa, data.len), 0);
+	assert_int_equal(sendto(fd, bytes, 200, 0, (struct sockaddr *)&data.sa, data.len), 200);
+	assert_false(comes(fd, 200));
+	before = np_now();
+	send_token(fd, token, &data);
+	assert_true(comes(fd, LONG_MS));
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 100);
+	assert_int_equal(answer(&s, NULL, NULL).word, 0);
+	assert_in_range((np_now() - before) / NP_MSEC, 900, 5000);
+	assert_false(comes(other, 0));
+	session_close(&s);
+	assert_int_equal(b.done, 1);
+	assert_false(b.served.failed);
+	assert_true(b.served.sent > 0);
+	close(fd);
+	close(other);
+}
+
+static void
+tokens_differ(void **state)
+{
+	static const struct np_limits none;
+	uint64_t tokens[8];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(tokens); i++) {
+		struct np_addr data;
+		struct session s;
+
+		open_limited(&s, &none, NULL);
+		tokens[i] = ask_with_echo(&s, 9, &data);
+		for (size_t k = 0; k < i; k++) {
+			assert_true(tokens[k] != tokens[i]);
+		}
+		session_close(&s);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(longer_tests_are_turned_down),
+		cmocka_unit_test(larger_messages_are_turned_down),
+		cmocka_unit_test(what_takes_more_memory_is_turned_down),
+		cmocka_unit_test(no_test_takes_more_than_was_reckoned),
+		cmocka_unit_test(ports_come_from_the_range),
+		cmocka_unit_test(a_range_may_be_full),
+		cmocka_unit_test(a_test_by_count_has_an_end),
+		cmocka_unit_test(a_test_of_unknown_length_has_a_moment_more),
+		cmocka_unit_test(a_client_that_asks_for_nothing_is_let_go),
+		cmocka_unit_test(who_is_not_granted_is_told),
+		cmocka_unit_test(what_makes_no_sense_is_not_asked_about),
+		cmocka_unit_test(the_end_is_told_with_its_figures),
+		cmocka_unit_test(the_end_is_told_of_a_client_that_vanished),
+		cmocka_unit_test(tests_have_names_that_people_know),
+		cmocka_unit_test(a_message_that_was_read_already_counts),
+		cmocka_unit_test(datagrams_of_others_are_not_bargained_for),
+		cmocka_unit_test(who_cannot_echo_gets_no_datagrams_where_that_is_wanted),
+		cmocka_unit_test(datagrams_go_where_the_echo_came_from),
+		cmocka_unit_test(tokens_differ),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
