@@ -1,0 +1,428 @@
+"""What the daemon grants and to whom: limits, address rules, passphrases' company, exclusive turns,
+and what refused clients are told, ours and the real one.
+"""
+
+import os
+import signal
+import socket
+import struct
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+import lib
+
+AT_ONCE = 6
+PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+FRAME = 656
+WHY = 0x504c5721                      # marks the words behind a refusal
+CALIBRATE = struct.pack("!Ii", 5, -1) + bytes(FRAME - 8)
+HELLO_S = 5                           # for a caller's first message
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+def client(port: int, test: str, *args: str, host: str = "127.0.0.1") -> List[str]:
+    return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0", *args]
+
+
+def run(port: int, test: str = "TCP_RR", *args: str, host: str = "127.0.0.1") -> lib.Result:
+    return lib.run(client(port, test, *(args or ("-l", "-10")), host=host), timeout=90)
+
+
+def must_serve(port: int, *args: str, host: str = "127.0.0.1") -> None:
+    got = run(port, *args, host=host)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+
+
+def must_refuse(got: lib.Result, *words: str) -> str:
+    assert got.rc not in (0, None), f"status {got.rc}: {got.out!r}"
+    lines = got.err.splitlines()
+    assert len(lines) == 1, f"not one line: {lines}"
+    assert all(word in lines[0] for word in words), f"{words} not in: {lines[0]}"
+    return lines[0]
+
+
+def ask(conn: socket.socket, frame: bytes = CALIBRATE) -> Tuple[int, str]:
+    """Sends a message; the answer's error word, and the words behind it."""
+    conn.sendall(frame)
+    got = b""
+    while len(got) < FRAME:
+        more = conn.recv(FRAME - len(got))
+        if not more:
+            raise ConnectionError(f"closed after {len(got)} bytes")
+        got += more
+    word, magic = struct.unpack("!4xiI", got[:12])
+    return word, got[12:212].split(b"\0")[0].decode() if magic == WHY else ""
+
+
+def calling(port: int, stack: ExitStack, host: str = "127.0.0.1") -> socket.socket:
+    conn = stack.enter_context(socket.create_connection((host, port), 20))
+    conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return conn
+
+
+# ---- how many -----------------------------------------------------------------------------------
+
+def sessions(option: str, error: int) -> None:
+    """The third one is turned away with the name of the limit, and comes in when one is free."""
+    with lib.Daemon(args=[option, "2"]) as daemon, ExitStack() as stack:
+        conns = [calling(daemon.port, stack) for _ in range(2)]
+        for conn in conns:
+            assert ask(conn) == (0, "")
+        for _ in range(3):
+            word, words = ask(calling(daemon.port, stack))
+            assert word == error and option in words, f"{word}: {words!r}"
+        line = must_refuse(run(daemon.port), option, f"port {daemon.port}")
+        assert "refus" in line, line
+        assert f"reason={option[2:]}" in daemon.log(), daemon.log()
+        conns[0].close()
+        assert lib.wait_for(lambda: len(daemon.children()) < 2, 5 * PATIENCE)
+        must_serve(daemon.port)
+
+
+def per_address() -> None:
+    with lib.Daemon(args=["--max-per-address", "1"]) as daemon, ExitStack() as stack:
+        assert ask(calling(daemon.port, stack)) == (0, "")
+        assert ask(calling(daemon.port, stack))[0] == 122
+        with socket.socket() as other:
+            other.bind(("127.0.0.2", 0))
+            other.connect(("127.0.0.1", daemon.port))
+            other.settimeout(10)
+            assert ask(other) == (0, "")
+
+
+def rate() -> None:
+    """So many a second, twice as many in one go."""
+    with lib.Daemon(args=["--max-rate", "5"]) as daemon:
+        words = []
+        start = time.monotonic()
+        for _ in range(40):
+            with ExitStack() as stack:
+                words.append(ask(calling(daemon.port, stack))[0])
+        granted, most = words.count(0), 10 + 5 * (time.monotonic() - start) + 1
+        assert 10 <= granted <= most and set(words) == {0, 11}, f"{granted} of {most}: {words}"
+        assert lib.wait_for(lambda: run(daemon.port).rc == 0, 5 * PATIENCE)
+
+
+def the_silent() -> None:
+    """The oldest of who holds the most has to go; nobody else does."""
+    with lib.Daemon(args=["--max-silent", "8"]) as daemon, ExitStack() as stack:
+        other = stack.enter_context(socket.socket())
+        other.bind(("127.0.0.2", 0))
+        other.connect(("127.0.0.1", daemon.port))
+        other.settimeout(10)
+        flood = [calling(daemon.port, stack) for _ in range(20)]
+        assert ask(other) == (0, ""), "the one from elsewhere is out"
+        must_serve(daemon.port)
+        for conn in flood[:10]:
+            conn.settimeout(HELLO_S / 2)
+            assert conn.recv(1) == b"", "an answer to nothing"
+        flood[-1].settimeout(10)
+        assert ask(flood[-1]) == (0, "")
+
+
+def in_time() -> None:
+    """A caller has five seconds for a whole message, however it fills them."""
+    with lib.Daemon() as daemon, ExitStack() as stack:
+        silent, half, slow = (calling(daemon.port, stack) for _ in range(3))
+        half.sendall(CALIBRATE[:300])
+        start = time.monotonic()
+        while time.monotonic() < start + HELLO_S + PATIENCE:
+            try:
+                slow.sendall(b"\0")
+            except ConnectionError:
+                break
+            time.sleep(0.1)
+        for name, conn in (("silent", silent), ("half", half), ("slow", slow)):
+            conn.settimeout(2 * PATIENCE)
+            try:
+                assert conn.recv(1) == b"", f"{name}: an answer"
+            except ConnectionError:
+                pass  # closed with something of ours unread
+        took = time.monotonic() - start
+        assert HELLO_S - 1 < took < HELLO_S + 3 * PATIENCE, f"{took:.1f} s"
+        assert not daemon.children(), "a process for somebody who said nothing"
+
+
+def between_requests() -> None:
+    with lib.Daemon(args=["--max-idle", "1"]) as daemon, ExitStack() as stack:
+        conn = calling(daemon.port, stack)
+        assert ask(conn) == (0, "")
+        conn.settimeout(1 + 4 * PATIENCE)
+        assert conn.recv(1) == b""
+
+
+# ---- how much -----------------------------------------------------------------------------------
+
+def too_much(options: Sequence[str], wanted: Sequence[str], fine: Sequence[str],
+             reason: str) -> str:
+    """A test over the limit is refused with the limit's name; one below runs."""
+    with lib.Daemon(args=options) as daemon:
+        line = must_refuse(run(daemon.port, *wanted), options[0])
+        must_serve(daemon.port, *fine)
+        assert lib.wait_for(lambda: options[0] in daemon.log(), 5), daemon.log()
+        status = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], timeout=10)
+        assert status.rc == 0 and f"{reason}" in status.out, f"{status}"
+        return line
+
+
+def counted_for_ever() -> None:
+    """A test by count ends when the longest by time would."""
+    with lib.Daemon(args=["--max-length", "1"], grace=10) as daemon:
+        got = run(daemon.port, "TCP_MAERTS", "-l", "-1000000000000")
+        assert got.rc != 0 and got.seconds < 8 * PATIENCE, f"{got}"
+        must_serve(daemon.port)
+
+
+def shared_memory() -> None:
+    """What one session holds, another can't have, until its test ends."""
+    args = ("TCP_STREAM", "-l", "3", "--", "-M", "4m", "-s", "100k", "-S", "100k")
+    with lib.Daemon(args=["--max-total-memory", "13M"], grace=10) as daemon:
+        with lib.Started(client(daemon.port, *args)) as first:
+            lib.wait_for(lambda: len(daemon.children()) == 1, 5)
+            time.sleep(0.5)
+            must_refuse(run(daemon.port, *args), "--max-total-memory")
+            must_serve(daemon.port)
+            assert first.finish(30).rc == 0
+        must_serve(daemon.port, *args)
+
+
+# ---- one at a time ------------------------------------------------------------------------------
+
+def exclusive() -> str:
+    """Tests wait for each other; what asks nothing of the machine does not wait."""
+    with lib.Daemon(args=["--exclusive"], grace=10) as daemon, ExitStack() as stack:
+        start = time.monotonic()
+        runs = [stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1")))
+                for _ in range(3)]
+        assert ask(calling(daemon.port, stack)) == (0, ""), "a calibration waits"
+        for one in runs:
+            got = one.finish(30)
+            assert got.rc == 0 and not got.err, f"{got}"
+        took = time.monotonic() - start
+        assert took >= 2.9, f"three tests of a second took {took:.1f} s"
+        return f"{took:.1f} s"
+
+
+def line_ends() -> None:
+    with lib.Daemon(args=["--exclusive", "1"], grace=10) as daemon:
+        with lib.Started(client(daemon.port, "TCP_RR", "-l", "6")) as first:
+            time.sleep(0.5 * PATIENCE)
+            must_refuse(run(daemon.port), "--exclusive")
+            assert first.finish(30).rc == 0
+        must_serve(daemon.port)
+
+
+def a_crowd_in_line() -> None:
+    """An address with many sessions in line leaves every other turn to another one."""
+    with ExitStack() as stack:
+        daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
+        for _ in range(10):
+            stack.enter_context(lib.Started(
+                [*client(daemon.port, "TCP_RR", "-l", "2"), "-L", "127.0.0.3"]))
+        time.sleep(0.5 * PATIENCE)
+        got = lib.run(client(daemon.port, "TCP_RR", "-l", "1"), 60)
+        assert got.rc == 0 and got.seconds < 8 * PATIENCE, f"{got}"
+
+
+def a_turn_not_used() -> None:
+    """Who gets a turn and never comes with the data connection does not keep it for long."""
+    # A request of OMNI for a TCP stream of 5 s to the daemon.
+    words = (97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1,
+             0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
+    with ExitStack() as stack:
+        daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
+        conn = calling(daemon.port, stack)
+        conn.sendall(struct.pack(f"!{len(words)}i", *words).ljust(len(CALIBRATE), b"\0"))
+        assert conn.recv(8, socket.MSG_WAITALL)[4:] == bytes(4)
+        got = lib.run(client(daemon.port, "TCP_RR", "-l", "-10"), 60)
+        assert got.rc == 0 and got.seconds < 15 * PATIENCE, f"{got}"
+
+
+def leaving_the_line() -> None:
+    """Who gives up, or dies, while it waits or runs does not keep the others."""
+    with lib.Daemon(args=["--exclusive"], grace=10) as daemon, ExitStack() as stack:
+        first = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "60")))
+        time.sleep(0.5 * PATIENCE)
+        second = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "60")))
+        time.sleep(0.3 * PATIENCE)
+        second.signal(signal.SIGKILL)
+        third = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1")))
+        time.sleep(0.3 * PATIENCE)
+        first.signal(signal.SIGKILL)
+        got = third.finish(10 * PATIENCE)
+        assert got.rc == 0, f"{got}"
+
+
+# ---- who ----------------------------------------------------------------------------------------
+
+def by_address() -> None:
+    with lib.Daemon(args=["--allow", "127.0.0.0/8,::1", "--deny", "127.0.0.3"]) as daemon:
+        must_serve(daemon.port)
+        if Path("/proc/net/if_inet6").exists():
+            must_serve(daemon.port, host="::1")
+        got = lib.run([*client(daemon.port, "TCP_RR", "-l", "-10"), "-L", "127.0.0.3"], 20)
+        must_refuse(got, "--deny")
+        assert "reason=denied" in daemon.log() and "peer=127.0.0.3" in daemon.log()
+    with lib.Daemon(args=["--allow", "192.0.2.0/24"]) as daemon:
+        must_refuse(run(daemon.port), "--allow")
+        assert not daemon.children()
+
+
+def denied_and_gone() -> None:
+    """Who has reset the connection before it is accepted is no less denied."""
+    with lib.Daemon(args=["--deny", "127.0.0.3"]) as daemon:
+        for _ in range(100):
+            with socket.create_connection(("127.0.0.1", daemon.port), 10, ("127.0.0.3", 0)) as conn:
+                conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                conn.sendall(CALIBRATE)
+        assert lib.wait_for(lambda: daemon.log().count("reason=denied") == 100, 10), daemon.log()
+
+
+def noisy() -> None:
+    """Who is refused, or asks for nonsense, again and again does not fill the log."""
+    with lib.Daemon(args=["--deny", "127.0.0.3"]) as daemon:
+        began = time.monotonic()
+        for _ in range(600):
+            with socket.create_connection(("127.0.0.1", daemon.port), 10, ("127.0.0.3", 0)) as conn:
+                conn.sendall(CALIBRATE)
+                assert conn.recv(len(CALIBRATE))
+        most = 200 + 100 * (time.monotonic() - began + 1)
+        lines = daemon.log().count("reason=denied")
+        assert 200 <= lines <= min(most, 600), f"{lines} lines"
+        time.sleep(1)
+        with socket.create_connection(("127.0.0.1", daemon.port), 10, ("127.0.0.3", 0)) as conn:
+            conn.sendall(CALIBRATE)
+        assert lib.wait_for(lambda: lines == 600 or "refusals-not-logged" in daemon.log(), 5)
+        with socket.create_connection(("127.0.0.1", daemon.port), 10) as conn:
+            with suppress(ConnectionError):
+                for _ in range(1000):
+                    conn.sendall(struct.pack("!2i", 4711, -1).ljust(len(CALIBRATE), b"\0"))
+                while conn.recv(65536):
+                    pass
+        assert lib.wait_for(lambda: "strange requests are enough" in daemon.log(), 5)
+        assert daemon.log().count("4711 is not served") < 100, daemon.log()
+        must_serve(daemon.port)
+
+
+def read_again() -> None:
+    """SIGHUP reads the file again; a bad one changes nothing and is told in the log."""
+    with tempfile.TemporaryDirectory() as place:
+        rules = Path(place, "rules")
+        Path(place).chmod(0o755)
+        rules.write_text("deny 127.0.0.1  # for now\n")
+        with lib.Daemon(args=["--access-file", str(rules)]) as daemon:
+            must_refuse(run(daemon.port), "--deny")
+            for text, told in (("allow 127.0.0.0/8\n", "1 allow, 0 deny"),
+                               ("allow everybody\n", "everybody")):
+                rules.write_text(text)
+                os.kill(daemon.pid, signal.SIGHUP)
+                assert lib.wait_for(lambda: told in daemon.log(), 5), daemon.log()
+                must_serve(daemon.port)
+
+
+WRONG: List[Tuple[Sequence[str], Sequence[str]]] = [
+    (("--allow", "10.0.0.0/33"), ("--allow", "10.0.0.0/33")),
+    (("--allow", ""), ("--allow", "no address")),
+    (("--deny", "host.example"), ("--deny", "host.example")),
+    (("--access-file", "/nonexistent"), ("--access-file", "/nonexistent")),
+    (("--data-ports", "2000"), ("--data-ports", "2000")),
+    (("--data-ports", "3000-2000"), ("--data-ports", "3000-2000")),
+    (("--max-sessions", "-1"), ("--max-sessions", "-1")),
+    (("--max-memory", "-1"), ("--max-memory", "-1")),
+    (("--max-length", "soon"), ("--max-length", "soon")),
+    (("--exclusive", "0"), ("--exclusive", "0")),
+    (("--user", "nobody-at-all"), ("--user", "nobody-at-all")),
+    (("--metrics-file", "/nonexistent/m"), ("--metrics-file", "/nonexistent")),
+]
+
+
+def wrong(args: Sequence[str], words: Sequence[str]) -> None:
+    got = lib.run([lib.netserver(), "-D", "-p", str(lib.free_port()), *args], timeout=10)
+    assert got.rc == 1, f"{got}"
+    lib.error_line(got, "netserver", *words)
+
+
+# ---- where --------------------------------------------------------------------------------------
+
+def data_ports() -> None:
+    """Every data socket is in the range, none outside, and it is no matter which are taken."""
+    first = lib.free_port()
+    with lib.Daemon(args=["--data-ports", f"{first}-{first + 3}", "-d"]) as daemon:
+        for test in ("TCP_RR", "TCP_STREAM", "UDP_RR", "TCP_CRR"):
+            must_serve(daemon.port, test, "-l", "-10")
+        ports = {int(line.rpartition("port ")[2].split()[0]) for line in daemon.log().splitlines()
+                 if "data at" in line}
+        assert ports and ports <= set(range(first, first + 4)), f"{ports} from {first}"
+        must_refuse(run(daemon.port, "TCP_RR", "-l", "-10", "--", "-P", f",{first + 100}"),
+                    "--data-ports")
+
+
+# ---- what a stock client sees -------------------------------------------------------------------
+
+def stock(report: lib.Report) -> None:
+    try:
+        real = str(lib.real_netperf() / "netperf")
+    except LookupError as why:
+        report.skip("the real client is refused", str(why))
+        return
+
+    def refused(options: Sequence[str], *args: str) -> str:
+        with lib.Daemon(args=options) as daemon, ExitStack() as stack:
+            if "--max-sessions" in options:
+                assert ask(calling(daemon.port, stack)) == (0, "")
+            got = lib.run([real, "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "1", *args], 30)
+            said = (got.out + got.err).strip().splitlines()
+            assert got.rc not in (0, None) and said, f"{got}"
+            return said[-1]
+
+    report.case("the real client: --max-sessions", partial(refused, ["--max-sessions", "1"]))
+    report.case("the real client: --deny", partial(refused, ["--deny", "127.0.0.0/8"]))
+    report.case("the real client: --max-length", partial(refused, ["--max-length", "1"],
+                                                         "-t", "TCP_STREAM", "-l", "5"))
+
+
+def cases() -> Iterator[Case]:
+    yield "--max-sessions", partial(sessions, "--max-sessions", 87)
+    yield "--max-per-address", partial(sessions, "--max-per-address", 122)
+    yield "--max-per-address, two of them", per_address
+    yield "--max-rate", rate
+    yield "--max-silent", the_silent
+    yield "five seconds for a message", in_time
+    yield "--max-idle", between_requests
+    yield "--max-length", partial(too_much, ["--max-length", "2"], ["TCP_RR", "-l", "3"],
+                                  ["TCP_RR", "-l", "1"], "max-length")
+    yield "--max-length by count", counted_for_ever
+    yield "--max-message", partial(too_much, ["--max-message", "64k"],
+                                   ["TCP_STREAM", "-l", "1", "--", "-M", "65k"],
+                                   ["TCP_STREAM", "-l", "1", "--", "-M", "64k"], "max-message")
+    yield "--max-memory", partial(too_much, ["--max-memory", "3M"],
+                                  ["TCP_STREAM", "-l", "1", "--", "-M", "2m", "-S", "100k"],
+                                  ["TCP_STREAM", "-l", "1"], "max-memory")
+    yield "--max-total-memory", shared_memory
+    yield "--exclusive", exclusive
+    yield "--exclusive 1", line_ends
+    yield "--exclusive, a crowd", a_crowd_in_line
+    yield "--exclusive, a turn not used", a_turn_not_used
+    yield "--exclusive, gone", leaving_the_line
+    yield "--allow, --deny", by_address
+    yield "--deny, a reset at once", denied_and_gone
+    yield "a noisy stranger", noisy
+    yield "--access-file", read_again
+    yield "--data-ports", data_ports
+    for args, words in WRONG:
+        yield f"refuses {' '.join(args)}", partial(wrong, args, words)
+
+
+def suite(report: lib.Report) -> None:
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    report.cases(cases(), AT_ONCE)
+    stock(report)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
