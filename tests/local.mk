@@ -52,6 +52,7 @@ e2e_tests = \
 	%D%/e2e/interop_more.py \
 	%D%/e2e/netlab_test.py \
 	%D%/e2e/netns.py \
+	%D%/e2e/strangers.py \
 	%D%/e2e/together.py
 
 # What together.py runs.

@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+"""A test of the daemon's has to do with its own client and nobody else: strangers' connections and
+datagrams do not get to it, and nothing is sent to who did not ask. The client is 127.0.0.1, the
+strangers are other addresses of the loopback interface; control connections are made by hand here,
+so that the moments between the messages last as long as it takes.
+"""
+
+import errno
+import os
+import select
+import shutil
+import socket
+import struct
+import tempfile
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+import lib
+
+CLIENT, STRANGER, VICTIM, OTHER = "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"
+FRAME = 656
+OMNI = 97
+TCP, UDP = (1, socket.IPPROTO_TCP), (2, socket.IPPROTO_UDP)
+TRANSMIT, RECEIVE, BOTH = 2, 4, 6
+CONNECTIONS, ROUTE = 0x4, 0x20
+ECHO_AT, ECHO_MAGIC, ECHO_ASKS, ECHO_GIVES = 600, 0x504C4543, 0x81F0E05D, 0x81F0E05E
+WHY_MAGIC = 0x504C5721
+MOMENT = 0.4       # seconds in which what comes at all has come
+SIZE = 64          # bytes of the messages here
+PATIENCE = 4 if lib.QUICK else 1
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+class Answer(NamedTuple):
+    """A message of the daemon's."""
+    bytes: bytes
+
+    def word(self, at: int) -> int:
+        return int(struct.unpack_from("!I", self.bytes, at)[0])
+
+    @property
+    def error(self) -> int:
+        return self.word(4)
+
+    @property
+    def port(self) -> int:
+        return self.word(52)
+
+    @property
+    def token(self) -> bytes:
+        """The datagram that proves that it was read; empty when there is none."""
+        given = self.word(ECHO_AT) == ECHO_MAGIC and self.word(ECHO_AT + 4) == ECHO_GIVES
+        return self.bytes[ECHO_AT:ECHO_AT + 16] if given else b""
+
+    @property
+    def why(self) -> str:
+        assert self.word(8) == WHY_MAGIC, "an error without a reason"
+        return self.bytes[12:212].split(b"\0")[0].decode()
+
+    @property
+    def received(self) -> int:
+        return self.word(8) << 32 | self.word(12)
+
+    @property
+    def transactions(self) -> int:
+        return self.word(44)
+
+
+class Control:
+    """A control connection from 127.0.0.1."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection((CLIENT, port), 10, (CLIENT, 0))
+
+    def __enter__(self) -> "Control":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def ask(self, kind: Tuple[int, int], direction: int, length: int = -1000, flags: int = ROUTE,
+            port: int = 0, near: str = "0.0.0.0", far: str = "0.0.0.0",
+            echo: bool = False) -> Answer:
+        """Asks for a test; near is the client's address for the data, far the daemon's."""
+        sizes = (SIZE, SIZE) if direction == BOTH else (-1, -1)
+        words = (OMNI, -1, -1, SIZE, 8, 0, 0, sizes[0], -1, SIZE, 8, 0, 0, sizes[1], flags, 0,
+                 length, 0, 0, -1, -1, -1, 0, 4, kind[0], kind[1], direction, port, 0, 0,
+                 *struct.unpack("!i", socket.inet_aton(near)), 0, 0, 0,
+                 *struct.unpack("!i", socket.inet_aton(far)), 0, 0, 0, -1, -1)
+        frame = bytearray(struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0"))
+        if echo:
+            struct.pack_into("!2I", frame, ECHO_AT, ECHO_MAGIC, ECHO_ASKS)
+        self._socket.sendall(frame)
+        return self.answer()
+
+    def granted(self, *args: object, **options: object) -> Answer:
+        got = self.ask(*args, **options)  # type: ignore[arg-type]
+        assert got.error == 0, f"refused with {got.error}: {got.why}"
+        return got
+
+    def answer(self, timeout: float = 15) -> Answer:
+        self._socket.settimeout(timeout)
+        whole = b""
+        while len(whole) < FRAME:
+            part = self._socket.recv(FRAME - len(whole))
+            assert part, f"closed after {len(whole)} bytes"
+            whole += part
+        return Answer(whole)
+
+
+def datagrams(stack: ExitStack, address: str) -> socket.socket:
+    s = stack.enter_context(closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
+    s.bind((address, 0))
+    s.settimeout(10)
+    return s
+
+
+def quiet(*sockets: socket.socket, seconds: float = MOMENT) -> None:
+    """Nothing comes there."""
+    ready = select.select(sockets, [], [], seconds)[0]
+    assert not ready, f"{ready[0].recv(2048)[:20]!r} came at {ready[0].getsockname()}"
+
+
+def connects(address: str, port: int) -> bool:
+    """Is a connection from that address served? Where the kernel may filter, none is even made;
+    else the daemon resets it, or never looks at it while it has its client's.
+    """
+    try:
+        with socket.create_connection((CLIENT, port), MOMENT, (address, 0)) as s:
+            s.sendall(bytes(SIZE))
+            return s.recv(SIZE) != b""
+    except (socket.timeout, ConnectionError):
+        return False
+
+
+# ---- connections --------------------------------------------------------------------------------
+
+def stranger_connects(port: int, direction: int) -> None:
+    """It hears nothing, not even a refusal, and the client still gets its own."""
+    with Control(port) as control:
+        # A sender ends by the clock: it would be through with a count before we look again.
+        length = 3 if direction == TRANSMIT else -1000
+        data = control.granted(TCP, direction, length).port
+        for address in (STRANGER, VICTIM):
+            assert not connects(address, data), f"{address} was served"
+        with socket.create_connection((CLIENT, data), 10, (CLIENT, 0)) as own:
+            if direction == BOTH:
+                own.sendall(bytes(SIZE))
+                assert len(own.recv(SIZE, socket.MSG_WAITALL)) == SIZE
+            if direction == TRANSMIT:
+                assert own.recv(SIZE)
+            if direction == RECEIVE:
+                own.sendall(bytes(3 * SIZE))
+            # Not in the midst of a test, either.
+            assert not connects(STRANGER, data), "a stranger was served during the test"
+        if direction == RECEIVE:
+            got = control.answer()
+            assert got.received == 3 * SIZE, f"{got.received} bytes"
+
+
+def between_connections(port: int) -> str:
+    """A connection test takes one after another: each from its client."""
+    with Control(port) as control:
+        data = control.granted(TCP, BOTH, -20, ROUTE | CONNECTIONS).port
+        for i in range(20):
+            if i % 10 == 5:
+                assert not connects(STRANGER, data), f"served after {i} connections"
+            with socket.create_connection((CLIENT, data), 10, (CLIENT, 0)) as own:
+                own.sendall(bytes(SIZE))
+                assert len(own.recv(SIZE, socket.MSG_WAITALL)) == SIZE
+        got = control.answer().transactions
+    assert got == 20, f"{got} transactions"
+    return "20 of the client's counted"
+
+
+def other_address(port: int) -> None:
+    """People run the control connection over one network and the data over another."""
+    with Control(port) as control:
+        data = control.granted(TCP, BOTH, near=OTHER).port
+        assert not connects(STRANGER, data), "not the address that the request names"
+        assert not connects(CLIENT, data), "not the address that the request names"
+        assert connects(OTHER, data), "the address that the request names was not served"
+    with Control(port) as control:
+        # To another address of the daemon's: only the client's routes know what it comes from.
+        data = control.granted(TCP, BOTH, far=OTHER).port
+        with socket.create_connection((OTHER, data), 10, (STRANGER, 0)) as s:
+            s.sendall(bytes(SIZE))
+            assert len(s.recv(SIZE, socket.MSG_WAITALL)) == SIZE
+
+
+# ---- datagrams ----------------------------------------------------------------------------------
+
+def requests_of_strangers(port: int) -> None:
+    with Control(port) as control, ExitStack() as stack:
+        to = (CLIENT, control.granted(UDP, BOTH, 1).port)
+        own, stranger = datagrams(stack, CLIENT), datagrams(stack, STRANGER)
+        for _ in range(5):
+            stranger.sendto(bytes(SIZE), to)
+        stranger.sendto(b"", to)  # the end of a test, if it came from the client
+        quiet(stranger)
+        for _ in range(3):
+            own.sendto(bytes(SIZE), to)
+            assert len(own.recv(2048)) == SIZE
+        own.sendto(b"", to)
+        got = control.answer()
+        assert (got.error, got.transactions) == (0, 3), f"{got.error}, {got.transactions}"
+        quiet(stranger, seconds=0)
+
+
+def streams_of_strangers(port: int) -> None:
+    with Control(port) as control, ExitStack() as stack:
+        to = (CLIENT, control.granted(UDP, RECEIVE, 1).port)
+        own, stranger = datagrams(stack, CLIENT), datagrams(stack, STRANGER)
+        for _ in range(7):
+            stranger.sendto(bytes(SIZE), to)
+            own.sendto(bytes(SIZE), to)
+            stranger.sendto(b"", to)
+        own.sendto(b"", to)
+        got = control.answer()
+        assert (got.error, got.received) == (0, 7 * SIZE), f"{got.error}, {got.received} bytes"
+
+
+def spoofed(source: Tuple[str, int], to: Tuple[str, int], payload: bytes) -> bytes:
+    """An IPv4 packet with that source; the kernel fills in checksum and lengths that are zero."""
+    udp = struct.pack("!4H", source[1], to[1], 8 + len(payload), 0) + payload
+    head = struct.pack("!2B3H2BH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, socket.IPPROTO_UDP, 0,
+                       socket.inet_aton(source[0]), socket.inet_aton(to[0]))
+    return head + udp
+
+
+def reflection(port: int) -> str:
+    """Whoever can forge addresses would have a victim flooded by a responder."""
+    with Control(port) as control, ExitStack() as stack:
+        try:
+            raw = stack.enter_context(closing(socket.socket(
+                socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)))
+        except PermissionError:
+            return "not tried: only root may forge addresses"
+        to = (CLIENT, control.granted(UDP, BOTH, 1).port)
+        victim, own = datagrams(stack, VICTIM), datagrams(stack, CLIENT)
+        for _ in range(20):
+            raw.sendto(spoofed(victim.getsockname(), to, bytes(SIZE)), to)
+        quiet(victim)
+        # The same packet from the client itself is one, so it was not a faulty one.
+        raw.sendto(spoofed(own.getsockname(), to, bytes(SIZE)), to)
+        assert len(own.recv(2048)) == SIZE
+        own.sendto(b"", to)
+        got = control.answer()
+        assert got.transactions == 1, f"{got.transactions} transactions"
+        quiet(victim, seconds=0)
+    return "20 forged requests, nothing sent to the victim"
+
+
+def bargain(port: int, direction: int) -> str:
+    """A request for datagrams from or to somebody else is refused, and says why."""
+    with Control(port) as control:
+        got = control.ask(UDP, direction, near=VICTIM, port=4711)
+        assert got.error == errno.EACCES, f"error {got.error}"
+        assert VICTIM in got.why and CLIENT in got.why, got.why
+        return got.why
+
+
+# ---- the echo -----------------------------------------------------------------------------------
+
+def echo_first(port: int) -> str:
+    with Control(port) as control, ExitStack() as stack:
+        named, own = datagrams(stack, CLIENT), datagrams(stack, CLIENT)
+        stranger = datagrams(stack, STRANGER)
+        granted = control.granted(UDP, TRANSMIT, 1, port=named.getsockname()[1], echo=True)
+        to, token = (CLIENT, granted.port), granted.token
+        assert token, "no token in the response"
+        quiet(named, own)
+        stranger.sendto(token, to)  # as if it had guessed it
+        own.sendto(bytes(len(token)), to)
+        own.sendto(b"", to)
+        quiet(named, own, stranger)
+        own.sendto(token, to)
+        assert len(own.recv(2048)) == SIZE
+        got = control.answer()
+        assert got.error == 0, f"error {got.error}: {got.why}"
+        quiet(named, stranger, seconds=0)
+    return "the datagrams went to the port that the echo came from"
+
+
+def no_echo(port: int) -> str:
+    with Control(port) as control, ExitStack() as stack:
+        named = datagrams(stack, CLIENT)
+        control.granted(UDP, TRANSMIT, 1, port=named.getsockname()[1], echo=True)
+        got = control.answer(20)
+        assert got.error == errno.ETIMEDOUT, f"error {got.error}"
+        assert "no datagram was sent" in got.why, got.why
+        quiet(named, seconds=0)
+        return got.why
+
+
+def without_mark(port: int) -> None:
+    """netperf's own client knows nothing of echoes: it gets what it always got."""
+    with Control(port) as control, ExitStack() as stack:
+        own = datagrams(stack, CLIENT)
+        granted = control.granted(UDP, TRANSMIT, 1, port=own.getsockname()[1])
+        assert not granted.token, "a token that nobody asked for"
+        assert len(own.recv(2048)) == SIZE
+        assert control.answer().error == 0
+
+
+# ---- the programs -------------------------------------------------------------------------------
+
+def client(port: int, *args: str, program: Optional[str] = None) -> lib.Result:
+    return lib.run([program or lib.netperf(), "-H", CLIENT, "-p", str(port), "-P", "0", *args],
+                   30 * PATIENCE)
+
+
+def ours(port: int, args: str) -> str:
+    got = client(port, *args.split())
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    return " ".join(got.out.split())
+
+
+def ours_refused(port: int, args: str) -> str:
+    got = client(port, *args.split())
+    assert got.rc == 255, f"status {got.rc}: {got.err!r}"
+    return lib.error_line(got, "netperf", f"the netserver at {CLIENT} port {port} refuses: ",
+                          f"datagrams of {STRANGER}", CLIENT)
+
+
+def real_refused(port: int, program: str) -> str:
+    """netperf's own client looks at the number alone, as ever."""
+    got = client(port, "-t", "UDP_RR", "-l", "1", "--", "-L", STRANGER, program=program)
+    assert got.rc == 255, f"status {got.rc}: {got.err!r}"
+    assert f"remote error {errno.EACCES}" in got.out + got.err, f"{got.out!r} {got.err!r}"
+    return (got.out + got.err).strip()
+
+
+UDP_RECEIVE = "-t OMNI -l 1 -- -T udp -d recv -m ,1000 -k THROUGHPUT"
+WORK = (
+    UDP_RECEIVE,
+    UDP_RECEIVE + " -N -n",
+    "-t OMNI -l -100000 -- -T udp -d recv -m ,1000 -k LOCAL_BYTES_RECVD",
+    f"-t TCP_RR -l 1 -- -L {OTHER}",
+    f"-t TCP_RR -l 1 -- -H {OTHER}",
+    f"-t TCP_RR -l 1 -- -H {OTHER} -L {STRANGER}",
+    f"-L {OTHER} -t UDP_RR -l 1",
+    f"-L {OTHER} -t TCP_CRR -l 1",
+)
+REFUSED = (f"-t UDP_RR -l 1 -- -L {STRANGER}", f"-t UDP_STREAM -l 1 -- -L {STRANGER} -m 64 -R 1")
+
+
+def connections(port: int) -> Iterator[Case]:
+    for name, direction in (("TCP_RR", BOTH), ("TCP_STREAM", RECEIVE), ("TCP_MAERTS", TRANSMIT)):
+        yield f"{name}: a stranger connects", partial(stranger_connects, port, direction)
+    yield "TCP_CRR: a stranger connects", partial(between_connections, port)
+    yield "TCP_RR: an address that the request names", partial(other_address, port)
+
+
+def cases(port: int) -> Iterator[Case]:
+    yield "no echo, no datagrams", partial(no_echo, port)
+    yield from connections(port)
+    yield "UDP_RR: a stranger's requests", partial(requests_of_strangers, port)
+    yield "UDP_STREAM: a stranger's datagrams", partial(streams_of_strangers, port)
+    yield "UDP_RR: forged addresses", partial(reflection, port)
+    for name, direction in (("UDP_RR", BOTH), ("UDP_STREAM", RECEIVE), ("UDP receive", TRANSMIT)):
+        yield f"{name} for somebody else", partial(bargain, port, direction)
+    yield "datagrams after the echo only", partial(echo_first, port)
+    yield "datagrams to a client without echoes", partial(without_mark, port)
+    for args in WORK:
+        yield f"netperf {args}", partial(ours, port, args)
+    for args in REFUSED:
+        yield f"netperf {args}", partial(ours_refused, port, args)
+
+
+def unprivileged(stack: ExitStack) -> Iterator[Case]:
+    """Some kernels let nobody but root filter what TCP sockets hear."""
+    place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    place.chmod(0o755)
+    program = str(shutil.copy(lib.netserver(), place))
+    daemon = stack.enter_context(lib.Daemon(lib.as_nobody(), grace=10, program=program))
+    for name, body in connections(daemon.port):
+        yield f"as nobody: {name}", body
+    yield "as nobody: UDP_RR: a stranger's requests", partial(requests_of_strangers, daemon.port)
+
+
+def suite(report: lib.Report) -> None:
+    with ExitStack() as stack:
+        daemon = stack.enter_context(lib.Daemon(grace=10))
+        listed: List[Case] = [*cases(daemon.port), *unprivileged(stack)]
+        try:
+            program = str(lib.real_netperf() / "netperf")
+            listed.append(("real netperf, refused", partial(real_refused, daemon.port, program)))
+        except LookupError as why:
+            report.skip("real netperf, refused", str(why))
+        report.cases(listed, min(4, 2 * (os.cpu_count() or 1)))
+
+
+if __name__ == "__main__":
+    lib.main(suite)
