@@ -59,6 +59,7 @@ e2e_tests = \
 EXTRA_DIST += \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \
+	%D%/e2e/keys.py \
 	%D%/e2e/limits.py \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/unix.py

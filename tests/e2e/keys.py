@@ -1,0 +1,430 @@
+"""Keys and passphrases: who is let in and who is not, what each side says then, and where secrets
+must not be found: in the files of others, in ps(1), in a session, in a message heard before.
+"""
+
+import os
+import re
+import socket
+import struct
+import tempfile
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+import lib
+
+AT_ONCE = 4
+FRAME = 656
+EACCES = 13
+KEY = "correct horse battery staple"
+WORD = "open sesame, please"
+HELLO, CHALLENGE, PROOF, WELCOME = range(0x504C0001, 0x504C0005)
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+class Files:
+    """Secret files of mode 600, and some that are none."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.key = self.make("key", f"{KEY}\nand more\n")
+        self.same = self.make("same", KEY)
+        self.other = self.make("other", KEY + "s")
+        self.word = self.make("word", f"{WORD}\n")
+        self.other_word = self.make("other_word", "open")
+
+    def make(self, name: str, text: str, mode: int = 0o600) -> str:
+        path = self._place / name
+        path.touch(0o600)
+        path.write_text(text)
+        path.chmod(mode)
+        return str(path)
+
+
+def client(port: int, *args: str, test: str = "TCP_RR", program: str = "") -> List[str]:
+    length = "1" if test == "UDP_STREAM" else "-10"
+    return [program or lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, "-l", length,
+            *args]
+
+
+def ask(port: int, *args: str, **more: str) -> lib.Result:
+    return lib.run(client(port, *args, **more), timeout=30)
+
+
+def must_serve(port: int, *args: str, **more: str) -> None:
+    got = ask(port, *args, **more)
+    assert got.rc == 0 and not got.err, f"{args} {more}: status {got.rc}: {got.err!r}"
+
+
+def must_refuse(port: int, args: Sequence[str], *says: str, status: int = 255) -> str:
+    got = ask(port, *args)
+    assert got.rc == status, f"{args}: status {got.rc}: {got.err!r}"
+    return lib.error_line(got, "netperf", *says)
+
+
+# ---- keys ---------------------------------------------------------------------------------------
+
+def by_key(files: Files, *mode: str) -> str:
+    """With the key all is as ever, without it nothing is served."""
+    with lib.Daemon(args=["--key-file", files.key, *mode]) as daemon:
+        for test in ("TCP_RR", "TCP_STREAM", "UDP_STREAM", "TCP_SENDFILE", "TCP_CC"):
+            must_serve(daemon.port, "--key-file", files.same, test=test)
+        # A control connection for each iteration, and a proof for each.
+        must_serve(daemon.port, "--key-file", files.key, "-i", "3,3", "-I", "95", test="TCP_CRR")
+        must_refuse(daemon.port, ["--key-file", files.other], "refuses the key of --key-file",
+                    "the same at both ends")
+        got = ask(daemon.port)
+        assert got.rc == 255 and re.search("Permission denied|--key-file", got.err), got
+        got = ask(daemon.port, "-Z", WORD)
+        assert got.rc == 255 and re.search("Permission denied|--key-file", got.err), got
+        must_serve(daemon.port, "--key-file", files.key)
+        log = daemon.log()
+    for told in ("wrong key", "request 97 came without the key", "request 6 came without the key"):
+        assert told in log, f"{told!r} is not in the log: {log}"
+    assert KEY not in log and WORD not in log, log
+    return f"{got.err.strip()}"
+
+
+def by_key_over_ipv6(files: Files) -> None:
+    with lib.Daemon(args=["--key-file", files.key]) as daemon:
+        got = lib.run([lib.netperf(), "-H", "::1", "-p", str(daemon.port), "-t", "TCP_RR",
+                       "-l", "-10", "--key-file", files.key], timeout=30)
+        assert got.rc == 0 and not got.err, got
+
+
+def key_nobody_wants(files: Files) -> str:
+    """A key that the daemon knows nothing of: the user hears so, and nothing is measured."""
+    with lib.Daemon() as daemon:
+        line = must_refuse(daemon.port, ["--key-file", files.key], "knows no --key-file",
+                           "is it a netserver of Plumbline", str(daemon.port))
+        must_serve(daemon.port)
+    with lib.Daemon(args=["--passphrase-file", files.word]) as daemon:
+        must_refuse(daemon.port, ["--key-file", files.key], "knows no --key-file")
+    return line
+
+
+def key_and_real_netserver(files: Files, program: str) -> str:
+    with lib.Daemon(program=program, grace=None) as daemon:
+        return must_refuse(daemon.port, ["--key-file", files.key], "knows no --key-file",
+                           "is it a netserver of Plumbline")
+
+
+def real_netperf_and_key(files: Files, program: str) -> str:
+    """A client that has never heard of keys says that something is wrong, and what number it has."""
+    with lib.Daemon(args=["--key-file", files.key]) as daemon:
+        for args, test in (((), "TCP_RR"), ((), "TCP_STREAM"), ((), "TCP_SENDFILE"),
+                           (("-c", "-C"), "TCP_RR"), (("-Z", WORD), "TCP_RR")):
+            got = ask(daemon.port, *args, test=test, program=program)
+            assert got.rc not in (0, None), f"{args} {test}: status {got.rc}"
+            assert re.search(rf"error {EACCES}\b|Permission denied", got.err + got.out), \
+                f"{args} {test}: {got.err!r} {got.out!r}"
+        must_serve(daemon.port, "--key-file", files.key)
+    return " / ".join(line for line in (got.out + got.err).splitlines() if "error" in line)
+
+
+# ---- what an eavesdropper may try ---------------------------------------------------------------
+
+def receive(conn: socket.socket, size: int = FRAME) -> bytes:
+    """A whole message, or what came of it before the end."""
+    data = b""
+    while len(data) < size:
+        try:
+            more = conn.recv(size - len(data))
+        except ConnectionResetError:
+            break
+        if not more:
+            break
+        data += more
+    return data
+
+
+def head(message: bytes) -> "Tuple[int, int]":
+    assert len(message) == FRAME, f"{len(message)} bytes came"
+    code, word = struct.unpack("!Ii", message[:8])
+    return code, word
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), 10)
+
+
+class Wiretap:
+    """Stands between one client and a daemon, and keeps what the client said."""
+
+    def __init__(self, port: int) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._to = port
+        self.port = self._listener.getsockname()[1]
+        self.heard = b""
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        near, _ = self._listener.accept()
+        with near, connect(self._to) as far:
+            back = threading.Thread(target=self._pass_on, args=(far, near, False), daemon=True)
+            back.start()
+            self._pass_on(near, far, True)
+            back.join(10)
+
+    def _pass_on(self, source: socket.socket, to: socket.socket, keep: bool) -> None:
+        try:
+            while True:
+                data = source.recv(1 << 16)
+                if keep:
+                    self.heard += data
+                if not data:
+                    to.shutdown(socket.SHUT_WR)
+                    return
+                to.sendall(data)
+        except OSError:
+            return
+
+    def __enter__(self) -> "Wiretap":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        self._thread.join(10)
+
+
+def replayed(files: Files) -> str:
+    """What let one client in lets nobody else in, piece by piece or all at once."""
+    with lib.Daemon(args=["--key-file", files.key]) as daemon:
+        with Wiretap(daemon.port) as tap:
+            must_serve(tap.port, "--key-file", files.key)
+        codes = [head(tap.heard[at:at + FRAME])[0] for at in range(0, len(tap.heard), FRAME)]
+        assert codes[:3] == [HELLO, PROOF, 97], codes
+        assert KEY.encode() not in tap.heard
+        with connect(daemon.port) as conn:
+            conn.sendall(tap.heard[:FRAME])
+            assert head(receive(conn)) == (CHALLENGE, 0)
+            conn.sendall(tap.heard[FRAME:2 * FRAME])
+            assert head(receive(conn)) == (WELCOME, EACCES)
+            assert not receive(conn), "the connection stays open"
+        with connect(daemon.port) as conn:
+            conn.sendall(tap.heard)
+            answers = [head(receive(conn)), head(receive(conn))]
+            assert answers == [(CHALLENGE, 0), (WELCOME, EACCES)], answers
+            assert not receive(conn), "the connection stays open"
+        must_serve(daemon.port, "--key-file", files.key)
+    return f"{len(codes)} messages heard"
+
+
+def out_of_turn(files: Files) -> None:
+    """Raw messages that are no proof of anything."""
+    def message(code: int, version: int = 1) -> bytes:
+        return struct.pack("!IiI", code, -1, version).ljust(FRAME, b"\0")
+
+    rows = (
+        ([message(PROOF)], [(WELCOME, EACCES)]),
+        ([message(HELLO), message(HELLO)], [(CHALLENGE, 0), (CHALLENGE, EACCES)]),
+        ([message(HELLO), message(97)], [(CHALLENGE, 0), (98, EACCES)]),
+        ([message(HELLO, 2)], [(CHALLENGE, 93)]),
+        ([message(5)], [(5, EACCES)]),
+        ([message(97)], [(98, EACCES)]),
+    )
+    with lib.Daemon(args=["--key-file", files.key]) as daemon:
+        for said, wanted in rows:
+            with connect(daemon.port) as conn:
+                answers = []
+                for each in said:
+                    conn.sendall(each)
+                    answers.append(head(receive(conn)))
+                assert answers == wanted, f"{answers} instead of {wanted}"
+                assert not receive(conn), f"{wanted}: the connection stays open"
+        must_serve(daemon.port, "--key-file", files.key)
+
+
+# ---- passphrases --------------------------------------------------------------------------------
+
+def by_passphrase(files: Files) -> None:
+    with lib.Daemon(args=["--passphrase-file", files.word]) as daemon:
+        must_serve(daemon.port, "--passphrase-file", files.word)
+        must_serve(daemon.port, "-Z", WORD)
+        must_serve(daemon.port, "--passphrase-file", files.word, "-i", "3,3", "-I", "95",
+                   test="TCP_CRR")
+        must_refuse(daemon.port, ["--passphrase-file", files.other_word], "another passphrase",
+                    status=1)
+
+
+def command_line_shows_none(files: Files) -> str:
+    with lib.Daemon() as daemon:
+        got = ask(daemon.port, "-Z", WORD, "-P", "0", "--", "-o", "COMMAND_LINE")
+    assert got.rc == 0 and WORD not in got.out and " -Z * " in got.out, got
+    return got.out.strip()
+
+
+# ---- files and options --------------------------------------------------------------------------
+
+def must_complain(program: str, args: Sequence[str], *says: str) -> None:
+    port = str(lib.free_port())
+    more = ["-D", "-p", port] if program == "netserver" else ["-H", "127.0.0.1", "-p", port]
+    path = lib.netserver() if program == "netserver" else lib.netperf()
+    got = lib.run([path, *more, *args], timeout=20)
+    assert got.rc == 1 and not got.out, f"{args}: status {got.rc}: {got.out!r} {got.err!r}"
+    lib.error_line(got, program, *says)
+
+
+def files_of_others(files: Files, program: str, option: str) -> None:
+    text = KEY if option == "--key-file" else WORD
+    few = "16 to 512" if option == "--key-file" else "1 to 647"
+    for at, mode in enumerate((0o644, 0o640, 0o604, 0o602, 0o620)):
+        path = files.make(f"{program}{option}{at}", text, mode)
+        must_complain(program, [option, path], option, path, "chmod 600")
+    for at, text in enumerate(("", f"\n{text}", 700 * "x")):
+        path = files.make(f"{program}{option}_{at}", text)
+        must_complain(program, [option, path], option, path, few)
+    must_complain(program, [option, "/nonexistent"], option, "No such file")
+    must_complain(program, [option, "/dev/zero"], option, "not a regular file")
+    must_complain(program, [option], option, "needs an argument")
+
+
+def one_of_both(files: Files, program: str) -> None:
+    for args in (["-Z", WORD, "--key-file", files.key],
+                 ["--key-file", files.key, "--passphrase-file", files.word]):
+        must_complain(program, args, "--key-file", "choose one")
+
+
+def without_libsodium(files: Files, program: str) -> None:
+    must_complain(program, ["--key-file", files.key], "--key-file", "libsodium-dev")
+
+
+# ---- where secrets must not be found ------------------------------------------------------------
+
+def shown(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def must_hide(pid: int, *keep: bytes) -> None:
+    """A moment after its start a program's words hold no passphrase, and all that others look for."""
+    def hides() -> bool:
+        words = shown(pid)  # empty while the program is being loaded
+        return not any(word in words for word in WORD.encode().split()) and \
+            all(word in words for word in keep)
+
+    assert lib.wait_for(hides, 5), f"{shown(pid)!r} shows {WORD!r}, or not {keep}"
+
+
+def hidden_words() -> str:
+    for args in (["-Z", WORD], [f"-Z{WORD}"], [f"-NZ{WORD}"]):
+        with lib.Daemon(args=args) as daemon:
+            must_hide(daemon.pid, b"-D", b"-p", str(daemon.port).encode())
+            must_serve(daemon.port, "-Z", WORD)
+            for more in (["-Z", WORD], ["--passphrase", WORD], [f"--passphrase={WORD}"],
+                         [f"-jZ{WORD}"]):
+                command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port),
+                           *more, "-l", "30", "-t", "TCP_RR"]
+                with lib.Started(command) as started:
+                    must_hide(started.pid, b"-l\x0030", b"-t\0TCP_RR")
+                    assert lib.wait_for(lambda: len(daemon.children()) > 0, 10), "not served"
+                    for pid in daemon.children():
+                        must_hide(pid, b"-D")
+                    words = shown(started.pid)
+                assert lib.wait_for(lambda: not daemon.children(), 10), "a session stays"
+    return words.replace(b"\0", b" ").decode().strip()
+
+
+def memory(pid: int) -> Iterator[bytes]:
+    """What a process can write to."""
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as mem:
+        for line in maps:
+            bounds, rights = line.split()[:2]
+            if rights.startswith("rw"):
+                first, end = (int(word, 16) for word in bounds.split("-"))
+                try:
+                    mem.seek(first)
+                    yield mem.read(end - first)
+                except (OSError, ValueError, OverflowError):
+                    continue  # not all that is mapped can be read
+
+
+def forgotten(option: str, path: str, secret: str, own: Sequence[str]) -> None:
+    """The session's process no longer has what its client was let in by; the daemon does."""
+    with lib.Daemon(args=[option, path]) as daemon:
+        assert any(secret.encode() in part for part in memory(daemon.pid)), "the test is blind"
+        # Somebody else's, most of which has come.
+        stranger = connect(daemon.port)
+        stranger.sendall((b"\0" * 8 + secret.encode()).ljust(FRAME - 1, b"\0"))
+        with stranger, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "30",
+                          "-t", "TCP_RR", *own]):
+            assert lib.wait_for(lambda: len(daemon.children()) == 1, 10), "not served"
+            pid = daemon.children()[0]
+            found = True
+            for _ in range(50):
+                found = any(secret.encode() in part for part in memory(pid))
+                if not found:
+                    break
+                time.sleep(0.1)
+            assert not found, f"the session's memory holds {option}'s secret"
+
+
+# ---- all ----------------------------------------------------------------------------------------
+
+def has_ipv6() -> bool:
+    path = Path("/proc/net/if_inet6")
+    return path.exists() and "lo" in path.read_text()
+
+
+def keys(files: Files) -> Iterator[Case]:
+    yield "--key-file", partial(by_key, files)
+    yield "--key-file, -f", partial(by_key, files, "-f")
+    if has_ipv6():
+        yield "--key-file over IPv6", partial(by_key_over_ipv6, files)
+    yield "a key that nobody wants", partial(key_nobody_wants, files)
+    yield "a replayed handshake", partial(replayed, files)
+    yield "messages out of turn", partial(out_of_turn, files)
+    if not lib.QUICK:  # sanitizers map more than can be read, and keep what is gone
+        yield "a session forgets the key", partial(forgotten, "--key-file", files.key, KEY,
+                                                   ["--key-file", files.key])
+    for program in ("netperf", "netserver"):
+        yield f"{program} --key-file of others", partial(files_of_others, files, program,
+                                                         "--key-file")
+        yield f"{program}: key or passphrase", partial(one_of_both, files, program)
+
+
+def passphrases(files: Files) -> Iterator[Case]:
+    yield "--passphrase-file", partial(by_passphrase, files)
+    yield "COMMAND_LINE", partial(command_line_shows_none, files)
+    yield "ps(1)", hidden_words
+    for program in ("netperf", "netserver"):
+        yield f"{program} --passphrase-file of others", partial(files_of_others, files, program,
+                                                                "--passphrase-file")
+    if not lib.QUICK:
+        yield "a session forgets the passphrase", partial(forgotten, "--passphrase-file",
+                                                          files.word, WORD, ["-Z", WORD])
+
+
+def others(report: lib.Report, files: Files) -> Iterator[Case]:
+    try:
+        place = lib.real_netperf()
+    except LookupError as why:
+        report.skip("keys and the real netperf", str(why))
+        return
+    yield "a key and the real netserver", partial(key_and_real_netserver, files,
+                                                  str(place / "netserver"))
+    yield "the real netperf and a key", partial(real_netperf_and_key, files,
+                                                str(place / "netperf"))
+
+
+def suite(report: lib.Report) -> None:
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    os.umask(0o077)
+    with tempfile.TemporaryDirectory() as name:
+        files = Files(Path(name))
+        cases = list(passphrases(files))
+        if "libsodium" in lib.run([lib.netperf(), "--key-file", files.key, "-V"], 10).err:
+            report.skip("keys", "built without libsodium")
+            cases += [(f"{program} --key-file without libsodium",
+                       partial(without_libsodium, files, program))
+                      for program in ("netperf", "netserver")]
+        else:
+            cases += [*keys(files), *others(report, files)]
+        report.cases(cases, AT_ONCE)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
