@@ -50,3 +50,17 @@ by_netserver = $(AM_V_GEN)by=netserver/mkdoc$(EXEEXT) in=$(srcdir)/%D%
 %D%/fish/netserver.fish: %D%/netserver.fish.in netserver/mkdoc$(EXEEXT)
 	$(by_netserver)/netserver.fish.in; $(fill_in)
 endif
+
+# The units are made in any case, so that tests can look at them.
+# (The brackets keep configure from filling in the pattern.)
+EXTRA_DIST += %D%/systemd/netserver.service.in %D%/systemd/netserver.socket
+noinst_DATA = %D%/systemd/netserver.service
+CLEANFILES += %D%/systemd/netserver.service
+if NP_SYSTEMD
+systemdsystemunit_DATA = %D%/systemd/netserver.service %D%/systemd/netserver.socket
+endif
+
+%D%/systemd/netserver.service: %D%/systemd/netserver.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+		sed 's|@bindir[@]|$(bindir)|g' $(srcdir)/%D%/systemd/netserver.service.in > $@.tmp && \
+		mv $@.tmp $@
