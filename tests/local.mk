@@ -62,6 +62,7 @@ EXTRA_DIST += \
 	%D%/e2e/keys.py \
 	%D%/e2e/limits.py \
 	%D%/e2e/old_clients.py \
+	%D%/e2e/service.py \
 	%D%/e2e/unix.py
 
 # What `make check-clients` runs, some minutes of it: CI does.

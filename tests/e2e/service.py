@@ -1,0 +1,562 @@
+"""netserver as a service: started by a manager that hands sockets down and is told the state, asked
+for its status, with files of log and metrics that come and go under it.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import lib
+
+AT_ONCE = 4
+PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+SOON = 5.0 * PATIENCE                 # for what should be there at once
+METRICS_S = 10.0                      # between two writings of the metrics
+STRANGER = 54321                      # a user that is nobody's
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+def must_serve(port: int, host: str = "127.0.0.1") -> None:
+    got = lib.run([lib.netperf(), "-H", host, "-p", str(port), "-t", "TCP_RR", "-l", "-10"],
+                  timeout=20)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = SOON) -> None:
+    assert lib.wait_for(condition, seconds), f"{what}: not within {seconds:.0f} s"
+
+
+@contextmanager
+def place() -> "Iterator[str]":
+    """A directory that a daemon which root started, and which is nobody now, may write in."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield name
+
+
+# ---- a service manager --------------------------------------------------------------------------
+
+class Manager:
+    """What systemd is to a service: hands sockets down, and listens for what it is told."""
+
+    def __init__(self, place: Path, abstract: bool) -> None:
+        self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        name = f"@plumbline-test-{place.name}" if abstract else str(place / "notify")
+        self._told.bind(name.replace("@", "\0"))
+        if not abstract:
+            os.chmod(name, 0o777)  # as systemd's is
+        self.environment = {**os.environ, "NOTIFY_SOCKET": name, "LISTEN_FDNAMES": "control"}
+
+    def __enter__(self) -> "Manager":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._told.close()
+
+    def start(self, listeners: Sequence[socket.socket], *args: str) -> lib.Started:
+        """The sockets are descriptors 3 and up; a shell puts them there, and its own number."""
+        fds = [s.fileno() for s in listeners]
+        high = [fd + 100 for fd in fds]  # out of the way of 3 and up
+        for fd, copy in zip(fds, high):
+            os.dup2(fd, copy)
+        moves = " ".join(f"{3 + i}<&{copy} {copy}<&-" for i, copy in enumerate(high))
+        script = f'export LISTEN_PID=$$ LISTEN_FDS={len(fds)}; exec "$@" {moves}'
+        try:
+            return lib.Started(["bash", "-c", script, "start", lib.netserver(), *args],
+                               env=self.environment, pass_fds=high)
+        finally:
+            for copy in high:
+                os.close(copy)
+
+    def hears(self, seconds: float = SOON) -> "Dict[str, str]":
+        """The next message, as its assignments."""
+        self._told.settimeout(seconds)
+        lines = self._told.recv(4096).decode().splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    def hears_nothing(self, seconds: float) -> bool:
+        try:
+            self.hears(seconds)
+        except socket.timeout:
+            return True
+        return False
+
+
+@contextmanager
+def managed(abstract: bool = False) -> "Iterator[Manager]":
+    with place() as name, Manager(Path(name), abstract) as manager:
+        yield manager
+
+
+def listener(family: int = socket.AF_INET) -> socket.socket:
+    return socket.create_server(("127.0.0.1" if family == socket.AF_INET else "::1", 0),
+                                family=family)
+
+
+def port_of(s: socket.socket) -> int:
+    return int(s.getsockname()[1])
+
+
+def handed_down(abstract: bool) -> None:
+    """It serves on the sockets alone, tells how it is, and leaves them to the manager."""
+    with managed(abstract) as manager, listener() as first, listener() as second:
+        with manager.start([first, second], "-D") as daemon:
+            assert manager.hears().get("READY") == "1"
+            must_serve(port_of(first))
+            must_serve(port_of(second))
+            daemon.signal(signal.SIGHUP)
+            told = manager.hears()
+            assert told.get("RELOADING") == "1", told
+            now = time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6
+            assert 0 <= now - int(told["MONOTONIC_USEC"]) < 60e6, told
+            assert manager.hears().get("READY") == "1"
+            must_serve(port_of(first))
+            daemon.signal(signal.SIGTERM)
+            assert manager.hears().get("STOPPING") == "1"
+            got = daemon.finish(SOON)
+            assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+            assert "Starting netserver" not in got.out, got.out
+        # A client that comes while no daemon runs waits for the next one.
+        with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(port_of(first)), "-t",
+                          "TCP_RR", "-l", "-10"]) as client, \
+                manager.start([first], "-D"):
+            got = client.finish(20)
+            assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+
+
+def handed_down_ipv6() -> None:
+    with managed() as manager, listener(socket.AF_INET6) as s, manager.start([s], "-D"):
+        assert manager.hears().get("READY") == "1"
+        must_serve(port_of(s), "::1")
+
+
+def handed_down_without_standard_streams() -> None:
+    """Descriptors 0 to 2 closed: what fills them must not take the sockets' place."""
+    with managed() as manager, listener() as s:
+        copy = os.dup(s.fileno())
+        script = f'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&{copy} {copy}<&- <&- >&- 2>&-'
+        with lib.Started(["bash", "-c", script, "start", lib.netserver(), "-D"],
+                         env=manager.environment, pass_fds=[copy]):
+            os.close(copy)
+            assert manager.hears().get("READY") == "1"
+            must_serve(port_of(s))
+
+
+def handed_down_in_the_background() -> None:
+    """Going to the background closes what is inherited, but for these."""
+    with managed() as manager, listener() as s, manager.start([s]) as starter:
+        got = starter.finish(SOON)
+        assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+        assert manager.hears().get("READY") == "1"
+        try:
+            must_serve(port_of(s))
+        finally:
+            lines = lib.run([lib.netserver(), "--status", "-p", str(port_of(s))], SOON).out
+            os.kill(int(re.findall(r"process (\d+)", lines)[0]), signal.SIGTERM)
+        assert manager.hears().get("STOPPING") == "1"
+
+
+def handed_down_by_systemd() -> str:
+    """The same by systemd's own hands, which start the daemon with the first client."""
+    activate = shutil.which("systemd-socket-activate")
+    if not activate:
+        return "no systemd-socket-activate: not tried"
+    port = lib.free_port()
+    with lib.Started([activate, "-l", f"127.0.0.1:{port}", "--fdname=control", lib.netserver(),
+                      "-D"]) as daemon:
+        time.sleep(PATIENCE)  # a look at whether it listens would be the first client
+        must_serve(port)
+        shown = lib.run([lib.netserver(), "--status", "-p", str(port)], SOON).out
+        assert f"process {daemon.pid}, " in shown, shown
+        return "served"
+
+
+def not_for_us() -> None:
+    """Sockets of another process are nobody's here: it listens by itself."""
+    port = lib.free_port()
+    with listener(), lib.Started(
+            [lib.netserver(), "-D", "-p", str(port)],
+            env={**os.environ, "LISTEN_PID": "1", "LISTEN_FDS": "1"}) as daemon:
+        until(lambda: lib.run([lib.netserver(), "--status", "-p", str(port)], SOON).rc == 0,
+              "listens")
+        must_serve(port)
+        daemon.signal(signal.SIGTERM)
+        assert daemon.finish(SOON).rc == 0
+
+
+def useless_sockets() -> None:
+    """One line names what cannot be served, and it does not start."""
+    with managed() as manager, listener() as s, \
+            socket.create_connection(s.getsockname()) as conn, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        for bad, says in ((conn, "Accept=no"), (udp, "no TCP socket")):
+            with manager.start([s, bad], "-D") as daemon:
+                got = daemon.finish(SOON)
+            assert got.rc == 1, f"status {got.rc}"
+            assert says in lib.error_line(got, "netserver", "LISTEN_FDS", "descriptor 4")
+        assert manager.hears_nothing(0.1), "told a state without having started"
+
+
+# ---- status -------------------------------------------------------------------------------------
+
+def status(port: int, *prefix: str) -> lib.Result:
+    return lib.run([*prefix, lib.netserver(), "--status", "-p", str(port)], SOON)
+
+
+def tells_status() -> None:
+    with lib.Daemon() as daemon:
+        got = status(daemon.port)
+        assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+        assert f"netserver on port {daemon.port}, process {daemon.pid}, up " in got.out, got.out
+        for line in ("connections", "sessions", "memory", "tests", "refused"):
+            assert re.search(f"^{line} ", got.out, re.M), f"no {line}: {got.out}"
+        must_serve(daemon.port)
+        assert re.search(r"^connections +1$", status(daemon.port).out, re.M)
+    got = status(daemon.port)
+    assert got.rc != 0 and str(daemon.port) in lib.error_line(got, "netserver", "status")
+
+
+def no_status() -> None:
+    with lib.Daemon(args=["--no-status"]) as daemon:
+        assert status(daemon.port).rc != 0
+        must_serve(daemon.port)
+
+
+def status_for_strangers() -> None:
+    stranger = ["setpriv", "--reuid", str(STRANGER), "--regid", str(STRANGER), "--clear-groups"]
+    with tempfile.TemporaryDirectory() as name, lib.Daemon() as daemon:
+        Path(name).chmod(0o755)
+        program = shutil.copy(lib.netserver(), name)  # its own place may be closed to others
+        got = lib.run([*stranger, program, "--status", "-p", str(daemon.port)], SOON)
+        assert got.rc != 0 and not got.out, f"status {got.rc}: {got.out!r}"
+        lib.error_line(got, "netserver", "is for root")
+        assert status(daemon.port).rc == 0
+
+
+# ---- metrics ------------------------------------------------------------------------------------
+
+HELP = re.compile(r"# HELP (netserver_[a-z_]+) \S.*")
+TYPE = re.compile(r"# TYPE (netserver_[a-z_]+) (counter|gauge)")
+SAMPLE = re.compile(r'(netserver_[a-z_]+)\{((?:[a-z]+="[^"\\\n]*",?)+)\} (\d+|\+Inf)')
+
+
+def series(text: str) -> "Dict[str, float]":
+    """A strict reading of the text format 0.0.4: every family has HELP, TYPE and samples, once."""
+    found: Dict[str, float] = {}
+    kinds: Dict[str, str] = {}
+    family = ""
+    assert text.endswith("\n"), "the last line does not end"
+    for line in text.splitlines():
+        as_help, as_type, sample = (r.fullmatch(line) for r in (HELP, TYPE, SAMPLE))
+        if as_help:
+            family = as_help[1]
+            assert family not in kinds, f"{family} twice"
+            kinds[family] = ""
+        elif as_type:
+            assert as_type[1] == family and not kinds[family], line
+            kinds[family] = as_type[2]
+            assert (as_type[2] == "counter") == family.endswith("_total"), line
+        else:
+            assert sample and sample[1] == family and kinds[family], line
+            key = f"{family[len('netserver_'):]}{{{sample[2]}}}"
+            assert key not in found, f"{key} twice"
+            found[key] = float(sample[3])
+    assert {key.partition("{")[0] for key in found} == {k[len("netserver_"):] for k in kinds}
+    return found
+
+
+def metric(path: Path, name: str) -> float:
+    values = {key.partition("{")[0]: value for key, value in series(path.read_text()).items()}
+    return values[name]
+
+
+def promtool(text: str) -> str:
+    if not shutil.which("promtool"):
+        return "no promtool"
+    got = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                         capture_output=True, timeout=20, check=False)
+    assert got.returncode == 0, got.stdout + got.stderr
+    return "promtool has no complaint"
+
+
+def writes_metrics() -> str:
+    """Anew every 10 s and at the end, each time as another file, so that no reader sees half."""
+    with place() as name, ExitStack() as stack:
+        path = Path(name) / "netserver.prom"
+        daemon = stack.enter_context(lib.Daemon(args=["--metrics-file", str(path)], grace=None))
+        until(path.exists, "the first metrics")
+        text = path.read_text()
+        assert f'port="{daemon.port}"' in text, text
+        assert metric(path, "sessions_total") == 0
+        assert abs(metric(path, "start_time_seconds") - time.time()) < 60
+        first = path.stat().st_ino
+        assert path.stat().st_mode & 0o777 == 0o644
+        must_serve(daemon.port)
+        until(lambda: path.stat().st_ino != first, "metrics anew", METRICS_S + SOON)
+        assert metric(path, "sessions_total") == 1
+        must_serve(daemon.port)
+        stack.close()  # ends the daemon
+        assert metric(path, "sessions_total") == 2, "the last session is not in the last metrics"
+        assert os.listdir(name) == [path.name], os.listdir(name)
+        return promtool(text)
+
+
+def relative_names() -> None:
+    """Named from where the daemon is started, which it leaves for the background."""
+    with place() as name:
+        port = lib.free_port()
+        got = lib.run(["env", "-C", name, lib.netserver(), "-p", str(port), "--metrics-file", "m",
+                       "--log-file", "log"], SOON)
+        assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+        shown = status(port)
+        pid = int(re.findall(r"process (\d+)", shown.out)[0])
+        try:
+            until((Path(name) / "m").exists, "the metrics")
+            os.rename(Path(name) / "log", Path(name) / "log.1")
+            os.kill(pid, signal.SIGHUP)
+            until((Path(name) / "log").exists, "the new log")
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            until(lambda: not Path(f"/proc/{pid}").exists(), "the end")
+
+
+def no_such_places() -> None:
+    port = str(lib.free_port())
+    with tempfile.TemporaryDirectory() as name:
+        fifo = os.path.join(name, "fifo")
+        os.mkfifo(fifo)
+        for args, *says in ((["--metrics-file", "/nosuch/m"], "/nosuch/", "No such file"),
+                            (["--metrics-file", "/tmp/"], "no name of a file"),
+                            (["--log-file", "/nosuch/log"], "/nosuch/log", "No such file"),
+                            (["--log-file", fifo], "no regular file"),
+                            (["--log-file", "/dev/null"], "no regular file")):
+            got = lib.run([lib.netserver(), "-D", "-p", port, *args], SOON)
+            assert got.rc == 1, f"{args}: status {got.rc}"
+            lib.error_line(got, "netserver", args[0], *says)
+
+
+# ---- the log ------------------------------------------------------------------------------------
+
+LINE = re.compile(r'time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z pid=\d+ level=(error|info|debug)'
+                  r'( [a-z-]+=([^\s"=\\]+|"([ !#-\[\]-~]|\\["\\]|\\u00[0-9a-f]{2})*"))+')
+
+
+def log_lines(path: Path) -> List[str]:
+    lines = path.read_text().splitlines()
+    for line in lines:
+        assert LINE.fullmatch(line), f"no line of a log: {line!r}"
+    return lines
+
+
+def logs_to_a_file() -> None:
+    with place() as name:
+        path, old = Path(name) / "log", Path(name) / "log.1"
+        with lib.Daemon(args=["-v", "2", "--log-file", str(path)]) as daemon:
+            must_serve(daemon.port)
+            until(lambda: "event=session-end" in path.read_text(), "the session's end")
+            assert path.stat().st_mode & 0o777 & ~0o640 == 0
+            path.rename(old)
+            must_serve(daemon.port)
+            until(lambda: old.read_text().count("event=session-end") == 2, "the old file")
+            os.kill(daemon.pid, signal.SIGHUP)
+            until(path.exists, "the new file")
+            must_serve(daemon.port)
+            until(lambda: "event=session-end" in path.read_text(), "the new file's lines")
+            shown = daemon.log()
+        assert len(log_lines(old)) >= 4 and len(log_lines(path)) >= 2
+        assert shown.count("\n") == 0, f"standard error, too: {shown}"
+
+
+def log_directory_goes() -> None:
+    """The old file is written on, the loss is told, and the next SIGHUP finds the new place."""
+    with place() as name:
+        logs = Path(name) / "logs"
+        logs.mkdir(0o777)
+        logs.chmod(0o777)
+        path = logs / "log"
+        with lib.Daemon(args=["-v", "2", "--log-file", str(path)]) as daemon, open(path) as kept:
+            shutil.rmtree(logs)
+            os.kill(daemon.pid, signal.SIGHUP)
+            until(lambda: "the old one is kept" in daemon.log(), "the fault")
+            must_serve(daemon.port)
+            until(lambda: "event=session-end" in kept.read(), "the old file's lines")
+            logs.mkdir()
+            logs.chmod(0o777)
+            os.kill(daemon.pid, signal.SIGHUP)
+            until(path.exists, "the new file")
+            must_serve(daemon.port)
+            until(lambda: "event=session-end" in path.read_text(), "the new file's lines")
+
+
+def stuck_log() -> None:
+    """Standard error is a pipe that nobody empties: clients are served all the same."""
+    reader, writer = os.pipe()
+    port = lib.free_port()
+    try:
+        with lib.Started([lib.netserver(), "-D", "-v", "2", "-p", str(port), "--log-file",
+                          "/dev/stderr"], stderr=writer):
+            until(lambda: status(port).rc == 0, "listens")
+            os.set_blocking(writer, False)
+            try:
+                while True:
+                    os.write(writer, b"x" * 4096)
+            except BlockingIOError:
+                pass
+            os.set_blocking(writer, True)
+            for _ in range(3):
+                must_serve(port)
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+# ---- a full disk --------------------------------------------------------------------------------
+
+class SmallDisk:
+    """64 kB of tmpfs in a mount namespace, which a sleeping process keeps; entered by nsenter."""
+
+    def __init__(self) -> None:
+        self._dir = tempfile.TemporaryDirectory()
+        self.path = Path(self._dir.name)
+        self._keeper = lib.Started(
+            ["unshare", "-m", "--propagation", "private", "sh", "-c",
+             'mount -t tmpfs -o size=64k,mode=777 tmpfs "$0" && echo up && exec sleep 600',
+             self._dir.name])
+        self.prefix = ["nsenter", "-m", "-t", str(self._keeper.pid)]
+        # From outside, the same files.
+        self.inside = Path(f"/proc/{self._keeper.pid}/root") / self._dir.name.lstrip("/")
+
+    def __enter__(self) -> "SmallDisk":
+        until(lambda: self.inside.is_mount() or os.statvfs(self.inside).f_blocks * 4096 <= 65536,
+              "the small disk")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keeper.__exit__()
+        self._dir.cleanup()
+
+    def fill(self, *files: Path) -> None:
+        """Leaves no room, not in the last pages of these files either."""
+        for path in files:
+            with open(path, "ab", buffering=0) as out:
+                try:
+                    while True:
+                        out.write(b"x" * 4096)
+                except OSError:
+                    pass
+
+
+def full_disk() -> None:
+    """Whole old metrics stay, log lines are counted, clients are served; then all comes back."""
+    with SmallDisk() as disk:
+        args = ["-v", "2", "--metrics-file", str(disk.path / "m.prom"), "--log-file",
+                str(disk.path / "log")]
+        log, metrics = disk.inside / "log", disk.inside / "m.prom"
+        with lib.Daemon(prefix=disk.prefix, args=args) as daemon:
+            must_serve(daemon.port)
+            until(metrics.exists, "the first metrics")
+            first = metrics.stat().st_ino
+            hog = disk.inside / "hog"
+            disk.fill(hog, log)
+            must_serve(daemon.port)
+            until(lambda: "lines are dropped" in daemon.log(), "the fault is told")
+            time.sleep(METRICS_S + 1)
+            assert metrics.stat().st_ino == first
+            assert metric(metrics, "sessions_total") <= 1
+            assert sorted(os.listdir(disk.inside)) == ["hog", "log", "m.prom"]
+            hog.unlink()
+            must_serve(daemon.port)
+            os.kill(daemon.pid, signal.SIGHUP)
+            until(lambda: metrics.stat().st_ino != first, "metrics again", METRICS_S + SOON)
+            assert metric(metrics, "sessions_total") == 3
+        # The metrics' failure is one of the daemon's own that it could not write.
+        text = log.read_text()
+        assert re.search(r" event=log-lines-dropped lines=[1-9]\d* reason=\"No space left", text)
+        assert text.endswith("\n"), text[-200:]
+
+
+# ---- systemd ------------------------------------------------------------------------------------
+
+def units() -> str:
+    """The units are read without a complaint, and leave little exposed."""
+    build = Path(os.environ.get("top_builddir") or lib.TOP)
+    made = (build / "doc/systemd/netserver.service").read_text()
+    start = re.findall(r"^ExecStart=(/\S+/netserver) -D \$NETSERVER_OPTIONS$", made, re.M)
+    assert len(start) == 1 and "@" not in made.replace("@system-service", "").replace(
+        "~@privileged @keyring", ""), made
+    analyze = shutil.which("systemd-analyze")
+    if not analyze:
+        return "no systemd-analyze: only that names are filled in"
+    with tempfile.TemporaryDirectory() as name:
+        service = Path(name) / "netserver.service"
+        service.write_text(made.replace(start[0], lib.netserver()))
+        shutil.copy(lib.TOP / "doc/systemd/netserver.socket", name)
+        got = lib.run([analyze, "--man=no", "verify", str(service),
+                       str(Path(name) / "netserver.socket")], 60)
+        assert got.rc == 0 and not got.err + got.out, f"status {got.rc}: {got.out}{got.err}"
+        got = lib.run([analyze, "security", "--offline=true", "--threshold=20", "--no-pager",
+                       str(service)], 60)
+        if "unrecognized option" in got.err:
+            return "an old systemd-analyze: verified only"
+        assert got.rc == 0, got.out[-500:] + got.err
+        return got.out.strip().splitlines()[-1]
+
+
+def cases() -> Iterator[Case]:
+    yield "metrics", writes_metrics
+    yield "sockets handed down, a path to notify", partial(handed_down, False)
+    yield "sockets handed down, an abstract name to notify", partial(handed_down, True)
+    yield "a socket handed down, in the background", handed_down_in_the_background
+    yield "a socket handed down, no standard streams", handed_down_without_standard_streams
+    yield "a socket handed down, IPv6", handed_down_ipv6
+    yield "a socket handed down by systemd", handed_down_by_systemd
+    yield "sockets that cannot be served", useless_sockets
+    yield "sockets of another process", not_for_us
+    yield "--status", tells_status
+    yield "--no-status", no_status
+    yield "files without a place", no_such_places
+    yield "files named from where it starts", relative_names
+    yield "--log-file", logs_to_a_file
+    yield "--log-file, its directory goes", log_directory_goes
+    yield "--log-file, standard error stuck", stuck_log
+    yield "systemd units", units
+
+
+def no_mounts() -> str:
+    """Why there can be no small disk here; empty when there can."""
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        got = lib.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], 10)
+    except FileNotFoundError as fault:
+        return f"no program {fault.filename}"
+    return "" if got.rc == 0 else got.err.strip()
+
+
+def suite(report: lib.Report) -> None:
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    todo = [*cases()]
+    why = no_mounts()
+    if why:
+        report.skip("a full disk", why)
+    else:
+        todo.insert(0, ("a full disk", full_disk))
+    if os.geteuid() != 0:
+        report.skip("--status for strangers", "not root")
+    else:
+        todo.append(("--status for strangers", status_for_strangers))
+    report.cases(todo, AT_ONCE)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
