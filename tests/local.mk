@@ -52,7 +52,9 @@ e2e_tests = \
 	%D%/e2e/interop_more.py \
 	%D%/e2e/netlab_test.py \
 	%D%/e2e/netns.py \
+	%D%/e2e/silent.py \
 	%D%/e2e/strangers.py \
+	%D%/e2e/syslog.py \
 	%D%/e2e/together.py
 
 # What together.py runs.

@@ -1,0 +1,145 @@
+"""Peers that connect and say nothing, or not enough: they cost the daemon no process, take nothing
+from who has something to say, and are shown the door.
+"""
+
+import re
+import select
+import socket
+import struct
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Callable, List, Tuple
+
+import lib
+
+PEERS = 200
+FIRST_S = 5.0    # for the first whole message
+PROMPT_S = 0.1   # from a client's connect to its first answer
+SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
+PATIENCE = 4.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
+TRIES = 15       # of which the best counts: others use this machine, too
+FRAME = 656
+
+DEBUG_OFF = struct.pack("!Ii", 2, -1).ljust(FRAME, b"\0")
+
+
+def omni() -> bytes:
+    """The first OMNI request recorded of TCP_RR."""
+    text = (lib.TOP / "tests" / "vectors" / "frames.def").read_text()
+    rows = re.search(r'NP_VECTOR\(OMNI_REQUEST, "tcp_rr, [^"]*",\n((?:\t"[^"]*"\n?)+),', text)
+    assert rows, "no OMNI request of TCP_RR in tests/vectors"
+    message, at = bytearray(FRAME), 0
+    for word in " ".join(re.findall(r'"([^"]*)"', rows[1])).split():
+        if len(word) == 3:
+            at = int(word)
+        else:
+            message[at:at + 4] = bytes.fromhex(word)
+            at += 4
+    return bytes(message)
+
+
+REQUESTS = {"DEBUG_OFF": (DEBUG_OFF, 3), "OMNI": (omni(), 98)}
+
+
+def first_answer(port: int, request: bytes, code: int) -> float:
+    """Seconds from the connect to the whole answer."""
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), 20) as conn:
+        conn.sendall(request)
+        answer = b""
+        while len(answer) < FRAME:
+            part = conn.recv(FRAME - len(answer))
+            assert part, f"closed after {len(answer)} bytes of an answer"
+            answer += part
+        seconds = time.monotonic() - start
+    got, error = struct.unpack("!Ii", answer[:8])
+    assert (got, error) == (code, 0), f"answer {got}, error {error}"
+    return seconds
+
+
+def best(port: int, request: str, until: float) -> float:
+    """Of several tries, no longer than until then: the peers don't stay."""
+    times: List[float] = []
+    while len(times) < TRIES and (not times or time.monotonic() < until):
+        times.append(first_answer(port, *REQUESTS[request]))
+    return min(times)
+
+
+def nothing(_conn: socket.socket) -> None:
+    pass
+
+
+def half(conn: socket.socket) -> None:
+    conn.sendall(DEBUG_OFF[:FRAME // 2])
+
+
+def one_byte(conn: socket.socket) -> None:
+    conn.sendall(DEBUG_OFF[:1])
+
+
+def closings(conns: "List[socket.socket]", since: float, drip: bool) -> "List[float]":
+    """When each was closed, in seconds since then; an error frame may come before."""
+    open_ones, when = set(conns), []
+    while open_ones and time.monotonic() - since < FIRST_S * 3 * PATIENCE:
+        for conn in select.select(list(open_ones), [], [], 0.2)[0]:
+            try:
+                rest = conn.recv(1 << 16)
+            except ConnectionError:
+                rest = b""
+            if not rest:
+                open_ones.discard(conn)
+                when.append(time.monotonic() - since)
+        for conn in open_ones if drip else ():
+            try:
+                conn.send(b"\0")
+            except OSError:
+                pass  # the close is read next
+    assert not open_ones, f"{len(open_ones)} of {len(conns)} are not closed"
+    return when
+
+
+def wait_without(say: "Callable[[socket.socket], None]", drip: bool) -> str:
+    with lib.Daemon(args=["-v", "0"], grace=10 * PATIENCE) as daemon, ExitStack() as stack:
+        idle = {name: best(daemon.port, name, time.monotonic() + 3) for name in REQUESTS}
+        assert lib.wait_for(lambda: not daemon.children(), 5 * PATIENCE), "sessions left"
+        start = time.monotonic()
+        conns = []
+        for _ in range(PEERS):
+            conn = socket.create_connection(("127.0.0.1", daemon.port), 5)
+            conns.append(stack.enter_context(conn))
+            say(conn)
+        last = time.monotonic()
+        busy = {name: best(daemon.port, name, last + FIRST_S / 2) for name in REQUESTS}
+        # Those of the tries end by themselves.
+        lib.wait_for(lambda: not daemon.children(), 1 * PATIENCE)
+        processes = len(daemon.children())
+        shown = ", ".join(f"{name} {1000 * idle[name]:.1f} ms idle, {1000 * busy[name]:.1f} ms"
+                          for name in REQUESTS)
+        assert processes == 0, f"{processes} processes for them; {shown}"
+        assert max(busy.values()) < PROMPT_S * PATIENCE, shown
+        when = closings(conns, start, drip)
+        shown += f"; closed after {min(when):.1f} to {max(when):.1f} s"
+        assert min(when) > FIRST_S - 0.5 - (last - start), f"too early: {shown}"
+        assert max(when) < FIRST_S + (last - start) + 1.5 * PATIENCE, f"too late: {shown}"
+        return shown
+
+
+CASES: "Tuple[Tuple[str, Callable[[socket.socket], None], bool], ...]" = (
+    ("say nothing", nothing, False),
+    ("say half a message", half, False),
+    ("dribble", one_byte, True),
+)
+
+
+def suite(report: lib.Report) -> None:
+    if "--max-silent" not in lib.run([lib.netserver(), "--help"], timeout=20).out:
+        lib.skip("this netserver has a process for every connection, whatever comes")
+    report.cases([(f"{PEERS} peers {name}", partial(wait_without, say, drip))
+                  for name, say, drip in CASES], at_once=1)
+
+
+if __name__ == "__main__":
+    lib.netserver()
+    lib.main(suite)

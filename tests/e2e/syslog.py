@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""A daemon in the background logs to syslog, and so do its sessions: what they say gets there, and
+nowhere else. Runs in namespaces of its own, where /dev/log is this test's.
+"""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import lib
+
+PORT = 22222
+FRAME = 656
+LOG = "/dev/log"
+DEVICES = ("null", "zero", "urandom", "random")
+
+
+def own_devices() -> socket.socket:
+    """A /dev with a few devices in it, and syslog's socket, which is returned."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(["mount", "-t", "tmpfs", "dev", place], check=True)
+        for name in DEVICES:
+            Path(place, name).touch()
+            subprocess.run(["mount", "--bind", f"/dev/{name}", f"{place}/{name}"], check=True)
+        subprocess.run(["mount", "--rbind", place, "/dev"], check=True)
+        subprocess.run(["umount", "-R", place], check=True)
+    log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    log.bind(LOG)
+    os.chmod(LOG, 0o666)
+    return log
+
+
+def lines(log: socket.socket) -> str:
+    got = []
+    log.settimeout(1)
+    try:
+        while True:
+            got.append(log.recv(4096).decode())
+    except socket.timeout:
+        return "\n".join(got)
+
+
+def in_vain() -> bytes:
+    """A test that the daemon ends with an error: what comes on its data connection."""
+    words = (97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, -100000, 0, 0, -1, -1, -1,
+             0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
+    with socket.create_connection(("127.0.0.1", PORT), 10) as control:
+        control.sendall(struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0"))
+        answer = control.recv(FRAME, socket.MSG_WAITALL)
+        port = struct.unpack_from("!I", answer, 52)[0]
+        with socket.create_connection(("127.0.0.1", port), 10) as data:
+            data.settimeout(30)
+            return data.recv(4096)
+
+
+def suite(report: lib.Report) -> None:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    with own_devices() as log, tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        for name, args in (
+                ("plain", []),
+                ("one listener", ["-L", "127.0.0.1"]),
+                ("no status", ["-L", "127.0.0.1", "--no-status"]),
+                ("metrics", ["-L", "127.0.0.1", "--metrics-file", f"{place}/m.prom"]),
+        ):
+            subprocess.run([lib.netserver(), "-p", str(PORT), "--max-length", "1", *args],
+                           check=True, stdout=subprocess.DEVNULL)
+            began = lines(log)
+            pid = int(began.split("netserver[")[1].split("]")[0])
+            try:
+                came = in_vain()
+                said = lines(log)
+            finally:
+                os.kill(pid, signal.SIGTERM)
+                gone = lib.wait_for(lambda: not Path(f"/proc/{pid}").exists(), 20)
+            lines(log)
+            report.check(f"{name}: the daemon ends", gone)
+            report.check(f"{name}: the client gets no log line", came == b"", repr(came))
+            report.check(f"{name}: syslog gets it", "allows no longer ones" in said, said)
+
+
+if os.environ.get("NP_TEST_OWN_DEVICES") != "1":
+    if lib.no_lab():
+        lib.skip(lib.no_lab())
+    os.execvpe("unshare", ["unshare", "-m", "-n", sys.executable, *sys.argv],
+               {**os.environ, "NP_TEST_OWN_DEVICES": "1"})
+lib.main(suite)
