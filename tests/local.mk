@@ -55,7 +55,8 @@ e2e_tests = \
 	%D%/e2e/silent.py \
 	%D%/e2e/strangers.py \
 	%D%/e2e/syslog.py \
-	%D%/e2e/together.py
+	%D%/e2e/together.py \
+	%D%/e2e/torture.py
 
 # What together.py runs.
 EXTRA_DIST += \
@@ -78,7 +79,8 @@ long_tests = \
 	%D%/e2e/examples.py \
 	%D%/e2e/flent.py \
 	%D%/e2e/interim_long.py \
-	%D%/e2e/interop_long.py
+	%D%/e2e/interop_long.py \
+	%D%/e2e/torture_long.py
 EXTRA_DIST += $(client_tests) $(long_tests)
 
 # What tests need beside themselves.

@@ -1,0 +1,650 @@
+"""Clients that do everything wrong that can be done to a netserver over its own protocol, several
+at a time, while honest ones are served: each gets an answer, a refusal or a close in time; nothing
+is left of them, and what they make the daemon take is bounded.
+
+NP_TORTURE is how many (300), NP_TORTURE_SEED repeats a run, NP_TORTURE_ONLY one client of it. As
+root all happens in a network and a /tmp of its own.
+"""
+
+import os
+import random
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import lib
+
+SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
+PATIENCE = 5.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
+
+# A daemon that grants what it is asked for has no bound to keep.
+HAS_LIMITS = "--max-total-memory" in lib.run([lib.netserver(), "--help"], timeout=20).out
+
+SESSIONS = int(os.environ.get("NP_TORTURE") or 300)
+SEED = os.environ.get("NP_TORTURE_SEED") or str(random.SystemRandom().randrange(10 ** 6))
+ONLY = os.environ.get("NP_TORTURE_ONLY")
+
+AT_ONCE = 12
+ANSWER_S = 10.0   # for an answer, a refusal or a close
+GONE_S = 10.0     # until nothing is left of a session whose client has gone
+MEMORY_MB = 512 * (4 if SLOW else 1)  # of the daemon and all its sessions; sanitizers triple it
+SAMPLE_S = 0.05
+HONEST_S = 20.0   # for a short honest test, however loaded the machine
+
+FRAME, OLD_FRAME = 656, 256
+INSIDE = "NP_TORTURE_INSIDE"
+
+DEBUG_ON, DEBUG_OFF, CALIBRATE, PASSPHRASE, SYSINFO = 1, 2, 5, 6, 600
+OMNI = 97
+TRANSMIT, RECEIVE, BOTH = 2, 4, 6  # directions, as the server sees them
+OMNI_CONNECT, OMNI_ROUTE = 0x4, 0x20
+
+ABSURD = (0, 1, 0xffffffff, 0x80000000, 0x7fffffff, 0x7ffffffe, 0x80000001, 0x10000, 0xffff,
+          0x00100000, 0x10000001, 0x40000000, 0x7f800000, 0xff800000, 0x7fc00001)
+
+VECTOR = re.compile(r'NP_VECTOR\((\w+_REQUEST), "[^"]*",\n((?:\t"[^"]*"\n?)+),')
+
+BANNERS = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: torture\r\n\r\n",
+    b"POST /x HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + 700 * b"x",
+    b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
+    bytes.fromhex("16030100c4010000c00303") + bytes(range(185)),  # TLS, a client's hello
+    bytes.fromhex("160301") + b"\xff\xff" + bytes(2000),
+    b"EHLO localhost\r\n",
+    b"*1\r\n$4\r\nPING\r\n",
+    bytes.fromhex("0300002c27e00000000000436f6f6b69653a20"),  # remote desktop
+    b"\0", b"\n", b"\r\n\r\n", 255 * b"\0", 257 * b"\0",
+)
+
+
+class Wrong(Exception):
+    """The daemon did what it must not."""
+
+
+# ---- messages -----------------------------------------------------------------------------------
+
+def words(*values: int) -> bytes:
+    return b"".join(struct.pack("!I", v & 0xffffffff) for v in values)
+
+
+def frame(*values: int, size: int = FRAME) -> bytes:
+    return words(*values).ljust(size, b"\0")
+
+
+def recorded() -> List[bytes]:
+    """One real request of each code, and several of OMNI."""
+    found: Dict[Tuple[bytes, ...], bytes] = {}
+    text = (lib.TOP / "tests" / "vectors" / "frames.def").read_text()
+    for _kind, rows in VECTOR.findall(text):
+        message, at = bytearray(FRAME), 0
+        for word in " ".join(re.findall(r'"([^"]*)"', rows)).split():
+            if len(word) == 3:
+                at = int(word)
+            else:
+                message[at:at + 4] = bytes.fromhex(word)
+                at += 4
+        # Of OMNI: one for each transport and direction.
+        key = (bytes(message[:4]), bytes(message[96:108]) if message[3] == OMNI else b"")
+        found.setdefault(key, bytes(message))
+    return list(found.values())
+
+
+REQUESTS = recorded()
+
+
+def code_of(message: bytes) -> int:
+    return int(struct.unpack("!I", message[:4])[0])
+
+
+def sweep(seed: str) -> "List[Tuple[int, int, int]]":
+    """Every word of every kind of request with every absurd value, in an order of its own."""
+    all_of_it = [(kind, word, value)
+                 for kind, message in enumerate(REQUESTS)
+                 for word in range(len(message.rstrip(b"\0")) // 4 + 2)
+                 for value in range(len(ABSURD))]
+    random.Random(seed).shuffle(all_of_it)
+    return all_of_it
+
+
+SWEEP = sweep(SEED)
+
+
+def omni(rng: random.Random, udp: bool, direction: int, connections: bool = False,
+         length: int = 1) -> bytes:
+    flags = OMNI_ROUTE | (OMNI_CONNECT if connections else 0)
+    sized = direction == BOTH
+    request = rng.choice((1, 16, 1000)) if sized else -1
+    return frame(OMNI, -1,
+                 -1, -1, 8, 0, 0, request,
+                 -1, -1, 8, 0, 0, request,
+                 flags, 0, length, 0, 0, -1, -1, -1,
+                 0, 4, 2 if udp else 1, 17 if udp else 6, direction, 40000,
+                 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1)
+
+
+# ---- a connection -------------------------------------------------------------------------------
+
+class Peer:
+    """A control connection on which everything has a deadline."""
+
+    def __init__(self, port: int, rng: random.Random) -> None:
+        self.granted = self.answers = 0
+        family, host = rng.choice(((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")))
+        self.sock = socket.socket(family)
+        self.sock.settimeout(ANSWER_S * PATIENCE)
+        self.sock.connect((host, port))
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sock.close()
+
+    def say(self, data: bytes) -> None:
+        """What the daemon does not take any more because it has closed is not said."""
+        try:
+            self.sock.sendall(data)
+        except (BrokenPipeError, ConnectionError):
+            pass
+        except socket.timeout:
+            raise Wrong(f"did not take {len(data)} bytes") from None
+
+    def half_close(self) -> None:
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def reset(self) -> None:
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+    def _receive(self, size: int, until: float, what: str) -> bytes:
+        left = until - time.monotonic()
+        self.sock.settimeout(max(left, 0.001))
+        try:
+            return self.sock.recv(size)
+        except socket.timeout:
+            raise Wrong(f"{what} within {ANSWER_S * PATIENCE:g} s") from None
+        except ConnectionError:
+            return b""
+
+    def answer(self) -> Optional[bytes]:
+        """A message, of an old client's size at least; None when the daemon has closed."""
+        until = time.monotonic() + ANSWER_S * PATIENCE
+        got = b""
+        while len(got) < OLD_FRAME:
+            part = self._receive(FRAME - len(got), until, "neither an answer nor a close")
+            if not part:
+                return None
+            got += part
+        self.answers += 1
+        return got
+
+    def ended(self) -> None:
+        """It closes, whatever it says before."""
+        until = time.monotonic() + ANSWER_S * PATIENCE
+        while self._receive(1 << 16, until, "not closed"):
+            pass
+
+
+def leave(peer: Peer, rng: random.Random) -> None:
+    how = rng.randrange(8)
+    if how < 3:
+        peer.sock.close()
+    elif how < 5:
+        peer.reset()
+    elif how == 5:
+        peer.say(rng.randbytes(rng.randrange(1, 2 * FRAME)))
+        peer.reset()
+    else:
+        peer.half_close()
+        peer.ended()
+
+
+# ---- data connections that go wrong -------------------------------------------------------------
+
+def granted(answer: Optional[bytes], request: bytes) -> bool:
+    return (answer is not None and code_of(answer) == code_of(request) + 1
+            and answer[4:8] == b"\0\0\0\0")
+
+
+def port_in(answer: bytes, request: bytes) -> int:
+    """The data port that a response names: where it stands depends on the code."""
+    word = {OMNI: 12, 10: 7, 94: 7, 16: 6}.get(code_of(request), 7)
+    return int(struct.unpack_from("!I", answer, 4 * word)[0]) & 0xffff
+
+
+def is_datagram(request: bytes) -> bool:
+    code = code_of(request)
+    return code in (16, 19) or (code == OMNI and request[96:100] == words(2))
+
+
+def tcp_mischief(port: int, rng: random.Random) -> None:
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        data = socket.socket()
+        data.settimeout(0.5)
+        try:
+            data.connect(("127.0.0.1", port))
+            how = rng.randrange(6)
+            if how == 0:
+                pass  # not a byte
+            elif how == 1:
+                data.sendall(rng.randbytes(rng.randrange(1, 5000)))
+            elif how == 2:
+                data.shutdown(socket.SHUT_WR)
+            elif how == 3:
+                for _ in range(20):
+                    data.sendall(b"x")
+            elif how == 4:
+                data.recv(1)
+            else:
+                data.sendall(bytes(1 << 18))  # and takes nothing that comes
+            if rng.randrange(2):
+                data.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        except OSError:
+            pass
+        data.close()
+
+
+def udp_mischief(port: int, rng: random.Random) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as data:
+        for _ in range(rng.choice((1, 3, 20))):
+            try:
+                data.sendto(rng.randbytes(rng.choice((0, 1, 16, 1472, 60000))),
+                            ("127.0.0.1", port))
+            except OSError:
+                pass
+
+
+def unix_mischief(answer: bytes, rng: random.Random) -> None:
+    """A path stands at the end of the response, in groups of 4 bytes turned round."""
+    turned = b"".join(answer[i:i + 4][::-1] for i in range(8, 96, 4))
+    path = re.search(rb"/[\w/.-]+", turned)
+    if path is None:
+        return
+    kind = rng.choice((socket.SOCK_STREAM, socket.SOCK_DGRAM))
+    with socket.socket(socket.AF_UNIX, kind) as data:
+        data.settimeout(0.5)
+        try:
+            data.connect(path[0])
+            data.send(rng.randbytes(100))
+        except OSError:
+            pass
+
+
+def mischief(answer: bytes, request: bytes, rng: random.Random) -> None:
+    if 37 <= code_of(request) <= 46:
+        unix_mischief(answer, rng)
+    elif is_datagram(request):
+        udp_mischief(port_in(answer, request), rng)
+    else:
+        tcp_mischief(port_in(answer, request), rng)
+
+
+def ask(peer: Peer, request: bytes, rng: random.Random, often: float = 1.0) -> None:
+    """A request, and if it is granted, no good data connection."""
+    peer.say(request)
+    answer = peer.answer()
+    if answer is None or not granted(answer, request):
+        return
+    peer.granted += 1
+    if rng.random() < often:
+        mischief(answer, request, rng)
+
+
+# ---- what clients do ----------------------------------------------------------------------------
+
+Move = Callable[[Peer, random.Random, int], None]
+
+
+def harmless(rng: random.Random) -> bytes:
+    """A request that is answered at once."""
+    return frame(rng.choice((DEBUG_ON, DEBUG_OFF, CALIBRATE, SYSINFO, 0, 4, 9999)), -1)
+
+
+def absurd(peer: Peer, rng: random.Random, number: int) -> None:
+    kind, word, value = SWEEP[number % len(SWEEP)]
+    request = bytearray(REQUESTS[kind])
+    request[4 * word:4 * word + 4] = words(ABSURD[value])
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        at = 4 * rng.randrange(1, 42)
+        request[at:at + 4] = words(rng.choice((*ABSURD, rng.getrandbits(32))))
+    if code_of(request) == PASSPHRASE:
+        request[:4] = words(CALIBRATE)
+    ask(peer, bytes(request), rng, often=0.3)
+    leave(peer, rng)
+
+
+def garbage(peer: Peer, rng: random.Random, _number: int) -> None:
+    request = bytearray(rng.randbytes(FRAME))
+    if rng.randrange(2):
+        request[:4] = rng.choice(REQUESTS)[:4]
+    ask(peer, bytes(request), rng)
+    leave(peer, rng)
+
+
+def truncated(peer: Peer, rng: random.Random, _number: int) -> None:
+    peer.say(rng.choice(REQUESTS)[:rng.randrange(1, FRAME)])
+    leave(peer, rng)
+
+
+def oversized(peer: Peer, rng: random.Random, _number: int) -> None:
+    peer.say(harmless(rng) + rng.randbytes(rng.randrange(1, 5000)))
+    peer.answer()
+    leave(peer, rng)
+
+
+def dribbled(peer: Peer, rng: random.Random, _number: int) -> None:
+    for byte in rng.choice((harmless(rng), rng.choice(REQUESTS))):
+        peer.say(bytes([byte]))
+    peer.answer()
+    leave(peer, rng)
+
+
+def reordered(peer: Peer, rng: random.Random, _number: int) -> None:
+    """Messages that are the other side's to send, or come in no order."""
+    request = rng.choice(REQUESTS)
+    for step in rng.sample((2, 1), 2):
+        peer.say(words(code_of(request) + step) + request[4:])
+        peer.answer()
+    ask(peer, request, rng, often=0.5)
+    leave(peer, rng)
+
+
+def half_closed(peer: Peer, rng: random.Random, _number: int) -> None:
+    peer.say(rng.choice((harmless(rng), rng.choice(REQUESTS))))
+    peer.half_close()
+    peer.ended()
+
+
+def vanishing(peer: Peer, rng: random.Random, _number: int) -> None:
+    if rng.randrange(3):
+        peer.say(rng.choice((harmless(rng), rng.choice(REQUESTS)))[:rng.choice((1, 655, FRAME))])
+    time.sleep(rng.choice((0, 0, 0.01, 0.05)))
+    rng.choice((peer.reset, peer.sock.close))()
+
+
+def pipelined(peer: Peer, rng: random.Random, _number: int) -> None:
+    requests = [harmless(rng) for _ in range(rng.randrange(2, 6))]
+    peer.say(b"".join(requests) + (rng.choice(REQUESTS) if rng.randrange(2) else b""))
+    for _ in requests:
+        if peer.answer() is None:
+            raise Wrong("closed before it had answered what it had read")
+    leave(peer, rng)
+
+
+def pipelined_tests(peer: Peer, rng: random.Random, _number: int) -> None:
+    ask(peer, rng.choice(REQUESTS) + rng.choice(REQUESTS), rng)
+    leave(peer, rng)
+
+
+def endless(peer: Peer, rng: random.Random, _number: int) -> None:
+    """As much text as it takes; the answers are left where they are."""
+    line = rng.choice((b"A" * 997, b"netperf " * 100 + b"\n", b"\0" * 1021))
+    peer.sock.settimeout(0.3)
+    try:
+        for _ in range(300):
+            peer.sock.sendall(line)
+    except OSError:
+        pass
+    peer.reset()
+
+
+def banner(peer: Peer, rng: random.Random, _number: int) -> None:
+    peer.say(rng.choice(BANNERS))
+    if rng.randrange(2):
+        peer.half_close()
+        peer.ended()
+    else:
+        leave(peer, rng)
+
+
+def old(peer: Peer, rng: random.Random, _number: int) -> None:
+    """A client of 256-byte messages is known by the pause behind the first one."""
+    requests = [r for r in REQUESTS if code_of(r) != OMNI]
+    request = rng.choice((frame(DEBUG_OFF, 0), frame(CALIBRATE, -1), *requests))[:OLD_FRAME]
+    ask(peer, request, rng)
+    if rng.randrange(2):
+        peer.say(frame(CALIBRATE, -1, size=OLD_FRAME))
+    leave(peer, rng)
+
+
+def bad_data(peer: Peer, rng: random.Random, _number: int) -> None:
+    """A sound request, and data connections that are none."""
+    udp = rng.randrange(3) == 0
+    direction = rng.choice((TRANSMIT, RECEIVE, BOTH))
+    connections = not udp and direction == BOTH and rng.randrange(3) == 0
+    length = rng.choice((1, 1, 30, -5, 0))
+    ask(peer, omni(rng, udp, direction, connections, length), rng)
+    if rng.randrange(4) == 0:
+        peer.say(rng.choice((harmless(rng), rng.choice(REQUESTS))))
+    leave(peer, rng)
+
+
+def secretive(peer: Peer, rng: random.Random, _number: int) -> None:
+    """A passphrase that nobody wants, ended or not."""
+    text = rng.choice((b"sesame", b"", 648 * b"x", rng.randbytes(648)))
+    peer.say((words(PASSPHRASE, -1) + text).ljust(FRAME, b"\0"))
+    peer.say(harmless(rng))
+    peer.answer()
+    leave(peer, rng)
+
+
+def hog(peer: Peer, rng: random.Random, _number: int) -> None:
+    """Buffers of hundreds of megabytes, kept for as long as they are given."""
+    if rng.randrange(2):
+        request = bytearray(omni(rng, False, BOTH))
+        request[28:32] = request[52:56] = words(rng.randrange(50, 250) << 20)
+    else:
+        request = bytearray(omni(rng, rng.randrange(2) == 0, RECEIVE))
+        request[36:40], request[48:52] = words(65536), words(rng.randrange(800, 4000))
+    peer.say(bytes(request))
+    peer.answer()
+    time.sleep(0.3)
+    leave(peer, rng)
+
+
+MOVES: "Dict[Move, int]" = {  # and how often each is made
+    absurd: 32, garbage: 6, truncated: 7, oversized: 5, dribbled: 4, reordered: 5, half_closed: 6,
+    vanishing: 8, pipelined: 5, pipelined_tests: 5, endless: 2, banner: 6, old: 3, bad_data: 18,
+    secretive: 2, hog: 3 if HAS_LIMITS else 0,
+}
+
+
+class Played(NamedTuple):
+    answers: int
+    granted: int
+    fault: str  # what went wrong
+
+
+def play(port: int, number: int) -> Played:
+    """One client."""
+    rng = random.Random(f"{SEED}/{number}")
+    move = rng.choices(list(MOVES), list(MOVES.values()))[0]
+    start = time.monotonic()
+    try:
+        with Peer(port, rng) as peer:
+            move(peer, rng, number)
+    except Exception as fault:  # whatever it is, it is told with what repeats it
+        took = time.monotonic() - start
+        return Played(0, 0, f"client {number} ({move.__name__}), after {took:.1f} s: "
+                            f"{type(fault).__name__}: {fault}; "
+                            f"NP_TORTURE_SEED={SEED} NP_TORTURE_ONLY={number}")
+    return Played(peer.answers, peer.granted, "")
+
+
+# ---- what is watched meanwhile ------------------------------------------------------------------
+
+def memory_kb(pids: Sequence[int]) -> int:
+    """What they take together, pages that they share counted once."""
+    total = 0
+    for pid in pids:
+        try:
+            found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(),
+                              re.M)
+        except OSError:
+            continue  # gone in between
+        total += int(found[1]) if found else 0
+    return total
+
+
+class Watch(NamedTuple):
+    """What a thread finds out until it is told to stop."""
+    stop: threading.Event
+    peak_kb: List[int]
+    most: List[int]
+    honest: List[int]
+    wrong: List[str]
+
+
+def sample(daemon: lib.Daemon, watch: Watch) -> None:
+    while not watch.stop.wait(SAMPLE_S):
+        sessions = daemon.children()
+        watch.most[0] = max(watch.most[0], len(sessions))
+        watch.peak_kb[0] = max(watch.peak_kb[0], memory_kb([daemon.pid, *sessions]))
+
+
+HONEST = (("TCP_RR", "-200"), ("TCP_STREAM", "-2000000"))
+
+
+def be_honest(daemon: lib.Daemon, test: str, length: str) -> Optional[str]:
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", test,
+                   "-l", length, "-P", "0", "-v", "0"], timeout=HONEST_S * PATIENCE)
+    if got.rc != 0 or got.err or not float(got.out.split()[0]) > 0:
+        return f"{test}: status {got.rc}, {got.out!r}, {got.err!r}"
+    return None
+
+
+def stay_honest(daemon: lib.Daemon, watch: Watch) -> None:
+    while not watch.stop.wait(0.2):
+        wrong = be_honest(daemon, *HONEST[watch.honest[0] % len(HONEST)])
+        watch.honest[0] += 1
+        if wrong:
+            watch.wrong.append(wrong)
+
+
+def descriptors(pid: int) -> "List[str]":
+    return sorted(os.readlink(fd).split(":")[0] for fd in Path(f"/proc/{pid}/fd").iterdir())
+
+
+REPORTS = re.compile(r"^.*(?:Sanitizer|runtime error|core dumped|Assertion|killed by signal|"
+                     r"Segmentation|Aborted|stack smashing|double free).*$", re.M)
+
+
+# ---- all of it ----------------------------------------------------------------------------------
+
+def torture(report: lib.Report, daemon: lib.Daemon) -> None:
+    watch = Watch(threading.Event(), [0], [0], [0], [])
+    threads = [threading.Thread(target=body, args=(daemon, watch))
+               for body in (sample, stay_honest)]
+    for thread in threads:
+        thread.start()
+    start = time.monotonic()
+    numbers = [int(ONLY)] if ONLY else range(SESSIONS)
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            played = list(pool.map(lambda n: play(daemon.port, n), numbers))
+    finally:
+        seconds = time.monotonic() - start
+        watch.stop.set()
+        for thread in threads:
+            thread.join()
+    faults = [p.fault for p in played if p.fault]
+    report.check(f"{len(numbers)} clients are answered, refused or closed", not faults,
+                 "; ".join(faults[:5]) or f"{seconds:.1f} s")
+    answers, tests = (sum(column) for column in ([p.answers for p in played],
+                                                 [p.granted for p in played]))
+    if not ONLY:  # else it would be no torture
+        report.check("the daemon answers, and grants tests",
+                     answers > len(numbers) // 2 and tests > len(numbers) // 10,
+                     f"{answers} answers, {tests} tests")
+    report.check("honest clients are served meanwhile", not watch.wrong,
+                 "; ".join(watch.wrong[:3]) or f"{watch.honest[0]} of them")
+    report.check("memory is bounded", 0 < watch.peak_kb[0] < MEMORY_MB << 10,
+                 f"{watch.peak_kb[0]} kB at most in {watch.most[0]} sessions at most")
+
+
+def sockets(pid: int) -> "List[str]":
+    """Its connections, as the kernel has them."""
+    mine = {os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()}
+    rows = [row.split() for table in ("tcp", "tcp6", "udp", "udp6")
+            for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
+    return [" ".join(row[1:7]) for row in rows if f"socket:[{row[9]}]" in mine]
+
+
+def describe(pid: int, daemon: lib.Daemon) -> str:
+    """What somebody wants to know of a session that does not end."""
+    threads = []
+    for task in sorted(Path(f"/proc/{pid}/task").glob("*")):
+        try:
+            threads.append(f"{(task / 'wchan').read_text()} {(task / 'syscall').read_text()}")
+        except OSError:
+            continue
+    said = [line for line in daemon.log(size=1 << 26).splitlines() if f"[{pid}]" in line]
+    return f"{pid}: {said[-5:]}, waits in {threads}, has {sockets(pid)}"
+
+
+def aftermath(report: lib.Report, daemon: lib.Daemon, before: "List[str]") -> None:
+    start = time.monotonic()
+    gone = lib.wait_for(lambda: not daemon.children(), 3 * GONE_S * PATIENCE)
+    seconds = time.monotonic() - start
+    report.check("all sessions are gone", gone and seconds < GONE_S * PATIENCE,
+                 f"{seconds:.1f} s" if gone else
+                 "; ".join(describe(pid, daemon) for pid in daemon.children()))
+    for test, length in HONEST:
+        wrong = be_honest(daemon, test, length)
+        report.check(f"{test} is served afterwards", not wrong, wrong or "")
+    lib.wait_for(lambda: not daemon.children() and descriptors(daemon.pid) == before,
+                 GONE_S * PATIENCE)
+    after = descriptors(daemon.pid)
+    report.check("no descriptor is left open", after == before, f"{before} before, {after} after")
+    found = REPORTS.findall(daemon.log(size=1 << 26))
+    report.check("nothing has crashed", not found, "; ".join(found[:3]))
+    if os.environ.get(INSIDE):
+        left = [path for path in Path("/tmp").iterdir() if path.name != "home"]
+        report.check("no file is left in /tmp", not left, str(left) if left else "")
+    else:
+        report.skip("no file is left in /tmp", "it is not this test's own")
+
+
+def suite(report: lib.Report) -> None:
+    print(f"NP_TORTURE={SESSIONS} NP_TORTURE_SEED={SEED}", flush=True)
+    with lib.Daemon(args=["-v", "0"], grace=None) as daemon:
+        for test, length in HONEST:
+            assert not be_honest(daemon, test, length)
+        assert lib.wait_for(lambda: not daemon.children(), GONE_S * PATIENCE), "sessions left"
+        before = descriptors(daemon.pid)
+        torture(report, daemon)
+        aftermath(report, daemon, before)
+
+
+def move_in() -> None:
+    """As root: this program once more, with a network and a /tmp of its own."""
+    paths = (lib.TOP, Path(lib.netserver()), Path(lib.netperf()), Path.cwd())
+    if os.environ.get(INSIDE) or os.geteuid() != 0 or any(
+            str(path).startswith(tempfile.gettempdir()) for path in paths):
+        return
+    script = 'ip link set lo up && mount -t tmpfs tmpfs /tmp && exec "$@"'
+    prefix = ["unshare", "-n", "-m", "sh", "-c", script, "sh"]
+    try:
+        if subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+            return
+    except FileNotFoundError:
+        return
+    os.execvpe("unshare", [*prefix, sys.executable, *sys.argv], {**os.environ, INSIDE: "1"})
+
+
+if __name__ == "__main__":
+    lib.netperf(), lib.netserver()
+    move_in()
+    lib.main(suite)
