@@ -46,10 +46,12 @@ unit_tests = \
 	%D%/unit/test_wire
 
 e2e_tests = \
+	%D%/e2e/crowd.py \
 	%D%/e2e/faults.py \
 	%D%/e2e/golden.py \
 	%D%/e2e/interim.py \
 	%D%/e2e/interop_more.py \
+	%D%/e2e/kills.py \
 	%D%/e2e/netlab_test.py \
 	%D%/e2e/netns.py \
 	%D%/e2e/silent.py \
@@ -60,11 +62,13 @@ e2e_tests = \
 
 # What together.py runs.
 EXTRA_DIST += \
+	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \
 	%D%/e2e/keys.py \
 	%D%/e2e/limits.py \
 	%D%/e2e/old_clients.py \
+	%D%/e2e/scarce.py \
 	%D%/e2e/service.py \
 	%D%/e2e/unix.py
 
@@ -76,15 +80,18 @@ client_tests = \
 
 # What `make check-long` runs beyond that.
 long_tests = \
+	%D%/e2e/crowd_long.py \
 	%D%/e2e/examples.py \
 	%D%/e2e/flent.py \
 	%D%/e2e/interim_long.py \
 	%D%/e2e/interop_long.py \
+	%D%/e2e/kills_long.py \
 	%D%/e2e/torture_long.py
 EXTRA_DIST += $(client_tests) $(long_tests)
 
 # What tests need beside themselves.
 EXTRA_DIST += \
+	%D%/e2e/alone.py \
 	%D%/e2e/layout.py \
 	%D%/e2e/lib.py \
 	%D%/golden \

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SUITES = ("daemon", "doc", "keys", "limits", "old_clients", "service", "unix")
+SUITES = ("cut", "daemon", "doc", "keys", "limits", "old_clients", "scarce", "service", "unix")
 SKIPPED = 77  # automake's status
 
 

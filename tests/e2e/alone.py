@@ -1,0 +1,166 @@
+"""A network namespace for a suite alone: every socket and process in it is the suite's own, so that
+what is left behind can be counted.
+"""
+
+import os
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Dict, List, NamedTuple, NoReturn, Optional, Sequence, Set
+
+import lib
+
+MARK = "NP_TEST_ALONE"
+LATE_S = 10.0           # after which nothing may be left
+ADDRESS = "10.77.255.1"  # with none beside loopback's, the real netperf can't resolve 127.0.0.1
+NICE = ("nice", "-n", "19")  # before commands: who watches them is to be woken in time
+LISTEN = "0A"           # in /proc/net/tcp
+_begun = time.time()
+
+
+def enter() -> None:
+    """Runs this program again, in a namespace of its own; skips it where there can be none."""
+    if os.environ.get(MARK) == "1":
+        return
+    for program in ("unshare", "ip"):
+        if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+            lib.skip(f"no program {program}")
+    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
+    got = lib.run([*how, "ip", "link", "set", "lo", "up"], 20)
+    if got.rc != 0:
+        lib.skip(f"no network namespace of its own: {got.err.strip()}")
+    os.environ[MARK] = "1"
+    _become([*how, "sh", "-c", f'ip link set lo up && ip address add {ADDRESS}/32 dev lo && '
+             'exec "$@"', "sh", sys.executable, *sys.argv])
+
+
+def _become(cmd: Sequence[str]) -> NoReturn:
+    sys.stdout.flush()
+    os.execvp(cmd[0], cmd)
+
+
+def children(pid: int) -> List[int]:
+    """As lib.children(), by one read where the kernel can do that."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return lib.children(pid)
+
+
+# ---- what there is ------------------------------------------------------------------------------
+
+def processes() -> Dict[int, str]:
+    """All in this namespace but this one: their names. Those that only wait to be reaped have none
+    any more, but for their parent's list."""
+    mine = os.readlink("/proc/self/ns/net")
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "ns/net") == mine and int(entry.name) != os.getpid():
+                found[int(entry.name)] = (entry / "comm").read_text().strip()
+        except OSError:
+            continue  # gone, or another user's
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Is there such a process, and not only its memory?"""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Row(NamedTuple):
+    """A socket in /proc/net."""
+    table: str
+    local: int   # port
+    remote: int
+    state: str
+    inode: str
+
+
+def sockets(*tables: str) -> List[Row]:
+    rows = []
+    for table in tables:
+        try:
+            lines = Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue  # no IPv6 here
+        for line in lines:
+            f = line.split()
+            local, remote = (int(f[n].rpartition(":")[2], 16) for n in (1, 2))
+            rows.append(Row(table, local, remote, f[3], f[9]))
+    return rows
+
+
+def paths() -> List[str]:
+    """Of UNIX sockets in the file system."""
+    rows = [line.split() for line in Path("/proc/self/net/unix").read_text().splitlines()[1:]]
+    return [row[7] for row in rows if len(row) > 7 and row[7].startswith("/")]
+
+
+def inodes_of(pid: int) -> Set[str]:
+    found = set()
+    try:
+        for fd in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                text = os.readlink(fd)
+            except OSError:
+                continue
+            if text.startswith("socket:["):
+                found.add(text[8:-1])
+    except OSError:
+        pass
+    return found
+
+
+def session_of(client: int, port: int, daemon: int) -> Optional[int]:
+    """The child of the daemon's that has the other end of a client's control connection.
+
+    Only once nobody else has it: for a moment after fork(2) another client's session does, too.
+    """
+    own = inodes_of(client)
+    rows = sockets("tcp", "tcp6")
+    local = {row.local for row in rows if row.remote == port and row.inode in own}
+    far = {row.inode for row in rows if row.local == port and row.remote in local}
+    found = [pid for pid in (daemon, *children(daemon)) if far & inodes_of(pid)]
+    return found[0] if len(found) == 1 and found[0] != daemon else None
+
+
+# ---- what is left -------------------------------------------------------------------------------
+
+def places_left() -> List[str]:
+    """Directories for sockets in /tmp whose process is dead."""
+    found = []
+    for place in Path("/tmp").glob("netperf-*"):
+        name = re.fullmatch(r"netperf-(\d+)\.\w{6}", place.name)
+        try:
+            fresh = place.stat().st_mtime >= _begun - 1
+        except OSError:
+            continue
+        if name and fresh and not alive(int(name[1])):
+            found.append(str(place))
+    return found
+
+
+def left(daemons: Sequence[lib.Daemon]) -> List[str]:
+    """What is here beside these daemons and their listeners."""
+    pids, ports = [d.pid for d in daemons], {d.port for d in daemons}
+    found = [f"process {pid} ({name})" for pid, name in processes().items() if pid not in pids]
+    found += [f"child {pid} of {daemon}" for daemon in pids for pid in children(daemon)]
+    found += [f"listener on port {row.local}" for row in sockets("tcp", "tcp6")
+              if row.state == LISTEN and row.local not in ports]
+    found += [f"{row.table} socket on port {row.local}" for row in sockets("udp", "udp6")]
+    found += [f"socket {path}" for path in paths()]
+    return found + [f"directory {place}" for place in places_left()]
+
+
+def must_be_clean(daemons: Sequence[lib.Daemon], seconds: float = LATE_S) -> str:
+    """Raises when something is left after so many seconds; says how long it took to go."""
+    since = time.monotonic()
+    clean = lib.wait_for(lambda: not left(daemons), seconds)
+    assert clean, f"left after {seconds:g} s: {', '.join(left(daemons))}"
+    return f"nothing left after {time.monotonic() - since:.1f} s"

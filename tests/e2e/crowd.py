@@ -1,0 +1,177 @@
+"""Many clients at a time: each gets its result, the daemon's memory stays within its bound, and
+nothing stays when they are gone; a daemon with many callers starts and ends at once, too.
+
+NP_CLIENTS says how many there are, NP_SECONDS for how long each measures.
+"""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Callable, List, NamedTuple, Tuple
+
+import alone
+import layout
+import lib
+
+PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+CLIENTS = int(os.environ.get("NP_CLIENTS", 20 if lib.QUICK else 100))
+SECONDS = int(os.environ.get("NP_SECONDS", 1))
+MEMORY = 512 << 20     # of the daemon and all of its sessions
+START_S = 0.2          # from exec to listening
+END_S = 3.0            # from SIGTERM to its end, sessions and all
+GATED = ("sh", "-c", 'read -r word; exec "$@" </dev/null', "sh")  # until its pipe is closed
+ENDED_ONES = 20 if lib.QUICK else 100
+
+
+def many_descriptors() -> None:
+    """Two files for each client that this program starts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4096
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+# ---- a crowd ------------------------------------------------------------------------------------
+
+class Told(NamedTuple):
+    """What became of a client: a result, a refusal, or what should not be."""
+    kind: str
+    words: str
+
+
+def judge(got: lib.Result) -> Told:
+    if got.rc is None:
+        return Told("hung", f"after {got.seconds:.0f} s: {got.err.strip()}")
+    if got.rc == 0 and not got.err:
+        fields = layout.match(layout.expected(layout.load("TCP_RR"), layout.Style()), got.out)
+        return Told("result" if float(fields["rate"]) > 0 else "empty", f"{fields['rate']}/s")
+    words = got.err.strip()
+    refused = len(words.splitlines()) == 1 and ("refuse" in words or "reports error" in words)
+    return Told("refusal" if refused else "failure", f"status {got.rc}: {words}")
+
+
+def memory(daemon: lib.Daemon) -> int:
+    """Of the daemon and its sessions, bytes; what they share counts once."""
+    total = 0
+    for pid in [daemon.pid, *alone.children(daemon.pid)]:
+        try:
+            rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue  # gone
+        total += sum(1024 * int(row.split()[1]) for row in rows if row.startswith("Pss:"))
+    return total
+
+
+def crowd(count: int, seconds: int) -> str:
+    """All of them at a time, each for so many seconds."""
+    patience = 120 + 2 * seconds * PATIENCE + count / 2
+    with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
+        cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
+               "-l", str(seconds)]
+        waiting, gate = os.pipe()
+        clients = [stack.enter_context(lib.Started([*GATED, *cmd], stdin=waiting))
+                   for _ in range(count)]
+        since = time.monotonic()
+        os.close(gate), os.close(waiting)
+        most_bytes = most_sessions = 0
+        while time.monotonic() < since + patience and any(alone.alive(c.pid) for c in clients):
+            most_bytes = max(most_bytes, memory(daemon))
+            most_sessions = max(most_sessions, len(alone.children(daemon.pid)))
+            time.sleep(0.2)
+        took = time.monotonic() - since
+        told = [judge(client.finish(0.1)) for client in clients]
+        kinds = Counter(one.kind for one in told)
+        words = (f"{dict(kinds)} in {took:.1f} s; {most_sessions} sessions, "
+                 f"{most_bytes / 1e6:.0f} MB")
+        bad = Counter(one.words for one in told if one.kind != "result")
+        assert not bad, f"{words}: {bad.most_common(3)}; {daemon.log()[-500:]}"
+        assert most_bytes < MEMORY, words
+        words += f"; {alone.must_be_clean([daemon])}"
+        got = lib.run(cmd[:-1] + ["-10"], 20)
+        assert got.rc == 0, f"and then: {got}"
+        return words
+
+
+# ---- start and end ------------------------------------------------------------------------------
+
+def listens(port: int) -> bool:
+    return any(row.local == port and row.state == alone.LISTEN
+               for row in alone.sockets("tcp", "tcp6"))
+
+
+def start_up() -> str:
+    """The best of some: what the machine does meanwhile is no matter of the daemon's."""
+    times = []
+    for _ in range(10):
+        port = lib.free_port()
+        since = time.monotonic()
+        with lib.Started([lib.netserver(), "-D", "-p", str(port)]) as daemon:
+            while not listens(port):
+                assert alone.alive(daemon.pid), f"{daemon.finish(0)}"
+                assert time.monotonic() < since + 10, "not listening after 10 s"
+                time.sleep(0.002)
+            times.append(time.monotonic() - since)
+            daemon.signal(signal.SIGTERM)
+            daemon.finish(5)
+        if times[-1] <= START_S * PATIENCE:
+            return f"{times[-1]:.3f} s"
+    raise AssertionError(f"{min(times):.3f} s at the best")
+
+
+def end_all(number: int) -> str:
+    """A signal while many measure and many say nothing."""
+    with ExitStack() as stack:
+        port = lib.free_port()
+        daemon = stack.enter_context(lib.Started([lib.netserver(), "-D", "-p", str(port)]))
+        assert lib.wait_for(lambda: listens(port), 10)
+        cmd = [*alone.NICE, lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR",
+               "-l", "60"]
+        clients = [stack.enter_context(lib.Started(cmd)) for _ in range(ENDED_ONES)]
+        for _ in range(ENDED_ONES):
+            silent = stack.enter_context(socket.socket())
+            silent.connect(("127.0.0.1", port))
+        assert lib.wait_for(lambda: len(alone.children(daemon.pid)) >= ENDED_ONES, 60), "too few"
+        sessions = alone.children(daemon.pid)
+        since = time.monotonic()
+        daemon.signal(number)
+        got = daemon.finish(30)
+        took = time.monotonic() - since
+        stay = [pid for pid in sessions if alone.alive(pid)]
+        assert got.rc == 0, f"status {got.rc} after {took:.1f} s: {got.err}"
+        assert not stay, f"{len(stay)} sessions are there after {took:.1f} s"
+        assert took <= END_S * PATIENCE + 3 * lib.late_since(since), f"{took:.1f} s"
+        for client in clients:
+            one = client.finish(20 * PATIENCE)
+            assert one.rc not in (0, None) and len(one.err.splitlines()) == 1, f"{one}"
+        return f"{took:.2f} s"
+
+
+# ---- the suite ----------------------------------------------------------------------------------
+
+def prepare() -> None:
+    lib.netperf(), lib.netserver()
+    many_descriptors()
+    lib.watch_wakes()
+
+
+def suite(report: lib.Report) -> None:
+    prepare()
+    report.case("from exec to listening", start_up)
+    report.case(f"{CLIENTS} clients at a time", partial(crowd, CLIENTS, SECONDS))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        report.case(f"{number.name} with {ENDED_ONES} sessions and {ENDED_ONES} silent callers",
+                    partial(end_all, number))
+    report.case("in the end", partial(alone.must_be_clean, []))
+
+
+if __name__ == "__main__":
+    alone.enter()
+    lib.main(suite)

@@ -1,0 +1,110 @@
+"""A link between two namespaces that is cut in the middle of every test: by `ip link set down` at
+either end, or by dropping all that comes. Both sides end in time, with what was measured, and
+nothing is left. Needs root, for scripts/netlab.
+"""
+
+import os
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Callable, Dict, List, Tuple
+
+import lib
+import netns
+
+TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_STREAM",
+         "UDP_RR")
+PATIENCE = 4.0 if lib.QUICK else 1.0
+BEGIN = 20.0 * PATIENCE     # seconds in which all tests are to be under way
+MEASURED = 2.0              # and for how long they are
+CLIENT_S, BOTH_S = 15.0, 30.0  # README: in which the client ends, and the session
+PARTIAL = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s of 120 s\)$")
+
+
+class Lab(netns.Lab):
+    """A link of its own for each way to cut it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = f"cut{name}{os.getpid()}"
+        self.client = [lib.NETLAB, "exec", "--name", self.name, "client"]
+        self.server = [lib.NETLAB, "exec", "--name", self.name, "server"]
+
+    def _netlab(self, verb: str, *args: str) -> None:
+        netns.must([lib.NETLAB, verb, "--name", self.name, *args])
+
+    def down(self, end: List[str]) -> None:
+        netns.must([*end, "ip", "link", "set", "lab0", "down"])
+
+    def silence(self) -> None:
+        for end in (self.server, self.client):
+            self.drop(end, "")
+
+
+def one(lab: Lab, port: int, test: str) -> Tuple[lib.Result, float]:
+    got = lib.run([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-t", test,
+                   "-l", "120", "-P", "0"], BEGIN + MEASURED + 4 * CLIENT_S)
+    return got, time.monotonic()
+
+
+def listeners(pid: int) -> List[str]:
+    """What is open in a process's namespace: TCP listeners, and UDP sockets of any kind."""
+    found = []
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            f = line.split()
+            if table.startswith("udp") or f[3] == "0A":
+                found.append(f"{table} {int(f[1].rpartition(':')[2], 16)}")
+    return found
+
+
+def judge(got: lib.Result, took: float) -> str:
+    """One line that says how much was measured, and that much on standard output."""
+    assert got.rc not in (0, None), f"status {got.rc} after {took:.1f} s: {got}"
+    line = lib.error_line(got, "netperf")
+    assert 0 < took <= CLIENT_S * PATIENCE, f"{took:.1f} s: {line}"
+    covers = PARTIAL.search(line)
+    assert covers, f"not marked as partial: {line}"
+    assert re.search(rf"\b{re.escape(covers[1])}\b", got.out), f"{line}: {got.out!r}"
+    return f"{took:.1f} s: {line}"
+
+
+def cut(report: lib.Report, way: str, lab: Lab, how: Callable[[], None]) -> None:
+    with lab, lib.Daemon(lab.server) as daemon, ThreadPoolExecutor(len(TESTS)) as pool:
+        before = listeners(daemon.pid)
+        running = {test: pool.submit(one, lab, daemon.port, test) for test in TESTS}
+        began = lib.wait_for(lambda: len(daemon.children()) >= len(TESTS), BEGIN)
+        time.sleep(MEASURED)
+        how()
+        since = time.monotonic()
+        report.check(f"{way}: all tests began", began, daemon.log())
+        for test, future in running.items():
+            got, end = future.result()
+            report.case(f"{way}: {test}", partial(judge, got, end - since))
+        lib.wait_for(lambda: not daemon.children(), since + BOTH_S * PATIENCE - time.monotonic())
+        took, stay = time.monotonic() - since, daemon.children()
+        report.check(f"{way}: no session is left", not stay, f"{took:.1f} s {stay or ''}")
+        report.check(f"{way}: no socket is left", listeners(daemon.pid) == before,
+                     f"{listeners(daemon.pid)}")
+
+
+def suite(report: lib.Report) -> None:
+    obstacle = lib.no_lab()
+    if obstacle:
+        lib.skip(obstacle)
+    lib.netperf(), lib.netserver()
+    labs: Dict[str, Lab] = {name: Lab(name) for name in "cso"}
+    ways = (("the client's end goes down", labs["c"], lambda: labs["c"].down(labs["c"].client)),
+            ("the daemon's end goes down", labs["s"], lambda: labs["s"].down(labs["s"].server)),
+            ("silence", labs["o"], labs["o"].silence))
+
+    def run(way: Tuple[str, Lab, Callable[[], None]]) -> None:
+        report.case(f"{way[0]}: the daemon ended well", lambda: cut(report, *way))
+
+    with ThreadPoolExecutor(len(ways)) as pool:
+        list(pool.map(run, ways))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,272 @@
+"""Kills at random moments: of the client, of its session, of the whole daemon, in every test. Who
+survives ends in time, with a message, a status that tells and what was measured until then; and
+nothing is left behind.
+
+NP_SEED repeats a run's choices, NP_KILLS says how many there are.
+"""
+
+import os
+import random
+import re
+import signal
+import time
+from functools import partial
+from pathlib import Path
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+import alone
+import layout
+import lib
+
+AT_ONCE = 8
+PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+KILLS = int(os.environ.get("NP_KILLS", 12 if lib.QUICK else 32))
+SEED = int(os.environ.get("NP_SEED", random.SystemRandom().randrange(1 << 32)))
+FIRST_S = 10.0     # for a client to get its session, on a busy machine
+AT_ONCE_S = 3.0    # README: the daemon dies, the session ends with its client
+UNDER_WAY_S = 0.5  # after that there is something measured
+LATEST = 1.2       # seconds into its life at which a client or its peer is killed
+TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_STREAM",
+         "UDP_RR", "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR")
+REAL_TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
+LENGTHS = {"timed": "20", "endless": "0", "counted": "-2000000000"}
+SMALL = ("--", "-m", "64")  # so that a count lasts
+COVERS = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s"
+                    r"(?: of 20 s| and \d+ of 2000000000 (?:bytes|transactions)|)\)$")
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+class Kill(NamedTuple):
+    """One of them. The moment is counted from the client's start, in seconds."""
+    number: int
+    whom: str
+    test: str
+    length: str
+    moment: float
+    client: str = "ours"
+    daemon: str = "ours"
+
+    def name(self) -> str:
+        whose = "".join(f", real {end}" for end in ("client", "daemon")
+                        if getattr(self, end) == "real")
+        return (f"kill {self.number}: {self.whom} after {self.moment:.3f} s, "
+                f"{self.test} {self.length}{whose}")
+
+    def command(self, program: str, port: int) -> List[str]:
+        small = SMALL if self.length == "counted" and self.test.endswith("STREAM") else ()
+        return [*alone.NICE, program, "-H", "127.0.0.1", "-p", str(port), "-t", self.test,
+                "-l", LENGTHS[self.length], *small]
+
+
+def plan(count: int, seed: int) -> Iterator[Kill]:
+    """Every test comes up as often as the others; half of the kills are clients."""
+    chance = random.Random(seed)
+    for number in range(count):
+        whom = ("client", "session", "client", "session", "client", "session", "client",
+                "daemon")[number % 8]
+        test = TESTS[(number + number // 12) % len(TESTS)]
+        yield Kill(number, whom, test, chance.choice(list(LENGTHS)), chance.uniform(0, LATEST))
+
+
+def real_plan(count: int, seed: int) -> Iterator[Kill]:
+    """The real client dies on our daemon, the real daemon's session under our client."""
+    chance = random.Random(seed + 1)
+    for number in range(count):
+        kill = Kill(number, "client" if number % 2 else "session",
+                    REAL_TESTS[number // 2 % len(REAL_TESTS)], "timed", chance.uniform(0, LATEST))
+        yield kill._replace(client="real") if number % 2 else kill._replace(daemon="real")
+
+
+class Mortal(lib.Daemon):
+    """A daemon that may be dead when the block is left."""
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+        self._proc.wait()
+
+
+# ---- what the survivor must do ------------------------------------------------------------------
+
+def limit(since: float, seconds: float) -> float:
+    """A time limit for what began at that moment, on this machine."""
+    return seconds * PATIENCE + 3 * lib.late_since(since)
+
+
+def check_partial(kill: Kill, got: lib.Result, line: str, must: bool) -> None:
+    """What was measured is printed in the usual layout and marked; otherwise nothing is."""
+    covers = COVERS.search(line)
+    if not covers:
+        assert not must, f"nothing partial: {line!r}, {got.out!r}"
+        heads = got.out.splitlines()  # the title, for some tests those of the columns, too
+        assert not any(re.search(r"\d\.\d", line) for line in heads[1:]), f"figures: {got.out!r}"
+        return
+    seconds = float(covers[1])
+    assert seconds <= got.seconds + 0.01, f"{seconds} s of {got.seconds:.2f}"
+    assert len(got.out.splitlines()) > 1, f"no result: {got.out!r}"
+    if (layout.GOLDEN / f"{kill.test.lower()}.txt").exists():
+        fields = layout.match(layout.expected(layout.load(kill.test), layout.Style()), got.out)
+        assert fields["elapsed"] == seconds, f"{seconds} s, not {fields['elapsed']}"
+    else:
+        assert f" {covers[1]} " in got.out, f"{seconds} s: {got.out!r}"
+
+
+def check_client(kill: Kill, got: lib.Result, killed: float, measured: float) -> str:
+    """measured: for how long it had been under way."""
+    took = time.monotonic() - killed
+    assert got.rc not in (0, None), f"status {got.rc} after {took:.1f} s: {got}"
+    line = lib.error_line(got, "netperf")
+    assert took <= limit(killed, AT_ONCE_S), f"took {took:.1f} s: {line}"
+    late = lib.late_since(killed - LATEST - 1)
+    check_partial(kill, got, line, measured > UNDER_WAY_S + 3 * late)
+    return f"{took:.2f} s, status {got.rc}: {line}"
+
+
+def gone(pids: List[int]) -> str:
+    """These processes end in time."""
+    since = time.monotonic()
+    lib.wait_for(lambda: not any(map(alone.alive, pids)), alone.LATE_S * PATIENCE)
+    took = time.monotonic() - since
+    stay = [pid for pid in pids if alone.alive(pid)]
+    assert not stay, f"{stay} still there after {took:.1f} s"
+    return f"{took:.2f} s"
+
+
+# ---- one kill -----------------------------------------------------------------------------------
+
+def await_moment(kill: Kill, client: lib.Started) -> float:
+    """Sleeps until the moment; returns for how long the client had been measuring by then."""
+    start = time.monotonic()
+    begun = None
+    while (now := time.monotonic()) < start + kill.moment:
+        if begun is None and kill.client == "ours" and client.under_way(0):
+            begun = now
+        time.sleep(0.01)
+    return now - begun if begun is not None else 0.0
+
+
+def session(client: lib.Started, daemon: lib.Daemon, patience: float) -> Optional[int]:
+    found: List[int] = []
+
+    def look() -> bool:
+        pid = alone.session_of(client.pid, daemon.port, daemon.pid)
+        found.extend([pid] if pid is not None else [])
+        return bool(found)
+
+    lib.wait_for(look, patience)
+    return found[0] if found else None
+
+
+def kill_client(kill: Kill, program: str, daemon: lib.Daemon) -> str:
+    with lib.Started(kill.command(program, daemon.port)) as client:
+        await_moment(kill, client)
+        victim = session(client, daemon, 0)
+        client.signal(signal.SIGKILL)
+        got = client.finish(10)
+    assert got.rc == -signal.SIGKILL, f"it had ended: {got}"
+    return "no session yet" if victim is None else f"its session ends within {gone([victim])}"
+
+
+def kill_session(kill: Kill, program: str, daemon: lib.Daemon) -> str:
+    with lib.Started(kill.command(program, daemon.port)) as client:
+        measured = await_moment(kill, client)
+        victim = session(client, daemon, FIRST_S * PATIENCE)
+        assert victim is not None, f"no session: {client.finish(0)} {daemon.log()}"
+        os.kill(victim, signal.SIGKILL)
+        killed = time.monotonic()
+        got = client.finish(30 * PATIENCE)
+        return check_client(kill, got, killed, measured)
+
+
+def kill_daemon(kill: Kill, program: str) -> str:
+    """Its sessions end with it, and remove what they made."""
+    with Mortal(alone.NICE) as daemon, lib.Started(kill.command(program, daemon.port)) as client:
+        measured = await_moment(kill, client)
+        victim = session(client, daemon, FIRST_S * PATIENCE)
+        assert victim is not None, f"no session: {client.finish(0)} {daemon.log()}"
+        os.kill(daemon.pid, signal.SIGKILL)
+        killed = time.monotonic()
+        got = client.finish(30 * PATIENCE)
+        says = check_client(kill, got, killed, measured)
+        return f"{says}; its session: {gone([victim])}"
+
+
+def do(kill: Kill, bed: "Bed") -> str:
+    program = bed.clients[kill.client]
+    if kill.whom == "daemon":
+        return kill_daemon(kill, program)
+    one = kill_client if kill.whom == "client" else kill_session
+    return one(kill, program, bed.daemons[kill.daemon])
+
+
+# ---- the suite ----------------------------------------------------------------------------------
+
+class Bed:
+    """A daemon of each kind, that lives through it all."""
+
+    def __init__(self, real: Optional[Path]) -> None:
+        self.clients = {"ours": lib.netperf()}
+        self.daemons = {"ours": lib.Daemon(alone.NICE, grace=None)}
+        if real:
+            self.clients["real"] = str(real / "netperf")
+            self.daemons["real"] = lib.Daemon(alone.NICE, grace=None, program=str(real / "netserver"))
+
+    def __enter__(self) -> "Bed":
+        for daemon in self.daemons.values():
+            daemon.__enter__()
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        for daemon in self.daemons.values():
+            daemon.__exit__(*(why if why[0] else (None,)))
+
+
+def descriptors(daemon: lib.Daemon) -> int:
+    return len(os.listdir(f"/proc/{daemon.pid}/fd"))
+
+
+def serves(daemon: lib.Daemon) -> None:
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
+                   "-l", "-100"], 20)
+    assert got.rc == 0 and not got.err, f"{got}"
+
+
+def one_block(report: lib.Report, bed: Bed, kills: List[Kill]) -> None:
+    daemon = bed.daemons["ours"]
+    serves(daemon)
+    before = descriptors(daemon)
+    report.cases(((kill.name(), partial(do, kill, bed)) for kill in kills), AT_ONCE)
+    report.case(f"after {len(kills)} kills", lambda: alone.must_be_clean(list(bed.daemons.values())))
+    report.case("the daemon serves", lambda: serves(daemon))
+    report.case("the daemon has its descriptors back",
+                lambda: _same(before, lambda: descriptors(daemon)))
+
+
+def _same(before: int, now: Callable[[], int]) -> str:
+    assert lib.wait_for(lambda: now() == before, 5), f"{now()}, not {before}"
+    return f"{before}"
+
+
+def kill_many(report: lib.Report, count: int) -> None:
+    lib.watch_wakes()
+    print(f"# NP_SEED={SEED} NP_KILLS={count}", flush=True)
+    try:
+        real = lib.real_netperf() if not lib.QUICK else None
+    except LookupError as why:
+        report.skip("the real netperf's", str(why))
+        real = None
+    with Bed(real) as bed:
+        kills = list(plan(count, SEED))
+        if real:
+            kills += real_plan(max(4, count // 8), SEED)
+        one_block(report, bed, kills)
+
+
+def suite(report: lib.Report) -> None:
+    lib.netperf(), lib.netserver()
+    kill_many(report, KILLS)
+
+
+if __name__ == "__main__":
+    alone.enter()
+    lib.main(suite)

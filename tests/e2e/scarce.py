@@ -1,0 +1,316 @@
+"""A daemon that runs out of something: descriptors, processes, room on the disk; and a client that
+stands still. It says so once, goes on, and serves who comes when there is room again.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+import alone
+import lib
+
+AT_ONCE = 4
+PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+CALLERS = 100       # of each kind, with 40 descriptors
+BUSY = 0.2          # of the time a daemon without room may take of a processor
+TICK = os.sysconf("SC_CLK_TCK")
+FULL_DEVICE = "/dev/full"
+STRANGER = 54321    # a user who runs nothing else
+SMALL_DISK = 'mount -t tmpfs -o size=64k,mode=1777 none "$0" && exec "$@"'
+
+Case = Tuple[str, Callable[[], Optional[str]]]
+
+
+def client(port: int, *args: str, program: Optional[str] = None) -> List[str]:
+    return [program or lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", *args]
+
+
+def must_serve(port: int, program: Optional[str] = None) -> None:
+    got = lib.run(client(port, "-l", "-50", program=program), 30 * PATIENCE)
+    assert got.rc == 0 and not got.err, f"{got}"
+
+
+def must_tell(got: lib.Result, *words: str) -> str:
+    assert got.rc not in (0, None), f"{got}"
+    return lib.error_line(got, "netperf", *words)
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def lines(daemon: lib.Daemon, words: str) -> int:
+    return sum(words in line for line in daemon.log().splitlines())
+
+
+# ---- descriptors --------------------------------------------------------------------------------
+
+def silent(port: int, stack: ExitStack) -> None:
+    one = stack.enter_context(socket.socket())
+    one.settimeout(10)
+    one.connect(("127.0.0.1", port))
+
+
+def few_descriptors() -> str:
+    """Forty, of which half a dozen are its own: callers who say nothing make room for others."""
+    prefix = ["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"]
+    with lib.Daemon(prefix, grace=10) as daemon, ExitStack() as stack:
+        begun, before = time.monotonic(), cpu_seconds(daemon.pid)
+        for _ in range(CALLERS):
+            silent(daemon.port, stack)
+        must_serve(daemon.port)
+        clients = []
+        for _ in range(CALLERS):
+            clients.append(stack.enter_context(lib.Started(client(daemon.port, "-l", "1"))))
+            silent(daemon.port, stack)
+        told = [one.finish(60 * PATIENCE) for one in clients]
+        results = sum(got.rc == 0 for got in told)
+        for got in told:
+            assert got.rc == 0 or must_tell(got, "netserver"), f"{got}"
+        busy = (cpu_seconds(daemon.pid) - before) / (time.monotonic() - begun)
+        logged = lines(daemon, "accept a connection")
+        words = f"{results} of {CALLERS} got results; {busy:.1%} busy, told {logged} times"
+        assert results, f"{words}: {told[0].err}"
+        assert busy < BUSY, words
+        assert 1 <= logged <= 10, f"{words}: {daemon.log()[:600]}"
+        stack.close()
+        must_serve(daemon.port)
+        return words
+
+
+def no_descriptor_at_all() -> str:
+    """Sessions hold them all for a while: no loop that turns round and round, and one line."""
+    prefix = ["sh", "-c", 'ulimit -n 20; exec "$@"', "sh"]
+    with lib.Daemon(prefix, grace=10) as daemon, ExitStack() as stack:
+        holders = [stack.enter_context(lib.Started(client(daemon.port, "-l", "6")))
+                   for _ in range(20)]
+        lib.wait_for(lambda: lines(daemon, "accept a connection") > 0, 4)
+        begun, before = time.monotonic(), cpu_seconds(daemon.pid)
+        time.sleep(2)
+        busy = (cpu_seconds(daemon.pid) - before) / (time.monotonic() - begun)
+        logged = sum("Too many open files" in line and "event=refused" not in line
+                     for line in daemon.log().splitlines())
+        told = [one.finish(60 * PATIENCE) for one in holders]
+        words = (f"{sum(got.rc == 0 for got in told)} of {len(told)} got results; "
+                 f"{busy:.1%} busy, told {logged} times")
+        for got in told:
+            assert got.rc == 0 or must_tell(got, "netserver"), f"{words}: {got}"
+        assert busy < BUSY and logged <= 3, words
+        must_serve(daemon.port)
+        return words
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+STRANGERS = 5  # processes that the user may have
+
+
+def few_processes(place: Path) -> str:
+    """No process for a session, then no thread for its test: a refusal, and later a result."""
+    if os.geteuid() != 0:
+        return "not root: nobody else to be"
+    be = ["prlimit", f"--nproc={STRANGERS}", "setpriv", "--reuid", str(STRANGER), "--regid",
+          str(STRANGER), "--clear-groups"]
+    words = []
+    with lib.Daemon(be, ["--no-sandbox"], program=str(place / "netserver")) as daemon:
+        must_serve(daemon.port)
+        for others in (STRANGERS - 1, STRANGERS - 2):
+            assert lib.wait_for(lambda: not daemon.children(), 5)
+            with ExitStack() as stack:
+                for _ in range(others):
+                    stack.enter_context(lib.Started([*be, "sleep", "60"]))
+                time.sleep(0.5 * PATIENCE)
+                got = lib.run(client(daemon.port, "-l", "1"), 20)
+            words.append(must_tell(got, "netserver at 127.0.0.1"))
+        must_serve(daemon.port)
+        assert lines(daemon, "no process") < 3, daemon.log()
+    return "; ".join(words)
+
+
+# ---- room on the disk ---------------------------------------------------------------------------
+
+class Mute(lib.Daemon):
+    """What it says goes nowhere."""
+
+    def __init__(self, to: Optional[str], args: Sequence[str] = ()) -> None:
+        streams = f"2>{to} >{to if to == FULL_DEVICE else '/dev/null'}" if to else ">&- 2>&-"
+        super().__init__(["sh", "-c", f'exec "$@" {streams}', "sh"], args, grace=5)
+
+
+def stray(port: int) -> None:
+    """A caller that is no client, whom the daemon itself has a word for."""
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.0\r\n".ljust(656, b"x"))  # whole, so judged at once
+        stranger.settimeout(10 * PATIENCE)
+        assert stranger.recv(1) == b""
+
+
+def full_output(to: Optional[str]) -> None:
+    """A daemon whose words don't arrive serves as ever, and refuses as ever."""
+    with Mute(to, ["-v", "2", "--max-length", "5"]) as daemon:
+        for _ in range(5):
+            must_serve(daemon.port)
+        stray(daemon.port)
+        must_serve(daemon.port)
+
+
+def unread_output() -> None:
+    """Nobody reads what it says: that is no reason to wait."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b" " * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    try:
+        with Mute(f"/proc/{os.getpid()}/fd/{writer}", ["-v", "2"]) as daemon:
+            for _ in range(5):
+                must_serve(daemon.port)
+    finally:
+        os.close(reader), os.close(writer)
+
+
+METRICS_S = 10  # between two times that the daemon writes them
+
+
+def fill(place: Path) -> None:
+    with open(place / "rest", "wb", buffering=0) as rest:
+        try:
+            while True:
+                rest.write(bytes(512))
+        except OSError:
+            pass
+
+
+def full_file(option: str) -> str:
+    """A file system that fills up: told once, where it can be told; and then there is room again."""
+    obstacle = lib.no_lab()
+    if obstacle:
+        return obstacle
+    with tempfile.TemporaryDirectory() as place:
+        prefix = ["unshare", "-m", "sh", "-c", SMALL_DISK, place]
+        with lib.Daemon(prefix, ["-v", "2", option, f"{place}/file"], grace=5) as daemon:
+            inside = Path(f"/proc/{daemon.pid}/root{place}")
+            assert lib.wait_for((inside / "file").exists, 10), daemon.log()
+            fill(inside)
+            for _ in range(30):  # more than is left of the file's last page
+                must_serve(daemon.port)
+                stray(daemon.port)
+            if option == "--metrics-file":
+                time.sleep(2 * METRICS_S + 1)
+                assert lines(daemon, "No space left") == 1, daemon.log()
+            must_serve(daemon.port)
+            (inside / "rest").unlink()
+            size = (inside / "file").stat().st_size
+            assert size > 0 or option == "--log-file", "what was there is lost"
+            must_serve(daemon.port)
+            stray(daemon.port)
+            assert lib.wait_for(lambda: said(inside / "file", option), 2 * METRICS_S), daemon.log()
+        assert not os.listdir(place), os.listdir(place)
+    return "goes on"
+
+
+def said(path: Path, option: str) -> bool:
+    """A log tells how much is missing; figures are fresh."""
+    text = path.read_text()
+    if option == "--log-file":
+        return "event=log-lines-dropped" in text and "No space left" in text
+    return time.time() - path.stat().st_mtime < METRICS_S / 2
+
+
+FULL = (("-v", "2"), ("-P", "0", "-v", "0"), ("-D", "0.2"), ("--", "-o", "all"), ("--", "-k", "all"),
+        ("-j", "-v", "2"))
+
+
+def full_results(port: int, args: Sequence[str]) -> str:
+    """Whatever the style: one line, and a status that tells."""
+    with open("/dev/full", "w") as full, \
+            lib.Started(client(port, "-l", "1", *args), stdout=full) as one:
+        return must_tell(one.finish(20 * PATIENCE), "standard output", "No space left")
+
+
+# ---- a client that stands still -----------------------------------------------------------------
+
+def stopped(test: str) -> str:
+    """A test of a second whose client is stopped: its session is not there for ever."""
+    with lib.Daemon(args=["--max-length", "2", "--max-idle", "1"], grace=None) as daemon, \
+            lib.Started([*client(daemon.port, "-l", "2"), "-t", test]) as one:
+        assert lib.wait_for(lambda: bool(daemon.children()), 10), daemon.log()
+        one.under_way()
+        time.sleep(0.3)
+        one.signal(signal.SIGSTOP)
+        since = time.monotonic()
+        clean = lib.wait_for(lambda: not daemon.children(), 45 * PATIENCE)
+        took = time.monotonic() - since
+        one.signal(signal.SIGCONT)
+        got = one.finish(20 * PATIENCE)
+        assert clean, f"the session is there after {took:.0f} s: {daemon.log()}"
+        must_serve(daemon.port)
+        return f"{took:.1f} s; {got.err.strip() or 'a result'}"
+
+
+def waits() -> str:
+    """Longer than a daemon lets a connection be silent."""
+    with lib.Daemon(grace=10) as daemon:
+        got = lib.run(client(daemon.port, "-l", "-50", "-s", "6"), 30 * PATIENCE)
+        assert got.rc == 0 and not got.err and got.seconds >= 6, f"{got}"
+        assert "refused" not in daemon.log(), daemon.log()
+        return f"{got.seconds:.1f} s"
+
+
+def waits_with_port() -> str:
+    with lib.Daemon(grace=10) as daemon:
+        ports = f"{daemon.port},{lib.free_port()}"
+        got = lib.run([*client(daemon.port, "-l", "-50", "-s", "6"), "-p", ports], 30 * PATIENCE)
+        assert got.rc == 0 and not got.err and got.seconds >= 6, f"{got}"
+        return f"{got.seconds:.1f} s"
+
+
+# ---- the suite ----------------------------------------------------------------------------------
+
+def waiting() -> Iterator[Case]:
+    for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR"):
+        yield f"a client that stands still, {test}", partial(stopped, test)
+    yield "a client that waits, -s", waits
+    yield "a client that waits, -s, and with a port of its own", waits_with_port
+
+
+def busy(place: Path, port: int) -> Iterator[Case]:
+    yield "40 descriptors", few_descriptors
+    yield "20 descriptors, all in use", no_descriptor_at_all
+    yield "no process", partial(few_processes, place)
+    yield "no room for the log", partial(full_output, FULL_DEVICE)
+    yield "nowhere for the log", partial(full_output, None)
+    yield "nobody reads the log", unread_output
+    yield "no room for --log-file", partial(full_file, "--log-file")
+    yield "no room for --metrics-file", partial(full_file, "--metrics-file")
+    for args in FULL:
+        yield f"no room for results, {' '.join(args)}", partial(full_results, port, args)
+
+
+def suite(report: lib.Report) -> None:
+    lib.watch_wakes()
+    with tempfile.TemporaryDirectory() as name, lib.Daemon(grace=10) as daemon:
+        place = Path(name)
+        place.chmod(0o755)
+        shutil.copy(lib.netserver(), place)
+        slow = threading.Thread(target=report.cases, args=(waiting(), 8))
+        slow.start()
+        report.cases(busy(place, daemon.port), AT_ONCE)
+        slow.join()
+        report.case("in the end", partial(alone.must_be_clean, [daemon]))
+
+
+if __name__ == "__main__":
+    alone.enter()
+    lib.main(suite)
