@@ -100,9 +100,14 @@ EXTRA_DIST += \
 	%D%/lib/skip \
 	%D%/unit/without-cmocka
 
-# Programs without a _SOURCES or _LDADD of their own: the unit tests.
+# Programs without a _SOURCES or _LDADD of their own: the unit tests and the fuzz targets. fuzz_main
+# has a main() for those that bring none.
 AM_DEFAULT_SOURCE_EXT = .c
-LDADD = %D%/lib/libtest.a $(netserver_libs) $(CMOCKA_LIBS)
+if HAVE_CMOCKA
+unit_lib = %D%/lib/libtest.a
+unit_libs = $(CMOCKA_LIBS)
+endif
+LDADD = $(unit_lib) $(fuzz_main) $(netserver_libs) $(unit_libs)
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What the unit tests share.
@@ -135,6 +140,7 @@ TESTS += $(unit_tests)
 else
 TESTS += %D%/unit/without-cmocka
 endif
+include %D%/fuzz/local.mk
 TESTS += $(e2e_tests)
 EXTRA_DIST += $(e2e_tests)
 

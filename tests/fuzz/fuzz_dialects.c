@@ -1,0 +1,67 @@
+/*
+ * Requests of a hostile client and answers of a hostile daemon, in every dialect: what is taken
+ * makes sense, what is not names its fault.
+ */
+#include <sys/socket.h>
+
+#include "bench/bench.h"
+#include "run/talk.h"
+#include "tests/fuzz/fuzz.h"
+
+static void
+be_asked(const struct np_dialect *d, const uint8_t *frame)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_params p;
+
+	np_params_init(&p);
+	if (d->asked(frame, &p, &err) != NP_OK) {
+		must(err.code != NP_OK && err.sys > 0 && err.msg[0] != '\0');
+		return;
+	}
+	must(p.pattern != NULL && p.transport != NULL);
+	must((p.role == NP_LEAD || p.role == NP_FOLLOW) && p.pattern->side[p.role] != NULL);
+	must(p.transport->family == AF_UNIX || p.family == AF_INET || p.family == AF_INET6);
+	must(!p.pattern->sized || (p.request > 0 && p.response > 0));
+	must(memchr(p.near.cong, '\0', sizeof(p.near.cong)) != NULL);
+	must(memchr(p.near.fill_file, '\0', sizeof(p.near.fill_file)) != NULL);
+	must(!p.active);
+}
+
+static void
+be_answered(const struct np_dialect *d, const uint8_t *frame)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_far far;
+
+	np_far_init(&far);
+	if (d->granted != NULL && d->granted(frame, &far, &err) != NP_OK) {
+		must(err.code == NP_EPEER && err.msg[0] != '\0');
+	} else if (d->granted != NULL) {
+		must(far.port != 0 || far.path[0] != '\0');
+		must(memchr(far.path, '\0', sizeof(far.path)) != NULL);
+	}
+	if (d->reported != NULL && d->reported(frame, &far, &err) != NP_OK) {
+		must(err.code == NP_EPEER && err.msg[0] != '\0');
+	} else if (d->reported != NULL) {
+		must(far.reported);
+		must(memchr(far.cong, '\0', sizeof(far.cong)) != NULL);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	fuzz_fill(frame, sizeof(frame), data, size);
+	for (uint32_t code = 0; code < 1000; code++) {
+		const struct np_dialect *d = np_dialect(code);
+
+		if (d != NULL) {
+			be_asked(d, frame);
+			be_answered(d, frame);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,142 @@
+/*
+ * What a hostile daemon says of a test, from its messages to what netperf prints of them. The input
+ * is a byte that chooses the test, one that chooses the style, the daemon's response and its
+ * results, each a byte that tells how many bytes of it follow; the rest of it is zeros.
+ */
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "out/format.h"
+#include "run/repeat.h"
+#include "run/report.h"
+#include "tests/fuzz/fuzz.h"
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static uint8_t
+next_byte(struct input *in)
+{
+	if (in->left == 0) {
+		return 0;
+	}
+	in->left--;
+	return *in->at++;
+}
+
+static void
+next_frame(struct input *in, uint8_t frame[NP_FRAME_SIZE])
+{
+	size_t n = next_byte(in);
+
+	n = fuzz_fill(frame, NP_FRAME_SIZE, in->at, n < in->left ? n : in->left);
+	in->at += n;
+	in->left -= n;
+}
+
+/* Two seconds of a test of which this end counted a little. */
+static void
+measure(const struct np_bench *bench, struct np_params *p, struct np_counters *count,
+	struct np_outcome *out)
+{
+	np_params_init(p);
+	p->bench = bench;
+	p->pattern = bench->pattern;
+	p->transport = bench->transport;
+	p->role = bench->near_role;
+	p->active = true;
+	p->request = p->response = p->pattern->sized ? 1 : -1;
+	p->near.measure_cpu = p->far.measure_cpu = true;
+	memset(count, 0, sizeof(*count));
+	np_show(&count->sent, 1000);
+	np_show(&count->sends, 10);
+	np_show(&count->received, 1000);
+	np_show(&count->receives, 10);
+	np_show(&count->transactions, 10);
+	memset(out, 0, sizeof(*out));
+	np_far_init(&out->far);
+	out->flow.par = p;
+	out->flow.count = count;
+	out->flow.started_ns = 5 * NP_SEC;
+	out->flow.ended_ns = 7 * NP_SEC;
+	out->flow.cpu.known = true;
+	out->flow.cpu.util = 50;
+	out->flow.cpu.count = 4;
+	out->flow.cpu.span = 2;
+}
+
+static void
+print(const struct np_bench *bench, uint8_t style, const struct np_record *r, const char *unit)
+{
+	static const char layouts[] = "012";
+	struct np_classic c = {
+		.layout = bench->layout,
+		.unit = np_unit(*unit),
+		.verbosity = (int)(style % (sizeof(layouts) - 1)),
+		.headers = (style & 0x40) != 0,
+		.local_cpu = (style & 0x10) != 0,
+		.remote_cpu = (style & 0x20) != 0,
+	};
+	struct np_selection all;
+	struct np_err err;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+
+	must(out != NULL);
+	np_classic_print(out, &c, r);
+	must(np_selection_parse("all", &all, &err) == NP_OK);
+	np_omni_print(out, NP_STYLE_HUMAN + style % 3, &all, c.headers, r);
+	must(fclose(out) == 0 && n > 0);
+	free(text);
+}
+
+static void
+report(const struct np_outcome *out, const struct np_bench *bench, uint8_t style)
+{
+	static const char units[] = "xmKgGbBu";
+	const char *unit = &units[style % (sizeof(units) - 1)];
+	struct np_repeat repeat = { .plan = { .max = 3, .min = 2, .level = 99, .width = 5 } };
+	struct np_hist *hist = np_hist_new();
+	struct np_record r;
+	struct np_err err;
+
+	must(hist != NULL);
+	for (int i = 0; i < 2; i++) {
+		np_report(out, np_unit(*unit), &r);
+		must(np_repeat_add(&repeat, &r, hist, &err) == NP_OK);
+	}
+	np_repeat_conclude(&repeat, true, &r);
+	(void)np_repeat_more(&repeat);
+	print(bench, style, &r, unit);
+	np_repeat_free(&repeat);
+	free(hist);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { .at = data, .left = size };
+	const struct np_bench *bench = np_bench_at(next_byte(&in));
+	uint8_t style = next_byte(&in), frame[NP_FRAME_SIZE];
+	const struct np_dialect *dialect;
+	struct np_counters count;
+	struct np_outcome out;
+	struct np_params p;
+	struct np_err err;
+
+	if (bench == NULL) {
+		return -1; /* not worth keeping */
+	}
+	measure(bench, &p, &count, &out);
+	dialect = np_dialect(bench->code);
+	must(dialect != NULL && dialect->granted != NULL && dialect->reported != NULL);
+	next_frame(&in, frame);
+	(void)dialect->granted(frame, &out.far, &err);
+	next_frame(&in, frame);
+	(void)dialect->reported(frame, &out.far, &err);
+	report(&out, bench, style);
+	return 0;
+}
