@@ -1,0 +1,54 @@
+"""The Python that has what a script needs.
+
+The first python3 in PATH need not be the distribution's, and then has none of the distribution's
+modules: need() goes over to that one rather than to ask for what is installed already.
+"""
+
+import importlib
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+TRIED = "PLUMBLINE_PYTHON_TRIED"    # in the environment of a script that was started again
+
+
+class MissingModule(Exception):
+    """Neither this Python nor the distribution's has it; the words name the package."""
+
+
+def has(python: str, module: str) -> bool:
+    """Whether an interpreter can import a module, and not only find it."""
+    try:
+        done = subprocess.run([python, "-c", f"import {module}"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def need(module: str, package: str, purpose: str = "") -> ModuleType:
+    """The module, imported. When this Python lacks it and the distribution's has it, the script
+    starts again under that one and does not return: call this before anything is read from standard
+    input, written or begun. Raises MissingModule, whose words are the line to print.
+    purpose says what wants it, as in "--plot"."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        pass
+    if not os.environ.get(TRIED) and not same_file(SYSTEM_PYTHON, sys.executable) and has(
+            SYSTEM_PYTHON, module):
+        os.environ[TRIED] = module
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
+    raise MissingModule(f"{purpose + ' needs' if purpose else 'needs'} Python's {module}, which is "
+                        f"not installed: apt-get install {package}")
+
+
+def same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False

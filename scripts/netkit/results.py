@@ -1,0 +1,446 @@
+"""Reading, writing and merging the results of sweeps: JSON lines, see doc/results.md.
+
+A file is a header and then one line a run. Each line is written whole and synced before the next
+run begins, so that a crash costs the run that was under way and nothing before it.
+"""
+
+import fcntl
+import io
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+
+SWEEP_SCHEMA = "plumbline-sweep/1"
+RUN_SCHEMA = "plumbline-run/1"
+STATUSES = ("ok", "failed")
+
+Value = Union[str, int, float, bool, None]
+Key = Tuple[str, int]
+
+
+class ResultsError(Exception):
+    """A file that cannot be used; one line that names the file, the place and the mend."""
+
+
+def point_key(point: "Dict[str, Any]") -> str:
+    """One text for one point, whatever the order of its axes."""
+    return json.dumps(point, sort_keys=True, separators=(",", ":"))
+
+
+def show_value(value: Any) -> str:
+    """A value of an axis as people read it."""
+    if value is None:
+        return "default"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (dict, list)):
+        return json.dumps(value)
+    return str(value)
+
+
+@dataclass
+class Axis:
+    name: str
+    values: "List[Any]"
+    unit: str = ""
+
+    def as_json(self) -> "Dict[str, Any]":
+        made: "Dict[str, Any]" = {"name": self.name, "values": self.values}
+        return {**made, "unit": self.unit} if self.unit else made
+
+
+@dataclass
+class Header:
+    """What a sweep is; unknown members of the line are kept in `more`."""
+    plan: str = ""
+    title: str = ""
+    axes: "List[Axis]" = field(default_factory=list)
+    constants: "Dict[str, Any]" = field(default_factory=dict)
+    repetitions: int = 1
+    order: str = "given"
+    seed: Optional[int] = None
+    started: str = ""
+    environment: "Dict[str, Any]" = field(default_factory=dict)
+    plan_text: str = ""
+    more: "Dict[str, Any]" = field(default_factory=dict)
+
+    def axis(self, name: str) -> Optional[Axis]:
+        return next((axis for axis in self.axes if axis.name == name), None)
+
+    def as_json(self) -> "Dict[str, Any]":
+        return {"schema": SWEEP_SCHEMA, "plan": self.plan, "title": self.title,
+                "axes": [axis.as_json() for axis in self.axes], "constants": self.constants,
+                "repetitions": self.repetitions, "order": self.order, "seed": self.seed,
+                "started": self.started, "environment": self.environment, **self.more,
+                "plan_text": self.plan_text}
+
+
+@dataclass
+class Run:
+    """One call of netperf; unknown members of the line are kept in `more`."""
+    point: "Dict[str, Any]"
+    repetition: int = 1
+    number: int = 0
+    started: str = ""
+    seconds: float = 0.0
+    command: "List[str]" = field(default_factory=list)
+    before: "List[Dict[str, Any]]" = field(default_factory=list)
+    status: str = "ok"
+    exit: Optional[int] = 0
+    stdout: str = ""
+    stderr: str = ""
+    result: "Dict[str, Any]" = field(default_factory=dict)
+    interim: "Optional[List[List[float]]]" = None
+    more: "Dict[str, Any]" = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    @property
+    def key(self) -> Key:
+        """What there is at most one good run of."""
+        return point_key(self.point), self.repetition
+
+    def figure(self, name: str) -> Optional[float]:
+        """One of its figures as a number, None where it has none."""
+        value = self.result.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+        return None
+
+    def reason(self) -> str:
+        """Why it failed, in one line: the words of what failed."""
+        if self.ok:
+            return ""
+        if self.more.get("reason"):
+            return " ".join(str(self.more["reason"]).split())
+        for step in self.before:
+            if step.get("status"):
+                said = (str(step.get("output", "")).strip().splitlines() or [""])[-1].strip()
+                said = said or f"status {step['status']}"
+                return f"{step.get('command', 'command')}: {said}"
+        said = (self.stderr.strip().splitlines() or [""])[-1].strip()
+        return said or ("did not end" if self.exit is None else f"exit status {self.exit}")
+
+    def as_json(self) -> "Dict[str, Any]":
+        made = {"schema": RUN_SCHEMA, "point": self.point, "repetition": self.repetition,
+                "number": self.number, "started": self.started, "seconds": self.seconds,
+                "command": self.command, "before": self.before, "status": self.status,
+                "exit": self.exit, "stdout": self.stdout, "stderr": self.stderr,
+                "result": self.result, **self.more}
+        if self.interim is not None:
+            made["interim"] = self.interim
+        return made
+
+
+@dataclass
+class Results:
+    """A sweep as far as it got. runs holds one for each key, in the order of the file: a good run
+    takes the place of a failed one, a later failure that of an earlier."""
+    path: str
+    header: Header
+    runs: "List[Run]" = field(default_factory=list)
+    warnings: "List[str]" = field(default_factory=list)
+    sources: "List[Results]" = field(default_factory=list)   # what merge() was given
+    good_bytes: int = 0             # where a torn last line begins, else the end
+    ends_in_newline: bool = True
+
+    def done(self) -> "Dict[Key, Run]":
+        """The good runs by their key."""
+        return {run.key: run for run in self.runs if run.ok}
+
+    def missing(self) -> "List[Run]":
+        return [run for run in self.runs if not run.ok]
+
+
+# --- reading ------------------------------------------------------------------------------
+
+def read(path: str) -> Results:
+    """A result file; '-' is standard input. Raises ResultsError."""
+    try:
+        if path == "-":
+            return parse(sys.stdin.buffer.read(), "standard input")
+        with open(path, "rb") as file:
+            return parse(file.read(), path)
+    except OSError as fault:
+        raise ResultsError(f"{path}: {fault.strerror}") from None
+
+
+def parse(data: bytes, path: str) -> Results:
+    """The results in the bytes of a file. A last line that a crash cut short is left out, with a
+    warning; anything else that is no result is an error with its line."""
+    lines = data.split(b"\n")
+    torn = lines.pop()              # what stands behind the last newline: nothing, if all is well
+    whole = len(data) - len(torn)
+    if torn and is_object(torn):    # only the newline is missing: nothing is lost
+        lines.append(torn)
+        whole, torn = len(data), b""
+    if not lines:
+        raise ResultsError(f"{path}: no results: " + (
+            "the file ends within its first line: delete it and start the sweep again" if torn
+            else "the file is empty"))
+    header = make_header(load(lines[0], path, 1), path)
+    found = Results(path, header, good_bytes=whole, ends_in_newline=data[:whole].endswith(b"\n"))
+    runs: "Dict[Key, Run]" = {}
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        run = make_run(load(line, path, number), f"{path}: line {number}")
+        before = runs.get(run.key)
+        if before and before.ok and run.ok:
+            raise ResultsError(f"{path}: line {number}: a second good run of repetition "
+                               f"{run.repetition} of {show_point(run.point)}: delete one of them")
+        if not before or not before.ok:
+            runs.pop(run.key, None)
+            runs[run.key] = run
+    found.runs = list(runs.values())
+    if torn:
+        found.warnings.append(f"{path}: the last line is cut short, as by a crash, and left out: "
+                              "netsweep --resume measures that run again")
+    return found
+
+
+def show_point(point: "Dict[str, Any]") -> str:
+    return " ".join(f"{name}={show_value(value)}" for name, value in point.items()) or "the point"
+
+
+def is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def load(line: bytes, path: str, number: int) -> "Dict[str, Any]":
+    try:
+        value = json.loads(line)
+    except ValueError as fault:
+        raise ResultsError(f"{path}: line {number} is not JSON ({fault}): is this a file of "
+                           "netsweep's?" if number == 1 else
+                           f"{path}: line {number} is damaged ({fault}): delete it, and netsweep "
+                           "--resume measures that run again") from None
+    if not isinstance(value, dict):
+        raise ResultsError(f"{path}: line {number} is no JSON object: is this a file of "
+                           "netsweep's?")
+    return value
+
+
+def take(line: "Dict[str, Any]", where: str, name: str, kinds: Any, default: Any) -> Any:
+    """A member of a line, removed from it; the wrong kind of it is an error."""
+    value = line.pop(name, None)
+    if value is None:
+        return default
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds in (int, (int, float))):
+        raise ResultsError(f"{where}: \"{name}\" is {json.dumps(value)[:40]}, which it cannot be: "
+                           "see doc/results.md")
+    return value
+
+
+def make_header(line: "Dict[str, Any]", path: str) -> Header:
+    schema = line.pop("schema", None)
+    if schema != SWEEP_SCHEMA:
+        raise ResultsError(
+            f"{path}: line 1 is no header of a sweep: " + (
+                f"its schema is {schema}, this program reads {SWEEP_SCHEMA}" if schema else
+                f"no \"schema\": \"{SWEEP_SCHEMA}\" in it, is this a file of netsweep's?"))
+    where = f"{path}: line 1"
+    axes = []
+    for axis in take(line, where, "axes", list, []):
+        if not (isinstance(axis, dict) and isinstance(axis.get("name"), str)
+                and isinstance(axis.get("values"), list)):
+            raise ResultsError(f"{where}: an axis without name or values: see doc/results.md")
+        axes.append(Axis(axis["name"], list(axis["values"]), str(axis.get("unit") or "")))
+    return Header(plan=take(line, where, "plan", str, ""),
+                  title=take(line, where, "title", str, ""),
+                  axes=axes, constants=take(line, where, "constants", dict, {}),
+                  repetitions=take(line, where, "repetitions", int, 1),
+                  order=take(line, where, "order", str, "given"),
+                  seed=take(line, where, "seed", int, None),
+                  started=take(line, where, "started", str, ""),
+                  environment=take(line, where, "environment", dict, {}),
+                  plan_text=take(line, where, "plan_text", str, ""), more=line)
+
+
+def make_run(line: "Dict[str, Any]", where: str) -> Run:
+    schema = line.pop("schema", None)
+    if schema == SWEEP_SCHEMA:
+        raise ResultsError(f"{where}: a second header: give netreport the files one by one instead")
+    if schema != RUN_SCHEMA:
+        raise ResultsError(f"{where}: no run: its schema is {schema}, this program reads "
+                           f"{RUN_SCHEMA}")
+    if not isinstance(line.get("point"), dict):
+        raise ResultsError(f"{where}: a run without \"point\": see doc/results.md")
+    status = line.pop("status", None)
+    if status not in STATUSES:
+        raise ResultsError(f"{where}: \"status\" is {json.dumps(status)}: neither ok nor failed")
+    interim = take(line, where, "interim", list, None)
+    for sample in interim or []:
+        if not (isinstance(sample, list) and len(sample) == 2
+                and all(isinstance(x, (int, float)) for x in sample)):
+            raise ResultsError(f"{where}: \"interim\" holds {json.dumps(sample)[:40]}, which is no "
+                               "pair of seconds and throughput")
+    return Run(point=take(line, where, "point", dict, {}),
+               repetition=take(line, where, "repetition", int, 1),
+               number=take(line, where, "number", int, 0),
+               started=take(line, where, "started", str, ""),
+               seconds=take(line, where, "seconds", (int, float), 0.0),
+               command=take(line, where, "command", list, []),
+               before=take(line, where, "before", list, []), status=status,
+               exit=take(line, where, "exit", int, None),
+               stdout=take(line, where, "stdout", str, ""),
+               stderr=take(line, where, "stderr", str, ""),
+               result=take(line, where, "result", dict, {}), interim=interim, more=line)
+
+
+# --- merging ------------------------------------------------------------------------------
+
+NOT_AXES = ("lab",)     # constants that may differ without telling points apart
+
+
+def merge(parts: "Sequence[Results]") -> Results:
+    """Several sweeps as one. A constant that is not the same in all of them, or that is an axis of
+    one of them, becomes an axis. Runs of the same point are further repetitions of it; the same run
+    in two files (a copy, and the sweep gone on) counts once."""
+    empty = [part for part in parts if not part.runs]
+    warnings = [line for part in parts for line in part.warnings]
+    if len(empty) < len(parts):
+        parts = [part for part in parts if part.runs]
+        warnings += [f"{part.path}: no runs in it, left out" for part in empty]
+    if len(parts) == 1:
+        parts[0].warnings = warnings
+        return parts[0]
+    axes: "Dict[str, Axis]" = {}
+    for part in parts:
+        for axis in part.header.axes:
+            axes.setdefault(axis.name, Axis(axis.name, [], axis.unit))
+    for name in {name: 0 for part in parts for name in part.header.constants}:
+        held = {point_key({"": part.header.constants.get(name)}) for part in parts}
+        if len(held) > 1 and name not in NOT_AXES:
+            axes.setdefault(name, Axis(name, []))
+    for axis in axes.values():
+        for part in parts:
+            own = part.header.axis(axis.name)
+            values = own.values if own else [part.header.constants.get(axis.name)]
+            axis.values += [value for value in values if not holds(axis.values, value)]
+        if all(is_number(value) for value in axis.values):
+            axis.values.sort()
+    first = parts[0].header
+    header = Header(plan=" + ".join({part.header.plan: 0 for part in parts}),
+                    title=" + ".join({part.header.title: 0 for part in parts}),
+                    axes=list(axes.values()),
+                    constants={name: value for name, value in first.constants.items()
+                               if name not in axes},
+                    repetitions=max(part.header.repetitions for part in parts),
+                    order=first.order, started=min(part.header.started for part in parts),
+                    environment=first.environment, plan_text="")
+    found = Results(", ".join(part.path for part in parts), header, sources=list(parts),
+                    warnings=warnings)
+    seen: "Dict[Tuple[str, str, str], Run]" = {}
+    count: "Dict[str, int]" = {}
+    for part in parts:
+        for run in part.runs:
+            point = {name: run.point.get(name, part.header.constants.get(name)) for name in axes}
+            point.update((name, value) for name, value in run.point.items() if name not in axes)
+            text = point_key(point)
+            same = (text, run.started, json.dumps(run.command))
+            if run.started and same in seen:
+                continue
+            count[text] = count.get(text, 0) + 1
+            seen[same] = Run(**{**run.__dict__, "point": point, "repetition": count[text]})
+            found.runs.append(seen[same])
+    return found
+
+
+def holds(values: "Iterable[Any]", value: Any) -> bool:
+    """Whether a value is among others, 1 and true being two."""
+    return any(one == value and isinstance(one, bool) == isinstance(value, bool) for one in values)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+# --- writing ------------------------------------------------------------------------------
+
+class Writer:
+    """The file of a sweep under way, locked against a second sweep. Use create() or resume()."""
+
+    def __init__(self, file: "io.BufferedRandom", path: str) -> None:
+        self._file, self.path = file, path
+
+    @classmethod
+    def create(cls, path: str, header: Header, overwrite: bool = False) -> "Writer":
+        """A new file with its header. One that is there is left alone unless overwrite is given."""
+        flags = os.O_RDWR | os.O_CREAT | (0 if overwrite else os.O_EXCL)
+        try:
+            file = os.fdopen(os.open(path, flags, 0o644), "r+b")
+        except FileExistsError:
+            raise ResultsError(f"{path}: is there already: --resume goes on with it, another "
+                               "--output writes elsewhere") from None
+        except OSError as fault:
+            raise ResultsError(f"{path}: {fault.strerror}") from None
+        made = cls._locked(file, path)
+        file.truncate(0)
+        made._line(header.as_json())
+        made._sync_directory()
+        return made
+
+    @classmethod
+    def resume(cls, path: str) -> "Tuple[Writer, Results]":
+        """A file to go on with, and what is in it. A torn last line is cut off."""
+        try:
+            file = open(path, "r+b")
+        except OSError as fault:
+            raise ResultsError(f"{path}: {fault.strerror}") from None
+        made = cls._locked(file, path)
+        try:
+            found = parse(file.read(), path)
+        except ResultsError:
+            file.close()
+            raise
+        file.truncate(found.good_bytes)
+        file.seek(0, os.SEEK_END)
+        if not found.ends_in_newline:
+            file.write(b"\n")
+        return made, found
+
+    @classmethod
+    def _locked(cls, file: "Any", path: str) -> "Writer":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise ResultsError(f"{path}: another netsweep is writing it right now") from None
+        return cls(file, path)
+
+    def write(self, run: Run) -> None:
+        """Adds a run; when this returns it is on the disk."""
+        self._line(run.as_json())
+
+    def _line(self, value: "Dict[str, Any]") -> None:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        self._file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _sync_directory(self) -> None:
+        """Without this a crash of the machine could lose the file's name."""
+        place = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+        try:
+            os.fsync(place)
+        except OSError:
+            pass    # not every file system can
+        finally:
+            os.close(place)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
