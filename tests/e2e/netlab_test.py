@@ -78,11 +78,14 @@ class Arithmetic(unittest.TestCase):
 
     def test_what_a_link_carries(self):
         link = netlab.Link()
-        for headers, packet, mbit in ((52, None, 94.148), (72, None, 92.848), (28, None, 95.709),
-                                      (48, None, 94.408), (28, 92, 49.231)):
-            self.assertAlmostEqual(link.payload_rate(headers, packet) / 1e6, mbit, places=3)
-        self.assertAlmostEqual(netlab.Link(framing=False).payload_rate(52) / 1e6, 96.533, places=3)
-        self.assertIsNone(netlab.Link(rate=None).payload_rate(52))
+        for test, family, size, mbit in (
+                ("TCP_STREAM", 4, None, 94.148), ("TCP_STREAM", 6, None, 92.848),
+                ("UDP_STREAM", 4, None, 95.709), ("UDP_STREAM", 6, None, 94.408),
+                ("UDP_STREAM", 4, 64, 49.231)):
+            self.assertAlmostEqual(link.payload_rate(test, family, size) / 1e6, mbit, places=3)
+        self.assertAlmostEqual(netlab.Link(framing=False).payload_rate("TCP_STREAM") / 1e6, 96.533,
+                               places=3)
+        self.assertIsNone(netlab.Link(rate=None).payload_rate("TCP_STREAM"))
         self.assertIn("TCP 94.148 Mbit/s", link.ceilings())
         self.assertNotIn("IPv6", netlab.Link(mtu=256, ipv6=False).ceilings())
 
