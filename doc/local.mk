@@ -11,6 +11,9 @@ doc_sources = \
 	%D%/netserver.fish.in
 EXTRA_DIST += $(doc_sources)
 
+# Of scripts, which have no tables to fill in.
+dist_man1_MANS = %D%/netreport.1
+
 # bash looks for a file with the name of the command.
 bashcompdir = $(datadir)/bash-completion/completions
 fishcompdir = $(datadir)/fish/vendor_completions.d

@@ -76,7 +76,8 @@ EXTRA_DIST += \
 client_tests = \
 	%D%/e2e/builds.py \
 	%D%/e2e/clients.py \
-	%D%/e2e/interop.py
+	%D%/e2e/interop.py \
+	%D%/e2e/netreport_test.py
 
 # What `make check-long` runs beyond that.
 long_tests = \

@@ -1,0 +1,768 @@
+#!/usr/bin/env python3
+"""Tests of scripts/netreport and of what it shares with the other scripts: results, ceilings, tables
+in every format to the letter, plots by their SVG, the page by what it refers to."""
+
+import html.parser
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import lib  # noqa: E402
+
+SCRIPTS = lib.TOP / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+from netkit import VERSION, ceiling, python, results, tables  # noqa: E402
+
+NETREPORT = str(SCRIPTS / "netreport")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def matplotlib_is_there():
+    return any(python.has(one, "matplotlib") for one in {sys.executable, python.SYSTEM_PYTHON})
+
+
+DRAWS = matplotlib_is_there()
+NO_PLOTS = "no matplotlib: apt-get install python3-matplotlib"
+
+
+def netreport(*args, env=None):
+    """Status, output and errors of a netreport."""
+    done = subprocess.run([sys.executable, NETREPORT, *map(str, args)], capture_output=True,
+                          text=True, timeout=120, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
+    return done.returncode, done.stdout, done.stderr
+
+
+def good(point, throughput, repetition=1, unit="10^6bits/s", **more):
+    return results.Run(point, repetition, result={"THROUGHPUT": throughput, "THROUGHPUT_UNITS": unit,
+                                                  **more},
+                       started=f"{json.dumps(point)} {repetition}",
+                       command=["netperf", "-H", "10.77.0.2", "-t", str(point.get("test"))])
+
+
+def failed(point, words, repetition=1):
+    return results.Run(point, repetition, status="failed", exit=1, stderr=f"hm\n{words}\n",
+                       started=f"{json.dumps(point)} {repetition}", command=["netperf", "-l", "1"])
+
+
+class Place(unittest.TestCase):
+    """A directory for the files of a test."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.dir = Path(place.name)
+
+    def file(self, axes, runs, constants=None, name="r.jsonl", **header):
+        path = str(self.dir / name)
+        made = results.Header(plan="lab", title="The lab", constants=constants or {},
+                              axes=[results.Axis(*axis) for axis in axes], **header)
+        with results.Writer.create(path, made, overwrite=True) as writer:
+            for run in runs:
+                writer.write(run)
+        return path
+
+    def lab(self, **header):
+        """Two tests, buffers of 16 and 32 KiB, sizes 64 and 1500: one point failed, one in part, one
+        is missing."""
+        tcp = {"test": "TCP_STREAM"}
+        udp = {"test": "UDP_STREAM"}
+        return self.file(
+            [("test", ["TCP_STREAM", "UDP_STREAM"]), ("buffer", [16384, 32768], "bytes"),
+             ("size", [64, 1500], "bytes")],
+            [good({**tcp, "buffer": 16384, "size": 64}, 70.0),
+             good({**tcp, "buffer": 16384, "size": 64}, 71.0, 2),
+             failed({**tcp, "buffer": 16384, "size": 1500}, "netperf: 50 % & _lost_"),
+             failed({**tcp, "buffer": 16384, "size": 1500}, "netperf: 50 % & _lost_", 2),
+             good({**tcp, "buffer": 32768, "size": 64}, 80.0),
+             failed({**tcp, "buffer": 32768, "size": 64}, "netperf: no answer", 2),
+             good({**tcp, "buffer": 32768, "size": 1500}, 94.0),
+             good({**tcp, "buffer": 32768, "size": 1500}, 94.2, 2),
+             good({**udp, "buffer": 16384, "size": 64}, 48.5),
+             good({**udp, "buffer": 16384, "size": 1500}, 92.2),
+             good({**udp, "buffer": 32768, "size": 64}, 48.7)],
+            {"mtu": 1500, "rate": 100000000, "host": "10.77.0.2"}, repetitions=2, **header)
+
+
+class Ceilings(unittest.TestCase):
+    def percent(self, *args, **more):
+        return 100 * ceiling.stream(*args, **more)
+
+    def test_published_figures(self):
+        for test, more, percent in (
+                ("TCP_STREAM", {}, 94.148), ("TCP_MAERTS", {"family": 6}, 92.848),
+                ("UDP_STREAM", {}, 95.709), ("UDP_STREAM", {"size": 1472}, 95.709),
+                ("UDP_STREAM", {"size": 64}, 49.231), ("UDP_STREAM", {"size": 576}, 89.720),
+                ("UDP_STREAM", {"size": 1500}, 92.365), ("UDP_STREAM", {"size": 65507}, 96.157),
+                ("UDP_STREAM", {"size": 64512}, 96.183), ("UDP_STREAM", {"family": 6}, 94.408)):
+            self.assertAlmostEqual(self.percent(test, 1500, **more), percent, 3, (test, more))
+
+    def test_by_hand(self):
+        self.assertEqual(ceiling.stream("TCP_STREAM", 1500, timestamps=False), 1460 / 1538)
+        self.assertEqual(ceiling.stream("TCP_STREAM", 1500, vlan=True), 1448 / 1542)
+        self.assertEqual(ceiling.stream("TCP_STREAM", 1500, mss=500), 488 / (488 + 52 + 38))
+        self.assertEqual(ceiling.stream("TCP_STREAM", 9000, framing=4), 8948 / 9018)
+        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, size=1), 1 / 84)
+        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, size=1, min_frame=0), 1 / 67)
+        # 1473 + 8: 1480 in the first fragment, one byte in the second, which is padded.
+        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, size=1473), 1473 / (1538 + 84))
+        # IPv6: (1500 - 48) / 8 * 8 = 1448 a fragment, so 1508 = 1448 + 60.
+        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, 6, size=1500),
+                         1500 / (1448 + 48 + 38 + 60 + 48 + 38))
+
+    def test_fragments_carry_the_datagram(self):
+        for family, header in ((4, 20), (6, 48)):
+            for mtu in (1280, 1281, 1499, 1500, 9000):
+                way = ceiling.path(mtu, family)
+                for size in (way.datagram, way.datagram + 1, 9000, 65507):
+                    sent = way.udp_packets(size)
+                    self.assertLessEqual(max(sent), mtu)
+                    if len(sent) > 1:
+                        self.assertEqual(sum(sent) - header * len(sent), size + 8)
+                        self.assertTrue(all((one - header) % 8 == 0 for one in sent[:-1]))
+
+    def test_transactions(self):
+        def most(*args, **more):
+            return ceiling.transactions(*args, rate=1e8, mtu=1500, **more)
+
+        self.assertAlmostEqual(most("TCP_RR", 1, 1), 1e8 / 8 / (91 + 91))
+        self.assertAlmostEqual(most("UDP_RR", 1, 1), 1e8 / 8 / (84 + 84))
+        self.assertAlmostEqual(most("TCP_RR", 2000, 1), 1e8 / 8 / (1538 + 552 + 90 + 91))
+        self.assertAlmostEqual(most("TCP_CRR", 1, 1),
+                               1e8 / 8 / (98 + 98 + 90 + 91 + 91 + 90 + 90))
+        self.assertAlmostEqual(most("TCP_RR", 1, 1, in_flight=100), 1e8 / 8 / 91)
+        self.assertAlmostEqual(most("UDP_RR", 1, 1, delay=0.01), 1 / (0.02 + 168 * 8 / 1e8))
+        self.assertAlmostEqual(most("TCP_CRR", 1, 1, delay=1.0), 1 / (4 + 648 * 8 / 1e8))
+        self.assertAlmostEqual(most("TCP_RR", 1, 1, family=6), 1e8 / 8 / (111 + 111))
+
+    def test_of_a_point(self):
+        link = {"rate": "100mbit", "mtu": 1500}
+        for point, constants, value in (
+                ({"test": "TCP_STREAM"}, link, 94.148), ({"test": "UDP_STREAM", "size": 64}, link, 49.231),
+                ({"test": "UDP_STREAM", "family": 6}, link, 94.408),
+                ({"test": "TCP_STREAM"}, {**link, "host": "fd77::2"}, 92.848),
+                ({"test": "UDP_STREAM"}, {**link, "test_options": "-m 576 -R 1"}, 89.720),
+                ({"test": "TCP_RR"}, link, 68681.319), ({"test": "TCP_RR", "flows": 9}, link, 137362.637),
+                ({"test": "TCP_RR"}, {**link, "test_options": "-b8"}, 137362.637),
+                ({"test": "TCP_RR"}, {**link, "delay": "10ms"}, 49.964)):
+            got = ceiling.of_point(point, constants)
+            self.assertAlmostEqual(got.value, value, 3, (point, constants))
+        self.assertEqual(ceiling.of_point({"test": "UDP_STREAM", "size": 1}, link,
+                                          {"LOCAL_SEND_SIZE": 1472}).value,
+                         1e2 * 1472 / 1538)
+        for point, constants in (({"test": "TCP_STREAM"}, {"mtu": 1500}), ({"test": "LOC_CPU"}, link),
+                                 ({"test": "UDP_STREAM", "size": 70000}, link),
+                                 ({"test": "TCP_STREAM"}, {"rate": 1e8})):
+            self.assertIsNone(ceiling.of_point(point, constants), (point, constants))
+
+    def test_units(self):
+        for value, unit, mbit in ((94.0, "10^6bits/s", 94.0), (0.094, "10^9bits/s", 94.0),
+                                  (94e3, "10^3bits/s", 94.0), (1.0, "MBytes/s", 8.388608)):
+            self.assertAlmostEqual(ceiling.in_unit(value, unit), mbit, msg=unit)
+
+    def test_what_is_printed(self):
+        rc, out, err = netreport("--ceiling", "--mtu", 1500, "--rate", "100mbit")
+        self.assertEqual((rc, err), (0, ""))
+        self.assertRegex(out, r"TCP_STREAM +1448 +1538 +94\.148 +94\.148\n")
+        self.assertRegex(out, r"TCP_CRR +1,1 +369 +369 +19290\.1 +33875\.3 +SYN 98, SYN\+ACK 98, ")
+        out = netreport("--ceiling", "--ipv6", "--no-timestamps", "--vlan", "--preamble", 0, "--gap", 0,
+                        "--size", 64, "--rate", "1gbit", "--format", "csv")[1]
+        self.assertIn("TCP_STREAM,1440,1522,94.612,946.124\n", out)
+        self.assertIn("UDP_STREAM,64,134,47.761,477.612\n", out)
+        for form in ("markdown", "latex"):
+            self.assertIn("94.148", netreport("--ceiling", "--format", form)[1])
+
+    def test_refusals(self):
+        for args, words in (
+                (["--rate", "5"], "--rate 5: not a rate (try 100mbit"),
+                (["--mtu", "x"], "--mtu x: not a number"), (["--mtu", "67"], "--mtu 67: out of range"),
+                (["--mtu", "1279", "--ipv6"], "MTU 1279: IPv6 needs 1280"),
+                (["--size", "65508"], "a datagram of 65508 bytes"),
+                (["--delay", "10"], "--delay 10: not a time (try 50us"),
+                (["x.jsonl"], "x.jsonl: not together with --ceiling"),
+                (["--html", "x"], "--html: not together with --ceiling"),
+                (["--nonesuch"], "--nonesuch")):
+            rc, out, err = netreport("--ceiling", *args)
+            self.assertEqual((rc, out, err.count("\n")), (2, "", 1), (args, err))
+            self.assertIn(f"netreport: {words}" if args[0] != "--nonesuch" else words, err)
+
+
+class Files(Place):
+    """Reading and writing results."""
+
+    def points(self):
+        return [("size", [1, 2])]
+
+    def test_what_is_written_is_read(self):
+        run = results.Run({"size": 1}, 3, 7, "t", 1.5, ["netperf", "\udcff é"], [{"command": "x"}],
+                          result={"THROUGHPUT": 1.25}, interim=[[0.5, 1.0]], more={"new": [1]})
+        path = self.file(self.points(), [run], {"mtu": 9000}, seed=5, more={"newer": {"a": 1}})
+        got = results.read(path)
+        self.assertEqual(got.runs, [run])
+        self.assertEqual(got.header.more, {"newer": {"a": 1}})
+        self.assertEqual(got.header.seed, 5)
+        self.assertEqual(got.warnings, [])
+
+    def test_a_crash_at_every_byte(self):
+        """Cut anywhere behind the header, a file is read, gone on with, and whole afterwards."""
+        runs = [good({"size": 1}, 1.0), good({"size": 2}, 2.0)]
+        whole = Path(self.file(self.points(), runs)).read_bytes()
+        header, first = (whole.index(b"\n") + 1, whole.index(b"\n", whole.index(b"\n") + 1) + 1)
+        cut = self.dir / "cut.jsonl"
+        for length in range(header, len(whole) + 1):
+            cut.write_bytes(whole[:length])
+            got = results.read(str(cut))
+            count = 0 if length < first - 1 else 1 if length < len(whole) - 1 else 2
+            self.assertEqual(len(got.runs), count, length)
+            torn = length not in (header, first - 1, first, len(whole) - 1, len(whole))
+            self.assertEqual(len(got.warnings), int(torn), length)
+            writer, before = results.Writer.resume(str(cut))
+            with writer:
+                for run in runs[len(before.runs):]:
+                    writer.write(run)
+            self.assertEqual(cut.read_bytes(), whole, length)
+
+    def test_a_good_run_takes_the_place_of_a_failed_one(self):
+        path = self.file(self.points(), [failed({"size": 1}, "a"), failed({"size": 1}, "b"),
+                                         good({"size": 1}, 4.0), failed({"size": 1}, "c"),
+                                         failed({"size": 2}, "d"), failed({"size": 2}, "e")])
+        got = results.read(path)
+        self.assertEqual([run.status for run in got.runs], ["ok", "failed"])
+        self.assertEqual(got.runs[1].reason(), "e")
+        self.assertEqual(list(got.done()), [('{"size":1}', 1)])
+
+    def test_reasons(self):
+        one = failed({}, "")
+        one.stderr = ""
+        self.assertEqual(one.reason(), "exit status 1")
+        one.exit = None
+        self.assertEqual(one.reason(), "did not end")
+        one.before = [{"command": "modprobe x", "status": 1, "output": "a\nno such module\n"}]
+        self.assertEqual(one.reason(), "modprobe x: no such module")
+
+    def test_one_writer_at_a_time(self):
+        path = self.file(self.points(), [])
+        with results.Writer.resume(path)[0]:
+            with self.assertRaisesRegex(results.ResultsError, "another netsweep"):
+                results.Writer.resume(path)
+        with self.assertRaisesRegex(results.ResultsError, "--resume goes on"):
+            results.Writer.create(path, results.Header())
+
+    def test_merge(self):
+        one = self.file(self.points(), [good({"size": 1}, 1.0)], {"mtu": 1500, "length": 1}, "a.jsonl")
+        two = self.file(self.points(), [good({"size": 1}, 3.0)], {"mtu": 9000, "length": 1}, "b.jsonl")
+        got = results.merge([results.read(one), results.read(two)])
+        self.assertEqual([(axis.name, axis.values) for axis in got.header.axes],
+                         [("size", [1, 2]), ("mtu", [1500, 9000])])
+        self.assertEqual([run.point for run in got.runs], [{"size": 1, "mtu": 1500},
+                                                          {"size": 1, "mtu": 9000}])
+        self.assertEqual(got.header.constants, {"length": 1})
+        again = results.merge([results.read(one), results.read(one)])
+        self.assertEqual(len(again.runs), 1)
+        none = results.read(self.file(self.points(), [], {"mtu": 2000}, "none.jsonl"))
+        alone = results.merge([results.read(one), none])
+        self.assertEqual((alone.path, len(alone.warnings)), (one, 1))
+        more = self.file(self.points(), [good({"size": 1}, 3.0, 2)], {"mtu": 1500, "length": 1})
+        pooled = results.merge([results.read(one), results.read(more)])
+        self.assertEqual([run.repetition for run in pooled.runs], [1, 2])
+
+    def test_faults_name_file_line_and_mend(self):
+        header = json.dumps(results.Header().as_json())
+        run = json.dumps(good({"size": 1}, 1.0).as_json())
+        for text, words in (
+                ("", "the file is empty"), ('{"schema":', "ends within its first line"),
+                ("x\n", "line 1 is not JSON"), ("[1]\n", "line 1 is no JSON object"),
+                ("{}\n", "line 1 is no header of a sweep"),
+                ('{"schema": "plumbline-sweep/9"}\n', "its schema is plumbline-sweep/9"),
+                (header + "\nx\n" + run + "\n", "line 2 is damaged"),
+                (header + "\n" + header + "\n", "line 2: a second header"),
+                (header + "\n" + run + "\n" + run + "\n", "line 3: a second good run"),
+                (header + '\n{"schema": "plumbline-run/1"}\n', 'line 2: a run without "point"'),
+                (header + "\n" + run.replace('"ok"', '"fine"') + "\n", '"status" is "fine"'),
+                (header + "\n" + run.replace('"exit": 0', '"exit": "0"') + "\n", '"exit" is "0"'),
+                (header + "\n", "a sweep without runs")):
+            path = self.dir / "bad.jsonl"
+            path.write_text(text)
+            rc, out, err = netreport(path)
+            self.assertEqual((rc, out, err.count("\n")), (1, "", 1), (text, err))
+            self.assertIn(f"netreport: {path}: ", err)
+            self.assertIn(words, err)
+        self.assertIn("No such file", netreport(self.dir / "none")[2])
+
+
+TEXT = """\
+TCP_STREAM: THROUGHPUT in 10^6bits/s, mean of 2 runs
+
+buffer \\ size     64    1500   average
+--------------------------------------
+16 KiB         70.50       -     70.50
+32 KiB         80.00*  94.10     87.05
+--------------------------------------
+average        75.25   94.10     81.53
+
+TCP_STREAM, buffer 16 KiB, size 1500: 2 of 2 failed: netperf: 50 % & _lost_
+TCP_STREAM, buffer 32 KiB, size 64: 1 of 2 failed: netperf: no answer
+
+UDP_STREAM: THROUGHPUT in 10^6bits/s, mean of 2 runs
+
+buffer \\ size     64   1500  average
+------------------------------------
+16 KiB         48.50  92.20    70.35
+32 KiB         48.70      -    48.70
+------------------------------------
+average        48.60  92.20    63.13
+
+UDP_STREAM, buffer 32 KiB, size 1500: not measured
+"""
+CSV = """\
+test,buffer \\ size,64,1500,average
+TCP_STREAM,16384,70.50,-,70.50
+TCP_STREAM,32768,80.00,94.10,87.05
+TCP_STREAM,average,75.25,94.10,81.53
+UDP_STREAM,16384,48.50,92.20,70.35
+UDP_STREAM,32768,48.70,-,48.70
+UDP_STREAM,average,48.60,92.20,63.13
+"""
+MARKDOWN = """\
+**TCP_STREAM: THROUGHPUT in 10^6bits/s, mean of 2 runs**
+
+| buffer \\\\ size | 64 | 1500 | average |
+|---|---:|---:|---:|
+| 16 KiB | 70.50 | - | 70.50 |
+| 32 KiB | 80.00\\* | 94.10 | 87.05 |
+| average | 75.25 | 94.10 | 81.53 |
+
+- TCP_STREAM, buffer 16 KiB, size 1500: 2 of 2 failed: netperf: 50 % & _lost_
+- TCP_STREAM, buffer 32 KiB, size 64: 1 of 2 failed: netperf: no answer
+
+"""
+LATEX = r"""\begin{table}[htbp]
+  \centering
+  \caption{TCP\_STREAM: THROUGHPUT in 10\textasciicircum{}6bits/s, mean of 2 runs}
+  \begin{tabular}{l|rr|r}
+    buffer \textbackslash{} size & 64 & 1500 & average \\
+    \hline
+    16 KiB & 70.50 & - & 70.50 \\
+    32 KiB & 80.00* & 94.10 & 87.05 \\
+    \hline
+    average & 75.25 & 94.10 & 81.53 \\
+  \end{tabular}
+  \par\footnotesize TCP\_STREAM, buffer 16 KiB, size 1500: 2 of 2 failed: netperf: 50 \% \& \_lost\_
+"""
+
+
+class Tables(Place):
+    def made(self, *args, rc=0):
+        got = netreport(*args)
+        self.assertEqual(got[0], rc, got)
+        return got[1]
+
+    def test_every_format_to_the_letter(self):
+        path = self.lab()
+        self.assertEqual(self.made(path), TEXT)
+        rc, out, err = netreport(path, "--format", "csv")
+        self.assertEqual(out, CSV)
+        self.assertEqual(err.splitlines()[0], "netreport: gap: TCP_STREAM, buffer 16 KiB, size 1500: "
+                         "2 of 2 failed: netperf: 50 % & _lost_")
+        self.assertEqual(len(err.splitlines()), 3)
+        self.assertTrue(self.made(path, "--format", "markdown").startswith(MARKDOWN))
+        self.assertTrue(self.made(path, "--format", "latex").startswith(LATEX))
+
+    def test_of_ceiling(self):
+        out = self.made(self.lab(), "--of-ceiling", "--format", "csv", "--digits", 1)
+        self.assertIn(f"TCP_STREAM,16384,{100 * 70.5 / 94.14824:.1f},-,", out)
+        self.assertIn(f"UDP_STREAM,16384,{100 * 48.5 / 49.23077:.1f},{100 * 92.2 / 92.36453:.1f},", out)
+        ten = self.made(self.lab(), "--of-ceiling", "--rate", "1gbit", "--format", "csv", "--digits", 2)
+        self.assertIn(f"TCP_STREAM,16384,{10 * 70.5 / 94.14824:.2f},-,", ten)
+
+    def test_no_ceiling_is_known(self):
+        path = self.file([("buffer", [1, 2])], [good({"buffer": 1}, 5.0)])
+        rc, out, err = netreport(path, "--of-ceiling")
+        self.assertEqual((rc, out), (1, ""))
+        self.assertIn("--of-ceiling: no point's ceiling is known: say what the link is by --rate", err)
+        self.assertIn("5.31", self.made(path, "--of-ceiling", "--rate", "100mbit", "--mtu", 1500))
+
+    def test_axes_can_be_chosen(self):
+        path = self.lab()
+        out = self.made(path, "--rows", "size", "--columns", "test", "--group", "buffer", "--format",
+                        "csv")
+        self.assertEqual(out.splitlines()[:3], ["buffer,size \\ test,TCP_STREAM,UDP_STREAM",
+                                                "16384,64,70.50,48.50", "16384,1500,-,92.20"])
+        for args, words in ((["--rows", "x"], "--rows x: no such axis (try test, buffer, size)"),
+                            (["--group", "test,y"], "--group y: no such axis"),
+                            (["--rows", "size", "--columns", "size"], "axis size is asked for twice"),
+                            (["--figure", "X"], "--figure X: no run has it (try THROUGHPUT)"),
+                            (["--digits", "x"], "--digits x: not a number"),
+                            (["--size", "1"], "--size: only with --ceiling"),
+                            (["--plot", "a.gif"], "--plot a.gif: neither .png nor .svg")):
+            rc, out, err = netreport(path, *args)
+            self.assertIn(rc, (1, 2))
+            self.assertEqual((out, err.count("\n")), ("", 1), err)
+            self.assertIn(f"netreport: {words}", err)
+
+    def test_what_is_chosen_by_itself(self):
+        def layout(*axes, mixed=False):
+            runs = [good({name: values[0] for name, *values in axes}, 1.0)]
+            path = self.file([(name, values) for name, *values in axes], runs)
+            got = tables.choose(tables.Sweep(results.read(path)), mixed=mixed)
+            return got.rows, got.columns, got.groups
+
+        test = ("test", "TCP_STREAM", "UDP_STREAM")
+        self.assertEqual(layout(("size", 1, 2), test, ("buffer", 1, 2)), ("buffer", "size", ["test"]))
+        self.assertEqual(layout(test, ("mtu", 1, 2)), ("mtu", "test", []))
+        self.assertEqual(layout(test, ("mtu", 1, 2), mixed=True), ("mtu", None, ["test"]))
+        self.assertEqual(layout(test), ("test", None, []))
+        self.assertEqual(layout(("DMA_length", 0, 1), ("test", "A", "B")), ("DMA_length", "test", []))
+        self.assertEqual(layout(("size", 64)), ("size", None, []))
+        self.assertEqual(layout(("mtu", 1, 2), ("family", 4, 6), test, ("nodelay", True, False)),
+                         ("mtu", "nodelay", ["family", "test"]))
+
+    def test_figures_statistics_and_averages(self):
+        axes = [("test", ["TCP_RR", "UDP_RR"])]
+        path = self.file(axes, [good({"test": "TCP_RR"}, 17000.0, n, "Trans/s", P99_LATENCY=50.5 + n)
+                                for n in (1, 2, 3)], repetitions=3)
+        out = self.made(path)
+        self.assertIn("TCP_RR       17000", out)
+        self.assertNotIn("average", out)        # of tests it would mean nothing
+        for statistic, value in (("min", "51.50"), ("max", "53.50"), ("median", "52.50"),
+                                 ("stddev", "1.00")):
+            self.assertIn(value, self.made(path, "--figure", "P99_LATENCY", "--statistic", statistic))
+        self.assertIn("P99_LATENCY in us, mean of 3 runs", self.made(path, "--figure", "P99_LATENCY"))
+        self.assertNotIn("average", self.made(self.lab(), "--no-averages"))
+
+    def test_several_files(self):
+        one = self.file([("size", [64, 576])], [good({"size": 64}, 1.0), good({"size": 576}, 2.0)],
+                        {"mtu": 1500}, "a.jsonl")
+        two = self.file([("size", [64, 576])], [good({"size": 64}, 3.0), good({"size": 576}, 4.0)],
+                        {"mtu": 9000}, "b.jsonl")
+        self.assertEqual(self.made(one, two, "--format", "csv", "--no-averages"),
+                         "mtu \\ size,64,576\n1500,1.00,2.00\n9000,3.00,4.00\n")
+
+
+MTUS = [576, 1500, 9000]
+
+
+def mtu_runs():
+    """Runs at 99 % of their ceilings; that of UDP at 1500 failed."""
+    for test, headers in (("TCP_STREAM", 52), ("UDP_STREAM", 28)):
+        for mtu in MTUS:
+            point = {"test": test, "mtu": mtu}
+            if (test, mtu) == ("UDP_STREAM", 1500):
+                yield failed(point, "netperf: <gone> & away")
+            else:
+                yield good(point, 99.0 * (mtu - headers) / (mtu + 38))
+
+
+def coordinates(group):
+    """The points of the path of a drawn line; a gap begins a new part."""
+    path = group.find(f".//{SVG}path").get("d")
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML] ([-\d.]+) ([-\d.]+)", path)]
+
+
+@unittest.skipUnless(DRAWS, NO_PLOTS)
+class Plots(Place):
+    def svg(self, path, *args):
+        out = self.dir / "p.svg"
+        rc, said, err = netreport(path, "--plot", out, *args)
+        self.assertEqual((rc, said, err), (0, "", ""))
+        root = ET.parse(out).getroot()
+        return root, {g.get("id"): g for g in root.iter(f"{SVG}g") if g.get("id")}
+
+    def words(self, root):
+        return [text.text for text in root.iter(f"{SVG}text")]
+
+    def scale(self, groups, axis):
+        """From heights on the paper to values, by the grid lines and the words beside them."""
+        known = []
+        for tick in groups[f"matplotlib.axis_{axis}"]:
+            text = tick.find(f".//{SVG}text")
+            grid = tick.find(f".//{SVG}path")
+            if (tick.get("id") or "").startswith("ytick") and text is not None and grid is not None:
+                height = float(re.match(r"M [-\d.]+ ([-\d.]+)", grid.get("d"))[1])
+                known.append((height, float(text.text.replace("\u2212", "-").replace(" ", ""))))
+        (y0, v0), (y1, v1) = known[0], known[-1]
+        return lambda y: v0 + (y - y0) * (v1 - v0) / (y1 - y0)
+
+    def test_mtu_shows_ceiling_and_deviation(self):
+        path = self.file([("test", ["TCP_STREAM", "UDP_STREAM"]), ("mtu", MTUS)], mtu_runs(),
+                         {"rate": 100000000})
+        root, groups = self.svg(path)
+        value = self.scale(groups, 2)
+        for name, headers in (("TCP", 52), ("UDP", 28)):
+            drawn = [value(y) for _, y in coordinates(groups[f"ceiling-{name}-0"])]
+            for got, mtu in zip(drawn, MTUS):
+                self.assertAlmostEqual(got, 100 * (mtu - headers) / (mtu + 38), delta=0.02)
+            self.assertEqual(len(drawn), 3)
+        deviation = self.scale(groups, 4)
+        for _, y in coordinates(groups["deviation0-TCP-STREAM"]):
+            self.assertAlmostEqual(deviation(y), -1.0, delta=0.01)
+        self.assertEqual(len(coordinates(groups["line0-TCP-STREAM"])), 3)
+        self.assertLess(groups["line0-UDP-STREAM"].find(f"{SVG}path").get("d").count("L"), 2)
+        self.assertIn("gap-UDP-STREAM", groups)
+        self.assertNotIn("gap-TCP-STREAM", groups)
+        for word in ("TCP_STREAM", "UDP_STREAM", "TCP at most", "UDP at most", "MTU (bytes)", "Mbit/s"):
+            self.assertIn(word, self.words(root))
+
+    def test_buffer_shows_spread_and_ceiling(self):
+        point = {"test": "UDP_STREAM"}
+        runs = [good({**point, "buffer": b, "size": 1472}, 90.0 + b / 16384 + n, n)
+                for b in (16384, 32768, 65536) for n in (1, 2, 3)]
+        path = self.file([("test", ["UDP_STREAM"]), ("buffer", [16384, 32768, 65536], "bytes"),
+                          ("size", [1472])], runs, {"rate": 1e8, "mtu": 1500}, repetitions=3)
+        root, groups = self.svg(path)
+        value = self.scale(groups, 2)
+        line = [value(y) for _, y in coordinates(groups["line0-all"])]
+        for got, wanted in zip(line, (93, 94, 96)):
+            self.assertAlmostEqual(got, wanted, delta=0.02)
+        shape = groups["spread-all"]
+        moved = float(shape.find(f".//{SVG}use").get("y"))
+        band = [value(y + moved) for _, y in coordinates(shape)]
+        self.assertAlmostEqual(min(band), 92, delta=0.05)
+        self.assertAlmostEqual(max(band), 97, delta=0.05)
+        self.assertAlmostEqual(value(coordinates(groups["ceiling-all-0"])[0][1]), 95.709, delta=0.02)
+        self.assertIn("32 KiB", self.words(root))
+        for spread in ("stddev", "none"):
+            self.svg(path, "--spread", spread)
+
+    def test_cpu_shows_both_ends(self):
+        runs = [good({"DMA_length": n}, 90.0, LOCAL_CPU_UTIL=10.0 * n, REMOTE_CPU_UTIL=50.0)
+                for n in range(4)]
+        root, groups = self.svg(self.file([("DMA_length", [0, 1, 2, 3])], runs), "--kind", "cpu")
+        value = self.scale(groups, 4)
+        for got, wanted in zip(coordinates(groups["cpu0-local"]), (0, 10, 20, 30)):
+            self.assertAlmostEqual(value(got[1]), wanted, delta=0.1)
+        self.assertAlmostEqual(value(coordinates(groups["cpu0-remote"])[0][1]), 50, delta=0.1)
+
+    def test_fluctuation_shows_the_worst_second(self):
+        run = good({"test": "TCP_STREAM"}, 85.0)
+        run.interim = [[0.5 * n, 40.0 if n in (7, 8) else 94.0] for n in range(1, 13)]
+        root, groups = self.svg(self.file([("test", ["TCP_STREAM"])], [run]))
+        value = self.scale(groups, 2)
+        self.assertAlmostEqual(value(coordinates(groups["worst-0"])[0][1]), 40, delta=0.2)
+        self.assertAlmostEqual(value(coordinates(groups["mean-0"])[0][1]), 85, delta=0.2)
+        self.assertIn("worst second 40", self.words(root))
+        many = []
+        for buffer in range(1, 9):
+            one = good({"buffer": buffer}, 85.0)
+            many.append(one)
+            one.interim = run.interim
+        root, groups = self.svg(self.file([("buffer", list(range(1, 9)))], many))
+        self.assertAlmostEqual(self.scale(groups, 2)(coordinates(groups["worst-0"])[0][1]), 40, delta=1)
+
+    def test_netpipe_and_tests(self):
+        sizes = [2 ** n for n in range(0, 21, 2)]
+        runs = [good({"test": "TCP_RR", "size": size}, 1e6 / (40 + size * 0.16), unit="Trans/s")
+                for size in sizes]
+        path = self.file([("test", ["TCP_RR"]), ("size", sizes, "bytes")], runs,
+                         {"rate": 1e8, "mtu": 1500})
+        root, groups = self.svg(path)
+        self.assertEqual(len(coordinates(groups["latency-all"])), len(sizes))
+        self.assertIn("one way (\u00b5s)", self.words(root))
+        path = self.file([("test", ["TCP_RR", "UDP_RR"])], [
+            good({"test": name}, 17000.0, unit="Trans/s") for name in ("TCP_RR", "UDP_RR")],
+            {"rate": 1e8, "mtu": 1500})
+        root, groups = self.svg(path)
+        self.assertIn("17 000  (24.8 % of 68 681)", self.words(root))
+        self.assertIn("ceiling-UDP-RR", groups)
+
+    def test_png_and_refusals(self):
+        out = self.dir / "p.PNG"
+        self.assertEqual(netreport(self.lab(), "--plot", out)[0], 0)
+        self.assertEqual(out.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        for kind, words in (("mtu", "no axis mtu with two values (try buffer)"),
+                            ("fluctuation", "give netperf -D"), ("cpu", "measure with -c -C")):
+            rc, _, err = netreport(self.lab(), "--plot", out, "--kind", kind)
+            self.assertEqual((rc, err.count("\n")), (1, 1), err)
+            self.assertIn(f"netreport: --kind {kind}: ", err)
+            self.assertIn(words, err)
+        bad = self.file([("buffer", [1, 2])], [failed({"buffer": 1}, "x")])
+        self.assertIn("not one good run", netreport(bad, "--plot", out)[2])
+        self.assertIn("/nowhere/p.svg: No such file", netreport(self.lab(), "--plot",
+                                                                "/nowhere/p.svg")[2])
+
+    def test_the_same_results_make_the_same_file(self):
+        path = self.lab()
+        for name in ("a.svg", "b.svg"):
+            netreport(path, "--plot", self.dir / name)
+        self.assertEqual((self.dir / "a.svg").read_bytes(), (self.dir / "b.svg").read_bytes())
+
+
+class Reader(html.parser.HTMLParser):
+    """What stands in a page: its tags in balance, references, identifiers, words."""
+    EMPTY = ("meta", "link", "img", "br", "hr", "input")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.references, self.ids, self.data = [], [], [], [], []
+        self.styles = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+        self._attributes(attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self._attributes(attrs)
+
+    def _attributes(self, attrs):
+        for name, value in attrs:
+            if name in ("href", "src", "srcset", "action", "data", "poster") or name.endswith(":href"):
+                self.references.append(value)
+            elif name == "id":
+                self.ids.append(value)
+            else:
+                self.styles.append(value or "")
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"</{tag}> in {self.open}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        (self.styles if self.open and self.open[-1] == "style" else self.data).append(data)
+
+
+@unittest.skipUnless(DRAWS, NO_PLOTS)
+class Page(Place):
+    def page(self, *paths):
+        out = self.dir / "p.html"
+        rc, said, err = netreport(*paths, "--html", out)
+        self.assertEqual((rc, said, err), (0, "", ""))
+        return Reader(out.read_text()), out.read_text()
+
+    def test_it_refers_to_nothing_outside_itself(self):
+        one = self.lab(environment={"client": {"kernel": "6.18 <x>", "interface": {"mtu": 1500}}},
+                       plan_text='title = "a <b> & c"\n')
+        two = self.file([("test", ["TCP_STREAM", "UDP_STREAM"]), ("mtu", MTUS)], mtu_runs(),
+                        {"rate": 100000000}, "m.jsonl")
+        for path in (one, two):
+            got, text = self.page(path)
+            self.assertEqual(got.open, [])
+            self.assertNotIn("http", text)
+            self.assertEqual(len(got.ids), len(set(got.ids)))
+            for reference in got.references:
+                self.assertTrue(reference.startswith("data:") or reference[0] == "#"
+                                and reference[1:] in got.ids, reference)
+            for style in got.styles:
+                self.assertNotIn("@import", style)
+                for url in re.findall(r"url\(([^)]*)\)", style):
+                    self.assertIn(url.strip("\"'")[1:], got.ids)
+            for tag in ("script", "link", "img", "iframe", "object"):
+                self.assertNotIn(tag, got.tags)
+
+    def test_what_it_shows(self):
+        got, text = self.page(self.lab(environment={"client": {"kernel": "6.18 <x>"}},
+                                       plan_text='title = "a <b> & c"\n'))
+        words = "".join(got.data)
+        for word in ("The lab", "70.50", "80.00*", "% of the ceiling", "6.18 <x>", "client kernel",
+                     'title = "a <b> & c"', "2 of 2 runs: netperf: 50 % & _lost_", "100 Mbit/s",
+                     "netperf -H 10.77.0.2 -t TCP_STREAM", "netperf -l 1"):
+            self.assertIn(word, words)
+        self.assertEqual(got.tags.count("svg"), 1)
+        self.assertEqual(got.tags.count("table"), 5)    # two of either figure, the environment
+        self.assertIn("prefers-color-scheme: dark", text)
+        self.assertIn("@media print", text)
+        self.assertNotIn("#1f2a37", text.partition("</style>")[2])      # the page's colours
+
+    def test_several_files(self):
+        one = self.file([("size", [64, 576])], [good({"size": 64}, 1.0)], {"mtu": 1500}, "a.jsonl",
+                        plan_text="one")
+        two = self.file([("size", [64, 576])], [good({"size": 64}, 3.0)], {"mtu": 9000}, "b.jsonl",
+                        plan_text="two")
+        words = "".join(self.page(one, two)[0].data)
+        for word in ("a.jsonl", "b.jsonl", "one", "two"):
+            self.assertIn(word, words)
+
+
+class Surroundings(Place):
+    def test_without_matplotlib(self):
+        """Neither Python has it: one line that names the package, and nothing is written."""
+        fake = self.dir / "matplotlib.py"
+        fake.write_text("raise ImportError('not here')\n")
+        for option in ("--plot", "--html"):
+            out = self.dir / ("x.svg" if option == "--plot" else "x.html")
+            rc, said, err = netreport(self.lab(), option, out, env={"PYTHONPATH": str(self.dir)})
+            self.assertEqual((rc, said, err.count("\n")), (1, "", 1), err)
+            self.assertEqual(err, f"netreport: {option} needs Python's matplotlib, which is not "
+                             "installed: apt-get install python3-matplotlib\n")
+            self.assertFalse(out.exists())
+        self.assertEqual(netreport(self.lab(), env={"PYTHONPATH": str(self.dir)})[1], TEXT)
+
+    def test_help_version_and_page(self):
+        rc, text, err = netreport("--help")
+        self.assertEqual((rc, err), (0, ""))
+        page = (lib.TOP / "doc" / "netreport.1").read_text().replace("\\-", "-").replace("\\&", "")
+        options = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text))
+        self.assertGreater(len(options), 25)
+        self.assertEqual({option for option in options if option not in page}, set())
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page)) - {"--resume"}
+        self.assertEqual(named - options, set())
+        self.assertIn(VERSION, netreport("--version")[1])
+        self.assertIn(f"AC_INIT([plumbline], [{VERSION}]", (lib.TOP / "configure.ac").read_text())
+
+    def test_the_manual_page_formats(self):
+        if not shutil.which("groff"):
+            self.skipTest("no groff")
+        for width in ("80n", "60n"):
+            got = lib.run(["groff", "-ww", "-man", "-Tutf8", f"-rLL={width}",
+                           str(lib.TOP / "doc" / "netreport.1")], timeout=30)
+            self.assertEqual((got.rc, got.err), (0, ""))
+            self.assertIn("SEE ALSO", re.sub(".\b|\033\\[[0-9;]*m", "", got.out))
+
+    def test_installed(self):
+        """The script in bin finds its modules in share, also through a link."""
+        bin_dir, share = self.dir / "usr" / "bin", self.dir / "usr" / "share" / "plumbline"
+        bin_dir.mkdir(parents=True)
+        shutil.copy(NETREPORT, bin_dir)
+        shutil.copytree(SCRIPTS / "netkit", share / "netkit",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        link = self.dir / "link"
+        link.symlink_to(bin_dir / "netreport")
+        for path in (bin_dir / "netreport", link):
+            got = lib.run([sys.executable, str(path), "--ceiling"], timeout=30)
+            self.assertEqual((got.rc, got.err), (0, ""))
+        self.assertFalse((share / "netkit" / "__pycache__").exists())
+        shutil.rmtree(share)
+        got = lib.run([sys.executable, str(link), "--ceiling"], timeout=30)
+        self.assertEqual((got.rc, got.err.count("\n")), (1, 1))
+        self.assertIn("no netkit/", got.err)
+
+    def test_every_module_is_installed(self):
+        listed = re.findall(r"scripts/netkit/(\w+\.py)", (lib.TOP / "Makefile.am").read_text())
+        self.assertEqual(set(listed), {path.name for path in (SCRIPTS / "netkit").glob("*.py")})
+
+    def test_a_reader_who_has_enough(self):
+        with open(os.devnull, "rb") as nothing:
+            proc = subprocess.Popen([sys.executable, NETREPORT, self.lab()], stdin=nothing,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        proc.stdout.close()
+        self.assertEqual(proc.stderr.read(), b"")
+        proc.stderr.close()
+        self.assertEqual(proc.wait(30), 0)
+
+
+def main() -> int:
+    if not DRAWS:
+        print(f"SKIP: plots and pages: {NO_PLOTS}", flush=True)
+    result = unittest.main(exit=False, verbosity=2).result
+    if not result.wasSuccessful():
+        return 1
+    return 77 if len(result.skipped) == result.testsRun else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
