@@ -1,0 +1,324 @@
+"""What a point of a sweep becomes: the one table of names and netperf's options for them.
+
+netsweep(1) lists the rows; a test holds that page to this table.
+"""
+
+import math
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional
+
+Known = Dict[str, Any]      # axes and constants of one point, None where netperf shall decide
+
+IP_HEADER = {4: 20, 6: 40}
+UDP_HEADER = 8
+CONNECTIONS = ("TCP_CRR", "TCP_CC")
+TRANSACTIONS = ("TCP_RR", "UDP_RR") + CONNECTIONS
+STREAMS = ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_SENDFILE")
+CLASSIC = ("TCP_SENDFILE",)     # neither -k nor -K: its table is read instead
+TESTS = STREAMS + TRANSACTIONS + ("OMNI",)
+
+
+class OptionError(Exception):
+    """A value that its name cannot have; one line."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name that axes and constants may have, and mean something by it."""
+    name: str
+    option: str                 # as the manual shows it; empty: netsweep's own affair
+    meaning: str
+    make: "Optional[Callable[[Any, Known], List[str]]]" = None
+    test: bool = False          # behind the --, among the test's options?
+    unit: str = ""
+    commas: bool = False        # may a single value hold commas?
+
+
+# --- values -------------------------------------------------------------------------------
+
+def word(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        raise OptionError(f"{value!r} is no value for it".replace("True", "true")
+                          .replace("False", "false"))
+    return str(value)
+
+
+def plain(*letters: str) -> "Callable[[Any, Known], List[str]]":
+    """The value as it is, behind each of these options."""
+    def make(value: Any, _known: Known) -> "List[str]":
+        return [part for letter in letters for part in (letter, word(value))]
+    return make
+
+
+def switch(*letters: str) -> "Callable[[Any, Known], List[str]]":
+    def make(value: Any, _known: Known) -> "List[str]":
+        if not isinstance(value, bool):
+            raise OptionError(f"{value!r} is neither true nor false")
+        return list(letters) if value else []
+    return make
+
+
+def words(value: Any, known: Known) -> "List[str]":
+    """A string of options. Names in braces are filled in behind the splitting, so that a value stays
+    one word whatever it holds."""
+    try:
+        parts = shlex.split(word(value))
+    except ValueError as fault:
+        raise OptionError(f"{value!r}: {fault}") from None
+    return [fill_word(part, known) for part in parts]
+
+
+def fill_word(part: str, known: Known) -> str:
+    def value(found: "re.Match[str]") -> str:
+        if known.get(found[1]) is None:
+            raise OptionError(f"{{{found[1]}}}: no axis or constant of that name has a value here")
+        return word(known[found[1]])
+    return re.sub(r"\{([A-Za-z_]\w*)\}", value, part)
+
+
+def length_option(value: Any, _known: Known) -> "List[str]":
+    if isinstance(value, float) and value != int(value):
+        raise OptionError(f"{value!r}: netperf takes whole seconds")
+    return ["-l", word(int(value) if isinstance(value, float) else value)]
+
+
+def family_option(value: Any, _known: Known) -> "List[str]":
+    if value not in (4, 6):
+        raise OptionError(f"{value!r}: neither 4 nor 6")
+    return [f"-{value}"]
+
+
+def cpu_option(value: Any, _known: Known) -> "List[str]":
+    """"apart" gives each end a processor of its own, where this machine has two."""
+    if value != "apart":
+        return ["-T", word(value)]
+    mine = sorted(os.sched_getaffinity(0))
+    return ["-T", f"{mine[0]},{mine[1]}"] if len(mine) > 1 else []
+
+
+def test_option(value: Any, _known: Known) -> "List[str]":
+    if test_name({"test": value}) not in TESTS:
+        raise OptionError(f"{value!r}: no test that netsweep reads the results of "
+                          f"(try {', '.join(TESTS)})")
+    return ["-t", test_name({"test": value})]
+
+
+def size_option(value: Any, known: Known) -> "List[str]":
+    test = test_name(known)
+    if value == "full":
+        return ["-m", str(full_datagram(known))] if test == "UDP_STREAM" else []
+    if test in TRANSACTIONS:
+        return ["-r", f"{word(value)},{word(value)}"] if test != "TCP_CC" else []
+    return ["-m", word(value)]
+
+
+def full_datagram(known: Known) -> int:
+    """The payload of a datagram that fills a packet."""
+    try:
+        return int(known["mtu"]) - IP_HEADER[family(known)] - UDP_HEADER
+    except (KeyError, TypeError, ValueError):
+        raise OptionError("\"full\" needs an mtu among the axes or constants") from None
+
+
+def request_option(value: Any, known: Known) -> "List[str]":
+    """One -r for request and response, whichever of them is given."""
+    response = known.get("response")
+    return ["-r", f"{word(value)},{word(1 if response is None else response)}"]
+
+
+def response_option(value: Any, known: Known) -> "List[str]":
+    return [] if known.get("request") is not None else ["-r", f"1,{word(value)}"]
+
+
+def congestion_option(value: Any, known: Known) -> "List[str]":
+    test = test_name(known)
+    return ["-K", word(value)] if test not in CLASSIC and not test.startswith("UDP") else []
+
+
+def test_name(known: Known) -> str:
+    return str(known.get("test") or "TCP_STREAM").upper()
+
+
+def family(known: Known) -> int:
+    return int(known.get("family") or (6 if ":" in str(known.get("host") or "") else 4))
+
+
+# --- the table ----------------------------------------------------------------------------
+
+BYTES, SECONDS = "bytes", "s"
+NAMES = (
+    Name("host", "-H", "where netserver runs; a lab and --local give their own", plain("-H"),
+         commas=True),
+    Name("port", "-p", "its port", plain("-p"), commas=True),
+    Name("family", "-4, -6", "4 or 6: the version of IP", family_option),
+    Name("test", "-t", "the test, TCP_STREAM where nothing is said", test_option),
+    Name("length", "-l", "whole seconds, or where negative bytes or transactions", length_option,
+         unit=SECONDS),
+    Name("cpu", "-T", "the processors of the two ends, \"0,1\"; \"apart\": one each, where both ends "
+         "are on this machine and it has two", cpu_option, commas=True),
+    Name("cpu_figures", "-c -C", "true: how busy both ends are", switch("-c", "-C")),
+    Name("interval", "-D", "seconds between interim samples", plain("-D"), unit=SECONDS, commas=True),
+    Name("confidence", "-I", "netperf's own repetition: level and width, \"99,5\"", plain("-I"),
+         commas=True),
+    Name("iterations", "-i", "how often at most and at least, \"10,3\"", plain("-i"), commas=True),
+    Name("fill_file", "-F", "the file to send", plain("-F"), commas=True),
+    Name("options", "as they are", "any other global options", words, commas=True),
+    Name("buffer", "-s N -S N", "the socket buffers of both ends", plain("-s", "-S"), True, BYTES),
+    Name("local_buffer", "-s", "those of netperf's end", plain("-s"), True, BYTES),
+    Name("remote_buffer", "-S", "those of netserver's end", plain("-S"), True, BYTES),
+    Name("size", "-m N, or -r N,N", "the message of a stream, request and response of a transaction; "
+         "\"full\": for UDP_STREAM the datagram that fills a packet of the mtu, for the other "
+         "streams netperf's choice", size_option, True, BYTES),
+    Name("receive_size", "-M", "what a stream receives at a time", plain("-M"), True, BYTES),
+    Name("request", "-r N,response", "the request of a transaction", request_option, True, BYTES),
+    Name("response", "-r request,N", "its response", response_option, True, BYTES),
+    Name("burst", "-b", "transactions under way beside the first", plain("-b"), True),
+    Name("nodelay", "-D", "true: TCP_NODELAY at both ends", switch("-D"), True),
+    Name("mss", "-G", "the largest TCP segment to ask for", plain("-G"), True, BYTES),
+    Name("congestion", "-K", "TCP's congestion control; not for UDP, nor for TCP_SENDFILE, which has "
+         "no such option", congestion_option, True),
+    Name("test_options", "as they are", "any other options of the test; UDP_STREAM reaches no "
+         "host behind a router without -R 1", words, True, commas=True),
+    Name("flows", "", "so many netperf at once"),
+    Name("mtu", "", "the link's MTU: known to ceilings and to size, set by the lab or a command",
+         unit=BYTES),
+    Name("rate", "", "the link's rate for ceilings; a lab gives its own", unit="bits/s"),
+    Name("delay", "", "the link's delay for ceilings; a lab gives its own"),
+    Name("timestamps", "", "false: ceilings without TCP time-stamps"),
+    Name("vlan", "", "true: ceilings with a VLAN tag"),
+    Name("framing", "", "\"none\": ceilings without Ethernet's framing; a lab gives its own"),
+    Name("lab", "", "options of netlab up: the sweep brings up a lab of its own", commas=True),
+    Name("command", "", "a shell command to run when it changes", commas=True),
+)
+BY_NAME = {row.name: row for row in NAMES}
+CONTEXT = ("rate", "delay", "timestamps", "vlan", "framing")    # for ceilings; change no run
+
+
+# --- the command --------------------------------------------------------------------------
+
+def command(netperf: str, known: Known) -> "List[str]":
+    """The whole call of netperf for a point. Raises OptionError."""
+    parts: "Dict[bool, List[str]]" = {False: [], True: []}
+    for row in NAMES:
+        value = known.get(row.name)
+        if value is None or row.make is None:
+            continue
+        try:
+            parts[row.test] += row.make(value, known)
+        except OptionError as fault:
+            raise OptionError(f"{row.name}: {fault}") from None
+    classic = test_name(known) in CLASSIC
+    heads = [] if classic else ["-P", "0"]      # the heads of a table name its unit
+    figures = [] if classic else ["-k", ",".join(selectors(known))]
+    return [netperf, *parts[False], *heads, *(["--"] if parts[True] or figures else []),
+            *parts[True], *figures]
+
+
+def selectors(known: Known) -> "List[str]":
+    """The figures to ask for, all of which netperf 2.7 knows, too."""
+    ends = ("LOCAL", "REMOTE")
+    wanted = ["THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "PROTOCOL", "DIRECTION"]
+    if test_name(known) in TRANSACTIONS:
+        wanted += ["REQUEST_SIZE", "RESPONSE_SIZE", "TRANSACTION_RATE", "BURST_SIZE", "MIN_LATENCY",
+                   "MEAN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY",
+                   "STDDEV_LATENCY"]
+    else:
+        wanted += [f"{end}_{what}" for what in ("SEND_SIZE", "RECV_SIZE", "SEND_THROUGHPUT",
+                                                "RECV_THROUGHPUT") for end in ends]
+    wanted += ["LSS_SIZE_END", "LSR_SIZE_END", "RSS_SIZE_END", "RSR_SIZE_END"]
+    if not test_name(known).startswith("UDP"):
+        wanted += ["TRANSPORT_MSS"]
+        wanted += [f"{end}_{what}" for what in ("TRANSPORT_RETRANS", "CONG_CONTROL") for end in ends]
+    if known.get("cpu_figures"):
+        wanted += [f"{end}_{what}" for end in ends for what in (
+            "CPU_UTIL", "CPU_PERCENT_USER", "CPU_PERCENT_SYSTEM", "CPU_PERCENT_SWINTR",
+            "CPU_PERCENT_IRQ", "CPU_PEAK_UTIL", "CPU_PEAK_ID", "SD")] + ["SD_UNITS"]
+    if known.get("confidence") is not None or known.get("iterations") is not None:
+        wanted += ["CONFIDENCE_LEVEL", "CONFIDENCE_INTERVAL", "CONFIDENCE_ITERATION",
+                   "THROUGHPUT_CONFID", "LOCAL_CPU_CONFID", "REMOTE_CPU_CONFID"]
+    return wanted
+
+
+# --- what it prints -----------------------------------------------------------------------
+
+NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+INTERIM = re.compile(r"NETPERF_(INTERIM_RESULT|INTERVAL)\[([0-9]+)\]=(\S+)")
+INTERIM_LINE = re.compile(r"Interim result: +([0-9.]+) +\S+ over +([0-9.]+) seconds")
+CLASSIC_FIGURES = ("RSR_SIZE", "LSS_SIZE", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "THROUGHPUT",
+                   "LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL", "LOCAL_SD", "REMOTE_SD")
+
+
+def number(text: str) -> Any:
+    """A number where it is one, else the text."""
+    found = NUMBER.fullmatch(text)
+    if not found or not math.isfinite(float(text)):
+        return text
+    return float(text) if found[1] or found[2] else int(text)
+
+
+def figures(known: Known, stdout: str) -> "Dict[str, Any]":
+    """What netperf printed as NAME=value, or in the table of a test that knows no names."""
+    if test_name(known) in CLASSIC:
+        return classic_figures(stdout)
+    pairs = re.findall(r"^([A-Z][A-Z0-9_]*)=(.*)$", stdout, re.MULTILINE)
+    return {name: number(text.strip()) for name, text in pairs if text.strip()}
+
+
+def classic_figures(stdout: str) -> "Dict[str, Any]":
+    rows = [line.split() for line in stdout.splitlines() if line.strip()]
+    rows = [row for row in rows if len(row) in (5, 9) and all(map(NUMBER.fullmatch, row))]
+    if not rows:
+        return {}
+    found = dict(zip(CLASSIC_FIGURES, map(number, rows[-1])))
+    unit = re.search(r"(10\^[0-9]+ ?bits|[KMG]?Bytes) */s", stdout)
+    if not unit:
+        return {}
+    return {**found, "THROUGHPUT_UNITS": unit[1].replace(" ", "") + "/s"}
+
+
+def interim(stdout: str) -> "List[List[float]]":
+    """Seconds since the start and throughput, a pair for each sample."""
+    samples: "Dict[str, Dict[str, float]]" = {}
+    for name, index, value in INTERIM.findall(stdout):
+        if NUMBER.fullmatch(value):
+            samples.setdefault(index, {})[name] = float(value)
+    pairs = [(one["INTERVAL"], one["INTERIM_RESULT"]) for one in samples.values() if len(one) == 2]
+    if not pairs:
+        pairs = [(float(s), float(rate)) for rate, s in INTERIM_LINE.findall(stdout)]
+    since, made = 0.0, []
+    for seconds, rate in pairs:
+        since += seconds
+        made.append([round(since, 3), rate])
+    return made
+
+
+SUMMED = ("THROUGHPUT", "TRANSACTION_RATE", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
+          "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT")
+COUNTED = ("LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS")   # -1: not known
+
+
+def together(flows: "List[Dict[str, Any]]") -> "Dict[str, Any]":
+    """The figures of several netperf at once: rates and retransmissions are added, the time is the
+    longest, latencies have their extremes, processors, which every flow sees whole, their mean. What
+    is the same in all of them is kept; what can't be put together, as percentiles, is left to the
+    flows."""
+    made: "Dict[str, Any]" = {}
+    for name in flows[0]:
+        values = [flow.get(name) for flow in flows]
+        if any(value is None for value in values):
+            continue
+        numbers = all(isinstance(value, (int, float)) for value in values)
+        if name in SUMMED and numbers or name in COUNTED and min(values) >= 0:
+            made[name] = round(sum(values), 6)
+        elif name in ("ELAPSED_TIME", "MAX_LATENCY") and numbers:
+            made[name] = max(values)
+        elif name == "MIN_LATENCY" and numbers:
+            made[name] = min(values)
+        elif re.fullmatch(r"(LOCAL|REMOTE)_CPU_(UTIL|PERCENT_\w+)|MEAN_LATENCY", name) and numbers:
+            made[name] = round(sum(values) / len(values), 6)
+        elif all(value == values[0] for value in values):
+            made[name] = values[0]
+    return made

@@ -1,0 +1,557 @@
+"""Plans of sweeps: what a TOML file says, the points and the order of the runs it makes."""
+
+import datetime
+import itertools
+import json
+import math
+import os
+import random
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from netkit import options, python
+from netkit.results import Axis, Header, point_key, show_value
+
+ORDERS = ("given", "random", "interleaved")
+EACH_RUN = "each_run"       # in [before] and [after]: at every run
+LAB_ADDRESS = {4: "10.77.0.2", 6: "fd77::2"}
+LOCAL_ADDRESS = {4: "127.0.0.1", 6: "::1"}
+LEAST_RUNS, MOST_RUNS = 3, 10   # of a point that is repeated until its confidence is reached
+PLACE = re.compile(r"\{\{(\w+)\}\}|(\$?)\{([A-Za-z_]\w*)\}")
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+Point = Dict[str, Any]
+
+
+class PlanError(Exception):
+    """A plan that cannot be meant; one line that says where and how to mend it."""
+
+
+class Task(NamedTuple):
+    point: Point
+    repetition: int
+
+    @property
+    def key(self) -> "Tuple[str, int]":
+        return point_key(self.point), self.repetition
+
+
+def toml() -> Any:
+    """A reader of TOML: Python's since 3.11, else the one of a package."""
+    try:
+        import tomli
+        return tomli
+    except ImportError:
+        pass
+    try:
+        return python.need("tomllib", "python3-tomli")
+    except python.MissingModule:
+        return python.need("tomli", "python3-tomli", "a plan")
+
+
+@dataclass
+class Plan:
+    name: str
+    text: str
+    title: str = ""
+    axes: "List[Axis]" = field(default_factory=list)
+    constants: "Dict[str, Any]" = field(default_factory=dict)
+    skips: "List[Dict[str, Any]]" = field(default_factory=list)
+    before: "Dict[str, List[str]]" = field(default_factory=dict)
+    after: "Dict[str, List[str]]" = field(default_factory=dict)
+    repetitions: int = 1
+    least: int = LEAST_RUNS
+    until: "Optional[Tuple[float, float]]" = None   # confidence: level and full width in percent
+    order: str = "given"
+    seed: Optional[int] = None
+    pause: float = 0.0
+    local: bool = False         # against a netserver of the sweep's own on loopback,
+    port: Optional[int] = None  # which listens here
+
+    def known(self, point: Point) -> "Dict[str, Any]":
+        """Everything that is known at a point, the address of the far end included."""
+        known = {**self.constants, **point}
+        if self.local or known.get("lab"):
+            known["host"] = (LOCAL_ADDRESS if self.local else LAB_ADDRESS)[
+                6 if known.get("family") == 6 else 4]
+        return {**known, "port": self.port} if self.port else known
+
+    def points(self) -> "List[Point]":
+        """All points in the given order, the first axis changing the slowest."""
+        names = [axis.name for axis in self.axes]
+        made = [dict(zip(names, values))
+                for values in itertools.product(*(axis.values for axis in self.axes))]
+        return [point for point in made if not any(self.skipped(point, skip) for skip in self.skips)]
+
+    def skipped(self, point: Point, skip: "Dict[str, Any]") -> bool:
+        known = {**self.constants, **point}
+        return all(fits(known.get(name), wanted) for name, wanted in skip.items())
+
+    def tasks(self) -> "List[Task]":
+        points, runs = self.points(), range(1, self.repetitions + 1)
+        if self.order == "interleaved":
+            return [Task(point, run) for run in runs for point in points]
+        made = [Task(point, run) for point in points for run in runs]
+        if self.order == "random":
+            random.Random(self.seed).shuffle(made)
+        return made
+
+    def command(self, netperf: str, point: Point) -> "List[str]":
+        return options.command(netperf, self.known(point))
+
+    def lab(self, point: Point) -> "Optional[List[str]]":
+        """The options of netlab up for a point, None without a lab."""
+        known = self.known(point)
+        return options.words(known["lab"], known) if known.get("lab") else None
+
+    def flows(self, point: Point) -> int:
+        return int(self.known(point).get("flows") or 1)
+
+    def run_seconds(self, point: Point) -> float:
+        """How long the netperf of a point takes at the most, as far as can be told."""
+        known = self.known(point)
+        length = seconds(known.get("length", 10))
+        most = 1
+        if known.get("confidence") is not None or known.get("iterations") is not None:
+            most = int(str(known.get("iterations") or "10").split(",")[0] or 10)
+        return length * most
+
+    def hooks(self) -> "List[str]":
+        """The names that commands belong to: axes in their order, then the others."""
+        axes = [axis.name for axis in self.axes]
+        names = {*self.before, *self.after}
+        if self.has("command"):
+            names.add("command")
+        return ([name for name in axes if name in names]
+                + sorted(name for name in names if name not in axes))
+
+    def has(self, name: str) -> bool:
+        return any(axis.name == name for axis in self.axes) or name in self.constants
+
+    def hook(self, when: str, name: str, point: Point) -> "List[str]":
+        """The commands of a name at a point, filled in."""
+        templates = list((self.before if when == "before" else self.after).get(name, []))
+        known = self.known(point)
+        if when == "before" and name == "command" and known.get("command"):
+            templates.append(str(known["command"]))
+        return [fill_shell(text, {**known, "value": known.get(name)}) for text in templates]
+
+    def header(self, started: str, environment: "Dict[str, Any]") -> Header:
+        return Header(plan=self.name, title=self.title, axes=self.axes,
+                      constants=self.shown_constants(), repetitions=self.repetitions,
+                      order=self.order, seed=self.seed, started=started, environment=environment,
+                      plan_text=self.text, more=self.settings())
+
+    def shown_constants(self) -> "Dict[str, Any]":
+        """The constants, and what the lab's options say about the link."""
+        return {**self.link(), **self.constants}
+
+    def link(self) -> "Dict[str, Any]":
+        found: "Dict[str, Any]" = {}
+        if not isinstance(self.constants.get("lab"), str) or not self.constants["lab"]:
+            return {"host": LOCAL_ADDRESS[4]} if self.local and not self.has("family") else {}
+        words = shlex.split(self.constants["lab"].replace("=", " "))
+        given = dict(zip(words, words[1:]))
+        for name, default in (("rate", "100mbit"), ("mtu", "1500"), ("framing", "ethernet"),
+                              ("delay", None)):
+            value = given.get(f"--{name}", default)
+            if value and "{" not in value and not self.has(name):
+                found[name] = int(value) if value.isdigit() else value
+        if "rate" in found:
+            found["rate"] = bits(str(found["rate"]))
+        if not self.has("family"):
+            found["host"] = LAB_ADDRESS[4]
+        return found
+
+    def settings(self) -> "Dict[str, Any]":
+        """What a resumed sweep has to know beside the header's own members."""
+        return {"settings": {"least": self.least, "until": self.until and list(self.until),
+                             "pause": self.pause, "local": self.local}}
+
+    def difference(self, header: Header) -> str:
+        """Where this plan is another than that of a file; empty when they agree."""
+        mine = as_json(self.header("", {}))
+        for name, old in as_json(header).items():
+            new = mine.get(name)
+            if name in ("axes", "constants") and old != new:
+                return next(f"{key}: {show(old.get(key))} in the file, {show(new.get(key))} now"
+                            for key in [*old, *new] if old.get(key) != new.get(key))
+            if name in ("repetitions", "order", "seed", "until", "least", "local") and old != new:
+                return f"{name}: {show(old)} in the file, {show(new)} now"
+        return ""
+
+
+def as_json(header: Header) -> "Dict[str, Any]":
+    """What has to be the same for two sweeps to be one."""
+    whole = json.loads(json.dumps(header.as_json()))
+    settings = whole.get("settings") or {}
+    return {"axes": {axis["name"]: axis["values"] for axis in whole["axes"]},
+            "constants": whole["constants"], "repetitions": whole["repetitions"],
+            "order": whole["order"], "seed": whole["seed"], "until": settings.get("until"),
+            "least": settings.get("least"), "local": settings.get("local")}
+
+
+def show(value: Any) -> str:
+    return ",".join(map(show_value, value)) if isinstance(value, list) else show_value(value)
+
+
+# --- small parts --------------------------------------------------------------------------
+
+def bits(text: str) -> Any:
+    """netlab's 100mbit in bits a second; "none" as it is."""
+    found = re.fullmatch(r"([0-9.]+)([kmg])bit", text.lower())
+    return round(float(found[1]) * {"k": 1e3, "m": 1e6, "g": 1e9}[found[2]]) if found else text
+
+
+def seconds(length: Any) -> float:
+    """How long netperf runs with -l length: 10, "10s", "1m30s"; 10 where it counts bytes."""
+    if isinstance(length, (int, float)):
+        return float(length) if length > 0 else 10.0
+    found = re.fullmatch(r"(?:([0-9.]+)m)?(?:([0-9.]+)s?)?", str(length))
+    return 60 * float(found[1] or 0) + float(found[2] or 0) if found else 10.0
+
+
+def fits(value: Any, wanted: Any) -> bool:
+    """Whether a value is that of a condition, among several, or beyond a bound such as "< 1280"."""
+    if isinstance(wanted, list):
+        return any(fits(value, one) for one in wanted)
+    found = isinstance(wanted, str) and re.fullmatch(r"\s*(<=|>=|<|>)\s*([0-9.]+)\s*", wanted)
+    if not found:
+        return clean(wanted) == value and isinstance(value, bool) == isinstance(wanted, bool)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    bound = float(found[2])
+    return {"<": value < bound, "<=": value <= bound, ">": value > bound,
+            ">=": value >= bound}[found[1]]
+
+
+def clean(value: Any) -> Any:
+    """The value a plan means: "default" is none, netperf's own choice."""
+    return None if value == "default" else value
+
+
+def fill_shell(template: str, known: "Dict[str, Any]") -> str:
+    """A shell command with the values of {names} in it, each as one word of the shell's: a value can
+    neither end the command nor begin another. ${NAME} is the shell's own, {{name}} is {name}."""
+    def value(found: "re.Match[str]") -> str:
+        if found[1]:
+            return f"{{{found[1]}}}"
+        if found[2]:
+            return found[0]
+        name = found[3]
+        if name not in known:
+            raise PlanError(f"command {template!r}: {{{name}}} is neither an axis nor a constant "
+                            f"(what the shell shall see in braces is written {{{{{name}}}}})")
+        text = shell_value(known[name])
+        if shlex.quote(text) != text and in_quotes(template[:found.start()]):
+            raise PlanError(f"command {template!r}: {{{name}}} stands within quotes, and its value "
+                            f"{text!r} needs its own: take the quotes away")
+        return shlex.quote(text)
+    return PLACE.sub(value, template)
+
+
+def shell_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return "default" if value is None else str(value)
+
+
+def in_quotes(text: str) -> bool:
+    """Whether the shell is within quotes behind this beginning of a command."""
+    quote, escaped = "", False
+    for char in text:
+        if escaped:
+            escaped = False
+        elif char == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"`":
+            quote = char
+    return bool(quote) or escaped
+
+
+def t_quantile(level: float, freedom: int) -> float:
+    """Student's t for a two-sided interval of `level` percent: the density is summed up by Simpson's
+    rule and the bound found by halving."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(
+        freedom * math.pi)
+
+    def inside(bound: float) -> float:
+        # With x = sqrt(f) tan(a) the density is a power of the cosine, and the range is finite.
+        end, steps = math.atan(bound / math.sqrt(freedom)), 400
+        values = [math.cos(end * i / steps) ** (freedom - 1) for i in range(steps + 1)]
+        total = values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2])
+        return 2 * scale * math.sqrt(freedom) * total * end / steps / 3
+
+    low, high = 0.0, 1.0
+    while inside(high) < level / 100 and high < 1e6:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if inside(middle) < level / 100 else (low, middle)
+    return high
+
+
+def confident(values: "Sequence[float]", until: "Tuple[float, float]", least: int) -> bool:
+    """Whether the mean of these is known to within a full width of until[1] percent of itself."""
+    n = len(values)
+    if n < max(2, least):
+        return False
+    mean = sum(values) / n
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
+    return 2 * t_quantile(until[0], n - 1) * spread / math.sqrt(n) <= until[1] / 100 * abs(mean)
+
+
+# --- reading ------------------------------------------------------------------------------
+
+SETTINGS = {"title": str, "repetitions": int, "least_repetitions": int, "until_confidence": str,
+            "order": str, "seed": int, "pause": (int, float), "constants": dict, "axes": dict,
+            "units": dict, "before": dict, "after": dict, "skip": list}
+
+
+def parse(name: str, text: str) -> Plan:
+    """A plan of its TOML. Raises PlanError."""
+    reader = toml()
+    try:
+        data = reader.loads(text)
+    except (reader.TOMLDecodeError, ValueError) as fault:
+        raise PlanError(f"{name}: {fault}") from None
+    for key, value in data.items():
+        if key not in SETTINGS:
+            raise PlanError(f"{name}: {key} is nothing that a plan has (try {', '.join(SETTINGS)})")
+        if not isinstance(value, SETTINGS[key]) or isinstance(value, bool):
+            raise PlanError(f"{name}: {key} = {value!r} is of the wrong kind (see netsweep(1))")
+    units = data.get("units", {})
+    plan = Plan(name, text, title=data.get("title", name),
+                axes=[Axis(axis, axis_values(axis, values), unit_of(axis, units))
+                      for axis, values in data.get("axes", {}).items()],
+                constants={key: value for key, value in data.get("constants", {}).items()
+                           if clean(value) is not None},
+                skips=data.get("skip", []),
+                before={key: commands(key, value) for key, value in data.get("before", {}).items()},
+                after={key: commands(key, value) for key, value in data.get("after", {}).items()},
+                order=data.get("order", "given"), seed=data.get("seed"),
+                pause=float(data.get("pause", 0)))
+    if "until_confidence" in data:
+        plan.until = parse_confidence(data["until_confidence"])
+    plan.repetitions = data.get("repetitions", MOST_RUNS if plan.until else 1)
+    plan.least = data.get("least_repetitions", min(LEAST_RUNS, plan.repetitions))
+    return plan
+
+
+def unit_of(axis: str, units: "Dict[str, Any]") -> str:
+    return str(units.get(axis) or (options.BY_NAME[axis].unit if axis in options.BY_NAME else ""))
+
+
+def axis_values(name: str, given: Any) -> "List[Any]":
+    """A list as it is; { from, to, step } or { from, to, times } as the list it stands for."""
+    if isinstance(given, dict):
+        return list(stepped(name, given))
+    values = given if isinstance(given, list) else [given]
+    for value in values:
+        if not isinstance(value, (str, int, float)):
+            raise PlanError(f"axis {name}: {value!r}: a value is a number, a text, true or false")
+    return [clean(value) for value in values]
+
+
+def stepped(name: str, given: "Dict[str, Any]") -> "Iterator[Any]":
+    first, last = given.get("from"), given.get("to")
+    step, times = given.get("step"), given.get("times")
+    numbers = [value for value in given.values()
+               if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    if (set(given) not in ({"from", "to", "step"}, {"from", "to", "times"}) or len(numbers) != 3
+            or (step or 0) <= 0 and (times or 0) <= 1 or times and first <= 0):
+        raise PlanError(f"axis {name}: a range is {{ from = 16, to = 64, step = 4 }} or "
+                        "{ from = 1, to = 1024, times = 2 }")
+    value, count = first, 0
+    while value <= last:
+        yield value
+        count += 1
+        if count > 10000:
+            raise PlanError(f"axis {name}: more than 10000 values")
+        value = first + count * step if step else value * times
+
+
+def commands(name: str, given: Any) -> "List[str]":
+    made = given if isinstance(given, list) else [given]
+    if not all(isinstance(command, str) for command in made):
+        raise PlanError(f"commands of {name}: a text, or a list of texts")
+    return made
+
+
+def parse_confidence(text: str) -> "Tuple[float, float]":
+    found = re.fullmatch(r"([0-9.]+)\s*,\s*([0-9.]+)", text)
+    try:
+        level, width = float(found[1]), float(found[2])     # type: ignore[index]
+    except (TypeError, ValueError):
+        raise PlanError(f"confidence {text!r}: try 99,2.5 (level and width in percent)") from None
+    if not 50 <= level < 100 or not 0 < width <= 100:
+        raise PlanError(f"confidence {text!r}: a level from 50 to below 100 and a width up to 100")
+    return level, width
+
+
+def parse_repeat(text: str) -> "Tuple[Optional[int], int]":
+    """"10", or "3,10" for at least and at most."""
+    found = re.fullmatch(r"(?:([0-9]+),)?([0-9]+)", text)
+    if not found or int(found[2]) < max(1, int(found[1] or 1)):
+        raise PlanError(f"--repeat {text}: try 10, or 3,10 with --until-confidence")
+    return int(found[1]) if found[1] else None, int(found[2])
+
+
+def from_header(header: Header) -> Plan:
+    """The plan that a file was begun with, its overrides included."""
+    plan = parse(header.plan or "plan", header.plan_text)
+    settings = header.more.get("settings") or {}
+    plan.axes, plan.constants = header.axes, dict(header.constants)
+    plan.repetitions, plan.order, plan.seed = header.repetitions, header.order, header.seed
+    plan.least = settings.get("least") or plan.least
+    plan.until = tuple(settings["until"]) if settings.get("until") else None
+    plan.pause, plan.local = settings.get("pause") or 0.0, bool(settings.get("local"))
+    return plan
+
+
+# --- changing -----------------------------------------------------------------------------
+
+def scalar(text: str) -> Any:
+    """A value of the command line: number, true, false, default, or text."""
+    if text in ("true", "false"):
+        return text == "true"
+    return clean(options.number(text))
+
+
+def override(plan: Plan, setting: str) -> None:
+    """--set NAME=VALUE, or NAME=VALUE,VALUE for an axis."""
+    name, equals, text = setting.partition("=")
+    if not equals or not NAME.fullmatch(name):
+        raise PlanError(f"--set {setting}: try NAME=VALUE")
+    row = options.BY_NAME.get(name)
+    if not plan.has(name) and row is None:
+        raise PlanError(f"--set {setting}: {name} is neither in the plan nor a name with a meaning")
+    values = [scalar(part) for part in text.split(";" if row and row.commas else ",")]
+    axis = next((axis for axis in plan.axes if axis.name == name), None)
+    if axis:
+        axis.values = values
+        return
+    plan.constants.pop(name, None)
+    if len(values) > 1:
+        plan.axes.append(Axis(name, values, unit_of(name, {})))
+    elif values[0] is not None:
+        plan.constants[name] = values[0]
+
+
+def without_lab(plan: Plan) -> None:
+    """The same plan on a link that is there already."""
+    plan.constants.pop("lab", None)
+    plan.axes = [axis for axis in plan.axes if axis.name != "lab"]
+
+
+def check(plan: Plan) -> None:
+    """Everything about a plan that can be told before it runs. Raises PlanError."""
+    if plan.order not in ORDERS:
+        raise PlanError(f"order {plan.order}: one of {', '.join(ORDERS)}")
+    if plan.order == "random" and plan.seed is None:
+        plan.seed = random.SystemRandom().randrange(1, 2**31)
+    if plan.repetitions < 1 or plan.pause < 0:
+        raise PlanError("repetitions from 1, a pause from 0")
+    plan.least = min(plan.least, plan.repetitions)
+    for axis in plan.axes:
+        seen = [json.dumps(value) for value in axis.values]
+        if not seen or len(set(seen)) != len(seen):
+            raise PlanError(f"axis {axis.name}: " + ("a value twice" if seen else "no values"))
+        if axis.name in plan.constants:
+            raise PlanError(f"{axis.name} is an axis and a constant: it can be one of them")
+    for skip in plan.skips:
+        if not isinstance(skip, dict):
+            raise PlanError("skip: write [[skip]], then lines such as family = 6")
+        for name in skip:
+            if not plan.has(name):
+                raise PlanError(f"skip: {name} is neither an axis nor a constant")
+    for when, hooks in (("before", plan.before), ("after", plan.after)):
+        for name in hooks:
+            if name != EACH_RUN and not plan.has(name):
+                raise PlanError(f"[{when}] {name}: neither an axis nor a constant, nor {EACH_RUN}")
+    for name, value in plan.constants.items():
+        if not isinstance(value, (str, int, float)):
+            raise PlanError(f"constant {name}: a number, a text, true or false")
+    points = plan.points()
+    if not points:
+        raise PlanError("no points: an axis without values, or everything is skipped")
+    for point in points:
+        check_point(plan, point)
+    used = names_used(plan)
+    for name in [axis.name for axis in plan.axes] + list(plan.constants):
+        if name not in used:
+            raise PlanError(idle(plan, name))
+
+
+def check_point(plan: Plan, point: Point) -> None:
+    try:
+        plan.command("netperf", point)
+        plan.lab(point)
+        for hook in plan.hooks():
+            plan.hook("before", hook, point), plan.hook("after", hook, point)
+        flows = plan.known(point).get("flows")
+        if flows is not None and (isinstance(flows, bool) or not isinstance(flows, int) or flows < 1):
+            raise PlanError(f"flows: {flows!r} is no number of flows")
+    except (options.OptionError, PlanError) as fault:
+        where = " ".join(f"{name}={show_value(value)}" for name, value in point.items())
+        raise PlanError(f"at {where}: {fault}" if where else str(fault)) from None
+    if not plan.known(point).get("host"):
+        raise PlanError("no host: --host NAME, --local, or a lab in the plan")
+
+
+def names_used(plan: Plan) -> "set[str]":
+    """The names that change something: options, commands, the lab's options, what ceilings need."""
+    texts = [*itertools.chain(*plan.before.values(), *plan.after.values())]
+    for name in ("lab", "command", "options", "test_options"):
+        axis = next((axis for axis in plan.axes if axis.name == name), None)
+        texts += [str(value) for value in (axis.values if axis else [plan.constants.get(name)])]
+    used = {found[3] for text in texts for found in PLACE.finditer(text) if found[3]}
+    used |= {*plan.before, *plan.after}
+    used |= {row.name for row in options.NAMES if row.make or row.name in
+             (*options.CONTEXT, "flows", "lab", "command")}
+    if "mtu" in plan.constants:
+        used.add("mtu")
+    return used
+
+
+def idle(plan: Plan, name: str) -> str:
+    kind = "axis" if any(axis.name == name for axis in plan.axes) else "constant"
+    mend = ("a lab with --mtu {mtu}, or [before] mtu = \"ip link set DEV mtu {value}\""
+            if name == "mtu" else f"[before] {name} = \"a command with {{value}}\"")
+    return f"{kind} {name} changes nothing: no option of netperf's has that name (try {mend})"
+
+
+# --- finding ------------------------------------------------------------------------------
+
+def ready(place: str) -> "Dict[str, str]":
+    """The ready plans in a folder: name and path."""
+    try:
+        files = sorted(os.listdir(place))
+    except OSError:
+        return {}
+    return {file[:-5]: os.path.join(place, file) for file in files if file.endswith(".toml")}
+
+
+def load(wanted: str, place: str) -> Plan:
+    """A plan by its file, or by the name of a ready one."""
+    plans = ready(place)
+    if wanted not in plans and not wanted.endswith(".toml") and not os.path.exists(wanted):
+        raise PlanError(f"{wanted}: neither a file nor a ready plan ({', '.join(plans)})")
+    path = plans.get(wanted, wanted)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as fault:
+        raise PlanError(f"{path}: {getattr(fault, 'strerror', None) or fault}") from None
+    return parse(re.sub(r"[^\w.-]", "-", os.path.basename(path)[:-5] if path.endswith(".toml")
+                        else os.path.basename(path)), text)
+
+
+def today() -> str:
+    return datetime.date.today().isoformat()
+
+
