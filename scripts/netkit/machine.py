@@ -1,0 +1,386 @@
+"""Processes of a sweep: bounded, in groups of their own, ended with the sweep however that ends; the
+lab and the daemons they run in, and what the machine is."""
+
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)    # loaded here: a child between fork and exec had better not
+LAB_PREFIX = "sweep-"       # of the names of our labs; the pid of their sweep follows
+LAB_PORT = 12865
+LOOPBACK = {4: ["-4", "-L", "127.0.0.1"], 6: ["-6", "-L", "::1,inet6"]}   # where a netserver listens
+
+
+class Interrupted(Exception):
+    """A signal asked for the end; its number is the first argument."""
+
+
+class MachineError(Exception):
+    """Something around a run could not be had; one line."""
+
+
+class Done(NamedTuple):
+    """What a command did; exit is None when it had to be ended."""
+    exit: Optional[int]
+    stdout: str
+    stderr: str
+    seconds: float
+    reason: str = ""
+
+
+# --- signals and processes ----------------------------------------------------------------
+
+def hold_signals() -> None:
+    """From here on signals that ask for the end wait until wait() or check() looks: nothing is
+    interrupted half-way. Those that are ignored, as SIGHUP under nohup, stay so."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDS, signal.SIGCHLD})
+
+
+def check() -> None:
+    """Raises Interrupted when a signal has come."""
+    pause(0)
+
+
+def pause(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        got = signal.sigtimedwait(ENDS, max(0.0, end - time.monotonic()))
+        if got:
+            raise Interrupted(got.si_signo)
+        if time.monotonic() >= end:
+            return
+
+
+def tie_to_parent() -> None:
+    """In a child before its exec: it has signals as it would have from a shell, and dies with us."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*ENDS, signal.SIGCHLD})
+    with contextlib.suppress(OSError, AttributeError):
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Process:
+    """A command under way in a process group of its own, its output in files."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self._since = time.monotonic()
+        try:
+            self.popen = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+                start_new_session=True, preexec_fn=tie_to_parent)
+        except OSError as fault:
+            raise MachineError(f"{command[0]}: {fault.strerror}") from None
+        self._seconds: Optional[float] = None
+
+    def ended(self) -> bool:
+        if self.popen.poll() is None:
+            return False
+        if self._seconds is None:
+            self._seconds = time.monotonic() - self._since
+        return True
+
+    def end(self, patience: float = 2.0) -> None:
+        """Asks it and what it started to end, then makes them."""
+        for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 10.0)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.popen.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.popen.wait(seconds)
+                break
+        with contextlib.suppress(ProcessLookupError):   # what it left behind
+            os.killpg(self.popen.pid, signal.SIGKILL)
+
+    def done(self, reason: str = "") -> Done:
+        texts = []
+        for file in (self._out, self._err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+            file.close()
+        seconds = time.monotonic() - self._since if self._seconds is None else self._seconds
+        return Done(None if reason else self.popen.returncode, texts[0], texts[1],
+                    round(seconds, 3), reason)
+
+    def said(self) -> str:
+        """The last line it has written to standard error so far."""
+        text = os.pread(self._err.fileno(), 1 << 16, 0).decode("utf-8", "replace").strip()
+        return text.splitlines()[-1] if text else ""
+
+
+def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float = 2.0,
+            heed: bool = True) -> "List[Done]":
+    """Runs commands side by side to their ends, or ends them when the time is over or, if signals are
+    heeded, when one comes: then it raises Interrupted."""
+    running: "List[Process]" = []
+    try:
+        for command in commands:
+            running.append(Process(command))
+        wait(running, time.monotonic() + limit, ENDS if heed else ())
+    except BaseException:
+        for process in running:
+            process.end(patience)
+        raise
+    made = []
+    for process in running:
+        late = not process.ended()
+        if late:
+            process.end(patience)
+        made.append(process.done(f"did not end within {limit:.0f} s" if late else ""))
+    return made
+
+
+def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = ENDS) -> None:
+    """Until all have ended, the time is over or a signal comes."""
+    while not all([process.ended() for process in running]):
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        got = signal.sigtimedwait({*heeded, signal.SIGCHLD}, min(left, 1.0))
+        if got and got.si_signo != signal.SIGCHLD:
+            raise Interrupted(got.si_signo)
+
+
+def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool = True) -> Done:
+    return run_all([command], limit, patience, heed)[0]
+
+
+# --- programs -----------------------------------------------------------------------------
+
+def find(program: str) -> Optional[str]:
+    """Where a program is, those of the administrator included."""
+    path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
+    return shutil.which(program, path=path)
+
+
+def netserver_beside(netperf: str) -> str:
+    """The netserver that came with a netperf, else any."""
+    place = os.path.dirname(os.path.realpath(find(netperf) or netperf))
+    beside = os.path.join(place, "netserver")
+    found = beside if os.access(beside, os.X_OK) else find("netserver")
+    if not found:
+        raise MachineError(f"no netserver beside {netperf} or in PATH: --netserver names one")
+    return found
+
+
+# --- the daemon ---------------------------------------------------------------------------
+
+class Daemon:
+    """A netserver of ours in the foreground, until stop()."""
+
+    def __init__(self, prefix: Sequence[str], program: str, args: Sequence[str], port: int) -> None:
+        self._process = Process([*prefix, program, "-D", "-p", str(port), *args])
+        self._port, self._name = port, os.path.basename(program)[:15]
+        try:
+            self._await()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _await(self) -> None:
+        end = time.monotonic() + 20
+        while not self._listens():
+            if self._process.ended():
+                raise MachineError(f"netserver ended at once: {self._process.said()}")
+            if time.monotonic() > end:
+                raise MachineError("netserver does not listen after 20 s")
+            pause(0.02)
+
+    def _listens(self) -> bool:
+        """Asks the kernel, in the process's own namespace once it is netserver."""
+        home = f"/proc/{self._process.popen.pid}"
+        try:
+            with open(f"{home}/comm", encoding="utf-8", errors="replace") as file:
+                if file.read().strip() != self._name:
+                    return False
+            rows: "List[List[str]]" = []
+            for table in ("tcp", "tcp6"):
+                with contextlib.suppress(FileNotFoundError):
+                    with open(f"{home}/net/{table}", encoding="ascii") as file:
+                        rows += [row.split() for row in file.readlines()[1:]]
+        except OSError:
+            return False
+        return any(row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == self._port
+                   for row in rows)
+
+    def alive(self) -> bool:
+        return not self._process.ended()
+
+    def stop(self) -> None:
+        self._process.end()
+
+
+def free_port(address: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as s:
+        s.bind((address, 0))
+        return int(s.getsockname()[1])
+
+
+class Place:
+    """Where the runs happen: what to put in front of netperf, and a daemon to talk to."""
+    prefix: "List[str]" = []
+
+    def ready(self, lab: "Optional[List[str]]", family: int) -> None:
+        """Sees to it that everything is there for a run. Raises MachineError."""
+
+    def leave(self) -> None:
+        """Removes what ready() made."""
+
+
+class Loopback(Place):
+    """Daemons on loopback, on one port, one for each version of IP that a run wants."""
+
+    def __init__(self, netserver: str) -> None:
+        self._netserver, self._daemons = netserver, {}  # type: str, Dict[int, Daemon]
+        self.port = free_port("127.0.0.1")
+
+    def ready(self, lab: "Optional[List[str]]", family: int) -> None:
+        daemon = self._daemons.get(family)
+        if daemon and daemon.alive():
+            return
+        self._daemons[family] = Daemon([], self._netserver, LOOPBACK[family], self.port)
+
+    def leave(self) -> None:
+        for daemon in self._daemons.values():
+            daemon.stop()
+
+
+class LabPlace(Place):
+    """A lab of netlab's with the name of this process, taken down and up when its options change."""
+
+    def __init__(self, netlab: str, netserver: str, port: int = LAB_PORT) -> None:
+        self._netlab, self._netserver, self._port = netlab, netserver, port
+        self.name = f"{LAB_PREFIX}{os.getpid()}"
+        self.prefix = [netlab, "exec", "--name", self.name, "client"]
+        self._up: "Optional[List[str]]" = None
+        self._daemon: Optional[Daemon] = None
+        self._clean()
+
+    def _clean(self) -> None:
+        """Removes the labs that killed sweeps left, and what has our own name."""
+        try:
+            names = os.listdir("/run/netns")
+        except OSError:
+            return
+        found = {m[1] for m in (re.fullmatch(rf"netlab-{LAB_PREFIX}([0-9]+)-(?:client|server)", name)
+                                for name in names) if m}
+        for pid in sorted(found):
+            if int(pid) == os.getpid() or not is_sweep(int(pid)):
+                self._call("down", "--name", f"{LAB_PREFIX}{pid}")
+
+    def _call(self, *args: str) -> None:
+        """netlab undoes an up that is asked to end, and gets the time for it; a down is let finish
+        whoever wants to end meanwhile."""
+        done = run([self._netlab, *args], limit=60, patience=20, heed=args[0] != "down")
+        if done.exit != 0:
+            said = done.stderr.strip().splitlines()
+            raise MachineError(f"netlab {args[0]}: "
+                               + (done.reason or (said[-1] if said else f"status {done.exit}")))
+
+    def ready(self, lab: "Optional[List[str]]", family: int) -> None:
+        if lab != self._up:
+            self.leave()
+            self._call("up", "--name", self.name, *(lab or []))
+            self._up = lab
+        if self._daemon and self._daemon.alive():
+            return
+        inside = [self._netlab, "exec", "--name", self.name, "server"]
+        self._daemon = Daemon(inside, self._netserver, [], self._port)
+
+    def leave(self) -> None:
+        if self._daemon:
+            self._daemon.stop()
+        self._daemon = self._up = None
+        names = [f"/run/netns/netlab-{self.name}-{end}" for end in ("client", "server")]
+        if any(map(os.path.exists, names)):
+            self._call("down", "--name", self.name)
+
+
+def is_sweep(pid: int) -> bool:
+    """Whether a process that goes by this number is a netsweep: if not, the one that did is dead."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return False
+    return any(os.path.basename(word) == b"netsweep" for word in words[:4])
+
+
+# --- what the machine is ------------------------------------------------------------------
+
+def client(netperf: str, host: Optional[str]) -> "Dict[str, Any]":
+    """This machine, for the header of a file."""
+    return {"hostname": socket.gethostname(), "kernel": " ".join(platform.uname()[i] for i in (0, 2)),
+            "cpu": cpu_model(), "cpus": len(os.sched_getaffinity(0)), "netperf": version(netperf),
+            **({"interface": interface(host)} if host else {})}
+
+
+def cpu_model() -> str:
+    with contextlib.suppress(OSError):
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.*)$", file.read(), re.M)
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine()
+
+
+def version(program: str) -> str:
+    for option in ("--version", "-V"):
+        with contextlib.suppress(MachineError):
+            done = run([program, option], limit=10)
+            if done.exit == 0 and done.stdout.strip():
+                return done.stdout.strip().splitlines()[0]
+    return ""
+
+
+def interface(host: str) -> "Dict[str, Any]":
+    """The device that the way to a host begins with, as far as iproute2 and sysfs know it."""
+    ip = find("ip")
+    name = ""
+    if ip:
+        with contextlib.suppress(MachineError, ValueError, LookupError, OSError):
+            address = socket.getaddrinfo(host, None)[0][4][0]
+            name = json.loads(run([ip, "-j", "route", "get", address], limit=10).stdout)[0]["dev"]
+    if not name:
+        return {}
+    home = f"/sys/class/net/{name}"
+    found: "Dict[str, Any]" = {"name": name}
+    for what in ("mtu", "speed"):
+        with contextlib.suppress(OSError, ValueError):
+            with open(f"{home}/{what}", encoding="ascii") as file:
+                value = int(file.read())
+            if value > 0:
+                found[what] = value
+    with contextlib.suppress(OSError):
+        found["driver"] = os.path.basename(os.readlink(f"{home}/device/driver"))
+    return found
+
+
+def shown(command: Sequence[str]) -> str:
+    """A command as a shell takes it."""
+    return " ".join(map(shlex.quote, command))
+
+
+def on_terminal() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+
+
+@contextlib.contextmanager
+def left(place: Place) -> "Iterator[Place]":
+    """A place that is left in the end, whatever happens."""
+    try:
+        yield place
+    finally:
+        place.leave()

@@ -1,0 +1,370 @@
+"""Runs a plan: each point's commands and netperf, one line of the file a run."""
+
+import contextlib
+import datetime
+import os
+import shutil
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Optional, TextIO
+
+from netkit import machine, options
+from netkit.plan import EACH_RUN, Plan, Point, Task, confident
+from netkit.results import Run, Writer, point_key, show_value
+
+GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
+COMMAND_LIMIT = 300.0       # and a command of the user's
+RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # what a run takes beside its length, for ETAs
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def show_point(point: Point) -> str:
+    return " ".join(f"{name}={show_value(value)}" for name, value in point.items())
+
+
+def show_seconds(seconds: float) -> str:
+    whole = int(seconds + 0.5)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
+
+
+def expected(plan: Plan, tasks: "List[Task]") -> float:
+    """Seconds that these runs will take, the changes of the lab and the commands between included."""
+    total = plan.pause * max(0, len(tasks) - 1)
+    lab: "Optional[List[str]]" = None
+    applied: "Dict[str, List[str]]" = {}
+    for task in tasks:
+        total += plan.run_seconds(task.point) + RUN_COST
+        wanted = plan.lab(task.point)
+        total += LAB_COST if wanted is not None and wanted != lab else 0
+        lab = wanted
+        for name in plan.hooks():
+            commands = plan.hook("before", name, task.point)
+            if commands != applied.get(name) or name == EACH_RUN:
+                total += COMMAND_COST * len(commands)
+            applied[name] = commands
+    return total
+
+
+# --- progress -----------------------------------------------------------------------------
+
+class Progress:
+    """Says on standard error how far it is: a bar that stays in its line, or a line a run."""
+
+    def __init__(self, kind: str, total: int, seconds: float, stream: TextIO = sys.stderr) -> None:
+        self._kind, self._total, self._expected, self._stream = kind, total, seconds, stream
+        self._since, self._done, self._shown = time.monotonic(), 0, False
+
+    def left(self) -> float:
+        """Seconds to go: by the plan at first, by what runs have taken later on."""
+        if not self._done:
+            return self._expected
+        return (time.monotonic() - self._since) / self._done * (self._total - self._done)
+
+    def begin(self, task: Task) -> None:
+        if self._kind == "bar":
+            self._bar(show_point(task.point))
+
+    def end(self, task: Task, run: Run) -> None:
+        self._done += 1
+        words = f"{show_point(task.point)} #{task.repetition}: {outcome(run)}"
+        if self._kind == "plain" or self._kind == "bar" and not run.ok:
+            self._line(f"{self._done}/{self._total} {words}"
+                       + (f", {show_seconds(self.left())} to go" if run.ok else ""))
+        if self._kind == "bar":
+            self._bar(words)
+
+    def skip(self) -> None:
+        """A run that is not needed any more."""
+        self._total -= 1
+
+    def note(self, text: str) -> None:
+        if self._kind != "none":
+            self._line(text)
+
+    def close(self) -> None:
+        if self._shown:
+            self._write("\r\033[K")
+        self._shown = False
+
+    def _line(self, text: str) -> None:
+        self.close()
+        self._write(text + "\n")
+
+    def _bar(self, words: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        filled = round(20 * self._done / max(1, self._total))
+        text = (f"[{'#' * filled}{'.' * (20 - filled)}] {self._done}/{self._total} "
+                f"ETA {show_seconds(self.left())}  {words}")
+        self._write("\r\033[K" + text[:width])
+        self._shown = True
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # a terminal that is gone stops no sweep
+            self._stream.write(text)
+            self._stream.flush()
+
+
+def outcome(run: Run) -> str:
+    if not run.ok:
+        return f"FAILED: {run.reason()}"
+    value, unit = run.figure("THROUGHPUT"), run.result.get("THROUGHPUT_UNITS", "")
+    return f"{value:.2f} {unit}" if value is not None else "done"
+
+
+# --- the sweep ----------------------------------------------------------------------------
+
+@dataclass
+class Applied:
+    """What commands of a name have been run for, and the point they were run at."""
+    commands: "List[str]"
+    value: Any
+    point: Point
+
+
+@dataclass
+class Sweep:
+    plan: Plan
+    netperf: str
+    place: machine.Place
+    writer: Writer
+    progress: Progress
+    done: "Dict[Any, Run]" = field(default_factory=dict)    # good runs of the file, by their key
+    number: int = 0                                         # of the last run in it
+    failures: int = 0
+    runs: int = 0
+    _applied: "Dict[str, Applied]" = field(default_factory=dict)
+    _tasks: "List[Task]" = field(default_factory=list)
+    _tried: "set[Any]" = field(default_factory=set)
+
+    def run(self) -> None:
+        """All that is missing. Raises Interrupted, with everything undone, when a signal comes."""
+        self._tasks = self.plan.tasks()
+        try:
+            for index, task in enumerate(self._tasks):
+                if not self._wanted(task):
+                    if task.key not in self.done and task.key not in self._tried:
+                        self.progress.skip()
+                    continue
+                if self.runs and self.plan.pause:
+                    machine.pause(self.plan.pause)
+                machine.check()
+                self._one(index, task)
+        finally:
+            self._leave_all()
+
+    def _wanted(self, task: Task) -> bool:
+        return (task.key not in self.done and task.key not in self._tried
+                and not self._satisfied(task.point))
+
+    def _satisfied(self, point: Point) -> bool:
+        """Whether its repetitions tell enough already."""
+        if not self.plan.until:
+            return False
+        key = point_key(point)
+        runs = [run for (one, _), run in self.done.items() if one == key]
+        values = [value for value in (run.figure("THROUGHPUT") for run in runs) if value is not None]
+        return confident(values, self.plan.until, self.plan.least)
+
+    def _next(self, index: int) -> Optional[Point]:
+        """The point of the run after this one, None at the end."""
+        return next((task.point for task in self._tasks[index + 1:] if self._wanted(task)), None)
+
+    def _one(self, index: int, task: Task) -> None:
+        self.progress.begin(task)
+        self.number += 1
+        run = Run(task.point, task.repetition, self.number, started=now())
+        self._measure(run)
+        self._tried.add(task.key)
+        if run.ok:
+            self.done[task.key] = run
+        self._after(run, self._next(index))
+        if not run.ok:
+            self.done.pop(task.key, None)
+            self.failures += 1
+        self.writer.write(run)
+        self.runs += 1
+        self.progress.end(task, run)
+
+    def _measure(self, run: Run) -> None:
+        """Fills in what a run gave, or why it failed."""
+        since = time.monotonic()
+        known = self.plan.known(run.point)
+        try:
+            run.command = self.plan.command(self.netperf, run.point)
+            self.place.ready(self.plan.lab(run.point), options.family(known))
+            if self.place.prefix:
+                run.more["prefix"] = self.place.prefix
+            if not self._before(run):
+                return fail(run, None, "")
+            since = time.monotonic()
+            run.started = now()
+            flows = machine.run_all([[*self.place.prefix, *run.command]] * self.plan.flows(run.point),
+                                    self.plan.run_seconds(run.point) + GRACE)
+        except machine.MachineError as fault:
+            return fail(run, None, str(fault))
+        finally:
+            run.seconds = round(time.monotonic() - since, 3)
+        read_flows(run, known, flows)
+
+    # --- commands of the user's
+
+    def _before(self, run: Run) -> bool:
+        """Runs the commands of what has changed; False when one failed."""
+        for name in self.plan.hooks():
+            commands = self.plan.hook("before", name, run.point)
+            value = self.plan.known(run.point).get(name)
+            last = self._applied.get(name)
+            if last and last.commands == commands and last.value == value and name != EACH_RUN:
+                continue
+            self._applied.pop(name, None)
+            if not self._commands(commands, run.before):
+                return False
+            self._applied[name] = Applied(commands, value, run.point)
+        return True
+
+    def _after(self, run: Run, following: Optional[Point]) -> None:
+        """Runs the commands for what ends with this run; one that fails fails the run."""
+        log: "List[Dict[str, Any]]" = []
+        for name in reversed(self.plan.hooks()):
+            last = self._applied.get(name)
+            if not last or not self.plan.after.get(name):
+                continue
+            stays = following is not None and name != EACH_RUN and (
+                self.plan.hook("before", name, following) == last.commands
+                and self.plan.known(following).get(name) == last.value)
+            if stays:
+                continue
+            del self._applied[name]
+            if not self._commands(self.plan.hook("after", name, last.point), log) and run.ok:
+                fail(run, run.exit, f"after: {log[-1]['command']}: {log[-1]['output'].strip()}")
+        if log:
+            run.more["after"] = log
+
+    def _leave_all(self) -> None:
+        """Runs the commands that are still owed when the sweep ends in the middle of something."""
+        for name in reversed(self.plan.hooks()):
+            last = self._applied.pop(name, None)
+            if last and self.plan.after.get(name):
+                log: "List[Dict[str, Any]]" = []
+                try:
+                    good = self._commands(self.plan.hook("after", name, last.point), log)
+                except machine.Interrupted:
+                    good = False
+                if not good:
+                    self.progress.note(f"netsweep: the command after {name} failed: "
+                                       f"{log[-1]['command'] if log else 'interrupted'}")
+
+    def _commands(self, commands: "List[str]", log: "List[Dict[str, Any]]") -> bool:
+        for command in commands:
+            done = machine.run(["/bin/sh", "-c", command], COMMAND_LIMIT)
+            output = done.stdout + done.stderr + (f"{done.reason}\n" if done.reason else "")
+            log.append({"command": command, "output": output,
+                        "status": -1 if done.exit is None else done.exit})
+            if done.exit != 0:
+                return False
+        return True
+
+
+def fail(run: Run, status: Optional[int], reason: str) -> None:
+    run.status, run.exit = "failed", status
+    if reason:
+        run.more["reason"] = reason
+
+
+def read_flows(run: Run, known: "Dict[str, Any]", flows: "List[machine.Done]") -> None:
+    """What one netperf or several at once gave, as the figures of a run."""
+    results = [options.figures(known, done.stdout) for done in flows]
+    bad = [i for i, done in enumerate(flows)
+           if done.exit != 0 or not isinstance(results[i].get("THROUGHPUT"), (int, float))]
+    first = bad[0] if bad else 0
+    run.exit, run.stdout, run.stderr = flows[first].exit, flows[first].stdout, flows[first].stderr
+    run.result = results[first]
+    samples = [options.interim(done.stdout) for done in flows]
+    if len(flows) > 1:
+        run.result = {} if bad else options.together(results)
+        run.more["flows"] = [
+            {"exit": done.exit, "stdout": done.stdout, "stderr": done.stderr, "result": result,
+             **({"interim": sample} if sample else {})}
+            for done, result, sample in zip(flows, results, samples)]
+    elif samples[0]:
+        run.interim = samples[0]
+    if bad:
+        fail(run, flows[first].exit, flows[first].reason
+             or ("" if flows[first].exit else "netperf printed no throughput"))
+
+
+# --- the plan in words --------------------------------------------------------------------
+
+def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
+    """What is about to happen, in some lines."""
+    yield f"{plan.name}: {plan.title}"
+    for axis in plan.axes:
+        values = ", ".join(map(show_value, axis.values))
+        yield f"  {axis.name}: {values}" + (f" {axis.unit}" if axis.unit else "")
+    constants = [f"{name}={show_value(value)}" for name, value in plan.shown_constants().items()
+                 if not (plan.local and name == "host")]
+    if constants:
+        yield f"  constants: {', '.join(constants)}"
+    points = len(plan.points())
+    each = f" x {plan.repetitions}" if plan.repetitions > 1 else ""
+    if plan.until:
+        level, width = plan.until
+        each = f" x {plan.least} to {plan.repetitions}, until {level:g} % sure of {width:g} %"
+    order = f"{plan.order} order" + (f", seed {plan.seed}" if plan.order == "random" else "")
+    done = f", {of - len(tasks)} of {of} runs done already" if len(tasks) < of else ""
+    yield f"  {points} point{'s' * (points != 1)}{each}, {order}{done}"
+    seconds = expected(plan, tasks)
+    end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
+    yield (f"  expected to take {'at most ' if plan.until else ''}{show_seconds(seconds)}, "
+           f"until {end:%H:%M}")
+
+
+def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
+           netserver: str) -> "Iterator[str]":
+    """The runs as commands that a shell takes, in their order."""
+    lab: "Optional[List[str]]" = None
+    applied: "Dict[str, Any]" = {}
+    for number, task in enumerate(tasks, 1):
+        wanted = plan.lab(task.point)
+        yield f"# {number}: {show_point(task.point)} #{task.repetition}"
+        if wanted is not None and wanted != lab:
+            if lab is not None:
+                yield machine.shown([netlab, "down"])
+            yield machine.shown([netlab, "up", *wanted])
+            yield machine.shown([netlab, "exec", "server", netserver])
+        lab = wanted
+        for name in plan.hooks():
+            commands = plan.hook("before", name, task.point)
+            if (commands, plan.known(task.point).get(name)) != applied.get(name) or name == EACH_RUN:
+                yield from commands
+            applied[name] = (commands, plan.known(task.point).get(name))
+        prefix = [netlab, "exec", "client"] if lab is not None else []
+        call = machine.shown([*prefix, *plan.command(netperf, task.point)])
+        flows = plan.flows(task.point)
+        yield call if flows == 1 else " & ".join([call] * flows) + " & wait"
+        following = tasks[number].point if number < len(tasks) else None
+        for name in reversed(plan.hooks()):
+            if following is None or name == EACH_RUN or applied[name] != (
+                    plan.hook("before", name, following), plan.known(following).get(name)):
+                yield from plan.hook("after", name, task.point)
+    if lab is not None:
+        yield machine.shown([netlab, "down"])
+
+
+def default_output(plan: str, day: str) -> str:
+    return f"{plan}-{day}.jsonl"
+
+
+def newest_output(plan: str) -> Optional[str]:
+    """The file of the last sweep with this plan here."""
+    start, end = f"{plan}-", ".jsonl"
+    days = [name for name in os.listdir(".") if name.startswith(start) and name.endswith(end)
+            and len(name) == len(start) + len("2026-01-01") + len(end)]
+    return max(days, default=None)
