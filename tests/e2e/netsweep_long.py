@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""What the ready plans come to on links of 100 Mbit/s, some minutes each: the published table of socket
+buffers, and the ceiling of every MTU. They measure, so the machine should have nothing else to do.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import lib
+
+NETSWEEP = str(lib.TOP / "scripts" / "netsweep")
+
+# The columns of the published Linux-to-Linux table, in 10^6 bits/s, and how far a mean may be off.
+PUBLISHED = {("TCP_STREAM", 576): 94.0, ("TCP_STREAM", 1500): 94.0, ("TCP_STREAM", 65536): 94.0,
+             ("UDP_STREAM", 64): 48.5, ("UDP_STREAM", 576): 89.7, ("UDP_STREAM", 1500): 92.3,
+             ("UDP_STREAM", 64512): 96.05}
+TOLERANCE = 0.015
+MTUS = (576, 700, 850, 1000, 1250, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 9000)
+SHARE = 0.99
+
+
+def measured(report: lib.Report, *args: str) -> "list[dict]":
+    """The runs of a sweep, in order."""
+    with tempfile.TemporaryDirectory() as place:
+        file = os.path.join(place, "o.jsonl")
+        got = lib.run([NETSWEEP, *args, "--netperf", lib.netperf(), "--netserver", lib.netserver(),
+                       "--output", file], timeout=1800)
+        report.check(" ".join(args), got.rc == 0, got.err if got.rc else f"{got.seconds:.0f} s")
+        lines = Path(file).read_text().splitlines() if os.path.exists(file) else []
+    return [run for run in map(json.loads, lines[1:]) if run["status"] == "ok"]
+
+
+def columns(report: lib.Report) -> None:
+    runs = measured(report, "lab-buffers", "--set", "length=1")
+    for (test, size), wanted in PUBLISHED.items():
+        cells = {run["point"]["buffer"]: run["result"]["THROUGHPUT"] for run in runs
+                 if (run["point"]["test"], run["point"]["size"]) == (test, size)}
+        mean = sum(cells.values()) / max(1, len(cells))
+        report.check(f"{test} {size}: the published {wanted}", abs(mean / wanted - 1) <= TOLERANCE,
+                     f"mean {mean:.2f}, cells {cells}")
+
+
+def ceiling(test: str, mtu: int, family: int) -> float:
+    """10^6 bits/s of payload on 100 Mbit/s: TCP's segments with time-stamps, UDP's datagrams, in frames
+    that take 38 bytes more than their packet."""
+    headers = {4: 20, 6: 40}[family] + (8 if test == "UDP_STREAM" else 32)
+    return 100 * (mtu - headers) / (mtu + 38)
+
+
+def ceilings(report: lib.Report) -> None:
+    for run in measured(report, "mtu", "--set", "length=2", "--set", f"mtu={','.join(map(str, MTUS))}"):
+        point, got = run["point"], run["result"]["THROUGHPUT"]
+        most = ceiling(point["test"], point["mtu"], point["family"])
+        report.check(" ".join(f"{name}={value}" for name, value in point.items()),
+                     got >= SHARE * most, f"{got:.2f} of {most:.2f}: {got / most:.2%}")
+
+
+def suite(report: lib.Report) -> None:
+    obstacle = lib.no_lab()
+    if obstacle:
+        lib.skip(obstacle)
+    columns(report)
+    ceilings(report)
+
+
+if __name__ == "__main__":
+    lib.main(suite)

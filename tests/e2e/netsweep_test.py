@@ -1,0 +1,810 @@
+#!/usr/bin/env python3
+"""Tests of scripts/netsweep: what plans mean, sweeps on loopback, and as root the ready plans in labs."""
+
+import importlib.util
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import lib
+
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+SCRIPTS = lib.TOP / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+from netkit import machine, options, plan as plans, results, sweep  # noqa: E402
+
+NETSWEEP = str(SCRIPTS / "netsweep")
+PAGE = lib.TOP / "doc" / "netsweep.1"
+READY = plans.ready(str(SCRIPTS / "plans"))
+OBSTACLE = lib.no_lab()
+
+
+def made(text: str) -> plans.Plan:
+    """A plan that has been checked, on a host unless it says otherwise."""
+    plan = plans.parse("t", text)
+    plan.constants.setdefault("host", "h")
+    plans.check(plan)
+    return plan
+
+
+class Plans(unittest.TestCase):
+    def refused(self, text, words):
+        with self.assertRaisesRegex(plans.PlanError, words, msg=text) as got:
+            made(text)
+        self.assertNotIn("\n", str(got.exception))
+
+    def test_axes(self):
+        plan = made('[axes]\nbuffer = { from = 16, to = 24, step = 4 }\n'
+                    'size = { from = 1, to = 9, times = 2 }\nnodelay = ["default", true]')
+        self.assertEqual([axis.values for axis in plan.axes],
+                         [[16, 20, 24], [1, 2, 4, 8], [None, True]])
+        self.assertEqual(plan.axes[0].unit, "bytes")
+        points = plan.points()
+        self.assertEqual(len(points), 24)
+        self.assertEqual(points[1], {"buffer": 16, "size": 1, "nodelay": True})
+
+    def test_skips(self):
+        plan = made('[axes]\nfamily = [4, 6]\nmtu = [256, 1280]\ntest = ["TCP_STREAM", "UDP_STREAM"]\n'
+                    '[before]\nmtu = "x {value}"\n'
+                    '[[skip]]\nfamily = 6\nmtu = "< 1280"\n[[skip]]\ntest = ["UDP_STREAM", "X"]\nmtu = 1280')
+        self.assertEqual([tuple(point.values()) for point in plan.points()], [
+            (4, 256, "TCP_STREAM"), (4, 256, "UDP_STREAM"), (4, 1280, "TCP_STREAM"),
+            (6, 1280, "TCP_STREAM")])
+
+    def test_a_condition_is_no_other_kind(self):
+        for value, wanted, holds in ((1, 1, True), (True, 1, False), (1, True, False), (5, ">= 5", True),
+                                     (5, "< 5", False), ("a", "< 5", False), (None, "default", True),
+                                     (4, [1, "> 3"], True), (True, "< 5", False), (5.0, 5, True)):
+            self.assertEqual(plans.fits(value, wanted), holds, (value, wanted))
+
+    def test_refusals(self):
+        for text, words in (
+                ("axes = 1", "wrong kind"), ("[axis]\na = 1", "axis is nothing that a plan has"),
+                ("[axes]\nbuffer = []", "no values"), ("[axes]\nbuffer = [1, 1]", "twice"),
+                ("[axes]\nfoo = [1]", "foo changes nothing"), ("[constants]\nfoo = 1", "foo changes no"),
+                ("[axes]\nmtu = [256]", "ip link set"), ("[axes]\ntest = ['TCP_MSS']", "at test=TCP_MSS"),
+                ("[axes]\nsize = ['full']\ntest = ['UDP_STREAM']", "needs an mtu"),
+                ("[axes]\nfamily = [5]", "neither 4 nor 6"), ("[axes]\nnodelay = [2]", "true nor false"),
+                ("[axes]\nbuffer = { from = 1, to = 4 }", "a range is"),
+                ("[axes]\nbuffer = { from = 0, to = 4, times = 2 }", "a range is"),
+                ("[axes]\nbuffer = { from = 1, to = 4, step = 0 }", "a range is"),
+                ("[axes]\nbuffer = [1]\n[constants]\nbuffer = 1", "an axis and a constant"),
+                ("order = 'up'", "one of given"), ("repetitions = 0", "from 1"),
+                ("[before]\nx = 'true'", "neither an axis"), ("[[skip]]\nx = 1", "skip: x is neither"),
+                ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
+                ("[axes]\nbuffer = [1]\n[[skip]]\nbuffer = 1", "everything is skipped"),
+                ("until_confidence = '99'", "try 99,2.5"), ("flows = 1", "flows is nothing"),
+                ("[constants]\nflows = 0", "no number of flows"),
+                ("[constants]\nlength = 0.5", "whole seconds"), ("x =", "t: "),
+                ("[constants]\noptions = \"'\"", "No closing quotation")):
+            self.refused(text, re.escape(words).replace("\\ ", " "))
+
+    def test_no_host(self):
+        with self.assertRaisesRegex(plans.PlanError, "--host NAME, --local"):
+            plans.check(plans.parse("t", "[axes]\nsize = [1]"))
+
+    def test_overrides(self):
+        plan = plans.parse("t", "[constants]\nlength = 10\n[axes]\nbuffer = [1, 2]")
+        for setting in ("buffer=16384,default", "length=5", "nodelay=true", "cpu=0,0;0,1",
+                        "congestion=cubic,reno", "options=-Z x,y"):
+            plans.override(plan, setting)
+        self.assertEqual({axis.name: axis.values for axis in plan.axes}, {
+            "buffer": [16384, None], "cpu": ["0,0", "0,1"], "congestion": ["cubic", "reno"]})
+        self.assertEqual(plan.constants, {"length": 5, "nodelay": True, "options": "-Z x,y"})
+        for setting in ("foo=1", "length", "=1"):
+            with self.assertRaises(plans.PlanError, msg=setting):
+                plans.override(plan, setting)
+
+    def test_without_a_lab(self):
+        text = "[axes]\nlab = ['--rate none', '--rate 1gbit']\n"
+        plan = plans.parse("t", text)
+        self.assertEqual(plan.known({"lab": "--rate none"})["host"], "10.77.0.2")
+        plans.without_lab(plan)
+        self.assertFalse(plan.has("lab"))
+        plan = plans.parse("t", "[constants]\nlab = '--rate none'")
+        plans.override(plan, "lab=default")
+        self.assertFalse(plan.has("lab"))
+
+    def test_orders(self):
+        text = "repetitions = 2\nseed = 7\n[axes]\nsize = [1, 2, 3]\n"
+
+        def order(kind):
+            return [(task.point["size"], task.repetition)
+                    for task in made(f"order = '{kind}'\n{text}").tasks()]
+
+        self.assertEqual(order("given"), [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)])
+        self.assertEqual(order("interleaved"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
+        self.assertEqual(order("random"), order("random"))
+        self.assertNotEqual(order("random"), order("given"))
+        self.assertEqual(sorted(order("random")), order("given"))
+
+    def test_a_lab_says_what_the_link_is(self):
+        plan = made("[constants]\nlab = '--rate 2.5gbit --mtu=9000 --framing none'")
+        known = plan.shown_constants()
+        self.assertEqual((known["rate"], known["mtu"], known["framing"], known["host"]),
+                         (2_500_000_000, 9000, "none", "h"))
+        plan = made("[constants]\nlab = '--mtu {mtu}'\n[axes]\nmtu = [256, 1500]")
+        self.assertEqual(plan.lab({"mtu": 256}), ["--mtu", "256"])
+        self.assertNotIn("mtu", plan.shown_constants())
+        self.assertEqual(plan.shown_constants()["rate"], 100_000_000)
+
+    def test_what_makes_two_plans_one(self):
+        text = "repetitions = 2\n[axes]\nsize = [1, 2]\n[constants]\nlength = 3"
+        header = results.parse(json.dumps(made(text).header("", {}).as_json()).encode() + b"\n",
+                               "x").header
+        self.assertEqual(made(text).difference(header), "")
+        for old, new, words in (("[1, 2]", "[1, 3]", "size: 1,2 in the file, 1,3 now"),
+                                ("length = 3", "length = 4", "length: 3 in the file, 4 now"),
+                                ("repetitions = 2", "repetitions = 3", "repetitions: 2 in"),
+                                ("length = 3", "length = 3\nburst = 1", "burst: default in the file")):
+            self.assertIn(words, made(text.replace(old, new)).difference(header))
+        again = plans.from_header(header)
+        plans.check(again)
+        self.assertEqual(again.tasks(), made(text).tasks())
+
+    def test_student(self):
+        for level, freedom, wanted in ((95, 1, 12.706), (95, 2, 4.303), (99, 2, 9.925), (99, 9, 3.250),
+                                       (95, 29, 2.045), (99, 30, 2.750), (90, 5, 2.015)):
+            self.assertAlmostEqual(plans.t_quantile(level, freedom), wanted, places=3)
+
+    def test_confidence(self):
+        # Mean 100, deviation 1: half of the interval is 9.925 / sqrt(3) at 99 %, 5.73.
+        self.assertFalse(plans.confident([99, 100, 101], (99, 11.4), 3))
+        self.assertTrue(plans.confident([99, 100, 101], (99, 11.5), 3))
+        self.assertFalse(plans.confident([100, 100], (99, 5), 3))
+        self.assertFalse(plans.confident([100], (99, 5), 1))
+
+    def test_lengths(self):
+        for length, wanted in ((10, 10), ("10s", 10), ("1m30s", 90), ("2m", 120), (-500, 10)):
+            self.assertEqual(plans.seconds(length), wanted, length)
+
+
+NASTY = ("a b", "$(touch x)", "`touch x`", "; touch x #", "'", '"', "a'b\"c", "\\", "*", "\n", "-n",
+         "&& touch x", "${HOME}", "{value}", "!", "é")
+
+
+class Commands(unittest.TestCase):
+    """What a shell is given, and that a value stays a value."""
+
+    def test_values_are_words(self):
+        with tempfile.TemporaryDirectory() as place:
+            for value in NASTY:
+                text = plans.fill_shell("printf '%s|' {value} end", {"value": value})
+                got = subprocess.run(["/bin/sh", "-c", text], cwd=place, capture_output=True, text=True,
+                                     timeout=10)
+                self.assertEqual((got.stdout, got.returncode), (f"{value}|end|", 0), (value, text))
+            self.assertEqual(os.listdir(place), [])
+
+    def test_within_quotes(self):
+        for template in ("echo '{v}'", 'echo "{v}"', "echo 'a\\' '{v}'", "echo \"'\" \"{v}\"", "echo \\{v}",
+                         "echo `x {v}`", "echo \"\\\"{v}\""):
+            self.assertEqual(plans.fill_shell(template, {"v": 3}), template.replace("{v}", "3"))
+            with self.assertRaisesRegex(plans.PlanError, "within quotes", msg=template):
+                plans.fill_shell(template, {"v": "a b"})
+        self.assertEqual(plans.fill_shell("echo 'x' {v} \\\\{v}", {"v": "a b"}),
+                         "echo 'x' 'a b' \\\\'a b'")
+
+    def test_braces(self):
+        self.assertEqual(plans.fill_shell("awk '{print $1}' ${HOME} {{x}} {a}{b}",
+                                          {"a": True, "b": None}),
+                         "awk '{print $1}' ${HOME} {x} 1default")
+
+
+class Options(unittest.TestCase):
+    def words(self, **known):
+        got = options.command("netperf", known)
+        self.assertEqual(got[0], "netperf")
+        if "-k" in got:
+            self.assertEqual(got[-1], ",".join(options.selectors(known)))
+            got = got[:-2]
+        return re.sub(" ?-P 0( |$)", r"\1", re.sub(" ?--$", "", " ".join(got[1:]))).strip()
+
+    def test_table(self):
+        for known, wanted in (
+                ({"host": "h", "port": 1, "length": 3, "family": 6}, "-H h -p 1 -6 -l 3"),
+                ({"test": "udp_stream", "size": 64, "congestion": "cubic"}, "-t UDP_STREAM -- -m 64"),
+                ({"test": "UDP_STREAM", "size": "full", "mtu": 1500}, "-t UDP_STREAM -- -m 1472"),
+                ({"test": "UDP_STREAM", "size": "full", "mtu": 1500, "family": 6},
+                 "-6 -t UDP_STREAM -- -m 1452"),
+                ({"test": "TCP_STREAM", "size": "full", "mtu": 1500}, "-t TCP_STREAM"),
+                ({"test": "TCP_RR", "size": 5}, "-t TCP_RR -- -r 5,5"),
+                ({"test": "TCP_RR", "request": 5}, "-t TCP_RR -- -r 5,1"),
+                ({"test": "TCP_RR", "response": 5}, "-t TCP_RR -- -r 1,5"),
+                ({"test": "TCP_RR", "request": 7, "response": 5}, "-t TCP_RR -- -r 7,5"),
+                ({"test": "TCP_CC", "size": 5}, "-t TCP_CC"),
+                ({"buffer": 16384}, "-- -s 16384 -S 16384"),
+                ({"local_buffer": 1, "remote_buffer": "2K"}, "-- -s 1 -S 2K"),
+                ({"nodelay": True, "mss": 536, "burst": 3, "receive_size": 9, "congestion": "reno"},
+                 "-- -M 9 -b 3 -D -G 536 -K reno"),
+                ({"nodelay": False, "cpu_figures": False, "buffer": None}, ""),
+                ({"cpu": "0,1", "cpu_figures": True, "interval": 0.25}, "-T 0,1 -c -C -D 0.25"),
+                ({"confidence": "99,5", "iterations": "10,3"}, "-I 99,5 -i 10,3"),
+                ({"options": "-Z 'a b' -Y {tos}", "tos": "ef", "test_options": "-C"}, "-Z a b -Y ef -- -C"),
+                ({"test": "TCP_SENDFILE", "fill_file": "f", "size": 9, "congestion": "cubic"},
+                 "-t TCP_SENDFILE -F f -- -m 9"),
+                ({"test": "TCP_SENDFILE"}, "-t TCP_SENDFILE")):
+            self.assertEqual(self.words(**known), wanted, known)
+
+    def test_every_row_is_used(self):
+        """Each name with an option changes the command, each without leaves it alone."""
+        plain = options.command("netperf", {})
+        values = {"host": "h", "family": 4, "test": "TCP_MAERTS", "cpu": "0,0", "cpu_figures": True,
+                  "options": "-d", "test_options": "-C", "nodelay": True}
+        for row in options.NAMES:
+            known = {row.name: values.get(row.name, 7)}
+            if row.name in ("request", "response"):
+                known["test"] = "TCP_RR"
+            got = options.command("netperf", known)
+            self.assertEqual(got != plain, row.make is not None, row.name)
+            for letter in re.findall(r"(?<!\S)-\w", row.option) if row.name != "family" else ["-4"]:
+                self.assertIn(letter if row.name != "size" or letter == "-m" else "-m", got, row.name)
+
+    def test_apart(self):
+        mine = sorted(os.sched_getaffinity(0))
+        self.assertEqual(self.words(cpu="apart"), f"-T {mine[0]},{mine[1]}" if mine[1:] else "")
+
+    def test_figures(self):
+        got = options.figures({"test": "TCP_RR"}, "x\nTHROUGHPUT=94.10\nTHROUGHPUT_UNITS=10^6bits/s\n"
+                              "P50_LATENCY=11\nLOCAL_TRANSPORT_RETRANS=-1\nA=1e3\nB=nan\nC=\n")
+        self.assertEqual(got, {"THROUGHPUT": 94.1, "THROUGHPUT_UNITS": "10^6bits/s", "P50_LATENCY": 11,
+                               "LOCAL_TRANSPORT_RETRANS": -1, "A": 1000.0, "B": "nan"})
+        self.assertIs(type(got["P50_LATENCY"]), int)
+
+    def test_interim(self):
+        text = ("NETPERF_INTERIM_RESULT[0]=93.5\nNETPERF_UNITS[0]=10^6bits/s\nNETPERF_INTERVAL[0]=0.250\n"
+                "NETPERF_ENDING[0]=1795284348.1\nNETPERF_INTERIM_RESULT[1]=94\nNETPERF_INTERVAL[1]=0.5\n"
+                "NETPERF_INTERIM_RESULT[2]=1\n")
+        self.assertEqual(options.interim(text), [[0.25, 93.5], [0.75, 94.0]])
+        line = "Interim result:   93.10 10^6bits/s over 1.002 seconds ending at 1700000000.123\n"
+        self.assertEqual(options.interim(line * 2), [[1.002, 93.1], [2.004, 93.1]])
+
+    def test_several_flows(self):
+        got = options.together([
+            {"THROUGHPUT": 10.5, "ELAPSED_TIME": 1.0, "LOCAL_CPU_UTIL": 40.0, "P99_LATENCY": 5, "X": "a",
+             "LOCAL_TRANSPORT_RETRANS": 2, "REMOTE_TRANSPORT_RETRANS": -1, "MIN_LATENCY": 3},
+            {"THROUGHPUT": 20.0, "ELAPSED_TIME": 1.1, "LOCAL_CPU_UTIL": 50.0, "P99_LATENCY": 7, "X": "a",
+             "LOCAL_TRANSPORT_RETRANS": 3, "REMOTE_TRANSPORT_RETRANS": 4, "MIN_LATENCY": 2}])
+        self.assertEqual(got, {"THROUGHPUT": 30.5, "ELAPSED_TIME": 1.1, "LOCAL_CPU_UTIL": 45.0, "X": "a",
+                               "LOCAL_TRANSPORT_RETRANS": 5, "MIN_LATENCY": 2})
+
+
+class Ready(unittest.TestCase):
+    NAMES = {"cpu-binding", "driver-parameter", "fluctuation", "lab-buffers", "latency", "mtu", "netpipe"}
+
+    def plan(self, name):
+        plan = plans.load(name, str(SCRIPTS / "plans"))
+        plans.check(plan)
+        return plan
+
+    def test_each(self):
+        self.assertEqual(set(READY), self.NAMES)
+        for name in READY:
+            plan = self.plan(name)
+            seconds = sweep.expected(plan, plan.tasks())
+            self.assertTrue(60 < seconds < 1800, f"{name}: {seconds}")
+            comments = [line for line in plan.text.splitlines() if line.startswith("#")]
+            self.assertGreaterEqual(len(comments), 5, name)
+            # The duration that the comments tell is the one that comes out.
+            told = re.search(r"^# ([0-9]+) minutes", plan.text, re.MULTILINE)
+            self.assertLess(abs(int(told[1]) * 60 - seconds), 75, f"{name}: {seconds}")
+
+    def test_lab_buffers(self):
+        points = self.plan("lab-buffers").points()
+        self.assertEqual(len([p for p in points if p["test"] == "TCP_STREAM"]), 13 * 4)
+        self.assertEqual({p["size"] for p in points if p["test"] == "UDP_STREAM"}, {64, 576, 1500, 64512})
+        self.assertEqual(len([p for p in points if p["test"] == "UDP_STREAM"]), 13 * 4 - 3)
+
+    def test_mtu(self):
+        points = self.plan("mtu").points()
+        self.assertEqual(len(points), (16 + 8) * 4)
+        self.assertEqual({p["test"] for p in points if p["nodelay"]}, {"TCP_STREAM"})
+        self.assertEqual(min(p["mtu"] for p in points if p["family"] == 6), 1500)
+
+    def test_netpipe(self):
+        self.assertEqual(self.plan("netpipe").axes[1].values, [2**n for n in range(21)])
+
+
+class Processes(unittest.TestCase):
+    def test_time_limit(self):
+        """What does not end is ended, with what it started."""
+        with tempfile.TemporaryDirectory() as place:
+            mark = Path(place, "pid")
+            since = time.monotonic()
+            done = machine.run(["sh", "-c", f"trap '' TERM; sleep 60 & echo $! > {mark}; wait; wait"],
+                               limit=0.5, patience=0.3)
+            self.assertLess(time.monotonic() - since, 20)
+            self.assertIsNone(done.exit)
+            self.assertIn("did not end within", done.reason)
+            self.assertFalse(alive(int(mark.read_text())))
+
+    def test_signals_are_not_passed_on_blocked(self):
+        script = ("from netkit import machine; machine.hold_signals(); "
+                  "print(machine.run(['grep', 'SigBlk', '/proc/self/status'], 10).stdout)")
+        got = subprocess.run([sys.executable, "-c", script], cwd=SCRIPTS, capture_output=True, text=True,
+                             timeout=30)
+        self.assertEqual(got.stdout.split(), ["SigBlk:", "0000000000000000"], got.stderr)
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.text = PAGE.read_text().replace("\\-", "-")
+
+    def test_every_name(self):
+        for row in options.NAMES:
+            self.assertRegex(self.text, rf"(?m)^\.B[RI]? \"?{row.name}\b", row.name)
+
+    def test_every_option(self):
+        got = lib.run([NETSWEEP, "--help"], 20)
+        self.assertEqual((got.rc, got.err), (0, ""))
+        wanted = set(re.findall(r"^  (--[\w-]+)", got.out, re.MULTILINE))
+        self.assertGreater(len(wanted), 15)
+        for option in wanted:
+            self.assertRegex(self.text, rf"(?m)^\.B[RI]? \"?{option}\b", option)
+
+    def test_every_ready_plan(self):
+        for name in READY:
+            self.assertRegex(self.text, rf"(?m)^\.B {name}$", name)
+
+    def test_formatters_have_no_complaint(self):
+        for tool in (["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"]):
+            if shutil.which(tool[0]):
+                got = lib.run([*tool, str(PAGE)], 30)
+                self.assertEqual((got.rc, got.err), (0, ""))
+                self.assertIn("SEE ALSO", re.sub(".\b|\033\\[[0-9;]*m", "", got.out))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def running_in(place: str) -> "list[int]":
+    """The processes that have a folder as their working directory, as all have that a sweep starts."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd") == place and alive(int(pid)):
+                found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+class Sweeping(unittest.TestCase):
+    """A folder for plans and results, and netsweep run in it."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = os.path.realpath(place.name)
+
+    def plan(self, text, name="p.toml"):
+        Path(self.place, name).write_text(text)
+        return name
+
+    def command(self, *args):
+        return [NETSWEEP, "--netperf", lib.netperf(), "--netserver", lib.netserver(), *args]
+
+    def sweep(self, *args, status=0, timeout=180):
+        with lib.Started(self.command(*args), cwd=self.place) as started:
+            got = started.finish(timeout)
+        self.assertEqual(got.rc, status, got)
+        return got
+
+    def started(self, *args):
+        proc = subprocess.Popen(self.command(*args), cwd=self.place, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (proc.kill(), proc.communicate()))
+        return proc
+
+    def lines(self, name):
+        path = Path(self.place, name)
+        return path.read_text().splitlines() if path.exists() else []
+
+    def runs(self, name):
+        return [json.loads(line) for line in self.lines(name)[1:]]
+
+    def await_runs(self, name, count):
+        self.assertTrue(lib.wait_for(lambda: len(self.lines(name)) > count, 60), self.lines(name))
+
+    def once_each(self, name, plan):
+        """Every run of a plan is in the file, good, and there once."""
+        keys = [(results.point_key(run["point"]), run["repetition"]) for run in self.runs(name)
+                if run["status"] == "ok"]
+        self.assertEqual(sorted(keys), sorted(task.key for task in plan.tasks()))
+
+    def fake(self, body):
+        """A netperf of ours; $n counts its calls."""
+        path = Path(self.place, "netperf")
+        path.write_text("#!/bin/sh\n[ \"$1\" != --version ] || { echo fake; exit 0; }\n"
+                        "n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n\n" + body)
+        path.chmod(0o755)
+        return str(path)
+
+
+# By count, so that a run takes no longer than the machine needs.
+BRIEF = "[constants]\ntest = 'TCP_RR'\nlength = -300\n"
+SHORT = BRIEF + "[axes]\nsize = [64, 128, 256]\n"
+
+
+class Loopback(Sweeping):
+    def tearDown(self):
+        self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 10), running_in(self.place))
+
+    def test_a_sweep(self):
+        plan = self.plan("repetitions = 2\n[constants]\nlength = 1\ncpu_figures = true\n"
+                         "[axes]\ntest = ['TCP_STREAM', 'UDP_RR', 'TCP_SENDFILE']\n")
+        got = self.sweep(plan, "--local", "--output", "o.jsonl")
+        self.assertIn("6 runs ok, 0 failed: o.jsonl", got.out)
+        self.assertEqual(len(got.err.splitlines()), 6, got.err)     # a line a run, no bar
+        found = results.read(f"{self.place}/o.jsonl")
+        self.assertEqual((found.header.plan, found.header.repetitions), ("p", 2))
+        self.assertEqual(found.header.plan_text, Path(self.place, plan).read_text())
+        self.assertTrue(found.header.environment["client"]["netperf"])
+        self.assertEqual([run.number for run in found.runs], [1, 2, 3, 4, 5, 6])
+        for run in found.runs:
+            self.assertGreater(run.figure("THROUGHPUT"), 0)
+            self.assertGreater(run.figure("LOCAL_CPU_UTIL"), 0)
+            self.assertEqual(run.command[0], lib.netperf())
+            self.assertEqual(run.result["THROUGHPUT_UNITS"],
+                             "Trans/s" if run.point["test"] == "UDP_RR" else "10^6bits/s")
+
+    def test_ipv6(self):
+        if not Path("/proc/net/if_inet6").exists():
+            self.skipTest("no IPv6")
+        plan = self.plan(BRIEF + "[axes]\nfamily = [4, 6]\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        self.assertEqual([run["command"][2] for run in self.runs("o.jsonl")], ["127.0.0.1", "::1"])
+
+    def test_a_failure_is_a_gap(self):
+        plan = self.plan(SHORT + "card = [1, 2]\n[before]\ncard = 'echo no card {value} >&2; "
+                         "echo {value} >> set; test {value} = 1 -o -e mended'\n")
+        got = self.sweep(plan, "--local", "--output", "o.jsonl", status=1)
+        self.assertIn("3 runs ok, 3 failed", got.out)
+        self.assertIn("3 of 6 runs failed: netsweep --resume --output o.jsonl", got.err)
+        runs = self.runs("o.jsonl")
+        self.assertEqual([run["status"] for run in runs], ["ok", "failed"] * 3)
+        self.assertEqual(runs[1]["before"][0]["status"], 1)
+        self.assertIn("no card 2", runs[1]["before"][0]["output"])
+        self.assertEqual(results.read(f"{self.place}/o.jsonl").runs[1].reason()[-9:], "no card 2")
+        Path(self.place, "mended").touch()
+        self.assertIn("6 runs ok", self.sweep("--resume", "--output", "o.jsonl").out)
+        self.once_each("o.jsonl", results_plan(f"{self.place}/o.jsonl"))
+
+    def test_a_command_runs_when_its_value_changes(self):
+        plan = self.plan(f"repetitions = 2\n{BRIEF}[axes]\ncard = ['a b', 'c']\n"
+                         "size = [1, 2]\n[before]\ncard = 'echo set {value} >> log'\n"
+                         "each_run = 'echo run {size} >> log'\n[after]\ncard = 'echo unset {card} >> log'\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        runs = ["run 1", "run 1", "run 2", "run 2"]
+        self.assertEqual(Path(self.place, "log").read_text().splitlines(),
+                         ["set a b", *runs, "unset a b", "set c", *runs, "unset c"])
+        self.assertEqual(len(self.runs("o.jsonl")[3]["after"]), 1)
+
+    def test_a_failure_afterwards_fails_the_run(self):
+        plan = self.plan(BRIEF + "[axes]\ncard = [1, 2]\n"
+                         "[after]\ncard = 'echo stuck; test {value} = 2'\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl", status=1)
+        self.assertEqual([run["status"] for run in self.runs("o.jsonl")], ["failed", "ok"])
+
+    def test_netperf_that_fails(self):
+        netperf = self.fake("[ $n != 2 ] || { echo 'netperf: no luck' >&2; exit 1; }\n"
+                            "[ $n != 3 ] || exit 0\necho THROUGHPUT=1\n")
+        plan = self.plan("[axes]\nsize = [1, 2, 3, 4]\n")
+        got = self.sweep(plan, "--host", "h", "--netperf", netperf, "--output", "o.jsonl", status=1)
+        self.assertIn("2 runs ok, 2 failed", got.out)
+        runs = results.read(f"{self.place}/o.jsonl").runs
+        self.assertEqual([run.reason() for run in runs],
+                         ["", "netperf: no luck", "netperf printed no throughput", ""])
+        self.assertEqual((runs[1].exit, runs[1].stderr), (1, "netperf: no luck\n"))
+
+    def test_interrupted(self):
+        plan = self.plan(f"repetitions = 500\n{BRIEF}[axes]\ncard = [1]\n"
+                         "[before]\ncard = 'touch set'\n[after]\ncard = 'touch unset'\n")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            name = f"{number.name}.jsonl"
+            proc = self.started(plan, "--local", "--output", name)
+            self.await_runs(name, 2)
+            proc.send_signal(number)
+            _, err = proc.communicate(timeout=30)
+            self.assertEqual(proc.returncode, 130, err)
+            self.assertIn(f"interrupted: netsweep --resume --output {name}", err)
+            self.assertEqual(running_in(self.place), [])
+            self.assertTrue(all(run["status"] == "ok" for run in self.runs(name)))
+            self.assertTrue(Path(self.place, "unset").exists())
+            Path(self.place, "unset").unlink()
+            self.assertEqual(results.read(f"{self.place}/{name}").warnings, [])
+
+    def test_killed_and_resumed(self):
+        """At any moment: each run is in the file once when a later sweep is through."""
+        plan = self.plan("repetitions = 9\norder = 'random'\n" + SHORT)
+        proc = self.started(plan, "--local", "--output", "o.jsonl")
+        for count in (2, 5, 9):
+            self.await_runs("o.jsonl", count)
+            proc.kill()
+            proc.wait(10)
+            self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 10))
+            proc = self.started("--resume", "--output", "o.jsonl")
+        proc.kill()
+        proc.wait(10)
+        with open(f"{self.place}/o.jsonl", "a", encoding="utf-8") as file:
+            file.write('{"schema": "plumbline-run/1", "point"')      # as a crash leaves it
+        got = self.sweep("--resume", "--output", "o.jsonl")
+        self.assertIn("27 runs ok, 0 failed", got.out)
+        self.assertIn("cut short", got.err)
+        self.once_each("o.jsonl", results_plan(f"{self.place}/o.jsonl"))
+        self.assertIn("27 runs ok", self.sweep("--resume", "--output", "o.jsonl").out)
+        self.assertEqual(len(self.runs("o.jsonl")), 27)
+
+    def test_no_file_is_written_over(self):
+        plan = self.plan(SHORT)
+        name = f"p-{time.strftime('%Y-%m-%d')}.jsonl"
+        self.sweep(plan, "--local", "--set", "size=1")
+        before = self.lines(name)
+        said = self.sweep(plan, "--local", "--set", "size=1", status=2).err
+        self.assertIn("--resume goes on with it, --force writes over it", said)
+        self.assertEqual(said.count("\n"), 1)
+        self.assertEqual(self.lines(name), before)
+        said = self.sweep(plan, "--local", "--set", "size=2", "--resume", status=2).err
+        self.assertIn("size: 1 in the file, 2 now", said)
+        self.sweep(plan, "--local", "--set", "size=1", "--resume")
+        self.assertEqual(self.lines(name), before)
+        self.sweep(plan, "--local", "--set", "size=2", "--force")
+        self.assertEqual([run["point"] for run in self.runs(name)], [{"size": 2}])
+
+    def test_two_at_a_time(self):
+        plan = self.plan("repetitions = 500\n" + SHORT)
+        proc = self.started(plan, "--local", "--output", "o.jsonl")
+        self.await_runs("o.jsonl", 1)
+        self.assertIn("another netsweep", self.sweep("--resume", "--output", "o.jsonl", status=1).err)
+        proc.send_signal(signal.SIGINT)
+        proc.communicate(timeout=30)
+
+    def test_until_confidence(self):
+        """One size is steady, the other never."""
+        netperf = self.fake("case $* in *'-m 1 '*) echo THROUGHPUT=100 ;; "
+                            "*) echo THROUGHPUT=$((n * 37 % 83 + 1)) ;; esac\n")
+        plan = self.plan("[axes]\nsize = [1, 2]\n")
+        common = ("--host", "h", "--netperf", netperf, "--until-confidence", "99,2.5")
+        for order in ("given", "interleaved", "random"):
+            self.sweep(plan, *common, "--order", order, "--output", f"{order}.jsonl")
+            sizes = [run["point"]["size"] for run in self.runs(f"{order}.jsonl")]
+            self.assertEqual((sizes.count(1), sizes.count(2)), (3, 10), order)
+        self.sweep(plan, *common, "--repeat", "4,6", "--output", "r.jsonl")
+        self.assertEqual(len(self.runs("r.jsonl")), 10)
+
+    def test_flows(self):
+        plan = self.plan("[constants]\nlength = 1\ninterval = 0.2\n[axes]\nflows = [1, 3]\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        one, three = self.runs("o.jsonl")
+        self.assertNotIn("flows", one)
+        self.assertGreaterEqual(len(one["interim"]), 1)
+        parts = [flow["result"]["THROUGHPUT"] for flow in three["flows"]]
+        self.assertEqual(len(parts), 3)
+        self.assertAlmostEqual(three["result"]["THROUGHPUT"], sum(parts), places=2)
+
+    def test_the_real_netperf(self):
+        """All that is asked of netperf is in the one that ours is compatible with."""
+        try:
+            place = lib.real_netperf()
+        except LookupError as fault:
+            self.skipTest(str(fault))
+        plan = self.plan("[constants]\nlength = 1\ncpu_figures = true\ninterval = 0.25\n"
+                         "[axes]\ntest = ['TCP_STREAM', 'UDP_STREAM', 'TCP_RR', 'TCP_SENDFILE']\n")
+        self.sweep(plan, "--local", "--netperf", str(place / "netperf"), "--netserver",
+                   str(place / "netserver"), "--output", "o.jsonl")
+        runs = self.runs("o.jsonl")
+        self.assertEqual([run["status"] for run in runs], ["ok"] * 4)
+        self.assertGreater(runs[2]["result"]["P99_LATENCY"], 0)
+
+    def test_dry_run_can_be_pasted(self):
+        plan = self.plan(BRIEF + "options = \"-B 'a; b'\"\n[axes]\nsize = [64, 128]\n"
+                         "x = ['$(touch bad)']\n[before]\nx = 'echo {value}'\n")
+        with lib.Daemon() as daemon:
+            got = self.sweep(plan, "--host", "127.0.0.1", "--set", f"port={daemon.port}", "--dry-run")
+            self.assertRegex(got.out, r"(?m)^#   expected to take \d+ s, until \d\d:\d\d$")
+            self.assertEqual([name for name in os.listdir(self.place) if name != plan], [])
+            script = subprocess.run(["sh", "-eu"], input=got.out, capture_output=True, text=True,
+                                    cwd=self.place, timeout=60)
+        self.assertEqual((script.returncode, script.stderr), (0, ""))
+        self.assertEqual(script.stdout.count("THROUGHPUT="), 2)
+        self.assertFalse(Path(self.place, "bad").exists())
+        self.assertIn("$(touch bad)", script.stdout)
+
+    def test_progress(self):
+        plan = self.plan(SHORT)
+        self.assertEqual(self.sweep(plan, "--local", "--progress", "none", "--output", "n").err, "")
+        mother, child = pty.openpty()
+        self.addCleanup(os.close, mother)
+        done = subprocess.run(self.command(plan, "--local", "--output", "t"), cwd=self.place,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=child,
+                              env={**os.environ, "TERM": "xterm"}, timeout=60)
+        os.close(child)
+        shown = os.read(mother, 1 << 16).decode()
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("3/3 ETA 0 s", shown)
+        self.assertNotIn("\n", shown)
+
+    def test_usage(self):
+        plan = self.plan(SHORT)
+        for args, status, words in (
+                ([], 2, "no PLAN"), (["nosuch"], 2, "nor a ready plan (cpu-binding"), ([plan], 2, "no host"),
+                ([plan, "--host", "h", "--local"], 2, "one of them"), ([plan, "--foo"], 2, "--foo"),
+                ([plan, "--local", "--set", "foo=1"], 2, "foo"), ([plan, "--resume"], 2, "no file p-DATE"),
+                ([plan, "--local", "--repeat", "2,3"], 2, "--until-confidence"),
+                ([plan, "--local", "--until-confidence", "9"], 2, "try 99,2.5"),
+                ([plan, "--resume", "--force"], 2, "one of them"),
+                (["--resume", "--output", "no"], 1, "no: No such file"),
+                (["--resume", "--output", plan], 1, "p.toml: line 1"),
+                ([plan, "--local", "--netperf", "/no/netperf"], 1, "--netperf names one"),
+                ([plan, "--local", "--output", "/no/dir/x"], 1, "/no/dir/x: ")):
+            got = self.sweep(*args, status=status)
+            self.assertEqual(got.err.count("\n"), 1, got.err)
+            self.assertTrue(got.err.startswith("netsweep: "), got.err)
+            self.assertIn(words, got.err)
+        self.assertEqual(os.listdir(self.place), [plan])
+
+    def test_list(self):
+        lines = self.sweep("--list").out.splitlines()
+        self.assertEqual([line.split()[0] for line in lines], sorted(READY))
+        self.assertTrue(all(len(line.split()) > 4 for line in lines))
+
+    def test_ready_plans_need_root(self):
+        if os.geteuid() == 0:
+            if not shutil.which("setpriv"):
+                self.skipTest("no setpriv")
+            os.chmod(self.place, 0o777)
+        with lib.Started([*lib.as_nobody(), *self.command("latency")], cwd=self.place) as started:
+            got = started.finish(30)
+        self.assertEqual(got.rc, 1, got)
+        self.assertIn("try sudo, or --host NAME, or --local", got.err)
+
+    def test_from_where_it_is_installed(self):
+        place = Path(self.place, "usr")
+        shutil.copytree(SCRIPTS / "netkit", place / "share/plumbline/netkit",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(SCRIPTS / "plans", place / "share/plumbline/plans")
+        (place / "bin").mkdir()
+        shutil.copy(NETSWEEP, place / "bin")
+        got = lib.run([str(place / "bin/netsweep"), "--list"], 30)
+        self.assertEqual((got.rc, len(got.out.splitlines())), (0, len(READY)), got)
+
+
+def results_plan(path: str) -> plans.Plan:
+    """The plan that a file was begun with."""
+    plan = plans.from_header(results.read(path).header)
+    plans.check(plan)
+    return plan
+
+
+@unittest.skipIf(OBSTACLE, OBSTACLE)
+class Labs(Sweeping):
+    """The ready plans for real, shortened."""
+    SHORTENED = {
+        "cpu-binding": (2, "test=TCP_STREAM", "cpu=default;0,0"),
+        "driver-parameter": (4, "DMA_length=0,7"),
+        "fluctuation": (2, "length=2", "buffer=65536"),
+        "lab-buffers": (8, "buffer=32768"),
+        "latency": (3, "size=64"),
+        "mtu": (12, "mtu=576,1500"),
+        "netpipe": (4, "size=1,1048576"),
+    }
+
+    def tearDown(self):
+        self.assertEqual(self.labs(), [])
+        self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 10), running_in(self.place))
+
+    def labs(self):
+        """The labs of sweeps that no sweep has."""
+        names = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
+        pids = {m[1] for m in (re.match(r"netlab-sweep-(\d+)-", name) for name in names) if m}
+        return [pid for pid in pids if not machine.is_sweep(int(pid))]
+
+    def ready_plan(self, name):
+        count, *settings = self.SHORTENED[name]
+        if not any(setting.startswith("length=") for setting in settings):
+            settings.append("length=1")
+        args = [word for setting in settings for word in ("--set", setting)]
+        got = self.sweep(name, *args, "--repeat", "1", "--output", "o.jsonl")
+        runs = self.runs("o.jsonl")
+        self.assertEqual(len(runs), count, got)
+        for run in runs:
+            self.assertEqual(run["prefix"][1:3], ["exec", "--name"])
+            self.assertIn(run["command"][2], ("10.77.0.2", "fd77::2"))
+            self.assertGreater(run["result"]["THROUGHPUT"], 0, run)
+        return runs
+
+    def test_cpu_binding(self):
+        for run in self.ready_plan("cpu-binding"):
+            self.assertEqual("-T" in run["command"], run["point"]["cpu"] is not None)
+
+    def test_driver_parameter(self):
+        runs = self.ready_plan("driver-parameter")
+        self.assertEqual([len(run["before"]) for run in runs], [1, 0, 1, 0])
+        self.assertIn("DMA_length=7", runs[2]["before"][0]["output"])
+
+    def test_fluctuation(self):
+        for run in self.ready_plan("fluctuation"):
+            self.assertGreaterEqual(len(run["interim"]), 1)
+
+    def test_lab_buffers(self):
+        """No more than the wire carries, and no less than a busy machine still does."""
+        for run in self.ready_plan("lab-buffers"):
+            self.assertLess(run["result"]["THROUGHPUT"], 100)
+            self.assertEqual(run["result"]["LSS_SIZE_END"], 65536)  # Linux doubles what is asked for
+
+    def test_latency(self):
+        for run in self.ready_plan("latency"):
+            self.assertGreater(run["result"]["P99_LATENCY"], 0)
+
+    def test_mtu(self):
+        runs = self.ready_plan("mtu")
+        segments = {(run["point"]["mtu"], run["point"]["family"]): run["result"]["TRANSPORT_MSS"]
+                    for run in runs if run["point"]["test"] == "TCP_STREAM"}
+        self.assertEqual(segments, {(576, 4): 524, (1500, 4): 1448, (1500, 6): 1428})
+
+    def test_netpipe(self):
+        rates = {(run["point"]["test"], run["point"]["size"]): run["result"]["THROUGHPUT"]
+                 for run in self.ready_plan("netpipe")}
+        self.assertGreater(rates["TCP_RR", 1], rates["TCP_RR", 1048576])
+
+    def test_killed(self):
+        """The next sweep removes what this one could not, and leaves nothing itself."""
+        proc = self.started("latency", "--set", "length=1", "--output", "o.jsonl")
+        self.await_runs("o.jsonl", 1)
+        proc.kill()
+        proc.wait(10)
+        self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 10))
+        self.assertEqual(self.labs(), [str(proc.pid)])
+        self.sweep("--resume", "--output", "o.jsonl")
+        self.once_each("o.jsonl", results_plan(f"{self.place}/o.jsonl"))
+
+    def test_interrupted(self):
+        """Also while the lab is being built."""
+        for delay in (0.3, 0.45, 0.6, 1.5):
+            proc = self.started("latency", "--set", "length=1", "--output", f"{delay}.jsonl")
+            time.sleep(delay)
+            proc.send_signal(signal.SIGINT)
+            _, err = proc.communicate(timeout=40)
+            self.assertIn(proc.returncode, (130, -signal.SIGINT), err)
+            self.assertEqual(self.labs(), [])
+
+    def test_dry_run_brings_up_labs(self):
+        got = self.sweep("mtu", "--set", "mtu=576,1500", "--dry-run")
+        words = [shlex.split(line) for line in got.out.splitlines() if not line.startswith("#")]
+        ups = [line[2:] for line in words if line[1] == "up"]
+        self.assertEqual(ups, [["--rate", "100mbit", "--mtu", mtu] for mtu in ("576", "1500")])
+        self.assertEqual(len([line for line in words if line[1:3] == ["exec", "client"]]), 12)
+        self.assertEqual(words[-1][1], "down")
+
+
+def no_toml() -> bool:
+    return not any(importlib.util.find_spec(module) for module in ("tomllib", "tomli"))
+
+
+def main() -> int:
+    if no_toml():
+        lib.skip("this Python reads no TOML: python3-tomli is missing")
+    if OBSTACLE:
+        print(f"SKIP: the ready plans in labs: {OBSTACLE}", flush=True)
+    result = unittest.main(exit=False, verbosity=2).result
+    if not result.wasSuccessful():
+        return 1
+    return 77 if len(result.skipped) == result.testsRun else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
