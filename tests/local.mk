@@ -48,15 +48,10 @@ unit_tests = \
 e2e_tests = \
 	%D%/e2e/crowd.py \
 	%D%/e2e/faults.py \
-	%D%/e2e/golden.py \
 	%D%/e2e/interim.py \
 	%D%/e2e/interop_more.py \
 	%D%/e2e/kills.py \
-	%D%/e2e/netlab_test.py \
 	%D%/e2e/netns.py \
-	%D%/e2e/silent.py \
-	%D%/e2e/strangers.py \
-	%D%/e2e/syslog.py \
 	%D%/e2e/together.py \
 	%D%/e2e/torture.py
 
@@ -65,11 +60,16 @@ EXTRA_DIST += \
 	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \
+	%D%/e2e/golden.py \
 	%D%/e2e/keys.py \
 	%D%/e2e/limits.py \
+	%D%/e2e/netlab_test.py \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/scarce.py \
 	%D%/e2e/service.py \
+	%D%/e2e/silent.py \
+	%D%/e2e/strangers.py \
+	%D%/e2e/syslog.py \
 	%D%/e2e/unix.py
 
 # What `make check-clients` runs, some minutes of it: CI does.
