@@ -718,11 +718,20 @@ other_calls_are_refused(void **state)
 
 /* ---- What a session can't do: take too much ---- */
 
+/* A compiler that saw what becomes of it would do without the memory. */
+static void *
+get(size_t bytes)
+{
+	void *volatile p = malloc(bytes);
+
+	return p;
+}
+
 /* Touches what it gets. */
 static int
 take(size_t bytes)
 {
-	char *p = malloc(bytes);
+	char *p = get(bytes);
 
 	if (p == NULL) {
 		return errno;
@@ -750,9 +759,9 @@ take_20(void)
 static int
 take_again(void)
 {
-	free(malloc(11 * MIB));
+	free(get(11 * MIB));
 	for (int i = 0; i < 3; i++) {
-		char *p = malloc(10 * MIB), *stays = malloc(100000);
+		char *p = get(10 * MIB), *stays = get(100000);
 
 		if (p == NULL || stays == NULL) {
 			return ENOMEM;
