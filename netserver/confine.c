@@ -410,6 +410,16 @@ ns_confine_prepare(struct ns_prepared *p, struct np_err *err)
 	return NP_OK;
 }
 
+void
+ns_confine_release(struct ns_prepared *p)
+{
+	for (int i = 0; i < 2; i++) {
+		free(p->filter[i]);
+		p->filter[i] = NULL;
+		p->size[i] = 0;
+	}
+}
+
 static int
 filter_calls(const struct ns_sandbox *s, struct np_err *err)
 {

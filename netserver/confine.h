@@ -24,13 +24,14 @@ int ns_confine_daemon(const char *user, struct np_err *err);
 
 /*
  * What all sessions have in common, made once by the daemon: it would take each of them two
- * milliseconds. Its memory is the daemon's for good.
+ * milliseconds.
  */
 struct ns_prepared {
 	void *filter[2]; /* without and with tests of the UNIX domain */
 	size_t size[2];  /* bytes */
 };
 int ns_confine_prepare(struct ns_prepared *p, struct np_err *err);
+void ns_confine_release(struct ns_prepared *p); /* safe on a zeroed struct */
 
 struct ns_sandbox {
 	const struct ns_prepared *prepared; /* NULL: made on the spot */

@@ -334,7 +334,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {
 	struct np_err err = { .code = NP_OK };
 	struct ns_logfile file = { .fd = -1 };
-	struct ns_prepared prepared;
+	struct ns_prepared prepared = { .size = { 0 } };
 	sigset_t let_in;
 	int rc;
 
@@ -368,6 +368,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	d->words_ctx = &file;
 	ns_notify("READY=1");
 	rc = ns_daemon_run(d, &err);
+	ns_confine_release(&prepared);
 	if (rc != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s", err.msg);
 		return 1;
@@ -380,7 +381,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 static int
 run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 {
-	struct ns_prepared prepared;
+	struct ns_prepared prepared = { .size = { 0 } };
 	sigset_t let_in;
 	int rc;
 
@@ -393,6 +394,7 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	prepare_sandbox(d, &prepared);
 	take_signals(d, &let_in);
 	ns_session_serve_alone(d, 0);
+	ns_confine_release(&prepared);
 	return 0;
 }
 
