@@ -314,6 +314,7 @@ def hidden_words() -> str:
         with lib.Daemon(args=args) as daemon:
             must_hide(daemon.pid, b"-D", b"-p", str(daemon.port).encode())
             must_serve(daemon.port, "-Z", WORD)
+            assert lib.wait_for(lambda: not daemon.children(), 10), "a session stays"
             for more in (["-Z", WORD], ["--passphrase", WORD], [f"--passphrase={WORD}"],
                          [f"-jZ{WORD}"]):
                 command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port),
