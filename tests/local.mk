@@ -77,8 +77,7 @@ client_tests = \
 	%D%/e2e/builds.py \
 	%D%/e2e/clients.py \
 	%D%/e2e/interop.py \
-	%D%/e2e/netreport_test.py \
-	%D%/e2e/netsweep_test.py
+	%D%/e2e/netreport_test.py
 
 # What `make check-long` runs beyond that.
 long_tests = \
@@ -89,6 +88,7 @@ long_tests = \
 	%D%/e2e/interop_long.py \
 	%D%/e2e/kills_long.py \
 	%D%/e2e/netsweep_long.py \
+	%D%/e2e/netsweep_test.py \
 	%D%/e2e/torture_long.py
 EXTRA_DIST += $(client_tests) $(long_tests)
 
