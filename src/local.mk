@@ -3,7 +3,9 @@
 
 noinst_LIBRARIES += src/libnetperf.a
 src_libnetperf_a_SOURCES = \
+	%D%/base/bag.c %D%/base/bag.h \
 	%D%/base/clock.c %D%/base/clock.h \
+	%D%/base/cpulist.c %D%/base/cpulist.h \
 	%D%/base/err.c %D%/base/err.h \
 	%D%/base/fds.c %D%/base/fds.h \
 	%D%/base/log.c %D%/base/log.h \
@@ -64,6 +66,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/omni.c \
 	%D%/out/select.c %D%/out/select.h
 
+
 bin_PROGRAMS += src/netperf
 src_netperf_SOURCES = \
 	%D%/cli/args.c %D%/cli/args.h \
@@ -71,5 +74,5 @@ src_netperf_SOURCES = \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
-	%D%/cli/show.c %D%/cli/show.h
+	%D%/cli/show.c %D%/cli/show.h 
 src_netperf_LDADD = src/libnetperf.a $(SODIUM_LIBS)

@@ -30,4 +30,7 @@ uint64_t np_deadline(uint64_t ns);
  */
 struct timespec *np_left(uint64_t deadline, struct timespec *out);
 
+/* Of a monotonic time the wall clock's, in milliseconds since 1970, as both stand now. */
+uint64_t np_wall_ms(uint64_t then_ns);
+
 #endif

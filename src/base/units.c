@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* strtoll() that accepts neither blanks nor an empty number; *end is what follows the digits. */
 static int
@@ -115,6 +116,31 @@ np_parse_int(const char *text, int64_t *out)
 	}
 	*out = n;
 	return 0;
+}
+
+int
+np_parse_rate(const char *text, double *bps)
+{
+	static const struct {
+		const char *name;
+		double factor;
+	} units[] = { { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 } };
+	size_t digits = strspn(text, "0123456789");
+	size_t fraction = text[digits] == '.' ? strspn(text + digits + 1, "0123456789") : 0;
+	const char *unit = text + digits + (fraction > 0 ? fraction + 1 : 0);
+	double n;
+
+	if (digits == 0 || digits > 9) {
+		return -1;
+	}
+	n = strtod(text, NULL);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcasecmp(unit, units[i].name) == 0 && n > 0) {
+			*bps = n * units[i].factor;
+			return 0;
+		}
+	}
+	return -1;
 }
 
 const struct np_unit *

@@ -15,6 +15,13 @@ int np_parse_count(const char *text, int64_t *out);
 /* A test length: a count as above, or seconds as a duration such as "10s", "1m30s", "1h0m5s". */
 int np_parse_length(const char *text, int64_t *out);
 
+/*
+ * The rate of a link in bits a second, as netlab and tc(8) spell it: digits, a fraction perhaps,
+ * and kbit, mbit or gbit in any case, powers of 1000 ("100mbit", "2.5gbit"). Returns 0, or -1 when
+ * the text is no such rate or the rate is 0.
+ */
+int np_parse_rate(const char *text, double *bps);
+
 /* A whole number without suffix, in base 10. Returns 0 or -1. */
 int np_parse_int(const char *text, int64_t *out);
 

@@ -345,6 +345,37 @@ whole_numbers_have_no_suffix(void **state)
 }
 
 static void
+link_rates_are_spelt_as_tc_does(void **state)
+{
+	static const struct {
+		const char *text;
+		double bps;
+	} good[] = {
+		{ "100mbit", 100e6 },
+		{ "2.5gbit", 2.5e9 },
+		{ "500Kbit", 500e3 },
+		{ "1.0GBIT", 1e9 },
+	};
+	static const char *const bad[] = {
+		"",       "100",     "mbit",    "0mbit", "0.0mbit",
+		".5gbit", "1.gbit",  "-1mbit",  "1mbi",  "100mbits",
+		"1 mbit", "1e3mbit", "0x1mbit", "nan",   "9999999999kbit",
+	};
+	double bps;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(good); i++) {
+		assert_int_equal(np_parse_rate(good[i].text, &bps), 0);
+		assert_true(bps == good[i].bps);
+	}
+	for (size_t i = 0; i < LEN(bad); i++) {
+		if (np_parse_rate(bad[i], &bps) == 0) {
+			fail_msg("\"%s\" is taken for %g", bad[i], bps);
+		}
+	}
+}
+
+static void
 assert_rate(char letter, const char *name, double amount, double seconds, double want)
 {
 	const struct np_unit *unit = np_unit(letter);
@@ -493,6 +524,7 @@ main(void)
 		cmocka_unit_test(counts_have_suffixes),
 		cmocka_unit_test(lengths_are_counts_or_durations),
 		cmocka_unit_test(whole_numbers_have_no_suffix),
+		cmocka_unit_test(link_rates_are_spelt_as_tc_does),
 		cmocka_unit_test(rates_are_netperfs),
 		cmocka_unit_test(buffers_stand_aligned_and_come_round),
 		cmocka_unit_test(a_ring_has_limits),

@@ -1,0 +1,304 @@
+#include "base/bag.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct item {
+	char *name;
+	enum np_bag_kind kind;
+	int64_t i;
+	double r;
+	void *data; /* of texts and lists */
+	size_t count, bytes;
+};
+
+struct np_bag {
+	struct item *items;
+	size_t count, room, bytes, left_out;
+};
+
+struct np_bag *
+np_bag_new(void)
+{
+	return calloc(1, sizeof(struct np_bag));
+}
+
+static void
+drop_value(struct np_bag *b, struct item *it)
+{
+	b->bytes -= it->bytes;
+	it->bytes = 0;
+	free(it->data);
+	it->data = NULL;
+}
+
+void
+np_bag_free(struct np_bag *b)
+{
+	if (b == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < b->count; i++) {
+		free(b->items[i].data);
+		free(b->items[i].name);
+	}
+	free(b->items);
+	free(b);
+}
+
+static bool
+name_is_good(const char *name)
+{
+	char before = '.';
+
+	for (const char *at = name; *at != '\0'; before = *at++) {
+		if (*at == '.' ? before == '.'
+			       : !isalnum((unsigned char)*at) && strchr("_-:", *at) == NULL) {
+			return false;
+		}
+	}
+	return before != '.';
+}
+
+static struct item *
+find(const struct np_bag *b, const char *name)
+{
+	for (size_t i = 0; b != NULL && i < b->count; i++) {
+		if (strcmp(b->items[i].name, name) == 0) {
+			return &b->items[i];
+		}
+	}
+	return NULL;
+}
+
+static struct item *
+append(struct np_bag *b, const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+
+	if (b->count == b->room) {
+		size_t room = b->room == 0 ? 64 : 2 * b->room;
+		struct item *items = realloc(b->items, room * sizeof(*items));
+
+		if (items == NULL) {
+			return NULL;
+		}
+		b->items = items;
+		b->room = room;
+	}
+	memset(&b->items[b->count], 0, sizeof(b->items[0]));
+	b->items[b->count].name = strdup(name);
+	if (b->items[b->count].name == NULL) {
+		return NULL;
+	}
+	b->bytes += bytes;
+	return &b->items[b->count++];
+}
+
+/* Take the value in, whose data (NULL: none) are copied. */
+__attribute__((format(printf, 2, 0))) static void
+put(struct np_bag *b, const char *name, va_list args, struct item v, const void *data)
+{
+	char full[NP_BAG_NAME];
+	int len = vsnprintf(full, sizeof(full), name, args);
+	struct item *it;
+	void *copy = NULL;
+
+	if (b == NULL) {
+		return;
+	}
+	it = len > 0 && len < NP_BAG_NAME ? find(b, full) : NULL;
+	if (len <= 0 || len >= NP_BAG_NAME || !name_is_good(full) ||
+	    (it == NULL && b->count >= NP_BAG_ITEMS) ||
+	    b->bytes - (it != NULL ? it->bytes : 0) + v.bytes + (size_t)len + 1 > NP_BAG_BYTES) {
+		b->left_out++;
+		return;
+	}
+	if (v.bytes > 0) {
+		copy = malloc(v.bytes);
+		if (copy == NULL) {
+			b->left_out++;
+			return;
+		}
+		memcpy(copy, data, v.bytes);
+	}
+	it = it != NULL ? it : append(b, full);
+	if (it == NULL) {
+		free(copy);
+		b->left_out++;
+		return;
+	}
+	drop_value(b, it);
+	v.name = it->name;
+	v.data = copy;
+	b->bytes += v.bytes;
+	*it = v;
+}
+
+void
+np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	put(b, name, args, (struct item){ .kind = NP_BAG_INT, .i = v }, NULL);
+	va_end(args);
+}
+
+void
+np_bag_real(struct np_bag *b, double v, const char *name, ...)
+{
+	va_list args;
+
+	if (!isfinite(v)) {
+		if (b != NULL) {
+			b->left_out++;
+		}
+		return;
+	}
+	va_start(args, name);
+	put(b, name, args, (struct item){ .kind = NP_BAG_REAL, .r = v }, NULL);
+	va_end(args);
+}
+
+__attribute__((format(printf, 4, 0))) static void
+put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *name, va_list args)
+{
+	char text[NP_BAG_TEXT];
+	size_t len = strnlen(v, sizeof(text) - 1);
+
+	memcpy(text, v, len);
+	/* Not within a character: the bytes that go on with one begin with the bits 10. */
+	while (v[len] != '\0' && len > 0 && ((unsigned char)v[len] & 0xc0) == 0x80) {
+		len--;
+	}
+	text[len] = '\0';
+	for (char *at = text; *at != '\0'; at++) {
+		*at = (unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at;
+	}
+	put(b, name, args, (struct item){ .kind = kind, .bytes = len + 1 }, text);
+}
+
+void
+np_bag_text(struct np_bag *b, const char *v, const char *name, ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	put_text(b, NP_BAG_STRING, v, name, args);
+	va_end(args);
+}
+
+void
+np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	put_text(b, NP_BAG_UNREAD, why, name, args);
+	va_end(args);
+}
+
+void
+np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, ...)
+{
+	va_list args;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!isfinite(v[i])) {
+			if (b != NULL) {
+				b->left_out++;
+			}
+			return;
+		}
+	}
+	va_start(args, name);
+	put(b, name, args,
+	    (struct item){ .kind = NP_BAG_REALS, .count = count, .bytes = count * sizeof(*v) }, v);
+	va_end(args);
+}
+
+void
+np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	put(b, name, args,
+	    (struct item){ .kind = NP_BAG_INTS, .count = count, .bytes = count * sizeof(*v) }, v);
+	va_end(args);
+}
+
+size_t
+np_bag_left_out(const struct np_bag *b)
+{
+	return b != NULL ? b->left_out : 0;
+}
+
+size_t
+np_bag_count(const struct np_bag *b)
+{
+	return b != NULL ? b->count : 0;
+}
+
+static void
+show(const struct item *it, struct np_bag_item *out)
+{
+	bool text = it->kind == NP_BAG_STRING || it->kind == NP_BAG_UNREAD;
+
+	*out = (struct np_bag_item){
+		.name = it->name,
+		.kind = it->kind,
+		.i = it->i,
+		.r = it->r,
+		.text = text ? it->data : NULL,
+		.reals = it->kind == NP_BAG_REALS ? it->data : NULL,
+		.ints = it->kind == NP_BAG_INTS ? it->data : NULL,
+		.count = it->count,
+	};
+}
+
+bool
+np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item)
+{
+	if (i >= np_bag_count(b)) {
+		return false;
+	}
+	show(&b->items[i], item);
+	return true;
+}
+
+bool
+np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item)
+{
+	const struct item *it = find(b, name);
+
+	if (it == NULL) {
+		return false;
+	}
+	show(it, item);
+	return true;
+}
+
+double
+np_bag_number(const struct np_bag *b, const char *name)
+{
+	const struct item *it = find(b, name);
+
+	if (it == NULL || (it->kind != NP_BAG_INT && it->kind != NP_BAG_REAL)) {
+		return (double)NAN;
+	}
+	return it->kind == NP_BAG_INT ? (double)it->i : it->r;
+}
+
+const char *
+np_bag_string(const struct np_bag *b, const char *name)
+{
+	const struct item *it = find(b, name);
+
+	return it != NULL && it->kind == NP_BAG_STRING ? it->data : NULL;
+}

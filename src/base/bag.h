@@ -1,0 +1,83 @@
+/*
+ * A bag of named values: what one end of a test knows about how it went. Whoever measures puts
+ * values in; wire, JSON and the rules that explain a result take them out by name, and need not
+ * know who measured. The names are listed in doc/evidence.md.
+ *
+ * A name is a path of words joined by dots ("tcp.rtt_us", "cpu.0.softirq"): letters, digits, '_',
+ * '-' and ':' between the dots. Each stands in a bag once: a second value replaces the first.
+ */
+#ifndef NP_BASE_BAG_H
+#define NP_BASE_BAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	NP_BAG_ITEMS = 2048,      /* most values of a bag */
+	NP_BAG_BYTES = 256 << 10, /* most bytes of names, texts and lists together */
+	NP_BAG_NAME = 96,         /* of a name, its NUL included */
+	NP_BAG_TEXT = 1024        /* of a text, its NUL included */
+};
+
+/* Kinds of values; the numbers travel on the wire. */
+enum np_bag_kind {
+	NP_BAG_INT = 1,    /* int64_t */
+	NP_BAG_REAL = 2,   /* double, finite */
+	NP_BAG_STRING = 3, /* UTF-8 text without control characters */
+	NP_BAG_REALS = 4,  /* a list of double, finite */
+	NP_BAG_INTS = 5,   /* a list of int64_t */
+	NP_BAG_UNREAD = 6  /* could not be had: the text says why */
+};
+
+/* One value, valid until its bag is changed or freed. */
+struct np_bag_item {
+	const char *name;
+	enum np_bag_kind kind;
+	int64_t i;
+	double r;
+	const char *text;
+	const double *reals;
+	const int64_t *ints;
+	size_t count; /* of a list */
+};
+
+struct np_bag;
+
+/* An empty bag; NULL without memory. All functions below let a NULL bag pass as an empty one. */
+struct np_bag *np_bag_new(void);
+void np_bag_free(struct np_bag *b);
+
+/*
+ * Put a value. What finds no room any more, has a bad name or a real that is not finite is left
+ * out, and counted: np_bag_left_out(). The name is a printf(3) format for what follows.
+ */
+void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
+    __attribute__((format(printf, 3, 4)));
+void np_bag_real(struct np_bag *b, double v, const char *name, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A text is copied, cut to NP_BAG_TEXT - 1 bytes; control characters become blanks. */
+void np_bag_text(struct np_bag *b, const char *v, const char *name, ...)
+    __attribute__((format(printf, 3, 4)));
+void np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, ...)
+    __attribute__((format(printf, 4, 5)));
+void np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, ...)
+    __attribute__((format(printf, 4, 5)));
+/* A value that should be there, and why it is not ("Permission denied"). */
+void np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
+    __attribute__((format(printf, 3, 4)));
+
+size_t np_bag_left_out(const struct np_bag *b);
+
+/* Values in the order in which they were put first. False behind the last. */
+size_t np_bag_count(const struct np_bag *b);
+bool np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item);
+bool np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item);
+
+/* The number of that name, INT or REAL; NAN when there is none. */
+double np_bag_number(const struct np_bag *b, const char *name);
+
+/* The text of that name; NULL when there is none. */
+const char *np_bag_string(const struct np_bag *b, const char *name);
+
+#endif
