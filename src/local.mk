@@ -20,6 +20,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/doc.c %D%/opt/doc.h \
 	%D%/opt/option.c %D%/opt/option.h \
+	%D%/stats/ceiling.c %D%/stats/ceiling.h \
 	%D%/stats/confidence.c %D%/stats/confidence.h \
 	%D%/stats/counters.h \
 	%D%/stats/hist.c %D%/stats/hist.h \

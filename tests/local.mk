@@ -7,6 +7,7 @@ unit_tests = \
 	%D%/unit/test_auth \
 	%D%/unit/test_base \
 	%D%/unit/test_bench \
+	%D%/unit/test_ceiling \
 	%D%/unit/test_chan \
 	%D%/unit/test_cidr \
 	%D%/unit/test_classic \
@@ -57,6 +58,7 @@ e2e_tests = \
 
 # What together.py runs.
 EXTRA_DIST += \
+	%D%/e2e/ceilings.py \
 	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \

@@ -45,16 +45,29 @@ cell_top(unsigned cell)
 	return ((v + 1) << shift) - 1;
 }
 
+uint64_t
+np_hist_bottom(unsigned cell)
+{
+	return cell > 0 ? cell_top(cell - 1) + 1 : 0;
+}
+
 double
 np_hist_middle(unsigned cell)
 {
-	uint64_t bottom = cell > 0 ? cell_top(cell - 1) + 1 : 0;
-
-	return ((double)bottom + (double)cell_top(cell)) / 2;
+	return ((double)np_hist_bottom(cell) + (double)cell_top(cell)) / 2;
 }
 
-static uint64_t
-count_all(const struct np_hist *h)
+unsigned
+np_hist_next(const struct np_hist *h, unsigned cell)
+{
+	while (cell < NP_HIST_CELLS && h->cell[cell] == 0) {
+		cell++;
+	}
+	return cell;
+}
+
+uint64_t
+np_hist_count(const struct np_hist *h)
 {
 	uint64_t n = 0;
 
@@ -73,7 +86,7 @@ clamp(const struct np_hist *h, uint64_t v)
 uint64_t
 np_hist_percentile(const struct np_hist *h, double share)
 {
-	uint64_t count = count_all(h);
+	uint64_t count = np_hist_count(h);
 	uint64_t want = (uint64_t)ceil(share * (double)count);
 	uint64_t seen = 0;
 
@@ -109,7 +122,7 @@ void
 np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->count = count_all(h);
+	out->count = np_hist_count(h);
 	if (out->count == 0) {
 		return;
 	}

@@ -53,6 +53,15 @@ np_hist_record(struct np_hist *h, uint64_t ns)
 /* The middle of the times that a cell counts, in ns. */
 double np_hist_middle(unsigned cell);
 
+/* The smallest time that a cell counts, in ns: its name outside of this program. */
+uint64_t np_hist_bottom(unsigned cell);
+
+/* The first cell from `cell` on that has counted something; NP_HIST_CELLS when there is none. */
+unsigned np_hist_next(const struct np_hist *h, unsigned cell);
+
+/* How many times were recorded. */
+uint64_t np_hist_count(const struct np_hist *h);
+
 /* Add all of `from` to `into`. */
 void np_hist_merge(struct np_hist *into, const struct np_hist *from);
 

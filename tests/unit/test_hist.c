@@ -231,6 +231,33 @@ percentiles_stay_within_the_extremes(void **state)
 	free(h);
 }
 
+/* Bottom and count of each cell in use are enough to make the histogram again. */
+static void
+cells_in_use_are_found_by_their_bottoms(void **state)
+{
+	static const uint64_t times[] = { 0, 1, 1023, 1024, 5000, 1000000007, UINT64_MAX };
+	struct np_hist *h = np_hist_new();
+	unsigned cell = 0, found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(times); i++) {
+		np_hist_record(h, times[i]);
+		np_hist_record(h, times[i]);
+	}
+	for (cell = np_hist_next(h, 0); cell < NP_HIST_CELLS; cell = np_hist_next(h, cell + 1)) {
+		assert_int_equal(cell, np_hist_cell(times[found]));
+		assert_int_equal(np_hist_cell(np_hist_bottom(cell)), cell);
+		assert_int_equal(h->cell[cell], 2);
+		found++;
+	}
+	assert_int_equal(found, LEN(times));
+	assert_int_equal(np_hist_count(h), 2 * LEN(times));
+	for (cell = 1; cell < NP_HIST_CELLS; cell++) {
+		assert_int_equal(np_hist_cell(np_hist_bottom(cell) - 1), cell - 1);
+	}
+	free(h);
+}
+
 static void
 merging_is_recording_all_in_one(void **state)
 {
@@ -268,6 +295,7 @@ main(void)
 		cmocka_unit_test(figures_are_those_of_the_sorted_records),
 		cmocka_unit_test(equal_records_do_not_deviate),
 		cmocka_unit_test(percentiles_stay_within_the_extremes),
+		cmocka_unit_test(cells_in_use_are_found_by_their_bottoms),
 		cmocka_unit_test(merging_is_recording_all_in_one),
 	};
 

@@ -1,0 +1,179 @@
+#include "stats/ceiling.h"
+
+#include <math.h>
+
+enum {
+	TCP_BASE = 20,
+	TIMESTAMPS = 12, /* 10 and two bytes of padding */
+	SYN_WITH = 20,   /* options of a SYN with time-stamps */
+	SYN_WITHOUT = 12,
+	UDP_BASE = 8,
+	FRAGMENT_6 = 8, /* beside the IPv6 header of every fragment */
+	UDP_MOST_4 = 65507,
+	UDP_MOST_6 = 65527
+};
+
+static bool
+possible(const struct np_way *w)
+{
+	return (w->family == 4 && w->mtu >= 68) || (w->family == 6 && w->mtu >= 1280);
+}
+
+static uint32_t
+ip_header(const struct np_way *w)
+{
+	return w->family == 6 ? 40 : 20;
+}
+
+/* IP's and TCP's, of a segment with data. */
+static uint32_t
+tcp_headers(const struct np_way *w)
+{
+	return ip_header(w) + TCP_BASE + (w->timestamps ? TIMESTAMPS : 0);
+}
+
+static uint64_t
+cost(const struct np_way *w, uint32_t packet)
+{
+	uint64_t bytes = (uint64_t)packet + w->framing.header + w->framing.rest;
+
+	return bytes > w->framing.least ? bytes : w->framing.least;
+}
+
+uint32_t
+np_ceiling_segment(const struct np_way *w)
+{
+	uint32_t most, stamps = w->timestamps ? TIMESTAMPS : 0;
+
+	if (!possible(w)) {
+		return 0;
+	}
+	most = w->mtu - tcp_headers(w);
+	if (w->mss != 0 && w->mss < most + stamps) {
+		/* They are taken from it, as Linux does. */
+		most = w->mss > stamps ? w->mss - stamps : 0;
+	}
+	return most;
+}
+
+double
+np_ceiling_tcp(const struct np_way *w)
+{
+	uint32_t segment = np_ceiling_segment(w);
+
+	return segment == 0 ? (double)NAN
+			    : (double)segment / (double)cost(w, segment + tcp_headers(w));
+}
+
+/* What so many bytes of a TCP stream cost. */
+static uint64_t
+tcp_cost(const struct np_way *w, uint32_t size)
+{
+	uint32_t segment = np_ceiling_segment(w), rest = size % segment;
+	uint64_t full = size / segment * cost(w, segment + tcp_headers(w));
+
+	return full + (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0);
+}
+
+/* What one datagram costs, whole or in fragments that but for the last carry a multiple of eight
+ * bytes. */
+static uint64_t
+udp_cost(const struct np_way *w, uint32_t size)
+{
+	uint32_t header = ip_header(w), body = size + UDP_BASE, each, rest;
+
+	if (header + body <= w->mtu) {
+		return cost(w, header + body);
+	}
+	header += w->family == 6 ? FRAGMENT_6 : 0;
+	each = (w->mtu - header) / 8 * 8;
+	rest = body % each;
+	return body / each * cost(w, header + each) + (rest > 0 ? cost(w, header + rest) : 0);
+}
+
+static bool
+is_datagram(const struct np_way *w, uint32_t size)
+{
+	return size <= (w->family == 6 ? UDP_MOST_6 : UDP_MOST_4);
+}
+
+uint32_t
+np_ceiling_fragments(const struct np_way *w, uint32_t size)
+{
+	uint32_t header = ip_header(w), body = size + UDP_BASE, each;
+
+	if (!possible(w) || !is_datagram(w, size)) {
+		return 0;
+	}
+	if (header + body <= w->mtu) {
+		return 1;
+	}
+	each = (w->mtu - header - (w->family == 6 ? FRAGMENT_6 : 0)) / 8 * 8;
+	return (body + each - 1) / each;
+}
+
+double
+np_ceiling_udp(const struct np_way *w, uint32_t size)
+{
+	if (!possible(w) || !is_datagram(w, size)) {
+		return (double)NAN;
+	}
+	return (double)size / (double)udp_cost(w, size);
+}
+
+/* The bytes that the packets of one transaction take. */
+struct costs {
+	uint64_t there, back; /* from the client, from the daemon */
+	uint64_t unwaited;    /* of these, what nothing waits for */
+	uint32_t turns;       /* how often one end waits for the other */
+};
+
+/* doc/ceilings.md lists the packets: the fewest that the protocol needs. */
+static bool
+transaction(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
+	    struct costs *c)
+{
+	uint64_t bare = cost(w, tcp_headers(w));
+	uint64_t syn = cost(w, ip_header(w) + TCP_BASE + (w->timestamps ? SYN_WITH : SYN_WITHOUT));
+
+	*c = (struct costs){ 0 };
+	if (test == NP_TURNS_UDP_RR) {
+		c->there = udp_cost(w, request);
+		c->back = udp_cost(w, response);
+		c->turns = 2;
+		return is_datagram(w, request) && is_datagram(w, response);
+	}
+	if (np_ceiling_segment(w) == 0) {
+		return false;
+	}
+	if (test != NP_TURNS_TCP_CC) {
+		c->there = tcp_cost(w, request);
+		c->back = tcp_cost(w, response);
+	}
+	if (test == NP_TURNS_TCP_RR) {
+		/* Without a byte one way nobody waits for that end. */
+		c->turns = request > 0 && response > 0 ? 2 : request > 0 || response == 0 ? 0 : 1;
+		return request > 0 || response > 0;
+	}
+	/* SYN and SYN+ACK, ACK, a FIN each and the ACK of the last one, which nobody waits for. */
+	c->there += syn + bare + bare;
+	c->back += syn + bare + bare;
+	c->unwaited = bare;
+	c->turns = 4;
+	return true;
+}
+
+double
+np_ceiling_turns(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
+		 double rate_bps, double delay_s, uint32_t in_flight)
+{
+	struct costs c;
+	double alone, at_once;
+
+	if (!possible(w) || !(rate_bps > 0) || !transaction(w, test, request, response, &c)) {
+		return (double)NAN;
+	}
+	alone = (double)(c.there + c.back - c.unwaited) * 8 / rate_bps + c.turns * delay_s;
+	at_once = rate_bps / ((double)(c.there > c.back ? c.there : c.back) * 8);
+	return fmin(in_flight / alone, at_once);
+}

@@ -1,0 +1,55 @@
+/*
+ * What a link can carry at most, from the bytes that packets take on its wire. Pure arithmetic:
+ * doc/ceilings.md derives every formula and works it out in numbers. The same as
+ * scripts/netkit/ceiling.py, which made the vectors of its test.
+ */
+#ifndef NP_STATS_CEILING_H
+#define NP_STATS_CEILING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an IP packet takes on the wire: max(packet + header + rest, least) byte times. */
+struct np_framing {
+	uint32_t header; /* of the frame; 14 of Ethernet, 18 with a VLAN tag */
+	uint32_t rest;   /* check sum, preamble, gap: 24 of Ethernet */
+	uint32_t least;  /* of the shortest frame, with what it costs: 84 of Ethernet */
+};
+#define NP_FRAMING_ETHERNET ((struct np_framing){ .header = 14, .rest = 24, .least = 84 })
+
+/* What sizes and costs depend on. */
+struct np_way {
+	uint32_t mtu; /* bytes of IP: 68 at least with IPv4, 1280 with IPv6 */
+	int family;   /* of IP: 4 or 6 */
+	bool timestamps;
+	uint32_t
+	    mss; /* announced by both ends (TCP_MAXSEG), if less than the MTU's; 0: the MTU's */
+	struct np_framing framing;
+};
+
+/* Payload bytes of a full TCP segment; 0 where no segment is possible on such a way. */
+uint32_t np_ceiling_segment(const struct np_way *way);
+
+/* The share (0 to 1) of the link's rate that is payload of a TCP stream; NAN: no such way. */
+double np_ceiling_tcp(const struct np_way *way);
+
+/* The packets that a datagram of so many bytes takes; 0: no such way or datagram. */
+uint32_t np_ceiling_fragments(const struct np_way *way, uint32_t size);
+
+/*
+ * The same of datagrams of `size` bytes; those above the MTU are fragmented. NAN: no such way or
+ * datagram.
+ */
+double np_ceiling_udp(const struct np_way *way, uint32_t size);
+
+/* The tests of transactions. */
+enum np_turns { NP_TURNS_TCP_RR, NP_TURNS_UDP_RR, NP_TURNS_TCP_CRR, NP_TURNS_TCP_CC };
+
+/*
+ * The most transactions a second on a link of rate_bps each way, with delay_s of propagation each
+ * way and so many under way at once. NAN: no such way, or sizes that no packet can have.
+ */
+double np_ceiling_turns(const struct np_way *way, enum np_turns test, uint32_t request,
+			uint32_t response, double rate_bps, double delay_s, uint32_t in_flight);
+
+#endif

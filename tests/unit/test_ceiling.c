@@ -1,0 +1,166 @@
+/*
+ * What links carry at most: the vectors of netkit.ceiling, and the worked examples of
+ * doc/ceilings.md.
+ */
+#include "stats/ceiling.h"
+
+#include <math.h>
+
+#include "tests/lib/check.h"
+
+static struct np_way
+way(uint32_t mtu, int family, bool timestamps)
+{
+	return (struct np_way){ .mtu = mtu,
+				.family = family,
+				.timestamps = timestamps,
+				.framing = NP_FRAMING_ETHERNET };
+}
+
+static void
+assert_close(double have, double want, const char *what)
+{
+	if (!(fabs(have - want) <= 1e-12 * fabs(want))) {
+		fail_msg("%s: %.17g, wanted %.17g", what, have, want);
+	}
+}
+
+static double
+share_TCP(const struct np_way *w, uint32_t size)
+{
+	(void)size;
+	return np_ceiling_tcp(w);
+}
+
+static double
+share_UDP(const struct np_way *w, uint32_t size)
+{
+	return np_ceiling_udp(w, size);
+}
+
+static void
+test_vectors(void **state)
+{
+	static const struct {
+		const char *what;
+		double (*share)(const struct np_way *w, uint32_t size);
+		uint32_t mtu;
+		int family;
+		bool timestamps, vlan;
+		uint32_t mss, size;
+		double want;
+	} streams[] = {
+#define VECTOR_STREAM(test, mtu, family, stamps, vlan, mss, size, want)                            \
+	{ #test " " #mtu " IPv" #family " " #stamps " " #vlan " " #mss " " #size,                  \
+	  share_##test,                                                                            \
+	  mtu,                                                                                     \
+	  family,                                                                                  \
+	  stamps,                                                                                  \
+	  vlan,                                                                                    \
+	  mss,                                                                                     \
+	  size,                                                                                    \
+	  want },
+#define VECTOR_TURNS(...)
+#include "tests/vectors/ceilings.def"
+#undef VECTOR_STREAM
+#undef VECTOR_TURNS
+	};
+	static const struct {
+		const char *what;
+		enum np_turns test;
+		uint32_t mtu;
+		int family;
+		bool timestamps;
+		uint32_t request, response;
+		double rate, delay;
+		uint32_t in_flight;
+		double want;
+	} turns[] = {
+#define VECTOR_STREAM(...)
+#define VECTOR_TURNS(test, mtu, family, stamps, request, response, rate, delay, flying, want)      \
+	{ #test " " #mtu " IPv" #family " " #stamps " " #request "," #response " " #rate,          \
+	  NP_TURNS_##test,                                                                         \
+	  mtu,                                                                                     \
+	  family,                                                                                  \
+	  stamps,                                                                                  \
+	  request,                                                                                 \
+	  response,                                                                                \
+	  rate,                                                                                    \
+	  delay,                                                                                   \
+	  flying,                                                                                  \
+	  want },
+#include "tests/vectors/ceilings.def"
+#undef VECTOR_STREAM
+#undef VECTOR_TURNS
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(streams); i++) {
+		struct np_way w = way(streams[i].mtu, streams[i].family, streams[i].timestamps);
+
+		w.framing.header += streams[i].vlan ? 4 : 0;
+		w.mss = streams[i].mss;
+		assert_close(streams[i].share(&w, streams[i].size), streams[i].want,
+			     streams[i].what);
+	}
+	for (size_t i = 0; i < LEN(turns); i++) {
+		struct np_way w = way(turns[i].mtu, turns[i].family, turns[i].timestamps);
+
+		assert_close(np_ceiling_turns(&w, turns[i].test, turns[i].request,
+					      turns[i].response, turns[i].rate, turns[i].delay,
+					      turns[i].in_flight),
+			     turns[i].want, turns[i].what);
+	}
+}
+
+/* Not by the program that made the vectors. */
+static void
+test_worked_examples(void **state)
+{
+	struct np_way w = way(1500, 4, true), narrow = way(256, 4, true);
+
+	(void)state;
+	assert_int_equal(np_ceiling_segment(&w), 1448);
+	assert_close(np_ceiling_tcp(&w), 1448.0 / 1538, "TCP");
+	assert_close(np_ceiling_tcp(&narrow), 204.0 / 294, "MTU 256");
+	assert_close(np_ceiling_udp(&w, 65507), 65507.0 / 68125, "UDP, 45 fragments");
+	assert_int_equal(np_ceiling_fragments(&w, 65507), 45);
+	assert_int_equal(np_ceiling_fragments(&w, 1472), 1);
+	assert_int_equal(np_ceiling_fragments(&w, 1473), 2);
+	assert_int_equal(np_ceiling_fragments(&narrow, 1472), 7);
+	assert_close(np_ceiling_turns(&w, NP_TURNS_TCP_CRR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 648),
+		     "TCP_CRR");
+}
+
+static void
+test_what_no_packet_can_have(void **state)
+{
+	struct np_way small = way(67, 4, true), small6 = way(1279, 6, true),
+		      strange = way(1500, 5, true), w = way(1500, 4, true), none = w;
+
+	(void)state;
+	none.mss = 12;
+	assert_true(isnan(np_ceiling_tcp(&small)));
+	assert_true(isnan(np_ceiling_udp(&small6, 1)));
+	assert_true(isnan(np_ceiling_tcp(&strange)));
+	assert_true(isnan(np_ceiling_tcp(&none)));
+	assert_int_equal(np_ceiling_segment(&none), 0);
+	assert_true(isnan(np_ceiling_udp(&w, 65508)));
+	assert_int_equal(np_ceiling_fragments(&w, 65508), 0);
+	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 0, 0, 1e8, 0, 1)));
+	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 1, 1, 0, 0, 1)));
+	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_UDP_RR, 1, 65508, 1e8, 0, 1)));
+	assert_true(isnan(np_ceiling_turns(&none, NP_TURNS_TCP_RR, 1, 1, 1e8, 0, 1)));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_worked_examples),
+		cmocka_unit_test(test_what_no_packet_can_have),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
