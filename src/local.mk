@@ -33,6 +33,14 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
 	%D%/sys/affinity.c %D%/sys/affinity.h \
 	%D%/sys/cpu.c %D%/sys/cpu.h \
+	%D%/sys/ethtool.c %D%/sys/ethtool.h \
+	%D%/sys/file.c %D%/sys/file.h \
+	%D%/sys/host.c %D%/sys/host.h \
+	%D%/sys/irq.c %D%/sys/irq.h \
+	%D%/sys/moved.c %D%/sys/moved.h \
+	%D%/sys/nic.c %D%/sys/nic.h \
+	%D%/sys/rtnl.c %D%/sys/rtnl.h \
+	%D%/sys/thread.c %D%/sys/thread.h \
 	%D%/bench/bench.h \
 	%D%/bench/extra.c %D%/bench/extra.h \
 	%D%/bench/flow.c %D%/bench/flow.h \

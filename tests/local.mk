@@ -20,11 +20,13 @@ unit_tests = \
 	%D%/unit/test_extra \
 	%D%/unit/test_guard \
 	%D%/unit/test_hist \
+	%D%/unit/test_host \
 	%D%/unit/test_interim \
 	%D%/unit/test_key \
 	%D%/unit/test_logfile \
 	%D%/unit/test_limits \
 	%D%/unit/test_loops \
+	%D%/unit/test_moved \
 	%D%/unit/test_net \
 	%D%/unit/test_notify \
 	%D%/unit/test_omni \
@@ -120,6 +122,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/allocs.c %D%/lib/allocs.h \
 	%D%/lib/check.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
+	%D%/lib/root.c %D%/lib/root.h \
 	%D%/lib/session.c %D%/lib/session.h \
 	%D%/lib/sockets.c %D%/lib/sockets.h \
 	%D%/lib/words.c %D%/lib/words.h

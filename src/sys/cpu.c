@@ -307,6 +307,50 @@ np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struc
 	out->span = (double)(int64_t)(to->at - from->at) / (double)NP_SEC;
 }
 
+/* user holds the guests' time already, and nice that of the nice ones (proc_stat(5)). */
+static struct np_cpu_share
+share_of(const struct cpu *from, const struct cpu *to)
+{
+	double part[STEAL + 1], total = 0;
+
+	for (int i = 0; i <= STEAL; i++) {
+		part[i] = (double)moved(from->ticks[i], to->ticks[i]);
+		total += part[i];
+	}
+	for (int i = 0; i <= STEAL; i++) {
+		part[i] = total > 0 ? part[i] / total : 0;
+	}
+	return (struct np_cpu_share){
+		.id = to->id,
+		.known = total > 0,
+		.user = part[USER] + part[NICE],
+		.system = part[SYSTEM],
+		.softirq = part[SOFTIRQ],
+		.irq = part[IRQ],
+		.iowait = part[IOWAIT],
+		.steal = part[STEAL],
+		.idle = part[IDLE],
+	};
+}
+
+size_t
+np_cpu_shares(const struct np_cpu_times *from, const struct np_cpu_times *to,
+	      struct np_cpu_share *out, size_t room)
+{
+	size_t i = 0, j = 0, count = 0;
+
+	while (i < from->count && j < to->count) {
+		int a = from->cpus[i].id, b = to->cpus[j].id;
+
+		if (a == b && count++ < room) {
+			out[count - 1] = share_of(&from->cpus[i], &to->cpus[j]);
+		}
+		i += a <= b;
+		j += b <= a;
+	}
+	return count;
+}
+
 int
 np_cpu_count(void)
 {

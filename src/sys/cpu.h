@@ -8,6 +8,7 @@
 #define NP_SYS_CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 
@@ -42,6 +43,20 @@ void np_cpu_free(struct np_cpu_times *t); /* NULL is let pass */
  */
 void
 np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_cpu_use *out);
+
+/* One processor's time, in shares of 0 to 1 of it; user includes nice and guests. */
+struct np_cpu_share {
+	int id;
+	bool known; /* false: not a tick has passed, and all else is 0 */
+	double user, system, softirq, irq, iowait, steal, idle;
+};
+
+/*
+ * The same by processor, as np_cpu_use() counts them: the first `room` into *out, by rising number.
+ * Returns how many there are.
+ */
+size_t np_cpu_shares(const struct np_cpu_times *from, const struct np_cpu_times *to,
+		     struct np_cpu_share *out, size_t room);
 
 /* Processors online, and the clock ticks a second that /proc/stat counts in. */
 int np_cpu_count(void);

@@ -1,0 +1,203 @@
+#include "sys/ethtool.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+enum { MOST = 65536 }; /* names of a driver: far more than any has */
+
+static int
+call(int fd, const char *device, void *request)
+{
+	struct ifreq ifr;
+
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", device);
+	ifr.ifr_data = request;
+	return ioctl(fd, SIOCETHTOOL, &ifr) == 0 ? 0 : -errno;
+}
+
+static int
+count_names(int fd, const char *device, uint32_t kind, size_t *count)
+{
+	struct {
+		struct ethtool_sset_info head;
+		uint32_t size;
+	} info;
+	int rc;
+
+	memset(&info, 0, sizeof(info));
+	info.head.cmd = ETHTOOL_GSSET_INFO;
+	info.head.sset_mask = UINT64_C(1) << kind;
+	rc = call(fd, device, &info);
+	if (rc != 0) {
+		return rc;
+	}
+	*count = info.head.sset_mask != 0 ? info.size : 0;
+	return *count == 0 || *count > MOST ? -EOPNOTSUPP : 0;
+}
+
+int
+np_ethtool_names(int fd, const char *device, uint32_t kind, char **names, size_t *count)
+{
+	struct ethtool_gstrings *strings;
+	int rc = count_names(fd, device, kind, count);
+
+	*names = NULL;
+	if (rc != 0) {
+		return rc;
+	}
+	strings = calloc(1, sizeof(*strings) + *count * NP_ETHTOOL_NAME);
+	if (strings == NULL) {
+		return -ENOMEM;
+	}
+	strings->cmd = ETHTOOL_GSTRINGS;
+	strings->string_set = kind;
+	strings->len = (uint32_t)*count;
+	rc = call(fd, device, strings);
+	*names = rc == 0 ? malloc(*count * NP_ETHTOOL_NAME) : NULL;
+	if (*names != NULL) {
+		memcpy(*names, strings->data, *count * NP_ETHTOOL_NAME);
+		for (size_t i = 0; i < *count; i++) {
+			(*names)[(i + 1) * NP_ETHTOOL_NAME - 1] = '\0';
+		}
+	} else if (rc == 0) {
+		rc = -ENOMEM;
+	}
+	free(strings);
+	return rc;
+}
+
+int
+np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
+{
+	struct ethtool_stats *stats;
+	size_t now;
+	int rc = count_names(fd, device, ETH_SS_STATS, &now);
+
+	/* The kernel writes as many as the driver has now, whatever room there is. */
+	if (rc != 0 || now != count) {
+		return rc != 0 ? rc : -ERANGE;
+	}
+	/* Should queues be added between the two questions, there is room for them. */
+	stats = calloc(1, sizeof(*stats) + 2 * count * sizeof(uint64_t));
+	if (stats == NULL) {
+		return -ENOMEM;
+	}
+	stats->cmd = ETHTOOL_GSTATS;
+	stats->n_stats = (uint32_t)count;
+	rc = call(fd, device, stats);
+	if (rc == 0) {
+		memcpy(values, stats->data, count * sizeof(*values));
+	}
+	free(stats);
+	return rc;
+}
+
+int
+np_ethtool_driver(int fd, const char *device, struct np_ethtool_driver *out)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	int rc = call(fd, device, &info);
+
+	memset(out, 0, sizeof(*out));
+	if (rc == 0) {
+		snprintf(out->name, sizeof(out->name), "%.31s", info.driver);
+		snprintf(out->version, sizeof(out->version), "%.31s", info.version);
+		snprintf(out->firmware, sizeof(out->firmware), "%.31s", info.fw_version);
+		snprintf(out->bus, sizeof(out->bus), "%.31s", info.bus_info);
+	}
+	return rc;
+}
+
+int
+np_ethtool_ring(int fd, const char *device, struct np_ethtool_ring *out)
+{
+	struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
+	int rc = call(fd, device, &ring);
+
+	*out = (struct np_ethtool_ring){
+		.rx = ring.rx_pending,
+		.rx_max = ring.rx_max_pending,
+		.tx = ring.tx_pending,
+		.tx_max = ring.tx_max_pending,
+	};
+	return rc;
+}
+
+int
+np_ethtool_coalesce(int fd, const char *device, struct np_ethtool_coalesce *out)
+{
+	struct ethtool_coalesce c = { .cmd = ETHTOOL_GCOALESCE };
+	int rc = call(fd, device, &c);
+
+	*out = (struct np_ethtool_coalesce){
+		.rx_usecs = c.rx_coalesce_usecs,
+		.rx_frames = c.rx_max_coalesced_frames,
+		.tx_usecs = c.tx_coalesce_usecs,
+		.adaptive_rx = c.use_adaptive_rx_coalesce != 0,
+	};
+	return rc;
+}
+
+/* The newer call says first how much room its answer takes, which the second one has. */
+int
+np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
+{
+	struct {
+		struct ethtool_link_settings head;
+		uint32_t masks[3 * 127];
+	} s;
+	int8_t words;
+	int rc;
+
+	*out = (struct np_ethtool_settings){ .speed_mbps = -1, .duplex = DUPLEX_UNKNOWN };
+	memset(&s, 0, sizeof(s));
+	s.head.cmd = ETHTOOL_GLINKSETTINGS;
+	rc = call(fd, device, &s);
+	words = s.head.link_mode_masks_nwords;
+	if (rc != 0 || words >= 0) {
+		return rc != 0 ? rc : -EPROTO;
+	}
+	memset(&s, 0, sizeof(s));
+	s.head.cmd = ETHTOOL_GLINKSETTINGS;
+	s.head.link_mode_masks_nwords = (int8_t)-words;
+	rc = call(fd, device, &s);
+	if (rc == 0) {
+		if (s.head.speed != (uint32_t)SPEED_UNKNOWN && s.head.speed != 0) {
+			out->speed_mbps = s.head.speed;
+		}
+		out->duplex = s.head.duplex;
+	}
+	return rc;
+}
+
+int
+np_ethtool_features(int fd, const char *device, bool *on, bool *fixed, size_t count)
+{
+	size_t blocks = (count + 31) / 32;
+	struct ethtool_gfeatures *f =
+	    calloc(1, sizeof(*f) + blocks * sizeof(struct ethtool_get_features_block));
+	int rc;
+
+	if (f == NULL) {
+		return -ENOMEM;
+	}
+	f->cmd = ETHTOOL_GFEATURES;
+	f->size = (uint32_t)blocks;
+	rc = call(fd, device, f);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct ethtool_get_features_block *b = &f->features[i / 32];
+		uint32_t bit = UINT32_C(1) << i % 32;
+
+		on[i] = (b->active & bit) != 0;
+		fixed[i] = (b->available & bit) == 0 || (b->never_changed & bit) != 0;
+	}
+	free(f);
+	return rc;
+}

@@ -1,0 +1,48 @@
+/*
+ * What a driver tells of itself and its interface by ioctl(2) with SIOCETHTOOL (linux/ethtool.h):
+ * the questions that take no privilege. Any socket of the Internet families will do.
+ *
+ * All return 0 or a negative errno; -EOPNOTSUPP is a driver that does not tell.
+ */
+#ifndef NP_SYS_ETHTOOL_H
+#define NP_SYS_ETHTOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NP_ETHTOOL_NAME = 32 };
+
+/* Names of one kind (ETH_SS_STATS, ETH_SS_FEATURES), each NP_ETHTOOL_NAME bytes with a NUL, in
+ * *names, to be freed. */
+int np_ethtool_names(int fd, const char *device, uint32_t kind, char **names, size_t *count);
+
+/* The driver's counters, in the order of its names (ETH_SS_STATS), into count places. */
+int np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count);
+
+struct np_ethtool_driver {
+	char name[32], version[32], firmware[32], bus[32];
+};
+int np_ethtool_driver(int fd, const char *device, struct np_ethtool_driver *out);
+
+struct np_ethtool_ring {
+	uint32_t rx, rx_max, tx, tx_max;
+};
+int np_ethtool_ring(int fd, const char *device, struct np_ethtool_ring *out);
+
+struct np_ethtool_coalesce {
+	uint32_t rx_usecs, rx_frames, tx_usecs;
+	bool adaptive_rx;
+};
+int np_ethtool_coalesce(int fd, const char *device, struct np_ethtool_coalesce *out);
+
+struct np_ethtool_settings {
+	int64_t speed_mbps; /* -1: not known */
+	int duplex;         /* DUPLEX_* */
+};
+int np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out);
+
+/* Is a feature on, can it be changed: a byte each, in the order of the names (ETH_SS_FEATURES). */
+int np_ethtool_features(int fd, const char *device, bool *on, bool *fixed, size_t count);
+
+#endif

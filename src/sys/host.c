@@ -1,0 +1,565 @@
+#include "sys/host.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+#include "base/cpulist.h"
+#include "base/text.h"
+#include "config.h"
+#include "sys/cpu.h"
+#include "sys/file.h"
+#include "sys/nic.h"
+
+enum {
+	PROCESSES = 8192, /* that are looked through for irqbalance */
+	STATES = 32,      /* of idling */
+	CPUINFO = 8192    /* bytes of /proc/cpuinfo: the first processor's, who is like the rest */
+};
+
+/* --- helpers -----------------------------------------------------------------------------------
+ */
+
+static void
+unread(struct np_bag *into, const char *name, int error, const char *path)
+{
+	char why[PATH_MAX + 128];
+
+	snprintf(why, sizeof(why), "%s: %s", path, strerror(error));
+	np_bag_unread(into, why, "%s", name);
+}
+
+static void
+put_number(struct np_bag *into, const char *root, const char *name, const char *path)
+{
+	int64_t v;
+	int rc = np_file_number(&v, root, "%s", path);
+
+	if (rc == 0) {
+		np_bag_int(into, v, "%s", name);
+	} else {
+		unread(into, name, -rc, path);
+	}
+}
+
+static void
+put_line(struct np_bag *into, const char *root, const char *name, const char *path)
+{
+	char line[512];
+	long n = np_file_line(line, sizeof(line), root, "%s", path);
+
+	if (n >= 0) {
+		np_bag_text(into, line, "%s", name);
+	} else {
+		unread(into, name, (int)-n, path);
+	}
+}
+
+/* The three of tcp_rmem, say. */
+static void
+put_numbers(struct np_bag *into, const char *root, const char *name, const char *path)
+{
+	char line[128], *at = line, *end;
+	int64_t v[4];
+	size_t count = 0;
+	long n = np_file_line(line, sizeof(line), root, "%s", path);
+
+	if (n < 0) {
+		unread(into, name, (int)-n, path);
+		return;
+	}
+	for (; count < 4; at = end) {
+		v[count] = strtoll(at, &end, 10);
+		if (end == at) {
+			break;
+		}
+		count++;
+	}
+	np_bag_ints(into, v, count, "%s", name);
+}
+
+/* --- the processors ----------------------------------------------------------------------------
+ */
+
+/* "model name\t: Intel ..." of /proc/cpuinfo; false where there is no such line. */
+static bool
+cpuinfo_line(const char *info, const char *key, char *out, size_t size)
+{
+	size_t len = strlen(key);
+
+	for (const char *at = info; at != NULL && *at != '\0';) {
+		const char *colon = at + len + strspn(at + len, " \t");
+
+		if (strncmp(at, key, len) == 0 && *colon == ':') {
+			colon += 1 + strspn(colon + 1, " \t");
+			snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+			return true;
+		}
+		at = strchr(at, '\n');
+		at = at != NULL && strncmp(at, "\n\n", 2) != 0 ? at + 1 : NULL;
+	}
+	return false;
+}
+
+static bool
+has_flag(const char *flags, const char *flag)
+{
+	size_t len = strlen(flag);
+
+	for (const char *at = strstr(flags, flag); at != NULL; at = strstr(at + 1, flag)) {
+		if ((at == flags || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0')) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How the hypervisor calls itself to its guests; empty: it does not, or this is no x86. */
+static void
+ask_hypervisor(char *out, size_t size)
+{
+	static const struct {
+		const char *signature, *name;
+	} known[] = {
+		{ "KVMKVMKVM", "KVM" },         { "Microsoft Hv", "Hyper-V" },
+		{ "VMwareVMware", "VMware" },   { "XenVMMXenVMM", "Xen" },
+		{ "TCGTCGTCGTCG", "QEMU TCG" }, { "prl hyperv  ", "Parallels" },
+		{ "bhyve bhyve ", "bhyve" },    { "ACRNACRNACRN", "ACRN" },
+	};
+	uint32_t word[4] = { 0 };
+	char text[13];
+
+	out[0] = '\0';
+#if defined(__x86_64__) || defined(__i386__)
+	__cpuid(0x40000000, word[0], word[1], word[2], word[3]);
+#endif
+	memcpy(text, &word[1], 12);
+	text[12] = '\0';
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(text, known[i].signature) == 0) {
+			snprintf(out, size, "%s", known[i].name);
+			return;
+		}
+	}
+}
+
+/* The maker and the product, as the firmware tells them; empty where it is not to be read. */
+static void
+read_dmi(const char *root, char *out, size_t size)
+{
+	char vendor[80], product[80];
+
+	np_file_line(vendor, sizeof(vendor), root, "/sys/class/dmi/id/sys_vendor");
+	np_file_line(product, sizeof(product), root, "/sys/class/dmi/id/product_name");
+	snprintf(out, size, "%s%s%s", vendor, vendor[0] != '\0' && product[0] != '\0' ? " " : "",
+		 product);
+}
+
+/* Makers of machines that are none; a cloud's may be one after all. */
+static bool
+is_made_of_software(const char *dmi)
+{
+	static const char *const makers[] = { "QEMU",   "KVM",       "VMware",         "VirtualBox",
+					      "Xen",    "Bochs",     "Parallels",      "Amazon EC2",
+					      "Google", "OpenStack", "Virtual Machine" };
+
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		if (strstr(dmi, makers[i]) != NULL) {
+			return strstr(dmi, ".metal") == NULL;
+		}
+	}
+	return false;
+}
+
+/*
+ * x86 says for itself whether it is a guest's processor; others' makers have to do. The words are
+ * the hypervisor's own, then the machine's in brackets: "KVM (Amazon EC2 m5.large)".
+ */
+static void
+hypervisor_facts(const char *root, const char *info, struct np_bag *into)
+{
+	char name[64] = "", dmi[180], flags[4096], text[256];
+	bool is_x86 = cpuinfo_line(info, "flags", flags, sizeof(flags));
+	bool guest = is_x86 && has_flag(flags, "hypervisor");
+
+	read_dmi(root, dmi, sizeof(dmi));
+	if (np_file_line(name, sizeof(name), root, "/sys/hypervisor/type") <= 0 &&
+	    np_file_line(name, sizeof(name), root, "/proc/device-tree/hypervisor/compatible") <=
+		0 &&
+	    guest && root[0] == '\0') {
+		ask_hypervisor(name, sizeof(name));
+	}
+	guest = guest || name[0] != '\0' || (!is_x86 && is_made_of_software(dmi));
+	if (!guest && !is_x86 && dmi[0] == '\0') {
+		np_bag_unread(into, "neither /proc/cpuinfo nor the firmware says",
+			      "host.hypervisor");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s%s%s%s", name[0] != '\0' ? name : "unnamed",
+		 dmi[0] != '\0' ? " (" : "", dmi, dmi[0] != '\0' ? ")" : "");
+	np_bag_text(into, guest ? text : "none", "host.hypervisor");
+}
+
+/* What differs between processors stands there once: "performance", "powersave,performance". */
+static void
+governor_facts(const char *root, struct np_bag *into)
+{
+	static const char path[] = "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor";
+	char all[128] = "", one[32];
+	int cpus = np_cpu_count();
+	size_t len = 0;
+	long n = 0;
+
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		n = np_file_line(one, sizeof(one), root, path, cpu);
+		if (n < 0) {
+			break;
+		}
+		if (strstr(all, one) == NULL) {
+			len = np_text_add(all, sizeof(all), len, "%s%s", len > 0 ? "," : "", one);
+		}
+	}
+	if (len > 0) {
+		np_bag_text(into, all, "host.cpu.governor");
+	} else {
+		unread(into, "host.cpu.governor", (int)-n,
+		       "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+	}
+}
+
+/* Those that are not switched off, and how long the deepest takes to wake up from. */
+static void
+idle_facts(const char *root, struct np_bag *into)
+{
+	static const char dir[] = "/sys/devices/system/cpu/cpu0/cpuidle/state";
+	char all[256] = "", name[32];
+	int64_t latency, worst = 0, off;
+	size_t len = 0;
+	long n = 0;
+	int i;
+
+	for (i = 0; i < STATES; i++) {
+		n = np_file_line(name, sizeof(name), root, "%s%d/name", dir, i);
+		if (n < 0) {
+			break;
+		}
+		if (np_file_number(&off, root, "%s%d/disable", dir, i) == 0 && off != 0) {
+			continue;
+		}
+		len = np_text_add(all, sizeof(all), len, "%s%s", len > 0 ? "," : "", name);
+		if (np_file_number(&latency, root, "%s%d/latency", dir, i) == 0 &&
+		    latency > worst) {
+			worst = latency;
+		}
+	}
+	if (i == 0) {
+		unread(into, "host.cpu.idle_states", (int)-n,
+		       "/sys/devices/system/cpu/cpu0/cpuidle");
+		return;
+	}
+	np_bag_text(into, all, "host.cpu.idle_states");
+	np_bag_int(into, worst, "host.cpu.idle_latency_us");
+}
+
+static void
+frequency_facts(const char *root, const char *info, struct np_bag *into)
+{
+	char mhz[32];
+	int64_t khz;
+
+	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq") ==
+	    0) {
+		np_bag_real(into, (double)khz / 1000, "host.cpu.mhz");
+	} else if (cpuinfo_line(info, "cpu MHz", mhz, sizeof(mhz))) {
+		np_bag_real(into, strtod(mhz, NULL), "host.cpu.mhz");
+	} else {
+		np_bag_unread(into, "neither cpufreq nor /proc/cpuinfo says", "host.cpu.mhz");
+	}
+}
+
+/* Of all time since the start, which is what a tenth of a second can't tell. */
+static void
+steal_facts(const char *root, struct np_bag *into)
+{
+	static const char format[] = "cpu %lf %lf %lf %lf %lf %lf %lf %lf";
+	double v[8], total = 0;
+	char line[256];
+	long n = np_file_line(line, sizeof(line), root, "/proc/stat");
+
+	if (n < 0) {
+		unread(into, "host.cpu.steal_share", (int)-n, "/proc/stat");
+	} else if (sscanf(line, format, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) ==
+		   8) {
+		for (int i = 0; i < 8; i++) {
+			total += v[i];
+		}
+		np_bag_real(into, total > 0 ? v[7] / total : 0, "host.cpu.steal_share");
+	}
+}
+
+/* Threads that want a processor; the one that asks is among those counted. */
+static void
+load_facts(const char *root, struct np_bag *into)
+{
+	char line[128];
+	long running, n = np_file_line(line, sizeof(line), root, "/proc/loadavg");
+
+	if (n < 0) {
+		unread(into, "host.load", (int)-n, "/proc/loadavg");
+	} else if (sscanf(line, "%*s %*s %*s %ld", &running) == 1) {
+		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
+	}
+}
+
+static void
+task_facts(struct np_bag *into)
+{
+	enum { MOST = NP_CPULIST_MOST };
+	struct np_cpulist l = { .root = "" };
+	cpu_set_t *set = CPU_ALLOC(MOST);
+	size_t size = CPU_ALLOC_SIZE(MOST);
+	char text[NP_BAG_TEXT];
+
+	if (set == NULL || sched_getaffinity(0, size, set) != 0) {
+		np_bag_unread(into, strerror(errno), "host.task.cpus");
+	} else {
+		for (unsigned cpu = 0; cpu < MOST; cpu++) {
+			if (CPU_ISSET_S(cpu, size, set)) {
+				np_cpulist_set(&l, cpu);
+			}
+		}
+		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.task.cpus");
+	}
+	if (set != NULL) {
+		CPU_FREE(set);
+	}
+}
+
+/* 1, 0, or -1 with errno: systemd's folder for it tells at once, else the names of processes do. */
+static int
+runs_irqbalance(const char *root)
+{
+	char path[PATH_MAX], name[32];
+	const struct dirent *e;
+	struct stat st;
+	int found = 0, left = PROCESSES;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/run/irqbalance", root);
+	if (stat(path, &st) == 0) {
+		return 1;
+	}
+	snprintf(path, sizeof(path), "%s/proc", root);
+	d = opendir(path);
+	if (d == NULL) {
+		return -1;
+	}
+	while (found == 0 && left-- > 0 && (e = readdir(d)) != NULL) {
+		if (isdigit((unsigned char)e->d_name[0])) {
+			np_file_line(name, sizeof(name), root, "/proc/%.20s/comm", e->d_name);
+			found = strcmp(name, "irqbalance") == 0;
+		}
+	}
+	closedir(d);
+	return found;
+}
+
+static void
+cpu_facts(const char *root, struct np_bag *into)
+{
+	char info[CPUINFO], model[128];
+	long n = np_file_read(info, sizeof(info), root, "/proc/cpuinfo");
+	int balanced = runs_irqbalance(root);
+
+	if (balanced < 0) {
+		unread(into, "host.irqbalance", errno, "the list of processes");
+	} else {
+		np_bag_int(into, balanced, "host.irqbalance");
+	}
+	if (n < 0) {
+		unread(into, "host.cpu.model", (int)-n, "/proc/cpuinfo");
+	} else if (cpuinfo_line(info, "model name", model, sizeof(model))) {
+		np_bag_text(into, model, "host.cpu.model");
+	} else {
+		np_bag_unread(into, "no model name in /proc/cpuinfo", "host.cpu.model");
+	}
+	np_bag_int(into, np_cpu_count(), "host.cpu.count");
+	governor_facts(root, into);
+	idle_facts(root, into);
+	frequency_facts(root, info, into);
+	hypervisor_facts(root, info, into);
+	steal_facts(root, into);
+	load_facts(root, into);
+	task_facts(into);
+	put_line(into, root, "host.clocksource",
+		 "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+	put_line(into, root, "host.clocksource_available",
+		 "/sys/devices/system/clocksource/clocksource0/available_clocksource");
+}
+
+/* --- the stack ---------------------------------------------------------------------------------
+ */
+
+static void
+stack_facts(const char *root, struct np_bag *into)
+{
+	static const struct {
+		const char *name, *path;
+	} numbers[] = {
+		{ "host.core.rmem_max", "/proc/sys/net/core/rmem_max" },
+		{ "host.core.wmem_max", "/proc/sys/net/core/wmem_max" },
+		{ "host.core.netdev_max_backlog", "/proc/sys/net/core/netdev_max_backlog" },
+		{ "host.tcp.timestamps", "/proc/sys/net/ipv4/tcp_timestamps" },
+		{ "host.tcp.sack", "/proc/sys/net/ipv4/tcp_sack" },
+		{ "host.tcp.window_scaling", "/proc/sys/net/ipv4/tcp_window_scaling" },
+		{ "host.tcp.mtu_probing", "/proc/sys/net/ipv4/tcp_mtu_probing" },
+		{ "host.tcp.slow_start_after_idle",
+		  "/proc/sys/net/ipv4/tcp_slow_start_after_idle" },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		put_number(into, root, numbers[i].name, numbers[i].path);
+	}
+	put_numbers(into, root, "host.tcp.rmem", "/proc/sys/net/ipv4/tcp_rmem");
+	put_numbers(into, root, "host.tcp.wmem", "/proc/sys/net/ipv4/tcp_wmem");
+	put_line(into, root, "host.tcp.congestion", "/proc/sys/net/ipv4/tcp_congestion_control");
+}
+
+/* What the connection itself has goes before the default of those to come. */
+static void
+connection_facts(int fd, struct np_bag *into)
+{
+	char name[32] = "";
+	socklen_t len = sizeof(name) - 1;
+	int family = AF_UNSPEC, mtu = 0;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) == 0 && name[0] != '\0') {
+		np_bag_text(into, name, "host.tcp.congestion");
+	}
+	len = sizeof(family);
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) != 0 ||
+	    (family != AF_INET && family != AF_INET6)) {
+		return; /* no route, no MTU of it */
+	}
+	len = sizeof(mtu);
+	if (getsockopt(fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
+		       family == AF_INET ? IP_MTU : IPV6_MTU, &mtu, &len) == 0) {
+		np_bag_int(into, mtu, "host.path_mtu");
+	} else {
+		np_bag_unread(into, strerror(errno), "host.path_mtu");
+	}
+}
+
+/* --- all of it ---------------------------------------------------------------------------------
+ */
+
+void
+np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
+{
+	bool has_device = device != NULL && device[0] != '\0';
+	struct utsname u;
+	struct np_nic nic;
+
+	root = root != NULL ? root : "";
+	if (has_device) {
+		np_nic_begin(&nic, root, device);
+	}
+	if (uname(&u) == 0) {
+		np_bag_text(into, u.nodename, "host.name");
+		np_bag_text(into, u.release, "host.kernel");
+		np_bag_text(into, u.machine, "host.machine");
+	}
+	np_bag_text(into, "Plumbline " PACKAGE_VERSION, "host.program");
+	cpu_facts(root, into);
+	if (has_device) {
+		np_nic_facts(&nic, into);
+	}
+	stack_facts(root, into);
+	if (fd >= 0) {
+		connection_facts(fd, into);
+	}
+	if (has_device) {
+		np_nic_end(&nic, into);
+	}
+}
+
+/* The two as IPv6 addresses, IPv4 ones mapped: the same host or not? */
+static bool
+is_same(const struct sockaddr *a, const struct sockaddr *b)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const struct sockaddr *both[2] = { a, b };
+	uint8_t bytes[2][16];
+
+	for (int i = 0; i < 2; i++) {
+		if (both[i] == NULL) {
+			return false;
+		}
+		if (both[i]->sa_family == AF_INET6) {
+			memcpy(bytes[i], &((const struct sockaddr_in6 *)both[i])->sin6_addr, 16);
+		} else if (both[i]->sa_family == AF_INET) {
+			memcpy(bytes[i], mapped, 12);
+			memcpy(bytes[i] + 12, &((const struct sockaddr_in *)both[i])->sin_addr, 4);
+		} else {
+			return false;
+		}
+	}
+	return memcmp(bytes[0], bytes[1], 16) == 0;
+}
+
+/* All of 127.0.0.0/8 is lo's, mapped or not, though it has one address of it. */
+static bool
+is_loopback(const struct sockaddr *a)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
+
+	if (a->sa_family == AF_INET) {
+		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+	}
+	return a->sa_family == AF_INET6 &&
+	       (IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
+		(IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127));
+}
+
+void
+np_host_device(const struct sockaddr *address, char device[16])
+{
+	struct ifaddrs *all = NULL;
+
+	device[0] = '\0';
+	if (is_loopback(address)) {
+		snprintf(device, 16, "lo");
+		return;
+	}
+	if (address->sa_family == AF_INET6 &&
+	    ((const struct sockaddr_in6 *)address)->sin6_scope_id != 0 &&
+	    if_indextoname(((const struct sockaddr_in6 *)address)->sin6_scope_id, device) != NULL) {
+		return; /* link-local addresses may be several interfaces' */
+	}
+	device[0] = '\0';
+	if (getifaddrs(&all) != 0) {
+		return;
+	}
+	for (const struct ifaddrs *i = all; i != NULL && device[0] == '\0'; i = i->ifa_next) {
+		if (is_same(i->ifa_addr, address)) {
+			/* IPv4's may have a label behind the name: "eth0:1". */
+			snprintf(device, 16, "%.*s", (int)strcspn(i->ifa_name, ":"), i->ifa_name);
+		}
+	}
+	freeifaddrs(all);
+}

@@ -1,0 +1,21 @@
+/*
+ * Facts of this machine that bear on a network test (--preflight, and always in the JSON):
+ * processors and their clocks, interface and its settings, the stack's limits.
+ */
+#ifndef NP_SYS_HOST_H
+#define NP_SYS_HOST_H
+
+#include <sys/socket.h>
+
+#include "base/bag.h"
+
+/* The interface that has this address ("": none has; a loopback address has lo). IF_NAMESIZE. */
+void np_host_device(const struct sockaddr *address, char device[16]);
+
+/*
+ * Put host.* into the bag. root as in sys/moved.h; device may be "". fd: the data connection's
+ * socket, for path MTU and congestion control; -1: none. Takes less than 50 ms.
+ */
+void np_host_facts(const char *root, const char *device, int fd, struct np_bag *into);
+
+#endif

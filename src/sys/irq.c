@@ -1,0 +1,133 @@
+#include "sys/irq.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sys/file.h"
+
+enum { VECTORS = 1024 };
+
+struct whose {
+	const char *device;
+	char bus[64];
+	int vectors[VECTORS];
+	size_t vector_count;
+};
+
+/* Needs a directory to be listed, which a confined process may not; then names have to do. */
+static void
+list_vectors(const char *root, struct whose *w)
+{
+	char path[PATH_MAX];
+	const struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/sys/class/net/%s/device/msi_irqs", root, w->device);
+	d = opendir(path);
+	while (d != NULL && (e = readdir(d)) != NULL && w->vector_count < VECTORS) {
+		if (isdigit((unsigned char)e->d_name[0])) {
+			w->vectors[w->vector_count++] = atoi(e->d_name);
+		}
+	}
+	if (d != NULL) {
+		closedir(d);
+	}
+}
+
+/* "virtio2" in "virtio2-input.0", but not in "virtio21-input.0". */
+static bool
+has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (len == 0) {
+		return false;
+	}
+	for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+		if ((at == text || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)at[len])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+is_among(const struct whose *w, int number, const char *words)
+{
+	for (size_t i = 0; i < w->vector_count; i++) {
+		if (w->vectors[i] == number) {
+			return true;
+		}
+	}
+	return has_word(words, w->device) || has_word(words, w->bus);
+}
+
+/* " 38:  0  5815 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0" */
+static void
+take_line(char *line, const struct whose *w, void (*each)(void *ctx, const struct np_irq *),
+	  void *ctx)
+{
+	struct np_irq irq = { .count = 0 };
+	char *at = line + strspn(line, " "), *end;
+	long number = strtol(at, &end, 10);
+
+	if (end == at || *end != ':' || number < 0 || number > INT_MAX) {
+		return;
+	}
+	for (at = end + 1 + strspn(end + 1, " "); isdigit((unsigned char)*at);
+	     at = end + strspn(end, " ")) {
+		uint64_t n = strtoull(at, &end, 10);
+
+		if (*end != ' ' && *end != '\0') {
+			break; /* "0-edge": no count */
+		}
+		irq.count += n;
+	}
+	/* The controller's words stand before the name, which is the last of them, and may hold the
+	 * bus address. */
+	end = line + strlen(line);
+	while (end > at && end[-1] == ' ') {
+		*--end = '\0';
+	}
+	while (end > at && end[-1] != ' ') {
+		end--;
+	}
+	irq.number = (int)number;
+	irq.name = end;
+	if (*end != '\0' && is_among(w, irq.number, at)) {
+		each(ctx, &irq);
+	}
+}
+
+int
+np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const struct np_irq *),
+	    void *ctx)
+{
+	struct whose w = { .device = device };
+	char *text, *rest = NULL;
+	size_t len;
+	int error;
+	long n = np_file_link(w.bus, sizeof(w.bus), root, "/sys/class/net/%s/device", device);
+
+	if (n < 0) {
+		return (int)n;
+	}
+	list_vectors(root, &w);
+	text = np_file_all(&len, &error, root, "/proc/interrupts");
+	if (text == NULL) {
+		return -error;
+	}
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		take_line(line, &w, each, ctx);
+	}
+	free(text);
+	return 0;
+}

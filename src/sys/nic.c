@@ -1,0 +1,401 @@
+#include "sys/nic.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpulist.h"
+#include "base/text.h"
+#include "sys/ethtool.h"
+#include "sys/file.h"
+#include "sys/irq.h"
+#include "sys/rtnl.h"
+
+enum { WATCH_MS = 10, QUEUES = 4096 };
+
+static bool
+is_own_root(const struct np_nic *n)
+{
+	return n->root[0] != '\0';
+}
+
+/* Packets of both directions so far. Returns 0 or an errno. */
+static int
+count_packets(const struct np_nic *n, uint64_t *out)
+{
+	struct np_link link;
+	int64_t rx, tx;
+	int rc;
+
+	if (n->rtnl >= 0) {
+		rc = np_rtnl_link(n->rtnl, n->device, &link);
+		*out = link.stats.rx_packets + link.stats.tx_packets;
+		return -rc;
+	}
+	rc = np_file_number(&rx, n->root, "/sys/class/net/%s/statistics/rx_packets", n->device);
+	if (rc == 0) {
+		rc = np_file_number(&tx, n->root, "/sys/class/net/%s/statistics/tx_packets",
+				    n->device);
+	}
+	*out = rc == 0 ? (uint64_t)rx + (uint64_t)tx : 0;
+	return -rc;
+}
+
+void
+np_nic_begin(struct np_nic *n, const char *root, const char *device)
+{
+	struct np_link link;
+
+	*n = (struct np_nic){ .root = root, .device = device, .rtnl = -ENOSYS, .inet = -ENOSYS };
+	n->sysfs_is_ours = is_own_root(n);
+	if (!is_own_root(n)) {
+		n->rtnl = np_rtnl_open();
+		n->inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		n->inet = n->inet < 0 ? -errno : n->inet;
+		n->sysfs_is_ours = n->rtnl >= 0 && np_rtnl_link(n->rtnl, device, &link) == 0 &&
+				   np_rtnl_is_in_sysfs(&link, device);
+	}
+	n->packets_why = count_packets(n, &n->packets);
+	n->began_ns = np_now();
+}
+
+void
+np_nic_end(struct np_nic *n, struct np_bag *into)
+{
+	uint64_t until = n->began_ns + WATCH_MS * NP_MSEC, packets = 0, now;
+	struct timespec left;
+
+	if (n->packets_why == 0) {
+		while (np_now() < until) {
+			nanosleep(np_left(until, &left), NULL);
+		}
+		n->packets_why = count_packets(n, &packets);
+	}
+	now = np_now();
+	if (n->packets_why != 0) {
+		np_bag_unread(into, strerror(n->packets_why), "host.nic.other_packets_per_s");
+	} else {
+		np_bag_real(into,
+			    packets < n->packets ? 0
+						 : (double)(packets - n->packets) * 1e9 /
+						       (double)(now - n->began_ns),
+			    "host.nic.other_packets_per_s");
+	}
+	if (n->rtnl >= 0) {
+		close(n->rtnl);
+	}
+	if (n->inet >= 0) {
+		close(n->inet);
+	}
+}
+
+/* --- what rtnetlink tells ----------------------------------------------------------------------
+ */
+
+static void
+qdisc_facts(const struct np_nic *n, const struct np_link *link, struct np_bag *into)
+{
+	struct np_qdisc q;
+	int rc = np_rtnl_qdisc(n->rtnl, link->index, true, &q);
+
+	np_bag_text(into, rc == 0 && q.kind[0] != '\0' ? q.kind : link->qdisc, "host.nic.qdisc");
+	if (rc != 0 && rc != -ENOENT) {
+		np_bag_unread(into, strerror(-rc), "host.nic.qdisc.rate_bps");
+	} else if (rc == 0 && q.rate_bps > 0 && q.rate_bps <= INT64_MAX) {
+		np_bag_int(into, (int64_t)q.rate_bps, "host.nic.qdisc.rate_bps");
+	}
+}
+
+static void
+link_facts(const struct np_nic *n, struct np_bag *into)
+{
+	struct np_link link;
+	int rc = np_rtnl_link(n->rtnl, n->device, &link);
+
+	if (rc != 0) {
+		np_bag_unread(into, strerror(-rc), "host.nic.mtu");
+		return;
+	}
+	np_bag_int(into, link.mtu, "host.nic.mtu");
+	np_bag_int(into, (link.flags & IFF_UP) != 0 && link.carrier, "host.nic.up");
+	if (link.gso_max_size > 0) {
+		np_bag_int(into, link.gso_max_size, "host.nic.gso_max_size");
+		np_bag_int(into, link.gso_max_segs, "host.nic.gso_max_segs");
+	}
+	qdisc_facts(n, &link, into);
+	if (!n->sysfs_is_ours) {
+		np_bag_int(into, link.rx_queues, "host.nic.queues.rx");
+		np_bag_int(into, link.tx_queues, "host.nic.queues.tx");
+	}
+}
+
+/* --- what the driver tells ---------------------------------------------------------------------
+ */
+
+/* Names that users know (ethtool -k), and the kernel's; of several kernel names one will do. */
+static const struct {
+	const char *name, *kernel;
+} offloads[] = {
+	{ "tso", "tx-tcp-segmentation" },
+	{ "tso6", "tx-tcp6-segmentation" },
+	{ "gso", "tx-generic-segmentation" },
+	{ "gro", "rx-gro" },
+	{ "gro-hw", "rx-gro-hw" },
+	{ "lro", "rx-lro" },
+	{ "ufo", "tx-udp-fragmentation" },
+	{ "uso", "tx-udp-segmentation" },
+	{ "sg", "tx-scatter-gather" },
+	{ "rx-checksum", "rx-checksum" },
+	{ "tx-checksum", "tx-checksum-ip-generic" },
+	{ "tx-checksum", "tx-checksum-ipv4" },
+	{ "rx-udp-gro-forwarding", "rx-udp-gro-forwarding" },
+	{ "rx-gro-list", "rx-gro-list" },
+};
+enum { OFFLOADS = sizeof(offloads) / sizeof(offloads[0]) };
+
+/* On: one of the kernel's names is. Fixed: none of them can be changed. */
+static void
+put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
+	     struct np_bag *into)
+{
+	char unchangeable[NP_BAG_TEXT] = "";
+	size_t len = 0;
+
+	for (size_t k = 0; k < OFFLOADS; k++) {
+		bool known = false, is_on = false, is_fixed = true;
+
+		if (k > 0 && strcmp(offloads[k].name, offloads[k - 1].name) == 0) {
+			continue; /* told with the one before */
+		}
+		for (size_t j = k; j < OFFLOADS; j++) {
+			for (size_t i = 0;
+			     strcmp(offloads[j].name, offloads[k].name) == 0 && i < count; i++) {
+				if (strcmp(names + i * NP_ETHTOOL_NAME, offloads[j].kernel) == 0) {
+					known = true;
+					is_on = is_on || on[i];
+					is_fixed = is_fixed && fixed[i];
+				}
+			}
+		}
+		if (known) {
+			np_bag_int(into, is_on, "host.nic.offload.%s", offloads[k].name);
+		}
+		if (known && is_fixed) {
+			len = np_text_add(unchangeable, sizeof(unchangeable), len, "%s%s",
+					  len > 0 ? "," : "", offloads[k].name);
+		}
+	}
+	np_bag_text(into, unchangeable, "host.nic.offloads_fixed");
+}
+
+static void
+offload_facts(const struct np_nic *n, struct np_bag *into)
+{
+	char *names = NULL;
+	size_t count = 0;
+	int rc = np_ethtool_names(n->inet, n->device, ETH_SS_FEATURES, &names, &count);
+	bool *on = calloc(2 * count + 1, sizeof(*on));
+
+	if (rc == 0 && on == NULL) {
+		rc = -ENOMEM;
+	}
+	rc = rc == 0 ? np_ethtool_features(n->inet, n->device, on, on + count, count) : rc;
+	if (rc == 0) {
+		put_offloads(names, on, on + count, count, into);
+	} else {
+		np_bag_unread(into, strerror(-rc), "host.nic.offload");
+	}
+	free(on);
+	free(names);
+}
+
+static void
+ring_facts(const struct np_nic *n, struct np_bag *into)
+{
+	struct np_ethtool_coalesce c;
+	struct np_ethtool_ring ring;
+	int rc = np_ethtool_ring(n->inet, n->device, &ring);
+
+	if (rc == 0) {
+		np_bag_int(into, ring.rx, "host.nic.ring.rx");
+		np_bag_int(into, ring.rx_max, "host.nic.ring.rx_max");
+		np_bag_int(into, ring.tx, "host.nic.ring.tx");
+		np_bag_int(into, ring.tx_max, "host.nic.ring.tx_max");
+	} else {
+		np_bag_unread(into, strerror(-rc), "host.nic.ring");
+	}
+	rc = np_ethtool_coalesce(n->inet, n->device, &c);
+	if (rc == 0) {
+		np_bag_int(into, c.rx_usecs, "host.nic.coalesce.rx_usecs");
+		np_bag_int(into, c.rx_frames, "host.nic.coalesce.rx_frames");
+		np_bag_int(into, c.tx_usecs, "host.nic.coalesce.tx_usecs");
+		np_bag_int(into, c.adaptive_rx, "host.nic.coalesce.adaptive_rx");
+	} else {
+		np_bag_unread(into, strerror(-rc), "host.nic.coalesce");
+	}
+}
+
+/* What a driver without hardware tells is a constant of its source. */
+static bool
+makes_speed_up(const char *driver)
+{
+	return strcmp(driver, "veth") == 0 || strcmp(driver, "tun") == 0;
+}
+
+static void
+speed_facts(const struct np_nic *n, const char *driver, struct np_bag *into)
+{
+	struct np_ethtool_settings s;
+	int rc = np_ethtool_settings(n->inet, n->device, &s);
+
+	if (rc == 0 && makes_speed_up(driver)) {
+		np_bag_unread(into, "it has none: what the driver tells is made up",
+			      "host.nic.speed_mbps");
+	} else if (rc == 0 && s.speed_mbps > 0) {
+		np_bag_int(into, s.speed_mbps, "host.nic.speed_mbps");
+		np_bag_text(into,
+			    s.duplex == DUPLEX_FULL   ? "full"
+			    : s.duplex == DUPLEX_HALF ? "half"
+						      : "unknown",
+			    "host.nic.duplex");
+	} else {
+		np_bag_unread(into, rc != 0 ? strerror(-rc) : "the driver does not know it",
+			      "host.nic.speed_mbps");
+	}
+}
+
+/* Rings and speeds are hardware's, or what passes for that in a virtual machine. */
+static bool
+is_hardware(const struct np_ethtool_driver *d)
+{
+	static const char *const soft[] = { "", "N/A", "tun", "tap" };
+
+	for (size_t i = 0; i < sizeof(soft) / sizeof(soft[0]); i++) {
+		if (strcmp(d->bus, soft[i]) == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void
+put_known(struct np_bag *into, const char *text, const char *name)
+{
+	if (text[0] != '\0' && strcmp(text, "N/A") != 0) {
+		np_bag_text(into, text, "%s", name);
+	}
+}
+
+static void
+driver_facts(const struct np_nic *n, struct np_bag *into)
+{
+	struct np_ethtool_driver d = { .name = "" };
+	int rc = n->inet < 0 ? n->inet : np_ethtool_driver(n->inet, n->device, &d);
+
+	if (rc != 0 && rc != -EOPNOTSUPP) {
+		np_bag_unread(into, strerror(-rc), "host.nic.driver");
+		np_bag_unread(into, strerror(-rc), "host.nic.offload");
+		return;
+	}
+	put_known(into, d.name, "host.nic.driver");
+	put_known(into, d.version, "host.nic.driver_version");
+	put_known(into, d.firmware, "host.nic.firmware");
+	put_known(into, d.bus, "host.nic.bus");
+	offload_facts(n, into);
+	if (is_hardware(&d)) {
+		ring_facts(n, into);
+	}
+	if (is_hardware(&d) || makes_speed_up(d.name)) {
+		speed_facts(n, d.name, into);
+	}
+}
+
+/* --- what sysfs tells --------------------------------------------------------------------------
+ */
+
+static void
+add_irq(void *ctx, const struct np_irq *irq)
+{
+	struct np_cpulist *l = ctx;
+	char list[256];
+
+	if (np_file_line(list, sizeof(list), l->root, "/proc/irq/%d/effective_affinity_list",
+			 irq->number) <= 0) {
+		np_file_line(list, sizeof(list), l->root, "/proc/irq/%d/smp_affinity_list",
+			     irq->number);
+	}
+	l->any = np_cpulist_add(l, list) || l->any;
+}
+
+static void
+irq_facts(const struct np_nic *n, struct np_bag *into)
+{
+	struct np_cpulist l = { .root = n->root };
+	char text[NP_BAG_TEXT];
+	int rc = np_irq_each(n->root, n->device, add_irq, &l);
+
+	if (rc == 0 && l.any) {
+		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.nic.irq_cpus");
+	} else if (rc != -ENOENT) {
+		np_bag_unread(into, rc != 0 ? strerror(-rc) : "no interrupt is known to be its own",
+			      "host.nic.irq_cpus");
+	}
+}
+
+static int
+count_queues(const struct np_nic *n, const char *kind)
+{
+	char path[512];
+	struct stat st;
+	int i = 0;
+
+	do {
+		snprintf(path, sizeof(path), "%s/sys/class/net/%s/queues/%s-%d", n->root, n->device,
+			 kind, i);
+	} while (stat(path, &st) == 0 && i++ < QUEUES);
+	return i;
+}
+
+static void
+sysfs_facts(const struct np_nic *n, struct np_bag *into)
+{
+	int64_t v;
+
+	np_bag_int(into, count_queues(n, "rx"), "host.nic.queues.rx");
+	np_bag_int(into, count_queues(n, "tx"), "host.nic.queues.tx");
+	irq_facts(n, into);
+	if (n->rtnl < 0) {
+		int rc = np_file_number(&v, n->root, "/sys/class/net/%s/mtu", n->device);
+
+		if (rc == 0) {
+			np_bag_int(into, v, "host.nic.mtu");
+		} else {
+			np_bag_unread(into, strerror(-rc), "host.nic.mtu");
+		}
+	}
+}
+
+void
+np_nic_facts(const struct np_nic *n, struct np_bag *into)
+{
+	np_bag_text(into, n->device, "host.nic.name");
+	if (n->rtnl >= 0) {
+		link_facts(n, into);
+	} else if (!is_own_root(n)) {
+		np_bag_unread(into, strerror(-n->rtnl), "host.nic.qdisc");
+	}
+	if (!is_own_root(n)) {
+		driver_facts(n, into);
+	}
+	if (n->sysfs_is_ours || n->rtnl < 0) {
+		sysfs_facts(n, into);
+	}
+}

@@ -1,0 +1,29 @@
+/*
+ * Facts of an interface, for sys/host.h.
+ */
+#ifndef NP_SYS_NIC_H
+#define NP_SYS_NIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bag.h"
+
+/* An interface that is looked at; its counters, when that began. */
+struct np_nic {
+	const char *root, *device;
+	int rtnl, inet; /* sockets; negative errnos: what they tell is not to be had */
+	bool sysfs_is_ours;
+	uint64_t began_ns, packets;
+	int packets_why; /* errno */
+};
+
+void np_nic_begin(struct np_nic *n, const char *root, const char *device);
+
+/* Put host.nic.* but the traffic. */
+void np_nic_facts(const struct np_nic *n, struct np_bag *into);
+
+/* Put host.nic.other_packets_per_s, since the beginning: waits until that is 10 ms ago. */
+void np_nic_end(struct np_nic *n, struct np_bag *into);
+
+#endif

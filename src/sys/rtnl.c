@@ -1,0 +1,348 @@
+#include "sys/rtnl.h"
+
+#include <errno.h>
+#include <linux/gen_stats.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/file.h"
+
+enum {
+	ANSWER = 32 << 10, /* of one datagram; the kernel's largest is 32 KiB */
+	ANSWERS = 64       /* datagrams of one dump: more classes than matter */
+};
+
+struct question {
+	struct nlmsghdr head;
+	union {
+		struct ifinfomsg link;
+		struct tcmsg tc;
+	} body;
+	char room[64];
+};
+
+int
+np_rtnl_open(void)
+{
+	const struct timeval patience = { .tv_sec = 1 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (fd < 0) {
+		return -errno;
+	}
+	/* The kernel answers within the call that asks; should it not, that is no reason to hang.
+	 */
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return fd;
+}
+
+static void
+begin(struct question *q, uint16_t type, uint16_t flags, size_t body)
+{
+	memset(q, 0, sizeof(*q));
+	q->head.nlmsg_len = (uint32_t)NLMSG_LENGTH(body);
+	q->head.nlmsg_type = type;
+	q->head.nlmsg_flags = NLM_F_REQUEST | flags;
+	q->head.nlmsg_seq = type;
+}
+
+static int
+ask(int fd, const struct question *q)
+{
+	return send(fd, q, q->head.nlmsg_len, 0) == (ssize_t)q->head.nlmsg_len ? 0 : -errno;
+}
+
+/* Attributes by their number, those below `count`; NULL for what there is not. */
+static void
+sort_attributes(const void *at, size_t len, const struct rtattr **to, unsigned count)
+{
+	memset(to, 0, count * sizeof(to[0]));
+	for (const struct rtattr *a = at; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+		unsigned type = a->rta_type & 0x3fffU; /* without NLA_F_NESTED */
+
+		if (type < count) {
+			to[type] = a;
+		}
+	}
+}
+
+static bool
+take(const struct rtattr *a, void *out, size_t size)
+{
+	if (a == NULL) {
+		return false;
+	}
+	memset(out, 0, size);
+	memcpy(out, RTA_DATA(a), RTA_PAYLOAD(a) < size ? RTA_PAYLOAD(a) : size);
+	return true;
+}
+
+static void
+take_text(const struct rtattr *a, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (a != NULL) {
+		snprintf(out, size, "%.*s", (int)RTA_PAYLOAD(a), (const char *)RTA_DATA(a));
+	}
+}
+
+/*
+ * Hear the answer, to the end that a dump or NLM_F_ACK brings. Each message goes to `hear`, which
+ * returns whether it was of use. Returns 0, or a negative errno; -ENOENT when nothing was of use.
+ */
+static int
+answer(int fd, uint16_t type, int (*hear)(void *ctx, const struct nlmsghdr *m), void *ctx)
+{
+	static const int lost = -EIO;
+	_Alignas(struct nlmsghdr) char bytes[ANSWER];
+	bool found = false;
+
+	for (int i = 0; i < ANSWERS; i++) {
+		ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
+		size_t left = n > 0 ? (size_t)n : 0;
+
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n <= 0) {
+			return n < 0 ? -errno : lost;
+		}
+		for (const struct nlmsghdr *m = (const void *)bytes; NLMSG_OK(m, left);
+		     m = NLMSG_NEXT(m, left)) {
+			if (m->nlmsg_type == NLMSG_ERROR) {
+				const struct nlmsgerr *e = NLMSG_DATA(m);
+
+				return m->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) ? lost
+				       : e->error != 0                         ? e->error
+				       : found                                 ? 0
+									       : -ENOENT;
+			}
+			if (m->nlmsg_type == NLMSG_DONE) {
+				return found ? 0 : -ENOENT;
+			}
+			if (m->nlmsg_type == type && m->nlmsg_seq != 0) {
+				found = hear(ctx, m) != 0 || found;
+			}
+		}
+	}
+	return found ? 0 : lost;
+}
+
+/* --- an interface ------------------------------------------------------------------------------
+ */
+
+static int
+hear_link(void *ctx, const struct nlmsghdr *m)
+{
+	const struct rtattr *at[64];
+	const struct ifinfomsg *body = NLMSG_DATA(m);
+	struct np_link *out = ctx;
+	uint8_t carrier = 0;
+
+	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body))) {
+		return 0;
+	}
+	sort_attributes(IFLA_RTA(body), IFLA_PAYLOAD(m), at, 64);
+	out->index = body->ifi_index;
+	out->flags = body->ifi_flags;
+	take(at[IFLA_MTU], &out->mtu, sizeof(out->mtu));
+	take(at[IFLA_GSO_MAX_SIZE], &out->gso_max_size, sizeof(out->gso_max_size));
+	take(at[IFLA_GSO_MAX_SEGS], &out->gso_max_segs, sizeof(out->gso_max_segs));
+	take(at[IFLA_NUM_RX_QUEUES], &out->rx_queues, sizeof(out->rx_queues));
+	take(at[IFLA_NUM_TX_QUEUES], &out->tx_queues, sizeof(out->tx_queues));
+	take(at[IFLA_CARRIER], &carrier, sizeof(carrier));
+	out->carrier = carrier != 0;
+	take_text(at[IFLA_QDISC], out->qdisc, sizeof(out->qdisc));
+	out->has_stats = take(at[IFLA_STATS64], &out->stats, sizeof(out->stats));
+	if (take(at[IFLA_ADDRESS], out->address, sizeof(out->address))) {
+		out->address_size = (unsigned)RTA_PAYLOAD(at[IFLA_ADDRESS]);
+	}
+	return 1;
+}
+
+int
+np_rtnl_link(int fd, const char *device, struct np_link *out)
+{
+	struct question q;
+	struct rtattr *name;
+	size_t len = strlen(device) + 1;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (len > IF_NAMESIZE) {
+		return -ENODEV;
+	}
+	begin(&q, RTM_GETLINK, NLM_F_ACK, sizeof(q.body.link));
+	name = (struct rtattr *)((char *)&q + NLMSG_ALIGN(q.head.nlmsg_len));
+	name->rta_type = IFLA_IFNAME;
+	name->rta_len = (unsigned short)RTA_LENGTH(len);
+	memcpy(RTA_DATA(name), device, len);
+	q.head.nlmsg_len = NLMSG_ALIGN(q.head.nlmsg_len) + RTA_ALIGN(name->rta_len);
+	rc = ask(fd, &q);
+	return rc != 0 ? rc : answer(fd, RTM_NEWLINK, hear_link, out);
+}
+
+bool
+np_rtnl_is_in_sysfs(const struct np_link *link, const char *device)
+{
+	char here[3 * sizeof(link->address) + 1] = "", there[sizeof(here)];
+	int64_t index;
+	size_t len = 0;
+
+	for (unsigned i = 0; i < link->address_size && i < sizeof(link->address); i++) {
+		len = np_text_add(here, sizeof(here), len, "%s%02x", i > 0 ? ":" : "",
+				  link->address[i]);
+	}
+	return (link->flags & IFF_LOOPBACK) == 0 &&
+	       np_file_number(&index, "", "/sys/class/net/%s/ifindex", device) == 0 &&
+	       index == link->index &&
+	       np_file_line(there, sizeof(there), "", "/sys/class/net/%s/address", device) >= 0 &&
+	       strcmp(here, there) == 0;
+}
+
+/* --- its root qdisc ----------------------------------------------------------------------------
+ */
+
+struct qdisc_heard {
+	struct np_qdisc *out;
+	int index;
+	uint32_t handle, htb_default; /* of htb, the class of what nothing else takes */
+};
+
+static uint64_t
+bits(uint64_t bytes)
+{
+	return bytes * 8;
+}
+
+/* The rate of tbf: 32 bits of it in the parameters, which a field of its own overrides. */
+static uint64_t
+tbf_rate(const struct rtattr *options)
+{
+	const struct rtattr *at[8];
+	struct tc_tbf_qopt parms = { .limit = 0 };
+	uint64_t rate = 0;
+
+	if (options == NULL) {
+		return 0;
+	}
+	sort_attributes(RTA_DATA(options), RTA_PAYLOAD(options), at, 8);
+	take(at[TCA_TBF_PARMS], &parms, sizeof(parms));
+	return bits(take(at[TCA_TBF_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
+}
+
+static uint32_t
+htb_default(const struct rtattr *options)
+{
+	const struct rtattr *at[8];
+	struct tc_htb_glob init = { .version = 0 };
+
+	if (options == NULL) {
+		return 0;
+	}
+	sort_attributes(RTA_DATA(options), RTA_PAYLOAD(options), at, 8);
+	take(at[TCA_HTB_INIT], &init, sizeof(init));
+	return init.defcls;
+}
+
+static int
+hear_qdisc(void *ctx, const struct nlmsghdr *m)
+{
+	const struct rtattr *at[TCA_STATS2 + 1], *stats[TCA_STATS_QUEUE + 1];
+	const struct tcmsg *body = NLMSG_DATA(m);
+	struct gnet_stats_queue queue;
+	struct qdisc_heard *h = ctx;
+
+	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body)) || body->tcm_ifindex != h->index ||
+	    body->tcm_parent != TC_H_ROOT) {
+		return 0;
+	}
+	sort_attributes(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_STATS2 + 1);
+	take_text(at[TCA_KIND], h->out->kind, sizeof(h->out->kind));
+	if (at[TCA_STATS2] != NULL) {
+		sort_attributes(RTA_DATA(at[TCA_STATS2]), RTA_PAYLOAD(at[TCA_STATS2]), stats,
+				TCA_STATS_QUEUE + 1);
+		h->out->has_stats = take(stats[TCA_STATS_QUEUE], &queue, sizeof(queue));
+	}
+	if (h->out->has_stats) {
+		h->out->drops = queue.drops;
+		h->out->overlimits = queue.overlimits;
+		h->out->requeues = queue.requeues;
+		h->out->backlog = queue.backlog;
+	}
+	h->handle = body->tcm_handle;
+	if (strcmp(h->out->kind, "tbf") == 0) {
+		h->out->rate_bps = tbf_rate(at[TCA_OPTIONS]);
+	} else if (strcmp(h->out->kind, "htb") == 0) {
+		h->htb_default = htb_default(at[TCA_OPTIONS]);
+	}
+	return 1;
+}
+
+/* What htb's default class may have at most; without one, the largest class below the root. */
+static int
+hear_class(void *ctx, const struct nlmsghdr *m)
+{
+	const struct rtattr *at[TCA_STATS2 + 1], *options[16];
+	const struct tcmsg *body = NLMSG_DATA(m);
+	struct qdisc_heard *h = ctx;
+	struct tc_htb_opt parms = { .quantum = 0 };
+	uint64_t ceiling = 0;
+	bool is_default;
+
+	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body)) ||
+	    TC_H_MAJ(body->tcm_handle) != TC_H_MAJ(h->handle)) {
+		return 0;
+	}
+	sort_attributes(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_STATS2 + 1);
+	if (at[TCA_OPTIONS] == NULL) {
+		return 0;
+	}
+	sort_attributes(RTA_DATA(at[TCA_OPTIONS]), RTA_PAYLOAD(at[TCA_OPTIONS]), options, 16);
+	take(options[TCA_HTB_PARMS], &parms, sizeof(parms));
+	if (!take(options[TCA_HTB_CEIL64], &ceiling, sizeof(ceiling))) {
+		ceiling = parms.ceil.rate;
+	}
+	is_default = h->htb_default != 0 && TC_H_MIN(body->tcm_handle) == h->htb_default;
+	if (is_default) {
+		h->htb_default = UINT32_MAX; /* found: no other one counts */
+		h->out->rate_bps = bits(ceiling);
+	} else if (h->htb_default == 0 && body->tcm_parent == TC_H_ROOT &&
+		   bits(ceiling) > h->out->rate_bps) {
+		h->out->rate_bps = bits(ceiling);
+	}
+	return 1;
+}
+
+int
+np_rtnl_qdisc(int fd, int index, bool rate, struct np_qdisc *out)
+{
+	struct qdisc_heard heard = { .out = out, .index = index };
+	struct question q;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	/* Asked for one alone, kernels since 6.8 answer only whoever listens to all changes. */
+	begin(&q, RTM_GETQDISC, NLM_F_DUMP, sizeof(q.body.tc));
+	q.body.tc.tcm_ifindex = index;
+	rc = ask(fd, &q);
+	rc = rc != 0 ? rc : answer(fd, RTM_NEWQDISC, hear_qdisc, &heard);
+	if (rc != 0) {
+		return rc;
+	}
+	if (rate && strcmp(out->kind, "htb") == 0) {
+		begin(&q, RTM_GETTCLASS, NLM_F_DUMP, sizeof(q.body.tc));
+		q.body.tc.tcm_ifindex = index;
+		rc = ask(fd, &q);
+		rc = rc != 0 ? rc : answer(fd, RTM_NEWTCLASS, hear_class, &heard);
+		return rc == -ENOENT ? 0 : rc;
+	}
+	return 0;
+}

@@ -1,0 +1,110 @@
+#include "sys/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* The second of the file's three numbers; -1 where the kernel keeps none, or hides it. */
+static int64_t
+run_delay(const char *root)
+{
+	char path[256], text[96];
+	int64_t delay = -1;
+	ssize_t n;
+	char *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/proc/thread-self/schedstat", root);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strchr(text, ' ');
+	if (at != NULL) {
+		delay = strtoll(at + 1, NULL, 10);
+	}
+	return delay;
+}
+
+static int64_t
+micros(const struct timeval *t)
+{
+	return (int64_t)t->tv_sec * 1000000 + t->tv_usec;
+}
+
+static void
+look(struct np_thread_use *u)
+{
+	struct rusage r;
+
+	memset(&r, 0, sizeof(r));
+	u->error = getrusage(RUSAGE_THREAD, &r) == 0 ? 0 : errno;
+	u->user_us = micros(&r.ru_utime);
+	u->system_us = micros(&r.ru_stime);
+	u->voluntary = r.ru_nvcsw;
+	u->involuntary = r.ru_nivcsw;
+	u->run_delay_ns = run_delay(u->root);
+}
+
+void
+np_thread_begin(struct np_thread_use *u)
+{
+	look(u);
+	u->began_ns = np_now();
+}
+
+void
+np_thread_end(struct np_thread_use *u)
+{
+	struct np_thread_use before = *u;
+
+	u->ended_ns = np_now();
+	look(u);
+	u->cpu = sched_getcpu();
+	u->user_us -= before.user_us;
+	u->system_us -= before.system_us;
+	u->voluntary -= before.voluntary;
+	u->involuntary -= before.involuntary;
+	u->run_delay_ns = u->run_delay_ns < 0 || before.run_delay_ns < 0
+			      ? -1
+			      : u->run_delay_ns - before.run_delay_ns;
+}
+
+void
+np_thread_put(const struct np_thread_use *u, struct np_bag *into)
+{
+	double seconds = (double)(u->ended_ns - u->began_ns) / 1e9;
+
+	if (u->ended_ns == 0) {
+		return; /* the loop never began */
+	}
+	np_bag_real(into, seconds, "thread.seconds");
+	np_bag_int(into, u->cpu, "thread.cpu");
+	if (u->error != 0) {
+		np_bag_unread(into, strerror(u->error), "thread.cpu_share");
+	} else {
+		np_bag_real(into, (double)u->user_us / 1e6, "thread.user_s");
+		np_bag_real(into, (double)u->system_us / 1e6, "thread.system_s");
+		np_bag_real(into,
+			    seconds > 0 ? (double)(u->user_us + u->system_us) / 1e6 / seconds : 0,
+			    "thread.cpu_share");
+		np_bag_int(into, u->voluntary, "thread.switches_voluntary");
+		np_bag_int(into, u->involuntary, "thread.switches_involuntary");
+	}
+	if (u->run_delay_ns < 0) {
+		np_bag_unread(into, "this kernel does not tell, or not to this process",
+			      "thread.run_delay_s");
+	} else {
+		np_bag_real(into, (double)u->run_delay_ns / 1e9, "thread.run_delay_s");
+	}
+}

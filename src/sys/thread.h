@@ -1,0 +1,31 @@
+/*
+ * What a thread cost its processor between two moments, by its own account: getrusage(2),
+ * /proc/thread-self/schedstat (proc(5)). To be called in that thread.
+ */
+#ifndef NP_SYS_THREAD_H
+#define NP_SYS_THREAD_H
+
+#include <stdint.h>
+
+#include "base/bag.h"
+
+struct np_thread_use {
+	const char *root; /* of proc, "" in earnest */
+	uint64_t began_ns, ended_ns;
+	int64_t user_us, system_us, voluntary,
+	    involuntary;      /* before np_thread_end(): at the begin */
+	int64_t run_delay_ns; /* ready, but waiting for a processor; -1: not told */
+	int cpu;              /* at the end */
+	int error;            /* errno of getrusage(2), 0 */
+};
+
+/* From now on. root must be set. */
+void np_thread_begin(struct np_thread_use *u);
+
+/* Until now: the members become differences. */
+void np_thread_end(struct np_thread_use *u);
+
+/* As thread.* */
+void np_thread_put(const struct np_thread_use *u, struct np_bag *into);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * A folder that stands for the root of the file system, for what reads /proc and /sys.
+ */
+#ifndef NP_TESTS_ROOT_H
+#define NP_TESTS_ROOT_H
+
+/* cmocka's setup and teardown: *state is the folder's path. */
+int root_make(void **state);
+int root_remove(void **state);
+
+/* A file with that text, or a symbolic link, with the folders above it. */
+void put_file(const char *root, const char *path, const char *text);
+void put_link(const char *root, const char *path, const char *to);
+
+/* One datagram to this machine itself. */
+void send_over_loopback(void);
+
+/* So many datagrams of 1000 bytes to where nobody listens, without waiting for anything. */
+void flood_loopback(int count);
+
+#endif

@@ -1,0 +1,319 @@
+/*
+ * Facts of the host: prepared files in a folder that stands for the root, and the machine's own.
+ */
+#include "sys/host.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpulist.h"
+#include "sys/rtnl.h"
+#include "tests/lib/check.h"
+#include "tests/lib/root.h"
+
+static void
+assert_text(const struct np_bag *b, const char *name, const char *want)
+{
+	const char *have = np_bag_string(b, name);
+
+	if (have == NULL) {
+		fail_msg("no text %s", name);
+	}
+	assert_string_equal(have, want);
+}
+
+static void
+assert_number(const struct np_bag *b, const char *name, double want)
+{
+	double have = np_bag_number(b, name);
+
+	if (!(fabs(have - want) < 1e-9)) {
+		fail_msg("%s is %g, not %g", name, have, want);
+	}
+}
+
+static void
+assert_unread(const struct np_bag *b, const char *name, const char *why)
+{
+	struct np_bag_item it;
+
+	if (!np_bag_find(b, name, &it)) {
+		fail_msg("no %s", name);
+	}
+	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	assert_has(it.text, why);
+}
+
+static struct np_bag *
+facts(const char *root, const char *device)
+{
+	struct np_bag *b = np_bag_new();
+
+	assert_non_null(b);
+	np_host_facts(root, device, -1, b);
+	assert_int_equal(np_bag_left_out(b), 0);
+	return b;
+}
+
+static void
+what_stands_in_files_is_told(void **state)
+{
+	const char *root = *state;
+	struct np_bag *b;
+	struct np_bag_item it;
+
+	put_file(root, "/proc/cpuinfo",
+		 "processor\t: 0\nmodel name\t: Fast One\ncpu MHz\t\t: 2400.5\n"
+		 "flags\t\t: fpu hypervisor-like tsc\n\nprocessor\t: 1\n");
+	put_file(root, "/proc/stat", "cpu  10 0 10 70 0 0 0 10 0 0\ncpu0 1 1 1 1\n");
+	put_file(root, "/proc/loadavg", "0.00 0.34 2.25 3/110 9441\n");
+	put_file(root, "/proc/1/comm", "init\n");
+	put_file(root, "/proc/77/comm", "irqbalance\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1200000\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpuidle/state0/name", "POLL\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpuidle/state0/latency", "0\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C1\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "2\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpuidle/state2/name", "C6\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "133\n");
+	put_file(root, "/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "1\n");
+	put_file(root, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		 "hpet\n");
+	put_file(root, "/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n");
+	put_file(root, "/proc/sys/net/ipv4/tcp_congestion_control", "cubic\n");
+	put_file(root, "/proc/sys/net/core/rmem_max", "212992\n");
+	put_link(root, "/sys/class/net/eth9/device", "../../../0000:05:00.1");
+	put_file(root, "/sys/class/net/eth9/mtu", "9000\n");
+	put_file(root, "/sys/class/net/eth9/queues/rx-0/x", "");
+	put_file(root, "/sys/class/net/eth9/queues/rx-1/x", "");
+	put_file(root, "/sys/class/net/eth9/queues/tx-0/x", "");
+	put_file(root, "/sys/class/net/eth9/statistics/rx_packets", "5\n");
+	put_file(root, "/sys/class/net/eth9/statistics/tx_packets", "5\n");
+	put_file(root, "/proc/interrupts",
+		 "     CPU0\n 50: 1 PCI-MSI 7-edge other\n 51: 2 PCI-MSI eth9-rx-0\n"
+		 " 52: 2 PCI-MSI comp@pci:0000:05:00.1\n");
+	put_file(root, "/proc/irq/50/smp_affinity_list", "9\n");
+	put_file(root, "/proc/irq/51/effective_affinity_list", "2\n");
+	put_file(root, "/proc/irq/51/smp_affinity_list", "0-7\n");
+	put_file(root, "/proc/irq/52/smp_affinity_list", "3,6-7\n");
+
+	b = facts(root, "eth9");
+	assert_text(b, "host.cpu.model", "Fast One");
+	assert_text(b, "host.cpu.governor", "powersave");
+	assert_text(b, "host.cpu.idle_states", "POLL,C1");
+	assert_number(b, "host.cpu.idle_latency_us", 2);
+	assert_number(b, "host.cpu.mhz", 1200);
+	assert_number(b, "host.cpu.steal_share", 0.1);
+	assert_text(b, "host.hypervisor", "none");
+	assert_number(b, "host.load", 2);
+	assert_number(b, "host.irqbalance", 1);
+	assert_text(b, "host.clocksource", "hpet");
+	assert_text(b, "host.nic.name", "eth9");
+	assert_number(b, "host.nic.mtu", 9000);
+	assert_number(b, "host.nic.queues.rx", 2);
+	assert_number(b, "host.nic.queues.tx", 1);
+	assert_text(b, "host.nic.irq_cpus", "2-3,6-7");
+	assert_number(b, "host.nic.other_packets_per_s", 0);
+	assert_text(b, "host.tcp.congestion", "cubic");
+	assert_number(b, "host.core.rmem_max", 212992);
+	assert_true(np_bag_find(b, "host.tcp.rmem", &it));
+	assert_int_equal(it.count, 3);
+	assert_int_equal(it.ints[2], 6291456);
+	assert_unread(b, "host.tcp.wmem", "/proc/sys/net/ipv4/tcp_wmem: ");
+	assert_unread(b, "host.clocksource_available", strerror(ENOENT));
+	np_bag_free(b);
+}
+
+static void
+guests_are_told_from_machines(void **state)
+{
+	static const struct {
+		const char *cpuinfo, *vendor, *product, *says;
+	} cases[] = {
+		{ "flags\t: fpu hypervisor tsc\n", "QEMU\n", "Standard PC\n",
+		  "unnamed (QEMU Standard PC)" },
+		{ "flags\t: fpu tsc\n", "Amazon EC2\n", "m5.metal\n", "none" },
+		{ "Features\t: fp asimd\n", "QEMU\n", "KVM Virtual Machine\n",
+		  "unnamed (QEMU KVM Virtual Machine)" },
+		{ "Features\t: fp asimd\n", "Amazon EC2\n", "a1.metal\n", "none" },
+		{ "Features\t: fp asimd\n", "Ampere\n", "eMAG\n", "none" },
+		{ "Features\t: fp asimd\n", "", "", NULL },
+	};
+	const char *root = *state;
+
+	for (size_t i = 0; i < LEN(cases); i++) {
+		struct np_bag *b;
+
+		put_file(root, "/proc/cpuinfo", cases[i].cpuinfo);
+		put_file(root, "/sys/class/dmi/id/sys_vendor", cases[i].vendor);
+		put_file(root, "/sys/class/dmi/id/product_name", cases[i].product);
+		b = facts(root, "");
+		if (cases[i].says != NULL) {
+			assert_text(b, "host.hypervisor", cases[i].says);
+		} else {
+			assert_unread(b, "host.hypervisor", "says");
+		}
+		np_bag_free(b);
+	}
+	put_file(root, "/sys/hypervisor/type", "xen\n");
+	{
+		struct np_bag *b = facts(root, "");
+
+		assert_text(b, "host.hypervisor", "xen");
+		np_bag_free(b);
+	}
+}
+
+static void
+what_is_missing_is_named(void **state)
+{
+	static const char *const names[] = {
+		"host.cpu.model",       "host.cpu.governor",
+		"host.cpu.idle_states", "host.cpu.mhz",
+		"host.cpu.steal_share", "host.hypervisor",
+		"host.clocksource",     "host.load",
+		"host.irqbalance",      "host.tcp.congestion",
+		"host.tcp.rmem",        "host.core.wmem_max",
+		"host.nic.mtu",         "host.nic.other_packets_per_s"
+	};
+	struct np_bag *b = facts(*state, "eth9");
+
+	for (size_t i = 0; i < LEN(names); i++) {
+		assert_unread(b, names[i], "");
+	}
+	np_bag_free(b);
+}
+
+static void
+lists_of_processors(void **state)
+{
+	static const struct {
+		const char *text, *again;
+		bool good;
+	} cases[] = {
+		{ "0", "0", true },
+		{ "0-3,8", "0-3,8", true },
+		{ "8,0-2,1,3", "0-3,8", true },
+		{ "", "", false },
+		{ "x", "", false },
+		{ "3-1", "", false },
+		{ "1,", "1", false },
+		{ "8191", "8191", true },
+		{ "0-8192", "", false },
+		{ "4294967296", "", false },
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(cases); i++) {
+		struct np_cpulist l = { .root = "" };
+
+		assert_int_equal(np_cpulist_add(&l, cases[i].text), cases[i].good);
+		assert_string_equal(np_cpulist_text(&l, text, sizeof(text)), cases[i].again);
+	}
+}
+
+static void
+addresses_have_interfaces(void **state)
+{
+	static const struct {
+		int family;
+		const char *address, *device;
+	} cases[] = {
+		{ AF_INET, "127.0.0.1", "lo" },
+		{ AF_INET, "127.3.2.1", "lo" },
+		{ AF_INET6, "::1", "lo" },
+		{ AF_INET6, "::ffff:127.0.0.1", "lo" },
+		{ AF_INET, "192.0.2.1", "" },
+		{ AF_INET6, "2001:db8::1", "" },
+		{ AF_INET6, "::ffff:192.0.2.1", "" },
+	};
+	const struct sockaddr_storage other = { .ss_family = AF_UNIX };
+	char device[16];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(cases); i++) {
+		struct sockaddr_storage at = { .ss_family = (sa_family_t)cases[i].family };
+		void *to = cases[i].family == AF_INET
+			       ? (void *)&((struct sockaddr_in *)&at)->sin_addr
+			       : (void *)&((struct sockaddr_in6 *)&at)->sin6_addr;
+
+		assert_int_equal(inet_pton(cases[i].family, cases[i].address, to), 1);
+		np_host_device((const struct sockaddr *)&at, device);
+		assert_string_equal(device, cases[i].device);
+	}
+	np_host_device((const struct sockaddr *)&other, device);
+	assert_string_equal(device, "");
+}
+
+/* Of a connection over lo, and in time: 50 ms is the promise. */
+static void
+the_machine_itself(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	uint64_t best = UINT64_MAX;
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rtnl = np_rtnl_open();
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, len), 0);
+	for (int i = 0; i < 5; i++) {
+		struct np_bag *b = np_bag_new();
+		uint64_t began = np_now(), took;
+
+		np_host_facts("", "lo", fd, b);
+		took = np_now() - began;
+		best = took < best ? took : best;
+		assert_true(np_bag_number(b, "host.cpu.count") >= 1);
+		assert_true(np_bag_number(b, "host.path_mtu") >= 1280);
+		assert_non_null(np_bag_string(b, "host.kernel"));
+		assert_non_null(np_bag_string(b, "host.tcp.congestion"));
+		if (rtnl >= 0) {
+			assert_true(np_bag_number(b, "host.nic.mtu") >= 1280);
+			assert_text(b, "host.nic.qdisc", "noqueue");
+			assert_true(np_bag_number(b, "host.nic.other_packets_per_s") >= 0);
+		}
+		np_bag_free(b);
+	}
+	printf("the facts took %.1f ms, the best of 5\n", (double)best / 1e6);
+	if (!NP_SANITIZED) {
+		assert_true(best < 50 * NP_MSEC);
+	}
+	close(fd);
+	close(listener);
+	if (rtnl >= 0) {
+		close(rtnl);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_stands_in_files_is_told, root_make,
+						root_remove),
+		cmocka_unit_test_setup_teardown(guests_are_told_from_machines, root_make,
+						root_remove),
+		cmocka_unit_test_setup_teardown(what_is_missing_is_named, root_make, root_remove),
+		cmocka_unit_test(lists_of_processors),
+		cmocka_unit_test(addresses_have_interfaces),
+		cmocka_unit_test(the_machine_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/*
+ * Counters that moved: prepared files in a folder that stands for the root, and the machine's own.
+ */
+#include "sys/moved.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sys/rtnl.h"
+#include "tests/lib/check.h"
+#include "tests/lib/root.h"
+
+static void
+usual_files(const char *root)
+{
+	put_file(root, "/proc/net/snmp",
+		 "Ip: Forwarding DefaultTTL InReceives\n"
+		 "Ip: 1 64 100\n"
+		 "Tcp: RtoAlgorithm MaxConn CurrEstab RetransSegs InSegs\n"
+		 "Tcp: 1 -1 5 7 1000\n"
+		 "Udp: InDatagrams RcvbufErrors\n"
+		 "Udp: 10 0\n");
+	put_file(root, "/proc/net/snmp6",
+		 "Ip6InReceives                   \t5\n"
+		 "Udp6RcvbufErrors                \t0\n");
+	put_file(root, "/proc/net/netstat",
+		 "TcpExt: SyncookiesSent TCPLostRetransmit\n"
+		 "TcpExt: 0 3\n"
+		 "IpExt: InOctets\n"
+		 "IpExt: 123456789012\n");
+	put_file(root, "/proc/net/softnet_stat",
+		 "00000010 00000000 00000001 0 0 0 0 0 0 0 0 0 00000000\n"
+		 "fffffff0 00000002 00000000 0 0 0 0 0 0 0 0 0 00000003\n");
+	put_file(root, "/proc/stat",
+		 "cpu  0 0 0 0\n"
+		 "cpu0 100 0 100 1000 0 0 0 0 0 0\n"
+		 "cpu3 100 0 100 1000 0 0 0 0 0 0\n"
+		 "intr 5 4 3\n");
+	put_file(root, "/proc/interrupts",
+		 "           CPU0       CPU3       \n"
+		 "  9:          7          0  IO-APIC   9-edge      acpi\n"
+		 " 38:          1       5815 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0\n"
+		 " 39:       4480          0 PCI-MSIX-0000:00:03.0   2-edge      virtio2-output.0\n"
+		 " 40:          1          1 PCI-MSIX-0000:00:04.0   0-edge      virtio21-input.0\n"
+		 "LOC:   36734924   31046893   Local timer interrupts\n");
+	put_link(root, "/sys/class/net/eth9/device", "../../../virtio2");
+	put_file(root, "/sys/class/net/eth9/statistics/rx_packets", "1000\n");
+	put_file(root, "/sys/class/net/eth9/statistics/tx_bytes", "5000000000\n");
+	put_file(root, "/sys/class/net/eth9/statistics/rx_dropped", "9\n");
+}
+
+static int64_t
+number(const struct np_bag *b, const char *name)
+{
+	struct np_bag_item it;
+
+	if (!np_bag_find(b, name, &it)) {
+		fail_msg("no %s", name);
+	}
+	assert_int_equal(it.kind, NP_BAG_INT);
+	return it.i;
+}
+
+static void
+assert_share(const struct np_bag *b, const char *name, double want)
+{
+	double have = np_bag_number(b, name);
+
+	if (!(fabs(have - want) < 1e-9)) {
+		fail_msg("%s is %g, not %g", name, have, want);
+	}
+}
+
+static void
+assert_unread(const struct np_bag *b, const char *name, const char *why)
+{
+	struct np_bag_item it;
+
+	if (!np_bag_find(b, name, &it)) {
+		fail_msg("no %s", name);
+	}
+	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	assert_has(it.text, why);
+}
+
+static void
+assert_none(const struct np_bag *b, const char *name)
+{
+	struct np_bag_item it;
+
+	if (np_bag_find(b, name, &it)) {
+		fail_msg("%s should not be there", name);
+	}
+}
+
+static void
+what_moved_is_told_and_nothing_else(void **state)
+{
+	const char *root = *state;
+	struct np_bag *b = np_bag_new();
+	struct np_moved *m;
+
+	usual_files(root);
+	m = np_moved_begin(root, "eth9");
+	assert_non_null(m);
+	put_file(root, "/proc/net/snmp",
+		 "Ip: Forwarding DefaultTTL InReceives\n"
+		 "Ip: 0 64 150\n"
+		 "Tcp: RtoAlgorithm MaxConn CurrEstab RetransSegs InSegs\n"
+		 "Tcp: 1 -1 9 7 1001\n"
+		 "Udp: InDatagrams RcvbufErrors\n"
+		 "Udp: 10 42\n");
+	put_file(root, "/proc/net/snmp6",
+		 "Ip6InReceives                   \t6\n"
+		 "Udp6RcvbufErrors                \t0\n");
+	put_file(root, "/proc/net/netstat",
+		 "TcpExt: SyncookiesSent TCPLostRetransmit\n"
+		 "TcpExt: 0 5\n"
+		 "IpExt: InOctets\n"
+		 "IpExt: 123456789013\n");
+	put_file(root, "/proc/net/softnet_stat",
+		 "00000030 00000000 00000003 0 0 0 0 0 0 0 0 0 00000000\n"
+		 "00000010 00000002 00000000 0 0 0 0 0 0 0 0 0 00000003\n");
+	put_file(root, "/proc/stat",
+		 "cpu  0 0 0 0\n"
+		 "cpu0 110 10 120 1040 0 5 10 5 0 0\n"
+		 "cpu3 100 0 100 1200 0 0 0 0 0 0\n");
+	put_file(
+	    root, "/proc/interrupts",
+	    "           CPU0       CPU3       \n"
+	    "  9:        700          0  IO-APIC   9-edge      acpi\n"
+	    " 38:         11       5915 PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0\n"
+	    " 39:       4480          0 PCI-MSIX-0000:00:03.0   2-edge      virtio2-output.0\n"
+	    " 40:          9          9 PCI-MSIX-0000:00:04.0   0-edge      virtio21-input.0\n");
+	put_file(root, "/sys/class/net/eth9/statistics/rx_packets", "1100\n");
+	put_file(root, "/sys/class/net/eth9/statistics/tx_bytes", "5000000500\n");
+	np_moved_end(m, b);
+
+	assert_true(np_bag_number(b, "moved.seconds") >= 0);
+	assert_int_equal(number(b, "moved.snmp.Ip.InReceives"), 50);
+	assert_int_equal(number(b, "moved.snmp.Tcp.InSegs"), 1);
+	assert_int_equal(number(b, "moved.snmp.Udp.RcvbufErrors"), 42);
+	assert_int_equal(number(b, "moved.snmp6.Ip6InReceives"), 1);
+	assert_int_equal(number(b, "moved.netstat.TcpExt.TCPLostRetransmit"), 2);
+	assert_int_equal(number(b, "moved.netstat.IpExt.InOctets"), 1);
+	assert_int_equal(number(b, "moved.softnet.0.processed"), 0x20);
+	assert_int_equal(number(b, "moved.softnet.0.time_squeeze"), 2);
+	assert_int_equal(number(b, "moved.softnet.3.processed"), 0x20); /* past 2^32 */
+	assert_int_equal(number(b, "moved.irq.virtio2-input.0"), 110);
+	assert_int_equal(number(b, "moved.nic.rx_packets"), 100);
+	assert_int_equal(number(b, "moved.nic.tx_bytes"), 500);
+	assert_int_equal(number(b, "cpu.count"), 2);
+	assert_share(b, "cpu.0.user", 0.2);
+	assert_share(b, "cpu.0.system", 0.2);
+	assert_share(b, "cpu.0.irq", 0.05);
+	assert_share(b, "cpu.0.softirq", 0.1);
+	assert_share(b, "cpu.0.steal", 0.05);
+	assert_share(b, "cpu.0.idle", 0.4);
+	assert_share(b, "cpu.3.idle", 1);
+
+	assert_none(b, "moved.snmp.Ip.Forwarding");
+	assert_none(b, "moved.snmp.Tcp.CurrEstab");
+	assert_none(b, "moved.snmp.Tcp.RetransSegs");
+	assert_none(b, "moved.snmp6.Udp6RcvbufErrors");
+	assert_none(b, "moved.softnet.3.dropped");
+	assert_none(b, "moved.irq.virtio2-output.0");
+	assert_none(b, "moved.irq.virtio21-input.0");
+	assert_none(b, "moved.irq.acpi");
+	assert_none(b, "moved.nic.rx_dropped");
+	assert_int_equal(np_bag_left_out(b), 0);
+	np_bag_free(b);
+}
+
+/* What was reset has not moved by 2^64 or so, and a processor that came or went says nothing. */
+static void
+a_counter_that_went_back_is_no_number(void **state)
+{
+	const char *root = *state;
+	struct np_bag *b = np_bag_new();
+	struct np_moved *m;
+
+	usual_files(root);
+	m = np_moved_begin(root, "eth9");
+	put_file(root, "/proc/net/snmp",
+		 "Ip: Forwarding DefaultTTL InReceives\n"
+		 "Ip: 1 64 99\n");
+	put_file(root, "/proc/net/softnet_stat",
+		 "0000000f 00000000 00000001 0 0 0 0 0 0 0 0 0 00000000\n"
+		 "00000010 00000002 00000000 0 0 0 0 0 0 0 0 0 00000004\n");
+	put_file(root, "/proc/stat",
+		 "cpu  0 0 0 0\n"
+		 "cpu0 100 0 100 900 0 0 0 0 0 0\n"
+		 "cpu4 100 0 100 1200 0 0 0 0 0 0\n");
+	put_file(root, "/sys/class/net/eth9/statistics/rx_packets", "1\n");
+	put_file(root, "/sys/class/net/eth9/statistics/tx_bytes", "18446744073709551615\n");
+	np_moved_end(m, b);
+	assert_unread(b, "moved.snmp.Ip.InReceives", "went back");
+	assert_unread(b, "moved.softnet.0.processed", "went back");
+	assert_unread(b, "moved.nic.rx_packets", "went back");
+	assert_none(b, "moved.softnet.3.processed");
+	assert_none(b, "moved.softnet.4.processed");
+	assert_none(b, "cpu.0.idle"); /* not a tick */
+	assert_none(b, "cpu.4.idle");
+	assert_int_equal(number(b, "cpu.count"), 1);
+	np_bag_free(b);
+}
+
+static void
+what_is_missing_is_named(void **state)
+{
+	const char *root = *state;
+	struct np_bag *b = np_bag_new();
+
+	np_moved_end(np_moved_begin(root, "eth9"), b);
+	assert_unread(b, "moved.snmp", strerror(ENOENT));
+	assert_unread(b, "moved.netstat", strerror(ENOENT));
+	assert_unread(b, "moved.softnet", strerror(ENOENT));
+	assert_unread(b, "moved.nic", strerror(ENOENT));
+	assert_unread(b, "cpu.count", strerror(ENOENT));
+	assert_none(b, "moved.snmp6"); /* a kernel without IPv6 has none */
+	assert_none(b, "moved.irq");   /* an interface without hardware has none */
+	np_bag_free(b);
+}
+
+/* Counters by the hundred, junk, texts without an end: whatever stands there, nothing breaks. */
+static void
+junk_does_no_harm(void **state)
+{
+	static const char *const junk[] = {
+		"",
+		"\n",
+		"\n\n\n",
+		"Tcp:",
+		"Tcp:\nTcp:\n",
+		"Tcp: A B\nUdp: 1 2\n",
+		"Tcp: A\nTcp: x\n",
+		":::\n:::\n",
+		"zzzz\n",
+		"1\n",
+		"cpu0\n",
+		"cpu0 1 2 3\n",
+		"1:\n",
+		"  9: ",
+		"9: 1-edge\n",
+		"Tcp: "
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
+		"Tcp: 1\n",
+		"Tcp: A..B $% A\nTcp: 99999999999999999999999999 2 3\n",
+	};
+	static const char *const files[] = { "/proc/net/snmp",
+					     "/proc/net/snmp6",
+					     "/proc/net/netstat",
+					     "/proc/net/softnet_stat",
+					     "/proc/stat",
+					     "/proc/interrupts",
+					     "/sys/class/net/eth9/statistics/rx_packets" };
+	const char *root = *state;
+
+	usual_files(root);
+	for (size_t i = 0; i < LEN(junk); i++) {
+		struct np_bag *b = np_bag_new();
+		struct np_moved *m;
+
+		for (size_t f = 0; f < LEN(files); f++) {
+			put_file(root, files[f], junk[i]);
+		}
+		m = np_moved_begin(root, "eth9");
+		for (size_t f = 0; f < LEN(files); f++) {
+			put_file(root, files[f], junk[(i + 3) % LEN(junk)]);
+		}
+		np_moved_end(m, b);
+		np_bag_free(b);
+	}
+}
+
+static void
+without_a_device_or_a_bag_it_still_ends(void **state)
+{
+	struct np_bag *b = np_bag_new();
+
+	(void)state;
+	np_moved_end(NULL, b);
+	assert_int_equal(np_bag_count(b), 0);
+	np_moved_end(np_moved_begin("", NULL), b);
+	assert_true(np_bag_count(b) > 0);
+	assert_none(b, "moved.nic");
+	np_moved_end(np_moved_begin("", "lo"), NULL);
+	np_moved_end(np_moved_begin("", "no-such-device0"), b);
+	assert_true(np_bag_string(b, "moved.nic") == NULL);
+	np_bag_free(b);
+}
+
+/* Two datagrams over lo are counted, and what it all costs is small beside a test. */
+static void
+the_machine_itself(void **state)
+{
+	enum { ROUNDS = 9 };
+	uint64_t best = UINT64_MAX;
+	int fd = np_rtnl_open();
+
+	(void)state;
+	if (fd < 0) {
+		printf("SKIP: no rtnetlink: %s\n", strerror(-fd));
+		skip();
+	}
+	close(fd);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct np_bag *b = np_bag_new();
+		uint64_t began = np_now(), took;
+		struct np_moved *m = np_moved_begin("", "lo");
+
+		took = np_now() - began;
+		send_over_loopback();
+		began = np_now();
+		np_moved_end(m, b);
+		took += np_now() - began;
+		best = took < best ? took : best;
+		if (i == 0) {
+			assert_true(np_bag_number(b, "moved.nic.rx_packets") >= 1);
+			assert_true(np_bag_number(b, "moved.nic.tx_packets") >= 1);
+			assert_true(np_bag_number(b, "moved.snmp.Udp.OutDatagrams") >= 1);
+			assert_none(b, "moved.irq");
+		}
+		np_bag_free(b);
+	}
+	printf("begin and end took %.0f us together, the best of %d\n", (double)best / 1e3, ROUNDS);
+	if (!NP_SANITIZED) {
+		assert_true(best < 30 * NP_MSEC); /* 3 ms is what it should; machines are busy */
+	}
+}
+
+/* In a child: a namespace whose lo has a shaper, which more is sent to than it lets through. */
+static int
+look_at_a_shaper(void)
+{
+	struct np_bag *b = np_bag_new();
+	struct np_moved *m;
+
+	if (unshare(CLONE_NEWNET) != 0 ||
+	    system("ip link set lo up && exec tc qdisc add dev lo root tbf rate 1mbit burst 2000 "
+		   "limit 3000 2>/dev/null") != 0) {
+		return 77;
+	}
+	m = np_moved_begin("", "lo");
+	flood_loopback(50);
+	np_moved_end(m, b);
+	for (size_t i = 0; i < np_bag_count(b); i++) {
+		struct np_bag_item it;
+
+		np_bag_at(b, i, &it);
+		if (strncmp(it.name, "moved.qdisc", 11) == 0) {
+			printf("%s %lld\n", it.name, (long long)it.i);
+		}
+	}
+	fflush(stdout);
+	return np_bag_number(b, "moved.qdisc.overlimits") > 0 &&
+		       np_bag_number(b, "moved.qdisc.drops") > 0 &&
+		       np_bag_number(b, "moved.qdisc.backlog_end") > 0
+		   ? 0
+		   : 1;
+}
+
+static void
+a_shaper_is_counted(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		_exit(look_at_a_shaper());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77) {
+		printf("SKIP: no namespace with a tbf queue\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_moved_is_told_and_nothing_else, root_make,
+						root_remove),
+		cmocka_unit_test_setup_teardown(a_counter_that_went_back_is_no_number, root_make,
+						root_remove),
+		cmocka_unit_test_setup_teardown(what_is_missing_is_named, root_make, root_remove),
+		cmocka_unit_test_setup_teardown(junk_does_no_harm, root_make, root_remove),
+		cmocka_unit_test(without_a_device_or_a_bag_it_still_ends),
+		cmocka_unit_test(the_machine_itself),
+		cmocka_unit_test(a_shaper_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
