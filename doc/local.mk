@@ -12,7 +12,7 @@ doc_sources = \
 EXTRA_DIST += $(doc_sources)
 
 # Of scripts, which have no tables to fill in.
-dist_man1_MANS = %D%/netreport.1 %D%/netsweep.1
+dist_man1_MANS = %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1
 
 # bash looks for a file with the name of the command.
 bashcompdir = $(datadir)/bash-completion/completions

@@ -25,6 +25,7 @@ unit_tests = \
 	%D%/unit/test_key \
 	%D%/unit/test_logfile \
 	%D%/unit/test_limits \
+	%D%/unit/test_line \
 	%D%/unit/test_loops \
 	%D%/unit/test_moved \
 	%D%/unit/test_net \
@@ -67,7 +68,6 @@ EXTRA_DIST += \
 	%D%/e2e/golden.py \
 	%D%/e2e/keys.py \
 	%D%/e2e/limits.py \
-	%D%/e2e/netlab_test.py \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/scarce.py \
 	%D%/e2e/service.py \
@@ -83,6 +83,11 @@ client_tests = \
 	%D%/e2e/interop.py \
 	%D%/e2e/netreport_test.py
 
+# What `make check-links` runs, some minutes, too: links between network namespaces.
+link_tests = \
+	%D%/e2e/netlab_test.py \
+	%D%/e2e/netsweep_test.py
+
 # What `make check-long` runs beyond that.
 long_tests = \
 	%D%/e2e/crowd_long.py \
@@ -91,16 +96,17 @@ long_tests = \
 	%D%/e2e/interim_long.py \
 	%D%/e2e/interop_long.py \
 	%D%/e2e/kills_long.py \
+	%D%/e2e/netlab_long.py \
 	%D%/e2e/netsweep_long.py \
-	%D%/e2e/netsweep_test.py \
 	%D%/e2e/torture_long.py
-EXTRA_DIST += $(client_tests) $(long_tests)
+EXTRA_DIST += $(client_tests) $(link_tests) $(long_tests)
 
 # What tests need beside themselves.
 EXTRA_DIST += \
 	%D%/e2e/alone.py \
 	%D%/e2e/layout.py \
 	%D%/e2e/lib.py \
+	%D%/e2e/longlink.py \
 	%D%/golden \
 	%D%/vectors \
 	%D%/lib/run-e2e \
@@ -130,6 +136,8 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # The options of netperf stand in no library.
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/omni.c \
 	src/cli/options.c
+# netlab is a program apart.
+%C%_unit_test_line_LDADD = src/netlab/libnetlab.a $(LDADD)
 %C%_unit_test_doc_SOURCES = %D%/unit/test_doc.c src/cli/options.c
 
 # What make bench compares with; it stands alone.
@@ -179,12 +187,15 @@ run_suites = failed=; for test in $$suites; do \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-.PHONY: check-clients check-long
+.PHONY: check-clients check-links check-long
 check-clients: $(bin_PROGRAMS)
 	@suites='$(client_tests)'; $(run_suites)
 
+check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@suites='$(link_tests)'; $(run_suites)
+
 # The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
-check-long: $(bin_PROGRAMS)
+check-long: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(long_tests)'; $(run_suites)
 
 # Every line of a test's log that starts with SKIP, once the summary stands.

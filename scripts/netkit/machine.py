@@ -22,6 +22,9 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)    # loaded here: a child between fork and exec had better not
 LAB_PREFIX = "sweep-"       # of the names of our labs; the pid of their sweep follows
 LAB_PORT = 12865
+LAB_CHANGES = ("--rate", "--mtu", "--delay", "--jitter", "--loss", "--reorder", "--duplicate",
+               "--congestion")      # what netlab set takes
+IPV6_LEAST_MTU = 1280
 LOOPBACK = {4: ["-4", "-L", "127.0.0.1"], 6: ["-6", "-L", "::1,inet6"]}   # where a netserver listens
 
 
@@ -257,8 +260,37 @@ class Loopback(Place):
             daemon.stop()
 
 
+def lab_options(words: Sequence[str]) -> "Dict[str, str]":
+    """Options of netlab up by their names; those without a value have an empty one."""
+    found: "Dict[str, str]" = {}
+    name = ""
+    for word in words:
+        if word.startswith("--"):
+            name, _, value = word.partition("=")
+            found[name] = value
+        else:
+            found[name] = word
+    return found
+
+
+def lab_changes(old: Sequence[str], new: Sequence[str]) -> "Optional[List[str]]":
+    """What netlab set has to be told to make a lab with the new options of one with the old ones; None
+    when only another lab will do: other options, or an MTU that brings IPv6 or takes it away."""
+    before, after = lab_options(old), lab_options(new)
+    changed = [name for name in after if before.get(name) != after[name]]
+    if before.keys() != after.keys() or not set(changed) <= set(LAB_CHANGES):
+        return None
+    if "--mtu" in changed:
+        sizes = [one["--mtu"] for one in (before, after)]
+        if not all(size.isdigit() for size in sizes) or len(
+                {int(size) >= IPV6_LEAST_MTU for size in sizes}) > 1:
+            return None
+    return [word for name in changed for word in (name, after[name])]
+
+
 class LabPlace(Place):
-    """A lab of netlab's with the name of this process, taken down and up when its options change."""
+    """A lab of netlab's with the name of this process, changed when its options do, or if need be taken
+    down and up."""
 
     def __init__(self, netlab: str, netserver: str, port: int = LAB_PORT) -> None:
         self._netlab, self._netserver, self._port = netlab, netserver, port
@@ -290,7 +322,7 @@ class LabPlace(Place):
                                + (done.reason or (said[-1] if said else f"status {done.exit}")))
 
     def ready(self, lab: "Optional[List[str]]", family: int) -> None:
-        if lab != self._up:
+        if lab != self._up and not self._change(lab):
             self.leave()
             self._call("up", "--name", self.name, *(lab or []))
             self._up = lab
@@ -298,6 +330,18 @@ class LabPlace(Place):
             return
         inside = [self._netlab, "exec", "--name", self.name, "server"]
         self._daemon = Daemon(inside, self._netserver, [], self._port)
+
+    def _change(self, lab: "Optional[List[str]]") -> bool:
+        """Makes the lab that is up the one that is wanted; False when that cannot be."""
+        changes = lab_changes(self._up, lab) if self._up is not None and lab is not None else None
+        if not changes:
+            return False
+        try:
+            self._call("set", "--name", self.name, *changes)
+        except MachineError:
+            return False
+        self._up = lab
+        return True
 
     def leave(self) -> None:
         if self._daemon:

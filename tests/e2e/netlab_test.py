@@ -7,12 +7,15 @@ import importlib.util
 import io
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -21,6 +24,8 @@ import lib
 sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 NAME = f"t{os.getpid()}"
 OBSTACLE = lib.no_lab()
+NO_LINE = lib.no_line()
+PAGE = lib.TOP / "doc" / "netlab.1"
 
 
 def load_netlab():
@@ -33,6 +38,7 @@ def load_netlab():
 
 
 netlab = load_netlab()
+labcheck = netlab.labcheck
 
 
 def refusal(*args: str) -> "tuple[int, str]":
@@ -62,6 +68,61 @@ class Arithmetic(unittest.TestCase):
         for text in ("255", "9001", "x", "", "-1", "1500.0", "99999999999999999999"):
             with self.assertRaisesRegex(netlab.UsageError, "^--mtu ", msg=text):
                 netlab.parse_mtu(text)
+
+    def test_time(self):
+        for text, seconds in (("5ms", 0.005), ("250us", 0.00025), ("1s", 1.0), ("0", 0.0),
+                              ("0ms", 0.0), ("1.5ms", 0.0015), ("10s", 10.0)):
+            self.assertEqual(netlab.parse_time("--delay", text), seconds, text)
+        for text in ("", "5", "-5ms", "5 ms", "ms", "1m", "11s", "1e3us", "5MS"):
+            with self.assertRaisesRegex(netlab.UsageError, r"^--delay .*\(", msg=text):
+                netlab.parse_time("--delay", text)
+        for seconds, text in ((0.0, "0"), (0.005, "5 ms"), (0.00025, "250 us"), (2.0, "2 s")):
+            self.assertEqual(netlab.show_time(seconds), text)
+
+    def test_share(self):
+        for text, share in (("1", 0.01), ("0.05%", 0.0005), ("100", 1.0), ("0", 0.0)):
+            self.assertEqual(netlab.parse_share("--loss", text), share, text)
+        for text in ("", "101", "-1", "1 %", "x", "1e1", "%"):
+            with self.assertRaisesRegex(netlab.UsageError, r"^--loss .*\(", msg=text):
+                netlab.parse_share("--loss", text)
+
+    def test_congestion(self):
+        self.assertEqual(netlab.parse_congestion("cubic"), "cubic")
+        self.assertEqual(netlab.parse_congestion("default"), "")
+        for text in ("", "a b", "x" * 16, "../x", "Cubic"):
+            with self.assertRaisesRegex(netlab.UsageError, "^--congestion ", msg=text):
+                netlab.parse_congestion(text)
+
+    def test_what_netlab_link_and_tc_are_told(self):
+        link = netlab.Link(delay=0.005, jitter=0.001, loss=0.01, reorder=0.02, duplicate=0.005, seed=3,
+                           made_by="link")
+        words = dict(word.split("=") for word in link.words())
+        self.assertEqual(words, {
+            "rate": "100000000", "overhead": "38", "least": "84", "burst": "10000", "limit": "300000",
+            "delay": "5000000", "jitter": "1000000", "seed": "3", "loss": "10000000",
+            "reorder": "20000000", "duplicate": "5000000"})
+        self.assertEqual(" ".join(link.netem()), "netem limit 100000 delay 5000.000us 1000.000us "
+                         "loss 1.0000000% duplicate 0.5000000% reorder 2.0000000%")
+        self.assertEqual(netlab.Link(delay=0.0).netem(), ["netem", "limit", "100000"])
+        bare = dict(word.split("=") for word in replace(link, framing=False, rate=None).words())
+        self.assertEqual((bare["overhead"], bare["least"], bare["rate"]), ("0", "0", "0"))
+        # and both say the same of themselves
+        plan = {name: int(value) for name, value in words.items()}
+        self.assertEqual(netlab.read_line(netlab.Link(rate=None), plan), link)
+        queues = {"tbf": {"options": {"rate": 12500000}},
+                  "netem": {"stab": {"overhead": 24}, "options": {"delay": {"delay": 0.005, "jitter": 0.001},
+                                        "loss-random": {"loss": 0.01}, "reorder": {"reorder": 0.02},
+                                        "duplicate": {"duplicate": 0.005}}}}
+        self.assertEqual(netlab.read_queues(netlab.Link(rate=None), queues),
+                         replace(link, seed=0, made_by="netem"))
+
+    def test_what_cannot_be(self):
+        for link, words in ((netlab.Link(delay=0.001, jitter=0.002, made_by="link"), "--jitter 2 ms"),
+                            (netlab.Link(reorder=0.1, made_by="netem"), "--emulator link"),
+                            (netlab.Link(loss=0.1), "no delay line")):
+            with self.assertRaisesRegex(netlab.UsageError, words):
+                link.check()
+        netlab.Link(reorder=0.1, made_by="link").check()
 
     def test_name(self):
         for name in ("plumb", "a-client", "_x.1", "x" * 32):
@@ -110,6 +171,101 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(netlab.Link(framing=False).stab(), ["stab", "overhead", "-14"])
 
 
+class Checks(unittest.TestCase):
+    """netlab check's judgement, of a prober that finds what it is told."""
+
+    def setUp(self):
+        self.link = netlab.Link(delay=0.005, jitter=0.001, loss=0.01, reorder=0.02, duplicate=0.005,
+                                made_by="link")
+        self.found = {"lost": 100, "reordered": 198, "duplicated": 49, "p50": 5010.0, "spread": 1.0,
+                      "rate": 1.0, "mtu": 1500, "arrives": True, "largest": 1500, "arrived6": 99,
+                      "congestion": "cubic"}
+
+    def probe(self, way, kind, family=4, **words):
+        found = self.found
+        if kind == "mtu":
+            return {"mtu": found["mtu"], "arrives": found["arrives"]}
+        if kind == "tcp":
+            return {"largest": found["largest"], "congestion": found["congestion"]}
+        if kind == "rate":
+            passed = self.link.share_that_passes() * found["rate"] * 100e6 / 8 / 1538
+            return {"packets": round(passed * 10), "ns": 10 * 10**9}
+        if family == 6:
+            return {"arrived": found["arrived6"]}
+        half = self.link.jitter * 1e6 * found["spread"]
+        return {"arrived": words["count"] - found["lost"], "lost": found["lost"],
+                "reordered": found["reordered"], "duplicated": found["duplicated"],
+                "delay_us": {"p50": found["p50"], "centiles": self.centiles(found["p50"], half)}}
+
+    def centiles(self, middle, half):
+        """Of a uniform distribution, and above it or below it what is reordered."""
+        n = round(100 * self.link.reorder)
+        rest = [middle + half * (2 * i / (100 - n) - 1) for i in range(101 - n)]
+        return rest + [9e9] * n if self.link.exact else [0.0] * n + rest
+
+    def off(self, **found):
+        """Which properties are off when these are found."""
+        with mock.patch.dict(self.found, found):
+            return {one.name for one in labcheck.examine(self.link, self.probe) if not one.good}
+
+    def test_what_was_asked_for(self):
+        self.assertEqual(self.off(), set())
+        names = [one.line().split()[1] for one in labcheck.examine(self.link, self.probe)]
+        self.assertEqual(names, ["mtu", "ipv6", "packets", "rate", "delay", "loss", "reorder",
+                                 "duplicate"])
+        self.link = replace(self.link, congestion="cubic")
+        self.assertEqual(self.off(), set())
+
+    def test_what_was_not(self):
+        self.link = replace(self.link, congestion="cubic")
+        for found, name in (({"lost": 104}, "loss"), ({"lost": 97}, "loss"), ({"reordered": 201}, "reorder"),
+                            ({"duplicated": 54}, "duplicate"), ({"p50": 5700.0}, "delay"),
+                            ({"spread": 1.4}, "delay"), ({"spread": 0.5}, "delay"), ({"rate": 0.98}, "rate"),
+                            ({"rate": 1.02}, "rate"), ({"mtu": 1499}, "mtu"), ({"arrives": False}, "mtu"),
+                            ({"largest": 1501}, "packets"), ({"largest": 0}, "packets"),
+                            ({"arrived6": 0}, "ipv6"), ({"congestion": "bbr"}, "congestion")):
+            with self.subTest(**found), mock.patch.object(labcheck.time, "monotonic",
+                                                          side_effect=range(0, 10**6, 100)):
+                self.assertEqual(self.off(**found), {name})
+
+    def test_segments_at_a_time(self):
+        self.link = replace(self.link, segments=65535)
+        self.assertEqual(self.off(), {"packets"})
+
+    def test_netem_draws_lots(self):
+        self.link = replace(self.link, made_by="netem", jitter=0.0)
+        self.assertEqual(self.off(lost=120, reordered=230, duplicated=60), set())
+        self.assertEqual(self.off(lost=150), {"loss"})
+
+    def test_nothing_may_be_lost_where_nothing_was_asked(self):
+        self.link = netlab.Link(delay=0.005, made_by="link")
+        self.assertEqual(self.off(lost=0, reordered=0, duplicated=0), set())
+        self.assertEqual(self.off(lost=1, reordered=1, duplicated=1), {"loss", "reorder", "duplicate"})
+
+
+class Page(unittest.TestCase):
+    """The manual page has every command and option."""
+
+    def setUp(self):
+        self.text = PAGE.read_text().replace("\\-", "-")
+
+    def test_every_option(self):
+        for command in ("up", "set", "check", "exec", "status", "down"):
+            self.assertRegex(self.text, rf"(?m)^\.B[RI]? \"?netlab {command}\b", command)
+            got = lib.run([lib.NETLAB, command, "--help"], 20)
+            self.assertEqual((got.rc, got.err), (0, ""))
+            for option in re.findall(r"^  (?:-h, )?(--[\w-]+)", got.out, re.MULTILINE):
+                self.assertRegex(self.text, rf"(?m)^\.B[RI]? \"?{option}\b", option)
+
+    def test_it_formats(self):
+        for tool in (["groff", "-ww", "-man", "-Tutf8"], ["mandoc", "-Tlint", "-Wwarning"]):
+            with self.subTest(tool=tool[0]):
+                if not shutil.which(tool[0]):
+                    self.skipTest(f"no {tool[0]}")
+                got = lib.run([*tool, str(PAGE)], 30)
+                self.assertEqual((got.rc, got.err), (0, ""))
+
+
 class Refusals(unittest.TestCase):
     """One line on stderr, and what to do about it; none of these needs root."""
 
@@ -126,7 +282,8 @@ class Refusals(unittest.TestCase):
         self.assertIn(words, said)
 
     def test_not_root(self):
-        for command in (["up"], ["down"], ["status"], ["exec", "client", "true"]):
+        for command in (["up"], ["down"], ["status"], ["exec", "client", "true"], ["check"],
+                        ["set", "--mtu", "1500"]):
             self.check(command, 1, "sudo", geteuid=1000)
 
     def test_no_ip(self):
@@ -136,6 +293,11 @@ class Refusals(unittest.TestCase):
         for args, words in ((["up", "--rate", "5x"], "try 100mbit"), (["up", "--mtu", "9"], "256"),
                             (["up", "--framing", "x"], "'ethernet'"), (["up", "--foo"], "--foo"),
                             (["up", "--name", "a/b"], "letters"), ([], "COMMAND"),
+                            (["up", "--delay", "5"], "try 5ms"), (["up", "--loss", "x"], "try 1 or"),
+                            (["up", "--reorder", "51"], "0 to 50"), (["set"], "nothing to set"),
+                            (["up", "--jitter", "1ms"], "more than --delay"),
+                            (["set", "--emulator", "link"], "--emulator"),
+                            (["up", "--seed", "x"], "--seed"),
                             (["exec", "middle", "ls"], "'client'"), (["sideways"], "'up'"),
                             (["up", "--mtu"], "--mtu")):
             self.check(args, 2, words, which="/bin/ip")
@@ -186,6 +348,72 @@ class Labs(unittest.TestCase):
         got = lib.run(["tc", "-n", f"netlab-{NAME}-{role}", "-j", "-d", "qdisc", "show", "dev",
                        "lab0"], timeout=10)
         return json.loads(got.out)[0]
+
+    def device(self, role):
+        got = lib.run(["ip", "-n", f"netlab-{NAME}-{role}", "-d", "-j", "link", "show", "lab0"], 10)
+        return json.loads(got.out)[0]
+
+    def test_no_super_packets(self):
+        """TCP would hand down 64 KiB at a time, of which a rate counts one frame's overhead."""
+        self.netlab("up", "--mtu", "9000", status=0)
+        for role in netlab.ROLES:
+            self.assertEqual(self.device(role)["gso_max_segs"], 1)
+            self.assertEqual(self.device(role)["gso_max_size"], 9500)
+        self.netlab("set", "--mtu", "1500", status=0)
+        for role in netlab.ROLES:
+            self.assertEqual(self.device(role)["gso_max_segs"], 1)
+            self.assertEqual(self.device(role)["gso_max_size"], 2000)
+
+    def test_set(self):
+        self.netlab("up", status=0)
+        got = self.netlab("set", "--rate", "10mbit", "--mtu", "4000", status=0)
+        self.assertIn("10 Mbit/s, counting Ethernet frames with preamble and gap, MTU 4000", got.out)
+        self.assertEqual(self.netlab("status", status=0).out, got.out)
+        for role in netlab.ROLES:
+            queue = self.queue(role)
+            self.assertEqual((queue["options"]["rate"] * 8, queue["stab"]["tsize"]), (10_000_000, 4096))
+        self.assertIn("no rate limit", self.netlab("set", "--rate", "none", status=0).out)
+        self.assertEqual(self.queue("server")["kind"], "noqueue")
+        self.assertIn("2 Gbit/s", self.netlab("set", "--rate", "2gbit", status=0).out)
+        self.answers("client", "10.77.0.2")
+        for args, words in ((["--mtu", "1000"], "this lab has IPv6"), (["--delay", "1ms"], "no delay line"),
+                            (["--congestion", "nosuch"], "congestion")):
+            got = self.netlab("set", *args, status=2 if "--delay" in args else 1)
+            self.assertIn(words, got.err)
+            self.assertEqual(got.err.count("\n"), 1, got.err)
+        self.assertIn("2 Gbit/s, counting Ethernet frames with preamble and gap, MTU 4000, IPv4 and IPv6\n",
+                      self.netlab("status", status=0).out)
+        self.netlab("down", status=0)
+        self.assertIn("not up", self.netlab("set", "--rate", "1mbit", status=1).err)
+        self.assertIn("not up", self.netlab("check", status=1).err)
+
+    def congestion(self, role, family="4"):
+        """What a socket of one end chooses for a connection to the other."""
+        script = ("import errno, socket, sys\n"
+                  "six, far = sys.argv[1] == '6', sys.argv[2]\n"
+                  "s = socket.socket(socket.AF_INET6 if six else socket.AF_INET)\n"
+                  "s.settimeout(5)\n"
+                  "assert s.connect_ex((far, 1)) == errno.ECONNREFUSED\n"
+                  "print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b'\\0')[0].decode())")
+        far = netlab.ADDRESS["server" if role == "client" else "client"][family == "6"]
+        return self.netlab("exec", role, sys.executable, "-c", script, family, far, status=0).out.strip()
+
+    def test_congestion_control(self):
+        """The default is the machine's, which a namespace may not change; a route's choice holds."""
+        default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+        other = "reno" if default != "reno" else "cubic"
+        self.netlab("up", status=0)
+        self.assertEqual(self.congestion("client"), default)
+        self.assertIn(f"congestion {other}", self.netlab("set", "--congestion", other, status=0).out)
+        for role in netlab.ROLES:
+            for family in ("4", "6"):
+                self.assertEqual(self.congestion(role, family), other)
+        self.netlab("set", "--congestion", "default", status=0)
+        self.assertEqual(self.congestion("server"), default)
+        self.netlab("down", status=0)
+        got = self.netlab("up", "--congestion", "nosuch", status=1)
+        self.assertEqual(got.err.count("\n"), 1, got.err)
+        self.nothing_left()
 
     def test_both_ends_are_usable_at_once(self):
         got = self.netlab("up", status=0)
@@ -317,9 +545,162 @@ class Labs(unittest.TestCase):
         self.assertEqual(lib.run([lib.NETLAB, "down", "--name", other], 30).rc, 0)
 
 
+@unittest.skipIf(NO_LINE, NO_LINE)
+class Lines(Labs):
+    """Labs whose link netlab-link makes."""
+
+    # the tests of Labs are not run once more
+    for _name in [name for name in dir(Labs) if name.startswith("test_")]:
+        locals()[_name] = None
+
+    LINE = ("--emulator", "link")
+
+    def pid(self):
+        return json.loads(lib.run([os.environ.get("NETLAB_LINK") or netlab.link_program(), "tell",
+                                   f"/run/netns/netlab-{NAME}-server", "show"], 10).out)["pid"]
+
+    def test_up_set_status_down(self):
+        got = self.netlab("up", *self.LINE, "--delay", "5ms", "--jitter", "1ms", "--loss", "1",
+                          "--reorder", "2", "--duplicate", "0.5", "--rate", "50mbit", status=0)
+        wanted = ("50 Mbit/s, counting Ethernet frames with preamble and gap, MTU 1500, IPv4 and IPv6, "
+                  "delay 5 ms +-1 ms, loss 1 %, reorder 2 %, duplicate 0.5 % (netlab-link)")
+        self.assertIn(wanted, got.out)
+        self.assertIn(wanted, self.netlab("status", status=0).out)
+        self.assertNotIn("running", got.out)
+        got = self.netlab("set", "--loss", "0", "--duplicate", "0", "--reorder", "0", "--rate", "none",
+                          "--mtu", "9000", "--jitter", "0", "--delay", "20ms", status=0)
+        self.assertIn("no rate limit, MTU 9000, IPv4 and IPv6, delay 20 ms (netlab-link)", got.out)
+        for role, far in (("client", "2"), ("server", "1")):
+            for address in (f"10.77.0.{far}", f"fd77::{far}"):
+                since = time.monotonic()
+                self.answers(role, address)
+                self.assertGreater(time.monotonic() - since, 0.04)
+        self.assertRegex(self.netlab("status", status=0).out,
+                         r"client to server  [1-9]\d* packets received, [1-9]\d* forwarded")
+        self.assertIn("--jitter", self.netlab("set", "--jitter", "21ms", status=2).err)
+        pid = self.pid()
+        self.netlab("down", status=0)
+        self.assertFalse(self.lives(pid))
+
+    def train(self, count, *words):
+        got = lib.run([netlab.link_program(), "probe", f"from=/run/netns/netlab-{NAME}-client",
+                       f"to=/run/netns/netlab-{NAME}-server", "source=10.77.0.1", "target=10.77.0.2",
+                       "kind=train", f"count={count}", "gap=50000", *words], 60)
+        self.assertEqual(got.rc, 0, got)
+        return json.loads(got.out)
+
+    def test_shares_are_exact(self):
+        self.netlab("up", *self.LINE, "--rate", "none", "--loss", "1", "--reorder", "2", "--duplicate",
+                    "0.5", status=0)
+        got = self.train(4000)
+        self.assertAlmostEqual(got["lost"], 40, delta=1)
+        self.assertAlmostEqual(got["duplicated"], 0.005 * got["arrived"], delta=2)
+        self.assertAlmostEqual(got["reordered"], 0.02 * got["arrived"], delta=2)
+
+    def test_the_same_seed_loses_the_same(self):
+        seen = set()
+        for seed in ("5", "5", "6"):
+            self.netlab("up", *self.LINE, "--rate", "none", "--no-ipv6", "--loss", "10", "--seed", seed,
+                        status=0)
+            seen.add((seed, tuple(self.numbers_that_arrive())))
+            self.netlab("down", status=0)
+        self.assertEqual(len(seen), 2)
+        self.assertEqual(len({numbers for _, numbers in seen}), 2)
+
+    def numbers_that_arrive(self):
+        """Of 200 datagrams that a program of one end sends to one at the other."""
+        take = ("import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+                "s.bind(('', 7)); s.settimeout(20); print(flush=True)\n"
+                "while True:\n n = s.recv(9)\n print(n.decode(), flush=True)\n if n == b'end': break")
+        give = ("import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+                "far = ('10.77.0.2', 7)\n"
+                "for n in range(200): s.sendto(b'%d' % n, far)\n"
+                "for n in range(20): s.sendto(b'end', far)")
+        with subprocess.Popen(self.command("exec", "server", sys.executable, "-c", take),
+                              stdout=subprocess.PIPE, text=True) as taker:
+            taker.stdout.readline()
+            self.netlab("exec", "client", sys.executable, "-c", give, status=0)
+            return taker.communicate(timeout=30)[0].split()
+
+    def test_delay(self):
+        self.netlab("up", *self.LINE, "--delay", "10ms", "--rate", "none", status=0)
+        for _ in range(3):  # a machine that is busy with other tests is late now and then
+            got = self.train(500, "gap=1000000")["delay_us"]
+            if got["p50"] < 10_200:
+                break
+        self.assertGreaterEqual(got["min"], 10_000)
+        self.assertLess(got["p50"], 10_200, got)
+
+    def test_kill_of_the_link(self):
+        self.netlab("up", *self.LINE, "--delay", "1ms", status=0)
+        os.kill(self.pid(), signal.SIGKILL)
+        self.assertTrue(lib.wait_for(lambda: not lib.run(
+            ["ip", "-n", f"netlab-{NAME}-client", "link", "show", "lab0"], 10).out, 5))
+        for verb in ("status", "check"):
+            got = self.netlab(verb, status=1)
+            self.assertIn(f"not whole: netlab down --name {NAME}", got.err)
+        self.netlab("down", status=0)
+        self.nothing_left()
+
+    def test_the_link_ends_with_the_names(self):
+        self.netlab("up", *self.LINE, "--delay", "1ms", status=0)
+        pid = self.pid()
+        lib.run(["ip", "netns", "delete", f"netlab-{NAME}-client"], 10)
+        self.assertTrue(lib.wait_for(lambda: not self.lives(pid), 10))
+
+    def test_down_after_a_kill_of_up(self):
+        for delay in (0.1, 0.13, 0.16, 0.2):
+            with self.subTest(delay=delay):
+                proc = subprocess.Popen(self.command("up", *self.LINE), stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+                time.sleep(delay)
+                proc.kill()
+                proc.wait(20)
+                time.sleep(0.3)  # what it may have started outlives it
+                self.netlab("down", status=0)
+                self.nothing_left()
+
+    def refused(self, link, *args):
+        """The line of an up with another netlab-link."""
+        with mock.patch.dict(os.environ, {"NETLAB_LINK": link}):
+            got = self.netlab("up", *args, status=1)
+        self.assertEqual(got.err.count("\n"), 1, got.err)
+        self.nothing_left()
+        return got.err
+
+    def test_without_tun_or_the_program(self):
+        self.assertIn("build and install it, or name it in NETLAB_LINK",
+                      self.refused("/nowhere/netlab-link", *self.LINE))
+        with tempfile.TemporaryDirectory() as place:
+            fake = Path(place, "netlab-link")
+            fake.write_text("#!/bin/sh\necho 'netlab-link: open /dev/net/tun: No such file or directory' "
+                            ">&2\nexit 1\n")
+            fake.chmod(0o755)
+            self.assertIn("try modprobe tun", self.refused(str(fake), *self.LINE))
+
+    def test_strangers_cannot_command_it(self):
+        self.netlab("up", *self.LINE, status=0)
+        script = ("import os, socket; os.setuid(65534); s = socket.socket(socket.AF_UNIX, "
+                  "socket.SOCK_SEQPACKET); s.settimeout(5); s.connect('\\0netlab-link'); "
+                  "s.send(b'set loss=1000000000'); print(len(s.recv(100)))")
+        lib.run(self.command("exec", "server", sys.executable, "-c", script), 20)
+        self.assertNotIn("loss", self.netlab("status", status=0).out)
+
+    def test_words_that_are_none(self):
+        program = netlab.link_program()
+        for words, status in ((["run", "device=x"], 2), (["run", "foo=1"], 2), (["tell", "/x"], 2),
+                              (["tell", "/nowhere", "show"], 1), (["probe", "kind=x"], 2), ([], 2),
+                              (["run", "device=lab0", "one=/nowhere", "two=/nowhere"], 1)):
+            got = lib.run([program, *words], 10)
+            self.assertEqual(got.rc, status, (words, got))
+            self.assertEqual(got.out, "")
+            self.assertNotEqual(got.err, "")
+
+
 def main() -> int:
-    if OBSTACLE:
-        print(f"SKIP: the labs themselves: {OBSTACLE}", flush=True)
+    if OBSTACLE or NO_LINE:
+        what = "the labs themselves" if OBSTACLE else "links of netlab-link"
+        print(f"SKIP: {what}: {OBSTACLE or NO_LINE}", flush=True)
     result = unittest.main(exit=False, verbosity=2).result
     if not result.wasSuccessful():
         return 1

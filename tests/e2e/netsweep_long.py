@@ -5,10 +5,16 @@ buffers, and the ceiling of every MTU. They measure, so the machine should have 
 
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 import lib
+
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+sys.path.insert(0, str(lib.TOP / "scripts"))
+
+from netkit import ceiling as ceilings_of  # noqa: E402
 
 NETSWEEP = str(lib.TOP / "scripts" / "netsweep")
 
@@ -17,6 +23,9 @@ PUBLISHED = {("TCP_STREAM", 576): 94.0, ("TCP_STREAM", 1500): 94.0, ("TCP_STREAM
              ("UDP_STREAM", 64): 48.5, ("UDP_STREAM", 576): 89.7, ("UDP_STREAM", 1500): 92.3,
              ("UDP_STREAM", 64512): 96.05}
 TOLERANCE = 0.015
+# The published 48.5 is 1.5 % below what 64 bytes in the smallest frame come to, 49.23; a machine that gets
+# all of that is right, too.
+TOLERANCES = {("UDP_STREAM", 64): 0.02}
 MTUS = (576, 700, 850, 1000, 1250, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 9000)
 SHARE = 0.99
 
@@ -38,15 +47,14 @@ def columns(report: lib.Report) -> None:
         cells = {run["point"]["buffer"]: run["result"]["THROUGHPUT"] for run in runs
                  if (run["point"]["test"], run["point"]["size"]) == (test, size)}
         mean = sum(cells.values()) / max(1, len(cells))
-        report.check(f"{test} {size}: the published {wanted}", abs(mean / wanted - 1) <= TOLERANCE,
+        tolerance = TOLERANCES.get((test, size), TOLERANCE)
+        report.check(f"{test} {size}: the published {wanted}", abs(mean / wanted - 1) <= tolerance,
                      f"mean {mean:.2f}, cells {cells}")
 
 
 def ceiling(test: str, mtu: int, family: int) -> float:
-    """10^6 bits/s of payload on 100 Mbit/s: TCP's segments with time-stamps, UDP's datagrams, in frames
-    that take 38 bytes more than their packet."""
-    headers = {4: 20, 6: 40}[family] + (8 if test == "UDP_STREAM" else 32)
-    return 100 * (mtu - headers) / (mtu + 38)
+    """10^6 bits/s of payload on 100 Mbit/s in Ethernet frames, TCP's segments with time-stamps."""
+    return 100 * ceilings_of.stream_on(test, ceilings_of.Path(mtu, family))
 
 
 def ceilings(report: lib.Report) -> None:

@@ -106,6 +106,21 @@ class Plans(unittest.TestCase):
             with self.assertRaises(plans.PlanError, msg=setting):
                 plans.override(plan, setting)
 
+    def test_what_can_be_changed_in_a_lab_that_is_up(self):
+        up = ["--rate", "100mbit", "--mtu", "1500"]
+        for new, wanted in (
+                (["--rate", "10mbit", "--mtu", "1500"], ["--rate", "10mbit"]),
+                (["--rate=10mbit", "--mtu=9000"], ["--rate", "10mbit", "--mtu", "9000"]),
+                (["--rate", "100mbit", "--mtu", "1279"], None),     # IPv6 would be gone
+                (["--rate", "100mbit"], None), (up + ["--no-ipv6"], None),
+                (up + ["--delay", "5ms"], None)):
+            self.assertEqual(machine.lab_changes(up, new), wanted, new)
+        line = up + ["--delay", "5ms", "--no-ipv6"]
+        self.assertEqual(machine.lab_changes(line, up + ["--delay", "7ms", "--no-ipv6"]), ["--delay", "7ms"])
+        self.assertIsNone(machine.lab_changes(line, up + ["--delay", "5ms", "--ipv6"]))
+        self.assertEqual(machine.lab_changes(["--mtu", "256"], ["--mtu", "576"]), ["--mtu", "576"])
+        self.assertIsNone(machine.lab_changes(["--framing", "none"], ["--framing", "ethernet"]))
+
     def test_without_a_lab(self):
         text = "[axes]\nlab = ['--rate none', '--rate 1gbit']\n"
         plan = plans.parse("t", text)

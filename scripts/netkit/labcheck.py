@@ -1,0 +1,216 @@
+"""What a lab's link is like, measured and held against what was asked for: netlab check."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+WAYS = (("client", "server"), ("server", "client"))
+ATTEMPTS = 3            # at what a busy machine may spoil
+PAYLOAD, HEADERS = 64, 28
+RATE_TOLERANCE = 0.01
+TIME_TOLERANCE = 100e-6     # s: the machine's own way through its stack, and when it is woken
+SPREAD_TOLERANCE = 0.15
+TRAIN, PACE = 10_000, 20_000.0      # datagrams, and at most so many a second
+LONGEST = 5.0                       # s of a train
+WAIT = 0.3                          # s for stragglers, beyond the delay
+
+# Runs netlab-link's prober: ways, kind, IP version, further words; its result.
+Prober = Callable[..., Dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One property: what was asked for, what was found each way, and whether that is the same."""
+    name: str
+    asked: str
+    measured: str
+    good: bool
+
+    def line(self) -> str:
+        return f"{'ok ' if self.good else 'off'}  {self.name:<11}{self.asked}: measured {self.measured}"
+
+
+def ns(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.4g} ms"
+
+
+def both(texts: "List[str]") -> str:
+    """What was found there and back, in one."""
+    return texts[0] if len(set(texts)) == 1 else " and ".join(texts)
+
+
+@dataclass
+class Check:
+    link: Any               # netlab's Link
+    probe: Prober
+
+    def run(self) -> "Iterator[Finding]":
+        """Measures one property after the other; client to server first."""
+        yield self.mtu()
+        yield self.ipv6()
+        yield from self.packets()
+        self.settle()
+        yield self.retried(self.rate)
+        self.settle()
+        yield self.retried(self.delay)
+        yield from self.trains()
+
+    def retried(self, measure: "Callable[[], Finding]") -> Finding:
+        """The first good one of some attempts, else the last: a wrong link is wrong each time."""
+        for _ in range(ATTEMPTS - 1):
+            found = measure()
+            if found.good:
+                return found
+        return measure()
+
+    @property
+    def wait(self) -> float:
+        return WAIT + self.link.delay + self.link.jitter
+
+    def settle(self) -> None:
+        """Until the queues are empty again."""
+        link = self.link
+        most = link.delay + link.jitter + 0.005 + 4 * self.cost_time()
+        end = time.monotonic() + 5 + (link.limit() * 8 / link.rate if link.rate else 0.0)
+        for way in WAYS:
+            while time.monotonic() < end:
+                got = self.probe(way, "train", count=5, gap=ns(0.001), wait=ns(self.wait))
+                if got["arrived"] and got["delay_us"]["p50"] * 1e-6 <= most:
+                    break
+
+    def mtu(self) -> Finding:
+        got = [self.probe(way, "mtu", wait=ns(self.wait))
+               for way in WAYS]
+        return Finding("mtu", f"{self.link.mtu}",
+                       both([f"{one['mtu']}" + ("" if one["arrives"] else ", which does not arrive")
+                             for one in got]),
+                       all(one["mtu"] == self.link.mtu and one["arrives"] for one in got))
+
+    def ipv6(self) -> Finding:
+        if not self.link.ipv6:
+            return Finding("ipv6", "off", "no address", True)
+        got = [self.probe(way, "train", 6, count=100, gap=ns(0.001), wait=ns(self.wait))
+               for way in WAYS]
+        return Finding("ipv6", "on", both([f"{one['arrived']} of 100 arrived" for one in got]),
+                       all(one["arrived"] >= 50 * (1 - self.link.loss) for one in got))
+
+    def packets(self) -> "Iterator[Finding]":
+        """No packet of a TCP connection may be larger than the MTU, as either end sees them. What TCP
+        hands to the queue is not seen, as a token bucket splits it after having counted it."""
+        lasts = 0.3 + 4 * (self.link.delay + self.link.jitter)
+        got = [self.probe(way, "tcp", time=ns(lasts)) for way in WAYS]
+        yield Finding("packets", f"at most {self.link.mtu} bytes",
+                      both([f"{one['largest']}" for one in got])
+                      + (f", but up to {self.link.segments} segments at a time in the queue"
+                         if self.link.segments > 1 else ""),
+                      all(0 < one["largest"] <= self.link.mtu for one in got) and self.link.segments <= 1)
+        if self.link.congestion:
+            yield Finding("congestion", self.link.congestion, both([one["congestion"] for one in got]),
+                          all(one["congestion"] == self.link.congestion for one in got))
+
+    # --- the rate
+
+    def rate(self) -> Finding:
+        cost, rate = self.link.cost(self.link.mtu), self.link.rate
+        each = cost * 8 / rate if rate else 0.0
+        lasts = min(10.0, max(1.0, 60 * each))
+        rest = self.link.delay + self.link.jitter
+        got = []
+        for way in WAYS:
+            one = self.probe(way, "rate", size=self.link.mtu - HEADERS, gap=ns(0.9 * each),
+                             time=ns(1.25 * lasts + rest), skip=ns(0.25 * lasts + rest))
+            passed = self.link.share_that_passes()
+            got.append(one["packets"] * cost * 8e9 / max(1, one["ns"]) / max(passed, 1e-9))
+        show = self.link.show_rate
+        asked = show(rate) if rate else "no limit"
+        good = not rate or all(abs(one / rate - 1) <= RATE_TOLERANCE for one in got)
+        return Finding("rate", asked, both([show(one) for one in got]), good)
+
+    # --- times
+
+    def delay(self) -> Finding:
+        """Datagrams so far apart that each has its own jitter."""
+        link = self.link
+        gap = max(0.001, 2 * link.jitter, 2 * self.cost_time())
+        count = int(min(500, max(40, LONGEST / gap)))
+        got = [self.probe(way, "train", count=count, size=PAYLOAD, gap=ns(gap), wait=ns(self.wait))
+               for way in WAYS]
+        texts, good = [], True
+        for one in got:
+            if not one.get("delay_us"):
+                return Finding("delay", link.show_delay(), "nothing, as nothing arrived", False)
+            median, jitter = self.read_delay(one["delay_us"])
+            texts.append(ms(median) + (f" +-{ms(jitter)}" if link.jitter else ""))
+            good = good and self.near(median, jitter, count)
+        return Finding("delay", link.show_delay(), both(texts), good)
+
+    def read_delay(self, found: "Dict[str, List[float]]") -> "Tuple[float, float]":
+        """The median, and half the range that a uniform distribution with these percentiles has. What
+        is reordered is not looked at: those that netlab-link had wait, those that netem sent at once.
+        """
+        share = self.link.reorder
+
+        def at(part: float) -> float:
+            return found["centiles"][round(100 * ((0 if self.link.exact else share) + part * (1 - share)))]
+
+        return at(0.5) * 1e-6, (at(0.95) - at(0.05)) * 1e-6 / 0.9 / 2
+
+    def near(self, median: float, jitter: float, count: int) -> bool:
+        link = self.link
+        unsure = 4 * link.jitter / math.sqrt(count)
+        return (abs(median - link.delay) <= TIME_TOLERANCE + 0.01 * link.delay + unsure
+                and abs(jitter - link.jitter) <= TIME_TOLERANCE + SPREAD_TOLERANCE * link.jitter)
+
+    def cost_time(self) -> float:
+        return self.link.cost(PAYLOAD + HEADERS) * 8 / self.link.rate if self.link.rate else 0.0
+
+    # --- a counted train
+
+    def trains(self) -> "Iterator[Finding]":
+        """At most half of the rate, so that no queue loses any."""
+        gap = max(1 / PACE, 2 * self.cost_time())
+        count = int(min(TRAIN, max(100, LONGEST / gap)))
+        got = [self.probe(way, "train", count=count, size=PAYLOAD, gap=ns(gap), wait=ns(self.wait))
+               for way in WAYS]
+        passed = [one["arrived"] for one in got]
+        yield self.counted("loss", self.link.loss, [one["lost"] for one in got], [count, count])
+        if self.link.overtakes:
+            yield Finding("reorder", "as the jitter makes it",
+                          both([f"{one['reordered']} of {count}" for one in got]), True)
+        else:
+            yield self.counted("reorder", self.link.reorder, [one["reordered"] for one in got], passed)
+        yield self.counted("duplicate", self.link.duplicate, [one["duplicated"] for one in got], passed)
+
+    def counted(self, name: str, share: float, found: "List[int]", of: "List[int]") -> Finding:
+        good = all(abs(one - share * n) <= self.allowed(share, n) for one, n in zip(found, of))
+        return Finding(name, f"{100 * share:.7g} %",
+                       both([f"{one} of {n}" for one, n in zip(found, of)]), good)
+
+    def allowed(self, share: float, n: int) -> float:
+        """How far a count may be off: our own link is exact but for where its shares begin; netem
+        draws lots."""
+        if share == 0:
+            return 0
+        return 2 if self.link.exact else 2 + 4 * math.sqrt(n * share * (1 - share))
+
+
+def examine(link: Any, probe: Prober) -> "Iterator[Finding]":
+    return Check(link, probe).run()
+
+
+def lateness(found: "Optional[Dict[str, Any]]") -> str:
+    """How late a link of ours was with packets, in words."""
+    if not found:
+        return ""
+    parts = []
+    for end, far in WAYS:
+        late = found[end]["late_us"]
+        if late["packets"]:
+            parts.append(f"{end} to {far} half within {late['p50']} us, 99 % within {late['p99']} us, "
+                         f"the worst {late['max']:.0f} us")
+    return "; ".join(parts)

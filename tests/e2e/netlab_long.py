@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""What netlab's links are really like, and what would make them lie if netlab did not prevent it.
+Some minutes; they measure, so the machine should have nothing else to do. Needs root."""
+
+import json
+import os
+import re
+import sys
+import time
+from typing import Any, Callable, Dict, Sequence
+
+import lib
+
+NAME = f"nl{os.getpid()}"
+ATTEMPTS = 3                # at what a busy machine may spoil
+LINK = "/run/netns/netlab-" + NAME + "-{}"
+CUBIC = ("-K", "cubic")     # BBR's probing costs a short test up to 1.6 %
+
+
+class Lab:
+    """A lab with these options for the length of a block."""
+
+    client = [lib.NETLAB, "exec", "--name", NAME, "client"]
+    server = [lib.NETLAB, "exec", "--name", NAME, "server"]
+
+    def __init__(self, *options: str) -> None:
+        self.options = options
+
+    def __enter__(self) -> "Lab":
+        self.netlab("up", *self.options)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.netlab("down")
+
+    def netlab(self, verb: str, *args: str) -> str:
+        return must([lib.NETLAB, verb, "--name", NAME, *args])
+
+    def link(self, *words: str) -> "Dict[str, Any]":
+        """What netlab-link prints."""
+        return json.loads(must([program(), *words]) or "{}")
+
+    def probe(self, kind: str, **words: int) -> "Dict[str, Any]":
+        return self.link(*probe(kind, **words))
+
+    def line(self) -> "Dict[str, Any]":
+        return self.link("tell", LINK.format("server"), "show")
+
+    def uncure(self, offloads: bool = False) -> None:
+        """Lets TCP hand packets of 64 KiB to the queue, as it does on links that others make, or with
+        offloads to the far end, too."""
+        for end in ("client", "server"):
+            must(["ip", "-n", f"netlab-{NAME}-{end}", "link", "set", "lab0", "gso_max_segs", "65535",
+                  "gso_max_size", "65536"])
+            if offloads:
+                must(["ip", "netns", "exec", f"netlab-{NAME}-{end}", "ethtool", "-K", "lab0", "tso", "on",
+                      "gso", "on"])
+
+    def drop(self, end: Sequence[str], hook: str, what: str) -> None:
+        must([*end, "nft", f"add table inet lab; add chain inet lab c {{ type filter hook {hook} "
+              f"priority 0; }}; add rule inet lab c {what} counter drop"])
+
+    def dropped(self, end: Sequence[str]) -> "tuple[int, int]":
+        """Packets and bytes."""
+        found = re.search(r"counter packets (\d+) bytes (\d+)", must([*end, "nft", "list ruleset"]))
+        assert found
+        return int(found[1]), int(found[2])
+
+    def throughput(self, port: int, *more: str, host: str = "10.77.0.2", test: str = "TCP_STREAM",
+                   seconds: int = 3) -> float:
+        """10^6 bits/s; of datagrams those that arrived."""
+        out = must([*self.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0",
+                    "-l", str(seconds), "--", *more])
+        return float(out.split()[-1])
+
+    def retransmissions(self) -> int:
+        rows = [line.split() for line in must([*self.client, "cat", "/proc/net/snmp"]).splitlines()
+                if line.startswith("Tcp:")]
+        return int(rows[1][rows[0].index("RetransSegs")])
+
+
+def program() -> str:
+    return os.environ.get("NETLAB_LINK") or str(lib.TOP / "src" / "netlab" / "netlab-link")
+
+
+def probe(kind: str, **words: int) -> "list[str]":
+    return ["probe", f"from={LINK.format('client')}", f"to={LINK.format('server')}", "source=10.77.0.1",
+            "target=10.77.0.2", "device=lab0", f"kind={kind}", *(f"{k}={v}" for k, v in words.items())]
+
+
+def must(cmd: Sequence[str]) -> str:
+    got = lib.run(cmd, timeout=120)
+    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.out.strip() or got.rc}"
+    return got.out
+
+
+def again(measure: "Callable[[], tuple[bool, str]]") -> str:
+    """The detail of the first good one of some attempts."""
+    details = []
+    for _ in range(ATTEMPTS):
+        good, detail = measure()
+        details.append(detail)
+        if good:
+            return ", then ".join(details)
+    raise AssertionError(", then ".join(details))
+
+
+# --- links --------------------------------------------------------------------------------
+
+def checks(report: lib.Report) -> None:
+    """netlab check finds what netlab was asked for."""
+    def check(lab: Lab) -> "tuple[bool, str]":
+        got = lib.run([lib.NETLAB, "check", "--name", NAME], timeout=180)
+        off = [line.strip() for line in got.out.splitlines() if line.startswith("  off")]
+        return got.rc == 0, "; ".join(off) or got.err.strip() or f"{got.seconds:.0f} s"
+
+    for options in ("", "--rate 10mbit --mtu 9000 --congestion reno", "--rate 1mbit --mtu 576",
+                    "--rate 50mbit --delay 5ms --jitter 1ms --loss 1 --reorder 2 --duplicate 0.5",
+                    "--rate none --delay 250us --loss 0.1", "--rate 20mbit --delay 100ms --framing none",
+                    "--emulator link --rate 1mbit --duplicate 30 --reorder 30"):
+        with Lab(*options.split()) as lab:
+            report.case(f"check {options}".strip(), lambda lab=lab: again(lambda: check(lab)))
+    with Lab("--delay", "1ms") as lab:
+        lab.netlab("set", "--loss", "2", "--delay", "3ms", "--rate", "20mbit", "--mtu", "1400")
+        report.case("check after set", lambda: again(lambda: check(lab)))
+
+
+def a_wrong_link(report: lib.Report) -> None:
+    """And that it says so when a link is something else."""
+    with Lab() as lab:
+        lab.drop(lab.server, "prerouting", "udp length 72 numgen inc mod 50 == 0")
+        got = lib.run([lib.NETLAB, "check", "--name", NAME], timeout=180)
+        report.check("a link that loses", got.rc == 1 and re.search(r"(?m)^  off  loss .* 2\d\d of 10000",
+                                                                   got.out) is not None, got.out)
+
+
+def delays(report: lib.Report) -> None:
+    """Half of all datagrams within 50 us of their time, and nine of ten within 100."""
+    def measure(lab: Lab, delay: float, gap: int) -> "tuple[bool, str]":
+        lab.link("tell", LINK.format("server"), "clear")
+        got = lab.probe("train", count=int(1e9 / gap), gap=gap, wait=int(5e8))["delay_us"]
+        late = {name: got[name] - delay * 1e6 for name in ("min", "p50", "p90", "p99", "p99.9", "max")}
+        own = lab.line()["client"]["late_us"]
+        detail = (" ".join(f"{name} {value:.0f}" for name, value in late.items())
+                  + f" us; by its own account p50 {own['p50']} p99 {own['p99']} max {own['max']:.0f} us; "
+                  f"load {os.getloadavg()[0]:.1f}")
+        return 0 <= late["min"] and late["p50"] <= 50 and late["p90"] <= 100, detail
+
+    with Lab("--rate", "none", "--emulator", "link") as lab:
+        for delay in (0.001, 0.01, 0.1):
+            lab.netlab("set", "--delay", f"{delay * 1e3:g}ms")
+            for gap in (1_000_000, 20_000):
+                report.case(f"delay {delay * 1e3:g} ms, {1e9 / gap:.0f} packets/s", lambda d=delay, g=gap:
+                            again(lambda: measure(lab, d, g)))
+
+
+def shares(report: lib.Report) -> None:
+    def exact(lab: Lab, name: str, percent: str) -> str:
+        lab.netlab("set", f"--{name}", percent)
+        got = lab.probe("train", count=10000, gap=50000)
+        lab.netlab("set", f"--{name}", "0")
+        found = got[{"loss": "lost", "duplicate": "duplicated", "reorder": "reordered"}[name]]
+        wanted = 10000 * float(percent) / 100
+        # A sender that the machine lets wait has packets overtake others than those that were chosen.
+        assert abs(found - wanted) <= (3 if name == "reorder" else 1), f"{found} of 10000"
+        return f"{found} of 10000"
+
+    with Lab("--rate", "none", "--no-ipv6", "--emulator", "link") as lab:
+        for percent in ("1", "0.1", "0.03", "10", "25"):
+            for name in ("loss", "duplicate", "reorder"):
+                report.case(f"{name} {percent} %", lambda n=name, p=percent: exact(lab, n, p))
+
+
+def capacity(report: lib.Report) -> None:
+    """Datagrams of 64 bytes from two senders, dropped where they arrive."""
+    def measure(lab: Lab) -> "tuple[bool, str]":
+        words = probe("rate", size=64, gap=0, time=int(3e9))
+        with lib.Started([program(), *words]), lib.Started([program(), *words]):
+            time.sleep(0.5)
+            before, since = lab.line()["client"], time.monotonic()
+            time.sleep(2)
+            after, seconds = lab.line()["client"], time.monotonic() - since
+        rate = (after["forwarded"] - before["forwarded"]) / seconds
+        return rate >= 100_000, (f"{rate:.0f} packets/s of {(after['received'] - before['received']) / seconds:.0f}"
+                                 f", goal 300000; load {os.getloadavg()[0]:.1f}")
+
+    with Lab("--rate", "none", "--delay", "1ms") as lab:
+        lab.drop(lab.server, "prerouting", "meta l4proto udp")
+        report.case("capacity", lambda: again(lambda: measure(lab)))
+
+
+def rate_and_delay(report: lib.Report) -> None:
+    """A TCP connection over a queue and a delay gets what the arithmetic says."""
+    def measure(lab: Lab, port: int) -> "tuple[bool, str]":
+        got = lab.throughput(port, *CUBIC, seconds=5)
+        return abs(got / 47.07 - 1) <= 0.03, f"{got:.2f} of 47.07"
+
+    with Lab("--rate", "50mbit", "--delay", "2ms") as lab, lib.Daemon(lab.server) as daemon:
+        report.case("TCP_STREAM, 50 Mbit/s and 2 ms", lambda: again(lambda: measure(lab, daemon.port)))
+
+
+# --- what makes links lie -----------------------------------------------------------------
+
+def super_packets(report: lib.Report) -> None:
+    """Of packets above the MTU a token bucket counts one frame's overhead for many frames."""
+    def near(lab: Lab, port: int, low: float, high: float) -> "tuple[bool, str]":
+        got = lab.throughput(port, *CUBIC)
+        return low <= got <= high, f"{got:.2f}"
+
+    with Lab() as lab, lib.Daemon(lab.server) as daemon:
+        report.case("gso_max_segs 1: TCP reads 94.15",
+                    lambda: again(lambda: near(lab, daemon.port, 93.2, 94.3)))
+        largest = lab.probe("tcp", time=int(3e8))["largest"]
+        report.check("gso_max_segs 1: no packet above the MTU", largest == 1500, str(largest))
+        lab.uncure()
+        report.case("without: TCP reads too much", lambda: again(lambda: near(lab, daemon.port, 95.0, 99.0)))
+        got = lib.run([lib.NETLAB, "check", "--name", NAME], timeout=180)
+        report.check("without: netlab check says so", got.rc == 1 and "off  packets" in got.out, got.out)
+        lab.netlab("set", "--mtu", "1500")
+        report.case("netlab set cures it", lambda: again(lambda: near(lab, daemon.port, 93.2, 94.3)))
+
+
+def framing(report: lib.Report) -> None:
+    """Frames cost what Ethernet's do: the smallest, too. 95,000 of these a second take all of a processor,
+    so a busy machine stays below; a link that lies would go above."""
+    def measure(lab: Lab, port: int, size: int, most: float, least: float) -> "tuple[bool, str]":
+        got = lab.throughput(port, "-m", str(size), test="UDP_STREAM")
+        return least * most <= got <= 1.002 * most, f"{got:.2f} of {most:.2f}"
+
+    with Lab() as lab, lib.Daemon(lab.server) as daemon:
+        for size, most, least in ((1472, 95.709, 0.99), (64, 49.231, 0.6)):
+            report.case(f"UDP_STREAM of {size}", lambda s=size, m=most, n=least:
+                        again(lambda: measure(lab, daemon.port, s, m, n)))
+
+
+TCP_DATA = "tcp dport != {} meta length > 500 numgen inc mod 200 == 0"
+
+
+def where_to_drop(report: lib.Report) -> None:
+    """A sender is told of what its own output hook drops: no loss. At the receiver's it is."""
+    def measure(end: str, hook: str) -> "tuple[int, int]":
+        with Lab() as lab, lib.Daemon(lab.server) as daemon:
+            where = getattr(lab, end)
+            lab.drop(where, hook, TCP_DATA.format(daemon.port))
+            lab.throughput(daemon.port, *CUBIC)
+            return lab.dropped(where)[0], lab.retransmissions()
+
+    drops, again_sent = measure("client", "output")
+    report.check("dropped at the sender's output", drops > 50 and again_sent < drops / 5,
+                 f"{drops} drops, {again_sent} retransmissions")
+    drops, again_sent = measure("server", "prerouting")
+    report.check("dropped at the receiver's prerouting", drops > 50 and again_sent >= 0.9 * drops,
+                 f"{drops} drops, {again_sent} retransmissions")
+
+
+def dropped_super_packets(report: lib.Report) -> None:
+    """A packet above the MTU that is dropped is many segments that are."""
+    for cured in (True, False):
+        with Lab("--rate", "none") as lab, lib.Daemon(lab.server) as daemon:
+            if not cured:
+                lab.uncure(offloads=True)
+            lab.drop(lab.server, "prerouting", TCP_DATA.format(daemon.port))
+            lab.throughput(daemon.port, *CUBIC)
+            packets, size = lab.dropped(lab.server)
+            mean = size / max(1, packets)
+            report.check(f"dropped packets, {'cured' if cured else 'with offloads and not cured'}",
+                         packets > 5 and (mean <= 1500 if cured else mean > 3000),
+                         f"{packets} of {mean:.0f} bytes")
+
+
+def default_congestion(report: lib.Report) -> None:
+    """A namespace has the machine's, and may not change it, so netlab chooses it by the route."""
+    sysctl = "/proc/sys/net/ipv4/tcp_congestion_control"
+    with Lab() as lab:
+        mine = must([*lab.client, "cat", sysctl]).strip()
+        with open(sysctl) as file:
+            report.check("a namespace's default is the machine's", mine == file.read().strip(), mine)
+        other = "reno" if mine != "reno" else "cubic"
+        got = lib.run([*lab.client, "sh", "-c", f"echo {other} > {sysctl}"], 10)
+        now = must([*lab.client, "cat", sysctl]).strip()
+        report.check("writing it is refused, or holds", (got.rc != 0) == (now == mine), now)
+        lab.netlab("set", "--congestion", other)
+        found = lab.probe("tcp", time=int(1e8))["congestion"]
+        report.check("--congestion holds", found == other, found)
+
+
+TX_DELAY = """\
+import socket, sys, time
+s = socket.socket(); s.setsockopt(socket.IPPROTO_TCP, 37, 20000)
+since = time.monotonic(); s.settimeout(5); s.connect_ex((sys.argv[1], 1))
+print(time.monotonic() - since, s.getsockopt(socket.IPPROTO_TCP, 37))
+"""
+
+
+def tx_delay(report: lib.Report) -> None:
+    """TCP_TX_DELAY is taken and does nothing where the queue is not fq: no delay line."""
+    with Lab() as lab:
+        got = must([*lab.client, sys.executable, "-c", TX_DELAY, "10.77.0.2"]).split()
+        report.check("TCP_TX_DELAY alone delays nothing", float(got[0]) < 0.02 and int(got[1]) == 20000,
+                     " ".join(got))
+
+
+PARTS = {"checks": checks, "wrong": a_wrong_link, "delays": delays, "shares": shares,
+         "capacity": capacity, "rate": rate_and_delay, "super": super_packets, "framing": framing,
+         "drop": where_to_drop, "dropped": dropped_super_packets, "congestion": default_congestion,
+         "tx_delay": tx_delay}
+
+
+def suite(report: lib.Report) -> None:
+    wanted = sys.argv[1:] or list(PARTS)
+    unknown = [part for part in wanted if part not in PARTS]
+    assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
+    obstacle = lib.no_line()
+    if obstacle:
+        lib.skip(obstacle)
+    lib.netperf(), lib.netserver()  # or skip
+    for part in wanted:
+        report.case(f"part {part}", lambda: PARTS[part](report))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

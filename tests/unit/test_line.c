@@ -1,0 +1,494 @@
+/*
+ * One direction of a link: exact shares, exact times, and packets that come out as they went in.
+ */
+#include "netlab/line.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/lib/check.h"
+
+enum { ROOM = 8 << 20, PERCENT = 10000000 };
+
+/* A line, what has come out of it, and when the next packet goes in. */
+struct bench {
+	struct np_line line;
+	uint64_t now, in;
+	uint32_t out[4096];
+	uint64_t due[4096];
+	size_t n;
+};
+
+static void
+begin(struct bench *b, const struct np_line_plan *plan)
+{
+	struct np_err err;
+
+	memset(b, 0, sizeof(*b));
+	b->now = NP_SEC;
+	assert_int_equal(np_line_init(&b->line, ROOM, &err), NP_OK);
+	np_line_set(&b->line, plan);
+}
+
+/* Lets out what is due by now, and looks whether the bytes are those that went in. */
+static void
+drain(struct bench *b)
+{
+	struct np_line_packet out[NP_LINE_OUT_MAX];
+	unsigned n;
+
+	while ((n = np_line_out(&b->line, b->now, out)) != 0) {
+		for (unsigned i = 0; i < n; i++) {
+			const uint8_t *data = out[i].data;
+			uint32_t number;
+
+			memcpy(&number, data, sizeof(number));
+			assert_true(out[i].size >= sizeof(number));
+			for (size_t at = sizeof(number); at < out[i].size; at++) {
+				assert_int_equal(data[at], (uint8_t)(number + at));
+			}
+			if (b->n < LEN(b->out)) {
+				b->out[b->n] = number;
+				b->due[b->n] = out[i].due;
+			}
+			b->n++;
+		}
+		np_line_done(&b->line);
+	}
+}
+
+static bool
+send_one(struct bench *b, size_t size)
+{
+	uint8_t *room = np_line_room(&b->line);
+	uint32_t number = (uint32_t)b->in;
+
+	if (room == NULL) {
+		np_line_refuse(&b->line);
+		return false;
+	}
+	b->in++;
+	memcpy(room, &number, sizeof(number));
+	for (size_t at = sizeof(number); at < size; at++) {
+		room[at] = (uint8_t)(number + at);
+	}
+	np_line_in(&b->line, size, b->now);
+	return true;
+}
+
+static void
+train(struct bench *b, unsigned count, uint64_t gap)
+{
+	for (unsigned i = 0; i < count; i++) {
+		send_one(b, 64);
+		drain(b);
+		b->now += gap;
+	}
+	b->now += 100 * NP_SEC;
+	drain(b);
+}
+
+static void
+shares_are_exact_at_every_moment(void **state)
+{
+	static const uint64_t shares[] = { 0,
+					   1,
+					   PERCENT / 100,
+					   PERCENT,
+					   3 * PERCENT,
+					   33 * PERCENT + 7,
+					   50 * PERCENT,
+					   61 * PERCENT,
+					   NP_LINE_ALL - 1,
+					   NP_LINE_ALL };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(shares); i++) {
+		for (uint64_t seed = 0; seed < 5; seed++) {
+			struct np_picker p;
+			uint64_t chosen = 0;
+
+			np_picker_init(&p, shares[i], seed);
+			for (uint64_t n = 1; n <= 20000; n++) {
+				double wanted = (double)n * (double)shares[i] / 1e9;
+
+				chosen += np_picker_next(&p, true);
+				if (fabs((double)chosen - wanted) > 1) {
+					fail_msg("%g of %g", (double)chosen, wanted);
+				}
+			}
+		}
+	}
+}
+
+static void
+choices_are_spread_and_repeat_with_the_seed(void **state)
+{
+	unsigned gaps[201] = { 0 }, differ = 0, last = 0;
+	struct np_picker a, b, c;
+
+	(void)state;
+	np_picker_init(&a, PERCENT, 7);
+	np_picker_init(&b, PERCENT, 7);
+	np_picker_init(&c, PERCENT, 8);
+	for (unsigned n = 0; n < 100000; n++) {
+		bool chosen = np_picker_next(&a, true);
+
+		assert_int_equal(chosen, np_picker_next(&b, true));
+		differ += chosen != np_picker_next(&c, true);
+		if (chosen) {
+			assert_in_range(n - last, 0, 200);
+			gaps[n - last]++;
+			last = n;
+		}
+	}
+	assert_true(differ > 1000);
+	/* Nothing near a beat of one in a hundred. */
+	assert_true(gaps[100] < 50);
+}
+
+static void
+a_plan_of_zeroes_passes_all_on_at_once(void **state)
+{
+	struct np_line_plan plan = { 0 };
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	send_one(&b, 64);
+	assert_int_equal(np_line_due(&b.line), b.now);
+	drain(&b);
+	assert_int_equal(b.n, 1);
+	assert_int_equal(np_line_due(&b.line), NP_NEVER);
+	np_line_free(&b.line);
+}
+
+static void
+lost_and_doubled_packets_are_counted(void **state)
+{
+	struct np_line_plan plan = { .loss = PERCENT,
+				     .duplicate = 2 * PERCENT,
+				     .delay_ns = NP_MSEC };
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	train(&b, 10000, 20000);
+	assert_in_range(b.line.count.lost, 99, 101);
+	assert_in_range(b.line.count.duplicated, 197, 199);
+	assert_int_equal(b.line.count.received, 10000);
+	assert_int_equal(b.n, 10000 - b.line.count.lost + b.line.count.duplicated);
+	assert_int_equal(b.line.count.forwarded, b.n);
+	np_line_free(&b.line);
+}
+
+static void
+all_may_be_lost(void **state)
+{
+	struct np_line_plan plan = { .loss = NP_LINE_ALL };
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	train(&b, 100, 20000);
+	assert_int_equal(b.n, 0);
+	np_line_free(&b.line);
+}
+
+static void
+packets_are_overtaken_by_their_successors_alone(void **state)
+{
+	static const uint64_t shares[] = { PERCENT, 10 * PERCENT, 50 * PERCENT };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(shares); i++) {
+		struct np_line_plan plan = { .reorder = shares[i], .delay_ns = 5 * NP_MSEC };
+		struct bench b;
+		uint64_t late = 0;
+
+		begin(&b, &plan);
+		train(&b, 4000, 20000);
+		assert_int_equal(b.n, 4000);
+		for (unsigned n = 0; n < 4000; n++) {
+			assert_true(b.out[n] + 1 >= n && b.out[n] <= n + 1);
+			late += b.out[n] + 1 == n;
+		}
+		assert_int_equal(late, b.line.count.reordered);
+		assert_in_range(late + 1, 4000 * shares[i] / NP_LINE_ALL,
+				4000 * shares[i] / NP_LINE_ALL + 2);
+		np_line_free(&b.line);
+	}
+}
+
+static void
+a_packet_that_none_overtakes_leaves_in_the_end(void **state)
+{
+	struct np_line_plan plan = { .reorder = 50 * PERCENT, .delay_ns = NP_MSEC };
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	for (unsigned n = 0; n < 100; n++) {
+		send_one(&b, 64);
+		assert_true(np_line_due(&b.line) <= b.now + NP_MSEC + NP_LINE_HOLD_NS);
+		b.now += NP_SEC;
+		drain(&b);
+		assert_int_equal(b.n, n + 1);
+	}
+	assert_int_equal(b.line.count.reordered, 0);
+	assert_true(b.line.count.held > 20);
+	np_line_free(&b.line);
+}
+
+static void
+pauses_of_the_sender_change_no_share(void **state)
+{
+	struct np_line_plan plan = { .reorder = 10 * PERCENT };
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	for (unsigned n = 0; n < 4000; n++) {
+		send_one(&b, 64);
+		drain(&b);
+		b.now += n % 20 == 19 ? 10 * NP_MSEC : 20000;
+	}
+	b.now += NP_SEC;
+	drain(&b);
+	assert_true(b.line.count.held > 0);
+	assert_in_range(b.line.count.reordered, 398, 401);
+	np_line_free(&b.line);
+}
+
+static void
+jitter_is_uniform_and_keeps_the_order(void **state)
+{
+	static const uint64_t gaps[] = { 1000, 20000, 400000, 5000000, 50000000 };
+	struct np_line_plan plan = { .delay_ns = 3 * NP_MSEC, .jitter_ns = NP_MSEC };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(gaps); i++) {
+		unsigned tenths[10] = { 0 },
+			 count = gaps[i] < NP_MSEC ? 1000000000 / (unsigned)gaps[i] : 4000;
+		uint64_t last = 0;
+		struct bench b;
+
+		begin(&b, &plan);
+		for (unsigned n = 0; n < count; n++) {
+			uint64_t due;
+
+			send_one(&b, 64);
+			due = b.line.last_due;
+			assert_true(due >= b.now + 2 * NP_MSEC && due <= b.now + 4 * NP_MSEC);
+			assert_true(due >= last);
+			last = due;
+			tenths[(due - b.now - 2 * NP_MSEC) * 10 / (2 * NP_MSEC + 1)]++;
+			b.now += gaps[i];
+			drain(&b);
+		}
+		for (unsigned n = 0; n < 10; n++) {
+			double share = (double)tenths[n] / count;
+
+			if (share < 0.05 || share > 0.16) {
+				fail_msg("gap %g: tenth %u has %g", (double)gaps[i], n, share);
+			}
+		}
+		np_line_free(&b.line);
+	}
+}
+
+static void
+a_smaller_delay_lets_no_packet_overtake(void **state)
+{
+	struct np_line_plan plan = { .delay_ns = 100 * NP_MSEC };
+	struct bench b;
+	uint64_t due;
+
+	(void)state;
+	begin(&b, &plan);
+	send_one(&b, 64);
+	due = np_line_due(&b.line);
+	plan.delay_ns = NP_MSEC;
+	np_line_set(&b.line, &plan);
+	b.now += NP_MSEC;
+	send_one(&b, 64);
+	b.now = due;
+	drain(&b);
+	assert_int_equal(b.n, 2);
+	assert_int_equal(b.out[0], 0);
+	assert_int_equal(b.due[1], due);
+	np_line_free(&b.line);
+}
+
+/* 1500 bytes cost 1538 on a wire: 123.04 us each at 100 Mbit/s, to the nanosecond in the long run.
+ */
+static void
+the_rate_is_exact(void **state)
+{
+	struct np_line_plan plan = {
+		.rate = 100000000, .overhead = 38, .least = 84, .burst = 3076, .limit = 10000000
+	};
+	struct bench b;
+	uint64_t from;
+
+	(void)state;
+	begin(&b, &plan);
+	from = b.now;
+	for (unsigned n = 0; n < 2002; n++) {
+		assert_true(send_one(&b, 1500));
+	}
+	b.now += NP_SEC;
+	drain(&b);
+	assert_int_equal(b.n, 2002);
+	assert_int_equal(b.due[0], from); /* the bucket holds two */
+	assert_int_equal(b.due[1], from);
+	assert_int_equal(b.due[2], from + 123040);
+	assert_int_equal(b.due[2001], from + UINT64_C(2000) * 123040);
+	np_line_free(&b.line);
+}
+
+static void
+small_packets_cost_what_the_least_frame_does(void **state)
+{
+	struct np_line_plan plan = {
+		.rate = 1000000000, .overhead = 38, .least = 84, .burst = 84, .limit = 10000000
+	};
+	struct bench b;
+	uint64_t from;
+
+	(void)state;
+	begin(&b, &plan);
+	from = b.now;
+	for (unsigned n = 0; n < 1001; n++) {
+		assert_true(send_one(&b, 28));
+	}
+	b.now += NP_SEC;
+	drain(&b);
+	assert_int_equal(b.due[1000], from + UINT64_C(1000) * 672);
+	np_line_free(&b.line);
+}
+
+static void
+a_full_queue_drops_what_comes_last(void **state)
+{
+	struct np_line_plan plan = {
+		.rate = 8000000, .overhead = 0, .least = 0, .burst = 1000, .limit = 10000
+	};
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	for (unsigned n = 0; n < 30; n++) {
+		send_one(&b, 1000);
+	}
+	/* One goes at once, ten wait. */
+	assert_int_equal(b.line.count.dropped, 19);
+	b.now += NP_SEC;
+	drain(&b);
+	assert_int_equal(b.n, 11);
+	assert_int_equal(b.out[10], 10);
+	np_line_free(&b.line);
+}
+
+static void
+packets_stay_whole_wherever_they_lie(void **state)
+{
+	struct np_line_plan plan = { .delay_ns = 20 * NP_MSEC,
+				     .duplicate = 5 * PERCENT,
+				     .reorder = 5 * PERCENT };
+	uint64_t seed = 3;
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	for (unsigned n = 0; n < 60000; n++) {
+		uint64_t r = next_random(&seed);
+
+		send_one(&b, r % 16 == 0 ? 4 + r / 16 % 60000 : 4 + r / 16 % 1500);
+		b.now += (r >> 40) % (n / 10000 % 2 ? 40000 : 400000);
+		drain(&b);
+		if (n % 7000 == 0) { /* and what is under way varies */
+			plan.delay_ns = r % 2 ? 60 * NP_MSEC : NP_MSEC;
+			np_line_set(&b.line, &plan);
+		}
+	}
+	b.now += NP_SEC;
+	drain(&b);
+	assert_int_equal(b.line.waiting, 0);
+	assert_int_equal(b.n, b.in + b.line.count.duplicated);
+	assert_int_equal(b.line.count.received, b.in + b.line.count.no_room);
+	np_line_free(&b.line);
+}
+
+static void
+full_memory_drops(void **state)
+{
+	struct np_line_plan plan = { .delay_ns = NP_SEC };
+	struct bench b;
+
+	(void)state;
+	begin(&b, &plan);
+	for (unsigned n = 0; n < 10000; n++) {
+		send_one(&b, 1500);
+	}
+	assert_true(b.line.count.no_room > 1000);
+	b.now += NP_SEC;
+	drain(&b);
+	assert_int_equal(b.n + b.line.count.no_room, 10000);
+	assert_true(send_one(&b, 1500));
+	np_line_free(&b.line);
+}
+
+static void
+words_of_a_plan(void **state)
+{
+	static const char *const bad[] = { "",
+					   "=1",
+					   "delay",
+					   "delay=",
+					   "delay=-1",
+					   "delay=1x",
+					   "speed=1",
+					   "loss=1000000001",
+					   "rate=99999999999999999999",
+					   "reorder=500000001" };
+	struct np_line_plan plan = { 0 };
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_line_plan_word(&plan, "delay=5000000", &err), NP_OK);
+	assert_int_equal(np_line_plan_word(&plan, "loss=10000000", &err), NP_OK);
+	assert_int_equal(plan.delay_ns, 5000000);
+	assert_int_equal(plan.loss, 10000000);
+	for (size_t i = 0; i < LEN(bad); i++) {
+		assert_int_equal(np_line_plan_word(&plan, bad[i], &err), NP_EUSAGE);
+	}
+	assert_int_equal(np_line_plan_check(&plan, &err), NP_OK);
+	plan.jitter_ns = plan.delay_ns + 1;
+	assert_int_equal(np_line_plan_check(&plan, &err), NP_EUSAGE);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_are_exact_at_every_moment),
+		cmocka_unit_test(choices_are_spread_and_repeat_with_the_seed),
+		cmocka_unit_test(a_plan_of_zeroes_passes_all_on_at_once),
+		cmocka_unit_test(lost_and_doubled_packets_are_counted),
+		cmocka_unit_test(all_may_be_lost),
+		cmocka_unit_test(packets_are_overtaken_by_their_successors_alone),
+		cmocka_unit_test(a_packet_that_none_overtakes_leaves_in_the_end),
+		cmocka_unit_test(pauses_of_the_sender_change_no_share),
+		cmocka_unit_test(jitter_is_uniform_and_keeps_the_order),
+		cmocka_unit_test(a_smaller_delay_lets_no_packet_overtake),
+		cmocka_unit_test(the_rate_is_exact),
+		cmocka_unit_test(small_packets_cost_what_the_least_frame_does),
+		cmocka_unit_test(a_full_queue_drops_what_comes_last),
+		cmocka_unit_test(packets_stay_whole_wherever_they_lie),
+		cmocka_unit_test(full_memory_drops),
+		cmocka_unit_test(words_of_a_plan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
