@@ -16,7 +16,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/notify.c %D%/notify.h \
 	%D%/sessions.c %D%/sessions.h \
 	%D%/status.c %D%/status.h
-netserver_libs = netserver/libnetserver.a src/libnetperf.a $(SODIUM_LIBS)
+netserver_libs = netserver/libnetserver.a src/libnetperf.a $(netperf_libs)
 if HAVE_SECCOMP
 netserver_libnetserver_a_SOURCES += %D%/filter_seccomp.c
 AM_CPPFLAGS += $(SECCOMP_CFLAGS)

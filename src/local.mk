@@ -27,7 +27,9 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/metrics.def \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \
+	%D%/net/capture.h \
 	%D%/net/cidr.c %D%/net/cidr.h \
+	%D%/net/ledger.c %D%/net/ledger.h \
 	%D%/net/only.c %D%/net/only.h \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
@@ -72,9 +74,18 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/talk_unix.c \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/interim.c \
+	%D%/out/ledger.c %D%/out/ledger.h \
 	%D%/out/omni.c \
 	%D%/out/select.c %D%/out/select.h
 
+# What programs need beside src/libnetperf.a.
+netperf_libs = $(SODIUM_LIBS) $(PCAP_LIBS)
+if HAVE_PCAP
+src_libnetperf_a_SOURCES += %D%/net/capture_pcap.c
+AM_CPPFLAGS += $(PCAP_CFLAGS)
+else
+src_libnetperf_a_SOURCES += %D%/net/capture_none.c
+endif
 
 bin_PROGRAMS += src/netperf
 src_netperf_SOURCES = \
@@ -84,4 +95,4 @@ src_netperf_SOURCES = \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
 	%D%/cli/show.c %D%/cli/show.h 
-src_netperf_LDADD = src/libnetperf.a $(SODIUM_LIBS)
+src_netperf_LDADD = src/libnetperf.a $(netperf_libs)

@@ -8,6 +8,7 @@ unit_tests = \
 	%D%/unit/test_base \
 	%D%/unit/test_bench \
 	%D%/unit/test_ceiling \
+	%D%/unit/test_capture \
 	%D%/unit/test_chan \
 	%D%/unit/test_cidr \
 	%D%/unit/test_classic \
@@ -23,6 +24,7 @@ unit_tests = \
 	%D%/unit/test_host \
 	%D%/unit/test_interim \
 	%D%/unit/test_key \
+	%D%/unit/test_ledger \
 	%D%/unit/test_logfile \
 	%D%/unit/test_limits \
 	%D%/unit/test_line \

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 static int
 lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
@@ -153,6 +154,27 @@ np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err)
 	memcpy(un->sun_path, path, n + 1);
 	a->len = sizeof(*un);
 	return NP_OK;
+}
+
+bool
+np_addr_towards(const struct np_addr *far, struct np_addr *near)
+{
+	enum { DISCARD = 9 };
+	int fd = socket(far->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct np_addr to = *far;
+	bool known;
+
+	if (fd < 0) {
+		return false;
+	}
+	if (np_addr_port(&to) == 0) {
+		np_addr_set_port(&to, DISCARD); /* some port it must be */
+	}
+	near->len = sizeof(near->sa);
+	known = connect(fd, (const struct sockaddr *)&to.sa, to.len) == 0 &&
+		getsockname(fd, (struct sockaddr *)&near->sa, &near->len) == 0;
+	close(fd);
+	return known;
 }
 
 bool

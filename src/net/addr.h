@@ -66,6 +66,12 @@ int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
  */
 bool np_addr_is_here(const struct np_addr *a);
 
+/*
+ * Which of this machine's addresses packets to `far` would bear, as the routes are now. Nothing is
+ * sent. False when there is no way there.
+ */
+bool np_addr_towards(const struct np_addr *far, struct np_addr *near);
+
 /* 127.0.0.0/8 or ::1, which no packet from another machine has. */
 bool np_addr_is_loopback(const struct np_addr *a);
 

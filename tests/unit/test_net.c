@@ -374,6 +374,24 @@ others_stay_others_where_any_address_binds(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void
+packets_to_loopback_bear_its_address(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(families); i++) {
+		struct np_addr there, here = { .len = 0 };
+
+		np_addr_make_loopback(&there, families[i]);
+		if (np_addr_towards(&there, &here)) { /* a machine may have no IPv6 */
+			assert_true(np_addr_same_host(&there, &here));
+		} else {
+			assert_int_equal(families[i], AF_INET6);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -394,6 +412,7 @@ main(void)
 		cmocka_unit_test(a_path_is_an_address_without_a_port),
 		cmocka_unit_test(own_addresses_are_told_from_others),
 		cmocka_unit_test(others_stay_others_where_any_address_binds),
+		cmocka_unit_test(packets_to_loopback_bear_its_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,57 @@
+/*
+ * A capture of one flow's packets, headers only, and the ledger kept of them (libpcap, pcap(3);
+ * net/ledger.h). A thread of its own reads it, so that the test's loop is not held up.
+ */
+#ifndef NP_NET_CAPTURE_H
+#define NP_NET_CAPTURE_H
+
+#include <stdbool.h>
+
+#include "base/bag.h"
+#include "base/err.h"
+#include "net/addr.h"
+
+struct np_capture;
+
+/* What can be said of the flow before it is there: between which hosts; ports do not matter. */
+struct np_capture_place {
+	struct np_addr near; /* len 0, or a wildcard: what the route to `far` has */
+	struct np_addr far;  /* len 0: not known */
+	const char *file;    /* where headers go, too, as pcap-savefile(5); NULL: nowhere */
+	bool lock; /* these two hosts are all that can ever be heard: a process taken over by
+		    * strangers can't listen to others (SO_LOCK_FILTER of socket(7)) */
+};
+
+/* The flow: addresses with ports; len 0, or port 0: any. */
+struct np_capture_flow {
+	struct np_addr near, far;
+	int protocol;     /* IPPROTO_TCP, IPPROTO_UDP */
+	bool connections; /* many of them come and go: no sequence numbers are followed */
+};
+
+/*
+ * Open what can be opened before the flow is known, while CAP_NET_RAW is there: the interface that
+ * packets between the two hosts go by. NP_EUNSUP when this build has no libpcap, or such an
+ * interface is not understood; NP_ESYS with one line that names the mend when it is not permitted.
+ */
+int
+np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err);
+
+/* Its socket, for filters of system calls. */
+int np_capture_fd(const struct np_capture *c);
+
+/*
+ * Hear that flow from now on, and keep the ledger. NP_ESYS without memory or a thread; NP_EUNSUP
+ * when the flow goes between other hosts than those it was opened for. A capture can be started
+ * again after it was stopped.
+ */
+int np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err);
+
+/*
+ * Stop after what is in the kernel's buffer has been read, which takes some 50 ms; the ledger goes
+ * into the bag: wire.*
+ */
+void np_capture_stop(struct np_capture *c, struct np_bag *into);
+void np_capture_free(struct np_capture *c); /* NULL is let pass */
+
+#endif

@@ -1,0 +1,503 @@
+#include "net/capture.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pcap/pcap.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "net/ledger.h"
+
+enum {
+	SNAPLEN = 128,       /* Ethernet, a VLAN, IPv6 and TCP with all options: 118 */
+	BUFFER = 16 << 20,   /* the kernel's: at 128 bytes each some 70 ms of 1.2 M packets/s */
+	RETIRE_MS = 20,      /* until the kernel hands over a block of it that is not full */
+	DRAIN_MS = 2000,     /* most, for what is in it at the end */
+	STACK = 256 << 10,   /* of the thread */
+	NICE = 5,            /* it has time, the test's threads have not */
+	DEVICE = IF_NAMESIZE /* bytes of a name, its NUL included */
+};
+
+struct np_capture {
+	pcap_t *pcap;
+	pcap_dumper_t *dump; /* NULL: no file is written */
+	const char *file;
+	char device[DEVICE];
+	bool is_any, is_loopback, locked;
+	struct np_addr far; /* that it was opened for; len 0: any */
+	enum np_ledger_link link;
+	uint32_t mtu;
+	/* While it runs; the thread's until it has been joined. */
+	pthread_t thread;
+	atomic_bool stop;
+	struct np_ledger *ledger;
+	uint64_t begin_ns, end_ns; /* by the clock of the packets; end 0: not stopped yet */
+	bool is_behind;            /* a packet was later than the end */
+	uint64_t before;           /* dropped already when it began */
+};
+
+/* --- Which interface ---------------------------------------------------------------------------
+ */
+
+static bool
+is_wildcard(const struct np_addr *a)
+{
+	static const uint8_t zeros[16];
+
+	return a->len == 0 ||
+	       memcmp(np_addr_bytes(a), zeros, a->sa.ss_family == AF_INET ? 4 : 16) == 0;
+}
+
+static bool
+has_address(const struct ifaddrs *i, const struct np_addr *near)
+{
+	struct np_addr a = { .len = 0 };
+	socklen_t len;
+
+	if (i->ifa_addr == NULL || i->ifa_addr->sa_family != near->sa.ss_family) {
+		return false;
+	}
+	len = near->sa.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					    : sizeof(struct sockaddr_in6);
+	memcpy(&a.sa, i->ifa_addr, len);
+	a.len = len;
+	if (!np_addr_same_host(&a, near)) {
+		return false;
+	}
+	/* Link-local ones stand at several interfaces. */
+	return near->sa.ss_family == AF_INET ||
+	       ((const struct sockaddr_in6 *)&near->sa)->sin6_scope_id == 0 ||
+	       ((const struct sockaddr_in6 *)&near->sa)->sin6_scope_id ==
+		   if_nametoindex(i->ifa_name);
+}
+
+/* The loopback interface, or that of an address. "any" when there is none to be found. */
+static void
+find_device(struct np_capture *c, const struct np_capture_place *place)
+{
+	struct np_addr near = place->near, far = place->far;
+	struct ifaddrs *all;
+
+	np_addr_unmap(&near);
+	np_addr_unmap(&far);
+	c->is_loopback = (far.len != 0 && np_addr_is_here(&far)) ||
+			 (near.len != 0 && np_addr_is_loopback(&near));
+	if (is_wildcard(&near) && (far.len == 0 || !np_addr_towards(&far, &near))) {
+		near.len = 0;
+	}
+	snprintf(c->device, sizeof(c->device), "any");
+	if (getifaddrs(&all) == 0) {
+		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+			if (c->is_loopback ? (i->ifa_flags & IFF_LOOPBACK) != 0
+					   : near.len != 0 && has_address(i, &near)) {
+				snprintf(c->device, sizeof(c->device), "%s", i->ifa_name);
+				break;
+			}
+		}
+		freeifaddrs(all);
+	}
+	c->is_any = strcmp(c->device, "any") == 0;
+}
+
+static uint32_t
+mtu_of(const char *device)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq r;
+	uint32_t mtu = 0;
+
+	memset(&r, 0, sizeof(r));
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", device);
+	if (fd >= 0) {
+		mtu = ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > 0 ? (uint32_t)r.ifr_mtu : 0;
+		close(fd);
+	}
+	return mtu;
+}
+
+static bool
+understand_link(int type, enum np_ledger_link *link)
+{
+	static const struct {
+		int type;
+		enum np_ledger_link link;
+	} known[] = {
+		{ DLT_EN10MB, NP_LINK_ETHERNET }, { DLT_LINUX_SLL, NP_LINK_SLL },
+#ifdef DLT_LINUX_SLL2
+		{ DLT_LINUX_SLL2, NP_LINK_SLL2 },
+#endif
+		{ DLT_RAW, NP_LINK_RAW },         { DLT_NULL, NP_LINK_NULL },
+#ifdef DLT_LOOP
+		{ DLT_LOOP, NP_LINK_NULL },
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (known[i].type == type) {
+			*link = known[i].link;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- What the kernel lets through --------------------------------------------------------------
+ */
+
+static const char *
+words(const struct np_addr *a)
+{
+	return a->sa.ss_family == AF_INET6 ? "ip6" : "ip";
+}
+
+/* As numbers, without the zone of a link-local address, which filters know nothing of. */
+static int
+add_host(char *text, size_t size, size_t len, const struct np_addr *a)
+{
+	char host[NP_ADDR_TEXT];
+
+	np_addr_host(a, host);
+	host[strcspn(host, "%")] = '\0';
+	return snprintf(text + len, size - len, "%s%s host %s", len > 0 ? " and " : "", words(a),
+			host);
+}
+
+/*
+ * pcap-filter(7). What follows the first fragment has no ports, and behind extension headers of
+ * IPv6 they are hard to find: the ledger does that.
+ */
+static void
+write_filter(char *text, size_t size, const struct np_addr *near, const struct np_addr *far,
+	     int protocol)
+{
+	const char *name = protocol == IPPROTO_UDP ? "udp" : "tcp";
+	unsigned ports[] = { near->len != 0 ? np_addr_port(near) : 0,
+			     far->len != 0 ? np_addr_port(far) : 0 };
+	size_t len = 0;
+
+	text[0] = '\0';
+	len += (size_t)(is_wildcard(near) ? 0 : add_host(text, size, len, near));
+	len += (size_t)(is_wildcard(far) ? 0 : add_host(text, size, len, far));
+	for (int i = 0; i < 2 && protocol != 0; i++) {
+		if (ports[i] != 0) {
+			len += (size_t)snprintf(
+			    text + len, size - len,
+			    "%s(%s port %u or ip[6:2] & 0x1fff != 0 or"
+			    " (ip6 and not ip6[6] = 6 and not ip6[6] = 17 and not ip6[6] = 58))",
+			    len > 0 ? " and " : "", name, ports[i]);
+		}
+	}
+}
+
+static int
+set_filter(struct np_capture *c, const struct np_addr *near, const struct np_addr *far,
+	   int protocol, struct np_err *err)
+{
+	char text[800];
+	struct bpf_program program;
+	int rc;
+
+	write_filter(text, sizeof(text), near, far, protocol);
+	if (pcap_compile(c->pcap, &program, text, 1, PCAP_NETMASK_UNKNOWN) != 0) {
+		return np_fail(err, NP_ESYS, 0, "filter \"%s\": %s", text, pcap_geterr(c->pcap));
+	}
+	rc = pcap_setfilter(c->pcap, &program);
+	pcap_freecode(&program);
+	return rc == 0 ? NP_OK
+		       : np_fail(err, NP_ESYS, 0, "set a filter on %s: %s", c->device,
+				 pcap_geterr(c->pcap));
+}
+
+/* --- Opening ----------------------------------------------------------------------------------
+ */
+
+static int
+activate(struct np_capture *c, struct np_err *err)
+{
+	char why[PCAP_ERRBUF_SIZE] = "";
+	int rc;
+
+	c->pcap = pcap_create(c->device, why);
+	if (c->pcap == NULL) {
+		return np_fail(err, NP_ESYS, 0, "capture on %s: %s", c->device, why);
+	}
+	pcap_set_snaplen(c->pcap, SNAPLEN);
+	pcap_set_buffer_size(c->pcap, BUFFER);
+	pcap_set_timeout(c->pcap, RETIRE_MS);
+	/* Where a kernel or library has none, the ledger takes microseconds. */
+	(void)pcap_set_tstamp_precision(c->pcap, PCAP_TSTAMP_PRECISION_NANO);
+	rc = pcap_activate(c->pcap);
+	if (rc == PCAP_ERROR_PERM_DENIED) {
+		return np_fail(err, NP_ESYS, 0,
+			       "capture on %s: not permitted (needs CAP_NET_RAW: run it as root, "
+			       "or \"setcap cap_net_raw+ep\" the program)",
+			       c->device);
+	}
+	if (rc < 0) {
+		return np_fail(err, NP_ESYS, 0, "capture on %s: %s: %s", c->device,
+			       pcap_statustostr(rc), pcap_geterr(c->pcap));
+	}
+	if (!understand_link(pcap_datalink(c->pcap), &c->link)) {
+		return np_fail(err, NP_EUNSUP, 0, "capture on %s: its packets are not understood",
+			       c->device);
+	}
+	if (pcap_setnonblock(c->pcap, 1, why) != 0) {
+		return np_fail(err, NP_ESYS, 0, "capture on %s: %s", c->device, why);
+	}
+	return NP_OK;
+}
+
+/* From here on nobody can make it hear more. */
+static int
+lock_filter(struct np_capture *c, struct np_err *err)
+{
+	int on = 1;
+
+	c->locked = true;
+	return setsockopt(pcap_fileno(c->pcap), SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "lock the filter of a capture on %s", c->device);
+}
+
+int
+np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err)
+{
+	struct np_capture *c = calloc(1, sizeof(*c));
+	struct np_addr near = place->near;
+
+	*out = NULL;
+	if (c == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a capture");
+	}
+	find_device(c, place);
+	c->mtu = c->is_any ? 0 : mtu_of(c->device);
+	c->far = place->far;
+	np_addr_unmap(&c->far);
+	np_addr_unmap(&near);
+	if (activate(c, err) != NP_OK || set_filter(c, &near, &c->far, 0, err) != NP_OK ||
+	    (place->lock && lock_filter(c, err) != NP_OK)) {
+		np_capture_free(c);
+		return err->code;
+	}
+	if (place->file != NULL) {
+		c->file = place->file;
+		c->dump = pcap_dump_open(c->pcap, c->file);
+		if (c->dump == NULL) {
+			np_fail(err, NP_ESYS, 0, "%s", pcap_geterr(c->pcap));
+			np_capture_free(c);
+			return err->code;
+		}
+	}
+	*out = c;
+	return NP_OK;
+}
+
+int
+np_capture_fd(const struct np_capture *c)
+{
+	return pcap_fileno(c->pcap);
+}
+
+void
+np_capture_free(struct np_capture *c)
+{
+	if (c == NULL) {
+		return;
+	}
+	if (c->dump != NULL) {
+		pcap_dump_close(c->dump);
+	}
+	if (c->pcap != NULL) {
+		pcap_close(c->pcap);
+	}
+	free(c);
+}
+
+/* --- Hearing ----------------------------------------------------------------------------------
+ */
+
+/* The clock of the packets. */
+static uint64_t
+clock_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void
+hear(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
+{
+	struct np_capture *c = (struct np_capture *)ctx;
+	bool in_ns = pcap_get_tstamp_precision(c->pcap) == PCAP_TSTAMP_PRECISION_NANO;
+	uint64_t at_ns =
+	    (uint64_t)head->ts.tv_sec * NP_SEC + (uint64_t)head->ts.tv_usec * (in_ns ? 1 : 1000);
+
+	if (at_ns < c->begin_ns) {
+		return;
+	}
+	if (c->end_ns != 0 && at_ns > c->end_ns) {
+		c->is_behind = true;
+		return;
+	}
+	if (np_ledger_packet(c->ledger, at_ns, bytes, head->caplen, head->len) && c->dump != NULL) {
+		pcap_dump((unsigned char *)c->dump, head, bytes);
+	}
+}
+
+/* Read what there is, and wait for more at most until a block would have been handed over. */
+static int
+read_some(struct np_capture *c)
+{
+	struct pollfd p = { .fd = pcap_fileno(c->pcap), .events = POLLIN };
+
+	(void)poll(&p, 1, 2 * RETIRE_MS);
+	return pcap_dispatch(c->pcap, -1, hear, (unsigned char *)c);
+}
+
+static void *
+listen_to(void *ctx)
+{
+	struct np_capture *c = ctx;
+	uint64_t deadline;
+	int n = 0;
+
+	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+	while (n >= 0 && !atomic_load(&c->stop)) {
+		n = read_some(c);
+	}
+	c->end_ns = clock_now();
+	deadline = np_now() + DRAIN_MS * NP_MSEC;
+	do {
+		n = read_some(c);
+	} while (n > 0 && !c->is_behind && np_now() < deadline);
+	return NULL;
+}
+
+static uint64_t
+dropped(struct np_capture *c)
+{
+	struct pcap_stat s;
+
+	return pcap_stats(c->pcap, &s) == 0 ? (uint64_t)s.ps_drop + s.ps_ifdrop : 0;
+}
+
+/* A thread that no signal is handled in: they are for those that wait for them. */
+static int
+make_thread(struct np_capture *c)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc != 0) {
+		return rc;
+	}
+	(void)pthread_attr_setstacksize(&attr, STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&c->thread, &attr, listen_to, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
+int
+np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err)
+{
+	struct np_ledger_flow f = { .near = flow->near,
+				    .far = flow->far,
+				    .protocol = flow->protocol,
+				    .connections = flow->connections,
+				    .link = c->link,
+				    .mtu = c->mtu };
+	int rc;
+
+	np_addr_unmap(&f.near);
+	np_addr_unmap(&f.far);
+	if (f.protocol == 0) {
+		return np_fail(err, NP_EUNSUP, 0, "this test sends no packets");
+	}
+	if (!is_wildcard(&f.far) && !is_wildcard(&c->far) && !np_addr_same_host(&f.far, &c->far)) {
+		return np_fail(err, NP_EUNSUP, 0,
+			       "data go to another host than the capture was opened for");
+	}
+	if (!c->locked && set_filter(c, &f.near, &f.far, f.protocol, err) != NP_OK) {
+		return err->code;
+	}
+	c->ledger = np_ledger_new(&f);
+	if (c->ledger == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a ledger");
+	}
+	c->before = dropped(c);
+	c->begin_ns = clock_now();
+	c->end_ns = 0;
+	c->is_behind = false;
+	atomic_store(&c->stop, false);
+	rc = make_thread(c);
+	if (rc != 0) {
+		np_ledger_free(c->ledger);
+		c->ledger = NULL;
+		return np_fail(err, NP_ESYS, rc, "a thread for a capture");
+	}
+	return NP_OK;
+}
+
+static void
+put_tap(const struct np_capture *c, struct np_bag *into)
+{
+	const char *where =
+	    c->is_loopback
+		? "packets as they arrive, super-packets not cut into segments"
+		: "going out, behind the queue (qdisc), super-packets cut by the kernel (GSO) but "
+		  "not yet by the interface (TSO); coming in, put together already (GRO), before "
+		  "the firewall";
+	char text[320];
+
+	snprintf(text, sizeof(text), "%s: %s",
+		 c->is_any ? "all interfaces (a packet may go by several)" : c->device, where);
+	np_bag_text(into, text, "wire.tap");
+}
+
+static void
+put_file(struct np_capture *c, struct np_bag *into)
+{
+	if (c->dump == NULL) {
+		return;
+	}
+	if (pcap_dump_flush(c->dump) == 0 && !ferror(pcap_dump_file(c->dump))) {
+		np_bag_text(into, c->file, "wire.file");
+	} else {
+		np_bag_unread(into, strerror(errno), "wire.file");
+	}
+}
+
+void
+np_capture_stop(struct np_capture *c, struct np_bag *into)
+{
+	if (c->ledger == NULL) {
+		return;
+	}
+	atomic_store(&c->stop, true);
+	pthread_join(c->thread, NULL);
+	put_tap(c, into);
+	np_bag_int(into, (int64_t)(dropped(c) - c->before), "wire.dropped");
+	np_ledger_put(c->ledger, into);
+	put_file(c, into);
+	np_ledger_free(c->ledger);
+	c->ledger = NULL;
+}

@@ -1,0 +1,862 @@
+#include "net/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ETHER_HEADER = 14,
+	TAGS = 2, /* of VLANs, most */
+	TAG_BYTES = 4,
+	SLL_HEADER = 16,
+	SLL2_HEADER = 20,
+	NULL_HEADER = 4,
+	TYPE_IPV4 = 0x0800,
+	TYPE_IPV6 = 0x86dd,
+	TYPE_VLAN = 0x8100,
+	TYPE_QINQ = 0x88a8,
+	IPV4_HEADER = 20,
+	IPV6_HEADER = 40,
+	EXTENSIONS = 8, /* of IPv6, most */
+	UDP_HEADER = 8,
+	TCP_HEADER = 20,
+	CE = 3,          /* of the two bits of RFC 3168 */
+	ORDINARY = 1500, /* bytes of IP that are no super-packet, where the MTU is not known */
+	HOLES = 256,     /* most that are followed */
+	FRAGMENTS = 64,  /* whose ports are remembered */
+	STEPS = 8,       /* of the gaps' histogram for each doubling */
+	BUCKETS = 64 * STEPS,
+	REORDER_NS = 3000000 /* where there is no handshake to tell the round trip */
+};
+
+enum tcp_flag { FIN = 1, SYN = 2, RST = 4, ACK = 16, ECE = 64, CWR = 128 };
+enum direction { OUT, IN };
+
+/* Bytes of the sequence that went by without being seen: begin <= n < end. */
+struct hole {
+	uint64_t begin, end, at_ns;
+	uint32_t stamp; /* TCP's, of the segment behind it */
+	bool stamped;
+};
+
+struct side {
+	uint64_t packets, segments, data_segments, acks, syn, fin, rst;
+	uint64_t link_bytes, ip_bytes, transport_bytes, payload;
+	uint64_t retransmitted_segments, retransmitted_bytes, reordered, duplicated;
+	uint64_t ecn_ce, ecn_ece, fragments;
+	uint64_t zero_window, zero_ns, zero_since_ns; /* the last of them 0: it is open */
+	uint64_t super_packets, super_packet_max;
+	uint64_t sizes[NP_LEDGER_SIZES];
+	uint64_t last_ns, gap_max_ns, gaps, gap[BUCKETS];
+	uint32_t mss, ordinary; /* said in the SYN; largest payload so far of an ordinary packet */
+	/* Sequence numbers, continued beyond 32 bits. */
+	bool follows;
+	uint64_t next; /* behind the highest that was seen */
+	struct hole hole[HOLES];
+	size_t holes;
+};
+
+struct np_ledger {
+	struct np_ledger_flow flow;
+	uint64_t first_ns, last_ns, malformed;
+	uint64_t syn_ns, rtt_ns; /* when our SYN went out, until it was answered; 0: not known */
+	struct side side[2];
+	struct {
+		uint32_t id;
+		enum direction direction;
+	} fragment[FRAGMENTS]; /* the latest datagrams of the flow that came in pieces */
+	size_t fragments;
+};
+
+/* A packet, as far as it has been understood. */
+struct packet {
+	const uint8_t *at; /* what is next */
+	size_t have;       /* of it captured */
+	uint64_t left;     /* of it on the wire */
+	uint64_t at_ns;
+	uint32_t link_bytes, ip_bytes;
+	uint64_t ip_total;
+	int family;
+	const uint8_t *src, *dst;
+	uint8_t protocol, ecn;
+	bool is_piece, is_first; /* a fragment; the first of them, or all of it */
+	uint32_t id;             /* of the datagram it is a fragment of */
+};
+
+/* A TCP header. */
+struct segment {
+	uint32_t seq, stamp;
+	unsigned flags, window, header;
+	uint32_t mss; /* 0: not said */
+	bool stamped;
+};
+
+static uint32_t
+get16(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 8 | at[1];
+}
+
+static uint32_t
+get32(const uint8_t *at)
+{
+	return get16(at) << 16 | get16(at + 2);
+}
+
+struct np_ledger *
+np_ledger_new(const struct np_ledger_flow *flow)
+{
+	struct np_ledger *l = calloc(1, sizeof(*l));
+
+	if (l != NULL) {
+		l->flow = *flow;
+		np_addr_unmap(&l->flow.near);
+		np_addr_unmap(&l->flow.far);
+	}
+	return l;
+}
+
+void
+np_ledger_free(struct np_ledger *l)
+{
+	free(l);
+}
+
+/* --- Headers -----------------------------------------------------------------------------------
+ */
+
+/* Go beyond n bytes. Returns where they are, NULL when they are not all there. */
+static const uint8_t *
+take(struct packet *p, size_t n)
+{
+	const uint8_t *at = p->at;
+
+	if (p->have < n || p->left < n) {
+		return NULL;
+	}
+	p->at += n;
+	p->have -= n;
+	p->left -= n;
+	return at;
+}
+
+/* The EtherType, 0 when there is none; link_bytes are what the medium carries. */
+static uint32_t
+ethernet(struct packet *p)
+{
+	const uint8_t *at = take(p, ETHER_HEADER);
+	uint32_t type;
+
+	if (at == NULL) {
+		return 0;
+	}
+	p->link_bytes = ETHER_HEADER;
+	type = get16(at + 12);
+	for (int i = 0; i < TAGS && (type == TYPE_VLAN || type == TYPE_QINQ); i++) {
+		at = take(p, TAG_BYTES);
+		if (at == NULL) {
+			return 0;
+		}
+		p->link_bytes += TAG_BYTES;
+		type = get16(at + 2);
+	}
+	return type;
+}
+
+/* Cooked headers are the capture's own: no medium has carried them. */
+static uint32_t
+cooked(struct packet *p, size_t size, size_t type_at)
+{
+	const uint8_t *at = take(p, size);
+
+	return at != NULL ? get16(at + type_at) : 0;
+}
+
+static uint32_t
+by_version(const struct packet *p)
+{
+	unsigned version = p->have > 0 ? p->at[0] >> 4 : 0;
+
+	return version == 4 ? TYPE_IPV4 : version == 6 ? TYPE_IPV6 : 0;
+}
+
+static uint32_t
+beyond_link(enum np_ledger_link link, struct packet *p)
+{
+	switch (link) {
+	case NP_LINK_ETHERNET:
+		return ethernet(p);
+	case NP_LINK_SLL:
+		return cooked(p, SLL_HEADER, 14);
+	case NP_LINK_SLL2:
+		return cooked(p, SLL2_HEADER, 0);
+	case NP_LINK_NULL:
+		/* Systems number the families, and order the bytes, in their own ways. */
+		return take(p, NULL_HEADER) != NULL ? by_version(p) : 0;
+	case NP_LINK_RAW:
+		return by_version(p);
+	}
+	return 0;
+}
+
+/*
+ * What IP says that it is long, no more than there is: short frames are padded, and super-packets
+ * beyond 64 KiB say 0.
+ */
+static void
+cut_to(struct packet *p, uint64_t said)
+{
+	if (said != 0 && said < p->left) {
+		p->left = said;
+		p->have = p->have < said ? p->have : (size_t)said;
+	}
+	p->ip_total = p->left;
+}
+
+static bool
+ipv4(struct packet *p)
+{
+	const uint8_t *at = p->at;
+	size_t header;
+	uint32_t piece;
+
+	if (p->have < IPV4_HEADER || at[0] >> 4 != 4) {
+		return false;
+	}
+	header = (size_t)(at[0] & 15) * 4;
+	cut_to(p, get16(at + 2));
+	if (header < IPV4_HEADER || take(p, header) == NULL) {
+		return false;
+	}
+	piece = get16(at + 6);
+	p->family = AF_INET;
+	p->src = at + 12;
+	p->dst = at + 16;
+	p->protocol = at[9];
+	p->ecn = at[1] & 3;
+	p->ip_bytes = (uint32_t)header;
+	p->is_piece = (piece & 0x3fff) != 0;
+	p->is_first = (piece & 0x1fff) == 0;
+	p->id = get16(at + 4);
+	return true;
+}
+
+/* Is it an extension header that says where the next one begins? RFC 8200, 4; AH: RFC 4302. */
+static bool
+is_extension(unsigned protocol)
+{
+	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING ||
+	       protocol == IPPROTO_DSTOPTS || protocol == IPPROTO_FRAGMENT ||
+	       protocol == IPPROTO_AH;
+}
+
+static bool
+extensions(struct packet *p)
+{
+	for (int i = 0; i < EXTENSIONS && p->is_first && is_extension(p->protocol); i++) {
+		const uint8_t *at = p->at;
+		size_t size = 8;
+
+		if (p->have < size) {
+			return false;
+		}
+		if (p->protocol == IPPROTO_FRAGMENT) {
+			p->is_piece = (get16(at + 2) & ~6U) != 0;
+			p->is_first = (get16(at + 2) & ~7U) == 0;
+			p->id = get32(at + 4);
+		} else {
+			size = p->protocol == IPPROTO_AH ? ((size_t)at[1] + 2) * 4
+							 : ((size_t)at[1] + 1) * 8;
+		}
+		if (take(p, size) == NULL) {
+			return false;
+		}
+		p->ip_bytes += (uint32_t)size;
+		p->protocol = at[0];
+	}
+	return true;
+}
+
+static bool
+ipv6(struct packet *p)
+{
+	const uint8_t *at = p->at;
+	uint32_t said;
+
+	if (p->have < IPV6_HEADER || at[0] >> 4 != 6) {
+		return false;
+	}
+	said = get16(at + 4);
+	cut_to(p, said != 0 ? said + IPV6_HEADER : 0);
+	if (take(p, IPV6_HEADER) == NULL) {
+		return false;
+	}
+	p->family = AF_INET6;
+	p->src = at + 8;
+	p->dst = at + 24;
+	p->protocol = at[6];
+	p->ecn = at[1] >> 4 & 3;
+	p->ip_bytes = IPV6_HEADER;
+	p->is_first = true;
+	return extensions(p);
+}
+
+/* TCP's options (RFC 9293, 3.1; RFC 7323), as far as they were captured. */
+static void
+tcp_options(struct segment *s, const uint8_t *at, size_t have)
+{
+	while (have >= 2 && at[0] != 0) {
+		size_t size = at[0] == 1 ? 1 : at[1];
+
+		if (size == 0 || size > have || (at[0] != 1 && size < 2)) {
+			return;
+		}
+		if (at[0] == 2 && size == 4) {
+			s->mss = get16(at + 2);
+		} else if (at[0] == 8 && size == 10) {
+			s->stamped = true;
+			s->stamp = get32(at + 2);
+		}
+		at += size;
+		have -= size;
+	}
+}
+
+static bool
+tcp(struct packet *p, struct segment *s)
+{
+	const uint8_t *at = p->at;
+
+	memset(s, 0, sizeof(*s));
+	if (p->have < TCP_HEADER) {
+		return false;
+	}
+	s->header = (unsigned)(at[12] >> 4) * 4;
+	if (s->header < TCP_HEADER || s->header > p->left) {
+		return false;
+	}
+	s->seq = get32(at + 4);
+	s->flags = at[13];
+	s->window = get16(at + 14);
+	tcp_options(s, at + TCP_HEADER, (p->have < s->header ? p->have : s->header) - TCP_HEADER);
+	p->left -= s->header;
+	return true;
+}
+
+/* --- Whose ------------------------------------------------------------------------------------
+ */
+
+/* port -1: the packet does not say it. */
+static bool
+is_end(const struct np_addr *a, const struct packet *p, const uint8_t *host, int port)
+{
+	static const uint8_t any[16];
+	size_t size = p->family == AF_INET ? 4 : 16;
+
+	if (a->len == 0) {
+		return true;
+	}
+	if (np_addr_port(a) != 0 && port >= 0 && np_addr_port(a) != port) {
+		return false;
+	}
+	if (memcmp(np_addr_bytes(a), any, a->sa.ss_family == AF_INET ? 4 : 16) == 0) {
+		return true;
+	}
+	return a->sa.ss_family == p->family && memcmp(np_addr_bytes(a), host, size) == 0;
+}
+
+static bool
+find_fragment(const struct np_ledger *l, uint32_t id, enum direction *direction)
+{
+	size_t known = l->fragments < FRAGMENTS ? l->fragments : FRAGMENTS;
+
+	for (size_t i = 0; i < known; i++) {
+		if (l->fragment[i].id == id) {
+			*direction = l->fragment[i].direction;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Where does it go? False: it is none of the flow's. */
+static bool
+direct(struct np_ledger *l, const struct packet *p, enum direction *direction)
+{
+	int src = -1, dst = -1;
+
+	if (p->protocol != l->flow.protocol) {
+		return false;
+	}
+	if (!p->is_first) {
+		return find_fragment(l, p->id, direction);
+	}
+	if (p->have < 4) {
+		return false;
+	}
+	src = (int)get16(p->at);
+	dst = (int)get16(p->at + 2);
+	if (is_end(&l->flow.near, p, p->src, src) && is_end(&l->flow.far, p, p->dst, dst)) {
+		*direction = OUT;
+	} else if (is_end(&l->flow.far, p, p->src, src) && is_end(&l->flow.near, p, p->dst, dst)) {
+		*direction = IN;
+	} else {
+		return false;
+	}
+	if (p->is_piece) {
+		l->fragment[l->fragments % FRAGMENTS].id = p->id;
+		l->fragment[l->fragments % FRAGMENTS].direction = *direction;
+		l->fragments++;
+	}
+	return true;
+}
+
+/* --- Counting ---------------------------------------------------------------------------------
+ */
+
+/* The bucket of n, whose width is an eighth of the power of two below n. */
+static unsigned
+bucket_of(uint64_t n)
+{
+	unsigned log2 = 0;
+
+	while (n >> log2 >= UINT64_C(2) * STEPS) {
+		log2++;
+	}
+	return (log2 + (n >= STEPS)) * STEPS + (unsigned)(n >> log2) % STEPS;
+}
+
+/* The middle of a bucket. */
+static uint64_t
+bucket_value(unsigned bucket)
+{
+	unsigned log2 = bucket / STEPS;
+	uint64_t low;
+
+	if (log2 == 0) {
+		return bucket;
+	}
+	low = (uint64_t)(STEPS + bucket % STEPS) << (log2 - 1);
+	return low + (UINT64_C(1) << (log2 - 1)) / 2;
+}
+
+static void
+count_gap(struct side *s, uint64_t at_ns)
+{
+	if (s->packets > 0) {
+		uint64_t gap = at_ns > s->last_ns ? at_ns - s->last_ns : 0;
+
+		s->gap[bucket_of(gap)]++;
+		s->gaps++;
+		s->gap_max_ns = gap > s->gap_max_ns ? gap : s->gap_max_ns;
+	}
+	s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
+}
+
+static unsigned
+size_class(uint64_t bytes)
+{
+	static const uint64_t most[NP_LEDGER_SIZES - 1] = { 64, 128, 256, 512, 1024, 1518, 9018 };
+	unsigned i = 0;
+
+	while (i < NP_LEDGER_SIZES - 1 && bytes > most[i]) {
+		i++;
+	}
+	return i;
+}
+
+static uint64_t
+parts(uint64_t bytes, uint64_t each)
+{
+	return each > 0 && bytes > each ? (bytes - 1) / each + 1 : 1;
+}
+
+/*
+ * Most payload of a segment in this direction with so many bytes of headers; 0: there is nothing to
+ * tell it by.
+ */
+static uint64_t
+most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsigned transport)
+{
+	uint32_t mtu = l->flow.mtu, headers = ip + transport;
+	uint64_t most = mtu > headers ? mtu - headers : 0;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t said = l->side[i].mss, options = transport - TCP_HEADER;
+
+		/* Whoever says a maximum does so without the options. */
+		if (l->flow.protocol == IPPROTO_TCP && said > options &&
+		    (most == 0 || said - options < most)) {
+			most = said - options;
+		}
+	}
+	return most != 0 ? most : s->ordinary;
+}
+
+/*
+ * Count the packet as the segments that carry `payload` bytes: each has all the headers. Returns
+ * the most that one of them carries, 0: the packet is one.
+ */
+static uint64_t
+count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned transport,
+      uint64_t payload)
+{
+	uint32_t headers = p->ip_bytes + transport;
+	uint64_t each = p->is_piece ? 0 : most_payload(l, s, p->ip_bytes, transport);
+	uint64_t n = parts(payload, each);
+
+	count_gap(s, p->at_ns);
+	s->packets++;
+	s->segments += n;
+	s->link_bytes += n * p->link_bytes;
+	s->ip_bytes += n * p->ip_bytes;
+	s->transport_bytes += n * transport;
+	s->payload += payload;
+	s->data_segments += payload > 0 && p->is_first ? n : 0;
+	s->fragments += p->is_piece;
+	s->ecn_ce += p->ecn == CE ? n : 0;
+	if (n > 1) {
+		s->super_packets++;
+		s->super_packet_max =
+		    p->ip_total > s->super_packet_max ? p->ip_total : s->super_packet_max;
+		s->sizes[size_class(headers + each)] += n - 1;
+		payload -= (n - 1) * each;
+	} else if (p->ip_total <= ORDINARY && payload > s->ordinary) {
+		s->ordinary = (uint32_t)payload;
+	}
+	s->sizes[size_class(headers + payload)]++;
+	return each;
+}
+
+/* --- Sequence numbers -------------------------------------------------------------------------
+ */
+
+static void
+forget_hole(struct side *s, size_t i)
+{
+	s->holes--;
+	memmove(&s->hole[i], &s->hole[i + 1], (s->holes - i) * sizeof(s->hole[0]));
+}
+
+static void
+insert_hole(struct side *s, size_t i, const struct hole *h)
+{
+	if (s->holes == HOLES) {
+		/* The oldest: what fills it will pass for a duplicate. */
+		forget_hole(s, 0);
+		i -= i > 0;
+	}
+	memmove(&s->hole[i + 1], &s->hole[i], (s->holes - i) * sizeof(s->hole[0]));
+	s->hole[i] = *h;
+	s->holes++;
+}
+
+/* Was this sent before what came behind the hole, and is only late? */
+static bool
+is_late(const struct np_ledger *l, const struct hole *h, const struct packet *p,
+	const struct segment *seg)
+{
+	uint64_t rtt_ns = l->rtt_ns != 0 ? l->rtt_ns : REORDER_NS;
+
+	if (h->stamped && seg->stamped && h->stamp != seg->stamp) {
+		return (int32_t)(seg->stamp - h->stamp) < 0;
+	}
+	return p->at_ns < h->at_ns + rtt_ns;
+}
+
+/* Fill holes with begin <= n < end. Returns bytes that were missing; `first` was the first hole. */
+static uint64_t
+fill(struct side *s, uint64_t begin, uint64_t end, struct hole *first)
+{
+	uint64_t filled = 0;
+
+	for (size_t i = 0; i < s->holes;) {
+		struct hole h = s->hole[i];
+		uint64_t from = h.begin > begin ? h.begin : begin;
+		uint64_t to = h.end < end ? h.end : end;
+
+		if (from >= to) {
+			i++;
+			continue;
+		}
+		if (filled == 0) {
+			*first = h;
+		}
+		filled += to - from;
+		s->hole[i].end = from;
+		if (from == h.begin) {
+			forget_hole(s, i);
+		} else {
+			i++;
+		}
+		if (to < h.end) {
+			struct hole rest = h;
+
+			rest.begin = to;
+			insert_hole(s, i, &rest);
+			i = s->holes; /* it reaches beyond what was filled, as do all behind it */
+		}
+	}
+	return filled;
+}
+
+/* Data below what was seen already. each: most payload of a segment. */
+static void
+see_again(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg,
+	  uint64_t begin, uint64_t end, uint64_t each)
+{
+	struct side *s = &l->side[d];
+	struct hole first = { .begin = 0 };
+	uint64_t filled = fill(s, begin, end, &first), again = end - begin;
+
+	if (filled > 0 && is_late(l, &first, p, seg)) {
+		s->reordered += parts(filled, each);
+		return;
+	}
+	s->retransmitted_segments += parts(again, each);
+	s->retransmitted_bytes += again;
+	if (d == IN && filled == 0) {
+		s->duplicated += parts(again, each);
+	}
+}
+
+static void
+follow(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg,
+       uint64_t payload, uint64_t each)
+{
+	struct side *s = &l->side[d];
+	uint32_t seq = seg->seq + ((seg->flags & SYN) != 0);
+	uint64_t begin, end;
+
+	if ((seg->flags & SYN) != 0 && s->follows && seq != (uint32_t)s->next) {
+		s->follows = false; /* another connection, or it has sent already */
+	}
+	if (!s->follows) {
+		if (payload == 0 && (seg->flags & SYN) == 0) {
+			return; /* keep-alives are one below */
+		}
+		s->follows = true;
+		s->next = (UINT64_C(1) << 32) + seq; /* what lies below has room */
+		s->holes = 0;
+	}
+	if (payload == 0) {
+		return;
+	}
+	begin = s->next + (uint64_t)(int64_t)(int32_t)(seq - (uint32_t)s->next);
+	end = begin + payload;
+	if (begin < s->next) {
+		see_again(l, d, p, seg, begin, end < s->next ? end : s->next, each);
+	} else if (begin > s->next) {
+		const struct hole h = { .begin = s->next,
+					.end = begin,
+					.at_ns = p->at_ns,
+					.stamp = seg->stamp,
+					.stamped = seg->stamped };
+
+		insert_hole(s, s->holes, &h);
+	}
+	s->next = end > s->next ? end : s->next;
+}
+
+/* --- Segments ---------------------------------------------------------------------------------
+ */
+
+static void
+close_window(struct side *s, uint64_t at_ns, unsigned window)
+{
+	if (s->zero_since_ns != 0 && window != 0) {
+		s->zero_ns += at_ns > s->zero_since_ns ? at_ns - s->zero_since_ns : 0;
+		s->zero_since_ns = 0;
+	}
+	if (window == 0) {
+		s->zero_window++;
+		s->zero_since_ns = s->zero_since_ns != 0 ? s->zero_since_ns : at_ns;
+	}
+}
+
+/* How long our SYN took to be answered, if it was sent only once. */
+static void
+time_handshake(struct np_ledger *l, enum direction d, const struct packet *p, unsigned flags)
+{
+	if (d == OUT && (flags & SYN) != 0) {
+		l->syn_ns = l->side[OUT].syn == 1 ? p->at_ns : 0;
+	} else if (d == IN && (flags & ACK) != 0 && l->syn_ns != 0) {
+		l->rtt_ns = p->at_ns > l->syn_ns ? p->at_ns - l->syn_ns : 0;
+		l->syn_ns = 0;
+	}
+}
+
+static void
+count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
+{
+	struct side *s = &l->side[d];
+	struct segment seg;
+	uint64_t payload, each;
+
+	if (!tcp(p, &seg)) {
+		l->malformed++;
+		return;
+	}
+	payload = p->left;
+	if ((seg.flags & SYN) != 0 && seg.mss != 0) {
+		s->mss = seg.mss;
+	}
+	each = count(l, s, p, seg.header, payload);
+	s->syn += (seg.flags & SYN) != 0;
+	s->fin += (seg.flags & FIN) != 0;
+	s->rst += (seg.flags & RST) != 0;
+	s->acks += payload == 0 && (seg.flags & (SYN | FIN | RST | ACK)) == ACK;
+	s->ecn_ece += (seg.flags & (SYN | ECE)) == ECE;
+	if ((seg.flags & (SYN | RST)) == 0) {
+		close_window(s, p->at_ns, seg.window);
+	}
+	if (!l->flow.connections && (seg.flags & RST) == 0) {
+		time_handshake(l, d, p, seg.flags);
+		follow(l, d, p, &seg, payload, each);
+	}
+}
+
+static void
+count_udp(struct np_ledger *l, enum direction d, struct packet *p)
+{
+	if (take(p, UDP_HEADER) == NULL) {
+		l->malformed++;
+		return;
+	}
+	count(l, &l->side[d], p, UDP_HEADER, p->left);
+}
+
+bool
+np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size_t captured,
+		 size_t length)
+{
+	struct packet p = { .at = bytes, .left = length, .at_ns = at_ns };
+	uint32_t type;
+	enum direction d;
+
+	p.have = captured < length ? captured : length;
+	type = beyond_link(l->flow.link, &p);
+	if (!(type == TYPE_IPV4 ? ipv4(&p) : type == TYPE_IPV6 && ipv6(&p)) || !direct(l, &p, &d)) {
+		return false;
+	}
+	l->first_ns = l->first_ns == 0 || at_ns < l->first_ns ? at_ns : l->first_ns;
+	l->last_ns = at_ns > l->last_ns ? at_ns : l->last_ns;
+	if (!p.is_first) {
+		count(l, &l->side[d], &p, 0, p.left);
+	} else if (l->flow.protocol == IPPROTO_TCP) {
+		count_tcp(l, d, &p);
+	} else {
+		count_udp(l, d, &p);
+	}
+	return true;
+}
+
+/* --- The figures ------------------------------------------------------------------------------
+ */
+
+static double
+us(uint64_t ns)
+{
+	return (double)ns / 1e3;
+}
+
+static uint64_t
+gap_p99(const struct side *s)
+{
+	uint64_t seen = 0, most = s->gaps - s->gaps / 100;
+
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		seen += s->gap[i];
+		if (seen >= most) {
+			uint64_t value = bucket_value(i);
+
+			return value < s->gap_max_ns ? value : s->gap_max_ns;
+		}
+	}
+	return s->gap_max_ns;
+}
+
+static void
+put_counts(const struct side *s, const char *way, struct np_bag *into)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{ "packets", s->packets },
+		{ "segments", s->segments },
+		{ "bytes.link", s->link_bytes },
+		{ "bytes.ip", s->ip_bytes },
+		{ "bytes.transport", s->transport_bytes },
+		{ "bytes.payload", s->payload },
+		{ "data_segments", s->data_segments },
+		{ "super_packets", s->super_packets },
+		{ "super_packet_max", s->super_packet_max },
+		{ "ecn_ce", s->ecn_ce },
+		{ "fragments", s->fragments },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		np_bag_int(into, (int64_t)rows[i].value, "wire.%s.%s", way, rows[i].name);
+	}
+}
+
+static void
+put_tcp(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+		bool followed;
+	} rows[] = {
+		{ "acks", s->acks, false },
+		{ "syn", s->syn, false },
+		{ "fin", s->fin, false },
+		{ "rst", s->rst, false },
+		{ "ecn_ece", s->ecn_ece, false },
+		{ "zero_window", s->zero_window, false },
+		{ "retransmitted_segments", s->retransmitted_segments, true },
+		{ "retransmitted_bytes", s->retransmitted_bytes, true },
+		{ "reordered", s->reordered, true },
+		{ "duplicated", s->duplicated, true },
+	};
+	uint64_t zero_ns = s->zero_ns;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!rows[i].followed || !l->flow.connections) {
+			np_bag_int(into, (int64_t)rows[i].value, "wire.%s.%s", way, rows[i].name);
+		}
+	}
+	if (s->zero_since_ns != 0) {
+		zero_ns += l->last_ns - s->zero_since_ns;
+	}
+	np_bag_real(into, (double)zero_ns / 1e9, "wire.%s.zero_window_s", way);
+}
+
+static void
+put_side(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
+{
+	int64_t sizes[NP_LEDGER_SIZES];
+
+	put_counts(s, way, into);
+	if (l->flow.protocol == IPPROTO_TCP) {
+		put_tcp(l, s, way, into);
+	}
+	if (s->gaps > 0) {
+		np_bag_real(into, us(s->gap_max_ns), "wire.%s.gap_max_us", way);
+		np_bag_real(into, us(gap_p99(s)), "wire.%s.gap_p99_us", way);
+	}
+	for (int i = 0; i < NP_LEDGER_SIZES; i++) {
+		sizes[i] = (int64_t)s->sizes[i];
+	}
+	np_bag_ints(into, sizes, NP_LEDGER_SIZES, "wire.%s.size_counts", way);
+}
+
+void
+np_ledger_put(const struct np_ledger *l, struct np_bag *into)
+{
+	np_bag_real(into, (double)(l->last_ns - l->first_ns) / 1e9, "wire.seconds");
+	np_bag_int(into, (int64_t)(l->side[OUT].packets + l->side[IN].packets), "wire.captured");
+	np_bag_int(into, (int64_t)l->malformed, "wire.malformed");
+	put_side(l, &l->side[OUT], "out", into);
+	put_side(l, &l->side[IN], "in", into);
+}

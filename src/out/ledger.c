@@ -1,0 +1,177 @@
+#include "out/ledger.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS = 4, SIZES = 8 };
+
+/* Near end out and in, far end out and in. */
+static const char *const ways[COLUMNS] = { "out", "in", "out", "in" };
+
+static double
+value(const struct np_bag *const ends[2], int column, const char *name)
+{
+	char full[NP_BAG_NAME];
+
+	snprintf(full, sizeof(full), "wire.%s.%s", ways[column], name);
+	return np_bag_number(ends[column / 2], full);
+}
+
+static void
+print_row(FILE *out, const char *label, const double v[COLUMNS], int decimals)
+{
+	bool any = false;
+
+	for (int i = 0; i < COLUMNS; i++) {
+		any = any || v[i] > 0;
+	}
+	if (!any) {
+		return;
+	}
+	fprintf(out, "%-22s", label);
+	for (int i = 0; i < COLUMNS; i++) {
+		if (isnan(v[i])) {
+			fprintf(out, " %13s", "-");
+		} else {
+			fprintf(out, " %13.*f", decimals, v[i]);
+		}
+	}
+	fputc('\n', out);
+}
+
+static void
+print_values(FILE *out, const struct np_bag *const ends[2])
+{
+	static const struct {
+		const char *label, *name;
+		double scale;
+		int decimals;
+	} rows[] = {
+		{ "packets seen", "packets", 1, 0 },
+		{ "  super-packets", "super_packets", 1, 0 },
+		{ "  IP fragments", "fragments", 1, 0 },
+		{ "segments", "segments", 1, 0 },
+		{ "  with data", "data_segments", 1, 0 },
+		{ "  pure ACKs", "acks", 1, 0 },
+		{ "payload, bytes", "bytes.payload", 1, 0 },
+		{ "transport headers", "bytes.transport", 1, 0 },
+		{ "IP headers", "bytes.ip", 1, 0 },
+		{ "link headers", "bytes.link", 1, 0 },
+		{ "retransmitted segments", "retransmitted_segments", 1, 0 },
+		{ "retransmitted bytes", "retransmitted_bytes", 1, 0 },
+		{ "reordered", "reordered", 1, 0 },
+		{ "duplicated", "duplicated", 1, 0 },
+		{ "resets", "rst", 1, 0 },
+		{ "marked CE", "ecn_ce", 1, 0 },
+		{ "echoing CE", "ecn_ece", 1, 0 },
+		{ "window of zero", "zero_window", 1, 0 },
+		{ "  for seconds", "zero_window_s", 1, 6 },
+		{ "longest gap, ms", "gap_max_us", 1e-3, 3 },
+		{ "99 % of gaps, us, <=", "gap_p99_us", 1, 1 },
+	};
+	double v[COLUMNS];
+
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		for (int i = 0; i < COLUMNS; i++) {
+			v[i] = value(ends, i, rows[r].name) * rows[r].scale;
+		}
+		print_row(out, rows[r].label, v, rows[r].decimals);
+	}
+}
+
+static void
+print_sizes(FILE *out, const struct np_bag *const ends[2])
+{
+	static const char *const labels[SIZES] = { "IP bytes up to 64", "up to 128",  "up to 256",
+						   "up to 512",         "up to 1024", "up to 1518",
+						   "up to 9018",        "beyond 9018" };
+	struct np_bag_item item;
+	double v[COLUMNS];
+
+	for (size_t size = 0; size < SIZES; size++) {
+		for (int i = 0; i < COLUMNS; i++) {
+			char full[NP_BAG_NAME];
+
+			snprintf(full, sizeof(full), "wire.%s.size_counts", ways[i]);
+			v[i] = np_bag_find(ends[i / 2], full, &item) && item.kind == NP_BAG_INTS &&
+				       size < item.count
+				   ? (double)item.ints[size]
+				   : (double)NAN;
+		}
+		print_row(out, labels[size], v, 0);
+	}
+}
+
+/* What the interface says in place of a ledger; other traffic is in it, too. */
+static void
+print_counters(FILE *out, const struct np_bag *end)
+{
+	static const char *const names[] = { "tx_packets", "tx_bytes", "rx_packets", "rx_bytes" };
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char full[NP_BAG_NAME];
+		double v;
+
+		snprintf(full, sizeof(full), "moved.nic.%s", names[i]);
+		v = np_bag_number(end, full);
+		if (!isnan(v)) {
+			fprintf(out, "%s %s %.0f", any ? "," : "  its interface counted", names[i],
+				v);
+			any = true;
+		}
+	}
+	if (any) {
+		fputs(" (with all other traffic)\n", out);
+	}
+}
+
+/* Where the figures come from, or why there are none. */
+static void
+print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *lacks)
+{
+	const char *tap = np_bag_string(end, "wire.tap");
+	double dropped = np_bag_number(end, "wire.dropped");
+	double malformed = np_bag_number(end, "wire.malformed");
+	struct np_bag_item why;
+
+	if (tap == NULL) {
+		bool known = np_bag_find(end, "wire", &why) && why.kind == NP_BAG_UNREAD;
+
+		fprintf(out, "%s: no ledger: %s\n", whose,
+			known              ? why.text
+			: lacks[0] != '\0' ? lacks
+					   : "nothing is known of that end");
+		print_counters(out, end);
+		return;
+	}
+	fprintf(out, "%s: %s\n", whose, tap);
+	if (dropped > 0) {
+		fprintf(out,
+			"  the capture itself lost %.0f packets: these figures are lower bounds, "
+			"and what was lost may pass for a hole\n",
+			dropped);
+	}
+	if (malformed > 0) {
+		fprintf(out, "  the headers of %.0f packets could not be read\n", malformed);
+	}
+}
+
+void
+np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
+		const char *far_lacks)
+{
+	const struct np_bag *const ends[2] = { near, far };
+
+	fputs("Wire ledger\n", out);
+	if (np_bag_string(near, "wire.tap") != NULL || np_bag_string(far, "wire.tap") != NULL) {
+		fprintf(out, "%-22s %13s %13s %13s %13s\n", "", "local out", "local in",
+			"remote out", "remote in");
+		print_values(out, ends);
+		print_sizes(out, ends);
+	}
+	print_tap(out, "local", near, "");
+	print_tap(out, "remote", far, far_lacks != NULL ? far_lacks : "");
+	fflush(out);
+}

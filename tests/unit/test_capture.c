@@ -1,0 +1,215 @@
+/*
+ * Captures of datagrams over loopback, and ledgers as people read them.
+ */
+#include "net/capture.h"
+
+#include <math.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "out/ledger.h"
+#include "tests/lib/check.h"
+
+enum { COUNT = 100, PAYLOAD = 100 };
+
+struct pair {
+	int from, to;
+	struct np_addr far; /* `to` */
+};
+
+static struct pair
+make_pair(void)
+{
+	struct pair p;
+
+	np_addr_make_loopback(&p.far, AF_INET);
+	p.from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	p.to = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_true(p.from >= 0 && p.to >= 0);
+	assert_int_equal(bind(p.to, (const struct sockaddr *)&p.far.sa, p.far.len), 0);
+	assert_int_equal(getsockname(p.to, (struct sockaddr *)&p.far.sa, &p.far.len), 0);
+	assert_int_equal(connect(p.from, (const struct sockaddr *)&p.far.sa, p.far.len), 0);
+	return p;
+}
+
+/* When they have arrived, the interface has seen them. */
+static void
+send_some(const struct pair *p)
+{
+	uint8_t bytes[PAYLOAD] = { 0 };
+
+	for (int i = 0; i < COUNT; i++) {
+		assert_int_equal(send(p->from, bytes, sizeof(bytes), 0), PAYLOAD);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		assert_int_equal(recv(p->to, bytes, sizeof(bytes), 0), PAYLOAD);
+	}
+}
+
+static void
+close_pair(struct pair *p)
+{
+	close(p->from);
+	close(p->to);
+}
+
+/* Skips where this build or user can have none. */
+static struct np_capture *
+open_capture(const struct pair *p, bool lock)
+{
+	const struct np_capture_place place = { .far = p->far, .lock = lock };
+	struct np_capture *c;
+	struct np_err err = { .code = NP_OK };
+
+	if (np_capture_open(&c, &place, &err) != NP_OK) {
+		close(p->from);
+		close(p->to);
+		assert_null(c);
+		printf("SKIP: %s\n", err.msg);
+		skip();
+	}
+	return c;
+}
+
+static double
+value(const struct np_bag *b, const char *name)
+{
+	return np_bag_number(b, name);
+}
+
+/* Once and again; datagrams before, between and after are nobody's, as are those to another port.
+ */
+static void
+a_flow_is_heard_from_start_to_stop(void **state)
+{
+	for (int lock = 0; lock < 2; lock++) {
+		struct pair p = make_pair(), other = make_pair();
+		struct np_capture *c = open_capture(&p, lock);
+		const struct np_capture_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
+
+		(void)state;
+		for (int i = 0; i < 2; i++) {
+			struct np_bag *b = np_bag_new();
+			struct np_err err;
+
+			send_some(&p);
+			assert_int_equal(np_capture_start(c, &flow, &err), NP_OK);
+			send_some(&p);
+			send_some(&other);
+			np_capture_stop(c, b);
+			send_some(&p);
+			assert_true(value(b, "wire.out.packets") + value(b, "wire.dropped") ==
+				    COUNT);
+			assert_true(value(b, "wire.dropped") == 0);
+			assert_true(value(b, "wire.out.bytes.payload") == COUNT * PAYLOAD);
+			assert_true(value(b, "wire.in.packets") == 0);
+			assert_true(isnan(value(b, "wire.out.acks")));
+			assert_non_null(np_bag_string(b, "wire.tap"));
+			np_bag_free(b);
+		}
+		np_capture_free(c);
+		close_pair(&p);
+		close_pair(&other);
+	}
+}
+
+static void
+another_hosts_flow_is_refused(void **state)
+{
+	struct pair p = make_pair();
+	struct np_capture *c = open_capture(&p, true);
+	struct np_capture_flow flow = { .protocol = IPPROTO_UDP };
+	struct np_err err;
+
+	(void)state;
+	np_addr_make(&flow.far, AF_INET, (const uint8_t[]){ 192, 0, 2, 1 }, 9);
+	assert_int_equal(np_capture_start(c, &flow, &err), NP_EUNSUP);
+	flow.far = p.far;
+	flow.protocol = 0;
+	assert_int_equal(np_capture_start(c, &flow, &err), NP_EUNSUP);
+	np_capture_stop(c, NULL); /* it was not started */
+	np_capture_free(c);
+	np_capture_free(NULL);
+	close_pair(&p);
+}
+
+/* ---- For people ---- */
+
+static char *
+printed(const struct np_bag *near, const struct np_bag *far, const char *lacks)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	np_ledger_print(f, near, far, lacks);
+	fclose(f);
+	return text;
+}
+
+static void
+both_ends_stand_side_by_side(void **state)
+{
+	static const int64_t sizes[] = { 0, 0, 0, 0, 0, 9, 0, 1 };
+	struct np_bag *near = np_bag_new(), *far = np_bag_new();
+	char *text;
+
+	(void)state;
+	np_bag_text(near, "eth0: here", "wire.tap");
+	np_bag_int(near, 12, "wire.out.packets");
+	np_bag_int(near, 0, "wire.in.packets");
+	np_bag_int(near, 0, "wire.out.fragments");
+	np_bag_real(near, 1234.5, "wire.out.gap_max_us");
+	np_bag_ints(near, sizes, LEN(sizes), "wire.out.size_counts");
+	np_bag_int(near, 3, "wire.dropped");
+	np_bag_int(near, 2, "wire.malformed");
+	np_bag_unread(far, "not now", "wire");
+	np_bag_int(far, 7, "moved.nic.tx_packets");
+	text = printed(near, far, "");
+	assert_string_equal(
+	    text, "Wire ledger\n"
+		  "                           local out      local in    remote out     remote in\n"
+		  "packets seen                      12             0             -             -\n"
+		  "longest gap, ms                1.234             -             -             -\n"
+		  "up to 1518                         9             -             -             -\n"
+		  "beyond 9018                        1             -             -             -\n"
+		  "local: eth0: here\n"
+		  "  the capture itself lost 3 packets: these figures are lower bounds, and what "
+		  "was lost "
+		  "may pass for a hole\n"
+		  "  the headers of 2 packets could not be read\n"
+		  "remote: no ledger: not now\n"
+		  "  its interface counted tx_packets 7 (with all other traffic)\n");
+	free(text);
+	np_bag_free(near);
+	np_bag_free(far);
+}
+
+static void
+ends_of_which_nothing_is_known_are_named(void **state)
+{
+	char *text = printed(NULL, NULL, "it is a stock one");
+
+	(void)state;
+	assert_string_equal(text, "Wire ledger\n"
+				  "local: no ledger: nothing is known of that end\n"
+				  "remote: no ledger: it is a stock one\n");
+	free(text);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_flow_is_heard_from_start_to_stop),
+		cmocka_unit_test(another_hosts_flow_is_refused),
+		cmocka_unit_test(both_ends_stand_side_by_side),
+		cmocka_unit_test(ends_of_which_nothing_is_known_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

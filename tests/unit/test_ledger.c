@@ -1,0 +1,701 @@
+/*
+ * The ledger over packets made by hand: every figure is known.
+ */
+#include "net/ledger.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/lib/check.h"
+
+enum { NEAR_PORT = 40000, FAR_PORT = 50000, FIN = 1, SYN = 2, RST = 4, ACK = 16, ECE = 64 };
+
+#define MS UINT64_C(1000000)
+
+/* One packet to be made, 0 being what is ordinary. */
+struct say {
+	bool in; /* from the far end */
+	bool v6;
+	uint64_t at_ns;
+	uint32_t seq, stamp; /* stamp 0: no time stamps */
+	unsigned flags, window, mss, payload, port, ecn;
+	unsigned piece; /* IPv4's field of flags and offset; IPv6's in its extension header */
+	bool udp;
+	size_t cut; /* captured bytes, 0: all headers */
+};
+
+static void
+put16(uint8_t *at, unsigned v)
+{
+	at[0] = (uint8_t)(v >> 8);
+	at[1] = (uint8_t)v;
+}
+
+static void
+put32(uint8_t *at, uint32_t v)
+{
+	put16(at, v >> 16);
+	put16(at + 2, v & 0xffff);
+}
+
+static const uint8_t near4[] = { 192, 0, 2, 1 }, far4[] = { 192, 0, 2, 2 };
+static const uint8_t near6[16] = { 0x20, 1, 0xd, 0xb8, [15] = 1 };
+static const uint8_t far6[16] = { 0x20, 1, 0xd, 0xb8, [15] = 2 };
+
+/* The transport's header. Returns its size. */
+static size_t
+put_transport(uint8_t *at, const struct say *s)
+{
+	unsigned near = s->port != 0 ? s->port : NEAR_PORT;
+	size_t size = s->udp ? 8 : 20;
+
+	put16(at, s->in ? FAR_PORT : near);
+	put16(at + 2, s->in ? near : FAR_PORT);
+	if (s->udp) {
+		put16(at + 4, 8 + s->payload);
+		return size;
+	}
+	put32(at + 4, s->seq);
+	at[13] = (uint8_t)s->flags;
+	put16(at + 14, s->window);
+	if (s->mss != 0) {
+		at[size] = 2;
+		at[size + 1] = 4;
+		put16(at + size + 2, s->mss);
+		size += 4;
+	}
+	if (s->stamp != 0) {
+		at[size] = at[size + 1] = 1;
+		at[size + 2] = 8;
+		at[size + 3] = 10;
+		put32(at + size + 4, s->stamp);
+		size += 12;
+	}
+	at[12] = (uint8_t)(size / 4 << 4);
+	return size;
+}
+
+static size_t
+put_ipv4(uint8_t *at, const struct say *s)
+{
+	bool is_first = (s->piece & 0x1fff) == 0;
+	size_t size = 20 + (is_first ? put_transport(at + 20, s) : 0);
+
+	at[0] = 0x45;
+	at[1] = (uint8_t)s->ecn;
+	put16(at + 2, size + s->payload <= 0xffff ? (unsigned)size + s->payload : 0);
+	put16(at + 4, 7);
+	put16(at + 6, s->piece);
+	at[8] = 64;
+	at[9] = s->udp ? 17 : 6;
+	memcpy(at + 12, s->in ? far4 : near4, 4);
+	memcpy(at + 16, s->in ? near4 : far4, 4);
+	return size;
+}
+
+/* With an extension header of eight bytes: hop by hop, or the fragment's. */
+static size_t
+put_ipv6(uint8_t *at, const struct say *s)
+{
+	bool is_first = (s->piece & 0xfff8) == 0;
+	size_t size = 48 + (is_first ? put_transport(at + 48, s) : 0);
+
+	at[0] = 0x60;
+	at[1] = (uint8_t)(s->ecn << 4);
+	put16(at + 4, (unsigned)size - 40 + s->payload);
+	at[6] = s->piece != 0 ? 44 : 0;
+	memcpy(at + 8, s->in ? far6 : near6, 16);
+	memcpy(at + 24, s->in ? near6 : far6, 16);
+	at[40] = s->udp ? 17 : 6;
+	if (s->piece != 0) {
+		put16(at + 42, s->piece);
+		put32(at + 44, 0x10007);
+	}
+	return size;
+}
+
+/* Hand it in behind `link` bytes that stand in `head`. */
+static bool
+hand_in(struct np_ledger *l, const uint8_t *head, size_t link, const struct say *s)
+{
+	uint8_t bytes[256] = { 0 };
+	size_t size;
+
+	memcpy(bytes, head, link);
+	size = link + (s->v6 ? put_ipv6(bytes + link, s) : put_ipv4(bytes + link, s));
+	return np_ledger_packet(l, s->at_ns, bytes, s->cut != 0 ? s->cut : size, size + s->payload);
+}
+
+static bool
+hear(struct np_ledger *l, struct say s)
+{
+	uint8_t head[14] = { 0 };
+
+	put16(head + 12, s.v6 ? 0x86dd : 0x0800);
+	return hand_in(l, head, sizeof(head), &s);
+}
+
+static struct np_ledger_flow
+flow_of(int protocol)
+{
+	struct np_ledger_flow f = { .protocol = protocol, .mtu = 1500 };
+
+	np_addr_make(&f.near, AF_INET, near4, 0);
+	np_addr_make(&f.far, AF_INET, far4, FAR_PORT);
+	return f;
+}
+
+static struct np_ledger *
+ledger_of(int protocol)
+{
+	struct np_ledger_flow f = flow_of(protocol);
+	struct np_ledger *l = np_ledger_new(&f);
+
+	assert_non_null(l);
+	return l;
+}
+
+/* Frees the ledger. */
+static struct np_bag *
+close_ledger(struct np_ledger *l)
+{
+	struct np_bag *b = np_bag_new();
+
+	assert_non_null(b);
+	np_ledger_put(l, b);
+	np_ledger_free(l);
+	assert_int_equal(np_bag_left_out(b), 0);
+	return b;
+}
+
+static void
+is_value(int line, const struct np_bag *b, const char *name, double expected)
+{
+	double found = np_bag_number(b, name);
+
+	if (isnan(found) || fabs(found - expected) > 1e-9 * fabs(expected)) {
+		fail_msg("line %d: %s is %.17g, not %.17g", line, name, found, expected);
+	}
+}
+#define IS(b, name, expected) is_value(__LINE__, b, name, expected)
+
+static void
+sizes_are(const struct np_bag *b, const char *name, const int64_t expected[NP_LEDGER_SIZES])
+{
+	struct np_bag_item item;
+
+	assert_true(np_bag_find(b, name, &item));
+	assert_int_equal(item.kind, NP_BAG_INTS);
+	assert_int_equal(item.count, NP_LEDGER_SIZES);
+	assert_memory_equal(item.ints, expected, NP_LEDGER_SIZES * sizeof(expected[0]));
+}
+
+/* A connection: the two SYNs, 1 ms apart, say 1460; sequences begin at 1000 (out) and 5000. */
+static void
+shake_hands(struct np_ledger *l, uint32_t out)
+{
+	assert_true(hear(l, (struct say){ .at_ns = MS, .seq = out, .flags = SYN, .mss = 1460 }));
+	assert_true(hear(
+	    l, (struct say){
+		   .in = true, .at_ns = 2 * MS, .seq = 5000, .flags = SYN | ACK, .mss = 1460 }));
+}
+
+static void
+super_packets_are_the_segments_they_stand_for(void **state)
+{
+	static const int64_t sizes[NP_LEDGER_SIZES] = { 1, 1, 0, 0, 0, 44, 0, 0 };
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	/* 12 bytes of options: 1448 each. 44 whole ones and 30 bytes. */
+	assert_true(hear(l, (struct say){ .at_ns = 3 * MS,
+					  .seq = 1001,
+					  .flags = ACK,
+					  .window = 9,
+					  .stamp = 5,
+					  .payload = 44 * 1448 + 30 }));
+	b = close_ledger(l);
+	IS(b, "wire.captured", 3);
+	IS(b, "wire.seconds", 0.002);
+	IS(b, "wire.malformed", 0);
+	IS(b, "wire.out.packets", 2);
+	IS(b, "wire.out.segments", 46);
+	IS(b, "wire.out.data_segments", 45);
+	IS(b, "wire.out.bytes.payload", 44 * 1448 + 30);
+	IS(b, "wire.out.bytes.link", 46 * 14);
+	IS(b, "wire.out.bytes.ip", 46 * 20);
+	IS(b, "wire.out.bytes.transport", 24 + 45 * 32);
+	IS(b, "wire.out.super_packets", 1);
+	IS(b, "wire.out.super_packet_max", 52 + 44 * 1448 + 30);
+	IS(b, "wire.out.syn", 1);
+	IS(b, "wire.out.acks", 0);
+	IS(b, "wire.out.retransmitted_segments", 0);
+	IS(b, "wire.in.packets", 1);
+	IS(b, "wire.in.syn", 1);
+	sizes_are(b, "wire.out.size_counts", sizes);
+	np_bag_free(b);
+}
+
+static void
+packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	assert_true(hear(
+	    l,
+	    (struct say){
+		.at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 9, .payload = 100 * 1460 }));
+	b = close_ledger(l);
+	IS(b, "wire.out.data_segments", 100);
+	IS(b, "wire.out.bytes.payload", 146000);
+	np_bag_free(b);
+}
+
+static void
+without_a_syn_the_mtu_says_how_large_segments_are(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	assert_true(hear(
+	    l,
+	    (struct say){ .at_ns = MS, .seq = 1, .flags = ACK, .stamp = 1, .payload = 2 * 1448 }));
+	b = close_ledger(l);
+	IS(b, "wire.out.data_segments", 2);
+	np_bag_free(b);
+}
+
+static void
+data_sent_twice_are_retransmitted_whatever_the_numbers(void **state)
+{
+	/* The last ones go through 2^32 and 2^31. */
+	static const uint32_t starts[] = { 1000, 0xfffff000, 0x7ffff000, 0xffffffff };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(starts); i++) {
+		struct np_ledger *l = ledger_of(IPPROTO_TCP);
+		uint32_t seq = starts[i] + 1;
+		struct np_bag *b;
+
+		shake_hands(l, starts[i]);
+		for (uint32_t n = 0; n < 10; n++) {
+			hear(l, (struct say){ .at_ns = (3 + n) * MS,
+					      .seq = seq + n * 1460,
+					      .flags = ACK,
+					      .payload = 1460 });
+		}
+		/* One of them again, then two and a half, with half of new data behind. */
+		hear(l, (struct say){
+			    .at_ns = 20 * MS, .seq = seq + 2920, .flags = ACK, .payload = 1460 });
+		hear(l, (struct say){ .at_ns = 21 * MS,
+				      .seq = seq + 8 * 1460,
+				      .flags = ACK,
+				      .payload = 2920 + 730 });
+		/* A keep-alive is one below, and none. */
+		hear(l,
+		     (struct say){ .at_ns = 22 * MS, .seq = seq + 10 * 1460 + 729, .flags = ACK });
+		b = close_ledger(l);
+		IS(b, "wire.out.data_segments", 10 + 1 + 3);
+		IS(b, "wire.out.retransmitted_segments", 3);
+		IS(b, "wire.out.retransmitted_bytes", 3 * 1460);
+		IS(b, "wire.out.reordered", 0);
+		IS(b, "wire.out.duplicated", 0);
+		IS(b, "wire.out.acks", 1);
+		np_bag_free(b);
+	}
+}
+
+static struct say
+arrival(uint64_t at_ms, uint32_t n, uint32_t stamp)
+{
+	return (struct say){ .in = true,
+			     .at_ns = at_ms * MS,
+			     .seq = 5001 + n * 1000,
+			     .flags = ACK,
+			     .payload = 1000,
+			     .stamp = stamp };
+}
+
+static void
+what_fills_a_hole_is_late_or_retransmitted_by_its_time_stamp(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	hear(l, arrival(10, 0, 100));
+	hear(l, arrival(11, 2, 101)); /* 1 is missing */
+	hear(l, arrival(90, 1, 100)); /* sent before 2 was: late, after whatever time */
+	hear(l, arrival(91, 6, 102)); /* 3 to 5 are missing */
+	hear(l, arrival(91, 4, 103)); /* in the middle, sent after 6 was */
+	hear(l, arrival(91, 3, 104));
+	hear(l, arrival(91, 5, 105));
+	hear(l, arrival(92, 5, 105)); /* and there already */
+	b = close_ledger(l);
+	IS(b, "wire.in.data_segments", 8);
+	IS(b, "wire.in.reordered", 1);
+	IS(b, "wire.in.retransmitted_segments", 4);
+	IS(b, "wire.in.retransmitted_bytes", 4000);
+	IS(b, "wire.in.duplicated", 1);
+	np_bag_free(b);
+}
+
+static void
+without_time_stamps_the_round_trip_decides(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000); /* 1 ms */
+	hear(l, arrival(10, 0, 0));
+	hear(l, arrival(11, 2, 0));
+	hear(l, arrival(11, 1, 0)); /* at once */
+	hear(l, arrival(12, 4, 0));
+	hear(l, arrival(13, 3, 0)); /* after a round trip */
+	b = close_ledger(l);
+	IS(b, "wire.in.reordered", 1);
+	IS(b, "wire.in.retransmitted_segments", 1);
+	IS(b, "wire.in.duplicated", 0);
+	np_bag_free(b);
+}
+
+/* As where two processors send at a time, or the queue dropped something. */
+static void
+what_goes_out_can_be_overtaken_too(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	for (uint32_t n = 0; n < 6; n++) {
+		static const uint32_t order[] = { 0, 2, 1, 4, 5, 3 };
+
+		hear(l, (struct say){ .at_ns = 10 * MS + n,
+				      .seq = 1001 + order[n] * 1000,
+				      .flags = ACK,
+				      .payload = 1000,
+				      .stamp = n < 5 ? 7 : 8 }); /* 1 in time, 3 again */
+	}
+	b = close_ledger(l);
+	IS(b, "wire.out.reordered", 1);
+	IS(b, "wire.out.retransmitted_segments", 1);
+	IS(b, "wire.out.duplicated", 0);
+	np_bag_free(b);
+}
+
+static void
+more_holes_than_are_followed_do_no_harm(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	for (uint32_t n = 0; n < 2000; n++) {
+		hear(l, arrival(10, 2 * n, 7));
+	}
+	for (uint32_t n = 0; n < 1999; n++) {
+		hear(l, arrival(20, 2 * n + 1, 9));
+	}
+	b = close_ledger(l);
+	IS(b, "wire.in.data_segments", 3999);
+	IS(b, "wire.in.retransmitted_segments", 1999);
+	IS(b, "wire.in.duplicated", 1999 - 256);
+	np_bag_free(b);
+}
+
+static void
+acks_marks_and_ends_are_counted(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	hear(l, (struct say){ .at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 1 });
+	hear(l, (struct say){ .at_ns = 4 * MS, .seq = 1001, .flags = ACK | ECE, .window = 1 });
+	hear(l, (struct say){ .in = true,
+			      .at_ns = 5 * MS,
+			      .seq = 5001,
+			      .flags = ACK,
+			      .ecn = 3,
+			      .payload = 2920,
+			      .window = 1 });
+	hear(l, (struct say){ .in = true,
+			      .at_ns = 5 * MS,
+			      .seq = 7921,
+			      .flags = ACK,
+			      .ecn = 2,
+			      .payload = 10,
+			      .window = 1 });
+	hear(l, (struct say){ .at_ns = 6 * MS, .seq = 1001, .flags = ACK | FIN, .window = 1 });
+	hear(l, (struct say){ .in = true, .at_ns = 7 * MS, .seq = 7931, .flags = ACK | RST });
+	b = close_ledger(l);
+	IS(b, "wire.out.acks", 2);
+	IS(b, "wire.out.ecn_ece", 1);
+	IS(b, "wire.out.fin", 1);
+	IS(b, "wire.in.ecn_ce", 2);
+	IS(b, "wire.in.ecn_ece", 0);
+	IS(b, "wire.in.rst", 1);
+	IS(b, "wire.in.zero_window", 0);
+	np_bag_free(b);
+}
+
+static void
+closed_windows_are_timed_to_their_opening_or_to_the_end(void **state)
+{
+	static const unsigned windows[] = { 9, 0, 0, 5, 5, 0, 1, 0 };
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(windows); i++) {
+		hear(l, (struct say){ .in = true,
+				      .at_ns = (1 + i) * 10 * MS,
+				      .seq = 1,
+				      .flags = ACK,
+				      .window = windows[i] });
+	}
+	hear(l, (struct say){ .at_ns = 85 * MS, .seq = 1, .flags = ACK, .window = 1 });
+	b = close_ledger(l);
+	IS(b, "wire.in.zero_window", 4);
+	IS(b, "wire.in.zero_window_s", 0.020 + 0.010 + 0.005);
+	IS(b, "wire.out.zero_window", 0);
+	IS(b, "wire.out.zero_window_s", 0);
+	np_bag_free(b);
+}
+
+static void
+gaps_are_known_to_an_eighth(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_UDP);
+	uint64_t at_ns = MS;
+	struct np_bag *b;
+	double p99;
+
+	(void)state;
+	/* 1000 gaps: 985 of 10 us, 14 of 200 us, one of 5 ms. */
+	hear(l, (struct say){ .at_ns = at_ns, .udp = true, .payload = 1 });
+	for (int i = 0; i < 1000; i++) {
+		at_ns += i < 985 ? 10000 : i < 999 ? 200000 : 5 * MS;
+		hear(l, (struct say){ .at_ns = at_ns, .udp = true, .payload = 1 });
+	}
+	b = close_ledger(l);
+	IS(b, "wire.out.gap_max_us", 5000);
+	p99 = np_bag_number(b, "wire.out.gap_p99_us");
+	assert_true(p99 > 200 * 0.93 && p99 < 200 * 1.07);
+	assert_true(isnan(np_bag_number(b, "wire.in.gap_max_us")));
+	np_bag_free(b);
+}
+
+static void
+fragments_belong_to_the_datagram_they_are_of(void **state)
+{
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct np_ledger_flow f = flow_of(IPPROTO_UDP);
+		unsigned ip = v6 ? 48 : 20;
+		struct np_ledger *l;
+		struct np_bag *b;
+		struct say s = { .udp = true, .v6 = v6, .at_ns = MS, .payload = 1400 };
+
+		(void)state;
+		if (v6) {
+			np_addr_make(&f.near, AF_INET6, near6, 0);
+			np_addr_make(&f.far, AF_INET6, far6, FAR_PORT);
+		}
+		l = np_ledger_new(&f);
+		assert_non_null(l);
+		s.piece = v6 ? 185 << 3 : 185; /* of a datagram that began before */
+		assert_false(hear(l, s));
+		s.piece = v6 ? 1 : 0x2000;
+		assert_true(hear(l, s));
+		s.piece = v6 ? 176 << 3 | 1 : 0x2000 | 176;
+		assert_true(hear(l, s));
+		s.piece = v6 ? 352 << 3 : 352;
+		s.payload = 100;
+		assert_true(hear(l, s));
+		b = close_ledger(l);
+		IS(b, "wire.out.packets", 3);
+		IS(b, "wire.out.segments", 3);
+		IS(b, "wire.out.data_segments", 1);
+		IS(b, "wire.out.fragments", 3);
+		IS(b, "wire.out.bytes.ip", 3 * ip);
+		IS(b, "wire.out.bytes.transport", 8);
+		IS(b, "wire.out.bytes.payload", 2900);
+		np_bag_free(b);
+	}
+}
+
+static void
+datagrams_larger_than_the_mtu_are_many(void **state)
+{
+	static const int64_t sizes[NP_LEDGER_SIZES] = { 1, 0, 0, 0, 0, 10, 0, 0 };
+	struct np_ledger *l = ledger_of(IPPROTO_UDP);
+	struct np_bag *b;
+
+	(void)state;
+	hear(l, (struct say){ .udp = true, .at_ns = MS, .payload = 10 * 1472 + 1 });
+	b = close_ledger(l);
+	IS(b, "wire.out.packets", 1);
+	IS(b, "wire.out.data_segments", 11);
+	IS(b, "wire.out.bytes.transport", 11 * 8);
+	sizes_are(b, "wire.out.size_counts", sizes);
+	np_bag_free(b);
+}
+
+static void
+every_kind_of_link_is_gone_beyond(void **state)
+{
+	static const struct {
+		enum np_ledger_link link;
+		size_t size;
+		uint8_t head[24];
+		unsigned on_the_medium;
+	} links[] = {
+		{ NP_LINK_ETHERNET, 14, { [12] = 8 }, 14 },
+		{ NP_LINK_ETHERNET, 18, { [12] = 0x81, 0, 0, 5, 8 }, 18 },
+		{ NP_LINK_ETHERNET, 22, { [12] = 0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8 }, 22 },
+		{ NP_LINK_SLL, 16, { [1] = 4, [14] = 8 }, 0 },
+		{ NP_LINK_SLL2, 20, { 8, 0 }, 0 },
+		{ NP_LINK_RAW, 0, { 0 }, 0 },
+		{ NP_LINK_NULL, 4, { 2, 0, 0, 0 }, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(links); i++) {
+		struct np_ledger_flow f = flow_of(IPPROTO_TCP);
+		const struct say s = { .at_ns = MS, .seq = 1, .flags = ACK, .payload = 7 };
+		struct np_ledger *l;
+		struct np_bag *b;
+
+		f.link = links[i].link;
+		l = np_ledger_new(&f);
+		assert_non_null(l);
+		assert_true(hand_in(l, links[i].head, links[i].size, &s));
+		b = close_ledger(l);
+		IS(b, "wire.out.bytes.link", links[i].on_the_medium);
+		IS(b, "wire.out.bytes.payload", 7);
+		np_bag_free(b);
+	}
+}
+
+static void
+others_packets_are_let_pass(void **state)
+{
+	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
+	struct np_ledger *l;
+	struct np_bag *b;
+
+	(void)state;
+	np_addr_set_port(&f.near, NEAR_PORT);
+	l = np_ledger_new(&f);
+	assert_non_null(l);
+	assert_false(hear(l, (struct say){ .at_ns = MS, .flags = ACK, .port = 40001 }));
+	assert_false(hear(l, (struct say){ .at_ns = MS, .flags = ACK, .v6 = true }));
+	assert_false(hear(l, (struct say){ .at_ns = MS, .udp = true }));
+	assert_false(np_ledger_packet(l, MS, (const uint8_t *)"", 0, 0));
+	b = close_ledger(l);
+	IS(b, "wire.captured", 0);
+	np_bag_free(b);
+}
+
+static void
+ends_on_one_host_are_told_apart_by_their_ports(void **state)
+{
+	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
+	struct np_ledger *l;
+	struct np_bag *b;
+
+	(void)state;
+	f.near.len = 0;
+	np_addr_make(&f.far, AF_INET6, (const uint8_t[16]){ 0 }, FAR_PORT); /* a wildcard */
+	l = np_ledger_new(&f);
+	assert_non_null(l);
+	hear(l, (struct say){ .at_ns = MS, .flags = ACK });
+	hear(l, (struct say){ .at_ns = MS, .flags = ACK });
+	hear(l, (struct say){ .at_ns = MS, .flags = ACK, .in = true });
+	b = close_ledger(l);
+	IS(b, "wire.out.packets", 2);
+	IS(b, "wire.in.packets", 1);
+	np_bag_free(b);
+}
+
+/* Whatever is missing: what has ports is the flow's, and no byte beyond is looked at (ASan). */
+static void
+cut_headers_are_malformed(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	for (size_t cut = 1; cut < 54; cut++) {
+		bool has_ports = cut >= 14 + 20 + 4;
+
+		assert_int_equal(hear(l, (struct say){ .at_ns = MS, .flags = ACK, .cut = cut }),
+				 has_ports);
+	}
+	b = close_ledger(l);
+	IS(b, "wire.malformed", 54 - 38);
+	IS(b, "wire.out.packets", 0);
+	np_bag_free(b);
+}
+
+static void
+connections_that_come_and_go_are_not_followed(void **state)
+{
+	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
+	struct np_ledger *l;
+	struct np_bag *b;
+
+	(void)state;
+	f.connections = true;
+	l = np_ledger_new(&f);
+	assert_non_null(l);
+	for (unsigned i = 0; i < 5; i++) {
+		hear(l, (struct say){ .at_ns = MS, .seq = 9, .flags = SYN, .port = 41000 + i });
+		hear(l,
+		     (struct say){
+			 .at_ns = MS, .seq = 10, .flags = ACK, .port = 41000 + i, .payload = 1 });
+	}
+	b = close_ledger(l);
+	IS(b, "wire.out.syn", 5);
+	IS(b, "wire.out.data_segments", 5);
+	assert_true(isnan(np_bag_number(b, "wire.out.retransmitted_segments")));
+	np_bag_free(b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(super_packets_are_the_segments_they_stand_for),
+		cmocka_unit_test(packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire),
+		cmocka_unit_test(without_a_syn_the_mtu_says_how_large_segments_are),
+		cmocka_unit_test(data_sent_twice_are_retransmitted_whatever_the_numbers),
+		cmocka_unit_test(what_fills_a_hole_is_late_or_retransmitted_by_its_time_stamp),
+		cmocka_unit_test(without_time_stamps_the_round_trip_decides),
+		cmocka_unit_test(what_goes_out_can_be_overtaken_too),
+		cmocka_unit_test(more_holes_than_are_followed_do_no_harm),
+		cmocka_unit_test(acks_marks_and_ends_are_counted),
+		cmocka_unit_test(closed_windows_are_timed_to_their_opening_or_to_the_end),
+		cmocka_unit_test(gaps_are_known_to_an_eighth),
+		cmocka_unit_test(fragments_belong_to_the_datagram_they_are_of),
+		cmocka_unit_test(datagrams_larger_than_the_mtu_are_many),
+		cmocka_unit_test(every_kind_of_link_is_gone_beyond),
+		cmocka_unit_test(others_packets_are_let_pass),
+		cmocka_unit_test(ends_on_one_host_are_told_apart_by_their_ports),
+		cmocka_unit_test(cut_headers_are_malformed),
+		cmocka_unit_test(connections_that_come_and_go_are_not_followed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
