@@ -50,6 +50,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/pace.c %D%/bench/pace.h \
 	%D%/bench/params.c %D%/bench/params.h \
 	%D%/bench/registry.c \
+	%D%/bench/sequence.c %D%/bench/sequence.h \
 	%D%/bench/stop.h \
 	%D%/bench/engine/syscall.h \
 	%D%/bench/pattern/crr.c \

@@ -41,6 +41,7 @@ unit_tests = \
 	%D%/unit/test_repeat \
 	%D%/unit/test_report \
 	%D%/unit/test_secret \
+	%D%/unit/test_sequence \
 	%D%/unit/test_select \
 	%D%/unit/test_server \
 	%D%/unit/test_status \

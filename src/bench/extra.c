@@ -36,13 +36,20 @@ np_extra_touch(struct np_flow *f, char *buf, size_t size)
 }
 
 ssize_t
-np_extra_send(struct np_flow *f, int fd, char *buf, size_t size, const void *to, socklen_t to_len)
+np_extra_put(struct np_flow *f, int fd, const char *buf, size_t size, const void *to,
+	     socklen_t to_len)
 {
-	np_extra_touch(f, buf, size);
 	if (f->par->use_write && to == NULL) {
 		return np_sys_write(fd, buf, size);
 	}
 	return np_sys_sendto(fd, buf, size, to, to_len);
+}
+
+ssize_t
+np_extra_send(struct np_flow *f, int fd, char *buf, size_t size, const void *to, socklen_t to_len)
+{
+	np_extra_touch(f, buf, size);
+	return np_extra_put(f, fd, buf, size, to, to_len);
 }
 
 ssize_t

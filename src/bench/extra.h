@@ -26,6 +26,10 @@ void np_extra_touch(struct np_flow *f, char *buf, size_t size);
 ssize_t
 np_extra_send(struct np_flow *f, int fd, char *buf, size_t size, const void *to, socklen_t to_len);
 
+/* The same without the touching, for who has to write to the buffer in between. */
+ssize_t np_extra_put(struct np_flow *f, int fd, const char *buf, size_t size, const void *to,
+		     socklen_t to_len);
+
 /* Touch, then receive. */
 ssize_t np_extra_recv(struct np_flow *f, int fd, char *buf, size_t size);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/sequence.h"
 
 static void
 buffer_options(const struct np_end *e, struct np_sockopts *o)
@@ -295,8 +296,15 @@ np_flow_bytes(const struct np_params *par, uint64_t *bytes, struct np_err *err)
 	if (try_buffers(par, &sndbuf, &rcvbuf, err) != NP_OK) {
 		return err->code;
 	}
-	*bytes = par->role == NP_LEAD ? send_ring_bytes(par, par->near.send_size, sndbuf, true)
-				      : recv_ring_bytes(par, par->near.recv_size, rcvbuf, true);
+	if (par->role == NP_LEAD) {
+		*bytes = send_ring_bytes(par, par->near.send_size, sndbuf, true);
+		return NP_OK;
+	}
+	*bytes = recv_ring_bytes(par, par->near.recv_size, rcvbuf, true);
+	if (np_sequence_wanted(par) &&
+	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
+		*bytes = UINT64_MAX;
+	}
 	return NP_OK;
 }
 

@@ -21,6 +21,7 @@
 #include "stats/counters.h"
 #include "stats/hist.h"
 #include "sys/cpu.h"
+#include "sys/thread.h"
 
 /*
  * The body of a hot loop, written once for several kinds: every function that calls it with other
@@ -67,6 +68,7 @@ struct np_flow {
 	uint64_t paced_ns;             /* of it, spent waiting for a pacing interval's end */
 	int prio, tos;                 /* read back; -1 not asked for, -2 could not be set */
 	struct np_cpu_use cpu;         /* this machine's, if the test measures it */
+	struct np_thread_use *thread;  /* where the worker accounts for itself; NULL: nobody asks */
 	bool hung_up;                  /* the far end closed before the loop was told to stop */
 	struct tcp_info info;          /* TCP_INFO at the end; all 0: not known */
 	int mss;                       /* TCP_MAXSEG; -1 not known */

@@ -11,6 +11,7 @@ fuzz_targets = \
 	%D%/fuzz_options \
 	%D%/fuzz_report \
 	%D%/fuzz_selectors \
+	%D%/fuzz_sequence \
 	%D%/fuzz_session
 
 # The options of netperf stand in no library.

@@ -6,16 +6,19 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bench/engine/syscall.h"
 #include "bench/extra.h"
 #include "bench/pattern/splice.h"
+#include "bench/sequence.h"
 
 enum {
 	FAREWELLS = 3, /* netperf's own number of empty datagrams at the end of a test */
-	ROOM_MS = 500  /* for the first of them to find room */
+	ROOM_MS = 500, /* for the first of them to find room */
+	LAGGARD_MS = 5 /* for a numbered datagram that comes behind them */
 };
 
 /* A send that did not go out whole. Returns 0 to go on, 1 to leave quietly, -errno to fail. */
@@ -32,9 +35,22 @@ send_failed(struct np_flow *f, uint64_t *failed)
 	return -errno;
 }
 
+/* The number is that of the sends so far: a datagram that was refused is no lost one. */
+NP_LOOP_BODY ssize_t
+send_numbered(struct np_flow *f, char *buf, size_t size, const void *to, socklen_t to_len,
+	      uint64_t number, const bool extras)
+{
+	if (extras) {
+		np_extra_touch(f, buf, size);
+	}
+	np_sequence_mark(buf, number, np_now());
+	return extras ? np_extra_put(f, f->fd, buf, size, to, to_len)
+		      : np_sys_sendto(f->fd, buf, size, to, to_len);
+}
+
 NP_LOOP_BODY int
 transmit_loop(struct np_flow *f, const void *to, socklen_t to_len, const bool timed,
-	      const bool extras)
+	      const bool extras, const bool numbered)
 {
 	const struct np_slot *slot = f->send_ring.slots;
 	const size_t size = f->send_size;
@@ -43,8 +59,9 @@ transmit_loop(struct np_flow *f, const void *to, socklen_t to_len, const bool ti
 	uint64_t then = f->started_ns;
 
 	while (!np_stopped(f->stop) && sent < f->budget) {
-		ssize_t n = extras ? np_extra_send(f, f->fd, slot->buf, size, to, to_len)
-				   : np_sys_sendto(f->fd, slot->buf, size, to, to_len);
+		ssize_t n = numbered ? send_numbered(f, slot->buf, size, to, to_len, sends, extras)
+			    : extras ? np_extra_send(f, f->fd, slot->buf, size, to, to_len)
+				     : np_sys_sendto(f->fd, slot->buf, size, to, to_len);
 
 		if (__builtin_expect(n < 0, 0)) {
 			int rc = send_failed(f, &failed);
@@ -71,50 +88,81 @@ transmit_loop(struct np_flow *f, const void *to, socklen_t to_len, const bool ti
 static int
 transmit_plain(struct np_flow *f)
 {
-	return transmit_loop(f, NULL, 0, false, false);
+	return transmit_loop(f, NULL, 0, false, false, false);
 }
 
 static int
 transmit_timed(struct np_flow *f)
 {
-	return transmit_loop(f, NULL, 0, true, false);
+	return transmit_loop(f, NULL, 0, true, false, false);
 }
 
 static int
 transmit_to_plain(struct np_flow *f)
 {
-	return transmit_loop(f, &f->peer.sa, f->peer.len, false, false);
+	return transmit_loop(f, &f->peer.sa, f->peer.len, false, false, false);
 }
 
 static int
 transmit_to_timed(struct np_flow *f)
 {
-	return transmit_loop(f, &f->peer.sa, f->peer.len, true, false);
+	return transmit_loop(f, &f->peer.sa, f->peer.len, true, false, false);
+}
+
+/* Where an address has to be named in every send. */
+static bool
+named_peer(const struct np_flow *f)
+{
+	return f->par->transport->datagram && !np_flow_connected(f);
 }
 
 static int
 transmit_extras(struct np_flow *f)
 {
-	bool named = f->par->transport->datagram && !np_flow_connected(f);
+	bool named = named_peer(f);
 
 	np_pace_begin(f);
 	return transmit_loop(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0,
-			     f->par->time_calls, true);
+			     f->par->time_calls, true, false);
+}
+
+static int
+transmit_numbered(struct np_flow *f)
+{
+	bool named = named_peer(f);
+
+	return transmit_loop(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0,
+			     f->par->time_calls, false, true);
+}
+
+static int
+transmit_numbered_extras(struct np_flow *f)
+{
+	bool named = named_peer(f);
+
+	np_pace_begin(f);
+	return transmit_loop(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0,
+			     f->par->time_calls, true, true);
 }
 
 static int
 transmit_setup(struct np_flow *f, struct np_err *err)
 {
-	bool timed = f->par->time_calls;
+	bool timed = f->par->time_calls, extras = np_extra_wanted(f);
 
-	if (np_extra_wanted(f)) {
+	if (np_flow_send_ring(f, f->par->near.send_size, true, err) != NP_OK) {
+		return err->code;
+	}
+	if (np_sequence_wanted(f->par) && f->send_size >= NP_SEQUENCE_HEADER) {
+		f->loop = extras ? transmit_numbered_extras : transmit_numbered;
+	} else if (extras) {
 		f->loop = transmit_extras;
-	} else if (f->par->transport->datagram && !np_flow_connected(f)) {
+	} else if (named_peer(f)) {
 		f->loop = timed ? transmit_to_timed : transmit_to_plain;
 	} else {
 		f->loop = timed ? transmit_timed : transmit_plain;
 	}
-	return np_flow_send_ring(f, f->par->near.send_size, true, err);
+	return NP_OK;
 }
 
 void
@@ -178,12 +226,15 @@ np_stream_nudge(struct np_flow *f)
 }
 
 NP_LOOP_BODY int
-receive_loop(struct np_flow *f, const bool timed, const bool extras)
+receive_loop(struct np_flow *f, const bool timed, const bool extras, const bool numbered)
 {
 	const struct np_slot *slot = f->recv_ring.slots;
 	const size_t size = f->recv_size;
-	/* A connection has an end; of datagrams netperf's daemon sends no more than the count. */
-	const uint64_t enough = f->par->transport->datagram ? f->budget : UINT64_MAX;
+	/*
+	 * A connection has an end; of datagrams netperf's daemon sends no more than the count.
+	 * Numbered ones may come twice, and all that come are accounted for.
+	 */
+	const uint64_t enough = !numbered && f->par->transport->datagram ? f->budget : UINT64_MAX;
 	struct np_counters *count = f->count;
 	uint64_t received = 0, receives = 0;
 	uint64_t then = f->started_ns;
@@ -205,6 +256,9 @@ receive_loop(struct np_flow *f, const bool timed, const bool extras)
 		received += (uint64_t)n;
 		np_show(&count->received, received);
 		np_show(&count->receives, ++receives);
+		if (numbered) {
+			np_sequence_arrived(f->state, slot->buf, (size_t)n, np_now(), false);
+		}
 		slot = slot->next;
 		if (timed) {
 			then = np_stream_lap(f, then);
@@ -219,20 +273,33 @@ receive_loop(struct np_flow *f, const bool timed, const bool extras)
 static int
 receive_plain(struct np_flow *f)
 {
-	return receive_loop(f, false, false);
+	return receive_loop(f, false, false, false);
 }
 
 static int
 receive_timed(struct np_flow *f)
 {
-	return receive_loop(f, true, false);
+	return receive_loop(f, true, false, false);
 }
 
 static int
 receive_extras(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return receive_loop(f, f->par->time_calls, true);
+	return receive_loop(f, f->par->time_calls, true, false);
+}
+
+static int
+receive_numbered(struct np_flow *f)
+{
+	return receive_loop(f, f->par->time_calls, false, true);
+}
+
+static int
+receive_numbered_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return receive_loop(f, f->par->time_calls, true, true);
 }
 
 /* Where splice(2) can't do it, as if nobody had asked. */
@@ -247,14 +314,44 @@ receive_uncopied(struct np_flow *f)
 static int
 receive_setup(struct np_flow *f, struct np_err *err)
 {
+	bool extras = np_extra_wanted(f);
+
+	if (np_flow_recv_ring(f, f->par->near.recv_size, true, err) != NP_OK) {
+		return err->code;
+	}
+	if (np_sequence_wanted(f->par) && f->recv_size >= NP_SEQUENCE_HEADER) {
+		f->state = np_sequence_new(err);
+		f->loop = extras ? receive_numbered_extras : receive_numbered;
+		return f->state != NULL ? NP_OK : (int)err->code;
+	}
 	if (f->par->copy_avoidance && !f->par->transport->datagram) {
 		f->loop = receive_uncopied;
-	} else if (np_extra_wanted(f)) {
+	} else if (extras) {
 		f->loop = receive_extras;
 	} else {
 		f->loop = f->par->time_calls ? receive_timed : receive_plain;
 	}
-	return np_flow_recv_ring(f, f->par->near.recv_size, true, err);
+	return NP_OK;
+}
+
+static void
+receive_release(struct np_flow *f)
+{
+	free(f->state);
+	f->state = NULL;
+}
+
+/* Without waiting; but an end mark may overtake numbered datagrams, which have a moment then. */
+static ssize_t
+recv_left(struct np_flow *f)
+{
+	struct pollfd more = { .fd = f->fd, .events = POLLIN };
+	ssize_t n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT);
+
+	if (n < 0 && f->state != NULL && errno == EAGAIN && poll(&more, 1, LAGGARD_MS) > 0) {
+		n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT);
+	}
+	return n;
 }
 
 /* What was queued behind the end mark, or was there when the time was up, has arrived, too. */
@@ -266,10 +363,13 @@ drain_datagrams(struct np_flow *f)
 	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
 	ssize_t n;
 
-	while (np_now() < until &&
-	       (n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
+	while (np_now() < until && (n = recv_left(f)) >= 0) {
 		received += (uint64_t)n;
 		receives += n > 0;
+		if (n > 0 && f->state != NULL) {
+			np_sequence_arrived(f->state, f->recv_ring.slots->buf, (size_t)n, np_now(),
+					    true);
+		}
 	}
 	np_show(&f->count->received, received);
 	np_show(&f->count->receives, receives);
@@ -291,6 +391,7 @@ receive_finish(struct np_flow *f)
 const struct np_side np_stream_receive = {
 	.setup = receive_setup,
 	.finish = receive_finish,
+	.release = receive_release,
 	.pad_ns = 4 * NP_SEC,
 };
 

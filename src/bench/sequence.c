@@ -1,0 +1,314 @@
+#include "bench/sequence.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "bench/bench.h"
+#include "bench/flow.h"
+
+enum {
+	MARK = 0x504c7371, /* "PLsq" */
+	WINDOW = NP_SEQUENCE_WINDOW
+};
+
+/* Further apart than 13 days are no two datagrams: a stray one must not overflow the sum. */
+static const uint64_t transit_limit = UINT64_C(1) << 50;
+
+bool
+np_sequence_wanted(const struct np_params *p)
+{
+	const struct np_transport *t = p->transport;
+
+	return p->sequence && p->pattern == &np_pattern_stream && t->datagram && t->family == 0;
+}
+
+void
+np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns)
+{
+	const uint32_t mark = htobe32(MARK);
+	char *at = datagram;
+
+	number = htobe64(number);
+	now_ns = htobe64(now_ns);
+	memcpy(at, &mark, 4);
+	memcpy(at + 4, &number, 8);
+	memcpy(at + 12, &now_ns, 8);
+}
+
+static bool
+read_mark(const void *datagram, size_t size, uint64_t *number, uint64_t *sent_ns)
+{
+	const char *at = datagram;
+	uint32_t mark;
+
+	if (size < NP_SEQUENCE_HEADER) {
+		return false;
+	}
+	memcpy(&mark, at, 4);
+	memcpy(number, at + 4, 8);
+	memcpy(sent_ns, at + 12, 8);
+	*number = be64toh(*number);
+	*sent_ns = be64toh(*sent_ns);
+	return mark == htobe32(MARK) && *number >> NP_SEQUENCE_BITS == 0;
+}
+
+struct np_sequence *
+np_sequence_new(struct np_err *err)
+{
+	struct np_sequence *s = malloc(sizeof(*s));
+
+	if (s == NULL) {
+		np_fail(err, NP_ESYS, ENOMEM, "memory for the account of datagrams");
+		return NULL;
+	}
+	memset(s, 0, sizeof(*s));
+	return s;
+}
+
+/* ---- Bursts of loss ---- */
+
+/* 1, 2, 3-4, 5-8, ...: the cell of a burst's length. */
+static unsigned
+cell_of(uint64_t length)
+{
+	unsigned cell = length <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(length - 1);
+
+	return cell < NP_SEQUENCE_LENGTHS ? cell : NP_SEQUENCE_LENGTHS - 1;
+}
+
+static void
+end_run(struct np_bursts *b)
+{
+	if (b->run == 0) {
+		return;
+	}
+	b->count++;
+	b->longest = b->run > b->longest ? b->run : b->longest;
+	b->lengths[cell_of(b->run)]++;
+	b->run = 0;
+}
+
+static bool
+came(const struct np_sequence *s, uint64_t number)
+{
+	return (s->came[number % WINDOW / 64] >> (number % 64) & 1) != 0;
+}
+
+/* The numbers of [from, to), all in the window, will not change any more. */
+static void
+settle(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts *b)
+{
+	for (uint64_t n = from; n < to; n++) {
+		if (came(s, n)) {
+			end_run(b);
+		} else {
+			b->run++;
+		}
+	}
+}
+
+/* ---- Arrivals ---- */
+
+/* Let the window end behind `next`: what leaves it is settled, and its places are free. */
+static void
+move_window(struct np_sequence *s, uint64_t next)
+{
+	uint64_t base = next > WINDOW ? next - WINDOW : 0;
+	uint64_t left = base < s->next ? base : s->next;
+
+	if (base <= s->base) {
+		return;
+	}
+	settle(s, s->base, left, &s->bursts);
+	for (uint64_t n = s->base; n < left; n++) {
+		s->came[n % WINDOW / 64] &= ~(UINT64_C(1) << (n % 64));
+	}
+	s->bursts.run += base > s->next ? base - s->next : 0;
+	s->base = base;
+}
+
+/* A number above all others. */
+static void
+advance(struct np_sequence *s, uint64_t number)
+{
+	uint64_t skipped = s->next;
+
+	move_window(s, number + 1);
+	for (skipped = skipped > s->base ? skipped : s->base; skipped < number; skipped++) {
+		s->skipped_at[skipped % WINDOW] = (uint32_t)s->unique;
+	}
+	s->next = number + 1;
+}
+
+static void
+count_number(struct np_sequence *s, uint64_t number)
+{
+	if (number < s->base) {
+		s->too_old++;
+		return;
+	}
+	if (number < s->next && came(s, number)) {
+		s->duplicated++;
+		return;
+	}
+	if (number < s->next) {
+		uint32_t extent = (uint32_t)s->unique - s->skipped_at[number % WINDOW];
+
+		s->reordered++;
+		s->extent_max = extent > s->extent_max ? extent : s->extent_max;
+	} else {
+		advance(s, number);
+	}
+	s->came[number % WINDOW / 64] |= UINT64_C(1) << (number % 64);
+	s->unique++;
+}
+
+/* As in RFC 3550's appendix A.8, which keeps sixteen times the figure. */
+static void
+count_transit(struct np_sequence *s, uint64_t transit_ns, bool first)
+{
+	int64_t d = (int64_t)(transit_ns - s->transit_ns);
+	uint64_t distance = d < 0 ? -(uint64_t)d : (uint64_t)d;
+
+	s->transit_ns = transit_ns;
+	if (first) {
+		return;
+	}
+	distance = distance < transit_limit ? distance : transit_limit;
+	s->jitter16 += distance - ((s->jitter16 + 8) >> 4);
+	s->jitter16_max = s->jitter16 > s->jitter16_max ? s->jitter16 : s->jitter16_max;
+}
+
+void
+np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
+		    bool late)
+{
+	uint64_t number, sent_ns;
+
+	if (!read_mark(datagram, size, &number, &sent_ns)) {
+		s->foreign++;
+		return;
+	}
+	count_transit(s, now_ns - sent_ns, s->next == 0);
+	count_number(s, number);
+	s->late += late;
+}
+
+/* ---- What it comes to ---- */
+
+static void
+put_bursts(const struct np_bursts *b, struct np_bag *into)
+{
+	size_t used = NP_SEQUENCE_LENGTHS;
+
+	while (used > 0 && b->lengths[used - 1] == 0) {
+		used--;
+	}
+	np_bag_int(into, (int64_t)b->count, "udp.loss_bursts");
+	np_bag_int(into, (int64_t)b->longest, "udp.loss_burst_longest");
+	np_bag_ints(into, b->lengths, used, "udp.loss_burst_lengths");
+}
+
+void
+np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
+{
+	struct np_bursts all = s->bursts;
+
+	settle(s, s->base, s->next, &all);
+	np_bag_int(into, (int64_t)(s->unique + s->duplicated + s->too_old), "udp.received");
+	np_bag_int(into, (int64_t)s->unique, "udp.unique");
+	np_bag_int(into, (int64_t)s->next, "udp.span");
+	np_bag_int(into, (int64_t)s->duplicated, "udp.duplicated");
+	np_bag_int(into, (int64_t)s->reordered, "udp.reordered");
+	np_bag_int(into, (int64_t)s->extent_max, "udp.reorder_extent_max");
+	np_bag_int(into, (int64_t)s->too_old, "udp.too_old");
+	np_bag_int(into, (int64_t)s->late, "udp.late");
+	np_bag_int(into, (int64_t)s->foreign, "udp.foreign");
+	np_bag_real(into, (double)s->jitter16 / 16 / 1000, "udp.jitter_us");
+	np_bag_real(into, (double)s->jitter16_max / 16 / 1000, "udp.jitter_max_us");
+	np_bag_int(into, NP_SEQUENCE_HEADER, "udp.header_bytes");
+	put_bursts(&all, into);
+}
+
+static void
+put_received(const struct np_sequence *s, struct np_bag *into)
+{
+	if (s == NULL) {
+		np_bag_unread(into, "the receives have no room for a number", "udp.received");
+	} else if (s->foreign > 0 && s->next == 0) {
+		/* Messages too short for it look so, and the receiver does not know their size. */
+		np_bag_int(into, (int64_t)s->foreign, "udp.foreign");
+		np_bag_unread(into, "no datagram that arrived had a number", "udp.received");
+	} else {
+		np_sequence_tell(s, into);
+	}
+}
+
+void
+np_sequence_put(const struct np_flow *f, struct np_bag *into)
+{
+	if (f->par == NULL || !np_sequence_wanted(f->par)) {
+		return;
+	}
+	if (f->par->role != NP_LEAD) {
+		put_received(f->state, into);
+	} else if (f->send_size < NP_SEQUENCE_HEADER) {
+		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
+	} else {
+		np_bag_int(into, (int64_t)np_seen(&f->count->sends), "udp.sent");
+	}
+}
+
+/* The bursts of a bag, as far as they look like some. */
+static void
+get_bursts(const struct np_bag *bag, struct np_bursts *b)
+{
+	struct np_bag_item lengths;
+
+	*b =
+	    (struct np_bursts){ .count = (uint64_t)np_bag_number(bag, "udp.loss_bursts"),
+				.longest = (uint64_t)np_bag_number(bag, "udp.loss_burst_longest") };
+	if (np_bag_find(bag, "udp.loss_burst_lengths", &lengths) && lengths.kind == NP_BAG_INTS) {
+		for (size_t i = 0; i < lengths.count && i < NP_SEQUENCE_LENGTHS; i++) {
+			b->lengths[i] = lengths.ints[i];
+		}
+	}
+}
+
+/* A whole number that a far end told; -1: it told none. */
+static int64_t
+count_of(const struct np_bag *bag, const char *name)
+{
+	double v = np_bag_number(bag, name);
+
+	return v >= 0 && v <= (double)(INT64_C(1) << NP_SEQUENCE_BITS) ? (int64_t)v : -1;
+}
+
+void
+np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
+{
+	int64_t sent = count_of(transmitter, "udp.sent");
+	int64_t unique = count_of(receiver, "udp.unique"), span = count_of(receiver, "udp.span");
+	struct np_bursts all;
+
+	if (sent >= 0) {
+		np_bag_int(receiver, sent, "udp.sent");
+	}
+	if (sent < 0 || unique < 0 || span < 0 || count_of(receiver, "udp.loss_bursts") < 0 ||
+	    count_of(receiver, "udp.loss_burst_longest") < 0) {
+		return; /* both ends have said why */
+	}
+	if (span > sent || unique > span) {
+		np_bag_unread(receiver, "numbers arrived that were never sent", "udp.lost");
+		return;
+	}
+	np_bag_int(receiver, sent - unique, "udp.lost");
+	get_bursts(receiver, &all);
+	all.run = (uint64_t)(sent - span);
+	end_run(&all);
+	put_bursts(&all, receiver);
+}

@@ -1,0 +1,81 @@
+/*
+ * Numbers in the datagrams of a stream, and the receiver's account of them: what was lost, came
+ * twice or out of order, and by how much the time on the way varied. Only where both ends agreed on
+ * it (np_params.sequence), as the numbers take the place of what the user wanted to send.
+ *
+ * Reordering is RFC 4737's: a datagram that arrives for the first time after one with a higher
+ * number (section 3.3), its extent that of section 4.2.2. Jitter is RFC 3550's, section 6.4.1.
+ */
+#ifndef NP_BENCH_SEQUENCE_H
+#define NP_BENCH_SEQUENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bag.h"
+#include "base/err.h"
+
+struct np_flow;
+struct np_params;
+
+enum {
+	/* Bytes: a mark of 4, the number of 8, the sender's CLOCK_MONOTONIC in ns of 8; network
+	 * byte order. */
+	NP_SEQUENCE_HEADER = 20,
+	/* What arrives so far behind the highest number can't be told from a duplicate. */
+	NP_SEQUENCE_WINDOW = 1 << 16,
+	/* A number is below 2^48: bursts of 1, 2, 3-4, 5-8, ... up to 2^48. */
+	NP_SEQUENCE_BITS = 48,
+	NP_SEQUENCE_LENGTHS = NP_SEQUENCE_BITS + 1
+};
+
+/* Runs of numbers that did not come. */
+struct np_bursts {
+	uint64_t run; /* length of the one that is not over yet */
+	uint64_t count, longest;
+	int64_t lengths[NP_SEQUENCE_LENGTHS];
+};
+
+/* A receiver's account. A zeroed one is empty. */
+struct np_sequence {
+	uint64_t unique, duplicated, reordered, late, foreign;
+	uint64_t too_old;    /* further back than the window: neither unique nor duplicated */
+	uint64_t extent_max; /* of reordering, in datagrams */
+	uint64_t base, next; /* numbers below base are settled; next: the highest and one */
+	uint64_t transit_ns; /* of the last one; the two clocks differ by a constant */
+	uint64_t jitter16, jitter16_max; /* in 1/16 ns */
+	struct np_bursts bursts;         /* of numbers below base */
+	uint64_t came[NP_SEQUENCE_WINDOW / 64];
+	uint32_t skipped_at[NP_SEQUENCE_WINDOW]; /* arrivals when a higher number came first */
+};
+
+/* Is such a test's stream one whose datagrams are numbered, if they have the room? */
+bool np_sequence_wanted(const struct np_params *p);
+
+/* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram. */
+void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns);
+
+/* An empty account, the caller's to free(); touched, so that the loop meets no page fault. */
+struct np_sequence *np_sequence_new(struct np_err *err);
+
+/* Take one datagram of so many bytes to account; `late`: the receiving loop was over. */
+void np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
+			 bool late);
+
+/* An account as the values udp.* (doc/evidence.md), all but those that only join() knows. */
+void np_sequence_tell(const struct np_sequence *s, struct np_bag *into);
+
+/*
+ * What the flow's end knows, once its counters are final: a transmitter how many it has sent, a
+ * receiver its account. Puts nothing for other tests.
+ */
+void np_sequence_put(const struct np_flow *f, struct np_bag *into);
+
+/*
+ * Complete a receiver's values by what the transmitter has sent: udp.sent, udp.lost, and among the
+ * bursts the one that nothing came behind. What can't be known is put as unread.
+ */
+void np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver);
+
+#endif

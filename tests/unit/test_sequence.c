@@ -1,0 +1,678 @@
+/*
+ * The account of numbered datagrams: planted losses, duplicates and reorderings, random ones
+ * against a slow model that looks at the whole list of arrivals, and the loops that carry it.
+ */
+#include "bench/sequence.h"
+
+#include <math.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+static struct np_sequence *
+account(void)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_sequence *s = np_sequence_new(&err);
+
+	assert_non_null(s);
+	return s;
+}
+
+static void
+arrive_at(struct np_sequence *s, uint64_t number, uint64_t sent_ns, uint64_t now_ns)
+{
+	char datagram[64];
+
+	np_sequence_mark(datagram, number, sent_ns);
+	np_sequence_arrived(s, datagram, sizeof(datagram), now_ns, false);
+}
+
+static void
+arrive(struct np_sequence *s, uint64_t number)
+{
+	arrive_at(s, number, number * 1000, number * 1000);
+}
+
+static void
+arrive_all(struct np_sequence *s, uint64_t from, uint64_t to)
+{
+	for (uint64_t n = from; n < to; n++) {
+		arrive(s, n);
+	}
+}
+
+/* What the receiver tells when so many were sent; frees the account. */
+static struct np_bag *
+told(struct np_sequence *s, int64_t sent)
+{
+	struct np_bag *far = np_bag_new(), *near = np_bag_new();
+
+	np_bag_int(far, sent, "udp.sent");
+	np_sequence_tell(s, near);
+	np_sequence_join(far, near);
+	np_bag_free(far);
+	free(s);
+	return near;
+}
+
+static void
+assert_number(const struct np_bag *b, const char *name, double want)
+{
+	double have = np_bag_number(b, name);
+
+	if (!(have == want)) {
+		fail_msg("%s is %.17g, not %.17g", name, have, want);
+	}
+}
+
+static void
+assert_lengths(const struct np_bag *b, const int64_t *want, size_t count)
+{
+	struct np_bag_item it;
+
+	assert_true(np_bag_find(b, "udp.loss_burst_lengths", &it));
+	assert_int_equal(it.count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(it.ints[i], want[i]);
+	}
+}
+
+/* ---- Planted ---- */
+
+static void
+all_that_was_sent_and_came(void **state)
+{
+	struct np_sequence *s = account();
+	struct np_bag *b;
+
+	(void)state;
+	arrive_all(s, 0, 200000);
+	b = told(s, 200000);
+	assert_number(b, "udp.sent", 200000);
+	assert_number(b, "udp.received", 200000);
+	assert_number(b, "udp.unique", 200000);
+	assert_number(b, "udp.lost", 0);
+	assert_number(b, "udp.duplicated", 0);
+	assert_number(b, "udp.reordered", 0);
+	assert_number(b, "udp.jitter_us", 0);
+	assert_number(b, "udp.loss_bursts", 0);
+	assert_number(b, "udp.header_bytes", NP_SEQUENCE_HEADER);
+	assert_lengths(b, NULL, 0);
+	np_bag_free(b);
+}
+
+static void
+losses_come_in_bursts(void **state)
+{
+	/* Of 1, 2, 3, 4, 5 and 9 numbers: the first ones, some in the middle, and the last. */
+	static const int64_t lengths[] = { 1, 1, 2, 1, 1 };
+	struct np_sequence *s = account();
+	struct np_bag *b;
+
+	(void)state;
+	arrive_all(s, 2, 10);
+	arrive_all(s, 11, 100);
+	arrive_all(s, 103, 70000);
+	arrive_all(s, 70004, 70010);
+	arrive_all(s, 70015, 200000);
+	b = told(s, 200009);
+	assert_number(b, "udp.lost", 2 + 1 + 3 + 4 + 5 + 9);
+	assert_number(b, "udp.loss_bursts", 6);
+	assert_number(b, "udp.loss_burst_longest", 9);
+	assert_number(b, "udp.reordered", 0);
+	assert_lengths(b, lengths, LEN(lengths));
+	np_bag_free(b);
+}
+
+static void
+a_burst_longer_than_the_window_is_one(void **state)
+{
+	struct np_sequence *s = account();
+	struct np_bag *b;
+	struct np_bag_item it;
+	const uint64_t far = UINT64_C(1) << 40;
+
+	(void)state;
+	arrive_all(s, 0, 10);
+	arrive(s, 11);
+	arrive(s, far);
+	b = told(s, (int64_t)far + 1);
+	assert_number(b, "udp.unique", 12);
+	assert_number(b, "udp.lost", (double)(far + 1 - 12));
+	assert_number(b, "udp.loss_bursts", 2);
+	assert_number(b, "udp.loss_burst_longest", (double)(far - 12));
+	assert_true(np_bag_find(b, "udp.loss_burst_lengths", &it));
+	assert_int_equal(it.count, 41);
+	assert_int_equal(it.ints[0], 1);
+	assert_int_equal(it.ints[40], 1);
+	np_bag_free(b);
+}
+
+static void
+nothing_came_at_all(void **state)
+{
+	static const int64_t lengths[] = { 0, 0, 0, 1 };
+	struct np_bag *b = told(account(), 7);
+
+	(void)state;
+	assert_number(b, "udp.received", 0);
+	assert_number(b, "udp.lost", 7);
+	assert_number(b, "udp.loss_bursts", 1);
+	assert_number(b, "udp.loss_burst_longest", 7);
+	assert_lengths(b, lengths, LEN(lengths));
+	np_bag_free(b);
+}
+
+static void
+duplicates_are_no_arrivals(void **state)
+{
+	struct np_sequence *s = account();
+	struct np_bag *b;
+
+	(void)state;
+	arrive_all(s, 0, 10);
+	arrive(s, 9);
+	arrive(s, 9);
+	arrive(s, 0);
+	arrive_all(s, 11, 20);
+	arrive(s, 5);
+	b = told(s, 20);
+	assert_number(b, "udp.received", 23);
+	assert_number(b, "udp.unique", 19);
+	assert_number(b, "udp.duplicated", 4);
+	assert_number(b, "udp.reordered", 0);
+	assert_number(b, "udp.lost", 1);
+	np_bag_free(b);
+}
+
+/* RFC 4737, sections 3.3 and 4.2.2: 1 2 3 7 8 9 10 4 5 6 11 has three, by 4, 5 and 6. */
+static void
+reordering_is_that_of_the_rfc(void **state)
+{
+	static const uint64_t order[] = { 0, 1, 2, 6, 7, 8, 9, 3, 4, 5, 10 };
+	struct np_sequence *s = account();
+	struct np_bag *b;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(order); i++) {
+		arrive(s, order[i]);
+	}
+	b = told(s, 11);
+	assert_number(b, "udp.reordered", 3);
+	assert_number(b, "udp.reorder_extent_max", 6);
+	assert_number(b, "udp.lost", 0);
+	assert_number(b, "udp.loss_bursts", 0);
+	np_bag_free(b);
+}
+
+static void
+what_is_older_than_the_window_is_told_apart(void **state)
+{
+	struct np_sequence *s = account();
+	struct np_bag *b;
+
+	(void)state;
+	arrive_all(s, 1, NP_SEQUENCE_WINDOW);
+	arrive(s, 0); /* just in time */
+	arrive_all(s, NP_SEQUENCE_WINDOW + 1, 2 * NP_SEQUENCE_WINDOW);
+	arrive(s, 2 * NP_SEQUENCE_WINDOW);
+	arrive(s, NP_SEQUENCE_WINDOW); /* by one too late */
+	b = told(s, 2 * NP_SEQUENCE_WINDOW + 1);
+	assert_number(b, "udp.too_old", 1);
+	assert_number(b, "udp.reordered", 1);
+	assert_number(b, "udp.reorder_extent_max", NP_SEQUENCE_WINDOW - 1);
+	assert_number(b, "udp.received", 2 * NP_SEQUENCE_WINDOW + 1);
+	assert_number(b, "udp.unique", 2 * NP_SEQUENCE_WINDOW);
+	assert_number(b, "udp.lost", 1);
+	np_bag_free(b);
+}
+
+static void
+strangers_are_counted_and_change_nothing(void **state)
+{
+	struct np_sequence *s = account();
+	char datagram[64] = "netperf";
+	struct np_bag *b;
+
+	(void)state;
+	arrive_all(s, 0, 10);
+	np_sequence_arrived(s, datagram, sizeof(datagram), 0, false);
+	np_sequence_mark(datagram, 10, 0);
+	np_sequence_arrived(s, datagram, NP_SEQUENCE_HEADER - 1, 0, false);
+	np_sequence_mark(datagram, UINT64_C(1) << NP_SEQUENCE_BITS, 0);
+	np_sequence_arrived(s, datagram, sizeof(datagram), 0, false);
+	b = told(s, 10);
+	assert_number(b, "udp.foreign", 3);
+	assert_number(b, "udp.received", 10);
+	assert_number(b, "udp.lost", 0);
+	np_bag_free(b);
+}
+
+/* Transit times of 0, 16, 16 and 0 us make J of 1, 1 - 1/16, and that and 16ths of the rest. */
+static void
+jitter_is_that_of_the_rfc(void **state)
+{
+	const double second = 1.0 - 1.0 / 16, third = second + (16 - second) / 16;
+	struct np_sequence *s = account();
+	const uint64_t ahead = UINT64_C(1) << 63; /* what the clocks are apart */
+	struct np_bag *b;
+
+	(void)state;
+	arrive_at(s, 0, ahead, 0);
+	arrive_at(s, 1, ahead + 1000, 1000 + 16000);
+	arrive_at(s, 2, ahead + 2000, 2000 + 16000);
+	arrive_at(s, 3, ahead + 3000, 3000);
+	b = told(s, 4);
+	assert_true(fabs(np_bag_number(b, "udp.jitter_us") - third) < 0.001);
+	assert_number(b, "udp.jitter_max_us", np_bag_number(b, "udp.jitter_us"));
+	np_bag_free(b);
+}
+
+static void
+a_clock_that_jumps_overflows_nothing(void **state)
+{
+	struct np_sequence *s = account();
+	struct np_bag *b;
+
+	(void)state;
+	for (uint64_t n = 0; n < 1000; n++) {
+		arrive_at(s, n, n % 2 != 0 ? 0 : INT64_MAX, 0);
+		assert_true(s->jitter16 >> 4 <= UINT64_C(1) << 50);
+	}
+	b = told(s, 1000);
+	assert_true(np_bag_number(b, "udp.jitter_us") > 1e12);
+	np_bag_free(b);
+}
+
+/* ---- Against a model ---- */
+
+enum { MODEL = 600 };
+
+struct model {
+	unsigned unique, duplicated, reordered, extent, bursts, longest, lost;
+	int64_t lengths[NP_SEQUENCE_LENGTHS];
+};
+
+/* Every figure from the definitions, with nothing kept from one arrival to the next. */
+static struct model
+reckon(const unsigned *arrivals, unsigned count, unsigned sent)
+{
+	struct model m = { .unique = 0 };
+	unsigned firsts[2 * MODEL], run = 0;
+	bool got[MODEL] = { false };
+
+	for (unsigned i = 0; i < count; i++) {
+		unsigned at = m.unique;
+
+		if (got[arrivals[i]]) {
+			m.duplicated++;
+			continue;
+		}
+		got[arrivals[i]] = true;
+		firsts[m.unique++] = arrivals[i];
+		for (unsigned j = 0; j < at; j++) {
+			if (firsts[j] > arrivals[i]) {
+				m.reordered++;
+				m.extent = at - j > m.extent ? at - j : m.extent;
+				break;
+			}
+		}
+	}
+	m.lost = sent - m.unique;
+	for (unsigned n = 0; n <= sent; n++) {
+		unsigned cell = 0;
+
+		if (n < sent && !got[n]) {
+			run++;
+			continue;
+		}
+		while (run > 0 && (1u << cell) < run) {
+			cell++;
+		}
+		m.lengths[cell] += run > 0;
+		m.bursts += run > 0;
+		m.longest = run > m.longest ? run : m.longest;
+		run = 0;
+	}
+	return m;
+}
+
+/* Numbers of which some are left out, some come twice, and some change places. */
+static unsigned
+draw(unsigned *arrivals, unsigned sent, uint64_t *seed)
+{
+	unsigned lose = next_random(seed) % 4, repeat = next_random(seed) % 4;
+	unsigned reach = 1 + next_random(seed) % 100, count = 0;
+
+	for (unsigned n = 0; n < sent; n++) {
+		unsigned copies = next_random(seed) % 8 < lose ? 0 : 1;
+
+		copies += copies > 0 && next_random(seed) % 8 < repeat;
+		while (copies-- > 0) {
+			arrivals[count++] = n;
+		}
+	}
+	for (unsigned swaps = next_random(seed) % 200; count > 1 && swaps > 0; swaps--) {
+		unsigned i = next_random(seed) % count, j = i + next_random(seed) % reach;
+		unsigned kept = arrivals[i];
+
+		j = j < count ? j : count - 1;
+		arrivals[i] = arrivals[j];
+		arrivals[j] = kept;
+	}
+	return count;
+}
+
+static void
+random_orders_are_accounted_as_the_model_does(void **state)
+{
+	uint64_t seed = 20260917;
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		unsigned arrivals[2 * MODEL], sent = 1 + next_random(&seed) % MODEL;
+		unsigned count = draw(arrivals, sent, &seed), used = NP_SEQUENCE_LENGTHS;
+		/* At any place of the window, and across its end. */
+		uint64_t first = next_random(&seed) % (3 * NP_SEQUENCE_WINDOW);
+		uint64_t more = round % 20 == 0 ? NP_SEQUENCE_WINDOW + 7 : 0;
+		struct model m = reckon(arrivals, count, sent);
+		struct np_sequence *s = account();
+		struct np_bag *b;
+
+		s->unique = s->next = s->base = first;
+		for (unsigned i = 0; i < count; i++) {
+			arrive(s, first + arrivals[i]);
+		}
+		/* Now and then until all of them have left the window. */
+		arrive_all(s, first + sent, first + sent + more);
+		b = told(s, (int64_t)(first + sent + more));
+		assert_number(b, "udp.unique", (double)(first + m.unique + more));
+		assert_number(b, "udp.duplicated", m.duplicated);
+		assert_number(b, "udp.lost", m.lost);
+		assert_number(b, "udp.reordered", m.reordered);
+		assert_number(b, "udp.reorder_extent_max", m.extent);
+		assert_number(b, "udp.loss_bursts", m.bursts);
+		assert_number(b, "udp.loss_burst_longest", m.longest);
+		while (used > 0 && m.lengths[used - 1] == 0) {
+			used--;
+		}
+		assert_lengths(b, m.lengths, used);
+		np_bag_free(b);
+	}
+}
+
+/* ---- Two ends that don't fit ---- */
+
+static void
+what_one_end_cannot_tell_is_not_made_up(void **state)
+{
+	struct np_bag *far = np_bag_new(), *near = np_bag_new();
+	struct np_sequence *s = account();
+	struct np_bag_item it;
+
+	(void)state;
+	arrive_all(s, 0, 10);
+	np_sequence_tell(s, near);
+	np_sequence_join(NULL, near);
+	assert_true(isnan(np_bag_number(near, "udp.lost")));
+	np_sequence_join(far, near);
+	assert_true(isnan(np_bag_number(near, "udp.lost")));
+	np_sequence_join(far, NULL);
+	np_bag_int(far, 9, "udp.sent"); /* fewer than came */
+	np_sequence_join(far, near);
+	assert_true(np_bag_find(near, "udp.lost", &it));
+	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	np_bag_free(far);
+	np_bag_free(near);
+	free(s);
+}
+
+/* ---- The loops ---- */
+
+enum {
+	FEW = 100, /* fit into the receiver's buffer together, the end marks too */
+	COUNT = 2000
+};
+
+static void
+number(struct np_params *p)
+{
+	p->sequence = true;
+}
+
+static void
+number_and_touch(struct np_params *p)
+{
+	p->sequence = true;
+	p->near.dirty = 64;
+	p->near.interval_burst = 50;
+	p->near.interval_us = 200;
+	p->far.dirty = 64;
+}
+
+static void
+number_and_time(struct np_params *p)
+{
+	p->sequence = p->time_calls = p->near.connected = true;
+}
+
+static void
+number_short_ones(struct np_params *p)
+{
+	p->sequence = true;
+	p->near.send_size = NP_SEQUENCE_HEADER - 1;
+}
+
+static void
+put_both(const struct ends *e, struct np_bag *sender, struct np_bag *receiver)
+{
+	np_sequence_put(&e->client.flow, sender);
+	np_sequence_put(&e->server.flow, receiver);
+	np_sequence_join(sender, receiver);
+}
+
+static void
+run_numbered(int family, void (*change)(struct np_params *p))
+{
+	struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
+	struct ends e;
+
+	ends_open(&e, np_bench_find("UDP_STREAM"), family, -(int64_t)FEW * 512, change);
+	ends_run(&e, 0);
+	put_both(&e, sender, receiver);
+	assert_int_equal(e.client.allocated, 0);
+	assert_int_equal(e.server.allocated, 0);
+	assert_number(sender, "udp.sent", FEW);
+	assert_number(receiver, "udp.sent", FEW);
+	assert_number(receiver, "udp.foreign", 0);
+	assert_number(receiver, "udp.received", (double)np_seen(&e.server.flow.count->receives));
+	assert_number(receiver, "udp.unique", FEW);
+	assert_number(receiver, "udp.lost", 0);
+	np_bag_free(sender);
+	np_bag_free(receiver);
+	ends_free(&e);
+}
+
+static void
+loops_carry_the_numbers(void **state)
+{
+	(void)state;
+	run_numbered(AF_INET, number);
+	run_numbered(AF_INET, number_and_touch);
+	run_numbered(AF_INET, number_and_time);
+	if (has_family(AF_INET6)) {
+		run_numbered(AF_INET6, number);
+	}
+}
+
+static void
+messages_without_room_are_told(void **state)
+{
+	struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
+	struct np_bag_item it;
+	struct ends e;
+
+	(void)state;
+	ends_open(&e, np_bench_find("UDP_STREAM"), AF_INET, -1900, number_short_ones);
+	ends_run(&e, 0);
+	put_both(&e, sender, receiver);
+	assert_true(np_bag_find(sender, "udp.sent", &it));
+	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	assert_true(np_bag_find(receiver, "udp.received", &it));
+	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	assert_false(np_bag_find(receiver, "udp.lost", &it));
+	np_bag_free(sender);
+	np_bag_free(receiver);
+	ends_free(&e);
+}
+
+static void
+other_tests_have_no_account(void **state)
+{
+	static const char *const names[] = { "TCP_STREAM", "TCP_SENDFILE", "UDP_RR", "DG_STREAM" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
+		const struct np_bench *b = np_bench_find(names[i]);
+		struct ends e;
+
+		ends_open(&e, b, b->transport->family != 0 ? b->transport->family : AF_INET, 1,
+			  number);
+		put_both(&e, sender, receiver);
+		assert_int_equal(np_bag_count(sender), 0);
+		assert_int_equal(np_bag_count(receiver), 0);
+		assert_null(e.server.flow.state);
+		np_bag_free(sender);
+		np_bag_free(receiver);
+		ends_free(&e);
+	}
+}
+
+/*
+ * A link that ends between the two: takes the client's datagrams, and passes on to the server what
+ * the number in it says: every 10th is lost, every 7th comes twice, every 100th after the next one.
+ */
+struct link {
+	int fd;
+	struct np_addr to;
+	unsigned lost, twice, swapped, passed;
+};
+
+static void
+pass(struct link *l, const char *bytes, ssize_t size, unsigned i)
+{
+	if (i % 10 == 3) {
+		l->lost++;
+		return;
+	}
+	for (unsigned copies = i % 7 == 0 ? 2 : 1; copies > 0; copies--) {
+		assert_int_equal(
+		    sendto(l->fd, bytes, (size_t)size, 0, (struct sockaddr *)&l->to.sa, l->to.len),
+		    size);
+	}
+	l->twice += i % 7 == 0;
+	l->passed++;
+}
+
+static void *
+mangle(void *arg)
+{
+	struct link *l = arg;
+	char bytes[1024], held[1024];
+	ssize_t n, held_size = 0;
+
+	for (unsigned i = 0; wait_readable(l->fd); i++) {
+		n = recv(l->fd, bytes, sizeof(bytes), 0);
+		if (n > 0 && i % 100 == 50) {
+			memcpy(held, bytes, (size_t)n);
+			held_size = n;
+			continue;
+		}
+		pass(l, bytes, n > 0 ? n : 0, n > 0 ? i : 1);
+		if (held_size > 0) {
+			pass(l, held, held_size, i - 1);
+			held_size = 0;
+			l->swapped++;
+		}
+		if (n <= 0) {
+			break;
+		}
+	}
+	return NULL;
+}
+
+static void
+pace(struct np_params *p)
+{
+	p->sequence = true;
+	p->near.interval_burst = 10;
+	p->near.interval_us = 1000;
+}
+
+static void
+a_lossy_link_is_accounted_exactly(void **state)
+{
+	struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
+	struct link l = { .lost = 0 };
+	struct np_addr at;
+	struct ends e;
+	pthread_t thread;
+
+	(void)state;
+	ends_open(&e, np_bench_find("UDP_STREAM"), AF_INET, -(int64_t)COUNT * 512, pace);
+	l.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	l.to = loopback(AF_INET, np_addr_port(&e.server.flow.local));
+	end_aim(&e.client, &at);
+	assert_int_equal(pthread_create(&thread, NULL, mangle, &l), 0);
+	ends_run(&e, 0);
+	pthread_join(thread, NULL);
+	put_both(&e, sender, receiver);
+	assert_int_equal(l.swapped, COUNT / 100);
+	assert_number(receiver, "udp.sent", COUNT);
+	assert_number(receiver, "udp.lost", l.lost);
+	assert_number(receiver, "udp.loss_bursts", l.lost);
+	assert_number(receiver, "udp.loss_burst_longest", 1);
+	assert_number(receiver, "udp.duplicated", l.twice);
+	assert_number(receiver, "udp.reordered", l.swapped);
+	assert_true(np_bag_number(receiver, "udp.reorder_extent_max") == 1);
+	assert_true(np_bag_number(receiver, "udp.jitter_us") > 0);
+	close(l.fd);
+	np_bag_free(sender);
+	np_bag_free(receiver);
+	ends_free(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_was_sent_and_came),
+		cmocka_unit_test(losses_come_in_bursts),
+		cmocka_unit_test(a_burst_longer_than_the_window_is_one),
+		cmocka_unit_test(nothing_came_at_all),
+		cmocka_unit_test(duplicates_are_no_arrivals),
+		cmocka_unit_test(reordering_is_that_of_the_rfc),
+		cmocka_unit_test(what_is_older_than_the_window_is_told_apart),
+		cmocka_unit_test(strangers_are_counted_and_change_nothing),
+		cmocka_unit_test(jitter_is_that_of_the_rfc),
+		cmocka_unit_test(a_clock_that_jumps_overflows_nothing),
+		cmocka_unit_test(random_orders_are_accounted_as_the_model_does),
+		cmocka_unit_test(what_one_end_cannot_tell_is_not_made_up),
+		cmocka_unit_test(loops_carry_the_numbers),
+		cmocka_unit_test(messages_without_room_are_told),
+		cmocka_unit_test(other_tests_have_no_account),
+		cmocka_unit_test(a_lossy_link_is_accounted_exactly),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
