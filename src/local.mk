@@ -16,6 +16,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/uuid.c %D%/base/uuid.h \
 	%D%/wire/auth.c %D%/wire/auth.h \
 	%D%/wire/chan.c %D%/wire/chan.h \
+	%D%/wire/ext.c %D%/wire/ext.h \
 	%D%/wire/msg.c %D%/wire/msg.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/doc.c %D%/opt/doc.h \

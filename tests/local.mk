@@ -5,6 +5,7 @@ unit_tests = \
 	%D%/unit/test_admit \
 	%D%/unit/test_args \
 	%D%/unit/test_auth \
+	%D%/unit/test_bag \
 	%D%/unit/test_base \
 	%D%/unit/test_bench \
 	%D%/unit/test_ceiling \

@@ -6,6 +6,7 @@ fuzz_targets = \
 	%D%/fuzz_admit \
 	%D%/fuzz_chan \
 	%D%/fuzz_dialects \
+	%D%/fuzz_ext \
 	%D%/fuzz_ledger \
 	%D%/fuzz_messages \
 	%D%/fuzz_options \

@@ -1,0 +1,307 @@
+/*
+ * Bags of named values: what goes in comes out, by name and in order, on either side of the wire;
+ * and what does not fit is counted rather than trusted.
+ */
+#include "base/bag.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/lib/check.h"
+#include "wire/ext.h"
+
+static struct np_bag *
+full_of_everything(void)
+{
+	static const double reals[] = { 0.5, -1e300, 3 };
+	static const int64_t ints[] = { 1, INT64_MIN, INT64_MAX };
+	struct np_bag *b = np_bag_new();
+
+	np_bag_int(b, -7, "tcp.%s", "rtt_us");
+	np_bag_real(b, 0.25, "cpu.%d.softirq", 3);
+	np_bag_text(b,
+		    "Grüße\tan\x7f"
+		    "alle",
+		    "host.name");
+	np_bag_reals(b, reals, LEN(reals), "tcp.samples.t_s");
+	np_bag_ints(b, ints, LEN(ints), "tcp.samples.cwnd");
+	np_bag_ints(b, NULL, 0, "wire.size_counts");
+	np_bag_unread(b, "Permission denied", "wire");
+	return b;
+}
+
+static void
+check_everything(const struct np_bag *b)
+{
+	struct np_bag_item it;
+
+	assert_int_equal(np_bag_count(b), 7);
+	assert_int_equal(np_bag_left_out(b), 0);
+	assert_true(np_bag_at(b, 0, &it));
+	assert_string_equal(it.name, "tcp.rtt_us");
+	assert_int_equal(it.kind, NP_BAG_INT);
+	assert_int_equal(it.i, -7);
+	assert_true(np_bag_number(b, "cpu.3.softirq") == 0.25);
+	assert_string_equal(np_bag_string(b, "host.name"), "Grüße an alle");
+	assert_true(np_bag_find(b, "tcp.samples.t_s", &it));
+	assert_int_equal(it.count, 3);
+	assert_true(it.reals[1] == -1e300);
+	assert_true(np_bag_find(b, "tcp.samples.cwnd", &it));
+	assert_true(it.ints[1] == INT64_MIN && it.ints[2] == INT64_MAX);
+	assert_true(np_bag_find(b, "wire.size_counts", &it));
+	assert_int_equal(it.count, 0);
+	assert_true(np_bag_find(b, "wire", &it));
+	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	assert_string_equal(it.text, "Permission denied");
+	assert_false(np_bag_at(b, 7, &it));
+}
+
+static void
+values_come_out_as_they_went_in(void **state)
+{
+	struct np_bag *b = full_of_everything();
+
+	(void)state;
+	check_everything(b);
+	assert_true(isnan(np_bag_number(b, "host.name")));
+	assert_true(isnan(np_bag_number(b, "nobody")));
+	assert_null(np_bag_string(b, "wire")); /* the reason is no value */
+	np_bag_free(b);
+}
+
+static void
+a_second_value_takes_the_place_of_the_first(void **state)
+{
+	struct np_bag *b = full_of_everything();
+
+	(void)state;
+	np_bag_text(b, "first it was a number", "tcp.rtt_us");
+	assert_int_equal(np_bag_count(b), 7);
+	assert_string_equal(np_bag_string(b, "tcp.rtt_us"), "first it was a number");
+	np_bag_free(b);
+}
+
+static void
+no_bag_is_an_empty_one(void **state)
+{
+	struct np_bag_item it;
+
+	(void)state;
+	np_bag_int(NULL, 1, "a");
+	np_bag_real(NULL, (double)NAN, "a");
+	assert_int_equal(np_bag_count(NULL), 0);
+	assert_false(np_bag_at(NULL, 0, &it));
+	assert_false(np_bag_find(NULL, "a", &it));
+	np_bag_free(NULL);
+}
+
+static void
+what_does_not_fit_is_left_out(void **state)
+{
+	static const char *const bad[] = { "", ".", "a.", ".a", "a..b", "a b", "a/b", "\xc3\xa4" };
+	struct np_bag *b = np_bag_new();
+	static double list[9000];
+	char text[3 * NP_BAG_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(bad); i++) {
+		np_bag_int(b, 1, "%s", bad[i]);
+		assert_int_equal(np_bag_left_out(b), i + 1);
+	}
+	np_bag_int(b, 1, "%0*d", NP_BAG_NAME, 1);
+	np_bag_real(b, (double)INFINITY, "inf");
+	assert_int_equal(np_bag_left_out(b), LEN(bad) + 2);
+	assert_int_equal(np_bag_count(b), 0);
+	for (int i = 0; i < 5; i++) {
+		np_bag_reals(b, list, LEN(list), "list.%d", i);
+	}
+	assert_int_equal(np_bag_count(b), 3); /* 72 KB each */
+	/* Cut between characters, of two bytes each. */
+	for (size_t i = 0; i + 1 < sizeof(text); i++) {
+		text[i] = i % 2 == 0 ? '\xc3' : '\xa4';
+	}
+	text[sizeof(text) - 1] = '\0';
+	np_bag_text(b, text, "text");
+	assert_int_equal(strlen(np_bag_string(b, "text")), NP_BAG_TEXT - 2);
+	for (int i = 0; i < 3 * NP_BAG_ITEMS; i++) {
+		np_bag_int(b, i, "n.%d", i);
+	}
+	assert_int_equal(np_bag_count(b), NP_BAG_ITEMS);
+	np_bag_free(b);
+}
+
+/* ---- On the wire ---- */
+
+static void
+a_bag_survives_the_trip(void **state)
+{
+	struct np_bag *b = full_of_everything(), *again = np_bag_new();
+	struct np_err err;
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(np_bag_encode(b, &bytes, &size, &err), NP_OK);
+	assert_int_equal(np_bag_decode(bytes, size, again, &err), NP_OK);
+	check_everything(again);
+	np_bag_free(b);
+	np_bag_free(again);
+	free(bytes);
+}
+
+static void
+a_cut_bag_is_refused_wherever_it_is_cut(void **state)
+{
+	struct np_bag *b = full_of_everything();
+	struct np_err err;
+	uint8_t *bytes;
+	size_t size, whole = 0;
+
+	(void)state;
+	np_bag_encode(b, &bytes, &size, &err);
+	for (size_t n = 0; n < size; n++) {
+		struct np_bag *again = np_bag_new();
+		int rc = np_bag_decode(bytes, n, again, &err);
+
+		assert_true(rc == NP_OK || rc == NP_EPEER);
+		whole += rc == NP_OK; /* between two values */
+		np_bag_free(again);
+	}
+	assert_int_equal(whole, 7);
+	np_bag_free(b);
+	free(bytes);
+}
+
+static void
+a_receiver_skips_what_it_does_not_know(void **state)
+{
+	/* A kind of the future, a name that is none, an integer of three bytes; then a value. */
+	static const uint8_t bytes[] = {
+		0, 0, 0, 99, 0, 0, 0, 1, 0, 0, 0, 2, 'x', 0, 0, 0, 1, 2, 0, 0, /* kind 99 */
+		0, 0, 0, 1,  0, 0, 0, 1, 0, 0, 0, 8, '/', 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, /* "/" */
+		0, 0, 0, 1,  0, 0, 0, 1, 0, 0, 0, 3, 'y', 0, 0, 0, 1, 2, 3, 0, /* short */
+		0, 0, 0, 1,  0, 0, 0, 1, 0, 0, 0, 8, 'z', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5,
+	};
+	struct np_bag *b = np_bag_new();
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_bag_decode(bytes, sizeof(bytes), b, &err), NP_OK);
+	assert_int_equal(np_bag_count(b), 1);
+	assert_true(np_bag_number(b, "z") == 5);
+	np_bag_free(b);
+}
+
+static void
+lengths_beyond_the_end_are_refused(void **state)
+{
+	static const uint32_t lengths[][2] = { { 1, 0xffffffff }, { 0xffffffff, 1 }, { 1, 9 } };
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(lengths); i++) {
+		struct np_bag *b = np_bag_new();
+		uint8_t bytes[24] = { 0, 0, 0, 1 };
+
+		for (int n = 0; n < 4; n++) {
+			bytes[4 + n] = (uint8_t)(lengths[i][0] >> (24 - 8 * n));
+			bytes[8 + n] = (uint8_t)(lengths[i][1] >> (24 - 8 * n));
+		}
+		assert_int_equal(np_bag_decode(bytes, sizeof(bytes), b, &err), NP_EPEER);
+		np_bag_free(b);
+	}
+}
+
+/* ---- Greetings and parts ---- */
+
+static void
+a_greeting_survives_the_trip(void **state)
+{
+	const struct np_hello m = { .version = 3,
+				    .caps = NP_CAP_TEST | NP_CAP_LINK,
+				    .every_ms = 100,
+				    .identity = "plumbline 1",
+				    .device = "eth0" };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_hello again;
+	struct np_err err;
+
+	(void)state;
+	np_hello_put(frame, NP_EXT_HELLO, &m);
+	assert_int_equal(np_frame_head(frame).code, NP_EXT_HELLO);
+	assert_int_equal(np_frame_head(frame).word, -1); /* binds nobody to a processor */
+	assert_int_equal(np_hello_get(frame, &again, &err), NP_OK);
+	assert_int_equal(again.version, 3);
+	assert_int_equal(again.caps, m.caps);
+	assert_int_equal(again.every_ms, 100);
+	assert_string_equal(again.identity, m.identity);
+	assert_string_equal(again.device, m.device);
+}
+
+static void
+a_greeting_has_to_make_sense(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE] = { 0 };
+	struct np_hello m;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_hello_get(frame, &m, &err), NP_EPEER); /* no version */
+	frame[11] = 77;                                            /* tag */
+	memset(frame + 12, 0xff, 4);                               /* length */
+	assert_int_equal(np_hello_get(frame, &m, &err), NP_EPEER);
+}
+
+static void
+a_field_of_the_future_is_skipped(void **state)
+{
+	static const uint8_t fields[] = { 0, 0, 0, 77, 0, 0, 0, 3, 9, 9, 9, 0,
+					  0, 0, 0, 1,  0, 0, 0, 4, 0, 0, 0, 2 };
+	uint8_t frame[NP_FRAME_SIZE] = { 0 };
+	struct np_hello m;
+	struct np_err err;
+
+	(void)state;
+	memcpy(frame + 8, fields, sizeof(fields));
+	assert_int_equal(np_hello_get(frame, &m, &err), NP_OK);
+	assert_int_equal(m.version, 2);
+}
+
+static void
+a_part_keeps_within_its_frame(void **state)
+{
+	uint8_t frame[NP_FRAME_SIZE], bytes[NP_PART_MAX];
+	struct np_part p = { .total = 5000, .number = 2, .size = NP_PART_MAX, .bytes = bytes }, q;
+	struct np_err err;
+
+	(void)state;
+	memset(bytes, 0xab, sizeof(bytes));
+	np_part_put(frame, &p);
+	assert_int_equal(np_part_get(frame, &q, &err), NP_OK);
+	assert_int_equal(q.number, 2);
+	assert_int_equal(q.total, 5000);
+	assert_memory_equal(q.bytes, bytes, sizeof(bytes));
+	frame[18] = 0xff; /* the size's third byte */
+	assert_int_equal(np_part_get(frame, &q, &err), NP_EPEER);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_come_out_as_they_went_in),
+		cmocka_unit_test(a_second_value_takes_the_place_of_the_first),
+		cmocka_unit_test(no_bag_is_an_empty_one),
+		cmocka_unit_test(what_does_not_fit_is_left_out),
+		cmocka_unit_test(a_bag_survives_the_trip),
+		cmocka_unit_test(a_cut_bag_is_refused_wherever_it_is_cut),
+		cmocka_unit_test(a_receiver_skips_what_it_does_not_know),
+		cmocka_unit_test(lengths_beyond_the_end_are_refused),
+		cmocka_unit_test(a_greeting_survives_the_trip),
+		cmocka_unit_test(a_greeting_has_to_make_sense),
+		cmocka_unit_test(a_field_of_the_future_is_skipped),
+		cmocka_unit_test(a_part_keeps_within_its_frame),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
