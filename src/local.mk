@@ -75,9 +75,14 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/talk_old.c \
 	%D%/run/talk_unix.c \
 	%D%/out/classic.c %D%/out/format.h \
+	%D%/out/explain.c %D%/out/explain.h \
+	%D%/out/explain_facts.c %D%/out/explain_facts.h \
 	%D%/out/interim.c \
+	%D%/out/look.c %D%/out/look.h \
 	%D%/out/ledger.c %D%/out/ledger.h \
 	%D%/out/omni.c \
+	%D%/out/preflight.c %D%/out/preflight.h \
+	%D%/out/prometheus.c %D%/out/prometheus.h \
 	%D%/out/select.c %D%/out/select.h
 
 # What programs need beside src/libnetperf.a.

@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/test_cpu \
 	%D%/unit/test_daemon \
 	%D%/unit/test_doc \
+	%D%/unit/test_explain \
 	%D%/unit/test_extra \
 	%D%/unit/test_guard \
 	%D%/unit/test_hist \
@@ -37,6 +38,8 @@ unit_tests = \
 	%D%/unit/test_old \
 	%D%/unit/test_only \
 	%D%/unit/test_option \
+	%D%/unit/test_preflight \
+	%D%/unit/test_prometheus \
 	%D%/unit/test_record \
 	%D%/unit/test_refusals \
 	%D%/unit/test_repeat \

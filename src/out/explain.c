@@ -1,0 +1,884 @@
+#include "out/explain.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "out/explain_facts.h"
+
+#define FACTS const struct np_facts_of_test *f
+
+static const char *const limit_names[NP_LIMITS] = {
+	[NP_LIMIT_UNCLEAR] = "unclear",
+	[NP_LIMIT_APPLICATION] = "sending-application",
+	[NP_LIMIT_SENDER_CPU] = "sender-cpu",
+	[NP_LIMIT_SEND_BUFFER] = "send-buffer",
+	[NP_LIMIT_LOSS] = "loss",
+	[NP_LIMIT_PATH] = "path-rate",
+	[NP_LIMIT_RECEIVE_WINDOW] = "receive-window",
+	[NP_LIMIT_RECEIVER_CPU] = "receiver-cpu",
+	[NP_LIMIT_READER_SLOW] = "reader-slow",
+	[NP_LIMIT_RECEIVE_BUFFER] = "receive-buffer",
+	[NP_LIMIT_LINK] = "link",
+	[NP_LIMIT_SOFTIRQ] = "far-softirq",
+	[NP_LIMIT_UDP_BUFFER] = "udp-receive-buffer",
+	[NP_LIMIT_MTU] = "mtu",
+	[NP_LIMIT_TURNS] = "turns",
+};
+
+const char *
+np_limit_name(enum np_limit limit)
+{
+	return limit_names[limit];
+}
+
+/* --- words ------------------------------------------------------------------------------------
+ */
+
+enum { WORD = 32 };
+struct word {
+	char text[WORD];
+};
+
+static struct word
+rate_words(double bps)
+{
+	struct word w;
+
+	if (bps >= 1e9) {
+		snprintf(w.text, sizeof(w.text), "%.4g Gbit/s", bps / 1e9);
+	} else if (bps >= 1e6) {
+		snprintf(w.text, sizeof(w.text), "%.4g Mbit/s", bps / 1e6);
+	} else {
+		snprintf(w.text, sizeof(w.text), "%.4g kbit/s", bps / 1e3);
+	}
+	return w;
+}
+
+static struct word
+time_words(double us)
+{
+	struct word w;
+
+	if (us >= 1000) {
+		snprintf(w.text, sizeof(w.text), "%.3g ms", us / 1000);
+	} else {
+		snprintf(w.text, sizeof(w.text), "%.3g us", us);
+	}
+	return w;
+}
+
+static struct word
+size_words(double bytes)
+{
+	struct word w;
+
+	if (bytes >= 100 * 1024) {
+		snprintf(w.text, sizeof(w.text), "%.0f KiB", bytes / 1024);
+	} else {
+		snprintf(w.text, sizeof(w.text), "%.0f bytes", bytes);
+	}
+	return w;
+}
+
+/* A share in percent: as many digits as tell it from none and from all. */
+static struct word
+share_words(double share)
+{
+	struct word w;
+	double percent = share * 100;
+	int digits = percent < 0.095                 ? 3
+		     : percent < 0.95                ? 2
+		     : percent < 9.5 || percent > 99 ? 1
+						     : 0;
+
+	snprintf(w.text, sizeof(w.text), "%.*f %%", percent >= 99.95 ? 0 : digits, percent);
+	return w;
+}
+
+/* What a rule says. */
+struct verdict {
+	enum np_limit limit;
+	double score;
+	double share;
+	char sentence[NP_EXPLAIN_TEXT];
+	char doubts[NP_EXPLAIN_TEXT];
+};
+
+static void __attribute__((format(printf, 5, 6)))
+decide(struct verdict *v, enum np_limit limit, double score, double share, const char *fmt, ...)
+{
+	va_list ap;
+
+	v->limit = limit;
+	v->score = score > 0 ? fmin(score, 1) : 0; /* NAN: a figure was not known */
+	v->share = share;
+	va_start(ap, fmt);
+	vsnprintf(v->sentence, sizeof(v->sentence), fmt, ap);
+	va_end(ap);
+}
+
+static void __attribute__((format(printf, 2, 3)))
+add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
+{
+	size_t used = strlen(text);
+	va_list ap;
+
+	if (used > 0) {
+		snprintf(text + used, NP_EXPLAIN_TEXT - used, "; ");
+		used = strlen(text);
+	}
+	va_start(ap, fmt);
+	vsnprintf(text + used, NP_EXPLAIN_TEXT - used, fmt, ap);
+	va_end(ap);
+}
+
+/* --- the rules --------------------------------------------------------------------------------
+ * Each looks at its figures and gives a score: below ENOUGH it does not hold. Where several do, the
+ * highest has it. A figure that is not known is NAN, with which no comparison holds.
+ */
+
+#define ENOUGH 0.5
+#define BUSY 0.85   /* of a processor, from which on a thread counts as held up by it */
+#define LOSSY 0.001 /* share of segments from which on their loss matters */
+#define NARROW 1280 /* MTUs below are not what links come with */
+
+/* From 0.5 at the threshold to `most` where everything is taken. */
+static double
+above(double value, double threshold, double most)
+{
+	return value >= threshold ? ENOUGH + (value - threshold) / (1 - threshold) * (most - ENOUGH)
+				  : 0;
+}
+
+static double
+known(double v)
+{
+	return isnan(v) ? 0 : v;
+}
+
+/* Running, or ready to run. */
+static double
+busy(const struct np_thread_facts *t)
+{
+	double all = t->cpu + known(t->wait);
+
+	return all > 1 ? 1 : all;
+}
+
+/*
+ * Others leave the processor to it for a part of the time only; so they do to the acknowledgements
+ * that are taken in there, for which the thread then waits in vain.
+ */
+static bool
+crowded(const struct np_thread_facts *t)
+{
+	return t->wait >= 0.15 && busy(t) >= 0.3 && t->crowd >= 0.95 && t->crowd - t->cpu >= 0.2;
+}
+
+static double
+sender_cpu_score(FACTS)
+{
+	double s = busy(&f->sender);
+	/* Nothing was outstanding, and it did not wait for a processor either: it rested. */
+	bool rests = 1 - f->busy - known(f->sender.wait) >= 0.4;
+
+	return s >= BUSY ? above(s, BUSY, 0.97) : crowded(&f->sender) && !rests ? 0.8 : 0;
+}
+
+static double
+reader_cpu_score(FACTS)
+{
+	double s = busy(&f->reader);
+
+	if (f->in->transactions) {
+		return above(s, BUSY, 0.96);
+	}
+	/* One that keeps its queue empty does not hold anybody up. */
+	return f->inq_waits >= 0.4 ? above(s, BUSY, 0.9) + 0.08 * f->inq_waits : 0;
+}
+
+/*
+ * Nearly all that a link can carry; or most of what a shaper of our own lets through, which held
+ * packets back all the while: where the machine is late, a bucket runs over.
+ */
+static double
+link_score(FACTS, const struct np_explain_ceiling *c)
+{
+	if (c->reached >= 0.97 && c->reached <= 1.05) {
+		return 0.99;
+	}
+	return f->shaped && f->qdisc_overlimits / f->seconds >= 10 && c->reached >= 0.8 &&
+		       c->reached <= 1.05
+		   ? 0.8
+		   : 0;
+}
+
+static void
+cpu_words(const struct np_thread_facts *t, const char *whose, char *out, size_t size)
+{
+	if (crowded(t)) {
+		snprintf(out, size,
+			 "the %s process had a CPU for %s of the time and waited %s of it for one, "
+			 "as others kept CPU %d busy",
+			 whose, share_words(t->cpu).text, share_words(t->wait).text, t->on);
+	} else if (t->wait >= 0.1) {
+		snprintf(out, size,
+			 "the %s process had a CPU for %s of the time and waited %s of it for one",
+			 whose, share_words(t->cpu).text, share_words(t->wait).text);
+	} else {
+		snprintf(out, size, "the %s process was busy %s of one CPU", whose,
+			 share_words(t->cpu).text);
+	}
+}
+
+static void
+rule_link(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double score = link_score(f, c);
+	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_known : NULL;
+
+	if (shaper != NULL) {
+		decide(v, NP_LIMIT_LINK, score, c->reached,
+		       "limited by the shaper on the sender's interface (%s, %s): %s of what that "
+		       "lets through",
+		       shaper, rate_words(f->rate_bps).text, share_words(c->reached).text);
+	} else {
+		decide(v, NP_LIMIT_LINK, score, c->reached,
+		       "limited by the link: %s of what %s can carry (rate by %s)",
+		       share_words(c->reached).text, rate_words(f->rate_bps).text, f->rate_known);
+	}
+	if (c->reached > 1.005) {
+		add(v->doubts, "that is more than Ethernet's framing allows: not all of it is "
+			       "counted there");
+	}
+}
+
+/* The signature of a shaper whose rate nobody told: its queue made packets wait, at one rate. */
+static void
+rule_shaper(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double a_second = f->qdisc_overlimits / f->seconds;
+	bool holds = f->rate_bps <= 0 && a_second >= 10 && f->steady <= 0.1 && f->sender.idle > 0.3;
+
+	(void)c;
+	decide(v, NP_LIMIT_LINK, holds ? 0.85 : 0, (double)NAN,
+	       "limited by a shaper on the sender's interface: its queue held packets back %.0f "
+	       "times a second, and the rate of %s kept within %s",
+	       a_second, rate_words(f->in->throughput_bps).text, share_words(f->steady).text);
+	add(v->doubts, "the rate it is set to could not be read (--link-rate tells it)");
+}
+
+static void
+rule_application(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double unused = 1 - f->busy;
+	bool by_queue = f->in->datagrams || f->app_short > unused;
+	double share = by_queue ? f->app_short : unused;
+
+	(void)c;
+	if (!(f->sender.idle > share)) {
+		share = f->sender.idle;
+	}
+	decide(v, NP_LIMIT_APPLICATION, share, share,
+	       "limited by the sending application: it slept %s of the time, and nothing waited to "
+	       "be sent for %s of it",
+	       share_words(f->sender.idle).text,
+	       share_words(by_queue ? f->app_short : unused).text);
+}
+
+static void
+rule_sender_cpu(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double score = sender_cpu_score(f);
+	char words[200];
+
+	(void)c;
+	cpu_words(&f->sender, f->in->transactions ? "requesting" : "sending", words, sizeof(words));
+	if (f->in->datagrams && f->lost_share >= 0.01) {
+		score *= 0.8; /* more of them would be lost, too */
+	}
+	decide(v, NP_LIMIT_SENDER_CPU, score, busy(&f->sender), "limited by the %s CPU: %s",
+	       f->in->transactions ? "client's" : "sender's", words);
+	if (busy(&f->reader) >= BUSY) {
+		add(v->doubts, "the receiving process was busy %s of a CPU, too",
+		    share_words(busy(&f->reader)).text);
+	}
+}
+
+static void
+rule_send_buffer(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	bool sampled = f->outq_full > known(f->sndbuf);
+	double share = sampled ? f->outq_full : f->sndbuf;
+	bool holds = share >= 0.4 && f->sender.idle >= 0.15;
+
+	(void)c;
+	decide(v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
+	       "limited by the send buffer for %s of the time: its %s were all under way, and an "
+	       "acknowledgement takes %s",
+	       share_words(share).text, size_words(f->send_buffer).text,
+	       time_words(f->rtt_us).text);
+	if (sampled) {
+		add(v->doubts, "by samples of the queue: the kernel's own clock says %s",
+		    share_words(known(f->sndbuf)).text);
+	}
+}
+
+/* A queue on the way, other than what a busy machine makes of microseconds. */
+static bool
+queues(FACTS)
+{
+	return f->queue_us >= 300 && f->rtt_us >= 2 * f->min_rtt_us;
+}
+
+static void
+rule_loss(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double score = f->loss >= 3 * LOSSY ? 0.93 : f->loss >= LOSSY ? 0.7 : 0;
+
+	(void)c;
+	if (queues(f)) {
+		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
+	}
+	decide(v, NP_LIMIT_LOSS, f->sender.cpu >= 0.97 ? score * 0.8 : score, f->loss,
+	       "limited by the congestion window, which loss keeps small: %.0f of %.0f segments "
+	       "(%s) had to be sent again, %.0f were let go at a time",
+	       f->retransmits, f->segments, share_words(f->loss).text, f->cwnd);
+	if (f->sender.cpu >= 0.7) {
+		add(v->doubts, "the sending process was busy %s of a CPU",
+		    share_words(f->sender.cpu).text);
+	}
+}
+
+static void
+rule_path(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double score = 0;
+
+	(void)c;
+	if (queues(f) && f->sender.idle >= 0.3 && !(f->rwnd >= 0.4) && !(f->outq_full >= 0.4)) {
+		score = f->steady <= 0.1 || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
+		/* What waits for a processor looks like a queue on the way. */
+		score *= f->sender.wait >= 0.15 || f->reader.wait >= 0.15 ? 0.75 : 1;
+	}
+	if (score > 0) {
+		decide(
+		    v, NP_LIMIT_PATH, score, f->cwnd_full,
+		    "limited by the rate of the path: what the congestion window (%.0f segments) "
+		    "lets go queues on the way, %s of a round trip of %s",
+		    f->cwnd, time_words(f->queue_us).text, time_words(f->rtt_us).text);
+		return;
+	}
+	decide(v, NP_LIMIT_PATH, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
+	       f->cwnd_full,
+	       "limited by the congestion window (%.0f segments) for %s of the time, without loss "
+	       "and without a queue on the way",
+	       f->cwnd, share_words(f->cwnd_full).text);
+	add(v->doubts, "it may still have been growing, or be paced by the sender");
+}
+
+/* Why the window is small, which only the receiver knows. */
+static void
+rule_receive_window(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double score = f->rwnd >= 0.4 ? 0.55 + 0.44 * f->rwnd : 0;
+	struct word share = share_words(f->rwnd);
+	char words[200];
+
+	(void)c;
+	cpu_words(&f->reader, "reading", words, sizeof(words));
+	if (isnan(f->reader.cpu)) {
+		decide(v, NP_LIMIT_RECEIVE_WINDOW, score, f->rwnd,
+		       "limited by the receiver's window for %s of the time (%s)", share.text,
+		       size_words(f->window).text);
+		add(v->doubts, "whether its reader, its CPU or its buffer keeps it small, only the "
+			       "far end knows");
+	} else if (busy(&f->reader) >= BUSY) {
+		decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
+		       "limited by the receiver's window for %s of the time: %s", share.text,
+		       words);
+	} else if (f->inq_waits >= 0.4 && f->reader.idle >= 0.3) {
+		decide(v, NP_LIMIT_READER_SLOW, score, f->rwnd,
+		       "limited by the receiver's window for %s of the time: the reading process "
+		       "slept %s of it while %s waited to be read",
+		       share.text, share_words(f->reader.idle).text, size_words(f->inq).text);
+	} else {
+		decide(v, NP_LIMIT_RECEIVE_BUFFER, score, f->rwnd,
+		       "limited by the receiver's window for %s of the time: its buffer of %s is "
+		       "too small, as the reader kept up (busy %s of one CPU, %s unread)",
+		       share.text, size_words(f->receive_buffer).text,
+		       share_words(f->reader.cpu).text, size_words(f->inq).text);
+	}
+}
+
+/* Where the kernel's clock of the window is not to be had, or a large buffer has not filled yet. */
+static void
+rule_reader(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	char words[200];
+
+	(void)c;
+	if (f->rwnd >= 0.4) {
+		return;
+	}
+	cpu_words(&f->reader, f->in->transactions ? "responding" : "reading", words, sizeof(words));
+	if (reader_cpu_score(f) >= ENOUGH) {
+		decide(v, NP_LIMIT_RECEIVER_CPU, reader_cpu_score(f), busy(&f->reader),
+		       "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
+		       words);
+		if (f->tx == NULL) {
+			add(v->doubts, "what the sender was busy with is not known");
+		}
+	} else if (f->tx == NULL && f->inq_waits >= 0.5 && f->reader.idle >= 0.3) {
+		decide(v, NP_LIMIT_READER_SLOW, 0.4 + 0.5 * f->inq_waits, f->inq_waits,
+		       "limited by the reader: it slept %s of the time while %s waited to be read",
+		       share_words(f->reader.idle).text, size_words(f->inq).text);
+	}
+}
+
+static void
+rule_softirq(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double score = above(f->softirq, BUSY, 0.95);
+	double drops = f->in->datagrams ? f->backlog_drops : 0;
+
+	(void)c;
+	if (drops >= 0.5 * f->lost && f->lost_share >= 0.01) {
+		decide(v, NP_LIMIT_SOFTIRQ, 0.96, f->lost_share,
+		       "limited by the receiver's processors that take packets in: their queues "
+		       "dropped %.0f, %s of what was sent",
+		       drops, share_words(f->lost_share).text);
+		return;
+	}
+	if (busy(&f->sender) >= BUSY && f->same_machine) {
+		score = 0; /* the same processors do both */
+	}
+	decide(v, NP_LIMIT_SOFTIRQ, score, f->softirq,
+	       "limited by CPU %d of the receiver, which spent %s of its time taking packets in "
+	       "(softirq)",
+	       f->softirq_cpu, share_words(f->softirq).text);
+}
+
+static void
+rule_udp_buffer(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	bool holds = f->lost_share >= 0.01 && f->buffer_drops >= 0.5 * f->lost;
+	char words[200];
+
+	(void)c;
+	cpu_words(&f->reader, "reading", words, sizeof(words));
+	decide(v, NP_LIMIT_UDP_BUFFER, holds ? 0.98 : 0, f->lost_share,
+	       "limited by the receive buffer: full at %s, it dropped %.0f datagrams, %s of what "
+	       "was sent; %s",
+	       size_words(f->receive_buffer).text, f->buffer_drops, share_words(f->lost_share).text,
+	       words);
+}
+
+static void
+rule_datagrams_lost(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	bool holds = f->lost_share >= 0.01;
+
+	(void)c;
+	if (isnan(f->buffer_drops)) {
+		decide(v, NP_LIMIT_UNCLEAR, holds ? 0.9 : 0, f->lost_share,
+		       "%s of the datagrams were lost, on the way or in the receiver's "
+		       "buffer, which only the far end can tell",
+		       share_words(f->lost_share).text);
+		return;
+	}
+	decide(v, NP_LIMIT_LOSS, holds && f->buffer_drops < 0.5 * f->lost ? 0.9 : 0, f->lost_share,
+	       "limited by loss on the way: %s of the datagrams did not arrive, and %.0f of these "
+	       "%.0f were dropped by the receiver's buffer",
+	       share_words(f->lost_share).text, f->buffer_drops, f->lost);
+}
+
+static void
+rule_mtu_of_datagrams(FACTS, double score, const char *cpu, struct verdict *v)
+{
+	struct np_way usual = f->way;
+	double bytes = np_bag_number(f->tx, "flow.send_size");
+	uint32_t size = bytes >= 0 && bytes <= 65535 ? (uint32_t)bytes : 0;
+	uint32_t packets = np_ceiling_fragments(&f->way, size);
+
+	usual.mtu = 1500;
+	decide(v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
+	       busy(&f->sender),
+	       "limited by the MTU of %.0f: a datagram of %u bytes takes %u packets, with 1500 it "
+	       "takes %u; %s",
+	       f->mtu, (unsigned)size, (unsigned)packets,
+	       (unsigned)np_ceiling_fragments(&usual, size), cpu);
+}
+
+/* Whatever is exhausted by packets is exhausted sooner by small ones. */
+static void
+rule_mtu(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	bool by_sender = sender_cpu_score(f) >= reader_cpu_score(f);
+	struct np_way usual = f->way;
+	double score =
+	    fmax(fmax(sender_cpu_score(f), reader_cpu_score(f)), above(f->softirq, BUSY, 0.95));
+	char words[200];
+
+	usual.mtu = 1500;
+	if (!(f->mtu < NARROW)) {
+		return;
+	}
+	if (link_score(f, c) > score) {
+		decide(v, NP_LIMIT_MTU, link_score(f, c) + 0.005, c->reached,
+		       "limited by the MTU of %.0f: with it %s of the link's rate can be payload, "
+		       "with 1500 it is %s; %s of that ceiling was reached",
+		       f->mtu, share_words(np_ceiling_tcp(&f->way)).text,
+		       share_words(np_ceiling_tcp(&usual)).text, share_words(c->reached).text);
+		return;
+	}
+	score = score > 0 ? score + 0.02 : 0;
+	cpu_words(by_sender ? &f->sender : &f->reader, by_sender ? "sending" : "reading", words,
+		  sizeof(words));
+	if (f->in->datagrams) {
+		rule_mtu_of_datagrams(f, score, words, v);
+		return;
+	}
+	decide(v, NP_LIMIT_MTU, score, busy(&f->sender),
+	       "limited by the MTU of %.0f: %.0f segments a second carried %u bytes each, with "
+	       "1500 each carries %u; %s",
+	       f->mtu, f->segments / f->seconds, np_ceiling_segment(&f->way),
+	       np_ceiling_segment(&usual), words);
+}
+
+static void
+rule_turns(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	double each_us =
+	    f->in->per_second > 0 ? 1e6 * f->in->in_flight / f->in->per_second : (double)NAN;
+
+	(void)c;
+	decide(v, NP_LIMIT_TURNS, each_us > 0 ? 0.6 : 0, f->sender.idle,
+	       "limited by the way there and back: with %u under way at once a transaction takes "
+	       "%s, and the requesting process waited %s of the time",
+	       (unsigned)f->in->in_flight, time_words(each_us).text,
+	       share_words(f->sender.idle).text);
+}
+
+/* Only what one end knows: it did its part. */
+static void
+rule_kept_up(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+{
+	(void)c;
+	if (f->tx != NULL || !(f->reader.idle >= 0.3) || f->inq_waits >= 0.2) {
+		return;
+	}
+	decide(v, NP_LIMIT_UNCLEAR, ENOUGH, f->reader.idle,
+	       "the reader here kept up (busy %s of one CPU), so that the sender or the "
+	       "path is what limits",
+	       share_words(f->reader.cpu).text);
+}
+
+enum { TCP = 1, UDP = 2, TURNS = 4, UNIX = 8 };
+static const struct {
+	unsigned tests;
+	void (*judge)(FACTS, const struct np_explain_ceiling *c, struct verdict *v);
+} rules[] = {
+	{ TCP | UDP | TURNS, rule_link },
+	{ TCP | UDP, rule_shaper },
+	{ TCP | UDP, rule_application },
+	{ TCP | UDP | TURNS | UNIX, rule_sender_cpu },
+	{ TCP, rule_send_buffer },
+	{ TCP, rule_loss },
+	{ TCP, rule_path },
+	{ TCP, rule_receive_window },
+	{ TCP | TURNS | UNIX, rule_reader },
+	{ TCP | UDP, rule_softirq },
+	{ UDP, rule_udp_buffer },
+	{ UDP, rule_datagrams_lost },
+	{ TCP | UDP, rule_mtu },
+	{ TURNS, rule_turns },
+	{ TCP | UDP, rule_kept_up },
+};
+
+/* --- the ceiling ------------------------------------------------------------------------------
+ */
+
+static enum np_turns
+turns_of(const struct np_explain_input *in)
+{
+	if (in->datagrams) {
+		return NP_TURNS_UDP_RR;
+	}
+	if (!in->connections) {
+		return NP_TURNS_TCP_RR;
+	}
+	return in->request > 0 || in->response > 0 ? NP_TURNS_TCP_CRR : NP_TURNS_TCP_CC;
+}
+
+/* The share of the link's rate that can be payload. */
+static double
+most_of_rate(FACTS)
+{
+	double size = np_bag_number(f->tx, "flow.send_size");
+
+	if (!f->in->datagrams) {
+		return np_ceiling_tcp(&f->way);
+	}
+	return size >= 0 && size <= 65535 ? np_ceiling_udp(&f->way, (uint32_t)size) : (double)NAN;
+}
+
+/* By the sender's kernel, else by the ledger of either end (doc/evidence.md, wire.). */
+static double
+sent(FACTS, const char *kernels, const char *out, const char *in)
+{
+	double v = np_bag_number(f->tx, kernels);
+
+	v = isnan(v) ? np_bag_number(f->tx, out) : v;
+	return isnan(v) ? np_bag_number(f->rx, in) : v;
+}
+
+/* What of a TCP stream's ceiling went into other things than payload that arrived. */
+static void
+where_it_went(FACTS, struct np_explain_ceiling *c)
+{
+	double per_packet = f->way.framing.header + f->way.framing.rest +
+			    (f->in->family == 6 ? 40 : 20) + 20 + (f->way.timestamps ? 12 : 0);
+	double link_bytes = f->rate_bps * f->seconds / 8, most_bytes = c->most * f->seconds / 8;
+	double again = sent(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
+			    "wire.in.retransmitted_bytes");
+	double out = sent(f, "tcp.segments_out", "wire.out.segments", "wire.in.segments");
+	double segments =
+	    sent(f, "tcp.data_segments_out", "wire.out.data_segments", "wire.in.data_segments");
+	double payload = f->in->throughput_bps * f->seconds / 8;
+	double fewest = payload / np_ceiling_segment(&f->way);
+
+	c->lost = f->in->datagrams && f->in->sent_bps > 0 && c->most > 0
+		      ? (f->in->sent_bps - f->in->throughput_bps) / c->most
+		      : (double)NAN;
+	if (f->in->datagrams) {
+		c->idle = 1 - c->reached - (isnan(c->lost) ? 0 : c->lost);
+		return;
+	}
+	c->retransmits = again / most_bytes;
+	c->acks = (out - segments) * per_packet / link_bytes;
+	c->small_segments = (segments - fewest) * per_packet / link_bytes;
+	/* Retransmissions are segments, too, and have been counted. */
+	c->small_segments -= again / np_ceiling_segment(&f->way) * per_packet / link_bytes;
+	c->small_segments = c->small_segments < 0 ? 0 : c->small_segments;
+	c->idle =
+	    1 - c->reached - known(c->retransmits) - known(c->acks) - known(c->small_segments);
+}
+
+static void
+part(char *text, double share, const char *what)
+{
+	if (share >= 0.0005) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, NP_EXPLAIN_TEXT - used, ", %s %s", what,
+			 share_words(share).text);
+	}
+}
+
+static void
+ceiling_words(FACTS, struct np_explanation *out)
+{
+	const struct np_explain_ceiling *c = &out->ceiling;
+	char *text = out->ceiling_text;
+
+	if (isnan(c->most)) {
+		if (f->in->family == 0) {
+			return;
+		}
+		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
+			 f->rate_bps > 0 ? "the MTU could not be had"
+					 : "nobody tells the link's rate (--link-rate does)");
+		return;
+	}
+	if (f->in->transactions) {
+		snprintf(text, NP_EXPLAIN_TEXT,
+			 "%.0f transactions a second at %s (%s), MTU %.0f; %s of it reached",
+			 c->most, rate_words(c->rate_bps).text, c->known, f->mtu,
+			 share_words(c->reached).text);
+		return;
+	}
+	snprintf(text, NP_EXPLAIN_TEXT, "%s of payload at %s (%s), MTU %.0f; %s of it reached",
+		 rate_words(c->most).text, rate_words(c->rate_bps).text, c->known, f->mtu,
+		 share_words(c->reached).text);
+	if (c->reached > 1.05) {
+		add(text, "that link is not what the data went over");
+		return;
+	}
+	part(text, c->retransmits, "retransmitted");
+	part(text, c->small_segments, "headers of small segments");
+	part(text, c->acks, "ACKs beside data");
+	part(text, c->lost, "lost");
+	part(text, c->idle, "idle");
+}
+
+static void
+find_ceiling(FACTS, struct np_explain_ceiling *c)
+{
+	const struct np_explain_input *in = f->in;
+
+	*c = (struct np_explain_ceiling){ .rate_bps = f->rate_bps > 0 ? f->rate_bps : (double)NAN,
+					  .known = f->rate_known,
+					  .most = (double)NAN,
+					  .reached = (double)NAN,
+					  .retransmits = (double)NAN,
+					  .small_segments = (double)NAN,
+					  .acks = (double)NAN,
+					  .lost = (double)NAN,
+					  .idle = (double)NAN };
+	if (!(f->rate_bps > 0) || isnan(f->mtu)) {
+		return;
+	}
+	if (in->transactions) {
+		c->most = np_ceiling_turns(&f->way, turns_of(in), in->request, in->response,
+					   f->rate_bps, 0, in->in_flight > 0 ? in->in_flight : 1);
+		c->reached = in->per_second / c->most;
+		return;
+	}
+	c->most = f->rate_bps * most_of_rate(f);
+	c->reached = in->throughput_bps / c->most;
+	if (!isnan(c->most)) {
+		where_it_went(f, c);
+	}
+}
+
+/* --- the choice -------------------------------------------------------------------------------
+ */
+
+static void
+doubt(FACTS, const struct verdict *best, const struct verdict *second, char doubts[NP_EXPLAIN_TEXT])
+{
+	const char *lacks = f->in->far_lacks;
+
+	snprintf(doubts, NP_EXPLAIN_TEXT, "%s", best->doubts);
+	if (second->score >= ENOUGH && second->score >= best->score - 0.15 &&
+	    second->limit != best->limit && second->limit != NP_LIMIT_UNCLEAR &&
+	    best->limit != NP_LIMIT_UNCLEAR && best->limit != NP_LIMIT_MTU) {
+		add(doubts, "nearly as much speaks for %s", np_limit_name(second->limit));
+	}
+	if (lacks != NULL && lacks[0] != '\0') {
+		add(doubts, "the far end told nothing of its side");
+	}
+	if (f->seconds < 0.5) {
+		add(doubts, "the test took no more than %.2g s", f->seconds);
+	}
+	if (f->same_machine && f->in->family != 0) {
+		add(doubts, "both ends share the processors of one machine");
+	}
+}
+
+static void
+unclear(FACTS, const struct verdict *best, struct verdict *v)
+{
+	memset(v, 0, sizeof(*v));
+	decide(v, NP_LIMIT_UNCLEAR, 0, (double)NAN, "%s",
+	       f->tx == NULL && f->rx == NULL ? "neither end could tell anything"
+					      : "no figure stands out");
+	if (!isnan(f->sender.cpu)) {
+		add(v->sentence, "the sending process was busy %s of one CPU",
+		    share_words(f->sender.cpu).text);
+	}
+	if (!isnan(f->reader.cpu)) {
+		add(v->sentence, "the receiving process was busy %s of one CPU",
+		    share_words(f->reader.cpu).text);
+	}
+	if (f->rwnd >= 0) {
+		add(v->sentence, "the receiver's window held it up for %s of the time",
+		    share_words(f->rwnd).text);
+	}
+	if (best->score >= 0.25) {
+		add(v->doubts, "most, but not enough, speaks for %s", np_limit_name(best->limit));
+	}
+}
+
+static void
+put(struct np_bag *into, double v, const char *name)
+{
+	if (!isnan(v)) {
+		np_bag_real(into, v, "explain.%s", name);
+	}
+}
+
+void
+np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag *into)
+{
+	const struct np_explain_ceiling *c = &e->ceiling;
+
+	np_bag_text(into, np_limit_name(e->limit), "explain.limit");
+	np_bag_text(into, e->sentence, "explain.sentence");
+	np_bag_text(into, e->doubts, "explain.doubts");
+	np_bag_text(into, e->ceiling_text, "explain.ceiling");
+	put(into, e->score, "score");
+	put(into, e->share, "share");
+	put(into, c->rate_bps, "link_rate_bps");
+	put(into, c->most, transactions ? "ceiling_transactions_per_s" : "ceiling_bps");
+	put(into, c->reached, "reached");
+	put(into, c->retransmits, "retransmitted");
+	put(into, c->small_segments, "small_segments");
+	put(into, c->acks, "acks");
+	put(into, c->lost, "lost");
+	put(into, c->idle, "idle");
+}
+
+void
+np_explain_print(FILE *out, const struct np_bag *values)
+{
+	const char *limit = np_bag_string(values, "explain.limit");
+	const char *sentence = np_bag_string(values, "explain.sentence");
+	const char *doubts = np_bag_string(values, "explain.doubts");
+	const char *ceiling = np_bag_string(values, "explain.ceiling");
+
+	if (limit != NULL && sentence != NULL) {
+		fprintf(out, "explain: %s: %s\n", limit, sentence);
+	}
+	if (doubts != NULL && doubts[0] != '\0') {
+		fprintf(out, "doubts: %s\n", doubts);
+	}
+	if (ceiling != NULL && ceiling[0] != '\0') {
+		fprintf(out, "ceiling: %s\n", ceiling);
+	}
+}
+
+static unsigned
+kind_of(const struct np_explain_input *in)
+{
+	return in->transactions ? TURNS : in->family == 0 ? UNIX : in->datagrams ? UDP : TCP;
+}
+
+void
+np_explain(const struct np_explain_input *in, struct np_explanation *out)
+{
+	struct np_facts_of_test f;
+	struct verdict best = { .score = 0 }, second = { .score = 0 };
+
+	memset(out, 0, sizeof(*out));
+	np_facts_of_test(in, &f);
+	find_ceiling(&f, &out->ceiling);
+	ceiling_words(&f, out);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct verdict v = { .score = 0 };
+
+		if ((rules[i].tests & kind_of(in)) != 0) {
+			rules[i].judge(&f, &out->ceiling, &v);
+		}
+		if (v.score > best.score) {
+			second = best;
+			best = v;
+		} else if (v.score > second.score) {
+			second = v;
+		}
+	}
+	if (best.score < ENOUGH) {
+		struct verdict none;
+
+		unclear(&f, &best, &none);
+		best = none;
+	}
+	out->limit = best.limit;
+	out->score = best.score;
+	out->share = best.share;
+	memcpy(out->sentence, best.sentence, sizeof(out->sentence));
+	doubt(&f, &best, &second, out->doubts);
+}

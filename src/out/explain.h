@@ -1,0 +1,87 @@
+/*
+ * What limited a test, in a sentence with the figures that say so, and what the link could have
+ * carried: from what both ends, or one of them, know of it (the names are in doc/evidence.md).
+ */
+#ifndef NP_OUT_EXPLAIN_H
+#define NP_OUT_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/bag.h"
+
+/* The causes told apart. */
+enum np_limit {
+	NP_LIMIT_UNCLEAR,        /* nothing decides */
+	NP_LIMIT_APPLICATION,    /* the sending application wrote less than could go */
+	NP_LIMIT_SENDER_CPU,     /* the sending thread had no more of a processor */
+	NP_LIMIT_SEND_BUFFER,    /* as much as SO_SNDBUF holds was under way */
+	NP_LIMIT_LOSS,           /* segments or datagrams lost on the way */
+	NP_LIMIT_PATH,           /* the congestion window, by the rate of the path */
+	NP_LIMIT_RECEIVE_WINDOW, /* the receiver's window, and nobody told why */
+	NP_LIMIT_RECEIVER_CPU,   /* the reading thread had no more of a processor */
+	NP_LIMIT_READER_SLOW,    /* data waited for a reader that did something else */
+	NP_LIMIT_RECEIVE_BUFFER, /* the reader was quick: the window was too small for the path */
+	NP_LIMIT_LINK,           /* the link's rate, or a shaper's */
+	NP_LIMIT_SOFTIRQ,        /* a processor that only handles packets, at the receiver */
+	NP_LIMIT_UDP_BUFFER,     /* datagrams dropped by a full receive buffer */
+	NP_LIMIT_MTU,            /* small packets: each costs a processor, or the link, as much */
+	NP_LIMIT_TURNS,          /* one transaction at a time: the way there and back */
+	NP_LIMITS
+};
+
+/* "sender-cpu": for documents and scripts. */
+const char *np_limit_name(enum np_limit limit);
+
+/* What there is to go by. */
+struct np_explain_input {
+	const struct np_bag *near, *far; /* NULL: not known */
+	const char *far_lacks;           /* why the far end tells nothing; NULL or "": it does */
+	bool datagrams;                  /* UDP and its like; else TCP */
+	bool transactions;               /* request/response and connection tests */
+	bool near_transmits;             /* streams: else the far end does */
+	int family;                      /* 4 or 6; 0: no packets cross a link (UNIX domain) */
+	double seconds;                  /* of the measured part */
+	double sent_bps;            /* payload given to the transmitter's kernel; 0: not known */
+	double throughput_bps;      /* payload, the receiver's figure where that is known */
+	double per_second;          /* transactions; 0: none */
+	uint32_t request, response; /* bytes, of transactions */
+	uint32_t in_flight;         /* transactions under way at once */
+	bool connections;           /* one for each transaction */
+	double link_rate_bps;       /* as the user says it; 0: find out */
+};
+
+/* The most this test could have carried; all NAN where the link's rate is not known. */
+struct np_explain_ceiling {
+	double rate_bps; /* of the link, as far as it is known */
+	const char
+	    *known;  /* whence: "--link-rate", "the interface", "tbf"; valid as long as the bags */
+	double most; /* bits of payload, or transactions, a second */
+	double reached; /* share of it, 0 to 1 */
+	/* Where the rest went, as shares of the most; NAN: not known, or of transactions. */
+	double retransmits, small_segments, acks, lost, idle;
+};
+
+enum { NP_EXPLAIN_TEXT = 400 };
+
+struct np_explanation {
+	enum np_limit limit;
+	double score; /* 0 to 1: how well the rule fits */
+	double share; /* of the time, or of the ceiling, as the sentence has it; NAN: no such */
+	char sentence[NP_EXPLAIN_TEXT]; /* without a full stop */
+	char doubts[NP_EXPLAIN_TEXT];   /* empty: none */
+	struct np_explain_ceiling ceiling;
+	char ceiling_text[NP_EXPLAIN_TEXT];
+};
+
+/* For documents: explain.limit, explain.sentence, explain.ceiling_bps ... (doc/evidence.md). */
+void np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag *into);
+
+/* As lines for people, from the values that np_explain_put() has put; nothing without such. */
+void np_explain_print(FILE *out, const struct np_bag *values);
+
+/* Decide by the rules of explain.c. Never fails: what does not decide is NP_LIMIT_UNCLEAR. */
+void np_explain(const struct np_explain_input *in, struct np_explanation *out);
+
+#endif

@@ -1,0 +1,415 @@
+#include "out/explain_facts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 1000 }; /* most of a list, doc/evidence.md */
+
+/*
+ * A thread that waits for a processor gets its part of one. Who waits for more than so many times
+ * what it runs wants next to nothing, and was late to wake up: that is no lack of a processor.
+ */
+enum { LATE_AT_MOST = 40 };
+
+static double
+number(const struct np_bag *b, const char *name)
+{
+	return np_bag_number(b, name);
+}
+
+/* A counter that did not move is not in the bag: 0, if the others were looked at. */
+static double
+moved(const struct np_bag *b, const char *name)
+{
+	double v = number(b, name);
+
+	return isnan(v) && !isnan(number(b, "moved.seconds")) ? 0 : v;
+}
+
+static double
+or_else(double v, double otherwise)
+{
+	return isnan(v) ? otherwise : v;
+}
+
+static double
+clamp(double share)
+{
+	return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+/* --- samples ----------------------------------------------------------------------------------
+ */
+
+static double
+at(const struct np_bag_item *list, size_t i)
+{
+	return list->kind == NP_BAG_REALS ? list->reals[i] : (double)list->ints[i];
+}
+
+static bool
+list_of(const struct np_bag *b, const char *name, struct np_bag_item *list)
+{
+	return np_bag_find(b, name, list) &&
+	       (list->kind == NP_BAG_REALS || list->kind == NP_BAG_INTS) && list->count > 0;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+median_of(double *values, size_t count)
+{
+	if (count == 0) {
+		return (double)NAN;
+	}
+	qsort(values, count, sizeof(*values), by_size);
+	return values[count / 2];
+}
+
+static double
+median(const struct np_bag *b, const char *name)
+{
+	struct np_bag_item list;
+	double values[SAMPLES];
+	size_t count = 0;
+
+	if (!list_of(b, name, &list)) {
+		return (double)NAN;
+	}
+	for (size_t i = 0; i < list.count && count < SAMPLES; i++) {
+		values[count++] = at(&list, i);
+	}
+	return median_of(values, count);
+}
+
+/* The lists that say what held a sender up, of equal length. */
+struct flight {
+	struct np_bag_item cwnd, unacked, notsent, queued, window;
+	size_t count;
+};
+
+static bool
+flight_of(const struct np_bag *b, struct flight *s)
+{
+	const struct {
+		const char *name;
+		struct np_bag_item *list;
+	} wanted[] = {
+		{ "tcp.samples.cwnd", &s->cwnd },
+		{ "tcp.samples.unacked", &s->unacked },
+		{ "tcp.samples.notsent_bytes", &s->notsent },
+		{ "tcp.samples.queued_out", &s->queued },
+		{ "tcp.samples.send_window", &s->window },
+	};
+
+	s->count = SIZE_MAX;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		if (!list_of(b, wanted[i].name, wanted[i].list)) {
+			return false;
+		}
+		s->count = wanted[i].list->count < s->count ? wanted[i].list->count : s->count;
+	}
+	return true;
+}
+
+/*
+ * A send buffer of so many bytes counts what the kernel needs to keep the payload, up to twice as
+ * much: with half of it in payload it is full, or nearly.
+ */
+static void
+look_at_flight(struct np_facts_of_test *f)
+{
+	double mss = number(f->tx, "tcp.mss");
+	double cwnd_full = 0, app_short = 0, outq_full = 0;
+	struct flight s;
+
+	f->cwnd_full = f->app_short = f->outq_full = (double)NAN;
+	if (!flight_of(f->tx, &s) || !(mss > 0)) {
+		return;
+	}
+	for (size_t i = 0; i < s.count; i++) {
+		double under_way = at(&s.unacked, i) * mss;
+		bool window_open = under_way + 2 * mss <= at(&s.window, i);
+		bool cwnd_open = at(&s.unacked, i) + 2 <= 0.9 * at(&s.cwnd, i);
+		bool all_gone = at(&s.notsent, i) < 2 * mss;
+		bool full = at(&s.queued, i) >= 0.45 * f->send_buffer;
+
+		cwnd_full += !cwnd_open && window_open;
+		app_short += all_gone && !full && cwnd_open && window_open;
+		outq_full += all_gone && full && cwnd_open && window_open;
+	}
+	f->cwnd_full = cwnd_full / (double)s.count;
+	f->app_short = app_short / (double)s.count;
+	f->outq_full = outq_full / (double)s.count;
+}
+
+/* How far the rates between the samples lie from their median, on average and as a share of it. */
+static double
+spread(const struct np_bag *b, bool datagrams)
+{
+	struct np_bag_item t, bytes;
+	double rates[SAMPLES], middle, off = 0;
+	size_t count = 0;
+
+	if (!list_of(b, datagrams ? "flow.samples.t_s" : "tcp.samples.t_s", &t) ||
+	    !list_of(b, datagrams ? "flow.samples.bytes" : "tcp.samples.bytes", &bytes)) {
+		return (double)NAN;
+	}
+	for (size_t i = 1; i < t.count && i < bytes.count && count < SAMPLES; i++) {
+		double seconds = at(&t, i) - at(&t, i - 1);
+
+		if (seconds > 0) {
+			rates[count++] = (at(&bytes, i) - at(&bytes, i - 1)) / seconds;
+		}
+	}
+	if (count < 4) {
+		return (double)NAN;
+	}
+	middle = median_of(rates, count);
+	for (size_t i = 0; i < count; i++) {
+		off += fabs(rates[i] - middle) / (double)count;
+	}
+	return middle > 0 ? off / middle : (double)NAN;
+}
+
+static void
+look_at_queue(struct np_facts_of_test *f)
+{
+	const char *name = f->in->datagrams ? "flow.samples.queued_in" : "tcp.samples.queued_in";
+	struct np_bag_item list;
+	double waits = 0;
+
+	f->receive_buffer = number(f->rx, "flow.rcvbuf");
+	f->inq = median(f->rx, name);
+	f->inq_waits = (double)NAN;
+	if (!list_of(f->rx, name, &list) || !(f->receive_buffer > 0)) {
+		return;
+	}
+	/* The buffer holds payload and what the kernel needs to keep it; a quarter is a lot. */
+	for (size_t i = 0; i < list.count; i++) {
+		waits += at(&list, i) >= 0.25 * f->receive_buffer;
+	}
+	f->inq_waits = waits / (double)list.count;
+}
+
+/* --- each part --------------------------------------------------------------------------------
+ */
+
+static void
+look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
+{
+	double seconds = number(b, "thread.seconds"), on = number(b, "thread.cpu");
+	char name[64];
+
+	t->cpu = clamp(number(b, "thread.cpu_share"));
+	t->wait = seconds > 0 ? clamp(number(b, "thread.run_delay_s") / seconds) : (double)NAN;
+	if (t->wait > LATE_AT_MOST * t->cpu) {
+		t->wait = 0;
+	}
+	t->idle = clamp(1 - t->cpu - or_else(t->wait, 0));
+	t->on = on >= 0 ? (int)on : -1;
+	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
+	t->crowd = clamp(1 - number(b, name));
+}
+
+static double
+share_of_time(const struct np_facts_of_test *f, const char *name)
+{
+	double us = number(f->tx, name);
+
+	return f->seconds > 0 ? clamp(us / 1e6 / f->seconds) : (double)NAN;
+}
+
+static void
+look_at_tcp(struct np_facts_of_test *f)
+{
+	double again = number(f->tx, "tcp.retransmitted_segments");
+	double in_vain = or_else(number(f->tx, "tcp.dsack_dups"), 0);
+
+	f->busy = share_of_time(f, "tcp.busy_us");
+	f->rwnd = share_of_time(f, "tcp.rwnd_limited_us");
+	f->sndbuf = share_of_time(f, "tcp.sndbuf_limited_us");
+	f->segments = number(f->tx, "tcp.data_segments_out");
+	f->retransmits = again > in_vain ? again - in_vain : again >= 0 ? 0 : again;
+	f->loss = f->segments > 0 ? f->retransmits / f->segments : (double)NAN;
+	f->rtt_us = or_else(median(f->tx, "tcp.samples.rtt_us"), number(f->tx, "tcp.rtt_us"));
+	f->min_rtt_us = number(f->tx, "tcp.min_rtt_us");
+	f->queue_us = f->rtt_us - f->min_rtt_us;
+	f->cwnd = or_else(median(f->tx, "tcp.samples.cwnd"), number(f->tx, "tcp.cwnd"));
+	f->window =
+	    or_else(median(f->tx, "tcp.samples.send_window"), number(f->tx, "tcp.send_window"));
+	f->send_buffer = number(f->tx, "flow.sndbuf");
+	f->paced_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
+			       number(f->tx, "tcp.pacing_rate_bps"));
+	look_at_flight(f);
+}
+
+/* A socket's datagrams are counted with what the kernel needs to keep them. */
+static void
+look_at_sends(struct np_facts_of_test *f)
+{
+	struct np_bag_item list;
+	double full = 0;
+
+	if (!list_of(f->tx, "flow.samples.queued_out", &list) || !(f->send_buffer > 0)) {
+		return;
+	}
+	for (size_t i = 0; i < list.count; i++) {
+		full += at(&list, i) >= 0.3 * f->send_buffer;
+	}
+	f->outq_full = full / (double)list.count;
+	f->app_short = 1 - f->outq_full;
+}
+
+static void
+look_at_datagrams(struct np_facts_of_test *f)
+{
+	double bytes_sent = number(f->tx, "flow.bytes_sent");
+	double bytes_received = number(f->rx, "flow.bytes_received");
+	double received = number(f->rx, "flow.receives");
+
+	f->sent = or_else(number(f->rx, "udp.sent"), number(f->tx, "flow.sends"));
+	f->lost = or_else(number(f->rx, "udp.lost"), f->sent - received);
+	f->lost_share = f->sent > 0 ? clamp(f->lost / f->sent) : (double)NAN;
+	if (isnan(f->lost_share) && bytes_sent > 0) {
+		f->lost_share = clamp(1 - bytes_received / bytes_sent);
+	}
+	if (isnan(f->lost_share) && f->in->sent_bps > 0) {
+		f->lost_share = clamp(1 - f->in->throughput_bps / f->in->sent_bps);
+	}
+	f->buffer_drops = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Udp6RcvbufErrors")
+					     : moved(f->rx, "moved.snmp.Udp.RcvbufErrors");
+	f->refused = number(f->tx, "flow.sends_refused");
+	look_at_sends(f);
+}
+
+/* The processor of the receiver's that handles the most packets. */
+static void
+look_at_softirq(struct np_facts_of_test *f)
+{
+	double count = number(f->rx, "cpu.count");
+	const char *near = np_bag_string(f->in->near, "host.name");
+	const char *far = np_bag_string(f->in->far, "host.name");
+
+	f->softirq = f->backlog_drops = (double)NAN;
+	f->softirq_cpu = -1;
+	f->same_machine = near != NULL && far != NULL && strcmp(near, far) == 0;
+	for (int n = 0; n < count && n < 1024; n++) {
+		char name[64];
+		double share, drops;
+
+		snprintf(name, sizeof(name), "cpu.%d.softirq", n);
+		share = clamp(number(f->rx, name));
+		if (share >= 0 && !(share <= f->softirq)) {
+			f->softirq = share;
+			f->softirq_cpu = n;
+		}
+		snprintf(name, sizeof(name), "moved.softnet.%d.dropped", n);
+		drops = moved(f->rx, name);
+		f->backlog_drops = or_else(f->backlog_drops, 0) + or_else(drops, 0);
+	}
+}
+
+/* Devices that name a rate which nothing keeps to. */
+static bool
+made_up(const struct np_bag *b)
+{
+	static const char *const drivers[] = { "veth", "tun", "bridge", "dummy", "openvswitch" };
+	const char *driver = np_bag_string(b, "host.nic.driver");
+	const char *device = np_bag_string(b, "flow.device");
+
+	for (size_t i = 0; driver != NULL && i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		if (strcmp(driver, drivers[i]) == 0) {
+			return true;
+		}
+	}
+	return device != NULL && strcmp(device, "lo") == 0;
+}
+
+static void
+take_rate(struct np_facts_of_test *f, double bps, const char *known)
+{
+	if (bps > 0 && (f->rate_bps <= 0 || bps < f->rate_bps)) {
+		f->rate_bps = bps;
+		f->rate_known = known;
+	}
+}
+
+/* The least of the rates that are known: the user's word counts more than a machine's. */
+static void
+look_at_rate(struct np_facts_of_test *f)
+{
+	double shaper = number(f->tx, "host.nic.qdisc.rate_bps");
+
+	f->rate_bps = 0;
+	f->rate_known = "";
+	f->shaped = shaper > 0;
+	if (f->in->link_rate_bps > 0) {
+		take_rate(f, f->in->link_rate_bps, "--link-rate");
+		return;
+	}
+	if (!made_up(f->tx)) {
+		take_rate(f, number(f->tx, "host.nic.speed_mbps") * 1e6,
+			  "the transmitter's interface");
+	}
+	if (!made_up(f->rx)) {
+		take_rate(f, number(f->rx, "host.nic.speed_mbps") * 1e6,
+			  "the receiver's interface");
+	}
+	if (f->in->transactions) {
+		take_rate(f, number(f->rx, "host.nic.qdisc.rate_bps"), "a queueing discipline");
+	}
+	take_rate(f, shaper, np_bag_string(f->tx, "host.nic.qdisc"));
+	f->rate_known = f->rate_known != NULL ? f->rate_known : "a queueing discipline";
+}
+
+static double
+first_of(const struct np_facts_of_test *f, const char *name)
+{
+	return or_else(number(f->tx, name), number(f->rx, name));
+}
+
+static void
+look_at_link(struct np_facts_of_test *f)
+{
+	double v = first_of(f, "tcp.path_mtu"), stamps = first_of(f, "tcp.timestamps");
+
+	v = v > 0 ? v : first_of(f, "host.path_mtu");
+	v = v > 0 ? v : first_of(f, "host.nic.mtu");
+	f->mtu = v > 0 && v <= 1 << 20 ? v : (double)NAN;
+	f->way = (struct np_way){ .mtu = isnan(f->mtu) ? 0 : (uint32_t)f->mtu,
+				  .family = f->in->family,
+				  .timestamps = !(stamps <= 0),
+				  .framing = NP_FRAMING_ETHERNET };
+	f->qdisc_drops = moved(f->tx, "moved.qdisc.drops");
+	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
+	look_at_rate(f);
+}
+
+void
+np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
+{
+	bool near_leads = in->near_transmits || in->transactions;
+
+	memset(f, 0, sizeof(*f));
+	f->in = in;
+	f->tx = near_leads ? in->near : in->far;
+	f->rx = near_leads ? in->far : in->near;
+	f->seconds = or_else(number(f->tx, "flow.seconds"), in->seconds);
+	look_at_thread(f->tx, &f->sender);
+	look_at_thread(f->rx, &f->reader);
+	look_at_tcp(f);
+	look_at_queue(f);
+	look_at_datagrams(f);
+	look_at_softirq(f);
+	look_at_link(f);
+	f->steady = or_else(spread(f->rx, in->datagrams), spread(f->tx, in->datagrams));
+}

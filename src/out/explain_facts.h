@@ -1,0 +1,70 @@
+/*
+ * The figures that the rules of explain.c go by, taken out of the bags of both ends and turned to
+ * who transmits and who receives. NAN: not known; comparisons with it are false.
+ */
+#ifndef NP_OUT_EXPLAIN_FACTS_H
+#define NP_OUT_EXPLAIN_FACTS_H
+
+#include "out/explain.h"
+#include "stats/ceiling.h"
+
+/* A worker's thread: shares of its time. */
+struct np_thread_facts {
+	double cpu;   /* on a processor */
+	double wait;  /* ready to run, waiting for one */
+	double idle;  /* the rest: it slept */
+	double crowd; /* of the processor on which it ended: the share in which that was not idle */
+	int on;       /* that processor; -1: not known */
+};
+
+struct np_facts_of_test {
+	const struct np_explain_input *in;
+	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
+	double seconds;
+	struct np_thread_facts sender, reader;
+
+	/* TCP, of the transmitter. */
+	double busy, rwnd, sndbuf;    /* shares of time: data outstanding, and what held it up */
+	double segments, retransmits; /* with data; sent again, and not in vain */
+	double loss;                  /* of the segments, share */
+	double rtt_us, min_rtt_us;    /* medians of the samples, where there are any */
+	double queue_us;              /* what the way there and back takes beyond the least */
+	double cwnd;                  /* segments */
+	double cwnd_full;   /* share of samples: all that the congestion window lets go has gone */
+	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
+	double outq_full;   /* share of samples: the send buffer is full of what is under way */
+	double window;      /* the receiver's, bytes */
+	double send_buffer; /* SO_SNDBUF */
+	double paced_bps;   /* -1: not paced */
+
+	/* Of the receiver. */
+	double inq;            /* bytes read late: the median of its queue */
+	double inq_waits;      /* share of samples with half a buffer or more to read */
+	double receive_buffer; /* SO_RCVBUF */
+
+	/* Datagrams. */
+	double sent, lost; /* datagrams */
+	double lost_share;
+	double buffer_drops;  /* by a full receive buffer */
+	double backlog_drops; /* by the receiver's softirq queues (softnet_stat) */
+	double refused;       /* sends, for want of buffer space */
+
+	/* Machines. */
+	double softirq;    /* the largest share of a processor of the receiver's spent in softirq */
+	int softirq_cpu;   /* which */
+	bool same_machine; /* both ends share processors */
+
+	/* The link. */
+	double mtu;
+	struct np_way way;      /* valid if mtu is known */
+	double rate_bps;        /* 0: not known */
+	const char *rate_known; /* whence */
+	bool shaped;            /* the transmitter's own queueing discipline has a rate */
+	double qdisc_drops, qdisc_overlimits;
+	double steady; /* relative spread of the rate between samples (mean deviation from the
+			  median) */
+};
+
+void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f);
+
+#endif

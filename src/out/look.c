@@ -1,0 +1,56 @@
+#include "out/look.h"
+
+/* netperf shows figures that it was not asked to collect as it shows unknown ones. */
+static void
+hide(const struct np_look *l, struct np_record *r)
+{
+	for (int id = 0; id < NP_METRICS && !l->latency; id++) {
+		if (np_metric((enum np_metric_id)id)->collect == NP_COLLECT_LATENCY) {
+			r->value[id].known = false;
+		}
+	}
+	if (!l->congestion) {
+		np_record_text(r, NP_M_LOCAL_CONG_CONTROL, "");
+		np_record_text(r, NP_M_REMOTE_CONG_CONTROL, "");
+	}
+}
+
+static void
+print_omni(FILE *out, const struct np_look *l, const struct np_record *r,
+	   const struct np_hist *hist)
+{
+	np_omni_print(out, l->style, &l->list, l->classic.headers, r);
+	if (l->histogram && hist != NULL) {
+		fprintf(out, "\nHistogram of %s times\n", l->histogram_of);
+		np_histogram_print(out, hist);
+	}
+}
+
+static void
+print_classic(FILE *out, const struct np_look *l, const struct np_record *r,
+	      const struct np_hist *hist)
+{
+	struct np_classic classic = l->classic;
+
+	if (l->missed) {
+		np_confidence_warn(out, np_record_get_real(r, NP_M_THROUGHPUT_CONFID),
+				   np_record_get_real(r, NP_M_LOCAL_CPU_CONFID),
+				   np_record_get_real(r, NP_M_REMOTE_CPU_CONFID));
+	}
+	classic.hist = l->histogram || l->average ? hist : NULL;
+	np_classic_print(out, &classic, r);
+}
+
+void
+np_look_print(FILE *out, const struct np_look *l, const struct np_record *r,
+	      const struct np_hist *hist)
+{
+	struct np_record shown = *r;
+
+	hide(l, &shown);
+	if (l->style == NP_STYLE_CLASSIC) {
+		print_classic(out, l, &shown, hist);
+	} else {
+		print_omni(out, l, &shown, hist);
+	}
+}

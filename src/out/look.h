@@ -1,0 +1,25 @@
+/*
+ * How a result is shown: everything but its figures. A saved one is printed by the same code as the
+ * live one was.
+ */
+#ifndef NP_OUT_LOOK_H
+#define NP_OUT_LOOK_H
+
+#include "out/format.h"
+
+struct np_look {
+	enum np_style style;
+	struct np_classic classic; /* unit, headers and more of it serve all styles; not hist */
+	struct np_selection list;  /* of the styles that are not classic */
+	bool histogram;            /* show the times */
+	const char *histogram_of;  /* what was timed: "send", "request/response" ... */
+	bool average;              /* the classic table has an average of the times instead */
+	bool missed;               /* the confidence that was asked for was not reached */
+	bool latency, congestion;  /* asked for; if not, such figures are known and not shown */
+};
+
+/* The result. hist: of all iterations; NULL: no times are known. */
+void np_look_print(FILE *out, const struct np_look *l, const struct np_record *r,
+		   const struct np_hist *hist);
+
+#endif

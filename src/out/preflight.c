@@ -1,0 +1,731 @@
+#include "out/preflight.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpulist.h"
+#include "base/text.h"
+
+enum {
+	STATE = 256,
+	WAKE_US = 20,         /* an idle processor may take to be back */
+	COALESCE_US = 20,     /* a packet may wait to be announced */
+	FEW_PACKETS = 100,    /* a second, of others */
+	MANY_PACKETS = 1000,  /* likewise */
+	SMALL_GSO = 65536,    /* bytes: what every kernel can do */
+	LARGEST_IPV4 = 65535, /* bytes of a packet */
+	GUESSED_US = 1000     /* a round trip, where it is not known */
+};
+static const double good_rate_bps = 10e9; /* what limits should do where no rate is known */
+
+struct view {
+	const struct np_bag *host, *peer, *test;
+	double rate_bps, rtt_s; /* 0: not known */
+};
+
+struct state {
+	enum np_preflight_level level;
+	char text[STATE];
+};
+
+/* --- helpers -----------------------------------------------------------------------------------
+ */
+
+static double
+fact(const struct view *v, const char *name)
+{
+	return np_bag_number(v->host, name);
+}
+
+static bool __attribute__((format(printf, 3, 4)))
+found(struct state *s, enum np_preflight_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	s->level = level;
+	va_start(args, fmt);
+	vsnprintf(s->text, sizeof(s->text), fmt, args);
+	va_end(args);
+	return true;
+}
+
+static enum np_preflight_level
+ok_unless(bool wrong, enum np_preflight_level level)
+{
+	return wrong ? level : NP_PREFLIGHT_OK;
+}
+
+static bool
+is_one_of(const char *text, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(text, list[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+#define IS_ONE_OF(text, list) is_one_of((text), (list), sizeof(list) / sizeof((list)[0]))
+
+static const char *
+rate_text(double bps, char out[32])
+{
+	static const char units[] = " kMGT";
+	size_t u = 0;
+
+	while (bps >= 1000 && u < 4) {
+		bps /= 1000;
+		u++;
+	}
+	snprintf(out, 32, u == 0 ? "%.3g bit/s" : "%.3g %cbit/s", bps, units[u]);
+	return out;
+}
+
+/* The number at place i of a list of integers; NAN without one. */
+static double
+number_at(const struct np_bag *b, const char *name, size_t i)
+{
+	struct np_bag_item it;
+
+	if (!np_bag_find(b, name, &it) || it.kind != NP_BAG_INTS || i >= it.count) {
+		return (double)NAN;
+	}
+	return (double)it.ints[i];
+}
+
+/* --- processors --------------------------------------------------------------------------------
+ */
+
+static bool
+judge_governor(const struct view *v, struct state *s)
+{
+	const char *name = np_bag_string(v->host, "host.cpu.governor");
+
+	return name != NULL &&
+	       found(s, ok_unless(strcmp(name, "performance") != 0, NP_PREFLIGHT_WARN), "%s", name);
+}
+
+static bool
+judge_idle_states(const struct view *v, struct state *s)
+{
+	const char *states = np_bag_string(v->host, "host.cpu.idle_states");
+	double us = fact(v, "host.cpu.idle_latency_us");
+
+	return states != NULL && !isnan(us) &&
+	       found(s, ok_unless(us > WAKE_US, NP_PREFLIGHT_LOOK), "%s, up to %.0f us to wake up",
+		     states, us);
+}
+
+static bool
+judge_hypervisor(const struct view *v, struct state *s)
+{
+	const char *name = np_bag_string(v->host, "host.hypervisor");
+
+	return name != NULL &&
+	       found(s, ok_unless(strcmp(name, "none") != 0, NP_PREFLIGHT_LOOK), "%s", name);
+}
+
+static bool
+judge_steal(const struct view *v, struct state *s)
+{
+	double share = fact(v, "host.cpu.steal_share");
+
+	return !isnan(share) && found(s,
+				      share >= 0.05    ? NP_PREFLIGHT_WARN
+				      : share >= 0.005 ? NP_PREFLIGHT_LOOK
+						       : NP_PREFLIGHT_OK,
+				      "%.1f %% of the time since the start", share * 100);
+}
+
+static bool
+judge_clock(const struct view *v, struct state *s)
+{
+	/* Read without a system call; below a hypervisor the second kind is its best. */
+	static const char *const fast[] = { "tsc", "arch_sys_counter", "timebase", "tod",
+					    "riscv_clocksource" };
+	static const char *const fair[] = { "kvm-clock", "hyperv_clocksource_tsc_page" };
+	const char *name = np_bag_string(v->host, "host.clocksource");
+
+	return name != NULL && found(s,
+				     IS_ONE_OF(name, fast)   ? NP_PREFLIGHT_OK
+				     : IS_ONE_OF(name, fair) ? NP_PREFLIGHT_LOOK
+							     : NP_PREFLIGHT_WARN,
+				     "%s", name);
+}
+
+static bool
+judge_load(const struct view *v, struct state *s)
+{
+	double load = fact(v, "host.load"), cpus = fact(v, "host.cpu.count");
+
+	return !isnan(load) && !isnan(cpus) &&
+	       found(s,
+		     load >= cpus                   ? NP_PREFLIGHT_WARN
+		     : load > 0 && 2 * load >= cpus ? NP_PREFLIGHT_LOOK
+						    : NP_PREFLIGHT_OK,
+		     "%.0f threads want one of %.0f processors", load, cpus);
+}
+
+/* --- the interface -----------------------------------------------------------------------------
+ */
+
+static bool
+judge_link(const struct view *v, struct state *s)
+{
+	double up = fact(v, "host.nic.up");
+	const char *name = np_bag_string(v->host, "host.nic.name");
+
+	return !isnan(up) && found(s, ok_unless(up == 0, NP_PREFLIGHT_WARN), "%s is %s",
+				   name != NULL ? name : "it", up != 0 ? "up" : "down");
+}
+
+static bool
+judge_speed(const struct view *v, struct state *s)
+{
+	double near = fact(v, "host.nic.speed_mbps");
+	double far = np_bag_number(v->peer, "host.nic.speed_mbps");
+	const char *duplex = np_bag_string(v->host, "host.nic.duplex");
+	char rate[32], other[64] = "", text[32];
+	bool half = duplex != NULL && strcmp(duplex, "half") == 0;
+	bool differ = !isnan(far) && far != near;
+
+	if (differ) {
+		snprintf(other, sizeof(other), ", the other end's %s", rate_text(far * 1e6, text));
+	}
+	return !isnan(near) &&
+	       found(s,
+		     half     ? NP_PREFLIGHT_WARN
+		     : differ ? NP_PREFLIGHT_LOOK
+			      : NP_PREFLIGHT_OK,
+		     "%s%s%s%s", rate_text(near * 1e6, rate), duplex != NULL ? ", duplex " : "",
+		     duplex != NULL ? duplex : "", other);
+}
+
+static bool
+judge_mtu(const struct view *v, struct state *s)
+{
+	double near = fact(v, "host.nic.mtu"), far = np_bag_number(v->peer, "host.nic.mtu");
+
+	if (isnan(near)) {
+		return false;
+	}
+	if (isnan(far) || near == far) {
+		return found(s, NP_PREFLIGHT_OK, "%.0f%s", near, isnan(far) ? "" : " at both ends");
+	}
+	return found(s, NP_PREFLIGHT_WARN, "%.0f, the other end's %.0f", near, far);
+}
+
+static bool
+judge_path_mtu(const struct view *v, struct state *s)
+{
+	double path = fact(v, "host.path_mtu"), own = fact(v, "host.nic.mtu");
+	double most = own < LARGEST_IPV4 ? own : LARGEST_IPV4; /* lo's MTU is more */
+
+	return !isnan(path) && !isnan(own) &&
+	       found(s, ok_unless(path < most, NP_PREFLIGHT_WARN), "%.0f of the interface's %.0f",
+		     path, own);
+}
+
+/* Does a list of words with commas between them hold this one? */
+static bool
+lists(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, word, len) == 0 && (at[len] == ',' || at[len] == '\0')) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+judge_offloads(const struct view *v, struct state *s)
+{
+	static const char *const names[] = {
+		"tso", "gso", "gro", "sg", "rx-checksum", "tx-checksum"
+	};
+	const char *fixed = np_bag_string(v->host, "host.nic.offloads_fixed");
+	char off[STATE] = "", full[NP_BAG_NAME];
+	bool any = false, can_mend = false;
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		double on;
+
+		snprintf(full, sizeof(full), "host.nic.offload.%s", names[i]);
+		on = fact(v, full);
+		any = any || !isnan(on);
+		if (on == 0) {
+			bool is_fixed = lists(fixed, names[i]);
+
+			can_mend = can_mend || !is_fixed;
+			len = np_text_add(off, sizeof(off), len, "%s%s%s",
+					  len > 0 ? ", " : "off: ", names[i],
+					  is_fixed ? " (it has none)" : "");
+		}
+	}
+	return any && found(s,
+			    can_mend  ? NP_PREFLIGHT_WARN
+			    : len > 0 ? NP_PREFLIGHT_LOOK
+				      : NP_PREFLIGHT_OK,
+			    "%s", len > 0 ? off : "on");
+}
+
+static bool
+judge_ring(const struct view *v, struct state *s)
+{
+	double rx = fact(v, "host.nic.ring.rx"), rx_max = fact(v, "host.nic.ring.rx_max");
+	double tx = fact(v, "host.nic.ring.tx"), tx_max = fact(v, "host.nic.ring.tx_max");
+
+	return !isnan(rx) && rx_max + tx_max > 0 &&
+	       found(s, ok_unless(rx < rx_max || tx < tx_max, NP_PREFLIGHT_LOOK),
+		     "%.0f of %.0f to receive, %.0f of %.0f to send", rx, rx_max, tx, tx_max);
+}
+
+static bool
+judge_coalescing(const struct view *v, struct state *s)
+{
+	double us = fact(v, "host.nic.coalesce.rx_usecs");
+	bool adaptive = fact(v, "host.nic.coalesce.adaptive_rx") == 1;
+
+	return !isnan(us) && found(s, ok_unless(adaptive || us > COALESCE_US, NP_PREFLIGHT_LOOK),
+				   "%.0f us%s", us, adaptive ? ", adaptive" : "");
+}
+
+static bool
+judge_qdisc(const struct view *v, struct state *s)
+{
+	static const char *const plain[] = { "noqueue",    "mq",     "fq",    "fq_codel",
+					     "pfifo_fast", "mqprio", "pfifo", "bfifo" };
+	const char *kind = np_bag_string(v->host, "host.nic.qdisc");
+	double bps = fact(v, "host.nic.qdisc.rate_bps");
+	char rate[32];
+
+	if (kind == NULL) {
+		return false;
+	}
+	if (bps > 0) {
+		return found(s, NP_PREFLIGHT_WARN, "%s, at most %s", kind, rate_text(bps, rate));
+	}
+	return found(s, ok_unless(!IS_ONE_OF(kind, plain), NP_PREFLIGHT_LOOK), "%s", kind);
+}
+
+static bool
+judge_gso(const struct view *v, struct state *s)
+{
+	double size = fact(v, "host.nic.gso_max_size"), segs = fact(v, "host.nic.gso_max_segs");
+
+	return !isnan(size) && !isnan(segs) &&
+	       found(s, ok_unless(size < SMALL_GSO || segs < 64, NP_PREFLIGHT_LOOK),
+		     "up to %.0f bytes, %.0f segments", size, segs);
+}
+
+static bool
+judge_queues(const struct view *v, struct state *s)
+{
+	double rx = fact(v, "host.nic.queues.rx"), tx = fact(v, "host.nic.queues.tx");
+	double cpus = fact(v, "host.cpu.count");
+	bool soft = np_bag_string(v->host, "host.nic.bus") == NULL;
+
+	return !isnan(rx) && !isnan(tx) && !isnan(cpus) && !soft &&
+	       found(s, ok_unless(rx < 2 && cpus >= 4, NP_PREFLIGHT_LOOK),
+		     "%.0f to receive, %.0f to send, %.0f processors", rx, tx, cpus);
+}
+
+/* Where interrupts and the process can only meet on the same processors, they take turns. */
+static bool
+judge_irq_cpus(const struct view *v, struct state *s)
+{
+	const char *irqs = np_bag_string(v->host, "host.nic.irq_cpus");
+	const char *task = np_bag_string(v->host, "host.task.cpus");
+	struct np_cpulist of_irqs = { .any = false }, of_task = { .any = false };
+	bool apart = false;
+	unsigned tasks = 0, irq_count = 0;
+
+	if (irqs == NULL || task == NULL || !np_cpulist_add(&of_irqs, irqs) ||
+	    !np_cpulist_add(&of_task, task)) {
+		return false;
+	}
+	for (unsigned cpu = 0; cpu < NP_CPULIST_MOST; cpu++) {
+		apart = apart || (np_cpulist_has(&of_task, cpu) && !np_cpulist_has(&of_irqs, cpu));
+		tasks += np_cpulist_has(&of_task, cpu);
+		irq_count += np_cpulist_has(&of_irqs, cpu);
+	}
+	return found(s, ok_unless(!apart && (tasks < 2 || irq_count < 2), NP_PREFLIGHT_LOOK),
+		     "interrupts on %s, this process on %s", irqs, task);
+}
+
+static bool
+judge_irqbalance(const struct view *v, struct state *s)
+{
+	double runs = fact(v, "host.irqbalance");
+
+	return !isnan(runs) && found(s, ok_unless(runs != 0, NP_PREFLIGHT_LOOK), "%s",
+				     runs != 0 ? "runs" : "does not run");
+}
+
+static bool
+judge_others(const struct view *v, struct state *s)
+{
+	double rate = fact(v, "host.nic.other_packets_per_s");
+
+	return !isnan(rate) && found(s,
+				     rate >= MANY_PACKETS  ? NP_PREFLIGHT_WARN
+				     : rate >= FEW_PACKETS ? NP_PREFLIGHT_LOOK
+							   : NP_PREFLIGHT_OK,
+				     "%.0f packets/s", rate);
+}
+
+/* --- the stack ---------------------------------------------------------------------------------
+ */
+
+static bool
+judge_congestion(const struct view *v, struct state *s)
+{
+	static const char *const usual[] = { "cubic", "bbr" };
+	const char *near = np_bag_string(v->host, "host.tcp.congestion");
+	const char *far = np_bag_string(v->peer, "host.tcp.congestion");
+
+	if (near == NULL) {
+		return false;
+	}
+	if (far != NULL && strcmp(near, far) != 0) {
+		return found(s, NP_PREFLIGHT_LOOK, "%s, the other end's %s", near, far);
+	}
+	return found(s, ok_unless(!IS_ONE_OF(near, usual), NP_PREFLIGHT_LOOK), "%s", near);
+}
+
+static bool
+judge_tcp_options(const struct view *v, struct state *s)
+{
+	static const char *const names[] = { "window_scaling", "sack", "timestamps" };
+	char off[STATE] = "", full[NP_BAG_NAME];
+	bool any = false;
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		double on;
+
+		snprintf(full, sizeof(full), "host.tcp.%s", names[i]);
+		on = fact(v, full);
+		any = any || !isnan(on);
+		if (on == 0) {
+			len = np_text_add(off, sizeof(off), len, "%s%s",
+					  len > 0 ? ", " : "off: ", names[i]);
+		}
+	}
+	return any && found(s, ok_unless(len > 0, NP_PREFLIGHT_WARN), "%s", len > 0 ? off : "on");
+}
+
+/* Does so much data under way fill bandwidth times delay? bytes is the setting that allows it. */
+static bool
+judge_memory(const struct view *v, double bytes, double data, bool is_default, struct state *s)
+{
+	double rtt_s = v->rtt_s > 0 ? v->rtt_s : GUESSED_US / 1e6;
+	double can = data * 8 / rtt_s;
+	double want = v->rate_bps > 0 ? v->rate_bps : good_rate_bps;
+	char rate[32], of[32];
+
+	if (isnan(bytes)) {
+		return false;
+	}
+	return found(s,
+		     can >= want                     ? NP_PREFLIGHT_OK
+		     : v->rate_bps > 0 && is_default ? NP_PREFLIGHT_WARN
+						     : NP_PREFLIGHT_LOOK,
+		     "%.0f bytes: %s for %.3g ms%s%s%s", bytes, rate_text(can, rate), rtt_s * 1e3,
+		     v->rtt_s > 0 ? " of round trip" : " (the round trip is not known)",
+		     v->rate_bps > 0 ? ", of a link of " : "",
+		     v->rate_bps > 0 ? rate_text(v->rate_bps, of) : "");
+}
+
+/* The kernel counts what data lies in, about twice the data itself (tcp(7), tcp_adv_win_scale). */
+static bool
+judge_rmem(const struct view *v, struct state *s)
+{
+	double bytes = number_at(v->host, "host.tcp.rmem", 2);
+
+	return judge_memory(v, bytes, bytes / 2, true, s);
+}
+
+static bool
+judge_wmem(const struct view *v, struct state *s)
+{
+	double bytes = number_at(v->host, "host.tcp.wmem", 2);
+
+	return judge_memory(v, bytes, bytes / 2, true, s);
+}
+
+/* What is asked for is doubled, up to twice these (socket(7)): so they are data. */
+static bool
+judge_core_rmem(const struct view *v, struct state *s)
+{
+	double bytes = fact(v, "host.core.rmem_max");
+
+	return judge_memory(v, bytes, bytes, false, s);
+}
+
+static bool
+judge_core_wmem(const struct view *v, struct state *s)
+{
+	double bytes = fact(v, "host.core.wmem_max");
+
+	return judge_memory(v, bytes, bytes, false, s);
+}
+
+/* Less than asked: cut by the limits above. As asked: the kernel does not adapt it any more. */
+static bool
+judge_buffers(const struct view *v, struct state *s)
+{
+	static const char *const names[] = { "sndbuf", "rcvbuf" };
+	enum np_preflight_level level = NP_PREFLIGHT_OK;
+	char text[STATE] = "", full[NP_BAG_NAME];
+	size_t len = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		double asked, granted;
+
+		snprintf(full, sizeof(full), "flow.%s_asked", names[i]);
+		asked = np_bag_number(v->test, full);
+		snprintf(full, sizeof(full), "flow.%s", names[i]);
+		granted = np_bag_number(v->test, full);
+		if (isnan(asked) || isnan(granted)) {
+			continue;
+		}
+		if (asked <= 0) {
+			len = np_text_add(text, sizeof(text), len, "%s%s %.0f, the kernel's choice",
+					  len > 0 ? "; " : "", names[i], granted);
+			continue;
+		}
+		len = np_text_add(text, sizeof(text), len, "%s%s %.0f, asked for %.0f",
+				  len > 0 ? "; " : "", names[i], granted, asked);
+		level = granted < 2 * asked         ? NP_PREFLIGHT_WARN
+			: level < NP_PREFLIGHT_LOOK ? NP_PREFLIGHT_LOOK
+						    : level;
+	}
+	return len > 0 && found(s, level, "%s", text);
+}
+
+/* --- the rules ---------------------------------------------------------------------------------
+ */
+
+/* In a mend, DEV stands for the interface. */
+static const struct rule {
+	const char *name;
+	const char *needs; /* the fact that is missing when this can't be judged */
+	bool (*judge)(const struct view *v, struct state *s); /* false: it does not apply */
+	const char *why, *mend;
+} rules[] = {
+	{ "governor", "host.cpu.governor", judge_governor,
+	  "processors change their clocks with the load, so that results vary and are lower",
+	  "cpupower frequency-set -g performance" },
+	{ "idle-states", "host.cpu.idle_states", judge_idle_states,
+	  "a processor that sleeps deeply takes that long to answer: it is in the latency",
+	  "cpupower idle-set -D 10, or hold /dev/cpu_dma_latency open during the test" },
+	{ "hypervisor", "host.hypervisor", judge_hypervisor,
+	  "host and neighbours share processors and network, and results vary with them",
+	  "repeat at different times, compare only within one run" },
+	{ "steal", "host.cpu.steal_share", judge_steal,
+	  "the hypervisor gave this time to others: packets waited meanwhile",
+	  "another machine, or processors of one's own" },
+	{ "clock-source", "host.clocksource", judge_clock,
+	  "the clock is read for each transaction, and this one is slow to read",
+	  "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource" },
+	{ "load", "host.load", judge_load, "others take the processors that the test needs",
+	  "end what else runs, or bind (-T)" },
+	{ "link", "host.nic.up", judge_link, "nothing crosses an interface that is down",
+	  "ip link set DEV up, and look at the cable" },
+	{ "speed", "host.nic.speed_mbps", judge_speed,
+	  "the slower end, or a half-duplex link, is the limit",
+	  "ethtool DEV, and look at the switch's port" },
+	{ "mtu", "host.nic.mtu", judge_mtu,
+	  "the larger packets of one end are lost, or cut down to the other one's",
+	  "ip link set DEV mtu N at one end" },
+	{ "path-mtu", "host.path_mtu", judge_path_mtu,
+	  "something between the ends takes smaller packets: more headers, and loss when it does "
+	  "not say so",
+	  "find it by tracepath, or set the MTU of DEV to it" },
+	{ "offloads", "host.nic.offload", judge_offloads,
+	  "the processor cuts, joins or sums up each segment itself",
+	  "ethtool -K DEV tso on gso on gro on sg on rx on tx on" },
+	{ "ring", "host.nic.ring", judge_ring, "bursts that find the ring full are lost",
+	  "ethtool -G DEV rx N tx N, up to the most" },
+	{ "coalescing", "host.nic.coalesce", judge_coalescing,
+	  "packets wait to be announced together: it is in the latency, and varies if adaptive",
+	  "for latency: ethtool -C DEV adaptive-rx off rx-usecs 0" },
+	{ "qdisc", "host.nic.qdisc", judge_qdisc,
+	  "a shaper is the limit, or a queue that treats flows differently",
+	  "tc qdisc del dev DEV root" },
+	{ "gso-max", "host.nic.gso_max_size", judge_gso,
+	  "the kernel hands smaller pieces to the interface, which takes more of the processor",
+	  "ip link set DEV gso_max_size 65536 gso_max_segs 65535" },
+	{ "queues", "host.nic.queues.rx", judge_queues,
+	  "one queue is one processor's: the others can't help", "ethtool -L DEV combined N" },
+	{ "irq-cpus", "host.nic.irq_cpus", judge_irq_cpus,
+	  "interrupts take the processor from the process that is tested",
+	  "bind them apart: -T, and /proc/irq/N/smp_affinity_list" },
+	{ "irqbalance", "host.irqbalance", judge_irqbalance,
+	  "interrupts may move to other processors during a test",
+	  "systemctl stop irqbalance for the time" },
+	{ "other-traffic", "host.nic.other_packets_per_s", judge_others,
+	  "others' packets share the interface with the test", "end what sends them" },
+	{ "congestion", "host.tcp.congestion", judge_congestion,
+	  "results of different congestion controls can't be compared", "-- -K cubic,cubic" },
+	{ "tcp-options", "host.tcp.window_scaling", judge_tcp_options,
+	  "windows stay below 64 KiB, or losses cost more", "sysctl -w net.ipv4.tcp_OPTION=1" },
+	{ "tcp-rmem", "host.tcp.rmem", judge_rmem,
+	  "the receive window can't grow to what is under way",
+	  "sysctl -w net.ipv4.tcp_rmem=\"4096 131072 N\"" },
+	{ "tcp-wmem", "host.tcp.wmem", judge_wmem, "a sender can't have more than that under way",
+	  "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 N\"" },
+	{ "rmem-max", "host.core.rmem_max", judge_core_rmem,
+	  "-s and -S get no larger receive buffers, UDP's among them",
+	  "sysctl -w net.core.rmem_max=N" },
+	{ "wmem-max", "host.core.wmem_max", judge_core_wmem, "-s and -S get no larger send buffers",
+	  "sysctl -w net.core.wmem_max=N" },
+	{ "buffers", "flow.sndbuf", judge_buffers,
+	  "buffers of a given size do not grow with the path, and the limits may cut them",
+	  "leave -s and -S away, or raise net.core.rmem_max and wmem_max" },
+};
+enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+
+const char *
+np_preflight_word(enum np_preflight_level level)
+{
+	static const char *const words[] = { "ok", "look", "warn", "unread" };
+
+	return words[level];
+}
+
+/* The mend with the interface's name for DEV. */
+static const char *
+put_device(const char *mend, const char *device, char *out, size_t size)
+{
+	size_t len = 0;
+
+	if (device == NULL) {
+		return mend;
+	}
+	for (const char *at = mend; *at != '\0'; at++) {
+		if (strncmp(at, "DEV", 3) == 0) {
+			len = np_text_add(out, size, len, "%s", device);
+			at += 2;
+		} else {
+			len = np_text_add(out, size, len, "%c", *at);
+		}
+	}
+	return out;
+}
+
+/* Why a rule can't be judged; NULL: it does not apply. */
+static const char *
+why_not(const struct np_bag *host, const struct rule *r)
+{
+	struct np_bag_item it;
+
+	return np_bag_find(host, r->needs, &it) && it.kind == NP_BAG_UNREAD ? it.text : NULL;
+}
+
+static bool
+is_told_by_a_rule(const char *name)
+{
+	for (size_t i = 0; i < RULES; i++) {
+		if (strcmp(rules[i].needs, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+np_preflight_each(const struct np_bag *host, const struct np_bag *peer, const struct np_bag *test,
+		  const struct np_preflight_path *path,
+		  void (*found_one)(void *ctx, const struct np_preflight_finding *f), void *ctx)
+{
+	const struct view v = { .host = host,
+				.peer = peer,
+				.test = test,
+				.rate_bps = path != NULL ? path->rate_bps : 0,
+				.rtt_s = path != NULL ? path->rtt_s : 0 };
+	const char *device = np_bag_string(host, "host.nic.name");
+	struct np_bag_item it;
+	char mend[STATE];
+
+	for (size_t i = 0; i < RULES; i++) {
+		const struct rule *r = &rules[i];
+		struct np_preflight_finding f = { .name = r->name };
+		struct state s;
+
+		if (r->judge(&v, &s)) {
+			f.level = s.level;
+			f.state = s.text;
+		} else if ((f.state = why_not(host, r)) != NULL) {
+			f.level = NP_PREFLIGHT_UNREAD;
+		} else {
+			continue;
+		}
+		if (f.level == NP_PREFLIGHT_LOOK || f.level == NP_PREFLIGHT_WARN) {
+			f.why = r->why;
+			f.mend = put_device(r->mend, device, mend, sizeof(mend));
+		}
+		found_one(ctx, &f);
+	}
+	for (size_t i = 0; np_bag_at(host, i, &it); i++) {
+		if (it.kind == NP_BAG_UNREAD && !is_told_by_a_rule(it.name)) {
+			found_one(ctx, &(struct np_preflight_finding){ .level = NP_PREFLIGHT_UNREAD,
+								       .name = it.name,
+								       .state = it.text });
+		}
+	}
+}
+
+struct printing {
+	FILE *out;
+	const char *whose;
+};
+
+static void
+print_one(void *ctx, const struct np_preflight_finding *f)
+{
+	const struct printing *p = ctx;
+
+	fprintf(p->out, "%-6s %-6s %s: %s", np_preflight_word(f->level), p->whose, f->name,
+		f->state);
+	if (f->why != NULL) {
+		fprintf(p->out, " | %s | %s", f->why, f->mend);
+	}
+	fputc('\n', p->out);
+}
+
+static const char *
+or_unknown(const char *text)
+{
+	return text != NULL ? text : "?";
+}
+
+void
+np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,
+		   const struct np_bag *peer, const struct np_bag *test,
+		   const struct np_preflight_path *path)
+{
+	const char *device = np_bag_string(host, "host.nic.name");
+	const char *driver = np_bag_string(host, "host.nic.driver");
+	struct printing p = { .out = out, .whose = whose };
+
+	fprintf(out, "%s: %s, kernel %s, %s, %.0f x %s", whose,
+		or_unknown(np_bag_string(host, "host.name")),
+		or_unknown(np_bag_string(host, "host.kernel")),
+		or_unknown(np_bag_string(host, "host.program")),
+		np_bag_number(host, "host.cpu.count"),
+		or_unknown(np_bag_string(host, "host.cpu.model")));
+	if (device != NULL) {
+		fprintf(out, ", %s%s%s%s", device, driver != NULL ? " (" : "",
+			driver != NULL ? driver : "", driver != NULL ? ")" : "");
+	}
+	fputc('\n', out);
+	np_preflight_each(host, peer, test, path, print_one, &p);
+}

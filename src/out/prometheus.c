@@ -1,0 +1,166 @@
+#include "out/prometheus.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Within quotes, if `quoted`; help texts have no quotes to escape. */
+static void
+put_escaped(FILE *out, const char *text, bool quoted)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '\n') {
+			fputs("\\n", out);
+		} else {
+			fputs(*text == '\\' || (*text == '"' && quoted) ? "\\" : "", out);
+			putc(*text, out);
+		}
+	}
+}
+
+static void
+put_head(FILE *out, const char *name, const char *help, const char *type)
+{
+	fprintf(out, "# HELP %s ", name);
+	put_escaped(out, help, false);
+	fprintf(out, "\n# TYPE %s %s\n", name, type);
+}
+
+static void
+put_labels(FILE *out, const struct np_label *labels, size_t count)
+{
+	const char *between = "{";
+
+	for (size_t i = 0; i < count; i++) {
+		if (labels[i].value != NULL) {
+			fprintf(out, "%s%s=\"", between, labels[i].name);
+			put_escaped(out, labels[i].value, true);
+			putc('"', out);
+			between = ",";
+		}
+	}
+	fputs(*between == ',' ? "} " : " ", out);
+}
+
+static void
+put_value(FILE *out, double v)
+{
+	if (isnan(v)) {
+		fputs("NaN\n", out);
+	} else if (isinf(v)) {
+		fputs(v > 0 ? "+Inf\n" : "-Inf\n", out);
+	} else {
+		fprintf(out, "%.17g\n", v);
+	}
+}
+
+void
+np_prometheus_gauge(FILE *out, const char *name, const char *help, const struct np_label *labels,
+		    size_t count, double value)
+{
+	put_head(out, name, help, "gauge");
+	fputs(name, out);
+	put_labels(out, labels, count);
+	put_value(out, value);
+}
+
+/* The unit of a rate: that of one end's messages is one of bytes, also where transactions count. */
+static const char *
+unit_of(enum np_metric_id id, const struct np_record *r)
+{
+	const char *unit = np_record_get_text(r, NP_M_THROUGHPUT_UNITS);
+
+	switch (id) {
+	case NP_M_THROUGHPUT:
+		return unit;
+	case NP_M_LOCAL_SEND_THROUGHPUT:
+	case NP_M_LOCAL_RECV_THROUGHPUT:
+	case NP_M_REMOTE_SEND_THROUGHPUT:
+	case NP_M_REMOTE_RECV_THROUGHPUT:
+		return strcmp(unit, "Trans") == 0 ? "10^6bits" : unit;
+	default:
+		return NULL;
+	}
+}
+
+/* memcpy() takes no NULL, not even for none. */
+static void
+copy_labels(struct np_label *to, const struct np_label *labels, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		to[i] = labels[i];
+	}
+}
+
+static void
+put_metric(FILE *out, const struct np_label *labels, size_t count, const struct np_record *r,
+	   enum np_metric_id id)
+{
+	const struct np_metric *m = np_metric(id);
+	const char *unit = unit_of(id, r);
+	struct np_label all[NP_LABELS + 1];
+	char name[64] = "netperf_", help[128], per_second[40];
+	size_t at = strlen(name);
+	double value =
+	    m->type == NP_TYPE_REAL ? np_record_get_real(r, id) : (double)np_record_get_int(r, id);
+
+	if (!np_record_known(r, id) || value < 0) {
+		return;
+	}
+	for (const char *c = m->name; *c != '\0' && at < sizeof(name) - 1; c++) {
+		name[at++] = (char)tolower((unsigned char)*c);
+	}
+	name[at] = '\0';
+	np_metric_title(id, help, sizeof(help));
+	count = count < NP_LABELS ? count : NP_LABELS;
+	copy_labels(all, labels, count);
+	if (unit != NULL) {
+		snprintf(per_second, sizeof(per_second), "%.32s/s", unit);
+		all[count++] = (struct np_label){ "unit", per_second };
+	}
+	np_prometheus_gauge(out, name, help, all, count, value);
+}
+
+static void
+put_times(FILE *out, const struct np_label *labels, size_t count, const struct np_hist *hist)
+{
+	static const char name[] = "netperf_latency_seconds";
+	static const struct {
+		const char *text;
+		double share;
+	} quantiles[] = { { "0.5", 0.5 }, { "0.9", 0.9 }, { "0.99", 0.99 }, { "0.999", 0.999 } };
+	struct np_label all[NP_LABELS + 1];
+
+	count = count < NP_LABELS ? count : NP_LABELS;
+	copy_labels(all, labels, count);
+	put_head(out, name, "Times of transactions, or of calls in streams", "summary");
+	for (size_t q = 0; q < sizeof(quantiles) / sizeof(quantiles[0]); q++) {
+		all[count] = (struct np_label){ "quantile", quantiles[q].text };
+		fputs(name, out);
+		put_labels(out, all, count + 1);
+		put_value(out, (double)np_hist_percentile(hist, quantiles[q].share) / 1e9);
+	}
+	fprintf(out, "%s_sum", name);
+	put_labels(out, labels, count);
+	put_value(out, (double)hist->sum / 1e9);
+	fprintf(out, "%s_count", name);
+	put_labels(out, labels, count);
+	fprintf(out, "%" PRIu64 "\n", np_hist_count(hist));
+}
+
+void
+np_prometheus_print(FILE *out, const struct np_label *labels, size_t count,
+		    const struct np_record *r, const struct np_hist *hist)
+{
+	for (int id = 0; id < NP_METRICS; id++) {
+		enum np_metric_type type = np_metric((enum np_metric_id)id)->type;
+
+		if (type == NP_TYPE_INT || type == NP_TYPE_REAL) {
+			put_metric(out, labels, count, r, (enum np_metric_id)id);
+		}
+	}
+	if (hist != NULL && np_hist_count(hist) > 0) {
+		put_times(out, labels, count, hist);
+	}
+}

@@ -1,0 +1,541 @@
+/*
+ * The rules that say what limited a test: each with figures that fire it, with such as nearly do,
+ * and with one end alone.
+ */
+#include "out/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/check.h"
+
+/*
+ * A bag of words "name=value": a number, a list of ten times the same, "[number]", or a text,
+ * ":text". Later ones replace earlier ones.
+ */
+static struct np_bag *
+bag(const char *words)
+{
+	struct np_bag *b = np_bag_new();
+	char name[96], value[64];
+	int used;
+
+	assert_non_null(b);
+	while (sscanf(words, " %95[^= ]=%63s%n", name, value, &used) == 2) {
+		double v = strtod(value + (value[0] == '['), NULL);
+		double list[10] = { v, v, v, v, v, v, v, v, v, v };
+
+		if (value[0] == ':') {
+			np_bag_text(b, value + 1, "%s", name);
+		} else if (value[0] == '[') {
+			np_bag_reals(b, list, LEN(list), "%s", name);
+		} else {
+			np_bag_real(b, v, "%s", name);
+		}
+		words += used;
+	}
+	assert_int_equal(np_bag_left_out(b), 0);
+	return b;
+}
+
+/* Ten seconds of TCP over a quiet path of 1 ms: both ends half idle, windows half open. */
+#define TX                                                                                         \
+	" flow.seconds=10 thread.seconds=10 thread.cpu_share=0.4 thread.run_delay_s=0.01"          \
+	" thread.cpu=0 cpu.count=2 cpu.0.idle=0.5 cpu.1.idle=0.5 cpu.0.softirq=0.1"                \
+	" tcp.mss=1448 tcp.path_mtu=1500 tcp.timestamps=1 tcp.busy_us=1e7 tcp.rwnd_limited_us=0"   \
+	" tcp.sndbuf_limited_us=0 tcp.data_segments_out=100000 tcp.segments_out=100010"            \
+	" tcp.retransmitted_segments=0 tcp.retransmitted_bytes=0 tcp.dsack_dups=0"                 \
+	" tcp.min_rtt_us=1000 flow.sndbuf=1000000 tcp.samples.rtt_us=[1050]"                       \
+	" tcp.samples.cwnd=[100] tcp.samples.unacked=[50] tcp.samples.notsent_bytes=[100000]"      \
+	" tcp.samples.queued_out=[172400] tcp.samples.send_window=[300000]"                        \
+	" moved.seconds=10 host.name=:a"
+#define RX                                                                                         \
+	" flow.seconds=10 thread.seconds=10 thread.cpu_share=0.4 thread.run_delay_s=0.01"          \
+	" thread.cpu=1 cpu.count=2 cpu.0.idle=0.5 cpu.1.idle=0.5 cpu.0.softirq=0.1"                \
+	" cpu.1.softirq=0.2 flow.rcvbuf=400000 tcp.samples.queued_in=[1000] moved.seconds=10"      \
+	" host.name=:b"
+#define BUSY " thread.cpu_share=0.98"
+#define ASLEEP " thread.cpu_share=0.03"
+
+static struct np_explain_input
+tcp_input(void)
+{
+	return (struct np_explain_input){ .near_transmits = true,
+					  .family = 4,
+					  .seconds = 10,
+					  .sent_bps = 115.84e6,
+					  .throughput_bps = 115.84e6 };
+}
+
+static struct np_explanation
+explain(struct np_explain_input in, const char *near, const char *far)
+{
+	struct np_bag *n = near != NULL ? bag(near) : NULL, *f = far != NULL ? bag(far) : NULL;
+	struct np_explanation e;
+
+	in.near = n;
+	in.far = f;
+	np_explain(&in, &e);
+	e.ceiling.known = NULL; /* may be within the bags */
+	np_bag_free(n);
+	np_bag_free(f);
+	return e;
+}
+
+struct example {
+	const char *what, *near, *far;
+	enum np_limit limit;
+	const char *says; /* part of sentence; NULL: whatever */
+};
+
+static void
+check(struct np_explain_input in, const struct example *x, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct np_explanation e = explain(in, x[i].near, x[i].far);
+
+		if (e.limit != x[i].limit) {
+			fail_msg("%s: %s: %s", x[i].what, np_limit_name(e.limit), e.sentence);
+		}
+		if (x[i].says != NULL) {
+			assert_has(e.sentence, x[i].says);
+		}
+		assert_null(strstr(e.sentence, "nan"));
+		assert_null(strstr(e.doubts, "nan"));
+		assert_null(strstr(e.ceiling_text, "nan"));
+	}
+}
+
+static void
+test_tcp(void **state)
+{
+	static const struct example examples[] = {
+		{ "nothing stands out", TX, RX, NP_LIMIT_UNCLEAR, "no figure stands out" },
+		{ "a sender that sleeps", TX ASLEEP " tcp.busy_us=1e6", RX, NP_LIMIT_APPLICATION,
+		  "it slept 97 % of the time, and nothing waited to be sent for 90 % of it" },
+		{ "the same on a long path, by the samples",
+		  TX ASLEEP " tcp.samples.notsent_bytes=[0]", RX, NP_LIMIT_APPLICATION, NULL },
+		{ "asleep, with data waiting", TX ASLEEP, RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "not asleep, with gaps", TX " tcp.busy_us=7e6", RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "sender's CPU", TX BUSY, RX, NP_LIMIT_SENDER_CPU, "busy 98 % of one CPU" },
+		{ "nearly its CPU", TX " thread.cpu_share=0.8", RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "a share of its CPU", TX " thread.cpu_share=0.5 thread.run_delay_s=4.9", RX,
+		  NP_LIMIT_SENDER_CPU,
+		  "had a CPU for 50 % of the time and waited 49 % of it for one" },
+		{ "beside a hog", TX " thread.cpu_share=0.25 thread.run_delay_s=3 cpu.0.idle=0.01",
+		  RX, NP_LIMIT_SENDER_CPU, "others kept CPU 0 busy" },
+		{ "a sleeper beside a hog",
+		  TX " thread.cpu_share=0.05 thread.run_delay_s=3 cpu.0.idle=0.01 tcp.busy_us=1e6",
+		  RX, NP_LIMIT_APPLICATION, NULL },
+		{ "a sleeper that is woken late",
+		  TX " thread.cpu_share=0.007 thread.run_delay_s=6.5 cpu.0.idle=0 tcp.busy_us=1e6",
+		  RX, NP_LIMIT_APPLICATION, NULL },
+		{ "another processor is busy",
+		  TX " thread.cpu_share=0.25 thread.run_delay_s=3 cpu.1.idle=0", RX,
+		  NP_LIMIT_UNCLEAR, NULL },
+		{ "send buffer, by the kernel", TX ASLEEP " tcp.sndbuf_limited_us=8e6", RX,
+		  NP_LIMIT_SEND_BUFFER, "send buffer for 80 % of the time" },
+		{ "send buffer, by the samples",
+		  TX ASLEEP " flow.sndbuf=32768 tcp.samples.unacked=[15]"
+			    " tcp.samples.queued_out=[21720] tcp.samples.notsent_bytes=[0]",
+		  RX, NP_LIMIT_SEND_BUFFER, "its 32768 bytes were all under way" },
+		{ "a full send buffer that the window holds up",
+		  TX ASLEEP " flow.sndbuf=32768 tcp.samples.unacked=[8]"
+			    " tcp.samples.queued_out=[21720] tcp.samples.notsent_bytes=[10136]"
+			    " tcp.samples.send_window=[11584] tcp.rwnd_limited_us=9e6",
+		  RX, NP_LIMIT_RECEIVE_BUFFER, NULL },
+		{ "loss", TX " tcp.retransmitted_segments=1000", RX, NP_LIMIT_LOSS,
+		  "1000 of 100000 segments (1.0 %) had to be sent again" },
+		{ "sent again in vain", TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=980",
+		  RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "hardly any loss", TX " tcp.retransmitted_segments=90", RX, NP_LIMIT_UNCLEAR,
+		  NULL },
+		{ "a queue on the way",
+		  TX ASLEEP " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]", RX,
+		  NP_LIMIT_PATH, "20 ms of a round trip of 21 ms" },
+		{ "a full queue drops, too",
+		  TX ASLEEP " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]"
+			    " tcp.retransmitted_segments=200",
+		  RX, NP_LIMIT_PATH, NULL },
+		{ "the congestion window alone", TX ASLEEP " tcp.samples.unacked=[100]", RX,
+		  NP_LIMIT_PATH, "without loss" },
+		{ "window: reader busy", TX " tcp.rwnd_limited_us=8.4e6",
+		  RX " thread.cpu_share=0.96", NP_LIMIT_RECEIVER_CPU,
+		  "receiver's window for 84 % of the time: the reading process was busy 96 % of "
+		  "one "
+		  "CPU" },
+		{ "window: reader asleep", TX " tcp.rwnd_limited_us=8.4e6",
+		  RX ASLEEP " tcp.samples.queued_in=[200000]", NP_LIMIT_READER_SLOW,
+		  "slept 97 % of it while 195 KiB waited to be read" },
+		{ "window: buffer", TX " tcp.rwnd_limited_us=8.4e6", RX ASLEEP,
+		  NP_LIMIT_RECEIVE_BUFFER, "buffer of 391 KiB is too small" },
+		{ "window: nobody tells why", TX " tcp.rwnd_limited_us=8.4e6", NULL,
+		  NP_LIMIT_RECEIVE_WINDOW, "receiver's window for 84 % of the time" },
+		{ "window now and then", TX " tcp.rwnd_limited_us=3e6", RX ASLEEP, NP_LIMIT_UNCLEAR,
+		  NULL },
+		{ "the reader's queue is full, the sender's buffer not yet", TX,
+		  RX BUSY " tcp.samples.queued_in=[200000]", NP_LIMIT_RECEIVER_CPU,
+		  "receiver's CPU" },
+		{ "a busy reader that keeps up", TX, RX BUSY, NP_LIMIT_UNCLEAR, NULL },
+		{ "softirq", TX, RX " cpu.1.softirq=0.99", NP_LIMIT_SOFTIRQ,
+		  "CPU 1 of the receiver, which spent 99 % of its time" },
+		{ "some softirq", TX, RX " cpu.1.softirq=0.8", NP_LIMIT_UNCLEAR, NULL },
+		{ "softirq of the sender's own", TX BUSY, RX " cpu.1.softirq=1 host.name=:a",
+		  NP_LIMIT_SENDER_CPU, NULL },
+		{ "small packets", TX BUSY " tcp.path_mtu=256 tcp.mss=204", RX, NP_LIMIT_MTU,
+		  "the MTU of 256" },
+		{ "small packets, no trouble", TX " tcp.path_mtu=256 tcp.mss=204", RX,
+		  NP_LIMIT_UNCLEAR, NULL },
+		{ "nobody tells anything", NULL, NULL, NP_LIMIT_UNCLEAR,
+		  "neither end could tell anything" },
+		{ "bags without figures", "host.name=:a", "host.name=:b", NP_LIMIT_UNCLEAR, NULL },
+	};
+
+	(void)state;
+	check(tcp_input(), examples, LEN(examples));
+}
+
+/* netserver transmits, and is a stock one: what the near end knows is the reader's side. */
+static void
+test_reader_alone(void **state)
+{
+	static const struct example examples[] = {
+		{ "it keeps up", RX, NULL, NP_LIMIT_UNCLEAR, "the reader here kept up" },
+		{ "it does not", RX BUSY " tcp.samples.queued_in=[200000]", NULL,
+		  NP_LIMIT_RECEIVER_CPU, "busy 98 % of one CPU" },
+		{ "it sleeps", RX ASLEEP " tcp.samples.queued_in=[200000]", NULL,
+		  NP_LIMIT_READER_SLOW, "slept 97 %" },
+	};
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.near_transmits = false;
+	in.far_lacks = "the daemon is netperf's own";
+	check(in, examples, LEN(examples));
+	e = explain(in, RX, NULL);
+	assert_has(e.doubts, "the far end told nothing of its side");
+	e = explain(in, RX, TX BUSY);
+	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
+}
+
+static void
+test_link(void **state)
+{
+	/* 115.84 Mbit/s are 99.97 % of the ceiling of 123.08 Mbit/s: 94.148 %. */
+	static const struct example examples[] = {
+		{ "told by the user", TX, RX, NP_LIMIT_LINK, "what 123.1 Mbit/s can carry" },
+		{ "loss matters less", TX " tcp.retransmitted_segments=1000", RX, NP_LIMIT_LINK,
+		  NULL },
+	};
+	static const struct example found[] = {
+		{ "a shaper of our own",
+		  TX " host.nic.qdisc.rate_bps=123.08e6 host.nic.qdisc=:tbf"
+		     " host.nic.speed_mbps=10000 host.nic.driver=:veth",
+		  RX, NP_LIMIT_LINK, "(tbf, 123.1 Mbit/s)" },
+		{ "a shaper that a late machine does not fill",
+		  TX
+		  " host.nic.qdisc.rate_bps=135e6 host.nic.qdisc=:tbf moved.qdisc.overlimits=9999",
+		  RX, NP_LIMIT_LINK, "91 % of what that lets through" },
+		{ "a shaper that holds nothing back",
+		  TX " host.nic.qdisc.rate_bps=135e6 host.nic.qdisc=:tbf", RX, NP_LIMIT_UNCLEAR,
+		  NULL },
+		{ "an interface", TX " host.nic.speed_mbps=123.08 host.nic.driver=:e1000e", RX,
+		  NP_LIMIT_LINK, "rate by the transmitter's interface" },
+		{ "the far one", TX " host.nic.speed_mbps=10000 host.nic.driver=:e1000e",
+		  RX " host.nic.speed_mbps=123.08 host.nic.driver=:e1000e", NP_LIMIT_LINK,
+		  "rate by the receiver's interface" },
+		{ "a rate that is made up", TX " host.nic.speed_mbps=123.08 host.nic.driver=:veth",
+		  RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "less than the link has", TX " host.nic.speed_mbps=130 host.nic.driver=:e1000e",
+		  RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "more than the link has", TX " host.nic.speed_mbps=100 host.nic.driver=:e1000e",
+		  RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "a shaper whose rate nobody tells",
+		  TX ASLEEP " moved.qdisc.overlimits=30000 tcp.samples.t_s=[1]", RX,
+		  NP_LIMIT_UNCLEAR, NULL },
+	};
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	check(in, found, LEN(found));
+	in.link_rate_bps = 123.08e6;
+	check(in, examples, LEN(examples));
+
+	/* 204 of 294 bytes with an MTU of 256. */
+	in.link_rate_bps = 115.84e6 / 204 * 294;
+	e = explain(in, TX " tcp.path_mtu=256 tcp.mss=204", RX);
+	assert_int_equal(e.limit, NP_LIMIT_MTU);
+	assert_has(e.sentence, "with it 69 % of the link's rate can be payload, with 1500 it is "
+			       "94 %");
+}
+
+/* A queue of one's own that holds packets back, at a steady rate. */
+static void
+test_shaper_without_a_rate(void **state)
+{
+	double t[10], bytes[10];
+	struct np_explain_input in = tcp_input();
+	struct np_bag *tx = bag(TX ASLEEP " moved.qdisc.overlimits=30000"), *rx = bag(RX);
+	struct np_explanation e;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		t[i] = 0.1 * i;
+		bytes[i] = 1.448e6 * i + 100 * (i % 2);
+	}
+	np_bag_reals(rx, t, LEN(t), "tcp.samples.t_s");
+	np_bag_reals(rx, bytes, LEN(bytes), "tcp.samples.bytes");
+	in.near = tx;
+	in.far = rx;
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_LINK);
+	assert_has(e.sentence,
+		   "held packets back 3000 times a second, and the rate of 115.8 Mbit/s");
+	assert_has(e.doubts, "--link-rate");
+	/* At a rate that jumps it is something else. */
+	for (int i = 0; i < 10; i++) {
+		bytes[i] = 1.448e6 * (i + i % 2 * 0.6);
+	}
+	np_bag_reals(rx, bytes, LEN(bytes), "tcp.samples.bytes");
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);
+	np_bag_free(tx);
+	np_bag_free(rx);
+}
+
+#define UDP_TX                                                                                     \
+	" flow.seconds=10 thread.seconds=10 thread.cpu_share=0.4 thread.run_delay_s=0.01"          \
+	" flow.sends=100000 flow.bytes_sent=147200000 flow.send_size=1472 flow.sndbuf=212992"      \
+	" flow.samples.queued_out=[150000] host.path_mtu=1500 host.name=:a moved.seconds=10"
+#define UDP_RX                                                                                     \
+	" flow.seconds=10 thread.seconds=10 thread.cpu_share=0.4 thread.run_delay_s=0.01"          \
+	" flow.receives=100000 flow.bytes_received=147200000 flow.rcvbuf=4608 host.name=:b"        \
+	" cpu.count=1 cpu.0.softirq=0.1 moved.seconds=10"
+#define LOSSY_RX UDP_RX " flow.receives=80000 flow.bytes_received=117760000"
+
+static struct np_explain_input
+udp_input(void)
+{
+	return (struct np_explain_input){ .near_transmits = true,
+					  .datagrams = true,
+					  .family = 4,
+					  .seconds = 10,
+					  .sent_bps = 117.76e6,
+					  .throughput_bps = 117.76e6 };
+}
+
+static void
+test_udp(void **state)
+{
+	static const struct example examples[] = {
+		{ "nothing stands out", UDP_TX, UDP_RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "receive buffer", UDP_TX BUSY, LOSSY_RX " moved.snmp.Udp.RcvbufErrors=20000",
+		  NP_LIMIT_UDP_BUFFER,
+		  "full at 4608 bytes, it dropped 20000 datagrams, 20 % of what was sent" },
+		{ "other people's drops", UDP_TX BUSY, LOSSY_RX " moved.snmp.Udp.RcvbufErrors=5000",
+		  NP_LIMIT_LOSS, "5000 of these 20000" },
+		{ "lost on the way", UDP_TX, LOSSY_RX, NP_LIMIT_LOSS,
+		  "20 % of the datagrams did not arrive" },
+		{ "lost, by the sequence numbers", UDP_TX,
+		  UDP_RX " udp.sent=100000 udp.lost=50000 flow.receives=100000", NP_LIMIT_LOSS,
+		  "50 % of the datagrams did not arrive" },
+		{ "lost by the processors", UDP_TX, LOSSY_RX " moved.softnet.0.dropped=19000",
+		  NP_LIMIT_SOFTIRQ, "dropped 19000, 20 %" },
+		{ "a few are lost", UDP_TX, UDP_RX " flow.receives=99500", NP_LIMIT_UNCLEAR, NULL },
+		{ "sender's CPU", UDP_TX BUSY, UDP_RX, NP_LIMIT_SENDER_CPU, NULL },
+		{ "small packets", UDP_TX BUSY " host.path_mtu=256", UDP_RX, NP_LIMIT_MTU,
+		  "a datagram of 1472 bytes takes 7 packets, with 1500 it takes 1" },
+		{ "small datagrams", UDP_TX BUSY " host.path_mtu=256 flow.send_size=64", UDP_RX,
+		  NP_LIMIT_SENDER_CPU, NULL },
+		{ "a sender that sleeps", UDP_TX ASLEEP " flow.samples.queued_out=[0]", UDP_RX,
+		  NP_LIMIT_APPLICATION, "slept 97 %" },
+		{ "one that waits for its queue", UDP_TX ASLEEP, UDP_RX, NP_LIMIT_UNCLEAR, NULL },
+	};
+	struct np_explain_input in = udp_input();
+	struct np_explanation e;
+
+	(void)state;
+	check(in, examples, LEN(examples));
+	in.throughput_bps = 94e6;
+	e = explain(in, UDP_TX, NULL);
+	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);
+	assert_has(e.sentence, "20 % of the datagrams were lost");
+	assert_has(e.sentence, "only the far end can tell");
+}
+
+static void
+test_transactions(void **state)
+{
+	static const struct example examples[] = {
+		{ "the way there and back", TX, RX, NP_LIMIT_TURNS,
+		  "with 1 under way at once a transaction takes 50 us" },
+		{ "requester's CPU", TX BUSY, RX, NP_LIMIT_SENDER_CPU, "the requesting process" },
+		{ "responder's CPU", TX, RX BUSY, NP_LIMIT_RECEIVER_CPU, "the responding process" },
+		{ "one end alone", TX, NULL, NP_LIMIT_TURNS, NULL },
+	};
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.near_transmits = false;
+	in.transactions = true;
+	in.per_second = 20000;
+	in.request = in.response = in.in_flight = 1;
+	check(in, examples, LEN(examples));
+	/* 68,681 a second on 100 Mbit/s, doc/ceilings.md. */
+	in.link_rate_bps = 100e6;
+	in.per_second = 68600;
+	e = explain(in, TX, RX);
+	assert_int_equal(e.limit, NP_LIMIT_LINK);
+	assert_has(e.ceiling_text, "68681 transactions a second");
+}
+
+static void
+test_ceiling(void **state)
+{
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	e = explain(in, TX, RX);
+	assert_true(isnan(e.ceiling.most));
+	assert_has(e.ceiling_text, "--link-rate");
+
+	/* 100,000 full segments in 10 s, on a link that would carry twice as many. */
+	in.link_rate_bps = 2 * 123.04e6;
+	e = explain(in, TX, RX);
+	assert_true(fabs(e.ceiling.most - 2 * 115.84e6) < 1);
+	assert_true(fabs(e.ceiling.reached - 0.5) < 1e-6);
+	assert_true(fabs(e.ceiling.idle - 0.5) < 1e-4);
+	assert_true(fabs(e.ceiling.small_segments) < 1e-6);
+	assert_has(e.ceiling_text, "231.7 Mbit/s of payload at 246.1 Mbit/s (--link-rate), MTU "
+				   "1500; 50 % of it reached");
+
+	/* Twice as many segments for it, a tenth of the payload twice. */
+	e = explain(in,
+		    TX " tcp.data_segments_out=210000 tcp.segments_out=210000"
+		       " tcp.retransmitted_segments=10000 tcp.retransmitted_bytes=14480000",
+		    RX);
+	assert_true(fabs(e.ceiling.retransmits - 0.05) < 1e-6);
+	assert_true(fabs(e.ceiling.small_segments - 0.5 * 90 / 1538) < 1e-6);
+	assert_true(fabs(e.ceiling.acks) < 1e-9);
+	assert_has(e.ceiling_text, "retransmitted 5.0 %");
+	assert_has(e.ceiling_text, "headers of small segments 2.9 %");
+	assert_has(e.ceiling_text, "idle 42 %");
+
+	/* The same by the far end's ledger alone, of a sender that tells nothing. */
+	in.near_transmits = false;
+	e = explain(in,
+		    RX " tcp.path_mtu=1500 tcp.timestamps=1 wire.in.data_segments=210000"
+		       " wire.in.segments=210000 wire.in.retransmitted_bytes=14480000",
+		    NULL);
+	assert_true(fabs(e.ceiling.retransmits - 0.05) < 1e-6);
+	assert_true(fabs(e.ceiling.small_segments - 0.5 * 90 / 1538) < 1e-6);
+}
+
+static void
+test_document(void **state)
+{
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e = explain(in, TX BUSY, RX);
+	struct np_bag *b = np_bag_new();
+
+	(void)state;
+	np_explain_put(&e, false, b);
+	assert_string_equal(np_bag_string(b, "explain.limit"), "sender-cpu");
+	assert_true(np_bag_number(b, "explain.share") >= 0.98);
+	assert_true(isnan(np_bag_number(b, "explain.ceiling_bps")));
+	assert_int_equal(np_bag_left_out(b), 0);
+	np_bag_free(b);
+}
+
+/* Sentences and doubts fit, whatever the figures are. */
+static void
+test_extremes(void **state)
+{
+	static const char *const names[] = {
+		"flow.seconds",
+		"thread.seconds",
+		"thread.cpu_share",
+		"thread.run_delay_s",
+		"thread.cpu",
+		"cpu.count",
+		"cpu.0.idle",
+		"cpu.0.softirq",
+		"tcp.mss",
+		"tcp.path_mtu",
+		"tcp.timestamps",
+		"tcp.busy_us",
+		"tcp.rwnd_limited_us",
+		"tcp.sndbuf_limited_us",
+		"tcp.data_segments_out",
+		"tcp.segments_out",
+		"tcp.retransmitted_segments",
+		"tcp.min_rtt_us",
+		"flow.sndbuf",
+		"flow.rcvbuf",
+		"host.nic.speed_mbps",
+		"flow.sends",
+		"flow.receives",
+		"flow.send_size",
+		"moved.qdisc.overlimits",
+		"moved.seconds",
+		"host.nic.qdisc.rate_bps",
+		"tcp.samples.queued_in",
+		"tcp.samples.cwnd",
+		"tcp.samples.unacked",
+	};
+	static const double values[] = { 0, -1, 1, 1e-300, 1e300, -1e300, 4294967295.0, 0.5 };
+	uint64_t seed = 20260101;
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		struct np_explain_input in = tcp_input();
+		struct np_bag *b[2] = { np_bag_new(), np_bag_new() };
+		struct np_explanation e;
+
+		for (size_t i = 0; i < 2 * LEN(names); i++) {
+			double v = values[next_random(&seed) % LEN(values)], list[2] = { v, v };
+			const char *name = names[i / 2];
+
+			if (next_random(&seed) % 4 == 0) {
+				continue;
+			}
+			if (strstr(name, "samples") != NULL) {
+				np_bag_reals(b[i % 2], list, LEN(list), "%s", name);
+			} else {
+				np_bag_real(b[i % 2], v, "%s", name);
+			}
+		}
+		in.near = b[0];
+		in.far = b[1];
+		in.datagrams = next_random(&seed) % 2 == 0;
+		in.transactions = next_random(&seed) % 2 == 0;
+		in.near_transmits = next_random(&seed) % 2 == 0;
+		in.family = (int)(next_random(&seed) % 3) * 2 + 2;
+		in.throughput_bps = in.per_second = values[next_random(&seed) % LEN(values)];
+		np_explain(&in, &e);
+		assert_true(e.limit < NP_LIMITS);
+		assert_true(e.score >= 0 && e.score <= 1);
+		assert_true(strlen(e.sentence) > 0 && strlen(e.sentence) < sizeof(e.sentence));
+		np_bag_free(b[0]);
+		np_bag_free(b[1]);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tcp),      cmocka_unit_test(test_reader_alone),
+		cmocka_unit_test(test_link),     cmocka_unit_test(test_shaper_without_a_rate),
+		cmocka_unit_test(test_udp),      cmocka_unit_test(test_transactions),
+		cmocka_unit_test(test_ceiling),  cmocka_unit_test(test_document),
+		cmocka_unit_test(test_extremes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
