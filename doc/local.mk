@@ -11,6 +11,9 @@ doc_sources = \
 	%D%/netserver.fish.in
 EXTRA_DIST += $(doc_sources)
 
+# What a document of --json is: to be found where its readers look.
+dist_doc_DATA = %D%/json.md %D%/netperf-run.schema.json
+
 # Of scripts, which have no tables to fill in.
 dist_man1_MANS = %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1
 

@@ -39,6 +39,8 @@ struct ns_args {
 	struct ns_access rules; /* --allow, --deny */
 	const char *access_file, *user, *metrics_file, *log_file;
 	bool no_sandbox;
+	bool allow_raw;
+	bool no_evidence;
 	bool no_status;
 	bool status; /* --status: ask a daemon that runs */
 	bool usage, help, version;

@@ -241,12 +241,20 @@ static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) <
  */
 static const uint64_t kept_by_nobody = UINT64_C(1) << CAP_NET_ADMIN;
 
+/* --allow-raw: sessions open a capture by it, if their client wants one, and lose it. */
+static const uint64_t raw = UINT64_C(1) << CAP_NET_RAW;
+/*
+ * What stays in a session that gathers evidence: no filter sees what a message of netlink's or a
+ * request of ethtool's is about, and by CAP_NET_ADMIN they change interfaces.
+ */
+static const uint64_t kept_with_evidence = UINT64_C(1) << CAP_NET_BIND_SERVICE;
+
 /* What no program started from here could ever get. Only root may say so. */
 static void
-bound_capabilities(void)
+bound_capabilities(uint64_t keep)
 {
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0 && cap < 64; cap++) {
-		if ((kept >> cap & 1) == 0) {
+		if ((keep >> cap & 1) == 0) {
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 		}
 	}
@@ -300,18 +308,20 @@ seal(struct np_err *err)
 }
 
 int
-ns_confine_daemon(const char *user, struct np_err *err)
+ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 {
+	uint64_t more = allow_raw ? raw : 0;
 	struct who w;
 	bool changed;
 
 	*err = (struct np_err){ .code = NP_OK };
 	tzset(); /* log lines have local times, and its file may be out of reach later */
-	bound_capabilities();
+	bound_capabilities(kept | more);
 	if (change_user(user, &w, &changed, err) != NP_OK ||
-	    limit_capabilities(!changed       ? kept
-			       : user == NULL ? kept_by_nobody
-					      : 0,
+	    limit_capabilities((!changed       ? kept
+				: user == NULL ? kept_by_nobody
+					       : 0) |
+				   more,
 			       !changed, err) != NP_OK ||
 	    (changed && check_no_way_back(&w, err) != NP_OK)) {
 		return err->code;
@@ -402,8 +412,8 @@ limit_resources(uint64_t bytes, struct np_err *err)
 int
 ns_confine_prepare(struct ns_prepared *p, struct np_err *err)
 {
-	for (int i = 0; i < 2; i++) {
-		if (ns_filter_make(i == 1, &p->filter[i], &p->size[i], err) != NP_OK) {
+	for (unsigned i = 0; i < NS_FILTERS; i++) {
+		if (ns_filter_make(i, &p->filter[i], &p->size[i], err) != NP_OK) {
 			return err->code;
 		}
 	}
@@ -413,7 +423,7 @@ ns_confine_prepare(struct ns_prepared *p, struct np_err *err)
 void
 ns_confine_release(struct ns_prepared *p)
 {
-	for (int i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < NS_FILTERS; i++) {
 		free(p->filter[i]);
 		p->filter[i] = NULL;
 		p->size[i] = 0;
@@ -423,15 +433,16 @@ ns_confine_release(struct ns_prepared *p)
 static int
 filter_calls(const struct ns_sandbox *s, struct np_err *err)
 {
+	unsigned kind =
+	    (s->unix_tests ? NS_FILTER_UNIX : 0U) | (s->evidence ? NS_FILTER_EVIDENCE : 0U);
 	void *made = NULL;
 	size_t size;
 	int rc;
 
 	if (s->prepared != NULL) {
-		return ns_filter_install(s->prepared->filter[s->unix_tests],
-					 s->prepared->size[s->unix_tests], err);
+		return ns_filter_install(s->prepared->filter[kind], s->prepared->size[kind], err);
 	}
-	rc = ns_filter_make(s->unix_tests, &made, &size, err);
+	rc = ns_filter_make(kind, &made, &size, err);
 	if (rc == NP_OK) {
 		rc = ns_filter_install(made, size, err);
 	}
@@ -457,7 +468,14 @@ ns_confine_session(const struct ns_sandbox *s, struct np_err *err)
 	if (NS_SANITIZED) {
 		return NP_OK;
 	}
+	if (s->evidence && limit_capabilities(kept_with_evidence, watched, err) != NP_OK) {
+		return err->code;
+	}
 	if (ns_landlock_install(s, err) != NP_OK) {
+		return err->code;
+	}
+	/* Before the list of calls, which has none that adds to it. */
+	if (s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) {
 		return err->code;
 	}
 	return filter_calls(s, err);
@@ -478,6 +496,34 @@ enforce(bool on)
 		have[i].effective = on ? have[i].permitted : 0;
 	}
 	return (int)syscall(SYS_capset, &head, have);
+}
+
+int
+ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
+	uint32_t were[_LINUX_CAPABILITY_U32S_3];
+
+	memset(have, 0, sizeof(have));
+	if (syscall(SYS_capget, &head, have) != 0) {
+		return np_fail(err, NP_ESYS, errno, "read this process's capabilities");
+	}
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		were[i] = have[i].effective;
+	}
+	if (want && enforce(true) == 0) {
+		act(ctx);
+	}
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		have[i].permitted &= (uint32_t)(~raw >> 32 * i);
+		have[i].effective = were[i] & have[i].permitted;
+		have[i].inheritable = 0;
+	}
+	if (syscall(SYS_capset, &head, have) != 0) {
+		return np_fail(err, NP_ESYS, errno, "give up CAP_NET_RAW");
+	}
+	return NP_OK;
 }
 
 void
@@ -506,8 +552,16 @@ ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len)
 
 	/* By a name that is not loaded a stranger would have the kernel load a module. */
 	snprintf(wanted, sizeof(wanted), " %.*s ", len < 28 ? (int)len : 28, (const char *)v);
-	if (level != IPPROTO_TCP || name != TCP_CONGESTION || strstr(p->loaded, wanted) == NULL ||
-	    enforce(true) != 0) {
+	if (level != IPPROTO_TCP || name != TCP_CONGESTION ||
+	    memchr(v, ' ', len < 28 ? len : 28) != NULL || strstr(p->loaded, wanted) == NULL) {
+		errno = EPERM;
+		return -1;
+	}
+	rc = setsockopt(fd, level, name, v, len); /* a daemon that stayed root needs no more */
+	if (rc == 0 || errno != EPERM) {
+		return rc;
+	}
+	if (enforce(true) != 0) {
 		errno = EPERM;
 		return -1;
 	}

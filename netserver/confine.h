@@ -18,17 +18,25 @@
  * root. Becoming nobody by default leaves CAP_NET_ADMIN permitted, but not in force, see
  * ns_permit(); being told whom to become leaves nothing. Then, for everybody: no_new_privs, not
  * dumpable, no core files (prctl(2)). NP_EUSAGE for a user that there is not, NP_ESYS where the
- * kernel refuses.
+ * kernel refuses. allow_raw: CAP_NET_RAW stays, too, whoever it becomes, see ns_with_raw().
  */
-int ns_confine_daemon(const char *user, struct np_err *err);
+int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
+
+/*
+ * For a session's process, before it is confined: call act() with what is permitted in force, where
+ * want, and then give CAP_NET_RAW up for good. NP_ESYS when that can't be done, and the session may
+ * not go on; else NP_OK.
+ */
+int ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err);
 
 /*
  * What all sessions have in common, made once by the daemon: it would take each of them two
  * milliseconds.
  */
+enum { NS_FILTER_UNIX = 1, NS_FILTER_EVIDENCE = 2, NS_FILTERS = 4 }; /* bits, as in ns_sandbox */
 struct ns_prepared {
-	void *filter[2]; /* without and with tests of the UNIX domain */
-	size_t size[2];  /* bytes */
+	void *filter[NS_FILTERS];
+	size_t size[NS_FILTERS]; /* bytes */
 };
 int ns_confine_prepare(struct ns_prepared *p, struct np_err *err);
 void ns_confine_release(struct ns_prepared *p); /* safe on a zeroed struct */
@@ -37,19 +45,26 @@ struct ns_sandbox {
 	const struct ns_prepared *prepared; /* NULL: made on the spot */
 	int fill_dir;                       /* descriptor of what may be read; 0: none */
 	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain */
+	int capture_fd;  /* of a packet socket that is to hear and not to send; 0: none */
+	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */
 };
 
 /*
  * What a session may still do of what only root may, where root became nobody without having been
- * told whom to become: choose a congestion control that the kernel has loaded (-K).
+ * told whom to become: choose a congestion control that the kernel has loaded (-K). A session with
+ * evidence has given that up, since netlink and ethtool do more by the same capability; the daemon
+ * does it for that one.
  */
 struct ns_permit {
 	char loaded[256]; /* names with blanks around; empty: nothing is permitted */
 };
 void ns_permit_init(struct ns_permit *p);
 
-/* setsockopt(2) by that capability, which is in force for this call alone; np_sockopts.permit. */
+/*
+ * setsockopt(2) by that capability, which is in force for this call alone, where it takes it;
+ * np_sockopts.permit.
+ */
 int ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
 
 /* Which of the means this machine has; a daemon says once in its log what is missing. */

@@ -196,6 +196,9 @@ want_descriptors(const struct ns_daemon *d)
 	rlim_t wanted = (rlim_t)d->limits.silent + (rlim_t)d->limits.sessions + OTHER_FDS;
 	struct rlimit has;
 
+	if (d->limits.sessions == 0 || d->limits.silent == 0) {
+		wanted = RLIM_INFINITY; /* no limit: whatever the system gives */
+	}
 	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
 		has.rlim_cur = wanted < has.rlim_max ? wanted : has.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &has);

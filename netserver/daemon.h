@@ -30,7 +30,9 @@ struct ns_daemon {
 	bool no_fork;                       /* serve in this process, one client after another */
 	bool quiet;                         /* clients may not raise the log level */
 	bool sandbox;                       /* confine sessions */
+	bool allow_raw;                     /* sessions may capture their own packets */
 	const struct ns_prepared *prepared; /* for that; may be NULL */
+	bool evidence;                      /* clients may ask how this host did in a test */
 	bool exclusive;                     /* one test at a time */
 	int32_t line_s;                     /* how long the others wait for their turn */
 	/* Overwritten in a session's process, which has no more use for them. */

@@ -5,7 +5,6 @@
 #ifndef NETSERVER_FILTER_H
 #define NETSERVER_FILTER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -14,10 +13,10 @@
 const char *ns_filter_lacks(void);
 
 /*
- * The filter as a program for the kernel, to be freed; *size in bytes, 0 where it is lacking. Takes
- * a millisecond or two. NP_ESYS when it can't be made.
+ * The filter as a program for the kernel, to be freed; *size in bytes, 0 where it is lacking. kind:
+ * NS_FILTER_* bits. Takes a millisecond or two. NP_ESYS when it can't be made.
  */
-int ns_filter_make(bool unix_tests, void **code, size_t *size, struct np_err *err);
+int ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err);
 
 /*
  * Install such a program, for this thread and those it makes; needs no_new_privs. What is not on
@@ -25,5 +24,12 @@ int ns_filter_make(bool unix_tests, void **code, size_t *size, struct np_err *er
  * process's memory) ends the process by SIGSYS. NP_ESYS when the kernel refuses; size 0 is NP_OK.
  */
 int ns_filter_install(const void *code, size_t size, struct np_err *err);
+
+/*
+ * Before that: this descriptor, of a packet socket, is for hearing only. Nothing is sent by it and
+ * it is bound to nothing else; as there is no call on the list that duplicates descriptors, its
+ * number stays its only one. NP_OK where filters are lacking.
+ */
+int ns_filter_mute(int fd, struct np_err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -23,6 +24,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "netserver/confine.h"
 
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
 #define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
@@ -60,6 +63,11 @@ static const char *const allowed[] = {
 /* For the directories and names of UNIX sockets. */
 static const char *const allowed_unix[] = {
 	"mkdir", "mkdirat", "unlink", "unlinkat", "rmdir", "chmod", "fchmodat", "fchmodat2",
+};
+
+/* To read what the kernel counted and how the host is set up. */
+static const char *const allowed_evidence[] = {
+	"getdents64", "getdents", "readlink", "readlinkat", "getrusage",
 };
 
 /* No accident: a session that gets here is not ours any more. */
@@ -213,6 +221,16 @@ static const struct rule allowed_unix_if[] = {
 	SOCKET(AF_UNIX, SOCK_DGRAM),
 };
 
+/*
+ * What netlink and ethtool are asked is not to be seen from here: changes take CAP_NET_ADMIN, which
+ * such a session has given up.
+ */
+static const struct rule allowed_evidence_if[] = {
+	TWO("socket", 0, ALL, AF_NETLINK, 2, ALL, NETLINK_ROUTE),
+	ONE("ioctl", 1, ALL, SIOCETHTOOL),
+	ONE("ioctl", 1, ALL, SIOCINQ),
+};
+
 static const struct rule deadly_if[] = {
 	ONE("unshare", 0, CLONE_NEWUSER, CLONE_NEWUSER),
 	ONE("unshare", 0, CLONE_NEWNS, CLONE_NEWNS),
@@ -268,7 +286,7 @@ add_names(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static int
-add_all(scmp_filter_ctx ctx, bool unix_tests)
+add_all(scmp_filter_ctx ctx, unsigned kind)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
@@ -278,7 +296,15 @@ add_all(scmp_filter_ctx ctx, bool unix_tests)
 	rc = rc != 0 ? rc : add_rules(ctx, SCMP_ACT_ALLOW, allowed_if, COUNT(allowed_if));
 	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ALLOW, &own);
 	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ERRNO(ENOSYS), &clone3);
-	if (unix_tests) {
+	if ((kind & NS_FILTER_EVIDENCE) != 0) {
+		rc = rc != 0 ? rc
+			     : add_names(ctx, SCMP_ACT_ALLOW, allowed_evidence,
+					 COUNT(allowed_evidence));
+		rc = rc != 0 ? rc
+			     : add_rules(ctx, SCMP_ACT_ALLOW, allowed_evidence_if,
+					 COUNT(allowed_evidence_if));
+	}
+	if ((kind & NS_FILTER_UNIX) != 0) {
 		rc = rc != 0 ? rc
 			     : add_names(ctx, SCMP_ACT_ALLOW, allowed_unix, COUNT(allowed_unix));
 		rc = rc != 0
@@ -318,7 +344,7 @@ static int export(scmp_filter_ctx ctx, void **code, size_t *size)
 }
 
 int
-ns_filter_make(bool unix_tests, void **code, size_t *size, struct np_err *err)
+ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
 {
 	scmp_filter_ctx ctx;
 	int rc;
@@ -332,7 +358,7 @@ ns_filter_make(bool unix_tests, void **code, size_t *size, struct np_err *err)
 	if (ctx == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "make a filter of system calls");
 	}
-	rc = add_all(ctx, unix_tests);
+	rc = add_all(ctx, kind);
 	if (rc == 0) {
 		rc = export(ctx, code, size);
 	}
@@ -396,4 +422,37 @@ ns_filter_install(const void *code, size_t size, struct np_err *err)
 	}
 	free(program.filter);
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "install a filter of system calls");
+}
+
+int
+ns_filter_mute(int fd, struct np_err *err)
+{
+	static const char *const calls[] = { "sendto",   "sendmsg", "sendmmsg", "send",
+					     "write",    "writev",  "pwrite64", "pwritev",
+					     "pwritev2", "bind",    "connect" };
+	scmp_filter_ctx ctx = NULL;
+	int rc = 0;
+
+	if (ns_filter_lacks() != NULL) {
+		return NP_OK;
+	}
+	ctx = seccomp_init(SCMP_ACT_ALLOW);
+	if (ctx == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "make a filter for a capture");
+	}
+	for (size_t i = 0; i < COUNT(calls) && rc == 0; i++) {
+		const struct rule r = ONE(calls[i], 0, ALL, (uint32_t)fd);
+
+		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
+	}
+	if (rc == 0) {
+		const struct rule spliced = ONE("splice", 2, ALL, (uint32_t)fd);
+
+		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &spliced);
+	}
+	if (rc == 0) {
+		rc = seccomp_load(ctx);
+	}
+	seccomp_release(ctx);
+	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "install a filter for a capture");
 }

@@ -114,6 +114,7 @@ struct ns_session {
 	struct np_wish wish; /* of the test that runs or waits */
 	uint64_t tests;      /* ended */
 	bool told;           /* SIGTERM was sent */
+	bool captures;       /* its packets, by a buffer of the kernel's */
 };
 
 /* May one more begin? NP_OK, and it counts for the rate; else err is filled and *why set. */

@@ -29,6 +29,7 @@ enum { ASK_VERSION = 1, PATH_BENEATH = 1 };
 enum {
 	WRITE_FILE = 1 << 1,
 	READ_FILE = 1 << 2,
+	READ_DIR = 1 << 3,
 	REMOVE_DIR = 1 << 4,
 	REMOVE_FILE = 1 << 5,
 	MAKE_DIR = 1 << 7,
@@ -55,6 +56,9 @@ struct path_beneath_attr {
 	int32_t fd;
 } __attribute__((packed));
 
+/* Which sessions. */
+enum { ALL, UNIX, EVIDENCE };
+
 /*
  * What sessions open after their fork, by strace(1) over the end-to-end tests and by libc's
  * sources: the counters of the processors (-c -C), their number, and where splice(2) puts bytes.
@@ -62,13 +66,25 @@ struct path_beneath_attr {
 static const struct {
 	const char *path;
 	uint64_t allowed;
-	bool unix_tests;
+	int whose;
 } paths[] = {
-	{ "/proc/stat", READ_FILE, false },
-	{ "/sys/devices/system/cpu", READ_FILE, false },
-	{ "/dev/null", READ_FILE | WRITE_FILE, false },
+	{ "/proc/stat", READ_FILE, ALL },
+	{ "/sys/devices/system/cpu", READ_FILE, ALL },
+	{ "/dev/null", READ_FILE | WRITE_FILE, ALL },
 	/* Sockets in directories of their own, and to be rid of them; no file can be made. */
-	{ P_tmpdir, MAKE_DIR | MAKE_SOCK | REMOVE_DIR | REMOVE_FILE, true },
+	{ P_tmpdir, MAKE_DIR | MAKE_SOCK | REMOVE_DIR | REMOVE_FILE, UNIX },
+	/* Counters (sys/moved.c, sys/thread.c) and settings (sys/host.c). The kernel makes the
+	 * files of /proc/net anew each time that they are opened: only their directory can be
+	 * named. */
+	{ "/proc/net", READ_FILE, EVIDENCE },
+	{ "/proc/sys/net", READ_FILE, EVIDENCE },
+	{ "/proc/self/task", READ_FILE, EVIDENCE }, /* whose threads' schedstat */
+	{ "/proc/interrupts", READ_FILE, EVIDENCE },
+	{ "/proc/irq", READ_FILE, EVIDENCE },
+	{ "/proc/loadavg", READ_FILE, EVIDENCE },
+	{ "/proc/cpuinfo", READ_FILE, EVIDENCE },
+	{ "/sys/devices", READ_FILE | READ_DIR, EVIDENCE },
+	{ "/sys/hypervisor", READ_FILE, EVIDENCE },
 };
 
 int
@@ -87,7 +103,11 @@ allow(int rules, int fd, uint64_t allowed)
 	return (int)syscall(SYS_landlock_add_rule, rules, PATH_BENEATH, &a, 0);
 }
 
-/* A path that there is not needs no rule. */
+/*
+ * A path that there is not needs no rule. A rule is about an inode, and /proc makes another one for
+ * a name that the kernel has forgotten for want of memory: there the descriptor stays open, so that
+ * it does not.
+ */
 static int
 allow_path(int rules, const char *path, uint64_t allowed)
 {
@@ -97,7 +117,9 @@ allow_path(int rules, const char *path, uint64_t allowed)
 		return 0;
 	}
 	rc = allow(rules, fd, allowed);
-	close(fd);
+	if (strncmp(path, "/proc/", strlen("/proc/")) != 0) {
+		close(fd);
+	}
 	return rc;
 }
 
@@ -107,7 +129,8 @@ add_rules(int rules, const struct ns_sandbox *s)
 	int rc = s->fill_dir > 0 ? allow(rules, s->fill_dir, READ_FILE) : 0;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
-		if (s->unix_tests || !paths[i].unix_tests) {
+		if (paths[i].whose == ALL || (paths[i].whose == UNIX && s->unix_tests) ||
+		    (paths[i].whose == EVIDENCE && s->evidence)) {
 			rc = allow_path(rules, paths[i].path, paths[i].allowed);
 		}
 	}

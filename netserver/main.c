@@ -216,7 +216,7 @@ go_unprivileged(const struct ns_args *a)
 {
 	struct np_err err = { .code = NP_OK };
 
-	return ns_confine_daemon(a->user, &err) == NP_OK
+	return ns_confine_daemon(a->user, a->allow_raw, &err) == NP_OK
 		   ? 0
 		   : fault("--user: %s (--user root would go on as root)", err.msg);
 }
@@ -445,6 +445,8 @@ main(int argc, char **argv)
 	d.no_fork = args.no_fork;
 	d.quiet = args.quiet;
 	d.sandbox = !args.no_sandbox;
+	d.allow_raw = args.allow_raw;
+	d.evidence = !args.no_evidence;
 	d.exclusive = args.exclusive;
 	d.line_s = args.line;
 	d.owner = getuid();

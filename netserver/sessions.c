@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +18,12 @@
 #include "base/fds.h"
 #include "base/secret.h"
 #include "bench/transport/unix.h"
+#include "net/capture.h"
 #include "net/sock.h"
 #include "netserver/confine.h"
 #include "run/server.h"
 #include "sys/affinity.h"
+#include "wire/ext.h"
 
 enum {
 	/* Beside a test's length: for the client to come with its data connection, which it may put
@@ -27,7 +31,8 @@ enum {
 	GRACE_S = 150,
 	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
 	AT_ONCE = 16,   /* words of a session */
-	TERM_MS = 2000  /* to end by itself when told to */
+	TERM_MS = 2000, /* to end by itself when told to */
+	CAPTURES = 4    /* at a time: each has 16 MiB of the kernel's memory that nobody counts */
 };
 
 void
@@ -44,7 +49,7 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 
 /* ---- What the two say to each other ---- */
 
-enum ns_verb { NS_ASK, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE };
+enum ns_verb { NS_ASK, NS_DONE, NS_REFUSED, NS_PERMIT, NS_GRANT, NS_REFUSE };
 
 /* One packet each; both ends are of one program. */
 struct ns_word {
@@ -52,7 +57,8 @@ struct ns_word {
 	int error; /* NS_REFUSE, NS_REFUSED: an errno */
 	struct np_wish wish;
 	struct np_served served;
-	char text[200];
+	char text[200]; /* why not; of NS_PERMIT, whose packet has the socket, a congestion control
+			 */
 };
 
 static bool
@@ -146,6 +152,45 @@ refused(void *ctx, int error)
 	(void)say(l->fd, &w);
 }
 
+/*
+ * np_sockopts.permit of a session that has no capability left for it (struct ns_permit): the socket
+ * goes to the daemon, which sets the congestion control or does not.
+ */
+static int
+ask_to_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} passed;
+	const struct leave *l = ctx;
+	struct ns_word w;
+	struct iovec part = { .iov_base = &w, .iov_len = sizeof(w) };
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &passed,
+			    .msg_controllen = sizeof(passed) };
+
+	memset(&w, 0, sizeof(w));
+	memset(&passed, 0, sizeof(passed));
+	errno = EPERM;
+	if (level != IPPROTO_TCP || name != TCP_CONGESTION || len >= sizeof(w.text)) {
+		return -1;
+	}
+	w.verb = NS_PERMIT;
+	memcpy(w.text, v, len);
+	passed.head.cmsg_level = SOL_SOCKET;
+	passed.head.cmsg_type = SCM_RIGHTS;
+	passed.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&passed.head), &fd, sizeof(fd));
+	if (sendmsg(l->fd, &m, MSG_NOSIGNAL) != (ssize_t)sizeof(w) ||
+	    recv(l->fd, &w, sizeof(w), 0) != (ssize_t)sizeof(w) || w.verb != NS_GRANT) {
+		errno = w.verb == NS_REFUSE && w.error != 0 ? w.error : EPERM;
+		return -1;
+	}
+	return 0;
+}
+
 /* What let the client in is of no more use in this process, which strangers' bytes come to. */
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
@@ -165,24 +210,87 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* Confine this process to what the client may have. The interfaces are asked for before. */
-static int
-confine(const struct ns_daemon *d, bool is_here, struct np_err *err)
+/* Does the client's first message, if it is a greeting, want a capture? */
+static bool
+wants_capture(const struct ns_caller *c)
 {
-	const struct ns_sandbox box = {
+	struct np_hello hello;
+	struct np_err ignored;
+
+	return c->peer.sa.ss_family != AF_UNIX && c->chan.have == NP_FRAME_SIZE &&
+	       np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
+	       np_hello_get(c->chan.in, &hello, &ignored) == NP_OK &&
+	       (hello.caps & NP_CAP_WIRE) != 0;
+}
+
+/* Of what goes between the two hosts, and nothing else ever. */
+static void
+open_capture(void *ctx)
+{
+	struct ns_caller *c = ctx;
+	struct np_capture_place place = { .far = c->peer, .lock = true };
+
+	place.near.len = sizeof(place.near.sa);
+	if (getsockname(c->chan.fd, (struct sockaddr *)&place.near.sa, &place.near.len) == 0) {
+		(void)np_capture_open(&c->capture, &place, &c->uncaptured);
+	}
+}
+
+static const char *
+why_no_capture(const struct ns_daemon *d, const struct ns_caller *c)
+{
+	return !d->allow_raw                 ? "netserver was not started with --allow-raw"
+	       : c->uncaptured.code != NP_OK ? c->uncaptured.msg
+	       : c->crowded                  ? "enough other sessions have a capture now"
+	       : d->no_fork                  ? "netserver -f captures nothing"
+					     : "it has to be asked for at the beginning";
+}
+
+/*
+ * Confine this process to what the client may have, beside a capture, which has to be opened
+ * before. The interfaces are asked for before, too.
+ */
+static int
+confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evidence,
+	struct np_err *err)
+{
+	struct ns_sandbox box = {
 		.prepared = d->prepared,
 		.fill_dir = d->fill_dir,
 		.unix_tests = is_here,
+		.evidence = evidence,
 		.bytes = d->limits.each.bytes,
 	};
 
+	if (d->allow_raw && ns_with_raw(evidence && wants_capture(c) && !c->crowded, open_capture,
+					c, err) != NP_OK) {
+		return err->code;
+	}
+	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
 	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
 }
 
-/* The common end of all kinds of service. */
+/*
+ * Does the caller's first message, which has come already, greet us, and may it? Only then its
+ * session may read what evidence takes. Who does not say so at once can't have it later.
+ */
+static bool
+gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
+{
+	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
+}
+
+/* What kinds of service differ in. */
+struct means {
+	bool evidence;
+	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	void *permit_ctx;
+	const struct np_leave *leave; /* NULL: everything is granted */
+};
+
+/* Their common end. */
 static void
-serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct ns_permit *permit,
-      const struct np_leave *leave)
+serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means *by)
 {
 	struct np_server server = {
 		.log = d->log,
@@ -191,22 +299,36 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct ns_permit *
 		.quiet = d->quiet,
 		.fill_dir = d->fill_dir,
 		.limits = d->limits.each,
-		.permit = permit != NULL ? ns_permit : NULL,
-		.permit_ctx = permit,
+		.permit = by->permit,
+		.permit_ctx = by->permit_ctx,
 		.signals = d->signals,
+		.caps = by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0,
+		.capture_why_not = why_no_capture(d, c),
+		.plan.capture = c->capture,
 	};
+	struct np_addr *near = &server.plan.near;
 	enum np_log_level level = d->log->level;
 	struct np_err err = { .code = NP_OK };
 	struct np_event e;
 	int rc;
 
-	if (leave != NULL) {
-		server.leave = *leave;
+	if (by->leave != NULL) {
+		server.leave = *by->leave;
+	}
+	server.caps |= by->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
+	near->len = sizeof(near->sa);
+	if (getsockname(c->chan.fd, (struct sockaddr *)&near->sa, &near->len) != 0 ||
+	    near->sa.ss_family == AF_UNIX) {
+		near->len = 0;
+	} else {
+		np_addr_unmap(near);
 	}
 	np_sock_watch_peer(c->chan.fd);
 	ns_event_begin(&e, "session-begin", &c->peer);
 	np_log_event(d->log, NP_LOG_DEBUG, &e, NULL);
 	rc = np_server_serve(&server, &c->chan, &err);
+	np_capture_free(c->capture);
+	c->capture = NULL;
 	ns_event_begin(&e, "session-end", &c->peer);
 	np_event_text(&e, "result", rc == NP_OK ? "ok" : "failed");
 	if (rc != NP_OK) {
@@ -225,6 +347,10 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	const struct np_leave leave = { .ask = ask, .done = done, .refused = refused, .ctx = &l };
 	bool is_here = np_addr_is_here(&c->peer);
 	struct ns_permit permit;
+	struct means by = { .evidence = gathers_evidence(d, c),
+			    .permit = ns_permit,
+			    .permit_ctx = &permit,
+			    .leave = &leave };
 	struct np_err err = { .code = NP_OK };
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -237,23 +363,28 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	}
 	forget_secrets(d, c);
 	ns_permit_init(&permit);
-	if (confine(d, is_here, &err) != NP_OK) {
+	if (by.evidence) {
+		by.permit = ask_to_permit;
+		by.permit_ctx = &l;
+	}
+	if (confine(d, c, is_here, by.evidence, &err) != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s: session given up: %s", c->text, err.msg);
 		_exit(1);
 	}
-	serve(d, c, is_here, &permit, &leave);
+	serve(d, c, is_here, &by);
 	_exit(0);
 }
 
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
+	const struct means by = { .evidence = d->evidence };
 	struct np_cpus cpus;
 
 	/* What one client asks for must not stay for the next. */
 	np_cpus_save(&cpus);
 	d->stats.sessions++;
-	serve(d, c, np_addr_is_here(&c->peer), NULL, NULL);
+	serve(d, c, np_addr_is_here(&c->peer), &by);
 	np_cpus_restore(&cpus);
 }
 
@@ -302,11 +433,14 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 		} else if (await_first(d, &c, &err) == NP_OK) {
 			bool is_here = np_addr_is_here(&c.peer);
 			struct ns_permit permit;
+			const struct means by = { .evidence = gathers_evidence(d, &c),
+						  .permit = ns_permit,
+						  .permit_ctx = &permit };
 
 			forget_secrets(d, &c);
 			ns_permit_init(&permit);
-			if (confine(d, is_here, &err) == NP_OK) {
-				serve(d, &c, is_here, &permit, NULL);
+			if (confine(d, &c, is_here, by.evidence, &err) == NP_OK) {
+				serve(d, &c, is_here, &by);
 				return;
 			}
 		}
@@ -326,6 +460,17 @@ end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
 	return idle_s > 0 ? now_ns + (idle_s + BETWEEN_S) * NP_SEC : 0;
 }
 
+static bool
+is_crowded(const struct ns_daemon *d)
+{
+	int captures = 0;
+
+	for (const struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		captures += s->captures;
+	}
+	return captures >= CAPTURES;
+}
+
 int
 ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
@@ -339,6 +484,9 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "no descriptors for a session");
 	}
 	s->kind = NS_SESSION;
+	s->captures = d->allow_raw && d->evidence && wants_capture(c);
+	c->crowded = s->captures && is_crowded(d);
+	s->captures = s->captures && !c->crowded;
 	s->pid = fork();
 	if (s->pid == 0) {
 		run_child(d, c, pair[1], self);
@@ -488,9 +636,28 @@ reason_of(int error)
 	}
 }
 
-/* A session has strangers' bytes in its process: its word is only believed about itself. */
+/* A congestion control for a socket of the session's, which gets it back by having it still. */
+static void
+permit(struct ns_session *s, int fd, struct ns_word *w)
+{
+	struct ns_permit p;
+
+	w->text[sizeof(w->text) - 1] = '\0';
+	ns_permit_init(&p);
+	if (fd >= 0 && ns_permit(&p, fd, IPPROTO_TCP, TCP_CONGESTION, w->text,
+				 (socklen_t)strlen(w->text)) == 0) {
+		answer(s, NS_GRANT, 0, "");
+	} else {
+		answer(s, NS_REFUSE, fd >= 0 ? errno : EPERM, "");
+	}
+}
+
+/*
+ * A session has strangers' bytes in its process: its word is only believed about itself. fd: what
+ * came with it, or -1.
+ */
 static bool
-obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w)
+obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w, int fd)
 {
 	switch (w->verb) {
 	case NS_ASK:
@@ -522,6 +689,9 @@ obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w)
 	case NS_REFUSED:
 		d->stats.refused[reason_of(w->error)]++;
 		return true;
+	case NS_PERMIT:
+		permit(s, fd, w);
+		return true;
 	default:
 		return false;
 	}
@@ -544,6 +714,31 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 	}
 }
 
+/* A word, and the descriptor that may come with it, else -1. As recv(2). */
+static ssize_t
+take_word(int from, struct ns_word *w, int *fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} passed;
+	struct iovec part = { .iov_base = w, .iov_len = sizeof(*w) };
+	/* With all of CMSG_SPACE() a second one would find room, and stay open. */
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &passed,
+			    .msg_controllen = CMSG_LEN(sizeof(int)) };
+	ssize_t n = recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	*fd = -1;
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	}
+	return n;
+}
+
 /* So many words before others have their turn: who talks without end must not be all that is heard.
  */
 static void
@@ -552,7 +747,8 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 	struct ns_word w;
 
 	while (s->fd >= 0 && words-- > 0) {
-		ssize_t n = recv(s->fd, &w, sizeof(w), MSG_DONTWAIT);
+		int fd;
+		ssize_t n = take_word(s->fd, &w, &fd);
 
 		if (n < 0 && errno == EINTR) {
 			continue;
@@ -560,8 +756,11 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 			return;
 		}
-		if (n != (ssize_t)sizeof(w) || !obey(d, s, &w)) {
+		if (n != (ssize_t)sizeof(w) || !obey(d, s, &w, fd)) {
 			hang_up(d, s);
+		}
+		if (fd >= 0) {
+			close(fd);
 		}
 	}
 }

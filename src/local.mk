@@ -68,6 +68,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/drive.c %D%/run/drive.h \
+	%D%/run/evidence.c %D%/run/evidence.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \
 	%D%/run/server.c %D%/run/server.h \
@@ -97,9 +98,23 @@ endif
 bin_PROGRAMS += src/netperf
 src_netperf_SOURCES = \
 	%D%/cli/args.c %D%/cli/args.h \
+	%D%/cli/evidence.c %D%/cli/evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
-	%D%/cli/show.c %D%/cli/show.h 
+	%D%/cli/preflight.c %D%/cli/preflight.h \
+	%D%/cli/show.c %D%/cli/show.h \
+	%D%/cli/wire.c %D%/cli/wire.h
 src_netperf_LDADD = src/libnetperf.a $(netperf_libs)
+
+# JSON: no part of the daemon, which links what the library has of it but does not pull it in.
+if HAVE_JANSSON
+AM_CPPFLAGS += $(JANSSON_CFLAGS)
+src_libnetperf_a_SOURCES += %D%/out/json.c %D%/out/json.h
+documents = src/cli/document.c src/cli/document.h src/cli/saved.c src/cli/saved.h
+src_netperf_LDADD += $(JANSSON_LIBS)
+else
+documents = src/cli/document.h src/cli/document_none.c src/cli/saved.h
+endif
+src_netperf_SOURCES += $(documents)

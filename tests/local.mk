@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/test_cpu \
 	%D%/unit/test_daemon \
 	%D%/unit/test_doc \
+	%D%/unit/test_evidence \
 	%D%/unit/test_explain \
 	%D%/unit/test_extra \
 	%D%/unit/test_guard \
@@ -56,6 +57,10 @@ unit_tests = \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire
 
+if HAVE_JANSSON
+unit_tests += %D%/unit/test_json
+endif
+
 e2e_tests = \
 	%D%/e2e/crowd.py \
 	%D%/e2e/faults.py \
@@ -72,10 +77,14 @@ EXTRA_DIST += \
 	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \
+	%D%/e2e/explain.py \
+	%D%/e2e/evidence.py \
 	%D%/e2e/golden.py \
+	%D%/e2e/json_doc.py \
 	%D%/e2e/keys.py \
 	%D%/e2e/limits.py \
 	%D%/e2e/old_clients.py \
+	%D%/e2e/preflight.py \
 	%D%/e2e/scarce.py \
 	%D%/e2e/service.py \
 	%D%/e2e/silent.py \
@@ -93,12 +102,15 @@ client_tests = \
 # What `make check-links` runs, some minutes, too: links between network namespaces.
 link_tests = \
 	%D%/e2e/netlab_test.py \
-	%D%/e2e/netsweep_test.py
+	%D%/e2e/netsweep_test.py \
+	%D%/e2e/udp_account.py \
+	%D%/e2e/wire.py
 
 # What `make check-long` runs beyond that.
 long_tests = \
 	%D%/e2e/crowd_long.py \
 	%D%/e2e/examples.py \
+	%D%/e2e/explain_long.py \
 	%D%/e2e/flent.py \
 	%D%/e2e/interim_long.py \
 	%D%/e2e/interop_long.py \
@@ -107,6 +119,10 @@ long_tests = \
 	%D%/e2e/netsweep_long.py \
 	%D%/e2e/torture_long.py
 EXTRA_DIST += $(client_tests) $(link_tests) $(long_tests)
+
+# What `make check-explain` runs: eight minutes.
+explain_tests = %D%/e2e/explain_bed.py
+EXTRA_DIST += $(explain_tests)
 
 # What tests need beside themselves.
 EXTRA_DIST += \
@@ -127,7 +143,7 @@ if HAVE_CMOCKA
 unit_lib = %D%/lib/libtest.a
 unit_libs = $(CMOCKA_LIBS)
 endif
-LDADD = $(unit_lib) $(fuzz_main) $(netserver_libs) $(unit_libs)
+LDADD = $(unit_lib) $(fuzz_main) $(netserver_libs) $(unit_libs) $(JANSSON_LIBS)
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What the unit tests share.
@@ -194,12 +210,16 @@ run_suites = failed=; for test in $$suites; do \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-.PHONY: check-clients check-links check-long
+.PHONY: check-clients check-explain check-links check-long
 check-clients: $(bin_PROGRAMS)
 	@suites='$(client_tests)'; $(run_suites)
 
 check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(link_tests)'; $(run_suites)
+
+# As many runs of each planted cause as NP_EXPLAIN_RUNS says, 20 unless it does.
+check-explain: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@suites='$(explain_tests)'; $(run_suites)
 
 # The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
 check-long: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)

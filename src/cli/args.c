@@ -82,6 +82,9 @@ np_cli_test(const struct np_cli *cli)
 	return np_bench_find(cli->test) != NULL ? NP_TEST_BENCH : NP_TEST_UNKNOWN;
 }
 
+/* No number that people write: what -v and -P were is to be told from their defaults. */
+enum { UNSAID = INT32_MIN };
+
 static void
 cli_init(struct np_cli *cli)
 {
@@ -91,8 +94,7 @@ cli_init(struct np_cli *cli)
 	snprintf(cli->port, sizeof(cli->port), "%d", NP_PORT);
 	snprintf(cli->data_port, sizeof(cli->data_port), "0");
 	snprintf(cli->data_local_port, sizeof(cli->data_local_port), "0");
-	cli->verbosity = 1;
-	cli->headers = 1;
+	cli->verbosity = cli->headers = UNSAID;
 	cli->allow_routing = -1;
 	cli->family = AF_UNSPEC;
 	cli->confidence.max = cli->confidence.min = 1;
@@ -171,6 +173,19 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	return NP_OK;
 }
 
+static int
+check_documents(const struct np_cli *cli, struct np_err *err)
+{
+	if (cli->prometheus && cli->show == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "--prometheus: needs the run of --show file");
+	}
+	if (cli->show != NULL && cli->json) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--show: runs no test that --json could put down (choose one)");
+	}
+	return NP_OK;
+}
+
 int
 np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
@@ -187,6 +202,13 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	if (rc == NP_OK && cli->passphrase != NULL && cli->key.count > 0) {
 		rc = np_fail(err, NP_EUSAGE, 0,
 			     "--key-file: together with -Z or --passphrase-file (choose one)");
+	}
+	cli->verbosity_said = cli->verbosity != UNSAID;
+	cli->headers_said = cli->headers != UNSAID;
+	cli->verbosity = cli->verbosity_said ? cli->verbosity : 1;
+	cli->headers = cli->headers_said ? cli->headers : 1;
+	if (rc == NP_OK) {
+		rc = check_documents(cli, err);
 	}
 	if (rc == NP_OK) {
 		rc = keep_words(cli, argc, words, err);

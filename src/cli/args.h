@@ -73,7 +73,18 @@ struct np_cli {
 	const char *selectors; /* the word behind -o, -O or -k; NULL: none */
 	struct np_selection selection;
 	struct np_omni_choice omni;
-	const char *uuid; /* -u; NULL: one is made */
+	bool preflight;      /* --preflight: look at the hosts, run no test */
+	unsigned caps;       /* NP_CAP_* (wire/ext.h): what the options want to know of both ends */
+	bool explain, wire;  /* --explain, --wire */
+	bool json;           /* --json */
+	bool prometheus;     /* how --show prints */
+	bool verbosity_said; /* -v was given */
+	bool headers_said;   /* -P was */
+	double link_rate;    /* --link-rate, bits a second; 0: not said */
+	const char *wire_file; /* of --wire; NULL: none is written */
+	const char *json_file; /* of --json; NULL: in place of what is printed */
+	const char *show;      /* --show; NULL: a test is run */
+	const char *uuid;      /* -u; NULL: one is made */
 	char uuid_made[40];
 
 	struct np_bench bench;         /* the row of the test, or what the options make of it */

@@ -105,11 +105,6 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 	if (cli->brand != NULL) {
 		np_record_text(r, NP_M_RESULT_BRAND, cli->brand);
 	}
-	if (!cli->selection.congestion) {
-		/* Collected only where it was asked for by name. */
-		np_record_text(r, NP_M_LOCAL_CONG_CONTROL, "");
-		np_record_text(r, NP_M_REMOTE_CONG_CONTROL, "");
-	}
 	addresses(cli, r);
 	withdrawn(r);
 }

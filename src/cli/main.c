@@ -14,9 +14,16 @@
 #include "base/uuid.h"
 #include "bench/transport/endpoint.h"
 #include "cli/args.h"
+#include "cli/document.h"
+#include "cli/evidence.h"
 #include "cli/facts.h"
+#include "cli/preflight.h"
+#include "cli/saved.h"
 #include "cli/show.h"
+#include "cli/wire.h"
+#include "config.h"
 #include "net/addr.h"
+#include "net/capture.h"
 #include "run/client.h"
 #include "run/repeat.h"
 #include "run/report.h"
@@ -38,6 +45,9 @@ struct session {
 	struct np_client client;
 	struct np_ends ends;
 	struct np_show_interim interim;
+	struct np_look look;
+	FILE *out; /* where the result is printed; NULL: a document stands there */
+	struct np_document *document; /* NULL: none is asked for */
 	sigset_t let_in;
 	char partial[160]; /* what the figures of a test that failed cover; empty: there are none */
 };
@@ -182,6 +192,20 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	t->local_family = cli->local.family;
 	t->passphrase = cli->passphrase;
 	t->key = cli->key.count > 0 ? &cli->key : NULL;
+	memset(&t->wants, 0, sizeof(t->wants));
+	t->wants.version = NP_EXT_VERSION;
+	/* Who asks for a test's figures gets those of its datagrams, too. */
+	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
+	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
+}
+
+static int
+connect_control(struct session *s, const struct np_target *target, struct np_err *err)
+{
+	int rc = np_client_connect(&s->client, target, err);
+
+	s->cli.par.sequence = rc == NP_OK && (s->client.granted.caps & NP_CAP_SEQUENCE) != 0;
+	return rc;
 }
 
 static int
@@ -190,7 +214,7 @@ connect_again(struct session *s, struct np_err *err)
 	struct np_target target;
 
 	fill_target(&s->cli, &target);
-	return np_client_connect(&s->client, &target, err);
+	return connect_control(s, &target, err);
 }
 
 /*
@@ -227,11 +251,11 @@ is_far(enum np_metric_id id)
 	       strncmp(np_metric(id)->name, "REMOTE_", strlen("REMOTE_")) == 0;
 }
 
-/* Is something to be shown that only the daemon knows? netperf's default lists hold such. */
+/* Is something wanted that only the daemon knows? netperf's default lists hold such. */
 static bool
 wants_far(const struct np_cli *cli)
 {
-	if (cli->par.far.measure_cpu ||
+	if (cli->par.far.measure_cpu || cli->json ||
 	    (cli->style != NP_STYLE_CLASSIC && cli->selectors == NULL)) {
 		return true;
 	}
@@ -263,13 +287,14 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 		np_show_interim_end(&s->interim, &out->flow);
 	}
 	if (cli->debug > 0) {
-		np_show_outcome(out);
+		np_show_outcome(s->out != NULL ? s->out : stderr, out);
 	}
 	if ((cli->debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && cli->bench.code == NP_OMNI &&
 	    !cli->par.pattern->connection_test && out->flow.info.tcpi_rto != 0) {
 		np_show_tcp_info(&out->flow);
 	}
 	np_report(out, np_cli_unit(cli), record);
+	np_document_iteration(s->document, out, record, rc == NP_OK);
 	if (rc != NP_OK) {
 		np_repeat_add(repeat, record, out->flow.hist, &ignored);
 		return rc;
@@ -341,6 +366,23 @@ say_partial(struct session *s, const struct np_outcome *out, const struct np_rep
 		 seconds, of);
 }
 
+/* What all iterations come to: in its style, and in the document. */
+static void
+tell_result(struct session *s, const struct np_repeat *repeat, struct np_record *record)
+{
+	const struct np_cli *cli = &s->cli;
+	bool timed = cli->latency || (s->document != NULL && np_hist_count(repeat->hist) > 0);
+
+	np_facts(cli, record);
+	np_repeat_conclude(repeat, timed, record);
+	np_show_look(cli, &s->look);
+	s->look.missed = np_repeat_missed(repeat) && np_cli_repeats(cli);
+	np_document_result(s->document, &s->look, record);
+	if (s->out != NULL) {
+		np_look_print(s->out, &s->look, record, repeat->hist);
+	}
+}
+
 /* The test, as often as it takes, and its result. */
 static int
 repeat_test(struct session *s, struct np_err *err)
@@ -363,10 +405,12 @@ repeat_test(struct session *s, struct np_err *err)
 		say_partial(s, &out, &repeat);
 	}
 	if (repeat.done > 0) {
-		np_facts(cli, &record);
-		np_repeat_conclude(&repeat, cli->latency, &record);
-		np_show_result(cli, &record, &repeat);
+		tell_result(s, &repeat, &record);
+		fflush(stdout);
+		np_cli_tell_evidence(cli, &out, rc == NP_OK, s->document, stderr);
 	}
+	np_capture_free(s->client.plan.capture);
+	s->client.plan.capture = NULL;
 	if (rc != NP_OK) {
 		np_fail_in(err, cli->bench.name);
 	}
@@ -388,14 +432,21 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	if (cli->debug > 0) {
-		np_show_plan(cli, &s->client);
+		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
 	}
-	np_show_banner(cli, &s->ends);
+	if (s->out != NULL) {
+		np_show_banner(s->out, cli, &s->ends);
+	}
+	np_document_begin(s->document, cli, &s->client, &s->ends);
 	if (wait_before(s, err) != NP_OK) {
 		return err->code;
 	}
 	s->client.want_far = wants_far(cli);
+	s->client.plan.caps = cli->caps;
+	np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.plan);
 	s->interim.cli = cli;
+	s->interim.out = s->out;
+	s->interim.doc = s->document;
 	if (cli->interim_s > 0 && cli->bench.transport->family != AF_UNIX) {
 		s->client.watch.every_ns = (uint64_t)(cli->interim_s * 1e9);
 		s->client.watch.look = np_show_interim;
@@ -476,11 +527,18 @@ run(struct session *s, struct np_err *err)
 	default_host(cli);
 	fill_target(cli, &target);
 	np_uuid_make(cli->uuid_made);
+	if (np_document_new(cli, &s->document, err) != NP_OK) {
+		return err->code;
+	}
+	s->out = s->document != NULL && cli->json_file == NULL ? NULL : stdout;
 	if (np_cli_test(cli) == NP_TEST_BENCH && np_cli_settle(cli, err) != NP_OK) {
 		return err->code;
 	}
 	s->client.chan.fd = -1;
-	if (!cli->par.no_control && np_client_connect(&s->client, &target, err) != NP_OK) {
+	if (cli->preflight) {
+		return np_preflight_run(cli, &s->client, &target, err);
+	}
+	if (!cli->par.no_control && connect_control(s, &target, err) != NP_OK) {
 		return err->code;
 	}
 	take_signals(s);
@@ -489,6 +547,25 @@ run(struct session *s, struct np_err *err)
 		np_client_close(&s->client);
 	}
 	return rc;
+}
+
+/* Also of a run that failed. Returns 0, or the exit status of what went wrong here. */
+static int
+write_document(struct session *s, int rc, const struct np_err *failed)
+{
+	const struct np_verdict verdict = {
+		.rc = rc, .err = failed, .partial = s->partial, .signal = signal_last
+	};
+	struct np_err err;
+	int status = 0;
+
+	if (np_document_write(s->document, &verdict, stdout, &err) != NP_OK) {
+		fflush(stdout);
+		fprintf(stderr, "netperf: %s\n", err.msg);
+		status = np_errc_status(err.code);
+	}
+	np_document_free(s->document);
+	return status;
 }
 
 static void
@@ -500,19 +577,22 @@ print_version(void)
 
 /* The exit status; written results that did not arrive are an error like any other. */
 static int
-conclude(int rc, const struct session *s, const struct np_err *err)
+conclude(int rc, struct session *s, const struct np_err *err)
 {
-	int status = np_errc_status((enum np_errc)rc);
+	int status = np_errc_status((enum np_errc)rc), unwritten;
+	bool plain = rc == NP_EPLAIN && (s->document == NULL || s->out != NULL);
 
-	if (rc == NP_EPLAIN) {
+	if (plain) {
 		puts(err->msg);
 	}
+	unwritten = write_document(s, rc, err);
+	status = status != 0 ? status : unwritten;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "netperf: write the results to standard output: %s\n",
 			strerror(errno));
 		status = status != 0 ? status : 1;
 	}
-	if (rc != NP_OK && rc != NP_EPLAIN) {
+	if (rc != NP_OK && !plain) {
 		fprintf(stderr, s->partial[0] != '\0' ? "netperf: %s (%s)\n" : "netperf: %s\n",
 			err->msg, s->partial);
 		return status;
@@ -561,7 +641,7 @@ main(int argc, char **argv)
 	rc = np_cli_parse(&s.cli, argc, argv, &err);
 	status = rc == NP_OK ? print_texts(&s.cli) : -1;
 	if (rc == NP_OK && status < 0) {
-		rc = run(&s, &err);
+		rc = s.cli.show != NULL ? np_saved_show(&s.cli, stdout, &err) : run(&s, &err);
 	}
 	np_cli_free(&s.cli);
 	return status >= 0 ? (fflush(stdout) == 0 ? status : 1) : conclude(rc, &s, &err);

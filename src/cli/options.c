@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "sys/affinity.h"
+#include "wire/ext.h"
 
 /* --- values with a grammar of their own --------------------------------------------------------
  */
@@ -720,6 +721,68 @@ set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_er
 	return np_auth_read_key(&cli->key, arg, err);
 }
 
+static int
+set_json(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (arg != NULL && *arg == '\0') {
+		return np_fail(err, NP_EUSAGE, 0, "the file has no name");
+	}
+	cli->json = true;
+	cli->caps |= NP_CAP_TEST | NP_CAP_HOST;
+	cli->json_file = arg != NULL && strcmp(arg, "-") != 0 ? arg : NULL;
+	return NP_OK;
+}
+
+static int
+set_explain(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	(void)arg;
+	(void)err;
+	cli->explain = true;
+	cli->caps |= NP_CAP_TEST | NP_CAP_HOST;
+	return NP_OK;
+}
+
+static int
+set_link_rate(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (np_parse_rate(arg, &cli->link_rate) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no rate of a link (try 100mbit, 2.5gbit)",
+			       arg);
+	}
+	return NP_OK;
+}
+
+/* Without the permission there are the interface's counters, which come with the test's figures. */
+static int
+set_wire(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	static const char file[] = "pcap:";
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (arg != NULL && strncmp(arg, file, sizeof(file) - 1) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: nothing that can be written (try pcap:FILE)",
+			       arg);
+	}
+	cli->wire_file = arg != NULL ? arg + sizeof(file) - 1 : NULL;
+	if (arg != NULL && (cli->wire_file[0] == '\0' || strcmp(cli->wire_file, "-") == 0)) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: needs the name of a file", arg);
+	}
+	cli->wire = true;
+	cli->caps |= NP_CAP_WIRE | NP_CAP_TEST;
+	return NP_OK;
+}
+
 /* What netperf takes as well, and has no use for either. */
 static int
 set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
@@ -841,8 +904,28 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "key-file", CUSTOM, "file",
 	      "both ends prove that they have the key in the file's first line; mode 600"),
 	  .set = set_key_file },
+	{ ROW('\0', "json", MAYBE, "file",
+	      "write the run as a JSON document into the file, else in place of the output"),
+	  .set = set_json },
+	{ ROW('\0', "show", TEXT, "file",
+	      "print the run of such a document again; test options -o -O -k choose otherwise"),
+	  TO(show) },
+	{ ROW('\0', "prometheus", FLAG, NULL, "with --show: as Prometheus reads it"),
+	  TO(prometheus) },
+	{ ROW('\0', "explain", PLAIN, NULL,
+	      "say on standard error what limited the test, and what the link could carry"),
+	  .set = set_explain },
+	{ ROW('\0', "link-rate", CUSTOM, "rate",
+	      "the link's rate, where nobody knows it: 100mbit, 2.5gbit"),
+	  .set = set_link_rate },
+	{ ROW('\0', "wire", MAYBE, "pcap:file",
+	      "capture the test's packets: a ledger on standard error, headers in the file"),
+	  .set = set_wire },
 	{ ROW('\0', "help", FLAG, NULL, "show this text on standard output"), TO(help) },
 	{ ROW('\0', "version", FLAG, NULL, "show the version"), TO(version) },
+	{ ROW('\0', "preflight", FLAG, NULL,
+	      "run no test: say what about both hosts speaks against a measurement"),
+	  TO(preflight) },
 };
 const size_t np_global_options_count = sizeof(np_global_options) / sizeof(np_global_options[0]);
 

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "cli/document.h"
 #include "cli/facts.h"
 
 /* netperf shows a numeric address only where it has at most seven characters. */
@@ -21,25 +21,26 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 
 /* The features in use; scripts look for "demo" to see that interim results could be had. */
 static void
-print_features(const struct np_cli *cli)
+print_features(FILE *out, const struct np_cli *cli)
 {
 	const struct np_params *p = &cli->par;
 
 	if (cli->confidence.max > 1) {
-		printf(" : +/-%.3f%% @ %2d%% conf. %s", cli->confidence.width / 2,
-		       cli->confidence.level, cli->confidence.result_only ? " on result only" : "");
+		fprintf(out, " : +/-%.3f%% @ %2d%% conf. %s", cli->confidence.width / 2,
+			cli->confidence.level,
+			cli->confidence.result_only ? " on result only" : "");
 	}
-	fputs(p->nodelay ? " : nodelay" : "", stdout);
-	fputs(p->copy_avoidance ? " : copy avoidance" : "", stdout);
-	fputs(p->no_control ? " : no control" : "", stdout);
-	fputs(cli->show_histogram ? " : histogram" : "", stdout);
-	fputs(p->near.interval_burst > 0 || p->far.interval_burst > 0 ? " : interval" : "", stdout);
-	fputs(p->near.dirty >= 0 || p->far.dirty >= 0 ? " : dirty data" : "", stdout);
-	fputs(" : demo", stdout);
+	fputs(p->nodelay ? " : nodelay" : "", out);
+	fputs(p->copy_avoidance ? " : copy avoidance" : "", out);
+	fputs(p->no_control ? " : no control" : "", out);
+	fputs(cli->show_histogram ? " : histogram" : "", out);
+	fputs(p->near.interval_burst > 0 || p->far.interval_burst > 0 ? " : interval" : "", out);
+	fputs(p->near.dirty >= 0 || p->far.dirty >= 0 ? " : dirty data" : "", out);
+	fputs(" : demo", out);
 	if (strstr(cli->bench.title, "REQUEST/RESPONSE") != NULL) {
-		printf(" : first burst %u", p->burst);
+		fprintf(out, " : first burst %u", p->burst);
 	}
-	fputs(cli->bound ? " : cpu bind" : "", stdout);
+	fputs(cli->bound ? " : cpu bind" : "", out);
 }
 
 static void
@@ -56,7 +57,7 @@ describe_classic(const struct np_cli *cli, struct np_classic *c)
 }
 
 void
-np_show_banner(const struct np_cli *cli, const struct np_ends *ends)
+np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 {
 	const char *family = np_family_name(cli->par.family);
 	const char *from = ends->local.name;
@@ -68,10 +69,10 @@ np_show_banner(const struct np_cli *cli, const struct np_ends *ends)
 		/* netperf's older tests have no way to avoid copies, and say so. */
 		fputs("Local send copy avoidance not available.\n"
 		      "Local recv copy avoidance not available.\n",
-		      stdout);
+		      out);
 	}
 	describe_classic(cli, &classic);
-	np_classic_preface(stdout, &classic);
+	np_classic_preface(out, &classic);
 	if (cli->headers != 0 && cli->bench.transport->family != AF_UNIX) {
 		if (from[0] == '\0') {
 			from = np_facts_any(cli->par.family);
@@ -79,13 +80,13 @@ np_show_banner(const struct np_cli *cli, const struct np_ends *ends)
 		if (cli->par.no_control) {
 			port = np_addr_port(&ends->remote.at[0]); /* maybe the service's own */
 		}
-		printf("%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title, from,
-		       short_address(&ends->local.at[0], here), cli->par.near.port, family,
-		       ends->remote.name, short_address(&ends->remote.at[0], there), port, family);
-		print_features(cli);
-		putchar('\n');
+		fprintf(out, "%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title,
+			from, short_address(&ends->local.at[0], here), cli->par.near.port, family,
+			ends->remote.name, short_address(&ends->remote.at[0], there), port, family);
+		print_features(out, cli);
+		putc('\n', out);
 	}
-	fflush(stdout);
+	fflush(out);
 }
 
 /* Work done so far in the terms of the unit: transactions, or bytes. */
@@ -103,18 +104,6 @@ work_of(const struct np_cli *cli, const struct np_flow *f)
 	return (double)(np_seen(&f->count->sent) + np_seen(&f->count->received));
 }
 
-/* When then_ns was: the end of a run is told of after the far end's results came. */
-static uint64_t
-wall_clock_ms(uint64_t then_ns)
-{
-	struct timespec t;
-	uint64_t ns;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	ns = (uint64_t)t.tv_sec * NP_SEC + (uint64_t)t.tv_nsec;
-	return (ns - (np_now() - then_ns)) / NP_MSEC;
-}
-
 void
 np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns)
 {
@@ -126,7 +115,8 @@ np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns)
 	struct np_interim i = {
 		.number = s->number++,
 		.seconds = (double)(now_ns - then) / 1e9,
-		.ending_ms = wall_clock_ms(now_ns),
+		.ending_ms =
+		    np_wall_ms(now_ns), /* of a run's end: told of after the far end's results */
 	};
 
 	if (p->pattern->transactions && !p->pattern->sized) {
@@ -136,7 +126,10 @@ np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns)
 	i.rate = np_rate(unit, work - s->work, i.seconds);
 	s->work = work;
 	s->then_ns = now_ns;
-	np_interim_print(stdout, s->cli->style, &i);
+	if (s->out != NULL) {
+		np_interim_print(s->out, s->cli->style, &i);
+	}
+	np_document_interim(s->doc, &i);
 }
 
 void
@@ -163,48 +156,28 @@ histogram_of(const struct np_params *p)
 	return p->role == NP_LEAD ? "send" : "recv";
 }
 
-static void
-show_omni(const struct np_cli *cli, const struct np_record *record, const struct np_hist *hist)
+void
+np_show_look(const struct np_cli *cli, struct np_look *look)
 {
 	const struct np_params *p = &cli->par;
-	struct np_selection list;
 
+	memset(look, 0, sizeof(*look));
+	look->style = cli->style;
+	describe_classic(cli, &look->classic);
+	look->histogram = cli->show_histogram;
+	look->histogram_of = histogram_of(p);
+	look->average = p->transport->family == AF_UNIX;
+	look->latency = cli->latency;
+	look->congestion = cli->selection.congestion;
 	if (cli->selectors != NULL) {
-		np_omni_print(stdout, cli->style, &cli->selection, cli->headers != 0, record);
+		look->list = cli->selection;
 	} else {
 		enum np_select_kind kind = p->pattern->transactions ? NP_SELECT_TRANSACTIONS
 					   : p->role == NP_LEAD     ? NP_SELECT_SEND
 								    : NP_SELECT_RECEIVE;
 
-		np_selection_default(kind, p->near.measure_cpu || p->far.measure_cpu, &list);
-		np_omni_print(stdout, cli->style, &list, cli->headers != 0, record);
+		np_selection_default(kind, p->near.measure_cpu || p->far.measure_cpu, &look->list);
 	}
-	if (hist != NULL) {
-		printf("\nHistogram of %s times\n", histogram_of(p));
-		np_histogram_print(stdout, hist);
-	}
-}
-
-void
-np_show_result(const struct np_cli *cli, const struct np_record *record,
-	       const struct np_repeat *repeat)
-{
-	const struct np_hist *hist = cli->show_histogram ? repeat->hist : NULL;
-	struct np_classic classic;
-
-	if (cli->style != NP_STYLE_CLASSIC) {
-		show_omni(cli, record, hist);
-		return;
-	}
-	if (np_repeat_missed(repeat) && np_cli_repeats(cli)) {
-		np_confidence_warn(stdout, np_record_get_real(record, NP_M_THROUGHPUT_CONFID),
-				   np_record_get_real(record, NP_M_LOCAL_CPU_CONFID),
-				   np_record_get_real(record, NP_M_REMOTE_CPU_CONFID));
-	}
-	describe_classic(cli, &classic);
-	/* The AF_UNIX tables have no histogram, but one of them an average. */
-	classic.hist = cli->bench.transport->family == AF_UNIX ? repeat->hist : hist;
-	np_classic_print(stdout, &classic, record);
 }
 
 void
@@ -223,25 +196,25 @@ np_show_tcp_info(const struct np_flow *f)
 }
 
 void
-np_show_plan(const struct np_cli *cli, const struct np_client *c)
+np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 {
 	const struct np_params *p = &cli->par;
 	char text[NP_ADDR_TEXT];
 
 	if (!p->no_control) {
-		printf("debug: control connection to %s, which is %s\n", c->peer,
-		       np_addr_text(&c->used, text));
+		fprintf(out, "debug: control connection to %s, which is %s\n", c->peer,
+			np_addr_text(&c->used, text));
 	}
 	if (cli->unbound) {
-		printf("debug: not bound to processor %d\n", p->near.cpu);
+		fprintf(out, "debug: not bound to processor %d\n", p->near.cpu);
 	}
-	printf("debug: %s is %s over %s, this end %s; request code %u, length %lld\n",
-	       cli->bench.name, p->pattern->name, p->transport->name,
-	       p->role == NP_LEAD ? "leads" : "follows", cli->bench.code, (long long)p->length);
+	fprintf(out, "debug: %s is %s over %s, this end %s; request code %u, length %lld\n",
+		cli->bench.name, p->pattern->name, p->transport->name,
+		p->role == NP_LEAD ? "leads" : "follows", cli->bench.code, (long long)p->length);
 }
 
 void
-np_show_outcome(const struct np_outcome *out)
+np_show_outcome(FILE *out, const struct np_outcome *o)
 {
 	static const char *const causes[] = {
 		[NP_BY_LOOP] = "its count or the far end's close",
@@ -250,21 +223,23 @@ np_show_outcome(const struct np_outcome *out)
 		[NP_BY_CONTROL] = "the control connection",
 		[NP_BY_SILENCE] = "silence",
 	};
-	const struct np_flow *f = &out->flow;
-	const struct np_far *far = &out->far;
+	const struct np_flow *f = &o->flow;
+	const struct np_far *far = &o->far;
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 
-	printf("debug: data from %s to %s, ended by %s after %.6f s\n",
-	       np_addr_text(&f->local, here), np_addr_text(&f->peer, there), causes[out->cause],
-	       (double)(f->ended_ns - f->started_ns) / 1e9);
-	printf("debug: here: %" PRIu64 " bytes in %" PRIu64 " sends, %" PRIu64 " bytes in %" PRIu64
-	       " receives, %" PRIu64 " transactions\n",
-	       np_seen(&f->count->sent), np_seen(&f->count->sends), np_seen(&f->count->received),
-	       np_seen(&f->count->receives), np_seen(&f->count->transactions));
+	fprintf(out, "debug: data from %s to %s, ended by %s after %.6f s\n",
+		np_addr_text(&f->local, here), np_addr_text(&f->peer, there), causes[o->cause],
+		(double)(f->ended_ns - f->started_ns) / 1e9);
+	fprintf(out,
+		"debug: here: %" PRIu64 " bytes in %" PRIu64 " sends, %" PRIu64 " bytes in %" PRIu64
+		" receives, %" PRIu64 " transactions\n",
+		np_seen(&f->count->sent), np_seen(&f->count->sends), np_seen(&f->count->received),
+		np_seen(&f->count->receives), np_seen(&f->count->transactions));
 	if (far->reported) {
-		printf("debug: there: %" PRIu64 " bytes in %lld sends, %" PRIu64
-		       " bytes in %lld receives, %.6f s\n",
-		       far->sent, (long long)far->sends, far->received, (long long)far->receives,
-		       far->elapsed);
+		fprintf(out,
+			"debug: there: %" PRIu64 " bytes in %lld sends, %" PRIu64
+			" bytes in %lld receives, %.6f s\n",
+			far->sent, (long long)far->sends, far->received, (long long)far->receives,
+			far->elapsed);
 	}
 }

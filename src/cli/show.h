@@ -5,8 +5,7 @@
 #define NP_CLI_SHOW_H
 
 #include "cli/args.h"
-#include "out/format.h"
-#include "run/repeat.h"
+#include "out/look.h"
 
 /* The data connection's names and addresses, for the banner. */
 struct np_ends {
@@ -14,11 +13,15 @@ struct np_ends {
 };
 
 /* The lines before a test: what is missing, then the banner or, for AF_UNIX, the table's heads. */
-void np_show_banner(const struct np_cli *cli, const struct np_ends *ends);
+void np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends);
 
-/* What interim results are counted from. Start from a zeroed struct with cli filled in. */
+struct np_document;
+
+/* What interim results are counted from. Start from a zeroed struct with these three filled in. */
 struct np_show_interim {
 	const struct np_cli *cli;
+	FILE *out;               /* NULL: they are not printed */
+	struct np_document *doc; /* that they go into, too; NULL: none */
 	unsigned number;
 	double work;      /* seen so far in this iteration */
 	uint64_t then_ns; /* when; 0: nothing yet */
@@ -30,13 +33,12 @@ void np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns);
 /* What is left over at the end of an iteration, where netperf prints that. */
 void np_show_interim_end(struct np_show_interim *i, const struct np_flow *f);
 
-/* The result in the style that was asked for. */
-void np_show_result(const struct np_cli *cli, const struct np_record *record,
-		    const struct np_repeat *repeat);
+/* How the result is to be shown: in the style that was asked for. Not whether it is sure enough. */
+void np_show_look(const struct np_cli *cli, struct np_look *look);
 
 /* What -d wants to know: what will be done, and what came back from both ends. */
-void np_show_plan(const struct np_cli *cli, const struct np_client *c);
-void np_show_outcome(const struct np_outcome *out);
+void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
+void np_show_outcome(FILE *out, const struct np_outcome *o);
 
 /* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
 void np_show_tcp_info(const struct np_flow *f);

@@ -1,20 +1,161 @@
 /* linux/tcp.h and netinet/tcp.h can't be included together, hence a file of its own. */
 #include "net/tcpinfo.h"
 
+#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 
+/* Returns the bytes that the kernel filled, 0 when it did none. */
+static size_t
+read_info(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) == 0 ? len : 0;
+}
+
 uint64_t
 np_tcp_moved(int fd)
 {
 	struct tcp_info info;
-	socklen_t len = sizeof(info);
 
-	memset(&info, 0, sizeof(info));
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) {
-		return 0;
-	}
+	read_info(fd, &info);
 	return info.tcpi_bytes_acked + info.tcpi_bytes_received;
+}
+
+enum kind { U8, U32, U64 };
+
+/* A field of the kernel's struct: where it stands, and what a bag calls it. */
+struct field {
+	const char *name;
+	size_t at;
+	enum kind kind;
+	int64_t factor; /* to the bag's unit */
+	bool sampled;
+};
+
+#define FIELD(name, member, kind, factor, sampled)                                                 \
+	{                                                                                          \
+		name, offsetof(struct tcp_info, tcpi_##member), kind, factor, sampled              \
+	}
+
+/* In the order of the struct: an older kernel knows the first so many. Rates are in bytes there. */
+static const struct field fields[] = {
+	FIELD("mss", snd_mss, U32, 1, false),
+	FIELD("unacked", unacked, U32, 1, true),
+	FIELD("path_mtu", pmtu, U32, 1, false),
+	FIELD("rtt_us", rtt, U32, 1, true),
+	FIELD("rttvar_us", rttvar, U32, 1, false),
+	FIELD("ssthresh", snd_ssthresh, U32, 1, false),
+	FIELD("cwnd", snd_cwnd, U32, 1, true),
+	FIELD("reordering", reordering, U32, 1, false),
+	FIELD("receive_space", rcv_space, U32, 1, false),
+	FIELD("retransmitted_segments", total_retrans, U32, 1, true),
+	FIELD("pacing_rate_bps", pacing_rate, U64, 8, true),
+	FIELD("bytes_acked", bytes_acked, U64, 1, false),
+	FIELD("bytes_received", bytes_received, U64, 1, false),
+	FIELD("segments_out", segs_out, U32, 1, false),
+	FIELD("segments_in", segs_in, U32, 1, false),
+	FIELD("notsent_bytes", notsent_bytes, U32, 1, true),
+	FIELD("min_rtt_us", min_rtt, U32, 1, false),
+	FIELD("data_segments_in", data_segs_in, U32, 1, false),
+	FIELD("data_segments_out", data_segs_out, U32, 1, false),
+	FIELD("delivery_rate_bps", delivery_rate, U64, 8, true),
+	FIELD("busy_us", busy_time, U64, 1, true),
+	FIELD("rwnd_limited_us", rwnd_limited, U64, 1, true),
+	FIELD("sndbuf_limited_us", sndbuf_limited, U64, 1, true),
+	FIELD("delivered_ce", delivered_ce, U32, 1, false),
+	FIELD("retransmitted_bytes", bytes_retrans, U64, 1, false),
+	FIELD("dsack_dups", dsack_dups, U32, 1, false),
+	FIELD("reordered", reord_seen, U32, 1, false),
+	FIELD("send_window", snd_wnd, U32, 1, true),
+};
+
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+static size_t
+width(const struct field *f)
+{
+	return f->kind == U8 ? 1 : f->kind == U32 ? 4 : 8;
+}
+
+static int64_t
+value_of(const struct tcp_info *info, const struct field *f)
+{
+	const char *at = (const char *)info + f->at;
+	uint64_t wide;
+	uint32_t word;
+
+	if (f->kind == U64) {
+		memcpy(&wide, at, sizeof(wide));
+		/* No limit is all ones, which fits no signed number. */
+		return wide > (uint64_t)INT64_MAX / 8 ? -1 : (int64_t)wide * f->factor;
+	}
+	memcpy(&word, at, sizeof(word));
+	return (int64_t)word * f->factor;
+}
+
+const char *
+np_tcp_sampled(size_t i)
+{
+	for (size_t n = 0; n < FIELDS; n++) {
+		if (fields[n].sampled && i-- == 0) {
+			return fields[n].name;
+		}
+	}
+	return NULL;
+}
+
+bool
+np_tcp_sample(int fd, int64_t v[NP_TCP_SAMPLED])
+{
+	struct tcp_info info;
+	size_t len = read_info(fd, &info);
+
+	for (size_t n = 0; n < FIELDS; n++) {
+		if (fields[n].sampled) {
+			*v++ = value_of(&info, &fields[n]);
+		}
+	}
+	return len > 0;
+}
+
+/* Flags and half bytes, which have no offset. */
+static void
+put_flags(const struct tcp_info *info, struct np_bag *into)
+{
+	np_bag_int(into, (info->tcpi_options & TCPI_OPT_TIMESTAMPS) != 0, "tcp.timestamps");
+	np_bag_int(into, (info->tcpi_options & TCPI_OPT_SACK) != 0, "tcp.sack");
+	np_bag_int(into, (info->tcpi_options & TCPI_OPT_WSCALE) != 0, "tcp.window_scaling");
+	np_bag_int(into, (info->tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
+	np_bag_int(into, info->tcpi_snd_wscale, "tcp.window_scale");
+	np_bag_int(into, info->tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
+}
+
+void
+np_tcp_put(int fd, struct np_bag *into)
+{
+	char congestion[32] = "";
+	socklen_t clen = sizeof(congestion) - 1;
+	struct tcp_info info;
+	size_t len = read_info(fd, &info);
+
+	if (len == 0) {
+		np_bag_unread(into, strerror(errno), "tcp");
+		return;
+	}
+	for (size_t n = 0; n < FIELDS; n++) {
+		if (fields[n].at + width(&fields[n]) <= len) {
+			np_bag_int(into, value_of(&info, &fields[n]), "tcp.%s", fields[n].name);
+		} else {
+			np_bag_unread(into, "this kernel does not tell", "tcp.%s", fields[n].name);
+		}
+	}
+	put_flags(&info, into);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &clen) == 0) {
+		np_bag_text(into, congestion, "tcp.congestion");
+	}
 }

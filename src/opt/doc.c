@@ -13,7 +13,7 @@ static bool
 needs_argument(const struct np_option *o)
 {
 	return o->arg != NULL && o->kind != NP_OPT_FLAG && o->kind != NP_OPT_PLAIN &&
-	       o->kind != NP_OPT_NEXT && o->kind != NP_OPT_NUMBER;
+	       o->kind != NP_OPT_NEXT && o->kind != NP_OPT_NUMBER && o->kind != NP_OPT_MAYBE;
 }
 
 static bool
@@ -99,7 +99,10 @@ put_option(FILE *out, const struct np_option *o)
 		fputs("\\fR", out);
 	}
 	if (o->arg != NULL) {
-		fputs(needs_argument(o) ? " \\fI" : " [\\fI", out);
+		fputs(needs_argument(o)         ? " \\fI"
+		      : o->kind == NP_OPT_MAYBE ? "[=\\fI"
+						: " [\\fI",
+		      out);
 		put_roff(out, o->arg);
 		fputs(needs_argument(o) ? "\\fR" : "\\fR]", out);
 	}

@@ -25,6 +25,7 @@ takes_argument(const struct np_option *o)
 	case NP_OPT_PLAIN:
 	case NP_OPT_NEXT: /* getopt(3) is not to know: the word is taken by take_next() */
 	case NP_OPT_NUMBER:
+	case NP_OPT_MAYBE:
 		break;
 	}
 	return false;
@@ -151,6 +152,7 @@ np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_e
 	case NP_OPT_PLAIN:
 	case NP_OPT_NEXT:
 	case NP_OPT_NUMBER:
+	case NP_OPT_MAYBE:
 		break;
 	}
 	return o->set(ctx, o, arg, err);
@@ -183,7 +185,10 @@ make_grammar(const struct np_option *table, size_t count, unsigned scope, struct
 		}
 		if (table[i].name != NULL) {
 			g->names[names].name = table[i].name;
-			g->names[names].has_arg = arg ? required_argument : no_argument;
+			g->names[names].has_arg = arg ? required_argument
+						  : table[i].kind == NP_OPT_MAYBE
+						      ? optional_argument
+						      : no_argument;
 			g->names[names++].val = LONG_ONLY + (int)i;
 		}
 	}
@@ -264,7 +269,8 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			np_fail(err, NP_EUSAGE, 0, "needs an argument (%s)", o->arg);
 			return blame(o, optopt, err);
 		}
-		arg = takes_argument(o) ? optarg : take_next(o, argc, argv);
+		arg = takes_argument(o) || o->kind == NP_OPT_MAYBE ? optarg
+								   : take_next(o, argc, argv);
 		rc = np_option_set(o, arg, ctx, err);
 		if (o->secret && arg == optarg) {
 			np_secret_hide(optarg);
@@ -294,9 +300,14 @@ np_options_print(FILE *out, const struct np_option *table, size_t count, unsigne
 		}
 		if (o->name != NULL) {
 			bool bare = o->letter == '\0' && o->arg != NULL;
+			bool maybe = o->kind == NP_OPT_MAYBE;
 
-			snprintf(how + n, sizeof(how) - (size_t)n, "%s--%s%s%s", n > 0 ? ", " : "",
-				 o->name, bare ? " " : "", bare ? o->arg : "");
+			snprintf(how + n, sizeof(how) - (size_t)n, "%s--%s%s%s%s",
+				 n > 0 ? ", " : "", o->name,
+				 !bare   ? ""
+				 : maybe ? "[="
+					 : " ",
+				 bare ? o->arg : "", maybe ? "]" : "");
 		}
 		fprintf(out, "  %-34s %s\n", how, o->help);
 	}

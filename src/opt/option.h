@@ -22,8 +22,9 @@ enum np_opt_kind {
 	NP_OPT_EACH,   /* a pair of counts, "x" sets the first (pair B): int32_t, int32_t */
 	NP_OPT_CUSTOM, /* a word, handed to set() */
 	NP_OPT_PLAIN,  /* no argument, set() is called with NULL */
-	NP_OPT_NEXT,  /* may have an argument, the next word if that is no option: set(), or NULL */
-	NP_OPT_NUMBER /* may have one, the next word if that starts with a digit: set(), or NULL */
+	NP_OPT_NEXT, /* may have an argument, the next word if that is no option: set(), or NULL */
+	NP_OPT_NUMBER, /* may have one, the next word if that starts with a digit: set(), or NULL */
+	NP_OPT_MAYBE   /* may have one, only as --name=VALUE; has no letter: set(), or NULL */
 };
 
 struct np_option {

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "bench/sequence.h"
 #include "net/sock.h"
 #include "sys/cpu.h"
 
@@ -279,17 +281,14 @@ introduce(struct np_client *c, const struct np_target *t, struct np_err *err)
 	return t->passphrase != NULL ? send_passphrase(c, t->passphrase, err) : NP_OK;
 }
 
-int
-np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
+/* One connection, of which the daemon knows whatever it may demand. */
+static int
+open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
+	     const struct np_addrs *local, struct np_err *err)
 {
-	struct np_addrs remote, local;
 	struct np_addr used;
-	int fd;
+	int fd = np_sock_connect(remote, local, within(CONNECT_MS), &used, err);
 
-	if (resolve_ends(t, &remote, &local, err) != NP_OK) {
-		return err->code;
-	}
-	fd = np_sock_connect(&remote, &local, within(CONNECT_MS), &used, err);
 	if (fd < 0) {
 		return not_established(t, err);
 	}
@@ -309,6 +308,82 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	return NP_OK;
 }
 
+/*
+ * Say what is wanted beyond netperf's protocol. A daemon that has never heard of that says so or,
+ * if it is a very old one, hangs up: NP_EUNSUP.
+ */
+static int
+greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_head head;
+	int rc;
+
+	np_hello_put(frame, NP_EXT_HELLO, wants);
+	rc = request(c, frame, "the answer to the greeting", ANSWER_MS, err);
+	if (rc == NP_EPEER && c->chan.have == 0) {
+		return np_fail(err, NP_EUNSUP, 0, "hung up");
+	}
+	if (rc != NP_OK) {
+		return rc;
+	}
+	head = np_frame_head(c->chan.in);
+	if (head.word == NP_E_UNKNOWN_REQUEST) {
+		return np_fail(err, NP_EUNSUP, 0, "not known");
+	}
+	if (head.word != 0) {
+		return remote_error(c, "refuses", err);
+	}
+	if (head.code != NP_EXT_WELCOME) {
+		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
+	}
+	if (np_hello_get(c->chan.in, &c->granted, err) != NP_OK) {
+		return np_fail_in(err, c->peer);
+	}
+	c->granted.caps &= wants->caps;
+	return NP_OK;
+}
+
+/* A port that the user named is to be free again at once for the second connection. */
+static void
+close_for_another(struct np_client *c)
+{
+	static const struct linger reset = { .l_onoff = 1 };
+
+	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	np_client_close(c);
+}
+
+int
+np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
+{
+	struct np_addrs remote, local;
+	int rc;
+
+	memset(&c->granted, 0, sizeof(c->granted));
+	c->lacks[0] = '\0';
+	if (resolve_ends(t, &remote, &local, err) != NP_OK ||
+	    open_control(c, t, &remote, &local, err) != NP_OK) {
+		return err->code;
+	}
+	if (t->wants.caps == 0) {
+		return NP_OK;
+	}
+	rc = greet(c, &t->wants, err);
+	if (rc == NP_OK) {
+		return NP_OK;
+	}
+	close_for_another(c);
+	if (rc != NP_EUNSUP) {
+		return rc;
+	}
+	snprintf(c->lacks, sizeof(c->lacks),
+		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
+		 "or keeps evidence to itself",
+		 c->peer);
+	return open_control(c, t, &remote, &local, err);
+}
+
 int
 np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, struct np_err *err)
 {
@@ -323,6 +398,83 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 		return remote_error(c, "refuses", err);
 	}
 	return np_frame_get(c->chan.in, np_calibrate_response_layout, out, err);
+}
+
+/* The parts of a bag, of which the first has come: into bytes, which has room for all of them. */
+static int
+receive_parts(struct np_client *c, struct np_part *first, uint8_t *bytes, struct np_err *err)
+{
+	uint64_t deadline = within(ANSWER_MS);
+	struct np_part p = *first;
+	uint32_t got = 0;
+
+	for (uint32_t number = 0;; number++) {
+		if (p.number != number || p.total != first->total || p.size > p.total - got ||
+		    (p.size == 0 && p.total > 0)) {
+			return np_fail(err, NP_EPEER, 0,
+				       "part %u of the evidence of %s does not fit to those before",
+				       p.number, c->peer);
+		}
+		memcpy(bytes + got, p.bytes, p.size);
+		got += p.size;
+		if (got == p.total) {
+			return NP_OK;
+		}
+		if (receive(c, "the evidence", deadline, err) != NP_OK ||
+		    np_part_get(c->chan.in, &p, err) != NP_OK) {
+			return err->code;
+		}
+	}
+}
+
+/* What the daemon knows of the last test, or of its host. */
+static int
+fetch_evidence(struct np_client *c, enum np_ext_about about, struct np_bag **out,
+	       struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE], *bytes;
+	struct np_part first;
+	int rc;
+
+	*out = NULL;
+	np_ext_ask_put(frame, about);
+	if (request(c, frame, "the evidence", ANSWER_MS, err) != NP_OK) {
+		return err->code;
+	}
+	if (np_frame_head(c->chan.in).word != 0) {
+		return remote_error(c, "refuses", err);
+	}
+	if (np_part_get(c->chan.in, &first, err) != NP_OK) {
+		return np_fail_in(err, c->peer);
+	}
+	bytes = malloc(first.total > 0 ? first.total : 1);
+	*out = np_bag_new();
+	if (bytes == NULL || *out == NULL) {
+		rc = np_fail(err, NP_ESYS, ENOMEM, "memory for the evidence of %s", c->peer);
+	} else {
+		rc = receive_parts(c, &first, bytes, err);
+		rc = rc == NP_OK ? np_bag_decode(bytes, first.total, *out, err) : rc;
+	}
+	free(bytes);
+	if (rc != NP_OK) {
+		np_bag_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int
+np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
+{
+	*far = NULL;
+	if (c->lacks[0] != '\0') {
+		return np_fail(err, NP_ECONTROL, 0, "%s", c->lacks);
+	}
+	if ((c->granted.caps & NP_CAP_HOST) == 0) {
+		return np_fail(err, NP_ECONTROL, 0, "the netserver at %s tells nothing of its host",
+			       c->peer);
+	}
+	return fetch_evidence(c, NP_ABOUT_HOST, far, err);
 }
 
 static int
@@ -358,7 +510,9 @@ can_spare(const struct np_client *c, const struct np_outcome *out)
 {
 	const struct np_params *p = out->flow.par;
 
-	if (c->want_far && out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
+	/* Evidence is told after the results, over the connection that sparing them would end. */
+	if ((c->want_far || c->granted.caps != 0) && out->cause != NP_BY_SIGNAL &&
+	    !p->pattern->probe) {
 		return false;
 	}
 	if (out->cause == NP_BY_CONTROL) {
@@ -573,11 +727,16 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 		.length_ns = f->par->length > 0 ? (uint64_t)f->par->length * NP_SEC : 0,
 		.meet_ns = MEET_MS * NP_MSEC,
 		.signals = c->signals,
-		.watch = c->watch,
+		.watch = { c->watch },
 	};
+	struct np_evidence *ev = np_evidence_begin(&c->plan, f);
+	int rc;
 
-	if (np_drive(&d, err) != NP_OK) {
-		return err->code;
+	d.watch[1] = np_evidence_watch(ev);
+	rc = np_drive(&d, err);
+	out->near_bag = np_evidence_end(ev, f);
+	if (rc != NP_OK) {
+		return rc;
 	}
 	if (judge_drive(c, &d, out, err) != NP_OK) {
 		ask_why(c, &d, err);
@@ -619,6 +778,30 @@ aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *pee
 	return NP_OK;
 }
 
+/* What the daemon knows of the test, if it tells such things: a result is good without it. */
+static void
+ask_far(struct np_client *c, struct np_outcome *out)
+{
+	const char *why = c->lacks;
+	struct np_err err = { .code = NP_OK };
+
+	if (out->near_bag == NULL) {
+		return;
+	}
+	if (out->flow.par->no_control) {
+		why = "there is no control connection (-N)";
+	} else if (why[0] == '\0' &&
+		   fetch_evidence(c, NP_ABOUT_TEST, &out->far_bag, &err) != NP_OK) {
+		why = err.msg;
+	}
+	snprintf(out->far_lacks, sizeof(out->far_lacks), "%s", why);
+	if (out->flow.par->role == NP_LEAD) {
+		np_sequence_join(out->near_bag, out->far_bag);
+	} else {
+		np_sequence_join(out->far_bag, out->near_bag);
+	}
+}
+
 int
 np_client_run(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
 	      struct np_outcome *out, struct np_err *err)
@@ -640,6 +823,7 @@ np_client_run(struct np_client *c, const struct np_params *p, const struct np_ad
 	}
 	if (rc == NP_OK) {
 		rc = measure(c, dialect, out, err);
+		ask_far(c, out);
 	}
 	np_flow_close(&out->flow);
 	out->flow.stop = NULL;
@@ -650,4 +834,7 @@ void
 np_outcome_free(struct np_outcome *out)
 {
 	np_flow_free(&out->flow);
+	np_bag_free(out->near_bag);
+	np_bag_free(out->far_bag);
+	out->near_bag = out->far_bag = NULL;
 }

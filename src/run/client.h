@@ -7,12 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bag.h"
 #include "base/err.h"
 #include "net/addr.h"
 #include "run/drive.h"
+#include "run/evidence.h"
 #include "run/talk.h"
 #include "wire/auth.h"
 #include "wire/chan.h"
+#include "wire/ext.h"
 
 /* Where the daemon is, as the user said it. */
 struct np_target {
@@ -22,6 +25,7 @@ struct np_target {
 	int local_family;
 	const char *passphrase;        /* NULL: none is sent */
 	const struct np_auth_key *key; /* NULL: none is proved */
+	struct np_hello wants;         /* of a daemon that has our extension; caps 0: nothing */
 };
 
 /* One control connection. */
@@ -31,14 +35,19 @@ struct np_client {
 	struct np_addr used; /* the daemon's address that answered */
 	struct np_signals signals;
 	struct np_watch watch;
-	bool heard;    /* the daemon has answered once */
-	bool want_far; /* the daemon's own figures matter, however late they come */
+	struct np_evidence_plan plan; /* what is collected here; caps 0: nothing */
+	struct np_hello granted;      /* what the daemon does of what was wanted; caps 0: nothing */
+	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
+	bool heard;      /* the daemon has answered once */
+	bool want_far;   /* the daemon's own figures matter, however late they come */
 };
 
 /*
- * Establish the control connection within 10 s. NP_ECONTROL with the words "establish the control
- * connection" when that fails, or a name could not be resolved. With a key both ends prove that
- * they have it, each message within 10 s more; NP_ECONTROL when one of them could not.
+ * Establish the control connection within 10 s. Where t->wants has any caps the daemon is greeted;
+ * one that does not know that gets a new connection, and c->lacks says what it lacks. NP_ECONTROL
+ * with the words "establish the control connection" when that fails, or a name could not be
+ * resolved. With a key both ends prove that they have it, each message within 10 s more;
+ * NP_ECONTROL when one of them could not.
  */
 int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
 
@@ -50,7 +59,12 @@ struct np_outcome {
 	struct np_far far;
 	enum np_cause cause;
 	bool measured; /* something was: figures can be shown even when the run failed */
+	struct np_bag *near_bag, *far_bag; /* evidence; NULL: none */
+	char far_lacks[512];               /* why there is none of the far end; empty: there is */
 };
+
+/* Ask the daemon for its host's facts. NP_ECONTROL in c->lacks' words where it tells none. */
+int np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err);
 
 /*
  * Ask the daemon for its calibration rate (on Linux the clock ticks a second) and processors.

@@ -36,8 +36,8 @@ struct control {
 	uint64_t meet_until;
 	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
 	uint64_t kicked_ns, kicked_lost; /* the last interruption for patience, and losses then */
-	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
-	uint64_t looks;         /* of the watch, so far */
+	uint64_t seen, seen_ns;     /* activity when last looked at, and since when it stands */
+	uint64_t looks[NP_WATCHES]; /* of each watch, so far */
 };
 
 static void
@@ -145,10 +145,16 @@ measure(struct worker *w)
 	if (f->par->near.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
 		cpu = NULL;
 	}
+	if (f->thread != NULL) {
+		np_thread_begin(f->thread);
+	}
 	f->started_ns = np_now();
 	enter(w, LOOPING);
 	rc = f->loop(f);
 	f->ended_ns = np_now();
+	if (f->thread != NULL) {
+		np_thread_end(f->thread);
+	}
 	if (rc < 0) {
 		explain(f, -rc);
 	}
@@ -368,25 +374,33 @@ keep_time(struct control *c, enum phase phase)
 	return NP_NEVER;
 }
 
-/* Let the watch look when that is due. Times are counted from the start: they do not drift. */
+/* Let a watch look when that is due. Times are counted from the start: they do not drift. */
 static uint64_t
-keep_watch(struct control *c, enum phase phase)
+keep_watch(const struct np_flow *f, const struct np_watch *w, uint64_t *looks)
 {
-	const struct np_watch *w = &c->d->watch;
-	const struct np_flow *f = c->d->flow;
-	uint64_t now, due;
+	uint64_t now = np_now();
+	uint64_t due = f->started_ns + (*looks + 1) * w->every_ns;
 
-	if (w->every_ns == 0 || phase != LOOPING || np_stopped(f->stop)) {
-		return NP_NEVER;
-	}
-	now = np_now();
-	due = f->started_ns + (c->looks + 1) * w->every_ns;
 	if (now < due) {
 		return due;
 	}
 	w->look(w->ctx, f, now);
-	c->looks = (now - f->started_ns) / w->every_ns;
-	return f->started_ns + (c->looks + 1) * w->every_ns;
+	*looks = (now - f->started_ns) / w->every_ns;
+	return f->started_ns + (*looks + 1) * w->every_ns;
+}
+
+static uint64_t
+keep_watches(struct control *c, enum phase phase)
+{
+	const struct np_flow *f = c->d->flow;
+	uint64_t next = NP_NEVER;
+
+	for (int i = 0; i < NP_WATCHES && phase == LOOPING && !np_stopped(f->stop); i++) {
+		if (c->d->watch[i].every_ns != 0) {
+			next = sooner(next, keep_watch(f, &c->d->watch[i], &c->looks[i]));
+		}
+	}
+	return next;
 }
 
 /* Get a worker out of the system call it may sleep in, until it has heard. */
@@ -481,7 +495,7 @@ control_worker(struct control *c)
 	while ((phase = phase_of(c)) != DONE) {
 		uint64_t until = keep_time(c, phase);
 
-		until = sooner(until, keep_watch(c, phase));
+		until = sooner(until, keep_watches(c, phase));
 		if (kick(c, phase)) {
 			until = np_deadline(2 * NP_MSEC);
 		}

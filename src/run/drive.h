@@ -46,6 +46,8 @@ struct np_watch {
 	void *ctx;
 };
 
+enum { NP_WATCHES = 2 };
+
 struct np_drive {
 	struct np_flow *flow;
 	int control_fd;     /* -1: none */
@@ -53,7 +55,7 @@ struct np_drive {
 	uint64_t limit_ns;  /* of one that nothing else ends in time; 0: none */
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
-	struct np_watch watch;
+	struct np_watch watch[NP_WATCHES];
 
 	enum np_cause cause; /* out */
 	int lost;            /* out: the control connection is gone, errno or ECONNRESET; else 0 */

@@ -51,8 +51,8 @@ np_repeat_missed(const struct np_repeat *r)
 	return r->plan.level != 0 && r->plan.max > 1 && !reached(r);
 }
 
-static void
-conclude_latency(const struct np_hist *h, struct np_record *record)
+void
+np_repeat_latency(const struct np_hist *h, struct np_record *record)
 {
 	struct np_hist_summary l;
 
@@ -98,7 +98,7 @@ np_repeat_conclude(const struct np_repeat *r, bool latency, struct np_record *re
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	conclude_confidence(r, record);
 	if (latency) {
-		conclude_latency(r->hist, record);
+		np_repeat_latency(r->hist, record);
 	}
 }
 

@@ -3,11 +3,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "config.h"
 #include "net/sock.h"
 #include "run/talk.h"
 #include "sys/affinity.h"
@@ -106,9 +108,88 @@ by_rule(struct np_err *err, int sys)
 	return err->code;
 }
 
+/* What the client wants of the tests to come. It may ask again. */
+static int
+serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
+{
+	struct np_hello asked, granted = { .version = NP_EXT_VERSION };
+	struct np_err why = { .code = NP_OK };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	if (np_hello_get(c->in, &asked, &why) != NP_OK) {
+		return refuse(s, c, NP_EXT_WELCOME, &why, err);
+	}
+	granted.caps = asked.caps & s->caps;
+	granted.every_ms = asked.every_ms;
+	snprintf(granted.identity, sizeof(granted.identity), "%s", PACKAGE_STRING);
+	s->plan.caps = granted.caps;
+	s->plan.every_ms = asked.every_ms;
+	s->plan.capture_why_not =
+	    (asked.caps & ~granted.caps & NP_CAP_WIRE) != 0 ? s->capture_why_not : NULL;
+	np_hello_put(frame, NP_EXT_WELCOME, &granted);
+	return answer(c, frame, err);
+}
+
+static int
+send_bag(struct np_chan *c, const struct np_bag *b, struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE], *bytes;
+	struct np_part p = { .number = 0 };
+	size_t size, sent = 0;
+	int rc = np_bag_encode(b, &bytes, &size, err);
+
+	if (rc != NP_OK) {
+		return rc;
+	}
+	p.total = (uint32_t)size;
+	do {
+		p.bytes = bytes + sent;
+		p.size = (uint32_t)(size - sent < NP_PART_MAX ? size - sent : NP_PART_MAX);
+		np_part_put(frame, &p);
+		rc = answer(c, frame, err);
+		sent += p.size;
+		p.number++;
+	} while (rc == NP_OK && sent < size);
+	free(bytes);
+	return rc;
+}
+
+static int
+serve_host(struct np_chan *c, const struct np_server *s, struct np_err *err)
+{
+	struct np_bag *b = np_bag_new();
+	int rc;
+
+	np_evidence_host(s->plan.root != NULL ? s->plan.root : "", &s->plan.near, -1, b);
+	rc = send_bag(c, b, err);
+	np_bag_free(b);
+	return rc;
+}
+
+static int
+serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
+{
+	struct np_err why = { .code = NP_OK };
+	enum np_ext_about about;
+
+	if (np_ext_ask_get(c->in, &about, &why) != NP_OK) {
+		return refuse(s, c, NP_EXT_PART, &why, err);
+	}
+	if (about == NP_ABOUT_HOST && (s->plan.caps & NP_CAP_HOST) == 0) {
+		np_fail(&why, NP_EUNSUP, 0, "facts of the host: none were promised");
+		by_rule(&why, EACCES);
+		return refuse(s, c, NP_EXT_PART, &why, err);
+	}
+	if (about == NP_ABOUT_HOST) {
+		return serve_host(c, s, err);
+	}
+	return send_bag(c, s->evidence, err);
+}
+
 /* The part between response and results. Returns NP_OK when the flow has results to report. */
 static int
-run_flow(const struct np_server *s, struct np_chan *c, struct np_flow *f, struct np_err *err)
+run_flow(struct np_server *s, struct np_chan *c, struct np_flow *f, struct np_evidence *ev,
+	 struct np_err *err)
 {
 	const struct np_limits *most = &s->limits;
 	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
@@ -120,10 +201,13 @@ run_flow(const struct np_server *s, struct np_chan *c, struct np_flow *f, struct
 		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
 		.meet_ns = (f->token != 0 ? ECHO_S : meet_s) * NP_SEC,
 		.signals = s->signals,
+		.watch = { np_evidence_watch(ev) },
 	};
+	int rc = np_drive(&d, err);
 
-	if (np_drive(&d, err) != NP_OK) {
-		return err->code;
+	s->evidence = np_evidence_end(ev, f);
+	if (rc != NP_OK) {
+		return rc;
 	}
 	if (d.cause == NP_BY_LIMIT) {
 		np_fail(err, NP_EUNSUP, 0,
@@ -346,6 +430,7 @@ make_wish(const struct np_server *s, struct np_params *p, struct np_wish *wish, 
 {
 	const struct np_limits *most = &s->limits;
 
+	p->sequence = (s->plan.caps & NP_CAP_SEQUENCE) != 0;
 	p->call_max = most->message;
 	p->passive_min = most->port_min;
 	p->passive_max = most->port_max;
@@ -362,10 +447,11 @@ make_wish(const struct np_server *s, struct np_params *p, struct np_wish *wish, 
 
 /* A request that is granted: the test itself, from taking memory and sockets to the results. */
 static int
-run_test(const struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	 const struct np_params *p, struct np_served *served, struct np_err *err)
 {
 	struct np_err why = { .code = NP_OK };
+	struct np_evidence *ev;
 	struct np_stop stop = { 0 };
 	uint8_t frame[NP_FRAME_SIZE];
 	char text[NP_ADDR_TEXT];
@@ -373,6 +459,8 @@ run_test(const struct np_server *s, struct np_chan *c, const struct np_dialect *
 	int rc;
 
 	served->failed = true;
+	np_bag_free(s->evidence);
+	s->evidence = NULL;
 	if (np_flow_open(&f, p, &stop, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
@@ -384,11 +472,14 @@ run_test(const struct np_server *s, struct np_chan *c, const struct np_dialect *
 	       p->transport->name, p->pattern->name, (long long)p->length,
 	       np_addr_text(&f.local, text), f.port_moved ? " (the one asked for is in use)" : "");
 	dialect->grant(p, &f, frame);
+	ev = np_evidence_begin(&s->plan, &f);
 	rc = answer(c, frame, err);
-	if (rc == NP_OK && run_flow(s, c, &f, &why) != NP_OK) {
+	if (rc != NP_OK) {
+		np_bag_free(np_evidence_end(ev, &f));
+	} else if (run_flow(s, c, &f, ev, &why) != NP_OK) {
 		/* While the data connection still stands: its end shall not be what is noticed. */
 		rc = refuse(s, c, dialect->code + 2, &why, err);
-	} else if (rc == NP_OK) {
+	} else {
 		np_flow_close(&f);
 		log_result(s, p, &f);
 		dialect->report(p, &f, frame);
@@ -403,7 +494,7 @@ run_test(const struct np_server *s, struct np_chan *c, const struct np_dialect *
 }
 
 static int
-serve_test(const struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
 {
 	const struct np_leave *leave = &s->leave;
@@ -450,6 +541,14 @@ obey_affinity(struct np_server *s, const struct np_chan *c, const struct np_head
 }
 
 static int
+serve_oddity(struct np_server *s, struct np_chan *c, uint32_t code, struct np_err *err)
+{
+	s->oddities++;
+	np_log(s->log, NP_LOG_INFO, "%s: request %u is not served", s->peer, code);
+	return answer_code(c, 0, NP_E_UNKNOWN_REQUEST, NULL, NULL, err);
+}
+
+static int
 serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
 	struct np_head head = np_frame_head(c->in);
@@ -469,11 +568,20 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 		return NP_OK; /* none is wanted here: no answer, as netperf's daemon does */
 	case NP_SYSINFO:
 		return serve_sysinfo(c, err);
+	case NP_EXT_HELLO:
+		if (s->caps != 0) {
+			return serve_hello(s, c, err);
+		}
+		break;
+	case NP_EXT_EVIDENCE:
+		if (s->plan.caps != 0) {
+			return serve_evidence(s, c, err);
+		}
+		break;
 	default:
-		s->oddities++;
-		np_log(s->log, NP_LOG_INFO, "%s: request %u is not served", s->peer, head.code);
-		return answer_code(c, 0, NP_E_UNKNOWN_REQUEST, NULL, NULL, err);
+		break;
 	}
+	return serve_oddity(s, c, head.code, err);
 }
 
 /* The next request; NP_OK with *closed when the client closed instead. */
@@ -510,6 +618,8 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 				     s->oddities);
 		}
 	}
+	np_bag_free(s->evidence);
+	s->evidence = NULL;
 	close(c->fd);
 	return rc;
 }

@@ -9,7 +9,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "run/drive.h"
+#include "run/evidence.h"
 #include "wire/chan.h"
+#include "wire/ext.h"
 
 /* What a session takes beside a test's buffers: its process, the counters, a histogram. */
 enum { NP_SESSION_BYTES = 512 << 10 };
@@ -68,8 +70,13 @@ struct np_server {
 	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
 	void *permit_ctx; /* see np_params */
 	struct np_signals signals;
-	unsigned oddities; /* requests so far that nobody serves, a line in the log each */
-	bool unbound;      /* the log tells already that a processor can't be had */
+	unsigned caps;               /* NP_CAP_* that clients may have; 0: no greeting is known */
+	const char *capture_why_not; /* what a client is told that wants one in vain */
+	struct np_evidence_plan
+	    plan;                /* what the client wants of its tests; capture is the caller's */
+	struct np_bag *evidence; /* of the last test; NULL: none */
+	unsigned oddities;       /* requests so far that nobody serves, a line in the log each */
+	bool unbound;            /* the log tells already that a processor can't be had */
 };
 
 /* A client with so many of them is not a client: the session ends, before they fill the log. */

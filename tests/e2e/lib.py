@@ -81,6 +81,8 @@ def real_netperf() -> Path:
 
 
 NETLAB = str(TOP / "scripts" / "netlab")
+if os.environ.get("top_builddir"):  # where its program in C is; what we start is to find it, too
+    os.environ.setdefault("NETLAB_LINK", os.path.join(os.environ["top_builddir"], "src", "netlab", "netlab-link"))
 
 
 def no_lab() -> str:
@@ -93,6 +95,17 @@ def no_lab() -> str:
     except FileNotFoundError as fault:
         return f"no program {fault.filename}"
     return "" if got.rc == 0 else f"no namespaces with a tbf queue: {got.err.strip()}"
+
+
+def no_line() -> str:
+    """Why there can be no netlab with netlab-link; empty when there can."""
+    obstacle = no_lab()
+    if not obstacle and not os.path.exists("/dev/net/tun"):
+        obstacle = "no /dev/net/tun"
+    place = os.environ.get("NETLAB_LINK", str(TOP / "src" / "netlab" / "netlab-link"))
+    if not obstacle and not os.access(place, os.X_OK):
+        obstacle = f"no program {place}"
+    return obstacle
 
 
 _reserved: "list[socket.socket]" = []

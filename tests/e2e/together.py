@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Tuple
 
 # The long ones first.
-SUITES = ("scarce", "golden", "unix", "syslog", "cut",
-          "silent", "daemon", "strangers", "limits", "service", "keys", "old_clients",
-          "ceilings", "doc")
+SUITES = ("evidence", "scarce", "golden", "json_doc", "unix", "syslog", "cut",
+          "silent", "daemon", "strangers", "limits", "preflight", "service", "keys", "old_clients",
+          "ceilings", "explain", "doc")
 AT_ONCE = 5   # more would be a load that no user's machine has
 SKIPPED = 77  # automake's status
 

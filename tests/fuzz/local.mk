@@ -6,6 +6,7 @@ fuzz_targets = \
 	%D%/fuzz_admit \
 	%D%/fuzz_chan \
 	%D%/fuzz_dialects \
+	%D%/fuzz_document \
 	%D%/fuzz_ext \
 	%D%/fuzz_ledger \
 	%D%/fuzz_messages \
@@ -17,6 +18,14 @@ fuzz_targets = \
 
 # The options of netperf stand in no library.
 %C%_fuzz_options_SOURCES = %D%/fuzz_options.c src/cli/args.c src/cli/omni.c src/cli/options.c
+
+# Without jansson every document is refused.
+%C%_fuzz_document_SOURCES = %D%/fuzz_document.c
+if HAVE_JANSSON
+%C%_fuzz_document_SOURCES += src/cli/saved.c
+else
+%C%_fuzz_document_SOURCES += src/cli/document_none.c
+endif
 
 # The main() of those that bring none; with LDFLAGS=-fsanitize=fuzzer libFuzzer has one before.
 fuzz_main = %D%/libreplay.a

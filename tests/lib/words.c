@@ -38,13 +38,18 @@ static void
 assert_whole(const struct np_option *o)
 {
 	bool needs_set = o->kind == NP_OPT_CUSTOM || o->kind == NP_OPT_PLAIN ||
-			 o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
+			 o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER ||
+			 o->kind == NP_OPT_MAYBE;
 	bool needs_arg = o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH ||
 			 o->kind == NP_OPT_TEXT || o->kind == NP_OPT_BOTH ||
 			 o->kind == NP_OPT_EACH || o->kind == NP_OPT_CUSTOM;
 
 	if (o->letter == '\0' && o->name == NULL) {
 		fail_msg("nobody can call for '%s'", o->help);
+	}
+	if (o->kind == NP_OPT_MAYBE && (o->letter != '\0' || o->arg == NULL)) {
+		fail_msg("--%s can't have an argument by a letter, and must have a name for it",
+			 o->name);
 	}
 	if (o->secret && o->kind != NP_OPT_CUSTOM) {
 		fail_msg("the value of --%s would be overwritten", o->name);

@@ -8,6 +8,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/ethtool.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -30,6 +36,9 @@
 #include "run/drive.h"
 #include "sys/affinity.h"
 #include "sys/cpu.h"
+#include "sys/ethtool.h"
+#include "sys/host.h"
+#include "sys/moved.h"
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
 
@@ -58,7 +67,7 @@ outcome_of(const struct attempt *a, const struct ns_prepared *prepared)
 		const char *user = a->user != NULL && a->user[0] == '\0' ? NULL : a->user;
 		bool daemon = a->user == NULL || a->user[0] != '\0';
 
-		if ((daemon && ns_confine_daemon(user, &err) != NP_OK) ||
+		if ((daemon && ns_confine_daemon(user, false, &err) != NP_OK) ||
 		    ns_confine_session(&box, &err) != NP_OK) {
 			fprintf(stderr, "%s\n", err.msg);
 			_exit(NOT_CONFINED);
@@ -79,8 +88,7 @@ outcome(const struct attempt *a)
 
 	assert_int_equal(ns_confine_prepare(&prepared, &err), NP_OK);
 	assert_int_equal(outcome_of(a, &prepared), rc);
-	free(prepared.filter[0]);
-	free(prepared.filter[1]);
+	ns_confine_release(&prepared);
 	return rc;
 }
 
@@ -153,7 +161,7 @@ daemon_outcome(const char *user, int (*look)(void), char *msg, size_t size)
 	if (pid == 0) {
 		struct np_err err;
 
-		if (ns_confine_daemon(user, &err) != NP_OK) {
+		if (ns_confine_daemon(user, false, &err) != NP_OK) {
 			(void)!write(told[1], err.msg, strlen(err.msg));
 			_exit(NOT_CONFINED + (int)err.code);
 		}
@@ -298,11 +306,11 @@ as_another_user(void)
 {
 	struct np_err err;
 
-	if (ns_confine_daemon("root", &err) != NP_EUSAGE ||
-	    ns_confine_daemon(NULL, &err) != NP_OK) {
+	if (ns_confine_daemon("root", false, &err) != NP_EUSAGE ||
+	    ns_confine_daemon(NULL, false, &err) != NP_OK) {
 		return 1;
 	}
-	return ns_confine_daemon("nobody", &err) == NP_OK && geteuid() == 65534 ? 0 : 2;
+	return ns_confine_daemon("nobody", false, &err) == NP_OK && geteuid() == 65534 ? 0 : 2;
 }
 
 static void
@@ -331,10 +339,11 @@ in_a_user_namespace(void)
 		return 77;
 	}
 	close(fd);
-	if (ns_confine_daemon("1234:4321", &err) == NP_OK) {
+	if (ns_confine_daemon("1234:4321", false, &err) == NP_OK) {
 		return 1;
 	}
-	return ns_confine_daemon(NULL, &err) == NP_OK && (capabilities() & ~useful) == 0 ? 0 : 2;
+	return ns_confine_daemon(NULL, false, &err) == NP_OK && (capabilities() & ~useful) == 0 ? 0
+												: 2;
 }
 
 static void
@@ -999,6 +1008,300 @@ unix_tests_make_sockets_in_tmp_and_nothing_else(void **state)
 	assert_int_equal(outcome(&a), EPERM);
 }
 
+/* ---- What evidence takes ---- */
+
+static int
+gather_counters(void)
+{
+	struct np_bag *b = np_bag_new();
+	struct np_bag_item it;
+	int rc = 0;
+
+	np_moved_end(np_moved_begin("", "lo"), b);
+	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
+		if (it.kind == NP_BAG_UNREAD) {
+			fprintf(stderr, "%s: %s\n", it.name, it.text);
+			rc = 1;
+		}
+	}
+	return np_bag_count(b) == 0 ? 2 : rc;
+}
+
+/* But for the names of other processes, nothing is refused; some machines lack this or that. */
+static int
+gather_facts(void)
+{
+	struct np_bag *b = np_bag_new();
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(1) };
+	struct np_bag_item it;
+	char device[16];
+	int rc = 0;
+
+	np_host_device((const struct sockaddr *)&at, device); /* by netlink: no such address */
+	np_host_facts("", "lo", -1, b);
+	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
+		if (it.kind == NP_BAG_UNREAD && strcmp(it.name, "host.irqbalance") != 0 &&
+		    (strstr(it.text, strerror(EPERM)) != NULL ||
+		     strstr(it.text, strerror(EACCES)) != NULL)) {
+			fprintf(stderr, "%s: %s\n", it.name, it.text);
+			rc = 1;
+		}
+	}
+	return np_bag_number(b, "host.nic.mtu") > 0 && np_bag_number(b, "host.cpu.count") > 0 ? rc
+											      : 2;
+}
+
+static int
+read_own_delay(void)
+{
+	return tried(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+}
+
+static int
+read_counters(void)
+{
+	return tried(open("/proc/net/snmp", O_RDONLY | O_CLOEXEC));
+}
+
+static void
+evidence_is_gathered_where_that_was_asked_for(void **state)
+{
+	static int (*const attempts[])(void) = { gather_counters, gather_facts, read_own_delay,
+						 read_counters };
+	static const char *const users[] = { NULL, "root", "" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(attempts); i++) {
+		for (size_t u = 0; u < LEN(users); u++) {
+			struct attempt a = { .box = { .bytes = 4 * MIB, .evidence = true },
+					     .user = users[u],
+					     .try = attempts[i] };
+
+			if (geteuid() == 0 || u != 1) {
+				assert_int_equal(outcome(&a), 0);
+			}
+			a.box.unix_tests = true;
+			if (geteuid() == 0 || u != 1) {
+				assert_int_equal(outcome(&a), 0);
+			}
+		}
+	}
+}
+
+/* What the kernel knows of names goes when memory is short; by root's hand here, in another
+ * process.
+ */
+static void
+what_may_be_read_stays_readable(void **state)
+{
+	static int (*const attempts[])(void) = { read_processors, read_counters, read_own_delay };
+	struct ns_sandbox box = { .evidence = true };
+	int there[2], back[2], status;
+	char word = 0;
+	pid_t pid;
+
+	(void)state;
+	needs_root();
+	needs(true, false);
+	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct np_err err;
+		int rc = ns_confine_session(&box, &err) == NP_OK ? 0 : NOT_CONFINED;
+
+		(void)!write(back[1], &word, 1);
+		(void)!read(there[0], &word, 1);
+		for (size_t i = 0; i < LEN(attempts) && rc == 0; i++) {
+			rc = attempts[i]();
+		}
+		_exit(rc);
+	}
+	assert_int_equal(read(back[0], &word, 1), 1);
+	{
+		int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0 || write(fd, "2", 1) != 1) {
+			printf("SKIP: no drop_caches here\n");
+		}
+		close(fd);
+	}
+	assert_int_equal(write(there[1], &word, 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 2; i++) {
+		close(there[i]);
+		close(back[i]);
+	}
+}
+
+static int
+ask_ethtool(void)
+{
+	struct np_ethtool_driver d;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? errno : -np_ethtool_driver(fd, "lo", &d);
+}
+
+static void
+other_sessions_gather_none(void **state)
+{
+	struct attempt a = { .try = read_counters };
+
+	(void)state;
+	needs(true, true);
+	assert_int_equal(outcome(&a), EACCES);
+	a.try = read_own_delay;
+	assert_int_equal(outcome(&a), EACCES);
+	a.try = open_netlink;
+	assert_int_equal(outcome(&a), EPERM);
+	a.try = ask_ethtool;
+	assert_int_equal(outcome(&a), EPERM);
+}
+
+/* As a session that is not itself any more would: take what there is, then change something. */
+static void
+take_every_capability(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[2];
+
+	syscall(SYS_capget, &head, have);
+	have[0].effective = have[0].permitted;
+	have[1].effective = have[1].permitted;
+	syscall(SYS_capset, &head, have);
+}
+
+/* lo's MTU as it is, so that the machine stays as it was, should it work. */
+static int
+change_by_netlink(void)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg body;
+		struct rtattr mtu;
+		uint32_t value;
+	} q = { .head = { .nlmsg_len = sizeof(q),
+			  .nlmsg_type = RTM_NEWLINK,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		.body = { .ifi_index = 1 },
+		.mtu = { .rta_type = IFLA_MTU, .rta_len = RTA_LENGTH(4) },
+		.value = 65536 };
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr error;
+		char room[512];
+	} reply;
+	int fd;
+
+	take_every_capability();
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0 || send(fd, &q, sizeof(q), 0) != (ssize_t)sizeof(q) ||
+	    recv(fd, &reply, sizeof(reply), 0) < (ssize_t)sizeof(reply.head)) {
+		return errno;
+	}
+	return reply.head.nlmsg_type == NLMSG_ERROR ? -reply.error.error : 0;
+}
+
+static int
+change_by_ethtool(void)
+{
+	struct ethtool_value v = { .cmd = ETHTOOL_SGRO, .data = 1 };
+	struct ifreq ifr;
+	int fd;
+
+	take_every_capability();
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	memset(&ifr, 0, sizeof(ifr));
+	strcpy(ifr.ifr_name, "lo");
+	ifr.ifr_data = (void *)&v;
+	return tried(ioctl(fd, SIOCETHTOOL, &ifr));
+}
+
+static int
+take_the_link_down(void)
+{
+	struct ifreq ifr;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	take_every_capability();
+	memset(&ifr, 0, sizeof(ifr));
+	strcpy(ifr.ifr_name, "lo");
+	ifr.ifr_flags = IFF_UP | IFF_RUNNING;
+	return tried(ioctl(fd, SIOCSIFFLAGS, &ifr));
+}
+
+static int
+open_another_netlink(void)
+{
+	return tried(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
+}
+
+static int
+set_a_sysctl(void)
+{
+	return tried(open("/proc/sys/net/ipv4/tcp_sack", O_WRONLY | O_CLOEXEC));
+}
+
+static int
+read_own_words(void)
+{
+	return tried(open("/proc/self/environ", O_RDONLY | O_CLOEXEC));
+}
+
+static int
+list_processes(void)
+{
+	return tried(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int
+read_another_process(void)
+{
+	return tried(open("/proc/1/comm", O_RDONLY | O_CLOEXEC));
+}
+
+static int
+set_any_option(void)
+{
+	const int mark = 1;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	take_every_capability();
+	return tried(setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)));
+}
+
+static void
+who_gathers_evidence_changes_nothing(void **state)
+{
+	static int (*const attempts[])(void) = {
+		change_by_netlink, change_by_ethtool, take_the_link_down, open_another_netlink,
+		set_a_sysctl,      read_own_words,    list_processes,     read_another_process,
+		open_passwd,       list_root,         make_a_file,        set_any_option,
+	};
+	static const char *const users[] = { NULL, "root", "nobody", "" };
+
+	(void)state;
+	needs(true, true);
+	for (size_t i = 0; i < LEN(attempts); i++) {
+		for (size_t u = 0; u < LEN(users); u++) {
+			struct attempt a = { .box = { .evidence = true },
+					     .user = users[u],
+					     .try = attempts[i] };
+			int rc;
+
+			if (geteuid() != 0 && (u == 1 || u == 2)) {
+				continue;
+			}
+			rc = outcome(&a);
+			if (rc != EPERM && rc != EACCES) {
+				fail_msg("attempt %zu as user %zu: %d", i, u, rc);
+			}
+		}
+	}
+}
+
 static int
 confine_twice(void)
 {
@@ -1033,6 +1336,82 @@ the_means_are_told(void **state)
 	printf("landlock %d, seccomp %d, missing: \"%s\"\n", m.landlock, m.seccomp, m.missing);
 }
 
+/* ---- Captures ---- */
+
+static void
+open_packet_socket(void *ctx)
+{
+	int *fd = ctx;
+
+	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+}
+
+/* Returns 0, or the number of what was wrong. */
+static int
+try_capture(const char *user, bool want)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = 1 };
+	struct ns_sandbox box = { .bytes = 16 * MIB };
+	uint8_t frame[60] = { 0 };
+	struct np_err err = { .code = NP_OK };
+	int fd = -1;
+
+	if (ns_confine_daemon(user, true, &err) != NP_OK ||
+	    (capabilities() & UINT64_C(1) << CAP_NET_RAW) == 0) {
+		return 1;
+	}
+	if (socket(AF_PACKET, SOCK_RAW, 0) >= 0 && geteuid() != 0) {
+		return 2; /* permitted, but not in force */
+	}
+	if (ns_with_raw(want, open_packet_socket, &fd, &err) != NP_OK || (fd >= 0) != want) {
+		return 3;
+	}
+	if ((capabilities() & UINT64_C(1) << CAP_NET_RAW) != 0 ||
+	    socket(AF_PACKET, SOCK_RAW, 0) >= 0) {
+		return 4;
+	}
+	box.capture_fd = want ? fd : 0;
+	if (ns_confine_session(&box, &err) != NP_OK) {
+		return 5;
+	}
+	if (!want) {
+		return 0;
+	}
+	if (recv(fd, frame, sizeof(frame), MSG_DONTWAIT) < 0 && errno != EAGAIN) {
+		return 6;
+	}
+	if (sendto(fd, frame, sizeof(frame), 0, (const struct sockaddr *)&to, sizeof(to)) >= 0 ||
+	    errno != EPERM) {
+		return 7;
+	}
+	if (write(fd, frame, sizeof(frame)) >= 0 || errno != EPERM ||
+	    bind(fd, (const struct sockaddr *)&to, sizeof(to)) == 0 || errno != EPERM) {
+		return 8;
+	}
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3) < 0 && dup(fd) < 0 ? 0 : 9;
+}
+
+static void
+a_session_that_captures_hears_and_does_not_send(void **state)
+{
+	static const char *const users[] = { NULL, "nobody", "root" };
+
+	(void)state;
+	needs_root();
+	needs(false, true);
+	for (size_t i = 0; i < 2 * LEN(users); i++) {
+		pid_t pid = fork();
+		int status;
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			_exit(try_capture(users[i / 2], i % 2 == 0));
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 int
 main(void)
 {
@@ -1053,8 +1432,13 @@ main(void)
 		cmocka_unit_test(descriptors_are_few),
 		cmocka_unit_test(tests_find_what_they_need),
 		cmocka_unit_test(unix_tests_make_sockets_in_tmp_and_nothing_else),
+		cmocka_unit_test(evidence_is_gathered_where_that_was_asked_for),
+		cmocka_unit_test(what_may_be_read_stays_readable),
+		cmocka_unit_test(other_sessions_gather_none),
+		cmocka_unit_test(who_gathers_evidence_changes_nothing),
 		cmocka_unit_test(what_the_kernel_refuses_is_an_error),
 		cmocka_unit_test(the_means_are_told),
+		cmocka_unit_test(a_session_that_captures_hears_and_does_not_send),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,8 @@ struct values {
 	const char *text;
 	unsigned plain;
 	char custom[16];
+	unsigned maybe;
+	const char *maybe_arg;
 };
 
 static int
@@ -42,6 +44,18 @@ note_custom(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	return strcmp(arg, "bad") == 0 ? np_fail(err, NP_EUSAGE, 0, "bad is not good") : NP_OK;
 }
 
+static int
+note_maybe(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct values *v = ctx;
+
+	(void)o;
+	(void)err;
+	v->maybe++;
+	v->maybe_arg = arg;
+	return NP_OK;
+}
+
 #define AT(member) offsetof(struct values, member)
 
 static const struct np_option table[] = {
@@ -60,6 +74,7 @@ static const struct np_option table[] = {
 	{ .letter = 'B', .kind = NP_OPT_EACH, .arg = "x,y", .to = AT(x), .to2 = AT(y) },
 	{ .letter = 'p', .kind = NP_OPT_PLAIN, .set = note_plain, .help = "plain" },
 	{ .letter = 'c', .name = "custom", .kind = NP_OPT_CUSTOM, .arg = "c", .set = note_custom },
+	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .set = note_maybe, .help = "m" },
 };
 
 /* Parse a command line; x, y and n are -7 before it. Texts stay until the next one. */
@@ -99,6 +114,21 @@ assert_wrong(const char *line, const char *message)
 }
 
 /* ---- Forms ---- */
+
+static void
+an_argument_that_may_be_there_stands_behind_an_equals_sign(void **state)
+{
+	struct values v = parsed("--maybe word -a");
+
+	(void)state;
+	assert_int_equal(v.maybe, 1);
+	assert_null(v.maybe_arg);
+	assert_true(v.a);
+	v = parsed("--maybe=word");
+	assert_string_equal(v.maybe_arg, "word");
+	v = parsed("--maybe=");
+	assert_string_equal(v.maybe_arg, "");
+}
 
 static void
 letters_may_be_bundled_and_arguments_glued_on(void **state)
@@ -377,6 +407,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_argument_that_may_be_there_stands_behind_an_equals_sign),
 		cmocka_unit_test(letters_may_be_bundled_and_arguments_glued_on),
 		cmocka_unit_test(stray_words_are_let_pass),
 		cmocka_unit_test(the_last_one_counts),

@@ -1,0 +1,681 @@
+#include "cli/document.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "config.h"
+#include "out/json.h"
+#include "run/repeat.h"
+
+struct np_document {
+	json_t *root;
+	const char *path; /* the user's word; NULL: standard output */
+	char peer[300];
+	unsigned iteration;     /* that runs, from 1 */
+	unsigned long left_out; /* values of evidence that found no room */
+	bool endless;           /* the test has no end but that of a signal */
+	bool concluded;         /* there is a result */
+	bool failed;            /* for want of memory */
+};
+
+/* Takes the value over, which may be NULL for want of memory. */
+static void
+put(struct np_document *d, json_t *o, const char *name, json_t *v)
+{
+	d->failed |= json_object_set_new(o, name, v) != 0;
+}
+
+/* The object of that name, made if it is not there yet. */
+static json_t *
+part(struct np_document *d, json_t *o, const char *name)
+{
+	if (!json_is_object(json_object_get(o, name))) {
+		put(d, o, name, json_object());
+	}
+	return json_object_get(o, name);
+}
+
+/* "2026-11-21T20:33:25.123Z" */
+static json_t *
+date(uint64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+	char day[32], text[48];
+
+	gmtime_r(&seconds, &tm);
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text, sizeof(text), "%s.%03uZ", day, (unsigned)(ms % 1000));
+	return json_string(text);
+}
+
+/* ---- Beginning ---- */
+
+/* All that is there in any document, in the order in which people read. */
+static void
+outline(struct np_document *d, const struct np_cli *cli)
+{
+	static const char *const later[] = {
+		"ended", "result", "reason",     "error", "near",
+		"far",   "test",   "parameters", "final", "explanation"
+	};
+	json_t *o = d->root;
+
+	put(d, o, "schema", json_string("plumbline-netperf/1"));
+	put(d, o, "program", json_string(PACKAGE_STRING));
+	put(d, o, "command_line", np_json_text(cli->command_line));
+	put(d, o, "started", date(np_wall_ms(np_now())));
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		put(d, o, later[i], json_null());
+	}
+	put(d, part(d, o, "test"), "name", np_json_text(cli->test));
+	put(d, o, "iterations", json_array());
+	put(d, o, "interim", json_array());
+	put(d, o, "display", json_null());
+	put(d, o, "left_out", json_integer(0));
+}
+
+int
+np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err)
+{
+	enum np_test test = np_cli_test(cli);
+	struct np_document *d;
+
+	*doc = NULL;
+	if (!cli->json) {
+		return NP_OK;
+	}
+	if (test != NP_TEST_BENCH && test != NP_TEST_UNKNOWN) {
+		return np_fail(err, NP_EUSAGE, 0, "--json: %s measures nothing to be put down",
+			       cli->test);
+	}
+	d = calloc(1, sizeof(*d));
+	if (d == NULL || (d->root = json_object()) == NULL) {
+		free(d);
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
+	}
+	d->path = cli->json_file;
+	d->iteration = 1;
+	outline(d, cli);
+	*doc = d;
+	return NP_OK;
+}
+
+void
+np_document_free(struct np_document *d)
+{
+	if (d != NULL) {
+		json_decref(d->root);
+		free(d);
+	}
+}
+
+/* ---- What was asked for ---- */
+
+enum kind { SIGNED, COUNT, FLAG, PORT, TEXT };
+
+struct field {
+	const char *name;
+	enum kind kind;
+	size_t at;
+};
+
+#define END_FIELD(n, k, m)                                                                         \
+	{                                                                                          \
+		n, k, offsetof(struct np_end, m)                                                   \
+	}
+static const struct field end_fields[] = {
+	END_FIELD("send_buffer", SIGNED, sndbuf),
+	END_FIELD("receive_buffer", SIGNED, rcvbuf),
+	END_FIELD("send_size", SIGNED, send_size),
+	END_FIELD("receive_size", SIGNED, recv_size),
+	END_FIELD("send_width", COUNT, send_width),
+	END_FIELD("receive_width", COUNT, recv_width),
+	END_FIELD("send_align", COUNT, send_align),
+	END_FIELD("send_offset", COUNT, send_offset),
+	END_FIELD("receive_align", COUNT, recv_align),
+	END_FIELD("receive_offset", COUNT, recv_offset),
+	END_FIELD("priority", SIGNED, prio),
+	END_FIELD("tos", SIGNED, tos),
+	END_FIELD("cpu", SIGNED, cpu),
+	END_FIELD("dirty", SIGNED, dirty),
+	END_FIELD("clean", SIGNED, clean),
+	END_FIELD("interval_us", COUNT, interval_us),
+	END_FIELD("interval_burst", COUNT, interval_burst),
+	END_FIELD("measure_cpu", FLAG, measure_cpu),
+	END_FIELD("port", PORT, port),
+	END_FIELD("connected", FLAG, connected),
+	END_FIELD("congestion", TEXT, cong),
+	END_FIELD("fill_file", TEXT, fill_file),
+};
+
+#define BOTH_FIELD(n, k, m)                                                                        \
+	{                                                                                          \
+		n, k, offsetof(struct np_params, m)                                                \
+	}
+static const struct field both_fields[] = {
+	BOTH_FIELD("request_size", SIGNED, request),
+	BOTH_FIELD("response_size", SIGNED, response),
+	BOTH_FIELD("burst", COUNT, burst),
+	BOTH_FIELD("timeout_ms", COUNT, timeout_ms),
+	BOTH_FIELD("nodelay", FLAG, nodelay),
+	BOTH_FIELD("cork", FLAG, cork),
+	BOTH_FIELD("keepalive", FLAG, keepalive),
+	BOTH_FIELD("no_route", FLAG, no_route),
+	BOTH_FIELD("no_fragment", FLAG, no_fragment),
+	BOTH_FIELD("defer_accept", FLAG, defer_accept),
+	BOTH_FIELD("fast_open", FLAG, fast_open),
+	BOTH_FIELD("packet_info", FLAG, packet_info),
+	BOTH_FIELD("use_write", FLAG, use_write),
+	BOTH_FIELD("copy_avoidance", FLAG, copy_avoidance),
+	BOTH_FIELD("no_control", FLAG, no_control),
+	BOTH_FIELD("time_calls", FLAG, time_calls),
+	BOTH_FIELD("mss", SIGNED, mss),
+	BOTH_FIELD("ttl", SIGNED, ttl),
+	BOTH_FIELD("pacing_bytes_per_s", COUNT, pacing),
+	BOTH_FIELD("port_min", PORT, port_min),
+	BOTH_FIELD("port_max", PORT, port_max),
+};
+
+/* A number that is not negative; else it was left to the system, or is not known: null. */
+static json_t *
+known(int64_t v)
+{
+	return v >= 0 ? json_integer(v) : json_null();
+}
+
+static json_t *
+field_value(const struct field *f, const void *of)
+{
+	const char *at = (const char *)of + f->at;
+	int32_t i;
+	uint32_t u;
+	uint16_t port;
+	bool flag;
+
+	switch (f->kind) {
+	case SIGNED:
+		memcpy(&i, at, sizeof(i));
+		return known(i);
+	case COUNT:
+		memcpy(&u, at, sizeof(u));
+		return json_integer(u);
+	case PORT:
+		memcpy(&port, at, sizeof(port));
+		return json_integer(port);
+	case FLAG:
+		memcpy(&flag, at, sizeof(flag));
+		return json_boolean(flag);
+	case TEXT:
+		break;
+	}
+	return np_json_text(*at != '\0' ? at : NULL);
+}
+
+static void
+put_fields(struct np_document *d, json_t *o, const struct field *fields, size_t count,
+	   const void *of)
+{
+	for (size_t i = 0; i < count; i++) {
+		put(d, o, fields[i].name, field_value(&fields[i], of));
+	}
+}
+
+static void
+put_asked(struct np_document *d, const struct np_params *p)
+{
+	json_t *asked = part(d, part(d, d->root, "parameters"), "asked");
+
+	put_fields(d, asked, both_fields, sizeof(both_fields) / sizeof(both_fields[0]), p);
+	put_fields(d, part(d, asked, "near"), end_fields,
+		   sizeof(end_fields) / sizeof(end_fields[0]), &p->near);
+	put_fields(d, part(d, asked, "far"), end_fields, sizeof(end_fields) / sizeof(end_fields[0]),
+		   &p->far);
+	put(d, part(d, d->root, "parameters"), "granted", json_null());
+}
+
+static const char *
+direction(const struct np_params *p)
+{
+	return p->pattern->transactions ? "both" : p->role == NP_LEAD ? "send" : "receive";
+}
+
+static void
+put_test(struct np_document *d, const struct np_cli *cli)
+{
+	const struct np_params *p = &cli->par;
+	json_t *test = part(d, d->root, "test"), *plan, *length;
+	bool confident = cli->confidence.level != 0, counts = p->pattern->transactions;
+
+	put(d, test, "name", np_json_text(cli->bench.name));
+	put(d, test, "title", np_json_text(cli->bench.title));
+	put(d, test, "pattern", np_json_text(p->pattern->name));
+	put(d, test, "protocol", np_json_text(p->transport->name));
+	put(d, test, "family",
+	    np_json_text(p->transport->family == AF_UNIX ? "AF_UNIX"
+			 : p->family == AF_INET6         ? "AF_INET6"
+							 : "AF_INET"));
+	put(d, test, "direction", json_string(direction(p)));
+	put(d, test, "host", np_json_text(cli->host.text));
+	put(d, test, "uuid", np_json_text(cli->uuid != NULL ? cli->uuid : cli->uuid_made));
+	put(d, test, "brand", np_json_text(cli->brand));
+	length = part(d, test, "length");
+	put(d, length, "seconds", p->length > 0 ? json_integer(p->length) : json_null());
+	put(d, length, "bytes", p->length < 0 && !counts ? json_integer(-p->length) : json_null());
+	put(d, length, "transactions",
+	    p->length < 0 && counts ? json_integer(-p->length) : json_null());
+	plan = part(d, test, "iterations");
+	put(d, plan, "max", json_integer(np_cli_repeats(cli) ? cli->confidence.max : 1));
+	put(d, plan, "min", json_integer(np_cli_repeats(cli) ? cli->confidence.min : 1));
+	put(d, plan, "confidence_level",
+	    confident ? json_integer(cli->confidence.level) : json_null());
+	put(d, plan, "confidence_width",
+	    confident ? np_json_real(cli->confidence.width) : json_null());
+	put(d, plan, "result_only", json_boolean(cli->confidence.result_only));
+}
+
+/* ---- The two ends ---- */
+
+static const struct {
+	const char *name, *fact;
+	bool number;
+} facts[] = {
+	{ "program", "host.program", false },        { "name", "host.name", false },
+	{ "kernel", "host.kernel", false },          { "machine", "host.machine", false },
+	{ "cpu", "host.cpu.model", false },          { "cpus", "host.cpu.count", true },
+	{ "nic", "host.nic.name", false },           { "driver", "host.nic.driver", false },
+	{ "nic_mbps", "host.nic.speed_mbps", true },
+};
+
+/* Null where it is not told, or the far end tells nonsense. */
+static json_t *
+fact(const struct np_bag *b, const char *name, bool number)
+{
+	struct np_bag_item it;
+
+	if (!np_bag_find(b, name, &it)) {
+		return json_null();
+	}
+	if (number) {
+		return it.kind == NP_BAG_INT ? known(it.i) : json_null();
+	}
+	return np_json_text(it.kind == NP_BAG_STRING ? it.text : NULL);
+}
+
+/* What evidence tells of an end. */
+static json_t *
+put_identity(struct np_document *d, const char *end, const struct np_bag *b, const char *why)
+{
+	json_t *o = part(d, d->root, end);
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		put(d, o, facts[i].name, fact(b, facts[i].fact, facts[i].number));
+	}
+	put(d, o, "why", np_json_text(b != NULL ? NULL : why));
+	return o;
+}
+
+/* Without evidence this program still knows where it runs. */
+static void
+identify(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
+	 const char *far_lacks)
+{
+	json_t *o = put_identity(d, "near", near, "no evidence was collected");
+	struct utsname here;
+
+	if (np_bag_string(near, "host.program") == NULL) {
+		put(d, o, "program", json_string(PACKAGE_STRING));
+	}
+	if (np_bag_string(near, "host.kernel") == NULL && uname(&here) == 0) {
+		put(d, o, "name", np_json_text(here.nodename));
+		put(d, o, "kernel", np_json_text(here.release));
+		put(d, o, "machine", np_json_text(here.machine));
+	}
+	o = put_identity(d, "far", far, far_lacks);
+	put(d, o, "peer", np_json_text(d->peer[0] != '\0' ? d->peer : NULL));
+}
+
+/* What --show prints the result by. */
+static void
+put_look(struct np_document *d, const struct np_look *look)
+{
+	json_t *shown = np_json_look(look);
+
+	d->failed |= json_object_update(part(d, d->root, "display"), shown) != 0;
+	json_decref(shown);
+}
+
+void
+np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c,
+		  const struct np_ends *ends)
+{
+	struct np_look look;
+	char *banner = NULL;
+	size_t size;
+	FILE *out;
+
+	if (d == NULL) {
+		return;
+	}
+	d->endless = cli->par.length == 0;
+	put_test(d, cli);
+	put_asked(d, &cli->par);
+	if (!cli->par.no_control) {
+		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);
+	}
+	identify(d, NULL, NULL, "nothing was measured");
+	out = open_memstream(&banner, &size);
+	if (out == NULL) {
+		d->failed = true;
+		return;
+	}
+	np_show_banner(out, cli, ends);
+	fclose(out);
+	put(d, part(d, d->root, "display"), "banner", np_json_text(banner));
+	free(banner);
+	np_show_look(cli, &look);
+	put_look(d, &look);
+}
+
+/* ---- What came out ---- */
+
+void
+np_document_interim(struct np_document *d, const struct np_interim *i)
+{
+	json_t *o;
+
+	if (d == NULL) {
+		return;
+	}
+	o = json_object();
+	put(d, o, "iteration", json_integer(d->iteration));
+	put(d, o, "number", json_integer(i->number));
+	put(d, o, "rate", np_json_real(i->rate));
+	put(d, o, "unit", np_json_text(i->unit));
+	put(d, o, "seconds", np_json_real(i->seconds));
+	put(d, o, "ending_ms", json_integer((json_int_t)i->ending_ms));
+	d->failed |= json_array_append_new(json_object_get(d->root, "interim"), o) != 0;
+}
+
+/* The address of an end's data socket; null where it is not known, or none of the Internet's. */
+static json_t *
+address(const struct np_addr *a)
+{
+	char text[NP_ADDR_TEXT];
+
+	if (a->len == 0 || np_addr_port(a) == 0 ||
+	    (a->sa.ss_family != AF_INET && a->sa.ss_family != AF_INET6)) {
+		return json_null();
+	}
+	return np_json_text(np_addr_text(a, text));
+}
+
+static void
+put_granted(struct np_document *d, const struct np_outcome *out)
+{
+	const struct np_flow *f = &out->flow;
+	const struct np_far *far = &out->far;
+	bool sends = f->send_size > 0, receives = f->recv_size > 0;
+	json_t *parameters = part(d, d->root, "parameters"), *granted, *o;
+
+	put(d, parameters, "granted", json_object());
+	granted = part(d, parameters, "granted");
+	o = part(d, granted, "near");
+	put(d, o, "address", address(&f->local));
+	put(d, o, "send_buffer", known(f->sndbuf));
+	put(d, o, "receive_buffer", known(f->rcvbuf));
+	put(d, o, "send_buffer_end", known(f->sndbuf_end));
+	put(d, o, "receive_buffer_end", known(f->rcvbuf_end));
+	put(d, o, "send_size", sends ? json_integer((json_int_t)f->send_size) : json_null());
+	put(d, o, "receive_size", receives ? json_integer((json_int_t)f->recv_size) : json_null());
+	put(d, o, "send_width", json_integer((json_int_t)f->send_ring.width));
+	put(d, o, "receive_width", json_integer((json_int_t)f->recv_ring.width));
+	put(d, o, "priority", known(f->prio));
+	put(d, o, "tos", known(f->tos));
+	put(d, o, "mss", known(f->mss));
+	put(d, o, "congestion", np_json_text(f->cong[0] != '\0' ? f->cong : NULL));
+	put(d, o, "nodelay", json_boolean(f->par->nodelay));
+	o = part(d, granted, "far");
+	put(d, o, "address", address(&f->peer));
+	put(d, o, "send_buffer", known(far->sndbuf));
+	put(d, o, "receive_buffer", known(far->rcvbuf));
+	put(d, o, "send_buffer_end", known(far->sndbuf_end));
+	put(d, o, "receive_buffer_end", known(far->rcvbuf_end));
+	put(d, o, "send_size", known(far->send_size));
+	put(d, o, "receive_size", known(far->recv_size));
+	put(d, o, "send_width", known(far->send_width));
+	put(d, o, "receive_width", known(far->recv_width));
+	put(d, o, "priority", known(far->prio));
+	put(d, o, "tos", known(far->tos));
+	put(d, o, "congestion", np_json_text(far->cong[0] != '\0' ? far->cong : NULL));
+	put(d, o, "nodelay", f->par->no_control ? json_null() : json_boolean(far->nodelay));
+}
+
+static const char *
+cause_of(const struct np_outcome *out)
+{
+	switch (out->cause) {
+	case NP_BY_LOOP:
+		return "loop";
+	case NP_BY_CLOCK:
+		return "clock";
+	case NP_BY_SIGNAL:
+		return "signal";
+	case NP_BY_CONTROL:
+		return "control";
+	case NP_BY_LIMIT:
+		return "limit";
+	case NP_BY_SILENCE:
+		break;
+	}
+	return "silence";
+}
+
+void
+np_document_iteration(struct np_document *d, const struct np_outcome *out,
+		      const struct np_record *record, bool whole)
+{
+	const struct np_flow *f = &out->flow;
+	const struct np_bag *near = out->near_bag, *far = out->far_bag;
+	struct np_record r = *record;
+	json_t *o;
+
+	if (d == NULL) {
+		return;
+	}
+	if (f->hist != NULL && np_hist_count(f->hist) > 0) {
+		np_repeat_latency(f->hist, &r);
+	}
+	o = json_object();
+	put(d, o, "number", json_integer(d->iteration++));
+	put(d, o, "complete", json_boolean(whole));
+	put(d, o, "ended_by", json_string(cause_of(out)));
+	put(d, o, "started", date(np_wall_ms(f->started_ns)));
+	put(d, o, "elapsed", np_json_real((double)(f->ended_ns - f->started_ns) / 1e9));
+	put(d, o, "metrics", np_json_metrics(&r));
+	put(d, o, "latency", np_json_hist(f->hist));
+	put(d, o, "near", np_json_bag(near));
+	put(d, o, "far", np_json_bag(far));
+	d->failed |= json_array_append_new(json_object_get(d->root, "iterations"), o) != 0;
+	d->left_out += np_bag_left_out(near) + np_bag_left_out(far);
+	put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
+	put_granted(d, out);
+	identify(d, near, far, out->far_lacks[0] != '\0' ? out->far_lacks : "it told nothing");
+}
+
+void
+np_document_result(struct np_document *d, const struct np_look *look,
+		   const struct np_record *record)
+{
+	if (d == NULL) {
+		return;
+	}
+	d->concluded = true;
+	put(d, d->root, "final", np_json_metrics(record));
+	put_look(d, look);
+	put(d, part(d, d->root, "display"), "oddities", np_json_oddities(record));
+}
+
+void
+np_document_explain(struct np_document *d, const char *text, const struct np_bag *values)
+{
+	json_t *o;
+
+	if (d == NULL) {
+		return;
+	}
+	put(d, d->root, "explanation", json_object());
+	o = part(d, d->root, "explanation");
+	put(d, o, "text", np_json_text(text));
+	put(d, o, "values", np_json_bag(values));
+}
+
+/* ---- Writing ---- */
+
+static const char *
+signal_name(int number)
+{
+	return number == SIGINT    ? "SIGINT"
+	       : number == SIGTERM ? "SIGTERM"
+	       : number == SIGALRM ? "SIGALRM"
+				   : "a signal";
+}
+
+static void
+put_verdict(struct np_document *d, const struct np_verdict *v)
+{
+	json_t *o = d->root;
+	char reason[200] = "";
+
+	if (!d->concluded) {
+		snprintf(reason, sizeof(reason), "nothing was measured");
+	} else if (v->rc != NP_OK) {
+		snprintf(reason, sizeof(reason), "%s",
+			 v->partial[0] != '\0' ? v->partial : "the run failed");
+	} else if (v->signal != 0 && !d->endless) {
+		snprintf(reason, sizeof(reason), "ended by %s", signal_name(v->signal));
+	}
+	put(d, o, "ended", date(np_wall_ms(np_now())));
+	put(d, o, "result",
+	    json_string(!d->concluded       ? "failed"
+			: reason[0] != '\0' ? "partial"
+					    : "complete"));
+	put(d, o, "reason", np_json_text(reason[0] != '\0' ? reason : NULL));
+	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
+}
+
+/* Returns 0, or errno. Closes the file in any case. */
+static int
+write_out(const json_t *root, FILE *file)
+{
+	int failed;
+
+	errno = 0;
+	failed = json_dumpf(root, file, NP_JSON_FLAGS) != 0;
+	failed |= putc('\n', file) == EOF;
+	failed = failed ? (errno != 0 ? errno : EIO) : 0;
+	if (fclose(file) != 0 && failed == 0) {
+		failed = errno;
+	}
+	return failed;
+}
+
+/* What an ordinary program would have given a new file, or the one that is replaced has. */
+static mode_t
+mode_for(const char *path)
+{
+	struct stat st;
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return stat(path, &st) == 0 ? st.st_mode & 0777 : 0666 & ~mask;
+}
+
+/* By a temporary file beside it, so that nobody ever sees half a document. */
+static int
+replace(const json_t *root, const char *path)
+{
+	size_t size = strlen(path) + sizeof(".XXXXXX");
+	char *temporary = malloc(size);
+	int fd, failed;
+	FILE *file;
+
+	if (temporary == NULL) {
+		return ENOMEM;
+	}
+	snprintf(temporary, size, "%s.XXXXXX", path);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0) {
+		failed = errno;
+		free(temporary);
+		return failed;
+	}
+	fchmod(fd, mode_for(path));
+	file = fdopen(fd, "w");
+	if (file == NULL) {
+		failed = errno;
+		close(fd);
+	} else {
+		failed = write_out(root, file);
+	}
+	if (failed == 0 && rename(temporary, path) != 0) {
+		failed = errno;
+	}
+	if (failed != 0) {
+		unlink(temporary);
+	}
+	free(temporary);
+	return failed;
+}
+
+/* A pipe, a device or the like is written to; a link stays, and what it leads to is replaced. */
+static int
+write_file(const json_t *root, const char *path)
+{
+	struct stat st;
+	char *real;
+	int failed;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		FILE *file = fopen(path, "we");
+
+		return file != NULL ? write_out(root, file) : errno;
+	}
+	real = realpath(path, NULL);
+	failed = replace(root, real != NULL ? real : path);
+	free(real);
+	return failed;
+}
+
+int
+np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err)
+{
+	int failed;
+
+	if (d == NULL) {
+		return NP_OK;
+	}
+	put_verdict(d, v);
+	if (d->failed) {
+		return np_fail(err, NP_ESYS, ENOMEM, "--json: put the document together");
+	}
+	if (d->path == NULL) {
+		/* Whether it arrives is looked after by whoever owns that stream. */
+		json_dumpf(d->root, out, NP_JSON_FLAGS);
+		putc('\n', out);
+		return NP_OK;
+	}
+	failed = write_file(d->root, d->path);
+	if (failed != 0) {
+		return np_fail(err, NP_ESYS, failed, "--json: write %s", d->path);
+	}
+	return NP_OK;
+}

@@ -1,0 +1,63 @@
+/*
+ * The JSON document of a run (--json), put together while it goes on: doc/netperf-run.schema.json
+ * says what it holds, doc/json.md what for. Without jansson there is none (document_none.c).
+ *
+ * All functions let NULL pass, for a run without a document. Memory that can't be had is told of by
+ * np_document_write(), once.
+ */
+#ifndef NP_CLI_DOCUMENT_H
+#define NP_CLI_DOCUMENT_H
+
+#include "base/bag.h"
+#include "base/err.h"
+#include "cli/args.h"
+#include "cli/show.h"
+#include "out/look.h"
+#include "run/client.h"
+
+struct np_document;
+
+/*
+ * Begin one if the user asked for it, else *doc is NULL. NP_EUNSUP in a build without jansson,
+ * NP_EUSAGE for what has no results to be put down.
+ */
+int np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err);
+void np_document_free(struct np_document *d);
+
+/* The test is settled and its addresses are known. */
+void np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c,
+		       const struct np_ends *ends);
+
+/* One interim result. */
+void np_document_interim(struct np_document *d, const struct np_interim *i);
+
+/* One iteration, whole or as far as it came; record: by np_report(). */
+void np_document_iteration(struct np_document *d, const struct np_outcome *out,
+			   const struct np_record *record, bool whole);
+
+/* What all iterations come to, and how that is shown. */
+void np_document_result(struct np_document *d, const struct np_look *look,
+			const struct np_record *record);
+
+/*
+ * Why the result is what it is: a line of words, and the named values that it rests on (may be
+ * NULL). After np_document_result() or before; the last one counts.
+ */
+void np_document_explain(struct np_document *d, const char *text, const struct np_bag *values);
+
+/* How a run ended. */
+struct np_verdict {
+	int rc;                   /* enum np_errc */
+	const struct np_err *err; /* what failed, if rc is not NP_OK */
+	const char *partial;      /* how much the result covers; empty: all */
+	int signal;               /* that ended it; 0: none did */
+};
+
+/*
+ * Write it: to `out` if the user named no file, else into that file, whole or not at all (by a
+ * temporary one beside it, unless it is a pipe or device). NP_ESYS when that can't be done.
+ */
+int
+np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err);
+
+#endif

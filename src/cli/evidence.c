@@ -1,0 +1,90 @@
+#include "cli/evidence.h"
+
+#include <sys/socket.h>
+
+#include "out/explain.h"
+#include "out/ledger.h"
+
+static double
+per_second(double amount, double seconds)
+{
+	return seconds > 0 ? amount / seconds : 0;
+}
+
+/* The receiver's figures where it told any; a stream's bytes arrive. */
+static void
+fill_rates(const struct np_outcome *out, struct np_explain_input *in)
+{
+	const struct np_counters *c = out->flow.count;
+	double sent = (double)np_seen(&c->sent), received = (double)np_seen(&c->received);
+
+	if (in->near_transmits) {
+		received = out->far.reported && !out->far.brief ? (double)out->far.received : sent;
+	} else if (!in->transactions) {
+		sent = out->far.reported && !out->far.brief ? (double)out->far.sent : received;
+	}
+	in->sent_bps = per_second(sent * 8, in->seconds);
+	in->throughput_bps = per_second(received * 8, in->seconds);
+	if (in->transactions) {
+		in->per_second = per_second((double)np_seen(&c->transactions), in->seconds);
+	}
+}
+
+static uint32_t
+message_size(int32_t size)
+{
+	return size > 0 ? (uint32_t)size : 0;
+}
+
+/* What limited that run, and what the link could have carried. */
+static void
+explain(const struct np_cli *cli, const struct np_outcome *out, struct np_explanation *e)
+{
+	const struct np_params *p = &cli->par;
+	struct np_explain_input in = {
+		.near = out->near_bag,
+		.far = out->far_bag,
+		.far_lacks = out->far_lacks,
+		.datagrams = p->transport->datagram,
+		.transactions = p->pattern->transactions,
+		.near_transmits = !p->pattern->transactions && p->role == NP_LEAD,
+		.family = p->transport->family == AF_UNIX ? 0
+			  : p->family == AF_INET6         ? 6
+							  : 4,
+		.seconds = (double)(out->flow.ended_ns - out->flow.started_ns) / 1e9,
+		.request = message_size(p->request),
+		.response = message_size(p->response),
+		.in_flight = 1 + (p->pattern->connection_test ? 0 : p->burst),
+		.connections = p->pattern->connection_test,
+		.link_rate_bps = cli->link_rate,
+	};
+
+	fill_rates(out, &in);
+	np_explain(&in, e);
+}
+
+void
+np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, bool whole,
+		     struct np_document *doc, FILE *to)
+{
+	struct np_explanation e;
+	struct np_bag *values;
+
+	if (out->near_bag == NULL || !out->measured) {
+		return; /* nobody wants to know, or there is nothing to be known */
+	}
+	explain(cli, out, &e);
+	values = np_bag_new();
+	np_explain_put(&e, cli->par.pattern->transactions, values);
+	np_document_explain(doc, e.sentence, values);
+	if (cli->explain) {
+		np_explain_print(to, values);
+	}
+	np_bag_free(values);
+	if (cli->wire && cli->par.transport->family != AF_UNIX) {
+		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
+	}
+	if (out->far_lacks[0] != '\0' && whole) {
+		fprintf(to, "netperf: evidence of this end only: %s\n", out->far_lacks);
+	}
+}

@@ -1,0 +1,158 @@
+#include "cli/preflight.h"
+
+#include <math.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/addr.h"
+#include "net/tcpinfo.h"
+#include "out/preflight.h"
+#include "run/evidence.h"
+
+/* This end's address on the way to there. Nothing is sent. */
+static bool
+address_towards(const struct np_addr *there, struct np_addr *here)
+{
+	int fd = socket(there->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool known;
+
+	if (fd < 0) {
+		return false;
+	}
+	here->len = sizeof(here->sa);
+	known = connect(fd, (const struct sockaddr *)&there->sa, there->len) == 0 &&
+		getsockname(fd, (struct sockaddr *)&here->sa, &here->len) == 0;
+	close(fd);
+	return known;
+}
+
+/* Without a host the way out matters: that to addresses which nobody has (RFC 5737, RFC 3849). */
+static void
+address_outwards(int family, struct np_addr *here)
+{
+	static const struct {
+		int family;
+		const char *host;
+	} nowhere[] = { { AF_INET, "192.0.2.1" }, { AF_INET6, "2001:db8::1" } };
+	struct np_addrs a;
+
+	here->len = 0;
+	for (size_t i = 0; i < 2 && here->len == 0; i++) {
+		if ((family == AF_UNSPEC || family == nowhere[i].family) &&
+		    (np_resolve(nowhere[i].host, "9", nowhere[i].family, SOCK_DGRAM, &a, NULL) !=
+			 NP_OK ||
+		     !address_towards(&a.at[0], here))) {
+			here->len = 0;
+		}
+	}
+}
+
+static int
+address_to_host(const struct np_cli *cli, struct np_addr *here, struct np_err *err)
+{
+	struct np_addrs a;
+
+	if (np_resolve(cli->host.text, "9", cli->host.family, SOCK_DGRAM, &a, err) != NP_OK) {
+		return err->code;
+	}
+	if (!address_towards(&a.at[0], here)) {
+		here->len = 0;
+	}
+	return NP_OK;
+}
+
+/* The shortest round trip of the control connection so far, in seconds; 0: not known. */
+static double
+round_trip(int fd)
+{
+	struct np_bag *tcp = np_bag_new();
+	double us;
+
+	np_tcp_put(fd, tcp);
+	us = np_bag_number(tcp, "tcp.min_rtt_us");
+	us = us > 0 ? us : np_bag_number(tcp, "tcp.rtt_us");
+	np_bag_free(tcp);
+	return us > 0 ? us / 1e6 : 0;
+}
+
+/* The slower of the two interfaces, in bits a second; 0: neither tells. */
+static double
+slower(const struct np_bag *near, const struct np_bag *far)
+{
+	double a = np_bag_number(near, "host.nic.speed_mbps");
+	double b = np_bag_number(far, "host.nic.speed_mbps");
+	double least = isnan(a) || b < a ? b : a;
+
+	return isnan(least) ? 0 : least * 1e6;
+}
+
+static int
+both_ends(struct np_client *c, struct np_err *err)
+{
+	struct np_bag *near = np_bag_new(), *far = NULL;
+	struct np_preflight_path path;
+	struct np_addr here = { .len = sizeof(here.sa) };
+	int rc = np_client_host(c, &far, err);
+
+	if (getsockname(c->chan.fd, (struct sockaddr *)&here.sa, &here.len) != 0) {
+		here.len = 0;
+	} else {
+		np_addr_unmap(&here);
+	}
+	np_evidence_host("", &here, c->chan.fd, near);
+	path.rtt_s = round_trip(c->chan.fd);
+	path.rate_bps = slower(near, far);
+	np_preflight_print(stdout, "local", near, far, NULL, &path);
+	if (rc == NP_OK) {
+		np_preflight_print(stdout, "remote", far, near, NULL, &path);
+	} else if (rc == NP_ECONTROL) {
+		printf("only this end is shown: %s\n", err->msg);
+		rc = NP_OK;
+	}
+	np_bag_free(near);
+	np_bag_free(far);
+	return rc;
+}
+
+static void
+this_end(const struct np_addr *here)
+{
+	struct np_bag *near = np_bag_new();
+
+	np_evidence_host("", here, -1, near);
+	np_preflight_print(stdout, "local", near, NULL, NULL, NULL);
+	np_bag_free(near);
+}
+
+int
+np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
+		 struct np_err *err)
+{
+	struct np_target aim = *target;
+	struct np_addr here = { .len = 0 };
+	int rc;
+
+	if (!cli->host.given) {
+		address_outwards(cli->host.family, &here);
+		this_end(&here);
+		printf("only this end is shown: no host was named (-H)\n");
+		return NP_OK;
+	}
+	aim.wants.caps = NP_CAP_HOST;
+	rc = cli->par.no_control ? NP_OK : np_client_connect(c, &aim, err);
+	if (rc == NP_OK && !cli->par.no_control) {
+		rc = both_ends(c, err);
+		np_client_close(c);
+		return rc;
+	}
+	if (cli->par.no_control) {
+		rc = address_to_host(cli, &here, err);
+	}
+	if (rc == NP_OK) {
+		this_end(&here);
+		printf("only this end is shown: without a control connection (-N)\n");
+	}
+	return rc;
+}

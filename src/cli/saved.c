@@ -1,0 +1,371 @@
+#include "cli/saved.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out/explain.h"
+#include "out/json.h"
+#include "out/ledger.h"
+#include "out/prometheus.h"
+
+/* Longer than any that is written: a day of interim results, or of bags full of samples. */
+enum { FILE_MOST = 512 << 20 };
+
+struct np_saved {
+	json_t *root;
+	const char *banner; /* NULL: it failed before there was one */
+	const char *reason, *error;
+	bool complete;
+	bool concluded;          /* the rest is there */
+	struct np_look look;     /* of the run */
+	struct np_record record; /* its final figures */
+	struct np_hist *hist;    /* of all iterations together */
+};
+
+/* ---- Reading ---- */
+
+static int
+read_times(struct np_saved *s, struct np_err *err)
+{
+	const json_t *iterations = json_object_get(s->root, "iterations"), *one;
+	size_t i;
+
+	if (!json_is_array(iterations)) {
+		return np_fail(err, NP_EUSAGE, 0, "there are no iterations");
+	}
+	s->hist = np_hist_new();
+	if (s->hist == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a histogram");
+	}
+	json_array_foreach((json_t *)iterations, i, one)
+	{
+		if (np_json_read_hist(json_object_get(one, "latency"), s->hist, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
+/* The text of that name, NULL where it is null. */
+static int
+read_text(const json_t *o, const char *name, const char **to, struct np_err *err)
+{
+	const json_t *v = json_object_get(o, name);
+
+	*to = json_string_value(v);
+	if (*to == NULL && !json_is_null(v)) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is no text", name);
+	}
+	return NP_OK;
+}
+
+static int
+read_result(struct np_saved *s, struct np_err *err)
+{
+	const json_t *display = json_object_get(s->root, "display");
+	const json_t *final = json_object_get(s->root, "final");
+
+	const char *result;
+
+	if (read_text(s->root, "result", &result, err) != NP_OK ||
+	    read_text(s->root, "reason", &s->reason, err) != NP_OK ||
+	    read_text(s->root, "error", &s->error, err) != NP_OK || read_times(s, err) != NP_OK) {
+		return err->code;
+	}
+	if (result == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "result is no text");
+	}
+	s->complete = strcmp(result, "complete") == 0;
+	s->concluded = !json_is_null(final);
+	if (json_is_null(display) && !s->concluded) {
+		return NP_OK; /* it failed early */
+	}
+	if (read_text(display, "banner", &s->banner, err) != NP_OK ||
+	    np_json_read_look(display, &s->look, err) != NP_OK) {
+		return err->code;
+	}
+	if (!s->concluded) {
+		return NP_OK;
+	}
+	if (np_json_read_metrics(final, &s->record, err) != NP_OK) {
+		return err->code;
+	}
+	return np_json_read_oddities(json_object_get(display, "oddities"), &s->record, err);
+}
+
+static int
+read_all(struct np_saved *s, const char *bytes, size_t size, struct np_err *err)
+{
+	const char *schema;
+	json_error_t fault;
+
+	s->root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &fault);
+	if (s->root == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "line %d, column %d: %s", fault.line,
+			       fault.column, fault.text);
+	}
+	schema = json_string_value(json_object_get(s->root, "schema"));
+	if (schema == NULL || strncmp(schema, "plumbline-netperf/", 18) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "it is no document of a run by --json");
+	}
+	if (strcmp(schema, "plumbline-netperf/1") != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "it is of %.40s, and this netperf reads version 1", schema);
+	}
+	return read_result(s, err);
+}
+
+int
+np_saved_read(const char *bytes, size_t size, struct np_saved **saved, struct np_err *err)
+{
+	struct np_saved *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*saved = s;
+	if (s == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
+	}
+	rc = read_all(s, bytes, size, err);
+	if (rc != NP_OK) {
+		np_text_printable(err->msg); /* some of it is the file's */
+	}
+	return rc;
+}
+
+void
+np_saved_free(struct np_saved *s)
+{
+	if (s != NULL) {
+		json_decref(s->root);
+		free(s->hist);
+		free(s);
+	}
+}
+
+/* ---- Printing ---- */
+
+/* Let pass what is no interim result. */
+static void
+print_interim(const struct np_saved *s, FILE *out)
+{
+	const json_t *list = json_object_get(s->root, "interim"), *one;
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, one)
+	{
+		const char *unit = json_string_value(json_object_get(one, "unit"));
+		const struct np_interim interim = {
+			.number = (unsigned)json_integer_value(json_object_get(one, "number")),
+			.rate = json_number_value(json_object_get(one, "rate")),
+			.unit = unit != NULL ? unit : "",
+			.seconds = json_number_value(json_object_get(one, "seconds")),
+			.ending_ms =
+			    (uint64_t)json_integer_value(json_object_get(one, "ending_ms")),
+		};
+
+		if (unit != NULL) {
+			np_interim_print(out, s->look.style, &interim);
+		}
+	}
+}
+
+static const char *
+text_in(const struct np_saved *s, const char *object, const char *name)
+{
+	const json_t *o = json_object_get(s->root, object);
+
+	return json_string_value(json_object_get(o, name));
+}
+
+static void
+print_prometheus(const struct np_saved *s, FILE *out)
+{
+	const struct np_label labels[] = {
+		{ "test", text_in(s, "test", "name") },
+		{ "host", text_in(s, "test", "host") },
+		{ "protocol", text_in(s, "test", "protocol") },
+		{ "brand", text_in(s, "test", "brand") },
+	};
+	const size_t count = sizeof(labels) / sizeof(labels[0]);
+
+	np_prometheus_gauge(out, "netperf_complete",
+			    "1: the run is complete; 0: a part of it, or nothing, was measured",
+			    labels, count, s->complete);
+	if (s->concluded) {
+		np_prometheus_print(out, labels, count, &s->record, s->hist);
+	}
+}
+
+/* Other figures than those of the run, or in another style: all that is known may be shown. */
+static void
+choose(const struct np_saved *s, const struct np_cli *cli, struct np_look *look)
+{
+	if (cli->style != NP_STYLE_CLASSIC) {
+		look->style = cli->style;
+		look->latency = look->congestion = true;
+		look->histogram = false;
+	}
+	if (cli->selectors != NULL) {
+		look->list = cli->selection;
+	}
+	if (cli->verbosity_said) {
+		look->classic.verbosity = cli->verbosity;
+		look->histogram = np_hist_count(s->hist) > 0 && cli->verbosity > 1;
+	}
+	if (cli->headers_said) {
+		look->classic.headers = cli->headers != 0;
+	}
+}
+
+static struct np_bag *
+read_bag(const json_t *o)
+{
+	struct np_bag *b = json_is_object(o) ? np_bag_new() : NULL;
+	struct np_err ignored;
+
+	np_json_read_bag(o, b, &ignored);
+	return b;
+}
+
+void
+np_saved_print_evidence(const struct np_saved *s, const struct np_cli *cli, FILE *out)
+{
+	const json_t *iterations = json_object_get(s->root, "iterations");
+	const json_t *last = json_array_get(iterations, json_array_size(iterations) - 1);
+	const json_t *explanation = json_object_get(s->root, "explanation");
+	struct np_bag *values = read_bag(json_object_get(explanation, "values"));
+	struct np_bag *near = read_bag(json_object_get(last, "near"));
+	struct np_bag *far = read_bag(json_object_get(last, "far"));
+
+	if (cli->explain && values != NULL) {
+		np_explain_print(out, values);
+	} else if (cli->explain) {
+		fputs("netperf: --explain: the document has no explanation\n", out);
+	}
+	if (cli->wire) {
+		np_ledger_print(out, near, far, text_in(s, "far", "why"));
+	}
+	np_bag_free(values);
+	np_bag_free(near);
+	np_bag_free(far);
+}
+
+int
+np_saved_print(const struct np_saved *s, const struct np_cli *cli, FILE *out, struct np_err *err)
+{
+	bool as_it_was = cli->style == NP_STYLE_CLASSIC && !cli->verbosity_said &&
+			 !cli->headers_said && !cli->prometheus;
+	struct np_look look = s->look;
+
+	if (cli->prometheus) {
+		print_prometheus(s, out);
+	} else if (as_it_was) {
+		fputs(s->banner != NULL ? s->banner : "", out);
+		print_interim(s, out);
+	} else {
+		choose(s, cli, &look);
+		if (cli->style == NP_STYLE_CLASSIC && look.classic.headers) {
+			fputs(s->banner != NULL ? s->banner : "", out);
+		}
+	}
+	if (!s->concluded) {
+		return np_fail(err, NP_EPEER, 0, "the run has no result: %.300s",
+			       s->error != NULL ? s->error : "nothing was measured");
+	}
+	if (!cli->prometheus) {
+		np_look_print(out, &look, &s->record, s->hist);
+	}
+	return NP_OK;
+}
+
+/* ---- Files ---- */
+
+/* All of it; NULL where it can't be read. */
+static char *
+slurp(FILE *in, size_t *size, struct np_err *err)
+{
+	size_t room = 1 << 16;
+	char *bytes = NULL;
+
+	*size = 0;
+	for (;;) {
+		char *more = realloc(bytes, room);
+
+		if (more == NULL) {
+			np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
+			break;
+		}
+		bytes = more;
+		*size += fread(bytes + *size, 1, room - *size, in);
+		if (ferror(in)) {
+			np_fail(err, NP_ESYS, errno, "read it");
+			break;
+		}
+		if (*size < room) {
+			return bytes;
+		}
+		if (room >= FILE_MOST) {
+			np_fail(err, NP_EUSAGE, 0, "longer than any document");
+			break;
+		}
+		room *= 2;
+	}
+	free(bytes);
+	return NULL;
+}
+
+static int
+show_stream(const struct np_cli *cli, FILE *in, FILE *out, struct np_err *err)
+{
+	struct np_saved *s = NULL;
+	size_t size;
+	char *bytes = slurp(in, &size, err);
+	int rc = bytes != NULL ? np_saved_read(bytes, size, &s, err) : (int)err->code;
+
+	free(bytes);
+	if (rc == NP_OK && s != NULL) {
+		rc = np_saved_print(s, cli, out, err);
+	}
+	if (rc == NP_OK && s != NULL && s->reason != NULL) {
+		char why[600];
+
+		fflush(out);
+		snprintf(why, sizeof(why), "%s%s%s", s->error != NULL ? s->error : "",
+			 s->error != NULL ? ": " : "", s->reason);
+		np_text_printable(why);
+		fprintf(stderr, "netperf: --show: %s: not a complete run: %s\n", cli->show, why);
+	}
+	if (rc == NP_OK && s != NULL) {
+		fflush(out);
+		np_saved_print_evidence(s, cli, stderr);
+	}
+	np_saved_free(s);
+	return rc;
+}
+
+int
+np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
+{
+	bool standard = strcmp(cli->show, "-") == 0;
+	FILE *in = standard ? stdin : fopen(cli->show, "re");
+	int rc;
+
+	if (in == NULL) {
+		return np_fail(err, NP_ESYS, errno, "--show: open %s", cli->show);
+	}
+	rc = show_stream(cli, in, out, err);
+	if (rc != NP_OK) {
+		char where[200];
+
+		snprintf(where, sizeof(where), "--show: %.180s",
+			 standard ? "standard input" : cli->show);
+		np_text_printable(err->msg);
+		np_fail_in(err, where);
+	}
+	if (!standard) {
+		fclose(in);
+	}
+	return rc;
+}

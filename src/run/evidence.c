@@ -1,0 +1,302 @@
+#include "run/evidence.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "bench/sequence.h"
+#include "net/capture.h"
+#include "net/tcpinfo.h"
+#include "sys/host.h"
+#include "sys/moved.h"
+#include "wire/ext.h"
+
+enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 1000, DEVICE = 16 };
+
+/* The columns of a sample beside TCP_INFO's. */
+enum { BYTES, QUEUED_IN, QUEUED_OUT, OWN };
+static const char *const own_names[OWN] = { "bytes", "queued_in", "queued_out" };
+
+struct np_evidence {
+	struct np_evidence_plan plan;
+	char device[DEVICE];
+	struct np_moved *moved;
+	struct np_thread_use thread;
+	struct np_bag *bag;
+	bool tcp, capturing;
+	uint64_t every_ns; /* doubles whenever there is no more room */
+	uint64_t last_ns;  /* when the last sample was taken, 0: none was */
+	size_t count;
+	double at_s[SAMPLES];
+	int64_t own[OWN][SAMPLES], info[NP_TCP_SAMPLED][SAMPLES];
+};
+
+static const char *
+root_of(const struct np_evidence_plan *plan)
+{
+	return plan->root != NULL ? plan->root : "";
+}
+
+static void
+find_device(struct np_evidence *ev, const struct np_flow *f)
+{
+	struct np_addr near = ev->plan.near;
+
+	if (f->par->transport->family == AF_UNIX) {
+		return;
+	}
+	if (near.len != 0 || (f->peer.len != 0 && np_addr_towards(&f->peer, &near))) {
+		np_host_device((const struct sockaddr *)&near.sa, ev->device);
+	}
+}
+
+/* The ledger is kept of the flow's packets: by the peer's port here, by one's own at the daemon. */
+static void
+start_capture(struct np_evidence *ev, const struct np_flow *f)
+{
+	const struct np_params *p = f->par;
+	struct np_capture_flow flow = { .protocol = p->transport->protocol,
+					.connections = p->pattern->connection_test };
+	struct np_err err = { .code = NP_OK };
+
+	if (p->transport->family == AF_UNIX) {
+		return; /* no packets */
+	}
+	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {
+		if (ev->plan.capture_why_not != NULL) {
+			np_bag_unread(ev->bag, ev->plan.capture_why_not, "wire");
+		}
+		return;
+	}
+	if (flow.protocol == 0) {
+		flow.protocol = p->transport->datagram ? IPPROTO_UDP : IPPROTO_TCP;
+	}
+	if (p->active) {
+		flow.far = f->peer;
+	} else {
+		flow.near = f->local;
+	}
+	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
+		np_bag_unread(ev->bag, err.msg, "wire");
+		return;
+	}
+	ev->capturing = true;
+}
+
+struct np_evidence *
+np_evidence_begin(const struct np_evidence_plan *plan, struct np_flow *f)
+{
+	struct np_evidence *ev;
+	uint32_t every_ms = plan->every_ms != 0 ? plan->every_ms : EVERY_MS;
+
+	if (plan->caps == 0) {
+		return NULL;
+	}
+	ev = calloc(1, sizeof(*ev));
+	if (ev == NULL) {
+		return NULL;
+	}
+	ev->plan = *plan;
+	ev->bag = np_bag_new();
+	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
+	ev->tcp = f->par->transport->family != AF_UNIX && !f->par->transport->datagram &&
+		  !f->par->pattern->connection_test;
+	find_device(ev, f);
+	start_capture(ev, f);
+	if ((plan->caps & NP_CAP_TEST) != 0) {
+		ev->thread.root = root_of(plan);
+		f->thread = &ev->thread;
+		ev->moved = np_moved_begin(root_of(plan), ev->device);
+	}
+	return ev;
+}
+
+/* --- samples -----------------------------------------------------------------------------------
+ */
+
+/* Every other sample goes, and from now on only every other one is taken. */
+static void
+thin_out(struct np_evidence *ev)
+{
+	for (size_t i = 0; i < SAMPLES / 2; i++) {
+		ev->at_s[i] = ev->at_s[2 * i + 1];
+		for (int n = 0; n < OWN; n++) {
+			ev->own[n][i] = ev->own[n][2 * i + 1];
+		}
+		for (int n = 0; n < NP_TCP_SAMPLED; n++) {
+			ev->info[n][i] = ev->info[n][2 * i + 1];
+		}
+	}
+	ev->count = SAMPLES / 2;
+	ev->every_ns *= 2;
+}
+
+static int64_t
+queued(int fd, unsigned long which)
+{
+	int bytes;
+
+	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
+}
+
+/* A np_watch's look(). */
+static void
+take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
+{
+	struct np_evidence *ev = ctx;
+	int64_t info[NP_TCP_SAMPLED];
+	size_t i;
+
+	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {
+		return; /* the watch still looks as often as it did at first */
+	}
+	if (f->fd < 0 || (ev->tcp && !np_tcp_sample(f->fd, info))) {
+		return;
+	}
+	if (ev->count == SAMPLES) {
+		thin_out(ev);
+	}
+	ev->last_ns = now_ns;
+	i = ev->count++;
+	ev->at_s[i] = (double)(now_ns - f->started_ns) / 1e9;
+	ev->own[BYTES][i] = (int64_t)(np_seen(&f->count->sent) + np_seen(&f->count->received));
+	ev->own[QUEUED_IN][i] = queued(f->fd, SIOCINQ);
+	ev->own[QUEUED_OUT][i] = queued(f->fd, SIOCOUTQ);
+	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
+		ev->info[n][i] = info[n];
+	}
+}
+
+struct np_watch
+np_evidence_watch(struct np_evidence *ev)
+{
+	struct np_watch none = { .every_ns = 0 };
+
+	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
+		return none;
+	}
+	return (struct np_watch){ .every_ns = ev->every_ns, .look = take_sample, .ctx = ev };
+}
+
+static void
+put_samples(const struct np_evidence *ev)
+{
+	const char *where = ev->tcp ? "tcp" : "flow";
+
+	if (ev->count == 0) {
+		return;
+	}
+	np_bag_int(ev->bag, (int64_t)(ev->every_ns / NP_MSEC), "%s.samples.every_ms", where);
+	np_bag_reals(ev->bag, ev->at_s, ev->count, "%s.samples.t_s", where);
+	for (int n = 0; n < OWN; n++) {
+		np_bag_ints(ev->bag, ev->own[n], ev->count, "%s.samples.%s", where, own_names[n]);
+	}
+	for (size_t n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
+		np_bag_ints(ev->bag, ev->info[n], ev->count, "tcp.samples.%s", np_tcp_sampled(n));
+	}
+}
+
+/* --- the end -----------------------------------------------------------------------------------
+ */
+
+static const char *
+role_of(const struct np_params *p)
+{
+	bool leads = p->role == NP_LEAD;
+
+	if (!p->pattern->transactions) {
+		return leads ? "transmit" : "receive";
+	}
+	if (p->pattern->sized && !p->pattern->connection_test) {
+		return leads ? "request" : "respond";
+	}
+	return leads ? "connect" : "accept";
+}
+
+static int
+family_of(const struct np_params *p)
+{
+	if (p->transport->family == AF_UNIX) {
+		return 0;
+	}
+	return p->family == AF_INET6 ? 6 : 4;
+}
+
+static void
+put_counts(const struct np_flow *f, struct np_bag *into)
+{
+	const struct np_counters *c = f->count;
+
+	np_bag_int(into, (int64_t)np_seen(&c->sent), "flow.bytes_sent");
+	np_bag_int(into, (int64_t)np_seen(&c->received), "flow.bytes_received");
+	np_bag_int(into, (int64_t)np_seen(&c->sends), "flow.sends");
+	np_bag_int(into, (int64_t)np_seen(&c->receives), "flow.receives");
+	np_bag_int(into, (int64_t)np_seen(&c->transactions), "flow.transactions");
+	np_bag_int(into, (int64_t)np_seen(&c->failed), "flow.sends_refused");
+}
+
+static void
+put_flow(const struct np_evidence *ev, const struct np_flow *f)
+{
+	const struct np_params *p = f->par;
+
+	np_bag_text(ev->bag, role_of(p), "flow.role");
+	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
+	np_bag_int(ev->bag, family_of(p), "flow.family");
+	np_bag_text(ev->bag, ev->device, "flow.device");
+	np_bag_real(ev->bag, (double)(f->ended_ns - f->started_ns) / 1e9, "flow.seconds");
+	put_counts(f, ev->bag);
+	np_bag_int(ev->bag, (int64_t)f->send_size, "flow.send_size");
+	np_bag_int(ev->bag, (int64_t)f->recv_size, "flow.receive_size");
+	np_bag_int(ev->bag, p->near.sndbuf, "flow.sndbuf_asked");
+	np_bag_int(ev->bag, p->near.rcvbuf, "flow.rcvbuf_asked");
+	if (f->fd >= 0) {
+		np_bag_int(ev->bag, np_sock_int(f->fd, SOL_SOCKET, SO_SNDBUF), "flow.sndbuf");
+		np_bag_int(ev->bag, np_sock_int(f->fd, SOL_SOCKET, SO_RCVBUF), "flow.rcvbuf");
+	}
+}
+
+void
+np_evidence_host(const char *root, const struct np_addr *near, int fd, struct np_bag *into)
+{
+	char device[DEVICE] = "";
+
+	if (near->len != 0) {
+		np_host_device((const struct sockaddr *)&near->sa, device);
+	}
+	np_host_facts(root, device, fd, into);
+}
+
+struct np_bag *
+np_evidence_end(struct np_evidence *ev, struct np_flow *f)
+{
+	struct np_bag *bag;
+
+	if (ev == NULL) {
+		return NULL;
+	}
+	bag = ev->bag;
+	f->thread = NULL;
+	if (ev->capturing) {
+		np_capture_stop(ev->plan.capture, bag);
+	}
+	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
+		put_flow(ev, f);
+		np_thread_put(&ev->thread, bag);
+		if (ev->tcp && f->fd >= 0) {
+			np_tcp_put(f->fd, bag);
+		}
+		put_samples(ev);
+		np_moved_end(ev->moved, bag);
+	}
+	np_sequence_put(f, bag); /* nothing, unless both ends agreed on numbers */
+	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
+		np_host_facts(root_of(&ev->plan), ev->device, f->fd, bag);
+	}
+	free(ev);
+	return bag;
+}

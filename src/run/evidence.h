@@ -1,0 +1,47 @@
+/*
+ * What one end learns about a test beside its result: collected around and, by the controller,
+ * during the loop, which it costs nothing. The same at client and daemon.
+ */
+#ifndef NP_RUN_EVIDENCE_H
+#define NP_RUN_EVIDENCE_H
+
+#include <stdint.h>
+
+#include "base/bag.h"
+#include "bench/flow.h"
+#include "net/addr.h"
+#include "run/drive.h"
+
+struct np_capture;
+
+struct np_evidence_plan {
+	unsigned caps;     /* NP_CAP_* (wire/ext.h); 0: nothing is collected */
+	uint32_t every_ms; /* between two samples; 0: 100 */
+	struct np_capture
+	    *capture; /* net/capture.h, opened already; NULL: none, or not permitted */
+	const char *capture_why_not; /* for the bag; NULL: nobody asked for one */
+	const char *root;            /* of proc and sys, for tests; NULL: "" */
+	struct np_addr near;         /* this end's address, where the flow's is a wildcard; len 0 */
+};
+
+struct np_evidence;
+
+/*
+ * Start collecting: read the counters, before the two ends of the flow meet. NULL when the plan
+ * wants nothing, or without memory. The flow's worker accounts for itself in f->thread.
+ */
+struct np_evidence *np_evidence_begin(const struct np_evidence_plan *plan, struct np_flow *f);
+
+/* The watch that takes samples, for the controller (run/drive.h). Nobody's where ev is NULL. */
+struct np_watch np_evidence_watch(struct np_evidence *ev);
+
+/*
+ * The loop is over and the flow still open: everything, as named values, the caller's to free. NULL
+ * when ev is. Frees ev.
+ */
+struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_flow *f);
+
+/* The host's facts alone, as seen from that address (len 0: no interface is looked at). */
+void np_evidence_host(const char *root, const struct np_addr *near, int fd, struct np_bag *into);
+
+#endif

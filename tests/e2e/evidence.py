@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Evidence of both ends, and of one: every option that asks for some, against a daemon of ours, one
+that keeps it to itself, and the real netperf's, which has never heard of it. A result there is in any
+case, and what the far end could not tell is named.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, List, Tuple
+
+import lib
+
+HOST = "127.0.0.1"
+TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
+ONE_SIDED = "gives netperf's results and no more"
+
+
+def measured(port: int, test: str, place: str) -> Tuple[lib.Result, Any]:
+    """A run with all there is, and its document."""
+    document = Path(place) / "run.json"
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", f"--json={document}",
+                   "--explain", "--wire"], timeout=30)
+    if not document.exists():
+        return got, {}
+    run = json.loads(document.read_text())
+    document.unlink()
+    return got, run
+
+
+def has_result(got: lib.Result, run: Any) -> bool:
+    """A classic table and a document of a whole run."""
+    return got.rc == 0 and len(got.out.splitlines()) >= 5 and run.get("result") == "complete"
+
+
+def both_sides(report: lib.Report, port: int, place: str) -> None:
+    for test in TESTS:
+        got, run = measured(port, test, place)
+        report.check(f"ours, {test}: a result", has_result(got, run), f"{got} {str(run)[:300]}")
+        if not run:
+            continue
+        near, far = (run["iterations"][0][end] or {} for end in ("near", "far"))
+        report.check(f"ours, {test}: evidence of both ends", "flow.role" in near and "flow.role" in far,
+                     f"{list(near)[:9]} {list(far)[:9]}")
+        report.check(f"ours, {test}: the daemon's thread and counters could be read",
+                     far.get("thread.cpu_share", -1) >= 0 and "moved.seconds" in far
+                     and "host.kernel" in far, f"unread: {far.get('unread')}")
+        said = run["explanation"] or {"text": "", "values": {}}
+        report.check(f"ours, {test}: an explanation, printed and put down",
+                     f"explain: {said['values'].get('explain.limit')}: {said['text']}\n" in got.err,
+                     f"{said} {got.err}")
+
+
+def one_side(report: lib.Report, name: str, port: int, place: str, tests: "Tuple[str, ...]") -> None:
+    for test in tests:
+        got, run = measured(port, test, place)
+        report.check(f"{name}, {test}: a result", has_result(got, run), f"{got} {str(run)[:300]}")
+        if not run:
+            continue
+        near, far = (run["iterations"][0][end] for end in ("near", "far"))
+        report.check(f"{name}, {test}: evidence of this end", "flow.role" in (near or {}), str(near)[:300])
+        report.check(f"{name}, {test}: why there is none of the far end",
+                     far is None and ONE_SIDED in str(run["far"]["why"]), str(run["far"]))
+        report.check(f"{name}, {test}: standard error says so", ONE_SIDED in got.err, got.err)
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "--preflight"], timeout=20)
+    report.check(f"{name}: facts of this host alone", got.rc == 0 and ONE_SIDED in got.out + got.err, str(got))
+
+
+def plain_afterwards(report: lib.Report, name: str, port: int) -> None:
+    """Greetings leave nothing behind in a daemon."""
+    got: List[lib.Result] = [lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1"],
+                                     timeout=20) for test in ("TCP_STREAM", "TCP_RR")]
+    report.check(f"{name}: and serves as ever", all(g.rc == 0 for g in got), str(got))
+
+
+def suite(report: lib.Report) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        with lib.Daemon() as daemon:
+            both_sides(report, daemon.port, place)
+            plain_afterwards(report, "ours", daemon.port)
+        with lib.Daemon(args=["--no-evidence"]) as daemon:
+            one_side(report, "--no-evidence", daemon.port, place, ("TCP_STREAM", "UDP_STREAM", "TCP_CRR"))
+        try:
+            real = lib.real_netperf()
+        except LookupError as why:
+            report.skip("the real netserver", str(why))
+            return
+        with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:
+            one_side(report, "stock", daemon.port, place, TESTS)
+            plain_afterwards(report, "stock", daemon.port)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C")
+    lib.main(suite)

@@ -1,0 +1,63 @@
+"""--explain over loopback: what it prints and where, and that the result stays what it was. Whether it
+names the right cause is explain_bed.py's affair."""
+
+import re
+from functools import partial
+
+import lib
+
+LINES = re.compile(r"explain: [a-z-]+: .+\n(doubts: .+\n)?(ceiling: .+\n)?")
+
+
+def run(port: int, *words: str) -> lib.Result:
+    return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-l", "1", *words], 60)
+
+
+def explains(port: int, *words: str) -> str:
+    plain, got = run(port, *words), run(port, "--explain", *words)
+    assert got.rc == 0 and plain.rc == 0, f"status {got.rc} and {plain.rc}: {got.err}{plain.err}"
+    assert LINES.fullmatch(got.err), got.err
+    assert "nan" not in got.err, got.err
+    digits = re.compile(r"\s*[0-9]+(\.[0-9]+)?")
+    assert digits.sub(" 0", got.out) == digits.sub(" 0", plain.out), got.out
+    assert not plain.err, plain.err
+    return got.err.splitlines()[0]
+
+
+def ceiling(port: int) -> str:
+    """Loopback's packets are of 65535 bytes: all but 0.14 % of a link's rate is payload."""
+    got = run(port, "--explain", "--link-rate", "100gbit")
+    found = re.search(r"^ceiling: 99\.86 Gbit/s of payload at 100 Gbit/s \(--link-rate\), MTU 65535; "
+                      r"[0-9.]+ % of it reached", got.err, re.M)
+    assert got.rc == 0 and found, got.err
+    got = run(port, "--explain", "--link-rate", "1mbit")
+    assert "that link is not what the data went over" in got.err, got.err
+    return found[0]
+
+
+def sleeper(port: int) -> str:
+    """One that does next to nothing is told from one that can't do more, on any machine."""
+    said = explains(port, "-b", "1", "-w", "100ms", "--", "-m", "1000")
+    assert "sending-application" in said or "waited" in said, said
+    return said
+
+
+def bad_rate(port: int, rate: str) -> None:
+    got = run(port, "--link-rate", rate)
+    assert got.rc == 1, f"status {got.rc}"
+    lib.error_line(got, "netperf", "--link-rate", "100mbit")
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR",
+                     "STREAM_STREAM", "DG_RR"):
+            report.case(test, partial(explains, daemon.port, "-t", test))
+        report.case("a ceiling", partial(ceiling, daemon.port))
+        report.case("a sender that sleeps", partial(sleeper, daemon.port))
+        for rate in ("100", "fast", "0mbit"):
+            report.case(f"--link-rate {rate}", partial(bad_rate, daemon.port, rate))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,577 @@
+"""Documents of runs (--json) and what --show makes of them: they fit to the published schema, whatever
+became of the run; what is shown equals what the run printed, byte for byte; what is no document, or
+a damaged one, is an error of one line.
+"""
+
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import lib
+
+sys.path.insert(0, str(lib.TOP / "scripts"))
+from netkit import python  # noqa: E402
+
+HOST = "127.0.0.1"
+LACKS = "made without libjansson"
+
+# Every layout and style, and each thing that a result can have beside its table.
+RUNS = (
+    "-l -1000000",
+    "-l -1000000 -P 0",
+    "-l -1000000 -v 0",
+    "-l -1000000 -v 2",
+    "-l -1000000 -j -v 2",
+    "-l -1000000 -j -v 3",
+    "-l -1000000 -c -C",
+    "-l -1000000 -c -v 0 -B tag",
+    "-l -1000000 -P 0 -B 'a tag' -f K",
+    "-t TCP_MAERTS -l -1000000 -v 2 -f G",
+    "-t TCP_MAERTS -l -1000000 -C",
+    "-t TCP_SENDFILE -l -1000000 -v 2",
+    "-t TCP_RR -l -100",
+    "-t TCP_RR -l -100 -f m -v 2",
+    "-t TCP_RR -l -100 -v 2 -j -c",
+    "-t TCP_RR -l -100 -f k -c -C",
+    "-t TCP_RR -l -300 -i 3,3 -I 99,0.001",
+    "-t TCP_RR -l -300 -i 3,3 -I 95,0.001 -r -c -C -P 0",
+    "-t UDP_RR -l -50 -v 2 -j",
+    "-t UDP_RR -l -50 -- -r 100,200 -o",
+    "-t TCP_CRR -l -50 -v 2",
+    "-t TCP_CC -l -50 -v 2 -j",
+    "-t TCP_MSS",
+    "-t UDP_STREAM -l 1 -- -m 1000",
+    "-t UDP_STREAM -l 1 -c -C -v 2 -j -- -m 1000",
+    "-l 1 -D 0.2",
+    "-l 1 -D 0.2 -t TCP_RR -- -k",
+    "-l 1 -D 0.2 -P 0 -- -o THROUGHPUT,ELAPSED_TIME",
+    "-t STREAM_STREAM -l -1000000 -v 2 -c",
+    "-t STREAM_RR -l -50",
+    "-t DG_STREAM -l -100000",
+    "-t DG_RR -l -50 -v 2",
+    "-t OMNI -l -1000000",
+    "-t OMNI -l -50 -j -v 2 -- -d rr -O 'THROUGHPUT,NO_SUCH,P99_LATENCY;LOCAL_CONG_CONTROL'",
+    "-t OMNI -l -50 -- -d rr -o all",
+    "-t OMNI -l -50 -P 0 -- -d rr -k all",
+    "-t OMNI -l -50 -c -C -- -d recv -T tcp -k",
+    "-l -1000000 -- -o SELECTED",
+    "-l -1000000 -H 127.0.0.1,inet -L 127.0.0.1 -- -V -D -s 64K -S 32K",
+)
+
+
+class Runner(NamedTuple):
+    """Where runs put their documents, and what judges these."""
+    place: Path
+    port: int
+    errors: "Optional[Callable[[Any], List[str]]]"  # None: there is no validator
+
+    def command(self, args: str, json_as: str, port: Optional[int] = None) -> List[str]:
+        words = [str(self.place / "selectors") if word == "SELECTED" else word
+                 for word in shlex.split(args)]
+        return [lib.netperf(), json_as, "-p", str(port or self.port), "-H", HOST, *words]
+
+    def check(self, document: Any) -> None:
+        """Raises AssertionError unless it is as the schema says."""
+        if self.errors is not None:
+            found = self.errors(document)
+            assert not found, "; ".join(found[:3])
+
+
+def show(path: Path, *args: str) -> lib.Result:
+    return lib.run([lib.netperf(), "--show", str(path), *args], timeout=20)
+
+
+def numbers_are_exact(text: str) -> None:
+    """Reading and writing again loses nothing, as 17 digits do not."""
+    document = json.loads(text)
+    assert json.loads(json.dumps(document)) == document
+    for found in re.findall(r"(?<=[:,\[])-?\d+\.\d+(?:e[-+]?\d+)?", text):
+        assert float("%.17g" % float(found)) == float(found), found
+
+
+def same_as_live(runner: Runner, args: str, number: int) -> str:
+    path = runner.place / f"{number}.json"
+    got = lib.run(runner.command(args, f"--json={path}"), timeout=30)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    text = path.read_text()
+    document = json.loads(text)
+    runner.check(document)
+    numbers_are_exact(text)
+    assert document["result"] == "complete" and document["reason"] is None, document["reason"]
+    again = show(path)
+    assert again.rc == 0 and not again.err, f"--show: status {again.rc}: {again.err!r}"
+    assert again.out == got.out, f"shown:\n{again.out}\nprinted:\n{got.out}"
+    return f"{len(text)} bytes, {len(document['iterations'])} iterations"
+
+
+def alone(runner: Runner, args: str) -> Dict[str, Any]:
+    """The document of a run that puts nothing else on standard output."""
+    got = lib.run(runner.command(args, "--json"), timeout=30)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    assert got.out.count("\n") == 1 and got.out.endswith("\n"), got.out[:300]
+    document = json.loads(got.out)
+    runner.check(document)
+    return document
+
+
+# ---- what a document says -----------------------------------------------------------------------
+
+def stands_alone(runner: Runner) -> None:
+    """Also with interim results, a confidence warning, a histogram, or talk about the connection."""
+    for args in ("-l -1000000", "-l -1000 --json=-", "-l 1 -D 0.3 -v 2 -j", "-t TCP_RR -l -50 -i 3,3 -I 99,0.001",
+                 "-t OMNI -l -50 -- -d rr -k", "-t DG_RR -l -50"):
+        alone(runner, args)
+    got = lib.run(runner.command("-l -1000000 -d", "--json"), timeout=30)
+    assert got.rc == 0 and json.loads(got.out) and "debug: " in got.err, got
+    # A document may be shown from a pipe.
+    shown = lib.run(["sh", "-c", f"{shlex.join(runner.command('-l -1000000', '--json'))} |"
+                     f" {lib.netperf()} --show - -- -k THROUGHPUT"], timeout=30)
+    assert shown.rc == 0 and re.fullmatch(r"THROUGHPUT=\d+\.\d\d\n", shown.out), shown
+
+
+def says_what_was_asked_and_granted(runner: Runner) -> None:
+    document = alone(runner, "-t TCP_STREAM -l -1000000 -c -i 3,3 -I 95,50 -B me -- -s 20000,30000"
+                     " -S 40000 -m 5000,6000 -D")
+    test, asked = document["test"], document["parameters"]["asked"]
+    granted = document["parameters"]["granted"]
+    assert test["name"] == "TCP_STREAM" and test["protocol"] == "TCP" and test["brand"] == "me"
+    assert test["length"] == {"seconds": None, "bytes": 1000000, "transactions": None}, test
+    assert test["iterations"]["max"] == 3 and test["iterations"]["confidence_level"] == 95, test
+    assert asked["nodelay"] and asked["near"]["measure_cpu"] and not asked["far"]["measure_cpu"]
+    assert (asked["near"]["send_buffer"], asked["near"]["receive_buffer"]) == (20000, 30000), asked
+    assert asked["far"]["send_buffer"] == asked["far"]["receive_buffer"] == 40000, asked
+    assert asked["near"]["send_size"] == granted["near"]["send_size"] == 5000, granted
+    assert granted["near"]["send_buffer"] >= 20000 and granted["far"]["receive_buffer"] >= 40000
+    assert granted["far"]["address"].startswith(f"{HOST} port "), granted
+    assert alone(runner, "-l 1")["test"]["length"]["seconds"] == 1
+    near = document["near"]
+    assert near["kernel"] == os.uname().release and near["name"] == os.uname().nodename, near
+
+
+def figures_agree(runner: Runner) -> None:
+    """Those of the iterations with each other and with the final ones, and the times with both."""
+    document = alone(runner, "-t TCP_RR -l -200 -i 3,3 -I 99,0.001 -c")
+    iterations = document["iterations"]
+    assert [one["number"] for one in iterations] == [1, 2, 3]
+    rates = [one["metrics"]["THROUGHPUT"] for one in iterations]
+    final = document["final"]
+    assert abs(sum(rates) / 3 / final["THROUGHPUT"] - 1) < 1e-12, (rates, final["THROUGHPUT"])
+    assert final["CONFIDENCE_ITERATION"] == 3 and final["THROUGHPUT_CONFID"] > 0, final
+    merged: Dict[int, int] = {}
+    for one in iterations:
+        times = one["latency"]
+        assert sum(count for _, count in times["cells"]) == times["count"] == 200, times
+        assert times["min"] <= times["sum"] / times["count"] <= times["max"]
+        for bottom, count in times["cells"]:
+            merged[bottom] = merged.get(bottom, 0) + count
+            width = max(1, 1 << max(0, bottom.bit_length() - 1 - 10))
+            assert bottom % width == 0, f"{bottom} is no cell's smallest time"
+    ranked = [bottom for bottom in sorted(merged) for _ in range(merged[bottom])]
+    median = ranked[299] / 1000
+    assert abs(final["P50_LATENCY"] - median) <= 1 + median / 1000, (median, final["P50_LATENCY"])
+    assert iterations[0]["metrics"]["MIN_LATENCY"] == iterations[0]["latency"]["min"] // 1000
+
+
+def has_both_ends_evidence(runner: Runner) -> None:
+    document = alone(runner, "-l 1")
+    near, far = (document["iterations"][0][end] for end in ("near", "far"))
+    assert near["flow.role"] == "transmit" and far["flow.role"] == "receive", (near, far)
+    assert near["flow.bytes_sent"] > 0 and isinstance(near["unread"], dict)
+    assert document["far"]["peer"] == f"{HOST} port {runner.port}", document["far"]
+
+
+def interim_results_are_a_series(runner: Runner) -> None:
+    document = alone(runner, "-l 1 -D 0.2")
+    series = document["interim"]
+    assert 4 <= len(series) <= 6 and [one["number"] for one in series] == list(range(len(series)))
+    work = sum(one["rate"] * one["seconds"] for one in series)
+    whole = document["final"]["THROUGHPUT"] * document["final"]["ELAPSED_TIME"]
+    assert abs(work / whole - 1) < 0.03, (work, whole)
+    times = [one["ending_ms"] for one in series]
+    assert times == sorted(times) and abs(times[-1] / 1000 - time.time()) < 60, times
+
+
+def keeps_secrets(runner: Runner) -> None:
+    secret = runner.place / "secret"
+    secret.write_text("open-sesame-0123456789\n")
+    secret.chmod(0o600)
+    with lib.Daemon(args=["--passphrase-file", str(secret)]) as daemon:
+        for words in ("-Z open-sesame-0123456789", f"--passphrase-file {secret}"):
+            got = lib.run(runner.command(f"-l -1000 {words}", "--json", daemon.port), timeout=20)
+            assert got.rc == 0 and "sesame" not in got.out, got
+            json.loads(got.out)
+
+
+def odd_words_are_mended(runner: Runner) -> None:
+    """What is no UTF-8 can't stand in JSON."""
+    path = runner.place / "odd.json"
+    got = lib.run([os.fsencode(word) for word in runner.command(
+        "-l -1000 -P 0", f"--json={path}")] + [b"-B", b"gr\xfc\xdf"], timeout=20)
+    assert got.rc == 0, got.err
+    document = json.loads(path.read_text())
+    assert document["test"]["brand"] == "gr\ufffd\ufffd", document["test"]
+    assert show(path).out == got.out  # as our reader has it, too
+
+
+# ---- runs that end otherwise --------------------------------------------------------------------
+
+def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
+    path = runner.place / f"{number.name}.json"
+    with lib.Started(runner.command("-l 30 -D 0.1", f"--json={path}")) as command:
+        assert command.under_way()
+        time.sleep(0.5)
+        command.signal(number)
+        got = command.finish(20)
+    assert got.rc == status, got
+    document = json.loads(path.read_text())
+    runner.check(document)
+    assert document["result"] == "partial" and document["error"] is None, document["result"]
+    assert document["reason"] == f"ended by {number.name}", document["reason"]
+    assert document["iterations"][0]["ended_by"] == "signal" and document["interim"]
+    again = show(path)
+    assert again.rc == 0 and again.out == got.out, again
+    lib.error_line(again, "netperf", "not a complete run", number.name)
+
+
+def until_interrupted(runner: Runner) -> None:
+    """-l 0 has no other end: that is a complete run."""
+    path = runner.place / "endless.json"
+    with lib.Started(runner.command("-l 0", f"--json={path}")) as command:
+        assert command.under_way()
+        time.sleep(0.3)
+        command.signal(signal.SIGINT)
+        got = command.finish(20)
+    document = json.loads(path.read_text())
+    assert got.rc == 0 and document["result"] == "complete", (got, document["result"])
+    runner.check(document)
+
+
+def dead_peer(runner: Runner, alone_on_stdout: bool) -> None:
+    path = runner.place / "dead.json"
+    with lib.Daemon(grace=None) as daemon:
+        with lib.Started(runner.command("-l 30", "--json" if alone_on_stdout else f"--json={path}",
+                                        daemon.port)) as command:
+            assert command.under_way()
+            time.sleep(0.5)
+            for pid in daemon.children():
+                os.kill(pid, signal.SIGKILL)
+            got = command.finish(30)
+    assert got.rc, got
+    lib.error_line(got, "netperf", "the result is partial")
+    document = json.loads(got.out if alone_on_stdout else path.read_text())
+    runner.check(document)
+    assert document["result"] == "partial" and "covers" in document["reason"], document["reason"]
+    assert document["error"] and document["error"] in got.err, document["error"]
+    assert not document["iterations"][0]["complete"] and document["final"]["THROUGHPUT"] > 0
+    if not alone_on_stdout:
+        assert show(path).out == got.out
+
+
+def nothing_measured(runner: Runner) -> None:
+    for args, port, says in ((f"-t NO_SUCH", runner.port, "NO_SUCH"),
+                             ("", lib.free_port(), "control connection"),
+                             ("-- -H no.such.host.invalid", runner.port, "data connection"),
+                             ("-t TCP_RR -a 3", runner.port, "power of two")):
+        path = runner.place / "failed.json"
+        got = lib.run(runner.command(args, f"--json={path}", port), timeout=30)
+        assert got.rc, got
+        line = lib.error_line(got, "netperf", says)
+        document = json.loads(path.read_text())
+        runner.check(document)
+        assert document["result"] == "failed" and document["final"] is None, document["result"]
+        assert document["error"] in line and document["iterations"] == [], document["error"]
+        again = show(path)
+        assert again.rc == 1 and again.out == got.out, again
+        lib.error_line(again, "netperf", "the run has no result", says)
+
+
+def stock_daemon(runner: Runner) -> None:
+    place = lib.real_netperf()
+    with lib.Daemon(program=str(place / "netserver"), grace=None) as daemon:
+        for number, args in enumerate(("-l 1", "-t TCP_RR -l -50 -c -C", "-t UDP_STREAM -l 1",
+                                       "-t TCP_RR -l -50 -- -o all")):
+            path = runner.place / f"stock{number}.json"
+            got = lib.run(runner.command(args, f"--json={path}", daemon.port), timeout=30)
+            assert got.rc == 0, got
+            lib.error_line(got, "netperf", "evidence of this end only")
+            document = json.loads(path.read_text())
+            runner.check(document)
+            far = document["iterations"][-1]["far"]
+            assert far is None and document["far"]["kernel"] is None and document["far"]["why"]
+            assert document["iterations"][-1]["near"]["flow.role"], document["iterations"]
+            again = show(path)
+            assert again.out == got.out, f"shown:\n{again.out}\nprinted:\n{got.out}"
+
+
+def no_control_connection(runner: Runner) -> None:
+    """-N: there is nobody to ask."""
+    import golden
+    service = golden.Chatter("echo")
+    try:
+        path = runner.place / "alone.json"
+        args = f"-N -t OMNI -l -50 -- -d rr -P 0,{service.server_address[1]} -k"
+        got = lib.run(runner.command(args, f"--json={path}"), timeout=30)
+        assert got.rc == 0, got
+        document = json.loads(path.read_text())
+        runner.check(document)
+        assert document["far"]["peer"] is None and document["far"]["why"], document["far"]
+        assert show(path).out == got.out
+    finally:
+        service.shutdown()
+
+
+# ---- shown otherwise ----------------------------------------------------------------------------
+
+def other_figures(runner: Runner) -> None:
+    """Chosen later: also those that the run did not show."""
+    path = runner.place / "other.json"
+    got = lib.run(runner.command("-t TCP_RR -l -100", f"--json={path}"), timeout=20)
+    assert got.rc == 0, got.err
+    document = json.loads(path.read_text())
+    final = document["final"]
+    shown = show(path, "--", "-k", "THROUGHPUT,P50_LATENCY,LOCAL_CONG_CONTROL,PROTOCOL").out
+    assert shown == (f"THROUGHPUT={final['THROUGHPUT']:.2f}\nP50_LATENCY={final['P50_LATENCY']}\n"
+                     f"LOCAL_CONG_CONTROL={final['LOCAL_CONG_CONTROL']}\nPROTOCOL=TCP\n"), shown
+    assert final["LOCAL_CONG_CONTROL"], "no congestion control"
+    shown = show(path, "-P", "0", "--", "-o", "ELAPSED_TIME,LSS_SIZE").out
+    assert shown == f"{final['ELAPSED_TIME']:.2f},{final['LSS_SIZE']}\n", shown
+    assert show(path, "--", "-O", "THROUGHPUT").out.startswith("Throughput"), "no columns"
+    every = show(path, "--", "-k", "all").out
+    assert every.count("\n") > 100, every
+    assert show(path, "-v", "0", "-P", "0").out == f"{final['THROUGHPUT']:7.2f} \n"
+    assert "HIST_TOTAL:      100\n" in show(path, "-v", "2").out
+    assert show(path, "-P", "0").out == "".join(got.out.splitlines(keepends=True)[6:]), "heads"
+
+
+def evidence_is_kept(runner: Runner) -> None:
+    """What --explain and --wire print of a run they print of its document."""
+    path = runner.place / "explained.json"
+    got = lib.run(runner.command("-l 1 --explain --wire", f"--json={path}"), timeout=20)
+    assert got.rc == 0 and "explain: " in got.err, got
+    runner.check(json.loads(path.read_text()))
+    again = show(path, "--explain", "--wire")
+    assert again.rc == 0 and again.out == got.out, again
+    said = got.err[got.err.index("explain: "):]
+    assert again.err == said, f"shown:\n{again.err}\nprinted:\n{said}"
+    document = json.loads(path.read_text())
+    document["explanation"] = None
+    path.write_text(json.dumps(document))
+    lib.error_line(show(path, "--explain"), "netperf", "no explanation")
+
+
+SAMPLE = re.compile(r"([a-z_:][a-z0-9_:]*)(\{(?:[a-z_]+=\"(?:[^\"\\\n]|\\[\\\"n])*\",?)+\})? (\S+)")
+
+
+def samples(text: str) -> "Dict[str, float]":
+    """By name and labels; raises unless every line is as the format wants it."""
+    found: Dict[str, float] = {}
+    types: Dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("# "):
+            _, what, name, rest = line.split(" ", 3)
+            assert what in ("HELP", "TYPE") and rest, line
+            if what == "TYPE":
+                assert name not in types and rest in ("gauge", "summary"), line
+                types[name] = rest
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        name = re.sub(r"_(sum|count)$", "", match[1])
+        assert match[1] in types or name in types, f"{line} has no type"
+        assert match[1] + (match[2] or "") not in found, line
+        found[match[1] + (match[2] or "")] = float(match[3])
+    return found
+
+
+def for_prometheus(runner: Runner) -> None:
+    path = runner.place / "prometheus.json"
+    got = lib.run(runner.command("-t TCP_RR -l -100 -B 'a\"b'", f"--json={path}"), timeout=20)
+    assert got.rc == 0, got.err
+    final = json.loads(path.read_text())["final"]
+    found = samples(show(path, "--prometheus").out)
+    labels = f'test="TCP_RR",host="{HOST}",protocol="TCP",brand="a\\"b"'
+    assert found[f'netperf_throughput{{{labels},unit="Trans/s"}}'] == final["THROUGHPUT"], found
+    assert found[f"netperf_complete{{{labels}}}"] == 1
+    assert found[f"netperf_latency_seconds_count{{{labels}}}"] == 100
+    assert len(found) > 60 and min(found.values()) >= 0, len(found)
+
+
+# ---- what is no document ------------------------------------------------------------------------
+
+def damaged(runner: Runner) -> str:
+    """Cut short, of another kind, or with another type in any place: a line, and no more."""
+    path = runner.place / "good.json"
+    assert lib.run(runner.command("-t TCP_RR -l -30 -D 1", f"--json={path}"), timeout=20).rc == 0
+    text = path.read_text()
+    document = json.loads(text)
+    bad = runner.place / "bad.json"
+    wrong = [("", "line"), (text[:len(text) // 2], "line"), ("[]", "no document"),
+             ("{}", "no document"), ('{"schema": "other"}', "no document"), ("\0\1\2", "line"),
+             ('{"schema": "plumbline-netperf/99"}', "reads version 1")]
+    for name in ("result", "reason", "error", "iterations", "final", "display"):
+        wrong.append((json.dumps({**document, name: 7}), ""))
+    for name in document["display"]:
+        if name != "oddities":
+            wrong.append((json.dumps({**document, "display": {**document["display"], name: {}}}),
+                          ""))
+    for cells in (7, [[1]], [["1", 1]], [[1, -5]], [[2049, 1]]):
+        times = {**document["iterations"][0]["latency"], "cells": cells}
+        wrong.append((json.dumps({**document, "iterations": [{"latency": times}]}), "histogram"))
+    wrong.append((json.dumps({**document, "final": {**document["final"], "LSS_SIZE": "x"}}),
+                  "LSS_SIZE"))
+    for content, says in wrong:
+        bad.write_text(content)
+        got = show(bad)
+        assert got.rc == 1 and not got.out, f"{content[:80]}: {got}"
+        lib.error_line(got, "netperf", "--show", "bad.json", says)
+    bad.write_text(json.dumps({**document, "display": None}))
+    assert show(bad).rc == 1
+    for name, says in (("/nowhere/at/all", "No such file"), (str(runner.place), "directory")):
+        got = show(Path(name))
+        assert got.rc == 1 and not got.out, got
+        lib.error_line(got, "netperf", "--show", says)
+    return f"{len(wrong)} kinds of damage"
+
+
+def later_versions_may_add(runner: Runner) -> None:
+    """Members that nobody knows here are let pass."""
+    path = runner.place / "added.json"
+    got = lib.run(runner.command("-l -1000000", f"--json={path}"), timeout=20)
+    document = json.loads(path.read_text())
+    document["added"] = {"by": ["a", "later", {"version": 1}]}
+    document["final"]["A_NEW_FIGURE"] = [1]
+    document["display"]["colour"] = "green"
+    path.write_text(json.dumps(document, indent=2))
+    assert show(path).out == got.out
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+def files_are_replaced_whole(runner: Runner) -> None:
+    """What was there stays when the new one can't be written; links stay links; nothing is left."""
+    place = runner.place / "files"
+    place.mkdir()
+    path, link = place / "run.json", place / "link.json"
+    link.symlink_to(path)
+    for target in (path, link):
+        assert lib.run(runner.command("-l -1000", f"--json={target}"), timeout=20).rc == 0
+    assert link.is_symlink() and json.loads(path.read_text())["command_line"].count(str(link))
+    assert sorted(place.iterdir()) == [link, path], list(place.iterdir())
+    path.chmod(0o640)
+    assert lib.run(runner.command("-l -1000", f"--json={path}"), timeout=20).rc == 0
+    assert path.stat().st_mode & 0o777 == 0o640
+    for target, says in ((place / "no" / "such.json", "No such file"),
+                         (Path("/dev/full"), "No space"), (place, "Is a directory")):
+        got = lib.run(runner.command("-l -1000", f"--json={target}"), timeout=20)
+        assert got.rc == 1 and "TCP STREAM TEST" in got.out and got.out.count("\n") > 5, got
+        lib.error_line(got, "netperf", "--json", str(target), says)
+    full = lib.Started(runner.command("-l -1000", "--json"), stdout=open("/dev/full", "w"))
+    with full:
+        got = full.finish(20)
+    assert got.rc == 1 and "standard output" in got.err, got
+
+
+def wrong_options(runner: Runner) -> None:
+    for args, says in (("--json=", "no name"), ("--prometheus", "--show"),
+                       ("--show x --json", "--show"), ("-t LOC_CPU --json", "LOC_CPU")):
+        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(runner.port), *args.split()],
+                      timeout=20)
+        assert got.rc == 1 and not got.out, got
+        lib.error_line(got, "netperf", says)
+
+
+def every_member_is_published(runner: Runner, schema: Any) -> None:
+    """The schema names all members of a document, so that what it says of them is checked."""
+    def fields(part: Any, where: str) -> "List[Tuple[str, Any]]":
+        part = part if "$ref" not in part else schema["$defs"][part["$ref"].rpartition("/")[2]]
+        found = list(part.get("properties", {}).items())
+        for one in [*part.get("anyOf", []), *part.get("allOf", [])]:
+            found += fields(one, where)
+        return found
+
+    def compare(value: Any, part: Any, where: str) -> None:
+        known = dict(fields(part, where))
+        for name, inner in value.items():
+            assert name in known, f"{where}.{name} is not in the schema"
+            if isinstance(inner, dict) and dict(fields(known[name], where)):
+                compare(inner, known[name], f"{where}.{name}")
+
+    document = alone(runner, "-t TCP_RR -l -50 -c -C")
+    for bag in ("near", "far"):
+        document["iterations"][0].pop(bag)  # of these the schema names nothing
+    document["explanation"].pop("values")
+    compare(document, schema, "")
+    compare(document["iterations"][0], schema["$defs"]["iteration"], "iterations")
+
+
+def refused_without_jansson() -> bool:
+    """Whether this build is one without; its options must then say so."""
+    got = lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20)
+    if LACKS not in got.err:
+        return False
+    assert got.rc == 1, got
+    lib.error_line(got, "netperf", "--show", LACKS)
+    for args in ("--json", "--json=/nowhere/file"):
+        got = lib.run([lib.netperf(), args], timeout=20)
+        assert got.rc == 1 and not got.out, got
+        lib.error_line(got, "netperf", "--json", LACKS)
+    return True
+
+
+def validator(schema: Any) -> "Callable[[Any], List[str]]":
+    """What names the places where a document is not as the schema says. Raises MissingModule."""
+    jsonschema = python.need("jsonschema", "python3-jsonschema")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    judge = jsonschema.Draft202012Validator(schema)
+    return lambda document: [f"{'.'.join(map(str, fault.absolute_path))}: {fault.message[:200]}"
+                             for fault in judge.iter_errors(document)]
+
+
+def suite(report: lib.Report) -> None:
+    schema = json.loads((lib.TOP / "doc" / "netperf-run.schema.json").read_text())
+    errors = None
+    why = ""
+    try:
+        errors = validator(schema)
+    except python.MissingModule as missing:
+        why = str(missing)
+    lib.netperf(), lib.netserver()
+    if refused_without_jansson():
+        report.check("a build without jansson says so", True)
+        return
+    if why:
+        report.skip("documents against the schema", why)
+    with tempfile.TemporaryDirectory() as place, lib.Daemon(grace=15) as daemon:
+        runner = Runner(Path(place), daemon.port, errors)
+        (runner.place / "selectors").write_text("THROUGHPUT,P99_LATENCY,REMOTE_CONG_CONTROL\nUUID\n")
+        cases: "List[Tuple[str, Callable[[], Optional[str]]]]" = [
+            (f"shown as printed: {args}", partial(same_as_live, runner, args, number))
+            for number, args in enumerate(RUNS)]
+        cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
+            stands_alone, says_what_was_asked_and_granted, figures_agree, has_both_ends_evidence,
+            interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
+            nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
+            later_versions_may_add, files_are_replaced_whole, wrong_options)]
+        cases += [("every member is published", partial(every_member_is_published, runner, schema)),
+                  ("ended by SIGINT", partial(ended_by, runner, signal.SIGINT, 0)),
+                  ("ended by SIGTERM", partial(ended_by, runner, signal.SIGTERM, 143)),
+                  ("dead peer", partial(dead_peer, runner, False)),
+                  ("dead peer, document on standard output", partial(dead_peer, runner, True))]
+        try:
+            lib.real_netperf()
+            cases.append(("stock daemon", partial(stock_daemon, runner)))
+        except LookupError as lacks:
+            report.skip("stock daemon", str(lacks))
+        report.cases(cases, 3)
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,190 @@
+"""netperf --preflight: both hosts' facts by rules, what a daemon keeps to itself, planted faults."""
+
+import os
+import re
+import socket
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import lib
+
+LINE = re.compile(r"(ok|look|warn|unread) +(local|remote) +([\w.:-]+): ([^|]*)"
+                  r"(?: \| ([^|]+) \| ([^|]+))?$")
+NAME = f"pf{os.getpid()}"
+Facts = Dict[Tuple[str, str], Tuple[str, str]]
+
+
+def preflight(*args: str, prefix: Sequence[str] = ()) -> lib.Result:
+    return lib.run([*prefix, lib.netperf(), "--preflight", *args], timeout=20)
+
+
+def facts_of(got: lib.Result) -> Tuple[Facts, List[str]]:
+    """(end, rule) to (level, state), and the lines that are no finding."""
+    facts: Facts = {}
+    others = []
+    for line in got.out.splitlines():
+        match = LINE.match(line)
+        if match:
+            level, end, name, state, why, mend = match.groups()
+            assert (end, name) not in facts, f"twice: {line}"
+            assert (why is not None) == (level in ("look", "warn")), line
+            facts[end, name] = level, state
+        else:
+            others.append(line)
+    return facts, others
+
+
+def both_ends(*args: str) -> None:
+    with lib.Daemon(args=args) as daemon:
+        got = preflight("-H", "127.0.0.1", "-p", str(daemon.port))
+        assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
+        assert got.seconds < 5, f"{got.seconds:.1f} s"
+        facts, others = facts_of(got)
+        assert [line.split(":")[0] for line in others] == ["local", "remote"], others
+        for end in ("local", "remote"):
+            assert facts[end, "mtu"] == ("ok", "65536 at both ends"), facts[end, "mtu"]
+            for name in ("hypervisor", "clock-source", "governor", "tcp-rmem", "qdisc",
+                         "offloads", "other-traffic", "congestion"):
+                assert (end, name) in facts, f"{end} {name}: {got.out}"
+        shut = [f"{name}: {state}" for (end, name), (level, state) in facts.items()
+                if "ermi" in state and name != "irqbalance"]  # it may not list processes
+        assert not shut, f"kept from: {shut}"
+
+
+def one_end(says: str, daemon: lib.Daemon) -> None:
+    """One line says why; the daemon serves on."""
+    got = preflight("-H", "127.0.0.1", "-p", str(daemon.port))
+    assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
+    facts, others = facts_of(got)
+    assert {end for end, _ in facts} == {"local"}
+    assert len(others) == 2 and others[1].startswith("only this end is shown: "), others
+    assert says in others[1], others[1]
+    test = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
+                    "-l", "-100"], timeout=20)
+    assert test.rc == 0 and not test.err, test.err
+
+
+def kept_to_itself() -> None:
+    with lib.Daemon(args=["--no-evidence"]) as daemon:
+        one_end("127.0.0.1", daemon)
+
+
+def stock() -> Optional[str]:
+    try:
+        program = str(lib.real_netperf() / "netserver")
+    except LookupError as why:
+        return str(why)
+    with lib.Daemon(program=program, grace=None) as daemon:
+        one_end("127.0.0.1", daemon)
+    return None
+
+
+def alone(*args: str) -> None:
+    """Nobody is asked, and nothing is needed of anybody."""
+    got = preflight(*args)
+    assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
+    facts, others = facts_of(got)
+    assert {end for end, _ in facts} == {"local"}
+    assert others[-1].startswith("only this end is shown: "), others
+
+
+def nobody_there() -> None:
+    got = preflight("-H", "127.0.0.1", "-p", str(lib.free_port()))
+    assert got.rc == 255, got.rc
+    lib.error_line(got, "netperf", "establish the control connection")
+
+
+def greeted_late() -> None:
+    """Who does not greet at once is in a session that may read nothing, and is told so."""
+    with lib.Daemon() as daemon, socket.create_connection(("127.0.0.1", daemon.port)) as control:
+        control.settimeout(10)
+        for code in (101, 0x504c0010):  # calibrate, then greet
+            control.sendall(code.to_bytes(4, "big") + b"\xff" * 4 + bytes(648))
+            answer = b""
+            while len(answer) < 656:
+                answer += control.recv(656 - len(answer))
+        assert int.from_bytes(answer[4:8], "big") == 998, answer[:16].hex()
+
+
+def others_congestion() -> str:
+    """A congestion control that is loaded, but not for everybody; empty: none."""
+    place = Path("/proc/sys/net/ipv4")
+    allowed = (place / "tcp_allowed_congestion_control").read_text().split()
+    there = (place / "tcp_available_congestion_control").read_text().split()
+    return ([name for name in there if name not in allowed] + [""])[0]
+
+
+def congestion(name: str) -> None:
+    """A session with evidence has no capability for -K left: its daemon sets it."""
+    for args in ([], ["--user", "root"]):
+        with lib.Daemon(args=args) as daemon:
+            got = lib.run([lib.netperf(), "--explain", "-H", "127.0.0.1", "-p", str(daemon.port),
+                           "-l", "1", "--", "-K", f",{name}", "-k", "REMOTE_CONG_CONTROL"],
+                          timeout=20)
+            assert got.rc == 0, f"{got.rc}: {got.err!r}"
+            assert f"REMOTE_CONG_CONTROL={name}" in got.out.split(), got.out
+
+
+def planted(lab: str) -> None:
+    """A shaper, small segments, offloads off, MTUs that differ: of the end where they are."""
+    server = [lib.NETLAB, "exec", "--name", lab, "server"]
+    client = [lib.NETLAB, "exec", "--name", lab, "client"]
+    with lib.Daemon(prefix=server) as daemon:
+        where = ["-H", "10.77.0.2", "-p", str(daemon.port)]
+        facts, _ = facts_of(preflight(*where, prefix=client))
+        for end in ("local", "remote"):
+            assert facts[end, "mtu"] == ("ok", "1500 at both ends"), facts[end, "mtu"]
+            assert facts[end, "qdisc"] == ("warn", "tbf, at most 100 Mbit/s"), facts[end, "qdisc"]
+            assert facts[end, "gso-max"][0] == "look", facts[end, "gso-max"]
+            assert facts[end, "offloads"][0] == "warn", facts[end, "offloads"]
+            assert facts[end, "speed"][0] == "unread", facts[end, "speed"]  # veth has none
+        assert facts["local", "path-mtu"][0] == "ok"
+        change = [["ip", "link", "set", "lab0", "mtu", "1400"],
+                  ["ethtool", "-K", "lab0", "tso", "on", "gso", "on", "gro", "on"]]
+        for command in change:
+            subprocess.run([*server, *command], check=True, timeout=20)
+        facts, _ = facts_of(preflight(*where, prefix=client))
+        assert facts["local", "mtu"] == ("warn", "1500, the other end's 1400"), facts
+        assert facts["remote", "mtu"] == ("warn", "1400, the other end's 1500"), facts
+        assert facts["local", "offloads"][0] == "warn", facts["local", "offloads"]
+        assert facts["remote", "offloads"] == ("ok", "on"), facts["remote", "offloads"]
+
+
+def in_a_lab() -> None:
+    up = [lib.NETLAB, "up", "--name", NAME, "--rate", "100mbit", "--mtu", "1500"]
+    subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=60)
+    try:
+        planted(NAME)
+    finally:
+        subprocess.run([lib.NETLAB, "down", "--name", NAME], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+
+
+def suite(report: lib.Report) -> None:
+    report.case("both ends", both_ends)
+    report.case("both ends, not confined", partial(both_ends, "--no-sandbox"))
+    report.case("both ends, without a process each", partial(both_ends, "-f"))
+    if os.geteuid() == 0:
+        report.case("both ends, as root", partial(both_ends, "--user", "root"))
+    report.case("--no-evidence", kept_to_itself)
+    report.case("a stock netserver", stock)
+    report.case("no host", alone)
+    report.case("no control connection", partial(alone, "-N", "-H", "127.0.0.1"))
+    report.case("nobody listens", nobody_there)
+    report.case("a greeting that is not the first word", greeted_late)
+    name = others_congestion()
+    if os.geteuid() != 0 or not name:
+        report.skip("-K with evidence", "not root" if name else "every congestion control is free")
+    else:
+        report.case("-K with evidence", partial(congestion, name))
+    obstacle = lib.no_lab()
+    if obstacle:
+        report.skip("planted faults", obstacle)
+    else:
+        report.case("planted faults", in_a_lab)
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""The account of numbered datagrams against what nftables dropped and doubled on the way: equal,
+to the last one. Needs root, for scripts/netlab, and nftables with rules at a device's egress."""
+
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, NamedTuple, Tuple
+
+import lib
+from netns import IPV4, IPV6, Lab, must
+
+MARK = 0x504c7371                       # of numbered datagrams, protocol.md
+RATE = 20.0                             # Mbit/s: any machine's receiver keeps up with that
+SIZE = 1000
+COUNT = 400 if lib.QUICK else 2000      # datagrams of a counted run
+ATTEMPTS = 3                            # at a run without overruns, on a machine that others use
+
+Evidence = Dict[str, Any]
+
+
+class Wrong(Exception):
+    """The account is not what the rules did."""
+
+
+class Overrun(Exception):
+    """The receiver was not there in time: the kernel lost datagrams, too."""
+
+
+class Plan(NamedTuple):
+    """What happens to the datagrams on their way: statements that match, of nft."""
+    name: str
+    drop: str = ""
+    double: str = ""
+    burst: int = 1              # length of each loss
+    host: str = IPV4
+    options: Tuple[str, ...] = ("-l", f"-{COUNT * SIZE}")
+    specific: Tuple[str, ...] = ("-m", str(SIZE))
+
+
+PLANS = (
+    Plan("nothing"),
+    Plan("every 10th lost", drop="numgen inc mod 10 == 3"),
+    Plan("bursts of 5 lost", drop="numgen inc mod 100 20-24", burst=5),
+    Plan("every 7th doubled", double="numgen inc mod 7 == 5"),
+    Plan("lost and doubled", drop="numgen inc mod 9 == 2", double="numgen inc mod 4 == 1"),
+    Plan("random ones", drop="numgen random mod 100 < 7", double="numgen random mod 100 < 9",
+         burst=0),
+    Plan("by time", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
+         options=("-l", "1")),
+    Plan("over IPv6", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5", host=IPV6),
+    Plan("connected, in 20 bytes", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
+         options=("-l", "-20000"), specific=("-m", "20", "-n")),
+    Plan("dirty buffers, paced", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
+         options=("-l", f"-{COUNT * SIZE}", "-b", "20", "-w", "10", "-k", "100")),
+)
+
+
+class Small(Lab):
+    """A lab of another name and rate than netns.py's own."""
+
+    name = f"udp{os.getpid()}"
+    client = [lib.NETLAB, "exec", "--name", name, "client"]
+    server = [lib.NETLAB, "exec", "--name", name, "server"]
+
+    def __enter__(self) -> "Small":
+        self._netlab("up", "--rate", f"{RATE:g}mbit")
+        return self
+
+    def _netlab(self, verb: str, *args: str) -> None:
+        must([lib.NETLAB, verb, "--name", self.name, *args])
+
+
+def spoil(lab: Small, plan: Plan) -> None:
+    """At the sender's egress, where no socket is told. Counters: sent, lost, doubled."""
+    numbered = f"meta l4proto udp @th,64,32 {MARK:#x}"
+    lines = ["add table netdev lab",
+             "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
+             *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
+             "add rule netdev lab out meta mark 1 accept",  # a copy comes here once more
+             f"add rule netdev lab out {numbered} counter name sent"]
+    if plan.drop:
+        lines.append(f"add rule netdev lab out {numbered} {plan.drop} counter name lost drop")
+    if plan.double:
+        lines.append(f"add rule netdev lab out {numbered} {plan.double} counter name doubled "
+                     "meta mark set 1 dup to lab0")
+    must([*lab.client, "nft", "; ".join(lines)])
+
+
+def counters(lab: Small) -> "Dict[str, int]":
+    got = lib.run([*lab.client, "nft", "list counters netdev"], 20)
+    found = re.findall(r"counter (\w+) {\s*packets (\d+)", got.out)
+    assert len(found) == 3, got.out + got.err
+    return {name: int(packets) for name, packets in found}
+
+
+def overruns(lab: Small) -> int:
+    """Datagrams that the server's sockets had no room for."""
+    text = lib.run([*lab.server, "cat", "/proc/net/snmp", "/proc/net/snmp6"], 20).out
+    heads, row = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
+    six = re.search(r"Udp6RcvbufErrors\s+(\d+)", text)
+    return int(row[heads.index("RcvbufErrors")]) + int(six[1] if six else 0)
+
+
+def evidence(lab: Small, port: int, plan: Plan) -> "Tuple[Evidence, Evidence]":
+    """The bags of both ends of one run."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "run.json"
+        got = lib.run([*lab.client, lib.netperf(), "-H", plan.host, "-p", str(port),
+                       "-t", "UDP_STREAM", "-P", "0", f"--json={file}", *plan.options,
+                       "--", "-R", "1", *plan.specific], 60)
+        if got.rc != 0:
+            raise Wrong(f"status {got.rc}: {got.err.strip()}")
+        run = json.loads(file.read_text())["iterations"][0]
+        return run["near"], run["far"]
+
+
+def need(what: str, have: Any, want: Any) -> None:
+    if have != want:
+        raise Wrong(f"{what}: {have} instead of {want}")
+
+
+def judge(plan: Plan, near: Evidence, far: Evidence, nft: "Dict[str, int]") -> str:
+    need("udp.sent of the sender", near.get("udp.sent"), nft["sent"])
+    need("udp.sent", far.get("udp.sent"), nft["sent"])
+    need("udp.lost", far["udp.lost"], nft["lost"])
+    need("udp.duplicated", far["udp.duplicated"], nft["doubled"])
+    need("udp.received", far["udp.received"], nft["sent"] - nft["lost"] + nft["doubled"])
+    need("udp.received", far["udp.received"], far["flow.receives"])
+    for name in ("udp.reordered", "udp.reorder_extent_max", "udp.foreign", "udp.too_old"):
+        need(name, far[name], 0)
+    if plan.burst > 0:
+        whole, rest = divmod(nft["lost"], plan.burst)
+        need("udp.loss_bursts", far["udp.loss_bursts"], whole + (rest > 0))
+        need("udp.loss_burst_longest", far["udp.loss_burst_longest"],
+             min(plan.burst, nft["lost"]))
+    cells = far["udp.loss_burst_lengths"]
+    need("the sum of udp.loss_burst_lengths", sum(cells), far["udp.loss_bursts"])
+    if not 0 < far["udp.jitter_us"] <= far["udp.jitter_max_us"]:
+        raise Wrong(f"jitter {far['udp.jitter_us']}, at most {far['udp.jitter_max_us']}")
+    return (f"sent {nft['sent']}, lost {nft['lost']}, doubled {nft['doubled']}: the same; "
+            f"jitter {far['udp.jitter_us']:.0f} us")
+
+
+def attempt(lab: Small, port: int, plan: Plan) -> str:
+    spoil(lab, plan)
+    try:
+        before = overruns(lab)
+        near, far = evidence(lab, port, plan)
+        nft = counters(lab)
+        if overruns(lab) != before:
+            raise Overrun(f"{overruns(lab) - before} datagrams overran the receiver")
+        return judge(plan, near, far, nft)
+    finally:
+        must([*lab.client, "nft", "delete table netdev lab"])
+
+
+def check(lab: Small, port: int, plan: Plan) -> str:
+    for last in range(ATTEMPTS):
+        try:
+            return attempt(lab, port, plan)
+        except Overrun:
+            if last == ATTEMPTS - 1:
+                raise
+    return ""
+
+
+def too_short(lab: Small, port: int) -> str:
+    """Messages that have no room for a number are counted as ever, and it is said."""
+    near, far = evidence(lab, port, Plan("", options=("-l", "-1900"), specific=("-m", "19")))
+    need("names", [n for n in (*near, *far) if n in ("udp.sent", "udp.lost")], [])
+    assert "udp.sent" in near["unread"] and "udp.received" in far["unread"], (near, far)
+    need("flow.sends", near["flow.sends"], 100)
+    return near["unread"]["udp.sent"]
+
+
+def no_json() -> str:
+    """Why the client writes no documents; empty when it does."""
+    said = lib.run([lib.netperf(), "--json=/dev/null", "-t", "UUID"], 20).err
+    return said.strip() if "no such option" in said or "libjansson" in said else ""
+
+
+def suite(report: lib.Report) -> None:
+    why = lib.no_lab() or no_json()
+    if why:
+        lib.skip(why)
+    with Small() as lab:
+        got = lib.run([*lab.client, "nft", "add table netdev try; add chain netdev try out { type "
+                       "filter hook egress device lab0 priority 0; }; delete table netdev try"], 20)
+        if got.rc != 0:
+            lib.skip(f"nftables has no rules at egress here: {got.err.strip()}")
+        with lib.Daemon(prefix=lab.server) as daemon:
+            for plan in PLANS:
+                report.case(plan.name, lambda plan=plan: check(lab, daemon.port, plan))
+            report.case("messages of 19 bytes", lambda: too_short(lab, daemon.port))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""The wire ledger (--wire, netserver --allow-raw) against what the kernel's own filter counts, on a
+link of known properties; and what is said where nobody may capture. Needs root, for
+scripts/netlab."""
+
+import json
+import os
+import re
+import struct
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import lib
+import netns
+
+IPV4, IPV6 = netns.IPV4, netns.IPV6
+CEILING = 100.0 * 1448 / 1538           # Mbit/s that TCP can carry over the lab's link
+SECONDS = 1
+CAP_NET_RAW = 1 << 13
+
+Row = List[Optional[float]]             # local out, local in, remote out, remote in
+
+
+class Ledger(NamedTuple):
+    rows: Dict[str, Row]
+    text: str
+
+    def value(self, label: str, column: int) -> float:
+        """0 in rows that are left out as nobody counted anything."""
+        found = self.rows.get(label, [0.0] * 4)[column]
+        assert found is not None, f"no {label} in column {column}: {self.text}"
+        return found
+
+
+def ledger(err: str) -> Ledger:
+    rows = {}
+    for line in err.splitlines():
+        got = re.match(r"(?P<label>.{22})(?P<values>(?: +(?:[0-9.]+|-)){4})$", line)
+        if got:
+            rows[got["label"].strip()] = [None if word == "-" else float(word)
+                                          for word in got["values"].split()]
+    return Ledger(rows, err)
+
+
+class Run(NamedTuple):
+    figures: Dict[str, float]
+    ledger: Ledger
+    document: Optional[Dict[str, Any]]  # None: this build writes none
+
+
+def netperf(prefix: Sequence[str], port: int, *args: str, more: Sequence[str] = (),
+            host: str = IPV4) -> Run:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "run.json"
+        os.chmod(place, 0o777)
+        json_too = [f"--json={path}"] if writes_json() else []
+        got = lib.run([*prefix, lib.netperf(), "-H", host, "-p", str(port), "-l", str(SECONDS),
+                       "-P", "0", *args, *json_too, "--", *more,
+                       "-k", "THROUGHPUT,ELAPSED_TIME"], 60)
+        assert got.rc == 0, f"status {got.rc}: {got.err.strip()}"
+        document = json.loads(path.read_text()) if json_too else None
+    figures = {name: float(value) for name, _, value in
+               (line.partition("=") for line in got.out.split())}
+    return Run(figures, ledger(got.err), document)
+
+
+def writes_json() -> bool:
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", "9", "--json"], 10)
+    return "jansson" not in got.err
+
+
+def by_tcp_info(run: Run) -> Optional[int]:
+    """Segments with data that the kernel says it has sent."""
+    if run.document is None:
+        return None
+    return int(run.document["iterations"][0]["near"]["tcp.data_segments_out"])
+
+
+CUBIC = ("-K", "cubic")
+
+
+def counted(lab: netns.Lab) -> "list[int]":
+    """What each rule of the lab's filter at the server has counted, in their order."""
+    got = lib.run([*lab.server, "nft", "list", "table", "inet", "lab"], 20)
+    return [int(n) for n in re.findall(r"counter packets (\d+)", got.out)]
+
+
+def count(lab: netns.Lab, *rules: str) -> None:
+    lab.heal()
+    script = ["add table inet lab",
+              "add chain inet lab pre { type filter hook prerouting priority -300; }",
+              *(f"add rule inet lab pre iifname lab0 {rule}" for rule in rules)]
+    netns.must([*lab.server, "nft", "; ".join(script)])
+
+
+# --- figures ------------------------------------------------------------------------------
+
+def agrees(lab: netns.Lab, port: int, host: str) -> str:
+    """Both taps see what the filter counts, and the figures are those of the test."""
+    count(lab, f"meta l4proto tcp tcp dport != {port} counter")
+    run = netperf(lab.client, port, "--wire", more=CUBIC, host=host)
+    packets, = counted(lab)
+    led = run.ledger
+    kernels = by_tcp_info(run)
+    seen = [led.value("packets seen", i) for i in range(4)]
+    assert abs(seen[3] - packets) <= 2, f"{seen[3]:.0f} packets came in, {packets} were counted"
+    assert abs(seen[0] - packets) <= 2, f"{seen[0]:.0f} packets went out, {packets} were counted"
+    assert abs(seen[1] - seen[2]) <= 2, f"ACKs: {seen}"
+    mss = 1448 if host == IPV4 else 1428
+    data, payload = led.value("with data", 0), led.value("payload, bytes", 0)
+    assert payload / mss <= data <= payload / mss * 1.005 + 2, f"{data} segments, {payload} bytes"
+    assert kernels is None or abs(data / kernels - 1) <= 0.005, f"{data}, TCP_INFO has {kernels}"
+    share = 100 * run.figures["THROUGHPUT"] / CEILING
+    goodput = 100 * payload * 8e-6 / run.figures["ELAPSED_TIME"] / CEILING
+    assert abs(share - goodput) <= 0.5, f"{goodput:.2f} % of the ceiling, the test says {share:.2f}"
+    return (f"{packets} packets, {data:.0f} segments with data, TCP_INFO's {kernels}, "
+            f"{goodput:.2f} % of the ceiling, the result {share:.2f} %")
+
+
+def loses(lab: netns.Lab, port: int) -> str:
+    """What is dropped at the receiver is sent again, once: either tap says so."""
+    count(lab, f"tcp dport != {port} meta length > 200 numgen random mod 1000 < 20 counter drop")
+    led = netperf(lab.client, port, "--wire", more=CUBIC).ledger
+    dropped, = counted(lab)
+    lab.heal()
+    found = [led.value("retransmitted segments", i) for i in (0, 3)]
+    near = max(3, dropped / 100)
+    assert dropped > 50 and all(abs(n - dropped) <= near for n in found), \
+        f"{dropped} dropped, {found} retransmitted: {led.text}"
+    return f"{dropped} dropped, {found[0]:.0f} and {found[1]:.0f} retransmitted"
+
+
+def fragments(lab: netns.Lab, port: int) -> str:
+    led = netperf(lab.client, port, "-t", "UDP_STREAM", "--wire", more=("-m", "4000")).ledger
+    datagrams, pieces = led.value("with data", 0), led.value("IP fragments", 0)
+    # pieces of the last one may still wait in the queue when the capture stops
+    assert datagrams > 100 and 0 <= 3 * datagrams - pieces <= 2, f"{datagrams} in {pieces}"
+    assert 0 <= 4000 * datagrams - led.value("payload, bytes", 0) < 4000, led.text
+    assert led.value("IP fragments", 3) >= 0.99 * pieces, led.text
+    return f"{datagrams:.0f} datagrams in {pieces:.0f} pieces"
+
+
+def super_packets(lab: netns.Lab, port: int) -> str:
+    """Without cutting on its way a packet on the link is many segments, which still add up."""
+    for end in (lab.client, lab.server):
+        netns.must([*end, "tc", "qdisc", "del", "dev", "lab0", "root"])
+        netns.must([*end, "ip", "link", "set", "lab0", "gso_max_segs", "64",
+                    "gso_max_size", "65536"])
+        netns.must([*end, "ethtool", "-K", "lab0", "tso", "on", "gso", "on"])
+    led = netperf(lab.client, port, "--wire", more=CUBIC).ledger
+    packets, segments = led.value("packets seen", 0), led.value("segments", 0)
+    data, payload = led.value("with data", 0), led.value("payload, bytes", 0)
+    assert led.value("super-packets", 0) > 0 and packets < segments, led.text
+    # the last segment of a packet is a small one where the sending did not keep up
+    assert payload / 1448 <= data <= payload / 1448 * 1.2 + 2, f"{data} segments, {payload} bytes"
+    assert "lost" in led.text or led.value("with data", 3) == data, led.text
+    return f"{packets:.0f} packets, {segments:.0f} segments"
+
+
+# --- the file -----------------------------------------------------------------------------
+
+def packets_of(path: Path) -> "Iterator[Tuple[int, int]]":
+    """Captured and true length of each, of a pcap file with times in ns or us."""
+    data = path.read_bytes()
+    magic, = struct.unpack_from("=I", data)
+    assert magic in (0xa1b23c4d, 0xa1b2c3d4), f"begins with {data[:4]!r}"
+    at = 24
+    while at < len(data):
+        captured, length = struct.unpack_from("=8xII", data, at)
+        yield captured, length
+        at += 16 + captured
+    assert at == len(data), "the last packet is cut"
+
+
+def file(lab: netns.Lab, port: int) -> str:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "test.pcap"
+        led = netperf(lab.client, port, "-t", "TCP_RR", f"--wire=pcap:{path}").ledger
+        found = list(packets_of(path))
+        seen = led.value("packets seen", 0) + led.value("packets seen", 1)
+        assert len(found) == seen, f"{len(found)} packets in the file, {seen} in the ledger"
+        assert max(captured for captured, _ in found) <= 128
+        return f"{len(found)} packets"
+
+
+# --- who may not --------------------------------------------------------------------------
+
+def without_permission(lab: netns.Lab, port: int) -> str:
+    """One line names the mend, the result is there, and the interface's counters are."""
+    text = netperf([*lab.client, *lib.as_nobody()], port, "--wire").ledger.text
+    lines = [line for line in text.splitlines() if line.startswith("netperf: ")]
+    assert len(lines) == 1 and "setcap cap_net_raw+ep" in lines[0], text
+    assert "local: no ledger: " in text and "its interface counted tx_packets " in text, text
+    assert ledger(text).value("packets seen", 3) > 0, text
+    return lines[0]
+
+
+def nothing_in_the_unix_domain() -> str:
+    with lib.Daemon() as daemon:
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "-100",
+                       "-t", "DG_RR", "--wire"], 20)
+    assert got.rc == 0, got.err
+    return lib.error_line(got, "netperf", "--wire", "UNIX domain")
+
+
+def not_allowed(lab: netns.Lab) -> str:
+    with lib.Daemon(lab.server) as daemon:
+        led = netperf(lab.client, daemon.port, "--wire").ledger
+    assert led.value("packets seen", 0) > 0, led.text
+    said = "remote: no ledger: netserver was not started with --allow-raw"
+    assert said in led.text, led.text
+    return said
+
+
+def stock(lab: netns.Lab) -> str:
+    place = lib.real_netperf()
+    with lib.Daemon(lab.server, program=str(place / "netserver")) as daemon:
+        led = netperf(lab.client, daemon.port, "--wire").ledger
+    assert led.value("packets seen", 0) > 0, led.text
+    assert "remote: no ledger: the netserver at " in led.text, led.text
+    return "said"
+
+
+def permitted(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^CapPrm:\s*([0-9a-f]+)", status, re.M)[1], 16)
+
+
+def given_up(lab: netns.Lab, daemon: lib.Daemon) -> str:
+    """The daemon keeps the capability and has it in force never; no session keeps it."""
+    assert permitted(daemon.pid) & CAP_NET_RAW, "the daemon has lost it"
+    left: "list[int]" = []
+    for args in (["--wire"], []):
+        thread = threading.Thread(target=netperf, args=(lab.client, daemon.port, *args))
+        thread.start()
+        assert lib.wait_for(lambda: bool(daemon.children()), 10), "no session"
+        lib.wait_for(lambda: not any(permitted(p) & CAP_NET_RAW for p in daemon.children()), 1)
+        left += [p for p in daemon.children() if permitted(p) & CAP_NET_RAW]
+        thread.join()
+        lib.wait_for(lambda: not daemon.children(), 5)
+    assert not left, f"sessions that have CAP_NET_RAW still: {left}"
+    return "by sessions that capture, and others"
+
+
+def suite(report: lib.Report) -> None:
+    obstacle = lib.no_lab()
+    if obstacle:
+        lib.skip(obstacle)
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", "9", "--wire=x"], 10)
+    assert "pcap:FILE" in got.err, got.err
+    with netns.Lab() as lab:
+        with lib.Daemon(lab.server, ["--allow-raw"]) as daemon:
+            probe = netperf(lab.client, daemon.port, "--wire").ledger.text
+            if "without libpcap" in probe:
+                lib.skip("built without libpcap")
+            port = daemon.port
+            report.case("both taps agree with the filter: IPv4", lambda: agrees(lab, port, IPV4))
+            report.case("both taps agree with the filter: IPv6", lambda: agrees(lab, port, IPV6))
+            report.case("what is dropped is sent again", lambda: loses(lab, port))
+            report.case("fragments", lambda: fragments(lab, port))
+            report.case("file", lambda: file(lab, port))
+            report.case("no permission", lambda: without_permission(lab, port))
+            report.case("sessions give it up", lambda: given_up(lab, daemon))
+        report.case("no --allow-raw", lambda: not_allowed(lab))
+        try:
+            lib.real_netperf()
+        except LookupError as fault:
+            report.skip("netperf's netserver", str(fault))
+        else:
+            report.case("netperf's netserver", lambda: stock(lab))
+        report.case("UNIX domain", nothing_in_the_unix_domain)
+        with lib.Daemon(lab.server, ["--allow-raw"]) as daemon:
+            report.case("super-packets", lambda: super_packets(lab, daemon.port))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

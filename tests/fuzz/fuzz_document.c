@@ -1,0 +1,65 @@
+/*
+ * A file that somebody gives for the document of a run: read, and printed in every way.
+ */
+#include "cli/saved.h"
+#include "tests/fuzz/fuzz.h"
+
+static void
+print(const struct np_saved *s, const struct np_cli *cli)
+{
+	struct np_err err = { .code = NP_OK };
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	int rc;
+
+	must(out != NULL);
+	rc = np_saved_print(s, cli, out, &err);
+	np_saved_print_evidence(s, cli, out);
+	must(rc == NP_OK || (rc == NP_EPEER && err.msg[0] != '\0'));
+	must(fclose(out) == 0);
+	must(!cli->prometheus || n > 0);
+	free(text);
+}
+
+static void
+print_all_ways(const struct np_saved *s, struct np_cli *cli)
+{
+	struct np_err err;
+
+	print(s, cli);
+	cli->explain = cli->wire = true;
+	cli->verbosity_said = cli->headers_said = true;
+	for (cli->verbosity = 0; cli->verbosity < 4; cli->verbosity++) {
+		cli->headers = cli->verbosity % 2;
+		print(s, cli);
+	}
+	for (int style = NP_STYLE_HUMAN; style <= NP_STYLE_KEYVAL; style++) {
+		cli->style = (enum np_style)style;
+		print(s, cli);
+	}
+	must(np_selection_parse("all", &cli->selection, &err) == NP_OK);
+	cli->selectors = "all";
+	print(s, cli);
+	cli->prometheus = true;
+	print(s, cli);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_cli *cli = calloc(1, sizeof(*cli));
+	struct np_saved *s = NULL;
+	int rc = np_saved_read((const char *)data, size, &s, &err);
+
+	must(cli != NULL);
+	if (rc == NP_OK) {
+		print_all_ways(s, cli);
+	} else {
+		must((int)err.code == rc && err.msg[0] != '\0' && strchr(err.msg, '\n') == NULL);
+	}
+	np_saved_free(s);
+	free(cli);
+	return 0;
+}

@@ -1,0 +1,433 @@
+/*
+ * What both ends of a test know about it comes together at the client; and a daemon that knows
+ * nothing of that, or answers nonsense, costs no more than the far end's evidence.
+ */
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "run/client.h"
+#include "run/server.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+enum { CONNECTIONS = 2 };
+
+/* A daemon that serves one connection after the other. */
+struct daemon {
+	int listener;
+	struct np_addr at;
+	char port[8];
+	unsigned caps;          /* 0: it has never heard of greetings */
+	void (*script)(int fd); /* for the first connection; NULL: it serves as it should */
+	pthread_t thread;
+};
+
+static void *
+be_daemon(void *arg)
+{
+	struct daemon *d = arg;
+	struct np_log log = { .level = NP_LOG_ERROR };
+
+	for (int i = 0; i < CONNECTIONS; i++) {
+		struct np_server server = {
+			.log = &log, .peer = "the client", .is_here = true, .caps = d->caps
+		};
+		struct np_chan chan;
+		struct np_err err;
+		int fd = accepted_from(d->listener);
+
+		if (i == 0 && d->script != NULL) {
+			d->script(fd);
+			close(fd);
+			continue;
+		}
+		np_chan_open(&chan, fd, "the client", &err);
+		np_server_serve(&server, &chan, &err);
+		if (d->caps != 0) {
+			return NULL; /* no second connection is needed */
+		}
+	}
+	return NULL;
+}
+
+static void
+start(struct daemon *d, unsigned caps, void (*script)(int fd))
+{
+	*d = (struct daemon){ .caps = caps, .script = script };
+	d->listener = bound_socket(AF_INET, SOCK_STREAM, &d->at);
+	snprintf(d->port, sizeof(d->port), "%u", np_addr_port(&d->at));
+	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
+}
+
+static int
+greet(const struct daemon *d, struct np_client *c, struct np_err *err)
+{
+	const struct np_target target = {
+		.host = "127.0.0.1",
+		.port = d->port,
+		.wants = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST, .every_ms = 10 },
+	};
+
+	memset(c, 0, sizeof(*c));
+	c->plan.caps = NP_CAP_TEST;
+	c->plan.every_ms = 10;
+	return np_client_connect(c, &target, err);
+}
+
+static void
+end(struct daemon *d, struct np_client *c)
+{
+	if (c != NULL) {
+		np_client_close(c);
+	}
+	pthread_join(d->thread, NULL);
+	close(d->listener);
+}
+
+static void
+run(struct np_client *c, const char *name, int64_t length, struct np_outcome *out)
+{
+	struct np_addr peer = loopback(AF_INET, 0);
+	static struct np_params p;
+	struct np_err err;
+
+	client_params(&p, np_bench_find(name), AF_INET, length);
+	if (np_client_run(c, &p, &peer, out, &err) != NP_OK) {
+		fail_msg("%s: %s", name, err.msg);
+	}
+	assert_true(out->measured);
+}
+
+/* ---- Both ends ---- */
+
+static void
+both_ends_tell_of_a_stream(void **state)
+{
+	struct np_bag_item near, far;
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	(void)state;
+	start(&d, NP_CAP_TEST | NP_CAP_HOST, NULL);
+	assert_int_equal(greet(&d, &c, &err), NP_OK);
+	assert_int_equal(c.granted.caps, NP_CAP_TEST); /* and no more than was asked for */
+	assert_true(strstr(c.granted.identity, "plumbline") != NULL);
+	run(&c, "TCP_STREAM", 1, &out);
+	assert_string_equal(out.far_lacks, "");
+	assert_string_equal(np_bag_string(out.near_bag, "flow.role"), "transmit");
+	assert_string_equal(np_bag_string(out.far_bag, "flow.role"), "receive");
+	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") ==
+		    np_bag_number(out.far_bag, "flow.bytes_received"));
+	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") ==
+		    (double)np_seen(&out.flow.count->sent));
+	assert_true(np_bag_number(out.near_bag, "tcp.bytes_acked") >=
+		    np_bag_number(out.near_bag, "flow.bytes_sent"));
+	assert_true(np_bag_number(out.far_bag, "tcp.bytes_received") >=
+		    np_bag_number(out.far_bag, "flow.bytes_received"));
+	assert_true(np_bag_number(out.near_bag, "thread.cpu_share") > 0);
+	assert_true(np_bag_number(out.far_bag, "thread.cpu_share") > 0);
+	assert_true(np_bag_number(out.near_bag, "tcp.busy_us") > 0);
+	/* Every 10 ms for a second, on a machine that may be busy with something else. */
+	assert_true(np_bag_find(out.near_bag, "tcp.samples.rtt_us", &near));
+	assert_true(np_bag_find(out.far_bag, "tcp.samples.bytes", &far));
+	assert_in_range(near.count, 3, 101);
+	assert_in_range(far.count, 3, 150);
+	for (size_t i = 1; i < far.count; i++) {
+		assert_true(far.ints[i] >= far.ints[i - 1]);
+	}
+	np_outcome_free(&out);
+	end(&d, &c);
+}
+
+static void
+every_bench_has_evidence(void **state)
+{
+	const struct np_bench *b;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		struct np_outcome out;
+
+		start(&d, NP_CAP_TEST, NULL);
+		assert_int_equal(greet(&d, &c, &err), NP_OK);
+		run(&c, b->name, b->pattern->transactions ? -20 : -20000, &out);
+		assert_non_null(out.near_bag);
+		assert_true(np_bag_string(out.near_bag, "flow.role") != NULL);
+		if (!b->pattern->probe) {
+			assert_string_equal(out.far_lacks, "");
+			assert_true(np_bag_string(out.far_bag, "flow.role") != NULL);
+		}
+		assert_int_equal(np_bag_left_out(out.near_bag), 0);
+		np_outcome_free(&out);
+		end(&d, &c);
+	}
+}
+
+static void
+each_test_of_a_connection_has_its_own(void **state)
+{
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	(void)state;
+	start(&d, NP_CAP_TEST, NULL);
+	assert_int_equal(greet(&d, &c, &err), NP_OK);
+	for (int i = 1; i < 4; i++) {
+		run(&c, "TCP_RR", -10 * i, &out);
+		assert_true(np_bag_number(out.far_bag, "flow.transactions") == 10 * i);
+		np_outcome_free(&out);
+	}
+	end(&d, &c);
+}
+
+/* Both ends number a test's datagrams when they have agreed on that, and only then. */
+static void
+datagrams_are_numbered_by_agreement(void **state)
+{
+	static const unsigned grants[] = { NP_CAP_TEST, NP_CAP_TEST | NP_CAP_SEQUENCE };
+	const struct np_bench *b = np_bench_find("UDP_STREAM");
+	struct np_addr peer = loopback(AF_INET, 0);
+
+	(void)state;
+	for (size_t i = 0; i < LEN(grants); i++) {
+		struct np_target t = { .host = "127.0.0.1",
+				       .wants = { .version = 1,
+						  .caps = NP_CAP_TEST | NP_CAP_SEQUENCE } };
+		struct np_client c = { .plan = { .caps = NP_CAP_TEST } };
+		struct np_outcome out;
+		struct np_params p;
+		struct daemon d;
+		struct np_err err;
+
+		start(&d, grants[i], NULL);
+		t.port = d.port;
+		assert_int_equal(np_client_connect(&c, &t, &err), NP_OK);
+		client_params(&p, b, AF_INET, -100 * 512);
+		p.sequence = (c.granted.caps & NP_CAP_SEQUENCE) != 0;
+		assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_OK);
+		if (p.sequence) {
+			assert_true(np_bag_number(out.far_bag, "udp.sent") == 100);
+			assert_true(np_bag_number(out.far_bag, "udp.unique") == 100);
+			assert_true(np_bag_number(out.far_bag, "udp.lost") == 0);
+		} else {
+			assert_true(isnan(np_bag_number(out.near_bag, "udp.sent")));
+			assert_true(isnan(np_bag_number(out.far_bag, "udp.received")));
+		}
+		np_outcome_free(&out);
+		end(&d, &c);
+	}
+}
+
+static void
+nobody_collects_what_nobody_wants(void **state)
+{
+	struct np_target target = { .host = "127.0.0.1" };
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	(void)state;
+	start(&d, NP_CAP_TEST, NULL);
+	target.port = d.port;
+	memset(&c, 0, sizeof(c));
+	assert_int_equal(np_client_connect(&c, &target, &err), NP_OK);
+	run(&c, "TCP_RR", -10, &out);
+	assert_null(out.near_bag);
+	assert_null(out.far_bag);
+	np_outcome_free(&out);
+	end(&d, &c);
+}
+
+/* ---- Daemons that do not know of it ---- */
+
+static void
+take_frame(int fd)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	get_bytes(fd, frame, sizeof(frame));
+}
+
+static void
+hang_up(int fd)
+{
+	take_frame(fd);
+}
+
+static void
+check_one_sided(void (*script)(int fd))
+{
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	start(&d, 0, script);
+	if (greet(&d, &c, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_int_equal(c.granted.caps, 0);
+	run(&c, "TCP_STREAM", -100000, &out);
+	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") > 0);
+	assert_null(out.far_bag);
+	assert_true(strstr(out.far_lacks, "gives netperf's results and no more") != NULL);
+	np_outcome_free(&out);
+	end(&d, &c);
+}
+
+static void
+a_stock_daemon_gives_its_results(void **state)
+{
+	(void)state;
+	check_one_sided(NULL); /* answers with NP_E_UNKNOWN_REQUEST */
+}
+
+static void
+a_daemon_that_hangs_up_gets_another_connection(void **state)
+{
+	(void)state;
+	check_one_sided(hang_up);
+}
+
+/* ---- Daemons that answer nonsense ---- */
+
+static void
+welcome(int fd)
+{
+	const struct np_hello m = { .version = 1, .caps = ~0U };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	take_frame(fd);
+	np_hello_put(frame, NP_EXT_WELCOME, &m);
+	put_bytes(fd, frame, sizeof(frame));
+}
+
+static void
+say_part(int fd, uint32_t total, uint32_t number, uint32_t size)
+{
+	static const uint8_t bytes[NP_PART_MAX];
+	struct np_part p = { .total = total, .number = number, .size = size, .bytes = bytes };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_part_put(frame, &p);
+	put_bytes(fd, frame, sizeof(frame));
+}
+
+static void
+say_parts_out_of_turn(int fd)
+{
+	welcome(fd);
+	take_frame(fd);
+	say_part(fd, 2000, 0, NP_PART_MAX);
+	say_part(fd, 2000, 2, NP_PART_MAX);
+}
+
+static void
+say_empty_parts(int fd)
+{
+	welcome(fd);
+	take_frame(fd);
+	say_part(fd, 2000, 0, 0);
+}
+
+static void
+say_more_than_the_total(int fd)
+{
+	welcome(fd);
+	take_frame(fd);
+	say_part(fd, 10, 0, NP_PART_MAX);
+}
+
+static void
+say_no_bag(int fd)
+{
+	welcome(fd);
+	take_frame(fd);
+	say_part(fd, 13, 0, 13);
+}
+
+static void
+say_nothing_more(int fd)
+{
+	welcome(fd);
+	take_frame(fd);
+	say_part(fd, 2000, 0, NP_PART_MAX);
+}
+
+static void
+nonsense_is_refused(void **state)
+{
+	static void (*const scripts[])(int) = { say_parts_out_of_turn, say_empty_parts,
+						say_more_than_the_total, say_no_bag,
+						say_nothing_more };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(scripts); i++) {
+		const struct np_target target = { .host = "127.0.0.1",
+						  .wants = { .version = 1, .caps = NP_CAP_HOST } };
+		struct np_target t = target;
+		struct np_bag *far;
+		struct np_client c;
+		struct daemon d;
+		struct np_err err;
+
+		start(&d, NP_CAP_TEST, scripts[i]);
+		t.port = d.port;
+		memset(&c, 0, sizeof(c));
+		assert_int_equal(np_client_connect(&c, &t, &err), NP_OK);
+		assert_int_equal(c.granted.caps, NP_CAP_HOST); /* not all that it says */
+		assert_int_equal(np_client_host(&c, &far, &err), NP_EPEER);
+		assert_null(far);
+		np_client_close(&c);
+		/* The thread waits for its second connection. */
+		assert_int_equal(greet(&d, &c, &err), NP_OK);
+		end(&d, &c);
+	}
+}
+
+static void
+a_welcome_that_is_none_is_an_error(void **state)
+{
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	(void)state;
+	start(&d, NP_CAP_TEST, take_frame);
+	/* It hung up: the second connection is served, by one who would know greetings. */
+	assert_int_equal(greet(&d, &c, &err), NP_OK);
+	assert_string_not_equal(c.lacks, "");
+	end(&d, &c);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ends_tell_of_a_stream),
+		cmocka_unit_test(every_bench_has_evidence),
+		cmocka_unit_test(each_test_of_a_connection_has_its_own),
+		cmocka_unit_test(datagrams_are_numbered_by_agreement),
+		cmocka_unit_test(nobody_collects_what_nobody_wants),
+		cmocka_unit_test(a_stock_daemon_gives_its_results),
+		cmocka_unit_test(a_daemon_that_hangs_up_gets_another_connection),
+		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(a_welcome_that_is_none_is_an_error),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

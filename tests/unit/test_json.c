@@ -1,0 +1,374 @@
+/*
+ * Results as JSON and back: what is read is what was written, and what nobody wrote is refused.
+ */
+#include "out/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/lib/check.h"
+
+/* A value as its text reads it back; both are the caller's. */
+static json_t *
+through_text(json_t *v)
+{
+	char *text = json_dumps(v, NP_JSON_FLAGS | JSON_ENCODE_ANY);
+	json_t *back;
+
+	assert_non_null(text);
+	back = json_loads(text, JSON_DECODE_ANY, NULL);
+	assert_non_null(back);
+	free(text);
+	json_decref(v);
+	return back;
+}
+
+static json_t *
+parsed(const char *text)
+{
+	json_t *v = json_loads(text, JSON_DECODE_ANY, NULL);
+
+	assert_non_null(v);
+	return v;
+}
+
+static void
+assert_text(const char *text, const char *want)
+{
+	json_t *v = np_json_text(text);
+
+	assert_string_equal(json_string_value(v), want);
+	json_decref(v);
+}
+
+static void
+texts_become_utf8(void **state)
+{
+	json_t *v = np_json_text(NULL);
+
+	(void)state;
+	assert_true(json_is_null(v));
+	assert_text("", "");
+	assert_text("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
+	assert_text("\xff", "\xef\xbf\xbd");
+	assert_text("a\xc3", "a\xef\xbf\xbd");
+	assert_text("a\xe2\x82z", "a\xef\xbf\xbd\xef\xbf\xbdz");
+	assert_text("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* a surrogate */
+	assert_text("\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd");                 /* too long */
+}
+
+static void
+figures_come_back_as_they_were(void **state)
+{
+	static const double reals[] = { 0.1 + 0.2, 1e308, 5e-324, -0.0, 9412.0, 1.0 / 3 };
+	struct np_record r, back;
+	struct np_err err;
+	json_t *v;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(reals); i++) {
+		memset(&r, 0, sizeof(r));
+		memset(&back, 0, sizeof(back));
+		np_record_real(&r, NP_M_THROUGHPUT, reals[i]);
+		np_record_int(&r, NP_M_LSS_SIZE, INT64_MIN + (int64_t)i);
+		np_record_char(&r, NP_M_LOCAL_CPU_METHOD, 'S');
+		np_record_char(&r, NP_M_REMOTE_CPU_METHOD, '\0');
+		np_record_text(&r, NP_M_PROTOCOL, "TC\"P\n");
+		np_record_text(&r, NP_M_OUTPUT_NONE, " ");
+		v = through_text(np_json_metrics(&r));
+		assert_int_equal(json_object_size(v), 5);
+		assert_int_equal(np_json_read_metrics(v, &back, &err), NP_OK);
+		assert_memory_equal(&back.value[NP_M_THROUGHPUT].r, &reals[i], sizeof(reals[i]));
+		assert_int_equal(np_record_get_int(&back, NP_M_LSS_SIZE), INT64_MIN + (int64_t)i);
+		assert_int_equal(np_record_get_char(&back, NP_M_LOCAL_CPU_METHOD), 'S');
+		assert_int_equal(np_record_get_char(&back, NP_M_REMOTE_CPU_METHOD), '\0');
+		assert_string_equal(np_record_get_text(&back, NP_M_PROTOCOL), "TC\"P\n");
+		assert_false(np_record_known(&back, NP_M_LSR_SIZE));
+		json_decref(v);
+	}
+}
+
+/* A stock daemon sends such. */
+static void
+what_is_no_number_keeps_its_words(void **state)
+{
+	static const struct {
+		double v;
+		const char *word;
+	} odd[] = { { NAN, "nan" }, { -NAN, "-nan" }, { HUGE_VAL, "inf" }, { -HUGE_VAL, "-inf" } };
+	struct np_record r, back;
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(odd); i++) {
+		json_t *metrics, *words;
+		char text[16];
+
+		memset(&r, 0, sizeof(r));
+		memset(&back, 0, sizeof(back));
+		np_record_real(&r, NP_M_REMOTE_SD, odd[i].v);
+		np_record_real(&r, NP_M_LOCAL_SD, 1);
+		metrics = through_text(np_json_metrics(&r));
+		words = through_text(np_json_oddities(&r));
+		assert_true(json_is_null(json_object_get(metrics, "REMOTE_SD")));
+		assert_int_equal(json_object_size(words), 1);
+		assert_string_equal(json_string_value(json_object_get(words, "REMOTE_SD")),
+				    odd[i].word);
+		assert_int_equal(np_json_read_metrics(metrics, &back, &err), NP_OK);
+		assert_true(isnan(np_record_get_real(&back, NP_M_REMOTE_SD)));
+		assert_int_equal(np_json_read_oddities(words, &back, &err), NP_OK);
+		np_record_format(&back, NP_M_REMOTE_SD, text, sizeof(text));
+		assert_string_equal(text, odd[i].word);
+		json_decref(metrics);
+		json_decref(words);
+	}
+}
+
+static void
+assert_metrics_refused(const char *text)
+{
+	struct np_record r = { .value[0].known = false };
+	struct np_err err = { .code = NP_OK };
+	json_t *v = parsed(text);
+
+	assert_int_equal(np_json_read_metrics(v, &r, &err), NP_EUSAGE);
+	assert_int_equal(err.code, NP_EUSAGE);
+	json_decref(v);
+}
+
+static void
+figures_of_other_types_are_refused(void **state)
+{
+	static const char newer[] = "{\"A_FIGURE_OF_TOMORROW\":[],\"LSS_SIZE\":1}";
+	struct np_record r = { .value[0].known = false };
+	struct np_err err;
+	json_t *v = parsed(newer);
+
+	(void)state;
+	assert_int_equal(np_json_read_metrics(v, &r, &err), NP_OK);
+	json_decref(v);
+	assert_metrics_refused("[]");
+	assert_metrics_refused("{\"THROUGHPUT\":\"9\"}");
+	assert_metrics_refused("{\"LSS_SIZE\":1.5}");
+	assert_metrics_refused("{\"LSS_SIZE\":null}");
+	assert_metrics_refused("{\"PROTOCOL\":4}");
+	assert_metrics_refused("{\"LOCAL_CPU_METHOD\":\"SS\"}");
+}
+
+static struct np_hist *
+some_times(uint64_t seed, unsigned count)
+{
+	struct np_hist *h = np_hist_new();
+
+	assert_non_null(h);
+	for (unsigned i = 0; i < count; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		np_hist_record(h, seed >> (20 + seed % 40));
+	}
+	return h;
+}
+
+/* Two that are read into one are what was recorded in both. */
+static void
+histograms_are_merged_by_reading(void **state)
+{
+	struct np_hist *a = some_times(1, 3000), *b = some_times(2, 500), *back = np_hist_new();
+	json_t *first = through_text(np_json_hist(a)), *second = through_text(np_json_hist(b));
+	struct np_err err;
+	json_t *empty;
+
+	(void)state;
+	assert_int_equal(json_integer_value(json_object_get(first, "count")), 3000);
+	assert_int_equal(np_json_read_hist(first, back, &err), NP_OK);
+	assert_memory_equal(back, a, sizeof(*a));
+	assert_int_equal(np_json_read_hist(second, back, &err), NP_OK);
+	np_hist_merge(a, b);
+	assert_memory_equal(back, a, sizeof(*a));
+	np_hist_clear(a);
+	empty = np_json_hist(a);
+	assert_true(json_is_null(empty));
+	assert_int_equal(np_json_read_hist(empty, back, &err), NP_OK);
+	json_decref(empty);
+	json_decref(first);
+	json_decref(second);
+	free(a);
+	free(b);
+	free(back);
+}
+
+static void
+assert_hist_refused(const char *cells, const char *rest)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_hist *h = np_hist_new();
+	char text[256];
+	json_t *v;
+
+	snprintf(text, sizeof(text), "{\"half_bits\":10,\"top_bits\":47,\"sum\":9,\"cells\":%s,%s}",
+		 cells, rest);
+	v = parsed(text);
+	assert_int_equal(np_json_read_hist(v, h, &err), NP_EUSAGE);
+	json_decref(v);
+	free(h);
+}
+
+static void
+damaged_histograms_are_refused(void **state)
+{
+	static const char good[] = "\"min\":1,\"max\":2";
+
+	(void)state;
+	assert_hist_refused("[[1,1]]", "\"min\":3,\"max\":2");
+	assert_hist_refused("[[1,1]]", "\"min\":3");
+	assert_hist_refused("7", good);
+	assert_hist_refused("[1]", good);
+	assert_hist_refused("[[1]]", good);
+	assert_hist_refused("[[1,-1]]", good);
+	assert_hist_refused("[[-1,1]]", good);
+	assert_hist_refused("[[1,1.5]]", good);
+	assert_hist_refused("[[2049,1]]", good); /* within a cell, not its bottom */
+	assert_hist_refused("[[1,9223372036854775807],[2,1]]", good);
+}
+
+static void
+bags_come_back_as_they_were(void **state)
+{
+	static const double reals[] = { 0.1, 2, -3.5e300 };
+	static const int64_t ints[] = { 1, INT64_MAX, -7 };
+	struct np_bag *b = np_bag_new(), *back = np_bag_new();
+	struct np_bag_item it;
+	struct np_err err;
+	json_t *v;
+
+	(void)state;
+	np_bag_int(b, -3, "tcp.rtt_us");
+	np_bag_real(b, 0.1, "thread.cpu_share");
+	np_bag_text(b, "eth0", "host.nic.name");
+	np_bag_reals(b, reals, LEN(reals), "tcp.samples.t_s");
+	np_bag_ints(b, ints, LEN(ints), "tcp.samples.cwnd");
+	np_bag_ints(b, ints, 0, "tcp.samples.none");
+	np_bag_unread(b, "Permission denied", "host.nic.firmware");
+	v = through_text(np_json_bag(b));
+	assert_int_equal(json_object_size(v), 7);
+	assert_int_equal(np_json_read_bag(v, back, &err), NP_OK);
+	assert_int_equal(np_bag_count(back), np_bag_count(b));
+	assert_int_equal(np_bag_left_out(back), 0);
+	assert_true(np_bag_number(back, "tcp.rtt_us") == -3);
+	assert_true(np_bag_number(back, "thread.cpu_share") == 0.1);
+	assert_string_equal(np_bag_string(back, "host.nic.name"), "eth0");
+	assert_true(np_bag_find(back, "tcp.samples.t_s", &it) && it.kind == NP_BAG_REALS);
+	assert_memory_equal(it.reals, reals, sizeof(reals));
+	assert_true(np_bag_find(back, "tcp.samples.cwnd", &it) && it.kind == NP_BAG_INTS);
+	assert_memory_equal(it.ints, ints, sizeof(ints));
+	assert_true(np_bag_find(back, "host.nic.firmware", &it) && it.kind == NP_BAG_UNREAD);
+	assert_string_equal(it.text, "Permission denied");
+	json_decref(v);
+	v = np_json_bag(NULL);
+	assert_true(json_is_null(v));
+	assert_int_equal(np_json_read_bag(v, back, &err), NP_EUSAGE);
+	v = parsed("{\"a\":[1,\"x\"]}");
+	assert_int_equal(np_json_read_bag(v, back, &err), NP_EUSAGE);
+	json_decref(v);
+	v = parsed("{\"a\":{}}");
+	assert_int_equal(np_json_read_bag(v, back, &err), NP_EUSAGE);
+	json_decref(v);
+	np_bag_free(b);
+	np_bag_free(back);
+}
+
+static void
+make_look(struct np_look *l)
+{
+	struct np_err err;
+
+	memset(l, 0, sizeof(*l));
+	l->style = NP_STYLE_KEYVAL;
+	l->classic.layout = "udp_rr";
+	l->classic.unit = np_unit('g');
+	l->classic.verbosity = 2;
+	l->classic.headers = true;
+	l->classic.remote_cpu = true;
+	l->classic.brand = "mine";
+	l->histogram_of = "send";
+	l->missed = l->latency = true;
+	assert_int_equal(np_selection_parse("THROUGHPUT,NO_SUCH;P50_LATENCY", &l->list, &err),
+			 NP_OK);
+}
+
+static void
+looks_come_back_as_they_were(void **state)
+{
+	struct np_look l, back;
+	struct np_err err;
+	json_t *v;
+
+	(void)state;
+	make_look(&l);
+	v = through_text(np_json_look(&l));
+	assert_int_equal(np_json_read_look(v, &back, &err), NP_OK);
+	assert_string_equal(back.classic.layout, "udp_rr");
+	assert_string_equal(back.classic.brand, "mine");
+	assert_string_equal(back.histogram_of, "send");
+	assert_ptr_equal(back.classic.unit, l.classic.unit);
+	assert_int_equal(back.style, l.style);
+	assert_int_equal(back.classic.verbosity, 2);
+	assert_true(back.classic.headers && back.classic.remote_cpu && back.missed);
+	assert_false(back.classic.local_cpu || back.histogram || back.average || back.congestion);
+	assert_int_equal(back.list.count[0], 2);
+	assert_int_equal(back.list.id[0][0], NP_M_THROUGHPUT);
+	assert_int_equal(back.list.id[0][1], NP_SELECT_UNKNOWN);
+	assert_int_equal(back.list.id[1][0], NP_M_P50_LATENCY);
+	json_decref(v);
+}
+
+static void
+assert_look_refused(const char *name, const char *value)
+{
+	struct np_look l, back;
+	struct np_err err;
+	json_t *v;
+
+	make_look(&l);
+	v = np_json_look(&l);
+	json_object_set_new(v, name, parsed(value));
+	assert_int_equal(np_json_read_look(v, &back, &err), NP_EUSAGE);
+	assert_has(err.msg, "display");
+	json_decref(v);
+}
+
+static void
+damaged_looks_are_refused(void **state)
+{
+	(void)state;
+	assert_look_refused("style", "\"baroque\"");
+	assert_look_refused("style", "4");
+	assert_look_refused("layout", "\"no such\"");
+	assert_look_refused("layout", "null");
+	assert_look_refused("unit", "\"q\"");
+	assert_look_refused("unit", "\"\"");
+	assert_look_refused("verbosity", "\"2\"");
+	assert_look_refused("headers", "1");
+	assert_look_refused("brand", "5");
+	assert_look_refused("figures", "[]");
+	assert_look_refused("figures", "[[],[],[],[7]]");
+	assert_look_refused("figures", "[[],[],[],7]");
+	assert_look_refused("histogram_of", "null");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_become_utf8),
+		cmocka_unit_test(figures_come_back_as_they_were),
+		cmocka_unit_test(what_is_no_number_keeps_its_words),
+		cmocka_unit_test(figures_of_other_types_are_refused),
+		cmocka_unit_test(histograms_are_merged_by_reading),
+		cmocka_unit_test(damaged_histograms_are_refused),
+		cmocka_unit_test(bags_come_back_as_they_were),
+		cmocka_unit_test(looks_come_back_as_they_were),
+		cmocka_unit_test(damaged_looks_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
