@@ -196,6 +196,7 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	t->wants.version = NP_EXT_VERSION;
 	/* Who asks for a test's figures gets those of its datagrams, too. */
 	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
+	t->wants.every_ms = (uint32_t)cli->sample_ms;
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
 }
 
@@ -443,6 +444,7 @@ run_bench(struct session *s, struct np_err *err)
 	}
 	s->client.want_far = wants_far(cli);
 	s->client.plan.caps = cli->caps;
+	s->client.plan.every_ms = (uint32_t)cli->sample_ms;
 	np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.plan);
 	s->interim.cli = cli;
 	s->interim.out = s->out;

@@ -17,11 +17,11 @@ TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_S
 ONE_SIDED = "gives netperf's results and no more"
 
 
-def measured(port: int, test: str, place: str) -> Tuple[lib.Result, Any]:
+def measured(port: int, test: str, place: str, *options: str) -> Tuple[lib.Result, Any]:
     """A run with all there is, and its document."""
     document = Path(place) / "run.json"
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", f"--json={document}",
-                   "--explain", "--wire"], timeout=30)
+                   "--explain", "--wire", *options], timeout=30)
     if not document.exists():
         return got, {}
     run = json.loads(document.read_text())
@@ -67,6 +67,20 @@ def one_side(report: lib.Report, name: str, port: int, place: str, tests: "Tuple
     report.check(f"{name}: facts of this host alone", got.rc == 0 and ONE_SIDED in got.out + got.err, str(got))
 
 
+def sampled(report: lib.Report, port: int, place: str) -> None:
+    """How often both ends look is the user's to say."""
+    for option, least, most in (((), 7, 12), (("--sample-interval", "20"), 30, 55)):
+        got, run = measured(port, "TCP_STREAM", place, *option)
+        counts = [len((run["iterations"][0][end] or {}).get("tcp.samples.t_s", ())) for end in ("near", "far")] \
+            if run else []
+        report.check(f"samples {' '.join(option) or 'of 100 ms'}: {counts}",
+                     len(counts) == 2 and all(least <= n <= most for n in counts), str(got))
+    refused = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "--json", "--sample-interval", "0"],
+                      timeout=20)
+    report.check("no time between two samples", refused.rc != 0 and "--sample-interval" in refused.err
+                 and len(refused.err.splitlines()) == 1, str(refused))
+
+
 def plain_afterwards(report: lib.Report, name: str, port: int) -> None:
     """Greetings leave nothing behind in a daemon."""
     got: List[lib.Result] = [lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1"],
@@ -78,6 +92,7 @@ def suite(report: lib.Report) -> None:
     with tempfile.TemporaryDirectory() as place:
         with lib.Daemon() as daemon:
             both_sides(report, daemon.port, place)
+            sampled(report, daemon.port, place)
             plain_afterwards(report, "ours", daemon.port)
         with lib.Daemon(args=["--no-evidence"]) as daemon:
             one_side(report, "--no-evidence", daemon.port, place, ("TCP_STREAM", "UDP_STREAM", "TCP_CRR"))
