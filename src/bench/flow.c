@@ -93,7 +93,7 @@ np_flow_open(struct np_flow *f, const struct np_params *par, struct np_stop *sto
 	f->stop = stop;
 	f->side = par->pattern->side[par->role];
 	f->loop = f->side->loop;
-	f->fd = f->listen_fd = f->file_fd = -1;
+	f->fd = f->listen_fd = f->file_fd = f->held_fd = -1;
 	f->mss = f->retrans = -1;
 	f->prio = f->tos = -1;
 	f->budget = par->length < 0 ? (uint64_t)-par->length : UINT64_MAX;

@@ -39,6 +39,7 @@ struct np_flow {
 
 	int fd, listen_fd; /* -1: none */
 	int file_fd;       /* of a file that is sent; the side's own; -1: none */
+	int held_fd; /* somebody else's, whose number no socket of the worker's may get; -1: none */
 	off_t file_length; /* bytes of it */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */

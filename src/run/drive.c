@@ -136,7 +136,7 @@ static void
 measure(struct worker *w)
 {
 	struct np_flow *f = w->flow;
-	const int keep[] = { f->fd, f->listen_fd, f->file_fd, w->wake_fd };
+	const int keep[] = { f->fd, f->listen_fd, f->file_fd, f->held_fd, w->wake_fd };
 	bool own = np_fds_own(keep, sizeof(keep) / sizeof(keep[0]));
 	struct np_cpu_times *cpu = NULL;
 	struct np_err err;

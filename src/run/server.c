@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "config.h"
+#include "net/capture.h"
 #include "net/sock.h"
 #include "run/talk.h"
 #include "sys/affinity.h"
@@ -472,6 +473,8 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	       p->transport->name, p->pattern->name, (long long)p->length,
 	       np_addr_text(&f.local, text), f.port_moved ? " (the one asked for is in use)" : "");
 	dialect->grant(p, &f, frame);
+	/* What the session must not send by is known to its filter by number. */
+	f.held_fd = s->plan.capture != NULL ? np_capture_fd(s->plan.capture) : -1;
 	ev = np_evidence_begin(&s->plan, &f);
 	rc = answer(c, frame, err);
 	if (rc != NP_OK) {
