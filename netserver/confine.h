@@ -44,7 +44,8 @@ void ns_confine_release(struct ns_prepared *p); /* safe on a zeroed struct */
 struct ns_sandbox {
 	const struct ns_prepared *prepared; /* NULL: made on the spot */
 	int fill_dir;                       /* descriptor of what may be read; 0: none */
-	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain */
+	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain; not beside a
+			  * capture, whatever stands here */
 	int capture_fd;  /* of a packet socket that is to hear and not to send; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */

@@ -27,8 +27,9 @@ int ns_filter_install(const void *code, size_t size, struct np_err *err);
 
 /*
  * Before that: this descriptor, of a packet socket, is for hearing only. Nothing is sent by it and
- * it is bound to nothing else; as there is no call on the list that duplicates descriptors, its
- * number stays its only one. NP_OK where filters are lacking.
+ * it is bound to nothing else. Its number stays its only one: no call on the list duplicates
+ * descriptors, and the sockets of the UNIX domain that are open now, by which a process can hand
+ * one to itself, stay with the peers that they have. NP_OK where filters are lacking.
  */
 int ns_filter_mute(int fd, struct np_err *err);
 

@@ -424,6 +424,42 @@ ns_filter_install(const void *code, size_t size, struct np_err *err)
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "install a filter of system calls");
 }
 
+static int
+forbid(scmp_filter_ctx ctx, const char *const *calls, size_t count, int fd)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const struct rule r = ONE(calls[i], 0, ALL, (uint32_t)fd);
+
+		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
+	}
+	return rc;
+}
+
+/*
+ * The sockets of the UNIX domain that a session has lead to its daemon and to syslog. Connected to
+ * itself, one would be a way for copies of descriptors (SCM_RIGHTS of unix(7)).
+ */
+static int
+forbid_moving(scmp_filter_ctx ctx)
+{
+	static const char *const calls[] = { "bind", "connect", "listen" };
+	long most = sysconf(_SC_OPEN_MAX);
+	int rc = 0;
+
+	for (int fd = 0; fd < most && rc == 0; fd++) {
+		int family = 0;
+		socklen_t len = sizeof(family);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
+		    family == AF_UNIX) {
+			rc = forbid(ctx, calls, COUNT(calls), fd);
+		}
+	}
+	return rc;
+}
+
 int
 ns_filter_mute(int fd, struct np_err *err)
 {
@@ -440,11 +476,8 @@ ns_filter_mute(int fd, struct np_err *err)
 	if (ctx == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "make a filter for a capture");
 	}
-	for (size_t i = 0; i < COUNT(calls) && rc == 0; i++) {
-		const struct rule r = ONE(calls[i], 0, ALL, (uint32_t)fd);
-
-		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
-	}
+	rc = forbid(ctx, calls, COUNT(calls), fd);
+	rc = rc == 0 ? forbid_moving(ctx) : rc;
 	if (rc == 0) {
 		const struct rule spliced = ONE("splice", 2, ALL, (uint32_t)fd);
 

@@ -81,7 +81,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, boo
 		np_explain_print(to, values);
 	}
 	np_bag_free(values);
-	if (cli->wire && cli->par.transport->family != AF_UNIX) {
+	if (cli->wire) {
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
 	}
 	if (out->far_lacks[0] != '\0' && whole) {

@@ -527,7 +527,6 @@ run(struct session *s, struct np_err *err)
 	int rc;
 
 	default_host(cli);
-	fill_target(cli, &target);
 	np_uuid_make(cli->uuid_made);
 	if (np_document_new(cli, &s->document, err) != NP_OK) {
 		return err->code;
@@ -536,6 +535,8 @@ run(struct session *s, struct np_err *err)
 	if (np_cli_test(cli) == NP_TEST_BENCH && np_cli_settle(cli, err) != NP_OK) {
 		return err->code;
 	}
+	np_wire_settle(cli);
+	fill_target(cli, &target);
 	s->client.chan.fd = -1;
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &target, err);

@@ -1,8 +1,25 @@
 #include "cli/wire.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "net/capture.h"
+#include "wire/ext.h"
+
+/* What it would take of the daemon, which has captures for few, is not asked for in vain. */
+void
+np_wire_settle(struct np_cli *cli)
+{
+	bool tests = np_cli_test(cli) == NP_TEST_BENCH;
+
+	if (!cli->wire || !tests || cli->bench.transport->family != AF_UNIX) {
+		return;
+	}
+	fputs("netperf: --wire: tests of the UNIX domain send no packets\n", stderr);
+	cli->wire = false;
+	cli->wire_file = NULL;
+	cli->caps &= ~(unsigned)NP_CAP_WIRE;
+}
 
 void
 np_wire_open(const struct np_cli *cli, const struct np_addr *local, const struct np_addr *remote,
@@ -13,10 +30,6 @@ np_wire_open(const struct np_cli *cli, const struct np_addr *local, const struct
 						.file = cli->wire_file };
 	struct np_err err = { .code = NP_OK };
 
-	if (cli->wire && cli->bench.transport->family == AF_UNIX) {
-		fputs("netperf: --wire: tests of the UNIX domain send no packets\n", stderr);
-		return;
-	}
 	if (!cli->wire || np_capture_open(&plan->capture, &place, &err) == NP_OK) {
 		return;
 	}

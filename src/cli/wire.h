@@ -9,6 +9,12 @@
 #include "run/evidence.h"
 
 /*
+ * The test is settled: who asked for a capture of what sends no packets is told so, on standard
+ * error, and no end opens one.
+ */
+void np_wire_settle(struct np_cli *cli);
+
+/*
  * Open the capture that was asked for into plan, and tell on standard error when it can't be had:
  * the test runs all the same. remote: where data will go. To be freed by np_capture_free().
  */

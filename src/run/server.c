@@ -240,6 +240,11 @@ check_request(const struct np_server *s, struct np_params *p, struct np_err *err
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a UNIX domain test from another machine");
 	}
+	if (p->transport->family == AF_UNIX && s->plan.capture != NULL) {
+		/* By such sockets descriptors get copies, with numbers that its filter misses. */
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "request for a UNIX domain test beside a capture of packets");
+	}
 	if (p->near.fill_file[0] != '\0' && s->fill_dir == 0) {
 		/* Whoever may ask must not be sent this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",

@@ -1346,15 +1346,33 @@ open_packet_socket(void *ctx)
 	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
 }
 
+/* A copy of a descriptor has another number. log: a socket as that to syslog. */
+static bool
+can_hand_descriptors_to_itself(int log)
+{
+	const struct sockaddr_un any = { .sun_family = AF_UNIX };
+	struct sockaddr_un own;
+	socklen_t len = sizeof(own);
+	int made[2];
+
+	if (socket(AF_UNIX, SOCK_DGRAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0 ||
+	    socketpair(AF_UNIX, SOCK_DGRAM, 0, made) == 0) {
+		return true;
+	}
+	return bind(log, (const struct sockaddr *)&any, sizeof(sa_family_t)) == 0 ||
+	       errno != EPERM || getsockname(log, (struct sockaddr *)&own, &len) != 0 ||
+	       connect(log, (const struct sockaddr *)&own, len) == 0 || errno != EPERM;
+}
+
 /* Returns 0, or the number of what was wrong. */
 static int
 try_capture(const char *user, bool want)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = 1 };
-	struct ns_sandbox box = { .bytes = 16 * MIB };
+	struct ns_sandbox box = { .bytes = 16 * MIB, .unix_tests = true, .evidence = true };
 	uint8_t frame[60] = { 0 };
 	struct np_err err = { .code = NP_OK };
-	int fd = -1;
+	int fd = -1, log = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (ns_confine_daemon(user, true, &err) != NP_OK ||
 	    (capabilities() & UINT64_C(1) << CAP_NET_RAW) == 0) {
@@ -1388,7 +1406,10 @@ try_capture(const char *user, bool want)
 	    bind(fd, (const struct sockaddr *)&to, sizeof(to)) == 0 || errno != EPERM) {
 		return 8;
 	}
-	return fcntl(fd, F_DUPFD_CLOEXEC, 3) < 0 && dup(fd) < 0 ? 0 : 9;
+	if (fcntl(fd, F_DUPFD_CLOEXEC, 3) >= 0 || dup(fd) >= 0) {
+		return 9;
+	}
+	return can_hand_descriptors_to_itself(log) ? 10 : 0;
 }
 
 static void
