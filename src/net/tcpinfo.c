@@ -32,14 +32,14 @@ enum kind { U8, U32, U64 };
 struct field {
 	const char *name;
 	size_t at;
-	enum kind kind;
 	int64_t factor; /* to the bag's unit */
+	enum kind kind;
 	bool sampled;
 };
 
 #define FIELD(name, member, kind, factor, sampled)                                                 \
 	{                                                                                          \
-		name, offsetof(struct tcp_info, tcpi_##member), kind, factor, sampled              \
+		name, offsetof(struct tcp_info, tcpi_##member), factor, kind, sampled              \
 	}
 
 /* In the order of the struct: an older kernel knows the first so many. Rates are in bytes there. */

@@ -148,7 +148,7 @@ static void
 take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
-	int64_t info[NP_TCP_SAMPLED];
+	int64_t info[NP_TCP_SAMPLED] = { 0 };
 	size_t i;
 
 	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {

@@ -25,9 +25,9 @@ call(int fd, const char *device, void *request)
 static int
 count_names(int fd, const char *device, uint32_t kind, size_t *count)
 {
-	struct {
+	union {
 		struct ethtool_sset_info head;
-		uint32_t size;
+		uint8_t room[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
 	} info;
 	int rc;
 
@@ -38,7 +38,7 @@ count_names(int fd, const char *device, uint32_t kind, size_t *count)
 	if (rc != 0) {
 		return rc;
 	}
-	*count = info.head.sset_mask != 0 ? info.size : 0;
+	*count = info.head.sset_mask != 0 ? info.head.data[0] : 0;
 	return *count == 0 || *count > MOST ? -EOPNOTSUPP : 0;
 }
 
@@ -149,9 +149,9 @@ np_ethtool_coalesce(int fd, const char *device, struct np_ethtool_coalesce *out)
 int
 np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
 {
-	struct {
+	union {
 		struct ethtool_link_settings head;
-		uint32_t masks[3 * 127];
+		uint8_t room[sizeof(struct ethtool_link_settings) + sizeof(uint32_t) * 3 * 127];
 	} s;
 	int8_t words;
 	int rc;

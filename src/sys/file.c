@@ -11,7 +11,7 @@
 
 enum { STEP = 16 << 10, MOST = 64 << 20 };
 
-static int
+static int __attribute__((format(printf, 3, 0)))
 path_of(char path[PATH_MAX], const char *root, const char *fmt, va_list args)
 {
 	int at = snprintf(path, PATH_MAX, "%s", root != NULL ? root : "");
@@ -43,7 +43,7 @@ read_up_to(int fd, char *out, size_t size)
 	return (long)len;
 }
 
-static long
+static long __attribute__((format(printf, 4, 0)))
 read_small(char *out, size_t size, const char *root, const char *fmt, va_list args)
 {
 	char path[PATH_MAX];
@@ -64,7 +64,7 @@ read_small(char *out, size_t size, const char *root, const char *fmt, va_list ar
 	return n;
 }
 
-static long
+static long __attribute__((format(printf, 4, 0)))
 read_line(char *out, size_t size, const char *root, const char *fmt, va_list args)
 {
 	long n = read_small(out, size, root, fmt, args);

@@ -316,12 +316,21 @@ steal_facts(const char *root, struct np_bag *into)
 static void
 load_facts(const char *root, struct np_bag *into)
 {
-	char line[128];
+	char line[128], *end;
 	long running, n = np_file_line(line, sizeof(line), root, "/proc/loadavg");
+	const char *at = line;
 
 	if (n < 0) {
 		unread(into, "host.load", (int)-n, "/proc/loadavg");
-	} else if (sscanf(line, "%*s %*s %*s %ld", &running) == 1) {
+		return;
+	}
+	/* "0.20 0.18 0.12 1/80 11206" */
+	for (int blanks = 0; blanks < 3 && at != NULL; blanks++) {
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	running = at != NULL ? strtol(at, &end, 10) : 0;
+	if (at != NULL && end != at) {
 		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
 	}
 }

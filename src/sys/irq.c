@@ -32,7 +32,7 @@ list_vectors(const char *root, struct whose *w)
 	d = opendir(path);
 	while (d != NULL && (e = readdir(d)) != NULL && w->vector_count < VECTORS) {
 		if (isdigit((unsigned char)e->d_name[0])) {
-			w->vectors[w->vector_count++] = atoi(e->d_name);
+			w->vectors[w->vector_count++] = (int)strtol(e->d_name, NULL, 10);
 		}
 	}
 	if (d != NULL) {

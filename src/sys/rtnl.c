@@ -63,7 +63,9 @@ ask(int fd, const struct question *q)
 static void
 sort_attributes(const void *at, size_t len, const struct rtattr **to, unsigned count)
 {
-	memset(to, 0, count * sizeof(to[0]));
+	for (unsigned i = 0; i < count; i++) {
+		to[i] = NULL;
+	}
 	for (const struct rtattr *a = at; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
 		unsigned type = a->rta_type & 0x3fffU; /* without NLA_F_NESTED */
 
@@ -257,7 +259,7 @@ hear_qdisc(void *ctx, const struct nlmsghdr *m)
 {
 	const struct rtattr *at[TCA_STATS2 + 1], *stats[TCA_STATS_QUEUE + 1];
 	const struct tcmsg *body = NLMSG_DATA(m);
-	struct gnet_stats_queue queue;
+	struct gnet_stats_queue queue = { .drops = 0 };
 	struct qdisc_heard *h = ctx;
 
 	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body)) || body->tcm_ifindex != h->index ||
