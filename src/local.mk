@@ -103,6 +103,7 @@ src_netperf_SOURCES = \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
+	%D%/cli/place.c %D%/cli/place.h \
 	%D%/cli/preflight.c %D%/cli/preflight.h \
 	%D%/cli/show.c %D%/cli/show.h \
 	%D%/cli/wire.c %D%/cli/wire.h

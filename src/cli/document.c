@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/place.h"
 #include "config.h"
 #include "out/json.h"
 #include "run/repeat.h"
@@ -88,6 +89,7 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 {
 	enum np_test test = np_cli_test(cli);
 	struct np_document *d;
+	int lacks;
 
 	*doc = NULL;
 	if (!cli->json) {
@@ -96,6 +98,10 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	if (test != NP_TEST_BENCH && test != NP_TEST_UNKNOWN) {
 		return np_fail(err, NP_EUSAGE, 0, "--json: %s measures nothing to be put down",
 			       cli->test);
+	}
+	lacks = cli->json_file != NULL ? np_place_lacks(cli->json_file, true) : 0;
+	if (lacks != 0) {
+		return np_fail(err, NP_ESYS, lacks, "--json: write %s", cli->json_file);
 	}
 	d = calloc(1, sizeof(*d));
 	if (d == NULL || (d->root = json_object()) == NULL) {

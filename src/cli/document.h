@@ -19,7 +19,7 @@ struct np_document;
 
 /*
  * Begin one if the user asked for it, else *doc is NULL. NP_EUNSUP in a build without jansson,
- * NP_EUSAGE for what has no results to be put down.
+ * NP_EUSAGE for what has no results to be put down, NP_ESYS for a file that can't be written.
  */
 int np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err);
 void np_document_free(struct np_document *d);

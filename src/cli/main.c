@@ -445,7 +445,10 @@ run_bench(struct session *s, struct np_err *err)
 	s->client.want_far = wants_far(cli);
 	s->client.plan.caps = cli->caps;
 	s->client.plan.every_ms = (uint32_t)cli->sample_ms;
-	np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.plan);
+	if (np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.plan, err) !=
+	    NP_OK) {
+		return err->code;
+	}
 	s->interim.cli = cli;
 	s->interim.out = s->out;
 	s->interim.doc = s->document;
@@ -535,7 +538,9 @@ run(struct session *s, struct np_err *err)
 	if (np_cli_test(cli) == NP_TEST_BENCH && np_cli_settle(cli, err) != NP_OK) {
 		return err->code;
 	}
-	np_wire_settle(cli);
+	if (np_wire_settle(cli, err) != NP_OK) {
+		return err->code;
+	}
 	fill_target(cli, &target);
 	s->client.chan.fd = -1;
 	if (cli->preflight) {

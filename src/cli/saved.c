@@ -349,9 +349,13 @@ int
 np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
 {
 	bool standard = strcmp(cli->show, "-") == 0;
-	FILE *in = standard ? stdin : fopen(cli->show, "re");
+	FILE *in;
 	int rc;
 
+	if (cli->show[0] == '\0') {
+		return np_fail(err, NP_EUSAGE, 0, "--show: the file has no name");
+	}
+	in = standard ? stdin : fopen(cli->show, "re");
 	if (in == NULL) {
 		return np_fail(err, NP_ESYS, errno, "--show: open %s", cli->show);
 	}

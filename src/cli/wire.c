@@ -3,37 +3,53 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "cli/place.h"
 #include "net/capture.h"
 #include "wire/ext.h"
 
-/* What it would take of the daemon, which has captures for few, is not asked for in vain. */
-void
-np_wire_settle(struct np_cli *cli)
+static int
+file_fault(const char *file, int fault, struct np_err *err)
+{
+	return np_fail(err, NP_ESYS, fault, "--wire: write %s", file);
+}
+
+/* A capture that the daemon, which has some for few, would open in vain is not asked for. */
+int
+np_wire_settle(struct np_cli *cli, struct np_err *err)
 {
 	bool tests = np_cli_test(cli) == NP_TEST_BENCH;
+	int lacks = cli->wire_file != NULL ? np_place_lacks(cli->wire_file, false) : 0;
 
+	if (lacks != 0) {
+		return file_fault(cli->wire_file, lacks, err);
+	}
 	if (!cli->wire || !tests || cli->bench.transport->family != AF_UNIX) {
-		return;
+		return NP_OK;
 	}
 	fputs("netperf: --wire: tests of the UNIX domain send no packets\n", stderr);
 	cli->wire = false;
 	cli->wire_file = NULL;
 	cli->caps &= ~(unsigned)NP_CAP_WIRE;
+	return NP_OK;
 }
 
-void
+int
 np_wire_open(const struct np_cli *cli, const struct np_addr *local, const struct np_addr *remote,
-	     struct np_evidence_plan *plan)
+	     struct np_evidence_plan *plan, struct np_err *err)
 {
 	const struct np_capture_place place = { .near = *local,
 						.far = *remote,
 						.file = cli->wire_file };
-	struct np_err err = { .code = NP_OK };
 
-	if (!cli->wire || np_capture_open(&plan->capture, &place, &err) == NP_OK) {
-		return;
+	if (!cli->wire || np_capture_open(&plan->capture, &place, err) == NP_OK) {
+		return NP_OK;
+	}
+	if (err->code == NP_EUSAGE) {
+		return np_fail_in(err, "--wire");
 	}
 	plan->capture_why_not = "this end could not open a capture, see standard error";
 	fprintf(stderr, "netperf: --wire: %s; this end gives the interface's counters instead\n",
-		err.msg);
+		err->msg);
+	err->code = NP_OK;
+	return NP_OK;
 }

@@ -10,15 +10,16 @@
 
 /*
  * The test is settled: who asked for a capture of what sends no packets is told so, on standard
- * error, and no end opens one.
+ * error, and no end opens one. NP_ESYS for a file that can't be written.
  */
-void np_wire_settle(struct np_cli *cli);
+int np_wire_settle(struct np_cli *cli, struct np_err *err);
 
 /*
  * Open the capture that was asked for into plan, and tell on standard error when it can't be had:
- * the test runs all the same. remote: where data will go. To be freed by np_capture_free().
+ * the test runs all the same. remote: where data will go. To be freed by np_capture_free(). Not
+ * NP_OK only when the user's file can't be written.
  */
-void np_wire_open(const struct np_cli *cli, const struct np_addr *local,
-		  const struct np_addr *remote, struct np_evidence_plan *plan);
+int np_wire_open(const struct np_cli *cli, const struct np_addr *local,
+		 const struct np_addr *remote, struct np_evidence_plan *plan, struct np_err *err);
 
 #endif

@@ -32,7 +32,8 @@ struct np_capture_flow {
 /*
  * Open what can be opened before the flow is known, while CAP_NET_RAW is there: the interface that
  * packets between the two hosts go by. NP_EUNSUP when this build has no libpcap, or such an
- * interface is not understood; NP_ESYS with one line that names the mend when it is not permitted.
+ * interface is not understood; NP_ESYS with one line that names the mend when it is not permitted;
+ * NP_EUSAGE when it is the file that can't be written.
  */
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err);

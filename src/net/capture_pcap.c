@@ -296,7 +296,7 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 		c->file = place->file;
 		c->dump = pcap_dump_open(c->pcap, c->file);
 		if (c->dump == NULL) {
-			np_fail(err, NP_ESYS, 0, "%s", pcap_geterr(c->pcap));
+			np_fail(err, NP_EUSAGE, 0, "%s", pcap_geterr(c->pcap));
 			np_capture_free(c);
 			return err->code;
 		}

@@ -191,7 +191,10 @@ def has_both_ends_evidence(runner: Runner) -> None:
 def interim_results_are_a_series(runner: Runner) -> None:
     document = alone(runner, "-l 1 -D 0.2")
     series = document["interim"]
-    assert 4 <= len(series) <= 6 and [one["number"] for one in series] == list(range(len(series)))
+    # a busy machine wakes the one who counts too late for some of the five, or stretches the test
+    most = document["final"]["ELAPSED_TIME"] / 0.2 + 1.5
+    assert 2 <= len(series) <= most, f"{len(series)} of at most {most:.1f}"
+    assert [one["number"] for one in series] == list(range(len(series)))
     work = sum(one["rate"] * one["seconds"] for one in series)
     whole = document["final"]["THROUGHPUT"] * document["final"]["ELAPSED_TIME"]
     assert abs(work / whole - 1) < 0.03, (work, whole)
@@ -468,19 +471,46 @@ def files_are_replaced_whole(runner: Runner) -> None:
     path.chmod(0o640)
     assert lib.run(runner.command("-l -1000", f"--json={path}"), timeout=20).rc == 0
     assert path.stat().st_mode & 0o777 == 0o640
-    for target, says in ((place / "no" / "such.json", "No such file"),
-                         (Path("/dev/full"), "No space"), (place, "Is a directory")):
-        got = lib.run(runner.command("-l -1000", f"--json={target}"), timeout=20)
-        assert got.rc == 1 and "TCP STREAM TEST" in got.out and got.out.count("\n") > 5, got
-        lib.error_line(got, "netperf", "--json", str(target), says)
+    got = lib.run(runner.command("-l -1000", "--json=/dev/full"), timeout=20)
+    assert got.rc == 1 and "TCP STREAM TEST" in got.out and got.out.count("\n") > 5, got
+    lib.error_line(got, "netperf", "--json", "/dev/full", "No space")
     full = lib.Started(runner.command("-l -1000", "--json"), stdout=open("/dev/full", "w"))
     with full:
         got = full.finish(20)
     assert got.rc == 1 and "standard output" in got.err, got
 
 
+def files_that_cannot_be_written(runner: Runner) -> None:
+    """That is told before the test: a run of an hour is not to be lost. Nothing is left behind,
+    neither then nor by a run that fails."""
+    place = runner.place / "unwritten"
+    place.mkdir()
+    ours = place / "ours"
+    ours.write_text("{}")
+    hopeless = [(place / "no" / "such", "No such file"), (place, "Is a directory"),
+                (ours / "below", "Not a directory"), (f"{place}/new/", "Is a directory")]
+    for option in ("--json=", "--wire=pcap:"):
+        for target, says in hopeless:
+            got = lib.run(runner.command("-l 60", f"{option}{target}"), timeout=20)
+            assert got.rc == 1 and not got.out, got
+            lib.error_line(got, "netperf", option.partition("=")[0], str(target), says)
+    if os.geteuid() == 0:
+        place.chmod(0o755)
+        ours.chmod(0o644)
+        for target in (place / "new", ours):
+            for option in ("--json=", "--wire=pcap:"):
+                got = lib.run([*lib.as_nobody(), *runner.command("-l 60", f"{option}{target}")],
+                              timeout=20)
+                assert got.rc == 1 and not got.out and "Permission denied" in got.err, got
+    got = lib.run(runner.command("-l 1", f"--json={place / 'new'}", port=9), timeout=20)
+    assert got.rc != 0 and json.loads((place / "new").read_text())["result"] == "failed", got
+    (place / "new").unlink()
+    got = lib.run(runner.command("-t NO_SUCH", f"--wire=pcap:{place / 'new'}"), timeout=20)
+    assert got.rc == 1 and list(place.iterdir()) == [ours] and ours.read_text() == "{}", got
+
+
 def wrong_options(runner: Runner) -> None:
-    for args, says in (("--json=", "no name"), ("--prometheus", "--show"),
+    for args, says in (("--json=", "no name"), ("--show=", "no name"), ("--prometheus", "--show"),
                        ("--show x --json", "--show"), ("-t LOC_CPU --json", "LOC_CPU")):
         got = lib.run([lib.netperf(), "-H", HOST, "-p", str(runner.port), *args.split()],
                       timeout=20)
@@ -559,7 +589,8 @@ def suite(report: lib.Report) -> None:
             stands_alone, says_what_was_asked_and_granted, figures_agree, has_both_ends_evidence,
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
-            later_versions_may_add, files_are_replaced_whole, wrong_options)]
+            later_versions_may_add, files_are_replaced_whole, files_that_cannot_be_written,
+            wrong_options)]
         cases += [("every member is published", partial(every_member_is_published, runner, schema)),
                   ("ended by SIGINT", partial(ended_by, runner, signal.SIGINT, 0)),
                   ("ended by SIGTERM", partial(ended_by, runner, signal.SIGTERM, 143)),

@@ -57,7 +57,7 @@ rates_of_one_end_are_of_bytes(void **state)
 	(void)state;
 	np_record_text(&r, NP_M_THROUGHPUT_UNITS, "Trans");
 	np_record_real(&r, NP_M_THROUGHPUT, 5);
-	np_record_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, NAN);
+	np_record_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, (double)NAN);
 	text = printed(NULL, 0, &r, NULL);
 	assert_has(text, "\nnetperf_throughput{unit=\"Trans/s\"} 5\n");
 	assert_has(text, "\nnetperf_local_send_throughput{unit=\"10^6bits/s\"} NaN\n");
