@@ -75,6 +75,7 @@ struct np_server {
 	struct np_evidence_plan
 	    plan;                /* what the client wants of its tests; capture is the caller's */
 	struct np_bag *evidence; /* of the last test; NULL: none */
+	unsigned questions;      /* requests since the last test, as far as they are counted */
 	unsigned oddities;       /* requests so far that nobody serves, a line in the log each */
 	bool unbound;            /* the log tells already that a processor can't be had */
 };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "run/client.h"
 #include "run/server.h"
 #include "tests/lib/check.h"
@@ -413,6 +414,48 @@ a_welcome_that_is_none_is_an_error(void **state)
 	end(&d, &c);
 }
 
+/* ---- Questions without end ---- */
+
+/* Ask so often, and tell how long the answers took. */
+static uint64_t
+time_of_questions(struct np_client *c, int count)
+{
+	const struct np_hello hello = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST };
+	uint64_t before = np_now(), until = np_deadline(20 * NP_SEC);
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	for (int i = 0; i < count; i++) {
+		np_hello_put(frame, NP_EXT_HELLO, &hello);
+		assert_int_equal(np_chan_send(&c->chan, frame, until, &err), NP_OK);
+		assert_int_equal(np_chan_recv(&c->chan, "a welcome", until, NULL, &err), NP_OK);
+		assert_int_equal(np_frame_head(c->chan.in).code, NP_EXT_WELCOME);
+	}
+	return np_now() - before;
+}
+
+static void
+who_asks_without_end_is_answered_slowly(void **state)
+{
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	(void)state;
+	start(&d, NP_CAP_TEST, NULL);
+	assert_int_equal(greet(&d, &c, &err), NP_OK);
+	assert_true(time_of_questions(&c, 62) < 620 * NP_MSEC);
+	time_of_questions(&c, 1); /* the 64th */
+	assert_true(time_of_questions(&c, 20) >= 200 * NP_MSEC);
+	run(&c, "TCP_RR", -10, &out);
+	np_outcome_free(&out);
+	/* A test, and its evidence, which was a question. */
+	assert_true(time_of_questions(&c, 63) < 630 * NP_MSEC);
+	assert_true(time_of_questions(&c, 10) >= 100 * NP_MSEC);
+	end(&d, &c);
+}
+
 int
 main(void)
 {
@@ -426,6 +469,7 @@ main(void)
 		cmocka_unit_test(a_daemon_that_hangs_up_gets_another_connection),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(a_welcome_that_is_none_is_an_error),
+		cmocka_unit_test(who_asks_without_end_is_answered_slowly),
 	};
 
 	np_drive_prepare();

@@ -95,7 +95,10 @@ what_is_no_number_keeps_its_words(void **state)
 	static const struct {
 		double v;
 		const char *word;
-	} odd[] = { { NAN, "nan" }, { -NAN, "-nan" }, { HUGE_VAL, "inf" }, { -HUGE_VAL, "-inf" } };
+	} odd[] = { { (double)NAN, "nan" },
+		    { -(double)NAN, "-nan" },
+		    { HUGE_VAL, "inf" },
+		    { -HUGE_VAL, "-inf" } };
 	struct np_record r, back;
 	struct np_err err;
 
