@@ -249,8 +249,8 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 		refuse(d, c, NS_DENIED, "this address may not (netserver --allow, --deny)");
 		return;
 	}
-	if (ns_guard_session(&d->limits, d->sessions, &c->peer, &d->rates, np_now(), &why, &err) !=
-		NP_OK ||
+	if (ns_guard_session(&d->limits, d->sessions, &c->peer, ns_session_bytes(d, c), &d->rates,
+			     np_now(), &why, &err) != NP_OK ||
 	    (!d->no_fork && start(d, c, &err) != NP_OK)) {
 		refuse(d, c, why, err.msg);
 		return;

@@ -23,9 +23,8 @@ struct ns_caller {
 	struct ns_admit admit;
 	bool denied; /* by address: to be told so when it has spoken */
 	/* In its session's process. */
-	bool crowded;               /* enough sessions have a capture already */
 	struct np_capture *capture; /* that it asked for at once; NULL: none */
-	struct np_err uncaptured;   /* why not, if it was to be had */
+	struct np_err uncaptured;   /* why not, if there was one to be had */
 };
 
 /* Take what a listener has. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "net/capture.h"
 
 static const struct {
 	const char *name;
@@ -202,7 +203,7 @@ is_same_site(const struct np_addr *a, const struct np_addr *b)
 
 int
 ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, struct ns_rates *r, uint64_t now_ns,
+		 const struct np_addr *peer, uint64_t takes, struct ns_rates *r, uint64_t now_ns,
 		 enum ns_refusal *why, struct np_err *err)
 {
 	int32_t all = 0, near = 0;
@@ -221,7 +222,7 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 		np_fail(err, NP_EPEER, 0,
 			"%d sessions are open from this address (netserver --max-per-address)",
 			near);
-	} else if (l->total_bytes > 0 && bytes + NP_SESSION_BYTES > l->total_bytes) {
+	} else if (l->total_bytes > 0 && bytes + takes > l->total_bytes) {
 		*why = NS_MEMORY;
 		np_fail(err, NP_EPEER, 0,
 			"the memory for all sessions is given away (netserver --max-total-memory)");
@@ -242,6 +243,36 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 	return err->code;
 }
 
+int
+ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
+		 const struct np_addr *peer, uint64_t bytes, struct np_err *err)
+{
+	int all = 0, near = 0;
+	uint64_t others = 0;
+
+	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
+		all += s->captures;
+		near += s->captures && is_same_site(&s->peer, peer);
+		others += s->bytes;
+	}
+	if (near >= NS_CAPTURES_NEAR) {
+		return np_fail(err, NP_EPEER, 0,
+			       "%d other sessions from this address have a capture now, and no "
+			       "address may have more",
+			       near);
+	}
+	if (all >= NS_CAPTURES) {
+		return np_fail(err, NP_EPEER, 0,
+			       "%d other sessions have a capture now, and more there are not", all);
+	}
+	if (l->total_bytes > 0 && others + bytes + NP_CAPTURE_BYTES > l->total_bytes) {
+		return np_fail(err, NP_EPEER, 0,
+			       "the memory for all sessions is given away (netserver "
+			       "--max-total-memory)");
+	}
+	return NP_OK;
+}
+
 bool
 ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish)
 {
@@ -252,7 +283,7 @@ int
 ns_guard_memory(const struct ns_limits *l, const struct ns_session *sessions,
 		const struct ns_session *s, const struct np_wish *wish, struct np_err *err)
 {
-	uint64_t others = 0;
+	uint64_t others = s->beside;
 
 	for (const struct ns_session *i = sessions; i != NULL; i = i->next) {
 		others += i == s ? 0 : i->bytes;

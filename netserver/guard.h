@@ -111,16 +111,28 @@ struct ns_session {
 	uint64_t test_ns;    /* when its test got its leave; 0: none has */
 	uint64_t waiting_ns; /* since when it waits for its turn; 0: it does not */
 	uint64_t bytes;      /* granted to it */
+	uint64_t beside;     /* of them, for evidence and a capture, whatever its test takes */
 	struct np_wish wish; /* of the test that runs or waits */
 	uint64_t tests;      /* ended */
 	bool told;           /* SIGTERM was sent */
 	bool captures;       /* its packets, by a buffer of the kernel's */
 };
 
-/* May one more begin? NP_OK, and it counts for the rate; else err is filled and *why set. */
+/*
+ * May one more begin, which takes so many bytes? NP_OK, and it counts for the rate; else err is
+ * filled and *why set.
+ */
 int ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		     const struct np_addr *peer, struct ns_rates *r, uint64_t now_ns,
-		     enum ns_refusal *why, struct np_err *err);
+		     const struct np_addr *peer, uint64_t bytes, struct ns_rates *r,
+		     uint64_t now_ns, enum ns_refusal *why, struct np_err *err);
+
+/*
+ * May one more, which takes so many bytes, have a capture of NP_CAPTURE_BYTES beside? There are
+ * some, and no address has all of them. Else err says why not, for the client to read.
+ */
+enum { NS_CAPTURES = 4, NS_CAPTURES_NEAR = 2 };
+int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
+		     const struct np_addr *peer, uint64_t bytes, struct np_err *err);
 
 /*
  * Could an honest session ask for that? It has turned longer tests down by itself; a deadline or a

@@ -31,8 +31,7 @@ enum {
 	GRACE_S = 150,
 	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
 	AT_ONCE = 16,   /* words of a session */
-	TERM_MS = 2000, /* to end by itself when told to */
-	CAPTURES = 4    /* at a time: each has 16 MiB of the kernel's memory that nobody counts */
+	TERM_MS = 2000  /* to end by itself when told to */
 };
 
 void
@@ -241,7 +240,6 @@ why_no_capture(const struct ns_daemon *d, const struct ns_caller *c)
 {
 	return !d->allow_raw                 ? "netserver was not started with --allow-raw"
 	       : c->uncaptured.code != NP_OK ? c->uncaptured.msg
-	       : c->crowded                  ? "enough other sessions have a capture now"
 	       : d->no_fork                  ? "netserver -f captures nothing"
 					     : "it has to be asked for at the beginning";
 }
@@ -262,8 +260,8 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 		.bytes = d->limits.each.bytes,
 	};
 
-	if (d->allow_raw && ns_with_raw(evidence && wants_capture(c) && !c->crowded, open_capture,
-					c, err) != NP_OK) {
+	if (d->allow_raw && ns_with_raw(evidence && wants_capture(c) && c->uncaptured.code == NP_OK,
+					open_capture, c, err) != NP_OK) {
 		return err->code;
 	}
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
@@ -460,15 +458,10 @@ end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
 	return idle_s > 0 ? now_ns + (idle_s + BETWEEN_S) * NP_SEC : 0;
 }
 
-static bool
-is_crowded(const struct ns_daemon *d)
+uint64_t
+ns_session_bytes(const struct ns_daemon *d, const struct ns_caller *c)
 {
-	int captures = 0;
-
-	for (const struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		captures += s->captures;
-	}
-	return captures >= CAPTURES;
+	return NP_SESSION_BYTES + (gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0);
 }
 
 int
@@ -484,9 +477,13 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "no descriptors for a session");
 	}
 	s->kind = NS_SESSION;
-	s->captures = d->allow_raw && d->evidence && wants_capture(c);
-	c->crowded = s->captures && is_crowded(d);
-	s->captures = s->captures && !c->crowded;
+	c->uncaptured.code = NP_OK;
+	s->bytes = ns_session_bytes(d, c);
+	s->captures =
+	    d->allow_raw && d->evidence && wants_capture(c) &&
+	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bytes, &c->uncaptured) == NP_OK;
+	s->bytes += s->captures ? NP_CAPTURE_BYTES : 0;
+	s->beside = s->bytes - NP_SESSION_BYTES;
 	s->pid = fork();
 	if (s->pid == 0) {
 		run_child(d, c, pair[1], self);
@@ -502,7 +499,6 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	s->peer = c->peer;
 	s->began_ns = np_now();
 	s->end_ns = end_of_idling(d, s->began_ns);
-	s->bytes = NP_SESSION_BYTES;
 	s->next = d->sessions;
 	d->sessions = s;
 	d->stats.sessions++;
@@ -559,7 +555,9 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	leave_line(d, s);
-	set_bytes(d, s, s->wish.bytes > NP_SESSION_BYTES ? s->wish.bytes : NP_SESSION_BYTES);
+	set_bytes(d, s,
+		  s->beside +
+		      (s->wish.bytes > NP_SESSION_BYTES ? s->wish.bytes : NP_SESSION_BYTES));
 	s->test_ns = np_now();
 	d->turn_ns[ns_group_of(&s->peer)] = s->test_ns;
 	/* The session has looked at the length, but what if it is not itself any more? */
@@ -618,7 +616,7 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	s->tests++;
 	d->stats.tests++;
 	s->end_ns = end_of_idling(d, np_now());
-	set_bytes(d, s, NP_SESSION_BYTES);
+	set_bytes(d, s, s->beside + NP_SESSION_BYTES);
 }
 
 static enum ns_refusal

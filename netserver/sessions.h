@@ -11,6 +11,9 @@
 /* An event about a client, to be logged. */
 void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
 
+/* What the caller's session takes of memory at least: more for one that gathers evidence. */
+uint64_t ns_session_bytes(const struct ns_daemon *d, const struct ns_caller *c);
+
 /*
  * Start a process that serves the caller from its first message on; the caller stays the daemon's
  * own to close. NP_ESYS when there is none to be had.

@@ -13,6 +13,9 @@
 
 struct np_capture;
 
+/* Of memory: the kernel's buffer, most of all. */
+enum { NP_CAPTURE_RING = 16 << 20, NP_CAPTURE_BYTES = NP_CAPTURE_RING + (512 << 10) };
+
 /* What can be said of the flow before it is there: between which hosts; ports do not matter. */
 struct np_capture_place {
 	struct np_addr near; /* len 0, or a wildcard: what the route to `far` has */

@@ -24,6 +24,12 @@ struct np_evidence_plan {
 	struct np_addr near;         /* this end's address, where the flow's is a wildcard; len 0 */
 };
 
+/*
+ * Of memory, beside what a session is granted anyhow (NP_SESSION_BYTES, of which a test without
+ * evidence uses 150 KiB): samples, values, the window of sequence numbers.
+ */
+enum { NP_EVIDENCE_BYTES = 128 << 10 };
+
 struct np_evidence;
 
 /*

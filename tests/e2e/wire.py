@@ -6,6 +6,7 @@ scripts/netlab."""
 import json
 import os
 import re
+import signal
 import struct
 import sys
 import tempfile
@@ -271,6 +272,28 @@ def nothing_in_the_unix_domain() -> str:
     return lib.error_line(got, "netperf", "--wire", "UNIX domain")
 
 
+def shared_out(lab: netns.Lab, port: int) -> str:
+    """Of the captures that a daemon has one client's address may have two. Without one there is a
+    word, and a result."""
+    def held() -> lib.Started:
+        return lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t",
+                            "TCP_RR", "-l", "30", "--wire"])
+
+    with held() as first, held() as second:
+        assert first.under_way() and second.under_way(), "no test began"
+        third = netperf(lab.client, port, "--wire", "-t", "TCP_RR", "-l", "-100").ledger
+        other = netperf(lab.client, port, "--wire", "-t", "TCP_RR", "-l", "-100",
+                        host=IPV6).ledger
+        for one in (first, second):
+            one.signal(signal.SIGINT)
+            got = one.finish(20)
+            assert got.rc == 0 and ledger(got.err).value("packets seen", 2) > 0, got
+    assert "remote: no ledger: 2 other sessions from this address have a" in third.text, third.text
+    assert third.value("packets seen", 0) > 0, third.text
+    assert other.value("packets seen", 2) > 0, other.text
+    return "two of one address, and one of another"
+
+
 def not_allowed(lab: netns.Lab) -> str:
     with lib.Daemon(lab.server) as daemon:
         led = netperf(lab.client, daemon.port, "--wire").ledger
@@ -333,6 +356,7 @@ def suite(report: lib.Report) -> None:
                     report.case(f"{' '.join(test)} to {host}",
                                 lambda host=host, test=test: every_test(lab, port, host, test))
             report.case("no control connection", lambda: without_control(lab))
+            report.case("shared out", lambda: shared_out(lab, port))
             report.case("sessions give it up", lambda: given_up(lab, daemon))
         report.case("one machine", lambda: at_the_daemons_own_machine(lab))
         report.case("no --allow-raw", lambda: not_allowed(lab))

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "net/capture.h"
+#include "run/evidence.h"
 #include "tests/lib/check.h"
 
 static struct np_addr
@@ -210,14 +212,17 @@ one_address_leaves_some_of_the_rate(void **state)
 	for (int i = 0; i < 1500; i++) {
 		uint64_t now = 1000 * NP_SEC + (uint64_t)i * NP_SEC / 150;
 
-		got += ns_guard_session(&l, NULL, &greedy, &r, now, &why, &err) == NP_OK;
+		got += ns_guard_session(&l, NULL, &greedy, NP_SESSION_BYTES, &r, now, &why, &err) ==
+		       NP_OK;
 		if (i % 10 == 9) {
-			assert_int_equal(ns_guard_session(&l, NULL, &other, &r, now, &why, &err),
+			assert_int_equal(ns_guard_session(&l, NULL, &other, NP_SESSION_BYTES, &r,
+							  now, &why, &err),
 					 NP_OK);
 		}
 	}
 	assert_in_range(got, 2 * 100 + 10 * 25 - 1, 2 * 100 + 10 * 25 + 1);
-	while (ns_guard_session(&l, NULL, &greedy, &r, 1010 * NP_SEC, &why, &err) == NP_OK) {
+	while (ns_guard_session(&l, NULL, &greedy, NP_SESSION_BYTES, &r, 1010 * NP_SEC, &why,
+				&err) == NP_OK) {
 	}
 	assert_int_equal(why, NS_RATE);
 }
@@ -239,7 +244,7 @@ refusal(const struct ns_limits *l, const struct ns_session *list, const char *pe
 	enum ns_refusal why = NS_REFUSALS;
 	struct ns_rates b = { 0 };
 	struct np_err err = { .code = NP_OK };
-	int rc = ns_guard_session(l, list, &a, &b, 1000 * NP_SEC, &why, &err);
+	int rc = ns_guard_session(l, list, &a, NP_SESSION_BYTES, &b, 1000 * NP_SEC, &why, &err);
 
 	assert_int_equal(rc == NP_OK, why == NS_REFUSALS);
 	if (rc != NP_OK) {
@@ -303,6 +308,59 @@ memory_is_shared(void **state)
 }
 
 static void
+captures_are_shared(void **state)
+{
+	static const char *const peers[] = { "192.0.2.1", "192.0.2.1", "2001:db8::1",
+					     "2001:db8::2" };
+	struct np_addr greedy = address("192.0.2.1"), other = address("192.0.2.2"),
+		       six = address("2001:db8::3");
+	struct ns_limits l = { .total_bytes = 0 };
+	struct ns_session s[MANY];
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(ns_guard_capture(&l, NULL, &greedy, 0, &err), NP_OK);
+	sessions_from(s, peers, LEN(peers));
+	s[0].captures = true;
+	assert_int_equal(ns_guard_capture(&l, s, &greedy, 0, &err), NP_OK);
+	s[1].captures = true;
+	assert_int_equal(ns_guard_capture(&l, s, &greedy, 0, &err), NP_EPEER);
+	assert_has(err.msg, "from this address");
+	assert_int_equal(ns_guard_capture(&l, s, &other, 0, &err), NP_OK);
+	s[2].captures = s[3].captures = true;
+	assert_int_equal(ns_guard_capture(&l, s, &six, 0, &err), NP_EPEER);
+	assert_has(err.msg, "from this address");
+	assert_int_equal(ns_guard_capture(&l, s, &other, 0, &err), NP_EPEER);
+	assert_has(err.msg, "4 other sessions have");
+	/* Their memory counts. */
+	s[3].captures = false;
+	l.total_bytes = 5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES;
+	assert_int_equal(ns_guard_capture(&l, s, &other, NP_SESSION_BYTES, &err), NP_OK);
+	l.total_bytes--;
+	assert_int_equal(ns_guard_capture(&l, s, &other, NP_SESSION_BYTES, &err), NP_EPEER);
+	assert_has(err.msg, "--max-total-memory");
+}
+
+/* What a session has beside its test counts while that runs, too, but not as the test's. */
+static void
+memory_beside_a_test_counts(void **state)
+{
+	static const char *const peers[] = { "192.0.2.1" };
+	struct ns_limits l = { .total_bytes = 10 << 20, .each.bytes = 8 << 20 };
+	struct np_wish wish = { .bytes = 8 << 20 };
+	struct ns_session s[MANY];
+	struct np_err err;
+
+	(void)state;
+	sessions_from(s, peers, LEN(peers));
+	s[0].beside = 2 << 20;
+	assert_int_equal(ns_guard_memory(&l, s, &s[0], &wish, &err), NP_OK);
+	s[0].beside++;
+	assert_int_equal(ns_guard_memory(&l, s, &s[0], &wish, &err), NP_EPEER);
+	assert_has(err.msg, "--max-total-memory");
+}
+
+static void
 no_wish_is_longer_than_a_test_may_be(void **state)
 {
 	struct ns_limits l = { .each.seconds = 60 };
@@ -324,6 +382,7 @@ a_laboratory_meets_no_limit(void **state)
 {
 	struct np_addr peer = address("192.0.2.1");
 	static struct ns_session s[500];
+	const uint64_t bytes = NP_SESSION_BYTES + NP_EVIDENCE_BYTES;
 	struct ns_rates b = { 0 };
 	enum ns_refusal why;
 	struct ns_limits l;
@@ -332,14 +391,15 @@ a_laboratory_meets_no_limit(void **state)
 	(void)state;
 	ns_limits_init(&l);
 	assert_true(l.total_bytes < UINT64_C(512) * 1000 * 1000);
+	/* With evidence, too. */
 	for (size_t i = 0; i < LEN(s); i++) {
-		assert_int_equal(ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, &b,
+		assert_int_equal(ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, bytes, &b,
 						  1000 * NP_SEC, &why, &err),
 				 NP_OK);
 		/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. */
 		s[i] = (struct ns_session){ .peer = peer,
 					    .next = i > 0 ? &s[i - 1] : NULL,
-					    .bytes = NP_SESSION_BYTES + (256 << 10) };
+					    .bytes = bytes + (256 << 10) };
 	}
 }
 
@@ -369,6 +429,8 @@ main(void)
 		cmocka_unit_test(one_address_leaves_some_of_the_rate),
 		cmocka_unit_test(sessions_are_limited_in_all_and_by_address),
 		cmocka_unit_test(memory_is_shared),
+		cmocka_unit_test(captures_are_shared),
+		cmocka_unit_test(memory_beside_a_test_counts),
 		cmocka_unit_test(no_wish_is_longer_than_a_test_may_be),
 		cmocka_unit_test(a_laboratory_meets_no_limit),
 		cmocka_unit_test(every_refusal_has_a_name_and_an_error),
