@@ -52,8 +52,8 @@ int np_capture_fd(const struct np_capture *c);
 int np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err);
 
 /*
- * Stop after what is in the kernel's buffer has been read, which takes some 50 ms; the ledger goes
- * into the bag: wire.*
+ * Stop after what is in the kernel's buffer has been read, which takes some 50 ms, 100 on
+ * the loopback interface; the ledger goes into the bag: wire.*
  */
 void np_capture_stop(struct np_capture *c, struct np_bag *into);
 void np_capture_free(struct np_capture *c); /* NULL is let pass */
