@@ -23,6 +23,7 @@
 #include "netserver/confine.h"
 #include "run/server.h"
 #include "sys/affinity.h"
+#include "sys/host.h"
 #include "wire/ext.h"
 
 enum {
@@ -281,10 +282,20 @@ gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 /* What kinds of service differ in. */
 struct means {
 	bool evidence;
+	struct np_bag *lasting; /* facts of the host, read before it was confined; NULL: none */
 	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
 	void *permit_ctx;
 	const struct np_leave *leave; /* NULL: everything is granted */
 };
+
+static struct np_bag *
+read_lasting(void)
+{
+	struct np_bag *b = np_bag_new();
+
+	np_host_lasting("", b);
+	return b;
+}
 
 /* Their common end. */
 static void
@@ -303,6 +314,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.caps = by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0,
 		.capture_why_not = why_no_capture(d, c),
 		.plan.capture = c->capture,
+		.plan.lasting = by->lasting,
 	};
 	struct np_addr *near = &server.plan.near;
 	enum np_log_level level = d->log->level;
@@ -364,6 +376,7 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	if (by.evidence) {
 		by.permit = ask_to_permit;
 		by.permit_ctx = &l;
+		by.lasting = read_lasting();
 	}
 	if (confine(d, c, is_here, by.evidence, &err) != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s: session given up: %s", c->text, err.msg);
@@ -431,16 +444,19 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 		} else if (await_first(d, &c, &err) == NP_OK) {
 			bool is_here = np_addr_is_here(&c.peer);
 			struct ns_permit permit;
-			const struct means by = { .evidence = gathers_evidence(d, &c),
-						  .permit = ns_permit,
-						  .permit_ctx = &permit };
+			struct means by = { .evidence = gathers_evidence(d, &c),
+					    .permit = ns_permit,
+					    .permit_ctx = &permit };
 
+			by.lasting = by.evidence ? read_lasting() : NULL;
 			forget_secrets(d, &c);
 			ns_permit_init(&permit);
 			if (confine(d, &c, is_here, by.evidence, &err) == NP_OK) {
 				serve(d, &c, is_here, &by);
+				np_bag_free(by.lasting);
 				return;
 			}
+			np_bag_free(by.lasting);
 		}
 	}
 	np_log(d->log, NP_LOG_INFO, "%s: refused: %s", c.text, err.msg);

@@ -93,15 +93,15 @@ both_ends(struct np_client *c, struct np_err *err)
 {
 	struct np_bag *near = np_bag_new(), *far = NULL;
 	struct np_preflight_path path;
-	struct np_addr here = { .len = sizeof(here.sa) };
+	struct np_evidence_plan plan = { .near.len = sizeof(plan.near.sa) };
 	int rc = np_client_host(c, &far, err);
 
-	if (getsockname(c->chan.fd, (struct sockaddr *)&here.sa, &here.len) != 0) {
-		here.len = 0;
+	if (getsockname(c->chan.fd, (struct sockaddr *)&plan.near.sa, &plan.near.len) != 0) {
+		plan.near.len = 0;
 	} else {
-		np_addr_unmap(&here);
+		np_addr_unmap(&plan.near);
 	}
-	np_evidence_host("", &here, c->chan.fd, near);
+	np_evidence_host(&plan, c->chan.fd, near);
 	path.rtt_s = round_trip(c->chan.fd);
 	path.rate_bps = slower(near, far);
 	np_preflight_print(stdout, "local", near, far, NULL, &path);
@@ -119,9 +119,10 @@ both_ends(struct np_client *c, struct np_err *err)
 static void
 this_end(const struct np_addr *here)
 {
+	const struct np_evidence_plan plan = { .near = *here };
 	struct np_bag *near = np_bag_new();
 
-	np_evidence_host("", here, -1, near);
+	np_evidence_host(&plan, -1, near);
 	np_preflight_print(stdout, "local", near, NULL, NULL, NULL);
 	np_bag_free(near);
 }

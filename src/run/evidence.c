@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/sequence.h"
@@ -260,15 +261,51 @@ put_flow(const struct np_evidence *ev, const struct np_flow *f)
 	}
 }
 
+/* What was read when more could be read goes before what can be now. */
+static void
+put_host(const struct np_evidence_plan *plan, const char *device, int fd, struct np_bag *into)
+{
+	struct np_bag_item item;
+
+	np_host_facts(root_of(plan), device, fd, into);
+	for (size_t i = 0; np_bag_at(plan->lasting, i, &item); i++) {
+		if (item.kind == NP_BAG_INT) {
+			np_bag_int(into, item.i, "%s", item.name);
+		} else if (item.kind == NP_BAG_STRING) {
+			np_bag_text(into, item.text, "%s", item.name);
+		}
+	}
+}
+
 void
-np_evidence_host(const char *root, const struct np_addr *near, int fd, struct np_bag *into)
+np_evidence_host(const struct np_evidence_plan *plan, int fd, struct np_bag *into)
 {
 	char device[DEVICE] = "";
 
-	if (near->len != 0) {
-		np_host_device((const struct sockaddr *)&near->sa, device);
+	if (plan->near.len != 0) {
+		np_host_device((const struct sockaddr *)&plan->near.sa, device);
 	}
-	np_host_facts(root, device, fd, into);
+	put_host(plan, device, fd, into);
+}
+
+/*
+ * A socket that tells the MTU of the route to the peer, which one of datagrams without a connection
+ * does not. -1: there is none.
+ */
+static int
+connected_like(const struct np_flow *f)
+{
+	const struct np_addr *peer = f->peer.len != 0 ? &f->peer : &f->par->only;
+	int fd = -1;
+
+	if (f->par->transport->family != AF_UNIX && f->par->transport->datagram && peer->len != 0) {
+		fd = socket(peer->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	}
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&peer->sa, peer->len) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
 }
 
 struct np_bag *
@@ -295,7 +332,12 @@ np_evidence_end(struct np_evidence *ev, struct np_flow *f)
 	}
 	np_sequence_put(f, bag); /* nothing, unless both ends agreed on numbers */
 	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
-		np_host_facts(root_of(&ev->plan), ev->device, f->fd, bag);
+		int fd = connected_like(f);
+
+		put_host(&ev->plan, ev->device, fd >= 0 ? fd : f->fd, bag);
+		if (fd >= 0) {
+			close(fd);
+		}
 	}
 	free(ev);
 	return bag;

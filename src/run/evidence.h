@@ -22,6 +22,8 @@ struct np_evidence_plan {
 	const char *capture_why_not; /* for the bag; NULL: nobody asked for one */
 	const char *root;            /* of proc and sys, for tests; NULL: "" */
 	struct np_addr near;         /* this end's address, where the flow's is a wildcard; len 0 */
+	const struct np_bag *lasting; /* facts of the host that were read before this process was
+				       * confined (sys/host.h); NULL: none */
 };
 
 /*
@@ -47,7 +49,7 @@ struct np_watch np_evidence_watch(struct np_evidence *ev);
  */
 struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_flow *f);
 
-/* The host's facts alone, as seen from that address (len 0: no interface is looked at). */
-void np_evidence_host(const char *root, const struct np_addr *near, int fd, struct np_bag *into);
+/* The host's facts alone, as seen from plan's address (len 0: no interface is looked at). */
+void np_evidence_host(const struct np_evidence_plan *plan, int fd, struct np_bag *into);
 
 #endif

@@ -169,7 +169,7 @@ serve_host(struct np_chan *c, const struct np_server *s, struct np_err *err)
 	struct np_bag *b = np_bag_new();
 	int rc;
 
-	np_evidence_host(s->plan.root != NULL ? s->plan.root : "", &s->plan.near, -1, b);
+	np_evidence_host(&s->plan, -1, b);
 	rc = send_bag(c, b, err);
 	np_bag_free(b);
 	return rc;

@@ -388,11 +388,12 @@ runs_irqbalance(const char *root)
 	return found;
 }
 
-static void
-cpu_facts(const char *root, struct np_bag *into)
+/* What stays as it is while this process runs, or nearly so. Returns info, of /proc/cpuinfo. */
+static const char *
+lasting_facts(const char *root, char info[CPUINFO], struct np_bag *into)
 {
-	char info[CPUINFO], model[128];
-	long n = np_file_read(info, sizeof(info), root, "/proc/cpuinfo");
+	char model[128];
+	long n = np_file_read(info, CPUINFO, root, "/proc/cpuinfo");
 	int balanced = runs_irqbalance(root);
 
 	if (balanced < 0) {
@@ -407,11 +408,27 @@ cpu_facts(const char *root, struct np_bag *into)
 	} else {
 		np_bag_unread(into, "no model name in /proc/cpuinfo", "host.cpu.model");
 	}
+	hypervisor_facts(root, info, into);
+	return info;
+}
+
+void
+np_host_lasting(const char *root, struct np_bag *into)
+{
+	char info[CPUINFO];
+
+	lasting_facts(root != NULL ? root : "", info, into);
+}
+
+static void
+cpu_facts(const char *root, struct np_bag *into)
+{
+	char info[CPUINFO];
+
+	frequency_facts(root, lasting_facts(root, info, into), into);
 	np_bag_int(into, np_cpu_count(), "host.cpu.count");
 	governor_facts(root, into);
 	idle_facts(root, into);
-	frequency_facts(root, info, into);
-	hypervisor_facts(root, info, into);
 	steal_facts(root, into);
 	load_facts(root, into);
 	task_facts(into);

@@ -18,4 +18,10 @@ void np_host_device(const struct sockaddr *address, char device[16]);
  */
 void np_host_facts(const char *root, const char *device, int fd, struct np_bag *into);
 
+/*
+ * Those of them that a confined process can't read, or not for sure, and that last:
+ * host.irqbalance, host.cpu.model, host.hypervisor.
+ */
+void np_host_lasting(const char *root, struct np_bag *into);
+
 #endif

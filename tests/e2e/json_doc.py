@@ -186,6 +186,13 @@ def has_both_ends_evidence(runner: Runner) -> None:
     assert near["flow.role"] == "transmit" and far["flow.role"] == "receive", (near, far)
     assert near["flow.bytes_sent"] > 0 and isinstance(near["unread"], dict)
     assert document["far"]["peer"] == f"{HOST} port {runner.port}", document["far"]
+    # which a session reads before it is confined, and can't any more then
+    for name in ("host.irqbalance", "host.cpu.model", "host.hypervisor"):
+        assert near.get(name) == far.get(name), (name, near, far)
+        assert name in far or name in near["unread"], (name, far["unread"])
+    document = alone(runner, "-t UDP_RR -l -10")
+    for end in ("near", "far"):
+        assert document["iterations"][0][end]["host.path_mtu"] >= 65535, document["iterations"]
 
 
 def interim_results_are_a_series(runner: Runner) -> None:
