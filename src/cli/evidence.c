@@ -4,6 +4,7 @@
 
 #include "out/explain.h"
 #include "out/ledger.h"
+#include "out/look.h"
 
 static double
 per_second(double amount, double seconds)
@@ -64,8 +65,8 @@ explain(const struct np_cli *cli, const struct np_outcome *out, struct np_explan
 }
 
 void
-np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, bool whole,
-		     struct np_document *doc, FILE *to)
+np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
+		     bool whole, struct np_document *doc, FILE *to)
 {
 	struct np_explanation e;
 	struct np_bag *values;
@@ -77,6 +78,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, boo
 	values = np_bag_new();
 	np_explain_put(&e, cli->par.pattern->transactions, values);
 	np_document_explain(doc, e.sentence, values);
+	np_look_which(to, cli->explain, cli->wire, iterations);
 	if (cli->explain) {
 		np_explain_print(to, values);
 	}

@@ -13,9 +13,9 @@
 /*
  * After the result: why it is what it is, into the document (NULL: there is none) and, where that
  * was asked for, as text; likewise the ledger; and what of the far end is missing, and why,
- * unless the test failed, which tells as much.
+ * unless the test failed, which tells as much. iterations: out is of the last of so many.
  */
-void np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, bool whole,
-			  struct np_document *doc, FILE *to);
+void np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out,
+			  unsigned iterations, bool whole, struct np_document *doc, FILE *to);
 
 #endif

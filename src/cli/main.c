@@ -408,7 +408,7 @@ repeat_test(struct session *s, struct np_err *err)
 	if (repeat.done > 0) {
 		tell_result(s, &repeat, &record);
 		fflush(stdout);
-		np_cli_tell_evidence(cli, &out, rc == NP_OK, s->document, stderr);
+		np_cli_tell_evidence(cli, &out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
 	np_capture_free(s->client.plan.capture);
 	s->client.plan.capture = NULL;

@@ -54,3 +54,13 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_record *r,
 		print_omni(out, l, &shown, hist);
 	}
 }
+
+void
+np_look_which(FILE *to, bool explanation, bool ledger, unsigned iterations)
+{
+	if ((explanation || ledger) && iterations > 1) {
+		fprintf(to, "%s%s%s: of the last of %u iterations\n",
+			explanation ? "explanation" : "", explanation && ledger ? " and " : "",
+			ledger ? "ledger" : "", iterations);
+	}
+}
