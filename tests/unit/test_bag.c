@@ -285,10 +285,43 @@ a_part_keeps_within_its_frame(void **state)
 	assert_int_equal(np_part_get(frame, &q, &err), NP_EPEER);
 }
 
+static void
+terminals_have_nothing_to_obey(void **state)
+{
+	static const char *const texts[][2] = {
+		{ "a\x1b[2Jb\nc\x7f", "a [2Jb c " },
+		{ "a\xc2\x9b"
+		  "2J",
+		  "a  2J" }, /* CSI in one character */
+		{ "a\x9b"
+		  "2J",
+		  "a?2J" }, /* and in one byte */
+		{ "a\xe2\x80\xae"
+		  "b",
+		  "a   b" }, /* from right to left */
+		{ "a\xe2\x81\xa6"
+		  "b",
+		  "a   b" },
+		{ "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" },
+		{ "\xc0\x9b|\xed\xa0\x80|\xf5\x80",
+		  "??|???|??" },      /* too long, half of two, too high */
+		{ "\xe2\x82", "??" }, /* cut */
+	};
+	struct np_bag *b = np_bag_new();
+
+	(void)state;
+	for (size_t i = 0; i < LEN(texts); i++) {
+		np_bag_text(b, texts[i][0], "text");
+		assert_string_equal(np_bag_string(b, "text"), texts[i][1]);
+	}
+	np_bag_free(b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(terminals_have_nothing_to_obey),
 		cmocka_unit_test(values_come_out_as_they_went_in),
 		cmocka_unit_test(a_second_value_takes_the_place_of_the_first),
 		cmocka_unit_test(no_bag_is_an_empty_one),
