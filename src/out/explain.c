@@ -36,16 +36,21 @@ np_limit_name(enum np_limit limit)
 /* --- words ------------------------------------------------------------------------------------
  */
 
-enum { WORD = 32 };
+/* A figure that is not known, or none at all, is "?". */
 struct word {
-	char text[WORD];
+	char text[32];
 };
+
+static const struct word no_figure = { "?" };
 
 static struct word
 rate_words(double bps)
 {
-	struct word w;
+	struct word w = no_figure;
 
+	if (!isfinite(bps)) {
+		return w;
+	}
 	if (bps >= 1e9) {
 		snprintf(w.text, sizeof(w.text), "%.4g Gbit/s", bps / 1e9);
 	} else if (bps >= 1e6) {
@@ -59,8 +64,11 @@ rate_words(double bps)
 static struct word
 time_words(double us)
 {
-	struct word w;
+	struct word w = no_figure;
 
+	if (!isfinite(us)) {
+		return w;
+	}
 	if (us >= 1000) {
 		snprintf(w.text, sizeof(w.text), "%.3g ms", us / 1000);
 	} else {
@@ -72,8 +80,11 @@ time_words(double us)
 static struct word
 size_words(double bytes)
 {
-	struct word w;
+	struct word w = no_figure;
 
+	if (!isfinite(bytes)) {
+		return w;
+	}
 	if (bytes >= 100 * 1024) {
 		snprintf(w.text, sizeof(w.text), "%.0f KiB", bytes / 1024);
 	} else {
@@ -82,18 +93,32 @@ size_words(double bytes)
 	return w;
 }
 
+static struct word
+count_words(double n)
+{
+	struct word w = no_figure;
+
+	if (isfinite(n)) {
+		snprintf(w.text, sizeof(w.text), "%.0f", n);
+	}
+	return w;
+}
+
 /* A share in percent: as many digits as tell it from none and from all. */
 static struct word
 share_words(double share)
 {
-	struct word w;
+	struct word w = no_figure;
 	double percent = share * 100;
-	int digits = percent < 0.095                 ? 3
-		     : percent < 0.95                ? 2
-		     : percent < 9.5 || percent > 99 ? 1
-						     : 0;
+	int digits = percent <= 0 || percent >= 99.95 ? 0
+		     : percent < 0.095                ? 3
+		     : percent < 0.95                 ? 2
+		     : percent < 9.5 || percent > 99  ? 1
+						      : 0;
 
-	snprintf(w.text, sizeof(w.text), "%.*f %%", percent >= 99.95 ? 0 : digits, percent);
+	if (isfinite(percent)) {
+		snprintf(w.text, sizeof(w.text), "%.*f %%", digits, percent);
+	}
 	return w;
 }
 
@@ -174,7 +199,7 @@ busy(const struct np_thread_facts *t)
 static bool
 crowded(const struct np_thread_facts *t)
 {
-	return t->wait >= 0.15 && busy(t) >= 0.3 && t->crowd >= 0.95 && t->crowd - t->cpu >= 0.2;
+	return t->wait >= 0.1 && busy(t) >= 0.25 && t->crowd >= 0.85 && t->crowd - t->cpu >= 0.2;
 }
 
 static double
@@ -184,7 +209,7 @@ sender_cpu_score(FACTS)
 	/* Nothing was outstanding, and it did not wait for a processor either: it rested. */
 	bool rests = 1 - f->busy - known(f->sender.wait) >= 0.4;
 
-	return s >= BUSY ? above(s, BUSY, 0.97) : crowded(&f->sender) && !rests ? 0.8 : 0;
+	return fmax(above(s, BUSY, 0.97), crowded(&f->sender) && !rests ? 0.8 : 0);
 }
 
 static double
@@ -204,13 +229,13 @@ reader_cpu_score(FACTS)
  * packets back all the while: where the machine is late, a bucket runs over.
  */
 static double
-link_score(FACTS, const struct np_explain_ceiling *c)
+link_score(FACTS)
 {
-	if (c->reached >= 0.97 && c->reached <= 1.05) {
+	if (f->reached >= 0.97 && f->reached <= 1.05) {
 		return 0.99;
 	}
-	return f->shaped && f->qdisc_overlimits / f->seconds >= 10 && c->reached >= 0.8 &&
-		       c->reached <= 1.05
+	return f->shaped && f->qdisc_overlimits / f->seconds >= 10 && f->reached >= 0.8 &&
+		       f->reached <= 1.05
 		   ? 0.8
 		   : 0;
 }
@@ -234,22 +259,22 @@ cpu_words(const struct np_thread_facts *t, const char *whose, char *out, size_t 
 }
 
 static void
-rule_link(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_link(FACTS, struct verdict *v)
 {
-	double score = link_score(f, c);
+	double score = link_score(f);
 	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_known : NULL;
 
 	if (shaper != NULL) {
-		decide(v, NP_LIMIT_LINK, score, c->reached,
+		decide(v, NP_LIMIT_LINK, score, f->reached,
 		       "limited by the shaper on the sender's interface (%s, %s): %s of what that "
 		       "lets through",
-		       shaper, rate_words(f->rate_bps).text, share_words(c->reached).text);
+		       shaper, rate_words(f->rate_bps).text, share_words(f->reached).text);
 	} else {
-		decide(v, NP_LIMIT_LINK, score, c->reached,
+		decide(v, NP_LIMIT_LINK, score, f->reached,
 		       "limited by the link: %s of what %s can carry (rate by %s)",
-		       share_words(c->reached).text, rate_words(f->rate_bps).text, f->rate_known);
+		       share_words(f->reached).text, rate_words(f->rate_bps).text, f->rate_known);
 	}
-	if (c->reached > 1.005) {
+	if (f->reached > 1.005) {
 		add(v->doubts, "that is more than Ethernet's framing allows: not all of it is "
 			       "counted there");
 	}
@@ -257,12 +282,11 @@ rule_link(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 
 /* The signature of a shaper whose rate nobody told: its queue made packets wait, at one rate. */
 static void
-rule_shaper(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_shaper(FACTS, struct verdict *v)
 {
 	double a_second = f->qdisc_overlimits / f->seconds;
 	bool holds = f->rate_bps <= 0 && a_second >= 10 && f->steady <= 0.1 && f->sender.idle > 0.3;
 
-	(void)c;
 	decide(v, NP_LIMIT_LINK, holds ? 0.85 : 0, (double)NAN,
 	       "limited by a shaper on the sender's interface: its queue held packets back %.0f "
 	       "times a second, and the rate of %s kept within %s",
@@ -271,30 +295,24 @@ rule_shaper(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 }
 
 static void
-rule_application(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_application(FACTS, struct verdict *v)
 {
 	double unused = 1 - f->busy;
 	bool by_queue = f->in->datagrams || f->app_short > unused;
 	double share = by_queue ? f->app_short : unused;
 
-	(void)c;
-	if (!(f->sender.idle > share)) {
-		share = f->sender.idle;
-	}
-	decide(v, NP_LIMIT_APPLICATION, share, share,
+	decide(v, NP_LIMIT_APPLICATION, f->sender.idle < share ? f->sender.idle : share, share,
 	       "limited by the sending application: it slept %s of the time, and nothing waited to "
 	       "be sent for %s of it",
-	       share_words(f->sender.idle).text,
-	       share_words(by_queue ? f->app_short : unused).text);
+	       share_words(f->sender.idle).text, share_words(share).text);
 }
 
 static void
-rule_sender_cpu(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_sender_cpu(FACTS, struct verdict *v)
 {
 	double score = sender_cpu_score(f);
 	char words[200];
 
-	(void)c;
 	cpu_words(&f->sender, f->in->transactions ? "requesting" : "sending", words, sizeof(words));
 	if (f->in->datagrams && f->lost_share >= 0.01) {
 		score *= 0.8; /* more of them would be lost, too */
@@ -302,19 +320,19 @@ rule_sender_cpu(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 	decide(v, NP_LIMIT_SENDER_CPU, score, busy(&f->sender), "limited by the %s CPU: %s",
 	       f->in->transactions ? "client's" : "sender's", words);
 	if (busy(&f->reader) >= BUSY) {
-		add(v->doubts, "the receiving process was busy %s of a CPU, too",
-		    share_words(busy(&f->reader)).text);
+		cpu_words(&f->reader, f->in->transactions ? "responding" : "receiving", words,
+			  sizeof(words));
+		add(v->doubts, "%s, too", words);
 	}
 }
 
 static void
-rule_send_buffer(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_send_buffer(FACTS, struct verdict *v)
 {
 	bool sampled = f->outq_full > known(f->sndbuf);
 	double share = sampled ? f->outq_full : f->sndbuf;
 	bool holds = share >= 0.4 && f->sender.idle >= 0.15;
 
-	(void)c;
 	decide(v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
 	       "limited by the send buffer for %s of the time: its %s were all under way, and an "
 	       "acknowledgement takes %s",
@@ -326,26 +344,32 @@ rule_send_buffer(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 	}
 }
 
-/* A queue on the way, other than what a busy machine makes of microseconds. */
+/*
+ * A queue on the way: not what a busy machine makes of microseconds, nor what has come out of the
+ * way and waits for the reader.
+ */
 static bool
 queues(FACTS)
 {
-	return f->queue_us >= 300 && f->rtt_us >= 2 * f->min_rtt_us;
+	double way_out = f->cwnd * np_ceiling_segment(&f->way);
+
+	return f->queue_us >= 300 && f->rtt_us >= 2 * f->min_rtt_us &&
+	       !(way_out > 0 && f->inq >= 0.5 * way_out);
 }
 
 static void
-rule_loss(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_loss(FACTS, struct verdict *v)
 {
 	double score = f->loss >= 3 * LOSSY ? 0.93 : f->loss >= LOSSY ? 0.7 : 0;
 
-	(void)c;
 	if (queues(f)) {
 		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
 	}
 	decide(v, NP_LIMIT_LOSS, f->sender.cpu >= 0.97 ? score * 0.8 : score, f->loss,
-	       "limited by the congestion window, which loss keeps small: %.0f of %.0f segments "
-	       "(%s) had to be sent again, %.0f were let go at a time",
-	       f->retransmits, f->segments, share_words(f->loss).text, f->cwnd);
+	       "limited by the congestion window, which loss keeps small: %s of %s segments "
+	       "(%s) had to be sent again, %s were let go at a time",
+	       count_words(f->retransmits).text, count_words(f->segments).text,
+	       share_words(f->loss).text, count_words(f->cwnd).text);
 	if (f->sender.cpu >= 0.7) {
 		add(v->doubts, "the sending process was busy %s of a CPU",
 		    share_words(f->sender.cpu).text);
@@ -353,41 +377,39 @@ rule_loss(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 }
 
 static void
-rule_path(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_path(FACTS, struct verdict *v)
 {
 	double score = 0;
 
-	(void)c;
 	if (queues(f) && f->sender.idle >= 0.3 && !(f->rwnd >= 0.4) && !(f->outq_full >= 0.4)) {
 		score = f->steady <= 0.1 || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
 		/* What waits for a processor looks like a queue on the way. */
-		score *= f->sender.wait >= 0.15 || f->reader.wait >= 0.15 ? 0.75 : 1;
+		score *= crowded(&f->sender) || crowded(&f->reader) ? 0.75 : 1;
 	}
 	if (score > 0) {
-		decide(
-		    v, NP_LIMIT_PATH, score, f->cwnd_full,
-		    "limited by the rate of the path: what the congestion window (%.0f segments) "
-		    "lets go queues on the way, %s of a round trip of %s",
-		    f->cwnd, time_words(f->queue_us).text, time_words(f->rtt_us).text);
+		decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
+		       "limited by the rate of the path: what the congestion window (%s segments) "
+		       "lets go queues on the way, %s of a round trip of %s",
+		       count_words(f->cwnd).text, time_words(f->queue_us).text,
+		       time_words(f->rtt_us).text);
 		return;
 	}
 	decide(v, NP_LIMIT_PATH, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
 	       f->cwnd_full,
-	       "limited by the congestion window (%.0f segments) for %s of the time, without loss "
+	       "limited by the congestion window (%s segments) for %s of the time, without loss "
 	       "and without a queue on the way",
-	       f->cwnd, share_words(f->cwnd_full).text);
+	       count_words(f->cwnd).text, share_words(f->cwnd_full).text);
 	add(v->doubts, "it may still have been growing, or be paced by the sender");
 }
 
 /* Why the window is small, which only the receiver knows. */
 static void
-rule_receive_window(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_receive_window(FACTS, struct verdict *v)
 {
 	double score = f->rwnd >= 0.4 ? 0.55 + 0.44 * f->rwnd : 0;
 	struct word share = share_words(f->rwnd);
 	char words[200];
 
-	(void)c;
 	cpu_words(&f->reader, "reading", words, sizeof(words));
 	if (isnan(f->reader.cpu)) {
 		decide(v, NP_LIMIT_RECEIVE_WINDOW, score, f->rwnd,
@@ -395,11 +417,11 @@ rule_receive_window(FACTS, const struct np_explain_ceiling *c, struct verdict *v
 		       size_words(f->window).text);
 		add(v->doubts, "whether its reader, its CPU or its buffer keeps it small, only the "
 			       "far end knows");
-	} else if (busy(&f->reader) >= BUSY) {
+	} else if (busy(&f->reader) >= BUSY || (f->inq_waits >= 0.4 && f->reader.idle < 0.3)) {
 		decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: %s", share.text,
 		       words);
-	} else if (f->inq_waits >= 0.4 && f->reader.idle >= 0.3) {
+	} else if (f->inq_waits >= 0.4) {
 		decide(v, NP_LIMIT_READER_SLOW, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: the reading process "
 		       "slept %s of it while %s waited to be read",
@@ -415,11 +437,10 @@ rule_receive_window(FACTS, const struct np_explain_ceiling *c, struct verdict *v
 
 /* Where the kernel's clock of the window is not to be had, or a large buffer has not filled yet. */
 static void
-rule_reader(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_reader(FACTS, struct verdict *v)
 {
 	char words[200];
 
-	(void)c;
 	if (f->rwnd >= 0.4) {
 		return;
 	}
@@ -439,12 +460,11 @@ rule_reader(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 }
 
 static void
-rule_softirq(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_softirq(FACTS, struct verdict *v)
 {
 	double score = above(f->softirq, BUSY, 0.95);
 	double drops = f->in->datagrams ? f->backlog_drops : 0;
 
-	(void)c;
 	if (drops >= 0.5 * f->lost && f->lost_share >= 0.01) {
 		decide(v, NP_LIMIT_SOFTIRQ, 0.96, f->lost_share,
 		       "limited by the receiver's processors that take packets in: their queues "
@@ -462,12 +482,11 @@ rule_softirq(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 }
 
 static void
-rule_udp_buffer(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_udp_buffer(FACTS, struct verdict *v)
 {
 	bool holds = f->lost_share >= 0.01 && f->buffer_drops >= 0.5 * f->lost;
 	char words[200];
 
-	(void)c;
 	cpu_words(&f->reader, "reading", words, sizeof(words));
 	decide(v, NP_LIMIT_UDP_BUFFER, holds ? 0.98 : 0, f->lost_share,
 	       "limited by the receive buffer: full at %s, it dropped %.0f datagrams, %s of what "
@@ -477,11 +496,10 @@ rule_udp_buffer(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 }
 
 static void
-rule_datagrams_lost(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_datagrams_lost(FACTS, struct verdict *v)
 {
 	bool holds = f->lost_share >= 0.01;
 
-	(void)c;
 	if (isnan(f->buffer_drops)) {
 		decide(v, NP_LIMIT_UNCLEAR, holds ? 0.9 : 0, f->lost_share,
 		       "%s of the datagrams were lost, on the way or in the receiver's "
@@ -490,9 +508,10 @@ rule_datagrams_lost(FACTS, const struct np_explain_ceiling *c, struct verdict *v
 		return;
 	}
 	decide(v, NP_LIMIT_LOSS, holds && f->buffer_drops < 0.5 * f->lost ? 0.9 : 0, f->lost_share,
-	       "limited by loss on the way: %s of the datagrams did not arrive, and %.0f of these "
-	       "%.0f were dropped by the receiver's buffer",
-	       share_words(f->lost_share).text, f->buffer_drops, f->lost);
+	       "limited by loss on the way: %s of the datagrams did not arrive, and %s of these "
+	       "%s were dropped by the receiver's buffer",
+	       share_words(f->lost_share).text, count_words(f->buffer_drops).text,
+	       count_words(f->lost).text);
 }
 
 static void
@@ -514,7 +533,7 @@ rule_mtu_of_datagrams(FACTS, double score, const char *cpu, struct verdict *v)
 
 /* Whatever is exhausted by packets is exhausted sooner by small ones. */
 static void
-rule_mtu(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_mtu(FACTS, struct verdict *v)
 {
 	bool by_sender = sender_cpu_score(f) >= reader_cpu_score(f);
 	struct np_way usual = f->way;
@@ -526,12 +545,12 @@ rule_mtu(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 	if (!(f->mtu < NARROW)) {
 		return;
 	}
-	if (link_score(f, c) > score) {
-		decide(v, NP_LIMIT_MTU, link_score(f, c) + 0.005, c->reached,
+	if (link_score(f) > score) {
+		decide(v, NP_LIMIT_MTU, link_score(f) + 0.005, f->reached,
 		       "limited by the MTU of %.0f: with it %s of the link's rate can be payload, "
 		       "with 1500 it is %s; %s of that ceiling was reached",
 		       f->mtu, share_words(np_ceiling_tcp(&f->way)).text,
-		       share_words(np_ceiling_tcp(&usual)).text, share_words(c->reached).text);
+		       share_words(np_ceiling_tcp(&usual)).text, share_words(f->reached).text);
 		return;
 	}
 	score = score > 0 ? score + 0.02 : 0;
@@ -542,19 +561,18 @@ rule_mtu(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 		return;
 	}
 	decide(v, NP_LIMIT_MTU, score, busy(&f->sender),
-	       "limited by the MTU of %.0f: %.0f segments a second carried %u bytes each, with "
+	       "limited by the MTU of %.0f: %s segments a second carried %u bytes each, with "
 	       "1500 each carries %u; %s",
-	       f->mtu, f->segments / f->seconds, np_ceiling_segment(&f->way),
+	       f->mtu, count_words(f->segments / f->seconds).text, np_ceiling_segment(&f->way),
 	       np_ceiling_segment(&usual), words);
 }
 
 static void
-rule_turns(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_turns(FACTS, struct verdict *v)
 {
 	double each_us =
 	    f->in->per_second > 0 ? 1e6 * f->in->in_flight / f->in->per_second : (double)NAN;
 
-	(void)c;
 	decide(v, NP_LIMIT_TURNS, each_us > 0 ? 0.6 : 0, f->sender.idle,
 	       "limited by the way there and back: with %u under way at once a transaction takes "
 	       "%s, and the requesting process waited %s of the time",
@@ -564,9 +582,8 @@ rule_turns(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 
 /* Only what one end knows: it did its part. */
 static void
-rule_kept_up(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
+rule_kept_up(FACTS, struct verdict *v)
 {
-	(void)c;
 	if (f->tx != NULL || !(f->reader.idle >= 0.3) || f->inq_waits >= 0.2) {
 		return;
 	}
@@ -579,7 +596,7 @@ rule_kept_up(FACTS, const struct np_explain_ceiling *c, struct verdict *v)
 enum { TCP = 1, UDP = 2, TURNS = 4, UNIX = 8 };
 static const struct {
 	unsigned tests;
-	void (*judge)(FACTS, const struct np_explain_ceiling *c, struct verdict *v);
+	void (*judge)(FACTS, struct verdict *v);
 } rules[] = {
 	{ TCP | UDP | TURNS, rule_link },
 	{ TCP | UDP, rule_shaper },
@@ -856,12 +873,13 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	memset(out, 0, sizeof(*out));
 	np_facts_of_test(in, &f);
 	find_ceiling(&f, &out->ceiling);
+	f.reached = out->ceiling.reached;
 	ceiling_words(&f, out);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		struct verdict v = { .score = 0 };
 
 		if ((rules[i].tests & kind_of(in)) != 0) {
-			rules[i].judge(&f, &out->ceiling, &v);
+			rules[i].judge(&f, &v);
 		}
 		if (v.score > best.score) {
 			second = best;

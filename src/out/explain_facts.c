@@ -247,8 +247,6 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->window =
 	    or_else(median(f->tx, "tcp.samples.send_window"), number(f->tx, "tcp.send_window"));
 	f->send_buffer = number(f->tx, "flow.sndbuf");
-	f->paced_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
-			       number(f->tx, "tcp.pacing_rate_bps"));
 	look_at_flight(f);
 }
 
@@ -287,7 +285,6 @@ look_at_datagrams(struct np_facts_of_test *f)
 	}
 	f->buffer_drops = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Udp6RcvbufErrors")
 					     : moved(f->rx, "moved.snmp.Udp.RcvbufErrors");
-	f->refused = number(f->tx, "flow.sends_refused");
 	look_at_sends(f);
 }
 
@@ -389,7 +386,6 @@ look_at_link(struct np_facts_of_test *f)
 				  .family = f->in->family,
 				  .timestamps = !(stamps <= 0),
 				  .framing = NP_FRAMING_ETHERNET };
-	f->qdisc_drops = moved(f->tx, "moved.qdisc.drops");
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
 	look_at_rate(f);
 }

@@ -35,11 +35,10 @@ struct np_facts_of_test {
 	double outq_full;   /* share of samples: the send buffer is full of what is under way */
 	double window;      /* the receiver's, bytes */
 	double send_buffer; /* SO_SNDBUF */
-	double paced_bps;   /* -1: not paced */
 
 	/* Of the receiver. */
 	double inq;            /* bytes read late: the median of its queue */
-	double inq_waits;      /* share of samples with half a buffer or more to read */
+	double inq_waits;      /* share of samples with a quarter of the buffer or more to read */
 	double receive_buffer; /* SO_RCVBUF */
 
 	/* Datagrams. */
@@ -47,7 +46,6 @@ struct np_facts_of_test {
 	double lost_share;
 	double buffer_drops;  /* by a full receive buffer */
 	double backlog_drops; /* by the receiver's softirq queues (softnet_stat) */
-	double refused;       /* sends, for want of buffer space */
 
 	/* Machines. */
 	double softirq;    /* the largest share of a processor of the receiver's spent in softirq */
@@ -60,7 +58,8 @@ struct np_facts_of_test {
 	double rate_bps;        /* 0: not known */
 	const char *rate_known; /* whence */
 	bool shaped;            /* the transmitter's own queueing discipline has a rate */
-	double qdisc_drops, qdisc_overlimits;
+	double reached;         /* share of the ceiling; set when that is known */
+	double qdisc_overlimits;
 	double steady; /* relative spread of the rate between samples (mean deviation from the
 			  median) */
 };

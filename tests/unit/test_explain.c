@@ -117,6 +117,8 @@ test_tcp(void **state)
 		{ "the same on a long path, by the samples",
 		  TX ASLEEP " tcp.samples.notsent_bytes=[0]", RX, NP_LIMIT_APPLICATION, NULL },
 		{ "asleep, with data waiting", TX ASLEEP, RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "asleep, and nothing tells what was under way",
+		  "thread.seconds=10 thread.cpu_share=0.03", RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "not asleep, with gaps", TX " tcp.busy_us=7e6", RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "sender's CPU", TX BUSY, RX, NP_LIMIT_SENDER_CPU, "busy 98 % of one CPU" },
 		{ "nearly its CPU", TX " thread.cpu_share=0.8", RX, NP_LIMIT_UNCLEAR, NULL },
@@ -131,6 +133,23 @@ test_tcp(void **state)
 		{ "a sleeper that is woken late",
 		  TX " thread.cpu_share=0.007 thread.run_delay_s=6.5 cpu.0.idle=0 tcp.busy_us=1e6",
 		  RX, NP_LIMIT_APPLICATION, NULL },
+		{ "beside a hog, and the reader's processor busy, too",
+		  TX
+		  " thread.cpu_share=0.414 thread.run_delay_s=1.1 cpu.0.idle=0 tcp.busy_us=8.89e6"
+		  " tcp.min_rtt_us=1 tcp.samples.rtt_us=[519] tcp.samples.cwnd=[244]"
+		  " tcp.samples.unacked=[240] tcp.samples.send_window=[3000000]",
+		  RX " thread.cpu_share=0.248 thread.run_delay_s=6.06 cpu.1.idle=0.03"
+		     " tcp.samples.queued_in=[377928] flow.rcvbuf=6170339",
+		  NP_LIMIT_SENDER_CPU, "waited 11 % of it for one, as others kept CPU 0 busy" },
+		{ "all processors are wanted, none quite taken",
+		  TX " thread.cpu_share=0.604 thread.run_delay_s=2.11 cpu.0.idle=0.138", RX,
+		  NP_LIMIT_SENDER_CPU, "had a CPU for 60 % of the time" },
+		{ "a processor that has time left",
+		  TX " thread.cpu_share=0.604 thread.run_delay_s=2.11 cpu.0.idle=0.2", RX,
+		  NP_LIMIT_UNCLEAR, NULL },
+		{ "hardly ever waits",
+		  TX " thread.cpu_share=0.604 thread.run_delay_s=0.9 cpu.0.idle=0", RX,
+		  NP_LIMIT_UNCLEAR, NULL },
 		{ "another processor is busy",
 		  TX " thread.cpu_share=0.25 thread.run_delay_s=3 cpu.1.idle=0", RX,
 		  NP_LIMIT_UNCLEAR, NULL },
@@ -158,6 +177,24 @@ test_tcp(void **state)
 		  TX ASLEEP " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]"
 			    " tcp.retransmitted_segments=200",
 		  RX, NP_LIMIT_PATH, NULL },
+		{ "loss, and round trips that a busy machine makes long",
+		  TX
+		  " thread.cpu_share=0.268 thread.run_delay_s=1.55 cpu.0.idle=0 tcp.busy_us=8.55e6"
+		  " tcp.retransmitted_segments=1013 tcp.min_rtt_us=1 tcp.samples.rtt_us=[420]"
+		  " tcp.samples.cwnd=[18] tcp.samples.unacked=[17]",
+		  RX " thread.cpu_share=0.206 thread.run_delay_s=3.73 cpu.1.idle=0"
+		     " tcp.samples.queued_in=[23168]",
+		  NP_LIMIT_LOSS, "1013 of 100000 segments" },
+		{ "round trips that the reader's queue makes long",
+		  TX ASLEEP " tcp.samples.rtt_us=[21000]", RX " tcp.samples.queued_in=[90000]",
+		  NP_LIMIT_UNCLEAR, NULL },
+		{ "a queue on the way, to a reader that is woken late",
+		  TX " thread.cpu_share=0.001 thread.run_delay_s=0 cpu.0.idle=0 tcp.busy_us=9.77e6"
+		     " tcp.retransmitted_segments=344 tcp.min_rtt_us=5406"
+		     " tcp.samples.rtt_us=[36026] tcp.samples.cwnd=[58] tcp.samples.unacked=[56]",
+		  RX " thread.cpu_share=0.006 thread.run_delay_s=1.63 cpu.1.idle=0"
+		     " tcp.samples.queued_in=[0]",
+		  NP_LIMIT_PATH, "30.6 ms of a round trip of 36 ms" },
 		{ "the congestion window alone", TX ASLEEP " tcp.samples.unacked=[100]", RX,
 		  NP_LIMIT_PATH, "without loss" },
 		{ "window: reader busy", TX " tcp.rwnd_limited_us=8.4e6",
@@ -168,6 +205,9 @@ test_tcp(void **state)
 		{ "window: reader asleep", TX " tcp.rwnd_limited_us=8.4e6",
 		  RX ASLEEP " tcp.samples.queued_in=[200000]", NP_LIMIT_READER_SLOW,
 		  "slept 97 % of it while 195 KiB waited to be read" },
+		{ "window: reader neither asleep nor quick", TX " tcp.rwnd_limited_us=8.4e6",
+		  RX " thread.cpu_share=0.5 thread.run_delay_s=3 tcp.samples.queued_in=[200000]",
+		  NP_LIMIT_RECEIVER_CPU, "had a CPU for 50 % of the time" },
 		{ "window: buffer", TX " tcp.rwnd_limited_us=8.4e6", RX ASLEEP,
 		  NP_LIMIT_RECEIVE_BUFFER, "buffer of 391 KiB is too small" },
 		{ "window: nobody tells why", TX " tcp.rwnd_limited_us=8.4e6", NULL,
@@ -521,6 +561,9 @@ test_extremes(void **state)
 		assert_true(e.limit < NP_LIMITS);
 		assert_true(e.score >= 0 && e.score <= 1);
 		assert_true(strlen(e.sentence) > 0 && strlen(e.sentence) < sizeof(e.sentence));
+		assert_null(strstr(e.sentence, "nan"));
+		assert_null(strstr(e.doubts, "nan"));
+		assert_null(strstr(e.ceiling_text, "nan"));
 		np_bag_free(b[0]);
 		np_bag_free(b[1]);
 	}
