@@ -39,7 +39,8 @@ message_size(int32_t size)
 
 /* What limited that run, and what the link could have carried. */
 static void
-explain(const struct np_cli *cli, const struct np_outcome *out, struct np_explanation *e)
+explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
+	struct np_explanation *e)
 {
 	const struct np_params *p = &cli->par;
 	struct np_explain_input in = {
@@ -58,6 +59,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, struct np_explan
 		.in_flight = 1 + (p->pattern->connection_test ? 0 : p->burst),
 		.connections = p->pattern->connection_test,
 		.link_rate_bps = cli->link_rate,
+		.iterations = iterations,
 	};
 
 	fill_rates(out, &in);
@@ -74,7 +76,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (out->near_bag == NULL || !out->measured) {
 		return; /* nobody wants to know, or there is nothing to be known */
 	}
-	explain(cli, out, &e);
+	explain(cli, out, iterations, &e);
 	values = np_bag_new();
 	np_explain_put(&e, cli->par.pattern->transactions, values);
 	np_document_explain(doc, e.sentence, values);

@@ -11,9 +11,9 @@
 #include "run/client.h"
 
 /*
- * After the result: why it is what it is, into the document (NULL: there is none) and, where that
- * was asked for, as text; likewise the ledger; and what of the far end is missing, and why,
- * unless the test failed, which tells as much. iterations: out is of the last of so many.
+ * After the result: why the last of so many iterations is what it is, into the document (NULL:
+ * there is none) and, where that was asked for, as text; likewise the ledger; and what of the far
+ * end is missing, and why, unless the test failed, which tells as much.
  */
 void np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out,
 			  unsigned iterations, bool whole, struct np_document *doc, FILE *to);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "out/explain_facts.h"
 
 #define FACTS const struct np_facts_of_test *f
@@ -42,6 +43,10 @@ struct word {
 };
 
 static const struct word no_figure = { "?" };
+
+struct words {
+	char text[200];
+};
 
 static struct word
 rate_words(double bps)
@@ -217,11 +222,23 @@ reader_cpu_score(FACTS)
 {
 	double s = busy(&f->reader);
 
-	if (f->in->transactions) {
-		return above(s, BUSY, 0.96);
+	if (f->in->transactions || f->in->family == 0) {
+		return above(s, BUSY, 0.96); /* nothing else could hold up who waits for it */
 	}
 	/* One that keeps its queue empty does not hold anybody up. */
 	return f->inq_waits >= 0.4 ? above(s, BUSY, 0.9) + 0.08 * f->inq_waits : 0;
+}
+
+/* The share of the link's rate that can be payload. */
+static double
+payload_share(FACTS, const struct np_way *way)
+{
+	double size = np_bag_number(f->tx, "flow.send_size");
+
+	if (!f->in->datagrams) {
+		return np_ceiling_tcp(way);
+	}
+	return size >= 0 && size <= 65535 ? np_ceiling_udp(way, (uint32_t)size) : (double)NAN;
 }
 
 /*
@@ -240,22 +257,53 @@ link_score(FACTS)
 		   : 0;
 }
 
-static void
-cpu_words(const struct np_thread_facts *t, const char *whose, char *out, size_t size)
+/*
+ * A processor that does nothing but take packets in, or whatever time others leave it. It makes
+ * packets wait, which looks like a queue on the way. A sender on the same machine may do that work
+ * itself, within its calls.
+ */
+static double
+softirq_score(FACTS)
 {
-	if (crowded(t)) {
-		snprintf(out, size,
-			 "the %s process had a CPU for %s of the time and waited %s of it for one, "
-			 "as others kept CPU %d busy",
-			 whose, share_words(t->cpu).text, share_words(t->wait).text, t->on);
-	} else if (t->wait >= 0.1) {
-		snprintf(out, size,
-			 "the %s process had a CPU for %s of the time and waited %s of it for one",
-			 whose, share_words(t->cpu).text, share_words(t->wait).text);
-	} else {
-		snprintf(out, size, "the %s process was busy %s of one CPU", whose,
-			 share_words(t->cpu).text);
+	if (f->same_machine && (busy(&f->sender) >= BUSY || crowded(&f->sender))) {
+		return 0;
 	}
+	return f->softirq >= BUSY                              ? 0.8 + f->softirq - BUSY
+	       : f->softirq >= 0.6 && f->softirq_crowd >= 0.95 ? 0.77
+							       : 0;
+}
+
+static struct words
+cpu_words(const struct np_thread_facts *t, const char *whose)
+{
+	struct words w;
+	size_t used = 0;
+
+	if (!(t->wait >= 0.1)) {
+		np_text_add(w.text, sizeof(w.text), 0, "the %s process was busy %s of one CPU",
+			    whose, share_words(t->cpu).text);
+		return w;
+	}
+	used = np_text_add(w.text, sizeof(w.text), 0,
+			   "the %s process ran for %s of the time and waited for a CPU for "
+			   "another %s",
+			   whose, share_words(t->cpu).text, share_words(t->wait).text);
+	if (crowded(t)) {
+		np_text_add(w.text, sizeof(w.text), used, ", as others kept CPU %d busy", t->on);
+	}
+	return w;
+}
+
+static struct words
+softirq_words(FACTS)
+{
+	struct words w;
+
+	snprintf(w.text, sizeof(w.text),
+		 "CPU %d of the receiver, which spent %s of its time taking packets in (softirq)%s",
+		 f->softirq_cpu, share_words(f->softirq).text,
+		 f->softirq < BUSY ? " and had none left" : "");
+	return w;
 }
 
 static void
@@ -311,18 +359,16 @@ static void
 rule_sender_cpu(FACTS, struct verdict *v)
 {
 	double score = sender_cpu_score(f);
-	char words[200];
 
-	cpu_words(&f->sender, f->in->transactions ? "requesting" : "sending", words, sizeof(words));
 	if (f->in->datagrams && f->lost_share >= 0.01) {
 		score *= 0.8; /* more of them would be lost, too */
 	}
 	decide(v, NP_LIMIT_SENDER_CPU, score, busy(&f->sender), "limited by the %s CPU: %s",
-	       f->in->transactions ? "client's" : "sender's", words);
+	       f->in->transactions ? "client's" : "sender's",
+	       cpu_words(&f->sender, f->in->transactions ? "requesting" : "sending").text);
 	if (busy(&f->reader) >= BUSY) {
-		cpu_words(&f->reader, f->in->transactions ? "responding" : "receiving", words,
-			  sizeof(words));
-		add(v->doubts, "%s, too", words);
+		add(v->doubts, "%s, too",
+		    cpu_words(&f->reader, f->in->transactions ? "responding" : "reading").text);
 	}
 }
 
@@ -408,9 +454,7 @@ rule_receive_window(FACTS, struct verdict *v)
 {
 	double score = f->rwnd >= 0.4 ? 0.55 + 0.44 * f->rwnd : 0;
 	struct word share = share_words(f->rwnd);
-	char words[200];
 
-	cpu_words(&f->reader, "reading", words, sizeof(words));
 	if (isnan(f->reader.cpu)) {
 		decide(v, NP_LIMIT_RECEIVE_WINDOW, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time (%s)", share.text,
@@ -420,7 +464,7 @@ rule_receive_window(FACTS, struct verdict *v)
 	} else if (busy(&f->reader) >= BUSY || (f->inq_waits >= 0.4 && f->reader.idle < 0.3)) {
 		decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: %s", share.text,
-		       words);
+		       cpu_words(&f->reader, "reading").text);
 	} else if (f->inq_waits >= 0.4) {
 		decide(v, NP_LIMIT_READER_SLOW, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: the reading process "
@@ -439,16 +483,13 @@ rule_receive_window(FACTS, struct verdict *v)
 static void
 rule_reader(FACTS, struct verdict *v)
 {
-	char words[200];
-
 	if (f->rwnd >= 0.4) {
 		return;
 	}
-	cpu_words(&f->reader, f->in->transactions ? "responding" : "reading", words, sizeof(words));
 	if (reader_cpu_score(f) >= ENOUGH) {
 		decide(v, NP_LIMIT_RECEIVER_CPU, reader_cpu_score(f), busy(&f->reader),
 		       "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
-		       words);
+		       cpu_words(&f->reader, f->in->transactions ? "responding" : "reading").text);
 		if (f->tx == NULL) {
 			add(v->doubts, "what the sender was busy with is not known");
 		}
@@ -459,40 +500,43 @@ rule_reader(FACTS, struct verdict *v)
 	}
 }
 
+/* What of the sent packets the receiver's processors had no room for in their queues. */
+static double
+dropped_by_softirq(FACTS)
+{
+	double lost = f->in->datagrams ? f->lost : f->retransmits;
+	double sent = f->in->datagrams ? f->sent : f->segments;
+	bool matters = lost >= (f->in->datagrams ? 0.01 : LOSSY) * sent;
+
+	return matters && f->backlog_drops >= 0.5 * lost ? f->backlog_drops / sent : 0;
+}
+
 static void
 rule_softirq(FACTS, struct verdict *v)
 {
-	double score = above(f->softirq, BUSY, 0.95);
-	double drops = f->in->datagrams ? f->backlog_drops : 0;
+	double dropped = dropped_by_softirq(f);
 
-	if (drops >= 0.5 * f->lost && f->lost_share >= 0.01) {
-		decide(v, NP_LIMIT_SOFTIRQ, 0.96, f->lost_share,
+	if (dropped > 0) {
+		decide(v, NP_LIMIT_SOFTIRQ, 0.96, dropped,
 		       "limited by the receiver's processors that take packets in: their queues "
 		       "dropped %.0f, %s of what was sent",
-		       drops, share_words(f->lost_share).text);
+		       f->backlog_drops, share_words(dropped).text);
 		return;
 	}
-	if (busy(&f->sender) >= BUSY && f->same_machine) {
-		score = 0; /* the same processors do both */
-	}
-	decide(v, NP_LIMIT_SOFTIRQ, score, f->softirq,
-	       "limited by CPU %d of the receiver, which spent %s of its time taking packets in "
-	       "(softirq)",
-	       f->softirq_cpu, share_words(f->softirq).text);
+	decide(v, NP_LIMIT_SOFTIRQ, softirq_score(f), f->softirq, "limited by %s",
+	       softirq_words(f).text);
 }
 
 static void
 rule_udp_buffer(FACTS, struct verdict *v)
 {
 	bool holds = f->lost_share >= 0.01 && f->buffer_drops >= 0.5 * f->lost;
-	char words[200];
 
-	cpu_words(&f->reader, "reading", words, sizeof(words));
 	decide(v, NP_LIMIT_UDP_BUFFER, holds ? 0.98 : 0, f->lost_share,
 	       "limited by the receive buffer: full at %s, it dropped %.0f datagrams, %s of what "
 	       "was sent; %s",
 	       size_words(f->receive_buffer).text, f->buffer_drops, share_words(f->lost_share).text,
-	       words);
+	       cpu_words(&f->reader, "reading").text);
 }
 
 static void
@@ -535,11 +579,10 @@ rule_mtu_of_datagrams(FACTS, double score, const char *cpu, struct verdict *v)
 static void
 rule_mtu(FACTS, struct verdict *v)
 {
-	bool by_sender = sender_cpu_score(f) >= reader_cpu_score(f);
+	double sender = sender_cpu_score(f), reader = reader_cpu_score(f);
+	double softirq = softirq_score(f), score = fmax(fmax(sender, reader), softirq);
 	struct np_way usual = f->way;
-	double score =
-	    fmax(fmax(sender_cpu_score(f), reader_cpu_score(f)), above(f->softirq, BUSY, 0.95));
-	char words[200];
+	struct words by;
 
 	usual.mtu = 1500;
 	if (!(f->mtu < NARROW)) {
@@ -549,22 +592,23 @@ rule_mtu(FACTS, struct verdict *v)
 		decide(v, NP_LIMIT_MTU, link_score(f) + 0.005, f->reached,
 		       "limited by the MTU of %.0f: with it %s of the link's rate can be payload, "
 		       "with 1500 it is %s; %s of that ceiling was reached",
-		       f->mtu, share_words(np_ceiling_tcp(&f->way)).text,
-		       share_words(np_ceiling_tcp(&usual)).text, share_words(f->reached).text);
+		       f->mtu, share_words(payload_share(f, &f->way)).text,
+		       share_words(payload_share(f, &usual)).text, share_words(f->reached).text);
 		return;
 	}
+	by = score <= sender   ? cpu_words(&f->sender, "sending")
+	     : score <= reader ? cpu_words(&f->reader, "reading")
+			       : softirq_words(f);
 	score = score > 0 ? score + 0.02 : 0;
-	cpu_words(by_sender ? &f->sender : &f->reader, by_sender ? "sending" : "reading", words,
-		  sizeof(words));
 	if (f->in->datagrams) {
-		rule_mtu_of_datagrams(f, score, words, v);
+		rule_mtu_of_datagrams(f, score, by.text, v);
 		return;
 	}
 	decide(v, NP_LIMIT_MTU, score, busy(&f->sender),
 	       "limited by the MTU of %.0f: %s segments a second carried %u bytes each, with "
 	       "1500 each carries %u; %s",
 	       f->mtu, count_words(f->segments / f->seconds).text, np_ceiling_segment(&f->way),
-	       np_ceiling_segment(&usual), words);
+	       np_ceiling_segment(&usual), by.text);
 }
 
 static void
@@ -628,18 +672,6 @@ turns_of(const struct np_explain_input *in)
 		return NP_TURNS_TCP_RR;
 	}
 	return in->request > 0 || in->response > 0 ? NP_TURNS_TCP_CRR : NP_TURNS_TCP_CC;
-}
-
-/* The share of the link's rate that can be payload. */
-static double
-most_of_rate(FACTS)
-{
-	double size = np_bag_number(f->tx, "flow.send_size");
-
-	if (!f->in->datagrams) {
-		return np_ceiling_tcp(&f->way);
-	}
-	return size >= 0 && size <= 65535 ? np_ceiling_udp(&f->way, (uint32_t)size) : (double)NAN;
 }
 
 /* By the sender's kernel, else by the ledger of either end (doc/evidence.md, wire.). */
@@ -754,7 +786,7 @@ find_ceiling(FACTS, struct np_explain_ceiling *c)
 		c->reached = in->per_second / c->most;
 		return;
 	}
-	c->most = f->rate_bps * most_of_rate(f);
+	c->most = f->rate_bps * payload_share(f, &f->way);
 	c->reached = in->throughput_bps / c->most;
 	if (!isnan(c->most)) {
 		where_it_went(f, c);
@@ -778,6 +810,10 @@ doubt(FACTS, const struct verdict *best, const struct verdict *second, char doub
 	if (lacks != NULL && lacks[0] != '\0') {
 		add(doubts, "the far end told nothing of its side");
 	}
+	if (f->in->iterations > 1) {
+		add(doubts, "this is of the last of %u iterations alone",
+		    (unsigned)f->in->iterations);
+	}
 	if (f->seconds < 0.5) {
 		add(doubts, "the test took no more than %.2g s", f->seconds);
 	}
@@ -794,12 +830,10 @@ unclear(FACTS, const struct verdict *best, struct verdict *v)
 	       f->tx == NULL && f->rx == NULL ? "neither end could tell anything"
 					      : "no figure stands out");
 	if (!isnan(f->sender.cpu)) {
-		add(v->sentence, "the sending process was busy %s of one CPU",
-		    share_words(f->sender.cpu).text);
+		add(v->sentence, "%s", cpu_words(&f->sender, "sending").text);
 	}
 	if (!isnan(f->reader.cpu)) {
-		add(v->sentence, "the receiving process was busy %s of one CPU",
-		    share_words(f->reader.cpu).text);
+		add(v->sentence, "%s", cpu_words(&f->reader, "reading").text);
 	}
 	if (f->rwnd >= 0) {
 		add(v->sentence, "the receiver's window held it up for %s of the time",

@@ -50,6 +50,7 @@ struct np_explain_input {
 	uint32_t in_flight;         /* transactions under way at once */
 	bool connections;           /* one for each transaction */
 	double link_rate_bps;       /* as the user says it; 0: find out */
+	uint32_t iterations;        /* of which this is the last one; 0: no matter */
 };
 
 /* The most this test could have carried; all NAN where the link's rate is not known. */

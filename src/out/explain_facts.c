@@ -296,7 +296,7 @@ look_at_softirq(struct np_facts_of_test *f)
 	const char *near = np_bag_string(f->in->near, "host.name");
 	const char *far = np_bag_string(f->in->far, "host.name");
 
-	f->softirq = f->backlog_drops = (double)NAN;
+	f->softirq = f->softirq_crowd = f->backlog_drops = (double)NAN;
 	f->softirq_cpu = -1;
 	f->same_machine = near != NULL && far != NULL && strcmp(near, far) == 0;
 	for (int n = 0; n < count && n < 1024; n++) {
@@ -308,6 +308,8 @@ look_at_softirq(struct np_facts_of_test *f)
 		if (share >= 0 && !(share <= f->softirq)) {
 			f->softirq = share;
 			f->softirq_cpu = n;
+			snprintf(name, sizeof(name), "cpu.%d.idle", n);
+			f->softirq_crowd = clamp(1 - number(f->rx, name));
 		}
 		snprintf(name, sizeof(name), "moved.softnet.%d.dropped", n);
 		drops = moved(f->rx, name);

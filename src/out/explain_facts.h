@@ -48,9 +48,10 @@ struct np_facts_of_test {
 	double backlog_drops; /* by the receiver's softirq queues (softnet_stat) */
 
 	/* Machines. */
-	double softirq;    /* the largest share of a processor of the receiver's spent in softirq */
-	int softirq_cpu;   /* which */
-	bool same_machine; /* both ends share processors */
+	double softirq;  /* the largest share of a processor of the receiver's spent in softirq */
+	int softirq_cpu; /* which */
+	double softirq_crowd; /* of that: the share in which it was not idle */
+	bool same_machine;    /* both ends share processors */
 
 	/* The link. */
 	double mtu;

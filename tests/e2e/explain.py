@@ -42,6 +42,13 @@ def sleeper(port: int) -> str:
     return said
 
 
+def iterations(port: int) -> str:
+    got = run(port, "--explain", "-i", "3,3", "-I", "99,50")
+    assert got.rc == 0, f"status {got.rc}: {got.err}"
+    assert re.search("^doubts: .*of the last of 3 iterations", got.err, re.M), got.err
+    return "said"
+
+
 def bad_rate(port: int, rate: str) -> None:
     got = run(port, "--link-rate", rate)
     assert got.rc == 1, f"status {got.rc}"
@@ -55,7 +62,8 @@ def suite(report: lib.Report) -> None:
             report.case(test, partial(explains, daemon.port, "-t", test))
         report.case("a ceiling", partial(ceiling, daemon.port))
         report.case("a sender that sleeps", partial(sleeper, daemon.port))
-        for rate in ("100", "fast", "0mbit"):
+        report.case("iterations", partial(iterations, daemon.port))
+        for rate in ("100", "fast", "0mbit", "-5mbit", "1e9gbit"):
             report.case(f"--link-rate {rate}", partial(bad_rate, daemon.port, rate))
 
 

@@ -3,6 +3,9 @@ table of what was said. `make check-explain`; needs root and a machine with noth
 
     explain_bed.py [CAUSE...]           these alone
     NP_EXPLAIN_RUNS=5 explain_bed.py    runs of each (20)
+    NP_EXPLAIN_SHOW=1 explain_bed.py    an example of what is said rightly, too
+    NP_EXPLAIN_KEEP=DIR explain_bed.py  what both ends knew of each run, as CAUSE-NUMBER-SAID.json:
+                                        netperf --show FILE --explain applies the rules to it again
 """
 
 import collections
@@ -39,18 +42,37 @@ class Lab(netns.Lab):
         netns.must([lib.NETLAB, verb, "--name", self.name, *args])
 
 
-class LossyLab(Lab):
-    """One of a hundred packets is lost on its way in: what is dropped on its way out is told to
-    TCP at once."""
+class SpoiltLab(Lab):
+    """A lab with more to it, for which it is taken down, too, when that fails."""
 
-    def __enter__(self) -> "LossyLab":
+    def __enter__(self) -> "SpoiltLab":
         super().__enter__()
         try:
-            self.drop(self.server, "meta length > 1000 numgen random mod 100 < 1")
+            self.spoil()
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def spoil(self) -> None:
+        raise NotImplementedError
+
+
+class LossyLab(SpoiltLab):
+    """One of a hundred packets is lost on its way in: what is dropped on its way out is told to
+    TCP at once."""
+
+    def spoil(self) -> None:
+        self.drop(self.server, "meta length > 1000 numgen random mod 100 < 1")
+
+
+class TiresomeLab(SpoiltLab):
+    """The second processor alone takes packets in, and has a long list of rules to go through."""
+
+    def spoil(self) -> None:
+        self.drop(self.server, *(f"meta mark {mark}" for mark in range(1, 1501)))
+        netns.must([*self.server, "sh", "-c",
+                    "echo 2 > /sys/class/net/lab0/queues/rx-0/rps_cpus"])
 
 
 @contextlib.contextmanager
@@ -97,18 +119,29 @@ CAUSES = (
     Cause("receive buffer, 10 ms", ("receive-buffer",), far_away, "-- -S 16K -K cubic"),
     Cause("slow hop on the way", ("path-rate",),
           lambda: longlink.LongLink(0.002, 20e6, 100_000), "-- -K cubic"),
+    Cause("far softirq", ("far-softirq",), lambda: TiresomeLab("--rate", "none"),
+          "-T 0,0 -- -K cubic"),
+    Cause("far softirq, datagrams", ("far-softirq",), lambda: TiresomeLab("--rate", "none"),
+          "-t UDP_STREAM -T 0,0 -- -m 1472"),
+    Cause("sender busy with its data", ("sender-cpu",), plain,
+          "-k 1000000,0 -- -m 1000000 -K cubic"),
+    Cause("far away, turn by turn", ("turns",), far_away, "-t TCP_RR -- -K cubic"),
     Cause("nothing: a fast link", ("sender-cpu", "receiver-cpu"), plain, "-- -K cubic"),
 )
 
 
-def say(lab, port: int, cause: Cause) -> Tuple[str, str]:
+def say(lab, port: int, cause: Cause, run: int) -> Tuple[str, str]:
     """What --explain names, and the whole of it."""
-    words = cause.options.split()
+    keep = os.environ.get("NP_EXPLAIN_KEEP")
+    file = f"{keep}/{re.sub('[^a-z0-9]+', '-', cause.name.lower())}-{run}"
     got = lib.run([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-P", "0",
-                   "-l", str(SECONDS), "--explain", *words], 60)
+                   "-l", str(SECONDS), "--explain", *([f"--json={file}"] if keep else []),
+                   *cause.options.split()], 60)
     found = SAID.search(got.err)
     if got.rc != 0 or not found:
         return "no result", f"status {got.rc}: {got.err.strip()}"
+    if keep:
+        os.rename(file, f"{file}-{found[1]}.json")
     return found[1], got.err.strip()
 
 
@@ -117,8 +150,8 @@ def plant(cause: Cause, runs: int) -> Tuple[Counter[str], Dict[str, str]]:
     said: Counter[str] = collections.Counter()
     examples: Dict[str, str] = {}
     with cause.link() as lab, lib.Daemon(lab.server) as daemon, cause.beside():
-        for _ in range(runs):
-            named, text = say(lab, daemon.port, cause)
+        for run in range(runs):
+            named, text = say(lab, daemon.port, cause, run)
             said[named] += 1
             examples.setdefault(named, text)
     return said, examples

@@ -124,7 +124,7 @@ test_tcp(void **state)
 		{ "nearly its CPU", TX " thread.cpu_share=0.8", RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "a share of its CPU", TX " thread.cpu_share=0.5 thread.run_delay_s=4.9", RX,
 		  NP_LIMIT_SENDER_CPU,
-		  "had a CPU for 50 % of the time and waited 49 % of it for one" },
+		  "ran for 50 % of the time and waited for a CPU for another 49 %" },
 		{ "beside a hog", TX " thread.cpu_share=0.25 thread.run_delay_s=3 cpu.0.idle=0.01",
 		  RX, NP_LIMIT_SENDER_CPU, "others kept CPU 0 busy" },
 		{ "a sleeper beside a hog",
@@ -140,10 +140,11 @@ test_tcp(void **state)
 		  " tcp.samples.unacked=[240] tcp.samples.send_window=[3000000]",
 		  RX " thread.cpu_share=0.248 thread.run_delay_s=6.06 cpu.1.idle=0.03"
 		     " tcp.samples.queued_in=[377928] flow.rcvbuf=6170339",
-		  NP_LIMIT_SENDER_CPU, "waited 11 % of it for one, as others kept CPU 0 busy" },
+		  NP_LIMIT_SENDER_CPU,
+		  "waited for a CPU for another 11 %, as others kept CPU 0 busy" },
 		{ "all processors are wanted, none quite taken",
 		  TX " thread.cpu_share=0.604 thread.run_delay_s=2.11 cpu.0.idle=0.138", RX,
-		  NP_LIMIT_SENDER_CPU, "had a CPU for 60 % of the time" },
+		  NP_LIMIT_SENDER_CPU, "ran for 60 % of the time" },
 		{ "a processor that has time left",
 		  TX " thread.cpu_share=0.604 thread.run_delay_s=2.11 cpu.0.idle=0.2", RX,
 		  NP_LIMIT_UNCLEAR, NULL },
@@ -207,7 +208,7 @@ test_tcp(void **state)
 		  "slept 97 % of it while 195 KiB waited to be read" },
 		{ "window: reader neither asleep nor quick", TX " tcp.rwnd_limited_us=8.4e6",
 		  RX " thread.cpu_share=0.5 thread.run_delay_s=3 tcp.samples.queued_in=[200000]",
-		  NP_LIMIT_RECEIVER_CPU, "had a CPU for 50 % of the time" },
+		  NP_LIMIT_RECEIVER_CPU, "ran for 50 % of the time" },
 		{ "window: buffer", TX " tcp.rwnd_limited_us=8.4e6", RX ASLEEP,
 		  NP_LIMIT_RECEIVE_BUFFER, "buffer of 391 KiB is too small" },
 		{ "window: nobody tells why", TX " tcp.rwnd_limited_us=8.4e6", NULL,
@@ -220,6 +221,23 @@ test_tcp(void **state)
 		{ "a busy reader that keeps up", TX, RX BUSY, NP_LIMIT_UNCLEAR, NULL },
 		{ "softirq", TX, RX " cpu.1.softirq=0.99", NP_LIMIT_SOFTIRQ,
 		  "CPU 1 of the receiver, which spent 99 % of its time" },
+		{ "softirq, and a queue before that",
+		  TX ASLEEP " tcp.min_rtt_us=67 tcp.samples.rtt_us=[2893]"
+			    " tcp.samples.cwnd=[153] tcp.samples.unacked=[150]",
+		  RX " cpu.1.softirq=0.93 cpu.1.idle=0.07", NP_LIMIT_SOFTIRQ, NULL },
+		{ "softirq beside a hog",
+		  TX ASLEEP " tcp.min_rtt_us=67 tcp.samples.rtt_us=[2893]"
+			    " tcp.samples.cwnd=[153] tcp.samples.unacked=[150]",
+		  RX " cpu.1.softirq=0.77 cpu.1.idle=0", NP_LIMIT_SOFTIRQ,
+		  "77 % of its time taking packets in (softirq) and had none left" },
+		{ "loss in softirq's queue", TX " tcp.retransmitted_segments=1000",
+		  RX " moved.softnet.1.dropped=900", NP_LIMIT_SOFTIRQ,
+		  "their queues dropped 900, 0.90 % of what was sent" },
+		{ "loss, little of it there", TX " tcp.retransmitted_segments=1000",
+		  RX " moved.softnet.1.dropped=400", NP_LIMIT_LOSS, NULL },
+		{ "small packets for softirq", TX ASLEEP " tcp.path_mtu=256 tcp.mss=204",
+		  RX " cpu.1.softirq=0.99", NP_LIMIT_MTU,
+		  "each carries 1448; CPU 1 of the receiver" },
 		{ "some softirq", TX, RX " cpu.1.softirq=0.8", NP_LIMIT_UNCLEAR, NULL },
 		{ "softirq of the sender's own", TX BUSY, RX " cpu.1.softirq=1 host.name=:a",
 		  NP_LIMIT_SENDER_CPU, NULL },
@@ -383,7 +401,7 @@ test_udp(void **state)
 		  UDP_RX " udp.sent=100000 udp.lost=50000 flow.receives=100000", NP_LIMIT_LOSS,
 		  "50 % of the datagrams did not arrive" },
 		{ "lost by the processors", UDP_TX, LOSSY_RX " moved.softnet.0.dropped=19000",
-		  NP_LIMIT_SOFTIRQ, "dropped 19000, 20 %" },
+		  NP_LIMIT_SOFTIRQ, "dropped 19000, 19 %" },
 		{ "a few are lost", UDP_TX, UDP_RX " flow.receives=99500", NP_LIMIT_UNCLEAR, NULL },
 		{ "sender's CPU", UDP_TX BUSY, UDP_RX, NP_LIMIT_SENDER_CPU, NULL },
 		{ "small packets", UDP_TX BUSY " host.path_mtu=256", UDP_RX, NP_LIMIT_MTU,
@@ -474,6 +492,41 @@ test_ceiling(void **state)
 		    NULL);
 	assert_true(fabs(e.ceiling.retransmits - 0.05) < 1e-6);
 	assert_true(fabs(e.ceiling.small_segments - 0.5 * 90 / 1538) < 1e-6);
+}
+
+/* Within the machine, where a sender waits for nobody but the reader. */
+static void
+test_unix(void **state)
+{
+	static const struct example examples[] = {
+		{ "a busy reader", "thread.seconds=10 thread.cpu_share=0.51",
+		  "thread.seconds=10 thread.cpu_share=0.991", NP_LIMIT_RECEIVER_CPU,
+		  "busy 99.1 % of one CPU" },
+		{ "neither", "thread.seconds=10 thread.cpu_share=0.51",
+		  "thread.seconds=10 thread.cpu_share=0.8", NP_LIMIT_UNCLEAR,
+		  "the sending process was busy 51 % of one CPU; the reading process was busy 80 "
+		  "%" },
+	};
+	struct np_explain_input in = tcp_input();
+
+	(void)state;
+	in.family = 0;
+	check(in, examples, LEN(examples));
+}
+
+static void
+test_iterations(void **state)
+{
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.iterations = 1;
+	e = explain(in, TX BUSY, RX);
+	assert_string_equal(e.doubts, "");
+	in.iterations = 3;
+	e = explain(in, TX BUSY, RX);
+	assert_string_equal(e.doubts, "this is of the last of 3 iterations alone");
 }
 
 static void
@@ -573,10 +626,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tcp),      cmocka_unit_test(test_reader_alone),
-		cmocka_unit_test(test_link),     cmocka_unit_test(test_shaper_without_a_rate),
-		cmocka_unit_test(test_udp),      cmocka_unit_test(test_transactions),
-		cmocka_unit_test(test_ceiling),  cmocka_unit_test(test_document),
+		cmocka_unit_test(test_tcp),        cmocka_unit_test(test_reader_alone),
+		cmocka_unit_test(test_link),       cmocka_unit_test(test_shaper_without_a_rate),
+		cmocka_unit_test(test_udp),        cmocka_unit_test(test_transactions),
+		cmocka_unit_test(test_ceiling),    cmocka_unit_test(test_unix),
+		cmocka_unit_test(test_iterations), cmocka_unit_test(test_document),
 		cmocka_unit_test(test_extremes),
 	};
 
