@@ -109,6 +109,16 @@ count_words(double n)
 	return w;
 }
 
+static struct word
+window_words(double segments)
+{
+	struct word w = count_words(segments);
+
+	np_text_add(w.text, sizeof(w.text), strlen(w.text), "%s",
+		    segments == 1 ? " segment" : " segments");
+	return w;
+}
+
 /* A share in percent: as many digits as tell it from none and from all. */
 static struct word
 share_words(double share)
@@ -199,12 +209,14 @@ busy(const struct np_thread_facts *t)
 
 /*
  * Others leave the processor to it for a part of the time only; so they do to the acknowledgements
- * that are taken in there, for which the thread then waits in vain.
+ * that are taken in there, for which the thread then waits in vain. Who hardly runs is woken late,
+ * but wants no more of a processor than it has.
  */
 static bool
 crowded(const struct np_thread_facts *t)
 {
-	return t->wait >= 0.1 && busy(t) >= 0.25 && t->crowd >= 0.85 && t->crowd - t->cpu >= 0.2;
+	return t->cpu >= 0.03 && t->wait >= 0.1 && busy(t) >= 0.25 && t->crowd >= 0.85 &&
+	       t->crowd - t->cpu >= 0.2;
 }
 
 static double
@@ -403,22 +415,25 @@ queues(FACTS)
 	       !(way_out > 0 && f->inq >= 0.5 * way_out);
 }
 
+/* Half a percent keeps a window so small that it is to be named whatever else is at its limit. */
 static void
 rule_loss(FACTS, struct verdict *v)
 {
-	double score = f->loss >= 3 * LOSSY ? 0.93 : f->loss >= LOSSY ? 0.7 : 0;
+	double score = f->loss >= 5 * LOSSY ? 0.98 : f->loss >= 3 * LOSSY ? 0.93 : 0.7;
 
+	if (score < 0.98 && f->sender.cpu >= 0.97) {
+		score *= 0.8;
+	}
 	if (queues(f)) {
 		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
 	}
-	decide(v, NP_LIMIT_LOSS, f->sender.cpu >= 0.97 ? score * 0.8 : score, f->loss,
-	       "limited by the congestion window, which loss keeps small: %s of %s segments "
-	       "(%s) had to be sent again, %s were let go at a time",
-	       count_words(f->retransmits).text, count_words(f->segments).text,
-	       share_words(f->loss).text, count_words(f->cwnd).text);
+	decide(v, NP_LIMIT_LOSS, f->loss >= LOSSY ? score : 0, f->loss,
+	       "limited by the congestion window (%s), which loss keeps small: %s of %s segments "
+	       "(%s) had to be sent again",
+	       window_words(f->cwnd).text, count_words(f->retransmits).text,
+	       count_words(f->segments).text, share_words(f->loss).text);
 	if (f->sender.cpu >= 0.7) {
-		add(v->doubts, "the sending process was busy %s of a CPU",
-		    share_words(f->sender.cpu).text);
+		add(v->doubts, "%s", cpu_words(&f->sender, "sending").text);
 	}
 }
 
@@ -434,17 +449,17 @@ rule_path(FACTS, struct verdict *v)
 	}
 	if (score > 0) {
 		decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
-		       "limited by the rate of the path: what the congestion window (%s segments) "
+		       "limited by the rate of the path: what the congestion window (%s) "
 		       "lets go queues on the way, %s of a round trip of %s",
-		       count_words(f->cwnd).text, time_words(f->queue_us).text,
+		       window_words(f->cwnd).text, time_words(f->queue_us).text,
 		       time_words(f->rtt_us).text);
 		return;
 	}
 	decide(v, NP_LIMIT_PATH, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
 	       f->cwnd_full,
-	       "limited by the congestion window (%s segments) for %s of the time, without loss "
+	       "limited by the congestion window (%s) for %s of the time, without loss "
 	       "and without a queue on the way",
-	       count_words(f->cwnd).text, share_words(f->cwnd_full).text);
+	       window_words(f->cwnd).text, share_words(f->cwnd_full).text);
 	add(v->doubts, "it may still have been growing, or be paced by the sender");
 }
 
@@ -517,7 +532,7 @@ rule_softirq(FACTS, struct verdict *v)
 	double dropped = dropped_by_softirq(f);
 
 	if (dropped > 0) {
-		decide(v, NP_LIMIT_SOFTIRQ, 0.96, dropped,
+		decide(v, NP_LIMIT_SOFTIRQ, 0.985, dropped,
 		       "limited by the receiver's processors that take packets in: their queues "
 		       "dropped %.0f, %s of what was sent",
 		       f->backlog_drops, share_words(dropped).text);
@@ -619,7 +634,7 @@ rule_turns(FACTS, struct verdict *v)
 
 	decide(v, NP_LIMIT_TURNS, each_us > 0 ? 0.6 : 0, f->sender.idle,
 	       "limited by the way there and back: with %u under way at once a transaction takes "
-	       "%s, and the requesting process waited %s of the time",
+	       "%s, and the requesting process slept %s of the time",
 	       (unsigned)f->in->in_flight, time_words(each_us).text,
 	       share_words(f->sender.idle).text);
 }

@@ -142,6 +142,14 @@ test_tcp(void **state)
 		     " tcp.samples.queued_in=[377928] flow.rcvbuf=6170339",
 		  NP_LIMIT_SENDER_CPU,
 		  "waited for a CPU for another 11 %, as others kept CPU 0 busy" },
+		{ "beside a hog, on a machine that is all but stuck",
+		  TX
+		  " thread.cpu_share=0.036 thread.run_delay_s=2.88 cpu.0.idle=0 tcp.busy_us=6.92e6"
+		  " tcp.min_rtt_us=1 tcp.samples.rtt_us=[17929] tcp.samples.cwnd=[198]"
+		  " tcp.samples.unacked=[198]",
+		  RX " thread.cpu_share=0.023 thread.run_delay_s=6.87 cpu.1.idle=0"
+		     " tcp.samples.queued_in=[0]",
+		  NP_LIMIT_SENDER_CPU, NULL },
 		{ "all processors are wanted, none quite taken",
 		  TX " thread.cpu_share=0.604 thread.run_delay_s=2.11 cpu.0.idle=0.138", RX,
 		  NP_LIMIT_SENDER_CPU, "ran for 60 % of the time" },
@@ -167,6 +175,15 @@ test_tcp(void **state)
 		  RX, NP_LIMIT_RECEIVE_BUFFER, NULL },
 		{ "loss", TX " tcp.retransmitted_segments=1000", RX, NP_LIMIT_LOSS,
 		  "1000 of 100000 segments (1.0 %) had to be sent again" },
+		{ "loss on a link that takes all of the sender's CPU",
+		  TX " thread.cpu_share=0.988 tcp.busy_us=9.81e6 tcp.data_segments_out=275040"
+		     " tcp.retransmitted_segments=2522 tcp.min_rtt_us=1 tcp.samples.rtt_us=[42]"
+		     " tcp.samples.cwnd=[14] tcp.samples.unacked=[8]",
+		  RX " thread.cpu_share=0.478 tcp.samples.queued_in=[9144]", NP_LIMIT_LOSS,
+		  "congestion window (14 segments), which loss keeps small: 2522 of 275040 "
+		  "segments (0.92 %)" },
+		{ "less of it there", TX BUSY " tcp.retransmitted_segments=400", RX,
+		  NP_LIMIT_SENDER_CPU, NULL },
 		{ "sent again in vain", TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=980",
 		  RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "hardly any loss", TX " tcp.retransmitted_segments=90", RX, NP_LIMIT_UNCLEAR,
@@ -225,6 +242,14 @@ test_tcp(void **state)
 		  TX ASLEEP " tcp.min_rtt_us=67 tcp.samples.rtt_us=[2893]"
 			    " tcp.samples.cwnd=[153] tcp.samples.unacked=[150]",
 		  RX " cpu.1.softirq=0.93 cpu.1.idle=0.07", NP_LIMIT_SOFTIRQ, NULL },
+		{ "softirq, and a sender that hogs let run late",
+		  TX
+		  " thread.cpu_share=0.009 thread.run_delay_s=2.84 cpu.0.idle=0 tcp.busy_us=7.99e6"
+		  " tcp.min_rtt_us=67 tcp.samples.rtt_us=[3422] tcp.samples.cwnd=[247]"
+		  " tcp.samples.unacked=[150]",
+		  RX " thread.cpu_share=0.088 thread.run_delay_s=4.33 cpu.1.softirq=0.65"
+		     " cpu.1.idle=0",
+		  NP_LIMIT_SOFTIRQ, NULL },
 		{ "softirq beside a hog",
 		  TX ASLEEP " tcp.min_rtt_us=67 tcp.samples.rtt_us=[2893]"
 			    " tcp.samples.cwnd=[153] tcp.samples.unacked=[150]",
