@@ -207,16 +207,22 @@ busy(const struct np_thread_facts *t)
 	return all > 1 ? 1 : all;
 }
 
-/*
- * Others leave the processor to it for a part of the time only; so they do to the acknowledgements
- * that are taken in there, for which the thread then waits in vain. Who hardly runs is woken late,
- * but wants no more of a processor than it has.
- */
+/* The processor on which it ended has next to no time left, as others have it. */
 static bool
 crowded(const struct np_thread_facts *t)
 {
-	return t->cpu >= 0.03 && t->wait >= 0.1 && busy(t) >= 0.25 && t->crowd >= 0.85 &&
-	       t->crowd - t->cpu >= 0.2;
+	return t->crowd >= 0.85 && t->crowd - t->cpu >= 0.2;
+}
+
+/*
+ * It gets a processor for a part of the time only; so do the acknowledgements that are taken in
+ * there, for which the thread then waits in vain. Who hardly runs is woken late, but wants no more
+ * of a processor than it has.
+ */
+static bool
+starved(const struct np_thread_facts *t)
+{
+	return t->cpu >= 0.03 && busy(t) >= 0.25 && t->wait >= (crowded(t) ? 0.1 : 0.25);
 }
 
 static double
@@ -226,7 +232,7 @@ sender_cpu_score(FACTS)
 	/* Nothing was outstanding, and it did not wait for a processor either: it rested. */
 	bool rests = 1 - f->busy - known(f->sender.wait) >= 0.4;
 
-	return fmax(above(s, BUSY, 0.97), crowded(&f->sender) && !rests ? 0.8 : 0);
+	return fmax(above(s, BUSY, 0.97), starved(&f->sender) && !rests ? 0.8 : 0);
 }
 
 static double
@@ -277,7 +283,7 @@ link_score(FACTS)
 static double
 softirq_score(FACTS)
 {
-	if (f->same_machine && (busy(&f->sender) >= BUSY || crowded(&f->sender))) {
+	if (f->same_machine && (busy(&f->sender) >= BUSY || starved(&f->sender))) {
 		return 0;
 	}
 	return f->softirq >= BUSY                              ? 0.8 + f->softirq - BUSY
@@ -300,7 +306,7 @@ cpu_words(const struct np_thread_facts *t, const char *whose)
 			   "the %s process ran for %s of the time and waited for a CPU for "
 			   "another %s",
 			   whose, share_words(t->cpu).text, share_words(t->wait).text);
-	if (crowded(t)) {
+	if (starved(t) && crowded(t)) {
 		np_text_add(w.text, sizeof(w.text), used, ", as others kept CPU %d busy", t->on);
 	}
 	return w;
@@ -389,7 +395,7 @@ rule_send_buffer(FACTS, struct verdict *v)
 {
 	bool sampled = f->outq_full > known(f->sndbuf);
 	double share = sampled ? f->outq_full : f->sndbuf;
-	bool holds = share >= 0.4 && f->sender.idle >= 0.15;
+	bool holds = share >= 0.3 && f->sender.idle >= 0.15;
 
 	decide(v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
 	       "limited by the send buffer for %s of the time: its %s were all under way, and an "
@@ -411,7 +417,7 @@ queues(FACTS)
 {
 	double way_out = f->cwnd * np_ceiling_segment(&f->way);
 
-	return f->queue_us >= 300 && f->rtt_us >= 2 * f->min_rtt_us &&
+	return f->queue_us >= 300 && f->rtt_us >= 2 * f->min_rtt_us && f->cwnd >= 4 &&
 	       !(way_out > 0 && f->inq >= 0.5 * way_out);
 }
 
@@ -445,7 +451,7 @@ rule_path(FACTS, struct verdict *v)
 	if (queues(f) && f->sender.idle >= 0.3 && !(f->rwnd >= 0.4) && !(f->outq_full >= 0.4)) {
 		score = f->steady <= 0.1 || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
 		/* What waits for a processor looks like a queue on the way. */
-		score *= crowded(&f->sender) || crowded(&f->reader) ? 0.75 : 1;
+		score *= starved(&f->sender) || starved(&f->reader) ? 0.75 : 1;
 	}
 	if (score > 0) {
 		decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
@@ -461,6 +467,14 @@ rule_path(FACTS, struct verdict *v)
 	       "and without a queue on the way",
 	       window_words(f->cwnd).text, share_words(f->cwnd_full).text);
 	add(v->doubts, "it may still have been growing, or be paced by the sender");
+}
+
+/* It sleeps, and whenever one looks there is something that it has not read. */
+static bool
+reader_sleeps(FACTS)
+{
+	return f->reader.idle >= 0.3 &&
+	       (f->inq_waits >= 0.4 || (f->reader.idle >= 0.7 && f->inq_left >= 0.8));
 }
 
 /* Why the window is small, which only the receiver knows. */
@@ -480,7 +494,7 @@ rule_receive_window(FACTS, struct verdict *v)
 		decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: %s", share.text,
 		       cpu_words(&f->reader, "reading").text);
-	} else if (f->inq_waits >= 0.4) {
+	} else if (reader_sleeps(f)) {
 		decide(v, NP_LIMIT_READER_SLOW, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: the reading process "
 		       "slept %s of it while %s waited to be read",
@@ -508,8 +522,8 @@ rule_reader(FACTS, struct verdict *v)
 		if (f->tx == NULL) {
 			add(v->doubts, "what the sender was busy with is not known");
 		}
-	} else if (f->tx == NULL && f->inq_waits >= 0.5 && f->reader.idle >= 0.3) {
-		decide(v, NP_LIMIT_READER_SLOW, 0.4 + 0.5 * f->inq_waits, f->inq_waits,
+	} else if (reader_sleeps(f) && (f->rwnd >= 0.2 || (f->tx == NULL && f->inq_waits >= 0.4))) {
+		decide(v, NP_LIMIT_READER_SLOW, 0.8, f->reader.idle,
 		       "limited by the reader: it slept %s of the time while %s waited to be read",
 		       share_words(f->reader.idle).text, size_words(f->inq).text);
 	}

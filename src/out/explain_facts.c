@@ -185,18 +185,20 @@ look_at_queue(struct np_facts_of_test *f)
 {
 	const char *name = f->in->datagrams ? "flow.samples.queued_in" : "tcp.samples.queued_in";
 	struct np_bag_item list;
-	double waits = 0;
+	double waits = 0, left = 0;
 
 	f->receive_buffer = number(f->rx, "flow.rcvbuf");
 	f->inq = median(f->rx, name);
-	f->inq_waits = (double)NAN;
+	f->inq_waits = f->inq_left = (double)NAN;
 	if (!list_of(f->rx, name, &list) || !(f->receive_buffer > 0)) {
 		return;
 	}
 	/* The buffer holds payload and what the kernel needs to keep it; a quarter is a lot. */
 	for (size_t i = 0; i < list.count; i++) {
 		waits += at(&list, i) >= 0.25 * f->receive_buffer;
+		left += at(&list, i) > 0;
 	}
+	f->inq_left = left / (double)list.count;
 	f->inq_waits = waits / (double)list.count;
 }
 

@@ -39,6 +39,7 @@ struct np_facts_of_test {
 	/* Of the receiver. */
 	double inq;            /* bytes read late: the median of its queue */
 	double inq_waits;      /* share of samples with a quarter of the buffer or more to read */
+	double inq_left;       /* share of samples with anything to read */
 	double receive_buffer; /* SO_RCVBUF */
 
 	/* Datagrams. */
