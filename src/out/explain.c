@@ -131,7 +131,9 @@ share_words(double share)
 		     : percent < 9.5 || percent > 99  ? 1
 						      : 0;
 
-	if (isfinite(percent)) {
+	if (percent > 0 && percent < 0.0005) {
+		snprintf(w.text, sizeof(w.text), "less than 0.001 %%");
+	} else if (isfinite(percent)) {
 		snprintf(w.text, sizeof(w.text), "%.*f %%", digits, percent);
 	}
 	return w;
@@ -363,9 +365,8 @@ rule_shaper(FACTS, struct verdict *v)
 static void
 rule_application(FACTS, struct verdict *v)
 {
-	double unused = 1 - f->busy;
-	bool by_queue = f->in->datagrams || f->app_short > unused;
-	double share = by_queue ? f->app_short : unused;
+	/* By the kernel's clock, or by samples: of these two it may be that one is not known. */
+	double share = f->in->datagrams ? f->app_short : fmax(f->app_short, 1 - f->busy);
 
 	decide(v, NP_LIMIT_APPLICATION, f->sender.idle < share ? f->sender.idle : share, share,
 	       "limited by the sending application: it slept %s of the time, and nothing waited to "
@@ -385,7 +386,7 @@ rule_sender_cpu(FACTS, struct verdict *v)
 	       f->in->transactions ? "client's" : "sender's",
 	       cpu_words(&f->sender, f->in->transactions ? "requesting" : "sending").text);
 	if (busy(&f->reader) >= BUSY) {
-		add(v->doubts, "%s, too",
+		add(v->doubts, "the receiver was busy, too: %s",
 		    cpu_words(&f->reader, f->in->transactions ? "responding" : "reading").text);
 	}
 }
@@ -772,19 +773,19 @@ ceiling_words(FACTS, struct np_explanation *out)
 		return;
 	}
 	if (f->in->transactions) {
-		snprintf(text, NP_EXPLAIN_TEXT,
-			 "%.0f transactions a second at %s (%s), MTU %.0f; %s of it reached",
-			 c->most, rate_words(c->rate_bps).text, c->known, f->mtu,
-			 share_words(c->reached).text);
-		return;
+		snprintf(text, NP_EXPLAIN_TEXT, "%.0f transactions a second", c->most);
+	} else {
+		snprintf(text, NP_EXPLAIN_TEXT, "%s of payload", rate_words(c->most).text);
 	}
-	snprintf(text, NP_EXPLAIN_TEXT, "%s of payload at %s (%s), MTU %.0f; %s of it reached",
-		 rate_words(c->most).text, rate_words(c->rate_bps).text, c->known, f->mtu,
-		 share_words(c->reached).text);
+	np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " at %s (%s), MTU %.0f",
+		    rate_words(c->rate_bps).text, c->known, f->mtu);
 	if (c->reached > 1.05) {
-		add(text, "that link is not what the data went over");
+		add(text,
+		    "%.3g times as much got through: that link is not what the data went over",
+		    c->reached);
 		return;
 	}
+	add(text, "%s of it reached", share_words(c->reached).text);
 	part(text, c->retransmits, "retransmitted");
 	part(text, c->small_segments, "headers of small segments");
 	part(text, c->acks, "ACKs beside data");

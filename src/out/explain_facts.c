@@ -295,12 +295,9 @@ static void
 look_at_softirq(struct np_facts_of_test *f)
 {
 	double count = number(f->rx, "cpu.count");
-	const char *near = np_bag_string(f->in->near, "host.name");
-	const char *far = np_bag_string(f->in->far, "host.name");
 
 	f->softirq = f->softirq_crowd = f->backlog_drops = (double)NAN;
 	f->softirq_cpu = -1;
-	f->same_machine = near != NULL && far != NULL && strcmp(near, far) == 0;
 	for (int n = 0; n < count && n < 1024; n++) {
 		char name[64];
 		double share, drops;
@@ -319,20 +316,36 @@ look_at_softirq(struct np_facts_of_test *f)
 	}
 }
 
+static bool
+over_loopback(const struct np_bag *b)
+{
+	const char *device = np_bag_string(b, "flow.device");
+
+	return device != NULL && strcmp(device, "lo") == 0;
+}
+
+static bool
+same_machine(const struct np_explain_input *in)
+{
+	const char *near = np_bag_string(in->near, "host.name");
+	const char *far = np_bag_string(in->far, "host.name");
+
+	return over_loopback(in->near) || (near != NULL && far != NULL && strcmp(near, far) == 0);
+}
+
 /* Devices that name a rate which nothing keeps to. */
 static bool
 made_up(const struct np_bag *b)
 {
 	static const char *const drivers[] = { "veth", "tun", "bridge", "dummy", "openvswitch" };
 	const char *driver = np_bag_string(b, "host.nic.driver");
-	const char *device = np_bag_string(b, "flow.device");
 
 	for (size_t i = 0; driver != NULL && i < sizeof(drivers) / sizeof(drivers[0]); i++) {
 		if (strcmp(driver, drivers[i]) == 0) {
 			return true;
 		}
 	}
-	return device != NULL && strcmp(device, "lo") == 0;
+	return over_loopback(b);
 }
 
 static void
@@ -404,11 +417,14 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->tx = near_leads ? in->near : in->far;
 	f->rx = near_leads ? in->far : in->near;
 	f->seconds = or_else(number(f->tx, "flow.seconds"), in->seconds);
+	f->same_machine = same_machine(in);
 	look_at_thread(f->tx, &f->sender);
 	look_at_thread(f->rx, &f->reader);
 	look_at_tcp(f);
 	look_at_queue(f);
-	look_at_datagrams(f);
+	if (in->datagrams) {
+		look_at_datagrams(f);
+	}
 	look_at_softirq(f);
 	look_at_link(f);
 	f->steady = or_else(spread(f->rx, in->datagrams), spread(f->tx, in->datagrams));

@@ -26,8 +26,8 @@ def explains(port: int, *words: str) -> str:
 
 def ceiling(port: int) -> str:
     """Loopback's packets are of 65535 bytes: all but 0.14 % of a link's rate is payload."""
-    got = run(port, "--explain", "--link-rate", "100gbit")
-    found = re.search(r"^ceiling: 99\.86 Gbit/s of payload at 100 Gbit/s \(--link-rate\), MTU 65535; "
+    got = run(port, "--explain", "--link-rate", "400gbit")
+    found = re.search(r"^ceiling: 399\.5 Gbit/s of payload at 400 Gbit/s \(--link-rate\), MTU 65535; "
                       r"[0-9.]+ % of it reached", got.err, re.M)
     assert got.rc == 0 and found, got.err
     got = run(port, "--explain", "--link-rate", "1mbit")

@@ -4,8 +4,7 @@ table of what was said. `make check-explain`; needs root and a machine with noth
     explain_bed.py [CAUSE...]           these alone
     NP_EXPLAIN_RUNS=5 explain_bed.py    runs of each (20)
     NP_EXPLAIN_SHOW=1 explain_bed.py    an example of what is said rightly, too
-    NP_EXPLAIN_KEEP=DIR explain_bed.py  what both ends knew of each run, as CAUSE-NUMBER-SAID.json:
-                                        netperf --show FILE --explain applies the rules to it again
+    NP_EXPLAIN_KEEP=DIR explain_bed.py  what both ends knew of each run, as CAUSE-NUMBER-SAID.json
 """
 
 import collections

@@ -117,6 +117,12 @@ test_tcp(void **state)
 		{ "the same on a long path, by the samples",
 		  TX ASLEEP " tcp.samples.notsent_bytes=[0]", RX, NP_LIMIT_APPLICATION, NULL },
 		{ "asleep, with data waiting", TX ASLEEP, RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "by the samples alone, of an old kernel",
+		  "flow.seconds=10 thread.seconds=10 thread.cpu_share=0.03 tcp.mss=1448"
+		  " flow.sndbuf=1000000 tcp.samples.cwnd=[100] tcp.samples.unacked=[0]"
+		  " tcp.samples.notsent_bytes=[0] tcp.samples.queued_out=[0]"
+		  " tcp.samples.send_window=[300000]",
+		  RX, NP_LIMIT_APPLICATION, "nothing waited to be sent for 100 % of it" },
 		{ "asleep, and nothing tells what was under way",
 		  "thread.seconds=10 thread.cpu_share=0.03", RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "not asleep, with gaps", TX " tcp.busy_us=7e6", RX, NP_LIMIT_UNCLEAR, NULL },
@@ -326,6 +332,9 @@ test_reader_alone(void **state)
 	check(in, examples, LEN(examples));
 	e = explain(in, RX, NULL);
 	assert_has(e.doubts, "the far end told nothing of its side");
+	assert_null(strstr(e.doubts, "one machine"));
+	e = explain(in, RX " flow.device=:lo", NULL);
+	assert_has(e.doubts, "both ends share the processors of one machine");
 	e = explain(in, RX, TX BUSY);
 	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
 }
@@ -501,6 +510,10 @@ test_transactions(void **state)
 	e = explain(in, TX, RX);
 	assert_int_equal(e.limit, NP_LIMIT_LINK);
 	assert_has(e.ceiling_text, "68681 transactions a second");
+	in.per_second = 686810;
+	e = explain(in, TX, RX);
+	assert_has(e.ceiling_text, "; 10 times as much got through: that link is not what the "
+				   "data went over");
 }
 
 static void
@@ -523,6 +536,16 @@ test_ceiling(void **state)
 	assert_true(fabs(e.ceiling.small_segments) < 1e-6);
 	assert_has(e.ceiling_text, "231.7 Mbit/s of payload at 246.1 Mbit/s (--link-rate), MTU "
 				   "1500; 50 % of it reached");
+
+	/* A rate that nothing fills, and one that nothing keeps to. */
+	in.link_rate_bps = 1e18;
+	e = explain(in, TX, RX);
+	assert_has(e.ceiling_text, "; less than 0.001 % of it reached, idle 100 %");
+	in.link_rate_bps = 1e3;
+	e = explain(in, TX, RX);
+	assert_has(e.ceiling_text, "0.9415 kbit/s of payload at 1 kbit/s (--link-rate), MTU 1500; "
+				   "1.23e+05 times as much got through");
+	in.link_rate_bps = 2 * 123.04e6;
 
 	/* Twice as many segments for it, a tenth of the payload twice. */
 	e = explain(in,
