@@ -288,9 +288,9 @@ softirq_score(FACTS)
 	if (f->same_machine && (busy(&f->sender) >= BUSY || starved(&f->sender))) {
 		return 0;
 	}
-	return f->softirq >= BUSY                              ? 0.8 + f->softirq - BUSY
-	       : f->softirq >= 0.6 && f->softirq_crowd >= 0.95 ? 0.77
-							       : 0;
+	return f->softirq >= BUSY                             ? 0.8 + f->softirq - BUSY
+	       : f->softirq >= 0.6 && f->softirq_crowd >= 0.9 ? 0.77
+							      : 0;
 }
 
 static struct words

@@ -3,6 +3,7 @@ names the right cause is explain_bed.py's affair."""
 
 import re
 from functools import partial
+from pathlib import Path
 
 import lib
 
@@ -49,6 +50,38 @@ def iterations(port: int) -> str:
     return "said"
 
 
+def has_ipv6() -> bool:
+    path = Path("/proc/net/if_inet6")
+    return path.exists() and "lo" in path.read_text()
+
+
+FAR_ALONE = re.compile(r"explain: (receiver-cpu|reader-slow|receive-buffer|far-softirq|"
+                       r"udp-receive-buffer)")
+
+
+def one_sided(port: int, words: str) -> str:
+    """With netperf's own daemon: what is named is what this end knows, which is said."""
+    got = run(port, "--explain", *words.split())
+    assert got.rc == 0 and got.err.startswith("explain: "), got
+    assert re.search("^doubts: .*the far end told nothing of its side", got.err, re.M), got.err
+    assert "netperf: evidence of this end only" in got.err and "?" not in got.err, got.err
+    assert "MAERTS" in words or not FAR_ALONE.match(got.err), got.err
+    return got.err.splitlines()[0]
+
+
+def stock(report: lib.Report) -> None:
+    try:
+        place = lib.real_netperf()
+    except LookupError as why:
+        report.skip("netperf's netserver", str(why))
+        return
+    with lib.Daemon(program=str(place / "netserver"), grace=None) as daemon:
+        for words in ("-t TCP_STREAM", "-t TCP_STREAM -- -S 2304", "-t TCP_SENDFILE",
+                      "-t TCP_MAERTS", "-t TCP_MAERTS -b 1 -w 10ms -- -s 16K", "-t TCP_RR",
+                      "-t TCP_CRR", "-t UDP_STREAM"):
+            report.case(f"netperf's netserver, {words}", partial(one_sided, daemon.port, words))
+
+
 def bad_rate(port: int, rate: str) -> None:
     got = run(port, "--link-rate", rate)
     assert got.rc == 1, f"status {got.rc}"
@@ -57,14 +90,17 @@ def bad_rate(port: int, rate: str) -> None:
 
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
-        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR",
+        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR",
                      "STREAM_STREAM", "DG_RR"):
             report.case(test, partial(explains, daemon.port, "-t", test))
+        if has_ipv6():
+            report.case("IPv6", partial(explains, daemon.port, "-6", "-H", "::1"))
         report.case("a ceiling", partial(ceiling, daemon.port))
         report.case("a sender that sleeps", partial(sleeper, daemon.port))
         report.case("iterations", partial(iterations, daemon.port))
         for rate in ("100", "fast", "0mbit", "-5mbit", "1e9gbit"):
             report.case(f"--link-rate {rate}", partial(bad_rate, daemon.port, rate))
+    stock(report)
 
 
 if __name__ == "__main__":

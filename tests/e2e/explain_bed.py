@@ -122,8 +122,7 @@ CAUSES = (
           "-T 0,0 -- -K cubic"),
     Cause("far softirq, datagrams", ("far-softirq",), lambda: TiresomeLab("--rate", "none"),
           "-t UDP_STREAM -T 0,0 -- -m 1472"),
-    Cause("sender busy with its data", ("sender-cpu",), plain,
-          "-k 1000000,0 -- -m 1000000 -K cubic"),
+    Cause("sender of 16 bytes at a time", ("sender-cpu",), plain, "-- -m 16 -K cubic"),
     Cause("far away, turn by turn", ("turns",), far_away, "-t TCP_RR -- -K cubic"),
     Cause("nothing: a fast link", ("sender-cpu", "receiver-cpu"), plain, "-- -K cubic"),
 )
