@@ -16,6 +16,12 @@ enum { BATCH = 64 }; /* packets taken in before it is looked whether one has to 
 #define EARLY_PART 200 /* and the time to sleep divided by this */
 #define EARLY_MOST_NS UINT64_C(40000)
 
+/* On a busy machine it is a hundred microseconds now and then: then so much earlier as it has been
+ * late of late, as long as that keeps the thread awake for no more than a tenth of the time. */
+#define LATE_MARGIN_NS UINT64_C(5000)
+#define LATE_MOST_NS UINT64_C(150000)
+#define AWAKE_PART 10
+
 /* A thread that goes before all others has to leave them something, or the kernel stops it for 50
  * ms in a second: after so long awake it sleeps for so long. */
 #define AWAKE_NS (900 * UINT64_C(1000))
@@ -24,6 +30,33 @@ enum { BATCH = 64 }; /* packets taken in before it is looked whether one has to 
 /* Packets that come closer than that on the average find the thread awake: to be woken by each
  * would cost their senders more than sending. */
 #define DENSE_NS UINT64_C(10000)
+
+void
+np_waking_note(struct np_waking *w, uint64_t late)
+{
+	/* Up fast and down slowly, so that of a hundred times it is rarely exceeded. What a machine
+	 * does that stood still for a while is of no use to know. */
+	if (late > w->late_ns) {
+		w->late_ns += ((late < LATE_MOST_NS ? late : LATE_MOST_NS) - w->late_ns) / 4;
+	} else {
+		w->late_ns -= w->late_ns / 256;
+	}
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t
+np_waking_early(const struct np_waking *w, uint64_t sleep, uint64_t gap)
+{
+	const uint64_t usual = least(EARLY_NS + sleep / EARLY_PART, EARLY_MOST_NS);
+	const uint64_t learnt = least(w->late_ns + LATE_MARGIN_NS, gap / AWAKE_PART);
+
+	return learnt > usual ? learnt : usual;
+}
 
 int
 np_carry_init(struct np_carry *c, int in, int out, const struct np_line_plan *plan, size_t room,
@@ -183,18 +216,21 @@ rest(struct np_carry *c, uint64_t now)
 	const uint64_t due = np_line_due(&c->line);
 	struct pollfd in = { .fd = c->in, .events = POLLIN };
 	struct timespec left;
-	uint64_t until = due, early;
+	uint64_t until = due;
+	int came;
 
 	if (c->gap_ns < DENSE_NS && now < c->came + 2 * DENSE_NS) {
 		return;
 	}
 	if (due != NP_NEVER) {
-		early = EARLY_NS + (due > now ? (due - now) / EARLY_PART : 0);
-		until -= early < EARLY_MOST_NS ? early : EARLY_MOST_NS;
+		until -= np_waking_early(&c->waking, due > now ? due - now : 0, c->gap_ns);
 	}
 	if (until > now) {
-		ppoll(&in, 1, np_left(until, &left), NULL);
+		came = ppoll(&in, 1, np_left(until, &left), NULL);
 		c->slept = np_now();
+		if (came == 0 && c->slept > until) {
+			np_waking_note(&c->waking, c->slept - until);
+		}
 	}
 }
 

@@ -12,6 +12,18 @@
 /* Latenesses up to this are told apart by the microsecond. */
 enum { NP_CARRY_LATE_US = 2048 };
 
+/* How late the kernel wakes a thread that sleeps until a packet is due. */
+struct np_waking {
+	uint64_t late_ns; /* of late, and mostly */
+};
+
+/* It was late by so much. */
+void np_waking_note(struct np_waking *w, uint64_t late);
+
+/* How much before its time a thread should ask to be woken that would sleep for so long, where so
+ * much time lies between packets on the average. */
+uint64_t np_waking_early(const struct np_waking *w, uint64_t sleep, uint64_t gap);
+
 /* What others see of the thread: written by it alone, but for plan, planned and clear. */
 struct np_carry_shown {
 	_Atomic uint64_t received, forwarded, lost, dropped, no_room, duplicated, reordered, held;
@@ -27,6 +39,7 @@ struct np_carry {
 	struct np_line line;
 	uint64_t came, gap_ns; /* when the last packet came; the time between two, on the average */
 	uint64_t slept;        /* when the thread last woke */
+	struct np_waking waking;
 	struct np_carry_shown shown;
 
 	pthread_mutex_t lock; /* of plan */

@@ -3,6 +3,8 @@
  */
 #include "netlab/line.h"
 
+#include "netlab/carry.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -468,6 +470,40 @@ words_of_a_plan(void **state)
 	assert_int_equal(np_line_plan_check(&plan, &err), NP_EUSAGE);
 }
 
+/* One that sleeps until a packet is due asks for as much earlier as it has been woken late. */
+static void
+it_learns_how_late_the_kernel_wakes(void **state)
+{
+	enum { SLEEP = NP_MSEC, GAP = NP_MSEC, US = 1000 };
+	struct np_waking w = { 0 };
+	uint64_t usual = np_waking_early(&w, SLEEP, GAP);
+
+	(void)state;
+	assert_in_range(usual, 5 * US, 20 * US);
+	for (int i = 0; i < 20; i++) {
+		np_waking_note(&w, 80 * US);
+	}
+	assert_in_range(np_waking_early(&w, SLEEP, GAP), 80 * US, 100 * US);
+	/* but it stays awake for no more than a tenth of the time, */
+	assert_int_equal(np_waking_early(&w, SLEEP, GAP / 2), 50 * US);
+	assert_int_equal(np_waking_early(&w, SLEEP, GAP / 1000), usual);
+	/* one time in fifty is not forgotten in between, */
+	for (int i = 0; i < 49; i++) {
+		np_waking_note(&w, 2 * US);
+	}
+	assert_in_range(np_waking_early(&w, SLEEP, GAP), 60 * US, 90 * US);
+	/* and what is over is. */
+	for (int i = 0; i < 1000; i++) {
+		np_waking_note(&w, 2 * US);
+	}
+	assert_int_equal(np_waking_early(&w, SLEEP, GAP), usual);
+	/* A machine that stood still does not make it stay awake for as long. */
+	for (int i = 0; i < 1000; i++) {
+		np_waking_note(&w, NP_SEC);
+	}
+	assert_in_range(np_waking_early(&w, SLEEP, NP_SEC), 100 * US, 155 * US);
+}
+
 int
 main(void)
 {
@@ -488,6 +524,7 @@ main(void)
 		cmocka_unit_test(packets_stay_whole_wherever_they_lie),
 		cmocka_unit_test(full_memory_drops),
 		cmocka_unit_test(words_of_a_plan),
+		cmocka_unit_test(it_learns_how_late_the_kernel_wakes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
