@@ -234,6 +234,7 @@ def free_port(address: str) -> int:
 class Place:
     """Where the runs happen: what to put in front of netperf, and a daemon to talk to."""
     prefix: "List[str]" = []
+    link = ""       # what carries the packets, in netlab's words, once ready() has been called
 
     def ready(self, lab: "Optional[List[str]]", family: int) -> None:
         """Sees to it that everything is there for a run. Raises MachineError."""
@@ -312,19 +313,20 @@ class LabPlace(Place):
             if int(pid) == os.getpid() or not is_sweep(int(pid)):
                 self._call("down", "--name", f"{LAB_PREFIX}{pid}")
 
-    def _call(self, *args: str) -> None:
+    def _call(self, *args: str) -> str:
         """netlab undoes an up that is asked to end, and gets the time for it; a down is let finish
-        whoever wants to end meanwhile."""
+        whoever wants to end meanwhile. Returns what it printed."""
         done = run([self._netlab, *args], limit=60, patience=20, heed=args[0] != "down")
         if done.exit != 0:
             said = done.stderr.strip().splitlines()
             raise MachineError(f"netlab {args[0]}: "
                                + (done.reason or (said[-1] if said else f"status {done.exit}")))
+        return done.stdout
 
     def ready(self, lab: "Optional[List[str]]", family: int) -> None:
         if lab != self._up and not self._change(lab):
             self.leave()
-            self._call("up", "--name", self.name, *(lab or []))
+            self.link = link_words(self._call("up", "--name", self.name, *(lab or [])))
             self._up = lab
         if self._daemon and self._daemon.alive():
             return
@@ -337,7 +339,7 @@ class LabPlace(Place):
         if not changes:
             return False
         try:
-            self._call("set", "--name", self.name, *changes)
+            self.link = link_words(self._call("set", "--name", self.name, *changes))
         except MachineError:
             return False
         self._up = lab
@@ -347,9 +349,16 @@ class LabPlace(Place):
         if self._daemon:
             self._daemon.stop()
         self._daemon = self._up = None
+        self.link = ""
         names = [f"/run/netns/netlab-{self.name}-{end}" for end in ("client", "server")]
         if any(map(os.path.exists, names)):
             self._call("down", "--name", self.name)
+
+
+def link_words(said: str) -> str:
+    """What the link is and who makes it, of what netlab prints of a lab: "NAME: 100 Mbit/s, ...
+    (veth)" and further lines."""
+    return said.partition("\n")[0].partition(": ")[2]
 
 
 def is_sweep(pid: int) -> bool:

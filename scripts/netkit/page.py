@@ -57,6 +57,8 @@ pre i { color: var(--muted); font-style: normal; }
 
 COLOURS = {plots.TEXT: "var(--text)", plots.MUTED: "var(--muted)", plots.GRID: "var(--grid)",
            "#ffffff": "var(--paper)"}
+MOST_LINKS = 4      # that are told one by one
+
 KIND_WORDS = {"mtu": "Throughput over MTU", "netpipe": "Latency and bandwidth over message size",
               "fluctuation": "Fluctuation", "buffer": "Throughput over its axis",
               "cpu": "Throughput and processors", "tests": "Throughput by test"}
@@ -139,6 +141,14 @@ def flatten(value: Any, name: str = "") -> "Iterator[Tuple[str, str]]":
         yield name, show_value(value)
 
 
+def carriers(results: Results) -> "List[Tuple[str, str]]":
+    """What carried the packets, where netlab made the link; of many links only by what."""
+    words = list({str(run.more["link"]): 0 for run in results.runs if run.more.get("link")})
+    makers = {one[one.rfind("(") + 1:-1]: 0 for one in words if one.endswith(")")}
+    return [*([("link made by", ", ".join(makers))] if makers else []),
+            *(("link", one) for one in words if len(words) <= MOST_LINKS)]
+
+
 def pairs_html(pairs: "Sequence[Tuple[str, str]]") -> str:
     rows = "".join(f"<tr><td>{text(name)}</td><td>{text(value)}</td></tr>" for name, value in pairs)
     return f'<table class="plain"><tbody>{rows}</tbody></table>'
@@ -203,7 +213,7 @@ def make(sweep: Sweep, drawn: "Sequence[Tuple[str, str]]", figure: str = "THROUG
     environment, plan = "", ""
     for part in parts_of(results):
         name = f"<p><b>{text(part.path)}</b></p>" if results.sources else ""
-        pairs = [*flatten(part.header.environment), *flatten(part.header.constants),
+        pairs = [*flatten(part.header.environment), *carriers(part), *flatten(part.header.constants),
                  ("repetitions", str(part.header.repetitions)), ("order", part.header.order),
                  *([("seed", str(part.header.seed))] if part.header.seed is not None else [])]
         environment += name + pairs_html(pairs)

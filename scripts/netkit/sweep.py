@@ -201,6 +201,8 @@ class Sweep:
             self.place.ready(self.plan.lab(run.point), options.family(known))
             if self.place.prefix:
                 run.more["prefix"] = self.place.prefix
+            if self.place.link:
+                run.more["link"] = self.place.link
             if not self._before(run):
                 return fail(run, None, "")
             since = time.monotonic()

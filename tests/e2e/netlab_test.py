@@ -381,7 +381,7 @@ class Labs(unittest.TestCase):
             got = self.netlab("set", *args, status=2 if "--delay" in args else 1)
             self.assertIn(words, got.err)
             self.assertEqual(got.err.count("\n"), 1, got.err)
-        self.assertIn("2 Gbit/s, counting Ethernet frames with preamble and gap, MTU 4000, IPv4 and IPv6\n",
+        self.assertIn("2 Gbit/s, counting Ethernet frames with preamble and gap, MTU 4000, IPv4 and IPv6 (veth)\n",
                       self.netlab("status", status=0).out)
         self.netlab("down", status=0)
         self.assertIn("not up", self.netlab("set", "--rate", "1mbit", status=1).err)

@@ -678,6 +678,21 @@ class Page(Place):
         self.assertIn("@media print", text)
         self.assertNotIn("#1f2a37", text.partition("</style>")[2])      # the page's colours
 
+    def test_what_carried_the_packets(self):
+        runs = [good({"size": size}, 1.0) for size in (64, 576)]
+        for run in runs:
+            run.more["link"] = "100 Mbit/s, delay 1 ms (netlab-link)"
+        path = self.file([("size", [64, 576])], runs)
+        words = "".join(self.page(path)[0].data)
+        self.assertIn("link made bynetlab-link", words)
+        self.assertEqual(words.count("100 Mbit/s, delay 1 ms"), 1)
+        runs = [good({"size": size}, 1.0) for size in range(5)]
+        for size, run in enumerate(runs):
+            run.more["link"] = f"MTU {size} (veth)"
+        words = "".join(self.page(self.file([("size", list(range(5)))], runs))[0].data)
+        self.assertIn("link made byveth", words)
+        self.assertNotIn("MTU 3", words)
+
     def test_several_files(self):
         one = self.file([("size", [64, 576])], [good({"size": 64}, 1.0)], {"mtu": 1500}, "a.jsonl",
                         plan_text="one")

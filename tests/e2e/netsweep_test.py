@@ -28,6 +28,7 @@ NETSWEEP = str(SCRIPTS / "netsweep")
 PAGE = lib.TOP / "doc" / "netsweep.1"
 READY = plans.ready(str(SCRIPTS / "plans"))
 OBSTACLE = lib.no_lab()
+NO_LINE = lib.no_line()
 
 
 def made(text: str) -> plans.Plan:
@@ -740,6 +741,7 @@ class Labs(Sweeping):
             self.assertEqual(run["prefix"][1:3], ["exec", "--name"])
             self.assertIn(run["command"][2], ("10.77.0.2", "fd77::2"))
             self.assertGreater(run["result"]["THROUGHPUT"], 0, run)
+            self.assertRegex(run["link"], r"^(\d+ [MG]bit/s|no rate limit), .*\(veth\)$")
         return runs
 
     def test_cpu_binding(self):
@@ -769,12 +771,21 @@ class Labs(Sweeping):
         runs = self.ready_plan("mtu")
         segments = {(run["point"]["mtu"], run["point"]["family"]): run["result"]["TRANSPORT_MSS"]
                     for run in runs if run["point"]["test"] == "TCP_STREAM"}
+        for run in runs:
+            self.assertIn(f", MTU {run['point']['mtu']}, ", run["link"])
         self.assertEqual(segments, {(576, 4): 524, (1500, 4): 1448, (1500, 6): 1428})
 
     def test_netpipe(self):
         rates = {(run["point"]["test"], run["point"]["size"]): run["result"]["THROUGHPUT"]
                  for run in self.ready_plan("netpipe")}
         self.assertGreater(rates["TCP_RR", 1], rates["TCP_RR", 1048576])
+
+    @unittest.skipIf(NO_LINE, NO_LINE)
+    def test_what_carried_the_packets_is_told(self):
+        self.sweep("latency", "--set", "test=TCP_RR", "--set", "size=1", "--set", "length=1", "--set",
+                   "lab=--delay 1ms", "--output", "o.jsonl")
+        self.assertRegex(self.runs("o.jsonl")[0]["link"], r"delay 1 ms \((netlab-link|netem)\)$")
+        self.assertNotIn("veth", self.lines("o.jsonl")[0])
 
     def test_killed(self):
         """The next sweep removes what this one could not, and leaves nothing itself."""
