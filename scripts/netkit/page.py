@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from netkit import plots
 from netkit.results import Results, ResultsError, show_value
-from netkit.tables import (GAP, MARK, Sweep, Table, build, choose, digits_for, grid)
+from netkit.tables import (GAP, LEFT_OUT, MARK, Sweep, Table, build, choose, digits_for, grid)
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #ffffff; --text: #1f2a37; --muted: #6b7684;
@@ -40,7 +40,7 @@ thead th { border-bottom: 1.5px solid var(--muted); font-weight: 600; }
 tbody th { font-weight: 400; color: var(--muted); }
 tbody tr:hover { background: var(--soft); }
 tr.average td, tr.average th { border-top: 1px solid var(--grid); }
-.average { color: var(--muted); } td.gap, .bad { color: var(--bad); }
+.average, td.left-out { color: var(--muted); } td.gap, .bad { color: var(--bad); }
 table.plain td { text-align: left; white-space: normal; vertical-align: top; }
 table.plain td:first-child { color: var(--muted); padding-right: 2rem; }
 ul { padding-left: 1.2rem; } li { margin: 0.15rem 0; }
@@ -90,7 +90,7 @@ def table_html(table: Table, digits: int) -> str:
     def cells(row: "Sequence[str]") -> str:
         made = [f'<th scope="row">{text(row[0])}</th>']
         for i, cell in enumerate(row[1:], 1):
-            kind = ("gap" if cell == GAP else
+            kind = ("gap" if cell == GAP else "left-out" if cell == LEFT_OUT else
                     "average" if words.across and i == len(row) - 1 else "")
             mark = f' class="{kind}"' if kind else ""
             made.append(f"<td{mark}>{text(cell)}</td>")
@@ -179,7 +179,9 @@ def commands_html(sweep: Sweep) -> str:
 def facts(sweep: Sweep) -> "List[Tuple[str, str]]":
     runs = sweep.results.runs
     bad = sum(not run.ok for run in runs)
-    found = [("points", str(len(sweep.cells))), ("runs", str(len(runs)) + (
+    planned = sum(bool(sweep.planned(point)) for point in sweep.points())
+    of = f" of {planned}" if planned > len(sweep.cells) else ""
+    found = [("points", f"{len(sweep.cells)}{of}"), ("runs", str(len(runs)) + (
         f", {bad} failed" if bad else ""))]
     for name in ("rate", "mtu", "length", "host"):
         value = sweep.constants.get(name)

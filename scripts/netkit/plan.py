@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import options, python
-from netkit.results import Axis, Header, point_key, show_value
+from netkit.results import Axis, Header, matches, point_key, show_value
 
 ORDERS = ("given", "random", "interleaved")
 EACH_RUN = "each_run"       # in [before] and [after]: at every run
@@ -86,8 +86,7 @@ class Plan:
         return [point for point in made if not any(self.skipped(point, skip) for skip in self.skips)]
 
     def skipped(self, point: Point, skip: "Dict[str, Any]") -> bool:
-        known = {**self.constants, **point}
-        return all(fits(known.get(name), wanted) for name, wanted in skip.items())
+        return matches({**self.constants, **point}, skip)
 
     def tasks(self) -> "List[Task]":
         points, runs = self.points(), range(1, self.repetitions + 1)
@@ -142,7 +141,7 @@ class Plan:
         return Header(plan=self.name, title=self.title, axes=self.axes,
                       constants=self.shown_constants(), repetitions=self.repetitions,
                       order=self.order, seed=self.seed, started=started, environment=environment,
-                      plan_text=self.text, more=self.settings())
+                      plan_text=self.text, skips=self.skips, more=self.settings())
 
     def shown_constants(self) -> "Dict[str, Any]":
         """The constants, and what the lab's options say about the link."""
@@ -178,7 +177,7 @@ class Plan:
             if name in ("axes", "constants") and old != new:
                 return next(f"{key}: {show(old.get(key))} in the file, {show(new.get(key))} now"
                             for key in [*old, *new] if old.get(key) != new.get(key))
-            if name in ("repetitions", "order", "seed", "until", "least", "local") and old != new:
+            if name in ("repetitions", "order", "seed", "until", "least", "local", "skip") and old != new:
                 return f"{name}: {show(old)} in the file, {show(new)} now"
         return ""
 
@@ -190,7 +189,8 @@ def as_json(header: Header) -> "Dict[str, Any]":
     return {"axes": {axis["name"]: axis["values"] for axis in whole["axes"]},
             "constants": whole["constants"], "repetitions": whole["repetitions"],
             "order": whole["order"], "seed": whole["seed"], "until": settings.get("until"),
-            "least": settings.get("least"), "local": settings.get("local")}
+            "least": settings.get("least"), "local": settings.get("local"),
+            **({"skip": whole["skip"]} if "skip" in whole else {})}
 
 
 def show(value: Any) -> str:
@@ -211,20 +211,6 @@ def seconds(length: Any) -> float:
         return float(length) if length > 0 else 10.0
     found = re.fullmatch(r"(?:([0-9.]+)m)?(?:([0-9.]+)s?)?", str(length))
     return 60 * float(found[1] or 0) + float(found[2] or 0) if found else 10.0
-
-
-def fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is that of a condition, among several, or beyond a bound such as "< 1280"."""
-    if isinstance(wanted, list):
-        return any(fits(value, one) for one in wanted)
-    found = isinstance(wanted, str) and re.fullmatch(r"\s*(<=|>=|<|>)\s*([0-9.]+)\s*", wanted)
-    if not found:
-        return clean(wanted) == value and isinstance(value, bool) == isinstance(wanted, bool)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    bound = float(found[2])
-    return {"<": value < bound, "<=": value <= bound, ">": value > bound,
-            ">=": value >= bound}[found[1]]
 
 
 def clean(value: Any) -> Any:

@@ -8,6 +8,7 @@ import fcntl
 import io
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
@@ -40,6 +41,26 @@ def show_value(value: Any) -> str:
     return str(value)
 
 
+def fits(value: Any, wanted: Any) -> bool:
+    """Whether a value is that of a condition, among several, or beyond a bound such as "< 1280"."""
+    if isinstance(wanted, list):
+        return any(fits(value, one) for one in wanted)
+    found = isinstance(wanted, str) and re.fullmatch(r"\s*(<=|>=|<|>)\s*([0-9.]+)\s*", wanted)
+    if not found:
+        wanted = None if wanted == "default" else wanted
+        return wanted == value and isinstance(value, bool) == isinstance(wanted, bool)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    bound = float(found[2])
+    return {"<": value < bound, "<=": value <= bound, ">": value > bound,
+            ">=": value >= bound}[found[1]]
+
+
+def matches(known: "Dict[str, Any]", skip: "Dict[str, Any]") -> bool:
+    """Whether all conditions of a [[skip]] hold for a point whose axes and constants these are."""
+    return all(fits(known.get(name), wanted) for name, wanted in skip.items())
+
+
 @dataclass
 class Axis:
     name: str
@@ -64,6 +85,7 @@ class Header:
     started: str = ""
     environment: "Dict[str, Any]" = field(default_factory=dict)
     plan_text: str = ""
+    skips: "Optional[List[Dict[str, Any]]]" = None  # what the plan leaves out; None: not known
     more: "Dict[str, Any]" = field(default_factory=dict)
 
     def axis(self, name: str) -> Optional[Axis]:
@@ -73,7 +95,8 @@ class Header:
         return {"schema": SWEEP_SCHEMA, "plan": self.plan, "title": self.title,
                 "axes": [axis.as_json() for axis in self.axes], "constants": self.constants,
                 "repetitions": self.repetitions, "order": self.order, "seed": self.seed,
-                "started": self.started, "environment": self.environment, **self.more,
+                "started": self.started, "environment": self.environment,
+                **({} if self.skips is None else {"skip": self.skips}), **self.more,
                 "plan_text": self.plan_text}
 
 
@@ -261,7 +284,16 @@ def make_header(line: "Dict[str, Any]", path: str) -> Header:
                   seed=take(line, where, "seed", int, None),
                   started=take(line, where, "started", str, ""),
                   environment=take(line, where, "environment", dict, {}),
-                  plan_text=take(line, where, "plan_text", str, ""), more=line)
+                  plan_text=take(line, where, "plan_text", str, ""),
+                  skips=make_skips(take(line, where, "skip", list, None), where), more=line)
+
+
+def make_skips(skips: "Optional[List[Any]]", where: str) -> "Optional[List[Dict[str, Any]]]":
+    for skip in skips or []:
+        if not isinstance(skip, dict):
+            raise ResultsError(f"{where}: \"skip\" holds {json.dumps(skip)[:40]}, which is no object of "
+                               "conditions: see doc/results.md")
+    return skips
 
 
 def make_run(line: "Dict[str, Any]", where: str) -> Run:
@@ -328,6 +360,7 @@ def merge(parts: "Sequence[Results]") -> Results:
         if all(is_number(value) for value in axis.values):
             axis.values.sort()
     first = parts[0].header
+    alike = all(part.header.skips == first.skips and part.header.axes == first.axes for part in parts)
     header = Header(plan=" + ".join({part.header.plan: 0 for part in parts}),
                     title=" + ".join({part.header.title: 0 for part in parts}),
                     axes=list(axes.values()),
@@ -335,7 +368,8 @@ def merge(parts: "Sequence[Results]") -> Results:
                                if name not in axes},
                     repetitions=max(part.header.repetitions for part in parts),
                     order=first.order, started=min(part.header.started for part in parts),
-                    environment=first.environment, plan_text="")
+                    environment=first.environment, plan_text="",
+                    skips=first.skips if alike and len(axes) == len(first.axes) else None)
     found = Results(", ".join(part.path for part in parts), header, sources=list(parts),
                     warnings=warnings)
     seen: "Dict[Tuple[str, str, str], Run]" = {}

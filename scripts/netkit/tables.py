@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import ceiling
-from netkit.results import Results, ResultsError, Run, holds, is_number, point_key, show_value
+from netkit.results import (Results, ResultsError, Run, holds, is_number, matches, point_key,
+                            show_value)
 
 # What an axis is best shown as, the best first; an axis of another name stands in between.
 GROUPS = ("test", "protocol", "family", "host")
@@ -18,6 +19,8 @@ COLUMNS = ("size", "request", "response", "nodelay", "family", "flows", "test", 
 STATISTICS: "Dict[str, Callable[[Sequence[float]], float]]" = {
     "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
     "stddev": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0}
+
+MOST_MISSING = 6    # points not measured that are listed one by one
 
 PERCENT = "% of the ceiling"
 UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "REMOTE_SD": "us/KB",
@@ -82,6 +85,16 @@ class Sweep:
         names = list(self.values)
         for choice in itertools.product(*self.values.values()):
             yield dict(zip(names, choice))
+
+    def planned(self, point: "Dict[str, Any]") -> Optional[bool]:
+        """Whether the plan has a point with these values; None where the file does not tell."""
+        skips = self.results.header.skips
+        if skips is None:
+            return None
+        rest = [name for name in self.values if name not in point]
+        return any(not any(matches({**self.constants, **point, **dict(zip(rest, choice))}, skip)
+                           for skip in skips)
+                   for choice in itertools.product(*(self.values[name] for name in rest)))
 
     def cell(self, point: "Dict[str, Any]") -> Optional[Cell]:
         return self.cells.get(point_key(point))
@@ -188,6 +201,7 @@ class Table:
     column_labels: "List[str]"
     values: "List[List[Optional[float]]]"
     partial: "List[List[bool]]"          # some of the point's runs failed
+    left_out: "List[List[bool]]"         # by the plan
     gaps: "List[str]"                    # what failed or is missing, and why
     unit: str
     row_keys: "List[str]"                # the labels for programs: 16384 where they say 16 KiB
@@ -234,23 +248,30 @@ def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = N
 
 def one_table(sweep: Sweep, figure: str, layout: Layout, group: "Dict[str, Any]",
               of_ceiling: bool, statistic: str) -> Optional[Table]:
-    """Rows and columns of which nothing was tried in this group are left out: they are not its."""
+    """Rows and columns that the plan leaves out in this group are not its; where the plan is not known
+    those of which nothing was tried."""
     chosen = [layout.rows] + ([layout.columns] if layout.columns else [])
     inside = [cell for cell in sweep.cells.values()
               if all(same(cell.point.get(name), value) for name, value in group.items())]
-    if not inside:
+    if not inside and not sweep.planned(group):
         return None
-    rows = [v for v in sweep.values[layout.rows]
-            if any(same(cell.point.get(layout.rows), v) for cell in inside)]
-    columns = [v for v in sweep.values[layout.columns]
-               if any(same(cell.point.get(layout.columns), v) for cell in inside)
+
+    def belongs(axis: str, value: Any) -> bool:
+        return bool(sweep.planned({**group, axis: value})) or any(
+            same(cell.point.get(axis), value) for cell in inside)
+
+    rows = [v for v in sweep.values[layout.rows] if belongs(layout.rows, v)]
+    columns = [v for v in sweep.values[layout.columns] if belongs(layout.columns, v)
                ] if layout.columns else [None]
     values: "List[List[Optional[float]]]" = []
     partial: "List[List[bool]]" = []
+    left_out: "List[List[bool]]" = []
     gaps: "List[str]" = []
+    missing: "List[str]" = []
     for row, line in itertools.groupby(itertools.product(rows, columns), lambda pair: pair[0]):
         values.append([])
         partial.append([])
+        left_out.append([])
         for _, column in line:
             point = {**group, **dict(zip(chosen, (row, column)))}
             found = [cell for cell in inside
@@ -258,9 +279,13 @@ def one_table(sweep: Sweep, figure: str, layout: Layout, group: "Dict[str, Any]"
             value, why, some = figure_of(sweep, found, figure, of_ceiling, statistic)
             values[-1].append(value)
             partial[-1].append(some)
-            if why:
+            left_out[-1].append(not found and sweep.planned(point) is False)
+            if why and not left_out[-1][-1]:
                 names = [name for name in point if len(sweep.values[name]) > 1] or chosen
-                gaps.append(f"{sweep.describe(point, names)}: {why}")
+                (gaps if found else missing).append(f"{sweep.describe(point, names)}: {why}")
+    if len(missing) > MOST_MISSING:
+        missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
+    gaps += missing
     units = list({cell.unit(figure): 0 for cell in inside if cell.good()})
     unit = PERCENT if of_ceiling else ", ".join(units)
     head = sweep.describe({**{n: v for n, v in sweep.single().items() if n == "test"}, **group})
@@ -270,7 +295,7 @@ def one_table(sweep: Sweep, figure: str, layout: Layout, group: "Dict[str, Any]"
                  layout.rows + (f" \\ {layout.columns}" if layout.columns else ""),
                  [sweep.label(layout.rows, row) for row in rows],
                  [sweep.label(layout.columns, c) if layout.columns else figure for c in columns],
-                 values, partial, gaps, unit, [show_value(row) for row in rows],
+                 values, partial, left_out, gaps, unit, [show_value(row) for row in rows],
                  [show_value(c) if layout.columns else figure for c in columns],
                  across=len(columns) > 1 and layout.columns not in UNLIKE,
                  down=len(rows) > 1 and layout.rows not in UNLIKE)
@@ -308,6 +333,7 @@ def figure_of(sweep: Sweep, cells: "List[Cell]", figure: str, of_ceiling: bool,
 # --- writing them -------------------------------------------------------------------------
 
 GAP = "-"
+LEFT_OUT = "n/a"
 MARK = "*"          # behind a value of which some runs failed
 
 
@@ -329,14 +355,16 @@ class Grid:
 
 
 def grid(table: Table, digits: int, averages: bool = True, mark: str = MARK) -> Grid:
-    def show(value: Optional[float], partial: bool = False) -> str:
-        return GAP if value is None else f"{value:.{digits}f}{mark if partial else ''}"
+    def show(value: Optional[float], partial: bool = False, left_out: bool = False) -> str:
+        if value is None:
+            return LEFT_OUT if left_out else GAP
+        return f"{value:.{digits}f}{mark if partial else ''}"
 
     across, down = averages and table.across, averages and table.down
     head = [table.corner, *table.column_labels, *(["average"] if across else [])]
-    rows = [[label, *map(show, line, partial), *([show(table.row_average(i))] if across else [])]
-            for i, (label, line, partial) in enumerate(
-                zip(table.row_labels, table.values, table.partial))]
+    rows = [[label, *map(show, *lines), *([show(table.row_average(i))] if across else [])]
+            for i, (label, *lines) in enumerate(
+                zip(table.row_labels, table.values, table.partial, table.left_out))]
     if down:
         rows.append(["average", *[show(table.column_average(i))
                                   for i in range(len(table.column_labels))],

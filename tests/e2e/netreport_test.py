@@ -428,6 +428,35 @@ class Tables(Place):
         self.assertEqual(layout(("mtu", 1, 2), ("family", 4, 6), test, ("nodelay", True, False)),
                          ("mtu", "nodelay", ["family", "test"]))
 
+    def test_what_the_plan_leaves_out_is_no_gap(self):
+        axes = [("size", [1, 2, 3]), ("test", ["A", "B", "C"]), ("family", [4, 6])]
+        runs = [good({"size": size, "test": "A", "family": 4}, 90.0 + size) for size in (1, 2)]
+        skips = [{"test": "B", "size": ["> 2", 1]}, {"test": "A", "size": 1, "family": 6}, {"test": "C"}]
+        out = self.made(self.file(axes, runs, skips=skips), "--group", "family")
+        four, six = out.split("IPv6")[:2]
+        self.assertRegex(four, r"(?m)^1 +91\.00 +n/a$")
+        self.assertRegex(four, r"(?m)^2 +92\.00 +-$")
+        self.assertRegex(four, r"(?m)^3 +- +n/a$")
+        self.assertIn("IPv4, size 3, A: not measured", four)
+        self.assertIn("IPv4, size 2, B: not measured", four)
+        self.assertNotIn("C", four.splitlines()[2])     # a column of nothing
+        self.assertNotRegex(six, r"(?m)^1 ")
+        self.assertRegex(six, r"(?m)^2 +- +-$")         # a table of what is still to be measured
+        self.assertEqual(out.count("not measured"), 5)
+        # Where it is not known what the plan leaves out only what was tried is shown.
+        self.assertRegex(self.made(self.file(axes, runs), "--group", "family"), r"(?m)^1 +91\.00$")
+        many = self.file([("size", list(range(9))), ("family", [4, 6])], [good({"size": 1, "family": 4}, 9.0)],
+                         skips=[])
+        self.assertIn("\n17 of 18 not measured\n", self.made(many))
+
+    def test_the_plan_of_several_files(self):
+        axes, runs = [("size", [1, 2, 3])], [good({"size": 1}, 5.0)]
+        one = self.file(axes, runs, skips=[{"size": 2}])
+        for more, rows in (({"skips": [{"size": 2}]}, ["1", "3"]), ({"skips": []}, ["1"]), ({}, ["1"])):
+            two = self.file(axes, [good({"size": 1}, 6.0)], name="two.jsonl", **more)
+            out = self.made(one, two)
+            self.assertEqual(re.findall(r"(?m)^(\d) ", out), rows)
+
     def test_figures_statistics_and_averages(self):
         axes = [("test", ["TCP_RR", "UDP_RR"])]
         path = self.file(axes, [good({"test": "TCP_RR"}, 17000.0, n, "Trans/s", P99_LATENCY=50.5 + n)

@@ -67,7 +67,7 @@ class Plans(unittest.TestCase):
         for value, wanted, holds in ((1, 1, True), (True, 1, False), (1, True, False), (5, ">= 5", True),
                                      (5, "< 5", False), ("a", "< 5", False), (None, "default", True),
                                      (4, [1, "> 3"], True), (True, "< 5", False), (5.0, 5, True)):
-            self.assertEqual(plans.fits(value, wanted), holds, (value, wanted))
+            self.assertEqual(results.fits(value, wanted), holds, (value, wanted))
 
     def test_refusals(self):
         for text, words in (
@@ -160,6 +160,11 @@ class Plans(unittest.TestCase):
         header = results.parse(json.dumps(made(text).header("", {}).as_json()).encode() + b"\n",
                                "x").header
         self.assertEqual(made(text).difference(header), "")
+        self.assertEqual(header.skips, [])
+        skip = "\n[[skip]]\nsize = 1"
+        self.assertIn("skip: ", made(text + skip).difference(header))
+        header.skips = None     # as older files have it
+        self.assertEqual(made(text + skip).difference(header), "")
         for old, new, words in (("[1, 2]", "[1, 3]", "size: 1,2 in the file, 1,3 now"),
                                 ("length = 3", "length = 4", "length: 3 in the file, 4 now"),
                                 ("repetitions = 2", "repetitions = 3", "repetitions: 2 in"),
