@@ -15,6 +15,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -653,6 +654,9 @@ np_probe(char *const *words, FILE *out, struct np_err *err)
 		return err->code;
 	}
 	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+	/* netlab starts us out of reach of the terminal: when it dies nobody wants to know any
+	 * more. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	p.buf = calloc(1, SIZE_MAX_UDP);
 	rc = np_fail(err, NP_EUSAGE, 0, "kind=%s: train, rate, mtu or tcp", p.kind);
 	for (size_t i = 0; p.buf != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -381,6 +381,20 @@ class Labs(unittest.TestCase):
             got = self.netlab("set", *args, status=2 if "--delay" in args else 1)
             self.assertIn(words, got.err)
             self.assertEqual(got.err.count("\n"), 1, got.err)
+        # What one end refuses has not changed the other, nor half of this one.
+        for rate in ("10mbit", "none"):
+            got = self.netlab("set", "--rate", rate, "--mtu", "2000", "--congestion", "nosuch", status=1)
+            self.assertIn("no such congestion control", got.err)
+        with tempfile.TemporaryDirectory() as place, mock.patch.dict(
+                os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
+            tc = Path(place, "tc")
+            tc.write_text("#!/bin/sh\ncase \"$*\" in *server*10000000bit*) echo no >&2; exit 2 ;; esac\n"
+                          f"exec {shutil.which('tc', path=os.environ['PATH'] + ':/sbin')} \"$@\"\n")
+            tc.chmod(0o755)
+            self.netlab("set", "--rate", "10mbit", "--mtu", "2000", status=1)
+        for role in netlab.ROLES:
+            self.assertEqual((self.queue(role)["options"]["rate"] * 8, self.device(role)["mtu"]),
+                             (2_000_000_000, 4000))
         self.assertIn("2 Gbit/s, counting Ethernet frames with preamble and gap, MTU 4000, IPv4 and IPv6 (veth)\n",
                       self.netlab("status", status=0).out)
         self.netlab("down", status=0)
@@ -630,6 +644,22 @@ class Lines(Labs):
                 break
         self.assertGreaterEqual(got["min"], 10_000)
         self.assertLess(got["p50"], 10_200, got)
+
+    def test_kill_of_a_check(self):
+        """Nothing goes on measuring for nobody."""
+        self.netlab("up", status=0)
+        # What fills a packet of one end does not arrive at the other, and is waited for.
+        lib.run(["ip", "-n", f"netlab-{NAME}-client", "link", "set", "lab0", "mtu", "9000"], 10)
+        for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+            proc = subprocess.Popen(self.command("check"), stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+            self.assertTrue(lib.wait_for(self.probes, 10))
+            proc.send_signal(number)
+            proc.wait(10)
+            self.assertTrue(lib.wait_for(lambda: not self.probes(), 2), number)
+
+    def probes(self):
+        return [pid for role in netlab.ROLES for pid in netlab.Lab(NAME).processes(role)]
 
     def test_kill_of_the_link(self):
         self.netlab("up", *self.LINE, "--delay", "1ms", status=0)
