@@ -68,9 +68,14 @@ def pause(seconds: float) -> None:
             return
 
 
-def tie_to_parent() -> None:
-    """In a child before its exec: it has signals as it would have from a shell, and dies with us."""
+def free_signals() -> None:
+    """In a child before its exec: it has signals as it would have from a shell."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {*ENDS, signal.SIGCHLD})
+
+
+def tie_to_parent() -> None:
+    """The same, and it dies with us."""
+    free_signals()
     with contextlib.suppress(OSError, AttributeError):
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -299,6 +304,7 @@ class LabPlace(Place):
         self.prefix = [netlab, "exec", "--name", self.name, "client"]
         self._up: "Optional[List[str]]" = None
         self._daemon: Optional[Daemon] = None
+        self._guard: "Optional[subprocess.Popen[bytes]]" = None
         self._clean()
 
     def _clean(self) -> None:
@@ -326,12 +332,26 @@ class LabPlace(Place):
     def ready(self, lab: "Optional[List[str]]", family: int) -> None:
         if lab != self._up and not self._change(lab):
             self.leave()
+            self._begin_guard()
             self.link = link_words(self._call("up", "--name", self.name, *(lab or [])))
             self._up = lab
         if self._daemon and self._daemon.alive():
             return
         inside = [self._netlab, "exec", "--name", self.name, "server"]
         self._daemon = Daemon(inside, self._netserver, [], self._port)
+
+    def _begin_guard(self) -> None:
+        """Has a process remove the lab when we die without having done so: it waits for a word of ours
+        that does not come then. In a session of its own, so that what kills us does not kill it."""
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r word || exec "$0" down --name "$1"', os.path.abspath(self._netlab),
+             self.name], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd="/", start_new_session=True, preexec_fn=free_signals)
+
+    def _end_guard(self) -> None:
+        if self._guard:
+            self._guard.communicate(b"done\n")
+        self._guard = None
 
     def _change(self, lab: "Optional[List[str]]") -> bool:
         """Makes the lab that is up the one that is wanted; False when that cannot be."""
@@ -353,6 +373,7 @@ class LabPlace(Place):
         names = [f"/run/netns/netlab-{self.name}-{end}" for end in ("client", "server")]
         if any(map(os.path.exists, names)):
             self._call("down", "--name", self.name)
+        self._end_guard()
 
 
 def link_words(said: str) -> str:
