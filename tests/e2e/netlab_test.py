@@ -23,6 +23,7 @@ import lib
 
 sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 NAME = f"t{os.getpid()}"
+ATTEMPTS = 5                # at what a busy machine may spoil
 OBSTACLE = lib.no_lab()
 NO_LINE = lib.no_line()
 PAGE = lib.TOP / "doc" / "netlab.1"
@@ -321,9 +322,11 @@ class Labs(unittest.TestCase):
         return got
 
     def nothing_left(self):
-        left = [n for n in os.listdir("/run/netns") if n.startswith(f"netlab-{NAME}-")]
-        self.assertEqual(left, [])
+        self.assertEqual(self.left(), [])
         self.assertEqual(set(os.listdir("/sys/class/net")), self.devices)
+
+    def left(self):
+        return [n for n in os.listdir("/run/netns") if n.startswith(f"netlab-{NAME}-")]
 
     def inside(self, role, *cmd):
         proc = subprocess.Popen(self.command("exec", role, *cmd), stdin=subprocess.DEVNULL)
@@ -513,13 +516,22 @@ class Labs(unittest.TestCase):
                     self.assertIn(status, (143, -signal.SIGTERM))
                 self.nothing_left()
 
-    def test_down_after_a_kill_of_up(self):
-        for delay in (0.06, 0.08, 0.1, 0.12, 0.14):
+    def kill_up(self, *options):
+        """At many moments: nothing is left a moment later."""
+        for delay in (0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14):
             with self.subTest(delay=delay):
-                self.interrupt(signal.SIGKILL, delay)
-                time.sleep(0.2)  # the `ip` it may have started outlives it
-                self.netlab("down", status=0)
+                proc = subprocess.Popen(self.command("up", *options), stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL)
+                time.sleep(delay)
+                proc.kill()
+                if proc.communicate(timeout=20)[0]:     # it was faster
+                    self.netlab("down", status=0)
+                time.sleep(0.2)             # the `ip` it may have started outlives it
+                self.assertTrue(lib.wait_for(lambda: not self.left(), 60), self.left())
                 self.nothing_left()
+
+    def test_kill_of_up(self):
+        self.kill_up()
 
     def test_down_after_half_a_namespace(self):
         Path(f"/run/netns/netlab-{NAME}-server").touch()
@@ -606,7 +618,13 @@ class Lines(Labs):
     def test_shares_are_exact(self):
         self.netlab("up", *self.LINE, "--rate", "none", "--loss", "1", "--reorder", "2", "--duplicate",
                     "0.5", status=0)
-        got = self.train(4000)
+        wanted = {"lost": 40, "duplicated": 20, "reordered": 79}
+        # A machine that stands still for a while loses and reorders packets that the link has not.
+        for attempt in range(ATTEMPTS):
+            time.sleep(attempt)
+            got = self.train(4000)
+            if all(abs(got[name] - count) <= 2 for name, count in wanted.items()):
+                break
         self.assertAlmostEqual(got["lost"], 40, delta=1)
         self.assertAlmostEqual(got["duplicated"], 0.005 * got["arrived"], delta=2)
         self.assertAlmostEqual(got["reordered"], 0.02 * got["arrived"], delta=2)
@@ -638,7 +656,8 @@ class Lines(Labs):
 
     def test_delay(self):
         self.netlab("up", *self.LINE, "--delay", "10ms", "--rate", "none", status=0)
-        for _ in range(3):  # a machine that is busy with other tests is late now and then
+        for attempt in range(ATTEMPTS):     # a machine that is busy with other tests is late now and then
+            time.sleep(attempt)
             got = self.train(500, "gap=1000000")["delay_us"]
             if got["p50"] < 10_200:
                 break
@@ -678,17 +697,8 @@ class Lines(Labs):
         lib.run(["ip", "netns", "delete", f"netlab-{NAME}-client"], 10)
         self.assertTrue(lib.wait_for(lambda: not self.lives(pid), 10))
 
-    def test_down_after_a_kill_of_up(self):
-        for delay in (0.1, 0.13, 0.16, 0.2):
-            with self.subTest(delay=delay):
-                proc = subprocess.Popen(self.command("up", *self.LINE), stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
-                time.sleep(delay)
-                proc.kill()
-                proc.wait(20)
-                time.sleep(0.3)  # what it may have started outlives it
-                self.netlab("down", status=0)
-                self.nothing_left()
+    def test_kill_of_up(self):
+        self.kill_up(*self.LINE)
 
     def refused(self, link, *args):
         """The line of an up with another netlab-link."""
