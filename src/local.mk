@@ -31,6 +31,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/capture.h \
 	%D%/net/cidr.c %D%/net/cidr.h \
 	%D%/net/ledger.c %D%/net/ledger.h \
+	%D%/net/link.c %D%/net/link.h \
 	%D%/net/only.c %D%/net/only.h \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
@@ -62,6 +63,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/pattern/splice.c %D%/bench/pattern/splice.h \
 	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \
 	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
+	%D%/bench/transport/link.c \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \
@@ -73,6 +75,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/report.c %D%/run/report.h \
 	%D%/run/server.c %D%/run/server.h \
 	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h \
+	%D%/run/talk_link.c \
 	%D%/run/talk_old.c \
 	%D%/run/talk_unix.c \
 	%D%/out/classic.c %D%/out/format.h \

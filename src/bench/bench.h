@@ -74,11 +74,17 @@ struct np_pattern {
 
 struct np_transport {
 	const char *name; /* as the PROTOCOL metric says it */
-	int family;       /* AF_UNIX; 0: of the Internet, as the parameters say */
+	int family;       /* AF_UNIX, AF_PACKET; 0: of the Internet, as the parameters say */
 	int socktype, protocol;
 	int32_t wire_type;
 	bool datagram;
 	int32_t max_message; /* largest message taken from a socket buffer's size; 0: no limit */
+	int32_t min_message; /* shorter ones are filled up to it; 0: none are */
+	/*
+	 * Bytes at the beginning of each message that are the transport's own. Where there are any
+	 * a message can't be empty, and one that looks like np_link_is_end() ends a test. 0: none.
+	 */
+	int32_t header;
 
 	/* Append this transport's own socket options. May be NULL. */
 	void (*options)(const struct np_params *p, const struct np_end *e, struct np_sockopts *o);
@@ -89,7 +95,10 @@ struct np_transport {
 	/* Bring the two ends together: connect or accept. Blocks until np_stopped(). */
 	int (*meet)(struct np_flow *f, struct np_err *err);
 
-	/* Remove what open left in the file system, once. May be NULL. */
+	/* Send the message that ends a test, where an empty datagram does not. May be NULL. */
+	void (*farewell)(struct np_flow *f);
+
+	/* Give back what open took or left in the file system, once. May be NULL. */
 	void (*close)(struct np_flow *f);
 };
 
@@ -110,7 +119,7 @@ struct np_bench {
 extern const struct np_pattern np_pattern_stream, np_pattern_sendfile, np_pattern_rr,
     np_pattern_crr, np_pattern_cc, np_pattern_mss;
 extern const struct np_transport np_transport_tcp, np_transport_udp, np_transport_udplite,
-    np_transport_unix_stream, np_transport_unix_dgram;
+    np_transport_unix_stream, np_transport_unix_dgram, np_transport_link;
 
 /* The row of that name in any case, or NULL. */
 const struct np_bench *np_bench_find(const char *name);

@@ -23,10 +23,13 @@ void
 np_extra_touch(struct np_flow *f, char *buf, size_t size)
 {
 	const struct np_end *e = &f->par->near;
-	size_t dirty = within(e->dirty, size), end = dirty + within(e->clean, size - dirty);
+	size_t head = within(f->par->transport->header, size); /* is not the user's */
+	size_t rest = size - head;
+	size_t dirty = within(e->dirty, rest), end = dirty + within(e->clean, rest - dirty);
 	volatile unsigned char sink; /* what is read must not be optimised away */
 	unsigned char sum = 0;
 
+	buf += head;
 	memset(buf, ++f->ink, dirty);
 	for (size_t i = dirty; i < end; i++) {
 		sum ^= (unsigned char)buf[i];

@@ -51,7 +51,7 @@ common_options(const struct np_params *p, struct np_sockopts *o)
 		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->prio);
 		np_sockopts_optional(o);
 	}
-	if (p->transport->family == AF_UNIX) {
+	if (p->transport->family != 0) {
 		return; /* what is left is of the Internet's */
 	}
 	if (e->tos > 0 && p->family == AF_INET6) {
@@ -139,7 +139,9 @@ np_flow_close(struct np_flow *f)
 {
 	if (f->fd >= 0) {
 		np_flow_look(f);
-		close(f->fd);
+		if (!f->lent) {
+			close(f->fd);
+		}
 		f->fd = -1;
 	}
 	if (f->listen_fd >= 0) {
@@ -180,15 +182,18 @@ ring_width(uint32_t asked, int sockbuf, size_t size, bool stream)
 	return stream && asked < 2 ? 2 : asked;
 }
 
-/* Bytes of one call: what was asked for, else the socket buffer's size up to the limits, 0: none.
+/*
+ * Bytes of one call: what was asked for, and is no less than the transport's least, else the socket
+ * buffer's size up to the limits, 0: none.
  */
 static size_t
-call_size(int32_t asked, int sockbuf, size_t limit, size_t other_limit)
+call_size(const struct np_transport *t, int32_t asked, int sockbuf, size_t limit,
+	  size_t other_limit)
 {
 	size_t size = sockbuf > 0 ? (size_t)sockbuf : 4096;
 
 	if (asked > 0) {
-		return (size_t)asked;
+		return (size_t)(asked < t->min_message ? t->min_message : asked);
 	}
 	size = limit > 0 && size > limit ? limit : size;
 	return other_limit > 0 && size > other_limit ? other_limit : size;
@@ -197,13 +202,14 @@ call_size(int32_t asked, int sockbuf, size_t limit, size_t other_limit)
 static size_t
 send_call(const struct np_params *p, int32_t size, int sndbuf)
 {
-	return call_size(size, sndbuf, (size_t)p->transport->max_message, p->call_max);
+	return call_size(p->transport, size, sndbuf, (size_t)p->transport->max_message,
+			 p->call_max);
 }
 
 static size_t
 recv_call(const struct np_params *p, int32_t size, int rcvbuf)
 {
-	return call_size(size, rcvbuf, 0, p->call_max);
+	return call_size(p->transport, size, rcvbuf, 0, p->call_max);
 }
 
 int
@@ -264,6 +270,14 @@ try_buffers(const struct np_params *p, int *sndbuf, int *rcvbuf, struct np_err *
 	int fd;
 
 	buffer_options(&p->near, &opts);
+	if (p->link != NULL) { /* another one may not be had any more */
+		if (np_sockopts_apply(&opts, p->link->fd, err) != NP_OK) {
+			return err->code;
+		}
+		*sndbuf = np_sock_int(p->link->fd, SOL_SOCKET, SO_SNDBUF);
+		*rcvbuf = np_sock_int(p->link->fd, SOL_SOCKET, SO_RCVBUF);
+		return NP_OK;
+	}
 	fd = np_sock_open(family, t->socktype, t->protocol, &opts, NULL, err);
 	if (fd < 0) {
 		return err->code;

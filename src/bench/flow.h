@@ -38,6 +38,7 @@ struct np_flow {
 	struct np_hist *hist;
 
 	int fd, listen_fd; /* -1: none */
+	bool lent;         /* fd is somebody else's to close */
 	int file_fd;       /* of a file that is sent; the side's own; -1: none */
 	int held_fd; /* somebody else's, whose number no socket of the worker's may get; -1: none */
 	off_t file_length; /* bytes of it */
@@ -59,7 +60,8 @@ struct np_flow {
 	/* A wait in the loop is interrupted when nothing has moved for so long; 0: never. */
 	uint64_t patience_ns;
 
-	/* Datagrams go to nobody who has not sent this back; 0: no such thing was agreed on. */
+	/* Datagrams go to nobody who has not sent this back, and frames without IP bear it as their
+	 * tag; 0: no such thing was agreed on. */
 	uint64_t token;
 
 	struct np_pace pace;
@@ -82,8 +84,11 @@ struct np_flow {
 static inline bool
 np_flow_connected(const struct np_flow *f)
 {
-	/* In the UNIX domain the path would be looked up for every datagram. */
-	return f->par->near.connected || f->par->transport->family == AF_UNIX;
+	int family = f->par->transport->family;
+
+	/* In the UNIX domain the path would be looked up for every datagram. Sockets for frames
+	 * can't be connected. */
+	return (f->par->near.connected && family != AF_PACKET) || family == AF_UNIX;
 }
 
 /*

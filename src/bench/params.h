@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "net/addr.h"
+#include "net/link.h"
 
 struct np_bench;
 struct np_pattern;
@@ -32,7 +33,8 @@ struct np_end {
 	bool connected; /* datagrams: connect() the socket */
 	char cong[NP_CONG_MAX];
 	char fill_file[NP_FILL_MAX];
-	int fill_dir; /* descriptor of where fill_file must be; 0: anywhere */
+	int fill_dir;             /* descriptor of where fill_file must be; 0: anywhere */
+	uint8_t mac[NP_LINK_MAC]; /* the far end's, where the daemon is to send frames */
 };
 
 struct np_params {
@@ -66,6 +68,7 @@ struct np_params {
 	/* What the kernel lets only root do, see np_sockopts; NULL: nothing. */
 	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
 	void *permit_ctx;
+	const struct np_link *link;     /* of frames without IP, open already; NULL: none */
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
 

@@ -23,7 +23,8 @@ np_sequence_wanted(const struct np_params *p)
 {
 	const struct np_transport *t = p->transport;
 
-	return p->sequence && p->pattern == &np_pattern_stream && t->datagram && t->family == 0;
+	return p->sequence && p->pattern == &np_pattern_stream && t->datagram &&
+	       t->family != AF_UNIX;
 }
 
 void

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/if_packet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -58,9 +59,23 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 	return NP_OK;
 }
 
+/* Does such an address have a port? */
+static bool
+has_port(const struct np_addr *a)
+{
+	return a->sa.ss_family != AF_UNIX && a->sa.ss_family != AF_PACKET;
+}
+
 const char *
 np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
+	if (a->sa.ss_family == AF_PACKET) {
+		const uint8_t *at = ((const struct sockaddr_ll *)&a->sa)->sll_addr;
+
+		snprintf(buf, NP_ADDR_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", at[0], at[1], at[2],
+			 at[3], at[4], at[5]);
+		return buf;
+	}
 	if (a->sa.ss_family == AF_UNIX) {
 		const char *path = ((const struct sockaddr_un *)&a->sa)->sun_path;
 		bool named = a->len > sizeof(a->sa.ss_family) && path[0] != '\0';
@@ -80,7 +95,7 @@ np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
 	size_t n = strlen(np_addr_host(a, buf));
 
-	if (a->sa.ss_family == AF_UNIX) {
+	if (!has_port(a)) {
 		return buf;
 	}
 	snprintf(buf + n, NP_ADDR_TEXT - n, " port %u", np_addr_port(a));
@@ -97,7 +112,7 @@ port_of(const struct np_addr *a)
 uint16_t
 np_addr_port(const struct np_addr *a)
 {
-	return a->sa.ss_family == AF_UNIX ? 0 : ntohs(*port_of(a));
+	return has_port(a) ? ntohs(*port_of(a)) : 0;
 }
 
 in_port_t *
@@ -110,7 +125,7 @@ np_addr_port_field(struct np_addr *a)
 void
 np_addr_set_port(struct np_addr *a, uint16_t port)
 {
-	if (a->sa.ss_family != AF_UNIX) {
+	if (has_port(a)) {
 		*np_addr_port_field(a) = htons(port);
 	}
 }

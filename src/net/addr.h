@@ -36,15 +36,15 @@ int np_resolve(const char *host, const char *service, int family, int socktype,
 	       struct np_addrs *out, struct np_err *err);
 
 /*
- * "127.0.0.1 port 12865"; for IPv6 the address without brackets, for the UNIX domain the path.
- * Returns buf.
+ * "127.0.0.1 port 12865"; for IPv6 the address without brackets, for the UNIX domain the path, for
+ * the link layer the station's. Returns buf.
  */
 const char *np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 
 /* The numeric address alone. Returns buf. */
 const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 
-/* 0 in the UNIX domain, where setting it does nothing. */
+/* 0 in the UNIX domain and the link layer, where setting it does nothing. */
 uint16_t np_addr_port(const struct np_addr *a);
 void np_addr_set_port(struct np_addr *a, uint16_t port);
 

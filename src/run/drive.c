@@ -99,6 +99,10 @@ explain(struct np_flow *f, int error)
 			"%zu bytes are more than a datagram takes with a send buffer of %d (try a "
 			"smaller -%c or a larger -s)",
 			f->send_size, f->sndbuf, f->par->pattern->sized ? 'r' : 'm');
+	} else if (error == EMSGSIZE && t->family == AF_PACKET) {
+		np_fail(&f->err, NP_EUSAGE, error,
+			"%zu bytes are more than a frame holds now: the MTU was made smaller",
+			f->send_size);
 	} else if (error == EMSGSIZE && f->send_size <= (size_t)t->max_message) {
 		np_fail(&f->err, NP_EUSAGE, error,
 			"%zu bytes are more than the path to %s takes in one piece (leave out -f)",

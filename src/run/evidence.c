@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -47,7 +48,10 @@ find_device(struct np_evidence *ev, const struct np_flow *f)
 {
 	struct np_addr near = ev->plan.near;
 
-	if (f->par->transport->family == AF_UNIX) {
+	if (f->par->link != NULL) {
+		snprintf(ev->device, sizeof(ev->device), "%s", f->par->link->device);
+	}
+	if (f->par->transport->family != 0) {
 		return;
 	}
 	if (near.len != 0 || (f->peer.len != 0 && np_addr_towards(&f->peer, &near))) {
@@ -64,8 +68,8 @@ start_capture(struct np_evidence *ev, const struct np_flow *f)
 					.connections = p->pattern->connection_test };
 	struct np_err err = { .code = NP_OK };
 
-	if (p->transport->family == AF_UNIX) {
-		return; /* no packets */
+	if (p->transport->family != 0) {
+		return; /* no packets of IP */
 	}
 	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {
 		if (ev->plan.capture_why_not != NULL) {
@@ -221,7 +225,7 @@ role_of(const struct np_params *p)
 static int
 family_of(const struct np_params *p)
 {
-	if (p->transport->family == AF_UNIX) {
+	if (p->transport->family != 0) {
 		return 0;
 	}
 	return p->family == AF_INET6 ? 6 : 4;

@@ -131,7 +131,7 @@ serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 	granted.caps = asked.caps & s->caps;
 	granted.every_ms = asked.every_ms;
 	snprintf(granted.identity, sizeof(granted.identity), "%s", PACKAGE_STRING);
-	s->plan.caps = granted.caps;
+	s->plan.caps = granted.caps & ~(unsigned)NP_CAP_LINK; /* which is no evidence */
 	s->plan.every_ms = asked.every_ms;
 	s->plan.capture_why_not =
 	    (asked.caps & ~granted.caps & NP_CAP_WIRE) != 0 ? s->capture_why_not : NULL;
@@ -240,9 +240,34 @@ run_flow(struct np_server *s, struct np_chan *c, struct np_flow *f, struct np_ev
 	return NP_OK;
 }
 
+/*
+ * Frames go to one station, the client's, and never to a group of them; and only as answers to what
+ * comes from there.
+ */
+static int
+check_link(const struct np_server *s, struct np_params *p, struct np_err *err)
+{
+	if (s->link == NULL) {
+		np_fail(err, NP_EUNSUP, 0, "request for a test of the link layer: %s",
+			s->link_why_not != NULL ? s->link_why_not : "there is none here");
+		return by_rule(err, EACCES);
+	}
+	p->link = s->link;
+	if (np_link_check_peer(p->link, p->far.mac, err) != NP_OK ||
+	    np_link_check_size(p->link, p->near.recv_size, 'm', err) != NP_OK ||
+	    np_link_check_size(p->link, p->request, 'r', err) != NP_OK ||
+	    np_link_check_size(p->link, p->response, 'r', err) != NP_OK) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
 static int
 check_request(const struct np_server *s, struct np_params *p, struct np_err *err)
 {
+	if (p->transport->family == AF_PACKET && check_link(s, p, err) != NP_OK) {
+		return err->code;
+	}
 	if (p->transport->family == AF_UNIX && !s->is_here) {
 		/* Another machine's would only leave things in /tmp. */
 		return np_fail(err, NP_EUNSUP, EACCES,
@@ -320,7 +345,7 @@ choose_only(struct np_params *p, int control_fd, struct np_err *err)
 {
 	struct np_addr here, client;
 
-	if (p->transport->family == AF_UNIX) {
+	if (p->transport->family != 0) {
 		return NP_OK;
 	}
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {

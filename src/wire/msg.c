@@ -499,6 +499,72 @@ np_dg_stream_results_layout(struct np_wire *w, void *m)
 	np_wire_i32(w, "num_cpus", &r->num_cpus);
 }
 
+static void
+station(struct np_wire *w, uint8_t address[6])
+{
+	np_wire_bytes(w, "address", address, 6);
+	np_wire_skip(w, 2);
+}
+
+void
+np_link_request_layout(struct np_wire *w, void *m)
+{
+	struct np_link_request *r = m;
+
+	np_wire_i32(w, "recv_buf_size", &r->recv_buf_size);
+	np_wire_i32(w, "send_buf_size", &r->send_buf_size);
+	np_wire_i32(w, "recv_alignment", &r->recv_alignment);
+	np_wire_i32(w, "recv_offset", &r->recv_offset);
+	np_wire_i32(w, "send_alignment", &r->send_alignment);
+	np_wire_i32(w, "send_offset", &r->send_offset);
+	np_wire_i32(w, "message_size", &r->message_size);
+	np_wire_i32(w, "request_size", &r->request_size);
+	np_wire_i32(w, "response_size", &r->response_size);
+	np_wire_i32(w, "measure_cpu", &r->measure_cpu);
+	np_wire_i32(w, "test_length", &r->test_length);
+	np_wire_i32(w, "dirty_count", &r->dirty_count);
+	np_wire_i32(w, "clean_count", &r->clean_count);
+	np_wire_u32(w, "interval_burst", &r->interval_burst);
+	np_wire_u32(w, "interval_usecs", &r->interval_usecs);
+	np_wire_i32(w, "socket_prio", &r->socket_prio);
+	station(w, r->address);
+}
+
+void
+np_link_response_layout(struct np_wire *w, void *m)
+{
+	struct np_link_response *r = m;
+
+	np_wire_i32(w, "recv_buf_size", &r->recv_buf_size);
+	np_wire_i32(w, "send_buf_size", &r->send_buf_size);
+	np_wire_i32(w, "receive_size", &r->receive_size);
+	np_wire_i32(w, "send_size", &r->send_size);
+	np_wire_i32(w, "measure_cpu", &r->measure_cpu);
+	np_wire_f32(w, "cpu_rate", &r->cpu_rate);
+	np_wire_u32(w, "mtu", &r->mtu);
+	np_wire_i32(w, "socket_prio", &r->socket_prio);
+	np_wire_u64_hilo(w, "token", &r->token);
+	station(w, r->address);
+}
+
+void
+np_link_results_layout(struct np_wire *w, void *m)
+{
+	struct np_link_results *r = m;
+
+	np_wire_u64_hilo(w, "bytes_received", &r->bytes_received);
+	np_wire_u64_hilo(w, "frames_received", &r->frames_received);
+	np_wire_u64_hilo(w, "bytes_sent", &r->bytes_sent);
+	np_wire_u64_hilo(w, "frames_sent", &r->frames_sent);
+	np_wire_u64_hilo(w, "transactions", &r->transactions);
+	np_wire_f64(w, "elapsed_time", &r->elapsed_time);
+	np_wire_f32(w, "cpu_util", &r->cpu_util);
+	np_wire_i32(w, "cpu_method", &r->cpu_method);
+	np_wire_i32(w, "num_cpus", &r->num_cpus);
+	np_wire_i32(w, "recv_buf_size", &r->recv_buf_size);
+	np_wire_i32(w, "send_buf_size", &r->send_buf_size);
+}
+
 void
 np_calibrate_response_layout(struct np_wire *w, void *m)
 {

@@ -41,6 +41,8 @@ enum np_code {
 	NP_TCP_CC = 300,
 	NP_SYSINFO = 600,
 	NP_SYSINFO_RESPONSE = 601,
+	NP_LINK_STREAM = 0x504c0020, /* frames of the link layer: ours, see doc/protocol.md */
+	NP_LINK_RR = 0x504c0023,
 	NP_E_UNKNOWN_REQUEST = 998 /* error word of the answer to a code that is not served */
 };
 
@@ -257,6 +259,39 @@ struct np_dg_stream_results {
 	int32_t num_cpus; /* real daemons don't fill it */
 };
 
+/*
+ * NP_LINK_STREAM and NP_LINK_RR: tests of the link layer, which netperf has not on Linux. The
+ * addresses are of the sender's interface.
+ */
+struct np_link_request {
+	int32_t recv_buf_size, send_buf_size;
+	int32_t recv_alignment, recv_offset, send_alignment, send_offset;
+	int32_t message_size;                /* of a stream; else 0 */
+	int32_t request_size, response_size; /* of requests and responses; else 0 */
+	int32_t measure_cpu, test_length;    /* > 0 seconds, < 0 count, 0 no limit */
+	int32_t dirty_count, clean_count;
+	uint32_t interval_burst, interval_usecs;
+	int32_t socket_prio;
+	uint8_t address[6];
+};
+
+struct np_link_response {
+	int32_t recv_buf_size, send_buf_size, receive_size, send_size;
+	int32_t measure_cpu;
+	float cpu_rate;
+	uint32_t mtu;
+	int32_t socket_prio;
+	uint64_t token; /* in the frames of this test */
+	uint8_t address[6];
+};
+
+struct np_link_results {
+	uint64_t bytes_received, frames_received, bytes_sent, frames_sent, transactions;
+	double elapsed_time; /* seconds */
+	float cpu_util;
+	int32_t cpu_method, num_cpus, recv_buf_size, send_buf_size;
+};
+
 /* CPU_CALIBRATE (5), answer. */
 struct np_calibrate_response {
 	float rate; /* Linux: clock ticks a second; 0.0 without a calibration */
@@ -313,6 +348,7 @@ np_layout np_unix_stream_results_layout, np_unix_rr_results_layout;
 np_layout np_stream_rr_request_layout, np_stream_rr_response_layout;
 np_layout np_dg_rr_request_layout, np_dg_rr_response_layout;
 np_layout np_dg_stream_request_layout, np_dg_stream_response_layout, np_dg_stream_results_layout;
+np_layout np_link_request_layout, np_link_response_layout, np_link_results_layout;
 np_layout np_calibrate_response_layout, np_text_layout, np_why_layout;
 
 /*

@@ -31,7 +31,9 @@ be_daemon(void *arg)
 {
 	struct daemon *d = arg;
 	struct np_log log = { .level = NP_LOG_ERROR };
-	struct np_server server = { .log = &log, .peer = "the client", .is_here = true };
+	struct np_server server = {
+		.log = &log, .peer = "the client", .is_here = true, .link = lo_link(true)
+	};
 	struct np_chan chan;
 	struct np_err err;
 	int fd = accepted_from(d->listener);
@@ -141,6 +143,9 @@ every_bench_runs_over_both_families(void **state)
 			struct np_client c;
 			struct daemon d;
 
+			if (!can_run(b)) {
+				continue;
+			}
 			meet(&d, &c, families[f], NULL);
 			run_one(&c, b, families[f]);
 			part(&d, &c);

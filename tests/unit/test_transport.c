@@ -370,6 +370,9 @@ fast_open_is_no_condition(void **state)
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		struct ends e;
 
+		if (!can_run(b)) {
+			continue;
+		}
 		run_both(&e, b, AF_INET, open_fast);
 		ends_free(&e);
 	}

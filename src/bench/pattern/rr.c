@@ -13,6 +13,7 @@
 #include "bench/pattern/message.h"
 #include "bench/pattern/stream.h"
 #include "bench/transport/pktinfo.h"
+#include "net/link.h"
 
 /* Leaving a loop: quietly when told so, else the far end closed before its time. */
 static int
@@ -391,8 +392,10 @@ respond_stream_extras(struct np_flow *f)
  */
 NP_LOOP_BODY ssize_t
 recv_request(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool addressed,
-	     const bool extras)
+	     const bool extras, const bool framed)
 {
+	ssize_t n;
+
 	if (extras) {
 		np_extra_touch(f, buf, f->recv_size);
 	}
@@ -400,7 +403,8 @@ recv_request(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool a
 		return np_pktinfo_recv(f, buf, f->recv_size, info);
 	}
 	info->from_len = sizeof(f->peer.sa);
-	return np_sys_recvfrom(f->fd, buf, f->recv_size, &f->peer.sa, &info->from_len);
+	n = np_sys_recvfrom(f->fd, buf, f->recv_size, &f->peer.sa, &info->from_len);
+	return framed && n > 0 && np_link_is_end(buf) ? 0 : n;
 }
 
 NP_LOOP_BODY ssize_t
@@ -416,7 +420,7 @@ send_response(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool 
 }
 
 NP_LOOP_BODY int
-respond_datagrams(struct np_flow *f, const bool addressed, const bool extras)
+respond_datagrams(struct np_flow *f, const bool addressed, const bool extras, const bool framed)
 {
 	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
 	struct np_pktinfo info;
@@ -424,7 +428,7 @@ respond_datagrams(struct np_flow *f, const bool addressed, const bool extras)
 	int rc = 0;
 
 	while (!np_stopped(f->stop)) {
-		ssize_t n = recv_request(f, in->buf, &info, addressed, extras);
+		ssize_t n = recv_request(f, in->buf, &info, addressed, extras, framed);
 
 		if (n > 0) {
 			n = send_response(f, out->buf, &info, addressed, extras);
@@ -455,21 +459,34 @@ respond_datagrams(struct np_flow *f, const bool addressed, const bool extras)
 static int
 respond_datagrams_plain(struct np_flow *f)
 {
-	return respond_datagrams(f, false, false);
+	return respond_datagrams(f, false, false, false);
 }
 
 static int
 respond_datagrams_extras(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return respond_datagrams(f, false, true);
+	return respond_datagrams(f, false, true, false);
 }
 
 static int
 respond_addressed(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return respond_datagrams(f, true, true);
+	return respond_datagrams(f, true, true, false);
+}
+
+static int
+respond_frames(struct np_flow *f)
+{
+	return respond_datagrams(f, false, false, true);
+}
+
+static int
+respond_frames_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return respond_datagrams(f, false, true, true);
 }
 
 static int
@@ -477,7 +494,9 @@ respond_setup(struct np_flow *f, struct np_err *err)
 {
 	bool extras = np_extra_wanted(f);
 
-	if (f->par->transport->datagram && f->par->packet_info) {
+	if (f->par->transport->header > 0) {
+		f->loop = extras ? respond_frames_extras : respond_frames;
+	} else if (f->par->transport->datagram && f->par->packet_info) {
 		f->loop = respond_addressed;
 	} else if (f->par->transport->datagram) {
 		f->loop = extras ? respond_datagrams_extras : respond_datagrams_plain;

@@ -14,6 +14,7 @@
 #include "bench/extra.h"
 #include "bench/pattern/splice.h"
 #include "bench/sequence.h"
+#include "net/link.h"
 
 enum {
 	FAREWELLS = 3, /* netperf's own number of empty datagrams at the end of a test */
@@ -174,6 +175,10 @@ np_flow_farewell(struct np_flow *f)
 
 	/* A service that is no daemon of ours would not take it for an end: echo sends it back. */
 	if (f->fd >= 0 && f->peer.len > 0 && !f->par->no_control) {
+		if (f->par->transport->farewell != NULL) {
+			f->par->transport->farewell(f);
+			return;
+		}
 		sendto(f->fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
 	}
 }
@@ -226,7 +231,8 @@ np_stream_nudge(struct np_flow *f)
 }
 
 NP_LOOP_BODY int
-receive_loop(struct np_flow *f, const bool timed, const bool extras, const bool numbered)
+receive_loop(struct np_flow *f, const bool timed, const bool extras, const bool numbered,
+	     const bool framed)
 {
 	const struct np_slot *slot = f->recv_ring.slots;
 	const size_t size = f->recv_size;
@@ -243,6 +249,9 @@ receive_loop(struct np_flow *f, const bool timed, const bool extras, const bool 
 		ssize_t n = extras ? np_extra_recv(f, f->fd, slot->buf, size)
 				   : np_sys_recv(f->fd, slot->buf, size);
 
+		if (framed && n > 0 && np_link_is_end(slot->buf)) {
+			n = 0;
+		}
 		if (__builtin_expect(n <= 0, 0)) {
 			if (n == 0) {
 				f->hung_up = true;
@@ -273,33 +282,60 @@ receive_loop(struct np_flow *f, const bool timed, const bool extras, const bool 
 static int
 receive_plain(struct np_flow *f)
 {
-	return receive_loop(f, false, false, false);
+	return receive_loop(f, false, false, false, false);
 }
 
 static int
 receive_timed(struct np_flow *f)
 {
-	return receive_loop(f, true, false, false);
+	return receive_loop(f, true, false, false, false);
 }
 
 static int
 receive_extras(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return receive_loop(f, f->par->time_calls, true, false);
+	return receive_loop(f, f->par->time_calls, true, false, false);
 }
 
 static int
 receive_numbered(struct np_flow *f)
 {
-	return receive_loop(f, f->par->time_calls, false, true);
+	return receive_loop(f, f->par->time_calls, false, true, false);
 }
 
 static int
 receive_numbered_extras(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return receive_loop(f, f->par->time_calls, true, true);
+	return receive_loop(f, f->par->time_calls, true, true, false);
+}
+
+/* Messages with a header of the transport's, by which the last one is known. */
+static int
+receive_frames(struct np_flow *f)
+{
+	return receive_loop(f, false, false, false, true);
+}
+
+static int
+receive_frames_extras(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return f->state != NULL ? receive_loop(f, f->par->time_calls, true, true, true)
+				: receive_loop(f, f->par->time_calls, true, false, true);
+}
+
+static int
+receive_frames_setup(struct np_flow *f, bool extras, struct np_err *err)
+{
+	bool numbered = np_sequence_wanted(f->par);
+
+	if (numbered && (f->state = np_sequence_new(err)) == NULL) {
+		return err->code;
+	}
+	f->loop = extras || numbered || f->par->time_calls ? receive_frames_extras : receive_frames;
+	return NP_OK;
 }
 
 /* Where splice(2) can't do it, as if nobody had asked. */
@@ -318,6 +354,9 @@ receive_setup(struct np_flow *f, struct np_err *err)
 
 	if (np_flow_recv_ring(f, f->par->near.recv_size, true, err) != NP_OK) {
 		return err->code;
+	}
+	if (f->par->transport->header > 0) {
+		return receive_frames_setup(f, extras, err);
 	}
 	if (np_sequence_wanted(f->par) && f->recv_size >= NP_SEQUENCE_HEADER) {
 		f->state = np_sequence_new(err);
@@ -350,6 +389,9 @@ recv_left(struct np_flow *f)
 
 	if (n < 0 && f->state != NULL && errno == EAGAIN && poll(&more, 1, LAGGARD_MS) > 0) {
 		n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT);
+	}
+	if (n > 0 && f->par->transport->header > 0 && np_link_is_end(f->recv_ring.slots->buf)) {
+		return 0;
 	}
 	return n;
 }

@@ -1,0 +1,110 @@
+/*
+ * Raw Ethernet frames (net/link.h). The socket is its caller's, who opened it while that was
+ * permitted, and is lent to one flow after the other; between tests it is deaf.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "bench/bench.h"
+#include "bench/flow.h"
+#include "net/link.h"
+
+/* The tag of a test must not be guessed: who knows it may be answered. */
+static int
+draw_tag(struct np_flow *f, struct np_err *err)
+{
+	do {
+		if (getrandom(&f->token, sizeof(f->token), 0) != sizeof(f->token)) {
+			return np_fail(err, NP_ESYS, errno, "draw a tag for the test's frames");
+		}
+	} while (f->token == 0);
+	return NP_OK;
+}
+
+/* The daemon hears its client from now on: frames may come right behind the response. */
+static int
+link_open(struct np_flow *f, struct np_err *err)
+{
+	const struct np_params *p = f->par;
+	const struct np_link *l = p->link;
+
+	if (l == NULL) {
+		return np_fail(err, NP_EUNSUP, EACCES, "there is no socket for raw frames");
+	}
+	f->fd = l->fd;
+	f->lent = true;
+	np_link_deafen(l);
+	if (np_sockopts_apply(&f->opts, f->fd, err) != NP_OK) {
+		return err->code;
+	}
+	f->sndbuf = np_sock_int(f->fd, SOL_SOCKET, SO_SNDBUF);
+	f->rcvbuf = np_sock_int(f->fd, SOL_SOCKET, SO_RCVBUF);
+	if (p->near.prio >= 0) {
+		f->prio = np_sock_int(f->fd, SOL_SOCKET, SO_PRIORITY);
+	}
+	np_link_aim(l, l->mac, &f->local);
+	if (p->active) {
+		return NP_OK;
+	}
+	np_link_aim(l, p->far.mac, &f->peer);
+	if (draw_tag(f, err) != NP_OK) {
+		return err->code;
+	}
+	return np_link_hear(l, &f->peer, np_link_tag(f->token, true), err);
+}
+
+static void
+mark_ring(const struct np_ring *ring, uint64_t tag)
+{
+	struct np_slot *slot = ring->slots;
+
+	for (size_t i = 0; i < ring->width && slot != NULL; i++) {
+		np_link_mark(slot->buf, tag);
+		slot = slot->next;
+	}
+}
+
+/* By now both know the tag, and whom they talk to. */
+static int
+link_meet(struct np_flow *f, struct np_err *err)
+{
+	const struct np_params *p = f->par;
+
+	mark_ring(&f->send_ring, np_link_tag(f->token, p->active));
+	return p->active ? np_link_hear(p->link, &f->peer, np_link_tag(f->token, false), err)
+			 : NP_OK;
+}
+
+static void
+link_farewell(struct np_flow *f)
+{
+	uint8_t end[NP_LINK_LEAST];
+
+	np_link_end(end, np_link_tag(f->token, f->par->active));
+	sendto(f->fd, end, sizeof(end), MSG_NOSIGNAL | MSG_DONTWAIT,
+	       (const struct sockaddr *)&f->peer.sa, f->peer.len);
+}
+
+static void
+link_close(struct np_flow *f)
+{
+	if (f->lent) {
+		np_link_deafen(f->par->link);
+		f->lent = false;
+	}
+}
+
+const struct np_transport np_transport_link = {
+	.name = "DLCL",
+	.family = AF_PACKET,
+	.socktype = SOCK_DGRAM,
+	.datagram = true,
+	.min_message = NP_LINK_LEAST,
+	.header = NP_LINK_HEADER,
+	.open = link_open,
+	.meet = link_meet,
+	.farewell = link_farewell,
+	.close = link_close,
+};

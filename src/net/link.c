@@ -1,0 +1,311 @@
+#include "net/link.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	TAG_AT = 20,     /* behind the number and the time */
+	SOURCE_AT = 6,   /* in the Ethernet header */
+	QUEUED = 1 << 20 /* more frames than any socket holds */
+};
+
+static const uint32_t end_word = 0x504c656e; /* "PLen" */
+
+/* The words say it all: those of the system for the errno would add nothing. */
+static int __attribute__((format(printf, 3, 4)))
+refuse(struct np_err *err, int sys, const char *fmt, ...)
+{
+	char words[sizeof(err->msg)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	np_fail(err, NP_EUSAGE, 0, "%s", words);
+	err->sys = sys;
+	return err->code;
+}
+
+/* --- the interface -----------------------------------------------------------------------------
+ */
+
+/* One of the questions of netdevice(7). */
+static int
+ask(int fd, const char *device, unsigned long question, struct ifreq *r)
+{
+	memset(r, 0, sizeof(*r));
+	memcpy(r->ifr_name, device, strlen(device));
+	return ioctl(fd, question, r);
+}
+
+static int
+check_flags(const struct np_link *l, short flags, struct np_err *err)
+{
+	if ((flags & IFF_UP) == 0) {
+		return refuse(err, ENETDOWN, "interface %s is down (try: ip link set %s up)",
+			      l->device, l->device);
+	}
+	if ((flags & IFF_RUNNING) == 0) {
+		return refuse(err, ENETDOWN,
+			      "interface %s has no carrier (is the cable's other end up?)",
+			      l->device);
+	}
+	return NP_OK;
+}
+
+/* By the interface's own account; fd is any socket. */
+static int
+look(struct np_link *l, int fd, struct np_err *err)
+{
+	struct ifreq r;
+
+	if (ask(fd, l->device, SIOCGIFFLAGS, &r) != 0) {
+		return refuse(err, errno,
+			      "there is no interface %s here (ip link shows those that there are)",
+			      l->device);
+	}
+	l->loopback = (r.ifr_flags & IFF_LOOPBACK) != 0;
+	if (check_flags(l, r.ifr_flags, err) != NP_OK) {
+		return err->code;
+	}
+	if (ask(fd, l->device, SIOCGIFHWADDR, &r) != 0 ||
+	    (r.ifr_hwaddr.sa_family != ARPHRD_ETHER && !l->loopback)) {
+		return refuse(err, EOPNOTSUPP,
+			      "interface %s carries no Ethernet frames (name another with "
+			      "--device)",
+			      l->device);
+	}
+	memcpy(l->mac, r.ifr_hwaddr.sa_data, NP_LINK_MAC);
+	if (ask(fd, l->device, SIOCGIFMTU, &r) != 0 || r.ifr_mtu < NP_LINK_LEAST) {
+		return refuse(err, EINVAL,
+			      "interface %s has no MTU that an Ethernet frame fits into",
+			      l->device);
+	}
+	l->mtu = (uint32_t)r.ifr_mtu;
+	if (ask(fd, l->device, SIOCGIFINDEX, &r) != 0) {
+		return np_fail(err, NP_ESYS, errno, "number of interface %s", l->device);
+	}
+	l->index = r.ifr_ifindex;
+	return NP_OK;
+}
+
+static int
+look_by_any(struct np_link *l, struct np_err *err)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0) {
+		return np_fail(err, NP_ESYS, errno, "ask for interface %s", l->device);
+	}
+	rc = look(l, fd, err);
+	close(fd);
+	return rc;
+}
+
+/* --- what a socket hears -----------------------------------------------------------------------
+ */
+
+static int
+attach(int fd, struct sock_filter *code, size_t count)
+{
+	struct sock_fprog prog = { .len = (unsigned short)count, .filter = code };
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
+}
+
+static int
+attach_nothing(int fd)
+{
+	struct sock_filter none[] = { { .code = BPF_RET | BPF_K, .k = 0 } };
+
+	return attach(fd, none, 1);
+}
+
+void
+np_link_deafen(const struct np_link *l)
+{
+	char byte;
+
+	if (attach_nothing(l->fd) != 0) {
+		return;
+	}
+	for (int i = 0; i < QUEUED && recv(l->fd, &byte, 1, MSG_DONTWAIT) >= 0; i++) {
+	}
+}
+
+int
+np_link_hear(const struct np_link *l, const struct np_addr *station, uint64_t tag,
+	     struct np_err *err)
+{
+	const uint8_t *mac = ((const struct sockaddr_ll *)&station->sa)->sll_addr;
+	const uint32_t ll = (uint32_t)SKF_LL_OFF + SOURCE_AT;
+	const uint32_t type = (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE);
+	const uint32_t head =
+	    (uint32_t)mac[0] << 24 | (uint32_t)mac[1] << 16 | (uint32_t)mac[2] << 8 | mac[3];
+	const uint32_t tail = (uint32_t)mac[4] << 8 | mac[5];
+	/* A jump's second number: how many instructions are left out where it differs. */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, TAG_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(tag >> 32), 0, 9),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, TAG_AT + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)tag, 0, 7),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ll),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, head, 0, 5),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ll + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, tail, 0, 3),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, type),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+
+	if (attach(l->fd, code, sizeof(code) / sizeof(code[0])) != 0) {
+		return np_fail(err, NP_ESYS, errno, "have a socket on %s hear one station only",
+			       l->device);
+	}
+	return NP_OK;
+}
+
+/* --- opening -----------------------------------------------------------------------------------
+ */
+
+/* Without a protocol it hears nothing: so nothing waits in it when the filter is there. */
+static int
+open_socket(struct np_link *l, struct np_err *err)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(NP_LINK_TYPE),
+				  .sll_ifindex = l->index };
+
+	l->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (l->fd < 0 && (errno == EPERM || errno == EACCES)) {
+		return refuse(err, EPERM,
+			      "raw frames take the capability CAP_NET_RAW, which this process has "
+			      "not (run it as root, or: setcap cap_net_raw+ep PROGRAM)");
+	}
+	if (l->fd < 0 || attach_nothing(l->fd) != 0 ||
+	    bind(l->fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
+		return np_fail(err, NP_ESYS, errno, "open a socket for frames on %s", l->device);
+	}
+	return NP_OK;
+}
+
+int
+np_link_open(struct np_link *l, const char *device, struct np_err *err)
+{
+	memset(l, 0, sizeof(*l));
+	l->fd = -1;
+	if (device[0] == '\0' || strlen(device) >= sizeof(l->device)) {
+		return refuse(err, ENODEV, "'%.40s' is the name of no interface", device);
+	}
+	memcpy(l->device, device, strlen(device));
+	if (look_by_any(l, err) != NP_OK || open_socket(l, err) != NP_OK) {
+		np_link_close(l);
+		return err->code;
+	}
+	return NP_OK;
+}
+
+void
+np_link_close(struct np_link *l)
+{
+	if (l->fd >= 0) {
+		close(l->fd);
+		l->fd = -1;
+	}
+}
+
+void
+np_link_aim(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_addr *out)
+{
+	struct sockaddr_ll *to = (struct sockaddr_ll *)&out->sa;
+
+	memset(out, 0, sizeof(*out));
+	to->sll_family = AF_PACKET;
+	to->sll_protocol = htons(NP_LINK_TYPE);
+	to->sll_ifindex = l->index;
+	to->sll_halen = NP_LINK_MAC;
+	memcpy(to->sll_addr, mac, NP_LINK_MAC);
+	out->len = sizeof(*to);
+}
+
+/* --- checks ------------------------------------------------------------------------------------
+ */
+
+int
+np_link_check_peer(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_err *err)
+{
+	static const uint8_t nobody[NP_LINK_MAC];
+
+	if ((mac[0] & 1) != 0) {
+		return refuse(err, EINVAL, "frames for a group of stations are none of a test's");
+	}
+	if (l->loopback != (memcmp(mac, nobody, NP_LINK_MAC) == 0)) {
+		return refuse(err, EINVAL,
+			      "one end is a loopback interface and the other is not (name both "
+			      "with --device LOCAL,REMOTE)");
+	}
+	if (!l->loopback && memcmp(mac, l->mac, NP_LINK_MAC) == 0) {
+		return refuse(err, EINVAL,
+			      "both ends are interface %s, whose frames do not come back to it "
+			      "(name two with --device LOCAL,REMOTE)",
+			      l->device);
+	}
+	return NP_OK;
+}
+
+int
+np_link_check_size(const struct np_link *l, int64_t size, char letter, struct np_err *err)
+{
+	if (size > (int64_t)l->mtu) {
+		return refuse(err, EMSGSIZE,
+			      "-%c: %lld bytes are more than the MTU of %s, %u (try -%c %u, or a "
+			      "larger MTU)",
+			      letter, (long long)size, l->device, l->mtu, letter, l->mtu);
+	}
+	return NP_OK;
+}
+
+/* --- frames ------------------------------------------------------------------------------------
+ */
+
+void
+np_link_mark(void *payload, uint64_t tag)
+{
+	char *at = payload;
+
+	tag = htobe64(tag);
+	memset(at, 0, TAG_AT);
+	memcpy(at + TAG_AT, &tag, sizeof(tag));
+}
+
+void
+np_link_end(uint8_t payload[NP_LINK_LEAST], uint64_t tag)
+{
+	uint32_t word = htobe32(end_word);
+
+	memset(payload, 0, NP_LINK_LEAST);
+	np_link_mark(payload, tag);
+	memcpy(payload, &word, sizeof(word));
+}
+
+bool
+np_link_is_end(const void *payload)
+{
+	uint32_t word;
+
+	memcpy(&word, payload, sizeof(word));
+	return word == htobe32(end_word);
+}
