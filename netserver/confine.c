@@ -458,8 +458,9 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 	bool watched = NS_SANITIZED || ns_filter_lacks() == NULL;
 
 	tzset();
-	/* A socket of theirs hands a capture back to us (SCM_RIGHTS), by a number not muted. */
-	box.unix_tests = box.unix_tests && box.capture_fd <= 0;
+	/* A socket of theirs hands a packet socket back to us (SCM_RIGHTS), by a number that the
+	 * filter does not know. */
+	box.unix_tests = box.unix_tests && box.capture_fd <= 0 && box.link_fd <= 0;
 	if (limit_resources(s->bytes, err) != NP_OK) {
 		return err->code;
 	}
@@ -479,7 +480,8 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 		return err->code;
 	}
 	/* Before the list of calls, which has none that adds to it. */
-	if (s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) {
+	if ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
+	    (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK)) {
 		return err->code;
 	}
 	return filter_calls(s, err);

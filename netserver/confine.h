@@ -47,6 +47,7 @@ struct ns_sandbox {
 	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain; not beside a
 			  * capture, whatever stands here */
 	int capture_fd;  /* of a packet socket that is to hear and not to send; 0: none */
+	int link_fd;     /* of a packet socket that stays on its interface; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */
 };

@@ -33,4 +33,10 @@ int ns_filter_install(const void *code, size_t size, struct np_err *err);
  */
 int ns_filter_mute(int fd, struct np_err *err);
 
+/*
+ * As that, for a packet socket that tests send frames by: it is bound to nothing else, and
+ * sendto(2) is the only call that sends by it.
+ */
+int ns_filter_fix(int fd, struct np_err *err);
+
 #endif

@@ -460,12 +460,10 @@ forbid_moving(scmp_filter_ctx ctx)
 	return rc;
 }
 
-int
-ns_filter_mute(int fd, struct np_err *err)
+/* Refuse these calls for that descriptor, and whatever would make a copy of it. */
+static int
+refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 {
-	static const char *const calls[] = { "sendto",   "sendmsg", "sendmmsg", "send",
-					     "write",    "writev",  "pwrite64", "pwritev",
-					     "pwritev2", "bind",    "connect" };
 	scmp_filter_ctx ctx = NULL;
 	int rc = 0;
 
@@ -474,9 +472,9 @@ ns_filter_mute(int fd, struct np_err *err)
 	}
 	ctx = seccomp_init(SCMP_ACT_ALLOW);
 	if (ctx == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "make a filter for a capture");
+		return np_fail(err, NP_ESYS, ENOMEM, "make a filter for a packet socket");
 	}
-	rc = forbid(ctx, calls, COUNT(calls), fd);
+	rc = forbid(ctx, calls, count, fd);
 	rc = rc == 0 ? forbid_moving(ctx) : rc;
 	if (rc == 0) {
 		const struct rule spliced = ONE("splice", 2, ALL, (uint32_t)fd);
@@ -487,5 +485,26 @@ ns_filter_mute(int fd, struct np_err *err)
 		rc = seccomp_load(ctx);
 	}
 	seccomp_release(ctx);
-	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "install a filter for a capture");
+	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "install a filter for a packet socket");
+}
+
+/* All that send, but for sendto(2), and what would have it hear elsewhere. */
+#define OTHERS                                                                                     \
+	"sendmsg", "sendmmsg", "write", "writev", "pwrite64", "pwritev", "pwritev2", "bind",       \
+	    "connect"
+
+int
+ns_filter_mute(int fd, struct np_err *err)
+{
+	static const char *const calls[] = { "sendto", "send", OTHERS };
+
+	return refuse_calls(fd, calls, COUNT(calls), err);
+}
+
+int
+ns_filter_fix(int fd, struct np_err *err)
+{
+	static const char *const calls[] = { OTHERS };
+
+	return refuse_calls(fd, calls, COUNT(calls), err);
 }

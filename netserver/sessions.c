@@ -225,15 +225,71 @@ wants_capture(const struct ns_caller *c)
 
 /* Of what goes between the two hosts, and nothing else ever. */
 static void
-open_capture(void *ctx)
+open_capture(struct ns_caller *c)
 {
-	struct ns_caller *c = ctx;
 	struct np_capture_place place = { .far = c->peer, .lock = true };
 
 	place.near.len = sizeof(place.near.sa);
 	if (getsockname(c->chan.fd, (struct sockaddr *)&place.near.sa, &place.near.len) == 0) {
 		(void)np_capture_open(&c->capture, &place, &c->uncaptured);
 	}
+}
+
+/* The interface that the first message names for tests of the link layer, if it wants them. */
+static bool
+wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE])
+{
+	struct np_hello hello;
+	struct np_err ignored;
+	bool wants =
+	    c->chan.have == NP_FRAME_SIZE && np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
+	    np_hello_get(c->chan.in, &hello, &ignored) == NP_OK && (hello.caps & NP_CAP_LINK) != 0;
+
+	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");
+	return wants;
+}
+
+/* Where it names none, that by which it came. */
+static void
+open_link(struct ns_caller *c, char device[NP_EXT_DEVICE])
+{
+	struct np_addr near = { .len = sizeof(near.sa) };
+
+	if (device[0] == '\0' &&
+	    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
+		np_addr_unmap(&near);
+		np_host_device((const struct sockaddr *)&near.sa, device);
+	}
+	c->linked = np_link_open(&c->link, device, &c->unlinked) == NP_OK;
+}
+
+/* What takes CAP_NET_RAW. */
+struct raw {
+	struct ns_caller *caller;
+	bool capture; /* a capture, too, if it is wanted */
+};
+
+static void
+open_raw(void *ctx)
+{
+	const struct raw *raw = ctx;
+	char device[NP_EXT_DEVICE];
+
+	if (raw->capture && wants_capture(raw->caller)) {
+		open_capture(raw->caller);
+	}
+	if (wants_link(raw->caller, device)) {
+		open_link(raw->caller, device);
+	}
+}
+
+static const char *
+why_no_link(const struct ns_daemon *d, const struct ns_caller *c)
+{
+	return !d->allow_raw               ? "netserver was not started with --allow-raw"
+	       : c->unlinked.code != NP_OK ? c->unlinked.msg
+	       : d->no_fork                ? "netserver -f has none"
+					   : "it has to be asked for at the beginning";
 }
 
 static const char *
@@ -261,11 +317,13 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 		.bytes = d->limits.each.bytes,
 	};
 
-	if (d->allow_raw && ns_with_raw(evidence && wants_capture(c) && c->uncaptured.code == NP_OK,
-					open_capture, c, err) != NP_OK) {
+	struct raw raw = { .caller = c, .capture = evidence && c->uncaptured.code == NP_OK };
+
+	if (d->allow_raw && ns_with_raw(true, open_raw, &raw, err) != NP_OK) {
 		return err->code;
 	}
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
+	box.link_fd = c->linked ? c->link.fd : 0;
 	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
 }
 
@@ -315,6 +373,8 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.capture_why_not = why_no_capture(d, c),
 		.plan.capture = c->capture,
 		.plan.lasting = by->lasting,
+		.link = c->linked ? &c->link : NULL,
+		.link_why_not = why_no_link(d, c),
 	};
 	struct np_addr *near = &server.plan.near;
 	enum np_log_level level = d->log->level;
@@ -326,6 +386,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		server.leave = *by->leave;
 	}
 	server.caps |= by->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
+	server.caps |= c->linked ? NP_CAP_LINK : 0;
 	near->len = sizeof(near->sa);
 	if (getsockname(c->chan.fd, (struct sockaddr *)&near->sa, &near->len) != 0 ||
 	    near->sa.ss_family == AF_UNIX) {
@@ -339,6 +400,10 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 	rc = np_server_serve(&server, &c->chan, &err);
 	np_capture_free(c->capture);
 	c->capture = NULL;
+	if (c->linked) {
+		np_link_close(&c->link);
+		c->linked = false;
+	}
 	ns_event_begin(&e, "session-end", &c->peer);
 	np_event_text(&e, "result", rc == NP_OK ? "ok" : "failed");
 	if (rc != NP_OK) {

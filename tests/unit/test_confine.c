@@ -32,6 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "net/link.h"
 #include "net/sock.h"
 #include "run/drive.h"
 #include "sys/affinity.h"
@@ -1433,6 +1434,76 @@ a_session_that_captures_hears_and_does_not_send(void **state)
 	}
 }
 
+/* ---- Frames ---- */
+
+static void
+open_frames(void *ctx)
+{
+	struct np_err err;
+
+	(void)np_link_open(ctx, "lo", &err);
+}
+
+/* Returns 0, or the number of what was wrong. */
+static int
+try_frames(void)
+{
+	struct sockaddr_ll other = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct iovec part = { .iov_base = &other, .iov_len = NP_LINK_LEAST };
+	uint8_t frame[NP_LINK_LEAST] = { 0 };
+	struct ns_sandbox box = { .bytes = 16 * MIB };
+	struct np_err err = { .code = NP_OK };
+	struct np_link l = { .fd = -1 };
+	struct np_addr to;
+	struct msghdr m;
+
+	if (ns_confine_daemon(NULL, true, &err) != NP_OK ||
+	    ns_with_raw(true, open_frames, &l, &err) != NP_OK || l.fd < 0) {
+		return 1;
+	}
+	box.link_fd = l.fd;
+	if (ns_confine_session(&box, &err) != NP_OK || socket(AF_PACKET, SOCK_DGRAM, 0) >= 0) {
+		return 2;
+	}
+	np_link_aim(&l, l.mac, &to);
+	if (np_link_hear(&l, &to, 4711, &err) != NP_OK) {
+		return 3;
+	}
+	np_link_mark(frame, 4711);
+	if (sendto(l.fd, frame, sizeof(frame), 0, (const struct sockaddr *)&to.sa, to.len) < 0 ||
+	    recv(l.fd, frame, sizeof(frame), MSG_DONTWAIT) != sizeof(frame)) {
+		return 4;
+	}
+	m = (struct msghdr){
+		.msg_name = &to.sa, .msg_namelen = to.len, .msg_iov = &part, .msg_iovlen = 1
+	};
+	if (sendmsg(l.fd, &m, 0) >= 0 || errno != EPERM || write(l.fd, frame, sizeof(frame)) >= 0 ||
+	    errno != EPERM) {
+		return 5;
+	}
+	return bind(l.fd, (const struct sockaddr *)&other, sizeof(other)) != 0 && errno == EPERM
+		   ? 0
+		   : 6;
+}
+
+static void
+a_session_with_frames_stays_on_its_interface(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	needs_root();
+	needs(false, true);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		_exit(try_frames());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int
 main(void)
 {
@@ -1460,6 +1531,7 @@ main(void)
 		cmocka_unit_test(what_the_kernel_refuses_is_an_error),
 		cmocka_unit_test(the_means_are_told),
 		cmocka_unit_test(a_session_that_captures_hears_and_does_not_send),
+		cmocka_unit_test(a_session_with_frames_stays_on_its_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
