@@ -103,6 +103,7 @@ src_netperf_SOURCES = \
 	%D%/cli/args.c %D%/cli/args.h \
 	%D%/cli/evidence.c %D%/cli/evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \
+	%D%/cli/link.c %D%/cli/link.h \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \

@@ -102,6 +102,7 @@ client_tests = \
 
 # What `make check-links` runs, some minutes, too: links between network namespaces.
 link_tests = \
+	%D%/e2e/link.py \
 	%D%/e2e/netlab_test.py \
 	%D%/e2e/netsweep_test.py \
 	%D%/e2e/udp_account.py \

@@ -47,6 +47,9 @@ scope_of(const struct np_cli *cli)
 	if (bench->transport->family == AF_UNIX) {
 		return NP_SCOPE_UNIX;
 	}
+	if (bench->transport->family == AF_PACKET) {
+		return NP_SCOPE_LINK;
+	}
 	return bench->code == NP_OMNI ? NP_SCOPE_OMNI : NP_SCOPE_BSD;
 }
 
@@ -326,5 +329,6 @@ np_cli_unit(const struct np_cli *cli)
 bool
 np_cli_repeats(const struct np_cli *cli)
 {
-	return cli->bench.code == NP_OMNI || cli->bench.pattern == &np_pattern_sendfile;
+	return cli->bench.code == NP_OMNI || cli->bench.pattern == &np_pattern_sendfile ||
+	       cli->bench.transport->family == AF_PACKET;
 }

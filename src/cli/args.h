@@ -20,7 +20,8 @@
 enum np_scope {
 	NP_SCOPE_OMNI = 1, /* OMNI, UUID and the tests that netperf calls migrated */
 	NP_SCOPE_BSD = 2,  /* TCP_CC, TCP_MSS, TCP_SENDFILE */
-	NP_SCOPE_UNIX = 4
+	NP_SCOPE_UNIX = 4,
+	NP_SCOPE_LINK = 8 /* DLCL_STREAM, DLCL_RR */
 };
 
 /* A name and an address family, as -H and -L take them. */
@@ -48,7 +49,8 @@ struct np_cli {
 	char passphrase_text[NP_FRAME_SIZE - 8];
 	struct np_auth_key key; /* --key-file; of no bytes: none is proved */
 	const char *brand;
-	char unit; /* letter of -f, '\0' not chosen */
+	char device[NP_LINK_NAME], far_device[NP_LINK_NAME]; /* --device; empty: by address */
+	char unit;                                           /* letter of -f, '\0' not chosen */
 	int32_t verbosity, headers, wait_s;
 	int32_t allow_routing; /* test-specific -R; -1: by test */
 	int family;            /* -4, -6 */

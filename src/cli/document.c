@@ -266,9 +266,10 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	put(d, test, "pattern", np_json_text(p->pattern->name));
 	put(d, test, "protocol", np_json_text(p->transport->name));
 	put(d, test, "family",
-	    np_json_text(p->transport->family == AF_UNIX ? "AF_UNIX"
-			 : p->family == AF_INET6         ? "AF_INET6"
-							 : "AF_INET"));
+	    np_json_text(p->transport->family == AF_UNIX     ? "AF_UNIX"
+			 : p->transport->family == AF_PACKET ? "AF_PACKET"
+			 : p->family == AF_INET6             ? "AF_INET6"
+							     : "AF_INET"));
 	put(d, test, "direction", json_string(direction(p)));
 	put(d, test, "host", np_json_text(cli->host.text));
 	put(d, test, "uuid", np_json_text(cli->uuid != NULL ? cli->uuid : cli->uuid_made));

@@ -50,9 +50,9 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.datagrams = p->transport->datagram,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && p->role == NP_LEAD,
-		.family = p->transport->family == AF_UNIX ? 0
-			  : p->family == AF_INET6         ? 6
-							  : 4,
+		.family = p->transport->family != 0 ? 0
+			  : p->family == AF_INET6   ? 6
+						    : 4,
 		.seconds = (double)(out->flow.ended_ns - out->flow.started_ns) / 1e9,
 		.request = message_size(p->request),
 		.response = message_size(p->response),

@@ -17,6 +17,7 @@
 #include "cli/document.h"
 #include "cli/evidence.h"
 #include "cli/facts.h"
+#include "cli/link.h"
 #include "cli/preflight.h"
 #include "cli/saved.h"
 #include "cli/show.h"
@@ -44,6 +45,7 @@ struct session {
 	struct np_cli cli;
 	struct np_client client;
 	struct np_ends ends;
+	struct np_link link; /* of a test of the link layer; fd 0: it is none */
 	struct np_show_interim interim;
 	struct np_look look;
 	FILE *out; /* where the result is printed; NULL: a document stands there */
@@ -197,6 +199,10 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	/* Who asks for a test's figures gets those of its datagrams, too. */
 	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
 	t->wants.every_ms = (uint32_t)cli->sample_ms;
+	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
+		t->wants.caps |= NP_CAP_LINK;
+		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->far_device);
+	}
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
 }
 
@@ -429,7 +435,11 @@ run_bench(struct session *s, struct np_err *err)
 		return np_fail(err, NP_EPLAIN, 0,
 			       "The UNIX tests do not know how to run with no control connection");
 	}
-	if (cli->bench.transport->family != AF_UNIX && resolve_data(s, err) != NP_OK) {
+	if (cli->bench.transport->family == AF_PACKET &&
+	    np_cli_open_link(cli, &s->client, &s->link, err) != NP_OK) {
+		return err->code;
+	}
+	if (cli->bench.transport->family == 0 && resolve_data(s, err) != NP_OK) {
 		return err->code;
 	}
 	if (cli->debug > 0) {
@@ -553,6 +563,9 @@ run(struct session *s, struct np_err *err)
 	rc = run_test(s, err);
 	if (s->client.chan.fd >= 0) {
 		np_client_close(&s->client);
+	}
+	if (cli->par.link != NULL) {
+		np_link_close(&s->link);
 	}
 	return rc;
 }

@@ -650,6 +650,30 @@ set_unix_dir(void *ctx, const struct np_option *o, const char *arg, struct np_er
 	return NP_OK;
 }
 
+/* One word means both ends. */
+static int
+set_devices(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+	const char *remote;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	remote = pair.comma ? pair.second : pair.first;
+	if ((pair.first != NULL &&
+	     np_text_copy(cli->device, sizeof(cli->device), pair.first) != 0) ||
+	    (remote != NULL &&
+	     np_text_copy(cli->far_device, sizeof(cli->far_device), remote) != 0)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s: the name of an interface has up to %d characters", arg,
+			       NP_LINK_NAME - 1);
+	}
+	return NP_OK;
+}
+
 static int
 set_uuid(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
@@ -801,6 +825,7 @@ set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err
 #define OMNI NP_SCOPE_OMNI
 #define BSD NP_SCOPE_BSD
 #define UNIX NP_SCOPE_UNIX
+#define LINK NP_SCOPE_LINK
 #define IP (NP_SCOPE_OMNI | NP_SCOPE_BSD)
 
 /* The columns of a row: letter, long name, kind, argument, help, where to. */
@@ -940,7 +965,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('a', "defer-accept", FLAG, NULL, "TCP_DEFER_ACCEPT at the daemon"),
 	  TO(par.defer_accept), .scope = OMNI },
 	{ ROW('b', "burst", COUNT, "n", "request/response: so many more requests in flight (0)"),
-	  TO(par.burst), RANGE(0, 65535), .scope = IP },
+	  TO(par.burst), RANGE(0, 65535), .scope = IP | LINK },
 	{ ROW('B', "packet-info", FLAG, NULL,
 	      "UDP: answers come from the address that was asked (IP_PKTINFO)"),
 	  TO(par.packet_info), .scope = OMNI },
@@ -952,8 +977,12 @@ const struct np_option np_test_options[] = {
 	  .set = set_direction, .scope = OMNI },
 	{ ROW('D', "nodelay", FLAG, NULL, "TCP_NODELAY at both ends"), TO(par.nodelay),
 	  .scope = IP },
-	{ ROW('e', "timeout", CUSTOM, "seconds", "UDP_RR: when a response counts as lost (1)"),
-	  .set = set_timeout, .scope = OMNI },
+	{ ROW('\0', "device", CUSTOM, "local,remote",
+	      "the interfaces at both ends (those of the control connection's addresses)"),
+	  .set = set_devices, .scope = LINK },
+	{ ROW('e', "timeout", CUSTOM, "seconds",
+	      "UDP_RR, DLCL_RR: when a response counts as lost (1)"),
+	  .set = set_timeout, .scope = OMNI | LINK },
 	{ ROW('f', "no-fragment", FLAG, NULL, "do not fragment (IPv4)"), TO(par.no_fragment),
 	  .scope = OMNI },
 	{ ROW('F', "fast-open", FLAG, NULL, "TCP Fast Open"), TO(par.fast_open), .scope = OMNI },
@@ -971,7 +1000,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('j', NULL, CUSTOM, "n", "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = OMNI },
 	{ ROW('k', "keyval", NEXT, "list|file|all|?", "print these figures as NAME=value"),
-	  .set = set_style, .scope = OMNI },
+	  .set = set_style, .scope = OMNI | LINK },
 	{ ROW('K', "congestion", CUSTOM, "local,remote", "TCP congestion control"), .set = set_cong,
 	  .scope = OMNI },
 	{ ROW('l', NULL, COUNT, "hops", "time to live of multicast datagrams"), TO(par.ttl),
@@ -991,9 +1020,9 @@ const struct np_option np_test_options[] = {
 	{ ROW('N', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
 	{ ROW('o', "csv", NEXT, "list|file|all|?", "print these figures as comma-separated values"),
-	  .set = set_style, .scope = OMNI },
+	  .set = set_style, .scope = OMNI | LINK },
 	{ ROW('O', "columns", NEXT, "list|file|all|?", "print these figures in columns"),
-	  .set = set_style, .scope = OMNI },
+	  .set = set_style, .scope = OMNI | LINK },
 	{ ROW('p', NULL, CUSTOM, "min,max", "local ports of connection tests (5000,65535)"),
 	  .set = set_port_range, .scope = IP },
 	{ ROW('p', NULL, CUSTOM, "directory", "where DG_RR makes netperf's socket (/tmp)"),
@@ -1017,7 +1046,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('T', NULL, CUSTOM, "x", "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
 	{ ROW('u', "uuid", CUSTOM, "text", "the UUID to report, up to 37 characters"),
-	  .set = set_uuid, .scope = OMNI },
+	  .set = set_uuid, .scope = OMNI | LINK },
 	{ ROW('U', "retry", FLAG, NULL, "connection tests: try a failed connect again"),
 	  TO(par.retry_connect), .scope = OMNI },
 	{ ROW('V', "copy-avoidance", FLAG, NULL, "receive without copying (splice)"),
@@ -1025,7 +1054,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('w', NULL, CUSTOM, "x", "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = IP },
 	{ ROW('W', NULL, COUNT, "n", "number of send buffers used in turn"),
-	  TO(par.near.send_width), RANGE(0, 1 << 20), .scope = IP },
+	  TO(par.near.send_width), RANGE(0, 1 << 20), .scope = IP | LINK },
 	{ ROW('z', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
 };

@@ -73,7 +73,15 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	describe_classic(cli, &classic);
 	np_classic_preface(out, &classic);
-	if (cli->headers != 0 && cli->bench.transport->family != AF_UNIX) {
+	if (cli->headers != 0 && cli->par.link != NULL) {
+		fprintf(out, "%s from %s to %s of %s, EtherType 0x%04x", cli->bench.title,
+			cli->par.link->device,
+			cli->far_device[0] != '\0' ? cli->far_device : "the interface",
+			cli->host.text, NP_LINK_TYPE);
+		print_features(out, cli);
+		putc('\n', out);
+	}
+	if (cli->headers != 0 && cli->bench.transport->family == 0) {
 		if (from[0] == '\0') {
 			from = np_facts_any(cli->par.family);
 		}

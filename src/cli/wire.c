@@ -23,10 +23,13 @@ np_wire_settle(struct np_cli *cli, struct np_err *err)
 	if (lacks != 0) {
 		return file_fault(cli->wire_file, lacks, err);
 	}
-	if (!cli->wire || !tests || cli->bench.transport->family != AF_UNIX) {
+	if (!cli->wire || !tests || cli->bench.transport->family == 0) {
 		return NP_OK;
 	}
-	fputs("netperf: --wire: tests of the UNIX domain send no packets\n", stderr);
+	fputs(cli->bench.transport->family == AF_UNIX
+		  ? "netperf: --wire: tests of the UNIX domain send no packets\n"
+		  : "netperf: --wire: tests of the link layer send no packets of IP\n",
+	      stderr);
 	cli->wire = false;
 	cli->wire_file = NULL;
 	cli->caps &= ~(unsigned)NP_CAP_WIRE;

@@ -69,16 +69,15 @@ static int
 look(struct np_link *l, int fd, struct np_err *err)
 {
 	struct ifreq r;
+	short flags;
 
 	if (ask(fd, l->device, SIOCGIFFLAGS, &r) != 0) {
 		return refuse(err, errno,
 			      "there is no interface %s here (ip link shows those that there are)",
 			      l->device);
 	}
-	l->loopback = (r.ifr_flags & IFF_LOOPBACK) != 0;
-	if (check_flags(l, r.ifr_flags, err) != NP_OK) {
-		return err->code;
-	}
+	flags = r.ifr_flags;
+	l->loopback = (flags & IFF_LOOPBACK) != 0;
 	if (ask(fd, l->device, SIOCGIFHWADDR, &r) != 0 ||
 	    (r.ifr_hwaddr.sa_family != ARPHRD_ETHER && !l->loopback)) {
 		return refuse(err, EOPNOTSUPP,
@@ -87,6 +86,9 @@ look(struct np_link *l, int fd, struct np_err *err)
 			      l->device);
 	}
 	memcpy(l->mac, r.ifr_hwaddr.sa_data, NP_LINK_MAC);
+	if (check_flags(l, flags, err) != NP_OK) {
+		return err->code;
+	}
 	if (ask(fd, l->device, SIOCGIFMTU, &r) != 0 || r.ifr_mtu < NP_LINK_LEAST) {
 		return refuse(err, EINVAL,
 			      "interface %s has no MTU that an Ethernet frame fits into",

@@ -1,8 +1,8 @@
 /*
  * Ethernet frames of one interface, without IP (packet(7)): what tests of the link layer send.
  *
- * Their EtherType is one that IEEE 802 leaves to local experiments (RFC 9542, appendix B.2), and
- * their payload begins with a header: 20 bytes for a number and a time, where both ends agreed on
+ * Their EtherType is the first one that IEEE Std 802 leaves to local experiments, and their payload
+ * begins with a header: 20 bytes for a number and a time, where both ends agreed on
  * these (bench/sequence.h), and the tag of the test, 8 bytes. The filter of a socket lets nothing
  * through but frames from one station with one tag: what else has that EtherType is never counted.
  */

@@ -1,0 +1,61 @@
+#include "cli/link.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "sys/host.h"
+
+/* The interface that the control connection goes by. */
+static void
+default_device(const struct np_client *c, char device[NP_LINK_NAME])
+{
+	struct np_addr near = { .len = sizeof(near.sa) };
+
+	if (getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
+		np_addr_unmap(&near);
+		np_host_device((const struct sockaddr *)&near.sa, device);
+	}
+}
+
+static int
+check_sizes(const struct np_cli *cli, const struct np_link *link, struct np_err *err)
+{
+	const struct np_params *p = &cli->par;
+
+	if (np_link_check_size(link, p->near.send_size, 'm', err) != NP_OK ||
+	    np_link_check_size(link, p->request, 'r', err) != NP_OK ||
+	    np_link_check_size(link, p->response, 'r', err) != NP_OK) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
+int
+np_cli_open_link(struct np_cli *cli, const struct np_client *c, struct np_link *link,
+		 struct np_err *err)
+{
+	struct np_params *p = &cli->par;
+
+	if (p->no_control) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-N: %s needs a control connection, which tells where to send",
+			       cli->bench.name);
+	}
+	if (c->lacks[0] != '\0') {
+		return np_fail(err, NP_EUNSUP, 0,
+			       "%s: the netserver at %s knows no tests of the link layer (is it "
+			       "Plumbline's, and started with --allow-raw?)",
+			       cli->bench.name, c->peer);
+	}
+	if (cli->device[0] == '\0') {
+		default_device(c, cli->device);
+	}
+	if (np_link_open(link, cli->device, err) != NP_OK) {
+		return np_fail_in(err, cli->bench.name);
+	}
+	p->link = link;
+	if (p->near.send_size <= 0) {
+		p->near.send_size = (int32_t)link->mtu;
+	}
+	return check_sizes(cli, link, err) == NP_OK ? NP_OK : np_fail_in(err, cli->bench.name);
+}
