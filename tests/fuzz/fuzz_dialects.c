@@ -21,7 +21,7 @@ be_asked(const struct np_dialect *d, const uint8_t *frame)
 	}
 	must(p.pattern != NULL && p.transport != NULL);
 	must((p.role == NP_LEAD || p.role == NP_FOLLOW) && p.pattern->side[p.role] != NULL);
-	must(p.transport->family == AF_UNIX || p.family == AF_INET || p.family == AF_INET6);
+	must(p.transport->family != 0 || p.family == AF_INET || p.family == AF_INET6);
 	must(!p.pattern->sized || (p.request > 0 && p.response > 0));
 	must(memchr(p.near.cong, '\0', sizeof(p.near.cong)) != NULL);
 	must(memchr(p.near.fill_file, '\0', sizeof(p.near.fill_file)) != NULL);
@@ -38,7 +38,7 @@ be_answered(const struct np_dialect *d, const uint8_t *frame)
 	if (d->granted != NULL && d->granted(frame, &far, &err) != NP_OK) {
 		must(err.code == NP_EPEER && err.msg[0] != '\0');
 	} else if (d->granted != NULL) {
-		must(far.port != 0 || far.path[0] != '\0');
+		must(far.port != 0 || far.path[0] != '\0' || far.token != 0);
 		must(memchr(far.path, '\0', sizeof(far.path)) != NULL);
 	}
 	if (d->reported != NULL && d->reported(frame, &far, &err) != NP_OK) {
@@ -49,6 +49,17 @@ be_answered(const struct np_dialect *d, const uint8_t *frame)
 	}
 }
 
+static void
+try_code(uint32_t code, const uint8_t *frame)
+{
+	const struct np_dialect *d = np_dialect(code);
+
+	if (d != NULL) {
+		be_asked(d, frame);
+		be_answered(d, frame);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -56,12 +67,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_fill(frame, sizeof(frame), data, size);
 	for (uint32_t code = 0; code < 1000; code++) {
-		const struct np_dialect *d = np_dialect(code);
-
-		if (d != NULL) {
-			be_asked(d, frame);
-			be_answered(d, frame);
-		}
+		try_code(code, frame);
 	}
+	try_code(NP_LINK_STREAM, frame);
+	try_code(NP_LINK_RR, frame);
 	return 0;
 }

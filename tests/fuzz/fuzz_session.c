@@ -4,7 +4,7 @@
  *
  * The input is a byte of FLAGS and messages, each a byte that tells how many bytes follow (the rest
  * are zeros). As root it runs in a network of its own, where there is nothing but a loopback
- * interface: nobody's ports are touched, and datagrams go nowhere.
+ * interface: nobody's ports are touched, and datagrams and frames go nowhere.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -120,13 +120,19 @@ serve(struct np_chan *c, uint8_t flags)
 		.limits = { .seconds = 1, .bytes = 16 << 20, .message = 1 << 20, .idle_s = 1 },
 	};
 	struct np_err err = { .code = NP_OK };
+	struct np_link link = { .fd = -1 };
 	cpu_set_t cpus;
 
+	if (getenv("FUZZ_OWN_NETWORK") != NULL && np_link_open(&link, "lo", &err) == NP_OK) {
+		s.link = &link;
+		s.caps |= NP_CAP_LINK;
+	}
 	must(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);
 	if (np_server_serve(&s, c, &err) != NP_OK) {
 		must(err.code != NP_OK && err.msg[0] != '\0');
 	}
 	sched_setaffinity(0, sizeof(cpus), &cpus); /* a request may bind it to a processor */
+	np_link_close(&link);
 }
 
 int
