@@ -5,6 +5,7 @@
 #include "out/explain.h"
 #include "out/ledger.h"
 #include "out/look.h"
+#include "stats/ceiling.h"
 
 static double
 per_second(double amount, double seconds)
@@ -32,9 +33,11 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 }
 
 static uint32_t
-message_size(int32_t size)
+message_size(const struct np_params *p, int32_t size)
 {
-	return size > 0 ? (uint32_t)size : 0;
+	int32_t least = p->transport->min_message;
+
+	return size <= 0 ? 0 : (uint32_t)(size < least ? least : size);
 }
 
 /* What limited that run, and what the link could have carried. */
@@ -50,12 +53,13 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.datagrams = p->transport->datagram,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && p->role == NP_LEAD,
-		.family = p->transport->family != 0 ? 0
-			  : p->family == AF_INET6   ? 6
-						    : 4,
+		.family = p->transport->family == AF_PACKET ? NP_FRAMES
+			  : p->transport->family != 0       ? 0
+			  : p->family == AF_INET6           ? 6
+							    : 4,
 		.seconds = (double)(out->flow.ended_ns - out->flow.started_ns) / 1e9,
-		.request = message_size(p->request),
-		.response = message_size(p->response),
+		.request = message_size(p, p->request),
+		.response = message_size(p, p->response),
 		.in_flight = 1 + (p->pattern->connection_test ? 0 : p->burst),
 		.connections = p->pattern->connection_test,
 		.link_rate_bps = cli->link_rate,

@@ -180,6 +180,19 @@ np_link_hear(const struct np_link *l, const struct np_addr *station, uint64_t ta
 	return NP_OK;
 }
 
+bool
+np_link_drops(const struct np_link *l, uint64_t *frames)
+{
+	struct tpacket_stats stats;
+	socklen_t len = sizeof(stats);
+
+	if (getsockopt(l->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) != 0) {
+		return false;
+	}
+	*frames = stats.tp_drops;
+	return true;
+}
+
 /* --- opening -----------------------------------------------------------------------------------
  */
 

@@ -48,6 +48,12 @@ int np_link_hear(const struct np_link *l, const struct np_addr *station, uint64_
 /* Hear nothing any more, and forget what has been heard. */
 void np_link_deafen(const struct np_link *l);
 
+/*
+ * Frames that it should have heard and had no room for, since this was asked last. False: the
+ * kernel does not tell.
+ */
+bool np_link_drops(const struct np_link *l, uint64_t *frames);
+
 /* Where frames to that station are sent. */
 void np_link_aim(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_addr *out);
 

@@ -41,11 +41,11 @@ struct np_explain_input {
 	bool datagrams;                  /* UDP and its like; else TCP */
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */
-	int family;                      /* 4 or 6; 0: no packets cross a link (UNIX domain) */
-	double seconds;                  /* of the measured part */
-	double sent_bps;            /* payload given to the transmitter's kernel; 0: not known */
-	double throughput_bps;      /* payload, the receiver's figure where that is known */
-	double per_second;          /* transactions; 0: none */
+	int family;            /* 4 or 6; NP_FRAMES; 0: no packets cross a link (UNIX domain) */
+	double seconds;        /* of the measured part */
+	double sent_bps;       /* payload given to the transmitter's kernel; 0: not known */
+	double throughput_bps; /* payload, the receiver's figure where that is known */
+	double per_second;     /* transactions; 0: none */
 	uint32_t request, response; /* bytes, of transactions */
 	uint32_t in_flight;         /* transactions under way at once */
 	bool connections;           /* one for each transaction */

@@ -285,8 +285,9 @@ look_at_datagrams(struct np_facts_of_test *f)
 	if (isnan(f->lost_share) && f->in->sent_bps > 0) {
 		f->lost_share = clamp(1 - f->in->throughput_bps / f->in->sent_bps);
 	}
-	f->buffer_drops = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Udp6RcvbufErrors")
-					     : moved(f->rx, "moved.snmp.Udp.RcvbufErrors");
+	f->buffer_drops = f->in->family == NP_FRAMES ? number(f->rx, "flow.socket_drops")
+			  : f->in->family == 6       ? moved(f->rx, "moved.snmp6.Udp6RcvbufErrors")
+						     : moved(f->rx, "moved.snmp.Udp.RcvbufErrors");
 	look_at_sends(f);
 }
 

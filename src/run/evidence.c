@@ -235,6 +235,7 @@ static void
 put_counts(const struct np_flow *f, struct np_bag *into)
 {
 	const struct np_counters *c = f->count;
+	uint64_t dropped;
 
 	np_bag_int(into, (int64_t)np_seen(&c->sent), "flow.bytes_sent");
 	np_bag_int(into, (int64_t)np_seen(&c->received), "flow.bytes_received");
@@ -242,6 +243,9 @@ put_counts(const struct np_flow *f, struct np_bag *into)
 	np_bag_int(into, (int64_t)np_seen(&c->receives), "flow.receives");
 	np_bag_int(into, (int64_t)np_seen(&c->transactions), "flow.transactions");
 	np_bag_int(into, (int64_t)np_seen(&c->failed), "flow.sends_refused");
+	if (f->par->link != NULL && np_link_drops(f->par->link, &dropped)) {
+		np_bag_int(into, (int64_t)dropped, "flow.socket_drops");
+	}
 }
 
 static void

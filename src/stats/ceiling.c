@@ -16,13 +16,20 @@ enum {
 static bool
 possible(const struct np_way *w)
 {
-	return (w->family == 4 && w->mtu >= 68) || (w->family == 6 && w->mtu >= 1280);
+	return (w->family == 4 && w->mtu >= 68) || (w->family == 6 && w->mtu >= 1280) ||
+	       (w->family == NP_FRAMES && w->mtu > 0);
 }
 
 static uint32_t
 ip_header(const struct np_way *w)
 {
-	return w->family == 6 ? 40 : 20;
+	return w->family == NP_FRAMES ? 0 : w->family == 6 ? 40 : 20;
+}
+
+static uint32_t
+udp_header(const struct np_way *w)
+{
+	return w->family == NP_FRAMES ? 0 : UDP_BASE;
 }
 
 /* IP's and TCP's, of a segment with data. */
@@ -45,7 +52,7 @@ np_ceiling_segment(const struct np_way *w)
 {
 	uint32_t most, stamps = w->timestamps ? TIMESTAMPS : 0;
 
-	if (!possible(w)) {
+	if (!possible(w) || w->family == NP_FRAMES) {
 		return 0;
 	}
 	most = w->mtu - tcp_headers(w);
@@ -80,7 +87,7 @@ tcp_cost(const struct np_way *w, uint32_t size)
 static uint64_t
 udp_cost(const struct np_way *w, uint32_t size)
 {
-	uint32_t header = ip_header(w), body = size + UDP_BASE, each, rest;
+	uint32_t header = ip_header(w), body = size + udp_header(w), each, rest;
 
 	if (header + body <= w->mtu) {
 		return cost(w, header + body);
@@ -94,13 +101,16 @@ udp_cost(const struct np_way *w, uint32_t size)
 static bool
 is_datagram(const struct np_way *w, uint32_t size)
 {
+	if (w->family == NP_FRAMES) {
+		return size <= w->mtu;
+	}
 	return size <= (w->family == 6 ? UDP_MOST_6 : UDP_MOST_4);
 }
 
 uint32_t
 np_ceiling_fragments(const struct np_way *w, uint32_t size)
 {
-	uint32_t header = ip_header(w), body = size + UDP_BASE, each;
+	uint32_t header = ip_header(w), body = size + udp_header(w), each;
 
 	if (!possible(w) || !is_datagram(w, size)) {
 		return 0;

@@ -17,10 +17,13 @@ struct np_framing {
 };
 #define NP_FRAMING_ETHERNET ((struct np_framing){ .header = 14, .rest = 24, .least = 84 })
 
+/* In the place of a family: datagrams are frames, without headers of IP and UDP. */
+enum { NP_FRAMES = 2 };
+
 /* What sizes and costs depend on. */
 struct np_way {
-	uint32_t mtu; /* bytes of IP: 68 at least with IPv4, 1280 with IPv6 */
-	int family;   /* of IP: 4 or 6 */
+	uint32_t mtu; /* bytes of IP: 68 at least with IPv4, 1280 with IPv6; of any with frames */
+	int family;   /* of IP: 4 or 6; NP_FRAMES: there is none in the frames */
 	bool timestamps;
 	uint32_t
 	    mss; /* announced by both ends (TCP_MAXSEG), if less than the MTU's; 0: the MTU's */

@@ -153,6 +153,24 @@ test_what_no_packet_can_have(void **state)
 	assert_true(isnan(np_ceiling_turns(&none, NP_TURNS_TCP_RR, 1, 1, 1e8, 0, 1)));
 }
 
+/* A frame costs its payload and 38 bytes, and 84 at least; there is no second one. */
+static void
+frames_have_no_header_but_their_own(void **state)
+{
+	struct np_way w = way(1500, NP_FRAMES, false);
+
+	(void)state;
+	assert_close(np_ceiling_udp(&w, 1500), 1500.0 / 1538, "a full frame");
+	assert_close(np_ceiling_udp(&w, 46), 46.0 / 84, "the smallest one");
+	assert_int_equal(np_ceiling_fragments(&w, 1500), 1);
+	assert_int_equal(np_ceiling_fragments(&w, 1501), 0);
+	assert_true(isnan(np_ceiling_udp(&w, 1501)));
+	assert_true(isnan(np_ceiling_tcp(&w)));
+	assert_close(np_ceiling_turns(&w, NP_TURNS_UDP_RR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 168),
+		     "a frame each way");
+	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 1, 1, 100e6, 0, 1)));
+}
+
 int
 main(void)
 {
@@ -160,6 +178,7 @@ main(void)
 		cmocka_unit_test(test_vectors),
 		cmocka_unit_test(test_worked_examples),
 		cmocka_unit_test(test_what_no_packet_can_have),
+		cmocka_unit_test(frames_have_no_header_but_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ link_open(struct np_flow *f, struct np_err *err)
 {
 	const struct np_params *p = f->par;
 	const struct np_link *l = p->link;
+	uint64_t earlier;
 
 	if (l == NULL) {
 		return np_fail(err, NP_EUNSUP, EACCES, "there is no socket for raw frames");
@@ -36,6 +37,7 @@ link_open(struct np_flow *f, struct np_err *err)
 	f->fd = l->fd;
 	f->lent = true;
 	np_link_deafen(l);
+	np_link_drops(l, &earlier);
 	if (np_sockopts_apply(&f->opts, f->fd, err) != NP_OK) {
 		return err->code;
 	}
