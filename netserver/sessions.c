@@ -266,20 +266,20 @@ open_link(struct ns_caller *c, char device[NP_EXT_DEVICE])
 /* What takes CAP_NET_RAW. */
 struct raw {
 	struct ns_caller *caller;
-	bool capture; /* a capture, too, if it is wanted */
+	bool capture, link;         /* what is wanted */
+	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
 };
 
 static void
 open_raw(void *ctx)
 {
-	const struct raw *raw = ctx;
-	char device[NP_EXT_DEVICE];
+	struct raw *raw = ctx;
 
-	if (raw->capture && wants_capture(raw->caller)) {
+	if (raw->capture) {
 		open_capture(raw->caller);
 	}
-	if (wants_link(raw->caller, device)) {
-		open_link(raw->caller, device);
+	if (raw->link) {
+		open_link(raw->caller, raw->device);
 	}
 }
 
@@ -316,10 +316,13 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 		.evidence = evidence,
 		.bytes = d->limits.each.bytes,
 	};
+	struct raw raw = {
+		.caller = c,
+		.capture = evidence && c->uncaptured.code == NP_OK && wants_capture(c),
+	};
 
-	struct raw raw = { .caller = c, .capture = evidence && c->uncaptured.code == NP_OK };
-
-	if (d->allow_raw && ns_with_raw(true, open_raw, &raw, err) != NP_OK) {
+	raw.link = wants_link(c, raw.device);
+	if (d->allow_raw && ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
 		return err->code;
 	}
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
