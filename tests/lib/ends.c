@@ -15,7 +15,7 @@ lo_link(bool server)
 	struct np_link *l = &links[server];
 	struct np_err err;
 
-	return l->index > 0 || np_link_open(l, "lo", &err) == NP_OK ? l : NULL;
+	return l->fd > 0 || np_link_open(l, "lo", &err) == NP_OK ? l : NULL;
 }
 
 bool
