@@ -84,12 +84,12 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	values = np_bag_new();
 	np_explain_put(&e, cli->par.pattern->transactions, values);
 	np_document_explain(doc, e.sentence, values);
-	np_look_which(to, cli->explain, cli->wire, iterations);
 	if (cli->explain) {
 		np_explain_print(to, values);
 	}
 	np_bag_free(values);
 	if (cli->wire) {
+		np_look_which(to, iterations);
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
 	}
 	if (out->far_lacks[0] != '\0' && whole) {

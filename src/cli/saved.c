@@ -239,13 +239,13 @@ np_saved_print_evidence(const struct np_saved *s, const struct np_cli *cli, FILE
 	struct np_bag *near = read_bag(json_object_get(last, "near"));
 	struct np_bag *far = read_bag(json_object_get(last, "far"));
 
-	np_look_which(out, cli->explain, cli->wire, (unsigned)json_array_size(iterations));
 	if (cli->explain && values != NULL) {
 		np_explain_print(out, values);
 	} else if (cli->explain) {
 		fputs("netperf: --explain: the document has no explanation\n", out);
 	}
 	if (cli->wire) {
+		np_look_which(out, (unsigned)json_array_size(iterations));
 		np_ledger_print(out, near, far, text_in(s, "far", "why"));
 	}
 	np_bag_free(values);

@@ -56,11 +56,9 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_record *r,
 }
 
 void
-np_look_which(FILE *to, bool explanation, bool ledger, unsigned iterations)
+np_look_which(FILE *to, unsigned iterations)
 {
-	if ((explanation || ledger) && iterations > 1) {
-		fprintf(to, "%s%s%s: of the last of %u iterations\n",
-			explanation ? "explanation" : "", explanation && ledger ? " and " : "",
-			ledger ? "ledger" : "", iterations);
+	if (iterations > 1) {
+		fprintf(to, "ledger: of the last of %u iterations\n", iterations);
 	}
 }

@@ -22,7 +22,7 @@ struct np_look {
 void np_look_print(FILE *out, const struct np_look *l, const struct np_record *r,
 		   const struct np_hist *hist);
 
-/* Explanation and ledger are those of one iteration: a line before them, where there were more. */
-void np_look_which(FILE *to, bool explanation, bool ledger, unsigned iterations);
+/* A ledger is that of one iteration: a line before it, where there were more. */
+void np_look_which(FILE *to, unsigned iterations);
 
 #endif
