@@ -90,8 +90,8 @@ def bad_rate(port: int, rate: str) -> None:
 
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
-        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR",
-                     "STREAM_STREAM", "DG_RR"):
+        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR",
+                     "UDP_STREAM", "UDP_RR", "STREAM_STREAM", "DG_RR"):
             report.case(test, partial(explains, daemon.port, "-t", test))
         if has_ipv6():
             report.case("IPv6", partial(explains, daemon.port, "-6", "-H", "::1"))

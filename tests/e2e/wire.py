@@ -127,7 +127,8 @@ def agrees(lab: netns.Lab, port: int, host: str) -> str:
     assert kernels is None or abs(data / kernels - 1) <= 0.005, f"{data}, TCP_INFO has {kernels}"
     share = 100 * run.figures["THROUGHPUT"] / ceiling
     goodput = 100 * payload * 8e-6 / seconds(run) / ceiling
-    assert abs(share - goodput) <= 0.5, f"{goodput:.2f} % of the ceiling, the test says {share:.2f} %"
+    assert abs(share - goodput) <= 0.5, (f"{goodput:.2f} % of the ceiling, "
+                                         f"the test says {share:.2f} %")
     return (f"{packets} packets, {data:.0f} segments with data, TCP_INFO's {kernels}, "
             f"{goodput:.2f} % of the ceiling, the result {share:.2f} %")
 
