@@ -72,11 +72,11 @@ np_ceiling_tcp(const struct np_way *w)
 			    : (double)segment / (double)cost(w, segment + tcp_headers(w));
 }
 
-/* What so many bytes of a TCP stream cost. */
+/* What so many bytes of a TCP stream cost, where there can be one. */
 static uint64_t
 tcp_cost(const struct np_way *w, uint32_t size)
 {
-	uint32_t segment = np_ceiling_segment(w), rest = size % segment;
+	uint32_t most = np_ceiling_segment(w), segment = most > 0 ? most : 1, rest = size % segment;
 	uint64_t full = size / segment * cost(w, segment + tcp_headers(w));
 
 	return full + (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0);
