@@ -784,9 +784,12 @@ aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *pee
 	return NP_OK;
 }
 
-/* What the daemon knows of the test, if it tells such things: a result is good without it. */
+/*
+ * What the daemon knows of the test, if it tells such things: a result is good without it. Nobody
+ * waits for one that was silent already, or once more when the user has had enough.
+ */
 static void
-ask_far(struct np_client *c, struct np_outcome *out)
+ask_far(struct np_client *c, struct np_outcome *out, int rc)
 {
 	const char *why = c->lacks;
 	struct np_err err = { .code = NP_OK };
@@ -796,6 +799,10 @@ ask_far(struct np_client *c, struct np_outcome *out)
 	}
 	if (out->flow.par->no_control) {
 		why = "there is no control connection (-N)";
+	} else if (rc == NP_ETIME) {
+		why = "the test was broken off";
+	} else if (out->flow.par->pattern->connection_test && out->cause == NP_BY_SIGNAL) {
+		why = "the test was interrupted, which ends the control connection";
 	} else if (why[0] == '\0' &&
 		   fetch_evidence(c, NP_ABOUT_TEST, &out->far_bag, &err) != NP_OK) {
 		why = err.msg;
@@ -829,7 +836,7 @@ np_client_run(struct np_client *c, const struct np_params *p, const struct np_ad
 	}
 	if (rc == NP_OK) {
 		rc = measure(c, dialect, out, err);
-		ask_far(c, out);
+		ask_far(c, out, rc);
 	}
 	np_flow_close(&out->flow);
 	out->flow.stop = NULL;

@@ -251,6 +251,21 @@ def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
     lib.error_line(again, "netperf", "not a complete run", number.name)
 
 
+def a_connection_test_interrupted(runner: Runner) -> None:
+    """Its end closes the control connection: the far end's evidence is not asked for then."""
+    path = runner.place / "crr.json"
+    with lib.Started(runner.command("-t TCP_CRR -l 30 --explain", f"--json={path}")) as command:
+        assert command.under_way()
+        time.sleep(0.5)
+        command.signal(signal.SIGINT)
+        got = command.finish(20)
+    assert got.rc == 0 and "pipe" not in got.err, got
+    document = json.loads(path.read_text())
+    runner.check(document)
+    assert document["result"] == "partial", document["result"]
+    assert document["far"]["why"].startswith("the test was interrupted"), document["far"]
+
+
 def until_interrupted(runner: Runner) -> None:
     """-l 0 has no other end: that is a complete run."""
     path = runner.place / "endless.json"
@@ -595,6 +610,7 @@ def suite(report: lib.Report) -> None:
         cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
             stands_alone, says_what_was_asked_and_granted, figures_agree, has_both_ends_evidence,
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
+            a_connection_test_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
             later_versions_may_add, files_are_replaced_whole, files_that_cannot_be_written,
             wrong_options)]
