@@ -44,6 +44,7 @@ INSIDE = "NP_TORTURE_INSIDE"
 
 DEBUG_ON, DEBUG_OFF, CALIBRATE, PASSPHRASE, SYSINFO = 1, 2, 5, 6, 600
 OMNI = 97
+HELLO, WELCOME, EVIDENCE, PART = range(0x504c0010, 0x504c0014)
 TRANSMIT, RECEIVE, BOTH = 2, 4, 6  # directions, as the server sees them
 OMNI_CONNECT, OMNI_ROUTE = 0x4, 0x20
 
@@ -440,6 +441,37 @@ def secretive(peer: Peer, rng: random.Random, _number: int) -> None:
     leave(peer, rng)
 
 
+def greeting(rng: random.Random) -> bytes:
+    """HELLO (wire/ext.h): fields of a tag, a length and so many bytes; some are none."""
+    def field(tag: int, value: bytes) -> bytes:
+        length = len(value) if rng.randrange(20) else rng.choice(ABSURD)
+        return words(tag, length) + value + bytes(-len(value) % 4)
+
+    fields = [field(1, words(rng.choice((1, 1, 1, 1, 0, 99)))),
+              field(2, words(rng.choice((0x1f, 1, 2, 4, 8, rng.getrandbits(32))))),
+              field(3, words(rng.choice((0, 1, rng.getrandbits(32))))),
+              field(4, rng.randbytes(rng.randrange(100))), field(5, rng.randbytes(20)),
+              field(rng.choice(ABSURD), rng.randbytes(rng.randrange(40)))]
+    rng.shuffle(fields)
+    return (words(HELLO, -1) + b"".join(fields))[:FRAME].ljust(FRAME, b"\0")
+
+
+def curious(peer: Peer, rng: random.Random, _number: int) -> None:
+    """What ends of ours say to each other, in no order. Few questions, as many are answered slowly."""
+    says = [greeting(rng)] if rng.randrange(4) else []
+    for _ in range(rng.randrange(1, 16)):
+        says.append(rng.choice((
+            greeting(rng), frame(EVIDENCE, -1, rng.choice((1, 2, 2, *ABSURD))),
+            frame(PART, 0, *(rng.choice(ABSURD) for _ in range(3))), frame(WELCOME, 0, 1, 4, 1),
+            harmless(rng), words(EVIDENCE) + rng.randbytes(FRAME - 4))))
+    peer.say(b"".join(says))
+    if rng.randrange(3):
+        peer.half_close()
+        peer.ended()
+    else:
+        peer.reset()
+
+
 def hog(peer: Peer, rng: random.Random, _number: int) -> None:
     """Buffers of hundreds of megabytes, kept for as long as they are given."""
     if rng.randrange(2):
@@ -457,7 +489,7 @@ def hog(peer: Peer, rng: random.Random, _number: int) -> None:
 MOVES: "Dict[Move, int]" = {  # and how often each is made
     absurd: 32, garbage: 6, truncated: 7, oversized: 5, dribbled: 4, reordered: 5, half_closed: 6,
     vanishing: 8, pipelined: 5, pipelined_tests: 5, endless: 2, banner: 6, old: 3, bad_data: 18,
-    secretive: 2, hog: 3 if HAS_LIMITS else 0,
+    secretive: 2, curious: 8, hog: 3 if HAS_LIMITS else 0,
 }
 
 
