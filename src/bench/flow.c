@@ -135,6 +135,15 @@ np_flow_look(struct np_flow *f)
 }
 
 void
+np_flow_hang_up(struct np_flow *f)
+{
+	if (f->hung_up && f->fd >= 0 && !f->par->active && !f->par->transport->datagram) {
+		np_flow_look(f);
+		shutdown(f->fd, SHUT_WR);
+	}
+}
+
+void
 np_flow_close(struct np_flow *f)
 {
 	if (f->fd >= 0) {

@@ -125,4 +125,10 @@ int np_flow_recv_ring(struct np_flow *f, int32_t size, bool stream, struct np_er
 enum { NP_PART_S = 10 };
 int np_flow_part(struct np_flow *f);
 
+/*
+ * Where the far end of a connection has ended its data, and waits within its test for this end of
+ * it to do so: let that be now. The socket stays, to be asked for what it knows.
+ */
+void np_flow_hang_up(struct np_flow *f);
+
 #endif

@@ -326,15 +326,18 @@ np_evidence_end(struct np_evidence *ev, struct np_flow *f)
 	}
 	bag = ev->bag;
 	f->thread = NULL;
-	if (ev->capturing) {
-		np_capture_stop(ev->plan.capture, bag);
-	}
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_flow(ev, f);
 		np_thread_put(&ev->thread, bag);
 		if (ev->tcp && f->fd >= 0) {
 			np_tcp_put(f->fd, bag);
 		}
+	}
+	np_flow_hang_up(f); /* what follows takes milliseconds, which would be the far end's */
+	if (ev->capturing) {
+		np_capture_stop(ev->plan.capture, bag);
+	}
+	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
 	}
