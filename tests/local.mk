@@ -151,6 +151,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # What the unit tests share.
 %C%_lib_libtest_a_SOURCES = \
 	%D%/lib/allocs.c %D%/lib/allocs.h \
+	%D%/lib/bags.c %D%/lib/bags.h \
 	%D%/lib/check.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
 	%D%/lib/root.c %D%/lib/root.h \

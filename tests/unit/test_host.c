@@ -5,7 +5,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/cpulist.h"
 #include "sys/rtnl.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
 
@@ -28,28 +28,6 @@ assert_text(const struct np_bag *b, const char *name, const char *want)
 		fail_msg("no text %s", name);
 	}
 	assert_string_equal(have, want);
-}
-
-static void
-assert_number(const struct np_bag *b, const char *name, double want)
-{
-	double have = np_bag_number(b, name);
-
-	if (!(fabs(have - want) < 1e-9)) {
-		fail_msg("%s is %g, not %g", name, have, want);
-	}
-}
-
-static void
-assert_unread(const struct np_bag *b, const char *name, const char *why)
-{
-	struct np_bag_item it;
-
-	if (!np_bag_find(b, name, &it)) {
-		fail_msg("no %s", name);
-	}
-	assert_int_equal(it.kind, NP_BAG_UNREAD);
-	assert_has(it.text, why);
 }
 
 static struct np_bag *

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "sys/rtnl.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
 
@@ -68,28 +68,6 @@ number(const struct np_bag *b, const char *name)
 	}
 	assert_int_equal(it.kind, NP_BAG_INT);
 	return it.i;
-}
-
-static void
-assert_share(const struct np_bag *b, const char *name, double want)
-{
-	double have = np_bag_number(b, name);
-
-	if (!(fabs(have - want) < 1e-9)) {
-		fail_msg("%s is %g, not %g", name, have, want);
-	}
-}
-
-static void
-assert_unread(const struct np_bag *b, const char *name, const char *why)
-{
-	struct np_bag_item it;
-
-	if (!np_bag_find(b, name, &it)) {
-		fail_msg("no %s", name);
-	}
-	assert_int_equal(it.kind, NP_BAG_UNREAD);
-	assert_has(it.text, why);
 }
 
 static void
@@ -159,13 +137,13 @@ what_moved_is_told_and_nothing_else(void **state)
 	assert_int_equal(number(b, "moved.nic.rx_packets"), 100);
 	assert_int_equal(number(b, "moved.nic.tx_bytes"), 500);
 	assert_int_equal(number(b, "cpu.count"), 2);
-	assert_share(b, "cpu.0.user", 0.2);
-	assert_share(b, "cpu.0.system", 0.2);
-	assert_share(b, "cpu.0.irq", 0.05);
-	assert_share(b, "cpu.0.softirq", 0.1);
-	assert_share(b, "cpu.0.steal", 0.05);
-	assert_share(b, "cpu.0.idle", 0.4);
-	assert_share(b, "cpu.3.idle", 1);
+	assert_number(b, "cpu.0.user", 0.2);
+	assert_number(b, "cpu.0.system", 0.2);
+	assert_number(b, "cpu.0.irq", 0.05);
+	assert_number(b, "cpu.0.softirq", 0.1);
+	assert_number(b, "cpu.0.steal", 0.05);
+	assert_number(b, "cpu.0.idle", 0.4);
+	assert_number(b, "cpu.3.idle", 1);
 
 	assert_none(b, "moved.snmp.Ip.Forwarding");
 	assert_none(b, "moved.snmp.Tcp.CurrEstab");
