@@ -283,25 +283,34 @@ set_tos(void *ctx, const struct np_option *o, const char *arg, struct np_err *er
 	return NP_OK;
 }
 
+/* A name for each end, with room for size bytes; one word means both ends. limit: words before the
+ * number of characters that there may be. */
 static int
-set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+set_names(const char *arg, char *near, char *far, size_t size, const char *limit,
+	  struct np_err *err)
 {
-	struct np_cli *cli = ctx;
 	struct np_pair pair;
 	const char *remote;
 
-	(void)o;
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
 	remote = pair.comma ? pair.second : pair.first;
-	if ((pair.first != NULL &&
-	     np_text_copy(cli->par.near.cong, NP_CONG_MAX, pair.first) != 0) ||
-	    (remote != NULL && np_text_copy(cli->par.far.cong, NP_CONG_MAX, remote) != 0)) {
-		return np_fail(err, NP_EUSAGE, 0, "%s: a name of more than %d characters", arg,
-			       NP_CONG_MAX - 1);
+	if ((pair.first != NULL && np_text_copy(near, size, pair.first) != 0) ||
+	    (remote != NULL && np_text_copy(far, size, remote) != 0)) {
+		return np_fail(err, NP_EUSAGE, 0, "%s: %s %zu characters", arg, limit, size - 1);
 	}
 	return NP_OK;
+}
+
+static int
+set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	return set_names(arg, cli->par.near.cong, cli->par.far.cong, sizeof(cli->par.near.cong),
+			 "a name of more than", err);
 }
 
 static int
@@ -650,28 +659,14 @@ set_unix_dir(void *ctx, const struct np_option *o, const char *arg, struct np_er
 	return NP_OK;
 }
 
-/* One word means both ends. */
 static int
 set_devices(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
 	struct np_cli *cli = ctx;
-	struct np_pair pair;
-	const char *remote;
 
 	(void)o;
-	if (np_pair_split(arg, &pair, err) != NP_OK) {
-		return err->code;
-	}
-	remote = pair.comma ? pair.second : pair.first;
-	if ((pair.first != NULL &&
-	     np_text_copy(cli->device, sizeof(cli->device), pair.first) != 0) ||
-	    (remote != NULL &&
-	     np_text_copy(cli->far_device, sizeof(cli->far_device), remote) != 0)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%s: the name of an interface has up to %d characters", arg,
-			       NP_LINK_NAME - 1);
-	}
-	return NP_OK;
+	return set_names(arg, cli->device, cli->far_device, sizeof(cli->device),
+			 "the name of an interface has up to", err);
 }
 
 static int
