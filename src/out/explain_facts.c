@@ -1,5 +1,7 @@
 #include "out/explain_facts.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,29 +293,49 @@ look_at_datagrams(struct np_facts_of_test *f)
 	look_at_sends(f);
 }
 
-/* The processor of the receiver's that handles the most packets. */
+/* The processor's number in a name like "cpu.12.softirq"; -1: it is another name. */
+static int
+cpu_in(const char *name, const char *before, const char *behind)
+{
+	size_t len = strlen(before);
+	char *end;
+	long cpu;
+
+	if (strncmp(name, before, len) != 0 || !isdigit((unsigned char)name[len])) {
+		return -1;
+	}
+	cpu = strtol(name + len, &end, 10);
+	return strcmp(end, behind) == 0 && cpu <= INT_MAX ? (int)cpu : -1;
+}
+
+/*
+ * The processor of the receiver's that handles the most packets. Their numbers may have gaps: those
+ * that there are have values.
+ */
 static void
 look_at_softirq(struct np_facts_of_test *f)
 {
-	double count = number(f->rx, "cpu.count");
+	struct np_bag_item it;
 
-	f->softirq = f->softirq_crowd = f->backlog_drops = (double)NAN;
+	f->softirq = f->softirq_crowd = (double)NAN;
+	f->backlog_drops = number(f->rx, "cpu.count") > 0 ? 0 : (double)NAN;
 	f->softirq_cpu = -1;
-	for (int n = 0; n < count && n < 1024; n++) {
-		char name[64];
-		double share, drops;
+	for (size_t i = 0; np_bag_at(f->rx, i, &it); i++) {
+		int cpu = cpu_in(it.name, "cpu.", ".softirq");
+		double share = cpu >= 0 ? clamp(number(f->rx, it.name)) : (double)NAN;
 
-		snprintf(name, sizeof(name), "cpu.%d.softirq", n);
-		share = clamp(number(f->rx, name));
 		if (share >= 0 && !(share <= f->softirq)) {
+			char idle[64];
+
 			f->softirq = share;
-			f->softirq_cpu = n;
-			snprintf(name, sizeof(name), "cpu.%d.idle", n);
-			f->softirq_crowd = clamp(1 - number(f->rx, name));
+			f->softirq_cpu = cpu;
+			snprintf(idle, sizeof(idle), "cpu.%d.idle", cpu);
+			f->softirq_crowd = clamp(1 - number(f->rx, idle));
 		}
-		snprintf(name, sizeof(name), "moved.softnet.%d.dropped", n);
-		drops = moved(f->rx, name);
-		f->backlog_drops = or_else(f->backlog_drops, 0) + or_else(drops, 0);
+		if (cpu_in(it.name, "moved.softnet.", ".dropped") >= 0) {
+			f->backlog_drops =
+			    or_else(f->backlog_drops, 0) + or_else(moved(f->rx, it.name), 0);
+		}
 	}
 }
 

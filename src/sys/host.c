@@ -215,17 +215,50 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 	np_bag_text(into, guest ? text : "none", "host.hypervisor");
 }
 
+/*
+ * The processors that are online, whose numbers may have gaps: one can be taken offline, and
+ * without SMT every other one is.
+ */
+static void
+list_online(const char *root, struct np_cpulist *online)
+{
+	int count = np_cpu_count();
+	char text[1024];
+
+	memset(online, 0, sizeof(*online));
+	if (np_file_line(text, sizeof(text), root, "/sys/devices/system/cpu/online") > 0 &&
+	    np_cpulist_add(online, text)) {
+		return;
+	}
+	for (int cpu = 0; cpu < count; cpu++) {
+		np_cpulist_set(online, (unsigned)cpu);
+	}
+}
+
+static unsigned
+first_online(const struct np_cpulist *online)
+{
+	unsigned cpu = 0;
+
+	while (cpu + 1 < NP_CPULIST_MOST && !np_cpulist_has(online, cpu)) {
+		cpu++;
+	}
+	return cpu;
+}
+
 /* What differs between processors stands there once: "performance", "powersave,performance". */
 static void
-governor_facts(const char *root, struct np_bag *into)
+governor_facts(const char *root, const struct np_cpulist *online, struct np_bag *into)
 {
-	static const char path[] = "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor";
-	char all[128] = "", one[32];
-	int cpus = np_cpu_count();
+	static const char path[] = "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor";
+	char all[128] = "", one[32], first[sizeof(path) + 8];
 	size_t len = 0;
 	long n = 0;
 
-	for (int cpu = 0; cpu < cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < NP_CPULIST_MOST; cpu++) {
+		if (!np_cpulist_has(online, cpu)) {
+			continue;
+		}
 		n = np_file_line(one, sizeof(one), root, path, cpu);
 		if (n < 0) {
 			break;
@@ -237,22 +270,22 @@ governor_facts(const char *root, struct np_bag *into)
 	if (len > 0) {
 		np_bag_text(into, all, "host.cpu.governor");
 	} else {
-		unread(into, "host.cpu.governor", (int)-n,
-		       "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+		snprintf(first, sizeof(first), path, first_online(online));
+		unread(into, "host.cpu.governor", (int)-n, first);
 	}
 }
 
 /* Those that are not switched off, and how long the deepest takes to wake up from. */
 static void
-idle_facts(const char *root, struct np_bag *into)
+idle_facts(const char *root, unsigned cpu, struct np_bag *into)
 {
-	static const char dir[] = "/sys/devices/system/cpu/cpu0/cpuidle/state";
-	char all[256] = "", name[32];
+	char dir[64], all[256] = "", name[32];
 	int64_t latency, worst = 0, off;
 	size_t len = 0;
 	long n = 0;
 	int i;
 
+	snprintf(dir, sizeof(dir), "/sys/devices/system/cpu/cpu%u/cpuidle/state", cpu);
 	for (i = 0; i < STATES; i++) {
 		n = np_file_line(name, sizeof(name), root, "%s%d/name", dir, i);
 		if (n < 0) {
@@ -268,8 +301,8 @@ idle_facts(const char *root, struct np_bag *into)
 		}
 	}
 	if (i == 0) {
-		unread(into, "host.cpu.idle_states", (int)-n,
-		       "/sys/devices/system/cpu/cpu0/cpuidle");
+		*strrchr(dir, '/') = '\0';
+		unread(into, "host.cpu.idle_states", (int)-n, dir);
 		return;
 	}
 	np_bag_text(into, all, "host.cpu.idle_states");
@@ -277,13 +310,13 @@ idle_facts(const char *root, struct np_bag *into)
 }
 
 static void
-frequency_facts(const char *root, const char *info, struct np_bag *into)
+frequency_facts(const char *root, unsigned cpu, const char *info, struct np_bag *into)
 {
 	char mhz[32];
 	int64_t khz;
 
-	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq") ==
-	    0) {
+	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
+			   cpu) == 0) {
 		np_bag_real(into, (double)khz / 1000, "host.cpu.mhz");
 	} else if (cpuinfo_line(info, "cpu MHz", mhz, sizeof(mhz))) {
 		np_bag_real(into, strtod(mhz, NULL), "host.cpu.mhz");
@@ -423,12 +456,14 @@ np_host_lasting(const char *root, struct np_bag *into)
 static void
 cpu_facts(const char *root, struct np_bag *into)
 {
+	struct np_cpulist online;
 	char info[CPUINFO];
 
-	frequency_facts(root, lasting_facts(root, info, into), into);
+	list_online(root, &online);
+	frequency_facts(root, first_online(&online), lasting_facts(root, info, into), into);
 	np_bag_int(into, np_cpu_count(), "host.cpu.count");
-	governor_facts(root, into);
-	idle_facts(root, into);
+	governor_facts(root, &online, into);
+	idle_facts(root, first_online(&online), into);
 	steal_facts(root, into);
 	load_facts(root, into);
 	task_facts(into);

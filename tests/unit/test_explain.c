@@ -271,6 +271,8 @@ test_tcp(void **state)
 		{ "a busy reader that keeps up", TX, RX BUSY, NP_LIMIT_UNCLEAR, NULL },
 		{ "softirq", TX, RX " cpu.1.softirq=0.99", NP_LIMIT_SOFTIRQ,
 		  "CPU 1 of the receiver, which spent 99 % of its time" },
+		{ "softirq where processors in between are offline", TX, RX " cpu.6.softirq=0.99",
+		  NP_LIMIT_SOFTIRQ, "CPU 6 of the receiver, which spent 99 % of its time" },
 		{ "softirq, and a queue before that",
 		  TX ASLEEP " tcp.min_rtt_us=67 tcp.samples.rtt_us=[2893]"
 			    " tcp.samples.cwnd=[153] tcp.samples.unacked=[150]",
@@ -291,6 +293,9 @@ test_tcp(void **state)
 		{ "loss in softirq's queue", TX " tcp.retransmitted_segments=1000",
 		  RX " moved.softnet.1.dropped=900", NP_LIMIT_SOFTIRQ,
 		  "their queues dropped 900, 0.90 % of what was sent" },
+		{ "loss in the queue of one with a high number",
+		  TX " tcp.retransmitted_segments=1000", RX " moved.softnet.9.dropped=900",
+		  NP_LIMIT_SOFTIRQ, "their queues dropped 900, 0.90 % of what was sent" },
 		{ "loss, little of it there", TX " tcp.retransmitted_segments=1000",
 		  RX " moved.softnet.1.dropped=400", NP_LIMIT_LOSS, NULL },
 		{ "small packets for softirq", TX ASLEEP " tcp.path_mtu=256 tcp.mss=204",

@@ -111,6 +111,26 @@ what_stands_in_files_is_told(void **state)
 	np_bag_free(b);
 }
 
+/* Without SMT every other processor is offline, and the first one may be, too. */
+static void
+numbers_of_processors_may_have_gaps(void **state)
+{
+	const char *root = *state;
+	struct np_bag *b;
+
+	put_file(root, "/sys/devices/system/cpu/online", "2,4-5\n");
+	put_file(root, "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave\n");
+	put_file(root, "/sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq", "1300000\n");
+	put_file(root, "/sys/devices/system/cpu/cpu2/cpuidle/state0/name", "C9\n");
+	put_file(root, "/sys/devices/system/cpu/cpu4/cpufreq/scaling_governor", "powersave\n");
+	put_file(root, "/sys/devices/system/cpu/cpu5/cpufreq/scaling_governor", "performance\n");
+	b = facts(root, "");
+	assert_text(b, "host.cpu.governor", "powersave,performance");
+	assert_text(b, "host.cpu.idle_states", "C9");
+	assert_number(b, "host.cpu.mhz", 1300);
+	np_bag_free(b);
+}
+
 static void
 guests_are_told_from_machines(void **state)
 {
@@ -284,6 +304,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_stands_in_files_is_told, root_make,
+						root_remove),
+		cmocka_unit_test_setup_teardown(numbers_of_processors_may_have_gaps, root_make,
 						root_remove),
 		cmocka_unit_test_setup_teardown(guests_are_told_from_machines, root_make,
 						root_remove),
