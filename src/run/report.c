@@ -264,28 +264,29 @@ work(const struct sums *s, bool far)
 	return (s->sent + s->received) / 1024;
 }
 
-/* scale: from the time between the readings to the test's. */
+/*
+ * Busy and whole time are of the same two readings, which lie a little further apart than the
+ * test's beginning and end: span is their distance in seconds.
+ */
 static void
-report_cpu(const struct sums *s, bool far, double scale, const struct np_cpu_use *cpu,
+report_cpu(const struct sums *s, bool far, double span, const struct np_cpu_use *cpu,
 	   const struct cpu_rows *row, struct np_record *r)
 {
 	double done = work(s, far);
 	bool told = cpu->known || (far && !s->p->no_control);
 
-	np_record_real(r, row->util, cpu->known ? cpu->util * scale : -1);
-	np_record_real(r, row->user, cpu->user * scale);
-	np_record_real(r, row->system, cpu->system * scale);
-	np_record_real(r, row->iowait, cpu->iowait * scale);
-	np_record_real(r, row->irq, cpu->irq * scale);
-	np_record_real(r, row->softirq, cpu->softirq * scale);
+	np_record_real(r, row->util, cpu->known ? cpu->util : -1);
+	np_record_real(r, row->user, cpu->user);
+	np_record_real(r, row->system, cpu->system);
+	np_record_real(r, row->iowait, cpu->iowait);
+	np_record_real(r, row->irq, cpu->irq);
+	np_record_real(r, row->softirq, cpu->softirq);
 	np_record_int(r, row->count, cpu->known ? cpu->count : 0);
 	/* Without a measurement netperf has -1 here, and 0 for a daemon. */
-	np_record_real(r, row->peak, told ? cpu->peak * scale : -1);
+	np_record_real(r, row->peak, told ? cpu->peak : -1);
 	np_record_int(r, row->peak_id, told ? cpu->peak_id : -1);
 	np_record_real(r, row->demand,
-		       cpu->known && done > 0
-			   ? cpu->util * scale * 1e4 * cpu->count / (done / s->seconds)
-			   : -1);
+		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * span / done : -1);
 }
 
 static void
@@ -310,8 +311,8 @@ report_cpus(const struct sums *s, struct np_record *r)
 	const struct np_cpu_use *near = &s->out->flow.cpu;
 	const struct np_far *far = &s->out->far;
 
-	report_cpu(s, false, s->seconds > 0 ? near->span / s->seconds : 0, near, &local, r);
-	report_cpu(s, true, 1, &far->cpu, &remote, r);
+	report_cpu(s, false, near->span, near, &local, r);
+	report_cpu(s, true, s->seconds, &far->cpu, &remote, r); /* it does not tell its span */
 	np_record_char(r, NP_M_LOCAL_CPU_METHOD, near->known ? NP_CPU_METHOD : 'U');
 	/* Sic: without a control connection netperf has no letter at all. */
 	np_record_char(r, NP_M_REMOTE_CPU_METHOD,

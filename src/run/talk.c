@@ -288,15 +288,15 @@ omni_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 static void
 omni_report_cpu(const struct np_flow *f, struct np_omni_results *m)
 {
-	m->cpu_util = over_test(f, f->cpu.util);
-	m->cpu_percent_user = over_test(f, f->cpu.user);
-	m->cpu_percent_system = over_test(f, f->cpu.system);
-	m->cpu_percent_iowait = over_test(f, f->cpu.iowait);
-	m->cpu_percent_irq = over_test(f, f->cpu.irq);
-	m->cpu_percent_swintr = over_test(f, f->cpu.softirq);
+	m->cpu_util = cpu_percent(f, f->cpu.util);
+	m->cpu_percent_user = cpu_percent(f, f->cpu.user);
+	m->cpu_percent_system = cpu_percent(f, f->cpu.system);
+	m->cpu_percent_iowait = cpu_percent(f, f->cpu.iowait);
+	m->cpu_percent_irq = cpu_percent(f, f->cpu.irq);
+	m->cpu_percent_swintr = cpu_percent(f, f->cpu.softirq);
 	m->cpu_method = cpu_method(f);
 	m->num_cpus = f->cpu.count;
-	m->peak_cpu_util = over_test(f, f->cpu.peak);
+	m->peak_cpu_util = cpu_percent(f, f->cpu.peak);
 	m->peak_cpu_id = f->cpu.peak_id;
 }
 
@@ -431,7 +431,7 @@ stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame
 		.bytes_received = (double)np_seen(&f->count->received),
 		.recv_calls = (uint32_t)np_seen(&f->count->receives),
 		.elapsed_time = elapsed(f),
-		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_util = cpu_percent(f, f->cpu.util),
 		.cpu_method = cpu_method(f),
 		.num_cpus = f->cpu.count,
 	};
@@ -543,7 +543,7 @@ cc_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.bytes_received = (uint32_t)done * bytes,
 		.trans_received = (uint32_t)done,
 		.elapsed_time = elapsed(f),
-		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_util = cpu_percent(f, f->cpu.util),
 		.cpu_method = cpu_method(f),
 		.num_cpus = f->cpu.count,
 	};

@@ -198,7 +198,7 @@ report(const struct np_flow *f, uint32_t code, uint8_t *frame)
 		.frames_sent = np_seen(&f->count->sends),
 		.transactions = np_seen(&f->count->transactions),
 		.elapsed_time = (double)elapsed(f),
-		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_util = cpu_percent(f, f->cpu.util),
 		.cpu_method = cpu_method(f),
 		.num_cpus = f->cpu.count,
 		.recv_buf_size = f->rcvbuf_end,

@@ -105,13 +105,14 @@ in_force(size_t here, int32_t asked)
 	return here > 0 ? (int32_t)here : asked;
 }
 
-/* Percent over the test's own time: the two readings lie further apart than that. */
+/*
+ * A figure of this end's CPU utilisation for the results. Busy and whole time are of the same two
+ * readings: netperf relates the busy one to the time of the test, which gives more than 100 %.
+ */
 static inline float
-over_test(const struct np_flow *f, double percent)
+cpu_percent(const struct np_flow *f, double percent)
 {
-	double seconds = (double)elapsed(f);
-
-	return f->cpu.known && seconds > 0 ? (float)(percent * f->cpu.span / seconds) : 0;
+	return f->cpu.known ? (float)percent : 0;
 }
 
 /* netperf's numbers for the methods, from 0 on, and its letters for them. */

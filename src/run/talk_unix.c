@@ -141,7 +141,7 @@ ss_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.bytes_received = (uint32_t)np_seen(&f->count->received),
 		.recv_calls = (uint32_t)np_seen(&f->count->receives),
 		.elapsed_time = elapsed(f),
-		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_util = cpu_percent(f, f->cpu.util),
 		.num_cpus = f->cpu.count,
 	};
 
@@ -303,7 +303,7 @@ rr_report(const struct np_params *p, const struct np_flow *f, uint32_t code, uin
 		.bytes_received = done * ((uint32_t)p->request + (uint32_t)p->response),
 		.trans_received = done,
 		.elapsed_time = elapsed(f),
-		.cpu_util = over_test(f, f->cpu.util),
+		.cpu_util = cpu_percent(f, f->cpu.util),
 		.num_cpus = f->cpu.count,
 	};
 
@@ -416,7 +416,7 @@ ds_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.messages_recvd = (uint32_t)np_seen(&f->count->receives),
 		.bytes_received = (uint32_t)np_seen(&f->count->received),
 		.elapsed_time = elapsed(f),
-		.cpu_util = f->cpu.known ? over_test(f, f->cpu.util) : -1,
+		.cpu_util = f->cpu.known ? cpu_percent(f, f->cpu.util) : -1,
 		.num_cpus = f->cpu.count,
 	};
 

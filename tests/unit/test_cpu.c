@@ -127,6 +127,24 @@ shares_are_of_all_ten_counters(void **state)
 	assert_true(use.span >= 0 && use.span < 10);
 }
 
+/* A guest's time is in user, too: evidence counts it once, unlike netperf's figures above. */
+static void
+shares_of_evidence_count_guests_once(void **state)
+{
+	struct np_cpu_times *a = times(*state, "cpu0 0 0 0 0 0 0 0 0 0 0\n");
+	struct np_cpu_times *b = times(*state, "cpu0 50 20 0 30 0 0 0 0 50 20\n");
+	struct np_cpu_share share;
+	struct np_cpu_use use;
+
+	assert_int_equal(np_cpu_shares(a, b, &share, 1), 1);
+	assert_near(share.user, 0.7);
+	assert_near(share.idle, 0.3);
+	np_cpu_use(a, b, &use);
+	assert_near(use.util, 100 - 3000.0 / 170);
+	np_cpu_free(a);
+	np_cpu_free(b);
+}
+
 static void
 a_machine_is_the_mean_of_its_processors(void **state)
 {
@@ -476,6 +494,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_are_of_all_ten_counters),
+		cmocka_unit_test(shares_of_evidence_count_guests_once),
 		cmocka_unit_test(a_machine_is_the_mean_of_its_processors),
 		cmocka_unit_test(all_idle_is_0_and_all_busy_is_100),
 		cmocka_unit_test(counters_of_32_bits_wrap),

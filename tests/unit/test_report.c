@@ -69,6 +69,26 @@ bytes_by_call_are_each_ends_own(void **state)
 	assert_real(&r, NP_M_THROUGHPUT, 0.24);
 }
 
+/* The readings lie further apart than the test is long: a busy machine is one to 100 %. */
+static void
+cpu_figures_are_of_the_time_between_readings(void **state)
+{
+	struct np_counters count;
+	struct np_outcome out;
+	struct np_params p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, &count, "TCP_RR");
+	np_show(&count.transactions, 1000);
+	out.flow.cpu.util = out.flow.cpu.peak = 100;
+	out.flow.cpu.span = 2.06;
+	np_report(&out, np_unit('x'), &r);
+	assert_real(&r, NP_M_LOCAL_CPU_UTIL, 100);
+	assert_real(&r, NP_M_LOCAL_CPU_PEAK_UTIL, 100);
+	assert_real(&r, NP_M_LOCAL_SD, 2.06 * 4 * 1e6 / 1000); /* us of all processors */
+}
+
 /* A rate in bits is one of bits: connections carry none, except in the older tests. */
 static void
 connections_count_where_they_are_the_unit(void **state)
@@ -153,6 +173,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_by_call_are_each_ends_own),
+		cmocka_unit_test(cpu_figures_are_of_the_time_between_readings),
 		cmocka_unit_test(connections_count_where_they_are_the_unit),
 		cmocka_unit_test(latency_knows_of_bursts_and_pacing),
 		cmocka_unit_test(a_service_tells_nothing),

@@ -304,6 +304,7 @@ open_with_figures(struct end *e, const struct np_bench *b)
 	e->flow.retrans = 2003;
 	e->flow.started_ns = 1000000000;
 	e->flow.ended_ns = 3500000000;
+	e->flow.cpu = (struct np_cpu_use){ .known = true, .util = 98, .count = 2, .span = 2.6 };
 	strcpy(e->flow.cong, "re\x1bno");
 }
 
@@ -312,6 +313,8 @@ check_report(const struct np_bench *b, const struct np_flow *f, const struct np_
 {
 	assert_true(far->reported);
 	assert_true(fabs(far->elapsed - 2.5) < 1e-6);
+	/* Of the time between its readings, which is longer than the test: never above 100. */
+	assert_true(fabs(far->cpu.util - 98) < 1e-3);
 	if (b->code == NP_STREAM_RR || b->code == NP_DG_RR) {
 		assert_int_equal(far->transactions, np_seen(&f->count->transactions));
 	} else if (b->code != NP_TCP_CC) {
@@ -380,6 +383,7 @@ responses_and_results_mean_the_same_at_both_ends(void **state)
 		assert_false(far.reported);
 		d->report(&e.par, &e.flow, frame);
 		assert_int_equal(np_frame_head(frame).code, b->code + 2);
+		far.measures_cpu = true;
 		assert_int_equal(d->reported(frame, &far, &err), NP_OK);
 		check_report(b, &e.flow, &far);
 		end_free(&e);
