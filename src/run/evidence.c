@@ -30,6 +30,7 @@ struct np_evidence {
 	struct np_thread_use thread;
 	struct np_bag *bag;
 	bool tcp, capturing;
+	bool queues;       /* the samples tell what a socket has queued */
 	uint64_t every_ns; /* doubles whenever there is no more room */
 	uint64_t last_ns;  /* when the last sample was taken, 0: none was */
 	size_t count;
@@ -148,7 +149,20 @@ queued(int fd, unsigned long which)
 	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
 }
 
-/* A np_watch's look(). */
+/* Of transactions the bytes are published at the end only, their number at once. */
+static uint64_t
+bytes_so_far(const struct np_flow *f)
+{
+	const struct np_counters *c = f->count;
+	uint64_t bytes = np_seen(&c->sent) + np_seen(&c->received);
+
+	if (f->par->pattern->transactions && bytes == 0) {
+		return np_seen(&c->transactions) * (f->send_size + f->recv_size);
+	}
+	return bytes;
+}
+
+/* A np_watch's look(). In a connection test no socket lasts that could be looked at. */
 static void
 take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
 {
@@ -159,7 +173,8 @@ take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
 	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {
 		return; /* the watch still looks as often as it did at first */
 	}
-	if (f->fd < 0 || (ev->tcp && !np_tcp_sample(f->fd, info))) {
+	if ((f->fd < 0 && !f->par->pattern->connection_test) ||
+	    (ev->tcp && !np_tcp_sample(f->fd, info))) {
 		return;
 	}
 	if (ev->count == SAMPLES) {
@@ -168,9 +183,12 @@ take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
 	ev->last_ns = now_ns;
 	i = ev->count++;
 	ev->at_s[i] = (double)(now_ns - f->started_ns) / 1e9;
-	ev->own[BYTES][i] = (int64_t)(np_seen(&f->count->sent) + np_seen(&f->count->received));
-	ev->own[QUEUED_IN][i] = queued(f->fd, SIOCINQ);
-	ev->own[QUEUED_OUT][i] = queued(f->fd, SIOCOUTQ);
+	ev->own[BYTES][i] = (int64_t)bytes_so_far(f);
+	if (f->fd >= 0) {
+		ev->queues = true;
+		ev->own[QUEUED_IN][i] = queued(f->fd, SIOCINQ);
+		ev->own[QUEUED_OUT][i] = queued(f->fd, SIOCOUTQ);
+	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
 		ev->info[n][i] = info[n];
 	}
@@ -197,7 +215,7 @@ put_samples(const struct np_evidence *ev)
 	}
 	np_bag_int(ev->bag, (int64_t)(ev->every_ns / NP_MSEC), "%s.samples.every_ms", where);
 	np_bag_reals(ev->bag, ev->at_s, ev->count, "%s.samples.t_s", where);
-	for (int n = 0; n < OWN; n++) {
+	for (int n = 0; n < (ev->queues ? OWN : QUEUED_IN); n++) {
 		np_bag_ints(ev->bag, ev->own[n], ev->count, "%s.samples.%s", where, own_names[n]);
 	}
 	for (size_t n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {

@@ -179,6 +179,41 @@ every_bench_has_evidence(void **state)
 	}
 }
 
+/* Of transactions, too, and of connections, which leave no socket to be looked at. */
+static void
+samples_count_the_bytes_so_far(void **state)
+{
+	static const struct {
+		const char *bench, *samples;
+	} rows[] = {
+		{ "TCP_RR", "tcp.samples.bytes" },
+		{ "UDP_RR", "flow.samples.bytes" },
+		{ "TCP_CRR", "flow.samples.bytes" },
+	};
+	enum { TRANSACTIONS = 4000, BYTES = 64 + 32 };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_bag_item near;
+		struct np_outcome out;
+		struct np_client c;
+		struct daemon d;
+		struct np_err err;
+
+		start(&d, NP_CAP_TEST, NULL);
+		assert_int_equal(greet(&d, &c, &err), NP_OK);
+		run(&c, rows[i].bench, -TRANSACTIONS, &out);
+		assert_true(np_bag_find(out.near_bag, rows[i].samples, &near));
+		assert_true(near.count > 0 && near.ints[0] > 0);
+		for (size_t n = 1; n < near.count; n++) {
+			assert_true(near.ints[n] >= near.ints[n - 1]);
+		}
+		assert_true(near.ints[near.count - 1] <= TRANSACTIONS * BYTES);
+		np_outcome_free(&out);
+		end(&d, &c);
+	}
+}
+
 static void
 each_test_of_a_connection_has_its_own(void **state)
 {
@@ -467,6 +502,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_tell_of_a_stream),
 		cmocka_unit_test(every_bench_has_evidence),
+		cmocka_unit_test(samples_count_the_bytes_so_far),
 		cmocka_unit_test(each_test_of_a_connection_has_its_own),
 		cmocka_unit_test(datagrams_are_numbered_by_agreement),
 		cmocka_unit_test(nobody_collects_what_nobody_wants),
