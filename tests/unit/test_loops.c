@@ -148,6 +148,48 @@ an_outage_at_the_end_counts(void **state)
 	end_free(&e);
 }
 
+/* Takes a request and never answers. */
+static void *
+take_and_wait(void *arg)
+{
+	int fd = accepted_from(*(int *)arg);
+
+	read_all(fd);
+	close(fd);
+	return NULL;
+}
+
+/* The far end counts it as received. */
+static void
+a_request_under_way_at_the_end_was_sent(void **state)
+{
+	static const char *const benches[] = { "TCP_RR", "TCP_CRR" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct end e = { .rc = -1 };
+		struct np_addr at;
+		int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, take_and_wait, &listener), 0);
+		client_params(&e.par, np_bench_find(benches[i]), AF_INET, 1);
+		end_open(&e);
+		end_aim(&e, &at);
+		e.drive.length_ns = 300 * NP_MSEC;
+		end_start(&e);
+		end_join(&e);
+		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
+		assert_int_equal(np_seen(&e.flow.count->transactions), 0);
+		assert_int_equal(np_seen(&e.flow.count->sends), 1);
+		assert_int_equal(np_seen(&e.flow.count->sent), e.flow.send_size);
+		np_flow_close(&e.flow);
+		pthread_join(thread, NULL);
+		close(listener);
+		end_free(&e);
+	}
+}
+
 /* ---- A far end that leaves ---- */
 
 static void *
@@ -314,6 +356,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lost_datagram_is_counted_and_the_test_goes_on),
 		cmocka_unit_test(a_refused_datagram_is_a_lost_one),
+		cmocka_unit_test(a_request_under_way_at_the_end_was_sent),
 		cmocka_unit_test(an_outage_at_the_end_counts),
 		cmocka_unit_test(a_far_end_that_leaves_is_an_error),
 		cmocka_unit_test(a_message_too_long_for_a_datagram_names_the_option),

@@ -129,17 +129,23 @@ await_close(struct np_flow *f, int fd)
 /* The totals that follow from the transactions. Without data both sizes are 0, and no call counts.
  */
 static void
-settle(struct np_flow *f, uint64_t done, uint64_t receives)
+settle(struct np_flow *f, uint64_t done, uint64_t sends, uint64_t receives)
 {
-	np_show(&f->count->sends, receives > 0 ? done : 0);
+	np_show(&f->count->sends, sends);
 	np_show(&f->count->receives, receives);
-	np_show(&f->count->sent, done * f->send_size);
+	np_show(&f->count->sent, sends * f->send_size);
 	np_show(&f->count->received, done * f->recv_size);
 }
 
+/* Calls beyond one send and one receive a transaction. */
+struct beyond {
+	uint64_t sends, receives;
+};
+
 /* One connection and what goes over it. 0, NP_LEAVE or -errno. */
 NP_LOOP_BODY int
-transact(struct np_flow *f, uint64_t *more, const bool data, const bool extras, const bool first)
+transact(struct np_flow *f, struct beyond *more, const bool data, const bool extras,
+	 const bool first)
 {
 	int fd = connect_next(f, f->state, extras);
 	int rc = 0;
@@ -149,13 +155,16 @@ transact(struct np_flow *f, uint64_t *more, const bool data, const bool extras, 
 	}
 	if (data &&
 	    (rc = np_message_send(f, &fd, f->send_ring.slots->buf, f->send_size, extras)) == 0) {
-		rc = np_message_recv(f, &fd, f->recv_ring.slots->buf, f->recv_size, more, extras);
+		rc = np_message_recv(f, &fd, f->recv_ring.slots->buf, f->recv_size, &more->receives,
+				     extras);
+		more->sends += rc != 0; /* the end came while its request was under way */
 	}
 	if (extras && rc == 0 && f->par->no_control) {
 		shutdown(fd, SHUT_WR); /* a service closes when its client has */
 	}
-	if (rc == 0) {
-		rc = await_close(f, fd);
+	if (rc == 0 && (rc = await_close(f, fd)) != 0) {
+		more->sends += data;
+		more->receives += data;
 	}
 	if (first && f->par->transport->protocol == IPPROTO_TCP) {
 		f->mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
@@ -166,7 +175,7 @@ transact(struct np_flow *f, uint64_t *more, const bool data, const bool extras, 
 
 /* The first connection is also looked at, which the others must not pay for. */
 static int
-transact_first(struct np_flow *f, uint64_t *more, bool data, bool extras)
+transact_first(struct np_flow *f, struct beyond *more, bool data, bool extras)
 {
 	return np_stopped(f->stop) ? NP_LEAVE : transact(f, more, data, extras, true);
 }
@@ -175,7 +184,8 @@ NP_LOOP_BODY int
 connect_loop(struct np_flow *f, const bool data, const bool extras)
 {
 	struct connector *c = f->state;
-	uint64_t done = 0, more = 0;
+	struct beyond more = { 0, 0 };
+	uint64_t done = 0;
 	uint64_t then = f->started_ns;
 	int rc;
 
@@ -195,7 +205,7 @@ connect_loop(struct np_flow *f, const bool data, const bool extras)
 		}
 		rc = transact(f, &more, data, extras, false);
 	}
-	settle(f, done, data ? done + more : 0);
+	settle(f, done, data ? done + more.sends : 0, data ? done + more.receives : 0);
 	if (rc == NP_LEAVE) {
 		/* Told to stop; or the far end closed before it had answered. */
 		return np_stopped(f->stop) ? 0 : -ECONNRESET;
@@ -355,7 +365,7 @@ accept_loop(struct np_flow *f, const bool data, const bool extras)
 		}
 		rc = 0;
 	}
-	settle(f, done, data ? done + more : 0);
+	settle(f, done, data ? done : 0, data ? done + more : 0);
 	return rc;
 }
 

@@ -36,15 +36,19 @@ NP_LOOP_BODY int
 request_stream(struct np_flow *f, const bool extras)
 {
 	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
-	uint64_t done = 0, more = 0;
+	uint64_t done = 0, more = 0, under_way = 0;
 	uint64_t then = f->started_ns;
 	int rc = 0;
 
 	while (!np_stopped(f->stop) && done < f->budget) {
 		uint64_t now;
 
-		if ((rc = np_message_send(f, &f->fd, out->buf, f->send_size, extras)) != 0 ||
-		    (rc = np_message_recv(f, &f->fd, in->buf, f->recv_size, &more, extras)) != 0) {
+		if ((rc = np_message_send(f, &f->fd, out->buf, f->send_size, extras)) != 0) {
+			break;
+		}
+		rc = np_message_recv(f, &f->fd, in->buf, f->recv_size, &more, extras);
+		if (rc != 0) {
+			under_way = 1; /* its request has been sent */
 			break;
 		}
 		now = np_now();
@@ -57,7 +61,7 @@ request_stream(struct np_flow *f, const bool extras)
 			then = np_now();
 		}
 	}
-	settle(f, done, done + more);
+	settle(f, done + under_way, done + more);
 	return left(f, rc);
 }
 
