@@ -68,6 +68,7 @@ struct np_flow {
 	unsigned char ink; /* what the last touch wrote, see extra.h */
 
 	uint64_t started_ns, ended_ns; /* of the measured part */
+	uint64_t last_ns;              /* when a connection test's last transaction ended, or 0 */
 	uint64_t paced_ns;             /* of it, spent waiting for a pacing interval's end */
 	int prio, tos;                 /* read back; -1 not asked for, -2 could not be set */
 	struct np_cpu_use cpu;         /* this machine's, if the test measures it */

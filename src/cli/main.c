@@ -358,6 +358,11 @@ say_partial(struct session *s, const struct np_outcome *out, const struct np_rep
 	if (repeat->done > 1) {
 		snprintf(which, sizeof(which), "iteration %u", repeat->done);
 	}
+	if (p->length > 0 && seconds >= (double)p->length) {
+		snprintf(s->partial, sizeof(s->partial),
+			 "the result is partial: %s is without the far end's figures", which);
+		return;
+	}
 	if (p->length > 0) {
 		snprintf(of, sizeof(of), " of %lld s", (long long)p->length);
 	} else if (p->length < 0) {

@@ -27,7 +27,8 @@ enum {
 	CROWDED_MS = 120000, /* for them where the machine is full, and the daemon has no turn */
 	SPARED_MS = 500,     /* for results that the report can do without */
 	TOLD_OFF_MS = 2000,  /* for those of a sender that was interrupted */
-	NUDGE_MS = 50
+	NUDGE_MS = 50,
+	QUIET_MS = 500 /* without a transaction at the end of a connection test: is it alive? */
 };
 
 static uint64_t
@@ -501,6 +502,19 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 }
 
 /*
+ * Did a connection test end in the middle of a long wait? Then its daemon may have hung for most of
+ * the time, while the kernel still took connections for it.
+ */
+static bool
+ended_in_silence(const struct np_outcome *out)
+{
+	const struct np_flow *f = &out->flow;
+
+	return f->par->pattern->connection_test && out->cause == NP_BY_CLOCK &&
+	       f->ended_ns - f->last_ns >= QUIET_MS * NP_MSEC;
+}
+
+/*
  * Can the report do without the daemon's results? A connection test counts at this end, and
  * netperf's own daemon would keep them back for four seconds more; a sender that was told off may
  * not have heard. A probe has what it came for.
@@ -517,6 +531,9 @@ can_spare(const struct np_client *c, const struct np_outcome *out)
 	}
 	if (out->cause == NP_BY_CONTROL) {
 		return false; /* the daemon ended the test, and has said why */
+	}
+	if (ended_in_silence(out)) {
+		return false;
 	}
 	return p->pattern->connection_test || p->pattern->probe ||
 	       (p->role == NP_FOLLOW && out->cause == NP_BY_SIGNAL);
@@ -584,6 +601,22 @@ complete_count(struct np_outcome *out)
 }
 
 static int
+no_results(const struct np_client *c, const struct np_outcome *out, int waited_s,
+	   struct np_err *err)
+{
+	double quiet_s = (double)(out->flow.ended_ns - out->flow.last_ns) / 1e9;
+
+	if (ended_in_silence(out)) {
+		return np_fail(err, NP_ETIME, 0,
+			       "no results from %s within %d s of the test's end, and no "
+			       "transaction in its last %.1f s (does that netserver hang?)",
+			       c->peer, waited_s, quiet_s);
+	}
+	return np_fail(err, NP_ETIME, 0, "no results from %s within %d s of the test's end",
+		       c->peer, waited_s);
+}
+
+static int
 collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
 	       struct np_err *err)
 {
@@ -595,8 +628,7 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 	} while (rc == NP_ETIME && err->sys != EINTR && waited < CROWDED_MS &&
 		 np_cpu_crowded(NULL));
 	if (rc == NP_ETIME && err->sys != EINTR) {
-		return np_fail(err, NP_ETIME, 0, "no results from %s within %d s of the test's end",
-			       c->peer, waited / 1000);
+		return no_results(c, out, waited / 1000, err);
 	}
 	if (rc != NP_OK) {
 		return rc;

@@ -4,6 +4,7 @@ until then is printed.
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -314,6 +315,8 @@ def stop_session(bed: Bed, test: str) -> str:
             os.kill(session, signal.SIGCONT)
     assert got.rc, f"status {got.rc} after {got.seconds:.1f} s"
     line = lib.error_line(got, "netperf", test, "partial")
+    covered = re.search(r"it covers ([\d.]+) s of 5 s", line)
+    assert covered is None or float(covered[1]) < 5, line
     check_time(got.seconds, 30)
     return f"{got.seconds:.1f} s: {line}"
 
@@ -471,7 +474,7 @@ def surroundings(bed: Bed) -> Iterator[Case]:
 def patient(bed: Bed) -> Iterator[Case]:
     """Those that mostly wait."""
     if not lib.QUICK:
-        for test in ("TCP_STREAM", "TCP_RR"):
+        for test in ("TCP_STREAM", "TCP_RR", "TCP_CRR", "TCP_CC"):
             yield f"daemon stopped: {test}", partial(stop_session, bed, test)
         for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"):
             yield f"daemon stopped, SIGINT: {test}", partial(interrupt_hanging, bed, test)

@@ -206,6 +206,7 @@ connect_loop(struct np_flow *f, const bool data, const bool extras)
 		rc = transact(f, &more, data, extras, false);
 	}
 	settle(f, done, data ? done + more.sends : 0, data ? done + more.receives : 0);
+	f->last_ns = then;
 	if (rc == NP_LEAVE) {
 		/* Told to stop; or the far end closed before it had answered. */
 		return np_stopped(f->stop) ? 0 : -ECONNRESET;
