@@ -48,6 +48,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/bench.h \
 	%D%/bench/extra.c %D%/bench/extra.h \
 	%D%/bench/flow.c %D%/bench/flow.h \
+	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def \
 	%D%/bench/pace.c %D%/bench/pace.h \
 	%D%/bench/params.c %D%/bench/params.h \
@@ -58,7 +59,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/pattern/crr.c \
 	%D%/bench/pattern/message.c %D%/bench/pattern/message.h \
 	%D%/bench/pattern/mss.c \
-	%D%/bench/pattern/rr.c \
+	%D%/bench/pattern/rr.c %D%/bench/pattern/rr.h \
+	%D%/bench/pattern/rr_ids.c \
 	%D%/bench/pattern/sendfile.c \
 	%D%/bench/pattern/splice.c %D%/bench/pattern/splice.h \
 	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \

@@ -45,6 +45,9 @@ struct np_side {
 	/* Tell the far end again that the test is over, while its results are waited for. NULL. */
 	void (*nudge)(struct np_flow *f);
 
+	/* The far end's results are in: count what is still in the socket. May be NULL. */
+	void (*drain)(struct np_flow *f);
+
 	/* Release what setup took. May be NULL. */
 	void (*release)(struct np_flow *f);
 

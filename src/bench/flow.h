@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/ring.h"
 #include "bench/bench.h"
+#include "bench/ids.h"
 #include "bench/pace.h"
 #include "bench/params.h"
 #include "bench/stop.h"
@@ -54,8 +55,10 @@ struct np_flow {
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
 	struct np_ring send_ring, recv_ring;
-	uint64_t budget; /* bytes or transactions; UINT64_MAX in timed tests */
-	void *state;     /* the side's own */
+	uint64_t budget;       /* bytes or transactions; UINT64_MAX in timed tests */
+	void *state;           /* the side's own */
+	struct np_ids *ids;    /* a requester's, where responses are told apart by them; NULL */
+	struct np_id_place id; /* a responder's: what it copies into the response */
 
 	/* A wait in the loop is interrupted when nothing has moved for so long; 0: never. */
 	uint64_t patience_ns;

@@ -61,6 +61,7 @@ struct np_params {
 	bool echo;       /* datagrams are sent to who proves by an echo that they are wanted */
 	bool no_control; /* there is no daemon, only a service at the data port */
 	bool sequence;   /* datagrams of a stream are numbered, see bench/sequence.h */
+	bool ids;        /* requests and responses as datagrams have ids, see bench/ids.h */
 	int32_t mss;     /* TCP_MAXSEG; 0: leave */
 	int32_t ttl;     /* multicast; -1: leave */
 	uint32_t pacing; /* SO_MAX_PACING_RATE, bytes/s; 0: leave */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/uuid.h"
+#include "bench/ids.h"
 #include "bench/transport/endpoint.h"
 #include "cli/args.h"
 #include "cli/document.h"
@@ -198,6 +199,9 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	t->wants.version = NP_EXT_VERSION;
 	/* Who asks for a test's figures gets those of its datagrams, too. */
 	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
+	if (np_ids_useful(&cli->par)) {
+		t->wants.caps |= NP_CAP_IDS;
+	}
 	t->wants.every_ms = (uint32_t)cli->sample_ms;
 	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
 		t->wants.caps |= NP_CAP_LINK;
@@ -212,6 +216,7 @@ connect_control(struct session *s, const struct np_target *target, struct np_err
 	int rc = np_client_connect(&s->client, target, err);
 
 	s->cli.par.sequence = rc == NP_OK && (s->client.granted.caps & NP_CAP_SEQUENCE) != 0;
+	s->cli.par.ids = rc == NP_OK && (s->client.granted.caps & NP_CAP_IDS) != 0;
 	return rc;
 }
 
@@ -419,6 +424,7 @@ repeat_test(struct session *s, struct np_err *err)
 	if (repeat.done > 0) {
 		tell_result(s, &repeat, &record);
 		fflush(stdout);
+		np_show_surplus(stderr, cli, &out);
 		np_cli_tell_evidence(cli, &out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
 	np_capture_free(s->client.plan.capture);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "bench/ids.h"
 #include "cli/document.h"
 #include "cli/facts.h"
 
@@ -219,6 +220,19 @@ np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 	fprintf(out, "debug: %s is %s over %s, this end %s; request code %u, length %lld\n",
 		cli->bench.name, p->pattern->name, p->transport->name,
 		p->role == NP_LEAD ? "leads" : "follows", cli->bench.code, (long long)p->length);
+}
+
+void
+np_show_surplus(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
+{
+	uint64_t surplus = o->measured ? np_seen(&o->flow.count->surplus) : 0;
+
+	if (surplus > 0) {
+		fprintf(out,
+			"netperf: %s: %" PRIu64 " more responses came than were asked for, and "
+			"could not be told apart: rate and latencies may be wrong (%s)\n",
+			cli->bench.name, surplus, np_ids_why_none(&cli->par));
+	}
 }
 
 void

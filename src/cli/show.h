@@ -40,6 +40,12 @@ void np_show_look(const struct np_cli *cli, struct np_look *look);
 void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
 void np_show_outcome(FILE *out, const struct np_outcome *o);
 
+/*
+ * One line about responses that came beyond what was asked for and could not be told apart: the
+ * figures may be of the wrong requests. Nothing where there were none.
+ */
+void np_show_surplus(FILE *out, const struct np_cli *cli, const struct np_outcome *o);
+
 /* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
 void np_show_tcp_info(const struct np_flow *f);
 

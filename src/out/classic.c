@@ -338,10 +338,24 @@ static const char rr_details[] =
 
 static const char round_times[] = "\nHistogram of request/response times\n";
 
-/* netperf's table has no place for lost requests, and it has none to show. */
+/* netperf's table has no place for what went astray, and it knows of none. */
+static void
+remark_astray(const struct view *v)
+{
+	const struct np_record *r = v->r;
+
+	if (np_record_get_int(r, NP_M_DUPLICATE_RESPONSES) > 0 ||
+	    np_record_get_int(r, NP_M_LATE_RESPONSES) > 0 ||
+	    np_record_get_int(r, NP_M_STRAY_RESPONSES) > 0) {
+		put(v, "%(DUPLICATE_RESPONSES)d duplicate, %(LATE_RESPONSES)d late and "
+		       "%(STRAY_RESPONSES)d stray responses do not count\n");
+	}
+}
+
 static void
 remark_lost(const struct view *v)
 {
+	remark_astray(v);
 	if (np_record_get_int(v->r, NP_M_LOST_REQUESTS) > 0) {
 		put(v, "%(LOST_REQUESTS)d of %(LOCAL_SEND_CALLS)d requests got no response in "
 		       "time and count as lost\n");

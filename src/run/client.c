@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "bench/ids.h"
 #include "bench/sequence.h"
 #include "net/sock.h"
 #include "sys/cpu.h"
@@ -355,9 +356,19 @@ close_for_another(struct np_client *c)
 	np_client_close(c);
 }
 
+static void
+lacks_evidence(struct np_client *c)
+{
+	snprintf(c->lacks, sizeof(c->lacks),
+		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
+		 "or keeps evidence to itself",
+		 c->peer);
+}
+
 int
 np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
+	const unsigned evidence = NP_CAPS_EVIDENCE;
 	struct np_addrs remote, local;
 	int rc;
 
@@ -371,6 +382,9 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 		return NP_OK;
 	}
 	rc = greet(c, &t->wants, err);
+	if (rc == NP_OK && (c->granted.caps & evidence) == 0 && (t->wants.caps & evidence) != 0) {
+		lacks_evidence(c);
+	}
 	if (rc == NP_OK) {
 		return NP_OK;
 	}
@@ -378,10 +392,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	if (rc != NP_EUNSUP) {
 		return rc;
 	}
-	snprintf(c->lacks, sizeof(c->lacks),
-		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
-		 "or keeps evidence to itself",
-		 c->peer);
+	lacks_evidence(c);
 	return open_control(c, t, &remote, &local, err);
 }
 
@@ -525,8 +536,8 @@ can_spare(const struct np_client *c, const struct np_outcome *out)
 	const struct np_params *p = out->flow.par;
 
 	/* Evidence is told after the results, over the connection that sparing them would end. */
-	if ((c->want_far || c->granted.caps != 0) && out->cause != NP_BY_SIGNAL &&
-	    !p->pattern->probe) {
+	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
+	    out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
 		return false;
 	}
 	if (out->cause == NP_BY_CONTROL) {
@@ -782,6 +793,9 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 	} else if (collect_needed(c, dialect, out, err) != NP_OK) {
 		return err->code;
 	}
+	if (f->side->drain != NULL) {
+		f->side->drain(f);
+	}
 	if (d.cause == NP_BY_CLOCK && f->par->pattern->transactions && !something_counted(f)) {
 		return np_fail(err, NP_ETIME, 0,
 			       "not one transaction was completed within %lld s (a longer -l? a "
@@ -868,6 +882,7 @@ np_client_run(struct np_client *c, const struct np_params *p, const struct np_ad
 	}
 	if (rc == NP_OK) {
 		rc = measure(c, dialect, out, err);
+		np_ids_put(&out->flow, out->near_bag);
 		ask_far(c, out, rc);
 	}
 	np_flow_close(&out->flow);

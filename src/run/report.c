@@ -194,6 +194,10 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per_call(s->received, receives));
 	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)np_seen(&f->count->failed));
 	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)np_seen(&f->count->lost));
+	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)np_seen(&f->count->duplicated));
+	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)np_seen(&f->count->late));
+	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)np_seen(&f->count->stray));
+	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)np_seen(&f->count->surplus));
 	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
 	if (far->reported || s->p->no_control) {
 		np_record_int(r, NP_M_REMOTE_SEND_CALLS, far->reported ? far->sends : 0);

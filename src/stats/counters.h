@@ -16,6 +16,12 @@ struct np_counters {
 	_Atomic uint64_t transactions;
 	_Atomic uint64_t failed; /* sends refused for want of buffer space */
 	_Atomic uint64_t lost;   /* requests given up without a response */
+	/* Responses as datagrams, told apart by ids (bench/ids.h), that were not the one waited
+	 * for: */
+	_Atomic uint64_t duplicated; /* of requests that had been answered */
+	_Atomic uint64_t late;       /* of requests that had been given up */
+	_Atomic uint64_t stray;      /* of no request */
+	_Atomic uint64_t surplus;    /* without ids: those that were more than asked for */
 };
 
 static inline void

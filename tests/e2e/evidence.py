@@ -52,6 +52,19 @@ def both_sides(report: lib.Report, port: int, place: str) -> None:
                      f"{said} {got.err}")
 
 
+def told_apart(report: lib.Report, port: int, place: str, ours: bool) -> None:
+    """Responses have ids where the far end knows them; where not, the document says so."""
+    for sizes, width in (("1,1", 1), ("64,4", 4)):
+        got, run = measured(port, "UDP_RR", place, "--", "-r", sizes)
+        near = run["iterations"][0]["near"] if run else {}
+        if ours:
+            report.check(f"ours, UDP_RR -r {sizes}: ids", near.get("flow.id_bytes") == width,
+                         f"{got} {str(near)[:500]}")
+        else:
+            report.check(f"stock, UDP_RR -r {sizes}: no ids", got.rc == 0 and near.get("flow.responses_surplus") == 0
+                         and "knows no ids" in near["unread"].get("flow.id_bytes", ""), f"{got} {str(near)[:500]}")
+
+
 def one_side(report: lib.Report, name: str, port: int, place: str, tests: "Tuple[str, ...]") -> None:
     for test in tests:
         got, run = measured(port, test, place)
@@ -106,6 +119,7 @@ def suite(report: lib.Report) -> None:
             both_sides(report, daemon.port, place)
             costs_no_time(report, daemon.port, place)
             sampled(report, daemon.port, place)
+            told_apart(report, daemon.port, place, True)
             plain_afterwards(report, "ours", daemon.port)
         with lib.Daemon(args=["--no-evidence"]) as daemon:
             one_side(report, "--no-evidence", daemon.port, place, ("TCP_STREAM", "UDP_STREAM", "TCP_CRR"))
@@ -116,6 +130,7 @@ def suite(report: lib.Report) -> None:
             return
         with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:
             one_side(report, "stock", daemon.port, place, TESTS)
+            told_apart(report, daemon.port, place, False)
             plain_afterwards(report, "stock", daemon.port)
 
 

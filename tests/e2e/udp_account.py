@@ -176,6 +176,63 @@ def too_short(lab: Small, port: int) -> str:
     return near["unread"]["udp.sent"]
 
 
+def spoil_requests(lab: Small, drop: str) -> None:
+    """Requests of UDP_RR, which are not empty: what is doubled is answered twice."""
+    lines = ["add table netdev lab",
+             "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
+             *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
+             "add rule netdev lab out meta mark 1 accept",
+             "add rule netdev lab out meta l4proto != udp accept",
+             "add rule netdev lab out udp length 8 accept",
+             "add rule netdev lab out counter name sent"]
+    if drop:
+        lines.append(f"add rule netdev lab out {drop} counter name lost drop")
+    lines.append("add rule netdev lab out numgen inc mod 7 == 5 counter name doubled "
+                 "meta mark set 1 dup to lab0")
+    must([*lab.client, "nft", "; ".join(lines)])
+
+
+def responses(lab: Small, port: int, drop: str, *specific: str) -> str:
+    """Between our own ends every response belongs to its request."""
+    spoil_requests(lab, drop)
+    try:
+        got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "UDP_RR", "-P", "0",
+                       "-l", "-120", "--", *specific, "-k", "LOCAL_SEND_CALLS,LOST_REQUESTS,"
+                       "DUPLICATE_RESPONSES,LATE_RESPONSES,STRAY_RESPONSES,SURPLUS_RESPONSES"], 60)
+        need("status", got.rc, 0)
+        found = {key: int(value) for key, value in
+                 (line.split("=") for line in got.out.split())}
+        nft = counters(lab)
+    finally:
+        must([*lab.client, "nft", "delete table netdev lab"])
+    late = found["LATE_RESPONSES"]  # beyond a time-out of a second: the machine's fault, not the link's
+    need("LOCAL_SEND_CALLS", found["LOCAL_SEND_CALLS"], nft["sent"])
+    need("LOST_REQUESTS", found["LOST_REQUESTS"] - late, nft["lost"])
+    need("DUPLICATE_RESPONSES", found["DUPLICATE_RESPONSES"], nft["doubled"])
+    need("STRAY_RESPONSES", found["STRAY_RESPONSES"], 0)
+    need("SURPLUS_RESPONSES", found["SURPLUS_RESPONSES"], 0)
+    return f"sent {nft['sent']}, lost {nft['lost']}, doubled {nft['doubled']}: the same"
+
+
+def surplus(lab: Small, report: lib.Report) -> None:
+    """The real daemon's responses can't be told apart, and that is said."""
+    try:
+        program = str(lib.real_netperf() / "netserver")
+    except LookupError as why:
+        report.skip("UDP_RR with the real netserver", str(why))
+        return
+    with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
+        spoil_requests(lab, "")
+        try:
+            got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "UDP_RR",
+                           "-l", "1", "--", "-k", "SURPLUS_RESPONSES"], 60)
+        finally:
+            must([*lab.client, "nft", "delete table netdev lab"])
+    report.check("UDP_RR with the real netserver: what is too much is told",
+                 got.rc == 0 and "SURPLUS_RESPONSES=0" not in got.out and
+                 "more responses came than were asked for" in got.err, str(got))
+
+
 def no_json() -> str:
     """Why the client writes no documents; empty when it does."""
     said = lib.run([lib.netperf(), "--json=/dev/null", "-t", "UUID"], 20).err
@@ -195,6 +252,13 @@ def suite(report: lib.Report) -> None:
             for plan in PLANS:
                 report.case(plan.name, lambda plan=plan: check(lab, daemon.port, plan))
             report.case("messages of 19 bytes", lambda: too_short(lab, daemon.port))
+            for drop, specific in (("", ()), ("numgen inc mod 50 == 20", ()),
+                                   ("", ("-r", "64,64", "-b", "7")),
+                                   ("numgen inc mod 50 == 20", ("-r", "64,64", "-b", "7"))):
+                report.case(" ".join(("UDP_RR", *specific, "requests doubled", drop and "and lost")).strip(),
+                            lambda drop=drop, specific=specific:
+                            responses(lab, daemon.port, drop, *specific))
+        surplus(lab, report)
 
 
 if __name__ == "__main__":

@@ -271,6 +271,40 @@ datagrams_are_numbered_by_agreement(void **state)
 	}
 }
 
+/* The same with ids, which are no evidence: a daemon that collects none has them. */
+static void
+requests_have_ids_by_agreement(void **state)
+{
+	static const unsigned grants[] = { NP_CAP_TEST, NP_CAP_IDS };
+	struct np_addr peer = loopback(AF_INET, 0);
+
+	(void)state;
+	for (size_t i = 0; i < LEN(grants); i++) {
+		struct np_target t = { .host = "127.0.0.1",
+				       .wants = { .version = 1, .caps = NP_CAP_IDS } };
+		struct np_client c = { .plan = { .caps = NP_CAP_TEST } };
+		struct np_bag_item why;
+		struct np_outcome out;
+		struct np_params p;
+		struct daemon d;
+		struct np_err err;
+
+		start(&d, grants[i], NULL);
+		t.port = d.port;
+		assert_int_equal(np_client_connect(&c, &t, &err), NP_OK);
+		assert_int_equal(c.granted.caps, grants[i] & NP_CAP_IDS);
+		client_params(&p, np_bench_find("UDP_RR"), AF_INET, -50);
+		p.ids = (c.granted.caps & NP_CAP_IDS) != 0;
+		assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_OK);
+		assert_int_equal(np_seen(&out.flow.count->transactions), 50);
+		assert_true(np_bag_find(out.near_bag, "flow.id_bytes", &why));
+		assert_int_equal(why.kind, p.ids ? NP_BAG_INT : NP_BAG_UNREAD);
+		assert_int_equal(out.far_lacks[0] != '\0', true); /* evidence was not asked for */
+		np_outcome_free(&out);
+		end(&d, &c);
+	}
+}
+
 static void
 nobody_collects_what_nobody_wants(void **state)
 {
@@ -505,6 +539,7 @@ main(void)
 		cmocka_unit_test(samples_count_the_bytes_so_far),
 		cmocka_unit_test(each_test_of_a_connection_has_its_own),
 		cmocka_unit_test(datagrams_are_numbered_by_agreement),
+		cmocka_unit_test(requests_have_ids_by_agreement),
 		cmocka_unit_test(nobody_collects_what_nobody_wants),
 		cmocka_unit_test(a_stock_daemon_gives_its_results),
 		cmocka_unit_test(a_daemon_that_hangs_up_gets_another_connection),

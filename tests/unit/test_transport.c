@@ -615,7 +615,8 @@ run_service(struct service *s, const char *name)
 	assert_true(b->pattern->transactions ? transactions(&e) > 0
 					     : np_seen(&c->sent) + np_seen(&c->received) > 0);
 	if (!s->datagram && !s->generates) {
-		/* The time may be up between a request and its response: a reset may overtake it. */
+		/* The time may be up between a request and its response: a reset may overtake it.
+		 */
 		assert_in_range(np_seen(&c->sent) - s->received, 0,
 				b->pattern->transactions ? e.flow.send_size : 0);
 	}

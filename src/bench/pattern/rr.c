@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 #include "bench/engine/syscall.h"
+#include "bench/ids.h"
 #include "bench/pattern/message.h"
+#include "bench/pattern/rr.h"
 #include "bench/pattern/stream.h"
 #include "bench/transport/pktinfo.h"
 #include "net/link.h"
@@ -22,9 +24,8 @@ left(struct np_flow *f, int rc)
 	return rc == NP_LEAVE ? (f->hung_up ? -ECONNRESET : 0) : rc;
 }
 
-/* The totals that follow from the transactions need not be published one by one. */
-static void
-settle(struct np_flow *f, uint64_t sends, uint64_t receives)
+void
+np_rr_settle(struct np_flow *f, uint64_t sends, uint64_t receives)
 {
 	np_show(&f->count->sends, sends);
 	np_show(&f->count->receives, receives);
@@ -61,7 +62,7 @@ request_stream(struct np_flow *f, const bool extras)
 			then = np_now();
 		}
 	}
-	settle(f, done + under_way, done + more);
+	np_rr_settle(f, done + under_way, done + more);
 	return left(f, rc);
 }
 
@@ -134,7 +135,7 @@ request_burst(struct np_flow *f, const bool extras)
 			now = np_now();
 		}
 	}
-	settle(f, sends, done + more);
+	np_rr_settle(f, sends, done + more);
 	return left(f, rc);
 }
 
@@ -153,14 +154,19 @@ request_burst_extras(struct np_flow *f)
 
 /*
  * Late responses must not be taken for answers to what is sent next. One that comes later still is:
- * responses carry nothing to tell them apart by, so the time-out must be longer than the round
- * trip.
+ * these responses carry nothing to tell them apart by, so the time-out must be longer than the
+ * round trip. What came beyond what was asked for is told in the result.
  */
 static void
 discard_late(struct np_flow *f)
 {
-	while (recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT) >= 0) {
+	uint64_t surplus = np_seen(&f->count->surplus);
+	ssize_t n;
+
+	while ((n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
+		surplus += n > 0;
 	}
+	np_show(&f->count->surplus, surplus);
 }
 
 /*
@@ -181,19 +187,6 @@ give_up(struct np_flow *f, uint64_t in_flight, uint64_t *lost)
 		discard_late(f);
 	}
 	return 0;
-}
-
-/* A response is never empty; what is, is a stray mark of some other test's end. */
-NP_LOOP_BODY ssize_t
-recv_response(struct np_flow *f, char *buf, const bool extras)
-{
-	ssize_t n;
-
-	do {
-		n = extras ? np_extra_recv(f, f->fd, buf, f->recv_size)
-			   : np_sys_recv(f->fd, buf, f->recv_size);
-	} while (__builtin_expect(n == 0, 0) && !np_stopped(f->stop));
-	return n;
 }
 
 NP_LOOP_BODY ssize_t
@@ -219,7 +212,7 @@ request_datagrams(struct np_flow *f, const void *to, socklen_t to_len, const boo
 			continue;
 		}
 		sends++;
-		if (__builtin_expect(recv_response(f, in->buf, extras) > 0, 1)) {
+		if (__builtin_expect(np_rr_recv_response(f, in->buf, extras) > 0, 1)) {
 			uint64_t now = np_now();
 
 			np_hist_record(f->hist, now - then);
@@ -237,7 +230,7 @@ request_datagrams(struct np_flow *f, const void *to, socklen_t to_len, const boo
 		}
 		then = np_now();
 	}
-	settle(f, sends, done);
+	np_rr_settle(f, sends, done);
 	return rc;
 }
 
@@ -278,7 +271,7 @@ request_datagram_burst(struct np_flow *f, const bool extras)
 			in_flight_push(q, np_now());
 			sends++;
 		}
-		if (q->count > 0 && recv_response(f, f->recv_ring.slots->buf, extras) > 0) {
+		if (q->count > 0 && np_rr_recv_response(f, f->recv_ring.slots->buf, extras) > 0) {
 			np_hist_record(f->hist, np_now() - in_flight_pop(q));
 			np_show(&f->count->transactions, ++done);
 			if (extras) {
@@ -289,7 +282,7 @@ request_datagram_burst(struct np_flow *f, const bool extras)
 		rc = give_up(f, q->count, &lost);
 		q->count = 0;
 	}
-	settle(f, sends, done);
+	np_rr_settle(f, sends, done);
 	return rc;
 }
 
@@ -312,7 +305,9 @@ choose_request_loop(struct np_flow *f)
 	const struct np_params *p = f->par;
 	bool datagram = p->transport->datagram, extras = np_extra_wanted(f);
 
-	if (p->burst > 0 && datagram) {
+	if (f->ids != NULL) {
+		np_rr_choose_ids_loop(f, extras);
+	} else if (p->burst > 0 && datagram) {
 		f->loop = extras ? request_datagram_burst_extras : request_datagram_burst_plain;
 	} else if (p->burst > 0) {
 		f->loop = extras ? request_burst_extras : request_burst_plain;
@@ -325,12 +320,17 @@ choose_request_loop(struct np_flow *f)
 	}
 }
 
+/* Either ids, or for a burst the times of its requests. */
 static int
-request_setup(struct np_flow *f, struct np_err *err)
+request_state(struct np_flow *f, struct np_err *err)
 {
 	const struct np_params *p = f->par;
 	struct in_flight *q;
 
+	if (np_ids_used(p)) {
+		f->ids = np_ids_new(np_id_place(p), p->burst + 1, err);
+		return f->ids != NULL ? NP_OK : (int)err->code;
+	}
 	if (p->burst > 0) {
 		q = calloc(1, sizeof(*q) + (p->burst + 1) * sizeof(q->sent_ns[0]));
 		if (q == NULL) {
@@ -338,6 +338,17 @@ request_setup(struct np_flow *f, struct np_err *err)
 		}
 		q->size = p->burst + 1;
 		f->state = q;
+	}
+	return NP_OK;
+}
+
+static int
+request_setup(struct np_flow *f, struct np_err *err)
+{
+	const struct np_params *p = f->par;
+
+	if (request_state(f, err) != NP_OK) {
+		return err->code;
 	}
 	choose_request_loop(f);
 	f->patience_ns = p->transport->datagram ? p->timeout_ms * NP_MSEC : 0;
@@ -351,7 +362,9 @@ static void
 request_release(struct np_flow *f)
 {
 	free(f->state);
+	free(f->ids);
 	f->state = NULL;
+	f->ids = NULL;
 }
 
 NP_LOOP_BODY int
@@ -373,7 +386,7 @@ respond_stream(struct np_flow *f, const bool extras)
 			np_pace(f);
 		}
 	}
-	settle(f, done, done + more);
+	np_rr_settle(f, done, done + more);
 	return rc == NP_LEAVE ? 0 : rc;
 }
 
@@ -411,15 +424,21 @@ recv_request(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool a
 	return framed && n > 0 && np_link_is_end(buf) ? 0 : n;
 }
 
+/* The response's id, where there is one, is its request's. */
 NP_LOOP_BODY ssize_t
-send_response(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool addressed,
-	      const bool extras)
+send_response(struct np_flow *f, const char *request, char *buf, struct np_pktinfo *info,
+	      const bool addressed, const bool extras)
 {
-	if (addressed) {
+	if (extras) {
 		np_extra_touch(f, buf, f->send_size);
+	}
+	if (f->id.width > 0) {
+		np_id_copy(f->id, request, buf);
+	}
+	if (addressed) {
 		return np_pktinfo_send(f, buf, f->send_size, info);
 	}
-	return extras ? np_extra_send(f, f->fd, buf, f->send_size, &f->peer.sa, info->from_len)
+	return extras ? np_extra_put(f, f->fd, buf, f->send_size, &f->peer.sa, info->from_len)
 		      : np_sys_sendto(f->fd, buf, f->send_size, &f->peer.sa, info->from_len);
 }
 
@@ -435,7 +454,7 @@ respond_datagrams(struct np_flow *f, const bool addressed, const bool extras, co
 		ssize_t n = recv_request(f, in->buf, &info, addressed, extras, framed);
 
 		if (n > 0) {
-			n = send_response(f, out->buf, &info, addressed, extras);
+			n = send_response(f, in->buf, out->buf, &info, addressed, extras);
 			if (n < 0 && errno == EMSGSIZE) {
 				rc = -errno;
 				break;
@@ -456,7 +475,7 @@ respond_datagrams(struct np_flow *f, const bool addressed, const bool extras, co
 			break;
 		}
 	}
-	settle(f, done, done);
+	np_rr_settle(f, done, done);
 	return rc;
 }
 
@@ -498,6 +517,7 @@ respond_setup(struct np_flow *f, struct np_err *err)
 {
 	bool extras = np_extra_wanted(f);
 
+	f->id = np_id_place(f->par);
 	if (f->par->transport->header > 0) {
 		f->loop = extras ? respond_frames_extras : respond_frames;
 	} else if (f->par->transport->datagram && f->par->packet_info) {
@@ -517,6 +537,7 @@ static const struct np_side request = {
 	.setup = request_setup,
 	.finish = np_stream_transmit_finish,
 	.nudge = np_stream_nudge,
+	.drain = np_rr_drain,
 	.release = request_release,
 };
 

@@ -1,0 +1,153 @@
+#include "bench/ids.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "bench/bench.h"
+#include "bench/flow.h"
+
+enum { LEAST_SLOTS = 64 };
+
+/* Behind the word that marks a frame as the last one (net/link.h). */
+enum { AT_IN_HEADER = 4 };
+
+bool
+np_ids_useful(const struct np_params *p)
+{
+	return p->pattern == &np_pattern_rr && p->transport->datagram &&
+	       p->transport->family != AF_UNIX;
+}
+
+struct np_id_place
+np_id_place(const struct np_params *p)
+{
+	struct np_id_place place = { .at = 0, .width = 0 };
+	int32_t room = p->request < p->response ? p->request : p->response;
+
+	if (!p->ids || !np_ids_useful(p)) {
+		return place;
+	}
+	if (p->transport->header > 0) {
+		place.at = AT_IN_HEADER;
+		room = p->transport->header - AT_IN_HEADER;
+	}
+	place.width = room >= NP_IDS_WIDE ? NP_IDS_WIDE : room >= 1 ? 1 : 0;
+	return place;
+}
+
+/* At least twice as many slots as requests in flight, so that few numbers meet a used one. */
+struct np_ids *
+np_ids_new(struct np_id_place place, uint32_t depth, struct np_err *err)
+{
+	size_t slots = LEAST_SLOTS;
+	struct np_ids *ids;
+
+	while (slots / 2 < depth) {
+		slots *= 2;
+	}
+	ids = calloc(1, sizeof(*ids) + slots * sizeof(ids->slots[0]));
+	if (ids == NULL) {
+		np_fail(err, NP_ESYS, ENOMEM, "memory for the ids of %u requests in flight", depth);
+		return NULL;
+	}
+	ids->place = place;
+	ids->depth = depth;
+	ids->slot_mask = (uint32_t)(slots - 1);
+	return ids;
+}
+
+/* The number of the last request that had this id. False: none had it. */
+static bool
+number_of(const struct np_ids *ids, const char *message, uint64_t *number)
+{
+	uint32_t back;
+
+	if (ids->place.width == NP_IDS_WIDE) {
+		uint32_t id;
+
+		memcpy(&id, message + ids->place.at, NP_IDS_WIDE);
+		back = (uint32_t)(ids->next - 1) - be32toh(id);
+	} else {
+		back = (unsigned char)(ids->next - 1 - (unsigned char)message[ids->place.at]);
+	}
+	*number = ids->next - 1 - back;
+	return back < ids->next;
+}
+
+void
+np_ids_astray(struct np_ids *ids, const char *message, size_t size)
+{
+	uint64_t number, *given_up;
+
+	if (size < ids->place.at + ids->place.width || !number_of(ids, message, &number)) {
+		ids->stray++;
+		return;
+	}
+	given_up = &ids->given_up[number % NP_IDS_LOST];
+	if (*given_up == number + 1) {
+		*given_up = 0;
+		ids->late++;
+	} else {
+		ids->duplicated++;
+	}
+}
+
+uint32_t
+np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns)
+{
+	uint32_t count = 0;
+
+	for (; ids->oldest < ids->next; ids->oldest++) {
+		struct np_id_slot *slot = &ids->slots[ids->oldest & ids->slot_mask];
+
+		if (slot->number_and_1 != ids->oldest + 1) {
+			continue; /* answered */
+		}
+		if (slot->sent_ns > sent_until_ns) {
+			break;
+		}
+		slot->number_and_1 = 0;
+		ids->given_up[ids->oldest % NP_IDS_LOST] = ids->oldest + 1;
+		ids->in_flight--;
+		count++;
+	}
+	return count;
+}
+
+bool
+np_ids_used(const struct np_params *p)
+{
+	struct np_id_place place = np_id_place(p);
+
+	return place.width == NP_IDS_WIDE || (place.width > 0 && p->burst < NP_IDS_NARROW_DEPTH);
+}
+
+const char *
+np_ids_why_none(const struct np_params *p)
+{
+	return !p->ids ? "the far end knows no ids: it is no netserver of Plumbline"
+		       : "messages of less than 4 bytes have ids of one byte, too few for so many "
+			 "requests in flight";
+}
+
+void
+np_ids_put(const struct np_flow *f, struct np_bag *into)
+{
+	const struct np_params *p = f->par;
+	const struct np_counters *c = f->count;
+
+	if (p == NULL || !np_ids_useful(p) || p->role != NP_LEAD) {
+		return;
+	}
+	np_bag_int(into, (int64_t)np_seen(&c->lost), "flow.requests_lost");
+	if (f->ids == NULL) {
+		np_bag_unread(into, np_ids_why_none(p), "flow.id_bytes");
+		np_bag_int(into, (int64_t)np_seen(&c->surplus), "flow.responses_surplus");
+		return;
+	}
+	np_bag_int(into, f->ids->place.width, "flow.id_bytes");
+	np_bag_int(into, (int64_t)np_seen(&c->duplicated), "flow.responses_duplicated");
+	np_bag_int(into, (int64_t)np_seen(&c->late), "flow.responses_late");
+	np_bag_int(into, (int64_t)np_seen(&c->stray), "flow.responses_stray");
+}

@@ -1,0 +1,176 @@
+/*
+ * Ids in requests and responses that are datagrams, so that each response belongs to its request: a
+ * duplicate, a late one or a stranger's would otherwise be taken for the answer to what was sent
+ * last, and every transaction after it be one ahead. Only where both ends agreed on it
+ * (np_params.ids), as the ids take the place of what the user wanted to send.
+ *
+ * An id is the number of its request, or the lowest byte of that where a message has no room for
+ * more. The responder copies it from the request to the response.
+ */
+#ifndef NP_BENCH_IDS_H
+#define NP_BENCH_IDS_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bag.h"
+#include "base/err.h"
+
+struct np_flow;
+struct np_params;
+
+enum {
+	NP_IDS_WIDE = 4, /* bytes of an id, network byte order, where both messages have them */
+	/* Requests in flight that ids of one byte still tell apart from those before. */
+	NP_IDS_NARROW_DEPTH = 64,
+	NP_IDS_LOST = 256 /* of the requests given up, so many are known as such */
+};
+
+/* Where the id stands in a message; width 0: there is none. */
+struct np_id_place {
+	size_t at;
+	uint32_t width; /* bytes: 0, 1 or NP_IDS_WIDE */
+};
+
+/* Is it such a test: requests and responses in datagrams that the network may lose or double? */
+bool np_ids_useful(const struct np_params *p);
+
+/* The same at both ends: it follows from what they agreed on. */
+struct np_id_place np_id_place(const struct np_params *p);
+
+/* Does such a requester use them? If not: why. */
+bool np_ids_used(const struct np_params *p);
+const char *np_ids_why_none(const struct np_params *p);
+
+/* A request in flight. */
+struct np_id_slot {
+	uint64_t number_and_1; /* 0: the slot is free */
+	uint64_t sent_ns;
+};
+
+/* A requester's account. Owned by its worker. */
+struct np_ids {
+	struct np_id_place place;
+	uint32_t slot_mask;        /* slots less one; a power of two of them */
+	uint32_t depth, in_flight; /* most requests in flight, and those that are */
+	uint64_t next, oldest;     /* number of the next request; none below is in flight */
+	uint64_t duplicated, late, stray;
+	uint64_t given_up[NP_IDS_LOST]; /* number and 1 of requests given up, by number */
+	struct np_id_slot slots[];
+};
+
+/* An empty account for so many requests in flight, the caller's to free(). NULL: no memory. */
+struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, struct np_err *err);
+
+static inline void
+np_id_copy(struct np_id_place place, const char *from, char *to)
+{
+	if (place.width == NP_IDS_WIDE) {
+		memcpy(to + place.at, from + place.at, NP_IDS_WIDE);
+	} else {
+		to[place.at] = from[place.at];
+	}
+}
+
+/* Write the id of that request into it. */
+static inline void
+np_id_write(struct np_id_place place, uint64_t number, char *request)
+{
+	uint32_t wide = htobe32((uint32_t)number);
+
+	if (place.width == NP_IDS_WIDE) {
+		memcpy(request + place.at, &wide, NP_IDS_WIDE);
+	} else {
+		request[place.at] = (char)number;
+	}
+}
+
+/* Has a message of `size` bytes the id of that request? */
+static inline bool
+np_id_is(struct np_id_place place, uint64_t number, const char *message, size_t size)
+{
+	uint32_t wide = htobe32((uint32_t)number);
+
+	if (size < place.at + place.width) {
+		return false;
+	}
+	return place.width == NP_IDS_WIDE ? memcmp(message + place.at, &wide, NP_IDS_WIDE) == 0
+					  : message[place.at] == (char)number;
+}
+
+/* The number of the next request. One whose slot is still in use is left out. */
+static inline uint64_t
+np_ids_next(struct np_ids *ids)
+{
+	while (__builtin_expect(ids->slots[ids->next & ids->slot_mask].number_and_1 != 0, 0)) {
+		ids->next++;
+	}
+	return ids->next;
+}
+
+/* That request has been sent. */
+static inline void
+np_ids_sent(struct np_ids *ids, uint64_t now_ns)
+{
+	struct np_id_slot *slot = &ids->slots[ids->next & ids->slot_mask];
+
+	slot->number_and_1 = ++ids->next;
+	slot->sent_ns = now_ns;
+	ids->in_flight++;
+}
+
+/* Count a message that answers no request in flight: a duplicate, late, or stray. */
+void np_ids_astray(struct np_ids *ids, const char *message, size_t size);
+
+/*
+ * A message of `size` bytes came: true, and *sent_ns, when it answers a request in flight, which is
+ * over then. Else it is counted.
+ */
+static inline bool
+np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *sent_ns)
+{
+	struct np_id_slot *slot;
+	uint32_t id, number;
+
+	if (ids->place.width == NP_IDS_WIDE) {
+		memcpy(&id, message + ids->place.at, NP_IDS_WIDE);
+		id = be32toh(id);
+		slot = &ids->slots[id & ids->slot_mask];
+		number = (uint32_t)(slot->number_and_1 - 1);
+	} else {
+		id = (unsigned char)message[ids->place.at];
+		slot = &ids->slots[id & ids->slot_mask];
+		number = (unsigned char)(slot->number_and_1 - 1);
+	}
+	if (__builtin_expect(slot->number_and_1 == 0 || number != id ||
+				 size < ids->place.at + ids->place.width,
+			     0)) {
+		np_ids_astray(ids, message, size);
+		return false;
+	}
+	*sent_ns = slot->sent_ns;
+	slot->number_and_1 = 0;
+	ids->in_flight--;
+	return true;
+}
+
+/* The one request in flight, the last of so many, is not waited for any more. */
+static inline void
+np_ids_gave_up_last(struct np_ids *ids, uint64_t requests)
+{
+	ids->given_up[(requests - 1) % NP_IDS_LOST] = requests;
+}
+
+/* Give up the requests that were sent at or before that time. Returns how many. */
+uint32_t np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns);
+
+/*
+ * What the requester's end knows of its responses, as the values flow.responses_... and
+ * flow.id_bytes (doc/evidence.md). Puts nothing for other tests.
+ */
+void np_ids_put(const struct np_flow *f, struct np_bag *into);
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * rr over datagrams whose responses are told apart by ids: one request in flight or several, each
+ * given up when its own time is over. And what is left to be counted when the test is.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "bench/ids.h"
+#include "bench/pattern/rr.h"
+
+static void
+show_astray(struct np_flow *f)
+{
+	np_show(&f->count->duplicated, f->ids->duplicated);
+	np_show(&f->count->late, f->ids->late);
+	np_show(&f->count->stray, f->ids->stray);
+}
+
+/*
+ * The controller interrupts a wait in which nothing has been answered for f->patience_ns: then
+ * every request in flight is older than that. Returns 0 or -errno.
+ */
+static int
+give_up(struct np_flow *f, uint64_t *lost)
+{
+	if (errno != EINTR && errno != ECONNREFUSED) {
+		return -errno;
+	}
+	if (!np_stopped(f->stop)) {
+		*lost += np_ids_give_up(f->ids, UINT64_MAX);
+		np_show(&f->count->lost, *lost);
+	}
+	return 0;
+}
+
+/* While others are answered nobody interrupts: look at the time now and then. */
+static uint64_t
+give_up_old(struct np_flow *f, uint64_t now, uint64_t *lost)
+{
+	*lost += np_ids_give_up(f->ids, now - f->patience_ns);
+	np_show(&f->count->lost, *lost);
+	return now + f->patience_ns / 8;
+}
+
+/* Request `number`, counted from 0. */
+NP_LOOP_BODY ssize_t
+send_one(struct np_flow *f, struct np_id_place place, uint64_t number, char *buf, const void *to,
+	 socklen_t to_len, const bool extras)
+{
+	if (extras) {
+		np_extra_touch(f, buf, f->send_size);
+	}
+	np_id_write(place, number, buf);
+	return extras ? np_extra_put(f, f->fd, buf, f->send_size, to, to_len)
+		      : np_sys_sendto(f->fd, buf, f->send_size, to, to_len);
+}
+
+/* A connected socket may bring the news of an ICMP message to a send, too. */
+static int
+send_failed(void)
+{
+	return errno == EINTR || errno == ECONNREFUSED ? 0 : -errno;
+}
+
+/* Count a message that does not answer the last of so many requests. */
+static __attribute__((noinline)) void
+count_astray(struct np_flow *f, uint64_t requests, const char *message, size_t size)
+{
+	f->ids->next = requests;
+	np_ids_astray(f->ids, message, size);
+	show_astray(f);
+}
+
+/* Until the answer to the last of so many requests has come: false where the wait was ended. */
+NP_LOOP_BODY bool
+await_answer(struct np_flow *f, struct np_id_place place, uint64_t requests, char *buf,
+	     const bool extras)
+{
+	for (;;) {
+		ssize_t n = np_rr_recv_response(f, buf, extras);
+
+		if (__builtin_expect(n > 0 && np_id_is(place, requests - 1, buf, (size_t)n), 1)) {
+			return true;
+		}
+		if (n <= 0) {
+			return false;
+		}
+		count_astray(f, requests, buf, (size_t)n);
+	}
+}
+
+/* A request under way at the end may be answered yet: np_rr_drain() is to know it. */
+static void
+leave_under_way(struct np_ids *ids, uint64_t requests, bool answered)
+{
+	ids->next = requests;
+	if (!answered && requests > 0) {
+		ids->slots[(requests - 1) & ids->slot_mask].number_and_1 = requests;
+	}
+}
+
+/* One request in flight: the number of those sent is all there is to remember. */
+NP_LOOP_BODY int
+request_one(struct np_flow *f, const void *to, socklen_t to_len, const bool extras)
+{
+	const struct np_id_place place = f->ids->place;
+	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	uint64_t done = 0, sends = 0, lost = 0, then = f->started_ns;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget && rc == 0) {
+		if (send_one(f, place, sends, out->buf, to, to_len, extras) < 0) {
+			rc = send_failed();
+			continue;
+		}
+		sends++;
+		out = out->next;
+		if (__builtin_expect(await_answer(f, place, sends, in->buf, extras), 1)) {
+			uint64_t now = np_now();
+
+			np_hist_record(f->hist, now - then);
+			then = now;
+			np_show(&f->count->transactions, ++done);
+			in = in->next;
+			if (extras && np_pace(f)) {
+				then = np_now();
+			}
+			continue;
+		}
+		if (errno != EINTR && errno != ECONNREFUSED) {
+			rc = -errno;
+		} else if (!np_stopped(f->stop)) {
+			np_ids_gave_up_last(f->ids, sends);
+			np_show(&f->count->lost, ++lost);
+			then = np_now();
+		}
+	}
+	leave_under_way(f->ids, sends, sends == done + lost);
+	np_rr_settle(f, sends, done);
+	return rc;
+}
+
+static int
+request_one_connected(struct np_flow *f)
+{
+	return request_one(f, NULL, 0, false);
+}
+
+static int
+request_one_to(struct np_flow *f)
+{
+	return request_one(f, &f->peer.sa, f->peer.len, false);
+}
+
+static int
+request_one_extras(struct np_flow *f)
+{
+	bool named = !np_flow_connected(f);
+
+	np_pace_begin(f);
+	return request_one(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0, true);
+}
+
+/* Several requests in flight. */
+NP_LOOP_BODY int
+request_many(struct np_flow *f, const void *to, socklen_t to_len, const bool extras)
+{
+	struct np_ids *ids = f->ids;
+	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	uint64_t done = 0, sends = 0, lost = 0;
+	uint64_t now = f->started_ns, look_at = now + f->patience_ns;
+	int rc = 0;
+
+	while (!np_stopped(f->stop) && done < f->budget && rc == 0) {
+		uint64_t then;
+		ssize_t n;
+
+		if (ids->in_flight < ids->depth && done + ids->in_flight < f->budget) {
+			uint64_t number = np_ids_next(ids);
+
+			if (send_one(f, ids->place, number, out->buf, to, to_len, extras) < 0) {
+				rc = send_failed();
+				continue;
+			}
+			np_ids_sent(ids, now);
+			sends++;
+			out = out->next;
+			if (__builtin_expect(ids->in_flight < ids->depth, 0)) {
+				now = np_now();
+				continue;
+			}
+		}
+		n = np_rr_recv_response(f, in->buf, extras);
+		now = np_now();
+		if (__builtin_expect(n <= 0, 0)) {
+			rc = give_up(f, &lost);
+			continue;
+		}
+		if (__builtin_expect(!np_ids_answers(ids, in->buf, (size_t)n, &then), 0)) {
+			show_astray(f);
+			continue;
+		}
+		np_hist_record(f->hist, now - then);
+		np_show(&f->count->transactions, ++done);
+		in = in->next;
+		if (extras && np_pace(f)) {
+			now = np_now();
+		}
+		if (__builtin_expect(now >= look_at, 0)) {
+			look_at = give_up_old(f, now, &lost);
+		}
+	}
+	np_rr_settle(f, sends, done);
+	return rc;
+}
+
+static int
+request_many_plain(struct np_flow *f)
+{
+	bool named = !np_flow_connected(f);
+
+	return request_many(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0, false);
+}
+
+static int
+request_many_extras(struct np_flow *f)
+{
+	bool named = !np_flow_connected(f);
+
+	np_pace_begin(f);
+	return request_many(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0, true);
+}
+
+void
+np_rr_choose_ids_loop(struct np_flow *f, bool extras)
+{
+	if (f->par->burst > 0) {
+		f->loop = extras ? request_many_extras : request_many_plain;
+	} else if (extras) {
+		f->loop = request_one_extras;
+	} else {
+		f->loop = np_flow_connected(f) ? request_one_connected : request_one_to;
+	}
+}
+
+/*
+ * The far end's results are in, so all its responses were sent before. The response to a request
+ * that was under way at the end is none too many.
+ */
+void
+np_rr_drain(struct np_flow *f)
+{
+	const struct np_counters *c = f->count;
+	uint64_t under_way = np_seen(&c->sends) - np_seen(&c->transactions) - np_seen(&c->lost);
+	uint64_t came = np_seen(&c->surplus), sent_ns;
+	char *buf = f->recv_ring.slots->buf;
+	ssize_t n;
+
+	if (!f->par->transport->datagram || f->fd < 0) {
+		return;
+	}
+	while ((n = recv(f->fd, buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
+		if (n > 0 && f->ids != NULL) {
+			np_ids_answers(f->ids, buf, (size_t)n, &sent_ns);
+		}
+		came += n > 0;
+	}
+	if (f->ids != NULL) {
+		show_astray(f);
+	} else {
+		np_show(&f->count->surplus, came > under_way ? came - under_way : 0);
+	}
+}

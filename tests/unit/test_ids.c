@@ -1,0 +1,349 @@
+/*
+ * Ids of requests and responses: the account with planted duplicates, late and stray ones; and the
+ * loops against a far end that doubles, delays and swaps responses.
+ */
+#include "bench/ids.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+enum { DELAY_MS = 4 };
+
+/* ---- The account ---- */
+
+static struct np_ids *
+account(uint32_t width, uint32_t depth)
+{
+	struct np_id_place place = { .at = 2, .width = width };
+	struct np_err err = { .code = NP_OK };
+	struct np_ids *ids = np_ids_new(place, depth, &err);
+
+	assert_non_null(ids);
+	return ids;
+}
+
+/* Write and send one request; its bytes are those of its response, too. */
+static void
+request(struct np_ids *ids, char bytes[8], uint64_t now_ns)
+{
+	memset(bytes, 0, 8);
+	np_id_write(ids->place, np_ids_next(ids), bytes);
+	np_ids_sent(ids, now_ns);
+}
+
+static void
+assert_account(const struct np_ids *ids, uint64_t duplicated, uint64_t late, uint64_t stray)
+{
+	assert_int_equal(ids->duplicated, duplicated);
+	assert_int_equal(ids->late, late);
+	assert_int_equal(ids->stray, stray);
+}
+
+static void
+play_all(uint32_t width)
+{
+	struct np_ids *ids = account(width, 4);
+	char first[8], second[8], third[8], never[8] = { 0, 0, 99, 99, 99, 99 };
+	uint64_t sent_ns = 0;
+
+	assert_false(np_ids_answers(ids, never, 8, &sent_ns));
+	assert_account(ids, 0, 0, 1); /* nothing was asked yet */
+	request(ids, first, 100);
+	request(ids, second, 200);
+	assert_false(np_ids_answers(ids, never, 8, &sent_ns));
+	assert_false(np_ids_answers(ids, first, 2, &sent_ns)); /* too short for an id */
+	assert_account(ids, 0, 0, 3);
+	assert_true(np_ids_answers(ids, second, 8, &sent_ns));
+	assert_int_equal(sent_ns, 200);
+	assert_false(np_ids_answers(ids, second, 8, &sent_ns));
+	assert_account(ids, 1, 0, 3);
+	assert_int_equal(np_ids_give_up(ids, 99), 0);
+	assert_int_equal(np_ids_give_up(ids, 100), 1);
+	assert_int_equal(ids->in_flight, 0);
+	request(ids, third, 300);
+	assert_false(np_ids_answers(ids, first, 8, &sent_ns));
+	assert_account(ids, 1, 1, 3);
+	assert_false(np_ids_answers(ids, first, 8, &sent_ns)); /* and its duplicate */
+	assert_account(ids, 2, 1, 3);
+	assert_true(np_ids_answers(ids, third, 8, &sent_ns));
+	assert_int_equal(sent_ns, 300);
+	assert_int_equal(ids->in_flight, 0);
+	free(ids);
+}
+
+static void
+each_response_is_what_it_is(void **state)
+{
+	(void)state;
+	play_all(1);
+	play_all(NP_IDS_WIDE);
+}
+
+/* One request is never answered, while ids of one byte come round again and again. */
+static void
+ids_come_round(void **state)
+{
+	struct np_ids *ids = account(1, 2);
+	char lost[8], bytes[8];
+	uint64_t sent_ns;
+
+	(void)state;
+	request(ids, lost, 1);
+	for (uint64_t n = 0; n < 2000; n++) {
+		request(ids, bytes, 2 + n);
+		assert_int_not_equal(bytes[2], lost[2]);
+		assert_true(np_ids_answers(ids, bytes, 8, &sent_ns));
+		assert_int_equal(sent_ns, 2 + n);
+	}
+	assert_int_equal(np_ids_give_up(ids, UINT64_MAX), 1);
+	assert_account(ids, 0, 0, 0);
+	free(ids);
+}
+
+static void
+the_sizes_say_where_an_id_is(void **state)
+{
+	static const struct {
+		const char *bench;
+		int32_t request, response;
+		uint32_t width;
+	} rows[] = {
+		{ "UDP_RR", 1, 1, 1 },      { "UDP_RR", 3, 100, 1 },     { "UDP_RR", 4, 100, 4 },
+		{ "UDP_RR", 1400, 64, 4 },  { "TCP_RR", 100, 100, 0 },   { "DG_RR", 100, 100, 0 },
+		{ "DLCL_RR", 100, 100, 4 }, { "UDP_STREAM", -1, -1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct np_bench *bench = np_bench_find(rows[i].bench);
+		struct np_params p;
+
+		client_params(&p, bench, AF_INET, 1);
+		p.request = rows[i].request;
+		p.response = rows[i].response;
+		assert_int_equal(np_id_place(&p).width, 0); /* not agreed on */
+		p.ids = true;
+		assert_int_equal(np_id_place(&p).width, rows[i].width);
+		assert_int_equal(np_ids_useful(&p), rows[i].width > 0);
+	}
+}
+
+/* ---- A far end that does not behave ---- */
+
+struct responder {
+	int fd;
+	/* What the i-th request (from 1) is answered by: 0 to 2 responses. */
+	unsigned (*answers)(unsigned i);
+	bool swaps; /* answers requests two by two, the second one first */
+	pthread_t thread;
+};
+
+static void
+respond(const struct responder *r, const char *bytes, const struct np_addr *to)
+{
+	sendto(r->fd, bytes, 32, 0, (const struct sockaddr *)&to->sa, to->len);
+}
+
+static void *
+play_responder(void *arg)
+{
+	static const struct timespec delay = { .tv_nsec = DELAY_MS * NP_MSEC };
+	const struct responder *r = arg;
+	char bytes[2][256];
+	struct np_addr from;
+
+	for (unsigned i = 1; wait_readable(r->fd); i++) {
+		char *at = bytes[i % 2];
+
+		from.len = sizeof(from.sa);
+		if (recvfrom(r->fd, at, 256, 0, (struct sockaddr *)&from.sa, &from.len) <= 0) {
+			break;
+		}
+		nanosleep(&delay, NULL);
+		if (r->swaps && i % 2 == 0) {
+			respond(r, bytes[0], &from);
+			respond(r, bytes[1], &from);
+		}
+		for (unsigned n = r->swaps ? 0 : r->answers(i); n > 0; n--) {
+			respond(r, at, &from);
+		}
+	}
+	return NULL;
+}
+
+static unsigned
+twice_at_ten(unsigned i)
+{
+	return i == 10 ? 2 : 1;
+}
+
+static unsigned
+none_at_ten(unsigned i)
+{
+	return i == 10 ? 0 : 1;
+}
+
+/* A requester of 30 transactions and what it counted; the caller's to end_free(). */
+static const struct np_counters *
+run_against(struct responder *r, struct end *e, bool ids, uint32_t burst)
+{
+	struct np_addr at;
+
+	r->fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	assert_int_equal(pthread_create(&r->thread, NULL, play_responder, r), 0);
+	client_params(&e->par, np_bench_find("UDP_RR"), AF_INET, -30);
+	e->par.ids = ids;
+	e->par.burst = burst;
+	e->par.timeout_ms = r->answers == none_at_ten ? 100 : 60000;
+	end_open(e);
+	end_aim(e, &at);
+	end_start(e);
+	end_join(e);
+	pthread_join(r->thread, NULL);
+	close(r->fd);
+	e->flow.side->drain(&e->flow);
+	assert_int_equal(e->flow.err.code, NP_OK);
+	assert_int_equal(np_seen(&e->flow.count->transactions), 30);
+	return e->flow.count;
+}
+
+static uint64_t
+shortest_ns(const struct end *e)
+{
+	struct np_hist_summary times;
+
+	np_hist_summarise(e->flow.hist, &times);
+	return times.min;
+}
+
+/* Each transaction takes the responder's delay; one ahead, all that follow would take none. */
+static void
+a_duplicate_answers_nothing(void **state)
+{
+	for (uint32_t burst = 0; burst < 2; burst++) {
+		struct responder r = { .answers = twice_at_ten };
+		struct end e = { .rc = -1 };
+		const struct np_counters *c = run_against(&r, &e, true, burst);
+
+		(void)state;
+		assert_int_equal(np_seen(&c->duplicated), 1);
+		assert_int_equal(np_seen(&c->late) + np_seen(&c->stray) + np_seen(&c->lost), 0);
+		assert_true(shortest_ns(&e) >= (DELAY_MS - 1) * NP_MSEC);
+		end_free(&e);
+	}
+}
+
+static void
+without_ids_a_surplus_is_told(void **state)
+{
+	struct responder r = { .answers = twice_at_ten };
+	struct end e = { .rc = -1 };
+	const struct np_counters *c = run_against(&r, &e, false, 0);
+
+	(void)state;
+	assert_int_equal(np_seen(&c->surplus), 1);
+	assert_int_equal(np_seen(&c->duplicated), 0);
+	end_free(&e);
+}
+
+/* A busy machine may delay others beyond the time-out, too. */
+static void
+what_is_lost_is_given_up(void **state)
+{
+	for (uint32_t burst = 0; burst < 4; burst += 3) {
+		struct responder r = { .answers = none_at_ten };
+		struct end e = { .rc = -1 };
+		const struct np_counters *c = run_against(&r, &e, true, burst);
+
+		(void)state;
+		assert_true(np_seen(&c->lost) >= 1);
+		assert_true(np_seen(&c->late) < np_seen(&c->lost));
+		assert_int_equal(np_seen(&c->sends), 30 + np_seen(&c->lost));
+		assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->stray), 0);
+		end_free(&e);
+	}
+}
+
+static void
+swapped_responses_find_their_requests(void **state)
+{
+	struct responder r = { .swaps = true };
+	struct end e = { .rc = -1 };
+	const struct np_counters *c = run_against(&r, &e, true, 1);
+
+	(void)state;
+	assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->late) + np_seen(&c->stray), 0);
+	end_free(&e);
+}
+
+/* ---- Both ends ---- */
+
+static void
+agree_on_ids(struct np_params *p)
+{
+	p->ids = true;
+	p->near.dirty = p->far.dirty = 16; /* the codec comes after the touching */
+}
+
+static void
+agree_on_narrow_ids(struct np_params *p)
+{
+	p->ids = true;
+	p->request = p->response = 1;
+	p->burst = 7;
+}
+
+static void
+both_ends_use_them(void **state)
+{
+	static void (*const changes[])(struct np_params *) = { agree_on_ids, agree_on_narrow_ids };
+	static const char *const benches[] = { "UDP_RR", "DLCL_RR" };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		const struct np_bench *bench = np_bench_find(benches[i / 2]);
+		struct ends e;
+		struct np_bag *b;
+
+		if (!can_run(bench)) {
+			continue;
+		}
+		ends_open(&e, bench, AF_INET, -500, changes[i % 2]);
+		ends_run(&e, 0);
+		b = np_bag_new();
+		np_ids_put(&e.client.flow, b);
+		np_ids_put(&e.server.flow, b); /* has none */
+		assert_int_equal(np_seen(&e.client.flow.count->transactions), 500);
+		assert_true(np_bag_number(b, "flow.id_bytes") == (i == 1 ? 1 : NP_IDS_WIDE));
+		assert_true(np_bag_number(b, "flow.responses_stray") == 0);
+		np_bag_free(b);
+		ends_free(&e);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_response_is_what_it_is),
+		cmocka_unit_test(ids_come_round),
+		cmocka_unit_test(the_sizes_say_where_an_id_is),
+		cmocka_unit_test(a_duplicate_answers_nothing),
+		cmocka_unit_test(without_ids_a_surplus_is_told),
+		cmocka_unit_test(what_is_lost_is_given_up),
+		cmocka_unit_test(swapped_responses_find_their_requests),
+		cmocka_unit_test(both_ends_use_them),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
