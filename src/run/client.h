@@ -38,6 +38,7 @@ struct np_client {
 	struct np_evidence_plan plan; /* what is collected here; caps 0: nothing */
 	struct np_hello granted;      /* what the daemon does of what was wanted; caps 0: nothing */
 	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
+	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */
 	bool heard;      /* the daemon has answered once */
 	bool want_far;   /* the daemon's own figures matter, however late they come */
 };

@@ -6,7 +6,9 @@ case, and what the far end could not tell is named.
 
 import json
 import os
+import signal
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, List, Tuple
 
@@ -50,6 +52,23 @@ def both_sides(report: lib.Report, port: int, place: str) -> None:
         report.check(f"ours, {test}: an explanation, printed and put down",
                      f"explain: {said['values'].get('explain.limit')}: {said['text']}\n" in got.err,
                      f"{said} {got.err}")
+
+
+def interrupted(report: lib.Report, port: int, place: str) -> None:
+    """A daemon that sends datagrams hears of the client's end with the question for its evidence."""
+    document = Path(place) / "run.json"
+    command = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", "OMNI", "-l", "30", f"--json={document}",
+               "--", "-d", "recv", "-T", "udp"]
+    with lib.Started(command) as client:
+        client.under_way()
+        time.sleep(0.5)
+        client.signal(signal.SIGINT)
+        got = client.finish(25)
+    run = json.loads(document.read_text()) if document.exists() else {}
+    far = run["iterations"][0]["far"] if run else None
+    report.check("ours, interrupted: evidence of both ends",
+                 got.rc == 0 and not got.err and far is not None and far["flow.sends"] > 0,
+                 f"{got} {str(run)[:300]}")
 
 
 def told_apart(report: lib.Report, port: int, place: str, ours: bool) -> None:
@@ -120,6 +139,7 @@ def suite(report: lib.Report) -> None:
             costs_no_time(report, daemon.port, place)
             sampled(report, daemon.port, place)
             told_apart(report, daemon.port, place, True)
+            interrupted(report, daemon.port, place)
             plain_afterwards(report, "ours", daemon.port)
         with lib.Daemon(args=["--no-evidence"]) as daemon:
             one_side(report, "--no-evidence", daemon.port, place, ("TCP_STREAM", "UDP_STREAM", "TCP_CRR"))
