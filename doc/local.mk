@@ -22,9 +22,11 @@ bashcompdir = $(datadir)/bash-completion/completions
 fishcompdir = $(datadir)/fish/vendor_completions.d
 
 if NP_RUNS_HERE
-noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc
+noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc src/wire/mkdoc
 src_cli_mkdoc_SOURCES = src/cli/mkdoc.c src/cli/options.c
 src_cli_mkdoc_LDADD = src/libnetperf.a $(SODIUM_LIBS)
+src_wire_mkdoc_SOURCES = src/wire/mkdoc.c
+src_wire_mkdoc_LDADD =
 netserver_mkdoc_SOURCES = netserver/mkdoc.c
 netserver_mkdoc_LDADD = $(netserver_libs)
 
@@ -43,6 +45,11 @@ by_netserver = $(AM_V_GEN)by=netserver/mkdoc$(EXEEXT) in=$(srcdir)/%D%
 
 %D%/netserver.1: %D%/netserver.1.in netserver/mkdoc$(EXEEXT)
 	$(by_netserver)/netserver.1.in; $(fill_in)
+
+# The page is kept whole in git, for those who read it there: a test compares.
+protocol-tables: src/wire/mkdoc$(EXEEXT)
+	src/wire/mkdoc$(EXEEXT) < $(srcdir)/%D%/protocol.md > protocol.md.tmp
+	mv protocol.md.tmp $(srcdir)/%D%/protocol.md
 
 %D%/bash/netperf: %D%/netperf.bash.in src/cli/mkdoc$(EXEEXT)
 	$(by_netperf)/netperf.bash.in; $(fill_in)

@@ -17,6 +17,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/auth.c %D%/wire/auth.h \
 	%D%/wire/chan.c %D%/wire/chan.h \
 	%D%/wire/ext.c %D%/wire/ext.h \
+	%D%/wire/messages.def \
 	%D%/wire/msg.c %D%/wire/msg.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/doc.c %D%/opt/doc.h \

@@ -108,6 +108,15 @@ def the_daemons_page_has_its_options() -> None:
     assert_covered(daemon_options(), tags("netserver.1", "OPTIONS"), 12)
 
 
+def the_protocols_tables_are_the_codes() -> None:
+    page = lib.TOP / "doc" / "protocol.md"
+    with page.open() as text:
+        made = subprocess.run([str(BUILD.parent / "src" / "wire" / "mkdoc")], stdin=text, capture_output=True,
+                              text=True, check=True, timeout=20).stdout
+    assert "### OMNI results (99)" in made
+    assert made == page.read_text(), "doc/protocol.md is not what messages.def says: make protocol-tables"
+
+
 def formatters_have_no_complaint() -> None:
     tools = [["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"],
              ["groff", "-ww", "-man", "-Tascii", "-rLL=60n"]]
@@ -237,7 +246,7 @@ def suite(report: lib.Report) -> None:
         lib.skip(f"no {BUILD}/netperf.1: built for another machine")
     for test in (the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
-                 the_daemons_page_has_its_options, formatters_have_no_complaint):
+                 the_daemons_page_has_its_options, the_protocols_tables_are_the_codes, formatters_have_no_complaint):
         check(report, test.__name__.replace("_", " "), test)
     if shutil.which("bash"):
         for test in (bash_offers_the_options, bash_offers_tests, bash_offers_figures,
