@@ -65,8 +65,17 @@ struct np_side {
 	bool ends_on_hangup;
 };
 
+/* What a test is called by the role of the near end. */
+struct np_words {
+	const char *direction; /* the DIRECTION metric */
+	const char *flow;      /* in documents: "send", "receive", "both" */
+	const char *timed;     /* what is timed, above a histogram */
+	const char *role;      /* in evidence */
+};
+
 struct np_pattern {
 	const char *name;
+	struct np_words words[NP_ROLES];
 	const struct np_side *side[NP_ROLES];
 	uint32_t lead_direction; /* NP_WD_*, as the daemon would see it when it leads */
 	bool transactions;       /* counts transactions; else bytes of a stream */

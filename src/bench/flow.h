@@ -105,6 +105,13 @@ int np_flow_bytes(const struct np_params *par, uint64_t *bytes, struct np_err *e
 int np_flow_open(struct np_flow *f, const struct np_params *par, struct np_stop *stop,
 		 struct np_err *err);
 
+/* A size or width that is in use here; what was asked for where this end has no use for it. */
+static inline int32_t
+np_flow_used(size_t here, int32_t asked)
+{
+	return here > 0 ? (int32_t)here : asked;
+}
+
 /* Close the sockets that are open; the counts stay. The kernel is asked for its figures first. */
 void np_flow_close(struct np_flow *f);
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "bench/bench.h"
+
 static void
 end_init(struct np_end *e)
 {
@@ -26,4 +28,10 @@ np_params_init(struct np_params *p)
 	p->port_min = 5000;
 	p->port_max = 65535;
 	p->ttl = -1;
+}
+
+const struct np_words *
+np_params_words(const struct np_params *p)
+{
+	return &p->pattern->words[p->role];
 }

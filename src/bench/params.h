@@ -15,6 +15,7 @@
 struct np_bench;
 struct np_pattern;
 struct np_transport;
+struct np_words;
 
 enum { NP_CONG_MAX = 16, NP_FILL_MAX = 4096, NP_UNIX_DIR_MAX = 80 };
 
@@ -72,6 +73,9 @@ struct np_params {
 	const struct np_link *link;     /* of frames without IP, open already; NULL: none */
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
+
+/* What the test is called at this end. */
+const struct np_words *np_params_words(const struct np_params *p);
 
 /* Everything at netperf's defaults, before options or a request are looked at. */
 void np_params_init(struct np_params *p);

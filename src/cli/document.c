@@ -248,12 +248,6 @@ put_asked(struct np_document *d, const struct np_params *p)
 	put(d, part(d, d->root, "parameters"), "granted", json_null());
 }
 
-static const char *
-direction(const struct np_params *p)
-{
-	return p->pattern->transactions ? "both" : p->role == NP_LEAD ? "send" : "receive";
-}
-
 static void
 put_test(struct np_document *d, const struct np_cli *cli)
 {
@@ -270,7 +264,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 			 : p->transport->family == AF_PACKET ? "AF_PACKET"
 			 : p->family == AF_INET6             ? "AF_INET6"
 							     : "AF_INET"));
-	put(d, test, "direction", json_string(direction(p)));
+	put(d, test, "direction", json_string(np_params_words(p)->flow));
 	put(d, test, "host", np_json_text(cli->host.text));
 	put(d, test, "uuid", np_json_text(cli->uuid != NULL ? cli->uuid : cli->uuid_made));
 	put(d, test, "brand", np_json_text(cli->brand));

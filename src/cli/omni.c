@@ -54,18 +54,6 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-static const char *
-direction_name(const struct np_bench *b)
-{
-	if (b->pattern->connection_test) {
-		return b->pattern->sized ? "Connect|Send|Recv" : "Connection";
-	}
-	if (b->pattern->transactions) {
-		return "Send|Recv";
-	}
-	return b->near_role == NP_LEAD ? "Send" : "Receive";
-}
-
 /* The direction as the daemon sees it: what this end transmits is received there. */
 static uint32_t
 mirrored(uint32_t direction)
@@ -99,7 +87,8 @@ make_title(struct np_cli *cli)
 	struct np_bench *b = &cli->bench;
 
 	/* netperf's title has room for 31 characters. */
-	snprintf(cli->title, sizeof(cli->title), "OMNI %s TEST", direction_name(b));
+	snprintf(cli->title, sizeof(cli->title), "OMNI %s TEST",
+		 b->pattern->words[b->near_role].direction);
 	b->title = cli->title;
 	b->name = "OMNI";
 }

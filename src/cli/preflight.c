@@ -11,23 +11,6 @@
 #include "out/preflight.h"
 #include "run/evidence.h"
 
-/* This end's address on the way to there. Nothing is sent. */
-static bool
-address_towards(const struct np_addr *there, struct np_addr *here)
-{
-	int fd = socket(there->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool known;
-
-	if (fd < 0) {
-		return false;
-	}
-	here->len = sizeof(here->sa);
-	known = connect(fd, (const struct sockaddr *)&there->sa, there->len) == 0 &&
-		getsockname(fd, (struct sockaddr *)&here->sa, &here->len) == 0;
-	close(fd);
-	return known;
-}
-
 /* Without a host the way out matters: that to addresses which nobody has (RFC 5737, RFC 3849). */
 static void
 address_outwards(int family, struct np_addr *here)
@@ -43,7 +26,7 @@ address_outwards(int family, struct np_addr *here)
 		if ((family == AF_UNSPEC || family == nowhere[i].family) &&
 		    (np_resolve(nowhere[i].host, "9", nowhere[i].family, SOCK_DGRAM, &a, NULL) !=
 			 NP_OK ||
-		     !address_towards(&a.at[0], here))) {
+		     !np_addr_towards(&a.at[0], here))) {
 			here->len = 0;
 		}
 	}
@@ -57,7 +40,7 @@ address_to_host(const struct np_cli *cli, struct np_addr *here, struct np_err *e
 	if (np_resolve(cli->host.text, "9", cli->host.family, SOCK_DGRAM, &a, err) != NP_OK) {
 		return err->code;
 	}
-	if (!address_towards(&a.at[0], here)) {
+	if (!np_addr_towards(&a.at[0], here)) {
 		here->len = 0;
 	}
 	return NP_OK;

@@ -96,7 +96,7 @@ read_result(struct np_saved *s, struct np_err *err)
 }
 
 static int
-read_all(struct np_saved *s, const char *bytes, size_t size, struct np_err *err)
+read_document(struct np_saved *s, const char *bytes, size_t size, struct np_err *err)
 {
 	const char *schema;
 	json_error_t fault;
@@ -127,7 +127,7 @@ np_saved_read(const char *bytes, size_t size, struct np_saved **saved, struct np
 	if (s == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
 	}
-	rc = read_all(s, bytes, size, err);
+	rc = read_document(s, bytes, size, err);
 	if (rc != NP_OK) {
 		np_text_printable(err->msg); /* some of it is the file's */
 	}

@@ -153,18 +153,6 @@ np_show_interim_end(struct np_show_interim *i, const struct np_flow *f)
 	i->then_ns = 0;
 }
 
-static const char *
-histogram_of(const struct np_params *p)
-{
-	if (p->pattern->connection_test) {
-		return p->pattern->sized ? "connect/request/response/close" : "connect/close";
-	}
-	if (p->pattern->transactions) {
-		return "request/response";
-	}
-	return p->role == NP_LEAD ? "send" : "recv";
-}
-
 void
 np_show_look(const struct np_cli *cli, struct np_look *look)
 {
@@ -174,7 +162,7 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 	look->style = cli->style;
 	describe_classic(cli, &look->classic);
 	look->histogram = cli->show_histogram;
-	look->histogram_of = histogram_of(p);
+	look->histogram_of = np_params_words(p)->timed;
 	look->average = p->transport->family == AF_UNIX;
 	look->latency = cli->latency;
 	look->congestion = cli->selection.congestion;

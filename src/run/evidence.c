@@ -226,20 +226,6 @@ put_samples(const struct np_evidence *ev)
 /* --- the end -----------------------------------------------------------------------------------
  */
 
-static const char *
-role_of(const struct np_params *p)
-{
-	bool leads = p->role == NP_LEAD;
-
-	if (!p->pattern->transactions) {
-		return leads ? "transmit" : "receive";
-	}
-	if (p->pattern->sized && !p->pattern->connection_test) {
-		return leads ? "request" : "respond";
-	}
-	return leads ? "connect" : "accept";
-}
-
 static int
 family_of(const struct np_params *p)
 {
@@ -271,7 +257,7 @@ put_flow(const struct np_evidence *ev, const struct np_flow *f)
 {
 	const struct np_params *p = f->par;
 
-	np_bag_text(ev->bag, role_of(p), "flow.role");
+	np_bag_text(ev->bag, np_params_words(p)->role, "flow.role");
 	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
 	np_bag_int(ev->bag, family_of(p), "flow.family");
 	np_bag_text(ev->bag, ev->device, "flow.device");

@@ -129,20 +129,16 @@ report_sizes(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
 }
 
-static int64_t
-width(size_t in_use, uint32_t asked)
-{
-	return in_use > 0 ? (int64_t)in_use : (int64_t)asked;
-}
-
 static void
 report_rings(const struct sums *s, struct np_record *r)
 {
 	const struct np_flow *f = &s->out->flow;
 	const struct np_end *e = &s->p->near, *there = &s->p->far;
 
-	np_record_int(r, NP_M_LOCAL_SEND_WIDTH, width(f->send_ring.width, e->send_width));
-	np_record_int(r, NP_M_LOCAL_RECV_WIDTH, width(f->recv_ring.width, e->recv_width));
+	np_record_int(r, NP_M_LOCAL_SEND_WIDTH,
+		      np_flow_used(f->send_ring.width, (int32_t)e->send_width));
+	np_record_int(r, NP_M_LOCAL_RECV_WIDTH,
+		      np_flow_used(f->recv_ring.width, (int32_t)e->recv_width));
 	np_record_int(r, NP_M_REMOTE_SEND_WIDTH, s->p->no_control ? 0 : s->out->far.send_width);
 	np_record_int(r, NP_M_REMOTE_RECV_WIDTH, s->p->no_control ? 0 : s->out->far.recv_width);
 	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->dirty);
@@ -212,18 +208,6 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per_call(s->far_sent, (double)far->sends));
 }
 
-static const char *
-direction(const struct np_params *p)
-{
-	if (p->pattern->connection_test) {
-		return p->pattern->sized ? "Connect|Send|Recv" : "Connection";
-	}
-	if (p->pattern->transactions) {
-		return "Send|Recv";
-	}
-	return p->role == NP_LEAD ? "Send" : "Receive";
-}
-
 static void
 report_transport(const struct sums *s, struct np_record *r)
 {
@@ -231,7 +215,7 @@ report_transport(const struct sums *s, struct np_record *r)
 	const struct np_far *far = &s->out->far;
 
 	np_record_text(r, NP_M_PROTOCOL, s->p->transport->name);
-	np_record_text(r, NP_M_DIRECTION, direction(s->p));
+	np_record_text(r, NP_M_DIRECTION, np_params_words(s->p)->direction);
 	np_record_int(r, NP_M_TRANSPORT_MSS, f->mss);
 	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, f->retrans);
 	np_record_int(r, NP_M_REMOTE_TRANSPORT_RETRANS, s->p->no_control ? -2 : far->retrans);

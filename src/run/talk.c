@@ -58,13 +58,6 @@ omni_direction(const struct np_params *p)
 	return p->role == NP_LEAD ? NP_WD_RECEIVE : NP_WD_TRANSMIT;
 }
 
-/* A ring's width that is in force here, else what was asked for. */
-static uint32_t
-in_use(size_t here, uint32_t asked)
-{
-	return here > 0 ? (uint32_t)here : asked;
-}
-
 static void
 omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
@@ -74,13 +67,15 @@ omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.send_size = far->send_size,
 		.send_alignment = far->send_align,
 		.send_offset = far->send_offset,
-		.send_width = in_use(f->send_ring.width, p->near.send_width),
+		.send_width =
+		    (uint32_t)np_flow_used(f->send_ring.width, (int32_t)p->near.send_width),
 		.request_size = p->request,
 		.recv_buf_size = far->rcvbuf,
 		.receive_size = far->recv_size,
 		.recv_alignment = far->recv_align,
 		.recv_offset = far->recv_offset,
-		.recv_width = in_use(f->recv_ring.width, p->near.recv_width),
+		.recv_width =
+		    (uint32_t)np_flow_used(f->recv_ring.width, (int32_t)p->near.recv_width),
 		.response_size = p->response,
 		.flags = omni_flags(p),
 		.test_length = (int32_t)p->length,
@@ -267,11 +262,13 @@ omni_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
 	struct np_omni_response m = {
 		.recv_buf_size = f->rcvbuf,
-		.receive_size = in_force(f->recv_size, p->near.recv_size),
-		.recv_width = (uint32_t)in_force(f->recv_ring.width, (int32_t)p->near.recv_width),
+		.receive_size = np_flow_used(f->recv_size, p->near.recv_size),
+		.recv_width =
+		    (uint32_t)np_flow_used(f->recv_ring.width, (int32_t)p->near.recv_width),
 		.send_buf_size = f->sndbuf,
-		.send_size = in_force(f->send_size, p->near.send_size),
-		.send_width = (uint32_t)in_force(f->send_ring.width, (int32_t)p->near.send_width),
+		.send_size = np_flow_used(f->send_size, p->near.send_size),
+		.send_width =
+		    (uint32_t)np_flow_used(f->send_ring.width, (int32_t)p->near.send_width),
 		.flags = (p->nodelay ? NP_WB_NODELAY : 0) | (p->near.measure_cpu ? NP_WB_CPU : 0),
 		.cpu_rate = cpu_rate(p),
 		.data_port = np_addr_port(&f->local),

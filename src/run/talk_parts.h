@@ -98,13 +98,6 @@ put(uint8_t *frame, uint32_t code, int32_t word, np_layout *layout, const void *
 	np_frame_put(frame, &head, layout, m);
 }
 
-/* A size in force here, or what was asked for where this end has no use for it. */
-static inline int32_t
-in_force(size_t here, int32_t asked)
-{
-	return here > 0 ? (int32_t)here : asked;
-}
-
 /*
  * A figure of this end's CPU utilisation for the results. Busy and whole time are of the same two
  * readings: netperf relates the busy one to the time of the test, which gives more than 100 %.

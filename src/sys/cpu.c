@@ -10,15 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sys/file.h"
 
 /* The columns of a line, and how many of them every kernel has had. */
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, GUEST, GUEST_NICE, COLUMNS };
 enum { COLUMNS_MIN = IDLE + 1 };
-
-enum {
-	FILE_STEP = 16 << 10,
-	FILE_MAX = 64 << 20 /* far above any machine's: what is longer is something else */
-};
 
 struct cpu {
 	int id;
@@ -30,60 +26,6 @@ struct np_cpu_times {
 	size_t count, room;
 	struct cpu *cpus; /* by rising number */
 };
-
-/* --- the file ----------------------------------------------------------------------------------
- */
-
-struct text {
-	char *at;
-	size_t len, room;
-};
-
-/* Everything fd has to say, with a NUL behind it. Returns 0 or errno. */
-static int
-read_all(int fd, struct text *t)
-{
-	for (;;) {
-		ssize_t n;
-
-		if (t->len + FILE_STEP + 1 > t->room) {
-			size_t room = t->room * 2 + FILE_STEP + 1;
-			char *more = room > FILE_MAX ? NULL : realloc(t->at, room);
-
-			if (more == NULL) {
-				return room > FILE_MAX ? EFBIG : ENOMEM;
-			}
-			t->at = more;
-			t->room = room;
-		}
-		n = read(fd, t->at + t->len, t->room - t->len - 1);
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n < 0) {
-			return errno;
-		}
-		t->len += (size_t)n;
-		t->at[t->len] = '\0';
-		if (n == 0) {
-			return 0;
-		}
-	}
-}
-
-static int
-read_file(const char *path, struct text *t, struct np_err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int rc;
-
-	if (fd < 0) {
-		return np_fail(err, NP_ESYS, errno, "open %s", path);
-	}
-	rc = read_all(fd, t);
-	close(fd);
-	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "read %s", path);
-}
 
 /* --- its lines ---------------------------------------------------------------------------------
  */
@@ -201,22 +143,21 @@ parse_times(char *text, struct np_cpu_times *t, const char *path, struct np_err 
 int
 np_cpu_read(const char *proc, struct np_cpu_times **out, struct np_err *err)
 {
-	struct text text = { .len = 0 };
 	struct np_cpu_times *t = calloc(1, sizeof(*t));
-	char path[PATH_MAX];
-	int rc;
+	char path[PATH_MAX], *text;
+	int error, rc;
+	size_t len;
 
 	*out = NULL;
 	snprintf(path, sizeof(path), "%s/stat", proc != NULL ? proc : "/proc");
 	if (t == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
 	}
-	rc = read_file(path, &text, err);
+	text = np_file_all(&len, &error, "", "%s", path);
 	t->at = np_now();
-	if (rc == NP_OK) {
-		rc = parse_times(text.at, t, path, err);
-	}
-	free(text.at);
+	rc = text != NULL ? parse_times(text, t, path, err)
+			  : np_fail(err, NP_ESYS, error, "read %s", path);
+	free(text);
 	if (rc != NP_OK) {
 		np_cpu_free(t);
 		return rc;

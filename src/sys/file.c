@@ -126,14 +126,14 @@ np_file_number(int64_t *out, const char *root, const char *path, ...)
 }
 
 static char *
-read_all(int fd, size_t *len, int *error)
+read_whole(int fd, size_t *len, int *error)
 {
 	size_t room = STEP;
 	char *text = malloc(room);
 
 	*len = 0;
 	*error = ENOMEM;
-	while (text != NULL && room <= MOST) {
+	while (text != NULL) {
 		long n = read_up_to(fd, text + *len, room - *len - 1);
 		char *more;
 
@@ -148,8 +148,9 @@ read_all(int fd, size_t *len, int *error)
 			return text;
 		}
 		room *= 2;
-		more = realloc(text, room);
+		more = room <= MOST ? realloc(text, room) : NULL;
 		if (more == NULL) {
+			*error = room <= MOST ? ENOMEM : EFBIG;
 			break;
 		}
 		text = more;
@@ -176,7 +177,7 @@ np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
 		*error = errno;
 		return NULL;
 	}
-	text = read_all(fd, len, error);
+	text = read_whole(fd, len, error);
 	close(fd);
 	return text;
 }

@@ -400,7 +400,7 @@ read_driver(const struct np_moved *m, struct list *l)
 }
 
 static void
-read_all(const struct np_moved *m, struct reading *r)
+take_reading(const struct np_moved *m, struct reading *r)
 {
 	struct np_err err = { .code = NP_OK };
 	char proc[sizeof(m->root) + 8];
@@ -480,7 +480,7 @@ np_moved_begin(const char *root, const char *device)
 	if (m->device[0] != '\0' && !m->own_root) {
 		open_device(m);
 	}
-	read_all(m, &m->from);
+	take_reading(m, &m->from);
 	return m;
 }
 
@@ -580,7 +580,7 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 	if (m == NULL) {
 		return;
 	}
-	read_all(m, &to);
+	take_reading(m, &to);
 	np_bag_real(into, (double)(to.at_ns - m->from.at_ns) / 1e9, "moved.seconds");
 	put_cpus(&m->from, &to, into);
 	for (int s = 0; s < SOURCES; s++) {

@@ -343,7 +343,7 @@ a_file_that_is_not_there_is_named(void **state)
 	char path[PATH_MAX];
 
 	assert_int_equal(np_cpu_read("/nowhere", &t, &err), NP_ESYS);
-	assert_string_equal(err.msg, "open /nowhere/stat: No such file or directory");
+	assert_string_equal(err.msg, "read /nowhere/stat: No such file or directory");
 	snprintf(path, sizeof(path), "%s/stat", (const char *)*state);
 	unlink(path);
 	assert_int_equal(mkdir(path, 0700), 0);

@@ -443,6 +443,8 @@ static const struct np_side crr_accept = {
 
 const struct np_pattern np_pattern_cc = {
 	.name = "cc",
+	.words = { [NP_LEAD] = { "Connection", "both", "connect/close", "connect" },
+		   [NP_FOLLOW] = { "Connection", "both", "connect/close", "accept" } },
 	.side = { [NP_LEAD] = &cc_connect, [NP_FOLLOW] = &cc_accept },
 	.lead_direction = NP_WD_NONE,
 	.transactions = true,
@@ -451,6 +453,10 @@ const struct np_pattern np_pattern_cc = {
 
 const struct np_pattern np_pattern_crr = {
 	.name = "crr",
+	.words = { [NP_LEAD] = { "Connect|Send|Recv", "both", "connect/request/response/close",
+				 "connect" },
+		   [NP_FOLLOW] = { "Connect|Send|Recv", "both", "connect/request/response/close",
+				   "accept" } },
 	.side = { [NP_LEAD] = &crr_connect, [NP_FOLLOW] = &crr_accept },
 	.lead_direction = NP_WD_BOTH,
 	.transactions = true,

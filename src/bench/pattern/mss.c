@@ -40,6 +40,8 @@ static const struct np_side look = {
 
 const struct np_pattern np_pattern_mss = {
 	.name = "mss",
+	.words = { [NP_LEAD] = { "Send", "send", "send", "transmit" },
+		   [NP_FOLLOW] = { "Receive", "receive", "recv", "receive" } },
 	.side = { [NP_LEAD] = &look, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
 	.probe = true,

@@ -548,6 +548,8 @@ static const struct np_side respond = {
 
 const struct np_pattern np_pattern_rr = {
 	.name = "rr",
+	.words = { [NP_LEAD] = { "Send|Recv", "both", "request/response", "request" },
+		   [NP_FOLLOW] = { "Send|Recv", "both", "request/response", "respond" } },
 	.side = { [NP_LEAD] = &request, [NP_FOLLOW] = &respond },
 	.lead_direction = NP_WD_BOTH,
 	.transactions = true,

@@ -137,6 +137,8 @@ static const struct np_side transmit_file = {
 
 const struct np_pattern np_pattern_sendfile = {
 	.name = "sendfile",
+	.words = { [NP_LEAD] = { "Send", "send", "send", "transmit" },
+		   [NP_FOLLOW] = { "Receive", "receive", "recv", "receive" } },
 	.side = { [NP_LEAD] = &transmit_file, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
 };

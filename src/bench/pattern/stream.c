@@ -446,6 +446,8 @@ static const struct np_side transmit = {
 
 const struct np_pattern np_pattern_stream = {
 	.name = "stream",
+	.words = { [NP_LEAD] = { "Send", "send", "send", "transmit" },
+		   [NP_FOLLOW] = { "Receive", "receive", "recv", "receive" } },
 	.side = { [NP_LEAD] = &transmit, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
 };
