@@ -70,6 +70,8 @@ struct np_params {
 	/* What the kernel lets only root do, see np_sockopts; NULL: nothing. */
 	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
 	void *permit_ctx;
+	/* Datagrams: the client sends no empty one after its last request. */
+	bool no_end_mark;
 	const struct np_link *link;     /* of frames without IP, open already; NULL: none */
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };

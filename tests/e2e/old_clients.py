@@ -5,6 +5,7 @@ import socket
 import struct
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Callable, Optional
 
@@ -24,7 +25,8 @@ def words(*values: "int | float") -> bytes:
 class Control:
     """A control connection of an old client."""
 
-    def __init__(self, port: int, ancient: bool = False) -> None:
+    def __init__(self, port: int, ancient: bool = False, size: int = SIZE) -> None:
+        self.size = size
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=15)
         self.affinity = -1
         if ancient:  # up to 2.3 it begins like this, and the second word is 0 all along
@@ -40,13 +42,13 @@ class Control:
         self.sock.close()
 
     def say(self, code: int, *values: "int | float") -> None:
-        self.sock.sendall(words(code, self.affinity, *values).ljust(SIZE, b"\0"))
+        self.sock.sendall(words(code, self.affinity, *values).ljust(self.size, b"\0"))
 
     def hear(self) -> "tuple[int, int, bytes]":
         """One message, and not a byte more: its two words and what follows them."""
         message = b""
-        while len(message) < SIZE:
-            part = self.sock.recv(SIZE - len(message))
+        while len(message) < self.size:
+            part = self.sock.recv(self.size - len(message))
             assert part, f"closed after {len(message)} bytes of a message"
             message += part
         self.sock.settimeout(0.05)
@@ -200,6 +202,22 @@ def udp_rr(control: Control) -> str:
         return rr_results(control, done, 1, 0.05)
 
 
+def udp_rr_counted(control: Control) -> str:
+    """Sends nothing behind its last request: the count is the end."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(15)
+        start = time.monotonic()
+        sock.connect(("127.0.0.1", ask_rr(control, UDP_RR, -500)))
+        for _ in range(500):
+            sock.send(b"q" * 10)
+            assert len(sock.recv(100)) == 20
+        got, _, transactions, took = control.expect(UDP_RR + 2, "IIIf")
+        waited = time.monotonic() - start - took
+        assert (transactions, got) == (500, 500 * 30), (transactions, got)
+        assert took > 0 and waited > 0.49, f"{took} s, which counts the wait for repeats"
+        return f"{took:.3f} s, and {waited:.3f} s of waiting"
+
+
 def udp_stream(control: Control, *connected: int) -> str:
     """recv_buf, message_size, recv_connected (from 2.4.3 on), alignment, offset, checksum_off, cpu,
     rate, length, avoid x 2, port, family"""
@@ -248,6 +266,7 @@ def suite(report: lib.Report) -> None:
         ("TCP_CRR, timed", tcp_crr_timed, False),
         ("TCP_CC", tcp_cc, False),
         ("UDP_RR", udp_rr, False),
+        ("UDP_RR, counted", udp_rr_counted, False),
         ("UDP_STREAM of 2.4.5", lambda c: udp_stream(c, 0), False),
         ("UDP_STREAM of 2.4.5, connected", lambda c: udp_stream(c, 1), False),
         ("UDP_STREAM of 2.4.2", udp_stream, False),
@@ -260,12 +279,14 @@ def suite(report: lib.Report) -> None:
     ]
 
     with lib.Daemon() as daemon:
-        def played(test: Callable[[Control], str], ancient: bool) -> str:
-            with Control(daemon.port, ancient) as control:
+        def played(test: Callable[[Control], str], ancient: bool, size: int = SIZE) -> str:
+            with Control(daemon.port, ancient, size) as control:
                 return test(control)
 
-        report.cases([(name, lambda t=test, a=ancient: played(t, a))
-                      for name, test, ancient in tests], at_once=4)
+        bodies = [(name, partial(played, test, ancient)) for name, test, ancient in tests]
+        bodies.append(("UDP_RR, counted, in messages of today",
+                       partial(played, udp_rr_counted, False, 656)))
+        report.cases(bodies, at_once=4)
 
 
 if __name__ == "__main__":

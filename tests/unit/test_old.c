@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "run/talk.h"
 #include "tests/lib/check.h"
 #include "tests/lib/session.h"
@@ -144,7 +145,43 @@ tcp_crr_is_served(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-/* These clients say nothing at the end of their time, nor in a test that counts: it is silence. */
+/*
+ * The count ends a counted one. A request more is the repeat of one whose response was lost: it is
+ * answered, and not counted, nor is the time that the daemon waits for such.
+ */
+static void
+counted_udp_rr_ends_at_its_count(void **state)
+{
+	struct np_rr_results results;
+	struct np_addr at, me;
+	char bytes[16] = "";
+	struct session s;
+	uint64_t start;
+	double waited;
+	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
+
+	(void)state;
+	session_open(&s);
+	start = np_now();
+	at = ask_rr(&s, NP_FRAME_SIZE, NP_UDP_RR, &rr_request);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at.sa, at.len), 0);
+	for (int n = 0; n < 4; n++) {
+		assert_true(put_bytes(fd, bytes, 16));
+	}
+	for (int n = 0; n < 4; n++) {
+		assert_true(get_bytes(fd, bytes, 8));
+	}
+	expect(&s, NP_FRAME_SIZE, NP_UDP_RR + 2, np_rr_results_layout, &results);
+	waited = (double)(np_now() - start) / 1e9 - (double)results.elapsed_time;
+	assert_int_equal(results.trans_received, 3);
+	assert_int_equal(results.bytes_received, 3 * (16 + 8));
+	assert_true(results.elapsed_time > 0);
+	assert_true(waited > 0.49);
+	close(fd);
+	assert_int_equal(session_close(&s), NP_OK);
+}
+
+/* These clients say nothing at the end of their time, either: it is silence. */
 static void
 udp_rr_is_served(void **state)
 {
@@ -349,6 +386,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tcp_rr_is_served),
 		cmocka_unit_test(tcp_crr_is_served),
+		cmocka_unit_test(counted_udp_rr_ends_at_its_count),
 		cmocka_unit_test(udp_rr_is_served),
 		cmocka_unit_test(tcp_maerts_is_served),
 		cmocka_unit_test(udp_stream_is_served_in_both_layouts),

@@ -4,6 +4,7 @@
  * of the next.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -443,14 +444,15 @@ send_response(struct np_flow *f, const char *request, char *buf, struct np_pktin
 }
 
 NP_LOOP_BODY int
-respond_datagrams(struct np_flow *f, const bool addressed, const bool extras, const bool framed)
+respond_datagrams(struct np_flow *f, const bool addressed, const bool extras, const bool framed,
+		  const bool counted)
 {
 	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
 	struct np_pktinfo info;
 	uint64_t done = 0;
 	int rc = 0;
 
-	while (!np_stopped(f->stop)) {
+	while (!np_stopped(f->stop) && !(counted && done == f->budget)) {
 		ssize_t n = recv_request(f, in->buf, &info, addressed, extras, framed);
 
 		if (n > 0) {
@@ -482,34 +484,75 @@ respond_datagrams(struct np_flow *f, const bool addressed, const bool extras, co
 static int
 respond_datagrams_plain(struct np_flow *f)
 {
-	return respond_datagrams(f, false, false, false);
+	return respond_datagrams(f, false, false, false, false);
 }
 
 static int
 respond_datagrams_extras(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return respond_datagrams(f, false, true, false);
+	return respond_datagrams(f, false, true, false, false);
 }
 
 static int
 respond_addressed(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return respond_datagrams(f, true, true, false);
+	return respond_datagrams(f, true, true, false, false);
 }
 
 static int
 respond_frames(struct np_flow *f)
 {
-	return respond_datagrams(f, false, false, true);
+	return respond_datagrams(f, false, false, true, false);
 }
 
 static int
 respond_frames_extras(struct np_flow *f)
 {
 	np_pace_begin(f);
-	return respond_datagrams(f, false, true, true);
+	return respond_datagrams(f, false, true, true, false);
+}
+
+/* Is the count of requests all that tells the end of the test? */
+static bool
+ends_at_count(const struct np_flow *f)
+{
+	return f->par->no_end_mark && f->budget != UINT64_MAX;
+}
+
+static int
+respond_counted(struct np_flow *f)
+{
+	np_pace_begin(f);
+	return respond_datagrams(f, false, true, false, true);
+}
+
+/*
+ * After the last response of a test that its count ends: a client that did not get it asks again.
+ * Returns when no request has come for a moment, or one that does not end has asked for long
+ * enough. The answers are not counted, nor is the wait.
+ */
+static void
+answer_repeats(struct np_flow *f)
+{
+	enum { MOMENT_MS = 500 };
+	uint64_t until = np_deadline(f->side->pad_ns);
+	struct pollfd p = { .fd = f->fd, .events = POLLIN };
+	char *in = f->recv_ring.slots->buf, *out = f->send_ring.slots->buf;
+
+	if (!ends_at_count(f) || np_seen(&f->count->transactions) < f->budget) {
+		return;
+	}
+	while (!np_stopped(f->stop) && np_now() < until && poll(&p, 1, MOMENT_MS) > 0) {
+		struct sockaddr_storage from;
+		socklen_t len = sizeof(from);
+
+		if (recvfrom(f->fd, in, f->recv_size, MSG_DONTWAIT, (struct sockaddr *)&from,
+			     &len) > 0) {
+			np_sys_sendto(f->fd, out, f->send_size, &from, len);
+		}
+	}
 }
 
 static int
@@ -518,7 +561,9 @@ respond_setup(struct np_flow *f, struct np_err *err)
 	bool extras = np_extra_wanted(f);
 
 	f->id = np_id_place(f->par);
-	if (f->par->transport->header > 0) {
+	if (ends_at_count(f)) {
+		f->loop = respond_counted;
+	} else if (f->par->transport->header > 0) {
 		f->loop = extras ? respond_frames_extras : respond_frames;
 	} else if (f->par->transport->datagram && f->par->packet_info) {
 		f->loop = respond_addressed;
@@ -543,6 +588,7 @@ static const struct np_side request = {
 
 static const struct np_side respond = {
 	.setup = respond_setup,
+	.finish = answer_repeats,
 	.pad_ns = 4 * NP_SEC,
 };
 
