@@ -71,7 +71,7 @@ print_keyval(FILE *out, const struct np_selection *sel, const struct np_record *
 
 /* ---- -o ---- */
 
-/* Unknown names have no cell here, though they have one below. */
+/* An unknown name has an empty cell here, as it has below. */
 static void
 print_csv_heads(FILE *out, const struct np_selection *sel)
 {
@@ -79,12 +79,12 @@ print_csv_heads(FILE *out, const struct np_selection *sel)
 
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < sel->count[g]; i++) {
-			char title[NUMBER_SIZE];
+			char title[NUMBER_SIZE] = "";
+			int id = sel->id[g][i];
 
-			if (sel->id[g][i] == NP_SELECT_UNKNOWN) {
-				continue;
+			if (id != NP_SELECT_UNKNOWN) {
+				np_metric_title((enum np_metric_id)id, title, sizeof(title));
 			}
-			np_metric_title((enum np_metric_id)sel->id[g][i], title, sizeof(title));
 			fprintf(out, "%s%s", between, title);
 			between = ",";
 		}
@@ -92,7 +92,7 @@ print_csv_heads(FILE *out, const struct np_selection *sel)
 	fputc('\n', out);
 }
 
-/* A missing value is followed by a comma and a blank, which at the end is a comma too many. */
+/* A missing value is followed by a comma and a blank. As many cells as there are heads. */
 static void
 print_csv_row(FILE *out, const struct np_selection *sel, const struct np_record *r)
 {
@@ -109,7 +109,7 @@ print_csv_row(FILE *out, const struct np_selection *sel, const struct np_record 
 			between = there ? "," : ", ";
 		}
 	}
-	fputs(strcmp(between, ", ") == 0 ? ",\n" : "\n", out);
+	fputc('\n', out);
 }
 
 /* ---- -O ---- */

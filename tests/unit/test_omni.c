@@ -31,9 +31,10 @@ transactions(void)
 	return r;
 }
 
-static void
-assert_omni(enum np_style style, const struct np_selection *sel, bool headers,
-	    const struct np_record *r, const char *want)
+/* For the caller to free. */
+static char *
+printed(enum np_style style, const struct np_selection *sel, bool headers,
+	const struct np_record *r)
 {
 	char *text = NULL;
 	size_t size;
@@ -42,6 +43,15 @@ assert_omni(enum np_style style, const struct np_selection *sel, bool headers,
 	assert_non_null(out);
 	np_omni_print(out, style, sel, headers, r);
 	fclose(out);
+	return text;
+}
+
+static void
+assert_omni(enum np_style style, const struct np_selection *sel, bool headers,
+	    const struct np_record *r, const char *want)
+{
+	char *text = printed(style, sel, headers, r);
+
 	assert_string_equal(text, want);
 	free(text);
 }
@@ -116,18 +126,18 @@ csv_cells_without_a_value_leave_a_blank_behind(void **state)
 {
 	static const struct list lists[] = {
 		{ "THROUGHPUT,NONSENSE,ELAPSED_TIME",
-		  "Throughput,Elapsed Time (sec)\n21487.82,, 0.09\n", "21487.82,, 0.09\n" },
+		  "Throughput,,Elapsed Time (sec)\n21487.82,, 0.09\n", "21487.82,, 0.09\n" },
 		{ "RESULT_BRAND,PROTOCOL", "Result Tag,Protocol\n, TCP\n", ", TCP\n" },
-		{ "PROTOCOL,RESULT_BRAND", "Protocol,Result Tag\nTCP,,\n", "TCP,,\n" },
-		{ "PROTOCOL,NONSENSE", "Protocol\nTCP,,\n", "TCP,,\n" },
+		{ "PROTOCOL,RESULT_BRAND", "Protocol,Result Tag\nTCP,\n", "TCP,\n" },
+		{ "PROTOCOL,NONSENSE", "Protocol,\nTCP,\n", "TCP,\n" },
 		{ "PROTOCOL,RESULT_BRAND,RESULT_BRAND,DIRECTION",
 		  "Protocol,Result Tag,Result Tag,Direction\nTCP,, , Send|Recv\n",
 		  "TCP,, , Send|Recv\n" },
-		{ "RESULT_BRAND,NONSENSE", "Result Tag\n, ,\n", ", ,\n" },
-		{ "RESULT_BRAND", "Result Tag\n,\n", ",\n" },
+		{ "RESULT_BRAND,NONSENSE", "Result Tag,\n, \n", ", \n" },
+		{ "RESULT_BRAND", "Result Tag\n\n", "\n" },
 		/* netperf dies of this one with headers. */
-		{ "NONSENSE,PROTOCOL", "Protocol\n, TCP\n", ", TCP\n" },
-		{ "NONSENSE,FOO", "\n, ,\n", NULL },
+		{ "NONSENSE,PROTOCOL", ",Protocol\n, TCP\n", ", TCP\n" },
+		{ "NONSENSE,FOO", ",\n, \n", NULL },
 		/* An empty text is a value. */
 		{ "LOCAL_FILL_FILE,PROTOCOL", "Local Fill File,Protocol\n,TCP\n", ",TCP\n" },
 		{ "PROTOCOL,LOCAL_FILL_FILE", "Protocol,Local Fill File\nTCP,\n", "TCP,\n" },
@@ -135,6 +145,42 @@ csv_cells_without_a_value_leave_a_blank_behind(void **state)
 
 	(void)state;
 	assert_lists(NP_STYLE_CSV, lists, LEN(lists));
+}
+
+static size_t
+commas_before(const char *text, char end)
+{
+	size_t n = 0;
+
+	for (; *text != end && *text != '\0'; text++) {
+		n += *text == ',';
+	}
+	return n;
+}
+
+/* Whatever the list names, and whether there is a value for it or not. */
+static void
+csv_rows_have_as_many_cells_as_their_heads(void **state)
+{
+	static const char *const words[] = { "PROTOCOL", "RESULT_BRAND", "NONSENSE", "DIRECTION" };
+	struct np_record r = transactions();
+
+	(void)state;
+	for (size_t n = 0; n < 4 * 4 * 4; n++) {
+		struct np_selection sel;
+		char list[80], *text;
+		size_t row;
+
+		snprintf(list, sizeof(list), "%s,%s,%s", words[n % 4], words[n / 4 % 4],
+			 words[n / 16]);
+		assert_int_equal(np_selection_parse(list, &sel, NULL), NP_OK);
+		text = printed(NP_STYLE_CSV, &sel, true, &r);
+		row = strcspn(text, "\n") + 1;
+		assert_true(row < strlen(text));
+		assert_int_equal(commas_before(text, '\n'), 2);
+		assert_int_equal(commas_before(text + row, '\n'), 2);
+		free(text);
+	}
 }
 
 static void
@@ -355,6 +401,7 @@ main(void)
 		cmocka_unit_test(keys_and_values_stand_on_lines_of_their_own),
 		cmocka_unit_test(csv_is_a_row_below_its_heads),
 		cmocka_unit_test(csv_cells_without_a_value_leave_a_blank_behind),
+		cmocka_unit_test(csv_rows_have_as_many_cells_as_their_heads),
 		cmocka_unit_test(human_columns_are_as_wide_as_head_and_value),
 		cmocka_unit_test(human_columns_without_a_value_are_blank),
 		cmocka_unit_test(the_defaults_look_as_netperfs),
