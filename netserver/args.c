@@ -422,7 +422,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	while (words < argc && strcmp(argv[words], "--") != 0) {
 		words++;
 	}
-	if (np_options_parse(ns_options, ns_options_count, 0, words, argv, a, err) != NP_OK) {
+	if (np_options_parse(ns_options, ns_options_count, 0, words, argv, a, NULL, err) != NP_OK) {
 		return err->code;
 	}
 	if (a->key.count > 0 && a->passphrase[0] != '\0') {

@@ -22,6 +22,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/doc.c %D%/opt/doc.h \
 	%D%/opt/option.c %D%/opt/option.h \
+	%D%/opt/tidy.c %D%/opt/tidy.h \
 	%D%/stats/ceiling.c %D%/stats/ceiling.h \
 	%D%/stats/confidence.c %D%/stats/confidence.h \
 	%D%/stats/counters.h \

@@ -158,7 +158,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	unsigned scope;
 
 	if (np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
-			     err) != NP_OK) {
+			     &cli->notes, err) != NP_OK) {
 		return err->code;
 	}
 	scope = scope_of(cli);
@@ -166,7 +166,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		return NP_OK;
 	}
 	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,
-			     argv + split, cli, err) != NP_OK ||
+			     argv + split, cli, &cli->notes, err) != NP_OK ||
 	    parse_selectors(cli, err) != NP_OK) {
 		char where[64];
 

@@ -52,14 +52,15 @@ struct np_cli {
 	char device[NP_LINK_NAME], far_device[NP_LINK_NAME]; /* --device; empty: by address */
 	char unit;                                           /* letter of -f, '\0' not chosen */
 	int32_t verbosity, headers, wait_s;
-	int32_t allow_routing; /* test-specific -R; -1: by test */
-	int family;            /* -4, -6 */
-	int data_family;       /* test-specific -4, -6 */
-	int debug;             /* -d, as often as it was given */
-	int32_t cpus;          /* -n; Linux knows better */
-	char gone;             /* an option without effect that netperf complains of */
-	bool bound, unbound;   /* -T was given; what it asks for could not be done here */
-	bool latency;          /* -j */
+	int32_t allow_routing;        /* test-specific -R; -1: by test */
+	int family;                   /* -4, -6 */
+	int data_family;              /* test-specific -4, -6 */
+	int debug;                    /* -d, as often as it was given */
+	int32_t cpus;                 /* -n; Linux knows better */
+	char gone;                    /* an option without effect that netperf complains of */
+	struct np_option_notes notes; /* arguments that were not read as they were written */
+	bool bound, unbound;          /* -T was given; what it asks for could not be done here */
+	bool latency;                 /* -j */
 	bool show_histogram;
 	bool usage, test_usage, help, version;
 

@@ -653,6 +653,9 @@ print_texts(const struct np_cli *cli)
 		np_selection_names(stdout, cli->style);
 		return 1;
 	}
+	for (const char *note = cli->notes.text; *note != '\0'; note = strchr(note, '\n') + 1) {
+		fprintf(stderr, "netperf: %.*s\n", (int)strcspn(note, "\n"), note);
+	}
 	if (cli->gone != '\0') {
 		fprintf(stderr,
 			"netperf: test option -%c: has no effect, netperf has given it up\n",

@@ -509,6 +509,20 @@ set_iterations(void *ctx, const struct np_option *o, const char *arg, struct np_
 	return NP_OK;
 }
 
+/* A whole percentage: 95, 95.0 or 95%. Returns 0 or -1. */
+static int
+parse_level(const char *text, int64_t *level)
+{
+	char *end;
+	double n = strtod(text, &end);
+
+	if (end == text || strcmp(end, *end == '%' ? "%" : "") != 0 || !(n > 0 && n < 100)) {
+		return -1;
+	}
+	*level = (int64_t)n;
+	return (double)*level < n ? -1 : 0;
+}
+
 /* Sic: a level without a comma is the width, too. */
 static int
 set_confidence(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
@@ -523,7 +537,7 @@ set_confidence(void *ctx, const struct np_option *o, const char *arg, struct np_
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
-	if ((pair.first != NULL && np_parse_count(pair.first, &level) != 0) ||
+	if ((pair.first != NULL && parse_level(pair.first, &level) != 0) ||
 	    (level != 95 && level != 99)) {
 		return np_fail(err, NP_EPLAIN, 0,
 			       "Only 95%% and 99%% confidence level is supported");
@@ -802,6 +816,24 @@ set_wire(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	return NP_OK;
 }
 
+/*
+ * -o, -O and -k mean offsets and dirty bytes here, and output selectors behind "--": does the
+ * argument begin with the name of one?
+ */
+static bool
+names_figures(const char *arg)
+{
+	char name[80];
+	size_t len = strcspn(arg, ",; ");
+
+	if (len >= sizeof(name)) {
+		return false;
+	}
+	memcpy(name, arg, len);
+	name[len] = '\0';
+	return strcasecmp(name, "all") == 0 || np_metric_find(name) >= 0;
+}
+
 /* What netperf takes as well, and has no use for either. */
 static int
 set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
@@ -828,6 +860,8 @@ set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err
 #define TO(m) .to = CLI(m)
 #define TO2(m1, m2) .to = CLI(m1), .to2 = CLI(m2)
 #define RANGE(lo, hi) .min = (lo), .max = (hi)
+#define ASTRAY(l)                                                                                  \
+	.astray = names_figures, .instead = "output selectors are a test option (-- -" l " NAMES)"
 
 const struct np_option np_global_options[] = {
 	{ ROW('4', "ipv4", PLAIN, NULL, "IPv4 for the control connection"), TO(family),
@@ -840,7 +874,7 @@ const struct np_option np_global_options[] = {
 	  TO2(par.far.send_align, par.far.recv_align), RANGE(1, 1 << 24) },
 	{ ROW('b', "interval-burst", CUSTOM, "local,remote",
 	      "operations of a pacing interval; see -w (0: no pacing)"),
-	  .set = set_bursts },
+	  .set = set_bursts, .numbers = true },
 	{ ROW('B', "brand", TEXT, "text", "show this behind a result without headers"), TO(brand) },
 	{ ROW('c', "local-cpu", NUMBER, "rate", "measure the CPU utilisation of this end"),
 	  TO(par.near.measure_cpu), .set = set_cpu },
@@ -862,7 +896,7 @@ const struct np_option np_global_options[] = {
 	  TO(host), .set = set_name },
 	{ ROW('i', "iterations", CUSTOM, "max,min",
 	      "repeat the test until the confidence of -I is reached (1; with -I 10,3)"),
-	  .set = set_iterations },
+	  .set = set_iterations, .numbers = true },
 	{ ROW('I', "confidence", CUSTOM, "level,width",
 	      "confidence level in percent, 95 or 99, and full width of its interval (99,5)"),
 	  .set = set_confidence },
@@ -870,7 +904,7 @@ const struct np_option np_global_options[] = {
 	  TO(latency) },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",
 	      "bytes of a local buffer to write to, and to read, before each send"),
-	  TO2(par.near.dirty, par.near.clean), RANGE(0, 1 << 30) },
+	  TO2(par.near.dirty, par.near.clean), RANGE(0, 1 << 30), ASTRAY("k") },
 	{ ROW('K', "remote-dirty", BOTH, "dirty,clean", "the same at the far end"),
 	  TO2(par.far.dirty, par.far.clean), RANGE(0, 1 << 30) },
 	{ ROW('l', "length", LENGTH, "length",
@@ -884,9 +918,9 @@ const struct np_option np_global_options[] = {
 	      "no control connection: test against a plain service (discard, chargen, echo)"),
 	  TO(par.no_control) },
 	{ ROW('o', "local-offset", BOTH, "send,recv", "offset of the local buffers (0)"),
-	  TO2(par.near.send_offset, par.near.recv_offset), RANGE(0, 1 << 24) },
+	  TO2(par.near.send_offset, par.near.recv_offset), RANGE(0, 1 << 24), ASTRAY("o") },
 	{ ROW('O', "remote-offset", BOTH, "send,recv", "offset of the remote buffers (0)"),
-	  TO2(par.far.send_offset, par.far.recv_offset), RANGE(0, 1 << 24) },
+	  TO2(par.far.send_offset, par.far.recv_offset), RANGE(0, 1 << 24), ASTRAY("O") },
 	{ ROW('p', "port", CUSTOM, "remote,local", "ports of the control connection (12865,any)"),
 	  .set = set_control_ports },
 	{ ROW('P', "headers", COUNT, "0|1", "0: no banner and no column headers (1)"),
@@ -899,7 +933,7 @@ const struct np_option np_global_options[] = {
 	{ ROW('S', "keep-alive", FLAG, NULL, "keep-alive on the data socket"), TO(par.keepalive) },
 	{ ROW('t', "test", TEXT, "name", "the test to run (TCP_STREAM)"), TO(test) },
 	{ ROW('T', "cpu", CUSTOM, "local,remote", "bind netperf and netserver to a processor"),
-	  .set = set_cpus },
+	  .set = set_cpus, .numbers = true },
 	{ ROW('v', "verbosity", COUNT, "n",
 	      "0: one figure, 1: the table, 2: details, too, 3: details alone (1)"),
 	  TO(verbosity) },
@@ -977,13 +1011,13 @@ const struct np_option np_test_options[] = {
 	  .set = set_devices, .scope = LINK },
 	{ ROW('e', "timeout", CUSTOM, "seconds",
 	      "UDP_RR, DLCL_RR: when a response counts as lost (1)"),
-	  .set = set_timeout, .scope = OMNI | LINK },
+	  .set = set_timeout, .numbers = true, .scope = OMNI | LINK },
 	{ ROW('f', "no-fragment", FLAG, NULL, "do not fragment (IPv4)"), TO(par.no_fragment),
 	  .scope = OMNI },
 	{ ROW('F', "fast-open", FLAG, NULL, "TCP Fast Open"), TO(par.fast_open), .scope = OMNI },
 	{ ROW('g', NULL, FLAG, NULL, "SO_DEBUG on the data socket"), TO(par.debug), .scope = OMNI },
 	{ ROW('G', "mss", CUSTOM, "bytes", "largest TCP segment to ask for"), .set = set_mss,
-	  .scope = OMNI },
+	  .numbers = true, .scope = OMNI },
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(test_usage) },
 	{ ROW('H', NULL, CUSTOM, "name/bits,family",
 	      "the remote end of the data connection (the host); bits: the rest is random"),
@@ -1003,9 +1037,9 @@ const struct np_option np_test_options[] = {
 	{ ROW('L', NULL, CUSTOM, "name/bits,family", "the local end of the data connection"),
 	  TO2(data_local, par.near.mask), .set = set_data_name, .scope = IP },
 	{ ROW('m', "send-size", CUSTOM, "local,remote", "bytes of a send (socket buffer)"),
-	  TO2(par.near.send_size, par.far.send_size), .set = set_call_sizes },
+	  TO2(par.near.send_size, par.far.send_size), .set = set_call_sizes, .numbers = true },
 	{ ROW('M', "recv-size", CUSTOM, "remote,local", "bytes of a receive (socket buffer)"),
-	  TO2(par.far.recv_size, par.near.recv_size), .set = set_call_sizes },
+	  TO2(par.far.recv_size, par.near.recv_size), .set = set_call_sizes, .numbers = true },
 	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"), TO(par.near.connected),
 	  .scope = OMNI },
 	{ ROW('n', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
@@ -1027,7 +1061,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('q', "pacing-rate", COUNT, "bytes/s", "SO_MAX_PACING_RATE of the local data socket"),
 	  TO(par.pacing), RANGE(0, INT32_MAX), .scope = OMNI },
 	{ ROW('r', "sizes", CUSTOM, "request,response", "bytes of a request and a response (1,1)"),
-	  TO2(par.request, par.response), .set = set_message_sizes },
+	  TO2(par.request, par.response), .set = set_message_sizes, .numbers = true },
 	{ ROW('R', NULL, COUNT, "0|1", "allow routing (1; UDP_STREAM: 0)"), TO(allow_routing),
 	  RANGE(0, 1), .scope = IP },
 	{ ROW('s', NULL, BOTH, "send,recv", "local socket buffers (system's)"),

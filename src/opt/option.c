@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "opt/tidy.h"
 
 enum { LONG_ONLY = 256, MAX_OPTIONS = 160 };
 
@@ -208,19 +209,66 @@ row_of(const struct np_option *table, size_t count, unsigned scope, int c)
 	return NULL;
 }
 
+/* The option as it was written, "-m" or "--rate". */
+static const char *
+spelled(const struct np_option *o, int c, char where[80])
+{
+	if (o->letter != '\0' && c < LONG_ONLY) {
+		snprintf(where, 80, "-%c", o->letter);
+	} else {
+		snprintf(where, 80, "--%s", o->name);
+	}
+	return where;
+}
+
 /* "-m: " or "--rate: " in front of what is wrong with it. */
 static int
 blame(const struct np_option *o, int c, struct np_err *err)
 {
 	char where[80];
 
-	if (o->letter != '\0' && c < LONG_ONLY) {
-		snprintf(where, sizeof(where), "-%c", o->letter);
-	} else {
-		snprintf(where, sizeof(where), "--%s", o->name);
-	}
-	np_fail_in(err, where);
+	np_fail_in(err, spelled(o, c, where));
 	return err->code;
+}
+
+static bool
+takes_numbers(const struct np_option *o)
+{
+	return o->numbers || o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH ||
+	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
+}
+
+/* Set it, and note it where the argument is read otherwise than it was written. */
+static int
+set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
+	   struct np_option_notes *notes, struct np_err *err)
+{
+	static const char *const why[] = {
+		[NP_TIDY_CUT] = "whole numbers only, as in netperf",
+		[NP_TIDY_RUN_ON] = "what follows without a blank is not obeyed, as in netperf",
+	};
+	char tidy[256], where[80];
+	enum np_tidy what;
+
+	if (notes == NULL || arg == NULL) {
+		return np_option_set(o, arg, ctx, err);
+	}
+	if (o->astray != NULL && o->astray(arg)) {
+		notes->len = np_text_add(notes->text, sizeof(notes->text), notes->len,
+					 "%s %.60s: not read, as in netperf: %s\n",
+					 spelled(o, c, where), arg, o->instead);
+		return NP_OK;
+	}
+	what = takes_numbers(o) ? np_tidy_numbers(arg, tidy, sizeof(tidy)) : NP_TIDY_AS_IS;
+	if (np_option_set(o, what == NP_TIDY_AS_IS ? arg : tidy, ctx, err) != NP_OK) {
+		return err->code;
+	}
+	if (what == NP_TIDY_CUT || what == NP_TIDY_RUN_ON) {
+		notes->len = np_text_add(notes->text, sizeof(notes->text), notes->len,
+					 "%s %.60s: read as %.60s: %s\n", spelled(o, c, where), arg,
+					 tidy, why[what]);
+	}
+	return NP_OK;
 }
 
 static int
@@ -250,7 +298,7 @@ take_next(const struct np_option *o, int argc, char **argv)
 
 int
 np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc, char **argv,
-		 void *ctx, struct np_err *err)
+		 void *ctx, struct np_option_notes *notes, struct np_err *err)
 {
 	struct grammar g;
 	int c, rc;
@@ -271,7 +319,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		}
 		arg = takes_argument(o) || o->kind == NP_OPT_MAYBE ? optarg
 								   : take_next(o, argc, argv);
-		rc = np_option_set(o, arg, ctx, err);
+		rc = set_tidily(o, c, arg, ctx, notes, err);
 		if (o->secret && arg == optarg) {
 			np_secret_hide(optarg);
 		}

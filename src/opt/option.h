@@ -38,6 +38,17 @@ struct np_option {
 	int (*set)(void *ctx, const struct np_option *o, const char *arg, struct np_err *err);
 	unsigned scope; /* in which of the caller's scopes it is known, a bit each; 0: in all */
 	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
+	bool numbers;   /* set() takes whole numbers, as the kinds of counts do */
+	/* Is the argument meant for another option? Then it sets nothing, and a note says
+	 * `instead`. NULL: there is no such. */
+	bool (*astray)(const char *arg);
+	const char *instead;
+};
+
+/* Arguments that were not read as they were written: lines such as "-l 1.5: read as 1". */
+struct np_option_notes {
+	char text[1024];
+	size_t len;
 };
 
 /* Two values separated by the first comma; a part that is not there is NULL. */
@@ -55,9 +66,13 @@ int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
  * glued on, words that are no options stand anywhere and are let pass. Rows outside of the scope
  * (0: none is) are unknown. Values go into *ctx. NP_EUSAGE names the option and what to try
  * instead. argv is permuted.
+ *
+ * Numbers that netperf reads and we would not (opt/tidy.h), and arguments gone astray, are read as
+ * it reads them, and *notes tells of each one where something was cut off. notes NULL: they are
+ * refused.
  */
 int np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc,
-		     char **argv, void *ctx, struct np_err *err);
+		     char **argv, void *ctx, struct np_option_notes *notes, struct np_err *err);
 
 /* Give one option's value, as if it stood on the command line: for setters that add to a kind. */
 int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);

@@ -77,7 +77,7 @@ assert_missing_argument_named(const struct np_option *table, size_t count,
 	line[1] = o->letter;
 	snprintf(want, sizeof(want), "-%c: needs an argument (%s)", o->letter, o->arg);
 	words_split(&w, line);
-	assert_int_equal(np_options_parse(table, count, o->scope, w.count, w.at, ctx, &err),
+	assert_int_equal(np_options_parse(table, count, o->scope, w.count, w.at, ctx, NULL, &err),
 			 NP_EUSAGE);
 	assert_string_equal(err.msg, want);
 }

@@ -306,6 +306,60 @@ sizes_have_the_order_of_netperf(void **state)
 	assert_wrong("-- -r 1,0", "-r: 0 is out of range");
 }
 
+/* As scripts have them: netperf makes do with atoi(3). */
+static void
+numbers_may_be_as_netperf_reads_them(void **state)
+{
+	static const char *const quiet[] = {
+		"-l 1.0 -v 1.0 -i 10.0,3.0 -I 95.0%,5% -T 0.0 -b 4.0 -s 0.0 -W 2.0",
+		"-t UDP_RR -- -r 1.0,64.0K -e 2.0",
+		"-t TCP_STREAM -- -m 1400.0 -M ,8.0K -s 64.0K -G 1400.0 -b 0.0",
+	};
+	const struct np_cli *cli;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(quiet); i++) {
+		assert_string_equal(parsed(quiet[i])->notes.text, "");
+	}
+	cli = parsed("-I 95%");
+	assert_int_equal(cli->confidence.level, 95);
+	assert_true(cli->confidence.width > 94.9 && cli->confidence.width < 95.1); /* sic */
+	assert_string_equal(cli->notes.text, "");
+	cli = parsed("-l 1.5 -t TCP_RR -- -b 2.5");
+	assert_int_equal(cli->par.length, 1);
+	assert_int_equal(cli->par.burst, 2);
+	assert_has(cli->notes.text, "-l 1.5: read as 1");
+	assert_has(cli->notes.text, "-b 2.5: read as 2");
+	cli = parsed("-P 0-t TCP_RR");
+	assert_int_equal(cli->headers, 0);
+	assert_string_equal(cli->test, "TCP_STREAM");
+	assert_has(cli->notes.text, "-P 0-t: read as 0");
+	assert_wrong("-l 0.5", "0.5 is not a length");
+	assert_wrong("-l 1e6", "1e6 is not a length");
+	assert_wrong("-- -m 1.5K", "1.5K is not a number");
+}
+
+/* -o, -O and -k are other options before the dashes than behind them. */
+static void
+selectors_before_the_dashes_change_nothing(void **state)
+{
+	static const char *const lines[] = { "-O THROUGHPUT,P99_LATENCY", "-o throughput", "-k all",
+					     "-k THROUGHPUT;PROTOCOL" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(lines); i++) {
+		const struct np_cli *cli = parsed(lines[i]);
+
+		assert_int_equal(cli->style, NP_STYLE_CLASSIC);
+		assert_int_equal(cli->par.far.send_offset, 0);
+		assert_int_equal(cli->par.near.send_offset, 0);
+		assert_int_equal(cli->par.near.dirty, -1);
+		assert_has(cli->notes.text, "output selectors are a test option (-- -");
+	}
+	assert_wrong("-O nonsense", "nonsense is not a number");
+	assert_int_equal(parsed("-O 16.0")->par.far.send_offset, 16);
+}
+
 static void
 a_port_range_must_be_one(void **state)
 {
@@ -575,6 +629,8 @@ main(void)
 		cmocka_unit_test(a_passphrase_is_not_to_be_seen),
 		cmocka_unit_test(what_stands_behind_the_dashes_is_the_tests),
 		cmocka_unit_test(sizes_have_the_order_of_netperf),
+		cmocka_unit_test(numbers_may_be_as_netperf_reads_them),
+		cmocka_unit_test(selectors_before_the_dashes_change_nothing),
 		cmocka_unit_test(a_port_range_must_be_one),
 		cmocka_unit_test(names_have_an_end),
 		cmocka_unit_test(figures_are_found_by_name),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "netserver/args.h"
+#include "opt/tidy.h"
 #include "tests/lib/check.h"
 #include "tests/lib/words.h"
 
@@ -56,6 +57,12 @@ note_maybe(void *ctx, const struct np_option *o, const char *arg, struct np_err 
 	return NP_OK;
 }
 
+static bool
+is_lost(const char *arg)
+{
+	return strcmp(arg, "lost") == 0;
+}
+
 #define AT(member) offsetof(struct values, member)
 
 static const struct np_option table[] = {
@@ -74,6 +81,13 @@ static const struct np_option table[] = {
 	{ .letter = 'B', .kind = NP_OPT_EACH, .arg = "x,y", .to = AT(x), .to2 = AT(y) },
 	{ .letter = 'p', .kind = NP_OPT_PLAIN, .set = note_plain, .help = "plain" },
 	{ .letter = 'c', .name = "custom", .kind = NP_OPT_CUSTOM, .arg = "c", .set = note_custom },
+	{ .letter = 'N',
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "n",
+	  .set = note_custom,
+	  .numbers = true,
+	  .astray = is_lost,
+	  .instead = "try -x" },
 	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .set = note_maybe, .help = "m" },
 };
 
@@ -87,7 +101,7 @@ parse(const char *line, struct values *v, struct np_err *err)
 	*v = (struct values){ .x = -7, .y = -7, .n = -7 };
 	err->code = NP_OK;
 	err->msg[0] = '\0';
-	return np_options_parse(table, LEN(table), 0, w.count, w.at, v, err);
+	return np_options_parse(table, LEN(table), 0, w.count, w.at, v, NULL, err);
 }
 
 static struct values
@@ -256,6 +270,120 @@ mistakes_name_the_option(void **state)
 	assert_wrong("--custom=bad", "--custom: bad is not good");
 }
 
+/* ---- Numbers as netperf reads them ---- */
+
+static void
+numbers_are_made_tidy(void **state)
+{
+	static const struct {
+		const char *word, *out;
+		enum np_tidy what;
+	} rows[] = {
+		{ "1.0", "1", NP_TIDY_SAME },
+		{ "1.", "1", NP_TIDY_SAME },
+		{ "-100.000", "-100", NP_TIDY_SAME },
+		{ "64.0K", "64K", NP_TIDY_SAME },
+		{ "1.0,2.0", "1,2", NP_TIDY_SAME },
+		{ "1.5", "1", NP_TIDY_CUT },
+		{ "-1.5", "-1", NP_TIDY_CUT },
+		{ "1.5s", "1s", NP_TIDY_CUT },
+		{ "1.0,2.5", "1,2", NP_TIDY_CUT },
+		{ ",2.5", ",2", NP_TIDY_CUT },
+		{ "2.5,", "2,", NP_TIDY_CUT },
+		{ "0-t", "0", NP_TIDY_RUN_ON },
+		{ "1.0-t", "1", NP_TIDY_RUN_ON },
+		{ "1,10s-tX", "1,10s", NP_TIDY_RUN_ON },
+		/* What is right stays, and what has no plain meaning: parsers refuse that. */
+		{ "10", NULL, NP_TIDY_AS_IS },
+		{ "64K", NULL, NP_TIDY_AS_IS },
+		{ "1h0m5s", NULL, NP_TIDY_AS_IS },
+		{ "1.5K", NULL, NP_TIDY_AS_IS },
+		{ "1.5m", NULL, NP_TIDY_AS_IS },
+		{ "0.5", NULL, NP_TIDY_AS_IS },
+		{ ".5", NULL, NP_TIDY_AS_IS },
+		{ "1.0.0", NULL, NP_TIDY_AS_IS },
+		{ "ten", NULL, NP_TIDY_AS_IS },
+		{ "1e6", NULL, NP_TIDY_AS_IS },
+		{ "5-", NULL, NP_TIDY_AS_IS },
+		{ "5-7", NULL, NP_TIDY_AS_IS },
+		{ "5-t,6", NULL, NP_TIDY_AS_IS },
+		{ "", NULL, NP_TIDY_AS_IS },
+		{ "-", NULL, NP_TIDY_AS_IS },
+		{ "1.0000000000000000000000", NULL, NP_TIDY_AS_IS }, /* too long for out */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		char out[16];
+
+		if (np_tidy_numbers(rows[i].word, out, sizeof(out)) != rows[i].what) {
+			fail_msg("%s is taken for something else", rows[i].word);
+		}
+		if (rows[i].out != NULL) {
+			assert_string_equal(out, rows[i].out);
+		}
+	}
+}
+
+/* Parse a command line as netperf's is; what was noted. */
+static const char *
+noted(const char *line, struct values *v)
+{
+	static struct np_option_notes notes;
+	static struct words w;
+	struct np_err err;
+
+	words_split(&w, line);
+	*v = (struct values){ .x = -7, .y = -7, .n = -7 };
+	memset(&notes, 0, sizeof(notes));
+	if (np_options_parse(table, LEN(table), 0, w.count, w.at, v, &notes, &err) != NP_OK) {
+		fail_msg("%s: %s", line, err.msg);
+	}
+	return notes.text;
+}
+
+static void
+numbers_of_every_kind_may_be_untidy(void **state)
+{
+	struct values v;
+
+	(void)state;
+	assert_string_equal(noted("-n 1.0 -l 2.0 -A 3.0 -B 4.0,5.0 --limited 6.0 -c 7.5", &v), "");
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.length, 2);
+	assert_int_equal(v.x, 4);
+	assert_int_equal(v.y, 5);
+	assert_int_equal(v.limited, 6);
+	assert_string_equal(v.custom, "7.5"); /* not one of numbers */
+	assert_string_equal(noted("-n1.5 --number 0-t -N 2.5 -t 1.5", &v),
+			    "-n 1.5: read as 1: whole numbers only, as in netperf\n"
+			    "--number 0-t: read as 0: what follows without a blank is not obeyed, "
+			    "as in netperf\n"
+			    "-N 2.5: read as 2: whole numbers only, as in netperf\n");
+	assert_int_equal(v.n, 0);
+	assert_string_equal(v.custom, "2");
+	assert_string_equal(v.text, "1.5");
+}
+
+static void
+an_argument_may_have_gone_astray(void **state)
+{
+	struct values v;
+
+	(void)state;
+	assert_string_equal(noted("-N lost -a", &v), "-N lost: not read, as in netperf: try -x\n");
+	assert_string_equal(v.custom, "");
+	assert_true(v.a);
+}
+
+static void
+who_does_not_ask_for_notes_gets_an_error(void **state)
+{
+	(void)state;
+	assert_wrong("-n 1.0", "-n: 1.0 is not a number (try 64 or 64K)");
+	assert_wrong("-n 0-t", "-n: 0-t is not a number (try 64 or 64K)");
+}
+
 static void
 the_usage_text_has_what_is_there(void **state)
 {
@@ -415,6 +543,10 @@ main(void)
 		cmocka_unit_test(a_pair_is_split_at_its_first_comma),
 		cmocka_unit_test(numbers_have_ranges),
 		cmocka_unit_test(mistakes_name_the_option),
+		cmocka_unit_test(numbers_are_made_tidy),
+		cmocka_unit_test(numbers_of_every_kind_may_be_untidy),
+		cmocka_unit_test(an_argument_may_have_gone_astray),
+		cmocka_unit_test(who_does_not_ask_for_notes_gets_an_error),
 		cmocka_unit_test(the_usage_text_has_what_is_there),
 		cmocka_unit_test(the_daemons_options_are_netperfs),
 		cmocka_unit_test(limits_of_memory_have_no_small_end),

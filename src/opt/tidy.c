@@ -1,0 +1,81 @@
+#include "opt/tidy.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static size_t
+digits(const char *at)
+{
+	return strspn(at, "0123456789");
+}
+
+static size_t
+letters_and_digits(const char *at)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)at[n])) {
+		n++;
+	}
+	return n;
+}
+
+/* Is the rest of the word an option that has been run together with what stands before it? */
+static bool
+runs_on(const char *at)
+{
+	return at[0] == '-' && isalpha((unsigned char)at[1]) && strchr(at, ',') == NULL;
+}
+
+/* One number of a word, up to a comma or the word's end, is appended to the *len bytes in out. */
+static enum np_tidy
+tidy_one(const char *word, char *out, size_t size, size_t *len)
+{
+	const char *number = word + (*word == '-' || *word == '+');
+	size_t whole = digits(number);
+	const char *point = number + whole;
+	size_t fraction = *point == '.' ? digits(point + 1) : 0;
+	const char *rest = *point == '.' ? point + 1 + fraction : point;
+	size_t suffix = letters_and_digits(rest);
+	bool zeros = strspn(point + (rest != point), "0") >= fraction;
+	bool nothing = strspn(number, "0") >= whole;
+	bool plain = suffix == 0 || (suffix == 1 && *rest == 's');
+	const char *end = rest + suffix;
+	bool ends = *end == ',' || *end == '\0' || runs_on(end);
+
+	if (whole == 0 || !ends || (!zeros && (nothing || !plain))) {
+		*len = np_text_add(out, size, *len, "%.*s", (int)strcspn(word, ","), word);
+		return NP_TIDY_AS_IS;
+	}
+	*len =
+	    np_text_add(out, size, *len, "%.*s%.*s", (int)(point - word), word, (int)suffix, rest);
+	if (runs_on(end)) {
+		return NP_TIDY_RUN_ON;
+	}
+	return !zeros ? NP_TIDY_CUT : rest != point ? NP_TIDY_SAME : NP_TIDY_AS_IS;
+}
+
+enum np_tidy
+np_tidy_numbers(const char *word, char *out, size_t size)
+{
+	enum np_tidy most = NP_TIDY_AS_IS;
+	size_t len = 0;
+
+	if (strlen(word) >= size) {
+		return NP_TIDY_AS_IS;
+	}
+	for (;;) {
+		enum np_tidy what = tidy_one(word, out, size, &len);
+
+		most = what > most ? what : most;
+		word += strcspn(word, ",");
+		if (*word == '\0') {
+			return most;
+		}
+		len = np_text_add(out, size, len, ",");
+		word++;
+	}
+}
