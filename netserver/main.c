@@ -140,20 +140,17 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 
 	int rc = ns_daemon_listen(d, host, a->port, a->family, &err);
 
-	if (rc == NP_ECONTROL) {
-		/* A name that is none: the line shows them all, and is netperf's, two blanks too.
-		 */
+	if (rc != NP_OK) {
+		/* netperf's line, two blanks too: scripts look for it. */
 		fprintf(stderr, "Unable to start netserver with  '%s' port '%s' and family %s\n",
 			shown, a->port, np_family_name(a->family));
-		return 1;
+	}
+	if (rc == NP_ECONTROL) {
+		return 1; /* a name that is none: the line shows it */
 	}
 	if (rc != NP_OK) {
-		fprintf(stderr,
-			"netserver: Unable to start netserver with '%s' port '%s' and family "
-			"%s: %s%s\n",
-			shown, a->port, np_family_name(a->family), err.msg,
-			err.sys == EADDRINUSE ? " (try another port with -p)" : "");
-		return 1;
+		return fault("%s%s", err.msg,
+			     err.sys == EADDRINUSE ? " (try another port with -p)" : "");
 	}
 	printf("Starting netserver with host '%s' port '%s' and family %s\n", shown, a->port,
 	       np_family_name(a->family));

@@ -111,6 +111,7 @@ src_netperf_SOURCES = \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
+	%D%/cli/phrases.c %D%/cli/phrases.h \
 	%D%/cli/place.c %D%/cli/place.h \
 	%D%/cli/preflight.c %D%/cli/preflight.h \
 	%D%/cli/show.c %D%/cli/show.h \

@@ -56,11 +56,24 @@ scope_of(const struct np_cli *cli)
 void
 np_cli_test_usage(const struct np_cli *cli, FILE *out)
 {
+	/* netperf's headings, as far as it has such tests. */
+	static const struct {
+		unsigned scope;
+		const char *heading;
+	} headings[] = {
+		{ NP_SCOPE_OMNI, "OMNI and Migrated BSD Sockets Test Options:\n" },
+		{ NP_SCOPE_BSD, "TCP/UDP BSD Sockets Test Options:\n" },
+		{ NP_SCOPE_UNIX, "STREAM/DG UNIX Sockets Test Options:\n" },
+	};
+	unsigned scope = scope_of(cli);
 	char title[80];
 
 	snprintf(title, sizeof(title), "Test options of %.40s", cli->test);
 	fputs("Usage: netperf [global options] -- [test options] \n", out);
-	print_list(out, title, scope_of(cli));
+	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
+		fputs(headings[i].scope == scope ? headings[i].heading : "", out);
+	}
+	print_list(out, title, scope);
 	fputs(notes, out);
 }
 

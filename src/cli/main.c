@@ -19,6 +19,7 @@
 #include "cli/evidence.h"
 #include "cli/facts.h"
 #include "cli/link.h"
+#include "cli/phrases.h"
 #include "cli/preflight.h"
 #include "cli/saved.h"
 #include "cli/show.h"
@@ -93,6 +94,15 @@ data_family(const struct session *s)
 	return cli->par.no_control ? cli->host.family : s->client.used.sa.ss_family;
 }
 
+/* For -d. */
+static void
+show_agreed(void *session, const struct np_flow *f)
+{
+	const struct session *s = session;
+
+	np_show_agreed(s->out != NULL ? s->out : stderr, f);
+}
+
 /* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
 static int
 default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
@@ -161,6 +171,9 @@ resolve_data(struct session *s, struct np_err *err)
 	int family = data_family(s);
 
 	if (np_resolve(remote, NULL, family, socktype, &s->ends.remote, err) != NP_OK) {
+		if (s->out != NULL) {
+			np_phrases_data_name(s->out, remote, family, err->sys);
+		}
 		return np_fail_in(err, "data connection");
 	}
 	family = family != AF_UNSPEC ? family : s->ends.remote.at[0].sa.ss_family;
@@ -455,6 +468,8 @@ run_bench(struct session *s, struct np_err *err)
 	}
 	if (cli->debug > 0) {
 		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
+		s->client.hooks.ctx = s;
+		s->client.hooks.agreed = show_agreed;
 	}
 	if (s->out != NULL) {
 		np_show_banner(s->out, cli, &s->ends);
@@ -527,6 +542,9 @@ run_test(struct session *s, struct np_err *err)
 	case NP_TEST_UNKNOWN:
 		break;
 	}
+	if (s->out != NULL) {
+		np_phrases_unknown_test(s->out, cli);
+	}
 	return np_fail(err, NP_EUSAGE, 0, "-t: %s is no test of this netperf (-h lists them)",
 		       cli->test);
 }
@@ -568,10 +586,17 @@ run(struct session *s, struct np_err *err)
 		return np_preflight_run(cli, &s->client, &target, err);
 	}
 	if (!cli->par.no_control && connect_control(s, &target, err) != NP_OK) {
+		if (s->out != NULL) {
+			np_phrases_control(s->out, cli, &s->client);
+		}
 		return err->code;
 	}
 	take_signals(s);
 	rc = run_test(s, err);
+	if (rc == NP_ECONTROL && s->client.remote_error != 0 && s->out != NULL &&
+	    s->partial[0] == '\0') { /* else a result, of which netperf prints none, is the end */
+		np_phrases_remote_error(s->out, s->client.remote_error);
+	}
 	if (s->client.chan.fd >= 0) {
 		np_client_close(&s->client);
 	}
@@ -674,6 +699,7 @@ main(int argc, char **argv)
 	np_fds_fill();
 	np_drive_prepare();
 	rc = np_cli_parse(&s.cli, argc, argv, &err);
+	np_phrases_option(stderr, argv[0], &s.cli.notes);
 	status = rc == NP_OK ? print_texts(&s.cli) : -1;
 	if (rc == NP_OK && status < 0) {
 		rc = s.cli.show != NULL ? np_saved_show(&s.cli, stdout, &err) : run(&s, &err);

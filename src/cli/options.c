@@ -221,7 +221,7 @@ set_fill_files(void *ctx, const struct np_option *o, const char *arg, struct np_
 	}
 	if (pair.second != NULL && strlen(pair.second) > 31) {
 		return np_fail(err, NP_ECONTROL, 0,
-			       "%s: the remote file's name has more than 31 characters",
+			       "%s: Remote fill file name must be less than 32 characters",
 			       pair.second);
 	}
 	if (pair.first != NULL) {

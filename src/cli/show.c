@@ -224,6 +224,16 @@ np_show_surplus(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 }
 
 void
+np_show_agreed(FILE *out, const struct np_flow *f)
+{
+	/* netperf's lines, which parsers look for while the test runs. */
+	if (np_addr_port(&f->peer) != 0) {
+		fprintf(out, "remote listen done.\nremote port is %u\n", np_addr_port(&f->peer));
+		fflush(out);
+	}
+}
+
+void
 np_show_outcome(FILE *out, const struct np_outcome *o)
 {
 	static const char *const causes[] = {

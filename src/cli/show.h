@@ -38,6 +38,7 @@ void np_show_look(const struct np_cli *cli, struct np_look *look);
 
 /* What -d wants to know: what will be done, and what came back from both ends. */
 void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
+void np_show_agreed(FILE *out, const struct np_flow *f);
 void np_show_outcome(FILE *out, const struct np_outcome *o);
 
 /*

@@ -40,10 +40,12 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 
 	memset(out, 0, sizeof(*out));
 	if (rc != 0) {
-		return np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
-			       "could not resolve host '%s' service '%s' family %s: %s",
-			       host != NULL ? host : "*", service != NULL ? service : "0",
-			       np_family_name(family), gai_strerror(rc));
+		np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
+			"could not resolve host '%s' service '%s' family %s: %s",
+			host != NULL ? host : "*", service != NULL ? service : "0",
+			np_family_name(family), gai_strerror(rc));
+		err->sys = rc;
+		return err->code;
 	}
 	if (list->ai_canonname != NULL) {
 		snprintf(out->name, sizeof(out->name), "%s", list->ai_canonname);

@@ -30,7 +30,7 @@ struct np_addrs {
  * Resolve a host name or literal address and a service name or number (NULL: port 0) for a
  * stream or datagram socket; host NULL means the wildcard. family may be AF_UNSPEC. "Try again"
  * answers of the resolver are retried, six tries in all, a second apart, as netperf does.
- * NP_ECONTROL when nothing was found.
+ * NP_ECONTROL when nothing was found, with getaddrinfo(3)'s error, which is negative, in err->sys.
  */
 int np_resolve(const char *host, const char *service, int family, int socktype,
 	       struct np_addrs *out, struct np_err *err);

@@ -310,6 +310,10 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		const struct np_option *o = row_of(table, count, scope, c == ':' ? optopt : c);
 		const char *arg;
 
+		if (notes != NULL && (o == NULL || c == ':')) {
+			notes->wrong = o == NULL ? NP_OPT_UNKNOWN : NP_OPT_BARE;
+			notes->letter = optopt > 0 && optopt < LONG_ONLY ? (char)optopt : '-';
+		}
 		if (o == NULL) {
 			return unknown(argv, err);
 		}

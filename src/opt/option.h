@@ -45,10 +45,14 @@ struct np_option {
 	const char *instead;
 };
 
-/* Arguments that were not read as they were written: lines such as "-l 1.5: read as 1". */
+/* What a parser has to tell beside values and an error. */
 struct np_option_notes {
+	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
 	char text[1024];
 	size_t len;
+	/* Of an option that netperf's parser refuses as well, its letter; '-' of a long name. */
+	enum { NP_OPT_RIGHT, NP_OPT_UNKNOWN, NP_OPT_BARE /* no argument */ } wrong;
+	char letter;
 };
 
 /* Two values separated by the first comma; a part that is not there is NULL. */

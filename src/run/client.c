@@ -39,13 +39,14 @@ within(int ms)
 }
 
 static int
-resolve_ends(const struct np_target *t, struct np_addrs *remote, struct np_addrs *local,
-	     struct np_err *err)
+resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *remote,
+	     struct np_addrs *local, struct np_err *err)
 {
 	bool bound = t->local_host != NULL || t->local_port != NULL;
 	int family;
 
 	if (np_resolve(t->host, t->port, t->family, SOCK_STREAM, remote, err) != NP_OK) {
+		c->unresolved = err->sys;
 		return err->code;
 	}
 	local->count = 0;
@@ -99,11 +100,12 @@ np_client_close(struct np_client *c)
 
 /* The error that the message in c->chan.in holds, in the daemon's own words if it has any. */
 static int
-remote_error(const struct np_client *c, const char *verb, struct np_err *err)
+remote_error(struct np_client *c, const char *verb, struct np_err *err)
 {
 	int error = np_frame_head(c->chan.in).word;
 	struct np_why why;
 
+	c->remote_error = error;
 	/* A text without its end comes cut off. */
 	np_frame_get(c->chan.in, np_why_layout, &why, NULL);
 	if (why.magic == NP_WHY_MAGIC && why.text[0] != '\0') {
@@ -312,6 +314,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	int fd = np_sock_connect(remote, local, within(CONNECT_MS), &used, err);
 
 	if (fd < 0) {
+		c->unreachable = remote->at[0].sa.ss_family;
 		return not_established(t, err);
 	}
 	np_sock_watch_peer(fd);
@@ -394,7 +397,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 
 	memset(&c->granted, 0, sizeof(c->granted));
 	c->lacks[0] = '\0';
-	if (resolve_ends(t, &remote, &local, err) != NP_OK ||
+	if (resolve_ends(c, t, &remote, &local, err) != NP_OK ||
 	    open_control(c, t, &remote, &local, err) != NP_OK) {
 		return err->code;
 	}
@@ -906,6 +909,9 @@ np_client_run(struct np_client *c, const struct np_params *p, const struct np_ad
 	if (!p->no_control) {
 		rc = negotiate(c, dialect, p, out, err);
 		rc = rc == NP_OK ? aim(c, out, peer, err) : rc;
+	}
+	if (rc == NP_OK && c->hooks.agreed != NULL) {
+		c->hooks.agreed(c->hooks.ctx, &out->flow);
 	}
 	if (rc == NP_OK) {
 		rc = measure(c, dialect, out, err);

@@ -28,6 +28,13 @@ struct np_target {
 	struct np_hello wants;         /* of a daemon that has our extension; caps 0: nothing */
 };
 
+/* What a client tells while it works, to whoever wants to know. */
+struct np_client_hooks {
+	void *ctx;
+	/* The test is agreed on: the flow knows where the data goes to. NULL. */
+	void (*agreed)(void *ctx, const struct np_flow *f);
+};
+
 /* One control connection. */
 struct np_client {
 	struct np_chan chan;
@@ -41,6 +48,12 @@ struct np_client {
 	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */
 	bool heard;      /* the daemon has answered once */
 	bool want_far;   /* the daemon's own figures matter, however late they come */
+	struct np_client_hooks hooks;
+
+	/* Why there is none, or no result: as netperf has words of its own for that. 0: another. */
+	int unresolved;   /* the host's name: getaddrinfo(3)'s error */
+	int unreachable;  /* nobody answered: the family of the first address that was tried */
+	int remote_error; /* what the daemon's answer held */
 };
 
 /*

@@ -3,6 +3,7 @@ with a status that tells, and with one line on stderr that says what failed. Wha
 until then is printed.
 """
 
+import json
 import os
 import re
 import shutil
@@ -68,7 +69,7 @@ def check_time(seconds: float, limit: float) -> None:
 
 def check_no_figures(out: str) -> None:
     """A banner may be there: the fault was found behind it."""
-    lines = out.splitlines()
+    lines = lib.without_phrases(out, lib.STDOUT_PHRASES)
     assert not lines or len(lines) == 1 and " TEST from " in lines[0], f"stdout: {out!r}"
 
 
@@ -341,6 +342,102 @@ def interrupt_hanging(bed: Bed, test: str) -> str:
     return f"{time.monotonic() - begun:.2f} s after the signal"
 
 
+# ---- netperf's own words ------------------------------------------------------------------------
+
+LISTENING = "establish control: are you sure there is a netserver listening on {0} at port {dead}?"
+BETWEEN = ("establish_control could not establish the control connection from {1} address family "
+           "{2} to {0} port {dead} address family {3}")
+
+# Without a daemon: the arguments, and what netperf 2.7.0 then writes for both ends.
+UNREACHABLE = (
+    ("", ("localhost", "0.0.0.0 port 0", "AF_UNSPEC", "AF_UNSPEC")),
+    ("-4", ("localhost", "0.0.0.0 port 0", "AF_INET", "AF_INET")),
+    ("-P 0 -v 0 -t BOGUS", ("localhost", "0.0.0.0 port 0", "AF_UNSPEC", "AF_UNSPEC")),
+    ("-H 127.0.0.1", ("127.0.0.1", "0.0.0.0 port 0", "AF_UNSPEC", "AF_INET")),
+    ("-H 127.0.0.1,4", ("127.0.0.1", "0.0.0.0 port 0", "AF_UNSPEC", "AF_INET")),
+    ("-H ::1", ("::1", "::0 port 0", "AF_UNSPEC", "AF_INET6")),
+    ("-6 -H ::1", ("::1", "::0 port 0", "AF_INET6", "AF_INET6")),
+    ("-L 127.0.0.1", ("localhost", "127.0.0.1 port 0", "AF_UNSPEC", "AF_UNSPEC")),
+    ("-L ::1,6", ("::1", "::1 port 0", "AF_INET6", "AF_UNSPEC")),
+    ("-H 127.0.0.1 -L 127.0.0.1,4", ("127.0.0.1", "127.0.0.1 port 0", "AF_INET", "AF_INET")),
+    ("-p {dead},{free}", ("localhost", "0.0.0.0 port {free}", "AF_UNSPEC", "AF_UNSPEC")),
+)
+
+
+def run_bare(bed: Bed, args: str) -> lib.Result:
+    """Without the host and port that others get."""
+    return lib.run([lib.netperf(), "-p", str(bed.dead), *args.format(**bed._asdict()).split()], 20)
+
+
+def unreachable(bed: Bed, args: str, ends: Tuple[str, ...]) -> None:
+    got = run_bare(bed, args)
+    wanted = "".join(f"{line.format(*ends, **bed._asdict())}\n" for line in (LISTENING, BETWEEN))
+    assert got.out == wanted.format(**bed._asdict()), got.out
+    assert got.rc == 255, f"status {got.rc}"
+    lib.error_line(got, "netperf", *NO_DAEMON)
+
+
+def unresolved(bed: Bed) -> None:
+    got = run_bare(bed, "-H nosuchname.invalid,4")
+    lines = got.out.splitlines()
+    assert got.rc == 255 and len(lines) == 3, f"status {got.rc}: {got.out!r}"
+    assert lines[0] == ("resolve_host: could not resolve host 'nosuchname.invalid' port '(null)' af "
+                        "AF_INET"), lines
+    assert lines[1].startswith("\tgetaddrinfo returned -"), lines
+    assert lines[2] == "Netperf could not resolve nosuchname.invalid as a host name", lines
+
+
+def clean_document(bed: Bed, args: str) -> None:
+    """A document on standard output has it for itself."""
+    got = lib.run(bed.client(*args.format(**bed._asdict()).split(), "--json"), 20)
+    assert got.rc and not lib.STDOUT_PHRASES.search(got.out), got.out
+    assert not got.out or json.loads(got.out), got.out
+
+
+OPTIONS = {  # of getopt(3)'s, with the program's name as it was called
+    "-q": ("invalid option -- 'q'", "no such option"),
+    "-cq": ("invalid option -- 'q'", "no such option"),
+    "--nosuch": ("invalid option -- '-'", "no such option"),
+    "-- -x": ("invalid option -- 'x'", "no such option"),
+    "-H": ("option requires an argument -- 'H'", "needs an argument"),
+    "-- -m": ("option requires an argument -- 'm'", "needs an argument"),
+}
+
+
+def bad_option(args: str, said: str, ours: str) -> None:
+    got = lib.run([lib.netperf(), *args.split()], 20)
+    lines = got.err.splitlines()
+    assert (got.rc, got.out) == (1, ""), f"status {got.rc}: {got.out!r}"
+    assert lines[:2] == [f"{lib.netperf()}: {said}",
+                         "Usage: netperf [global options] -- [test options] "], lines
+    assert len(lines) == 3 and ours in lib.error_line(got, "netperf"), lines
+
+
+def debug_names_port(bed: Bed, test: str) -> None:
+    """Parsers take the data connection's port from there, while the test runs."""
+    port = lib.free_port()
+    got = lib.run(bed.client("-d", "-t", test, "-l", str(interop.counted(test, quick=True)), "--",
+                             "-P", f",{port}", *interop.KINDS[test].specific), timeout=20)
+    assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+    lines = got.out.splitlines()
+    assert lines.count(f"remote port is {port}") == 1, got.out
+    before = lines[:lines.index(f"remote port is {port}")]
+    assert " TEST from " in "".join(before) and before[-1] == "remote listen done.", got.out
+
+
+def words(bed: Bed) -> Iterator[Case]:
+    for args, ends in UNREACHABLE:
+        if "::" not in "".join(ends) or Path("/proc/net/if_inet6").exists():
+            yield f"no daemon: {args}", partial(unreachable, bed, args, ends)
+    yield "no such host", partial(unresolved, bed)
+    for args in ("-p {dead}", "-H nosuchname.invalid", "-t NOSUCH", "-F ,nosuchfile"):
+        yield f"--json {args}", partial(clean_document, bed, args)
+    for args, (said, ours) in OPTIONS.items():
+        yield f"bad option: {args}", partial(bad_option, args, said, ours)
+    for test in ("TCP_STREAM", "UDP_RR", "TCP_CC"):
+        yield f"-d {test}", partial(debug_names_port, bed, test)
+
+
 # ---- signals ------------------------------------------------------------------------------------
 
 def deaf_start(bed: Bed) -> None:
@@ -490,6 +587,7 @@ def busy(bed: Bed) -> Iterator[Case]:
     for test in TESTS:
         yield f"session killed: {test}", partial(kill_session, bed, test)
     yield from interruptions(bed)
+    yield from words(bed)
     yield from surroundings(bed)
     for row in FAULTS:
         yield row.args.format(**bed._asdict()), partial(give_fault, bed, row)

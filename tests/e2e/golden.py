@@ -456,13 +456,24 @@ def check_recorded(programs: Programs, golden: Golden, got: lib.Result,
                 check_widths(*pair)
 
 
-def check_message(golden: Golden, got: lib.Result) -> None:
-    """Raises Misfit unless it says in one line what is wrong, and fails if the real one did."""
+def check_message(programs: Programs, golden: Golden, got: lib.Result,
+                  words: Dict[str, str]) -> None:
+    """Raises Misfit unless it says in one line what is wrong, fails if the real one did, and has
+    what was recorded on stdout, and of stderr what scripts look for there."""
     check_status(golden, got, exactly=False)
     try:
         lib.error_line(got, golden.run.split()[0])
     except AssertionError as fault:
         raise Misfit(str(fault)) from None
+    try:
+        check_text(golden, golden.texts["out"], programs.canonical(got.out, words))
+    except Misfit as misfit:
+        raise Misfit(f"stdout: {misfit}") from None
+    said = programs.canonical(got.err, words).splitlines()
+    missing = [line for line in golden.texts["err"].splitlines()
+               if lib.STDERR_PHRASES.fullmatch(line) and line not in said]
+    if missing:
+        raise Misfit(f"stderr: without {missing}: {said}")
 
 
 def check(programs: Programs, golden: Golden) -> None:
@@ -472,7 +483,7 @@ def check(programs: Programs, golden: Golden) -> None:
     except Misfit:
         if programs.real or not golden.message:
             raise
-        check_message(golden, got)
+        check_message(programs, golden, got, words)
 
 
 def must_fit(programs: Programs, golden: Golden) -> None:
@@ -491,7 +502,7 @@ def must_differ(programs: Programs, golden: Golden, row: Difference) -> str:
         check_status(golden, got, exactly=False)
     try:
         if golden.message:
-            check_message(golden, got)
+            check_message(programs, golden, got, words)
         else:
             check_recorded(programs, golden, got, words)
     except Misfit:

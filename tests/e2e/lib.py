@@ -18,6 +18,7 @@ programs are built with sanitizers or the machine is not to be trusted with a cl
 
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -381,9 +382,34 @@ def fault(args: str, *says: str, status: int = 1) -> Fault:
     return Fault(args, says, status)
 
 
+# netperf's own lines, which stand before ours on stderr, since scripts look for them.
+STDERR_PHRASES = re.compile(
+    r"\S+: (?:invalid option|option requires an argument) -- '.'"
+    r"|Usage: netperf \[global options\] -- \[test options\] "
+    r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
+# And on stdout.
+STDOUT_PHRASES = re.compile(
+    r"establish control: are you sure there is a netserver listening on \S+ at port \S+\?"
+    r"|establish_control could not establish the control connection from \S+ port \S+ "
+    r"address family AF_\w+ to \S+ port \S+ address family AF_\w+"
+    r"|resolve_host: could not resolve host '\S+' port '\(null\)' af AF_\w+"
+    r"|complete_addrinfo: could not resolve '\S+' port '0' af \d+"
+    r"|\tgetaddrinfo returned -\d+ .+"
+    r"|Netperf could not resolve \S+ as a host name"
+    r"|The test you requested \(\S+\) is unknown to this netperf\."
+    r"|Please verify that you have the correct test name, "
+    r"|and that test family has been compiled into this netperf\."
+    r"|netperf: remote error \d+")
+
+
+def without_phrases(text: str, phrases: "re.Pattern[str]") -> "list[str]":
+    """The lines that are not netperf's words for a fault."""
+    return [line for line in text.splitlines() if not phrases.fullmatch(line)]
+
+
 def error_line(got: Result, program: str, *says: str) -> str:
-    """The only line on stderr, which is the program's and says these things."""
-    lines = got.err.splitlines()
+    """The only line of ours on stderr, which is the program's and says these things."""
+    lines = without_phrases(got.err, STDERR_PHRASES)
     assert len(lines) == 1, f"{len(lines)} lines on stderr: {got.err!r}"
     assert lines[0].startswith(f"{program}: "), f"{lines[0]!r} is not from {program}"
     missing = [word for word in says if word not in lines[0]]

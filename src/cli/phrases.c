@@ -1,0 +1,87 @@
+#include "cli/phrases.h"
+
+#include <ctype.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include "cli/facts.h"
+#include "net/addr.h"
+
+/* The families are those that the user named; that of a host given by -H is what it resolved to. */
+static void
+unreachable(FILE *out, const struct np_cli *cli, int resolved)
+{
+	bool known = cli->host.given && cli->host.family == AF_UNSPEC;
+	int family = known ? resolved : cli->host.family;
+	const char *from = cli->local.given ? cli->local.text : np_facts_any(family);
+
+	fprintf(out,
+		"establish control: are you sure there is a netserver listening on %s at port %s?\n"
+		"establish_control could not establish the control connection from %s port %s "
+		"address family %s to %s port %s address family %s\n",
+		cli->host.text, cli->port, from, cli->local_port[0] != '\0' ? cli->local_port : "0",
+		np_family_name(cli->local.family), cli->host.text, cli->port,
+		np_family_name(family));
+}
+
+static void
+unresolved(FILE *out, const struct np_cli *cli, int gai)
+{
+	fprintf(out,
+		"resolve_host: could not resolve host '%s' port '(null)' af %s\n"
+		"\tgetaddrinfo returned %d %s\n"
+		"Netperf could not resolve %s as a host name\n",
+		cli->host.text, np_family_name(cli->host.family), gai, gai_strerror(gai),
+		cli->host.text);
+}
+
+void
+np_phrases_control(FILE *out, const struct np_cli *cli, const struct np_client *c)
+{
+	if (c->unresolved != 0) {
+		unresolved(out, cli, c->unresolved);
+	} else if (c->unreachable != AF_UNSPEC) {
+		unreachable(out, cli, c->unreachable);
+	}
+}
+
+void
+np_phrases_data_name(FILE *out, const char *name, int family, int gai)
+{
+	fprintf(out,
+		"complete_addrinfo: could not resolve '%s' port '0' af %d\n"
+		"\tgetaddrinfo returned %d %s\n",
+		name, family, gai, gai_strerror(gai));
+}
+
+void
+np_phrases_unknown_test(FILE *out, const struct np_cli *cli)
+{
+	fputs("The test you requested (", out);
+	for (const char *at = cli->test; *at != '\0'; at++) {
+		fputc(toupper((unsigned char)*at), out);
+	}
+	/* The blank at the second line's end is netperf's. */
+	fputs(") is unknown to this netperf.\n"
+	      "Please verify that you have the correct test name, \n"
+	      "and that test family has been compiled into this netperf.\n",
+	      out);
+}
+
+void
+np_phrases_remote_error(FILE *out, int error)
+{
+	fprintf(out, "netperf: remote error %d\n", error);
+}
+
+void
+np_phrases_option(FILE *out, const char *program, const struct np_option_notes *notes)
+{
+	if (notes->wrong == NP_OPT_RIGHT) {
+		return;
+	}
+	fprintf(out, "%s: %s -- '%c'\nUsage: netperf [global options] -- [test options] \n",
+		program,
+		notes->wrong == NP_OPT_UNKNOWN ? "invalid option" : "option requires an argument",
+		notes->letter);
+}
