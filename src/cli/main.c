@@ -94,6 +94,16 @@ data_family(const struct session *s)
 	return cli->par.no_control ? cli->host.family : s->client.used.sa.ss_family;
 }
 
+/* A user should know what a silent netperf is waiting for. */
+enum { PATIENCE_S = 5 };
+
+static void
+say_waiting(void *session, const char *text)
+{
+	(void)session;
+	fprintf(stderr, "netperf: %s\n", text);
+}
+
 /* For -d. */
 static void
 show_agreed(void *session, const struct np_flow *f)
@@ -468,7 +478,6 @@ run_bench(struct session *s, struct np_err *err)
 	}
 	if (cli->debug > 0) {
 		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
-		s->client.hooks.ctx = s;
 		s->client.hooks.agreed = show_agreed;
 	}
 	if (s->out != NULL) {
@@ -582,6 +591,9 @@ run(struct session *s, struct np_err *err)
 	}
 	fill_target(cli, &target);
 	s->client.chan.fd = -1;
+	s->client.hooks.ctx = s;
+	s->client.hooks.waiting = say_waiting;
+	s->client.hooks.patience_ns = PATIENCE_S * NP_SEC;
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &target, err);
 	}

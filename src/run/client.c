@@ -144,6 +144,44 @@ receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err 
 	return rc;
 }
 
+/* Tell whom the wait is for, why that may be, and how long it may last. */
+static void
+tell_wait(struct np_client *c, uint64_t since, uint64_t deadline)
+{
+	uint64_t now = np_now();
+	char text[512];
+
+	snprintf(
+	    text, sizeof(text),
+	    "%s took the connection, and has not answered for %.0f s: it hangs, or other tests "
+	    "come first; waiting for up to %.0f s more",
+	    c->peer, (double)(now - since) / 1e9, (double)(deadline - now) / 1e9);
+	c->told = true;
+	c->hooks.waiting(c->hooks.ctx, text);
+}
+
+/* Receive an answer, for which the user may have to wait for long. */
+static int
+receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
+{
+	uint64_t since = np_now(), deadline = within(answer_ms);
+	uint64_t tell = since + c->hooks.patience_ns;
+	int rc;
+
+	if (c->hooks.waiting == NULL || c->told || tell >= deadline) {
+		return receive(c, what, deadline, err);
+	}
+	rc = receive(c, what, tell, err);
+	if (rc != NP_ETIME || err->sys == EINTR || np_now() >= deadline) {
+		return rc;
+	}
+	if (c->chan.have == 0) {
+		tell_wait(c, since, deadline);
+	}
+	c->chan.since = since; /* it is one wait, and an error says how long it was */
+	return receive(c, what, deadline, err);
+}
+
 /* netserver closes without a word where the passphrase is another one. */
 static int
 unheard(const struct np_client *c, struct np_err *err)
@@ -260,17 +298,17 @@ authenticate(struct np_client *c, const struct np_auth_key *key, struct np_err *
  * half-close as the end of it. Its results then come before the answer to what was asked.
  */
 static int
-receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
+receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
 	int rc;
 
 	if (c->owed != 0) {
 		shutdown(c->chan.fd, SHUT_WR);
 	}
-	rc = receive(c, what, within(answer_ms), err);
+	rc = receive_answer(c, what, answer_ms, err);
 	if (rc == NP_OK && c->owed != 0 && np_frame_head(c->chan.in).code == c->owed) {
 		c->owed = 0;
-		rc = receive(c, what, within(answer_ms), err);
+		rc = receive_answer(c, what, answer_ms, err);
 	}
 	return rc;
 }
@@ -288,7 +326,7 @@ request(struct np_client *c, const uint8_t *frame, const char *what, int answer_
 		    receive(c, what, within(SPARED_MS), &ignored) != NP_OK) {
 			return unheard(c, err);
 		}
-	} else if (receive_answer(c, what, answer_ms, err) != NP_OK) {
+	} else if (receive_next(c, what, answer_ms, err) != NP_OK) {
 		return unheard(c, err);
 	}
 	c->heard = true;

@@ -50,7 +50,7 @@ class Told(NamedTuple):
 def judge(got: lib.Result) -> Told:
     if got.rc is None:
         return Told("hung", f"after {got.seconds:.0f} s: {got.err.strip()}")
-    if got.rc == 0 and not got.err:
+    if got.rc == 0 and not lib.complaints(got):
         fields = layout.match(layout.expected(layout.load("TCP_RR"), layout.Style()), got.out)
         return Told("result" if float(fields["rate"]) > 0 else "empty", f"{fields['rate']}/s")
     words = got.err.strip()
@@ -150,7 +150,7 @@ def end_all(number: int) -> str:
         assert took <= END_S * PATIENCE + 3 * lib.late_since(since), f"{took:.1f} s"
         for client in clients:
             one = client.finish(20 * PATIENCE)
-            assert one.rc not in (0, None) and len(one.err.splitlines()) == 1, f"{one}"
+            assert one.rc not in (0, None) and len(lib.complaints(one)) == 1, f"{one}"
         return f"{took:.2f} s"
 
 

@@ -382,9 +382,11 @@ def fault(args: str, *says: str, status: int = 1) -> Fault:
     return Fault(args, says, status)
 
 
-# netperf's own lines, which stand before ours on stderr, since scripts look for them.
+# Lines on stderr beside that of a fault: netperf's own, which scripts look for, and what our client
+# says when it has to wait for its turn.
 STDERR_PHRASES = re.compile(
-    r"\S+: (?:invalid option|option requires an argument) -- '.'"
+    r"netperf: \S+ port \S+ took the connection, and has not answered for \d+ s: .*"
+    r"|\S+: (?:invalid option|option requires an argument) -- '.'"
     r"|Usage: netperf \[global options\] -- \[test options\] "
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
 # And on stdout.
@@ -405,6 +407,11 @@ STDOUT_PHRASES = re.compile(
 def without_phrases(text: str, phrases: "re.Pattern[str]") -> "list[str]":
     """The lines that are not netperf's words for a fault."""
     return [line for line in text.splitlines() if not phrases.fullmatch(line)]
+
+
+def complaints(got: Result) -> "list[str]":
+    """What it says on stderr, but for waiting."""
+    return without_phrases(got.err, STDERR_PHRASES)
 
 
 def error_line(got: Result, program: str, *says: str) -> str:

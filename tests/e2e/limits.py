@@ -35,12 +35,12 @@ def run(port: int, test: str = "TCP_RR", *args: str, host: str = "127.0.0.1") ->
 
 def must_serve(port: int, *args: str, host: str = "127.0.0.1") -> None:
     got = run(port, *args, host=host)
-    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    assert got.rc == 0 and not lib.complaints(got), f"status {got.rc}: {got.err!r}"
 
 
 def must_refuse(got: lib.Result, *words: str) -> str:
     assert got.rc not in (0, None), f"status {got.rc}: {got.out!r}"
-    lines = got.err.splitlines()
+    lines = lib.complaints(got)
     assert len(lines) == 1, f"not one line: {lines}"
     assert all(word in lines[0] for word in words), f"{words} not in: {lines[0]}"
     return lines[0]
@@ -202,7 +202,7 @@ def exclusive() -> str:
         assert ask(calling(daemon.port, stack)) == (0, ""), "a calibration waits"
         for one in runs:
             got = one.finish(30)
-            assert got.rc == 0 and not got.err, f"{got}"
+            assert got.rc == 0 and not lib.complaints(got), f"{got}"
         took = time.monotonic() - start
         assert took >= 2.9, f"three tests of a second took {took:.1f} s"
         return f"{took:.1f} s"

@@ -195,7 +195,7 @@ def break_off(report: lib.Report, lab: Lab, daemon: lib.Daemon, what: str,
 
 def gave_up(test: str, got: lib.Result, seconds: float) -> str:
     """Whether a client ended as it should when its peer is gone."""
-    said = got.err.splitlines()
+    said = lib.complaints(got)
     assert got.rc is not None, f"still running {seconds:.1f} s after"
     assert seconds > 0, f"ended {-seconds:.1f} s too early, status {got.rc}: {got.err.strip()}"
     assert got.rc != 0, f"exit status 0 after {seconds:.1f} s: {got.out.strip()!r}"

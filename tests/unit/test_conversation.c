@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -446,6 +447,74 @@ where_nothing_listens_there_is_no_control_connection(void **state)
 	assert_no_control("127.0.0.1", "no-such-service", "could not resolve host '127.0.0.1'");
 }
 
+/* ---- Waiting ---- */
+
+/* What a client told of its wait; the daemon goes on when it has. */
+static struct {
+	sem_t told;
+	unsigned count;
+	char text[512];
+} wait;
+
+static void
+note_wait(void *ctx, const char *text)
+{
+	assert_ptr_equal(ctx, &wait);
+	wait.count++;
+	snprintf(wait.text, sizeof(wait.text), "%s", text);
+	sem_post(&wait.told);
+}
+
+static void
+say_error_when_told(int fd)
+{
+	take_request(fd);
+	sem_wait(&wait.told);
+	answer_omni(fd, EMSGSIZE, 0);
+}
+
+/* One request that is refused, of a client with that much patience. */
+static void
+ask_with_patience(struct np_client *c, void (*script)(int fd), uint64_t patience_ns)
+{
+	struct np_addr peer = loopback(AF_INET, 0);
+	struct np_outcome out;
+	struct daemon d;
+	struct np_params p;
+	struct np_err err;
+	bool told = c->told;
+
+	meet(&d, c, AF_INET, script);
+	c->told = told;
+	c->hooks.ctx = &wait;
+	c->hooks.waiting = note_wait;
+	c->hooks.patience_ns = patience_ns;
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	assert_int_equal(np_client_run(c, &p, &peer, &out, &err), NP_ECONTROL);
+	assert_has(err.msg, "error 90, Message too long"); /* which came, however late */
+	np_outcome_free(&out);
+	part(&d, c);
+}
+
+static void
+a_client_tells_once_whom_it_waits_for(void **state)
+{
+	struct np_client c = { .told = false };
+
+	(void)state;
+	assert_int_equal(sem_init(&wait.told, 0, 0), 0);
+	ask_with_patience(&c, say_error, 60 * NP_SEC);
+	assert_int_equal(wait.count, 0);
+	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
+	assert_int_equal(wait.count, 1);
+	assert_has(wait.text, c.peer);
+	assert_has(wait.text, " s: it hangs, or other tests come first; waiting for up to 1");
+	sem_post(&wait.told);
+	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
+	assert_int_equal(wait.count, 1);
+	sem_destroy(&wait.told);
+}
+
 int
 main(void)
 {
@@ -458,6 +527,7 @@ main(void)
 		cmocka_unit_test(another_service_is_told_from_a_daemon),
 		cmocka_unit_test(a_port_that_leads_nowhere_is_an_error),
 		cmocka_unit_test(where_nothing_listens_there_is_no_control_connection),
+		cmocka_unit_test(a_client_tells_once_whom_it_waits_for),
 	};
 
 	np_drive_prepare();
