@@ -258,7 +258,7 @@ open_link(struct ns_caller *c, char device[NP_EXT_DEVICE])
 	if (device[0] == '\0' &&
 	    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
 		np_addr_unmap(&near);
-		np_host_device((const struct sockaddr *)&near.sa, device);
+		(void)np_host_device((const struct sockaddr *)&near.sa, device);
 	}
 	c->linked = np_link_open(&c->link, device, &c->unlinked) == NP_OK;
 }

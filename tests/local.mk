@@ -130,6 +130,7 @@ EXTRA_DIST += $(explain_tests)
 # What tests need beside themselves.
 EXTRA_DIST += \
 	%D%/e2e/alone.py \
+	%D%/e2e/families.py \
 	%D%/e2e/layout.py \
 	%D%/e2e/lib.py \
 	%D%/e2e/longlink.py \

@@ -13,7 +13,7 @@ default_device(const struct np_client *c, char device[NP_LINK_NAME])
 
 	if (getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
 		np_addr_unmap(&near);
-		np_host_device((const struct sockaddr *)&near.sa, device);
+		(void)np_host_device((const struct sockaddr *)&near.sa, device);
 	}
 }
 

@@ -516,7 +516,7 @@ judge_buffers(const struct view *v, struct state *s)
 /* In a mend, DEV stands for the interface. */
 static const struct rule {
 	const char *name;
-	const char *needs; /* the fact that is missing when this can't be judged */
+	const char *needs; /* the facts that it is judged by, with commas between them */
 	bool (*judge)(const struct view *v, struct state *s); /* false: it does not apply */
 	const char *why, *mend;
 } rules[] = {
@@ -545,7 +545,7 @@ static const struct rule {
 	{ "mtu", "host.nic.mtu", judge_mtu,
 	  "the larger packets of one end are lost, or cut down to the other one's",
 	  "ip link set DEV mtu N at one end" },
-	{ "path-mtu", "host.path_mtu", judge_path_mtu,
+	{ "path-mtu", "host.path_mtu,host.nic.mtu", judge_path_mtu,
 	  "something between the ends takes smaller packets: more headers, and loss when it does "
 	  "not say so",
 	  "find it by tracepath, or set the MTU of DEV to it" },
@@ -565,7 +565,7 @@ static const struct rule {
 	  "ip link set DEV gso_max_size 65536 gso_max_segs 65535" },
 	{ "queues", "host.nic.queues.rx", judge_queues,
 	  "one queue is one processor's: the others can't help", "ethtool -L DEV combined N" },
-	{ "irq-cpus", "host.nic.irq_cpus", judge_irq_cpus,
+	{ "irq-cpus", "host.nic.irq_cpus,host.task.cpus", judge_irq_cpus,
 	  "interrupts take the processor from the process that is tested",
 	  "bind them apart: -T, and /proc/irq/N/smp_affinity_list" },
 	{ "irqbalance", "host.irqbalance", judge_irqbalance,
@@ -625,16 +625,28 @@ put_device(const char *mend, const char *device, char *out, size_t size)
 static const char *
 why_not(const struct np_bag *host, const struct rule *r)
 {
-	struct np_bag_item it;
+	for (const char *at = r->needs; *at != '\0';) {
+		size_t len = strcspn(at, ",");
+		char name[NP_BAG_NAME];
+		struct np_bag_item it;
 
-	return np_bag_find(host, r->needs, &it) && it.kind == NP_BAG_UNREAD ? it.text : NULL;
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		if (!np_bag_find(host, name, &it)) {
+			return NULL;
+		}
+		if (it.kind == NP_BAG_UNREAD) {
+			return it.text;
+		}
+		at += len + (at[len] == ',');
+	}
+	return NULL;
 }
 
 static bool
 is_told_by_a_rule(const char *name)
 {
 	for (size_t i = 0; i < RULES; i++) {
-		if (strcmp(rules[i].needs, name) == 0) {
+		if (lists(rules[i].needs, name)) {
 			return true;
 		}
 	}

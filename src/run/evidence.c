@@ -15,6 +15,7 @@
 #include "net/tcpinfo.h"
 #include "sys/host.h"
 #include "sys/moved.h"
+#include "sys/nic.h"
 #include "wire/ext.h"
 
 enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 1000, DEVICE = 16 };
@@ -26,6 +27,7 @@ static const char *const own_names[OWN] = { "bytes", "queued_in", "queued_out" }
 struct np_evidence {
 	struct np_evidence_plan plan;
 	char device[DEVICE];
+	char device_why[128]; /* it is not known; empty: it is, or there is none */
 	struct np_moved *moved;
 	struct np_thread_use thread;
 	struct np_bag *bag;
@@ -44,6 +46,25 @@ root_of(const struct np_evidence_plan *plan)
 	return plan->root != NULL ? plan->root : "";
 }
 
+/* By its address. A device that can't be found is "", and the reason is in words. */
+static void
+device_of(const struct np_addr *near, char device[DEVICE], char *why, size_t size)
+{
+	char text[NP_ADDR_TEXT];
+	int rc;
+
+	why[0] = device[0] = '\0';
+	if (near->len == 0) {
+		snprintf(why, size, "no address of this end is known");
+		return;
+	}
+	rc = np_host_device((const struct sockaddr *)&near->sa, device);
+	if (rc != 0) {
+		snprintf(why, size, "the interface of %s: %s", np_addr_host(near, text),
+			 strerror(-rc));
+	}
+}
+
 static void
 find_device(struct np_evidence *ev, const struct np_flow *f)
 {
@@ -55,9 +76,10 @@ find_device(struct np_evidence *ev, const struct np_flow *f)
 	if (f->par->transport->family != 0) {
 		return;
 	}
-	if (near.len != 0 || (f->peer.len != 0 && np_addr_towards(&f->peer, &near))) {
-		np_host_device((const struct sockaddr *)&near.sa, ev->device);
+	if (near.len == 0 && (f->peer.len == 0 || !np_addr_towards(&f->peer, &near))) {
+		near.len = 0;
 	}
+	device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
 }
 
 /* The ledger is kept of the flow's packets: by the peer's port here, by one's own at the daemon. */
@@ -260,7 +282,11 @@ put_flow(const struct np_evidence *ev, const struct np_flow *f)
 	np_bag_text(ev->bag, np_params_words(p)->role, "flow.role");
 	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
 	np_bag_int(ev->bag, family_of(p), "flow.family");
-	np_bag_text(ev->bag, ev->device, "flow.device");
+	if (ev->device_why[0] != '\0') {
+		np_bag_unread(ev->bag, ev->device_why, "flow.device");
+	} else {
+		np_bag_text(ev->bag, ev->device, "flow.device");
+	}
 	np_bag_real(ev->bag, (double)(f->ended_ns - f->started_ns) / 1e9, "flow.seconds");
 	put_counts(f, ev->bag);
 	np_bag_int(ev->bag, (int64_t)f->send_size, "flow.send_size");
@@ -275,11 +301,15 @@ put_flow(const struct np_evidence *ev, const struct np_flow *f)
 
 /* What was read when more could be read goes before what can be now. */
 static void
-put_host(const struct np_evidence_plan *plan, const char *device, int fd, struct np_bag *into)
+put_host(const struct np_evidence_plan *plan, const char *device, const char *device_why, int fd,
+	 struct np_bag *into)
 {
 	struct np_bag_item item;
 
 	np_host_facts(root_of(plan), device, fd, into);
+	if (device_why[0] != '\0') {
+		np_nic_unread(device_why, into);
+	}
 	for (size_t i = 0; np_bag_at(plan->lasting, i, &item); i++) {
 		if (item.kind == NP_BAG_INT) {
 			np_bag_int(into, item.i, "%s", item.name);
@@ -292,12 +322,10 @@ put_host(const struct np_evidence_plan *plan, const char *device, int fd, struct
 void
 np_evidence_host(const struct np_evidence_plan *plan, int fd, struct np_bag *into)
 {
-	char device[DEVICE] = "";
+	char device[DEVICE], why[128];
 
-	if (plan->near.len != 0) {
-		np_host_device((const struct sockaddr *)&plan->near.sa, device);
-	}
-	put_host(plan, device, fd, into);
+	device_of(&plan->near, device, why, sizeof(why));
+	put_host(plan, device, why, fd, into);
 }
 
 /*
@@ -349,7 +377,7 @@ np_evidence_end(struct np_evidence *ev, struct np_flow *f)
 	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
 		int fd = connected_like(f);
 
-		put_host(&ev->plan, ev->device, fd >= 0 ? fd : f->fd, bag);
+		put_host(&ev->plan, ev->device, ev->device_why, fd >= 0 ? fd : f->fd, bag);
 		if (fd >= 0) {
 			close(fd);
 		}

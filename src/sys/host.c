@@ -342,6 +342,8 @@ steal_facts(const char *root, struct np_bag *into)
 			total += v[i];
 		}
 		np_bag_real(into, total > 0 ? v[7] / total : 0, "host.cpu.steal_share");
+	} else {
+		unread(into, "host.cpu.steal_share", EBADMSG, "/proc/stat");
 	}
 }
 
@@ -365,6 +367,8 @@ load_facts(const char *root, struct np_bag *into)
 	running = at != NULL ? strtol(at, &end, 10) : 0;
 	if (at != NULL && end != at) {
 		np_bag_int(into, running > 0 ? running - 1 : 0, "host.load");
+	} else {
+		unread(into, "host.load", EBADMSG, "/proc/loadavg");
 	}
 }
 
@@ -400,6 +404,7 @@ runs_irqbalance(const char *root)
 	const struct dirent *e;
 	struct stat st;
 	int found = 0, left = PROCESSES;
+	long n;
 	DIR *d;
 
 	snprintf(path, sizeof(path), "%s/run/irqbalance", root);
@@ -418,6 +423,12 @@ runs_irqbalance(const char *root)
 		}
 	}
 	closedir(d);
+	/* Where other users' processes are hidden, so is that of root's first one. */
+	n = found == 0 ? np_file_line(name, sizeof(name), root, "/proc/1/comm") : 0;
+	if (n < 0) {
+		errno = (int)-n;
+		return -1;
+	}
 	return found;
 }
 
@@ -597,7 +608,7 @@ is_loopback(const struct sockaddr *a)
 		(IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127));
 }
 
-void
+int
 np_host_device(const struct sockaddr *address, char device[16])
 {
 	struct ifaddrs *all = NULL;
@@ -605,16 +616,16 @@ np_host_device(const struct sockaddr *address, char device[16])
 	device[0] = '\0';
 	if (is_loopback(address)) {
 		snprintf(device, 16, "lo");
-		return;
+		return 0;
 	}
 	if (address->sa_family == AF_INET6 &&
 	    ((const struct sockaddr_in6 *)address)->sin6_scope_id != 0 &&
 	    if_indextoname(((const struct sockaddr_in6 *)address)->sin6_scope_id, device) != NULL) {
-		return; /* link-local addresses may be several interfaces' */
+		return 0; /* link-local addresses may be several interfaces' */
 	}
 	device[0] = '\0';
 	if (getifaddrs(&all) != 0) {
-		return;
+		return -errno;
 	}
 	for (const struct ifaddrs *i = all; i != NULL && device[0] == '\0'; i = i->ifa_next) {
 		if (is_same(i->ifa_addr, address)) {
@@ -623,4 +634,5 @@ np_host_device(const struct sockaddr *address, char device[16])
 		}
 	}
 	freeifaddrs(all);
+	return device[0] != '\0' ? 0 : -ENODEV;
 }

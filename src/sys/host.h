@@ -9,8 +9,11 @@
 
 #include "base/bag.h"
 
-/* The interface that has this address ("": none has; a loopback address has lo). IF_NAMESIZE. */
-void np_host_device(const struct sockaddr *address, char device[16]);
+/*
+ * The interface that has this address; a loopback address has lo. device has room for IF_NAMESIZE.
+ * Returns 0, or a negative errno and "" for device: -ENODEV, no interface has it.
+ */
+int np_host_device(const struct sockaddr *address, char device[16]);
 
 /*
  * Put host.* into the bag. root as in sys/moved.h; device may be "". fd: the data connection's

@@ -21,6 +21,22 @@
 
 enum { WATCH_MS = 10, QUEUES = 4096 };
 
+/* The facts that --preflight's rules judge, by who tells them. */
+static const char *const told_by_link[] = { "host.nic.up", "host.nic.mtu", "host.nic.gso_max_size",
+					    "host.nic.qdisc" };
+static const char *const told_by_driver[] = { "host.nic.offload", "host.nic.ring",
+					      "host.nic.coalesce", "host.nic.speed_mbps" };
+static const char *const told_by_sysfs[] = { "host.nic.queues.rx", "host.nic.irq_cpus" };
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static void
+put_unread(struct np_bag *into, const char *why, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		np_bag_unread(into, why, "%s", names[i]);
+	}
+}
+
 static bool
 is_own_root(const struct np_nic *n)
 {
@@ -121,7 +137,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 	int rc = np_rtnl_link(n->rtnl, n->device, &link);
 
 	if (rc != 0) {
-		np_bag_unread(into, strerror(-rc), "host.nic.mtu");
+		put_unread(into, strerror(-rc), told_by_link, COUNT(told_by_link));
 		return;
 	}
 	np_bag_int(into, link.mtu, "host.nic.mtu");
@@ -302,7 +318,7 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 
 	if (rc != 0 && rc != -EOPNOTSUPP) {
 		np_bag_unread(into, strerror(-rc), "host.nic.driver");
-		np_bag_unread(into, strerror(-rc), "host.nic.offload");
+		put_unread(into, strerror(-rc), told_by_driver, COUNT(told_by_driver));
 		return;
 	}
 	put_known(into, d.name, "host.nic.driver");
@@ -367,10 +383,15 @@ count_queues(const struct np_nic *n, const char *kind)
 static void
 sysfs_facts(const struct np_nic *n, struct np_bag *into)
 {
+	int queues = count_queues(n, "rx");
 	int64_t v;
 
-	np_bag_int(into, count_queues(n, "rx"), "host.nic.queues.rx");
-	np_bag_int(into, count_queues(n, "tx"), "host.nic.queues.tx");
+	if (queues > 0) {
+		np_bag_int(into, queues, "host.nic.queues.rx");
+		np_bag_int(into, count_queues(n, "tx"), "host.nic.queues.tx");
+	} else {
+		np_bag_unread(into, "none in /sys/class/net", "host.nic.queues.rx");
+	}
 	irq_facts(n, into);
 	if (n->rtnl < 0) {
 		int rc = np_file_number(&v, n->root, "/sys/class/net/%s/mtu", n->device);
@@ -390,12 +411,24 @@ np_nic_facts(const struct np_nic *n, struct np_bag *into)
 	if (n->rtnl >= 0) {
 		link_facts(n, into);
 	} else if (!is_own_root(n)) {
-		np_bag_unread(into, strerror(-n->rtnl), "host.nic.qdisc");
+		put_unread(into, strerror(-n->rtnl), told_by_link, COUNT(told_by_link));
 	}
 	if (!is_own_root(n)) {
 		driver_facts(n, into);
 	}
 	if (n->sysfs_is_ours || n->rtnl < 0) {
 		sysfs_facts(n, into);
+	} else if (np_bag_string(into, "host.nic.bus") != NULL) {
+		np_bag_unread(into, "/sys/class/net is that of another network namespace",
+			      "host.nic.irq_cpus");
 	}
+}
+
+void
+np_nic_unread(const char *why, struct np_bag *into)
+{
+	put_unread(into, why, told_by_link, COUNT(told_by_link));
+	put_unread(into, why, told_by_driver, COUNT(told_by_driver));
+	put_unread(into, why, told_by_sysfs, COUNT(told_by_sysfs));
+	np_bag_unread(into, why, "host.nic.other_packets_per_s");
 }

@@ -23,6 +23,9 @@ void np_nic_begin(struct np_nic *n, const char *root, const char *device);
 /* Put host.nic.* but the traffic. */
 void np_nic_facts(const struct np_nic *n, struct np_bag *into);
 
+/* Put the same as unread, the traffic too, where the interface itself is not known. */
+void np_nic_unread(const char *why, struct np_bag *into);
+
 /* Put host.nic.other_packets_per_s, since the beginning: waits until that is 10 ms ago. */
 void np_nic_end(struct np_nic *n, struct np_bag *into);
 

@@ -4,10 +4,12 @@ import os
 import re
 import socket
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
+import families
 import lib
 
 LINE = re.compile(r"(ok|look|warn|unread) +(local|remote) +([\w.:-]+): ([^|]*)"
@@ -51,6 +53,69 @@ def both_ends(*args: str) -> None:
         shut = [f"{name}: {state}" for (end, name), (level, state) in facts.items()
                 if "ermi" in state and name != "irqbalance"]  # it may not list processes
         assert not shut, f"kept from: {shut}"
+
+
+def unit_families() -> List[str]:
+    """What systemd's unit leaves to the daemon."""
+    build = Path(os.environ.get("top_builddir") or lib.TOP)
+    unit = (build / "doc/systemd/netserver.service").read_text()
+    found = re.findall(r"^RestrictAddressFamilies=(.+)$", unit, re.M)
+    assert len(found) == 1, unit
+    return list(found[0].split())
+
+
+def kept_to(kept: Sequence[str]) -> Sequence[str]:
+    """What to begin a command with, so that it has these address families alone."""
+    return [sys.executable, str(Path(__file__).with_name("families.py")), ",".join(kept)]
+
+
+def told_under(prefix: Sequence[str], host: str = "127.0.0.1",
+               client: Sequence[str] = ()) -> Tuple[Facts, List[str]]:
+    """What a daemon tells that was started so, and what it could not read."""
+    with lib.Daemon(prefix=prefix) as daemon:
+        got = preflight("-H", host, "-p", str(daemon.port), prefix=client)
+    assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
+    facts, _ = facts_of(got)
+    return facts, [name for (end, name), (level, state) in facts.items()
+                   if end == "remote" and level == "unread" and "ddress family" in state]
+
+
+def families_of_the_unit() -> None:
+    """All that the daemon tells without systemd's unit it tells with it."""
+    alone_facts, unread = told_under([])
+    assert not unread, unread
+    facts, unread = told_under(kept_to(unit_families()))
+    assert not unread and set(facts) == set(alone_facts), set(facts) ^ set(alone_facts)
+
+
+def families_refused() -> None:
+    """Without rtnetlink no rule is gone: those that need it are unread, with the reason."""
+    every, _ = told_under([])
+    facts, unread = told_under(kept_to(["AF_INET", "AF_INET6", "AF_UNIX"]))
+    assert {"link", "gso-max", "qdisc"} <= set(unread), unread
+    gone = [name for end, name in every if end == "remote" and (end, name) not in facts]
+    assert not gone, f"gone: {sorted(gone)}"
+
+
+def families_refused_in(lab: str) -> None:
+    """By another address than lo's, whose interface can't be found without rtnetlink."""
+    server = [lib.NETLAB, "exec", "--name", lab, "server"]
+    client = [lib.NETLAB, "exec", "--name", lab, "client"]
+    every, _ = told_under(server, "10.77.0.2", client)
+    facts, unread = told_under([*server, *kept_to(["AF_INET", "AF_UNIX"])], "10.77.0.2", client)
+    assert {"link", "speed", "mtu", "offloads", "ring", "coalescing", "qdisc",
+            "gso-max", "queues", "irq-cpus", "other-traffic"} == set(unread), unread
+    gone = [name for end, name in every if end == "remote" and (end, name) not in facts]
+    assert not gone, f"gone: {sorted(gone)}"
+
+
+def no_families() -> str:
+    """Why no address family can be refused here; empty when they can."""
+    try:
+        families.library()
+    except OSError as why:
+        return str(why)
+    return ""
 
 
 def one_end(says: str, daemon: lib.Daemon) -> None:
@@ -157,6 +222,8 @@ def in_a_lab() -> None:
     subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=60)
     try:
         planted(NAME)
+        if not no_families():
+            families_refused_in(NAME)
     finally:
         subprocess.run([lib.NETLAB, "down", "--name", NAME], check=True,
                        stdout=subprocess.DEVNULL, timeout=60)
@@ -168,6 +235,13 @@ def suite(report: lib.Report) -> None:
     report.case("both ends, without a process each", partial(both_ends, "-f"))
     if os.geteuid() == 0:
         report.case("both ends, as root", partial(both_ends, "--user", "root"))
+    obstacle = no_families()
+    for what, test in (("the families of systemd's unit", families_of_the_unit),
+                       ("no AF_NETLINK", families_refused)):
+        if obstacle:
+            report.skip(what, obstacle)
+        else:
+            report.case(what, test)
     report.case("--no-evidence", kept_to_itself)
     report.case("a stock netserver", stock)
     report.case("no host", alone)

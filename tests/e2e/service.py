@@ -504,7 +504,7 @@ def units() -> str:
         got = lib.run([analyze, "--man=no", "verify", str(service),
                        str(Path(name) / "netserver.socket")], 60)
         assert got.rc == 0 and not got.err + got.out, f"status {got.rc}: {got.out}{got.err}"
-        got = lib.run([analyze, "security", "--offline=true", "--threshold=20", "--no-pager",
+        got = lib.run([analyze, "security", "--offline=true", "--threshold=15", "--no-pager",
                        str(service)], 60)
         if "unrecognized option" in got.err:
             return "an old systemd-analyze: verified only"

@@ -114,6 +114,8 @@ static const struct {
 	{ "path-mtu", "host.nic.mtu=1500 host.path_mtu=1400", "", "", WARN, "1400" },
 	{ "path-mtu", "host.nic.mtu=65536 host.path_mtu=65535", "", "", OK, "65535" },
 	{ "path-mtu", "host.nic.mtu=1500", "", "", SILENT, "" },
+	{ "path-mtu", "host.nic.mtu=? host.path_mtu=1500", "", "", UNREAD, "Permission denied" },
+	{ "path-mtu", "host.nic.mtu=?", "", "", SILENT, "" },
 	{ "offloads", "host.nic.offload.tso=1 host.nic.offload.gro=1", "", "", OK, "on" },
 	{ "offloads", "host.nic.offload.tso=0 host.nic.offload.gro=0 host.nic.offloads_fixed='lro'",
 	  "", "", WARN, "off: tso, gro" },

@@ -1,0 +1,49 @@
+"""families.py FAMILY,... COMMAND...: the command where socket(2) knows these address families alone,
+as under RestrictAddressFamilies= of systemd.exec(5): others get EAFNOSUPPORT. It needs libseccomp.
+"""
+
+import ctypes
+import errno
+import os
+import socket
+import sys
+from typing import Iterable
+
+FAMILIES = 46  # Linux has numbers up to this
+EQUAL = 4
+ALLOW = 0x7fff0000
+REFUSE = 0x00050000 | errno.EAFNOSUPPORT
+
+
+class Test(ctypes.Structure):
+    """struct scmp_arg_cmp: the argument's place, how it is compared, and with what."""
+
+    _fields_ = [("arg", ctypes.c_uint), ("how", ctypes.c_int),
+                ("value", ctypes.c_uint64), ("_", ctypes.c_uint64)]
+
+
+def library() -> ctypes.CDLL:
+    """Raises OSError where there is none."""
+    found = ctypes.CDLL("libseccomp.so.2")
+    found.seccomp_init.restype = ctypes.c_void_p
+    return found
+
+
+def keep(names: Iterable[str]) -> None:
+    """For this process, and whatever comes of it."""
+    seccomp = library()
+    filtered = ctypes.c_void_p(seccomp.seccomp_init(ctypes.c_uint32(ALLOW)))
+    call = seccomp.seccomp_syscall_resolve_name(b"socket")
+    kept = {int(getattr(socket, name)) for name in names}
+    for family in set(range(FAMILIES)) - kept:
+        test = Test(0, EQUAL, family, 0)
+        if seccomp.seccomp_rule_add_array(filtered, ctypes.c_uint32(REFUSE), call, 1,
+                                          ctypes.byref(test)) != 0:
+            raise OSError(f"no rule for family {family}")
+    if seccomp.seccomp_load(filtered) != 0:
+        raise OSError("the kernel takes no filter")
+
+
+if __name__ == "__main__":
+    keep(sys.argv[1].split(","))
+    os.execvp(sys.argv[2], sys.argv[2:])
