@@ -258,8 +258,8 @@ np_selection_names(FILE *out, enum np_style style)
 {
 	char between = style == NP_STYLE_HUMAN ? '\n' : ',';
 
-	for (int i = 0; i <= END; i++) {
+	for (int i = 0; i < NP_METRICS; i++) {
 		fputs(np_metric((enum np_metric_id)i)->name, out);
-		fputc(i < END ? between : '\n', out);
+		fputc(i < NP_METRICS - 1 ? between : '\n', out);
 	}
 }

@@ -45,8 +45,8 @@ int np_selection_parse(const char *word, struct np_selection *sel, struct np_err
 /* netperf's default list. */
 void np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *sel);
 
-/* All names that can be selected, OUTPUT_NONE to OUTPUT_END, as `-o ?` and `-k ?` or `-O ?` print
- * them. */
+/* All names that can be selected, netperf's from OUTPUT_NONE to OUTPUT_END first, as `-o ?` and
+ * `-k ?` or `-O ?` print them. */
 void np_selection_names(FILE *out, enum np_style style);
 
 #endif
