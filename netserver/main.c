@@ -357,7 +357,9 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		}
 	}
 	take_signals(d, &let_in);
-	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", d->port);
+	/* Who looks at the terminal has been told by the line on standard output. */
+	np_log(d->log, a->foreground && a->log_file == NULL ? NP_LOG_DEBUG : NP_LOG_INFO,
+	       "listening on port %s", d->port);
 	prepare_sandbox(d, &prepared);
 	d->reload_begun = on_reload_begun;
 	d->reloaded = on_reloaded;

@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "config.h"
 #include "opt/doc.h"
+#include "out/preflight.h"
 
 /* Tests that are no row of the bench table, as they move no data or are put together by options. */
 static const char *const other_tests[] = { "OMNI", "UUID", "LOC_CPU", "REM_CPU", NULL };
@@ -45,8 +46,9 @@ main(void)
 	static const struct np_doc_list lists[] = {
 		{ "tests", test_at },
 		{ "figures", figure_at },
+		{ "rules", np_preflight_rule },
 	};
-	const struct np_doc doc = { PACKAGE_STRING, tables, 2, lists, 2 };
+	const struct np_doc doc = { PACKAGE_STRING, tables, 2, lists, 3 };
 	struct np_err err;
 
 	if (np_doc_fill(&doc, stdin, stdout, &err) != NP_OK) {

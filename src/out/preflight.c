@@ -20,7 +20,7 @@ enum {
 static const double good_rate_bps = 10e9; /* what limits should do where no rate is known */
 
 struct view {
-	const struct np_bag *host, *peer, *test;
+	const struct np_bag *host, *peer;
 	double rate_bps, rtt_s; /* 0: not known */
 };
 
@@ -477,39 +477,6 @@ judge_core_wmem(const struct view *v, struct state *s)
 	return judge_memory(v, bytes, bytes, false, s);
 }
 
-/* Less than asked: cut by the limits above. As asked: the kernel does not adapt it any more. */
-static bool
-judge_buffers(const struct view *v, struct state *s)
-{
-	static const char *const names[] = { "sndbuf", "rcvbuf" };
-	enum np_preflight_level level = NP_PREFLIGHT_OK;
-	char text[STATE] = "", full[NP_BAG_NAME];
-	size_t len = 0;
-
-	for (size_t i = 0; i < 2; i++) {
-		double asked, granted;
-
-		snprintf(full, sizeof(full), "flow.%s_asked", names[i]);
-		asked = np_bag_number(v->test, full);
-		snprintf(full, sizeof(full), "flow.%s", names[i]);
-		granted = np_bag_number(v->test, full);
-		if (isnan(asked) || isnan(granted)) {
-			continue;
-		}
-		if (asked <= 0) {
-			len = np_text_add(text, sizeof(text), len, "%s%s %.0f, the kernel's choice",
-					  len > 0 ? "; " : "", names[i], granted);
-			continue;
-		}
-		len = np_text_add(text, sizeof(text), len, "%s%s %.0f, asked for %.0f",
-				  len > 0 ? "; " : "", names[i], granted, asked);
-		level = granted < 2 * asked         ? NP_PREFLIGHT_WARN
-			: level < NP_PREFLIGHT_LOOK ? NP_PREFLIGHT_LOOK
-						    : level;
-	}
-	return len > 0 && found(s, level, "%s", text);
-}
-
 /* --- the rules ---------------------------------------------------------------------------------
  */
 
@@ -587,9 +554,6 @@ static const struct rule {
 	  "sysctl -w net.core.rmem_max=N" },
 	{ "wmem-max", "host.core.wmem_max", judge_core_wmem, "-s and -S get no larger send buffers",
 	  "sysctl -w net.core.wmem_max=N" },
-	{ "buffers", "flow.sndbuf", judge_buffers,
-	  "buffers of a given size do not grow with the path, and the limits may cut them",
-	  "leave -s and -S away, or raise net.core.rmem_max and wmem_max" },
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 
@@ -599,6 +563,12 @@ np_preflight_word(enum np_preflight_level level)
 	static const char *const words[] = { "ok", "look", "warn", "unread" };
 
 	return words[level];
+}
+
+const char *
+np_preflight_rule(size_t i)
+{
+	return i < RULES ? rules[i].name : NULL;
 }
 
 /* The mend with the interface's name for DEV. */
@@ -654,13 +624,12 @@ is_told_by_a_rule(const char *name)
 }
 
 void
-np_preflight_each(const struct np_bag *host, const struct np_bag *peer, const struct np_bag *test,
+np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		  const struct np_preflight_path *path,
 		  void (*found_one)(void *ctx, const struct np_preflight_finding *f), void *ctx)
 {
 	const struct view v = { .host = host,
 				.peer = peer,
-				.test = test,
 				.rate_bps = path != NULL ? path->rate_bps : 0,
 				.rtt_s = path != NULL ? path->rtt_s : 0 };
 	const char *device = np_bag_string(host, "host.nic.name");
@@ -721,8 +690,7 @@ or_unknown(const char *text)
 
 void
 np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,
-		   const struct np_bag *peer, const struct np_bag *test,
-		   const struct np_preflight_path *path)
+		   const struct np_bag *peer, const struct np_preflight_path *path)
 {
 	const char *device = np_bag_string(host, "host.nic.name");
 	const char *driver = np_bag_string(host, "host.nic.driver");
@@ -739,5 +707,5 @@ np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,
 			driver != NULL ? driver : "", driver != NULL ? ")" : "");
 	}
 	fputc('\n', out);
-	np_preflight_each(host, peer, test, path, print_one, &p);
+	np_preflight_each(host, peer, path, print_one, &p);
 }

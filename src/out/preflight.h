@@ -32,13 +32,16 @@ struct np_preflight_finding {
 	const char *why, *mend; /* NULL where there is nothing to be done about it */
 };
 
+/* The names of the rules; NULL behind the last. */
+const char *np_preflight_rule(size_t i);
+
 /*
  * Apply all rules to one end. host: its facts; peer: the other end's, NULL or empty when not known;
- * test: evidence of a test at this end, NULL without one; path may be NULL. Rules that do not apply
+ * path may be NULL. Rules that do not apply
  * are silent; what could not be read is found last, where no rule has named it already.
  */
 void np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
-		       const struct np_bag *test, const struct np_preflight_path *path,
+		       const struct np_preflight_path *path,
 		       void (*found)(void *ctx, const struct np_preflight_finding *f), void *ctx);
 
 /*
@@ -46,7 +49,6 @@ void np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
  * line that begins with it and a colon says what machine that is.
  */
 void np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,
-			const struct np_bag *peer, const struct np_bag *test,
-			const struct np_preflight_path *path);
+			const struct np_bag *peer, const struct np_preflight_path *path);
 
 #endif

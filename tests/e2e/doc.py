@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -129,6 +130,121 @@ def formatters_have_no_complaint() -> None:
             assert "SEE ALSO" in re.sub(".\b|\033\\[[0-9;]*m", "", got.out), f"{page} is cut short"
 
 
+# ---- what can be counted, or looked up ----------------------------------------------------------
+
+def text_of(page: str, *names: str) -> str:
+    """The words of some sections, one blank between them."""
+    lines = [plain(line) for line in section(page, *names)]
+    words = [re.sub(r'^\.\w+ ?|"', "", line) for line in lines]
+    return re.sub(r"\s+([,.;:])", r"\1", " ".join(" ".join(words).split()))
+
+
+def one_number(pattern: str, text: str) -> int:
+    found = re.findall(pattern, text)
+    assert len(found) == 1, f"{pattern!r}: {found}"
+    return int(found[0])
+
+
+def preflight_names(daemon: lib.Daemon) -> Set[str]:
+    """What --preflight prints in front of its colons: of both ends, and in an empty namespace."""
+    commands = [["-H", "127.0.0.1", "-p", str(daemon.port)], []]
+    prefixes = [[], ["unshare", "-n"] if os.geteuid() == 0 else []]
+    out = "".join(lib.run([*prefix, lib.netperf(), "--preflight", *command], timeout=20).out
+                  for prefix, command in zip(prefixes, commands))
+    return set(re.findall(r"^(?:ok|look|warn|unread) +(?:local|remote) +([\w.:-]+): ", out, re.M))
+
+
+def the_page_has_the_preflight_rules(daemon: lib.Daemon) -> None:
+    """Its names are those that are printed, and README counts them."""
+    lines = section("netperf.1", "PREFLIGHT")
+    from_ = next(i for i, line in enumerate(lines) if "stay as they are:" in line)
+    to = next(i for i, line in enumerate(lines) if line.startswith("Rules that do not apply"))
+    rules = {plain(line).rstrip(",.") for line in lines[from_ + 1:to] if not line.startswith(".")}
+    facts = set(re.findall(r"`(host\.[\w.]+)`", (lib.TOP / "doc/evidence.md").read_text()))
+    assert_covered(preflight_names(daemon), rules | facts, 12)
+    readme = (lib.TOP / "README.md").read_text()
+    assert one_number(r"each of (\d+) rules", readme) == len(rules), sorted(rules)
+
+
+def what_is_not_there_is_said() -> None:
+    """The protocols that netperf has and this version refuses."""
+    places = {name: " ".join((lib.TOP / name).read_text().split())
+              for name in ("README.md", "doc/DIFFERENCES.md")}
+    places["netperf.1"] = text_of("netperf.1", "DIFFERENCES FROM NETPERF")
+    for protocol in ("sctp", "dccp", "sdp", "tcp", "udp", "udplite"):
+        got = lib.run([lib.netperf(), "-p", str(lib.free_port()), "-t", "OMNI", "--", "-T",
+                       protocol], timeout=20)
+        missing = "is not in this version" in got.err
+        for name, text in places.items():
+            said = any(protocol.upper() in words for words in re.findall(
+                r"(?:Not there are netperf's tests|Tests) over ([^(.]*(?:\([^)]*\)[^(.]*)*)", text))
+            assert said == missing, f"{name} and {protocol}: {said}, {got.err!r}"
+
+
+def confidence_repeats_as_often_as_the_page_says(daemon: lib.Daemon) -> None:
+    """Nothing is ever sure of a width of a millionth: the limit ends it."""
+    text = text_of("netperf.1", "CONFIDENCE")
+    most = {("-I", "99,0.000001"): one_number(r"3 to (\d+) times with -I alone", text),
+            ("-i", "40,3", "-I", "99,0.000001"): one_number(r"above (\d+) as", text)}
+    for options, count in most.items():
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
+                       "-l", "-20", "-P", "0", *options, "--", "-k", "CONFIDENCE_ITERATION"],
+                      timeout=PATIENCE)
+        assert f"CONFIDENCE_ITERATION={count}\n" in got.out, f"{options}: {got}"
+
+
+def a_refusal_has_the_status_of_the_page() -> None:
+    lines = [plain(line) for line in section("netperf.1", "EXIT STATUS")]
+    says = next(i for i, line in enumerate(lines) if "the daemon refused the test" in line)
+    status = next(int(line[3:]) for line in reversed(lines[:says])
+                  if re.fullmatch(r"\.B \d+", line))
+    with lib.Daemon(args=["--max-message", "1000"]) as daemon:
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "1",
+                       "--", "-M", "64K"], timeout=20)
+    assert got.rc == status and "--max-message" in got.err, got
+
+
+def the_example_names_the_unit(daemon: lib.Daemon) -> None:
+    """Of service demand."""
+    unit = re.findall(r"How much processor time a (\w+) costs, in (\w+),",
+                      text_of("netperf.1", "EXAMPLES"))
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "1", "-c", "-C",
+                   "--", "-k", "SD_UNITS"], timeout=20)
+    short = {"kilobyte": "KB", "megabit": "Mbit", "microseconds": "usec", "milliseconds": "msec"}
+    said = [f"SD_UNITS={short[time]}/{short[what]}" for what, time in unit]
+    assert said == got.out.split()[-1:], f"{unit}: {got.out}"
+
+
+def shape(line: str) -> str:
+    """A line of the log without its numbers."""
+    return re.sub(r"\d+", "#", line.replace("sessions are", "session is"))
+
+
+def the_page_has_lines_of_the_log() -> None:
+    """Those of its section on the log, as a daemon without further options writes them."""
+    lines = section("netserver.1", "LOG")
+    examples = [plain(after) for line, after in zip(lines, lines[1:]) if line == ".EX"]
+    assert len(examples) == 2, examples
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        log = Path(place) / "log"
+        with lib.Daemon(args=["--log-file", str(log), "--max-sessions", "1"]) as daemon:
+            where = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR"]
+            with lib.Started([*where, "-l", "60"]) as first:
+                refused = ""
+                for _ in range(100):
+                    refused = lib.run([*where, "-l", "-1"], timeout=20).err
+                    if refused:
+                        break
+                first.signal(signal.SIGINT)
+                first.finish(PATIENCE)
+        written = log.read_text()
+    assert "--max-sessions" in refused, refused
+    shapes = {shape(line) for line in written.splitlines()}
+    for example in examples:
+        assert any(one.endswith(shape(example)) for one in shapes), f"{example}: {written}"
+
+
 # ---- bash ---------------------------------------------------------------------------------------
 
 def completed(program: str, *words: str) -> List[str]:
@@ -236,7 +352,7 @@ def check(report: lib.Report, name: str, test: Callable[..., None], *args: Any) 
     detail = ""
     try:
         test(*args)
-    except (AssertionError, RuntimeError, subprocess.SubprocessError) as fault:
+    except (AssertionError, RuntimeError, StopIteration, subprocess.SubprocessError) as fault:
         detail = str(fault) or type(fault).__name__
     report.check(name, not detail, detail)
 
@@ -248,6 +364,9 @@ def suite(report: lib.Report) -> None:
                  the_page_has_the_tests, the_page_has_the_figures,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes, formatters_have_no_complaint):
         check(report, test.__name__.replace("_", " "), test)
+    for test in (what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
+                 the_page_has_lines_of_the_log):
+        check(report, test.__name__.replace("_", " "), test)
     if shutil.which("bash"):
         for test in (bash_offers_the_options, bash_offers_tests, bash_offers_figures,
                      bash_offers_nothing_where_a_value_is_due):
@@ -255,6 +374,9 @@ def suite(report: lib.Report) -> None:
     clients, daemons = examples("netperf.1"), examples("netserver.1")
     report.check("there are examples", len(clients) >= 8 and len(daemons) >= 2)
     with lib.Daemon() as daemon, tempfile.TemporaryDirectory() as place:
+        for of_daemon in (the_page_has_the_preflight_rules, the_example_names_the_unit,
+                          confidence_repeats_as_often_as_the_page_says):
+            check(report, of_daemon.__name__.replace("_", " "), of_daemon, daemon)
         for command in clients:
             name, why = f"example: {' '.join(command)}", cannot_run(command)
             if why:
