@@ -11,8 +11,18 @@ doc_sources = \
 	%D%/netserver.fish.in
 EXTRA_DIST += $(doc_sources)
 
-# What a document of --json is: to be found where its readers look.
-dist_doc_DATA = %D%/json.md %D%/netperf-run.schema.json
+# What manual pages, units and scripts refer to, and what these pages refer to in turn.
+dist_doc_DATA = \
+	%D%/DIFFERENCES.md \
+	%D%/ceilings.md \
+	%D%/evidence.md \
+	%D%/explain.md \
+	%D%/json.md \
+	%D%/netperf-run.schema.json \
+	%D%/protocol.md \
+	%D%/results.md \
+	%D%/security.md \
+	%D%/service.md
 
 # Of scripts, which have no tables to fill in.
 dist_man1_MANS = %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1

@@ -92,6 +92,7 @@ EXTRA_DIST += \
 	%D%/e2e/silent.py \
 	%D%/e2e/strangers.py \
 	%D%/e2e/syslog.py \
+	%D%/e2e/tree.py \
 	%D%/e2e/unix.py
 
 # What `make check-clients` runs, some minutes of it: CI does.
@@ -170,6 +171,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What make bench compares with; it stands alone.
 EXTRA_PROGRAMS = %D%/bench/bare
+EXTRA_DIST += %D%/bench/bench
 %C%_bench_bare_SOURCES = %D%/bench/bare.c
 %C%_bench_bare_LDADD =
 CLEANFILES += $(EXTRA_PROGRAMS)

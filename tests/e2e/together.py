@@ -12,7 +12,7 @@ from typing import Tuple
 # The long ones first.
 SUITES = ("evidence", "scarce", "golden", "json_doc", "unix", "syslog", "cut",
           "silent", "daemon", "strangers", "limits", "preflight", "service", "keys", "old_clients",
-          "ceilings", "explain", "doc")
+          "ceilings", "explain", "doc", "tree")
 AT_ONCE = 5   # more would be a load that no user's machine has
 SKIPPED = 77  # automake's status
 

@@ -1,0 +1,119 @@
+"""What the documents refer to is there: files, sections, targets of make, and for who has installed
+it the pages that manual pages name. scripts/check-dist runs it in an unpacked tarball, too.
+"""
+
+import os
+import re
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Dict, List, Set
+
+import lib
+
+DOC = lib.TOP / "doc"
+TEXTS = [lib.TOP / "README.md", lib.TOP / "CONTRIBUTING.md", *sorted(DOC.glob("*.md"))]
+BUILD = Path(os.environ.get("top_builddir") or lib.TOP)
+
+# What a path in a text begins with, and paths that are made, or stand for others.
+PATH = re.compile(r"(?<![\w/.-])((?:\.ci|doc|m4|netserver|scripts|src|tests)/[\w./*-]*[\w*]"
+                  r"|autogen\.sh)")
+MADE = {"src/netperf", "src/netserver", "doc/netperf.1"}
+PLACEHOLDER = re.compile(r"NAME|JOB|\*")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^    .*$", "", text, flags=re.M))
+
+
+def code(text: str) -> str:
+    """The blocks and the spans."""
+    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]*)`", text)]
+    return "\n".join(re.findall(r"^    .*$", text, re.M) + spans)
+
+
+def anchors(text: str) -> Set[str]:
+    """As the usual viewers make them of headings."""
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+            for heading in re.findall(r"^#+ +(.*)$", text, re.M)}
+
+
+def links(path: Path) -> None:
+    bad = []
+    found = re.findall(r"\]\(([^)\s]+)\)", without_code(path.read_text()))
+    for link in found:
+        name, _, section = link.partition("#")
+        if ":" in name:
+            continue  # elsewhere in the world
+        to = path.parent / name if name else path
+        if not to.is_file() or (section and section not in anchors(to.read_text())):
+            bad.append(link)
+    assert not bad, bad
+
+
+def files(path: Path) -> None:
+    """Paths, and pages by their names alone."""
+    text = path.read_text()
+    bad = [name for name in PATH.findall(text)
+           if not PLACEHOLDER.search(name) and name not in MADE
+           and not (lib.TOP / name).exists() and not any((lib.TOP / name).parent.glob(
+               Path(name).name + ".*"))]
+    pages = re.findall(r"(?<![\w/.-])([\w-]+\.md)\b", text)
+    bad += [name for name in pages if not (DOC / name).exists() and not (lib.TOP / name).exists()]
+    assert not bad, sorted(set(bad))
+
+
+def targets() -> str:
+    """make knows each target that is named."""
+    wanted: Set[str] = set()
+    for path in TEXTS[:2]:
+        for words in re.findall(r"\bmake((?: +[\w=-]+)+)", code(path.read_text())):
+            wanted |= {word for word in words.split() if re.fullmatch(r"[a-z][a-z-]+", word)}
+    assert {"check", "bench", "check-links", "check-long", "install"} <= wanted, wanted
+    env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    with lib.Started(["make", "-n", "-C", str(BUILD), *sorted(wanted)], env=env) as make:
+        got = make.finish(120)
+    assert got.rc == 0, got.err[-500:]
+    return " ".join(sorted(wanted))
+
+
+def installed() -> List[Path]:
+    """The documents that make install installs."""
+    found = re.search(r"^dist_doc_DATA =((?:.*\\\n)*.*)$", (DOC / "local.mk").read_text(), re.M)
+    assert found, "no dist_doc_DATA in doc/local.mk"
+    return [lib.TOP / name.replace("%D%", "doc") for name in found[1].replace("\\\n", " ").split()]
+
+
+def pages_are_installed() -> None:
+    """Those that what is installed names: manual pages, units, scripts, and these pages."""
+    have = installed()
+    lacking: Dict[str, str] = {}
+    others = [path for pattern in ("doc/*.1", "doc/*.1.in", "doc/systemd/*", "scripts/net*",
+                                   "scripts/netkit/*.py", "scripts/plans/*")
+              for path in lib.TOP.glob(pattern) if path.is_file()]
+    assert len(others) > 20, others
+    for path in others:
+        for name in re.findall(r"\bdoc/([\w.-]+\.(?:md|json))", path.read_text()):
+            if DOC / name not in have:
+                lacking[name] = path.name
+    for path in have:
+        for name in re.findall(r"\]\(([\w.-]+)\)|(?<![\w/.-])([\w-]+\.md)\b", path.read_text()):
+            page = "".join(name)
+            if DOC / page not in have and not (lib.TOP / page).exists():
+                lacking[page] = path.name
+    assert not lacking, f"not installed, by where it is named: {lacking}"
+
+
+def suite(report: lib.Report) -> None:
+    for path in TEXTS:
+        report.case(f"links of {path.name}", partial(links, path))
+        report.case(f"files of {path.name}", partial(files, path))
+    if shutil.which("make") and (BUILD / "Makefile").exists():
+        report.case("targets", targets)
+    else:
+        report.skip("targets", f"no make, or no {BUILD}/Makefile")
+    report.case("pages are installed", pages_are_installed)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
