@@ -359,10 +359,10 @@ limit(int what, const char *name, uint64_t value, struct np_err *err)
 {
 	struct rlimit l;
 
-	if (getrlimit((__rlimit_resource_t)what, &l) == 0) {
+	if (getrlimit(what, &l) == 0) {
 		l.rlim_max = l.rlim_max < value ? l.rlim_max : (rlim_t)value;
 		l.rlim_cur = l.rlim_cur < l.rlim_max ? l.rlim_cur : l.rlim_max;
-		if (setrlimit((__rlimit_resource_t)what, &l) == 0) {
+		if (setrlimit(what, &l) == 0) {
 			return NP_OK;
 		}
 	}

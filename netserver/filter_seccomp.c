@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/net.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
@@ -460,6 +461,25 @@ forbid_moving(scmp_filter_ctx ctx)
 	return rc;
 }
 
+/*
+ * By socketcall(2), where there is one, a call's descriptor is not to be seen: our code does not
+ * use it (base/multiplex.c), and what of libc does goes without.
+ */
+static int
+forbid_hidden(scmp_filter_ctx ctx)
+{
+	static const uint32_t calls[] = { SYS_BIND,   SYS_CONNECT, SYS_LISTEN,  SYS_SEND,
+					  SYS_SENDTO, SYS_SENDMSG, SYS_SENDMMSG };
+	int rc = 0;
+
+	for (size_t i = 0; i < COUNT(calls) && rc == 0; i++) {
+		const struct rule r = ONE("socketcall", 0, ALL, calls[i]);
+
+		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
+	}
+	return rc;
+}
+
 /* Refuse these calls for that descriptor, and whatever would make a copy of it. */
 static int
 refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
@@ -476,6 +496,7 @@ refuse_calls(int fd, const char *const *calls, size_t count, struct np_err *err)
 	}
 	rc = forbid(ctx, calls, count, fd);
 	rc = rc == 0 ? forbid_moving(ctx) : rc;
+	rc = rc == 0 ? forbid_hidden(ctx) : rc;
 	if (rc == 0) {
 		const struct rule spliced = ONE("splice", 2, ALL, (uint32_t)fd);
 

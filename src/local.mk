@@ -9,6 +9,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/err.c %D%/base/err.h \
 	%D%/base/fds.c %D%/base/fds.h \
 	%D%/base/log.c %D%/base/log.h \
+	%D%/base/multiplex.c \
 	%D%/base/ring.c %D%/base/ring.h \
 	%D%/base/secret.c %D%/base/secret.h \
 	%D%/base/text.h \

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 
 int
 np_bind_cpu(int cpu, struct np_err *err)

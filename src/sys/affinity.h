@@ -14,7 +14,7 @@ int np_bind_cpu(int cpu, struct np_err *err);
 
 /* The processors that the calling thread may use, to be put back later: a cpu_set_t. */
 struct np_cpus {
-	unsigned long words[16];
+	unsigned long words[1024 / (8 * sizeof(unsigned long))];
 	int known;
 };
 

@@ -156,7 +156,7 @@ values_that_do_not_differ_are_sure(void **state)
 static void
 a_mean_of_0_over_other_values_is_never_sure(void **state)
 {
-	struct np_series s = SERIES(-1, 1, -2, 2);
+	struct np_series s = SERIES(-1, 1); /* without a rest, in whatever registers */
 
 	(void)state;
 	assert_true(np_series_mean(&s) == 0);

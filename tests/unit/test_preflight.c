@@ -3,6 +3,7 @@
  */
 #include "out/preflight.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,9 @@ bag(const char *words)
 		} else if (strchr(value, '/') != NULL) {
 			int64_t v[3];
 
-			assert_int_equal(sscanf(value, "%ld/%ld/%ld", &v[0], &v[1], &v[2]), 3);
+			assert_int_equal(
+			    sscanf(value, "%" SCNd64 "/%" SCNd64 "/%" SCNd64, &v[0], &v[1], &v[2]),
+			    3);
 			np_bag_ints(b, v, 3, "%s", w);
 		} else {
 			np_bag_real(b, strtod(value, NULL), "%s", w);
