@@ -134,6 +134,7 @@ EXTRA_DIST += \
 	%D%/e2e/families.py \
 	%D%/e2e/layout.py \
 	%D%/e2e/lib.py \
+	%D%/e2e/other_build.py \
 	%D%/e2e/longlink.py \
 	%D%/golden \
 	%D%/vectors \
