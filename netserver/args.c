@@ -267,7 +267,8 @@ const struct np_option ns_options[] = {
 	  .kind = NP_OPT_CUSTOM,
 	  .arg = "file",
 	  .set = set_key_file,
-	  .help = "serve only who proves to have the key in the file's first line; mode 600" },
+	  .help = "serve only who proves to have the key in the file's first line; "
+		  "mode 600" NP_NEEDS_SODIUM },
 	{ .name = "fill-dir",
 	  .kind = NP_OPT_TEXT,
 	  .arg = "dir",

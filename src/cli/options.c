@@ -956,15 +956,19 @@ const struct np_option np_global_options[] = {
 	      "the same from a file's first line; a file of mode 600"),
 	  .set = set_passphrase_file },
 	{ ROW('\0', "key-file", CUSTOM, "file",
-	      "both ends prove that they have the key in the file's first line; mode 600"),
+	      "both ends prove that they have the key in the file's first line; "
+	      "mode 600" NP_NEEDS_SODIUM),
 	  .set = set_key_file },
 	{ ROW('\0', "json", MAYBE, "file",
-	      "write the run as a JSON document into the file, else in place of the output"),
+	      "write the run as a JSON document into the file, else in place of the "
+	      "output" NP_NEEDS_JANSSON),
 	  .set = set_json },
 	{ ROW('\0', "show", TEXT, "file",
-	      "print the run of such a document again; test options -o -O -k choose otherwise"),
+	      "print the run of such a document again; test options -o -O -k choose "
+	      "otherwise" NP_NEEDS_JANSSON),
 	  TO(show) },
-	{ ROW('\0', "prometheus", FLAG, NULL, "with --show: as Prometheus reads it"),
+	{ ROW('\0', "prometheus", FLAG, NULL,
+	      "with --show: as Prometheus reads it" NP_NEEDS_JANSSON),
 	  TO(prometheus) },
 	{ ROW('\0', "explain", PLAIN, NULL,
 	      "say on standard error what limited the test, and what the link could carry"),
@@ -976,7 +980,8 @@ const struct np_option np_global_options[] = {
 	      "evidence: milliseconds between two looks at TCP_INFO, at both ends (100)"),
 	  TO(sample_ms), RANGE(1, 60000) },
 	{ ROW('\0', "wire", MAYBE, "pcap:file",
-	      "capture the test's packets: a ledger on standard error, headers in the file"),
+	      "capture the test's packets: a ledger on standard error, headers in the "
+	      "file" NP_NEEDS_PCAP),
 	  .set = set_wire },
 	{ ROW('\0', "help", FLAG, NULL, "show this text on standard output"), TO(help) },
 	{ ROW('\0', "version", FLAG, NULL, "show the version"), TO(version) },

@@ -16,6 +16,16 @@ needs_argument(const struct np_option *o)
 	       o->kind != NP_OPT_NEXT && o->kind != NP_OPT_NUMBER && o->kind != NP_OPT_MAYBE;
 }
 
+/* By the last word that the argument is called. */
+static bool
+names_file(const struct np_option *o)
+{
+	const char *at = o->arg != NULL ? strrchr(o->arg, ':') : NULL;
+	const char *word = at != NULL ? at + 1 : o->arg;
+
+	return word != NULL && (strcmp(word, "file") == 0 || strcmp(word, "dir") == 0);
+}
+
 static bool
 is_number(const struct np_option *o)
 {
@@ -236,19 +246,49 @@ put_case(struct fill *f)
 }
 
 static int
-put_arguments(struct fill *f)
+put_chosen(struct fill *f, bool (*is_chosen)(const struct np_option *o))
 {
 	const char *between = "";
 
 	for (size_t i = 0; i < f->table->count; i++) {
 		const struct np_option *o = &f->table->rows[i];
 
-		if (needs_argument(o)) {
+		if (is_chosen(o)) {
 			between = put_pattern(f, o, between);
 		}
 	}
 	fputs(")\n", f->out);
 	return *between != '\0' ? 0 : -1;
+}
+
+static int
+put_arguments(struct fill *f)
+{
+	return put_chosen(f, needs_argument);
+}
+
+static bool
+needs_file(const struct np_option *o)
+{
+	return needs_argument(o) && names_file(o);
+}
+
+static int
+put_files(struct fill *f)
+{
+	return put_chosen(f, needs_file);
+}
+
+static bool
+may_have_file(const struct np_option *o)
+{
+	return o->kind == NP_OPT_MAYBE && names_file(o);
+}
+
+static int
+put_glued_files(struct fill *f)
+{
+	return put_chosen(f, may_have_file);
 }
 
 /* In single quotes, as fish reads them. */
@@ -283,7 +323,11 @@ put_fish(struct fill *f)
 		if (name) {
 			fprintf(f->out, " -l %s", o->name);
 		}
-		fputs(needs_argument(o) ? " -x -d " : " -d ", f->out);
+		fputs(needs_file(o)       ? " -r -F -d "
+		      : may_have_file(o)  ? " -F -d "
+		      : needs_argument(o) ? " -x -d "
+					  : " -d ",
+		      f->out);
 		put_quoted(f->out, o->help);
 		putc('\n', f->out);
 	}
@@ -354,6 +398,7 @@ static const struct command {
 	{ "title", NO_WORD, NO_WORD, put_title },   { "options", 0, NO_WORD, put_options },
 	{ "words", 0, NO_WORD, put_words },         { "case", 0, NO_WORD, put_case },
 	{ "arguments", 0, NO_WORD, put_arguments }, { "fish", 1, NO_WORD, put_fish },
+	{ "files", 0, NO_WORD, put_files },         { "glued-files", 0, NO_WORD, put_glued_files },
 	{ "list", NO_WORD, 0, put_list },           { "names", NO_WORD, 0, put_names },
 	{ "if", NO_WORD, NO_WORD, begin_passage },  { "end", NO_WORD, NO_WORD, end_passage },
 };

@@ -9,6 +9,8 @@
  *   @case TABLE LETTER  the pattern of a case in a shell that matches this option: TABLE:-t |
  *                       TABLE:--test)
  *   @arguments TABLE    such a pattern of all options that must have an argument
+ *   @files TABLE        likewise, of those whose argument names a file or a directory
+ *   @glued-files TABLE  of those that may have one, as --name=FILE
  *   @fish COMMAND TABLE a fish completion of each option
  *   @list NAME          the names of a list, as words
  *   @names NAME         the names of a list, for a manual page

@@ -12,6 +12,24 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "config.h"
+
+/* Behind the help line of what this build refuses for want of a library. */
+#ifdef HAVE_JANSSON
+#define NP_NEEDS_JANSSON ""
+#else
+#define NP_NEEDS_JANSSON "; not in this build, which lacks libjansson"
+#endif
+#ifdef HAVE_PCAP
+#define NP_NEEDS_PCAP ""
+#else
+#define NP_NEEDS_PCAP "; not in this build, which lacks libpcap"
+#endif
+#ifdef HAVE_SODIUM
+#define NP_NEEDS_SODIUM ""
+#else
+#define NP_NEEDS_SODIUM "; not in this build, which lacks libsodium"
+#endif
 
 enum np_opt_kind {
 	NP_OPT_FLAG,   /* no argument: bool at `to` becomes true */

@@ -32,6 +32,13 @@ static const struct np_option rows[] = {
 	  .scope = 2 },
 };
 
+static const struct np_option paths[] = {
+	{ .letter = 'F', .name = "to", .kind = NP_OPT_TEXT, .arg = "file", .help = "a file" },
+	{ .name = "wire", .kind = NP_OPT_MAYBE, .arg = "pcap:file", .help = "maybe one" },
+	{ .name = "in", .kind = NP_OPT_CUSTOM, .arg = "dir", .help = "a directory" },
+	{ .name = "profile", .kind = NP_OPT_TEXT, .arg = "profile", .help = "no file" },
+};
+
 static const char *const scopes[] = { "odd tests", "even tests", NULL };
 
 static const char *
@@ -45,6 +52,7 @@ colour_at(size_t i)
 static const struct np_doc_table tables[] = {
 	{ "part", rows, LEN(rows), scopes },
 	{ "flat", rows + 2, 2, NULL },
+	{ "paths", paths, LEN(paths), NULL },
 };
 static const struct np_doc_list lists[] = { { "colours", colour_at } };
 static const struct np_doc doc = { "thing 1.2", tables, LEN(tables), lists, LEN(lists) };
@@ -126,6 +134,12 @@ completions_list_options(void **state)
 				    "complete -c cmd -s f -d 'it\\'s a well-known \\\\ flag'\n"
 				    "complete -c cmd -l long -x -d '.first'\n"
 				    "complete -c cmd -s k -l keys -d 'keys'\n");
+	becomes("@files paths\n", "paths:-F | paths:--to | paths:--in)\n");
+	becomes("@glued-files paths\n", "paths:--wire)\n");
+	becomes("@fish cmd paths\n", "complete -c cmd -s F -l to -r -F -d 'a file'\n"
+				     "complete -c cmd -l wire -F -d 'maybe one'\n"
+				     "complete -c cmd -l in -r -F -d 'a directory'\n"
+				     "complete -c cmd -l profile -x -d 'no file'\n");
 }
 
 static void
