@@ -231,11 +231,8 @@ def the_page_has_lines_of_the_log() -> None:
         with lib.Daemon(args=["--log-file", str(log), "--max-sessions", "1"]) as daemon:
             where = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR"]
             with lib.Started([*where, "-l", "60"]) as first:
-                refused = ""
-                for _ in range(100):
-                    refused = lib.run([*where, "-l", "-1"], timeout=20).err
-                    if refused:
-                        break
+                assert first.under_way(60)
+                refused = lib.run([*where, "-l", "-1"], timeout=20).err
                 first.signal(signal.SIGINT)
                 first.finish(PATIENCE)
         written = log.read_text()
@@ -281,6 +278,75 @@ def bash_offers_nothing_where_a_value_is_due() -> None:
         assert completed("netperf", *words) == [], words
     assert completed("netserver", "-p", "-") == []
     assert "-t" in completed("netperf", "-c", "-")  # the rate may be missing
+
+
+def bash_offers_files() -> None:
+    """Where an option takes one; behind a = where it need not be there."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, "run.json").touch()
+        have, begun = [f"{place}/run.json"], f"{place}/ru"
+        for option in ("--show", "--key-file", "--passphrase-file", "-F"):
+            assert completed("netperf", option, begun) == have, option
+        assert completed("netperf", "--json", "=", begun) == have
+        assert completed("netperf", "--wire", "=", f"pcap:{begun}") == [f"pcap:{have[0]}"]
+        assert begun not in "".join(completed("netperf", "--json", begun))
+        for option in ("--key-file", "--access-file", "--log-file", "--metrics-file", "--fill-dir"):
+            assert completed("netserver", option, begun) == have, option
+            assert completed("netserver", option, "=", begun) == have, option
+
+
+# ---- scripts ------------------------------------------------------------------------------------
+
+SCRIPTS = ("netlab", "netreport", "netsweep")
+
+
+def scripts_tell_the_version() -> None:
+    version = re.findall(r"AC_INIT\(\[plumbline\], \[([\d.]+)\]\)",
+                         (lib.TOP / "configure.ac").read_text())
+    for script in SCRIPTS:
+        got = lib.run([str(lib.TOP / "scripts" / script), "--version"], timeout=30)
+        assert [got.rc, got.out] == [0, f"{script} (plumbline) {version[0]}\n"], got
+
+
+def a_reader_may_have_enough() -> None:
+    """Its end of the pipe is closed before anything is written, which buffers may hide for long."""
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    for script, options in [*((script, ["--help"]) for script in SCRIPTS),
+                            ("netsweep", ["latency", "--host", "192.0.2.1", "--dry-run"]),
+                            ("netsweep", ["--list"]), ("netreport", ["--ceiling"])]:
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            got = subprocess.run([str(lib.TOP / "scripts" / script), *options], stdout=writer,
+                                 stderr=subprocess.PIPE, timeout=60, check=False, text=True,
+                                 env=env)
+        finally:
+            os.close(writer)
+        assert got.returncode == 0 and not got.stderr, f"{script} {options}: {got}"
+
+
+def resuming_repeats_a_command() -> None:
+    """--resume needs the plan with the options that the file was begun with."""
+    readme = re.findall(r"^    (.*?)(?: +#.*)?$", (lib.TOP / "README.md").read_text(), re.M)
+    for where, lines in (("README.md", readme), ("netsweep.1", [
+            plain(line) for line in (lib.TOP / "doc/netsweep.1").read_text().splitlines()])):
+        resumed = [line for line in lines if re.match(r"(?:sudo )?\S*netsweep \S.* --resume$", line)]
+        assert resumed, where
+        for line in resumed:
+            assert line.replace(" --resume", "") in lines, f"{where}: {line}"
+
+
+def the_help_says_what_the_build_lacks() -> None:
+    """An option that is refused for want of a library, and no other one."""
+    libraries = {"--json": "libjansson", "--show": "libjansson", "--key-file": "libsodium",
+                 "--wire": "libpcap"}
+    config = (BUILD.parent / "config.h").read_text()
+    listed = lib.run([lib.netperf(), "--help"], timeout=20).out
+    for option, library in libraries.items():
+        has = f"#define HAVE_{library[3:].upper()} 1" in config
+        line = next(line for line in listed.splitlines() if f"{option}" in line.split()[0]
+                    or f" {option}" in line)
+        assert (f"lacks {library}" not in line) == has, line
 
 
 # ---- examples -----------------------------------------------------------------------------------
@@ -365,11 +431,12 @@ def suite(report: lib.Report) -> None:
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes, formatters_have_no_complaint):
         check(report, test.__name__.replace("_", " "), test)
     for test in (what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
-                 the_page_has_lines_of_the_log):
+                 the_page_has_lines_of_the_log, the_help_says_what_the_build_lacks,
+                 scripts_tell_the_version, a_reader_may_have_enough, resuming_repeats_a_command):
         check(report, test.__name__.replace("_", " "), test)
     if shutil.which("bash"):
         for test in (bash_offers_the_options, bash_offers_tests, bash_offers_figures,
-                     bash_offers_nothing_where_a_value_is_due):
+                     bash_offers_nothing_where_a_value_is_due, bash_offers_files):
             check(report, test.__name__.replace("_", " "), test)
     clients, daemons = examples("netperf.1"), examples("netserver.1")
     report.check("there are examples", len(clients) >= 8 and len(daemons) >= 2)

@@ -484,6 +484,18 @@ class Loopback(Sweeping):
             self.assertEqual(run.result["THROUGHPUT_UNITS"],
                              "Trans/s" if run.point["test"] == "UDP_RR" else "10^6bits/s")
 
+    def test_nobody_reads(self):
+        """A sweep goes on to its end when its output has no reader."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, writer)
+        plan = self.plan(SHORT)
+        done = subprocess.run(self.command(plan, "--local", "--output", "o.jsonl"), cwd=self.place,
+                              stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE,
+                              timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.runs("o.jsonl")), 3)
+
     def test_ipv6(self):
         if not Path("/proc/net/if_inet6").exists():
             self.skipTest("no IPv6")
