@@ -33,6 +33,14 @@ from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequ
 TOP = Path(__file__).resolve().parents[2]
 QUICK = os.environ.get("NP_TEST_QUICK") == "1"
 
+# Options that make a test move little, 200 operations a second: for those that need a test to be
+# there for a while, and not to keep the machine busy.
+PACED = ("-b", "1", "-w", "5ms")
+
+# Seconds by which a time limit of the programs' is wider here: it is the machine that decides when
+# a program gets a processor, and what else it has to do is not known. A fault takes longer.
+SLACK = 8.0
+
 
 class Result(NamedTuple):
     """What a command did; rc is None when it had to be killed for want of time."""
@@ -84,6 +92,12 @@ def real_netperf() -> Path:
 NETLAB = str(TOP / "scripts" / "netlab")
 if os.environ.get("top_builddir"):  # where its program in C is; what we start is to find it, too
     os.environ.setdefault("NETLAB_LINK", os.path.join(os.environ["top_builddir"], "src", "netlab", "netlab-link"))
+
+
+def in_lab(name: str, role: str) -> "list[str]":
+    """What to put in front of a command so that it runs at one end of a lab, as `netlab exec` does,
+    which takes a quarter of a second to start."""
+    return ["ip", "netns", "exec", f"netlab-{name}-{role}"]
 
 
 def no_lab() -> str:
@@ -184,6 +198,25 @@ class Started:
 
         return wait_for(begun, seconds)
 
+    def measuring(self, seconds: float = 60.0) -> bool:
+        """Waits until our client, which this is, moves data, or has ended: a thread beside its first
+        has used more of a processor than it takes to set a test up. False when the time is over."""
+        def moves() -> bool:
+            if self._proc.poll() is not None:
+                return True
+            try:
+                return sum(_ticks(task) for task in Path(f"/proc/{self.pid}/task").iterdir()
+                           if task.name != str(self.pid)) >= 3
+            except OSError:
+                return False  # between its end and our knowing
+
+        return moves() if seconds <= 0 else wait_for(moves, seconds)
+
+    def said(self) -> str:
+        """What it has written to standard output and error so far, unless these are the caller's."""
+        return "".join(os.pread(f.fileno(), 1 << 20, 0).decode(errors="replace")
+                       for f in (self._out, self._err))
+
     def finish(self, timeout: float) -> Result:
         """Waits for its end, or kills it and all it started when the time is over."""
         try:
@@ -203,9 +236,33 @@ class Started:
 
 
 def run(cmd: Sequence[str], timeout: float) -> Result:
-    """Runs a command to its end, or kills it and all it started when the time is over."""
+    """Runs a command to its end, or kills it and all it started when it has taken three times as long
+    as it should on a machine that has nothing else to do."""
     with Started(cmd) as command:
-        return command.finish(timeout)
+        return command.finish(3 * timeout)
+
+
+def _ticks(process: Path) -> int:
+    """What a process or thread has had of a processor, in clock ticks, by its place in /proc."""
+    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def waited(pid: int) -> float:
+    """For how many seconds a process has been ready to run and had no processor, all of its threads
+    together: what a busy machine has taken from it. 0 where the kernel does not count that."""
+    total = 0
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[1])
+    except OSError:
+        pass
+    return total / 1e9
+
+
+def cpu_seconds(pid: int) -> float:
+    """The same of a process, in seconds."""
+    return _ticks(Path(f"/proc/{pid}")) / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid: int) -> "list[int]":
@@ -234,6 +291,18 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+def settled(read: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """What is read when it has been the same for half a second, or after all this time."""
+    end = time.monotonic() + seconds
+    value, since = read(), time.monotonic()
+    while time.monotonic() < min(end, since + 0.5):
+        time.sleep(0.05)
+        again = read()
+        if again != value:
+            value, since = again, time.monotonic()
+    return value
 
 
 class _Wakes:
@@ -279,6 +348,14 @@ def all_late_since(start: float) -> float:
     return sum(_wakes[0].since(start) if _wakes else [])
 
 
+def listening(port: int) -> bool:
+    """Does anybody listen on that port? It is not tried: a connection may be what ends the wait."""
+    return any(row.split()[3] == "0A" and row.split()[1].endswith(f":{port:04X}")
+               for table in ("tcp", "tcp6") if os.path.exists(f"/proc/net/{table}")
+               for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+               if f":{port:04X} " in row)
+
+
 class Daemon:
     """A netserver in the foreground, from when it listens until it is stopped by its pid.
 
@@ -289,7 +366,7 @@ class Daemon:
     """
 
     def __init__(self, prefix: Sequence[str] = (), args: Sequence[str] = (),
-                 port: Optional[int] = None, grace: Optional[float] = 5.0,
+                 port: Optional[int] = None, grace: Optional[float] = 20.0,
                  program: Optional[str] = None) -> None:
         self.port = port or free_port()
         self.grace = grace
@@ -347,7 +424,8 @@ class Daemon:
             except PermissionError:
                 mine = None
             rows = [row.split() for table in ("tcp", "tcp6")
-                    for row in Path(f"/proc/{self.pid}/net/{table}").read_text().splitlines()[1:]]
+                    for row in Path(f"/proc/{self.pid}/net/{table}").read_text().splitlines()[1:]
+                    if f":{self.port:04X} " in row]  # of tens of thousands, at times
         except OSError:
             return False
         return any(f[3] == "0A" and int(f[1].rpartition(":")[2], 16) == self.port
@@ -431,6 +509,10 @@ def as_nobody() -> "list[str]":
     return ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 
+class Skipped(Exception):
+    """A check that cannot run here; the text says why."""
+
+
 class Report:
     """A line a check, a total at the end; safe to use from several threads."""
 
@@ -450,9 +532,12 @@ class Report:
             print(f"SKIP {name}  {reason}", flush=True)
 
     def case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
-        """Runs one check: body returns a detail to show, or raises to say what is wrong."""
+        """Runs one check: body returns a detail to show, or raises to say what is wrong, or Skipped."""
         try:
             return self.check(name, True, body() or "")
+        except Skipped as why:
+            self.skip(name, str(why))
+            return True
         except Exception as fault:  # a test that breaks is a test that fails
             return self.check(name, False, f"{type(fault).__name__}: {fault}")
 
