@@ -102,10 +102,12 @@ client_tests = \
 	%D%/e2e/interop.py \
 	%D%/e2e/netreport_test.py
 
-# What `make check-links` runs, some minutes, too: links between network namespaces.
+# What `make check-links` runs, some minutes, too: links between network namespaces, which are to be
+# kept full, to a hundredth, by a machine with nothing else to do.
 link_tests = \
 	%D%/e2e/link.py \
 	%D%/e2e/netlab_test.py \
+	%D%/e2e/netns_more.py \
 	%D%/e2e/netsweep_test.py \
 	%D%/e2e/udp_account.py \
 	%D%/e2e/wire.py
