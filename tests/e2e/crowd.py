@@ -8,13 +8,12 @@ import os
 import resource
 import signal
 import socket
-import subprocess
 import time
 from collections import Counter
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Callable, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import alone
 import layout
@@ -24,10 +23,11 @@ PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
 CLIENTS = int(os.environ.get("NP_CLIENTS", 20 if lib.QUICK else 100))
 SECONDS = int(os.environ.get("NP_SECONDS", 1))
 MEMORY = 512 << 20     # of the daemon and all of its sessions
-START_S = 0.2          # from exec to listening
+START_S = 0.2          # from exec to listening, but for the time without a processor
+TRIES = 30             # until it was that quick
 END_S = 3.0            # from SIGTERM to its end, sessions and all
 GATED = ("sh", "-c", 'read -r word; exec "$@" </dev/null', "sh")  # until its pipe is closed
-ENDED_ONES = 20 if lib.QUICK else 100
+ENDED_ONES = {signal.SIGTERM: 20 if lib.QUICK else 100, signal.SIGINT: 20}
 
 
 def many_descriptors() -> None:
@@ -75,7 +75,7 @@ def crowd(count: int, seconds: int) -> str:
     patience = 120 + 2 * seconds * PATIENCE + count / 2
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
-               "-l", str(seconds)]
+               *(lib.PACED if CLIENTS <= 100 else ()), "-l", str(seconds)]
         waiting, gate = os.pipe()
         clients = [stack.enter_context(lib.Started([*GATED, *cmd], stdin=waiting))
                    for _ in range(count)]
@@ -110,17 +110,17 @@ def listens(port: int) -> bool:
 def start_up() -> str:
     """The best of some: what the machine does meanwhile is no matter of the daemon's."""
     times = []
-    for _ in range(10):
+    for _ in range(TRIES):
         port = lib.free_port()
         since = time.monotonic()
         with lib.Started([lib.netserver(), "-D", "-p", str(port)]) as daemon:
             while not listens(port):
                 assert alone.alive(daemon.pid), f"{daemon.finish(0)}"
-                assert time.monotonic() < since + 10, "not listening after 10 s"
+                assert time.monotonic() < since + 60, "not listening after 60 s"
                 time.sleep(0.002)
-            times.append(time.monotonic() - since)
+            times.append(time.monotonic() - since - lib.waited(daemon.pid))
             daemon.signal(signal.SIGTERM)
-            daemon.finish(5)
+            daemon.finish(60)
         if times[-1] <= START_S * PATIENCE:
             return f"{times[-1]:.3f} s"
     raise AssertionError(f"{min(times):.3f} s at the best")
@@ -128,28 +128,29 @@ def start_up() -> str:
 
 def end_all(number: int) -> str:
     """A signal while many measure and many say nothing."""
+    count = ENDED_ONES[number]
     with ExitStack() as stack:
         port = lib.free_port()
         daemon = stack.enter_context(lib.Started([lib.netserver(), "-D", "-p", str(port)]))
-        assert lib.wait_for(lambda: listens(port), 10)
+        assert lib.wait_for(lambda: listens(port), 60)
         cmd = [*alone.NICE, lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR",
-               "-l", "60"]
-        clients = [stack.enter_context(lib.Started(cmd)) for _ in range(ENDED_ONES)]
-        for _ in range(ENDED_ONES):
+               "-l", "600", *lib.PACED]
+        clients = [stack.enter_context(lib.Started(cmd)) for _ in range(count)]
+        for _ in range(count):
             silent = stack.enter_context(socket.socket())
             silent.connect(("127.0.0.1", port))
-        assert lib.wait_for(lambda: len(alone.children(daemon.pid)) >= ENDED_ONES, 60), "too few"
+        assert lib.wait_for(lambda: len(alone.children(daemon.pid)) >= count, 120), "too few"
         sessions = alone.children(daemon.pid)
         since = time.monotonic()
         daemon.signal(number)
-        got = daemon.finish(30)
+        got = daemon.finish(60)
         took = time.monotonic() - since
         stay = [pid for pid in sessions if alone.alive(pid)]
         assert got.rc == 0, f"status {got.rc} after {took:.1f} s: {got.err}"
         assert not stay, f"{len(stay)} sessions are there after {took:.1f} s"
-        assert took <= END_S * PATIENCE + 3 * lib.late_since(since), f"{took:.1f} s"
+        assert took <= END_S * PATIENCE + lib.SLACK, f"{took:.1f} s"
         for client in clients:
-            one = client.finish(20 * PATIENCE)
+            one = client.finish(60)
             assert one.rc not in (0, None) and len(lib.complaints(one)) == 1, f"{one}"
         return f"{took:.2f} s"
 
@@ -159,7 +160,6 @@ def end_all(number: int) -> str:
 def prepare() -> None:
     lib.netperf(), lib.netserver()
     many_descriptors()
-    lib.watch_wakes()
 
 
 def suite(report: lib.Report) -> None:
@@ -167,7 +167,7 @@ def suite(report: lib.Report) -> None:
     report.case("from exec to listening", start_up)
     report.case(f"{CLIENTS} clients at a time", partial(crowd, CLIENTS, SECONDS))
     for number in (signal.SIGTERM, signal.SIGINT):
-        report.case(f"{number.name} with {ENDED_ONES} sessions and {ENDED_ONES} silent callers",
+        report.case(f"{number.name} with {ENDED_ONES[number]} sessions and as many silent callers",
                     partial(end_all, number))
     report.case("in the end", partial(alone.must_be_clean, []))
 

@@ -33,11 +33,11 @@ SEED = os.environ.get("NP_TORTURE_SEED") or str(random.SystemRandom().randrange(
 ONLY = os.environ.get("NP_TORTURE_ONLY")
 
 AT_ONCE = 12
-ANSWER_S = 10.0   # for an answer, a refusal or a close
-GONE_S = 10.0     # until nothing is left of a session whose client has gone
+ANSWER_S = 10.0 + lib.SLACK  # for an answer, a refusal or a close
+GONE_S = 10.0 + lib.SLACK    # until nothing is left of a session whose client has gone
 MEMORY_MB = 512 * (4 if SLOW else 1)  # of the daemon and all its sessions; sanitizers triple it
 SAMPLE_S = 0.05
-HONEST_S = 20.0   # for a short honest test, however loaded the machine
+HONEST_S = 60.0   # for a short honest test, however loaded the machine
 
 FRAME, OLD_FRAME = 656, 256
 INSIDE = "NP_TORTURE_INSIDE"
@@ -658,7 +658,7 @@ def suite(report: lib.Report) -> None:
         for test, length in HONEST:
             assert not be_honest(daemon, test, length)
         assert lib.wait_for(lambda: not daemon.children(), GONE_S * PATIENCE), "sessions left"
-        before = descriptors(daemon.pid)
+        before = lib.settled(lambda: descriptors(daemon.pid))
         torture(report, daemon)
         aftermath(report, daemon, before)
 
