@@ -22,8 +22,8 @@ import lib
 
 AT_ONCE = 6
 PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
-MOMENT = 0.7                          # seconds into a test when something happens
-GONE = 10.0                           # seconds until nothing is left of a session
+MOMENT = 0.7                          # seconds that a daemon is given to do what it must not
+GONE = 20.0                           # seconds until nothing is left of a session
 FRAME = 656                           # bytes of a message
 TESTS = tuple(interop.KINDS)
 HOSTS = ("127.0.0.1", "127.0.0.2", "::1")
@@ -49,13 +49,12 @@ def must_serve(port: int, test: str = "TCP_RR", *args: str) -> None:
 
 @contextmanager
 def running(port: int, tests: Sequence[str]) -> "Iterator[Dict[str, lib.Started]]":
-    """Clients that would go on for long, a moment after they began."""
+    """Clients that would go on for long, once data move."""
     with ExitStack() as stack:
         clients = {test: stack.enter_context(lib.Started(client(port, test, "-l", "30")))
                    for test in tests}
         for started in clients.values():
-            started.under_way()
-        time.sleep(MOMENT * PATIENCE)
+            started.measuring()
         yield clients
 
 
@@ -92,18 +91,20 @@ def daemons_told(port: int) -> List[int]:
 
 
 def listeners(port: int) -> List[int]:
-    """The pids of those that have the listening socket of a port.
+    """The pids of netservers that have the listening socket of a port.
 
     Only root may see what descriptors a process has that is not dumpable, as our daemon.
     """
     rows = [row.split() for table in ("tcp", "tcp6")
-            for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
+            for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+            if f":{port:04X} " in row]
     wanted = {f"socket:[{f[9]}]" for f in rows
               if f[3] == "0A" and int(f[1].rpartition(":")[2], 16) == port}
     pids = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if any(os.readlink(fd) in wanted for fd in (process / "fd").iterdir()):
+            if ((process / "comm").read_text() == "netserver\n"
+                    and any(os.readlink(fd) in wanted for fd in (process / "fd").iterdir())):
                 pids.append(int(process.name))
         except OSError:
             pass  # gone in between, or not ours to look into
@@ -135,7 +136,7 @@ class Background:
         proc = subprocess.Popen(self._cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
         try:
-            self.out, self.err = proc.communicate(timeout=10)  # which waits for the pipes' end
+            self.out, self.err = proc.communicate(timeout=60)  # which waits for the pipes' end
         finally:
             proc.kill()
             self.pids = listeners(self.port)
@@ -146,7 +147,7 @@ class Background:
     def __exit__(self, *_: object) -> None:
         for pid in self.pids:
             os.kill(pid, signal.SIGTERM)
-        must_go(self.pids, 3, "detached netserver")
+        must_go(self.pids, 20, "detached netserver")
 
 
 # ---- starting -----------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ FAULTS = (
 
 
 def give_fault(row: lib.Fault) -> str:
-    got = lib.run(server("-D", "-p", str(lib.free_port()), *row.args.split()), timeout=5 * PATIENCE)
+    got = lib.run(server("-D", "-p", str(lib.free_port()), *row.args.split()), timeout=20 * PATIENCE)
     assert got.rc == row.status, f"status {got.rc}: {got.err!r}"
     assert not got.out, f"stdout: {got.out!r}"
     return lib.error_line(got, "netserver", *row.says)
@@ -189,7 +190,7 @@ KEPT = (
 
 
 def say_as_netperf(args: str, text: str) -> None:
-    got = lib.run(server("-D", *args.split()), timeout=5 * PATIENCE)
+    got = lib.run(server("-D", *args.split()), timeout=20 * PATIENCE)
     assert (got.rc, got.out) == (1, ""), f"status {got.rc}, stdout: {got.out!r}"
     assert got.err == text.format(netserver=lib.netserver()), got.err
 
@@ -211,7 +212,7 @@ SAYINGS = (
 
 
 def ask(saying: Saying) -> None:
-    got = lib.run(server(saying.option), timeout=5 * PATIENCE)
+    got = lib.run(server(saying.option), timeout=20 * PATIENCE)
     assert got.rc == saying.status, f"status {got.rc}"
     for name, text, first in (("stdout", got.out, saying.out), ("stderr", got.err, saying.err)):
         assert (text.splitlines() or [""])[0] == first, f"{name}: {text!r}"
@@ -228,7 +229,7 @@ def foreign_port(host: str, family: int) -> str:
 
 
 def meet_used_port(port: int, *mode: str) -> str:
-    got = lib.run(server("-p", str(port), *mode), timeout=5 * PATIENCE)
+    got = lib.run(server("-p", str(port), *mode), timeout=20 * PATIENCE)
     assert got.rc == 1, f"status {got.rc}: {got.out!r} {got.err!r}"
     return lib.error_line(got, "netserver", str(port), "Address already in use")
 
@@ -255,11 +256,11 @@ def leaves_descriptors() -> None:
     port = lib.free_port()
     with closing(os.fdopen(reader, "rb")) as pipe:
         subprocess.run(server("-p", str(port)), pass_fds=(writer,), stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10, check=True)
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=True)
         os.close(writer)
         os.set_blocking(reader, False)
         try:
-            assert lib.wait_for(lambda: pipe.read(1) == b"", 1), "a caller's pipe is held open"
+            assert lib.wait_for(lambda: pipe.read(1) == b"", 20), "a caller's pipe is held open"
         finally:
             for pid in listeners(port):
                 os.kill(pid, signal.SIGTERM)
@@ -318,7 +319,7 @@ def must_fail(clients: "Dict[str, lib.Started]", seconds: float) -> None:
 
 
 def must_listen(daemon: lib.Started, port: int) -> None:
-    if not lib.wait_for(lambda: bool(listeners(port)), 10 * PATIENCE):
+    if not lib.wait_for(lambda: bool(listeners(port)), 60 * PATIENCE):
         got = daemon.finish(0)
         assert False, f"does not listen on {port}: status {got.rc}, {got.out!r}, {got.err!r}"
 
@@ -333,14 +334,14 @@ def ends(number: int, status: int) -> str:
             assert len(sessions) == len(clients), f"{len(sessions)} sessions"
             start = time.monotonic()
             daemon.signal(number)
-            got = daemon.finish(10)
+            got = daemon.finish(60)
             seconds = time.monotonic() - start
-            must_go(sessions, 3, "sessions")
+            must_go(sessions, 20, "sessions")
             with lib.Daemon(port=port):
                 must_serve(port)
-            must_fail(clients, 15)
+            must_fail(clients, 30)
     assert got.rc == status, f"status {got.rc} after {seconds:.1f} s: {got.err!r}"
-    assert seconds <= 3 * PATIENCE, f"took {seconds:.1f} s"
+    assert seconds <= 3 * PATIENCE + lib.SLACK, f"took {seconds:.1f} s"
     return f"{seconds:.2f} s"
 
 
@@ -354,7 +355,7 @@ def ends_without_descriptors() -> None:
             stack.enter_context(socket.create_connection(("127.0.0.1", port), 5))
         time.sleep(MOMENT)
         daemon.signal(signal.SIGTERM)
-        assert daemon.finish(5 * PATIENCE).rc == 0
+        assert daemon.finish(60).rc == 0
 
 
 def ending() -> Iterator[Case]:
@@ -433,7 +434,7 @@ def killed_session() -> None:
         with running(daemon.port, ("TCP_RR",)) as clients:
             session = daemon.children()[0]
             os.kill(session, signal.SIGKILL)
-            must_fail(clients, 15)
+            must_fail(clients, 30)
         must_be_alone(daemon)
         must_serve(daemon.port)
         assert f"session process {session} was ended by signal 9" in daemon.log(), daemon.log()
@@ -458,7 +459,7 @@ def one_by_one() -> None:
                    for _ in range(2)]
         time.sleep(MOMENT)
         assert not daemon.children(), f"children: {daemon.children()}"
-        results = [started.finish(10 * PATIENCE) for started in clients]
+        results = [started.finish(60) for started in clients]
         for got in results:
             assert got.rc == 0, f"status {got.rc}: {got.err!r}"
         took = time.monotonic() - before    # also what the second one took to start
@@ -469,7 +470,7 @@ def one_by_one() -> None:
 def from_inetd(test: str) -> None:
     """Without options, with the connection as its standard streams, as inetd starts it."""
     with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as stack:
-        listener.settimeout(10)
+        listener.settimeout(60)
         specific = interop.KINDS[test].specific
         length = str(interop.counted(test, quick=True))
         cmd = client(listener.getsockname()[1], test, "-l", length,
@@ -478,10 +479,10 @@ def from_inetd(test: str) -> None:
         with listener.accept()[0] as conn:
             served = stack.enter_context(
                 lib.Started(server(), stdin=conn, stdout=conn, stderr=conn))
-        got = netperf.finish(20)
+        got = netperf.finish(60)
         assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
         layout.match(layout.expected(layout.load(test), layout.Style()), got.out)
-        ended = served.finish(10)
+        ended = served.finish(60)
         assert ended.rc == 0, f"netserver: status {ended.rc}"
 
 
@@ -557,7 +558,7 @@ def by_passphrase_from_file() -> None:
                                  (700 * "x", 0o600, "1 to 647")):
             place.write_text(text)
             place.chmod(mode)
-            got = lib.run(server("-D", "-p", str(lib.free_port()), *args), timeout=5 * PATIENCE)
+            got = lib.run(server("-D", "-p", str(lib.free_port()), *args), timeout=20 * PATIENCE)
             assert got.rc == 1, f"status {got.rc}"
             assert str(place) in lib.error_line(got, "netserver", "--passphrase-file", says)
 
@@ -570,10 +571,10 @@ def silent_without_passphrase() -> None:
         conns[1].sendall(struct.pack("!ii", 6, -1) + b"sesame")
         start = time.monotonic()
         for conn in conns:
-            conn.settimeout(25)
+            conn.settimeout(60)
             assert conn.recv(1) == b"", "an answer"
             seconds = time.monotonic() - start
-            assert 4 < seconds < 5 + 2 * PATIENCE, f"closed after {seconds:.1f} s"
+            assert 4 < seconds < 5 + 2 * PATIENCE + lib.SLACK, f"closed after {seconds:.1f} s"
         assert let_in(daemon, "-Z", "sesame")
 
 

@@ -148,7 +148,7 @@ def head(message: bytes) -> "Tuple[int, int]":
 
 
 def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), 10)
+    return socket.create_connection(("127.0.0.1", port), 60)
 
 
 class Wiretap:
@@ -167,7 +167,7 @@ class Wiretap:
             back = threading.Thread(target=self._pass_on, args=(far, near, False), daemon=True)
             back.start()
             self._pass_on(near, far, True)
-            back.join(10)
+            back.join(60)
 
     def _pass_on(self, source: socket.socket, to: socket.socket, keep: bool) -> None:
         try:
@@ -188,7 +188,7 @@ class Wiretap:
 
     def __exit__(self, *_: object) -> None:
         self._listener.close()
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 def replayed(files: Files) -> str:
@@ -306,7 +306,7 @@ def must_hide(pid: int, *keep: bytes) -> None:
         return not any(word in words for word in WORD.encode().split()) and \
             all(word in words for word in keep)
 
-    assert lib.wait_for(hides, 5), f"{shown(pid)!r} shows {WORD!r}, or not {keep}"
+    assert lib.wait_for(hides, 60), f"{shown(pid)!r} shows {WORD!r}, or not {keep}"
 
 
 def hidden_words() -> str:
@@ -314,18 +314,18 @@ def hidden_words() -> str:
         with lib.Daemon(args=args) as daemon:
             must_hide(daemon.pid, b"-D", b"-p", str(daemon.port).encode())
             must_serve(daemon.port, "-Z", WORD)
-            assert lib.wait_for(lambda: not daemon.children(), 10), "a session stays"
+            assert lib.wait_for(lambda: not daemon.children(), 20), "a session stays"
             for more in (["-Z", WORD], ["--passphrase", WORD], [f"--passphrase={WORD}"],
                          [f"-jZ{WORD}"]):
                 command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port),
-                           *more, "-l", "30", "-t", "TCP_RR"]
+                           *more, "-l", "300", "-t", "TCP_RR", *lib.PACED]
                 with lib.Started(command) as started:
-                    must_hide(started.pid, b"-l\x0030", b"-t\0TCP_RR")
-                    assert lib.wait_for(lambda: len(daemon.children()) > 0, 10), "not served"
+                    must_hide(started.pid, b"-l\x00300", b"-t\0TCP_RR")
+                    assert lib.wait_for(lambda: len(daemon.children()) > 0, 60), "not served"
                     for pid in daemon.children():
                         must_hide(pid, b"-D")
                     words = shown(started.pid)
-                assert lib.wait_for(lambda: not daemon.children(), 10), "a session stays"
+                assert lib.wait_for(lambda: not daemon.children(), 20), "a session stays"
     return words.replace(b"\0", b" ").decode().strip()
 
 
@@ -350,12 +350,12 @@ def forgotten(option: str, path: str, secret: str, own: Sequence[str]) -> None:
         # Somebody else's, most of which has come.
         stranger = connect(daemon.port)
         stranger.sendall((b"\0" * 8 + secret.encode()).ljust(FRAME - 1, b"\0"))
-        with stranger, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "30",
-                          "-t", "TCP_RR", *own]):
-            assert lib.wait_for(lambda: len(daemon.children()) == 1, 10), "not served"
+        with stranger, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "300",
+                          "-t", "TCP_RR", *lib.PACED, *own]):
+            assert lib.wait_for(lambda: len(daemon.children()) == 1, 60), "not served"
             pid = daemon.children()[0]
             found = True
-            for _ in range(50):
+            for _ in range(200):
                 found = any(secret.encode() in part for part in memory(pid))
                 if not found:
                     break

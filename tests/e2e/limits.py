@@ -3,6 +3,7 @@ and what refused clients are told, ours and the real one.
 """
 
 import os
+import re
 import signal
 import socket
 import struct
@@ -60,7 +61,7 @@ def ask(conn: socket.socket, frame: bytes = CALIBRATE) -> Tuple[int, str]:
 
 
 def calling(port: int, stack: ExitStack, host: str = "127.0.0.1") -> socket.socket:
-    conn = stack.enter_context(socket.create_connection((host, port), 20))
+    conn = stack.enter_context(socket.create_connection((host, port), 60))
     conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return conn
 
@@ -80,7 +81,7 @@ def sessions(option: str, error: int) -> None:
         assert "refus" in line, line
         assert f"reason={option[2:]}" in daemon.log(), daemon.log()
         conns[0].close()
-        assert lib.wait_for(lambda: len(daemon.children()) < 2, 5 * PATIENCE)
+        assert lib.wait_for(lambda: len(daemon.children()) < 2, 20 * PATIENCE)
         must_serve(daemon.port)
 
 
@@ -91,7 +92,7 @@ def per_address() -> None:
         with socket.socket() as other:
             other.bind(("127.0.0.2", 0))
             other.connect(("127.0.0.1", daemon.port))
-            other.settimeout(10)
+            other.settimeout(60)
             assert ask(other) == (0, "")
 
 
@@ -105,7 +106,7 @@ def rate() -> None:
                 words.append(ask(calling(daemon.port, stack))[0])
         granted, most = words.count(0), 10 + 5 * (time.monotonic() - start) + 1
         assert 10 <= granted <= most and set(words) == {0, 11}, f"{granted} of {most}: {words}"
-        assert lib.wait_for(lambda: run(daemon.port).rc == 0, 5 * PATIENCE)
+        assert lib.wait_for(lambda: run(daemon.port).rc == 0, 20 * PATIENCE)
 
 
 def the_silent() -> None:
@@ -114,14 +115,14 @@ def the_silent() -> None:
         other = stack.enter_context(socket.socket())
         other.bind(("127.0.0.2", 0))
         other.connect(("127.0.0.1", daemon.port))
-        other.settimeout(10)
+        other.settimeout(60)
         flood = [calling(daemon.port, stack) for _ in range(20)]
         assert ask(other) == (0, ""), "the one from elsewhere is out"
         must_serve(daemon.port)
         for conn in flood[:10]:
             conn.settimeout(HELLO_S / 2)
             assert conn.recv(1) == b"", "an answer to nothing"
-        flood[-1].settimeout(10)
+        flood[-1].settimeout(60)
         assert ask(flood[-1]) == (0, "")
 
 
@@ -138,13 +139,13 @@ def in_time() -> None:
                 break
             time.sleep(0.1)
         for name, conn in (("silent", silent), ("half", half), ("slow", slow)):
-            conn.settimeout(2 * PATIENCE)
+            conn.settimeout(2 * PATIENCE + lib.SLACK)
             try:
                 assert conn.recv(1) == b"", f"{name}: an answer"
             except ConnectionError:
                 pass  # closed with something of ours unread
         took = time.monotonic() - start
-        assert HELLO_S - 1 < took < HELLO_S + 3 * PATIENCE, f"{took:.1f} s"
+        assert HELLO_S - 1 < took < HELLO_S + 3 * PATIENCE + lib.SLACK, f"{took:.1f} s"
         assert not daemon.children(), "a process for somebody who said nothing"
 
 
@@ -152,7 +153,7 @@ def between_requests() -> None:
     with lib.Daemon(args=["--max-idle", "1"]) as daemon, ExitStack() as stack:
         conn = calling(daemon.port, stack)
         assert ask(conn) == (0, "")
-        conn.settimeout(1 + 4 * PATIENCE)
+        conn.settimeout(1 + 4 * PATIENCE + lib.SLACK)
         assert conn.recv(1) == b""
 
 
@@ -164,44 +165,49 @@ def too_much(options: Sequence[str], wanted: Sequence[str], fine: Sequence[str],
     with lib.Daemon(args=options) as daemon:
         line = must_refuse(run(daemon.port, *wanted), options[0])
         must_serve(daemon.port, *fine)
-        assert lib.wait_for(lambda: options[0] in daemon.log(), 5), daemon.log()
-        status = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], timeout=10)
+        assert lib.wait_for(lambda: options[0] in daemon.log(), 60), daemon.log()
+        status = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], timeout=30)
         assert status.rc == 0 and f"{reason}" in status.out, f"{status}"
         return line
 
 
 def counted_for_ever() -> None:
     """A test by count ends when the longest by time would."""
-    with lib.Daemon(args=["--max-length", "1"], grace=10) as daemon:
+    with lib.Daemon(args=["--max-length", "1"]) as daemon:
         got = run(daemon.port, "TCP_MAERTS", "-l", "-1000000000000")
-        assert got.rc != 0 and got.seconds < 8 * PATIENCE, f"{got}"
+        assert got.rc != 0 and got.seconds < 8 * PATIENCE + lib.SLACK, f"{got}"
         must_serve(daemon.port)
 
 
 def shared_memory() -> None:
     """What one session holds, another can't have, until its test ends."""
-    args = ("TCP_STREAM", "-l", "3", "--", "-M", "4m", "-s", "100k", "-S", "100k")
-    with lib.Daemon(args=["--max-total-memory", "13M"], grace=10) as daemon:
+    args = ("TCP_STREAM", "-l", "4", "--", "-M", "4m", "-s", "100k", "-S", "100k")
+    with lib.Daemon(args=["--max-total-memory", "13M"]) as daemon:
         with lib.Started(client(daemon.port, *args)) as first:
-            lib.wait_for(lambda: len(daemon.children()) == 1, 5)
-            time.sleep(0.5)
+            assert first.measuring()
             must_refuse(run(daemon.port, *args), "--max-total-memory")
             must_serve(daemon.port)
-            assert first.finish(30).rc == 0
+            assert first.finish(90).rc == 0
         must_serve(daemon.port, *args)
 
 
 # ---- one at a time ------------------------------------------------------------------------------
 
+def in_line(daemon: lib.Daemon) -> int:
+    """How many sessions wait for their turn."""
+    shown = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], 20).out
+    return int(re.findall(r"(\d+) of them waiting for a turn", shown)[0])
+
+
 def exclusive() -> str:
     """Tests wait for each other; what asks nothing of the machine does not wait."""
-    with lib.Daemon(args=["--exclusive"], grace=10) as daemon, ExitStack() as stack:
+    with lib.Daemon(args=["--exclusive"]) as daemon, ExitStack() as stack:
         start = time.monotonic()
-        runs = [stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1")))
+        runs = [stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1", *lib.PACED)))
                 for _ in range(3)]
         assert ask(calling(daemon.port, stack)) == (0, ""), "a calibration waits"
         for one in runs:
-            got = one.finish(30)
+            got = one.finish(90)
             assert got.rc == 0 and not lib.complaints(got), f"{got}"
         took = time.monotonic() - start
         assert took >= 2.9, f"three tests of a second took {took:.1f} s"
@@ -209,11 +215,11 @@ def exclusive() -> str:
 
 
 def line_ends() -> None:
-    with lib.Daemon(args=["--exclusive", "1"], grace=10) as daemon:
+    with lib.Daemon(args=["--exclusive", "1"]) as daemon:
         with lib.Started(client(daemon.port, "TCP_RR", "-l", "6")) as first:
-            time.sleep(0.5 * PATIENCE)
+            assert first.measuring()
             must_refuse(run(daemon.port), "--exclusive")
-            assert first.finish(30).rc == 0
+            assert first.finish(90).rc == 0
         must_serve(daemon.port)
 
 
@@ -221,12 +227,13 @@ def a_crowd_in_line() -> None:
     """An address with many sessions in line leaves every other turn to another one."""
     with ExitStack() as stack:
         daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
-        for _ in range(10):
+        for _ in range(15):
             stack.enter_context(lib.Started(
-                [*client(daemon.port, "TCP_RR", "-l", "2"), "-L", "127.0.0.3"]))
-        time.sleep(0.5 * PATIENCE)
+                [*client(daemon.port, "TCP_RR", "-l", "2", *lib.PACED), "-L", "127.0.0.3"]))
+        assert lib.wait_for(lambda: in_line(daemon) >= 14, 60), "the crowd does not come"
         got = lib.run(client(daemon.port, "TCP_RR", "-l", "1"), 60)
-        assert got.rc == 0 and got.seconds < 8 * PATIENCE, f"{got}"
+        # The one that has its turn ends, and perhaps another one comes before.
+        assert got.rc == 0 and got.seconds < 8 * PATIENCE + lib.SLACK, f"{got}"
 
 
 def a_turn_not_used() -> None:
@@ -240,21 +247,22 @@ def a_turn_not_used() -> None:
         conn.sendall(struct.pack(f"!{len(words)}i", *words).ljust(len(CALIBRATE), b"\0"))
         assert conn.recv(8, socket.MSG_WAITALL)[4:] == bytes(4)
         got = lib.run(client(daemon.port, "TCP_RR", "-l", "-10"), 60)
-        assert got.rc == 0 and got.seconds < 15 * PATIENCE, f"{got}"
+        assert got.rc == 0 and got.seconds < 15 * PATIENCE + lib.SLACK, f"{got}"
 
 
 def leaving_the_line() -> None:
     """Who gives up, or dies, while it waits or runs does not keep the others."""
-    with lib.Daemon(args=["--exclusive"], grace=10) as daemon, ExitStack() as stack:
-        first = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "60")))
-        time.sleep(0.5 * PATIENCE)
-        second = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "60")))
-        time.sleep(0.3 * PATIENCE)
+    with lib.Daemon(args=["--exclusive"]) as daemon, ExitStack() as stack:
+        first = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "600")))
+        assert first.measuring()
+        second = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "600")))
+        assert lib.wait_for(lambda: in_line(daemon) == 1, 60), "the second does not come"
         second.signal(signal.SIGKILL)
+        assert lib.wait_for(lambda: in_line(daemon) == 0, 60), "the second does not go"
         third = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1")))
-        time.sleep(0.3 * PATIENCE)
+        assert lib.wait_for(lambda: in_line(daemon) == 1, 60), "the third does not come"
         first.signal(signal.SIGKILL)
-        got = third.finish(10 * PATIENCE)
+        got = third.finish(60)
         assert got.rc == 0, f"{got}"
 
 
@@ -277,10 +285,10 @@ def denied_and_gone() -> None:
     """Who has reset the connection before it is accepted is no less denied."""
     with lib.Daemon(args=["--deny", "127.0.0.3"]) as daemon:
         for _ in range(100):
-            with socket.create_connection(("127.0.0.1", daemon.port), 10, ("127.0.0.3", 0)) as conn:
+            with socket.create_connection(("127.0.0.1", daemon.port), 60, ("127.0.0.3", 0)) as conn:
                 conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 conn.sendall(CALIBRATE)
-        assert lib.wait_for(lambda: daemon.log().count("reason=denied") == 100, 10), daemon.log()
+        assert lib.wait_for(lambda: daemon.log().count("reason=denied") == 100, 60), daemon.log()
 
 
 def noisy() -> None:
@@ -288,23 +296,23 @@ def noisy() -> None:
     with lib.Daemon(args=["--deny", "127.0.0.3"]) as daemon:
         began = time.monotonic()
         for _ in range(600):
-            with socket.create_connection(("127.0.0.1", daemon.port), 10, ("127.0.0.3", 0)) as conn:
+            with socket.create_connection(("127.0.0.1", daemon.port), 60, ("127.0.0.3", 0)) as conn:
                 conn.sendall(CALIBRATE)
                 assert conn.recv(len(CALIBRATE))
         most = 200 + 100 * (time.monotonic() - began + 1)
         lines = daemon.log().count("reason=denied")
         assert 200 <= lines <= min(most, 600), f"{lines} lines"
         time.sleep(1)
-        with socket.create_connection(("127.0.0.1", daemon.port), 10, ("127.0.0.3", 0)) as conn:
+        with socket.create_connection(("127.0.0.1", daemon.port), 60, ("127.0.0.3", 0)) as conn:
             conn.sendall(CALIBRATE)
-        assert lib.wait_for(lambda: lines == 600 or "refusals-not-logged" in daemon.log(), 5)
-        with socket.create_connection(("127.0.0.1", daemon.port), 10) as conn:
+        assert lib.wait_for(lambda: lines == 600 or "refusals-not-logged" in daemon.log(), 60)
+        with socket.create_connection(("127.0.0.1", daemon.port), 60) as conn:
             with suppress(ConnectionError):
                 for _ in range(1000):
                     conn.sendall(struct.pack("!2i", 4711, -1).ljust(len(CALIBRATE), b"\0"))
                 while conn.recv(65536):
                     pass
-        assert lib.wait_for(lambda: "strange requests are enough" in daemon.log(), 5)
+        assert lib.wait_for(lambda: "strange requests are enough" in daemon.log(), 60)
         assert daemon.log().count("4711 is not served") < 100, daemon.log()
         must_serve(daemon.port)
 
@@ -321,7 +329,7 @@ def read_again() -> None:
                                ("allow everybody\n", "everybody")):
                 rules.write_text(text)
                 os.kill(daemon.pid, signal.SIGHUP)
-                assert lib.wait_for(lambda: told in daemon.log(), 5), daemon.log()
+                assert lib.wait_for(lambda: told in daemon.log(), 60), daemon.log()
                 must_serve(daemon.port)
 
 
@@ -342,7 +350,7 @@ WRONG: List[Tuple[Sequence[str], Sequence[str]]] = [
 
 
 def wrong(args: Sequence[str], words: Sequence[str]) -> None:
-    got = lib.run([lib.netserver(), "-D", "-p", str(lib.free_port()), *args], timeout=10)
+    got = lib.run([lib.netserver(), "-D", "-p", str(lib.free_port()), *args], timeout=30)
     assert got.rc == 1, f"{got}"
     lib.error_line(got, "netserver", *words)
 

@@ -19,9 +19,9 @@ import lib
 
 AT_ONCE = 4
 PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
-SOON = 5.0 * PATIENCE                 # for what should be there at once
+SOON = 20.0 * PATIENCE                # for what should be there at once
 METRICS_S = 10.0                      # between two writings of the metrics
-STRANGER = 54321                      # a user that is nobody's
+STRANGER = 100000 + os.getpid() % 100000  # a user that is nobody's
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
@@ -174,7 +174,7 @@ def handed_down_by_systemd() -> str:
     port = lib.free_port()
     with lib.Started([activate, "-l", f"127.0.0.1:{port}", "--fdname=control", lib.netserver(),
                       "-D"]) as daemon:
-        time.sleep(PATIENCE)  # a look at whether it listens would be the first client
+        until(lambda: lib.listening(port), "listens")
         must_serve(port)
         shown = lib.run([lib.netserver(), "--status", "-p", str(port)], SOON).out
         assert f"process {daemon.pid}, " in shown, shown
@@ -302,8 +302,8 @@ def writes_metrics() -> str:
         first = path.stat().st_ino
         assert path.stat().st_mode & 0o777 == 0o644
         must_serve(daemon.port)
-        until(lambda: path.stat().st_ino != first, "metrics anew", METRICS_S + SOON)
-        assert metric(path, "sessions_total") == 1
+        until(lambda: metric(path, "sessions_total") == 1, "metrics anew", METRICS_S + SOON)
+        assert path.stat().st_ino != first, "the same file, which a reader may have seen half of"
         must_serve(daemon.port)
         stack.close()  # ends the daemon
         assert metric(path, "sessions_total") == 2, "the last session is not in the last metrics"
@@ -477,8 +477,8 @@ def full_disk() -> None:
             hog.unlink()
             must_serve(daemon.port)
             os.kill(daemon.pid, signal.SIGHUP)
-            until(lambda: metrics.stat().st_ino != first, "metrics again", METRICS_S + SOON)
-            assert metric(metrics, "sessions_total") == 3
+            until(lambda: metric(metrics, "sessions_total") == 3, "metrics again", METRICS_S + SOON)
+            assert metrics.stat().st_ino != first
         # The metrics' failure is one of the daemon's own that it could not write.
         text = log.read_text()
         assert re.search(r" event=log-lines-dropped lines=[1-9]\d* reason=\"No space left", text)
@@ -503,7 +503,10 @@ def units() -> str:
         shutil.copy(lib.TOP / "doc/systemd/netserver.socket", name)
         got = lib.run([analyze, "--man=no", "verify", str(service),
                        str(Path(name) / "netserver.socket")], 60)
-        assert got.rc == 0 and not got.err + got.out, f"status {got.rc}: {got.out}{got.err}"
+        said = (got.out + got.err).splitlines()
+        # It reads what the machine's other packages have installed, too, and speaks of that.
+        ours = [line for line in said if "netserver" in line]
+        assert not ours and (got.rc == 0 or said), f"status {got.rc}: {got.out}{got.err}"
         got = lib.run([analyze, "security", "--offline=true", "--threshold=15", "--no-pager",
                        str(service)], 60)
         if "unrecognized option" in got.err:

@@ -27,7 +27,7 @@ TRANSMIT, RECEIVE, BOTH = 2, 4, 6
 CONNECTIONS, ROUTE = 0x4, 0x20
 ECHO_AT, ECHO_MAGIC, ECHO_ASKS, ECHO_GIVES = 600, 0x504C4543, 0x81F0E05D, 0x81F0E05E
 WHY_MAGIC = 0x504C5721
-MOMENT = 0.4       # seconds in which what comes at all has come
+MOMENT = 0.4       # seconds in which nothing may come
 SIZE = 64          # bytes of the messages here
 PATIENCE = 4 if lib.QUICK else 1
 
@@ -73,7 +73,7 @@ class Control:
     """A control connection from 127.0.0.1."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection((CLIENT, port), 10, (CLIENT, 0))
+        self._socket = socket.create_connection((CLIENT, port), 60, (CLIENT, 0))
 
     def __enter__(self) -> "Control":
         return self
@@ -101,7 +101,7 @@ class Control:
         assert got.error == 0, f"refused with {got.error}: {got.why}"
         return got
 
-    def answer(self, timeout: float = 15) -> Answer:
+    def answer(self, timeout: float = 60) -> Answer:
         self._socket.settimeout(timeout)
         whole = b""
         while len(whole) < FRAME:
@@ -114,7 +114,7 @@ class Control:
 def datagrams(stack: ExitStack, address: str) -> socket.socket:
     s = stack.enter_context(closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
     s.bind((address, 0))
-    s.settimeout(10)
+    s.settimeout(60)
     return s
 
 
@@ -124,12 +124,12 @@ def quiet(*sockets: socket.socket, seconds: float = MOMENT) -> None:
     assert not ready, f"{ready[0].recv(2048)[:20]!r} came at {ready[0].getsockname()}"
 
 
-def connects(address: str, port: int) -> bool:
-    """Is a connection from that address served? Where the kernel may filter, none is even made;
-    else the daemon resets it, or never looks at it while it has its client's.
+def connects(address: str, port: int, seconds: float = MOMENT) -> bool:
+    """Is a connection from that address served in this time? Where the kernel may filter, none is
+    even made; else the daemon resets it, or never looks at it while it has its client's.
     """
     try:
-        with socket.create_connection((CLIENT, port), MOMENT, (address, 0)) as s:
+        with socket.create_connection((CLIENT, port), seconds, (address, 0)) as s:
             s.sendall(bytes(SIZE))
             return s.recv(SIZE) != b""
     except (socket.timeout, ConnectionError):
@@ -146,7 +146,7 @@ def stranger_connects(port: int, direction: int) -> None:
         data = control.granted(TCP, direction, length).port
         for address in (STRANGER, VICTIM):
             assert not connects(address, data), f"{address} was served"
-        with socket.create_connection((CLIENT, data), 10, (CLIENT, 0)) as own:
+        with socket.create_connection((CLIENT, data), 60, (CLIENT, 0)) as own:
             if direction == BOTH:
                 own.sendall(bytes(SIZE))
                 assert len(own.recv(SIZE, socket.MSG_WAITALL)) == SIZE
@@ -168,7 +168,7 @@ def between_connections(port: int) -> str:
         for i in range(20):
             if i % 10 == 5:
                 assert not connects(STRANGER, data), f"served after {i} connections"
-            with socket.create_connection((CLIENT, data), 10, (CLIENT, 0)) as own:
+            with socket.create_connection((CLIENT, data), 60, (CLIENT, 0)) as own:
                 own.sendall(bytes(SIZE))
                 assert len(own.recv(SIZE, socket.MSG_WAITALL)) == SIZE
         got = control.answer().transactions
@@ -182,11 +182,11 @@ def other_address(port: int) -> None:
         data = control.granted(TCP, BOTH, near=OTHER).port
         assert not connects(STRANGER, data), "not the address that the request names"
         assert not connects(CLIENT, data), "not the address that the request names"
-        assert connects(OTHER, data), "the address that the request names was not served"
+        assert connects(OTHER, data, 60), "the address that the request names was not served"
     with Control(port) as control:
         # To another address of the daemon's: only the client's routes know what it comes from.
         data = control.granted(TCP, BOTH, far=OTHER).port
-        with socket.create_connection((OTHER, data), 10, (STRANGER, 0)) as s:
+        with socket.create_connection((OTHER, data), 60, (STRANGER, 0)) as s:
             s.sendall(bytes(SIZE))
             assert len(s.recv(SIZE, socket.MSG_WAITALL)) == SIZE
 
@@ -289,7 +289,7 @@ def no_echo(port: int) -> str:
     with Control(port) as control, ExitStack() as stack:
         named = datagrams(stack, CLIENT)
         control.granted(UDP, TRANSMIT, 1, port=named.getsockname()[1], echo=True)
-        got = control.answer(20)
+        got = control.answer()
         assert got.error == errno.ETIMEDOUT, f"error {got.error}"
         assert "no datagram was sent" in got.why, got.why
         quiet(named, seconds=0)
@@ -376,7 +376,7 @@ def unprivileged(stack: ExitStack) -> Iterator[Case]:
     place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     place.chmod(0o755)
     program = str(shutil.copy(lib.netserver(), place))
-    daemon = stack.enter_context(lib.Daemon(lib.as_nobody(), grace=10, program=program))
+    daemon = stack.enter_context(lib.Daemon(lib.as_nobody(), program=program))
     for name, body in connections(daemon.port):
         yield f"as nobody: {name}", body
     yield "as nobody: UDP_RR: a stranger's requests", partial(requests_of_strangers, daemon.port)
@@ -384,7 +384,7 @@ def unprivileged(stack: ExitStack) -> Iterator[Case]:
 
 def suite(report: lib.Report) -> None:
     with ExitStack() as stack:
-        daemon = stack.enter_context(lib.Daemon(grace=10))
+        daemon = stack.enter_context(lib.Daemon())
         listed: List[Case] = [*cases(daemon.port), *unprivileged(stack)]
         try:
             program = str(lib.real_netperf() / "netperf")

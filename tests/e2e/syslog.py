@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import lib
@@ -35,26 +36,29 @@ def own_devices() -> socket.socket:
     return log
 
 
-def lines(log: socket.socket) -> str:
-    got = []
-    log.settimeout(1)
-    try:
-        while True:
-            got.append(log.recv(4096).decode())
-    except socket.timeout:
-        return "\n".join(got)
+def lines(log: socket.socket, awaited: str = "", seconds: float = 60) -> str:
+    """What comes until a line says what is awaited; all that is there when nothing is."""
+    got = ""
+    end = time.monotonic() + (seconds if awaited else 0)
+    while not awaited or awaited not in got:
+        log.settimeout(max(0.001, end - time.monotonic()))
+        try:
+            got += log.recv(4096).decode() + "\n"
+        except socket.timeout:
+            break
+    return got
 
 
 def in_vain() -> bytes:
     """A test that the daemon ends with an error: what comes on its data connection."""
     words = (97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, -100000, 0, 0, -1, -1, -1,
              0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
-    with socket.create_connection(("127.0.0.1", PORT), 10) as control:
+    with socket.create_connection(("127.0.0.1", PORT), 60) as control:
         control.sendall(struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0"))
         answer = control.recv(FRAME, socket.MSG_WAITALL)
         port = struct.unpack_from("!I", answer, 52)[0]
-        with socket.create_connection(("127.0.0.1", port), 10) as data:
-            data.settimeout(30)
+        with socket.create_connection(("127.0.0.1", port), 60) as data:
+            data.settimeout(60)
             return data.recv(4096)
 
 
@@ -70,14 +74,14 @@ def suite(report: lib.Report) -> None:
         ):
             subprocess.run([lib.netserver(), "-p", str(PORT), "--max-length", "1", *args],
                            check=True, stdout=subprocess.DEVNULL)
-            began = lines(log)
+            began = lines(log, awaited="netserver[")
             pid = int(began.split("netserver[")[1].split("]")[0])
             try:
                 came = in_vain()
-                said = lines(log)
+                said = lines(log, awaited="allows no longer ones")
             finally:
                 os.kill(pid, signal.SIGTERM)
-                gone = lib.wait_for(lambda: not Path(f"/proc/{pid}").exists(), 20)
+                gone = lib.wait_for(lambda: not Path(f"/proc/{pid}").exists(), 60)
             lines(log)
             report.check(f"{name}: the daemon ends", gone)
             report.check(f"{name}: the client gets no log line", came == b"", repr(came))
