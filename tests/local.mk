@@ -99,6 +99,8 @@ EXTRA_DIST += \
 client_tests = \
 	%D%/e2e/builds.py \
 	%D%/e2e/clients.py \
+	%D%/e2e/explain_more.py \
+	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \
 	%D%/e2e/netreport_test.py
 

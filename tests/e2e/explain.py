@@ -4,9 +4,14 @@ names the right cause is explain_bed.py's affair."""
 import re
 from functools import partial
 from pathlib import Path
+from typing import Sequence
 
 import lib
 
+TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR",
+         "STREAM_STREAM", "DG_RR")
+OF_STOCK = ("-t TCP_MAERTS -b 1 -w 10ms -- -s 16K", "-t TCP_STREAM", "-t UDP_STREAM",
+            "-t TCP_STREAM -- -S 2304", "-t TCP_SENDFILE", "-t TCP_MAERTS", "-t TCP_RR", "-t TCP_CRR")
 LINES = re.compile(r"explain: [a-z-]+: .+\n(doubts: .+\n)?(ceiling: .+\n)?")
 
 
@@ -43,8 +48,8 @@ def sleeper(port: int) -> str:
     return said
 
 
-def iterations(port: int) -> str:
-    got = run(port, "--explain", "-i", "3,3", "-I", "99,50")
+def iterations(port: int, *pace: str) -> str:
+    got = run(port, "--explain", *pace, "-i", "3,3", "-I", "99,50")
     assert got.rc == 0, f"status {got.rc}: {got.err}"
     assert re.search("^doubts: .*of the last of 3 iterations", got.err, re.M), got.err
     return "said"
@@ -69,17 +74,15 @@ def one_sided(port: int, words: str) -> str:
     return got.err.splitlines()[0]
 
 
-def stock(report: lib.Report) -> None:
+def stock(report: lib.Report, tests: Sequence[str], at_once: int) -> None:
     try:
         place = lib.real_netperf()
     except LookupError as why:
         report.skip("netperf's netserver", str(why))
         return
     with lib.Daemon(program=str(place / "netserver"), grace=None) as daemon:
-        for words in ("-t TCP_STREAM", "-t TCP_STREAM -- -S 2304", "-t TCP_SENDFILE",
-                      "-t TCP_MAERTS", "-t TCP_MAERTS -b 1 -w 10ms -- -s 16K", "-t TCP_RR",
-                      "-t TCP_CRR", "-t UDP_STREAM"):
-            report.case(f"netperf's netserver, {words}", partial(one_sided, daemon.port, words))
+        report.cases([(f"netperf's netserver, {words}", partial(one_sided, daemon.port, words))
+                      for words in tests], at_once)
 
 
 def bad_rate(port: int, rate: str) -> None:
@@ -88,19 +91,23 @@ def bad_rate(port: int, rate: str) -> None:
     lib.error_line(got, "netperf", "--link-rate", "100mbit")
 
 
-def suite(report: lib.Report) -> None:
+def all_of_it(report: lib.Report, pace: Sequence[str], of_stock: Sequence[str], at_once: int) -> None:
     with lib.Daemon() as daemon:
-        for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR",
-                     "UDP_STREAM", "UDP_RR", "STREAM_STREAM", "DG_RR"):
-            report.case(test, partial(explains, daemon.port, "-t", test))
+        cases = [(test, partial(explains, daemon.port, *pace, "-t", test)) for test in TESTS]
         if has_ipv6():
-            report.case("IPv6", partial(explains, daemon.port, "-6", "-H", "::1"))
-        report.case("a ceiling", partial(ceiling, daemon.port))
-        report.case("a sender that sleeps", partial(sleeper, daemon.port))
-        report.case("iterations", partial(iterations, daemon.port))
+            cases.append(("IPv6", partial(explains, daemon.port, *pace, "-6", "-H", "::1")))
+        cases += [("a ceiling", partial(ceiling, daemon.port)),
+                  ("a sender that sleeps", partial(sleeper, daemon.port)),
+                  ("iterations", partial(iterations, daemon.port, *pace))]
+        report.cases(cases, at_once)
         for rate in ("100", "fast", "0mbit", "-5mbit", "1e9gbit"):
             report.case(f"--link-rate {rate}", partial(bad_rate, daemon.port, rate))
-    stock(report)
+    stock(report, of_stock, at_once)
+
+
+def suite(report: lib.Report) -> None:
+    """explain_more.py has them all at full speed."""
+    all_of_it(report, lib.PACED, OF_STOCK[:3], at_once=3)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Interim results by the clock: `-D 0.1` for two seconds gives twenty of them, in each style of
-output. Their stamps don't drift, each comes out of the pipe when it is due, and the banner before.
-interim_long.py does it for ten seconds and in more tests.
+output. Their stamps don't drift, each comes out of the pipe when it is due, and the banner before,
+but for the time that the client was ready to run and had no processor.
+interim_long.py does it for ten seconds, at full speed and in more tests.
 """
 
 import os
@@ -48,35 +49,39 @@ STYLES = (
 )
 
 
-def watch(cmd: List[str], seconds: float) -> List[Line]:
-    """All lines that a command writes into a pipe, each with the time when it came."""
+def watch(cmd: List[str], seconds: float) -> Tuple[List[Line], float]:
+    """All lines that a command writes into a pipe, each with the time when it came; and for how long
+    the command had no processor."""
     with subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, start_new_session=True) as program:
         assert program.stdout
         os.set_blocking(program.stdout.fileno(), False)
         try:
-            lines = read_lines(program.stdout.fileno(), time.monotonic() + seconds)
+            lines, waited = read_lines(program, time.monotonic() + seconds)
         finally:
-            if program.poll() is None and not lib.wait_for(lambda: program.poll() is not None, 2):
+            if program.poll() is None and not lib.wait_for(lambda: program.poll() is not None, 60):
                 program.kill()
     assert program.returncode == 0, f"exit status {program.returncode}: {lines}"
-    return lines
+    return lines, waited
 
 
-def read_lines(fd: int, end: float) -> List[Line]:
+def read_lines(program: "subprocess.Popen[bytes]", end: float) -> Tuple[List[Line], float]:
+    assert program.stdout
+    fd = program.stdout.fileno()
     lines: List[Line] = []
-    rest = b""
+    rest, waited = b"", 0.0
     while time.monotonic() < end:
+        waited = max(waited, lib.waited(program.pid))
         try:
             part = os.read(fd, 65536)
         except BlockingIOError:
-            time.sleep(0.002)
+            time.sleep(0.005)
             continue
         now = time.time()
         *whole, rest = (rest + part).split(b"\n")
         lines += [Line(text.decode(), now) for text in whole]
         if not part:
-            return lines
+            return lines, waited
     raise AssertionError(f"still running: {lines[-3:]}")
 
 
@@ -118,13 +123,14 @@ def result(style: Style, lines: List[Line]) -> Tuple[float, float]:
     return float(row[-1]), float(row[time_at])
 
 
-def check(test: str, style: Style, port: int, length: int) -> str:
+def check(test: str, style: Style, port: int, length: int, pace: Sequence[str]) -> str:
     cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, "-l", str(length),
-           "-D", str(INTERVAL), *(["--", *style.words] if style.words else [])]
+           *pace, "-D", str(INTERVAL), *(["--", *style.words] if style.words else [])]
     begun = time.monotonic()
-    lines = watch(cmd, length + 30)
+    lines, waited = watch(cmd, length + 60)
     # What was due while the machine let nobody run comes late or, if the next is due too, not.
-    late_by, lost = lib.late_since(begun), lib.all_late_since(begun)
+    lost = waited + lib.all_late_since(begun)
+    late_by = lost
     found = interims(style, lines)
     wanted = round(length / INTERVAL)
     least = wanted - 1 - int(lost / INTERVAL)
@@ -153,18 +159,19 @@ def check(test: str, style: Style, port: int, length: int) -> str:
             f" {1000 * statistics.median(late):.0f} ms behind their stamps")
 
 
-def measure(report: lib.Report, runs: "Sequence[Tuple[str, Style]]", length: int) -> None:
+def measure(report: lib.Report, runs: "Sequence[Tuple[str, Style]]", length: int,
+            pace: Sequence[str] = ()) -> None:
     if lib.QUICK:
         lib.skip("reads the clock")
     lib.watch_wakes()
     with lib.Daemon() as daemon:
         for test, style in runs:
             report.case(f"{test} -D {INTERVAL} -l {length}, {style.name}",
-                        partial(check, test, style, daemon.port, length))
+                        partial(check, test, style, daemon.port, length, pace))
 
 
 def suite(report: lib.Report) -> None:
-    measure(report, [("TCP_STREAM", style) for style in STYLES], 2)
+    measure(report, [("TCP_STREAM", style) for style in STYLES], 2, lib.PACED)
 
 
 if __name__ == "__main__":
