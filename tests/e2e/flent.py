@@ -13,8 +13,9 @@ import os
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple
 
 import lib
 
@@ -68,7 +69,7 @@ def find(bin_dir: str) -> Flent:
     return Flent(["python3", f"{place}/usr/bin/flent"], env)
 
 
-def measure(report: lib.Report, flent: Flent, port: int, test: Test) -> Optional[str]:
+def measure(flent: Flent, port: int, test: Test) -> str:
     """Its data files tell of every series; it neither warns nor complains."""
     with tempfile.TemporaryDirectory() as place:
         command = [*flent.command, test.name, "-H", HOST, "--netperf-control-port", str(port),
@@ -80,8 +81,7 @@ def measure(report: lib.Report, flent: Flent, port: int, test: Test) -> Optional
             got = started.finish(60)
         said = got.out + got.err
         if "iperf" in said.lower() or "No suitable ping tool" in said:
-            report.skip(test.name, said.strip().splitlines()[-1])
-            return None
+            raise lib.Skipped(said.strip().splitlines()[-1])
         assert got.rc == 0, f"status {got.rc}: {said}"
         assert "WARNING" not in said and "ERROR" not in said, said
         points = check_series(Path(place) / "data.csv", test.series)
@@ -114,17 +114,6 @@ def plot(flent: Flent, test: Test, place: Path) -> None:
     assert (place / "plot.png").stat().st_size > 5000, "an empty plot"
 
 
-def run_one(report: lib.Report, flent: Flent, port: int, test: Test) -> None:
-    skipped = report.skipped
-    try:
-        detail = measure(report, flent, port, test)
-    except Exception as fault:
-        report.check(test.name, False, f"{type(fault).__name__}: {fault}")
-        return
-    if report.skipped == skipped:
-        report.check(test.name, True, detail or "")
-
-
 def suite(report: lib.Report) -> None:
     if "--real" in sys.argv:
         place = lib.real_netperf()
@@ -136,7 +125,7 @@ def suite(report: lib.Report) -> None:
             report.skip("plots", "no matplotlib")
         with lib.Daemon(grace=None) as daemon:
             for test in TESTS:
-                run_one(report, flent, daemon.port, test)
+                report.case(test.name, partial(measure, flent, daemon.port, test))
 
 
 if __name__ == "__main__":

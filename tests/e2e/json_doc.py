@@ -200,13 +200,13 @@ def interim_results_are_a_series(runner: Runner) -> None:
     series = document["interim"]
     # a busy machine wakes the one who counts too late for some of the five, or stretches the test
     most = document["final"]["ELAPSED_TIME"] / 0.2 + 1.5
-    assert 2 <= len(series) <= most, f"{len(series)} of at most {most:.1f}"
+    assert 1 <= len(series) <= most, f"{len(series)} of at most {most:.1f}"
     assert [one["number"] for one in series] == list(range(len(series)))
     work = sum(one["rate"] * one["seconds"] for one in series)
     whole = document["final"]["THROUGHPUT"] * document["final"]["ELAPSED_TIME"]
     assert abs(work / whole - 1) < 0.03, (work, whole)
     times = [one["ending_ms"] for one in series]
-    assert times == sorted(times) and abs(times[-1] / 1000 - time.time()) < 60, times
+    assert times == sorted(times) and abs(times[-1] / 1000 - time.time()) < 600, times
 
 
 def keeps_secrets(runner: Runner) -> None:
@@ -235,11 +235,10 @@ def odd_words_are_mended(runner: Runner) -> None:
 
 def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
     path = runner.place / f"{number.name}.json"
-    with lib.Started(runner.command("-l 30 -D 0.1", f"--json={path}")) as command:
-        assert command.under_way()
-        time.sleep(0.5)
+    with lib.Started(runner.command("-l 300 -D 0.1", f"--json={path}")) as command:
+        assert lib.wait_for(lambda: "Interim result" in command.said(), 60), command.said()
         command.signal(number)
-        got = command.finish(20)
+        got = command.finish(60)
     assert got.rc == status, got
     document = json.loads(path.read_text())
     runner.check(document)
@@ -254,11 +253,10 @@ def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
 def a_connection_test_interrupted(runner: Runner) -> None:
     """Its end closes the control connection: the far end's evidence is not asked for then."""
     path = runner.place / "crr.json"
-    with lib.Started(runner.command("-t TCP_CRR -l 30 --explain", f"--json={path}")) as command:
-        assert command.under_way()
-        time.sleep(0.5)
+    with lib.Started(runner.command("-t TCP_CRR -l 300 --explain", f"--json={path}")) as command:
+        assert command.measuring()
         command.signal(signal.SIGINT)
-        got = command.finish(20)
+        got = command.finish(60)
     assert got.rc == 0 and "pipe" not in got.err, got
     document = json.loads(path.read_text())
     runner.check(document)
@@ -270,10 +268,9 @@ def until_interrupted(runner: Runner) -> None:
     """-l 0 has no other end: that is a complete run."""
     path = runner.place / "endless.json"
     with lib.Started(runner.command("-l 0", f"--json={path}")) as command:
-        assert command.under_way()
-        time.sleep(0.3)
+        assert command.measuring()
         command.signal(signal.SIGINT)
-        got = command.finish(20)
+        got = command.finish(60)
     document = json.loads(path.read_text())
     assert got.rc == 0 and document["result"] == "complete", (got, document["result"])
     runner.check(document)
@@ -282,13 +279,12 @@ def until_interrupted(runner: Runner) -> None:
 def dead_peer(runner: Runner, alone_on_stdout: bool) -> None:
     path = runner.place / "dead.json"
     with lib.Daemon(grace=None) as daemon:
-        with lib.Started(runner.command("-l 30", "--json" if alone_on_stdout else f"--json={path}",
+        with lib.Started(runner.command("-l 300", "--json" if alone_on_stdout else f"--json={path}",
                                         daemon.port)) as command:
-            assert command.under_way()
-            time.sleep(0.5)
+            assert command.measuring()
             for pid in daemon.children():
                 os.kill(pid, signal.SIGKILL)
-            got = command.finish(30)
+            got = command.finish(60)
     assert got.rc, got
     lib.error_line(got, "netperf", "the result is partial")
     document = json.loads(got.out if alone_on_stdout else path.read_text())
@@ -500,7 +496,7 @@ def files_are_replaced_whole(runner: Runner) -> None:
     lib.error_line(got, "netperf", "--json", "/dev/full", "No space")
     full = lib.Started(runner.command("-l -1000", "--json"), stdout=open("/dev/full", "w"))
     with full:
-        got = full.finish(20)
+        got = full.finish(60)
     assert got.rc == 1 and "standard output" in got.err, got
 
 
@@ -526,7 +522,8 @@ def files_that_cannot_be_written(runner: Runner) -> None:
                 got = lib.run([*lib.as_nobody(), *runner.command("-l 60", f"{option}{target}")],
                               timeout=20)
                 assert got.rc == 1 and not got.out and "Permission denied" in got.err, got
-    got = lib.run(runner.command("-l 1", f"--json={place / 'new'}", port=9), timeout=20)
+    got = lib.run(runner.command("-l 1", f"--json={place / 'new'}", port=lib.free_port()),
+                  timeout=20)
     assert got.rc != 0 and json.loads((place / "new").read_text())["result"] == "failed", got
     (place / "new").unlink()
     got = lib.run(runner.command("-t NO_SUCH", f"--wire=pcap:{place / 'new'}"), timeout=20)
@@ -566,18 +563,16 @@ def every_member_is_published(runner: Runner, schema: Any) -> None:
     compare(document["iterations"][0], schema["$defs"]["iteration"], "iterations")
 
 
-def refused_without_jansson() -> bool:
-    """Whether this build is one without; its options must then say so."""
-    got = lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20)
-    if LACKS not in got.err:
-        return False
-    assert got.rc == 1, got
-    lib.error_line(got, "netperf", "--show", LACKS)
-    for args in ("--json", "--json=/nowhere/file"):
-        got = lib.run([lib.netperf(), args], timeout=20)
+def made_without_jansson() -> bool:
+    return LACKS in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err
+
+
+def refused_without_jansson() -> None:
+    """Each of the options is an error of one line, that says why, and nothing is measured."""
+    for args in ("--show /nowhere", "--json", "--json=/nowhere/file"):
+        got = lib.run([lib.netperf(), *args.split()], timeout=20)
         assert got.rc == 1 and not got.out, got
-        lib.error_line(got, "netperf", "--json", LACKS)
-    return True
+        lib.error_line(got, "netperf", args.split("=")[0].split()[0], LACKS)
 
 
 def validator(schema: Any) -> "Callable[[Any], List[str]]":
@@ -598,12 +593,12 @@ def suite(report: lib.Report) -> None:
     except python.MissingModule as missing:
         why = str(missing)
     lib.netperf(), lib.netserver()
-    if refused_without_jansson():
-        report.check("a build without jansson says so", True)
+    if made_without_jansson():
+        report.case("a build without jansson says so", refused_without_jansson)
         return
     if why:
         report.skip("documents against the schema", why)
-    with tempfile.TemporaryDirectory() as place, lib.Daemon(grace=15) as daemon:
+    with tempfile.TemporaryDirectory() as place, lib.Daemon() as daemon:
         runner = Runner(Path(place), daemon.port, errors)
         (runner.place / "selectors").write_text("THROUGHPUT,P99_LATENCY,REMOTE_CONG_CONTROL\nUUID\n")
         cases: "List[Tuple[str, Callable[[], Optional[str]]]]" = [
