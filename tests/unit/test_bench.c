@@ -266,6 +266,34 @@ every_call_of_a_stream_is_timed_when_asked(void **state)
 	}
 }
 
+/* Returns whether something was moved in the time. */
+static bool
+run_by_the_clock(const struct np_bench *b, uint64_t length)
+{
+	struct ends e;
+	uint64_t took;
+	bool moved;
+
+	ends_open(&e, b, AF_INET, 1, NULL);
+	ends_run(&e, length);
+	took = e.client.flow.ended_ns - e.client.flow.started_ns;
+	if (e.client.drive.cause != NP_BY_LOOP) {
+		assert_int_equal(e.client.drive.cause, NP_BY_CLOCK);
+		assert_true(took >= length);
+	} else {
+		/* The server transmits, and its clock ran out first; or a look is all. */
+		assert_true(b->near_role == NP_FOLLOW || b->pattern->probe);
+	}
+	assert_true(took < LONG_MS * NP_MSEC);
+	if (b->pattern->transactions) {
+		assert_int_equal(recorded(&e.client), transactions(&e.client));
+	}
+	moved = b->pattern->probe || transactions(&e.client) > 0 ||
+		sent(&e.client) + received(&e.client) > 0;
+	ends_free(&e);
+	return moved;
+}
+
 static void
 every_bench_ends_by_the_clock(void **state)
 {
@@ -273,30 +301,13 @@ every_bench_ends_by_the_clock(void **state)
 
 	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		uint64_t length = 50 * NP_MSEC, took;
-		struct ends e;
+		uint64_t length = 50 * NP_MSEC;
 
-		if (!can_run(b)) {
-			continue;
+		/* A busy machine may need longer to let both ends begin. */
+		while (can_run(b) && !run_by_the_clock(b, length)) {
+			length *= 4;
+			assert_true(length < LONG_MS * NP_MSEC);
 		}
-		ends_open(&e, b, AF_INET, 1, NULL);
-		ends_run(&e, length);
-		took = e.client.flow.ended_ns - e.client.flow.started_ns;
-		if (e.client.drive.cause != NP_BY_LOOP) {
-			assert_int_equal(e.client.drive.cause, NP_BY_CLOCK);
-			assert_true(took >= length);
-		} else {
-			/* The server transmits, and its clock ran out first; or a look is all. */
-			assert_true(b->near_role == NP_FOLLOW || b->pattern->probe);
-		}
-		assert_true(took < 5 * NP_SEC);
-		if (b->pattern->transactions) {
-			assert_true(transactions(&e.client) > 0);
-			assert_int_equal(recorded(&e.client), transactions(&e.client));
-		} else if (!b->pattern->probe) {
-			assert_true(sent(&e.client) + received(&e.client) > 0);
-		}
-		ends_free(&e);
 	}
 }
 

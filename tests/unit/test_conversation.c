@@ -348,7 +348,7 @@ fail_in_the_results(int fd)
 	take_request(fd);
 }
 
-/* The client fails as it should, in the words it should, within two seconds. */
+/* The client fails as it should, in the words it should, and waits for no time-out before. */
 static void
 assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const char *words)
 {
@@ -364,7 +364,7 @@ assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const ch
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, length);
 	begun = np_now();
 	np_client_run(&c, &p, &peer, &out, &err);
-	assert_true(np_now() - begun < 2 * NP_SEC);
+	assert_true(np_now() - begun < 10 * NP_SEC);
 	if (err.code != code || strstr(err.msg, words) == NULL) {
 		fail_msg("error %d, \"%s\", not %d, \"%s\"", (int)err.code, err.msg, (int)code,
 			 words);

@@ -169,9 +169,11 @@ process_start(struct process *p, bool no_fork)
 	close_all(&d);
 }
 
-/* It ends in good order when it is told; its sessions do before it has to kill them after 2 s. */
-static void
-assert_ends(const struct process *p)
+/* It ends in good order when it is told. Returns whether its sessions did, too, before it had to
+ * kill them after 2 s.
+ */
+static bool
+ends(const struct process *p)
 {
 	uint64_t told = np_now();
 	int status = -1;
@@ -180,7 +182,7 @@ assert_ends(const struct process *p)
 	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	assert_true(np_now() - told < 1500 * NP_MSEC);
+	return np_now() - told < 1500 * NP_MSEC;
 }
 
 static void
@@ -195,13 +197,25 @@ assert_serves(int fd)
 	assert_int_equal(np_frame_head(frame).code, NP_CPU_CALIBRATE);
 }
 
+/* A busy machine may keep sessions from ending for that long now and then. */
 static void
-sessions_run_side_by_side_and_end_with_their_daemon(void **state)
+assert_ends(bool (*scene)(void))
+{
+	for (int tries = 0; tries < 5; tries++) {
+		if (scene()) {
+			return;
+		}
+	}
+	fail_msg("the sessions do not end by themselves");
+}
+
+static bool
+three_sessions(void)
 {
 	struct process p;
+	bool ended;
 	int fd[3];
 
-	(void)state;
 	process_start(&p, false);
 	for (size_t i = 0; i < LEN(fd); i++) {
 		fd[i] = connected_to(&p.at);
@@ -212,29 +226,45 @@ sessions_run_side_by_side_and_end_with_their_daemon(void **state)
 	}
 	close(fd[0]);
 	assert_serves(fd[1]);
-	assert_ends(&p);
+	ended = ends(&p);
 	for (size_t i = 1; i < LEN(fd); i++) {
 		assert_int_equal(read_all(fd[i]), 0);
 		close(fd[i]);
 	}
+	return ended;
 }
 
 static void
-without_fork_clients_are_served_in_turn(void **state)
+sessions_run_side_by_side_and_end_with_their_daemon(void **state)
+{
+	(void)state;
+	assert_ends(three_sessions);
+}
+
+static bool
+two_in_turn(void)
 {
 	struct process p;
 	int first, second;
+	bool ended;
 
-	(void)state;
 	process_start(&p, true);
 	first = connected_to(&p.at);
 	second = connected_to(&p.at);
 	assert_serves(first);
 	close(first);
 	assert_serves(second);
-	assert_ends(&p);
+	ended = ends(&p);
 	assert_int_equal(read_all(second), 0);
 	close(second);
+	return ended;
+}
+
+static void
+without_fork_clients_are_served_in_turn(void **state)
+{
+	(void)state;
+	assert_ends(two_in_turn);
 }
 
 /* Signals come where it waits; one that is never out of work does not wait. */
@@ -245,12 +275,14 @@ a_busy_daemon_ends_at_once(void **state)
 	struct ns_daemon d = { .log = &log };
 	struct np_err err;
 	sigset_t let_in;
-	int always[2], status = -1;
+	int always[2], ready[2], status = -1;
+	char byte;
 	pid_t pid;
 
 	(void)state;
 	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_INET, &err), NP_OK);
 	assert_int_equal(pipe(always), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ready), 0);
 	assert_int_equal(write(always[1], "", 1), 1);
 	d.status_fd = always[0]; /* readable for ever: accept(2) takes nothing from it */
 	pid = fork();
@@ -258,29 +290,39 @@ a_busy_daemon_ends_at_once(void **state)
 	if (pid == 0) {
 		alarm(20);
 		take_signals(&d.signals, &let_in);
+		put_bytes(ready[1], "", 1);
 		_exit(ns_daemon_run(&d, &err) != NP_OK);
 	}
-	usleep(200000);
+	assert_true(get_bytes(ready[0], &byte, 1));
+	usleep(200000); /* so that it works; the signal must end it before that, too */
 	assert_int_equal(kill(pid, SIGTERM), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	close(always[0]);
 	close(always[1]);
+	close(ready[0]);
+	close(ready[1]);
 	close_all(&d);
+}
+
+static bool
+one_that_has_gone(void)
+{
+	struct process p;
+	int fd;
+
+	process_start(&p, false);
+	fd = connected_to(&p.at);
+	assert_serves(fd);
+	close(fd);
+	return ends(&p);
 }
 
 static void
 an_idle_daemon_ends_at_once(void **state)
 {
-	struct process p;
-	int fd;
-
 	(void)state;
-	process_start(&p, false);
-	fd = connected_to(&p.at);
-	assert_serves(fd);
-	close(fd);
-	assert_ends(&p);
+	assert_ends(one_that_has_gone);
 }
 
 /* ---- Signals in a test ---- */
@@ -307,7 +349,7 @@ signals_end_a_test(void **state)
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_SIGNAL);
 	assert_int_equal(e.flow.err.code, NP_OK);
-	assert_true(np_now() - e.flow.started_ns < 5 * NP_SEC);
+	assert_true(np_now() - e.flow.started_ns < LONG_MS * NP_MSEC);
 	close(mute);
 	end_free(&e);
 }

@@ -130,20 +130,22 @@ paced_flow(struct np_flow *f, struct np_params *p, struct np_stop *stop, uint64_
 static void
 intervals_follow_each_other_without_drift(void **state)
 {
-	uint64_t start = np_now(), interval = 20 * NP_MSEC, waits = 0;
+	uint64_t start = 0, interval = 20 * NP_MSEC, waits = 0;
 	struct np_params p;
 	struct np_stop stop;
 	struct np_flow f;
 
 	(void)state;
-	paced_flow(&f, &p, &stop, start);
-	for (int i = 0; i < 5; i++) {
-		waits += np_pace(&f);
+	/* A busy machine makes it miss one now and then. */
+	for (int tries = 0; tries < 50 && waits < 5; tries++) {
+		start = np_now();
+		waits = 0;
+		paced_flow(&f, &p, &stop, start);
+		for (int i = 0; i < 5; i++) {
+			waits += np_pace(&f);
+		}
 	}
-	/* On a machine so busy that an interval was missed there is no more to be said. */
-	if (waits < 5) {
-		skip();
-	}
+	assert_int_equal(waits, 5);
 	assert_int_equal(f.pace.due_ns, start + 6 * interval);
 	assert_true(np_now() >= start + 5 * interval);
 	assert_true(f.paced_ns <= np_now() - start);
@@ -152,17 +154,23 @@ intervals_follow_each_other_without_drift(void **state)
 static void
 what_was_missed_is_not_caught_up_with(void **state)
 {
-	uint64_t before = np_now();
 	struct np_params p;
 	struct np_stop stop;
 	struct np_flow f;
+	bool waited = false;
 
 	(void)state;
-	paced_flow(&f, &p, &stop, before - NP_SEC);
-	assert_false(np_pace(&f));
-	assert_int_equal(f.paced_ns, 0);
-	assert_true(np_pace(&f));
-	assert_true(np_now() >= before + 20 * NP_MSEC);
+	/* A machine so busy that it misses the next interval, too, is given another chance. */
+	for (int tries = 0; tries < 50 && !waited; tries++) {
+		uint64_t before = np_now();
+
+		paced_flow(&f, &p, &stop, before - NP_SEC);
+		assert_false(np_pace(&f));
+		assert_int_equal(f.paced_ns, 0);
+		waited = np_pace(&f);
+		assert_true(!waited || np_now() >= before + 20 * NP_MSEC);
+	}
+	assert_true(waited);
 }
 
 static void
@@ -188,7 +196,7 @@ a_burst_alone_means_an_interval_of_a_millisecond(void **state)
 	assert_int_equal(np_pace_longest(&p), 5 * NP_MSEC);
 }
 
-enum { SLOW_ANSWERS = 3 };
+enum { SLOW_ANSWERS = 2 };
 
 static void *
 answer_slowly(void *arg)
@@ -222,8 +230,8 @@ a_pause_is_no_lost_response(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, answer_slowly, &fd), 0);
 	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
 	e.par.near.interval_burst = 1;
-	e.par.near.interval_us = 500000;
-	e.par.timeout_ms = 250;
+	e.par.near.interval_us = 2500000;
+	e.par.timeout_ms = 2000;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);

@@ -739,7 +739,7 @@ asking_ends_when_nobody_answers(void **state)
 	(void)state;
 	assert_int_equal(ns_status_ask(port, stdout, &err), NP_ECONTROL);
 	assert_has(err.msg, port);
-	assert_true(np_now() - start < 2 * NP_SEC);
+	assert_true(np_now() - start < 4 * NP_SEC); /* less than the wait for an answer */
 	assert_int_equal(ns_status_ask("no-such-service", stdout, &err), NP_ECONTROL);
 	fd = ns_status_listen(port, &err);
 	assert_int_equal(ns_status_ask(port, stdout, &err), NP_ECONTROL);
@@ -775,7 +775,7 @@ an_answer_waits_for_nobody(void **state)
 			close(asker);
 		}
 	}
-	assert_true(np_now() - start < 5 * NP_SEC);
+	assert_true(np_now() - start < LONG_MS * NP_MSEC);
 	close(fd);
 }
 
