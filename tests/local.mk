@@ -1,5 +1,5 @@
 # What `make check` runs. A new unit test is a line in unit_tests (its source is the name with .c);
-# a new end-to-end test is a line in e2e_tests.
+# a new end-to-end test is a name in together.py and a line among what it runs.
 
 unit_tests = \
 	%D%/unit/test_admit \
@@ -63,28 +63,27 @@ if HAVE_JANSSON
 unit_tests += %D%/unit/test_json
 endif
 
-e2e_tests = \
-	%D%/e2e/crowd.py \
-	%D%/e2e/faults.py \
-	%D%/e2e/interim.py \
-	%D%/e2e/interop_more.py \
-	%D%/e2e/kills.py \
-	%D%/e2e/netns.py \
-	%D%/e2e/together.py \
-	%D%/e2e/torture.py
+# One program runs all of them, several at a time, whatever make -j says.
+e2e_tests = %D%/e2e/together.py
 
 # What together.py runs.
 EXTRA_DIST += \
 	%D%/e2e/ceilings.py \
+	%D%/e2e/crowd.py \
 	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \
-	%D%/e2e/explain.py \
 	%D%/e2e/evidence.py \
+	%D%/e2e/explain.py \
+	%D%/e2e/faults.py \
 	%D%/e2e/golden.py \
+	%D%/e2e/interim.py \
+	%D%/e2e/interop_more.py \
 	%D%/e2e/json_doc.py \
 	%D%/e2e/keys.py \
+	%D%/e2e/kills.py \
 	%D%/e2e/limits.py \
+	%D%/e2e/netns.py \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/preflight.py \
 	%D%/e2e/scarce.py \
@@ -92,6 +91,7 @@ EXTRA_DIST += \
 	%D%/e2e/silent.py \
 	%D%/e2e/strangers.py \
 	%D%/e2e/syslog.py \
+	%D%/e2e/torture.py \
 	%D%/e2e/tree.py \
 	%D%/e2e/unix.py
 

@@ -1,38 +1,59 @@
-"""Suites that neither measure nor wait for a quiet machine, some at a time: alone each would mostly
-sit out time limits of the programs. Any of them can be run by itself.
+"""The end-to-end suites of `make check`, some at a time: alone each would mostly sit out time limits of
+the programs. None of them minds what else the machine does. Any of them can be run by itself.
+
+NP_TEST_E2E names those that are to run; without it all do.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Tuple
+from typing import List, NamedTuple
 
 # The long ones first.
-SUITES = ("evidence", "scarce", "golden", "json_doc", "unix", "syslog", "cut",
-          "silent", "daemon", "strangers", "limits", "preflight", "service", "keys", "old_clients",
-          "ceilings", "explain", "doc", "tree")
-AT_ONCE = 5   # more would be a load that no user's machine has
+SUITES = ("scarce", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
+          "evidence", "explain", "syslog", "json_doc", "strangers", "daemon", "interop_more", "kills",
+          "unix", "keys", "silent", "preflight", "interim", "crowd", "torture", "ceilings", "tree")
+AT_ONCE = 6
 SKIPPED = 77  # automake's status
 
 
-def run(suite: str) -> Tuple[int, str]:
-    """Its exit status and what it printed; each suite bounds what it starts."""
+class Done(NamedTuple):
+    suite: str
+    status: int
+    seconds: float
+    text: str
+
+
+def run(suite: str) -> Done:
+    """Each suite bounds what it starts."""
     path = Path(__file__).with_name(f"{suite}.py")
+    since = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         done = subprocess.run([sys.executable, str(path)], stdout=log, stderr=subprocess.STDOUT,
                               check=False)
         log.seek(0)
-        return done.returncode, log.read()
+        return Done(suite, done.returncode, time.monotonic() - since, log.read())
+
+
+def chosen() -> List[str]:
+    wanted = os.environ.get("NP_TEST_E2E", "").split()
+    return [suite for suite in SUITES if not wanted or suite in wanted]
 
 
 def main() -> int:
-    failed = 0
+    failed = []
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for suite, (status, text) in zip(SUITES, pool.map(run, SUITES)):
-            print(f"== {suite}: status {status}\n{text}", flush=True)
-            failed += status not in (0, SKIPPED)
+        for future in as_completed([pool.submit(run, suite) for suite in chosen()]):
+            done = future.result()
+            print(f"== {done.suite}, {done.seconds:.1f} s: status {done.status}\n{done.text}", flush=True)
+            if done.status not in (0, SKIPPED):
+                failed.append(done.suite)
+    if failed:
+        print(f"failed: {' '.join(failed)}", flush=True)
     return 1 if failed else 0
 
 
