@@ -60,7 +60,7 @@ def running(port: int, tests: Sequence[str]) -> "Iterator[Dict[str, lib.Started]
 
 def connects(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port), 5).close()
+        socket.create_connection((host, port), 60).close()
     except OSError:
         return False
     return True
@@ -352,7 +352,7 @@ def ends_without_descriptors() -> None:
     with lib.Started(limited) as daemon, ExitStack() as stack:
         must_listen(daemon, port)
         for _ in range(3):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port), 5))
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
         time.sleep(MOMENT)
         daemon.signal(signal.SIGTERM)
         assert daemon.finish(60).rc == 0
@@ -375,7 +375,7 @@ def vanishing_clients() -> None:
     """Half of them within a message, some with a reset."""
     with lib.Daemon(grace=GONE) as daemon:
         for number in range(50):
-            with socket.create_connection(("127.0.0.1", daemon.port), 5) as conn:
+            with socket.create_connection(("127.0.0.1", daemon.port), 60) as conn:
                 if number % 2:
                     conn.sendall(noise(number, number * FRAME // 50))
                 if number % 5 == 0:
@@ -388,7 +388,7 @@ def nonsense() -> None:
     """Whole messages that say nothing: each is answered or ends the session, and no more."""
     with lib.Daemon(grace=GONE) as daemon:
         for number in range(20):
-            with socket.create_connection(("127.0.0.1", daemon.port), 5) as conn:
+            with socket.create_connection(("127.0.0.1", daemon.port), 60) as conn:
                 conn.sendall(noise(number, FRAME))
                 conn.shutdown(socket.SHUT_WR)
                 while conn.recv(FRAME):
@@ -566,7 +566,7 @@ def by_passphrase_from_file() -> None:
 def silent_without_passphrase() -> None:
     """Neither a word nor a fragment of one keeps a caller for longer than 5 s."""
     with lib.Daemon(args=["-Z", "sesame"], grace=GONE) as daemon, ExitStack() as stack:
-        conns = [stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port), 5))
+        conns = [stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port), 60))
                  for _ in range(2)]
         conns[1].sendall(struct.pack("!ii", 6, -1) + b"sesame")
         start = time.monotonic()

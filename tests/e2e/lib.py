@@ -200,13 +200,15 @@ class Started:
 
     def measuring(self, seconds: float = 60.0) -> bool:
         """Waits until our client, which this is, moves data, or has ended: a thread beside its first
-        has used more of a processor than it takes to set a test up. False when the time is over."""
+        has used more of a processor, or has waited more often, than it takes to set a test up. False
+        when the time is over."""
         def moves() -> bool:
             if self._proc.poll() is not None:
                 return True
             try:
-                return sum(_ticks(task) for task in Path(f"/proc/{self.pid}/task").iterdir()
-                           if task.name != str(self.pid)) >= 3
+                others = [task for task in Path(f"/proc/{self.pid}/task").iterdir()
+                          if task.name != str(self.pid)]
+                return any(_ticks(task) >= 3 or _waits(task) >= 30 for task in others)
             except OSError:
                 return False  # between its end and our knowing
 
@@ -246,6 +248,11 @@ def _ticks(process: Path) -> int:
     """What a process or thread has had of a processor, in clock ticks, by its place in /proc."""
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+def _waits(task: Path) -> int:
+    """How often a thread has waited for something."""
+    return int((task / "status").read_text().partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
 
 def waited(pid: int) -> float:

@@ -130,7 +130,7 @@ def handed_down(abstract: bool) -> None:
         with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(port_of(first)), "-t",
                           "TCP_RR", "-l", "-10"]) as client, \
                 manager.start([first], "-D"):
-            got = client.finish(20)
+            got = client.finish(60)
             assert got.rc == 0, f"status {got.rc}: {got.err!r}"
 
 

@@ -45,7 +45,7 @@ REQUESTS = {"DEBUG_OFF": (DEBUG_OFF, 3), "OMNI": (omni(), 98)}
 def first_answer(port: int, request: bytes, code: int) -> float:
     """Seconds from the connect to the whole answer."""
     start = time.monotonic()
-    with socket.create_connection(("127.0.0.1", port), 20) as conn:
+    with socket.create_connection(("127.0.0.1", port), 60) as conn:
         conn.sendall(request)
         answer = b""
         while len(answer) < FRAME:

@@ -316,7 +316,9 @@ the_machine_itself(void **state)
 	}
 }
 
-/* In a child: a namespace whose lo has a shaper, which more is sent to than it lets through. */
+/* In a child: a namespace whose lo has a shaper, which more is sent to than it lets through: a
+ * datagram a second, so that some still wait when a busy machine gets to look.
+ */
 static int
 look_at_a_shaper(void)
 {
@@ -324,7 +326,7 @@ look_at_a_shaper(void)
 	struct np_moved *m;
 
 	if (unshare(CLONE_NEWNET) != 0 ||
-	    system("ip link set lo up && exec tc qdisc add dev lo root tbf rate 1mbit burst 2000 "
+	    system("ip link set lo up && exec tc qdisc add dev lo root tbf rate 8kbit burst 2000 "
 		   "limit 3000 2>/dev/null") != 0) {
 		return 77;
 	}
