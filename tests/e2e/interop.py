@@ -231,7 +231,7 @@ class Bed:
             beside = stack.enter_context(lib.Started(BUSY_LOOP)) if cell.load else None
             before = cpu_ticks()
             with lib.Started(cmd) as client:
-                bound = see_bound(client, daemon) if cell.judge and "-T" in cell.options else {}
+                bound = see_bound(client, daemon, cell) if cell.judge and "-T" in cell.options else {}
                 got = client.finish(timeout=180)
             busy = busy_share(before, cpu_ticks())
             loop = lib.cpu_seconds(beside.pid) if beside else 0.0
@@ -251,9 +251,10 @@ def busy_share(before: Tuple[int, int], after: Tuple[int, int]) -> float:
     return 100.0 - 100.0 * idle / total if total else 0.0
 
 
-def see_bound(client: lib.Started, daemon: lib.Daemon) -> "Dict[str, str]":
-    """The lists of CPUs that the client and a session of the daemon may use in mid-test: when both
-    have one CPU, or at last."""
+def see_bound(client: lib.Started, daemon: lib.Daemon, cell: Cell) -> "Dict[str, str]":
+    """The lists of CPUs that the client and a session of the daemon may use in mid-test: when these
+    are the ones of -T, or at last."""
+    near, far = cell.options[cell.options.index("-T") + 1].split(",")
     seen = {"client": "gone", "sessions": ""}
 
     def both() -> bool:
@@ -261,8 +262,7 @@ def see_bound(client: lib.Started, daemon: lib.Daemon) -> "Dict[str, str]":
                "sessions": " ".join(sorted(map(allowed, daemon.children())))}
         if now["client"] != "gone":
             seen.update(now)
-        return now["client"] == "gone" or now["client"].isdigit() and any(
-            cpus.isdigit() for cpus in now["sessions"].split())
+        return now["client"] == "gone" or now["client"] == near and far in now["sessions"].split()
 
     lib.wait_for(both, 60)
     return seen
