@@ -102,6 +102,7 @@ client_tests = \
 	%D%/e2e/explain_more.py \
 	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \
+	%D%/e2e/interop_every.py \
 	%D%/e2e/netreport_test.py
 
 # What `make check-links` runs, some minutes, too: links between network namespaces, which are to be

@@ -522,8 +522,7 @@ def run_table(report: lib.Report, cells: List[Cell], at_once: int = AT_ONCE) -> 
 
 
 def suite(report: lib.Report) -> None:
-    import interop_more  # which needs this file
-    run_table(report, matrix() + options() + styles() + interop_more.middle())
+    run_table(report, matrix() + options() + styles())
 
 
 if __name__ == "__main__":

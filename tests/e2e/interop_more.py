@@ -4,7 +4,7 @@ results, passphrases and bound CPUs in every test that knows them. What is read 
 they must agree with each other, with the clock and with this program's own reading of the machine.
 
 What the real peer is known to do stands beside its cell, and in the table in its place.
-interop.py runs them for every test, interop_long.py the cells that take a minute.
+interop_every.py runs them for every test, interop_long.py the cells that take a minute.
 """
 
 import math
