@@ -253,12 +253,12 @@ work(const struct sums *s, bool far)
 }
 
 /*
- * Busy and whole time are of the same two readings, which lie a little further apart than the
- * test's beginning and end: span is their distance in seconds.
+ * Busy and whole time are of the same two readings. netperf multiplies by their distance over the
+ * test's time, which gives more than 100 %.
  */
 static void
-report_cpu(const struct sums *s, bool far, double span, const struct np_cpu_use *cpu,
-	   const struct cpu_rows *row, struct np_record *r)
+report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, const struct cpu_rows *row,
+	   struct np_record *r)
 {
 	double done = work(s, far);
 	bool told = cpu->known || (far && !s->p->no_control);
@@ -274,7 +274,8 @@ report_cpu(const struct sums *s, bool far, double span, const struct np_cpu_use 
 	np_record_real(r, row->peak, told ? cpu->peak : -1);
 	np_record_int(r, row->peak_id, told ? cpu->peak_id : -1);
 	np_record_real(r, row->demand,
-		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * span / done : -1);
+		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * s->seconds / done
+					      : -1);
 }
 
 static void
@@ -299,8 +300,8 @@ report_cpus(const struct sums *s, struct np_record *r)
 	const struct np_cpu_use *near = &s->out->flow.cpu;
 	const struct np_far *far = &s->out->far;
 
-	report_cpu(s, false, near->span, near, &local, r);
-	report_cpu(s, true, s->seconds, &far->cpu, &remote, r); /* it does not tell its span */
+	report_cpu(s, false, near, &local, r);
+	report_cpu(s, true, &far->cpu, &remote, r);
 	np_record_char(r, NP_M_LOCAL_CPU_METHOD, near->known ? NP_CPU_METHOD : 'U');
 	/* Sic: without a control connection netperf has no letter at all. */
 	np_record_char(r, NP_M_REMOTE_CPU_METHOD,

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "sys/file.h"
 
 /* The columns of a line, and how many of them every kernel has had. */
@@ -22,7 +21,6 @@ struct cpu {
 };
 
 struct np_cpu_times {
-	uint64_t at; /* np_now() */
 	size_t count, room;
 	struct cpu *cpus; /* by rising number */
 };
@@ -154,7 +152,6 @@ np_cpu_read(const char *proc, struct np_cpu_times **out, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
 	}
 	text = np_file_all(&len, &error, "", "%s", path);
-	t->at = np_now();
 	rc = text != NULL ? parse_times(text, t, path, err)
 			  : np_fail(err, NP_ESYS, error, "read %s", path);
 	free(text);
@@ -239,13 +236,9 @@ np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struc
 		i += a <= b;
 		j += b <= a;
 	}
-	if (!out->known) {
-		return;
-	}
-	for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) {
+	for (size_t k = 0; out->known && k < sizeof(sums) / sizeof(sums[0]); k++) {
 		*sums[k] /= out->count;
 	}
-	out->span = (double)(int64_t)(to->at - from->at) / (double)NP_SEC;
 }
 
 /* user holds the guests' time already, and nice that of the nice ones (proc_stat(5)). */

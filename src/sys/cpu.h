@@ -21,7 +21,6 @@ struct np_cpu_use {
 	double peak; /* of the busiest processor */
 	int peak_id; /* its number, the lowest of several */
 	int count;   /* processors that the figures are the means of: online at both readings */
-	double span; /* seconds between the two readings */
 };
 
 /* The counters at one moment; any number of processors. */

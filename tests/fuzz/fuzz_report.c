@@ -64,7 +64,6 @@ measure(const struct np_bench *bench, struct np_params *p, struct np_counters *c
 	out->flow.cpu.known = true;
 	out->flow.cpu.util = 50;
 	out->flow.cpu.count = 4;
-	out->flow.cpu.span = 2;
 }
 
 static void

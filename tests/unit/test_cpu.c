@@ -124,7 +124,6 @@ shares_are_of_all_ten_counters(void **state)
 	assert_near(use.softirq, 3);
 	assert_near(use.peak, 50);
 	assert_int_equal(use.peak_id, 0);
-	assert_true(use.span >= 0 && use.span < 10);
 }
 
 /* A guest's time is in user, too: evidence counts it once, unlike netperf's figures above. */
@@ -310,7 +309,6 @@ readings_without_a_common_processor_say_nothing(void **state)
 	assert_false(use.known);
 	assert_int_equal(use.count, 0);
 	assert_near(use.util, 0);
-	assert_near(use.span, 0);
 }
 
 /* ---- What is no /proc/stat ---- */
@@ -442,7 +440,6 @@ a_busy_loop_shows(void **state)
 	pthread_join(thread, NULL);
 	assert_true(use.known);
 	assert_in_range(use.count, 1, 65536);
-	assert_true(use.span >= 0.5 && use.span < LONG_MS / 1000.0);
 	/* A tick at each end may be missing, and a virtual machine's clock be rough. */
 	assert_true(use.peak >= 50 && use.peak <= 100);
 	assert_true(use.util >= 50.0 / use.count && use.util <= 100);
