@@ -249,7 +249,7 @@ get_challenge(struct np_client *c, const uint8_t *near_nonce, uint8_t *far_nonce
 	if (head.word != 0 && head.word != NP_E_UNKNOWN_REQUEST) {
 		return remote_error(c, "refuses", err);
 	}
-	if (head.code != NP_AUTH_CHALLENGE || m.version != NP_AUTH_VERSION) {
+	if (head.word != 0 || head.code != NP_AUTH_CHALLENGE || m.version != NP_AUTH_VERSION) {
 		return knows_no_key(c, err);
 	}
 	memcpy(far_nonce, m.bytes, sizeof(m.bytes));

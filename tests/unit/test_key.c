@@ -216,6 +216,14 @@ not_know_the_request(int fd)
 	answer(fd, 0, NP_E_UNKNOWN_REQUEST, NULL);
 }
 
+/* With a nonce behind it that must not be taken. */
+static void
+not_know_the_request_in_a_challenge(int fd)
+{
+	heard(fd, NP_AUTH_HELLO);
+	answer(fd, NP_AUTH_CHALLENGE, NP_E_UNKNOWN_REQUEST, &nothing);
+}
+
 static void
 hang_up(int fd)
 {
@@ -248,8 +256,12 @@ be_of_another_version(int fd)
 static void
 who_knows_no_key_is_named(void **state)
 {
-	static void (*const scripts[])(int fd) = { not_know_the_request, hang_up, hang_up_at_once,
-						   answer_something_else, be_of_another_version };
+	static void (*const scripts[])(int fd) = { not_know_the_request,
+						   not_know_the_request_in_a_challenge,
+						   hang_up,
+						   hang_up_at_once,
+						   answer_something_else,
+						   be_of_another_version };
 
 	(void)state;
 	for (size_t i = 0; i < LEN(scripts); i++) {
