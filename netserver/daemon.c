@@ -209,6 +209,7 @@ static int
 begin(struct ns_daemon *d, struct np_err *err)
 {
 	want_descriptors(d);
+	d->session_lines = ns_lines_new();
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 && d->status_fd > 0) {
 		/* To be asked how one is matters less than to serve. */
@@ -301,6 +302,8 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 	ns_front_bury(d);
 	ns_sessions_end(d);
 	renew_metrics(d, true);
+	ns_lines_free(d->session_lines);
+	d->session_lines = NULL;
 	if (d->epoll >= 0) {
 		close(d->epoll);
 	}

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "netserver/confine.h"
 #include "netserver/guard.h"
+#include "netserver/lines.h"
 #include "run/drive.h"
 #include "wire/auth.h"
 
@@ -59,10 +60,10 @@ struct ns_daemon {
 	int status_fd; /* of ns_status_listen(); 0: nobody can ask */
 	int epoll;
 	bool accept_paused, metrics_failed;
-	uint64_t accept_ns;     /* when to accept again, having run out of descriptors; 0: now */
-	uint64_t scarce_ns;     /* until when it is told already that something is scarce */
-	struct ns_bucket lines; /* in the log about refusals */
-	uint64_t unlogged;      /* refusals since the last one */
+	uint64_t accept_ns;    /* when to accept again, having run out of descriptors; 0: now */
+	uint64_t scarce_ns;    /* until when it is told already that something is scarce */
+	struct ns_lines lines; /* in the log, of what strangers make the daemon say */
+	struct ns_lines *session_lines; /* the same of all sessions; NULL: no limit */
 	uint64_t metrics_ns;
 	int reloads_done;
 	struct ns_caller *callers, **callers_end; /* the oldest first */

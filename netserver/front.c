@@ -16,7 +16,6 @@
 enum {
 	AT_ONCE = 64,   /* accepted before others have their turn */
 	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
-	LINES = 100,    /* about refusals in the log a second, twice as many in one go */
 	SCARCE_S = 60   /* between two words about what is scarce */
 };
 
@@ -51,26 +50,7 @@ drop(struct ns_daemon *d, struct ns_caller *c)
 	forget(d, c);
 }
 
-/* Whoever is refused fast enough could fill the disk with it. */
-static bool
-may_log(struct ns_daemon *d)
-{
-	struct np_event e;
-
-	if (!ns_bucket_take(&d->lines, LINES, 1, np_now())) {
-		d->unlogged++;
-		return false;
-	}
-	if (d->unlogged > 0) {
-		np_event_begin(&e, "refusals-not-logged");
-		np_event_number(&e, "refusals", d->unlogged);
-		np_log_event(d->log, NP_LOG_INFO, &e, NULL);
-		d->unlogged = 0;
-	}
-	return true;
-}
-
-/* Count it, log it. */
+/* Count it, log it; whoever is refused fast enough could fill the disk with it. */
 static void
 note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why, const char *words)
 {
@@ -78,7 +58,7 @@ note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why
 	struct np_event e;
 
 	d->stats.refused[why]++;
-	if (level == NP_LOG_INFO && !may_log(d)) {
+	if (level == NP_LOG_INFO && !ns_lines_may(&d->lines, d->log)) {
 		return;
 	}
 	ns_event_begin(&e, "refused", &c->peer);

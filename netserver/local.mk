@@ -11,6 +11,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/front.c %D%/front.h \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \
+	%D%/lines.c %D%/lines.h \
 	%D%/logfile.c %D%/logfile.h \
 	%D%/metrics.c \
 	%D%/notify.c %D%/notify.h \

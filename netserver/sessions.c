@@ -423,6 +423,7 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 {
 	const int keep[] = { c->chan.fd, fd, d->fill_dir, d->log_fd };
 	struct leave l = { .fd = fd, .signals = &d->signals };
+	struct ns_limited limited;
 	const struct np_leave leave = { .ask = ask, .done = done, .refused = refused, .ctx = &l };
 	bool is_here = np_addr_is_here(&c->peer);
 	struct ns_permit permit;
@@ -440,6 +441,7 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	if (d->log->sink == np_log_to_syslog) {
 		np_log_open_syslog("netserver"); /* its socket was among what was dropped */
 	}
+	ns_limit_log(&limited, d->log, d->session_lines);
 	forget_secrets(d, c);
 	ns_permit_init(&permit);
 	if (by.evidence) {
@@ -459,12 +461,16 @@ void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
 	const struct means by = { .evidence = d->evidence };
+	const struct np_log log = *d->log;
+	struct ns_limited limited;
 	struct np_cpus cpus;
 
 	/* What one client asks for must not stay for the next. */
 	np_cpus_save(&cpus);
 	d->stats.sessions++;
+	ns_limit_log(&limited, d->log, d->session_lines);
 	serve(d, c, np_addr_is_here(&c->peer), &by);
+	*d->log = log;
 	np_cpus_restore(&cpus);
 }
 
@@ -868,6 +874,15 @@ forget(struct ns_daemon *d, struct ns_session *gone_one)
 	free(gone_one);
 }
 
+static void
+note_killed(struct ns_daemon *d, pid_t pid, int sig)
+{
+	if (ns_lines_may(&d->lines, d->log)) {
+		np_log(d->log, NP_LOG_ERROR, "session process %ld was ended by signal %d%s",
+		       (long)pid, sig, sig == SIGSYS ? ": it made a call that no test makes" : "");
+	}
+}
+
 void
 ns_sessions_reap(struct ns_daemon *d)
 {
@@ -881,10 +896,7 @@ ns_sessions_reap(struct ns_daemon *d)
 			s = s->next;
 		}
 		if (WIFSIGNALED(status)) {
-			np_log(d->log, NP_LOG_ERROR, "session process %ld was ended by signal %d%s",
-			       (long)pid, WTERMSIG(status),
-			       WTERMSIG(status) == SIGSYS ? ": it made a call that no test makes"
-							  : "");
+			note_killed(d, pid, WTERMSIG(status));
 			d->stats.killed += s == NULL || !s->told;
 			np_unix_sweep(pid);
 		}
@@ -903,10 +915,12 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	struct np_event e;
 
 	if (!s->told && s->fd >= 0) {
-		ns_event_begin(&e, "session-overrun", &s->peer);
-		np_event_number(&e, "process", (uint64_t)s->pid);
-		np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it is ended");
 		d->stats.killed++;
+		if (ns_lines_may(&d->lines, d->log)) {
+			ns_event_begin(&e, "session-overrun", &s->peer);
+			np_event_number(&e, "process", (uint64_t)s->pid);
+			np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it is ended");
+		}
 	}
 	kill(s->pid, s->told ? SIGKILL : SIGTERM);
 	s->told = true;

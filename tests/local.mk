@@ -32,6 +32,7 @@ unit_tests = \
 	%D%/unit/test_logfile \
 	%D%/unit/test_limits \
 	%D%/unit/test_line \
+	%D%/unit/test_lines \
 	%D%/unit/test_link \
 	%D%/unit/test_loops \
 	%D%/unit/test_moved \

@@ -2,6 +2,7 @@
 and what refused clients are told, ours and the real one.
 """
 
+import errno
 import os
 import re
 import signal
@@ -22,6 +23,10 @@ FRAME = 656
 WHY = 0x504c5721                      # marks the words behind a refusal
 CALIBRATE = struct.pack("!Ii", 5, -1) + bytes(FRAME - 8)
 HELLO_S = 5                           # for a caller's first message
+# A request of OMNI for a TCP stream of 5 s to the daemon.
+STREAM_5S = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0,
+                        -1, -1, -1, 0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1
+                        ).ljust(FRAME, b"\0")
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
@@ -239,13 +244,10 @@ def a_crowd_in_line() -> None:
 
 def a_turn_not_used() -> None:
     """Who gets a turn and never comes with the data connection does not keep it for long."""
-    # A request of OMNI for a TCP stream of 5 s to the daemon.
-    words = (97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1,
-             0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
     with ExitStack() as stack:
         daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
         conn = calling(daemon.port, stack)
-        conn.sendall(struct.pack(f"!{len(words)}i", *words).ljust(len(CALIBRATE), b"\0"))
+        conn.sendall(STREAM_5S)
         assert conn.recv(8, socket.MSG_WAITALL)[4:] == bytes(4)
         got = lib.run(client(daemon.port, "TCP_RR", "-l", "-10"), 60)
         assert got.rc == 0 and got.seconds < 15 * PATIENCE + lib.SLACK, f"{got}"
@@ -309,7 +311,7 @@ def noisy() -> None:
         time.sleep(1)
         with socket.create_connection(("127.0.0.1", daemon.port), 60, ("127.0.0.3", 0)) as conn:
             conn.sendall(CALIBRATE)
-        assert lib.wait_for(lambda: lines == 600 or "refusals-not-logged" in log(), 60), \
+        assert lib.wait_for(lambda: lines == 600 or "lines-not-logged" in log(), 60), \
             f"{lines} of 600 refusals are logged, and no word of the rest"
         with socket.create_connection(("127.0.0.1", daemon.port), 60) as conn:
             with suppress(ConnectionError):
@@ -320,6 +322,27 @@ def noisy() -> None:
         assert lib.wait_for(lambda: "strange requests are enough" in log(), 60)
         assert log().count("4711 is not served") < 100, log()
         must_serve(daemon.port)
+
+
+def noisy_sessions() -> str:
+    """The same where sessions do the refusing: all of them share what there is of lines."""
+    count, each = 400, 2  # the refusal, and the end of the session
+    with lib.Daemon(args=["--max-length", "1", "--max-rate", "0"], grace=10) as daemon:
+        began = time.monotonic()
+        for _ in range(count):
+            with socket.create_connection(("127.0.0.1", daemon.port), 10) as conn:
+                assert ask(conn, STREAM_5S)[0] == errno.ERANGE
+        assert lib.wait_for(lambda: not daemon.children(), 10)
+        most = 200 + 100 * (time.monotonic() - began + 1)
+        logged = daemon.log(1 << 20)
+        lines = sum("--max-length" in line or "session-end" in line for line in logged.splitlines())
+        assert 200 <= lines <= min(most, each * count), f"{lines} lines of {each * count}"
+        time.sleep(1)
+        with socket.create_connection(("127.0.0.1", daemon.port), 10) as conn:
+            assert ask(conn, STREAM_5S)[0] == errno.ERANGE
+        assert lib.wait_for(lambda: lines == each * count
+                            or "lines-not-logged" in daemon.log(1 << 20), 5), logged[-500:]
+        return f"{lines} lines of {each * count}"
 
 
 def read_again() -> None:
@@ -425,6 +448,7 @@ def cases() -> Iterator[Case]:
     yield "--allow, --deny", by_address
     yield "--deny, a reset at once", denied_and_gone
     yield "a noisy stranger", noisy
+    yield "noisy sessions", noisy_sessions
     yield "--access-file", read_again
     yield "--data-ports", data_ports
     for args, words in WRONG:

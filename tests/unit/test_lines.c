@@ -1,0 +1,164 @@
+/*
+ * How many lines strangers can have written to the log, from several processes, too.
+ */
+#include "netserver/lines.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/lib/check.h"
+
+static unsigned
+taken(struct ns_lines *l, uint64_t now)
+{
+	unsigned n = 0;
+
+	while (ns_lines_take(l, now)) {
+		n++;
+	}
+	return n;
+}
+
+static void
+lines_come_at_a_rate(void **state)
+{
+	struct ns_lines l = { 0 };
+	uint64_t now = 1000 * NP_SEC;
+
+	(void)state;
+	assert_int_equal(taken(&l, now), 2 * NS_LINES);
+	assert_int_equal(taken(&l, now + NP_SEC), NS_LINES);
+	assert_int_equal(taken(&l, now + 3600 * NP_SEC), 2 * NS_LINES);
+	assert_int_equal(l.left_out, 3);
+}
+
+/* Whatever stands in the bucket, there are lines again in time. */
+static void
+nobody_can_silence_the_log_for_long(void **state)
+{
+	struct ns_lines l = { .due_ns = UINT64_MAX };
+	uint64_t now = 1000 * NP_SEC;
+
+	(void)state;
+	assert_int_equal(taken(&l, now), 0);
+	assert_int_equal(taken(&l, now + NP_SEC), NS_LINES);
+}
+
+static void
+processes_share_what_there_is(void **state)
+{
+	struct ns_lines *l = ns_lines_new();
+	uint64_t now = 1000 * NP_SEC;
+	int status = 0, all = 0;
+
+	(void)state;
+	assert_non_null(l);
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			_exit((int)taken(l, now) % 251);
+		}
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_true(wait(&status) > 0 && WIFEXITED(status));
+		all += WEXITSTATUS(status);
+	}
+	assert_int_equal(all, 2 * NS_LINES);
+	assert_int_equal(l->left_out, 4);
+	ns_lines_free(l);
+}
+
+struct heard {
+	int lines, counts;
+	char last[NP_LOG_EVENT];
+};
+
+static void
+hear(void *ctx, enum np_log_level level, bool is_event, const char *line)
+{
+	struct heard *h = ctx;
+
+	(void)level;
+	h->lines++;
+	h->counts += is_event && strstr(line, "event=lines-not-logged") != NULL;
+	snprintf(h->last, sizeof(h->last), "%s", line);
+}
+
+static void
+what_is_left_out_is_counted(void **state)
+{
+	struct heard h = { .lines = 0 };
+	struct np_log log = { .level = NP_LOG_INFO, .sink = hear, .ctx = &h };
+	struct ns_lines l = { 0 };
+	struct ns_limited limited;
+
+	(void)state;
+	ns_limit_log(&limited, &log, &l);
+	for (int i = 0; i < 5 * NS_LINES; i++) {
+		np_log(&log, NP_LOG_INFO, "noise");
+	}
+	assert_in_range(h.lines, 2 * NS_LINES, 5 * NS_LINES - 1);
+	l.due_ns = 0; /* some time later */
+	l.left_out = 4711;
+	h.counts = 0;
+	np_log(&log, NP_LOG_ERROR, "a fault");
+	assert_int_equal(h.counts, 1);
+	assert_string_equal(h.last, "a fault");
+	assert_int_equal(l.left_out, 0);
+}
+
+/* A client's wish for more words is limited, the operator's is not. */
+static void
+the_operator_gets_all_he_asks_for(void **state)
+{
+	enum np_log_level levels[] = { NP_LOG_INFO, NP_LOG_DEBUG };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(levels); i++) {
+		struct heard h = { .lines = 0 };
+		struct np_log log = { .level = levels[i], .sink = hear, .ctx = &h };
+		struct ns_lines l = { .due_ns = UINT64_MAX };
+		struct ns_limited limited;
+
+		ns_limit_log(&limited, &log, &l);
+		log.level = NP_LOG_DEBUG;
+		np_log(&log, NP_LOG_DEBUG, "details");
+		np_log(&log, NP_LOG_INFO, "news");
+		assert_int_equal(h.lines, levels[i] == NP_LOG_DEBUG);
+	}
+}
+
+static void
+without_a_bucket_all_is_said(void **state)
+{
+	struct heard h = { .lines = 0 };
+	struct np_log log = { .level = NP_LOG_INFO, .sink = hear, .ctx = &h };
+	struct ns_limited limited;
+
+	(void)state;
+	ns_limit_log(&limited, &log, NULL);
+	for (int i = 0; i < 3 * NS_LINES; i++) {
+		np_log(&log, NP_LOG_INFO, "noise");
+	}
+	assert_int_equal(h.lines, 3 * NS_LINES);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_come_at_a_rate),
+		cmocka_unit_test(nobody_can_silence_the_log_for_long),
+		cmocka_unit_test(processes_share_what_there_is),
+		cmocka_unit_test(what_is_left_out_is_counted),
+		cmocka_unit_test(the_operator_gets_all_he_asks_for),
+		cmocka_unit_test(without_a_bucket_all_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
