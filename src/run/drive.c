@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,18 +21,20 @@ enum {
 
 enum phase { MEETING, LOOPING, FINISHING, DONE };
 
-struct worker {
+struct np_worker {
 	struct np_flow *flow;
 	pthread_t thread;
+	sem_t told;  /* to begin, or that it is not wanted */
+	bool wanted; /* said before that */
 	_Atomic int phase;
-	int wake_fd; /* a byte is written here whenever the phase changes */
+	int wake_fd;  /* a byte is written here whenever the phase changes */
+	int heard_fd; /* where the controller reads them */
 };
 
 /* The controller's own state beside what the caller gave. */
 struct control {
 	struct np_drive *d;
-	struct worker *w;
-	int wake_fd;
+	struct np_worker *w;
 	bool spoken; /* the control connection has said something already */
 	int signals; /* taken so far */
 	uint64_t meet_until;
@@ -64,7 +68,7 @@ np_drive_prepare(void)
 }
 
 static void
-enter(struct worker *w, enum phase phase)
+enter(struct np_worker *w, enum phase phase)
 {
 	ssize_t n;
 
@@ -137,7 +141,7 @@ note_cpu(struct np_flow *f, struct np_cpu_times *from)
 
 /* The measured part and what follows, in a table of descriptors of the worker's own. */
 static void
-measure(struct worker *w)
+measure(struct np_worker *w)
 {
 	struct np_flow *f = w->flow;
 	const int keep[] = { f->fd, f->listen_fd, f->file_fd, f->held_fd, w->wake_fd };
@@ -177,10 +181,15 @@ measure(struct worker *w)
 static void *
 work(void *arg)
 {
-	struct worker *w = arg;
+	struct np_worker *w = arg;
 	struct np_flow *f = w->flow;
 	bool met = f->side->connects;
 
+	while (sem_wait(&w->told) != 0) {
+	}
+	if (!w->wanted) {
+		return NULL;
+	}
 	if (!met) {
 		met = f->par->transport->meet(f, &f->err) == NP_OK && f->fd >= 0;
 	}
@@ -466,7 +475,7 @@ wait_for_news(struct control *c, enum phase phase, uint64_t until)
 	bool active = f->par->active;
 	bool watch_data = phase == LOOPING && !active && f->side->ends_on_hangup;
 	struct pollfd p[3] = {
-		{ .fd = c->wake_fd, .events = POLLIN },
+		{ .fd = c->w->heard_fd, .events = POLLIN },
 		{ .fd = c->d->control_fd,
 		  .events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP) },
 		{ .fd = watch_data ? f->fd : -1, .events = POLLRDHUP },
@@ -477,7 +486,7 @@ wait_for_news(struct control *c, enum phase phase, uint64_t until)
 	if (ppoll(p, 3, np_left(until, &left), c->d->signals.let_in) <= 0) {
 		return;
 	}
-	while (read(c->wake_fd, bytes, sizeof(bytes)) > 0) {
+	while (read(c->w->heard_fd, bytes, sizeof(bytes)) > 0) {
 	}
 	if (p[1].revents != 0) {
 		if (c->spoken) {
@@ -508,29 +517,97 @@ control_worker(struct control *c)
 	}
 }
 
-int
-np_drive(struct np_drive *d, struct np_err *err)
+static int
+start(struct np_worker *w, struct np_err *err)
 {
-	struct worker w = { .flow = d->flow };
-	/* Signals that came before, while nothing ran, count as well: the user wants the end. */
-	struct control c = { .d = d, .w = &w, .meet_until = np_deadline(d->meet_ns) };
 	int wake[2], rc;
 
-	d->cause = NP_BY_LOOP;
-	d->lost = 0;
 	if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
 		return np_fail(err, NP_ESYS, errno, "make a pipe between two threads");
 	}
-	c.wake_fd = wake[0];
-	w.wake_fd = wake[1];
-	rc = pthread_create(&w.thread, NULL, work, &w);
-	if (rc == 0) {
-		control_worker(&c);
-		pthread_join(w.thread, NULL);
-	} else {
-		np_fail(err, NP_ESYS, rc, "start a thread");
+	w->heard_fd = wake[0];
+	w->wake_fd = wake[1];
+	sem_init(&w->told, 0, 0);
+	rc = pthread_create(&w->thread, NULL, work, w);
+	if (rc != 0) {
+		close(wake[0]);
+		close(wake[1]);
+		return np_fail(err, NP_ESYS, rc, "start a thread");
 	}
-	close(wake[0]);
-	close(wake[1]);
-	return rc == 0 ? NP_OK : NP_ESYS;
+	return NP_OK;
+}
+
+/* One that waits to be told; NULL, and err says why. */
+static struct np_worker *
+hire(struct np_flow *f, struct np_err *err)
+{
+	struct np_worker *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		np_fail(err, NP_ESYS, ENOMEM, "start a thread");
+		return NULL;
+	}
+	w->flow = f;
+	if (start(w, err) != NP_OK) {
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+int
+np_drive_hold(struct np_drive *d, struct np_err *err)
+{
+	d->worker = hire(d->flow, err);
+	return d->worker != NULL ? NP_OK : err->code;
+}
+
+static void
+tell(struct np_worker *w, bool wanted)
+{
+	w->wanted = wanted;
+	sem_post(&w->told);
+}
+
+static void
+dismiss(struct np_drive *d)
+{
+	struct np_worker *w = d->worker;
+
+	pthread_join(w->thread, NULL);
+	sem_destroy(&w->told);
+	close(w->heard_fd);
+	close(w->wake_fd);
+	free(w);
+	d->worker = NULL;
+}
+
+void
+np_drive_release(struct np_drive *d)
+{
+	if (d->worker != NULL) {
+		tell(d->worker, false);
+		dismiss(d);
+	}
+}
+
+int
+np_drive(struct np_drive *d, struct np_err *err)
+{
+	/* Signals that came before, while nothing ran, count as well: the user wants the end. */
+	struct control c = { .d = d, .meet_until = np_deadline(d->meet_ns) };
+
+	d->cause = NP_BY_LOOP;
+	d->lost = 0;
+	if (d->worker == NULL) {
+		d->worker = hire(d->flow, err);
+	}
+	if (d->worker == NULL) {
+		return err->code;
+	}
+	c.w = d->worker;
+	tell(d->worker, true);
+	control_worker(&c);
+	dismiss(d);
+	return NP_OK;
 }

@@ -48,6 +48,8 @@ struct np_watch {
 
 enum { NP_WATCHES = 2 };
 
+struct np_worker;
+
 struct np_drive {
 	struct np_flow *flow;
 	int control_fd;     /* -1: none */
@@ -56,6 +58,7 @@ struct np_drive {
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
 	struct np_watch watch[NP_WATCHES];
+	struct np_worker *worker; /* of np_drive_hold(); NULL: np_drive() starts one */
 
 	enum np_cause cause; /* out */
 	int lost;            /* out: the control connection is gone, errno or ECONNRESET; else 0 */
@@ -72,5 +75,14 @@ void np_drive_prepare(void);
  * the return value is NP_OK, or NP_ESYS when no worker could be started.
  */
 int np_drive(struct np_drive *d, struct np_err *err);
+
+/*
+ * Start the worker ahead of np_drive(), for which it waits: who has to promise a test first should
+ * know that there is one. NP_ESYS when there is none to be had.
+ */
+int np_drive_hold(struct np_drive *d, struct np_err *err);
+
+/* End a worker that waits for an np_drive() which will not come. */
+void np_drive_release(struct np_drive *d);
 
 #endif

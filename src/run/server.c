@@ -198,45 +198,83 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	return send_bag(c, s->evidence, err);
 }
 
-/* The part between response and results. Returns NP_OK when the flow has results to report. */
+/* Where a daemon that leads with datagrams sends them, or what must come before it knows. */
 static int
-run_flow(struct np_server *s, struct np_chan *c, struct np_flow *f, struct np_evidence *ev,
-	 struct np_err *err)
+aim(const struct np_params *p, struct np_flow *f, struct np_err *err)
+{
+	if (!p->transport->datagram || p->role != NP_LEAD) {
+		return NP_OK;
+	}
+	while (p->echo && f->token == 0) {
+		if (getrandom(&f->token, sizeof(f->token), 0) != sizeof(f->token)) {
+			return np_fail(err, NP_ESYS, errno, "draw a token for the client");
+		}
+	}
+	if (f->token == 0) {
+		f->peer = p->only;
+		np_addr_set_port(&f->peer, p->far.port);
+	}
+	return NP_OK;
+}
+
+static struct np_drive
+plan_drive(const struct np_server *s, const struct np_chan *c, struct np_flow *f)
 {
 	const struct np_limits *most = &s->limits;
 	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
 	uint64_t limit_s = most->seconds + (f->par->length == 0 ? NP_LIMIT_GRACE_S : 0);
-	struct np_drive d = {
+
+	return (struct np_drive){
 		.flow = f,
 		.control_fd = c->fd,
 		.length_ns = f->par->length > 0 ? (uint64_t)f->par->length * NP_SEC : 0,
 		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
 		.meet_ns = (f->token != 0 ? ECHO_S : meet_s) * NP_SEC,
 		.signals = s->signals,
-		.watch = { np_evidence_watch(ev) },
 	};
-	int rc = np_drive(&d, err);
+}
 
+/* All that may be refused, before the test is promised: a worker, too. */
+static int
+get_ready(const struct np_server *s, const struct np_chan *c, struct np_flow *f, struct np_drive *d,
+	  struct np_err *err)
+{
+	if (aim(f->par, f, err) != NP_OK) {
+		return err->code;
+	}
+	*d = plan_drive(s, c, f);
+	return np_drive_hold(d, err);
+}
+
+/* The part between response and results. Returns NP_OK when the flow has results to report. */
+static int
+run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
+{
+	struct np_flow *f = d->flow;
+	int rc;
+
+	d->watch[0] = np_evidence_watch(ev);
+	rc = np_drive(d, err);
 	s->evidence = np_evidence_end(ev, f);
 	if (rc != NP_OK) {
 		return rc;
 	}
-	if (d.cause == NP_BY_LIMIT) {
+	if (d->cause == NP_BY_LIMIT) {
 		np_fail(err, NP_EUNSUP, 0,
 			"test ended after %u s: the daemon allows no longer ones (netserver "
 			"--max-length)",
-			most->seconds);
+			s->limits.seconds);
 		return by_rule(err, ERANGE);
 	}
-	if (d.cause == NP_BY_CLOCK && f->ended_ns > f->started_ns + d.length_ns) {
+	if (d->cause == NP_BY_CLOCK && f->ended_ns > f->started_ns + d->length_ns) {
 		/* The wait for a client that says nothing at its end is no part of the test. */
-		f->ended_ns = f->started_ns + d.length_ns;
+		f->ended_ns = f->started_ns + d->length_ns;
 	}
 	if (f->err.code != NP_OK) {
 		*err = f->err;
 		return err->code;
 	}
-	if (d.cause == NP_BY_SIGNAL) {
+	if (d->cause == NP_BY_SIGNAL) {
 		/* Results of a test cut short here must not pass for those of a whole one. */
 		return np_fail(err, NP_ESYS, ECANCELED, "test given up, as netserver is ended");
 	}
@@ -389,25 +427,6 @@ check_sending(const struct np_server *s, const struct np_params *p, struct np_er
 	return NP_OK;
 }
 
-/* Where a daemon that leads with datagrams sends them, or what must come before it knows. */
-static int
-aim(const struct np_params *p, struct np_flow *f, struct np_err *err)
-{
-	if (!p->transport->datagram || p->role != NP_LEAD) {
-		return NP_OK;
-	}
-	while (p->echo && f->token == 0) {
-		if (getrandom(&f->token, sizeof(f->token), 0) != sizeof(f->token)) {
-			return np_fail(err, NP_ESYS, errno, "draw a token for the client");
-		}
-	}
-	if (f->token == 0) {
-		f->peer = p->only;
-		np_addr_set_port(&f->peer, p->far.port);
-	}
-	return NP_OK;
-}
-
 /* The largest call that the request itself names; 0: it leaves the sizes to us. */
 static int32_t
 largest_call(const struct np_params *p)
@@ -496,9 +515,10 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	struct np_err why = { .code = NP_OK };
 	struct np_evidence *ev;
 	struct np_stop stop = { 0 };
+	struct np_flow f;
+	struct np_drive d = { .flow = &f };
 	uint8_t frame[NP_FRAME_SIZE];
 	char text[NP_ADDR_TEXT];
-	struct np_flow f;
 	int rc;
 
 	served->failed = true;
@@ -507,7 +527,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	if (np_flow_open(&f, p, &stop, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
-	if (aim(p, &f, &why) != NP_OK) {
+	if (get_ready(s, c, &f, &d, &why) != NP_OK) {
 		np_flow_free(&f);
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
@@ -520,8 +540,9 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	ev = np_evidence_begin(&s->plan, &f);
 	rc = answer(c, frame, err);
 	if (rc != NP_OK) {
+		np_drive_release(&d);
 		np_bag_free(np_evidence_end(ev, &f));
-	} else if (run_flow(s, c, &f, ev, &why) != NP_OK) {
+	} else if (run_flow(s, &d, ev, &why) != NP_OK) {
 		/* While the data connection still stands: its end shall not be what is noticed. */
 		rc = refuse(s, c, dialect->code + 2, &why, err);
 	} else {
