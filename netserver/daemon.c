@@ -1,6 +1,7 @@
 #include "netserver/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,7 +19,10 @@
 enum {
 	BACKLOG = 1024,
 	EVENTS = 64, /* taken from the kernel at once */
-	OTHER_FDS = 64
+	OTHER_FDS = 64,
+	CALLER_FDS = 4, /* epoll's, a caller's, and the pair that a session and the daemon have */
+	ENOUGH_FDS = 1024, /* whatever is open already */
+	SESSION_FDS = 20   /* most that a session was seen to have, with evidence and a log file */
 };
 
 /* What epoll hands back for a descriptor that is no caller's or session's: below any pointer. */
@@ -205,10 +209,42 @@ want_descriptors(const struct ns_daemon *d)
 	}
 }
 
+/* How many are open below that number. */
+static rlim_t
+count_open(rlim_t below)
+{
+	rlim_t open = 0;
+
+	for (int fd = 0; (rlim_t)fd < below; fd++) {
+		open += fcntl(fd, F_GETFD) >= 0;
+	}
+	return open;
+}
+
+int
+ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
+{
+	rlim_t least = SESSION_FDS, own;
+	struct rlimit has;
+
+	want_descriptors(d);
+	if (getrlimit(RLIMIT_NOFILE, &has) != 0 || has.rlim_cur >= ENOUGH_FDS) {
+		return NP_OK;
+	}
+	own = count_open(has.rlim_cur) + CALLER_FDS;
+	least = own > least ? own : least;
+	if (has.rlim_cur < least) {
+		return np_fail(err, NP_EUNSUP, 0,
+			       "%llu descriptors may be open here, and a session takes %llu (try "
+			       "ulimit -n, or LimitNOFILE= of systemd)",
+			       (unsigned long long)has.rlim_cur, (unsigned long long)least);
+	}
+	return NP_OK;
+}
+
 static int
 begin(struct ns_daemon *d, struct np_err *err)
 {
-	want_descriptors(d);
 	d->session_lines = ns_lines_new();
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 && d->status_fd > 0) {

@@ -85,6 +85,12 @@ enum ns_kind { NS_CALLER, NS_SESSION, NS_GONE };
 int ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int family,
 		     struct np_err *err);
 
+/*
+ * As many descriptors as the limits may come to, as far as the system lets us. NP_EUNSUP when they
+ * are too few for even one session. Once the listeners are open.
+ */
+int ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err);
+
 /* Read the access file, if there is one. On failure the rules are as they were. */
 int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
 

@@ -343,6 +343,9 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		return rc;
 	}
 	open_status(d, a);
+	if (ns_daemon_descriptors(d, &err) != NP_OK) {
+		return fault("%s", err.msg);
+	}
 	if ((rc = go_unprivileged(a)) != 0 || (rc = try_metrics(d)) != 0) {
 		return rc;
 	}

@@ -104,6 +104,18 @@ def no_descriptor_at_all() -> str:
         return words
 
 
+def too_few_descriptors() -> str:
+    """A daemon that could serve nobody does not start; a low soft limit it raises itself."""
+    for few in (6, 12):
+        got = lib.run(["sh", "-c", f'ulimit -n {few}; exec "$@"', "sh", lib.netserver(), "-D", "-p",
+                       str(lib.free_port())], 20)
+        assert got.rc == 1, f"{got}"
+        line = lib.error_line(got, "netserver", f"{few} descriptors may be open", "ulimit -n")
+    with lib.Daemon(["sh", "-c", 'ulimit -Sn 6; exec "$@"', "sh"], grace=10) as daemon:
+        must_serve(daemon.port)
+    return line
+
+
 # ---- processes ----------------------------------------------------------------------------------
 
 STRANGERS = 5  # processes that the user may have
@@ -130,7 +142,8 @@ def few_processes(place: Path) -> str:
                             for _ in range(others)]
                 assert lib.wait_for(lambda: all(sleeps(one.pid) for one in sleepers), 60)
                 got = lib.run(client(daemon.port, "-l", "1"), 20)
-            words.append(must_tell(got, "netserver at 127.0.0.1"))
+            # Before the test is promised, so by the first answer.
+            words.append(must_tell(got, "netserver at 127.0.0.1", " refuses: "))
         must_serve(daemon.port)
         assert lines(daemon, "no process") < 3, daemon.log()
     return "; ".join(words)
@@ -287,6 +300,7 @@ def waiting() -> Iterator[Case]:
 def busy(place: Path, port: int) -> Iterator[Case]:
     yield "40 descriptors", few_descriptors
     yield "20 descriptors, all in use", no_descriptor_at_all
+    yield "6 descriptors", too_few_descriptors
     yield "no process", partial(few_processes, place)
     yield "no room for the log", partial(full_output, FULL_DEVICE)
     yield "nowhere for the log", partial(full_output, None)
