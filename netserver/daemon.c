@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -246,6 +247,7 @@ static int
 begin(struct ns_daemon *d, struct np_err *err)
 {
 	d->session_lines = ns_lines_new();
+	(void)!getrandom(&d->rates.seed, sizeof(d->rates.seed), GRND_NONBLOCK);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 && d->status_fd > 0) {
 		/* To be asked how one is matters less than to serve. */
@@ -285,7 +287,7 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 static uint64_t
 tick(struct ns_daemon *d)
 {
-	uint64_t now = np_now(), front, sessions, metrics;
+	uint64_t now = np_now(), front, sessions, begin, metrics;
 	bool pause = now < d->accept_ns;
 
 	ns_front_bury(d);
@@ -293,6 +295,7 @@ tick(struct ns_daemon *d)
 	reload(d);
 	front = ns_front_tick(d, now);
 	sessions = ns_sessions_tick(d, now);
+	begin = ns_front_begin(d, np_now());
 	metrics = renew_metrics(d, false);
 	if (pause != d->accept_paused) {
 		/* Without descriptors a listener that is ready would keep the loop turning. */
@@ -300,6 +303,7 @@ tick(struct ns_daemon *d)
 		watch_listeners(d, pause ? 0 : EPOLLIN, EPOLL_CTL_MOD);
 	}
 	front = sessions < front ? sessions : front;
+	front = begin < front ? begin : front;
 	return metrics < front ? metrics : front;
 }
 

@@ -16,7 +16,8 @@
 enum {
 	AT_ONCE = 64,   /* accepted before others have their turn */
 	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
-	SCARCE_S = 60   /* between two words about what is scarce */
+	SCARCE_S = 60,  /* between two words about what is scarce */
+	BEGIN = 8       /* sessions begun before others have their turn */
 };
 
 /* ---- Coming and going ---- */
@@ -89,9 +90,21 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 	drop(d, c);
 }
 
+/* Whether it has asked for anything or not. */
+static void
+turn_away(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words)
+{
+	if (c->queued) {
+		refuse(d, c, why, words);
+	} else {
+		note_refusal(d, c, why, words);
+		drop(d, c);
+	}
+}
+
 /*
- * Who holds most of the silent connections loses the oldest one, which is not that of `but`: others
- * still get through. False when there is none.
+ * Who holds most of the connections without a session loses the oldest one, which is not that of
+ * `but`: others still get through. False when there is none.
  */
 static bool
 push_out(struct ns_daemon *d, const struct ns_caller *but)
@@ -99,16 +112,15 @@ push_out(struct ns_daemon *d, const struct ns_caller *but)
 	unsigned count[NS_GROUPS] = { 0 }, most = 0;
 
 	for (const struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		count[ns_group_of(&c->peer)] += c != but;
+		count[ns_group_of(&c->peer, d->rates.seed)] += c != but;
 	}
 	for (unsigned i = 1; i < NS_GROUPS; i++) {
 		most = count[i] > count[most] ? i : most;
 	}
 	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		if (c != but && ns_group_of(&c->peer) == most) {
-			note_refusal(d, c, NS_SILENT,
-				     "pushed out by another caller (netserver --max-silent)");
-			drop(d, c);
+		if (c != but && ns_group_of(&c->peer, d->rates.seed) == most) {
+			turn_away(d, c, NS_SILENT,
+				  "pushed out by another caller (netserver --max-silent)");
 			return true;
 		}
 	}
@@ -218,39 +230,103 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return rc;
 }
 
-/* Its first message to a session is here: give it one. */
+/* Its first message to a session is here: it waits for its turn, or can't have one. */
 static void
-hand_over(struct ns_daemon *d, struct ns_caller *c)
+queue(struct ns_daemon *d, struct ns_caller *c)
 {
-	enum ns_refusal why = NS_PROCESS;
+	struct epoll_event ev = { .events = 0, .data.ptr = c }; /* but for that it is gone */
 	struct np_err err = { .code = NP_OK };
+	uint64_t now = np_now();
 
 	if (c->denied) {
 		refuse(d, c, NS_DENIED, "this address may not (netserver --allow, --deny)");
-		return;
+	} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &err) != NP_OK) {
+		refuse(d, c, NS_RATE, err.msg);
+	} else {
+		c->queued = true;
+		c->deadline_ns = now + NS_HELLO_S * NP_SEC;
+		epoll_ctl(d->epoll, EPOLL_CTL_MOD, c->chan.fd, &ev);
 	}
-	if (ns_guard_session(&d->limits, d->sessions, &c->peer, ns_session_bytes(d, c), &d->rates,
-			     np_now(), &why, &err) != NP_OK ||
-	    (!d->no_fork && start(d, c, &err) != NP_OK)) {
-		refuse(d, c, why, err.msg);
-		return;
-	}
-	if (d->no_fork) {
-		uint64_t before = np_now(), late;
+}
 
-		epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
-		ns_session_serve_here(d, c);
-		late = np_now() - before;
-		forget(d, c);
-		for (c = d->callers; c != NULL; c = c->next) {
-			c->deadline_ns += late; /* it was not heard */
+/* Serve it in this process. Those who wait meanwhile are not heard, which is no fault of theirs. */
+static void
+serve_here(struct ns_daemon *d, struct ns_caller *c)
+{
+	uint64_t before = np_now(), late;
+
+	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
+	ns_session_serve_here(d, c);
+	late = np_now() - before;
+	forget(d, c);
+	for (c = d->callers; c != NULL; c = c->next) {
+		c->deadline_ns += late;
+	}
+}
+
+/* It is its turn. Where there is no room it goes on waiting, if there may be some soon. */
+static void
+hand_over(struct ns_daemon *d, struct ns_caller *c)
+{
+	struct np_err err = { .code = NP_OK };
+	enum ns_refusal why;
+
+	if (ns_guard_session(&d->limits, d->sessions, &c->peer, ns_session_bytes(d, c), &why,
+			     &err) != NP_OK) {
+		if (ns_sessions_make_room(d, &c->peer, why)) {
+			c->short_of = d->freed + 1;
+			c->lack = why;
+		} else {
+			refuse(d, c, why, err.msg);
 		}
 		return;
 	}
-	drop(d, c);
+	ns_guard_begin(&d->limits, &d->rates, &c->peer, np_now());
+	if (d->no_fork) {
+		serve_here(d, c);
+	} else if (start(d, c, &err) != NP_OK) {
+		refuse(d, c, NS_PROCESS, err.msg);
+	} else {
+		drop(d, c);
+	}
 }
 
-/* A whole message. False when the caller is gone. */
+/* Whose turn it is; NULL: nobody waits, or all for room that there is not yet. */
+static struct ns_caller *
+next_caller(const struct ns_daemon *d)
+{
+	struct ns_caller *first = NULL;
+
+	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
+		if (c->queued && c->short_of != d->freed + 1 &&
+		    (first == NULL || ns_guard_before(&d->rates, &c->peer, &first->peer))) {
+			first = c;
+		}
+	}
+	return first;
+}
+
+uint64_t
+ns_front_begin(struct ns_daemon *d, uint64_t now_ns)
+{
+	uint64_t when = now_ns;
+
+	for (int i = 0; i < BEGIN; i++) {
+		struct ns_caller *c = next_caller(d);
+
+		if (c == NULL) {
+			return NP_NEVER;
+		}
+		when = ns_guard_when(&d->limits, &d->rates, now_ns);
+		if (when > now_ns) {
+			return when;
+		}
+		hand_over(d, c);
+	}
+	return when;
+}
+
+/* A whole message. False when no more is to be heard of the caller. */
 static bool
 step(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -266,7 +342,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	}
 	got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, &why);
 	if (got == NS_ADMIT_IN || c->denied) {
-		hand_over(d, c);
+		queue(d, c);
 		return false;
 	}
 	np_secret_wipe(c->chan.in, sizeof(c->chan.in));
@@ -287,6 +363,10 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
 
+	if (c->queued) {
+		drop(d, c); /* it has reset the connection */
+		return;
+	}
 	for (;;) {
 		switch (np_chan_read(&c->chan, &err)) {
 		case NP_CHAN_MORE:
@@ -309,6 +389,26 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
+/* Its time is up, or what is there may be all of an old client's message. */
+static void
+look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
+{
+	if (c->queued && c->short_of != 0) {
+		refuse(d, c, c->lack,
+		       "there was no room in time (netserver --max-sessions, "
+		       "--max-total-memory)");
+	} else if (c->queued) {
+		refuse(d, c, NS_RATE, "too many began before (netserver --max-rate)");
+	} else {
+		/* At the last moment, too: this process may have been late, and not the caller. */
+		ns_front_hear(d, c);
+		if (c->kind == NS_CALLER && !c->queued && c->deadline_ns <= now_ns) {
+			note_refusal(d, c, NS_SILENT, "no whole message in time");
+			drop(d, c);
+		}
+	}
+}
+
 uint64_t
 ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 {
@@ -317,17 +417,8 @@ ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 
 	for (c = d->callers; c != NULL; c = following) {
 		following = c->next;
-		if (np_chan_again(&c->chan) > now_ns && c->deadline_ns > now_ns) {
-			continue;
-		}
-		/* At the last moment, too: this process may have been late, and not the caller. */
-		ns_front_hear(d, c);
-		if (c->kind == NS_CALLER && c->deadline_ns <= now_ns) {
-			note_refusal(d, c, NS_SILENT, "no whole message in time");
-			drop(d, c);
-		}
-		if (c->kind == NS_GONE) {
-			following = d->callers; /* it may have pushed out any of them */
+		if (np_chan_again(&c->chan) <= now_ns || c->deadline_ns <= now_ns) {
+			look_after(d, c, now_ns);
 		}
 	}
 	for (c = d->callers; c != NULL; c = c->next) {

@@ -1,6 +1,6 @@
 /*
  * Callers: control connections that have no session yet. Each costs a descriptor and some memory
- * until its first message is whole, it is let in, and there is room for a session.
+ * until its first message is whole, it is let in, it is its turn, and there is room for a session.
  */
 #ifndef NETSERVER_FRONT_H
 #define NETSERVER_FRONT_H
@@ -22,7 +22,10 @@ struct ns_caller {
 	char text[NP_ADDR_TEXT];
 	uint64_t deadline_ns;
 	struct ns_admit admit;
-	bool denied; /* by address: to be told so when it has spoken */
+	bool denied;          /* by address: to be told so when it has spoken */
+	bool queued;          /* it has asked for a session, and waits for its turn */
+	uint64_t short_of;    /* 1 + d->freed when there was no room for one; 0: there may be */
+	enum ns_refusal lack; /* of what */
 	/* In its session's process. */
 	struct np_capture *capture; /* that it asked for at once; NULL: none */
 	struct np_err uncaptured;   /* why not, if there was one to be had */
@@ -39,6 +42,10 @@ void ns_front_hear(struct ns_daemon *d, struct ns_caller *c);
 
 /* Drop those whose time is up. Returns when to call again, NP_NEVER. */
 uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
+
+/* Give sessions to those whose turn it is, a few at a time. Returns when to call again, NP_NEVER.
+ */
+uint64_t ns_front_begin(struct ns_daemon *d, uint64_t now_ns);
 
 /* Release what was dropped, once no event can name it any more. */
 void ns_front_bury(struct ns_daemon *d);

@@ -46,7 +46,7 @@ ns_limits_init(struct ns_limits *l)
 		.per_address = 512,
 		.rate = 500,
 		.silent = 1024,
-		.total_bytes = UINT64_C(448) << 20,
+		.total_bytes = UINT64_C(488) << 20,
 		.each = {
 			.seconds = 86400,
 			.bytes = UINT64_C(64) << 20,
@@ -163,79 +163,198 @@ ns_access_lets(const struct ns_access *a, const struct np_addr *peer)
 /* ---- How many ---- */
 
 bool
-ns_bucket_take(struct ns_bucket *b, int32_t rate, unsigned share, uint64_t now_ns)
+ns_bucket_take(struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns)
 {
-	uint64_t each, due, window = UINT64_C(2) * share * NP_SEC;
-
-	if (rate <= 0) {
-		return true;
-	}
-	each = share * NP_SEC / (uint64_t)rate;
-	due = b->due_ns > now_ns ? b->due_ns : now_ns;
-	if (due + each > now_ns + window) {
+	if (ns_bucket_when(b, each_ns, window_ns, now_ns) > now_ns) {
 		return false;
 	}
-	b->due_ns = due + each;
+	b->due_ns = (b->due_ns > now_ns ? b->due_ns : now_ns) + each_ns;
 	return true;
 }
 
-unsigned
-ns_group_of(const struct np_addr *a)
+uint64_t
+ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns)
 {
-	size_t size = a->sa.ss_family == AF_INET6 ? 8 : a->sa.ss_family == AF_INET ? 4 : 0;
+	uint64_t due = b->due_ns > now_ns ? b->due_ns : now_ns;
+	uint64_t window = window_ns > each_ns ? window_ns : each_ns; /* one there always is */
+
+	return due + each_ns > now_ns + window ? due + each_ns - window : now_ns;
+}
+
+/* Bytes of an address by which its owner is known. */
+static size_t
+address_bytes(const struct np_addr *a)
+{
+	/* Who has one address of an IPv6 network has all of its lower half (RFC 4291, 2.5.4). */
+	return a->sa.ss_family == AF_INET6 ? 8 : a->sa.ss_family == AF_INET ? 4 : 0;
+}
+
+/* The same of a network: IPv4 /24, IPv6 /64. */
+static size_t
+network_bytes(const struct np_addr *a)
+{
+	return a->sa.ss_family == AF_INET ? 3 : address_bytes(a);
+}
+
+/* Without the seed nobody knows who falls into one group with whom. */
+static unsigned
+group(const struct np_addr *a, size_t size, uint32_t seed)
+{
 	const uint8_t *bytes = size > 0 ? np_addr_bytes(a) : NULL;
-	unsigned hash = 0;
+	uint32_t hash = seed;
 
 	for (size_t i = 0; i < size; i++) {
-		hash = hash * 31 + bytes[i];
+		hash = (hash ^ bytes[i]) * UINT32_C(0x9e3779b1);
+		hash ^= hash >> 15;
 	}
 	return hash % NS_GROUPS;
 }
 
-/* Who has one address of an IPv6 network has all of its lower half (RFC 4291, 2.5.4). */
-static bool
-is_same_site(const struct np_addr *a, const struct np_addr *b)
+unsigned
+ns_group_of(const struct np_addr *a, uint32_t seed)
 {
-	return a->sa.ss_family == b->sa.ss_family &&
-	       (a->sa.ss_family == AF_INET || a->sa.ss_family == AF_INET6) &&
-	       memcmp(np_addr_bytes(a), np_addr_bytes(b), a->sa.ss_family == AF_INET ? 4 : 8) == 0;
+	return group(a, address_bytes(a), seed);
+}
+
+unsigned
+ns_network_of(const struct np_addr *a, uint32_t seed)
+{
+	return group(a, network_bytes(a), seed);
+}
+
+static bool
+begin_alike(const struct np_addr *a, const struct np_addr *b, size_t size)
+{
+	return a->sa.ss_family == b->sa.ss_family && size > 0 &&
+	       memcmp(np_addr_bytes(a), np_addr_bytes(b), size) == 0;
 }
 
 int
-ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, uint64_t takes, struct ns_rates *r, uint64_t now_ns,
-		 enum ns_refusal *why, struct np_err *err)
+ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_rates *r,
+	      uint64_t now_ns, struct np_err *err)
 {
-	int32_t all = 0, near = 0;
-	uint64_t bytes = 0;
+	const uint64_t window = UINT64_C(2) * NS_SHARE * NP_SEC;
 
-	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		all++;
-		near += is_same_site(&s->peer, peer);
-		bytes += s->bytes;
-	}
-	if (l->sessions > 0 && all >= l->sessions) {
-		*why = NS_SESSIONS;
-		np_fail(err, NP_EPEER, 0, "%d sessions are open (netserver --max-sessions)", all);
-	} else if (l->per_address > 0 && near >= l->per_address) {
-		*why = NS_ADDRESS;
-		np_fail(err, NP_EPEER, 0,
-			"%d sessions are open from this address (netserver --max-per-address)",
-			near);
-	} else if (l->total_bytes > 0 && bytes + takes > l->total_bytes) {
-		*why = NS_MEMORY;
-		np_fail(err, NP_EPEER, 0,
-			"the memory for all sessions is given away (netserver --max-total-memory)");
-	} else if (!ns_bucket_take(&r->near[ns_group_of(peer)], l->rate, NS_SHARE, now_ns)) {
-		*why = NS_RATE;
+	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_group_of(peer, r->seed)],
+					   NS_SHARE * NP_SEC / (uint64_t)l->rate, window, now_ns)) {
 		np_fail(err, NP_EPEER, 0,
 			"more than a fair part of %d sessions a second from one address (netserver "
 			"--max-rate)",
 			l->rate);
-	} else if (!ns_bucket_take(&r->all, l->rate, 1, now_ns)) {
-		*why = NS_RATE;
-		np_fail(err, NP_EPEER, 0, "more than %d sessions a second (netserver --max-rate)",
-			l->rate);
+		err->sys = ns_refusal_errno(NS_RATE);
+		return err->code;
+	}
+	return NP_OK;
+}
+
+uint64_t
+ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, uint64_t now_ns)
+{
+	return l->rate > 0 ? ns_bucket_when(&r->all, NP_SEC / (uint64_t)l->rate,
+					    NS_AT_ONCE_MS * NP_MSEC, now_ns)
+			   : now_ns;
+}
+
+void
+ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, const struct np_addr *peer,
+	       uint64_t now_ns)
+{
+	if (l->rate > 0) {
+		ns_bucket_take(&r->all, NP_SEC / (uint64_t)l->rate, NS_AT_ONCE_MS * NP_MSEC,
+			       now_ns);
+	}
+	r->turn_near[ns_group_of(peer, r->seed)] = now_ns;
+	r->turn_net[ns_network_of(peer, r->seed)] = now_ns;
+}
+
+bool
+ns_guard_before(const struct ns_rates *r, const struct np_addr *a, const struct np_addr *b)
+{
+	uint64_t net_a = r->turn_net[ns_network_of(a, r->seed)];
+	uint64_t net_b = r->turn_net[ns_network_of(b, r->seed)];
+
+	return net_a != net_b
+		   ? net_a < net_b
+		   : r->turn_near[ns_group_of(a, r->seed)] < r->turn_near[ns_group_of(b, r->seed)];
+}
+
+/* What is in use, by everybody and by the neighbours of an address. */
+struct usage {
+	int32_t all, near, net; /* sessions: near from the address, net from its network */
+	uint64_t bytes, net_bytes;
+};
+
+/* But of one session, which may be NULL. */
+static struct usage
+usage_of(const struct ns_session *sessions, const struct ns_session *but,
+	 const struct np_addr *peer)
+{
+	struct usage u = { .all = 0 };
+
+	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
+		bool is_net = begin_alike(&s->peer, peer, network_bytes(peer));
+
+		if (s == but) {
+			continue;
+		}
+		u.all++;
+		u.near += begin_alike(&s->peer, peer, address_bytes(peer));
+		u.net += is_net;
+		u.bytes += s->bytes;
+		u.net_bytes += is_net ? s->bytes : 0;
+	}
+	return u;
+}
+
+/*
+ * Is there memory for so many bytes more? The last part of it is for networks that have next to
+ * nothing.
+ */
+static bool
+has_memory(const struct ns_limits *l, const struct usage *u, uint64_t bytes)
+{
+	uint64_t kept = l->total_bytes / NS_KEPT;
+
+	if (l->total_bytes == 0) {
+		return true;
+	}
+	if (u->bytes > l->total_bytes || bytes > l->total_bytes - u->bytes) {
+		return false;
+	}
+	return u->bytes + bytes <= l->total_bytes - kept || u->net_bytes + bytes <= NS_FIRST_BYTES;
+}
+
+static int
+no_memory(struct np_err *err)
+{
+	return np_fail(err, NP_EPEER, 0,
+		       "the memory for all sessions is given away (netserver --max-total-memory)");
+}
+
+int
+ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
+		 const struct np_addr *peer, uint64_t takes, enum ns_refusal *why,
+		 struct np_err *err)
+{
+	struct usage u = usage_of(sessions, NULL, peer);
+
+	if (l->sessions > 0 && u.all >= l->sessions) {
+		*why = NS_SESSIONS;
+		np_fail(err, NP_EPEER, 0, "%d sessions are open (netserver --max-sessions)", u.all);
+	} else if (l->per_address > 0 && u.near >= l->per_address) {
+		*why = NS_ADDRESS;
+		np_fail(err, NP_EPEER, 0,
+			"%d sessions are open from this address (netserver --max-per-address)",
+			u.near);
+	} else if (l->sessions > 0 && u.net > 0 && u.all >= l->sessions - l->sessions / NS_KEPT) {
+		*why = NS_SESSIONS;
+		np_fail(err, NP_EPEER, 0,
+			"%d sessions are open, and the others are for networks that have none "
+			"(netserver --max-sessions)",
+			u.all);
+	} else if (!has_memory(l, &u, takes)) {
+		*why = NS_MEMORY;
+		no_memory(err);
 	} else {
 		return NP_OK;
 	}
@@ -243,17 +362,60 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 	return err->code;
 }
 
+bool
+ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum ns_refusal *why)
+{
+	static const struct np_addr nobody;
+	struct usage u = usage_of(sessions, NULL, &nobody);
+
+	*why = NS_SESSIONS;
+	if (l->sessions > 0 && u.all > l->sessions - l->sessions / NS_KEPT) {
+		return true;
+	}
+	*why = NS_MEMORY;
+	return l->total_bytes > 0 && u.bytes > l->total_bytes - l->total_bytes / NS_KEPT;
+}
+
+static bool
+is_still(const struct ns_session *s, uint64_t now_ns)
+{
+	return !s->told && s->fd >= 0 && s->waiting_ns == 0 && s->short_ns == 0 &&
+	       now_ns >= s->moved_ns + NS_STILL_S * NP_SEC;
+}
+
+struct ns_session *
+ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum ns_refusal why,
+	       uint32_t seed, uint64_t now_ns)
+{
+	uint64_t weight[NS_GROUPS] = { 0 }, own;
+	struct ns_session *found = NULL;
+
+	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
+		weight[ns_network_of(&s->peer, seed)] += why == NS_MEMORY ? s->bytes : 1;
+	}
+	own = weight[ns_network_of(peer, seed)];
+	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
+		uint64_t mine = weight[ns_network_of(&s->peer, seed)], best;
+
+		best = found != NULL ? weight[ns_network_of(&found->peer, seed)] : own;
+		if (is_still(s, now_ns) &&
+		    (mine > best || (found != NULL && mine == best && s->bytes > found->bytes))) {
+			found = s;
+		}
+	}
+	return found;
+}
+
 int
 ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 		 const struct np_addr *peer, uint64_t bytes, struct np_err *err)
 {
+	struct usage u = usage_of(sessions, NULL, peer);
 	int all = 0, near = 0;
-	uint64_t others = 0;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
 		all += s->captures;
-		near += s->captures && is_same_site(&s->peer, peer);
-		others += s->bytes;
+		near += s->captures && begin_alike(&s->peer, peer, address_bytes(peer));
 	}
 	if (near >= NS_CAPTURES_NEAR) {
 		return np_fail(err, NP_EPEER, 0,
@@ -265,12 +427,7 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 		return np_fail(err, NP_EPEER, 0,
 			       "%d other sessions have a capture now, and more there are not", all);
 	}
-	if (l->total_bytes > 0 && others + bytes + NP_CAPTURE_BYTES > l->total_bytes) {
-		return np_fail(err, NP_EPEER, 0,
-			       "the memory for all sessions is given away (netserver "
-			       "--max-total-memory)");
-	}
-	return NP_OK;
+	return has_memory(l, &u, bytes + NP_CAPTURE_BYTES) ? NP_OK : no_memory(err);
 }
 
 bool
@@ -283,19 +440,16 @@ int
 ns_guard_memory(const struct ns_limits *l, const struct ns_session *sessions,
 		const struct ns_session *s, const struct np_wish *wish, struct np_err *err)
 {
-	uint64_t others = s->beside;
+	struct usage u = usage_of(sessions, s, &s->peer);
 
-	for (const struct ns_session *i = sessions; i != NULL; i = i->next) {
-		others += i == s ? 0 : i->bytes;
-	}
+	u.bytes += s->beside;
+	u.net_bytes += s->beside;
 	if (l->each.bytes > 0 && wish->bytes > l->each.bytes) {
 		np_fail(err, NP_EPEER, 0,
 			"a session may have %llu bytes of memory (netserver --max-memory)",
 			(unsigned long long)l->each.bytes);
-	} else if (l->total_bytes > 0 &&
-		   (others > l->total_bytes || wish->bytes > l->total_bytes - others)) {
-		np_fail(err, NP_EPEER, 0,
-			"the memory for all sessions is given away (netserver --max-total-memory)");
+	} else if (!has_memory(l, &u, wish->bytes)) {
+		no_memory(err);
 	} else {
 		return NP_OK;
 	}

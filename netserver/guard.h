@@ -42,8 +42,8 @@ int ns_refusal_errno(enum ns_refusal why);
 struct ns_limits {
 	int32_t sessions;     /* at once */
 	int32_t per_address;  /* of them, from one address */
-	int32_t rate;         /* new sessions a second; twice as many in one go */
-	int32_t silent;       /* connections that have said nothing yet, at once */
+	int32_t rate;         /* new sessions a second; one address: twice as many in one go */
+	int32_t silent;       /* connections without a session, at once */
 	uint64_t total_bytes; /* of all sessions together */
 	struct np_limits each;
 };
@@ -70,23 +70,34 @@ int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 
 bool ns_access_lets(const struct ns_access *a, const struct np_addr *peer);
 
-/* How many sessions may begin: so many a second, twice as many in one go. Zeroed: full. */
+/* One every so many ns, in one go as many as a window has room for, which is one at least. */
 struct ns_bucket {
-	uint64_t due_ns; /* when it would be full again */
+	uint64_t due_ns; /* when it would be full again; zeroed: it is */
 };
-/* share: 1 for all of the rate, n for the nth part of it; as many in one go. */
-bool ns_bucket_take(struct ns_bucket *b, int32_t rate, unsigned share, uint64_t now_ns);
+bool ns_bucket_take(struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns);
 
-/* Addresses by a hash, an IPv6 /64 being one. */
-enum { NS_GROUPS = 256, NS_SHARE = 4 };
-unsigned ns_group_of(const struct np_addr *a);
+/* When one is to be had: now_ns, or later. */
+uint64_t
+ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns);
+
+/* Addresses, an IPv6 /64 being one, and networks (IPv4 /24, IPv6 /64) by a hash. */
+enum { NS_GROUPS = 256 };
+unsigned ns_group_of(const struct np_addr *a, uint32_t seed);
+unsigned ns_network_of(const struct np_addr *a, uint32_t seed);
+
+enum {
+	NS_SHARE = 4,       /* this part of the rate is one address's in the long run */
+	NS_AT_ONCE_MS = 100 /* sessions of so many milliseconds begin in one go */
+};
 
 /*
- * For everybody together, and for each group of addresses: in the long run one gets an NS_SHAREth
- * of the rate, or it could use up all of it and nobody else would be served.
+ * How fast sessions begin: for everybody together, and for each group of addresses. In the long run
+ * one gets an NS_SHAREth of the rate, or it could use up all of it and nobody else would be served.
  */
 struct ns_rates {
 	struct ns_bucket all, near[NS_GROUPS];
+	uint64_t turn_near[NS_GROUPS], turn_net[NS_GROUPS]; /* when one last got a session */
+	uint32_t seed;                                      /* of the hash */
 };
 
 /* What status and metrics tell. Counts since the start, but for the `now` ones. */
@@ -110,21 +121,56 @@ struct ns_session {
 	uint64_t end_ns;     /* when it is killed, np_now(); 0: never */
 	uint64_t test_ns;    /* when its test got its leave; 0: none has */
 	uint64_t waiting_ns; /* since when it waits for its turn; 0: it does not */
+	uint64_t short_ns;   /* since when its test waits for memory; 0: it does not */
+	uint64_t short_of;   /* what the daemon's count of things given back was then, and 1 */
+	uint64_t moved_ns;   /* when it last moved data, or began or ended a test */
 	uint64_t bytes;      /* granted to it */
 	uint64_t beside;     /* of them, for evidence and a capture, whatever its test takes */
 	struct np_wish wish; /* of the test that runs or waits */
 	uint64_t tests;      /* ended */
 	bool told;           /* SIGTERM was sent */
+	bool yields;         /* to others that wait for room */
 	bool captures;       /* its packets, by a buffer of the kernel's */
 };
 
+/* May that address ask for one more session? NP_OK, and it counts; else the refusal is NS_RATE. */
+int ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_rates *r,
+		  uint64_t now_ns, struct np_err *err);
+
 /*
- * May one more begin, which takes so many bytes? NP_OK, and it counts for the rate; else err is
- * filled and *why set.
+ * Who may have one waits until sessions may begin again (now_ns, or later), networks taking turns,
+ * and addresses within them.
+ */
+uint64_t ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, uint64_t now_ns);
+bool ns_guard_before(const struct ns_rates *r, const struct np_addr *a, const struct np_addr *b);
+void ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, const struct np_addr *peer,
+		    uint64_t now_ns);
+
+/*
+ * A tenth of the sessions is for networks that have none, and a tenth of the memory for those whose
+ * sessions take no more than NS_FIRST_BYTES together: one with evidence and a test at the defaults.
+ */
+enum { NS_KEPT = 10, NS_FIRST_BYTES = 2 << 20 };
+
+/*
+ * Is there room for one more session, which takes so many bytes? Else err is filled and *why set.
  */
 int ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		     const struct np_addr *peer, uint64_t bytes, struct ns_rates *r,
-		     uint64_t now_ns, enum ns_refusal *why, struct np_err *err);
+		     const struct np_addr *peer, uint64_t bytes, enum ns_refusal *why,
+		     struct np_err *err);
+
+/* Is what is left only for some? Of what is in *why. */
+bool
+ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum ns_refusal *why);
+
+/*
+ * The session to be ended so that there is room for somebody at that address: one that has moved
+ * nothing for NS_STILL_S, of the network that has most of what is scarce (NS_SESSIONS, NS_MEMORY),
+ * more than his. NULL: there is none.
+ */
+enum { NS_STILL_S = 10 };
+struct ns_session *ns_guard_still(struct ns_session *sessions, const struct np_addr *peer,
+				  enum ns_refusal why, uint32_t seed, uint64_t now_ns);
 
 /*
  * May one more, which takes so many bytes, have a capture of NP_CAPTURE_BYTES beside? There are

@@ -31,6 +31,7 @@ enum {
 	 * off, for what is on its way at the end, and for the results to be taken. */
 	GRACE_S = 150,
 	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
+	ROOM_S = 5,     /* for memory to be given back by others */
 	AT_ONCE = 16,   /* words of a session */
 	TERM_MS = 2000  /* to end by itself when told to */
 };
@@ -49,7 +50,7 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 
 /* ---- What the two say to each other ---- */
 
-enum ns_verb { NS_ASK, NS_DONE, NS_REFUSED, NS_PERMIT, NS_GRANT, NS_REFUSE };
+enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_PERMIT, NS_GRANT, NS_REFUSE };
 
 /* One packet each; both ends are of one program. */
 struct ns_word {
@@ -126,6 +127,18 @@ ask(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
 	np_fail(err, NP_EUNSUP, 0, "%s", w.text);
 	err->sys = w.error;
 	return err->code;
+}
+
+/* It is no matter whether one of these gets lost. */
+static void
+moved(void *ctx)
+{
+	const struct leave *l = ctx;
+	struct ns_word w;
+
+	memset(&w, 0, sizeof(w));
+	w.verb = NS_MOVED;
+	(void)!send(l->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void
@@ -424,7 +437,9 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	const int keep[] = { c->chan.fd, fd, d->fill_dir, d->log_fd };
 	struct leave l = { .fd = fd, .signals = &d->signals };
 	struct ns_limited limited;
-	const struct np_leave leave = { .ask = ask, .done = done, .refused = refused, .ctx = &l };
+	const struct np_leave leave = {
+		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
+	};
 	bool is_here = np_addr_is_here(&c->peer);
 	struct ns_permit permit;
 	struct means by = { .evidence = gathers_evidence(d, c),
@@ -540,6 +555,57 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 
 /* ---- In the daemon ---- */
 
+/* One that moves nothing ends for another one: as if it had to for its time. */
+static void
+yield_place(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
+{
+	struct np_event e;
+
+	if (ns_lines_may(&d->lines, d->log)) {
+		ns_event_begin(&e, "session-still", &s->peer);
+		np_event_number(&e, "process", (uint64_t)s->pid);
+		np_event_number(&e, "seconds", (now_ns - s->moved_ns) / NP_SEC);
+		np_log_event(d->log, NP_LOG_INFO, &e,
+			     "nothing moves, and others wait: it is ended");
+	}
+	kill(s->pid, SIGTERM);
+	s->told = s->yields = true;
+	s->end_ns = now_ns + TERM_MS * NP_MSEC;
+}
+
+bool
+ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what)
+{
+	uint64_t now = np_now();
+	struct ns_session *s;
+
+	if (what != NS_SESSIONS && what != NS_MEMORY) {
+		return false;
+	}
+	for (s = d->sessions; s != NULL; s = s->next) {
+		if (s->yields) {
+			return true; /* it will be gone in a moment */
+		}
+	}
+	s = ns_guard_still(d->sessions, peer, what, d->rates.seed, now);
+	if (s != NULL) {
+		yield_place(d, s, now);
+	}
+	return s != NULL;
+}
+
+/* Somebody got a part of what is kept for those who have nothing: there should be more for others.
+ */
+static void
+refill(struct ns_daemon *d, const struct np_addr *peer)
+{
+	enum ns_refusal what;
+
+	if (ns_guard_scarce(&d->limits, d->sessions, &what)) {
+		ns_sessions_make_room(d, peer, what);
+	}
+}
+
 /* When a session whose client has yet to ask for a test is ended. */
 static uint64_t
 end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
@@ -589,12 +655,14 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	s->fd = pair[0];
 	s->peer = c->peer;
 	s->began_ns = np_now();
+	s->moved_ns = s->began_ns;
 	s->end_ns = end_of_idling(d, s->began_ns);
 	s->next = d->sessions;
 	d->sessions = s;
 	d->stats.sessions++;
 	d->stats.sessions_now++;
 	d->stats.bytes_now += s->bytes;
+	refill(d, &s->peer);
 	return NP_OK;
 }
 
@@ -602,6 +670,7 @@ static void
 set_bytes(struct ns_daemon *d, struct ns_session *s, uint64_t bytes)
 {
 	d->stats.bytes_now += bytes - s->bytes;
+	d->freed += bytes < s->bytes;
 	s->bytes = bytes;
 }
 
@@ -630,8 +699,30 @@ static void
 turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const char *text)
 {
 	leave_line(d, s);
+	s->short_ns = 0;
 	d->stats.refused[why]++;
 	answer(s, NS_REFUSE, ns_refusal_errno(why), text);
+}
+
+/* Too little memory: is one on its way out that has some? Where tests take turns all wait anyway.
+ */
+static bool
+waits_for_room(struct ns_daemon *d, struct ns_session *s)
+{
+	uint64_t now = np_now();
+	bool may_have = d->limits.each.bytes == 0 || s->wish.bytes <= d->limits.each.bytes;
+
+	if (d->exclusive || !may_have ||
+	    (s->short_ns != 0 && now >= s->short_ns + ROOM_S * NP_SEC) ||
+	    !ns_sessions_make_room(d, &s->peer, NS_MEMORY)) {
+		return false;
+	}
+	if (s->short_ns == 0) {
+		s->short_ns = now;
+		s->end_ns = now + (ROOM_S + BETWEEN_S) * NP_SEC;
+	}
+	s->short_of = d->freed + 1;
+	return true;
 }
 
 static void
@@ -642,19 +733,24 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	struct np_err err = { .code = NP_OK };
 
 	if (ns_guard_memory(&d->limits, d->sessions, s, &s->wish, &err) != NP_OK) {
+		if (waits_for_room(d, s)) {
+			return;
+		}
 		turn_down(d, s, NS_MEMORY, err.msg);
 		return;
 	}
 	leave_line(d, s);
+	s->short_ns = 0;
 	set_bytes(d, s,
 		  s->beside +
 		      (s->wish.bytes > NP_SESSION_BYTES ? s->wish.bytes : NP_SESSION_BYTES));
-	s->test_ns = np_now();
-	d->turn_ns[ns_group_of(&s->peer)] = s->test_ns;
+	s->test_ns = s->moved_ns = np_now();
+	d->turn_ns[ns_group_of(&s->peer, d->rates.seed)] = s->test_ns;
 	/* The session has looked at the length, but what if it is not itself any more? */
 	seconds = most > 0 && seconds > most ? most : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
 	answer(s, NS_GRANT, 0, "");
+	refill(d, &s->peer);
 }
 
 static bool
@@ -672,8 +768,8 @@ one_runs(const struct ns_daemon *d)
 static bool
 goes_before(const struct ns_daemon *d, const struct ns_session *a, const struct ns_session *b)
 {
-	uint64_t turn_a = d->turn_ns[ns_group_of(&a->peer)];
-	uint64_t turn_b = d->turn_ns[ns_group_of(&b->peer)];
+	uint64_t turn_a = d->turn_ns[ns_group_of(&a->peer, d->rates.seed)];
+	uint64_t turn_b = d->turn_ns[ns_group_of(&b->peer, d->rates.seed)];
 
 	return turn_a != turn_b ? turn_a < turn_b : a->waiting_ns < b->waiting_ns;
 }
@@ -706,7 +802,8 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	s->test_ns = 0;
 	s->tests++;
 	d->stats.tests++;
-	s->end_ns = end_of_idling(d, np_now());
+	s->moved_ns = np_now();
+	s->end_ns = end_of_idling(d, s->moved_ns);
 	set_bytes(d, s, s->beside + NP_SESSION_BYTES);
 }
 
@@ -750,7 +847,7 @@ obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w, int fd)
 {
 	switch (w->verb) {
 	case NS_ASK:
-		if (s->test_ns != 0 || s->waiting_ns != 0 ||
+		if (s->test_ns != 0 || s->waiting_ns != 0 || s->short_ns != 0 ||
 		    !ns_guard_believes(&d->limits, &w->wish)) {
 			return false;
 		}
@@ -763,6 +860,9 @@ obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w, int fd)
 		} else {
 			let_begin(d, s);
 		}
+		return true;
+	case NS_MOVED:
+		s->moved_ns = np_now();
 		return true;
 	case NS_DONE:
 		if (s->test_ns == 0) {
@@ -796,6 +896,7 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 		close(s->fd);
 		s->fd = -1;
 		leave_line(d, s);
+		s->short_ns = 0;
 		d->stats.tests_failed += s->test_ns != 0;
 		end_test(d, s);
 		s->end_ns = np_now() + TERM_MS * NP_MSEC;
@@ -871,6 +972,7 @@ forget(struct ns_daemon *d, struct ns_session *gone_one)
 	}
 	d->stats.sessions_now--;
 	d->stats.bytes_now -= gone_one->bytes;
+	d->freed++;
 	free(gone_one);
 }
 
@@ -927,6 +1029,18 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
+/* Its test waits for memory: is there some now? Returns when its patience is over. */
+static uint64_t
+ask_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
+{
+	uint64_t patience = s->short_ns + ROOM_S * NP_SEC;
+
+	if (s->short_of != d->freed + 1 || patience <= now_ns) {
+		let_begin(d, s);
+	}
+	return s->short_ns != 0 ? patience : NP_NEVER;
+}
+
 uint64_t
 ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 {
@@ -940,6 +1054,11 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 				  "other tests ran all the time (netserver --exclusive)");
 		} else if (s->waiting_ns != 0 && patience < next) {
 			next = patience;
+		}
+		if (s->short_ns != 0) {
+			uint64_t due = ask_again(d, s, now_ns);
+
+			next = due < next ? due : next;
 		}
 		if (s->end_ns != 0 && s->end_ns <= now_ns) {
 			overrun(d, s, now_ns);

@@ -38,6 +38,12 @@ void ns_sessions_reap(struct ns_daemon *d);
 /* End those that overran, refuse who waited too long. Returns when to call again, NP_NEVER. */
 uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
+/*
+ * Somebody at that address wants what is scarce: NS_SESSIONS or NS_MEMORY. A session whose test
+ * moves nothing is ended for him, if there is one. False: nobody makes room.
+ */
+bool ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what);
+
 /* Tell every session to end, wait a while, and end those that do not. */
 void ns_sessions_end(struct ns_daemon *d);
 

@@ -246,14 +246,40 @@ get_ready(const struct np_server *s, const struct np_chan *c, struct np_flow *f,
 	return np_drive_hold(d, err);
 }
 
+/* What a session tells of while its test runs. */
+struct progress {
+	const struct np_leave *leave;
+	uint64_t seen;
+};
+
+static void
+tell_progress(void *ctx, const struct np_flow *f, uint64_t now_ns)
+{
+	struct progress *p = ctx;
+	uint64_t now = np_seen(&f->count->received) + np_seen(&f->count->sent) +
+		       np_seen(&f->count->transactions);
+
+	(void)now_ns;
+	if (now != p->seen) {
+		p->leave->moved(p->leave->ctx);
+	}
+	p->seen = now;
+}
+
 /* The part between response and results. Returns NP_OK when the flow has results to report. */
 static int
 run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
 {
+	struct progress progress = { .leave = &s->leave };
 	struct np_flow *f = d->flow;
 	int rc;
 
 	d->watch[0] = np_evidence_watch(ev);
+	if (s->leave.moved != NULL) {
+		d->watch[1] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
+						 .look = tell_progress,
+						 .ctx = &progress };
+	}
 	rc = np_drive(d, err);
 	s->evidence = np_evidence_end(ev, f);
 	if (rc != NP_OK) {
@@ -276,7 +302,10 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	}
 	if (d->cause == NP_BY_SIGNAL) {
 		/* Results of a test cut short here must not pass for those of a whole one. */
-		return np_fail(err, NP_ESYS, ECANCELED, "test given up, as netserver is ended");
+		return np_fail(
+		    err, NP_ESYS, ECANCELED,
+		    "test given up: netserver is ended, or others wait and nothing moves in this "
+		    "test");
 	}
 	return NP_OK;
 }

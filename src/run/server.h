@@ -50,11 +50,14 @@ struct np_served {
 /*
  * Whom a session asks before each test takes memory or sockets. ask() returns NP_OK, or fills err
  * with the errno to answer and a text that names the limit; it may wait for a turn, until
- * control_fd closes or a signal comes. done() follows each ask() that returned NP_OK. refused()
- * tells of a test that the session itself turned down. NULL functions: everything is granted.
+ * control_fd closes or a signal comes. done() follows each ask() that returned NP_OK; between the
+ * two moved() tells every NP_MOVED_S that something was sent or received. refused() tells of a test
+ * that the session itself turned down. NULL functions: everything is granted.
  */
+enum { NP_MOVED_S = 3 };
 struct np_leave {
 	int (*ask)(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err);
+	void (*moved)(void *ctx);
 	void (*done)(void *ctx, const struct np_served *served);
 	void (*refused)(void *ctx, int error);
 	void *ctx;

@@ -171,32 +171,38 @@ a_bad_file_changes_nothing(void **state)
 
 /* ---- How many ---- */
 
-static void
-sessions_begin_at_a_rate(void **state)
+static int
+taken(struct ns_bucket *b, uint64_t each, uint64_t window, uint64_t now)
 {
-	struct ns_bucket b = { 0 };
-	uint64_t now = 1000 * NP_SEC;
-	int taken = 0;
+	int n = 0;
 
-	(void)state;
-	while (ns_bucket_take(&b, 10, 1, now)) {
-		taken++;
+	while (ns_bucket_take(b, each, window, now)) {
+		assert_true(++n < 1000);
 	}
-	assert_int_equal(taken, 20);
-	assert_false(ns_bucket_take(&b, 10, 1, now + 99 * NP_MSEC));
-	assert_true(ns_bucket_take(&b, 10, 1, now + 101 * NP_MSEC));
-	assert_false(ns_bucket_take(&b, 10, 1, now + 102 * NP_MSEC));
-	/* A long pause fills it, and no more than that. */
-	for (taken = 0; ns_bucket_take(&b, 10, 1, now + 3600 * NP_SEC);) {
-		taken++;
-	}
-	assert_int_equal(taken, 20);
-	assert_true(ns_bucket_take(&b, 0, 1, now)); /* no limit */
+	return n;
 }
 
-enum { MANY = 8 };
+static void
+buckets_fill_at_a_rate(void **state)
+{
+	const uint64_t each = NP_SEC / 10, window = 2 * NP_SEC, now = 1000 * NP_SEC;
+	struct ns_bucket b = { 0 };
 
-/* A list of sessions from those addresses. */
+	(void)state;
+	assert_int_equal(taken(&b, each, window, now), 20);
+	assert_int_equal(ns_bucket_when(&b, each, window, now), now + each);
+	assert_false(ns_bucket_take(&b, each, window, now + 99 * NP_MSEC));
+	assert_true(ns_bucket_take(&b, each, window, now + 100 * NP_MSEC));
+	assert_false(ns_bucket_take(&b, each, window, now + 102 * NP_MSEC));
+	/* A long pause fills it, and no more than that. */
+	assert_int_equal(taken(&b, each, window, now + 3600 * NP_SEC), 20);
+	/* One there always is. */
+	assert_int_equal(taken(&b, each, each / 2, now + 7200 * NP_SEC), 1);
+}
+
+/* What a session takes at the defaults, with evidence. */
+enum { TAKES = NP_SESSION_BYTES + NP_EVIDENCE_BYTES };
+
 /* 1.5 times the rate from one address, and now and then somebody else. */
 static void
 one_address_leaves_some_of_the_rate(void **state)
@@ -204,7 +210,6 @@ one_address_leaves_some_of_the_rate(void **state)
 	struct np_addr greedy = address("192.0.2.1"), other = address("198.51.100.2");
 	struct ns_limits l = { .rate = 100 };
 	static struct ns_rates r;
-	enum ns_refusal why = NS_OTHER;
 	struct np_err err;
 	int got = 0;
 
@@ -212,21 +217,82 @@ one_address_leaves_some_of_the_rate(void **state)
 	for (int i = 0; i < 1500; i++) {
 		uint64_t now = 1000 * NP_SEC + (uint64_t)i * NP_SEC / 150;
 
-		got += ns_guard_session(&l, NULL, &greedy, NP_SESSION_BYTES, &r, now, &why, &err) ==
-		       NP_OK;
+		got += ns_guard_rate(&l, &greedy, &r, now, &err) == NP_OK;
 		if (i % 10 == 9) {
-			assert_int_equal(ns_guard_session(&l, NULL, &other, NP_SESSION_BYTES, &r,
-							  now, &why, &err),
-					 NP_OK);
+			assert_int_equal(ns_guard_rate(&l, &other, &r, now, &err), NP_OK);
 		}
 	}
 	assert_in_range(got, 2 * 100 + 10 * 25 - 1, 2 * 100 + 10 * 25 + 1);
-	while (ns_guard_session(&l, NULL, &greedy, NP_SESSION_BYTES, &r, 1010 * NP_SEC, &why,
-				&err) == NP_OK) {
+	while (ns_guard_rate(&l, &greedy, &r, 1010 * NP_SEC, &err) == NP_OK) {
 	}
-	assert_int_equal(why, NS_RATE);
+	assert_int_equal(err.sys, EAGAIN);
+	assert_has(err.msg, "netserver --max-rate");
 }
 
+/* In one go there begin no more than the daemon does in the time that others wait at most. */
+static void
+sessions_begin_one_after_another(void **state)
+{
+	struct np_addr peer = address("192.0.2.1");
+	const uint64_t now = 1000 * NP_SEC;
+	static struct ns_rates r;
+	struct ns_limits l;
+	int got = 0;
+
+	(void)state;
+	ns_limits_init(&l);
+	for (; ns_guard_when(&l, &r, now) == now; got++) {
+		ns_guard_begin(&l, &r, &peer, now);
+	}
+	assert_int_equal(got, l.rate / 10);
+	assert_int_equal(ns_guard_when(&l, &r, now), now + NP_SEC / (uint64_t)l.rate);
+	l.rate = 0;
+	assert_int_equal(ns_guard_when(&l, &r, now), now);
+}
+
+/* However many wait of one network, somebody else is next. */
+static void
+networks_take_turns(void **state)
+{
+	struct np_addr greedy = address("192.0.2.1"), near = address("192.0.2.2"),
+		       other = address("198.51.100.2"), six = address("2001:db8::1"),
+		       near_six = address("2001:db8::2");
+	struct ns_rates r = { .seed = 4711 };
+	struct ns_limits l;
+
+	(void)state;
+	ns_limits_init(&l);
+	assert_false(ns_guard_before(&r, &greedy, &other));
+	assert_false(ns_guard_before(&r, &other, &greedy));
+	ns_guard_begin(&l, &r, &greedy, 1000 * NP_SEC);
+	assert_true(ns_guard_before(&r, &other, &greedy));
+	assert_true(ns_guard_before(&r, &other, &near));
+	assert_true(ns_guard_before(&r, &near, &greedy));
+	ns_guard_begin(&l, &r, &other, 1001 * NP_SEC);
+	assert_true(ns_guard_before(&r, &greedy, &other));
+	ns_guard_begin(&l, &r, &six, 1002 * NP_SEC);
+	assert_true(ns_guard_before(&r, &greedy, &near_six));
+	assert_false(ns_guard_before(&r, &near_six, &six));
+	assert_false(ns_guard_before(&r, &six, &near_six));
+}
+
+/* Who knows the hash finds addresses that share a group; not who does not know the seed. */
+static void
+the_seed_chooses_who_shares_a_group(void **state)
+{
+	struct np_addr a = address("192.0.2.1"), b = address("198.51.100.77");
+	int together = 0;
+
+	(void)state;
+	for (uint32_t seed = 0; seed < 4096; seed++) {
+		together += ns_group_of(&a, seed) == ns_group_of(&b, seed);
+	}
+	assert_in_range(together, 1, 4096 / 64);
+}
+
+enum { MANY = 8 };
+
+/* A list of sessions from those addresses. */
 static struct ns_session *
 sessions_from(struct ns_session s[MANY], const char *const peers[], size_t count)
 {
@@ -242,9 +308,8 @@ refusal(const struct ns_limits *l, const struct ns_session *list, const char *pe
 {
 	struct np_addr a = address(peer);
 	enum ns_refusal why = NS_REFUSALS;
-	struct ns_rates b = { 0 };
 	struct np_err err = { .code = NP_OK };
-	int rc = ns_guard_session(l, list, &a, NP_SESSION_BYTES, &b, 1000 * NP_SEC, &why, &err);
+	int rc = ns_guard_session(l, list, &a, NP_SESSION_BYTES, &why, &err);
 
 	assert_int_equal(rc == NP_OK, why == NS_REFUSALS);
 	if (rc != NP_OK) {
@@ -281,11 +346,23 @@ sessions_are_limited_in_all_and_by_address(void **state)
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_MEMORY);
 }
 
+/* The total of which so many bytes are not kept for those who have nothing. */
+static uint64_t
+total_with(uint64_t bytes)
+{
+	uint64_t total = bytes;
+
+	while (total - total / NS_KEPT < bytes) {
+		total++;
+	}
+	return total;
+}
+
 static void
 memory_is_shared(void **state)
 {
 	static const char *const peers[] = { "192.0.2.1", "192.0.2.2" };
-	struct ns_limits l = { .total_bytes = 100 << 20, .each.bytes = 64 << 20 };
+	struct ns_limits l = { .total_bytes = total_with(100 << 20), .each.bytes = 64 << 20 };
 	struct np_wish wish = { .bytes = 64 << 20 };
 	struct ns_session s[MANY];
 	struct np_err err;
@@ -334,7 +411,7 @@ captures_are_shared(void **state)
 	assert_has(err.msg, "4 other sessions have");
 	/* Their memory counts. */
 	s[3].captures = false;
-	l.total_bytes = 5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES;
+	l.total_bytes = total_with(5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES);
 	assert_int_equal(ns_guard_capture(&l, s, &other, NP_SESSION_BYTES, &err), NP_OK);
 	l.total_bytes--;
 	assert_int_equal(ns_guard_capture(&l, s, &other, NP_SESSION_BYTES, &err), NP_EPEER);
@@ -346,7 +423,7 @@ static void
 memory_beside_a_test_counts(void **state)
 {
 	static const char *const peers[] = { "192.0.2.1" };
-	struct ns_limits l = { .total_bytes = 10 << 20, .each.bytes = 8 << 20 };
+	struct ns_limits l = { .total_bytes = total_with(10 << 20), .each.bytes = 8 << 20 };
 	struct np_wish wish = { .bytes = 8 << 20 };
 	struct ns_session s[MANY];
 	struct np_err err;
@@ -383,7 +460,6 @@ a_laboratory_meets_no_limit(void **state)
 	struct np_addr peer = address("192.0.2.1");
 	static struct ns_session s[500];
 	const uint64_t bytes = NP_SESSION_BYTES + NP_EVIDENCE_BYTES;
-	struct ns_rates b = { 0 };
 	enum ns_refusal why;
 	struct ns_limits l;
 	struct np_err err;
@@ -393,14 +469,186 @@ a_laboratory_meets_no_limit(void **state)
 	assert_true(l.total_bytes < UINT64_C(512) * 1000 * 1000);
 	/* With evidence, too. */
 	for (size_t i = 0; i < LEN(s); i++) {
-		assert_int_equal(ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, bytes, &b,
-						  1000 * NP_SEC, &why, &err),
+		assert_int_equal(ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, bytes, &why,
+						  &err),
 				 NP_OK);
 		/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. */
 		s[i] = (struct ns_session){ .peer = peer,
 					    .next = i > 0 ? &s[i - 1] : NULL,
 					    .bytes = bytes + (256 << 10) };
 	}
+}
+
+/* ---- Shares ---- */
+
+enum { CROWD = 700 };
+
+/* What an attacker or a guest has of a daemon at the defaults. */
+struct house {
+	struct ns_limits l;
+	struct ns_session s[CROWD];
+	size_t count;
+};
+
+static struct ns_session *
+all_of(struct house *h)
+{
+	return h->count > 0 ? &h->s[0] : NULL;
+}
+
+/* One more session of that address, with a test of so many bytes; false if either is refused. */
+static bool
+enters(struct house *h, const char *from, uint64_t test_bytes)
+{
+	struct np_wish wish = { .bytes = NP_SESSION_BYTES + test_bytes };
+	struct np_addr peer = address(from);
+	struct ns_session *s = &h->s[h->count];
+	enum ns_refusal why;
+	struct np_err err;
+
+	assert_true(h->count < CROWD);
+	if (ns_guard_session(&h->l, all_of(h), &peer, TAKES, &why, &err) != NP_OK) {
+		return false;
+	}
+	*s = (struct ns_session){ .peer = peer,
+				  .bytes = TAKES,
+				  .beside = TAKES - NP_SESSION_BYTES,
+				  .fd = 1,
+				  .moved_ns = 1000 * NP_SEC };
+	if (h->count > 0) {
+		h->s[h->count - 1].next = s;
+	}
+	h->count++;
+	if (ns_guard_memory(&h->l, all_of(h), s, &wish, &err) != NP_OK) {
+		return false;
+	}
+	s->bytes = s->beside + wish.bytes;
+	return true;
+}
+
+static struct house *
+house(void)
+{
+	static struct house h;
+
+	memset(&h, 0, sizeof(h));
+	ns_limits_init(&h.l);
+	return &h;
+}
+
+enum { ORDINARY = 256 << 10 }; /* a test at the defaults: TCP_STREAM, a ring of two 128 KiB */
+
+/* Nine connections whose tests take what a session may have, and those of a neighbour. */
+static void
+big_tests_of_one_network_leave_room(void **state)
+{
+	struct house *h = house();
+	int got = 0;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		got += enters(h, i % 2 == 0 ? "192.0.2.1" : "192.0.2.99", (64 << 20) - (1 << 20));
+	}
+	assert_in_range(got, 5, 7);
+	for (int i = 0; i < 300; i++) {
+		enters(h, "192.0.2.1", ORDINARY);
+	}
+	assert_false(enters(h, "192.0.2.2", ORDINARY));
+	assert_true(enters(h, "198.51.100.1", ORDINARY));
+	assert_true(enters(h, "198.51.100.1", ORDINARY));
+	assert_true(enters(h, "2001:db8::1", ORDINARY));
+	assert_false(enters(h, "203.0.113.1", 4 << 20)); /* that would be others' share */
+	assert_true(enters(h, "203.0.113.2", ORDINARY));
+}
+
+/* Two addresses that take all sessions they can get: others have one each. */
+static void
+sessions_of_two_networks_leave_room(void **state)
+{
+	struct house *h = house();
+	char text[40];
+	int got = 0;
+
+	(void)state;
+	h->l.total_bytes = 0;
+	for (int i = 0; i < 600; i++) {
+		got += enters(h, "192.0.2.1", 0);
+	}
+	assert_int_equal(got, 512);
+	for (int i = 0; i < 200; i++) {
+		got += enters(h, "198.51.100.1", 0);
+		got += enters(h, "192.0.2.2", 0); /* the first one's neighbour */
+	}
+	assert_int_equal(got, 576);
+	for (int i = 0; i < 64; i++) {
+		snprintf(text, sizeof(text), "2001:db8:0:%x::1", i);
+		assert_true(enters(h, text, 0));
+		assert_false(enters(h, text, 0));
+	}
+	assert_false(enters(h, "203.0.113.1", 0));
+}
+
+static struct ns_session *
+still(struct house *h, const char *from, enum ns_refusal why, uint64_t now_s)
+{
+	struct np_addr peer = address(from);
+
+	return ns_guard_still(all_of(h), &peer, why, 4711, now_s * NP_SEC);
+}
+
+/* Who moves nothing makes room, the one who has the most first. */
+static void
+still_tests_make_room(void **state)
+{
+	struct house *h = house();
+
+	(void)state;
+	assert_true(enters(h, "192.0.2.1", 8 << 20));
+	assert_true(enters(h, "192.0.2.1", 32 << 20));
+	assert_true(enters(h, "198.51.100.1", 30 << 20));
+	assert_true(enters(h, "198.51.100.1", 0));
+	assert_true(enters(h, "198.51.100.1", 0));
+	/* Not before its time. */
+	assert_null(still(h, "203.0.113.1", NS_MEMORY, 1000 + NS_STILL_S - 1));
+	assert_ptr_equal(still(h, "203.0.113.1", NS_MEMORY, 1000 + NS_STILL_S), &h->s[1]);
+	assert_ptr_equal(still(h, "203.0.113.1", NS_SESSIONS, 1000 + NS_STILL_S), &h->s[2]);
+	/* Nobody gets room from who has less than he. */
+	assert_null(still(h, "192.0.2.2", NS_MEMORY, 2000));
+	assert_ptr_equal(still(h, "198.51.100.2", NS_MEMORY, 2000), &h->s[1]);
+	/* What moves stays; so does who waits for his turn, and who is told to go already. */
+	h->s[1].moved_ns = 2000 * NP_SEC;
+	assert_ptr_equal(still(h, "203.0.113.1", NS_MEMORY, 2000), &h->s[0]);
+	h->s[0].waiting_ns = 1;
+	assert_ptr_equal(still(h, "203.0.113.1", NS_MEMORY, 2000), &h->s[2]);
+	h->s[2].told = true;
+	h->s[3].short_ns = 1;
+	h->s[4].fd = -1;
+	assert_null(still(h, "203.0.113.1", NS_MEMORY, 2000));
+}
+
+static void
+what_is_left_for_some_is_scarce(void **state)
+{
+	struct house *h = house();
+	enum ns_refusal what;
+
+	(void)state;
+	assert_false(ns_guard_scarce(&h->l, NULL, &what));
+	for (int i = 0; i < 6; i++) {
+		assert_true(enters(h, "192.0.2.1", 60 << 20));
+	}
+	assert_true(enters(h, "198.51.100.1", 60 << 20));
+	assert_false(ns_guard_scarce(&h->l, all_of(h), &what));
+	for (int i = 0; i < 30; i++) {
+		enters(h, "192.0.2.1", ORDINARY);
+	}
+	for (int i = 0; i < 20 && enters(h, "203.0.113.1", ORDINARY); i++) {
+	}
+	assert_true(ns_guard_scarce(&h->l, all_of(h), &what));
+	assert_int_equal(what, NS_MEMORY);
+	h->l.sessions = (int32_t)h->count;
+	assert_true(ns_guard_scarce(&h->l, all_of(h), &what) || h->l.sessions < NS_KEPT);
+	assert_int_equal(what, NS_SESSIONS);
 }
 
 static void
@@ -425,14 +673,21 @@ main(void)
 		cmocka_unit_test(there_is_an_end_to_rules),
 		cmocka_unit_test(files_have_a_rule_a_line),
 		cmocka_unit_test(a_bad_file_changes_nothing),
-		cmocka_unit_test(sessions_begin_at_a_rate),
+		cmocka_unit_test(buckets_fill_at_a_rate),
 		cmocka_unit_test(one_address_leaves_some_of_the_rate),
+		cmocka_unit_test(sessions_begin_one_after_another),
+		cmocka_unit_test(networks_take_turns),
+		cmocka_unit_test(the_seed_chooses_who_shares_a_group),
 		cmocka_unit_test(sessions_are_limited_in_all_and_by_address),
 		cmocka_unit_test(memory_is_shared),
 		cmocka_unit_test(captures_are_shared),
 		cmocka_unit_test(memory_beside_a_test_counts),
 		cmocka_unit_test(no_wish_is_longer_than_a_test_may_be),
 		cmocka_unit_test(a_laboratory_meets_no_limit),
+		cmocka_unit_test(big_tests_of_one_network_leave_room),
+		cmocka_unit_test(sessions_of_two_networks_leave_room),
+		cmocka_unit_test(still_tests_make_room),
+		cmocka_unit_test(what_is_left_for_some_is_scarce),
 		cmocka_unit_test(every_refusal_has_a_name_and_an_error),
 	};
 
