@@ -74,6 +74,7 @@ take_proof(struct ns_admit *a, const struct np_auth_body *proof, uint8_t *reply,
 
 	if (!np_auth_check(a->key, NP_AUTH_CLIENT, a->client_nonce, a->server_nonce,
 			   proof->bytes)) {
+		a->wrong = true;
 		np_fail(why, NP_EPEER, EACCES, "wrong key");
 		return refuse(a, NP_AUTH_PROOF, EACCES, "the key of --key-file is another one here",
 			      reply, has_reply);
@@ -143,6 +144,7 @@ by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 	right = is_passphrase(a->passphrase, &came) && right;
 	np_secret_wipe(&came, sizeof(came));
 	if (!right) {
+		a->wrong = true;
 		np_fail(why, NP_EPEER, EACCES, "wrong passphrase");
 		return shut(a, NS_ADMIT_REFUSED);
 	}
@@ -164,6 +166,24 @@ ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], uint8_t re
 	}
 	return a->key != NULL ? by_key(a, frame, reply, has_reply, why)
 			      : by_passphrase(a, frame, why);
+}
+
+bool
+ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE])
+{
+	uint32_t code = np_frame_head(frame).code;
+
+	if (ns_admit_is_in(a)) {
+		return false;
+	}
+	return a->key != NULL ? a->state == NS_ADMIT_ASKED && code == NP_AUTH_PROOF
+			      : a->state == NS_ADMIT_NEW && code == NP_PASSPHRASE;
+}
+
+bool
+ns_admit_was_wrong(const struct ns_admit *a)
+{
+	return a->wrong;
 }
 
 bool

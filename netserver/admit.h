@@ -26,6 +26,7 @@ struct ns_admit {
 	const struct np_auth_key *key; /* NULL: none is demanded */
 	const char *passphrase;        /* NULL: none is demanded */
 	int state;                     /* enum ns_admit_state */
+	bool wrong;                    /* a secret came, and it is another one */
 	uint8_t client_nonce[NP_AUTH_BYTES], server_nonce[NP_AUTH_BYTES];
 };
 
@@ -42,6 +43,13 @@ enum ns_admission {
  */
 enum ns_admission ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE],
 				uint8_t reply[NP_FRAME_SIZE], bool *has_reply, struct np_err *why);
+
+/*
+ * Would that message be held against the secret? Who tries too often is not to have that at once.
+ * And did the last one that was turn out wrong?
+ */
+bool ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE]);
+bool ns_admit_was_wrong(const struct ns_admit *a);
 
 /* Would any message now be NS_ADMIT_IN? Then its client may take its time to send one. */
 bool ns_admit_is_in(const struct ns_admit *a);

@@ -19,8 +19,9 @@
 
 enum {
 	BACKLOG = 1024,
-	EVENTS = 64, /* taken from the kernel at once */
+	EVENTS = 256, /* taken from the kernel at once */
 	OTHER_FDS = 64,
+	MANY_EVENTS = 32,
 	CALLER_FDS = 4, /* epoll's, a caller's, and the pair that a session and the daemon have */
 	ENOUGH_FDS = 1024, /* whatever is open already */
 	SESSION_FDS = 20   /* most that a session was seen to have, with evidence and a log file */
@@ -283,9 +284,12 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 	}
 }
 
-/* Once what came is dealt with. Returns when there is something to do though nothing comes. */
+/*
+ * Once what came is dealt with, or some of it. Returns when there is something to do though nothing
+ * comes.
+ */
 static uint64_t
-tick(struct ns_daemon *d)
+tick(struct ns_daemon *d, bool has_more)
 {
 	uint64_t now = np_now(), front, sessions, begin, metrics;
 	bool pause = now < d->accept_ns;
@@ -295,7 +299,7 @@ tick(struct ns_daemon *d)
 	reload(d);
 	front = ns_front_tick(d, now);
 	sessions = ns_sessions_tick(d, now);
-	begin = ns_front_begin(d, np_now());
+	begin = ns_front_begin(d, has_more, np_now());
 	metrics = renew_metrics(d, false);
 	if (pause != d->accept_paused) {
 		/* Without descriptors a listener that is ready would keep the loop turning. */
@@ -313,14 +317,17 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 	struct epoll_event events[EVENTS];
 	static const struct timespec none;
 	struct pollfd p = { .events = POLLIN };
-	int rc = begin(d, err);
+	int rc = begin(d, err), n = 0;
 
 	p.fd = d->epoll;
 	while (rc == NP_OK && np_signalled(&d->signals) == 0) {
-		uint64_t next = tick(d);
+		uint64_t next = tick(d, n > MANY_EVENTS);
 		struct timespec left;
-		int n = 0;
 
+		n = 0;
+		if (np_signalled(&d->signals) != 0) {
+			break; /* it came to a session that was served in this process */
+		}
 		/* In nanoseconds, which epoll_pwait(2) does not know. */
 		if (ppoll(&p, 1, np_left(next, &left), d->signals.let_in) > 0) {
 			n = epoll_wait(d->epoll, events, EVENTS, 0);

@@ -70,6 +70,7 @@ struct ns_daemon {
 	struct ns_caller *gone;                   /* dropped, but still named by events */
 	struct ns_session *sessions;
 	struct ns_rates rates;
+	struct ns_tries tries;
 	uint64_t freed; /* how often a session gave something back that another one may want */
 	uint64_t turn_ns[NS_GROUPS]; /* when an address last had a turn of an exclusive daemon */
 	struct ns_stats stats;

@@ -14,10 +14,11 @@
 #include "netserver/sessions.h"
 
 enum {
-	AT_ONCE = 64,   /* accepted before others have their turn */
+	AT_ONCE = 256,  /* accepted before others have their turn */
 	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
-	SCARCE_S = 60,  /* between two words about what is scarce */
-	BEGIN = 8       /* sessions begun before others have their turn */
+	HEARD = EPOLLIN | EPOLLRDHUP,
+	SCARCE_S = 60, /* between two words about what is scarce */
+	BEGIN = 8      /* sessions begun before others have their turn */
 };
 
 /* ---- Coming and going ---- */
@@ -112,13 +113,13 @@ push_out(struct ns_daemon *d, const struct ns_caller *but)
 	unsigned count[NS_GROUPS] = { 0 }, most = 0;
 
 	for (const struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		count[ns_group_of(&c->peer, d->rates.seed)] += c != but;
+		count[c->place.near] += c != but;
 	}
 	for (unsigned i = 1; i < NS_GROUPS; i++) {
 		most = count[i] > count[most] ? i : most;
 	}
 	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		if (c != but && ns_group_of(&c->peer, d->rates.seed) == most) {
+		if (c != but && c->place.near == most) {
 			turn_away(d, c, NS_SILENT,
 				  "pushed out by another caller (netserver --max-silent)");
 			return true;
@@ -135,7 +136,7 @@ static void
 add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 {
 	struct ns_caller *c = calloc(1, sizeof(*c));
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = c };
+	struct epoll_event ev = { .events = HEARD, .data.ptr = c };
 	struct np_err err = { .code = NP_OK };
 
 	d->stats.connections++;
@@ -147,6 +148,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	c->peer = *peer;
 	np_addr_unmap(&c->peer);
 	np_addr_text(&c->peer, c->text);
+	c->place = ns_place_of(&c->peer, d->rates.seed);
 	c->denied = !ns_access_lets(&d->access, &c->peer);
 	c->deadline_ns = now_ns + NS_HELLO_S * NP_SEC;
 	c->admit = (struct ns_admit){ .key = d->key, .passphrase = d->passphrase };
@@ -230,11 +232,19 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return rc;
 }
 
+/* Whatever is heard of it, that it has reset the connection is. */
+static void
+watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = c };
+
+	epoll_ctl(d->epoll, EPOLL_CTL_MOD, c->chan.fd, &ev);
+}
+
 /* Its first message to a session is here: it waits for its turn, or can't have one. */
 static void
 queue(struct ns_daemon *d, struct ns_caller *c)
 {
-	struct epoll_event ev = { .events = 0, .data.ptr = c }; /* but for that it is gone */
 	struct np_err err = { .code = NP_OK };
 	uint64_t now = np_now();
 
@@ -245,7 +255,7 @@ queue(struct ns_daemon *d, struct ns_caller *c)
 	} else {
 		c->queued = true;
 		c->deadline_ns = now + NS_HELLO_S * NP_SEC;
-		epoll_ctl(d->epoll, EPOLL_CTL_MOD, c->chan.fd, &ev);
+		watch(d, c, 0);
 	}
 }
 
@@ -281,7 +291,7 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 		}
 		return;
 	}
-	ns_guard_begin(&d->limits, &d->rates, &c->peer, np_now());
+	ns_guard_begin(&d->limits, &d->rates, c->place, np_now());
 	if (d->no_fork) {
 		serve_here(d, c);
 	} else if (start(d, c, &err) != NP_OK) {
@@ -291,15 +301,26 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* Whose turn it is; NULL: nobody waits, or all for room that there is not yet. */
+/*
+ * Whose turn it is. NULL: nobody's, before *when; those who wait for room are not asked before
+ * there may be some.
+ */
 static struct ns_caller *
-next_caller(const struct ns_daemon *d)
+next_caller(const struct ns_daemon *d, uint64_t now_ns, uint64_t *when)
 {
 	struct ns_caller *first = NULL;
 
+	*when = NP_NEVER;
 	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		if (c->queued && c->short_of != d->freed + 1 &&
-		    (first == NULL || ns_guard_before(&d->rates, &c->peer, &first->peer))) {
+		uint64_t at;
+
+		if (!c->queued || c->short_of == d->freed + 1) {
+			continue;
+		}
+		at = ns_guard_when(&d->limits, &d->rates, c->place, now_ns);
+		*when = at < *when ? at : *when;
+		if (at <= now_ns &&
+		    (first == NULL || ns_guard_before(&d->rates, c->place, first->place))) {
 			first = c;
 		}
 	}
@@ -307,26 +328,39 @@ next_caller(const struct ns_daemon *d)
 }
 
 uint64_t
-ns_front_begin(struct ns_daemon *d, uint64_t now_ns)
+ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 {
 	uint64_t when = now_ns;
 
-	for (int i = 0; i < BEGIN; i++) {
-		struct ns_caller *c = next_caller(d);
+	for (int i = has_more ? BEGIN - 1 : 0; i < BEGIN; i++) {
+		struct ns_caller *c = next_caller(d, now_ns, &when);
 
 		if (c == NULL) {
-			return NP_NEVER;
-		}
-		when = ns_guard_when(&d->limits, &d->rates, now_ns);
-		if (when > now_ns) {
-			return when;
+			break;
 		}
 		hand_over(d, c);
 	}
 	return when;
 }
 
-/* A whole message. False when no more is to be heard of the caller. */
+/* Too many wrong secrets came from there: this one is not looked at before its time. */
+static bool
+hold_back(struct ns_daemon *d, struct ns_caller *c)
+{
+	uint64_t now = np_now(), when = ns_guard_try(&d->tries, &c->peer, d->rates.seed, now);
+
+	if (c->denied || when <= now || !ns_admit_tries(&c->admit, c->chan.in)) {
+		return false;
+	}
+	if (c->held_ns == 0) {
+		c->deadline_ns = now + NS_HELLO_S * NP_SEC;
+		watch(d, c, 0);
+	}
+	c->held_ns = when;
+	return true;
+}
+
+/* A whole message. False when no more is to be heard of the caller now. */
 static bool
 step(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -340,10 +374,16 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		drop(d, c);
 		return false;
 	}
+	if (hold_back(d, c)) {
+		return false;
+	}
 	got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, &why);
 	if (got == NS_ADMIT_IN || c->denied) {
 		queue(d, c);
 		return false;
+	}
+	if (ns_admit_was_wrong(&c->admit)) {
+		ns_guard_wrong(&d->tries, &c->peer, d->rates.seed, np_now());
 	}
 	np_secret_wipe(c->chan.in, sizeof(c->chan.in));
 	if (has_reply) {
@@ -363,7 +403,7 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
 
-	if (c->queued) {
+	if (c->queued || c->held_ns != 0) {
 		drop(d, c); /* it has reset the connection */
 		return;
 	}
@@ -389,6 +429,34 @@ ns_front_hear(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
+/* Its secret may be looked at, unless another one came before. */
+static void
+look_again(struct ns_daemon *d, struct ns_caller *c)
+{
+	if (hold_back(d, c)) {
+		return;
+	}
+	c->held_ns = 0;
+	watch(d, c, HEARD);
+	if (step(d, c)) {
+		ns_front_hear(d, c);
+	}
+}
+
+/* Others were before it for too long. A passphrase has no answer. */
+static void
+give_up(struct ns_daemon *d, struct ns_caller *c)
+{
+	static const char words[] = "too many wrong ones came from this address, try again later";
+
+	if (d->key != NULL) {
+		refuse(d, c, NS_TRIES, words);
+	} else {
+		note_refusal(d, c, NS_TRIES, words);
+		drop(d, c);
+	}
+}
+
 /* Its time is up, or what is there may be all of an old client's message. */
 static void
 look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
@@ -397,6 +465,10 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		refuse(d, c, c->lack,
 		       "there was no room in time (netserver --max-sessions, "
 		       "--max-total-memory)");
+	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
+		look_again(d, c);
+	} else if (c->held_ns != 0) {
+		give_up(d, c);
 	} else if (c->queued) {
 		refuse(d, c, NS_RATE, "too many began before (netserver --max-rate)");
 	} else {
@@ -409,6 +481,13 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	}
 }
 
+/* When to look at a caller though nothing comes. */
+static uint64_t
+again_at(const struct ns_caller *c)
+{
+	return c->held_ns != 0 ? c->held_ns : np_chan_again(&c->chan);
+}
+
 uint64_t
 ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 {
@@ -417,12 +496,12 @@ ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 
 	for (c = d->callers; c != NULL; c = following) {
 		following = c->next;
-		if (np_chan_again(&c->chan) <= now_ns || c->deadline_ns <= now_ns) {
+		if (again_at(c) <= now_ns || c->deadline_ns <= now_ns) {
 			look_after(d, c, now_ns);
 		}
 	}
 	for (c = d->callers; c != NULL; c = c->next) {
-		uint64_t again = np_chan_again(&c->chan);
+		uint64_t again = again_at(c);
 
 		next = c->deadline_ns < next ? c->deadline_ns : next;
 		next = again < next ? again : next;

@@ -22,7 +22,9 @@ struct ns_caller {
 	char text[NP_ADDR_TEXT];
 	uint64_t deadline_ns;
 	struct ns_admit admit;
-	bool denied;          /* by address: to be told so when it has spoken */
+	bool denied;      /* by address: to be told so when it has spoken */
+	uint64_t held_ns; /* when its secret may be looked at; 0: nothing is held back */
+	struct ns_place place;
 	bool queued;          /* it has asked for a session, and waits for its turn */
 	uint64_t short_of;    /* 1 + d->freed when there was no room for one; 0: there may be */
 	enum ns_refusal lack; /* of what */
@@ -43,9 +45,11 @@ void ns_front_hear(struct ns_daemon *d, struct ns_caller *c);
 /* Drop those whose time is up. Returns when to call again, NP_NEVER. */
 uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
 
-/* Give sessions to those whose turn it is, a few at a time. Returns when to call again, NP_NEVER.
+/*
+ * Give sessions to those whose turn it is, a few at a time, or one where there is more to be heard:
+ * somebody whose turn is sooner may be among that. Returns when to call again, NP_NEVER.
  */
-uint64_t ns_front_begin(struct ns_daemon *d, uint64_t now_ns);
+uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
 
 /* Release what was dropped, once no event can name it any more. */
 void ns_front_bury(struct ns_daemon *d);

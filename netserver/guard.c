@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "net/capture.h"
 
+enum { FORGIVE_S = 60 }; /* after the last wrong passphrase or proof of an address */
+
 static const struct {
 	const char *name;
 	int sys;
@@ -17,6 +19,7 @@ static const struct {
 	[NS_RATE] = { "max-rate", EAGAIN },
 	[NS_SILENT] = { "silent", ETIMEDOUT },
 	[NS_SECRET] = { "secret", EACCES },
+	[NS_TRIES] = { "tries", EAGAIN },
 	[NS_GARBAGE] = { "garbage", EPROTO },
 	[NS_MEMORY] = { "max-memory", ENOMEM },
 	[NS_MESSAGE] = { "max-message", EMSGSIZE },
@@ -197,8 +200,8 @@ network_bytes(const struct np_addr *a)
 }
 
 /* Without the seed nobody knows who falls into one group with whom. */
-static unsigned
-group(const struct np_addr *a, size_t size, uint32_t seed)
+static uint32_t
+hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 {
 	const uint8_t *bytes = size > 0 ? np_addr_bytes(a) : NULL;
 	uint32_t hash = seed;
@@ -207,19 +210,19 @@ group(const struct np_addr *a, size_t size, uint32_t seed)
 		hash = (hash ^ bytes[i]) * UINT32_C(0x9e3779b1);
 		hash ^= hash >> 15;
 	}
-	return hash % NS_GROUPS;
+	return hash;
 }
 
 unsigned
 ns_group_of(const struct np_addr *a, uint32_t seed)
 {
-	return group(a, address_bytes(a), seed);
+	return hash_of(a, address_bytes(a), seed) % NS_GROUPS;
 }
 
 unsigned
 ns_network_of(const struct np_addr *a, uint32_t seed)
 {
-	return group(a, network_bytes(a), seed);
+	return hash_of(a, network_bytes(a), seed) % NS_GROUPS;
 }
 
 static bool
@@ -247,35 +250,87 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 	return NP_OK;
 }
 
-uint64_t
-ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, uint64_t now_ns)
+struct ns_place
+ns_place_of(const struct np_addr *a, uint32_t seed)
 {
-	return l->rate > 0 ? ns_bucket_when(&r->all, NP_SEC / (uint64_t)l->rate,
-					    NS_AT_ONCE_MS * NP_MSEC, now_ns)
-			   : now_ns;
+	return (struct ns_place){ .near = ns_group_of(a, seed), .net = ns_network_of(a, seed) };
+}
+
+/* Time between two sessions of everybody's. */
+static uint64_t
+pace_ns(const struct ns_limits *l)
+{
+	return NP_SEC / (uint64_t)l->rate;
+}
+
+uint64_t
+ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, struct ns_place who,
+	      uint64_t now_ns)
+{
+	uint64_t all, own;
+
+	if (l->rate <= 0) {
+		return now_ns;
+	}
+	all = ns_bucket_when(&r->all, pace_ns(l), NS_AT_ONCE_MS * NP_MSEC, now_ns);
+	own = ns_bucket_when(&r->pace[who.near], NS_PACE * pace_ns(l), NS_AT_ONCE_MS * NP_MSEC,
+			     now_ns);
+	return all > own ? all : own;
 }
 
 void
-ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, const struct np_addr *peer,
-	       uint64_t now_ns)
+ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns)
 {
 	if (l->rate > 0) {
-		ns_bucket_take(&r->all, NP_SEC / (uint64_t)l->rate, NS_AT_ONCE_MS * NP_MSEC,
+		ns_bucket_take(&r->all, pace_ns(l), NS_AT_ONCE_MS * NP_MSEC, now_ns);
+		ns_bucket_take(&r->pace[who.near], NS_PACE * pace_ns(l), NS_AT_ONCE_MS * NP_MSEC,
 			       now_ns);
 	}
-	r->turn_near[ns_group_of(peer, r->seed)] = now_ns;
-	r->turn_net[ns_network_of(peer, r->seed)] = now_ns;
+	r->turn_near[who.near] = now_ns;
+	r->turn_net[who.net] = now_ns;
 }
 
 bool
-ns_guard_before(const struct ns_rates *r, const struct np_addr *a, const struct np_addr *b)
+ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
 {
-	uint64_t net_a = r->turn_net[ns_network_of(a, r->seed)];
-	uint64_t net_b = r->turn_net[ns_network_of(b, r->seed)];
+	uint64_t net_a = r->turn_net[a.net], net_b = r->turn_net[b.net];
 
-	return net_a != net_b
-		   ? net_a < net_b
-		   : r->turn_near[ns_group_of(a, r->seed)] < r->turn_near[ns_group_of(b, r->seed)];
+	return net_a != net_b ? net_a < net_b : r->turn_near[a.near] < r->turn_near[b.near];
+}
+
+static unsigned
+try_group(const struct np_addr *a, uint32_t seed)
+{
+	return hash_of(a, address_bytes(a), seed) % NS_TRY_GROUPS;
+}
+
+uint64_t
+ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns)
+{
+	uint64_t until = t->near[try_group(peer, seed)].until_ns;
+
+	return until > now_ns ? until : now_ns;
+}
+
+void
+ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns)
+{
+	unsigned at = try_group(peer, seed);
+	uint64_t pause = NS_PAUSE_MS * NP_MSEC;
+
+	if (now_ns > t->near[at].until_ns + FORGIVE_S * NP_SEC) {
+		t->near[at].wrong = 0;
+	}
+	t->near[at].wrong++;
+	if (t->near[at].wrong < NS_TRIES_FREE) {
+		pause = 0;
+	}
+	for (uint32_t i = NS_TRIES_FREE; i < t->near[at].wrong && pause < NS_PAUSE_MAX_MS * NP_MSEC;
+	     i++) {
+		pause *= 2;
+	}
+	t->near[at].until_ns =
+	    now_ns + (pause < NS_PAUSE_MAX_MS * NP_MSEC ? pause : NS_PAUSE_MAX_MS * NP_MSEC);
 }
 
 /* What is in use, by everybody and by the neighbours of an address. */
@@ -346,12 +401,13 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 		np_fail(err, NP_EPEER, 0,
 			"%d sessions are open from this address (netserver --max-per-address)",
 			u.near);
-	} else if (l->sessions > 0 && u.net > 0 && u.all >= l->sessions - l->sessions / NS_KEPT) {
+	} else if (l->sessions > 0 && u.net >= NS_FIRST &&
+		   u.all >= l->sessions - l->sessions / NS_KEPT) {
 		*why = NS_SESSIONS;
 		np_fail(err, NP_EPEER, 0,
-			"%d sessions are open, and the others are for networks that have none "
-			"(netserver --max-sessions)",
-			u.all);
+			"%d sessions are open, and the others are for networks that have less "
+			"than %d (netserver --max-sessions)",
+			u.all, NS_FIRST);
 	} else if (!has_memory(l, &u, takes)) {
 		*why = NS_MEMORY;
 		no_memory(err);

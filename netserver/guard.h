@@ -22,6 +22,7 @@ enum ns_refusal {
 	NS_RATE,     /* --max-rate */
 	NS_SILENT,   /* no whole first message in time, or pushed out by --max-silent */
 	NS_SECRET,   /* no passphrase or proof of the key, or a wrong one */
+	NS_TRIES,    /* too many wrong ones came from the address before it */
 	NS_GARBAGE,  /* what came is no message of netperf's */
 	NS_MEMORY,   /* --max-memory, --max-total-memory */
 	NS_MESSAGE,  /* --max-message */
@@ -85,8 +86,15 @@ enum { NS_GROUPS = 256 };
 unsigned ns_group_of(const struct np_addr *a, uint32_t seed);
 unsigned ns_network_of(const struct np_addr *a, uint32_t seed);
 
+/* Both of one address. */
+struct ns_place {
+	unsigned near, net;
+};
+struct ns_place ns_place_of(const struct np_addr *a, uint32_t seed);
+
 enum {
 	NS_SHARE = 4,       /* this part of the rate is one address's in the long run */
+	NS_PACE = 2,        /* and this part as long as it has not had too many */
 	NS_AT_ONCE_MS = 100 /* sessions of so many milliseconds begin in one go */
 };
 
@@ -95,10 +103,30 @@ enum {
  * one gets an NS_SHAREth of the rate, or it could use up all of it and nobody else would be served.
  */
 struct ns_rates {
-	struct ns_bucket all, near[NS_GROUPS];
+	struct ns_bucket near[NS_GROUPS];                   /* in the long run */
+	struct ns_bucket all, pace[NS_GROUPS];              /* one after another */
 	uint64_t turn_near[NS_GROUPS], turn_net[NS_GROUPS]; /* when one last got a session */
 	uint32_t seed;                                      /* of the hash */
 };
+
+/*
+ * Wrong passphrases and proofs by groups of addresses: some are free, then each one costs a pause
+ * that grows. A minute without one and all is forgiven.
+ */
+enum { NS_TRY_GROUPS = 1024, NS_TRIES_FREE = 3, NS_PAUSE_MS = 100, NS_PAUSE_MAX_MS = 2000 };
+struct ns_tries {
+	struct {
+		uint64_t until_ns; /* no other one is looked at before */
+		uint32_t wrong;
+	} near[NS_TRY_GROUPS];
+};
+
+/* When a secret from that address may be looked at: now_ns, or later. */
+uint64_t
+ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns);
+
+/* It was a wrong one. */
+void ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint32_t seed, uint64_t now_ns);
 
 /* What status and metrics tell. Counts since the start, but for the `now` ones. */
 struct ns_stats {
@@ -138,19 +166,21 @@ int ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct 
 		  uint64_t now_ns, struct np_err *err);
 
 /*
- * Who may have one waits until sessions may begin again (now_ns, or later), networks taking turns,
- * and addresses within them.
+ * Who may have one waits until his address may begin one more (now_ns, or later); networks take
+ * turns, and addresses within them.
  */
-uint64_t ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, uint64_t now_ns);
-bool ns_guard_before(const struct ns_rates *r, const struct np_addr *a, const struct np_addr *b);
-void ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, const struct np_addr *peer,
-		    uint64_t now_ns);
+uint64_t ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, struct ns_place who,
+		       uint64_t now_ns);
+bool ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b);
+void
+ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns);
 
 /*
- * A tenth of the sessions is for networks that have none, and a tenth of the memory for those whose
- * sessions take no more than NS_FIRST_BYTES together: one with evidence and a test at the defaults.
+ * A tenth of the sessions and of the memory is for networks that have next to nothing: less than
+ * NS_FIRST sessions, of which one may just be about to end, and no more than NS_FIRST_BYTES, which
+ * is enough for both with evidence and tests at the defaults.
  */
-enum { NS_KEPT = 10, NS_FIRST_BYTES = 2 << 20 };
+enum { NS_KEPT = 10, NS_FIRST = 2, NS_FIRST_BYTES = 2 << 20 };
 
 /*
  * Is there room for one more session, which takes so many bytes? Else err is filled and *why set.

@@ -122,8 +122,7 @@ put_states(struct metrics *m, const struct ns_stats *s)
 	put_number(m, "active_sessions", gauge, "Sessions now.", s->sessions_now);
 	put_number(m, "waiting_sessions", gauge, "Sessions that wait for their turn now.",
 		   s->waiting_now);
-	put_number(m, "silent_connections", gauge, "Connections that have said nothing yet.",
-		   s->silent_now);
+	put_number(m, "silent_connections", gauge, "Connections without a session.", s->silent_now);
 	put_number(m, "memory_bytes", gauge, "Memory granted to sessions now.", s->bytes_now);
 }
 
@@ -136,7 +135,7 @@ put_limits(struct metrics *m, const struct ns_limits *l)
 	put_limit(m, "limit_new_sessions_per_second", "Limit of new sessions a second.",
 		  (uint64_t)l->rate);
 	put_number(m, "limit_silent_connections", "gauge",
-		   "Limit of connections that have said nothing yet.", (uint64_t)l->silent);
+		   "Limit of connections without a session.", (uint64_t)l->silent);
 	put_limit(m, "limit_memory_bytes", "Limit of the memory of all sessions together.",
 		  l->total_bytes);
 	put_limit(m, "limit_session_memory_bytes", "Limit of the memory of one session.",

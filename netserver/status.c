@@ -80,8 +80,8 @@ put_head(struct out *o, const struct ns_view *v)
 	    span(a, s->started_ns, v->now_ns));
 	PUT(o, "sessions     %" PRIu64 " of %s, %" PRIu64 " of them waiting for a turn\n",
 	    s->sessions_now, at_most(a, (uint64_t)v->limits->sessions), s->waiting_now);
-	PUT(o, "silent       %" PRIu64 " of %d connections that have said nothing yet\n",
-	    s->silent_now, (int)v->limits->silent);
+	PUT(o, "silent       %" PRIu64 " of %d connections without a session\n", s->silent_now,
+	    (int)v->limits->silent);
 	PUT(o, "memory       %s of %s granted\n", amount(a, s->bytes_now),
 	    v->limits->total_bytes > 0 ? amount(b, v->limits->total_bytes) : "any amount");
 }

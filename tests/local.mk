@@ -69,6 +69,7 @@ e2e_tests = %D%/e2e/together.py
 
 # What together.py runs.
 EXTRA_DIST += \
+	%D%/e2e/attacks.py \
 	%D%/e2e/ceilings.py \
 	%D%/e2e/crowd.py \
 	%D%/e2e/cut.py \
@@ -118,6 +119,7 @@ link_tests = \
 
 # What `make check-long` runs beyond that.
 long_tests = \
+	%D%/e2e/attacks_long.py \
 	%D%/e2e/crowd_long.py \
 	%D%/e2e/examples.py \
 	%D%/e2e/explain_long.py \

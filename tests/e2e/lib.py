@@ -185,6 +185,9 @@ class Started:
     def signal(self, number: int) -> None:
         self._proc.send_signal(number)
 
+    def running(self) -> bool:
+        return self._proc.poll() is None
+
     def under_way(self, seconds: float = 20.0) -> bool:
         """Waits until our client, which this is, has begun its test, hence has a second thread, or
         has ended; how long that takes is the machine's affair. False when the time is over."""

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
+import attacks
 import lib
 
 AT_ONCE = 6
@@ -440,6 +441,7 @@ def cases() -> Iterator[Case]:
                                   ["TCP_STREAM", "-l", "1", "--", "-M", "2m", "-S", "100k"],
                                   ["TCP_STREAM", "-l", "1"], "max-memory")
     yield "--max-total-memory", shared_memory
+    yield "tests that move nothing", attacks.still_ones
     yield "--exclusive", exclusive
     yield "--exclusive 1", line_ends
     yield "--exclusive, a crowd", a_crowd_in_line

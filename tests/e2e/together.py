@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import List, NamedTuple
 
 # The long ones first.
-SUITES = ("scarce", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
+SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
           "evidence", "explain", "syslog", "json_doc", "strangers", "daemon", "interop_more", "kills",
           "unix", "keys", "silent", "preflight", "interim", "crowd", "torture", "ceilings", "tree")
 AT_ONCE = 6

@@ -229,51 +229,71 @@ one_address_leaves_some_of_the_rate(void **state)
 	assert_has(err.msg, "netserver --max-rate");
 }
 
+static struct ns_place
+place(const char *text)
+{
+	struct np_addr a = address(text);
+
+	return ns_place_of(&a, 4711);
+}
+
+/* How many begin in one go, from that address. */
+static int
+begun(const struct ns_limits *l, struct ns_rates *r, const char *from, uint64_t now)
+{
+	int n = 0;
+
+	while (ns_guard_when(l, r, place(from), now) == now) {
+		ns_guard_begin(l, r, place(from), now);
+		assert_true(++n < 1000);
+	}
+	return n;
+}
+
 /* In one go there begin no more than the daemon does in the time that others wait at most. */
 static void
 sessions_begin_one_after_another(void **state)
 {
-	struct np_addr peer = address("192.0.2.1");
 	const uint64_t now = 1000 * NP_SEC;
 	static struct ns_rates r;
 	struct ns_limits l;
-	int got = 0;
 
 	(void)state;
 	ns_limits_init(&l);
-	for (; ns_guard_when(&l, &r, now) == now; got++) {
-		ns_guard_begin(&l, &r, &peer, now);
-	}
-	assert_int_equal(got, l.rate / 10);
-	assert_int_equal(ns_guard_when(&l, &r, now), now + NP_SEC / (uint64_t)l.rate);
+	assert_int_equal(begun(&l, &r, "192.0.2.1", now), l.rate / 20);
+	assert_int_equal(begun(&l, &r, "192.0.2.1", now + NP_SEC / 100), l.rate / 200);
+	/* The others' half is left. */
+	assert_int_equal(begun(&l, &r, "198.51.100.1", now + NP_SEC / 100), l.rate / 20);
+	assert_in_range(begun(&l, &r, "203.0.113.1", now + NP_SEC / 100), 0, l.rate / 200 + 1);
+	assert_int_equal(begun(&l, &r, "203.0.113.1", now + NP_SEC), l.rate / 20);
 	l.rate = 0;
-	assert_int_equal(ns_guard_when(&l, &r, now), now);
+	assert_int_equal(ns_guard_when(&l, &r, place("192.0.2.1"), now), now);
 }
 
 /* However many wait of one network, somebody else is next. */
 static void
 networks_take_turns(void **state)
 {
-	struct np_addr greedy = address("192.0.2.1"), near = address("192.0.2.2"),
-		       other = address("198.51.100.2"), six = address("2001:db8::1"),
-		       near_six = address("2001:db8::2");
+	struct ns_place greedy = place("192.0.2.1"), near = place("192.0.2.2"),
+			other = place("198.51.100.2"), six = place("2001:db8::1"),
+			near_six = place("2001:db8::2");
 	struct ns_rates r = { .seed = 4711 };
 	struct ns_limits l;
 
 	(void)state;
 	ns_limits_init(&l);
-	assert_false(ns_guard_before(&r, &greedy, &other));
-	assert_false(ns_guard_before(&r, &other, &greedy));
-	ns_guard_begin(&l, &r, &greedy, 1000 * NP_SEC);
-	assert_true(ns_guard_before(&r, &other, &greedy));
-	assert_true(ns_guard_before(&r, &other, &near));
-	assert_true(ns_guard_before(&r, &near, &greedy));
-	ns_guard_begin(&l, &r, &other, 1001 * NP_SEC);
-	assert_true(ns_guard_before(&r, &greedy, &other));
-	ns_guard_begin(&l, &r, &six, 1002 * NP_SEC);
-	assert_true(ns_guard_before(&r, &greedy, &near_six));
-	assert_false(ns_guard_before(&r, &near_six, &six));
-	assert_false(ns_guard_before(&r, &six, &near_six));
+	assert_false(ns_guard_before(&r, greedy, other));
+	assert_false(ns_guard_before(&r, other, greedy));
+	ns_guard_begin(&l, &r, greedy, 1000 * NP_SEC);
+	assert_true(ns_guard_before(&r, other, greedy));
+	assert_true(ns_guard_before(&r, other, near));
+	assert_true(ns_guard_before(&r, near, greedy));
+	ns_guard_begin(&l, &r, other, 1001 * NP_SEC);
+	assert_true(ns_guard_before(&r, greedy, other));
+	ns_guard_begin(&l, &r, six, 1002 * NP_SEC);
+	assert_true(ns_guard_before(&r, greedy, near_six));
+	assert_false(ns_guard_before(&r, near_six, six));
+	assert_false(ns_guard_before(&r, six, near_six));
 }
 
 /* Who knows the hash finds addresses that share a group; not who does not know the seed. */
@@ -469,9 +489,9 @@ a_laboratory_meets_no_limit(void **state)
 	assert_true(l.total_bytes < UINT64_C(512) * 1000 * 1000);
 	/* With evidence, too. */
 	for (size_t i = 0; i < LEN(s); i++) {
-		assert_int_equal(ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, bytes, &why,
-						  &err),
-				 NP_OK);
+		assert_int_equal(
+		    ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, bytes, &why, &err),
+		    NP_OK);
 		/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. */
 		s[i] = (struct ns_session){ .peer = peer,
 					    .next = i > 0 ? &s[i - 1] : NULL,
@@ -561,7 +581,7 @@ big_tests_of_one_network_leave_room(void **state)
 	assert_true(enters(h, "203.0.113.2", ORDINARY));
 }
 
-/* Two addresses that take all sessions they can get: others have one each. */
+/* Two addresses that take all sessions they can get: others have two each. */
 static void
 sessions_of_two_networks_leave_room(void **state)
 {
@@ -580,8 +600,9 @@ sessions_of_two_networks_leave_room(void **state)
 		got += enters(h, "192.0.2.2", 0); /* the first one's neighbour */
 	}
 	assert_int_equal(got, 576);
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < 64 / NS_FIRST; i++) {
 		snprintf(text, sizeof(text), "2001:db8:0:%x::1", i);
+		assert_true(enters(h, text, 0));
 		assert_true(enters(h, text, 0));
 		assert_false(enters(h, text, 0));
 	}
@@ -651,6 +672,53 @@ what_is_left_for_some_is_scarce(void **state)
 	assert_int_equal(what, NS_SESSIONS);
 }
 
+/* ---- Wrong secrets ---- */
+
+/* How many can be tried from there by then, each as soon as it may be. */
+static unsigned
+tried(struct ns_tries *t, const char *from, uint64_t begin_s, uint64_t end_s)
+{
+	struct np_addr peer = address(from);
+	uint64_t now = begin_s * NP_SEC;
+	unsigned n = 0;
+
+	while ((now = ns_guard_try(t, &peer, 4711, now)) < end_s * NP_SEC) {
+		ns_guard_wrong(t, &peer, 4711, now);
+		assert_true(++n < 100000);
+	}
+	return n;
+}
+
+static void
+wrong_secrets_cost_a_pause_that_grows(void **state)
+{
+	static struct ns_tries t;
+	struct np_addr peer = address("192.0.2.1"), other = address("198.51.100.1");
+	const uint64_t now = 1000 * NP_SEC;
+	uint64_t pause = 0;
+
+	(void)state;
+	for (int i = 0; i < NS_TRIES_FREE; i++) {
+		assert_int_equal(ns_guard_try(&t, &peer, 4711, now), now);
+		ns_guard_wrong(&t, &peer, 4711, now);
+	}
+	for (uint64_t at = now; pause < NS_PAUSE_MAX_MS * NP_MSEC;) {
+		uint64_t next = ns_guard_try(&t, &peer, 4711, at);
+
+		assert_true(next - at > pause);
+		pause = next - at;
+		at = next;
+		ns_guard_wrong(&t, &peer, 4711, at);
+	}
+	assert_int_equal(pause, NS_PAUSE_MAX_MS * NP_MSEC);
+	assert_int_equal(ns_guard_try(&t, &other, 4711, now), now);
+	/* An hour of one address, which is a network of IPv6: others of it share the pause. */
+	assert_in_range(tried(&t, "2001:db8::1", 2000, 5600), 1790, 1820);
+	assert_int_equal(tried(&t, "2001:db8::2", 5600, 5601), 0);
+	/* After a minute without one all is forgiven. */
+	assert_int_equal(tried(&t, "2001:db8::2", 5700, 5701), NS_TRIES_FREE + 3);
+}
+
 static void
 every_refusal_has_a_name_and_an_error(void **state)
 {
@@ -688,6 +756,7 @@ main(void)
 		cmocka_unit_test(sessions_of_two_networks_leave_room),
 		cmocka_unit_test(still_tests_make_room),
 		cmocka_unit_test(what_is_left_for_some_is_scarce),
+		cmocka_unit_test(wrong_secrets_cost_a_pause_that_grows),
 		cmocka_unit_test(every_refusal_has_a_name_and_an_error),
 	};
 

@@ -128,7 +128,7 @@ the_text_tells_all_numbers(void **state)
 		"netserver on port 12865, process ",
 		", up 01:01:01\n",
 		" 57 of 500, 48 of them waiting",
-		" 39 of 64 connections that have said nothing yet\n",
+		" 39 of 64 connections without a session\n",
 		" 210.0 MB of 512.0 MB granted\n",
 		" 111 sessions from one address\n",
 		" 50 new sessions a second\n",
@@ -143,7 +143,7 @@ the_text_tells_all_numbers(void **state)
 		" 803, 74 of them failed\n",
 		" 18.0 EB received, 999 bytes sent, 606 transactions\n",
 		" 100 denied\n",
-		" 112 other\n",
+		" 113 other\n",
 	};
 	struct daemon *d = *state;
 
