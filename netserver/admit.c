@@ -56,8 +56,9 @@ answer(uint32_t code, const struct np_auth_body *body, uint8_t *reply, bool *has
 static enum ns_admission
 take_hello(struct ns_admit *a, const struct np_auth_body *hello, uint8_t *reply, bool *has_reply)
 {
-	struct np_auth_body challenge = { .version = NP_AUTH_VERSION };
+	struct np_auth_body challenge = { .version = hello->version };
 
+	a->version = hello->version;
 	memcpy(a->client_nonce, hello->bytes, sizeof(a->client_nonce));
 	np_auth_nonce(a->server_nonce);
 	memcpy(challenge.bytes, a->server_nonce, sizeof(challenge.bytes));
@@ -70,16 +71,18 @@ static enum ns_admission
 take_proof(struct ns_admit *a, const struct np_auth_body *proof, uint8_t *reply, bool *has_reply,
 	   struct np_err *why)
 {
-	struct np_auth_body welcome = { .version = NP_AUTH_VERSION };
+	const struct np_auth_scope scope = { a->client_nonce, a->server_nonce,
+					     a->version == NP_AUTH_LOOSE ? NULL : a->ends };
+	struct np_auth_body welcome = { .version = a->version };
 
-	if (!np_auth_check(a->key, NP_AUTH_CLIENT, a->client_nonce, a->server_nonce,
-			   proof->bytes)) {
+	if (!np_auth_check(a->key, NP_AUTH_CLIENT, &scope, proof->bytes)) {
 		a->wrong = true;
-		np_fail(why, NP_EPEER, EACCES, "wrong key");
+		np_fail(why, NP_EPEER, EACCES, "wrong key%s",
+			a->version == NP_AUTH_LOOSE ? "" : ", or a relay or a NAT between");
 		return refuse(a, NP_AUTH_PROOF, EACCES, "the key of --key-file is another one here",
 			      reply, has_reply);
 	}
-	np_auth_prove(a->key, NP_AUTH_SERVER, a->client_nonce, a->server_nonce, welcome.bytes);
+	np_auth_prove(a->key, NP_AUTH_SERVER, &scope, welcome.bytes);
 	answer(NP_AUTH_WELCOME, &welcome, reply, has_reply);
 	return shut(a, NS_ADMIT_MORE);
 }
@@ -99,7 +102,16 @@ by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply
 	if (np_frame_get(frame, np_auth_body_layout, &m, why) != NP_OK) {
 		return refuse(a, code, EACCES, why->msg, reply, has_reply);
 	}
-	if (m.version != NP_AUTH_VERSION) {
+	if (m.version == NP_AUTH_LOOSE && !a->nat) {
+		np_fail(why, NP_EPEER, EPROTONOSUPPORT,
+			"a proof that covers no addresses (netserver --nat)");
+		return refuse(
+		    a, code, EPROTONOSUPPORT,
+		    "a proof of the key that covers no addresses, for a NAT, is not taken "
+		    "here (netserver --nat)",
+		    reply, has_reply);
+	}
+	if (m.version != NP_AUTH_VERSION && m.version != NP_AUTH_LOOSE) {
 		np_fail(why, NP_EPEER, EPROTONOSUPPORT, "version %u of --key-file", m.version);
 		return refuse(a, code, EPROTONOSUPPORT,
 			      "another version of --key-file is known here", reply, has_reply);
@@ -107,7 +119,7 @@ by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply
 	if (code == NP_AUTH_HELLO && a->state == NS_ADMIT_NEW) {
 		return take_hello(a, &m, reply, has_reply);
 	}
-	if (code == NP_AUTH_PROOF && a->state == NS_ADMIT_ASKED) {
+	if (code == NP_AUTH_PROOF && a->state == NS_ADMIT_ASKED && m.version == a->version) {
 		return take_proof(a, &m, reply, has_reply, why);
 	}
 	np_fail(why, NP_EPEER, EACCES, "messages of --key-file out of turn");

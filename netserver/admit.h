@@ -20,12 +20,15 @@ enum ns_admit_state {
 	NS_ADMIT_SHUT     /* refused */
 };
 
-/* One connection's. Begin with the first two set and the rest zero; a key makes passphrases moot.
+/* One connection's. Begin with the first four set and the rest zero; a key makes passphrases moot.
  */
 struct ns_admit {
 	const struct np_auth_key *key; /* NULL: none is demanded */
 	const char *passphrase;        /* NULL: none is demanded */
+	bool nat;                      /* a proof need not cover the ends */
+	uint8_t ends[NP_AUTH_ENDS];    /* of the connection, with a key */
 	int state;                     /* enum ns_admit_state */
+	uint32_t version;              /* of the client's proof */
 	bool wrong;                    /* a secret came, and it is another one */
 	uint8_t client_nonce[NP_AUTH_BYTES], server_nonce[NP_AUTH_BYTES];
 };

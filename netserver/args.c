@@ -269,6 +269,10 @@ const struct np_option ns_options[] = {
 	  .set = set_key_file,
 	  .help = "serve only who proves to have the key in the file's first line; "
 		  "mode 600" NP_NEEDS_SODIUM },
+	{ .name = "nat",
+	  .kind = NP_OPT_FLAG,
+	  .to = ARG(nat),
+	  .help = "with --key-file: serve clients behind a NAT, too (netperf --nat)" },
 	{ .name = "fill-dir",
 	  .kind = NP_OPT_TEXT,
 	  .arg = "dir",

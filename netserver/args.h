@@ -33,7 +33,7 @@ struct ns_args {
 	int64_t max_length;          /* seconds */
 	int32_t idle;                /* seconds */
 	uint16_t port_min, port_max; /* --data-ports; 0: any */
-	bool exclusive, want_echo;
+	bool exclusive, want_echo, nat;
 	int32_t line; /* seconds that a client waits for its turn */
 
 	struct ns_access rules; /* --allow, --deny */

@@ -39,6 +39,7 @@ struct ns_daemon {
 	/* Overwritten in a session's process, which has no more use for them. */
 	char *passphrase;        /* that clients must send first; NULL: none */
 	struct np_auth_key *key; /* that clients must prove to have; NULL: none */
+	bool nat;                /* their proof need not cover the addresses */
 	int fill_dir;            /* descriptor of where fill files may be had; 0: nowhere */
 	struct ns_limits limits;
 	struct ns_access rules;     /* of the command line */

@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "net/sock.h"
 #include "netserver/sessions.h"
+#include "run/ends.h"
 
 enum {
 	AT_ONCE = 256,  /* accepted before others have their turn */
@@ -128,6 +129,17 @@ push_out(struct ns_daemon *d, const struct ns_caller *but)
 	return false;
 }
 
+struct ns_admit
+ns_admission_of(const struct ns_daemon *d, int fd)
+{
+	struct ns_admit a = { .key = d->key, .passphrase = d->passphrase, .nat = d->nat };
+
+	if (d->key != NULL) {
+		np_ends_of(fd, false, a.ends);
+	}
+	return a;
+}
+
 /*
  * The address is accept(2)'s: a client that has reset the connection already has no other, and must
  * not pass for one that no rule is about.
@@ -151,7 +163,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	c->place = ns_place_of(&c->peer, d->rates.seed);
 	c->denied = !ns_access_lets(&d->access, &c->peer);
 	c->deadline_ns = now_ns + NS_HELLO_S * NP_SEC;
-	c->admit = (struct ns_admit){ .key = d->key, .passphrase = d->passphrase };
+	c->admit = ns_admission_of(d, fd);
 	if (np_chan_open(&c->chan, fd, c->text, &err) != NP_OK ||
 	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
 		close(fd);

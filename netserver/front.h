@@ -36,6 +36,9 @@ struct ns_caller {
 	struct np_err unlinked;     /* why not, if it was to be had */
 };
 
+/* What somebody at that connection must say first. */
+struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
+
 /* Take what a listener has. */
 void ns_front_accept(struct ns_daemon *d, int listener);
 

@@ -455,6 +455,7 @@ main(int argc, char **argv)
 	d.stats.started_ns = np_now();
 	d.passphrase = args.passphrase[0] != '\0' ? args.passphrase : NULL;
 	d.key = args.key.count > 0 ? &args.key : NULL;
+	d.nat = args.nat;
 	ns_args_limits(&args, &d.limits);
 	if (args.status) {
 		return ask_status(&args);

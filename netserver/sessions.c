@@ -526,7 +526,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 		np_addr_unmap(&c.peer);
 		np_addr_text(&c.peer, c.text);
 	}
-	c.admit = (struct ns_admit){ .key = d->key, .passphrase = d->passphrase };
+	c.admit = ns_admission_of(d, fd);
 	if (np_chan_open(&c.chan, fd, c.text, &err) == NP_OK) {
 		c.chan.may_be_old = true;
 		if (!ns_access_lets(&d->access, &c.peer)) {

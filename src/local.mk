@@ -75,6 +75,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/drive.c %D%/run/drive.h \
+	%D%/run/ends.c %D%/run/ends.h \
 	%D%/run/evidence.c %D%/run/evidence.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \

@@ -48,6 +48,7 @@ struct np_cli {
 	const char *passphrase; /* -Z, --passphrase-file; NULL: none is sent */
 	char passphrase_text[NP_FRAME_SIZE - 8];
 	struct np_auth_key key; /* --key-file; of no bytes: none is proved */
+	bool nat;               /* --nat */
 	const char *brand;
 	char device[NP_LINK_NAME], far_device[NP_LINK_NAME]; /* --device; empty: by address */
 	char unit;                                           /* letter of -f, '\0' not chosen */

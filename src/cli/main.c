@@ -218,6 +218,7 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	t->local_family = cli->local.family;
 	t->passphrase = cli->passphrase;
 	t->key = cli->key.count > 0 ? &cli->key : NULL;
+	t->nat = cli->nat;
 	memset(&t->wants, 0, sizeof(t->wants));
 	t->wants.version = NP_EXT_VERSION;
 	/* Who asks for a test's figures gets those of its datagrams, too. */

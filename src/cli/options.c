@@ -959,6 +959,9 @@ const struct np_option np_global_options[] = {
 	      "both ends prove that they have the key in the file's first line; "
 	      "mode 600" NP_NEEDS_SODIUM),
 	  .set = set_key_file },
+	{ ROW('\0', "nat", FLAG, NULL,
+	      "with --key-file: there is a NAT between, do not prove the addresses, too"),
+	  TO(nat) },
 	{ ROW('\0', "json", MAYBE, "file",
 	      "write the run as a JSON document into the file, else in place of the "
 	      "output" NP_NEEDS_JANSSON),

@@ -13,6 +13,7 @@
 #include "bench/ids.h"
 #include "bench/sequence.h"
 #include "net/sock.h"
+#include "run/ends.h"
 #include "sys/cpu.h"
 
 /* Deadlines, in milliseconds. */
@@ -228,10 +229,10 @@ exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_h
 
 /* Say hello, and get the daemon's nonce. Who has never heard of that answers so, or hangs up. */
 static int
-get_challenge(struct np_client *c, const uint8_t *near_nonce, uint8_t *far_nonce,
+get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, uint8_t *far_nonce,
 	      struct np_err *err)
 {
-	struct np_auth_body m = { .version = NP_AUTH_VERSION };
+	struct np_auth_body m = { .version = version };
 	struct np_head head = { .code = 0 };
 	int rc;
 
@@ -249,7 +250,7 @@ get_challenge(struct np_client *c, const uint8_t *near_nonce, uint8_t *far_nonce
 	if (head.word != 0 && head.word != NP_E_UNKNOWN_REQUEST) {
 		return remote_error(c, "refuses", err);
 	}
-	if (head.word != 0 || head.code != NP_AUTH_CHALLENGE || m.version != NP_AUTH_VERSION) {
+	if (head.word != 0 || head.code != NP_AUTH_CHALLENGE || m.version != version) {
 		return knows_no_key(c, err);
 	}
 	memcpy(far_nonce, m.bytes, sizeof(m.bytes));
@@ -259,31 +260,34 @@ get_challenge(struct np_client *c, const uint8_t *near_nonce, uint8_t *far_nonce
 /* Both ends prove that they have the key; whoever listens in learns nothing that is of use again.
  */
 static int
-authenticate(struct np_client *c, const struct np_auth_key *key, struct np_err *err)
+authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
-	uint8_t near_nonce[NP_AUTH_BYTES], far_nonce[NP_AUTH_BYTES];
-	struct np_auth_body m = { .version = NP_AUTH_VERSION };
+	uint8_t near_nonce[NP_AUTH_BYTES], far_nonce[NP_AUTH_BYTES], ends[NP_AUTH_ENDS];
+	const struct np_auth_scope scope = { near_nonce, far_nonce, t->nat ? NULL : ends };
+	struct np_auth_body m = { .version = t->nat ? NP_AUTH_LOOSE : NP_AUTH_VERSION };
+	uint32_t version = m.version;
 	struct np_head head = { .code = 0 };
 
 	np_auth_nonce(near_nonce);
-	if (get_challenge(c, near_nonce, far_nonce, err) != NP_OK) {
+	np_ends_of(c->chan.fd, true, ends);
+	if (get_challenge(c, version, near_nonce, far_nonce, err) != NP_OK) {
 		return err->code;
 	}
-	np_auth_prove(key, NP_AUTH_CLIENT, near_nonce, far_nonce, m.bytes);
+	np_auth_prove(t->key, NP_AUTH_CLIENT, &scope, m.bytes);
 	if (exchange(c, NP_AUTH_PROOF, &m, &head, err) != NP_OK) {
 		return err->code;
 	}
 	if (head.word == EACCES) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "the netserver at %s refuses the key of --key-file: is it the same "
-			       "at both ends?",
-			       c->peer);
+			       "at both ends?%s",
+			       c->peer, t->nat ? "" : " (if there is a NAT between: --nat)");
 	}
 	if (head.word != 0) {
 		return remote_error(c, "refuses", err);
 	}
-	if (head.code != NP_AUTH_WELCOME || m.version != NP_AUTH_VERSION ||
-	    !np_auth_check(key, NP_AUTH_SERVER, near_nonce, far_nonce, m.bytes)) {
+	if (head.code != NP_AUTH_WELCOME || m.version != version ||
+	    !np_auth_check(t->key, NP_AUTH_SERVER, &scope, m.bytes)) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "the netserver at %s does not know the key of --key-file: not the "
 			       "daemon you think",
@@ -338,7 +342,7 @@ static int
 introduce(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
 	if (t->key != NULL) {
-		return authenticate(c, t->key, err);
+		return authenticate(c, t, err);
 	}
 	return t->passphrase != NULL ? send_passphrase(c, t->passphrase, err) : NP_OK;
 }

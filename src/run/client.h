@@ -25,7 +25,9 @@ struct np_target {
 	int local_family;
 	const char *passphrase;        /* NULL: none is sent */
 	const struct np_auth_key *key; /* NULL: none is proved */
-	struct np_hello wants;         /* of a daemon that has our extension; caps 0: nothing */
+	bool
+	    nat; /* addresses are others at the far end: the proof of the key does not cover them */
+	struct np_hello wants; /* of a daemon that has our extension; caps 0: nothing */
 };
 
 /* What a client tells while it works, to whoever wants to know. */

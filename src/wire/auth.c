@@ -35,8 +35,7 @@ np_auth_nonce(uint8_t nonce[NP_AUTH_BYTES])
 
 bool
 np_auth_check(const struct np_auth_key *key, enum np_auth_side side,
-	      const uint8_t client_nonce[NP_AUTH_BYTES], const uint8_t server_nonce[NP_AUTH_BYTES],
-	      const uint8_t mac[NP_AUTH_BYTES])
+	      const struct np_auth_scope *scope, const uint8_t mac[NP_AUTH_BYTES])
 {
 	uint8_t right[NP_AUTH_BYTES];
 	bool same;
@@ -44,7 +43,7 @@ np_auth_check(const struct np_auth_key *key, enum np_auth_side side,
 	if (!np_auth_built()) {
 		return false;
 	}
-	np_auth_prove(key, side, client_nonce, server_nonce, right);
+	np_auth_prove(key, side, scope, right);
 	same = np_secret_equal(right, mac, sizeof(right));
 	np_secret_wipe(right, sizeof(right)); /* what would have been right is not to be found */
 	return same;
@@ -89,21 +88,23 @@ np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err)
 
 void
 np_auth_prove(const struct np_auth_key *key, enum np_auth_side side,
-	      const uint8_t client_nonce[NP_AUTH_BYTES], const uint8_t server_nonce[NP_AUTH_BYTES],
-	      uint8_t mac[NP_AUTH_BYTES])
+	      const struct np_auth_scope *scope, uint8_t mac[NP_AUTH_BYTES])
 {
 	/* Of one length, so that nothing else begins like one of them and goes on like a nonce. */
-	static const char *const domains[] = {
-		[NP_AUTH_CLIENT] = "plumbline auth 1 client",
-		[NP_AUTH_SERVER] = "plumbline auth 1 server",
+	static const char *const domains[][2] = {
+		[NP_AUTH_CLIENT] = { "plumbline auth 1 client", "plumbline auth 2 client" },
+		[NP_AUTH_SERVER] = { "plumbline auth 1 server", "plumbline auth 2 server" },
 	};
-	const char *domain = domains[side];
+	const char *domain = domains[side][scope->ends != NULL];
 	crypto_auth_hmacsha256_state state;
 
 	crypto_auth_hmacsha256_init(&state, key->bytes, key->count);
 	crypto_auth_hmacsha256_update(&state, (const uint8_t *)domain, strlen(domain));
-	crypto_auth_hmacsha256_update(&state, client_nonce, NP_AUTH_BYTES);
-	crypto_auth_hmacsha256_update(&state, server_nonce, NP_AUTH_BYTES);
+	crypto_auth_hmacsha256_update(&state, scope->client_nonce, NP_AUTH_BYTES);
+	crypto_auth_hmacsha256_update(&state, scope->server_nonce, NP_AUTH_BYTES);
+	if (scope->ends != NULL) {
+		crypto_auth_hmacsha256_update(&state, scope->ends, NP_AUTH_ENDS);
+	}
 	crypto_auth_hmacsha256_final(&state, mac);
 	np_secret_wipe(&state, sizeof(state));
 }
@@ -129,13 +130,11 @@ np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err)
 /* Never called: there is no key to prove. */
 void
 np_auth_prove(const struct np_auth_key *key, enum np_auth_side side,
-	      const uint8_t client_nonce[NP_AUTH_BYTES], const uint8_t server_nonce[NP_AUTH_BYTES],
-	      uint8_t mac[NP_AUTH_BYTES])
+	      const struct np_auth_scope *scope, uint8_t mac[NP_AUTH_BYTES])
 {
 	(void)key;
 	(void)side;
-	(void)client_nonce;
-	(void)server_nonce;
+	(void)scope;
 	(void)mac;
 	abort();
 }

@@ -1,7 +1,9 @@
 /*
  * The authenticated beginning of a session between our client and our daemon: each proves to the
  * other that it has the key, by HMAC-SHA-256 (RFC 2104, 6234) over both ends' nonces, so that
- * nothing overheard is of use again. It guards who may begin a session; it encrypts nothing.
+ * nothing overheard is of use again, and over the addresses and ports of the connection as each end
+ * sees them, so that nobody in between can have the proof made for a connection of his own. It
+ * guards who may begin a session; it encrypts nothing.
  *
  *   client                                   daemon
  *   NP_AUTH_HELLO  version, nonce C  ---->
@@ -27,14 +29,20 @@ enum {
 	NP_AUTH_WELCOME = 0x504c0004
 };
 
-enum { NP_AUTH_VERSION = 1, NP_AUTH_BYTES = 32, NP_AUTH_KEY_MAX = 512, NP_AUTH_KEY_MIN = 16 };
+enum { NP_AUTH_BYTES = 32, NP_AUTH_KEY_MAX = 512, NP_AUTH_KEY_MIN = 16 };
+
+/* NP_AUTH_LOOSE is for a NAT between the ends: its proof covers no addresses. */
+enum { NP_AUTH_LOOSE = 1, NP_AUTH_VERSION = 2 };
+
+/* The client's end of the connection, then the daemon's (run/ends.h). */
+enum { NP_AUTH_ENDS = 2 * (1 + 16 + 2) };
 
 struct np_auth_key {
 	uint8_t bytes[NP_AUTH_KEY_MAX];
 	size_t count;
 };
 
-/* The body of HELLO, CHALLENGE (version 1, nonce), PROOF and WELCOME (version 1, mac). */
+/* The body of HELLO, CHALLENGE (version, nonce), PROOF and WELCOME (version, mac). */
 struct np_auth_body {
 	uint32_t version;
 	uint8_t bytes[NP_AUTH_BYTES];
@@ -55,13 +63,17 @@ int np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *e
 /* Fill with bytes nobody can guess (getrandom(2)). */
 void np_auth_nonce(uint8_t nonce[NP_AUTH_BYTES]);
 
+/* What a proof covers. */
+struct np_auth_scope {
+	const uint8_t *client_nonce, *server_nonce; /* NP_AUTH_BYTES each */
+	const uint8_t *ends;                        /* NP_AUTH_ENDS; NULL: NP_AUTH_LOOSE */
+};
+
 void np_auth_prove(const struct np_auth_key *key, enum np_auth_side side,
-		   const uint8_t client_nonce[NP_AUTH_BYTES],
-		   const uint8_t server_nonce[NP_AUTH_BYTES], uint8_t mac[NP_AUTH_BYTES]);
+		   const struct np_auth_scope *scope, uint8_t mac[NP_AUTH_BYTES]);
 
 /* Is `mac` the side's proof? Takes the same time wherever it differs. */
 bool np_auth_check(const struct np_auth_key *key, enum np_auth_side side,
-		   const uint8_t client_nonce[NP_AUTH_BYTES],
-		   const uint8_t server_nonce[NP_AUTH_BYTES], const uint8_t mac[NP_AUTH_BYTES]);
+		   const struct np_auth_scope *scope, const uint8_t mac[NP_AUTH_BYTES]);
 
 #endif

@@ -271,9 +271,9 @@ def guess(port: int, option: str, seconds: float, tell: Connection) -> None:
             for conn in conns:
                 conn.settimeout(max(0.01, until - time.monotonic()))
                 if option == "--key-file":
-                    conn.sendall(struct.pack("!IiI", HELLO, -1, 1).ljust(FRAME, b"\1"))
+                    conn.sendall(struct.pack("!IiI", HELLO, -1, 2).ljust(FRAME, b"\1"))
                     answer(conn)
-                    conn.sendall(struct.pack("!IiI", PROOF, -1, 1).ljust(FRAME, b"\2"))
+                    conn.sendall(struct.pack("!IiI", PROOF, -1, 2).ljust(FRAME, b"\2"))
                 else:
                     conn.sendall(struct.pack("!Ii", 6, -1).ljust(FRAME, b"x"))
             for conn in conns:

@@ -191,11 +191,38 @@ class Wiretap:
         self._thread.join(60)
 
 
+def relayed(files: Files) -> str:
+    """Who stands between and passes on what both say has other addresses: that is noticed, unless
+    both ends are told that there is a NAT."""
+    rows = (  # the daemon's options, the client's, and what is said; nothing: it is served
+        ((), (), "if there is a NAT between: --nat"),
+        (("--nat",), (), "if there is a NAT between: --nat"),
+        ((), ("--nat",), "netserver --nat"),
+        (("--nat",), ("--nat",), ""),
+    )
+    for near, far, says in rows:
+        with lib.Daemon(args=["--key-file", files.key, *near]) as daemon:
+            with Wiretap(daemon.port) as tap:
+                args = ["--key-file", files.key, *far]
+                if says:
+                    line = must_refuse(tap.port, args, says)
+                    heard = [head(tap.heard[at:at + FRAME])[0]
+                             for at in range(0, len(tap.heard), FRAME)]
+                    assert heard in ([HELLO], [HELLO, PROOF]), f"{heard} after a refusal"
+                else:
+                    must_serve(tap.port, *args)
+            must_serve(daemon.port, "--key-file", files.key)
+            if near:
+                must_serve(daemon.port, "--key-file", files.key, "--nat")
+            assert far or not says or "wrong key, or a relay" in daemon.log(), daemon.log()
+    return line
+
+
 def replayed(files: Files) -> str:
     """What let one client in lets nobody else in, piece by piece or all at once."""
-    with lib.Daemon(args=["--key-file", files.key]) as daemon:
+    with lib.Daemon(args=["--key-file", files.key, "--nat"]) as daemon:
         with Wiretap(daemon.port) as tap:
-            must_serve(tap.port, "--key-file", files.key)
+            must_serve(tap.port, "--key-file", files.key, "--nat")
         codes = [head(tap.heard[at:at + FRAME])[0] for at in range(0, len(tap.heard), FRAME)]
         assert codes[:3] == [HELLO, PROOF, 97], codes
         assert KEY.encode() not in tap.heard
@@ -216,14 +243,15 @@ def replayed(files: Files) -> str:
 
 def out_of_turn(files: Files) -> None:
     """Raw messages that are no proof of anything."""
-    def message(code: int, version: int = 1) -> bytes:
+    def message(code: int, version: int = 2) -> bytes:
         return struct.pack("!IiI", code, -1, version).ljust(FRAME, b"\0")
 
     rows = (
         ([message(PROOF)], [(WELCOME, EACCES)]),
         ([message(HELLO), message(HELLO)], [(CHALLENGE, 0), (CHALLENGE, EACCES)]),
         ([message(HELLO), message(97)], [(CHALLENGE, 0), (98, EACCES)]),
-        ([message(HELLO, 2)], [(CHALLENGE, 93)]),
+        ([message(HELLO, 1)], [(CHALLENGE, 93)]),
+        ([message(HELLO, 3)], [(CHALLENGE, 93)]),
         ([message(5)], [(5, EACCES)]),
         ([message(97)], [(98, EACCES)]),
     )
@@ -380,6 +408,7 @@ def keys(files: Files) -> Iterator[Case]:
     if has_ipv6():
         yield "--key-file over IPv6", partial(by_key_over_ipv6, files)
     yield "a key that nobody wants", partial(key_nobody_wants, files)
+    yield "a relayed handshake", partial(relayed, files)
     yield "a replayed handshake", partial(replayed, files)
     yield "messages out of turn", partial(out_of_turn, files)
     if MAY_LOOK:

@@ -235,19 +235,39 @@ a_proof_without_a_challenge_is_refused(void **state)
 	(void)state;
 	if (np_auth_built()) {
 		/* Not even one that fits the nonces that the struct begins with. */
-		np_auth_prove(&key, NP_AUTH_CLIENT, a.client_nonce, a.server_nonce, proof.bytes);
+		const struct np_auth_scope scope = { a.client_nonce, a.server_nonce, a.ends };
+
+		np_auth_prove(&key, NP_AUTH_CLIENT, &scope, proof.bytes);
 	}
 	s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &proof);
 	assert_refused(&s, NP_AUTH_WELCOME, EACCES, "messages of --key-file out of turn");
 	assert_shut(&a);
 }
 
+/* The ends of a connection, as a client sees them. */
+static const uint8_t ends[NP_AUTH_ENDS] = { 4, 192, 0, 2, 1, [19] = 4, 192, 0, 2, 2 };
+
+static struct ns_admit
+fresh(void)
+{
+	struct ns_admit a = { .key = &key };
+
+	memcpy(a.ends, ends, sizeof(ends));
+	return a;
+}
+
+static struct step
+say_hello_as(struct ns_admit *a, struct np_auth_body *hello, uint32_t version)
+{
+	hello->version = version;
+	np_auth_nonce(hello->bytes);
+	return give(a, NP_AUTH_HELLO, np_auth_body_layout, hello);
+}
+
 static struct step
 say_hello(struct ns_admit *a, struct np_auth_body *hello)
 {
-	hello->version = NP_AUTH_VERSION;
-	np_auth_nonce(hello->bytes);
-	return give(a, NP_AUTH_HELLO, np_auth_body_layout, hello);
+	return say_hello_as(a, hello, NP_AUTH_VERSION);
 }
 
 static void
@@ -282,7 +302,7 @@ a_request_between_hello_and_proof_is_refused(void **state)
 static void
 another_version_is_refused(void **state)
 {
-	static const uint32_t versions[] = { 0, 2, UINT32_MAX };
+	static const uint32_t versions[] = { 0, 3, UINT32_MAX };
 
 	(void)state;
 	for (size_t i = 0; i < LEN(versions); i++) {
@@ -318,31 +338,30 @@ prove(struct ns_admit *a, const struct np_auth_body *hello, const struct step *c
       const struct np_auth_key *with, enum np_auth_side side, struct np_auth_body *proof)
 {
 	struct np_auth_body m;
+	const struct np_auth_scope scope = { hello->bytes, m.bytes,
+					     hello->version == NP_AUTH_LOOSE ? NULL : ends };
 	struct np_err err;
 
 	assert_int_equal(np_frame_head(challenge->reply).code, NP_AUTH_CHALLENGE);
 	assert_int_equal(np_frame_head(challenge->reply).word, 0);
 	assert_int_equal(np_frame_get(challenge->reply, np_auth_body_layout, &m, &err), NP_OK);
-	assert_int_equal(m.version, NP_AUTH_VERSION);
-	proof->version = NP_AUTH_VERSION;
-	np_auth_prove(with, side, hello->bytes, m.bytes, proof->bytes);
+	assert_int_equal(m.version, hello->version);
+	proof->version = hello->version;
+	np_auth_prove(with, side, &scope, proof->bytes);
 	return give(a, NP_AUTH_PROOF, np_auth_body_layout, proof);
 }
 
 static void
-the_right_key_lets_in(void **state)
+lets_in_by(struct ns_admit a, uint32_t version)
 {
-	struct ns_admit a = { .key = &key };
 	static const uint8_t zeros[NP_AUTH_BYTES];
 	struct np_auth_body hello, proof, challenge, welcome;
+	const struct np_auth_scope scope = { hello.bytes, challenge.bytes,
+					     version == NP_AUTH_LOOSE ? NULL : ends };
 	struct np_err err;
 	struct step s, last;
 
-	(void)state;
-	if (!np_auth_built()) {
-		skip();
-	}
-	s = say_hello(&a, &hello);
+	s = say_hello_as(&a, &hello, version);
 	last = prove(&a, &hello, &s, &key, NP_AUTH_CLIENT, &proof);
 	assert_step(&last, NS_ADMIT_MORE, true);
 	assert_true(ns_admit_is_in(&a));
@@ -350,13 +369,124 @@ the_right_key_lets_in(void **state)
 	assert_int_equal(np_frame_head(last.reply).word, 0);
 	assert_int_equal(np_frame_get(s.reply, np_auth_body_layout, &challenge, &err), NP_OK);
 	assert_int_equal(np_frame_get(last.reply, np_auth_body_layout, &welcome, &err), NP_OK);
-	assert_true(
-	    np_auth_check(&key, NP_AUTH_SERVER, hello.bytes, challenge.bytes, welcome.bytes));
+	assert_int_equal(welcome.version, version);
+	assert_true(np_auth_check(&key, NP_AUTH_SERVER, &scope, welcome.bytes));
 	assert_memory_equal(a.client_nonce, zeros, sizeof(zeros));
 	assert_memory_equal(a.server_nonce, zeros, sizeof(zeros));
 	assert_int_equal(give(&a, NP_OMNI, NULL, NULL).admission, NS_ADMIT_IN);
 	/* The session answers that it does not know it. */
 	assert_int_equal(give(&a, NP_AUTH_HELLO, NULL, NULL).admission, NS_ADMIT_IN);
+}
+
+static void
+the_right_key_lets_in(void **state)
+{
+	struct ns_admit a = fresh();
+
+	(void)state;
+	if (!np_auth_built()) {
+		skip();
+	}
+	lets_in_by(a, NP_AUTH_VERSION);
+	a.nat = true;
+	lets_in_by(a, NP_AUTH_VERSION);
+}
+
+/* It matters only where it is allowed to, and then the ends do not. */
+static void
+a_proof_without_the_ends_is_for_a_nat(void **state)
+{
+	struct ns_admit a = fresh();
+	struct np_auth_body m;
+	struct step s;
+
+	(void)state;
+	if (!np_auth_built()) {
+		skip();
+	}
+	s = say_hello_as(&a, &m, NP_AUTH_LOOSE);
+	assert_refused(&s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
+		       "a proof of the key that covers no addresses, for a NAT, is not taken here "
+		       "(netserver --nat)");
+	assert_shut(&a);
+	a = fresh();
+	a.nat = true;
+	a.ends[4]++;
+	lets_in_by(a, NP_AUTH_LOOSE);
+}
+
+/* Whoever stands between has a connection of his own: other ports at least. */
+static void
+a_relayed_proof_is_refused(void **state)
+{
+	(void)state;
+	if (!np_auth_built()) {
+		skip();
+	}
+	for (size_t i = 0; i < NP_AUTH_ENDS; i++) {
+		struct ns_admit a = fresh();
+		struct np_auth_body hello, proof;
+		struct step s;
+
+		a.nat = i % 2 == 1; /* who proves them is held to them */
+		a.ends[i] ^= 1;
+		s = say_hello(&a, &hello);
+		s = prove(&a, &hello, &s, &key, NP_AUTH_CLIENT, &proof);
+		assert_refused(&s, NP_AUTH_WELCOME, EACCES,
+			       "the key of --key-file is another one here");
+		assert_has(s.why.msg, "a relay or a NAT between");
+		assert_true(ns_admit_was_wrong(&a));
+		assert_shut(&a);
+	}
+}
+
+/* What was promised in HELLO holds for the proof. */
+static void
+a_proof_of_the_other_version_is_refused(void **state)
+{
+	static const uint32_t versions[] = { NP_AUTH_LOOSE, NP_AUTH_VERSION };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(versions); i++) {
+		struct ns_admit a = fresh();
+		struct np_auth_body m;
+		struct step s;
+
+		a.nat = true;
+		say_hello_as(&a, &m, versions[i]);
+		m.version = versions[1 - i];
+		s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &m);
+		assert_refused(&s, NP_AUTH_WELCOME, EACCES, "messages of --key-file out of turn");
+		assert_shut(&a);
+	}
+}
+
+/* A secret is tried once, and only then counts as one that was. */
+static void
+tries_are_told(void **state)
+{
+	struct np_auth_body m = { .version = NP_AUTH_VERSION };
+	struct ns_admit by_key = { .key = &key }, by_word = { .passphrase = "sesame" };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_head head = { .code = NP_AUTH_PROOF, .word = -1 };
+
+	(void)state;
+	np_frame_put(frame, &head, np_auth_body_layout, &m);
+	assert_false(ns_admit_tries(&by_key, frame));
+	assert_false(ns_admit_tries(&by_word, frame));
+	say_hello(&by_key, &m);
+	assert_true(ns_admit_tries(&by_key, frame));
+	assert_false(ns_admit_was_wrong(&by_key));
+	head.code = NP_PASSPHRASE;
+	np_frame_put(frame, &head, NULL, NULL);
+	assert_false(ns_admit_tries(&by_key, frame));
+	assert_true(ns_admit_tries(&by_word, frame));
+	assert_int_equal(give_frame(&by_word, frame).admission, NS_ADMIT_REFUSED);
+	assert_true(ns_admit_was_wrong(&by_word));
+	assert_false(ns_admit_tries(&by_word, frame));
+	by_word = (struct ns_admit){ .passphrase = "sesame" };
+	assert_int_equal(give(&by_word, NP_OMNI, NULL, NULL).admission, NS_ADMIT_REFUSED);
+	assert_false(ns_admit_was_wrong(&by_word));
 }
 
 static void
@@ -376,7 +506,7 @@ a_wrong_proof_is_refused(void **state)
 		skip();
 	}
 	for (size_t i = 0; i < LEN(rows); i++) {
-		struct ns_admit a = { .key = &key };
+		struct ns_admit a = fresh();
 		struct np_auth_body hello, proof;
 		struct step s = say_hello(&a, &hello);
 
@@ -391,7 +521,7 @@ a_wrong_proof_is_refused(void **state)
 static void
 a_replayed_proof_is_refused(void **state)
 {
-	struct ns_admit a = { .key = &key }, b = { .key = &key };
+	struct ns_admit a = fresh(), b = fresh();
 	struct np_auth_body hello, proof;
 	struct step s;
 
@@ -419,7 +549,7 @@ a_proof_of_another_version_is_refused(void **state)
 
 	(void)state;
 	say_hello(&a, &m);
-	m.version = 2;
+	m.version = 3;
 	s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &m);
 	assert_refused(&s, NP_AUTH_WELCOME, EPROTONOSUPPORT,
 		       "another version of --key-file is known here");
@@ -443,6 +573,10 @@ main(void)
 		cmocka_unit_test(another_version_is_refused),
 		cmocka_unit_test(challenges_differ),
 		cmocka_unit_test(the_right_key_lets_in),
+		cmocka_unit_test(a_proof_without_the_ends_is_for_a_nat),
+		cmocka_unit_test(a_relayed_proof_is_refused),
+		cmocka_unit_test(a_proof_of_the_other_version_is_refused),
+		cmocka_unit_test(tries_are_told),
 		cmocka_unit_test(a_wrong_proof_is_refused),
 		cmocka_unit_test(a_replayed_proof_is_refused),
 		cmocka_unit_test(a_proof_of_another_version_is_refused),

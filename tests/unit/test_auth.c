@@ -104,32 +104,45 @@ the_library_computes_the_standards_hmac(void **state)
  * Computed by Python's hmac:
  *   c, s = bytes(range(32)), bytes(range(255, 223, -1))
  *   hmac.new(key, b"plumbline auth 1 client" + c + s, "sha256").hexdigest()
- * and the same with "server", for the keys b"0123456789abcdef" and 512 * b"k".
+ * and the same with "server", for the keys b"0123456789abcdef" and 512 * b"k"; and with 2 for 1 and
+ * bytes(range(64, 102)) for the ends behind it.
  */
 static void
-a_proof_covers_the_side_and_both_nonces(void **state)
+a_proof_covers_the_side_both_nonces_and_the_ends(void **state)
 {
 	static const struct {
-		bool longest;
+		bool longest, bound;
 		enum np_auth_side side;
 		const char *mac;
 	} rows[] = {
-		{ false, NP_AUTH_CLIENT,
+		{ false, false, NP_AUTH_CLIENT,
 		  "f4b0a65fad397912618c9419ecc4b85bdb25000f8421c97835b6cf435d039116" },
-		{ false, NP_AUTH_SERVER,
+		{ false, false, NP_AUTH_SERVER,
 		  "8c51f1b05ffdeadd03cb7225aef2d89038f1c960a9b27d71c4aa7f8fac51a967" },
-		{ true, NP_AUTH_CLIENT,
+		{ true, false, NP_AUTH_CLIENT,
 		  "143a77c8cab5feb25c9ddede772b4aa835cc47c167664cf4d72d7dc84be1bb44" },
-		{ true, NP_AUTH_SERVER,
+		{ true, false, NP_AUTH_SERVER,
 		  "7f861dc0fdf2fe99eca65e25d5fc5d344bd0a9b570c468bee220de434d5230e6" },
+		{ false, true, NP_AUTH_CLIENT,
+		  "0a4a6af4dee964d0692b4fca66d0c9e5d4a114e2a154726f16ae8ada4a14c0f3" },
+		{ false, true, NP_AUTH_SERVER,
+		  "6ca671aca5290c6af062ef9c4fdc24cd3d83915bab7f04baa6eb8930ebe40385" },
+		{ true, true, NP_AUTH_CLIENT,
+		  "86b08905a6ba73e40af9f57f8c603ac8a02520729117e8b7f191cf98099b5656" },
+		{ true, true, NP_AUTH_SERVER,
+		  "d53517f49f58128016c575bafccbd3e3b558604a45d020cd854dc061174b3243" },
 	};
-	uint8_t client[NP_AUTH_BYTES], server[NP_AUTH_BYTES];
+	uint8_t client[NP_AUTH_BYTES], server[NP_AUTH_BYTES], ends[NP_AUTH_ENDS];
 
 	(void)state;
 	count_up(client, 0, 1);
 	count_up(server, 255, -1);
+	for (size_t i = 0; i < sizeof(ends); i++) {
+		ends[i] = (uint8_t)(64 + i);
+	}
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_auth_key key = key_of("0123456789abcdef");
+		struct np_auth_scope scope = { client, server, rows[i].bound ? ends : NULL };
 		uint8_t mac[NP_AUTH_BYTES], want[NP_AUTH_BYTES];
 
 		if (rows[i].longest) {
@@ -137,9 +150,24 @@ a_proof_covers_the_side_and_both_nonces(void **state)
 			key.count = sizeof(key.bytes);
 		}
 		from_hex(rows[i].mac, want);
-		np_auth_prove(&key, rows[i].side, client, server, mac);
+		np_auth_prove(&key, rows[i].side, &scope, mac);
 		assert_memory_equal(mac, want, sizeof(mac));
 	}
+}
+
+/* Each bit of a part of what a proof covers, or of the proof itself, is one that matters. */
+static void
+assert_bits_matter(const struct np_auth_key *key, const struct np_auth_scope *scope,
+		   const uint8_t *mac, uint8_t *part, size_t size)
+{
+	for (size_t bit = 0; bit < 8 * size; bit++) {
+		uint8_t flip = (uint8_t)(1U << bit % 8);
+
+		part[bit / 8] ^= flip;
+		assert_false(np_auth_check(key, NP_AUTH_CLIENT, scope, mac));
+		part[bit / 8] ^= flip;
+	}
+	assert_true(np_auth_check(key, NP_AUTH_CLIENT, scope, mac));
 }
 
 static void
@@ -148,30 +176,28 @@ only_the_right_proof_is_one(void **state)
 	struct np_auth_key key = key_of("0123456789abcdef"), other = key_of("0123456789abcdeF");
 	struct np_auth_key longer = key_of("0123456789abcdef0");
 	uint8_t client[NP_AUTH_BYTES], server[NP_AUTH_BYTES], mac[NP_AUTH_BYTES];
+	uint8_t ends[NP_AUTH_ENDS] = { 4, 192, 0, 2, 1 };
+	const struct np_auth_scope scope = { client, server, ends },
+				   loose = { client, server, NULL },
+				   turned = { server, client, ends };
 
 	(void)state;
 	count_up(client, 7, 3);
 	count_up(server, 99, 5);
-	np_auth_prove(&key, NP_AUTH_CLIENT, client, server, mac);
-	assert_true(np_auth_check(&key, NP_AUTH_CLIENT, client, server, mac));
-	assert_false(np_auth_check(&key, NP_AUTH_SERVER, client, server, mac));
-	assert_false(np_auth_check(&key, NP_AUTH_CLIENT, server, client, mac));
-	assert_false(np_auth_check(&other, NP_AUTH_CLIENT, client, server, mac));
-	assert_false(np_auth_check(&longer, NP_AUTH_CLIENT, client, server, mac));
-	for (int bit = 0; bit < 8 * NP_AUTH_BYTES; bit++) {
-		uint8_t flip = (uint8_t)(1U << bit % 8);
-
-		mac[bit / 8] ^= flip;
-		assert_false(np_auth_check(&key, NP_AUTH_CLIENT, client, server, mac));
-		mac[bit / 8] ^= flip;
-		client[bit / 8] ^= flip;
-		assert_false(np_auth_check(&key, NP_AUTH_CLIENT, client, server, mac));
-		client[bit / 8] ^= flip;
-		server[bit / 8] ^= flip;
-		assert_false(np_auth_check(&key, NP_AUTH_CLIENT, client, server, mac));
-		server[bit / 8] ^= flip;
-	}
-	assert_true(np_auth_check(&key, NP_AUTH_CLIENT, client, server, mac));
+	np_auth_prove(&key, NP_AUTH_CLIENT, &scope, mac);
+	assert_true(np_auth_check(&key, NP_AUTH_CLIENT, &scope, mac));
+	assert_false(np_auth_check(&key, NP_AUTH_SERVER, &scope, mac));
+	assert_false(np_auth_check(&key, NP_AUTH_CLIENT, &turned, mac));
+	assert_false(np_auth_check(&key, NP_AUTH_CLIENT, &loose, mac));
+	assert_false(np_auth_check(&other, NP_AUTH_CLIENT, &scope, mac));
+	assert_false(np_auth_check(&longer, NP_AUTH_CLIENT, &scope, mac));
+	assert_bits_matter(&key, &scope, mac, mac, sizeof(mac));
+	assert_bits_matter(&key, &scope, mac, client, sizeof(client));
+	assert_bits_matter(&key, &scope, mac, server, sizeof(server));
+	assert_bits_matter(&key, &scope, mac, ends, sizeof(ends));
+	np_auth_prove(&key, NP_AUTH_CLIENT, &loose, mac);
+	assert_true(np_auth_check(&key, NP_AUTH_CLIENT, &loose, mac));
+	assert_false(np_auth_check(&key, NP_AUTH_CLIENT, &scope, mac));
 }
 
 #else
@@ -182,10 +208,11 @@ without_the_library_no_proof_holds(void **state)
 {
 	struct np_auth_key key = key_of("0123456789abcdef");
 	uint8_t zeros[NP_AUTH_BYTES] = { 0 };
+	const struct np_auth_scope scope = { zeros, zeros, NULL };
 
 	(void)state;
 	assert_false(np_auth_built());
-	assert_false(np_auth_check(&key, NP_AUTH_CLIENT, zeros, zeros, zeros));
+	assert_false(np_auth_check(&key, NP_AUTH_CLIENT, &scope, zeros));
 }
 
 #endif
@@ -209,7 +236,7 @@ nonces_do_not_repeat(void **state)
 static void
 a_body_is_a_version_and_32_bytes(void **state)
 {
-	static const uint8_t head[] = { 0x50, 0x4c, 0, 1, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1 };
+	static const uint8_t head[] = { 0x50, 0x4c, 0, 1, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 2 };
 	struct np_head h = { .code = NP_AUTH_HELLO, .word = -1 };
 	struct np_auth_body m = { .version = NP_AUTH_VERSION }, back;
 	uint8_t frame[NP_FRAME_SIZE];
@@ -311,7 +338,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #ifdef HAVE_SODIUM
 		cmocka_unit_test(the_library_computes_the_standards_hmac),
-		cmocka_unit_test(a_proof_covers_the_side_and_both_nonces),
+		cmocka_unit_test(a_proof_covers_the_side_both_nonces_and_the_ends),
 		cmocka_unit_test(only_the_right_proof_is_one),
 #else
 		cmocka_unit_test(without_the_library_no_proof_holds),

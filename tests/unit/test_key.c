@@ -9,6 +9,7 @@
 
 #include "netserver/admit.h"
 #include "run/client.h"
+#include "run/ends.h"
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
 
@@ -107,6 +108,7 @@ admit_by(const struct np_auth_key *with, int fd)
 	bool has_reply;
 	struct np_err err;
 
+	np_ends_of(fd, false, a.ends);
 	while (!ns_admit_is_in(&a) && get_bytes(fd, frame, sizeof(frame))) {
 		ns_admit_step(&a, frame, reply, &has_reply, &err);
 		assert_true(!has_reply || put_bytes(fd, reply, sizeof(reply)));
@@ -176,10 +178,42 @@ static void
 prove_another_key(int fd)
 {
 	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
+	uint8_t ends[NP_AUTH_ENDS];
+	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, ends };
 
 	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	heard(fd, NP_AUTH_PROOF);
-	np_auth_prove(&other, NP_AUTH_SERVER, hello.bytes, nothing.bytes, m.bytes);
+	np_ends_of(fd, false, ends);
+	np_auth_prove(&other, NP_AUTH_SERVER, &scope, m.bytes);
+	answer(fd, NP_AUTH_WELCOME, 0, &m);
+}
+
+/* It knows the key, and proves it for another connection: somebody relays between the two. */
+static void
+prove_other_ends(int fd)
+{
+	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
+	uint8_t ends[NP_AUTH_ENDS];
+	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, ends };
+
+	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	heard(fd, NP_AUTH_PROOF);
+	np_ends_of(fd, false, ends);
+	ends[NP_AUTH_ENDS / 2 - 1] ^= 1; /* the client's port */
+	np_auth_prove(&key, NP_AUTH_SERVER, &scope, m.bytes);
+	answer(fd, NP_AUTH_WELCOME, 0, &m);
+}
+
+/* Or for none, though the client did not say that there is a NAT. */
+static void
+prove_no_ends(int fd)
+{
+	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
+	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, NULL };
+
+	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	heard(fd, NP_AUTH_PROOF);
+	np_auth_prove(&key, NP_AUTH_SERVER, &scope, m.bytes);
 	answer(fd, NP_AUTH_WELCOME, 0, &m);
 }
 
@@ -204,6 +238,8 @@ a_daemon_that_only_pretends_is_found_out(void **state)
 	assert_fails(welcome_without_the_key, NP_ECONTROL, says);
 	assert_fails(send_the_proof_back, NP_ECONTROL, says);
 	assert_fails(prove_another_key, NP_ECONTROL, says);
+	assert_fails(prove_other_ends, NP_ECONTROL, says);
+	assert_fails(prove_no_ends, NP_ECONTROL, says);
 	assert_fails(challenge_twice, NP_ECONTROL, says);
 }
 
@@ -247,7 +283,7 @@ answer_something_else(int fd)
 static void
 be_of_another_version(int fd)
 {
-	struct np_auth_body m = { .version = 2 };
+	struct np_auth_body m = { .version = NP_AUTH_LOOSE };
 
 	heard(fd, NP_AUTH_HELLO);
 	answer(fd, NP_AUTH_CHALLENGE, 0, &m);

@@ -1,0 +1,40 @@
+#include "run/ends.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "net/addr.h"
+
+/* A family, 4 or 6, 16 bytes of an address, those behind an IPv4 one zeros, and a port. */
+static void
+put(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
+{
+	bool is_six;
+	uint16_t port;
+
+	memset(at, 0, NP_AUTH_ENDS / 2);
+	np_addr_unmap(a);
+	is_six = a->sa.ss_family == AF_INET6;
+	if (!is_six && a->sa.ss_family != AF_INET) {
+		return;
+	}
+	port = np_addr_port(a);
+	at[0] = is_six ? 6 : 4;
+	memcpy(at + 1, np_addr_bytes(a), is_six ? 16 : 4);
+	at[17] = (uint8_t)(port >> 8);
+	at[18] = (uint8_t)port;
+}
+
+void
+np_ends_of(int fd, bool is_client, uint8_t ends[NP_AUTH_ENDS])
+{
+	struct np_addr near = { .len = sizeof(near.sa) }, far = { .len = sizeof(far.sa) };
+
+	if (getsockname(fd, (struct sockaddr *)&near.sa, &near.len) != 0 ||
+	    getpeername(fd, (struct sockaddr *)&far.sa, &far.len) != 0) {
+		memset(ends, 0, NP_AUTH_ENDS);
+		return;
+	}
+	put(ends, is_client ? &near : &far);
+	put(ends + NP_AUTH_ENDS / 2, is_client ? &far : &near);
+}
