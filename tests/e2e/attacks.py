@@ -165,27 +165,38 @@ def all_memory() -> str:
         return f"{got} idle tests; {measure(partial(starts, daemon.port, over, HONEST_STARTS))}"
 
 
+def moving(port: int, *args: str) -> lib.Started:
+    return lib.Started([lib.netperf(), "-H", "127.0.0.1", "-L", SECOND, "-p", str(port),
+                        "-l", str(6 * STILL_S), *args])
+
+
 def still_ones() -> str:
-    """Who moves nothing has to go when somebody else needs more than what is kept for newcomers.
-    For limits.py: it is a matter of waiting, and not of how long something takes."""
-    with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
+    """Who moves nothing has to go when somebody else needs more than what is kept for newcomers,
+    and nobody else has to. For limits.py: it is a matter of waiting, not of how long that takes."""
+    with ExitStack() as stack:
+        daemon = stack.enter_context(lib.Daemon(grace=None))
+        small = stack.enter_context(lib.Daemon(args=["--max-total-memory", "20M"], grace=None))
         idle = Idle(daemon.port, stack)
         begun = time.monotonic()
         assert sum(idle.add(GREEDY, big_request()) for _ in range(9)) >= 5
-        with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-L", SECOND, "-p", str(daemon.port),
-                          "-l", str(3 * STILL_S)]) as moving:
-            assert moving.under_way()
+        mover = stack.enter_context(moving(daemon.port))
+        big = stack.enter_context(moving(small.port, "--", "-M", "4m", "-S", "100k"))
+        assert mover.under_way() and big.under_way()
+        got = False
+        while not got and time.monotonic() < begun + 4 * STILL_S:
             with ExitStack() as other:
                 got = Idle(daemon.port, other).add(HONEST, big_request())
-                assert not got or time.monotonic() > begun + STILL_S, "the test is blind"
-            while not got and time.monotonic() < begun + 4 * STILL_S:
-                time.sleep(0.5)
-                with ExitStack() as other:
-                    got = Idle(daemon.port, other).add(HONEST, big_request())
             took = time.monotonic() - begun
-            assert got, f"still tests stay: {daemon.log()[-600:]}"
-            assert moving.running(), "a test that moves has ended, too"
+            assert not got or took > STILL_S - 1, "the memory is not given away: the test is blind"
+            time.sleep(0.5)
+        assert got, f"still tests stay: {daemon.log()[-600:]}"
         assert f"event=session-still peer={GREEDY}" in daemon.log(), daemon.log()[-600:]
+        # There a test that moves is all that could go.
+        time.sleep(max(0.0, begun + STILL_S + 2 - time.monotonic()))
+        with ExitStack() as other:
+            assert not Idle(small.port, other).add(HONEST, request(5, 1 << 20, 11))
+        assert mover.running() and big.running(), "a test that moves has ended, too"
+        assert "session-still" not in small.log(), small.log()
         return f"room after {took:.1f} s"
 
 
