@@ -18,6 +18,8 @@ enum {
 	AT_ONCE = 256,  /* accepted before others have their turn */
 	PAUSE_MS = 100, /* after an accept() that failed for want of descriptors or memory */
 	HEARD = EPOLLIN | EPOLLRDHUP,
+	LINE_S = 60,   /* for one's turn: as long as a busy machine may take for a crowd */
+	ROOM_S = 5,    /* for somebody to make room */
 	SCARCE_S = 60, /* between two words about what is scarce */
 	BEGIN = 8      /* sessions begun before others have their turn */
 };
@@ -266,7 +268,7 @@ queue(struct ns_daemon *d, struct ns_caller *c)
 		refuse(d, c, NS_RATE, err.msg);
 	} else {
 		c->queued = true;
-		c->deadline_ns = now + NS_HELLO_S * NP_SEC;
+		c->deadline_ns = now + LINE_S * NP_SEC;
 		watch(d, c, 0);
 	}
 }
@@ -296,6 +298,9 @@ hand_over(struct ns_daemon *d, struct ns_caller *c)
 	if (ns_guard_session(&d->limits, d->sessions, &c->peer, ns_session_bytes(d, c), &why,
 			     &err) != NP_OK) {
 		if (ns_sessions_make_room(d, &c->peer, why)) {
+			if (c->short_of == 0) {
+				c->deadline_ns = np_now() + ROOM_S * NP_SEC;
+			}
 			c->short_of = d->freed + 1;
 			c->lack = why;
 		} else {

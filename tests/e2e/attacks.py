@@ -311,8 +311,8 @@ def guesses(option: str) -> str:
                 assert got.rc == 0 and not got.err, f"{got}"
                 times.append(got.seconds)
                 time.sleep(0.05)
-        looked = daemon.log(1 << 20).count("wrong ")
-        words = (f"{looked} of {hear.recv()} tries looked at in {seconds} s; a whole test with the "
+        looked = daemon.log(1 << 20).count('msg="wrong ')
+        words = (f"{looked} tries looked at in {seconds} s, {hear.recv()} ended; a whole test with the "
                  f"right one took {1e3 * min(times):.1f} ms at the best, {1e3 * max(times):.1f} at "
                  "the worst")
         # Three are free, then 0.1 s, 0.2 s and so on up to two seconds.
