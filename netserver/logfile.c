@@ -6,11 +6,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/trusted.h"
 
 /* As much as a pipe takes whole, and so many bytes of it hold a line of text wholly escaped. */
 enum { LINE = 4096 };
@@ -23,7 +22,6 @@ static const char stderr_name[] = "/dev/stderr";
 static int
 open_file(const char *path, bool *regular, struct np_err *err)
 {
-	struct stat st;
 	int fd;
 
 	*regular = strcmp(path, stderr_name) != 0;
@@ -34,38 +32,7 @@ open_file(const char *path, bool *regular, struct np_err *err)
 		}
 		return fd;
 	}
-	/* Non-blocking for opening a FIFO, which waits for a reader; it means nothing to files. */
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-		return fd;
-	}
-	if (fd >= 0 || errno == ENXIO) { /* a FIFO without a reader, or a socket */
-		np_fail(err, NP_EUSAGE, 0, "%.300s is no regular file", path);
-	} else {
-		np_fail(err, NP_ESYS, errno, "open %.300s", path);
-	}
-	if (fd >= 0) {
-		close(fd);
-	}
-	return -1;
-}
-
-static int
-set_path(struct ns_logfile *f, const char *path, struct np_err *err)
-{
-	size_t n = 0;
-
-	if (path[0] != '/') {
-		if (getcwd(f->path, sizeof(f->path) - 1) == NULL) {
-			return np_fail(err, NP_ESYS, errno, "the working directory");
-		}
-		n = strlen(f->path);
-		f->path[n++] = '/';
-	}
-	if (path[0] == '\0' || np_text_copy(f->path + n, sizeof(f->path) - n, path) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.60s' is no name of a file", path);
-	}
-	return NP_OK;
+	return np_trusted_open(path, NP_TRUSTED_LOG, err);
 }
 
 int
@@ -75,7 +42,7 @@ ns_logfile_open(struct ns_logfile *f, const char *path, const struct np_log *bef
 	memset(f, 0, sizeof(*f));
 	f->fd = -1;
 	f->before = *before;
-	if (set_path(f, path, err) != NP_OK) {
+	if (np_trusted_path(f->path, sizeof(f->path), path, err) != NP_OK) {
 		return err->code;
 	}
 	f->fd = open_file(f->path, &f->regular, err);

@@ -27,9 +27,9 @@ struct ns_logfile {
 };
 
 /*
- * Open it to append, mode 0640 where it is new: a regular file, or /dev/stderr by that name,
- * whatever that is. `before` is where the log went until now. NP_EUSAGE for other kinds of files
- * (a FIFO would make the daemon wait), NP_ESYS when it can't be had.
+ * Open it to append, mode 0640 where it is new: a regular file that NP_TRUSTED_LOG takes, or
+ * /dev/stderr by that name, whatever that is. `before` is where the log went until now. NP_EUSAGE
+ * for other kinds of files (a FIFO would make the daemon wait), NP_ESYS when it can't be had.
  */
 int ns_logfile_open(struct ns_logfile *f, const char *path, const struct np_log *before,
 		    struct np_err *err);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/log.h"
+#include "base/trusted.h"
 #include "net/addr.h"
 #include "net/sock.h"
 #include "netserver/args.h"
@@ -167,9 +168,9 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 	struct np_err err = { .code = NP_OK };
 
 	if (a->fill_dir != NULL) {
-		d->fill_dir = open(a->fill_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		d->fill_dir = np_trusted_open(a->fill_dir, NP_TRUSTED_DIR, &err);
 		if (d->fill_dir < 0) {
-			return fault("--fill-dir: open %s: %s", a->fill_dir, strerror(errno));
+			return fault("--fill-dir: %s", err.msg);
 		}
 	}
 	if (a->metrics_file != NULL) {
@@ -180,8 +181,9 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 		}
 	}
 	if (a->access_file != NULL) {
-		if (realpath(a->access_file, d->access_file) == NULL) {
-			return fault("--access-file: %s: %s", a->access_file, strerror(errno));
+		if (np_trusted_path(d->access_file, sizeof(d->access_file), a->access_file, &err) !=
+		    NP_OK) {
+			return fault("--access-file: %s", err.msg);
 		}
 	}
 	d->rules = a->rules;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/trusted.h"
 #include "netserver/status.h"
 
 /* ---- The text ---- */
@@ -167,7 +168,6 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 {
 	const char *slash = strrchr(path, '/');
 	char dir[4096] = ".";
-	int fd;
 
 	*name = slash != NULL ? slash + 1 : path;
 	if (slash != NULL) {
@@ -182,11 +182,7 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 		np_fail(err, NP_EUSAGE, 0, "'%.300s' is no name of a file", path);
 		return -1;
 	}
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0) {
-		np_fail(err, NP_ESYS, errno, "open %.300s", dir);
-	}
-	return fd;
+	return np_trusted_open(dir, NP_TRUSTED_DIR, err);
 }
 
 /* Returns the errno, or 0. */

@@ -56,6 +56,7 @@ unit_tests = \
 	%D%/unit/test_stop \
 	%D%/unit/test_talk \
 	%D%/unit/test_transport \
+	%D%/unit/test_trusted \
 	%D%/unit/test_unix \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire

@@ -1,43 +1,16 @@
 #include "base/secret.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/trusted.h"
 #include "config.h"
 
 #ifdef HAVE_SODIUM
 #include <sodium.h>
 #endif
-
-/*
- * Who may read the file could as well be told; and so could its owner, who can change its mode at
- * any time.
- */
-static int
-check_file(int fd, struct np_err *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) != 0) {
-		return np_fail(err, NP_ESYS, errno, "look at the file");
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return np_fail(err, NP_EUSAGE, 0, "not a regular file");
-	}
-	if (st.st_uid != 0 && st.st_uid != geteuid()) {
-		return np_fail(err, NP_EUSAGE, 0, "the file is another user's (try chown %ld)",
-			       (long)geteuid());
-	}
-	if ((st.st_mode & 066) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "others may read or write the file (try chmod 600)");
-	}
-	return NP_OK;
-}
 
 static int
 read_line(int fd, void *line, size_t size, size_t *count, struct np_err *err)
@@ -57,15 +30,13 @@ read_line(int fd, void *line, size_t size, size_t *count, struct np_err *err)
 int
 np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err)
 {
-	/* Whoever put a FIFO there must not make us wait. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = np_trusted_open(path, NP_TRUSTED_SECRET, err);
 	int rc;
 
 	if (fd < 0) {
-		return np_fail(err, NP_ESYS, errno, "open %s", path);
+		return err != NULL ? err->code : NP_EUSAGE;
 	}
-	rc = check_file(fd, err);
-	rc = rc == NP_OK ? read_line(fd, line, size, count, err) : rc;
+	rc = read_line(fd, line, size, count, err);
 	close(fd);
 	return rc == NP_OK ? rc : (np_fail_in(err, path), rc);
 }

@@ -13,8 +13,8 @@
 /*
  * Read a file's first line into line, without its newline and filled up with zeros; *count says how
  * long it is. One that takes all of size bytes may have been longer. The file has to be a regular
- * one of ours or root's that nobody else may read or write (mode 0600): NP_EUSAGE says what to do;
- * NP_ESYS when it can't be read. The message names the file.
+ * one of ours or root's that nobody else may read or write (mode 0600), see NP_TRUSTED_SECRET:
+ * NP_EUSAGE says what to do; NP_ESYS when it can't be read. The message names the file.
  */
 int np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err);
 

@@ -360,6 +360,12 @@ def read_again() -> None:
                 os.kill(daemon.pid, signal.SIGHUP)
                 assert lib.wait_for(lambda: told in daemon.log(), 60), daemon.log()
                 must_serve(daemon.port)
+            rules.write_text("deny 127.0.0.1\n")
+            rules.chmod(0o666)
+            os.kill(daemon.pid, signal.SIGHUP)
+            assert lib.wait_for(lambda: "everybody may write the file" in daemon.log(), 5), \
+                daemon.log()
+            must_serve(daemon.port)
 
 
 WRONG: List[Tuple[Sequence[str], Sequence[str]]] = [

@@ -338,11 +338,44 @@ def no_such_places() -> None:
         for args, *says in ((["--metrics-file", "/nosuch/m"], "/nosuch/", "No such file"),
                             (["--metrics-file", "/tmp/"], "no name of a file"),
                             (["--log-file", "/nosuch/log"], "/nosuch/log", "No such file"),
-                            (["--log-file", fifo], "no regular file"),
-                            (["--log-file", "/dev/null"], "no regular file")):
+                            (["--log-file", fifo], "not a regular file"),
+                            (["--log-file", "/dev/null"], "not a regular file")):
             got = lib.run([lib.netserver(), "-D", "-p", port, *args], SOON)
             assert got.rc == 1, f"{args}: status {got.rc}"
             lib.error_line(got, "netserver", args[0], *says)
+
+
+def planted_files() -> None:
+    """Root is not had by who was first with a name in /tmp, and opens nothing of his."""
+    stranger, port = 4711, str(lib.free_port())
+    with tempfile.TemporaryDirectory() as name:
+        ours, tmp = Path(name) / "ours", Path(name) / "tmp"
+        ours.mkdir()
+        tmp.mkdir()
+        tmp.chmod(0o1777)
+        target = ours / "target"
+        target.write_text("untouched\n")
+        target.chmod(0o600)
+        link, file, way = tmp / "link", tmp / "file", tmp / "way"
+        link.symlink_to(target)
+        way.symlink_to(ours)
+        file.write_text("")
+        file.chmod(0o600)
+        for planted in (link, file, way):
+            os.chown(planted, stranger, -1, follow_symlinks=False)
+        target.chmod(0o600)
+        for option in ("--log-file", "--access-file", "--key-file", "--passphrase-file"):
+            for path, says in ((link, "symbolic link of user 4711"), (file, "another user's"),
+                               (way / "target", "symbolic link of user 4711")):
+                got = lib.run([lib.netserver(), "-D", "-p", port, option, str(path)], SOON)
+                assert got.rc == 1, f"{option} {path}: status {got.rc}"
+                lib.error_line(got, "netserver", option, str(path), says)
+        for option, path in (("--fill-dir", way), ("--metrics-file", way / "m")):
+            got = lib.run([lib.netserver(), "-D", "-p", port, option, str(path)], SOON)
+            assert got.rc == 1, f"{option} {path}: status {got.rc}"
+            lib.error_line(got, "netserver", option, str(way), "symbolic link of user 4711")
+        assert target.read_text() == "untouched\n"
+        assert file.read_text() == "" and sorted(os.listdir(ours)) == ["target"]
 
 
 # ---- the log ------------------------------------------------------------------------------------
@@ -556,7 +589,9 @@ def suite(report: lib.Report) -> None:
         todo.insert(0, ("a full disk", full_disk))
     if os.geteuid() != 0:
         report.skip("--status for strangers", "not root")
+        report.skip("files that others planted", "not root")
     else:
+        todo.append(("files that others planted", planted_files))
         todo.append(("--status for strangers", status_for_strangers))
     report.cases(todo, AT_ONCE)
 

@@ -1,0 +1,330 @@
+#include "base/trusted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+enum { LINKS = 40, TRIES = 4 }; /* as many links as the kernel follows */
+
+/* Where a walk stands. */
+struct walk {
+	int dir;             /* where the next name is looked up */
+	struct stat in;      /* that directory */
+	char rest[PATH_MAX]; /* of the path */
+	char at[PATH_MAX];   /* what was walked, for messages */
+	unsigned links;
+	enum np_trusted kind;
+};
+
+static bool
+is_ours(uid_t user)
+{
+	return user == 0 || user == geteuid();
+}
+
+static bool
+is_for_all(const struct stat *dir)
+{
+	return (dir->st_mode & S_IWOTH) != 0;
+}
+
+/* --- what is trusted ---------------------------------------------------------------------------
+ */
+
+/* Anything that stands in the way: what names it has to be root's or ours. */
+static int
+check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
+{
+	if (S_ISLNK(st->st_mode) && !is_ours(st->st_uid)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%.200s is a symbolic link of user %ld (try the name that it leads "
+			       "to)",
+			       w->at, (long)st->st_uid);
+	}
+	if (is_for_all(&w->in) && !is_ours(st->st_uid)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%.200s is another user's (%ld), in a directory where everybody may "
+			       "make files (try another directory, or chown %ld)",
+			       w->at, (long)st->st_uid, (long)geteuid());
+	}
+	return NP_OK;
+}
+
+/*
+ * Who may read a secret could as well be told; and so could its owner, who can change its mode at
+ * any time.
+ */
+static int
+check_secret(const struct stat *st, struct np_err *err)
+{
+	if (!is_ours(st->st_uid)) {
+		return np_fail(err, NP_EUSAGE, 0, "the file is another user's (try chown %ld)",
+			       (long)geteuid());
+	}
+	if ((st->st_mode & 066) != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "others may read or write the file (try chmod 600)");
+	}
+	return NP_OK;
+}
+
+static int
+check_file(const struct walk *w, const struct stat *st, struct np_err *err)
+{
+	if (!S_ISREG(st->st_mode)) {
+		return np_fail(err, NP_EUSAGE, 0, "not a regular file");
+	}
+	if (st->st_nlink > 1 && (is_for_all(&w->in) || !is_ours(w->in.st_uid))) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "the file has another name, too (a hard link), which somebody else "
+			       "may have given it (try a copy of it)");
+	}
+	if (w->kind == NP_TRUSTED_SECRET) {
+		return check_secret(st, err);
+	}
+	if ((st->st_mode & S_IWOTH) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "everybody may write the file (try chmod o-w)");
+	}
+	return NP_OK;
+}
+
+/* --- the walk ----------------------------------------------------------------------------------
+ */
+
+static int
+fail_at(const struct walk *w, int sys, struct np_err *err)
+{
+	return np_fail(err, NP_ESYS, sys, "open %.300s", w->at);
+}
+
+/* Go on below that directory. */
+static int
+enter(struct walk *w, int dir, struct np_err *err)
+{
+	if (w->dir >= 0) {
+		close(w->dir);
+	}
+	w->dir = dir;
+	if (dir < 0 || fstat(dir, &w->in) != 0) {
+		return fail_at(w, errno, err);
+	}
+	return NP_OK;
+}
+
+/* Where the path begins: at the root, or here. */
+static int
+begin(struct walk *w, struct np_err *err)
+{
+	const char *from = w->rest[0] == '/' ? "/" : ".";
+
+	if (w->rest[0] == '/') {
+		strcpy(w->at, "/");
+	}
+	return enter(w, open(from, O_PATH | O_DIRECTORY | O_CLOEXEC), err);
+}
+
+/* Take the next name off the rest. False at the end. */
+static bool
+next_name(struct walk *w, char name[NAME_MAX + 1], bool *is_last, struct np_err *err)
+{
+	size_t skip = strspn(w->rest, "/"), len = strcspn(w->rest + skip, "/"), at = strlen(w->at);
+
+	if (len == 0) {
+		return false;
+	}
+	if (len > NAME_MAX || at + len + 2 > sizeof(w->at)) {
+		np_fail(err, NP_ESYS, ENAMETOOLONG, "open %.300s", w->rest);
+		return false;
+	}
+	memcpy(name, w->rest + skip, len);
+	name[len] = '\0';
+	snprintf(w->at + at, sizeof(w->at) - at, "%s%s", at > 0 && w->at[at - 1] != '/' ? "/" : "",
+		 name);
+	memmove(w->rest, w->rest + skip + len, strlen(w->rest + skip + len) + 1);
+	*is_last = w->rest[strspn(w->rest, "/")] == '\0';
+	return true;
+}
+
+/* In /proc links are the kernel's own, and their texts no paths: /proc/self/fd/3. */
+static bool
+is_the_kernels(int dir)
+{
+	struct statfs fs;
+
+	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Go on by what the link says, then by what stood behind it. */
+static int
+follow(struct walk *w, int link, struct np_err *err)
+{
+	char to[PATH_MAX];
+	ssize_t n = readlinkat(link, "", to, sizeof(to) - 1);
+	size_t rest = strlen(w->rest);
+	char *slash;
+
+	if (n < 0 || ++w->links > LINKS) {
+		return fail_at(w, n < 0 ? errno : ELOOP, err);
+	}
+	if ((size_t)n + 1 + rest >= sizeof(w->rest)) {
+		return fail_at(w, ENAMETOOLONG, err);
+	}
+	memmove(w->rest + n + 1, w->rest, rest + 1);
+	memcpy(w->rest, to, (size_t)n);
+	w->rest[n] = '/';
+	if (rest == 0) {
+		w->rest[n] = '\0';
+	}
+	slash = strrchr(w->at, '/');
+	*(slash != NULL ? slash + (slash == w->at) : w->at) = '\0';
+	return w->rest[0] == '/' ? begin(w, err) : NP_OK;
+}
+
+static int
+open_flags(enum np_trusted kind)
+{
+	const int common = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+	return kind == NP_TRUSTED_DIR   ? O_RDONLY | O_DIRECTORY | O_CLOEXEC
+	       : kind == NP_TRUSTED_LOG ? O_WRONLY | O_APPEND | common
+					: O_RDONLY | common;
+}
+
+/* The file at the end of the path, which is no link. Returns it, or -1 with err. */
+static int
+open_last(const struct walk *w, const char *name, const struct stat *seen, int follows,
+	  struct np_err *err)
+{
+	struct stat st;
+	int fd;
+
+	if (w->kind != NP_TRUSTED_DIR && check_file(w, seen, err) != NP_OK) {
+		return -1;
+	}
+	fd = openat(w->dir, name, open_flags(w->kind) | follows);
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		fail_at(w, errno, err);
+	} else if (check_owner(w, &st, err) == NP_OK &&
+		   (w->kind == NP_TRUSTED_DIR || check_file(w, &st, err) == NP_OK)) {
+		return fd;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	return -1;
+}
+
+/* A log that is not there. -1 with errno EEXIST: somebody else has made it now. */
+static int
+make_last(const struct walk *w, const char *name, struct np_err *err)
+{
+	int fd = openat(w->dir, name, open_flags(w->kind) | O_CREAT | O_EXCL | O_NOFOLLOW, 0640);
+
+	if (fd < 0) {
+		int why = errno;
+
+		fail_at(w, why, err);
+		errno = why;
+	}
+	return fd;
+}
+
+/* One name of the path. Returns 1 to go on, 0 at the end with *fd, -1 with err. */
+static int
+step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err)
+{
+	int follows = is_the_kernels(w->dir) ? 0 : O_NOFOLLOW, rc = -1, at;
+	struct stat st;
+
+	for (int i = 0; (at = openat(w->dir, name, O_PATH | O_CLOEXEC | follows)) < 0; i++) {
+		if (errno != ENOENT || !is_last || w->kind != NP_TRUSTED_LOG) {
+			fail_at(w, errno, err);
+			return -1;
+		}
+		*fd = make_last(w, name, err);
+		if (*fd >= 0 || errno != EEXIST || i == TRIES) {
+			return *fd >= 0 ? 0 : -1;
+		}
+	}
+	if (fstat(at, &st) != 0) {
+		fail_at(w, errno, err);
+	} else if (check_owner(w, &st, err) == NP_OK) {
+		if (S_ISLNK(st.st_mode)) {
+			rc = follow(w, at, err) == NP_OK ? 1 : -1;
+		} else if (is_last) {
+			*fd = open_last(w, name, &st, follows, err);
+			rc = *fd >= 0 ? 0 : -1;
+		} else {
+			return enter(w, at, err) == NP_OK ? 1 : -1; /* which has it now */
+		}
+	}
+	close(at);
+	return rc;
+}
+
+int
+np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err)
+{
+	struct walk w = { .dir = -1, .kind = kind };
+	size_t len = strlen(path);
+	struct np_err own;
+	char name[NAME_MAX + 1];
+	bool is_last = false;
+	int fd = -1, rc = 1;
+
+	err = err != NULL ? err : &own;
+	*err = (struct np_err){ .code = NP_OK };
+	if (len == 0 || (kind != NP_TRUSTED_DIR && path[len - 1] == '/') ||
+	    np_text_copy(w.rest, sizeof(w.rest), path) != 0) {
+		np_fail(err, NP_EUSAGE, 0, "'%.60s' is no name of a file", path);
+		return -1;
+	}
+	if (begin(&w, err) == NP_OK) {
+		while (rc > 0 && next_name(&w, name, &is_last, err)) {
+			rc = step(&w, name, is_last, &fd, err);
+		}
+	}
+	if (rc > 0 && err->code == NP_OK) { /* "/", or a link to it */
+		fd = kind == NP_TRUSTED_DIR ? openat(w.dir, ".", open_flags(kind)) : -1;
+		if (fd < 0) {
+			fail_at(&w, kind == NP_TRUSTED_DIR ? errno : EISDIR, err);
+		}
+	}
+	if (w.dir >= 0) {
+		close(w.dir);
+	}
+	if (fd < 0 && strstr(err->msg, path) == NULL) {
+		char shown[301];
+
+		snprintf(shown, sizeof(shown), "%s", path);
+		np_fail_in(err, shown);
+	}
+	return fd;
+}
+
+int
+np_trusted_path(char *out, size_t size, const char *path, struct np_err *err)
+{
+	size_t n = 0;
+
+	if (path[0] != '/') {
+		if (getcwd(out, size - 1) == NULL) {
+			return np_fail(err, NP_ESYS, errno, "the working directory");
+		}
+		n = strlen(out);
+		out[n++] = '/';
+	}
+	if (path[0] == '\0' || np_text_copy(out + n, size - n, path) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "'%.60s' is no name of a file", path);
+	}
+	return NP_OK;
+}

@@ -1,0 +1,399 @@
+/*
+ * Files that an operator names: what another user has planted in their place is not taken.
+ */
+#include "base/trusted.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "netserver/guard.h"
+#include "netserver/logfile.h"
+#include "tests/lib/check.h"
+
+enum { STRANGER = 4711, ROOM = 128 };
+
+/*
+ * A directory of ours with `all`, where everybody may write, and `ours`, each with a file; the same
+ * names in each test.
+ */
+struct place {
+	char dir[32], all[40], ours[40], target[48];
+};
+
+static const char text[] = "deny 192.0.2.0/24\n";
+
+static const char *
+in(char out[ROOM], const char *dir, const char *name)
+{
+	assert_true(snprintf(out, ROOM, "%s/%s", dir, name) < ROOM);
+	return out;
+}
+
+static void
+make_file(const char *path, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static int
+set_up(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	strcpy(p->dir, "/tmp/np-test-XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	snprintf(p->all, sizeof(p->all), "%s/all", p->dir);
+	snprintf(p->ours, sizeof(p->ours), "%s/ours", p->dir);
+	snprintf(p->target, sizeof(p->target), "%s/target", p->dir);
+	assert_int_equal(mkdir(p->all, 0700) | mkdir(p->ours, 0700), 0);
+	assert_int_equal(chmod(p->dir, 0755) | chmod(p->all, 01777) | chmod(p->ours, 0755), 0);
+	make_file(p->target, 0600);
+	*state = p;
+	return 0;
+}
+
+static void
+empty(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		unlinkat(dirfd(d), e->d_name, 0);
+	}
+	if (d != NULL) {
+		closedir(d);
+	}
+	rmdir(dir);
+}
+
+static int
+tear_down(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM];
+
+	empty(in(path, p->all, "dir"));
+	empty(p->all);
+	empty(p->ours);
+	empty(p->dir);
+	free(p);
+	return 0;
+}
+
+static const enum np_trusted files[] = { NP_TRUSTED_RULES, NP_TRUSTED_SECRET, NP_TRUSTED_LOG };
+
+static void
+assert_refused(const char *path, enum np_trusted kind, const char *says)
+{
+	struct np_err err = { .code = NP_OK };
+	int fd = np_trusted_open(path, kind, &err);
+
+	if (fd >= 0) {
+		fail_msg("%s was opened, kind %d", path, (int)kind);
+	}
+	assert_int_equal(err.code, NP_EUSAGE);
+	assert_has(err.msg, says);
+	assert_has(err.msg, path);
+	assert_int_equal(np_trusted_open(path, kind, NULL), -1);
+}
+
+static void
+assert_all_refused(const char *path, const char *says)
+{
+	for (size_t i = 0; i < LEN(files); i++) {
+		assert_refused(path, files[i], says);
+	}
+}
+
+/* By what was opened, not by name. */
+static void
+assert_opens(const char *path, enum np_trusted kind, const char *that)
+{
+	struct np_err err = { .code = NP_OK };
+	int fd = np_trusted_open(path, kind, &err);
+	struct stat got, wanted;
+
+	if (fd < 0) {
+		fail_msg("%s", err.msg);
+	}
+	assert_int_equal(fstat(fd, &got) | stat(that, &wanted), 0);
+	assert_int_equal(got.st_ino, wanted.st_ino);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+
+static void
+needs_root(void)
+{
+	if (geteuid() != 0) {
+		skip(); /* only root can make files of others' */
+	}
+}
+
+static void
+give_away(const char *path)
+{
+	assert_int_equal(lchown(path, STRANGER, (gid_t)-1), 0);
+}
+
+/* ---- What is opened ---- */
+
+static void
+files_of_ours_are_opened_wherever_they_are(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM], link[ROOM], relative[ROOM];
+	const char *dirs[] = { p->all, p->ours };
+
+	for (size_t d = 0; d < LEN(dirs); d++) {
+		make_file(in(path, dirs[d], "file"), 0600);
+		assert_int_equal(symlink("../target", in(link, dirs[d], "relative")), 0);
+		assert_int_equal(symlink(path, in(relative, dirs[d], "absolute")), 0);
+		for (size_t i = 0; i < LEN(files); i++) {
+			assert_opens(path, files[i], path);
+			assert_opens(link, files[i], p->target);
+			assert_opens(relative, files[i], path);
+		}
+		assert_opens(dirs[d], NP_TRUSTED_DIR, dirs[d]);
+	}
+	assert_opens("/", NP_TRUSTED_DIR, "/");
+	assert_opens("/proc/self/../self/./cwd//.", NP_TRUSTED_DIR, ".");
+}
+
+static void
+a_path_is_one_from_here_too(void **state)
+{
+	struct place *p = *state;
+	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char whole[ROOM], wanted[ROOM];
+	struct np_err err;
+
+	assert_int_equal(chdir(p->ours), 0);
+	make_file("file", 0600);
+	assert_opens("file", NP_TRUSTED_SECRET, "file");
+	assert_opens("../ours/./file", NP_TRUSTED_SECRET, "file");
+	assert_int_equal(np_trusted_path(whole, sizeof(whole), "file", &err), NP_OK);
+	assert_int_equal(fchdir(here), 0);
+	close(here);
+	assert_string_equal(whole, in(wanted, p->ours, "file"));
+	assert_opens(whole, NP_TRUSTED_SECRET, wanted);
+	assert_int_equal(np_trusted_path(whole, sizeof(whole), "", &err), NP_EUSAGE);
+	assert_int_equal(np_trusted_path(whole, 8, "/longer-than-that", &err), NP_EUSAGE);
+}
+
+/* A shell's 3<FILE: such a name is a link whose text is no path, and the kernel's own. */
+static void
+descriptors_are_files(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM];
+	int fd = open(p->target, O_RDONLY | O_CLOEXEC);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_opens(path, NP_TRUSTED_SECRET, p->target);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	assert_opens(path, NP_TRUSTED_RULES, p->target);
+	close(fd);
+}
+
+static void
+a_log_is_made_and_nothing_else_is(void **state)
+{
+	struct place *p = *state;
+	const char *dirs[] = { p->all, p->ours };
+	struct np_err err;
+	struct stat st;
+	char path[ROOM], link[ROOM];
+
+	umask(022);
+	for (size_t d = 0; d < LEN(dirs); d++) {
+		in(path, dirs[d], "new");
+		assert_int_equal(np_trusted_open(path, NP_TRUSTED_RULES, &err), -1);
+		assert_int_equal(err.sys, ENOENT);
+		assert_int_equal(np_trusted_open(path, NP_TRUSTED_SECRET, &err), -1);
+		assert_int_equal(np_trusted_open(path, NP_TRUSTED_DIR, &err), -1);
+		assert_int_equal(stat(path, &st), -1);
+		assert_int_equal(symlink(path, in(link, dirs[d], "dangling")), 0);
+		assert_opens(link, NP_TRUSTED_LOG, path);
+		assert_opens(path, NP_TRUSTED_LOG, path);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode, S_IFREG | 0640);
+	}
+}
+
+/* ---- What is not ---- */
+
+static void
+what_is_no_file_is_refused(void **state)
+{
+	struct place *p = *state;
+	struct np_err err;
+	char path[ROOM];
+
+	assert_int_equal(mkfifo(in(path, p->ours, "fifo"), 0600), 0);
+	assert_all_refused(path, "not a regular file"); /* at once: nobody has its other end */
+	assert_all_refused("/dev/null", "not a regular file");
+	assert_all_refused(p->ours, "not a regular file");
+	assert_all_refused("", "no name of a file");
+	assert_all_refused("/tmp/", "no name of a file");
+	assert_int_equal(np_trusted_open("/", NP_TRUSTED_LOG, &err), -1);
+	assert_int_equal(np_trusted_open(p->target, NP_TRUSTED_DIR, &err), -1);
+	assert_int_equal(err.sys, ENOTDIR);
+	assert_int_equal(symlink("loop", in(path, p->ours, "loop")), 0);
+	assert_int_equal(np_trusted_open(path, NP_TRUSTED_LOG, &err), -1);
+	assert_int_equal(err.sys, ELOOP);
+	assert_int_equal(np_trusted_open("/nosuch/file", NP_TRUSTED_LOG, &err), -1);
+	assert_int_equal(err.sys, ENOENT);
+	assert_has(err.msg, "/nosuch");
+}
+
+static void
+files_that_everybody_may_write_are_refused(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM];
+
+	make_file(in(path, p->ours, "file"), 0666);
+	assert_refused(path, NP_TRUSTED_RULES, "chmod o-w");
+	assert_refused(path, NP_TRUSTED_LOG, "chmod o-w");
+	assert_refused(path, NP_TRUSTED_SECRET, "chmod 600");
+	assert_int_equal(chmod(path, 0664), 0);
+	assert_opens(path, NP_TRUSTED_RULES, path);
+	assert_opens(path, NP_TRUSTED_LOG, path);
+	assert_refused(path, NP_TRUSTED_SECRET, "chmod 600");
+}
+
+/* In /tmp, say: whoever is first has the name. */
+static void
+what_others_planted_is_refused(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM], below[ROOM];
+
+	needs_root();
+	make_file(in(path, p->all, "file"), 0644);
+	give_away(path);
+	assert_all_refused(path, "another user's (4711)");
+	assert_int_equal(symlink(p->target, in(path, p->all, "link")), 0);
+	give_away(path);
+	assert_all_refused(path, "a symbolic link of user 4711");
+	assert_int_equal(symlink("/nosuch", in(path, p->all, "dangling")), 0);
+	give_away(path);
+	assert_refused(path, NP_TRUSTED_LOG, "a symbolic link of user 4711");
+	assert_int_equal(symlink(p->ours, in(path, p->all, "way")), 0);
+	give_away(path);
+	assert_refused(path, NP_TRUSTED_DIR, "a symbolic link of user 4711");
+	make_file(in(below, p->ours, "file"), 0600);
+	assert_all_refused(in(below, path, "file"), "a symbolic link of user 4711");
+	assert_int_equal(mkdir(in(path, p->all, "dir"), 0755), 0);
+	give_away(path);
+	assert_refused(path, NP_TRUSTED_DIR, "another user's (4711)");
+	make_file(in(below, path, "file"), 0600);
+	assert_all_refused(below, "another user's (4711)");
+}
+
+static void
+files_with_a_second_name_are_refused_where_others_give_names(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM];
+
+	assert_int_equal(link(p->target, in(path, p->all, "hard")), 0);
+	assert_all_refused(path, "a hard link");
+	assert_int_equal(link(p->target, in(path, p->ours, "hard")), 0);
+	assert_opens(path, NP_TRUSTED_LOG, path);
+	if (geteuid() == 0) {
+		give_away(p->ours);
+		assert_all_refused(path, "a hard link");
+	}
+}
+
+/* That of a daemon's user, in which root opens the log before it becomes him. */
+static void
+a_directory_of_another_users_holds_his_files(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM], link[ROOM];
+
+	needs_root();
+	give_away(p->ours);
+	make_file(in(path, p->ours, "log"), 0640);
+	assert_opens(path, NP_TRUSTED_LOG, path);
+	give_away(path);
+	assert_opens(path, NP_TRUSTED_LOG, path);
+	assert_opens(path, NP_TRUSTED_RULES, path);
+	assert_refused(path, NP_TRUSTED_SECRET, "another user's");
+	assert_int_equal(symlink(p->target, in(link, p->ours, "link")), 0);
+	assert_opens(link, NP_TRUSTED_LOG, p->target);
+	give_away(link);
+	assert_refused(link, NP_TRUSTED_LOG, "a symbolic link of user 4711");
+}
+
+/* ---- Who opens that way ---- */
+
+static void
+a_planted_log_is_not_written(void **state)
+{
+	struct place *p = *state;
+	const struct np_log before = { .level = NP_LOG_ERROR };
+	struct ns_logfile log;
+	struct np_err err;
+	char path[ROOM];
+
+	needs_root();
+	assert_int_equal(symlink(p->target, in(path, p->all, "log")), 0);
+	give_away(path);
+	assert_int_equal(ns_logfile_open(&log, path, &before, &err), NP_EUSAGE);
+	assert_has(err.msg, "a symbolic link of user 4711");
+}
+
+static void
+rules_that_everybody_may_write_are_not_read(void **state)
+{
+	struct place *p = *state;
+	struct ns_access access = { .allows = 0 };
+	struct np_err err;
+	char path[ROOM];
+
+	make_file(in(path, p->ours, "rules"), 0666);
+	assert_int_equal(ns_access_read(&access, path, &err), NP_EUSAGE);
+	assert_has(err.msg, "chmod o-w");
+	assert_int_equal(access.denies, 0);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(ns_access_read(&access, path, &err), NP_OK);
+	assert_int_equal(access.denies, 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(files_of_ours_are_opened_wherever_they_are),
+		CASE(a_path_is_one_from_here_too),
+		CASE(descriptors_are_files),
+		CASE(a_log_is_made_and_nothing_else_is),
+		CASE(what_is_no_file_is_refused),
+		CASE(files_that_everybody_may_write_are_refused),
+		CASE(what_others_planted_is_refused),
+		CASE(files_with_a_second_name_are_refused_where_others_give_names),
+		CASE(a_directory_of_another_users_holds_his_files),
+		CASE(a_planted_log_is_not_written),
+		CASE(rules_that_everybody_may_write_are_not_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
