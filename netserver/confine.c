@@ -487,9 +487,9 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 	return filter_calls(s, err);
 }
 
-/* Put what is permitted in force, or out of it. */
+/* Put these in force as far as they are permitted, and nothing else. */
 static int
-enforce(bool on)
+enforce(uint64_t caps)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3];
@@ -499,7 +499,7 @@ enforce(bool on)
 		return -1;
 	}
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		have[i].effective = on ? have[i].permitted : 0;
+		have[i].effective = have[i].permitted & (uint32_t)(caps >> 32 * i);
 	}
 	return (int)syscall(SYS_capset, &head, have);
 }
@@ -518,7 +518,8 @@ ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err)
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
 		were[i] = have[i].effective;
 	}
-	if (want && enforce(true) == 0) {
+	/* By CAP_NET_ADMIN a name that a stranger chose could have a module loaded. */
+	if (want && enforce(raw) == 0) {
 		act(ctx);
 	}
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
@@ -567,13 +568,13 @@ ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len)
 	if (rc == 0 || errno != EPERM) {
 		return rc;
 	}
-	if (enforce(true) != 0) {
+	if (enforce(kept_by_nobody) != 0) {
 		errno = EPERM;
 		return -1;
 	}
 	rc = setsockopt(fd, level, name, v, len);
 	error = errno;
-	if (enforce(false) != 0) {
+	if (enforce(0) != 0) {
 		abort(); /* what may not stay in force can't be given back */
 	}
 	errno = error;

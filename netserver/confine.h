@@ -23,9 +23,9 @@
 int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
 
 /*
- * For a session's process, before it is confined: call act() with what is permitted in force, where
- * want, and then give CAP_NET_RAW up for good. NP_ESYS when that can't be done, and the session may
- * not go on; else NP_OK.
+ * For a session's process, before it is confined: call act() with CAP_NET_RAW in force and no
+ * other capability, where want, and then give that up for good. NP_ESYS when that can't be done,
+ * and the session may not go on; else NP_OK.
  */
 int ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err);
 

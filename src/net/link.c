@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -40,17 +41,8 @@ refuse(struct np_err *err, int sys, const char *fmt, ...)
 /* --- the interface -----------------------------------------------------------------------------
  */
 
-/* One of the questions of netdevice(7). */
 static int
-ask(int fd, const char *device, unsigned long question, struct ifreq *r)
-{
-	memset(r, 0, sizeof(*r));
-	memcpy(r->ifr_name, device, strlen(device));
-	return ioctl(fd, question, r);
-}
-
-static int
-check_flags(const struct np_link *l, short flags, struct np_err *err)
+check_flags(const struct np_link *l, unsigned flags, struct np_err *err)
 {
 	if ((flags & IFF_UP) == 0) {
 		return refuse(err, ENETDOWN, "interface %s is down (try: ip link set %s up)",
@@ -64,55 +56,77 @@ check_flags(const struct np_link *l, short flags, struct np_err *err)
 	return NP_OK;
 }
 
-/* By the interface's own account; fd is any socket. */
-static int
-look(struct np_link *l, int fd, struct np_err *err)
+/* Of an interface that there is: by a name that it lacks the kernel would look for a module. */
+static uint32_t
+mtu_of(const char *device)
 {
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq r;
-	short flags;
+	uint32_t mtu = 0;
 
-	if (ask(fd, l->device, SIOCGIFFLAGS, &r) != 0) {
-		return refuse(err, errno,
-			      "there is no interface %s here (ip link shows those that there are)",
-			      l->device);
+	memset(&r, 0, sizeof(r));
+	memcpy(r.ifr_name, device, strlen(device));
+	if (fd >= 0) {
+		mtu = ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > 0 ? (uint32_t)r.ifr_mtu : 0;
+		close(fd);
 	}
-	flags = r.ifr_flags;
-	l->loopback = (flags & IFF_LOOPBACK) != 0;
-	if (ask(fd, l->device, SIOCGIFHWADDR, &r) != 0 ||
-	    (r.ifr_hwaddr.sa_family != ARPHRD_ETHER && !l->loopback)) {
+	return mtu;
+}
+
+/* By the interface's own account. */
+static int
+look(struct np_link *l, const struct ifaddrs *i, struct np_err *err)
+{
+	const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)i->ifa_addr;
+
+	l->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
+	if (ll == NULL || (ll->sll_hatype != ARPHRD_ETHER && !l->loopback)) {
 		return refuse(err, EOPNOTSUPP,
 			      "interface %s carries no Ethernet frames (name another with "
 			      "--device)",
 			      l->device);
 	}
-	memcpy(l->mac, r.ifr_hwaddr.sa_data, NP_LINK_MAC);
-	if (check_flags(l, flags, err) != NP_OK) {
+	memcpy(l->mac, ll->sll_addr, NP_LINK_MAC);
+	l->index = ll->sll_ifindex;
+	if (check_flags(l, i->ifa_flags, err) != NP_OK) {
 		return err->code;
 	}
-	if (ask(fd, l->device, SIOCGIFMTU, &r) != 0 || r.ifr_mtu < NP_LINK_LEAST) {
+	l->mtu = mtu_of(l->device);
+	if (l->mtu < NP_LINK_LEAST) {
 		return refuse(err, EINVAL,
 			      "interface %s has no MTU that an Ethernet frame fits into",
 			      l->device);
 	}
-	l->mtu = (uint32_t)r.ifr_mtu;
-	if (ask(fd, l->device, SIOCGIFINDEX, &r) != 0) {
-		return np_fail(err, NP_ESYS, errno, "number of interface %s", l->device);
-	}
-	l->index = r.ifr_ifindex;
 	return NP_OK;
 }
 
+/*
+ * Among those that there are: a stranger has named it, and a question about the name of none, by
+ * one of the calls of netdevice(7), has the kernel load the module of that name for who may.
+ */
 static int
-look_by_any(struct np_link *l, struct np_err *err)
+find(struct np_link *l, struct np_err *err)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const struct ifaddrs *i;
+	struct ifaddrs *all;
 	int rc;
 
-	if (fd < 0) {
+	if (getifaddrs(&all) != 0) {
 		return np_fail(err, NP_ESYS, errno, "ask for interface %s", l->device);
 	}
-	rc = look(l, fd, err);
-	close(fd);
+	for (i = all; i != NULL; i = i->ifa_next) {
+		/* One without an address of the link layer comes without any. */
+		if ((i->ifa_addr == NULL || i->ifa_addr->sa_family == AF_PACKET) &&
+		    strcmp(i->ifa_name, l->device) == 0) {
+			break;
+		}
+	}
+	rc = i != NULL ? look(l, i, err)
+		       : refuse(err, ENODEV,
+				"there is no interface %s here (ip link shows those that there "
+				"are)",
+				l->device);
+	freeifaddrs(all);
 	return rc;
 }
 
@@ -226,7 +240,7 @@ np_link_open(struct np_link *l, const char *device, struct np_err *err)
 		return refuse(err, ENODEV, "'%.40s' is the name of no interface", device);
 	}
 	memcpy(l->device, device, strlen(device));
-	if (look_by_any(l, err) != NP_OK || open_socket(l, err) != NP_OK) {
+	if (find(l, err) != NP_OK || open_socket(l, err) != NP_OK) {
 		np_link_close(l);
 		return err->code;
 	}

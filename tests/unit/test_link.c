@@ -4,11 +4,19 @@
  */
 #include "net/link.h"
 
+#include <endian.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
+#include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/sequence.h"
@@ -90,6 +98,54 @@ interfaces_that_will_not_do_are_named(void **state)
 		assert_true(strstr(err.msg, names[i]) != NULL);
 		assert_int_equal(l.fd, -1);
 	}
+}
+
+/* From here on the kernel ends this process when it asks about an interface by its name. */
+static void
+die_at_names(void)
+{
+	/* SIOCGIFNAME to SIOCSIFTXQLEN: netdevice(7). */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) +
+						       4 * (__BYTE_ORDER != __LITTLE_ENDIAN)),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SIOCGIFNAME, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SIOCSIFTXQLEN, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = LEN(code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+		_exit(77);
+	}
+}
+
+/* By CAP_NET_ADMIN such a question has the kernel load the module "netdev-NAME". */
+static void
+the_kernel_is_asked_about_no_name_that_there_is_not(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct np_link l;
+		struct np_err err;
+
+		die_at_names();
+		_exit(np_link_open(&l, "nosuch0", &err) == NP_EUSAGE && err.sys == ENODEV ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		printf("SKIP: no seccomp here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
 }
 
 static void
@@ -392,6 +448,7 @@ main(void)
 		cmocka_unit_test(the_last_frame_is_known_and_as_small_as_frames_get),
 		cmocka_unit_test(directions_differ_in_their_tags),
 		cmocka_unit_test(interfaces_that_will_not_do_are_named),
+		cmocka_unit_test(the_kernel_is_asked_about_no_name_that_there_is_not),
 		cmocka_unit_test(sizes_end_at_the_mtu),
 		cmocka_unit_test(a_peer_is_one_other_station),
 		cmocka_unit_test(only_one_tag_of_one_station_is_heard),
