@@ -550,21 +550,30 @@ ns_permit_init(struct ns_permit *p)
 	fclose(f);
 }
 
-int
-ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len)
+bool
+ns_permit_knows(const struct ns_permit *p, const char *congestion, socklen_t len)
 {
-	const struct ns_permit *p = ctx;
 	char wanted[32];
+
+	if (len == 0 || len > sizeof(wanted) - 3 || memchr(congestion, ' ', len) != NULL) {
+		return false;
+	}
+	snprintf(wanted, sizeof(wanted), " %.*s ", (int)len, congestion);
+	return strstr(p->loaded, wanted) != NULL;
+}
+
+int
+ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
+{
+	const int level = IPPROTO_TCP, name = TCP_CONGESTION;
 	int rc, error;
 
-	/* By a name that is not loaded a stranger would have the kernel load a module. */
-	snprintf(wanted, sizeof(wanted), " %.*s ", len < 28 ? (int)len : 28, (const char *)v);
-	if (level != IPPROTO_TCP || name != TCP_CONGESTION ||
-	    memchr(v, ' ', len < 28 ? len : 28) != NULL || strstr(p->loaded, wanted) == NULL) {
-		errno = EPERM;
+	if (!ns_permit_knows(ctx, congestion, len)) {
+		errno = ENOENT;
 		return -1;
 	}
-	rc = setsockopt(fd, level, name, v, len); /* a daemon that stayed root needs no more */
+	/* Some are for everybody, and a daemon that stayed root needs no more. */
+	rc = setsockopt(fd, level, name, congestion, len);
 	if (rc == 0 || errno != EPERM) {
 		return rc;
 	}
@@ -572,7 +581,7 @@ ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len)
 		errno = EPERM;
 		return -1;
 	}
-	rc = setsockopt(fd, level, name, v, len);
+	rc = setsockopt(fd, level, name, congestion, len);
 	error = errno;
 	if (enforce(0) != 0) {
 		abort(); /* what may not stay in force can't be given back */

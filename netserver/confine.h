@@ -53,21 +53,23 @@ struct ns_sandbox {
 };
 
 /*
- * What a session may still do of what only root may, where root became nobody without having been
- * told whom to become: choose a congestion control that the kernel has loaded (-K). A session with
- * evidence has given that up, since netlink and ethtool do more by the same capability; the daemon
- * does it for that one.
+ * The congestion controls that clients may choose: those that the kernel has loaded. By another
+ * name a process with CAP_NET_ADMIN would have it load a module.
  */
 struct ns_permit {
-	char loaded[256]; /* names with blanks around; empty: nothing is permitted */
+	char loaded[256]; /* names with blanks around; empty: none */
 };
 void ns_permit_init(struct ns_permit *p);
+bool ns_permit_knows(const struct ns_permit *p, const char *congestion, socklen_t len);
 
 /*
- * setsockopt(2) by that capability, which is in force for this call alone, where it takes it;
- * np_sockopts.permit.
+ * Set a congestion control, np_sockopts.permit: ENOENT for one that is not loaded, which the kernel
+ * does not hear of. Of what only root may, a session may do this where root became nobody without
+ * having been told whom to become: CAP_NET_ADMIN is in force for this call alone, where it takes
+ * it. A session with evidence has given that up, since netlink and ethtool do more by the same
+ * capability; the daemon does it for that one.
  */
-int ns_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 
 /* Which of the means this machine has; a daemon says once in its log what is missing. */
 struct ns_means {

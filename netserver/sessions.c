@@ -73,6 +73,7 @@ say(int fd, const struct ns_word *w)
 struct leave {
 	int fd; /* to the daemon */
 	const struct np_signals *signals;
+	struct ns_permit permit; /* read before the session was confined */
 };
 
 static int
@@ -166,11 +167,11 @@ refused(void *ctx, int error)
 }
 
 /*
- * np_sockopts.permit of a session that has no capability left for it (struct ns_permit): the socket
- * goes to the daemon, which sets the congestion control or does not.
+ * np_sockopts.permit of a session that has no capability left for it (struct ns_permit): for a
+ * congestion control that is not for everybody the socket goes to the daemon, which sets it.
  */
 static int
-ask_to_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t len)
+ask_to_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 {
 	union {
 		struct cmsghdr head;
@@ -184,14 +185,20 @@ ask_to_permit(void *ctx, int fd, int level, int name, const void *v, socklen_t l
 			    .msg_control = &passed,
 			    .msg_controllen = sizeof(passed) };
 
-	memset(&w, 0, sizeof(w));
-	memset(&passed, 0, sizeof(passed));
-	errno = EPERM;
-	if (level != IPPROTO_TCP || name != TCP_CONGESTION || len >= sizeof(w.text)) {
+	if (!ns_permit_knows(&l->permit, congestion, len)) {
+		errno = ENOENT;
 		return -1;
 	}
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, len) == 0) {
+		return 0;
+	}
+	if (errno != EPERM) {
+		return -1;
+	}
+	memset(&w, 0, sizeof(w));
+	memset(&passed, 0, sizeof(passed));
 	w.verb = NS_PERMIT;
-	memcpy(w.text, v, len);
+	memcpy(w.text, congestion, len);
 	passed.head.cmsg_level = SOL_SOCKET;
 	passed.head.cmsg_type = SCM_RIGHTS;
 	passed.head.cmsg_len = CMSG_LEN(sizeof(int));
@@ -357,7 +364,7 @@ gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 struct means {
 	bool evidence;
 	struct np_bag *lasting; /* facts of the host, read before it was confined; NULL: none */
-	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
 	const struct np_leave *leave; /* NULL: everything is granted */
 };
@@ -441,10 +448,9 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
 	};
 	bool is_here = np_addr_is_here(&c->peer);
-	struct ns_permit permit;
 	struct means by = { .evidence = gathers_evidence(d, c),
 			    .permit = ns_permit,
-			    .permit_ctx = &permit,
+			    .permit_ctx = &l.permit,
 			    .leave = &leave };
 	struct np_err err = { .code = NP_OK };
 
@@ -458,7 +464,7 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	}
 	ns_limit_log(&limited, d->log, d->session_lines);
 	forget_secrets(d, c);
-	ns_permit_init(&permit);
+	ns_permit_init(&l.permit);
 	if (by.evidence) {
 		by.permit = ask_to_permit;
 		by.permit_ctx = &l;
@@ -475,13 +481,17 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
-	const struct means by = { .evidence = d->evidence };
+	struct ns_permit permit;
+	const struct means by = { .evidence = d->evidence,
+				  .permit = ns_permit,
+				  .permit_ctx = &permit };
 	const struct np_log log = *d->log;
 	struct ns_limited limited;
 	struct np_cpus cpus;
 
 	/* What one client asks for must not stay for the next. */
 	np_cpus_save(&cpus);
+	ns_permit_init(&permit);
 	d->stats.sessions++;
 	ns_limit_log(&limited, d->log, d->session_lines);
 	serve(d, c, np_addr_is_here(&c->peer), &by);
@@ -830,8 +840,7 @@ permit(struct ns_session *s, int fd, struct ns_word *w)
 
 	w->text[sizeof(w->text) - 1] = '\0';
 	ns_permit_init(&p);
-	if (fd >= 0 && ns_permit(&p, fd, IPPROTO_TCP, TCP_CONGESTION, w->text,
-				 (socklen_t)strlen(w->text)) == 0) {
+	if (fd >= 0 && ns_permit(&p, fd, w->text, (socklen_t)strlen(w->text)) == 0) {
 		answer(s, NS_GRANT, 0, "");
 	} else {
 		answer(s, NS_REFUSE, fd >= 0 ? errno : EPERM, "");

@@ -166,6 +166,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/allocs.c %D%/lib/allocs.h \
 	%D%/lib/bags.c %D%/lib/bags.h \
 	%D%/lib/check.h \
+	%D%/lib/deadly.c %D%/lib/deadly.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
 	%D%/lib/root.c %D%/lib/root.h \
 	%D%/lib/session.c %D%/lib/session.h \

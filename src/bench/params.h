@@ -67,8 +67,8 @@ struct np_params {
 	int32_t ttl;     /* multicast; -1: leave */
 	uint32_t pacing; /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
 	bool time_calls; /* streams: record the time of every call, too */
-	/* What the kernel lets only root do, see np_sockopts; NULL: nothing. */
-	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	/* Sets a congestion control that the peer named, see np_sockopts; NULL: setsockopt(2). */
+	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
 	/* Datagrams: the client sends no empty one after its last request. */
 	bool no_end_mark;

@@ -29,9 +29,11 @@ struct np_sockopts {
 	} at[NP_SOCKOPTS_MAX];
 	size_t count;
 
-	/* Tried where the kernel says EPERM; returns 0 or -1 with errno, as setsockopt(2). NULL:
-	 * none. */
-	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	/*
+	 * Sets TCP_CONGESTION in the place of setsockopt(2), and returns as that does: for names
+	 * that strangers chose, by which the kernel would load modules. NULL: none.
+	 */
+	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
 };
 

@@ -71,7 +71,7 @@ struct np_server {
 	int fill_dir; /* descriptor of where files to fill buffers from may be had; 0: nowhere */
 	struct np_limits limits;
 	struct np_leave leave;
-	int (*permit)(void *ctx, int fd, int level, int name, const void *v, socklen_t len);
+	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx; /* see np_params */
 	struct np_signals signals;
 	unsigned caps;               /* NP_CAP_* that clients may have; 0: no greeting is known */

@@ -16,6 +16,7 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -42,6 +43,7 @@
 #include "sys/host.h"
 #include "sys/moved.h"
 #include "tests/lib/check.h"
+#include "tests/lib/deadly.h"
 #include "tests/lib/sockets.h"
 
 enum { MIB = 1 << 20 };
@@ -253,6 +255,16 @@ capabilities(void)
 	syscall(SYS_capget, &head, have);
 	return have[0].permitted | (uint64_t)have[1].permitted << 32 | have[0].effective |
 	       (uint64_t)have[1].effective << 32 | have[0].inheritable;
+}
+
+static uint64_t
+in_force(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[2];
+
+	syscall(SYS_capget, &head, have);
+	return have[0].effective | (uint64_t)have[1].effective << 32;
 }
 
 static const uint64_t useful = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
@@ -1361,17 +1373,65 @@ the_means_are_told(void **state)
 	printf("landlock %d, seccomp %d, missing: \"%s\"\n", m.landlock, m.seccomp, m.missing);
 }
 
-/* ---- Captures ---- */
+/* ---- Congestion controls ---- */
 
-static uint64_t
-in_force(void)
+/* Returns 0, or the number of what was wrong. */
+static int
+try_congestion(const char *user)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[2];
+	struct ns_permit p;
+	struct np_err err;
+	char name[16] = "";
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	syscall(SYS_capget, &head, have);
-	return have[0].effective | (uint64_t)have[1].effective << 32;
+	ns_permit_init(&p);
+	if (ns_confine_daemon(user, false, &err) != NP_OK || p.loaded[0] == '\0') {
+		return 77;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(p.loaded + 1, " "), p.loaded + 1);
+	if (ns_permit(&p, fd, name, (socklen_t)strlen(name)) != 0 && errno != EPERM) {
+		return 1;
+	}
+	if (!deadly_call(SYS_setsockopt, 2, TCP_CONGESTION, TCP_CONGESTION)) {
+		return 77;
+	}
+	if (ns_permit(&p, fd, "nosuch", 6) == 0 || errno != ENOENT ||
+	    ns_permit(&p, fd, " ", 1) == 0 || ns_permit(&p, fd, "", 0) == 0 ||
+	    ns_permit(&p, fd, "a-name-of-more-than-thirty-characters", 37) == 0 ||
+	    ns_permit(&p, fd, name, (socklen_t)strlen(name) - 1) == 0) {
+		return 2;
+	}
+	p.loaded[0] = '\0';
+	if (ns_permit(&p, fd, name, (socklen_t)strlen(name)) == 0 || errno != ENOENT) {
+		return 3;
+	}
+	return in_force() == 0 || geteuid() == 0 || user == NULL ? 0 : 4;
 }
+
+static void
+the_kernel_hears_of_no_congestion_control_that_is_not_loaded(void **state)
+{
+	static const char *const users[] = { NULL, "nobody", "root" };
+
+	(void)state;
+	for (size_t i = 0; i < (geteuid() == 0 ? LEN(users) : 1); i++) {
+		pid_t pid = fork();
+		int status;
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			_exit(try_congestion(users[i]));
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+			printf("SKIP: no list of congestion controls, or no seccomp\n");
+			skip();
+		}
+		assert_int_equal(status, 0);
+	}
+}
+
+/* ---- Captures ---- */
 
 /* By CAP_NET_ADMIN, were it in force, a client's word could have a module loaded. */
 static void
@@ -1589,6 +1649,7 @@ main(void)
 		cmocka_unit_test(who_gathers_evidence_changes_nothing),
 		cmocka_unit_test(what_the_kernel_refuses_is_an_error),
 		cmocka_unit_test(the_means_are_told),
+		cmocka_unit_test(the_kernel_hears_of_no_congestion_control_that_is_not_loaded),
 		cmocka_unit_test(a_session_that_captures_hears_and_does_not_send),
 		cmocka_unit_test(a_session_with_frames_stays_on_its_interface),
 	};

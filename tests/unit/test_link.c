@@ -4,16 +4,11 @@
  */
 #include "net/link.h"
 
-#include <endian.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/if_packet.h>
-#include <linux/seccomp.h>
 #include <linux/sockios.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +17,7 @@
 #include "bench/sequence.h"
 #include "run/talk.h"
 #include "tests/lib/check.h"
+#include "tests/lib/deadly.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
@@ -100,29 +96,6 @@ interfaces_that_will_not_do_are_named(void **state)
 	}
 }
 
-/* From here on the kernel ends this process when it asks about an interface by its name. */
-static void
-die_at_names(void)
-{
-	/* SIOCGIFNAME to SIOCSIFTXQLEN: netdevice(7). */
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) +
-						       4 * (__BYTE_ORDER != __LITTLE_ENDIAN)),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SIOCGIFNAME, 0, 2),
-		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SIOCSIFTXQLEN, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { .len = LEN(code), .filter = code };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-		_exit(77);
-	}
-}
-
 /* By CAP_NET_ADMIN such a question has the kernel load the module "netdev-NAME". */
 static void
 the_kernel_is_asked_about_no_name_that_there_is_not(void **state)
@@ -137,7 +110,10 @@ the_kernel_is_asked_about_no_name_that_there_is_not(void **state)
 		struct np_link l;
 		struct np_err err;
 
-		die_at_names();
+		/* What netdevice(7) has: a name goes with each of them. */
+		if (!deadly_call(SYS_ioctl, 1, SIOCGIFNAME, SIOCSIFTXQLEN)) {
+			_exit(77);
+		}
 		_exit(np_link_open(&l, "nosuch0", &err) == NP_EUSAGE && err.sys == ENODEV ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "net/addr.h"
 #include "net/sock.h"
 #include "tests/lib/check.h"
+#include "tests/lib/deadly.h"
 #include "tests/lib/sockets.h"
 
 static const uint8_t v4[4] = { 192, 0, 2, 254 };
@@ -165,6 +167,47 @@ a_refused_option_is_named_with_its_value(void **state)
 	np_sockopts_add_text(&o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", "none");
 	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
 	assert_has(err.msg, "set TCP_CONGESTION to 'none': ");
+}
+
+static int
+refuse_all(void *ctx, int fd, const char *congestion, socklen_t len)
+{
+	char *seen = ctx;
+
+	(void)fd;
+	snprintf(seen, 16, "%.*s", (int)len, congestion);
+	errno = ENOENT;
+	return -1;
+}
+
+/* The kernel loads a module by such a name for who may: nobody may by a stranger's word. */
+static void
+who_permits_congestion_controls_comes_before_the_kernel(void **state)
+{
+	struct np_sockopts o = { .count = 0 };
+	struct np_err err;
+	char seen[16] = "";
+	int status;
+	pid_t pid;
+
+	(void)state;
+	np_sockopts_add_text(&o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", "reno");
+	o.permit = refuse_all;
+	o.permit_ctx = seen;
+	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
+	assert_int_equal(err.sys, ENOENT);
+	assert_has(err.msg, "set TCP_CONGESTION to 'reno': ");
+	assert_string_equal(seen, "reno");
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (!deadly_call(SYS_setsockopt, 2, TCP_CONGESTION, TCP_CONGESTION)) {
+			_exit(77);
+		}
+		_exit(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err) == -1 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 77));
 }
 
 static void
@@ -403,6 +446,7 @@ main(void)
 		cmocka_unit_test(what_does_not_resolve_is_named),
 		cmocka_unit_test(options_are_set_in_their_order),
 		cmocka_unit_test(a_refused_option_is_named_with_its_value),
+		cmocka_unit_test(who_permits_congestion_controls_comes_before_the_kernel),
 		cmocka_unit_test(a_list_of_options_has_an_end),
 		cmocka_unit_test(a_watched_peer_is_probed),
 		cmocka_unit_test(a_listener_takes_connections),
