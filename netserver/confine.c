@@ -46,12 +46,16 @@
 #endif
 
 enum {
-	NOBODY = 65534,     /* where the list of users has none */
-	DESCRIPTORS = 64,   /* of a session, some ten of which it uses */
-	STACK = 512 << 10,  /* of its worker's thread, which takes some 10 KiB */
-	BESIDE = 2 << 20,   /* that stack, and what libc takes with it and for its own ends */
-	UNKNOWN = 16 << 20, /* what a process may have already, where /proc does not tell */
-	BUFFER = 128 << 10  /* from this size on memory is mapped, and given back when freed */
+	NOBODY = 65534,    /* where the list of users has none */
+	DESCRIPTORS = 64,  /* of a session, some ten of which it uses */
+	STACK = 512 << 10, /* of its worker's thread, which takes some 10 KiB */
+	BESIDE = 2 << 20,  /* that stack, and what libc takes with it and for its own ends */
+	MAIN_STACK = 1 << 20,
+	ADDRESSES = 2 << 20, /* that one's, guards of threads' stacks, small mappings of files */
+	/* What a process may have already, where /proc does not tell: data, and all of it. */
+	UNKNOWN_DATA = 16 << 20,
+	UNKNOWN_ALL = 64 << 20,
+	BUFFER = 128 << 10 /* from this size on memory is mapped, and given back when freed */
 };
 
 /* --- another user ------------------------------------------------------------------------------
@@ -332,18 +336,17 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 /* --- a session ---------------------------------------------------------------------------------
  */
 
-/* Bytes that count for RLIMIT_DATA already. */
+/* Bytes that a line of /proc/self/status tells. */
 static uint64_t
-data_now(void)
+memory_now(const char *name, uint64_t unknown)
 {
-	static const char name[] = "VmData:";
 	FILE *f = fopen("/proc/self/status", "re");
-	uint64_t bytes = UNKNOWN;
+	uint64_t bytes = unknown;
 	char line[256];
 
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		if (strncmp(line, name, sizeof(name) - 1) == 0) {
-			bytes = strtoull(line + sizeof(name) - 1, NULL, 10) << 10; /* of kB */
+		if (strncmp(line, name, strlen(name)) == 0) {
+			bytes = strtoull(line + strlen(name), NULL, 10) << 10; /* of kB */
 			break;
 		}
 	}
@@ -391,9 +394,27 @@ be_thrifty(void)
 }
 
 /*
+ * RLIMIT_DATA is what was granted, but stacks do not count for it, nor what mremap(2) makes of one:
+ * RLIMIT_AS is behind it. That counts, beside data, what only takes addresses.
+ */
+static int
+limit_memory(uint64_t bytes, struct np_err *err)
+{
+	uint64_t more = BESIDE + bytes;
+
+	be_thrifty();
+	if (limit(RLIMIT_STACK, "the stack", MAIN_STACK, err) != NP_OK ||
+	    limit(RLIMIT_DATA, "memory", memory_now("VmData:", UNKNOWN_DATA) + more, err) !=
+		NP_OK) {
+		return err->code;
+	}
+	return limit(RLIMIT_AS, "addresses", memory_now("VmSize:", UNKNOWN_ALL) + more + ADDRESSES,
+		     err);
+}
+
+/*
  * No RLIMIT_NPROC: it counts all processes of the user, and the filter knows threads from
- * processes. No RLIMIT_FSIZE: standard error may be a log file, and a line too many would end the
- * session by SIGXFSZ; landlock lets no file be written, and the filter none be made.
+ * processes. No RLIMIT_FSIZE: landlock lets no file be written, and the filter none be made.
  */
 static int
 limit_resources(uint64_t bytes, struct np_err *err)
@@ -402,11 +423,7 @@ limit_resources(uint64_t bytes, struct np_err *err)
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK) {
 		return err->code;
 	}
-	if (bytes == 0 || NS_SANITIZED) {
-		return NP_OK;
-	}
-	be_thrifty();
-	return limit(RLIMIT_DATA, "memory", data_now() + BESIDE + bytes, err);
+	return bytes == 0 || NS_SANITIZED ? NP_OK : limit_memory(bytes, err);
 }
 
 int
@@ -461,11 +478,17 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 	/* A socket of theirs hands a packet socket back to us (SCM_RIGHTS), by a number that the
 	 * filter does not know. */
 	box.unix_tests = box.unix_tests && box.capture_fd <= 0 && box.link_fd <= 0;
-	if (limit_resources(s->bytes, err) != NP_OK) {
-		return err->code;
-	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
+	}
+	/* While all that is open can be listed, and before the list of calls, which has none that
+	 * adds to it. */
+	if (!NS_SANITIZED && ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
+			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
+		return err->code;
+	}
+	if (limit_resources(s->bytes, err) != NP_OK) {
+		return err->code;
 	}
 	if (!watched && limit_capabilities(0, false, err) != NP_OK) {
 		return err->code;
@@ -477,11 +500,6 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 		return err->code;
 	}
 	if (ns_landlock_install(s, err) != NP_OK) {
-		return err->code;
-	}
-	/* Before the list of calls, which has none that adds to it. */
-	if ((s->capture_fd > 0 && ns_filter_mute(s->capture_fd, err) != NP_OK) ||
-	    (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK)) {
 		return err->code;
 	}
 	return filter_calls(s, err);

@@ -4,6 +4,7 @@
  */
 #include "netserver/filter.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -31,6 +32,8 @@
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
 #define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
 #endif
+enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list them */
+
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41 /* newer glibc names its threads' stacks by it */
 #endif
@@ -150,13 +153,13 @@ enum { MAKES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
 #define OPENED (O_ACCMODE | MAKES)
 
 static const struct rule allowed_if[] = {
-	/* What tests set. Others would be of use to who has CAP_NET_ADMIN, as sessions may. */
+	/* What tests set. Others would be of use to who has CAP_NET_ADMIN, as sessions may, and
+	 * SO_LINGER has whoever closes a socket last wait: the daemon, if it was passed one. */
 	OPTION(SOL_SOCKET, SO_ATTACH_FILTER),
 	OPTION(SOL_SOCKET, SO_DETACH_FILTER),
 	OPTION(SOL_SOCKET, SO_DEBUG),
 	OPTION(SOL_SOCKET, SO_DONTROUTE),
 	OPTION(SOL_SOCKET, SO_KEEPALIVE),
-	OPTION(SOL_SOCKET, SO_LINGER),
 	OPTION(SOL_SOCKET, SO_MAX_PACING_RATE),
 	OPTION(SOL_SOCKET, SO_PRIORITY),
 	OPTION(SOL_SOCKET, SO_RCVBUF),
@@ -190,9 +193,10 @@ static const struct rule allowed_if[] = {
 	ONE("open", 1, OPENED, O_WRONLY),
 	ONE("openat", 2, OPENED, O_RDONLY),
 	ONE("openat", 2, OPENED, O_WRONLY),
-	/* No code, and no memory that RLIMIT_DATA does not count, which shared pages are. */
-	TWO("mmap", 2, PROT_EXEC, 0, 3, MAP_TYPE, MAP_PRIVATE),
-	TWO("mmap2", 2, PROT_EXEC, 0, 3, MAP_TYPE, MAP_PRIVATE),
+	/* No code, and no memory that RLIMIT_DATA does not count, which shared pages and stacks
+	 * are. */
+	TWO("mmap", 2, PROT_EXEC, 0, 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE),
+	TWO("mmap2", 2, PROT_EXEC, 0, 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE),
 	ONE("mprotect", 2, PROT_EXEC, 0),
 	ONE("clone", CLONE_FLAGS, THREAD | NAMESPACES, THREAD),
 	ONE("unshare", 0, ALL, CLONE_FILES), /* np_fds_own() */
@@ -201,12 +205,10 @@ static const struct rule allowed_if[] = {
 	ONE("ioctl", 1, ALL, SIOCOUTQ),
 	ONE("ioctl", 1, ALL, SIOCGIFNAME), /* the zone in an IPv6 address's text */
 	ONE("fcntl", 1, ALL, F_GETFL),
-	ONE("fcntl", 1, ALL, F_SETFL),
 	ONE("fcntl", 1, ALL, F_GETFD),
 	ONE("fcntl", 1, ALL, F_SETFD),
 	ONE("fcntl", 1, ALL, F_SETPIPE_SZ),
 	ONE("fcntl64", 1, ALL, F_GETFL),
-	ONE("fcntl64", 1, ALL, F_SETFL),
 	ONE("fcntl64", 1, ALL, F_GETFD),
 	ONE("fcntl64", 1, ALL, F_SETFD),
 	ONE("fcntl64", 1, ALL, F_SETPIPE_SZ),
@@ -438,26 +440,43 @@ forbid(scmp_filter_ctx ctx, const char *const *calls, size_t count, int fd)
 	return rc;
 }
 
+static const char *const moving[] = { "bind", "connect", "listen" };
+
+static int
+forbid_moving_of(scmp_filter_ctx ctx, int fd)
+{
+	int family = 0;
+	socklen_t len = sizeof(family);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 && family == AF_UNIX
+		   ? forbid(ctx, moving, COUNT(moving), fd)
+		   : 0;
+}
+
 /*
  * The sockets of the UNIX domain that a session has lead to its daemon and to syslog. Connected to
- * itself, one would be a way for copies of descriptors (SCM_RIGHTS of unix(7)).
+ * itself, one would be a way for copies of descriptors (SCM_RIGHTS of unix(7)). The limit of
+ * descriptors says nothing of those that were open when it was lowered.
  */
 static int
 forbid_moving(scmp_filter_ctx ctx)
 {
-	static const char *const calls[] = { "bind", "connect", "listen" };
-	long most = sysconf(_SC_OPEN_MAX);
+	DIR *list = opendir("/proc/self/fd");
+	const struct dirent *e;
 	int rc = 0;
 
-	for (int fd = 0; fd < most && rc == 0; fd++) {
-		int family = 0;
-		socklen_t len = sizeof(family);
-
-		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
-		    family == AF_UNIX) {
-			rc = forbid(ctx, calls, COUNT(calls), fd);
+	if (list == NULL) {
+		for (int fd = 0; fd < MOST_FDS && rc == 0; fd++) {
+			rc = forbid_moving_of(ctx, fd);
+		}
+		return rc;
+	}
+	while (rc == 0 && (e = readdir(list)) != NULL) {
+		if (e->d_name[0] != '.') {
+			rc = forbid_moving_of(ctx, (int)strtol(e->d_name, NULL, 10));
 		}
 	}
+	closedir(list);
 	return rc;
 }
 

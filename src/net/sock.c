@@ -137,6 +137,15 @@ np_sock_watch_peer(int fd)
 	}
 }
 
+void
+np_sock_reset(int fd)
+{
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+
+	(void)connect(fd, &nowhere, sizeof(nowhere));
+	close(fd);
+}
+
 /* Finish a connect() that is under way on a non-blocking socket. Returns 0 or an errno. */
 static int
 wait_connected(int fd, uint64_t deadline)

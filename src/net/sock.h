@@ -73,6 +73,12 @@ int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 void np_sock_watch_peer(int fd);
 
 /*
+ * Close a TCP connection by a reset, so that the peer sees that it came to nothing. By connect(2)
+ * to nowhere rather than SO_LINGER, which a session of the daemon's may not set.
+ */
+void np_sock_reset(int fd);
+
+/*
  * Connect to the first of `remote` that answers, from the first of `local` of its family that
  * works; `local` NULL or empty lets the kernel choose. Absolute deadline over all attempts.
  * Returns the connected descriptor, or -1 with err NP_ECONTROL. *used gets the peer's address.

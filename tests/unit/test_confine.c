@@ -684,6 +684,32 @@ map_uncounted_memory(void)
 	return p == MAP_FAILED ? errno : 0;
 }
 
+/* Pages of such a mapping count as stack, wherever it is. */
+static int
+map_a_stack(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0);
+
+	return p == MAP_FAILED ? errno : 0;
+}
+
+/* Whoever closes such a socket last waits; it is whom it was passed to. */
+static int
+linger(void)
+{
+	const struct linger l = { .l_onoff = 1, .l_linger = 60 };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? ENOSYS : tried(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+}
+
+static int
+change_what_others_write_by(void)
+{
+	return tried(fcntl(2, F_SETFL, 0));
+}
+
 static int
 make_a_file_in_memory(void)
 {
@@ -725,6 +751,9 @@ other_calls_are_refused(void **state)
 						 map_code,
 						 make_code,
 						 map_uncounted_memory,
+						 map_a_stack,
+						 linger,
+						 change_what_others_write_by,
 						 make_a_file_in_memory,
 						 raise_a_limit,
 						 fake_input,
@@ -793,6 +822,42 @@ take_again(void)
 		free(p);
 	}
 	return take(14 * MIB);
+}
+
+/* The first thread's stack is there already, moved and grown as far as it gets. */
+static int
+stretch_the_stack(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	volatile char below[3 * (64 << 10)]; /* three of the largest pages that there are */
+	uintptr_t part = ((uintptr_t)below / page + 1) * page;
+
+	below[0] = 1;
+	return mremap((void *)part, page, (size_t)MIB << 10, MREMAP_MAYMOVE) == MAP_FAILED ? errno
+											   : 0;
+}
+
+static int
+grow_the_stack(void)
+{
+	struct rlimit l;
+
+	return getrlimit(RLIMIT_STACK, &l) == 0 && l.rlim_max <= 4 * MIB ? 0 : 1;
+}
+
+static void
+stacks_count_too(void **state)
+{
+	struct attempt a = { .box = { .bytes = 16 * MIB }, .try = stretch_the_stack };
+
+	(void)state;
+	if (NP_SANITIZED) {
+		printf("SKIP: built with a sanitizer\n");
+		skip();
+	}
+	assert_int_equal(outcome(&a), ENOMEM);
+	a.try = grow_the_stack;
+	assert_int_equal(outcome(&a), 0);
 }
 
 static void
@@ -1471,7 +1536,8 @@ try_capture(const char *user, bool want)
 	struct ns_sandbox box = { .bytes = 16 * MIB, .unix_tests = true, .evidence = true };
 	uint8_t frame[60] = { 0 };
 	struct np_err err = { .code = NP_OK };
-	int fd = -1, log = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/* Of a high number: the limit of descriptors will be below it. */
+	int fd = -1, log = fcntl(socket(AF_UNIX, SOCK_DGRAM, 0), F_DUPFD_CLOEXEC, 300);
 
 	if (ns_confine_daemon(user, true, &err) != NP_OK ||
 	    (capabilities() & UINT64_C(1) << CAP_NET_RAW) == 0) {
@@ -1640,6 +1706,7 @@ main(void)
 		cmocka_unit_test(what_is_no_accident_ends_the_session),
 		cmocka_unit_test(other_calls_are_refused),
 		cmocka_unit_test(memory_is_what_was_granted),
+		cmocka_unit_test(stacks_count_too),
 		cmocka_unit_test(descriptors_are_few),
 		cmocka_unit_test(tests_find_what_they_need),
 		cmocka_unit_test(unix_tests_make_sockets_in_tmp_and_nothing_else),

@@ -243,6 +243,26 @@ a_watched_peer_is_probed(void **state)
 /* ---- Listening and connecting ---- */
 
 static void
+a_reset_connection_is_reset_for_its_peer(void **state)
+{
+	struct np_addr at;
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	int near = connected_to(&at), far = accepted_from(listener);
+	char byte;
+
+	(void)state;
+	assert_true(put_bytes(near, "unread", 6));
+	assert_true(put_bytes(far, "unread", 6));
+	assert_true(wait_readable(near));
+	np_sock_reset(near);
+	while (recv(far, &byte, 1, 0) > 0) {
+	}
+	assert_int_equal(errno, ECONNRESET);
+	close(far);
+	close(listener);
+}
+
+static void
 a_listener_takes_connections(void **state)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
@@ -449,6 +469,7 @@ main(void)
 		cmocka_unit_test(who_permits_congestion_controls_comes_before_the_kernel),
 		cmocka_unit_test(a_list_of_options_has_an_end),
 		cmocka_unit_test(a_watched_peer_is_probed),
+		cmocka_unit_test(a_reset_connection_is_reset_for_its_peer),
 		cmocka_unit_test(a_listener_takes_connections),
 		cmocka_unit_test(a_port_in_use_can_not_be_listened_on),
 		cmocka_unit_test(a_closed_port_refuses),

@@ -305,7 +305,6 @@ connector_release(struct np_flow *f)
 static void
 reset_nudge(struct np_flow *f)
 {
-	static const struct linger at_once = { .l_onoff = 1 };
 	static const int off = 0;
 	struct connector *c = f->state;
 	struct np_err err;
@@ -320,8 +319,7 @@ reset_nudge(struct np_flow *f)
 		/* Nothing is sent on this one, which -F would wait for. */
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
 		np_sys_connect(fd, &f->peer.sa, f->peer.len);
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-		np_sys_close(fd);
+		np_sock_reset(fd);
 	}
 }
 

@@ -250,14 +250,12 @@ is_welcome(const struct np_flow *f, int fd)
 int
 np_endpoint_take(struct np_flow *f)
 {
-	static const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
 	int fd = np_sys_accept(f->listen_fd);
 
 	if (fd < 0 || !f->picky || is_welcome(f, fd)) {
 		return fd;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-	close(fd);
+	np_sock_reset(fd);
 	errno = ECONNABORTED;
 	return -1;
 }
