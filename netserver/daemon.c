@@ -14,6 +14,7 @@
 #include "net/addr.h"
 #include "net/sock.h"
 #include "netserver/front.h"
+#include "netserver/passed.h"
 #include "netserver/sessions.h"
 #include "netserver/status.h"
 
@@ -90,7 +91,7 @@ close_listeners(struct ns_daemon *d)
 		close(d->listeners[--d->listener_count]);
 	}
 	if (d->status_fd > 0) {
-		close(d->status_fd);
+		ns_passed_close(d->status_fd); /* with those that nobody has answered yet */
 		d->status_fd = 0;
 	}
 }
@@ -249,6 +250,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 {
 	d->session_lines = ns_lines_new();
 	(void)!getrandom(&d->rates.seed, sizeof(d->rates.seed), GRND_NONBLOCK);
+	ns_passed_begin();
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epoll < 0 && d->status_fd > 0) {
 		/* To be asked how one is matters less than to serve. */

@@ -159,6 +159,7 @@ struct ns_session {
 	bool told;           /* SIGTERM was sent */
 	bool yields;         /* to others that wait for room */
 	bool captures;       /* its packets, by a buffer of the kernel's */
+	bool gathers;        /* evidence: the daemon sets its congestion controls */
 };
 
 /* May that address ask for one more session? NP_OK, and it counts; else the refusal is NS_RATE. */

@@ -21,6 +21,7 @@
 #include "net/capture.h"
 #include "net/sock.h"
 #include "netserver/confine.h"
+#include "netserver/passed.h"
 #include "run/server.h"
 #include "sys/affinity.h"
 #include "sys/host.h"
@@ -651,6 +652,8 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bytes, &c->uncaptured) == NP_OK;
 	s->bytes += s->captures ? NP_CAPTURE_BYTES : 0;
 	s->beside = s->bytes - NP_SESSION_BYTES;
+	s->gathers = gathers_evidence(d, c);
+	ns_passed_let(pair[0], false);
 	s->pid = fork();
 	if (s->pid == 0) {
 		run_child(d, c, pair[1], self);
@@ -658,7 +661,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	close(pair[1]);
 	if (s->pid < 0 || epoll_ctl(d->epoll, EPOLL_CTL_ADD, pair[0], &ev) != 0) {
 		np_fail(err, NP_ESYS, errno, "no process for a session");
-		close(pair[0]); /* which ends it, if there is one */
+		ns_passed_close(pair[0]); /* which ends it, if there is one */
 		free(s);
 		return err->code;
 	}
@@ -759,6 +762,7 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	/* The session has looked at the length, but what if it is not itself any more? */
 	seconds = most > 0 && seconds > most ? most : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
+	ns_passed_let(s->fd, s->gathers);
 	answer(s, NS_GRANT, 0, "");
 	refill(d, &s->peer);
 }
@@ -810,6 +814,9 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	s->test_ns = 0;
+	if (s->fd >= 0) {
+		ns_passed_let(s->fd, false);
+	}
 	s->tests++;
 	d->stats.tests++;
 	s->moved_ns = np_now();
@@ -840,11 +847,18 @@ permit(struct ns_session *s, int fd, struct ns_word *w)
 
 	w->text[sizeof(w->text) - 1] = '\0';
 	ns_permit_init(&p);
-	if (fd >= 0 && ns_permit(&p, fd, w->text, (socklen_t)strlen(w->text)) == 0) {
+	if (ns_permit(&p, fd, w->text, (socklen_t)strlen(w->text)) == 0) {
 		answer(s, NS_GRANT, 0, "");
 	} else {
-		answer(s, NS_REFUSE, fd >= 0 ? errno : EPERM, "");
+		answer(s, NS_REFUSE, errno, "");
 	}
+}
+
+/* Sockets come from sessions that can't set all congestion controls, while their test runs. */
+static bool
+may_pass(const struct ns_session *s)
+{
+	return s->gathers && s->test_ns != 0;
 }
 
 /*
@@ -888,6 +902,9 @@ obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w, int fd)
 		d->stats.refused[reason_of(w->error)]++;
 		return true;
 	case NS_PERMIT:
+		if (!may_pass(s) || fd < 0) {
+			return false;
+		}
 		permit(s, fd, w);
 		return true;
 	default:
@@ -902,7 +919,7 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 	if (s->fd >= 0) {
 		/* A process that was just forked may have it still. */
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, s->fd, NULL);
-		close(s->fd);
+		ns_passed_close(s->fd);
 		s->fd = -1;
 		leave_line(d, s);
 		s->short_ns = 0;
@@ -913,31 +930,6 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 	}
 }
 
-/* A word, and the descriptor that may come with it, else -1. As recv(2). */
-static ssize_t
-take_word(int from, struct ns_word *w, int *fd)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} passed;
-	struct iovec part = { .iov_base = w, .iov_len = sizeof(*w) };
-	/* With all of CMSG_SPACE() a second one would find room, and stay open. */
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &passed,
-			    .msg_controllen = CMSG_LEN(sizeof(int)) };
-	ssize_t n = recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
-
-	*fd = -1;
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	}
-	return n;
-}
-
 /* So many words before others have their turn: who talks without end must not be all that is heard.
  */
 static void
@@ -946,8 +938,9 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 	struct ns_word w;
 
 	while (s->fd >= 0 && words-- > 0) {
+		bool truncated;
 		int fd;
-		ssize_t n = take_word(s->fd, &w, &fd);
+		ssize_t n = ns_passed_recv(s->fd, &w, sizeof(w), &fd, &truncated);
 
 		if (n < 0 && errno == EINTR) {
 			continue;
@@ -955,11 +948,11 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 			return;
 		}
-		if (n != (ssize_t)sizeof(w) || !obey(d, s, &w, fd)) {
+		if (n != (ssize_t)sizeof(w) || truncated || !obey(d, s, &w, fd)) {
 			hang_up(d, s);
 		}
 		if (fd >= 0) {
-			close(fd);
+			ns_passed_close(fd);
 		}
 	}
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "netserver/passed.h"
 
 enum { BACKLOG = 8, ASK_S = 5, SHORT = 32, ROOM_FOR_MORE = 64 };
 
@@ -268,6 +269,7 @@ ns_status_listen(const char *port, struct np_err *err)
 		}
 		return -1;
 	}
+	ns_passed_let(fd, false);
 	return fd;
 }
 
@@ -308,7 +310,7 @@ ns_status_answer(int listener, uid_t owner, const struct ns_view *v)
 	/* All of it waits in the socket, whether the asker reads or not. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(fd);
+	ns_passed_close(fd); /* with what the asker may have sent */
 }
 
 /* A connection, or -1 with err filled. */

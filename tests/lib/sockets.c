@@ -123,3 +123,43 @@ get_bytes(int fd, void *bytes, size_t n)
 	}
 	return true;
 }
+
+int
+lingering_socket(int seconds, int *listener)
+{
+	const struct linger l = { .l_onoff = 1, .l_linger = seconds };
+	static const char bytes[65536];
+	struct np_addr at;
+	int fd;
+
+	*listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	fd = connected_to(&at);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0) {
+	}
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+bool
+pass_descriptors(int via, const void *bytes, size_t n, const int *fds, size_t count)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(8 * sizeof(int))];
+	} passed;
+	struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = n };
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &passed,
+			    .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+
+	memset(&passed, 0, sizeof(passed));
+	passed.head.cmsg_level = SOL_SOCKET;
+	passed.head.cmsg_type = SCM_RIGHTS;
+	passed.head.cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(&passed.head), fds, count * sizeof(int));
+	return sendmsg(via, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}

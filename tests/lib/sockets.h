@@ -41,4 +41,13 @@ size_t read_all(int fd);
 bool put_bytes(int fd, const void *bytes, size_t n);
 bool get_bytes(int fd, void *bytes, size_t n);
 
+/*
+ * A connected socket with data that nobody takes, and so many seconds to linger: where it is closed
+ * last, close(2) waits. *listener keeps its other end. -1 where this process may not set that.
+ */
+int lingering_socket(int seconds, int *listener);
+
+/* Send bytes with descriptors, at most 8. False with errno, as sendmsg(2). */
+bool pass_descriptors(int via, const void *bytes, size_t n, const int *fds, size_t count);
+
 #endif

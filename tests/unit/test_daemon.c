@@ -288,7 +288,6 @@ a_busy_daemon_ends_at_once(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		alarm(20);
 		take_signals(&d.signals, &let_in);
 		put_bytes(ready[1], "", 1);
 		_exit(ns_daemon_run(&d, &err) != NP_OK);
@@ -296,7 +295,9 @@ a_busy_daemon_ends_at_once(void **state)
 	assert_true(get_bytes(ready[0], &byte, 1));
 	usleep(200000); /* so that it works; the signal must end it before that, too */
 	assert_int_equal(kill(pid, SIGTERM), 0);
+	alarm(20);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	alarm(0);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	close(always[0]);
 	close(always[1]);

@@ -1,0 +1,104 @@
+#include "netserver/passed.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
+enum { PATIENCE_US = 5000 }; /* that a close(2) may wait, and how often it is told to end */
+
+static void
+on_alarm(int sig)
+{
+	(void)sig; /* having come is all: the kernel stops waiting */
+}
+
+void
+ns_passed_begin(void)
+{
+	struct sigaction sa;
+	sigset_t alarm_only;
+
+	memset(&sa, 0, sizeof(sa));
+	sigemptyset(&sa.sa_mask);
+	sa.sa_handler = on_alarm;
+	sigaction(SIGALRM, &sa, NULL);
+	sigemptyset(&alarm_only);
+	sigaddset(&alarm_only, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
+}
+
+/*
+ * Signals while a call is under way: lingering ends by any, in whichever call the kernel closes
+ * what was passed. Again and again, as the first one may come before the call does.
+ */
+static void
+hurry(bool on)
+{
+	const struct timeval each = { .tv_usec = on ? PATIENCE_US : 0 };
+	const struct itimerval timer = { .it_interval = each, .it_value = each };
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void
+ns_passed_let(int fd, bool may)
+{
+#ifdef SO_PASSRIGHTS
+	const int on = may;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
+#else
+	(void)fd;
+	(void)may;
+#endif
+}
+
+ssize_t
+ns_passed_recv(int from, void *bytes, size_t size, int *fd, bool *truncated)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} passed;
+	struct iovec part = { .iov_base = bytes, .iov_len = size };
+	/* With all of CMSG_SPACE() a second one would find room, and stay open. */
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &passed,
+			    .msg_controllen = CMSG_LEN(sizeof(int)) };
+	const struct cmsghdr *c;
+	ssize_t n;
+	int error;
+
+	hurry(true);
+	n = recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	error = errno;
+	hurry(false);
+	errno = error;
+	c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	*fd = -1;
+	*truncated = n >= 0 && (m.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0;
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	}
+	return n;
+}
+
+void
+ns_passed_close(int fd)
+{
+	const struct linger none = { .l_onoff = 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	hurry(true);
+	close(fd);
+	hurry(false);
+}
