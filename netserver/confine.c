@@ -24,22 +24,6 @@
 #include "netserver/filter.h"
 #include "netserver/landlock.h"
 
-/*
- * Sanitizers stop and look at their own process by ptrace(2), read /proc/self and map terabytes:
- * of the means they leave the user, no_new_privs and the number of descriptors.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define NS_SANITIZED 1
-#endif
-#endif
-#ifndef NS_SANITIZED
-#define NS_SANITIZED 0
-#endif
-
 #ifndef PR_CAP_AMBIENT
 #define PR_CAP_AMBIENT 47
 #define PR_CAP_AMBIENT_CLEAR_ALL 4

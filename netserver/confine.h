@@ -13,6 +13,22 @@
 #include "base/log.h"
 
 /*
+ * Sanitizers stop and look at their own process by ptrace(2), read /proc/self and map terabytes:
+ * of the means they leave the user, no_new_privs and the number of descriptors.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define NS_SANITIZED 1
+#endif
+#endif
+#ifndef NS_SANITIZED
+#define NS_SANITIZED 0
+#endif
+
+/*
  * The whole daemon, once its listeners and files are open: become `user` ("name", "name:group",
  * numbers; NULL: nobody) if started as root, with no groups of root's and no way back; "root" stays
  * root. Becoming nobody by default leaves CAP_NET_ADMIN permitted, but not in force, see

@@ -16,6 +16,7 @@
 #include "netserver/confine.h"
 #include "netserver/guard.h"
 #include "netserver/lines.h"
+#include "netserver/relay.h"
 #include "run/drive.h"
 #include "wire/auth.h"
 
@@ -26,7 +27,6 @@ struct ns_caller;
 struct ns_daemon {
 	/* What the operator wants. */
 	struct np_log *log;
-	int log_fd;                         /* that its sink needs beside standard error; 0: none */
 	char port[8];                       /* for status; empty: nobody asks */
 	bool no_fork;                       /* serve in this process, one client after another */
 	bool quiet;                         /* clients may not raise the log level */
@@ -64,7 +64,8 @@ struct ns_daemon {
 	uint64_t accept_ns;    /* when to accept again, having run out of descriptors; 0: now */
 	uint64_t scarce_ns;    /* until when it is told already that something is scarce */
 	struct ns_lines lines; /* in the log, of what strangers make the daemon say */
-	struct ns_lines *session_lines; /* the same of all sessions; NULL: no limit */
+	struct ns_lines *session_lines; /* of the one session at a time of -f; NULL: no limit */
+	struct ns_relayed relayed;      /* lines of sessions */
 	uint64_t metrics_ns;
 	int reloads_done;
 	struct ns_caller *callers, **callers_end; /* the oldest first */

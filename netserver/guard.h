@@ -146,20 +146,21 @@ struct ns_session {
 	int fd;              /* the daemon's end of the pair; -1: closed already */
 	struct np_addr peer; /* unmapped */
 	uint64_t began_ns;
-	uint64_t end_ns;     /* when it is killed, np_now(); 0: never */
-	uint64_t test_ns;    /* when its test got its leave; 0: none has */
-	uint64_t waiting_ns; /* since when it waits for its turn; 0: it does not */
-	uint64_t short_ns;   /* since when its test waits for memory; 0: it does not */
-	uint64_t short_of;   /* what the daemon's count of things given back was then, and 1 */
-	uint64_t moved_ns;   /* when it last moved data, or began or ended a test */
-	uint64_t bytes;      /* granted to it */
-	uint64_t beside;     /* of them, for evidence and a capture, whatever its test takes */
-	struct np_wish wish; /* of the test that runs or waits */
-	uint64_t tests;      /* ended */
-	bool told;           /* SIGTERM was sent */
-	bool yields;         /* to others that wait for room */
-	bool captures;       /* its packets, by a buffer of the kernel's */
-	bool gathers;        /* evidence: the daemon sets its congestion controls */
+	uint64_t end_ns;        /* when it is killed, np_now(); 0: never */
+	uint64_t test_ns;       /* when its test got its leave; 0: none has */
+	uint64_t waiting_ns;    /* since when it waits for its turn; 0: it does not */
+	uint64_t short_ns;      /* since when its test waits for memory; 0: it does not */
+	uint64_t short_of;      /* what the daemon's count of things given back was then, and 1 */
+	uint64_t moved_ns;      /* when it last moved data, or began or ended a test */
+	uint64_t bytes;         /* granted to it */
+	uint64_t beside;        /* of them, for evidence and a capture, whatever its test takes */
+	struct np_wish wish;    /* of the test that runs or waits */
+	uint64_t tests;         /* ended */
+	bool told;              /* SIGTERM was sent */
+	bool yields;            /* to others that wait for room */
+	bool captures;          /* its packets, by a buffer of the kernel's */
+	bool gathers;           /* evidence: the daemon sets its congestion controls */
+	struct ns_bucket lines; /* in the log */
 };
 
 /* May that address ask for one more session? NP_OK, and it counts; else the refusal is NS_RATE. */

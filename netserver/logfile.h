@@ -12,9 +12,8 @@
 #include "base/log.h"
 
 /*
- * Sessions inherit the file and append to it, too; whose process has opened it anew writes to the
- * new one. Lines that can't be written are counted, and how many they were is the first line once
- * there is room again.
+ * Lines that can't be written are counted, and how many they were is the first line once there is
+ * room again. Sessions do not have the file, see relay.h.
  */
 struct ns_logfile {
 	char path[PATH_MAX];  /* absolute: a daemon leaves its directory */

@@ -92,23 +92,12 @@ static int
 detach(void)
 {
 	pid_t pid = fork();
-	int null;
 
 	if (pid != 0) {
 		return pid > 0 ? 1 : -1;
 	}
 	setsid();
-	null = open("/dev/null", O_RDWR);
-	if (null < 0 || chdir("/") != 0) {
-		return -1;
-	}
-	for (int fd = 0; fd <= 2; fd++) {
-		dup2(null, fd);
-	}
-	if (null > 2) {
-		close(null);
-	}
-	return 0;
+	return chdir("/") == 0 ? np_fds_empty() : -1;
 }
 
 static bool
@@ -281,7 +270,6 @@ open_log(struct ns_daemon *d, const struct ns_args *a, struct ns_logfile *file)
 	}
 	d->log->sink = ns_logfile_sink;
 	d->log->ctx = file;
-	d->log_fd = file->fd;
 	return 0;
 }
 

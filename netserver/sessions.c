@@ -22,6 +22,7 @@
 #include "net/sock.h"
 #include "netserver/confine.h"
 #include "netserver/passed.h"
+#include "netserver/relay.h"
 #include "run/server.h"
 #include "sys/affinity.h"
 #include "sys/host.h"
@@ -51,7 +52,7 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 
 /* ---- What the two say to each other ---- */
 
-enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_PERMIT, NS_GRANT, NS_REFUSE };
+enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_PERMIT, NS_GRANT, NS_REFUSE, NS_TELL };
 
 /* One packet each; both ends are of one program. */
 struct ns_word {
@@ -61,6 +62,12 @@ struct ns_word {
 	struct np_served served;
 	char text[200]; /* why not; of NS_PERMIT, whose packet has the socket, a congestion control
 			 */
+};
+
+/* What a session may send. */
+union packet {
+	struct ns_word word;
+	struct ns_line line; /* of NS_TELL */
 };
 
 static bool
@@ -442,9 +449,9 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 static void
 run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 {
-	const int keep[] = { c->chan.fd, fd, d->fill_dir, d->log_fd };
+	const int keep[] = { c->chan.fd, fd, d->fill_dir };
+	struct ns_relay relay = { .fd = fd, .verb = NS_TELL };
 	struct leave l = { .fd = fd, .signals = &d->signals };
-	struct ns_limited limited;
 	const struct np_leave leave = {
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
 	};
@@ -460,10 +467,14 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 		_exit(0); /* the daemon died before the call took effect */
 	}
 	np_fds_drop_but(keep, sizeof(keep) / sizeof(keep[0]));
-	if (d->log->sink == np_log_to_syslog) {
-		np_log_open_syslog("netserver"); /* its socket was among what was dropped */
+	d->log->sink = d->log->sink != NULL ? ns_relay_sink : NULL;
+	d->log->ctx = &relay;
+	/* Whose standard error that is, and who else writes there, nobody knows. */
+	if (!NS_SANITIZED && np_fds_empty() != 0) {
+		np_log(d->log, NP_LOG_ERROR, "%s: session given up: open /dev/null: %s", c->text,
+		       strerror(errno));
+		_exit(1);
 	}
-	ns_limit_log(&limited, d->log, d->session_lines);
 	forget_secrets(d, c);
 	ns_permit_init(&l.permit);
 	if (by.evidence) {
@@ -935,12 +946,12 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 static void
 hear(struct ns_daemon *d, struct ns_session *s, int words)
 {
-	struct ns_word w;
+	union packet p;
 
 	while (s->fd >= 0 && words-- > 0) {
 		bool truncated;
 		int fd;
-		ssize_t n = ns_passed_recv(s->fd, &w, sizeof(w), &fd, &truncated);
+		ssize_t n = ns_passed_recv(s->fd, &p, sizeof(p), &fd, &truncated);
 
 		if (n < 0 && errno == EINTR) {
 			continue;
@@ -948,7 +959,9 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 			return;
 		}
-		if (n != (ssize_t)sizeof(w) || truncated || !obey(d, s, &w, fd)) {
+		if (n == (ssize_t)sizeof(p.line) && p.line.verb == NS_TELL && fd < 0) {
+			ns_relay_write(d->log, &d->relayed, &s->lines, &p.line, s->pid, d->quiet);
+		} else if (n != (ssize_t)sizeof(p.word) || truncated || !obey(d, s, &p.word, fd)) {
 			hang_up(d, s);
 		}
 		if (fd >= 0) {

@@ -47,6 +47,7 @@ unit_tests = \
 	%D%/unit/test_prometheus \
 	%D%/unit/test_record \
 	%D%/unit/test_refusals \
+	%D%/unit/test_relay \
 	%D%/unit/test_repeat \
 	%D%/unit/test_report \
 	%D%/unit/test_secret \
@@ -55,6 +56,7 @@ unit_tests = \
 	%D%/unit/test_server \
 	%D%/unit/test_status \
 	%D%/unit/test_stop \
+	%D%/unit/test_taken \
 	%D%/unit/test_talk \
 	%D%/unit/test_transport \
 	%D%/unit/test_trusted \
@@ -177,6 +179,8 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # The options of netperf stand in no library.
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/omni.c \
 	src/cli/options.c
+# A session does what the test says.
+%C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve
 # netlab is a program apart.
 %C%_unit_test_line_LDADD = src/netlab/libnetlab.a $(LDADD)
 %C%_unit_test_doc_SOURCES = %D%/unit/test_doc.c src/cli/options.c

@@ -19,6 +19,25 @@ np_fds_fill(void)
 	}
 }
 
+int
+np_fds_empty(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	if (null < 0) {
+		return -1;
+	}
+	for (int fd = 0; fd <= 2; fd++) {
+		if (dup2(null, fd) < 0) {
+			return -1;
+		}
+	}
+	if (null > 2) {
+		close(null);
+	}
+	return 0;
+}
+
 /* ThreadSanitizer takes descriptors of one number for the same one, whichever thread's table. */
 #if defined(__SANITIZE_THREAD__)
 #define NP_ONE_TABLE 1

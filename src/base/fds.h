@@ -13,6 +13,9 @@
  */
 void np_fds_fill(void);
 
+/* Let 0, 1 and 2 be /dev/null, whatever they are. Returns 0, or -1 with errno. */
+int np_fds_empty(void);
+
 /*
  * Close all above `last`, which is 2 but for sockets that were handed down: what a daemon has
  * inherited keeps its caller's pipes and locks alive.

@@ -1,0 +1,86 @@
+#include "netserver/relay.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+void
+ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
+{
+	struct ns_relay *r = ctx;
+	struct ns_line l;
+
+	memset(&l, 0, sizeof(l));
+	l.verb = r->verb;
+	l.level = (int)level;
+	l.dropped = r->dropped;
+	l.is_event = is_event;
+	snprintf(l.text, sizeof(l.text), "%s", line);
+	if (send(r->fd, &l, sizeof(l), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(l)) {
+		r->dropped = 0;
+	} else {
+		r->dropped++;
+	}
+}
+
+/* Sessions have events of one kind; others would be the daemon's. */
+static bool
+is_sessions_event(const char *text)
+{
+	static const char kind[] = "event=session-";
+
+	return strncmp(text, kind, sizeof(kind) - 1) == 0 && strstr(text + 1, "event=") == NULL;
+}
+
+static void
+tell_left_out(const struct np_log *log, struct ns_relayed *all)
+{
+	struct np_event e;
+
+	if (all->left_out > 0) {
+		np_event_begin(&e, "session-lines-not-logged");
+		np_event_number(&e, "lines", all->left_out);
+		np_log_event(log, NP_LOG_INFO, &e, NULL);
+		all->left_out = 0;
+	}
+}
+
+void
+ns_relay_write(const struct np_log *log, struct ns_relayed *all, struct ns_bucket *own,
+	       struct ns_line *line, long process, bool quiet)
+{
+	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
+				  : line->level == NP_LOG_INFO ? NP_LOG_INFO
+							       : NP_LOG_DEBUG;
+	bool wanted = level == NP_LOG_DEBUG && log->level >= NP_LOG_DEBUG;
+	const uint64_t each_ns = NP_SEC / NS_RELAYED_RATE, window_ns = 2 * NP_SEC;
+	struct np_log whole = *log;
+	uint64_t now_ns = np_now();
+
+	if (quiet && level > log->level) {
+		return;
+	}
+	whole.level = NP_LOG_DEBUG; /* a client may have raised its session's */
+	all->left_out += line->dropped;
+	if (!ns_bucket_take(own, NS_RELAYED_SHARE * each_ns, NS_RELAYED_SHARE * window_ns,
+			    now_ns) ||
+	    (!wanted && !ns_bucket_take(&all->lines, each_ns, window_ns, now_ns))) {
+		all->left_out++;
+		return;
+	}
+	tell_left_out(&whole, all);
+	line->text[sizeof(line->text) - 1] = '\0';
+	np_text_printable(line->text);
+	if (line->is_event && is_sessions_event(line->text)) {
+		struct np_event e;
+
+		e.len = (size_t)snprintf(e.line, sizeof(e.line), "process=%ld %.*s", process,
+					 (int)sizeof(e.line) - 32, line->text);
+		np_log_event(&whole, level, &e, NULL);
+	} else {
+		np_log(&whole, level, "process %ld: %s", process, line->text);
+	}
+}

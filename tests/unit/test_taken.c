@@ -1,0 +1,449 @@
+/*
+ * A session that was taken over: the daemon is the real one, and so is the confinement, but a
+ * session whose client greets runs a script of this file's, one byte of the control connection for
+ * each attempt. What it may not do fails, and whatever it does the daemon serves others.
+ *
+ * The linker has np_server_serve() led here (--wrap); other clients get the one of src/run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "netserver/daemon.h"
+#include "netserver/logfile.h"
+#include "run/server.h"
+#include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
+#include "wire/ext.h"
+
+enum {
+	MIB = 1 << 20,
+	LINGER_S = 60, /* far beyond LONG_MS */
+	FLOOD = 2000   /* lines */
+};
+
+int __real_np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err);
+int __wrap_np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err);
+
+/* --- what the session tries, in its process; each returns 0, an errno or a number ------------ */
+
+struct taken {
+	struct np_server *server;
+	int control;
+};
+
+/* The socket that leads to the daemon: of the UNIX domain, and not the control connection. */
+static int
+way_to_the_daemon(void)
+{
+	for (int fd = 3; fd < 1024; fd++) {
+		int type = 0;
+		socklen_t len = sizeof(type);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+		    type == SOCK_SEQPACKET) {
+			return fd;
+		}
+	}
+	return -1;
+}
+
+static int
+set_linger(const struct taken *t)
+{
+	const struct linger l = { .l_onoff = 1, .l_linger = LINGER_S };
+
+	return setsockopt(t->control, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) == 0 ? 0 : errno;
+}
+
+/* Sockets whose last holder waits when he closes them, by a word that says nothing. */
+static int
+pass_sockets(const struct taken *t)
+{
+	int fds[3], listener, rc, way = way_to_the_daemon();
+
+	(void)t;
+	for (int i = 0; i < 3; i++) {
+		fds[i] = lingering_socket(LINGER_S, &listener);
+		if (fds[i] < 0) {
+			fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+		}
+	}
+	rc = pass_descriptors(way, "word", 4, fds, 3) ? 0 : errno;
+	for (int i = 0; rc == 0 && i < 3; i++) { /* else it would be who waits */
+		close(fds[i]);
+	}
+	return rc;
+}
+
+/* From here on the daemon expects a socket. */
+static int
+begin_a_test(const struct taken *t)
+{
+	const struct np_leave *leave = &t->server->leave;
+	const struct np_wish wish = { .test = "TCP_STREAM", .bytes = MIB, .seconds = 10 };
+	struct np_err err;
+
+	return leave->ask(leave->ctx, &wish, t->control, &err) == NP_OK ? 0 : 1;
+}
+
+static int
+do_nothing(const struct taken *t)
+{
+	(void)t;
+	return 0;
+}
+
+static int
+map_a_stack(const struct taken *t)
+{
+	(void)t;
+	return mmap(NULL, (size_t)MIB << 10, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0) == MAP_FAILED
+		   ? errno
+		   : 0;
+}
+
+static int
+stretch_its_stack(const struct taken *t)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	volatile char below[3 * (64 << 10)]; /* three of the largest pages that there are */
+	uintptr_t part = ((uintptr_t)below / page + 1) * page;
+
+	(void)t;
+	below[0] = 1;
+	return mremap((void *)part, page, (size_t)MIB << 10, MREMAP_MAYMOVE) == MAP_FAILED ? errno
+											   : 0;
+}
+
+/* Returns how many files it wrote to. */
+static int
+rewrite_files(const struct taken *t)
+{
+	int written = 0;
+
+	(void)t;
+	for (int fd = 0; fd < 1024; fd++) {
+		struct stat st;
+
+		if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+			continue;
+		}
+		(void)fcntl(fd, F_SETFL, 0);
+		(void)lseek(fd, 0, SEEK_SET);
+		written += write(fd, "FORGED", 6) == 6;
+	}
+	return written;
+}
+
+static int
+flood_the_log(const struct taken *t)
+{
+	for (int i = 0; i < FLOOD; i++) {
+		np_log(t->server->log, NP_LOG_ERROR, "flood %d\nlevel=info event=forged", i);
+	}
+	return 0;
+}
+
+static int (*const script[])(const struct taken *t) = {
+	['l'] = set_linger,    ['p'] = pass_sockets,      ['t'] = begin_a_test,
+	['m'] = map_a_stack,   ['s'] = stretch_its_stack, ['w'] = rewrite_files,
+	['f'] = flood_the_log, ['n'] = do_nothing,
+};
+
+int
+__wrap_np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
+{
+	const struct taken t = { .server = s, .control = c->fd };
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	unsigned char step;
+
+	if (np_frame_head(c->in).code != NP_EXT_HELLO) {
+		return __real_np_server_serve(s, c, err);
+	}
+	while (poll(&p, 1, -1) == 1 && recv(c->fd, &step, 1, 0) == 1) {
+		int result = script[step](&t);
+
+		if (send(c->fd, &result, sizeof(result), MSG_NOSIGNAL) != sizeof(result)) {
+			break;
+		}
+	}
+	return NP_OK;
+}
+
+/* --- the daemon, and its clients -------------------------------------------------------------- */
+
+struct place {
+	pid_t daemon;
+	struct np_addr at;
+	char dir[32], log[40];
+	char text[1 << 20];
+};
+
+static int
+run_daemon(struct ns_daemon *d, const struct place *p)
+{
+	struct np_log log = { .level = NP_LOG_INFO };
+	struct ns_logfile file;
+	struct np_err err;
+
+	d->log = &log;
+	if (ns_logfile_open(&file, p->log, &log, &err) != NP_OK) {
+		return 1;
+	}
+	log.sink = ns_logfile_sink;
+	log.ctx = &file;
+	dup2(file.fd, STDERR_FILENO); /* as by a shell's 2>> */
+	np_log(&log, NP_LOG_INFO, "the first line");
+	return ns_confine_daemon(NULL, false, &err) == NP_OK && ns_daemon_run(d, &err) == NP_OK ? 0
+												: 2;
+}
+
+static void
+start(struct place *p, bool sandbox)
+{
+	struct ns_daemon d = { .evidence = true, .sandbox = sandbox };
+	struct np_err err;
+
+	d.limits.each.bytes = 64 * MIB;
+	memset(p, 0, sizeof(*p));
+	strcpy(p->dir, "/tmp/np-test-XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	snprintf(p->log, sizeof(p->log), "%s/log", p->dir);
+	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", "0", AF_INET, &err), NP_OK);
+	p->at.len = sizeof(p->at.sa);
+	assert_int_equal(getsockname(d.listeners[0], (struct sockaddr *)&p->at.sa, &p->at.len), 0);
+	p->daemon = fork();
+	assert_true(p->daemon >= 0);
+	if (p->daemon == 0) {
+		_exit(run_daemon(&d, p));
+	}
+	close(d.listeners[0]);
+}
+
+static void
+stop(struct place *p)
+{
+	if (p->daemon > 0) {
+		kill(p->daemon, SIGKILL); /* its sessions end with it */
+		waitpid(p->daemon, NULL, 0);
+		p->daemon = 0;
+		unlink(p->log);
+		rmdir(p->dir);
+	}
+}
+
+static int
+take_over(const struct place *p)
+{
+	const struct np_hello hello = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST };
+	uint8_t frame[NP_FRAME_SIZE];
+	int fd = connected_to(&p->at);
+
+	np_hello_put(frame, NP_EXT_HELLO, &hello);
+	assert_true(put_bytes(fd, frame, sizeof(frame)));
+	return fd;
+}
+
+/* Have it try; -1 when the session is gone. */
+static int
+attempt(int fd, char step)
+{
+	int result = -1;
+
+	assert_true(put_bytes(fd, &step, 1));
+	return wait_readable(fd) && get_bytes(fd, &result, sizeof(result)) ? result : -1;
+}
+
+/* Somebody else is, within LONG_MS. */
+static void
+assert_serves(const struct place *p)
+{
+	const struct np_head head = { .code = NP_CPU_CALIBRATE, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+	int fd = connected_to(&p->at);
+
+	np_frame_put(frame, &head, NULL, NULL);
+	assert_true(put_bytes(fd, frame, sizeof(frame)));
+	assert_true(wait_readable(fd));
+	assert_true(get_bytes(fd, frame, sizeof(frame)));
+	assert_int_equal(np_frame_head(frame).code, NP_CPU_CALIBRATE);
+	close(fd);
+}
+
+static const char *
+log_of(struct place *p)
+{
+	int fd = open(p->log, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, p->text, sizeof(p->text) - 1);
+
+	assert_true(n >= 0);
+	p->text[n] = '\0';
+	close(fd);
+	return p->text;
+}
+
+static unsigned
+count_of(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, part)) != NULL; text++) {
+		n++;
+	}
+	return n;
+}
+
+static void
+needs_seccomp(void)
+{
+	struct ns_means m;
+
+	ns_confine_means(&m);
+	if (!m.seccomp) {
+		printf("SKIP: %s\n", m.missing);
+		skip();
+	}
+}
+
+/* --- cases ----------------------------------------------------------------------------------- */
+
+static void
+it_makes_no_socket_that_lingers(void **state)
+{
+	struct place *p = *state;
+	int fd;
+
+	needs_seccomp();
+	start(p, true);
+	fd = take_over(p);
+	assert_int_equal(attempt(fd, 'l'), EPERM);
+	close(fd);
+}
+
+/* Confined, and as where the kernel has no seccomp. */
+static void
+sockets_that_it_passes_hold_nobody_up(void **state)
+{
+	struct place *p = *state;
+
+	for (int sandbox = 0; sandbox < 2; sandbox++) {
+		static const char before[] = { 'n', 't' };
+
+		start(p, sandbox != 0);
+		for (size_t i = 0; i < LEN(before); i++) {
+			int fd = take_over(p);
+
+			assert_int_equal(attempt(fd, before[i]), 0);
+			/* It has closed its own when the daemon gets to them. */
+			kill(p->daemon, SIGSTOP);
+			assert_int_equal(waitpid(p->daemon, NULL, WUNTRACED), p->daemon);
+			(void)attempt(fd, 'p');
+			kill(p->daemon, SIGCONT);
+			assert_serves(p);
+			close(fd);
+			assert_serves(p);
+		}
+		stop(p);
+	}
+}
+
+static void
+stacks_give_it_no_memory(void **state)
+{
+	struct place *p = *state;
+	int fd;
+
+	needs_seccomp();
+	start(p, true);
+	fd = take_over(p);
+	assert_int_equal(attempt(fd, 'm'), EPERM);
+	assert_int_equal(attempt(fd, 's'), ENOMEM);
+	close(fd);
+}
+
+/* Nor where it is not confined. */
+static void
+it_has_no_file_to_write_to(void **state)
+{
+	struct place *p = *state;
+
+	if (NP_SANITIZED) {
+		printf("SKIP: a sanitizer's reports go to standard error\n");
+		skip();
+	}
+	for (int sandbox = 0; sandbox < 2; sandbox++) {
+		int fd;
+
+		start(p, sandbox != 0);
+		fd = take_over(p);
+		assert_int_equal(attempt(fd, 'w'), 0);
+		assert_has(log_of(p), "the first line");
+		assert_null(strstr(p->text, "FORGED"));
+		close(fd);
+		stop(p);
+	}
+}
+
+static void
+its_lines_are_few_and_its_own(void **state)
+{
+	struct place *p = *state;
+	const char *at;
+	int fd;
+
+	start(p, true);
+	fd = take_over(p);
+	assert_int_equal(attempt(fd, 'f'), 0);
+	for (int i = 0; i < LONG_MS / 10 && strstr(log_of(p), "flood 0") == NULL; i++) {
+		usleep(10000);
+	}
+	assert_serves(p);
+	assert_has(log_of(p), "flood 0?level=info event=forged");
+	for (at = p->text; (at = strstr(at, "flood")) != NULL; at++) {
+		assert_memory_equal(at - 2, ": ", 2);
+	}
+	assert_int_equal(count_of(p->text, "msg=\"process "), count_of(p->text, "flood"));
+	assert_in_range(count_of(p->text, "flood"), 1, FLOOD / 2);
+	assert_in_range(count_of(p->text, "\n"), 2, FLOOD / 2);
+	close(fd);
+}
+
+static int
+set_up(void **state)
+{
+	*state = calloc(1, sizeof(struct place));
+	signal(SIGPIPE, SIG_IGN);
+	return *state != NULL ? 0 : -1;
+}
+
+static int
+tear_down(void **state)
+{
+	stop(*state);
+	free(*state);
+	return 0;
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(it_makes_no_socket_that_lingers), CASE(sockets_that_it_passes_hold_nobody_up),
+		CASE(stacks_give_it_no_memory),        CASE(it_has_no_file_to_write_to),
+		CASE(its_lines_are_few_and_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
