@@ -126,7 +126,7 @@ np_ids_used(const struct np_params *p)
 const char *
 np_ids_why_none(const struct np_params *p)
 {
-	return !p->ids ? "the far end knows no ids: it is no netserver of Plumbline"
+	return !p->ids ? "no ids were agreed on: netperf's netserver knows none, and --no-ids asks for none"
 		       : "messages of less than 4 bytes have ids of one byte, too few for so many "
 			 "requests in flight";
 }

@@ -223,7 +223,7 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	t->wants.version = NP_EXT_VERSION;
 	/* Who asks for a test's figures gets those of its datagrams, too. */
 	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
-	if (np_ids_useful(&cli->par)) {
+	if (np_ids_useful(&cli->par) && !cli->no_ids) {
 		t->wants.caps |= NP_CAP_IDS;
 	}
 	t->wants.every_ms = (uint32_t)cli->sample_ms;

@@ -217,8 +217,9 @@ np_show_surplus(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 
 	if (surplus > 0) {
 		fprintf(out,
-			"netperf: %s: %" PRIu64 " more responses came than were asked for, and "
-			"could not be told apart: rate and latencies may be wrong (%s)\n",
+			"netperf: %s: %" PRIu64 " responses more came than were asked for or "
+			"waited for, and could not be told apart: rate and latencies may be wrong "
+			"(%s)\n",
 			cli->bench.name, surplus, np_ids_why_none(&cli->par));
 	}
 }

@@ -387,7 +387,7 @@ greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
 	int rc;
 
 	np_hello_put(frame, NP_EXT_HELLO, wants);
-	rc = request(c, frame, "the answer to the greeting", ANSWER_MS, err);
+	rc = request(c, frame, "the answer to the greeting", RESPONSE_MS, err);
 	if (rc == NP_EPEER && c->chan.have == 0) {
 		return np_fail(err, NP_EUNSUP, 0, "hung up");
 	}

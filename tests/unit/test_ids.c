@@ -5,6 +5,7 @@
 #include "bench/ids.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -273,6 +274,62 @@ what_is_lost_is_given_up(void **state)
 	}
 }
 
+/* Never pauses, so that no wait of the requester's is interrupted. */
+struct flood {
+	_Atomic bool over;
+	struct np_addr to;
+	int fd;
+};
+
+static void *
+play_flood(void *arg)
+{
+	struct flood *f = arg;
+
+	while (!atomic_load(&f->over)) {
+		sendto(f->fd, "stranger", 8, 0, (const struct sockaddr *)&f->to.sa, f->to.len);
+	}
+	return NULL;
+}
+
+/* Strangers' messages are counted, requests are given up and the test ends in time all the same. */
+static void
+a_flood_of_strangers_stops_nothing(void **state)
+{
+	for (uint32_t burst = 0; burst < 4; burst += 3) {
+		struct flood flood = { .over = false };
+		struct end e = { .rc = -1 };
+		struct np_addr mute_at, own;
+		int mute = bound_socket(AF_INET, SOCK_DGRAM, &mute_at);
+		pthread_t thread;
+
+		(void)state;
+		client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, 1);
+		e.par.ids = true;
+		e.par.burst = burst;
+		e.par.timeout_ms = 20;
+		end_open(&e);
+		end_aim(&e, &mute_at);
+		own.len = sizeof(own.sa);
+		assert_int_equal(getsockname(e.flow.fd, (struct sockaddr *)&own.sa, &own.len), 0);
+		flood.to = loopback(AF_INET, np_addr_port(&own));
+		flood.fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
+		assert_int_equal(pthread_create(&thread, NULL, play_flood, &flood), 0);
+		e.drive.length_ns = 300 * NP_MSEC;
+		end_start(&e);
+		end_join(&e);
+		atomic_store(&flood.over, true);
+		pthread_join(thread, NULL);
+		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
+		assert_int_equal(np_seen(&e.flow.count->transactions), 0);
+		assert_true(np_seen(&e.flow.count->stray) > 0);
+		assert_true(np_seen(&e.flow.count->lost) > 0);
+		close(flood.fd);
+		close(mute);
+		end_free(&e);
+	}
+}
+
 static void
 swapped_responses_find_their_requests(void **state)
 {
@@ -340,6 +397,7 @@ main(void)
 		cmocka_unit_test(a_duplicate_answers_nothing),
 		cmocka_unit_test(without_ids_a_surplus_is_told),
 		cmocka_unit_test(what_is_lost_is_given_up),
+		cmocka_unit_test(a_flood_of_strangers_stops_nothing),
 		cmocka_unit_test(swapped_responses_find_their_requests),
 		cmocka_unit_test(both_ends_use_them),
 	};

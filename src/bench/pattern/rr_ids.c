@@ -73,10 +73,14 @@ count_astray(struct np_flow *f, uint64_t requests, const char *message, size_t s
 	show_astray(f);
 }
 
-/* Until the answer to the last of so many requests has come: false where the wait was ended. */
+/*
+ * Until the answer to the last of so many requests, sent at that time, has come. False, with errno
+ * EINTR or another one, where the wait was ended: while others' messages come one upon the other
+ * nobody can interrupt it.
+ */
 NP_LOOP_BODY bool
-await_answer(struct np_flow *f, struct np_id_place place, uint64_t requests, char *buf,
-	     const bool extras)
+await_answer(struct np_flow *f, struct np_id_place place, uint64_t requests, uint64_t sent_ns,
+	     char *buf, const bool extras)
 {
 	for (;;) {
 		ssize_t n = np_rr_recv_response(f, buf, extras);
@@ -84,10 +88,16 @@ await_answer(struct np_flow *f, struct np_id_place place, uint64_t requests, cha
 		if (__builtin_expect(n > 0 && np_id_is(place, requests - 1, buf, (size_t)n), 1)) {
 			return true;
 		}
-		if (n <= 0) {
+		if (n < 0) {
 			return false;
 		}
-		count_astray(f, requests, buf, (size_t)n);
+		if (n > 0) {
+			count_astray(f, requests, buf, (size_t)n);
+		}
+		if (np_stopped(f->stop) || np_now() - sent_ns >= f->patience_ns) {
+			errno = EINTR;
+			return false;
+		}
 	}
 }
 
@@ -117,7 +127,7 @@ request_one(struct np_flow *f, const void *to, socklen_t to_len, const bool extr
 		}
 		sends++;
 		out = out->next;
-		if (__builtin_expect(await_answer(f, place, sends, in->buf, extras), 1)) {
+		if (__builtin_expect(await_answer(f, place, sends, then, in->buf, extras), 1)) {
 			uint64_t now = np_now();
 
 			np_hist_record(f->hist, now - then);
@@ -198,15 +208,13 @@ request_many(struct np_flow *f, const void *to, socklen_t to_len, const bool ext
 			rc = give_up(f, &lost);
 			continue;
 		}
-		if (__builtin_expect(!np_ids_answers(ids, in->buf, (size_t)n, &then), 0)) {
+		if (__builtin_expect(np_ids_answers(ids, in->buf, (size_t)n, &then), 1)) {
+			np_hist_record(f->hist, now - then);
+			np_show(&f->count->transactions, ++done);
+			in = in->next;
+			now = extras && np_pace(f) ? np_now() : now;
+		} else {
 			show_astray(f);
-			continue;
-		}
-		np_hist_record(f->hist, now - then);
-		np_show(&f->count->transactions, ++done);
-		in = in->next;
-		if (extras && np_pace(f)) {
-			now = np_now();
 		}
 		if (__builtin_expect(now >= look_at, 0)) {
 			look_at = give_up_old(f, now, &lost);
