@@ -400,8 +400,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.permit = by->permit,
 		.permit_ctx = by->permit_ctx,
 		.signals = d->signals,
-		.caps =
-		    NP_CAP_IDS | (by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0),
+		.caps = by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0,
 		.capture_why_not = why_no_capture(d, c),
 		.plan.capture = c->capture,
 		.plan.lasting = by->lasting,

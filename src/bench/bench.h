@@ -45,6 +45,10 @@ struct np_side {
 	/* Tell the far end again that the test is over, while its results are waited for. NULL. */
 	void (*nudge)(struct np_flow *f);
 
+	/* Before the loop: the far end has no ids (bench/ids.h), which setup took for granted.
+	 * NULL. */
+	void (*without_ids)(struct np_flow *f);
+
 	/* The far end's results are in: count what is still in the socket. May be NULL. */
 	void (*drain)(struct np_flow *f);
 

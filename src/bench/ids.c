@@ -7,7 +7,8 @@
 #include "bench/bench.h"
 #include "bench/flow.h"
 
-enum { LEAST_SLOTS = 64 };
+/* Of the requests given up so many times the slots are known as such. */
+enum { LEAST_SLOTS = 64, GIVEN_UP = 8 };
 
 /* Behind the word that marks a frame as the last one (net/link.h). */
 enum { AT_IN_HEADER = 4 };
@@ -46,7 +47,8 @@ np_ids_new(struct np_id_place place, uint32_t depth, struct np_err *err)
 	while (slots / 2 < depth) {
 		slots *= 2;
 	}
-	ids = calloc(1, sizeof(*ids) + slots * sizeof(ids->slots[0]));
+	ids = calloc(1, sizeof(*ids) + slots * sizeof(ids->slots[0]) +
+			    GIVEN_UP * slots * sizeof(ids->given_up[0]));
 	if (ids == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the ids of %u requests in flight", depth);
 		return NULL;
@@ -54,6 +56,8 @@ np_ids_new(struct np_id_place place, uint32_t depth, struct np_err *err)
 	ids->place = place;
 	ids->depth = depth;
 	ids->slot_mask = (uint32_t)(slots - 1);
+	ids->given_up = (uint64_t *)&ids->slots[slots];
+	ids->given_up_mask = (uint32_t)(GIVEN_UP * slots - 1);
 	return ids;
 }
 
@@ -84,7 +88,7 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 		ids->stray++;
 		return;
 	}
-	given_up = &ids->given_up[number % NP_IDS_LOST];
+	given_up = &ids->given_up[number & ids->given_up_mask];
 	if (*given_up == number + 1) {
 		*given_up = 0;
 		ids->late++;
@@ -108,7 +112,7 @@ np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns)
 			break;
 		}
 		slot->number_and_1 = 0;
-		ids->given_up[ids->oldest % NP_IDS_LOST] = ids->oldest + 1;
+		ids->given_up[ids->oldest & ids->given_up_mask] = ids->oldest + 1;
 		ids->in_flight--;
 		count++;
 	}
@@ -126,9 +130,12 @@ np_ids_used(const struct np_params *p)
 const char *
 np_ids_why_none(const struct np_params *p)
 {
-	return !p->ids ? "no ids were agreed on: netperf's netserver knows none, and --no-ids asks for none"
-		       : "messages of less than 4 bytes have ids of one byte, too few for so many "
-			 "requests in flight";
+	if (!p->ids) {
+		return "there is no netserver that would copy ids";
+	}
+	return np_ids_used(p) ? "netperf's netserver knows no ids"
+			      : "messages of less than 4 bytes have ids of one byte, too few for "
+				"so many requests in flight";
 }
 
 void

@@ -25,8 +25,7 @@ struct np_params;
 enum {
 	NP_IDS_WIDE = 4, /* bytes of an id, network byte order, where both messages have them */
 	/* Requests in flight that ids of one byte still tell apart from those before. */
-	NP_IDS_NARROW_DEPTH = 64,
-	NP_IDS_LOST = 256 /* of the requests given up, so many are known as such */
+	NP_IDS_NARROW_DEPTH = 64
 };
 
 /* Where the id stands in a message; width 0: there is none. */
@@ -58,7 +57,8 @@ struct np_ids {
 	uint32_t depth, in_flight; /* most requests in flight, and those that are */
 	uint64_t next, oldest;     /* number of the next request; none below is in flight */
 	uint64_t duplicated, late, stray;
-	uint64_t given_up[NP_IDS_LOST]; /* number and 1 of requests given up, by number */
+	uint32_t given_up_mask;
+	uint64_t *given_up; /* number and 1 of requests given up, by number; behind the slots */
 	struct np_id_slot slots[];
 };
 
@@ -161,7 +161,7 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 static inline void
 np_ids_gave_up_last(struct np_ids *ids, uint64_t requests)
 {
-	ids->given_up[(requests - 1) % NP_IDS_LOST] = requests;
+	ids->given_up[(requests - 1) & ids->given_up_mask] = requests;
 }
 
 /* Give up the requests that were sent at or before that time. Returns how many. */

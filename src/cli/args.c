@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/secret.h"
+#include "bench/ids.h"
 #include "cli/omni.h"
 #include "sys/affinity.h"
 
@@ -301,6 +302,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (p->no_control && p->pattern->sized && p->far.port == 0) {
 		p->response = p->request; /* as an echo service answers */
 	}
+	p->ids = np_ids_useful(p) && !p->no_control;
 	p->no_route = cli->allow_routing == -1 ? (bench->flags & NP_B_ROUTE_OFF) != 0
 					       : cli->allow_routing == 0;
 	settle_pacing(&p->near);

@@ -86,7 +86,6 @@ struct np_cli {
 	bool headers_said;   /* -P was */
 	double link_rate;    /* --link-rate, bits a second; 0: not said */
 	int32_t sample_ms;   /* --sample-interval; 0: not said */
-	bool no_ids;         /* --no-ids */
 	const char *wire_file; /* of --wire; NULL: none is written */
 	const char *json_file; /* of --json; NULL: in place of what is printed */
 	const char *show;      /* --show; NULL: a test is run */

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/uuid.h"
-#include "bench/ids.h"
 #include "bench/transport/endpoint.h"
 #include "cli/args.h"
 #include "cli/document.h"
@@ -53,6 +52,7 @@ struct session {
 	FILE *out; /* where the result is printed; NULL: a document stands there */
 	struct np_document *document; /* NULL: none is asked for */
 	sigset_t let_in;
+	uint64_t surplus;  /* responses of all iterations that could not be told apart */
 	char partial[160]; /* what the figures of a test that failed cover; empty: there are none */
 };
 
@@ -223,9 +223,6 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	t->wants.version = NP_EXT_VERSION;
 	/* Who asks for a test's figures gets those of its datagrams, too. */
 	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
-	if (np_ids_useful(&cli->par) && !cli->no_ids) {
-		t->wants.caps |= NP_CAP_IDS;
-	}
 	t->wants.every_ms = (uint32_t)cli->sample_ms;
 	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
 		t->wants.caps |= NP_CAP_LINK;
@@ -240,7 +237,6 @@ connect_control(struct session *s, const struct np_target *target, struct np_err
 	int rc = np_client_connect(&s->client, target, err);
 
 	s->cli.par.sequence = rc == NP_OK && (s->client.granted.caps & NP_CAP_SEQUENCE) != 0;
-	s->cli.par.ids = rc == NP_OK && (s->client.granted.caps & NP_CAP_IDS) != 0;
 	return rc;
 }
 
@@ -329,6 +325,7 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 	    !cli->par.pattern->connection_test && out->flow.info.tcpi_rto != 0) {
 		np_show_tcp_info(&out->flow);
 	}
+	s->surplus += np_seen(&out->flow.count->surplus);
 	np_report(out, np_cli_unit(cli), record);
 	np_document_iteration(s->document, out, record, rc == NP_OK);
 	if (rc != NP_OK) {
@@ -448,7 +445,7 @@ repeat_test(struct session *s, struct np_err *err)
 	if (repeat.done > 0) {
 		tell_result(s, &repeat, &record);
 		fflush(stdout);
-		np_show_surplus(stderr, cli, &out);
+		np_show_surplus(stderr, cli, s->surplus);
 		np_cli_tell_evidence(cli, &out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
 	np_capture_free(s->client.plan.capture);

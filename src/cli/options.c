@@ -982,9 +982,6 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "sample-interval", COUNT, "ms",
 	      "evidence: milliseconds between two looks at TCP_INFO, at both ends (100)"),
 	  TO(sample_ms), RANGE(1, 60000) },
-	{ ROW('\0', "no-ids", FLAG, NULL,
-	      "put no ids into UDP_RR's messages: one control connection, as netperf makes"),
-	  TO(no_ids) },
 	{ ROW('\0', "wire", MAYBE, "pcap:file",
 	      "capture the test's packets: a ledger on standard error, headers in the "
 	      "file" NP_NEEDS_PCAP),

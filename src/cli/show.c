@@ -211,16 +211,14 @@ np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 }
 
 void
-np_show_surplus(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
+np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus)
 {
-	uint64_t surplus = o->measured ? np_seen(&o->flow.count->surplus) : 0;
-
 	if (surplus > 0) {
 		fprintf(out,
-			"netperf: %s: %" PRIu64 " responses more came than were asked for or "
-			"waited for, and could not be told apart: rate and latencies may be wrong "
-			"(%s)\n",
-			cli->bench.name, surplus, np_ids_why_none(&cli->par));
+			"netperf: %s: %" PRIu64 " response%s came twice or too late, and could not "
+			"be told apart: rate and latencies may be wrong (%s)\n",
+			cli->bench.name, surplus, surplus == 1 ? "" : "s",
+			np_ids_why_none(&cli->par));
 	}
 }
 

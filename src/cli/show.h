@@ -42,10 +42,10 @@ void np_show_agreed(FILE *out, const struct np_flow *f);
 void np_show_outcome(FILE *out, const struct np_outcome *o);
 
 /*
- * One line about responses that came beyond what was asked for and could not be told apart: the
- * figures may be of the wrong requests. Nothing where there were none.
+ * One line about responses that came twice or too late and could not be told apart: the figures may
+ * be of the wrong requests. Nothing where there were none.
  */
-void np_show_surplus(FILE *out, const struct np_cli *cli, const struct np_outcome *o);
+void np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus);
 
 /* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
 void np_show_tcp_info(const struct np_flow *f);

@@ -244,7 +244,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	   struct np_option_notes *notes, struct np_err *err)
 {
 	static const char *const why[] = {
-		[NP_TIDY_CUT] = "whole numbers only, as in netperf",
+		[NP_TIDY_CUT] = "whole numbers only",
 		[NP_TIDY_RUN_ON] = "what follows without a blank is not obeyed, as in netperf",
 	};
 	char tidy[256], where[80];

@@ -362,6 +362,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	np_sock_watch_peer(fd);
 	c->used = used;
 	c->heard = false;
+	c->owed = 0;
 	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
 	if (np_chan_open(&c->chan, fd, c->peer, err) != NP_OK) {
 		close(fd);
@@ -421,19 +422,9 @@ close_for_another(struct np_client *c)
 	np_client_close(c);
 }
 
-static void
-lacks_evidence(struct np_client *c)
-{
-	snprintf(c->lacks, sizeof(c->lacks),
-		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
-		 "or keeps evidence to itself",
-		 c->peer);
-}
-
 int
 np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
-	const unsigned evidence = NP_CAPS_EVIDENCE;
 	struct np_addrs remote, local;
 	int rc;
 
@@ -447,9 +438,6 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 		return NP_OK;
 	}
 	rc = greet(c, &t->wants, err);
-	if (rc == NP_OK && (c->granted.caps & evidence) == 0 && (t->wants.caps & evidence) != 0) {
-		lacks_evidence(c);
-	}
 	if (rc == NP_OK) {
 		return NP_OK;
 	}
@@ -457,7 +445,10 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	if (rc != NP_EUNSUP) {
 		return rc;
 	}
-	lacks_evidence(c);
+	snprintf(c->lacks, sizeof(c->lacks),
+		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
+		 "or keeps evidence to itself",
+		 c->peer);
 	return open_control(c, t, &remote, &local, err);
 }
 
@@ -574,6 +565,9 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 		return np_fail_in(err, c->peer);
 	}
 	out->flow.token = out->far.token;
+	if (out->flow.ids != NULL && !out->far.ids) {
+		out->flow.side->without_ids(&out->flow);
+	}
 	return NP_OK;
 }
 
@@ -857,18 +851,16 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 		ask_why(c, &d, err);
 		return err->code;
 	}
-	if (f->par->no_control) {
-		return NP_OK;
-	}
-	if (can_spare(c, out)) {
+	if (!f->par->no_control && can_spare(c, out)) {
 		collect_spare(c, dialect, out);
-	} else if (collect_needed(c, dialect, out, err) != NP_OK) {
+	} else if (!f->par->no_control && collect_needed(c, dialect, out, err) != NP_OK) {
 		return err->code;
 	}
 	if (f->side->drain != NULL) {
 		f->side->drain(f);
 	}
-	if (d.cause == NP_BY_CLOCK && f->par->pattern->transactions && !something_counted(f)) {
+	if (!f->par->no_control && d.cause == NP_BY_CLOCK && f->par->pattern->transactions &&
+	    !something_counted(f)) {
 		return np_fail(err, NP_ETIME, 0,
 			       "not one transaction was completed within %lld s (a longer -l? a "
 			       "smaller -r or -b?)",

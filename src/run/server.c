@@ -130,11 +130,8 @@ serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 	}
 	granted.caps = asked.caps & s->caps;
 	granted.every_ms = asked.every_ms;
-	if ((s->caps & NP_CAPS_EVIDENCE) != 0) { /* else nothing is told of this host */
-		snprintf(granted.identity, sizeof(granted.identity), "%s", PACKAGE_STRING);
-	}
+	snprintf(granted.identity, sizeof(granted.identity), "%s", PACKAGE_STRING);
 	s->plan.caps = granted.caps & NP_CAPS_EVIDENCE;
-	s->ids = (granted.caps & NP_CAP_IDS) != 0;
 	s->plan.every_ms = asked.every_ms;
 	s->plan.capture_why_not =
 	    (asked.caps & ~granted.caps & NP_CAP_WIRE) != 0 ? s->capture_why_not : NULL;
@@ -521,7 +518,6 @@ make_wish(const struct np_server *s, struct np_params *p, struct np_wish *wish, 
 	const struct np_limits *most = &s->limits;
 
 	p->sequence = (s->plan.caps & NP_CAP_SEQUENCE) != 0;
-	p->ids = s->ids;
 	p->call_max = most->message;
 	p->passive_min = most->port_min;
 	p->passive_max = most->port_max;

@@ -83,7 +83,6 @@ struct np_server {
 	struct np_bag *evidence; /* of the last test; NULL: none */
 	unsigned questions;      /* requests since the last test, as far as they are counted */
 	unsigned oddities;       /* requests so far that nobody serves, a line in the log each */
-	bool ids;                /* the client wants ids in requests and responses */
 	bool unbound;            /* the log tells already that a processor can't be had */
 };
 

@@ -107,6 +107,9 @@ omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 	put(frame, NP_OMNI, far->cpu, np_omni_request_layout, &m);
 	np_echo_put(frame, &(struct np_echo){ .asks = p->transport->datagram &&
 						      m.direction == NP_WD_TRANSMIT });
+	if (p->ids) {
+		np_ids_ask_put(frame);
+	}
 }
 
 static int
@@ -120,6 +123,7 @@ omni_granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	}
 	np_echo_get(frame, &echo);
 	far->token = echo.token;
+	far->ids = np_ids_grant_get(frame);
 	far->sndbuf = m.send_buf_size;
 	far->rcvbuf = m.recv_buf_size;
 	far->send_size = m.send_size;
@@ -237,6 +241,7 @@ omni_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 	}
 	np_echo_get(frame, &echo);
 	p->echo = echo.asks;
+	p->ids = np_ids_ask_get(frame);
 	omni_asked_ends(&m, p);
 	p->request = m.request_size;
 	p->response = m.response_size;
@@ -280,6 +285,9 @@ omni_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 
 	put(frame, NP_OMNI + 1, 0, np_omni_response_layout, &m);
 	np_echo_put(frame, &(struct np_echo){ .token = f->token });
+	if (f->id.width > 0) {
+		np_ids_grant_put(frame);
+	}
 }
 
 static void

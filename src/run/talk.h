@@ -20,6 +20,7 @@ struct np_far {
 	bool nodelay;
 	uint16_t port;               /* of its data socket */
 	uint64_t token;              /* to be echoed before it sends datagrams; 0: none */
+	bool ids;                    /* its responses have the ids of requests */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
 	uint8_t mac[NP_LINK_MAC];    /* of its interface, in tests of the link layer */
 	int send_width, recv_width;

@@ -34,6 +34,9 @@ ask(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *
 		memcpy(m.address, p->link->mac, sizeof(m.address));
 	}
 	put(frame, code, p->far.cpu, np_link_request_layout, &m);
+	if (p->ids) {
+		np_ids_ask_put(frame);
+	}
 }
 
 static void
@@ -60,6 +63,7 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 		return np_fail(err, NP_EPEER, 0, "the daemon names no tag for the frames");
 	}
 	far->token = m.token;
+	far->ids = np_ids_grant_get(frame);
 	memcpy(far->mac, m.address, sizeof(far->mac));
 	far->sndbuf = m.send_buf_size;
 	far->rcvbuf = m.recv_buf_size;
@@ -150,6 +154,7 @@ rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 	}
 	asked_end(&m, p);
 	p->pattern = &np_pattern_rr;
+	p->ids = np_ids_ask_get(frame);
 	p->request = m.request_size;
 	p->response = m.response_size;
 	return NP_OK;
@@ -174,6 +179,9 @@ grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t
 		memcpy(m.address, p->link->mac, sizeof(m.address));
 	}
 	put(frame, code, 0, np_link_response_layout, &m);
+	if (f->id.width > 0) {
+		np_ids_grant_put(frame);
+	}
 }
 
 static void

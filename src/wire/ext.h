@@ -31,7 +31,6 @@ enum {
 	NP_CAP_WIRE = 1 << 2,     /* a capture of the test's own flow */
 	NP_CAP_SEQUENCE = 1 << 3, /* datagrams of streams carry sequence numbers and times */
 	NP_CAP_LINK = 1 << 4,     /* tests of the link layer */
-	NP_CAP_IDS = 1 << 5,      /* requests and responses as datagrams have ids (bench/ids.h) */
 	/* Of these, what is collected around a test and told after it. */
 	NP_CAPS_EVIDENCE = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_WIRE | NP_CAP_SEQUENCE
 };

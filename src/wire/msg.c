@@ -45,6 +45,8 @@ enum { ECHO_AT = 600 };
 #define ECHO_MAGIC 0x504c4543U /* "PLEC" */
 #define ECHO_ASKS 0x81f0e05dU
 #define ECHO_GIVES 0x81f0e05eU
+#define IDS_ASKS 0x81f0e05fU
+#define IDS_GIVES 0x81f0e060U
 
 static void
 echo_layout(struct np_wire *w, uint32_t words[4])
@@ -83,6 +85,51 @@ np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo)
 		echo->asks = words[1] == ECHO_ASKS;
 		echo->token = words[1] == ECHO_GIVES ? (uint64_t)words[2] << 32 | words[3] : 0;
 	}
+}
+
+static void
+mark_put(uint8_t frame[NP_FRAME_SIZE], uint32_t kind)
+{
+	uint32_t words[4] = { ECHO_MAGIC, kind };
+	struct np_wire w;
+
+	np_wire_write_to(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
+	echo_layout(&w, words);
+}
+
+static bool
+mark_get(const uint8_t frame[NP_FRAME_SIZE], uint32_t kind)
+{
+	uint32_t words[4];
+	struct np_wire w;
+
+	np_wire_read_from(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
+	echo_layout(&w, words);
+	return words[0] == ECHO_MAGIC && words[1] == kind;
+}
+
+void
+np_ids_ask_put(uint8_t frame[NP_FRAME_SIZE])
+{
+	mark_put(frame, IDS_ASKS);
+}
+
+bool
+np_ids_ask_get(const uint8_t frame[NP_FRAME_SIZE])
+{
+	return mark_get(frame, IDS_ASKS);
+}
+
+void
+np_ids_grant_put(uint8_t frame[NP_FRAME_SIZE])
+{
+	mark_put(frame, IDS_GIVES);
+}
+
+bool
+np_ids_grant_get(const uint8_t frame[NP_FRAME_SIZE])
+{
+	return mark_get(frame, IDS_GIVES);
 }
 
 void

@@ -89,6 +89,30 @@ each_response_is_what_it_is(void **state)
 	play_all(NP_IDS_WIDE);
 }
 
+/* However many were given up at once, their responses are late ones. */
+static void
+late_ones_of_a_large_burst_are_known(void **state)
+{
+	enum { BURST = 700 };
+	struct np_ids *ids = account(NP_IDS_WIDE, BURST);
+	char bytes[BURST][8], again[8];
+	uint64_t sent_ns;
+
+	(void)state;
+	for (int i = 0; i < BURST; i++) {
+		request(ids, bytes[i], 1);
+	}
+	assert_int_equal(np_ids_give_up(ids, UINT64_MAX), BURST);
+	for (int i = 0; i < BURST; i++) {
+		request(ids, again, 2);
+	}
+	for (int i = 0; i < BURST; i++) {
+		assert_false(np_ids_answers(ids, bytes[i], 8, &sent_ns));
+	}
+	assert_account(ids, 0, BURST, 0);
+	free(ids);
+}
+
 /* One request is never answered, while ids of one byte come round again and again. */
 static void
 ids_come_round(void **state)
@@ -181,6 +205,25 @@ play_responder(void *arg)
 	return NULL;
 }
 
+/* A far end that copies nothing. */
+static void *
+respond_without_ids(void *arg)
+{
+	const struct responder *r = arg;
+	char bytes[256];
+	struct np_addr from;
+
+	while (wait_readable(r->fd)) {
+		from.len = sizeof(from.sa);
+		if (recvfrom(r->fd, bytes, 256, 0, (struct sockaddr *)&from.sa, &from.len) <= 0) {
+			break;
+		}
+		memset(bytes, 0, 32);
+		respond(r, bytes, &from);
+	}
+	return NULL;
+}
+
 static unsigned
 twice_at_ten(unsigned i)
 {
@@ -240,6 +283,37 @@ a_duplicate_answers_nothing(void **state)
 		assert_int_equal(np_seen(&c->late) + np_seen(&c->stray) + np_seen(&c->lost), 0);
 		assert_true(shortest_ns(&e) >= (DELAY_MS - 1) * NP_MSEC);
 		end_free(&e);
+	}
+}
+
+/* What setup took for granted is undone where the far end has no ids. */
+static void
+a_far_end_may_have_none(void **state)
+{
+	for (uint32_t burst = 0; burst < 4; burst += 3) {
+		struct responder r = { .fd = -1 };
+		struct end e = { .rc = -1 };
+		struct np_addr at;
+
+		(void)state;
+		r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+		assert_int_equal(pthread_create(&r.thread, NULL, respond_without_ids, &r), 0);
+		client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, -30);
+		e.par.ids = true;
+		e.par.burst = burst;
+		assert_int_equal(np_flow_open(&e.flow, &e.par, &e.stop, &e.err), NP_OK);
+		assert_non_null(e.flow.ids);
+		e.flow.side->without_ids(&e.flow);
+		assert_null(e.flow.ids);
+		e.drive = (struct np_drive){ .flow = &e.flow,
+					     .control_fd = -1,
+					     .meet_ns = LONG_MS * NP_MSEC };
+		e.flow.peer = loopback(AF_INET, np_addr_port(&at));
+		assert_int_equal(np_drive(&e.drive, &e.err), NP_OK);
+		pthread_join(r.thread, NULL);
+		assert_int_equal(np_seen(&e.flow.count->transactions), 30);
+		close(r.fd);
+		np_flow_free(&e.flow);
 	}
 }
 
@@ -392,9 +466,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_response_is_what_it_is),
+		cmocka_unit_test(late_ones_of_a_large_burst_are_known),
 		cmocka_unit_test(ids_come_round),
 		cmocka_unit_test(the_sizes_say_where_an_id_is),
 		cmocka_unit_test(a_duplicate_answers_nothing),
+		cmocka_unit_test(a_far_end_may_have_none),
 		cmocka_unit_test(without_ids_a_surplus_is_told),
 		cmocka_unit_test(what_is_lost_is_given_up),
 		cmocka_unit_test(a_flood_of_strangers_stops_nothing),

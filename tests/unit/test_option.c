@@ -356,10 +356,10 @@ numbers_of_every_kind_may_be_untidy(void **state)
 	assert_int_equal(v.limited, 6);
 	assert_string_equal(v.custom, "7.5"); /* not one of numbers */
 	assert_string_equal(noted("-n1.5 --number 0-t -N 2.5 -t 1.5", &v),
-			    "-n 1.5: read as 1: whole numbers only, as in netperf\n"
+			    "-n 1.5: read as 1: whole numbers only\n"
 			    "--number 0-t: read as 0: what follows without a blank is not obeyed, "
 			    "as in netperf\n"
-			    "-N 2.5: read as 2: whole numbers only, as in netperf\n");
+			    "-N 2.5: read as 2: whole numbers only\n");
 	assert_int_equal(v.n, 0);
 	assert_string_equal(v.custom, "2");
 	assert_string_equal(v.text, "1.5");

@@ -164,7 +164,8 @@ discard_late(struct np_flow *f)
 	uint64_t surplus = np_seen(&f->count->surplus);
 	ssize_t n;
 
-	while ((n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
+	while (!np_stopped(f->stop) &&
+	       (n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
 		surplus += n > 0;
 	}
 	np_show(&f->count->surplus, surplus);
@@ -321,7 +322,8 @@ choose_request_loop(struct np_flow *f)
 	}
 }
 
-/* Either ids, or for a burst the times of its requests. */
+/* Ids, and what stands in for them where the far end has none: for a burst the times of its
+ * requests. */
 static int
 request_state(struct np_flow *f, struct np_err *err)
 {
@@ -330,7 +332,9 @@ request_state(struct np_flow *f, struct np_err *err)
 
 	if (np_ids_used(p)) {
 		f->ids = np_ids_new(np_id_place(p), p->burst + 1, err);
-		return f->ids != NULL ? NP_OK : (int)err->code;
+		if (f->ids == NULL) {
+			return err->code;
+		}
 	}
 	if (p->burst > 0) {
 		q = calloc(1, sizeof(*q) + (p->burst + 1) * sizeof(q->sent_ns[0]));
@@ -357,6 +361,14 @@ request_setup(struct np_flow *f, struct np_err *err)
 		return err->code;
 	}
 	return np_flow_recv_ring(f, p->response, false, err);
+}
+
+static void
+request_without_ids(struct np_flow *f)
+{
+	free(f->ids);
+	f->ids = NULL;
+	choose_request_loop(f);
 }
 
 static void
@@ -582,6 +594,7 @@ static const struct np_side request = {
 	.setup = request_setup,
 	.finish = np_stream_transmit_finish,
 	.nudge = np_stream_nudge,
+	.without_ids = request_without_ids,
 	.drain = np_rr_drain,
 	.release = request_release,
 };

@@ -3,12 +3,15 @@
  * given up when its own time is over. And what is left to be counted when the test is.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/ids.h"
 #include "bench/pattern/rr.h"
+
+enum { DRAIN_MS = 100 }; /* the longest that is looked for what came late */
 
 static void
 show_astray(struct np_flow *f)
@@ -253,6 +256,16 @@ np_rr_choose_ids_loop(struct np_flow *f, bool extras)
 	}
 }
 
+/* Without results to wait for, a response gets about as long as two took, on average. */
+static int
+drain_ms(const struct np_flow *f)
+{
+	uint64_t done = np_seen(&f->count->transactions);
+	uint64_t ms = done > 0 ? 2 * (f->ended_ns - f->started_ns) / done / NP_MSEC + 1 : 0;
+
+	return !f->par->no_control ? 0 : ms < DRAIN_MS ? (int)ms : DRAIN_MS;
+}
+
 /*
  * The far end's results are in, so all its responses were sent before. The response to a request
  * that was under way at the end is none too many.
@@ -263,13 +276,16 @@ np_rr_drain(struct np_flow *f)
 	const struct np_counters *c = f->count;
 	uint64_t under_way = np_seen(&c->sends) - np_seen(&c->transactions) - np_seen(&c->lost);
 	uint64_t came = np_seen(&c->surplus), sent_ns;
+	uint64_t until = np_deadline(DRAIN_MS * NP_MSEC);
+	struct pollfd more = { .fd = f->fd, .events = POLLIN };
 	char *buf = f->recv_ring.slots->buf;
-	ssize_t n;
+	ssize_t n = 0;
 
 	if (!f->par->transport->datagram || f->fd < 0) {
 		return;
 	}
-	while ((n = recv(f->fd, buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
+	poll(&more, 1, drain_ms(f));
+	while (np_now() < until && (n = recv(f->fd, buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
 		if (n > 0 && f->ids != NULL) {
 			np_ids_answers(f->ids, buf, (size_t)n, &sent_ns);
 		}
