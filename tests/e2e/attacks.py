@@ -92,7 +92,7 @@ class Round(NamedTuple):
     idle: float
 
     def is_prompt(self) -> bool:
-        return self.worst < PROMPT_S * PATIENCE + self.idle
+        return self.worst < PROMPT_S * PATIENCE + 3 * self.idle  # which is next to nothing, but on a busy machine
 
     def __str__(self) -> str:
         return f"{1e3 * self.worst:.1f} ms at the most, {1e3 * self.idle:.1f} at an idle daemon"
@@ -303,13 +303,16 @@ def guesses(option: str) -> str:
         path.write_text(KEY)
         daemon = stack.enter_context(lib.Daemon(args=[option, str(path)], grace=None))
         hear, tell = multiprocessing.Pipe(False)
+        idle = stack.enter_context(lib.Daemon(args=[option, str(path)], grace=None))
         times: "List[float]" = []
+        others: "List[float]" = []
         with beside(partial(guess, daemon.port, option, seconds, tell)) as going_on:
             while going_on():
-                got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-L", HONEST, "-p",
-                               str(daemon.port), "-t", "TCP_RR", "-l", "-1", option, str(path)], 30)
-                assert got.rc == 0 and not got.err, f"{got}"
-                times.append(got.seconds)
+                for port, into in ((daemon.port, times), (idle.port, others)):
+                    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-L", HONEST, "-p", str(port),
+                                   "-t", "TCP_RR", "-l", "-1", option, str(path)], 30)
+                    assert got.rc == 0 and not got.err, f"{got}"
+                    into.append(got.seconds)
                 time.sleep(0.05)
         looked = daemon.log(1 << 20).count('msg="wrong ')
         words = (f"{looked} tries looked at in {seconds} s, {hear.recv()} ended; a whole test with the "
@@ -317,7 +320,7 @@ def guesses(option: str) -> str:
                  "the worst")
         # Three are free, then 0.1 s, 0.2 s and so on up to two seconds.
         assert 3 <= looked <= 3 + 5 + seconds / 2 + 1, words
-        assert min(times) < PROMPT_S * PATIENCE, words
+        assert Round(min(times), min(others)).is_prompt(), words
         return words
 
 

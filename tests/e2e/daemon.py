@@ -5,7 +5,6 @@ do to it leaves a process behind or keeps it from serving the next one.
 import os
 import random
 import resource
-import shutil
 import signal
 import socket
 import struct
@@ -492,7 +491,7 @@ def plain_user() -> None:
     """Without privileges, in a directory where nothing can be written."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        program = shutil.copy(lib.netserver(), place)
+        program = lib.copied(lib.netserver(), place)
         place.chmod(0o555)
         prefix = ["env", "-C", name, *lib.as_nobody()]
         with lib.Daemon(prefix=prefix, program=program, grace=GONE) as daemon:

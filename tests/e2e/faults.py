@@ -6,7 +6,6 @@ until then is printed.
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -52,7 +51,7 @@ def odd_files(place: Path) -> None:
     """Programs and files that anybody may use but for the one that is secret."""
     place.chmod(0o755)
     for program in (lib.netperf(), lib.netserver()):
-        shutil.copy(program, place)
+        lib.copied(program, place)
     for name, text in (("empty", ""), ("small", "small\n"), ("secret", "x" * 65536)):
         (place / name).write_text(text)
     (place / "secret").chmod(0o600)

@@ -72,6 +72,13 @@ def netserver() -> str:
     return _program("NETSERVER", "netserver/netserver", "src/netserver")
 
 
+def copied(program: "str | Path", place: "str | Path") -> str:
+    """A copy of a program in that directory. By cp(1): of a file that we wrote ourselves, a child that
+    another thread forks meanwhile has a descriptor, and until it executes nobody can execute the file."""
+    subprocess.run(["cp", "-p", str(program), str(place)], check=True, timeout=60)
+    return str(Path(place) / Path(program).name)
+
+
 def real_netperf() -> Path:
     """The directory of the real netperf and netserver, fetched when first asked for.
 

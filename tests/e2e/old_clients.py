@@ -82,8 +82,9 @@ def data(port: float) -> socket.socket:
     return socket.create_connection(("127.0.0.1", int(port)), timeout=60)
 
 
-def near(value: float, wanted: float, by: float) -> None:
-    assert abs(value - wanted) <= by, f"{value} is not {wanted} (to {by})"
+def a_second(elapsed: float) -> None:
+    """Of a test of one second, whose first part a busy daemon may miss."""
+    assert 0.2 <= elapsed <= 1 + LATE, f"a second took {elapsed} s"
 
 
 def tcp_stream(control: Control) -> str:
@@ -102,7 +103,7 @@ def tcp_stream(control: Control) -> str:
     received, calls, elapsed, _, _, method, cpus = control.expect(None, "dIfffii")
     assert received == sent, f"{received} of {sent} bytes"
     assert calls > 0 and (method, cpus) == (0, 0), (calls, method, cpus)
-    near(elapsed, 1, LATE)
+    a_second(elapsed)
     return f"{sent} bytes"
 
 
@@ -120,7 +121,7 @@ def tcp_maerts(control: Control) -> str:
         sock.shutdown(socket.SHUT_WR)
     sent, calls, elapsed = control.expect(None, "dIf")
     assert sent == got and calls >= sent // 5000, (sent, got, calls)
-    near(elapsed, 1, LATE)
+    a_second(elapsed)
     return f"{got} bytes"
 
 
@@ -132,11 +133,13 @@ def ask_rr(control: Control, code: int, length: int) -> int:
     return int(reply[5])
 
 
-def rr_results(control: Control, done: int, elapsed: float, by: float) -> str:
+def rr_results(control: Control, done: int, timed: bool = True) -> str:
     got, _, transactions, took = control.expect(None, "IIIf")
     assert transactions == done, f"{transactions} of {done} transactions"
     assert got == done * 30, got
-    near(took, elapsed, by)
+    if timed:
+        a_second(took)
+    assert 0 < took < 60, f"{took} s"
     return f"{done} transactions in {took:.3f} s"
 
 
@@ -145,7 +148,7 @@ def tcp_rr_counted(control: Control) -> str:
         for _ in range(500):
             sock.sendall(b"q" * 10)
             assert receive(sock, 20) == 20
-        return rr_results(control, 500, 10, 10)
+        return rr_results(control, 500, timed=False)
 
 
 def tcp_rr_timed(control: Control) -> str:
@@ -157,7 +160,7 @@ def tcp_rr_timed(control: Control) -> str:
             assert receive(sock, 20) == 20
             done += 1
         assert done > 0
-        return rr_results(control, done, 1, LATE)
+        return rr_results(control, done)
 
 
 def tcp_crr_timed(control: Control) -> str:
@@ -170,7 +173,7 @@ def tcp_crr_timed(control: Control) -> str:
             sock.shutdown(socket.SHUT_WR)
             assert sock.recv(1) == b""
         done += 1
-    return rr_results(control, done, 1, LATE)
+    return rr_results(control, done)
 
 
 def tcp_crr_counted(control: Control) -> str:
@@ -179,7 +182,7 @@ def tcp_crr_counted(control: Control) -> str:
         with data(port) as sock:
             sock.sendall(b"q" * 10)
             assert receive(sock, 21) == 20
-    return rr_results(control, 50, 10, 10)
+    return rr_results(control, 50, timed=False)
 
 
 def tcp_cc(control: Control) -> str:
@@ -188,7 +191,7 @@ def tcp_cc(control: Control) -> str:
     for _ in range(50):
         with data(reply[5]) as sock:
             assert sock.recv(1) == b""
-    return rr_results(control, 50, 10, 10)
+    return rr_results(control, 50, timed=False)
 
 
 def udp_rr(control: Control) -> str:
@@ -201,7 +204,7 @@ def udp_rr(control: Control) -> str:
             sock.send(b"q" * 10)
             assert len(sock.recv(100)) == 20
             done += 1
-        return rr_results(control, done, 1, LATE)
+        return rr_results(control, done)
 
 
 def udp_rr_counted(control: Control) -> str:
@@ -235,7 +238,7 @@ def udp_stream(control: Control, *connected: int) -> str:
             time.sleep(0.0005)
         messages, got, elapsed, cpu, _, cpus = control.expect(None, "IIffii")
     assert 0 < messages <= sent and got == messages * 1000, (messages, sent, got)
-    near(elapsed, 1, LATE)
+    a_second(elapsed)
     assert cpu == -1.0 and cpus == 0, (cpu, cpus)
     return f"{messages} of {sent} datagrams"
 

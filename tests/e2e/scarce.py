@@ -3,7 +3,6 @@ stands still. It says so once, goes on, and serves who comes when there is room 
 """
 
 import os
-import shutil
 import signal
 import socket
 import tempfile
@@ -316,7 +315,7 @@ def suite(report: lib.Report) -> None:
     with tempfile.TemporaryDirectory() as name, lib.Daemon() as daemon:
         place = Path(name)
         place.chmod(0o755)
-        shutil.copy(lib.netserver(), place)
+        lib.copied(lib.netserver(), place)
         slow = threading.Thread(target=report.cases, args=(waiting(), 8))
         slow.start()
         report.cases(busy(place, daemon.port), AT_ONCE)

@@ -236,7 +236,7 @@ def status_for_strangers() -> None:
     stranger = ["setpriv", "--reuid", str(STRANGER), "--regid", str(STRANGER), "--clear-groups"]
     with tempfile.TemporaryDirectory() as name, lib.Daemon() as daemon:
         Path(name).chmod(0o755)
-        program = shutil.copy(lib.netserver(), name)  # its own place may be closed to others
+        program = lib.copied(lib.netserver(), name)  # its own place may be closed to others
         got = lib.run([*stranger, program, "--status", "-p", str(daemon.port)], SOON)
         assert got.rc != 0 and not got.out, f"status {got.rc}: {got.out!r}"
         lib.error_line(got, "netserver", "is for root")

@@ -8,7 +8,6 @@ so that the moments between the messages last as long as it takes.
 import errno
 import os
 import select
-import shutil
 import socket
 import struct
 import tempfile
@@ -375,7 +374,7 @@ def unprivileged(stack: ExitStack) -> Iterator[Case]:
     """Some kernels let nobody but root filter what TCP sockets hear."""
     place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     place.chmod(0o755)
-    program = str(shutil.copy(lib.netserver(), place))
+    program = lib.copied(lib.netserver(), place)
     daemon = stack.enter_context(lib.Daemon(lib.as_nobody(), program=program))
     for name, body in connections(daemon.port):
         yield f"as nobody: {name}", body
