@@ -12,7 +12,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/multiplex.c \
 	%D%/base/ring.c %D%/base/ring.h \
 	%D%/base/secret.c %D%/base/secret.h \
-	%D%/base/text.h \
+	%D%/base/text.c %D%/base/text.h \
 	%D%/base/trusted.c %D%/base/trusted.h \
 	%D%/base/units.c %D%/base/units.h \
 	%D%/base/uuid.c %D%/base/uuid.h \

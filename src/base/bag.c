@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* gcc's analyzer loses sight of what is stored in an element of an array, and takes it for leaked.
  */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -171,63 +173,6 @@ np_bag_real(struct np_bag *b, double v, const char *name, ...)
 	va_end(args);
 }
 
-/* Bytes of the UTF-8 character that begins there (RFC 3629), and which it is; 0: there is none. */
-static size_t
-character(const char *text, uint32_t *which)
-{
-	static const struct {
-		uint8_t mask, lead;
-		uint32_t least;
-	} forms[] = {
-		{ 0x80, 0, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 }
-	};
-	const unsigned char *at = (const unsigned char *)text;
-
-	for (size_t len = 1; len <= sizeof(forms) / sizeof(forms[0]); len++) {
-		size_t i = 1;
-
-		if ((at[0] & forms[len - 1].mask) != forms[len - 1].lead) {
-			continue;
-		}
-		*which = at[0] & (uint8_t)~forms[len - 1].mask;
-		for (; i < len && (at[i] & 0xc0) == 0x80; i++) {
-			*which = *which << 6 | (at[i] & 0x3fU);
-		}
-		return i == len && *which >= forms[len - 1].least && *which <= 0x10ffff &&
-			       (*which < 0xd800 || *which > 0xdfff)
-			   ? len
-			   : 0;
-	}
-	return 0;
-}
-
-/* Terminals obey it, or draw what follows in another order. */
-static bool
-is_control(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
-/* Much of it comes from the far end, and goes to terminals. */
-static void
-make_harmless(char *text)
-{
-	while (*text != '\0') {
-		uint32_t c = 0;
-		size_t len = character(text, &c);
-
-		if (len == 0) {
-			*text++ = '?';
-			continue;
-		}
-		if (is_control(c)) {
-			memset(text, ' ', len);
-		}
-		text += len;
-	}
-}
-
 __attribute__((format(printf, 4, 0))) static void
 put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *name, va_list args)
 {
@@ -240,7 +185,7 @@ put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *nam
 		len--;
 	}
 	text[len] = '\0';
-	make_harmless(text);
+	np_text_clean(text); /* much of it comes from the far end, and goes to terminals */
 	put(b, name, args, (struct item){ .kind = kind, .bytes = len + 1 }, text);
 }
 

@@ -56,8 +56,7 @@ void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 void np_bag_real(struct np_bag *b, double v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
-/* A text is copied, cut to NP_BAG_TEXT - 1 bytes; control characters become blanks, and what is no
- * UTF-8 question marks. */
+/* A text is copied, cut to NP_BAG_TEXT - 1 bytes, and cleaned: np_text_clean(). */
 void np_bag_text(struct np_bag *b, const char *v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 void np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, ...)

@@ -1,10 +1,11 @@
 /*
- * Copying text into arrays, and putting texts together.
+ * Copying text into arrays, putting texts together, and what others wrote.
  */
 #ifndef NP_BASE_TEXT_H
 #define NP_BASE_TEXT_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,15 +43,20 @@ np_text_add(char *out, size_t size, size_t len, const char *fmt, ...)
 	return len + (size_t)n;
 }
 
-/* Make of what came from elsewhere something that terminals and logs take: printable ASCII. */
-static inline void
-np_text_printable(char *text)
-{
-	for (; *text != '\0'; text++) {
-		if (*text < ' ' || *text > '~') {
-			*text = '?';
-		}
-	}
-}
+/*
+ * What others wrote (the far end, a file) is kept as UTF-8 that does nothing to who reads it: each
+ * byte of a control character, of a mark that turns the direction of writing, of a character
+ * without width and of what is no UTF-8 becomes a question mark. Returns whether none was.
+ */
+bool np_text_clean(char *text);
+
+/* The same for terminals and logs whose character set is not known: printable ASCII alone. */
+void np_text_printable(char *text);
+
+enum { NP_TEXT_LINE = 8192 };
+
+/* Print a line, which may have texts of others in it, as printable ASCII. What is longer than
+ * NP_TEXT_LINE is cut. */
+void np_text_line(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include "base/text.h"
 #include "out/explain.h"
 #include "out/ledger.h"
 #include "out/look.h"
@@ -93,6 +94,6 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
 	}
 	if (out->far_lacks[0] != '\0' && whole) {
-		fprintf(to, "netperf: evidence of this end only: %s\n", out->far_lacks);
+		np_text_line(to, "netperf: evidence of this end only: %s", out->far_lacks);
 	}
 }

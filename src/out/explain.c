@@ -913,13 +913,13 @@ np_explain_print(FILE *out, const struct np_bag *values)
 	const char *ceiling = np_bag_string(values, "explain.ceiling");
 
 	if (limit != NULL && sentence != NULL) {
-		fprintf(out, "explain: %s: %s\n", limit, sentence);
+		np_text_line(out, "explain: %s: %s", limit, sentence);
 	}
 	if (doubts != NULL && doubts[0] != '\0') {
-		fprintf(out, "doubts: %s\n", doubts);
+		np_text_line(out, "doubts: %s", doubts);
 	}
 	if (ceiling != NULL && ceiling[0] != '\0') {
-		fprintf(out, "ceiling: %s\n", ceiling);
+		np_text_line(out, "ceiling: %s", ceiling);
 	}
 }
 

@@ -15,8 +15,9 @@
 #include "base/err.h"
 #include "out/look.h"
 
-/* How the document is written: in one line, and so that each double is read back as it was. */
-#define NP_JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(17))
+/* How the document is written: in one line of ASCII, for a terminal may show it, and so that each
+ * double is read back as it was. */
+#define NP_JSON_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17))
 
 /* A text, in which bytes that are no UTF-8 become U+FFFD; null for NULL. */
 json_t *np_json_text(const char *text);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
+
 enum { COLUMNS = 4, SIZES = 8 };
 
 /* Near end out and in, far end out and in. */
@@ -139,14 +141,14 @@ print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *la
 	if (tap == NULL) {
 		bool known = np_bag_find(end, "wire", &why) && why.kind == NP_BAG_UNREAD;
 
-		fprintf(out, "%s: no ledger: %s\n", whose,
-			known              ? why.text
-			: lacks[0] != '\0' ? lacks
-					   : "nothing is known of that end");
+		np_text_line(out, "%s: no ledger: %s", whose,
+			     known              ? why.text
+			     : lacks[0] != '\0' ? lacks
+						: "nothing is known of that end");
 		print_counters(out, end);
 		return;
 	}
-	fprintf(out, "%s: %s\n", whose, tap);
+	np_text_line(out, "%s: %s", whose, tap);
 	if (dropped > 0) {
 		fprintf(out,
 			"  the capture itself lost %.0f packets: these figures are lower bounds, "

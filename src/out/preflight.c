@@ -673,13 +673,11 @@ static void
 print_one(void *ctx, const struct np_preflight_finding *f)
 {
 	const struct printing *p = ctx;
+	bool more = f->why != NULL;
 
-	fprintf(p->out, "%-6s %-6s %s: %s", np_preflight_word(f->level), p->whose, f->name,
-		f->state);
-	if (f->why != NULL) {
-		fprintf(p->out, " | %s | %s", f->why, f->mend);
-	}
-	fputc('\n', p->out);
+	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", np_preflight_word(f->level), p->whose,
+		     f->name, f->state, more ? " | " : "", more ? f->why : "", more ? " | " : "",
+		     more ? f->mend : "");
 }
 
 static const char *
@@ -693,19 +691,16 @@ np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,
 		   const struct np_bag *peer, const struct np_preflight_path *path)
 {
 	const char *device = np_bag_string(host, "host.nic.name");
-	const char *driver = np_bag_string(host, "host.nic.driver");
+	const char *driver = device != NULL ? np_bag_string(host, "host.nic.driver") : NULL;
 	struct printing p = { .out = out, .whose = whose };
 
-	fprintf(out, "%s: %s, kernel %s, %s, %.0f x %s", whose,
-		or_unknown(np_bag_string(host, "host.name")),
-		or_unknown(np_bag_string(host, "host.kernel")),
-		or_unknown(np_bag_string(host, "host.program")),
-		np_bag_number(host, "host.cpu.count"),
-		or_unknown(np_bag_string(host, "host.cpu.model")));
-	if (device != NULL) {
-		fprintf(out, ", %s%s%s%s", device, driver != NULL ? " (" : "",
-			driver != NULL ? driver : "", driver != NULL ? ")" : "");
-	}
-	fputc('\n', out);
+	np_text_line(out, "%s: %s, kernel %s, %s, %.0f x %s%s%s%s%s%s", whose,
+		     or_unknown(np_bag_string(host, "host.name")),
+		     or_unknown(np_bag_string(host, "host.kernel")),
+		     or_unknown(np_bag_string(host, "host.program")),
+		     np_bag_number(host, "host.cpu.count"),
+		     or_unknown(np_bag_string(host, "host.cpu.model")), device != NULL ? ", " : "",
+		     device != NULL ? device : "", driver != NULL ? " (" : "",
+		     driver != NULL ? driver : "", driver != NULL ? ")" : "");
 	np_preflight_each(host, peer, path, print_one, &p);
 }

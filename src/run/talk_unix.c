@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "run/talk_parts.h"
 
 /*
@@ -19,9 +20,13 @@ buffer_to_wire(int32_t size)
 }
 
 static int
-path_from_wire(const char *path, struct np_far *far, struct np_err *err)
+path_from_wire(char *path, struct np_far *far, struct np_err *err)
 {
-	if (path[0] != '/') {
+	/* One that has to be cleaned names no socket any more. */
+	bool clean = np_text_clean(path);
+
+	if (!clean || path[0] != '/') {
+		np_text_printable(path);
 		return np_fail(err, NP_EPEER, 0, "the daemon names '%s' for the data connection",
 			       path);
 	}

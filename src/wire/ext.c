@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "wire/wire.h"
 
 /* --- HELLO and WELCOME -------------------------------------------------------------------------
@@ -97,9 +98,11 @@ get_field(struct np_wire *w, uint32_t tag, size_t length, struct np_hello *m)
 		break;
 	case TAG_IDENTITY:
 		get_string(w, length, m->identity, sizeof(m->identity));
+		np_text_clean(m->identity);
 		break;
 	case TAG_DEVICE:
 		get_string(w, length, m->device, sizeof(m->device));
+		np_text_clean(m->device);
 		break;
 	default:
 		np_wire_skip(w, length);

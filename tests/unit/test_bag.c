@@ -42,7 +42,7 @@ check_everything(const struct np_bag *b)
 	assert_int_equal(it.kind, NP_BAG_INT);
 	assert_int_equal(it.i, -7);
 	assert_true(np_bag_number(b, "cpu.3.softirq") == 0.25);
-	assert_string_equal(np_bag_string(b, "host.name"), "Grüße an alle");
+	assert_string_equal(np_bag_string(b, "host.name"), "Grüße?an?alle");
 	assert_true(np_bag_find(b, "tcp.samples.t_s", &it));
 	assert_int_equal(it.count, 3);
 	assert_true(it.reals[1] == -1e300);
@@ -253,6 +253,20 @@ a_greeting_has_to_make_sense(void **state)
 }
 
 static void
+a_greetings_words_are_clean(void **state)
+{
+	struct np_hello m = { .version = 1, .identity = "a\x1b[2J\xe2\x80\xae", .device = "e\n0" };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	(void)state;
+	np_hello_put(frame, NP_EXT_WELCOME, &m);
+	assert_int_equal(np_hello_get(frame, &m, &err), NP_OK);
+	assert_string_equal(m.identity, "a?[2J???");
+	assert_string_equal(m.device, "e?0");
+}
+
+static void
 a_field_of_the_future_is_skipped(void **state)
 {
 	static const uint8_t fields[] = { 0, 0, 0, 77, 0, 0, 0, 3, 9, 9, 9, 0,
@@ -289,19 +303,19 @@ static void
 terminals_have_nothing_to_obey(void **state)
 {
 	static const char *const texts[][2] = {
-		{ "a\x1b[2Jb\nc\x7f", "a [2Jb c " },
+		{ "a\x1b[2Jb\nc\x7f", "a?[2Jb?c?" },
 		{ "a\xc2\x9b"
 		  "2J",
-		  "a  2J" }, /* CSI in one character */
+		  "a??2J" }, /* CSI in one character */
 		{ "a\x9b"
 		  "2J",
 		  "a?2J" }, /* and in one byte */
 		{ "a\xe2\x80\xae"
 		  "b",
-		  "a   b" }, /* from right to left */
-		{ "a\xe2\x81\xa6"
+		  "a???b" }, /* from right to left */
+		{ "a\xe2\x80\x8b"
 		  "b",
-		  "a   b" },
+		  "a???b" }, /* of no width */
 		{ "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" },
 		{ "\xc0\x9b|\xed\xa0\x80|\xf5\x80",
 		  "??|???|??" },      /* too long, half of two, too high */
@@ -332,6 +346,7 @@ main(void)
 		cmocka_unit_test(lengths_beyond_the_end_are_refused),
 		cmocka_unit_test(a_greeting_survives_the_trip),
 		cmocka_unit_test(a_greeting_has_to_make_sense),
+		cmocka_unit_test(a_greetings_words_are_clean),
 		cmocka_unit_test(a_field_of_the_future_is_skipped),
 		cmocka_unit_test(a_part_keeps_within_its_frame),
 	};

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/ring.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "tests/lib/check.h"
 
@@ -509,10 +510,58 @@ a_file_fills_the_buffers_one_after_another(void **state)
 	np_ring_free(&ring);
 }
 
+static void
+what_others_wrote_does_nothing_to_who_reads_it(void **state)
+{
+	/* clang-format off */
+	static const struct {
+		const char *text, *clean, *printable;
+	} rows[] = {
+		{ "", "", "" },
+		{ " a~", " a~", " a~" },
+		{ "a\x1b[2Jb\nc\x7f", "a?[2Jb?c?", "a?[2Jb?c?" },
+		{ "\xc2\x9b|\x9b|", "??|?|", "??|?|" },                  /* CSI: character and byte */
+		{ "\xc4\x9b", "\xc4\x9b", "??" },                       /* a letter with that byte */
+		{ "\xc2\x80\xc2\x9f\xc2\xa0", "????\xc2\xa0", "??????" },
+		{ "\xd8\x9c", "??", "??" },                              /* U+061C */
+		{ "\xe2\x80\x8a|\xe2\x80\x8b|\xe2\x80\x8d|", "\xe2\x80\x8a|???|???|",
+		  "???|???|???|" },                               /* U+200A, U+200B, U+200D */
+		{ "\xe2\x80\x8e\xe2\x80\x8f", "??????", "??????" },     /* U+200E, U+200F */
+		{ "\xe2\x80\xa8\xe2\x80\xa9", "??????", "??????" },     /* U+2028, U+2029 */
+		{ "\xe2\x80\xaa\xe2\x80\xae", "??????", "??????" },     /* U+202A, U+202E */
+		{ "\xe2\x81\xa0\xe2\x81\xa6\xe2\x81\xa9", "?????????", "?????????" },
+		{ "\xef\xbb\xbf", "???", "???" },                  /* U+FEFF */
+		{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "????" },
+		{ "\xc0\x9b|\xed\xa0\x80|\xf5\x80|\xe2\x82", "??|???|??|??", "??|???|??|??" },
+	};
+	/* clang-format on */
+	char have[32], *line = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&line, &size);
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		strcpy(have, rows[i].text);
+		assert_int_equal(np_text_clean(have), strcmp(rows[i].text, rows[i].clean) == 0);
+		assert_string_equal(have, rows[i].clean);
+		strcpy(have, rows[i].text);
+		np_text_printable(have);
+		assert_string_equal(have, rows[i].printable);
+	}
+	assert_non_null(out);
+	np_text_line(out, "%s %d", "a\nb\xc4\x9b", 1);
+	np_text_line(out, "%09999d", 1);
+	fclose(out);
+	assert_int_equal(size, strlen("a?b?? 1\n") + NP_TEXT_LINE);
+	assert_memory_equal(line, "a?b?? 1\n000", 11);
+	free(line);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_others_wrote_does_nothing_to_who_reads_it),
 		cmocka_unit_test(an_error_has_words_and_the_systems_words),
 		cmocka_unit_test(a_long_error_loses_its_end),
 		cmocka_unit_test(exit_statuses_are_netperfs),

@@ -45,6 +45,7 @@ static void
 texts_become_utf8(void **state)
 {
 	json_t *v = np_json_text(NULL);
+	char *written;
 
 	(void)state;
 	assert_true(json_is_null(v));
@@ -55,6 +56,11 @@ texts_become_utf8(void **state)
 	assert_text("a\xe2\x82z", "a\xef\xbf\xbd\xef\xbf\xbdz");
 	assert_text("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* a surrogate */
 	assert_text("\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd");                 /* too long */
+	v = np_json_text("\xc4\x9b\xf0\x9f\x98\x80");
+	written = json_dumps(v, NP_JSON_FLAGS | JSON_ENCODE_ANY);
+	assert_string_equal(written, "\"\\u011B\\uD83D\\uDE00\""); /* for any terminal */
+	free(written);
+	json_decref(v);
 }
 
 static void

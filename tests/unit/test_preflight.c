@@ -282,6 +282,37 @@ lines_are_for_scripts_and_people(void **state)
 	np_bag_free(host);
 }
 
+/* The far end's words, on a terminal of whatever character set. */
+static void
+lines_are_printable_ascii(void **state)
+{
+	struct np_bag *host = np_bag_new();
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	np_bag_text(host,
+		    "\xc4\x9b"
+		    "2J",
+		    "host.name");
+	np_bag_text(host, "\xe2\x80\xae|\xe2\x80\x8b", "host.nic.name");
+	np_bag_text(host, "\xc4\x9b", "host.cpu.governor");
+	np_bag_unread(host, "\xc4\x9b", "host.cpu.mhz");
+	np_preflight_print(out, "remote", host, NULL, NULL);
+	fclose(out);
+	assert_has(text, "remote: ??2J, kernel ");
+	assert_has(text, "???|???");
+	assert_has(text, "governor: ??");
+	assert_has(text, "host.cpu.mhz: ??");
+	for (size_t i = 0; i < size; i++) {
+		assert_true(text[i] == '\n' || (text[i] >= ' ' && text[i] <= '~'));
+	}
+	free(text);
+	np_bag_free(host);
+}
+
 int
 main(void)
 {
@@ -291,6 +322,7 @@ main(void)
 		cmocka_unit_test(a_mend_names_the_interface),
 		cmocka_unit_test(nothing_known_is_nothing_said),
 		cmocka_unit_test(lines_are_for_scripts_and_people),
+		cmocka_unit_test(lines_are_printable_ascii),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -463,7 +463,17 @@ unix_requests_without_a_wish_ask_for_no_buffers(void **state)
 static void
 a_granted_path_must_be_one(void **state)
 {
-	static const char *const paths[] = { "", "s", "tmp/s", "@x" };
+	/* Nor one whose name does more to a terminal than to be shown. */
+	static const char *const paths[] = { "",
+					     "s",
+					     "tmp/s",
+					     "@x",
+					     "\xc4\x9b",
+					     "/tmp/\x1b[2J",
+					     "/tmp/\x9b",
+					     "/tmp/\xc2\x9b",
+					     "/tmp/\xe2\x80\xae",
+					     "/tmp/\xe2\x80\x8b" };
 	struct np_far far;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
@@ -473,11 +483,16 @@ a_granted_path_must_be_one(void **state)
 		struct np_head head = { .code = 0 };
 		struct np_unix_stream_response m = { .recv_buf_size = 1 };
 
+		np_far_init(&far);
 		strcpy(m.unix_path, paths[i]);
 		np_frame_put(frame, &head, np_unix_stream_response_layout, &m);
 		assert_int_equal(np_dialect(NP_STREAM_STREAM)->granted(frame, &far, &err),
 				 NP_EPEER);
 		assert_has(err.msg, "for the data connection");
+		for (const char *at = err.msg; *at != '\0'; at++) {
+			assert_true(*at >= ' ' && *at <= '~');
+		}
+		assert_string_equal(far.path, "");
 	}
 }
 

@@ -1,0 +1,102 @@
+#include "base/text.h"
+
+#include <stdint.h>
+
+/* Bytes of the UTF-8 character that begins there (RFC 3629), and which it is; 0: there is none. */
+static size_t
+character(const char *text, uint32_t *which)
+{
+	static const struct {
+		uint8_t mask, lead;
+		uint32_t least;
+	} forms[] = {
+		{ 0x80, 0, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 }
+	};
+	const unsigned char *at = (const unsigned char *)text;
+
+	for (size_t len = 1; len <= sizeof(forms) / sizeof(forms[0]); len++) {
+		size_t i = 1;
+
+		if ((at[0] & forms[len - 1].mask) != forms[len - 1].lead) {
+			continue;
+		}
+		*which = at[0] & (uint8_t)~forms[len - 1].mask;
+		for (; i < len && (at[i] & 0xc0) == 0x80; i++) {
+			*which = *which << 6 | (at[i] & 0x3fU);
+		}
+		return i == len && *which >= forms[len - 1].least && *which <= 0x10ffff &&
+			       (*which < 0xd800 || *which > 0xdfff)
+			   ? len
+			   : 0;
+	}
+	return 0;
+}
+
+/* Terminals obey it, draw what follows in another order, or draw nothing at all. */
+static bool
+is_harmful(uint32_t c)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0, 0x1f },        /* C0 */
+		{ 0x7f, 0x9f },     /* DEL, C1 */
+		{ 0x61c, 0x61c },   /* Arabic letter mark */
+		{ 0x200b, 0x200f }, /* of no width, marks of direction */
+		{ 0x2028, 0x202e }, /* separators of lines, embeddings and overrides of direction */
+		{ 0x2060, 0x2060 }, /* word joiner */
+		{ 0x2066, 0x2069 }, /* isolates */
+		{ 0xfeff, 0xfeff }, /* byte order mark */
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		if (c >= ranges[i].first && c <= ranges[i].last) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+np_text_clean(char *text)
+{
+	bool clean = true;
+
+	while (*text != '\0') {
+		uint32_t c = 0;
+		size_t len = character(text, &c);
+
+		if (len == 0 || is_harmful(c)) {
+			len = len > 0 ? len : 1;
+			memset(text, '?', len);
+			clean = false;
+		}
+		text += len;
+	}
+	return clean;
+}
+
+void
+np_text_printable(char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text < ' ' || *text > '~') {
+			*text = '?';
+		}
+	}
+}
+
+void
+np_text_line(FILE *out, const char *fmt, ...)
+{
+	char line[NP_TEXT_LINE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vsnprintf(line, sizeof(line), fmt, ap) < 0) {
+		line[0] = '\0';
+	}
+	va_end(ap);
+	np_text_printable(line);
+	fprintf(out, "%s\n", line);
+}
