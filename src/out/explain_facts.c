@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 1000 }; /* most of a list, doc/evidence.md */
+enum {
+	SAMPLES = 1000,     /* most of a list, doc/evidence.md */
+	MOST_MTU = 1 << 20, /* bytes */
+	MOST_CPUS = 1 << 20
+};
 
 /*
  * A thread that waits for a processor gets its part of one. Who waits for more than so many times
@@ -219,7 +223,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 		t->wait = 0;
 	}
 	t->idle = clamp(1 - t->cpu - or_else(t->wait, 0));
-	t->on = on >= 0 ? (int)on : -1;
+	t->on = on >= 0 && on < MOST_CPUS ? (int)on : -1;
 	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
 	t->crowd = clamp(1 - number(b, name));
 }
@@ -421,11 +425,12 @@ look_at_link(struct np_facts_of_test *f)
 
 	v = v > 0 ? v : first_of(f, "host.path_mtu");
 	v = v > 0 ? v : first_of(f, "host.nic.mtu");
-	f->mtu = v > 0 && v <= 1 << 20 ? v : (double)NAN;
-	f->way = (struct np_way){ .mtu = isnan(f->mtu) ? 0 : (uint32_t)f->mtu,
+	f->way = (struct np_way){ .mtu = v > 0 && v <= MOST_MTU ? (uint32_t)v : 0,
 				  .family = f->in->family,
 				  .timestamps = !(stamps <= 0),
 				  .framing = NP_FRAMING_ETHERNET };
+	/* It may be the far end's word. */
+	f->mtu = np_ceiling_possible(&f->way) ? f->way.mtu : (double)NAN;
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
 	look_at_rate(f);
 }
@@ -439,7 +444,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->in = in;
 	f->tx = near_leads ? in->near : in->far;
 	f->rx = near_leads ? in->far : in->near;
-	f->seconds = or_else(number(f->tx, "flow.seconds"), in->seconds);
+	f->seconds = number(f->tx, "flow.seconds");
+	f->seconds = f->seconds > 0 ? f->seconds : in->seconds;
 	f->same_machine = same_machine(in);
 	look_at_thread(f->tx, &f->sender);
 	look_at_thread(f->rx, &f->reader);

@@ -13,8 +13,8 @@ enum {
 	UDP_MOST_6 = 65527
 };
 
-static bool
-possible(const struct np_way *w)
+bool
+np_ceiling_possible(const struct np_way *w)
 {
 	return (w->family == 4 && w->mtu >= 68) || (w->family == 6 && w->mtu >= 1280) ||
 	       (w->family == NP_FRAMES && w->mtu > 0);
@@ -52,7 +52,7 @@ np_ceiling_segment(const struct np_way *w)
 {
 	uint32_t most, stamps = w->timestamps ? TIMESTAMPS : 0;
 
-	if (!possible(w) || w->family == NP_FRAMES) {
+	if (!np_ceiling_possible(w) || w->family == NP_FRAMES) {
 		return 0;
 	}
 	most = w->mtu - tcp_headers(w);
@@ -82,8 +82,8 @@ tcp_cost(const struct np_way *w, uint32_t size)
 	return full + (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0);
 }
 
-/* What one datagram costs, whole or in fragments that but for the last carry a multiple of eight
- * bytes. */
+/* What one datagram that is_datagram() costs, whole or in fragments that but for the last carry a
+ * multiple of eight bytes. */
 static uint64_t
 udp_cost(const struct np_way *w, uint32_t size)
 {
@@ -112,7 +112,7 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 {
 	uint32_t header = ip_header(w), body = size + udp_header(w), each;
 
-	if (!possible(w) || !is_datagram(w, size)) {
+	if (!np_ceiling_possible(w) || !is_datagram(w, size)) {
 		return 0;
 	}
 	if (header + body <= w->mtu) {
@@ -125,7 +125,7 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 double
 np_ceiling_udp(const struct np_way *w, uint32_t size)
 {
-	if (!possible(w) || !is_datagram(w, size)) {
+	if (!np_ceiling_possible(w) || !is_datagram(w, size)) {
 		return (double)NAN;
 	}
 	return (double)size / (double)udp_cost(w, size);
@@ -148,10 +148,13 @@ transaction(const struct np_way *w, enum np_turns test, uint32_t request, uint32
 
 	*c = (struct costs){ 0 };
 	if (test == NP_TURNS_UDP_RR) {
+		if (!is_datagram(w, request) || !is_datagram(w, response)) {
+			return false;
+		}
 		c->there = udp_cost(w, request);
 		c->back = udp_cost(w, response);
 		c->turns = 2;
-		return is_datagram(w, request) && is_datagram(w, response);
+		return true;
 	}
 	if (np_ceiling_segment(w) == 0) {
 		return false;
@@ -180,7 +183,8 @@ np_ceiling_turns(const struct np_way *w, enum np_turns test, uint32_t request, u
 	struct costs c;
 	double alone, at_once;
 
-	if (!possible(w) || !(rate_bps > 0) || !transaction(w, test, request, response, &c)) {
+	if (!np_ceiling_possible(w) || !(rate_bps > 0) ||
+	    !transaction(w, test, request, response, &c)) {
 		return (double)NAN;
 	}
 	alone = (double)(c.there + c.back - c.unwaited) * 8 / rate_bps + c.turns * delay_s;

@@ -30,6 +30,9 @@ struct np_way {
 	struct np_framing framing;
 };
 
+/* Is there such a way? The functions below take any, and say that it has no ceiling. */
+bool np_ceiling_possible(const struct np_way *way);
+
 /* Payload bytes of a full TCP segment; 0 where no segment is possible on such a way. */
 uint32_t np_ceiling_segment(const struct np_way *way);
 

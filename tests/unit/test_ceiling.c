@@ -171,6 +171,55 @@ frames_have_no_header_but_their_own(void **state)
 	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 1, 1, 100e6, 0, 1)));
 }
 
+/* A far end may name any MTU, and a user any size: no number traps, and none is a share beyond 1.
+ */
+static void
+any_number_has_an_answer(void **state)
+{
+	static const int families[] = { 0, NP_FRAMES, 4, 6 };
+	static const uint32_t numbers[] = { 0,
+					    1,
+					    4,
+					    7,
+					    8,
+					    28,
+					    46,
+					    67,
+					    68,
+					    1279,
+					    1280,
+					    1500,
+					    65507,
+					    65535,
+					    9000,
+					    65536,
+					    1 << 20,
+					    1U << 31,
+					    UINT32_MAX - 7,
+					    UINT32_MAX };
+	struct np_way narrow = way(4, NP_FRAMES, false);
+
+	(void)state;
+	assert_true(isnan(np_ceiling_turns(&narrow, NP_TURNS_UDP_RR, 100, 4, 1e8, 0, 1)));
+	assert_true(isnan(np_ceiling_turns(&narrow, NP_TURNS_UDP_RR, 4, 100, 1e8, 0, 1)));
+	for (size_t i = 0; i < LEN(families) * LEN(numbers) * LEN(numbers); i++) {
+		struct np_way w = way(numbers[i / LEN(families) % LEN(numbers)],
+				      families[i % LEN(families)], false);
+		uint32_t size = numbers[i / LEN(families) / LEN(numbers)];
+		double share = np_ceiling_udp(&w, size);
+
+		assert_int_equal(isnan(share), np_ceiling_fragments(&w, size) == 0);
+		assert_true(np_ceiling_possible(&w) || isnan(share));
+		assert_true(isnan(share) || (share >= 0 && share <= 1));
+		for (int test = NP_TURNS_TCP_RR; test <= NP_TURNS_TCP_CC; test++) {
+			double most = np_ceiling_turns(&w, (enum np_turns)test, size, 1, 1e8, 0, 1);
+
+			assert_true(isnan(most) || most > 0);
+			assert_true(np_ceiling_possible(&w) || isnan(most));
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -178,6 +227,7 @@ main(void)
 		cmocka_unit_test(test_vectors),
 		cmocka_unit_test(test_worked_examples),
 		cmocka_unit_test(test_what_no_packet_can_have),
+		cmocka_unit_test(any_number_has_an_answer),
 		cmocka_unit_test(frames_have_no_header_but_their_own),
 	};
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "stats/ceiling.h"
 #include "tests/lib/check.h"
 
 /*
@@ -708,6 +709,43 @@ test_extremes(void **state)
 	}
 }
 
+/* DLCL_RR takes what this end does not know from the far one, which may say anything. */
+static void
+test_hostile_far_end(void **state)
+{
+	static const char *const mtus[] = { "0.5", "1", "4", "7.9", "8", "99", "1e300", "-1" };
+	struct np_explain_input in = { .transactions = true,
+				       .datagrams = true,
+				       .family = NP_FRAMES,
+				       .seconds = 10,
+				       .per_second = 1000,
+				       .request = 100,
+				       .response = 100,
+				       .in_flight = 1,
+				       .link_rate_bps = 1e9 };
+	struct np_explanation e;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(mtus); i++) {
+		char far[128];
+
+		snprintf(far, sizeof(far), "thread.cpu=1e300 flow.seconds=-1 host.nic.mtu=%s",
+			 mtus[i]);
+		e = explain(in, TX, far);
+		assert_false(isnan(e.ceiling.most)); /* TX has an MTU of its own */
+		e = explain(in, "flow.seconds=10", far);
+		assert_true(isnan(e.ceiling.most));
+		assert_has(e.ceiling_text, "not known");
+	}
+	e = explain(in, "flow.seconds=10", "host.nic.mtu=100");
+	assert_false(isnan(e.ceiling.most));
+	in = tcp_input();
+	in.link_rate_bps = 1e9;
+	e = explain(in, "flow.seconds=10 tcp.path_mtu=67", NULL);
+	assert_true(isnan(e.ceiling.most));
+	assert_has(e.ceiling_text, "not known: the MTU");
+}
+
 int
 main(void)
 {
@@ -717,7 +755,7 @@ main(void)
 		cmocka_unit_test(test_udp),        cmocka_unit_test(test_transactions),
 		cmocka_unit_test(test_ceiling),    cmocka_unit_test(test_unix),
 		cmocka_unit_test(test_iterations), cmocka_unit_test(test_document),
-		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_extremes),   cmocka_unit_test(test_hostile_far_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
