@@ -264,21 +264,7 @@ np_sequence_put(const struct np_flow *f, struct np_bag *into)
 	}
 }
 
-/* The bursts of a bag, as far as they look like some. */
-static void
-get_bursts(const struct np_bag *bag, struct np_bursts *b)
-{
-	struct np_bag_item lengths;
-
-	*b =
-	    (struct np_bursts){ .count = (uint64_t)np_bag_number(bag, "udp.loss_bursts"),
-				.longest = (uint64_t)np_bag_number(bag, "udp.loss_burst_longest") };
-	if (np_bag_find(bag, "udp.loss_burst_lengths", &lengths) && lengths.kind == NP_BAG_INTS) {
-		for (size_t i = 0; i < lengths.count && i < NP_SEQUENCE_LENGTHS; i++) {
-			b->lengths[i] = lengths.ints[i];
-		}
-	}
-}
+static const int64_t most = INT64_C(1) << NP_SEQUENCE_BITS;
 
 /* A whole number that a far end told; -1: it told none. */
 static int64_t
@@ -286,7 +272,33 @@ count_of(const struct np_bag *bag, const char *name)
 {
 	double v = np_bag_number(bag, name);
 
-	return v >= 0 && v <= (double)(INT64_C(1) << NP_SEQUENCE_BITS) ? (int64_t)v : -1;
+	return v >= 0 && v <= (double)most ? (int64_t)v : -1;
+}
+
+/*
+ * The bursts of a far end's bag, whose number and longest one are counts. False: there are not as
+ * many of all lengths together, so that nothing can be added to them.
+ */
+static bool
+get_bursts(const struct np_bag *bag, struct np_bursts *b)
+{
+	int64_t left = count_of(bag, "udp.loss_bursts");
+	struct np_bag_item lengths;
+
+	*b = (struct np_bursts){ .count = (uint64_t)left,
+				 .longest = (uint64_t)count_of(bag, "udp.loss_burst_longest") };
+	if (!np_bag_find(bag, "udp.loss_burst_lengths", &lengths) || lengths.kind != NP_BAG_INTS ||
+	    lengths.count > NP_SEQUENCE_LENGTHS) {
+		return false;
+	}
+	for (size_t i = 0; i < lengths.count; i++) {
+		if (lengths.ints[i] < 0 || lengths.ints[i] > left) {
+			return false;
+		}
+		left -= lengths.ints[i];
+		b->lengths[i] = lengths.ints[i];
+	}
+	return left == 0;
 }
 
 void
@@ -308,7 +320,11 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
 		return;
 	}
 	np_bag_int(receiver, sent - unique, "udp.lost");
-	get_bursts(receiver, &all);
+	if (!get_bursts(receiver, &all)) {
+		np_bag_unread(receiver, "they do not add up to the bursts that were told",
+			      "udp.loss_burst_lengths");
+		return;
+	}
 	all.run = (uint64_t)(sent - span);
 	end_run(&all);
 	put_bursts(&all, receiver);

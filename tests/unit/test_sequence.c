@@ -664,6 +664,50 @@ a_lossy_link_is_accounted_exactly(void **state)
 	ends_free(&e);
 }
 
+/* A far end's account in which two bursts were of these lengths. */
+static struct np_bag *
+claim(const int64_t *lengths, size_t count)
+{
+	struct np_bag *far = np_bag_new(), *near = np_bag_new();
+
+	np_bag_int(far, 10, "udp.sent");
+	np_bag_int(near, 3, "udp.unique");
+	np_bag_int(near, 6, "udp.span");
+	np_bag_int(near, 2, "udp.loss_bursts");
+	np_bag_int(near, 2, "udp.loss_burst_longest");
+	np_bag_ints(near, lengths, count, "udp.loss_burst_lengths");
+	np_sequence_join(far, near);
+	np_bag_free(far);
+	return near;
+}
+
+static void
+bursts_that_do_not_add_up_are_not_added_to(void **state)
+{
+	static const int64_t true_ones[] = { 1, 1 }, joined[] = { 1, 1, 1 };
+	static const int64_t false_ones[][3] = {
+		{ 1, 1, INT64_MAX }, { 0, 0, INT64_MAX },         { 1, 1, -1 }, { 3, 0, -1 },
+		{ INT64_MIN, 0, 0 }, { INT64_MAX, INT64_MAX, 2 }, { 1, 0, 0 },  { 1, 1, 1 },
+	};
+	static const int64_t many[NP_SEQUENCE_LENGTHS + 1] = { 1, 1 };
+	struct np_bag *b = claim(true_ones, LEN(true_ones));
+	struct np_bag_item it;
+
+	(void)state;
+	assert_number(b, "udp.lost", 7);
+	assert_number(b, "udp.loss_bursts", 3);
+	assert_number(b, "udp.loss_burst_longest", 4);
+	assert_lengths(b, joined, LEN(joined));
+	np_bag_free(b);
+	for (size_t i = 0; i <= LEN(false_ones); i++) {
+		b = i < LEN(false_ones) ? claim(false_ones[i], 3) : claim(many, LEN(many));
+		assert_number(b, "udp.lost", 7); /* the sender's count, which is ours */
+		assert_true(np_bag_find(b, "udp.loss_burst_lengths", &it));
+		assert_int_equal(it.kind, NP_BAG_UNREAD);
+		np_bag_free(b);
+	}
+}
+
 int
 main(void)
 {
@@ -680,6 +724,7 @@ main(void)
 		cmocka_unit_test(a_clock_that_jumps_overflows_nothing),
 		cmocka_unit_test(random_orders_are_accounted_as_the_model_does),
 		cmocka_unit_test(what_one_end_cannot_tell_is_not_made_up),
+		cmocka_unit_test(bursts_that_do_not_add_up_are_not_added_to),
 		cmocka_unit_test(loops_carry_the_numbers),
 		cmocka_unit_test(messages_without_room_are_told),
 		cmocka_unit_test(other_tests_have_no_account),
