@@ -126,6 +126,55 @@ remote_error(struct np_client *c, const char *verb, struct np_err *err)
 	return err->code;
 }
 
+/* As doc/protocol.md writes it. */
+static const char *
+code_text(uint32_t code, char text[16])
+{
+	snprintf(text, 16, code < 10000 ? "%u" : "0x%08x", code);
+	return text;
+}
+
+/* What came has another code than its place in the conversation: both ends are out of step. */
+static int
+wrong_code(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
+{
+	uint32_t code = np_frame_head(c->chan.in).code;
+	char came[16], due[16];
+
+	return np_fail(err, NP_EPEER, 0, "%s sent a message of code %s where %s, code %s, was due",
+		       c->peer, code_text(code, came), what, code_text(wanted, due));
+}
+
+/*
+ * Is the message in c->chan.in an answer of that code? One with an error is, whatever its code:
+ * netperf's daemons answer what they do not know by the code of an earlier message, or by 0.
+ */
+static int
+check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
+{
+	struct np_head head = np_frame_head(c->chan.in);
+
+	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
+		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
+	}
+	return head.word != 0 || head.code == wanted ? NP_OK : wrong_code(c, what, wanted, err);
+}
+
+/*
+ * The results of that test. Most of those of netperf's daemons still have the response's code: with
+ * its bytes reversed, or as it is where the daemon's machine has the network's byte order.
+ */
+static int
+check_results(const struct np_client *c, uint32_t asked, struct np_err *err)
+{
+	struct np_head head = np_frame_head(c->chan.in);
+
+	if (head.code == asked + 1 || head.code == __builtin_bswap32(asked + 1)) {
+		return NP_OK;
+	}
+	return check_answer(c, "the test's results", asked + 2, err);
+}
+
 /* Receive a message. A signal is NP_ETIME: the caller's wait is over before its time. */
 static int
 receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err)
@@ -317,9 +366,9 @@ receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err
 	return rc;
 }
 
-/* Send a request and wait for its answer. */
+/* Send a request and wait for its answer, which has that code or an error. */
 static int
-request(struct np_client *c, const uint8_t *frame, const char *what, int answer_ms,
+request(struct np_client *c, const uint8_t *frame, uint32_t code, const char *what, int answer_ms,
 	struct np_err *err)
 {
 	struct np_err ignored;
@@ -334,7 +383,7 @@ request(struct np_client *c, const uint8_t *frame, const char *what, int answer_
 		return unheard(c, err);
 	}
 	c->heard = true;
-	return NP_OK;
+	return check_answer(c, what, code, err);
 }
 
 /* What the daemon may demand before the first request. */
@@ -388,7 +437,7 @@ greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
 	int rc;
 
 	np_hello_put(frame, NP_EXT_HELLO, wants);
-	rc = request(c, frame, "the answer to the greeting", RESPONSE_MS, err);
+	rc = request(c, frame, NP_EXT_WELCOME, "the answer to the greeting", RESPONSE_MS, err);
 	if (rc == NP_EPEER && c->chan.have == 0) {
 		return np_fail(err, NP_EUNSUP, 0, "hung up");
 	}
@@ -401,9 +450,6 @@ greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
 	}
 	if (head.word != 0) {
 		return remote_error(c, "refuses", err);
-	}
-	if (head.code != NP_EXT_WELCOME) {
-		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
 	}
 	if (np_hello_get(c->chan.in, &c->granted, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
@@ -459,7 +505,7 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 	uint8_t frame[NP_FRAME_SIZE];
 
 	np_frame_put(frame, &head, NULL, NULL);
-	if (request(c, frame, "the calibration", RESPONSE_MS, err) != NP_OK) {
+	if (request(c, frame, NP_CPU_CALIBRATE, "the calibration", RESPONSE_MS, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_frame_head(c->chan.in).word != 0) {
@@ -467,6 +513,8 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 	}
 	return np_frame_get(c->chan.in, np_calibrate_response_layout, out, err);
 }
+
+static const char the_evidence[] = "the evidence";
 
 /* The parts of a bag, of which the first has come: into bytes, which has room for all of them. */
 static int
@@ -488,7 +536,8 @@ receive_parts(struct np_client *c, struct np_part *first, uint8_t *bytes, struct
 		if (got == p.total) {
 			return NP_OK;
 		}
-		if (receive(c, "the evidence", deadline, err) != NP_OK ||
+		if (receive(c, the_evidence, deadline, err) != NP_OK ||
+		    check_answer(c, the_evidence, NP_EXT_PART, err) != NP_OK ||
 		    np_part_get(c->chan.in, &p, err) != NP_OK) {
 			return err->code;
 		}
@@ -506,7 +555,7 @@ fetch_evidence(struct np_client *c, enum np_ext_about about, struct np_bag **out
 
 	*out = NULL;
 	np_ext_ask_put(frame, about);
-	if (request(c, frame, "the evidence", ANSWER_MS, err) != NP_OK) {
+	if (request(c, frame, NP_EXT_PART, the_evidence, ANSWER_MS, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_frame_head(c->chan.in).word != 0) {
@@ -552,11 +601,9 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	uint8_t frame[NP_FRAME_SIZE];
 
 	dialect->ask(p, &out->flow, frame);
-	if (request(c, frame, "the response to the test's request", RESPONSE_MS, err) != NP_OK) {
+	if (request(c, frame, dialect->code + 1, "the response to the test's request", RESPONSE_MS,
+		    err) != NP_OK) {
 		return err->code;
-	}
-	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
-		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
 	}
 	if (np_frame_head(c->chan.in).word != 0) {
 		return remote_error(c, "refuses", err);
@@ -632,8 +679,9 @@ collect(struct np_client *c, struct np_outcome *out, uint64_t deadline, struct n
 }
 
 /* Wait for results that would be nice to have. A daemon's error at this point means nothing. */
-static void
-collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out)
+static int
+collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
+	      struct np_err *err)
 {
 	const struct np_params *p = out->flow.par;
 	bool floods = p->transport->datagram && p->role == NP_FOLLOW;
@@ -642,7 +690,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_o
 
 	c->owed = dialect->code + 2;
 	if (floods && (c->granted.caps & NP_CAPS_EVIDENCE) != 0) {
-		return; /* it hears of the end behind the next question */
+		return NP_OK; /* it hears of the end behind the next question */
 	}
 	if (floods || p->pattern->connection_test) {
 		/* Our own daemon takes this for the end of the test; netperf's does not look. */
@@ -655,9 +703,14 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_o
 		rc = collect(c, out, within(TOLD_OFF_MS - SPARED_MS), &ignored);
 	}
 	c->owed = rc == NP_ETIME ? c->owed : 0;
-	if (rc == NP_OK && np_frame_head(c->chan.in).word == 0) {
-		dialect->reported(c->chan.in, &out->far, &ignored);
+	if (rc != NP_OK || np_frame_head(c->chan.in).word != 0) {
+		return NP_OK;
 	}
+	if (check_results(c, dialect->code, err) != NP_OK) {
+		return err->code;
+	}
+	dialect->reported(c->chan.in, &out->far, &ignored);
+	return NP_OK;
 }
 
 /* Bytes from transactions, or the lower 32 bits and what this end sent: less is under way. */
@@ -709,6 +762,9 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 	}
 	if (rc != NP_OK) {
 		return rc;
+	}
+	if (check_results(c, dialect->code, err) != NP_OK) {
+		return err->code;
 	}
 	if (np_frame_head(c->chan.in).word != 0) {
 		return remote_error(c, "reports", err);
@@ -852,9 +908,12 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 		return err->code;
 	}
 	if (!f->par->no_control && can_spare(c, out)) {
-		collect_spare(c, dialect, out);
-	} else if (!f->par->no_control && collect_needed(c, dialect, out, err) != NP_OK) {
-		return err->code;
+		rc = collect_spare(c, dialect, out, err);
+	} else if (!f->par->no_control) {
+		rc = collect_needed(c, dialect, out, err);
+	}
+	if (rc != NP_OK) {
+		return rc;
 	}
 	if (f->side->drain != NULL) {
 		f->side->drain(f);

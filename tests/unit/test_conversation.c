@@ -184,14 +184,20 @@ take_request(int fd)
 }
 
 static void
-answer_omni(int fd, int32_t word, uint32_t port)
+answer_by(int fd, uint32_t code, int32_t word, uint32_t port)
 {
-	struct np_head head = { .code = NP_OMNI + 1, .word = word };
+	struct np_head head = { .code = code, .word = word };
 	struct np_omni_response m = { .data_port = port };
 	uint8_t frame[NP_FRAME_SIZE];
 
 	np_frame_put(frame, &head, np_omni_response_layout, &m);
 	put_bytes(fd, frame, sizeof(frame));
+}
+
+static void
+answer_omni(int fd, int32_t word, uint32_t port)
+{
+	answer_by(fd, NP_OMNI + 1, word, port);
 }
 
 static void
@@ -328,10 +334,12 @@ die_in_the_test(int fd)
 	close(listener);
 }
 
+/* Takes a stream to its end, and sends results of that code. */
 static void
-fail_in_the_results(int fd)
+end_with(int fd, uint32_t code, int32_t word)
 {
-	struct np_head head = { .code = NP_OMNI + 2, .word = EIO };
+	struct np_head head = { .code = code, .word = word };
+	struct np_omni_results m = { .bytes_received = 1234 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_addr at;
 	int listener, data;
@@ -343,9 +351,15 @@ fail_in_the_results(int fd)
 	read_all(data);
 	close(data);
 	close(listener);
-	np_frame_put(frame, &head, NULL, NULL);
+	np_frame_put(frame, &head, np_omni_results_layout, &m);
 	put_bytes(fd, frame, sizeof(frame));
 	take_request(fd);
+}
+
+static void
+fail_in_the_results(int fd)
+{
+	end_with(fd, NP_OMNI + 2, EIO);
 }
 
 /* The client fails as it should, in the words it should, and waits for no time-out before. */
@@ -380,6 +394,145 @@ a_daemon_that_refuses_is_quoted(void **state)
 	assert_fails(say_error, 1, NP_ECONTROL, "error 90, Message too long");
 	assert_fails(say_unknown, 1, NP_ECONTROL, "does not know this test (error 998)");
 	assert_fails(fail_in_the_results, -1000, NP_ECONTROL, "error 5, Input/output error");
+}
+
+/* ---- Answers to something else ---- */
+
+static void
+answer_with_results(int fd)
+{
+	take_request(fd);
+	answer_by(fd, NP_OMNI + 2, 0, 4711);
+	take_request(fd);
+}
+
+static void
+answer_with_an_echo(int fd)
+{
+	take_request(fd);
+	answer_by(fd, NP_OMNI, 0, 4711);
+	take_request(fd);
+}
+
+static void
+end_with_a_part(int fd)
+{
+	end_with(fd, NP_EXT_PART, 0);
+}
+
+static void
+end_with_another_test(int fd)
+{
+	end_with(fd, NP_TCP_STREAM + 2, 0);
+}
+
+static void
+an_answer_to_something_else_is_an_error(void **state)
+{
+	(void)state;
+	assert_fails(answer_with_results, 1, NP_EPEER,
+		     "sent a message of code 99 where the response to the test's request, code 98, "
+		     "was due");
+	assert_fails(answer_with_an_echo, 1, NP_EPEER, "of code 97 where");
+	assert_fails(end_with_a_part, -1000, NP_EPEER,
+		     "of code 0x504c0013 where the test's results, code 99, was due");
+	assert_fails(end_with_another_test, -1000, NP_EPEER, "of code 12 where");
+}
+
+static void
+calibrate_wrongly(int fd)
+{
+	take_request(fd);
+	answer_by(fd, NP_SYSINFO_RESPONSE, 0, 0);
+	take_request(fd);
+}
+
+static void
+tell_wrongly(int fd)
+{
+	struct np_part p = { .total = NP_PART_MAX + 1, .size = NP_PART_MAX };
+	uint8_t frame[NP_FRAME_SIZE], bytes[NP_PART_MAX] = { 0 };
+
+	take_request(fd);
+	p.bytes = bytes;
+	np_part_put(frame, &p);
+	put_bytes(fd, frame, sizeof(frame));
+	answer_by(fd, NP_EXT_WELCOME, 0, 0);
+	take_request(fd);
+}
+
+static void
+a_calibration_and_evidence_have_codes_of_their_own(void **state)
+{
+	struct np_calibrate_response rate;
+	struct np_err err = { .code = NP_OK };
+	struct np_bag *bag;
+	struct np_client c;
+	struct daemon d;
+
+	(void)state;
+	meet(&d, &c, AF_INET, calibrate_wrongly);
+	assert_int_equal(np_client_calibrate(&c, &rate, &err), NP_EPEER);
+	assert_has(err.msg, "of code 601 where the calibration, code 5, was due");
+	part(&d, &c);
+
+	meet(&d, &c, AF_INET, answer_with_results);
+	c.granted.caps = NP_CAP_HOST;
+	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
+	assert_has(err.msg, "of code 99 where the evidence, code 0x504c0013, was due");
+	part(&d, &c);
+
+	meet(&d, &c, AF_INET, tell_wrongly);
+	c.granted.caps = NP_CAP_HOST;
+	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
+	assert_has(err.msg, "of code 0x504c0011 where the evidence, code 0x504c0013, was due");
+	part(&d, &c);
+}
+
+/* The code of the response with its bytes reversed: netperf's daemons on little-endian machines. */
+static void
+end_as_netperf_does(int fd)
+{
+	end_with(fd, (NP_OMNI + 1U) << 24, 0);
+}
+
+/* The same code on a big-endian machine. */
+static void
+end_as_big_endian_netperf_does(int fd)
+{
+	end_with(fd, NP_OMNI + 1, 0);
+}
+
+static void
+end_as_ours_does(int fd)
+{
+	end_with(fd, NP_OMNI + 2, 0);
+}
+
+static void
+results_bear_any_code_that_real_daemons_give_them(void **state)
+{
+	void (*const scripts[])(int fd) = { end_as_netperf_does, end_as_big_endian_netperf_does,
+					    end_as_ours_does };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(scripts); i++) {
+		struct np_addr peer = loopback(AF_INET, 0);
+		struct np_outcome out;
+		struct np_client c;
+		struct daemon d;
+		struct np_params p;
+		struct np_err err = { .code = NP_OK };
+
+		meet(&d, &c, AF_INET, scripts[i]);
+		client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
+		if (np_client_run(&c, &p, &peer, &out, &err) != NP_OK) {
+			fail_msg("%s", err.msg);
+		}
+		assert_int_equal(out.far.received, 1234);
+		np_outcome_free(&out);
+		part(&d, &c);
+	}
 }
 
 static void
@@ -522,6 +675,9 @@ main(void)
 		cmocka_unit_test(every_bench_runs_over_both_families),
 		cmocka_unit_test(one_connection_carries_several_tests),
 		cmocka_unit_test(a_daemon_that_refuses_is_quoted),
+		cmocka_unit_test(an_answer_to_something_else_is_an_error),
+		cmocka_unit_test(a_calibration_and_evidence_have_codes_of_their_own),
+		cmocka_unit_test(results_bear_any_code_that_real_daemons_give_them),
 		cmocka_unit_test(a_daemon_that_says_why_is_quoted_with_care),
 		cmocka_unit_test(a_daemon_that_leaves_is_noticed),
 		cmocka_unit_test(another_service_is_told_from_a_daemon),
