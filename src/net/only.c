@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -9,11 +10,17 @@
 /* Where the source address stands in the network header (RFC 791, 8200). */
 enum { SOURCE_4 = 12, SOURCE_6 = 8 };
 
-/* The longest program: a version, four words to compare, two ends. */
+/*
+ * A program: for each source a block that goes on to the next one where the packet is not from
+ * there, and to the end where it is.
+ */
+enum { BLOCK = 12, REST = 8 }; /* most instructions: version, four words to compare, a jump */
 struct program {
-	struct sock_filter code[16];
+	struct sock_filter code[NP_SOURCES_MAX * BLOCK + REST];
 	unsigned short count;
 };
+
+static const uint16_t if_equal = BPF_JMP | BPF_JEQ | BPF_K, go_on = BPF_JMP | BPF_JA;
 
 static void
 add(struct program *p, uint16_t code, uint32_t k)
@@ -28,21 +35,20 @@ load(struct program *p, uint16_t size, uint32_t offset)
 	add(p, (uint16_t)(BPF_LD | BPF_ABS | size), (uint32_t)SKF_NET_OFF + offset);
 }
 
-/* Go on if the accumulator is k, else to the last instruction; finish() fills the distance in. */
+/* Go on if the accumulator is k, else to where fail_to() says. */
 static void
 require(struct program *p, uint32_t k)
 {
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, k);
+	add(p, if_equal, k);
 }
 
+/* What require() left open since `from` leads to the next instruction but so many. */
 static void
-finish(struct program *p)
+fail_to(struct program *p, unsigned from, unsigned ahead)
 {
-	add(p, BPF_RET | BPF_K, UINT32_MAX); /* so many bytes of the packet: all */
-	add(p, BPF_RET | BPF_K, 0);
-	for (unsigned i = 0; i < p->count; i++) {
-		if (p->code[i].code == (BPF_JMP | BPF_JEQ | BPF_K)) {
-			p->code[i].jf = (uint8_t)(p->count - 2U - i);
+	for (unsigned i = from; i < p->count; i++) {
+		if (p->code[i].code == if_equal) {
+			p->code[i].jf = (uint8_t)(p->count + ahead - 1 - i);
 		}
 	}
 }
@@ -54,44 +60,88 @@ word(const uint8_t *at)
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
+/* Is its /64 meant with such an address? */
+static bool
+is_network(const struct np_addr *a)
+{
+	return !np_addr_is_loopback(a) &&
+	       !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)&a->sa)->sin6_addr);
+}
+
 /* A socket of IPv6 may get IPv4 packets, too: each packet says itself which it is. */
 static void
-write_program(struct program *p, const struct np_addr *peer)
+write_block(struct program *p, const struct np_addr *source, bool networks)
 {
-	bool six = peer->sa.ss_family == AF_INET6;
-	const uint8_t *bytes = np_addr_bytes(peer);
+	bool six = source->sa.ss_family == AF_INET6;
+	uint32_t size = !six ? 4 : networks && is_network(source) ? 8 : 16;
+	const uint8_t *bytes = np_addr_bytes(source);
+	unsigned from = p->count;
 
-	p->count = 0;
 	load(p, BPF_B, 0);
 	add(p, BPF_ALU | BPF_RSH | BPF_K, 4);
 	require(p, six ? 6 : 4);
-	for (uint32_t i = 0; i < (six ? 16U : 4U); i += 4) {
+	for (uint32_t i = 0; i < size; i += 4) {
 		load(p, BPF_W, (six ? SOURCE_6 : SOURCE_4) + i);
 		require(p, word(bytes + i));
 	}
-	finish(p);
+	add(p, go_on, 0);
+	fail_to(p, from, 0);
+}
+
+static void
+write_program(struct program *p, const struct np_sources *s)
+{
+	unsigned end;
+
+	p->count = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		write_block(p, &s->at[i], s->networks);
+	}
+	add(p, BPF_RET | BPF_K, 0);
+	end = p->count;
+	if (s->port != 0) {
+		add(p, BPF_LD | BPF_ABS | BPF_H, 0); /* RFC 768: it begins with the source's port */
+		require(p, s->port);
+		fail_to(p, end, 1);
+	}
+	add(p, BPF_RET | BPF_K, UINT32_MAX); /* so many bytes of the packet: all */
+	add(p, BPF_RET | BPF_K, 0);
+	for (unsigned i = 0; i < end; i++) {
+		if (p->code[i].code == go_on) {
+			p->code[i].k = end - i - 1;
+		}
+	}
 }
 
 int
-np_sock_only_from(int fd, const struct np_addr *peer, struct np_err *err)
+np_sock_only_sources(int fd, const struct np_sources *s, struct np_err *err)
 {
-	struct np_addr real = *peer;
+	struct np_sources real = *s;
 	char text[NP_ADDR_TEXT];
 	struct program p;
 	struct sock_fprog prog;
 
-	np_addr_unmap(&real);
-	if (real.sa.ss_family != AF_INET && real.sa.ss_family != AF_INET6) {
-		return np_fail(err, NP_ESYS, EAFNOSUPPORT, "filter by an address of family %s",
-			       np_family_name(real.sa.ss_family));
+	for (size_t i = 0; i < real.count; i++) {
+		np_addr_unmap(&real.at[i]);
+		if (real.at[i].sa.ss_family != AF_INET && real.at[i].sa.ss_family != AF_INET6) {
+			return np_fail(err, NP_ESYS, EAFNOSUPPORT,
+				       "filter by an address of family %s",
+				       np_family_name(real.at[i].sa.ss_family));
+		}
 	}
 	write_program(&p, &real);
 	prog = (struct sock_fprog){ .len = p.count, .filter = p.code };
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) != 0) {
 		return np_fail(err, NP_ESYS, errno, "have a data socket hear %s only",
-			       np_addr_host(&real, text));
+			       real.count > 0 ? np_addr_host(&real.at[0], text) : "nobody");
 	}
 	return NP_OK;
+}
+
+int
+np_sock_only_from(int fd, const struct np_addr *peer, struct np_err *err)
+{
+	return np_sock_only_sources(fd, &(struct np_sources){ .at = { *peer }, .count = 1 }, err);
 }
 
 void

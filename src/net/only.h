@@ -1,8 +1,13 @@
 /*
- * Sockets that hear one machine only: a filter in the kernel, so that loops need no check.
+ * Sockets that hear one machine, or a few addresses, only: a filter in the kernel, so that loops
+ * need no check.
  */
 #ifndef NP_NET_ONLY_H
 #define NP_NET_ONLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "net/addr.h"
@@ -14,6 +19,23 @@
  * where that takes CAP_NET_ADMIN, as Linux 6.18 was seen to want it.
  */
 int np_sock_only_from(int fd, const struct np_addr *peer, struct np_err *err);
+
+/* Whose datagrams are let in. */
+enum { NP_SOURCES_MAX = 8 };
+struct np_sources {
+	struct np_addr at[NP_SOURCES_MAX]; /* any of these, whatever its port */
+	size_t count;
+	uint16_t port; /* all of them come from it; 0: from any */
+	/* An address of IPv6 stands for its /64, of which its machine may have temporary ones (RFC
+	 * 8981), which it prefers; but for those of the loopback and of the link. */
+	bool networks;
+};
+
+/*
+ * The same for a datagram socket of UDP or UDP-Lite that hears several addresses. Takes the place
+ * of a filter that was there. Without any source nothing is heard.
+ */
+int np_sock_only_sources(int fd, const struct np_sources *s, struct np_err *err);
 
 /* Take the filter off again, of an accepted connection, which inherits it. */
 void np_sock_from_any(int fd);

@@ -14,6 +14,7 @@
 #include "bench/sequence.h"
 #include "net/sock.h"
 #include "run/ends.h"
+#include "run/hear.h"
 #include "sys/cpu.h"
 
 /* Deadlines, in milliseconds. */
@@ -984,11 +985,40 @@ ask_far(struct np_client *c, struct np_outcome *out, int rc)
 	}
 }
 
+/*
+ * Agree with the daemon, if there is one, on what is to be done. Whom to hear is known before
+ * anything is asked for, from which port only when the daemon has answered.
+ */
+static int
+agree(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
+      struct np_outcome *out, struct np_err *err)
+{
+	static const struct np_addr nobody = { .len = 0 };
+	struct np_flow *f = &out->flow;
+	struct np_sources far;
+
+	f->peer = *peer;
+	np_hear_find(f, peer, p->no_control ? &nobody : &c->used, p->no_control ? -1 : c->chan.fd,
+		     &far);
+	if (np_hear_only(f, &far, np_addr_port(peer), err) != NP_OK) {
+		return err->code;
+	}
+	np_hear_afresh(f, &far);
+	if (!p->no_control && (negotiate(c, np_dialect(p->bench->code), p, out, err) != NP_OK ||
+			       aim(c, out, peer, err) != NP_OK ||
+			       np_hear_only(f, &far, out->far.port, err) != NP_OK)) {
+		return err->code;
+	}
+	if (c->hooks.agreed != NULL) {
+		c->hooks.agreed(c->hooks.ctx, f);
+	}
+	return NP_OK;
+}
+
 int
 np_client_run(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
 	      struct np_outcome *out, struct np_err *err)
 {
-	const struct np_dialect *dialect = np_dialect(p->bench->code);
 	struct np_stop stop = { 0 };
 	int rc;
 
@@ -997,17 +1027,9 @@ np_client_run(struct np_client *c, const struct np_params *p, const struct np_ad
 	if (np_flow_open(&out->flow, p, &stop, err) != NP_OK) {
 		return err->code;
 	}
-	out->flow.peer = *peer;
-	rc = NP_OK;
-	if (!p->no_control) {
-		rc = negotiate(c, dialect, p, out, err);
-		rc = rc == NP_OK ? aim(c, out, peer, err) : rc;
-	}
-	if (rc == NP_OK && c->hooks.agreed != NULL) {
-		c->hooks.agreed(c->hooks.ctx, &out->flow);
-	}
+	rc = agree(c, p, peer, out, err);
 	if (rc == NP_OK) {
-		rc = measure(c, dialect, out, err);
+		rc = measure(c, np_dialect(p->bench->code), out, err);
 		np_ids_put(&out->flow, out->near_bag);
 		ask_far(c, out, rc);
 	}

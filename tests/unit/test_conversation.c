@@ -600,6 +600,275 @@ where_nothing_listens_there_is_no_control_connection(void **state)
 	assert_no_control("127.0.0.1", "no-such-service", "could not resolve host '127.0.0.1'");
 }
 
+/* ---- Strangers' datagrams ---- */
+
+enum { OURS = 10, THEIRS = 30 };
+
+/* The daemon's data socket and those of others, who send to the client what it might count. */
+static struct {
+	int family, protocol;
+	int data;
+	struct np_addr at;
+	int others[2];
+} scene;
+
+static int
+datagrams_from(struct np_addr *at)
+{
+	int fd = socket(at->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, scene.protocol);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at->sa, &at->len), 0);
+	return fd;
+}
+
+/* One of the others has the daemon's address and another port, one another address and its port. */
+static void
+set_scene(int family, int protocol)
+{
+	static const uint8_t nine[4] = { 127, 0, 0, 9 };
+	struct np_addr neighbour = loopback(family, 0), stranger;
+
+	scene.family = family;
+	scene.protocol = protocol;
+	scene.at = loopback(family, 0);
+	scene.data = datagrams_from(&scene.at);
+	scene.others[0] = datagrams_from(&neighbour);
+	scene.others[1] = -1;
+	if (family == AF_INET) {
+		np_addr_make(&stranger, AF_INET, nine, np_addr_port(&scene.at));
+		scene.others[1] = datagrams_from(&stranger);
+	}
+}
+
+static void
+clear_scene(void)
+{
+	close(scene.data);
+	close(scene.others[0]);
+	if (scene.others[1] >= 0) {
+		close(scene.others[1]);
+	}
+}
+
+static void
+send_datagrams(int fd, const struct np_addr *to, size_t size, unsigned count)
+{
+	static const char bytes[512];
+
+	for (unsigned i = 0; i < count && fd >= 0; i++) {
+		assert_int_equal(
+		    sendto(fd, bytes, size, 0, (const struct sockaddr *)&to->sa, to->len), size);
+	}
+}
+
+/* What ends a test, too: an empty one. */
+static void
+interfere(int fd, const struct np_addr *client, size_t size)
+{
+	send_datagrams(fd, client, size, THEIRS);
+	send_datagrams(fd, client, 0, 1);
+}
+
+static void
+send_results(int fd)
+{
+	struct np_head head = { .code = NP_OMNI + 2 };
+	struct np_omni_results m = { .bytes_sent = 512 * OURS };
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_frame_put(frame, &head, np_omni_results_layout, &m);
+	put_bytes(fd, frame, sizeof(frame));
+	take_request(fd);
+}
+
+/* A datagram and its sender. */
+static size_t
+take_datagram(struct np_addr *from)
+{
+	char bytes[1024];
+	ssize_t n;
+
+	assert_true(wait_readable(scene.data));
+	from->len = sizeof(from->sa);
+	n = recvfrom(scene.data, bytes, sizeof(bytes), 0, (struct sockaddr *)&from->sa, &from->len);
+	assert_true(n >= 0);
+	return (size_t)n;
+}
+
+static void
+stream_among_strangers(int fd)
+{
+	struct np_head head = { .code = NP_OMNI + 1 };
+	struct np_omni_response m = { .data_port = np_addr_port(&scene.at) };
+	struct np_omni_request asked;
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_addr client;
+	struct np_err err;
+
+	get_bytes(fd, frame, sizeof(frame));
+	np_frame_get(frame, np_omni_request_layout, &asked, &err);
+	client = loopback(scene.family, (uint16_t)asked.netperf_port);
+	interfere(scene.others[1], &client, 100);
+	np_frame_put(frame, &head, np_omni_response_layout, &m);
+	np_echo_put(frame, &(struct np_echo){ .token = 4711 });
+	put_bytes(fd, frame, sizeof(frame));
+	assert_int_equal(take_datagram(&client), NP_ECHO_SIZE);
+	interfere(scene.others[0], &client, 100);
+	interfere(scene.others[1], &client, 100);
+	send_datagrams(scene.data, &client, 512, OURS);
+	send_results(fd);
+}
+
+/* Requests are answered, but not before others have. */
+static void
+respond_among_strangers(void)
+{
+	for (unsigned i = 0; i < OURS; i++) {
+		struct np_addr client;
+
+		assert_int_equal(take_datagram(&client), 64);
+		send_datagrams(scene.others[0], &client, 32, 3);
+		send_datagrams(scene.others[1], &client, 32, 3);
+		send_datagrams(scene.data, &client, 32, 1);
+	}
+}
+
+static void
+answer_among_strangers(int fd)
+{
+	take_request(fd);
+	answer_omni(fd, 0, np_addr_port(&scene.at));
+	respond_among_strangers();
+	send_results(fd);
+}
+
+static void
+datagram_params(struct np_params *p, const char *bench)
+{
+	client_params(p, np_bench_find(bench), scene.family,
+		      strcmp(bench, "UDP_RR") == 0 ? -OURS : -512 * OURS);
+	if (scene.protocol == IPPROTO_UDPLITE) {
+		p->transport = &np_transport_udplite;
+	}
+}
+
+static void
+assert_only_ours(const struct np_outcome *out)
+{
+	const struct np_counters *n = out->flow.count;
+
+	assert_int_equal(np_seen(&n->receives), OURS);
+	assert_int_equal(np_seen(&n->received),
+			 out->flow.par->pattern->transactions ? 32 * OURS : 512 * OURS);
+	assert_int_equal(np_seen(&n->surplus), 0);
+	assert_int_equal(np_seen(&n->lost), 0);
+}
+
+static void
+run_among_strangers(int family, int protocol, const char *bench, void (*script)(int fd))
+{
+	struct np_addr peer = loopback(family, 0);
+	struct np_err err = { .code = NP_OK };
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_params p;
+
+	set_scene(family, protocol);
+	datagram_params(&p, bench);
+	if (!p.pattern->transactions) {
+		p.role = NP_FOLLOW;
+	}
+	meet(&d, &c, family, script);
+	if (np_client_run(&c, &p, &peer, &out, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_only_ours(&out);
+	np_outcome_free(&out);
+	part(&d, &c);
+	clear_scene();
+}
+
+static bool
+has_udplite(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return fd >= 0;
+}
+
+static void
+strangers_datagrams_do_not_count_in_a_stream(void **state)
+{
+	(void)state;
+	run_among_strangers(AF_INET, IPPROTO_UDP, "UDP_STREAM", stream_among_strangers);
+	if (has_family(AF_INET6)) {
+		run_among_strangers(AF_INET6, IPPROTO_UDP, "UDP_STREAM", stream_among_strangers);
+	}
+	if (has_udplite()) {
+		run_among_strangers(AF_INET, IPPROTO_UDPLITE, "UDP_STREAM", stream_among_strangers);
+	}
+}
+
+static void
+strangers_datagrams_are_no_responses(void **state)
+{
+	(void)state;
+	run_among_strangers(AF_INET, IPPROTO_UDP, "UDP_RR", answer_among_strangers);
+	if (has_family(AF_INET6)) {
+		run_among_strangers(AF_INET6, IPPROTO_UDP, "UDP_RR", answer_among_strangers);
+	}
+}
+
+/* The first request is answered by others alone. Ends with the client's end mark, or the scene. */
+static void *
+be_service(void *unused)
+{
+	struct np_addr client;
+	size_t asked;
+
+	for (unsigned i = 0; (asked = take_datagram(&client)) > 0; i++) {
+		assert_int_equal(asked, 64);
+		send_datagrams(scene.others[0], &client, 32, 3);
+		send_datagrams(scene.others[1], &client, 32, 3);
+		send_datagrams(scene.data, &client, 32, i > 0);
+	}
+	return unused;
+}
+
+/* -N: the far end is what the user named. */
+static void
+nor_are_they_beside_a_service(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_client c = { .owed = 0 };
+	struct np_outcome out;
+	struct np_params p;
+	pthread_t thread;
+
+	(void)state;
+	set_scene(AF_INET, IPPROTO_UDP);
+	datagram_params(&p, "UDP_RR");
+	p.no_control = true;
+	p.timeout_ms = 300;
+	assert_int_equal(pthread_create(&thread, NULL, be_service, NULL), 0);
+	if (np_client_run(&c, &p, &scene.at, &out, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	send_datagrams(scene.others[0], &scene.at, 0, 1);
+	pthread_join(thread, NULL);
+	/* That no stranger answered the first one shows in its being given up. */
+	assert_true(np_seen(&out.flow.count->lost) >= 1);
+	assert_int_equal(np_seen(&out.flow.count->transactions), OURS);
+	np_outcome_free(&out);
+	clear_scene();
+}
+
 /* ---- Waiting ---- */
 
 /* What a client told of its wait; the daemon goes on when it has. */
@@ -683,6 +952,9 @@ main(void)
 		cmocka_unit_test(another_service_is_told_from_a_daemon),
 		cmocka_unit_test(a_port_that_leads_nowhere_is_an_error),
 		cmocka_unit_test(where_nothing_listens_there_is_no_control_connection),
+		cmocka_unit_test(strangers_datagrams_do_not_count_in_a_stream),
+		cmocka_unit_test(strangers_datagrams_are_no_responses),
+		cmocka_unit_test(nor_are_they_beside_a_service),
 		cmocka_unit_test(a_client_tells_once_whom_it_waits_for),
 	};
 

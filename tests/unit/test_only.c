@@ -177,6 +177,95 @@ without_the_filter_all_are_heard_again(void **state)
 	close(fd);
 }
 
+/* ---- Several sources ---- */
+
+/* Does a datagram from there get to a socket that hears these? */
+static bool
+reaches(const struct np_sources *s, struct np_addr from)
+{
+	struct np_addr to = loopback(from.sa.ss_family, 0), at = to;
+	struct np_err err;
+	int fd = socket_at(SOCK_DGRAM, &at), sender = socket_at(SOCK_DGRAM, &from);
+	bool heard;
+
+	if (np_sock_only_sources(fd, s, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&to.sa, &to.len), 0);
+	assert_int_equal(sendto(sender, "x", 1, 0, (struct sockaddr *)&to.sa, to.len), 1);
+	heard = arrives(fd);
+	close(sender);
+	close(fd);
+	return heard;
+}
+
+static uint16_t
+free_port(void)
+{
+	struct np_addr at;
+
+	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
+	return np_addr_port(&at);
+}
+
+static void
+any_of_several_addresses_is_heard(void **state)
+{
+	struct np_sources s = { .count = 0 };
+
+	(void)state;
+	assert_false(reaches(&s, four(1, 0)));
+	for (; s.count < NP_SOURCES_MAX; s.count++) {
+		s.at[s.count] = four((uint8_t)(10 + s.count), 0);
+	}
+	s.at[3] = loopback(AF_INET6, 0);
+	s.at[5] = mapped(15, 0);
+	assert_true(reaches(&s, four(10, 0)));
+	assert_true(reaches(&s, four(12, 0)));
+	assert_false(reaches(&s, four(13, 0)));
+	assert_true(reaches(&s, four(15, 0)));
+	assert_true(reaches(&s, four(17, 0)));
+	assert_false(reaches(&s, four(18, 0)));
+	assert_true(!has_family(AF_INET6) || reaches(&s, loopback(AF_INET6, 0)));
+}
+
+static void
+a_port_may_be_asked_for_too(void **state)
+{
+	struct np_sources s = { .at = { four(10, 0), four(11, 0) }, .count = 2 };
+
+	(void)state;
+	s.port = free_port();
+	assert_true(reaches(&s, four(10, s.port)));
+	assert_true(reaches(&s, four(11, s.port)));
+	assert_false(reaches(&s, four(12, s.port)));
+	assert_false(reaches(&s, four(11, 0)));
+	if (has_family(AF_INET6)) {
+		s.at[1] = loopback(AF_INET6, 0);
+		assert_true(reaches(&s, loopback(AF_INET6, s.port)));
+		assert_false(reaches(&s, loopback(AF_INET6, 0)));
+	}
+}
+
+/* ::1 is in ::2's network, but not in that of 0:0:0:1::1. */
+static void
+an_ipv6_address_may_stand_for_its_network(void **state)
+{
+	static const uint8_t two[16] = { [15] = 2 }, other[16] = { [7] = 1, [15] = 1 };
+	struct np_sources s = { .count = 1 };
+
+	(void)state;
+	if (!has_family(AF_INET6)) {
+		skip();
+	}
+	np_addr_make(&s.at[0], AF_INET6, two, 0);
+	assert_false(reaches(&s, loopback(AF_INET6, 0)));
+	s.networks = true;
+	assert_true(reaches(&s, loopback(AF_INET6, 0)));
+	np_addr_make(&s.at[0], AF_INET6, other, 0);
+	assert_false(reaches(&s, loopback(AF_INET6, 0)));
+}
+
 /* Whole messages pass, however large: nothing is cut off. */
 static void
 what_is_let_in_is_whole(void **state)
@@ -227,6 +316,9 @@ main(void)
 		cmocka_unit_test(a_mapped_address_is_the_ipv4_one),
 		cmocka_unit_test(of_ipv6_one_address_is_heard),
 		cmocka_unit_test(without_the_filter_all_are_heard_again),
+		cmocka_unit_test(any_of_several_addresses_is_heard),
+		cmocka_unit_test(a_port_may_be_asked_for_too),
+		cmocka_unit_test(an_ipv6_address_may_stand_for_its_network),
 		cmocka_unit_test(what_is_let_in_is_whole),
 		cmocka_unit_test(what_has_no_address_is_an_error),
 	};

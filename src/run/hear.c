@@ -1,0 +1,121 @@
+#include "run/hear.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* Does such a test count, or wait for, datagrams that anybody could send? */
+static bool
+hears(const struct np_flow *f)
+{
+	const struct np_params *p = f->par;
+
+	return f->fd >= 0 && p->transport->datagram && p->transport->family == 0 &&
+	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.mask <= 0;
+}
+
+static bool
+is_group(const struct np_addr *a)
+{
+	const uint8_t *bytes = np_addr_bytes(a);
+
+	return a->sa.ss_family == AF_INET6 ? bytes[0] == 0xff : bytes[0] >> 4 == 14;
+}
+
+static bool
+is_wildcard(const struct np_addr *a)
+{
+	const uint8_t *bytes = np_addr_bytes(a);
+	size_t size = a->sa.ss_family == AF_INET6 ? 16 : 4;
+
+	for (size_t i = 0; i < size; i++) {
+		if (bytes[i] != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* An address that packets to such a socket can come from, if it is a new one. */
+static void
+add(struct np_sources *s, const struct np_flow *f, const struct np_addr *a)
+{
+	struct np_addr real = *a;
+
+	if (a->len == 0) {
+		return;
+	}
+	np_addr_unmap(&real);
+	if (real.sa.ss_family == AF_INET6 && f->par->family == AF_INET) {
+		return;
+	}
+	if (is_group(&real)) {
+		return;
+	}
+	if (is_wildcard(&real)) {
+		np_addr_make_loopback(&real, real.sa.ss_family); /* where packets to it go */
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		if (np_addr_same_host(&s->at[i], &real)) {
+			return;
+		}
+	}
+	if (s->count < NP_SOURCES_MAX) {
+		s->at[s->count++] = real;
+	}
+}
+
+/*
+ * Answers within one machine come from where they go to. netperf's daemon, unless told the client's
+ * address, sends to the wildcard, which is the loopback.
+ */
+static void
+add_ours(struct np_sources *s, const struct np_flow *f, const struct np_addr *data, int control_fd)
+{
+	struct np_addr here = { .len = sizeof(here.sa) };
+
+	add(s, f, &f->local);
+	if (control_fd >= 0 &&
+	    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
+	    here.sa.ss_family != AF_UNIX) {
+		add(s, f, &here);
+	}
+	if (np_addr_towards(data, &here)) {
+		add(s, f, &here);
+	}
+	np_addr_make_loopback(&here, f->par->family);
+	add(s, f, &here);
+}
+
+void
+np_hear_find(const struct np_flow *f, const struct np_addr *data, const struct np_addr *daemon,
+	     int control_fd, struct np_sources *out)
+{
+	*out = (struct np_sources){ .networks = true };
+	if (!hears(f)) {
+		return;
+	}
+	add(out, f, data);
+	add(out, f, daemon);
+	if (out->count > 0 && np_addr_is_here(&out->at[0])) {
+		add_ours(out, f, data, control_fd);
+	}
+}
+
+int
+np_hear_only(const struct np_flow *f, const struct np_sources *s, uint16_t port, struct np_err *err)
+{
+	struct np_sources here = *s;
+
+	here.port = port;
+	return s->count > 0 ? np_sock_only_sources(f->fd, &here, err) : NP_OK;
+}
+
+void
+np_hear_afresh(const struct np_flow *f, const struct np_sources *s)
+{
+	enum { MOST = 1 << 16 }; /* datagrams: whoever may be heard may go on sending */
+	char byte;
+
+	for (int i = 0; s->count > 0 && i < MOST && recv(f->fd, &byte, 1, MSG_DONTWAIT) >= 0; i++) {
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * Whom a client's datagram socket hears: the daemon that it talks to, so that nothing of what
+ * others send to its port counts.
+ */
+#ifndef NP_RUN_HEAR_H
+#define NP_RUN_HEAR_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/flow.h"
+#include "net/addr.h"
+#include "net/only.h"
+
+/*
+ * Where the far end's datagrams may come from: `data`, where this end's go to, and the host of the
+ * control connection, control_fd, -1 or `daemon`->len 0 where there is none. A far end on this
+ * machine may answer from any address that packets between the two bear. None for tests that hear
+ * no datagrams of the Internet, and where nobody can know who will answer (a multicast group
+ * without a daemon, a random host of a network).
+ */
+void np_hear_find(const struct np_flow *f, const struct np_addr *data, const struct np_addr *daemon,
+		  int control_fd, struct np_sources *out);
+
+/* Have f's socket hear none but these, from that port unless it is 0; no sources: all. NP_ESYS. */
+int np_hear_only(const struct np_flow *f, const struct np_sources *s, uint16_t port,
+		 struct np_err *err);
+
+/* Forget what came before that: nothing was asked for yet. */
+void np_hear_afresh(const struct np_flow *f, const struct np_sources *s);
+
+#endif
