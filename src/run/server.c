@@ -403,6 +403,30 @@ only_datagrams(struct np_params *p, const struct np_addr *client, struct np_err 
 }
 
 /*
+ * Our clients hear the address that they send to, which is that of the control connection unless
+ * they name another: so they are answered from it, whichever the routes would choose. Others may
+ * mean another one by their host's name.
+ */
+static int
+answer_from(struct np_params *p, int control_fd, struct np_err *err)
+{
+	struct np_addr here = { .len = 0 }, client;
+
+	if (!p->transport->datagram || p->transport->family != 0 || p->bind.len != 0 ||
+	    (!p->ids && !p->echo)) {
+		return NP_OK;
+	}
+	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
+		return err->code;
+	}
+	if (here.sa.ss_family == p->family) {
+		p->bind = here;
+		np_addr_set_port(&p->bind, 0);
+	}
+	return NP_OK;
+}
+
+/*
  * Whom the data socket hears. A TCP handshake proves an address, so the client may have named
  * another one of its own. It need not have named it where the data takes another way than the
  * control connection: in another family, or to another address of ours.
@@ -599,8 +623,8 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	p.permit = s->permit;
 	p.permit_ctx = s->permit_ctx;
 	if (dialect->asked(c->in, &p, &why) != NP_OK || check_request(s, &p, &why) != NP_OK ||
-	    choose_only(&p, c->fd, &why) != NP_OK || check_sending(s, &p, &why) != NP_OK ||
-	    make_wish(s, &p, &wish, &why) != NP_OK ||
+	    choose_only(&p, c->fd, &why) != NP_OK || answer_from(&p, c->fd, &why) != NP_OK ||
+	    check_sending(s, &p, &why) != NP_OK || make_wish(s, &p, &wish, &why) != NP_OK ||
 	    check_limits(&s->limits, &p, &wish, &why) != NP_OK) {
 		if (leave->refused != NULL) {
 			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);

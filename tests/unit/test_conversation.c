@@ -33,7 +33,10 @@ be_daemon(void *arg)
 	struct daemon *d = arg;
 	struct np_log log = { .level = NP_LOG_ERROR };
 	struct np_server server = {
-		.log = &log, .peer = "the client", .is_here = true, .link = lo_link(true)
+		.log = &log,
+		.peer = "the client",
+		.is_here = true,
+		.link = lo_link(true),
 	};
 	struct np_chan chan;
 	struct np_err err;
@@ -50,16 +53,19 @@ be_daemon(void *arg)
 	return NULL;
 }
 
-/* Start a daemon and connect to it. */
+/* Start a daemon that listens there, and connect to it. */
 static void
-meet(struct daemon *d, struct np_client *c, int family, void (*script)(int fd))
+meet_at(struct daemon *d, struct np_client *c, struct np_addr at, void (*script)(int fd))
 {
-	struct np_target target = { .host = family == AF_INET6 ? "::1" : "127.0.0.1",
-				    .port = d->port };
+	char host[NP_ADDR_TEXT];
+	const struct np_target target = { .host = np_addr_host(&at, host), .port = d->port };
 	struct np_err err;
 
-	*d = (struct daemon){ .script = script, .rc = -1 };
-	d->listener = bound_socket(family, SOCK_STREAM, &d->at);
+	*d = (struct daemon){ .script = script, .rc = -1, .at = at };
+	d->listener = socket(at.sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(d->listener, (struct sockaddr *)&at.sa, at.len), 0);
+	assert_int_equal(listen(d->listener, 1), 0);
+	assert_int_equal(getsockname(d->listener, (struct sockaddr *)&d->at.sa, &d->at.len), 0);
 	snprintf(d->port, sizeof(d->port), "%u", np_addr_port(&d->at));
 	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
 	memset(c, 0, sizeof(*c));
@@ -67,6 +73,12 @@ meet(struct daemon *d, struct np_client *c, int family, void (*script)(int fd))
 		fail_msg("%s", err.msg);
 	}
 	assert_true(same_address(&c->used, &d->at));
+}
+
+static void
+meet(struct daemon *d, struct np_client *c, int family, void (*script)(int fd))
+{
+	meet_at(d, c, loopback(family, 0), script);
 }
 
 static void
@@ -841,6 +853,35 @@ be_service(void *unused)
 	return unused;
 }
 
+/*
+ * The routes would choose 127.0.0.1 for answers to the client, whose socket is connected: it hears
+ * none but 127.0.0.3.
+ */
+static void
+our_daemon_answers_from_the_address_that_was_asked(void **state)
+{
+	static const uint8_t three[4] = { 127, 0, 0, 3 };
+	struct np_err err = { .code = NP_OK };
+	struct np_addr at;
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_params p;
+
+	(void)state;
+	np_addr_make(&at, AF_INET, three, 0);
+	meet_at(&d, &c, at, NULL);
+	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -OURS);
+	p.ids = true;
+	p.near.connected = true;
+	if (np_client_run(&c, &p, &at, &out, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_only_ours(&out);
+	np_outcome_free(&out);
+	part(&d, &c);
+}
+
 /* -N: the far end is what the user named. */
 static void
 nor_are_they_beside_a_service(void **state)
@@ -954,6 +995,7 @@ main(void)
 		cmocka_unit_test(where_nothing_listens_there_is_no_control_connection),
 		cmocka_unit_test(strangers_datagrams_do_not_count_in_a_stream),
 		cmocka_unit_test(strangers_datagrams_are_no_responses),
+		cmocka_unit_test(our_daemon_answers_from_the_address_that_was_asked),
 		cmocka_unit_test(nor_are_they_beside_a_service),
 		cmocka_unit_test(a_client_tells_once_whom_it_waits_for),
 	};
