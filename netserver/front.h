@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "net/link.h"
+#include "net/eth.h"
 #include "netserver/admit.h"
 #include "netserver/daemon.h"
 #include "wire/chan.h"
@@ -31,7 +31,7 @@ struct ns_caller {
 	/* In its session's process. */
 	struct np_capture *capture; /* that it asked for at once; NULL: none */
 	struct np_err uncaptured;   /* why not, if there was one to be had */
-	struct np_link link;        /* of the tests of the link layer that it wants */
+	struct np_eth eth;          /* of the tests of the link layer that it wants */
 	bool linked;                /* there is such a one */
 	struct np_err unlinked;     /* why not, if it was to be had */
 };

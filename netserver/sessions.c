@@ -288,7 +288,7 @@ open_link(struct ns_caller *c, char device[NP_EXT_DEVICE])
 		np_addr_unmap(&near);
 		(void)np_host_device((const struct sockaddr *)&near.sa, device);
 	}
-	c->linked = np_link_open(&c->link, device, &c->unlinked) == NP_OK;
+	c->linked = np_eth_open(&c->eth, device, &c->unlinked) == NP_OK;
 }
 
 /* What takes CAP_NET_RAW. */
@@ -354,7 +354,7 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 		return err->code;
 	}
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
-	box.link_fd = c->linked ? c->link.fd : 0;
+	box.link_fd = c->linked ? c->eth.fd : 0;
 	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
 }
 
@@ -404,7 +404,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.capture_why_not = why_no_capture(d, c),
 		.plan.capture = c->capture,
 		.plan.lasting = by->lasting,
-		.link = c->linked ? &c->link : NULL,
+		.eth = c->linked ? &c->eth : NULL,
 		.link_why_not = why_no_link(d, c),
 	};
 	struct np_addr *near = &server.plan.near;
@@ -432,7 +432,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 	np_capture_free(c->capture);
 	c->capture = NULL;
 	if (c->linked) {
-		np_link_close(&c->link);
+		np_eth_close(&c->eth);
 		c->linked = false;
 	}
 	ns_event_begin(&e, "session-end", &c->peer);

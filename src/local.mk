@@ -35,7 +35,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/capture.h \
 	%D%/net/cidr.c %D%/net/cidr.h \
 	%D%/net/ledger.c %D%/net/ledger.h \
-	%D%/net/link.c %D%/net/link.h \
+	%D%/net/eth.c %D%/net/eth.h \
 	%D%/net/only.c %D%/net/only.h \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
@@ -69,7 +69,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/pattern/splice.c %D%/bench/pattern/splice.h \
 	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \
 	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
-	%D%/bench/transport/link.c \
+	%D%/bench/transport/eth.c \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \
@@ -83,7 +83,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/report.c %D%/run/report.h \
 	%D%/run/server.c %D%/run/server.h \
 	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h \
-	%D%/run/talk_link.c \
+	%D%/run/talk_dlcl.c \
 	%D%/run/talk_old.c \
 	%D%/run/talk_unix.c \
 	%D%/out/classic.c %D%/out/format.h \
@@ -91,9 +91,9 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/explain_facts.c %D%/out/explain_facts.h \
 	%D%/out/interim.c \
 	%D%/out/look.c %D%/out/look.h \
-	%D%/out/ledger.c %D%/out/ledger.h \
+	%D%/out/ledger_table.c %D%/out/ledger_table.h \
 	%D%/out/omni.c \
-	%D%/out/preflight.c %D%/out/preflight.h \
+	%D%/out/preflight_rules.c %D%/out/preflight_rules.h \
 	%D%/out/prometheus.c %D%/out/prometheus.h \
 	%D%/out/select.c %D%/out/select.h
 
@@ -109,9 +109,9 @@ endif
 bin_PROGRAMS += src/netperf
 src_netperf_SOURCES = \
 	%D%/cli/args.c %D%/cli/args.h \
-	%D%/cli/evidence.c %D%/cli/evidence.h \
+	%D%/cli/tell_evidence.c %D%/cli/tell_evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \
-	%D%/cli/link.c %D%/cli/link.h \
+	%D%/cli/eth.c %D%/cli/eth.h \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \

@@ -98,7 +98,7 @@ struct np_transport {
 	int32_t min_message; /* shorter ones are filled up to it; 0: none are */
 	/*
 	 * Bytes at the beginning of each message that are the transport's own. Where there are any
-	 * a message can't be empty, and one that looks like np_link_is_end() ends a test. 0: none.
+	 * a message can't be empty, and one that looks like np_eth_is_end() ends a test. 0: none.
 	 */
 	int32_t header;
 
@@ -135,7 +135,7 @@ struct np_bench {
 extern const struct np_pattern np_pattern_stream, np_pattern_sendfile, np_pattern_rr,
     np_pattern_crr, np_pattern_cc, np_pattern_mss;
 extern const struct np_transport np_transport_tcp, np_transport_udp, np_transport_udplite,
-    np_transport_unix_stream, np_transport_unix_dgram, np_transport_link;
+    np_transport_unix_stream, np_transport_unix_dgram, np_transport_eth;
 
 /* The row of that name in any case, or NULL. */
 const struct np_bench *np_bench_find(const char *name);

@@ -279,12 +279,12 @@ try_buffers(const struct np_params *p, int *sndbuf, int *rcvbuf, struct np_err *
 	int fd;
 
 	buffer_options(&p->near, &opts);
-	if (p->link != NULL) { /* another one may not be had any more */
-		if (np_sockopts_apply(&opts, p->link->fd, err) != NP_OK) {
+	if (p->eth != NULL) { /* another one may not be had any more */
+		if (np_sockopts_apply(&opts, p->eth->fd, err) != NP_OK) {
 			return err->code;
 		}
-		*sndbuf = np_sock_int(p->link->fd, SOL_SOCKET, SO_SNDBUF);
-		*rcvbuf = np_sock_int(p->link->fd, SOL_SOCKET, SO_RCVBUF);
+		*sndbuf = np_sock_int(p->eth->fd, SOL_SOCKET, SO_SNDBUF);
+		*rcvbuf = np_sock_int(p->eth->fd, SOL_SOCKET, SO_RCVBUF);
 		return NP_OK;
 	}
 	fd = np_sock_open(family, t->socktype, t->protocol, &opts, NULL, err);

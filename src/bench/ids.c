@@ -10,7 +10,7 @@
 /* Of the requests given up so many times the slots are known as such. */
 enum { LEAST_SLOTS = 64, GIVEN_UP = 8 };
 
-/* Behind the word that marks a frame as the last one (net/link.h). */
+/* Behind the word that marks a frame as the last one (net/eth.h). */
 enum { AT_IN_HEADER = 4 };
 
 bool

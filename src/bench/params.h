@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/eth.h"
 
 struct np_bench;
 struct np_pattern;
@@ -34,8 +34,8 @@ struct np_end {
 	bool connected; /* datagrams: connect() the socket */
 	char cong[NP_CONG_MAX];
 	char fill_file[NP_FILL_MAX];
-	int fill_dir;             /* descriptor of where fill_file must be; 0: anywhere */
-	uint8_t mac[NP_LINK_MAC]; /* the far end's, where the daemon is to send frames */
+	int fill_dir;            /* descriptor of where fill_file must be; 0: anywhere */
+	uint8_t mac[NP_ETH_MAC]; /* the far end's, where the daemon is to send frames */
 };
 
 struct np_params {
@@ -72,7 +72,7 @@ struct np_params {
 	void *permit_ctx;
 	/* Datagrams: the client sends no empty one after its last request. */
 	bool no_end_mark;
-	const struct np_link *link;     /* of frames without IP, open already; NULL: none */
+	const struct np_eth *eth;       /* of frames without IP, open already; NULL: none */
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
 

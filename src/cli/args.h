@@ -50,8 +50,8 @@ struct np_cli {
 	struct np_auth_key key; /* --key-file; of no bytes: none is proved */
 	bool nat;               /* --nat */
 	const char *brand;
-	char device[NP_LINK_NAME], far_device[NP_LINK_NAME]; /* --device; empty: by address */
-	char unit;                                           /* letter of -f, '\0' not chosen */
+	char device[NP_ETH_NAME], far_device[NP_ETH_NAME]; /* --device; empty: by address */
+	char unit;                                         /* letter of -f, '\0' not chosen */
 	int32_t verbosity, headers, wait_s;
 	int32_t allow_routing;        /* test-specific -R; -1: by test */
 	int family;                   /* -4, -6 */

@@ -15,13 +15,13 @@
 #include "bench/transport/endpoint.h"
 #include "cli/args.h"
 #include "cli/document.h"
-#include "cli/evidence.h"
+#include "cli/eth.h"
 #include "cli/facts.h"
-#include "cli/link.h"
 #include "cli/phrases.h"
 #include "cli/preflight.h"
 #include "cli/saved.h"
 #include "cli/show.h"
+#include "cli/tell_evidence.h"
 #include "cli/wire.h"
 #include "config.h"
 #include "net/addr.h"
@@ -46,7 +46,7 @@ struct session {
 	struct np_cli cli;
 	struct np_client client;
 	struct np_ends ends;
-	struct np_link link; /* of a test of the link layer; fd 0: it is none */
+	struct np_eth eth; /* of a test of the link layer; fd 0: it is none */
 	struct np_show_interim interim;
 	struct np_look look;
 	FILE *out; /* where the result is printed; NULL: a document stands there */
@@ -468,7 +468,7 @@ run_bench(struct session *s, struct np_err *err)
 			       "The UNIX tests do not know how to run with no control connection");
 	}
 	if (cli->bench.transport->family == AF_PACKET &&
-	    np_cli_open_link(cli, &s->client, &s->link, err) != NP_OK) {
+	    np_cli_open_eth(cli, &s->client, &s->eth, err) != NP_OK) {
 		return err->code;
 	}
 	if (cli->bench.transport->family == 0 && resolve_data(s, err) != NP_OK) {
@@ -610,8 +610,8 @@ run(struct session *s, struct np_err *err)
 	if (s->client.chan.fd >= 0) {
 		np_client_close(&s->client);
 	}
-	if (cli->par.link != NULL) {
-		np_link_close(&s->link);
+	if (cli->par.eth != NULL) {
+		np_eth_close(&s->eth);
 	}
 	return rc;
 }

@@ -7,7 +7,7 @@
 #include "cli/args.h"
 #include "config.h"
 #include "opt/doc.h"
-#include "out/preflight.h"
+#include "out/preflight_rules.h"
 
 /* Tests that are no row of the bench table, as they move no data or are put together by options. */
 static const char *const other_tests[] = { "OMNI", "UUID", "LOC_CPU", "REM_CPU", NULL };

@@ -8,7 +8,7 @@
 
 #include "net/addr.h"
 #include "net/tcpinfo.h"
-#include "out/preflight.h"
+#include "out/preflight_rules.h"
 #include "run/evidence.h"
 
 /* Without a host the way out matters: that to addresses which nobody has (RFC 5737, RFC 3849). */

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "out/explain.h"
 #include "out/json.h"
-#include "out/ledger.h"
+#include "out/ledger_table.h"
 #include "out/prometheus.h"
 
 /* Longer than any that is written: a day of interim results, or of bags full of samples. */

@@ -934,11 +934,11 @@ static int
 aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *peer,
     struct np_err *err)
 {
-	const struct np_link *link = out->flow.par->link;
+	const struct np_eth *link = out->flow.par->eth;
 
 	if (link != NULL) {
-		np_link_aim(link, out->far.mac, &out->flow.peer);
-		return np_link_check_peer(link, out->far.mac, err);
+		np_eth_aim(link, out->far.mac, &out->flow.peer);
+		return np_eth_check_peer(link, out->far.mac, err);
 	}
 	if (out->far.path[0] != '\0') {
 		/* A daemon elsewhere would name whatever socket of this machine it likes. */

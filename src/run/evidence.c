@@ -70,8 +70,8 @@ find_device(struct np_evidence *ev, const struct np_flow *f)
 {
 	struct np_addr near = ev->plan.near;
 
-	if (f->par->link != NULL) {
-		snprintf(ev->device, sizeof(ev->device), "%s", f->par->link->device);
+	if (f->par->eth != NULL) {
+		snprintf(ev->device, sizeof(ev->device), "%s", f->par->eth->device);
 	}
 	if (f->par->transport->family != 0) {
 		return;
@@ -269,7 +269,7 @@ put_counts(const struct np_flow *f, struct np_bag *into)
 	np_bag_int(into, (int64_t)np_seen(&c->receives), "flow.receives");
 	np_bag_int(into, (int64_t)np_seen(&c->transactions), "flow.transactions");
 	np_bag_int(into, (int64_t)np_seen(&c->failed), "flow.sends_refused");
-	if (f->par->link != NULL && np_link_drops(f->par->link, &dropped)) {
+	if (f->par->eth != NULL && np_eth_drops(f->par->eth, &dropped)) {
 		np_bag_int(into, (int64_t)dropped, "flow.socket_drops");
 	}
 }

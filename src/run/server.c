@@ -314,16 +314,16 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 static int
 check_link(const struct np_server *s, struct np_params *p, struct np_err *err)
 {
-	if (s->link == NULL) {
+	if (s->eth == NULL) {
 		np_fail(err, NP_EUNSUP, 0, "request for a test of the link layer: %s",
 			s->link_why_not != NULL ? s->link_why_not : "there is none here");
 		return by_rule(err, EACCES);
 	}
-	p->link = s->link;
-	if (np_link_check_peer(p->link, p->far.mac, err) != NP_OK ||
-	    np_link_check_size(p->link, p->near.recv_size, 'm', err) != NP_OK ||
-	    np_link_check_size(p->link, p->request, 'r', err) != NP_OK ||
-	    np_link_check_size(p->link, p->response, 'r', err) != NP_OK) {
+	p->eth = s->eth;
+	if (np_eth_check_peer(p->eth, p->far.mac, err) != NP_OK ||
+	    np_eth_check_size(p->eth, p->near.recv_size, 'm', err) != NP_OK ||
+	    np_eth_check_size(p->eth, p->request, 'r', err) != NP_OK ||
+	    np_eth_check_size(p->eth, p->response, 'r', err) != NP_OK) {
 		return err->code;
 	}
 	return NP_OK;

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "net/link.h"
+#include "net/eth.h"
 #include "run/drive.h"
 #include "run/evidence.h"
 #include "wire/chan.h"
@@ -76,7 +76,7 @@ struct np_server {
 	struct np_signals signals;
 	unsigned caps;               /* NP_CAP_* that clients may have; 0: no greeting is known */
 	const char *capture_why_not; /* what a client is told that wants one in vain */
-	const struct np_link *link;  /* for tests of the link layer, open already; NULL: none */
+	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
 	const char *link_why_not;    /* what a client is told that wants such a test in vain */
 	struct np_evidence_plan
 	    plan;                /* what the client wants of its tests; capture is the caller's */

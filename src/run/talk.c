@@ -585,7 +585,7 @@ np_dialect(uint32_t code)
 		d = dialect_of(code, np_unix_dialects, np_unix_dialects_count);
 	}
 	if (d == NULL) {
-		d = dialect_of(code, np_link_dialects, np_link_dialects_count);
+		d = dialect_of(code, np_dlcl_dialects, np_dlcl_dialects_count);
 	}
 	return d != NULL ? d : dialect_of(code, np_old_dialects, np_old_dialects_count);
 }

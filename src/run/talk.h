@@ -22,7 +22,7 @@ struct np_far {
 	uint64_t token;              /* to be echoed before it sends datagrams; 0: none */
 	bool ids;                    /* its responses have the ids of requests */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
-	uint8_t mac[NP_LINK_MAC];    /* of its interface, in tests of the link layer */
+	uint8_t mac[NP_ETH_MAC];     /* of its interface, in tests of the link layer */
 	int send_width, recv_width;
 	int prio, tos;
 	bool measures_cpu;

@@ -1,5 +1,5 @@
 /*
- * What the files of dialects share, and nobody else: talk.c, talk_link.c, talk_old.c, talk_unix.c.
+ * What the files of dialects share, and nobody else: talk.c, talk_dlcl.c, talk_old.c, talk_unix.c.
  */
 #ifndef NP_RUN_TALK_PARTS_H
 #define NP_RUN_TALK_PARTS_H
@@ -16,8 +16,8 @@ extern const struct np_dialect np_unix_dialects[];
 extern const size_t np_unix_dialects_count;
 
 /* Those of the link layer. */
-extern const struct np_dialect np_link_dialects[];
-extern const size_t np_link_dialects_count;
+extern const struct np_dialect np_dlcl_dialects[];
+extern const size_t np_dlcl_dialects_count;
 
 /* What clients before OMNI ask for; the daemon's half only. */
 extern const struct np_dialect np_old_dialects[];

@@ -346,7 +346,7 @@ static void
 read_nic(const struct np_moved *m, struct reading *r)
 {
 	struct list *nic = &r->list[NIC], *queue = &r->list[QDISC];
-	struct np_link link;
+	struct np_rtnl_link link;
 	struct np_qdisc q;
 	int rc;
 
@@ -446,7 +446,7 @@ free_reading(struct reading *r)
 static void
 open_device(struct np_moved *m)
 {
-	struct np_link link;
+	struct np_rtnl_link link;
 
 	m->rtnl = np_rtnl_open();
 	m->sysfs_is_ours = m->rtnl >= 0 && np_rtnl_link(m->rtnl, m->device, &link) == 0 &&

@@ -47,7 +47,7 @@ is_own_root(const struct np_nic *n)
 static int
 count_packets(const struct np_nic *n, uint64_t *out)
 {
-	struct np_link link;
+	struct np_rtnl_link link;
 	int64_t rx, tx;
 	int rc;
 
@@ -68,7 +68,7 @@ count_packets(const struct np_nic *n, uint64_t *out)
 void
 np_nic_begin(struct np_nic *n, const char *root, const char *device)
 {
-	struct np_link link;
+	struct np_rtnl_link link;
 
 	*n = (struct np_nic){ .root = root, .device = device, .rtnl = -ENOSYS, .inet = -ENOSYS };
 	n->sysfs_is_ours = is_own_root(n);
@@ -117,7 +117,7 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
  */
 
 static void
-qdisc_facts(const struct np_nic *n, const struct np_link *link, struct np_bag *into)
+qdisc_facts(const struct np_nic *n, const struct np_rtnl_link *link, struct np_bag *into)
 {
 	struct np_qdisc q;
 	int rc = np_rtnl_qdisc(n->rtnl, link->index, true, &q);
@@ -133,7 +133,7 @@ qdisc_facts(const struct np_nic *n, const struct np_link *link, struct np_bag *i
 static void
 link_facts(const struct np_nic *n, struct np_bag *into)
 {
-	struct np_link link;
+	struct np_rtnl_link link;
 	int rc = np_rtnl_link(n->rtnl, n->device, &link);
 
 	if (rc != 0) {

@@ -145,7 +145,7 @@ hear_link(void *ctx, const struct nlmsghdr *m)
 {
 	const struct rtattr *at[64];
 	const struct ifinfomsg *body = NLMSG_DATA(m);
-	struct np_link *out = ctx;
+	struct np_rtnl_link *out = ctx;
 	uint8_t carrier = 0;
 
 	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body))) {
@@ -170,7 +170,7 @@ hear_link(void *ctx, const struct nlmsghdr *m)
 }
 
 int
-np_rtnl_link(int fd, const char *device, struct np_link *out)
+np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 {
 	struct question q;
 	struct rtattr *name;
@@ -192,7 +192,7 @@ np_rtnl_link(int fd, const char *device, struct np_link *out)
 }
 
 bool
-np_rtnl_is_in_sysfs(const struct np_link *link, const char *device)
+np_rtnl_is_in_sysfs(const struct np_rtnl_link *link, const char *device)
 {
 	char here[3 * sizeof(link->address) + 1] = "", there[sizeof(here)];
 	int64_t index;

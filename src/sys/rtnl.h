@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct np_link {
+struct np_rtnl_link {
 	int index;
 	unsigned flags; /* IFF_* */
 	bool carrier;
@@ -33,14 +33,14 @@ struct np_qdisc {
 int np_rtnl_open(void);
 
 /* The interface of that name: 0, or a negative errno, -ENODEV where there is none. */
-int np_rtnl_link(int fd, const char *device, struct np_link *out);
+int np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out);
 
 /*
  * Is /sys/class/net that of this network namespace, as far as this interface goes? Who was moved to
  * another namespace keeps the old one's (ip-netns(8) mounts another one). lo is not said to be: it
  * looks the same everywhere.
  */
-bool np_rtnl_is_in_sysfs(const struct np_link *link, const char *device);
+bool np_rtnl_is_in_sysfs(const struct np_rtnl_link *link, const char *device);
 
 /*
  * Its root qdisc; -ENOENT where it has none that could be seen ("noqueue"). As above. With `rate`

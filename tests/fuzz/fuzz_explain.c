@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 #include "out/explain.h"
-#include "out/ledger.h"
-#include "out/preflight.h"
+#include "out/ledger_table.h"
+#include "out/preflight_rules.h"
 #include "stats/ceiling.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/ext.h"

@@ -23,7 +23,7 @@ enum { MESSAGES = 12 };
 enum { F_OLD = 1, F_TCP = 2, F_QUIET = 8, F_READ = 16, F_CUT = 32 };
 
 /* Of that network, for tests of the link layer. To open one takes milliseconds. */
-static struct np_link own_link;
+static struct np_eth own_link;
 
 static void
 sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
@@ -54,7 +54,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	if (unshare(CLONE_NEWNET) == 0) {
 		must(bring_up_loopback());
-		(void)np_link_open(&own_link, "lo", &err);
+		(void)np_eth_open(&own_link, "lo", &err);
 		setenv("FUZZ_OWN_NETWORK", "yes", 1);
 	}
 	np_drive_prepare();
@@ -129,7 +129,7 @@ serve(struct np_chan *c, uint8_t flags)
 	cpu_set_t cpus;
 
 	if (own_link.fd > 0) {
-		s.link = &own_link;
+		s.eth = &own_link;
 		s.caps |= NP_CAP_LINK;
 	}
 	must(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);

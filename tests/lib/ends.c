@@ -8,14 +8,14 @@
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
 
-const struct np_link *
+const struct np_eth *
 lo_link(bool server)
 {
-	static struct np_link links[2];
-	struct np_link *l = &links[server];
+	static struct np_eth links[2];
+	struct np_eth *l = &links[server];
 	struct np_err err;
 
-	return l->fd > 0 || np_link_open(l, "lo", &err) == NP_OK ? l : NULL;
+	return l->fd > 0 || np_eth_open(l, "lo", &err) == NP_OK ? l : NULL;
 }
 
 bool
@@ -43,7 +43,7 @@ client_params(struct np_params *p, const struct np_bench *bench, int family, int
 		p->near.send_size = 512;
 	}
 	if (p->transport->family == AF_PACKET) {
-		p->link = lo_link(false);
+		p->eth = lo_link(false);
 		p->response = p->response > 0 ? 48 : -1; /* a frame has no less than 46 bytes */
 	}
 }
@@ -57,8 +57,8 @@ server_params(struct np_params *p, const struct np_params *client)
 	p->active = false;
 	p->near = client->far;
 	p->far = client->near;
-	if (p->link != NULL) {
-		p->link = lo_link(true);
+	if (p->eth != NULL) {
+		p->eth = lo_link(true);
 	}
 }
 
@@ -94,8 +94,8 @@ end_open(struct end *e)
 void
 end_aim(struct end *client, const struct np_addr *at)
 {
-	if (client->par.link != NULL) {
-		np_link_aim(client->par.link, client->par.link->mac, &client->flow.peer);
+	if (client->par.eth != NULL) {
+		np_eth_aim(client->par.eth, client->par.eth->mac, &client->flow.peer);
 		return;
 	}
 	client->flow.peer =

@@ -32,7 +32,7 @@ struct end {
  * has a socket for all of a program's time.
  */
 bool can_run(const struct np_bench *bench);
-const struct np_link *lo_link(bool server); /* NULL: not permitted */
+const struct np_eth *lo_link(bool server); /* NULL: not permitted */
 
 /* A client's parameters for that bench, as np_cli_settle() leaves them, in short messages. */
 void client_params(struct np_params *p, const struct np_bench *bench, int family, int64_t length);

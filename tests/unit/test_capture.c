@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "out/ledger.h"
+#include "out/ledger_table.h"
 #include "tests/lib/check.h"
 
 enum { COUNT = 100, PAYLOAD = 100 };

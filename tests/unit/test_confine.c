@@ -34,7 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/link.h"
+#include "net/eth.h"
 #include "net/sock.h"
 #include "run/drive.h"
 #include "sys/affinity.h"
@@ -1608,7 +1608,7 @@ open_frames(void *ctx)
 {
 	struct np_err err;
 
-	(void)np_link_open(ctx, "lo", &err);
+	(void)np_eth_open(ctx, "lo", &err);
 }
 
 /* Whether a call that is refused for this descriptor is so by socketcall(2), too. */
@@ -1631,11 +1631,11 @@ static int
 try_frames(void)
 {
 	struct sockaddr_ll other = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
-	struct iovec part = { .iov_base = &other, .iov_len = NP_LINK_LEAST };
-	uint8_t frame[NP_LINK_LEAST] = { 0 };
+	struct iovec part = { .iov_base = &other, .iov_len = NP_ETH_LEAST };
+	uint8_t frame[NP_ETH_LEAST] = { 0 };
 	struct ns_sandbox box = { .bytes = 16 * MIB };
 	struct np_err err = { .code = NP_OK };
-	struct np_link l = { .fd = -1 };
+	struct np_eth l = { .fd = -1 };
 	struct np_addr to;
 	struct msghdr m;
 
@@ -1647,11 +1647,11 @@ try_frames(void)
 	if (ns_confine_session(&box, &err) != NP_OK || socket(AF_PACKET, SOCK_DGRAM, 0) >= 0) {
 		return 2;
 	}
-	np_link_aim(&l, l.mac, &to);
-	if (np_link_hear(&l, &to, 4711, &err) != NP_OK) {
+	np_eth_aim(&l, l.mac, &to);
+	if (np_eth_hear(&l, &to, 4711, &err) != NP_OK) {
 		return 3;
 	}
-	np_link_mark(frame, 4711);
+	np_eth_mark(frame, 4711);
 	if (sendto(l.fd, frame, sizeof(frame), 0, (const struct sockaddr *)&to.sa, to.len) < 0 ||
 	    recv(l.fd, frame, sizeof(frame), MSG_DONTWAIT) != sizeof(frame)) {
 		return 4;

@@ -36,7 +36,7 @@ be_daemon(void *arg)
 		.log = &log,
 		.peer = "the client",
 		.is_here = true,
-		.link = lo_link(true),
+		.eth = lo_link(true),
 	};
 	struct np_chan chan;
 	struct np_err err;

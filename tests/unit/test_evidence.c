@@ -39,7 +39,7 @@ be_daemon(void *arg)
 					    .peer = "the client",
 					    .is_here = true,
 					    .caps = d->caps,
-					    .link = lo_link(true) };
+					    .eth = lo_link(true) };
 		struct np_chan chan;
 		struct np_err err;
 		int fd = accepted_from(d->listener);

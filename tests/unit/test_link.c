@@ -2,7 +2,7 @@
  * Frames of the link layer: their header, who is heard, what is refused, and the messages that ask
  * for tests by them. What needs CAP_NET_RAW goes by lo and is left out without it.
  */
-#include "net/link.h"
+#include "net/eth.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -22,9 +22,9 @@
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 
-static const uint8_t nobody[NP_LINK_MAC];
-static const uint8_t someone[NP_LINK_MAC] = { 0x02, 0, 0, 0, 0, 0x11 };
-static const uint8_t group[NP_LINK_MAC] = { 0x33, 0x33, 0, 0, 0, 1 };
+static const uint8_t nobody[NP_ETH_MAC];
+static const uint8_t someone[NP_ETH_MAC] = { 0x02, 0, 0, 0, 0, 0x11 };
+static const uint8_t group[NP_ETH_MAC] = { 0x33, 0x33, 0, 0, 0, 1 };
 
 static void
 needs_frames(void)
@@ -44,38 +44,38 @@ a_frame_bears_its_tag_behind_number_and_time(void **state)
 
 	(void)state;
 	memset(frame, 0xee, sizeof(frame));
-	np_link_mark(frame, UINT64_C(0x0102030405060708));
+	np_eth_mark(frame, UINT64_C(0x0102030405060708));
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(frame[i], 0);
 	}
 	for (int i = 0; i < 8; i++) {
 		assert_int_equal(frame[20 + i], i + 1);
 	}
-	assert_int_equal(frame[NP_LINK_HEADER], 0xee);
-	assert_false(np_link_is_end(frame));
+	assert_int_equal(frame[NP_ETH_HEADER], 0xee);
+	assert_false(np_eth_is_end(frame));
 }
 
 static void
 the_last_frame_is_known_and_as_small_as_frames_get(void **state)
 {
-	uint8_t end[NP_LINK_LEAST + 1], marked[NP_LINK_HEADER];
+	uint8_t end[NP_ETH_LEAST + 1], marked[NP_ETH_HEADER];
 
 	(void)state;
 	memset(end, 0xee, sizeof(end));
-	np_link_end(end, 99);
-	np_link_mark(marked, 99);
-	assert_true(np_link_is_end(end));
+	np_eth_end(end, 99);
+	np_eth_mark(marked, 99);
+	assert_true(np_eth_is_end(end));
 	assert_memory_equal(end + 4, marked + 4, sizeof(marked) - 4);
-	assert_int_equal(end[NP_LINK_LEAST], 0xee);
+	assert_int_equal(end[NP_ETH_LEAST], 0xee);
 }
 
 static void
 directions_differ_in_their_tags(void **state)
 {
 	(void)state;
-	assert_true(np_link_tag(5, true) == 5);
-	assert_true(np_link_tag(5, false) != 5);
-	assert_true(np_link_tag(5, false) != np_link_tag(6, false));
+	assert_true(np_eth_tag(5, true) == 5);
+	assert_true(np_eth_tag(5, false) != 5);
+	assert_true(np_eth_tag(5, false) != np_eth_tag(6, false));
 }
 
 /* ---- What is refused ---- */
@@ -84,12 +84,12 @@ static void
 interfaces_that_will_not_do_are_named(void **state)
 {
 	static const char *const names[] = { "", "nosuch0", "a-name-of-sixteen" };
-	struct np_link l;
+	struct np_eth l;
 	struct np_err err;
 
 	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
-		assert_int_equal(np_link_open(&l, names[i], &err), NP_EUSAGE);
+		assert_int_equal(np_eth_open(&l, names[i], &err), NP_EUSAGE);
 		assert_true(strstr(err.msg, "interface") != NULL);
 		assert_true(strstr(err.msg, names[i]) != NULL);
 		assert_int_equal(l.fd, -1);
@@ -107,14 +107,14 @@ the_kernel_is_asked_about_no_name_that_there_is_not(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct np_link l;
+		struct np_eth l;
 		struct np_err err;
 
 		/* What netdevice(7) has: a name goes with each of them. */
 		if (!deadly_call(SYS_ioctl, 1, SIOCGIFNAME, SIOCSIFTXQLEN)) {
 			_exit(77);
 		}
-		_exit(np_link_open(&l, "nosuch0", &err) == NP_EUSAGE && err.sys == ENODEV ? 0 : 1);
+		_exit(np_eth_open(&l, "nosuch0", &err) == NP_EUSAGE && err.sys == ENODEV ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
@@ -127,13 +127,13 @@ the_kernel_is_asked_about_no_name_that_there_is_not(void **state)
 static void
 sizes_end_at_the_mtu(void **state)
 {
-	const struct np_link l = { .device = "eth7", .mtu = 1500 };
+	const struct np_eth l = { .device = "eth7", .mtu = 1500 };
 	struct np_err err;
 
 	(void)state;
-	assert_int_equal(np_link_check_size(&l, -1, 'm', &err), NP_OK);
-	assert_int_equal(np_link_check_size(&l, 1500, 'm', &err), NP_OK);
-	assert_int_equal(np_link_check_size(&l, 1501, 'm', &err), NP_EUSAGE);
+	assert_int_equal(np_eth_check_size(&l, -1, 'm', &err), NP_OK);
+	assert_int_equal(np_eth_check_size(&l, 1500, 'm', &err), NP_OK);
+	assert_int_equal(np_eth_check_size(&l, 1501, 'm', &err), NP_EUSAGE);
 	assert_string_equal(err.msg, "-m: 1501 bytes are more than the MTU of eth7, 1500 (try -m "
 				     "1500, or a larger MTU)");
 	assert_int_equal(err.sys, EMSGSIZE);
@@ -142,36 +142,36 @@ sizes_end_at_the_mtu(void **state)
 static void
 a_peer_is_one_other_station(void **state)
 {
-	const struct np_link lo = { .device = "lo", .loopback = true };
-	struct np_link eth = { .device = "eth7" };
+	const struct np_eth lo = { .device = "lo", .loopback = true };
+	struct np_eth eth = { .device = "eth7" };
 	struct np_err err;
 
 	(void)state;
 	memcpy(eth.mac, someone, sizeof(eth.mac));
 	eth.mac[5]++;
-	assert_int_equal(np_link_check_peer(&eth, someone, &err), NP_OK);
-	assert_int_equal(np_link_check_peer(&lo, nobody, &err), NP_OK);
-	assert_int_equal(np_link_check_peer(&eth, group, &err), NP_EUSAGE);
-	assert_int_equal(np_link_check_peer(&lo, group, &err), NP_EUSAGE);
-	assert_int_equal(np_link_check_peer(&eth, nobody, &err), NP_EUSAGE);
-	assert_int_equal(np_link_check_peer(&lo, someone, &err), NP_EUSAGE);
-	assert_int_equal(np_link_check_peer(&eth, eth.mac, &err), NP_EUSAGE);
+	assert_int_equal(np_eth_check_peer(&eth, someone, &err), NP_OK);
+	assert_int_equal(np_eth_check_peer(&lo, nobody, &err), NP_OK);
+	assert_int_equal(np_eth_check_peer(&eth, group, &err), NP_EUSAGE);
+	assert_int_equal(np_eth_check_peer(&lo, group, &err), NP_EUSAGE);
+	assert_int_equal(np_eth_check_peer(&eth, nobody, &err), NP_EUSAGE);
+	assert_int_equal(np_eth_check_peer(&lo, someone, &err), NP_EUSAGE);
+	assert_int_equal(np_eth_check_peer(&eth, eth.mac, &err), NP_EUSAGE);
 	assert_true(strstr(err.msg, "eth7") != NULL);
 }
 
 /* ---- Who is heard ---- */
 
 static bool
-arrives(const struct np_link *from, const struct np_link *to, const uint8_t *frame)
+arrives(const struct np_eth *from, const struct np_eth *to, const uint8_t *frame)
 {
-	uint8_t came[NP_LINK_LEAST];
+	uint8_t came[NP_ETH_LEAST];
 	struct np_addr at;
 
-	np_link_aim(from, to->mac, &at);
+	np_eth_aim(from, to->mac, &at);
 	assert_int_equal(
-	    sendto(from->fd, frame, NP_LINK_LEAST, 0, (struct sockaddr *)&at.sa, at.len),
-	    NP_LINK_LEAST);
-	return recv(to->fd, came, sizeof(came), MSG_DONTWAIT) == NP_LINK_LEAST &&
+	    sendto(from->fd, frame, NP_ETH_LEAST, 0, (struct sockaddr *)&at.sa, at.len),
+	    NP_ETH_LEAST);
+	return recv(to->fd, came, sizeof(came), MSG_DONTWAIT) == NP_ETH_LEAST &&
 	       memcmp(came, frame, sizeof(came)) == 0;
 }
 
@@ -179,29 +179,29 @@ static void
 only_one_tag_of_one_station_is_heard(void **state)
 {
 	static const uint64_t tag = UINT64_C(0x1234567800000009);
-	const struct np_link *from = lo_link(false), *to = lo_link(true);
-	uint8_t frame[NP_LINK_LEAST] = "x";
+	const struct np_eth *from = lo_link(false), *to = lo_link(true);
+	uint8_t frame[NP_ETH_LEAST] = "x";
 	struct np_addr station;
 	struct np_err err;
 
 	(void)state;
 	needs_frames();
-	np_link_aim(to, from->mac, &station);
-	np_link_mark(frame, tag);
+	np_eth_aim(to, from->mac, &station);
+	np_eth_mark(frame, tag);
 	assert_false(arrives(from, to, frame)); /* deaf at first */
-	assert_int_equal(np_link_hear(to, &station, tag, &err), NP_OK);
+	assert_int_equal(np_eth_hear(to, &station, tag, &err), NP_OK);
 	assert_true(arrives(from, to, frame));
-	np_link_end(frame, tag);
+	np_eth_end(frame, tag);
 	assert_true(arrives(from, to, frame));
-	np_link_mark(frame, tag + 1);
+	np_eth_mark(frame, tag + 1);
 	assert_false(arrives(from, to, frame));
-	np_link_mark(frame, tag ^ UINT64_C(1) << 40);
+	np_eth_mark(frame, tag ^ UINT64_C(1) << 40);
 	assert_false(arrives(from, to, frame));
-	np_link_aim(to, someone, &station);
-	assert_int_equal(np_link_hear(to, &station, tag, &err), NP_OK);
-	np_link_mark(frame, tag);
+	np_eth_aim(to, someone, &station);
+	assert_int_equal(np_eth_hear(to, &station, tag, &err), NP_OK);
+	np_eth_mark(frame, tag);
 	assert_false(arrives(from, to, frame));
-	np_link_deafen(to);
+	np_eth_deafen(to);
 	assert_false(arrives(from, to, frame));
 }
 
@@ -209,42 +209,42 @@ only_one_tag_of_one_station_is_heard(void **state)
 static void
 short_frames_are_not_heard(void **state)
 {
-	const struct np_link *from = lo_link(false), *to = lo_link(true);
+	const struct np_eth *from = lo_link(false), *to = lo_link(true);
 	struct np_addr station;
 	struct np_err err;
 	char byte = 0;
 
 	(void)state;
 	needs_frames();
-	np_link_aim(to, from->mac, &station);
-	assert_int_equal(np_link_hear(to, &station, 0, &err), NP_OK);
-	np_link_aim(from, to->mac, &station);
+	np_eth_aim(to, from->mac, &station);
+	assert_int_equal(np_eth_hear(to, &station, 0, &err), NP_OK);
+	np_eth_aim(from, to->mac, &station);
 	assert_int_equal(sendto(from->fd, &byte, 1, 0, (struct sockaddr *)&station.sa, station.len),
 			 1);
 	assert_true(recv(to->fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-	np_link_deafen(to);
+	np_eth_deafen(to);
 }
 
 /* What was heard in one test is not there in the next. */
 static void
 a_deaf_socket_forgets(void **state)
 {
-	const struct np_link *from = lo_link(false), *to = lo_link(true);
-	uint8_t frame[NP_LINK_LEAST];
+	const struct np_eth *from = lo_link(false), *to = lo_link(true);
+	uint8_t frame[NP_ETH_LEAST];
 	struct np_addr at;
 	struct np_err err;
 
 	(void)state;
 	needs_frames();
-	np_link_aim(to, from->mac, &at);
-	assert_int_equal(np_link_hear(to, &at, 7, &err), NP_OK);
-	np_link_mark(frame, 7);
-	np_link_aim(from, to->mac, &at);
+	np_eth_aim(to, from->mac, &at);
+	assert_int_equal(np_eth_hear(to, &at, 7, &err), NP_OK);
+	np_eth_mark(frame, 7);
+	np_eth_aim(from, to->mac, &at);
 	for (int i = 0; i < 5; i++) {
 		assert_true(sendto(from->fd, frame, sizeof(frame), 0, (struct sockaddr *)&at.sa,
 				   at.len) > 0);
 	}
-	np_link_deafen(to);
+	np_eth_deafen(to);
 	assert_true(recv(to->fd, frame, sizeof(frame), MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
@@ -265,12 +265,12 @@ small_messages_are_frames_of_the_least_size(void **state)
 
 	(void)state;
 	needs_frames();
-	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * NP_LINK_LEAST, make_tiny);
+	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * NP_ETH_LEAST, make_tiny);
 	ends_run(&e, 0);
-	assert_int_equal(e.client.flow.send_size, NP_LINK_LEAST);
+	assert_int_equal(e.client.flow.send_size, NP_ETH_LEAST);
 	assert_int_equal(np_seen(&e.client.flow.count->sends), 20);
 	assert_int_equal(np_seen(&e.server.flow.count->receives), 20);
-	assert_int_equal(np_seen(&e.server.flow.count->received), 20 * NP_LINK_LEAST);
+	assert_int_equal(np_seen(&e.server.flow.count->received), 20 * NP_ETH_LEAST);
 	ends_free(&e);
 }
 
@@ -319,10 +319,10 @@ a_lent_socket_survives_its_flow(void **state)
 
 /* ---- Messages ---- */
 
-static struct np_link_request
+static struct np_dlcl_request
 a_stream(void)
 {
-	struct np_link_request m = {
+	struct np_dlcl_request m = {
 		.recv_buf_size = -1,
 		.send_buf_size = -1,
 		.recv_alignment = 8,
@@ -339,15 +339,15 @@ a_stream(void)
 
 /* Ask for that test in a session; returns the error, and the reason in why. */
 static int
-refusal_of(const struct np_link *link, const char *why_not, uint32_t code,
-	   const struct np_link_request *m, struct np_why *why)
+refusal_of(const struct np_eth *link, const char *why_not, uint32_t code,
+	   const struct np_dlcl_request *m, struct np_why *why)
 {
-	const struct np_server server = { .link = link, .link_why_not = why_not };
+	const struct np_server server = { .eth = link, .link_why_not = why_not };
 	struct np_head head;
 	struct session s;
 
 	session_open_as(&s, &server);
-	ask(&s, code, np_link_request_layout, m);
+	ask(&s, code, np_dlcl_request_layout, m);
 	head = answer(&s, np_why_layout, why);
 	session_close(&s);
 	assert_int_equal(head.code, code + 1);
@@ -357,63 +357,63 @@ refusal_of(const struct np_link *link, const char *why_not, uint32_t code,
 static void
 a_daemon_refuses_what_is_no_test(void **state)
 {
-	const struct np_link eth = { .fd = -1, .device = "eth7", .mtu = 1500, .mac = { 2, 2 } };
-	struct np_link_request m = a_stream();
+	const struct np_eth eth = { .fd = -1, .device = "eth7", .mtu = 1500, .mac = { 2, 2 } };
+	struct np_dlcl_request m = a_stream();
 	struct np_why why;
 
 	(void)state;
-	assert_int_equal(refusal_of(NULL, "no --allow-raw", NP_LINK_STREAM, &m, &why), EACCES);
+	assert_int_equal(refusal_of(NULL, "no --allow-raw", NP_DLCL_STREAM, &m, &why), EACCES);
 	assert_true(strstr(why.text, "no --allow-raw") != NULL);
 	memcpy(m.address, group, sizeof(m.address));
-	assert_int_equal(refusal_of(&eth, NULL, NP_LINK_STREAM, &m, &why), EINVAL);
+	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_STREAM, &m, &why), EINVAL);
 	assert_true(strstr(why.text, "group") != NULL);
 	memcpy(m.address, someone, sizeof(m.address));
 	m.message_size = 1501;
-	assert_int_equal(refusal_of(&eth, NULL, NP_LINK_STREAM, &m, &why), EMSGSIZE);
+	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_STREAM, &m, &why), EMSGSIZE);
 	assert_true(strstr(why.text, "MTU of eth7") != NULL);
 	m.message_size = 0;
-	assert_int_equal(refusal_of(&eth, NULL, NP_LINK_STREAM, &m, &why), EINVAL);
-	assert_int_equal(refusal_of(&eth, NULL, NP_LINK_RR, &m, &why), EINVAL);
+	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_STREAM, &m, &why), EINVAL);
+	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_RR, &m, &why), EINVAL);
 	m.request_size = 1;
 	m.response_size = 1501;
-	assert_int_equal(refusal_of(&eth, NULL, NP_LINK_RR, &m, &why), EMSGSIZE);
+	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_RR, &m, &why), EMSGSIZE);
 }
 
 static void
 a_grant_without_a_tag_is_none(void **state)
 {
-	const struct np_link_response m = { .mtu = 1500 };
-	struct np_head head = { .code = NP_LINK_STREAM + 1 };
+	const struct np_dlcl_response m = { .mtu = 1500 };
+	struct np_head head = { .code = NP_DLCL_STREAM + 1 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_far far;
 	struct np_err err;
 
 	(void)state;
 	np_far_init(&far);
-	np_frame_put(frame, &head, np_link_response_layout, &m);
-	assert_int_equal(np_dialect(NP_LINK_STREAM)->granted(frame, &far, &err), NP_EPEER);
+	np_frame_put(frame, &head, np_dlcl_response_layout, &m);
+	assert_int_equal(np_dialect(NP_DLCL_STREAM)->granted(frame, &far, &err), NP_EPEER);
 }
 
 static void
 counts_of_more_than_32_bits_come_whole(void **state)
 {
-	const struct np_link_results m = { .bytes_received = UINT64_C(5) << 40,
+	const struct np_dlcl_results m = { .bytes_received = UINT64_C(5) << 40,
 					   .frames_received = UINT64_C(3) << 33,
 					   .elapsed_time = 2.5 };
-	struct np_head head = { .code = NP_LINK_STREAM + 2 };
+	struct np_head head = { .code = NP_DLCL_STREAM + 2 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_far far;
 	struct np_err err;
 
 	(void)state;
 	np_far_init(&far);
-	np_frame_put(frame, &head, np_link_results_layout, &m);
-	assert_int_equal(np_dialect(NP_LINK_STREAM)->reported(frame, &far, &err), NP_OK);
+	np_frame_put(frame, &head, np_dlcl_results_layout, &m);
+	assert_int_equal(np_dialect(NP_DLCL_STREAM)->reported(frame, &far, &err), NP_OK);
 	assert_true(far.received == UINT64_C(5) << 40);
 	assert_true(far.receives == INT64_C(3) << 33);
 	assert_false(far.brief);
 	memset(frame + 8, 0xff, 40);
-	assert_int_equal(np_dialect(NP_LINK_STREAM)->reported(frame, &far, &err), NP_EPEER);
+	assert_int_equal(np_dialect(NP_DLCL_STREAM)->reported(frame, &far, &err), NP_EPEER);
 }
 
 int

@@ -1,7 +1,7 @@
 /*
  * The rules of --preflight: facts in, findings out.
  */
-#include "out/preflight.h"
+#include "out/preflight_rules.h"
 
 #include <inttypes.h>
 #include <math.h>

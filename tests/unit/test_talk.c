@@ -93,7 +93,7 @@ check_asked(const struct np_params *p, const struct np_params *q)
 	} else if (p->bench->code == NP_DG_STREAM) {
 		assert_int_equal(q->near.recv_size, 512);
 		assert_int_equal(q->length, p->length < 0 ? 0 : p->length);
-	} else if (p->bench->code == NP_LINK_STREAM) {
+	} else if (p->bench->code == NP_DLCL_STREAM) {
 		assert_int_equal(q->near.recv_size, 512);
 		assert_int_equal(q->near.prio, p->far.prio);
 		assert_int_equal(q->length, p->length);

@@ -16,7 +16,7 @@
 #include "bench/pattern/rr.h"
 #include "bench/pattern/stream.h"
 #include "bench/transport/pktinfo.h"
-#include "net/link.h"
+#include "net/eth.h"
 
 /* Leaving a loop: quietly when told so, else the far end closed before its time. */
 static int
@@ -434,7 +434,7 @@ recv_request(struct np_flow *f, char *buf, struct np_pktinfo *info, const bool a
 	}
 	info->from_len = sizeof(f->peer.sa);
 	n = np_sys_recvfrom(f->fd, buf, f->recv_size, &f->peer.sa, &info->from_len);
-	return framed && n > 0 && np_link_is_end(buf) ? 0 : n;
+	return framed && n > 0 && np_eth_is_end(buf) ? 0 : n;
 }
 
 /* The response's id, where there is one, is its request's. */

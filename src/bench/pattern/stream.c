@@ -14,7 +14,7 @@
 #include "bench/extra.h"
 #include "bench/pattern/splice.h"
 #include "bench/sequence.h"
-#include "net/link.h"
+#include "net/eth.h"
 
 enum {
 	FAREWELLS = 3, /* netperf's own number of empty datagrams at the end of a test */
@@ -249,7 +249,7 @@ receive_loop(struct np_flow *f, const bool timed, const bool extras, const bool 
 		ssize_t n = extras ? np_extra_recv(f, f->fd, slot->buf, size)
 				   : np_sys_recv(f->fd, slot->buf, size);
 
-		if (framed && n > 0 && np_link_is_end(slot->buf)) {
+		if (framed && n > 0 && np_eth_is_end(slot->buf)) {
 			n = 0;
 		}
 		if (__builtin_expect(n <= 0, 0)) {
@@ -390,7 +390,7 @@ recv_left(struct np_flow *f)
 	if (n < 0 && f->state != NULL && errno == EAGAIN && poll(&more, 1, LAGGARD_MS) > 0) {
 		n = recv(f->fd, f->recv_ring.slots->buf, f->recv_size, MSG_DONTWAIT);
 	}
-	if (n > 0 && f->par->transport->header > 0 && np_link_is_end(f->recv_ring.slots->buf)) {
+	if (n > 0 && f->par->transport->header > 0 && np_eth_is_end(f->recv_ring.slots->buf)) {
 		return 0;
 	}
 	return n;

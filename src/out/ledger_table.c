@@ -1,4 +1,4 @@
-#include "out/ledger.h"
+#include "out/ledger_table.h"
 
 #include <inttypes.h>
 #include <math.h>

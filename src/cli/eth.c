@@ -1,4 +1,4 @@
-#include "cli/link.h"
+#include "cli/eth.h"
 
 #include <stdio.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 /* The interface that the control connection goes by. */
 static void
-default_device(const struct np_client *c, char device[NP_LINK_NAME])
+default_device(const struct np_client *c, char device[NP_ETH_NAME])
 {
 	struct np_addr near = { .len = sizeof(near.sa) };
 
@@ -18,21 +18,21 @@ default_device(const struct np_client *c, char device[NP_LINK_NAME])
 }
 
 static int
-check_sizes(const struct np_cli *cli, const struct np_link *link, struct np_err *err)
+check_sizes(const struct np_cli *cli, const struct np_eth *link, struct np_err *err)
 {
 	const struct np_params *p = &cli->par;
 
-	if (np_link_check_size(link, p->near.send_size, 'm', err) != NP_OK ||
-	    np_link_check_size(link, p->request, 'r', err) != NP_OK ||
-	    np_link_check_size(link, p->response, 'r', err) != NP_OK) {
+	if (np_eth_check_size(link, p->near.send_size, 'm', err) != NP_OK ||
+	    np_eth_check_size(link, p->request, 'r', err) != NP_OK ||
+	    np_eth_check_size(link, p->response, 'r', err) != NP_OK) {
 		return err->code;
 	}
 	return NP_OK;
 }
 
 int
-np_cli_open_link(struct np_cli *cli, const struct np_client *c, struct np_link *link,
-		 struct np_err *err)
+np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
+		struct np_err *err)
 {
 	struct np_params *p = &cli->par;
 
@@ -50,10 +50,10 @@ np_cli_open_link(struct np_cli *cli, const struct np_client *c, struct np_link *
 	if (cli->device[0] == '\0') {
 		default_device(c, cli->device);
 	}
-	if (np_link_open(link, cli->device, err) != NP_OK) {
+	if (np_eth_open(link, cli->device, err) != NP_OK) {
 		return np_fail_in(err, cli->bench.name);
 	}
-	p->link = link;
+	p->eth = link;
 	if (p->near.send_size <= 0) {
 		p->near.send_size = (int32_t)link->mtu;
 	}

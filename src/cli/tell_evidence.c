@@ -1,10 +1,10 @@
-#include "cli/evidence.h"
+#include "cli/tell_evidence.h"
 
 #include <sys/socket.h>
 
 #include "base/text.h"
 #include "out/explain.h"
-#include "out/ledger.h"
+#include "out/ledger_table.h"
 #include "out/look.h"
 #include "stats/ceiling.h"
 

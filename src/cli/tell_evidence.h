@@ -1,8 +1,8 @@
 /*
  * What is shown of the evidence of a test: --explain, --wire, the document's explanation.
  */
-#ifndef NP_CLI_EVIDENCE_H
-#define NP_CLI_EVIDENCE_H
+#ifndef NP_CLI_TELL_EVIDENCE_H
+#define NP_CLI_TELL_EVIDENCE_H
 
 #include <stdio.h>
 

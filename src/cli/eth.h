@@ -1,8 +1,8 @@
 /*
  * The near interface of a test of the link layer.
  */
-#ifndef NP_CLI_LINK_H
-#define NP_CLI_LINK_H
+#ifndef NP_CLI_ETH_H
+#define NP_CLI_ETH_H
 
 #include "cli/args.h"
 
@@ -11,7 +11,7 @@
  * address. cli->par refers to *link from then on, and the sizes of messages that nobody chose are
  * its MTU. What can't be done has one line that names the mend.
  */
-int np_cli_open_link(struct np_cli *cli, const struct np_client *c, struct np_link *link,
-		     struct np_err *err);
+int np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
+		    struct np_err *err);
 
 #endif

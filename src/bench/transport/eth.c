@@ -1,5 +1,5 @@
 /*
- * Raw Ethernet frames (net/link.h). The socket is its caller's, who opened it while that was
+ * Raw Ethernet frames (net/eth.h). The socket is its caller's, who opened it while that was
  * permitted, and is lent to one flow after the other; between tests it is deaf.
  */
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "bench/bench.h"
 #include "bench/flow.h"
-#include "net/link.h"
+#include "net/eth.h"
 
 /* The tag of a test must not be guessed: who knows it may be answered. */
 static int
@@ -25,10 +25,10 @@ draw_tag(struct np_flow *f, struct np_err *err)
 
 /* The daemon hears its client from now on: frames may come right behind the response. */
 static int
-link_open(struct np_flow *f, struct np_err *err)
+eth_open(struct np_flow *f, struct np_err *err)
 {
 	const struct np_params *p = f->par;
-	const struct np_link *l = p->link;
+	const struct np_eth *l = p->eth;
 	uint64_t earlier;
 
 	if (l == NULL) {
@@ -36,8 +36,8 @@ link_open(struct np_flow *f, struct np_err *err)
 	}
 	f->fd = l->fd;
 	f->lent = true;
-	np_link_deafen(l);
-	np_link_drops(l, &earlier);
+	np_eth_deafen(l);
+	np_eth_drops(l, &earlier);
 	if (np_sockopts_apply(&f->opts, f->fd, err) != NP_OK) {
 		return err->code;
 	}
@@ -46,15 +46,15 @@ link_open(struct np_flow *f, struct np_err *err)
 	if (p->near.prio >= 0) {
 		f->prio = np_sock_int(f->fd, SOL_SOCKET, SO_PRIORITY);
 	}
-	np_link_aim(l, l->mac, &f->local);
+	np_eth_aim(l, l->mac, &f->local);
 	if (p->active) {
 		return NP_OK;
 	}
-	np_link_aim(l, p->far.mac, &f->peer);
+	np_eth_aim(l, p->far.mac, &f->peer);
 	if (draw_tag(f, err) != NP_OK) {
 		return err->code;
 	}
-	return np_link_hear(l, &f->peer, np_link_tag(f->token, true), err);
+	return np_eth_hear(l, &f->peer, np_eth_tag(f->token, true), err);
 }
 
 static void
@@ -63,50 +63,49 @@ mark_ring(const struct np_ring *ring, uint64_t tag)
 	struct np_slot *slot = ring->slots;
 
 	for (size_t i = 0; i < ring->width && slot != NULL; i++) {
-		np_link_mark(slot->buf, tag);
+		np_eth_mark(slot->buf, tag);
 		slot = slot->next;
 	}
 }
 
 /* By now both know the tag, and whom they talk to. */
 static int
-link_meet(struct np_flow *f, struct np_err *err)
+eth_meet(struct np_flow *f, struct np_err *err)
 {
 	const struct np_params *p = f->par;
 
-	mark_ring(&f->send_ring, np_link_tag(f->token, p->active));
-	return p->active ? np_link_hear(p->link, &f->peer, np_link_tag(f->token, false), err)
-			 : NP_OK;
+	mark_ring(&f->send_ring, np_eth_tag(f->token, p->active));
+	return p->active ? np_eth_hear(p->eth, &f->peer, np_eth_tag(f->token, false), err) : NP_OK;
 }
 
 static void
-link_farewell(struct np_flow *f)
+eth_farewell(struct np_flow *f)
 {
-	uint8_t end[NP_LINK_LEAST];
+	uint8_t end[NP_ETH_LEAST];
 
-	np_link_end(end, np_link_tag(f->token, f->par->active));
+	np_eth_end(end, np_eth_tag(f->token, f->par->active));
 	sendto(f->fd, end, sizeof(end), MSG_NOSIGNAL | MSG_DONTWAIT,
 	       (const struct sockaddr *)&f->peer.sa, f->peer.len);
 }
 
 static void
-link_close(struct np_flow *f)
+eth_close(struct np_flow *f)
 {
 	if (f->lent) {
-		np_link_deafen(f->par->link);
+		np_eth_deafen(f->par->eth);
 		f->lent = false;
 	}
 }
 
-const struct np_transport np_transport_link = {
+const struct np_transport np_transport_eth = {
 	.name = "DLCL",
 	.family = AF_PACKET,
 	.socktype = SOCK_DGRAM,
 	.datagram = true,
-	.min_message = NP_LINK_LEAST,
-	.header = NP_LINK_HEADER,
-	.open = link_open,
-	.meet = link_meet,
-	.farewell = link_farewell,
-	.close = link_close,
+	.min_message = NP_ETH_LEAST,
+	.header = NP_ETH_HEADER,
+	.open = eth_open,
+	.meet = eth_meet,
+	.farewell = eth_farewell,
+	.close = eth_close,
 };

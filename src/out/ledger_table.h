@@ -1,8 +1,8 @@
 /*
  * The wire ledger for people: what doc/evidence.md lists under wire.*, as a table.
  */
-#ifndef NP_OUT_LEDGER_H
-#define NP_OUT_LEDGER_H
+#ifndef NP_OUT_LEDGER_TABLE_H
+#define NP_OUT_LEDGER_TABLE_H
 
 #include <stdio.h>
 

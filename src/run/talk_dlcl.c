@@ -11,7 +11,7 @@ static void
 ask(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
 {
 	bool sized = p->pattern->sized;
-	struct np_link_request m = {
+	struct np_dlcl_request m = {
 		.recv_buf_size = p->far.rcvbuf,
 		.send_buf_size = p->far.sndbuf,
 		.recv_alignment = (int32_t)p->far.recv_align,
@@ -30,10 +30,10 @@ ask(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *
 		.socket_prio = p->far.prio,
 	};
 
-	if (p->link != NULL) {
-		memcpy(m.address, p->link->mac, sizeof(m.address));
+	if (p->eth != NULL) {
+		memcpy(m.address, p->eth->mac, sizeof(m.address));
 	}
-	put(frame, code, p->far.cpu, np_link_request_layout, &m);
+	put(frame, code, p->far.cpu, np_dlcl_request_layout, &m);
 	if (p->ids) {
 		np_ids_ask_put(frame);
 	}
@@ -42,21 +42,21 @@ ask(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *
 static void
 stream_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
-	ask(p, f, NP_LINK_STREAM, frame);
+	ask(p, f, NP_DLCL_STREAM, frame);
 }
 
 static void
 rr_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
-	ask(p, f, NP_LINK_RR, frame);
+	ask(p, f, NP_DLCL_RR, frame);
 }
 
 static int
 granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 {
-	struct np_link_response m;
+	struct np_dlcl_response m;
 
-	if (np_frame_get(frame, np_link_response_layout, &m, err) != NP_OK) {
+	if (np_frame_get(frame, np_dlcl_response_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
 	if (m.token == 0) {
@@ -77,9 +77,9 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 static int
 reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 {
-	struct np_link_results m;
+	struct np_dlcl_results m;
 
-	if (np_frame_get(frame, np_link_results_layout, &m, err) != NP_OK) {
+	if (np_frame_get(frame, np_dlcl_results_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
 	if (m.frames_received > INT64_MAX || m.frames_sent > INT64_MAX ||
@@ -101,7 +101,7 @@ reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static void
-asked_end(const struct np_link_request *m, struct np_params *p)
+asked_end(const struct np_dlcl_request *m, struct np_params *p)
 {
 	struct np_end *near = &p->near;
 
@@ -118,7 +118,7 @@ asked_end(const struct np_link_request *m, struct np_params *p)
 	near->interval_us = m->interval_usecs;
 	near->prio = m->socket_prio;
 	memcpy(p->far.mac, m->address, sizeof(p->far.mac));
-	p->transport = &np_transport_link;
+	p->transport = &np_transport_eth;
 	p->role = NP_FOLLOW;
 	p->length = m->test_length;
 }
@@ -126,9 +126,9 @@ asked_end(const struct np_link_request *m, struct np_params *p)
 static int
 stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 {
-	struct np_link_request m;
+	struct np_dlcl_request m;
 
-	if (read_request(frame, np_link_request_layout, &m, err) != NP_OK) {
+	if (read_request(frame, np_dlcl_request_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
 	if (m.message_size <= 0) {
@@ -143,9 +143,9 @@ stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 static int
 rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 {
-	struct np_link_request m;
+	struct np_dlcl_request m;
 
-	if (read_request(frame, np_link_request_layout, &m, err) != NP_OK) {
+	if (read_request(frame, np_dlcl_request_layout, &m, err) != NP_OK) {
 		return err->code;
 	}
 	if (m.request_size <= 0 || m.response_size <= 0) {
@@ -163,7 +163,7 @@ rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 static void
 grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
 {
-	struct np_link_response m = {
+	struct np_dlcl_response m = {
 		.recv_buf_size = f->rcvbuf,
 		.send_buf_size = f->sndbuf,
 		.receive_size = (int32_t)f->recv_size,
@@ -174,11 +174,11 @@ grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t
 		.token = f->token,
 	};
 
-	if (p->link != NULL) {
-		m.mtu = p->link->mtu;
-		memcpy(m.address, p->link->mac, sizeof(m.address));
+	if (p->eth != NULL) {
+		m.mtu = p->eth->mtu;
+		memcpy(m.address, p->eth->mac, sizeof(m.address));
 	}
-	put(frame, code, 0, np_link_response_layout, &m);
+	put(frame, code, 0, np_dlcl_response_layout, &m);
 	if (f->id.width > 0) {
 		np_ids_grant_put(frame);
 	}
@@ -187,19 +187,19 @@ grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t
 static void
 stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
-	grant(p, f, NP_LINK_STREAM + 1, frame);
+	grant(p, f, NP_DLCL_STREAM + 1, frame);
 }
 
 static void
 rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
-	grant(p, f, NP_LINK_RR + 1, frame);
+	grant(p, f, NP_DLCL_RR + 1, frame);
 }
 
 static void
 report(const struct np_flow *f, uint32_t code, uint8_t *frame)
 {
-	struct np_link_results m = {
+	struct np_dlcl_results m = {
 		.bytes_received = np_seen(&f->count->received),
 		.frames_received = np_seen(&f->count->receives),
 		.bytes_sent = np_seen(&f->count->sent),
@@ -213,26 +213,26 @@ report(const struct np_flow *f, uint32_t code, uint8_t *frame)
 		.send_buf_size = f->sndbuf_end,
 	};
 
-	put(frame, code, 0, np_link_results_layout, &m);
+	put(frame, code, 0, np_dlcl_results_layout, &m);
 }
 
 static void
 stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
 	(void)p;
-	report(f, NP_LINK_STREAM + 2, frame);
+	report(f, NP_DLCL_STREAM + 2, frame);
 }
 
 static void
 rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 {
 	(void)p;
-	report(f, NP_LINK_RR + 2, frame);
+	report(f, NP_DLCL_RR + 2, frame);
 }
 
-const struct np_dialect np_link_dialects[] = {
-	{ NP_LINK_STREAM, stream_ask, granted, reported, stream_asked, stream_grant,
+const struct np_dialect np_dlcl_dialects[] = {
+	{ NP_DLCL_STREAM, stream_ask, granted, reported, stream_asked, stream_grant,
 	  stream_report },
-	{ NP_LINK_RR, rr_ask, granted, reported, rr_asked, rr_grant, rr_report },
+	{ NP_DLCL_RR, rr_ask, granted, reported, rr_asked, rr_grant, rr_report },
 };
-const size_t np_link_dialects_count = sizeof(np_link_dialects) / sizeof(np_link_dialects[0]);
+const size_t np_dlcl_dialects_count = sizeof(np_dlcl_dialects) / sizeof(np_dlcl_dialects[0]);

@@ -1,4 +1,4 @@
-#include "net/link.h"
+#include "net/eth.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -42,7 +42,7 @@ refuse(struct np_err *err, int sys, const char *fmt, ...)
  */
 
 static int
-check_flags(const struct np_link *l, unsigned flags, struct np_err *err)
+check_flags(const struct np_eth *l, unsigned flags, struct np_err *err)
 {
 	if ((flags & IFF_UP) == 0) {
 		return refuse(err, ENETDOWN, "interface %s is down (try: ip link set %s up)",
@@ -75,7 +75,7 @@ mtu_of(const char *device)
 
 /* By the interface's own account. */
 static int
-look(struct np_link *l, const struct ifaddrs *i, struct np_err *err)
+look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 {
 	const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)i->ifa_addr;
 
@@ -86,13 +86,13 @@ look(struct np_link *l, const struct ifaddrs *i, struct np_err *err)
 			      "--device)",
 			      l->device);
 	}
-	memcpy(l->mac, ll->sll_addr, NP_LINK_MAC);
+	memcpy(l->mac, ll->sll_addr, NP_ETH_MAC);
 	l->index = ll->sll_ifindex;
 	if (check_flags(l, i->ifa_flags, err) != NP_OK) {
 		return err->code;
 	}
 	l->mtu = mtu_of(l->device);
-	if (l->mtu < NP_LINK_LEAST) {
+	if (l->mtu < NP_ETH_LEAST) {
 		return refuse(err, EINVAL,
 			      "interface %s has no MTU that an Ethernet frame fits into",
 			      l->device);
@@ -105,7 +105,7 @@ look(struct np_link *l, const struct ifaddrs *i, struct np_err *err)
  * one of the calls of netdevice(7), has the kernel load the module of that name for who may.
  */
 static int
-find(struct np_link *l, struct np_err *err)
+find(struct np_eth *l, struct np_err *err)
 {
 	const struct ifaddrs *i;
 	struct ifaddrs *all;
@@ -150,7 +150,7 @@ attach_nothing(int fd)
 }
 
 void
-np_link_deafen(const struct np_link *l)
+np_eth_deafen(const struct np_eth *l)
 {
 	char byte;
 
@@ -162,8 +162,7 @@ np_link_deafen(const struct np_link *l)
 }
 
 int
-np_link_hear(const struct np_link *l, const struct np_addr *station, uint64_t tag,
-	     struct np_err *err)
+np_eth_hear(const struct np_eth *l, const struct np_addr *station, uint64_t tag, struct np_err *err)
 {
 	const uint8_t *mac = ((const struct sockaddr_ll *)&station->sa)->sll_addr;
 	const uint32_t ll = (uint32_t)SKF_LL_OFF + SOURCE_AT;
@@ -195,7 +194,7 @@ np_link_hear(const struct np_link *l, const struct np_addr *station, uint64_t ta
 }
 
 bool
-np_link_drops(const struct np_link *l, uint64_t *frames)
+np_eth_drops(const struct np_eth *l, uint64_t *frames)
 {
 	struct tpacket_stats stats;
 	socklen_t len = sizeof(stats);
@@ -212,10 +211,10 @@ np_link_drops(const struct np_link *l, uint64_t *frames)
 
 /* Without a protocol it hears nothing: so nothing waits in it when the filter is there. */
 static int
-open_socket(struct np_link *l, struct np_err *err)
+open_socket(struct np_eth *l, struct np_err *err)
 {
 	struct sockaddr_ll at = { .sll_family = AF_PACKET,
-				  .sll_protocol = htons(NP_LINK_TYPE),
+				  .sll_protocol = htons(NP_ETH_TYPE),
 				  .sll_ifindex = l->index };
 
 	l->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -232,7 +231,7 @@ open_socket(struct np_link *l, struct np_err *err)
 }
 
 int
-np_link_open(struct np_link *l, const char *device, struct np_err *err)
+np_eth_open(struct np_eth *l, const char *device, struct np_err *err)
 {
 	memset(l, 0, sizeof(*l));
 	l->fd = -1;
@@ -241,14 +240,14 @@ np_link_open(struct np_link *l, const char *device, struct np_err *err)
 	}
 	memcpy(l->device, device, strlen(device));
 	if (find(l, err) != NP_OK || open_socket(l, err) != NP_OK) {
-		np_link_close(l);
+		np_eth_close(l);
 		return err->code;
 	}
 	return NP_OK;
 }
 
 void
-np_link_close(struct np_link *l)
+np_eth_close(struct np_eth *l)
 {
 	if (l->fd >= 0) {
 		close(l->fd);
@@ -257,16 +256,16 @@ np_link_close(struct np_link *l)
 }
 
 void
-np_link_aim(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_addr *out)
+np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr *out)
 {
 	struct sockaddr_ll *to = (struct sockaddr_ll *)&out->sa;
 
 	memset(out, 0, sizeof(*out));
 	to->sll_family = AF_PACKET;
-	to->sll_protocol = htons(NP_LINK_TYPE);
+	to->sll_protocol = htons(NP_ETH_TYPE);
 	to->sll_ifindex = l->index;
-	to->sll_halen = NP_LINK_MAC;
-	memcpy(to->sll_addr, mac, NP_LINK_MAC);
+	to->sll_halen = NP_ETH_MAC;
+	memcpy(to->sll_addr, mac, NP_ETH_MAC);
 	out->len = sizeof(*to);
 }
 
@@ -274,19 +273,19 @@ np_link_aim(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_a
  */
 
 int
-np_link_check_peer(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_err *err)
+np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err)
 {
-	static const uint8_t nobody[NP_LINK_MAC];
+	static const uint8_t nobody[NP_ETH_MAC];
 
 	if ((mac[0] & 1) != 0) {
 		return refuse(err, EINVAL, "frames for a group of stations are none of a test's");
 	}
-	if (l->loopback != (memcmp(mac, nobody, NP_LINK_MAC) == 0)) {
+	if (l->loopback != (memcmp(mac, nobody, NP_ETH_MAC) == 0)) {
 		return refuse(err, EINVAL,
 			      "one end is a loopback interface and the other is not (name both "
 			      "with --device LOCAL,REMOTE)");
 	}
-	if (!l->loopback && memcmp(mac, l->mac, NP_LINK_MAC) == 0) {
+	if (!l->loopback && memcmp(mac, l->mac, NP_ETH_MAC) == 0) {
 		return refuse(err, EINVAL,
 			      "both ends are interface %s, whose frames do not come back to it "
 			      "(name two with --device LOCAL,REMOTE)",
@@ -296,7 +295,7 @@ np_link_check_peer(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], stru
 }
 
 int
-np_link_check_size(const struct np_link *l, int64_t size, char letter, struct np_err *err)
+np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_err *err)
 {
 	if (size > (int64_t)l->mtu) {
 		return refuse(err, EMSGSIZE,
@@ -311,7 +310,7 @@ np_link_check_size(const struct np_link *l, int64_t size, char letter, struct np
  */
 
 void
-np_link_mark(void *payload, uint64_t tag)
+np_eth_mark(void *payload, uint64_t tag)
 {
 	char *at = payload;
 
@@ -321,17 +320,17 @@ np_link_mark(void *payload, uint64_t tag)
 }
 
 void
-np_link_end(uint8_t payload[NP_LINK_LEAST], uint64_t tag)
+np_eth_end(uint8_t payload[NP_ETH_LEAST], uint64_t tag)
 {
 	uint32_t word = htobe32(end_word);
 
-	memset(payload, 0, NP_LINK_LEAST);
-	np_link_mark(payload, tag);
+	memset(payload, 0, NP_ETH_LEAST);
+	np_eth_mark(payload, tag);
 	memcpy(payload, &word, sizeof(word));
 }
 
 bool
-np_link_is_end(const void *payload)
+np_eth_is_end(const void *payload)
 {
 	uint32_t word;
 

@@ -1,4 +1,4 @@
-#include "out/preflight.h"
+#include "out/preflight_rules.h"
 
 #include <math.h>
 #include <stdlib.h>

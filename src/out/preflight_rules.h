@@ -2,8 +2,8 @@
  * What about a host speaks against a measurement, or for it: one table of rules over the facts of
  * doc/evidence.md, which says of each its state, why that matters, and what mends it.
  */
-#ifndef NP_OUT_PREFLIGHT_H
-#define NP_OUT_PREFLIGHT_H
+#ifndef NP_OUT_PREFLIGHT_RULES_H
+#define NP_OUT_PREFLIGHT_RULES_H
 
 #include <stdio.h>
 

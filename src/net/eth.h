@@ -6,8 +6,8 @@
  * these (bench/sequence.h), and the tag of the test, 8 bytes. The filter of a socket lets nothing
  * through but frames from one station with one tag: what else has that EtherType is never counted.
  */
-#ifndef NP_NET_LINK_H
-#define NP_NET_LINK_H
+#ifndef NP_NET_ETH_H
+#define NP_NET_ETH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,20 +17,20 @@
 #include "net/addr.h"
 
 enum {
-	NP_LINK_TYPE = 0x88b5,
-	NP_LINK_LEAST = 46,  /* bytes of the smallest frame's payload */
-	NP_LINK_HEADER = 28, /* of which the test's own header takes so many */
-	NP_LINK_NAME = 16,   /* of an interface, its NUL included */
-	NP_LINK_MAC = 6
+	NP_ETH_TYPE = 0x88b5,
+	NP_ETH_LEAST = 46,  /* bytes of the smallest frame's payload */
+	NP_ETH_HEADER = 28, /* of which the test's own header takes so many */
+	NP_ETH_NAME = 16,   /* of an interface, its NUL included */
+	NP_ETH_MAC = 6
 };
 
 /* An interface that frames go by, and the socket for them. */
-struct np_link {
+struct np_eth {
 	int fd, index;
 	uint32_t mtu; /* most of a frame's payload */
 	bool loopback;
-	char device[NP_LINK_NAME];
-	uint8_t mac[NP_LINK_MAC];
+	char device[NP_ETH_NAME];
+	uint8_t mac[NP_ETH_MAC];
 };
 
 /*
@@ -38,48 +38,48 @@ struct np_link {
  * nowhere else. NP_EUSAGE for an interface that there is not, that is down or has no Ethernet
  * frames, NP_ESYS where it is not permitted: one line that names the mend.
  */
-int np_link_open(struct np_link *l, const char *device, struct np_err *err);
-void np_link_close(struct np_link *l);
+int np_eth_open(struct np_eth *l, const char *device, struct np_err *err);
+void np_eth_close(struct np_eth *l);
 
-/* Hear frames from that station (of np_link_aim()) with that tag, and no others. NP_ESYS. */
-int np_link_hear(const struct np_link *l, const struct np_addr *station, uint64_t tag,
-		 struct np_err *err);
+/* Hear frames from that station (of np_eth_aim()) with that tag, and no others. NP_ESYS. */
+int np_eth_hear(const struct np_eth *l, const struct np_addr *station, uint64_t tag,
+		struct np_err *err);
 
 /* Hear nothing any more, and forget what has been heard. */
-void np_link_deafen(const struct np_link *l);
+void np_eth_deafen(const struct np_eth *l);
 
 /*
  * Frames that it should have heard and had no room for, since this was asked last. False: the
  * kernel does not tell.
  */
-bool np_link_drops(const struct np_link *l, uint64_t *frames);
+bool np_eth_drops(const struct np_eth *l, uint64_t *frames);
 
 /* Where frames to that station are sent. */
-void np_link_aim(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_addr *out);
+void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr *out);
 
 /*
  * May that be the other end of a test by this interface? Not a group of stations, not nobody, and
  * not this interface itself, whose frames do not come back: NP_EUSAGE.
  */
-int np_link_check_peer(const struct np_link *l, const uint8_t mac[NP_LINK_MAC], struct np_err *err);
+int np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err);
 
 /* Does one frame carry a message of so many bytes, asked for by option -letter? NP_EUSAGE. */
-int np_link_check_size(const struct np_link *l, int64_t size, char letter, struct np_err *err);
+int np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_err *err);
 
 /* The two directions of a test have different tags: on one interface both could be heard. */
 static inline uint64_t
-np_link_tag(uint64_t token, bool from_client)
+np_eth_tag(uint64_t token, bool from_client)
 {
 	return from_client ? token : ~token;
 }
 
 /* Write the header of a frame that has no number. */
-void np_link_mark(void *payload, uint64_t tag);
+void np_eth_mark(void *payload, uint64_t tag);
 
-/* A frame that says that this was all, NP_LINK_LEAST bytes: an empty one comes with padding. */
-void np_link_end(uint8_t payload[NP_LINK_LEAST], uint64_t tag);
+/* A frame that says that this was all, NP_ETH_LEAST bytes: an empty one comes with padding. */
+void np_eth_end(uint8_t payload[NP_ETH_LEAST], uint64_t tag);
 
 /* Is a frame that passed the filter such a one? */
-bool np_link_is_end(const void *payload);
+bool np_eth_is_end(const void *payload);
 
 #endif
