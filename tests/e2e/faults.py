@@ -107,7 +107,7 @@ PEERS = (
     Peer("silent", b"", False, True, ("did not come within 120 s",), limit=122.0),
     Peer("leaving", b"", False, False, ("while waiting for",), limit=2.0),
     Peer("resetting", b"", True, False, ("reset",), resets=True, limit=2.0),
-    Peer("zeros", bytes(656), False, True, ("names port 0",), limit=2.0),
+    Peer("zeros", bytes(656), False, True, ("a message of code 0",), limit=2.0),
     Peer("half", bytes(256), True, False, ("256 of 656", "2.5.0"), limit=2.0),
 )
 
