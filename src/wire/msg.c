@@ -59,87 +59,84 @@ echo_layout(struct np_wire *w, uint32_t words[4])
 	}
 }
 
+static void
+spare_put(uint8_t *bytes, size_t size, uint32_t kind, uint64_t token)
+{
+	uint32_t words[4] = { ECHO_MAGIC, kind, (uint32_t)(token >> 32), (uint32_t)token };
+	struct np_wire w;
+
+	np_wire_write_to(&w, bytes, size);
+	echo_layout(&w, words);
+}
+
+/* What stands there, one of the kinds; 0: nothing of ours. */
+static uint32_t
+spare_get(const uint8_t frame[NP_FRAME_SIZE], uint64_t *token)
+{
+	uint32_t words[4];
+	struct np_wire w;
+
+	np_wire_read_from(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
+	echo_layout(&w, words);
+	*token = (uint64_t)words[2] << 32 | words[3];
+	return words[0] == ECHO_MAGIC ? words[1] : 0;
+}
+
+static bool
+spare_is(const uint8_t frame[NP_FRAME_SIZE], uint32_t kind)
+{
+	uint64_t none;
+
+	return spare_get(frame, &none) == kind;
+}
+
 void
 np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo)
 {
-	uint32_t words[4] = { ECHO_MAGIC, echo->asks ? ECHO_ASKS : ECHO_GIVES,
-			      (uint32_t)(echo->token >> 32), (uint32_t)echo->token };
-	struct np_wire w;
-
 	if (echo->asks || echo->token != 0) {
-		np_wire_write_to(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
-		echo_layout(&w, words);
+		spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT,
+			  echo->asks ? ECHO_ASKS : ECHO_GIVES, echo->token);
 	}
 }
 
 void
 np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo)
 {
-	uint32_t words[4];
-	struct np_wire w;
+	uint64_t token;
+	uint32_t kind = spare_get(frame, &token);
 
-	np_wire_read_from(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
-	echo_layout(&w, words);
-	*echo = (struct np_echo){ .asks = false };
-	if (words[0] == ECHO_MAGIC) {
-		echo->asks = words[1] == ECHO_ASKS;
-		echo->token = words[1] == ECHO_GIVES ? (uint64_t)words[2] << 32 | words[3] : 0;
-	}
-}
-
-static void
-mark_put(uint8_t frame[NP_FRAME_SIZE], uint32_t kind)
-{
-	uint32_t words[4] = { ECHO_MAGIC, kind };
-	struct np_wire w;
-
-	np_wire_write_to(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
-	echo_layout(&w, words);
-}
-
-static bool
-mark_get(const uint8_t frame[NP_FRAME_SIZE], uint32_t kind)
-{
-	uint32_t words[4];
-	struct np_wire w;
-
-	np_wire_read_from(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
-	echo_layout(&w, words);
-	return words[0] == ECHO_MAGIC && words[1] == kind;
+	echo->asks = kind == ECHO_ASKS;
+	echo->token = kind == ECHO_GIVES ? token : 0;
 }
 
 void
 np_ids_ask_put(uint8_t frame[NP_FRAME_SIZE])
 {
-	mark_put(frame, IDS_ASKS);
+	spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT, IDS_ASKS, 0);
 }
 
 bool
 np_ids_ask_get(const uint8_t frame[NP_FRAME_SIZE])
 {
-	return mark_get(frame, IDS_ASKS);
+	return spare_is(frame, IDS_ASKS);
 }
 
 void
 np_ids_grant_put(uint8_t frame[NP_FRAME_SIZE])
 {
-	mark_put(frame, IDS_GIVES);
+	spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT, IDS_GIVES, 0);
 }
 
 bool
 np_ids_grant_get(const uint8_t frame[NP_FRAME_SIZE])
 {
-	return mark_get(frame, IDS_GIVES);
+	return spare_is(frame, IDS_GIVES);
 }
 
 void
 np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE])
 {
-	uint32_t words[4] = { ECHO_MAGIC, ECHO_GIVES, (uint32_t)(token >> 32), (uint32_t)token };
-	struct np_wire w;
-
-	np_wire_write_to(&w, bytes, NP_ECHO_SIZE);
-	echo_layout(&w, words);
+	spare_put(bytes, NP_ECHO_SIZE, ECHO_GIVES, token);
 }
 
 void
