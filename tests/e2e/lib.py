@@ -530,6 +530,16 @@ class Skipped(Exception):
     """A check that cannot run here; the text says why."""
 
 
+MOST_STOLEN = 0.005  # of the processors' time, where a rate is judged
+
+
+def stolen() -> "tuple[int, int]":
+    """Clock ticks that the hypervisor has kept from this machine's processors (proc_stat(5)), and all."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        ticks = [int(word) for word in stat.readline().split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
 class Report:
     """A line a check, a total at the end; safe to use from several threads."""
 
@@ -557,6 +567,24 @@ class Report:
             return True
         except Exception as fault:  # a test that breaks is a test that fails
             return self.check(name, False, f"{type(fault).__name__}: {fault}")
+
+    def rate_case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
+        """One that holds only where processors run when they have something to do: skipped where the
+        hypervisor kept them from that, since a link that is not served is not full."""
+        before = stolen()
+
+        def judged() -> Optional[str]:
+            try:
+                return body()
+            except Skipped:
+                raise
+            except Exception as fault:
+                share = (stolen()[0] - before[0]) / max(1, stolen()[1] - before[1])
+                if share < MOST_STOLEN:
+                    raise
+                raise Skipped(f"the hypervisor took {100 * share:.1f} % of the processors' time: {fault}") from fault
+
+        return self.case(name, judged)
 
     def cases(self, bodies: "Iterable[tuple[str, Callable[[], Optional[str]]]]",
               at_once: int) -> None:

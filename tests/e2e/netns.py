@@ -168,19 +168,19 @@ def keeps_the_link_full(lab: Lab, port: int, one: Figure) -> str:
     raise AssertionError(f"{', then '.join(seen)}; has this machine nothing else to do?")
 
 
-def each_figure(judge: Callable[[Lab, int, Figure], str], report: lib.Report, lab: Lab) -> None:
+def each_figure(judge: Callable[[Lab, int, Figure], str], case: Callable[..., bool], lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
         for one in FIGURES:
             family = "IPv6" if ":" in one.host else "IPv4"
-            report.case(f"rate {one.test} {family}", partial(judge, lab, daemon.port, one))
+            case(f"rate {one.test} {family}", partial(judge, lab, daemon.port, one))
 
 
 def figures(report: lib.Report, lab: Lab) -> None:
-    each_figure(as_the_link_says, report, lab)
+    each_figure(as_the_link_says, report.case, lab)
 
 
 def full_link(report: lib.Report, lab: Lab) -> None:
-    each_figure(keeps_the_link_full, report, lab)
+    each_figure(keeps_the_link_full, report.rate_case, lab)
 
 
 # --- a peer that is gone ------------------------------------------------------------------
