@@ -96,7 +96,7 @@ late_ones_of_a_large_burst_are_known(void **state)
 	enum { BURST = 700 };
 	struct np_ids *ids = account(NP_IDS_WIDE, BURST);
 	char bytes[BURST][8], again[8];
-	uint64_t sent_ns;
+	uint64_t sent_ns = 0;
 
 	(void)state;
 	for (int i = 0; i < BURST; i++) {
@@ -119,7 +119,7 @@ ids_come_round(void **state)
 {
 	struct np_ids *ids = account(1, 2);
 	char lost[8], bytes[8];
-	uint64_t sent_ns;
+	uint64_t sent_ns = 0;
 
 	(void)state;
 	request(ids, lost, 1);
