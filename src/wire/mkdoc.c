@@ -61,7 +61,8 @@ write_tables(void)
 #define NP_TEXT(name, bytes, note) row(&t, bytes, "text", #name, note);
 #define NP_TEXT4(name, bytes, note) row(&t, bytes, "text4", #name, note);
 #define NP_BYTES(name, bytes, note) row(&t, bytes, "bytes", #name, note);
-#define NP_WORDS(name, count, note) row(&t, sizeof(uint32_t) * (count), #count " words", #name, note);
+#define NP_WORDS(name, count, note)                                                                \
+	row(&t, sizeof(uint32_t) * (count), #count " words", #name, note);
 #define NP_SKIP(bytes, names) row(&t, bytes, "-", "(" names ")", "");
 #define NP_END end(&t);
 #include "wire/messages.def"
