@@ -402,12 +402,12 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.signals = d->signals,
 		.caps = by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0,
 		.capture_why_not = why_no_capture(d, c),
-		.plan.capture = c->capture,
-		.plan.lasting = by->lasting,
+		.collect.capture = c->capture,
+		.collect.lasting = by->lasting,
 		.eth = c->linked ? &c->eth : NULL,
 		.link_why_not = why_no_link(d, c),
 	};
-	struct np_addr *near = &server.plan.near;
+	struct np_addr *near = &server.collect.near;
 	enum np_log_level level = d->log->level;
 	struct np_err err = { .code = NP_OK };
 	struct np_event e;

@@ -51,11 +51,11 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/thread.c %D%/sys/thread.h \
 	%D%/bench/bench.h \
 	%D%/bench/extra.c %D%/bench/extra.h \
-	%D%/bench/flow.c %D%/bench/flow.h \
+	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def \
 	%D%/bench/pace.c %D%/bench/pace.h \
-	%D%/bench/params.c %D%/bench/params.h \
+	%D%/bench/plan.c %D%/bench/plan.h \
 	%D%/bench/registry.c \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
 	%D%/bench/stop.h \

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "bench/params.h"
+#include "bench/plan.h"
 #include "wire/msg.h"
 
-struct np_flow;
+struct np_run;
 struct np_sockopts;
 
 /* The two roles of every pattern. */
@@ -27,33 +27,33 @@ enum np_role {
 
 /* One role's part for one data connection; called in this order. */
 struct np_side {
-	/* Everything that can fail or allocate: rings, state, the choice of f->loop. */
-	int (*setup)(struct np_flow *f, struct np_err *err);
+	/* Everything that can fail or allocate: rings, state, the choice of run->worker.loop. */
+	int (*setup)(struct np_run *run, struct np_err *err);
 
 	/*
 	 * The measured part: until np_stopped() or the budget is spent. Returns 0 or -errno.
 	 * Allocates, prints and decides nothing.
 	 */
-	int (*loop)(struct np_flow *f);
+	int (*loop)(struct np_run *run);
 
 	/*
 	 * After the loop: drain, shut down; the counters are final afterwards. May move
-	 * f->ended_ns. Bounded in time, and ends early once np_abandoned(). May be NULL.
+	 * run->window.ended_ns. Bounded in time, and ends early once np_abandoned(). May be NULL.
 	 */
-	void (*finish)(struct np_flow *f);
+	void (*finish)(struct np_run *run);
 
 	/* Tell the far end again that the test is over, while its results are waited for. NULL. */
-	void (*nudge)(struct np_flow *f);
+	void (*nudge)(struct np_run *run);
 
 	/* Before the loop: the far end has no ids (bench/ids.h), which setup took for granted.
 	 * NULL. */
-	void (*without_ids)(struct np_flow *f);
+	void (*without_ids)(struct np_run *run);
 
 	/* The far end's results are in: count what is still in the socket. May be NULL. */
-	void (*drain)(struct np_flow *f);
+	void (*drain)(struct np_run *run);
 
 	/* Release what setup took. May be NULL. */
-	void (*release)(struct np_flow *f);
+	void (*release)(struct np_run *run);
 
 	/*
 	 * At the daemon, when the time is up: how long nothing may come in before the far end is
@@ -103,19 +103,19 @@ struct np_transport {
 	int32_t header;
 
 	/* Append this transport's own socket options. May be NULL. */
-	void (*options)(const struct np_params *p, const struct np_end *e, struct np_sockopts *o);
+	void (*options)(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);
 
 	/* Make the near endpoint: the data socket (active, or datagrams), else a listener. */
-	int (*open)(struct np_flow *f, struct np_err *err);
+	int (*open)(struct np_run *run, struct np_err *err);
 
 	/* Bring the two ends together: connect or accept. Blocks until np_stopped(). */
-	int (*meet)(struct np_flow *f, struct np_err *err);
+	int (*meet)(struct np_run *run, struct np_err *err);
 
 	/* Send the message that ends a test, where an empty datagram does not. May be NULL. */
-	void (*farewell)(struct np_flow *f);
+	void (*farewell)(struct np_run *run);
 
 	/* Give back what open took or left in the file system, once. May be NULL. */
-	void (*close)(struct np_flow *f);
+	void (*close)(struct np_run *run);
 };
 
 /* Bits of np_bench.flags. */

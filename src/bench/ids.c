@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "bench/bench.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 
 /* Of the requests given up so many times the slots are known as such. */
 enum { LEAST_SLOTS = 64, GIVEN_UP = 8 };
@@ -14,14 +14,14 @@ enum { LEAST_SLOTS = 64, GIVEN_UP = 8 };
 enum { AT_IN_HEADER = 4 };
 
 bool
-np_ids_useful(const struct np_params *p)
+np_ids_useful(const struct np_plan *p)
 {
 	return p->pattern == &np_pattern_rr && p->transport->datagram &&
 	       p->transport->family != AF_UNIX;
 }
 
 struct np_id_place
-np_id_place(const struct np_params *p)
+np_id_place(const struct np_plan *p)
 {
 	struct np_id_place place = { .at = 0, .width = 0 };
 	int32_t room = p->request < p->response ? p->request : p->response;
@@ -120,7 +120,7 @@ np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns)
 }
 
 bool
-np_ids_used(const struct np_params *p)
+np_ids_used(const struct np_plan *p)
 {
 	struct np_id_place place = np_id_place(p);
 
@@ -128,7 +128,7 @@ np_ids_used(const struct np_params *p)
 }
 
 const char *
-np_ids_why_none(const struct np_params *p)
+np_ids_why_none(const struct np_plan *p)
 {
 	if (!p->ids) {
 		return "there is no netserver that would copy ids";
@@ -139,21 +139,21 @@ np_ids_why_none(const struct np_params *p)
 }
 
 void
-np_ids_put(const struct np_flow *f, struct np_bag *into)
+np_ids_put(const struct np_run *run, struct np_bag *into)
 {
-	const struct np_params *p = f->par;
-	const struct np_counters *c = f->count;
+	const struct np_plan *p = run->plan;
+	const struct np_counters *c = run->worker.count;
 
 	if (p == NULL || !np_ids_useful(p) || p->role != NP_LEAD) {
 		return;
 	}
 	np_bag_int(into, (int64_t)np_seen(&c->lost), "flow.requests_lost");
-	if (f->ids == NULL) {
+	if (run->worker.ids == NULL) {
 		np_bag_unread(into, np_ids_why_none(p), "flow.id_bytes");
 		np_bag_int(into, (int64_t)np_seen(&c->surplus), "flow.responses_surplus");
 		return;
 	}
-	np_bag_int(into, f->ids->place.width, "flow.id_bytes");
+	np_bag_int(into, run->worker.ids->place.width, "flow.id_bytes");
 	np_bag_int(into, (int64_t)np_seen(&c->duplicated), "flow.responses_duplicated");
 	np_bag_int(into, (int64_t)np_seen(&c->late), "flow.responses_late");
 	np_bag_int(into, (int64_t)np_seen(&c->stray), "flow.responses_stray");

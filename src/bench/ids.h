@@ -2,7 +2,7 @@
  * Ids in requests and responses that are datagrams, so that each response belongs to its request: a
  * duplicate, a late one or a stranger's would otherwise be taken for the answer to what was sent
  * last, and every transaction after it be one ahead. Only where both ends agreed on it
- * (np_params.ids), as the ids take the place of what the user wanted to send.
+ * (np_plan.ids), as the ids take the place of what the user wanted to send.
  *
  * An id is the number of its request, or the lowest byte of that where a message has no room for
  * more. The responder copies it from the request to the response.
@@ -19,8 +19,8 @@
 #include "base/bag.h"
 #include "base/err.h"
 
-struct np_flow;
-struct np_params;
+struct np_run;
+struct np_plan;
 
 enum {
 	NP_IDS_WIDE = 4, /* bytes of an id, network byte order, where both messages have them */
@@ -35,14 +35,14 @@ struct np_id_place {
 };
 
 /* Is it such a test: requests and responses in datagrams that the network may lose or double? */
-bool np_ids_useful(const struct np_params *p);
+bool np_ids_useful(const struct np_plan *p);
 
 /* The same at both ends: it follows from what they agreed on. */
-struct np_id_place np_id_place(const struct np_params *p);
+struct np_id_place np_id_place(const struct np_plan *p);
 
 /* Does such a requester use them? If not: why. */
-bool np_ids_used(const struct np_params *p);
-const char *np_ids_why_none(const struct np_params *p);
+bool np_ids_used(const struct np_plan *p);
+const char *np_ids_why_none(const struct np_plan *p);
 
 /* A request in flight. */
 struct np_id_slot {
@@ -171,6 +171,6 @@ uint32_t np_ids_give_up(struct np_ids *ids, uint64_t sent_until_ns);
  * What the requester's end knows of its responses, as the values flow.responses_... and
  * flow.id_bytes (doc/evidence.md). Puts nothing for other tests.
  */
-void np_ids_put(const struct np_flow *f, struct np_bag *into);
+void np_ids_put(const struct np_run *run, struct np_bag *into);
 
 #endif

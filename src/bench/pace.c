@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 
 static uint64_t
 interval_ns(const struct np_end *e)
@@ -15,13 +15,13 @@ interval_ns(const struct np_end *e)
 }
 
 void
-np_pace_begin(struct np_flow *f)
+np_pace_begin(struct np_run *run)
 {
-	struct np_pace *p = &f->pace;
+	struct np_pace *p = &run->worker.pace;
 
-	p->interval_ns = interval_ns(&f->par->near);
-	p->burst = p->left = f->par->near.interval_burst;
-	p->due_ns = f->started_ns + p->interval_ns;
+	p->interval_ns = interval_ns(&run->plan->near);
+	p->burst = p->left = run->plan->near.interval_burst;
+	p->due_ns = run->window.started_ns + p->interval_ns;
 	if (p->burst > 0) {
 		/* This thread's sleeps may not be lumped together with others' (50 us are usual).
 		 */
@@ -31,22 +31,22 @@ np_pace_begin(struct np_flow *f)
 
 /* Whatever interrupts the sleep but the stop is not meant for it. */
 static void
-sleep_until(struct np_flow *f, uint64_t due_ns)
+sleep_until(struct np_run *run, uint64_t due_ns)
 {
 	struct timespec due = { .tv_sec = (time_t)(due_ns / NP_SEC),
 				.tv_nsec = (long)(due_ns % NP_SEC) };
 
-	atomic_store_explicit(&f->pace.resting, true, memory_order_relaxed);
-	while (!np_stopped(f->stop) &&
+	atomic_store_explicit(&run->worker.pace.resting, true, memory_order_relaxed);
+	while (!np_stopped(run->stop) &&
 	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) != 0) {
 	}
-	atomic_store_explicit(&f->pace.resting, false, memory_order_relaxed);
+	atomic_store_explicit(&run->worker.pace.resting, false, memory_order_relaxed);
 }
 
 bool
-np_pace(struct np_flow *f)
+np_pace(struct np_run *run)
 {
-	struct np_pace *p = &f->pace;
+	struct np_pace *p = &run->worker.pace;
 	uint64_t now;
 
 	if (p->burst == 0 || --p->left > 0) {
@@ -58,14 +58,14 @@ np_pace(struct np_flow *f)
 		p->due_ns = now + p->interval_ns;
 		return false;
 	}
-	sleep_until(f, p->due_ns);
-	f->paced_ns += np_now() - now;
+	sleep_until(run, p->due_ns);
+	run->worker.paced_ns += np_now() - now;
 	p->due_ns += p->interval_ns;
 	return true;
 }
 
 uint64_t
-np_pace_longest(const struct np_params *p)
+np_pace_longest(const struct np_plan *p)
 {
 	uint64_t near = interval_ns(&p->near), far = interval_ns(&p->far);
 
@@ -73,7 +73,7 @@ np_pace_longest(const struct np_params *p)
 }
 
 bool
-np_pace_resting(const struct np_flow *f)
+np_pace_resting(const struct np_run *run)
 {
-	return atomic_load_explicit(&f->pace.resting, memory_order_relaxed);
+	return atomic_load_explicit(&run->worker.pace.resting, memory_order_relaxed);
 }

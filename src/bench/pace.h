@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct np_flow;
-struct np_params;
+struct np_run;
+struct np_plan;
 
 enum { NP_PACE_US = 1000 }; /* an interval, where only a burst was asked for; as netperf */
 
@@ -25,19 +25,19 @@ struct np_pace {
 	_Atomic bool resting; /* the worker waits for an interval's end */
 };
 
-/* Start the first interval at f->started_ns, if the near end is to be paced at all. */
-void np_pace_begin(struct np_flow *f);
+/* Start the first interval at run->window.started_ns, if the near end is to be paced at all. */
+void np_pace_begin(struct np_run *run);
 
 /*
  * One operation is done. Returns true if that ended a burst and the rest of its interval has been
- * waited for, or the loop was stopped meanwhile; f->paced_ns has grown by the time.
+ * waited for, or the loop was stopped meanwhile; run->worker.paced_ns has grown by the time.
  */
-bool np_pace(struct np_flow *f);
+bool np_pace(struct np_run *run);
 
 /* The longest interval that either end pauses for, in ns; 0: neither is paced. */
-uint64_t np_pace_longest(const struct np_params *p);
+uint64_t np_pace_longest(const struct np_plan *p);
 
 /* Does the worker wait for an interval's end just now? For its controller. */
-bool np_pace_resting(const struct np_flow *f);
+bool np_pace_resting(const struct np_run *run);
 
 #endif

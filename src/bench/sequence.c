@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "bench/bench.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 
 enum {
 	MARK = 0x504c7371, /* "PLsq" */
@@ -19,7 +19,7 @@ enum {
 static const uint64_t transit_limit = UINT64_C(1) << 50;
 
 bool
-np_sequence_wanted(const struct np_params *p)
+np_sequence_wanted(const struct np_plan *p)
 {
 	const struct np_transport *t = p->transport;
 
@@ -250,17 +250,17 @@ put_received(const struct np_sequence *s, struct np_bag *into)
 }
 
 void
-np_sequence_put(const struct np_flow *f, struct np_bag *into)
+np_sequence_put(const struct np_run *run, struct np_bag *into)
 {
-	if (f->par == NULL || !np_sequence_wanted(f->par)) {
+	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
 		return;
 	}
-	if (f->par->role != NP_LEAD) {
-		put_received(f->state, into);
-	} else if (f->send_size < NP_SEQUENCE_HEADER) {
+	if (run->plan->role != NP_LEAD) {
+		put_received(run->worker.state, into);
+	} else if (run->worker.send_size < NP_SEQUENCE_HEADER) {
 		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
 	} else {
-		np_bag_int(into, (int64_t)np_seen(&f->count->sends), "udp.sent");
+		np_bag_int(into, (int64_t)np_seen(&run->worker.count->sends), "udp.sent");
 	}
 }
 

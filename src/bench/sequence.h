@@ -1,7 +1,7 @@
 /*
  * Numbers in the datagrams of a stream, and the receiver's account of them: what was lost, came
  * twice or out of order, and by how much the time on the way varied. Only where both ends agreed on
- * it (np_params.sequence), as the numbers take the place of what the user wanted to send.
+ * it (np_plan.sequence), as the numbers take the place of what the user wanted to send.
  *
  * Reordering is RFC 4737's: a datagram that arrives for the first time after one with a higher
  * number (section 3.3), its extent that of section 4.2.2. Jitter is RFC 3550's, section 6.4.1.
@@ -16,8 +16,8 @@
 #include "base/bag.h"
 #include "base/err.h"
 
-struct np_flow;
-struct np_params;
+struct np_run;
+struct np_plan;
 
 enum {
 	/* Bytes: a mark of 4, the number of 8, the sender's CLOCK_MONOTONIC in ns of 8; network
@@ -51,7 +51,7 @@ struct np_sequence {
 };
 
 /* Is such a test's stream one whose datagrams are numbered, if they have the room? */
-bool np_sequence_wanted(const struct np_params *p);
+bool np_sequence_wanted(const struct np_plan *p);
 
 /* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram. */
 void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns);
@@ -70,7 +70,7 @@ void np_sequence_tell(const struct np_sequence *s, struct np_bag *into);
  * What the flow's end knows, once its counters are final: a transmitter how many it has sent, a
  * receiver its account. Puts nothing for other tests.
  */
-void np_sequence_put(const struct np_flow *f, struct np_bag *into);
+void np_sequence_put(const struct np_run *run, struct np_bag *into);
 
 /*
  * Complete a receiver's values by what the transmitter has sent: udp.sent, udp.lost, and among the

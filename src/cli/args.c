@@ -106,7 +106,7 @@ static void
 cli_init(struct np_cli *cli)
 {
 	memset(cli, 0, sizeof(*cli));
-	np_params_init(&cli->par);
+	np_plan_init(&cli->plan);
 	cli->test = "TCP_STREAM";
 	snprintf(cli->port, sizeof(cli->port), "%d", NP_PORT);
 	snprintf(cli->data_port, sizeof(cli->data_port), "0");
@@ -116,7 +116,7 @@ cli_init(struct np_cli *cli)
 	cli->family = AF_UNSPEC;
 	cli->confidence.max = cli->confidence.min = 1;
 	cli->confidence.width = -1;
-	cli->par.near.mask = cli->par.far.mask = -1;
+	cli->plan.near.mask = cli->plan.far.mask = -1;
 }
 
 /* All words with a blank between them. */
@@ -245,7 +245,7 @@ np_cli_free(struct np_cli *cli)
 
 /* Before anything is connected or printed. */
 static int
-check_alignments(const struct np_params *p, struct np_err *err)
+check_alignments(const struct np_plan *p, struct np_err *err)
 {
 	const uint32_t near[] = { p->near.send_align, p->near.recv_align };
 	const uint32_t far[] = { p->far.send_align, p->far.recv_align };
@@ -274,13 +274,13 @@ settle_collecting(struct np_cli *cli)
 {
 	cli->latency = cli->latency || cli->selection.latency;
 	cli->show_histogram = cli->latency && cli->verbosity >= 2;
-	cli->par.time_calls = cli->latency;
+	cli->plan.time_calls = cli->latency;
 }
 
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
-	struct np_params *p = &cli->par;
+	struct np_plan *p = &cli->plan;
 	const struct np_bench *bench;
 
 	if (np_omni_choose(cli, err) != NP_OK) {

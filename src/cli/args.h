@@ -95,7 +95,7 @@ struct np_cli {
 	struct np_bench bench;         /* the row of the test, or what the options make of it */
 	struct np_transport transport; /* for protocols that are no row of a table */
 	char title[32];
-	struct np_params par;
+	struct np_plan plan;
 };
 
 /*
@@ -115,7 +115,7 @@ enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP
 enum np_test np_cli_test(const struct np_cli *cli);
 
 /*
- * Choose the row of the test (cli->par.bench) and see whether the options given make sense for it;
+ * Choose the row of the test (cli->plan.bench) and see whether the options given make sense for it;
  * what follows from them goes into the parameters.
  */
 int np_cli_settle(struct np_cli *cli, struct np_err *err);

@@ -165,7 +165,7 @@ static const struct field end_fields[] = {
 
 #define BOTH_FIELD(n, k, m)                                                                        \
 	{                                                                                          \
-		n, k, offsetof(struct np_params, m)                                                \
+		n, k, offsetof(struct np_plan, m)                                                  \
 	}
 static const struct field both_fields[] = {
 	BOTH_FIELD("request_size", SIGNED, request),
@@ -199,15 +199,15 @@ known(int64_t v)
 }
 
 static json_t *
-field_value(const struct field *f, const void *of)
+field_value(const struct field *run, const void *of)
 {
-	const char *at = (const char *)of + f->at;
+	const char *at = (const char *)of + run->at;
 	int32_t i;
 	uint32_t u;
 	uint16_t port;
 	bool flag;
 
-	switch (f->kind) {
+	switch (run->kind) {
 	case SIGNED:
 		memcpy(&i, at, sizeof(i));
 		return known(i);
@@ -236,7 +236,7 @@ put_fields(struct np_document *d, json_t *o, const struct field *fields, size_t 
 }
 
 static void
-put_asked(struct np_document *d, const struct np_params *p)
+put_asked(struct np_document *d, const struct np_plan *p)
 {
 	json_t *asked = part(d, part(d, d->root, "parameters"), "asked");
 
@@ -251,7 +251,7 @@ put_asked(struct np_document *d, const struct np_params *p)
 static void
 put_test(struct np_document *d, const struct np_cli *cli)
 {
-	const struct np_params *p = &cli->par;
+	const struct np_plan *p = &cli->plan;
 	json_t *test = part(d, d->root, "test"), *plan, *length;
 	bool confident = cli->confidence.level != 0, counts = p->pattern->transactions;
 
@@ -264,7 +264,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 			 : p->transport->family == AF_PACKET ? "AF_PACKET"
 			 : p->family == AF_INET6             ? "AF_INET6"
 							     : "AF_INET"));
-	put(d, test, "direction", json_string(np_params_words(p)->flow));
+	put(d, test, "direction", json_string(np_plan_words(p)->flow));
 	put(d, test, "host", np_json_text(cli->host.text));
 	put(d, test, "uuid", np_json_text(cli->uuid != NULL ? cli->uuid : cli->uuid_made));
 	put(d, test, "brand", np_json_text(cli->brand));
@@ -366,10 +366,10 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	if (d == NULL) {
 		return;
 	}
-	d->endless = cli->par.length == 0;
+	d->endless = cli->plan.length == 0;
 	put_test(d, cli);
-	put_asked(d, &cli->par);
-	if (!cli->par.no_control) {
+	put_asked(d, &cli->plan);
+	if (!cli->plan.no_control) {
 		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);
 	}
 	identify(d, NULL, NULL, "nothing was measured");
@@ -422,30 +422,33 @@ address(const struct np_addr *a)
 static void
 put_granted(struct np_document *d, const struct np_outcome *out)
 {
-	const struct np_flow *f = &out->flow;
+	const struct np_run *run = &out->run;
 	const struct np_far *far = &out->far;
-	bool sends = f->send_size > 0, receives = f->recv_size > 0;
+	bool sends = run->worker.send_size > 0, receives = run->worker.recv_size > 0;
 	json_t *parameters = part(d, d->root, "parameters"), *granted, *o;
 
 	put(d, parameters, "granted", json_object());
 	granted = part(d, parameters, "granted");
 	o = part(d, granted, "near");
-	put(d, o, "address", address(&f->local));
-	put(d, o, "send_buffer", known(f->sndbuf));
-	put(d, o, "receive_buffer", known(f->rcvbuf));
-	put(d, o, "send_buffer_end", known(f->sndbuf_end));
-	put(d, o, "receive_buffer_end", known(f->rcvbuf_end));
-	put(d, o, "send_size", sends ? json_integer((json_int_t)f->send_size) : json_null());
-	put(d, o, "receive_size", receives ? json_integer((json_int_t)f->recv_size) : json_null());
-	put(d, o, "send_width", json_integer((json_int_t)f->send_ring.width));
-	put(d, o, "receive_width", json_integer((json_int_t)f->recv_ring.width));
-	put(d, o, "priority", known(f->prio));
-	put(d, o, "tos", known(f->tos));
-	put(d, o, "mss", known(f->mss));
-	put(d, o, "congestion", np_json_text(f->cong[0] != '\0' ? f->cong : NULL));
-	put(d, o, "nodelay", json_boolean(f->par->nodelay));
+	put(d, o, "address", address(&run->end.local));
+	put(d, o, "send_buffer", known(run->end.sndbuf));
+	put(d, o, "receive_buffer", known(run->end.rcvbuf));
+	put(d, o, "send_buffer_end", known(run->closing.sndbuf_end));
+	put(d, o, "receive_buffer_end", known(run->closing.rcvbuf_end));
+	put(d, o, "send_size",
+	    sends ? json_integer((json_int_t)run->worker.send_size) : json_null());
+	put(d, o, "receive_size",
+	    receives ? json_integer((json_int_t)run->worker.recv_size) : json_null());
+	put(d, o, "send_width", json_integer((json_int_t)run->worker.send_ring.width));
+	put(d, o, "receive_width", json_integer((json_int_t)run->worker.recv_ring.width));
+	put(d, o, "priority", known(run->end.prio));
+	put(d, o, "tos", known(run->end.tos));
+	put(d, o, "mss", known(run->closing.mss));
+	put(d, o, "congestion",
+	    np_json_text(run->closing.cong[0] != '\0' ? run->closing.cong : NULL));
+	put(d, o, "nodelay", json_boolean(run->plan->nodelay));
 	o = part(d, granted, "far");
-	put(d, o, "address", address(&f->peer));
+	put(d, o, "address", address(&run->end.peer));
 	put(d, o, "send_buffer", known(far->sndbuf));
 	put(d, o, "receive_buffer", known(far->rcvbuf));
 	put(d, o, "send_buffer_end", known(far->sndbuf_end));
@@ -457,7 +460,7 @@ put_granted(struct np_document *d, const struct np_outcome *out)
 	put(d, o, "priority", known(far->prio));
 	put(d, o, "tos", known(far->tos));
 	put(d, o, "congestion", np_json_text(far->cong[0] != '\0' ? far->cong : NULL));
-	put(d, o, "nodelay", f->par->no_control ? json_null() : json_boolean(far->nodelay));
+	put(d, o, "nodelay", run->plan->no_control ? json_null() : json_boolean(far->nodelay));
 }
 
 static const char *
@@ -484,7 +487,7 @@ void
 np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		      const struct np_record *record, bool whole)
 {
-	const struct np_flow *f = &out->flow;
+	const struct np_run *run = &out->run;
 	const struct np_bag *near = out->near_bag, *far = out->far_bag;
 	struct np_record r = *record;
 	json_t *o;
@@ -492,17 +495,18 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	if (d == NULL) {
 		return;
 	}
-	if (f->hist != NULL && np_hist_count(f->hist) > 0) {
-		np_repeat_latency(f->hist, &r);
+	if (run->worker.hist != NULL && np_hist_count(run->worker.hist) > 0) {
+		np_repeat_latency(run->worker.hist, &r);
 	}
 	o = json_object();
 	put(d, o, "number", json_integer(d->iteration++));
 	put(d, o, "complete", json_boolean(whole));
 	put(d, o, "ended_by", json_string(cause_of(out)));
-	put(d, o, "started", date(np_wall_ms(f->started_ns)));
-	put(d, o, "elapsed", np_json_real((double)(f->ended_ns - f->started_ns) / 1e9));
+	put(d, o, "started", date(np_wall_ms(run->window.started_ns)));
+	put(d, o, "elapsed",
+	    np_json_real((double)(run->window.ended_ns - run->window.started_ns) / 1e9));
 	put(d, o, "metrics", np_json_metrics(&r));
-	put(d, o, "latency", np_json_hist(f->hist));
+	put(d, o, "latency", np_json_hist(run->worker.hist));
 	put(d, o, "near", np_json_bag(near));
 	put(d, o, "far", np_json_bag(far));
 	d->failed |= json_array_append_new(json_object_get(d->root, "iterations"), o) != 0;

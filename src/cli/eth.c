@@ -20,7 +20,7 @@ default_device(const struct np_client *c, char device[NP_ETH_NAME])
 static int
 check_sizes(const struct np_cli *cli, const struct np_eth *link, struct np_err *err)
 {
-	const struct np_params *p = &cli->par;
+	const struct np_plan *p = &cli->plan;
 
 	if (np_eth_check_size(link, p->near.send_size, 'm', err) != NP_OK ||
 	    np_eth_check_size(link, p->request, 'r', err) != NP_OK ||
@@ -34,7 +34,7 @@ int
 np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
 		struct np_err *err)
 {
-	struct np_params *p = &cli->par;
+	struct np_plan *p = &cli->plan;
 
 	if (p->no_control) {
 		return np_fail(err, NP_EUSAGE, 0,

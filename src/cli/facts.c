@@ -73,13 +73,13 @@ addresses(const struct np_cli *cli, struct np_record *r)
 	}
 	np_record_text(r, NP_M_SOURCE_PORT, cli->data_local_port);
 	np_record_text(r, NP_M_SOURCE_ADDR,
-		       local != NULL ? local->text : np_facts_any(cli->par.family));
+		       local != NULL ? local->text : np_facts_any(cli->plan.family));
 	np_record_int(r, NP_M_SOURCE_FAMILY, family);
 	np_record_text(r, NP_M_DEST_PORT, cli->data_port);
 	np_record_text(r, NP_M_DEST_ADDR,
 		       cli->data_host.given ? cli->data_host.text : cli->host.text);
 	/* Sic: a family that netperf was not told of it takes from the control connection. */
-	np_record_int(r, NP_M_DEST_FAMILY, cli->par.no_control ? asked : cli->par.family);
+	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked : cli->plan.family);
 }
 
 /* Sic: of the row that -t names, whatever -T and -t make of it. */
@@ -96,10 +96,10 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 {
 	np_record_text(r, NP_M_OUTPUT_NONE, " ");
 	np_record_text(r, NP_M_SOCKET_TYPE, socket_type(cli));
-	np_record_int(r, NP_M_LOCAL_CPU_BIND, cli->par.near.cpu);
-	np_record_int(r, NP_M_REMOTE_CPU_BIND, cli->par.far.cpu);
-	np_record_text(r, NP_M_LOCAL_FILL_FILE, cli->par.near.fill_file);
-	np_record_text(r, NP_M_REMOTE_FILL_FILE, cli->par.far.fill_file);
+	np_record_int(r, NP_M_LOCAL_CPU_BIND, cli->plan.near.cpu);
+	np_record_int(r, NP_M_REMOTE_CPU_BIND, cli->plan.far.cpu);
+	np_record_text(r, NP_M_LOCAL_FILL_FILE, cli->plan.near.fill_file);
+	np_record_text(r, NP_M_REMOTE_FILL_FILE, cli->plan.far.fill_file);
 	np_record_text(r, NP_M_COMMAND_LINE, cli->command_line);
 	np_record_text(r, NP_M_UUID, cli->uuid != NULL ? cli->uuid : cli->uuid_made);
 	if (cli->brand != NULL) {

@@ -91,7 +91,7 @@ data_family(const struct session *s)
 			return families[i];
 		}
 	}
-	return cli->par.no_control ? cli->host.family : s->client.used.sa.ss_family;
+	return cli->plan.no_control ? cli->host.family : s->client.used.sa.ss_family;
 }
 
 /* A user should know what a silent netperf is waiting for. */
@@ -106,18 +106,18 @@ say_waiting(void *session, const char *text)
 
 /* For -d. */
 static void
-show_agreed(void *session, const struct np_flow *f)
+show_agreed(void *session, const struct np_run *run)
 {
 	const struct session *s = session;
 
-	np_show_agreed(s->out != NULL ? s->out : stderr, f);
+	np_show_agreed(s->out != NULL ? s->out : stderr, run);
 }
 
 /* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
 static int
 default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
 {
-	const struct np_params *p = &cli->par;
+	const struct np_plan *p = &cli->plan;
 	const char *name = p->pattern->transactions ? "echo"
 			   : p->role == NP_LEAD     ? "discard"
 						    : "chargen";
@@ -143,7 +143,7 @@ default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
 static int
 aim_at_service(struct session *s, struct np_err *err)
 {
-	struct np_params *p = &s->cli.par;
+	struct np_plan *p = &s->cli.plan;
 	uint16_t port = p->far.port;
 
 	if (port == 0 && default_service(&s->cli, &port, err) != NP_OK) {
@@ -160,7 +160,7 @@ aim_at_service(struct session *s, struct np_err *err)
 static void
 aim_at_network(struct np_cli *cli, struct np_addr *remote)
 {
-	struct np_params *p = &cli->par;
+	struct np_plan *p = &cli->plan;
 
 	if (p->far.mask > 0 && p->pattern->connection_test) {
 		return;
@@ -191,20 +191,20 @@ resolve_data(struct session *s, struct np_err *err)
 		       err) != NP_OK) {
 		return np_fail_in(err, "data connection");
 	}
-	cli->par.family = family;
-	if (!cli->par.no_control && !cli->data_host.given &&
+	cli->plan.family = family;
+	if (!cli->plan.no_control && !cli->data_host.given &&
 	    family == s->client.used.sa.ss_family) {
 		/* Of a host with several addresses the one that answered. */
 		s->ends.remote.at[0] = s->client.used;
 		np_addr_set_port(&s->ends.remote.at[0], 0);
 	}
 	if (local != NULL) {
-		cli->par.bind = s->ends.local.at[0];
+		cli->plan.bind = s->ends.local.at[0];
 	}
 	if (cli->data_host.given) {
 		aim_at_network(cli, &s->ends.remote.at[0]);
 	}
-	return cli->par.no_control ? aim_at_service(s, err) : NP_OK;
+	return cli->plan.no_control ? aim_at_service(s, err) : NP_OK;
 }
 
 static void
@@ -236,7 +236,7 @@ connect_control(struct session *s, const struct np_target *target, struct np_err
 {
 	int rc = np_client_connect(&s->client, target, err);
 
-	s->cli.par.sequence = rc == NP_OK && (s->client.granted.caps & NP_CAP_SEQUENCE) != 0;
+	s->cli.plan.sequence = rc == NP_OK && (s->client.granted.caps & NP_CAP_SEQUENCE) != 0;
 	return rc;
 }
 
@@ -258,7 +258,7 @@ wait_before(struct session *s, struct np_err *err)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	uint64_t until = np_deadline((uint64_t)s->cli.wait_s * NP_SEC);
-	bool again = s->cli.wait_s > 0 && !s->cli.par.no_control;
+	bool again = s->cli.wait_s > 0 && !s->cli.plan.no_control;
 	struct timespec left;
 
 	if (again && s->cli.local_port[0] != '\0') {
@@ -287,7 +287,7 @@ is_far(enum np_metric_id id)
 static bool
 wants_far(const struct np_cli *cli)
 {
-	if (cli->par.far.measure_cpu || cli->json ||
+	if (cli->plan.far.measure_cpu || cli->json ||
 	    (cli->style != NP_STYLE_CLASSIC && cli->selectors == NULL)) {
 		return true;
 	}
@@ -310,29 +310,29 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 {
 	const struct np_cli *cli = &s->cli;
 	struct np_err ignored;
-	int rc = np_client_run(&s->client, &cli->par, &s->ends.remote.at[0], out, err);
+	int rc = np_client_run(&s->client, &cli->plan, &s->ends.remote.at[0], out, err);
 
 	if (rc != NP_OK && !out->measured) {
 		return rc;
 	}
 	if (s->client.watch.every_ns != 0) {
-		np_show_interim_end(&s->interim, &out->flow);
+		np_show_interim_end(&s->interim, &out->run);
 	}
 	if (cli->debug > 0) {
 		np_show_outcome(s->out != NULL ? s->out : stderr, out);
 	}
 	if ((cli->debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && cli->bench.code == NP_OMNI &&
-	    !cli->par.pattern->connection_test && out->flow.info.tcpi_rto != 0) {
-		np_show_tcp_info(&out->flow);
+	    !cli->plan.pattern->connection_test && out->run.closing.info.tcpi_rto != 0) {
+		np_show_tcp_info(&out->run);
 	}
-	s->surplus += np_seen(&out->flow.count->surplus);
+	s->surplus += np_seen(&out->run.worker.count->surplus);
 	np_report(out, np_cli_unit(cli), record);
 	np_document_iteration(s->document, out, record, rc == NP_OK);
 	if (rc != NP_OK) {
-		np_repeat_add(repeat, record, out->flow.hist, &ignored);
+		np_repeat_add(repeat, record, out->run.worker.hist, &ignored);
 		return rc;
 	}
-	return np_repeat_add(repeat, record, out->flow.hist, err);
+	return np_repeat_add(repeat, record, out->run.worker.hist, err);
 }
 
 static void
@@ -357,7 +357,7 @@ plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 static int
 renew_control(struct session *s, struct np_err *err)
 {
-	if (!s->cli.par.pattern->connection_test || s->cli.par.no_control) {
+	if (!s->cli.plan.pattern->connection_test || s->cli.plan.no_control) {
 		return NP_OK;
 	}
 	np_client_close(&s->client);
@@ -371,8 +371,8 @@ renew_control(struct session *s, struct np_err *err)
 static void
 say_partial(struct session *s, const struct np_outcome *out, const struct np_repeat *repeat)
 {
-	const struct np_params *p = &s->cli.par;
-	double seconds = (double)(out->flow.ended_ns - out->flow.started_ns) / 1e9;
+	const struct np_plan *p = &s->cli.plan;
+	double seconds = (double)(out->run.window.ended_ns - out->run.window.started_ns) / 1e9;
 	char which[40] = "it", of[80] = "";
 
 	if (!out->measured) {
@@ -393,9 +393,9 @@ say_partial(struct session *s, const struct np_outcome *out, const struct np_rep
 		snprintf(of, sizeof(of), " of %lld s", (long long)p->length);
 	} else if (p->length < 0) {
 		bool counts = p->pattern->transactions;
-		uint64_t done =
-		    counts ? np_seen(&out->flow.count->transactions)
-			   : np_seen(&out->flow.count->sent) + np_seen(&out->flow.count->received);
+		uint64_t done = counts ? np_seen(&out->run.worker.count->transactions)
+				       : np_seen(&out->run.worker.count->sent) +
+					     np_seen(&out->run.worker.count->received);
 
 		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)done,
 			 (long long)-p->length, counts ? "transactions" : "bytes");
@@ -448,8 +448,8 @@ repeat_test(struct session *s, struct np_err *err)
 		np_show_surplus(stderr, cli, s->surplus);
 		np_cli_tell_evidence(cli, &out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
-	np_capture_free(s->client.plan.capture);
-	s->client.plan.capture = NULL;
+	np_capture_free(s->client.collect.capture);
+	s->client.collect.capture = NULL;
 	if (rc != NP_OK) {
 		np_fail_in(err, cli->bench.name);
 	}
@@ -463,7 +463,7 @@ run_bench(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 
-	if (cli->par.no_control && cli->bench.transport->family == AF_UNIX) {
+	if (cli->plan.no_control && cli->bench.transport->family == AF_UNIX) {
 		return np_fail(err, NP_EPLAIN, 0,
 			       "The UNIX tests do not know how to run with no control connection");
 	}
@@ -486,10 +486,10 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	s->client.want_far = wants_far(cli);
-	s->client.plan.caps = cli->caps;
-	s->client.plan.every_ms = (uint32_t)cli->sample_ms;
-	if (np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.plan, err) !=
-	    NP_OK) {
+	s->client.collect.caps = cli->caps;
+	s->client.collect.every_ms = (uint32_t)cli->sample_ms;
+	if (np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.collect,
+			 err) != NP_OK) {
 		return err->code;
 	}
 	s->interim.cli = cli;
@@ -519,7 +519,7 @@ ask_rate(struct session *s, struct np_err *err)
 {
 	struct np_calibrate_response m;
 
-	if (s->cli.par.no_control) {
+	if (s->cli.plan.no_control) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "-N: REM_CPU asks the daemon, and needs a control connection");
 	}
@@ -595,7 +595,7 @@ run(struct session *s, struct np_err *err)
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &target, err);
 	}
-	if (!cli->par.no_control && connect_control(s, &target, err) != NP_OK) {
+	if (!cli->plan.no_control && connect_control(s, &target, err) != NP_OK) {
 		if (s->out != NULL) {
 			np_phrases_control(s->out, cli, &s->client);
 		}
@@ -610,7 +610,7 @@ run(struct session *s, struct np_err *err)
 	if (s->client.chan.fd >= 0) {
 		np_client_close(&s->client);
 	}
-	if (cli->par.eth != NULL) {
+	if (cli->plan.eth != NULL) {
 		np_eth_close(&s->eth);
 	}
 	return rc;

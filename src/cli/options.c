@@ -168,7 +168,7 @@ set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_
 	const char *remote;
 
 	(void)o;
-	if (parse_ports(arg, &cli->par.near.port, &cli->par.far.port, err) != NP_OK ||
+	if (parse_ports(arg, &cli->plan.near.port, &cli->plan.far.port, err) != NP_OK ||
 	    np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
@@ -189,10 +189,10 @@ set_port_range(void *ctx, const struct np_option *o, const char *arg, struct np_
 	struct np_cli *cli = ctx;
 
 	(void)o;
-	if (parse_ports(arg, &cli->par.port_min, &cli->par.port_max, err) != NP_OK) {
+	if (parse_ports(arg, &cli->plan.port_min, &cli->plan.port_max, err) != NP_OK) {
 		return err->code;
 	}
-	if (cli->par.port_min == 0 || cli->par.port_max < cli->par.port_min) {
+	if (cli->plan.port_min == 0 || cli->plan.port_max < cli->plan.port_min) {
 		return np_fail(err, NP_EUSAGE, 0, "%s is no range of ports (try 10000,20000)", arg);
 	}
 	return NP_OK;
@@ -225,10 +225,10 @@ set_fill_files(void *ctx, const struct np_option *o, const char *arg, struct np_
 			       pair.second);
 	}
 	if (pair.first != NULL) {
-		snprintf(cli->par.near.fill_file, NP_FILL_MAX, "%s", pair.first);
+		snprintf(cli->plan.near.fill_file, NP_FILL_MAX, "%s", pair.first);
 	}
 	if (pair.second != NULL) {
-		snprintf(cli->par.far.fill_file, NP_FILL_MAX, "%s", pair.second);
+		snprintf(cli->plan.far.fill_file, NP_FILL_MAX, "%s", pair.second);
 	}
 	return NP_OK;
 }
@@ -273,12 +273,12 @@ set_tos(void *ctx, const struct np_option *o, const char *arg, struct np_err *er
 		return err->code;
 	}
 	if (pair.first != NULL) {
-		cli->par.near.tos = parse_tos(pair.first);
+		cli->plan.near.tos = parse_tos(pair.first);
 	}
 	if (!pair.comma) {
-		cli->par.far.tos = cli->par.near.tos;
+		cli->plan.far.tos = cli->plan.near.tos;
 	} else if (pair.second != NULL) {
-		cli->par.far.tos = parse_tos(pair.second);
+		cli->plan.far.tos = parse_tos(pair.second);
 	}
 	return NP_OK;
 }
@@ -309,7 +309,7 @@ set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	struct np_cli *cli = ctx;
 
 	(void)o;
-	return set_names(arg, cli->par.near.cong, cli->par.far.cong, sizeof(cli->par.near.cong),
+	return set_names(arg, cli->plan.near.cong, cli->plan.far.cong, sizeof(cli->plan.near.cong),
 			 "a name of more than", err);
 }
 
@@ -318,8 +318,8 @@ set_cpus(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 {
 	static const struct np_option pair = {
 		.kind = NP_OPT_BOTH,
-		.to = offsetof(struct np_cli, par.near.cpu),
-		.to2 = offsetof(struct np_cli, par.far.cpu),
+		.to = offsetof(struct np_cli, plan.near.cpu),
+		.to2 = offsetof(struct np_cli, plan.far.cpu),
 		.max = 65535,
 	};
 	struct np_cli *cli = ctx;
@@ -339,7 +339,7 @@ set_timeout(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	if (np_parse_int(arg, &n) != 0 || n < 1 || n > 3600) {
 		return np_fail(err, NP_EUSAGE, 0, "%s is no time-out (1 to 3600 seconds)", arg);
 	}
-	cli->par.timeout_ms = (uint32_t)n * 1000;
+	cli->plan.timeout_ms = (uint32_t)n * 1000;
 	return NP_OK;
 }
 
@@ -371,7 +371,7 @@ set_bursts(void *ctx, const struct np_option *o, const char *arg, struct np_err 
 {
 	struct np_cli *cli = ctx;
 	struct np_pair pair;
-	uint32_t *to[] = { &cli->par.near.interval_burst, &cli->par.far.interval_burst };
+	uint32_t *to[] = { &cli->plan.near.interval_burst, &cli->plan.far.interval_burst };
 
 	(void)o;
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
@@ -422,9 +422,9 @@ set_intervals(void *ctx, const struct np_option *o, const char *arg, struct np_e
 	(void)o;
 	if (np_pair_split(arg, &pair, err) != NP_OK ||
 	    (pair.first != NULL &&
-	     parse_interval(pair.first, &cli->par.near.interval_us, err) != NP_OK) ||
+	     parse_interval(pair.first, &cli->plan.near.interval_us, err) != NP_OK) ||
 	    (pair.second != NULL &&
-	     parse_interval(pair.second, &cli->par.far.interval_us, err) != NP_OK)) {
+	     parse_interval(pair.second, &cli->plan.far.interval_us, err) != NP_OK)) {
 		return err->code;
 	}
 	return NP_OK;
@@ -666,9 +666,9 @@ set_unix_dir(void *ctx, const struct np_option *o, const char *arg, struct np_er
 	struct np_cli *cli = ctx;
 
 	(void)o;
-	if (np_text_copy(cli->par.unix_dir, sizeof(cli->par.unix_dir), arg) != 0) {
+	if (np_text_copy(cli->plan.unix_dir, sizeof(cli->plan.unix_dir), arg) != 0) {
 		return np_fail(err, NP_EUSAGE, 0, "%s: longer than %zu characters", arg,
-			       sizeof(cli->par.unix_dir) - 1);
+			       sizeof(cli->plan.unix_dir) - 1);
 	}
 	return NP_OK;
 }
@@ -709,7 +709,7 @@ set_mss(void *ctx, const struct np_option *o, const char *arg, struct np_err *er
 	if (end == arg || (*end != '\0' && strcmp(end, "b") != 0) || n < 1 || n > 65535) {
 		return np_fail(err, NP_EUSAGE, 0, "%s is no segment size (1 to 65535 bytes)", arg);
 	}
-	cli->par.mss = (int32_t)n;
+	cli->plan.mss = (int32_t)n;
 	return NP_OK;
 }
 
@@ -869,17 +869,17 @@ const struct np_option np_global_options[] = {
 	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the control connection"), TO(family),
 	  .set = set_control_family },
 	{ ROW('a', "local-align", BOTH, "send,recv", "alignment of the local buffers (8)"),
-	  TO2(par.near.send_align, par.near.recv_align), RANGE(1, 1 << 24) },
+	  TO2(plan.near.send_align, plan.near.recv_align), RANGE(1, 1 << 24) },
 	{ ROW('A', "remote-align", BOTH, "send,recv", "alignment of the remote buffers (8)"),
-	  TO2(par.far.send_align, par.far.recv_align), RANGE(1, 1 << 24) },
+	  TO2(plan.far.send_align, plan.far.recv_align), RANGE(1, 1 << 24) },
 	{ ROW('b', "interval-burst", CUSTOM, "local,remote",
 	      "operations of a pacing interval; see -w (0: no pacing)"),
 	  .set = set_bursts, .numbers = true },
 	{ ROW('B', "brand", TEXT, "text", "show this behind a result without headers"), TO(brand) },
 	{ ROW('c', "local-cpu", NUMBER, "rate", "measure the CPU utilisation of this end"),
-	  TO(par.near.measure_cpu), .set = set_cpu },
+	  TO(plan.near.measure_cpu), .set = set_cpu },
 	{ ROW('C', "remote-cpu", NUMBER, "rate", "measure the CPU utilisation of the far end"),
-	  TO(par.far.measure_cpu), .set = set_cpu },
+	  TO(plan.far.measure_cpu), .set = set_cpu },
 	{ ROW('d', "debug", PLAIN, NULL, "say on standard output what is done; twice: more"),
 	  .set = set_debug },
 	{ ROW('D', "interim", CUSTOM, "seconds,units",
@@ -904,23 +904,23 @@ const struct np_option np_global_options[] = {
 	  TO(latency) },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",
 	      "bytes of a local buffer to write to, and to read, before each send"),
-	  TO2(par.near.dirty, par.near.clean), RANGE(0, 1 << 30), ASTRAY("k") },
+	  TO2(plan.near.dirty, plan.near.clean), RANGE(0, 1 << 30), ASTRAY("k") },
 	{ ROW('K', "remote-dirty", BOTH, "dirty,clean", "the same at the far end"),
-	  TO2(par.far.dirty, par.far.clean), RANGE(0, 1 << 30) },
+	  TO2(plan.far.dirty, plan.far.clean), RANGE(0, 1 << 30) },
 	{ ROW('l', "length", LENGTH, "length",
 	      "seconds (10s, 1m30s); negative: bytes or transactions; 0: until SIGINT (10)"),
-	  TO(par.length) },
+	  TO(plan.length) },
 	{ ROW('L', "local", CUSTOM, "name,family", "the local address"), TO(local),
 	  .set = set_name },
 	{ ROW('n', NULL, COUNT, "n", "number of processors, where that can't be found out"),
 	  TO(cpus), RANGE(0, INT32_MAX) },
 	{ ROW('N', "no-control", FLAG, NULL,
 	      "no control connection: test against a plain service (discard, chargen, echo)"),
-	  TO(par.no_control) },
+	  TO(plan.no_control) },
 	{ ROW('o', "local-offset", BOTH, "send,recv", "offset of the local buffers (0)"),
-	  TO2(par.near.send_offset, par.near.recv_offset), RANGE(0, 1 << 24), ASTRAY("o") },
+	  TO2(plan.near.send_offset, plan.near.recv_offset), RANGE(0, 1 << 24), ASTRAY("o") },
 	{ ROW('O', "remote-offset", BOTH, "send,recv", "offset of the remote buffers (0)"),
-	  TO2(par.far.send_offset, par.far.recv_offset), RANGE(0, 1 << 24), ASTRAY("O") },
+	  TO2(plan.far.send_offset, plan.far.recv_offset), RANGE(0, 1 << 24), ASTRAY("O") },
 	{ ROW('p', "port", CUSTOM, "remote,local", "ports of the control connection (12865,any)"),
 	  .set = set_control_ports },
 	{ ROW('P', "headers", COUNT, "0|1", "0: no banner and no column headers (1)"),
@@ -930,7 +930,7 @@ const struct np_option np_global_options[] = {
 	  TO(confidence.result_only) },
 	{ ROW('s', "wait", COUNT, "seconds", "wait before the traffic starts (0)"), TO(wait_s),
 	  RANGE(0, 86400) },
-	{ ROW('S', "keep-alive", FLAG, NULL, "keep-alive on the data socket"), TO(par.keepalive) },
+	{ ROW('S', "keep-alive", FLAG, NULL, "keep-alive on the data socket"), TO(plan.keepalive) },
 	{ ROW('t', "test", TEXT, "name", "the test to run (TCP_STREAM)"), TO(test) },
 	{ ROW('T', "cpu", CUSTOM, "local,remote", "bind netperf and netserver to a processor"),
 	  .set = set_cpus, .numbers = true },
@@ -943,9 +943,9 @@ const struct np_option np_global_options[] = {
 	  .set = set_intervals },
 	{ ROW('W', "width", BOTH, "send,recv",
 	      "number of buffers used in turn, at both ends (by socket buffer)"),
-	  TO2(par.near.send_width, par.near.recv_width), RANGE(0, 1 << 20) },
+	  TO2(plan.near.send_width, plan.near.recv_width), RANGE(0, 1 << 20) },
 	{ ROW('y', "priority", BOTH, "local,remote", "SO_PRIORITY of the data socket"),
-	  TO2(par.near.prio, par.far.prio) },
+	  TO2(plan.near.prio, plan.far.prio) },
 	{ ROW('Y', "tos", CUSTOM, "local,remote",
 	      "type of service of the data socket: number, ef, af11, cs1"),
 	  .set = set_tos },
@@ -1000,19 +1000,19 @@ const struct np_option np_test_options[] = {
 	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the data connection"), TO(data_family),
 	  .set = set_family, .scope = IP },
 	{ ROW('a', "defer-accept", FLAG, NULL, "TCP_DEFER_ACCEPT at the daemon"),
-	  TO(par.defer_accept), .scope = OMNI },
+	  TO(plan.defer_accept), .scope = OMNI },
 	{ ROW('b', "burst", COUNT, "n", "request/response: so many more requests in flight (0)"),
-	  TO(par.burst), RANGE(0, 65535), .scope = IP | LINK },
+	  TO(plan.burst), RANGE(0, 65535), .scope = IP | LINK },
 	{ ROW('B', "packet-info", FLAG, NULL,
 	      "UDP: answers come from the address that was asked (IP_PKTINFO)"),
-	  TO(par.packet_info), .scope = OMNI },
+	  TO(plan.packet_info), .scope = OMNI },
 	{ ROW('c', "connections", FLAG, NULL, "a connection for each transaction"),
 	  TO(omni.connections), .scope = OMNI },
-	{ ROW('C', "cork", FLAG, NULL, "TCP_CORK on the local data socket"), TO(par.cork),
+	{ ROW('C', "cork", FLAG, NULL, "TCP_CORK on the local data socket"), TO(plan.cork),
 	  .scope = IP },
 	{ ROW('d', "direction", CUSTOM, "word", "OMNI: send, recv, rr, or several by |"),
 	  .set = set_direction, .scope = OMNI },
-	{ ROW('D', "nodelay", FLAG, NULL, "TCP_NODELAY at both ends"), TO(par.nodelay),
+	{ ROW('D', "nodelay", FLAG, NULL, "TCP_NODELAY at both ends"), TO(plan.nodelay),
 	  .scope = IP },
 	{ ROW('\0', "device", CUSTOM, "local,remote",
 	      "the interfaces at both ends (those of the control connection's addresses)"),
@@ -1020,19 +1020,20 @@ const struct np_option np_test_options[] = {
 	{ ROW('e', "timeout", CUSTOM, "seconds",
 	      "UDP_RR, DLCL_RR: when a response counts as lost (1)"),
 	  .set = set_timeout, .numbers = true, .scope = OMNI | LINK },
-	{ ROW('f', "no-fragment", FLAG, NULL, "do not fragment (IPv4)"), TO(par.no_fragment),
+	{ ROW('f', "no-fragment", FLAG, NULL, "do not fragment (IPv4)"), TO(plan.no_fragment),
 	  .scope = OMNI },
-	{ ROW('F', "fast-open", FLAG, NULL, "TCP Fast Open"), TO(par.fast_open), .scope = OMNI },
-	{ ROW('g', NULL, FLAG, NULL, "SO_DEBUG on the data socket"), TO(par.debug), .scope = OMNI },
+	{ ROW('F', "fast-open", FLAG, NULL, "TCP Fast Open"), TO(plan.fast_open), .scope = OMNI },
+	{ ROW('g', NULL, FLAG, NULL, "SO_DEBUG on the data socket"), TO(plan.debug),
+	  .scope = OMNI },
 	{ ROW('G', "mss", CUSTOM, "bytes", "largest TCP segment to ask for"), .set = set_mss,
 	  .numbers = true, .scope = OMNI },
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(test_usage) },
 	{ ROW('H', NULL, CUSTOM, "name/bits,family",
 	      "the remote end of the data connection (the host); bits: the rest is random"),
-	  TO2(data_host, par.far.mask), .set = set_data_name, .scope = IP },
+	  TO2(data_host, plan.far.mask), .set = set_data_name, .scope = IP },
 	{ ROW('i', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_gone,
 	  .scope = OMNI },
-	{ ROW('I', "write", FLAG, NULL, "write() in place of send()"), TO(par.use_write),
+	{ ROW('I', "write", FLAG, NULL, "write() in place of send()"), TO(plan.use_write),
 	  .scope = OMNI },
 	{ ROW('j', NULL, CUSTOM, "n", "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = OMNI },
@@ -1040,19 +1041,19 @@ const struct np_option np_test_options[] = {
 	  .set = set_style, .scope = OMNI | LINK },
 	{ ROW('K', "congestion", CUSTOM, "local,remote", "TCP congestion control"), .set = set_cong,
 	  .scope = OMNI },
-	{ ROW('l', NULL, COUNT, "hops", "time to live of multicast datagrams"), TO(par.ttl),
+	{ ROW('l', NULL, COUNT, "hops", "time to live of multicast datagrams"), TO(plan.ttl),
 	  RANGE(0, 255), .scope = OMNI },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family", "the local end of the data connection"),
-	  TO2(data_local, par.near.mask), .set = set_data_name, .scope = IP },
+	  TO2(data_local, plan.near.mask), .set = set_data_name, .scope = IP },
 	{ ROW('m', "send-size", CUSTOM, "local,remote", "bytes of a send (socket buffer)"),
-	  TO2(par.near.send_size, par.far.send_size), .set = set_call_sizes, .numbers = true },
+	  TO2(plan.near.send_size, plan.far.send_size), .set = set_call_sizes, .numbers = true },
 	{ ROW('M', "recv-size", CUSTOM, "remote,local", "bytes of a receive (socket buffer)"),
-	  TO2(par.far.recv_size, par.near.recv_size), .set = set_call_sizes, .numbers = true },
-	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"), TO(par.near.connected),
+	  TO2(plan.far.recv_size, plan.near.recv_size), .set = set_call_sizes, .numbers = true },
+	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"), TO(plan.near.connected),
 	  .scope = OMNI },
 	{ ROW('n', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
-	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"), TO(par.far.connected),
+	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"), TO(plan.far.connected),
 	  .scope = OMNI },
 	{ ROW('N', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
@@ -1067,15 +1068,15 @@ const struct np_option np_test_options[] = {
 	{ ROW('P', NULL, CUSTOM, "local,remote", "ports of the data sockets (any)"),
 	  .set = set_data_ports, .scope = IP },
 	{ ROW('q', "pacing-rate", COUNT, "bytes/s", "SO_MAX_PACING_RATE of the local data socket"),
-	  TO(par.pacing), RANGE(0, INT32_MAX), .scope = OMNI },
+	  TO(plan.pacing), RANGE(0, INT32_MAX), .scope = OMNI },
 	{ ROW('r', "sizes", CUSTOM, "request,response", "bytes of a request and a response (1,1)"),
-	  TO2(par.request, par.response), .set = set_message_sizes, .numbers = true },
+	  TO2(plan.request, plan.response), .set = set_message_sizes, .numbers = true },
 	{ ROW('R', NULL, COUNT, "0|1", "allow routing (1; UDP_STREAM: 0)"), TO(allow_routing),
 	  RANGE(0, 1), .scope = IP },
 	{ ROW('s', NULL, BOTH, "send,recv", "local socket buffers (system's)"),
-	  TO2(par.near.sndbuf, par.near.rcvbuf) },
+	  TO2(plan.near.sndbuf, plan.near.rcvbuf) },
 	{ ROW('S', NULL, BOTH, "send,recv", "remote socket buffers (system's)"),
-	  TO2(par.far.sndbuf, par.far.rcvbuf) },
+	  TO2(plan.far.sndbuf, plan.far.rcvbuf) },
 	{ ROW('t', NULL, TEXT, "stream|dgram", "OMNI: the socket's type"), TO(omni.type),
 	  .scope = OMNI },
 	{ ROW('T', "protocol", TEXT, "name", "tcp, udp, udplite; other names mean IP's default"),
@@ -1085,13 +1086,13 @@ const struct np_option np_test_options[] = {
 	{ ROW('u', "uuid", CUSTOM, "text", "the UUID to report, up to 37 characters"),
 	  .set = set_uuid, .scope = OMNI | LINK },
 	{ ROW('U', "retry", FLAG, NULL, "connection tests: try a failed connect again"),
-	  TO(par.retry_connect), .scope = OMNI },
+	  TO(plan.retry_connect), .scope = OMNI },
 	{ ROW('V', "copy-avoidance", FLAG, NULL, "receive without copying (splice)"),
-	  TO(par.copy_avoidance), .scope = IP },
+	  TO(plan.copy_avoidance), .scope = IP },
 	{ ROW('w', NULL, CUSTOM, "x", "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = IP },
 	{ ROW('W', NULL, COUNT, "n", "number of send buffers used in turn"),
-	  TO(par.near.send_width), RANGE(0, 1 << 20), .scope = IP | LINK },
+	  TO(plan.near.send_width), RANGE(0, 1 << 20), .scope = IP | LINK },
 	{ ROW('z', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
 };

@@ -76,7 +76,7 @@ both_ends(struct np_client *c, struct np_err *err)
 {
 	struct np_bag *near = np_bag_new(), *far = NULL;
 	struct np_preflight_path path;
-	struct np_evidence_plan plan = { .near.len = sizeof(plan.near.sa) };
+	struct np_evidence_wants plan = { .near.len = sizeof(plan.near.sa) };
 	int rc = np_client_host(c, &far, err);
 
 	if (getsockname(c->chan.fd, (struct sockaddr *)&plan.near.sa, &plan.near.len) != 0) {
@@ -102,7 +102,7 @@ both_ends(struct np_client *c, struct np_err *err)
 static void
 this_end(const struct np_addr *here)
 {
-	const struct np_evidence_plan plan = { .near = *here };
+	const struct np_evidence_wants plan = { .near = *here };
 	struct np_bag *near = np_bag_new();
 
 	np_evidence_host(&plan, -1, near);
@@ -125,13 +125,13 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 		return NP_OK;
 	}
 	aim.wants.caps = NP_CAP_HOST;
-	rc = cli->par.no_control ? NP_OK : np_client_connect(c, &aim, err);
-	if (rc == NP_OK && !cli->par.no_control) {
+	rc = cli->plan.no_control ? NP_OK : np_client_connect(c, &aim, err);
+	if (rc == NP_OK && !cli->plan.no_control) {
 		rc = both_ends(c, err);
 		np_client_close(c);
 		return rc;
 	}
-	if (cli->par.no_control) {
+	if (cli->plan.no_control) {
 		rc = address_to_host(cli, &here, err);
 	}
 	if (rc == NP_OK) {

@@ -24,7 +24,7 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 static void
 print_features(FILE *out, const struct np_cli *cli)
 {
-	const struct np_params *p = &cli->par;
+	const struct np_plan *p = &cli->plan;
 
 	if (cli->confidence.max > 1) {
 		fprintf(out, " : +/-%.3f%% @ %2d%% conf. %s", cli->confidence.width / 2,
@@ -52,21 +52,21 @@ describe_classic(const struct np_cli *cli, struct np_classic *c)
 	c->unit = np_cli_unit(cli);
 	c->verbosity = cli->verbosity;
 	c->headers = cli->headers != 0;
-	c->local_cpu = cli->par.near.measure_cpu;
-	c->remote_cpu = cli->par.far.measure_cpu;
+	c->local_cpu = cli->plan.near.measure_cpu;
+	c->remote_cpu = cli->plan.far.measure_cpu;
 	c->brand = cli->brand;
 }
 
 void
 np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 {
-	const char *family = np_family_name(cli->par.family);
+	const char *family = np_family_name(cli->plan.family);
 	const char *from = ends->local.name;
-	unsigned port = cli->par.far.port;
+	unsigned port = cli->plan.far.port;
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 	struct np_classic classic;
 
-	if (cli->par.copy_avoidance && cli->bench.code != NP_OMNI) {
+	if (cli->plan.copy_avoidance && cli->bench.code != NP_OMNI) {
 		/* netperf's older tests have no way to avoid copies, and say so. */
 		fputs("Local send copy avoidance not available.\n"
 		      "Local recv copy avoidance not available.\n",
@@ -74,9 +74,9 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	describe_classic(cli, &classic);
 	np_classic_preface(out, &classic);
-	if (cli->headers != 0 && cli->par.eth != NULL) {
+	if (cli->headers != 0 && cli->plan.eth != NULL) {
 		fprintf(out, "%s from %s to %s of %s, EtherType 0x%04x", cli->bench.title,
-			cli->par.eth->device,
+			cli->plan.eth->device,
 			cli->far_device[0] != '\0' ? cli->far_device : "the interface",
 			cli->host.text, NP_ETH_TYPE);
 		print_features(out, cli);
@@ -84,13 +84,13 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	if (cli->headers != 0 && cli->bench.transport->family == 0) {
 		if (from[0] == '\0') {
-			from = np_facts_any(cli->par.family);
+			from = np_facts_any(cli->plan.family);
 		}
-		if (cli->par.no_control) {
+		if (cli->plan.no_control) {
 			port = np_addr_port(&ends->remote.at[0]); /* maybe the service's own */
 		}
 		fprintf(out, "%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title,
-			from, short_address(&ends->local.at[0], here), cli->par.near.port, family,
+			from, short_address(&ends->local.at[0], here), cli->plan.near.port, family,
 			ends->remote.name, short_address(&ends->remote.at[0], there), port, family);
 		print_features(out, cli);
 		putc('\n', out);
@@ -100,27 +100,27 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 
 /* Work done so far in the terms of the unit: transactions, or bytes. */
 static double
-work_of(const struct np_cli *cli, const struct np_flow *f)
+work_of(const struct np_cli *cli, const struct np_run *run)
 {
-	const struct np_params *p = f->par;
-	double transactions = (double)np_seen(&f->count->transactions);
+	const struct np_plan *p = run->plan;
+	double transactions = (double)np_seen(&run->worker.count->transactions);
 
 	if (p->pattern->transactions) {
 		bool bytes = np_cli_unit(cli)->letter != 'x' && p->pattern->sized;
 
 		return bytes ? transactions * ((double)p->request + p->response) : transactions;
 	}
-	return (double)(np_seen(&f->count->sent) + np_seen(&f->count->received));
+	return (double)(np_seen(&run->worker.count->sent) + np_seen(&run->worker.count->received));
 }
 
 void
-np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns)
+np_show_interim(void *interim, const struct np_run *run, uint64_t now_ns)
 {
 	struct np_show_interim *s = interim;
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 	const struct np_unit *unit = np_cli_unit(s->cli);
-	double work = work_of(s->cli, f);
-	uint64_t then = s->then_ns != 0 ? s->then_ns : f->started_ns;
+	double work = work_of(s->cli, run);
+	uint64_t then = s->then_ns != 0 ? s->then_ns : run->window.started_ns;
 	struct np_interim i = {
 		.number = s->number++,
 		.seconds = (double)(now_ns - then) / 1e9,
@@ -142,12 +142,12 @@ np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns)
 }
 
 void
-np_show_interim_end(struct np_show_interim *i, const struct np_flow *f)
+np_show_interim_end(struct np_show_interim *i, const struct np_run *run)
 {
-	uint64_t then = i->then_ns != 0 ? i->then_ns : f->started_ns;
+	uint64_t then = i->then_ns != 0 ? i->then_ns : run->window.started_ns;
 
-	if (i->cli->bench.code == NP_OMNI && f->ended_ns > then) {
-		np_show_interim(i, f, f->ended_ns);
+	if (i->cli->bench.code == NP_OMNI && run->window.ended_ns > then) {
+		np_show_interim(i, run, run->window.ended_ns);
 	}
 	i->work = 0;
 	i->then_ns = 0;
@@ -156,13 +156,13 @@ np_show_interim_end(struct np_show_interim *i, const struct np_flow *f)
 void
 np_show_look(const struct np_cli *cli, struct np_look *look)
 {
-	const struct np_params *p = &cli->par;
+	const struct np_plan *p = &cli->plan;
 
 	memset(look, 0, sizeof(*look));
 	look->style = cli->style;
 	describe_classic(cli, &look->classic);
 	look->histogram = cli->show_histogram;
-	look->histogram_of = np_params_words(p)->timed;
+	look->histogram_of = np_plan_words(p)->timed;
 	look->average = p->transport->family == AF_UNIX;
 	look->latency = cli->latency;
 	look->congestion = cli->selection.congestion;
@@ -178,9 +178,9 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 }
 
 void
-np_show_tcp_info(const struct np_flow *f)
+np_show_tcp_info(const struct np_run *run)
 {
-	const struct tcp_info *i = &f->info;
+	const struct tcp_info *i = &run->closing.info;
 
 	/* Sic, tpci: the words are netperf's, and parsed. */
 	fprintf(stderr,
@@ -195,7 +195,7 @@ np_show_tcp_info(const struct np_flow *f)
 void
 np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 {
-	const struct np_params *p = &cli->par;
+	const struct np_plan *p = &cli->plan;
 	char text[NP_ADDR_TEXT];
 
 	if (!p->no_control) {
@@ -218,16 +218,17 @@ np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus)
 			"netperf: %s: %" PRIu64 " response%s came twice or too late, and could not "
 			"be told apart: rate and latencies may be wrong (%s)\n",
 			cli->bench.name, surplus, surplus == 1 ? "" : "s",
-			np_ids_why_none(&cli->par));
+			np_ids_why_none(&cli->plan));
 	}
 }
 
 void
-np_show_agreed(FILE *out, const struct np_flow *f)
+np_show_agreed(FILE *out, const struct np_run *run)
 {
 	/* netperf's lines, which parsers look for while the test runs. */
-	if (np_addr_port(&f->peer) != 0) {
-		fprintf(out, "remote listen done.\nremote port is %u\n", np_addr_port(&f->peer));
+	if (np_addr_port(&run->end.peer) != 0) {
+		fprintf(out, "remote listen done.\nremote port is %u\n",
+			np_addr_port(&run->end.peer));
 		fflush(out);
 	}
 }
@@ -242,18 +243,19 @@ np_show_outcome(FILE *out, const struct np_outcome *o)
 		[NP_BY_CONTROL] = "the control connection",
 		[NP_BY_SILENCE] = "silence",
 	};
-	const struct np_flow *f = &o->flow;
+	const struct np_run *run = &o->run;
 	const struct np_far *far = &o->far;
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 
 	fprintf(out, "debug: data from %s to %s, ended by %s after %.6f s\n",
-		np_addr_text(&f->local, here), np_addr_text(&f->peer, there), causes[o->cause],
-		(double)(f->ended_ns - f->started_ns) / 1e9);
+		np_addr_text(&run->end.local, here), np_addr_text(&run->end.peer, there),
+		causes[o->cause], (double)(run->window.ended_ns - run->window.started_ns) / 1e9);
 	fprintf(out,
 		"debug: here: %" PRIu64 " bytes in %" PRIu64 " sends, %" PRIu64 " bytes in %" PRIu64
 		" receives, %" PRIu64 " transactions\n",
-		np_seen(&f->count->sent), np_seen(&f->count->sends), np_seen(&f->count->received),
-		np_seen(&f->count->receives), np_seen(&f->count->transactions));
+		np_seen(&run->worker.count->sent), np_seen(&run->worker.count->sends),
+		np_seen(&run->worker.count->received), np_seen(&run->worker.count->receives),
+		np_seen(&run->worker.count->transactions));
 	if (far->reported) {
 		fprintf(out,
 			"debug: there: %" PRIu64 " bytes in %lld sends, %" PRIu64

@@ -28,17 +28,17 @@ struct np_show_interim {
 };
 
 /* One interim result: a np_watch's look(). */
-void np_show_interim(void *interim, const struct np_flow *f, uint64_t now_ns);
+void np_show_interim(void *interim, const struct np_run *run, uint64_t now_ns);
 
 /* What is left over at the end of an iteration, where netperf prints that. */
-void np_show_interim_end(struct np_show_interim *i, const struct np_flow *f);
+void np_show_interim_end(struct np_show_interim *i, const struct np_run *run);
 
 /* How the result is to be shown: in the style that was asked for. Not whether it is sure enough. */
 void np_show_look(const struct np_cli *cli, struct np_look *look);
 
 /* What -d wants to know: what will be done, and what came back from both ends. */
 void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
-void np_show_agreed(FILE *out, const struct np_flow *f);
+void np_show_agreed(FILE *out, const struct np_run *run);
 void np_show_outcome(FILE *out, const struct np_outcome *o);
 
 /*
@@ -48,6 +48,6 @@ void np_show_outcome(FILE *out, const struct np_outcome *o);
 void np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus);
 
 /* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
-void np_show_tcp_info(const struct np_flow *f);
+void np_show_tcp_info(const struct np_run *run);
 
 #endif

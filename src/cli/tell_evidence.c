@@ -18,7 +18,7 @@ per_second(double amount, double seconds)
 static void
 fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 {
-	const struct np_counters *c = out->flow.count;
+	const struct np_counters *c = out->run.worker.count;
 	double sent = (double)np_seen(&c->sent), received = (double)np_seen(&c->received);
 
 	if (in->near_transmits) {
@@ -34,7 +34,7 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 }
 
 static uint32_t
-message_size(const struct np_params *p, int32_t size)
+message_size(const struct np_plan *p, int32_t size)
 {
 	int32_t least = p->transport->min_message;
 
@@ -46,7 +46,7 @@ static void
 explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
 	struct np_explanation *e)
 {
-	const struct np_params *p = &cli->par;
+	const struct np_plan *p = &cli->plan;
 	struct np_explain_input in = {
 		.near = out->near_bag,
 		.far = out->far_bag,
@@ -58,7 +58,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 			  : p->transport->family != 0       ? 0
 			  : p->family == AF_INET6           ? 6
 							    : 4,
-		.seconds = (double)(out->flow.ended_ns - out->flow.started_ns) / 1e9,
+		.seconds = (double)(out->run.window.ended_ns - out->run.window.started_ns) / 1e9,
 		.request = message_size(p, p->request),
 		.response = message_size(p, p->response),
 		.in_flight = 1 + (p->pattern->connection_test ? 0 : p->burst),
@@ -83,7 +83,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	}
 	explain(cli, out, iterations, &e);
 	values = np_bag_new();
-	np_explain_put(&e, cli->par.pattern->transactions, values);
+	np_explain_put(&e, cli->plan.pattern->transactions, values);
 	np_document_explain(doc, e.sentence, values);
 	if (cli->explain) {
 		np_explain_print(to, values);

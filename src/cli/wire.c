@@ -38,7 +38,7 @@ np_wire_settle(struct np_cli *cli, struct np_err *err)
 
 int
 np_wire_open(const struct np_cli *cli, const struct np_addr *local, const struct np_addr *remote,
-	     struct np_evidence_plan *plan, struct np_err *err)
+	     struct np_evidence_wants *plan, struct np_err *err)
 {
 	const struct np_capture_place place = { .near = *local,
 						.far = *remote,

@@ -20,6 +20,6 @@ int np_wire_settle(struct np_cli *cli, struct np_err *err);
  * NP_OK only when the user's file can't be written.
  */
 int np_wire_open(const struct np_cli *cli, const struct np_addr *local,
-		 const struct np_addr *remote, struct np_evidence_plan *plan, struct np_err *err);
+		 const struct np_addr *remote, struct np_evidence_wants *plan, struct np_err *err);
 
 #endif

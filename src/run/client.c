@@ -596,12 +596,12 @@ np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 }
 
 static int
-negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_params *p,
+negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct np_outcome *out, struct np_err *err)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 
-	dialect->ask(p, &out->flow, frame);
+	dialect->ask(p, &out->run, frame);
 	if (request(c, frame, dialect->code + 1, "the response to the test's request", RESPONSE_MS,
 		    err) != NP_OK) {
 		return err->code;
@@ -612,9 +612,9 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (dialect->granted(c->chan.in, &out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
-	out->flow.token = out->far.token;
-	if (out->flow.ids != NULL && !out->far.ids) {
-		out->flow.side->without_ids(&out->flow);
+	out->run.end.token = out->far.token;
+	if (out->run.worker.ids != NULL && !out->far.ids) {
+		out->run.side->without_ids(&out->run);
 	}
 	return NP_OK;
 }
@@ -626,10 +626,10 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 static bool
 ended_in_silence(const struct np_outcome *out)
 {
-	const struct np_flow *f = &out->flow;
+	const struct np_run *run = &out->run;
 
-	return f->par->pattern->connection_test && out->cause == NP_BY_CLOCK &&
-	       f->ended_ns - f->last_ns >= QUIET_MS * NP_MSEC;
+	return run->plan->pattern->connection_test && out->cause == NP_BY_CLOCK &&
+	       run->window.ended_ns - run->worker.last_ns >= QUIET_MS * NP_MSEC;
 }
 
 /*
@@ -640,7 +640,7 @@ ended_in_silence(const struct np_outcome *out)
 static bool
 can_spare(const struct np_client *c, const struct np_outcome *out)
 {
-	const struct np_params *p = out->flow.par;
+	const struct np_plan *p = out->run.plan;
 
 	/* Evidence is told after the results, over the connection that sparing them would end. */
 	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
@@ -661,10 +661,10 @@ can_spare(const struct np_client *c, const struct np_outcome *out)
 static int
 collect(struct np_client *c, struct np_outcome *out, uint64_t deadline, struct np_err *err)
 {
-	struct np_flow *f = &out->flow;
+	struct np_run *run = &out->run;
 	/* A nudged connection test ends with an error in place of results. */
 	bool may =
-	    f->side->nudge != NULL && (can_spare(c, out) || !f->par->pattern->connection_test);
+	    run->side->nudge != NULL && (can_spare(c, out) || !run->plan->pattern->connection_test);
 	int rc;
 
 	for (;;) {
@@ -675,7 +675,7 @@ collect(struct np_client *c, struct np_outcome *out, uint64_t deadline, struct n
 		if (rc != NP_ETIME || err->sys == EINTR || !nudge) {
 			return rc;
 		}
-		f->side->nudge(f);
+		run->side->nudge(run);
 	}
 }
 
@@ -684,7 +684,7 @@ static int
 collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
 	      struct np_err *err)
 {
-	const struct np_params *p = out->flow.par;
+	const struct np_plan *p = out->run.plan;
 	bool floods = p->transport->datagram && p->role == NP_FOLLOW;
 	struct np_err ignored;
 	int rc;
@@ -700,7 +700,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_o
 	rc = collect(c, out, within(SPARED_MS), &ignored);
 	if (rc == NP_ETIME && p->role == NP_FOLLOW) {
 		/* A sender that did not listen: a reset makes it stop. */
-		np_flow_close(&out->flow);
+		np_run_close(&out->run);
 		rc = collect(c, out, within(TOLD_OFF_MS - SPARED_MS), &ignored);
 	}
 	c->owed = rc == NP_ETIME ? c->owed : 0;
@@ -718,9 +718,9 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_o
 static void
 complete_count(struct np_outcome *out)
 {
-	const struct np_params *p = out->flow.par;
+	const struct np_plan *p = out->run.plan;
 	struct np_far *far = &out->far;
-	uint64_t sent = np_seen(&out->flow.count->sent);
+	uint64_t sent = np_seen(&out->run.worker.count->sent);
 	uint32_t missing = (uint32_t)(sent - far->received);
 
 	if (p->pattern->sized) {
@@ -735,7 +735,7 @@ static int
 no_results(const struct np_client *c, const struct np_outcome *out, int waited_s,
 	   struct np_err *err)
 {
-	double quiet_s = (double)(out->flow.ended_ns - out->flow.last_ns) / 1e9;
+	double quiet_s = (double)(out->run.window.ended_ns - out->run.worker.last_ns) / 1e9;
 
 	if (ended_in_silence(out)) {
 		return np_fail(err, NP_ETIME, 0,
@@ -782,8 +782,10 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 static int
 lost_control(const struct np_client *c, const struct np_outcome *out, int error, struct np_err *err)
 {
-	const struct np_flow *f = &out->flow;
-	double after = f->started_ns != 0 ? (double)(f->ended_ns - f->started_ns) / 1e9 : 0;
+	const struct np_run *run = &out->run;
+	double after = run->window.started_ns != 0
+			   ? (double)(run->window.ended_ns - run->window.started_ns) / 1e9
+			   : 0;
 
 	return np_fail(err, NP_EPEER, error,
 		       "lost the control connection to %s after %.1f s of the test", c->peer,
@@ -791,24 +793,24 @@ lost_control(const struct np_client *c, const struct np_outcome *out, int error,
 }
 
 static bool
-something_counted(const struct np_flow *f)
+something_counted(const struct np_run *run)
 {
-	if (f->par->pattern->transactions) {
-		return np_seen(&f->count->transactions) > 0;
+	if (run->plan->pattern->transactions) {
+		return np_seen(&run->worker.count->transactions) > 0;
 	}
-	if (f->par->pattern->probe) {
-		return f->mss > 0;
+	if (run->plan->pattern->probe) {
+		return run->closing.mss > 0;
 	}
-	return np_seen(&f->count->sent) + np_seen(&f->count->received) > 0;
+	return np_seen(&run->worker.count->sent) + np_seen(&run->worker.count->received) > 0;
 }
 
 static int
-silent_flow(const struct np_flow *f, struct np_err *err)
+silent_flow(const struct np_run *run, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT];
 
-	np_addr_text(&f->peer, text);
-	if (f->started_ns != 0) {
+	np_addr_text(&run->end.peer, text);
+	if (run->window.started_ns != 0) {
 		return np_fail(err, NP_ETIME, 0, "nothing moved for %d s between here and %s",
 			       NP_STALL_S, text);
 	}
@@ -822,14 +824,14 @@ silent_flow(const struct np_flow *f, struct np_err *err)
  * knows better.
  */
 static int
-broken_flow(struct np_client *c, const struct np_flow *f, struct np_err *err)
+broken_flow(struct np_client *c, const struct np_run *run, struct np_err *err)
 {
 	bool by_peer =
-	    f->err.sys == ECONNRESET || f->err.sys == EPIPE || f->err.sys == ECONNREFUSED;
+	    run->err.sys == ECONNRESET || run->err.sys == EPIPE || run->err.sys == ECONNREFUSED;
 	struct np_err ignored;
 
-	*err = f->err;
-	if (!f->par->no_control && by_peer &&
+	*err = run->err;
+	if (!run->plan->no_control && by_peer &&
 	    receive(c, "the reason", within(SPARED_MS), &ignored) == NP_OK &&
 	    np_frame_head(c->chan.in).word != 0) {
 		return remote_error(c, "reports", err);
@@ -842,20 +844,20 @@ static int
 judge_drive(struct np_client *c, const struct np_drive *d, struct np_outcome *out,
 	    struct np_err *err)
 {
-	const struct np_flow *f = d->flow;
+	const struct np_run *run = d->run;
 
 	out->cause = d->cause;
-	out->measured = f->ended_ns > f->started_ns && something_counted(f);
+	out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
 	if (d->lost != 0) {
 		return lost_control(c, out, d->lost, err);
 	}
-	if (f->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
-		return broken_flow(c, f, err);
+	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
+		return broken_flow(c, run, err);
 	}
 	if (d->cause == NP_BY_SILENCE) {
-		return silent_flow(f, err);
+		return silent_flow(run, err);
 	}
-	if (np_abandoned(f->stop)) {
+	if (np_abandoned(run->stop)) {
 		/* By a signal: whoever sent it will not wait for results, either. */
 		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had everything");
 	}
@@ -869,10 +871,10 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct np_outcome *ou
 static void
 ask_why(struct np_client *c, const struct np_drive *d, struct np_err *err)
 {
-	const struct np_flow *f = d->flow;
+	const struct np_run *run = d->run;
 	struct np_err why = { .code = NP_OK };
 
-	if (d->control_fd < 0 || d->lost != 0 || f->err.code == NP_OK || d->cause != NP_BY_LOOP ||
+	if (d->control_fd < 0 || d->lost != 0 || run->err.code == NP_OK || d->cause != NP_BY_LOOP ||
 	    receive(c, "the test's results", within(SPARED_MS), &why) != NP_OK) {
 		return;
 	}
@@ -886,21 +888,21 @@ static int
 measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
 	struct np_err *err)
 {
-	struct np_flow *f = &out->flow;
+	struct np_run *run = &out->run;
 	struct np_drive d = {
-		.flow = f,
-		.control_fd = f->par->no_control ? -1 : c->chan.fd,
-		.length_ns = f->par->length > 0 ? (uint64_t)f->par->length * NP_SEC : 0,
+		.run = run,
+		.control_fd = run->plan->no_control ? -1 : c->chan.fd,
+		.length_ns = run->plan->length > 0 ? (uint64_t)run->plan->length * NP_SEC : 0,
 		.meet_ns = MEET_MS * NP_MSEC,
 		.signals = c->signals,
 		.watch = { c->watch },
 	};
-	struct np_evidence *ev = np_evidence_begin(&c->plan, f);
+	struct np_evidence *ev = np_evidence_begin(&c->collect, run);
 	int rc;
 
 	d.watch[1] = np_evidence_watch(ev);
 	rc = np_drive(&d, err);
-	out->near_bag = np_evidence_end(ev, f);
+	out->near_bag = np_evidence_end(ev, run);
 	if (rc != NP_OK) {
 		return rc;
 	}
@@ -908,23 +910,23 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 		ask_why(c, &d, err);
 		return err->code;
 	}
-	if (!f->par->no_control && can_spare(c, out)) {
+	if (!run->plan->no_control && can_spare(c, out)) {
 		rc = collect_spare(c, dialect, out, err);
-	} else if (!f->par->no_control) {
+	} else if (!run->plan->no_control) {
 		rc = collect_needed(c, dialect, out, err);
 	}
 	if (rc != NP_OK) {
 		return rc;
 	}
-	if (f->side->drain != NULL) {
-		f->side->drain(f);
+	if (run->side->drain != NULL) {
+		run->side->drain(run);
 	}
-	if (!f->par->no_control && d.cause == NP_BY_CLOCK && f->par->pattern->transactions &&
-	    !something_counted(f)) {
+	if (!run->plan->no_control && d.cause == NP_BY_CLOCK && run->plan->pattern->transactions &&
+	    !something_counted(run)) {
 		return np_fail(err, NP_ETIME, 0,
 			       "not one transaction was completed within %lld s (a longer -l? a "
 			       "smaller -r or -b?)",
-			       (long long)f->par->length);
+			       (long long)run->plan->length);
 	}
 	return NP_OK;
 }
@@ -934,10 +936,10 @@ static int
 aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *peer,
     struct np_err *err)
 {
-	const struct np_eth *link = out->flow.par->eth;
+	const struct np_eth *link = out->run.plan->eth;
 
 	if (link != NULL) {
-		np_eth_aim(link, out->far.mac, &out->flow.peer);
+		np_eth_aim(link, out->far.mac, &out->run.end.peer);
 		return np_eth_check_peer(link, out->far.mac, err);
 	}
 	if (out->far.path[0] != '\0') {
@@ -947,10 +949,10 @@ aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *pee
 				       "%s is another machine, and this test runs within one",
 				       c->peer);
 		}
-		return np_addr_make_path(&out->flow.peer, out->far.path, err);
+		return np_addr_make_path(&out->run.end.peer, out->far.path, err);
 	}
-	out->flow.peer = *peer;
-	np_addr_set_port(&out->flow.peer, out->far.port);
+	out->run.end.peer = *peer;
+	np_addr_set_port(&out->run.end.peer, out->far.port);
 	return NP_OK;
 }
 
@@ -967,18 +969,18 @@ ask_far(struct np_client *c, struct np_outcome *out, int rc)
 	if (out->near_bag == NULL) {
 		return;
 	}
-	if (out->flow.par->no_control) {
+	if (out->run.plan->no_control) {
 		why = "there is no control connection (-N)";
 	} else if (rc == NP_ETIME) {
 		why = "the test was broken off";
-	} else if (out->flow.par->pattern->connection_test && out->cause == NP_BY_SIGNAL) {
+	} else if (out->run.plan->pattern->connection_test && out->cause == NP_BY_SIGNAL) {
 		why = "the test was interrupted, which ends the control connection";
 	} else if (why[0] == '\0' &&
 		   fetch_evidence(c, NP_ABOUT_TEST, &out->far_bag, &err) != NP_OK) {
 		why = err.msg;
 	}
 	snprintf(out->far_lacks, sizeof(out->far_lacks), "%s", why);
-	if (out->flow.par->role == NP_LEAD) {
+	if (out->run.plan->role == NP_LEAD) {
 		np_sequence_join(out->near_bag, out->far_bag);
 	} else {
 		np_sequence_join(out->far_bag, out->near_bag);
@@ -990,33 +992,33 @@ ask_far(struct np_client *c, struct np_outcome *out, int rc)
  * anything is asked for, from which port only when the daemon has answered.
  */
 static int
-agree(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
+agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
       struct np_outcome *out, struct np_err *err)
 {
 	static const struct np_addr nobody = { .len = 0 };
-	struct np_flow *f = &out->flow;
+	struct np_run *run = &out->run;
 	struct np_sources far;
 
-	f->peer = *peer;
-	np_hear_find(f, peer, p->no_control ? &nobody : &c->used, p->no_control ? -1 : c->chan.fd,
+	run->end.peer = *peer;
+	np_hear_find(run, peer, p->no_control ? &nobody : &c->used, p->no_control ? -1 : c->chan.fd,
 		     &far);
-	if (np_hear_only(f, &far, np_addr_port(peer), err) != NP_OK) {
+	if (np_hear_only(run, &far, np_addr_port(peer), err) != NP_OK) {
 		return err->code;
 	}
-	np_hear_afresh(f, &far);
+	np_hear_afresh(run, &far);
 	if (!p->no_control && (negotiate(c, np_dialect(p->bench->code), p, out, err) != NP_OK ||
 			       aim(c, out, peer, err) != NP_OK ||
-			       np_hear_only(f, &far, out->far.port, err) != NP_OK)) {
+			       np_hear_only(run, &far, out->far.port, err) != NP_OK)) {
 		return err->code;
 	}
 	if (c->hooks.agreed != NULL) {
-		c->hooks.agreed(c->hooks.ctx, f);
+		c->hooks.agreed(c->hooks.ctx, run);
 	}
 	return NP_OK;
 }
 
 int
-np_client_run(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
+np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 	      struct np_outcome *out, struct np_err *err)
 {
 	struct np_stop stop = { 0 };
@@ -1024,24 +1026,24 @@ np_client_run(struct np_client *c, const struct np_params *p, const struct np_ad
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	if (np_flow_open(&out->flow, p, &stop, err) != NP_OK) {
+	if (np_run_open(&out->run, p, &stop, err) != NP_OK) {
 		return err->code;
 	}
 	rc = agree(c, p, peer, out, err);
 	if (rc == NP_OK) {
 		rc = measure(c, np_dialect(p->bench->code), out, err);
-		np_ids_put(&out->flow, out->near_bag);
+		np_ids_put(&out->run, out->near_bag);
 		ask_far(c, out, rc);
 	}
-	np_flow_close(&out->flow);
-	out->flow.stop = NULL;
+	np_run_close(&out->run);
+	out->run.stop = NULL;
 	return rc;
 }
 
 void
 np_outcome_free(struct np_outcome *out)
 {
-	np_flow_free(&out->flow);
+	np_run_free(&out->run);
 	np_bag_free(out->near_bag);
 	np_bag_free(out->far_bag);
 	out->near_bag = out->far_bag = NULL;

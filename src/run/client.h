@@ -34,7 +34,7 @@ struct np_target {
 struct np_client_hooks {
 	void *ctx;
 	/* The test is agreed on: the flow knows where the data goes to. NULL. */
-	void (*agreed)(void *ctx, const struct np_flow *f);
+	void (*agreed)(void *ctx, const struct np_run *run);
 	/* Once: the daemon has not answered for patience_ns, and the wait goes on. NULL. */
 	void (*waiting)(void *ctx, const char *text);
 	uint64_t patience_ns;
@@ -47,8 +47,8 @@ struct np_client {
 	struct np_addr used; /* the daemon's address that answered */
 	struct np_signals signals;
 	struct np_watch watch;
-	struct np_evidence_plan plan; /* what is collected here; caps 0: nothing */
-	struct np_hello granted;      /* what the daemon does of what was wanted; caps 0: nothing */
+	struct np_evidence_wants collect; /* what is collected here; caps 0: nothing */
+	struct np_hello granted; /* what the daemon does of what was wanted; caps 0: nothing */
 	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
 	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */
 	bool heard;      /* the daemon has answered once */
@@ -75,7 +75,7 @@ void np_client_close(struct np_client *c);
 
 /* What came out of a test. */
 struct np_outcome {
-	struct np_flow flow; /* closed; its counts, histogram and sizes remain */
+	struct np_run run; /* closed; its counts, histogram and sizes remain */
 	struct np_far far;
 	enum np_cause cause;
 	bool measured; /* something was: figures can be shown even when the run failed */
@@ -97,7 +97,7 @@ int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, 
  * its signals and watch). Every wait has a deadline; the whole ends within 15 s of the peer's
  * death or the link's silence. out is to be released by np_outcome_free() whatever the return.
  */
-int np_client_run(struct np_client *c, const struct np_params *p, const struct np_addr *peer,
+int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 		  struct np_outcome *out, struct np_err *err);
 
 void np_outcome_free(struct np_outcome *out);

@@ -21,8 +21,8 @@ enum {
 
 enum phase { MEETING, LOOPING, FINISHING, DONE };
 
-struct np_worker {
-	struct np_flow *flow;
+struct np_worker_thread {
+	struct np_run *run;
 	pthread_t thread;
 	sem_t told;  /* to begin, or that it is not wanted */
 	bool wanted; /* said before that */
@@ -34,7 +34,7 @@ struct np_worker {
 /* The controller's own state beside what the caller gave. */
 struct control {
 	struct np_drive *d;
-	struct np_worker *w;
+	struct np_worker_thread *w;
 	bool spoken; /* the control connection has said something already */
 	int signals; /* taken so far */
 	uint64_t meet_until;
@@ -68,7 +68,7 @@ np_drive_prepare(void)
 }
 
 static void
-enter(struct np_worker *w, enum phase phase)
+enter(struct np_worker_thread *w, enum phase phase)
 {
 	ssize_t n;
 
@@ -80,60 +80,63 @@ enter(struct np_worker *w, enum phase phase)
 
 /* A counted stream has got everything across when the far end has closed on its last message. */
 static bool
-counted_out(const struct np_flow *f)
+counted_out(const struct np_run *run)
 {
-	return f->budget != UINT64_MAX && !f->par->pattern->transactions &&
-	       np_seen(&f->count->sent) + f->send_size >= f->budget;
+	return run->worker.budget != UINT64_MAX && !run->plan->pattern->transactions &&
+	       np_seen(&run->worker.count->sent) + run->worker.send_size >= run->worker.budget;
 }
 
 static void
-explain(struct np_flow *f, int error)
+explain(struct np_run *run, int error)
 {
-	const struct np_transport *t = f->par->transport;
+	const struct np_transport *t = run->plan->transport;
 	char peer[NP_ADDR_TEXT] = "the far end";
 
-	if (np_stopped(f->stop) || ((error == ECONNRESET || error == EPIPE) && counted_out(f))) {
+	if (np_stopped(run->stop) ||
+	    ((error == ECONNRESET || error == EPIPE) && counted_out(run))) {
 		return;
 	}
-	if (f->peer.len != 0) {
-		np_addr_text(&f->peer, peer);
+	if (run->end.peer.len != 0) {
+		np_addr_text(&run->end.peer, peer);
 	}
 	if (error == EMSGSIZE && t->family == AF_UNIX) {
-		np_fail(&f->err, NP_EUSAGE, error,
+		np_fail(&run->err, NP_EUSAGE, error,
 			"%zu bytes are more than a datagram takes with a send buffer of %d (try a "
 			"smaller -%c or a larger -s)",
-			f->send_size, f->sndbuf, f->par->pattern->sized ? 'r' : 'm');
+			run->worker.send_size, run->end.sndbuf,
+			run->plan->pattern->sized ? 'r' : 'm');
 	} else if (error == EMSGSIZE && t->family == AF_PACKET) {
-		np_fail(&f->err, NP_EUSAGE, error,
+		np_fail(&run->err, NP_EUSAGE, error,
 			"%zu bytes are more than a frame holds now: the MTU was made smaller",
-			f->send_size);
-	} else if (error == EMSGSIZE && f->send_size <= (size_t)t->max_message) {
-		np_fail(&f->err, NP_EUSAGE, error,
+			run->worker.send_size);
+	} else if (error == EMSGSIZE && run->worker.send_size <= (size_t)t->max_message) {
+		np_fail(&run->err, NP_EUSAGE, error,
 			"%zu bytes are more than the path to %s takes in one piece (leave out -f)",
-			f->send_size, peer);
+			run->worker.send_size, peer);
 	} else if (error == EMSGSIZE) {
-		np_fail(&f->err, NP_EUSAGE, error,
-			"send %zu bytes as one %s message (try -%c %d or less)", f->send_size,
-			t->name, f->par->pattern->sized ? 'r' : 'm', t->max_message);
-	} else if (error == ENETUNREACH && f->par->no_route) {
-		np_fail(&f->err, NP_ESYS, error,
+		np_fail(&run->err, NP_EUSAGE, error,
+			"send %zu bytes as one %s message (try -%c %d or less)",
+			run->worker.send_size, t->name, run->plan->pattern->sized ? 'r' : 'm',
+			t->max_message);
+	} else if (error == ENETUNREACH && run->plan->no_route) {
+		np_fail(&run->err, NP_ESYS, error,
 			"%s is not on a network of this machine (try -R 1)", peer);
-	} else if (f->hung_up) {
-		np_fail(&f->err, NP_EPEER, error, "data connection with %s closed early", peer);
+	} else if (run->hung_up) {
+		np_fail(&run->err, NP_EPEER, error, "data connection with %s closed early", peer);
 	} else {
-		np_fail(&f->err, NP_ESYS, error, "data connection with %s", peer);
+		np_fail(&run->err, NP_ESYS, error, "data connection with %s", peer);
 	}
 }
 
 /* This machine's CPU utilisation since the reading `from`; what can't be read stays unknown. */
 static void
-note_cpu(struct np_flow *f, struct np_cpu_times *from)
+note_cpu(struct np_run *run, struct np_cpu_times *from)
 {
 	struct np_cpu_times *to = NULL;
 	struct np_err err;
 
 	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
-		np_cpu_use(from, to, &f->cpu);
+		np_cpu_use(from, to, &run->closing.cpu);
 	}
 	np_cpu_free(from);
 	np_cpu_free(to);
@@ -141,49 +144,50 @@ note_cpu(struct np_flow *f, struct np_cpu_times *from)
 
 /* The measured part and what follows, in a table of descriptors of the worker's own. */
 static void
-measure(struct np_worker *w)
+measure(struct np_worker_thread *w)
 {
-	struct np_flow *f = w->flow;
-	const int keep[] = { f->fd, f->listen_fd, f->file_fd, f->held_fd, w->wake_fd };
+	struct np_run *run = w->run;
+	const int keep[] = { run->conn->fd, run->end.listen_fd, run->worker.file_fd,
+			     run->end.held_fd, w->wake_fd };
 	bool own = np_fds_own(keep, sizeof(keep) / sizeof(keep[0]));
 	struct np_cpu_times *cpu = NULL;
 	struct np_err err;
 	int rc;
 
-	if (f->par->near.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
+	if (run->plan->near.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
 		cpu = NULL;
 	}
-	if (f->thread != NULL) {
-		np_thread_begin(f->thread);
+	if (run->worker.thread != NULL) {
+		np_thread_begin(run->worker.thread);
 	}
-	f->started_ns = np_now();
+	run->window.started_ns = np_now();
 	enter(w, LOOPING);
-	rc = f->loop(f);
-	f->ended_ns = np_now();
-	if (f->thread != NULL) {
-		np_thread_end(f->thread);
+	rc = run->worker.loop(run);
+	run->window.ended_ns = np_now();
+	if (run->worker.thread != NULL) {
+		np_thread_end(run->worker.thread);
 	}
 	if (rc < 0) {
-		explain(f, -rc);
+		explain(run, -rc);
 	}
 	enter(w, FINISHING);
-	if (f->side->finish != NULL) {
-		f->side->finish(f);
+	if (run->side->finish != NULL) {
+		run->side->finish(run);
 	}
-	note_cpu(f, cpu);
+	note_cpu(run, cpu);
 	if (own) {
 		/* Copies: the caller's stay open, and are the last ones when it closes them. */
-		close(f->fd);
-		close(f->listen_fd);
+		close(run->conn->fd);
+		close(run->end.listen_fd);
 	}
 }
 
 static void *
 work(void *arg)
 {
-	struct np_worker *w = arg;
-	struct np_flow *f = w->flow;
-	bool met = f->side->connects;
+	struct np_worker_thread *w = arg;
+	struct np_run *run = w->run;
+	bool met = run->side->connects;
 
 	while (sem_wait(&w->told) != 0) {
 	}
@@ -191,7 +195,7 @@ work(void *arg)
 		return NULL;
 	}
 	if (!met) {
-		met = f->par->transport->meet(f, &f->err) == NP_OK && f->fd >= 0;
+		met = run->plan->transport->meet(run, &run->err) == NP_OK && run->conn->fd >= 0;
 	}
 	if (met) {
 		measure(w);
@@ -208,19 +212,19 @@ phase_of(const struct control *c)
 
 /* What this side can see of the far end's work, and of what the far end takes. */
 static uint64_t
-activity(const struct np_flow *f)
+activity(const struct np_run *run)
 {
-	return np_seen(&f->count->receives) + np_seen(&f->count->transactions) +
-	       np_seen(&f->count->sends);
+	return np_seen(&run->worker.count->receives) + np_seen(&run->worker.count->transactions) +
+	       np_seen(&run->worker.count->sends);
 }
 
 /* The same for a test without an end in sight, where one message may take long to get across. */
 static uint64_t
-progress(const struct np_flow *f)
+progress(const struct np_run *run)
 {
-	bool tcp = f->fd >= 0 && !f->par->transport->datagram;
+	bool tcp = run->conn->fd >= 0 && !run->plan->transport->datagram;
 
-	return activity(f) + (tcp ? np_tcp_moved(f->fd) : 0);
+	return activity(run) + (tcp ? np_tcp_moved(run->conn->fd) : 0);
 }
 
 /* For how long nothing has moved. A loop that sleeps by its own will is not waiting for anything.
@@ -228,7 +232,7 @@ progress(const struct np_flow *f)
 static uint64_t
 silence(struct control *c, uint64_t did, uint64_t now)
 {
-	if (did != c->seen || c->seen_ns == 0 || np_pace_resting(c->d->flow)) {
+	if (did != c->seen || c->seen_ns == 0 || np_pace_resting(c->d->run)) {
 		c->seen = did;
 		c->seen_ns = now;
 	}
@@ -238,10 +242,10 @@ silence(struct control *c, uint64_t did, uint64_t now)
 static void
 end(struct control *c, enum np_cause cause, int level)
 {
-	if (!np_stopped(c->d->flow->stop)) {
+	if (!np_stopped(c->d->run->stop)) {
 		c->d->cause = cause;
 	}
-	np_stop(c->d->flow->stop, level);
+	np_stop(c->d->run->stop, level);
 }
 
 /*
@@ -251,10 +255,10 @@ end(struct control *c, enum np_cause cause, int level)
 static uint64_t
 await_silence(struct control *c, uint64_t time_up, uint64_t now)
 {
-	const struct np_flow *f = c->d->flow;
-	uint64_t pad = f->side->pad_ns, did = activity(f);
+	const struct np_run *run = c->d->run;
+	uint64_t pad = run->side->pad_ns, did = activity(run);
 
-	if (f->par->transport->datagram && did > 0 && pad > NP_SEC / 2) {
+	if (run->plan->transport->datagram && did > 0 && pad > NP_SEC / 2) {
 		pad = NP_SEC / 2; /* a datagram test has no close to wait for */
 	}
 	if (did == 0 && pad < 4 * NP_SEC) {
@@ -273,11 +277,11 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 static uint64_t
 await_own_end(struct control *c, uint64_t now)
 {
-	const struct np_params *p = c->d->flow->par;
+	const struct np_plan *p = c->d->run->plan;
 	bool transmits = !p->pattern->transactions && p->role == NP_LEAD;
 	uint64_t limit = LAST_WORD_S * NP_SEC;
 
-	if (silence(c, activity(c->d->flow), now) >= limit ||
+	if (silence(c, activity(c->d->run), now) >= limit ||
 	    (transmits && now - c->heard_ns >= limit)) {
 		end(c, NP_BY_CONTROL, 1);
 		return NP_NEVER;
@@ -289,11 +293,11 @@ await_own_end(struct control *c, uint64_t now)
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
-	if (!c->d->flow->par->active) {
+	if (!c->d->run->plan->active) {
 		return NP_NEVER; /* the client is watched on the control connection */
 	}
-	if (silence(c, progress(c->d->flow), now) >=
-	    NP_STALL_S * NP_SEC + np_pace_longest(c->d->flow->par)) {
+	if (silence(c, progress(c->d->run), now) >=
+	    NP_STALL_S * NP_SEC + np_pace_longest(c->d->run->plan)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
 	}
@@ -307,17 +311,17 @@ await_progress(struct control *c, uint64_t now)
 static uint64_t
 keep_patience(struct control *c, uint64_t now)
 {
-	const struct np_flow *f = c->d->flow;
-	uint64_t lost = np_seen(&f->count->lost);
+	const struct np_run *run = c->d->run;
+	uint64_t lost = np_seen(&run->worker.count->lost);
 	bool unheard = c->kicked_ns != 0 && lost == c->kicked_lost;
 
-	if (silence(c, activity(f), now) >= f->patience_ns &&
-	    (unheard || now - c->kicked_ns >= f->patience_ns)) {
+	if (silence(c, activity(run), now) >= run->worker.patience_ns &&
+	    (unheard || now - c->kicked_ns >= run->worker.patience_ns)) {
 		c->kicked_ns = now;
 		c->kicked_lost = lost;
 		pthread_kill(c->w->thread, KICK_SIGNAL);
 	}
-	return now + f->patience_ns / 10;
+	return now + run->worker.patience_ns / 10;
 }
 
 static uint64_t
@@ -330,7 +334,7 @@ sooner(uint64_t a, uint64_t b)
 static uint64_t
 keep_limit(struct control *c, uint64_t now)
 {
-	uint64_t until = c->d->flow->started_ns + c->d->limit_ns;
+	uint64_t until = c->d->run->window.started_ns + c->d->limit_ns;
 
 	if (c->d->limit_ns == 0 || c->d->length_ns != 0) {
 		return NP_NEVER;
@@ -345,12 +349,12 @@ keep_limit(struct control *c, uint64_t now)
 static uint64_t
 keep_test_time(struct control *c, uint64_t now)
 {
-	const struct np_flow *f = c->d->flow;
+	const struct np_run *run = c->d->run;
 	uint64_t again = c->heard_ns != 0 ? await_own_end(c, now) : NP_NEVER;
-	uint64_t time_up = f->started_ns + c->d->length_ns;
-	bool waits = !f->par->active && f->side->pad_ns != 0;
+	uint64_t time_up = run->window.started_ns + c->d->length_ns;
+	bool waits = !run->plan->active && run->side->pad_ns != 0;
 
-	if (f->patience_ns != 0) {
+	if (run->worker.patience_ns != 0) {
 		again = sooner(again, keep_patience(c, now));
 	}
 	again = sooner(again, keep_limit(c, now));
@@ -389,28 +393,28 @@ keep_time(struct control *c, enum phase phase)
 
 /* Let a watch look when that is due. Times are counted from the start: they do not drift. */
 static uint64_t
-keep_watch(const struct np_flow *f, const struct np_watch *w, uint64_t *looks)
+keep_watch(const struct np_run *run, const struct np_watch *w, uint64_t *looks)
 {
 	uint64_t now = np_now();
-	uint64_t due = f->started_ns + (*looks + 1) * w->every_ns;
+	uint64_t due = run->window.started_ns + (*looks + 1) * w->every_ns;
 
 	if (now < due) {
 		return due;
 	}
-	w->look(w->ctx, f, now);
-	*looks = (now - f->started_ns) / w->every_ns;
-	return f->started_ns + (*looks + 1) * w->every_ns;
+	w->look(w->ctx, run, now);
+	*looks = (now - run->window.started_ns) / w->every_ns;
+	return run->window.started_ns + (*looks + 1) * w->every_ns;
 }
 
 static uint64_t
 keep_watches(struct control *c, enum phase phase)
 {
-	const struct np_flow *f = c->d->flow;
+	const struct np_run *run = c->d->run;
 	uint64_t next = NP_NEVER;
 
-	for (int i = 0; i < NP_WATCHES && phase == LOOPING && !np_stopped(f->stop); i++) {
+	for (int i = 0; i < NP_WATCHES && phase == LOOPING && !np_stopped(run->stop); i++) {
 		if (c->d->watch[i].every_ns != 0) {
-			next = sooner(next, keep_watch(f, &c->d->watch[i], &c->looks[i]));
+			next = sooner(next, keep_watch(run, &c->d->watch[i], &c->looks[i]));
 		}
 	}
 	return next;
@@ -420,7 +424,7 @@ keep_watches(struct control *c, enum phase phase)
 static bool
 kick(struct control *c, enum phase phase)
 {
-	const struct np_stop *stop = c->d->flow->stop;
+	const struct np_stop *stop = c->d->run->stop;
 
 	if ((np_stopped(stop) && phase < FINISHING) || (np_abandoned(stop) && phase < DONE)) {
 		pthread_kill(c->w->thread, KICK_SIGNAL);
@@ -452,7 +456,7 @@ hear_control(struct control *c)
 	c->spoken = true;
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		c->d->lost = errno;
-	} else if (n == 0 || !c->d->flow->par->active) {
+	} else if (n == 0 || !c->d->run->plan->active) {
 		/*
 		 * A daemon that closes may have said why before: then the message counts. At the
 		 * daemon's side any event is an end, as it asks for no others; a reset may show as
@@ -465,20 +469,20 @@ hear_control(struct control *c)
 		return;
 	}
 	/* A client that has lost its daemon has nobody to drain towards. */
-	end(c, NP_BY_CONTROL, c->d->flow->par->active ? 2 : 1);
+	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
 }
 
 static void
 wait_for_news(struct control *c, enum phase phase, uint64_t until)
 {
-	const struct np_flow *f = c->d->flow;
-	bool active = f->par->active;
-	bool watch_data = phase == LOOPING && !active && f->side->ends_on_hangup;
+	const struct np_run *run = c->d->run;
+	bool active = run->plan->active;
+	bool watch_data = phase == LOOPING && !active && run->side->ends_on_hangup;
 	struct pollfd p[3] = {
 		{ .fd = c->w->heard_fd, .events = POLLIN },
 		{ .fd = c->d->control_fd,
 		  .events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP) },
-		{ .fd = watch_data ? f->fd : -1, .events = POLLRDHUP },
+		{ .fd = watch_data ? run->conn->fd : -1, .events = POLLRDHUP },
 	};
 	struct timespec left;
 	char bytes[16];
@@ -518,7 +522,7 @@ control_worker(struct control *c)
 }
 
 static int
-start(struct np_worker *w, struct np_err *err)
+start(struct np_worker_thread *w, struct np_err *err)
 {
 	int wake[2], rc;
 
@@ -538,16 +542,16 @@ start(struct np_worker *w, struct np_err *err)
 }
 
 /* One that waits to be told; NULL, and err says why. */
-static struct np_worker *
-hire(struct np_flow *f, struct np_err *err)
+static struct np_worker_thread *
+hire(struct np_run *run, struct np_err *err)
 {
-	struct np_worker *w = calloc(1, sizeof(*w));
+	struct np_worker_thread *w = calloc(1, sizeof(*w));
 
 	if (w == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "start a thread");
 		return NULL;
 	}
-	w->flow = f;
+	w->run = run;
 	if (start(w, err) != NP_OK) {
 		free(w);
 		return NULL;
@@ -558,12 +562,12 @@ hire(struct np_flow *f, struct np_err *err)
 int
 np_drive_hold(struct np_drive *d, struct np_err *err)
 {
-	d->worker = hire(d->flow, err);
+	d->worker = hire(d->run, err);
 	return d->worker != NULL ? NP_OK : err->code;
 }
 
 static void
-tell(struct np_worker *w, bool wanted)
+tell(struct np_worker_thread *w, bool wanted)
 {
 	w->wanted = wanted;
 	sem_post(&w->told);
@@ -572,7 +576,7 @@ tell(struct np_worker *w, bool wanted)
 static void
 dismiss(struct np_drive *d)
 {
-	struct np_worker *w = d->worker;
+	struct np_worker_thread *w = d->worker;
 
 	pthread_join(w->thread, NULL);
 	sem_destroy(&w->told);
@@ -600,7 +604,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 	d->cause = NP_BY_LOOP;
 	d->lost = 0;
 	if (d->worker == NULL) {
-		d->worker = hire(d->flow, err);
+		d->worker = hire(d->run, err);
 	}
 	if (d->worker == NULL) {
 		return err->code;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 
 /* How signals reach a controller: handlers in main() count, ppoll() lets them in. */
 struct np_signals {
@@ -42,23 +42,23 @@ enum np_cause {
  */
 struct np_watch {
 	uint64_t every_ns; /* 0: nobody does */
-	void (*look)(void *ctx, const struct np_flow *f, uint64_t now_ns);
+	void (*look)(void *ctx, const struct np_run *run, uint64_t now_ns);
 	void *ctx;
 };
 
 enum { NP_WATCHES = 2 };
 
-struct np_worker;
+struct np_worker_thread;
 
 struct np_drive {
-	struct np_flow *flow;
+	struct np_run *run;
 	int control_fd;     /* -1: none */
 	uint64_t length_ns; /* of the measured part; 0: no limit */
 	uint64_t limit_ns;  /* of one that nothing else ends in time; 0: none */
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
 	struct np_watch watch[NP_WATCHES];
-	struct np_worker *worker; /* of np_drive_hold(); NULL: np_drive() starts one */
+	struct np_worker_thread *worker; /* of np_drive_hold(); NULL: np_drive() starts one */
 
 	enum np_cause cause; /* out */
 	int lost;            /* out: the control connection is gone, errno or ECONNRESET; else 0 */
@@ -71,7 +71,7 @@ struct np_drive {
 void np_drive_prepare(void);
 
 /*
- * Run flow->side's loop and finish to their end. f->err tells how the flow itself fared;
+ * Run flow->side's loop and finish to their end. run->err tells how the flow itself fared;
  * the return value is NP_OK, or NP_ESYS when no worker could be started.
  */
 int np_drive(struct np_drive *d, struct np_err *err);

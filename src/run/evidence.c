@@ -25,7 +25,7 @@ enum { BYTES, QUEUED_IN, QUEUED_OUT, OWN };
 static const char *const own_names[OWN] = { "bytes", "queued_in", "queued_out" };
 
 struct np_evidence {
-	struct np_evidence_plan plan;
+	struct np_evidence_wants plan;
 	char device[DEVICE];
 	char device_why[128]; /* it is not known; empty: it is, or there is none */
 	struct np_moved *moved;
@@ -41,7 +41,7 @@ struct np_evidence {
 };
 
 static const char *
-root_of(const struct np_evidence_plan *plan)
+root_of(const struct np_evidence_wants *plan)
 {
 	return plan->root != NULL ? plan->root : "";
 }
@@ -66,17 +66,17 @@ device_of(const struct np_addr *near, char device[DEVICE], char *why, size_t siz
 }
 
 static void
-find_device(struct np_evidence *ev, const struct np_flow *f)
+find_device(struct np_evidence *ev, const struct np_run *run)
 {
 	struct np_addr near = ev->plan.near;
 
-	if (f->par->eth != NULL) {
-		snprintf(ev->device, sizeof(ev->device), "%s", f->par->eth->device);
+	if (run->plan->eth != NULL) {
+		snprintf(ev->device, sizeof(ev->device), "%s", run->plan->eth->device);
 	}
-	if (f->par->transport->family != 0) {
+	if (run->plan->transport->family != 0) {
 		return;
 	}
-	if (near.len == 0 && (f->peer.len == 0 || !np_addr_towards(&f->peer, &near))) {
+	if (near.len == 0 && (run->end.peer.len == 0 || !np_addr_towards(&run->end.peer, &near))) {
 		near.len = 0;
 	}
 	device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
@@ -84,9 +84,9 @@ find_device(struct np_evidence *ev, const struct np_flow *f)
 
 /* The ledger is kept of the flow's packets: by the peer's port here, by one's own at the daemon. */
 static void
-start_capture(struct np_evidence *ev, const struct np_flow *f)
+start_capture(struct np_evidence *ev, const struct np_run *run)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 	struct np_capture_flow flow = { .protocol = p->transport->protocol,
 					.connections = p->pattern->connection_test };
 	struct np_err err = { .code = NP_OK };
@@ -104,9 +104,9 @@ start_capture(struct np_evidence *ev, const struct np_flow *f)
 		flow.protocol = p->transport->datagram ? IPPROTO_UDP : IPPROTO_TCP;
 	}
 	if (p->active) {
-		flow.far = f->peer;
+		flow.far = run->end.peer;
 	} else {
-		flow.near = f->local;
+		flow.near = run->end.local;
 	}
 	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
@@ -116,7 +116,7 @@ start_capture(struct np_evidence *ev, const struct np_flow *f)
 }
 
 struct np_evidence *
-np_evidence_begin(const struct np_evidence_plan *plan, struct np_flow *f)
+np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 {
 	struct np_evidence *ev;
 	uint32_t every_ms = plan->every_ms != 0 ? plan->every_ms : EVERY_MS;
@@ -131,13 +131,13 @@ np_evidence_begin(const struct np_evidence_plan *plan, struct np_flow *f)
 	ev->plan = *plan;
 	ev->bag = np_bag_new();
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
-	ev->tcp = f->par->transport->family != AF_UNIX && !f->par->transport->datagram &&
-		  !f->par->pattern->connection_test;
-	find_device(ev, f);
-	start_capture(ev, f);
+	ev->tcp = run->plan->transport->family != AF_UNIX && !run->plan->transport->datagram &&
+		  !run->plan->pattern->connection_test;
+	find_device(ev, run);
+	start_capture(ev, run);
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		ev->thread.root = root_of(plan);
-		f->thread = &ev->thread;
+		run->worker.thread = &ev->thread;
 		ev->moved = np_moved_begin(root_of(plan), ev->device);
 	}
 	return ev;
@@ -173,20 +173,20 @@ queued(int fd, unsigned long which)
 
 /* Of transactions the bytes are published at the end only, their number at once. */
 static uint64_t
-bytes_so_far(const struct np_flow *f)
+bytes_so_far(const struct np_run *run)
 {
-	const struct np_counters *c = f->count;
+	const struct np_counters *c = run->worker.count;
 	uint64_t bytes = np_seen(&c->sent) + np_seen(&c->received);
 
-	if (f->par->pattern->transactions && bytes == 0) {
-		return np_seen(&c->transactions) * (f->send_size + f->recv_size);
+	if (run->plan->pattern->transactions && bytes == 0) {
+		return np_seen(&c->transactions) * (run->worker.send_size + run->worker.recv_size);
 	}
 	return bytes;
 }
 
 /* A np_watch's look(). In a connection test no socket lasts that could be looked at. */
 static void
-take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
+take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
 	int64_t info[NP_TCP_SAMPLED] = { 0 };
@@ -195,8 +195,8 @@ take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
 	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {
 		return; /* the watch still looks as often as it did at first */
 	}
-	if ((f->fd < 0 && !f->par->pattern->connection_test) ||
-	    (ev->tcp && !np_tcp_sample(f->fd, info))) {
+	if ((run->conn->fd < 0 && !run->plan->pattern->connection_test) ||
+	    (ev->tcp && !np_tcp_sample(run->conn->fd, info))) {
 		return;
 	}
 	if (ev->count == SAMPLES) {
@@ -204,12 +204,12 @@ take_sample(void *ctx, const struct np_flow *f, uint64_t now_ns)
 	}
 	ev->last_ns = now_ns;
 	i = ev->count++;
-	ev->at_s[i] = (double)(now_ns - f->started_ns) / 1e9;
-	ev->own[BYTES][i] = (int64_t)bytes_so_far(f);
-	if (f->fd >= 0) {
+	ev->at_s[i] = (double)(now_ns - run->window.started_ns) / 1e9;
+	ev->own[BYTES][i] = (int64_t)bytes_so_far(run);
+	if (run->conn->fd >= 0) {
 		ev->queues = true;
-		ev->own[QUEUED_IN][i] = queued(f->fd, SIOCINQ);
-		ev->own[QUEUED_OUT][i] = queued(f->fd, SIOCOUTQ);
+		ev->own[QUEUED_IN][i] = queued(run->conn->fd, SIOCINQ);
+		ev->own[QUEUED_OUT][i] = queued(run->conn->fd, SIOCOUTQ);
 	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
 		ev->info[n][i] = info[n];
@@ -249,7 +249,7 @@ put_samples(const struct np_evidence *ev)
  */
 
 static int
-family_of(const struct np_params *p)
+family_of(const struct np_plan *p)
 {
 	if (p->transport->family != 0) {
 		return 0;
@@ -258,9 +258,9 @@ family_of(const struct np_params *p)
 }
 
 static void
-put_counts(const struct np_flow *f, struct np_bag *into)
+put_counts(const struct np_run *run, struct np_bag *into)
 {
-	const struct np_counters *c = f->count;
+	const struct np_counters *c = run->worker.count;
 	uint64_t dropped;
 
 	np_bag_int(into, (int64_t)np_seen(&c->sent), "flow.bytes_sent");
@@ -269,17 +269,17 @@ put_counts(const struct np_flow *f, struct np_bag *into)
 	np_bag_int(into, (int64_t)np_seen(&c->receives), "flow.receives");
 	np_bag_int(into, (int64_t)np_seen(&c->transactions), "flow.transactions");
 	np_bag_int(into, (int64_t)np_seen(&c->failed), "flow.sends_refused");
-	if (f->par->eth != NULL && np_eth_drops(f->par->eth, &dropped)) {
+	if (run->plan->eth != NULL && np_eth_drops(run->plan->eth, &dropped)) {
 		np_bag_int(into, (int64_t)dropped, "flow.socket_drops");
 	}
 }
 
 static void
-put_flow(const struct np_evidence *ev, const struct np_flow *f)
+put_flow(const struct np_evidence *ev, const struct np_run *run)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 
-	np_bag_text(ev->bag, np_params_words(p)->role, "flow.role");
+	np_bag_text(ev->bag, np_plan_words(p)->role, "flow.role");
 	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
 	np_bag_int(ev->bag, family_of(p), "flow.family");
 	if (ev->device_why[0] != '\0') {
@@ -287,21 +287,24 @@ put_flow(const struct np_evidence *ev, const struct np_flow *f)
 	} else {
 		np_bag_text(ev->bag, ev->device, "flow.device");
 	}
-	np_bag_real(ev->bag, (double)(f->ended_ns - f->started_ns) / 1e9, "flow.seconds");
-	put_counts(f, ev->bag);
-	np_bag_int(ev->bag, (int64_t)f->send_size, "flow.send_size");
-	np_bag_int(ev->bag, (int64_t)f->recv_size, "flow.receive_size");
+	np_bag_real(ev->bag, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
+		    "flow.seconds");
+	put_counts(run, ev->bag);
+	np_bag_int(ev->bag, (int64_t)run->worker.send_size, "flow.send_size");
+	np_bag_int(ev->bag, (int64_t)run->worker.recv_size, "flow.receive_size");
 	np_bag_int(ev->bag, p->near.sndbuf, "flow.sndbuf_asked");
 	np_bag_int(ev->bag, p->near.rcvbuf, "flow.rcvbuf_asked");
-	if (f->fd >= 0) {
-		np_bag_int(ev->bag, np_sock_int(f->fd, SOL_SOCKET, SO_SNDBUF), "flow.sndbuf");
-		np_bag_int(ev->bag, np_sock_int(f->fd, SOL_SOCKET, SO_RCVBUF), "flow.rcvbuf");
+	if (run->conn->fd >= 0) {
+		np_bag_int(ev->bag, np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF),
+			   "flow.sndbuf");
+		np_bag_int(ev->bag, np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF),
+			   "flow.rcvbuf");
 	}
 }
 
 /* What was read when more could be read goes before what can be now. */
 static void
-put_host(const struct np_evidence_plan *plan, const char *device, const char *device_why, int fd,
+put_host(const struct np_evidence_wants *plan, const char *device, const char *device_why, int fd,
 	 struct np_bag *into)
 {
 	struct np_bag_item item;
@@ -320,7 +323,7 @@ put_host(const struct np_evidence_plan *plan, const char *device, const char *de
 }
 
 void
-np_evidence_host(const struct np_evidence_plan *plan, int fd, struct np_bag *into)
+np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *into)
 {
 	char device[DEVICE], why[128];
 
@@ -333,12 +336,13 @@ np_evidence_host(const struct np_evidence_plan *plan, int fd, struct np_bag *int
  * does not. -1: there is none.
  */
 static int
-connected_like(const struct np_flow *f)
+connected_like(const struct np_run *run)
 {
-	const struct np_addr *peer = f->peer.len != 0 ? &f->peer : &f->par->only;
+	const struct np_addr *peer = run->end.peer.len != 0 ? &run->end.peer : &run->plan->only;
 	int fd = -1;
 
-	if (f->par->transport->family != AF_UNIX && f->par->transport->datagram && peer->len != 0) {
+	if (run->plan->transport->family != AF_UNIX && run->plan->transport->datagram &&
+	    peer->len != 0) {
 		fd = socket(peer->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	}
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&peer->sa, peer->len) != 0) {
@@ -349,7 +353,7 @@ connected_like(const struct np_flow *f)
 }
 
 struct np_bag *
-np_evidence_end(struct np_evidence *ev, struct np_flow *f)
+np_evidence_end(struct np_evidence *ev, struct np_run *run)
 {
 	struct np_bag *bag;
 
@@ -357,15 +361,15 @@ np_evidence_end(struct np_evidence *ev, struct np_flow *f)
 		return NULL;
 	}
 	bag = ev->bag;
-	f->thread = NULL;
+	run->worker.thread = NULL;
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
-		put_flow(ev, f);
+		put_flow(ev, run);
 		np_thread_put(&ev->thread, bag);
-		if (ev->tcp && f->fd >= 0) {
-			np_tcp_put(f->fd, bag);
+		if (ev->tcp && run->conn->fd >= 0) {
+			np_tcp_put(run->conn->fd, bag);
 		}
 	}
-	np_flow_hang_up(f); /* what follows takes milliseconds, which would be the far end's */
+	np_run_hang_up(run); /* what follows takes milliseconds, which would be the far end's */
 	if (ev->capturing) {
 		np_capture_stop(ev->plan.capture, bag);
 	}
@@ -373,11 +377,11 @@ np_evidence_end(struct np_evidence *ev, struct np_flow *f)
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
 	}
-	np_sequence_put(f, bag); /* nothing, unless both ends agreed on numbers */
+	np_sequence_put(run, bag); /* nothing, unless both ends agreed on numbers */
 	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
-		int fd = connected_like(f);
+		int fd = connected_like(run);
 
-		put_host(&ev->plan, ev->device, ev->device_why, fd >= 0 ? fd : f->fd, bag);
+		put_host(&ev->plan, ev->device, ev->device_why, fd >= 0 ? fd : run->conn->fd, bag);
 		if (fd >= 0) {
 			close(fd);
 		}

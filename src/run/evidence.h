@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 #include "base/bag.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "net/addr.h"
 #include "run/drive.h"
 
 struct np_capture;
 
-struct np_evidence_plan {
+struct np_evidence_wants {
 	unsigned caps;     /* NP_CAP_* (wire/ext.h); 0: nothing is collected */
 	uint32_t every_ms; /* between two samples; 0: 100 */
 	struct np_capture
@@ -36,9 +36,9 @@ struct np_evidence;
 
 /*
  * Start collecting: read the counters, before the two ends of the flow meet. NULL when the plan
- * wants nothing, or without memory. The flow's worker accounts for itself in f->thread.
+ * wants nothing, or without memory. The flow's worker accounts for itself in run->worker.thread.
  */
-struct np_evidence *np_evidence_begin(const struct np_evidence_plan *plan, struct np_flow *f);
+struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run);
 
 /* The watch that takes samples, for the controller (run/drive.h). Nobody's where ev is NULL. */
 struct np_watch np_evidence_watch(struct np_evidence *ev);
@@ -47,9 +47,9 @@ struct np_watch np_evidence_watch(struct np_evidence *ev);
  * The loop is over and the flow still open: everything, as named values, the caller's to free. NULL
  * when ev is. Frees ev.
  */
-struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_flow *f);
+struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_run *run);
 
 /* The host's facts alone, as seen from plan's address (len 0: no interface is looked at). */
-void np_evidence_host(const struct np_evidence_plan *plan, int fd, struct np_bag *into);
+void np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *into);
 
 #endif

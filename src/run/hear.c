@@ -5,11 +5,11 @@
 
 /* Does such a test count, or wait for, datagrams that anybody could send? */
 static bool
-hears(const struct np_flow *f)
+hears(const struct np_run *run)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 
-	return f->fd >= 0 && p->transport->datagram && p->transport->family == 0 &&
+	return run->conn->fd >= 0 && p->transport->datagram && p->transport->family == 0 &&
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.mask <= 0;
 }
 
@@ -37,7 +37,7 @@ is_wildcard(const struct np_addr *a)
 
 /* An address that packets to such a socket can come from, if it is a new one. */
 static void
-add(struct np_sources *s, const struct np_flow *f, const struct np_addr *a)
+add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 {
 	struct np_addr real = *a;
 
@@ -45,7 +45,7 @@ add(struct np_sources *s, const struct np_flow *f, const struct np_addr *a)
 		return;
 	}
 	np_addr_unmap(&real);
-	if (real.sa.ss_family == AF_INET6 && f->par->family == AF_INET) {
+	if (real.sa.ss_family == AF_INET6 && run->plan->family == AF_INET) {
 		return;
 	}
 	if (is_group(&real)) {
@@ -69,53 +69,55 @@ add(struct np_sources *s, const struct np_flow *f, const struct np_addr *a)
  * address, sends to the wildcard, which is the loopback.
  */
 static void
-add_ours(struct np_sources *s, const struct np_flow *f, const struct np_addr *data, int control_fd)
+add_ours(struct np_sources *s, const struct np_run *run, const struct np_addr *data, int control_fd)
 {
 	struct np_addr here = { .len = sizeof(here.sa) };
 
-	add(s, f, &f->local);
+	add(s, run, &run->end.local);
 	if (control_fd >= 0 &&
 	    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
 	    here.sa.ss_family != AF_UNIX) {
-		add(s, f, &here);
+		add(s, run, &here);
 	}
 	if (np_addr_towards(data, &here)) {
-		add(s, f, &here);
+		add(s, run, &here);
 	}
-	np_addr_make_loopback(&here, f->par->family);
-	add(s, f, &here);
+	np_addr_make_loopback(&here, run->plan->family);
+	add(s, run, &here);
 }
 
 void
-np_hear_find(const struct np_flow *f, const struct np_addr *data, const struct np_addr *daemon,
+np_hear_find(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
 	     int control_fd, struct np_sources *out)
 {
 	*out = (struct np_sources){ .networks = true };
-	if (!hears(f)) {
+	if (!hears(run)) {
 		return;
 	}
-	add(out, f, data);
-	add(out, f, daemon);
+	add(out, run, data);
+	add(out, run, daemon);
 	if (out->count > 0 && np_addr_is_here(&out->at[0])) {
-		add_ours(out, f, data, control_fd);
+		add_ours(out, run, data, control_fd);
 	}
 }
 
 int
-np_hear_only(const struct np_flow *f, const struct np_sources *s, uint16_t port, struct np_err *err)
+np_hear_only(const struct np_run *run, const struct np_sources *s, uint16_t port,
+	     struct np_err *err)
 {
 	struct np_sources here = *s;
 
 	here.port = port;
-	return s->count > 0 ? np_sock_only_sources(f->fd, &here, err) : NP_OK;
+	return s->count > 0 ? np_sock_only_sources(run->conn->fd, &here, err) : NP_OK;
 }
 
 void
-np_hear_afresh(const struct np_flow *f, const struct np_sources *s)
+np_hear_afresh(const struct np_run *run, const struct np_sources *s)
 {
 	enum { MOST = 1 << 16 }; /* datagrams: whoever may be heard may go on sending */
 	char byte;
 
-	for (int i = 0; s->count > 0 && i < MOST && recv(f->fd, &byte, 1, MSG_DONTWAIT) >= 0; i++) {
+	for (int i = 0;
+	     s->count > 0 && i < MOST && recv(run->conn->fd, &byte, 1, MSG_DONTWAIT) >= 0; i++) {
 	}
 }

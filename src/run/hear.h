@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "net/addr.h"
 #include "net/only.h"
 
@@ -19,14 +19,15 @@
  * no datagrams of the Internet, and where nobody can know who will answer (a multicast group
  * without a daemon, a random host of a network).
  */
-void np_hear_find(const struct np_flow *f, const struct np_addr *data, const struct np_addr *daemon,
-		  int control_fd, struct np_sources *out);
+void np_hear_find(const struct np_run *run, const struct np_addr *data,
+		  const struct np_addr *daemon, int control_fd, struct np_sources *out);
 
-/* Have f's socket hear none but these, from that port unless it is 0; no sources: all. NP_ESYS. */
-int np_hear_only(const struct np_flow *f, const struct np_sources *s, uint16_t port,
+/* Have run's socket hear none but these, from that port unless it is 0; no sources: all. NP_ESYS.
+ */
+int np_hear_only(const struct np_run *run, const struct np_sources *s, uint16_t port,
 		 struct np_err *err);
 
 /* Forget what came before that: nothing was asked for yet. */
-void np_hear_afresh(const struct np_flow *f, const struct np_sources *s);
+void np_hear_afresh(const struct np_run *run, const struct np_sources *s);
 
 #endif

@@ -5,7 +5,7 @@
 /* Everything the figures are made of, in doubles where they will be divided. */
 struct sums {
 	const struct np_outcome *out;
-	const struct np_params *p;
+	const struct np_plan *p;
 	const struct np_unit *unit, *bytes_unit;
 	double seconds, paced;
 	double sent, received, far_sent, far_received; /* bytes */
@@ -15,17 +15,17 @@ struct sums {
 static void
 sum_up(const struct np_outcome *out, const struct np_unit *unit, struct sums *s)
 {
-	const struct np_flow *f = &out->flow;
+	const struct np_run *run = &out->run;
 
 	s->out = out;
-	s->p = f->par;
+	s->p = run->plan;
 	s->unit = unit;
 	s->bytes_unit = unit->letter == 'x' ? np_unit('m') : unit;
-	s->seconds = (double)(f->ended_ns - f->started_ns) / 1e9;
-	s->paced = (double)f->paced_ns / 1e9;
-	s->sent = (double)np_seen(&f->count->sent);
-	s->received = (double)np_seen(&f->count->received);
-	s->transactions = (double)np_seen(&f->count->transactions);
+	s->seconds = (double)(run->window.ended_ns - run->window.started_ns) / 1e9;
+	s->paced = (double)run->worker.paced_ns / 1e9;
+	s->sent = (double)np_seen(&run->worker.count->sent);
+	s->received = (double)np_seen(&run->worker.count->received);
+	s->transactions = (double)np_seen(&run->worker.count->transactions);
 	/* Without the far end's word, what left here by a stream is taken to have arrived. */
 	s->far_received = out->far.reported ? (double)out->far.received : s->sent;
 	s->far_sent = out->far.reported ? (double)out->far.sent : s->received;
@@ -94,7 +94,7 @@ report_rates(const struct sums *s, struct np_record *r)
 static void
 report_buffers(const struct sums *s, struct np_record *r)
 {
-	const struct np_flow *f = &s->out->flow;
+	const struct np_run *run = &s->out->run;
 	const struct np_far *far = &s->out->far;
 	const struct np_end *e = &s->p->near, *there = &s->p->far;
 
@@ -102,12 +102,12 @@ report_buffers(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_LSR_SIZE_REQ, e->rcvbuf);
 	np_record_int(r, NP_M_RSS_SIZE_REQ, s->p->no_control ? -1 : there->sndbuf);
 	np_record_int(r, NP_M_RSR_SIZE_REQ, s->p->no_control ? -1 : there->rcvbuf);
-	np_record_int(r, NP_M_LSS_SIZE, f->sndbuf);
-	np_record_int(r, NP_M_LSR_SIZE, f->rcvbuf);
+	np_record_int(r, NP_M_LSS_SIZE, run->end.sndbuf);
+	np_record_int(r, NP_M_LSR_SIZE, run->end.rcvbuf);
 	np_record_int(r, NP_M_RSS_SIZE, s->p->no_control ? 0 : far->sndbuf);
 	np_record_int(r, NP_M_RSR_SIZE, s->p->no_control ? 0 : far->rcvbuf);
-	np_record_int(r, NP_M_LSS_SIZE_END, f->sndbuf_end);
-	np_record_int(r, NP_M_LSR_SIZE_END, f->rcvbuf_end);
+	np_record_int(r, NP_M_LSS_SIZE_END, run->closing.sndbuf_end);
+	np_record_int(r, NP_M_LSR_SIZE_END, run->closing.rcvbuf_end);
 	np_record_int(r, NP_M_RSS_SIZE_END, far->sndbuf_end);
 	np_record_int(r, NP_M_RSR_SIZE_END, far->rcvbuf_end);
 }
@@ -115,14 +115,14 @@ report_buffers(const struct sums *s, struct np_record *r)
 static void
 report_sizes(const struct sums *s, struct np_record *r)
 {
-	const struct np_flow *f = &s->out->flow;
+	const struct np_run *run = &s->out->run;
 	const struct np_far *far = &s->out->far;
 	bool stream = !s->p->pattern->transactions;
 	bool sends = stream && s->p->role == NP_LEAD, receives = stream && !sends;
 	int64_t idle = s->p->no_control && stream ? -1 : 0;
 
-	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)f->send_size : idle);
-	np_record_int(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)f->recv_size : idle);
+	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)run->worker.send_size : idle);
+	np_record_int(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)run->worker.recv_size : idle);
 	np_record_int(r, NP_M_REMOTE_SEND_SIZE, far->send_size);
 	np_record_int(r, NP_M_REMOTE_RECV_SIZE, far->recv_size);
 	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
@@ -132,13 +132,13 @@ report_sizes(const struct sums *s, struct np_record *r)
 static void
 report_rings(const struct sums *s, struct np_record *r)
 {
-	const struct np_flow *f = &s->out->flow;
+	const struct np_run *run = &s->out->run;
 	const struct np_end *e = &s->p->near, *there = &s->p->far;
 
 	np_record_int(r, NP_M_LOCAL_SEND_WIDTH,
-		      np_flow_used(f->send_ring.width, (int32_t)e->send_width));
+		      np_run_used(run->worker.send_ring.width, (int32_t)e->send_width));
 	np_record_int(r, NP_M_LOCAL_RECV_WIDTH,
-		      np_flow_used(f->recv_ring.width, (int32_t)e->recv_width));
+		      np_run_used(run->worker.recv_ring.width, (int32_t)e->recv_width));
 	np_record_int(r, NP_M_REMOTE_SEND_WIDTH, s->p->no_control ? 0 : s->out->far.send_width);
 	np_record_int(r, NP_M_REMOTE_RECV_WIDTH, s->p->no_control ? 0 : s->out->far.recv_width);
 	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->dirty);
@@ -154,7 +154,7 @@ report_rings(const struct sums *s, struct np_record *r)
 }
 
 static void
-report_placement(const struct np_params *p, struct np_record *r)
+report_placement(const struct np_plan *p, struct np_record *r)
 {
 	bool far = !p->no_control;
 
@@ -177,23 +177,24 @@ per_call(double bytes, double calls)
 static void
 report_counts(const struct sums *s, struct np_record *r)
 {
-	const struct np_flow *f = &s->out->flow;
+	const struct np_run *run = &s->out->run;
 	const struct np_far *far = &s->out->far;
-	double sends = (double)np_seen(&f->count->sends);
-	double receives = (double)np_seen(&f->count->receives);
+	double sends = (double)np_seen(&run->worker.count->sends);
+	double receives = (double)np_seen(&run->worker.count->receives);
 
-	np_record_int(r, NP_M_LOCAL_SEND_CALLS, (int64_t)np_seen(&f->count->sends));
-	np_record_int(r, NP_M_LOCAL_RECV_CALLS, (int64_t)np_seen(&f->count->receives));
-	np_record_int(r, NP_M_LOCAL_BYTES_SENT, (int64_t)np_seen(&f->count->sent));
-	np_record_int(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)np_seen(&f->count->received));
+	np_record_int(r, NP_M_LOCAL_SEND_CALLS, (int64_t)np_seen(&run->worker.count->sends));
+	np_record_int(r, NP_M_LOCAL_RECV_CALLS, (int64_t)np_seen(&run->worker.count->receives));
+	np_record_int(r, NP_M_LOCAL_BYTES_SENT, (int64_t)np_seen(&run->worker.count->sent));
+	np_record_int(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)np_seen(&run->worker.count->received));
 	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per_call(s->sent, sends));
 	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per_call(s->received, receives));
-	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)np_seen(&f->count->failed));
-	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)np_seen(&f->count->lost));
-	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)np_seen(&f->count->duplicated));
-	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)np_seen(&f->count->late));
-	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)np_seen(&f->count->stray));
-	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)np_seen(&f->count->surplus));
+	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)np_seen(&run->worker.count->failed));
+	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)np_seen(&run->worker.count->lost));
+	np_record_int(r, NP_M_DUPLICATE_RESPONSES,
+		      (int64_t)np_seen(&run->worker.count->duplicated));
+	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)np_seen(&run->worker.count->late));
+	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)np_seen(&run->worker.count->stray));
+	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)np_seen(&run->worker.count->surplus));
 	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
 	if (far->reported || s->p->no_control) {
 		np_record_int(r, NP_M_REMOTE_SEND_CALLS, far->reported ? far->sends : 0);
@@ -211,19 +212,19 @@ report_counts(const struct sums *s, struct np_record *r)
 static void
 report_transport(const struct sums *s, struct np_record *r)
 {
-	const struct np_flow *f = &s->out->flow;
+	const struct np_run *run = &s->out->run;
 	const struct np_far *far = &s->out->far;
 
 	np_record_text(r, NP_M_PROTOCOL, s->p->transport->name);
-	np_record_text(r, NP_M_DIRECTION, np_params_words(s->p)->direction);
-	np_record_int(r, NP_M_TRANSPORT_MSS, f->mss);
-	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, f->retrans);
+	np_record_text(r, NP_M_DIRECTION, np_plan_words(s->p)->direction);
+	np_record_int(r, NP_M_TRANSPORT_MSS, run->closing.mss);
+	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, run->closing.retrans);
 	np_record_int(r, NP_M_REMOTE_TRANSPORT_RETRANS, s->p->no_control ? -2 : far->retrans);
-	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, f->cong);
+	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, run->closing.cong);
 	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->cong);
-	np_record_int(r, NP_M_LOCAL_SOCKET_PRIO, f->prio);
+	np_record_int(r, NP_M_LOCAL_SOCKET_PRIO, run->end.prio);
 	np_record_int(r, NP_M_REMOTE_SOCKET_PRIO, far->prio);
-	np_record_int(r, NP_M_LOCAL_SOCKET_TOS, f->tos);
+	np_record_int(r, NP_M_LOCAL_SOCKET_TOS, run->end.tos);
 	np_record_int(r, NP_M_REMOTE_SOCKET_TOS, far->tos);
 	np_record_int(r, NP_M_LOCAL_NODELAY, s->p->nodelay);
 	np_record_int(r, NP_M_REMOTE_NODELAY, s->p->no_control ? -1 : (int64_t)far->nodelay);
@@ -241,7 +242,7 @@ struct cpu_rows {
 static double
 work(const struct sums *s, bool far)
 {
-	const struct np_params *p = s->p;
+	const struct np_plan *p = s->p;
 
 	if (by_transactions(s)) {
 		return s->transactions;
@@ -297,7 +298,7 @@ report_cpus(const struct sums *s, struct np_record *r)
 		NP_M_REMOTE_CPU_COUNT,          NP_M_REMOTE_CPU_PEAK_UTIL,
 		NP_M_REMOTE_CPU_PEAK_ID,
 	};
-	const struct np_cpu_use *near = &s->out->flow.cpu;
+	const struct np_cpu_use *near = &s->out->run.closing.cpu;
 	const struct np_far *far = &s->out->far;
 
 	report_cpu(s, false, near, &local, r);

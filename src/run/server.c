@@ -81,14 +81,14 @@ serve_debug(const struct np_server *s, struct np_chan *c, bool on, struct np_err
 }
 
 static void
-log_result(const struct np_server *s, const struct np_params *p, const struct np_flow *f)
+log_result(const struct np_server *s, const struct np_plan *p, const struct np_run *run)
 {
 	np_log(s->log, NP_LOG_DEBUG,
 	       "%s: %s %s ended: %llu bytes received, %llu sent, %llu transactions", s->peer,
 	       p->transport->name, p->pattern->name,
-	       (unsigned long long)np_seen(&f->count->received),
-	       (unsigned long long)np_seen(&f->count->sent),
-	       (unsigned long long)np_seen(&f->count->transactions));
+	       (unsigned long long)np_seen(&run->worker.count->received),
+	       (unsigned long long)np_seen(&run->worker.count->sent),
+	       (unsigned long long)np_seen(&run->worker.count->transactions));
 }
 
 /* A test that can't be run, or failed: say so on the wire and in the log. */
@@ -131,9 +131,9 @@ serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 	granted.caps = asked.caps & s->caps;
 	granted.every_ms = asked.every_ms;
 	snprintf(granted.identity, sizeof(granted.identity), "%s", PACKAGE_STRING);
-	s->plan.caps = granted.caps & NP_CAPS_EVIDENCE;
-	s->plan.every_ms = asked.every_ms;
-	s->plan.capture_why_not =
+	s->collect.caps = granted.caps & NP_CAPS_EVIDENCE;
+	s->collect.every_ms = asked.every_ms;
+	s->collect.capture_why_not =
 	    (asked.caps & ~granted.caps & NP_CAP_WIRE) != 0 ? s->capture_why_not : NULL;
 	np_hello_put(frame, NP_EXT_WELCOME, &granted);
 	return answer(c, frame, err);
@@ -169,7 +169,7 @@ serve_host(struct np_chan *c, const struct np_server *s, struct np_err *err)
 	struct np_bag *b = np_bag_new();
 	int rc;
 
-	np_evidence_host(&s->plan, -1, b);
+	np_evidence_host(&s->collect, -1, b);
 	rc = send_bag(c, b, err);
 	np_bag_free(b);
 	return rc;
@@ -184,7 +184,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	if (np_ext_ask_get(c->in, &about, &why) != NP_OK) {
 		return refuse(s, c, NP_EXT_PART, &why, err);
 	}
-	if (about == NP_ABOUT_HOST && (s->plan.caps & NP_CAP_HOST) == 0) {
+	if (about == NP_ABOUT_HOST && (s->collect.caps & NP_CAP_HOST) == 0) {
 		np_fail(&why, NP_EUNSUP, 0, "facts of the host: none were promised");
 		by_rule(&why, EACCES);
 		return refuse(s, c, NP_EXT_PART, &why, err);
@@ -197,49 +197,50 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 
 /* Where a daemon that leads with datagrams sends them, or what must come before it knows. */
 static int
-aim(const struct np_params *p, struct np_flow *f, struct np_err *err)
+aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 {
 	if (!p->transport->datagram || p->role != NP_LEAD) {
 		return NP_OK;
 	}
-	while (p->echo && f->token == 0) {
-		if (getrandom(&f->token, sizeof(f->token), 0) != sizeof(f->token)) {
+	while (p->echo && run->end.token == 0) {
+		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
+		    sizeof(run->end.token)) {
 			return np_fail(err, NP_ESYS, errno, "draw a token for the client");
 		}
 	}
-	if (f->token == 0) {
-		f->peer = p->only;
-		np_addr_set_port(&f->peer, p->far.port);
+	if (run->end.token == 0) {
+		run->end.peer = p->only;
+		np_addr_set_port(&run->end.peer, p->far.port);
 	}
 	return NP_OK;
 }
 
 static struct np_drive
-plan_drive(const struct np_server *s, const struct np_chan *c, struct np_flow *f)
+plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *run)
 {
 	const struct np_limits *most = &s->limits;
 	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
-	uint64_t limit_s = most->seconds + (f->par->length == 0 ? NP_LIMIT_GRACE_S : 0);
+	uint64_t limit_s = most->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
 
 	return (struct np_drive){
-		.flow = f,
+		.run = run,
 		.control_fd = c->fd,
-		.length_ns = f->par->length > 0 ? (uint64_t)f->par->length * NP_SEC : 0,
+		.length_ns = run->plan->length > 0 ? (uint64_t)run->plan->length * NP_SEC : 0,
 		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
-		.meet_ns = (f->token != 0 ? ECHO_S : meet_s) * NP_SEC,
+		.meet_ns = (run->end.token != 0 ? ECHO_S : meet_s) * NP_SEC,
 		.signals = s->signals,
 	};
 }
 
 /* All that may be refused, before the test is promised: a worker, too. */
 static int
-get_ready(const struct np_server *s, const struct np_chan *c, struct np_flow *f, struct np_drive *d,
-	  struct np_err *err)
+get_ready(const struct np_server *s, const struct np_chan *c, struct np_run *run,
+	  struct np_drive *d, struct np_err *err)
 {
-	if (aim(f->par, f, err) != NP_OK) {
+	if (aim(run->plan, run, err) != NP_OK) {
 		return err->code;
 	}
-	*d = plan_drive(s, c, f);
+	*d = plan_drive(s, c, run);
 	return np_drive_hold(d, err);
 }
 
@@ -250,11 +251,11 @@ struct progress {
 };
 
 static void
-tell_progress(void *ctx, const struct np_flow *f, uint64_t now_ns)
+tell_progress(void *ctx, const struct np_run *run, uint64_t now_ns)
 {
 	struct progress *p = ctx;
-	uint64_t now = np_seen(&f->count->received) + np_seen(&f->count->sent) +
-		       np_seen(&f->count->transactions);
+	uint64_t now = np_seen(&run->worker.count->received) + np_seen(&run->worker.count->sent) +
+		       np_seen(&run->worker.count->transactions);
 
 	(void)now_ns;
 	if (now != p->seen) {
@@ -268,7 +269,7 @@ static int
 run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
 {
 	struct progress progress = { .leave = &s->leave };
-	struct np_flow *f = d->flow;
+	struct np_run *run = d->run;
 	int rc;
 
 	d->watch[0] = np_evidence_watch(ev);
@@ -278,7 +279,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 						 .ctx = &progress };
 	}
 	rc = np_drive(d, err);
-	s->evidence = np_evidence_end(ev, f);
+	s->evidence = np_evidence_end(ev, run);
 	if (rc != NP_OK) {
 		return rc;
 	}
@@ -289,12 +290,13 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 			s->limits.seconds);
 		return by_rule(err, ERANGE);
 	}
-	if (d->cause == NP_BY_CLOCK && f->ended_ns > f->started_ns + d->length_ns) {
+	if (d->cause == NP_BY_CLOCK &&
+	    run->window.ended_ns > run->window.started_ns + d->length_ns) {
 		/* The wait for a client that says nothing at its end is no part of the test. */
-		f->ended_ns = f->started_ns + d->length_ns;
+		run->window.ended_ns = run->window.started_ns + d->length_ns;
 	}
-	if (f->err.code != NP_OK) {
-		*err = f->err;
+	if (run->err.code != NP_OK) {
+		*err = run->err;
 		return err->code;
 	}
 	if (d->cause == NP_BY_SIGNAL) {
@@ -312,7 +314,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
  * comes from there.
  */
 static int
-check_link(const struct np_server *s, struct np_params *p, struct np_err *err)
+check_link(const struct np_server *s, struct np_plan *p, struct np_err *err)
 {
 	if (s->eth == NULL) {
 		np_fail(err, NP_EUNSUP, 0, "request for a test of the link layer: %s",
@@ -330,7 +332,7 @@ check_link(const struct np_server *s, struct np_params *p, struct np_err *err)
 }
 
 static int
-check_request(const struct np_server *s, struct np_params *p, struct np_err *err)
+check_request(const struct np_server *s, struct np_plan *p, struct np_err *err)
 {
 	if (p->transport->family == AF_PACKET && check_link(s, p, err) != NP_OK) {
 		return err->code;
@@ -340,7 +342,7 @@ check_request(const struct np_server *s, struct np_params *p, struct np_err *err
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a UNIX domain test from another machine");
 	}
-	if (p->transport->family == AF_UNIX && s->plan.capture != NULL) {
+	if (p->transport->family == AF_UNIX && s->collect.capture != NULL) {
 		/* By such sockets descriptors get copies, with numbers that its filter misses. */
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "request for a UNIX domain test beside a capture of packets");
@@ -377,7 +379,7 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
  * to, nowhere but the address that the control connection has proved.
  */
 static int
-only_datagrams(struct np_params *p, const struct np_addr *client, struct np_err *err)
+only_datagrams(struct np_plan *p, const struct np_addr *client, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
@@ -408,7 +410,7 @@ only_datagrams(struct np_params *p, const struct np_addr *client, struct np_err 
  * mean another one by their host's name.
  */
 static int
-answer_from(struct np_params *p, int control_fd, struct np_err *err)
+answer_from(struct np_plan *p, int control_fd, struct np_err *err)
 {
 	struct np_addr here = { .len = 0 }, client;
 
@@ -432,7 +434,7 @@ answer_from(struct np_params *p, int control_fd, struct np_err *err)
  * control connection: in another family, or to another address of ours.
  */
 static int
-choose_only(struct np_params *p, int control_fd, struct np_err *err)
+choose_only(struct np_plan *p, int control_fd, struct np_err *err)
 {
 	struct np_addr here, client;
 
@@ -459,7 +461,7 @@ choose_only(struct np_params *p, int control_fd, struct np_err *err)
  * they name.
  */
 static int
-check_sending(const struct np_server *s, const struct np_params *p, struct np_err *err)
+check_sending(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
 	if (!p->transport->datagram || p->role != NP_LEAD || p->echo) {
 		return NP_OK;
@@ -479,7 +481,7 @@ check_sending(const struct np_server *s, const struct np_params *p, struct np_er
 
 /* The largest call that the request itself names; 0: it leaves the sizes to us. */
 static int32_t
-largest_call(const struct np_params *p)
+largest_call(const struct np_plan *p)
 {
 	int32_t size = p->role == NP_LEAD ? p->near.send_size : p->near.recv_size;
 
@@ -490,7 +492,7 @@ largest_call(const struct np_params *p)
 }
 
 static int
-check_limits(const struct np_limits *most, struct np_params *p, const struct np_wish *wish,
+check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wish *wish,
 	     struct np_err *err)
 {
 	int32_t call = largest_call(p);
@@ -525,7 +527,7 @@ check_limits(const struct np_limits *most, struct np_params *p, const struct np_
 }
 
 static void
-name_test(const struct np_params *p, char *out, size_t size)
+name_test(const struct np_plan *p, char *out, size_t size)
 {
 	bool sends = strcmp(p->pattern->name, "stream") == 0 && p->role == NP_LEAD;
 
@@ -537,18 +539,18 @@ name_test(const struct np_params *p, char *out, size_t size)
 
 /* What the test would take; and its parameters made to fit what is not the client's to say. */
 static int
-make_wish(const struct np_server *s, struct np_params *p, struct np_wish *wish, struct np_err *err)
+make_wish(const struct np_server *s, struct np_plan *p, struct np_wish *wish, struct np_err *err)
 {
 	const struct np_limits *most = &s->limits;
 
-	p->sequence = (s->plan.caps & NP_CAP_SEQUENCE) != 0;
+	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0;
 	p->call_max = most->message;
 	p->passive_min = most->port_min;
 	p->passive_max = most->port_max;
 	memset(wish, 0, sizeof(*wish));
 	name_test(p, wish->test, sizeof(wish->test));
 	wish->seconds = p->length > 0 ? (uint32_t)p->length : 0;
-	if (np_flow_bytes(p, &wish->bytes, err) != NP_OK) {
+	if (np_run_bytes(p, &wish->bytes, err) != NP_OK) {
 		return err->code;
 	}
 	wish->bytes = wish->bytes > UINT64_MAX - NP_SESSION_BYTES ? UINT64_MAX
@@ -559,13 +561,13 @@ make_wish(const struct np_server *s, struct np_params *p, struct np_wish *wish, 
 /* A request that is granted: the test itself, from taking memory and sockets to the results. */
 static int
 run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
-	 const struct np_params *p, struct np_served *served, struct np_err *err)
+	 const struct np_plan *p, struct np_served *served, struct np_err *err)
 {
 	struct np_err why = { .code = NP_OK };
 	struct np_evidence *ev;
 	struct np_stop stop = { 0 };
-	struct np_flow f;
-	struct np_drive d = { .flow = &f };
+	struct np_run run;
+	struct np_drive d = { .run = &run };
 	uint8_t frame[NP_FRAME_SIZE];
 	char text[NP_ADDR_TEXT];
 	int rc;
@@ -573,38 +575,39 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	served->failed = true;
 	np_bag_free(s->evidence);
 	s->evidence = NULL;
-	if (np_flow_open(&f, p, &stop, &why) != NP_OK) {
+	if (np_run_open(&run, p, &stop, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
-	if (get_ready(s, c, &f, &d, &why) != NP_OK) {
-		np_flow_free(&f);
+	if (get_ready(s, c, &run, &d, &why) != NP_OK) {
+		np_run_free(&run);
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
 	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %lld, data at %s%s", s->peer,
 	       p->transport->name, p->pattern->name, (long long)p->length,
-	       np_addr_text(&f.local, text), f.port_moved ? " (the one asked for is in use)" : "");
-	dialect->grant(p, &f, frame);
+	       np_addr_text(&run.end.local, text),
+	       run.end.port_moved ? " (the one asked for is in use)" : "");
+	dialect->grant(p, &run, frame);
 	/* What the session must not send by is known to its filter by number. */
-	f.held_fd = s->plan.capture != NULL ? np_capture_fd(s->plan.capture) : -1;
-	ev = np_evidence_begin(&s->plan, &f);
+	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
+	ev = np_evidence_begin(&s->collect, &run);
 	rc = answer(c, frame, err);
 	if (rc != NP_OK) {
 		np_drive_release(&d);
-		np_bag_free(np_evidence_end(ev, &f));
+		np_bag_free(np_evidence_end(ev, &run));
 	} else if (run_flow(s, &d, ev, &why) != NP_OK) {
 		/* While the data connection still stands: its end shall not be what is noticed. */
 		rc = refuse(s, c, dialect->code + 2, &why, err);
 	} else {
-		np_flow_close(&f);
-		log_result(s, p, &f);
-		dialect->report(p, &f, frame);
+		np_run_close(&run);
+		log_result(s, p, &run);
+		dialect->report(p, &run, frame);
 		rc = answer(c, frame, err);
 		served->failed = rc != NP_OK;
 	}
-	served->received = np_seen(&f.count->received);
-	served->sent = np_seen(&f.count->sent);
-	served->transactions = np_seen(&f.count->transactions);
-	np_flow_free(&f);
+	served->received = np_seen(&run.worker.count->received);
+	served->sent = np_seen(&run.worker.count->sent);
+	served->transactions = np_seen(&run.worker.count->transactions);
+	np_run_free(&run);
 	return rc;
 }
 
@@ -615,11 +618,11 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	const struct np_leave *leave = &s->leave;
 	struct np_err why = { .code = NP_OK };
 	struct np_served served = { .failed = false };
-	struct np_params p;
+	struct np_plan p;
 	struct np_wish wish;
 	int rc;
 
-	np_params_init(&p);
+	np_plan_init(&p);
 	p.permit = s->permit;
 	p.permit_ctx = s->permit_ctx;
 	if (dialect->asked(c->in, &p, &why) != NP_OK || check_request(s, &p, &why) != NP_OK ||
@@ -703,7 +706,7 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 		}
 		break;
 	case NP_EXT_EVIDENCE:
-		if (s->plan.caps != 0) {
+		if (s->collect.caps != 0) {
 			return serve_evidence(s, c, err);
 		}
 		break;

@@ -72,14 +72,14 @@ struct np_server {
 	struct np_limits limits;
 	struct np_leave leave;
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
-	void *permit_ctx; /* see np_params */
+	void *permit_ctx; /* see np_plan */
 	struct np_signals signals;
 	unsigned caps;               /* NP_CAP_* that clients may have; 0: no greeting is known */
 	const char *capture_why_not; /* what a client is told that wants one in vain */
 	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
 	const char *link_why_not;    /* what a client is told that wants such a test in vain */
-	struct np_evidence_plan
-	    plan;                /* what the client wants of its tests; capture is the caller's */
+	struct np_evidence_wants
+	    collect;             /* what the client wants of its tests; capture is the caller's */
 	struct np_bag *evidence; /* of the last test; NULL: none */
 	unsigned questions;      /* requests since the last test, as far as they are counted */
 	unsigned oddities;       /* requests so far that nobody serves, a line in the log each */

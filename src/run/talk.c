@@ -29,7 +29,7 @@ family_to_wire(int family)
 /* --- OMNI (97) ------------------------------------------------------------------------------- */
 
 static uint32_t
-omni_flags(const struct np_params *p)
+omni_flags(const struct np_plan *p)
 {
 	uint32_t flags = 0;
 
@@ -48,7 +48,7 @@ omni_flags(const struct np_params *p)
 
 /* A direction as the daemon sees it: the client's leading stream is received there. */
 static uint32_t
-omni_direction(const struct np_params *p)
+omni_direction(const struct np_plan *p)
 {
 	uint32_t lead = p->pattern->lead_direction;
 
@@ -59,7 +59,7 @@ omni_direction(const struct np_params *p)
 }
 
 static void
-omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+omni_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	const struct np_end *far = &p->far;
 	struct np_omni_request m = {
@@ -68,14 +68,14 @@ omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.send_alignment = far->send_align,
 		.send_offset = far->send_offset,
 		.send_width =
-		    (uint32_t)np_flow_used(f->send_ring.width, (int32_t)p->near.send_width),
+		    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width),
 		.request_size = p->request,
 		.recv_buf_size = far->rcvbuf,
 		.receive_size = far->recv_size,
 		.recv_alignment = far->recv_align,
 		.recv_offset = far->recv_offset,
 		.recv_width =
-		    (uint32_t)np_flow_used(f->recv_ring.width, (int32_t)p->near.recv_width),
+		    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width),
 		.response_size = p->response,
 		.flags = omni_flags(p),
 		.test_length = (int32_t)p->length,
@@ -91,7 +91,7 @@ omni_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.socket_type = p->transport->wire_type,
 		.protocol = (uint32_t)p->transport->protocol,
 		.direction = omni_direction(p),
-		.netperf_port = np_addr_port(&f->local),
+		.netperf_port = np_addr_port(&run->end.local),
 		.socket_prio = far->prio,
 		.socket_tos = far->tos,
 	};
@@ -169,7 +169,7 @@ omni_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static void
-omni_asked_ends(const struct np_omni_request *m, struct np_params *p)
+omni_asked_ends(const struct np_omni_request *m, struct np_plan *p)
 {
 	struct np_end *near = &p->near;
 
@@ -205,7 +205,7 @@ omni_asked_ends(const struct np_omni_request *m, struct np_params *p)
 }
 
 static int
-omni_asked_kind(const struct np_omni_request *m, struct np_params *p, struct np_err *err)
+omni_asked_kind(const struct np_omni_request *m, struct np_plan *p, struct np_err *err)
 {
 	p->transport = np_transport_find(m->socket_type, m->protocol);
 	if (p->transport == NULL) {
@@ -229,7 +229,7 @@ omni_asked_kind(const struct np_omni_request *m, struct np_params *p, struct np_
 }
 
 static int
-omni_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+omni_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	static const uint32_t wildcard[4];
 	struct np_omni_request m;
@@ -263,69 +263,69 @@ omni_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-omni_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+omni_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_omni_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.receive_size = np_flow_used(f->recv_size, p->near.recv_size),
+		.recv_buf_size = run->end.rcvbuf,
+		.receive_size = np_run_used(run->worker.recv_size, p->near.recv_size),
 		.recv_width =
-		    (uint32_t)np_flow_used(f->recv_ring.width, (int32_t)p->near.recv_width),
-		.send_buf_size = f->sndbuf,
-		.send_size = np_flow_used(f->send_size, p->near.send_size),
+		    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width),
+		.send_buf_size = run->end.sndbuf,
+		.send_size = np_run_used(run->worker.send_size, p->near.send_size),
 		.send_width =
-		    (uint32_t)np_flow_used(f->send_ring.width, (int32_t)p->near.send_width),
+		    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width),
 		.flags = (p->nodelay ? NP_WB_NODELAY : 0) | (p->near.measure_cpu ? NP_WB_CPU : 0),
 		.cpu_rate = cpu_rate(p),
-		.data_port = np_addr_port(&f->local),
+		.data_port = np_addr_port(&run->end.local),
 		.interval_burst = p->near.interval_burst,
 		.interval_usecs = p->near.interval_us,
-		.socket_prio = f->prio,
-		.socket_tos = f->tos,
+		.socket_prio = run->end.prio,
+		.socket_tos = run->end.tos,
 	};
 
 	put(frame, NP_OMNI + 1, 0, np_omni_response_layout, &m);
-	np_echo_put(frame, &(struct np_echo){ .token = f->token });
-	if (f->id.width > 0) {
+	np_echo_put(frame, &(struct np_echo){ .token = run->end.token });
+	if (run->worker.id.width > 0) {
 		np_ids_grant_put(frame);
 	}
 }
 
 static void
-omni_report_cpu(const struct np_flow *f, struct np_omni_results *m)
+omni_report_cpu(const struct np_run *run, struct np_omni_results *m)
 {
-	m->cpu_util = cpu_percent(f, f->cpu.util);
-	m->cpu_percent_user = cpu_percent(f, f->cpu.user);
-	m->cpu_percent_system = cpu_percent(f, f->cpu.system);
-	m->cpu_percent_iowait = cpu_percent(f, f->cpu.iowait);
-	m->cpu_percent_irq = cpu_percent(f, f->cpu.irq);
-	m->cpu_percent_swintr = cpu_percent(f, f->cpu.softirq);
-	m->cpu_method = cpu_method(f);
-	m->num_cpus = f->cpu.count;
-	m->peak_cpu_util = cpu_percent(f, f->cpu.peak);
-	m->peak_cpu_id = f->cpu.peak_id;
+	m->cpu_util = cpu_percent(run, run->closing.cpu.util);
+	m->cpu_percent_user = cpu_percent(run, run->closing.cpu.user);
+	m->cpu_percent_system = cpu_percent(run, run->closing.cpu.system);
+	m->cpu_percent_iowait = cpu_percent(run, run->closing.cpu.iowait);
+	m->cpu_percent_irq = cpu_percent(run, run->closing.cpu.irq);
+	m->cpu_percent_swintr = cpu_percent(run, run->closing.cpu.softirq);
+	m->cpu_method = cpu_method(run);
+	m->num_cpus = run->closing.cpu.count;
+	m->peak_cpu_util = cpu_percent(run, run->closing.cpu.peak);
+	m->peak_cpu_id = run->closing.cpu.peak_id;
 }
 
 static void
-omni_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+omni_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_omni_results m = {
-		.bytes_received = np_seen(&f->count->received),
-		.recv_calls = (uint32_t)np_seen(&f->count->receives),
-		.recv_buf_size = f->rcvbuf_end,
-		.bytes_sent = np_seen(&f->count->sent),
-		.send_calls = (uint32_t)np_seen(&f->count->sends),
-		.send_buf_size = f->sndbuf_end,
-		.trans_received = (uint32_t)np_seen(&f->count->transactions),
-		.elapsed_time = elapsed(f),
-		.transport_retrans = f->retrans,
+		.bytes_received = np_seen(&run->worker.count->received),
+		.recv_calls = (uint32_t)np_seen(&run->worker.count->receives),
+		.recv_buf_size = run->closing.rcvbuf_end,
+		.bytes_sent = np_seen(&run->worker.count->sent),
+		.send_calls = (uint32_t)np_seen(&run->worker.count->sends),
+		.send_buf_size = run->closing.sndbuf_end,
+		.trans_received = (uint32_t)np_seen(&run->worker.count->transactions),
+		.elapsed_time = elapsed(run),
+		.transport_retrans = run->closing.retrans,
 	};
 
-	if (f->cpu.known) {
-		omni_report_cpu(f, &m);
+	if (run->closing.cpu.known) {
+		omni_report_cpu(run, &m);
 	}
 	if (!p->no_route) {
 		/* The bit that allows routing also asks for the algorithm's name. */
-		snprintf(m.cong_control, sizeof(m.cong_control), "%s", f->cong);
+		snprintf(m.cong_control, sizeof(m.cong_control), "%s", run->closing.cong);
 	}
 	put(frame, NP_OMNI + 2, 0, np_omni_results_layout, &m);
 }
@@ -334,7 +334,7 @@ omni_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
  */
 
 static void
-stream_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_request m = {
 		.send_buf_size = p->far.sndbuf,
@@ -349,7 +349,7 @@ stream_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.ipfamily = (int32_t)family_to_wire(p->family),
 	};
 
-	(void)f;
+	(void)run;
 	put(frame, NP_TCP_STREAM, p->far.cpu, np_stream_request_layout, &m);
 }
 
@@ -391,7 +391,7 @@ stream_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static int
-stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_stream_request m;
 
@@ -414,15 +414,15 @@ stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.receive_size = (int32_t)f->recv_size,
+		.recv_buf_size = run->end.rcvbuf,
+		.receive_size = (int32_t)run->worker.recv_size,
 		.no_delay = p->nodelay,
 		.measure_cpu = p->near.measure_cpu,
-		.send_buf_size = f->sndbuf,
-		.data_port_number = np_addr_port(&f->local),
+		.send_buf_size = run->end.sndbuf,
+		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),
 	};
 
@@ -430,15 +430,15 @@ stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 }
 
 static void
-stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_results m = {
-		.bytes_received = (double)np_seen(&f->count->received),
-		.recv_calls = (uint32_t)np_seen(&f->count->receives),
-		.elapsed_time = elapsed(f),
-		.cpu_util = cpu_percent(f, f->cpu.util),
-		.cpu_method = cpu_method(f),
-		.num_cpus = f->cpu.count,
+		.bytes_received = (double)np_seen(&run->worker.count->received),
+		.recv_calls = (uint32_t)np_seen(&run->worker.count->receives),
+		.elapsed_time = elapsed(run),
+		.cpu_util = cpu_percent(run, run->closing.cpu.util),
+		.cpu_method = cpu_method(run),
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	(void)p;
@@ -449,7 +449,7 @@ stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame
  */
 
 static void
-cc_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+cc_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_rr_request m = {
 		.recv_buf_size = p->far.rcvbuf,
@@ -467,7 +467,7 @@ cc_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.ipfamily = (int32_t)family_to_wire(p->family),
 	};
 
-	(void)f;
+	(void)run;
 	put(frame, NP_TCP_CC, p->far.cpu, np_rr_request_layout, &m);
 }
 
@@ -502,7 +502,7 @@ cc_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static int
-cc_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+cc_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_rr_request m;
 
@@ -523,15 +523,15 @@ cc_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-cc_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+cc_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_rr_response m = {
-		.recv_buf_size = f->rcvbuf,
+		.recv_buf_size = run->end.rcvbuf,
 		.no_delay = p->nodelay,
 		.measure_cpu = p->near.measure_cpu,
 		.test_length = (int32_t)p->length,
-		.send_buf_size = f->sndbuf,
-		.data_port_number = np_addr_port(&f->local),
+		.send_buf_size = run->end.sndbuf,
+		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),
 	};
 
@@ -539,18 +539,18 @@ cc_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 }
 
 static void
-cc_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+cc_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	uint64_t done = np_seen(&f->count->transactions);
+	uint64_t done = np_seen(&run->worker.count->transactions);
 	uint32_t bytes = (uint32_t)p->request + (uint32_t)p->response;
 	struct np_rr_results m = {
 		/* As if each connection had carried its request and response; wraps at 32 bits. */
 		.bytes_received = (uint32_t)done * bytes,
 		.trans_received = (uint32_t)done,
-		.elapsed_time = elapsed(f),
-		.cpu_util = cpu_percent(f, f->cpu.util),
-		.cpu_method = cpu_method(f),
-		.num_cpus = f->cpu.count,
+		.elapsed_time = elapsed(run),
+		.cpu_util = cpu_percent(run, run->closing.cpu.util),
+		.cpu_method = cpu_method(run),
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	put(frame, NP_TCP_CC + 2, 0, np_rr_results_layout, &m);

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "bench/flow.h"
-#include "bench/params.h"
+#include "bench/plan.h"
+#include "bench/run.h"
 #include "wire/msg.h"
 
 /* What the far end granted and counted, as far as the dialect tells. -1: not told. */
@@ -45,14 +45,14 @@ struct np_dialect {
 
 	/* The client's half, NULL for requests that only old clients send. Granted and reported
 	 * return NP_EPEER for what makes no sense. */
-	void (*ask)(const struct np_params *p, const struct np_flow *f, uint8_t *frame);
+	void (*ask)(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
 	int (*granted)(const uint8_t *frame, struct np_far *far, struct np_err *err);
 	int (*reported)(const uint8_t *frame, struct np_far *far, struct np_err *err);
 
 	/* The daemon's half. Asked refuses what can't be served, with the errno to answer. */
-	int (*asked)(const uint8_t *frame, struct np_params *p, struct np_err *err);
-	void (*grant)(const struct np_params *p, const struct np_flow *f, uint8_t *frame);
-	void (*report)(const struct np_params *p, const struct np_flow *f, uint8_t *frame);
+	int (*asked)(const uint8_t *frame, struct np_plan *p, struct np_err *err);
+	void (*grant)(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
+	void (*report)(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
 };
 
 /*

@@ -8,7 +8,7 @@
 #include "run/talk_parts.h"
 
 static void
-ask(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
+ask(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	bool sized = p->pattern->sized;
 	struct np_dlcl_request m = {
@@ -18,7 +18,7 @@ ask(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *
 		.recv_offset = (int32_t)p->far.recv_offset,
 		.send_alignment = (int32_t)p->far.send_align,
 		.send_offset = (int32_t)p->far.send_offset,
-		.message_size = sized ? 0 : (int32_t)f->send_size,
+		.message_size = sized ? 0 : (int32_t)run->worker.send_size,
 		.request_size = sized ? p->request : 0,
 		.response_size = sized ? p->response : 0,
 		.measure_cpu = p->far.measure_cpu,
@@ -40,15 +40,15 @@ ask(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *
 }
 
 static void
-stream_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	ask(p, f, NP_DLCL_STREAM, frame);
+	ask(p, run, NP_DLCL_STREAM, frame);
 }
 
 static void
-rr_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+rr_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	ask(p, f, NP_DLCL_RR, frame);
+	ask(p, run, NP_DLCL_RR, frame);
 }
 
 static int
@@ -101,7 +101,7 @@ reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static void
-asked_end(const struct np_dlcl_request *m, struct np_params *p)
+asked_end(const struct np_dlcl_request *m, struct np_plan *p)
 {
 	struct np_end *near = &p->near;
 
@@ -124,7 +124,7 @@ asked_end(const struct np_dlcl_request *m, struct np_params *p)
 }
 
 static int
-stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_dlcl_request m;
 
@@ -141,7 +141,7 @@ stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static int
-rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_dlcl_request m;
 
@@ -161,17 +161,17 @@ rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
+grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_dlcl_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.send_buf_size = f->sndbuf,
-		.receive_size = (int32_t)f->recv_size,
-		.send_size = (int32_t)f->send_size,
+		.recv_buf_size = run->end.rcvbuf,
+		.send_buf_size = run->end.sndbuf,
+		.receive_size = (int32_t)run->worker.recv_size,
+		.send_size = (int32_t)run->worker.send_size,
 		.measure_cpu = p->near.measure_cpu,
 		.cpu_rate = cpu_rate(p),
-		.socket_prio = f->prio,
-		.token = f->token,
+		.socket_prio = run->end.prio,
+		.token = run->end.token,
 	};
 
 	if (p->eth != NULL) {
@@ -179,55 +179,55 @@ grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t
 		memcpy(m.address, p->eth->mac, sizeof(m.address));
 	}
 	put(frame, code, 0, np_dlcl_response_layout, &m);
-	if (f->id.width > 0) {
+	if (run->worker.id.width > 0) {
 		np_ids_grant_put(frame);
 	}
 }
 
 static void
-stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	grant(p, f, NP_DLCL_STREAM + 1, frame);
+	grant(p, run, NP_DLCL_STREAM + 1, frame);
 }
 
 static void
-rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	grant(p, f, NP_DLCL_RR + 1, frame);
+	grant(p, run, NP_DLCL_RR + 1, frame);
 }
 
 static void
-report(const struct np_flow *f, uint32_t code, uint8_t *frame)
+report(const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_dlcl_results m = {
-		.bytes_received = np_seen(&f->count->received),
-		.frames_received = np_seen(&f->count->receives),
-		.bytes_sent = np_seen(&f->count->sent),
-		.frames_sent = np_seen(&f->count->sends),
-		.transactions = np_seen(&f->count->transactions),
-		.elapsed_time = (double)elapsed(f),
-		.cpu_util = cpu_percent(f, f->cpu.util),
-		.cpu_method = cpu_method(f),
-		.num_cpus = f->cpu.count,
-		.recv_buf_size = f->rcvbuf_end,
-		.send_buf_size = f->sndbuf_end,
+		.bytes_received = np_seen(&run->worker.count->received),
+		.frames_received = np_seen(&run->worker.count->receives),
+		.bytes_sent = np_seen(&run->worker.count->sent),
+		.frames_sent = np_seen(&run->worker.count->sends),
+		.transactions = np_seen(&run->worker.count->transactions),
+		.elapsed_time = (double)elapsed(run),
+		.cpu_util = cpu_percent(run, run->closing.cpu.util),
+		.cpu_method = cpu_method(run),
+		.num_cpus = run->closing.cpu.count,
+		.recv_buf_size = run->closing.rcvbuf_end,
+		.send_buf_size = run->closing.sndbuf_end,
 	};
 
 	put(frame, code, 0, np_dlcl_results_layout, &m);
 }
 
 static void
-stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	(void)p;
-	report(f, NP_DLCL_STREAM + 2, frame);
+	report(run, NP_DLCL_STREAM + 2, frame);
 }
 
 static void
-rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	(void)p;
-	report(f, NP_DLCL_RR + 2, frame);
+	report(run, NP_DLCL_RR + 2, frame);
 }
 
 const struct np_dialect np_dlcl_dialects[] = {

@@ -11,7 +11,7 @@
 
 static int
 rr_asked(const uint8_t *frame, const struct np_pattern *pattern,
-	 const struct np_transport *transport, struct np_params *p, struct np_err *err)
+	 const struct np_transport *transport, struct np_plan *p, struct np_err *err)
 {
 	struct np_rr_request m;
 
@@ -41,33 +41,33 @@ rr_asked(const uint8_t *frame, const struct np_pattern *pattern,
 }
 
 static int
-tcp_rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+tcp_rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	return rr_asked(frame, &np_pattern_rr, &np_transport_tcp, p, err);
 }
 
 static int
-udp_rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+udp_rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	return rr_asked(frame, &np_pattern_rr, &np_transport_udp, p, err);
 }
 
 static int
-tcp_crr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+tcp_crr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	return rr_asked(frame, &np_pattern_crr, &np_transport_tcp, p, err);
 }
 
 static void
-rr_grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
+rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
 	struct np_rr_response m = {
-		.recv_buf_size = f->rcvbuf,
+		.recv_buf_size = run->end.rcvbuf,
 		.no_delay = p->nodelay,
 		.measure_cpu = p->near.measure_cpu,
 		.test_length = (int32_t)p->length,
-		.send_buf_size = f->sndbuf,
-		.data_port_number = np_addr_port(&f->local),
+		.send_buf_size = run->end.sndbuf,
+		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),
 	};
 
@@ -75,55 +75,55 @@ rr_grant(const struct np_params *p, const struct np_flow *f, uint32_t code, uint
 }
 
 static void
-tcp_rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+tcp_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_grant(p, f, NP_TCP_RR + 1, frame);
+	rr_grant(p, run, NP_TCP_RR + 1, frame);
 }
 
 static void
-udp_rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+udp_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_grant(p, f, NP_UDP_RR + 1, frame);
+	rr_grant(p, run, NP_UDP_RR + 1, frame);
 }
 
 static void
-tcp_crr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+tcp_crr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_grant(p, f, NP_TCP_CRR + 1, frame);
+	rr_grant(p, run, NP_TCP_CRR + 1, frame);
 }
 
 static void
-rr_report(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
+rr_report(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
-	uint32_t done = (uint32_t)np_seen(&f->count->transactions);
+	uint32_t done = (uint32_t)np_seen(&run->worker.count->transactions);
 	struct np_rr_results m = {
 		.bytes_received = done * ((uint32_t)p->request + (uint32_t)p->response),
 		.trans_received = done,
-		.elapsed_time = elapsed(f),
-		.cpu_util = cpu_percent(f, f->cpu.util),
-		.cpu_method = cpu_method(f),
-		.num_cpus = f->cpu.count,
+		.elapsed_time = elapsed(run),
+		.cpu_util = cpu_percent(run, run->closing.cpu.util),
+		.cpu_method = cpu_method(run),
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	put(frame, code, 0, np_rr_results_layout, &m);
 }
 
 static void
-tcp_rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+tcp_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_report(p, f, NP_TCP_RR + 2, frame);
+	rr_report(p, run, NP_TCP_RR + 2, frame);
 }
 
 static void
-udp_rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+udp_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_report(p, f, NP_UDP_RR + 2, frame);
+	rr_report(p, run, NP_UDP_RR + 2, frame);
 }
 
 static void
-tcp_crr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+tcp_crr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_report(p, f, NP_TCP_CRR + 2, frame);
+	rr_report(p, run, NP_TCP_CRR + 2, frame);
 }
 
 /* --- UDP_STREAM (16) ------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ udp_layout_of(const uint8_t *frame)
 }
 
 static int
-udp_stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+udp_stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_udp_request m = { .recv_connected = 0 };
 
@@ -170,14 +170,14 @@ udp_stream_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-udp_stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+udp_stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_udp_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.send_buf_size = f->sndbuf,
+		.recv_buf_size = run->end.rcvbuf,
+		.send_buf_size = run->end.sndbuf,
 		.measure_cpu = p->near.measure_cpu,
 		.test_length = (int32_t)p->length,
-		.data_port_number = np_addr_port(&f->local),
+		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),
 	};
 
@@ -185,15 +185,15 @@ udp_stream_grant(const struct np_params *p, const struct np_flow *f, uint8_t *fr
 }
 
 static void
-udp_stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+udp_stream_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_udp_results m = {
-		.messages_recvd = (uint32_t)np_seen(&f->count->receives),
-		.bytes_received = (uint32_t)np_seen(&f->count->received),
-		.elapsed_time = elapsed(f),
-		.cpu_util = f->cpu.known ? cpu_percent(f, f->cpu.util) : -1,
-		.cpu_method = cpu_method(f),
-		.num_cpus = f->cpu.count,
+		.messages_recvd = (uint32_t)np_seen(&run->worker.count->receives),
+		.bytes_received = (uint32_t)np_seen(&run->worker.count->received),
+		.elapsed_time = elapsed(run),
+		.cpu_util = run->closing.cpu.known ? cpu_percent(run, run->closing.cpu.util) : -1,
+		.cpu_method = cpu_method(run),
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	(void)p;
@@ -204,7 +204,7 @@ udp_stream_report(const struct np_params *p, const struct np_flow *f, uint8_t *f
  */
 
 static int
-maerts_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+maerts_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_stream_request m;
 
@@ -229,15 +229,15 @@ maerts_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-maerts_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+maerts_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.receive_size = (int32_t)f->send_size,
+		.recv_buf_size = run->end.rcvbuf,
+		.receive_size = (int32_t)run->worker.send_size,
 		.no_delay = p->nodelay,
 		.measure_cpu = p->near.measure_cpu,
-		.send_buf_size = f->sndbuf,
-		.data_port_number = np_addr_port(&f->local),
+		.send_buf_size = run->end.sndbuf,
+		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),
 	};
 
@@ -245,15 +245,15 @@ maerts_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 }
 
 static void
-maerts_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+maerts_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_results m = {
-		.bytes_received = (double)np_seen(&f->count->sent),
-		.recv_calls = (uint32_t)np_seen(&f->count->sends),
-		.elapsed_time = elapsed(f),
-		.cpu_util = cpu_percent(f, f->cpu.util),
-		.cpu_method = cpu_method(f),
-		.num_cpus = f->cpu.count,
+		.bytes_received = (double)np_seen(&run->worker.count->sent),
+		.recv_calls = (uint32_t)np_seen(&run->worker.count->sends),
+		.elapsed_time = elapsed(run),
+		.cpu_util = cpu_percent(run, run->closing.cpu.util),
+		.cpu_method = cpu_method(run),
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	(void)p;

@@ -25,7 +25,7 @@ extern const size_t np_old_dialects_count;
 
 /* netperf's family number. */
 static inline int
-family_from_wire(uint32_t family, struct np_params *p, struct np_err *err)
+family_from_wire(uint32_t family, struct np_plan *p, struct np_err *err)
 {
 	if (family != NP_WF_INET && family != NP_WF_INET6) {
 		return np_fail(err, NP_EPEER, EAFNOSUPPORT, "request for address family %u",
@@ -50,7 +50,7 @@ port_from_wire(uint32_t port, uint16_t *out, struct np_err *err)
  * its place.
  */
 static inline int
-asked_where(int32_t port, int32_t family, struct np_params *p, struct np_err *err)
+asked_where(int32_t port, int32_t family, struct np_plan *p, struct np_err *err)
 {
 	uint32_t wire = family == NP_WF_UNSPEC ? (uint32_t)NP_WF_INET : (uint32_t)family;
 
@@ -85,9 +85,11 @@ granted_port(uint32_t port, struct np_far *far, struct np_err *err)
 
 /* Seconds that the flow's measured part took; 0 when it never began. */
 static inline float
-elapsed(const struct np_flow *f)
+elapsed(const struct np_run *run)
 {
-	return f->started_ns == 0 ? 0 : (float)((double)(f->ended_ns - f->started_ns) / 1e9);
+	return run->window.started_ns == 0
+		   ? 0
+		   : (float)((double)(run->window.ended_ns - run->window.started_ns) / 1e9);
 }
 
 static inline void
@@ -103,18 +105,20 @@ put(uint8_t *frame, uint32_t code, int32_t word, np_layout *layout, const void *
  * readings: netperf relates the busy one to the time of the test, which gives more than 100 %.
  */
 static inline float
-cpu_percent(const struct np_flow *f, double percent)
+cpu_percent(const struct np_run *run, double percent)
 {
-	return f->cpu.known ? (float)percent : 0;
+	return run->closing.cpu.known ? (float)percent : 0;
 }
 
 /* netperf's numbers for the methods, from 0 on, and its letters for them. */
 #define NP_CPU_METHODS "UIPTLRNKSCEMO"
 
 static inline int32_t
-cpu_method(const struct np_flow *f)
+cpu_method(const struct np_run *run)
 {
-	return f->cpu.known ? (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS) : 0;
+	return run->closing.cpu.known
+		   ? (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS)
+		   : 0;
 }
 
 /* What a far end told of its processors, over its own time already. */
@@ -131,7 +135,7 @@ cpu_told(struct np_far *far, double util, int32_t method, int32_t cpus)
 
 /* The calibration of the processors' clock that a client asked for: ticks a second. */
 static inline float
-cpu_rate(const struct np_params *p)
+cpu_rate(const struct np_plan *p)
 {
 	return p->near.measure_cpu ? (float)np_cpu_rate() : 0;
 }

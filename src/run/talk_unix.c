@@ -35,12 +35,12 @@ path_from_wire(char *path, struct np_far *far, struct np_err *err)
 }
 
 static void
-path_to_wire(const struct np_flow *f, char path[NP_UNIX_PATH_MAX])
+path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
 {
 	char text[NP_ADDR_TEXT];
 
 	snprintf(path, NP_UNIX_PATH_MAX, "%.*s", NP_UNIX_PATH_MAX - 1,
-		 np_addr_host(&f->local, text));
+		 np_addr_host(&run->end.local, text));
 }
 
 /* Real daemons don't tell how many processors they have; but they run on this machine. */
@@ -54,7 +54,7 @@ far_cpu(float util, struct np_far *far)
 /* --- STREAM_STREAM (37) ---------------------------------------------------------------------- */
 
 static void
-ss_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+ss_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_unix_stream_request m = {
 		.recv_buf_size = buffer_to_wire(p->far.rcvbuf),
@@ -66,7 +66,7 @@ ss_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 		.test_length = (int32_t)(p->length < 0 ? -p->length : p->length),
 	};
 
-	(void)f;
+	(void)run;
 	put(frame, NP_STREAM_STREAM, p->far.cpu, np_unix_stream_request_layout, &m);
 }
 
@@ -103,7 +103,7 @@ ss_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static int
-ss_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+ss_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_unix_stream_request m;
 
@@ -125,29 +125,29 @@ ss_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-ss_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+ss_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_unix_stream_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.send_buf_size = f->sndbuf,
-		.receive_size = (int32_t)f->recv_size,
+		.recv_buf_size = run->end.rcvbuf,
+		.send_buf_size = run->end.sndbuf,
+		.receive_size = (int32_t)run->worker.recv_size,
 		.measure_cpu = p->near.measure_cpu,
 		.cpu_rate = cpu_rate(p),
 	};
 
-	path_to_wire(f, m.unix_path);
+	path_to_wire(run, m.unix_path);
 	put(frame, NP_STREAM_STREAM + 1, 0, np_unix_stream_response_layout, &m);
 }
 
 static void
-ss_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+ss_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_unix_stream_results m = {
-		.bytes_received = (uint32_t)np_seen(&f->count->received),
-		.recv_calls = (uint32_t)np_seen(&f->count->receives),
-		.elapsed_time = elapsed(f),
-		.cpu_util = cpu_percent(f, f->cpu.util),
-		.num_cpus = f->cpu.count,
+		.bytes_received = (uint32_t)np_seen(&run->worker.count->received),
+		.recv_calls = (uint32_t)np_seen(&run->worker.count->receives),
+		.elapsed_time = elapsed(run),
+		.cpu_util = cpu_percent(run, run->closing.cpu.util),
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	(void)p;
@@ -157,7 +157,7 @@ ss_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
 /* --- STREAM_RR (40) and DG_RR (46) ----------------------------------------------------------- */
 
 static void
-rr_ask(const struct np_params *p, uint32_t code, np_layout *layout, uint8_t *frame)
+rr_ask(const struct np_plan *p, uint32_t code, np_layout *layout, uint8_t *frame)
 {
 	struct np_unix_rr_request m = {
 		.recv_buf_size = buffer_to_wire(p->far.rcvbuf),
@@ -176,16 +176,16 @@ rr_ask(const struct np_params *p, uint32_t code, np_layout *layout, uint8_t *fra
 }
 
 static void
-stream_rr_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_rr_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	(void)f;
+	(void)run;
 	rr_ask(p, NP_STREAM_RR, np_stream_rr_request_layout, frame);
 }
 
 static void
-dg_rr_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+dg_rr_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	(void)f;
+	(void)run;
 	rr_ask(p, NP_DG_RR, np_dg_rr_request_layout, frame);
 }
 
@@ -233,7 +233,7 @@ rr_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static int
-rr_asked(const uint8_t *frame, np_layout *layout, struct np_params *p, struct np_err *err)
+rr_asked(const uint8_t *frame, np_layout *layout, struct np_plan *p, struct np_err *err)
 {
 	struct np_unix_rr_request m;
 
@@ -260,81 +260,81 @@ rr_asked(const uint8_t *frame, np_layout *layout, struct np_params *p, struct np
 }
 
 static int
-stream_rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+stream_rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	p->transport = &np_transport_unix_stream;
 	return rr_asked(frame, np_stream_rr_request_layout, p, err);
 }
 
 static int
-dg_rr_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+dg_rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	p->transport = &np_transport_unix_dgram;
 	return rr_asked(frame, np_dg_rr_request_layout, p, err);
 }
 
 static void
-rr_grant(const struct np_params *p, const struct np_flow *f, uint32_t code, np_layout *layout,
+rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, np_layout *layout,
 	 uint8_t *frame)
 {
 	struct np_unix_rr_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.send_buf_size = f->sndbuf,
+		.recv_buf_size = run->end.rcvbuf,
+		.send_buf_size = run->end.sndbuf,
 		.measure_cpu = p->near.measure_cpu,
 		.cpu_rate = cpu_rate(p),
 	};
 
-	path_to_wire(f, m.unix_path);
+	path_to_wire(run, m.unix_path);
 	put(frame, code, 0, layout, &m);
 }
 
 static void
-stream_rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_grant(p, f, NP_STREAM_RR + 1, np_stream_rr_response_layout, frame);
+	rr_grant(p, run, NP_STREAM_RR + 1, np_stream_rr_response_layout, frame);
 }
 
 static void
-dg_rr_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+dg_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_grant(p, f, NP_DG_RR + 1, np_dg_rr_response_layout, frame);
+	rr_grant(p, run, NP_DG_RR + 1, np_dg_rr_response_layout, frame);
 }
 
 static void
-rr_report(const struct np_params *p, const struct np_flow *f, uint32_t code, uint8_t *frame)
+rr_report(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
-	uint32_t done = (uint32_t)np_seen(&f->count->transactions);
+	uint32_t done = (uint32_t)np_seen(&run->worker.count->transactions);
 	struct np_unix_rr_results m = {
 		.bytes_received = done * ((uint32_t)p->request + (uint32_t)p->response),
 		.trans_received = done,
-		.elapsed_time = elapsed(f),
-		.cpu_util = cpu_percent(f, f->cpu.util),
-		.num_cpus = f->cpu.count,
+		.elapsed_time = elapsed(run),
+		.cpu_util = cpu_percent(run, run->closing.cpu.util),
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	put(frame, code, 0, np_unix_rr_results_layout, &m);
 }
 
 static void
-stream_rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+stream_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_report(p, f, NP_STREAM_RR + 2, frame);
+	rr_report(p, run, NP_STREAM_RR + 2, frame);
 }
 
 static void
-dg_rr_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+dg_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
-	rr_report(p, f, NP_DG_RR + 2, frame);
+	rr_report(p, run, NP_DG_RR + 2, frame);
 }
 
 /* --- DG_STREAM (43) -------------------------------------------------------------------------- */
 
 static void
-ds_ask(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+ds_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_dg_stream_request m = {
 		.recv_buf_size = buffer_to_wire(p->far.rcvbuf),
-		.message_size = (int32_t)f->send_size,
+		.message_size = (int32_t)run->worker.send_size,
 		.recv_alignment = (int32_t)p->far.recv_align,
 		.recv_offset = (int32_t)p->far.recv_offset,
 		.measure_cpu = p->far.measure_cpu,
@@ -376,7 +376,7 @@ ds_reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 }
 
 static int
-ds_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
+ds_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_dg_stream_request m;
 
@@ -400,29 +400,29 @@ ds_asked(const uint8_t *frame, struct np_params *p, struct np_err *err)
 }
 
 static void
-ds_grant(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+ds_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_dg_stream_response m = {
-		.recv_buf_size = f->rcvbuf,
-		.send_buf_size = f->sndbuf,
+		.recv_buf_size = run->end.rcvbuf,
+		.send_buf_size = run->end.sndbuf,
 		.measure_cpu = p->near.measure_cpu,
 		.test_length = (int32_t)p->length,
 		.cpu_rate = cpu_rate(p),
 	};
 
-	path_to_wire(f, m.unix_path);
+	path_to_wire(run, m.unix_path);
 	put(frame, NP_DG_STREAM + 1, 0, np_dg_stream_response_layout, &m);
 }
 
 static void
-ds_report(const struct np_params *p, const struct np_flow *f, uint8_t *frame)
+ds_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_dg_stream_results m = {
-		.messages_recvd = (uint32_t)np_seen(&f->count->receives),
-		.bytes_received = (uint32_t)np_seen(&f->count->received),
-		.elapsed_time = elapsed(f),
-		.cpu_util = f->cpu.known ? cpu_percent(f, f->cpu.util) : -1,
-		.num_cpus = f->cpu.count,
+		.messages_recvd = (uint32_t)np_seen(&run->worker.count->receives),
+		.bytes_received = (uint32_t)np_seen(&run->worker.count->received),
+		.elapsed_time = elapsed(run),
+		.cpu_util = run->closing.cpu.known ? cpu_percent(run, run->closing.cpu.util) : -1,
+		.num_cpus = run->closing.cpu.count,
 	};
 
 	(void)p;

@@ -12,9 +12,9 @@ static void
 be_asked(const struct np_dialect *d, const uint8_t *frame)
 {
 	struct np_err err = { .code = NP_OK };
-	struct np_params p;
+	struct np_plan p;
 
-	np_params_init(&p);
+	np_plan_init(&p);
 	if (d->asked(frame, &p, &err) != NP_OK) {
 		must(err.code != NP_OK && err.sys > 0 && err.msg[0] != '\0');
 		return;

@@ -58,9 +58,9 @@ settle(struct np_cli *cli)
 		must(err.code != NP_OK && err.msg[0] != '\0');
 		return;
 	}
-	must(cli->par.pattern != NULL && cli->par.transport != NULL);
-	must(cli->par.role == NP_LEAD || cli->par.role == NP_FOLLOW);
-	must(!cli->par.pattern->sized || (cli->par.request > 0 && cli->par.response > 0));
+	must(cli->plan.pattern != NULL && cli->plan.transport != NULL);
+	must(cli->plan.role == NP_LEAD || cli->plan.role == NP_FOLLOW);
+	must(!cli->plan.pattern->sized || (cli->plan.request > 0 && cli->plan.response > 0));
 	must(np_cli_unit(cli) != NULL);
 	(void)np_cli_repeats(cli);
 }

@@ -38,10 +38,10 @@ next_frame(struct input *in, uint8_t frame[NP_FRAME_SIZE])
 
 /* Two seconds of a test of which this end counted a little. */
 static void
-measure(const struct np_bench *bench, struct np_params *p, struct np_counters *count,
+measure(const struct np_bench *bench, struct np_plan *p, struct np_counters *count,
 	struct np_outcome *out)
 {
-	np_params_init(p);
+	np_plan_init(p);
 	p->bench = bench;
 	p->pattern = bench->pattern;
 	p->transport = bench->transport;
@@ -57,13 +57,13 @@ measure(const struct np_bench *bench, struct np_params *p, struct np_counters *c
 	np_show(&count->transactions, 10);
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	out->flow.par = p;
-	out->flow.count = count;
-	out->flow.started_ns = 5 * NP_SEC;
-	out->flow.ended_ns = 7 * NP_SEC;
-	out->flow.cpu.known = true;
-	out->flow.cpu.util = 50;
-	out->flow.cpu.count = 4;
+	out->run.plan = p;
+	out->run.worker.count = count;
+	out->run.window.started_ns = 5 * NP_SEC;
+	out->run.window.ended_ns = 7 * NP_SEC;
+	out->run.closing.cpu.known = true;
+	out->run.closing.cpu.util = 50;
+	out->run.closing.cpu.count = 4;
 }
 
 static void
@@ -123,7 +123,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct np_dialect *dialect;
 	struct np_counters count;
 	struct np_outcome out;
-	struct np_params p;
+	struct np_plan p;
 	struct np_err err;
 
 	if (bench == NULL) {

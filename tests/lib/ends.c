@@ -25,9 +25,9 @@ can_run(const struct np_bench *bench)
 }
 
 void
-client_params(struct np_params *p, const struct np_bench *bench, int family, int64_t length)
+client_params(struct np_plan *p, const struct np_bench *bench, int family, int64_t length)
 {
-	np_params_init(p);
+	np_plan_init(p);
 	p->bench = bench;
 	p->pattern = bench->pattern;
 	p->transport = bench->transport;
@@ -49,7 +49,7 @@ client_params(struct np_params *p, const struct np_bench *bench, int family, int
 }
 
 void
-server_params(struct np_params *p, const struct np_params *client)
+server_params(struct np_plan *p, const struct np_plan *client)
 {
 	*p = *client;
 	p->bench = NULL;
@@ -64,14 +64,14 @@ server_params(struct np_params *p, const struct np_params *client)
 
 /* Stands in for the loop that setup chose. */
 static int
-watched_loop(struct np_flow *f)
+watched_loop(struct np_run *run)
 {
-	struct end *e = (struct end *)((char *)f - offsetof(struct end, flow));
+	struct end *e = (struct end *)((char *)run - offsetof(struct end, run));
 	int rc;
 
 	sem_post(&e->looping);
 	allocs_arm();
-	rc = e->loop(f);
+	rc = e->loop(run);
 	e->allocated = allocs_disarm();
 	return rc;
 }
@@ -79,14 +79,14 @@ watched_loop(struct np_flow *f)
 void
 end_open(struct end *e)
 {
-	if (np_flow_open(&e->flow, &e->par, &e->stop, &e->err) != NP_OK) {
+	if (np_run_open(&e->run, &e->plan, &e->stop, &e->err) != NP_OK) {
 		fail_msg("%s", e->err.msg);
 	}
-	e->loop = e->flow.loop;
-	e->flow.loop = watched_loop;
+	e->loop = e->run.worker.loop;
+	e->run.worker.loop = watched_loop;
 	assert_int_equal(sem_init(&e->looping, 0, 0), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->control), 0);
-	e->drive = (struct np_drive){ .flow = &e->flow,
+	e->drive = (struct np_drive){ .run = &e->run,
 				      .control_fd = e->control[0],
 				      .meet_ns = LONG_MS * NP_MSEC };
 }
@@ -94,12 +94,12 @@ end_open(struct end *e)
 void
 end_aim(struct end *client, const struct np_addr *at)
 {
-	if (client->par.eth != NULL) {
-		np_eth_aim(client->par.eth, client->par.eth->mac, &client->flow.peer);
+	if (client->plan.eth != NULL) {
+		np_eth_aim(client->plan.eth, client->plan.eth->mac, &client->run.end.peer);
 		return;
 	}
-	client->flow.peer =
-	    at->sa.ss_family == AF_UNIX ? *at : loopback(client->par.family, np_addr_port(at));
+	client->run.end.peer =
+	    at->sa.ss_family == AF_UNIX ? *at : loopback(client->plan.family, np_addr_port(at));
 }
 
 static void *
@@ -109,8 +109,8 @@ drive(void *arg)
 
 	e->rc = np_drive(&e->drive, &e->err);
 	/* As in real life: a client that drains waits for this, and keeps its own end open. */
-	if (!e->par.active) {
-		np_flow_close(&e->flow);
+	if (!e->plan.active) {
+		np_run_close(&e->run);
 	}
 	return NULL;
 }
@@ -138,7 +138,7 @@ end_hang_up(struct end *e)
 void
 end_free(struct end *e)
 {
-	np_flow_free(&e->flow);
+	np_run_free(&e->run);
 	sem_destroy(&e->looping);
 	close(e->control[0]);
 	if (e->control[1] >= 0) {
@@ -148,18 +148,18 @@ end_free(struct end *e)
 
 void
 ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
-	  void (*change)(struct np_params *p))
+	  void (*change)(struct np_plan *p))
 {
 	memset(e, 0, sizeof(*e));
-	client_params(&e->client.par, bench, family, length);
+	client_params(&e->client.plan, bench, family, length);
 	if (change != NULL) {
-		change(&e->client.par);
+		change(&e->client.plan);
 	}
-	server_params(&e->server.par, &e->client.par);
+	server_params(&e->server.plan, &e->client.plan);
 	end_open(&e->server);
 	end_open(&e->client);
-	end_aim(&e->client, &e->server.flow.local);
-	e->client.flow.token = e->server.flow.token;
+	end_aim(&e->client, &e->server.run.end.local);
+	e->client.run.end.token = e->server.run.end.token;
 }
 
 void
@@ -170,11 +170,11 @@ ends_run(struct ends *e, uint64_t length_ns)
 	end_start(&e->client);
 	end_join(&e->client);
 	end_join(&e->server);
-	if (e->client.flow.err.code != NP_OK) {
-		fail_msg("the client: %s", e->client.flow.err.msg);
+	if (e->client.run.err.code != NP_OK) {
+		fail_msg("the client: %s", e->client.run.err.msg);
 	}
-	if (e->server.flow.err.code != NP_OK) {
-		fail_msg("the server: %s", e->server.flow.err.msg);
+	if (e->server.run.err.code != NP_OK) {
+		fail_msg("the server: %s", e->server.run.err.msg);
 	}
 }
 

@@ -9,21 +9,21 @@
 #include <semaphore.h>
 #include <stdbool.h>
 
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "run/drive.h"
 
 /* One end: a flow, what drives it, and what came of it. */
 struct end {
-	struct np_params par;
+	struct np_plan plan;
 	struct np_stop stop;
-	struct np_flow flow;
+	struct np_run run;
 	struct np_drive drive;
 	struct np_err err;
-	int rc;                         /* of np_drive() */
-	unsigned long allocated;        /* by the loop */
-	int (*loop)(struct np_flow *f); /* what setup chose */
-	sem_t looping;                  /* posted when the loop begins */
-	int control[2];                 /* of end_hang_up(); -1 */
+	int rc;                          /* of np_drive() */
+	unsigned long allocated;         /* by the loop */
+	int (*loop)(struct np_run *run); /* what setup chose */
+	sem_t looping;                   /* posted when the loop begins */
+	int control[2];                  /* of end_hang_up(); -1 */
 	pthread_t thread;
 };
 
@@ -35,12 +35,12 @@ bool can_run(const struct np_bench *bench);
 const struct np_eth *lo_link(bool server); /* NULL: not permitted */
 
 /* A client's parameters for that bench, as np_cli_settle() leaves them, in short messages. */
-void client_params(struct np_params *p, const struct np_bench *bench, int family, int64_t length);
+void client_params(struct np_plan *p, const struct np_bench *bench, int family, int64_t length);
 
 /* The daemon's parameters that go with a client's. */
-void server_params(struct np_params *p, const struct np_params *client);
+void server_params(struct np_plan *p, const struct np_plan *client);
 
-/* Open e->flow for e->par, and make it ready to be driven. Fails the test when it can't be had. */
+/* Open e->run for e->plan, and make it ready to be driven. Fails the test when it can't be had. */
 void end_open(struct end *e);
 
 /* Let the client's flow know where the other one is. */
@@ -63,7 +63,7 @@ struct ends {
 
 /* Open both; change, unless NULL, may adapt the client's parameters before. */
 void ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
-	       void (*change)(struct np_params *p));
+	       void (*change)(struct np_plan *p));
 
 /* Run both to the end, as long as length_ns says (0: no limit) and check that neither failed. */
 void ends_run(struct ends *e, uint64_t length_ns);

@@ -137,9 +137,9 @@ defaults_are_netperfs(void **state)
 	assert_int_equal(cli->host.family, AF_UNSPEC);
 	assert_int_equal(cli->verbosity, 1);
 	assert_int_equal(cli->headers, 1);
-	assert_int_equal(cli->par.length, 10);
-	assert_int_equal(cli->par.near.send_align, 8);
-	assert_int_equal(cli->par.near.sndbuf, -1);
+	assert_int_equal(cli->plan.length, 10);
+	assert_int_equal(cli->plan.near.send_align, 8);
+	assert_int_equal(cli->plan.near.sndbuf, -1);
 	assert_null(cli->selectors);
 	assert_null(cli->passphrase);
 }
@@ -191,12 +191,12 @@ static void
 lengths_are_seconds_or_counts(void **state)
 {
 	(void)state;
-	assert_int_equal(parsed("-l 30")->par.length, 30);
-	assert_int_equal(parsed("-l 0")->par.length, 0);
-	assert_int_equal(parsed("-l -1000")->par.length, -1000);
-	assert_int_equal(parsed("-l -1k")->par.length, -1000);
-	assert_int_equal(parsed("-l 1m30s")->par.length, 90);
-	assert_int_equal(parsed("--length=1h")->par.length, 3600);
+	assert_int_equal(parsed("-l 30")->plan.length, 30);
+	assert_int_equal(parsed("-l 0")->plan.length, 0);
+	assert_int_equal(parsed("-l -1000")->plan.length, -1000);
+	assert_int_equal(parsed("-l -1k")->plan.length, -1000);
+	assert_int_equal(parsed("-l 1m30s")->plan.length, 90);
+	assert_int_equal(parsed("--length=1h")->plan.length, 3600);
 	assert_wrong("-l never", "-l: never is not a length");
 	assert_wrong("-l 3G", "-l: 3G is out of range");
 }
@@ -214,18 +214,18 @@ the_other_global_options_arrive(void **state)
 	assert_int_equal(cli->unit, 'g');
 	assert_string_equal(cli->brand, "tag");
 	assert_int_equal(cli->wait_s, 3);
-	assert_true(cli->par.keepalive);
+	assert_true(cli->plan.keepalive);
 	assert_true(cli->bound);
-	assert_int_equal(cli->par.near.cpu, 1);
-	assert_int_equal(cli->par.far.cpu, 0);
+	assert_int_equal(cli->plan.near.cpu, 1);
+	assert_int_equal(cli->plan.far.cpu, 0);
 	assert_string_equal(cli->passphrase, "sesame");
-	assert_int_equal(cli->par.near.send_align, 16);
-	assert_int_equal(cli->par.near.recv_align, 32);
-	assert_int_equal(cli->par.far.recv_offset, 4);
-	assert_int_equal(cli->par.near.recv_width, 5);
-	assert_int_equal(parsed("-Y ef")->par.far.tos, 0xb8);
-	assert_int_equal(parsed("-Y cs1,0x10")->par.near.tos, 0x20);
-	assert_int_equal(parsed("-Y cs1,0x10")->par.far.tos, 16);
+	assert_int_equal(cli->plan.near.send_align, 16);
+	assert_int_equal(cli->plan.near.recv_align, 32);
+	assert_int_equal(cli->plan.far.recv_offset, 4);
+	assert_int_equal(cli->plan.near.recv_width, 5);
+	assert_int_equal(parsed("-Y ef")->plan.far.tos, 0xb8);
+	assert_int_equal(parsed("-Y cs1,0x10")->plan.near.tos, 0x20);
+	assert_int_equal(parsed("-Y cs1,0x10")->plan.far.tos, 16);
 	assert_true(parsed("-h")->usage && parsed("--help")->help && parsed("-V")->version);
 	assert_wrong("-T 65536", "-T: 65536 is out of range (0 to 65535)");
 	assert_wrong("-a 0", "-a: 0 is out of range");
@@ -271,12 +271,12 @@ what_stands_behind_the_dashes_is_the_tests(void **state)
 
 	(void)state;
 	assert_int_equal(cli->headers, 0);
-	assert_int_equal(cli->par.near.port, 5000);
-	assert_int_equal(cli->par.far.port, 6000);
-	assert_int_equal(cli->par.ttl, 3);
-	assert_int_equal(cli->par.length, 10);
-	assert_int_equal(parsed("-- -P 5000")->par.far.port, 5000);
-	assert_int_equal(parsed("-- -P ,6000")->par.near.port, 0);
+	assert_int_equal(cli->plan.near.port, 5000);
+	assert_int_equal(cli->plan.far.port, 6000);
+	assert_int_equal(cli->plan.ttl, 3);
+	assert_int_equal(cli->plan.length, 10);
+	assert_int_equal(parsed("-- -P 5000")->plan.far.port, 5000);
+	assert_int_equal(parsed("-- -P ,6000")->plan.near.port, 0);
 	assert_wrong("-t TCP_CC -- -j 5", "test option of TCP_CC: -j: no such option");
 	assert_wrong("-- -x", "test option of TCP_STREAM: -x: no such option");
 	assert_wrong("-- -e 0", "-e: 0 is no time-out (1 to 3600 seconds)");
@@ -289,19 +289,19 @@ sizes_have_the_order_of_netperf(void **state)
 	const struct np_cli *cli = parsed("-- -m 10,20 -M 30,40");
 
 	(void)state;
-	assert_int_equal(cli->par.near.send_size, 10);
-	assert_int_equal(cli->par.far.send_size, 20);
-	assert_int_equal(cli->par.far.recv_size, 30);
-	assert_int_equal(cli->par.near.recv_size, 40);
-	assert_int_equal(parsed("-- -m 10")->par.far.send_size, -1);
-	assert_int_equal(parsed("-- -M 30")->par.near.recv_size, -1);
+	assert_int_equal(cli->plan.near.send_size, 10);
+	assert_int_equal(cli->plan.far.send_size, 20);
+	assert_int_equal(cli->plan.far.recv_size, 30);
+	assert_int_equal(cli->plan.near.recv_size, 40);
+	assert_int_equal(parsed("-- -m 10")->plan.far.send_size, -1);
+	assert_int_equal(parsed("-- -M 30")->plan.near.recv_size, -1);
 	cli = parsed("-- -s 1K -S 2K,4K -r 5");
-	assert_int_equal(cli->par.near.sndbuf, 1024);
-	assert_int_equal(cli->par.near.rcvbuf, 1024);
-	assert_int_equal(cli->par.far.sndbuf, 2048);
-	assert_int_equal(cli->par.far.rcvbuf, 4096);
-	assert_int_equal(cli->par.request, 5);
-	assert_int_equal(cli->par.response, 5);
+	assert_int_equal(cli->plan.near.sndbuf, 1024);
+	assert_int_equal(cli->plan.near.rcvbuf, 1024);
+	assert_int_equal(cli->plan.far.sndbuf, 2048);
+	assert_int_equal(cli->plan.far.rcvbuf, 4096);
+	assert_int_equal(cli->plan.request, 5);
+	assert_int_equal(cli->plan.response, 5);
 	assert_wrong("-- -m 0", "-m: 0 is out of range");
 	assert_wrong("-- -r 1,0", "-r: 0 is out of range");
 }
@@ -326,8 +326,8 @@ numbers_may_be_as_netperf_reads_them(void **state)
 	assert_true(cli->confidence.width > 94.9 && cli->confidence.width < 95.1); /* sic */
 	assert_string_equal(cli->notes.text, "");
 	cli = parsed("-l 1.5 -t TCP_RR -- -b 2.5");
-	assert_int_equal(cli->par.length, 1);
-	assert_int_equal(cli->par.burst, 2);
+	assert_int_equal(cli->plan.length, 1);
+	assert_int_equal(cli->plan.burst, 2);
 	assert_has(cli->notes.text, "-l 1.5: read as 1");
 	assert_has(cli->notes.text, "-b 2.5: read as 2");
 	cli = parsed("-P 0-t TCP_RR");
@@ -351,13 +351,13 @@ selectors_before_the_dashes_change_nothing(void **state)
 		const struct np_cli *cli = parsed(lines[i]);
 
 		assert_int_equal(cli->style, NP_STYLE_CLASSIC);
-		assert_int_equal(cli->par.far.send_offset, 0);
-		assert_int_equal(cli->par.near.send_offset, 0);
-		assert_int_equal(cli->par.near.dirty, -1);
+		assert_int_equal(cli->plan.far.send_offset, 0);
+		assert_int_equal(cli->plan.near.send_offset, 0);
+		assert_int_equal(cli->plan.near.dirty, -1);
 		assert_has(cli->notes.text, "output selectors are a test option (-- -");
 	}
 	assert_wrong("-O nonsense", "nonsense is not a number");
-	assert_int_equal(parsed("-O 16.0")->par.far.send_offset, 16);
+	assert_int_equal(parsed("-O 16.0")->plan.far.send_offset, 16);
 }
 
 static void
@@ -366,8 +366,8 @@ a_port_range_must_be_one(void **state)
 	const struct np_cli *cli = parsed("-- -p 10000,20000");
 
 	(void)state;
-	assert_int_equal(cli->par.port_min, 10000);
-	assert_int_equal(cli->par.port_max, 20000);
+	assert_int_equal(cli->plan.port_min, 10000);
+	assert_int_equal(cli->plan.port_max, 20000);
 	assert_wrong("-- -p 20000,10000", "-p: 20000,10000 is no range of ports");
 	assert_wrong("-- -p 0,10", "-p: 0,10 is no range of ports");
 	assert_wrong("-- -p 70000", "-p: 70000 is no port");
@@ -379,10 +379,10 @@ names_have_an_end(void **state)
 	const struct np_cli *cli = parsed("-- -K reno,cubic");
 
 	(void)state;
-	assert_string_equal(cli->par.near.cong, "reno");
-	assert_string_equal(cli->par.far.cong, "cubic");
-	assert_string_equal(parsed("-- -K reno")->par.far.cong, "reno");
-	assert_string_equal(parsed("-- -K abcdefghijklmno")->par.near.cong, "abcdefghijklmno");
+	assert_string_equal(cli->plan.near.cong, "reno");
+	assert_string_equal(cli->plan.far.cong, "cubic");
+	assert_string_equal(parsed("-- -K reno")->plan.far.cong, "reno");
+	assert_string_equal(parsed("-- -K abcdefghijklmno")->plan.near.cong, "abcdefghijklmno");
 	assert_wrong("-- -K abcdefghijklmnop", "a name of more than 15 characters");
 	assert_wrong("-- -K ,abcdefghijklmnop", "a name of more than 15 characters");
 }
@@ -402,7 +402,7 @@ figures_are_found_by_name(void **state)
 	assert_int_equal(parsed("-- -o THROUGHPUT -O")->style, NP_STYLE_HUMAN);
 	assert_null(parsed("-- -o THROUGHPUT -O")->selectors);
 	assert_null(parsed("-- -k -D")->selectors);
-	assert_true(parsed("-- -k -D")->par.nodelay);
+	assert_true(parsed("-- -k -D")->plan.nodelay);
 	/* The latencies are collected when one is named, the algorithm's name likewise. */
 	assert_true(parsed("-- -o p99_latency")->selection.latency);
 	assert_true(parsed("-- -o all")->selection.congestion);
@@ -443,14 +443,14 @@ pacing_has_times_and_bursts(void **state)
 	const struct np_cli *cli = parsed("-w 10,500us -b 16,2");
 
 	(void)state;
-	assert_int_equal(cli->par.near.interval_us, 10000);
-	assert_int_equal(cli->par.far.interval_us, 500);
-	assert_int_equal(cli->par.near.interval_burst, 16);
-	assert_int_equal(cli->par.far.interval_burst, 2);
-	assert_int_equal(parsed("-w 2s")->par.near.interval_us, 2000000);
-	assert_int_equal(parsed("-w 3ms")->par.near.interval_us, 3000);
-	assert_int_equal(parsed("-b 10G")->par.near.interval_burst, UINT32_MAX);
-	assert_int_equal(parsed("-b ,4")->par.near.interval_burst, 0);
+	assert_int_equal(cli->plan.near.interval_us, 10000);
+	assert_int_equal(cli->plan.far.interval_us, 500);
+	assert_int_equal(cli->plan.near.interval_burst, 16);
+	assert_int_equal(cli->plan.far.interval_burst, 2);
+	assert_int_equal(parsed("-w 2s")->plan.near.interval_us, 2000000);
+	assert_int_equal(parsed("-w 3ms")->plan.near.interval_us, 3000);
+	assert_int_equal(parsed("-b 10G")->plan.near.interval_burst, UINT32_MAX);
+	assert_int_equal(parsed("-b ,4")->plan.near.interval_burst, 0);
 	assert_wrong("-w soon", "-w: soon is no interval");
 	assert_wrong("-b -1", "-b: -1 is no number of operations");
 }
@@ -474,7 +474,7 @@ cpu_options_may_have_a_rate(void **state)
 	const struct np_cli *cli = parsed("-c 100 -C -P 0");
 
 	(void)state;
-	assert_true(cli->par.near.measure_cpu && cli->par.far.measure_cpu);
+	assert_true(cli->plan.near.measure_cpu && cli->plan.far.measure_cpu);
 	assert_int_equal(cli->headers, 0);
 	assert_int_equal(parsed("-cCd -d")->debug, 2);
 }
@@ -590,24 +590,24 @@ a_test_settles_what_was_left_open(void **state)
 
 	(void)state;
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.par.request, 1);
-	assert_int_equal(cli.par.response, 1);
-	assert_false(cli.par.no_route);
-	assert_true(cli.par.active);
+	assert_int_equal(cli.plan.request, 1);
+	assert_int_equal(cli.plan.response, 1);
+	assert_false(cli.plan.no_route);
+	assert_true(cli.plan.active);
 	cli = *parsed("-t UDP_STREAM -- -r 9");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.par.request, -1);
-	assert_true(cli.par.no_route);
+	assert_int_equal(cli.plan.request, -1);
+	assert_true(cli.plan.no_route);
 	cli = *parsed("-t UDP_STREAM -- -R 1");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_false(cli.par.no_route);
+	assert_false(cli.plan.no_route);
 	cli = *parsed("-b 4");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.par.near.interval_us, 1000);
-	assert_int_equal(cli.par.far.interval_us, 0);
+	assert_int_equal(cli.plan.near.interval_us, 1000);
+	assert_int_equal(cli.plan.far.interval_us, 0);
 	cli = *parsed("-j -v 2");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_true(cli.show_histogram && cli.par.time_calls);
+	assert_true(cli.show_histogram && cli.plan.time_calls);
 	cli = *parsed("-T 65535");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
 	assert_true(cli.bound && cli.unbound);

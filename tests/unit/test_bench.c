@@ -27,19 +27,19 @@ small_count(const struct np_bench *b)
 static uint64_t
 sent(const struct end *e)
 {
-	return np_seen(&e->flow.count->sent);
+	return np_seen(&e->run.worker.count->sent);
 }
 
 static uint64_t
 received(const struct end *e)
 {
-	return np_seen(&e->flow.count->received);
+	return np_seen(&e->run.worker.count->received);
 }
 
 static uint64_t
 transactions(const struct end *e)
 {
-	return np_seen(&e->flow.count->transactions);
+	return np_seen(&e->run.worker.count->transactions);
 }
 
 static uint64_t
@@ -47,7 +47,7 @@ recorded(const struct end *e)
 {
 	struct np_hist_summary s;
 
-	np_hist_summarise(e->flow.hist, &s);
+	np_hist_summarise(e->run.worker.hist, &s);
 	return s.count;
 }
 
@@ -130,11 +130,11 @@ what_is_not_served_is_not_found(void **state)
 static void
 check_counts(const struct ends *e, int64_t length)
 {
-	const struct np_bench *b = e->client.par.bench;
+	const struct np_bench *b = e->client.plan.bench;
 
 	if (b->pattern->probe) {
 		assert_int_equal(sent(&e->client) + received(&e->server), 0);
-		assert_true(e->client.flow.mss > 0);
+		assert_true(e->client.run.closing.mss > 0);
 		return;
 	}
 	if (!b->pattern->transactions) {
@@ -142,9 +142,9 @@ check_counts(const struct ends *e, int64_t length)
 		const struct end *follow = lead == &e->client ? &e->server : &e->client;
 
 		assert_true(sent(lead) >= (uint64_t)length);
-		assert_true(sent(lead) < (uint64_t)length + lead->flow.send_size);
+		assert_true(sent(lead) < (uint64_t)length + lead->run.worker.send_size);
 		assert_int_equal(received(follow), sent(lead));
-		assert_true(np_seen(&follow->flow.count->receives) > 0);
+		assert_true(np_seen(&follow->run.worker.count->receives) > 0);
 		return;
 	}
 	assert_int_equal(transactions(&e->client), length);
@@ -153,15 +153,14 @@ check_counts(const struct ends *e, int64_t length)
 	assert_int_equal(sent(&e->client), received(&e->server));
 	assert_int_equal(received(&e->client), sent(&e->server));
 	if (b->pattern->sized) {
-		assert_int_equal(sent(&e->client), length * e->client.par.request);
-		assert_int_equal(received(&e->client), length * e->client.par.response);
-		assert_true(np_seen(&e->client.flow.count->receives) >= (uint64_t)length);
+		assert_int_equal(sent(&e->client), length * e->client.plan.request);
+		assert_int_equal(received(&e->client), length * e->client.plan.response);
+		assert_true(np_seen(&e->client.run.worker.count->receives) >= (uint64_t)length);
 	}
 }
 
 static void
-run_counted(const struct np_bench *b, int family, int64_t length,
-	    void (*change)(struct np_params *p))
+run_counted(const struct np_bench *b, int family, int64_t length, void (*change)(struct np_plan *p))
 {
 	struct ends e;
 
@@ -169,7 +168,7 @@ run_counted(const struct np_bench *b, int family, int64_t length,
 	ends_run(&e, 0);
 	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
 	assert_int_equal(e.client.drive.lost, 0);
-	assert_true(e.client.flow.ended_ns > e.client.flow.started_ns);
+	assert_true(e.client.run.window.ended_ns > e.client.run.window.started_ns);
 	check_counts(&e, length);
 	ends_free(&e);
 }
@@ -192,7 +191,7 @@ both_ends_count_the_same(void **state)
 
 /* More than a socket buffer holds, so that messages go and come in parts. */
 static void
-make_big(struct np_params *p)
+make_big(struct np_plan *p)
 {
 	p->request = 3000000;
 	p->response = 2000000;
@@ -207,7 +206,7 @@ messages_that_come_in_parts_are_counted_whole(void **state)
 }
 
 static void
-make_burst(struct np_params *p)
+make_burst(struct np_plan *p)
 {
 	p->burst = 3;
 }
@@ -224,7 +223,7 @@ a_burst_makes_no_transaction_more(void **state)
 }
 
 static void
-connect_datagrams(struct np_params *p)
+connect_datagrams(struct np_plan *p)
 {
 	p->near.connected = true;
 }
@@ -238,7 +237,7 @@ datagrams_may_come_from_a_connected_socket(void **state)
 }
 
 static void
-time_calls(struct np_params *p)
+time_calls(struct np_plan *p)
 {
 	p->time_calls = true;
 }
@@ -260,8 +259,9 @@ every_call_of_a_stream_is_timed_when_asked(void **state)
 		}
 		ends_open(&e, b, AF_INET, -small_count(b), time_calls);
 		ends_run(&e, 0);
-		assert_int_equal(recorded(&e.client), np_seen(&e.client.flow.count->sends) +
-							  np_seen(&e.client.flow.count->receives));
+		assert_int_equal(recorded(&e.client),
+				 np_seen(&e.client.run.worker.count->sends) +
+				     np_seen(&e.client.run.worker.count->receives));
 		ends_free(&e);
 	}
 }
@@ -276,7 +276,7 @@ run_by_the_clock(const struct np_bench *b, uint64_t length)
 
 	ends_open(&e, b, AF_INET, 1, NULL);
 	ends_run(&e, length);
-	took = e.client.flow.ended_ns - e.client.flow.started_ns;
+	took = e.client.run.window.ended_ns - e.client.run.window.started_ns;
 	if (e.client.drive.cause != NP_BY_LOOP) {
 		assert_int_equal(e.client.drive.cause, NP_BY_CLOCK);
 		assert_true(took >= length);

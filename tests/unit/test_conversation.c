@@ -100,10 +100,10 @@ count_for(const struct np_bench *b)
 static void
 check_outcome(const struct np_bench *b, const struct np_outcome *out)
 {
-	const struct np_counters *c = out->flow.count;
+	const struct np_counters *c = out->run.worker.count;
 
 	assert_true(out->measured);
-	assert_true(!b->pattern->probe || out->flow.mss > 0);
+	assert_true(!b->pattern->probe || out->run.closing.mss > 0);
 	assert_int_equal(out->cause, NP_BY_LOOP);
 	if (b->pattern->transactions) {
 		assert_int_equal(np_seen(&c->transactions), count_for(b));
@@ -128,7 +128,7 @@ run_one(struct np_client *c, const struct np_bench *b, int family)
 	struct np_addr peer = loopback(family, 0);
 	struct np_outcome out;
 	struct np_record record;
-	struct np_params p;
+	struct np_plan p;
 	struct np_err err;
 
 	client_params(&p, b, family, -count_for(b));
@@ -382,7 +382,7 @@ assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const ch
 	struct np_outcome out;
 	struct np_client c;
 	struct daemon d;
-	struct np_params p;
+	struct np_plan p;
 	struct np_err err = { .code = NP_OK };
 	uint64_t begun;
 
@@ -533,7 +533,7 @@ results_bear_any_code_that_real_daemons_give_them(void **state)
 		struct np_outcome out;
 		struct np_client c;
 		struct daemon d;
-		struct np_params p;
+		struct np_plan p;
 		struct np_err err = { .code = NP_OK };
 
 		meet(&d, &c, AF_INET, scripts[i]);
@@ -757,7 +757,7 @@ answer_among_strangers(int fd)
 }
 
 static void
-datagram_params(struct np_params *p, const char *bench)
+datagram_params(struct np_plan *p, const char *bench)
 {
 	client_params(p, np_bench_find(bench), scene.family,
 		      strcmp(bench, "UDP_RR") == 0 ? -OURS : -512 * OURS);
@@ -769,11 +769,11 @@ datagram_params(struct np_params *p, const char *bench)
 static void
 assert_only_ours(const struct np_outcome *out)
 {
-	const struct np_counters *n = out->flow.count;
+	const struct np_counters *n = out->run.worker.count;
 
 	assert_int_equal(np_seen(&n->receives), OURS);
 	assert_int_equal(np_seen(&n->received),
-			 out->flow.par->pattern->transactions ? 32 * OURS : 512 * OURS);
+			 out->run.plan->pattern->transactions ? 32 * OURS : 512 * OURS);
 	assert_int_equal(np_seen(&n->surplus), 0);
 	assert_int_equal(np_seen(&n->lost), 0);
 }
@@ -786,7 +786,7 @@ run_among_strangers(int family, int protocol, const char *bench, void (*script)(
 	struct np_outcome out;
 	struct np_client c;
 	struct daemon d;
-	struct np_params p;
+	struct np_plan p;
 
 	set_scene(family, protocol);
 	datagram_params(&p, bench);
@@ -866,7 +866,7 @@ our_daemon_answers_from_the_address_that_was_asked(void **state)
 	struct np_outcome out;
 	struct np_client c;
 	struct daemon d;
-	struct np_params p;
+	struct np_plan p;
 
 	(void)state;
 	np_addr_make(&at, AF_INET, three, 0);
@@ -889,7 +889,7 @@ nor_are_they_beside_a_service(void **state)
 	struct np_err err = { .code = NP_OK };
 	struct np_client c = { .owed = 0 };
 	struct np_outcome out;
-	struct np_params p;
+	struct np_plan p;
 	pthread_t thread;
 
 	(void)state;
@@ -904,8 +904,8 @@ nor_are_they_beside_a_service(void **state)
 	send_datagrams(scene.others[0], &scene.at, 0, 1);
 	pthread_join(thread, NULL);
 	/* That no stranger answered the first one shows in its being given up. */
-	assert_true(np_seen(&out.flow.count->lost) >= 1);
-	assert_int_equal(np_seen(&out.flow.count->transactions), OURS);
+	assert_true(np_seen(&out.run.worker.count->lost) >= 1);
+	assert_int_equal(np_seen(&out.run.worker.count->transactions), OURS);
 	np_outcome_free(&out);
 	clear_scene();
 }
@@ -943,7 +943,7 @@ ask_with_patience(struct np_client *c, void (*script)(int fd), uint64_t patience
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_outcome out;
 	struct daemon d;
-	struct np_params p;
+	struct np_plan p;
 	struct np_err err;
 	bool told = c->told;
 

@@ -338,7 +338,7 @@ signals_end_a_test(void **state)
 	int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
 
 	(void)state;
-	client_params(&e.par, np_bench_find("TCP_STREAM"), AF_INET, 0);
+	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 0);
 	end_open(&e);
 	end_aim(&e, &at);
 	take_signals(&e.drive.signals, &let_in);
@@ -349,8 +349,8 @@ signals_end_a_test(void **state)
 	assert_int_equal(pthread_kill(e.thread, SIGTERM), 0);
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_SIGNAL);
-	assert_int_equal(e.flow.err.code, NP_OK);
-	assert_true(np_now() - e.flow.started_ns < LONG_MS * NP_MSEC);
+	assert_int_equal(e.run.err.code, NP_OK);
+	assert_true(np_now() - e.run.window.started_ns < LONG_MS * NP_MSEC);
 	close(mute);
 	end_free(&e);
 }

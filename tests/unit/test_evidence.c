@@ -77,8 +77,8 @@ greet(const struct daemon *d, struct np_client *c, struct np_err *err)
 	};
 
 	memset(c, 0, sizeof(*c));
-	c->plan.caps = NP_CAP_TEST;
-	c->plan.every_ms = 10;
+	c->collect.caps = NP_CAP_TEST;
+	c->collect.every_ms = 10;
 	return np_client_connect(c, &target, err);
 }
 
@@ -96,7 +96,7 @@ static void
 run(struct np_client *c, const char *name, int64_t length, struct np_outcome *out)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
-	static struct np_params p;
+	static struct np_plan p;
 	struct np_err err;
 
 	client_params(&p, np_bench_find(name), AF_INET, length);
@@ -129,7 +129,7 @@ both_ends_tell_of_a_stream(void **state)
 	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") ==
 		    np_bag_number(out.far_bag, "flow.bytes_received"));
 	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") ==
-		    (double)np_seen(&out.flow.count->sent));
+		    (double)np_seen(&out.run.worker.count->sent));
 	assert_true(np_bag_number(out.near_bag, "tcp.bytes_acked") >=
 		    np_bag_number(out.near_bag, "flow.bytes_sent"));
 	assert_true(np_bag_number(out.far_bag, "tcp.bytes_received") >=
@@ -246,9 +246,9 @@ datagrams_are_numbered_by_agreement(void **state)
 		struct np_target t = { .host = "127.0.0.1",
 				       .wants = { .version = 1,
 						  .caps = NP_CAP_TEST | NP_CAP_SEQUENCE } };
-		struct np_client c = { .plan = { .caps = NP_CAP_TEST } };
+		struct np_client c = { .collect = { .caps = NP_CAP_TEST } };
 		struct np_outcome out;
-		struct np_params p;
+		struct np_plan p;
 		struct daemon d;
 		struct np_err err;
 
@@ -282,7 +282,7 @@ requests_have_ids_by_agreement(void **state)
 		struct np_bag_item bytes;
 		struct np_outcome out;
 		struct np_client c;
-		struct np_params p;
+		struct np_plan p;
 		struct daemon d;
 		struct np_err err;
 
@@ -291,7 +291,7 @@ requests_have_ids_by_agreement(void **state)
 		client_params(&p, np_bench_find("UDP_RR"), AF_INET, -50);
 		p.ids = i == 0;
 		assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_OK);
-		assert_int_equal(np_seen(&out.flow.count->transactions), 50);
+		assert_int_equal(np_seen(&out.run.worker.count->transactions), 50);
 		assert_true(np_bag_find(out.near_bag, "flow.id_bytes", &bytes));
 		assert_int_equal(bytes.kind, p.ids ? NP_BAG_INT : NP_BAG_UNREAD);
 		np_outcome_free(&out);

@@ -36,21 +36,21 @@ pace_end(struct np_end *e)
 }
 
 static void
-pace_both(struct np_params *p)
+pace_both(struct np_plan *p)
 {
 	pace_end(&p->near);
 	pace_end(&p->far);
 }
 
 static void
-pace_burst(struct np_params *p)
+pace_burst(struct np_plan *p)
 {
 	pace_both(p);
 	p->burst = 1;
 }
 
 static void
-pace_connected(struct np_params *p)
+pace_connected(struct np_plan *p)
 {
 	pace_both(p);
 	p->near.connected = true;
@@ -59,41 +59,42 @@ pace_connected(struct np_params *p)
 
 /* One run; did the far end wait, too, where it has to? Not where it was late itself. */
 static bool
-both_wait(const struct np_bench *b, void (*change)(struct np_params *p))
+both_wait(const struct np_bench *b, void (*change)(struct np_plan *p))
 {
 	bool waited = true;
 	uint64_t least = OPERATIONS / BURST * INTERVAL_MS * NP_MSEC;
 	struct np_hist_summary s;
-	const struct np_flow *lead;
+	const struct np_run *lead;
 	struct ends e;
 
 	ends_open(&e, b, AF_INET, b->pattern->transactions ? -OPERATIONS : -OPERATIONS * 512,
 		  change);
 	ends_run(&e, 0);
-	lead = b->near_role == NP_LEAD ? &e.client.flow : &e.server.flow;
-	assert_true(lead->ended_ns - lead->started_ns >= least);
-	assert_true(lead->paced_ns > 0);
-	assert_true(lead->paced_ns <= lead->ended_ns - lead->started_ns);
+	lead = b->near_role == NP_LEAD ? &e.client.run : &e.server.run;
+	assert_true(lead->window.ended_ns - lead->window.started_ns >= least);
+	assert_true(lead->worker.paced_ns > 0);
+	assert_true(lead->worker.paced_ns <= lead->window.ended_ns - lead->window.started_ns);
 	if (b->pattern->transactions) {
-		assert_int_equal(seen(&e.client.flow.count->transactions), OPERATIONS);
-		waited = e.server.flow.paced_ns > 0;
-		np_hist_summarise(lead->hist, &s);
+		assert_int_equal(seen(&e.client.run.worker.count->transactions), OPERATIONS);
+		waited = e.server.run.worker.paced_ns > 0;
+		np_hist_summarise(lead->worker.hist, &s);
 		assert_int_equal(s.count, OPERATIONS);
 		/* The wait is not part of any operation's time, unless one was in flight. */
-		if (e.client.par.burst == 0) {
+		if (e.client.plan.burst == 0) {
 			assert_true((double)s.count * s.mean <=
-				    (double)(lead->ended_ns - lead->started_ns - lead->paced_ns) +
+				    (double)(lead->window.ended_ns - lead->window.started_ns -
+					     lead->worker.paced_ns) +
 					1);
 		}
 	} else {
-		assert_int_equal(seen(&lead->count->sends), OPERATIONS);
+		assert_int_equal(seen(&lead->worker.count->sends), OPERATIONS);
 	}
 	ends_free(&e);
 	return waited;
 }
 
 static void
-run_paced(const struct np_bench *b, void (*change)(struct np_params *p))
+run_paced(const struct np_bench *b, void (*change)(struct np_plan *p))
 {
 	for (int tries = 0; tries < 20; tries++) {
 		if (both_wait(b, change)) {
@@ -128,49 +129,49 @@ every_bench_keeps_its_pace(void **state)
 
 /* A flow that is nothing but paced. */
 static void
-paced_flow(struct np_flow *f, struct np_params *p, struct np_stop *stop, uint64_t started_ns)
+paced_flow(struct np_run *run, struct np_plan *p, struct np_stop *stop, uint64_t started_ns)
 {
-	np_params_init(p);
+	np_plan_init(p);
 	p->near.interval_us = 20000;
 	p->near.interval_burst = 1;
-	memset(f, 0, sizeof(*f));
+	memset(run, 0, sizeof(*run));
 	stop->level = 0;
-	f->par = p;
-	f->stop = stop;
-	f->started_ns = started_ns;
-	np_pace_begin(f);
+	run->plan = p;
+	run->stop = stop;
+	run->window.started_ns = started_ns;
+	np_pace_begin(run);
 }
 
 static void
 intervals_follow_each_other_without_drift(void **state)
 {
 	uint64_t start = 0, interval = 20 * NP_MSEC, waits = 0;
-	struct np_params p;
+	struct np_plan p;
 	struct np_stop stop;
-	struct np_flow f;
+	struct np_run run;
 
 	(void)state;
 	/* A busy machine makes it miss one now and then. */
 	for (int tries = 0; tries < 50 && waits < 5; tries++) {
 		start = np_now();
 		waits = 0;
-		paced_flow(&f, &p, &stop, start);
+		paced_flow(&run, &p, &stop, start);
 		for (int i = 0; i < 5; i++) {
-			waits += np_pace(&f);
+			waits += np_pace(&run);
 		}
 	}
 	assert_int_equal(waits, 5);
-	assert_int_equal(f.pace.due_ns, start + 6 * interval);
+	assert_int_equal(run.worker.pace.due_ns, start + 6 * interval);
 	assert_true(np_now() >= start + 5 * interval);
-	assert_true(f.paced_ns <= np_now() - start);
+	assert_true(run.worker.paced_ns <= np_now() - start);
 }
 
 static void
 what_was_missed_is_not_caught_up_with(void **state)
 {
-	struct np_params p;
+	struct np_plan p;
 	struct np_stop stop;
-	struct np_flow f;
+	struct np_run run;
 	bool waited = false;
 
 	(void)state;
@@ -178,10 +179,10 @@ what_was_missed_is_not_caught_up_with(void **state)
 	for (int tries = 0; tries < 50 && !waited; tries++) {
 		uint64_t before = np_now();
 
-		paced_flow(&f, &p, &stop, before - NP_SEC);
-		assert_false(np_pace(&f));
-		assert_int_equal(f.paced_ns, 0);
-		waited = np_pace(&f);
+		paced_flow(&run, &p, &stop, before - NP_SEC);
+		assert_false(np_pace(&run));
+		assert_int_equal(run.worker.paced_ns, 0);
+		waited = np_pace(&run);
 		assert_true(!waited || np_now() >= before + 20 * NP_MSEC);
 	}
 	assert_true(waited);
@@ -190,20 +191,20 @@ what_was_missed_is_not_caught_up_with(void **state)
 static void
 a_burst_alone_means_an_interval_of_a_millisecond(void **state)
 {
-	struct np_params p;
+	struct np_plan p;
 	struct np_stop stop;
-	struct np_flow f;
+	struct np_run run;
 
 	(void)state;
-	paced_flow(&f, &p, &stop, np_now());
+	paced_flow(&run, &p, &stop, np_now());
 	p.near.interval_us = 0;
-	np_pace_begin(&f);
-	assert_int_equal(f.pace.interval_ns, NP_MSEC);
+	np_pace_begin(&run);
+	assert_int_equal(run.worker.pace.interval_ns, NP_MSEC);
 	assert_int_equal(np_pace_longest(&p), NP_MSEC);
 	p.near.interval_burst = 0;
 	p.near.interval_us = 5000;
-	np_pace_begin(&f);
-	assert_false(np_pace(&f));
+	np_pace_begin(&run);
+	assert_false(np_pace(&run));
 	assert_int_equal(np_pace_longest(&p), 0);
 	p.far.interval_burst = 1;
 	p.far.interval_us = 5000;
@@ -242,18 +243,18 @@ a_pause_is_no_lost_response(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, answer_slowly, &fd), 0);
-	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
-	e.par.near.interval_burst = 1;
-	e.par.near.interval_us = 2500000;
-	e.par.timeout_ms = 2000;
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
+	e.plan.near.interval_burst = 1;
+	e.plan.near.interval_us = 2500000;
+	e.plan.timeout_ms = 2000;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
 	end_join(&e);
 	pthread_join(thread, NULL);
-	assert_int_equal(e.flow.err.code, NP_OK);
-	assert_int_equal(seen(&e.flow.count->lost), 0);
-	assert_int_equal(seen(&e.flow.count->transactions), SLOW_ANSWERS);
+	assert_int_equal(e.run.err.code, NP_OK);
+	assert_int_equal(seen(&e.run.worker.count->lost), 0);
+	assert_int_equal(seen(&e.run.worker.count->transactions), SLOW_ANSWERS);
 	close(fd);
 	end_free(&e);
 }
@@ -261,7 +262,7 @@ a_pause_is_no_lost_response(void **state)
 /* ---- Buffers ---- */
 
 static void
-touch_some(struct np_params *p)
+touch_some(struct np_plan *p)
 {
 	p->near.send_size = 16;
 	p->near.dirty = 4;
@@ -278,8 +279,8 @@ what_is_sent_is_dirty(void **state)
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
 
 	(void)state;
-	client_params(&e.par, np_bench_find("TCP_STREAM"), AF_INET, -32);
-	touch_some(&e.par);
+	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, -32);
+	touch_some(&e.plan);
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
@@ -295,35 +296,37 @@ what_is_sent_is_dirty(void **state)
 
 /* More than any buffer has. */
 static void
-touch_all(struct np_params *p)
+touch_all(struct np_plan *p)
 {
 	p->near.dirty = p->near.clean = p->far.dirty = p->far.clean = INT32_MAX;
 	p->use_write = true;
 }
 
 static void
-touch_in_bursts(struct np_params *p)
+touch_in_bursts(struct np_plan *p)
 {
 	touch_all(p);
 	p->burst = 3;
 }
 
 static void
-run_extras(const struct np_bench *b, int family, void (*change)(struct np_params *p))
+run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *p))
 {
 	int64_t length = b->pattern->transactions ? 25 : 20 * 512;
 	struct ends e;
 
 	ends_open(&e, b, family, -length, change);
-	assert_true(np_extra_wanted(&e.client.flow));
+	assert_true(np_extra_wanted(&e.client.run));
 	ends_run(&e, 0);
 	assert_int_equal(e.client.allocated, 0);
 	assert_int_equal(e.server.allocated, 0);
-	assert_int_equal(seen(&e.client.flow.count->sent), seen(&e.server.flow.count->received));
-	assert_int_equal(seen(&e.client.flow.count->received), seen(&e.server.flow.count->sent));
+	assert_int_equal(seen(&e.client.run.worker.count->sent),
+			 seen(&e.server.run.worker.count->received));
+	assert_int_equal(seen(&e.client.run.worker.count->received),
+			 seen(&e.server.run.worker.count->sent));
 	if (b->pattern->transactions) {
-		assert_int_equal(seen(&e.client.flow.count->transactions), length);
-		assert_int_equal(seen(&e.server.flow.count->transactions), length);
+		assert_int_equal(seen(&e.client.run.worker.count->transactions), length);
+		assert_int_equal(seen(&e.server.run.worker.count->transactions), length);
 	}
 	ends_free(&e);
 }
@@ -339,9 +342,9 @@ touched_buffers_change_no_count(void **state)
 		if (!can_run(b)) {
 			continue;
 		}
-		for (size_t f = 0; f < LEN(families); f++) {
-			if (has_family(families[f])) {
-				run_extras(b, families[f], touch_all);
+		for (size_t run = 0; run < LEN(families); run++) {
+			if (has_family(families[run])) {
+				run_extras(b, families[run], touch_all);
 			}
 		}
 		if (b->pattern == &np_pattern_rr) {
@@ -370,8 +373,8 @@ send_to_nobody(bool by_write)
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
 
 	broken_pipes = 0;
-	client_params(&e.par, np_bench_find("TCP_STREAM"), AF_INET, 0);
-	e.par.use_write = by_write;
+	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 0);
+	e.plan.use_write = by_write;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
@@ -389,21 +392,21 @@ write_is_what_sends_when_asked(void **state)
 {
 	char byte = 1;
 	int fd[2];
-	struct np_flow f;
-	struct np_params p;
+	struct np_run run;
+	struct np_plan p;
 
 	(void)state;
 	signal(SIGPIPE, count_broken_pipe);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	close(fd[1]);
-	memset(&f, 0, sizeof(f));
-	np_params_init(&p);
+	memset(&run, 0, sizeof(run));
+	np_plan_init(&p);
 	p.transport = &np_transport_tcp;
-	f.par = &p;
-	assert_true(np_extra_send(&f, fd[0], &byte, 1, NULL, 0) < 0);
+	run.plan = &p;
+	assert_true(np_extra_send(&run, fd[0], &byte, 1, NULL, 0) < 0);
 	assert_int_equal(broken_pipes, 0);
 	p.use_write = true;
-	assert_true(np_extra_send(&f, fd[0], &byte, 1, NULL, 0) < 0);
+	assert_true(np_extra_send(&run, fd[0], &byte, 1, NULL, 0) < 0);
 	assert_int_equal(broken_pipes, 1);
 	close(fd[0]);
 	/* In a whole flow, too, nothing worse comes of it. */
@@ -417,7 +420,7 @@ write_is_what_sends_when_asked(void **state)
 
 /* What is sent differs from what the receiver's buffers hold already. */
 static void
-avoid_copies(struct np_params *p)
+avoid_copies(struct np_plan *p)
 {
 	p->copy_avoidance = true;
 	p->far.dirty = p->near.dirty = 3;
@@ -433,19 +436,20 @@ spliced_bytes_are_counted_and_not_copied(void **state)
 	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
-		const struct np_flow *from, *to;
+		const struct np_run *from, *to;
 		struct ends e;
 
 		ends_open(&e, b, AF_INET, -3000000, avoid_copies);
 		ends_run(&e, 0);
-		from = b->near_role == NP_LEAD ? &e.client.flow : &e.server.flow;
-		to = from == &e.client.flow ? &e.server.flow : &e.client.flow;
-		assert_true(seen(&from->count->sent) >= 3000000);
-		assert_int_equal(seen(&to->count->received), seen(&from->count->sent));
-		assert_true(seen(&to->count->receives) > 0);
-		np_hist_summarise(to->hist, &s);
-		assert_int_equal(s.count, seen(&to->count->receives));
-		assert_memory_equal(to->recv_ring.slots->buf, "netperf", 7);
+		from = b->near_role == NP_LEAD ? &e.client.run : &e.server.run;
+		to = from == &e.client.run ? &e.server.run : &e.client.run;
+		assert_true(seen(&from->worker.count->sent) >= 3000000);
+		assert_int_equal(seen(&to->worker.count->received),
+				 seen(&from->worker.count->sent));
+		assert_true(seen(&to->worker.count->receives) > 0);
+		np_hist_summarise(to->worker.hist, &s);
+		assert_int_equal(s.count, seen(&to->worker.count->receives));
+		assert_memory_equal(to->worker.recv_ring.slots->buf, "netperf", 7);
 		assert_int_equal(e.client.allocated, 0);
 		assert_int_equal(e.server.allocated, 0);
 		ends_free(&e);
@@ -461,24 +465,24 @@ without_a_pipe_it_is_received_the_common_way(void **state)
 	int fd[2], rc;
 
 	(void)state;
-	client_params(&e.par, np_bench_find("TCP_MAERTS"), AF_INET, 0);
-	e.par.copy_avoidance = true;
+	client_params(&e.plan, np_bench_find("TCP_MAERTS"), AF_INET, 0);
+	e.plan.copy_avoidance = true;
 	end_open(&e);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-	close(e.flow.fd);
-	e.flow.fd = fd[0];
+	close(e.run.conn->fd);
+	e.run.conn->fd = fd[0];
 	assert_true(put_bytes(fd[1], text, sizeof(text)));
 	close(fd[1]);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = before;
 	few.rlim_cur = 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	rc = e.loop(&e.flow);
+	rc = e.loop(&e.run);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(rc, 0);
-	assert_true(e.flow.hung_up);
-	assert_int_equal(seen(&e.flow.count->received), sizeof(text));
-	assert_string_equal(e.flow.recv_ring.slots->buf, text);
+	assert_true(e.run.hung_up);
+	assert_int_equal(seen(&e.run.worker.count->received), sizeof(text));
+	assert_string_equal(e.run.worker.recv_ring.slots->buf, text);
 	end_free(&e);
 }
 

@@ -150,7 +150,7 @@ the_sizes_say_where_an_id_is(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct np_bench *bench = np_bench_find(rows[i].bench);
-		struct np_params p;
+		struct np_plan p;
 
 		client_params(&p, bench, AF_INET, 1);
 		p.request = rows[i].request;
@@ -244,20 +244,20 @@ run_against(struct responder *r, struct end *e, bool ids, uint32_t burst)
 
 	r->fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	assert_int_equal(pthread_create(&r->thread, NULL, play_responder, r), 0);
-	client_params(&e->par, np_bench_find("UDP_RR"), AF_INET, -30);
-	e->par.ids = ids;
-	e->par.burst = burst;
-	e->par.timeout_ms = r->answers == none_at_ten ? 100 : 60000;
+	client_params(&e->plan, np_bench_find("UDP_RR"), AF_INET, -30);
+	e->plan.ids = ids;
+	e->plan.burst = burst;
+	e->plan.timeout_ms = r->answers == none_at_ten ? 100 : 60000;
 	end_open(e);
 	end_aim(e, &at);
 	end_start(e);
 	end_join(e);
 	pthread_join(r->thread, NULL);
 	close(r->fd);
-	e->flow.side->drain(&e->flow);
-	assert_int_equal(e->flow.err.code, NP_OK);
-	assert_int_equal(np_seen(&e->flow.count->transactions), 30);
-	return e->flow.count;
+	e->run.side->drain(&e->run);
+	assert_int_equal(e->run.err.code, NP_OK);
+	assert_int_equal(np_seen(&e->run.worker.count->transactions), 30);
+	return e->run.worker.count;
 }
 
 static uint64_t
@@ -265,7 +265,7 @@ shortest_ns(const struct end *e)
 {
 	struct np_hist_summary times;
 
-	np_hist_summarise(e->flow.hist, &times);
+	np_hist_summarise(e->run.worker.hist, &times);
 	return times.min;
 }
 
@@ -298,22 +298,22 @@ a_far_end_may_have_none(void **state)
 		(void)state;
 		r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 		assert_int_equal(pthread_create(&r.thread, NULL, respond_without_ids, &r), 0);
-		client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, -30);
-		e.par.ids = true;
-		e.par.burst = burst;
-		assert_int_equal(np_flow_open(&e.flow, &e.par, &e.stop, &e.err), NP_OK);
-		assert_non_null(e.flow.ids);
-		e.flow.side->without_ids(&e.flow);
-		assert_null(e.flow.ids);
-		e.drive = (struct np_drive){ .flow = &e.flow,
+		client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -30);
+		e.plan.ids = true;
+		e.plan.burst = burst;
+		assert_int_equal(np_run_open(&e.run, &e.plan, &e.stop, &e.err), NP_OK);
+		assert_non_null(e.run.worker.ids);
+		e.run.side->without_ids(&e.run);
+		assert_null(e.run.worker.ids);
+		e.drive = (struct np_drive){ .run = &e.run,
 					     .control_fd = -1,
 					     .meet_ns = LONG_MS * NP_MSEC };
-		e.flow.peer = loopback(AF_INET, np_addr_port(&at));
+		e.run.end.peer = loopback(AF_INET, np_addr_port(&at));
 		assert_int_equal(np_drive(&e.drive, &e.err), NP_OK);
 		pthread_join(r.thread, NULL);
-		assert_int_equal(np_seen(&e.flow.count->transactions), 30);
+		assert_int_equal(np_seen(&e.run.worker.count->transactions), 30);
 		close(r.fd);
-		np_flow_free(&e.flow);
+		np_run_free(&e.run);
 	}
 }
 
@@ -378,14 +378,15 @@ a_flood_of_strangers_stops_nothing(void **state)
 		pthread_t thread;
 
 		(void)state;
-		client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, 1);
-		e.par.ids = true;
-		e.par.burst = burst;
-		e.par.timeout_ms = 20;
+		client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+		e.plan.ids = true;
+		e.plan.burst = burst;
+		e.plan.timeout_ms = 20;
 		end_open(&e);
 		end_aim(&e, &mute_at);
 		own.len = sizeof(own.sa);
-		assert_int_equal(getsockname(e.flow.fd, (struct sockaddr *)&own.sa, &own.len), 0);
+		assert_int_equal(getsockname(e.run.conn->fd, (struct sockaddr *)&own.sa, &own.len),
+				 0);
 		flood.to = loopback(AF_INET, np_addr_port(&own));
 		flood.fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
 		assert_int_equal(pthread_create(&thread, NULL, play_flood, &flood), 0);
@@ -395,9 +396,9 @@ a_flood_of_strangers_stops_nothing(void **state)
 		atomic_store(&flood.over, true);
 		pthread_join(thread, NULL);
 		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-		assert_int_equal(np_seen(&e.flow.count->transactions), 0);
-		assert_true(np_seen(&e.flow.count->stray) > 0);
-		assert_true(np_seen(&e.flow.count->lost) > 0);
+		assert_int_equal(np_seen(&e.run.worker.count->transactions), 0);
+		assert_true(np_seen(&e.run.worker.count->stray) > 0);
+		assert_true(np_seen(&e.run.worker.count->lost) > 0);
 		close(flood.fd);
 		close(mute);
 		end_free(&e);
@@ -419,14 +420,14 @@ swapped_responses_find_their_requests(void **state)
 /* ---- Both ends ---- */
 
 static void
-agree_on_ids(struct np_params *p)
+agree_on_ids(struct np_plan *p)
 {
 	p->ids = true;
 	p->near.dirty = p->far.dirty = 16; /* the codec comes after the touching */
 }
 
 static void
-agree_on_narrow_ids(struct np_params *p)
+agree_on_narrow_ids(struct np_plan *p)
 {
 	p->ids = true;
 	p->request = p->response = 1;
@@ -436,7 +437,7 @@ agree_on_narrow_ids(struct np_params *p)
 static void
 both_ends_use_them(void **state)
 {
-	static void (*const changes[])(struct np_params *) = { agree_on_ids, agree_on_narrow_ids };
+	static void (*const changes[])(struct np_plan *) = { agree_on_ids, agree_on_narrow_ids };
 	static const char *const benches[] = { "UDP_RR", "DLCL_RR" };
 
 	(void)state;
@@ -451,9 +452,9 @@ both_ends_use_them(void **state)
 		ends_open(&e, bench, AF_INET, -500, changes[i % 2]);
 		ends_run(&e, 0);
 		b = np_bag_new();
-		np_ids_put(&e.client.flow, b);
-		np_ids_put(&e.server.flow, b); /* has none */
-		assert_int_equal(np_seen(&e.client.flow.count->transactions), 500);
+		np_ids_put(&e.client.run, b);
+		np_ids_put(&e.server.run, b); /* has none */
+		assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 500);
 		assert_true(np_bag_number(b, "flow.id_bytes") == (i == 1 ? 1 : NP_IDS_WIDE));
 		assert_true(np_bag_number(b, "flow.responses_stray") == 0);
 		np_bag_free(b);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/session.h"
@@ -226,8 +226,8 @@ no_test_takes_more_than_was_reckoned(void **state)
 		}
 		for (size_t k = 0; k < 4 * LEN(sizes); k++) {
 			struct np_stop stop = { 0 };
-			struct np_params client, p;
-			struct np_flow f;
+			struct np_plan client, p;
+			struct np_run run;
 			struct np_err err;
 			uint64_t reckoned, taken;
 
@@ -238,15 +238,15 @@ no_test_takes_more_than_was_reckoned(void **state)
 			p.near.send_align = p.near.recv_align = 1U << k;
 			p.near.send_offset = p.near.recv_offset = (uint32_t)k * 3;
 			p.call_max = k % 2 * 3000;
-			assert_int_equal(np_flow_bytes(&p, &reckoned, &err), NP_OK);
-			assert_int_equal(np_flow_open(&f, &p, &stop, &err), NP_OK);
-			taken = f.send_ring.width * f.send_ring.size +
-				f.recv_ring.width * f.recv_ring.size;
+			assert_int_equal(np_run_bytes(&p, &reckoned, &err), NP_OK);
+			assert_int_equal(np_run_open(&run, &p, &stop, &err), NP_OK);
+			taken = run.worker.send_ring.width * run.worker.send_ring.size +
+				run.worker.recv_ring.width * run.worker.recv_ring.size;
 			if (taken > reckoned || reckoned > UINT32_MAX) {
 				fail_msg("%s: %llu reckoned, %llu taken", b->name,
 					 (unsigned long long)reckoned, (unsigned long long)taken);
 			}
-			np_flow_free(&f);
+			np_run_free(&run);
 		}
 	}
 }

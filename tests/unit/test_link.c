@@ -251,7 +251,7 @@ a_deaf_socket_forgets(void **state)
 /* ---- Whole flows ---- */
 
 static void
-make_tiny(struct np_params *p)
+make_tiny(struct np_plan *p)
 {
 	p->near.send_size = 1;
 	p->near.dirty = p->far.dirty = 1 << 20;
@@ -267,15 +267,15 @@ small_messages_are_frames_of_the_least_size(void **state)
 	needs_frames();
 	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * NP_ETH_LEAST, make_tiny);
 	ends_run(&e, 0);
-	assert_int_equal(e.client.flow.send_size, NP_ETH_LEAST);
-	assert_int_equal(np_seen(&e.client.flow.count->sends), 20);
-	assert_int_equal(np_seen(&e.server.flow.count->receives), 20);
-	assert_int_equal(np_seen(&e.server.flow.count->received), 20 * NP_ETH_LEAST);
+	assert_int_equal(e.client.run.worker.send_size, NP_ETH_LEAST);
+	assert_int_equal(np_seen(&e.client.run.worker.count->sends), 20);
+	assert_int_equal(np_seen(&e.server.run.worker.count->receives), 20);
+	assert_int_equal(np_seen(&e.server.run.worker.count->received), 20 * NP_ETH_LEAST);
 	ends_free(&e);
 }
 
 static void
-number(struct np_params *p)
+number(struct np_plan *p)
 {
 	p->sequence = true;
 }
@@ -290,7 +290,7 @@ frames_are_numbered_where_datagrams_are(void **state)
 	needs_frames();
 	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * 512, number);
 	ends_run(&e, 0);
-	np_sequence_put(&e.server.flow, bag);
+	np_sequence_put(&e.server.run, bag);
 	assert_true(np_bag_number(bag, "udp.unique") == 20);
 	assert_true(np_bag_number(bag, "udp.foreign") == 0);
 	np_bag_free(bag);
@@ -302,17 +302,17 @@ static void
 a_lent_socket_survives_its_flow(void **state)
 {
 	struct end e = { .rc = -1 };
-	struct np_params client;
+	struct np_plan client;
 	int fd;
 
 	(void)state;
 	needs_frames();
 	fd = lo_link(true)->fd;
 	client_params(&client, np_bench_find("DLCL_STREAM"), AF_INET, 1);
-	server_params(&e.par, &client);
+	server_params(&e.plan, &client);
 	end_open(&e);
-	assert_int_equal(e.flow.fd, fd);
-	np_flow_close(&e.flow);
+	assert_int_equal(e.run.conn->fd, fd);
+	np_run_close(&e.run);
 	end_free(&e);
 	assert_true(np_sock_int(fd, SOL_SOCKET, SO_RCVBUF) > 0);
 }

@@ -13,19 +13,19 @@
 #include "tests/lib/sockets.h"
 
 static void
-change_nothing(struct np_params *p)
+change_nothing(struct np_plan *p)
 {
 	(void)p;
 }
 
 static void
-make_burst(struct np_params *p)
+make_burst(struct np_plan *p)
 {
 	p->burst = 3;
 }
 
 static void
-connect_datagrams(struct np_params *p)
+connect_datagrams(struct np_plan *p)
 {
 	p->near.connected = true;
 }
@@ -64,7 +64,7 @@ respond_to_two_of_three(void *arg)
 }
 
 static void
-run_with_loss(void (*change)(struct np_params *p), uint64_t want)
+run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 {
 	struct end e = { .rc = -1 };
 	struct responder r = { .ignored = 0 };
@@ -74,16 +74,16 @@ run_with_loss(void (*change)(struct np_params *p), uint64_t want)
 
 	r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	assert_int_equal(pthread_create(&thread, NULL, respond_to_two_of_three, &r), 0);
-	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, -(int64_t)want);
-	e.par.timeout_ms = 50;
-	change(&e.par);
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -(int64_t)want);
+	e.plan.timeout_ms = 50;
+	change(&e.plan);
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
 	end_join(&e);
 	pthread_join(thread, NULL);
-	c = e.flow.count;
-	assert_int_equal(e.flow.err.code, NP_OK);
+	c = e.run.worker.count;
+	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(np_seen(&c->transactions), want);
 	assert_true(r.ignored > 0);
 	assert_true(np_seen(&c->lost) >= r.ignored);
@@ -110,17 +110,17 @@ a_refused_datagram_is_a_lost_one(void **state)
 
 	(void)state;
 	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
-	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, 1);
-	e.par.near.connected = true;
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	e.plan.near.connected = true;
 	end_open(&e);
 	end_aim(&e, &at);
 	e.drive.length_ns = 300 * NP_MSEC; /* a busy machine may begin late */
 	end_start(&e);
 	end_join(&e);
-	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	assert_int_equal(np_seen(&e.flow.count->transactions), 0);
-	assert_true(np_seen(&e.flow.count->lost) > 0);
+	assert_int_equal(np_seen(&e.run.worker.count->transactions), 0);
+	assert_true(np_seen(&e.run.worker.count->lost) > 0);
 	end_free(&e);
 }
 
@@ -133,17 +133,17 @@ an_outage_at_the_end_counts(void **state)
 	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
 	(void)state;
-	client_params(&e.par, np_bench_find("UDP_RR"), AF_INET, 1);
-	e.par.timeout_ms = 20;
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	e.plan.timeout_ms = 20;
 	end_open(&e);
 	end_aim(&e, &at);
 	e.drive.length_ns = 500 * NP_MSEC;
 	end_start(&e);
 	end_join(&e);
-	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	assert_true(np_seen(&e.flow.count->lost) > 0);
-	assert_true(e.flow.ended_ns - e.flow.started_ns >= 500 * NP_MSEC);
+	assert_true(np_seen(&e.run.worker.count->lost) > 0);
+	assert_true(e.run.window.ended_ns - e.run.window.started_ns >= 500 * NP_MSEC);
 	close(mute);
 	end_free(&e);
 }
@@ -173,17 +173,17 @@ a_request_under_way_at_the_end_was_sent(void **state)
 		pthread_t thread;
 
 		assert_int_equal(pthread_create(&thread, NULL, take_and_wait, &listener), 0);
-		client_params(&e.par, np_bench_find(benches[i]), AF_INET, 1);
+		client_params(&e.plan, np_bench_find(benches[i]), AF_INET, 1);
 		end_open(&e);
 		end_aim(&e, &at);
 		e.drive.length_ns = 300 * NP_MSEC;
 		end_start(&e);
 		end_join(&e);
 		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-		assert_int_equal(np_seen(&e.flow.count->transactions), 0);
-		assert_int_equal(np_seen(&e.flow.count->sends), 1);
-		assert_int_equal(np_seen(&e.flow.count->sent), e.flow.send_size);
-		np_flow_close(&e.flow);
+		assert_int_equal(np_seen(&e.run.worker.count->transactions), 0);
+		assert_int_equal(np_seen(&e.run.worker.count->sends), 1);
+		assert_int_equal(np_seen(&e.run.worker.count->sent), e.run.worker.send_size);
+		np_run_close(&e.run);
 		pthread_join(thread, NULL);
 		close(listener);
 		end_free(&e);
@@ -212,15 +212,15 @@ assert_closed_early(const char *name, enum np_errc code)
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, take_and_close, &listener), 0);
-	client_params(&e.par, np_bench_find(name), AF_INET, 0);
+	client_params(&e.plan, np_bench_find(name), AF_INET, 0);
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
 	end_join(&e);
 	pthread_join(thread, NULL);
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
-	assert_int_equal(e.flow.err.code, code);
-	assert_has(e.flow.err.msg, "data connection with 127.0.0.1 port ");
+	assert_int_equal(e.run.err.code, code);
+	assert_has(e.run.err.msg, "data connection with 127.0.0.1 port ");
 	close(listener);
 	end_free(&e);
 }
@@ -242,14 +242,14 @@ a_message_too_long_for_a_datagram_names_the_option(void **state)
 	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
 	(void)state;
-	client_params(&e.par, np_bench_find("UDP_STREAM"), AF_INET, 10);
-	e.par.near.send_size = 65508;
+	client_params(&e.plan, np_bench_find("UDP_STREAM"), AF_INET, 10);
+	e.plan.near.send_size = 65508;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
 	end_join(&e);
-	assert_int_equal(e.flow.err.code, NP_EUSAGE);
-	assert_has(e.flow.err.msg, "send 65508 bytes as one UDP message (try -m 65507 or less)");
+	assert_int_equal(e.run.err.code, NP_EUSAGE);
+	assert_has(e.run.err.msg, "send 65508 bytes as one UDP message (try -m 65507 or less)");
 	close(mute);
 	end_free(&e);
 }
@@ -260,7 +260,7 @@ static void
 connections_that_come_to_nothing_are_survived(void **state)
 {
 	static const struct linger at_once = { .l_onoff = 1 };
-	struct np_params client;
+	struct np_plan client;
 	struct end e = { .rc = -1 };
 	char request[64] = "", response[32];
 	struct np_addr at;
@@ -268,10 +268,10 @@ connections_that_come_to_nothing_are_survived(void **state)
 
 	(void)state;
 	client_params(&client, np_bench_find("TCP_CRR"), AF_INET, -1);
-	server_params(&e.par, &client);
+	server_params(&e.plan, &client);
 	end_open(&e);
 	end_start(&e);
-	at = loopback(AF_INET, np_addr_port(&e.flow.local));
+	at = loopback(AF_INET, np_addr_port(&e.run.end.local));
 	close(connected_to(&at));
 	fd = connected_to(&at);
 	assert_true(put_bytes(fd, request, 10));
@@ -283,8 +283,8 @@ connections_that_come_to_nothing_are_survived(void **state)
 	assert_false(get_bytes(fd, response, 1));
 	close(fd);
 	end_join(&e);
-	assert_int_equal(e.flow.err.code, NP_OK);
-	assert_int_equal(np_seen(&e.flow.count->transactions), 1);
+	assert_int_equal(e.run.err.code, NP_OK);
+	assert_int_equal(np_seen(&e.run.worker.count->transactions), 1);
 	end_free(&e);
 }
 
@@ -297,17 +297,17 @@ a_server_takes_another_port_when_its_own_is_in_use(void **state)
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
 		struct end e = { .rc = -1 };
-		struct np_params client;
+		struct np_plan client;
 		struct np_addr at;
 		int used = bound_socket(AF_INET, b->transport->socktype, &at);
 
 		client_params(&client, b, AF_INET, 1);
 		client.far.port = np_addr_port(&at);
-		server_params(&e.par, &client);
+		server_params(&e.plan, &client);
 		end_open(&e);
-		assert_true(e.flow.port_moved);
-		assert_int_not_equal(np_addr_port(&e.flow.local), 0);
-		assert_int_not_equal(np_addr_port(&e.flow.local), np_addr_port(&at));
+		assert_true(e.run.end.port_moved);
+		assert_int_not_equal(np_addr_port(&e.run.end.local), 0);
+		assert_int_not_equal(np_addr_port(&e.run.end.local), np_addr_port(&at));
 		close(used);
 		end_free(&e);
 	}
@@ -321,16 +321,16 @@ two_servers_never_share_a_port(void **state)
 	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct end first = { .rc = -1 }, second = { .rc = -1 };
-		struct np_params client;
+		struct np_plan client;
 
 		client_params(&client, np_bench_find(names[i]), AF_INET, 1);
-		server_params(&first.par, &client);
+		server_params(&first.plan, &client);
 		end_open(&first);
-		client.far.port = np_addr_port(&first.flow.local);
-		server_params(&second.par, &client);
+		client.far.port = np_addr_port(&first.run.end.local);
+		server_params(&second.plan, &client);
 		end_open(&second);
-		assert_true(second.flow.port_moved);
-		assert_int_not_equal(np_addr_port(&second.flow.local), client.far.port);
+		assert_true(second.run.end.port_moved);
+		assert_int_not_equal(np_addr_port(&second.run.end.local), client.far.port);
 		end_free(&first);
 		end_free(&second);
 	}
@@ -339,14 +339,14 @@ two_servers_never_share_a_port(void **state)
 static void
 a_flow_may_be_freed_twice(void **state)
 {
-	struct np_flow never = { .par = NULL };
+	struct np_run never = { .plan = NULL };
 	struct end e = { .rc = -1 };
 
 	(void)state;
-	np_flow_free(&never);
-	client_params(&e.par, np_bench_find("TCP_RR"), AF_INET, 1);
+	np_run_free(&never);
+	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 1);
 	end_open(&e);
-	np_flow_free(&e.flow);
+	np_run_free(&e.run);
 	end_free(&e);
 }
 

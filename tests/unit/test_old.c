@@ -304,12 +304,12 @@ udp_requests_tell_their_layout(void **state)
 						    .port = 5001 };
 			struct np_head head = { .code = NP_UDP_STREAM, .word = -1 };
 			uint8_t frame[NP_FRAME_SIZE];
-			struct np_params p;
+			struct np_plan p;
 			struct np_err err;
 
 			np_frame_put(frame, &head,
 				     old ? np_udp_242_request_layout : np_udp_request_layout, &m);
-			np_params_init(&p);
+			np_plan_init(&p);
 			assert_int_equal(d->asked(frame, &p, &err), NP_OK);
 			assert_int_equal(p.near.recv_size, 1472);
 			assert_int_equal(p.near.recv_align, 16);

@@ -250,8 +250,8 @@ no_request_takes_more_memory_than_the_limit(void **state)
 		const struct np_dialect *d = np_dialect(codes[round % LEN(codes)]);
 		struct np_stop stop = { 0 };
 		uint8_t frame[NP_FRAME_SIZE] = { 0 };
-		struct np_params p;
-		struct np_flow f;
+		struct np_plan p;
+		struct np_run run;
 		struct np_err err = { .code = NP_OK };
 
 		for (size_t at = 8; at < 152; at += 4) {
@@ -259,16 +259,16 @@ no_request_takes_more_memory_than_the_limit(void **state)
 
 			memcpy(frame + at, &v, sizeof(v));
 		}
-		np_params_init(&p);
+		np_plan_init(&p);
 		if (d->asked(frame, &p, &err) != NP_OK ||
-		    np_flow_open(&f, &p, &stop, &err) != NP_OK) {
+		    np_run_open(&run, &p, &stop, &err) != NP_OK) {
 			assert_true(err.msg[0] != '\0');
 			continue;
 		}
-		assert_true(f.send_ring.width * f.send_ring.size <= NP_RING_MAX);
-		assert_true(f.recv_ring.width * f.recv_ring.size <= NP_RING_MAX);
+		assert_true(run.worker.send_ring.width * run.worker.send_ring.size <= NP_RING_MAX);
+		assert_true(run.worker.recv_ring.width * run.worker.recv_ring.size <= NP_RING_MAX);
 		opened++;
-		np_flow_free(&f);
+		np_run_free(&run);
 	}
 	assert_true(opened > 0);
 }

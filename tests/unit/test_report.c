@@ -10,12 +10,11 @@
 
 /* Two seconds of a test, of which the far end has reported; nothing is counted yet. */
 static void
-two_seconds(struct np_outcome *out, struct np_params *p, struct np_counters *count,
-	    const char *bench)
+two_seconds(struct np_outcome *out, struct np_plan *p, struct np_counters *count, const char *bench)
 {
 	const struct np_bench *b = np_bench_find(bench);
 
-	np_params_init(p);
+	np_plan_init(p);
 	p->bench = b;
 	p->pattern = b->pattern;
 	p->transport = b->transport;
@@ -26,13 +25,13 @@ two_seconds(struct np_outcome *out, struct np_params *p, struct np_counters *cou
 	np_far_init(&out->far);
 	out->far.reported = true;
 	out->far.sends = out->far.receives = 0;
-	out->flow.par = p;
-	out->flow.count = count;
-	out->flow.started_ns = 5 * NP_SEC;
-	out->flow.ended_ns = 7 * NP_SEC;
-	out->flow.cpu.known = true;
-	out->flow.cpu.util = 50;
-	out->flow.cpu.count = 4;
+	out->run.plan = p;
+	out->run.worker.count = count;
+	out->run.window.started_ns = 5 * NP_SEC;
+	out->run.window.ended_ns = 7 * NP_SEC;
+	out->run.closing.cpu.known = true;
+	out->run.closing.cpu.util = 50;
+	out->run.closing.cpu.count = 4;
 }
 
 static void
@@ -51,7 +50,7 @@ bytes_by_call_are_each_ends_own(void **state)
 {
 	struct np_counters count;
 	struct np_outcome out;
-	struct np_params p;
+	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
@@ -74,13 +73,13 @@ cpu_figures_are_of_the_time_between_readings(void **state)
 {
 	struct np_counters count;
 	struct np_outcome out;
-	struct np_params p;
+	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
 	two_seconds(&out, &p, &count, "TCP_RR");
 	np_show(&count.transactions, 1000);
-	out.flow.cpu.util = out.flow.cpu.peak = 100;
+	out.run.closing.cpu.util = out.run.closing.cpu.peak = 100;
 	np_report(&out, np_unit('x'), &r);
 	assert_real(&r, NP_M_LOCAL_CPU_UTIL, 100);
 	assert_real(&r, NP_M_LOCAL_CPU_PEAK_UTIL, 100);
@@ -94,7 +93,7 @@ connections_count_where_they_are_the_unit(void **state)
 	struct np_counters count;
 	struct np_outcome out;
 	struct np_bench omni;
-	struct np_params p;
+	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
@@ -121,7 +120,7 @@ latency_knows_of_bursts_and_pacing(void **state)
 {
 	struct np_counters count;
 	struct np_outcome out;
-	struct np_params p;
+	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
@@ -129,7 +128,7 @@ latency_knows_of_bursts_and_pacing(void **state)
 	p.request = p.response = 1;
 	p.burst = 3;
 	np_show(&count.transactions, 1000);
-	out.flow.paced_ns = NP_SEC;
+	out.run.worker.paced_ns = NP_SEC;
 	np_report(&out, np_unit('x'), &r);
 	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
 	assert_real(&r, NP_M_RT_LATENCY, 4000);
@@ -150,7 +149,7 @@ a_service_tells_nothing(void **state)
 	};
 	struct np_counters count;
 	struct np_outcome out;
-	struct np_params p;
+	struct np_plan p;
 	struct np_record r;
 
 	(void)state;

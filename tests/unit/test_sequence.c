@@ -443,13 +443,13 @@ enum {
 };
 
 static void
-number(struct np_params *p)
+number(struct np_plan *p)
 {
 	p->sequence = true;
 }
 
 static void
-number_and_touch(struct np_params *p)
+number_and_touch(struct np_plan *p)
 {
 	p->sequence = true;
 	p->near.dirty = 64;
@@ -459,13 +459,13 @@ number_and_touch(struct np_params *p)
 }
 
 static void
-number_and_time(struct np_params *p)
+number_and_time(struct np_plan *p)
 {
 	p->sequence = p->time_calls = p->near.connected = true;
 }
 
 static void
-number_short_ones(struct np_params *p)
+number_short_ones(struct np_plan *p)
 {
 	p->sequence = true;
 	p->near.send_size = NP_SEQUENCE_HEADER - 1;
@@ -474,13 +474,13 @@ number_short_ones(struct np_params *p)
 static void
 put_both(const struct ends *e, struct np_bag *sender, struct np_bag *receiver)
 {
-	np_sequence_put(&e->client.flow, sender);
-	np_sequence_put(&e->server.flow, receiver);
+	np_sequence_put(&e->client.run, sender);
+	np_sequence_put(&e->server.run, receiver);
 	np_sequence_join(sender, receiver);
 }
 
 static void
-run_numbered(int family, void (*change)(struct np_params *p))
+run_numbered(int family, void (*change)(struct np_plan *p))
 {
 	struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
 	struct ends e;
@@ -493,7 +493,8 @@ run_numbered(int family, void (*change)(struct np_params *p))
 	assert_number(sender, "udp.sent", FEW);
 	assert_number(receiver, "udp.sent", FEW);
 	assert_number(receiver, "udp.foreign", 0);
-	assert_number(receiver, "udp.received", (double)np_seen(&e.server.flow.count->receives));
+	assert_number(receiver, "udp.received",
+		      (double)np_seen(&e.server.run.worker.count->receives));
 	assert_number(receiver, "udp.unique", FEW);
 	assert_number(receiver, "udp.lost", 0);
 	np_bag_free(sender);
@@ -550,7 +551,7 @@ other_tests_have_no_account(void **state)
 		put_both(&e, sender, receiver);
 		assert_int_equal(np_bag_count(sender), 0);
 		assert_int_equal(np_bag_count(receiver), 0);
-		assert_null(e.server.flow.state);
+		assert_null(e.server.run.worker.state);
 		np_bag_free(sender);
 		np_bag_free(receiver);
 		ends_free(&e);
@@ -611,7 +612,7 @@ mangle(void *arg)
 }
 
 static void
-pace(struct np_params *p)
+pace(struct np_plan *p)
 {
 	p->sequence = true;
 	p->near.interval_burst = 10;
@@ -641,9 +642,9 @@ a_lossy_link_is_accounted_exactly(void **state)
 	(void)state;
 	ends_open(&e, np_bench_find("UDP_STREAM"), AF_INET, -(int64_t)COUNT * 512, pace);
 	l.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
-	l.to = loopback(AF_INET, np_addr_port(&e.server.flow.local));
+	l.to = loopback(AF_INET, np_addr_port(&e.server.run.end.local));
 	make_room(l.fd);
-	make_room(e.server.flow.fd);
+	make_room(e.server.run.conn->fd);
 	end_aim(&e.client, &at);
 	assert_int_equal(pthread_create(&thread, NULL, mangle, &l), 0);
 	ends_run(&e, 0);

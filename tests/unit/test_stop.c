@@ -16,39 +16,39 @@
 #include "tests/lib/sockets.h"
 
 static void
-change_nothing(struct np_params *p)
+change_nothing(struct np_plan *p)
 {
 	(void)p;
 }
 
 static void
-make_burst(struct np_params *p)
+make_burst(struct np_plan *p)
 {
 	p->burst = 3;
 }
 
 static void
-connect_datagrams(struct np_params *p)
+connect_datagrams(struct np_plan *p)
 {
 	p->near.connected = true;
 }
 
 static void
-time_calls(struct np_params *p)
+time_calls(struct np_plan *p)
 {
 	p->time_calls = true;
 }
 
 /* An hour: whoever gets that far sleeps in the pause. */
 static void
-pace_slowly(struct np_params *p)
+pace_slowly(struct np_plan *p)
 {
 	p->near.interval_burst = p->far.interval_burst = 1;
 	p->near.interval_us = p->far.interval_us = 3600000000;
 }
 
 static void
-use_extras(struct np_params *p)
+use_extras(struct np_plan *p)
 {
 	p->near.dirty = p->near.clean = p->far.dirty = p->far.clean = 100;
 	p->use_write = p->copy_avoidance = p->packet_info = p->retry_connect = true;
@@ -71,22 +71,22 @@ assert_stops(struct end *e)
 	end_join(e);
 	assert_true(np_now() - told < LONG_MS * NP_MSEC / 2);
 	assert_int_equal(e->drive.cause, NP_BY_CONTROL);
-	if (e->flow.err.code != NP_OK) {
-		fail_msg("%s", e->flow.err.msg);
+	if (e->run.err.code != NP_OK) {
+		fail_msg("%s", e->run.err.msg);
 	}
 }
 
 /* A client whose far end takes connections and says nothing. */
 static void
-assert_client_stops(const struct np_bench *b, void (*change)(struct np_params *p))
+assert_client_stops(const struct np_bench *b, void (*change)(struct np_plan *p))
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 	int family = b->transport->family == AF_UNIX ? AF_UNIX : AF_INET;
 	int mute = bound_socket(family, b->transport->socktype, &at);
 
-	client_params(&e.par, b, AF_INET, 0);
-	change(&e.par);
+	client_params(&e.plan, b, AF_INET, 0);
+	change(&e.plan);
 	end_open(&e);
 	end_aim(&e, &at);
 	assert_stops(&e);
@@ -96,19 +96,19 @@ assert_client_stops(const struct np_bench *b, void (*change)(struct np_params *p
 
 /* A server whose client connects, if at all, and says nothing. */
 static void
-assert_server_stops(const struct np_bench *b, void (*change)(struct np_params *p), bool connects)
+assert_server_stops(const struct np_bench *b, void (*change)(struct np_plan *p), bool connects)
 {
 	struct end e = { .rc = -1 };
-	struct np_params client;
+	struct np_plan client;
 	struct np_addr at;
 	int mute = -1;
 
 	client_params(&client, b, AF_INET, 0);
 	change(&client);
-	server_params(&e.par, &client);
+	server_params(&e.plan, &client);
 	end_open(&e);
-	at = b->transport->family == AF_UNIX ? e.flow.local
-					     : loopback(AF_INET, np_addr_port(&e.flow.local));
+	at = b->transport->family == AF_UNIX ? e.run.end.local
+					     : loopback(AF_INET, np_addr_port(&e.run.end.local));
 	if (connects) {
 		mute = connected_to(&at);
 	}
@@ -122,9 +122,9 @@ assert_server_stops(const struct np_bench *b, void (*change)(struct np_params *p
 static void
 every_blocked_loop_stops_when_told(void **state)
 {
-	static void (*const changes[])(struct np_params *) = { change_nothing,    make_burst,
-							       connect_datagrams, time_calls,
-							       pace_slowly,       use_extras };
+	static void (*const changes[])(struct np_plan *) = { change_nothing,    make_burst,
+							     connect_datagrams, time_calls,
+							     pace_slowly,       use_extras };
 	const struct np_bench *b;
 
 	(void)state;
@@ -152,18 +152,18 @@ every_blocked_loop_stops_when_told(void **state)
 static void
 waiting_for_a_connection_ends_when_told(void **state)
 {
-	struct np_params client;
+	struct np_plan client;
 	struct end e = { .rc = -1 };
 
 	(void)state;
 	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 10);
-	server_params(&e.par, &client);
+	server_params(&e.plan, &client);
 	end_open(&e);
 	end_start(&e);
 	end_hang_up(&e);
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
-	assert_int_equal(e.flow.started_ns, 0);
+	assert_int_equal(e.run.window.started_ns, 0);
 	end_free(&e);
 }
 
@@ -194,14 +194,14 @@ make_troubled(int pair[2])
 static void
 an_error_behind_a_message_is_an_end_for_a_daemon(void **state)
 {
-	struct np_params client;
+	struct np_plan client;
 	struct end e = { .rc = -1 };
 	int pair[2];
 
 	(void)state;
 	make_troubled(pair);
 	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 0);
-	server_params(&e.par, &client);
+	server_params(&e.plan, &client);
 	end_open(&e);
 	e.drive.control_fd = pair[0];
 	e.drive.meet_ns = 5 * NP_SEC;
@@ -218,18 +218,18 @@ an_error_behind_a_message_is_an_end_for_a_daemon(void **state)
 static void
 waiting_for_a_connection_has_an_end(void **state)
 {
-	struct np_params client;
+	struct np_plan client;
 	struct end e = { .rc = -1 };
 
 	(void)state;
 	client_params(&client, np_bench_find("TCP_STREAM"), AF_INET, 10);
-	server_params(&e.par, &client);
+	server_params(&e.plan, &client);
 	end_open(&e);
 	e.drive.meet_ns = 30 * NP_MSEC;
 	end_start(&e);
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_SILENCE);
-	assert_int_equal(e.flow.started_ns, 0);
+	assert_int_equal(e.run.window.started_ns, 0);
 	end_free(&e);
 }
 
@@ -246,15 +246,15 @@ what_a_stopped_sender_sent_in_part_is_counted(void **state)
 		struct end e = { .rc = -1 };
 		int far;
 
-		client_params(&e.par, np_bench_find(names[i]), AF_INET, 0);
-		e.par.near.send_size = 1000003;
-		e.par.near.send_width = 2;
+		client_params(&e.plan, np_bench_find(names[i]), AF_INET, 0);
+		e.plan.near.send_size = 1000003;
+		e.plan.near.send_width = 2;
 		end_open(&e);
 		end_aim(&e, &at);
 		assert_stops(&e);
-		np_flow_close(&e.flow);
+		np_run_close(&e.run);
 		far = accepted_from(mute);
-		assert_int_equal(read_all(far), np_seen(&e.flow.count->sent));
+		assert_int_equal(read_all(far), np_seen(&e.run.worker.count->sent));
 		close(far);
 		end_free(&e);
 	}

@@ -43,7 +43,7 @@ random_end(struct np_end *e, uint64_t *seed)
 }
 
 static void
-random_params(struct np_params *p, const struct np_bench *b, uint64_t *seed)
+random_params(struct np_plan *p, const struct np_bench *b, uint64_t *seed)
 {
 	client_params(p, b, next_random(seed) % 2 == 0 ? AF_INET : AF_INET6,
 		      (int32_t)next_random(seed));
@@ -62,7 +62,7 @@ random_params(struct np_params *p, const struct np_bench *b, uint64_t *seed)
 
 /* What every dialect carries. */
 static void
-check_asked(const struct np_params *p, const struct np_params *q)
+check_asked(const struct np_plan *p, const struct np_plan *q)
 {
 	assert_ptr_equal(q->transport, p->transport);
 	assert_ptr_equal(q->pattern->side[NP_FOLLOW], p->pattern->side[NP_FOLLOW]);
@@ -104,13 +104,13 @@ check_asked(const struct np_params *p, const struct np_params *q)
 
 /* What only OMNI has room for. */
 static void
-check_asked_omni(const struct np_params *p, const struct np_flow *f, const struct np_params *q)
+check_asked_omni(const struct np_plan *p, const struct np_run *run, const struct np_plan *q)
 {
 	assert_ptr_equal(q->pattern, p->pattern);
 	assert_int_equal(q->near.send_size, p->far.send_size);
 	assert_int_equal(q->near.recv_size, p->far.recv_size);
-	assert_int_equal(q->near.send_width, f->send_ring.width);
-	assert_int_equal(q->near.recv_width, f->recv_ring.width);
+	assert_int_equal(q->near.send_width, run->worker.send_ring.width);
+	assert_int_equal(q->near.recv_width, run->worker.recv_ring.width);
 	assert_int_equal(q->near.send_align, p->far.send_align);
 	assert_int_equal(q->near.recv_align, p->far.recv_align);
 	assert_int_equal(q->near.send_offset, p->far.send_offset);
@@ -123,34 +123,34 @@ check_asked_omni(const struct np_params *p, const struct np_flow *f, const struc
 	assert_int_equal(q->keepalive, p->keepalive);
 	assert_int_equal(q->defer_accept, p->defer_accept);
 	assert_int_equal(q->no_fragment, p->no_fragment);
-	assert_int_equal(q->far.port, np_addr_port(&f->local));
+	assert_int_equal(q->far.port, np_addr_port(&run->end.local));
 }
 
 static void
 check_request(const struct np_bench *b, uint64_t *seed)
 {
 	const struct np_dialect *d = np_dialect(b->code);
-	struct np_flow f = { .send_ring = { .width = 1 + next_random(seed) % 99 },
-			     .recv_ring = { .width = 1 + next_random(seed) % 99 },
-			     .send_size = 512 };
+	struct np_run run = { .worker = { .send_ring = { .width = 1 + next_random(seed) % 99 },
+					  .recv_ring = { .width = 1 + next_random(seed) % 99 },
+					  .send_size = 512 } };
 	uint8_t frame[NP_FRAME_SIZE];
-	struct np_params p, q;
+	struct np_plan p, q;
 	struct np_err err = { .code = NP_OK };
 	struct np_head head;
 
 	random_params(&p, b, seed);
-	f.local = loopback(p.family, (uint16_t)next_random(seed));
-	d->ask(&p, &f, frame);
+	run.end.local = loopback(p.family, (uint16_t)next_random(seed));
+	d->ask(&p, &run, frame);
 	head = np_frame_head(frame);
 	assert_int_equal(head.code, b->code);
 	assert_int_equal(head.word, p.far.cpu);
-	np_params_init(&q);
+	np_plan_init(&q);
 	if (d->asked(frame, &q, &err) != NP_OK) {
 		fail_msg("%s: %s", b->name, err.msg);
 	}
 	check_asked(&p, &q);
 	if (b->code == NP_OMNI) {
-		check_asked_omni(&p, &f, &q);
+		check_asked_omni(&p, &run, &q);
 	}
 }
 
@@ -172,17 +172,17 @@ requests_mean_the_same_at_both_ends(void **state)
 static void
 a_default_request_leaves_all_to_the_daemon(void **state)
 {
-	struct np_flow f = { .fd = -1 };
+	struct np_run run = { .plan = NULL };
 	uint8_t frame[NP_FRAME_SIZE];
-	struct np_params p, q, init;
+	struct np_plan p, q, init;
 	struct np_err err;
 
 	(void)state;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 10);
-	f.local = loopback(AF_INET, 0);
-	np_dialect(NP_OMNI)->ask(&p, &f, frame);
-	np_params_init(&q);
-	np_params_init(&init);
+	run.end.local = loopback(AF_INET, 0);
+	np_dialect(NP_OMNI)->ask(&p, &run, frame);
+	np_plan_init(&q);
+	np_plan_init(&init);
 	assert_int_equal(np_dialect(NP_OMNI)->asked(frame, &q, &err), NP_OK);
 	assert_memory_equal(&q.near, &init.near, sizeof(init.near));
 	assert_int_equal(q.length, 10);
@@ -195,9 +195,9 @@ static void
 addresses_and_files_go_with_omni(void **state)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
-	struct np_flow f = { .fd = -1 };
+	struct np_run run = { .plan = NULL };
 	uint8_t frame[NP_FRAME_SIZE];
-	struct np_params p, q;
+	struct np_plan p, q;
 	struct np_err err;
 
 	(void)state;
@@ -205,13 +205,13 @@ addresses_and_files_go_with_omni(void **state)
 		client_params(&p, np_bench_find("UDP_RR"), families[i], 10);
 		p.bind = loopback(families[i], 0);
 		p.far_bind = loopback(families[i], 0);
-		f.local = loopback(families[i], 4711);
+		run.end.local = loopback(families[i], 4711);
 		strcpy(p.far.fill_file, "/tmp/a-name-of-thirty-one-chars");
-		np_dialect(NP_OMNI)->ask(&p, &f, frame);
-		np_params_init(&q);
+		np_dialect(NP_OMNI)->ask(&p, &run, frame);
+		np_plan_init(&q);
 		assert_int_equal(np_dialect(NP_OMNI)->asked(frame, &q, &err), NP_OK);
 		assert_true(same_address(&q.bind, &p.far_bind));
-		assert_true(same_address(&q.far_bind, &f.local));
+		assert_true(same_address(&q.far_bind, &run.end.local));
 		assert_string_equal(q.near.fill_file, p.far.fill_file);
 	}
 }
@@ -222,7 +222,7 @@ an_echo_is_promised_where_datagrams_are_to_come(void **state)
 {
 	const struct np_bench *b;
 	uint8_t frame[NP_FRAME_SIZE];
-	struct np_params p, q;
+	struct np_plan p, q;
 	struct np_err err;
 	struct np_echo echo;
 	int asked = 0;
@@ -230,20 +230,20 @@ an_echo_is_promised_where_datagrams_are_to_come(void **state)
 	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		for (int role = NP_LEAD; b->code == NP_OMNI && role <= NP_FOLLOW; role++) {
-			struct np_flow f = { .fd = -1 };
+			struct np_run run = { .plan = NULL };
 			bool should = b->transport->datagram && !b->pattern->transactions &&
 				      role == NP_FOLLOW;
 
 			client_params(&p, b, AF_INET, 10);
 			p.role = role;
-			f.local = loopback(AF_INET, 4711);
-			np_dialect(NP_OMNI)->ask(&p, &f, frame);
+			run.end.local = loopback(AF_INET, 4711);
+			np_dialect(NP_OMNI)->ask(&p, &run, frame);
 			np_echo_get(frame, &echo);
 			assert_int_equal(echo.asks, should);
 			for (size_t at = 208; at < NP_FRAME_SIZE && !should; at++) {
 				assert_int_equal(frame[at], 0);
 			}
-			np_params_init(&q);
+			np_plan_init(&q);
 			assert_int_equal(np_dialect(NP_OMNI)->asked(frame, &q, &err), NP_OK);
 			assert_int_equal(q.echo, should);
 			asked += should;
@@ -257,7 +257,7 @@ a_token_comes_with_the_response(void **state)
 {
 	static const uint64_t tokens[] = { 0, 1, UINT64_C(0x0123456789abcdef), UINT64_MAX };
 	uint8_t frame[NP_FRAME_SIZE], datagram[NP_ECHO_SIZE], other[NP_ECHO_SIZE];
-	struct np_params p;
+	struct np_plan p;
 	struct np_far far;
 	struct np_err err;
 
@@ -265,10 +265,10 @@ a_token_comes_with_the_response(void **state)
 	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 10);
 	memset(other, 0, sizeof(other));
 	for (size_t i = 0; i < LEN(tokens); i++) {
-		struct np_flow f = { .fd = -1, .token = tokens[i] };
+		struct np_run run = { .end.token = tokens[i] };
 
-		f.local = loopback(AF_INET, 4711);
-		np_dialect(NP_OMNI)->grant(&p, &f, frame);
+		run.end.local = loopback(AF_INET, 4711);
+		np_dialect(NP_OMNI)->grant(&p, &run, frame);
 		np_far_init(&far);
 		assert_int_equal(np_dialect(NP_OMNI)->granted(frame, &far, &err), NP_OK);
 		assert_true(far.token == tokens[i]);
@@ -287,51 +287,51 @@ a_token_comes_with_the_response(void **state)
 static void
 open_with_figures(struct end *e, const struct np_bench *b)
 {
-	struct np_params client;
+	struct np_plan client;
 	_Atomic uint64_t *count;
 
 	memset(e, 0, sizeof(*e));
 	client_params(&client, b, AF_INET, 1);
 	client.nodelay = true;
-	server_params(&e->par, &client);
+	server_params(&e->plan, &client);
 	end_open(e);
-	count = &e->flow.count->sent;
+	count = &e->run.worker.count->sent;
 	for (uint64_t i = 0; i < 5; i++) {
 		np_show(count + i, 1001 + i);
 	}
-	e->flow.sndbuf_end = 2001;
-	e->flow.rcvbuf_end = 2002;
-	e->flow.retrans = 2003;
-	e->flow.started_ns = 1000000000;
-	e->flow.ended_ns = 3500000000;
-	e->flow.cpu = (struct np_cpu_use){ .known = true, .util = 98, .count = 2 };
-	strcpy(e->flow.cong, "re\x1bno");
+	e->run.closing.sndbuf_end = 2001;
+	e->run.closing.rcvbuf_end = 2002;
+	e->run.closing.retrans = 2003;
+	e->run.window.started_ns = 1000000000;
+	e->run.window.ended_ns = 3500000000;
+	e->run.closing.cpu = (struct np_cpu_use){ .known = true, .util = 98, .count = 2 };
+	strcpy(e->run.closing.cong, "re\x1bno");
 }
 
 static void
-check_report(const struct np_bench *b, const struct np_flow *f, const struct np_far *far)
+check_report(const struct np_bench *b, const struct np_run *run, const struct np_far *far)
 {
 	assert_true(far->reported);
 	assert_true(fabs(far->elapsed - 2.5) < 1e-6);
 	/* As it was read: not related to the time of the test. */
 	assert_true(fabs(far->cpu.util - 98) < 1e-3);
 	if (b->code == NP_STREAM_RR || b->code == NP_DG_RR) {
-		assert_int_equal(far->transactions, np_seen(&f->count->transactions));
+		assert_int_equal(far->transactions, np_seen(&run->worker.count->transactions));
 	} else if (b->code != NP_TCP_CC) {
-		assert_int_equal(far->received, np_seen(&f->count->received));
-		assert_int_equal(far->receives, np_seen(&f->count->receives));
+		assert_int_equal(far->received, np_seen(&run->worker.count->received));
+		assert_int_equal(far->receives, np_seen(&run->worker.count->receives));
 	}
 	if (b->code == NP_OMNI) {
-		assert_int_equal(far->sent, np_seen(&f->count->sent));
-		assert_int_equal(far->sends, np_seen(&f->count->sends));
+		assert_int_equal(far->sent, np_seen(&run->worker.count->sent));
+		assert_int_equal(far->sends, np_seen(&run->worker.count->sends));
 		assert_int_equal(far->sndbuf_end, 2001);
 		assert_int_equal(far->rcvbuf_end, 2002);
 		assert_int_equal(far->retrans, 2003);
 		assert_string_equal(far->cong, "re?no"); /* fit for a terminal */
 	} else if (b->transport->family == AF_PACKET) {
-		assert_int_equal(far->sent, np_seen(&f->count->sent));
-		assert_int_equal(far->sends, np_seen(&f->count->sends));
-		assert_int_equal(far->transactions, np_seen(&f->count->transactions));
+		assert_int_equal(far->sent, np_seen(&run->worker.count->sent));
+		assert_int_equal(far->sends, np_seen(&run->worker.count->sends));
+		assert_int_equal(far->transactions, np_seen(&run->worker.count->transactions));
 		assert_int_equal(far->sndbuf_end, 2001);
 		assert_int_equal(far->rcvbuf_end, 2002);
 	} else {
@@ -371,21 +371,21 @@ responses_and_results_mean_the_same_at_both_ends(void **state)
 		}
 		open_with_figures(&e, b);
 		np_far_init(&far);
-		d->grant(&e.par, &e.flow, frame);
+		d->grant(&e.plan, &e.run, frame);
 		assert_int_equal(np_frame_head(frame).code, b->code + 1);
 		assert_int_equal(np_frame_head(frame).word, 0);
 		assert_int_equal(d->granted(frame, &far, &err), NP_OK);
-		assert_int_equal(far.port, np_addr_port(&e.flow.local));
-		check_path(&e.flow.local, &far);
-		assert_int_equal(far.sndbuf, e.flow.sndbuf);
-		assert_int_equal(far.rcvbuf, e.flow.rcvbuf);
+		assert_int_equal(far.port, np_addr_port(&e.run.end.local));
+		check_path(&e.run.end.local, &far);
+		assert_int_equal(far.sndbuf, e.run.end.sndbuf);
+		assert_int_equal(far.rcvbuf, e.run.end.rcvbuf);
 		assert_int_equal(far.nodelay, b->transport->family == 0);
 		assert_false(far.reported);
-		d->report(&e.par, &e.flow, frame);
+		d->report(&e.plan, &e.run, frame);
 		assert_int_equal(np_frame_head(frame).code, b->code + 2);
 		far.measures_cpu = true;
 		assert_int_equal(d->reported(frame, &far, &err), NP_OK);
-		check_report(b, &e.flow, &far);
+		check_report(b, &e.run, &far);
 		end_free(&e);
 	}
 }
@@ -446,14 +446,14 @@ unix_requests_without_a_wish_ask_for_no_buffers(void **state)
 	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
-		struct np_flow f = { .fd = -1, .send_size = 512 };
+		struct np_run run = { .worker.send_size = 512 };
 		uint8_t frame[NP_FRAME_SIZE];
-		struct np_params p, q;
+		struct np_plan p, q;
 		struct np_err err;
 
 		client_params(&p, b, AF_INET, 10);
-		np_dialect(b->code)->ask(&p, &f, frame);
-		np_params_init(&q);
+		np_dialect(b->code)->ask(&p, &run, frame);
+		np_plan_init(&q);
 		assert_int_equal(np_dialect(b->code)->asked(frame, &q, &err), NP_OK);
 		assert_int_equal(q.near.rcvbuf, 0);
 		assert_int_equal(q.near.sndbuf, b->code == NP_DG_STREAM ? -1 : 0);

@@ -35,7 +35,7 @@ address(int family, const char *host)
 static uint64_t
 transactions(const struct end *e)
 {
-	return np_seen(&e->flow.count->transactions);
+	return np_seen(&e->run.worker.count->transactions);
 }
 
 /* ---- Masks ---- */
@@ -141,16 +141,16 @@ every_connection_has_hosts_of_its_own(void **state)
 	(void)state;
 	w.listener = listen_anywhere(&at);
 	assert_int_equal(pthread_create(&thread, NULL, take_note, &w), 0);
-	client_params(&e.par, np_bench_find("TCP_CRR"), AF_INET, -(int64_t)LEN(w.here));
-	e.par.bind = address(AF_INET, "127.0.0.1");
-	e.par.near.mask = 8;
-	e.par.far.mask = 16;
+	client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, -(int64_t)LEN(w.here));
+	e.plan.bind = address(AF_INET, "127.0.0.1");
+	e.plan.near.mask = 8;
+	e.plan.far.mask = 16;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
 	end_join(&e);
 	pthread_join(thread, NULL);
-	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(w.count, LEN(w.here));
 	for (size_t i = 0; i < w.count; i++) {
 		assert_int_equal(np_addr_bytes(&w.here[i])[0], 127);
@@ -166,7 +166,7 @@ every_connection_has_hosts_of_its_own(void **state)
 }
 
 static void
-mask_both(struct np_params *p)
+mask_both(struct np_plan *p)
 {
 	p->bind = address(AF_INET, "127.0.0.1");
 	np_addr_set_port(&p->bind, 0);
@@ -175,15 +175,15 @@ mask_both(struct np_params *p)
 
 /* Both ends over loopback; `bind` is the client's own and must not be the server's. */
 static void
-run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(struct np_params *p))
+run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(struct np_plan *p))
 {
 	ends_open(e, b, family, b->pattern->transactions ? -25 : -10240, change);
 	ends_run(e, 0);
 	if (b->pattern->transactions) {
 		assert_int_equal(transactions(&e->client), 25);
 	} else {
-		assert_int_equal(np_seen(&e->client.flow.count->sent),
-				 np_seen(&e->server.flow.count->received));
+		assert_int_equal(np_seen(&e->client.run.worker.count->sent),
+				 np_seen(&e->server.run.worker.count->received));
 	}
 }
 
@@ -197,16 +197,16 @@ the_one_connection_has_a_host_of_its_own(void **state)
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct ends e = { .client.rc = -1 };
 
-		client_params(&e.client.par, np_bench_find(names[i]), AF_INET, -100);
-		server_params(&e.server.par, &e.client.par);
-		mask_both(&e.client.par);
+		client_params(&e.client.plan, np_bench_find(names[i]), AF_INET, -100);
+		server_params(&e.server.plan, &e.client.plan);
+		mask_both(&e.client.plan);
 		end_open(&e.server);
 		end_open(&e.client);
-		end_aim(&e.client, &e.server.flow.local);
+		end_aim(&e.client, &e.server.run.end.local);
 		ends_run(&e, 0);
-		assert_false(np_addr_same_host(&e.client.flow.peer, &one));
-		assert_false(np_addr_same_host(&e.client.flow.local, &one));
-		assert_int_equal(np_addr_bytes(&e.client.flow.peer)[0], 127);
+		assert_false(np_addr_same_host(&e.client.run.end.peer, &one));
+		assert_false(np_addr_same_host(&e.client.run.end.local, &one));
+		assert_int_equal(np_addr_bytes(&e.client.run.end.peer)[0], 127);
 		ends_free(&e);
 	}
 }
@@ -214,7 +214,7 @@ the_one_connection_has_a_host_of_its_own(void **state)
 /* ---- Connecting ---- */
 
 static void
-retry(struct np_params *p)
+retry(struct np_plan *p)
 {
 	p->retry_connect = true;
 }
@@ -231,28 +231,28 @@ a_refused_connection_is_tried_again_when_asked(void **state)
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
 	for (int asked = 0; asked < 2; asked++) {
 		memset(&e, 0, sizeof(e));
-		client_params(&e.client.par, b, AF_INET, -5);
-		e.client.par.far.port = np_addr_port(&at);
+		client_params(&e.client.plan, b, AF_INET, -5);
+		e.client.plan.far.port = np_addr_port(&at);
 		if (asked) {
-			retry(&e.client.par);
+			retry(&e.client.plan);
 		}
-		server_params(&e.server.par, &e.client.par);
+		server_params(&e.server.plan, &e.client.plan);
 		end_open(&e.client);
 		end_aim(&e.client, &at);
 		end_start(&e.client);
 		if (!asked) {
 			end_join(&e.client);
-			assert_int_equal(e.client.flow.err.sys, ECONNREFUSED);
+			assert_int_equal(e.client.run.err.sys, ECONNREFUSED);
 			end_free(&e.client);
 			continue;
 		}
 		nanosleep(&a_while, NULL);
 		end_open(&e.server);
-		assert_false(e.server.flow.port_moved);
+		assert_false(e.server.run.end.port_moved);
 		end_start(&e.server);
 		end_join(&e.client);
 		end_join(&e.server);
-		assert_int_equal(e.client.flow.err.code, NP_OK);
+		assert_int_equal(e.client.run.err.code, NP_OK);
 		assert_int_equal(transactions(&e.client), 5);
 		ends_free(&e);
 	}
@@ -268,15 +268,15 @@ connection_tests_know_the_first_connection(void **state)
 		struct ends e;
 
 		run_both(&e, np_bench_find(names[i]), AF_INET, NULL);
-		assert_true(e.client.flow.mss > 500);
-		assert_string_equal(e.client.flow.cong, "");
-		assert_int_equal(e.client.flow.retrans, -1);
-		assert_true(e.client.flow.sndbuf > 0);
-		assert_int_equal(e.client.flow.sndbuf_end, e.client.flow.sndbuf);
-		assert_int_equal(e.client.flow.rcvbuf_end, e.client.flow.rcvbuf);
-		assert_true(e.server.flow.sndbuf > 0);
-		assert_int_equal(e.server.flow.sndbuf_end, e.server.flow.sndbuf);
-		assert_int_equal(e.server.flow.rcvbuf_end, e.server.flow.rcvbuf);
+		assert_true(e.client.run.closing.mss > 500);
+		assert_string_equal(e.client.run.closing.cong, "");
+		assert_int_equal(e.client.run.closing.retrans, -1);
+		assert_true(e.client.run.end.sndbuf > 0);
+		assert_int_equal(e.client.run.closing.sndbuf_end, e.client.run.end.sndbuf);
+		assert_int_equal(e.client.run.closing.rcvbuf_end, e.client.run.end.rcvbuf);
+		assert_true(e.server.run.end.sndbuf > 0);
+		assert_int_equal(e.server.run.closing.sndbuf_end, e.server.run.end.sndbuf);
+		assert_int_equal(e.server.run.closing.rcvbuf_end, e.server.run.end.rcvbuf);
 		ends_free(&e);
 	}
 }
@@ -284,7 +284,7 @@ connection_tests_know_the_first_connection(void **state)
 /* ---- Fast open ---- */
 
 static void
-open_fast(struct np_params *p)
+open_fast(struct np_plan *p)
 {
 	p->fast_open = true;
 }
@@ -385,12 +385,12 @@ check_read_back(const char *name, int family, int tos, int want)
 {
 	struct end e = { .rc = -1 };
 
-	client_params(&e.par, np_bench_find(name), family, 1);
-	e.par.near.prio = 5;
-	e.par.near.tos = tos;
+	client_params(&e.plan, np_bench_find(name), family, 1);
+	e.plan.near.prio = 5;
+	e.plan.near.tos = tos;
 	end_open(&e);
-	assert_int_equal(e.flow.prio, 5);
-	assert_int_equal(e.flow.tos, want);
+	assert_int_equal(e.run.end.prio, 5);
+	assert_int_equal(e.run.end.tos, want);
 	end_free(&e);
 }
 
@@ -410,10 +410,10 @@ what_was_asked_for_is_read_back(void **state)
 		/* No such class: the test runs all the same. */
 		check_read_back("UDP_RR", AF_INET6, 300, -2);
 	}
-	client_params(&e.par, np_bench_find("TCP_RR"), AF_INET, 1);
+	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 1);
 	end_open(&e);
-	assert_int_equal(e.flow.prio, -1);
-	assert_int_equal(e.flow.tos, -1);
+	assert_int_equal(e.run.end.prio, -1);
+	assert_int_equal(e.run.end.tos, -1);
 	end_free(&e);
 }
 
@@ -427,7 +427,7 @@ answer_from(const struct end *e, const char *to)
 	char bytes[64] = "";
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	np_addr_set_port(&at, np_addr_port(&e->flow.local));
+	np_addr_set_port(&at, np_addr_port(&e->run.end.local));
 	assert_int_equal(
 	    sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&at.sa, at.len), 64);
 	assert_true(wait_readable(fd));
@@ -444,12 +444,12 @@ answers_come_from_where_the_request_went(void **state)
 
 	(void)state;
 	for (int asked = 0; asked < 2; asked++) {
-		struct np_params client;
+		struct np_plan client;
 		struct end e = { .rc = -1 };
 
 		client_params(&client, np_bench_find("UDP_RR"), AF_INET, 0);
 		client.packet_info = asked;
-		server_params(&e.par, &client);
+		server_params(&e.plan, &client);
 		end_open(&e);
 		end_start(&e);
 		for (size_t i = 0; i < LEN(hosts); i++) {
@@ -457,18 +457,18 @@ answers_come_from_where_the_request_went(void **state)
 			struct np_addr from = answer_from(&e, hosts[i]);
 
 			assert_true(np_addr_same_host(&from, &want));
-			assert_int_equal(np_addr_port(&from), np_addr_port(&e.flow.local));
+			assert_int_equal(np_addr_port(&from), np_addr_port(&e.run.end.local));
 		}
 		end_hang_up(&e);
 		end_join(&e);
-		assert_int_equal(e.flow.err.code, NP_OK);
+		assert_int_equal(e.run.err.code, NP_OK);
 		assert_int_equal(transactions(&e), LEN(hosts));
 		end_free(&e);
 	}
 }
 
 static void
-answer_from_there(struct np_params *p)
+answer_from_there(struct np_plan *p)
 {
 	p->packet_info = true;
 	p->near.connected = true;
@@ -511,7 +511,7 @@ datagrams_may_be_udp_lite(void **state)
 
 		b.transport = lite;
 		run_both(&e, &b, AF_INET, NULL);
-		getsockopt(e.client.flow.fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
+		getsockopt(e.client.run.conn->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
 		assert_int_equal(protocol, IPPROTO_UDPLITE);
 		ends_free(&e);
 	}
@@ -599,20 +599,20 @@ run_service(struct service *s, const char *name, uint64_t length)
 	s->datagram = b->transport->datagram;
 	s->fd = bound_socket(AF_INET, b->transport->socktype, &at);
 	assert_int_equal(pthread_create(&thread, NULL, serve, s), 0);
-	client_params(&e.par, b, AF_INET, 1);
-	e.par.no_control = true;
-	e.par.response = e.par.request;
+	client_params(&e.plan, b, AF_INET, 1);
+	e.plan.no_control = true;
+	e.plan.response = e.plan.request;
 	end_open(&e);
 	end_aim(&e, &at);
 	e.drive.control_fd = -1;
 	e.drive.length_ns = length;
 	end_start(&e);
 	end_join(&e);
-	np_flow_close(&e.flow);
+	np_run_close(&e.run);
 	pthread_join(thread, NULL);
-	c = e.flow.count;
-	if (e.flow.err.code != NP_OK) {
-		fail_msg("%s: %s", name, e.flow.err.msg);
+	c = e.run.worker.count;
+	if (e.run.err.code != NP_OK) {
+		fail_msg("%s: %s", name, e.run.err.msg);
 	}
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 	moved = transactions(&e) > 0 || np_seen(&c->sent) + np_seen(&c->received) > 0;
@@ -620,7 +620,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 		/* The time may be up between a request and its response: a reset may overtake it.
 		 */
 		assert_in_range(np_seen(&c->sent) - s->received, 0,
-				b->pattern->transactions ? e.flow.send_size : 0);
+				b->pattern->transactions ? e.run.worker.send_size : 0);
 	}
 	assert_int_equal(s->empty, 0);
 	close(s->fd);
@@ -671,9 +671,9 @@ a_service_is_told_when_a_connection_ends(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, serve_connections, &listener), 0);
-	client_params(&e.par, np_bench_find("TCP_CRR"), AF_INET, -CONNECTIONS);
-	e.par.no_control = true;
-	e.par.request = e.par.response = 1;
+	client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, -CONNECTIONS);
+	e.plan.no_control = true;
+	e.plan.request = e.plan.response = 1;
 	end_open(&e);
 	end_aim(&e, &at);
 	e.drive.control_fd = -1;
@@ -681,7 +681,7 @@ a_service_is_told_when_a_connection_ends(void **state)
 	end_start(&e);
 	end_join(&e);
 	pthread_join(thread, NULL);
-	assert_int_equal(e.flow.err.code, NP_OK);
+	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
 	assert_int_equal(transactions(&e), CONNECTIONS);
 	close(listener);

@@ -15,9 +15,9 @@
 
 /* The path of a flow's socket and the directory made for it. */
 static void
-paths_of(const struct np_flow *f, char path[NP_ADDR_TEXT], char dir[NP_ADDR_TEXT])
+paths_of(const struct np_run *run, char path[NP_ADDR_TEXT], char dir[NP_ADDR_TEXT])
 {
-	np_addr_host(&f->local, path);
+	np_addr_host(&run->end.local, path);
 	strcpy(dir, path);
 	*strrchr(dir, '/') = '\0';
 }
@@ -33,14 +33,14 @@ mode_of(const char *path)
 }
 
 static void
-open_daemon(struct np_flow *f, struct np_params *p, struct np_stop *stop, const char *name)
+open_daemon(struct np_run *run, struct np_plan *p, struct np_stop *stop, const char *name)
 {
-	struct np_params client;
+	struct np_plan client;
 	struct np_err err;
 
 	client_params(&client, np_bench_find(name), AF_INET, 1);
 	server_params(p, &client);
-	if (np_flow_open(f, p, stop, &err) != NP_OK) {
+	if (np_run_open(run, p, stop, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 }
@@ -55,17 +55,17 @@ a_daemons_socket_is_for_all_and_its_directory_to_pass(void **state)
 	for (size_t i = 0; i < LEN(names); i++) {
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
 		struct np_stop stop = { 0 };
-		struct np_params p;
-		struct np_flow f;
+		struct np_plan p;
+		struct np_run run;
 
-		open_daemon(&f, &p, &stop, names[i]);
-		paths_of(&f, path, dir);
+		open_daemon(&run, &p, &stop, names[i]);
+		paths_of(&run, path, dir);
 		assert_true(strlen(path) < NP_UNIX_PATH_MAX);
 		assert_int_equal(mode_of(path), S_IFSOCK | 0666);
 		assert_int_equal(mode_of(dir), S_IFDIR | 0711);
-		np_flow_close(&f);
+		np_run_close(&run);
 		assert_int_equal(access(dir, F_OK), -1);
-		np_flow_free(&f);
+		np_run_free(&run);
 	}
 	umask(mask);
 }
@@ -75,18 +75,18 @@ no_two_sockets_share_a_directory(void **state)
 {
 	char path[2][NP_ADDR_TEXT], dir[2][NP_ADDR_TEXT];
 	struct np_stop stop = { 0 };
-	struct np_params p[2];
-	struct np_flow f[2];
+	struct np_plan p[2];
+	struct np_run run[2];
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		open_daemon(&f[i], &p[i], &stop, "DG_RR");
-		paths_of(&f[i], path[i], dir[i]);
+		open_daemon(&run[i], &p[i], &stop, "DG_RR");
+		paths_of(&run[i], path[i], dir[i]);
 	}
 	assert_string_not_equal(dir[0], dir[1]);
-	np_flow_free(&f[0]);
+	np_run_free(&run[0]);
 	assert_int_equal(mode_of(path[1]), S_IFSOCK | 0666);
-	np_flow_free(&f[1]);
+	np_run_free(&run[1]);
 	assert_int_equal(access(dir[1], F_OK), -1);
 }
 
@@ -96,18 +96,18 @@ only_what_was_made_is_removed(void **state)
 {
 	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[NP_ADDR_TEXT + 8];
 	struct np_stop stop = { 0 };
-	struct np_params p;
-	struct np_flow f;
+	struct np_plan p;
+	struct np_run run;
 	FILE *file;
 
 	(void)state;
-	open_daemon(&f, &p, &stop, "STREAM_RR");
-	paths_of(&f, path, dir);
+	open_daemon(&run, &p, &stop, "STREAM_RR");
+	paths_of(&run, path, dir);
 	snprintf(other, sizeof(other), "%s/other", dir);
 	file = fopen(other, "w");
 	assert_non_null(file);
 	fclose(file);
-	np_flow_free(&f);
+	np_run_free(&run);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(unlink(other), 0);
 	assert_int_equal(rmdir(dir), 0);
@@ -116,12 +116,12 @@ only_what_was_made_is_removed(void **state)
 /* ---- The client's own socket ---- */
 
 static int
-open_client(struct np_flow *f, struct np_params *p, struct np_stop *stop, const char *name,
+open_client(struct np_run *run, struct np_plan *p, struct np_stop *stop, const char *name,
 	    const char *dir, struct np_err *err)
 {
 	client_params(p, np_bench_find(name), AF_INET, 1);
 	snprintf(p->unix_dir, sizeof(p->unix_dir), "%s", dir);
-	return np_flow_open(f, p, stop, err);
+	return np_run_open(run, p, stop, err);
 }
 
 static void
@@ -135,18 +135,18 @@ a_client_has_a_name_only_where_it_is_answered_by_datagrams(void **state)
 	for (size_t i = 0; i < LEN(names); i++) {
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
 		struct np_stop stop = { 0 };
-		struct np_params p;
-		struct np_flow f;
+		struct np_plan p;
+		struct np_run run;
 		struct np_err err;
 
-		assert_int_equal(open_client(&f, &p, &stop, names[i], where, &err), NP_OK);
-		assert_int_equal(f.named, i == 3);
-		if (f.named) {
-			paths_of(&f, path, dir);
+		assert_int_equal(open_client(&run, &p, &stop, names[i], where, &err), NP_OK);
+		assert_int_equal(run.end.named, i == 3);
+		if (run.end.named) {
+			paths_of(&run, path, dir);
 			assert_int_equal(strncmp(dir, where, strlen(where)), 0);
 			assert_int_equal(mode_of(path), S_IFSOCK | 0666);
 		}
-		np_flow_free(&f);
+		np_run_free(&run);
 	}
 	assert_int_equal(rmdir(where), 0);
 }
@@ -156,19 +156,19 @@ a_directory_that_will_not_do_is_named(void **state)
 {
 	char longest[NP_UNIX_DIR_MAX];
 	struct np_stop stop = { 0 };
-	struct np_params p;
-	struct np_flow f;
+	struct np_plan p;
+	struct np_run run;
 	struct np_err err;
 
 	(void)state;
-	assert_int_equal(open_client(&f, &p, &stop, "DG_RR", "/no/such/place", &err), NP_ESYS);
+	assert_int_equal(open_client(&run, &p, &stop, "DG_RR", "/no/such/place", &err), NP_ESYS);
 	assert_int_equal(err.sys, ENOENT);
 	assert_has(err.msg, "/no/such/place");
 	/* The longest one that fits leaves room for the rest of the path. */
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[0] = '/';
 	longest[sizeof(longest) - 1] = '\0';
-	assert_int_equal(open_client(&f, &p, &stop, "DG_RR", longest, &err), NP_ESYS);
+	assert_int_equal(open_client(&run, &p, &stop, "DG_RR", longest, &err), NP_ESYS);
 	assert_int_equal(err.sys, ENOENT);
 }
 
@@ -185,17 +185,17 @@ die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
 	pid = fork();
 	if (pid == 0) {
 		struct np_stop stop = { 0 };
-		struct np_params p;
-		struct np_flow f;
+		struct np_plan p;
+		struct np_run run;
 		struct np_err err;
 		char own[NP_ADDR_TEXT] = "";
 
 		if (active) {
-			open_client(&f, &p, &stop, "DG_RR", where, &err);
+			open_client(&run, &p, &stop, "DG_RR", where, &err);
 		} else {
-			open_daemon(&f, &p, &stop, "STREAM_RR");
+			open_daemon(&run, &p, &stop, "STREAM_RR");
 		}
-		np_addr_host(&f.local, own);
+		np_addr_host(&run.end.local, own);
 		(void)!write(ends[1], own, sizeof(own));
 		raise(SIGKILL);
 	}
@@ -250,7 +250,7 @@ a_killed_clients_socket_is_removed_by_its_keeper(void **state)
 }
 
 static void
-small_buffers(struct np_params *p)
+small_buffers(struct np_plan *p)
 {
 	p->near.sndbuf = 2048;
 	p->near.send_size = 60000;
@@ -266,9 +266,9 @@ a_datagram_beyond_the_buffer_names_both_sizes(void **state)
 	end_start(&e.server);
 	end_start(&e.client);
 	end_join(&e.client);
-	assert_int_equal(e.client.flow.err.code, NP_EUSAGE);
-	assert_has(e.client.flow.err.msg, "60000 bytes");
-	assert_has(e.client.flow.err.msg, "larger -s");
+	assert_int_equal(e.client.run.err.code, NP_EUSAGE);
+	assert_has(e.client.run.err.msg, "60000 bytes");
+	assert_has(e.client.run.err.msg, "larger -s");
 	end_hang_up(&e.server);
 	end_join(&e.server);
 	ends_free(&e);

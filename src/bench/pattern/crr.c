@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "bench/engine/syscall.h"
-#include "bench/flow.h"
 #include "bench/pattern/message.h"
+#include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
 enum { NUDGES_BEFORE_RESET = 6 };
@@ -28,9 +28,9 @@ struct connector {
 
 /* The next local port of the range, but never the port that is connected to. */
 static inline void
-next_port(const struct np_flow *f, struct connector *c)
+next_port(const struct np_run *run, struct connector *c)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 
 	c->port = c->port + 1 < p->port_max ? c->port + 1 : p->port_min;
 	if (c->port == c->far_port && p->port_max - p->port_min > 1) {
@@ -41,21 +41,22 @@ next_port(const struct np_flow *f, struct connector *c)
 
 /* Did the local port stand in the way? Then another one may do. */
 static bool
-port_is_busy(const struct np_flow *f, struct connector *c, int error)
+port_is_busy(const struct np_run *run, struct connector *c, int error)
 {
 	if (error != EADDRINUSE && error != EADDRNOTAVAIL) {
 		return false;
 	}
-	return ++c->busy < (unsigned)(f->par->port_max - f->par->port_min) + 1;
+	return ++c->busy < (unsigned)(run->plan->port_max - run->plan->port_min) + 1;
 }
 
 /* What np_sock_open() does, without its messages: this runs for every transaction. */
 static inline int
-connect_from(struct np_flow *f, int fd)
+connect_from(struct np_run *run, int fd)
 {
-	return np_sockopts_apply(&f->opts, fd, NULL) == NP_OK &&
-		       bind(fd, (const struct sockaddr *)&f->local.sa, f->local.len) == 0
-		   ? np_sys_connect(fd, &f->peer.sa, f->peer.len)
+	return np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
+		       bind(fd, (const struct sockaddr *)&run->end.local.sa, run->end.local.len) ==
+			   0
+		   ? np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len)
 		   : -1;
 }
 
@@ -70,39 +71,39 @@ wait_to_retry(void)
 
 /* Other hosts of the networks that -H and -L name, for the next connection. */
 static void
-spread_addresses(struct np_flow *f)
+spread_addresses(struct np_run *run)
 {
-	np_endpoint_spread(&f->local, f->par->near.mask);
-	np_endpoint_spread(&f->peer, f->par->far.mask);
+	np_endpoint_spread(&run->end.local, run->plan->near.mask);
+	np_endpoint_spread(&run->end.peer, run->plan->far.mask);
 }
 
 /* A connected socket from the next local port. Returns it, -errno, or 0 when told to stop. */
 NP_LOOP_BODY int
-connect_next(struct np_flow *f, struct connector *c, const bool extras)
+connect_next(struct np_run *run, struct connector *c, const bool extras)
 {
-	const struct np_transport *t = f->par->transport;
+	const struct np_transport *t = run->plan->transport;
 
-	while (!np_stopped(f->stop)) {
-		int fd = socket(f->par->family, t->socktype | SOCK_CLOEXEC, t->protocol);
+	while (!np_stopped(run->stop)) {
+		int fd = socket(run->plan->family, t->socktype | SOCK_CLOEXEC, t->protocol);
 		int error;
 
 		if (fd < 0) {
 			return -errno;
 		}
-		next_port(f, c);
+		next_port(run, c);
 		if (extras) {
-			spread_addresses(f);
+			spread_addresses(run);
 		}
-		if (__builtin_expect(connect_from(f, fd) == 0, 1)) {
+		if (__builtin_expect(connect_from(run, fd) == 0, 1)) {
 			c->busy = 0;
 			return fd;
 		}
 		error = errno;
 		np_sys_close(fd);
-		if (error == EINTR || port_is_busy(f, c, error)) {
+		if (error == EINTR || port_is_busy(run, c, error)) {
 			continue;
 		}
-		if (!extras || !f->par->retry_connect) {
+		if (!extras || !run->plan->retry_connect) {
 			return -error;
 		}
 		wait_to_retry();
@@ -112,14 +113,14 @@ connect_next(struct np_flow *f, struct connector *c, const bool extras)
 
 /* The leader waits for the follower's close before its own. */
 static inline int
-await_close(struct np_flow *f, int fd)
+await_close(struct np_run *run, int fd)
 {
 	char byte;
 	ssize_t n;
 
 	do {
 		n = np_sys_recv(fd, &byte, 1);
-	} while ((n > 0 || (n < 0 && errno == EINTR)) && !np_stopped(f->stop));
+	} while ((n > 0 || (n < 0 && errno == EINTR)) && !np_stopped(run->stop));
 	if (n == 0) {
 		return 0;
 	}
@@ -129,12 +130,12 @@ await_close(struct np_flow *f, int fd)
 /* The totals that follow from the transactions. Without data both sizes are 0, and no call counts.
  */
 static void
-settle(struct np_flow *f, uint64_t done, uint64_t sends, uint64_t receives)
+settle(struct np_run *run, uint64_t done, uint64_t sends, uint64_t receives)
 {
-	np_show(&f->count->sends, sends);
-	np_show(&f->count->receives, receives);
-	np_show(&f->count->sent, sends * f->send_size);
-	np_show(&f->count->received, done * f->recv_size);
+	np_show(&run->worker.count->sends, sends);
+	np_show(&run->worker.count->receives, receives);
+	np_show(&run->worker.count->sent, sends * run->worker.send_size);
+	np_show(&run->worker.count->received, done * run->worker.recv_size);
 }
 
 /* Calls beyond one send and one receive a transaction. */
@@ -144,30 +145,30 @@ struct beyond {
 
 /* One connection and what goes over it. 0, NP_LEAVE or -errno. */
 NP_LOOP_BODY int
-transact(struct np_flow *f, struct beyond *more, const bool data, const bool extras,
+transact(struct np_run *run, struct beyond *more, const bool data, const bool extras,
 	 const bool first)
 {
-	int fd = connect_next(f, f->state, extras);
+	int fd = connect_next(run, run->worker.state, extras);
 	int rc = 0;
 
 	if (fd <= 0) {
 		return fd == 0 ? NP_LEAVE : fd;
 	}
-	if (data &&
-	    (rc = np_message_send(f, &fd, f->send_ring.slots->buf, f->send_size, extras)) == 0) {
-		rc = np_message_recv(f, &fd, f->recv_ring.slots->buf, f->recv_size, &more->receives,
-				     extras);
+	if (data && (rc = np_message_send(run, &fd, run->worker.send_ring.slots->buf,
+					  run->worker.send_size, extras)) == 0) {
+		rc = np_message_recv(run, &fd, run->worker.recv_ring.slots->buf,
+				     run->worker.recv_size, &more->receives, extras);
 		more->sends += rc != 0; /* the end came while its request was under way */
 	}
-	if (extras && rc == 0 && f->par->no_control) {
+	if (extras && rc == 0 && run->plan->no_control) {
 		shutdown(fd, SHUT_WR); /* a service closes when its client has */
 	}
-	if (rc == 0 && (rc = await_close(f, fd)) != 0) {
+	if (rc == 0 && (rc = await_close(run, fd)) != 0) {
 		more->sends += data;
 		more->receives += data;
 	}
-	if (first && f->par->transport->protocol == IPPROTO_TCP) {
-		f->mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
+	if (first && run->plan->transport->protocol == IPPROTO_TCP) {
+		run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 	}
 	np_sys_close(fd);
 	return rc;
@@ -175,76 +176,76 @@ transact(struct np_flow *f, struct beyond *more, const bool data, const bool ext
 
 /* The first connection is also looked at, which the others must not pay for. */
 static int
-transact_first(struct np_flow *f, struct beyond *more, bool data, bool extras)
+transact_first(struct np_run *run, struct beyond *more, bool data, bool extras)
 {
-	return np_stopped(f->stop) ? NP_LEAVE : transact(f, more, data, extras, true);
+	return np_stopped(run->stop) ? NP_LEAVE : transact(run, more, data, extras, true);
 }
 
 NP_LOOP_BODY int
-connect_loop(struct np_flow *f, const bool data, const bool extras)
+connect_loop(struct np_run *run, const bool data, const bool extras)
 {
-	struct connector *c = f->state;
+	struct connector *c = run->worker.state;
 	struct beyond more = { 0, 0 };
 	uint64_t done = 0;
-	uint64_t then = f->started_ns;
+	uint64_t then = run->window.started_ns;
 	int rc;
 
-	c->far_port = np_addr_port(&f->peer);
-	rc = transact_first(f, &more, data, extras);
+	c->far_port = np_addr_port(&run->end.peer);
+	rc = transact_first(run, &more, data, extras);
 	while (rc == 0) {
 		uint64_t now = np_now();
 
-		np_hist_record(f->hist, now - then);
+		np_hist_record(run->worker.hist, now - then);
 		then = now;
-		np_show(&f->count->transactions, ++done);
-		if (extras && np_pace(f)) {
+		np_show(&run->worker.count->transactions, ++done);
+		if (extras && np_pace(run)) {
 			then = np_now();
 		}
-		if (np_stopped(f->stop) || done >= f->budget) {
+		if (np_stopped(run->stop) || done >= run->worker.budget) {
 			break;
 		}
-		rc = transact(f, &more, data, extras, false);
+		rc = transact(run, &more, data, extras, false);
 	}
-	settle(f, done, data ? done + more.sends : 0, data ? done + more.receives : 0);
-	f->last_ns = then;
+	settle(run, done, data ? done + more.sends : 0, data ? done + more.receives : 0);
+	run->worker.last_ns = then;
 	if (rc == NP_LEAVE) {
 		/* Told to stop; or the far end closed before it had answered. */
-		return np_stopped(f->stop) ? 0 : -ECONNRESET;
+		return np_stopped(run->stop) ? 0 : -ECONNRESET;
 	}
 	return rc;
 }
 
 static int
-connect_only(struct np_flow *f)
+connect_only(struct np_run *run)
 {
-	return connect_loop(f, false, false);
+	return connect_loop(run, false, false);
 }
 
 static int
-connect_request(struct np_flow *f)
+connect_request(struct np_run *run)
 {
-	return connect_loop(f, true, false);
+	return connect_loop(run, true, false);
 }
 
 static int
-connect_extras(struct np_flow *f)
+connect_extras(struct np_run *run)
 {
-	np_pace_begin(f);
-	return connect_loop(f, f->par->pattern->sized, true);
+	np_pace_begin(run);
+	return connect_loop(run, run->plan->pattern->sized, true);
 }
 
 static bool
-connects_with_extras(const struct np_flow *f)
+connects_with_extras(const struct np_run *run)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 
-	return np_extra_wanted(f) || p->retry_connect || p->near.mask > 0 || p->far.mask > 0 ||
+	return np_extra_wanted(run) || p->retry_connect || p->near.mask > 0 || p->far.mask > 0 ||
 	       p->no_control;
 }
 
 /* A random place in the port range, so that two runs do not walk over each other. */
 static uint16_t
-first_port(const struct np_params *p)
+first_port(const struct np_plan *p)
 {
 	unsigned span = p->port_max > p->port_min ? (unsigned)(p->port_max - p->port_min) : 1;
 	unsigned dice = 0;
@@ -256,46 +257,46 @@ first_port(const struct np_params *p)
 }
 
 static int
-connector_setup(struct np_flow *f, struct np_err *err)
+connector_setup(struct np_run *run, struct np_err *err)
 {
 	struct connector *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
-	f->state = c;
-	c->port = first_port(f->par);
-	c->local_port = np_addr_port_field(&f->local);
+	run->worker.state = c;
+	c->port = first_port(run->plan);
+	c->local_port = np_addr_port_field(&run->end.local);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
-	np_flow_close(f);
-	f->mss = f->retrans = -1;
-	f->cong[0] = '\0';
+	np_run_close(run);
+	run->closing.mss = run->closing.retrans = -1;
+	run->closing.cong[0] = '\0';
 	return NP_OK;
 }
 
 static int
-connect_setup(struct np_flow *f, struct np_err *err)
+connect_setup(struct np_run *run, struct np_err *err)
 {
-	f->loop = connects_with_extras(f) ? connect_extras : connect_only;
-	return connector_setup(f, err);
+	run->worker.loop = connects_with_extras(run) ? connect_extras : connect_only;
+	return connector_setup(run, err);
 }
 
 static int
-request_setup(struct np_flow *f, struct np_err *err)
+request_setup(struct np_run *run, struct np_err *err)
 {
-	f->loop = connects_with_extras(f) ? connect_extras : connect_request;
-	if (connector_setup(f, err) != NP_OK ||
-	    np_flow_send_ring(f, f->par->request, false, err) != NP_OK) {
+	run->worker.loop = connects_with_extras(run) ? connect_extras : connect_request;
+	if (connector_setup(run, err) != NP_OK ||
+	    np_run_send_ring(run, run->plan->request, false, err) != NP_OK) {
 		return err->code;
 	}
-	return np_flow_recv_ring(f, f->par->response, false, err);
+	return np_run_recv_ring(run, run->plan->response, false, err);
 }
 
 static void
-connector_release(struct np_flow *f)
+connector_release(struct np_run *run)
 {
-	free(f->state);
-	f->state = NULL;
+	free(run->worker.state);
+	run->worker.state = NULL;
 }
 
 /*
@@ -303,22 +304,22 @@ connector_release(struct np_flow *f)
  * for a while, a connection that is reset at once makes it report an error and leave the port.
  */
 static void
-reset_nudge(struct np_flow *f)
+reset_nudge(struct np_run *run)
 {
 	static const int off = 0;
-	struct connector *c = f->state;
+	struct connector *c = run->worker.state;
 	struct np_err err;
 	int fd;
 
 	if (++c->nudges != NUDGES_BEFORE_RESET) {
 		return;
 	}
-	fd = np_sock_open(f->par->family, f->par->transport->socktype | SOCK_NONBLOCK,
-			  f->par->transport->protocol, &f->opts, NULL, &err);
+	fd = np_sock_open(run->plan->family, run->plan->transport->socktype | SOCK_NONBLOCK,
+			  run->plan->transport->protocol, &run->end.opts, NULL, &err);
 	if (fd >= 0) {
 		/* Nothing is sent on this one, which -F would wait for. */
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
-		np_sys_connect(fd, &f->peer.sa, f->peer.len);
+		np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len);
 		np_sock_reset(fd);
 	}
 }
@@ -326,24 +327,26 @@ reset_nudge(struct np_flow *f)
 /* A connection that came to nothing (reset, or closed without a request) is no fault of the test.
  */
 NP_LOOP_BODY int
-serve(struct np_flow *f, int fd, uint64_t *more, const bool extras)
+serve(struct np_run *run, int fd, uint64_t *more, const bool extras)
 {
-	int rc = np_message_recv(f, &fd, f->recv_ring.slots->buf, f->recv_size, more, extras);
+	int rc = np_message_recv(run, &fd, run->worker.recv_ring.slots->buf, run->worker.recv_size,
+				 more, extras);
 
 	if (rc == 0) {
-		rc = np_message_send(f, &fd, f->send_ring.slots->buf, f->send_size, extras);
+		rc = np_message_send(run, &fd, run->worker.send_ring.slots->buf,
+				     run->worker.send_size, extras);
 	}
 	return rc == -ECONNRESET || rc == -EPIPE ? NP_LEAVE : rc;
 }
 
 NP_LOOP_BODY int
-accept_loop(struct np_flow *f, const bool data, const bool extras)
+accept_loop(struct np_run *run, const bool data, const bool extras)
 {
 	uint64_t done = 0, more = 0;
 	int rc = 0;
 
-	while (!np_stopped(f->stop) && done < f->budget) {
-		int fd = extras ? np_endpoint_take(f) : np_sys_accept(f->listen_fd);
+	while (!np_stopped(run->stop) && done < run->worker.budget) {
+		int fd = extras ? np_endpoint_take(run) : np_sys_accept(run->end.listen_fd);
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) {
 			continue;
@@ -352,66 +355,66 @@ accept_loop(struct np_flow *f, const bool data, const bool extras)
 			rc = -errno;
 			break;
 		}
-		rc = data ? serve(f, fd, &more, extras) : 0;
+		rc = data ? serve(run, fd, &more, extras) : 0;
 		np_sys_close(fd);
 		if (rc < 0) {
 			break;
 		}
 		done += rc == 0;
-		np_show(&f->count->transactions, done);
+		np_show(&run->worker.count->transactions, done);
 		if (extras && rc == 0) {
-			np_pace(f);
+			np_pace(run);
 		}
 		rc = 0;
 	}
-	settle(f, done, data ? done : 0, data ? done + more : 0);
+	settle(run, done, data ? done : 0, data ? done + more : 0);
 	return rc;
 }
 
 static int
-accept_only(struct np_flow *f)
+accept_only(struct np_run *run)
 {
-	return accept_loop(f, false, false);
+	return accept_loop(run, false, false);
 }
 
 static int
-accept_respond(struct np_flow *f)
+accept_respond(struct np_run *run)
 {
-	return accept_loop(f, true, false);
+	return accept_loop(run, true, false);
 }
 
 static int
-accept_extras(struct np_flow *f)
+accept_extras(struct np_run *run)
 {
-	np_pace_begin(f);
-	return accept_loop(f, f->par->pattern->sized, true);
+	np_pace_begin(run);
+	return accept_loop(run, run->plan->pattern->sized, true);
 }
 
 /* netperf reads the sizes of the first connection while it is new: those of the listener. */
 static void
-accept_prepare(struct np_flow *f, int (*loop)(struct np_flow *f))
+accept_prepare(struct np_run *run, int (*loop)(struct np_run *run))
 {
-	f->loop = np_extra_wanted(f) || f->picky ? accept_extras : loop;
-	f->sndbuf_end = f->sndbuf;
-	f->rcvbuf_end = f->rcvbuf;
+	run->worker.loop = np_extra_wanted(run) || run->end.picky ? accept_extras : loop;
+	run->closing.sndbuf_end = run->end.sndbuf;
+	run->closing.rcvbuf_end = run->end.rcvbuf;
 }
 
 static int
-accept_setup(struct np_flow *f, struct np_err *err)
+accept_setup(struct np_run *run, struct np_err *err)
 {
 	(void)err;
-	accept_prepare(f, accept_only);
+	accept_prepare(run, accept_only);
 	return NP_OK;
 }
 
 static int
-respond_setup(struct np_flow *f, struct np_err *err)
+respond_setup(struct np_run *run, struct np_err *err)
 {
-	accept_prepare(f, accept_respond);
-	if (np_flow_recv_ring(f, f->par->request, false, err) != NP_OK) {
+	accept_prepare(run, accept_respond);
+	if (np_run_recv_ring(run, run->plan->request, false, err) != NP_OK) {
 		return err->code;
 	}
-	return np_flow_send_ring(f, f->par->response, false, err);
+	return np_run_send_ring(run, run->plan->response, false, err);
 }
 
 static const struct np_side cc_connect = {

@@ -7,30 +7,32 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include "bench/flow.h"
 #include "bench/pattern/stream.h"
+#include "bench/run.h"
 
 static int
-look_loop(struct np_flow *f)
+look_loop(struct np_run *run)
 {
-	socklen_t len = sizeof(f->mss);
+	socklen_t len = sizeof(run->closing.mss);
 
-	return getsockopt(f->fd, IPPROTO_TCP, TCP_MAXSEG, &f->mss, &len) == 0 ? 0 : -errno;
+	return getsockopt(run->conn->fd, IPPROTO_TCP, TCP_MAXSEG, &run->closing.mss, &len) == 0
+		   ? 0
+		   : -errno;
 }
 
 static int
-look_setup(struct np_flow *f, struct np_err *err)
+look_setup(struct np_run *run, struct np_err *err)
 {
 	(void)err;
-	f->loop = look_loop;
+	run->worker.loop = look_loop;
 	return NP_OK;
 }
 
 /* The far end may close when it likes: nothing is on its way that could get lost. */
 static void
-look_finish(struct np_flow *f)
+look_finish(struct np_run *run)
 {
-	shutdown(f->fd, SHUT_WR);
+	shutdown(run->conn->fd, SHUT_WR);
 }
 
 static const struct np_side look = {

@@ -14,50 +14,50 @@
 enum { DRAIN_MS = 100 }; /* the longest that is looked for what came late */
 
 static void
-show_astray(struct np_flow *f)
+show_astray(struct np_run *run)
 {
-	np_show(&f->count->duplicated, f->ids->duplicated);
-	np_show(&f->count->late, f->ids->late);
-	np_show(&f->count->stray, f->ids->stray);
+	np_show(&run->worker.count->duplicated, run->worker.ids->duplicated);
+	np_show(&run->worker.count->late, run->worker.ids->late);
+	np_show(&run->worker.count->stray, run->worker.ids->stray);
 }
 
 /*
- * The controller interrupts a wait in which nothing has been answered for f->patience_ns: then
- * every request in flight is older than that. Returns 0 or -errno.
+ * The controller interrupts a wait in which nothing has been answered for run->worker.patience_ns:
+ * then every request in flight is older than that. Returns 0 or -errno.
  */
 static int
-give_up(struct np_flow *f, uint64_t *lost)
+give_up(struct np_run *run, uint64_t *lost)
 {
 	if (errno != EINTR && errno != ECONNREFUSED) {
 		return -errno;
 	}
-	if (!np_stopped(f->stop)) {
-		*lost += np_ids_give_up(f->ids, UINT64_MAX);
-		np_show(&f->count->lost, *lost);
+	if (!np_stopped(run->stop)) {
+		*lost += np_ids_give_up(run->worker.ids, UINT64_MAX);
+		np_show(&run->worker.count->lost, *lost);
 	}
 	return 0;
 }
 
 /* While others are answered nobody interrupts: look at the time now and then. */
 static uint64_t
-give_up_old(struct np_flow *f, uint64_t now, uint64_t *lost)
+give_up_old(struct np_run *run, uint64_t now, uint64_t *lost)
 {
-	*lost += np_ids_give_up(f->ids, now - f->patience_ns);
-	np_show(&f->count->lost, *lost);
-	return now + f->patience_ns / 8;
+	*lost += np_ids_give_up(run->worker.ids, now - run->worker.patience_ns);
+	np_show(&run->worker.count->lost, *lost);
+	return now + run->worker.patience_ns / 8;
 }
 
 /* Request `number`, counted from 0. */
 NP_LOOP_BODY ssize_t
-send_one(struct np_flow *f, struct np_id_place place, uint64_t number, char *buf, const void *to,
+send_one(struct np_run *run, struct np_id_place place, uint64_t number, char *buf, const void *to,
 	 socklen_t to_len, const bool extras)
 {
 	if (extras) {
-		np_extra_touch(f, buf, f->send_size);
+		np_extra_touch(run, buf, run->worker.send_size);
 	}
 	np_id_write(place, number, buf);
-	return extras ? np_extra_put(f, f->fd, buf, f->send_size, to, to_len)
-		      : np_sys_sendto(f->fd, buf, f->send_size, to, to_len);
+	return extras ? np_extra_put(run, run->conn->fd, buf, run->worker.send_size, to, to_len)
+		      : np_sys_sendto(run->conn->fd, buf, run->worker.send_size, to, to_len);
 }
 
 /* A connected socket may bring the news of an ICMP message to a send, too. */
@@ -69,11 +69,11 @@ send_failed(void)
 
 /* Count a message that does not answer the last of so many requests. */
 static __attribute__((noinline)) void
-count_astray(struct np_flow *f, uint64_t requests, const char *message, size_t size)
+count_astray(struct np_run *run, uint64_t requests, const char *message, size_t size)
 {
-	f->ids->next = requests;
-	np_ids_astray(f->ids, message, size);
-	show_astray(f);
+	run->worker.ids->next = requests;
+	np_ids_astray(run->worker.ids, message, size);
+	show_astray(run);
 }
 
 /*
@@ -82,11 +82,11 @@ count_astray(struct np_flow *f, uint64_t requests, const char *message, size_t s
  * nobody can interrupt it.
  */
 NP_LOOP_BODY bool
-await_answer(struct np_flow *f, struct np_id_place place, uint64_t requests, uint64_t sent_ns,
+await_answer(struct np_run *run, struct np_id_place place, uint64_t requests, uint64_t sent_ns,
 	     char *buf, const bool extras)
 {
 	for (;;) {
-		ssize_t n = np_rr_recv_response(f, buf, extras);
+		ssize_t n = np_rr_recv_response(run, buf, extras);
 
 		if (__builtin_expect(n > 0 && np_id_is(place, requests - 1, buf, (size_t)n), 1)) {
 			return true;
@@ -95,9 +95,9 @@ await_answer(struct np_flow *f, struct np_id_place place, uint64_t requests, uin
 			return false;
 		}
 		if (n > 0) {
-			count_astray(f, requests, buf, (size_t)n);
+			count_astray(run, requests, buf, (size_t)n);
 		}
-		if (np_stopped(f->stop) || np_now() - sent_ns >= f->patience_ns) {
+		if (np_stopped(run->stop) || np_now() - sent_ns >= run->worker.patience_ns) {
 			errno = EINTR;
 			return false;
 		}
@@ -116,84 +116,85 @@ leave_under_way(struct np_ids *ids, uint64_t requests, bool answered)
 
 /* One request in flight: the number of those sent is all there is to remember. */
 NP_LOOP_BODY int
-request_one(struct np_flow *f, const void *to, socklen_t to_len, const bool extras)
+request_one(struct np_run *run, const void *to, socklen_t to_len, const bool extras)
 {
-	const struct np_id_place place = f->ids->place;
-	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
-	uint64_t done = 0, sends = 0, lost = 0, then = f->started_ns;
+	const struct np_id_place place = run->worker.ids->place;
+	const struct np_slot *out = run->worker.send_ring.slots, *in = run->worker.recv_ring.slots;
+	uint64_t done = 0, sends = 0, lost = 0, then = run->window.started_ns;
 	int rc = 0;
 
-	while (!np_stopped(f->stop) && done < f->budget && rc == 0) {
-		if (send_one(f, place, sends, out->buf, to, to_len, extras) < 0) {
+	while (!np_stopped(run->stop) && done < run->worker.budget && rc == 0) {
+		if (send_one(run, place, sends, out->buf, to, to_len, extras) < 0) {
 			rc = send_failed();
 			continue;
 		}
 		sends++;
 		out = out->next;
-		if (__builtin_expect(await_answer(f, place, sends, then, in->buf, extras), 1)) {
+		if (__builtin_expect(await_answer(run, place, sends, then, in->buf, extras), 1)) {
 			uint64_t now = np_now();
 
-			np_hist_record(f->hist, now - then);
+			np_hist_record(run->worker.hist, now - then);
 			then = now;
-			np_show(&f->count->transactions, ++done);
+			np_show(&run->worker.count->transactions, ++done);
 			in = in->next;
-			if (extras && np_pace(f)) {
+			if (extras && np_pace(run)) {
 				then = np_now();
 			}
 			continue;
 		}
 		if (errno != EINTR && errno != ECONNREFUSED) {
 			rc = -errno;
-		} else if (!np_stopped(f->stop)) {
-			np_ids_gave_up_last(f->ids, sends);
-			np_show(&f->count->lost, ++lost);
+		} else if (!np_stopped(run->stop)) {
+			np_ids_gave_up_last(run->worker.ids, sends);
+			np_show(&run->worker.count->lost, ++lost);
 			then = np_now();
 		}
 	}
-	leave_under_way(f->ids, sends, sends == done + lost);
-	np_rr_settle(f, sends, done);
+	leave_under_way(run->worker.ids, sends, sends == done + lost);
+	np_rr_settle(run, sends, done);
 	return rc;
 }
 
 static int
-request_one_connected(struct np_flow *f)
+request_one_connected(struct np_run *run)
 {
-	return request_one(f, NULL, 0, false);
+	return request_one(run, NULL, 0, false);
 }
 
 static int
-request_one_to(struct np_flow *f)
+request_one_to(struct np_run *run)
 {
-	return request_one(f, &f->peer.sa, f->peer.len, false);
+	return request_one(run, &run->end.peer.sa, run->end.peer.len, false);
 }
 
 static int
-request_one_extras(struct np_flow *f)
+request_one_extras(struct np_run *run)
 {
-	bool named = !np_flow_connected(f);
+	bool named = !np_run_connected(run);
 
-	np_pace_begin(f);
-	return request_one(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0, true);
+	np_pace_begin(run);
+	return request_one(run, named ? &run->end.peer.sa : NULL, named ? run->end.peer.len : 0,
+			   true);
 }
 
 /* Several requests in flight. */
 NP_LOOP_BODY int
-request_many(struct np_flow *f, const void *to, socklen_t to_len, const bool extras)
+request_many(struct np_run *run, const void *to, socklen_t to_len, const bool extras)
 {
-	struct np_ids *ids = f->ids;
-	const struct np_slot *out = f->send_ring.slots, *in = f->recv_ring.slots;
+	struct np_ids *ids = run->worker.ids;
+	const struct np_slot *out = run->worker.send_ring.slots, *in = run->worker.recv_ring.slots;
 	uint64_t done = 0, sends = 0, lost = 0;
-	uint64_t now = f->started_ns, look_at = now + f->patience_ns;
+	uint64_t now = run->window.started_ns, look_at = now + run->worker.patience_ns;
 	int rc = 0;
 
-	while (!np_stopped(f->stop) && done < f->budget && rc == 0) {
+	while (!np_stopped(run->stop) && done < run->worker.budget && rc == 0) {
 		uint64_t then;
 		ssize_t n;
 
-		if (ids->in_flight < ids->depth && done + ids->in_flight < f->budget) {
+		if (ids->in_flight < ids->depth && done + ids->in_flight < run->worker.budget) {
 			uint64_t number = np_ids_next(ids);
 
-			if (send_one(f, ids->place, number, out->buf, to, to_len, extras) < 0) {
+			if (send_one(run, ids->place, number, out->buf, to, to_len, extras) < 0) {
 				rc = send_failed();
 				continue;
 			}
@@ -205,65 +206,68 @@ request_many(struct np_flow *f, const void *to, socklen_t to_len, const bool ext
 				continue;
 			}
 		}
-		n = np_rr_recv_response(f, in->buf, extras);
+		n = np_rr_recv_response(run, in->buf, extras);
 		now = np_now();
 		if (__builtin_expect(n <= 0, 0)) {
-			rc = give_up(f, &lost);
+			rc = give_up(run, &lost);
 			continue;
 		}
 		if (__builtin_expect(np_ids_answers(ids, in->buf, (size_t)n, &then), 1)) {
-			np_hist_record(f->hist, now - then);
-			np_show(&f->count->transactions, ++done);
+			np_hist_record(run->worker.hist, now - then);
+			np_show(&run->worker.count->transactions, ++done);
 			in = in->next;
-			now = extras && np_pace(f) ? np_now() : now;
+			now = extras && np_pace(run) ? np_now() : now;
 		} else {
-			show_astray(f);
+			show_astray(run);
 		}
 		if (__builtin_expect(now >= look_at, 0)) {
-			look_at = give_up_old(f, now, &lost);
+			look_at = give_up_old(run, now, &lost);
 		}
 	}
-	np_rr_settle(f, sends, done);
+	np_rr_settle(run, sends, done);
 	return rc;
 }
 
 static int
-request_many_plain(struct np_flow *f)
+request_many_plain(struct np_run *run)
 {
-	bool named = !np_flow_connected(f);
+	bool named = !np_run_connected(run);
 
-	return request_many(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0, false);
+	return request_many(run, named ? &run->end.peer.sa : NULL, named ? run->end.peer.len : 0,
+			    false);
 }
 
 static int
-request_many_extras(struct np_flow *f)
+request_many_extras(struct np_run *run)
 {
-	bool named = !np_flow_connected(f);
+	bool named = !np_run_connected(run);
 
-	np_pace_begin(f);
-	return request_many(f, named ? &f->peer.sa : NULL, named ? f->peer.len : 0, true);
+	np_pace_begin(run);
+	return request_many(run, named ? &run->end.peer.sa : NULL, named ? run->end.peer.len : 0,
+			    true);
 }
 
 void
-np_rr_choose_ids_loop(struct np_flow *f, bool extras)
+np_rr_choose_ids_loop(struct np_run *run, bool extras)
 {
-	if (f->par->burst > 0) {
-		f->loop = extras ? request_many_extras : request_many_plain;
+	if (run->plan->burst > 0) {
+		run->worker.loop = extras ? request_many_extras : request_many_plain;
 	} else if (extras) {
-		f->loop = request_one_extras;
+		run->worker.loop = request_one_extras;
 	} else {
-		f->loop = np_flow_connected(f) ? request_one_connected : request_one_to;
+		run->worker.loop = np_run_connected(run) ? request_one_connected : request_one_to;
 	}
 }
 
 /* Without results to wait for, a response gets about as long as two took, on average. */
 static int
-drain_ms(const struct np_flow *f)
+drain_ms(const struct np_run *run)
 {
-	uint64_t done = np_seen(&f->count->transactions);
-	uint64_t ms = done > 0 ? 2 * (f->ended_ns - f->started_ns) / done / NP_MSEC + 1 : 0;
+	uint64_t done = np_seen(&run->worker.count->transactions);
+	uint64_t ms =
+	    done > 0 ? 2 * (run->window.ended_ns - run->window.started_ns) / done / NP_MSEC + 1 : 0;
 
-	return !f->par->no_control ? 0 : ms < DRAIN_MS ? (int)ms : DRAIN_MS;
+	return !run->plan->no_control ? 0 : ms < DRAIN_MS ? (int)ms : DRAIN_MS;
 }
 
 /*
@@ -271,29 +275,30 @@ drain_ms(const struct np_flow *f)
  * that was under way at the end is none too many.
  */
 void
-np_rr_drain(struct np_flow *f)
+np_rr_drain(struct np_run *run)
 {
-	const struct np_counters *c = f->count;
+	const struct np_counters *c = run->worker.count;
 	uint64_t under_way = np_seen(&c->sends) - np_seen(&c->transactions) - np_seen(&c->lost);
 	uint64_t came = np_seen(&c->surplus), sent_ns;
 	uint64_t until = np_deadline(DRAIN_MS * NP_MSEC);
-	struct pollfd more = { .fd = f->fd, .events = POLLIN };
-	char *buf = f->recv_ring.slots->buf;
+	struct pollfd more = { .fd = run->conn->fd, .events = POLLIN };
+	char *buf = run->worker.recv_ring.slots->buf;
 	ssize_t n = 0;
 
-	if (!f->par->transport->datagram || f->fd < 0) {
+	if (!run->plan->transport->datagram || run->conn->fd < 0) {
 		return;
 	}
-	poll(&more, 1, drain_ms(f));
-	while (np_now() < until && (n = recv(f->fd, buf, f->recv_size, MSG_DONTWAIT)) >= 0) {
-		if (n > 0 && f->ids != NULL) {
-			np_ids_answers(f->ids, buf, (size_t)n, &sent_ns);
+	poll(&more, 1, drain_ms(run));
+	while (np_now() < until &&
+	       (n = recv(run->conn->fd, buf, run->worker.recv_size, MSG_DONTWAIT)) >= 0) {
+		if (n > 0 && run->worker.ids != NULL) {
+			np_ids_answers(run->worker.ids, buf, (size_t)n, &sent_ns);
 		}
 		came += n > 0;
 	}
-	if (f->ids != NULL) {
-		show_astray(f);
+	if (run->worker.ids != NULL) {
+		show_astray(run);
 	} else {
-		np_show(&f->count->surplus, came > under_way ? came - under_way : 0);
+		np_show(&run->worker.count->surplus, came > under_way ? came - under_way : 0);
 	}
 }

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/flow.h"
 #include "bench/pattern/stream.h"
+#include "bench/run.h"
 
 static int
 write_ring(int fd, const struct np_ring *ring)
@@ -32,45 +32,47 @@ write_ring(int fd, const struct np_ring *ring)
 
 /* A file without a name (memfd_create(2)): nothing to guess, nothing to be left behind. */
 static int
-make_file(struct np_flow *f, struct np_err *err)
+make_file(struct np_run *run, struct np_err *err)
 {
-	f->file_fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
-	if (f->file_fd < 0 || write_ring(f->file_fd, &f->send_ring) != 0) {
+	run->worker.file_fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
+	if (run->worker.file_fd < 0 ||
+	    write_ring(run->worker.file_fd, &run->worker.send_ring) != 0) {
 		return np_fail(err, NP_ESYS, errno, "make a temporary file to send");
 	}
-	f->file_length = (off_t)(f->send_ring.width * f->send_ring.size);
+	run->worker.file_length = (off_t)(run->worker.send_ring.width * run->worker.send_ring.size);
 	return NP_OK;
 }
 
 static int
-open_file(struct np_flow *f, struct np_err *err)
+open_file(struct np_run *run, struct np_err *err)
 {
-	const char *path = f->par->near.fill_file;
+	const char *path = run->plan->near.fill_file;
 	struct stat st;
 
-	f->file_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (f->file_fd < 0 || fstat(f->file_fd, &st) != 0) {
+	run->worker.file_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (run->worker.file_fd < 0 || fstat(run->worker.file_fd, &st) != 0) {
 		return np_fail(err, NP_ESYS, errno, "open %s to be sent", path);
 	}
-	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)f->send_size) {
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)run->worker.send_size) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%s is no file of at least one message of %zu bytes (see -m)", path,
-			       f->send_size);
+			       run->worker.send_size);
 	}
-	f->file_length = st.st_size;
+	run->worker.file_length = st.st_size;
 	return NP_OK;
 }
 
 NP_LOOP_BODY int
-sendfile_loop(struct np_flow *f, const bool extras)
+sendfile_loop(struct np_run *run, const bool extras)
 {
-	const off_t last = f->file_length - (off_t)f->send_size;
-	const bool timed = extras && f->par->time_calls;
-	uint64_t sent = 0, sends = 0, then = f->started_ns;
+	const off_t last = run->worker.file_length - (off_t)run->worker.send_size;
+	const bool timed = extras && run->plan->time_calls;
+	uint64_t sent = 0, sends = 0, then = run->window.started_ns;
 	off_t at = 0;
 
-	while (!np_stopped(f->stop) && sent < f->budget) {
-		ssize_t n = sendfile(f->fd, f->file_fd, &at, f->send_size);
+	while (!np_stopped(run->stop) && sent < run->worker.budget) {
+		ssize_t n =
+		    sendfile(run->conn->fd, run->worker.file_fd, &at, run->worker.send_size);
 
 		if (n < 0 && errno != EINTR) {
 			return -errno;
@@ -79,52 +81,53 @@ sendfile_loop(struct np_flow *f, const bool extras)
 			return -EIO; /* the file has become shorter */
 		}
 		if (n > 0) {
-			np_show(&f->count->sent, sent += (uint64_t)n);
-			np_show(&f->count->sends, ++sends);
+			np_show(&run->worker.count->sent, sent += (uint64_t)n);
+			np_show(&run->worker.count->sends, ++sends);
 		}
 		if (at > last) {
 			at = 0;
 		}
 		if (extras && n > 0) {
-			then = timed ? np_stream_lap(f, then) : then;
-			np_pace(f);
+			then = timed ? np_stream_lap(run, then) : then;
+			np_pace(run);
 		}
 	}
 	return 0;
 }
 
 static int
-sendfile_plain(struct np_flow *f)
+sendfile_plain(struct np_run *run)
 {
-	return sendfile_loop(f, false);
+	return sendfile_loop(run, false);
 }
 
 /* The other extras have no hold on a file. */
 static int
-sendfile_extras(struct np_flow *f)
+sendfile_extras(struct np_run *run)
 {
-	np_pace_begin(f);
-	return sendfile_loop(f, true);
+	np_pace_begin(run);
+	return sendfile_loop(run, true);
 }
 
 static int
-sendfile_setup(struct np_flow *f, struct np_err *err)
+sendfile_setup(struct np_run *run, struct np_err *err)
 {
-	f->loop = f->par->near.interval_burst > 0 || f->par->time_calls ? sendfile_extras
-									: sendfile_plain;
+	run->worker.loop = run->plan->near.interval_burst > 0 || run->plan->time_calls
+			       ? sendfile_extras
+			       : sendfile_plain;
 	/* The ring gives the size of a call and, without -F, what the file holds. */
-	if (np_flow_send_ring(f, f->par->near.send_size, true, err) != NP_OK) {
+	if (np_run_send_ring(run, run->plan->near.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	return f->par->near.fill_file[0] != '\0' ? open_file(f, err) : make_file(f, err);
+	return run->plan->near.fill_file[0] != '\0' ? open_file(run, err) : make_file(run, err);
 }
 
 static void
-sendfile_release(struct np_flow *f)
+sendfile_release(struct np_run *run)
 {
-	if (f->file_fd >= 0) {
-		close(f->file_fd);
-		f->file_fd = -1;
+	if (run->worker.file_fd >= 0) {
+		close(run->worker.file_fd);
+		run->worker.file_fd = -1;
 	}
 }
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bench/flow.h"
 #include "bench/pattern/stream.h"
+#include "bench/run.h"
 
 /* The way from the socket: into the pipe, out of the pipe, into nothing. */
 struct drain {
@@ -67,30 +67,31 @@ is_unsupported(int error)
 }
 
 static int
-receive(struct np_flow *f, const struct drain *d)
+receive(struct np_run *run, const struct drain *d)
 {
-	uint64_t received = 0, receives = 0, then = f->started_ns;
+	uint64_t received = 0, receives = 0, then = run->window.started_ns;
 	int rc = 0;
 
-	np_pace_begin(f);
-	while (!np_stopped(f->stop) && rc == 0) {
-		ssize_t n = splice(f->fd, NULL, d->in, NULL, f->recv_size, SPLICE_F_MOVE);
+	np_pace_begin(run);
+	while (!np_stopped(run->stop) && rc == 0) {
+		ssize_t n =
+		    splice(run->conn->fd, NULL, d->in, NULL, run->worker.recv_size, SPLICE_F_MOVE);
 
 		if (n == 0) {
-			f->hung_up = true;
+			run->hung_up = true;
 			break;
 		}
 		if (n < 0) {
 			rc = errno == EINTR ? 0 : -errno;
 			continue;
 		}
-		np_show(&f->count->received, received += (uint64_t)n);
-		np_show(&f->count->receives, ++receives);
+		np_show(&run->worker.count->received, received += (uint64_t)n);
+		np_show(&run->worker.count->receives, ++receives);
 		rc = drain_empty(d, n);
-		if (f->par->time_calls) {
-			then = np_stream_lap(f, then);
+		if (run->plan->time_calls) {
+			then = np_stream_lap(run, then);
 		}
-		if (np_pace(f)) {
+		if (np_pace(run)) {
 			then = np_now();
 		}
 	}
@@ -98,10 +99,10 @@ receive(struct np_flow *f, const struct drain *d)
 }
 
 int
-np_splice_receive(struct np_flow *f)
+np_splice_receive(struct np_run *run)
 {
 	struct drain d = { -1, -1, -1 };
-	int rc = drain_open(&d, f->recv_size) ? receive(f, &d) : -ENOSYS;
+	int rc = drain_open(&d, run->worker.recv_size) ? receive(run, &d) : -ENOSYS;
 
 	drain_close(&d);
 	return rc;

@@ -5,28 +5,28 @@
 #define NP_BENCH_PATTERN_STREAM_H
 
 #include "base/clock.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 
 extern const struct np_side np_stream_receive;
 
 /* Record the time of a call that began at `since`; now is the next one's beginning. */
 static inline uint64_t
-np_stream_lap(struct np_flow *f, uint64_t since)
+np_stream_lap(struct np_run *run, uint64_t since)
 {
 	uint64_t now = np_now();
 
-	np_hist_record(f->hist, now - since);
+	np_hist_record(run->worker.hist, now - since);
 	return now;
 }
 
 /* A transmitter's finish: tell the far end that this was all, and wait until it has got it. */
-void np_stream_transmit_finish(struct np_flow *f);
+void np_stream_transmit_finish(struct np_run *run);
 
 /* A leader's nudge: say again that the test is over, where datagrams may have got lost. */
-void np_stream_nudge(struct np_flow *f);
+void np_stream_nudge(struct np_run *run);
 
 /* Send one empty datagram, which ends any datagram test at the far end; or netperf's three. */
-void np_flow_farewell(struct np_flow *f);
-void np_flow_farewells(struct np_flow *f);
+void np_run_farewell(struct np_run *run);
+void np_run_farewells(struct np_run *run);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/syscall.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "net/only.h"
 
 static const uint8_t wildcard[16];
@@ -29,29 +29,29 @@ listen_at(int fd, const struct np_addr *at, struct np_err *err)
  * for datagrams there is nothing else.
  */
 static int
-choose_peer(struct np_flow *f, int fd, bool listens, struct np_err *err)
+choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
-	f->picky = false;
-	if (f->par->only.len == 0 || np_sock_only_from(fd, &f->par->only, err) == NP_OK) {
+	run->end.picky = false;
+	if (run->plan->only.len == 0 || np_sock_only_from(fd, &run->plan->only, err) == NP_OK) {
 		return NP_OK;
 	}
-	f->picky = listens && err->sys == EPERM;
-	return f->picky ? NP_OK : (int)err->code;
+	run->end.picky = listens && err->sys == EPERM;
+	return run->end.picky ? NP_OK : (int)err->code;
 }
 
 /* Whom it hears is settled before there is an address that anybody could send to. */
 static int
-open_at(struct np_flow *f, const struct np_addr *at, struct np_err *err)
+open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 	const struct np_transport *t = p->transport;
 	bool listens = !p->active && !t->datagram;
-	int fd = np_sock_open(p->family, t->socktype, t->protocol, &f->opts, NULL, err);
+	int fd = np_sock_open(p->family, t->socktype, t->protocol, &run->end.opts, NULL, err);
 
 	if (fd < 0) {
 		return -1;
 	}
-	if (choose_peer(f, fd, listens, err) != NP_OK ||
+	if (choose_peer(run, fd, listens, err) != NP_OK ||
 	    (at != NULL && np_sock_bind(fd, at, err) != NP_OK) ||
 	    (listens && listen_at(fd, at, err) != NP_OK)) {
 		close(fd);
@@ -133,27 +133,27 @@ set_and_read(int fd, int level, int name, int32_t value)
 }
 
 static void
-read_back(struct np_flow *f, int fd)
+read_back(struct np_run *run, int fd)
 {
-	const struct np_end *e = &f->par->near;
-	bool six = f->par->family == AF_INET6;
+	const struct np_end *e = &run->plan->near;
+	bool six = run->plan->family == AF_INET6;
 
-	f->sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-	f->rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
 	if (e->prio >= 0) {
-		f->prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->prio);
+		run->end.prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->prio);
 	}
 	if (e->tos > 0) {
-		f->tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
-				      six ? IPV6_TCLASS : IP_TOS, e->tos);
+		run->end.tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
+					    six ? IPV6_TCLASS : IP_TOS, e->tos);
 	}
 }
 
 /* A free port of those that there are, looked for from a random one on. */
 static int
-open_in_range(struct np_flow *f, struct np_err *err)
+open_in_range(struct np_run *run, struct np_err *err)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 	uint32_t first = 0, min = p->passive_min, max = p->passive_max;
 	uint32_t count = min <= max ? max - min + 1 : 0;
 	int fd = -1;
@@ -162,8 +162,8 @@ open_in_range(struct np_flow *f, struct np_err *err)
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = (uint32_t)(((uint64_t)first + i) % count);
 
-		np_addr_set_port(&f->local, (uint16_t)(min + at));
-		fd = open_at(f, &f->local, err);
+		np_addr_set_port(&run->end.local, (uint16_t)(min + at));
+		fd = open_at(run, &run->end.local, err);
 		if (fd >= 0 || err->sys != EADDRINUSE) {
 			return fd;
 		}
@@ -174,45 +174,45 @@ open_in_range(struct np_flow *f, struct np_err *err)
 
 /* Any port will do. */
 static int
-open_anywhere(struct np_flow *f, struct np_err *err)
+open_anywhere(struct np_run *run, struct np_err *err)
 {
-	if (f->par->passive_max != 0 && !f->par->active) {
-		return open_in_range(f, err);
+	if (run->plan->passive_max != 0 && !run->plan->active) {
+		return open_in_range(run, err);
 	}
-	np_addr_set_port(&f->local, 0);
-	return open_at(f, &f->local, err);
+	np_addr_set_port(&run->end.local, 0);
+	return open_at(run, &run->end.local, err);
 }
 
 int
-np_endpoint_socket(struct np_flow *f, struct np_err *err)
+np_endpoint_socket(struct np_run *run, struct np_err *err)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 	bool want_bind =
 	    !p->active || p->transport->datagram || p->near.port != 0 || p->bind.len != 0;
 	int fd;
 
-	np_addr_make(&f->local, p->family, wildcard, 0);
+	np_addr_make(&run->end.local, p->family, wildcard, 0);
 	if (p->bind.len != 0) {
-		f->local = p->bind;
+		run->end.local = p->bind;
 	}
-	np_addr_set_port(&f->local, p->near.port);
+	np_addr_set_port(&run->end.local, p->near.port);
 	if (p->active) {
-		np_endpoint_spread(&f->local, p->near.mask);
+		np_endpoint_spread(&run->end.local, p->near.mask);
 	}
 	if (!p->active && p->near.port == 0) {
-		fd = open_anywhere(f, err);
+		fd = open_anywhere(run, err);
 	} else {
-		fd = open_at(f, want_bind ? &f->local : NULL, err);
+		fd = open_at(run, want_bind ? &run->end.local : NULL, err);
 	}
 	if (fd < 0 && err->sys == EADDRINUSE && !p->active && p->near.port != 0) {
-		f->port_moved = true;
-		fd = open_anywhere(f, err);
+		run->end.port_moved = true;
+		fd = open_anywhere(run, err);
 	}
 	if (fd < 0) {
 		return -1;
 	}
-	read_back(f, fd);
-	if (np_sock_local(fd, &f->local, err) != NP_OK) {
+	read_back(run, fd);
+	if (np_sock_local(fd, &run->end.local, err) != NP_OK) {
 		close(fd);
 		return -1;
 	}
@@ -220,24 +220,24 @@ np_endpoint_socket(struct np_flow *f, struct np_err *err)
 }
 
 int
-np_endpoint_connect(struct np_flow *f, struct np_err *err)
+np_endpoint_connect(struct np_run *run, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT];
 
-	if (f->par->active) {
-		np_endpoint_spread(&f->peer, f->par->far.mask);
+	if (run->plan->active) {
+		np_endpoint_spread(&run->end.peer, run->plan->far.mask);
 	}
-	if (np_sys_connect(f->fd, &f->peer.sa, f->peer.len) != 0) {
+	if (np_sys_connect(run->conn->fd, &run->end.peer.sa, run->end.peer.len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
-			       np_addr_text(&f->peer, text));
+			       np_addr_text(&run->end.peer, text));
 	}
 	return NP_OK;
 }
 
 static bool
-is_welcome(const struct np_flow *f, int fd)
+is_welcome(const struct np_run *run, int fd)
 {
-	struct np_addr peer = { .len = sizeof(peer.sa) }, only = f->par->only;
+	struct np_addr peer = { .len = sizeof(peer.sa) }, only = run->plan->only;
 
 	if (getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) != 0) {
 		return false;
@@ -248,11 +248,11 @@ is_welcome(const struct np_flow *f, int fd)
 }
 
 int
-np_endpoint_take(struct np_flow *f)
+np_endpoint_take(struct np_run *run)
 {
-	int fd = np_sys_accept(f->listen_fd);
+	int fd = np_sys_accept(run->end.listen_fd);
 
-	if (fd < 0 || !f->picky || is_welcome(f, fd)) {
+	if (fd < 0 || !run->end.picky || is_welcome(run, fd)) {
 		return fd;
 	}
 	np_sock_reset(fd);
@@ -261,20 +261,20 @@ np_endpoint_take(struct np_flow *f)
 }
 
 int
-np_endpoint_accept(struct np_flow *f, struct np_err *err)
+np_endpoint_accept(struct np_run *run, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT];
 
-	while (f->fd < 0 && !np_stopped(f->stop)) {
-		f->fd = np_endpoint_take(f);
-		if (f->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
+	while (run->conn->fd < 0 && !np_stopped(run->stop)) {
+		run->conn->fd = np_endpoint_take(run);
+		if (run->conn->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
 			return np_fail(err, NP_ESYS, errno, "accept a data connection on %s",
-				       np_addr_text(&f->local, text));
+				       np_addr_text(&run->end.local, text));
 		}
 	}
-	if (f->fd >= 0 && f->par->only.len != 0 && !f->picky) {
+	if (run->conn->fd >= 0 && run->plan->only.len != 0 && !run->end.picky) {
 		/* Who has got this far is known: no packet more has to pass the filter. */
-		np_sock_from_any(f->fd);
+		np_sock_from_any(run->conn->fd);
 	}
 	return NP_OK;
 }

@@ -8,53 +8,54 @@
 #include <sys/socket.h>
 
 #include "bench/bench.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "net/eth.h"
 
 /* The tag of a test must not be guessed: who knows it may be answered. */
 static int
-draw_tag(struct np_flow *f, struct np_err *err)
+draw_tag(struct np_run *run, struct np_err *err)
 {
 	do {
-		if (getrandom(&f->token, sizeof(f->token), 0) != sizeof(f->token)) {
+		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
+		    sizeof(run->end.token)) {
 			return np_fail(err, NP_ESYS, errno, "draw a tag for the test's frames");
 		}
-	} while (f->token == 0);
+	} while (run->end.token == 0);
 	return NP_OK;
 }
 
 /* The daemon hears its client from now on: frames may come right behind the response. */
 static int
-eth_open(struct np_flow *f, struct np_err *err)
+eth_open(struct np_run *run, struct np_err *err)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 	const struct np_eth *l = p->eth;
 	uint64_t earlier;
 
 	if (l == NULL) {
 		return np_fail(err, NP_EUNSUP, EACCES, "there is no socket for raw frames");
 	}
-	f->fd = l->fd;
-	f->lent = true;
+	run->conn->fd = l->fd;
+	run->end.lent = true;
 	np_eth_deafen(l);
 	np_eth_drops(l, &earlier);
-	if (np_sockopts_apply(&f->opts, f->fd, err) != NP_OK) {
+	if (np_sockopts_apply(&run->end.opts, run->conn->fd, err) != NP_OK) {
 		return err->code;
 	}
-	f->sndbuf = np_sock_int(f->fd, SOL_SOCKET, SO_SNDBUF);
-	f->rcvbuf = np_sock_int(f->fd, SOL_SOCKET, SO_RCVBUF);
+	run->end.sndbuf = np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF);
+	run->end.rcvbuf = np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF);
 	if (p->near.prio >= 0) {
-		f->prio = np_sock_int(f->fd, SOL_SOCKET, SO_PRIORITY);
+		run->end.prio = np_sock_int(run->conn->fd, SOL_SOCKET, SO_PRIORITY);
 	}
-	np_eth_aim(l, l->mac, &f->local);
+	np_eth_aim(l, l->mac, &run->end.local);
 	if (p->active) {
 		return NP_OK;
 	}
-	np_eth_aim(l, p->far.mac, &f->peer);
-	if (draw_tag(f, err) != NP_OK) {
+	np_eth_aim(l, p->far.mac, &run->end.peer);
+	if (draw_tag(run, err) != NP_OK) {
 		return err->code;
 	}
-	return np_eth_hear(l, &f->peer, np_eth_tag(f->token, true), err);
+	return np_eth_hear(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
 }
 
 static void
@@ -70,30 +71,32 @@ mark_ring(const struct np_ring *ring, uint64_t tag)
 
 /* By now both know the tag, and whom they talk to. */
 static int
-eth_meet(struct np_flow *f, struct np_err *err)
+eth_meet(struct np_run *run, struct np_err *err)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 
-	mark_ring(&f->send_ring, np_eth_tag(f->token, p->active));
-	return p->active ? np_eth_hear(p->eth, &f->peer, np_eth_tag(f->token, false), err) : NP_OK;
+	mark_ring(&run->worker.send_ring, np_eth_tag(run->end.token, p->active));
+	return p->active
+		   ? np_eth_hear(p->eth, &run->end.peer, np_eth_tag(run->end.token, false), err)
+		   : NP_OK;
 }
 
 static void
-eth_farewell(struct np_flow *f)
+eth_farewell(struct np_run *run)
 {
 	uint8_t end[NP_ETH_LEAST];
 
-	np_eth_end(end, np_eth_tag(f->token, f->par->active));
-	sendto(f->fd, end, sizeof(end), MSG_NOSIGNAL | MSG_DONTWAIT,
-	       (const struct sockaddr *)&f->peer.sa, f->peer.len);
+	np_eth_end(end, np_eth_tag(run->end.token, run->plan->active));
+	sendto(run->conn->fd, end, sizeof(end), MSG_NOSIGNAL | MSG_DONTWAIT,
+	       (const struct sockaddr *)&run->end.peer.sa, run->end.peer.len);
 }
 
 static void
-eth_close(struct np_flow *f)
+eth_close(struct np_run *run)
 {
-	if (f->lent) {
-		np_eth_deafen(f->par->eth);
-		f->lent = false;
+	if (run->end.lent) {
+		np_eth_deafen(run->plan->eth);
+		run->end.lent = false;
 	}
 }
 

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "bench/flow.h"
+#include "bench/run.h"
 
 void
-np_pktinfo_options(const struct np_params *p, struct np_sockopts *o)
+np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o)
 {
 	if (!p->packet_info || p->active) {
 		return;
@@ -40,19 +40,19 @@ turn_round(struct np_pktinfo *info, struct cmsghdr *c)
 }
 
 ssize_t
-np_pktinfo_recv(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *info)
+np_pktinfo_recv(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr m = {
-		.msg_name = &f->peer.sa,
-		.msg_namelen = sizeof(f->peer.sa),
+		.msg_name = &run->end.peer.sa,
+		.msg_namelen = sizeof(run->end.peer.sa),
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = info->control.bytes,
 		.msg_controllen = sizeof(info->control.bytes),
 	};
 	struct cmsghdr *c;
-	ssize_t n = recvmsg(f->fd, &m, 0);
+	ssize_t n = recvmsg(run->conn->fd, &m, 0);
 
 	info->used = 0;
 	info->from_len = m.msg_namelen;
@@ -63,11 +63,11 @@ np_pktinfo_recv(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *in
 }
 
 ssize_t
-np_pktinfo_send(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *info)
+np_pktinfo_send(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr m = {
-		.msg_name = &f->peer.sa,
+		.msg_name = &run->end.peer.sa,
 		.msg_namelen = info->from_len,
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -75,5 +75,5 @@ np_pktinfo_send(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *in
 		.msg_controllen = info->used,
 	};
 
-	return sendmsg(f->fd, &m, MSG_NOSIGNAL);
+	return sendmsg(run->conn->fd, &m, MSG_NOSIGNAL);
 }

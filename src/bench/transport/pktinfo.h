@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-struct np_flow;
-struct np_params;
+struct np_run;
+struct np_plan;
 struct np_sockopts;
 
 /* What came with a datagram, as it has to go out with the answer. */
 struct np_pktinfo {
-	socklen_t from_len; /* of f->peer */
+	socklen_t from_len; /* of run->end.peer */
 	size_t used;        /* bytes of `control`; 0: the kernel chooses the address */
 	union {
 		struct cmsghdr align;
@@ -26,10 +26,10 @@ struct np_pktinfo {
 };
 
 /* Have the kernel tell the address, if the near end is to answer from it. */
-void np_pktinfo_options(const struct np_params *p, struct np_sockopts *o);
+void np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o);
 
-/* As recvfrom(2) and sendto(2) with f->peer. */
-ssize_t np_pktinfo_recv(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *info);
-ssize_t np_pktinfo_send(struct np_flow *f, void *buf, size_t size, struct np_pktinfo *info);
+/* As recvfrom(2) and sendto(2) with run->end.peer. */
+ssize_t np_pktinfo_recv(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info);
+ssize_t np_pktinfo_send(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info);
 
 #endif

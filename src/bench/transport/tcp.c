@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
 /*
@@ -12,14 +12,14 @@
  * end that sends first can have it. sendfile(2) would wait for the handshake, too.
  */
 static bool
-speaks_first(const struct np_params *p)
+speaks_first(const struct np_plan *p)
 {
 	return p->active && p->role == NP_LEAD &&
 	       (p->pattern->sized || p->pattern == &np_pattern_stream);
 }
 
 static void
-tcp_options(const struct np_params *p, const struct np_end *e, struct np_sockopts *o)
+tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
 {
 	if (p->nodelay) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1);
@@ -47,31 +47,32 @@ tcp_options(const struct np_params *p, const struct np_end *e, struct np_sockopt
 }
 
 static int
-tcp_open(struct np_flow *f, struct np_err *err)
+tcp_open(struct np_run *run, struct np_err *err)
 {
-	int fd = np_endpoint_socket(f, err);
+	int fd = np_endpoint_socket(run, err);
 
 	if (fd < 0) {
 		return err->code;
 	}
-	if (f->par->active) {
-		f->fd = fd;
+	if (run->plan->active) {
+		run->conn->fd = fd;
 	} else {
-		f->listen_fd = fd;
+		run->end.listen_fd = fd;
 	}
 	return NP_OK;
 }
 
 static int
-tcp_connect(struct np_flow *f, struct np_err *err)
+tcp_connect(struct np_run *run, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT], here[NP_ADDR_TEXT];
 	struct np_addr local;
 
-	if (np_endpoint_connect(f, err) != NP_OK || np_sock_local(f->fd, &local, err) != NP_OK) {
+	if (np_endpoint_connect(run, err) != NP_OK ||
+	    np_sock_local(run->conn->fd, &local, err) != NP_OK) {
 		return err->code;
 	}
-	if (strcmp(np_addr_text(&local, here), np_addr_text(&f->peer, text)) == 0) {
+	if (strcmp(np_addr_text(&local, here), np_addr_text(&run->end.peer, text)) == 0) {
 		/* With one host and one port for both ends TCP finds the caller at once. */
 		return np_fail(err, NP_EUSAGE, 0,
 			       "the data connection from %s went to itself (try two ports with -P)",
@@ -81,9 +82,9 @@ tcp_connect(struct np_flow *f, struct np_err *err)
 }
 
 static int
-tcp_meet(struct np_flow *f, struct np_err *err)
+tcp_meet(struct np_run *run, struct np_err *err)
 {
-	return f->par->active ? tcp_connect(f, err) : np_endpoint_accept(f, err);
+	return run->plan->active ? tcp_connect(run, err) : np_endpoint_accept(run, err);
 }
 
 const struct np_transport np_transport_tcp = {

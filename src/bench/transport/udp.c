@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/pktinfo.h"
 
@@ -14,7 +14,7 @@ enum { MAX_PAYLOAD = 65507 };
 enum { ECHO_MS = 50 }; /* between two echoes of a token */
 
 static void
-udp_options(const struct np_params *p, const struct np_end *e, struct np_sockopts *o)
+udp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
 {
 	(void)e;
 	if (p->ttl >= 0 && p->family == AF_INET6) {
@@ -27,10 +27,10 @@ udp_options(const struct np_params *p, const struct np_end *e, struct np_sockopt
 }
 
 static int
-udp_open(struct np_flow *f, struct np_err *err)
+udp_open(struct np_run *run, struct np_err *err)
 {
-	f->fd = np_endpoint_socket(f, err);
-	if (f->fd < 0) {
+	run->conn->fd = np_endpoint_socket(run, err);
+	if (run->conn->fd < 0) {
 		return err->code;
 	}
 	return NP_OK;
@@ -38,17 +38,17 @@ udp_open(struct np_flow *f, struct np_err *err)
 
 /* Wait for the first datagram, leave it where it is, and connect to its sender. */
 static int
-udp_connect_back(struct np_flow *f, struct np_err *err)
+udp_connect_back(struct np_run *run, struct np_err *err)
 {
 	ssize_t n;
 	char byte;
 
 	do {
-		f->peer.len = sizeof(f->peer.sa);
-		n = recvfrom(f->fd, &byte, 1, MSG_PEEK, (struct sockaddr *)&f->peer.sa,
-			     &f->peer.len);
-	} while (n < 0 && errno == EINTR && !np_stopped(f->stop));
-	return n < 0 ? NP_OK : np_endpoint_connect(f, err);
+		run->end.peer.len = sizeof(run->end.peer.sa);
+		n = recvfrom(run->conn->fd, &byte, 1, MSG_PEEK,
+			     (struct sockaddr *)&run->end.peer.sa, &run->end.peer.len);
+	} while (n < 0 && errno == EINTR && !np_stopped(run->stop));
+	return n < 0 ? NP_OK : np_endpoint_connect(run, err);
 }
 
 /*
@@ -56,19 +56,19 @@ udp_connect_back(struct np_flow *f, struct np_err *err)
  * can be reached where it came from, through whatever translates addresses on the way.
  */
 static int
-await_echo(struct np_flow *f, struct np_err *err)
+await_echo(struct np_run *run, struct np_err *err)
 {
 	uint8_t wanted[NP_ECHO_SIZE], came[NP_ECHO_SIZE + 1];
 
-	np_echo_datagram(f->token, wanted);
-	while (!np_stopped(f->stop)) {
+	np_echo_datagram(run->end.token, wanted);
+	while (!np_stopped(run->stop)) {
 		ssize_t n;
 
-		f->peer.len = sizeof(f->peer.sa);
-		n = recvfrom(f->fd, came, sizeof(came), 0, (struct sockaddr *)&f->peer.sa,
-			     &f->peer.len);
+		run->end.peer.len = sizeof(run->end.peer.sa);
+		n = recvfrom(run->conn->fd, came, sizeof(came), 0,
+			     (struct sockaddr *)&run->end.peer.sa, &run->end.peer.len);
 		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0) {
-			return f->par->near.connected ? np_endpoint_connect(f, err) : NP_OK;
+			return run->plan->near.connected ? np_endpoint_connect(run, err) : NP_OK;
 		}
 		if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
 			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
@@ -83,56 +83,58 @@ await_echo(struct np_flow *f, struct np_err *err)
 
 /* A client's receiver says again and again that it wants them, until the first one has come. */
 static int
-send_echo(struct np_flow *f, struct np_err *err)
+send_echo(struct np_run *run, struct np_err *err)
 {
-	struct pollfd first = { .fd = f->fd, .events = POLLIN };
-	const void *to = np_flow_connected(f) ? NULL : &f->peer.sa;
-	socklen_t len = np_flow_connected(f) ? 0 : f->peer.len;
+	struct pollfd first = { .fd = run->conn->fd, .events = POLLIN };
+	const void *to = np_run_connected(run) ? NULL : &run->end.peer.sa;
+	socklen_t len = np_run_connected(run) ? 0 : run->end.peer.len;
 	uint8_t token[NP_ECHO_SIZE];
 	char text[NP_ADDR_TEXT];
 
-	np_echo_datagram(f->token, token);
-	while (!np_stopped(f->stop)) {
-		if (sendto(f->fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
+	np_echo_datagram(run->end.token, token);
+	while (!np_stopped(run->stop)) {
+		if (sendto(run->conn->fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
 		    errno != EINTR && errno != ENOBUFS) {
 			return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
-				       np_addr_text(&f->peer, text));
+				       np_addr_text(&run->end.peer, text));
 		}
 		if (poll(&first, 1, ECHO_MS) > 0) {
 			return NP_OK;
 		}
 	}
-	return np_fail(err, NP_ETIME, 0, "no datagram came from %s", np_addr_text(&f->peer, text));
+	return np_fail(err, NP_ETIME, 0, "no datagram came from %s",
+		       np_addr_text(&run->end.peer, text));
 }
 
 static int
-meet_active(struct np_flow *f, struct np_err *err)
+meet_active(struct np_run *run, struct np_err *err)
 {
-	if (f->par->near.connected) {
-		if (np_endpoint_connect(f, err) != NP_OK) {
+	if (run->plan->near.connected) {
+		if (np_endpoint_connect(run, err) != NP_OK) {
 			return err->code;
 		}
 	} else {
-		np_endpoint_spread(&f->peer, f->par->far.mask);
+		np_endpoint_spread(&run->end.peer, run->plan->far.mask);
 	}
-	return f->token != 0 ? send_echo(f, err) : NP_OK;
+	return run->end.token != 0 ? send_echo(run, err) : NP_OK;
 }
 
 /* Datagrams need no meeting but for such an echo; -n and -N ask for connected sockets as well. */
 static int
-udp_meet(struct np_flow *f, struct np_err *err)
+udp_meet(struct np_run *run, struct np_err *err)
 {
-	if (f->par->active) {
-		return meet_active(f, err);
+	if (run->plan->active) {
+		return meet_active(run, err);
 	}
-	if (f->token != 0) {
-		return await_echo(f, err);
+	if (run->end.token != 0) {
+		return await_echo(run, err);
 	}
-	if (!f->par->near.connected) {
+	if (!run->plan->near.connected) {
 		return NP_OK;
 	}
 	/* A sender knows where to; a receiver has to wait for whoever it will be. */
-	return f->par->role == NP_LEAD ? np_endpoint_connect(f, err) : udp_connect_back(f, err);
+	return run->plan->role == NP_LEAD ? np_endpoint_connect(run, err)
+					  : udp_connect_back(run, err);
 }
 
 const struct np_transport np_transport_udp = {

@@ -21,7 +21,7 @@
 
 #include "base/fds.h"
 #include "bench/bench.h"
-#include "bench/flow.h"
+#include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
 enum {
@@ -94,7 +94,7 @@ np_unix_sweep(pid_t dead)
  * out of reach of what is sent to the client's process group. Without it all else is as well.
  */
 static void
-keep_name(struct np_flow *f, char *path)
+keep_name(struct np_run *run, char *path)
 {
 	int ends[2];
 	char byte;
@@ -102,8 +102,8 @@ keep_name(struct np_flow *f, char *path)
 	if (pipe2(ends, O_CLOEXEC) != 0) {
 		return;
 	}
-	f->keeper = fork();
-	if (f->keeper == 0) {
+	run->end.keeper = fork();
+	if (run->end.keeper == 0) {
 		sigset_t all;
 
 		sigfillset(&all);
@@ -119,23 +119,23 @@ keep_name(struct np_flow *f, char *path)
 		_exit(0);
 	}
 	close(ends[0]);
-	if (f->keeper < 0) {
-		f->keeper = 0;
+	if (run->end.keeper < 0) {
+		run->end.keeper = 0;
 		close(ends[1]);
 		return;
 	}
-	f->keeper_fd = ends[1];
+	run->end.keeper_fd = ends[1];
 }
 
 static void
-dismiss_keeper(struct np_flow *f)
+dismiss_keeper(struct np_run *run)
 {
-	if (f->keeper > 0) {
-		kill(f->keeper, SIGKILL);
-		while (waitpid(f->keeper, NULL, 0) < 0 && errno == EINTR) {
+	if (run->end.keeper > 0) {
+		kill(run->end.keeper, SIGKILL);
+		while (waitpid(run->end.keeper, NULL, 0) < 0 && errno == EINTR) {
 		}
-		close(f->keeper_fd);
-		f->keeper = 0;
+		close(run->end.keeper_fd);
+		run->end.keeper = 0;
 	}
 }
 
@@ -176,58 +176,59 @@ bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 }
 
 static int
-name_it(struct np_flow *f, int fd, struct np_err *err)
+name_it(struct np_run *run, int fd, struct np_err *err)
 {
-	const char *where = f->par->unix_dir[0] != '\0' ? f->par->unix_dir : P_tmpdir;
+	const char *where = run->plan->unix_dir[0] != '\0' ? run->plan->unix_dir : P_tmpdir;
 
-	if (bind_fresh(fd, where, &f->local, err) != NP_OK) {
+	if (bind_fresh(fd, where, &run->end.local, err) != NP_OK) {
 		return err->code;
 	}
-	f->named = true;
-	if (f->par->active) {
-		keep_name(f, ((struct sockaddr_un *)&f->local.sa)->sun_path);
+	run->end.named = true;
+	if (run->plan->active) {
+		keep_name(run, ((struct sockaddr_un *)&run->end.local.sa)->sun_path);
 	}
 	return NP_OK;
 }
 
 /* A daemon is looked for; a client only where it is to be answered by datagrams. */
 static bool
-needs_name(const struct np_params *p)
+needs_name(const struct np_plan *p)
 {
 	return !p->active || (p->transport->datagram && p->pattern->sized);
 }
 
 static int
-unix_open(struct np_flow *f, struct np_err *err)
+unix_open(struct np_run *run, struct np_err *err)
 {
-	const struct np_params *p = f->par;
+	const struct np_plan *p = run->plan;
 	char text[NP_ADDR_TEXT];
-	int fd = np_sock_open(AF_UNIX, p->transport->socktype, 0, &f->opts, NULL, err);
+	int fd = np_sock_open(AF_UNIX, p->transport->socktype, 0, &run->end.opts, NULL, err);
 
-	f->local.sa.ss_family = AF_UNIX;
+	run->end.local.sa.ss_family = AF_UNIX;
 	if (fd < 0) {
 		return err->code;
 	}
 	if (p->active || p->transport->datagram) {
-		f->fd = fd;
+		run->conn->fd = fd;
 	} else {
-		f->listen_fd = fd;
+		run->end.listen_fd = fd;
 	}
-	f->sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-	f->rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
-	if (needs_name(p) && name_it(f, fd, err) != NP_OK) {
+	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	if (needs_name(p) && name_it(run, fd, err) != NP_OK) {
 		return err->code;
 	}
-	if (f->listen_fd >= 0 && listen(fd, BACKLOG) != 0) {
-		return np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(&f->local, text));
+	if (run->end.listen_fd >= 0 && listen(fd, BACKLOG) != 0) {
+		return np_fail(err, NP_ESYS, errno, "listen on %s",
+			       np_addr_text(&run->end.local, text));
 	}
 	return NP_OK;
 }
 
 static int
-unix_connect(struct np_flow *f, struct np_err *err)
+unix_connect(struct np_run *run, struct np_err *err)
 {
-	if (np_endpoint_connect(f, err) == NP_OK) {
+	if (np_endpoint_connect(run, err) == NP_OK) {
 		return NP_OK;
 	}
 	if (err->sys == ENOENT || err->sys == ECONNREFUSED) {
@@ -236,28 +237,28 @@ unix_connect(struct np_flow *f, struct np_err *err)
 		return np_fail(err, NP_ESYS, err->sys,
 			       "connect to %s (is netserver on this machine, and sees the same "
 			       "files?)",
-			       np_addr_text(&f->peer, text));
+			       np_addr_text(&run->end.peer, text));
 	}
 	return err->code;
 }
 
 /* Datagrams of the client's go through a connected socket; the daemon answers who asked. */
 static int
-unix_meet(struct np_flow *f, struct np_err *err)
+unix_meet(struct np_run *run, struct np_err *err)
 {
-	if (f->par->active) {
-		return unix_connect(f, err);
+	if (run->plan->active) {
+		return unix_connect(run, err);
 	}
-	return f->par->transport->datagram ? NP_OK : np_endpoint_accept(f, err);
+	return run->plan->transport->datagram ? NP_OK : np_endpoint_accept(run, err);
 }
 
 static void
-unix_close(struct np_flow *f)
+unix_close(struct np_run *run)
 {
-	if (f->named) {
-		dismiss_keeper(f);
-		remove_name(((struct sockaddr_un *)&f->local.sa)->sun_path);
-		f->named = false;
+	if (run->end.named) {
+		dismiss_keeper(run);
+		remove_name(((struct sockaddr_un *)&run->end.local.sa)->sun_path);
+		run->end.named = false;
 	}
 }
 

@@ -1,4 +1,4 @@
-#include "bench/params.h"
+#include "bench/plan.h"
 
 #include <string.h>
 
@@ -17,11 +17,12 @@ end_init(struct np_end *e)
 }
 
 void
-np_params_init(struct np_params *p)
+np_plan_init(struct np_plan *p)
 {
 	memset(p, 0, sizeof(*p));
 	end_init(&p->near);
 	end_init(&p->far);
+	p->flows = 1;
 	p->length = 10;
 	p->request = p->response = -1;
 	p->timeout_ms = 1000;
@@ -31,7 +32,7 @@ np_params_init(struct np_params *p)
 }
 
 const struct np_words *
-np_params_words(const struct np_params *p)
+np_plan_words(const struct np_plan *p)
 {
 	return &p->pattern->words[p->role];
 }

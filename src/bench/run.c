@@ -1,4 +1,4 @@
-#include "bench/flow.h"
+#include "bench/run.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -26,7 +26,7 @@ buffer_options(const struct np_end *e, struct np_sockopts *o)
 
 /* Socket options that any transport knows, in netperf's order. */
 static void
-common_options(const struct np_params *p, struct np_sockopts *o)
+common_options(const struct np_plan *p, struct np_sockopts *o)
 {
 	const struct np_end *e = &p->near;
 
@@ -71,114 +71,126 @@ common_options(const struct np_params *p, struct np_sockopts *o)
 }
 
 static int
-take_memory(struct np_flow *f, struct np_err *err)
+take_memory(struct np_run *run, struct np_err *err)
 {
+	run->conn = calloc(run->plan->flows, sizeof(*run->conn));
 	/* aligned_alloc() for the counters: their cache line is theirs alone. */
-	f->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*f->count));
-	f->hist = np_hist_new();
-	if (f->count == NULL || f->hist == NULL) {
+	run->worker.count = aligned_alloc(_Alignof(struct np_counters), sizeof(*run->worker.count));
+	run->worker.hist = np_hist_new();
+	if (run->conn == NULL || run->worker.count == NULL || run->worker.hist == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM,
-			       "memory for the counters of a data connection");
+			       "memory for %u data connections and their counters",
+			       run->plan->flows);
 	}
-	memset(f->count, 0, sizeof(*f->count));
+	run->conns = run->plan->flows;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		run->conn[i].fd = -1;
+	}
+	memset(run->worker.count, 0, sizeof(*run->worker.count));
 	return NP_OK;
 }
 
 int
-np_flow_open(struct np_flow *f, const struct np_params *par, struct np_stop *stop,
-	     struct np_err *err)
+np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop,
+	    struct np_err *err)
 {
-	memset(f, 0, sizeof(*f));
-	f->par = par;
-	f->stop = stop;
-	f->side = par->pattern->side[par->role];
-	f->loop = f->side->loop;
-	f->fd = f->listen_fd = f->file_fd = f->held_fd = -1;
-	f->mss = f->retrans = -1;
-	f->prio = f->tos = -1;
-	f->budget = par->length < 0 ? (uint64_t)-par->length : UINT64_MAX;
-	common_options(par, &f->opts);
-	if (par->transport->options != NULL) {
-		par->transport->options(par, &par->near, &f->opts);
+	memset(run, 0, sizeof(*run));
+	run->plan = plan;
+	run->stop = stop;
+	run->side = plan->pattern->side[plan->role];
+	run->worker.loop = run->side->loop;
+	run->end.listen_fd = run->worker.file_fd = run->end.held_fd = -1;
+	run->closing.mss = run->closing.retrans = -1;
+	run->end.prio = run->end.tos = -1;
+	run->worker.budget = plan->length < 0 ? (uint64_t)-plan->length : UINT64_MAX;
+	common_options(plan, &run->end.opts);
+	if (plan->transport->options != NULL) {
+		plan->transport->options(plan, &plan->near, &run->end.opts);
 	}
-	if (take_memory(f, err) != NP_OK || par->transport->open(f, err) != NP_OK ||
-	    f->side->setup(f, err) != NP_OK) {
-		np_flow_free(f);
+	if (take_memory(run, err) != NP_OK || plan->transport->open(run, err) != NP_OK ||
+	    run->side->setup(run, err) != NP_OK) {
+		np_run_free(run);
 		return err->code;
 	}
 	return NP_OK;
 }
 
 void
-np_flow_look(struct np_flow *f)
+np_run_look(struct np_run *run)
 {
-	socklen_t len = sizeof(f->info);
+	socklen_t len = sizeof(run->closing.info);
 
-	if (f->fd < 0) {
+	if (run->conn->fd < 0) {
 		return;
 	}
-	f->sndbuf_end = np_sock_int(f->fd, SOL_SOCKET, SO_SNDBUF);
-	f->rcvbuf_end = np_sock_int(f->fd, SOL_SOCKET, SO_RCVBUF);
-	if (f->par->transport->protocol != IPPROTO_TCP) {
+	run->closing.sndbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF);
+	run->closing.rcvbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF);
+	if (run->plan->transport->protocol != IPPROTO_TCP) {
 		return;
 	}
-	if (!f->par->pattern->probe) { /* which read it when the connection was new */
-		f->mss = np_sock_int(f->fd, IPPROTO_TCP, TCP_MAXSEG);
+	if (!run->plan->pattern->probe) { /* which read it when the connection was new */
+		run->closing.mss = np_sock_int(run->conn->fd, IPPROTO_TCP, TCP_MAXSEG);
 	}
-	if (getsockopt(f->fd, IPPROTO_TCP, TCP_INFO, &f->info, &len) == 0) {
-		f->retrans = (int)f->info.tcpi_total_retrans;
+	if (getsockopt(run->conn->fd, IPPROTO_TCP, TCP_INFO, &run->closing.info, &len) == 0) {
+		run->closing.retrans = (int)run->closing.info.tcpi_total_retrans;
 	}
-	len = sizeof(f->cong) - 1;
-	if (getsockopt(f->fd, IPPROTO_TCP, TCP_CONGESTION, f->cong, &len) != 0) {
-		f->cong[0] = '\0';
+	len = sizeof(run->closing.cong) - 1;
+	if (getsockopt(run->conn->fd, IPPROTO_TCP, TCP_CONGESTION, run->closing.cong, &len) != 0) {
+		run->closing.cong[0] = '\0';
 	}
 }
 
 void
-np_flow_hang_up(struct np_flow *f)
+np_run_hang_up(struct np_run *run)
 {
-	if (f->hung_up && f->fd >= 0 && !f->par->active && !f->par->transport->datagram) {
-		np_flow_look(f);
-		shutdown(f->fd, SHUT_WR);
+	if (run->hung_up && run->conn->fd >= 0 && !run->plan->active &&
+	    !run->plan->transport->datagram) {
+		np_run_look(run);
+		shutdown(run->conn->fd, SHUT_WR);
 	}
 }
 
 void
-np_flow_close(struct np_flow *f)
+np_run_close(struct np_run *run)
 {
-	if (f->fd >= 0) {
-		np_flow_look(f);
-		if (!f->lent) {
-			close(f->fd);
+	if (run->conn->fd >= 0) {
+		np_run_look(run);
+		if (!run->end.lent) {
+			close(run->conn->fd);
 		}
-		f->fd = -1;
+		run->conn->fd = -1;
 	}
-	if (f->listen_fd >= 0) {
-		close(f->listen_fd);
-		f->listen_fd = -1;
+	if (run->end.listen_fd >= 0) {
+		close(run->end.listen_fd);
+		run->end.listen_fd = -1;
 	}
-	if (f->par->transport->close != NULL) {
-		f->par->transport->close(f);
+	if (run->plan->transport->close != NULL) {
+		run->plan->transport->close(run);
 	}
 }
 
 void
-np_flow_free(struct np_flow *f)
+np_run_free(struct np_run *run)
 {
-	if (f->par == NULL) {
+	if (run->plan == NULL) {
 		return;
 	}
-	np_flow_close(f);
-	if (f->side->release != NULL) {
-		f->side->release(f);
+	if (run->conns > 0) {
+		np_run_close(run);
 	}
-	np_ring_free(&f->send_ring);
-	np_ring_free(&f->recv_ring);
-	free(f->count);
-	free(f->hist);
-	f->count = NULL;
-	f->hist = NULL;
-	f->par = NULL;
+	if (run->side->release != NULL) {
+		run->side->release(run);
+	}
+	np_ring_free(&run->worker.send_ring);
+	np_ring_free(&run->worker.recv_ring);
+	free(run->worker.count);
+	free(run->worker.hist);
+	free(run->conn);
+	run->conn = NULL;
+	run->conns = 0;
+	run->worker.count = NULL;
+	run->worker.hist = NULL;
+	run->plan = NULL;
 }
 
 /* netperf's rule: as many buffers as fill the socket buffer and one more, at least two. */
@@ -209,48 +221,50 @@ call_size(const struct np_transport *t, int32_t asked, int sockbuf, size_t limit
 }
 
 static size_t
-send_call(const struct np_params *p, int32_t size, int sndbuf)
+send_call(const struct np_plan *p, int32_t size, int sndbuf)
 {
 	return call_size(p->transport, size, sndbuf, (size_t)p->transport->max_message,
 			 p->call_max);
 }
 
 static size_t
-recv_call(const struct np_params *p, int32_t size, int rcvbuf)
+recv_call(const struct np_plan *p, int32_t size, int rcvbuf)
 {
 	return call_size(p->transport, size, rcvbuf, 0, p->call_max);
 }
 
 int
-np_flow_send_ring(struct np_flow *f, int32_t size, bool stream, struct np_err *err)
+np_run_send_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err)
 {
-	const struct np_end *e = &f->par->near;
-	size_t bytes = send_call(f->par, size, f->sndbuf);
-	int rc = np_ring_make(&f->send_ring, ring_width(e->send_width, f->sndbuf, bytes, stream),
-			      bytes, e->send_align, e->send_offset, err);
+	const struct np_end *e = &run->plan->near;
+	size_t bytes = send_call(run->plan, size, run->end.sndbuf);
+	int rc = np_ring_make(&run->worker.send_ring,
+			      ring_width(e->send_width, run->end.sndbuf, bytes, stream), bytes,
+			      e->send_align, e->send_offset, err);
 
-	f->send_size = bytes;
+	run->worker.send_size = bytes;
 	if (rc == NP_OK && e->fill_file[0] != '\0') {
 		rc = e->fill_dir > 0
-			 ? np_ring_fill_at(&f->send_ring, e->fill_dir, e->fill_file, err)
-			 : np_ring_fill(&f->send_ring, e->fill_file, err);
+			 ? np_ring_fill_at(&run->worker.send_ring, e->fill_dir, e->fill_file, err)
+			 : np_ring_fill(&run->worker.send_ring, e->fill_file, err);
 	}
 	return rc;
 }
 
 int
-np_flow_recv_ring(struct np_flow *f, int32_t size, bool stream, struct np_err *err)
+np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err)
 {
-	const struct np_end *e = &f->par->near;
-	size_t bytes = recv_call(f->par, size, f->rcvbuf);
+	const struct np_end *e = &run->plan->near;
+	size_t bytes = recv_call(run->plan, size, run->end.rcvbuf);
 
-	f->recv_size = bytes;
-	return np_ring_make(&f->recv_ring, ring_width(e->recv_width, f->rcvbuf, bytes, stream),
-			    bytes, e->recv_align, e->recv_offset, err);
+	run->worker.recv_size = bytes;
+	return np_ring_make(&run->worker.recv_ring,
+			    ring_width(e->recv_width, run->end.rcvbuf, bytes, stream), bytes,
+			    e->recv_align, e->recv_offset, err);
 }
 
 static uint64_t
-send_ring_bytes(const struct np_params *p, int32_t size, int sndbuf, bool stream)
+send_ring_bytes(const struct np_plan *p, int32_t size, int sndbuf, bool stream)
 {
 	const struct np_end *e = &p->near;
 	size_t bytes = send_call(p, size, sndbuf);
@@ -260,7 +274,7 @@ send_ring_bytes(const struct np_params *p, int32_t size, int sndbuf, bool stream
 }
 
 static uint64_t
-recv_ring_bytes(const struct np_params *p, int32_t size, int rcvbuf, bool stream)
+recv_ring_bytes(const struct np_plan *p, int32_t size, int rcvbuf, bool stream)
 {
 	const struct np_end *e = &p->near;
 	size_t bytes = recv_call(p, size, rcvbuf);
@@ -271,7 +285,7 @@ recv_ring_bytes(const struct np_params *p, int32_t size, int rcvbuf, bool stream
 
 /* The sizes that the socket buffers would have. */
 static int
-try_buffers(const struct np_params *p, int *sndbuf, int *rcvbuf, struct np_err *err)
+try_buffers(const struct np_plan *p, int *sndbuf, int *rcvbuf, struct np_err *err)
 {
 	const struct np_transport *t = p->transport;
 	int family = t->family != 0 ? t->family : p->family;
@@ -298,33 +312,33 @@ try_buffers(const struct np_params *p, int *sndbuf, int *rcvbuf, struct np_err *
 }
 
 int
-np_flow_bytes(const struct np_params *par, uint64_t *bytes, struct np_err *err)
+np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
 {
-	const struct np_pattern *t = par->pattern;
+	const struct np_pattern *t = plan->pattern;
 	int sndbuf = 0, rcvbuf = 0;
 	uint64_t in;
 
 	*bytes = 0;
 	if (t->sized) {
-		in = recv_ring_bytes(par, par->role == NP_LEAD ? par->response : par->request, 0,
-				     false);
-		*bytes = send_ring_bytes(par, par->role == NP_LEAD ? par->request : par->response,
-					 0, false);
+		in = recv_ring_bytes(plan, plan->role == NP_LEAD ? plan->response : plan->request,
+				     0, false);
+		*bytes = send_ring_bytes(
+		    plan, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
 		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
 		return NP_OK;
 	}
 	if (t->transactions) {
 		return NP_OK; /* connections alone, that carry nothing */
 	}
-	if (try_buffers(par, &sndbuf, &rcvbuf, err) != NP_OK) {
+	if (try_buffers(plan, &sndbuf, &rcvbuf, err) != NP_OK) {
 		return err->code;
 	}
-	if (par->role == NP_LEAD) {
-		*bytes = send_ring_bytes(par, par->near.send_size, sndbuf, true);
+	if (plan->role == NP_LEAD) {
+		*bytes = send_ring_bytes(plan, plan->near.send_size, sndbuf, true);
 		return NP_OK;
 	}
-	*bytes = recv_ring_bytes(par, par->near.recv_size, rcvbuf, true);
-	if (np_sequence_wanted(par) &&
+	*bytes = recv_ring_bytes(plan, plan->near.recv_size, rcvbuf, true);
+	if (np_sequence_wanted(plan) &&
 	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
 		*bytes = UINT64_MAX;
 	}
@@ -341,20 +355,20 @@ unsent(int fd)
 }
 
 int
-np_flow_part(struct np_flow *f)
+np_run_part(struct np_run *run)
 {
 	uint64_t patience = np_deadline(NP_PART_S * NP_SEC);
-	int queued = unsent(f->fd);
+	int queued = unsent(run->conn->fd);
 	char sink[4096];
 
-	np_flow_look(f);
-	shutdown(f->fd, SHUT_WR);
-	while (!np_abandoned(f->stop) && np_now() < patience) {
-		struct pollfd p = { .fd = f->fd, .events = POLLIN };
+	np_run_look(run);
+	shutdown(run->conn->fd, SHUT_WR);
+	while (!np_abandoned(run->stop) && np_now() < patience) {
+		struct pollfd p = { .fd = run->conn->fd, .events = POLLIN };
 		int now_queued;
 
 		if (poll(&p, 1, 100) > 0) {
-			ssize_t n = recv(f->fd, sink, sizeof(sink), MSG_DONTWAIT);
+			ssize_t n = recv(run->conn->fd, sink, sizeof(sink), MSG_DONTWAIT);
 
 			if (n == 0) {
 				return 0;
@@ -365,7 +379,7 @@ np_flow_part(struct np_flow *f)
 			patience = np_deadline(NP_PART_S * NP_SEC);
 			continue;
 		}
-		now_queued = unsent(f->fd);
+		now_queued = unsent(run->conn->fd);
 		if (now_queued != queued) {
 			queued = now_queued;
 			patience = np_deadline(NP_PART_S * NP_SEC);

@@ -2,8 +2,8 @@
  * What a test is to do, as both ends agreed on it: filled from the command line (client) or from a
  * request (daemon), constant from the opening of the endpoints on. "near" is this process.
  */
-#ifndef NP_BENCH_PARAMS_H
-#define NP_BENCH_PARAMS_H
+#ifndef NP_BENCH_PLAN_H
+#define NP_BENCH_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include "net/eth.h"
 
 struct np_bench;
+struct np_engine;
 struct np_pattern;
 struct np_transport;
 struct np_words;
@@ -30,6 +31,7 @@ struct np_end {
 	uint32_t interval_us, interval_burst; /* pacing: so many operations an interval; 0: none */
 	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
 	bool measure_cpu;
+	const struct np_engine *engine; /* NULL: sync for one flow, epoll for more */
 	uint16_t port;  /* of the data socket; 0: any */
 	bool connected; /* datagrams: connect() the socket */
 	char cong[NP_CONG_MAX];
@@ -38,7 +40,7 @@ struct np_end {
 	uint8_t mac[NP_ETH_MAC]; /* the far end's, where the daemon is to send frames */
 };
 
-struct np_params {
+struct np_plan {
 	const struct np_bench *bench; /* NULL at the daemon, which knows only the three below */
 	const struct np_pattern *pattern;
 	const struct np_transport *transport;
@@ -49,6 +51,7 @@ struct np_params {
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
 	struct np_addr only;     /* whom alone the near data socket hears; len 0: anybody */
 	struct np_end near, far;
+	uint32_t flows;              /* data connections, at least one */
 	int64_t length;              /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
 	int32_t request, response;   /* bytes; -1 where the pattern has none */
 	uint32_t burst;              /* requests kept in flight beside the one waited for */
@@ -77,9 +80,9 @@ struct np_params {
 };
 
 /* What the test is called at this end. */
-const struct np_words *np_params_words(const struct np_params *p);
+const struct np_words *np_plan_words(const struct np_plan *p);
 
 /* Everything at netperf's defaults, before options or a request are looked at. */
-void np_params_init(struct np_params *p);
+void np_plan_init(struct np_plan *p);
 
 #endif

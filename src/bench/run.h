@@ -1,0 +1,129 @@
+/*
+ * A run: a plan in progress at one end. It has the endpoint that its data connections come from,
+ * the window in which they are counted, and the worker that drives them (bench/worker.h).
+ */
+#ifndef NP_BENCH_RUN_H
+#define NP_BENCH_RUN_H
+
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "bench/bench.h"
+#include "bench/plan.h"
+#include "bench/stop.h"
+#include "bench/worker.h"
+#include "net/addr.h"
+#include "net/sock.h"
+#include "sys/cpu.h"
+
+/* What the data connections of one end have in common. */
+struct np_endpoint {
+	int listen_fd; /* -1: none */
+	bool lent;     /* the connection's descriptor is somebody else's to close */
+	int held_fd; /* somebody else's, whose number no socket of the worker's may get; -1: none */
+	struct np_sockopts opts;
+	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
+	int sndbuf, rcvbuf;         /* as read back when the endpoint was made */
+	int prio, tos;              /* read back; -1 not asked for, -2 could not be set */
+	bool named;                 /* local is a path in a directory, both to be removed */
+	bool picky;                 /* no filter could be had: accepted peers are looked at */
+	pid_t keeper;               /* who removes them should this process be killed; 0: nobody */
+	int keeper_fd;              /* what it watches */
+	bool port_moved;            /* the port asked for was in use: another one was taken */
+
+	/* Datagrams go to nobody who has not sent this back, and frames without IP bear it as their
+	 * tag; 0: no such thing was agreed on. */
+	uint64_t token;
+};
+
+/* The measured part, by CLOCK_MONOTONIC; the same for all connections. */
+struct np_window {
+	uint64_t started_ns, ended_ns;
+};
+
+/* What the kernel knew when the data connection was closed, and of the time of the test. */
+struct np_closing {
+	int sndbuf_end, rcvbuf_end; /* as read back before it was closed */
+	struct np_cpu_use cpu;      /* this machine's, if the test measures it */
+	struct tcp_info info;       /* TCP_INFO; all 0: not known */
+	int mss;                    /* TCP_MAXSEG; -1 not known */
+	int retrans;                /* TCP retransmissions; -1 not known */
+	char cong[NP_CONG_MAX];     /* congestion control; empty: not known */
+};
+
+struct np_run {
+	const struct np_plan *plan;
+	const struct np_side *side;
+	struct np_stop *stop;
+	struct np_endpoint end;
+	struct np_window window;
+	struct np_worker worker;
+	struct np_conn *conn; /* the data connections; in connection tests the series of them */
+	uint32_t conns;       /* how many */
+	struct np_closing closing;
+	bool hung_up;      /* the far end closed before the loop was told to stop */
+	struct np_err err; /* why the run failed; code NP_OK: it did not */
+};
+
+/* Do sends go where the socket is connected to, rather than to run->end.peer? */
+static inline bool
+np_run_connected(const struct np_run *run)
+{
+	int family = run->plan->transport->family;
+
+	/* In the UNIX domain the path would be looked up for every datagram. Sockets for frames
+	 * can't be connected. */
+	return (run->plan->near.connected && family != AF_PACKET) || family == AF_UNIX;
+}
+
+/*
+ * Bytes of memory that the rings of such a test's near end would take. Socket buffers' sizes, which
+ * some rings follow, are asked for by a socket that is closed again. NP_ESYS where there is none.
+ */
+int np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err);
+
+/* Take memory and open the near endpoint. On failure everything is released again. */
+int np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop,
+		struct np_err *err);
+
+/* A size or width that is in use here; what was asked for where this end has no use for it. */
+static inline int32_t
+np_run_used(size_t here, int32_t asked)
+{
+	return here > 0 ? (int32_t)here : asked;
+}
+
+/* Close the sockets that are open; the counts stay. The kernel is asked for its figures first. */
+void np_run_close(struct np_run *run);
+
+/* Close and release everything. Safe on a zeroed struct, and twice. */
+void np_run_free(struct np_run *run);
+
+/* Note what the kernel knows of the data connection (sizes, MSS, retransmissions) while open. */
+void np_run_look(struct np_run *run);
+
+/*
+ * Rings for a side's setup. NP_LEAD/NP_FOLLOW of streams: the size of a call is the end's choice,
+ * or what the socket buffer's size gives; rings as wide as netperf makes them.
+ */
+int np_run_send_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err);
+int np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err);
+
+/*
+ * Shut down the sending half and wait for the far end's close, discarding what comes. Gives up
+ * when nothing moves for NP_PART_S, or when abandoned (-ETIMEDOUT). Returns 0, or -errno of a
+ * broken connection.
+ */
+enum { NP_PART_S = 10 };
+int np_run_part(struct np_run *run);
+
+/*
+ * Where the far end of a connection has ended its data, and waits within its test for this end of
+ * it to do so: let that be now. The socket stays, to be asked for what it knows.
+ */
+void np_run_hang_up(struct np_run *run);
+
+#endif
