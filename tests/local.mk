@@ -187,7 +187,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # What make bench compares with; it stands alone.
 EXTRA_PROGRAMS = %D%/bench/bare
-EXTRA_DIST += %D%/bench/bench
+EXTRA_DIST += %D%/bench/bench %D%/bench/neper.py
 %C%_bench_bare_SOURCES = %D%/bench/bare.c
 %C%_bench_bare_LDADD =
 CLEANFILES += $(EXTRA_PROGRAMS)
