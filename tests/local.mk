@@ -75,6 +75,7 @@ e2e_tests = %D%/e2e/together.py
 EXTRA_DIST += \
 	%D%/e2e/attacks.py \
 	%D%/e2e/ceilings.py \
+	%D%/e2e/connections.py \
 	%D%/e2e/crowd.py \
 	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \

@@ -1,0 +1,239 @@
+"""Many data connections in one test (--flows): what both ends counted fits together, a thousand
+connections cost the client little, and the end of either program in the middle is told. flows.py has
+what is refused, and the document.
+"""
+
+import os
+import re
+import resource
+import signal
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import lib
+
+HOST = "127.0.0.1"
+TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR")
+FLOWS = (1, 10, 100)
+BOTH_EPOLL = ("--engine", "epoll,epoll")
+MANY = 1000
+MOST_MEMORY = 16 << 20  # what MANY connections may cost the client beyond one, in bytes
+FIGURES = ("THROUGHPUT", "LOCAL_BYTES_SENT", "LOCAL_BYTES_RECVD", "LOCAL_RECV_CALLS", "LOCAL_SEND_CALLS",
+           "REMOTE_BYTES_SENT", "REMOTE_BYTES_RECVD", "REMOTE_RECV_CALLS", "REMOTE_SEND_CALLS")
+
+
+def has_ipv6() -> bool:
+    path = Path("/proc/net/if_inet6")
+    return path.exists() and " lo" in path.read_text()
+
+
+def client(port: int, test: str, *options: str, host: str = HOST, length: str = "1") -> List[str]:
+    return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-l", length, *options]
+
+
+# ---- a client from outside ----------------------------------------------------------------------
+
+def sockets(pid: int) -> int:
+    """How many a process has, in the table of that thread which has most; 0 when it has ended."""
+    most = 0
+    for table in Path(f"/proc/{pid}/task").glob("*/fd"):
+        try:
+            most = max(most, sum(os.readlink(fd).startswith("socket:") for fd in table.iterdir()))
+        except OSError:
+            continue  # a descriptor or a thread that is gone
+    return most
+
+
+def peak(pid: int) -> int:
+    """The most memory that a process has had at a time, in bytes; 0 when it has ended."""
+    try:
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.M)
+    except OSError:
+        return 0
+    return int(found[1]) << 10 if found else 0
+
+
+def watched(started: lib.Started, flows: int) -> int:
+    """Until its end; its peak(), which never falls. It had a socket for each flow, and one for control."""
+    memory_of_it = open_at_once = 0
+    while started.running():
+        memory_of_it = max(memory_of_it, peak(started.pid))
+        open_at_once = max(open_at_once, sockets(started.pid))
+        time.sleep(0.02)
+    assert open_at_once > flows, f"--flows {flows}: {open_at_once} sockets: {started.said()}"
+    assert memory_of_it, f"--flows {flows}: never seen"
+    return memory_of_it
+
+
+# ---- what was counted ---------------------------------------------------------------------------
+
+class Counted(NamedTuple):
+    """What one end sent that the other one received: the names of the figures."""
+    sent: str
+    received: str
+
+
+# By the direction of the data. What is under way when the time is over is sent and never received,
+# but for TCP_STREAM, in which the daemon reads to the end.
+REQUESTS = Counted("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD")
+RESPONSES = Counted("REMOTE_BYTES_SENT", "LOCAL_BYTES_RECVD")
+
+
+def figures(got: lib.Result) -> Dict[str, float]:
+    """What -k printed of FIGURES."""
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    pairs = dict(line.split("=", 1) for line in got.out.splitlines() if "=" in line)
+    assert set(FIGURES) <= set(pairs), f"no {set(FIGURES) - set(pairs)}: {got.out!r}"
+    return {name: float(pairs[name]) for name in FIGURES}
+
+
+def balanced(test: str, flows: int, value: Dict[str, float]) -> None:
+    """Both ends counted the same, but for what was under way at the end of a connection's time."""
+    assert value["THROUGHPUT"] > 0, f"{value}"
+    if test == "TCP_STREAM":
+        assert value[REQUESTS.sent] == value[REQUESTS.received] > 0, f"{value}"
+        return
+    if test == "TCP_MAERTS":
+        assert value[RESPONSES.sent] >= value[RESPONSES.received] > 0, f"{value}"
+        return
+    for what in (REQUESTS, RESPONSES):  # of one byte; each connection has one under way
+        unread = value[what.sent] - value[what.received]
+        assert 0 <= unread <= flows, f"{unread:.0f} of {what.sent} are not in {what.received}: {value}"
+    unanswered = value[REQUESTS.sent] - value[RESPONSES.received]
+    assert 0 <= unanswered <= flows, f"{unanswered:.0f} requests have no response: {value}"
+
+
+def counts(port: int, test: str, flows: int, engine: Tuple[str, ...], host: str = HOST) -> str:
+    options = ("--flows", str(flows), *engine, "-P", "0", "--", "-k", ",".join(FIGURES))
+    cmd = client(port, test, *options, host=host)
+    with lib.Started(cmd) as started:
+        watched(started, flows)
+        value = figures(started.finish(60))
+    balanced(test, flows, value)
+    return f"{value['THROUGHPUT']:.0f}"
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+def peak_with(port: int, flows: int) -> int:
+    """That of a client with so many flows."""
+    with lib.Started(client(port, "TCP_RR", "--flows", str(flows), *BOTH_EPOLL, length="3")) as started:
+        seen = watched(started, flows)
+        got = started.finish(60)
+    assert got.rc == 0 and not got.err, f"--flows {flows}: {got.rc}: {got.err!r}"
+    return seen
+
+
+def memory(port: int) -> str:
+    """The rings, histogram and thread are one worker's; what is more comes with the connections."""
+    if lib.QUICK:
+        raise lib.Skipped("sanitizers have memory of their own")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < MANY + 100:
+        raise lib.Skipped(f"no more than {hard} descriptors")
+    cost = peak_with(port, MANY) - peak_with(port, 1)
+    assert cost < MOST_MEMORY, f"{MANY} connections cost {cost / (1 << 20):.1f} MiB"
+    return f"{cost / (1 << 20):.1f} MiB"
+
+
+# ---- ends ---------------------------------------------------------------------------------------
+
+@contextmanager
+def under_way(port: int, test: str, *options: str) -> Iterator[lib.Started]:
+    with lib.Started(client(port, test, "--flows", "10", *options, length="60")) as started:
+        assert started.measuring(), f"the test does not begin: {started.said()}"
+        assert started.running(), f"it ended at once: {started.finish(1)}"
+        yield started
+
+
+def dead_daemon(test: str) -> None:
+    """Its process is gone in the middle of the test."""
+    with lib.Daemon() as daemon:
+        with under_way(daemon.port, test) as started:
+            for session in daemon.children():
+                os.kill(session, signal.SIGKILL)
+            got = started.finish(60)
+    assert got.rc == 1, f"status {got.rc}: {got.out!r} {got.err!r}"
+    lib.error_line(got, "netperf", test)
+
+
+def interrupted(port: int, test: str) -> None:
+    """^C ends it with what was measured."""
+    with under_way(port, test, "-P", "0", "--", "-k", ",".join(FIGURES)) as started:
+        started.signal(signal.SIGINT)
+        got = started.finish(60)
+    pairs = dict(line.split("=", 1) for line in got.out.splitlines() if "=" in line)
+    assert got.rc is not None and float(pairs.get("THROUGHPUT", "0")) > 0, f"{got}"
+
+
+def dead_client(test: str) -> None:
+    """The session of a client that died ends, which lib.Daemon waits for."""
+    with lib.Daemon() as daemon:
+        with under_way(daemon.port, test) as started:
+            started.signal(signal.SIGKILL)
+            started.finish(20)
+        assert lib.wait_for(lambda: not daemon.children(), 60), "the session goes on"
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+def far_sync(port: int, test: str) -> None:
+    """The far end can't drive them, which it says, or we know."""
+    got = lib.run(client(port, test, "--flows", "2", "--engine", ",sync"), 20)
+    assert got.rc == 1, f"status {got.rc}: {got.out!r}"
+    lib.error_line(got, "netperf", "sync", "flows")
+
+
+def real_daemon(test: str) -> None:
+    """The real netserver has nothing that takes more than one connection."""
+    try:
+        program = lib.real_netperf() / "netserver"
+    except LookupError as why:
+        raise lib.Skipped(f"real netperf: {why}") from None
+    with lib.Daemon(program=str(program), grace=None) as daemon:
+        got = lib.run(client(daemon.port, test, "--flows", "2"), 20)
+    assert got.rc not in (0, None), f"status {got.rc}: {got.out!r}"
+    lib.error_line(got, "netperf", "flows")
+
+
+# ---- all of it ----------------------------------------------------------------------------------
+
+def without(port: int) -> Optional[str]:
+    """Why these programs have no flows; None: they have."""
+    got = lib.run(client(port, "TCP_RR", "--flows", "2", *BOTH_EPOLL), 20)
+    found = re.search("no such option|it is not in this version|is no engine", got.err)
+    return f"--flows: {found[0]}" if found else None
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        reason = without(daemon.port)
+        if reason:
+            lib.skip(reason)
+        port = daemon.port
+        report.case(f"memory of {MANY} connections", partial(memory, port))
+        report.cases(counted_cases(port), 2)
+        report.case("sync at the far end", partial(far_sync, port, "TCP_RR"))
+        report.cases([(f"interrupted: {test}", partial(interrupted, port, test)) for test in TESTS], 2)
+    ends = [(f"daemon dies: {test}", partial(dead_daemon, test)) for test in TESTS]
+    ends += [(f"client dies: {test}", partial(dead_client, test)) for test in TESTS]
+    ends += [(f"real netserver: {test}", partial(real_daemon, test)) for test in ("TCP_STREAM", "TCP_RR")]
+    report.cases(ends, 2)
+
+
+def counted_cases(port: int) -> "List[Tuple[str, Any]]":
+    """Every test with every number of flows, by the usual engines; one flow by epoll; IPv6."""
+    cases: "List[Tuple[str, Any]]" = []
+    for test in TESTS:
+        cases += [(f"counts: {test} --flows {flows}", partial(counts, port, test, flows, ()))
+                  for flows in FLOWS]
+        cases.append((f"counts: {test} --flows 1 by epoll", partial(counts, port, test, 1, BOTH_EPOLL)))
+        if has_ipv6():
+            cases.append((f"counts: {test} --flows 10 by IPv6", partial(counts, port, test, 10, (), "::1")))
+    return cases
+
+
+lib.main(suite)
