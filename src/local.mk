@@ -50,23 +50,24 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/rtnl.c %D%/sys/rtnl.h \
 	%D%/sys/thread.c %D%/sys/thread.h \
 	%D%/bench/bench.h \
-	%D%/bench/extra.c %D%/bench/extra.h \
-	%D%/bench/run.c %D%/bench/run.h \
+	%D%/bench/codec.c %D%/bench/codec.h \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def \
-	%D%/bench/pace.c %D%/bench/pace.h \
+	%D%/bench/load.c %D%/bench/load.h \
 	%D%/bench/plan.c %D%/bench/plan.h \
 	%D%/bench/registry.c \
+	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
 	%D%/bench/stop.h \
+	%D%/bench/worker.c %D%/bench/worker.h \
+	%D%/bench/engine/engine.c %D%/bench/engine/engine.h \
+	%D%/bench/engine/io.c %D%/bench/engine/io.h \
+	%D%/bench/engine/sync.h \
 	%D%/bench/engine/syscall.h \
 	%D%/bench/pattern/crr.c \
-	%D%/bench/pattern/message.c %D%/bench/pattern/message.h \
 	%D%/bench/pattern/mss.c \
-	%D%/bench/pattern/rr.c %D%/bench/pattern/rr.h \
-	%D%/bench/pattern/rr_ids.c \
+	%D%/bench/pattern/rr.c \
 	%D%/bench/pattern/sendfile.c \
-	%D%/bench/pattern/splice.c %D%/bench/pattern/splice.h \
 	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \
 	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
 	%D%/bench/transport/eth.c \

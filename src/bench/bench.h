@@ -17,6 +17,8 @@
 
 struct np_run;
 struct np_sockopts;
+struct np_steps;
+struct np_worker;
 
 /* The two roles of every pattern. */
 enum np_role {
@@ -25,20 +27,26 @@ enum np_role {
 	NP_ROLES
 };
 
-/* One role's part for one data connection; called in this order. */
+/* One role's part at one end of a test; called in this order. */
 struct np_side {
-	/* Everything that can fail or allocate: rings, state, the choice of run->worker.loop. */
+	/* Everything that can fail or allocate: rings, state, what the worker needs to know. */
 	int (*setup)(struct np_run *run, struct np_err *err);
 
-	/*
-	 * The measured part: until np_stopped() or the budget is spent. Returns 0 or -errno.
-	 * Allocates, prints and decides nothing.
-	 */
-	int (*loop)(struct np_run *run);
+	/* What the connections do (bench/worker.h). NULL: the role has a loop of its own. */
+	const struct np_steps *steps;
 
 	/*
-	 * After the loop: drain, shut down; the counters are final afterwards. May move
-	 * run->window.ended_ns. Bounded in time, and ends early once np_abandoned(). May be NULL.
+	 * The measured part by the engine `sync`: the steps until np_stopped() or the budget is
+	 * spent. Returns 0 or -errno. Allocates, prints and decides nothing.
+	 */
+	int (*sync)(struct np_worker *w);
+
+	/* After the loop: the counts that follow from others. May be NULL. */
+	void (*settle)(struct np_worker *w);
+
+	/*
+	 * Then: drain, shut down; the counters are final afterwards. May move the window's end.
+	 * Bounded in time, and ends early once np_abandoned(). May be NULL.
 	 */
 	void (*finish)(struct np_run *run);
 
@@ -61,11 +69,7 @@ struct np_side {
 	 */
 	uint64_t pad_ns;
 
-	/* The loop makes its own connections: no connect or accept before it. */
-	bool connects;
-
-	/* The end of the far end's sending half ends this side's loop (a sender that is told off).
-	 */
+	/* The end of the far end's sending half ends this side's loop: a sender's. */
 	bool ends_on_hangup;
 };
 

@@ -8,7 +8,7 @@
 #include "bench/run.h"
 
 /* Of the requests given up so many times the slots are known as such. */
-enum { LEAST_SLOTS = 64, GIVEN_UP = 8 };
+enum { LEAST_SLOTS = 64, LEAST_OF_MANY = 2, GIVEN_UP = 8 };
 
 /* Behind the word that marks a frame as the last one (net/eth.h). */
 enum { AT_IN_HEADER = 4 };
@@ -39,9 +39,10 @@ np_id_place(const struct np_plan *p)
 
 /* At least twice as many slots as requests in flight, so that few numbers meet a used one. */
 struct np_ids *
-np_ids_new(struct np_id_place place, uint32_t depth, struct np_err *err)
+np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns, struct np_counters *count,
+	   struct np_err *err)
 {
-	size_t slots = LEAST_SLOTS;
+	size_t slots = conns > 1 ? LEAST_OF_MANY : LEAST_SLOTS;
 	struct np_ids *ids;
 
 	while (slots / 2 < depth) {
@@ -55,6 +56,7 @@ np_ids_new(struct np_id_place place, uint32_t depth, struct np_err *err)
 	}
 	ids->place = place;
 	ids->depth = depth;
+	ids->count = count;
 	ids->slot_mask = (uint32_t)(slots - 1);
 	ids->given_up = (uint64_t *)&ids->slots[slots];
 	ids->given_up_mask = (uint32_t)(GIVEN_UP * slots - 1);
@@ -85,15 +87,15 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 	uint64_t number, *given_up;
 
 	if (size < ids->place.at + ids->place.width || !number_of(ids, message, &number)) {
-		ids->stray++;
+		np_add(&ids->count->stray, 1);
 		return;
 	}
 	given_up = &ids->given_up[number & ids->given_up_mask];
 	if (*given_up == number + 1) {
 		*given_up = 0;
-		ids->late++;
+		np_add(&ids->count->late, 1);
 	} else {
-		ids->duplicated++;
+		np_add(&ids->count->duplicated, 1);
 	}
 }
 
@@ -148,12 +150,12 @@ np_ids_put(const struct np_run *run, struct np_bag *into)
 		return;
 	}
 	np_bag_int(into, (int64_t)np_seen(&c->lost), "flow.requests_lost");
-	if (run->worker.ids == NULL) {
+	if (run->conn == NULL || run->conn->ids == NULL) {
 		np_bag_unread(into, np_ids_why_none(p), "flow.id_bytes");
 		np_bag_int(into, (int64_t)np_seen(&c->surplus), "flow.responses_surplus");
 		return;
 	}
-	np_bag_int(into, run->worker.ids->place.width, "flow.id_bytes");
+	np_bag_int(into, run->conn->ids->place.width, "flow.id_bytes");
 	np_bag_int(into, (int64_t)np_seen(&c->duplicated), "flow.responses_duplicated");
 	np_bag_int(into, (int64_t)np_seen(&c->late), "flow.responses_late");
 	np_bag_int(into, (int64_t)np_seen(&c->stray), "flow.responses_stray");

@@ -19,6 +19,7 @@
 #include "base/bag.h"
 #include "base/err.h"
 
+struct np_counters;
 struct np_run;
 struct np_plan;
 
@@ -56,23 +57,30 @@ struct np_ids {
 	uint32_t slot_mask;        /* slots less one; a power of two of them */
 	uint32_t depth, in_flight; /* most requests in flight, and those that are */
 	uint64_t next, oldest;     /* number of the next request; none below is in flight */
-	uint64_t duplicated, late, stray;
+	struct np_counters *count; /* of its worker: duplicated, late, stray */
 	uint32_t given_up_mask;
 	uint64_t *given_up; /* number and 1 of requests given up, by number; behind the slots */
 	struct np_id_slot slots[];
 };
 
-/* An empty account for so many requests in flight, the caller's to free(). NULL: no memory. */
-struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, struct np_err *err);
+/*
+ * An empty account of one of so many connections with so many requests in flight, the caller's to
+ * free(). NULL: no memory.
+ */
+struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns,
+			  struct np_counters *count, struct np_err *err);
 
-static inline void
-np_id_copy(struct np_id_place place, const char *from, char *to)
+/* The id in a message that has room for one. */
+static inline uint64_t
+np_id_read(struct np_id_place place, const char *message)
 {
-	if (place.width == NP_IDS_WIDE) {
-		memcpy(to + place.at, from + place.at, NP_IDS_WIDE);
-	} else {
-		to[place.at] = from[place.at];
+	uint32_t wide;
+
+	if (place.width != NP_IDS_WIDE) {
+		return (unsigned char)message[place.at];
 	}
+	memcpy(&wide, message + place.at, NP_IDS_WIDE);
+	return be32toh(wide);
 }
 
 /* Write the id of that request into it. */
@@ -88,15 +96,12 @@ np_id_write(struct np_id_place place, uint64_t number, char *request)
 	}
 }
 
-/* Has a message of `size` bytes the id of that request? */
+/* Has a message that has room for one the id of that request? */
 static inline bool
-np_id_is(struct np_id_place place, uint64_t number, const char *message, size_t size)
+np_id_is(struct np_id_place place, uint64_t number, const char *message)
 {
 	uint32_t wide = htobe32((uint32_t)number);
 
-	if (size < place.at + place.width) {
-		return false;
-	}
 	return place.width == NP_IDS_WIDE ? memcmp(message + place.at, &wide, NP_IDS_WIDE) == 0
 					  : message[place.at] == (char)number;
 }

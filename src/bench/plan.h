@@ -32,8 +32,8 @@ struct np_end {
 	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
 	bool measure_cpu;
 	const struct np_engine *engine; /* NULL: sync for one flow, epoll for more */
-	uint16_t port;  /* of the data socket; 0: any */
-	bool connected; /* datagrams: connect() the socket */
+	uint16_t port;                  /* of the data socket; 0: any */
+	bool connected;                 /* datagrams: connect() the socket */
 	char cong[NP_CONG_MAX];
 	char fill_file[NP_FILL_MAX];
 	int fill_dir;            /* descriptor of where fill_file must be; 0: anywhere */

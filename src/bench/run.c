@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/codec.h"
+#include "bench/engine/engine.h"
 #include "bench/sequence.h"
 
 static void
@@ -82,12 +84,31 @@ take_memory(struct np_run *run, struct np_err *err)
 			       "memory for %u data connections and their counters",
 			       run->plan->flows);
 	}
-	run->conns = run->plan->flows;
+	run->conns = run->worker.conns = run->plan->flows;
+	run->worker.conn = run->conn;
 	for (uint32_t i = 0; i < run->conns; i++) {
 		run->conn[i].fd = -1;
 	}
 	memset(run->worker.count, 0, sizeof(*run->worker.count));
 	return NP_OK;
+}
+
+/* What a side's setup finds settled. */
+static void
+prepare_worker(struct np_run *run)
+{
+	const struct np_plan *p = run->plan;
+	const struct np_engine *engine = np_engine_of(p);
+	struct np_worker *w = &run->worker;
+
+	w->run = run;
+	w->stop = run->stop;
+	w->steps = run->side->steps;
+	w->loop = engine->run != NULL ? engine->run : run->side->sync;
+	w->budget = p->length < 0 ? (uint64_t)-p->length : UINT64_MAX;
+	w->codec = np_codec_of(p);
+	w->depth = 1;
+	w->file_fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
 }
 
 int
@@ -98,17 +119,16 @@ np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop
 	run->plan = plan;
 	run->stop = stop;
 	run->side = plan->pattern->side[plan->role];
-	run->worker.loop = run->side->loop;
-	run->end.listen_fd = run->worker.file_fd = run->end.held_fd = -1;
+	run->end.listen_fd = run->end.held_fd = -1;
 	run->closing.mss = run->closing.retrans = -1;
 	run->end.prio = run->end.tos = -1;
-	run->worker.budget = plan->length < 0 ? (uint64_t)-plan->length : UINT64_MAX;
+	prepare_worker(run);
 	common_options(plan, &run->end.opts);
 	if (plan->transport->options != NULL) {
 		plan->transport->options(plan, &plan->near, &run->end.opts);
 	}
 	if (take_memory(run, err) != NP_OK || plan->transport->open(run, err) != NP_OK ||
-	    run->side->setup(run, err) != NP_OK) {
+	    (run->side->setup != NULL && run->side->setup(run, err) != NP_OK)) {
 		np_run_free(run);
 		return err->code;
 	}
@@ -186,7 +206,7 @@ np_run_free(struct np_run *run)
 	free(run->worker.count);
 	free(run->worker.hist);
 	free(run->conn);
-	run->conn = NULL;
+	run->conn = run->worker.conn = NULL;
 	run->conns = 0;
 	run->worker.count = NULL;
 	run->worker.hist = NULL;
@@ -257,7 +277,7 @@ np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *e
 	const struct np_end *e = &run->plan->near;
 	size_t bytes = recv_call(run->plan, size, run->end.rcvbuf);
 
-	run->worker.recv_size = bytes;
+	run->worker.recv_size = run->worker.whole = bytes;
 	return np_ring_make(&run->worker.recv_ring,
 			    ring_width(e->recv_width, run->end.rcvbuf, bytes, stream), bytes,
 			    e->recv_align, e->recv_offset, err);

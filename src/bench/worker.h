@@ -1,57 +1,181 @@
 /*
  * A worker: a thread that drives data connections, with all that it needs for that. What it owns
  * nobody else writes to while the window is open; its counters may be read by anybody.
+ *
+ * A pattern is a set of steps (struct np_steps): what a connection needs next, and what has become
+ * of that. Steps make no system call and have no loop. An engine (engine/engine.h) makes the calls.
  */
 #ifndef NP_BENCH_WORKER_H
 #define NP_BENCH_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/ring.h"
 #include "bench/ids.h"
-#include "bench/pace.h"
+#include "bench/load.h"
+#include "bench/stop.h"
+#include "bench/transport/pktinfo.h"
 #include "stats/counters.h"
 #include "stats/hist.h"
 #include "sys/thread.h"
 
 struct np_run;
+struct np_sequence;
 
-/*
- * The body of a hot loop, written once for several kinds: every function that calls it with other
- * constants gets a copy in which they are settled.
- */
+/* Code of a hot loop, a step of it: every function that calls it has a copy of its own. */
 #define NP_LOOP_BODY static inline __attribute__((always_inline))
 
-/* One data connection. */
+/* What a connection needs next. */
+enum np_need {
+	NP_OVER,  /* nothing any more */
+	NP_SEND,  /* to send a message */
+	NP_RECV,  /* to receive one */
+	NP_PURGE, /* what waits in the socket thrown away, then NP_SEND */
+	/* In connection tests: */
+	NP_OPEN,  /* to come about */
+	NP_SHUT,  /* its sending half closed, then NP_AWAIT */
+	NP_AWAIT, /* the far end's close, then NP_CLOSE */
+	NP_CLOSE, /* to be closed */
+	/* Or-ed to the others: */
+	NP_PART = 1 << 4, /* the rest of a message of which c->part bytes are done */
+	NP_REST = 1 << 5  /* not before the load's next burst is due */
+};
+
+/* When the requests in flight were sent, first in first out. */
+struct np_in_flight {
+	size_t size, head, count;
+	uint64_t sent_ns[];
+};
+
+/* One data connection; in connection tests the series of them. */
 struct np_conn {
-	int fd; /* -1: none */
+	int fd;                  /* -1: none */
+	enum np_need need;       /* next; engines for many connections keep it here */
+	size_t part;             /* bytes of the message under way that are done */
+	uint64_t since_ns;       /* when the operation under way began */
+	uint64_t number;         /* of the next message: so many were sent; its id */
+	uint64_t sent, received; /* bytes */
+	uint64_t transactions;
+	struct np_ids *ids;             /* a requester's, where responses are told apart; NULL */
+	struct np_in_flight *in_flight; /* where there can be several, and no ids; NULL */
+	uint32_t lost;                  /* requests given up */
+	uint32_t waits_for;             /* events that an engine has asked the kernel for */
+};
+
+_Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
+
+/* What options add to operations, see codec.h. */
+enum {
+	NP_C_TOUCH = 1 << 0,   /* -k: buffers are written to and read */
+	NP_C_WRITE = 1 << 1,   /* -I: write(2) sends */
+	NP_C_NUMBER = 1 << 2,  /* datagrams of a stream are numbered */
+	NP_C_FRAME = 1 << 3,   /* messages have the transport's header, and an end that is marked */
+	NP_C_PKTINFO = 1 << 4, /* -B: answers go out from where the question was sent to */
+	NP_C_FILE = 1 << 5,    /* sendfile(2) sends */
+	NP_C_SPLICE = 1 << 6,  /* splice(2) receives */
+	NP_C_TIME = 1 << 7,    /* each call of a stream is timed */
+	NP_C_PACE = 1 << 8,    /* -b -w: operations are paced */
+	NP_C_ID = 1 << 9,      /* messages have an id, c->number */
+	NP_C_MANY = 1 << 10,   /* there can be several requests in flight */
+	NP_C_MANY_IDS = 1 << 11, /* and they have ids, in the place of NP_C_ID */
+	/* What the plain calls can't do. */
+	NP_C_SENDS =
+	    NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_FILE | NP_C_MANY_IDS,
+	NP_C_RECEIVES = NP_C_TOUCH | NP_C_FRAME | NP_C_PKTINFO | NP_C_SPLICE
+};
+
+struct np_worker;
+
+/*
+ * The steps of one role: each says what the connection needs next. A step that finds the test
+ * broken sets w->error and returns NP_OVER.
+ */
+struct np_steps {
+	enum np_need first; /* when the window opens */
+	bool answers;       /* messages go to where the last one came from, if not connected */
+	/* n bytes have left. */
+	enum np_need (*sent)(struct np_worker *w, struct np_conn *c, size_t n);
+	/* n bytes have come, at the beginning of buf; none: the end of the data. */
+	enum np_need (*arrived)(struct np_worker *w, struct np_conn *c, const char *buf, size_t n);
+	/* What it needed failed by that errno; EINTR: was not had in time. NULL: np_step_failed().
+	 */
+	enum np_need (*failed)(struct np_worker *w, struct np_conn *c, enum np_need need,
+			       int error);
+	/* Connection tests: how the next one is made; its descriptor, or -errno. Else NULL. */
+	int (*open)(struct np_worker *w);
+	/* It has come about; it is closed. */
+	enum np_need (*opened)(struct np_worker *w, struct np_conn *c);
+	enum np_need (*closed)(struct np_worker *w, struct np_conn *c);
 };
 
 struct np_worker {
-	int (*loop)(struct np_run *run); /* what setup chose */
+	int (*loop)(struct np_worker *w); /* the engine's for these steps; 0 or -errno */
+	struct np_run *run;
+	const struct np_stop *stop;
+	const struct np_steps *steps;
+	struct np_conn *conn; /* its connections */
+	uint32_t conns;
+
 	struct np_counters *count;
 	struct np_hist *hist;
+	uint64_t budget; /* bytes or transactions; UINT64_MAX in timed tests */
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
+	size_t whole;                /* bytes that make what came a whole message; 1 of datagrams */
 	struct np_ring send_ring, recv_ring;
-	uint64_t budget;       /* bytes or transactions; UINT64_MAX in timed tests */
-	void *state;           /* the side's own */
-	struct np_ids *ids;    /* a requester's, where responses are told apart by them; NULL */
-	struct np_id_place id; /* a responder's: what it copies into the response */
-	int file_fd;           /* of a file that is sent; the side's own; -1: none */
-	off_t file_length;     /* bytes of it */
+	uint32_t depth;        /* most requests in flight of one connection */
+	struct np_id_place id; /* where ids stand in messages; width 0: there are none */
+	unsigned codec;        /* NP_C_* */
+	unsigned char touched; /* what the last touch wrote, see codec.h */
 
-	/* A wait in the loop is interrupted when nothing has moved for so long; 0: never. */
-	uint64_t patience_ns;
+	/* Of datagrams: where they go to and came from; NULL and 0 for connected sockets. */
+	const struct sockaddr *to;
+	struct sockaddr *from;
+	socklen_t to_len, from_len;
 
-	struct np_pace pace;
-	unsigned char ink; /* what the last touch wrote, see extra.h */
+	uint64_t sends;     /* of requests, where there can be several in flight */
+	uint64_t more;      /* receives beyond one a message */
+	uint64_t in_flight; /* of all connections, where there can be several */
+	int error;          /* what broke the test, errno; 0: nothing did */
+
+	struct np_load load;
+	uint64_t patience_ns; /* how long a response is waited for; 0: for ever */
+	uint64_t look_at_ns;  /* when requests are looked at for those that are too old */
+
+	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
+	void *state;                  /* the side's own */
+	struct np_pktinfo pktinfo;
+	int file_fd;       /* of a file that is sent; the side's own; -1: none */
+	off_t file_length; /* bytes of it */
+	off_t file_at;     /* where the next call begins */
+	int pipe[3];       /* of splice(2): into it, out of it, where to; -1: not open */
 
 	uint64_t last_ns;             /* when a connection test's last transaction ended, or 0 */
 	uint64_t paced_ns;            /* of the window, spent waiting for a pacing interval's end */
 	struct np_thread_use *thread; /* where the worker accounts for itself; NULL: nobody asks */
 };
+
+/* Make it ready for the window that opens at that time. */
+void np_worker_begin(struct np_worker *w, uint64_t now_ns);
+
+/* The window is over: close what the loop has opened. */
+void np_worker_end(struct np_worker *w);
+
+/* The need, but not before the next burst is due if that was the last operation of one. */
+static inline enum np_need
+np_paced(struct np_worker *w, enum np_need need)
+{
+	if (__builtin_expect((w->codec & NP_C_PACE) != 0, 0)) {
+		np_load_done(&w->load);
+		return w->load.is_spent ? need | NP_REST : need;
+	}
+	return need;
+}
+
+/* Go on after a signal, and end by any other errno. */
+enum np_need np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error);
 
 #endif

@@ -613,7 +613,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 		return np_fail_in(err, c->peer);
 	}
 	out->run.end.token = out->far.token;
-	if (out->run.worker.ids != NULL && !out->far.ids) {
+	if (out->run.conn->ids != NULL && !out->far.ids) {
 		out->run.side->without_ids(&out->run);
 	}
 	return NP_OK;

@@ -161,8 +161,9 @@ measure(struct np_worker_thread *w)
 		np_thread_begin(run->worker.thread);
 	}
 	run->window.started_ns = np_now();
+	np_worker_begin(&run->worker, run->window.started_ns);
 	enter(w, LOOPING);
-	rc = run->worker.loop(run);
+	rc = run->worker.loop(&run->worker);
 	run->window.ended_ns = np_now();
 	if (run->worker.thread != NULL) {
 		np_thread_end(run->worker.thread);
@@ -170,6 +171,10 @@ measure(struct np_worker_thread *w)
 	if (rc < 0) {
 		explain(run, -rc);
 	}
+	if (run->side->settle != NULL) {
+		run->side->settle(&run->worker);
+	}
+	np_worker_end(&run->worker);
 	enter(w, FINISHING);
 	if (run->side->finish != NULL) {
 		run->side->finish(run);
@@ -187,7 +192,7 @@ work(void *arg)
 {
 	struct np_worker_thread *w = arg;
 	struct np_run *run = w->run;
-	bool met = run->side->connects;
+	bool met = run->side->steps != NULL && run->side->steps->open != NULL;
 
 	while (sem_wait(&w->told) != 0) {
 	}
@@ -232,7 +237,7 @@ progress(const struct np_run *run)
 static uint64_t
 silence(struct control *c, uint64_t did, uint64_t now)
 {
-	if (did != c->seen || c->seen_ns == 0 || np_pace_resting(c->d->run)) {
+	if (did != c->seen || c->seen_ns == 0 || np_load_resting(&c->d->run->worker.load)) {
 		c->seen = did;
 		c->seen_ns = now;
 	}
@@ -297,7 +302,7 @@ await_progress(struct control *c, uint64_t now)
 		return NP_NEVER; /* the client is watched on the control connection */
 	}
 	if (silence(c, progress(c->d->run), now) >=
-	    NP_STALL_S * NP_SEC + np_pace_longest(c->d->run->plan)) {
+	    NP_STALL_S * NP_SEC + np_load_longest(c->d->run->plan)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
 	}

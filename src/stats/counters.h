@@ -36,4 +36,14 @@ np_seen(const _Atomic uint64_t *shown)
 	return atomic_load_explicit(shown, memory_order_relaxed);
 }
 
+/* Add to what nobody else writes to. Returns the total. */
+static inline uint64_t
+np_add(_Atomic uint64_t *shown, uint64_t n)
+{
+	uint64_t total = np_seen(shown) + n;
+
+	np_show(shown, total);
+	return total;
+}
+
 #endif

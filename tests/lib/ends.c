@@ -64,14 +64,14 @@ server_params(struct np_plan *p, const struct np_plan *client)
 
 /* Stands in for the loop that setup chose. */
 static int
-watched_loop(struct np_run *run)
+watched_loop(struct np_worker *w)
 {
-	struct end *e = (struct end *)((char *)run - offsetof(struct end, run));
+	struct end *e = (struct end *)((char *)w->run - offsetof(struct end, run));
 	int rc;
 
 	sem_post(&e->looping);
 	allocs_arm();
-	rc = e->loop(run);
+	rc = e->loop(w);
 	e->allocated = allocs_disarm();
 	return rc;
 }

@@ -19,11 +19,11 @@ struct end {
 	struct np_run run;
 	struct np_drive drive;
 	struct np_err err;
-	int rc;                          /* of np_drive() */
-	unsigned long allocated;         /* by the loop */
-	int (*loop)(struct np_run *run); /* what setup chose */
-	sem_t looping;                   /* posted when the loop begins */
-	int control[2];                  /* of end_hang_up(); -1 */
+	int rc;                           /* of np_drive() */
+	unsigned long allocated;          /* by the loop */
+	int (*loop)(struct np_worker *w); /* what setup chose */
+	sem_t looping;                    /* posted when the loop begins */
+	int control[2];                   /* of end_hang_up(); -1 */
 	pthread_t thread;
 };
 

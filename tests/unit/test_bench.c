@@ -66,7 +66,7 @@ every_row_is_whole(void **state)
 		assert_true(b->near_role == NP_LEAD || b->near_role == NP_FOLLOW);
 		for (int role = 0; role < NP_ROLES; role++) {
 			assert_non_null(b->pattern->side[role]);
-			assert_non_null(b->pattern->side[role]->setup);
+			assert_non_null(b->pattern->side[role]->sync);
 		}
 		/* Names are unique: each one finds its own row. */
 		assert_ptr_equal(np_bench_find(b->name), b);

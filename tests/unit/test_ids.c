@@ -21,12 +21,17 @@ enum { DELAY_MS = 4 };
 
 /* ---- The account ---- */
 
+static struct np_counters counts;
+
 static struct np_ids *
 account(uint32_t width, uint32_t depth)
 {
 	struct np_id_place place = { .at = 2, .width = width };
 	struct np_err err = { .code = NP_OK };
-	struct np_ids *ids = np_ids_new(place, depth, &err);
+	struct np_ids *ids;
+
+	memset(&counts, 0, sizeof(counts));
+	ids = np_ids_new(place, depth, 1, &counts, &err);
 
 	assert_non_null(ids);
 	return ids;
@@ -44,9 +49,9 @@ request(struct np_ids *ids, char bytes[8], uint64_t now_ns)
 static void
 assert_account(const struct np_ids *ids, uint64_t duplicated, uint64_t late, uint64_t stray)
 {
-	assert_int_equal(ids->duplicated, duplicated);
-	assert_int_equal(ids->late, late);
-	assert_int_equal(ids->stray, stray);
+	assert_int_equal(np_seen(&ids->count->duplicated), duplicated);
+	assert_int_equal(np_seen(&ids->count->late), late);
+	assert_int_equal(np_seen(&ids->count->stray), stray);
 }
 
 static void
@@ -302,9 +307,9 @@ a_far_end_may_have_none(void **state)
 		e.plan.ids = true;
 		e.plan.burst = burst;
 		assert_int_equal(np_run_open(&e.run, &e.plan, &e.stop, &e.err), NP_OK);
-		assert_non_null(e.run.worker.ids);
+		assert_non_null(e.run.conn->ids);
 		e.run.side->without_ids(&e.run);
-		assert_null(e.run.worker.ids);
+		assert_null(e.run.conn->ids);
 		e.drive = (struct np_drive){ .run = &e.run,
 					     .control_fd = -1,
 					     .meet_ns = LONG_MS * NP_MSEC };

@@ -143,7 +143,7 @@ every_blocked_loop_stops_when_told(void **state)
 		assert_server_stops(b, change_nothing, !datagram);
 		assert_server_stops(b, use_extras, !datagram);
 		assert_server_stops(b, pace_slowly, !datagram);
-		if (b->pattern->side[NP_FOLLOW]->connects) {
+		if (b->pattern->side[NP_FOLLOW]->steps->open != NULL) {
 			assert_server_stops(b, change_nothing, false);
 		}
 	}

@@ -12,8 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "bench/engine/syscall.h"
-#include "bench/pattern/message.h"
+#include "bench/engine/sync.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
@@ -27,7 +26,7 @@ struct connector {
 };
 
 /* The next local port of the range, but never the port that is connected to. */
-static inline void
+static void
 next_port(const struct np_run *run, struct connector *c)
 {
 	const struct np_plan *p = run->plan;
@@ -77,13 +76,18 @@ spread_addresses(struct np_run *run)
 	np_endpoint_spread(&run->end.peer, run->plan->far.mask);
 }
 
-/* A connected socket from the next local port. Returns it, -errno, or 0 when told to stop. */
-NP_LOOP_BODY int
-connect_next(struct np_run *run, struct connector *c, const bool extras)
+/*
+ * A connected socket from the next local port. What takes time by an option is done where that was
+ * asked for.
+ */
+static int
+connect_next(struct np_worker *w)
 {
+	struct np_run *run = w->run;
 	const struct np_transport *t = run->plan->transport;
+	struct connector *c = w->state;
 
-	while (!np_stopped(run->stop)) {
+	while (!np_stopped(w->stop)) {
 		int fd = socket(run->plan->family, t->socktype | SOCK_CLOEXEC, t->protocol);
 		int error;
 
@@ -91,7 +95,7 @@ connect_next(struct np_run *run, struct connector *c, const bool extras)
 			return -errno;
 		}
 		next_port(run, c);
-		if (extras) {
+		if ((run->plan->near.mask | run->plan->far.mask) > 0) {
 			spread_addresses(run);
 		}
 		if (__builtin_expect(connect_from(run, fd) == 0, 1)) {
@@ -103,144 +107,111 @@ connect_next(struct np_run *run, struct connector *c, const bool extras)
 		if (error == EINTR || port_is_busy(run, c, error)) {
 			continue;
 		}
-		if (!extras || !run->plan->retry_connect) {
+		if (!run->plan->retry_connect) {
 			return -error;
 		}
 		wait_to_retry();
 	}
-	return 0;
-}
-
-/* The leader waits for the follower's close before its own. */
-static inline int
-await_close(struct np_run *run, int fd)
-{
-	char byte;
-	ssize_t n;
-
-	do {
-		n = np_sys_recv(fd, &byte, 1);
-	} while ((n > 0 || (n < 0 && errno == EINTR)) && !np_stopped(run->stop));
-	if (n == 0) {
-		return 0;
-	}
-	return n > 0 || errno == EINTR ? NP_LEAVE : -errno;
+	return -EINTR;
 }
 
 /* The totals that follow from the transactions. Without data both sizes are 0, and no call counts.
  */
 static void
-settle(struct np_run *run, uint64_t done, uint64_t sends, uint64_t receives)
+settle(struct np_worker *w, uint64_t sends, uint64_t receives)
 {
-	np_show(&run->worker.count->sends, sends);
-	np_show(&run->worker.count->receives, receives);
-	np_show(&run->worker.count->sent, sends * run->worker.send_size);
-	np_show(&run->worker.count->received, done * run->worker.recv_size);
+	uint64_t done = np_seen(&w->count->transactions);
+
+	np_show(&w->count->sends, sends);
+	np_show(&w->count->receives, receives);
+	np_show(&w->count->sent, sends * w->send_size);
+	np_show(&w->count->received, done * w->recv_size);
 }
 
-/* Calls beyond one send and one receive a transaction. */
-struct beyond {
-	uint64_t sends, receives;
+/* The first connection is looked at, which the others must not pay for. */
+static __attribute__((noinline)) void
+look_first(struct np_worker *w, const struct np_conn *c)
+{
+	if (w->run->plan->transport->protocol == IPPROTO_TCP) {
+		w->run->closing.mss = np_sock_int(c->fd, IPPROTO_TCP, TCP_MAXSEG);
+	}
+}
+
+/* What comes first on a connection. -N: a service closes when its client has, not before it. */
+NP_LOOP_BODY enum np_need
+connect_opened(struct np_worker *w, struct np_conn *c)
+{
+	if (__builtin_expect(c->transactions == 0, 0)) {
+		look_first(w, c);
+	}
+	if (w->send_size > 0) {
+		return NP_SEND;
+	}
+	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
+}
+
+NP_LOOP_BODY enum np_need
+connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	if (n < w->send_size) {
+		c->part = n;
+		return NP_SEND | NP_PART;
+	}
+	c->number++;
+	return NP_RECV;
+}
+
+/* The leader waits for the follower's close before its own. */
+NP_LOOP_BODY enum np_need
+connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
+{
+	(void)buf;
+	if (n == 0) {
+		w->run->hung_up = true;
+		w->error = ECONNRESET;
+		return NP_OVER;
+	}
+	if (n < w->recv_size) {
+		c->part = n;
+		return NP_RECV | NP_PART;
+	}
+	w->sends++; /* whose response is there */
+	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
+}
+
+NP_LOOP_BODY enum np_need
+connect_closed(struct np_worker *w, struct np_conn *c)
+{
+	uint64_t now = np_now(), done;
+
+	np_hist_record(w->hist, now - c->since_ns);
+	c->since_ns = now;
+	c->transactions++;
+	done = np_add(&w->count->transactions, 1);
+	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
+}
+
+static const struct np_steps connect_steps = {
+	.first = NP_OPEN,
+	.sent = connect_sent,
+	.arrived = connect_arrived,
+	.open = connect_next,
+	.opened = connect_opened,
+	.closed = connect_closed,
 };
 
-/* One connection and what goes over it. 0, NP_LEAVE or -errno. */
-NP_LOOP_BODY int
-transact(struct np_run *run, struct beyond *more, const bool data, const bool extras,
-	 const bool first)
-{
-	int fd = connect_next(run, run->worker.state, extras);
-	int rc = 0;
-
-	if (fd <= 0) {
-		return fd == 0 ? NP_LEAVE : fd;
-	}
-	if (data && (rc = np_message_send(run, &fd, run->worker.send_ring.slots->buf,
-					  run->worker.send_size, extras)) == 0) {
-		rc = np_message_recv(run, &fd, run->worker.recv_ring.slots->buf,
-				     run->worker.recv_size, &more->receives, extras);
-		more->sends += rc != 0; /* the end came while its request was under way */
-	}
-	if (extras && rc == 0 && run->plan->no_control) {
-		shutdown(fd, SHUT_WR); /* a service closes when its client has */
-	}
-	if (rc == 0 && (rc = await_close(run, fd)) != 0) {
-		more->sends += data;
-		more->receives += data;
-	}
-	if (first && run->plan->transport->protocol == IPPROTO_TCP) {
-		run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
-	}
-	np_sys_close(fd);
-	return rc;
-}
-
-/* The first connection is also looked at, which the others must not pay for. */
 static int
-transact_first(struct np_run *run, struct beyond *more, bool data, bool extras)
+connect_sync(struct np_worker *w)
 {
-	return np_stopped(run->stop) ? NP_LEAVE : transact(run, more, data, extras, true);
+	((struct connector *)w->state)->far_port = np_addr_port(&w->run->end.peer);
+	return np_sync_drive(w, &connect_steps);
 }
 
-NP_LOOP_BODY int
-connect_loop(struct np_run *run, const bool data, const bool extras)
+static void
+connect_settle(struct np_worker *w)
 {
-	struct connector *c = run->worker.state;
-	struct beyond more = { 0, 0 };
-	uint64_t done = 0;
-	uint64_t then = run->window.started_ns;
-	int rc;
-
-	c->far_port = np_addr_port(&run->end.peer);
-	rc = transact_first(run, &more, data, extras);
-	while (rc == 0) {
-		uint64_t now = np_now();
-
-		np_hist_record(run->worker.hist, now - then);
-		then = now;
-		np_show(&run->worker.count->transactions, ++done);
-		if (extras && np_pace(run)) {
-			then = np_now();
-		}
-		if (np_stopped(run->stop) || done >= run->worker.budget) {
-			break;
-		}
-		rc = transact(run, &more, data, extras, false);
-	}
-	settle(run, done, data ? done + more.sends : 0, data ? done + more.receives : 0);
-	run->worker.last_ns = then;
-	if (rc == NP_LEAVE) {
-		/* Told to stop; or the far end closed before it had answered. */
-		return np_stopped(run->stop) ? 0 : -ECONNRESET;
-	}
-	return rc;
-}
-
-static int
-connect_only(struct np_run *run)
-{
-	return connect_loop(run, false, false);
-}
-
-static int
-connect_request(struct np_run *run)
-{
-	return connect_loop(run, true, false);
-}
-
-static int
-connect_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return connect_loop(run, run->plan->pattern->sized, true);
-}
-
-static bool
-connects_with_extras(const struct np_run *run)
-{
-	const struct np_plan *p = run->plan;
-
-	return np_extra_wanted(run) || p->retry_connect || p->near.mask > 0 || p->far.mask > 0 ||
-	       p->no_control;
+	w->last_ns = w->conn->since_ns;
+	settle(w, w->conn->number, w->sends + w->more);
 }
 
 /* A random place in the port range, so that two runs do not walk over each other. */
@@ -275,16 +246,8 @@ connector_setup(struct np_run *run, struct np_err *err)
 }
 
 static int
-connect_setup(struct np_run *run, struct np_err *err)
-{
-	run->worker.loop = connects_with_extras(run) ? connect_extras : connect_only;
-	return connector_setup(run, err);
-}
-
-static int
 request_setup(struct np_run *run, struct np_err *err)
 {
-	run->worker.loop = connects_with_extras(run) ? connect_extras : connect_request;
 	if (connector_setup(run, err) != NP_OK ||
 	    np_run_send_ring(run, run->plan->request, false, err) != NP_OK) {
 		return err->code;
@@ -324,93 +287,109 @@ reset_nudge(struct np_run *run)
 	}
 }
 
+static int
+accept_next(struct np_worker *w)
+{
+	int fd = np_endpoint_take(w->run);
+
+	return fd >= 0 ? fd : -errno;
+}
+
+NP_LOOP_BODY enum np_need
+accept_opened(struct np_worker *w, struct np_conn *c)
+{
+	(void)c;
+	w->sends = w->recv_size == 0; /* is its response on the way? */
+	return w->recv_size > 0 ? NP_RECV : NP_CLOSE;
+}
+
 /* A connection that came to nothing (reset, or closed without a request) is no fault of the test.
  */
-NP_LOOP_BODY int
-serve(struct np_run *run, int fd, uint64_t *more, const bool extras)
+static enum np_need
+accept_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	int rc = np_message_recv(run, &fd, run->worker.recv_ring.slots->buf, run->worker.recv_size,
-				 more, extras);
-
-	if (rc == 0) {
-		rc = np_message_send(run, &fd, run->worker.send_ring.slots->buf,
-				     run->worker.send_size, extras);
+	if (need == NP_OPEN) {
+		return np_step_failed(w, c, need, error == ECONNABORTED ? EINTR : error);
 	}
-	return rc == -ECONNRESET || rc == -EPIPE ? NP_LEAVE : rc;
+	return error == ECONNRESET || error == EPIPE ? NP_CLOSE : np_step_failed(w, c, need, error);
 }
 
-NP_LOOP_BODY int
-accept_loop(struct np_run *run, const bool data, const bool extras)
+NP_LOOP_BODY enum np_need
+accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	uint64_t done = 0, more = 0;
-	int rc = 0;
-
-	while (!np_stopped(run->stop) && done < run->worker.budget) {
-		int fd = extras ? np_endpoint_take(run) : np_sys_accept(run->end.listen_fd);
-
-		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) {
-			continue;
-		}
-		if (fd < 0) {
-			rc = -errno;
-			break;
-		}
-		rc = data ? serve(run, fd, &more, extras) : 0;
-		np_sys_close(fd);
-		if (rc < 0) {
-			break;
-		}
-		done += rc == 0;
-		np_show(&run->worker.count->transactions, done);
-		if (extras && rc == 0) {
-			np_pace(run);
-		}
-		rc = 0;
+	(void)buf;
+	if (n == 0) {
+		return NP_CLOSE;
 	}
-	settle(run, done, data ? done : 0, data ? done + more : 0);
-	return rc;
+	if (n < w->recv_size) {
+		c->part = n;
+		return NP_RECV | NP_PART;
+	}
+	return NP_SEND;
 }
 
-static int
-accept_only(struct np_run *run)
+NP_LOOP_BODY enum np_need
+accept_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	return accept_loop(run, false, false);
+	if (n < w->send_size) {
+		c->part = n;
+		return NP_SEND | NP_PART;
+	}
+	w->sends = 1;
+	return NP_CLOSE;
 }
 
-static int
-accept_respond(struct np_run *run)
+NP_LOOP_BODY enum np_need
+accept_closed(struct np_worker *w, struct np_conn *c)
 {
-	return accept_loop(run, true, false);
+	uint64_t done;
+
+	if (!w->sends) {
+		return NP_OPEN;
+	}
+	c->transactions++;
+	done = np_add(&w->count->transactions, 1);
+	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
+static const struct np_steps accept_steps = {
+	.first = NP_OPEN,
+	.sent = accept_sent,
+	.arrived = accept_arrived,
+	.open = accept_next,
+	.opened = accept_opened,
+	.closed = accept_closed,
+	.failed = accept_failed,
+};
+
 static int
-accept_extras(struct np_run *run)
+accept_sync(struct np_worker *w)
 {
-	np_pace_begin(run);
-	return accept_loop(run, run->plan->pattern->sized, true);
+	return np_sync_drive(w, &accept_steps);
+}
+
+static void
+accept_settle(struct np_worker *w)
+{
+	uint64_t done = w->recv_size > 0 ? np_seen(&w->count->transactions) : 0;
+
+	settle(w, done, done + w->more);
 }
 
 /* netperf reads the sizes of the first connection while it is new: those of the listener. */
-static void
-accept_prepare(struct np_run *run, int (*loop)(struct np_run *run))
-{
-	run->worker.loop = np_extra_wanted(run) || run->end.picky ? accept_extras : loop;
-	run->closing.sndbuf_end = run->end.sndbuf;
-	run->closing.rcvbuf_end = run->end.rcvbuf;
-}
-
 static int
 accept_setup(struct np_run *run, struct np_err *err)
 {
 	(void)err;
-	accept_prepare(run, accept_only);
+	run->closing.sndbuf_end = run->end.sndbuf;
+	run->closing.rcvbuf_end = run->end.rcvbuf;
 	return NP_OK;
 }
 
 static int
 respond_setup(struct np_run *run, struct np_err *err)
 {
-	accept_prepare(run, accept_respond);
+	accept_setup(run, err);
 	if (np_run_recv_ring(run, run->plan->request, false, err) != NP_OK) {
 		return err->code;
 	}
@@ -418,28 +397,36 @@ respond_setup(struct np_run *run, struct np_err *err)
 }
 
 static const struct np_side cc_connect = {
-	.setup = connect_setup,
+	.setup = connector_setup,
+	.steps = &connect_steps,
+	.sync = connect_sync,
+	.settle = connect_settle,
 	.release = connector_release,
-	.connects = true,
 };
 
 static const struct np_side cc_accept = {
 	.setup = accept_setup,
+	.steps = &accept_steps,
+	.sync = accept_sync,
+	.settle = accept_settle,
 	.pad_ns = NP_SEC / 10,
-	.connects = true,
 };
 
 static const struct np_side crr_connect = {
 	.setup = request_setup,
+	.steps = &connect_steps,
+	.sync = connect_sync,
+	.settle = connect_settle,
 	.nudge = reset_nudge,
 	.release = connector_release,
-	.connects = true,
 };
 
 static const struct np_side crr_accept = {
 	.setup = respond_setup,
+	.steps = &accept_steps,
+	.sync = accept_sync,
+	.settle = accept_settle,
 	.pad_ns = NP_SEC / 10,
-	.connects = true,
 };
 
 const struct np_pattern np_pattern_cc = {

@@ -11,21 +11,14 @@
 #include "bench/run.h"
 
 static int
-look_loop(struct np_run *run)
+look_loop(struct np_worker *w)
 {
+	struct np_run *run = w->run;
 	socklen_t len = sizeof(run->closing.mss);
 
 	return getsockopt(run->conn->fd, IPPROTO_TCP, TCP_MAXSEG, &run->closing.mss, &len) == 0
 		   ? 0
 		   : -errno;
-}
-
-static int
-look_setup(struct np_run *run, struct np_err *err)
-{
-	(void)err;
-	run->worker.loop = look_loop;
-	return NP_OK;
 }
 
 /* The far end may close when it likes: nothing is on its way that could get lost. */
@@ -36,7 +29,7 @@ look_finish(struct np_run *run)
 }
 
 static const struct np_side look = {
-	.setup = look_setup,
+	.sync = look_loop,
 	.finish = look_finish,
 };
 

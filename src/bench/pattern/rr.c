@@ -10,87 +10,35 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "bench/engine/syscall.h"
+#include "bench/engine/sync.h"
 #include "bench/ids.h"
-#include "bench/pattern/message.h"
-#include "bench/pattern/rr.h"
 #include "bench/pattern/stream.h"
-#include "bench/transport/pktinfo.h"
-#include "net/eth.h"
 
-/* Leaving a loop: quietly when told so, else the far end closed before its time. */
-static int
-left(struct np_run *run, int rc)
+enum { DRAIN_MS = 100 }; /* the longest that is looked for what came late */
+
+/* The totals that follow from the transactions need not be published one by one. */
+static void
+settle(struct np_worker *w, uint64_t sends)
 {
-	return rc == NP_LEAVE ? (run->hung_up ? -ECONNRESET : 0) : rc;
-}
+	uint64_t done = np_seen(&w->count->transactions);
+	bool leads = w->run->plan->role == NP_LEAD;
 
-void
-np_rr_settle(struct np_run *run, uint64_t sends, uint64_t receives)
-{
-	np_show(&run->worker.count->sends, sends);
-	np_show(&run->worker.count->receives, receives);
-	np_show(&run->worker.count->sent, sends * run->worker.send_size);
-	np_show(&run->worker.count->received,
-		np_seen(&run->worker.count->transactions) * run->worker.recv_size);
-}
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[i];
 
-NP_LOOP_BODY int
-request_stream(struct np_run *run, const bool extras)
-{
-	const struct np_slot *out = run->worker.send_ring.slots, *in = run->worker.recv_ring.slots;
-	uint64_t done = 0, more = 0, under_way = 0;
-	uint64_t then = run->window.started_ns;
-	int rc = 0;
-
-	while (!np_stopped(run->stop) && done < run->worker.budget) {
-		uint64_t now;
-
-		if ((rc = np_message_send(run, &run->conn->fd, out->buf, run->worker.send_size,
-					  extras)) != 0) {
-			break;
-		}
-		rc = np_message_recv(run, &run->conn->fd, in->buf, run->worker.recv_size, &more,
-				     extras);
-		if (rc != 0) {
-			under_way = 1; /* its request has been sent */
-			break;
-		}
-		now = np_now();
-		np_hist_record(run->worker.hist, now - then);
-		then = now;
-		np_show(&run->worker.count->transactions, ++done);
-		out = out->next;
-		in = in->next;
-		if (extras && np_pace(run)) {
-			then = np_now();
-		}
+		c->sent = (leads && w->depth == 1 ? c->number : c->transactions) * w->send_size;
+		c->received = c->transactions * w->recv_size;
 	}
-	np_rr_settle(run, done + under_way, done + more);
-	return left(run, rc);
+	np_show(&w->count->sends, sends);
+	np_show(&w->count->receives, done + w->more);
+	np_show(&w->count->sent, sends * w->send_size);
+	np_show(&w->count->received, done * w->recv_size);
 }
 
-static int
-request_stream_plain(struct np_run *run)
-{
-	return request_stream(run, false);
-}
-
-static int
-request_stream_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return request_stream(run, true);
-}
-
-/* When each request in flight was sent, first in first out; one slot more than -b asks for. */
-struct in_flight {
-	size_t size, head, count;
-	uint64_t sent_ns[];
-};
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void
-in_flight_push(struct in_flight *q, uint64_t now)
+in_flight_push(struct np_in_flight *q, uint64_t now)
 {
 	size_t at = q->head + q->count++;
 
@@ -98,7 +46,7 @@ in_flight_push(struct in_flight *q, uint64_t now)
 }
 
 static uint64_t
-in_flight_pop(struct in_flight *q)
+in_flight_pop(struct np_in_flight *q)
 {
 	uint64_t then = q->sent_ns[q->head];
 
@@ -107,249 +55,246 @@ in_flight_pop(struct in_flight *q)
 	return then;
 }
 
-/* One transaction after another with `burst` more requests in flight. */
-NP_LOOP_BODY int
-request_burst(struct np_run *run, const bool extras)
+/* Several in flight: another one, as long as there is room for it and it is wanted. */
+static enum np_need
+send_more(struct np_worker *w, struct np_conn *c)
 {
-	struct in_flight *q = run->worker.state;
-	const struct np_slot *out = run->worker.send_ring.slots, *in = run->worker.recv_ring.slots;
-	uint64_t done = 0, sends = 0, more = 0;
-	uint64_t now = run->window.started_ns;
-	int rc = 0;
+	uint64_t done = np_seen(&w->count->transactions);
+	size_t count = c->ids != NULL ? c->ids->in_flight : c->in_flight->count;
 
-	while (!np_stopped(run->stop) && done < run->worker.budget) {
-		while (q->count < q->size && sends < run->worker.budget && rc == 0) {
-			if ((rc = np_message_send(run, &run->conn->fd, out->buf,
-						  run->worker.send_size, extras)) == 0) {
-				in_flight_push(q, now);
-				sends++;
-				out = out->next;
-				now = q->count < q->size ? np_now() : now;
-			}
-		}
-		if (rc != 0 || (rc = np_message_recv(run, &run->conn->fd, in->buf,
-						     run->worker.recv_size, &more, extras)) != 0) {
-			break;
-		}
-		now = np_now();
-		np_hist_record(run->worker.hist, now - in_flight_pop(q));
-		np_show(&run->worker.count->transactions, ++done);
-		in = in->next;
-		if (extras && np_pace(run)) {
-			now = np_now();
-		}
-	}
-	np_rr_settle(run, sends, done + more);
-	return left(run, rc);
+	return count < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
 }
 
-static int
-request_burst_plain(struct np_run *run)
+static __attribute__((noinline)) enum np_need
+sent_of_many(struct np_worker *w, struct np_conn *c)
 {
-	return request_burst(run, false);
-}
+	enum np_need next;
 
-static int
-request_burst_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return request_burst(run, true);
-}
-
-/*
- * Late responses must not be taken for answers to what is sent next. One that comes later still is:
- * these responses carry nothing to tell them apart by, so the time-out must be longer than the
- * round trip. What came beyond what was asked for is told in the result.
- */
-static void
-discard_late(struct np_run *run)
-{
-	uint64_t surplus = np_seen(&run->worker.count->surplus);
-	ssize_t n;
-
-	while (!np_stopped(run->stop) && (n = recv(run->conn->fd, run->worker.recv_ring.slots->buf,
-						   run->worker.recv_size, MSG_DONTWAIT)) >= 0) {
-		surplus += n > 0;
-	}
-	np_show(&run->worker.count->surplus, surplus);
-}
-
-/*
- * Give up the requests in flight, count them, and start afresh. The controller interrupts a wait
- * that has lasted run->worker.patience_ns: a time-out of the socket's own (SO_RCVTIMEO) would arm a
- * timer for every transaction. A connected socket may also bring the news of an ICMP message.
- * Returns 0 or -errno.
- */
-static int
-give_up(struct np_run *run, uint64_t in_flight, uint64_t *lost)
-{
-	if (errno != EINTR && errno != ECONNREFUSED) {
-		return -errno;
-	}
-	if (!np_stopped(run->stop)) {
-		*lost += in_flight;
-		np_show(&run->worker.count->lost, *lost);
-		discard_late(run);
-	}
-	return 0;
-}
-
-NP_LOOP_BODY ssize_t
-send_request(struct np_run *run, char *buf, const void *to, socklen_t to_len, const bool extras)
-{
-	return extras ? np_extra_send(run, run->conn->fd, buf, run->worker.send_size, to, to_len)
-		      : np_sys_sendto(run->conn->fd, buf, run->worker.send_size, to, to_len);
-}
-
-NP_LOOP_BODY int
-request_datagrams(struct np_run *run, const void *to, socklen_t to_len, const bool extras)
-{
-	const struct np_slot *out = run->worker.send_ring.slots, *in = run->worker.recv_ring.slots;
-	uint64_t done = 0, sends = 0, lost = 0;
-	uint64_t then = run->window.started_ns;
-	int rc = 0;
-
-	while (!np_stopped(run->stop) && done < run->worker.budget) {
-		if (send_request(run, out->buf, to, to_len, extras) < 0) {
-			if ((rc = give_up(run, 0, &lost)) != 0) {
-				break;
-			}
-			continue;
-		}
-		sends++;
-		if (__builtin_expect(np_rr_recv_response(run, in->buf, extras) > 0, 1)) {
-			uint64_t now = np_now();
-
-			np_hist_record(run->worker.hist, now - then);
-			then = now;
-			np_show(&run->worker.count->transactions, ++done);
-			out = out->next;
-			in = in->next;
-			if (extras && np_pace(run)) {
-				then = np_now();
-			}
-			continue;
-		}
-		if ((rc = give_up(run, 1, &lost)) != 0) {
-			break;
-		}
-		then = np_now();
-	}
-	np_rr_settle(run, sends, done);
-	return rc;
-}
-
-static int
-request_connected(struct np_run *run)
-{
-	return request_datagrams(run, NULL, 0, false);
-}
-
-static int
-request_to(struct np_run *run)
-{
-	return request_datagrams(run, &run->end.peer.sa, run->end.peer.len, false);
-}
-
-static int
-request_datagrams_extras(struct np_run *run)
-{
-	bool named = !np_run_connected(run);
-
-	np_pace_begin(run);
-	return request_datagrams(run, named ? &run->end.peer.sa : NULL,
-				 named ? run->end.peer.len : 0, true);
-}
-
-/* Datagrams with several requests in flight: a time-out gives up all of them. */
-NP_LOOP_BODY int
-request_datagram_burst(struct np_run *run, const bool extras)
-{
-	struct in_flight *q = run->worker.state;
-	const void *to = np_run_connected(run) ? NULL : &run->end.peer.sa;
-	socklen_t to_len = np_run_connected(run) ? 0 : run->end.peer.len;
-	uint64_t done = 0, sends = 0, lost = 0;
-	int rc = 0;
-
-	while (!np_stopped(run->stop) && done < run->worker.budget && rc == 0) {
-		while (q->count < q->size && done + q->count < run->worker.budget &&
-		       send_request(run, run->worker.send_ring.slots->buf, to, to_len, extras) >=
-			   0) {
-			in_flight_push(q, np_now());
-			sends++;
-		}
-		if (q->count > 0 &&
-		    np_rr_recv_response(run, run->worker.recv_ring.slots->buf, extras) > 0) {
-			np_hist_record(run->worker.hist, np_now() - in_flight_pop(q));
-			np_show(&run->worker.count->transactions, ++done);
-			if (extras) {
-				np_pace(run);
-			}
-			continue;
-		}
-		rc = give_up(run, q->count, &lost);
-		q->count = 0;
-	}
-	np_rr_settle(run, sends, done);
-	return rc;
-}
-
-static int
-request_datagram_burst_plain(struct np_run *run)
-{
-	return request_datagram_burst(run, false);
-}
-
-static int
-request_datagram_burst_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return request_datagram_burst(run, true);
-}
-
-static void
-choose_request_loop(struct np_run *run)
-{
-	const struct np_plan *p = run->plan;
-	bool datagram = p->transport->datagram, extras = np_extra_wanted(run);
-
-	if (run->worker.ids != NULL) {
-		np_rr_choose_ids_loop(run, extras);
-	} else if (p->burst > 0 && datagram) {
-		run->worker.loop =
-		    extras ? request_datagram_burst_extras : request_datagram_burst_plain;
-	} else if (p->burst > 0) {
-		run->worker.loop = extras ? request_burst_extras : request_burst_plain;
-	} else if (datagram && extras) {
-		run->worker.loop = request_datagrams_extras;
-	} else if (datagram) {
-		run->worker.loop = np_run_connected(run) ? request_connected : request_to;
+	w->sends++;
+	w->in_flight++;
+	if (c->ids != NULL) {
+		np_ids_sent(c->ids, c->since_ns);
+		c->number = np_ids_next(c->ids);
 	} else {
-		run->worker.loop = extras ? request_stream_extras : request_stream_plain;
+		in_flight_push(c->in_flight, c->since_ns);
+	}
+	next = send_more(w, c);
+	if (next == NP_SEND) {
+		c->since_ns = np_now();
+	}
+	return next;
+}
+
+NP_LOOP_BODY enum np_need
+request_sent(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	if (__builtin_expect(n < w->send_size, 0)) {
+		c->part = n;
+		return NP_SEND | NP_PART;
+	}
+	c->number++;
+	return __builtin_expect((w->codec & NP_C_MANY) != 0, 0) ? sent_of_many(w, c) : NP_RECV;
+}
+
+/* Part of a response, or the end of the data. An empty datagram is none: some other test's end. */
+static __attribute__((noinline)) enum np_need
+request_part(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	if (w->run->plan->transport->datagram) {
+		np_add(&w->count->stray, n > 0);
+		return NP_RECV;
+	}
+	if (n > 0) {
+		c->part = n;
+		return NP_RECV | NP_PART;
+	}
+	w->run->hung_up = true;
+	w->error = ECONNRESET;
+	return NP_OVER;
+}
+
+/* No response will come to what is in flight: it is lost. */
+static enum np_need
+give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
+{
+	uint32_t lost = 1;
+
+	if (w->depth == 1 && c->ids != NULL) {
+		np_ids_gave_up_last(c->ids, c->number);
+	} else if (c->ids != NULL) {
+		lost = np_ids_give_up(c->ids, sent_until_ns);
+	} else if (w->depth > 1) {
+		lost = (uint32_t)c->in_flight->count;
+		c->in_flight->count = 0;
+	}
+	w->in_flight -= w->depth > 1 ? lost : 0;
+	c->lost += lost;
+	np_add(&w->count->lost, lost);
+	return c->ids != NULL ? NP_SEND : NP_PURGE;
+}
+
+/*
+ * The controller interrupts a wait in which nothing has been answered for w->patience_ns: a
+ * time-out of the socket's own (SO_RCVTIMEO) would arm a timer for every transaction. A connected
+ * socket may also bring the news of an ICMP message.
+ */
+static enum np_need
+request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+{
+	enum np_need next;
+
+	if (!w->run->plan->transport->datagram || (error != EINTR && error != ECONNREFUSED)) {
+		return np_step_failed(w, c, need, error);
+	}
+	if (need != NP_RECV || np_stopped(w->stop)) {
+		return need;
+	}
+	next = give_up(w, c, UINT64_MAX);
+	c->since_ns = np_now();
+	return next;
+}
+
+/*
+ * A message that answers no request in flight: a duplicate, late, or stray. While such messages
+ * come one upon the other nobody can interrupt the wait.
+ */
+static __attribute__((noinline)) enum np_need
+request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
+{
+	if (w->depth == 1) {
+		c->ids->next = c->number;
+		np_ids_astray(c->ids, buf, n);
+	}
+	return np_now() - c->since_ns >= w->patience_ns ? request_failed(w, c, NP_RECV, EINTR)
+							: NP_RECV;
+}
+
+/* A response is there, to a request that was sent at c->since_ns. True: it was the last one. */
+NP_LOOP_BODY bool
+answered(struct np_worker *w, struct np_conn *c)
+{
+	uint64_t now = np_now(), done;
+
+	np_hist_record(w->hist, now - c->since_ns);
+	c->since_ns = now;
+	done = np_add(&w->count->transactions, 1);
+	return __builtin_expect(done >= w->budget, 0);
+}
+
+/*
+ * The same with several in flight. While others are answered nobody interrupts: requests that are
+ * too old are looked for now and then.
+ */
+static __attribute__((noinline)) enum np_need
+answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
+{
+	bool is_last;
+
+	if (c->ids == NULL) {
+		c->since_ns = in_flight_pop(c->in_flight);
+	} else if (!np_ids_answers(c->ids, buf, n, &c->since_ns)) {
+		return request_astray(w, c, buf, n);
+	}
+	w->in_flight--;
+	c->transactions++;
+	is_last = answered(w, c);
+	if (w->patience_ns > 0 && c->ids != NULL && c->since_ns >= w->look_at_ns) {
+		give_up(w, c, c->since_ns - w->patience_ns);
+		w->look_at_ns = c->since_ns + w->patience_ns / 8;
+	}
+	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
+}
+
+NP_LOOP_BODY enum np_need
+request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
+{
+	if (__builtin_expect(n < w->whole, 0)) {
+		return request_part(w, c, n);
+	}
+	if (__builtin_expect((w->codec & NP_C_ID) != 0, 0)) {
+		if (!np_id_is(w->id, c->number - 1, buf)) {
+			return request_astray(w, c, buf, n);
+		}
+	} else if (__builtin_expect((w->codec & NP_C_MANY) != 0, 0)) {
+		return answered_of_many(w, c, buf, n);
+	}
+	if (answered(w, c)) {
+		return np_paced(w, NP_OVER);
+	}
+	return np_paced(w, NP_SEND);
+}
+
+static const struct np_steps request_steps = {
+	.first = NP_SEND,
+	.sent = request_sent,
+	.arrived = request_arrived,
+	.failed = request_failed,
+};
+
+static int
+request_sync(struct np_worker *w)
+{
+	return np_sync_drive(w, &request_steps);
+}
+
+/*
+ * One in flight: each request was answered or given up but the last one, if that is under way. It
+ * may be answered yet: the drain is to know it.
+ */
+static void
+settle_one(struct np_conn *c)
+{
+	struct np_ids *ids = c->ids;
+	bool is_under_way = (c->need & ~(unsigned)NP_PART) == NP_RECV;
+
+	c->transactions = c->number - c->lost - is_under_way;
+	if (ids == NULL) {
+		return;
+	}
+	ids->next = c->number;
+	if (is_under_way) {
+		ids->slots[(c->number - 1) & ids->slot_mask].number_and_1 = c->number;
 	}
 }
 
-/* Ids, and what stands in for them where the far end has none: for a burst the times of its
- * requests. */
+static void
+request_settle(struct np_worker *w)
+{
+	uint64_t sends = w->sends;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[i];
+
+		if (w->depth == 1) {
+			sends += c->number;
+			settle_one(c);
+		}
+	}
+	settle(w, sends);
+}
+
+/* Ids, and what stands in for them where the far end has none: for several requests in flight the
+ * times when they were sent. */
 static int
-request_state(struct np_run *run, struct np_err *err)
+request_state(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
-	struct in_flight *q;
+	uint32_t depth = p->burst + 1;
+	struct np_in_flight *q;
 
 	if (np_ids_used(p)) {
-		run->worker.ids = np_ids_new(np_id_place(p), p->burst + 1, err);
-		if (run->worker.ids == NULL) {
+		c->ids = np_ids_new(np_id_place(p), depth, run->conns, run->worker.count, err);
+		if (c->ids == NULL) {
 			return err->code;
 		}
 	}
 	if (p->burst > 0) {
-		q = calloc(1, sizeof(*q) + (p->burst + 1) * sizeof(q->sent_ns[0]));
+		q = calloc(1, sizeof(*q) + depth * sizeof(q->sent_ns[0]));
 		if (q == NULL) {
 			return np_fail(err, NP_ESYS, ENOMEM, "a burst of %u requests", p->burst);
 		}
-		q->size = p->burst + 1;
-		run->worker.state = q;
+		q->size = depth;
+		c->in_flight = q;
 	}
 	return NP_OK;
 }
@@ -358,198 +303,187 @@ static int
 request_setup(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
+	struct np_worker *w = &run->worker;
 
-	if (request_state(run, err) != NP_OK) {
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (request_state(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	if (np_ids_used(p)) {
+		w->id = np_id_place(p);
+		w->codec |= p->burst > 0 ? NP_C_MANY_IDS : NP_C_ID;
+	}
+	w->depth = p->burst + 1;
+	w->codec |= p->burst > 0 ? NP_C_MANY : 0u;
+	w->patience_ns = p->transport->datagram ? p->timeout_ms * NP_MSEC : 0;
+	if (np_run_send_ring(run, p->request, false, err) != NP_OK ||
+	    np_run_recv_ring(run, p->response, false, err) != NP_OK) {
 		return err->code;
 	}
-	choose_request_loop(run);
-	run->worker.patience_ns = p->transport->datagram ? p->timeout_ms * NP_MSEC : 0;
-	if (np_run_send_ring(run, p->request, false, err) != NP_OK) {
-		return err->code;
-	}
-	return np_run_recv_ring(run, p->response, false, err);
+	/* A datagram is a response if it has room for the id; without ids, if it is not empty. */
+	w->whole = w->id.width > 0          ? w->id.at + w->id.width
+		   : p->transport->datagram ? 1
+					    : w->recv_size;
+	return NP_OK;
 }
 
 static void
 request_without_ids(struct np_run *run)
 {
-	free(run->worker.ids);
-	run->worker.ids = NULL;
-	choose_request_loop(run);
+	run->worker.codec &= ~(unsigned)(NP_C_ID | NP_C_MANY_IDS);
+	run->worker.whole = run->worker.id.width > 0 ? 1 : run->worker.whole;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		free(run->conn[i].ids);
+		run->conn[i].ids = NULL;
+	}
 }
 
 static void
 request_release(struct np_run *run)
 {
-	free(run->worker.state);
-	free(run->worker.ids);
-	run->worker.state = NULL;
-	run->worker.ids = NULL;
-}
-
-NP_LOOP_BODY int
-respond_stream(struct np_run *run, const bool extras)
-{
-	const struct np_slot *out = run->worker.send_ring.slots, *in = run->worker.recv_ring.slots;
-	uint64_t done = 0, more = 0;
-	int rc = 0;
-
-	while (!np_stopped(run->stop) && done < run->worker.budget) {
-		if ((rc = np_message_recv(run, &run->conn->fd, in->buf, run->worker.recv_size,
-					  &more, extras)) != 0 ||
-		    (rc = np_message_send(run, &run->conn->fd, out->buf, run->worker.send_size,
-					  extras)) != 0) {
-			break;
-		}
-		np_show(&run->worker.count->transactions, ++done);
-		out = out->next;
-		in = in->next;
-		if (extras) {
-			np_pace(run);
-		}
+	request_without_ids(run);
+	for (uint32_t i = 0; i < run->conns; i++) {
+		free(run->conn[i].in_flight);
+		run->conn[i].in_flight = NULL;
 	}
-	np_rr_settle(run, done, done + more);
-	return rc == NP_LEAVE ? 0 : rc;
 }
 
+/* Without results to wait for, a response gets about as long as two took, on average. */
 static int
-respond_stream_plain(struct np_run *run)
+drain_ms(const struct np_run *run)
 {
-	return respond_stream(run, false);
+	uint64_t done = np_seen(&run->worker.count->transactions);
+	uint64_t ns = run->window.ended_ns - run->window.started_ns;
+	uint64_t ms = done > 0 ? 2 * ns / done / NP_MSEC + 1 : 0;
+
+	return !run->plan->no_control ? 0 : ms < DRAIN_MS ? (int)ms : DRAIN_MS;
 }
 
-static int
-respond_stream_extras(struct np_run *run)
+/* What is still in one socket. Returns how many messages. */
+static uint64_t
+drain_one(struct np_run *run, struct np_conn *c, uint64_t until)
 {
-	np_pace_begin(run);
-	return respond_stream(run, true);
+	char *buf = run->worker.recv_ring.slots->buf;
+	uint64_t came = 0, sent_ns;
+	ssize_t n;
+
+	while (np_now() < until &&
+	       (n = recv(c->fd, buf, run->worker.recv_size, MSG_DONTWAIT)) >= 0) {
+		if (n > 0 && c->ids != NULL) {
+			np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
+		}
+		came += n > 0;
+	}
+	return came;
 }
 
 /*
- * One datagram is one request, whatever its size; an empty one ends the test. An addressed one is
- * answered from where it was sent to.
+ * The far end's results are in, so all its responses were sent before. The response to a request
+ * that was under way at the end is none too many.
  */
-NP_LOOP_BODY ssize_t
-recv_request(struct np_run *run, char *buf, struct np_pktinfo *info, const bool addressed,
-	     const bool extras, const bool framed)
+static void
+request_drain(struct np_run *run)
 {
-	ssize_t n;
+	struct np_counters *count = run->worker.count;
+	uint64_t under_way =
+	    np_seen(&count->sends) - np_seen(&count->transactions) - np_seen(&count->lost);
+	uint64_t came = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
+	struct pollfd more = { .fd = run->conn->fd, .events = POLLIN };
 
-	if (extras) {
-		np_extra_touch(run, buf, run->worker.recv_size);
+	if (!run->plan->transport->datagram || run->conn->fd < 0) {
+		return;
 	}
-	if (addressed) {
-		return np_pktinfo_recv(run, buf, run->worker.recv_size, info);
+	poll(&more, 1, drain_ms(run));
+	for (uint32_t i = 0; i < run->conns; i++) {
+		came += drain_one(run, &run->conn[i], until);
 	}
-	info->from_len = sizeof(run->end.peer.sa);
-	n = np_sys_recvfrom(run->conn->fd, buf, run->worker.recv_size, &run->end.peer.sa,
-			    &info->from_len);
-	return framed && n > 0 && np_eth_is_end(buf) ? 0 : n;
+	if (run->conn->ids == NULL) {
+		np_show(&count->surplus, came > under_way ? came - under_way : 0);
+	}
 }
 
-/* The response's id, where there is one, is its request's. */
-NP_LOOP_BODY ssize_t
-send_response(struct np_run *run, const char *request, char *buf, struct np_pktinfo *info,
-	      const bool addressed, const bool extras)
+/* --- responses -------------------------------------------------------------------------------- */
+
+/*
+ * Part of a request, or the end. One datagram is one request, whatever its size; an empty one ends
+ * the test.
+ */
+static __attribute__((noinline)) enum np_need
+respond_part(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	if (extras) {
-		np_extra_touch(run, buf, run->worker.send_size);
+	if (n > 0) {
+		c->part = n;
+		return NP_RECV | NP_PART;
 	}
-	if (run->worker.id.width > 0) {
-		np_id_copy(run->worker.id, request, buf);
-	}
-	if (addressed) {
-		return np_pktinfo_send(run, buf, run->worker.send_size, info);
-	}
-	return extras ? np_extra_put(run, run->conn->fd, buf, run->worker.send_size,
-				     &run->end.peer.sa, info->from_len)
-		      : np_sys_sendto(run->conn->fd, buf, run->worker.send_size, &run->end.peer.sa,
-				      info->from_len);
+	w->run->hung_up = true;
+	return NP_OVER;
 }
 
-NP_LOOP_BODY int
-respond_datagrams(struct np_run *run, const bool addressed, const bool extras, const bool framed,
-		  const bool counted)
+NP_LOOP_BODY enum np_need
+respond_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	const struct np_slot *out = run->worker.send_ring.slots, *in = run->worker.recv_ring.slots;
-	struct np_pktinfo info;
-	uint64_t done = 0;
-	int rc = 0;
-
-	while (!np_stopped(run->stop) && !(counted && done == run->worker.budget)) {
-		ssize_t n = recv_request(run, in->buf, &info, addressed, extras, framed);
-
-		if (n > 0) {
-			n = send_response(run, in->buf, out->buf, &info, addressed, extras);
-			if (n < 0 && errno == EMSGSIZE) {
-				rc = -errno;
-				break;
-			}
-			/* Any other refusal is a lost response: the requester will notice. */
-			done += n > 0;
-			np_show(&run->worker.count->transactions, done);
-			out = out->next;
-			in = in->next;
-			if (extras) {
-				np_pace(run);
-			}
-		} else if (n == 0) {
-			run->hung_up = true;
-			break;
-		} else if (errno != EINTR && errno != ECONNREFUSED) {
-			rc = -errno;
-			break;
-		}
+	if (__builtin_expect(n < w->whole, 0)) {
+		return respond_part(w, c, n);
 	}
-	np_rr_settle(run, done, done);
-	return rc;
+	w->to_len = w->from_len;
+	if (w->id.width > 0) {
+		c->number = np_id_read(w->id, buf);
+	}
+	return NP_SEND;
 }
+
+NP_LOOP_BODY enum np_need
+respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
+{
+	uint64_t done;
+
+	if (__builtin_expect(n < w->send_size, 0)) {
+		c->part = n;
+		return NP_SEND | NP_PART;
+	}
+	c->transactions++;
+	done = np_add(&w->count->transactions, 1);
+	return np_paced(w, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
+}
+
+/* A response that is refused is a lost one: the requester will notice. */
+static enum np_need
+respond_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+{
+	bool datagram = w->run->plan->transport->datagram;
+
+	if (datagram && ((need == NP_SEND && error != EMSGSIZE) || error == ECONNREFUSED)) {
+		return NP_RECV;
+	}
+	return np_step_failed(w, c, need, error);
+}
+
+static const struct np_steps respond_steps = {
+	.first = NP_RECV,
+	.answers = true,
+	.sent = respond_sent,
+	.arrived = respond_arrived,
+	.failed = respond_failed,
+};
 
 static int
-respond_datagrams_plain(struct np_run *run)
+respond_sync(struct np_worker *w)
 {
-	return respond_datagrams(run, false, false, false, false);
+	return np_sync_drive(w, &respond_steps);
 }
 
-static int
-respond_datagrams_extras(struct np_run *run)
+static void
+respond_settle(struct np_worker *w)
 {
-	np_pace_begin(run);
-	return respond_datagrams(run, false, true, false, false);
-}
-
-static int
-respond_addressed(struct np_run *run)
-{
-	np_pace_begin(run);
-	return respond_datagrams(run, true, true, false, false);
-}
-
-static int
-respond_frames(struct np_run *run)
-{
-	return respond_datagrams(run, false, false, true, false);
-}
-
-static int
-respond_frames_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return respond_datagrams(run, false, true, true, false);
+	settle(w, np_seen(&w->count->transactions));
 }
 
 /* Is the count of requests all that tells the end of the test? */
 static bool
 ends_at_count(const struct np_run *run)
 {
-	return run->plan->no_end_mark && run->worker.budget != UINT64_MAX;
-}
-
-static int
-respond_counted(struct np_run *run)
-{
-	np_pace_begin(run);
-	return respond_datagrams(run, false, true, false, true);
+	return run->plan->no_end_mark && run->plan->length < 0;
 }
 
 /*
@@ -561,20 +495,21 @@ static void
 answer_repeats(struct np_run *run)
 {
 	enum { MOMENT_MS = 500 };
+	const struct np_worker *w = &run->worker;
 	uint64_t until = np_deadline(run->side->pad_ns);
 	struct pollfd p = { .fd = run->conn->fd, .events = POLLIN };
-	char *in = run->worker.recv_ring.slots->buf, *out = run->worker.send_ring.slots->buf;
+	char *in = w->recv_ring.slots->buf, *out = w->send_ring.slots->buf;
 
-	if (!ends_at_count(run) || np_seen(&run->worker.count->transactions) < run->worker.budget) {
+	if (!ends_at_count(run) || np_seen(&w->count->transactions) < w->budget) {
 		return;
 	}
 	while (!np_stopped(run->stop) && np_now() < until && poll(&p, 1, MOMENT_MS) > 0) {
 		struct sockaddr_storage from;
 		socklen_t len = sizeof(from);
 
-		if (recvfrom(run->conn->fd, in, run->worker.recv_size, MSG_DONTWAIT,
-			     (struct sockaddr *)&from, &len) > 0) {
-			np_sys_sendto(run->conn->fd, out, run->worker.send_size, &from, len);
+		if (recvfrom(p.fd, in, w->recv_size, MSG_DONTWAIT, (struct sockaddr *)&from, &len) >
+		    0) {
+			np_sys_sendto(p.fd, out, w->send_size, &from, len);
 		}
 	}
 }
@@ -582,37 +517,44 @@ answer_repeats(struct np_run *run)
 static int
 respond_setup(struct np_run *run, struct np_err *err)
 {
-	bool extras = np_extra_wanted(run);
+	const struct np_plan *p = run->plan;
+	struct np_worker *w = &run->worker;
+	bool datagram = p->transport->datagram;
 
-	run->worker.id = np_id_place(run->plan);
-	if (ends_at_count(run)) {
-		run->worker.loop = respond_counted;
-	} else if (run->plan->transport->header > 0) {
-		run->worker.loop = extras ? respond_frames_extras : respond_frames;
-	} else if (run->plan->transport->datagram && run->plan->packet_info) {
-		run->worker.loop = respond_addressed;
-	} else if (run->plan->transport->datagram) {
-		run->worker.loop = extras ? respond_datagrams_extras : respond_datagrams_plain;
-	} else {
-		run->worker.loop = extras ? respond_stream_extras : respond_stream_plain;
+	w->id = np_id_place(p);
+	w->codec |= w->id.width > 0 ? NP_C_ID : 0u;
+	w->codec |= p->transport->header > 0 ? NP_C_FRAME : 0u;
+	w->codec |= datagram && p->packet_info ? NP_C_PKTINFO : 0u;
+	if (datagram) {
+		w->to = (const struct sockaddr *)&run->end.peer.sa;
+		w->from = (struct sockaddr *)&run->end.peer.sa;
+		w->budget = ends_at_count(run) ? w->budget : UINT64_MAX;
 	}
-	if (np_run_recv_ring(run, run->plan->request, false, err) != NP_OK) {
+	if (np_run_recv_ring(run, p->request, false, err) != NP_OK ||
+	    np_run_send_ring(run, p->response, false, err) != NP_OK) {
 		return err->code;
 	}
-	return np_run_send_ring(run, run->plan->response, false, err);
+	w->whole = datagram ? 1 : w->recv_size;
+	return NP_OK;
 }
 
 static const struct np_side request = {
 	.setup = request_setup,
+	.steps = &request_steps,
+	.sync = request_sync,
+	.settle = request_settle,
 	.finish = np_stream_transmit_finish,
 	.nudge = np_stream_nudge,
 	.without_ids = request_without_ids,
-	.drain = np_rr_drain,
+	.drain = request_drain,
 	.release = request_release,
 };
 
 static const struct np_side respond = {
 	.setup = respond_setup,
+	.steps = &respond_steps,
+	.sync = respond_sync,
+	.settle = respond_settle,
 	.finish = answer_repeats,
 	.pad_ns = 4 * NP_SEC,
 };

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "bench/pattern/stream.h"
-#include "bench/run.h"
 
 static int
 write_ring(int fd, const struct np_ring *ring)
@@ -62,59 +61,10 @@ open_file(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-NP_LOOP_BODY int
-sendfile_loop(struct np_run *run, const bool extras)
-{
-	const off_t last = run->worker.file_length - (off_t)run->worker.send_size;
-	const bool timed = extras && run->plan->time_calls;
-	uint64_t sent = 0, sends = 0, then = run->window.started_ns;
-	off_t at = 0;
-
-	while (!np_stopped(run->stop) && sent < run->worker.budget) {
-		ssize_t n =
-		    sendfile(run->conn->fd, run->worker.file_fd, &at, run->worker.send_size);
-
-		if (n < 0 && errno != EINTR) {
-			return -errno;
-		}
-		if (n == 0) {
-			return -EIO; /* the file has become shorter */
-		}
-		if (n > 0) {
-			np_show(&run->worker.count->sent, sent += (uint64_t)n);
-			np_show(&run->worker.count->sends, ++sends);
-		}
-		if (at > last) {
-			at = 0;
-		}
-		if (extras && n > 0) {
-			then = timed ? np_stream_lap(run, then) : then;
-			np_pace(run);
-		}
-	}
-	return 0;
-}
-
-static int
-sendfile_plain(struct np_run *run)
-{
-	return sendfile_loop(run, false);
-}
-
-/* The other extras have no hold on a file. */
-static int
-sendfile_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return sendfile_loop(run, true);
-}
-
 static int
 sendfile_setup(struct np_run *run, struct np_err *err)
 {
-	run->worker.loop = run->plan->near.interval_burst > 0 || run->plan->time_calls
-			       ? sendfile_extras
-			       : sendfile_plain;
+	run->worker.codec |= NP_C_FILE;
 	/* The ring gives the size of a call and, without -F, what the file holds. */
 	if (np_run_send_ring(run, run->plan->near.send_size, true, err) != NP_OK) {
 		return err->code;
@@ -133,6 +83,8 @@ sendfile_release(struct np_run *run)
 
 static const struct np_side transmit_file = {
 	.setup = sendfile_setup,
+	.steps = &np_stream_transmit_steps,
+	.sync = np_stream_transmit_sync,
 	.finish = np_stream_transmit_finish,
 	.release = sendfile_release,
 	.ends_on_hangup = true,

@@ -10,9 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "bench/engine/syscall.h"
-#include "bench/extra.h"
-#include "bench/pattern/splice.h"
+#include "bench/engine/sync.h"
 #include "bench/sequence.h"
 #include "net/eth.h"
 
@@ -22,147 +20,63 @@ enum {
 	LAGGARD_MS = 5 /* for a numbered datagram that comes behind them */
 };
 
-/* A send that did not go out whole. Returns 0 to go on, 1 to leave quietly, -errno to fail. */
-static int
-send_failed(struct np_run *run, uint64_t *failed)
+/* The time of a call is that from the end of the one before. */
+NP_LOOP_BODY void
+lap(struct np_worker *w, struct np_conn *c)
 {
-	if (errno == EINTR) {
-		return 0;
-	}
-	if (run->plan->transport->datagram && (errno == ENOBUFS || errno == ENOMEM)) {
-		np_show(&run->worker.count->failed, ++*failed);
-		return 0;
-	}
-	return -errno;
+	uint64_t now = np_now();
+
+	np_hist_record(w->hist, now - c->since_ns);
+	c->since_ns = now;
 }
 
 /* The number is that of the sends so far: a datagram that was refused is no lost one. */
-NP_LOOP_BODY ssize_t
-send_numbered(struct np_run *run, char *buf, size_t size, const void *to, socklen_t to_len,
-	      uint64_t number, const bool extras)
+NP_LOOP_BODY enum np_need
+transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	if (extras) {
-		np_extra_touch(run, buf, size);
+	uint64_t sent = np_add(&w->count->sent, n);
+
+	np_add(&w->count->sends, 1);
+	c->sent += n;
+	c->number++;
+	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
+		lap(w, c);
 	}
-	np_sequence_mark(buf, number, np_now());
-	return extras ? np_extra_put(run, run->conn->fd, buf, size, to, to_len)
-		      : np_sys_sendto(run->conn->fd, buf, size, to, to_len);
+	return np_paced(w, __builtin_expect(sent < w->budget, 1) ? NP_SEND : NP_OVER);
 }
 
-NP_LOOP_BODY int
-transmit_loop(struct np_run *run, const void *to, socklen_t to_len, const bool timed,
-	      const bool extras, const bool numbered)
+static enum np_need
+transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	const struct np_slot *slot = run->worker.send_ring.slots;
-	const size_t size = run->worker.send_size;
-	struct np_counters *count = run->worker.count;
-	uint64_t sent = 0, sends = 0, failed = 0;
-	uint64_t then = run->window.started_ns;
-
-	while (!np_stopped(run->stop) && sent < run->worker.budget) {
-		ssize_t n =
-		    numbered ? send_numbered(run, slot->buf, size, to, to_len, sends, extras)
-		    : extras ? np_extra_send(run, run->conn->fd, slot->buf, size, to, to_len)
-			     : np_sys_sendto(run->conn->fd, slot->buf, size, to, to_len);
-
-		if (__builtin_expect(n < 0, 0)) {
-			int rc = send_failed(run, &failed);
-
-			if (rc != 0) {
-				return rc;
-			}
-			continue;
-		}
-		sent += (uint64_t)n;
-		np_show(&count->sent, sent);
-		np_show(&count->sends, ++sends);
-		slot = slot->next;
-		if (timed) {
-			then = np_stream_lap(run, then);
-		}
-		if (extras && np_pace(run)) {
-			then = np_now();
-		}
+	if (w->run->plan->transport->datagram && (error == ENOBUFS || error == ENOMEM)) {
+		np_add(&w->count->failed, 1);
+		return need;
 	}
-	return 0;
+	return np_step_failed(w, c, need, error);
 }
 
-static int
-transmit_plain(struct np_run *run)
+const struct np_steps np_stream_transmit_steps = {
+	.first = NP_SEND,
+	.sent = transmit_sent,
+	.failed = transmit_failed,
+};
+
+int
+np_stream_transmit_sync(struct np_worker *w)
 {
-	return transmit_loop(run, NULL, 0, false, false, false);
-}
-
-static int
-transmit_timed(struct np_run *run)
-{
-	return transmit_loop(run, NULL, 0, true, false, false);
-}
-
-static int
-transmit_to_plain(struct np_run *run)
-{
-	return transmit_loop(run, &run->end.peer.sa, run->end.peer.len, false, false, false);
-}
-
-static int
-transmit_to_timed(struct np_run *run)
-{
-	return transmit_loop(run, &run->end.peer.sa, run->end.peer.len, true, false, false);
-}
-
-/* Where an address has to be named in every send. */
-static bool
-named_peer(const struct np_run *run)
-{
-	return run->plan->transport->datagram && !np_run_connected(run);
-}
-
-static int
-transmit_extras(struct np_run *run)
-{
-	bool named = named_peer(run);
-
-	np_pace_begin(run);
-	return transmit_loop(run, named ? &run->end.peer.sa : NULL, named ? run->end.peer.len : 0,
-			     run->plan->time_calls, true, false);
-}
-
-static int
-transmit_numbered(struct np_run *run)
-{
-	bool named = named_peer(run);
-
-	return transmit_loop(run, named ? &run->end.peer.sa : NULL, named ? run->end.peer.len : 0,
-			     run->plan->time_calls, false, true);
-}
-
-static int
-transmit_numbered_extras(struct np_run *run)
-{
-	bool named = named_peer(run);
-
-	np_pace_begin(run);
-	return transmit_loop(run, named ? &run->end.peer.sa : NULL, named ? run->end.peer.len : 0,
-			     run->plan->time_calls, true, true);
+	return np_sync_drive(w, &np_stream_transmit_steps);
 }
 
 static int
 transmit_setup(struct np_run *run, struct np_err *err)
 {
-	bool timed = run->plan->time_calls, extras = np_extra_wanted(run);
+	struct np_worker *w = &run->worker;
 
 	if (np_run_send_ring(run, run->plan->near.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_sequence_wanted(run->plan) && run->worker.send_size >= NP_SEQUENCE_HEADER) {
-		run->worker.loop = extras ? transmit_numbered_extras : transmit_numbered;
-	} else if (extras) {
-		run->worker.loop = transmit_extras;
-	} else if (named_peer(run)) {
-		run->worker.loop = timed ? transmit_to_timed : transmit_to_plain;
-	} else {
-		run->worker.loop = timed ? transmit_timed : transmit_plain;
+	if (np_sequence_wanted(run->plan) && w->send_size >= NP_SEQUENCE_HEADER) {
+		w->codec |= NP_C_NUMBER;
 	}
 	return NP_OK;
 }
@@ -231,149 +145,65 @@ np_stream_nudge(struct np_run *run)
 	}
 }
 
-NP_LOOP_BODY int
-receive_loop(struct np_run *run, const bool timed, const bool extras, const bool numbered,
-	     const bool framed)
+NP_LOOP_BODY enum np_need
+receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	const struct np_slot *slot = run->worker.recv_ring.slots;
-	const size_t size = run->worker.recv_size;
-	/*
-	 * A connection has an end; of datagrams netperf's daemon sends no more than the count.
-	 * Numbered ones may come twice, and all that come are accounted for.
-	 */
-	const uint64_t enough =
-	    !numbered && run->plan->transport->datagram ? run->worker.budget : UINT64_MAX;
-	struct np_counters *count = run->worker.count;
-	uint64_t received = 0, receives = 0;
-	uint64_t then = run->window.started_ns;
+	uint64_t received;
 
-	while (!np_stopped(run->stop) && received < enough) {
-		ssize_t n = extras ? np_extra_recv(run, run->conn->fd, slot->buf, size)
-				   : np_sys_recv(run->conn->fd, slot->buf, size);
-
-		if (framed && n > 0 && np_eth_is_end(slot->buf)) {
-			n = 0;
-		}
-		if (__builtin_expect(n <= 0, 0)) {
-			if (n == 0) {
-				run->hung_up = true;
-				return 0;
-			}
-			if (errno == EINTR) {
-				continue;
-			}
-			return -errno;
-		}
-		received += (uint64_t)n;
-		np_show(&count->received, received);
-		np_show(&count->receives, ++receives);
-		if (numbered) {
-			np_sequence_arrived(run->worker.state, slot->buf, (size_t)n, np_now(),
-					    false);
-		}
-		slot = slot->next;
-		if (timed) {
-			then = np_stream_lap(run, then);
-		}
-		if (extras && np_pace(run)) {
-			then = np_now();
-		}
+	if (__builtin_expect(n == 0, 0)) {
+		w->run->hung_up = true;
+		return NP_OVER;
 	}
-	return 0;
-}
-
-static int
-receive_plain(struct np_run *run)
-{
-	return receive_loop(run, false, false, false, false);
-}
-
-static int
-receive_timed(struct np_run *run)
-{
-	return receive_loop(run, true, false, false, false);
-}
-
-static int
-receive_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return receive_loop(run, run->plan->time_calls, true, false, false);
-}
-
-static int
-receive_numbered(struct np_run *run)
-{
-	return receive_loop(run, run->plan->time_calls, false, true, false);
-}
-
-static int
-receive_numbered_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return receive_loop(run, run->plan->time_calls, true, true, false);
-}
-
-/* Messages with a header of the transport's, by which the last one is known. */
-static int
-receive_frames(struct np_run *run)
-{
-	return receive_loop(run, false, false, false, true);
-}
-
-static int
-receive_frames_extras(struct np_run *run)
-{
-	np_pace_begin(run);
-	return run->worker.state != NULL
-		   ? receive_loop(run, run->plan->time_calls, true, true, true)
-		   : receive_loop(run, run->plan->time_calls, true, false, true);
-}
-
-static int
-receive_frames_setup(struct np_run *run, bool extras, struct np_err *err)
-{
-	bool numbered = np_sequence_wanted(run->plan);
-
-	if (numbered && (run->worker.state = np_sequence_new(err)) == NULL) {
-		return err->code;
+	received = np_add(&w->count->received, n);
+	np_add(&w->count->receives, 1);
+	c->received += n;
+	if (__builtin_expect(w->sequence != NULL, 0)) {
+		np_sequence_arrived(w->sequence, buf, n, np_now(), false);
 	}
-	run->worker.loop =
-	    extras || numbered || run->plan->time_calls ? receive_frames_extras : receive_frames;
-	return NP_OK;
+	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
+		lap(w, c);
+	}
+	return np_paced(w, __builtin_expect(received < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
-/* Where splice(2) can't do it, as if nobody had asked. */
-static int
-receive_uncopied(struct np_run *run)
-{
-	int rc = np_splice_receive(run);
+static const struct np_steps receive_steps = {
+	.first = NP_RECV,
+	.arrived = receive_arrived,
+};
 
-	return rc == -ENOSYS ? receive_extras(run) : rc;
+static int
+receive_sync(struct np_worker *w)
+{
+	return np_sync_drive(w, &receive_steps);
 }
 
 static int
 receive_setup(struct np_run *run, struct np_err *err)
 {
-	bool extras = np_extra_wanted(run);
+	const struct np_plan *p = run->plan;
+	struct np_worker *w = &run->worker;
 
-	if (np_run_recv_ring(run, run->plan->near.recv_size, true, err) != NP_OK) {
+	if (np_run_recv_ring(run, p->near.recv_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	if (run->plan->transport->header > 0) {
-		return receive_frames_setup(run, extras, err);
+	if (p->transport->header > 0) {
+		w->codec |= NP_C_FRAME;
 	}
-	if (np_sequence_wanted(run->plan) && run->worker.recv_size >= NP_SEQUENCE_HEADER) {
-		run->worker.state = np_sequence_new(err);
-		run->worker.loop = extras ? receive_numbered_extras : receive_numbered;
-		return run->worker.state != NULL ? NP_OK : (int)err->code;
+	if (np_sequence_wanted(p) && w->recv_size >= NP_SEQUENCE_HEADER) {
+		w->sequence = np_sequence_new(err);
+		if (w->sequence == NULL) {
+			return err->code;
+		}
 	}
-	if (run->plan->copy_avoidance && !run->plan->transport->datagram) {
-		run->worker.loop = receive_uncopied;
-	} else if (extras) {
-		run->worker.loop = receive_extras;
-	} else {
-		run->worker.loop = run->plan->time_calls ? receive_timed : receive_plain;
+	if (p->copy_avoidance && !p->transport->datagram) {
+		w->codec |= NP_C_SPLICE;
+	}
+	/*
+	 * A connection has an end; of datagrams netperf's daemon sends no more than the count.
+	 * Numbered ones may come twice, and all that come are accounted for.
+	 */
+	if (!p->transport->datagram || w->sequence != NULL) {
+		w->budget = UINT64_MAX;
 	}
 	return NP_OK;
 }
@@ -381,8 +211,8 @@ receive_setup(struct np_run *run, struct np_err *err)
 static void
 receive_release(struct np_run *run)
 {
-	free(run->worker.state);
-	run->worker.state = NULL;
+	free(run->worker.sequence);
+	run->worker.sequence = NULL;
 }
 
 /* Without waiting; but an end mark may overtake numbered datagrams, which have a moment then. */
@@ -393,7 +223,7 @@ recv_left(struct np_run *run)
 	ssize_t n = recv(run->conn->fd, run->worker.recv_ring.slots->buf, run->worker.recv_size,
 			 MSG_DONTWAIT);
 
-	if (n < 0 && run->worker.state != NULL && errno == EAGAIN &&
+	if (n < 0 && run->worker.sequence != NULL && errno == EAGAIN &&
 	    poll(&more, 1, LAGGARD_MS) > 0) {
 		n = recv(run->conn->fd, run->worker.recv_ring.slots->buf, run->worker.recv_size,
 			 MSG_DONTWAIT);
@@ -417,8 +247,8 @@ drain_datagrams(struct np_run *run)
 	while (np_now() < until && (n = recv_left(run)) >= 0) {
 		received += (uint64_t)n;
 		receives += n > 0;
-		if (n > 0 && run->worker.state != NULL) {
-			np_sequence_arrived(run->worker.state, run->worker.recv_ring.slots->buf,
+		if (n > 0 && run->worker.sequence != NULL) {
+			np_sequence_arrived(run->worker.sequence, run->worker.recv_ring.slots->buf,
 					    (size_t)n, np_now(), true);
 		}
 	}
@@ -441,6 +271,8 @@ receive_finish(struct np_run *run)
 
 const struct np_side np_stream_receive = {
 	.setup = receive_setup,
+	.steps = &receive_steps,
+	.sync = receive_sync,
 	.finish = receive_finish,
 	.release = receive_release,
 	.pad_ns = 4 * NP_SEC,
@@ -448,6 +280,8 @@ const struct np_side np_stream_receive = {
 
 static const struct np_side transmit = {
 	.setup = transmit_setup,
+	.steps = &np_stream_transmit_steps,
+	.sync = np_stream_transmit_sync,
 	.finish = np_stream_transmit_finish,
 	.nudge = np_stream_nudge,
 	.ends_on_hangup = true,

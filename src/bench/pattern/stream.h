@@ -4,20 +4,12 @@
 #ifndef NP_BENCH_PATTERN_STREAM_H
 #define NP_BENCH_PATTERN_STREAM_H
 
-#include "base/clock.h"
 #include "bench/run.h"
 
 extern const struct np_side np_stream_receive;
+extern const struct np_steps np_stream_transmit_steps;
 
-/* Record the time of a call that began at `since`; now is the next one's beginning. */
-static inline uint64_t
-np_stream_lap(struct np_run *run, uint64_t since)
-{
-	uint64_t now = np_now();
-
-	np_hist_record(run->worker.hist, now - since);
-	return now;
-}
+int np_stream_transmit_sync(struct np_worker *w);
 
 /* A transmitter's finish: tell the far end that this was all, and wait until it has got it. */
 void np_stream_transmit_finish(struct np_run *run);

@@ -40,7 +40,7 @@ turn_round(struct np_pktinfo *info, struct cmsghdr *c)
 }
 
 ssize_t
-np_pktinfo_recv(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info)
+np_pktinfo_recv(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr m = {
@@ -52,7 +52,7 @@ np_pktinfo_recv(struct np_run *run, void *buf, size_t size, struct np_pktinfo *i
 		.msg_controllen = sizeof(info->control.bytes),
 	};
 	struct cmsghdr *c;
-	ssize_t n = recvmsg(run->conn->fd, &m, 0);
+	ssize_t n = recvmsg(fd, &m, 0);
 
 	info->used = 0;
 	info->from_len = m.msg_namelen;
@@ -63,7 +63,7 @@ np_pktinfo_recv(struct np_run *run, void *buf, size_t size, struct np_pktinfo *i
 }
 
 ssize_t
-np_pktinfo_send(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info)
+np_pktinfo_send(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = size };
 	struct msghdr m = {
@@ -75,5 +75,5 @@ np_pktinfo_send(struct np_run *run, void *buf, size_t size, struct np_pktinfo *i
 		.msg_controllen = info->used,
 	};
 
-	return sendmsg(run->conn->fd, &m, MSG_NOSIGNAL);
+	return sendmsg(fd, &m, MSG_NOSIGNAL);
 }

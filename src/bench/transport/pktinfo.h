@@ -29,7 +29,9 @@ struct np_pktinfo {
 void np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o);
 
 /* As recvfrom(2) and sendto(2) with run->end.peer. */
-ssize_t np_pktinfo_recv(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info);
-ssize_t np_pktinfo_send(struct np_run *run, void *buf, size_t size, struct np_pktinfo *info);
+ssize_t
+np_pktinfo_recv(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info);
+ssize_t
+np_pktinfo_send(struct np_run *run, int fd, void *buf, size_t size, struct np_pktinfo *info);
 
 #endif

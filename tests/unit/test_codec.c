@@ -1,8 +1,8 @@
 /*
- * What options add to the operations of a loop: pacing, buffers that are touched, write(2),
+ * bench/codec.h: what options add to operations: pacing, buffers that are touched, write(2),
  * splice(2). For every bench of the table, at both ends.
  */
-#include "bench/extra.h"
+#include "bench/codec.h"
 
 #include <netinet/in.h>
 #include <signal.h>
@@ -12,7 +12,8 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
-#include "bench/pace.h"
+#include "bench/engine/io.h"
+#include "bench/load.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
@@ -137,9 +138,17 @@ paced_flow(struct np_run *run, struct np_plan *p, struct np_stop *stop, uint64_t
 	memset(run, 0, sizeof(*run));
 	stop->level = 0;
 	run->plan = p;
-	run->stop = stop;
-	run->window.started_ns = started_ns;
-	np_pace_begin(run);
+	run->worker.run = run;
+	run->worker.stop = stop;
+	np_load_begin(&run->worker.load, p, started_ns);
+}
+
+/* One operation is done; true: the rest of its interval was waited for. */
+static bool
+pace(struct np_worker *w)
+{
+	np_load_done(&w->load);
+	return w->load.is_spent && np_load_rest(w);
 }
 
 static void
@@ -157,11 +166,11 @@ intervals_follow_each_other_without_drift(void **state)
 		waits = 0;
 		paced_flow(&run, &p, &stop, start);
 		for (int i = 0; i < 5; i++) {
-			waits += np_pace(&run);
+			waits += pace(&run.worker);
 		}
 	}
 	assert_int_equal(waits, 5);
-	assert_int_equal(run.worker.pace.due_ns, start + 6 * interval);
+	assert_int_equal(run.worker.load.due_ns, start + 6 * interval);
 	assert_true(np_now() >= start + 5 * interval);
 	assert_true(run.worker.paced_ns <= np_now() - start);
 }
@@ -180,9 +189,9 @@ what_was_missed_is_not_caught_up_with(void **state)
 		uint64_t before = np_now();
 
 		paced_flow(&run, &p, &stop, before - NP_SEC);
-		assert_false(np_pace(&run));
+		assert_false(pace(&run.worker));
 		assert_int_equal(run.worker.paced_ns, 0);
-		waited = np_pace(&run);
+		waited = pace(&run.worker);
 		assert_true(!waited || np_now() >= before + 20 * NP_MSEC);
 	}
 	assert_true(waited);
@@ -198,17 +207,17 @@ a_burst_alone_means_an_interval_of_a_millisecond(void **state)
 	(void)state;
 	paced_flow(&run, &p, &stop, np_now());
 	p.near.interval_us = 0;
-	np_pace_begin(&run);
-	assert_int_equal(run.worker.pace.interval_ns, NP_MSEC);
-	assert_int_equal(np_pace_longest(&p), NP_MSEC);
+	np_load_begin(&run.worker.load, &p, np_now());
+	assert_int_equal(run.worker.load.interval_ns, NP_MSEC);
+	assert_int_equal(np_load_longest(&p), NP_MSEC);
 	p.near.interval_burst = 0;
 	p.near.interval_us = 5000;
-	np_pace_begin(&run);
-	assert_false(np_pace(&run));
-	assert_int_equal(np_pace_longest(&p), 0);
+	np_load_begin(&run.worker.load, &p, np_now());
+	assert_false(pace(&run.worker));
+	assert_int_equal(np_load_longest(&p), 0);
 	p.far.interval_burst = 1;
 	p.far.interval_us = 5000;
-	assert_int_equal(np_pace_longest(&p), 5 * NP_MSEC);
+	assert_int_equal(np_load_longest(&p), 5 * NP_MSEC);
 }
 
 enum { SLOW_ANSWERS = 2 };
@@ -316,7 +325,7 @@ run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *
 	struct ends e;
 
 	ends_open(&e, b, family, -length, change);
-	assert_true(np_extra_wanted(&e.client.run));
+	assert_true(e.client.run.worker.codec != 0);
 	ends_run(&e, 0);
 	assert_int_equal(e.client.allocated, 0);
 	assert_int_equal(e.server.allocated, 0);
@@ -390,7 +399,8 @@ send_to_nobody(bool by_write)
 static void
 write_is_what_sends_when_asked(void **state)
 {
-	char byte = 1;
+	char byte[8] = { 1 };
+	struct np_conn c = { .number = 0 };
 	int fd[2];
 	struct np_run run;
 	struct np_plan p;
@@ -399,14 +409,19 @@ write_is_what_sends_when_asked(void **state)
 	signal(SIGPIPE, count_broken_pipe);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	close(fd[1]);
+	c.fd = fd[0];
 	memset(&run, 0, sizeof(run));
 	np_plan_init(&p);
 	p.transport = &np_transport_tcp;
+	p.pattern = &np_pattern_stream;
 	run.plan = &p;
-	assert_true(np_extra_send(&run, fd[0], &byte, 1, NULL, 0) < 0);
+	run.worker.run = &run;
+	run.worker.send_size = 1;
+	assert_true(np_io_send(&run.worker, &c, byte) < 0);
 	assert_int_equal(broken_pipes, 0);
 	p.use_write = true;
-	assert_true(np_extra_send(&run, fd[0], &byte, 1, NULL, 0) < 0);
+	run.worker.codec = np_codec_of(&p);
+	assert_true(np_io_send(&run.worker, &c, byte) < 0);
 	assert_int_equal(broken_pipes, 1);
 	close(fd[0]);
 	/* In a whole flow, too, nothing worse comes of it. */
@@ -477,7 +492,8 @@ without_a_pipe_it_is_received_the_common_way(void **state)
 	few = before;
 	few.rlim_cur = 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	rc = e.loop(&e.run);
+	np_worker_begin(&e.run.worker, np_now());
+	rc = e.loop(&e.run.worker);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(rc, 0);
 	assert_true(e.run.hung_up);

@@ -1,0 +1,175 @@
+#include "bench/codec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/run.h"
+#include "bench/sequence.h"
+#include "net/eth.h"
+
+/* Of np_worker.pipe. */
+enum { INTO, OUT_OF, NOTHING, ENDS };
+
+unsigned
+np_codec_of(const struct np_plan *p)
+{
+	const struct np_end *e = &p->near;
+
+	return (e->dirty > 0 || e->clean > 0 ? NP_C_TOUCH : 0u) | (p->use_write ? NP_C_WRITE : 0u) |
+	       (p->time_calls && !p->pattern->transactions ? NP_C_TIME : 0u) |
+	       (e->interval_burst > 0 ? NP_C_PACE : 0u);
+}
+
+static size_t
+within(int32_t bytes, size_t limit)
+{
+	return bytes > 0 && (size_t)bytes < limit ? (size_t)bytes : bytes > 0 ? limit : 0;
+}
+
+void
+np_codec_touch(struct np_worker *w, char *buf, size_t size)
+{
+	const struct np_end *e = &w->run->plan->near;
+	size_t head = within(w->run->plan->transport->header, size); /* is not the user's */
+	size_t rest = size - head;
+	size_t dirty = within(e->dirty, rest), end = dirty + within(e->clean, rest - dirty);
+	volatile unsigned char sink; /* what is read must not be optimised away */
+	unsigned char sum = 0;
+
+	buf += head;
+	memset(buf, ++w->touched, dirty);
+	for (size_t i = dirty; i < end; i++) {
+		sum ^= (unsigned char)buf[i];
+	}
+	sink = sum;
+	(void)sink;
+}
+
+/* A file is sent again and again from its start. */
+static ssize_t
+send_file(struct np_worker *w, struct np_conn *c, size_t size)
+{
+	ssize_t n = sendfile(c->fd, w->file_fd, &w->file_at, size);
+
+	if (n == 0) {
+		errno = EIO; /* it has become shorter */
+		return -1;
+	}
+	if (w->file_at > w->file_length - (off_t)size) {
+		w->file_at = 0;
+	}
+	return n;
+}
+
+ssize_t
+np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
+{
+	size_t size = w->send_size;
+
+	if ((w->codec & NP_C_FILE) != 0) {
+		return send_file(w, c, size);
+	}
+	if ((w->codec & NP_C_TOUCH) != 0) {
+		np_codec_touch(w, at, size);
+	}
+	if ((w->codec & NP_C_NUMBER) != 0) {
+		np_sequence_mark(at, c->number, np_now());
+	}
+	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS)) != 0) {
+		np_id_write(w->id, c->number, at);
+	}
+	if ((w->codec & NP_C_PKTINFO) != 0) {
+		return np_pktinfo_send(w->run, c->fd, at, size, &w->pktinfo);
+	}
+	if ((w->codec & NP_C_WRITE) != 0 && w->to == NULL) {
+		return np_sys_write(c->fd, at, size);
+	}
+	return np_sys_sendto(c->fd, at, size, w->to, w->to_len);
+}
+
+/* The way from the socket into nothing. The worker's own: its table of descriptors is. */
+static bool
+open_pipe(struct np_worker *w)
+{
+	int ends[2];
+
+	if (w->pipe[NOTHING] >= 0) {
+		return true;
+	}
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return false;
+	}
+	w->pipe[OUT_OF] = ends[0];
+	w->pipe[INTO] = ends[1];
+	w->pipe[NOTHING] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	/* A call moves no more than the pipe holds; where it can't be made larger, so be it. */
+	if (w->pipe[NOTHING] >= 0 && w->recv_size <= INT32_MAX) {
+		(void)fcntl(w->pipe[INTO], F_SETPIPE_SZ, (int)w->recv_size);
+	}
+	return w->pipe[NOTHING] >= 0;
+}
+
+/* What is in the pipe leaves it at once; a signal in between changes nothing. */
+static ssize_t
+empty_pipe(struct np_worker *w, ssize_t came)
+{
+	for (ssize_t left = came; left > 0;) {
+		ssize_t n = splice(w->pipe[OUT_OF], NULL, w->pipe[NOTHING], NULL, (size_t)left,
+				   SPLICE_F_MOVE);
+
+		if (n == 0) {
+			errno = EIO;
+		}
+		if (n == 0 || (n < 0 && errno != EINTR)) {
+			return -1;
+		}
+		left -= n > 0 ? n : 0;
+	}
+	return came;
+}
+
+/* Not for this kind of socket or file: nothing has been moved when the kernel says so. */
+static bool
+is_unsupported(int error)
+{
+	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+ssize_t
+np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
+{
+	size_t size = w->recv_size;
+	ssize_t n;
+
+	if ((w->codec & NP_C_SPLICE) != 0 && open_pipe(w)) {
+		n = splice(c->fd, NULL, w->pipe[INTO], NULL, size, SPLICE_F_MOVE);
+		if (n >= 0 || !is_unsupported(errno)) {
+			return n > 0 ? empty_pipe(w, n) : n;
+		}
+	}
+	w->codec &= ~(unsigned)NP_C_SPLICE; /* as if nobody had asked */
+	if ((w->codec & NP_C_TOUCH) != 0) {
+		np_codec_touch(w, at, size);
+	}
+	if ((w->codec & NP_C_PKTINFO) != 0) {
+		return np_pktinfo_recv(w->run, c->fd, at, size, &w->pktinfo);
+	}
+	n = np_sys_recvfrom(c->fd, at, size, w->from, &w->from_len);
+	return (w->codec & NP_C_FRAME) != 0 && n > 0 && np_eth_is_end(at) ? 0 : n;
+}
+
+void
+np_codec_close(struct np_worker *w)
+{
+	for (int i = 0; i < ENDS; i++) {
+		if (w->pipe[i] >= 0) {
+			close(w->pipe[i]);
+			w->pipe[i] = -1;
+		}
+	}
+}

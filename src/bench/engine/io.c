@@ -1,0 +1,90 @@
+#include "bench/engine/io.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "bench/run.h"
+
+enum np_need
+np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
+{
+	return w->steps->failed != NULL ? w->steps->failed(w, c, need, errno)
+					: np_step_failed(w, c, need, errno);
+}
+
+/*
+ * Late responses must not be taken for answers to what is sent next. One that comes later still is:
+ * these responses carry nothing to tell them apart by, so the time-out must be longer than the
+ * round trip. What came beyond what was asked for is told in the result.
+ */
+static enum np_need
+purge(struct np_worker *w, struct np_conn *c)
+{
+	char *buf = w->recv_ring.slots->buf;
+	ssize_t n;
+
+	while (!np_stopped(w->stop) && (n = recv(c->fd, buf, w->recv_size, MSG_DONTWAIT)) >= 0) {
+		np_add(&w->count->surplus, n > 0);
+	}
+	return NP_SEND;
+}
+
+static enum np_need
+send_rest(struct np_worker *w, struct np_conn *c, char *buf)
+{
+	size_t left = w->send_size - c->part;
+	ssize_t n = (w->codec & NP_C_WRITE) != 0 ? np_sys_write(c->fd, buf + c->part, left)
+						 : np_sys_send(c->fd, buf + c->part, left);
+
+	if (n < 0) {
+		return np_io_failed(w, c, NP_SEND | NP_PART);
+	}
+	c->part += (size_t)n;
+	if (c->part < w->send_size) {
+		return NP_SEND | NP_PART;
+	}
+	c->part = 0;
+	return w->steps->sent(w, c, w->send_size);
+}
+
+static enum np_need
+recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
+{
+	ssize_t n = np_sys_recv(c->fd, buf + c->part, w->recv_size - c->part);
+
+	if (n < 0) {
+		return np_io_failed(w, c, NP_RECV | NP_PART);
+	}
+	if (n == 0) {
+		return w->steps->arrived(w, c, buf, 0);
+	}
+	w->more++;
+	c->part += (size_t)n;
+	if (c->part < w->whole) {
+		return NP_RECV | NP_PART;
+	}
+	c->part = 0;
+	return w->steps->arrived(w, c, buf, w->whole);
+}
+
+enum np_need
+np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot)
+{
+	if ((need & NP_REST) != 0) {
+		if (np_load_rest(w)) {
+			c->since_ns = np_now();
+		}
+		return need & ~(unsigned)NP_REST;
+	}
+	switch ((int)need) {
+	case NP_SEND | NP_PART:
+		return send_rest(w, c, slot->buf);
+	case NP_RECV | NP_PART:
+		return recv_rest(w, c, slot->buf);
+	case NP_PURGE:
+		return purge(w, c);
+	default:
+		return NP_OVER;
+	}
+}

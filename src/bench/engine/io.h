@@ -1,0 +1,47 @@
+/*
+ * The calls that engines make for a connection, one a message.
+ */
+#ifndef NP_BENCH_ENGINE_IO_H
+#define NP_BENCH_ENGINE_IO_H
+
+#include "bench/codec.h"
+#include "bench/engine/syscall.h"
+#include "bench/worker.h"
+
+NP_LOOP_BODY ssize_t
+np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
+{
+	if (__builtin_expect((w->codec & (NP_C_SENDS | NP_C_ID)) != 0, 0)) {
+		if ((w->codec & NP_C_SENDS) != 0) {
+			return np_codec_send(w, c, buf);
+		}
+		np_id_write(w->id, c->number, buf);
+	}
+	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
+}
+
+/* `answers`: whoever sent the message is to be known. */
+NP_LOOP_BODY ssize_t
+np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers)
+{
+	if (answers) {
+		w->from_len = sizeof(struct sockaddr_storage);
+	}
+	if (__builtin_expect((w->codec & NP_C_RECEIVES) != 0, 0)) {
+		return np_codec_recv(w, c, buf);
+	}
+	return np_sys_recvfrom(c->fd, buf, w->recv_size, answers ? w->from : NULL,
+			       answers ? &w->from_len : NULL);
+}
+
+/*
+ * The needs that are rarely had: to rest, to throw away what waits, the rest of a message to or
+ * from that buffer. Returns what is needed next.
+ */
+enum np_need
+np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
+
+/* What was needed failed with errno. */
+enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
+
+#endif

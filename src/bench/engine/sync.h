@@ -1,0 +1,90 @@
+/*
+ * The engine `sync`: one connection, whose calls block. The usual one, and the one that compares
+ * with netperf. The controller ends a call that blocks by a signal.
+ *
+ * The loop is written once; each role has a copy of it in which its steps are settled, so that a
+ * step costs no call.
+ */
+#ifndef NP_BENCH_ENGINE_SYNC_H
+#define NP_BENCH_ENGINE_SYNC_H
+
+#include <errno.h>
+
+#include "bench/engine/io.h"
+
+/* Not before the far end has closed. */
+NP_LOOP_BODY enum np_need
+np_sync_await_close(struct np_worker *w, struct np_conn *c)
+{
+	char byte;
+	ssize_t n = np_sys_recv(c->fd, &byte, 1);
+
+	return n == 0 ? NP_CLOSE : n > 0 ? NP_AWAIT : np_io_failed(w, c, NP_AWAIT);
+}
+
+/* What only connection tests need. */
+NP_LOOP_BODY enum np_need
+np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
+		   enum np_need need)
+{
+	if (need == NP_OPEN) {
+		int fd = s->open(w);
+
+		if (__builtin_expect(fd >= 0, 1)) {
+			c->fd = fd;
+			return s->opened(w, c);
+		}
+		errno = -fd;
+		return np_io_failed(w, c, need);
+	}
+	if (need == NP_SHUT) {
+		shutdown(c->fd, SHUT_WR);
+		need = NP_AWAIT;
+	}
+	if (need == NP_AWAIT) {
+		need = np_sync_await_close(w, c);
+	}
+	if (__builtin_expect(need == NP_CLOSE, 1)) {
+		np_sys_close(c->fd);
+		c->fd = -1;
+		need = s->closed(w, c);
+	}
+	return need;
+}
+
+NP_LOOP_BODY int
+np_sync_drive(struct np_worker *w, const struct np_steps *const s)
+{
+	const struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
+	const struct np_stop *const stop = w->stop;
+	struct np_conn *const c = w->conn;
+	enum np_need need = s->first;
+
+	while (need != NP_OVER && !np_stopped(stop)) {
+		if (s->sent != NULL && need == NP_SEND) {
+			ssize_t n = np_io_send(w, c, out->buf);
+
+			out = out->next;
+			need = __builtin_expect(n >= 0, 1) ? s->sent(w, c, (size_t)n)
+							   : np_io_failed(w, c, need);
+			if (need != NP_RECV) {
+				continue;
+			}
+		}
+		if (s->arrived != NULL && need == NP_RECV) {
+			ssize_t n = np_io_recv(w, c, in->buf, s->answers);
+
+			need = __builtin_expect(n >= 0, 1) ? s->arrived(w, c, in->buf, (size_t)n)
+							   : np_io_failed(w, c, need);
+			in = in->next;
+		} else if (s->open != NULL && need >= NP_OPEN && need <= NP_CLOSE) {
+			need = np_sync_connection(w, c, s, need);
+		} else {
+			need = np_io_other(w, c, need, (need & NP_SEND) != 0 ? out : in);
+		}
+	}
+	c->need = need;
+	return -w->error;
+}
+
+#endif
