@@ -58,10 +58,12 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/registry.c \
 	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
-	%D%/bench/stop.h \
+	%D%/bench/stop.c %D%/bench/stop.h \
 	%D%/bench/worker.c %D%/bench/worker.h \
 	%D%/bench/engine/engine.c %D%/bench/engine/engine.h \
+	%D%/bench/engine/epoll.c \
 	%D%/bench/engine/io.c %D%/bench/engine/io.h \
+	%D%/bench/engine/null.c %D%/bench/engine/null.h \
 	%D%/bench/engine/sync.h \
 	%D%/bench/engine/syscall.h \
 	%D%/bench/pattern/crr.c \

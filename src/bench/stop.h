@@ -1,6 +1,7 @@
 /*
- * How a controller ends a worker's loop: a flag that the loop tests, and signals (run/drive.c) that
- * get it out of a system call. No lost wake-up: the signals go on until the worker answers.
+ * How a controller ends a worker's loop: a flag that the loop tests, and an eventfd(2) for one that
+ * waits for events. One that blocks in the calls of one connection is got out of them by signals
+ * (run/drive.c), which go on until the worker answers: no wake-up is lost.
  */
 #ifndef NP_BENCH_STOP_H
 #define NP_BENCH_STOP_H
@@ -10,6 +11,8 @@
 
 struct np_stop {
 	_Atomic int level; /* 0 go on, 1 leave the loop, 2 leave the draining, too */
+	int wake_fd; /* eventfd(2) of a worker that waits for events, readable once it is told to
+			leave; 0: it is not listened to */
 };
 
 static inline bool
@@ -24,12 +27,11 @@ np_abandoned(const struct np_stop *s)
 	return atomic_load_explicit(&s->level, memory_order_relaxed) > 1;
 }
 
-static inline void
-np_stop(struct np_stop *s, int level)
-{
-	if (atomic_load_explicit(&s->level, memory_order_relaxed) < level) {
-		atomic_store_explicit(&s->level, level, memory_order_relaxed);
-	}
-}
+/* The level only rises. */
+void np_stop(struct np_stop *s, int level);
+
+/* Make the eventfd. Returns 0 or -errno. */
+int np_stop_open(struct np_stop *s);
+void np_stop_close(struct np_stop *s);
 
 #endif

@@ -39,6 +39,9 @@ np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (error == EINTR) {
 		return need;
 	}
+	if (error == EAGAIN) {
+		return need | NP_BLOCKED;
+	}
 	w->error = error;
 	return NP_OVER;
 }

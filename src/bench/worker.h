@@ -40,8 +40,9 @@ enum np_need {
 	NP_AWAIT, /* the far end's close, then NP_CLOSE */
 	NP_CLOSE, /* to be closed */
 	/* Or-ed to the others: */
-	NP_PART = 1 << 4, /* the rest of a message of which c->part bytes are done */
-	NP_REST = 1 << 5  /* not before the load's next burst is due */
+	NP_PART = 1 << 4,   /* the rest of a message of which c->part bytes are done */
+	NP_REST = 1 << 5,   /* not before the load's next burst is due */
+	NP_BLOCKED = 1 << 6 /* the kernel is not ready for it */
 };
 
 /* When the requests in flight were sent, first in first out. */
@@ -175,7 +176,7 @@ np_paced(struct np_worker *w, enum np_need need)
 	return need;
 }
 
-/* Go on after a signal, and end by any other errno. */
+/* Go on after a signal and, once the kernel is ready, after EAGAIN; end by any other errno. */
 enum np_need np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error);
 
 #endif

@@ -1,29 +1,39 @@
 #include "bench/engine/engine.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "bench/plan.h"
 
 /* The first one is the usual one of a single connection, the second of many. */
-static const struct np_engine engines[] = {
-	{ .name = "sync", .help = "calls that block, one connection a worker" },
-};
+static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll };
 
 enum { SYNC, EPOLL };
+
+static const char *
+sync_why_not(const struct np_plan *p)
+{
+	return p->flows > 1 ? "it drives one connection a worker" : NULL;
+}
+
+/* Each side brings a copy of its loop, engine/sync.h. */
+const struct np_engine np_engine_sync = {
+	.name = "sync",
+	.help = "blocks in the calls of one connection a worker",
+	.why_not = sync_why_not,
+};
 
 const struct np_engine *
 np_engine_at(size_t i)
 {
-	return i < sizeof(engines) / sizeof(engines[0]) ? &engines[i] : NULL;
+	return i < sizeof(engines) / sizeof(engines[0]) ? engines[i] : NULL;
 }
 
 const struct np_engine *
 np_engine_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
-		if (strcasecmp(engines[i].name, name) == 0) {
-			return &engines[i];
+		if (strcasecmp(engines[i]->name, name) == 0) {
+			return engines[i];
 		}
 	}
 	return NULL;
@@ -35,5 +45,5 @@ np_engine_of(const struct np_plan *p)
 	if (p->near.engine != NULL) {
 		return p->near.engine;
 	}
-	return &engines[SYNC];
+	return engines[p->flows > 1 ? EPOLL : SYNC];
 }

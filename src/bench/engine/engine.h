@@ -13,7 +13,7 @@ struct np_worker;
 struct np_engine {
 	const char *name; /* what --engine takes */
 	const char *help; /* for --engine list */
-	/* Why this engine can't drive the near end of that plan; NULL: it can. */
+	/* Why this engine can't drive an end of that plan; NULL: it can. */
 	const char *(*why_not)(const struct np_plan *p);
 	/*
 	 * Drive the worker's connections until it is stopped or all of them are over. Returns 0 or
@@ -21,6 +21,8 @@ struct np_engine {
 	 */
 	int (*run)(struct np_worker *w);
 };
+
+extern const struct np_engine np_engine_sync, np_engine_epoll;
 
 /* The engine of that name, or NULL. */
 const struct np_engine *np_engine_find(const char *name);

@@ -1,0 +1,258 @@
+/*
+ * The engine `epoll`: many connections, one call each when the kernel is ready for it
+ * (epoll(7), level-triggered). In steady state a transaction costs a receive, a send and its share
+ * of a wait; interest is changed only where a send falls short.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/engine/engine.h"
+#include "bench/engine/io.h"
+#include "bench/run.h"
+
+enum {
+	BATCH = 256, /* events of one wait */
+	TURN = 8     /* calls in a row for one connection, before others have theirs */
+};
+
+struct loop {
+	struct np_worker *w;
+	int fd;
+	uint32_t live; /* connections that are not over */
+	const struct np_slot *out, *in;
+	uint64_t due_ns;  /* sends are held back until then; 0: they are not */
+	uint64_t look_ns; /* when connections are looked at for those that wait too long */
+};
+
+static int
+add(const struct loop *l, int fd, uint32_t events, void *of)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = of };
+
+	return epoll_ctl(l->fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : -errno;
+}
+
+static void
+wait_for(const struct loop *l, struct np_conn *c, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = c };
+
+	if (c->waits_for != events) {
+		c->waits_for = events;
+		epoll_ctl(l->fd, EPOLL_CTL_MOD, c->fd, &ev);
+	}
+}
+
+/* The far end of all of a leader's connections is one test: its count is reached, or it broke. */
+static void
+end_one(struct loop *l, struct np_conn *c)
+{
+	epoll_ctl(l->fd, EPOLL_CTL_DEL, c->fd, NULL);
+	l->live--;
+	if (l->w->error != 0 || l->w->run->plan->role == NP_LEAD) {
+		l->live = 0;
+	}
+}
+
+/* The load lets nothing begin before its next burst is due. Who receives waits with all. */
+static bool
+is_held(struct loop *l, struct np_conn *c)
+{
+	struct np_worker *w = l->w;
+
+	if ((c->need & NP_REST) != 0 && w->load.is_spent) {
+		if ((c->need & ~(unsigned)NP_REST) != NP_SEND) {
+			np_load_rest(w);
+		} else {
+			l->due_ns = np_load_due(&w->load, np_now());
+		}
+	}
+	c->need &= ~(unsigned)NP_REST;
+	if (c->need != NP_SEND || l->due_ns == 0) {
+		return false;
+	}
+	c->need |= NP_REST;
+	return true;
+}
+
+/* One call. Returns false when the kernel, or the far end, is to be waited for. */
+static bool
+one_call(struct loop *l, struct np_conn *c)
+{
+	struct np_worker *w = l->w;
+	enum np_need need = c->need;
+	ssize_t n;
+
+	if (need == NP_SEND) {
+		n = np_io_send(w, c, l->out->buf);
+		l->out = l->out->next;
+		c->need = n >= 0 ? w->steps->sent(w, c, (size_t)n) : np_io_failed(w, c, need);
+		return c->need != NP_RECV;
+	}
+	if (need == NP_RECV) {
+		n = np_io_recv(w, c, l->in->buf, w->steps->answers);
+		c->need = n >= 0 ? w->steps->arrived(w, c, l->in->buf, (size_t)n)
+				 : np_io_failed(w, c, need);
+		l->in = l->in->next;
+		return c->need != NP_RECV || n == (ssize_t)w->recv_size;
+	}
+	c->need = np_io_other(w, c, need, (need & NP_SEND) != 0 ? l->out : l->in);
+	return c->need != NP_RECV;
+}
+
+/* As many calls as can be made now, and are this connection's turn. */
+static void
+advance(struct loop *l, struct np_conn *c)
+{
+	for (int calls = 0; calls < TURN && c->need != NP_OVER; calls++) {
+		if (is_held(l, c)) {
+			wait_for(l, c, 0);
+			return;
+		}
+		if (!one_call(l, c) || (c->need & NP_BLOCKED) != 0) {
+			break;
+		}
+	}
+	c->need &= ~(unsigned)NP_BLOCKED;
+	if (c->need == NP_OVER) {
+		end_one(l, c);
+		return;
+	}
+	wait_for(l, c, (c->need & NP_SEND) != 0 ? EPOLLOUT : EPOLLIN);
+}
+
+/* What was held back may begin. */
+static void
+resume(struct loop *l)
+{
+	l->due_ns = 0;
+	for (uint32_t i = 0; i < l->w->conns && l->due_ns == 0 && l->live > 0; i++) {
+		if ((l->w->conn[i].need & NP_REST) != 0) {
+			l->w->conn[i].need &= ~(unsigned)NP_REST;
+			advance(l, &l->w->conn[i]);
+		}
+	}
+}
+
+/* Nobody interrupts a wait here: what has not been answered in time is lost. */
+static void
+look_for_late(struct loop *l, uint64_t now)
+{
+	struct np_worker *w = l->w;
+
+	l->look_ns = now + w->patience_ns / 8;
+	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
+		struct np_conn *c = &w->conn[i];
+
+		if (c->need == NP_RECV && now - c->since_ns >= w->patience_ns) {
+			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
+			advance(l, c);
+		}
+	}
+}
+
+/* Milliseconds until something is to be done that no event tells of; -1: nothing is. */
+static int
+time_left(const struct loop *l, uint64_t now)
+{
+	uint64_t next = l->due_ns != 0 ? l->due_ns : UINT64_MAX;
+
+	if (l->w->patience_ns > 0 && l->look_ns < next) {
+		next = l->look_ns;
+	}
+	if (next == UINT64_MAX) {
+		return -1;
+	}
+	return next <= now ? 0 : (int)((next - now + NP_MSEC - 1) / NP_MSEC);
+}
+
+static void
+turn(struct loop *l)
+{
+	struct epoll_event events[BATCH];
+	bool timed = l->due_ns != 0 || l->w->patience_ns > 0;
+	uint64_t now = timed ? np_now() : 0;
+	int n = epoll_wait(l->fd, events, BATCH, time_left(l, now));
+
+	for (int i = 0; i < n && l->live > 0; i++) {
+		struct np_conn *c = events[i].data.ptr;
+
+		if (c != NULL && c->need != NP_OVER) {
+			advance(l, c);
+		}
+	}
+	if (!timed) {
+		return;
+	}
+	now = np_now();
+	if (l->due_ns != 0 && now >= l->due_ns) {
+		resume(l);
+	}
+	if (l->w->patience_ns > 0 && now >= l->look_ns) {
+		look_for_late(l, now);
+	}
+}
+
+/* The connections, as they are before the first turn. */
+static int
+begin(struct loop *l)
+{
+	struct np_worker *w = l->w;
+	uint32_t events =
+	    w->steps->first == NP_SEND && w->steps->arrived == NULL ? EPOLLOUT : EPOLLIN;
+	int rc = add(l, w->stop->wake_fd, EPOLLIN, NULL);
+
+	for (uint32_t i = 0; i < w->conns && rc == 0; i++) {
+		struct np_conn *c = &w->conn[i];
+
+		fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
+		c->waits_for = events;
+		c->need = w->steps->first;
+		rc = add(l, c->fd, events, c);
+	}
+	l->live = w->conns;
+	return rc;
+}
+
+static int
+epoll_run(struct np_worker *w)
+{
+	struct loop l = { .w = w,
+			  .fd = epoll_create1(EPOLL_CLOEXEC),
+			  .out = w->send_ring.slots,
+			  .in = w->recv_ring.slots,
+			  .look_ns = np_now() + w->patience_ns / 8 };
+	int rc = l.fd >= 0 ? begin(&l) : -errno;
+
+	for (uint32_t i = 0; i < w->conns && rc == 0 && l.live > 0 && !np_stopped(w->stop); i++) {
+		if (w->steps->first == NP_SEND) {
+			advance(&l, &w->conn[i]);
+		}
+	}
+	while (rc == 0 && l.live > 0 && !np_stopped(w->stop)) {
+		turn(&l);
+	}
+	if (l.fd >= 0) {
+		close(l.fd);
+	}
+	return rc != 0 ? rc : -w->error;
+}
+
+static const char *
+why_not(const struct np_plan *p)
+{
+	if (p->pattern->connection_test || p->pattern->probe) {
+		return "it makes connections of their own";
+	}
+	return p->transport->header > 0 ? "its socket is lent" : NULL;
+}
+
+const struct np_engine np_engine_epoll = {
+	.name = "epoll",
+	.help = "waits for events, for many connections a worker",
+	.why_not = why_not,
+	.run = epoll_run,
+};
