@@ -448,7 +448,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 static void
 run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 {
-	const int keep[] = { c->chan.fd, fd, d->fill_dir };
+	int keep[] = { c->chan.fd, fd, d->fill_dir };
 	struct ns_relay relay = { .fd = fd, .verb = NS_TELL };
 	struct leave l = { .fd = fd, .signals = &d->signals };
 	const struct np_leave leave = {

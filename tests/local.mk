@@ -25,6 +25,7 @@ unit_tests = \
 	%D%/unit/test_guard \
 	%D%/unit/test_hist \
 	%D%/unit/test_host \
+	%D%/unit/test_engine \
 	%D%/unit/test_ids \
 	%D%/unit/test_interim \
 	%D%/unit/test_key \

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,23 +80,21 @@ by_number(const void *a, const void *b)
 }
 
 void
-np_fds_drop_but(const int *keep, size_t count)
+np_fds_drop_but(int *keep, size_t count)
 {
-	int kept[NP_FDS_KEPT];
 	unsigned first = 3;
 
-	memcpy(kept, keep, count * sizeof(*keep));
-	qsort(kept, count, sizeof(*kept), by_number);
+	qsort(keep, count, sizeof(*keep), by_number);
 	for (size_t i = 0; i <= count; i++) {
 		bool end = i == count;
 
-		if (!end && kept[i] < (int)first) {
+		if (!end && keep[i] < (int)first) {
 			continue;
 		}
-		if (close_all(first, end ? ~0U : (unsigned)kept[i] - 1) != 0) {
-			close_each(first, end ? ~0U - 1 : (unsigned)kept[i] - 1);
+		if (close_all(first, end ? ~0U : (unsigned)keep[i] - 1) != 0) {
+			close_each(first, end ? ~0U - 1 : (unsigned)keep[i] - 1);
 		}
-		first = end ? first : (unsigned)kept[i] + 1;
+		first = end ? first : (unsigned)keep[i] + 1;
 	}
 }
 
@@ -110,10 +107,9 @@ np_fds_drop(int last)
 }
 
 bool
-np_fds_own(const int *keep, size_t count)
+np_fds_own(int *keep, size_t count)
 {
-	if (NP_ONE_TABLE || count > NP_FDS_KEPT || close_all(~0U, ~0U) != 0 ||
-	    unshare(CLONE_FILES) != 0) {
+	if (NP_ONE_TABLE || close_all(~0U, ~0U) != 0 || unshare(CLONE_FILES) != 0) {
 		return false;
 	}
 	np_fds_drop_but(keep, count);

@@ -22,17 +22,19 @@ int np_fds_empty(void);
  */
 void np_fds_drop(int last);
 
-/* Close all above 2 but those to be kept; -1 is skipped. For a process that was just forked. */
-void np_fds_drop_but(const int *keep, size_t count);
+/*
+ * Close all above 2 but those to be kept, which are sorted by it; -1 is skipped. For a process that
+ * was just forked.
+ */
+void np_fds_drop_but(int *keep, size_t count);
 
 /*
  * Give the calling thread a table of descriptors of its own, with copies of 0, 1, 2 and those to be
- * kept (at most NP_FDS_KEPT, -1 is skipped). In a table that threads share the kernel counts
+ * kept, which are sorted by it; -1 is skipped. In a table that threads share the kernel counts
  * references in every call: a tenth of the time of a small send(2). What the thread opens from now
  * on others do not have, and the copies are its own to close. Returns false where that can't be
  * had.
  */
-enum { NP_FDS_KEPT = 8 };
-bool np_fds_own(const int *keep, size_t count);
+bool np_fds_own(int *keep, size_t count);
 
 #endif

@@ -93,18 +93,35 @@ take_memory(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* An engine that waits for events hears of the end by one, too. */
+static int
+choose_engine(struct np_run *run, struct np_err *err)
+{
+	const struct np_engine *engine = np_engine_of(run->plan);
+	const char *why = engine->why_not(run->plan);
+	int rc = why == NULL && engine->run != NULL ? np_stop_open(run->stop) : 0;
+
+	run->worker.loop = engine->run != NULL ? engine->run : run->side->sync;
+	if (why != NULL) {
+		return np_fail(err, NP_EUSAGE, EINVAL, "the engine %s can't drive this test: %s",
+			       engine->name, why);
+	}
+	if (rc != 0) {
+		return np_fail(err, NP_ESYS, -rc, "make an eventfd to end a worker by");
+	}
+	return NP_OK;
+}
+
 /* What a side's setup finds settled. */
 static void
 prepare_worker(struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
-	const struct np_engine *engine = np_engine_of(p);
 	struct np_worker *w = &run->worker;
 
 	w->run = run;
 	w->stop = run->stop;
 	w->steps = run->side->steps;
-	w->loop = engine->run != NULL ? engine->run : run->side->sync;
 	w->budget = p->length < 0 ? (uint64_t)-p->length : UINT64_MAX;
 	w->codec = np_codec_of(p);
 	w->depth = 1;
@@ -127,7 +144,8 @@ np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop
 	if (plan->transport->options != NULL) {
 		plan->transport->options(plan, &plan->near, &run->end.opts);
 	}
-	if (take_memory(run, err) != NP_OK || plan->transport->open(run, err) != NP_OK ||
+	if (take_memory(run, err) != NP_OK || choose_engine(run, err) != NP_OK ||
+	    plan->transport->open(run, err) != NP_OK ||
 	    (run->side->setup != NULL && run->side->setup(run, err) != NP_OK)) {
 		np_run_free(run);
 		return err->code;
@@ -186,6 +204,9 @@ np_run_close(struct np_run *run)
 	}
 	if (run->plan->transport->close != NULL) {
 		run->plan->transport->close(run);
+	}
+	if (run->stop != NULL) {
+		np_stop_close(run->stop);
 	}
 }
 

@@ -142,21 +142,49 @@ note_cpu(struct np_run *run, struct np_cpu_times *from)
 	np_cpu_free(to);
 }
 
-/* The measured part and what follows, in a table of descriptors of the worker's own. */
+/*
+ * A table of descriptors of the worker's own, with those of its connections and what it needs
+ * beside. Returns false where it has the one of all, which is slower.
+ */
+static bool
+own_table(const struct np_worker_thread *w)
+{
+	const struct np_run *run = w->run;
+	const int others[] = { run->end.listen_fd, run->worker.file_fd, run->end.held_fd,
+			       w->wake_fd, run->stop->wake_fd };
+	size_t count = sizeof(others) / sizeof(others[0]);
+	int *keep = malloc((count + run->conns) * sizeof(*keep));
+	bool own;
+
+	if (keep == NULL) {
+		return false;
+	}
+	memcpy(keep, others, sizeof(others));
+	for (uint32_t i = 0; i < run->conns; i++) {
+		keep[count++] = run->conn[i].fd;
+	}
+	own = np_fds_own(keep, count);
+	free(keep);
+	return own;
+}
+
+/* Copies: the caller's stay open, and are the last ones when it closes them. */
 static void
-measure(struct np_worker_thread *w)
+close_copies(const struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		close(run->conn[i].fd);
+	}
+	close(run->end.listen_fd);
+}
+
+/* The window: the worker's connections are driven. */
+static int
+drive_window(struct np_worker_thread *w)
 {
 	struct np_run *run = w->run;
-	const int keep[] = { run->conn->fd, run->end.listen_fd, run->worker.file_fd,
-			     run->end.held_fd, w->wake_fd };
-	bool own = np_fds_own(keep, sizeof(keep) / sizeof(keep[0]));
-	struct np_cpu_times *cpu = NULL;
-	struct np_err err;
 	int rc;
 
-	if (run->plan->near.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
-		cpu = NULL;
-	}
 	if (run->worker.thread != NULL) {
 		np_thread_begin(run->worker.thread);
 	}
@@ -168,22 +196,37 @@ measure(struct np_worker_thread *w)
 	if (run->worker.thread != NULL) {
 		np_thread_end(run->worker.thread);
 	}
-	if (rc < 0) {
-		explain(run, -rc);
-	}
 	if (run->side->settle != NULL) {
 		run->side->settle(&run->worker);
 	}
 	np_worker_end(&run->worker);
+	return rc;
+}
+
+/* The measured part and what follows. */
+static void
+measure(struct np_worker_thread *w)
+{
+	struct np_run *run = w->run;
+	bool own = own_table(w);
+	struct np_cpu_times *cpu = NULL;
+	struct np_err err;
+	int rc;
+
+	if (run->plan->near.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
+		cpu = NULL;
+	}
+	rc = drive_window(w);
+	if (rc < 0) {
+		explain(run, -rc);
+	}
 	enter(w, FINISHING);
 	if (run->side->finish != NULL) {
 		run->side->finish(run);
 	}
 	note_cpu(run, cpu);
 	if (own) {
-		/* Copies: the caller's stay open, and are the last ones when it closes them. */
-		close(run->conn->fd);
-		close(run->end.listen_fd);
+		close_copies(run);
 	}
 }
 
@@ -359,7 +402,7 @@ keep_test_time(struct control *c, uint64_t now)
 	uint64_t time_up = run->window.started_ns + c->d->length_ns;
 	bool waits = !run->plan->active && run->side->pad_ns != 0;
 
-	if (run->worker.patience_ns != 0) {
+	if (run->worker.patience_ns != 0 && run->stop->wake_fd == 0) {
 		again = sooner(again, keep_patience(c, now));
 	}
 	again = sooner(again, keep_limit(c, now));
@@ -431,6 +474,10 @@ kick(struct control *c, enum phase phase)
 {
 	const struct np_stop *stop = c->d->run->stop;
 
+	/* A loop that waits for events has heard by the stop's own. */
+	if (phase == LOOPING && stop->wake_fd > 0) {
+		return false;
+	}
 	if ((np_stopped(stop) && phase < FINISHING) || (np_abandoned(stop) && phase < DONE)) {
 		pthread_kill(c->w->thread, KICK_SIGNAL);
 		return true;

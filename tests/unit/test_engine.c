@@ -1,0 +1,257 @@
+/*
+ * Engines: the same test by each of them counts the same; and what steps are taken, by the engine
+ * that moves nothing.
+ */
+#include "bench/engine/engine.h"
+
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "bench/engine/null.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+static uint64_t
+seen(const _Atomic uint64_t *shown)
+{
+	return np_seen(shown);
+}
+
+/* ---- The table ---- */
+
+static void
+each_engine_is_found(void **state)
+{
+	const struct np_engine *e;
+	size_t count = 0;
+
+	(void)state;
+	for (; (e = np_engine_at(count)) != NULL; count++) {
+		assert_ptr_equal(np_engine_find(e->name), e);
+		assert_non_null(e->help);
+		assert_non_null(e->why_not);
+	}
+	assert_int_equal(count, 2);
+	assert_null(np_engine_find("warp"));
+}
+
+static void
+one_flow_blocks_and_many_wait(void **state)
+{
+	struct np_plan p;
+
+	(void)state;
+	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 1);
+	assert_ptr_equal(np_engine_of(&p), &np_engine_sync);
+	assert_null(np_engine_sync.why_not(&p));
+	p.flows = 2;
+	assert_ptr_equal(np_engine_of(&p), &np_engine_epoll);
+	assert_non_null(np_engine_sync.why_not(&p));
+	assert_null(np_engine_epoll.why_not(&p));
+	p.near.engine = &np_engine_sync;
+	assert_ptr_equal(np_engine_of(&p), &np_engine_sync);
+	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
+	assert_non_null(np_engine_epoll.why_not(&p));
+}
+
+/* ---- null ---- */
+
+/* So many steps of the client's role; its counts are in *calls. */
+static void
+take_steps(const char *bench, int role, uint64_t steps, struct np_null_calls *calls)
+{
+	struct end e = { .rc = -1 };
+
+	client_params(&e.plan, np_bench_find(bench), AF_INET, 0);
+	e.plan.role = role;
+	end_open(&e);
+	*calls = (struct np_null_calls){ 0, 0 };
+	np_worker_begin(&e.run.worker, np_now());
+	assert_int_equal(np_null_drive(&e.run.worker, steps, calls), 0);
+	if (e.run.side->settle != NULL) {
+		e.run.side->settle(&e.run.worker);
+	}
+	assert_int_equal(seen(&e.run.worker.count->sent), calls->sent * e.run.worker.send_size);
+	assert_int_equal(seen(&e.run.worker.count->received),
+			 calls->arrived * e.run.worker.recv_size);
+	end_free(&e);
+}
+
+static void
+steps_follow_the_pattern(void **state)
+{
+	struct np_null_calls calls;
+
+	(void)state;
+	take_steps("TCP_STREAM", NP_LEAD, 1000, &calls);
+	assert_int_equal(calls.sent, 1000);
+	assert_int_equal(calls.arrived, 0);
+	take_steps("TCP_STREAM", NP_FOLLOW, 1000, &calls);
+	assert_int_equal(calls.sent, 0);
+	assert_int_equal(calls.arrived, 1000);
+	take_steps("TCP_RR", NP_LEAD, 1000, &calls);
+	assert_int_equal(calls.sent, 500);
+	assert_int_equal(calls.arrived, 500);
+	take_steps("UDP_RR", NP_FOLLOW, 1000, &calls);
+	assert_int_equal(calls.sent, 500);
+	assert_int_equal(calls.arrived, 500);
+}
+
+/* ---- Both ends, by each pair of engines ---- */
+
+static const struct np_engine *client_engine, *server_engine;
+static uint32_t burst;
+
+static void
+choose_engines(struct np_plan *p)
+{
+	p->near.engine = client_engine;
+	p->far.engine = server_engine;
+	p->burst = burst;
+	p->ids = true;
+}
+
+static void
+run_pair(const char *bench, int64_t length)
+{
+	const struct np_run *c, *s;
+	struct ends e;
+
+	ends_open(&e, np_bench_find(bench), AF_INET, -length, choose_engines);
+	c = &e.client.run;
+	s = &e.server.run;
+	ends_run(&e, 0);
+	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
+	assert_int_equal(seen(&c->worker.count->sent), seen(&s->worker.count->received));
+	assert_int_equal(seen(&c->worker.count->received), seen(&s->worker.count->sent));
+	if (c->plan->pattern->transactions) {
+		assert_int_equal(seen(&c->worker.count->transactions), length);
+		assert_int_equal(seen(&s->worker.count->transactions), length);
+	} else {
+		assert_true(seen(&c->worker.count->sent) + seen(&c->worker.count->received) >=
+			    (uint64_t)length);
+	}
+	assert_int_equal(e.client.allocated, 0);
+	assert_int_equal(e.server.allocated, 0);
+	ends_free(&e);
+}
+
+static void
+all_engines_count_the_same(void **state)
+{
+	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		client_engine = engines[i / 2];
+		server_engine = engines[i % 2];
+		for (burst = 0; burst <= 5; burst += 5) {
+			run_pair("TCP_RR", 500);
+			run_pair("UDP_RR", 500);
+		}
+		burst = 0;
+		run_pair("TCP_STREAM", 3000000);
+		run_pair("TCP_MAERTS", 3000000);
+	}
+}
+
+/* More than a socket buffer holds. */
+static void
+make_big(struct np_plan *p)
+{
+	choose_engines(p);
+	p->request = 3000000;
+	p->response = 2000000;
+}
+
+static void
+messages_in_parts_are_whole(void **state)
+{
+	struct ends e;
+
+	(void)state;
+	client_engine = server_engine = &np_engine_epoll;
+	burst = 0;
+	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
+	ends_run(&e, 0);
+	assert_int_equal(seen(&e.client.run.worker.count->transactions), 7);
+	assert_int_equal(seen(&e.server.run.worker.count->transactions), 7);
+	assert_true(seen(&e.client.run.worker.count->receives) > 7);
+	ends_free(&e);
+}
+
+/* Nobody answers: the wait ends when the client is told so, and not before. */
+static void
+a_wait_for_events_is_ended(void **state)
+{
+	struct np_addr at;
+	struct end e = { .rc = -1 };
+	int silent = bound_socket(AF_INET, SOCK_DGRAM, &at);
+
+	(void)state;
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 0);
+	e.plan.near.engine = &np_engine_epoll;
+	e.plan.timeout_ms = 10;
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	assert_int_equal(sem_wait(&e.looping), 0);
+	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC);
+	     seen(&e.run.worker.count->lost) < 3 && np_now() < until;) {
+		usleep(1000);
+	}
+	assert_true(seen(&e.run.worker.count->lost) >= 3);
+	end_hang_up(&e);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
+	assert_int_equal(seen(&e.run.worker.count->transactions), 0);
+	end_free(&e);
+	close(silent);
+}
+
+/* ---- A pace ---- */
+
+static void
+pace_by_events(struct np_plan *p)
+{
+	choose_engines(p);
+	p->near.interval_burst = 2;
+	p->near.interval_us = 15000;
+}
+
+static void
+events_keep_a_pace(void **state)
+{
+	const struct np_run *c;
+	struct ends e;
+
+	(void)state;
+	client_engine = server_engine = &np_engine_epoll;
+	burst = 0;
+	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -8, pace_by_events);
+	ends_run(&e, 0);
+	c = &e.client.run;
+	assert_int_equal(seen(&c->worker.count->transactions), 8);
+	assert_true(c->window.ended_ns - c->window.started_ns >= 3 * 15 * NP_MSEC);
+	ends_free(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_engine_is_found),
+		cmocka_unit_test(one_flow_blocks_and_many_wait),
+		cmocka_unit_test(steps_follow_the_pattern),
+		cmocka_unit_test(all_engines_count_the_same),
+		cmocka_unit_test(messages_in_parts_are_whole),
+		cmocka_unit_test(a_wait_for_events_is_ended),
+		cmocka_unit_test(events_keep_a_pace),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
