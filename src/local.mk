@@ -59,6 +59,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
 	%D%/bench/stop.c %D%/bench/stop.h \
+	%D%/bench/tally.c %D%/bench/tally.h \
 	%D%/bench/worker.c %D%/bench/worker.h \
 	%D%/bench/engine/engine.c %D%/bench/engine/engine.h \
 	%D%/bench/engine/epoll.c \

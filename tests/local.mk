@@ -59,6 +59,7 @@ unit_tests = \
 	%D%/unit/test_stop \
 	%D%/unit/test_taken \
 	%D%/unit/test_talk \
+	%D%/unit/test_tally \
 	%D%/unit/test_transport \
 	%D%/unit/test_trusted \
 	%D%/unit/test_unix \

@@ -422,33 +422,30 @@ address(const struct np_addr *a)
 static void
 put_granted(struct np_document *d, const struct np_outcome *out)
 {
-	const struct np_run *run = &out->run;
+	const struct np_tally *t = &out->tally;
 	const struct np_far *far = &out->far;
-	bool sends = run->worker.send_size > 0, receives = run->worker.recv_size > 0;
+	bool sends = t->send_size > 0, receives = t->recv_size > 0;
 	json_t *parameters = part(d, d->root, "parameters"), *granted, *o;
 
 	put(d, parameters, "granted", json_object());
 	granted = part(d, parameters, "granted");
 	o = part(d, granted, "near");
-	put(d, o, "address", address(&run->end.local));
-	put(d, o, "send_buffer", known(run->end.sndbuf));
-	put(d, o, "receive_buffer", known(run->end.rcvbuf));
-	put(d, o, "send_buffer_end", known(run->closing.sndbuf_end));
-	put(d, o, "receive_buffer_end", known(run->closing.rcvbuf_end));
-	put(d, o, "send_size",
-	    sends ? json_integer((json_int_t)run->worker.send_size) : json_null());
-	put(d, o, "receive_size",
-	    receives ? json_integer((json_int_t)run->worker.recv_size) : json_null());
-	put(d, o, "send_width", json_integer((json_int_t)run->worker.send_ring.width));
-	put(d, o, "receive_width", json_integer((json_int_t)run->worker.recv_ring.width));
-	put(d, o, "priority", known(run->end.prio));
-	put(d, o, "tos", known(run->end.tos));
-	put(d, o, "mss", known(run->closing.mss));
-	put(d, o, "congestion",
-	    np_json_text(run->closing.cong[0] != '\0' ? run->closing.cong : NULL));
-	put(d, o, "nodelay", json_boolean(run->plan->nodelay));
+	put(d, o, "address", address(&t->local));
+	put(d, o, "send_buffer", known(t->sndbuf));
+	put(d, o, "receive_buffer", known(t->rcvbuf));
+	put(d, o, "send_buffer_end", known(t->closing.sndbuf_end));
+	put(d, o, "receive_buffer_end", known(t->closing.rcvbuf_end));
+	put(d, o, "send_size", sends ? json_integer((json_int_t)t->send_size) : json_null());
+	put(d, o, "receive_size", receives ? json_integer((json_int_t)t->recv_size) : json_null());
+	put(d, o, "send_width", json_integer((json_int_t)t->send_width));
+	put(d, o, "receive_width", json_integer((json_int_t)t->recv_width));
+	put(d, o, "priority", known(t->prio));
+	put(d, o, "tos", known(t->tos));
+	put(d, o, "mss", known(t->closing.mss));
+	put(d, o, "congestion", np_json_text(t->closing.cong[0] != '\0' ? t->closing.cong : NULL));
+	put(d, o, "nodelay", json_boolean(t->plan->nodelay));
 	o = part(d, granted, "far");
-	put(d, o, "address", address(&run->end.peer));
+	put(d, o, "address", address(&t->peer));
 	put(d, o, "send_buffer", known(far->sndbuf));
 	put(d, o, "receive_buffer", known(far->rcvbuf));
 	put(d, o, "send_buffer_end", known(far->sndbuf_end));
@@ -460,7 +457,7 @@ put_granted(struct np_document *d, const struct np_outcome *out)
 	put(d, o, "priority", known(far->prio));
 	put(d, o, "tos", known(far->tos));
 	put(d, o, "congestion", np_json_text(far->cong[0] != '\0' ? far->cong : NULL));
-	put(d, o, "nodelay", run->plan->no_control ? json_null() : json_boolean(far->nodelay));
+	put(d, o, "nodelay", t->plan->no_control ? json_null() : json_boolean(far->nodelay));
 }
 
 static const char *
@@ -487,7 +484,7 @@ void
 np_document_iteration(struct np_document *d, const struct np_outcome *out,
 		      const struct np_record *record, bool whole)
 {
-	const struct np_run *run = &out->run;
+	const struct np_tally *t = &out->tally;
 	const struct np_bag *near = out->near_bag, *far = out->far_bag;
 	struct np_record r = *record;
 	json_t *o;
@@ -495,18 +492,17 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	if (d == NULL) {
 		return;
 	}
-	if (run->worker.hist != NULL && np_hist_count(run->worker.hist) > 0) {
-		np_repeat_latency(run->worker.hist, &r);
+	if (t->hist != NULL && np_hist_count(t->hist) > 0) {
+		np_repeat_latency(t->hist, &r);
 	}
 	o = json_object();
 	put(d, o, "number", json_integer(d->iteration++));
 	put(d, o, "complete", json_boolean(whole));
 	put(d, o, "ended_by", json_string(cause_of(out)));
-	put(d, o, "started", date(np_wall_ms(run->window.started_ns)));
-	put(d, o, "elapsed",
-	    np_json_real((double)(run->window.ended_ns - run->window.started_ns) / 1e9));
+	put(d, o, "started", date(np_wall_ms(t->started_ns)));
+	put(d, o, "elapsed", np_json_real(np_tally_seconds(t)));
 	put(d, o, "metrics", np_json_metrics(&r));
-	put(d, o, "latency", np_json_hist(run->worker.hist));
+	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(near));
 	put(d, o, "far", np_json_bag(far));
 	d->failed |= json_array_append_new(json_object_get(d->root, "iterations"), o) != 0;

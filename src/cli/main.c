@@ -316,23 +316,23 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 		return rc;
 	}
 	if (s->client.watch.every_ns != 0) {
-		np_show_interim_end(&s->interim, &out->run);
+		np_show_interim_end(&s->interim, &out->tally);
 	}
 	if (cli->debug > 0) {
 		np_show_outcome(s->out != NULL ? s->out : stderr, out);
 	}
 	if ((cli->debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && cli->bench.code == NP_OMNI &&
-	    !cli->plan.pattern->connection_test && out->run.closing.info.tcpi_rto != 0) {
-		np_show_tcp_info(&out->run);
+	    !cli->plan.pattern->connection_test && out->tally.closing.info.tcpi_rto != 0) {
+		np_show_tcp_info(&out->tally);
 	}
-	s->surplus += np_seen(&out->run.worker.count->surplus);
+	s->surplus += out->tally.count.surplus;
 	np_report(out, np_cli_unit(cli), record);
 	np_document_iteration(s->document, out, record, rc == NP_OK);
 	if (rc != NP_OK) {
-		np_repeat_add(repeat, record, out->run.worker.hist, &ignored);
+		np_repeat_add(repeat, record, out->tally.hist, &ignored);
 		return rc;
 	}
-	return np_repeat_add(repeat, record, out->run.worker.hist, err);
+	return np_repeat_add(repeat, record, out->tally.hist, err);
 }
 
 static void
@@ -372,7 +372,7 @@ static void
 say_partial(struct session *s, const struct np_outcome *out, const struct np_repeat *repeat)
 {
 	const struct np_plan *p = &s->cli.plan;
-	double seconds = (double)(out->run.window.ended_ns - out->run.window.started_ns) / 1e9;
+	double seconds = np_tally_seconds(&out->tally);
 	char which[40] = "it", of[80] = "";
 
 	if (!out->measured) {
@@ -393,9 +393,8 @@ say_partial(struct session *s, const struct np_outcome *out, const struct np_rep
 		snprintf(of, sizeof(of), " of %lld s", (long long)p->length);
 	} else if (p->length < 0) {
 		bool counts = p->pattern->transactions;
-		uint64_t done = counts ? np_seen(&out->run.worker.count->transactions)
-				       : np_seen(&out->run.worker.count->sent) +
-					     np_seen(&out->run.worker.count->received);
+		const struct np_counts *c = &out->tally.count;
+		uint64_t done = counts ? c->transactions : np_counts_bytes(c);
 
 		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)done,
 			 (long long)-p->length, counts ? "transactions" : "bytes");

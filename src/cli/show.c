@@ -100,27 +100,26 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 
 /* Work done so far in the terms of the unit: transactions, or bytes. */
 static double
-work_of(const struct np_cli *cli, const struct np_run *run)
+work_of(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
 {
-	const struct np_plan *p = run->plan;
-	double transactions = (double)np_seen(&run->worker.count->transactions);
+	double transactions = (double)c->transactions;
 
 	if (p->pattern->transactions) {
 		bool bytes = np_cli_unit(cli)->letter != 'x' && p->pattern->sized;
 
 		return bytes ? transactions * ((double)p->request + p->response) : transactions;
 	}
-	return (double)(np_seen(&run->worker.count->sent) + np_seen(&run->worker.count->received));
+	return (double)np_counts_bytes(c);
 }
 
-void
-np_show_interim(void *interim, const struct np_run *run, uint64_t now_ns)
+/* What was counted between the last time and `now`. */
+static void
+interim(struct np_show_interim *s, const struct np_plan *p, const struct np_counts *c,
+	uint64_t started_ns, uint64_t now_ns)
 {
-	struct np_show_interim *s = interim;
-	const struct np_plan *p = run->plan;
 	const struct np_unit *unit = np_cli_unit(s->cli);
-	double work = work_of(s->cli, run);
-	uint64_t then = s->then_ns != 0 ? s->then_ns : run->window.started_ns;
+	double work = work_of(s->cli, p, c);
+	uint64_t then = s->then_ns != 0 ? s->then_ns : started_ns;
 	struct np_interim i = {
 		.number = s->number++,
 		.seconds = (double)(now_ns - then) / 1e9,
@@ -142,12 +141,20 @@ np_show_interim(void *interim, const struct np_run *run, uint64_t now_ns)
 }
 
 void
-np_show_interim_end(struct np_show_interim *i, const struct np_run *run)
+np_show_interim(void *ctx, const struct np_run *run, uint64_t now_ns)
 {
-	uint64_t then = i->then_ns != 0 ? i->then_ns : run->window.started_ns;
+	struct np_counts c = np_counts_of(run);
 
-	if (i->cli->bench.code == NP_OMNI && run->window.ended_ns > then) {
-		np_show_interim(i, run, run->window.ended_ns);
+	interim(ctx, run->plan, &c, run->window.started_ns, now_ns);
+}
+
+void
+np_show_interim_end(struct np_show_interim *i, const struct np_tally *t)
+{
+	uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
+
+	if (i->cli->bench.code == NP_OMNI && t->ended_ns > then) {
+		interim(i, t->plan, &t->count, t->started_ns, t->ended_ns);
 	}
 	i->work = 0;
 	i->then_ns = 0;
@@ -178,9 +185,9 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 }
 
 void
-np_show_tcp_info(const struct np_run *run)
+np_show_tcp_info(const struct np_tally *t)
 {
-	const struct tcp_info *i = &run->closing.info;
+	const struct tcp_info *i = &t->closing.info;
 
 	/* Sic, tpci: the words are netperf's, and parsed. */
 	fprintf(stderr,
@@ -243,19 +250,18 @@ np_show_outcome(FILE *out, const struct np_outcome *o)
 		[NP_BY_CONTROL] = "the control connection",
 		[NP_BY_SILENCE] = "silence",
 	};
-	const struct np_run *run = &o->run;
+	const struct np_tally *t = &o->tally;
 	const struct np_far *far = &o->far;
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 
 	fprintf(out, "debug: data from %s to %s, ended by %s after %.6f s\n",
-		np_addr_text(&run->end.local, here), np_addr_text(&run->end.peer, there),
-		causes[o->cause], (double)(run->window.ended_ns - run->window.started_ns) / 1e9);
+		np_addr_text(&t->local, here), np_addr_text(&t->peer, there), causes[o->cause],
+		np_tally_seconds(t));
 	fprintf(out,
 		"debug: here: %" PRIu64 " bytes in %" PRIu64 " sends, %" PRIu64 " bytes in %" PRIu64
 		" receives, %" PRIu64 " transactions\n",
-		np_seen(&run->worker.count->sent), np_seen(&run->worker.count->sends),
-		np_seen(&run->worker.count->received), np_seen(&run->worker.count->receives),
-		np_seen(&run->worker.count->transactions));
+		t->count.sent, t->count.sends, t->count.received, t->count.receives,
+		t->count.transactions);
 	if (far->reported) {
 		fprintf(out,
 			"debug: there: %" PRIu64 " bytes in %lld sends, %" PRIu64

@@ -28,10 +28,10 @@ struct np_show_interim {
 };
 
 /* One interim result: a np_watch's look(). */
-void np_show_interim(void *interim, const struct np_run *run, uint64_t now_ns);
+void np_show_interim(void *ctx, const struct np_run *run, uint64_t now_ns);
 
 /* What is left over at the end of an iteration, where netperf prints that. */
-void np_show_interim_end(struct np_show_interim *i, const struct np_run *run);
+void np_show_interim_end(struct np_show_interim *i, const struct np_tally *t);
 
 /* How the result is to be shown: in the style that was asked for. Not whether it is sure enough. */
 void np_show_look(const struct np_cli *cli, struct np_look *look);
@@ -48,6 +48,6 @@ void np_show_outcome(FILE *out, const struct np_outcome *o);
 void np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus);
 
 /* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
-void np_show_tcp_info(const struct np_run *run);
+void np_show_tcp_info(const struct np_tally *t);
 
 #endif

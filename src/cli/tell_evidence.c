@@ -18,8 +18,8 @@ per_second(double amount, double seconds)
 static void
 fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 {
-	const struct np_counters *c = out->run.worker.count;
-	double sent = (double)np_seen(&c->sent), received = (double)np_seen(&c->received);
+	const struct np_counts *c = &out->tally.count;
+	double sent = (double)c->sent, received = (double)c->received;
 
 	if (in->near_transmits) {
 		received = out->far.reported && !out->far.brief ? (double)out->far.received : sent;
@@ -29,7 +29,7 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 	in->sent_bps = per_second(sent * 8, in->seconds);
 	in->throughput_bps = per_second(received * 8, in->seconds);
 	if (in->transactions) {
-		in->per_second = per_second((double)np_seen(&c->transactions), in->seconds);
+		in->per_second = per_second((double)c->transactions, in->seconds);
 	}
 }
 
@@ -58,7 +58,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 			  : p->transport->family != 0       ? 0
 			  : p->family == AF_INET6           ? 6
 							    : 4,
-		.seconds = (double)(out->run.window.ended_ns - out->run.window.started_ns) / 1e9,
+		.seconds = np_tally_seconds(&out->tally),
 		.request = message_size(p, p->request),
 		.response = message_size(p, p->response),
 		.in_flight = 1 + (p->pattern->connection_test ? 0 : p->burst),

@@ -34,6 +34,12 @@ enum {
 	QUIET_MS = 500 /* without a transaction at the end of a connection test: is it alive? */
 };
 
+/* A test under way: the run of this end, and what comes out of it. */
+struct test {
+	struct np_run run;
+	struct np_outcome *out;
+};
+
 static uint64_t
 within(int ms)
 {
@@ -597,11 +603,11 @@ np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 
 static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
-	  struct np_outcome *out, struct np_err *err)
+	  struct test *t, struct np_err *err)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 
-	dialect->ask(p, &out->run, frame);
+	dialect->ask(p, &t->run, frame);
 	if (request(c, frame, dialect->code + 1, "the response to the test's request", RESPONSE_MS,
 		    err) != NP_OK) {
 		return err->code;
@@ -609,12 +615,12 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (np_frame_head(c->chan.in).word != 0) {
 		return remote_error(c, "refuses", err);
 	}
-	if (dialect->granted(c->chan.in, &out->far, err) != NP_OK) {
+	if (dialect->granted(c->chan.in, &t->out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
-	out->run.end.token = out->far.token;
-	if (out->run.conn->ids != NULL && !out->far.ids) {
-		out->run.side->without_ids(&out->run);
+	t->run.end.token = t->out->far.token;
+	if (t->run.conn->ids != NULL && !t->out->far.ids) {
+		t->run.side->without_ids(&t->run);
 	}
 	return NP_OK;
 }
@@ -624,11 +630,11 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
  * the time, while the kernel still took connections for it.
  */
 static bool
-ended_in_silence(const struct np_outcome *out)
+ended_in_silence(const struct test *t)
 {
-	const struct np_run *run = &out->run;
+	const struct np_run *run = &t->run;
 
-	return run->plan->pattern->connection_test && out->cause == NP_BY_CLOCK &&
+	return run->plan->pattern->connection_test && t->out->cause == NP_BY_CLOCK &&
 	       run->window.ended_ns - run->worker.last_ns >= QUIET_MS * NP_MSEC;
 }
 
@@ -638,33 +644,33 @@ ended_in_silence(const struct np_outcome *out)
  * not have heard. A probe has what it came for.
  */
 static bool
-can_spare(const struct np_client *c, const struct np_outcome *out)
+can_spare(const struct np_client *c, const struct test *t)
 {
-	const struct np_plan *p = out->run.plan;
+	const struct np_plan *p = t->run.plan;
 
 	/* Evidence is told after the results, over the connection that sparing them would end. */
 	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
-	    out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
+	    t->out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
 		return false;
 	}
-	if (out->cause == NP_BY_CONTROL) {
+	if (t->out->cause == NP_BY_CONTROL) {
 		return false; /* the daemon ended the test, and has said why */
 	}
-	if (ended_in_silence(out)) {
+	if (ended_in_silence(t)) {
 		return false;
 	}
 	return p->pattern->connection_test || p->pattern->probe ||
-	       (p->role == NP_FOLLOW && out->cause == NP_BY_SIGNAL);
+	       (p->role == NP_FOLLOW && t->out->cause == NP_BY_SIGNAL);
 }
 
 /* Wait for the results, telling the far end again and again that the test is over. */
 static int
-collect(struct np_client *c, struct np_outcome *out, uint64_t deadline, struct np_err *err)
+collect(struct np_client *c, struct test *t, uint64_t deadline, struct np_err *err)
 {
-	struct np_run *run = &out->run;
+	struct np_run *run = &t->run;
 	/* A nudged connection test ends with an error in place of results. */
 	bool may =
-	    run->side->nudge != NULL && (can_spare(c, out) || !run->plan->pattern->connection_test);
+	    run->side->nudge != NULL && (can_spare(c, t) || !run->plan->pattern->connection_test);
 	int rc;
 
 	for (;;) {
@@ -681,10 +687,10 @@ collect(struct np_client *c, struct np_outcome *out, uint64_t deadline, struct n
 
 /* Wait for results that would be nice to have. A daemon's error at this point means nothing. */
 static int
-collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
+collect_spare(struct np_client *c, const struct np_dialect *dialect, struct test *t,
 	      struct np_err *err)
 {
-	const struct np_plan *p = out->run.plan;
+	const struct np_plan *p = t->run.plan;
 	bool floods = p->transport->datagram && p->role == NP_FOLLOW;
 	struct np_err ignored;
 	int rc;
@@ -697,11 +703,11 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_o
 		/* Our own daemon takes this for the end of the test; netperf's does not look. */
 		shutdown(c->chan.fd, SHUT_WR);
 	}
-	rc = collect(c, out, within(SPARED_MS), &ignored);
+	rc = collect(c, t, within(SPARED_MS), &ignored);
 	if (rc == NP_ETIME && p->role == NP_FOLLOW) {
 		/* A sender that did not listen: a reset makes it stop. */
-		np_run_close(&out->run);
-		rc = collect(c, out, within(TOLD_OFF_MS - SPARED_MS), &ignored);
+		np_run_close(&t->run);
+		rc = collect(c, t, within(TOLD_OFF_MS - SPARED_MS), &ignored);
 	}
 	c->owed = rc == NP_ETIME ? c->owed : 0;
 	if (rc != NP_OK || np_frame_head(c->chan.in).word != 0) {
@@ -710,17 +716,17 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_o
 	if (check_results(c, dialect->code, err) != NP_OK) {
 		return err->code;
 	}
-	dialect->reported(c->chan.in, &out->far, &ignored);
+	dialect->reported(c->chan.in, &t->out->far, &ignored);
 	return NP_OK;
 }
 
 /* Bytes from transactions, or the lower 32 bits and what this end sent: less is under way. */
 static void
-complete_count(struct np_outcome *out)
+complete_count(struct test *t)
 {
-	const struct np_plan *p = out->run.plan;
-	struct np_far *far = &out->far;
-	uint64_t sent = np_seen(&out->run.worker.count->sent);
+	const struct np_plan *p = t->run.plan;
+	struct np_far *far = &t->out->far;
+	uint64_t sent = np_counts_of(&t->run).sent;
 	uint32_t missing = (uint32_t)(sent - far->received);
 
 	if (p->pattern->sized) {
@@ -732,12 +738,11 @@ complete_count(struct np_outcome *out)
 }
 
 static int
-no_results(const struct np_client *c, const struct np_outcome *out, int waited_s,
-	   struct np_err *err)
+no_results(const struct np_client *c, const struct test *t, int waited_s, struct np_err *err)
 {
-	double quiet_s = (double)(out->run.window.ended_ns - out->run.worker.last_ns) / 1e9;
+	double quiet_s = (double)(t->run.window.ended_ns - t->run.worker.last_ns) / 1e9;
 
-	if (ended_in_silence(out)) {
+	if (ended_in_silence(t)) {
 		return np_fail(err, NP_ETIME, 0,
 			       "no results from %s within %d s of the test's end, and no "
 			       "transaction in its last %.1f s (does that netserver hang?)",
@@ -748,18 +753,18 @@ no_results(const struct np_client *c, const struct np_outcome *out, int waited_s
 }
 
 static int
-collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
+collect_needed(struct np_client *c, const struct np_dialect *dialect, struct test *t,
 	       struct np_err *err)
 {
 	int rc, waited = 0;
 
 	do {
-		rc = collect(c, out, within(RESULTS_MS), err);
+		rc = collect(c, t, within(RESULTS_MS), err);
 		waited += RESULTS_MS;
 	} while (rc == NP_ETIME && err->sys != EINTR && waited < CROWDED_MS &&
 		 np_cpu_crowded(NULL));
 	if (rc == NP_ETIME && err->sys != EINTR) {
-		return no_results(c, out, waited / 1000, err);
+		return no_results(c, t, waited / 1000, err);
 	}
 	if (rc != NP_OK) {
 		return rc;
@@ -770,19 +775,19 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 	if (np_frame_head(c->chan.in).word != 0) {
 		return remote_error(c, "reports", err);
 	}
-	if (dialect->reported(c->chan.in, &out->far, err) != NP_OK) {
+	if (dialect->reported(c->chan.in, &t->out->far, err) != NP_OK) {
 		return err->code;
 	}
-	if (out->far.brief) {
-		complete_count(out);
+	if (t->out->far.brief) {
+		complete_count(t);
 	}
 	return NP_OK;
 }
 
 static int
-lost_control(const struct np_client *c, const struct np_outcome *out, int error, struct np_err *err)
+lost_control(const struct np_client *c, const struct test *t, int error, struct np_err *err)
 {
-	const struct np_run *run = &out->run;
+	const struct np_run *run = &t->run;
 	double after = run->window.started_ns != 0
 			   ? (double)(run->window.ended_ns - run->window.started_ns) / 1e9
 			   : 0;
@@ -795,13 +800,15 @@ lost_control(const struct np_client *c, const struct np_outcome *out, int error,
 static bool
 something_counted(const struct np_run *run)
 {
+	struct np_counts count = np_counts_of(run);
+
 	if (run->plan->pattern->transactions) {
-		return np_seen(&run->worker.count->transactions) > 0;
+		return count.transactions > 0;
 	}
 	if (run->plan->pattern->probe) {
 		return run->closing.mss > 0;
 	}
-	return np_seen(&run->worker.count->sent) + np_seen(&run->worker.count->received) > 0;
+	return np_counts_bytes(&count) > 0;
 }
 
 static int
@@ -841,15 +848,14 @@ broken_flow(struct np_client *c, const struct np_run *run, struct np_err *err)
 
 /* What the drive left: an error of the flow, of the control connection, or neither. */
 static int
-judge_drive(struct np_client *c, const struct np_drive *d, struct np_outcome *out,
-	    struct np_err *err)
+judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struct np_err *err)
 {
 	const struct np_run *run = d->run;
 
-	out->cause = d->cause;
-	out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
+	t->out->cause = d->cause;
+	t->out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
 	if (d->lost != 0) {
-		return lost_control(c, out, d->lost, err);
+		return lost_control(c, t, d->lost, err);
 	}
 	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
 		return broken_flow(c, run, err);
@@ -885,10 +891,9 @@ ask_why(struct np_client *c, const struct np_drive *d, struct np_err *err)
 
 /* The measured part and all that follows from it. */
 static int
-measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome *out,
-	struct np_err *err)
+measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, struct np_err *err)
 {
-	struct np_run *run = &out->run;
+	struct np_run *run = &t->run;
 	struct np_drive d = {
 		.run = run,
 		.control_fd = run->plan->no_control ? -1 : c->chan.fd,
@@ -902,18 +907,18 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 
 	d.watch[1] = np_evidence_watch(ev);
 	rc = np_drive(&d, err);
-	out->near_bag = np_evidence_end(ev, run);
+	t->out->near_bag = np_evidence_end(ev, run);
 	if (rc != NP_OK) {
 		return rc;
 	}
-	if (judge_drive(c, &d, out, err) != NP_OK) {
+	if (judge_drive(c, &d, t, err) != NP_OK) {
 		ask_why(c, &d, err);
 		return err->code;
 	}
-	if (!run->plan->no_control && can_spare(c, out)) {
-		rc = collect_spare(c, dialect, out, err);
+	if (!run->plan->no_control && can_spare(c, t)) {
+		rc = collect_spare(c, dialect, t, err);
 	} else if (!run->plan->no_control) {
-		rc = collect_needed(c, dialect, out, err);
+		rc = collect_needed(c, dialect, t, err);
 	}
 	if (rc != NP_OK) {
 		return rc;
@@ -933,26 +938,25 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_outcome
 
 /* The data connection goes to the path or the port that the daemon named. */
 static int
-aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *peer,
-    struct np_err *err)
+aim(const struct np_client *c, struct test *t, const struct np_addr *peer, struct np_err *err)
 {
-	const struct np_eth *link = out->run.plan->eth;
+	const struct np_eth *link = t->run.plan->eth;
 
 	if (link != NULL) {
-		np_eth_aim(link, out->far.mac, &out->run.end.peer);
-		return np_eth_check_peer(link, out->far.mac, err);
+		np_eth_aim(link, t->out->far.mac, &t->run.end.peer);
+		return np_eth_check_peer(link, t->out->far.mac, err);
 	}
-	if (out->far.path[0] != '\0') {
+	if (t->out->far.path[0] != '\0') {
 		/* A daemon elsewhere would name whatever socket of this machine it likes. */
 		if (c->used.len != 0 && !np_addr_is_here(&c->used)) {
 			return np_fail(err, NP_EUSAGE, 0,
 				       "%s is another machine, and this test runs within one",
 				       c->peer);
 		}
-		return np_addr_make_path(&out->run.end.peer, out->far.path, err);
+		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);
 	}
-	out->run.end.peer = *peer;
-	np_addr_set_port(&out->run.end.peer, out->far.port);
+	t->run.end.peer = *peer;
+	np_addr_set_port(&t->run.end.peer, t->out->far.port);
 	return NP_OK;
 }
 
@@ -961,29 +965,29 @@ aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *pee
  * waits for one that was silent already, or once more when the user has had enough.
  */
 static void
-ask_far(struct np_client *c, struct np_outcome *out, int rc)
+ask_far(struct np_client *c, struct test *t, int rc)
 {
 	const char *why = c->lacks;
 	struct np_err err = { .code = NP_OK };
 
-	if (out->near_bag == NULL) {
+	if (t->out->near_bag == NULL) {
 		return;
 	}
-	if (out->run.plan->no_control) {
+	if (t->run.plan->no_control) {
 		why = "there is no control connection (-N)";
 	} else if (rc == NP_ETIME) {
 		why = "the test was broken off";
-	} else if (out->run.plan->pattern->connection_test && out->cause == NP_BY_SIGNAL) {
+	} else if (t->run.plan->pattern->connection_test && t->out->cause == NP_BY_SIGNAL) {
 		why = "the test was interrupted, which ends the control connection";
 	} else if (why[0] == '\0' &&
-		   fetch_evidence(c, NP_ABOUT_TEST, &out->far_bag, &err) != NP_OK) {
+		   fetch_evidence(c, NP_ABOUT_TEST, &t->out->far_bag, &err) != NP_OK) {
 		why = err.msg;
 	}
-	snprintf(out->far_lacks, sizeof(out->far_lacks), "%s", why);
-	if (out->run.plan->role == NP_LEAD) {
-		np_sequence_join(out->near_bag, out->far_bag);
+	snprintf(t->out->far_lacks, sizeof(t->out->far_lacks), "%s", why);
+	if (t->run.plan->role == NP_LEAD) {
+		np_sequence_join(t->out->near_bag, t->out->far_bag);
 	} else {
-		np_sequence_join(out->far_bag, out->near_bag);
+		np_sequence_join(t->out->far_bag, t->out->near_bag);
 	}
 }
 
@@ -992,11 +996,11 @@ ask_far(struct np_client *c, struct np_outcome *out, int rc)
  * anything is asked for, from which port only when the daemon has answered.
  */
 static int
-agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
-      struct np_outcome *out, struct np_err *err)
+agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer, struct test *t,
+      struct np_err *err)
 {
 	static const struct np_addr nobody = { .len = 0 };
-	struct np_run *run = &out->run;
+	struct np_run *run = &t->run;
 	struct np_sources far;
 
 	run->end.peer = *peer;
@@ -1006,9 +1010,9 @@ agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 		return err->code;
 	}
 	np_hear_afresh(run, &far);
-	if (!p->no_control && (negotiate(c, np_dialect(p->bench->code), p, out, err) != NP_OK ||
-			       aim(c, out, peer, err) != NP_OK ||
-			       np_hear_only(run, &far, out->far.port, err) != NP_OK)) {
+	if (!p->no_control && (negotiate(c, np_dialect(p->bench->code), p, t, err) != NP_OK ||
+			       aim(c, t, peer, err) != NP_OK ||
+			       np_hear_only(run, &far, t->out->far.port, err) != NP_OK)) {
 		return err->code;
 	}
 	if (c->hooks.agreed != NULL) {
@@ -1017,33 +1021,46 @@ agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 	return NP_OK;
 }
 
+/* What all of that leaves: the sockets are closed, and the run is over. */
+static int
+conclude(struct test *t, int rc, struct np_err *err)
+{
+	struct np_err why;
+
+	if (np_tally_take(&t->run, &t->out->tally, &why) != NP_OK && rc == NP_OK) {
+		*err = why;
+		rc = why.code;
+	}
+	np_run_free(&t->run);
+	return rc;
+}
+
 int
 np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 	      struct np_outcome *out, struct np_err *err)
 {
+	struct test test = { .out = out };
 	struct np_stop stop = { 0 };
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	if (np_run_open(&out->run, p, &stop, err) != NP_OK) {
+	if (np_run_open(&test.run, p, &stop, err) != NP_OK) {
 		return err->code;
 	}
-	rc = agree(c, p, peer, out, err);
+	rc = agree(c, p, peer, &test, err);
 	if (rc == NP_OK) {
-		rc = measure(c, np_dialect(p->bench->code), out, err);
-		np_ids_put(&out->run, out->near_bag);
-		ask_far(c, out, rc);
+		rc = measure(c, np_dialect(p->bench->code), &test, err);
+		np_ids_put(&test.run, out->near_bag);
+		ask_far(c, &test, rc);
 	}
-	np_run_close(&out->run);
-	out->run.stop = NULL;
-	return rc;
+	return conclude(&test, rc, err);
 }
 
 void
 np_outcome_free(struct np_outcome *out)
 {
-	np_run_free(&out->run);
+	np_tally_free(&out->tally);
 	np_bag_free(out->near_bag);
 	np_bag_free(out->far_bag);
 	out->near_bag = out->far_bag = NULL;

@@ -9,6 +9,7 @@
 
 #include "base/bag.h"
 #include "base/err.h"
+#include "bench/tally.h"
 #include "net/addr.h"
 #include "run/drive.h"
 #include "run/evidence.h"
@@ -75,7 +76,7 @@ void np_client_close(struct np_client *c);
 
 /* What came out of a test. */
 struct np_outcome {
-	struct np_run run; /* closed; its counts, histogram and sizes remain */
+	struct np_tally tally;
 	struct np_far far;
 	enum np_cause cause;
 	bool measured; /* something was: figures can be shown even when the run failed */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "bench/sequence.h"
+#include "bench/tally.h"
 #include "net/capture.h"
 #include "net/tcpinfo.h"
 #include "sys/host.h"
@@ -175,11 +176,11 @@ queued(int fd, unsigned long which)
 static uint64_t
 bytes_so_far(const struct np_run *run)
 {
-	const struct np_counters *c = run->worker.count;
-	uint64_t bytes = np_seen(&c->sent) + np_seen(&c->received);
+	struct np_counts c = np_counts_of(run);
+	uint64_t bytes = np_counts_bytes(&c);
 
 	if (run->plan->pattern->transactions && bytes == 0) {
-		return np_seen(&c->transactions) * (run->worker.send_size + run->worker.recv_size);
+		return c.transactions * (run->worker.send_size + run->worker.recv_size);
 	}
 	return bytes;
 }
@@ -260,15 +261,15 @@ family_of(const struct np_plan *p)
 static void
 put_counts(const struct np_run *run, struct np_bag *into)
 {
-	const struct np_counters *c = run->worker.count;
+	struct np_counts c = np_counts_of(run);
 	uint64_t dropped;
 
-	np_bag_int(into, (int64_t)np_seen(&c->sent), "flow.bytes_sent");
-	np_bag_int(into, (int64_t)np_seen(&c->received), "flow.bytes_received");
-	np_bag_int(into, (int64_t)np_seen(&c->sends), "flow.sends");
-	np_bag_int(into, (int64_t)np_seen(&c->receives), "flow.receives");
-	np_bag_int(into, (int64_t)np_seen(&c->transactions), "flow.transactions");
-	np_bag_int(into, (int64_t)np_seen(&c->failed), "flow.sends_refused");
+	np_bag_int(into, (int64_t)c.sent, "flow.bytes_sent");
+	np_bag_int(into, (int64_t)c.received, "flow.bytes_received");
+	np_bag_int(into, (int64_t)c.sends, "flow.sends");
+	np_bag_int(into, (int64_t)c.receives, "flow.receives");
+	np_bag_int(into, (int64_t)c.transactions, "flow.transactions");
+	np_bag_int(into, (int64_t)c.failed, "flow.sends_refused");
 	if (run->plan->eth != NULL && np_eth_drops(run->plan->eth, &dropped)) {
 		np_bag_int(into, (int64_t)dropped, "flow.socket_drops");
 	}

@@ -15,17 +15,17 @@ struct sums {
 static void
 sum_up(const struct np_outcome *out, const struct np_unit *unit, struct sums *s)
 {
-	const struct np_run *run = &out->run;
+	const struct np_tally *t = &out->tally;
 
 	s->out = out;
-	s->p = run->plan;
+	s->p = t->plan;
 	s->unit = unit;
 	s->bytes_unit = unit->letter == 'x' ? np_unit('m') : unit;
-	s->seconds = (double)(run->window.ended_ns - run->window.started_ns) / 1e9;
-	s->paced = (double)run->worker.paced_ns / 1e9;
-	s->sent = (double)np_seen(&run->worker.count->sent);
-	s->received = (double)np_seen(&run->worker.count->received);
-	s->transactions = (double)np_seen(&run->worker.count->transactions);
+	s->seconds = np_tally_seconds(t);
+	s->paced = (double)t->paced_ns / 1e9;
+	s->sent = (double)t->count.sent;
+	s->received = (double)t->count.received;
+	s->transactions = (double)t->count.transactions;
 	/* Without the far end's word, what left here by a stream is taken to have arrived. */
 	s->far_received = out->far.reported ? (double)out->far.received : s->sent;
 	s->far_sent = out->far.reported ? (double)out->far.sent : s->received;
@@ -94,7 +94,7 @@ report_rates(const struct sums *s, struct np_record *r)
 static void
 report_buffers(const struct sums *s, struct np_record *r)
 {
-	const struct np_run *run = &s->out->run;
+	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
 	const struct np_end *e = &s->p->near, *there = &s->p->far;
 
@@ -102,12 +102,12 @@ report_buffers(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_LSR_SIZE_REQ, e->rcvbuf);
 	np_record_int(r, NP_M_RSS_SIZE_REQ, s->p->no_control ? -1 : there->sndbuf);
 	np_record_int(r, NP_M_RSR_SIZE_REQ, s->p->no_control ? -1 : there->rcvbuf);
-	np_record_int(r, NP_M_LSS_SIZE, run->end.sndbuf);
-	np_record_int(r, NP_M_LSR_SIZE, run->end.rcvbuf);
+	np_record_int(r, NP_M_LSS_SIZE, t->sndbuf);
+	np_record_int(r, NP_M_LSR_SIZE, t->rcvbuf);
 	np_record_int(r, NP_M_RSS_SIZE, s->p->no_control ? 0 : far->sndbuf);
 	np_record_int(r, NP_M_RSR_SIZE, s->p->no_control ? 0 : far->rcvbuf);
-	np_record_int(r, NP_M_LSS_SIZE_END, run->closing.sndbuf_end);
-	np_record_int(r, NP_M_LSR_SIZE_END, run->closing.rcvbuf_end);
+	np_record_int(r, NP_M_LSS_SIZE_END, t->closing.sndbuf_end);
+	np_record_int(r, NP_M_LSR_SIZE_END, t->closing.rcvbuf_end);
 	np_record_int(r, NP_M_RSS_SIZE_END, far->sndbuf_end);
 	np_record_int(r, NP_M_RSR_SIZE_END, far->rcvbuf_end);
 }
@@ -115,14 +115,14 @@ report_buffers(const struct sums *s, struct np_record *r)
 static void
 report_sizes(const struct sums *s, struct np_record *r)
 {
-	const struct np_run *run = &s->out->run;
+	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
 	bool stream = !s->p->pattern->transactions;
 	bool sends = stream && s->p->role == NP_LEAD, receives = stream && !sends;
 	int64_t idle = s->p->no_control && stream ? -1 : 0;
 
-	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)run->worker.send_size : idle);
-	np_record_int(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)run->worker.recv_size : idle);
+	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle);
+	np_record_int(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)t->recv_size : idle);
 	np_record_int(r, NP_M_REMOTE_SEND_SIZE, far->send_size);
 	np_record_int(r, NP_M_REMOTE_RECV_SIZE, far->recv_size);
 	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
@@ -132,13 +132,11 @@ report_sizes(const struct sums *s, struct np_record *r)
 static void
 report_rings(const struct sums *s, struct np_record *r)
 {
-	const struct np_run *run = &s->out->run;
+	const struct np_tally *t = &s->out->tally;
 	const struct np_end *e = &s->p->near, *there = &s->p->far;
 
-	np_record_int(r, NP_M_LOCAL_SEND_WIDTH,
-		      np_run_used(run->worker.send_ring.width, (int32_t)e->send_width));
-	np_record_int(r, NP_M_LOCAL_RECV_WIDTH,
-		      np_run_used(run->worker.recv_ring.width, (int32_t)e->recv_width));
+	np_record_int(r, NP_M_LOCAL_SEND_WIDTH, np_run_used(t->send_width, (int32_t)e->send_width));
+	np_record_int(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)e->recv_width));
 	np_record_int(r, NP_M_REMOTE_SEND_WIDTH, s->p->no_control ? 0 : s->out->far.send_width);
 	np_record_int(r, NP_M_REMOTE_RECV_WIDTH, s->p->no_control ? 0 : s->out->far.recv_width);
 	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->dirty);
@@ -177,24 +175,23 @@ per_call(double bytes, double calls)
 static void
 report_counts(const struct sums *s, struct np_record *r)
 {
-	const struct np_run *run = &s->out->run;
+	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
-	double sends = (double)np_seen(&run->worker.count->sends);
-	double receives = (double)np_seen(&run->worker.count->receives);
+	double sends = (double)t->count.sends;
+	double receives = (double)t->count.receives;
 
-	np_record_int(r, NP_M_LOCAL_SEND_CALLS, (int64_t)np_seen(&run->worker.count->sends));
-	np_record_int(r, NP_M_LOCAL_RECV_CALLS, (int64_t)np_seen(&run->worker.count->receives));
-	np_record_int(r, NP_M_LOCAL_BYTES_SENT, (int64_t)np_seen(&run->worker.count->sent));
-	np_record_int(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)np_seen(&run->worker.count->received));
+	np_record_int(r, NP_M_LOCAL_SEND_CALLS, (int64_t)t->count.sends);
+	np_record_int(r, NP_M_LOCAL_RECV_CALLS, (int64_t)t->count.receives);
+	np_record_int(r, NP_M_LOCAL_BYTES_SENT, (int64_t)t->count.sent);
+	np_record_int(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)t->count.received);
 	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per_call(s->sent, sends));
 	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per_call(s->received, receives));
-	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)np_seen(&run->worker.count->failed));
-	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)np_seen(&run->worker.count->lost));
-	np_record_int(r, NP_M_DUPLICATE_RESPONSES,
-		      (int64_t)np_seen(&run->worker.count->duplicated));
-	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)np_seen(&run->worker.count->late));
-	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)np_seen(&run->worker.count->stray));
-	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)np_seen(&run->worker.count->surplus));
+	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)t->count.failed);
+	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)t->count.lost);
+	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)t->count.duplicated);
+	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)t->count.late);
+	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)t->count.stray);
+	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)t->count.surplus);
 	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
 	if (far->reported || s->p->no_control) {
 		np_record_int(r, NP_M_REMOTE_SEND_CALLS, far->reported ? far->sends : 0);
@@ -212,19 +209,19 @@ report_counts(const struct sums *s, struct np_record *r)
 static void
 report_transport(const struct sums *s, struct np_record *r)
 {
-	const struct np_run *run = &s->out->run;
+	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
 
 	np_record_text(r, NP_M_PROTOCOL, s->p->transport->name);
 	np_record_text(r, NP_M_DIRECTION, np_plan_words(s->p)->direction);
-	np_record_int(r, NP_M_TRANSPORT_MSS, run->closing.mss);
-	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, run->closing.retrans);
+	np_record_int(r, NP_M_TRANSPORT_MSS, t->closing.mss);
+	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, t->closing.retrans);
 	np_record_int(r, NP_M_REMOTE_TRANSPORT_RETRANS, s->p->no_control ? -2 : far->retrans);
-	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, run->closing.cong);
+	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, t->closing.cong);
 	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->cong);
-	np_record_int(r, NP_M_LOCAL_SOCKET_PRIO, run->end.prio);
+	np_record_int(r, NP_M_LOCAL_SOCKET_PRIO, t->prio);
 	np_record_int(r, NP_M_REMOTE_SOCKET_PRIO, far->prio);
-	np_record_int(r, NP_M_LOCAL_SOCKET_TOS, run->end.tos);
+	np_record_int(r, NP_M_LOCAL_SOCKET_TOS, t->tos);
 	np_record_int(r, NP_M_REMOTE_SOCKET_TOS, far->tos);
 	np_record_int(r, NP_M_LOCAL_NODELAY, s->p->nodelay);
 	np_record_int(r, NP_M_REMOTE_NODELAY, s->p->no_control ? -1 : (int64_t)far->nodelay);
@@ -298,7 +295,7 @@ report_cpus(const struct sums *s, struct np_record *r)
 		NP_M_REMOTE_CPU_COUNT,          NP_M_REMOTE_CPU_PEAK_UTIL,
 		NP_M_REMOTE_CPU_PEAK_ID,
 	};
-	const struct np_cpu_use *near = &s->out->run.closing.cpu;
+	const struct np_cpu_use *near = &s->out->tally.closing.cpu;
 	const struct np_far *far = &s->out->far;
 
 	report_cpu(s, false, near, &local, r);

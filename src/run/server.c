@@ -81,14 +81,12 @@ serve_debug(const struct np_server *s, struct np_chan *c, bool on, struct np_err
 }
 
 static void
-log_result(const struct np_server *s, const struct np_plan *p, const struct np_run *run)
+log_result(const struct np_server *s, const struct np_plan *p, const struct np_counts *c)
 {
 	np_log(s->log, NP_LOG_DEBUG,
 	       "%s: %s %s ended: %llu bytes received, %llu sent, %llu transactions", s->peer,
-	       p->transport->name, p->pattern->name,
-	       (unsigned long long)np_seen(&run->worker.count->received),
-	       (unsigned long long)np_seen(&run->worker.count->sent),
-	       (unsigned long long)np_seen(&run->worker.count->transactions));
+	       p->transport->name, p->pattern->name, (unsigned long long)c->received,
+	       (unsigned long long)c->sent, (unsigned long long)c->transactions);
 }
 
 /* A test that can't be run, or failed: say so on the wire and in the log. */
@@ -254,8 +252,8 @@ static void
 tell_progress(void *ctx, const struct np_run *run, uint64_t now_ns)
 {
 	struct progress *p = ctx;
-	uint64_t now = np_seen(&run->worker.count->received) + np_seen(&run->worker.count->sent) +
-		       np_seen(&run->worker.count->transactions);
+	struct np_counts c = np_counts_of(run);
+	uint64_t now = np_counts_bytes(&c) + c.transactions;
 
 	(void)now_ns;
 	if (now != p->seen) {
@@ -558,6 +556,38 @@ make_wish(const struct np_server *s, struct np_plan *p, struct np_wish *wish, st
 	return NP_OK;
 }
 
+/* The data connection is closed before the results go out. */
+static int
+report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect, struct np_run *run,
+       struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_tally tally;
+	struct np_err why;
+	int rc = np_tally_take(run, &tally, &why);
+
+	np_run_close(run);
+	if (rc != NP_OK) {
+		rc = refuse(s, c, dialect->code + 2, &why, err);
+	} else {
+		log_result(s, run->plan, &tally.count);
+		dialect->report(run->plan, &tally, frame);
+		rc = answer(c, frame, err);
+	}
+	np_tally_free(&tally);
+	return rc;
+}
+
+static void
+note_served(const struct np_run *run, struct np_served *served)
+{
+	struct np_counts c = np_counts_of(run);
+
+	served->received = c.received;
+	served->sent = c.sent;
+	served->transactions = c.transactions;
+}
+
 /* A request that is granted: the test itself, from taking memory and sockets to the results. */
 static int
 run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
@@ -598,15 +628,10 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 		/* While the data connection still stands: its end shall not be what is noticed. */
 		rc = refuse(s, c, dialect->code + 2, &why, err);
 	} else {
-		np_run_close(&run);
-		log_result(s, p, &run);
-		dialect->report(p, &run, frame);
-		rc = answer(c, frame, err);
+		rc = report(s, c, dialect, &run, err);
 		served->failed = rc != NP_OK;
 	}
-	served->received = np_seen(&run.worker.count->received);
-	served->sent = np_seen(&run.worker.count->sent);
-	served->transactions = np_seen(&run.worker.count->transactions);
+	note_served(&run, served);
 	np_run_free(&run);
 	return rc;
 }

@@ -291,41 +291,41 @@ omni_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-omni_report_cpu(const struct np_run *run, struct np_omni_results *m)
+omni_report_cpu(const struct np_tally *t, struct np_omni_results *m)
 {
-	m->cpu_util = cpu_percent(run, run->closing.cpu.util);
-	m->cpu_percent_user = cpu_percent(run, run->closing.cpu.user);
-	m->cpu_percent_system = cpu_percent(run, run->closing.cpu.system);
-	m->cpu_percent_iowait = cpu_percent(run, run->closing.cpu.iowait);
-	m->cpu_percent_irq = cpu_percent(run, run->closing.cpu.irq);
-	m->cpu_percent_swintr = cpu_percent(run, run->closing.cpu.softirq);
-	m->cpu_method = cpu_method(run);
-	m->num_cpus = run->closing.cpu.count;
-	m->peak_cpu_util = cpu_percent(run, run->closing.cpu.peak);
-	m->peak_cpu_id = run->closing.cpu.peak_id;
+	m->cpu_util = cpu_percent(t, t->closing.cpu.util);
+	m->cpu_percent_user = cpu_percent(t, t->closing.cpu.user);
+	m->cpu_percent_system = cpu_percent(t, t->closing.cpu.system);
+	m->cpu_percent_iowait = cpu_percent(t, t->closing.cpu.iowait);
+	m->cpu_percent_irq = cpu_percent(t, t->closing.cpu.irq);
+	m->cpu_percent_swintr = cpu_percent(t, t->closing.cpu.softirq);
+	m->cpu_method = cpu_method(t);
+	m->num_cpus = t->closing.cpu.count;
+	m->peak_cpu_util = cpu_percent(t, t->closing.cpu.peak);
+	m->peak_cpu_id = t->closing.cpu.peak_id;
 }
 
 static void
-omni_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+omni_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	struct np_omni_results m = {
-		.bytes_received = np_seen(&run->worker.count->received),
-		.recv_calls = (uint32_t)np_seen(&run->worker.count->receives),
-		.recv_buf_size = run->closing.rcvbuf_end,
-		.bytes_sent = np_seen(&run->worker.count->sent),
-		.send_calls = (uint32_t)np_seen(&run->worker.count->sends),
-		.send_buf_size = run->closing.sndbuf_end,
-		.trans_received = (uint32_t)np_seen(&run->worker.count->transactions),
-		.elapsed_time = elapsed(run),
-		.transport_retrans = run->closing.retrans,
+		.bytes_received = t->count.received,
+		.recv_calls = (uint32_t)t->count.receives,
+		.recv_buf_size = t->closing.rcvbuf_end,
+		.bytes_sent = t->count.sent,
+		.send_calls = (uint32_t)t->count.sends,
+		.send_buf_size = t->closing.sndbuf_end,
+		.trans_received = (uint32_t)t->count.transactions,
+		.elapsed_time = elapsed(t),
+		.transport_retrans = t->closing.retrans,
 	};
 
-	if (run->closing.cpu.known) {
-		omni_report_cpu(run, &m);
+	if (t->closing.cpu.known) {
+		omni_report_cpu(t, &m);
 	}
 	if (!p->no_route) {
 		/* The bit that allows routing also asks for the algorithm's name. */
-		snprintf(m.cong_control, sizeof(m.cong_control), "%s", run->closing.cong);
+		snprintf(m.cong_control, sizeof(m.cong_control), "%s", t->closing.cong);
 	}
 	put(frame, NP_OMNI + 2, 0, np_omni_results_layout, &m);
 }
@@ -430,15 +430,15 @@ stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-stream_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	struct np_stream_results m = {
-		.bytes_received = (double)np_seen(&run->worker.count->received),
-		.recv_calls = (uint32_t)np_seen(&run->worker.count->receives),
-		.elapsed_time = elapsed(run),
-		.cpu_util = cpu_percent(run, run->closing.cpu.util),
-		.cpu_method = cpu_method(run),
-		.num_cpus = run->closing.cpu.count,
+		.bytes_received = (double)t->count.received,
+		.recv_calls = (uint32_t)t->count.receives,
+		.elapsed_time = elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.cpu_method = cpu_method(t),
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	(void)p;
@@ -539,18 +539,18 @@ cc_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-cc_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+cc_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
-	uint64_t done = np_seen(&run->worker.count->transactions);
+	uint64_t done = t->count.transactions;
 	uint32_t bytes = (uint32_t)p->request + (uint32_t)p->response;
 	struct np_rr_results m = {
 		/* As if each connection had carried its request and response; wraps at 32 bits. */
 		.bytes_received = (uint32_t)done * bytes,
 		.trans_received = (uint32_t)done,
-		.elapsed_time = elapsed(run),
-		.cpu_util = cpu_percent(run, run->closing.cpu.util),
-		.cpu_method = cpu_method(run),
-		.num_cpus = run->closing.cpu.count,
+		.elapsed_time = elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.cpu_method = cpu_method(t),
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	put(frame, NP_TCP_CC + 2, 0, np_rr_results_layout, &m);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "bench/plan.h"
 #include "bench/run.h"
+#include "bench/tally.h"
 #include "wire/msg.h"
 
 /* What the far end granted and counted, as far as the dialect tells. -1: not told. */
@@ -52,7 +53,7 @@ struct np_dialect {
 	/* The daemon's half. Asked refuses what can't be served, with the errno to answer. */
 	int (*asked)(const uint8_t *frame, struct np_plan *p, struct np_err *err);
 	void (*grant)(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
-	void (*report)(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
+	void (*report)(const struct np_plan *p, const struct np_tally *t, uint8_t *frame);
 };
 
 /*

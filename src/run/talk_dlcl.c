@@ -197,37 +197,37 @@ rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-report(const struct np_run *run, uint32_t code, uint8_t *frame)
+report(const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
 	struct np_dlcl_results m = {
-		.bytes_received = np_seen(&run->worker.count->received),
-		.frames_received = np_seen(&run->worker.count->receives),
-		.bytes_sent = np_seen(&run->worker.count->sent),
-		.frames_sent = np_seen(&run->worker.count->sends),
-		.transactions = np_seen(&run->worker.count->transactions),
-		.elapsed_time = (double)elapsed(run),
-		.cpu_util = cpu_percent(run, run->closing.cpu.util),
-		.cpu_method = cpu_method(run),
-		.num_cpus = run->closing.cpu.count,
-		.recv_buf_size = run->closing.rcvbuf_end,
-		.send_buf_size = run->closing.sndbuf_end,
+		.bytes_received = t->count.received,
+		.frames_received = t->count.receives,
+		.bytes_sent = t->count.sent,
+		.frames_sent = t->count.sends,
+		.transactions = t->count.transactions,
+		.elapsed_time = (double)elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.cpu_method = cpu_method(t),
+		.num_cpus = t->closing.cpu.count,
+		.recv_buf_size = t->closing.rcvbuf_end,
+		.send_buf_size = t->closing.sndbuf_end,
 	};
 
 	put(frame, code, 0, np_dlcl_results_layout, &m);
 }
 
 static void
-stream_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	(void)p;
-	report(run, NP_DLCL_STREAM + 2, frame);
+	report(t, NP_DLCL_STREAM + 2, frame);
 }
 
 static void
-rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	(void)p;
-	report(run, NP_DLCL_RR + 2, frame);
+	report(t, NP_DLCL_RR + 2, frame);
 }
 
 const struct np_dialect np_dlcl_dialects[] = {

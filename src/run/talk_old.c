@@ -93,37 +93,37 @@ tcp_crr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-rr_report(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
+rr_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
-	uint32_t done = (uint32_t)np_seen(&run->worker.count->transactions);
+	uint32_t done = (uint32_t)t->count.transactions;
 	struct np_rr_results m = {
 		.bytes_received = done * ((uint32_t)p->request + (uint32_t)p->response),
 		.trans_received = done,
-		.elapsed_time = elapsed(run),
-		.cpu_util = cpu_percent(run, run->closing.cpu.util),
-		.cpu_method = cpu_method(run),
-		.num_cpus = run->closing.cpu.count,
+		.elapsed_time = elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.cpu_method = cpu_method(t),
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	put(frame, code, 0, np_rr_results_layout, &m);
 }
 
 static void
-tcp_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+tcp_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
-	rr_report(p, run, NP_TCP_RR + 2, frame);
+	rr_report(p, t, NP_TCP_RR + 2, frame);
 }
 
 static void
-udp_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+udp_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
-	rr_report(p, run, NP_UDP_RR + 2, frame);
+	rr_report(p, t, NP_UDP_RR + 2, frame);
 }
 
 static void
-tcp_crr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+tcp_crr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
-	rr_report(p, run, NP_TCP_CRR + 2, frame);
+	rr_report(p, t, NP_TCP_CRR + 2, frame);
 }
 
 /* --- UDP_STREAM (16) ------------------------------------------------------------------------- */
@@ -185,15 +185,15 @@ udp_stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *fra
 }
 
 static void
-udp_stream_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+udp_stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	struct np_udp_results m = {
-		.messages_recvd = (uint32_t)np_seen(&run->worker.count->receives),
-		.bytes_received = (uint32_t)np_seen(&run->worker.count->received),
-		.elapsed_time = elapsed(run),
-		.cpu_util = run->closing.cpu.known ? cpu_percent(run, run->closing.cpu.util) : -1,
-		.cpu_method = cpu_method(run),
-		.num_cpus = run->closing.cpu.count,
+		.messages_recvd = (uint32_t)t->count.receives,
+		.bytes_received = (uint32_t)t->count.received,
+		.elapsed_time = elapsed(t),
+		.cpu_util = t->closing.cpu.known ? cpu_percent(t, t->closing.cpu.util) : -1,
+		.cpu_method = cpu_method(t),
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	(void)p;
@@ -245,15 +245,15 @@ maerts_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-maerts_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+maerts_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	struct np_stream_results m = {
-		.bytes_received = (double)np_seen(&run->worker.count->sent),
-		.recv_calls = (uint32_t)np_seen(&run->worker.count->sends),
-		.elapsed_time = elapsed(run),
-		.cpu_util = cpu_percent(run, run->closing.cpu.util),
-		.cpu_method = cpu_method(run),
-		.num_cpus = run->closing.cpu.count,
+		.bytes_received = (double)t->count.sent,
+		.recv_calls = (uint32_t)t->count.sends,
+		.elapsed_time = elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.cpu_method = cpu_method(t),
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	(void)p;

@@ -85,11 +85,9 @@ granted_port(uint32_t port, struct np_far *far, struct np_err *err)
 
 /* Seconds that the flow's measured part took; 0 when it never began. */
 static inline float
-elapsed(const struct np_run *run)
+elapsed(const struct np_tally *t)
 {
-	return run->window.started_ns == 0
-		   ? 0
-		   : (float)((double)(run->window.ended_ns - run->window.started_ns) / 1e9);
+	return (float)np_tally_seconds(t);
 }
 
 static inline void
@@ -105,18 +103,18 @@ put(uint8_t *frame, uint32_t code, int32_t word, np_layout *layout, const void *
  * readings: netperf relates the busy one to the time of the test, which gives more than 100 %.
  */
 static inline float
-cpu_percent(const struct np_run *run, double percent)
+cpu_percent(const struct np_tally *t, double percent)
 {
-	return run->closing.cpu.known ? (float)percent : 0;
+	return t->closing.cpu.known ? (float)percent : 0;
 }
 
 /* netperf's numbers for the methods, from 0 on, and its letters for them. */
 #define NP_CPU_METHODS "UIPTLRNKSCEMO"
 
 static inline int32_t
-cpu_method(const struct np_run *run)
+cpu_method(const struct np_tally *t)
 {
-	return run->closing.cpu.known
+	return t->closing.cpu.known
 		   ? (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS)
 		   : 0;
 }

@@ -140,14 +140,14 @@ ss_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-ss_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+ss_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	struct np_unix_stream_results m = {
-		.bytes_received = (uint32_t)np_seen(&run->worker.count->received),
-		.recv_calls = (uint32_t)np_seen(&run->worker.count->receives),
-		.elapsed_time = elapsed(run),
-		.cpu_util = cpu_percent(run, run->closing.cpu.util),
-		.num_cpus = run->closing.cpu.count,
+		.bytes_received = (uint32_t)t->count.received,
+		.recv_calls = (uint32_t)t->count.receives,
+		.elapsed_time = elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	(void)p;
@@ -301,30 +301,30 @@ dg_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-rr_report(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
+rr_report(const struct np_plan *p, const struct np_tally *t, uint32_t code, uint8_t *frame)
 {
-	uint32_t done = (uint32_t)np_seen(&run->worker.count->transactions);
+	uint32_t done = (uint32_t)t->count.transactions;
 	struct np_unix_rr_results m = {
 		.bytes_received = done * ((uint32_t)p->request + (uint32_t)p->response),
 		.trans_received = done,
-		.elapsed_time = elapsed(run),
-		.cpu_util = cpu_percent(run, run->closing.cpu.util),
-		.num_cpus = run->closing.cpu.count,
+		.elapsed_time = elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	put(frame, code, 0, np_unix_rr_results_layout, &m);
 }
 
 static void
-stream_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+stream_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
-	rr_report(p, run, NP_STREAM_RR + 2, frame);
+	rr_report(p, t, NP_STREAM_RR + 2, frame);
 }
 
 static void
-dg_rr_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+dg_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
-	rr_report(p, run, NP_DG_RR + 2, frame);
+	rr_report(p, t, NP_DG_RR + 2, frame);
 }
 
 /* --- DG_STREAM (43) -------------------------------------------------------------------------- */
@@ -415,14 +415,14 @@ ds_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 }
 
 static void
-ds_report(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+ds_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	struct np_dg_stream_results m = {
-		.messages_recvd = (uint32_t)np_seen(&run->worker.count->receives),
-		.bytes_received = (uint32_t)np_seen(&run->worker.count->received),
-		.elapsed_time = elapsed(run),
-		.cpu_util = run->closing.cpu.known ? cpu_percent(run, run->closing.cpu.util) : -1,
-		.num_cpus = run->closing.cpu.count,
+		.messages_recvd = (uint32_t)t->count.receives,
+		.bytes_received = (uint32_t)t->count.received,
+		.elapsed_time = elapsed(t),
+		.cpu_util = t->closing.cpu.known ? cpu_percent(t, t->closing.cpu.util) : -1,
+		.num_cpus = t->closing.cpu.count,
 	};
 
 	(void)p;

@@ -38,8 +38,7 @@ next_frame(struct input *in, uint8_t frame[NP_FRAME_SIZE])
 
 /* Two seconds of a test of which this end counted a little. */
 static void
-measure(const struct np_bench *bench, struct np_plan *p, struct np_counters *count,
-	struct np_outcome *out)
+measure(const struct np_bench *bench, struct np_plan *p, struct np_outcome *out)
 {
 	np_plan_init(p);
 	p->bench = bench;
@@ -49,21 +48,19 @@ measure(const struct np_bench *bench, struct np_plan *p, struct np_counters *cou
 	p->active = true;
 	p->request = p->response = p->pattern->sized ? 1 : -1;
 	p->near.measure_cpu = p->far.measure_cpu = true;
-	memset(count, 0, sizeof(*count));
-	np_show(&count->sent, 1000);
-	np_show(&count->sends, 10);
-	np_show(&count->received, 1000);
-	np_show(&count->receives, 10);
-	np_show(&count->transactions, 10);
 	memset(out, 0, sizeof(*out));
+	out->tally.count.sent = 1000;
+	out->tally.count.sends = 10;
+	out->tally.count.received = 1000;
+	out->tally.count.receives = 10;
+	out->tally.count.transactions = 10;
 	np_far_init(&out->far);
-	out->run.plan = p;
-	out->run.worker.count = count;
-	out->run.window.started_ns = 5 * NP_SEC;
-	out->run.window.ended_ns = 7 * NP_SEC;
-	out->run.closing.cpu.known = true;
-	out->run.closing.cpu.util = 50;
-	out->run.closing.cpu.count = 4;
+	out->tally.plan = p;
+	out->tally.started_ns = 5 * NP_SEC;
+	out->tally.ended_ns = 7 * NP_SEC;
+	out->tally.closing.cpu.known = true;
+	out->tally.closing.cpu.util = 50;
+	out->tally.closing.cpu.count = 4;
 }
 
 static void
@@ -121,7 +118,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct np_bench *bench = np_bench_at(next_byte(&in));
 	uint8_t style = next_byte(&in), frame[NP_FRAME_SIZE];
 	const struct np_dialect *dialect;
-	struct np_counters count;
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_err err;
@@ -129,7 +125,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (bench == NULL) {
 		return -1; /* not worth keeping */
 	}
-	measure(bench, &p, &count, &out);
+	measure(bench, &p, &out);
 	dialect = np_dialect(bench->code);
 	must(dialect != NULL && dialect->granted != NULL && dialect->reported != NULL);
 	next_frame(&in, frame);

@@ -100,13 +100,13 @@ count_for(const struct np_bench *b)
 static void
 check_outcome(const struct np_bench *b, const struct np_outcome *out)
 {
-	const struct np_counters *c = out->run.worker.count;
+	const struct np_counts *c = &out->tally.count;
 
 	assert_true(out->measured);
-	assert_true(!b->pattern->probe || out->run.closing.mss > 0);
+	assert_true(!b->pattern->probe || out->tally.closing.mss > 0);
 	assert_int_equal(out->cause, NP_BY_LOOP);
 	if (b->pattern->transactions) {
-		assert_int_equal(np_seen(&c->transactions), count_for(b));
+		assert_int_equal(c->transactions, count_for(b));
 	}
 	if (!out->far.reported) {
 		/* The report does without the daemon's word in connection tests only. */
@@ -114,10 +114,10 @@ check_outcome(const struct np_bench *b, const struct np_outcome *out)
 		return;
 	}
 	if (b->code != NP_TCP_CC) {
-		assert_int_equal(out->far.received, np_seen(&c->sent));
+		assert_int_equal(out->far.received, c->sent);
 	}
 	if (b->code == NP_OMNI) {
-		assert_int_equal(out->far.sent, np_seen(&c->received));
+		assert_int_equal(out->far.sent, c->received);
 	}
 	assert_true(out->far.elapsed > 0);
 }
@@ -769,13 +769,13 @@ datagram_params(struct np_plan *p, const char *bench)
 static void
 assert_only_ours(const struct np_outcome *out)
 {
-	const struct np_counters *n = out->run.worker.count;
+	const struct np_counts *n = &out->tally.count;
 
-	assert_int_equal(np_seen(&n->receives), OURS);
-	assert_int_equal(np_seen(&n->received),
-			 out->run.plan->pattern->transactions ? 32 * OURS : 512 * OURS);
-	assert_int_equal(np_seen(&n->surplus), 0);
-	assert_int_equal(np_seen(&n->lost), 0);
+	assert_int_equal(n->receives, OURS);
+	assert_int_equal(n->received,
+			 out->tally.plan->pattern->transactions ? 32 * OURS : 512 * OURS);
+	assert_int_equal(n->surplus, 0);
+	assert_int_equal(n->lost, 0);
 }
 
 static void
@@ -904,8 +904,8 @@ nor_are_they_beside_a_service(void **state)
 	send_datagrams(scene.others[0], &scene.at, 0, 1);
 	pthread_join(thread, NULL);
 	/* That no stranger answered the first one shows in its being given up. */
-	assert_true(np_seen(&out.run.worker.count->lost) >= 1);
-	assert_int_equal(np_seen(&out.run.worker.count->transactions), OURS);
+	assert_true(out.tally.count.lost >= 1);
+	assert_int_equal(out.tally.count.transactions, OURS);
 	np_outcome_free(&out);
 	clear_scene();
 }

@@ -128,8 +128,7 @@ both_ends_tell_of_a_stream(void **state)
 	assert_string_equal(np_bag_string(out.far_bag, "flow.role"), "receive");
 	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") ==
 		    np_bag_number(out.far_bag, "flow.bytes_received"));
-	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") ==
-		    (double)np_seen(&out.run.worker.count->sent));
+	assert_true(np_bag_number(out.near_bag, "flow.bytes_sent") == (double)out.tally.count.sent);
 	assert_true(np_bag_number(out.near_bag, "tcp.bytes_acked") >=
 		    np_bag_number(out.near_bag, "flow.bytes_sent"));
 	assert_true(np_bag_number(out.far_bag, "tcp.bytes_received") >=
@@ -291,7 +290,7 @@ requests_have_ids_by_agreement(void **state)
 		client_params(&p, np_bench_find("UDP_RR"), AF_INET, -50);
 		p.ids = i == 0;
 		assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_OK);
-		assert_int_equal(np_seen(&out.run.worker.count->transactions), 50);
+		assert_int_equal(out.tally.count.transactions, 50);
 		assert_true(np_bag_find(out.near_bag, "flow.id_bytes", &bytes));
 		assert_int_equal(bytes.kind, p.ids ? NP_BAG_INT : NP_BAG_UNREAD);
 		np_outcome_free(&out);

@@ -10,7 +10,7 @@
 
 /* Two seconds of a test, of which the far end has reported; nothing is counted yet. */
 static void
-two_seconds(struct np_outcome *out, struct np_plan *p, struct np_counters *count, const char *bench)
+two_seconds(struct np_outcome *out, struct np_plan *p, const char *bench)
 {
 	const struct np_bench *b = np_bench_find(bench);
 
@@ -20,18 +20,16 @@ two_seconds(struct np_outcome *out, struct np_plan *p, struct np_counters *count
 	p->transport = b->transport;
 	p->role = b->near_role;
 	p->active = true;
-	memset(count, 0, sizeof(*count));
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
 	out->far.reported = true;
 	out->far.sends = out->far.receives = 0;
-	out->run.plan = p;
-	out->run.worker.count = count;
-	out->run.window.started_ns = 5 * NP_SEC;
-	out->run.window.ended_ns = 7 * NP_SEC;
-	out->run.closing.cpu.known = true;
-	out->run.closing.cpu.util = 50;
-	out->run.closing.cpu.count = 4;
+	out->tally.plan = p;
+	out->tally.started_ns = 5 * NP_SEC;
+	out->tally.ended_ns = 7 * NP_SEC;
+	out->tally.closing.cpu.known = true;
+	out->tally.closing.cpu.util = 50;
+	out->tally.closing.cpu.count = 4;
 }
 
 static void
@@ -48,15 +46,14 @@ assert_real(const struct np_record *r, enum np_metric_id id, double want)
 static void
 bytes_by_call_are_each_ends_own(void **state)
 {
-	struct np_counters count;
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
-	two_seconds(&out, &p, &count, "UDP_STREAM");
-	np_show(&count.sent, UINT64_C(100000));
-	np_show(&count.sends, 100);
+	two_seconds(&out, &p, "UDP_STREAM");
+	out.tally.count.sent = UINT64_C(100000);
+	out.tally.count.sends = 100;
 	out.far.received = 60000;
 	out.far.receives = 60;
 	np_report(&out, np_unit('m'), &r);
@@ -71,15 +68,14 @@ bytes_by_call_are_each_ends_own(void **state)
 static void
 cpu_figures_are_of_the_time_between_readings(void **state)
 {
-	struct np_counters count;
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
-	two_seconds(&out, &p, &count, "TCP_RR");
-	np_show(&count.transactions, 1000);
-	out.run.closing.cpu.util = out.run.closing.cpu.peak = 100;
+	two_seconds(&out, &p, "TCP_RR");
+	out.tally.count.transactions = 1000;
+	out.tally.closing.cpu.util = out.tally.closing.cpu.peak = 100;
 	np_report(&out, np_unit('x'), &r);
 	assert_real(&r, NP_M_LOCAL_CPU_UTIL, 100);
 	assert_real(&r, NP_M_LOCAL_CPU_PEAK_UTIL, 100);
@@ -90,15 +86,14 @@ cpu_figures_are_of_the_time_between_readings(void **state)
 static void
 connections_count_where_they_are_the_unit(void **state)
 {
-	struct np_counters count;
 	struct np_outcome out;
 	struct np_bench omni;
 	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
-	two_seconds(&out, &p, &count, "TCP_CC");
-	np_show(&count.transactions, 500);
+	two_seconds(&out, &p, "TCP_CC");
+	out.tally.count.transactions = 500;
 	np_report(&out, np_unit('m'), &r);
 	assert_real(&r, NP_M_THROUGHPUT, 250);
 	assert_real(&r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
@@ -118,17 +113,16 @@ connections_count_where_they_are_the_unit(void **state)
 static void
 latency_knows_of_bursts_and_pacing(void **state)
 {
-	struct np_counters count;
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
-	two_seconds(&out, &p, &count, "TCP_RR");
+	two_seconds(&out, &p, "TCP_RR");
 	p.request = p.response = 1;
 	p.burst = 3;
-	np_show(&count.transactions, 1000);
-	out.run.worker.paced_ns = NP_SEC;
+	out.tally.count.transactions = 1000;
+	out.tally.paced_ns = NP_SEC;
 	np_report(&out, np_unit('x'), &r);
 	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
 	assert_real(&r, NP_M_RT_LATENCY, 4000);
@@ -147,13 +141,12 @@ a_service_tells_nothing(void **state)
 		{ NP_M_RSS_SIZE_REQ, -1 },     { NP_M_REMOTE_CPU_PEAK_ID, -1 },
 		{ NP_M_REMOTE_NODELAY, -1 },   { NP_M_REMOTE_RECV_CALLS, 0 },
 	};
-	struct np_counters count;
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
 	(void)state;
-	two_seconds(&out, &p, &count, "TCP_MAERTS");
+	two_seconds(&out, &p, "TCP_MAERTS");
 	np_far_init(&out.far);
 	p.no_control = true;
 	np_report(&out, np_unit('m'), &r);

@@ -1,0 +1,103 @@
+#include "bench/tally.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct np_counts
+np_counts_of(const struct np_run *run)
+{
+	const struct np_counters *c = run->worker.count;
+
+	return (struct np_counts){
+		.sent = np_seen(&c->sent),
+		.sends = np_seen(&c->sends),
+		.received = np_seen(&c->received),
+		.receives = np_seen(&c->receives),
+		.transactions = np_seen(&c->transactions),
+		.failed = np_seen(&c->failed),
+		.lost = np_seen(&c->lost),
+		.duplicated = np_seen(&c->duplicated),
+		.late = np_seen(&c->late),
+		.stray = np_seen(&c->stray),
+		.surplus = np_seen(&c->surplus),
+	};
+}
+
+/* What the kernel knows of a connection: the socket is open still, and one of TCP. */
+static void
+look(int fd, int protocol, struct np_flow_result *row)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	row->retrans = row->rtt_us = -1;
+	if (fd >= 0 && protocol == IPPROTO_TCP &&
+	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0) {
+		row->retrans = info.tcpi_total_retrans;
+		row->rtt_us = info.tcpi_rtt;
+	}
+}
+
+static int
+take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
+{
+	if (run->conns < 2) {
+		return NP_OK;
+	}
+	t->flow = calloc(run->conns, sizeof(*t->flow));
+	if (t->flow == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u flows",
+			       run->conns);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		const struct np_conn *c = &run->conn[i];
+
+		t->flow[i].sent = c->sent;
+		t->flow[i].received = c->received;
+		t->flow[i].transactions = c->transactions;
+		look(c->fd, run->plan->transport->protocol, &t->flow[i]);
+	}
+	return NP_OK;
+}
+
+int
+np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
+{
+	struct np_worker *w = &run->worker;
+
+	np_run_look(run);
+	*t = (struct np_tally){
+		.plan = run->plan,
+		.started_ns = run->window.started_ns,
+		.ended_ns = run->window.ended_ns,
+		.count = np_counts_of(run),
+		.paced_ns = w->paced_ns,
+		.hist = w->hist,
+		.local = run->end.local,
+		.peer = run->end.peer,
+		.sndbuf = run->end.sndbuf,
+		.rcvbuf = run->end.rcvbuf,
+		.prio = run->end.prio,
+		.tos = run->end.tos,
+		.closing = run->closing,
+		.send_size = w->send_size,
+		.recv_size = w->recv_size,
+		.send_width = w->send_ring.width,
+		.recv_width = w->recv_ring.width,
+		.flows = run->conns,
+	};
+	w->hist = NULL;
+	return take_flows(run, t, err);
+}
+
+void
+np_tally_free(struct np_tally *t)
+{
+	free(t->hist);
+	free(t->flow);
+	t->hist = NULL;
+	t->flow = NULL;
+}

@@ -1,0 +1,73 @@
+/*
+ * The tally of a run: a value that says what its workers counted, and what the kernel said of its
+ * data connections. Reports, evidence, interim lines and documents read this, and no run.
+ */
+#ifndef NP_BENCH_TALLY_H
+#define NP_BENCH_TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/run.h"
+#include "stats/hist.h"
+
+/* The counters of stats/counters.h, of all workers together, at one moment. */
+struct np_counts {
+	uint64_t sent, sends, received, receives; /* bytes, calls */
+	uint64_t transactions;
+	uint64_t failed, lost, duplicated, late, stray, surplus;
+};
+
+/* One data connection's share. */
+struct np_flow_result {
+	uint64_t sent, received; /* bytes */
+	uint64_t transactions;
+	int64_t retrans, rtt_us; /* TCP's; -1: not known */
+};
+
+struct np_tally {
+	const struct np_plan *plan;
+	uint64_t started_ns, ended_ns; /* of the window; 0: it never opened */
+	struct np_counts count;
+	uint64_t paced_ns;    /* of the window, spent waiting for a pacing interval's end */
+	struct np_hist *hist; /* of all workers; NULL: none was taken */
+
+	struct np_addr local, peer;
+	int sndbuf, rcvbuf, prio, tos; /* as the endpoint has them */
+	struct np_closing closing;
+	size_t send_size, recv_size;   /* bytes of a call; 0: there are no such calls */
+	size_t send_width, recv_width; /* buffers used in turn */
+
+	struct np_flow_result *flow; /* one row a connection; NULL: there is one flow alone */
+	uint32_t flows;              /* how many data connections there were */
+};
+
+/* What has been counted so far. Any thread may ask while the run goes on. */
+struct np_counts np_counts_of(const struct np_run *run);
+
+/* What a user sees of them: transactions aside, all that went through. */
+static inline uint64_t
+np_counts_bytes(const struct np_counts *c)
+{
+	return c->sent + c->received;
+}
+
+/*
+ * Take the tally of a run whose workers are done, and whose sockets are open still if the kernel is
+ * to be asked for its figures. The histogram is the tally's from now on. NP_ESYS without memory for
+ * the rows of flows: the rest is there. Release with np_tally_free() whatever the return.
+ */
+int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
+
+/* Seconds of the window; 0 when it never opened. */
+static inline double
+np_tally_seconds(const struct np_tally *t)
+{
+	return t->started_ns == 0 ? 0 : (double)(t->ended_ns - t->started_ns) / 1e9;
+}
+
+/* Safe on a zeroed struct, and twice. */
+void np_tally_free(struct np_tally *t);
+
+#endif
