@@ -108,12 +108,12 @@ cli_init(struct np_cli *cli)
 	memset(cli, 0, sizeof(*cli));
 	np_plan_init(&cli->plan);
 	cli->test = "TCP_STREAM";
-	snprintf(cli->port, sizeof(cli->port), "%d", NP_PORT);
-	snprintf(cli->data_port, sizeof(cli->data_port), "0");
-	snprintf(cli->data_local_port, sizeof(cli->data_local_port), "0");
-	cli->verbosity = cli->headers = UNSAID;
+	snprintf(cli->target.port, sizeof(cli->target.port), "%d", NP_PORT);
+	snprintf(cli->data.port, sizeof(cli->data.port), "0");
+	snprintf(cli->data.local_port, sizeof(cli->data.local_port), "0");
+	cli->output.verbosity = cli->output.headers = UNSAID;
 	cli->allow_routing = -1;
-	cli->family = AF_UNSPEC;
+	cli->target.family = AF_UNSPEC;
 	cli->confidence.max = cli->confidence.min = 1;
 	cli->confidence.width = -1;
 	cli->plan.near.mask = cli->plan.far.mask = -1;
@@ -157,12 +157,12 @@ separator(int argc, char **argv)
 }
 
 static int
-parse_selectors(struct np_cli *cli, struct np_err *err)
+parse_selectors(struct np_cli_output *o, struct np_err *err)
 {
-	if (cli->selectors == NULL || strcmp(cli->selectors, "?") == 0) {
+	if (o->selectors == NULL || strcmp(o->selectors, "?") == 0) {
 		return NP_OK;
 	}
-	return np_selection_parse(cli->selectors, &cli->selection, err);
+	return np_selection_parse(o->selectors, &o->selection, err);
 }
 
 static int
@@ -181,7 +181,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	}
 	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,
 			     argv + split, cli, &cli->notes, err) != NP_OK ||
-	    parse_selectors(cli, err) != NP_OK) {
+	    parse_selectors(&cli->output, err) != NP_OK) {
 		char where[64];
 
 		snprintf(where, sizeof(where), "test option of %.40s", cli->test);
@@ -190,13 +190,22 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	return NP_OK;
 }
 
-static int
-check_documents(const struct np_cli *cli, struct np_err *err)
+static void
+settle_loudness(struct np_cli_output *o)
 {
-	if (cli->prometheus && cli->show == NULL) {
+	o->verbosity_said = o->verbosity != UNSAID;
+	o->headers_said = o->headers != UNSAID;
+	o->verbosity = o->verbosity_said ? o->verbosity : 1;
+	o->headers = o->headers_said ? o->headers : 1;
+}
+
+static int
+check_documents(const struct np_cli_output *o, struct np_err *err)
+{
+	if (o->prometheus && o->show == NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "--prometheus: needs the run of --show file");
 	}
-	if (cli->show != NULL && cli->json) {
+	if (o->show != NULL && o->json) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--show: runs no test that --json could put down (choose one)");
 	}
@@ -216,16 +225,13 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	}
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	rc = parse_words(cli, argc, argv, err);
-	if (rc == NP_OK && cli->passphrase != NULL && cli->key.count > 0) {
+	if (rc == NP_OK && cli->target.passphrase != NULL && cli->target.key.count > 0) {
 		rc = np_fail(err, NP_EUSAGE, 0,
 			     "--key-file: together with -Z or --passphrase-file (choose one)");
 	}
-	cli->verbosity_said = cli->verbosity != UNSAID;
-	cli->headers_said = cli->headers != UNSAID;
-	cli->verbosity = cli->verbosity_said ? cli->verbosity : 1;
-	cli->headers = cli->headers_said ? cli->headers : 1;
+	settle_loudness(&cli->output);
 	if (rc == NP_OK) {
-		rc = check_documents(cli, err);
+		rc = check_documents(&cli->output, err);
 	}
 	if (rc == NP_OK) {
 		rc = keep_words(cli, argc, words, err);
@@ -239,8 +245,8 @@ np_cli_free(struct np_cli *cli)
 {
 	free(cli->command_line);
 	cli->command_line = NULL;
-	np_secret_wipe(cli->passphrase_text, sizeof(cli->passphrase_text));
-	np_secret_wipe(&cli->key, sizeof(cli->key));
+	np_secret_wipe(cli->target.passphrase_text, sizeof(cli->target.passphrase_text));
+	np_secret_wipe(&cli->target.key, sizeof(cli->target.key));
 }
 
 /* Before anything is connected or printed. */
@@ -272,9 +278,9 @@ settle_pacing(struct np_end *e)
 static void
 settle_collecting(struct np_cli *cli)
 {
-	cli->latency = cli->latency || cli->selection.latency;
-	cli->show_histogram = cli->latency && cli->verbosity >= 2;
-	cli->plan.time_calls = cli->latency;
+	cli->output.latency = cli->output.latency || cli->output.selection.latency;
+	cli->output.histogram = cli->output.latency && cli->output.verbosity >= 2;
+	cli->plan.time_calls = cli->output.latency;
 }
 
 int
@@ -331,7 +337,7 @@ const struct np_unit *
 np_cli_unit(const struct np_cli *cli)
 {
 	bool rr = counts_transactions(cli);
-	char letter = cli->unit;
+	char letter = cli->output.unit;
 
 	if (letter == '\0') {
 		letter = rr ? 'x' : 'm';

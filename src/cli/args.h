@@ -40,58 +40,84 @@ struct np_omni_choice {
 	const char *type;     /* -t; NULL: by test */
 };
 
-struct np_cli {
-	const char *test;   /* -t */
-	char *command_line; /* all words, as they were given, but for secrets */
-	struct np_name host, local, data_host, data_local;
-	char port[32], local_port[32], data_port[32], data_local_port[32];
+/* Where netserver is, and how it knows this user. */
+struct np_cli_target {
+	struct np_name host, local;
+	char port[32], local_port[32];
+	int family;             /* -4, -6 */
 	const char *passphrase; /* -Z, --passphrase-file; NULL: none is sent */
 	char passphrase_text[NP_FRAME_SIZE - 8];
 	struct np_auth_key key; /* --key-file; of no bytes: none is proved */
 	bool nat;               /* --nat */
-	const char *brand;
+};
+
+/* Where the data goes to and comes from, as far as that is not where the control connection does.
+ */
+struct np_cli_data {
+	struct np_name host, local;
+	char port[32], local_port[32];                     /* as the user wrote them */
+	int family;                                        /* test-specific -4, -6 */
 	char device[NP_ETH_NAME], far_device[NP_ETH_NAME]; /* --device; empty: by address */
-	char unit;                                         /* letter of -f, '\0' not chosen */
-	int32_t verbosity, headers, wait_s;
-	int32_t allow_routing;        /* test-specific -R; -1: by test */
-	int family;                   /* -4, -6 */
-	int data_family;              /* test-specific -4, -6 */
-	int debug;                    /* -d, as often as it was given */
-	int32_t cpus;                 /* -n; Linux knows better */
-	char gone;                    /* an option without effect that netperf complains of */
-	struct np_option_notes notes; /* arguments that were not read as they were written */
-	bool bound, unbound;          /* -T was given; what it asks for could not be done here */
-	bool latency;                 /* -j */
-	bool show_histogram;
-	bool usage, test_usage, help, version;
+};
 
-	double interim_s; /* -D; 0: no interim results */
-	struct {
-		int32_t max, min; /* iterations, -i */
-		int32_t level;    /* percent, -I; 0: no confidence is asked for */
-		double width;     /* percent; < 0: not said */
-		bool result_only; /* -r */
-	} confidence;
-
+/* What is printed or written, and how. */
+struct np_cli_output {
 	enum np_style style;
 	const char *selectors; /* the word behind -o, -O or -k; NULL: none */
 	struct np_selection selection;
-	struct np_omni_choice omni;
-	bool preflight;      /* --preflight: look at the hosts, run no test */
-	unsigned caps;       /* NP_CAP_* (wire/ext.h): what the options want to know of both ends */
-	bool explain, wire;  /* --explain, --wire */
-	bool json;           /* --json */
-	bool prometheus;     /* how --show prints */
+	char unit; /* letter of -f, '\0' not chosen */
+	int32_t verbosity, headers;
 	bool verbosity_said; /* -v was given */
 	bool headers_said;   /* -P was */
-	double link_rate;    /* --link-rate, bits a second; 0: not said */
-	int32_t sample_ms;   /* --sample-interval; 0: not said */
-	const char *wire_file; /* of --wire; NULL: none is written */
+	const char *brand;
+	bool latency; /* -j */
+	bool histogram;
+	int debug;             /* -d, as often as it was given */
+	double interim_s;      /* -D; 0: no interim results */
+	bool json;             /* --json */
 	const char *json_file; /* of --json; NULL: in place of what is printed */
 	const char *show;      /* --show; NULL: a test is run */
+	bool prometheus;       /* how --show prints */
 	const char *uuid;      /* -u; NULL: one is made */
 	char uuid_made[40];
+};
 
+/* How sure the result is to be. */
+struct np_cli_confidence {
+	int32_t max, min; /* iterations, -i */
+	int32_t level;    /* percent, -I; 0: no confidence is asked for */
+	double width;     /* percent; < 0: not said */
+	bool result_only; /* -r */
+};
+
+/* What is to be known beside the result. */
+struct np_cli_evidence {
+	unsigned caps;      /* NP_CAP_* (wire/ext.h): what the options want to know of both ends */
+	bool explain, wire; /* --explain, --wire */
+	const char *wire_file; /* of --wire; NULL: none is written */
+	double link_rate;      /* --link-rate, bits a second; 0: not said */
+	int32_t sample_ms;     /* --sample-interval; 0: not said */
+};
+
+struct np_cli {
+	const char *test;             /* -t */
+	char *command_line;           /* all words, as they were given, but for secrets */
+	struct np_option_notes notes; /* arguments that were not read as they were written */
+	char gone;                    /* an option without effect that netperf complains of */
+	bool usage, test_usage, help, version;
+	bool preflight; /* --preflight: look at the hosts, run no test */
+
+	struct np_cli_target target;
+	struct np_cli_data data;
+	struct np_cli_output output;
+	struct np_cli_confidence confidence;
+	struct np_cli_evidence evidence;
+
+	int32_t wait_s;
+	int32_t allow_routing; /* test-specific -R; -1: by test */
+	int32_t cpus;          /* -n; Linux knows better */
+	bool bound, unbound;   /* -T was given; what it asks for could not be done here */
+	struct np_omni_choice omni;
 	struct np_bench bench;         /* the row of the test, or what the options make of it */
 	struct np_transport transport; /* for protocols that are no row of a table */
 	char title[32];

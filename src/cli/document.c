@@ -92,23 +92,23 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	int lacks;
 
 	*doc = NULL;
-	if (!cli->json) {
+	if (!cli->output.json) {
 		return NP_OK;
 	}
 	if (test != NP_TEST_BENCH && test != NP_TEST_UNKNOWN) {
 		return np_fail(err, NP_EUSAGE, 0, "--json: %s measures nothing to be put down",
 			       cli->test);
 	}
-	lacks = cli->json_file != NULL ? np_place_lacks(cli->json_file, true) : 0;
+	lacks = cli->output.json_file != NULL ? np_place_lacks(cli->output.json_file, true) : 0;
 	if (lacks != 0) {
-		return np_fail(err, NP_ESYS, lacks, "--json: write %s", cli->json_file);
+		return np_fail(err, NP_ESYS, lacks, "--json: write %s", cli->output.json_file);
 	}
 	d = calloc(1, sizeof(*d));
 	if (d == NULL || (d->root = json_object()) == NULL) {
 		free(d);
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
 	}
-	d->path = cli->json_file;
+	d->path = cli->output.json_file;
 	d->iteration = 1;
 	outline(d, cli);
 	*doc = d;
@@ -265,9 +265,10 @@ put_test(struct np_document *d, const struct np_cli *cli)
 			 : p->family == AF_INET6             ? "AF_INET6"
 							     : "AF_INET"));
 	put(d, test, "direction", json_string(np_plan_words(p)->flow));
-	put(d, test, "host", np_json_text(cli->host.text));
-	put(d, test, "uuid", np_json_text(cli->uuid != NULL ? cli->uuid : cli->uuid_made));
-	put(d, test, "brand", np_json_text(cli->brand));
+	put(d, test, "host", np_json_text(cli->target.host.text));
+	put(d, test, "uuid",
+	    np_json_text(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made));
+	put(d, test, "brand", np_json_text(cli->output.brand));
 	length = part(d, test, "length");
 	put(d, length, "seconds", p->length > 0 ? json_integer(p->length) : json_null());
 	put(d, length, "bytes", p->length < 0 && !counts ? json_integer(-p->length) : json_null());

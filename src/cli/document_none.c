@@ -6,7 +6,7 @@ int
 np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err)
 {
 	*doc = NULL;
-	if (cli->json) {
+	if (cli->output.json) {
 		return np_fail(err, NP_EUNSUP, 0,
 			       "--json: this build has no JSON, as it was made "
 			       "without libjansson");
@@ -99,18 +99,19 @@ np_saved_free(struct np_saved *s)
 }
 
 int
-np_saved_print(const struct np_saved *s, const struct np_cli *cli, FILE *out, struct np_err *err)
+np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *out,
+	       struct np_err *err)
 {
 	(void)s;
-	(void)cli;
+	(void)o;
 	(void)out;
 	return np_fail(err, NP_EUNSUP, 0, "this build has no JSON");
 }
 
 void
-np_saved_print_evidence(const struct np_saved *s, const struct np_cli *cli, FILE *out)
+np_saved_print_evidence(const struct np_saved *s, const struct np_cli_evidence *wanted, FILE *out)
 {
 	(void)s;
-	(void)cli;
+	(void)wanted;
 	(void)out;
 }

@@ -47,10 +47,10 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 			       "Plumbline's, and started with --allow-raw?)",
 			       cli->bench.name, c->peer);
 	}
-	if (cli->device[0] == '\0') {
-		default_device(c, cli->device);
+	if (cli->data.device[0] == '\0') {
+		default_device(c, cli->data.device);
 	}
-	if (np_eth_open(link, cli->device, err) != NP_OK) {
+	if (np_eth_open(link, cli->data.device, err) != NP_OK) {
 		return np_fail_in(err, cli->bench.name);
 	}
 	p->eth = link;

@@ -5,10 +5,10 @@
 const struct np_name *
 np_facts_local(const struct np_cli *cli)
 {
-	if (cli->data_local.given) {
-		return &cli->data_local;
+	if (cli->data.local.given) {
+		return &cli->data.local;
 	}
-	return cli->local.given && !cli->data_host.given ? &cli->local : NULL;
+	return cli->target.local.given && !cli->data.host.given ? &cli->target.local : NULL;
 }
 
 const char *
@@ -65,19 +65,20 @@ static void
 addresses(const struct np_cli *cli, struct np_record *r)
 {
 	const struct np_name *local = np_facts_local(cli);
-	int family = cli->data_family;
-	int asked = cli->data_host.family != AF_UNSPEC ? cli->data_host.family : cli->host.family;
+	int family = cli->data.family;
+	int asked =
+	    cli->data.host.family != AF_UNSPEC ? cli->data.host.family : cli->target.host.family;
 
-	if (family == AF_UNSPEC && cli->data_local.given) {
-		family = cli->data_local.family;
+	if (family == AF_UNSPEC && cli->data.local.given) {
+		family = cli->data.local.family;
 	}
-	np_record_text(r, NP_M_SOURCE_PORT, cli->data_local_port);
+	np_record_text(r, NP_M_SOURCE_PORT, cli->data.local_port);
 	np_record_text(r, NP_M_SOURCE_ADDR,
 		       local != NULL ? local->text : np_facts_any(cli->plan.family));
 	np_record_int(r, NP_M_SOURCE_FAMILY, family);
-	np_record_text(r, NP_M_DEST_PORT, cli->data_port);
+	np_record_text(r, NP_M_DEST_PORT, cli->data.port);
 	np_record_text(r, NP_M_DEST_ADDR,
-		       cli->data_host.given ? cli->data_host.text : cli->host.text);
+		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
 	/* Sic: a family that netperf was not told of it takes from the control connection. */
 	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked : cli->plan.family);
 }
@@ -101,9 +102,10 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 	np_record_text(r, NP_M_LOCAL_FILL_FILE, cli->plan.near.fill_file);
 	np_record_text(r, NP_M_REMOTE_FILL_FILE, cli->plan.far.fill_file);
 	np_record_text(r, NP_M_COMMAND_LINE, cli->command_line);
-	np_record_text(r, NP_M_UUID, cli->uuid != NULL ? cli->uuid : cli->uuid_made);
-	if (cli->brand != NULL) {
-		np_record_text(r, NP_M_RESULT_BRAND, cli->brand);
+	np_record_text(r, NP_M_UUID,
+		       cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made);
+	if (cli->output.brand != NULL) {
+		np_record_text(r, NP_M_RESULT_BRAND, cli->output.brand);
 	}
 	addresses(cli, r);
 	withdrawn(r);

@@ -84,14 +84,14 @@ static int
 data_family(const struct session *s)
 {
 	const struct np_cli *cli = &s->cli;
-	const int families[] = { cli->data_family, cli->data_host.family, cli->data_local.family };
+	const int families[] = { cli->data.family, cli->data.host.family, cli->data.local.family };
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		if (families[i] != AF_UNSPEC) {
 			return families[i];
 		}
 	}
-	return cli->plan.no_control ? cli->host.family : s->client.used.sa.ss_family;
+	return cli->plan.no_control ? cli->target.host.family : s->client.used.sa.ss_family;
 }
 
 /* A user should know what a silent netperf is waiting for. */
@@ -135,7 +135,7 @@ default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
 			       name);
 	}
 	*port = ntohs((uint16_t)service->s_port);
-	snprintf(cli->data_port, sizeof(cli->data_port), "%s", name);
+	snprintf(cli->data.port, sizeof(cli->data.port), "%s", name);
 	return NP_OK;
 }
 
@@ -176,7 +176,7 @@ resolve_data(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 	const struct np_name *local = np_facts_local(cli);
-	const char *remote = cli->data_host.given ? cli->data_host.text : cli->host.text;
+	const char *remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	int socktype = cli->bench.transport->socktype;
 	int family = data_family(s);
 
@@ -192,7 +192,7 @@ resolve_data(struct session *s, struct np_err *err)
 		return np_fail_in(err, "data connection");
 	}
 	cli->plan.family = family;
-	if (!cli->plan.no_control && !cli->data_host.given &&
+	if (!cli->plan.no_control && !cli->data.host.given &&
 	    family == s->client.used.sa.ss_family) {
 		/* Of a host with several addresses the one that answered. */
 		s->ends.remote.at[0] = s->client.used;
@@ -201,7 +201,7 @@ resolve_data(struct session *s, struct np_err *err)
 	if (local != NULL) {
 		cli->plan.bind = s->ends.local.at[0];
 	}
-	if (cli->data_host.given) {
+	if (cli->data.host.given) {
 		aim_at_network(cli, &s->ends.remote.at[0]);
 	}
 	return cli->plan.no_control ? aim_at_service(s, err) : NP_OK;
@@ -210,23 +210,26 @@ resolve_data(struct session *s, struct np_err *err)
 static void
 fill_target(const struct np_cli *cli, struct np_target *t)
 {
-	t->host = cli->host.text;
-	t->port = cli->port;
-	t->family = cli->host.family;
-	t->local_host = cli->local.given ? cli->local.text : NULL;
-	t->local_port = cli->local_port[0] != '\0' ? cli->local_port : NULL;
-	t->local_family = cli->local.family;
-	t->passphrase = cli->passphrase;
-	t->key = cli->key.count > 0 ? &cli->key : NULL;
-	t->nat = cli->nat;
+	const struct np_cli_target *said = &cli->target;
+
+	t->host = said->host.text;
+	t->port = said->port;
+	t->family = said->host.family;
+	t->local_host = said->local.given ? said->local.text : NULL;
+	t->local_port = said->local_port[0] != '\0' ? said->local_port : NULL;
+	t->local_family = said->local.family;
+	t->passphrase = said->passphrase;
+	t->key = said->key.count > 0 ? &said->key : NULL;
+	t->nat = said->nat;
 	memset(&t->wants, 0, sizeof(t->wants));
 	t->wants.version = NP_EXT_VERSION;
 	/* Who asks for a test's figures gets those of its datagrams, too. */
-	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
-	t->wants.every_ms = (uint32_t)cli->sample_ms;
+	t->wants.caps =
+	    cli->evidence.caps | ((cli->evidence.caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
+	t->wants.every_ms = (uint32_t)cli->evidence.sample_ms;
 	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
 		t->wants.caps |= NP_CAP_LINK;
-		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->far_device);
+		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
 	}
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
 }
@@ -261,7 +264,7 @@ wait_before(struct session *s, struct np_err *err)
 	bool again = s->cli.wait_s > 0 && !s->cli.plan.no_control;
 	struct timespec left;
 
-	if (again && s->cli.local_port[0] != '\0') {
+	if (again && s->cli.target.local_port[0] != '\0') {
 		/* The port that the user named is to be free again at once. */
 		setsockopt(s->client.chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	}
@@ -287,13 +290,13 @@ is_far(enum np_metric_id id)
 static bool
 wants_far(const struct np_cli *cli)
 {
-	if (cli->plan.far.measure_cpu || cli->json ||
-	    (cli->style != NP_STYLE_CLASSIC && cli->selectors == NULL)) {
+	if (cli->plan.far.measure_cpu || cli->output.json ||
+	    (cli->output.style != NP_STYLE_CLASSIC && cli->output.selectors == NULL)) {
 		return true;
 	}
-	for (int g = 0; cli->style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < cli->selection.count[g]; i++) {
-			int id = cli->selection.id[g][i];
+	for (int g = 0; cli->output.style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < cli->output.selection.count[g]; i++) {
+			int id = cli->output.selection.id[g][i];
 
 			if (id >= 0 && is_far((enum np_metric_id)id)) {
 				return true;
@@ -318,11 +321,12 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 	if (s->client.watch.every_ns != 0) {
 		np_show_interim_end(&s->interim, &out->tally);
 	}
-	if (cli->debug > 0) {
+	if (cli->output.debug > 0) {
 		np_show_outcome(s->out != NULL ? s->out : stderr, out);
 	}
-	if ((cli->debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && cli->bench.code == NP_OMNI &&
-	    !cli->plan.pattern->connection_test && out->tally.closing.info.tcpi_rto != 0) {
+	if ((cli->output.debug > 1 || getenv("DUMP_TCP_INFO") != NULL) &&
+	    cli->bench.code == NP_OMNI && !cli->plan.pattern->connection_test &&
+	    out->tally.closing.info.tcpi_rto != 0) {
 		np_show_tcp_info(&out->tally);
 	}
 	s->surplus += out->tally.count.surplus;
@@ -338,11 +342,13 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 static void
 plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 {
-	plan->max = (unsigned)cli->confidence.max;
-	plan->min = (unsigned)cli->confidence.min;
-	plan->level = cli->confidence.level;
-	plan->width = cli->confidence.width;
-	plan->result_only = cli->confidence.result_only;
+	const struct np_cli_confidence *sure = &cli->confidence;
+
+	plan->max = (unsigned)sure->max;
+	plan->min = (unsigned)sure->min;
+	plan->level = sure->level;
+	plan->width = sure->width;
+	plan->result_only = sure->result_only;
 	if (!np_cli_repeats(cli)) {
 		plan->max = plan->min = 1;
 	} else if (cli->bench.code != NP_OMNI && plan->max > plan->min) {
@@ -408,7 +414,8 @@ static void
 tell_result(struct session *s, const struct np_repeat *repeat, struct np_record *record)
 {
 	const struct np_cli *cli = &s->cli;
-	bool timed = cli->latency || (s->document != NULL && np_hist_count(repeat->hist) > 0);
+	bool timed =
+	    cli->output.latency || (s->document != NULL && np_hist_count(repeat->hist) > 0);
 
 	np_facts(cli, record);
 	np_repeat_conclude(repeat, timed, record);
@@ -473,7 +480,7 @@ run_bench(struct session *s, struct np_err *err)
 	if (cli->bench.transport->family == 0 && resolve_data(s, err) != NP_OK) {
 		return err->code;
 	}
-	if (cli->debug > 0) {
+	if (cli->output.debug > 0) {
 		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
 		s->client.hooks.agreed = show_agreed;
 	}
@@ -485,8 +492,8 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	s->client.want_far = wants_far(cli);
-	s->client.collect.caps = cli->caps;
-	s->client.collect.every_ms = (uint32_t)cli->sample_ms;
+	s->client.collect.caps = cli->evidence.caps;
+	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
 	if (np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.collect,
 			 err) != NP_OK) {
 		return err->code;
@@ -494,8 +501,8 @@ run_bench(struct session *s, struct np_err *err)
 	s->interim.cli = cli;
 	s->interim.out = s->out;
 	s->interim.doc = s->document;
-	if (cli->interim_s > 0 && cli->bench.transport->family != AF_UNIX) {
-		s->client.watch.every_ns = (uint64_t)(cli->interim_s * 1e9);
+	if (cli->output.interim_s > 0 && cli->bench.transport->family != AF_UNIX) {
+		s->client.watch.every_ns = (uint64_t)(cli->output.interim_s * 1e9);
 		s->client.watch.look = np_show_interim;
 		s->client.watch.ctx = &s->interim;
 	}
@@ -507,7 +514,7 @@ static void
 print_rate(const struct np_cli *cli, const char *whose, double rate, int cpus)
 {
 	printf("%g", rate);
-	if (cli->verbosity > 1) {
+	if (cli->output.verbosity > 1) {
 		printf(cpus == 1 ? "\nThere is %d %s cpu\n" : "\nThere are %d %s cpus\n", cpus,
 		       whose);
 	}
@@ -538,7 +545,7 @@ run_test(struct session *s, struct np_err *err)
 	case NP_TEST_BENCH:
 		return run_bench(s, err);
 	case NP_TEST_UUID:
-		fputs(cli->uuid != NULL ? cli->uuid : cli->uuid_made, stdout);
+		fputs(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made, stdout);
 		return NP_OK;
 	case NP_TEST_LOC_CPU:
 		print_rate(cli, "local", np_cpu_rate(), np_cpu_count());
@@ -558,9 +565,9 @@ run_test(struct session *s, struct np_err *err)
 static void
 default_host(struct np_cli *cli)
 {
-	if (!cli->host.given) {
-		snprintf(cli->host.text, sizeof(cli->host.text), "%s",
-			 cli->host.family == AF_INET6 || cli->local.family == AF_INET6
+	if (!cli->target.host.given) {
+		snprintf(cli->target.host.text, sizeof(cli->target.host.text), "%s",
+			 cli->target.host.family == AF_INET6 || cli->target.local.family == AF_INET6
 			     ? "::1"
 			     : "localhost");
 	}
@@ -575,11 +582,11 @@ run(struct session *s, struct np_err *err)
 	int rc;
 
 	default_host(cli);
-	np_uuid_make(cli->uuid_made);
+	np_uuid_make(cli->output.uuid_made);
 	if (np_document_new(cli, &s->document, err) != NP_OK) {
 		return err->code;
 	}
-	s->out = s->document != NULL && cli->json_file == NULL ? NULL : stdout;
+	s->out = s->document != NULL && cli->output.json_file == NULL ? NULL : stdout;
 	if (np_cli_test(cli) == NP_TEST_BENCH && np_cli_settle(cli, err) != NP_OK) {
 		return err->code;
 	}
@@ -596,7 +603,7 @@ run(struct session *s, struct np_err *err)
 	}
 	if (!cli->plan.no_control && connect_control(s, &target, err) != NP_OK) {
 		if (s->out != NULL) {
-			np_phrases_control(s->out, cli, &s->client);
+			np_phrases_control(s->out, &cli->target, &s->client);
 		}
 		return err->code;
 	}
@@ -683,8 +690,8 @@ print_texts(const struct np_cli *cli)
 		np_cli_test_usage(cli, stdout);
 		return 1;
 	}
-	if (cli->selectors != NULL && strcmp(cli->selectors, "?") == 0) {
-		np_selection_names(stdout, cli->style);
+	if (cli->output.selectors != NULL && strcmp(cli->output.selectors, "?") == 0) {
+		np_selection_names(stdout, cli->output.style);
 		return 1;
 	}
 	for (const char *note = cli->notes.text; *note != '\0'; note = strchr(note, '\n') + 1) {
@@ -711,7 +718,8 @@ main(int argc, char **argv)
 	np_phrases_option(stderr, argv[0], &s.cli.notes);
 	status = rc == NP_OK ? print_texts(&s.cli) : -1;
 	if (rc == NP_OK && status < 0) {
-		rc = s.cli.show != NULL ? np_saved_show(&s.cli, stdout, &err) : run(&s, &err);
+		rc =
+		    s.cli.output.show != NULL ? np_saved_show(&s.cli, stdout, &err) : run(&s, &err);
 	}
 	np_cli_free(&s.cli);
 	return status >= 0 ? (fflush(stdout) == 0 ? status : 1) : conclude(rc, &s, &err);

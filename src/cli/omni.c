@@ -123,7 +123,8 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 			return err->code;
 		}
 		make_title(cli);
-		cli->style = cli->style == NP_STYLE_CLASSIC ? NP_STYLE_HUMAN : cli->style;
+		cli->output.style =
+		    cli->output.style == NP_STYLE_CLASSIC ? NP_STYLE_HUMAN : cli->output.style;
 		cli->bench.flags =
 		    cli->bench.transport->datagram && !cli->bench.pattern->transactions
 			? NP_B_ROUTE_OFF

@@ -110,8 +110,8 @@ set_control_ports(void *ctx, const struct np_option *o, const char *arg, struct 
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
-	if (copy_port(cli->port, pair.first, err) != NP_OK ||
-	    copy_port(cli->local_port, pair.second, err) != NP_OK) {
+	if (copy_port(cli->target.port, pair.first, err) != NP_OK ||
+	    copy_port(cli->target.local_port, pair.second, err) != NP_OK) {
 		return err->code;
 	}
 	return NP_OK;
@@ -174,11 +174,11 @@ set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_
 	}
 	/* As the user wrote them: that is what SOURCE_PORT and DEST_PORT show. */
 	if (pair.first != NULL) {
-		np_text_copy(cli->data_local_port, sizeof(cli->data_local_port), pair.first);
+		np_text_copy(cli->data.local_port, sizeof(cli->data.local_port), pair.first);
 	}
 	remote = pair.comma ? pair.second : pair.first;
 	if (remote != NULL) {
-		np_text_copy(cli->data_port, sizeof(cli->data_port), remote);
+		np_text_copy(cli->data.port, sizeof(cli->data.port), remote);
 	}
 	return NP_OK;
 }
@@ -205,7 +205,7 @@ set_unit(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 
 	(void)o;
 	(void)err;
-	cli->unit = *arg == '?' ? '\0' : *arg;
+	cli->output.unit = *arg == '?' ? '\0' : *arg;
 	return NP_OK;
 }
 
@@ -361,7 +361,7 @@ set_control_family(void *ctx, const struct np_option *o, const char *arg, struct
 
 	/* What -H and -L said before is overridden, and what they say later overrides. */
 	set_family(ctx, o, arg, err);
-	cli->host.family = cli->local.family = cli->family;
+	cli->target.host.family = cli->target.local.family = cli->target.family;
 	return NP_OK;
 }
 
@@ -450,7 +450,7 @@ set_debug(void *ctx, const struct np_option *o, const char *arg, struct np_err *
 	(void)o;
 	(void)arg;
 	(void)err;
-	cli->debug++;
+	cli->output.debug++;
 	return NP_OK;
 }
 
@@ -475,7 +475,7 @@ set_interim(void *ctx, const struct np_option *o, const char *arg, struct np_err
 		}
 	}
 	s = s < 0 ? -s : s;
-	cli->interim_s = s >= 0.001 ? s : s > 0 ? 0.001 : 1;
+	cli->output.interim_s = s >= 0.001 ? s : s > 0 ? 0.001 : 1;
 	return NP_OK;
 }
 
@@ -566,10 +566,10 @@ set_style(void *ctx, const struct np_option *o, const char *arg, struct np_err *
 	struct np_cli *cli = ctx;
 
 	(void)err;
-	cli->style = o->letter == 'o'   ? NP_STYLE_CSV
-		     : o->letter == 'O' ? NP_STYLE_HUMAN
-					: NP_STYLE_KEYVAL;
-	cli->selectors = arg;
+	cli->output.style = o->letter == 'o'   ? NP_STYLE_CSV
+			    : o->letter == 'O' ? NP_STYLE_HUMAN
+					       : NP_STYLE_KEYVAL;
+	cli->output.selectors = arg;
 	return NP_OK;
 }
 
@@ -679,7 +679,7 @@ set_devices(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	struct np_cli *cli = ctx;
 
 	(void)o;
-	return set_names(arg, cli->device, cli->far_device, sizeof(cli->device),
+	return set_names(arg, cli->data.device, cli->data.far_device, sizeof(cli->data.device),
 			 "the name of an interface has up to", err);
 }
 
@@ -693,7 +693,7 @@ set_uuid(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 		return np_fail(err, NP_EUSAGE, 0, "%s: an identifier of more than 37 characters",
 			       arg);
 	}
-	cli->uuid = arg;
+	cli->output.uuid = arg;
 	return NP_OK;
 }
 
@@ -721,8 +721,8 @@ set_passphrase(void *ctx, const struct np_option *o, const char *arg, struct np_
 
 	(void)o;
 	(void)err;
-	snprintf(cli->passphrase_text, sizeof(cli->passphrase_text), "%s", arg);
-	cli->passphrase = cli->passphrase_text;
+	snprintf(cli->target.passphrase_text, sizeof(cli->target.passphrase_text), "%s", arg);
+	cli->target.passphrase = cli->target.passphrase_text;
 	return NP_OK;
 }
 
@@ -730,8 +730,8 @@ static int
 set_passphrase_file(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
 	struct np_cli *cli = ctx;
-	char text[sizeof(cli->passphrase_text) + 1] = "";
-	size_t count, most = sizeof(cli->passphrase_text) - 1;
+	char text[sizeof(cli->target.passphrase_text) + 1] = "";
+	size_t count, most = sizeof(cli->target.passphrase_text) - 1;
 
 	if (np_secret_read(arg, text, sizeof(text) - 1, &count, err) != NP_OK) {
 		return err->code;
@@ -751,7 +751,7 @@ set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_er
 	struct np_cli *cli = ctx;
 
 	(void)o;
-	return np_auth_read_key(&cli->key, arg, err);
+	return np_auth_read_key(&cli->target.key, arg, err);
 }
 
 static int
@@ -763,9 +763,9 @@ set_json(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	if (arg != NULL && *arg == '\0') {
 		return np_fail(err, NP_EUSAGE, 0, "the file has no name");
 	}
-	cli->json = true;
-	cli->caps |= NP_CAP_TEST | NP_CAP_HOST;
-	cli->json_file = arg != NULL && strcmp(arg, "-") != 0 ? arg : NULL;
+	cli->output.json = true;
+	cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
+	cli->output.json_file = arg != NULL && strcmp(arg, "-") != 0 ? arg : NULL;
 	return NP_OK;
 }
 
@@ -777,8 +777,8 @@ set_explain(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	(void)o;
 	(void)arg;
 	(void)err;
-	cli->explain = true;
-	cli->caps |= NP_CAP_TEST | NP_CAP_HOST;
+	cli->evidence.explain = true;
+	cli->evidence.caps |= NP_CAP_TEST | NP_CAP_HOST;
 	return NP_OK;
 }
 
@@ -788,7 +788,7 @@ set_link_rate(void *ctx, const struct np_option *o, const char *arg, struct np_e
 	struct np_cli *cli = ctx;
 
 	(void)o;
-	if (np_parse_rate(arg, &cli->link_rate) != 0) {
+	if (np_parse_rate(arg, &cli->evidence.link_rate) != 0) {
 		return np_fail(err, NP_EUSAGE, 0, "%s is no rate of a link (try 100mbit, 2.5gbit)",
 			       arg);
 	}
@@ -807,12 +807,13 @@ set_wire(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 		return np_fail(err, NP_EUSAGE, 0, "%s: nothing that can be written (try pcap:FILE)",
 			       arg);
 	}
-	cli->wire_file = arg != NULL ? arg + sizeof(file) - 1 : NULL;
-	if (arg != NULL && (cli->wire_file[0] == '\0' || strcmp(cli->wire_file, "-") == 0)) {
+	cli->evidence.wire_file = arg != NULL ? arg + sizeof(file) - 1 : NULL;
+	if (arg != NULL &&
+	    (cli->evidence.wire_file[0] == '\0' || strcmp(cli->evidence.wire_file, "-") == 0)) {
 		return np_fail(err, NP_EUSAGE, 0, "%s: needs the name of a file", arg);
 	}
-	cli->wire = true;
-	cli->caps |= NP_CAP_WIRE | NP_CAP_TEST;
+	cli->evidence.wire = true;
+	cli->evidence.caps |= NP_CAP_WIRE | NP_CAP_TEST;
 	return NP_OK;
 }
 
@@ -864,9 +865,9 @@ set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	.astray = names_figures, .instead = "output selectors are a test option (-- -" l " NAMES)"
 
 const struct np_option np_global_options[] = {
-	{ ROW('4', "ipv4", PLAIN, NULL, "IPv4 for the control connection"), TO(family),
+	{ ROW('4', "ipv4", PLAIN, NULL, "IPv4 for the control connection"), TO(target.family),
 	  .set = set_control_family },
-	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the control connection"), TO(family),
+	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the control connection"), TO(target.family),
 	  .set = set_control_family },
 	{ ROW('a', "local-align", BOTH, "send,recv", "alignment of the local buffers (8)"),
 	  TO2(plan.near.send_align, plan.near.recv_align), RANGE(1, 1 << 24) },
@@ -875,7 +876,8 @@ const struct np_option np_global_options[] = {
 	{ ROW('b', "interval-burst", CUSTOM, "local,remote",
 	      "operations of a pacing interval; see -w (0: no pacing)"),
 	  .set = set_bursts, .numbers = true },
-	{ ROW('B', "brand", TEXT, "text", "show this behind a result without headers"), TO(brand) },
+	{ ROW('B', "brand", TEXT, "text", "show this behind a result without headers"),
+	  TO(output.brand) },
 	{ ROW('c', "local-cpu", NUMBER, "rate", "measure the CPU utilisation of this end"),
 	  TO(plan.near.measure_cpu), .set = set_cpu },
 	{ ROW('C', "remote-cpu", NUMBER, "rate", "measure the CPU utilisation of the far end"),
@@ -893,7 +895,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_fill_files },
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(usage) },
 	{ ROW('H', "host", CUSTOM, "name,family", "the host where netserver runs (localhost)"),
-	  TO(host), .set = set_name },
+	  TO(target.host), .set = set_name },
 	{ ROW('i', "iterations", CUSTOM, "max,min",
 	      "repeat the test until the confidence of -I is reached (1; with -I 10,3)"),
 	  .set = set_iterations, .numbers = true },
@@ -901,7 +903,7 @@ const struct np_option np_global_options[] = {
 	      "confidence level in percent, 95 or 99, and full width of its interval (99,5)"),
 	  .set = set_confidence },
 	{ ROW('j', "latency", FLAG, NULL, "keep latency statistics; -v 2 shows their histogram"),
-	  TO(latency) },
+	  TO(output.latency) },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",
 	      "bytes of a local buffer to write to, and to read, before each send"),
 	  TO2(plan.near.dirty, plan.near.clean), RANGE(0, 1 << 30), ASTRAY("k") },
@@ -910,7 +912,7 @@ const struct np_option np_global_options[] = {
 	{ ROW('l', "length", LENGTH, "length",
 	      "seconds (10s, 1m30s); negative: bytes or transactions; 0: until SIGINT (10)"),
 	  TO(plan.length) },
-	{ ROW('L', "local", CUSTOM, "name,family", "the local address"), TO(local),
+	{ ROW('L', "local", CUSTOM, "name,family", "the local address"), TO(target.local),
 	  .set = set_name },
 	{ ROW('n', NULL, COUNT, "n", "number of processors, where that can't be found out"),
 	  TO(cpus), RANGE(0, INT32_MAX) },
@@ -924,7 +926,7 @@ const struct np_option np_global_options[] = {
 	{ ROW('p', "port", CUSTOM, "remote,local", "ports of the control connection (12865,any)"),
 	  .set = set_control_ports },
 	{ ROW('P', "headers", COUNT, "0|1", "0: no banner and no column headers (1)"),
-	  TO(headers) },
+	  TO(output.headers) },
 	{ ROW('r', "result-only", FLAG, NULL,
 	      "confidence of the result is enough, that of CPU utilisation does not matter"),
 	  TO(confidence.result_only) },
@@ -936,7 +938,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_cpus, .numbers = true },
 	{ ROW('v', "verbosity", COUNT, "n",
 	      "0: one figure, 1: the table, 2: details, too, 3: details alone (1)"),
-	  TO(verbosity) },
+	  TO(output.verbosity) },
 	{ ROW('V', NULL, FLAG, NULL, "show the version"), TO(version) },
 	{ ROW('w', "interval", CUSTOM, "local,remote",
 	      "a pacing interval: 10ms, 500us, 1s; see -b (1ms)"),
@@ -961,7 +963,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_key_file },
 	{ ROW('\0', "nat", FLAG, NULL,
 	      "with --key-file: there is a NAT between, do not prove the addresses, too"),
-	  TO(nat) },
+	  TO(target.nat) },
 	{ ROW('\0', "json", MAYBE, "file",
 	      "write the run as a JSON document into the file, else in place of the "
 	      "output" NP_NEEDS_JANSSON),
@@ -969,10 +971,10 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "show", TEXT, "file",
 	      "print the run of such a document again; test options -o -O -k choose "
 	      "otherwise" NP_NEEDS_JANSSON),
-	  TO(show) },
+	  TO(output.show) },
 	{ ROW('\0', "prometheus", FLAG, NULL,
 	      "with --show: as Prometheus reads it" NP_NEEDS_JANSSON),
-	  TO(prometheus) },
+	  TO(output.prometheus) },
 	{ ROW('\0', "explain", PLAIN, NULL,
 	      "say on standard error what limited the test, and what the link could carry"),
 	  .set = set_explain },
@@ -981,7 +983,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_link_rate },
 	{ ROW('\0', "sample-interval", COUNT, "ms",
 	      "evidence: milliseconds between two looks at TCP_INFO, at both ends (100)"),
-	  TO(sample_ms), RANGE(1, 60000) },
+	  TO(evidence.sample_ms), RANGE(1, 60000) },
 	{ ROW('\0', "wire", MAYBE, "pcap:file",
 	      "capture the test's packets: a ledger on standard error, headers in the "
 	      "file" NP_NEEDS_PCAP),
@@ -995,9 +997,9 @@ const struct np_option np_global_options[] = {
 const size_t np_global_options_count = sizeof(np_global_options) / sizeof(np_global_options[0]);
 
 const struct np_option np_test_options[] = {
-	{ ROW('4', "ipv4", PLAIN, NULL, "IPv4 for the data connection"), TO(data_family),
+	{ ROW('4', "ipv4", PLAIN, NULL, "IPv4 for the data connection"), TO(data.family),
 	  .set = set_family, .scope = IP },
-	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the data connection"), TO(data_family),
+	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the data connection"), TO(data.family),
 	  .set = set_family, .scope = IP },
 	{ ROW('a', "defer-accept", FLAG, NULL, "TCP_DEFER_ACCEPT at the daemon"),
 	  TO(plan.defer_accept), .scope = OMNI },
@@ -1030,7 +1032,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(test_usage) },
 	{ ROW('H', NULL, CUSTOM, "name/bits,family",
 	      "the remote end of the data connection (the host); bits: the rest is random"),
-	  TO2(data_host, plan.far.mask), .set = set_data_name, .scope = IP },
+	  TO2(data.host, plan.far.mask), .set = set_data_name, .scope = IP },
 	{ ROW('i', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_gone,
 	  .scope = OMNI },
 	{ ROW('I', "write", FLAG, NULL, "write() in place of send()"), TO(plan.use_write),
@@ -1044,7 +1046,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('l', NULL, COUNT, "hops", "time to live of multicast datagrams"), TO(plan.ttl),
 	  RANGE(0, 255), .scope = OMNI },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family", "the local end of the data connection"),
-	  TO2(data_local, plan.near.mask), .set = set_data_name, .scope = IP },
+	  TO2(data.local, plan.near.mask), .set = set_data_name, .scope = IP },
 	{ ROW('m', "send-size", CUSTOM, "local,remote", "bytes of a send (socket buffer)"),
 	  TO2(plan.near.send_size, plan.far.send_size), .set = set_call_sizes, .numbers = true },
 	{ ROW('M', "recv-size", CUSTOM, "remote,local", "bytes of a receive (socket buffer)"),

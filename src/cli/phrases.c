@@ -9,39 +9,37 @@
 
 /* The families are those that the user named; that of a host given by -H is what it resolved to. */
 static void
-unreachable(FILE *out, const struct np_cli *cli, int resolved)
+unreachable(FILE *out, const struct np_cli_target *t, int resolved)
 {
-	bool known = cli->host.given && cli->host.family == AF_UNSPEC;
-	int family = known ? resolved : cli->host.family;
-	const char *from = cli->local.given ? cli->local.text : np_facts_any(family);
+	bool known = t->host.given && t->host.family == AF_UNSPEC;
+	int family = known ? resolved : t->host.family;
+	const char *from = t->local.given ? t->local.text : np_facts_any(family);
 
 	fprintf(out,
 		"establish control: are you sure there is a netserver listening on %s at port %s?\n"
 		"establish_control could not establish the control connection from %s port %s "
 		"address family %s to %s port %s address family %s\n",
-		cli->host.text, cli->port, from, cli->local_port[0] != '\0' ? cli->local_port : "0",
-		np_family_name(cli->local.family), cli->host.text, cli->port,
-		np_family_name(family));
+		t->host.text, t->port, from, t->local_port[0] != '\0' ? t->local_port : "0",
+		np_family_name(t->local.family), t->host.text, t->port, np_family_name(family));
 }
 
 static void
-unresolved(FILE *out, const struct np_cli *cli, int gai)
+unresolved(FILE *out, const struct np_cli_target *t, int gai)
 {
 	fprintf(out,
 		"resolve_host: could not resolve host '%s' port '(null)' af %s\n"
 		"\tgetaddrinfo returned %d %s\n"
 		"Netperf could not resolve %s as a host name\n",
-		cli->host.text, np_family_name(cli->host.family), gai, gai_strerror(gai),
-		cli->host.text);
+		t->host.text, np_family_name(t->host.family), gai, gai_strerror(gai), t->host.text);
 }
 
 void
-np_phrases_control(FILE *out, const struct np_cli *cli, const struct np_client *c)
+np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c)
 {
 	if (c->unresolved != 0) {
-		unresolved(out, cli, c->unresolved);
+		unresolved(out, t, c->unresolved);
 	} else if (c->unreachable != AF_UNSPEC) {
-		unreachable(out, cli, c->unreachable);
+		unreachable(out, t, c->unreachable);
 	}
 }
 

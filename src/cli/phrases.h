@@ -11,7 +11,7 @@
 #include "run/client.h"
 
 /* Of a control connection that could not be made. Nothing where netperf has no words for why. */
-void np_phrases_control(FILE *out, const struct np_cli *cli, const struct np_client *c);
+void np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c);
 
 /* Of a name of the data connection that could not be resolved; gai: getaddrinfo(3)'s error. */
 void np_phrases_data_name(FILE *out, const char *name, int family, int gai);

@@ -37,7 +37,8 @@ address_to_host(const struct np_cli *cli, struct np_addr *here, struct np_err *e
 {
 	struct np_addrs a;
 
-	if (np_resolve(cli->host.text, "9", cli->host.family, SOCK_DGRAM, &a, err) != NP_OK) {
+	if (np_resolve(cli->target.host.text, "9", cli->target.host.family, SOCK_DGRAM, &a, err) !=
+	    NP_OK) {
 		return err->code;
 	}
 	if (!np_addr_towards(&a.at[0], here)) {
@@ -118,8 +119,8 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 	struct np_addr here = { .len = 0 };
 	int rc;
 
-	if (!cli->host.given) {
-		address_outwards(cli->host.family, &here);
+	if (!cli->target.host.given) {
+		address_outwards(cli->target.host.family, &here);
 		this_end(&here);
 		printf("only this end is shown: no host was named (-H)\n");
 		return NP_OK;

@@ -200,22 +200,22 @@ print_prometheus(const struct np_saved *s, FILE *out)
 
 /* Other figures than those of the run, or in another style: all that is known may be shown. */
 static void
-choose(const struct np_saved *s, const struct np_cli *cli, struct np_look *look)
+choose(const struct np_saved *s, const struct np_cli_output *o, struct np_look *look)
 {
-	if (cli->style != NP_STYLE_CLASSIC) {
-		look->style = cli->style;
+	if (o->style != NP_STYLE_CLASSIC) {
+		look->style = o->style;
 		look->latency = look->congestion = true;
 		look->histogram = false;
 	}
-	if (cli->selectors != NULL) {
-		look->list = cli->selection;
+	if (o->selectors != NULL) {
+		look->list = o->selection;
 	}
-	if (cli->verbosity_said) {
-		look->classic.verbosity = cli->verbosity;
-		look->histogram = np_hist_count(s->hist) > 0 && cli->verbosity > 1;
+	if (o->verbosity_said) {
+		look->classic.verbosity = o->verbosity;
+		look->histogram = np_hist_count(s->hist) > 0 && o->verbosity > 1;
 	}
-	if (cli->headers_said) {
-		look->classic.headers = cli->headers != 0;
+	if (o->headers_said) {
+		look->classic.headers = o->headers != 0;
 	}
 }
 
@@ -230,7 +230,7 @@ read_bag(const json_t *o)
 }
 
 void
-np_saved_print_evidence(const struct np_saved *s, const struct np_cli *cli, FILE *out)
+np_saved_print_evidence(const struct np_saved *s, const struct np_cli_evidence *wanted, FILE *out)
 {
 	const json_t *iterations = json_object_get(s->root, "iterations");
 	const json_t *last = json_array_get(iterations, json_array_size(iterations) - 1);
@@ -239,12 +239,12 @@ np_saved_print_evidence(const struct np_saved *s, const struct np_cli *cli, FILE
 	struct np_bag *near = read_bag(json_object_get(last, "near"));
 	struct np_bag *far = read_bag(json_object_get(last, "far"));
 
-	if (cli->explain && values != NULL) {
+	if (wanted->explain && values != NULL) {
 		np_explain_print(out, values);
-	} else if (cli->explain) {
+	} else if (wanted->explain) {
 		fputs("netperf: --explain: the document has no explanation\n", out);
 	}
-	if (cli->wire) {
+	if (wanted->wire) {
 		np_look_which(out, (unsigned)json_array_size(iterations));
 		np_ledger_print(out, near, far, text_in(s, "far", "why"));
 	}
@@ -254,20 +254,21 @@ np_saved_print_evidence(const struct np_saved *s, const struct np_cli *cli, FILE
 }
 
 int
-np_saved_print(const struct np_saved *s, const struct np_cli *cli, FILE *out, struct np_err *err)
+np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *out,
+	       struct np_err *err)
 {
-	bool as_it_was = cli->style == NP_STYLE_CLASSIC && !cli->verbosity_said &&
-			 !cli->headers_said && !cli->prometheus;
+	bool as_it_was = o->style == NP_STYLE_CLASSIC && !o->verbosity_said && !o->headers_said &&
+			 !o->prometheus;
 	struct np_look look = s->look;
 
-	if (cli->prometheus) {
+	if (o->prometheus) {
 		print_prometheus(s, out);
 	} else if (as_it_was) {
 		fputs(s->banner != NULL ? s->banner : "", out);
 		print_interim(s, out);
 	} else {
-		choose(s, cli, &look);
-		if (cli->style == NP_STYLE_CLASSIC && look.classic.headers) {
+		choose(s, o, &look);
+		if (o->style == NP_STYLE_CLASSIC && look.classic.headers) {
 			fputs(s->banner != NULL ? s->banner : "", out);
 		}
 	}
@@ -275,7 +276,7 @@ np_saved_print(const struct np_saved *s, const struct np_cli *cli, FILE *out, st
 		return np_fail(err, NP_EPEER, 0, "the run has no result: %.300s",
 			       s->error != NULL ? s->error : "nothing was measured");
 	}
-	if (!cli->prometheus) {
+	if (!o->prometheus) {
 		np_look_print(out, &look, &s->record, s->hist);
 	}
 	return NP_OK;
@@ -327,7 +328,7 @@ show_stream(const struct np_cli *cli, FILE *in, FILE *out, struct np_err *err)
 
 	free(bytes);
 	if (rc == NP_OK && s != NULL) {
-		rc = np_saved_print(s, cli, out, err);
+		rc = np_saved_print(s, &cli->output, out, err);
 	}
 	if (rc == NP_OK && s != NULL && s->reason != NULL) {
 		char why[600];
@@ -336,11 +337,12 @@ show_stream(const struct np_cli *cli, FILE *in, FILE *out, struct np_err *err)
 		snprintf(why, sizeof(why), "%s%s%s", s->error != NULL ? s->error : "",
 			 s->error != NULL ? ": " : "", s->reason);
 		np_text_printable(why);
-		fprintf(stderr, "netperf: --show: %s: not a complete run: %s\n", cli->show, why);
+		fprintf(stderr, "netperf: --show: %s: not a complete run: %s\n", cli->output.show,
+			why);
 	}
 	if (rc == NP_OK && s != NULL) {
 		fflush(out);
-		np_saved_print_evidence(s, cli, stderr);
+		np_saved_print_evidence(s, &cli->evidence, stderr);
 	}
 	np_saved_free(s);
 	return rc;
@@ -349,23 +351,23 @@ show_stream(const struct np_cli *cli, FILE *in, FILE *out, struct np_err *err)
 int
 np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
 {
-	bool standard = strcmp(cli->show, "-") == 0;
+	bool standard = strcmp(cli->output.show, "-") == 0;
 	FILE *in;
 	int rc;
 
-	if (cli->show[0] == '\0') {
+	if (cli->output.show[0] == '\0') {
 		return np_fail(err, NP_EUSAGE, 0, "--show: the file has no name");
 	}
-	in = standard ? stdin : fopen(cli->show, "re");
+	in = standard ? stdin : fopen(cli->output.show, "re");
 	if (in == NULL) {
-		return np_fail(err, NP_ESYS, errno, "--show: open %s", cli->show);
+		return np_fail(err, NP_ESYS, errno, "--show: open %s", cli->output.show);
 	}
 	rc = show_stream(cli, in, out, err);
 	if (rc != NP_OK) {
 		char where[200];
 
 		snprintf(where, sizeof(where), "--show: %.180s",
-			 standard ? "standard input" : cli->show);
+			 standard ? "standard input" : cli->output.show);
 		np_text_printable(err->msg);
 		np_fail_in(err, where);
 	}

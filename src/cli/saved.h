@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "cli/args.h"
 
-/* What --show does, the file being cli->show ("-": standard input). A run that was not complete is
- * told of in a line on standard error; NP_EPEER for one without any result. */
+/* What --show does, the file being cli->output.show ("-": standard input). A run that was not
+ * complete is told of in a line on standard error; NP_EPEER for one without any result. */
 int np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err);
 
 /* A document that was read. */
@@ -24,10 +24,11 @@ int np_saved_read(const char *bytes, size_t size, struct np_saved **s, struct np
 void np_saved_free(struct np_saved *s);
 
 /* Print it as the options behind --show ask for. NP_EPEER: there is no result in it. */
-int
-np_saved_print(const struct np_saved *s, const struct np_cli *cli, FILE *out, struct np_err *err);
+int np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *out,
+		   struct np_err *err);
 
 /* What --explain and --wire behind --show print: what the run would have. */
-void np_saved_print_evidence(const struct np_saved *s, const struct np_cli *cli, FILE *out);
+void
+np_saved_print_evidence(const struct np_saved *s, const struct np_cli_evidence *wanted, FILE *out);
 
 #endif

@@ -34,7 +34,7 @@ print_features(FILE *out, const struct np_cli *cli)
 	fputs(p->nodelay ? " : nodelay" : "", out);
 	fputs(p->copy_avoidance ? " : copy avoidance" : "", out);
 	fputs(p->no_control ? " : no control" : "", out);
-	fputs(cli->show_histogram ? " : histogram" : "", out);
+	fputs(cli->output.histogram ? " : histogram" : "", out);
 	fputs(p->near.interval_burst > 0 || p->far.interval_burst > 0 ? " : interval" : "", out);
 	fputs(p->near.dirty >= 0 || p->far.dirty >= 0 ? " : dirty data" : "", out);
 	fputs(" : demo", out);
@@ -50,11 +50,11 @@ describe_classic(const struct np_cli *cli, struct np_classic *c)
 	memset(c, 0, sizeof(*c));
 	c->layout = cli->bench.layout;
 	c->unit = np_cli_unit(cli);
-	c->verbosity = cli->verbosity;
-	c->headers = cli->headers != 0;
+	c->verbosity = cli->output.verbosity;
+	c->headers = cli->output.headers != 0;
 	c->local_cpu = cli->plan.near.measure_cpu;
 	c->remote_cpu = cli->plan.far.measure_cpu;
-	c->brand = cli->brand;
+	c->brand = cli->output.brand;
 }
 
 void
@@ -74,15 +74,15 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	describe_classic(cli, &classic);
 	np_classic_preface(out, &classic);
-	if (cli->headers != 0 && cli->plan.eth != NULL) {
+	if (cli->output.headers != 0 && cli->plan.eth != NULL) {
 		fprintf(out, "%s from %s to %s of %s, EtherType 0x%04x", cli->bench.title,
 			cli->plan.eth->device,
-			cli->far_device[0] != '\0' ? cli->far_device : "the interface",
-			cli->host.text, NP_ETH_TYPE);
+			cli->data.far_device[0] != '\0' ? cli->data.far_device : "the interface",
+			cli->target.host.text, NP_ETH_TYPE);
 		print_features(out, cli);
 		putc('\n', out);
 	}
-	if (cli->headers != 0 && cli->bench.transport->family == 0) {
+	if (cli->output.headers != 0 && cli->bench.transport->family == 0) {
 		if (from[0] == '\0') {
 			from = np_facts_any(cli->plan.family);
 		}
@@ -135,7 +135,7 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	s->work = work;
 	s->then_ns = now_ns;
 	if (s->out != NULL) {
-		np_interim_print(s->out, s->cli->style, &i);
+		np_interim_print(s->out, s->cli->output.style, &i);
 	}
 	np_document_interim(s->doc, &i);
 }
@@ -166,15 +166,15 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 	const struct np_plan *p = &cli->plan;
 
 	memset(look, 0, sizeof(*look));
-	look->style = cli->style;
+	look->style = cli->output.style;
 	describe_classic(cli, &look->classic);
-	look->histogram = cli->show_histogram;
+	look->histogram = cli->output.histogram;
 	look->histogram_of = np_plan_words(p)->timed;
 	look->average = p->transport->family == AF_UNIX;
-	look->latency = cli->latency;
-	look->congestion = cli->selection.congestion;
-	if (cli->selectors != NULL) {
-		look->list = cli->selection;
+	look->latency = cli->output.latency;
+	look->congestion = cli->output.selection.congestion;
+	if (cli->output.selectors != NULL) {
+		look->list = cli->output.selection;
 	} else {
 		enum np_select_kind kind = p->pattern->transactions ? NP_SELECT_TRANSACTIONS
 					   : p->role == NP_LEAD     ? NP_SELECT_SEND

@@ -63,7 +63,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.response = message_size(p, p->response),
 		.in_flight = 1 + (p->pattern->connection_test ? 0 : p->burst),
 		.connections = p->pattern->connection_test,
-		.link_rate_bps = cli->link_rate,
+		.link_rate_bps = cli->evidence.link_rate,
 		.iterations = iterations,
 	};
 
@@ -85,11 +85,11 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	values = np_bag_new();
 	np_explain_put(&e, cli->plan.pattern->transactions, values);
 	np_document_explain(doc, e.sentence, values);
-	if (cli->explain) {
+	if (cli->evidence.explain) {
 		np_explain_print(to, values);
 	}
 	np_bag_free(values);
-	if (cli->wire) {
+	if (cli->evidence.wire) {
 		np_look_which(to, iterations);
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
 	}

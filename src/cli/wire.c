@@ -18,21 +18,22 @@ int
 np_wire_settle(struct np_cli *cli, struct np_err *err)
 {
 	bool tests = np_cli_test(cli) == NP_TEST_BENCH;
-	int lacks = cli->wire_file != NULL ? np_place_lacks(cli->wire_file, false) : 0;
+	int lacks =
+	    cli->evidence.wire_file != NULL ? np_place_lacks(cli->evidence.wire_file, false) : 0;
 
 	if (lacks != 0) {
-		return file_fault(cli->wire_file, lacks, err);
+		return file_fault(cli->evidence.wire_file, lacks, err);
 	}
-	if (!cli->wire || !tests || cli->bench.transport->family == 0) {
+	if (!cli->evidence.wire || !tests || cli->bench.transport->family == 0) {
 		return NP_OK;
 	}
 	fputs(cli->bench.transport->family == AF_UNIX
 		  ? "netperf: --wire: tests of the UNIX domain send no packets\n"
 		  : "netperf: --wire: tests of the link layer send no packets of IP\n",
 	      stderr);
-	cli->wire = false;
-	cli->wire_file = NULL;
-	cli->caps &= ~(unsigned)NP_CAP_WIRE;
+	cli->evidence.wire = false;
+	cli->evidence.wire_file = NULL;
+	cli->evidence.caps &= ~(unsigned)NP_CAP_WIRE;
 	return NP_OK;
 }
 
@@ -42,9 +43,9 @@ np_wire_open(const struct np_cli *cli, const struct np_addr *local, const struct
 {
 	const struct np_capture_place place = { .near = *local,
 						.far = *remote,
-						.file = cli->wire_file };
+						.file = cli->evidence.wire_file };
 
-	if (!cli->wire || np_capture_open(&plan->capture, &place, err) == NP_OK) {
+	if (!cli->evidence.wire || np_capture_open(&plan->capture, &place, err) == NP_OK) {
 		return NP_OK;
 	}
 	if (err->code == NP_EUSAGE) {

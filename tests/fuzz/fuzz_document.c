@@ -14,11 +14,11 @@ print(const struct np_saved *s, const struct np_cli *cli)
 	int rc;
 
 	must(out != NULL);
-	rc = np_saved_print(s, cli, out, &err);
-	np_saved_print_evidence(s, cli, out);
+	rc = np_saved_print(s, &cli->output, out, &err);
+	np_saved_print_evidence(s, &cli->evidence, out);
 	must(rc == NP_OK || (rc == NP_EPEER && err.msg[0] != '\0'));
 	must(fclose(out) == 0);
-	must(!cli->prometheus || n > 0);
+	must(!cli->output.prometheus || n > 0);
 	free(text);
 }
 
@@ -28,20 +28,20 @@ print_all_ways(const struct np_saved *s, struct np_cli *cli)
 	struct np_err err;
 
 	print(s, cli);
-	cli->explain = cli->wire = true;
-	cli->verbosity_said = cli->headers_said = true;
-	for (cli->verbosity = 0; cli->verbosity < 4; cli->verbosity++) {
-		cli->headers = cli->verbosity % 2;
+	cli->evidence.explain = cli->evidence.wire = true;
+	cli->output.verbosity_said = cli->output.headers_said = true;
+	for (cli->output.verbosity = 0; cli->output.verbosity < 4; cli->output.verbosity++) {
+		cli->output.headers = cli->output.verbosity % 2;
 		print(s, cli);
 	}
 	for (int style = NP_STYLE_HUMAN; style <= NP_STYLE_KEYVAL; style++) {
-		cli->style = (enum np_style)style;
+		cli->output.style = (enum np_style)style;
 		print(s, cli);
 	}
-	must(np_selection_parse("all", &cli->selection, &err) == NP_OK);
-	cli->selectors = "all";
+	must(np_selection_parse("all", &cli->output.selection, &err) == NP_OK);
+	cli->output.selectors = "all";
 	print(s, cli);
-	cli->prometheus = true;
+	cli->output.prometheus = true;
 	print(s, cli);
 }
 

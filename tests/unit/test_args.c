@@ -130,18 +130,18 @@ defaults_are_netperfs(void **state)
 
 	(void)state;
 	assert_string_equal(cli->test, "TCP_STREAM");
-	assert_string_equal(cli->port, "12865");
-	assert_string_equal(cli->local_port, "");
-	assert_false(cli->host.given || cli->local.given);
-	assert_int_equal(cli->family, AF_UNSPEC);
-	assert_int_equal(cli->host.family, AF_UNSPEC);
-	assert_int_equal(cli->verbosity, 1);
-	assert_int_equal(cli->headers, 1);
+	assert_string_equal(cli->target.port, "12865");
+	assert_string_equal(cli->target.local_port, "");
+	assert_false(cli->target.host.given || cli->target.local.given);
+	assert_int_equal(cli->target.family, AF_UNSPEC);
+	assert_int_equal(cli->target.host.family, AF_UNSPEC);
+	assert_int_equal(cli->output.verbosity, 1);
+	assert_int_equal(cli->output.headers, 1);
 	assert_int_equal(cli->plan.length, 10);
 	assert_int_equal(cli->plan.near.send_align, 8);
 	assert_int_equal(cli->plan.near.sndbuf, -1);
-	assert_null(cli->selectors);
-	assert_null(cli->passphrase);
+	assert_null(cli->output.selectors);
+	assert_null(cli->target.passphrase);
 }
 
 static void
@@ -150,22 +150,22 @@ a_host_may_name_its_family(void **state)
 	const struct np_cli *cli = parsed("-H example,6");
 
 	(void)state;
-	assert_string_equal(cli->host.text, "example");
-	assert_int_equal(cli->host.family, AF_INET6);
-	assert_int_equal(parsed("-H example,inet")->host.family, AF_INET);
-	assert_int_equal(parsed("-H example,inet6")->host.family, AF_INET6);
-	assert_int_equal(parsed("-H example,4")->host.family, AF_INET);
-	assert_int_equal(parsed("-H example,0")->host.family, AF_UNSPEC);
+	assert_string_equal(cli->target.host.text, "example");
+	assert_int_equal(cli->target.host.family, AF_INET6);
+	assert_int_equal(parsed("-H example,inet")->target.host.family, AF_INET);
+	assert_int_equal(parsed("-H example,inet6")->target.host.family, AF_INET6);
+	assert_int_equal(parsed("-H example,4")->target.host.family, AF_INET);
+	assert_int_equal(parsed("-H example,0")->target.host.family, AF_UNSPEC);
 	cli = parsed("-H ,4");
-	assert_false(cli->host.given);
-	assert_int_equal(cli->host.family, AF_INET);
+	assert_false(cli->target.host.given);
+	assert_int_equal(cli->target.host.family, AF_INET);
 	cli = parsed("-L 192.0.2.1,4 --host=example");
-	assert_string_equal(cli->local.text, "192.0.2.1");
-	assert_int_equal(cli->local.family, AF_INET);
-	assert_string_equal(cli->host.text, "example");
+	assert_string_equal(cli->target.local.text, "192.0.2.1");
+	assert_int_equal(cli->target.local.family, AF_INET);
+	assert_string_equal(cli->target.host.text, "example");
 	/* What comes later overrides. */
-	assert_int_equal(parsed("-H example,6 -4")->host.family, AF_INET);
-	assert_int_equal(parsed("-4 -H example,6")->host.family, AF_INET6);
+	assert_int_equal(parsed("-H example,6 -4")->target.host.family, AF_INET);
+	assert_int_equal(parsed("-4 -H example,6")->target.host.family, AF_INET6);
 }
 
 static void
@@ -174,15 +174,15 @@ ports_come_in_pairs(void **state)
 	const struct np_cli *cli = parsed("-p 99");
 
 	(void)state;
-	assert_string_equal(cli->port, "99");
-	assert_string_equal(cli->local_port, "");
+	assert_string_equal(cli->target.port, "99");
+	assert_string_equal(cli->target.local_port, "");
 	cli = parsed("-p 99,77");
-	assert_string_equal(cli->port, "99");
-	assert_string_equal(cli->local_port, "77");
+	assert_string_equal(cli->target.port, "99");
+	assert_string_equal(cli->target.local_port, "77");
 	cli = parsed("-p ,77");
-	assert_string_equal(cli->port, "12865");
-	assert_string_equal(cli->local_port, "77");
-	assert_string_equal(parsed("-p netperf")->port, "netperf");
+	assert_string_equal(cli->target.port, "12865");
+	assert_string_equal(cli->target.local_port, "77");
+	assert_string_equal(parsed("-p netperf")->target.port, "netperf");
 	assert_wrong("-p 65536", "-p: 65536 is no port");
 	assert_wrong("-p -1", "-p: -1 is no port");
 }
@@ -208,17 +208,17 @@ the_other_global_options_arrive(void **state)
 	    parsed("-P 0 -v 2 -t tcp_rr -f g -B tag -s 3 -S -T 1,0 -Z sesame -a 16,32 -O 4 -W 5");
 
 	(void)state;
-	assert_int_equal(cli->headers, 0);
-	assert_int_equal(cli->verbosity, 2);
+	assert_int_equal(cli->output.headers, 0);
+	assert_int_equal(cli->output.verbosity, 2);
 	assert_string_equal(cli->test, "tcp_rr");
-	assert_int_equal(cli->unit, 'g');
-	assert_string_equal(cli->brand, "tag");
+	assert_int_equal(cli->output.unit, 'g');
+	assert_string_equal(cli->output.brand, "tag");
 	assert_int_equal(cli->wait_s, 3);
 	assert_true(cli->plan.keepalive);
 	assert_true(cli->bound);
 	assert_int_equal(cli->plan.near.cpu, 1);
 	assert_int_equal(cli->plan.far.cpu, 0);
-	assert_string_equal(cli->passphrase, "sesame");
+	assert_string_equal(cli->target.passphrase, "sesame");
 	assert_int_equal(cli->plan.near.send_align, 16);
 	assert_int_equal(cli->plan.near.recv_align, 32);
 	assert_int_equal(cli->plan.far.recv_offset, 4);
@@ -254,11 +254,11 @@ a_passphrase_is_not_to_be_seen(void **state)
 		struct np_err err;
 
 		assert_int_equal(parse(rows[i].line, &cli, &w, &err), NP_OK);
-		assert_string_equal(cli.passphrase, "sesame");
+		assert_string_equal(cli.target.passphrase, "sesame");
 		assert_string_equal(cli.command_line, rows[i].left);
 		assert_null(memmem(w.text, sizeof(w.text), "sesame", strlen("sesame")));
 		np_cli_free(&cli);
-		assert_string_equal(cli.passphrase, "");
+		assert_string_equal(cli.target.passphrase, "");
 	}
 }
 
@@ -270,7 +270,7 @@ what_stands_behind_the_dashes_is_the_tests(void **state)
 	const struct np_cli *cli = parsed("-P 0 -- -P 5000,6000 -l 3");
 
 	(void)state;
-	assert_int_equal(cli->headers, 0);
+	assert_int_equal(cli->output.headers, 0);
 	assert_int_equal(cli->plan.near.port, 5000);
 	assert_int_equal(cli->plan.far.port, 6000);
 	assert_int_equal(cli->plan.ttl, 3);
@@ -331,7 +331,7 @@ numbers_may_be_as_netperf_reads_them(void **state)
 	assert_has(cli->notes.text, "-l 1.5: read as 1");
 	assert_has(cli->notes.text, "-b 2.5: read as 2");
 	cli = parsed("-P 0-t TCP_RR");
-	assert_int_equal(cli->headers, 0);
+	assert_int_equal(cli->output.headers, 0);
 	assert_string_equal(cli->test, "TCP_STREAM");
 	assert_has(cli->notes.text, "-P 0-t: read as 0");
 	assert_wrong("-l 0.5", "0.5 is not a length");
@@ -350,7 +350,7 @@ selectors_before_the_dashes_change_nothing(void **state)
 	for (size_t i = 0; i < LEN(lines); i++) {
 		const struct np_cli *cli = parsed(lines[i]);
 
-		assert_int_equal(cli->style, NP_STYLE_CLASSIC);
+		assert_int_equal(cli->output.style, NP_STYLE_CLASSIC);
 		assert_int_equal(cli->plan.far.send_offset, 0);
 		assert_int_equal(cli->plan.near.send_offset, 0);
 		assert_int_equal(cli->plan.near.dirty, -1);
@@ -395,20 +395,20 @@ figures_are_found_by_name(void **state)
 	const struct np_cli *cli = parsed("-- -k throughput,PROTOCOL");
 
 	(void)state;
-	assert_int_equal(cli->style, NP_STYLE_KEYVAL);
-	assert_int_equal(cli->selection.count[0], 2);
-	assert_int_equal(cli->selection.id[0][0], NP_M_THROUGHPUT);
-	assert_int_equal(cli->selection.id[0][1], NP_M_PROTOCOL);
-	assert_int_equal(parsed("-- -o THROUGHPUT -O")->style, NP_STYLE_HUMAN);
-	assert_null(parsed("-- -o THROUGHPUT -O")->selectors);
-	assert_null(parsed("-- -k -D")->selectors);
+	assert_int_equal(cli->output.style, NP_STYLE_KEYVAL);
+	assert_int_equal(cli->output.selection.count[0], 2);
+	assert_int_equal(cli->output.selection.id[0][0], NP_M_THROUGHPUT);
+	assert_int_equal(cli->output.selection.id[0][1], NP_M_PROTOCOL);
+	assert_int_equal(parsed("-- -o THROUGHPUT -O")->output.style, NP_STYLE_HUMAN);
+	assert_null(parsed("-- -o THROUGHPUT -O")->output.selectors);
+	assert_null(parsed("-- -k -D")->output.selectors);
 	assert_true(parsed("-- -k -D")->plan.nodelay);
 	/* The latencies are collected when one is named, the algorithm's name likewise. */
-	assert_true(parsed("-- -o p99_latency")->selection.latency);
-	assert_true(parsed("-- -o all")->selection.congestion);
-	assert_false(parsed("-- -o throughput")->selection.latency);
+	assert_true(parsed("-- -o p99_latency")->output.selection.latency);
+	assert_true(parsed("-- -o all")->output.selection.congestion);
+	assert_false(parsed("-- -o throughput")->output.selection.latency);
 	/* Names that are none are let pass, even where no other one is. */
-	assert_int_equal(parsed("-- -o THROUGHPUT,NONE_SUCH")->selection.id[0][1],
+	assert_int_equal(parsed("-- -o THROUGHPUT,NONE_SUCH")->output.selection.id[0][1],
 			 NP_SELECT_UNKNOWN);
 }
 
@@ -459,11 +459,11 @@ static void
 interim_results_have_a_time(void **state)
 {
 	(void)state;
-	assert_true(parsed("")->interim_s == 0);
-	assert_true(parsed("-D 0.5")->interim_s == 0.5);
-	assert_true(parsed("-D -0.20")->interim_s == 0.2);
-	assert_true(parsed("-D 2,1000")->interim_s == 2);
-	assert_true(parsed("-D ,1000")->interim_s == 1);
+	assert_true(parsed("")->output.interim_s == 0);
+	assert_true(parsed("-D 0.5")->output.interim_s == 0.5);
+	assert_true(parsed("-D -0.20")->output.interim_s == 0.2);
+	assert_true(parsed("-D 2,1000")->output.interim_s == 2);
+	assert_true(parsed("-D ,1000")->output.interim_s == 1);
 	assert_wrong("-D often", "-D: often is no number of seconds");
 }
 
@@ -475,8 +475,8 @@ cpu_options_may_have_a_rate(void **state)
 
 	(void)state;
 	assert_true(cli->plan.near.measure_cpu && cli->plan.far.measure_cpu);
-	assert_int_equal(cli->headers, 0);
-	assert_int_equal(parsed("-cCd -d")->debug, 2);
+	assert_int_equal(cli->output.headers, 0);
+	assert_int_equal(parsed("-cCd -d")->output.debug, 2);
 }
 
 /* What OMNI's options make of it: direction, connections, protocol. */
@@ -607,7 +607,7 @@ a_test_settles_what_was_left_open(void **state)
 	assert_int_equal(cli.plan.far.interval_us, 0);
 	cli = *parsed("-j -v 2");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_true(cli.show_histogram && cli.plan.time_calls);
+	assert_true(cli.output.histogram && cli.plan.time_calls);
 	cli = *parsed("-T 65535");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
 	assert_true(cli.bound && cli.unbound);
