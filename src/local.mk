@@ -90,6 +90,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/talk_dlcl.c \
 	%D%/run/talk_old.c \
 	%D%/run/talk_unix.c \
+	%D%/run/trial.c %D%/run/trial.h \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \
 	%D%/out/explain_facts.c %D%/out/explain_facts.h \
@@ -112,6 +113,7 @@ endif
 
 bin_PROGRAMS += src/netperf
 src_netperf_SOURCES = \
+	%D%/cli/aim.c %D%/cli/aim.h \
 	%D%/cli/args.c %D%/cli/args.h \
 	%D%/cli/tell_evidence.c %D%/cli/tell_evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \

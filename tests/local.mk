@@ -61,6 +61,7 @@ unit_tests = \
 	%D%/unit/test_talk \
 	%D%/unit/test_tally \
 	%D%/unit/test_transport \
+	%D%/unit/test_trial \
 	%D%/unit/test_trusted \
 	%D%/unit/test_unix \
 	%D%/unit/test_uuid \

@@ -353,3 +353,48 @@ np_cli_repeats(const struct np_cli *cli)
 	return cli->bench.code == NP_OMNI || cli->bench.pattern == &np_pattern_sendfile ||
 	       cli->bench.transport->family == AF_PACKET;
 }
+
+void
+np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
+{
+	const struct np_cli_confidence *sure = &cli->confidence;
+
+	plan->max = (unsigned)sure->max;
+	plan->min = (unsigned)sure->min;
+	plan->level = sure->level;
+	plan->width = sure->width;
+	plan->result_only = sure->result_only;
+	if (!np_cli_repeats(cli)) {
+		plan->max = plan->min = 1;
+	} else if (cli->bench.code != NP_OMNI && plan->max > plan->min) {
+		plan->max--; /* netperf's older tests stop one earlier */
+	}
+}
+
+/* A figure that comes with the daemon's results: REMOTE_ ones, and its socket buffers at the end.
+ */
+static bool
+is_far(enum np_metric_id id)
+{
+	return id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
+	       strncmp(np_metric(id)->name, "REMOTE_", strlen("REMOTE_")) == 0;
+}
+
+bool
+np_cli_wants_far(const struct np_cli *cli)
+{
+	if (cli->plan.far.measure_cpu || cli->output.json ||
+	    (cli->output.style != NP_STYLE_CLASSIC && cli->output.selectors == NULL)) {
+		return true;
+	}
+	for (int g = 0; cli->output.style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < cli->output.selection.count[g]; i++) {
+			int id = cli->output.selection.id[g][i];
+
+			if (id >= 0 && is_far((enum np_metric_id)id)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}

@@ -14,6 +14,7 @@
 #include "opt/option.h"
 #include "out/select.h"
 #include "run/client.h"
+#include "run/repeat.h"
 #include "stats/record.h"
 
 /* The scanners of netperf's test-specific options; a row of the table belongs to some of them. */
@@ -148,6 +149,12 @@ int np_cli_settle(struct np_cli *cli, struct np_err *err);
 
 /* Does netperf repeat this test for confidence? TCP_CC, TCP_MSS and the AF_UNIX tests run once. */
 bool np_cli_repeats(const struct np_cli *cli);
+
+/* How often the test is run, and until when. */
+void np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan);
+
+/* Is something wanted that only the daemon knows? netperf's default lists hold such. */
+bool np_cli_wants_far(const struct np_cli *cli);
 
 /* The unit of throughput that -f and the test's kind mean. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);

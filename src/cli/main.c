@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/uuid.h"
-#include "bench/transport/endpoint.h"
+#include "cli/aim.h"
 #include "cli/args.h"
 #include "cli/document.h"
 #include "cli/eth.h"
@@ -28,7 +28,7 @@
 #include "net/capture.h"
 #include "run/client.h"
 #include "run/repeat.h"
-#include "run/report.h"
+#include "run/trial.h"
 #include "sys/cpu.h"
 
 /* Signals taken so far, and the last of them: the handler's, and read by the controller. */
@@ -45,8 +45,10 @@ on_signal(int sig)
 struct session {
 	struct np_cli cli;
 	struct np_client client;
+	struct np_target target;
 	struct np_ends ends;
-	struct np_eth eth; /* of a test of the link layer; fd 0: it is none */
+	struct np_trial trial; /* what is run, once or again and again */
+	struct np_eth eth;     /* of a test of the link layer; fd 0: it is none */
 	struct np_show_interim interim;
 	struct np_look look;
 	FILE *out; /* where the result is printed; NULL: a document stands there */
@@ -80,20 +82,6 @@ take_signals(struct session *s)
 	s->client.signals.received = &signals_taken;
 }
 
-static int
-data_family(const struct session *s)
-{
-	const struct np_cli *cli = &s->cli;
-	const int families[] = { cli->data.family, cli->data.host.family, cli->data.local.family };
-
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		if (families[i] != AF_UNSPEC) {
-			return families[i];
-		}
-	}
-	return cli->plan.no_control ? cli->target.host.family : s->client.used.sa.ss_family;
-}
-
 /* A user should know what a silent netperf is waiting for. */
 enum { PATIENCE_S = 5 };
 
@@ -111,145 +99,6 @@ show_agreed(void *session, const struct np_run *run)
 	const struct session *s = session;
 
 	np_show_agreed(s->out != NULL ? s->out : stderr, run);
-}
-
-/* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
-static int
-default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
-{
-	const struct np_plan *p = &cli->plan;
-	const char *name = p->pattern->transactions ? "echo"
-			   : p->role == NP_LEAD     ? "discard"
-						    : "chargen";
-	const struct servent *service;
-
-	if (p->bench->code != NP_OMNI) {
-		return np_fail(err, NP_EPLAIN, 0,
-			       "No default port known for the %s test, please set one yourself",
-			       p->bench->name);
-	}
-	service = getservbyname(name, p->transport->datagram ? "udp" : "tcp");
-	if (service == NULL) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "-N: no port is known for the service %s (name one: -- -P 0,PORT)",
-			       name);
-	}
-	*port = ntohs((uint16_t)service->s_port);
-	snprintf(cli->data.port, sizeof(cli->data.port), "%s", name);
-	return NP_OK;
-}
-
-/* Without a control connection the far end is what the user says, and its port, too. */
-static int
-aim_at_service(struct session *s, struct np_err *err)
-{
-	struct np_plan *p = &s->cli.plan;
-	uint16_t port = p->far.port;
-
-	if (port == 0 && default_service(&s->cli, &port, err) != NP_OK) {
-		return err->code;
-	}
-	np_addr_set_port(&s->ends.remote.at[0], port);
-	return NP_OK;
-}
-
-/*
- * The daemon binds to the address that the data goes to. Where a mask makes that one random, it is
- * chosen here; but connections, of which each one has its own, need a daemon that takes them all.
- */
-static void
-aim_at_network(struct np_cli *cli, struct np_addr *remote)
-{
-	struct np_plan *p = &cli->plan;
-
-	if (p->far.mask > 0 && p->pattern->connection_test) {
-		return;
-	}
-	np_endpoint_spread(remote, p->far.mask);
-	p->far.mask = -1;
-	p->far_bind = *remote;
-}
-
-/* Where the data goes to and comes from. */
-static int
-resolve_data(struct session *s, struct np_err *err)
-{
-	struct np_cli *cli = &s->cli;
-	const struct np_name *local = np_facts_local(cli);
-	const char *remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
-	int socktype = cli->bench.transport->socktype;
-	int family = data_family(s);
-
-	if (np_resolve(remote, NULL, family, socktype, &s->ends.remote, err) != NP_OK) {
-		if (s->out != NULL) {
-			np_phrases_data_name(s->out, remote, family, err->sys);
-		}
-		return np_fail_in(err, "data connection");
-	}
-	family = family != AF_UNSPEC ? family : s->ends.remote.at[0].sa.ss_family;
-	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &s->ends.local,
-		       err) != NP_OK) {
-		return np_fail_in(err, "data connection");
-	}
-	cli->plan.family = family;
-	if (!cli->plan.no_control && !cli->data.host.given &&
-	    family == s->client.used.sa.ss_family) {
-		/* Of a host with several addresses the one that answered. */
-		s->ends.remote.at[0] = s->client.used;
-		np_addr_set_port(&s->ends.remote.at[0], 0);
-	}
-	if (local != NULL) {
-		cli->plan.bind = s->ends.local.at[0];
-	}
-	if (cli->data.host.given) {
-		aim_at_network(cli, &s->ends.remote.at[0]);
-	}
-	return cli->plan.no_control ? aim_at_service(s, err) : NP_OK;
-}
-
-static void
-fill_target(const struct np_cli *cli, struct np_target *t)
-{
-	const struct np_cli_target *said = &cli->target;
-
-	t->host = said->host.text;
-	t->port = said->port;
-	t->family = said->host.family;
-	t->local_host = said->local.given ? said->local.text : NULL;
-	t->local_port = said->local_port[0] != '\0' ? said->local_port : NULL;
-	t->local_family = said->local.family;
-	t->passphrase = said->passphrase;
-	t->key = said->key.count > 0 ? &said->key : NULL;
-	t->nat = said->nat;
-	memset(&t->wants, 0, sizeof(t->wants));
-	t->wants.version = NP_EXT_VERSION;
-	/* Who asks for a test's figures gets those of its datagrams, too. */
-	t->wants.caps =
-	    cli->evidence.caps | ((cli->evidence.caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
-	t->wants.every_ms = (uint32_t)cli->evidence.sample_ms;
-	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
-		t->wants.caps |= NP_CAP_LINK;
-		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
-	}
-	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
-}
-
-static int
-connect_control(struct session *s, const struct np_target *target, struct np_err *err)
-{
-	int rc = np_client_connect(&s->client, target, err);
-
-	s->cli.plan.sequence = rc == NP_OK && (s->client.granted.caps & NP_CAP_SEQUENCE) != 0;
-	return rc;
-}
-
-static int
-connect_again(struct session *s, struct np_err *err)
-{
-	struct np_target target;
-
-	fill_target(&s->cli, &target);
-	return connect_control(s, &target, err);
 }
 
 /*
@@ -274,139 +123,7 @@ wait_before(struct session *s, struct np_err *err)
 	while (signals_taken == 0 && np_now() < until) {
 		ppoll(NULL, 0, np_left(until, &left), &s->let_in);
 	}
-	return again ? connect_again(s, err) : NP_OK;
-}
-
-/* A figure that comes with the daemon's results: REMOTE_ ones, and its socket buffers at the end.
- */
-static bool
-is_far(enum np_metric_id id)
-{
-	return id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
-	       strncmp(np_metric(id)->name, "REMOTE_", strlen("REMOTE_")) == 0;
-}
-
-/* Is something wanted that only the daemon knows? netperf's default lists hold such. */
-static bool
-wants_far(const struct np_cli *cli)
-{
-	if (cli->plan.far.measure_cpu || cli->output.json ||
-	    (cli->output.style != NP_STYLE_CLASSIC && cli->output.selectors == NULL)) {
-		return true;
-	}
-	for (int g = 0; cli->output.style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < cli->output.selection.count[g]; i++) {
-			int id = cli->output.selection.id[g][i];
-
-			if (id >= 0 && is_far((enum np_metric_id)id)) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-/* One iteration: its figures go into *record and *repeat. */
-static int
-run_once(struct session *s, struct np_outcome *out, struct np_record *record,
-	 struct np_repeat *repeat, struct np_err *err)
-{
-	const struct np_cli *cli = &s->cli;
-	struct np_err ignored;
-	int rc = np_client_run(&s->client, &cli->plan, &s->ends.remote.at[0], out, err);
-
-	if (rc != NP_OK && !out->measured) {
-		return rc;
-	}
-	if (s->client.watch.every_ns != 0) {
-		np_show_interim_end(&s->interim, &out->tally);
-	}
-	if (cli->output.debug > 0) {
-		np_show_outcome(s->out != NULL ? s->out : stderr, out);
-	}
-	if ((cli->output.debug > 1 || getenv("DUMP_TCP_INFO") != NULL) &&
-	    cli->bench.code == NP_OMNI && !cli->plan.pattern->connection_test &&
-	    out->tally.closing.info.tcpi_rto != 0) {
-		np_show_tcp_info(&out->tally);
-	}
-	s->surplus += out->tally.count.surplus;
-	np_report(out, np_cli_unit(cli), record);
-	np_document_iteration(s->document, out, record, rc == NP_OK);
-	if (rc != NP_OK) {
-		np_repeat_add(repeat, record, out->tally.hist, &ignored);
-		return rc;
-	}
-	return np_repeat_add(repeat, record, out->tally.hist, err);
-}
-
-static void
-plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
-{
-	const struct np_cli_confidence *sure = &cli->confidence;
-
-	plan->max = (unsigned)sure->max;
-	plan->min = (unsigned)sure->min;
-	plan->level = sure->level;
-	plan->width = sure->width;
-	plan->result_only = sure->result_only;
-	if (!np_cli_repeats(cli)) {
-		plan->max = plan->min = 1;
-	} else if (cli->bench.code != NP_OMNI && plan->max > plan->min) {
-		plan->max--; /* netperf's older tests stop one earlier */
-	}
-}
-
-/*
- * A connection test ends by closing this end of the control connection, see run/client.c: another
- * iteration needs another one.
- */
-static int
-renew_control(struct session *s, struct np_err *err)
-{
-	if (!s->cli.plan.pattern->connection_test || s->cli.plan.no_control) {
-		return NP_OK;
-	}
-	np_client_close(&s->client);
-	return connect_again(s, err);
-}
-
-/*
- * What was measured until something failed is shown, too: how much that is, for a line on standard
- * error. The last iteration may have failed before it had any figures.
- */
-static void
-say_partial(struct session *s, const struct np_outcome *out, const struct np_repeat *repeat)
-{
-	const struct np_plan *p = &s->cli.plan;
-	double seconds = np_tally_seconds(&out->tally);
-	char which[40] = "it", of[80] = "";
-
-	if (!out->measured) {
-		snprintf(s->partial, sizeof(s->partial),
-			 "the result is partial: it covers %u whole iteration%s", repeat->done,
-			 repeat->done == 1 ? "" : "s");
-		return;
-	}
-	if (repeat->done > 1) {
-		snprintf(which, sizeof(which), "iteration %u", repeat->done);
-	}
-	if (p->length > 0 && seconds >= (double)p->length) {
-		snprintf(s->partial, sizeof(s->partial),
-			 "the result is partial: %s is without the far end's figures", which);
-		return;
-	}
-	if (p->length > 0) {
-		snprintf(of, sizeof(of), " of %lld s", (long long)p->length);
-	} else if (p->length < 0) {
-		bool counts = p->pattern->transactions;
-		const struct np_counts *c = &out->tally.count;
-		uint64_t done = counts ? c->transactions : np_counts_bytes(c);
-
-		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)done,
-			 (long long)-p->length, counts ? "transactions" : "bytes");
-	}
-	snprintf(s->partial, sizeof(s->partial), "the result is partial: %s covers %.2f s%s", which,
-		 seconds, of);
+	return again ? np_trial_connect(&s->trial, err) : NP_OK;
 }
 
 /* What all iterations come to: in its style, and in the document. */
@@ -427,39 +144,81 @@ tell_result(struct session *s, const struct np_repeat *repeat, struct np_record 
 	}
 }
 
-/* The test, as often as it takes, and its result. */
+/* One iteration, whole or as far as it came: what is told of it, and its figures into *repeat. */
 static int
-repeat_test(struct session *s, struct np_err *err)
+take_trial(struct session *s, const struct np_trial_result *one, bool whole,
+	   struct np_repeat *repeat, struct np_err *err)
+{
+	const struct np_cli *cli = &s->cli;
+	const struct np_outcome *out = &one->out;
+
+	if (s->client.watch.every_ns != 0) {
+		np_show_interim_end(&s->interim, &out->tally);
+	}
+	if (cli->output.debug > 0) {
+		np_show_outcome(s->out != NULL ? s->out : stderr, out);
+	}
+	if ((cli->output.debug > 1 || getenv("DUMP_TCP_INFO") != NULL) &&
+	    cli->bench.code == NP_OMNI && !cli->plan.pattern->connection_test &&
+	    out->tally.closing.info.tcpi_rto != 0) {
+		np_show_tcp_info(&out->tally);
+	}
+	s->surplus += out->tally.count.surplus;
+	np_document_iteration(s->document, out, &one->record, whole);
+	return np_repeat_add(repeat, &one->record, out->tally.hist, err);
+}
+
+/* The test, as often as it takes. The last iteration stays in *one; it may have no figures. */
+static int
+repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result *one,
+	     struct np_record *record, struct np_err *err)
+{
+	struct np_err why;
+	int rc, taken;
+
+	do {
+		np_trial_result_free(one);
+		rc = np_trial(&s->trial, one, err);
+		if (rc != NP_OK && !one->out.measured) {
+			return rc;
+		}
+		*record = one->record;
+		taken = take_trial(s, one, rc == NP_OK, repeat, &why);
+		if (rc == NP_OK && taken != NP_OK) {
+			*err = why;
+			rc = taken;
+		}
+	} while (rc == NP_OK && signals_taken == 0 && np_repeat_more(repeat));
+	return rc;
+}
+
+/* The test and its result. */
+static int
+measure(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 	struct np_repeat repeat = { .done = 0 };
-	struct np_outcome out;
+	struct np_trial_result one = { .out = { .measured = false } };
 	struct np_record record;
 	int rc;
 
-	plan_repeats(cli, &repeat.plan);
-	memset(&out, 0, sizeof(out));
-	do {
-		np_outcome_free(&out);
-		out.measured = false;
-		rc = repeat.done > 0 ? renew_control(s, err) : NP_OK;
-		rc = rc == NP_OK ? run_once(s, &out, &record, &repeat, err) : rc;
-	} while (rc == NP_OK && signals_taken == 0 && np_repeat_more(&repeat));
+	np_cli_plan_repeats(cli, &repeat.plan);
+	rc = repeat_trial(s, &repeat, &one, &record, err);
 	if (rc != NP_OK && repeat.done > 0) {
-		say_partial(s, &out, &repeat);
+		np_show_partial(s->partial, sizeof(s->partial), &one.out, &cli->plan, repeat.done);
 	}
 	if (repeat.done > 0) {
 		tell_result(s, &repeat, &record);
 		fflush(stdout);
 		np_show_surplus(stderr, cli, s->surplus);
-		np_cli_tell_evidence(cli, &out, repeat.done, rc == NP_OK, s->document, stderr);
+		np_cli_tell_evidence(cli, &one.out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
 	np_capture_free(s->client.collect.capture);
 	s->client.collect.capture = NULL;
 	if (rc != NP_OK) {
 		np_fail_in(err, cli->bench.name);
 	}
-	np_outcome_free(&out);
+	np_trial_result_free(&one);
 	np_repeat_free(&repeat);
 	return rc;
 }
@@ -477,7 +236,8 @@ run_bench(struct session *s, struct np_err *err)
 	    np_cli_open_eth(cli, &s->client, &s->eth, err) != NP_OK) {
 		return err->code;
 	}
-	if (cli->bench.transport->family == 0 && resolve_data(s, err) != NP_OK) {
+	if (cli->bench.transport->family == 0 &&
+	    np_aim_data(cli, &s->client, &s->ends, s->out, err) != NP_OK) {
 		return err->code;
 	}
 	if (cli->output.debug > 0) {
@@ -491,13 +251,14 @@ run_bench(struct session *s, struct np_err *err)
 	if (wait_before(s, err) != NP_OK) {
 		return err->code;
 	}
-	s->client.want_far = wants_far(cli);
+	s->client.want_far = np_cli_wants_far(cli);
 	s->client.collect.caps = cli->evidence.caps;
 	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
 	if (np_wire_open(cli, &s->ends.local.at[0], &s->ends.remote.at[0], &s->client.collect,
 			 err) != NP_OK) {
 		return err->code;
 	}
+	s->trial.unit = np_cli_unit(cli);
 	s->interim.cli = cli;
 	s->interim.out = s->out;
 	s->interim.doc = s->document;
@@ -506,7 +267,7 @@ run_bench(struct session *s, struct np_err *err)
 		s->client.watch.look = np_show_interim;
 		s->client.watch.ctx = &s->interim;
 	}
-	return repeat_test(s, err);
+	return measure(s, err);
 }
 
 /* The "calibration rate" of a CPU, which on Linux is the clock tick; -v 2 counts processors. */
@@ -562,26 +323,14 @@ run_test(struct session *s, struct np_err *err)
 		       cli->test);
 }
 
-static void
-default_host(struct np_cli *cli)
-{
-	if (!cli->target.host.given) {
-		snprintf(cli->target.host.text, sizeof(cli->target.host.text), "%s",
-			 cli->target.host.family == AF_INET6 || cli->target.local.family == AF_INET6
-			     ? "::1"
-			     : "localhost");
-	}
-}
-
 /* Connect first, as netperf does: an unknown test is told from a missing daemon. */
 static int
 run(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
-	struct np_target target;
 	int rc;
 
-	default_host(cli);
+	np_aim_default_host(&cli->target);
 	np_uuid_make(cli->output.uuid_made);
 	if (np_document_new(cli, &s->document, err) != NP_OK) {
 		return err->code;
@@ -593,15 +342,19 @@ run(struct session *s, struct np_err *err)
 	if (np_wire_settle(cli, err) != NP_OK) {
 		return err->code;
 	}
-	fill_target(cli, &target);
+	np_aim_control(cli, &s->target);
+	s->trial = (struct np_trial){ .client = &s->client,
+				      .target = &s->target,
+				      .plan = &cli->plan,
+				      .peer = &s->ends.remote.at[0] };
 	s->client.chan.fd = -1;
 	s->client.hooks.ctx = s;
 	s->client.hooks.waiting = say_waiting;
 	s->client.hooks.patience_ns = PATIENCE_S * NP_SEC;
 	if (cli->preflight) {
-		return np_preflight_run(cli, &s->client, &target, err);
+		return np_preflight_run(cli, &s->client, &s->target, err);
 	}
-	if (!cli->plan.no_control && connect_control(s, &target, err) != NP_OK) {
+	if (!cli->plan.no_control && np_trial_connect(&s->trial, err) != NP_OK) {
 		if (s->out != NULL) {
 			np_phrases_control(s->out, &cli->target, &s->client);
 		}

@@ -270,3 +270,36 @@ np_show_outcome(FILE *out, const struct np_outcome *o)
 			far->elapsed);
 	}
 }
+
+void
+np_show_partial(char *text, size_t size, const struct np_outcome *out, const struct np_plan *p,
+		unsigned done)
+{
+	double seconds = np_tally_seconds(&out->tally);
+	char which[40] = "it", of[80] = "";
+
+	if (!out->measured) {
+		snprintf(text, size, "the result is partial: it covers %u whole iteration%s", done,
+			 done == 1 ? "" : "s");
+		return;
+	}
+	if (done > 1) {
+		snprintf(which, sizeof(which), "iteration %u", done);
+	}
+	if (p->length > 0 && seconds >= (double)p->length) {
+		snprintf(text, size, "the result is partial: %s is without the far end's figures",
+			 which);
+		return;
+	}
+	if (p->length > 0) {
+		snprintf(of, sizeof(of), " of %lld s", (long long)p->length);
+	} else if (p->length < 0) {
+		bool counts = p->pattern->transactions;
+		const struct np_counts *c = &out->tally.count;
+		uint64_t work = counts ? c->transactions : np_counts_bytes(c);
+
+		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)work,
+			 (long long)-p->length, counts ? "transactions" : "bytes");
+	}
+	snprintf(text, size, "the result is partial: %s covers %.2f s%s", which, seconds, of);
+}

@@ -47,6 +47,13 @@ void np_show_outcome(FILE *out, const struct np_outcome *o);
  */
 void np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus);
 
+/*
+ * What was measured until something failed is shown, too: how much that is, for a line on standard
+ * error. done: iterations so far; the last one may have failed before it had any figures.
+ */
+void np_show_partial(char *text, size_t size, const struct np_outcome *out, const struct np_plan *p,
+		     unsigned done);
+
 /* The kernel's view of the data connection, on standard error, as DUMP_TCP_INFO asks for it. */
 void np_show_tcp_info(const struct np_tally *t);
 

@@ -1,0 +1,153 @@
+#include "cli/aim.h"
+
+#include <netdb.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "bench/transport/endpoint.h"
+#include "cli/facts.h"
+#include "cli/phrases.h"
+#include "config.h"
+#include "net/addr.h"
+
+void
+np_aim_default_host(struct np_cli_target *t)
+{
+	if (!t->host.given) {
+		snprintf(t->host.text, sizeof(t->host.text), "%s",
+			 t->host.family == AF_INET6 || t->local.family == AF_INET6 ? "::1"
+										   : "localhost");
+	}
+}
+
+void
+np_aim_control(const struct np_cli *cli, struct np_target *t)
+{
+	const struct np_cli_target *said = &cli->target;
+
+	t->host = said->host.text;
+	t->port = said->port;
+	t->family = said->host.family;
+	t->local_host = said->local.given ? said->local.text : NULL;
+	t->local_port = said->local_port[0] != '\0' ? said->local_port : NULL;
+	t->local_family = said->local.family;
+	t->passphrase = said->passphrase;
+	t->key = said->key.count > 0 ? &said->key : NULL;
+	t->nat = said->nat;
+	memset(&t->wants, 0, sizeof(t->wants));
+	t->wants.version = NP_EXT_VERSION;
+	/* Who asks for a test's figures gets those of its datagrams, too. */
+	t->wants.caps =
+	    cli->evidence.caps | ((cli->evidence.caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
+	t->wants.every_ms = (uint32_t)cli->evidence.sample_ms;
+	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
+		t->wants.caps |= NP_CAP_LINK;
+		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
+	}
+	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
+}
+
+static int
+data_family(const struct np_cli *cli, const struct np_client *c)
+{
+	const int families[] = { cli->data.family, cli->data.host.family, cli->data.local.family };
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		if (families[i] != AF_UNSPEC) {
+			return families[i];
+		}
+	}
+	return cli->plan.no_control ? cli->target.host.family : c->used.sa.ss_family;
+}
+
+/* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
+static int
+default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const char *name = p->pattern->transactions ? "echo"
+			   : p->role == NP_LEAD     ? "discard"
+						    : "chargen";
+	const struct servent *service;
+
+	if (p->bench->code != NP_OMNI) {
+		return np_fail(err, NP_EPLAIN, 0,
+			       "No default port known for the %s test, please set one yourself",
+			       p->bench->name);
+	}
+	service = getservbyname(name, p->transport->datagram ? "udp" : "tcp");
+	if (service == NULL) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "-N: no port is known for the service %s (name one: -- -P 0,PORT)",
+			       name);
+	}
+	*port = ntohs((uint16_t)service->s_port);
+	snprintf(cli->data.port, sizeof(cli->data.port), "%s", name);
+	return NP_OK;
+}
+
+/* Without a control connection the far end is what the user says, and its port, too. */
+static int
+aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
+{
+	struct np_plan *p = &cli->plan;
+	uint16_t port = p->far.port;
+
+	if (port == 0 && default_service(cli, &port, err) != NP_OK) {
+		return err->code;
+	}
+	np_addr_set_port(&ends->remote.at[0], port);
+	return NP_OK;
+}
+
+/*
+ * The daemon binds to the address that the data goes to. Where a mask makes that one random, it is
+ * chosen here; but connections, of which each one has its own, need a daemon that takes them all.
+ */
+static void
+aim_at_network(struct np_cli *cli, struct np_addr *remote)
+{
+	struct np_plan *p = &cli->plan;
+
+	if (p->far.mask > 0 && p->pattern->connection_test) {
+		return;
+	}
+	np_endpoint_spread(remote, p->far.mask);
+	p->far.mask = -1;
+	p->far_bind = *remote;
+}
+
+int
+np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
+	    struct np_err *err)
+{
+	const struct np_name *local = np_facts_local(cli);
+	const char *remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
+	int socktype = cli->bench.transport->socktype;
+	int family = data_family(cli, c);
+
+	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
+		if (out != NULL) {
+			np_phrases_data_name(out, remote, family, err->sys);
+		}
+		return np_fail_in(err, "data connection");
+	}
+	family = family != AF_UNSPEC ? family : ends->remote.at[0].sa.ss_family;
+	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &ends->local,
+		       err) != NP_OK) {
+		return np_fail_in(err, "data connection");
+	}
+	cli->plan.family = family;
+	if (!cli->plan.no_control && !cli->data.host.given && family == c->used.sa.ss_family) {
+		/* Of a host with several addresses the one that answered. */
+		ends->remote.at[0] = c->used;
+		np_addr_set_port(&ends->remote.at[0], 0);
+	}
+	if (local != NULL) {
+		cli->plan.bind = ends->local.at[0];
+	}
+	if (cli->data.host.given) {
+		aim_at_network(cli, &ends->remote.at[0]);
+	}
+	return cli->plan.no_control ? aim_at_service(cli, ends, err) : NP_OK;
+}

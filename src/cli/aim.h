@@ -1,0 +1,24 @@
+/*
+ * Where the control connection and the data go, from what the user said.
+ */
+#ifndef NP_CLI_AIM_H
+#define NP_CLI_AIM_H
+
+#include "cli/args.h"
+#include "cli/show.h"
+#include "run/client.h"
+
+/* Without -H the host is this one. */
+void np_aim_default_host(struct np_cli_target *t);
+
+/* The daemon, and what is wanted of it. The texts stay cli's own. */
+void np_aim_control(const struct np_cli *cli, struct np_target *t);
+
+/*
+ * The data connection's ends, which go into *ends and the plan. c: the control connection, whose
+ * address is preferred. out: for netperf's words about a name that does not resolve; NULL: none.
+ */
+int np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
+		struct np_err *err);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * Trials: one after another over a connection, connecting anew where a test ends it, and with
+ * figures where one fails that had some.
+ */
+#include "run/trial.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/sock.h"
+#include "run/server.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+enum { TRIALS = 3, TRANSACTIONS = 20 };
+
+/* A daemon that serves so many control connections, one after another. */
+struct daemon {
+	int listener, sessions;
+	struct np_addr at;
+	char port[8];
+	pthread_t thread;
+};
+
+static void *
+be_daemon(void *arg)
+{
+	struct daemon *d = arg;
+	struct np_log log = { .level = NP_LOG_ERROR };
+
+	for (int i = 0; i < d->sessions; i++) {
+		struct np_server server = {
+			.log = &log, .peer = "the client", .is_here = true, .caps = NP_CAP_TEST
+		};
+		struct np_chan chan;
+		struct np_err err;
+
+		np_chan_open(&chan, accepted_from(d->listener), "the client", &err);
+		np_server_serve(&server, &chan, &err);
+	}
+	return NULL;
+}
+
+/* All that a trial takes. */
+struct bed {
+	struct daemon daemon;
+	struct np_client client;
+	struct np_target target;
+	struct np_plan plan;
+	struct np_addr peer;
+	struct np_trial trial;
+};
+
+static void
+make_bed(struct bed *b, const char *bench, int sessions)
+{
+	memset(b, 0, sizeof(*b));
+	b->daemon.sessions = sessions;
+	b->daemon.listener = bound_socket(AF_INET, SOCK_STREAM, &b->daemon.at);
+	snprintf(b->daemon.port, sizeof(b->daemon.port), "%u", np_addr_port(&b->daemon.at));
+	assert_int_equal(pthread_create(&b->daemon.thread, NULL, be_daemon, &b->daemon), 0);
+	client_params(&b->plan, np_bench_find(bench), AF_INET, -TRANSACTIONS);
+	b->peer = loopback(AF_INET, 0);
+	b->client.chan.fd = -1;
+	b->client.collect.caps = NP_CAP_TEST;
+	b->target = (struct np_target){
+		.host = "127.0.0.1",
+		.port = b->daemon.port,
+		.wants = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST, .every_ms = 10 },
+	};
+	b->trial = (struct np_trial){ .client = &b->client,
+				      .target = &b->target,
+				      .plan = &b->plan,
+				      .peer = &b->peer,
+				      .unit = np_unit('x') };
+}
+
+static void
+leave_bed(struct bed *b)
+{
+	if (b->client.chan.fd >= 0) {
+		np_client_close(&b->client);
+	}
+	pthread_join(b->daemon.thread, NULL);
+	close(b->daemon.listener);
+}
+
+static void
+check_trial(struct bed *b)
+{
+	struct np_trial_result r;
+	struct np_err err;
+
+	if (np_trial(&b->trial, &r, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_true(r.out.measured);
+	assert_int_equal(r.out.tally.count.transactions, TRANSACTIONS);
+	assert_true(np_record_get_real(&r.record, NP_M_THROUGHPUT) > 0);
+	assert_true(np_bag_number(r.out.near_bag, "flow.transactions") == TRANSACTIONS);
+	np_trial_result_free(&r);
+	np_trial_result_free(&r);
+}
+
+static void
+trials_share_a_connection(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", 1);
+	for (int i = 0; i < TRIALS; i++) {
+		check_trial(&b);
+		assert_true(b.client.chan.fd >= 0);
+	}
+	leave_bed(&b);
+}
+
+static void
+a_connection_test_takes_a_connection_each(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_CRR", TRIALS);
+	for (int i = 0; i < TRIALS; i++) {
+		check_trial(&b);
+		assert_int_equal(b.client.chan.fd, -1);
+	}
+	leave_bed(&b);
+}
+
+static void
+an_open_connection_is_taken(void **state)
+{
+	struct np_err err;
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", 1);
+	assert_int_equal(np_trial_connect(&b.trial, &err), NP_OK);
+	check_trial(&b);
+	leave_bed(&b);
+}
+
+static void
+without_a_daemon_there_is_nothing(void **state)
+{
+	struct np_trial_result r;
+	struct np_err err = { .code = NP_OK };
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", 0);
+	leave_bed(&b); /* its port is closed now */
+	assert_int_equal(np_trial(&b.trial, &r, &err), NP_ECONTROL);
+	assert_false(r.out.measured);
+	assert_null(r.out.near_bag);
+	np_trial_result_free(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(trials_share_a_connection),
+		cmocka_unit_test(a_connection_test_takes_a_connection_each),
+		cmocka_unit_test(an_open_connection_is_taken),
+		cmocka_unit_test(without_a_daemon_there_is_nothing),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
