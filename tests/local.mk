@@ -181,7 +181,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/words.c %D%/lib/words.h
 
 # The options of netperf stand in no library.
-%C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/omni.c \
+%C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/flows.c src/cli/omni.c \
 	src/cli/options.c
 # A session does what the test says.
 %C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve

@@ -90,6 +90,7 @@ struct np_pattern {
 	bool sized;              /* has requests and responses of given sizes */
 	bool connection_test;    /* one connection a transaction */
 	bool probe;              /* moves nothing: looks at the connection, and ends */
+	bool several;            /* may have several data connections at a time (--flows) */
 };
 
 struct np_transport {
@@ -105,6 +106,8 @@ struct np_transport {
 	 * a message can't be empty, and one that looks like np_eth_is_end() ends a test. 0: none.
 	 */
 	int32_t header;
+
+	bool several; /* a test may have several data connections of it at a time (--flows) */
 
 	/* Append this transport's own socket options. May be NULL. */
 	void (*options)(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);

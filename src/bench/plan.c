@@ -36,3 +36,10 @@ np_plan_words(const struct np_plan *p)
 {
 	return &p->pattern->words[p->role];
 }
+
+bool
+np_plan_several(const struct np_plan *p)
+{
+	return p->pattern->several && p->transport->several &&
+	       (p->pattern->transactions || !p->transport->datagram);
+}

@@ -79,8 +79,16 @@ struct np_plan {
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
 
+enum { NP_FLOWS_MAX = 10000 };
+
 /* What the test is called at this end. */
 const struct np_words *np_plan_words(const struct np_plan *p);
+
+/*
+ * Can such a test have several data connections at a time? Those of requests can, and streams that
+ * end by a close: an empty datagram would be the end of all of them.
+ */
+bool np_plan_several(const struct np_plan *p);
 
 /* Everything at netperf's defaults, before options or a request are looked at. */
 void np_plan_init(struct np_plan *p);

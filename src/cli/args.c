@@ -7,6 +7,7 @@
 
 #include "base/secret.h"
 #include "bench/ids.h"
+#include "cli/flows.h"
 #include "cli/omni.h"
 #include "sys/affinity.h"
 
@@ -315,6 +316,9 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	settle_pacing(&p->far);
 	settle_collecting(cli);
 	if (check_alignments(p, err) != NP_OK) {
+		return err->code;
+	}
+	if (!cli->list_engines && np_flows_check(cli, err) != NP_OK) {
 		return err->code;
 	}
 	/* netperf says nothing of a processor that can't be had: scripts name one that may be

@@ -106,7 +106,8 @@ struct np_cli {
 	struct np_option_notes notes; /* arguments that were not read as they were written */
 	char gone;                    /* an option without effect that netperf complains of */
 	bool usage, test_usage, help, version;
-	bool preflight; /* --preflight: look at the hosts, run no test */
+	bool preflight;    /* --preflight: look at the hosts, run no test */
+	bool list_engines; /* --engine list */
 
 	struct np_cli_target target;
 	struct np_cli_data data;

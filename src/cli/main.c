@@ -17,6 +17,7 @@
 #include "cli/document.h"
 #include "cli/eth.h"
 #include "cli/facts.h"
+#include "cli/flows.h"
 #include "cli/phrases.h"
 #include "cli/preflight.h"
 #include "cli/saved.h"
@@ -427,9 +428,27 @@ conclude(int rc, struct session *s, const struct np_err *err)
 	return signal_last == SIGTERM ? 128 + SIGTERM : status;
 }
 
+/* Whether an engine can do a test, the test says. Returns the exit status. */
+static int
+list_engines(struct np_cli *cli)
+{
+	struct np_err err = { .code = NP_OK };
+
+	if (np_cli_test(cli) != NP_TEST_BENCH) {
+		fprintf(stderr, "netperf: --engine: %s has no data connection\n", cli->test);
+		return np_errc_status(NP_EUSAGE);
+	}
+	if (np_cli_settle(cli, &err) != NP_OK) {
+		fprintf(stderr, "netperf: %s\n", err.msg);
+		return np_errc_status(err.code);
+	}
+	np_flows_list(cli, stdout);
+	return 0;
+}
+
 /* Texts that are asked for in place of a test. Returns the exit status, or -1: there is a test. */
 static int
-print_texts(const struct np_cli *cli)
+print_texts(struct np_cli *cli)
 {
 	if (cli->usage) {
 		np_cli_usage(stderr);
@@ -442,6 +461,9 @@ print_texts(const struct np_cli *cli)
 	if (cli->test_usage) {
 		np_cli_test_usage(cli, stdout);
 		return 1;
+	}
+	if (cli->list_engines) {
+		return list_engines(cli);
 	}
 	if (cli->output.selectors != NULL && strcmp(cli->output.selectors, "?") == 0) {
 		np_selection_names(stdout, cli->output.style);

@@ -10,6 +10,7 @@
 
 #include "base/secret.h"
 #include "base/text.h"
+#include "bench/engine/engine.h"
 #include "sys/affinity.h"
 #include "wire/ext.h"
 
@@ -754,6 +755,39 @@ set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_er
 	return np_auth_read_key(&cli->target.key, arg, err);
 }
 
+/* What drives the data connections of one end. NULL: leave what is there. */
+static int
+take_engine(const char *name, const struct np_engine **engine, struct np_err *err)
+{
+	const struct np_engine *found = name != NULL ? np_engine_find(name) : NULL;
+
+	if (name != NULL && found == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is no engine (try --engine list)", name);
+	}
+	*engine = found != NULL ? found : *engine;
+	return NP_OK;
+}
+
+static int
+set_engine(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+
+	(void)o;
+	if (strcasecmp(arg, "list") == 0) {
+		cli->list_engines = true;
+		return NP_OK;
+	}
+	if (np_pair_split(arg, &pair, err) != NP_OK ||
+	    take_engine(pair.first, &cli->plan.near.engine, err) != NP_OK ||
+	    take_engine(pair.comma ? pair.second : pair.first, &cli->plan.far.engine, err) !=
+		NP_OK) {
+		return err->code;
+	}
+	return NP_OK;
+}
+
 static int
 set_json(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
@@ -964,6 +998,12 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "nat", FLAG, NULL,
 	      "with --key-file: there is a NAT between, do not prove the addresses, too"),
 	  TO(target.nat) },
+	{ ROW('\0', "flows", COUNT, "n", "data connections of the test, 1 to 10000 (1)"),
+	  TO(plan.flows), RANGE(1, NP_FLOWS_MAX) },
+	{ ROW('\0', "engine", CUSTOM, "local,remote",
+	      "what drives the data connections: sync (the default of one), epoll (of more); list "
+	      "says what this end can do"),
+	  .set = set_engine },
 	{ ROW('\0', "json", MAYBE, "file",
 	      "write the run as a JSON document into the file, else in place of the "
 	      "output" NP_NEEDS_JANSSON),

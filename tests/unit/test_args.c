@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "bench/engine/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/words.h"
 
@@ -613,6 +614,83 @@ a_test_settles_what_was_left_open(void **state)
 	assert_true(cli.bound && cli.unbound);
 }
 
+/* ---- Several connections ---- */
+
+static void
+flows_and_engines_arrive(void **state)
+{
+	const struct np_cli *cli = parsed("");
+
+	(void)state;
+	assert_int_equal(cli->plan.flows, 1);
+	assert_null(cli->plan.near.engine);
+	assert_null(cli->plan.far.engine);
+	cli = parsed("--flows 10000 --engine sync,EPOLL");
+	assert_int_equal(cli->plan.flows, 10000);
+	assert_ptr_equal(cli->plan.near.engine, np_engine_find("sync"));
+	assert_ptr_equal(cli->plan.far.engine, np_engine_find("epoll"));
+	cli = parsed("--engine epoll");
+	assert_ptr_equal(cli->plan.near.engine, cli->plan.far.engine);
+	cli = parsed("--engine ,sync");
+	assert_null(cli->plan.near.engine);
+	assert_ptr_equal(cli->plan.far.engine, np_engine_find("sync"));
+	assert_true(parsed("--engine list")->list_engines);
+	assert_wrong("--flows 0", "1 to 10000");
+	assert_wrong("--flows 10001", "1 to 10000");
+	assert_wrong("--engine steam", "--engine list");
+	assert_wrong("--engine sync,steam", "steam is no engine");
+}
+
+static void
+what_excludes_flows_is_named(void **state)
+{
+	static const char *const single[] = {
+		"-t TCP_CRR",          "-t TCP_CC", "-t UDP_STREAM", "-t TCP_SENDFILE",
+		"-t STREAM_STREAM",    "-t DG_RR",  "-t TCP_MSS",    "-t OMNI -- -T udp -d send",
+		"-t OMNI -- -d rr -c",
+	};
+	char line[100];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(single); i++) {
+		snprintf(line, sizeof(line), "--flows 2 %s", single[i]);
+		assert_unfit(line, "--flows: ");
+		assert_unfit(line, "has one data connection");
+		snprintf(line, sizeof(line), "--flows 1 %s", single[i]);
+		chosen(line);
+	}
+	assert_unfit("--flows 2 -N -H 127.0.0.1", "-N");
+	assert_unfit("--flows 2 -- -P 5000,6000", "port 5000");
+	assert_unfit("--flows 2 --engine sync", "--engine sync");
+}
+
+static void
+some_tests_may_have_several_connections(void **state)
+{
+	static const struct {
+		const char *line;
+		bool several;
+	} rows[] = {
+		{ "-t TCP_STREAM", true },
+		{ "-t TCP_MAERTS", true },
+		{ "-t TCP_RR", true },
+		{ "-t UDP_RR", true },
+		{ "-t OMNI -- -d rr -T udp", true },
+		{ "-t OMNI -- -d recv", true },
+		{ "-t UDP_STREAM", false },
+		{ "-t TCP_CRR", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_cli cli = *parsed(rows[i].line);
+		struct np_err err;
+
+		assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+		assert_int_equal(np_plan_several(&cli.plan), rows[i].several);
+	}
+}
+
 int
 main(void)
 {
@@ -642,6 +720,9 @@ main(void)
 		cmocka_unit_test(protocols_are_chosen_by_name),
 		cmocka_unit_test(the_unit_goes_by_the_test),
 		cmocka_unit_test(a_test_settles_what_was_left_open),
+		cmocka_unit_test(flows_and_engines_arrive),
+		cmocka_unit_test(what_excludes_flows_is_named),
+		cmocka_unit_test(some_tests_may_have_several_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -567,4 +567,5 @@ const struct np_pattern np_pattern_rr = {
 	.lead_direction = NP_WD_BOTH,
 	.transactions = true,
 	.sized = true,
+	.several = true,
 };

@@ -293,4 +293,5 @@ const struct np_pattern np_pattern_stream = {
 		   [NP_FOLLOW] = { "Receive", "receive", "recv", "receive" } },
 	.side = { [NP_LEAD] = &transmit, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
+	.several = true,
 };

@@ -92,6 +92,7 @@ const struct np_transport np_transport_tcp = {
 	.socktype = SOCK_STREAM,
 	.protocol = IPPROTO_TCP,
 	.wire_type = NP_WS_STREAM,
+	.several = true,
 	.options = tcp_options,
 	.open = tcp_open,
 	.meet = tcp_meet,

@@ -143,6 +143,7 @@ const struct np_transport np_transport_udp = {
 	.protocol = IPPROTO_UDP,
 	.wire_type = NP_WS_DGRAM,
 	.datagram = true,
+	.several = true,
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
 	.open = udp_open,

@@ -1,0 +1,71 @@
+#include "cli/flows.h"
+
+#include "bench/engine/engine.h"
+
+static const char *
+why_not(const struct np_engine *e, const struct np_plan *p)
+{
+	return e->why_not != NULL ? e->why_not(p) : NULL;
+}
+
+static int
+check_several(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+
+	if (!np_plan_several(p)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows: %s has one data connection (try TCP_STREAM, TCP_MAERTS, "
+			       "TCP_RR or UDP_RR)",
+			       cli->bench.name);
+	}
+	if (p->no_control) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows: needs a control connection, which -N leaves out");
+	}
+	if (p->near.port != 0) {
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--flows: %u data connections can't all come from port %u (leave the "
+		    "local port out: -- -P ,PORT)",
+		    p->flows, p->near.port);
+	}
+	return NP_OK;
+}
+
+int
+np_flows_check(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const struct np_engine *engine = np_engine_of(p);
+	const char *why;
+
+	if (p->flows > 1 && check_several(cli, err) != NP_OK) {
+		return err->code;
+	}
+	why = why_not(engine, p);
+	if (why == NULL) {
+		return NP_OK;
+	}
+	if (p->near.engine == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "--flows %u: takes the engine %s: %s", p->flows,
+			       engine->name, why);
+	}
+	return np_fail(err, NP_EUSAGE, 0, "--engine %s: not for %s with --flows %u: %s",
+		       engine->name, cli->bench.name, p->flows, why);
+}
+
+void
+np_flows_list(const struct np_cli *cli, FILE *out)
+{
+	const struct np_plan *p = &cli->plan;
+	const struct np_engine *e;
+
+	fprintf(out, "engines at this end, for %s with --flows %u:\n", cli->bench.name, p->flows);
+	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
+		const char *why = why_not(e, p);
+
+		fprintf(out, "  %-8s %s%s%s\n", e->name, e->help, why != NULL ? "; not here: " : "",
+			why != NULL ? why : "");
+	}
+}

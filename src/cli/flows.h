@@ -1,0 +1,16 @@
+/*
+ * Several data connections (--flows), and what drives them (--engine).
+ */
+#ifndef NP_CLI_FLOWS_H
+#define NP_CLI_FLOWS_H
+
+#include "cli/args.h"
+
+/* May the test have so many flows, and can this end's engine drive them? NP_EUSAGE names the
+ * option. */
+int np_flows_check(const struct np_cli *cli, struct np_err *err);
+
+/* What each engine is, and whether it can drive this end of the test; the test is settled. */
+void np_flows_list(const struct np_cli *cli, FILE *out);
+
+#endif
