@@ -68,7 +68,7 @@ unit_tests = \
 	%D%/unit/test_wire
 
 if HAVE_JANSSON
-unit_tests += %D%/unit/test_json
+unit_tests += %D%/unit/test_document %D%/unit/test_json
 endif
 
 # One program runs all of them, several at a time, whatever make -j says.
@@ -183,6 +183,9 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 # The options of netperf stand in no library.
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/flows.c src/cli/omni.c \
 	src/cli/options.c
+%C%_unit_test_document_SOURCES = %D%/unit/test_document.c src/cli/args.c src/cli/document.c \
+	src/cli/facts.c src/cli/flows.c src/cli/omni.c src/cli/options.c src/cli/place.c \
+	src/cli/show.c
 # A session does what the test says.
 %C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve
 # netlab is a program apart.

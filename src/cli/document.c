@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/engine/engine.h"
 #include "cli/place.h"
 #include "config.h"
 #include "out/json.h"
@@ -64,10 +65,9 @@ date(uint64_t ms)
 static void
 outline(struct np_document *d, const struct np_cli *cli)
 {
-	static const char *const later[] = {
-		"ended", "result", "reason",     "error", "near",
-		"far",   "test",   "parameters", "final", "explanation"
-	};
+	static const char *const later[] = { "ended",      "result", "reason",     "error",
+					     "near",       "far",    "test",       "plan",
+					     "parameters", "final",  "explanation" };
 	json_t *o = d->root;
 
 	put(d, o, "schema", json_string("plumbline-netperf/1"));
@@ -284,6 +284,17 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	put(d, plan, "result_only", json_boolean(cli->confidence.result_only));
 }
 
+/* How many connections, and what drives them. Of the far end what was asked for is all we know. */
+static void
+put_plan(struct np_document *d, const struct np_plan *p)
+{
+	json_t *plan = part(d, d->root, "plan"), *engine = part(d, plan, "engine");
+
+	put(d, plan, "flows", json_integer(p->flows));
+	put(d, engine, "near", json_string(np_engine_of(p)->name));
+	put(d, engine, "far", np_json_text(p->far.engine != NULL ? p->far.engine->name : NULL));
+}
+
 /* ---- The two ends ---- */
 
 static const struct {
@@ -369,6 +380,7 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	}
 	d->endless = cli->plan.length == 0;
 	put_test(d, cli);
+	put_plan(d, &cli->plan);
 	put_asked(d, &cli->plan);
 	if (!cli->plan.no_control) {
 		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);
@@ -461,6 +473,34 @@ put_granted(struct np_document *d, const struct np_outcome *out)
 	put(d, o, "nodelay", t->plan->no_control ? json_null() : json_boolean(far->nodelay));
 }
 
+/* Each connection's share of what the metrics are the sum of; null where there is one alone. */
+static json_t *
+flows(struct np_document *d, const struct np_tally *t)
+{
+	double seconds = np_tally_seconds(t);
+	bool counts = t->plan->pattern->transactions;
+	json_t *rows = t->flow != NULL ? json_array() : json_null();
+
+	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
+		const struct np_flow_result *f = &t->flow[i];
+		double bits = 8 * (double)(f->sent + f->received);
+		json_t *o = json_object();
+
+		put(d, o, "bytes_sent", json_integer((json_int_t)f->sent));
+		put(d, o, "bytes_received", json_integer((json_int_t)f->received));
+		put(d, o, "transactions",
+		    counts ? json_integer((json_int_t)f->transactions) : json_null());
+		put(d, o, "bits_per_s", np_json_real(seconds > 0 ? bits / seconds : 0));
+		put(d, o, "transactions_per_s",
+		    counts ? np_json_real(seconds > 0 ? (double)f->transactions / seconds : 0)
+			   : json_null());
+		put(d, o, "retransmissions", known(f->retrans));
+		put(d, o, "rtt_us", known(f->rtt_us));
+		d->failed |= json_array_append_new(rows, o) != 0;
+	}
+	return rows;
+}
+
 static const char *
 cause_of(const struct np_outcome *out)
 {
@@ -503,6 +543,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "started", date(np_wall_ms(t->started_ns)));
 	put(d, o, "elapsed", np_json_real(np_tally_seconds(t)));
 	put(d, o, "metrics", np_json_metrics(&r));
+	put(d, o, "flows", flows(d, t));
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(near));
 	put(d, o, "far", np_json_bag(far));

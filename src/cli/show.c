@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "cli/document.h"
 #include "cli/facts.h"
@@ -18,6 +19,19 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 		text[0] = '\0';
 	}
 	return text;
+}
+
+/* Nothing of what is usual: netperf's banner has no such words. */
+static void
+print_flows(FILE *out, const struct np_plan *p)
+{
+	if (p->flows > 1) {
+		fprintf(out, " : %u flows", p->flows);
+	}
+	if (p->near.engine != NULL || p->far.engine != NULL) {
+		fprintf(out, " : engine %s,%s", np_engine_of(p)->name,
+			p->far.engine != NULL ? p->far.engine->name : "");
+	}
 }
 
 /* The features in use; scripts look for "demo" to see that interim results could be had. */
@@ -42,6 +56,7 @@ print_features(FILE *out, const struct np_cli *cli)
 		fprintf(out, " : first burst %u", p->burst);
 	}
 	fputs(cli->bound ? " : cpu bind" : "", out);
+	print_flows(out, p);
 }
 
 static void

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "bench/engine/engine.h"
+
 /* Everything the figures are made of, in doubles where they will be divided. */
 struct sums {
 	const struct np_outcome *out;
@@ -229,6 +231,15 @@ report_transport(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_REMOTE_CORK, s->p->cork);
 }
 
+/* What drives the far end is known where it was asked for, else empty. */
+static void
+report_flows(const struct np_plan *p, struct np_record *r)
+{
+	np_record_int(r, NP_M_FLOWS, p->flows);
+	np_record_text(r, NP_M_LOCAL_ENGINE, np_engine_of(p)->name);
+	np_record_text(r, NP_M_REMOTE_ENGINE, p->far.engine != NULL ? p->far.engine->name : "");
+}
+
 /* Where the figures of one side's CPU utilisation go. */
 struct cpu_rows {
 	enum np_metric_id util, user, system, iowait, irq, softirq, method, demand, count, peak,
@@ -324,5 +335,6 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_placement(s.p, r);
 	report_counts(&s, r);
 	report_transport(&s, r);
+	report_flows(s.p, r);
 	report_cpus(&s, r);
 }

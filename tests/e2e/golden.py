@@ -510,7 +510,7 @@ def without_ours(golden: Golden, text: str) -> str:
         return cut(text, "".join(f"{name}=.*\n" for name in names))
     lines = text.splitlines(keepends=True)
     if style == "o":
-        values = cut(lines.pop(), rf"(?:,[\d.-]*){{{len(names)}}}\n")
+        values = cut(lines.pop(), rf"(?:,[\w.-]*){{{len(names)}}}\n")
         if " -P 0 " not in golden.run:
             titles = [" ".join(filter(None, one.heads)) for one in figures]
             values = cut(lines.pop(), "," + ",".join(titles) + "\n") + values

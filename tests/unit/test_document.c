@@ -1,0 +1,151 @@
+/*
+ * The document of a run (--json): what it says of several data connections.
+ */
+#include "cli/document.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "bench/engine/engine.h"
+#include "run/report.h"
+#include "tests/lib/check.h"
+
+enum { FLOWS = 3 };
+
+/* Two seconds of a test by that name, in rows of 1000, 2000 and 3000 bytes. */
+static void
+fill(struct np_outcome *out, struct np_flow_result *rows, struct np_plan *p)
+{
+	memset(out, 0, sizeof(*out));
+	np_far_init(&out->far);
+	out->measured = true;
+	out->tally.plan = p;
+	out->tally.started_ns = 5 * NP_SEC;
+	out->tally.ended_ns = 7 * NP_SEC;
+	out->tally.flows = p->flows;
+	out->tally.flow = p->flows > 1 ? rows : NULL;
+	for (int i = 0; i < FLOWS; i++) {
+		rows[i] = (struct np_flow_result){ .sent = (uint64_t)(i + 1) * 1000,
+						   .transactions = (uint64_t)i * 10,
+						   .retrans = i - 1,
+						   .rtt_us = -1 };
+	}
+}
+
+/* The document of one iteration, read back. */
+static json_t *
+document_of(const char *test, uint32_t flows)
+{
+	static struct np_cli cli;
+	static struct np_client client;
+	struct np_flow_result rows[FLOWS];
+	struct np_ends ends = { .remote = { .count = 0 } };
+	struct np_verdict verdict = { .rc = NP_OK, .partial = "" };
+	struct np_document *d;
+	struct np_outcome out;
+	struct np_record r;
+	struct np_err err;
+	char *argv[] = { (char *)"netperf", (char *)"--json", (char *)"-t", (char *)test, NULL };
+	char *text = NULL;
+	size_t size;
+	json_t *root;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_int_equal(np_cli_parse(&cli, 4, argv, &err), NP_OK);
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	cli.plan.flows = flows;
+	assert_int_equal(np_document_new(&cli, &d, &err), NP_OK);
+	np_document_begin(d, &cli, &client, &ends);
+	fill(&out, rows, &cli.plan);
+	np_report(&out, np_unit('m'), &r);
+	np_document_iteration(d, &out, &r, true);
+	assert_int_equal(np_document_write(d, &verdict, to, &err), NP_OK);
+	fclose(to);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	free(text);
+	np_document_free(d);
+	np_cli_free(&cli);
+	return root;
+}
+
+static json_t *
+flows_of(const json_t *root)
+{
+	return json_object_get(json_array_get(json_object_get(root, "iterations"), 0), "flows");
+}
+
+static void
+each_flow_has_a_row(void **state)
+{
+	json_t *root = document_of("TCP_RR", FLOWS), *flows = flows_of(root);
+
+	(void)state;
+	assert_int_equal(json_array_size(flows), FLOWS);
+	for (int i = 0; i < FLOWS; i++) {
+		json_t *row = json_array_get(flows, (size_t)i);
+
+		assert_int_equal(json_integer_value(json_object_get(row, "bytes_sent")),
+				 1000 * (i + 1));
+		assert_int_equal(json_integer_value(json_object_get(row, "transactions")), 10 * i);
+		assert_true(json_real_value(json_object_get(row, "transactions_per_s")) == 5 * i);
+		assert_true(json_real_value(json_object_get(row, "bits_per_s")) == 4000 * (i + 1));
+		assert_true(json_is_null(json_object_get(row, "rtt_us")));
+		assert_true(json_is_null(json_object_get(row, "retransmissions")) == (i == 0));
+	}
+	json_decref(root);
+}
+
+static void
+a_stream_has_no_transactions(void **state)
+{
+	json_t *root = document_of("TCP_STREAM", FLOWS);
+	json_t *row = json_array_get(flows_of(root), 0);
+
+	(void)state;
+	assert_true(json_is_null(json_object_get(row, "transactions")));
+	assert_true(json_is_null(json_object_get(row, "transactions_per_s")));
+	assert_true(json_real_value(json_object_get(row, "bits_per_s")) == 4000);
+	json_decref(root);
+}
+
+static void
+one_flow_is_the_sum(void **state)
+{
+	json_t *root = document_of("TCP_RR", 1);
+
+	(void)state;
+	assert_true(json_is_null(flows_of(root)));
+	json_decref(root);
+}
+
+static void
+the_plan_says_flows_and_engines(void **state)
+{
+	json_t *root = document_of("TCP_RR", FLOWS), *plan = json_object_get(root, "plan");
+	json_t *engine = json_object_get(plan, "engine");
+	struct np_plan p;
+
+	(void)state;
+	np_plan_init(&p);
+	p.flows = FLOWS;
+	assert_int_equal(json_integer_value(json_object_get(plan, "flows")), FLOWS);
+	assert_string_equal(json_string_value(json_object_get(engine, "near")),
+			    np_engine_of(&p)->name);
+	assert_true(json_is_null(json_object_get(engine, "far")));
+	json_decref(root);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_flow_has_a_row),
+		cmocka_unit_test(a_stream_has_no_transactions),
+		cmocka_unit_test(one_flow_is_the_sum),
+		cmocka_unit_test(the_plan_says_flows_and_engines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
