@@ -148,6 +148,7 @@ EXTRA_DIST += $(explain_tests)
 EXTRA_DIST += \
 	%D%/e2e/alone.py \
 	%D%/e2e/families.py \
+	%D%/e2e/flows.py \
 	%D%/e2e/layout.py \
 	%D%/e2e/lib.py \
 	%D%/e2e/other_build.py \

@@ -55,8 +55,9 @@ np_counts_bytes(const struct np_counts *c)
 
 /*
  * Take the tally of a run whose workers are done, and whose sockets are open still if the kernel is
- * to be asked for its figures. The histogram is the tally's from now on. NP_ESYS without memory for
- * the rows of flows: the rest is there. Release with np_tally_free() whatever the return.
+ * to be asked for its figures; the retransmissions of several flows are summed. The histogram is
+ * the tally's from now on. NP_ESYS without memory for the rows of flows: the rest is there. Release
+ * with np_tally_free() whatever the return.
  */
 int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
 

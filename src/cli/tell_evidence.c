@@ -61,7 +61,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.seconds = np_tally_seconds(&out->tally),
 		.request = message_size(p, p->request),
 		.response = message_size(p, p->response),
-		.in_flight = 1 + (p->pattern->connection_test ? 0 : p->burst),
+		.in_flight = p->flows * (1 + (p->pattern->connection_test ? 0 : p->burst)),
 		.connections = p->pattern->connection_test,
 		.link_rate_bps = cli->evidence.link_rate,
 		.iterations = iterations,

@@ -61,11 +61,12 @@ report_transactions(const struct sums *s, struct np_record *r)
 {
 	bool any = s->p->pattern->transactions;
 	double burst = s->p->pattern->connection_test ? 0 : s->p->burst;
+	double in_flight = (1 + burst) * s->p->flows;
 	double each = s->transactions > 0 ? (s->seconds - s->paced) / s->transactions : 0;
 	double rate = s->seconds > 0 ? s->transactions / s->seconds : 0;
 
 	np_record_real(r, NP_M_TRANSACTION_RATE, any ? rate : 1);
-	np_record_real(r, NP_M_RT_LATENCY, any && each > 0 ? 1e6 * each * (1 + burst) : -1);
+	np_record_real(r, NP_M_RT_LATENCY, any && each > 0 ? 1e6 * each * in_flight : -1);
 	np_record_int(r, NP_M_BURST_SIZE, s->p->burst);
 }
 

@@ -39,6 +39,7 @@ RUNS = (
     "-t TCP_SENDFILE -l -1000000 -v 2",
     "-t TCP_RR -l -100",
     "-t TCP_RR -l -100 -f m -v 2",
+    "-t TCP_RR -l -100 --engine sync,",
     "-t TCP_RR -l -100 -v 2 -j -c",
     "-t TCP_RR -l -100 -f k -c -C",
     "-t TCP_RR -l -300 -i 3,3 -I 99,0.001",
@@ -154,6 +155,14 @@ def says_what_was_asked_and_granted(runner: Runner) -> None:
     assert alone(runner, "-l 1")["test"]["length"]["seconds"] == 1
     near = document["near"]
     assert near["kernel"] == os.uname().release and near["name"] == os.uname().nodename, near
+
+
+def says_flows_and_engines(runner: Runner) -> None:
+    document = alone(runner, "-t TCP_RR -l -50")
+    assert document["plan"] == {"flows": 1, "engine": {"near": "sync", "far": None}}, document["plan"]
+    assert document["iterations"][0]["flows"] is None, "one flow is the sum"
+    assert document["final"]["FLOWS"] == 1 and document["final"]["LOCAL_ENGINE"] == "sync"
+    assert document["final"]["REMOTE_ENGINE"] == "", document["final"]["REMOTE_ENGINE"]
 
 
 def figures_agree(runner: Runner) -> None:
@@ -605,7 +614,7 @@ def suite(report: lib.Report) -> None:
             (f"shown as printed: {args}", partial(same_as_live, runner, args, number))
             for number, args in enumerate(RUNS)]
         cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
-            stands_alone, says_what_was_asked_and_granted, figures_agree, has_both_ends_evidence,
+            stands_alone, says_what_was_asked_and_granted, says_flows_and_engines, figures_agree, has_both_ends_evidence,
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
             a_connection_test_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,

@@ -128,6 +128,27 @@ latency_knows_of_bursts_and_pacing(void **state)
 	assert_real(&r, NP_M_RT_LATENCY, 4000);
 }
 
+/* Each flow has its own transactions under way. */
+static void
+latency_knows_of_flows(void **state)
+{
+	struct np_outcome out;
+	struct np_plan p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, "TCP_RR");
+	p.flows = 10;
+	out.tally.count.transactions = 1000;
+	np_report(&out, np_unit('x'), &r);
+	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
+	assert_real(&r, NP_M_RT_LATENCY, 20000);
+	assert_int_equal(np_record_get_int(&r, NP_M_FLOWS), 10);
+	p.burst = 1;
+	np_report(&out, np_unit('x'), &r);
+	assert_real(&r, NP_M_RT_LATENCY, 40000);
+}
+
 /* netperf's values for a far end that is no daemon. */
 static void
 a_service_tells_nothing(void **state)
@@ -166,6 +187,7 @@ main(void)
 		cmocka_unit_test(cpu_figures_are_of_the_time_between_readings),
 		cmocka_unit_test(connections_count_where_they_are_the_unit),
 		cmocka_unit_test(latency_knows_of_bursts_and_pacing),
+		cmocka_unit_test(latency_knows_of_flows),
 		cmocka_unit_test(a_service_tells_nothing),
 	};
 

@@ -80,6 +80,7 @@ each_flow_has_its_row(void **state)
 	assert_int_equal(t.flow[0].retrans, 0);
 	assert_int_equal(t.flow[1].retrans, -1);
 	assert_int_equal(t.flow[2].rtt_us, -1);
+	assert_int_equal(t.closing.retrans, -1);
 	np_tally_free(&t);
 }
 
