@@ -86,6 +86,7 @@ EXTRA_DIST += \
 	%D%/e2e/evidence.py \
 	%D%/e2e/explain.py \
 	%D%/e2e/faults.py \
+	%D%/e2e/flows.py \
 	%D%/e2e/golden.py \
 	%D%/e2e/interim.py \
 	%D%/e2e/interop_more.py \
@@ -148,7 +149,6 @@ EXTRA_DIST += $(explain_tests)
 EXTRA_DIST += \
 	%D%/e2e/alone.py \
 	%D%/e2e/families.py \
-	%D%/e2e/flows.py \
 	%D%/e2e/layout.py \
 	%D%/e2e/lib.py \
 	%D%/e2e/other_build.py \

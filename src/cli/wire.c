@@ -38,14 +38,14 @@ np_wire_settle(struct np_cli *cli, struct np_err *err)
 }
 
 int
-np_wire_open(const struct np_cli *cli, const struct np_addr *local, const struct np_addr *remote,
-	     struct np_evidence_wants *plan, struct np_err *err)
+np_wire_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
+	     const struct np_addr *remote, struct np_evidence_wants *plan, struct np_err *err)
 {
 	const struct np_capture_place place = { .near = *local,
 						.far = *remote,
-						.file = cli->evidence.wire_file };
+						.file = wanted->wire_file };
 
-	if (!cli->evidence.wire || np_capture_open(&plan->capture, &place, err) == NP_OK) {
+	if (!wanted->wire || np_capture_open(&plan->capture, &place, err) == NP_OK) {
 		return NP_OK;
 	}
 	if (err->code == NP_EUSAGE) {

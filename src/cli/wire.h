@@ -19,7 +19,7 @@ int np_wire_settle(struct np_cli *cli, struct np_err *err);
  * the test runs all the same. remote: where data will go. To be freed by np_capture_free(). Not
  * NP_OK only when the user's file can't be written.
  */
-int np_wire_open(const struct np_cli *cli, const struct np_addr *local,
+int np_wire_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
 		 const struct np_addr *remote, struct np_evidence_wants *plan, struct np_err *err);
 
 #endif

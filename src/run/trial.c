@@ -24,7 +24,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 		return err->code;
 	}
 	rc = np_client_run(t->client, p, t->peer, &r->out, err);
-	if (r->out.measured) {
+	if (rc == NP_OK || r->out.measured) {
 		np_report(&r->out, t->unit, &r->record);
 	}
 	if (p->pattern->connection_test && !p->no_control) {

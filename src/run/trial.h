@@ -21,8 +21,10 @@ struct np_trial {
 };
 
 struct np_trial_result {
-	struct np_outcome out;   /* the tally, the far end's figures, the evidence of both ends */
-	struct np_record record; /* the figures by name; there are any if out.measured */
+	struct np_outcome out; /* the tally, the far end's figures, the evidence of both ends */
+	/* The figures by name, of a trial that succeeded or of what one that failed had measured.
+	 * Their texts are out's. */
+	struct np_record record;
 };
 
 /* Connect to the target's daemon, as a trial does that finds no connection. */

@@ -146,6 +146,31 @@ an_open_connection_is_taken(void **state)
 	leave_bed(&b);
 }
 
+/* A service that sends nothing: that is no failure, and the figures say so. */
+static void
+nothing_counted_is_a_result(void **state)
+{
+	struct np_trial_result r;
+	struct np_err err;
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_MAERTS", 0);
+	b.plan.length = 1;
+	b.plan.no_control = true;
+	b.peer = b.daemon.at;
+	b.client.collect.caps = 0;
+	if (np_trial(&b.trial, &r, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_false(r.out.measured);
+	assert_true(np_record_known(&r.record, NP_M_THROUGHPUT));
+	assert_true(np_record_get_real(&r.record, NP_M_THROUGHPUT) == 0);
+	assert_true(np_record_get_real(&r.record, NP_M_ELAPSED_TIME) >= 1);
+	np_trial_result_free(&r);
+	leave_bed(&b);
+}
+
 static void
 without_a_daemon_there_is_nothing(void **state)
 {
@@ -169,6 +194,7 @@ main(void)
 		cmocka_unit_test(trials_share_a_connection),
 		cmocka_unit_test(a_connection_test_takes_a_connection_each),
 		cmocka_unit_test(an_open_connection_is_taken),
+		cmocka_unit_test(nothing_counted_is_a_result),
 		cmocka_unit_test(without_a_daemon_there_is_nothing),
 	};
 
