@@ -21,6 +21,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/ext.c %D%/wire/ext.h \
 	%D%/wire/messages.def \
 	%D%/wire/msg.c %D%/wire/msg.h \
+	%D%/wire/plan.c %D%/wire/plan.def %D%/wire/plan.h \
+	%D%/wire/tagged.c %D%/wire/tagged.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/doc.c %D%/opt/doc.h \
 	%D%/opt/option.c %D%/opt/option.h \

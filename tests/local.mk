@@ -44,6 +44,7 @@ unit_tests = \
 	%D%/unit/test_only \
 	%D%/unit/test_option \
 	%D%/unit/test_passed \
+	%D%/unit/test_plan \
 	%D%/unit/test_preflight \
 	%D%/unit/test_prometheus \
 	%D%/unit/test_record \

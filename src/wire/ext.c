@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "wire/tagged.h"
 #include "wire/wire.h"
 
 /* --- HELLO and WELCOME -------------------------------------------------------------------------
@@ -12,7 +13,7 @@
 
 enum tag { TAG_VERSION = 1, TAG_CAPS = 2, TAG_EVERY = 3, TAG_IDENTITY = 4, TAG_DEVICE = 5 };
 
-enum { HEAD = 8 }; /* bytes of the two words that every message starts with */
+enum { HEAD = NP_TAGGED_AT };
 
 static size_t
 padded(size_t n)
@@ -21,18 +22,9 @@ padded(size_t n)
 }
 
 static void
-put_tag(struct np_wire *w, enum tag tag, size_t length)
-{
-	uint32_t number = tag, bytes = (uint32_t)length;
-
-	np_wire_u32(w, "tag", &number);
-	np_wire_u32(w, "length", &bytes);
-}
-
-static void
 put_number(struct np_wire *w, enum tag tag, uint32_t v)
 {
-	put_tag(w, tag, sizeof(v));
+	np_tag_put(w, tag, sizeof(v));
 	np_wire_u32(w, "number", &v);
 }
 
@@ -42,9 +34,9 @@ put_string(struct np_wire *w, enum tag tag, const char *text, size_t size)
 	size_t length = strnlen(text, size - 1);
 
 	if (length > 0) {
-		put_tag(w, tag, length);
+		np_tag_put(w, tag, length);
 		np_wire_bytes(w, "text", (uint8_t *)text, length);
-		np_wire_skip(w, padded(length) - length);
+		np_tag_pad(w, length);
 	}
 }
 
@@ -117,23 +109,18 @@ np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_e
 
 	memset(m, 0, sizeof(*m));
 	np_wire_read_from(&w, frame + HEAD, NP_FRAME_SIZE - HEAD);
-	while (np_wire_left(&w) >= 8) {
-		uint32_t tag, length;
+	for (;;) {
+		uint32_t tag;
+		size_t length;
 
-		np_wire_u32(&w, "tag", &tag);
-		np_wire_u32(&w, "length", &length);
-		if (tag == 0) {
-			break; /* the zeros behind the last field */
+		if (np_tag_next(&w, "greeting", &tag, &length, err) != NP_OK) {
+			return err->code;
 		}
-		if (length > np_wire_left(&w)) {
-			return np_fail(err, NP_EPEER, EINVAL,
-				       "field %u of a greeting is said to have %u bytes", tag,
-				       length);
+		if (tag == 0) {
+			break;
 		}
 		get_field(&w, tag, length, m);
-		if (padded(length) - length <= np_wire_left(&w)) {
-			np_wire_skip(&w, padded(length) - length);
-		}
+		np_tag_pad(&w, length);
 	}
 	if (m->version == 0) {
 		return np_fail(err, NP_EPEER, EINVAL, "a greeting without a version");

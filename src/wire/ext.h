@@ -31,6 +31,7 @@ enum {
 	NP_CAP_WIRE = 1 << 2,     /* a capture of the test's own flow */
 	NP_CAP_SEQUENCE = 1 << 3, /* datagrams of streams carry sequence numbers and times */
 	NP_CAP_LINK = 1 << 4,     /* tests of the link layer */
+	NP_CAP_PLAN = 1 << 5,     /* tests that PLAN asks for, see wire/plan.h */
 	/* Of these, what is collected around a test and told after it. */
 	NP_CAPS_EVIDENCE = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_WIRE | NP_CAP_SEQUENCE
 };

@@ -1,15 +1,13 @@
 /*
  * Writes the tables of messages into doc/protocol.md, from standard input to standard output: what
- * stands between the two marks is replaced by what messages.def says.
+ * stands between two marks is replaced by what messages.def or plan.def says.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "wire/msg.h"
-
-static const char begin_mark[] = "<!-- messages.def: begin -->\n";
-static const char end_mark[] = "<!-- messages.def: end -->\n";
+#include "wire/plan.h"
 
 /* The table that is being written. */
 struct table {
@@ -69,25 +67,105 @@ write_tables(void)
 	putchar('\n');
 }
 
+/* Numbers that stand for "as many as there can be" have no use for their digits. */
+static void
+bound(int64_t v)
+{
+	switch (v) {
+	case INT64_MAX:
+		fputs("2^63 - 1", stdout);
+		break;
+	case -INT64_MAX:
+		fputs("-2^63 + 1", stdout);
+		break;
+	case INT32_MAX:
+		fputs("2^31 - 1", stdout);
+		break;
+	case UINT32_MAX:
+		fputs("2^32 - 1", stdout);
+		break;
+	default:
+		printf("%lld", (long long)v);
+	}
+}
+
+static void
+number(unsigned tag, const char *type, const char *name, int64_t least, int64_t most,
+       int64_t absent, const char *note)
+{
+	printf("| %u | %s | ", tag, type);
+	bound(least);
+	fputs(" to ", stdout);
+	bound(most);
+	printf(" | %lld | %s%s%s |\n", (long long)absent, name, note[0] != '\0' ? ": " : "", note);
+}
+
+static void
+several(unsigned tag, const char *type, unsigned most, const char *unit, const char *name,
+	const char *note)
+{
+	printf("| %u | %s | up to %u%s | none | %s: %s |\n", tag, type, most, unit, name, note);
+}
+
+static void
+write_plans(void)
+{
+#define NP_T_MESSAGE(message, code, title)                                                         \
+	fputs("\n### " title                                                                       \
+	      "\n\n| tag | type | values | absent | field |\n|---:|---|---|---|---|\n",            \
+	      stdout);
+#define NP_T_U32(message, tag, name, least, most, absent, note)                                    \
+	number(tag, "u32", #name, least, most, absent, note);
+#define NP_T_I32(message, tag, name, least, most, absent, note)                                    \
+	number(tag, "i32", #name, least, most, absent, note);
+#define NP_T_I64(message, tag, name, least, most, absent, note)                                    \
+	number(tag, "i64", #name, least, most, absent, note);
+#define NP_T_U64(message, tag, name, note)                                                         \
+	printf("| %u | u64 | any | 0 | %s: %s |\n", tag, #name, note);
+#define NP_T_F64(message, tag, name, least, most, absent, note)                                    \
+	number(tag, "f64", #name, least, most, absent, note);
+#define NP_T_TEXT(message, tag, name, room, note)                                                  \
+	several(tag, "text", (room)-1, " bytes", #name, note);
+#define NP_T_BYTES(message, tag, name, room, note) several(tag, "bytes", room, "", #name, note);
+#define NP_T_LIST(message, tag, name, room, note)                                                  \
+	several(tag, "list of u32", room, "", #name, note);
+#include "wire/plan.def"
+	putchar('\n');
+}
+
+/* What is written between which lines. */
+static const struct {
+	const char *begin, *end;
+	void (*write)(void);
+} places[] = {
+	{ "<!-- messages.def: begin -->\n", "<!-- messages.def: end -->\n", write_tables },
+	{ "<!-- plan.def: begin -->\n", "<!-- plan.def: end -->\n", write_plans },
+};
+enum { PLACES = sizeof(places) / sizeof(places[0]) };
+
 int
 main(void)
 {
-	bool within = false, replaced = false;
+	size_t place = 0; /* the one that comes, or that this is in */
+	bool within = false;
 	char line[4096];
 
 	while (fgets(line, sizeof(line), stdin) != NULL) {
-		within = within && strcmp(line, end_mark) != 0;
+		if (within && strcmp(line, places[place].end) == 0) {
+			within = false;
+			place++;
+		}
 		if (!within) {
 			fputs(line, stdout);
 		}
-		if (strcmp(line, begin_mark) == 0) {
-			write_tables();
-			within = replaced = true;
+		if (place < PLACES && strcmp(line, places[place].begin) == 0) {
+			places[place].write();
+			within = true;
 		}
 	}
-	if (!replaced || within) {
+	if (place < PLACES) {
 		fprintf(stderr, "mkdoc: no place for the messages: %s",
-			replaced ? end_mark : begin_mark);
+			within ? places[place].end : places[place].begin);
 		return 1;
 	}
 	return fflush(stdout) == 0 ? 0 : 1;

@@ -4,6 +4,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 #include "wire/msg.h"
+#include "wire/plan.h"
 
 static const struct {
 	np_layout *layout;
@@ -71,6 +72,30 @@ read_and_write(size_t kind, const uint8_t *frame)
 	free(again);
 }
 
+/* What is taken of tagged fields keeps to its table, and survives another trip. */
+static void
+read_fields(const struct np_tagged *t, const uint8_t *frame)
+{
+	uint8_t *came = room_for(t->size), *again = room_for(t->size), written[NP_FRAME_SIZE];
+	struct np_err err = { .code = NP_OK };
+
+	if (np_tagged_get(t, frame, came, &err) != NP_OK) {
+		must(err.code == NP_EPEER && err.sys > 0 && err.msg[0] != '\0');
+	} else {
+		np_tagged_put(t, 0, came, written);
+		must(np_tagged_get(t, written, again, &err) == NP_OK);
+		for (size_t i = 0; i < t->rows; i++) {
+			const char *text = (const char *)came + t->row[i].at;
+
+			must(t->row[i].kind != NP_TAG_TEXT ||
+			     (memchr(text, '\0', t->row[i].room) != NULL &&
+			      strcmp(text, (const char *)again + t->row[i].at) == 0));
+		}
+	}
+	free(came);
+	free(again);
+}
+
 /* The addresses that an OMNI request carries. */
 static void
 read_addresses(const uint8_t *frame)
@@ -101,6 +126,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_and_write(i, frame);
 	}
 	read_addresses(frame);
+	read_fields(&np_tagged_plan, frame);
+	read_fields(&np_tagged_grant, frame);
+	read_fields(&np_tagged_result, frame);
 	(void)np_frame_is_text(data, size);
 	return 0;
 }

@@ -1,0 +1,50 @@
+#include "wire/plan.h"
+
+/* Each message fits into a frame with all of its fields. */
+#define NP_T_MESSAGE(message, code, title) enum { message##_bytes = NP_TAGGED_AT
+#define NP_T_U32(...) +12
+#define NP_T_I32(...) +12
+#define NP_T_I64(...) +16
+#define NP_T_U64(...) +16
+#define NP_T_F64(...) +16
+#define NP_T_TEXT(message, tag, name, room, note) +8 + ((room) + 2) / 4 * 4
+#define NP_T_BYTES(message, tag, name, room, note) +8 + ((room) + 3) / 4 * 4
+#define NP_T_LIST(message, tag, name, room, note) +8 + 4 * (room)
+#define NP_T_END(message)                                                                          \
+	}                                                                                          \
+	;                                                                                          \
+	_Static_assert((int)message##_bytes <= (int)NP_FRAME_SIZE, "too many fields");
+#include "wire/plan.def"
+
+#define NUMBER(message, tag, kind, name, least, most, absent)                                      \
+	{ tag, kind, #name, offsetof(struct np_##message##_message, name), 0, least, most, absent },
+#define SEVERAL(message, tag, kind, name, room)                                                    \
+	{ tag, kind, #name, offsetof(struct np_##message##_message, name), room, 0, 0, 0 },
+
+#define NP_T_MESSAGE(message, code, title) static const struct np_tag_row message##_rows[] = {
+#define NP_T_U32(message, tag, name, least, most, absent, note)                                    \
+	NUMBER(message, tag, NP_TAG_U32, name, least, most, absent)
+#define NP_T_I32(message, tag, name, least, most, absent, note)                                    \
+	NUMBER(message, tag, NP_TAG_I32, name, least, most, absent)
+#define NP_T_I64(message, tag, name, least, most, absent, note)                                    \
+	NUMBER(message, tag, NP_TAG_I64, name, least, most, absent)
+#define NP_T_U64(message, tag, name, note) NUMBER(message, tag, NP_TAG_U64, name, 0, 0, 0)
+#define NP_T_F64(message, tag, name, least, most, absent, note)                                    \
+	NUMBER(message, tag, NP_TAG_F64, name, least, most, absent)
+#define NP_T_TEXT(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_TEXT, name, room)
+#define NP_T_BYTES(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_BYTES, name, room)
+#define NP_T_LIST(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_LIST, name, room)
+#define NP_T_END(message)                                                                          \
+	}                                                                                          \
+	;
+#include "wire/plan.def"
+
+#define TABLE(message, name, code)                                                                 \
+	const struct np_tagged np_tagged_##message = {                                             \
+		name, code, sizeof(struct np_##message##_message), message##_rows,                 \
+		sizeof(message##_rows) / sizeof(message##_rows[0])                                 \
+	}
+
+TABLE(plan, "PLAN", NP_PLAN);
+TABLE(grant, "GRANT", NP_PLAN + 1);
+TABLE(result, "RESULT", NP_PLAN + 2);

@@ -1,0 +1,56 @@
+/*
+ * PLAN, GRANT and RESULT (plan.def): a test as two ends of Plumbline agree on it, behind a greeting
+ * in which the daemon has said NP_CAP_PLAN. Each is one frame of tagged fields.
+ */
+#ifndef NP_WIRE_PLAN_H
+#define NP_WIRE_PLAN_H
+
+#include <stdint.h>
+
+#include "wire/msg.h"
+#include "wire/tagged.h"
+
+enum {
+	NP_FLOWS_MAX = 10000, /* data connections of a test */
+	NP_GRANT_PORTS = 64   /* ports that a GRANT can name */
+};
+
+/* Bits of a PLAN's flags; of a GRANT's the first three. */
+#define NP_WP_NODELAY 0x1U
+#define NP_WP_CPU 0x2U /* measure CPU utilisation */
+#define NP_WP_IDS 0x4U /* requests and responses as datagrams have ids */
+#define NP_WP_KEEPALIVE 0x8U
+#define NP_WP_NO_ROUTE 0x10U
+#define NP_WP_CONNECTED 0x20U /* connect() the datagram socket to the first sender */
+#define NP_WP_NO_FRAGMENT 0x40U
+#define NP_WP_DEFER_ACCEPT 0x80U
+#define NP_WP_FAST_OPEN 0x100U
+#define NP_WP_PACKET_INFO 0x200U /* answer from the address that the datagram came to */
+#define NP_WP_COPY_AVOIDANCE 0x400U
+#define NP_WP_ECHO 0x800U /* the client echoes a token before datagrams are sent to it */
+
+/* struct np_plan_message, np_grant_message, np_result_message. */
+#define NP_T_MESSAGE(message, code, title) struct np_##message##_message {
+#define NP_T_U32(message, tag, name, least, most, absent, note) uint32_t name;
+#define NP_T_I32(message, tag, name, least, most, absent, note) int32_t name;
+#define NP_T_I64(message, tag, name, least, most, absent, note) int64_t name;
+#define NP_T_U64(message, tag, name, note) uint64_t name;
+#define NP_T_F64(message, tag, name, least, most, absent, note) double name;
+#define NP_T_TEXT(message, tag, name, room, note) char name[room];
+#define NP_T_BYTES(message, tag, name, room, note)                                                 \
+	struct {                                                                                   \
+		uint32_t count;                                                                    \
+		uint8_t at[room];                                                                  \
+	} name;
+#define NP_T_LIST(message, tag, name, room, note)                                                  \
+	struct {                                                                                   \
+		uint32_t count, at[room];                                                          \
+	} name;
+#define NP_T_END(message)                                                                          \
+	}                                                                                          \
+	;
+#include "wire/plan.def"
+
+extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result;
+
+#endif

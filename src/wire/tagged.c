@@ -1,0 +1,321 @@
+#include "wire/tagged.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "wire/wire.h"
+
+static size_t
+padding(size_t n)
+{
+	return (4 - n % 4) % 4;
+}
+
+void
+np_tag_put(struct np_wire *w, uint32_t tag, size_t length)
+{
+	uint32_t bytes = (uint32_t)length;
+
+	np_wire_u32(w, "tag", &tag);
+	np_wire_u32(w, "length", &bytes);
+}
+
+void
+np_tag_pad(struct np_wire *w, size_t length)
+{
+	/* The last field of a message that is full may go without. */
+	if (padding(length) <= np_wire_left(w)) {
+		np_wire_skip(w, padding(length));
+	}
+}
+
+int
+np_tag_next(struct np_wire *w, const char *what, uint32_t *tag, size_t *length, struct np_err *err)
+{
+	uint32_t bytes = 0;
+
+	*tag = 0;
+	*length = 0;
+	if (np_wire_left(w) < 8) {
+		return NP_OK;
+	}
+	np_wire_u32(w, "tag", tag);
+	np_wire_u32(w, "length", &bytes);
+	if (*tag != 0 && bytes > np_wire_left(w)) {
+		return np_fail(err, NP_EPEER, EINVAL, "field %u of a %s is said to have %u bytes",
+			       *tag, what, bytes);
+	}
+	*length = bytes;
+	return NP_OK;
+}
+
+const struct np_tag_row *
+np_tagged_row(const struct np_tagged *t, uint32_t tag)
+{
+	for (size_t i = 0; i < t->rows; i++) {
+		if (t->row[i].tag == tag) {
+			return &t->row[i];
+		}
+	}
+	return NULL;
+}
+
+/* --- the members of a struct -------------------------------------------------------------------
+ */
+
+/* A number of any kind but U64, which has no bounds, and F64. */
+static int64_t
+integer(const struct np_tag_row *r, const void *member)
+{
+	uint32_t u;
+	int32_t i;
+	int64_t l;
+
+	switch (r->kind) {
+	case NP_TAG_U32:
+		memcpy(&u, member, sizeof(u));
+		return u;
+	case NP_TAG_I32:
+		memcpy(&i, member, sizeof(i));
+		return i;
+	default:
+		memcpy(&l, member, sizeof(l));
+		return l;
+	}
+}
+
+static void
+set_number(const struct np_tag_row *r, void *member, int64_t v)
+{
+	uint32_t word = (uint32_t)v;
+	double real = (double)v;
+
+	switch (r->kind) {
+	case NP_TAG_U32:
+	case NP_TAG_I32:
+		memcpy(member, &word, sizeof(word));
+		break;
+	case NP_TAG_I64:
+	case NP_TAG_U64:
+		memcpy(member, &v, sizeof(v));
+		break;
+	case NP_TAG_F64:
+		memcpy(member, &real, sizeof(real));
+		break;
+	case NP_TAG_TEXT:
+	case NP_TAG_BYTES:
+	case NP_TAG_LIST:
+		break;
+	}
+}
+
+static double
+real_of(const void *member)
+{
+	double v;
+
+	memcpy(&v, member, sizeof(v));
+	return v;
+}
+
+/* How many bytes or words of a list there are. */
+static uint32_t
+count_of(const struct np_tag_row *r, const void *member)
+{
+	uint32_t n;
+
+	memcpy(&n, member, sizeof(n));
+	return n < r->room ? n : r->room;
+}
+
+/* Bytes of the field on the wire; 0: it is absent. */
+static size_t
+length_of(const struct np_tag_row *r, const void *member)
+{
+	switch (r->kind) {
+	case NP_TAG_U32:
+	case NP_TAG_I32:
+		return integer(r, member) != r->absent ? 4 : 0;
+	case NP_TAG_I64:
+	case NP_TAG_U64:
+		return integer(r, member) != r->absent ? 8 : 0;
+	case NP_TAG_F64:
+		/* What is no number is not sent, either. */
+		return real_of(member) < (double)r->absent || real_of(member) > (double)r->absent
+			   ? 8
+			   : 0;
+	case NP_TAG_TEXT:
+		return strnlen(member, r->room - 1);
+	case NP_TAG_BYTES:
+		return count_of(r, member);
+	case NP_TAG_LIST:
+		return sizeof(uint32_t) * count_of(r, member);
+	}
+	return 0;
+}
+
+void
+np_tagged_init(const struct np_tagged *t, void *m)
+{
+	memset(m, 0, t->size);
+	for (size_t i = 0; i < t->rows; i++) {
+		set_number(&t->row[i], (uint8_t *)m + t->row[i].at, t->row[i].absent);
+	}
+}
+
+/* --- between the struct and the wire -----------------------------------------------------------
+ */
+
+/* So many bytes of a field, to or from its member. The wire stores nothing when it writes. */
+static void
+move(struct np_wire *w, const struct np_tag_row *r, uint8_t *member, size_t length)
+{
+	uint32_t *count = (uint32_t *)(void *)member;
+
+	switch (r->kind) {
+	case NP_TAG_U32:
+	case NP_TAG_I32:
+		np_wire_u32(w, r->name, (uint32_t *)(void *)member);
+		break;
+	case NP_TAG_I64:
+	case NP_TAG_U64:
+		np_wire_u64_hilo(w, r->name, (uint64_t *)(void *)member);
+		break;
+	case NP_TAG_F64:
+		np_wire_f64(w, r->name, (double *)(void *)member);
+		break;
+	case NP_TAG_TEXT:
+		np_wire_bytes(w, r->name, member, length);
+		break;
+	case NP_TAG_BYTES:
+		np_wire_bytes(w, r->name, member + sizeof(*count), length);
+		break;
+	case NP_TAG_LIST:
+		for (size_t i = 0; i < length / sizeof(*count); i++) {
+			np_wire_u32(w, r->name, &count[1 + i]);
+		}
+		break;
+	}
+}
+
+void
+np_tagged_put(const struct np_tagged *t, int32_t word, const void *m, uint8_t frame[NP_FRAME_SIZE])
+{
+	struct np_head head = { .code = t->code, .word = word };
+	struct np_wire w;
+
+	np_frame_put(frame, &head, NULL, NULL);
+	np_wire_write_to(&w, frame + NP_TAGGED_AT, NP_FRAME_SIZE - NP_TAGGED_AT);
+	for (size_t i = 0; i < t->rows; i++) {
+		const struct np_tag_row *r = &t->row[i];
+		uint8_t *member = (uint8_t *)m + r->at;
+		size_t length = length_of(r, member);
+
+		if (length > 0) {
+			np_tag_put(&w, r->tag, length);
+			move(&w, r, member, length);
+			np_tag_pad(&w, length);
+		}
+	}
+}
+
+/* Can a field of that kind have so many bytes? */
+static bool
+fits(const struct np_tag_row *r, size_t length)
+{
+	switch (r->kind) {
+	case NP_TAG_U32:
+	case NP_TAG_I32:
+		return length == 4;
+	case NP_TAG_I64:
+	case NP_TAG_U64:
+	case NP_TAG_F64:
+		return length == 8;
+	case NP_TAG_TEXT:
+		return length < r->room;
+	case NP_TAG_BYTES:
+		return length <= r->room;
+	case NP_TAG_LIST:
+		return length % sizeof(uint32_t) == 0 && length / sizeof(uint32_t) <= r->room;
+	}
+	return false;
+}
+
+static int
+check_number(const struct np_tagged *t, const struct np_tag_row *r, const void *member,
+	     struct np_err *err)
+{
+	int64_t v;
+
+	switch (r->kind) {
+	case NP_TAG_U32:
+	case NP_TAG_I32:
+	case NP_TAG_I64:
+		v = integer(r, member);
+		if (v < r->least || v > r->most) {
+			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %lld (%lld to %lld)",
+				       t->name, r->name, (long long)v, (long long)r->least,
+				       (long long)r->most);
+		}
+		return NP_OK;
+	case NP_TAG_F64:
+		/* In this form it catches what is no number, too. */
+		if (!(real_of(member) >= (double)r->least && real_of(member) <= (double)r->most)) {
+			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)",
+				       t->name, r->name, real_of(member), (long long)r->least,
+				       (long long)r->most);
+		}
+		return NP_OK;
+	default:
+		return NP_OK;
+	}
+}
+
+static int
+get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row *r, void *member,
+	  size_t length, struct np_err *err)
+{
+	uint32_t count = (uint32_t)(r->kind == NP_TAG_LIST ? length / sizeof(count) : length);
+
+	if (!fits(r, length)) {
+		return np_fail(err, NP_EPEER, EINVAL, "%s: %s has %zu bytes", t->name, r->name,
+			       length);
+	}
+	if (r->kind == NP_TAG_TEXT) {
+		memset(member, 0, r->room); /* the field may come twice */
+	}
+	if (r->kind == NP_TAG_BYTES || r->kind == NP_TAG_LIST) {
+		memcpy(member, &count, sizeof(count));
+	}
+	move(w, r, member, length);
+	return check_number(t, r, member, err);
+}
+
+int
+np_tagged_get(const struct np_tagged *t, const uint8_t frame[NP_FRAME_SIZE], void *m,
+	      struct np_err *err)
+{
+	struct np_wire w;
+
+	np_tagged_init(t, m);
+	np_wire_read_from(&w, frame + NP_TAGGED_AT, NP_FRAME_SIZE - NP_TAGGED_AT);
+	for (;;) {
+		const struct np_tag_row *r;
+		uint32_t tag;
+		size_t length;
+
+		if (np_tag_next(&w, t->name, &tag, &length, err) != NP_OK) {
+			return err->code;
+		}
+		if (tag == 0) {
+			return NP_OK;
+		}
+		r = np_tagged_row(t, tag);
+		if (r == NULL) {
+			np_wire_skip(&w, length);
+		} else if (get_field(&w, t, r, (uint8_t *)m + r->at, length, err) != NP_OK) {
+			return err->code;
+		}
+		np_tag_pad(&w, length);
+	}
+}
