@@ -400,7 +400,8 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.permit = by->permit,
 		.permit_ctx = by->permit_ctx,
 		.signals = d->signals,
-		.caps = by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0,
+		.caps = by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE | NP_CAP_PLAN
+				     : NP_CAP_PLAN,
 		.capture_why_not = why_no_capture(d, c),
 		.collect.capture = c->capture,
 		.collect.lasting = by->lasting,

@@ -89,7 +89,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/report.c %D%/run/report.h \
 	%D%/run/server.c %D%/run/server.h \
 	%D%/run/talk.c %D%/run/talk.h %D%/run/talk_parts.h \
-	%D%/run/talk_dlcl.c \
+	%D%/run/talk_plan.c \
 	%D%/run/talk_old.c \
 	%D%/run/talk_unix.c \
 	%D%/run/trial.c %D%/run/trial.h \

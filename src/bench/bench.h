@@ -153,6 +153,14 @@ const struct np_bench *np_bench_at(size_t i);
 /* The transport whose name that is in any case, of those for OMNI requests; or NULL. */
 const struct np_transport *np_transport_named(const char *name);
 
+/*
+ * Of all that there are, by their names in any case; or NULL. Where transports share a name the
+ * type of socket tells them apart; 0: any. May that pattern be had over that transport?
+ */
+const struct np_transport *np_transport_any(const char *name, int socktype);
+const struct np_pattern *np_pattern_any(const char *name);
+bool np_pattern_fits(const struct np_pattern *p, const struct np_transport *t);
+
 /* The transport of an OMNI request's socket_type and protocol (0: the type's usual one), or NULL.
  */
 const struct np_transport *np_transport_find(int32_t wire_type, uint32_t protocol);

@@ -11,6 +11,7 @@
 
 #include "net/addr.h"
 #include "net/eth.h"
+#include "wire/plan.h"
 
 struct np_bench;
 struct np_engine;
@@ -79,7 +80,6 @@ struct np_plan {
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
 
-enum { NP_FLOWS_MAX = 10000 };
 
 /* What the test is called at this end. */
 const struct np_words *np_plan_words(const struct np_plan *p);

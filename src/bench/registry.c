@@ -1,3 +1,4 @@
+#include <stddef.h>
 #include <strings.h>
 
 #include "bench/bench.h"
@@ -12,6 +13,7 @@ static const struct np_bench benches[] = {
 #undef NP_BENCH
 };
 
+/* Those of OMNI requests. */
 static const struct np_transport *const transports[] = {
 	&np_transport_tcp,
 	&np_transport_udp,
@@ -95,4 +97,66 @@ np_pattern_find(uint32_t direction, bool connection_test, int *role)
 		}
 	}
 	return NULL;
+}
+
+static bool
+is_called(const struct np_transport *t, const char *name, int socktype)
+{
+	return strcasecmp(t->name, name) == 0 && (socktype == 0 || t->socktype == socktype);
+}
+
+const struct np_transport *
+np_transport_any(const char *name, int socktype)
+{
+	const struct np_transport *t = np_transport_named(name);
+	const struct np_bench *b;
+
+	/* Every transport is one of OMNI's, or in a row of the bench table. */
+	if (t != NULL && is_called(t, name, socktype)) {
+		return t;
+	}
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		if (is_called(b->transport, name, socktype)) {
+			return b->transport;
+		}
+	}
+	return NULL;
+}
+
+const struct np_pattern *
+np_pattern_any(const char *name)
+{
+	const struct np_bench *b;
+
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		if (strcasecmp(b->pattern->name, name) == 0) {
+			return b->pattern;
+		}
+	}
+	return NULL;
+}
+
+static bool
+is_omni(const struct np_pattern *p, const struct np_transport *t)
+{
+	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
+		if (omni_patterns[i] == p) {
+			return np_transport_named(t->name) == t &&
+			       !(p->connection_test && t->datagram);
+		}
+	}
+	return false;
+}
+
+bool
+np_pattern_fits(const struct np_pattern *p, const struct np_transport *t)
+{
+	const struct np_bench *b;
+
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		if (b->pattern == p && b->transport == t) {
+			return true;
+		}
+	}
+	return is_omni(p, t);
 }

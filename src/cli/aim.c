@@ -44,6 +44,9 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 		t->wants.caps |= NP_CAP_LINK;
 		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
 	}
+	if (cli->plan.bench != NULL && np_plan_needs_trio(&cli->plan)) {
+		t->wants.caps |= NP_CAP_PLAN;
+	}
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
 }
 

@@ -41,7 +41,7 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 			       "-N: %s needs a control connection, which tells where to send",
 			       cli->bench.name);
 	}
-	if (c->lacks[0] != '\0') {
+	if ((c->granted.caps & NP_CAP_PLAN) == 0) {
 		return np_fail(err, NP_EUNSUP, 0,
 			       "%s: the netserver at %s knows no tests of the link layer (is it "
 			       "Plumbline's, and started with --allow-raw?)",

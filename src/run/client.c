@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "bench/sequence.h"
 #include "net/sock.h"
@@ -475,6 +476,15 @@ close_for_another(struct np_client *c)
 	np_client_close(c);
 }
 
+static void
+note_no_evidence(struct np_client *c)
+{
+	snprintf(c->lacks, sizeof(c->lacks),
+		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
+		 "or keeps evidence to itself",
+		 c->peer);
+}
+
 int
 np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
@@ -492,16 +502,17 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	}
 	rc = greet(c, &t->wants, err);
 	if (rc == NP_OK) {
+		if ((t->wants.caps & NP_CAPS_EVIDENCE) != 0 &&
+		    (c->granted.caps & NP_CAPS_EVIDENCE) == 0) {
+			note_no_evidence(c);
+		}
 		return NP_OK;
 	}
 	close_for_another(c);
 	if (rc != NP_EUNSUP) {
 		return rc;
 	}
-	snprintf(c->lacks, sizeof(c->lacks),
-		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
-		 "or keeps evidence to itself",
-		 c->peer);
+	note_no_evidence(c);
 	return open_control(c, t, &remote, &local, err);
 }
 
@@ -601,6 +612,28 @@ np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 	return fetch_evidence(c, NP_ABOUT_HOST, far, err);
 }
 
+/* What netperf's messages can't say takes a daemon of ours: name the option that asks for it. */
+static int
+check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *err)
+{
+	char what[64];
+
+	if (!np_plan_needs_trio(p) || (c->granted.caps & NP_CAP_PLAN) != 0) {
+		return NP_OK;
+	}
+	if (p->flows > 1) {
+		snprintf(what, sizeof(what), "--flows %u", p->flows);
+	} else if (p->far.engine != NULL) {
+		snprintf(what, sizeof(what), "--engine ,%s", p->far.engine->name);
+	} else {
+		snprintf(what, sizeof(what), "this test");
+	}
+	return np_fail(err, NP_ECONTROL, 0,
+		       "%s: the netserver at %s knows no plans; it is not Plumbline's, or an "
+		       "older one",
+		       what, c->peer);
+}
+
 static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct test *t, struct np_err *err)
@@ -617,6 +650,10 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	if (dialect->granted(c->chan.in, &t->out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
+	}
+	if (t->out->far.flows != p->flows) {
+		return np_fail(err, NP_EPEER, 0, "%s waits for %u data connections, not for %u",
+			       c->peer, t->out->far.flows, p->flows);
 	}
 	t->run.end.token = t->out->far.token;
 	if (t->run.conn->ids != NULL && !t->out->far.ids) {
@@ -1010,7 +1047,8 @@ agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer, 
 		return err->code;
 	}
 	np_hear_afresh(run, &far);
-	if (!p->no_control && (negotiate(c, np_dialect(p->bench->code), p, t, err) != NP_OK ||
+	if (!p->no_control && (check_plan(c, p, err) != NP_OK ||
+			       negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
 			       aim(c, t, peer, err) != NP_OK ||
 			       np_hear_only(run, &far, t->out->far.port, err) != NP_OK)) {
 		return err->code;
@@ -1050,7 +1088,7 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr
 	}
 	rc = agree(c, p, peer, &test, err);
 	if (rc == NP_OK) {
-		rc = measure(c, np_dialect(p->bench->code), &test, err);
+		rc = measure(c, np_dialect_of(p), &test, err);
 		np_ids_put(&test.run, out->near_bag);
 		ask_far(c, &test, rc);
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/engine/engine.h"
 #include "config.h"
 #include "net/capture.h"
 #include "net/sock.h"
@@ -524,6 +525,20 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 	return NP_OK;
 }
 
+/* Can what drives this end's data connections do so in this test? */
+static int
+check_engine(const struct np_plan *p, struct np_err *err)
+{
+	const struct np_engine *engine = np_engine_of(p);
+	const char *why = engine->why_not != NULL ? engine->why_not(p) : NULL;
+
+	if (why == NULL) {
+		return NP_OK;
+	}
+	np_fail(err, NP_EUNSUP, 0, "engine %s at the daemon: %s", engine->name, why);
+	return by_rule(err, EOPNOTSUPP);
+}
+
 static void
 name_test(const struct np_plan *p, char *out, size_t size)
 {
@@ -653,7 +668,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (dialect->asked(c->in, &p, &why) != NP_OK || check_request(s, &p, &why) != NP_OK ||
 	    choose_only(&p, c->fd, &why) != NP_OK || answer_from(&p, c->fd, &why) != NP_OK ||
 	    check_sending(s, &p, &why) != NP_OK || make_wish(s, &p, &wish, &why) != NP_OK ||
-	    check_limits(&s->limits, &p, &wish, &why) != NP_OK) {
+	    check_limits(&s->limits, &p, &wish, &why) != NP_OK || check_engine(&p, &why) != NP_OK) {
 		if (leave->refused != NULL) {
 			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
 		}

@@ -17,13 +17,9 @@ np_far_init(struct np_far *far)
 	far->sends = far->receives = -1;
 	far->send_width = far->recv_width = -1;
 	far->prio = far->tos = -1;
+	far->failed_sends = -1;
+	far->flows = far->met = 1;
 	far->cpu_method = 'U';
-}
-
-static uint32_t
-family_to_wire(int family)
-{
-	return family == AF_INET6 ? NP_WF_INET6 : NP_WF_INET;
 }
 
 /* --- OMNI (97) ------------------------------------------------------------------------------- */
@@ -585,7 +581,19 @@ np_dialect(uint32_t code)
 		d = dialect_of(code, np_unix_dialects, np_unix_dialects_count);
 	}
 	if (d == NULL) {
-		d = dialect_of(code, np_dlcl_dialects, np_dlcl_dialects_count);
+		d = dialect_of(code, &np_plan_dialect, 1);
 	}
 	return d != NULL ? d : dialect_of(code, np_old_dialects, np_old_dialects_count);
+}
+
+bool
+np_plan_needs_trio(const struct np_plan *p)
+{
+	return p->flows > 1 || p->far.engine != NULL || p->bench->code == NP_PLAN;
+}
+
+const struct np_dialect *
+np_dialect_of(const struct np_plan *p)
+{
+	return np_plan_needs_trio(p) ? &np_plan_dialect : np_dialect(p->bench->code);
 }

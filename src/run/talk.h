@@ -14,6 +14,8 @@
 #include "bench/tally.h"
 #include "wire/msg.h"
 
+enum { NP_FAR_ENGINE_MAX = 16 };
+
 /* What the far end granted and counted, as far as the dialect tells. -1: not told. */
 struct np_far {
 	int sndbuf, rcvbuf;       /* right after its socket was made */
@@ -27,6 +29,8 @@ struct np_far {
 	int send_width, recv_width;
 	int prio, tos;
 	bool measures_cpu;
+	uint32_t flows;                 /* data connections that it waits for */
+	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 
 	bool reported; /* the rest is there */
 	int sndbuf_end, rcvbuf_end;
@@ -35,6 +39,8 @@ struct np_far {
 	int64_t sends, receives; /* calls */
 	int retrans;
 	double elapsed; /* seconds */
+	uint32_t met;   /* data connections that took part */
+	int64_t failed_sends;
 	int64_t transactions;
 	struct np_cpu_use cpu;
 	char cpu_method; /* netperf's letter; 0: not told */
@@ -61,6 +67,15 @@ struct np_dialect {
  * clients use have no client's half.
  */
 const struct np_dialect *np_dialect(uint32_t code);
+
+/*
+ * Does the client's plan take PLAN, GRANT and RESULT (wire/plan.h), since netperf's messages can't
+ * say it? The daemon has to be greeted before, and to grant NP_CAP_PLAN.
+ */
+bool np_plan_needs_trio(const struct np_plan *p);
+
+/* The dialect that a client asks for its plan in. */
+const struct np_dialect *np_dialect_of(const struct np_plan *p);
 
 /* Forget what the far end said: every field "not told". */
 void np_far_init(struct np_far *far);

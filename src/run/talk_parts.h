@@ -1,5 +1,5 @@
 /*
- * What the files of dialects share, and nobody else: talk.c, talk_dlcl.c, talk_old.c, talk_unix.c.
+ * What the files of dialects share, and nobody else: talk.c, talk_old.c, talk_plan.c, talk_unix.c.
  */
 #ifndef NP_RUN_TALK_PARTS_H
 #define NP_RUN_TALK_PARTS_H
@@ -15,15 +15,24 @@
 extern const struct np_dialect np_unix_dialects[];
 extern const size_t np_unix_dialects_count;
 
-/* Those of the link layer. */
-extern const struct np_dialect np_dlcl_dialects[];
-extern const size_t np_dlcl_dialects_count;
+/* The path of a daemon's socket in the UNIX domain: NP_EPEER for one that names none. */
+int np_path_from_wire(char *path, struct np_far *far, struct np_err *err);
+void np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX]);
+
+/* What netperf's messages can't say. */
+extern const struct np_dialect np_plan_dialect;
 
 /* What clients before OMNI ask for; the daemon's half only. */
 extern const struct np_dialect np_old_dialects[];
 extern const size_t np_old_dialects_count;
 
 /* netperf's family number. */
+static inline uint32_t
+family_to_wire(int family)
+{
+	return family == AF_INET6 ? NP_WF_INET6 : NP_WF_INET;
+}
+
 static inline int
 family_from_wire(uint32_t family, struct np_plan *p, struct np_err *err)
 {

@@ -19,8 +19,8 @@ buffer_to_wire(int32_t size)
 	return size < 0 ? 0 : size;
 }
 
-static int
-path_from_wire(char *path, struct np_far *far, struct np_err *err)
+int
+np_path_from_wire(char *path, struct np_far *far, struct np_err *err)
 {
 	/* One that has to be cleaned names no socket any more. */
 	bool clean = np_text_clean(path);
@@ -34,8 +34,8 @@ path_from_wire(char *path, struct np_far *far, struct np_err *err)
 	return NP_OK;
 }
 
-static void
-path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
+void
+np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
 {
 	char text[NP_ADDR_TEXT];
 
@@ -82,7 +82,7 @@ ss_granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->rcvbuf = m.recv_buf_size;
 	far->recv_size = m.receive_size;
 	far->measures_cpu = m.measure_cpu != 0;
-	return path_from_wire(m.unix_path, far, err);
+	return np_path_from_wire(m.unix_path, far, err);
 }
 
 static int
@@ -135,7 +135,7 @@ ss_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.cpu_rate = cpu_rate(p),
 	};
 
-	path_to_wire(run, m.unix_path);
+	np_path_to_wire(run, m.unix_path);
 	put(frame, NP_STREAM_STREAM + 1, 0, np_unix_stream_response_layout, &m);
 }
 
@@ -200,7 +200,7 @@ rr_granted(const uint8_t *frame, np_layout *layout, struct np_far *far, struct n
 	far->sndbuf = m.send_buf_size;
 	far->rcvbuf = m.recv_buf_size;
 	far->measures_cpu = m.measure_cpu != 0;
-	return path_from_wire(m.unix_path, far, err);
+	return np_path_from_wire(m.unix_path, far, err);
 }
 
 static int
@@ -284,7 +284,7 @@ rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, np_la
 		.cpu_rate = cpu_rate(p),
 	};
 
-	path_to_wire(run, m.unix_path);
+	np_path_to_wire(run, m.unix_path);
 	put(frame, code, 0, layout, &m);
 }
 
@@ -355,7 +355,7 @@ ds_granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->sndbuf = m.send_buf_size;
 	far->rcvbuf = m.recv_buf_size;
 	far->measures_cpu = m.measure_cpu != 0;
-	return path_from_wire(m.unix_path, far, err);
+	return np_path_from_wire(m.unix_path, far, err);
 }
 
 static int
@@ -410,7 +410,7 @@ ds_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.cpu_rate = cpu_rate(p),
 	};
 
-	path_to_wire(run, m.unix_path);
+	np_path_to_wire(run, m.unix_path);
 	put(frame, NP_DG_STREAM + 1, 0, np_dg_stream_response_layout, &m);
 }
 

@@ -41,8 +41,6 @@ enum np_code {
 	NP_TCP_CC = 300,
 	NP_SYSINFO = 600,
 	NP_SYSINFO_RESPONSE = 601,
-	NP_DLCL_STREAM = 0x504c0020, /* frames of the link layer: ours, see doc/protocol.md */
-	NP_DLCL_RR = 0x504c0023,
 	NP_PLAN = 0x504c0030,      /* any test between ends of ours, see wire/plan.h */
 	NP_E_UNKNOWN_REQUEST = 998 /* error word of the answer to a code that is not served */
 };

@@ -162,15 +162,21 @@ def nobody_there() -> None:
 
 
 def greeted_late() -> None:
-    """Who does not greet at once is in a session that may read nothing, and is told so."""
+    """Who does not greet at once is in a session that may read nothing: it grants plans, and no facts."""
+    def word(value: int) -> bytes:
+        return value.to_bytes(4, "big")
+
+    hello = word(1) + word(4) + word(1) + word(2) + word(4) + word(2 | 32)  # version 1; facts of the host, plans
     with lib.Daemon() as daemon, socket.create_connection(("127.0.0.1", daemon.port)) as control:
         control.settimeout(60)
-        for code in (101, 0x504c0010):  # calibrate, then greet
-            control.sendall(code.to_bytes(4, "big") + b"\xff" * 4 + bytes(648))
+        for code, body, error in ((101, b"", 998), (0x504c0010, hello, 0), (0x504c0012, word(2), 998)):
+            control.sendall(word(code) + b"\xff" * 4 + body.ljust(648, b"\0"))
             answer = b""
             while len(answer) < 656:
                 answer += control.recv(656 - len(answer))
-        assert int.from_bytes(answer[4:8], "big") == 998, answer[:16].hex()
+            assert int.from_bytes(answer[4:8], "big") == error, f"{code}: {answer[:16].hex()}"
+            if code == 0x504c0010:
+                assert word(2) + word(4) + word(32) in answer, answer[:64].hex()
 
 
 def others_congestion() -> str:

@@ -69,7 +69,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t code = 0; code < 1000; code++) {
 		try_code(code, frame);
 	}
-	try_code(NP_DLCL_STREAM, frame);
-	try_code(NP_DLCL_RR, frame);
+	try_code(NP_PLAN, frame);
 	return 0;
 }

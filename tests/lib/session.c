@@ -65,6 +65,45 @@ ask(const struct session *s, uint32_t code, np_layout *layout, const void *m)
 	assert_true(put_bytes(s->fd, frame, sizeof(frame)));
 }
 
+void
+ask_tagged(const struct session *s, const struct np_tagged *t, const void *m)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_tagged_put(t, -1, m, frame);
+	assert_true(put_bytes(s->fd, frame, sizeof(frame)));
+}
+
+struct np_head
+answer_tagged(const struct session *s, const struct np_tagged *t, void *m)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_head head;
+	struct np_err err;
+
+	assert_true(get_bytes(s->fd, frame, sizeof(frame)));
+	head = np_frame_head(frame);
+	if (head.word == 0 && head.code == t->code) {
+		assert_int_equal(np_tagged_get(t, frame, m, &err), NP_OK);
+	}
+	return head;
+}
+
+struct np_plan_message
+five_by_plan(void)
+{
+	struct np_plan_message m;
+
+	np_tagged_init(&np_tagged_plan, &m);
+	strcpy(m.pattern, "rr");
+	strcpy(m.transport, "TCP");
+	m.family = NP_WF_INET;
+	m.request_size = 16;
+	m.response_size = 8;
+	m.length = -5;
+	return m;
+}
+
 struct np_head
 answer(const struct session *s, np_layout *layout, void *m)
 {

@@ -8,6 +8,7 @@
 
 #include "run/server.h"
 #include "wire/msg.h"
+#include "wire/plan.h"
 
 struct session {
 	int fd, served_fd;
@@ -32,8 +33,17 @@ int session_close(struct session *s);
 /* Send a request. */
 void ask(const struct session *s, uint32_t code, np_layout *layout, const void *m);
 
+/* The same for a message of tagged fields. */
+void ask_tagged(const struct session *s, const struct np_tagged *t, const void *m);
+
 /* The next answer's head; its body, too, unless layout is NULL. */
 struct np_head answer(const struct session *s, np_layout *layout, void *m);
+
+/* The same of a message of tagged fields, which is read if it has that code and no error. */
+struct np_head answer_tagged(const struct session *s, const struct np_tagged *t, void *m);
+
+/* A plan that is served: five requests of 16 bytes over TCP, responses of 8. */
+struct np_plan_message five_by_plan(void);
 
 /* An OMNI request that is served: five requests of 16 bytes over TCP, responses of 8. */
 struct np_omni_request five_transactions(void);

@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/engine/engine.h"
 #include "run/client.h"
 #include "run/report.h"
 #include "run/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
+#include "wire/plan.h"
 
 /* A daemon for one control connection. */
 struct daemon {
@@ -37,6 +39,7 @@ be_daemon(void *arg)
 		.peer = "the client",
 		.is_here = true,
 		.eth = lo_link(true),
+		.caps = NP_CAP_PLAN,
 	};
 	struct np_chan chan;
 	struct np_err err;
@@ -58,7 +61,11 @@ static void
 meet_at(struct daemon *d, struct np_client *c, struct np_addr at, void (*script)(int fd))
 {
 	char host[NP_ADDR_TEXT];
-	const struct np_target target = { .host = np_addr_host(&at, host), .port = d->port };
+	/* Scripts know no greetings. */
+	const struct np_target target = { .host = np_addr_host(&at, host),
+					  .port = d->port,
+					  .wants = { .version = NP_EXT_VERSION,
+						     .caps = script == NULL ? NP_CAP_PLAN : 0 } };
 	struct np_err err;
 
 	*d = (struct daemon){ .script = script, .rc = -1, .at = at };
@@ -166,6 +173,106 @@ every_bench_runs_over_both_families(void **state)
 			assert_true(d.rc == NP_OK || b->pattern->connection_test);
 		}
 	}
+}
+
+/* What a plan can say is all that netperf's messages can. */
+static void
+every_bench_runs_by_plan(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	const struct np_bench *b;
+
+	(void)state;
+	for (size_t f = 0; f < LEN(families); f++) {
+		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
+			struct np_bench row = *b;
+			struct np_client c;
+			struct daemon d;
+
+			if (!can_run(b)) {
+				continue;
+			}
+			row.code = NP_PLAN;
+			meet(&d, &c, families[f], NULL);
+			run_one(&c, &row, families[f]);
+			part(&d, &c);
+			assert_true(d.rc == NP_OK || b->pattern->connection_test);
+		}
+	}
+}
+
+static void
+a_plan_may_name_what_drives_the_daemons_end(void **state)
+{
+	static const char *const names[] = { "TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR" };
+	struct np_addr peer = loopback(AF_INET, 0);
+	struct np_client c;
+	struct daemon d;
+
+	(void)state;
+	meet(&d, &c, AF_INET, NULL);
+	for (size_t i = 0; i < LEN(names); i++) {
+		const struct np_bench *b = np_bench_find(names[i]);
+		struct np_outcome out;
+		struct np_plan p;
+		struct np_err err = { .code = NP_OK };
+
+		client_params(&p, b, AF_INET, -count_for(b));
+		p.far.engine = np_engine_find("sync");
+		p.ids = p.transport->datagram;
+		if (np_client_run(&c, &p, &peer, &out, &err) != NP_OK) {
+			fail_msg("%s: %s", names[i], err.msg);
+		}
+		check_outcome(b, &out);
+		assert_string_equal(out.far.engine, "sync");
+		assert_int_equal(out.far.flows, 1);
+		assert_int_equal(out.far.met, 1);
+		assert_int_equal(out.far.failed_sends, 0);
+		assert_int_equal(out.far.ids, p.ids);
+		np_outcome_free(&out);
+	}
+	part(&d, &c);
+	assert_int_equal(d.rc, NP_OK);
+}
+
+static void
+expect_no_plan(struct np_client *c, const struct np_plan *p, const char *words)
+{
+	struct np_addr peer = loopback(AF_INET, 0);
+	struct np_outcome out;
+	struct np_err err = { .code = NP_OK };
+
+	assert_int_equal(np_client_run(c, p, &peer, &out, &err), NP_ECONTROL);
+	assert_int_equal(strncmp(err.msg, words, strlen(words)), 0);
+	assert_has(err.msg, "knows no plans; it is not Plumbline's");
+	np_outcome_free(&out);
+}
+
+/* A daemon of netperf's is asked for nothing that it does not know, and the option is named. */
+static void
+a_plan_needs_a_daemon_of_ours(void **state)
+{
+	const struct np_bench *b = np_bench_find("TCP_STREAM");
+	struct np_bench row = *b;
+	struct np_client c;
+	struct daemon d;
+	struct np_plan p;
+
+	(void)state;
+	meet(&d, &c, AF_INET, NULL);
+	c.granted.caps = 0;
+	client_params(&p, b, AF_INET, -1000);
+	p.flows = 4;
+	expect_no_plan(&c, &p, "--flows 4: the netserver at 127.0.0.1 port ");
+	p.flows = 1;
+	p.far.engine = np_engine_find("sync");
+	expect_no_plan(&c, &p, "--engine ,sync: the netserver at 127.0.0.1 port ");
+	client_params(&p, &row, AF_INET, -1000);
+	row.code = NP_PLAN;
+	expect_no_plan(&c, &p, "this test: the netserver at 127.0.0.1 port ");
+	run_one(&c, b, AF_INET);
+	part(&d, &c);
+	assert_int_equal(d.rc, NP_OK);
 }
 
 static void
@@ -449,6 +556,42 @@ an_answer_to_something_else_is_an_error(void **state)
 	assert_fails(end_with_a_part, -1000, NP_EPEER,
 		     "of code 0x504c0013 where the test's results, code 99, was due");
 	assert_fails(end_with_another_test, -1000, NP_EPEER, "of code 12 where");
+}
+
+static void
+grant_fewer_flows(int fd)
+{
+	struct np_grant_message m;
+	uint8_t frame[NP_FRAME_SIZE];
+
+	take_request(fd);
+	np_tagged_init(&np_tagged_grant, &m);
+	m.ports.count = 1;
+	m.ports.at[0] = 4711;
+	m.flows = 3;
+	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	assert_true(put_bytes(fd, frame, sizeof(frame)));
+}
+
+static void
+a_grant_of_other_flows_is_an_error(void **state)
+{
+	struct np_addr peer = loopback(AF_INET, 0);
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_plan p;
+	struct np_err err = { .code = NP_OK };
+
+	(void)state;
+	meet(&d, &c, AF_INET, grant_fewer_flows);
+	c.granted.caps = NP_CAP_PLAN;
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
+	p.flows = 4;
+	assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_EPEER);
+	assert_has(err.msg, "waits for 3 data connections, not for 4");
+	np_outcome_free(&out);
+	part(&d, &c);
 }
 
 static void
@@ -983,6 +1126,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_bench_runs_over_both_families),
+		cmocka_unit_test(every_bench_runs_by_plan),
+		cmocka_unit_test(a_plan_may_name_what_drives_the_daemons_end),
+		cmocka_unit_test(a_plan_needs_a_daemon_of_ours),
+		cmocka_unit_test(a_grant_of_other_flows_is_an_error),
 		cmocka_unit_test(one_connection_carries_several_tests),
 		cmocka_unit_test(a_daemon_that_refuses_is_quoted),
 		cmocka_unit_test(an_answer_to_something_else_is_an_error),

@@ -73,7 +73,9 @@ greet(const struct daemon *d, struct np_client *c, struct np_err *err)
 	const struct np_target target = {
 		.host = "127.0.0.1",
 		.port = d->port,
-		.wants = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST, .every_ms = 10 },
+		.wants = { .version = NP_EXT_VERSION,
+			   .caps = NP_CAP_TEST | NP_CAP_PLAN,
+			   .every_ms = 10 },
 	};
 
 	memset(c, 0, sizeof(*c));
@@ -163,7 +165,7 @@ every_bench_has_evidence(void **state)
 		if (!can_run(b)) {
 			continue;
 		}
-		start(&d, NP_CAP_TEST, NULL);
+		start(&d, NP_CAP_TEST | NP_CAP_PLAN, NULL);
 		assert_int_equal(greet(&d, &c, &err), NP_OK);
 		run(&c, b->name, b->pattern->transactions ? -20 : -20000, &out);
 		assert_non_null(out.near_bag);

@@ -319,38 +319,34 @@ a_lent_socket_survives_its_flow(void **state)
 
 /* ---- Messages ---- */
 
-static struct np_dlcl_request
+static struct np_plan_message
 a_stream(void)
 {
-	struct np_dlcl_request m = {
-		.recv_buf_size = -1,
-		.send_buf_size = -1,
-		.recv_alignment = 8,
-		.send_alignment = 8,
-		.message_size = 1000,
-		.test_length = 1,
-		.dirty_count = -1,
-		.clean_count = -1,
-		.socket_prio = -1,
-	};
+	struct np_plan_message m;
 
+	np_tagged_init(&np_tagged_plan, &m);
+	strcpy(m.pattern, "stream");
+	strcpy(m.transport, "DLCL");
+	m.receive_size = 1000;
+	m.length = 1;
+	m.station.count = NP_ETH_MAC;
 	return m;
 }
 
 /* Ask for that test in a session; returns the error, and the reason in why. */
 static int
-refusal_of(const struct np_eth *link, const char *why_not, uint32_t code,
-	   const struct np_dlcl_request *m, struct np_why *why)
+refusal_of(const struct np_eth *link, const char *why_not, const struct np_plan_message *m,
+	   struct np_why *why)
 {
 	const struct np_server server = { .eth = link, .link_why_not = why_not };
 	struct np_head head;
 	struct session s;
 
 	session_open_as(&s, &server);
-	ask(&s, code, np_dlcl_request_layout, m);
+	ask_tagged(&s, &np_tagged_plan, m);
 	head = answer(&s, np_why_layout, why);
 	session_close(&s);
-	assert_int_equal(head.code, code + 1);
+	assert_int_equal(head.code, NP_PLAN + 1);
 	return head.word;
 }
 
@@ -358,62 +354,85 @@ static void
 a_daemon_refuses_what_is_no_test(void **state)
 {
 	const struct np_eth eth = { .fd = -1, .device = "eth7", .mtu = 1500, .mac = { 2, 2 } };
-	struct np_dlcl_request m = a_stream();
+	struct np_plan_message m = a_stream();
 	struct np_why why;
 
 	(void)state;
-	assert_int_equal(refusal_of(NULL, "no --allow-raw", NP_DLCL_STREAM, &m, &why), EACCES);
+	assert_int_equal(refusal_of(NULL, "no --allow-raw", &m, &why), EACCES);
 	assert_true(strstr(why.text, "no --allow-raw") != NULL);
-	memcpy(m.address, group, sizeof(m.address));
-	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_STREAM, &m, &why), EINVAL);
+	memcpy(m.station.at, group, sizeof(group));
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
 	assert_true(strstr(why.text, "group") != NULL);
-	memcpy(m.address, someone, sizeof(m.address));
-	m.message_size = 1501;
-	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_STREAM, &m, &why), EMSGSIZE);
+	memcpy(m.station.at, someone, sizeof(someone));
+	m.station.count = 5;
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
+	assert_true(strstr(why.text, "station") != NULL);
+	m.station.count = NP_ETH_MAC;
+	m.receive_size = 1501;
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EMSGSIZE);
 	assert_true(strstr(why.text, "MTU of eth7") != NULL);
-	m.message_size = 0;
-	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_STREAM, &m, &why), EINVAL);
-	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_RR, &m, &why), EINVAL);
+	m.receive_size = 0;
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
+	strcpy(m.pattern, "rr");
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
 	m.request_size = 1;
 	m.response_size = 1501;
-	assert_int_equal(refusal_of(&eth, NULL, NP_DLCL_RR, &m, &why), EMSGSIZE);
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EMSGSIZE);
+	/* What frames can't do. */
+	m.response_size = 1;
+	m.leads = 1;
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EOPNOTSUPP);
+	m.leads = 0;
+	strcpy(m.pattern, "crr");
+	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EOPNOTSUPP);
 }
 
 static void
 a_grant_without_a_tag_is_none(void **state)
 {
-	const struct np_dlcl_response m = { .mtu = 1500 };
-	struct np_head head = { .code = NP_DLCL_STREAM + 1 };
+	struct np_grant_message m;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_far far;
 	struct np_err err;
 
 	(void)state;
 	np_far_init(&far);
-	np_frame_put(frame, &head, np_dlcl_response_layout, &m);
-	assert_int_equal(np_dialect(NP_DLCL_STREAM)->granted(frame, &far, &err), NP_EPEER);
+	np_tagged_init(&np_tagged_grant, &m);
+	m.mtu = 1500;
+	m.station.count = NP_ETH_MAC;
+	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	assert_int_equal(np_dialect(NP_PLAN)->granted(frame, &far, &err), NP_EPEER);
+	assert_true(strstr(err.msg, "tag") != NULL);
+	m.token = 1;
+	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	assert_int_equal(np_dialect(NP_PLAN)->granted(frame, &far, &err), NP_OK);
+	m.station.count--;
+	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+	assert_int_equal(np_dialect(NP_PLAN)->granted(frame, &far, &err), NP_EPEER);
 }
 
 static void
 counts_of_more_than_32_bits_come_whole(void **state)
 {
-	const struct np_dlcl_results m = { .bytes_received = UINT64_C(5) << 40,
-					   .frames_received = UINT64_C(3) << 33,
-					   .elapsed_time = 2.5 };
-	struct np_head head = { .code = NP_DLCL_STREAM + 2 };
+	struct np_result_message m;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_far far;
 	struct np_err err;
 
 	(void)state;
 	np_far_init(&far);
-	np_frame_put(frame, &head, np_dlcl_results_layout, &m);
-	assert_int_equal(np_dialect(NP_DLCL_STREAM)->reported(frame, &far, &err), NP_OK);
+	np_tagged_init(&np_tagged_result, &m);
+	m.bytes_received = INT64_C(5) << 40;
+	m.receive_calls = INT64_C(3) << 33;
+	m.elapsed_ns = 2500000000;
+	np_tagged_put(&np_tagged_result, 0, &m, frame);
+	assert_int_equal(np_dialect(NP_PLAN)->reported(frame, &far, &err), NP_OK);
 	assert_true(far.received == UINT64_C(5) << 40);
 	assert_true(far.receives == INT64_C(3) << 33);
+	assert_true(far.elapsed > 2.4 && far.elapsed < 2.6);
 	assert_false(far.brief);
-	memset(frame + 8, 0xff, 40);
-	assert_int_equal(np_dialect(NP_DLCL_STREAM)->reported(frame, &far, &err), NP_EPEER);
+	memset(frame + 16, 0xff, 8); /* the value of the first field */
+	assert_int_equal(np_dialect(NP_PLAN)->reported(frame, &far, &err), NP_EPEER);
 }
 
 int

@@ -234,6 +234,55 @@ no_other_file_is(void **state)
 	remove_place(&p);
 }
 
+/* A plan that names what there is not, or what does not go together: the answer names the field. */
+static void
+a_plan_that_makes_no_sense_is_refused(void **state)
+{
+	static const struct {
+		const char *pattern, *transport, *engine;
+		uint32_t family, leads, address;
+		int32_t request;
+		int error;
+		const char *says;
+	} rows[] = {
+		{ "", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern ''" },
+		{ "r\x1br", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern 'r?r'" },
+		{ "rr", "", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport ''" },
+		{ "rr", "VSOCK", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport 'VSOCK'" },
+		{ "crr", "UDP", "", 4, 0, 0, 1, EOPNOTSUPP, "pattern crr over transport UDP" },
+		{ "sendfile", "UNIX", "", 0, 0, 0, 1, EOPNOTSUPP, "pattern sendfile over" },
+		{ "rr", "TCP", "", 4, 1, 0, 1, EOPNOTSUPP, "leads" },
+		{ "rr", "TCP", "", 5, 0, 0, 1, EAFNOSUPPORT, "family 5" },
+		{ "rr", "TCP", "", 4, 0, 0, 0, EINVAL, "request of 0" },
+		{ "rr", "TCP", "", 4, 0, 16, 1, EINVAL, "data address of 16 bytes" },
+		{ "rr", "TCP", "", 6, 0, 4, 1, EINVAL, "data address of 4 bytes" },
+		{ "rr", "TCP", "warp", 4, 0, 0, 1, EOPNOTSUPP, "engine 'warp'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_plan_message m = five_by_plan();
+		struct np_why why;
+		struct np_head head;
+		struct session s;
+
+		snprintf(m.pattern, sizeof(m.pattern), "%s", rows[i].pattern);
+		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
+		snprintf(m.engine, sizeof(m.engine), "%s", rows[i].engine);
+		m.family = rows[i].family;
+		m.leads = rows[i].leads;
+		m.request_size = rows[i].request;
+		m.data_address.count = rows[i].address;
+		session_open(&s);
+		ask_tagged(&s, &np_tagged_plan, &m);
+		head = answer(&s, np_why_layout, &why);
+		assert_int_equal(head.code, NP_PLAN + 1);
+		assert_int_equal(head.word, rows[i].error);
+		assert_has(why.text, rows[i].says);
+		session_close(&s);
+	}
+}
+
 /* Numbers that are at the edge of something, in every field of every request. */
 static void
 no_request_takes_more_memory_than_the_limit(void **state)
@@ -282,6 +331,7 @@ main(void)
 		cmocka_unit_test(datagrams_go_to_the_client_only),
 		cmocka_unit_test(a_file_of_the_fill_directory_is_sent),
 		cmocka_unit_test(no_other_file_is),
+		cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
 		cmocka_unit_test(no_request_takes_more_memory_than_the_limit),
 	};
 

@@ -1,0 +1,485 @@
+/*
+ * PLAN, GRANT and RESULT (wire/plan.h): any test whose pattern and transport both ends know. A
+ * client asks so for what netperf's messages can't say.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "bench/engine/engine.h"
+#include "run/talk_parts.h"
+#include "wire/plan.h"
+
+/* --- what both halves share ------------------------------------------------------------------- */
+
+/* Flags of a plan and where they stand in it. Those of the daemon's end are beside them. */
+static const struct {
+	uint32_t bit;
+	size_t at;
+} flags[] = {
+	{ NP_WP_NODELAY, offsetof(struct np_plan, nodelay) },
+	{ NP_WP_IDS, offsetof(struct np_plan, ids) },
+	{ NP_WP_KEEPALIVE, offsetof(struct np_plan, keepalive) },
+	{ NP_WP_NO_ROUTE, offsetof(struct np_plan, no_route) },
+	{ NP_WP_NO_FRAGMENT, offsetof(struct np_plan, no_fragment) },
+	{ NP_WP_DEFER_ACCEPT, offsetof(struct np_plan, defer_accept) },
+	{ NP_WP_FAST_OPEN, offsetof(struct np_plan, fast_open) },
+	{ NP_WP_PACKET_INFO, offsetof(struct np_plan, packet_info) },
+	{ NP_WP_COPY_AVOIDANCE, offsetof(struct np_plan, copy_avoidance) },
+	{ NP_WP_ECHO, offsetof(struct np_plan, echo) },
+};
+
+static uint32_t
+flags_of(const struct np_plan *p, const struct np_end *daemon)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		bits |= *(const bool *)((const char *)p + flags[i].at) ? flags[i].bit : 0;
+	}
+	return bits | (daemon->connected ? NP_WP_CONNECTED : 0) |
+	       (daemon->measure_cpu ? NP_WP_CPU : 0);
+}
+
+static void
+flags_to(uint32_t bits, struct np_plan *p, struct np_end *daemon)
+{
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		*(bool *)((char *)p + flags[i].at) = (bits & flags[i].bit) != 0;
+	}
+	daemon->connected = (bits & NP_WP_CONNECTED) != 0;
+	daemon->measure_cpu = (bits & NP_WP_CPU) != 0;
+}
+
+/* All that is negative means the same. */
+static int32_t
+wish(int32_t v)
+{
+	return v < 0 ? -1 : v;
+}
+
+/* netperf's numbers, which are the same on all machines. */
+static const struct {
+	int socktype;
+	uint32_t number;
+} types[] = { { SOCK_STREAM, NP_WS_STREAM }, { SOCK_DGRAM, NP_WS_DGRAM } };
+
+static uint32_t
+type_to_wire(int socktype)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (types[i].socktype == socktype) {
+			return types[i].number;
+		}
+	}
+	return 0;
+}
+
+static int
+type_from_wire(uint32_t number)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (types[i].number == number) {
+			return types[i].socktype;
+		}
+	}
+	return 0;
+}
+
+/* --- the client's half ------------------------------------------------------------------------ */
+
+static void
+ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
+{
+	const struct np_end *far = &p->far;
+	bool uncut = p->transport->header > 0 && !p->pattern->transactions;
+
+	m->send_size = wish(far->send_size);
+	m->receive_size = uncut ? (int32_t)run->worker.send_size : wish(far->recv_size);
+	m->send_buf_size = wish(far->sndbuf);
+	m->recv_buf_size = wish(far->rcvbuf);
+	/* As wide as here, unless somebody wants it otherwise. */
+	m->send_width =
+	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width);
+	m->recv_width =
+	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width);
+	m->send_alignment = far->send_align;
+	m->recv_alignment = far->recv_align;
+	m->send_offset = far->send_offset;
+	m->recv_offset = far->recv_offset;
+	m->dirty_count = wish(far->dirty);
+	m->clean_count = wish(far->clean);
+	m->interval_burst = far->interval_burst;
+	m->interval_usecs = far->interval_us;
+	m->socket_prio = wish(far->prio);
+	m->socket_tos = wish(far->tos);
+	m->data_port = far->port;
+	snprintf(m->congestion, sizeof(m->congestion), "%s", far->cong);
+	snprintf(m->fill_file, sizeof(m->fill_file), "%.*s", (int)sizeof(m->fill_file) - 1,
+		 far->fill_file);
+	snprintf(m->engine, sizeof(m->engine), "%s", far->engine != NULL ? far->engine->name : "");
+}
+
+/* An address of the Internet, where a user named one. */
+static void
+ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
+{
+	uint32_t bytes = p->family == AF_INET6 ? 16 : 4;
+
+	if (p->transport->family != 0) {
+		return;
+	}
+	m->family = family_to_wire(p->family);
+	m->client_port = np_addr_port(&run->end.local);
+	if (p->bind.len != 0) {
+		m->client_address.count = bytes;
+		memcpy(m->client_address.at, np_addr_bytes(&p->bind), bytes);
+	}
+	if (p->far_bind.len != 0) {
+		m->data_address.count = bytes;
+		memcpy(m->data_address.at, np_addr_bytes(&p->far_bind), bytes);
+	}
+}
+
+static void
+ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	struct np_plan_message m;
+	/* Who is to receive datagrams proves that he wants them. */
+	bool echoes = p->transport->datagram && !p->pattern->transactions && p->role == NP_FOLLOW;
+
+	np_tagged_init(&np_tagged_plan, &m);
+	snprintf(m.pattern, sizeof(m.pattern), "%s", p->pattern->name);
+	snprintf(m.transport, sizeof(m.transport), "%s", p->transport->name);
+	m.socket_type = type_to_wire(p->transport->socktype);
+	m.leads = p->role == NP_FOLLOW;
+	m.length = p->length;
+	m.request_size = wish(p->request);
+	m.response_size = wish(p->response);
+	m.flags = flags_of(p, &p->far) | (echoes ? NP_WP_ECHO : 0);
+	m.flows = p->flows;
+	m.depth = p->burst;
+	ask_end(p, run, &m);
+	ask_addresses(p, run, &m);
+	if (p->eth != NULL) {
+		m.station.count = sizeof(p->eth->mac);
+		memcpy(m.station.at, p->eth->mac, sizeof(p->eth->mac));
+	}
+	np_tagged_put(&np_tagged_plan, p->far.cpu, &m, frame);
+}
+
+/* Where the data goes to. */
+static int
+granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err)
+{
+	if (m->path[0] != '\0') {
+		return np_path_from_wire(m->path, far, err);
+	}
+	if (m->station.count == 0) {
+		return granted_port(m->ports.count > 0 ? m->ports.at[0] : 0, far, err);
+	}
+	if (m->station.count != sizeof(far->mac)) {
+		return np_fail(err, NP_EPEER, 0, "the daemon names a station by %u bytes",
+			       m->station.count);
+	}
+	if (m->token == 0) {
+		return np_fail(err, NP_EPEER, 0, "the daemon names no tag for the frames");
+	}
+	memcpy(far->mac, m->station.at, sizeof(far->mac));
+	return NP_OK;
+}
+
+static int
+granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_grant_message m;
+
+	if (np_tagged_get(&np_tagged_grant, frame, &m, err) != NP_OK ||
+	    granted_place(&m, far, err) != NP_OK) {
+		return err->code;
+	}
+	far->token = m.token;
+	far->ids = (m.flags & NP_WP_IDS) != 0;
+	far->nodelay = (m.flags & NP_WP_NODELAY) != 0;
+	far->measures_cpu = (m.flags & NP_WP_CPU) != 0;
+	far->sndbuf = m.send_buf_size;
+	far->rcvbuf = m.recv_buf_size;
+	far->send_size = m.send_size;
+	far->recv_size = m.receive_size;
+	far->send_width = (int)m.send_width;
+	far->recv_width = (int)m.recv_width;
+	far->prio = m.socket_prio;
+	far->tos = m.socket_tos;
+	far->flows = m.flows;
+	np_text_printable(m.engine);
+	snprintf(far->engine, sizeof(far->engine), "%s", m.engine);
+	return NP_OK;
+}
+
+static int
+reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
+{
+	struct np_result_message m;
+
+	if (np_tagged_get(&np_tagged_result, frame, &m, err) != NP_OK) {
+		return err->code;
+	}
+	far->reported = true;
+	far->received = (uint64_t)m.bytes_received;
+	far->receives = m.receive_calls;
+	far->sent = (uint64_t)m.bytes_sent;
+	far->sends = m.send_calls;
+	far->failed_sends = m.failed_sends;
+	far->transactions = m.transactions;
+	far->elapsed = (double)m.elapsed_ns / 1e9;
+	far->met = m.flows;
+	far->retrans = m.retransmissions;
+	far->sndbuf_end = m.send_buf_size;
+	far->rcvbuf_end = m.recv_buf_size;
+	cpu_told(far, m.cpu_util, m.cpu_method, m.cpus);
+	far->cpu.user = m.cpu_user;
+	far->cpu.system = m.cpu_system;
+	far->cpu.iowait = m.cpu_iowait;
+	far->cpu.irq = m.cpu_irq;
+	far->cpu.softirq = m.cpu_softirq;
+	far->cpu.peak = m.cpu_peak;
+	far->cpu.peak_id = m.cpu_peak_id;
+	np_text_printable(m.congestion); /* it may be shown on a terminal */
+	snprintf(far->cong, sizeof(far->cong), "%s", m.congestion);
+	return NP_OK;
+}
+
+/* --- the daemon's half ------------------------------------------------------------------------ */
+
+static int
+asked_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+{
+	np_text_printable(m->transport);
+	np_text_printable(m->pattern);
+	p->transport = np_transport_any(m->transport, type_from_wire(m->socket_type));
+	if (p->transport == NULL) {
+		return np_fail(err, NP_EUNSUP, EPROTONOSUPPORT, "transport '%s', type %u",
+			       m->transport, m->socket_type);
+	}
+	p->pattern = np_pattern_any(m->pattern);
+	if (p->pattern == NULL) {
+		return np_fail(err, NP_EUNSUP, EINVAL, "pattern '%s'", m->pattern);
+	}
+	if (!np_pattern_fits(p->pattern, p->transport)) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "pattern %s over transport %s",
+			       p->pattern->name, p->transport->name);
+	}
+	if (m->leads && (p->pattern != &np_pattern_stream || p->transport->family != 0)) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "leads: not in %s over %s",
+			       p->pattern->name, p->transport->name);
+	}
+	p->role = m->leads ? NP_LEAD : NP_FOLLOW;
+	return NP_OK;
+}
+
+static int
+asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+{
+	if (p->pattern->sized && (m->request_size <= 0 || m->response_size <= 0)) {
+		return np_fail(err, NP_EPEER, EINVAL, "request of %d, response of %d bytes",
+			       m->request_size, m->response_size);
+	}
+	if (p->transport->header > 0 && !p->pattern->sized && m->receive_size <= 0) {
+		return np_fail(err, NP_EPEER, EINVAL, "frames of %d bytes", m->receive_size);
+	}
+	p->request = m->request_size;
+	p->response = m->response_size;
+	p->length = m->length;
+	p->flows = m->flows;
+	p->burst = m->depth;
+	return NP_OK;
+}
+
+static void
+asked_end(const struct np_plan_message *m, struct np_end *near)
+{
+	near->send_size = m->send_size;
+	near->recv_size = m->receive_size;
+	near->sndbuf = m->send_buf_size;
+	near->rcvbuf = m->recv_buf_size;
+	near->send_width = m->send_width;
+	near->recv_width = m->recv_width;
+	near->send_align = m->send_alignment;
+	near->recv_align = m->recv_alignment;
+	near->send_offset = m->send_offset;
+	near->recv_offset = m->recv_offset;
+	near->dirty = m->dirty_count;
+	near->clean = m->clean_count;
+	near->interval_burst = m->interval_burst;
+	near->interval_us = m->interval_usecs;
+	near->prio = m->socket_prio;
+	near->tos = m->socket_tos;
+	snprintf(near->cong, sizeof(near->cong), "%s", m->congestion);
+	snprintf(near->fill_file, sizeof(near->fill_file), "%s", m->fill_file);
+}
+
+/* An address in a plan; count 0: none. */
+static int
+asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint16_t port, int family,
+	      struct np_addr *out, struct np_err *err)
+{
+	if (count == 0) {
+		return NP_OK;
+	}
+	if (count != (family == AF_INET6 ? 16 : 4)) {
+		return np_fail(err, NP_EPEER, EINVAL, "%s address of %u bytes in family %s", whose,
+			       count, np_family_name(family));
+	}
+	np_addr_make(out, family, bytes, port);
+	return NP_OK;
+}
+
+static int
+asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+{
+	if (p->transport->family == AF_PACKET) {
+		if (m->station.count != sizeof(p->far.mac)) {
+			return np_fail(err, NP_EPEER, EINVAL, "station of %u bytes",
+				       m->station.count);
+		}
+		memcpy(p->far.mac, m->station.at, sizeof(p->far.mac));
+	}
+	if (p->transport->family != 0) {
+		return NP_OK;
+	}
+	if (family_from_wire(m->family, p, err) != NP_OK ||
+	    port_from_wire(m->data_port, &p->near.port, err) != NP_OK ||
+	    port_from_wire(m->client_port, &p->far.port, err) != NP_OK ||
+	    asked_address("data", m->data_address.at, m->data_address.count, 0, p->family, &p->bind,
+			  err) != NP_OK) {
+		return err->code;
+	}
+	return asked_address("client", m->client_address.at, m->client_address.count, p->far.port,
+			     p->family, &p->far_bind, err);
+}
+
+static int
+asked_engine(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+{
+	np_text_printable(m->engine);
+	p->near.engine = m->engine[0] != '\0' ? np_engine_find(m->engine) : NULL;
+	if (m->engine[0] != '\0' && p->near.engine == NULL) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "engine '%s'", m->engine);
+	}
+	return NP_OK;
+}
+
+static int
+asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+{
+	struct np_plan_message m;
+
+	if (np_tagged_get(&np_tagged_plan, frame, &m, err) != NP_OK ||
+	    asked_kind(&m, p, err) != NP_OK || asked_sizes(&m, p, err) != NP_OK ||
+	    asked_places(&m, p, err) != NP_OK) {
+		return err->code;
+	}
+	asked_end(&m, &p->near);
+	flags_to(m.flags, p, &p->near);
+	return asked_engine(&m, p, err);
+}
+
+static uint32_t
+granted_flags(const struct np_plan *p, const struct np_run *run)
+{
+	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->near.measure_cpu ? NP_WP_CPU : 0) |
+	       (run->worker.id.width > 0 ? NP_WP_IDS : 0);
+}
+
+static void
+grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	struct np_grant_message m;
+
+	np_tagged_init(&np_tagged_grant, &m);
+	m.ports.at[0] = np_addr_port(&run->end.local);
+	m.ports.count = m.ports.at[0] != 0;
+	if (p->transport->family == AF_UNIX) {
+		np_path_to_wire(run, m.path);
+	}
+	if (p->eth != NULL) {
+		m.station.count = sizeof(p->eth->mac);
+		memcpy(m.station.at, p->eth->mac, sizeof(p->eth->mac));
+		m.mtu = p->eth->mtu;
+	}
+	m.token = run->end.token;
+	m.send_size = wish(np_run_used(run->worker.send_size, p->near.send_size));
+	m.receive_size = wish(np_run_used(run->worker.recv_size, p->near.recv_size));
+	m.send_width =
+	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width);
+	m.recv_width =
+	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width);
+	m.send_buf_size = wish(run->end.sndbuf);
+	m.recv_buf_size = wish(run->end.rcvbuf);
+	m.socket_prio = run->end.prio;
+	m.socket_tos = run->end.tos;
+	m.flags = granted_flags(p, run);
+	snprintf(m.engine, sizeof(m.engine), "%s", np_engine_of(p)->name);
+	m.flows = p->flows;
+	m.cpu_rate = (double)cpu_rate(p);
+	np_tagged_put(&np_tagged_grant, 0, &m, frame);
+}
+
+/* Rounded, a quotient may be a little more. */
+static double
+percent(double v)
+{
+	return v < 100 ? v : 100;
+}
+
+static void
+report_cpu(const struct np_cpu_use *cpu, struct np_result_message *m)
+{
+	m->cpus = cpu->count;
+	m->cpu_util = percent(cpu->util);
+	m->cpu_user = percent(cpu->user);
+	m->cpu_system = percent(cpu->system);
+	m->cpu_iowait = percent(cpu->iowait);
+	m->cpu_irq = percent(cpu->irq);
+	m->cpu_softirq = percent(cpu->softirq);
+	m->cpu_peak = percent(cpu->peak);
+	m->cpu_peak_id = cpu->peak_id;
+}
+
+/* Half of what 64 bits hold is more than any test counts. */
+static int64_t
+counted(uint64_t count)
+{
+	return (int64_t)(count & INT64_MAX);
+}
+
+static void
+report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+{
+	struct np_result_message m;
+
+	(void)p;
+	np_tagged_init(&np_tagged_result, &m);
+	m.bytes_received = counted(t->count.received);
+	m.receive_calls = counted(t->count.receives);
+	m.bytes_sent = counted(t->count.sent);
+	m.send_calls = counted(t->count.sends);
+	m.failed_sends = counted(t->count.failed);
+	m.transactions = counted(t->count.transactions);
+	m.flows = 0;
+	if (t->started_ns != 0) {
+		m.elapsed_ns = (int64_t)(t->ended_ns - t->started_ns);
+		m.flows = t->flows;
+	}
+	m.retransmissions = wish(t->closing.retrans);
+	m.send_buf_size = wish(t->closing.sndbuf_end);
+	m.recv_buf_size = wish(t->closing.rcvbuf_end);
+	snprintf(m.congestion, sizeof(m.congestion), "%s", t->closing.cong);
+	m.cpu_method = cpu_method(t);
+	if (t->closing.cpu.known) {
+		report_cpu(&t->closing.cpu, &m);
+	}
+	np_tagged_put(&np_tagged_result, 0, &m, frame);
+}
+
+const struct np_dialect np_plan_dialect = { NP_PLAN, ask, granted, reported, asked, grant, report };
