@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "wire/msg.h"
+#include "wire/plan.h"
 
 enum {
 	LINE_S = 60, /* how long a client waits for its turn, unless told */
@@ -343,6 +344,12 @@ const struct np_option ns_options[] = {
 	  .to = ARG(max_message),
 	  .set = set_bytes,
 	  .help = "of one send or receive call (32M)" },
+	{ .name = "max-flows",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_flows),
+	  .max = NP_FLOWS_MAX,
+	  .help = "data connections of a test (1000)" },
 	{ .name = "max-idle",
 	  .kind = NP_OPT_COUNT,
 	  .arg = "s",
@@ -417,6 +424,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	a->max_total_memory = l.total_bytes;
 	a->max_memory = l.each.bytes;
 	a->max_message = l.each.message;
+	a->max_flows = (int32_t)l.each.flows;
 	a->max_length = l.each.seconds;
 	a->idle = (int32_t)l.each.idle_s;
 	a->line = LINE_S;
@@ -450,6 +458,7 @@ ns_args_limits(const struct ns_args *a, struct ns_limits *l)
 			.seconds = (uint32_t)a->max_length,
 			.bytes = a->max_memory,
 			.message = a->max_message,
+			.flows = (uint32_t)a->max_flows,
 			.port_min = a->port_min,
 			.port_max = a->port_max,
 			.idle_s = (uint32_t)a->idle,

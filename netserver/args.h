@@ -28,7 +28,7 @@ struct ns_args {
 	const char *fill_dir;   /* --fill-dir; NULL: clients may name no files */
 
 	/* Limits; 0: none. Sizes in bytes. */
-	int32_t max_sessions, max_per_address, max_rate, max_silent;
+	int32_t max_sessions, max_per_address, max_rate, max_silent, max_flows;
 	uint64_t max_memory, max_total_memory, max_message;
 	int64_t max_length;          /* seconds */
 	int32_t idle;                /* seconds */

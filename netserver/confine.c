@@ -23,6 +23,7 @@
 #include "base/units.h"
 #include "netserver/filter.h"
 #include "netserver/landlock.h"
+#include "wire/plan.h"
 
 #ifndef PR_CAP_AMBIENT
 #define PR_CAP_AMBIENT 47
@@ -31,7 +32,7 @@
 
 enum {
 	NOBODY = 65534,    /* where the list of users has none */
-	DESCRIPTORS = 64,  /* of a session, some ten of which it uses */
+	DESCRIPTORS = 64,  /* of a session beside its data connections, some ten of which it uses */
 	STACK = 512 << 10, /* of its worker's thread, which takes some 10 KiB */
 	BESIDE = 2 << 20,  /* that stack, and what libc takes with it and for its own ends */
 	MAIN_STACK = 1 << 20,
@@ -401,9 +402,11 @@ limit_memory(uint64_t bytes, struct np_err *err)
  * processes. No RLIMIT_FSIZE: landlock lets no file be written, and the filter none be made.
  */
 static int
-limit_resources(uint64_t bytes, struct np_err *err)
+limit_resources(uint32_t flows, uint64_t bytes, struct np_err *err)
 {
-	if (limit(RLIMIT_NOFILE, "descriptors", DESCRIPTORS, err) != NP_OK ||
+	uint64_t descriptors = DESCRIPTORS + (flows != 0 ? flows : (uint64_t)NP_FLOWS_MAX);
+
+	if (limit(RLIMIT_NOFILE, "descriptors", descriptors, err) != NP_OK ||
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK) {
 		return err->code;
 	}
@@ -471,7 +474,7 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
 		return err->code;
 	}
-	if (limit_resources(s->bytes, err) != NP_OK) {
+	if (limit_resources(s->flows, s->bytes, err) != NP_OK) {
 		return err->code;
 	}
 	if (!watched && limit_capabilities(0, false, err) != NP_OK) {

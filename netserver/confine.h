@@ -65,6 +65,7 @@ struct ns_sandbox {
 	int capture_fd;  /* of a packet socket that is to hear and not to send; 0: none */
 	int link_fd;     /* of a packet socket that stays on its interface; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
+	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
 	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */
 };
 

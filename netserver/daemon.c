@@ -17,6 +17,7 @@
 #include "netserver/passed.h"
 #include "netserver/sessions.h"
 #include "netserver/status.h"
+#include "wire/plan.h"
 
 enum {
 	BACKLOG = 1024,
@@ -201,7 +202,11 @@ static void
 want_descriptors(const struct ns_daemon *d)
 {
 	rlim_t wanted = (rlim_t)d->limits.silent + (rlim_t)d->limits.sessions + OTHER_FDS;
+	uint32_t flows = d->limits.each.flows;
+	rlim_t session = OTHER_FDS + (flows != 0 ? flows : (rlim_t)NP_FLOWS_MAX);
 	struct rlimit has;
+
+	wanted = wanted > session ? wanted : session; /* which has its limit from here */
 
 	if (d->limits.sessions == 0 || d->limits.silent == 0) {
 		wanted = RLIM_INFINITY; /* no limit: whatever the system gives */

@@ -47,6 +47,8 @@ static const char *const allowed[] = {
 	"bind", "listen", "getsockname", "getpeername", "clock_nanosleep", "clock_nanosleep_time64",
 	"nanosleep", "clock_gettime", "clock_gettime64", "gettimeofday", "time", "clock_getres",
 	"clock_getres_time64",
+	/* many data connections */
+	"epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_ctl", "epoll_create1", "eventfd2",
 	/* threads and signals; making a thread is a rule of its own */
 	"futex", "futex_time64", "set_robust_list", "rseq", "set_tid_address", "sched_yield",
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigreturn", "sigaltstack",

@@ -26,6 +26,7 @@ static const struct {
 	[NS_MEMORY] = { "max-memory", ENOMEM },
 	[NS_MESSAGE] = { "max-message", EMSGSIZE },
 	[NS_LENGTH] = { "max-length", ERANGE },
+	[NS_FLOWS] = { "max-flows", EMFILE },
 	[NS_LINE] = { "line", EBUSY },
 	[NS_PROCESS] = { "process", EAGAIN },
 	[NS_OTHER] = { "other", EINVAL },
@@ -56,6 +57,7 @@ ns_limits_init(struct ns_limits *l)
 			.seconds = 86400,
 			.bytes = UINT64_C(64) << 20,
 			.message = UINT64_C(32) << 20,
+			.flows = 1000,
 			.idle_s = 120,
 		},
 	};

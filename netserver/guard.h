@@ -27,6 +27,7 @@ enum ns_refusal {
 	NS_MEMORY,   /* --max-memory, --max-total-memory */
 	NS_MESSAGE,  /* --max-message */
 	NS_LENGTH,   /* --max-length */
+	NS_FLOWS,    /* --max-flows */
 	NS_LINE,     /* --exclusive: the turn did not come in time */
 	NS_PROCESS,  /* no process, descriptor or memory for a session */
 	NS_OTHER,    /* a test that can't be run as asked */

@@ -143,6 +143,7 @@ put_limits(struct metrics *m, const struct ns_limits *l)
 		  l->each.bytes);
 	put_limit(m, "limit_test_seconds", "Limit of the length of a test.", l->each.seconds);
 	put_limit(m, "limit_message_bytes", "Limit of the size of a message.", l->each.message);
+	put_limit(m, "limit_test_flows", "Limit of the data connections of a test.", l->each.flows);
 	put_limit(m, "limit_idle_seconds", "Limit of the time between two requests.",
 		  l->each.idle_s);
 }

@@ -343,6 +343,7 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 		.unix_tests = is_here,
 		.evidence = evidence,
 		.bytes = d->limits.each.bytes,
+		.flows = d->limits.each.flows,
 	};
 	struct raw raw = {
 		.caller = c,
@@ -845,6 +846,8 @@ reason_of(int error)
 		return NS_MESSAGE;
 	case ERANGE:
 		return NS_LENGTH;
+	case EMFILE:
+		return NS_FLOWS;
 	default:
 		return NS_OTHER;
 	}

@@ -117,6 +117,7 @@ put_limits(struct out *o, const struct ns_limits *l)
 	if (l->each.message > 0) {
 		put_limit(o, amount(a, l->each.message), "for a message");
 	}
+	put_count_limit(o, l->each.flows, "data connections of a test");
 	put_count_limit(o, l->each.idle_s, "seconds between two requests");
 	if (l->each.port_max > 0) {
 		PUT(o, "limit        ports %u to %u for data\n", l->each.port_min,

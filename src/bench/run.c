@@ -352,8 +352,9 @@ try_buffers(const struct np_plan *p, int *sndbuf, int *rcvbuf, struct np_err *er
 	return NP_OK;
 }
 
-int
-np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
+/* Of the rings. */
+static int
+ring_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
 {
 	const struct np_pattern *t = plan->pattern;
 	int sndbuf = 0, rcvbuf = 0;
@@ -381,6 +382,18 @@ np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
 	*bytes = recv_ring_bytes(plan, plan->near.recv_size, rcvbuf, true);
 	if (np_sequence_wanted(plan) &&
 	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
+		*bytes = UINT64_MAX;
+	}
+	return NP_OK;
+}
+
+int
+np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
+{
+	if (ring_bytes(plan, bytes, err) != NP_OK) {
+		return err->code;
+	}
+	if (__builtin_add_overflow(*bytes, sizeof(struct np_conn) * (uint64_t)plan->flows, bytes)) {
 		*bytes = UINT64_MAX;
 	}
 	return NP_OK;

@@ -80,8 +80,9 @@ np_run_connected(const struct np_run *run)
 }
 
 /*
- * Bytes of memory that the rings of such a test's near end would take. Socket buffers' sizes, which
- * some rings follow, are asked for by a socket that is closed again. NP_ESYS where there is none.
+ * Bytes of memory that the rings and connections of such a test's near end would take. Socket
+ * buffers' sizes, which some rings follow, are asked for by a socket that is closed again. NP_ESYS
+ * where there is none.
  */
 int np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err);
 

@@ -496,6 +496,12 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 {
 	int32_t call = largest_call(p);
 
+	if (most->flows != 0 && p->flows > most->flows) {
+		np_fail(err, NP_EUNSUP, 0,
+			"test of %u data connections: the daemon allows %u (netserver --max-flows)",
+			p->flows, most->flows);
+		return by_rule(err, EMFILE);
+	}
 	if (most->seconds != 0 && wish->seconds > most->seconds) {
 		np_fail(err, NP_EUNSUP, 0,
 			"test of %u s: the daemon allows %u (netserver --max-length)",

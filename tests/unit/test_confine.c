@@ -22,6 +22,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -894,10 +896,36 @@ open_many(void)
 static void
 descriptors_are_few(void **state)
 {
-	struct attempt a = { .try = open_many };
+	struct attempt a = { .try = open_many, .box.flows = 1 };
 
 	(void)state;
 	assert_int_equal(outcome(&a), EMFILE);
+}
+
+/* A test has as many data connections as the daemon allows, whose events it waits for. */
+static int
+open_what_flows_take(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int events = epoll_create1(EPOLL_CLOEXEC), stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (events < 0 || stop < 0 || epoll_ctl(events, EPOLL_CTL_ADD, stop, &event) != 0 ||
+	    eventfd_write(stop, 1) != 0 || epoll_wait(events, &event, 1, 1000) != 1 ||
+	    epoll_pwait(events, &event, 1, 1000, NULL) != 1) {
+		return errno;
+	}
+	return open_many();
+}
+
+static void
+descriptors_are_as_many_as_flows_take(void **state)
+{
+	struct attempt a = { .try = open_what_flows_take, .box.flows = 100 };
+
+	(void)state;
+	assert_int_equal(outcome(&a), 0);
+	a.box.flows = 0; /* no limit */
+	assert_int_equal(outcome(&a), 0);
 }
 
 /* ---- What a session can do ---- */
@@ -1708,6 +1736,7 @@ main(void)
 		cmocka_unit_test(memory_is_what_was_granted),
 		cmocka_unit_test(stacks_count_too),
 		cmocka_unit_test(descriptors_are_few),
+		cmocka_unit_test(descriptors_are_as_many_as_flows_take),
 		cmocka_unit_test(tests_find_what_they_need),
 		cmocka_unit_test(unix_tests_make_sockets_in_tmp_and_nothing_else),
 		cmocka_unit_test(evidence_is_gathered_where_that_was_asked_for),

@@ -185,6 +185,49 @@ larger_messages_are_turned_down(void **state)
 	assert_int_equal(m.receive_size, 4096);
 }
 
+/* A plan is turned down, with these words. */
+static void
+expect_no_plan(const struct np_limits *limits, const struct np_plan_message *m, int32_t error,
+	       const char *words)
+{
+	struct book b = { .asked = 0 };
+	struct session s;
+
+	open_limited(&s, limits, &b);
+	ask_tagged(&s, &np_tagged_plan, m);
+	expect_why(&s, NP_PLAN + 1, error, words);
+	session_close(&s);
+	assert_int_equal(b.asked, 0);
+	assert_int_equal(b.refused_with, error);
+}
+
+static void
+more_flows_are_turned_down(void **state)
+{
+	struct np_limits limits = { .flows = 3 };
+	struct np_plan_message m = five_by_plan();
+	struct np_grant_message granted;
+	struct session s;
+
+	(void)state;
+	m.flows = 4;
+	expect_no_plan(&limits, &m, EMFILE,
+		       "test of 4 data connections: the daemon allows 3 (netserver --max-flows)");
+	m.flows = 10000;
+	expect_no_plan(&limits, &m, EMFILE, "test of 10000 data connections");
+	/* Each of them takes memory. */
+	limits = (struct np_limits){ .bytes = NP_SESSION_BYTES + 10000 };
+	expect_no_plan(&limits, &m, ENOMEM, "(netserver --max-memory)");
+	m.flows = 1;
+	open_limited(&s, &limits, NULL);
+	ask_tagged(&s, &np_tagged_plan, &m);
+	assert_int_equal(answer_tagged(&s, &np_tagged_grant, &granted).word, 0);
+	assert_int_equal(granted.flows, 1);
+	assert_int_equal(granted.ports.count, 1);
+	assert_string_equal(granted.engine, "sync");
+	session_close(&s);
+}
+
 static void
 what_takes_more_memory_is_turned_down(void **state)
 {
@@ -702,6 +745,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(longer_tests_are_turned_down),
 		cmocka_unit_test(larger_messages_are_turned_down),
+		cmocka_unit_test(more_flows_are_turned_down),
 		cmocka_unit_test(what_takes_more_memory_is_turned_down),
 		cmocka_unit_test(no_test_takes_more_than_was_reckoned),
 		cmocka_unit_test(ports_come_from_the_range),

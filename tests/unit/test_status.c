@@ -68,6 +68,7 @@ set_up(void **state)
 		.each = { .seconds = 3600,
 			  .bytes = 64000000,
 			  .message = 1000000,
+			  .flows = 77,
 			  .port_min = 5000,
 			  .port_max = 5100,
 			  .idle_s = 300,
@@ -135,6 +136,7 @@ the_text_tells_all_numbers(void **state)
 		" 3600 seconds for a test\n",
 		" 64.0 MB of memory for a session\n",
 		" 1.0 MB for a message\n",
+		" 77 data connections of a test\n",
 		" 300 seconds between two requests\n",
 		" ports 5000 to 5100 for data\n",
 		" datagrams only to who proves to want them\n",
@@ -143,7 +145,8 @@ the_text_tells_all_numbers(void **state)
 		" 803, 74 of them failed\n",
 		" 18.0 EB received, 999 bytes sent, 606 transactions\n",
 		" 100 denied\n",
-		" 113 other\n",
+		" 111 max-flows\n",
+		" 114 other\n",
 	};
 	struct daemon *d = *state;
 
@@ -198,7 +201,7 @@ sessions_that_do_not_fit_are_counted(void **state)
 	struct daemon *d = *state;
 
 	add_sessions(d, MANY);
-	for (size_t size = 1200; size <= sizeof(d->text); size += size < 2000 ? 1 : 4999) {
+	for (size_t size = 1300; size <= sizeof(d->text); size += size < 2000 ? 1 : 4999) {
 		const char *table, *more;
 		size_t shown = 0;
 
@@ -215,7 +218,7 @@ sessions_that_do_not_fit_are_counted(void **state)
 		assert_string_equal(more + strlen(more) - 6, " more\n");
 	}
 	/* Also where there is no room for anything. */
-	for (size_t size = 1; size < 1200; size++) {
+	for (size_t size = 1; size < 1300; size++) {
 		status(d, size);
 	}
 }
@@ -375,6 +378,7 @@ metrics_have_all_numbers(void **state)
 		{ "limit_session_memory_bytes", 64e6 },
 		{ "limit_test_seconds", 3600 },
 		{ "limit_message_bytes", 1e6 },
+		{ "limit_test_flows", 77 },
 		{ "limit_idle_seconds", 300 },
 	};
 	struct daemon *d = *state;
