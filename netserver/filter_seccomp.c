@@ -210,6 +210,10 @@ static const struct rule allowed_if[] = {
 	ONE("fcntl", 1, ALL, F_GETFD),
 	ONE("fcntl", 1, ALL, F_SETFD),
 	ONE("fcntl", 1, ALL, F_SETPIPE_SZ),
+	/* Of many connections none may wait. With these flags alone: what others write by would
+	 * lose O_APPEND. */
+	TWO("fcntl", 1, ALL, F_SETFL, 2, ALL, O_RDWR | O_NONBLOCK),
+	TWO("fcntl64", 1, ALL, F_SETFL, 2, ALL, O_RDWR | O_NONBLOCK),
 	ONE("fcntl64", 1, ALL, F_GETFL),
 	ONE("fcntl64", 1, ALL, F_GETFD),
 	ONE("fcntl64", 1, ALL, F_SETFD),

@@ -908,7 +908,11 @@ open_what_flows_take(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int events = epoll_create1(EPOLL_CLOEXEC), stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	if (fd < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
+		return errno;
+	}
 	if (events < 0 || stop < 0 || epoll_ctl(events, EPOLL_CTL_ADD, stop, &event) != 0 ||
 	    eventfd_write(stop, 1) != 0 || epoll_wait(events, &event, 1, 1000) != 1 ||
 	    epoll_pwait(events, &event, 1, 1000, NULL) != 1) {
