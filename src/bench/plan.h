@@ -80,7 +80,6 @@ struct np_plan {
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
 
-
 /* What the test is called at this end. */
 const struct np_words *np_plan_words(const struct np_plan *p);
 

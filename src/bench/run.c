@@ -14,6 +14,7 @@
 #include "bench/codec.h"
 #include "bench/engine/engine.h"
 #include "bench/sequence.h"
+#include "bench/transport/many.h"
 
 static void
 buffer_options(const struct np_end *e, struct np_sockopts *o)
@@ -145,7 +146,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop
 		plan->transport->options(plan, &plan->near, &run->end.opts);
 	}
 	if (take_memory(run, err) != NP_OK || choose_engine(run, err) != NP_OK ||
-	    plan->transport->open(run, err) != NP_OK ||
+	    plan->transport->open(run, err) != NP_OK || np_many_open(run, err) != NP_OK ||
 	    (run->side->setup != NULL && run->side->setup(run, err) != NP_OK)) {
 		np_run_free(run);
 		return err->code;
@@ -184,7 +185,15 @@ np_run_hang_up(struct np_run *run)
 	if (run->hung_up && run->conn->fd >= 0 && !run->plan->active &&
 	    !run->plan->transport->datagram) {
 		np_run_look(run);
-		shutdown(run->conn->fd, SHUT_WR);
+		np_run_shut(run);
+	}
+}
+
+void
+np_run_shut(struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		shutdown(run->conn[i].fd, SHUT_WR);
 	}
 }
 
@@ -193,10 +202,12 @@ np_run_close(struct np_run *run)
 {
 	if (run->conn->fd >= 0) {
 		np_run_look(run);
-		if (!run->end.lent) {
-			close(run->conn->fd);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].fd >= 0 && !run->end.lent) {
+			close(run->conn[i].fd);
 		}
-		run->conn->fd = -1;
+		run->conn[i].fd = -1;
 	}
 	if (run->end.listen_fd >= 0) {
 		close(run->end.listen_fd);
@@ -408,21 +419,19 @@ unsent(int fd)
 	return ioctl(fd, SIOCOUTQ, &left) == 0 ? left : 0;
 }
 
-int
-np_run_part(struct np_run *run)
+/* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
+static int
+part_one(struct np_run *run, int fd, uint64_t *until)
 {
-	uint64_t patience = np_deadline(NP_PART_S * NP_SEC);
-	int queued = unsent(run->conn->fd);
+	int queued = unsent(fd);
 	char sink[4096];
 
-	np_run_look(run);
-	shutdown(run->conn->fd, SHUT_WR);
-	while (!np_abandoned(run->stop) && np_now() < patience) {
-		struct pollfd p = { .fd = run->conn->fd, .events = POLLIN };
+	while (!np_abandoned(run->stop) && np_now() < *until) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
 		int now_queued;
 
 		if (poll(&p, 1, 100) > 0) {
-			ssize_t n = recv(run->conn->fd, sink, sizeof(sink), MSG_DONTWAIT);
+			ssize_t n = recv(fd, sink, sizeof(sink), MSG_DONTWAIT);
 
 			if (n == 0) {
 				return 0;
@@ -430,14 +439,30 @@ np_run_part(struct np_run *run)
 			if (n < 0 && errno != EAGAIN && errno != EINTR) {
 				return -errno;
 			}
-			patience = np_deadline(NP_PART_S * NP_SEC);
+			*until = np_deadline(NP_PART_S * NP_SEC);
 			continue;
 		}
-		now_queued = unsent(run->conn->fd);
+		now_queued = unsent(fd);
 		if (now_queued != queued) {
 			queued = now_queued;
-			patience = np_deadline(NP_PART_S * NP_SEC);
+			*until = np_deadline(NP_PART_S * NP_SEC);
 		}
 	}
 	return -ETIMEDOUT;
+}
+
+int
+np_run_part(struct np_run *run)
+{
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	int rc = 0;
+
+	np_run_look(run);
+	np_run_shut(run);
+	for (uint32_t i = 0; i < run->conns && rc != -ETIMEDOUT; i++) {
+		int one = part_one(run, run->conn[i].fd, &until);
+
+		rc = one != 0 ? one : rc;
+	}
+	return rc;
 }

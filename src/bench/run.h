@@ -18,6 +18,7 @@
 #include "net/addr.h"
 #include "net/sock.h"
 #include "sys/cpu.h"
+#include "wire/plan.h"
 
 /* What the data connections of one end have in common. */
 struct np_endpoint {
@@ -33,6 +34,9 @@ struct np_endpoint {
 	pid_t keeper;               /* who removes them should this process be killed; 0: nobody */
 	int keeper_fd;              /* what it watches */
 	bool port_moved;            /* the port asked for was in use: another one was taken */
+
+	/* The far end's ports, where without connections it has several; 0: that of peer alone. */
+	uint32_t far_ports, far_port[NP_GRANT_PORTS];
 
 	/* Datagrams go to nobody who has not sent this back, and frames without IP bear it as their
 	 * tag; 0: no such thing was agreed on. */
@@ -74,6 +78,9 @@ np_run_connected(const struct np_run *run)
 {
 	int family = run->plan->transport->family;
 
+	if (run->plan->active && run->plan->flows > 1) {
+		return true; /* each flow has a port of its own at the far end */
+	}
 	/* In the UNIX domain the path would be looked up for every datagram. Sockets for frames
 	 * can't be connected. */
 	return (run->plan->near.connected && family != AF_PACKET) || family == AF_UNIX;
@@ -103,6 +110,9 @@ void np_run_close(struct np_run *run);
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);
 
+/* Shut down the sending halves. */
+void np_run_shut(struct np_run *run);
+
 /* Note what the kernel knows of the data connection (sizes, MSS, retransmissions) while open. */
 void np_run_look(struct np_run *run);
 
@@ -114,9 +124,9 @@ int np_run_send_ring(struct np_run *run, int32_t size, bool stream, struct np_er
 int np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err);
 
 /*
- * Shut down the sending half and wait for the far end's close, discarding what comes. Gives up
- * when nothing moves for NP_PART_S, or when abandoned (-ETIMEDOUT). Returns 0, or -errno of a
- * broken connection.
+ * Shut down the sending halves and wait for the far end's close of each, discarding what comes.
+ * Gives up when nothing moves for NP_PART_S, or when abandoned (-ETIMEDOUT). Returns 0, or -errno
+ * of a broken connection.
  */
 enum { NP_PART_S = 10 };
 int np_run_part(struct np_run *run);

@@ -977,6 +977,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 static int
 aim(const struct np_client *c, struct test *t, const struct np_addr *peer, struct np_err *err)
 {
+	uint32_t n = 0;
 	const struct np_eth *link = t->run.plan->eth;
 
 	if (link != NULL) {
@@ -994,6 +995,11 @@ aim(const struct np_client *c, struct test *t, const struct np_addr *peer, struc
 	}
 	t->run.end.peer = *peer;
 	np_addr_set_port(&t->run.end.peer, t->out->far.port);
+	while (n < NP_GRANT_PORTS && t->out->far.ports[n] != 0) {
+		t->run.end.far_port[n] = t->out->far.ports[n];
+		n++;
+	}
+	t->run.end.far_ports = n;
 	return NP_OK;
 }
 
@@ -1047,10 +1053,10 @@ agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer, 
 		return err->code;
 	}
 	np_hear_afresh(run, &far);
-	if (!p->no_control && (check_plan(c, p, err) != NP_OK ||
-			       negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
-			       aim(c, t, peer, err) != NP_OK ||
-			       np_hear_only(run, &far, t->out->far.port, err) != NP_OK)) {
+	if (!p->no_control &&
+	    (check_plan(c, p, err) != NP_OK || negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
+	     aim(c, t, peer, err) != NP_OK ||
+	     np_hear_only(run, &far, t->out->far.port, err) != NP_OK)) {
 		return err->code;
 	}
 	if (c->hooks.agreed != NULL) {

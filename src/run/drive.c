@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "bench/transport/many.h"
 #include "net/tcpinfo.h"
 
 enum {
@@ -230,6 +231,17 @@ measure(struct np_worker_thread *w)
 	}
 }
 
+static bool
+has_all(const struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].fd < 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static void *
 work(void *arg)
 {
@@ -243,7 +255,8 @@ work(void *arg)
 		return NULL;
 	}
 	if (!met) {
-		met = run->plan->transport->meet(run, &run->err) == NP_OK && run->conn->fd >= 0;
+		met = run->plan->transport->meet(run, &run->err) == NP_OK && run->conn->fd >= 0 &&
+		      np_many_meet(run, &run->err) == NP_OK && has_all(run);
 	}
 	if (met) {
 		measure(w);

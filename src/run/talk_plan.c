@@ -176,6 +176,7 @@ granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err
 		return np_path_from_wire(m->path, far, err);
 	}
 	if (m->station.count == 0) {
+		memcpy(far->ports, m->ports.at, m->ports.count * sizeof(m->ports.at[0]));
 		return granted_port(m->ports.count > 0 ? m->ports.at[0] : 0, far, err);
 	}
 	if (m->station.count != sizeof(far->mac)) {
@@ -391,14 +392,29 @@ granted_flags(const struct np_plan *p, const struct np_run *run)
 	       (run->worker.id.width > 0 ? NP_WP_IDS : 0);
 }
 
+/* The listener's, or where there are no connections one of each socket. */
+static void
+grant_ports(const struct np_run *run, struct np_grant_message *m)
+{
+	struct np_addr at;
+	struct np_err err;
+
+	m->ports.at[0] = np_addr_port(&run->end.local);
+	m->ports.count = m->ports.at[0] != 0;
+	for (uint32_t i = 1; i < run->conns && i < NP_GRANT_PORTS && run->conn[i].fd >= 0; i++) {
+		if (np_sock_local(run->conn[i].fd, &at, &err) == NP_OK) {
+			m->ports.at[m->ports.count++] = np_addr_port(&at);
+		}
+	}
+}
+
 static void
 grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_grant_message m;
 
 	np_tagged_init(&np_tagged_grant, &m);
-	m.ports.at[0] = np_addr_port(&run->end.local);
-	m.ports.count = m.ports.at[0] != 0;
+	grant_ports(run, &m);
 	if (p->transport->family == AF_UNIX) {
 		np_path_to_wire(run, m.path);
 	}

@@ -89,12 +89,15 @@ np_run_farewell(struct np_run *run)
 	socklen_t len = np_run_connected(run) ? 0 : run->end.peer.len;
 
 	/* A service that is no daemon of ours would not take it for an end: echo sends it back. */
-	if (run->conn->fd >= 0 && run->end.peer.len > 0 && !run->plan->no_control) {
-		if (run->plan->transport->farewell != NULL) {
-			run->plan->transport->farewell(run);
-			return;
-		}
-		sendto(run->conn->fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
+	if (run->conn->fd < 0 || run->end.peer.len == 0 || run->plan->no_control) {
+		return;
+	}
+	if (run->plan->transport->farewell != NULL) {
+		run->plan->transport->farewell(run);
+		return;
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		sendto(run->conn[i].fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
 	}
 }
 
@@ -133,7 +136,7 @@ np_stream_transmit_finish(struct np_run *run)
 		part(run);
 	} else {
 		np_run_look(run);
-		shutdown(run->conn->fd, SHUT_WR);
+		np_run_shut(run);
 	}
 }
 
@@ -265,7 +268,7 @@ receive_finish(struct np_run *run)
 		/* The far end is told off, but nothing more counts; see client.c for its results.
 		 */
 		np_run_look(run);
-		shutdown(run->conn->fd, SHUT_WR);
+		np_run_shut(run);
 	}
 }
 

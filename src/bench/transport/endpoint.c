@@ -14,11 +14,11 @@
 static const uint8_t wildcard[16];
 
 static int
-listen_at(int fd, const struct np_addr *at, struct np_err *err)
+listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT];
 
-	if (listen(fd, NP_BACKLOG) != 0) {
+	if (listen(fd, backlog) != 0) {
 		return np_fail(err, NP_ESYS, errno, "listen on %s", np_addr_text(at, text));
 	}
 	return NP_OK;
@@ -39,6 +39,13 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 	return run->end.picky ? NP_OK : (int)err->code;
 }
 
+/* All flows come at once. The kernel has a limit of its own (net.core.somaxconn). */
+static int
+backlog(const struct np_plan *p)
+{
+	return p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG;
+}
+
 /* Whom it hears is settled before there is an address that anybody could send to. */
 static int
 open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
@@ -53,7 +60,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 	}
 	if (choose_peer(run, fd, listens, err) != NP_OK ||
 	    (at != NULL && np_sock_bind(fd, at, err) != NP_OK) ||
-	    (listens && listen_at(fd, at, err) != NP_OK)) {
+	    (listens && listen_at(fd, backlog(p), at, err) != NP_OK)) {
 		close(fd);
 		return -1;
 	}
@@ -151,7 +158,7 @@ read_back(struct np_run *run, int fd)
 
 /* A free port of those that there are, looked for from a random one on. */
 static int
-open_in_range(struct np_run *run, struct np_err *err)
+open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	uint32_t first = 0, min = p->passive_min, max = p->passive_max;
@@ -162,8 +169,8 @@ open_in_range(struct np_run *run, struct np_err *err)
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = (uint32_t)(((uint64_t)first + i) % count);
 
-		np_addr_set_port(&run->end.local, (uint16_t)(min + at));
-		fd = open_at(run, &run->end.local, err);
+		np_addr_set_port(local, (uint16_t)(min + at));
+		fd = open_at(run, local, err);
 		if (fd >= 0 || err->sys != EADDRINUSE) {
 			return fd;
 		}
@@ -177,7 +184,7 @@ static int
 open_anywhere(struct np_run *run, struct np_err *err)
 {
 	if (run->plan->passive_max != 0 && !run->plan->active) {
-		return open_in_range(run, err);
+		return open_in_range(run, &run->end.local, err);
 	}
 	np_addr_set_port(&run->end.local, 0);
 	return open_at(run, &run->end.local, err);
@@ -217,6 +224,23 @@ np_endpoint_socket(struct np_run *run, struct np_err *err)
 		return -1;
 	}
 	return fd;
+}
+
+int
+np_endpoint_another(struct np_run *run, struct np_err *err)
+{
+	const struct np_plan *p = run->plan;
+	bool want_bind = !p->active || p->bind.len != 0;
+	struct np_addr at = run->end.local;
+
+	if (!want_bind) {
+		return open_at(run, NULL, err);
+	}
+	if (!p->active && p->passive_max != 0) {
+		return open_in_range(run, &at, err);
+	}
+	np_addr_set_port(&at, 0);
+	return open_at(run, &at, err);
 }
 
 int
@@ -261,20 +285,20 @@ np_endpoint_take(struct np_run *run)
 }
 
 int
-np_endpoint_accept(struct np_run *run, struct np_err *err)
+np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT];
 
-	while (run->conn->fd < 0 && !np_stopped(run->stop)) {
-		run->conn->fd = np_endpoint_take(run);
-		if (run->conn->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
+	while (c->fd < 0 && !np_stopped(run->stop)) {
+		c->fd = np_endpoint_take(run);
+		if (c->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
 			return np_fail(err, NP_ESYS, errno, "accept a data connection on %s",
 				       np_addr_text(&run->end.local, text));
 		}
 	}
-	if (run->conn->fd >= 0 && run->plan->only.len != 0 && !run->end.picky) {
+	if (c->fd >= 0 && run->plan->only.len != 0 && !run->end.picky) {
 		/* Who has got this far is known: no packet more has to pass the filter. */
-		np_sock_from_any(run->conn->fd);
+		np_sock_from_any(c->fd);
 	}
 	return NP_OK;
 }

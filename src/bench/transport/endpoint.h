@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "net/addr.h"
 
+struct np_conn;
 struct np_run;
 
 enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
@@ -41,7 +42,10 @@ void np_endpoint_spread(struct np_addr *a, int32_t mask);
  */
 int np_endpoint_take(struct np_run *run);
 
-/* Make run->conn->fd of the first connection to run->end.listen_fd. Blocks until np_stopped(). */
-int np_endpoint_accept(struct np_run *run, struct np_err *err);
+/* Make c->fd of the next connection to run->end.listen_fd. Blocks until np_stopped(). */
+int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);
+
+/* One more data socket like the first, with a port of its own. The descriptor, or -1. */
+int np_endpoint_another(struct np_run *run, struct np_err *err);
 
 #endif

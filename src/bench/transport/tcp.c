@@ -84,7 +84,7 @@ tcp_connect(struct np_run *run, struct np_err *err)
 static int
 tcp_meet(struct np_run *run, struct np_err *err)
 {
-	return run->plan->active ? tcp_connect(run, err) : np_endpoint_accept(run, err);
+	return run->plan->active ? tcp_connect(run, err) : np_endpoint_accept(run, run->conn, err);
 }
 
 const struct np_transport np_transport_tcp = {

@@ -109,7 +109,7 @@ send_echo(struct np_run *run, struct np_err *err)
 static int
 meet_active(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->near.connected) {
+	if (np_run_connected(run)) {
 		if (np_endpoint_connect(run, err) != NP_OK) {
 			return err->code;
 		}

@@ -249,7 +249,7 @@ unix_meet(struct np_run *run, struct np_err *err)
 	if (run->plan->active) {
 		return unix_connect(run, err);
 	}
-	return run->plan->transport->datagram ? NP_OK : np_endpoint_accept(run, err);
+	return run->plan->transport->datagram ? NP_OK : np_endpoint_accept(run, run->conn, err);
 }
 
 static void

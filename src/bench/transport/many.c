@@ -1,0 +1,114 @@
+#include "bench/transport/many.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+#include "bench/engine/syscall.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+#include "wire/plan.h"
+
+/* Without connections each flow has a port at the far end, or shares one with others. */
+static void
+aim(const struct np_run *run, uint32_t number, struct np_addr *peer)
+{
+	*peer = run->end.peer;
+	if (run->end.far_ports > 0) {
+		np_addr_set_port(peer, run->end.far_port[number % run->end.far_ports]);
+	}
+}
+
+/* The sockets beside the first; all of them are bound as that one is, to ports of their own. */
+int
+np_many_open(struct np_run *run, struct np_err *err)
+{
+	bool connected = !run->plan->transport->datagram;
+
+	if (run->conns < 2 || (!run->plan->active && connected)) {
+		return NP_OK;
+	}
+	if (!run->plan->active && run->conns > NP_GRANT_PORTS) {
+		/* Who answers needs no socket a flow: as many as can be named will do. */
+		run->conns = run->worker.conns = NP_GRANT_PORTS;
+	}
+	for (uint32_t i = 1; i < run->conns; i++) {
+		run->conn[i].fd = np_endpoint_another(run, err);
+		if (run->conn[i].fd < 0) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
+static int
+no_connection(const struct np_run *run, uint32_t number, int error, struct np_err *err)
+{
+	struct np_addr peer;
+	char text[NP_ADDR_TEXT];
+
+	aim(run, number, &peer);
+	return np_fail(err, NP_ESYS, error, "connect data socket %u of %u to %s", number + 1,
+		       run->conns, np_addr_text(&peer, text));
+}
+
+/* Begin to connect: those that take time do so at once with all others. */
+static int
+begin_connect(struct np_run *run, uint32_t number, struct np_err *err)
+{
+	int fd = run->conn[number].fd;
+	struct np_addr peer;
+
+	aim(run, number, &peer);
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	if (np_sys_connect(fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {
+		return no_connection(run, number, errno, err);
+	}
+	return NP_OK;
+}
+
+/* Until it is connected, or the run is stopped. */
+static int
+end_connect(struct np_run *run, uint32_t number, struct np_err *err)
+{
+	struct pollfd p = { .fd = run->conn[number].fd, .events = POLLOUT };
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	while (!np_stopped(run->stop) && poll(&p, 1, 100) <= 0) {
+	}
+	if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
+		return no_connection(run, number, error != 0 ? error : errno, err);
+	}
+	return NP_OK;
+}
+
+static int
+connect_all(struct np_run *run, struct np_err *err)
+{
+	for (uint32_t i = 1; i < run->conns; i++) {
+		if (begin_connect(run, i, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	for (uint32_t i = 1; i < run->conns; i++) {
+		if (end_connect(run, i, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
+int
+np_many_meet(struct np_run *run, struct np_err *err)
+{
+	if (run->plan->active) {
+		return connect_all(run, err);
+	}
+	for (uint32_t i = 1; i < run->conns && !run->plan->transport->datagram; i++) {
+		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}

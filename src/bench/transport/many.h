@@ -1,0 +1,18 @@
+/*
+ * The data connections of a test beside its first one, which the transport makes. For all
+ * transports whose sockets endpoint.h makes.
+ */
+#ifndef NP_BENCH_TRANSPORT_MANY_H
+#define NP_BENCH_TRANSPORT_MANY_H
+
+#include "base/err.h"
+
+struct np_run;
+
+/* Behind np_transport.open: the sockets that are not made by accept(2). */
+int np_many_open(struct np_run *run, struct np_err *err);
+
+/* Behind np_transport.meet: connect or accept the others. Blocks until np_stopped(). */
+int np_many_meet(struct np_run *run, struct np_err *err);
+
+#endif
