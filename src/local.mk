@@ -55,7 +55,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def \
 	%D%/bench/pace.c %D%/bench/pace.h \
-	%D%/bench/plan.c %D%/bench/plan.h \
+	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
 	%D%/bench/registry.c \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
 	%D%/bench/stop.h \

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "bench/sequence.h"
 
+static const struct np_terms no_terms;
+
 static void
 buffer_options(const struct np_end *e, struct np_sockopts *o)
 {
@@ -26,12 +28,12 @@ buffer_options(const struct np_end *e, struct np_sockopts *o)
 
 /* Socket options that any transport knows, in netperf's order. */
 static void
-common_options(const struct np_plan *p, struct np_sockopts *o)
+common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {
 	const struct np_end *e = &p->near;
 
-	o->permit = p->permit;
-	o->permit_ctx = p->permit_ctx;
+	o->permit = terms->permit;
+	o->permit_ctx = terms->permit_ctx;
 	buffer_options(e, o);
 	if (p->keepalive) {
 		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
@@ -91,11 +93,12 @@ take_memory(struct np_run *run, struct np_err *err)
 }
 
 int
-np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop,
-	    struct np_err *err)
+np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
+	    struct np_stop *stop, struct np_err *err)
 {
 	memset(run, 0, sizeof(*run));
 	run->plan = plan;
+	run->terms = terms != NULL ? terms : &no_terms;
 	run->stop = stop;
 	run->side = plan->pattern->side[plan->role];
 	run->worker.loop = run->side->loop;
@@ -103,7 +106,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop
 	run->closing.mss = run->closing.retrans = -1;
 	run->end.prio = run->end.tos = -1;
 	run->worker.budget = plan->length < 0 ? (uint64_t)-plan->length : UINT64_MAX;
-	common_options(plan, &run->end.opts);
+	common_options(plan, run->terms, &run->end.opts);
 	if (plan->transport->options != NULL) {
 		plan->transport->options(plan, &plan->near, &run->end.opts);
 	}
@@ -221,31 +224,32 @@ call_size(const struct np_transport *t, int32_t asked, int sockbuf, size_t limit
 }
 
 static size_t
-send_call(const struct np_plan *p, int32_t size, int sndbuf)
+send_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf)
 {
 	return call_size(p->transport, size, sndbuf, (size_t)p->transport->max_message,
-			 p->call_max);
+			 terms->call_max);
 }
 
 static size_t
-recv_call(const struct np_plan *p, int32_t size, int rcvbuf)
+recv_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf)
 {
-	return call_size(p->transport, size, rcvbuf, 0, p->call_max);
+	return call_size(p->transport, size, rcvbuf, 0, terms->call_max);
 }
 
 int
 np_run_send_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_end *e = &run->plan->near;
-	size_t bytes = send_call(run->plan, size, run->end.sndbuf);
+	size_t bytes = send_call(run->plan, run->terms, size, run->end.sndbuf);
 	int rc = np_ring_make(&run->worker.send_ring,
 			      ring_width(e->send_width, run->end.sndbuf, bytes, stream), bytes,
 			      e->send_align, e->send_offset, err);
 
 	run->worker.send_size = bytes;
 	if (rc == NP_OK && e->fill_file[0] != '\0') {
-		rc = e->fill_dir > 0
-			 ? np_ring_fill_at(&run->worker.send_ring, e->fill_dir, e->fill_file, err)
+		rc = run->terms->fill_dir > 0
+			 ? np_ring_fill_at(&run->worker.send_ring, run->terms->fill_dir,
+					   e->fill_file, err)
 			 : np_ring_fill(&run->worker.send_ring, e->fill_file, err);
 	}
 	return rc;
@@ -255,7 +259,7 @@ int
 np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_end *e = &run->plan->near;
-	size_t bytes = recv_call(run->plan, size, run->end.rcvbuf);
+	size_t bytes = recv_call(run->plan, run->terms, size, run->end.rcvbuf);
 
 	run->worker.recv_size = bytes;
 	return np_ring_make(&run->worker.recv_ring,
@@ -264,20 +268,22 @@ np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *e
 }
 
 static uint64_t
-send_ring_bytes(const struct np_plan *p, int32_t size, int sndbuf, bool stream)
+send_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf,
+		bool stream)
 {
 	const struct np_end *e = &p->near;
-	size_t bytes = send_call(p, size, sndbuf);
+	size_t bytes = send_call(p, terms, size, sndbuf);
 
 	return np_ring_bytes(ring_width(e->send_width, sndbuf, bytes, stream), bytes, e->send_align,
 			     e->send_offset);
 }
 
 static uint64_t
-recv_ring_bytes(const struct np_plan *p, int32_t size, int rcvbuf, bool stream)
+recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf,
+		bool stream)
 {
 	const struct np_end *e = &p->near;
-	size_t bytes = recv_call(p, size, rcvbuf);
+	size_t bytes = recv_call(p, terms, size, rcvbuf);
 
 	return np_ring_bytes(ring_width(e->recv_width, rcvbuf, bytes, stream), bytes, e->recv_align,
 			     e->recv_offset);
@@ -285,7 +291,8 @@ recv_ring_bytes(const struct np_plan *p, int32_t size, int rcvbuf, bool stream)
 
 /* The sizes that the socket buffers would have. */
 static int
-try_buffers(const struct np_plan *p, int *sndbuf, int *rcvbuf, struct np_err *err)
+try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, int *rcvbuf,
+	    struct np_err *err)
 {
 	const struct np_transport *t = p->transport;
 	int family = t->family != 0 ? t->family : p->family;
@@ -293,12 +300,12 @@ try_buffers(const struct np_plan *p, int *sndbuf, int *rcvbuf, struct np_err *er
 	int fd;
 
 	buffer_options(&p->near, &opts);
-	if (p->eth != NULL) { /* another one may not be had any more */
-		if (np_sockopts_apply(&opts, p->eth->fd, err) != NP_OK) {
+	if (terms->eth != NULL) { /* another one may not be had any more */
+		if (np_sockopts_apply(&opts, terms->eth->fd, err) != NP_OK) {
 			return err->code;
 		}
-		*sndbuf = np_sock_int(p->eth->fd, SOL_SOCKET, SO_SNDBUF);
-		*rcvbuf = np_sock_int(p->eth->fd, SOL_SOCKET, SO_RCVBUF);
+		*sndbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_SNDBUF);
+		*rcvbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_RCVBUF);
 		return NP_OK;
 	}
 	fd = np_sock_open(family, t->socktype, t->protocol, &opts, NULL, err);
@@ -312,32 +319,34 @@ try_buffers(const struct np_plan *p, int *sndbuf, int *rcvbuf, struct np_err *er
 }
 
 int
-np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
+np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
+	     struct np_err *err)
 {
 	const struct np_pattern *t = plan->pattern;
 	int sndbuf = 0, rcvbuf = 0;
 	uint64_t in;
 
 	*bytes = 0;
+	terms = terms != NULL ? terms : &no_terms;
 	if (t->sized) {
-		in = recv_ring_bytes(plan, plan->role == NP_LEAD ? plan->response : plan->request,
-				     0, false);
+		in = recv_ring_bytes(
+		    plan, terms, plan->role == NP_LEAD ? plan->response : plan->request, 0, false);
 		*bytes = send_ring_bytes(
-		    plan, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
+		    plan, terms, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
 		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
 		return NP_OK;
 	}
 	if (t->transactions) {
 		return NP_OK; /* connections alone, that carry nothing */
 	}
-	if (try_buffers(plan, &sndbuf, &rcvbuf, err) != NP_OK) {
+	if (try_buffers(plan, terms, &sndbuf, &rcvbuf, err) != NP_OK) {
 		return err->code;
 	}
 	if (plan->role == NP_LEAD) {
-		*bytes = send_ring_bytes(plan, plan->near.send_size, sndbuf, true);
+		*bytes = send_ring_bytes(plan, terms, plan->near.send_size, sndbuf, true);
 		return NP_OK;
 	}
-	*bytes = recv_ring_bytes(plan, plan->near.recv_size, rcvbuf, true);
+	*bytes = recv_ring_bytes(plan, terms, plan->near.recv_size, rcvbuf, true);
 	if (np_sequence_wanted(plan) &&
 	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
 		*bytes = UINT64_MAX;

@@ -14,6 +14,7 @@
 #include "bench/bench.h"
 #include "bench/plan.h"
 #include "bench/stop.h"
+#include "bench/terms.h"
 #include "bench/worker.h"
 #include "net/addr.h"
 #include "net/sock.h"
@@ -56,6 +57,7 @@ struct np_closing {
 
 struct np_run {
 	const struct np_plan *plan;
+	const struct np_terms *terms; /* never NULL in an open one */
 	const struct np_side *side;
 	struct np_stop *stop;
 	struct np_endpoint end;
@@ -81,13 +83,18 @@ np_run_connected(const struct np_run *run)
 
 /*
  * Bytes of memory that the rings of such a test's near end would take. Socket buffers' sizes, which
- * some rings follow, are asked for by a socket that is closed again. NP_ESYS where there is none.
+ * some rings follow, are asked for by a socket that is closed again. terms may be NULL. NP_ESYS
+ * where there is none.
  */
-int np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err);
+int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
+		 struct np_err *err);
 
-/* Take memory and open the near endpoint. On failure everything is released again. */
-int np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop,
-		struct np_err *err);
+/*
+ * Take memory and open the near endpoint. terms may be NULL: none. On failure everything is
+ * released again.
+ */
+int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
+		struct np_stop *stop, struct np_err *err);
 
 /* A size or width that is in use here; what was asked for where this end has no use for it. */
 static inline int32_t

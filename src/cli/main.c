@@ -310,7 +310,8 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 {
 	const struct np_cli *cli = &s->cli;
 	struct np_err ignored;
-	int rc = np_client_run(&s->client, &cli->plan, &s->ends.remote.at[0], out, err);
+	int rc =
+	    np_client_run(&s->client, &cli->plan, &cli->terms, &s->ends.remote.at[0], out, err);
 
 	if (rc != NP_OK && !out->measured) {
 		return rc;
@@ -610,7 +611,7 @@ run(struct session *s, struct np_err *err)
 	if (s->client.chan.fd >= 0) {
 		np_client_close(&s->client);
 	}
-	if (cli->plan.eth != NULL) {
+	if (cli->terms.eth != NULL) {
 		np_eth_close(&s->eth);
 	}
 	return rc;

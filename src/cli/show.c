@@ -74,9 +74,9 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	describe_classic(cli, &classic);
 	np_classic_preface(out, &classic);
-	if (cli->headers != 0 && cli->plan.eth != NULL) {
+	if (cli->headers != 0 && cli->terms.eth != NULL) {
 		fprintf(out, "%s from %s to %s of %s, EtherType 0x%04x", cli->bench.title,
-			cli->plan.eth->device,
+			cli->terms.eth->device,
 			cli->far_device[0] != '\0' ? cli->far_device : "the interface",
 			cli->host.text, NP_ETH_TYPE);
 		print_features(out, cli);

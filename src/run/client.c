@@ -936,7 +936,7 @@ static int
 aim(const struct np_client *c, struct np_outcome *out, const struct np_addr *peer,
     struct np_err *err)
 {
-	const struct np_eth *link = out->run.plan->eth;
+	const struct np_eth *link = out->run.terms->eth;
 
 	if (link != NULL) {
 		np_eth_aim(link, out->far.mac, &out->run.end.peer);
@@ -1018,15 +1018,15 @@ agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 }
 
 int
-np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
-	      struct np_outcome *out, struct np_err *err)
+np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
+	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
 {
 	struct np_stop stop = { 0 };
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	if (np_run_open(&out->run, p, &stop, err) != NP_OK) {
+	if (np_run_open(&out->run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}
 	rc = agree(c, p, peer, out, err);

@@ -70,8 +70,8 @@ find_device(struct np_evidence *ev, const struct np_run *run)
 {
 	struct np_addr near = ev->plan.near;
 
-	if (run->plan->eth != NULL) {
-		snprintf(ev->device, sizeof(ev->device), "%s", run->plan->eth->device);
+	if (run->terms->eth != NULL) {
+		snprintf(ev->device, sizeof(ev->device), "%s", run->terms->eth->device);
 	}
 	if (run->plan->transport->family != 0) {
 		return;
@@ -269,7 +269,7 @@ put_counts(const struct np_run *run, struct np_bag *into)
 	np_bag_int(into, (int64_t)np_seen(&c->receives), "flow.receives");
 	np_bag_int(into, (int64_t)np_seen(&c->transactions), "flow.transactions");
 	np_bag_int(into, (int64_t)np_seen(&c->failed), "flow.sends_refused");
-	if (run->plan->eth != NULL && np_eth_drops(run->plan->eth, &dropped)) {
+	if (run->terms->eth != NULL && np_eth_drops(run->terms->eth, &dropped)) {
 		np_bag_int(into, (int64_t)dropped, "flow.socket_drops");
 	}
 }
@@ -338,7 +338,7 @@ np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *in
 static int
 connected_like(const struct np_run *run)
 {
-	const struct np_addr *peer = run->end.peer.len != 0 ? &run->end.peer : &run->plan->only;
+	const struct np_addr *peer = run->end.peer.len != 0 ? &run->end.peer : &run->terms->only;
 	int fd = -1;
 
 	if (run->plan->transport->family != AF_UNIX && run->plan->transport->datagram &&

@@ -7,9 +7,17 @@
 
 #include "run/talk_parts.h"
 
+/* NULL where a run was not opened. */
+static const struct np_eth *
+link_of(const struct np_run *run)
+{
+	return run->terms != NULL ? run->terms->eth : NULL;
+}
+
 static void
 ask(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
+	const struct np_eth *link = link_of(run);
 	bool sized = p->pattern->sized;
 	struct np_dlcl_request m = {
 		.recv_buf_size = p->far.rcvbuf,
@@ -30,8 +38,8 @@ ask(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *f
 		.socket_prio = p->far.prio,
 	};
 
-	if (p->eth != NULL) {
-		memcpy(m.address, p->eth->mac, sizeof(m.address));
+	if (link != NULL) {
+		memcpy(m.address, link->mac, sizeof(m.address));
 	}
 	put(frame, code, p->far.cpu, np_dlcl_request_layout, &m);
 	if (p->ids) {
@@ -163,6 +171,7 @@ rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 static void
 grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t *frame)
 {
+	const struct np_eth *link = link_of(run);
 	struct np_dlcl_response m = {
 		.recv_buf_size = run->end.rcvbuf,
 		.send_buf_size = run->end.sndbuf,
@@ -174,9 +183,9 @@ grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8_t 
 		.token = run->end.token,
 	};
 
-	if (p->eth != NULL) {
-		m.mtu = p->eth->mtu;
-		memcpy(m.address, p->eth->mac, sizeof(m.address));
+	if (link != NULL) {
+		m.mtu = link->mtu;
+		memcpy(m.address, link->mac, sizeof(m.address));
 	}
 	put(frame, code, 0, np_dlcl_response_layout, &m);
 	if (run->worker.id.width > 0) {

@@ -43,7 +43,6 @@ client_params(struct np_plan *p, const struct np_bench *bench, int family, int64
 		p->near.send_size = 512;
 	}
 	if (p->transport->family == AF_PACKET) {
-		p->eth = lo_link(false);
 		p->response = p->response > 0 ? 48 : -1; /* a frame has no less than 46 bytes */
 	}
 }
@@ -57,9 +56,14 @@ server_params(struct np_plan *p, const struct np_plan *client)
 	p->active = false;
 	p->near = client->far;
 	p->far = client->near;
-	if (p->eth != NULL) {
-		p->eth = lo_link(true);
-	}
+}
+
+struct np_terms
+terms_for(const struct np_plan *p)
+{
+	return (struct np_terms){
+		.eth = p->transport->family == AF_PACKET ? lo_link(!p->active) : NULL,
+	};
 }
 
 /* Stands in for the loop that setup chose. */
@@ -79,7 +83,8 @@ watched_loop(struct np_run *run)
 void
 end_open(struct end *e)
 {
-	if (np_run_open(&e->run, &e->plan, &e->stop, &e->err) != NP_OK) {
+	e->terms.eth = terms_for(&e->plan).eth;
+	if (np_run_open(&e->run, &e->plan, &e->terms, &e->stop, &e->err) != NP_OK) {
 		fail_msg("%s", e->err.msg);
 	}
 	e->loop = e->run.worker.loop;
@@ -94,8 +99,8 @@ end_open(struct end *e)
 void
 end_aim(struct end *client, const struct np_addr *at)
 {
-	if (client->plan.eth != NULL) {
-		np_eth_aim(client->plan.eth, client->plan.eth->mac, &client->run.end.peer);
+	if (client->terms.eth != NULL) {
+		np_eth_aim(client->terms.eth, client->terms.eth->mac, &client->run.end.peer);
 		return;
 	}
 	client->run.end.peer =

@@ -32,7 +32,7 @@ static int
 choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
 	run->end.picky = false;
-	if (run->plan->only.len == 0 || np_sock_only_from(fd, &run->plan->only, err) == NP_OK) {
+	if (run->terms->only.len == 0 || np_sock_only_from(fd, &run->terms->only, err) == NP_OK) {
 		return NP_OK;
 	}
 	run->end.picky = listens && err->sys == EPERM;
@@ -153,8 +153,7 @@ read_back(struct np_run *run, int fd)
 static int
 open_in_range(struct np_run *run, struct np_err *err)
 {
-	const struct np_plan *p = run->plan;
-	uint32_t first = 0, min = p->passive_min, max = p->passive_max;
+	uint32_t first = 0, min = run->terms->passive_min, max = run->terms->passive_max;
 	uint32_t count = min <= max ? max - min + 1 : 0;
 	int fd = -1;
 
@@ -176,7 +175,7 @@ open_in_range(struct np_run *run, struct np_err *err)
 static int
 open_anywhere(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->passive_max != 0 && !run->plan->active) {
+	if (run->terms->passive_max != 0 && !run->plan->active) {
 		return open_in_range(run, err);
 	}
 	np_addr_set_port(&run->end.local, 0);
@@ -237,7 +236,7 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 static bool
 is_welcome(const struct np_run *run, int fd)
 {
-	struct np_addr peer = { .len = sizeof(peer.sa) }, only = run->plan->only;
+	struct np_addr peer = { .len = sizeof(peer.sa) }, only = run->terms->only;
 
 	if (getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) != 0) {
 		return false;
@@ -272,7 +271,7 @@ np_endpoint_accept(struct np_run *run, struct np_err *err)
 				       np_addr_text(&run->end.local, text));
 		}
 	}
-	if (run->conn->fd >= 0 && run->plan->only.len != 0 && !run->end.picky) {
+	if (run->conn->fd >= 0 && run->terms->only.len != 0 && !run->end.picky) {
 		/* Who has got this far is known: no packet more has to pass the filter. */
 		np_sock_from_any(run->conn->fd);
 	}

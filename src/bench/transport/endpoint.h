@@ -16,7 +16,7 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 /*
  * A data socket with the flow's options, bound where that is needed: listeners and datagram sockets
  * always, active stream sockets when an address or a port was asked for. Passive stream sockets
- * listen. What plan->only does not let in never reaches it, or in run->end.picky it says that it
+ * listen. What terms->only does not let in never reaches it, or in run->end.picky it says that it
  * may. Notes its address and the buffer sizes in the flow. A passive socket whose port is in use
  * takes another one and says so in run->end.port_moved: the response names the port, and netperf's
  * own clients expect that. Returns the descriptor, or -1 with err filled.
@@ -36,7 +36,7 @@ int np_endpoint_connect(struct np_run *run, struct np_err *err);
 void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
 /*
- * Accept one connection that plan->only lets in. Returns the descriptor, or -1 with errno; a
+ * Accept one connection that terms->only lets in. Returns the descriptor, or -1 with errno; a
  * stranger's, where the kernel let it through, is reset and counts as ECONNABORTED.
  */
 int np_endpoint_take(struct np_run *run);

@@ -29,7 +29,7 @@ static int
 eth_open(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
-	const struct np_eth *l = p->eth;
+	const struct np_eth *l = run->terms->eth;
 	uint64_t earlier;
 
 	if (l == NULL) {
@@ -76,9 +76,9 @@ eth_meet(struct np_run *run, struct np_err *err)
 	const struct np_plan *p = run->plan;
 
 	mark_ring(&run->worker.send_ring, np_eth_tag(run->end.token, p->active));
-	return p->active
-		   ? np_eth_hear(p->eth, &run->end.peer, np_eth_tag(run->end.token, false), err)
-		   : NP_OK;
+	return p->active ? np_eth_hear(run->terms->eth, &run->end.peer,
+				       np_eth_tag(run->end.token, false), err)
+			 : NP_OK;
 }
 
 static void
@@ -95,7 +95,7 @@ static void
 eth_close(struct np_run *run)
 {
 	if (run->end.lent) {
-		np_eth_deafen(run->plan->eth);
+		np_eth_deafen(run->terms->eth);
 		run->end.lent = false;
 	}
 }
