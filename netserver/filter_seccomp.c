@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "net/addr.h"
 #include "netserver/confine.h"
 
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
@@ -448,7 +449,8 @@ forbid_moving_of(scmp_filter_ctx ctx, int fd)
 	int family = 0;
 	socklen_t len = sizeof(family);
 
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 && family == AF_UNIX
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
+		       np_family_is_local(family)
 		   ? forbid(ctx, moving, COUNT(moving), fd)
 		   : 0;
 }

@@ -53,7 +53,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/extra.c %D%/bench/extra.h \
 	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/ids.c %D%/bench/ids.h \
-	%D%/bench/modules.def \
+	%D%/bench/modules.def %D%/bench/transports.def \
 	%D%/bench/pace.c %D%/bench/pace.h \
 	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
 	%D%/bench/registry.c \

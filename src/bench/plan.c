@@ -36,3 +36,9 @@ np_plan_words(const struct np_plan *p)
 {
 	return &p->pattern->words[p->role];
 }
+
+int
+np_plan_family(const struct np_plan *p)
+{
+	return p->transport->family > 0 ? p->transport->family : p->family;
+}

@@ -32,7 +32,7 @@ struct np_end {
 	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
 	bool measure_cpu;
 	const struct np_engine *engine; /* NULL: sync for one flow, epoll for more */
-	uint16_t port;                  /* of the data socket; 0: any */
+	uint32_t port;                  /* of the data socket; 0: any */
 	bool connected;                 /* datagrams: connect() the socket */
 	char cong[NP_CONG_MAX];
 	char fill_file[NP_FILL_MAX];
@@ -54,7 +54,7 @@ struct np_plan {
 	int32_t request, response;   /* bytes; -1 where the pattern has none */
 	uint32_t burst;              /* requests kept in flight beside the one waited for */
 	uint32_t timeout_ms;         /* datagram request/response: when a response counts as lost */
-	uint16_t port_min, port_max; /* local ports of connection tests: min up to max - 1 */
+	uint32_t port_min, port_max; /* local ports of connection tests: min up to max - 1 */
 	bool nodelay, cork, keepalive, no_route, defer_accept, no_fragment, debug;
 	bool fast_open, packet_info, use_write, retry_connect, copy_avoidance;
 	bool echo;       /* datagrams are sent to who proves by an echo that they are wanted */
@@ -72,6 +72,9 @@ struct np_plan {
 
 /* What the test is called at this end. */
 const struct np_words *np_plan_words(const struct np_plan *p);
+
+/* The family of the data sockets, AF_*. */
+int np_plan_family(const struct np_plan *p);
 
 /* Everything at netperf's defaults, before options or a request are looked at. */
 void np_plan_init(struct np_plan *p);

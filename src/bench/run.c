@@ -39,7 +39,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
 		np_sockopts_optional(o);
 	}
-	if (!p->transport->datagram) {
+	if (p->transport->connected) {
 		/* Two datagram sockets would share the port, and one get the other's requests. */
 		np_sockopts_add(o, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR", 1);
 	}
@@ -53,17 +53,17 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->prio);
 		np_sockopts_optional(o);
 	}
-	if (p->transport->family != 0) {
+	if (p->transport->ip_protocol == 0) {
 		return; /* what is left is of the Internet's */
 	}
-	if (e->tos > 0 && p->family == AF_INET6) {
+	if (e->tos > 0 && np_family_version(p->family) == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", e->tos);
 		np_sockopts_optional(o);
 	} else if (e->tos > 0) {
 		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", e->tos);
 		np_sockopts_optional(o);
 	}
-	if (p->no_fragment && p->family == AF_INET) {
+	if (p->no_fragment && np_family_version(p->family) == 4) {
 		np_sockopts_add(o, IPPROTO_IP, IP_MTU_DISCOVER, "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
 	}
 	if (p->pacing > 0) {
@@ -96,6 +96,12 @@ int
 np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 	    struct np_stop *stop, struct np_err *err)
 {
+	if (plan->transport->admit == NP_ADMIT_UNSAID) {
+		memset(run, 0, sizeof(*run));
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "%s does not say whom a data socket of it admits",
+			       plan->transport->name);
+	}
 	memset(run, 0, sizeof(*run));
 	run->plan = plan;
 	run->terms = terms != NULL ? terms : &no_terms;
@@ -118,28 +124,34 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	return NP_OK;
 }
 
+int
+np_run_meet(struct np_run *run, struct np_err *err)
+{
+	const struct np_transport *t = run->plan->transport;
+
+	if (t->meet(run, err) != NP_OK) {
+		return err->code;
+	}
+	for (uint32_t i = 0; i < run->conns && t->upgrade != NULL; i++) {
+		if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
 void
 np_run_look(struct np_run *run)
 {
-	socklen_t len = sizeof(run->closing.info);
+	const struct np_transport *t = run->plan->transport;
 
 	if (run->conn->fd < 0) {
 		return;
 	}
 	run->closing.sndbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF);
 	run->closing.rcvbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF);
-	if (run->plan->transport->protocol != IPPROTO_TCP) {
-		return;
-	}
-	if (!run->plan->pattern->probe) { /* which read it when the connection was new */
-		run->closing.mss = np_sock_int(run->conn->fd, IPPROTO_TCP, TCP_MAXSEG);
-	}
-	if (getsockopt(run->conn->fd, IPPROTO_TCP, TCP_INFO, &run->closing.info, &len) == 0) {
-		run->closing.retrans = (int)run->closing.info.tcpi_total_retrans;
-	}
-	len = sizeof(run->closing.cong) - 1;
-	if (getsockopt(run->conn->fd, IPPROTO_TCP, TCP_CONGESTION, run->closing.cong, &len) != 0) {
-		run->closing.cong[0] = '\0';
+	if (t->look != NULL) {
+		t->look(run, run->conn->fd);
 	}
 }
 
@@ -147,7 +159,7 @@ void
 np_run_hang_up(struct np_run *run)
 {
 	if (run->hung_up && run->conn->fd >= 0 && !run->plan->active &&
-	    !run->plan->transport->datagram) {
+	    run->plan->transport->connected) {
 		np_run_look(run);
 		shutdown(run->conn->fd, SHUT_WR);
 	}
@@ -295,7 +307,6 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	    struct np_err *err)
 {
 	const struct np_transport *t = p->transport;
-	int family = t->family != 0 ? t->family : p->family;
 	struct np_sockopts opts = { .count = 0 };
 	int fd;
 
@@ -308,7 +319,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 		*rcvbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_RCVBUF);
 		return NP_OK;
 	}
-	fd = np_sock_open(family, t->socktype, t->protocol, &opts, NULL, err);
+	fd = np_sock_open(np_plan_family(p), t->socktype, t->protocol, &opts, NULL, err);
 	if (fd < 0) {
 		return err->code;
 	}

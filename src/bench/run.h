@@ -74,11 +74,9 @@ struct np_run {
 static inline bool
 np_run_connected(const struct np_run *run)
 {
-	int family = run->plan->transport->family;
+	enum np_pin pin = run->plan->transport->pin;
 
-	/* In the UNIX domain the path would be looked up for every datagram. Sockets for frames
-	 * can't be connected. */
-	return (run->plan->near.connected && family != AF_PACKET) || family == AF_UNIX;
+	return pin == NP_PIN_ASKED ? run->plan->near.connected : pin == NP_PIN_ALWAYS;
 }
 
 /*
@@ -95,6 +93,12 @@ int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint6
  */
 int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 		struct np_stop *stop, struct np_err *err);
+
+/*
+ * Connect or accept, and upgrade the connections that have come about. Blocks until np_stopped();
+ * then there may be none.
+ */
+int np_run_meet(struct np_run *run, struct np_err *err);
 
 /* A size or width that is in use here; what was asked for where this end has no use for it. */
 static inline int32_t

@@ -14,7 +14,7 @@ np_facts_local(const struct np_cli *cli)
 const char *
 np_facts_any(int family)
 {
-	return family == AF_INET6 ? "::0" : "0.0.0.0";
+	return np_family_version(family) == 6 ? "::0" : "0.0.0.0";
 }
 
 /* What netperf 2.7 has withdrawn: it goes on to print these rows, all alike. */
@@ -66,10 +66,10 @@ addresses(const struct np_cli *cli, struct np_record *r)
 {
 	const struct np_name *local = np_facts_local(cli);
 	int family = cli->data_family;
-	int asked = cli->data_host.family != AF_UNSPEC ? cli->data_host.family : cli->host.family;
+	int asked = np_family_or(cli->data_host.family, cli->host.family);
 
-	if (family == AF_UNSPEC && cli->data_local.given) {
-		family = cli->data_local.family;
+	if (cli->data_local.given) {
+		family = np_family_or(family, cli->data_local.family);
 	}
 	np_record_text(r, NP_M_SOURCE_PORT, cli->data_local_port);
 	np_record_text(r, NP_M_SOURCE_ADDR,
@@ -88,7 +88,7 @@ socket_type(const struct np_cli *cli)
 {
 	const struct np_bench *row = np_bench_find(cli->test);
 
-	return row != NULL && row->transport->datagram ? "Datagram" : "Stream";
+	return row != NULL && row->transport->bounded ? "Datagram" : "Stream";
 }
 
 void

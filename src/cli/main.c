@@ -115,7 +115,7 @@ show_agreed(void *session, const struct np_run *run)
 
 /* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
 static int
-default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
+default_service(struct np_cli *cli, uint32_t *port, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	const char *name = p->pattern->transactions ? "echo"
@@ -123,12 +123,12 @@ default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
 						    : "chargen";
 	const struct servent *service;
 
-	if (p->bench->code != NP_OMNI) {
+	if ((p->bench->flags & NP_B_OLD) != 0 || p->transport->service == NULL) {
 		return np_fail(err, NP_EPLAIN, 0,
 			       "No default port known for the %s test, please set one yourself",
 			       p->bench->name);
 	}
-	service = getservbyname(name, p->transport->datagram ? "udp" : "tcp");
+	service = getservbyname(name, p->transport->service);
 	if (service == NULL) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "-N: no port is known for the service %s (name one: -- -P 0,PORT)",
@@ -144,7 +144,7 @@ static int
 aim_at_service(struct session *s, struct np_err *err)
 {
 	struct np_plan *p = &s->cli.plan;
-	uint16_t port = p->far.port;
+	uint32_t port = p->far.port;
 
 	if (port == 0 && default_service(&s->cli, &port, err) != NP_OK) {
 		return err->code;
@@ -178,7 +178,8 @@ resolve_data(struct session *s, struct np_err *err)
 	const struct np_name *local = np_facts_local(cli);
 	const char *remote = cli->data_host.given ? cli->data_host.text : cli->host.text;
 	int socktype = cli->bench.transport->socktype;
-	int family = data_family(s);
+	const struct np_transport *t = cli->bench.transport;
+	int family = t->family > 0 ? t->family : data_family(s);
 
 	if (np_resolve(remote, NULL, family, socktype, &s->ends.remote, err) != NP_OK) {
 		if (s->out != NULL) {
@@ -186,20 +187,23 @@ resolve_data(struct session *s, struct np_err *err)
 		}
 		return np_fail_in(err, "data connection");
 	}
-	family = family != AF_UNSPEC ? family : s->ends.remote.at[0].sa.ss_family;
+	family = np_family_or(family, s->ends.remote.at[0].sa.ss_family);
 	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &s->ends.local,
 		       err) != NP_OK) {
 		return np_fail_in(err, "data connection");
 	}
 	cli->plan.family = family;
 	if (!cli->plan.no_control && !cli->data_host.given &&
-	    family == s->client.used.sa.ss_family) {
+	    np_addr_same_family(&s->ends.remote.at[0], &s->client.used)) {
 		/* Of a host with several addresses the one that answered. */
 		s->ends.remote.at[0] = s->client.used;
 		np_addr_set_port(&s->ends.remote.at[0], 0);
 	}
 	if (local != NULL) {
 		cli->plan.bind = s->ends.local.at[0];
+	} else if (t->admit == NP_ADMIT_PEER &&
+		   !np_addr_towards(&s->ends.remote.at[0], &cli->plan.bind)) {
+		cli->plan.bind.len = 0; /* the daemon says that it admits nobody then */
 	}
 	if (cli->data_host.given) {
 		aim_at_network(cli, &s->ends.remote.at[0]);
@@ -224,7 +228,7 @@ fill_target(const struct np_cli *cli, struct np_target *t)
 	/* Who asks for a test's figures gets those of its datagrams, too. */
 	t->wants.caps = cli->caps | ((cli->caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
 	t->wants.every_ms = (uint32_t)cli->sample_ms;
-	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
+	if (cli->bench.transport != NULL && cli->bench.transport->link) {
 		t->wants.caps |= NP_CAP_LINK;
 		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->far_device);
 	}
@@ -322,8 +326,9 @@ run_once(struct session *s, struct np_outcome *out, struct np_record *record,
 	if (cli->debug > 0) {
 		np_show_outcome(s->out != NULL ? s->out : stderr, out);
 	}
-	if ((cli->debug > 1 || getenv("DUMP_TCP_INFO") != NULL) && cli->bench.code == NP_OMNI &&
-	    !cli->plan.pattern->connection_test && out->run.closing.info.tcpi_rto != 0) {
+	if ((cli->debug > 1 || getenv("DUMP_TCP_INFO") != NULL) &&
+	    (cli->bench.flags & NP_B_OLD) == 0 && !cli->plan.pattern->connection_test &&
+	    out->run.closing.info.tcpi_rto != 0) {
 		np_show_tcp_info(&out->run);
 	}
 	s->surplus += np_seen(&out->run.worker.count->surplus);
@@ -346,7 +351,7 @@ plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 	plan->result_only = cli->confidence.result_only;
 	if (!np_cli_repeats(cli)) {
 		plan->max = plan->min = 1;
-	} else if (cli->bench.code != NP_OMNI && plan->max > plan->min) {
+	} else if ((cli->bench.flags & NP_B_OLD) != 0 && plan->max > plan->min) {
 		plan->max--; /* netperf's older tests stop one earlier */
 	}
 }
@@ -464,15 +469,13 @@ run_bench(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 
-	if (cli->plan.no_control && cli->bench.transport->family == AF_UNIX) {
-		return np_fail(err, NP_EPLAIN, 0,
-			       "The UNIX tests do not know how to run with no control connection");
+	if (cli->plan.no_control && cli->bench.transport->no_control != NULL) {
+		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
 	}
-	if (cli->bench.transport->family == AF_PACKET &&
-	    np_cli_open_eth(cli, &s->client, &s->eth, err) != NP_OK) {
+	if (cli->bench.transport->link && np_cli_open_eth(cli, &s->client, &s->eth, err) != NP_OK) {
 		return err->code;
 	}
-	if (cli->bench.transport->family == 0 && resolve_data(s, err) != NP_OK) {
+	if (cli->bench.transport->named && resolve_data(s, err) != NP_OK) {
 		return err->code;
 	}
 	if (cli->debug > 0) {
@@ -496,7 +499,7 @@ run_bench(struct session *s, struct np_err *err)
 	s->interim.cli = cli;
 	s->interim.out = s->out;
 	s->interim.doc = s->document;
-	if (cli->interim_s > 0 && cli->bench.transport->family != AF_UNIX) {
+	if (cli->interim_s > 0 && (cli->bench.flags & NP_B_SPARSE) == 0) {
 		s->client.watch.every_ns = (uint64_t)(cli->interim_s * 1e9);
 		s->client.watch.look = np_show_interim;
 		s->client.watch.ctx = &s->interim;
@@ -562,7 +565,8 @@ default_host(struct np_cli *cli)
 {
 	if (!cli->host.given) {
 		snprintf(cli->host.text, sizeof(cli->host.text), "%s",
-			 cli->host.family == AF_INET6 || cli->local.family == AF_INET6
+			 np_family_version(cli->host.family) == 6 ||
+				 np_family_version(cli->local.family) == 6
 			     ? "::1"
 			     : "localhost");
 	}

@@ -11,8 +11,8 @@
 static void
 unreachable(FILE *out, const struct np_cli *cli, int resolved)
 {
-	bool known = cli->host.given && cli->host.family == AF_UNSPEC;
-	int family = known ? resolved : cli->host.family;
+	int asked = cli->host.family;
+	int family = cli->host.given ? np_family_or(asked, resolved) : asked;
 	const char *from = cli->local.given ? cli->local.text : np_facts_any(family);
 
 	fprintf(out,

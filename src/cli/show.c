@@ -66,7 +66,7 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 	struct np_classic classic;
 
-	if (cli->plan.copy_avoidance && cli->bench.code != NP_OMNI) {
+	if (cli->plan.copy_avoidance && (cli->bench.flags & NP_B_OLD) != 0) {
 		/* netperf's older tests have no way to avoid copies, and say so. */
 		fputs("Local send copy avoidance not available.\n"
 		      "Local recv copy avoidance not available.\n",
@@ -82,7 +82,7 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 		print_features(out, cli);
 		putc('\n', out);
 	}
-	if (cli->headers != 0 && cli->bench.transport->family == 0) {
+	if (cli->headers != 0 && cli->bench.transport->named) {
 		if (from[0] == '\0') {
 			from = np_facts_any(cli->plan.family);
 		}
@@ -146,7 +146,7 @@ np_show_interim_end(struct np_show_interim *i, const struct np_run *run)
 {
 	uint64_t then = i->then_ns != 0 ? i->then_ns : run->window.started_ns;
 
-	if (i->cli->bench.code == NP_OMNI && run->window.ended_ns > then) {
+	if ((i->cli->bench.flags & NP_B_OLD) == 0 && run->window.ended_ns > then) {
 		np_show_interim(i, run, run->window.ended_ns);
 	}
 	i->work = 0;
@@ -163,7 +163,7 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 	describe_classic(cli, &look->classic);
 	look->histogram = cli->show_histogram;
 	look->histogram_of = np_plan_words(p)->timed;
-	look->average = p->transport->family == AF_UNIX;
+	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
 	look->latency = cli->latency;
 	look->congestion = cli->selection.congestion;
 	if (cli->selectors != NULL) {

@@ -55,7 +55,7 @@ resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *re
 	if (!bound) {
 		return NP_OK;
 	}
-	family = t->local_family != AF_UNSPEC ? t->local_family : t->family;
+	family = np_family_or(t->local_family, t->family);
 	return np_resolve(t->local_host, t->local_port, family, SOCK_STREAM, local, err);
 }
 
@@ -685,7 +685,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_o
 	      struct np_err *err)
 {
 	const struct np_plan *p = out->run.plan;
-	bool floods = p->transport->datagram && p->role == NP_FOLLOW;
+	bool floods = !p->transport->connected && p->role == NP_FOLLOW;
 	struct np_err ignored;
 	int rc;
 

@@ -199,7 +199,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 static int
 aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 {
-	if (!p->transport->datagram || p->role != NP_LEAD) {
+	if (p->transport->connected || p->role != NP_LEAD) {
 		return NP_OK;
 	}
 	while (p->echo && run->end.token == 0) {
@@ -333,18 +333,20 @@ check_link(const struct np_server *s, const struct np_plan *p, struct np_err *er
 static int
 check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
-	if (p->transport->family == AF_PACKET && check_link(s, p, err) != NP_OK) {
+	if (p->transport->link && check_link(s, p, err) != NP_OK) {
 		return err->code;
 	}
-	if (p->transport->family == AF_UNIX && !s->is_here) {
+	if (p->transport->admit == NP_ADMIT_HERE && !s->is_here) {
 		/* Another machine's would only leave things in /tmp. */
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "request for a UNIX domain test from another machine");
+			       "request for a %s domain test from another machine",
+			       p->transport->name);
 	}
-	if (p->transport->family == AF_UNIX && s->collect.capture != NULL) {
+	if (p->transport->passes_fds && s->collect.capture != NULL) {
 		/* By such sockets descriptors get copies, with numbers that its filter misses. */
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "request for a UNIX domain test beside a capture of packets");
+			       "request for a %s domain test beside a capture of packets",
+			       p->transport->name);
 	}
 	if (p->near.fill_file[0] != '\0' && s->fill_dir == 0) {
 		/* Whoever may ask must not be sent this machine's files. */
@@ -363,7 +365,7 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
 	    getsockname(fd, (struct sockaddr *)&near->sa, &near->len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "address of the client");
 	}
-	if (far->sa.ss_family == AF_UNIX) {
+	if (np_addr_is_local_only(far)) {
 		np_addr_make_loopback(far, family);
 		np_addr_make_loopback(near, family);
 	}
@@ -383,10 +385,11 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
 	*only = *client;
-	if (client->sa.ss_family != p->family && np_addr_is_loopback(client)) {
+	if (np_addr_version(client) != np_family_version(p->family) &&
+	    np_addr_is_loopback(client)) {
 		np_addr_make_loopback(only, p->family); /* this machine, by its other name */
 	}
-	if (only->sa.ss_family != p->family) {
+	if (np_addr_version(only) != np_family_version(p->family)) {
 		np_fail(err, NP_EUNSUP, 0,
 			"datagrams of family %s: the daemon exchanges them only with the address "
 			"of the control connection, %s",
@@ -413,17 +416,34 @@ answer_from(struct np_plan *p, int control_fd, struct np_err *err)
 {
 	struct np_addr here = { .len = 0 }, client;
 
-	if (!p->transport->datagram || p->transport->family != 0 || p->bind.len != 0 ||
+	if (p->transport->connected || p->transport->admit != NP_ADMIT_FILTER || p->bind.len != 0 ||
 	    (!p->ids && !p->echo)) {
 		return NP_OK;
 	}
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (here.sa.ss_family == p->family) {
+	if (np_addr_version(&here) == np_family_version(p->family)) {
 		p->bind = here;
 		np_addr_set_port(&p->bind, 0);
 	}
+	return NP_OK;
+}
+
+/*
+ * The control connection is of another family, and proves no address of this one: the client has to
+ * say its own, and a connection that comes from elsewhere is none of the test's.
+ */
+static int
+only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
+{
+	if (p->far_bind.len == 0) {
+		np_fail(err, NP_EUNSUP, 0,
+			"%s connections of a client that does not name its own address",
+			p->transport->name);
+		return by_rule(err, EACCES);
+	}
+	*only = p->far_bind;
 	return NP_OK;
 }
 
@@ -437,18 +457,21 @@ choose_only(const struct np_plan *p, int control_fd, struct np_addr *only, struc
 {
 	struct np_addr here, client;
 
-	if (p->transport->family != 0) {
-		return NP_OK;
+	if (p->transport->admit == NP_ADMIT_PEER) {
+		return only_named(p, only, err);
+	}
+	if (p->transport->admit != NP_ADMIT_FILTER) {
+		return NP_OK; /* check_request() has seen to it, or np_run_open() does */
 	}
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (p->transport->datagram) {
+	if (!p->transport->connected) {
 		return only_datagrams(p, &client, only, err);
 	}
 	if (p->far_bind.len != 0) {
 		*only = p->far_bind;
-	} else if (client.sa.ss_family == p->family &&
+	} else if (np_addr_version(&client) == np_family_version(p->family) &&
 		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
 		*only = client;
 	}
@@ -462,7 +485,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_addr *only, struc
 static int
 check_sending(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
-	if (!p->transport->datagram || p->role != NP_LEAD || p->echo) {
+	if (p->transport->connected || p->role != NP_LEAD || p->echo) {
 		return NP_OK;
 	}
 	if (s->limits.want_echo) {
@@ -607,19 +630,21 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	return rc;
 }
 
-/* What no request can change. */
-static struct np_terms
-terms_of(const struct np_server *s)
+/* What no request can change, and whom its test may hear. */
+static int
+make_terms(const struct np_server *s, const struct np_plan *p, int control_fd, struct np_terms *out,
+	   struct np_err *err)
 {
-	return (struct np_terms){
+	*out = (struct np_terms){
 		.call_max = s->limits.message,
 		.passive_min = s->limits.port_min,
 		.passive_max = s->limits.port_max,
 		.permit = s->permit,
 		.permit_ctx = s->permit_ctx,
-		.eth = s->eth,
+		.eth = p->transport->link ? s->eth : NULL,
 		.fill_dir = s->fill_dir,
 	};
+	return choose_only(p, control_fd, &out->only, err);
 }
 
 static int
@@ -635,9 +660,8 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	int rc;
 
 	np_plan_init(&p);
-	terms = terms_of(s);
 	if (dialect->asked(c->in, &p, &why) != NP_OK || check_request(s, &p, &why) != NP_OK ||
-	    choose_only(&p, c->fd, &terms.only, &why) != NP_OK ||
+	    make_terms(s, &p, c->fd, &terms, &why) != NP_OK ||
 	    answer_from(&p, c->fd, &why) != NP_OK || check_sending(s, &p, &why) != NP_OK ||
 	    make_wish(s, &p, &terms, &wish, &why) != NP_OK ||
 	    check_limits(&s->limits, &p, &wish, &why) != NP_OK) {

@@ -18,7 +18,7 @@ struct np_far {
 	int sndbuf, rcvbuf;       /* right after its socket was made */
 	int send_size, recv_size; /* bytes of a call in force */
 	bool nodelay;
-	uint16_t port;               /* of its data socket */
+	uint32_t port;               /* of its data socket */
 	uint64_t token;              /* to be echoed before it sends datagrams; 0: none */
 	bool ids;                    /* its responses have the ids of requests */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */

@@ -39,7 +39,7 @@ client_params(struct np_plan *p, const struct np_bench *bench, int family, int64
 		p->request = 64;
 		p->response = 32;
 	}
-	if (p->transport->datagram) {
+	if (!p->transport->connected) {
 		p->near.send_size = 512;
 	}
 	if (p->transport->family == AF_PACKET) {

@@ -21,7 +21,7 @@ static const int families[] = { AF_INET, AF_INET6 };
 static int64_t
 small_count(const struct np_bench *b)
 {
-	return b->pattern->transactions ? 25 : b->transport->datagram ? 20 * 512 : 3000000;
+	return b->pattern->transactions ? 25 : !b->transport->connected ? 20 * 512 : 3000000;
 }
 
 static uint64_t

@@ -129,7 +129,7 @@ every_blocked_loop_stops_when_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		bool datagram = b->transport->datagram;
+		bool datagram = !b->transport->connected;
 
 		if (!can_run(b)) {
 			continue;

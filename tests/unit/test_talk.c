@@ -231,7 +231,7 @@ an_echo_is_promised_where_datagrams_are_to_come(void **state)
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		for (int role = NP_LEAD; b->code == NP_OMNI && role <= NP_FOLLOW; role++) {
 			struct np_run run = { .plan = NULL };
-			bool should = b->transport->datagram && !b->pattern->transactions &&
+			bool should = !b->transport->connected && !b->pattern->transactions &&
 				      role == NP_FOLLOW;
 
 			client_params(&p, b, AF_INET, 10);

@@ -596,7 +596,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 	pthread_t thread;
 	bool moved;
 
-	s->datagram = b->transport->datagram;
+	s->datagram = !b->transport->connected;
 	s->fd = bound_socket(AF_INET, b->transport->socktype, &at);
 	assert_int_equal(pthread_create(&thread, NULL, serve, s), 0);
 	client_params(&e.plan, b, AF_INET, 1);

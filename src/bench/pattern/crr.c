@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -20,15 +19,14 @@
 enum { NUDGES_BEFORE_RESET = 6 };
 
 struct connector {
-	uint16_t port, far_port; /* the last local port; the daemon's */
-	in_port_t *local_port;   /* where the local address has it */
+	uint32_t port, far_port; /* the last local port; the daemon's */
 	unsigned busy;           /* ports in a row that were in use */
 	unsigned nudges;
 };
 
 /* The next local port of the range, but never the port that is connected to. */
 static inline void
-next_port(const struct np_run *run, struct connector *c)
+next_port(struct np_run *run, struct connector *c)
 {
 	const struct np_plan *p = run->plan;
 
@@ -36,7 +34,7 @@ next_port(const struct np_run *run, struct connector *c)
 	if (c->port == c->far_port && p->port_max - p->port_min > 1) {
 		c->port = c->port + 1 < p->port_max ? c->port + 1 : p->port_min;
 	}
-	*c->local_port = htons(c->port);
+	np_addr_set_port(&run->end.local, c->port);
 }
 
 /* Did the local port stand in the way? Then another one may do. */
@@ -82,9 +80,10 @@ NP_LOOP_BODY int
 connect_next(struct np_run *run, struct connector *c, const bool extras)
 {
 	const struct np_transport *t = run->plan->transport;
+	const int family = run->end.local.sa.ss_family;
 
 	while (!np_stopped(run->stop)) {
-		int fd = socket(run->plan->family, t->socktype | SOCK_CLOEXEC, t->protocol);
+		int fd = socket(family, t->socktype | SOCK_CLOEXEC, t->protocol);
 		int error;
 
 		if (fd < 0) {
@@ -167,8 +166,8 @@ transact(struct np_run *run, struct beyond *more, const bool data, const bool ex
 		more->sends += data;
 		more->receives += data;
 	}
-	if (first && run->plan->transport->protocol == IPPROTO_TCP) {
-		run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
+	if (first && run->plan->transport->look_first != NULL) {
+		run->plan->transport->look_first(run, fd);
 	}
 	np_sys_close(fd);
 	return rc;
@@ -244,7 +243,7 @@ connects_with_extras(const struct np_run *run)
 }
 
 /* A random place in the port range, so that two runs do not walk over each other. */
-static uint16_t
+static uint32_t
 first_port(const struct np_plan *p)
 {
 	unsigned span = p->port_max > p->port_min ? (unsigned)(p->port_max - p->port_min) : 1;
@@ -253,7 +252,7 @@ first_port(const struct np_plan *p)
 	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice)) {
 		dice = (unsigned)np_now();
 	}
-	return (uint16_t)(p->port_min + dice % span);
+	return p->port_min + dice % span;
 }
 
 static int
@@ -266,7 +265,6 @@ connector_setup(struct np_run *run, struct np_err *err)
 	}
 	run->worker.state = c;
 	c->port = first_port(run->plan);
-	c->local_port = np_addr_port_field(&run->end.local);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close(run);
 	run->closing.mss = run->closing.retrans = -1;
@@ -306,21 +304,11 @@ connector_release(struct np_run *run)
 static void
 reset_nudge(struct np_run *run)
 {
-	static const int off = 0;
+	const struct np_transport *t = run->plan->transport;
 	struct connector *c = run->worker.state;
-	struct np_err err;
-	int fd;
 
-	if (++c->nudges != NUDGES_BEFORE_RESET) {
-		return;
-	}
-	fd = np_sock_open(run->plan->family, run->plan->transport->socktype | SOCK_NONBLOCK,
-			  run->plan->transport->protocol, &run->end.opts, NULL, &err);
-	if (fd >= 0) {
-		/* Nothing is sent on this one, which -F would wait for. */
-		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
-		np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len);
-		np_sock_reset(fd);
+	if (++c->nudges == NUDGES_BEFORE_RESET && t->knock != NULL) {
+		t->knock(run);
 	}
 }
 
@@ -462,5 +450,6 @@ const struct np_pattern np_pattern_crr = {
 	.lead_direction = NP_WD_BOTH,
 	.transactions = true,
 	.sized = true,
+	.speaks_first = true,
 	.connection_test = true,
 };

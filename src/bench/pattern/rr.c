@@ -311,7 +311,7 @@ static void
 choose_request_loop(struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
-	bool datagram = p->transport->datagram, extras = np_extra_wanted(run);
+	bool datagram = !p->transport->connected, extras = np_extra_wanted(run);
 
 	if (run->worker.ids != NULL) {
 		np_rr_choose_ids_loop(run, extras);
@@ -363,7 +363,7 @@ request_setup(struct np_run *run, struct np_err *err)
 		return err->code;
 	}
 	choose_request_loop(run);
-	run->worker.patience_ns = p->transport->datagram ? p->timeout_ms * NP_MSEC : 0;
+	run->worker.patience_ns = !p->transport->connected ? p->timeout_ms * NP_MSEC : 0;
 	if (np_run_send_ring(run, p->request, false, err) != NP_OK) {
 		return err->code;
 	}
@@ -589,9 +589,9 @@ respond_setup(struct np_run *run, struct np_err *err)
 		run->worker.loop = respond_counted;
 	} else if (run->plan->transport->header > 0) {
 		run->worker.loop = extras ? respond_frames_extras : respond_frames;
-	} else if (run->plan->transport->datagram && run->plan->packet_info) {
+	} else if (!run->plan->transport->connected && run->plan->packet_info) {
 		run->worker.loop = respond_addressed;
-	} else if (run->plan->transport->datagram) {
+	} else if (!run->plan->transport->connected) {
 		run->worker.loop = extras ? respond_datagrams_extras : respond_datagrams_plain;
 	} else {
 		run->worker.loop = extras ? respond_stream_extras : respond_stream_plain;
@@ -625,4 +625,6 @@ const struct np_pattern np_pattern_rr = {
 	.lead_direction = NP_WD_BOTH,
 	.transactions = true,
 	.sized = true,
+	.ids = true,
+	.speaks_first = true,
 };

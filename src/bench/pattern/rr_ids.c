@@ -285,7 +285,7 @@ np_rr_drain(struct np_run *run)
 	char *buf = run->worker.recv_ring.slots->buf;
 	ssize_t n = 0;
 
-	if (!run->plan->transport->datagram || run->conn->fd < 0) {
+	if (run->plan->transport->connected || run->conn->fd < 0) {
 		return;
 	}
 	poll(&more, 1, drain_ms(run));

@@ -29,7 +29,7 @@ send_failed(struct np_run *run, uint64_t *failed)
 	if (errno == EINTR) {
 		return 0;
 	}
-	if (run->plan->transport->datagram && (errno == ENOBUFS || errno == ENOMEM)) {
+	if (!run->plan->transport->connected && (errno == ENOBUFS || errno == ENOMEM)) {
 		np_show(&run->worker.count->failed, ++*failed);
 		return 0;
 	}
@@ -115,7 +115,7 @@ transmit_to_timed(struct np_run *run)
 static bool
 named_peer(const struct np_run *run)
 {
-	return run->plan->transport->datagram && !np_run_connected(run);
+	return !run->plan->transport->connected && !np_run_connected(run);
 }
 
 static int
@@ -213,7 +213,7 @@ part(struct np_run *run)
 void
 np_stream_transmit_finish(struct np_run *run)
 {
-	if (run->plan->transport->datagram) {
+	if (!run->plan->transport->connected) {
 		np_run_farewells(run);
 	} else if (run->plan->active) {
 		part(run);
@@ -226,7 +226,7 @@ np_stream_transmit_finish(struct np_run *run)
 void
 np_stream_nudge(struct np_run *run)
 {
-	if (run->plan->transport->datagram) {
+	if (!run->plan->transport->connected) {
 		np_run_farewell(run);
 	}
 }
@@ -242,7 +242,7 @@ receive_loop(struct np_run *run, const bool timed, const bool extras, const bool
 	 * Numbered ones may come twice, and all that come are accounted for.
 	 */
 	const uint64_t enough =
-	    !numbered && run->plan->transport->datagram ? run->worker.budget : UINT64_MAX;
+	    !numbered && !run->plan->transport->connected ? run->worker.budget : UINT64_MAX;
 	struct np_counters *count = run->worker.count;
 	uint64_t received = 0, receives = 0;
 	uint64_t then = run->window.started_ns;
@@ -368,7 +368,7 @@ receive_setup(struct np_run *run, struct np_err *err)
 		run->worker.loop = extras ? receive_numbered_extras : receive_numbered;
 		return run->worker.state != NULL ? NP_OK : (int)err->code;
 	}
-	if (run->plan->copy_avoidance && !run->plan->transport->datagram) {
+	if (run->plan->copy_avoidance && run->plan->transport->connected) {
 		run->worker.loop = receive_uncopied;
 	} else if (extras) {
 		run->worker.loop = receive_extras;
@@ -429,7 +429,7 @@ drain_datagrams(struct np_run *run)
 static void
 receive_finish(struct np_run *run)
 {
-	if (run->plan->transport->datagram) {
+	if (!run->plan->transport->connected) {
 		drain_datagrams(run);
 	} else if (run->plan->active && !run->hung_up) {
 		/* The far end is told off, but nothing more counts; see client.c for its results.
@@ -459,4 +459,6 @@ const struct np_pattern np_pattern_stream = {
 		   [NP_FOLLOW] = { "Receive", "receive", "recv", "receive" } },
 	.side = { [NP_LEAD] = &transmit, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
+	.sequence = true,
+	.speaks_first = true,
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -10,8 +11,6 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "net/only.h"
-
-static const uint8_t wildcard[16];
 
 static int
 listen_at(int fd, const struct np_addr *at, struct np_err *err)
@@ -31,8 +30,15 @@ listen_at(int fd, const struct np_addr *at, struct np_err *err)
 static int
 choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
-	run->end.picky = false;
-	if (run->terms->only.len == 0 || np_sock_only_from(fd, &run->terms->only, err) == NP_OK) {
+	bool by_peer = run->plan->transport->admit == NP_ADMIT_PEER;
+
+	run->end.picky = listens && by_peer;
+	if (run->end.picky && run->terms->only.len == 0) {
+		return np_fail(err, NP_EUNSUP, EACCES, "a listener for %s that would admit anybody",
+			       run->plan->transport->name);
+	}
+	if (by_peer || run->terms->only.len == 0 ||
+	    np_sock_only_from(fd, &run->terms->only, err) == NP_OK) {
 		return NP_OK;
 	}
 	run->end.picky = listens && err->sys == EPERM;
@@ -45,8 +51,9 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	const struct np_transport *t = p->transport;
-	bool listens = !p->active && !t->datagram;
-	int fd = np_sock_open(p->family, t->socktype, t->protocol, &run->end.opts, NULL, err);
+	bool listens = !p->active && t->connected;
+	int fd =
+	    np_sock_open(np_plan_family(p), t->socktype, t->protocol, &run->end.opts, NULL, err);
 
 	if (fd < 0) {
 		return -1;
@@ -99,16 +106,14 @@ no_host(const uint8_t *bytes, size_t size, int32_t mask)
 void
 np_endpoint_spread(struct np_addr *a, int32_t mask)
 {
-	bool six = a->sa.ss_family == AF_INET6;
-	size_t size = six ? 16 : 4;
-	uint8_t *at = six ? ((struct sockaddr_in6 *)&a->sa)->sin6_addr.s6_addr
-			  : (uint8_t *)&((struct sockaddr_in *)&a->sa)->sin_addr;
-	uint8_t dice[16];
+	size_t size = np_addr_size(a);
+	uint8_t dice[16], at[16];
 	bool few = mask > 8 * (int32_t)size - 2; /* a network of two has no other hosts */
 
-	if (mask <= 0 || mask >= 8 * (int32_t)size) {
+	if (mask <= 0 || mask >= 8 * (int32_t)size || size > sizeof(at)) {
 		return;
 	}
+	memcpy(at, np_addr_bytes(a), size);
 	do {
 		random_bytes(dice, size);
 		for (size_t i = 0; i < size; i++) {
@@ -116,7 +121,8 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 
 			at[i] = (uint8_t)((at[i] & ~bits) | (dice[i] & bits));
 		}
-	} while (!six && !few && no_host(at, size, mask));
+	} while (np_addr_has_edges(a) && !few && no_host(at, size, mask));
+	np_addr_set_bytes(a, at);
 }
 
 /*
@@ -136,7 +142,7 @@ static void
 read_back(struct np_run *run, int fd)
 {
 	const struct np_end *e = &run->plan->near;
-	bool six = run->plan->family == AF_INET6;
+	bool six = np_family_version(run->plan->family) == 6;
 
 	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
 	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
@@ -161,7 +167,7 @@ open_in_range(struct np_run *run, struct np_err *err)
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = (uint32_t)(((uint64_t)first + i) % count);
 
-		np_addr_set_port(&run->end.local, (uint16_t)(min + at));
+		np_addr_set_port(&run->end.local, min + at);
 		fd = open_at(run, &run->end.local, err);
 		if (fd >= 0 || err->sys != EADDRINUSE) {
 			return fd;
@@ -187,10 +193,10 @@ np_endpoint_socket(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	bool want_bind =
-	    !p->active || p->transport->datagram || p->near.port != 0 || p->bind.len != 0;
+	    !p->active || !p->transport->connected || p->near.port != 0 || p->bind.len != 0;
 	int fd;
 
-	np_addr_make(&run->end.local, p->family, wildcard, 0);
+	np_addr_make_any(&run->end.local, np_plan_family(p));
 	if (p->bind.len != 0) {
 		run->end.local = p->bind;
 	}
@@ -243,7 +249,7 @@ is_welcome(const struct np_run *run, int fd)
 	}
 	np_addr_unmap(&peer);
 	np_addr_unmap(&only);
-	return np_addr_same_host(&peer, &only) != 0;
+	return np_addr_same_host(&peer, &only);
 }
 
 int

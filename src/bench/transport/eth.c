@@ -82,6 +82,14 @@ eth_meet(struct np_run *run, struct np_err *err)
 }
 
 static void
+eth_too_long(const struct np_run *run, struct np_err *err)
+{
+	np_fail(err, NP_EUSAGE, EMSGSIZE,
+		"%zu bytes are more than a frame holds now: the MTU was made smaller",
+		run->worker.send_size);
+}
+
+static void
 eth_farewell(struct np_run *run)
 {
 	uint8_t end[NP_ETH_LEAST];
@@ -104,11 +112,17 @@ const struct np_transport np_transport_eth = {
 	.name = "DLCL",
 	.family = AF_PACKET,
 	.socktype = SOCK_DGRAM,
-	.datagram = true,
+	.bounded = true,
+	.admit = NP_ADMIT_TAG,
+	.pin = NP_PIN_NEVER,
+	.link = true,
+	.no_capture = "tests of the link layer send no packets of IP",
+	.scanner = NP_SCAN_LINK,
 	.min_message = NP_ETH_LEAST,
 	.header = NP_ETH_HEADER,
 	.open = eth_open,
 	.meet = eth_meet,
+	.too_long = eth_too_long,
 	.farewell = eth_farewell,
 	.close = eth_close,
 };

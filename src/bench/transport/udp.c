@@ -17,7 +17,7 @@ static void
 udp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
 {
 	(void)e;
-	if (p->ttl >= 0 && p->family == AF_INET6) {
+	if (p->ttl >= 0 && np_family_version(p->family) == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, "IPV6_MULTICAST_HOPS",
 				p->ttl);
 	} else if (p->ttl >= 0) {
@@ -142,7 +142,11 @@ const struct np_transport np_transport_udp = {
 	.socktype = SOCK_DGRAM,
 	.protocol = IPPROTO_UDP,
 	.wire_type = NP_WS_DGRAM,
-	.datagram = true,
+	.bounded = true,
+	.admit = NP_ADMIT_FILTER,
+	.named = true,
+	.ip_protocol = IPPROTO_UDP,
+	.service = "udp",
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
 	.open = udp_open,
@@ -155,7 +159,11 @@ const struct np_transport np_transport_udplite = {
 	.socktype = SOCK_DGRAM,
 	.protocol = IPPROTO_UDPLITE,
 	.wire_type = NP_WS_DGRAM,
-	.datagram = true,
+	.bounded = true,
+	.admit = NP_ADMIT_FILTER,
+	.named = true,
+	.ip_protocol = IPPROTO_UDPLITE,
+	.service = "udp",
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
 	.open = udp_open,
