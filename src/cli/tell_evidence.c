@@ -51,7 +51,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.near = out->near_bag,
 		.far = out->far_bag,
 		.far_lacks = out->far_lacks,
-		.datagrams = !p->transport->connected,
+		.lossy = !p->transport->connected,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && p->role == NP_LEAD,
 		.family =
