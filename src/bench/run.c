@@ -140,6 +140,18 @@ np_run_meet(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+int
+np_run_upgrade(struct np_run *run, int fd)
+{
+	const struct np_transport *t = run->plan->transport;
+	struct np_conn conn = { .fd = fd };
+
+	if (t->upgrade == NULL || t->upgrade(run, &conn, &run->err) == NP_OK) {
+		return 0;
+	}
+	return run->err.sys > 0 ? -run->err.sys : -EPROTO;
+}
+
 void
 np_run_look(struct np_run *run)
 {

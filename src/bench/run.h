@@ -100,6 +100,12 @@ int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_
  */
 int np_run_meet(struct np_run *run, struct np_err *err);
 
+/*
+ * Upgrade a connection of a connection test, where the transport does so. Returns 0, or -errno with
+ * run->err filled.
+ */
+int np_run_upgrade(struct np_run *run, int fd);
+
 /* A size or width that is in use here; what was asked for where this end has no use for it. */
 static inline int32_t
 np_run_used(size_t here, int32_t asked)

@@ -92,7 +92,7 @@ explain(struct np_run *run, int error)
 	const struct np_transport *t = run->plan->transport;
 	char peer[NP_ADDR_TEXT] = "the far end";
 
-	if (np_stopped(run->stop) ||
+	if (np_stopped(run->stop) || run->err.code != NP_OK ||
 	    ((error == ECONNRESET || error == EPIPE) && counted_out(run))) {
 		return;
 	}

@@ -551,7 +551,7 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 static void
 name_test(const struct np_plan *p, char *out, size_t size)
 {
-	bool sends = strcmp(p->pattern->name, "stream") == 0 && p->role == NP_LEAD;
+	bool sends = p->pattern->lead_direction == NP_WD_TRANSMIT && p->role == NP_LEAD;
 
 	snprintf(out, size, "%s_%s", p->transport->name, sends ? "maerts" : p->pattern->name);
 	for (char *at = out; *at != '\0'; at++) {

@@ -153,6 +153,10 @@ transact(struct np_run *run, struct beyond *more, const bool data, const bool ex
 	if (fd <= 0) {
 		return fd == 0 ? NP_LEAVE : fd;
 	}
+	if (extras && (rc = np_run_upgrade(run, fd)) != 0) {
+		np_sys_close(fd);
+		return rc;
+	}
 	if (data && (rc = np_message_send(run, &fd, run->worker.send_ring.slots->buf,
 					  run->worker.send_size, extras)) == 0) {
 		rc = np_message_recv(run, &fd, run->worker.recv_ring.slots->buf,
@@ -238,8 +242,8 @@ connects_with_extras(const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 
-	return np_extra_wanted(run) || p->retry_connect || p->near.mask > 0 || p->far.mask > 0 ||
-	       p->no_control;
+	return np_extra_wanted(run) || p->transport->upgrade != NULL || p->retry_connect ||
+	       p->near.mask > 0 || p->far.mask > 0 || p->no_control;
 }
 
 /* A random place in the port range, so that two runs do not walk over each other. */
@@ -343,7 +347,8 @@ accept_loop(struct np_run *run, const bool data, const bool extras)
 			rc = -errno;
 			break;
 		}
-		rc = data ? serve(run, fd, &more, extras) : 0;
+		rc = extras ? np_run_upgrade(run, fd) : 0;
+		rc = rc == 0 && data ? serve(run, fd, &more, extras) : rc;
 		np_sys_close(fd);
 		if (rc < 0) {
 			break;
@@ -382,7 +387,10 @@ accept_extras(struct np_run *run)
 static void
 accept_prepare(struct np_run *run, int (*loop)(struct np_run *run))
 {
-	run->worker.loop = np_extra_wanted(run) || run->end.picky ? accept_extras : loop;
+	bool extras =
+	    np_extra_wanted(run) || run->end.picky || run->plan->transport->upgrade != NULL;
+
+	run->worker.loop = extras ? accept_extras : loop;
 	run->closing.sndbuf_end = run->end.sndbuf;
 	run->closing.rcvbuf_end = run->end.rcvbuf;
 }
