@@ -138,6 +138,12 @@ end_open(struct end *e)
 				      .meet_ns = LONG_MS * NP_MSEC };
 }
 
+struct np_addr
+way_to(const struct np_plan *p, const struct np_addr *local)
+{
+	return p->transport->named ? loopback(np_plan_family(p), np_addr_port(local)) : *local;
+}
+
 void
 end_aim(struct end *client, const struct np_addr *at)
 {
@@ -145,11 +151,7 @@ end_aim(struct end *client, const struct np_addr *at)
 		np_eth_aim(client->terms.eth, client->terms.eth->mac, &client->run.end.peer);
 		return;
 	}
-	client->run.end.peer = *at;
-	if (client->plan.transport->named) {
-		np_addr_make_loopback(&client->run.end.peer, np_plan_family(&client->plan));
-		np_addr_set_port(&client->run.end.peer, np_addr_port(at));
-	}
+	client->run.end.peer = way_to(&client->plan, at);
 }
 
 static void *

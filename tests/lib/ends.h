@@ -47,6 +47,9 @@ struct np_terms terms_for(const struct np_plan *p);
 /* Open e->run for e->plan, and make it ready to be driven. Fails the test when it can't be had. */
 void end_open(struct end *e);
 
+/* Where a client of that plan finds an end that is bound to that address. */
+struct np_addr way_to(const struct np_plan *p, const struct np_addr *local);
+
 /* Let the client's flow know where the other one is. */
 void end_aim(struct end *client, const struct np_addr *at);
 

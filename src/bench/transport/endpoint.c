@@ -188,8 +188,9 @@ open_anywhere(struct np_run *run, struct np_err *err)
 	return open_at(run, &run->end.local, err);
 }
 
-int
-np_endpoint_socket(struct np_run *run, struct np_err *err)
+/* The descriptor, or -1 with err filled. */
+static int
+make_socket(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	bool want_bind =
@@ -222,6 +223,28 @@ np_endpoint_socket(struct np_run *run, struct np_err *err)
 		return -1;
 	}
 	return fd;
+}
+
+int
+np_endpoint_open(struct np_run *run, struct np_err *err)
+{
+	int fd = make_socket(run, err);
+
+	if (fd < 0) {
+		return err->code;
+	}
+	if (run->plan->active || !run->plan->transport->connected) {
+		run->conn->fd = fd;
+	} else {
+		run->end.listen_fd = fd;
+	}
+	return NP_OK;
+}
+
+int
+np_endpoint_meet(struct np_run *run, struct np_err *err)
+{
+	return run->plan->active ? np_endpoint_connect(run, err) : np_endpoint_accept(run, err);
 }
 
 int

@@ -47,22 +47,6 @@ tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts 
 }
 
 static int
-tcp_open(struct np_run *run, struct np_err *err)
-{
-	int fd = np_endpoint_socket(run, err);
-
-	if (fd < 0) {
-		return err->code;
-	}
-	if (run->plan->active) {
-		run->conn->fd = fd;
-	} else {
-		run->end.listen_fd = fd;
-	}
-	return NP_OK;
-}
-
-static int
 tcp_connect(struct np_run *run, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT], here[NP_ADDR_TEXT];
@@ -142,7 +126,7 @@ const struct np_transport np_transport_tcp = {
 	.tcp_info = true,
 	.service = "tcp",
 	.options = tcp_options,
-	.open = tcp_open,
+	.open = np_endpoint_open,
 	.meet = tcp_meet,
 	.look = tcp_look,
 	.look_first = tcp_look_first,

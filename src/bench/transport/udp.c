@@ -26,16 +26,6 @@ udp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts 
 	np_pktinfo_options(p, o);
 }
 
-static int
-udp_open(struct np_run *run, struct np_err *err)
-{
-	run->conn->fd = np_endpoint_socket(run, err);
-	if (run->conn->fd < 0) {
-		return err->code;
-	}
-	return NP_OK;
-}
-
 /* Wait for the first datagram, leave it where it is, and connect to its sender. */
 static int
 udp_connect_back(struct np_run *run, struct np_err *err)
@@ -149,7 +139,7 @@ const struct np_transport np_transport_udp = {
 	.service = "udp",
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
-	.open = udp_open,
+	.open = np_endpoint_open,
 	.meet = udp_meet,
 };
 
@@ -166,6 +156,6 @@ const struct np_transport np_transport_udplite = {
 	.service = "udp",
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
-	.open = udp_open,
+	.open = np_endpoint_open,
 	.meet = udp_meet,
 };
