@@ -51,9 +51,10 @@ port_is_busy(const struct np_run *run, struct connector *c, int error)
 static inline int
 connect_from(struct np_run *run, int fd)
 {
+	const struct np_addr *at = &run->end.local;
+
 	return np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
-		       bind(fd, (const struct sockaddr *)&run->end.local.sa, run->end.local.len) ==
-			   0
+		       (at->len == 0 || bind(fd, (const struct sockaddr *)&at->sa, at->len) == 0)
 		   ? np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len)
 		   : -1;
 }
