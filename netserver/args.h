@@ -32,7 +32,7 @@ struct ns_args {
 	uint64_t max_memory, max_total_memory, max_message;
 	int64_t max_length;          /* seconds */
 	int32_t idle;                /* seconds */
-	uint16_t port_min, port_max; /* --data-ports; 0: any */
+	uint32_t port_min, port_max; /* --data-ports; 0: any */
 	bool exclusive, want_echo, nat;
 	int32_t line; /* seconds that a client waits for its turn */
 

@@ -69,7 +69,7 @@ ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int fa
 	struct np_err first = { .code = NP_OK };
 
 	d->listener_count = 0;
-	if (host == NULL && family == AF_UNSPEC) {
+	if (host == NULL && np_family_or(family, 0) == 0) {
 		/* The IPv6 socket mostly covers IPv4; then the second bind fails, rightly. */
 		listen_family(d, NULL, port, AF_INET6, &first);
 		if (first.sys != EADDRINUSE) { /* half of a port would surprise */

@@ -27,6 +27,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
+#include "net/addr.h"
 #include "netserver/confine.h"
 
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
@@ -133,7 +135,6 @@ struct rule {
 		}                                                                                  \
 	}
 #define OPTION(level, name) TWO("setsockopt", 1, ALL, (level), 2, ALL, (name))
-#define SOCKET(family, type) TWO("socket", 0, ALL, (family), 1, 0xf, (type))
 
 #if defined(__s390__)
 enum { CLONE_FLAGS = 1 };
@@ -187,10 +188,6 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_TCP, TCP_MAXSEG),
 	OPTION(IPPROTO_TCP, TCP_NODELAY),
 	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
-	SOCKET(AF_INET, SOCK_STREAM),
-	SOCKET(AF_INET, SOCK_DGRAM),
-	SOCKET(AF_INET6, SOCK_STREAM),
-	SOCKET(AF_INET6, SOCK_DGRAM),
 	ONE("open", 1, OPENED, O_RDONLY),
 	ONE("open", 1, OPENED, O_WRONLY),
 	ONE("openat", 2, OPENED, O_RDONLY),
@@ -223,11 +220,6 @@ static const struct rule allowed_if[] = {
 	ONE("prctl", 0, ALL, PR_SET_NAME),
 	ONE("prctl", 0, ALL, PR_SET_PDEATHSIG),
 	ONE("prctl", 0, ALL, PR_SET_VMA),
-};
-
-static const struct rule allowed_unix_if[] = {
-	SOCKET(AF_UNIX, SOCK_STREAM),
-	SOCKET(AF_UNIX, SOCK_DGRAM),
 };
 
 /*
@@ -295,6 +287,36 @@ add_names(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static int
+add_socket(scmp_filter_ctx ctx, int family, int type)
+{
+	const struct rule r = TWO("socket", 0, ALL, (uint32_t)family, 1, 0xf, (uint32_t)type);
+	int rc = add(ctx, SCMP_ACT_ALLOW, &r);
+
+	return rc == -EEXIST ? 0 : rc; /* another transport has the same */
+}
+
+/* The sockets of all transports, but for those that are lent. */
+static int
+add_transports(scmp_filter_ctx ctx, bool is_here)
+{
+	const struct np_transport *t;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && (t = np_transport_at(i)) != NULL; i++) {
+		if (t->link || (t->admit == NP_ADMIT_HERE && !is_here)) {
+			continue;
+		}
+		if (t->family > 0) {
+			rc = add_socket(ctx, t->family, t->socktype);
+			continue;
+		}
+		rc = add_socket(ctx, AF_INET, t->socktype);
+		rc = rc != 0 ? rc : add_socket(ctx, AF_INET6, t->socktype);
+	}
+	return rc;
+}
+
+static int
 add_all(scmp_filter_ctx ctx, unsigned kind)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
@@ -303,6 +325,7 @@ add_all(scmp_filter_ctx ctx, unsigned kind)
 	int rc = add_names(ctx, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
 
 	rc = rc != 0 ? rc : add_rules(ctx, SCMP_ACT_ALLOW, allowed_if, COUNT(allowed_if));
+	rc = rc != 0 ? rc : add_transports(ctx, (kind & NS_FILTER_UNIX) != 0);
 	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ALLOW, &own);
 	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ERRNO(ENOSYS), &clone3);
 	if ((kind & NS_FILTER_EVIDENCE) != 0) {
@@ -316,9 +339,6 @@ add_all(scmp_filter_ctx ctx, unsigned kind)
 	if ((kind & NS_FILTER_UNIX) != 0) {
 		rc = rc != 0 ? rc
 			     : add_names(ctx, SCMP_ACT_ALLOW, allowed_unix, COUNT(allowed_unix));
-		rc = rc != 0
-			 ? rc
-			 : add_rules(ctx, SCMP_ACT_ALLOW, allowed_unix_if, COUNT(allowed_unix_if));
 	}
 	rc = rc != 0 ? rc : add_names(ctx, SCMP_ACT_KILL_PROCESS, deadly, COUNT(deadly));
 	return rc != 0 ? rc : add_rules(ctx, SCMP_ACT_KILL_PROCESS, deadly_if, COUNT(deadly_if));
@@ -454,7 +474,8 @@ forbid_moving_of(scmp_filter_ctx ctx, int fd)
 	int family = 0;
 	socklen_t len = sizeof(family);
 
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 && family == AF_UNIX
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
+		       np_family_is_local(family)
 		   ? forbid(ctx, moving, COUNT(moving), fd)
 		   : 0;
 }

@@ -193,21 +193,6 @@ ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, 
 	return due + each_ns > now_ns + window ? due + each_ns - window : now_ns;
 }
 
-/* Bytes of an address by which its owner is known. */
-static size_t
-address_bytes(const struct np_addr *a)
-{
-	/* Who has one address of an IPv6 network has all of its lower half (RFC 4291, 2.5.4). */
-	return a->sa.ss_family == AF_INET6 ? 8 : a->sa.ss_family == AF_INET ? 4 : 0;
-}
-
-/* The same of a network: IPv4 /24, IPv6 /64. */
-static size_t
-network_bytes(const struct np_addr *a)
-{
-	return a->sa.ss_family == AF_INET ? 3 : address_bytes(a);
-}
-
 /* Without the seed nobody knows who falls into one group with whom. */
 static uint32_t
 hash_of(const struct np_addr *a, size_t size, uint32_t seed)
@@ -225,19 +210,19 @@ hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 unsigned
 ns_group_of(const struct np_addr *a, uint32_t seed)
 {
-	return hash_of(a, address_bytes(a), seed) % NS_GROUPS;
+	return hash_of(a, np_addr_owner(a), seed) % NS_GROUPS;
 }
 
 unsigned
 ns_network_of(const struct np_addr *a, uint32_t seed)
 {
-	return hash_of(a, network_bytes(a), seed) % NS_GROUPS;
+	return hash_of(a, np_addr_network(a), seed) % NS_GROUPS;
 }
 
 static bool
 begin_alike(const struct np_addr *a, const struct np_addr *b, size_t size)
 {
-	return a->sa.ss_family == b->sa.ss_family && size > 0 &&
+	return np_addr_same_family(a, b) && size > 0 &&
 	       memcmp(np_addr_bytes(a), np_addr_bytes(b), size) == 0;
 }
 
@@ -310,7 +295,7 @@ ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
 static unsigned
 try_group(const struct np_addr *a, uint32_t seed)
 {
-	return hash_of(a, address_bytes(a), seed) % NS_TRY_GROUPS;
+	return hash_of(a, np_addr_owner(a), seed) % NS_TRY_GROUPS;
 }
 
 uint64_t
@@ -356,13 +341,13 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 	struct usage u = { .all = 0 };
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		bool is_net = begin_alike(&s->peer, peer, network_bytes(peer));
+		bool is_net = begin_alike(&s->peer, peer, np_addr_network(peer));
 
 		if (s == but) {
 			continue;
 		}
 		u.all++;
-		u.near += begin_alike(&s->peer, peer, address_bytes(peer));
+		u.near += begin_alike(&s->peer, peer, np_addr_owner(peer));
 		u.net += is_net;
 		u.bytes += s->bytes;
 		u.net_bytes += is_net ? s->bytes : 0;
@@ -480,7 +465,7 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
 		all += s->captures;
-		near += s->captures && begin_alike(&s->peer, peer, address_bytes(peer));
+		near += s->captures && begin_alike(&s->peer, peer, np_addr_owner(peer));
 	}
 	if (near >= NS_CAPTURES_NEAR) {
 		return np_fail(err, NP_EPEER, 0,

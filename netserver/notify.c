@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "net/addr.h"
 
 enum { FIRST = 3 }; /* SD_LISTEN_FDS_START */
 
@@ -35,7 +36,7 @@ fault_of(int fd)
 	if (family < 0) {
 		return errno == EBADF ? "is not open" : "is no socket";
 	}
-	if ((family != AF_INET && family != AF_INET6) || socket_int(fd, SO_TYPE) != SOCK_STREAM) {
+	if (np_family_version(family) == 0 || socket_int(fd, SO_TYPE) != SOCK_STREAM) {
 		return "is no TCP socket";
 	}
 	return socket_int(fd, SO_ACCEPTCONN) == 1 ? NULL : "does not listen (Accept=no is needed)";

@@ -44,7 +44,7 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 	char host[NP_ADDR_TEXT];
 
 	np_event_begin(e, name);
-	if (peer->sa.ss_family == AF_INET || peer->sa.ss_family == AF_INET6) {
+	if (np_addr_version(peer) > 0) {
 		np_event_text(e, "peer", np_addr_host(peer, host));
 		np_event_number(e, "port", np_addr_port(peer));
 	}
@@ -245,7 +245,7 @@ wants_capture(const struct ns_caller *c)
 	struct np_hello hello;
 	struct np_err ignored;
 
-	return c->peer.sa.ss_family != AF_UNIX && c->chan.have == NP_FRAME_SIZE &&
+	return !np_addr_is_local_only(&c->peer) && c->chan.have == NP_FRAME_SIZE &&
 	       np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
 	       np_hello_get(c->chan.in, &hello, &ignored) == NP_OK &&
 	       (hello.caps & NP_CAP_WIRE) != 0;
@@ -422,7 +422,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 	server.caps |= c->linked ? NP_CAP_LINK : 0;
 	near->len = sizeof(near->sa);
 	if (getsockname(c->chan.fd, (struct sockaddr *)&near->sa, &near->len) != 0 ||
-	    near->sa.ss_family == AF_UNIX) {
+	    np_addr_is_local_only(near)) {
 		near->len = 0;
 	} else {
 		np_addr_unmap(near);
@@ -545,7 +545,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 	struct np_err err = { .code = NP_OK };
 
 	if (getpeername(fd, (struct sockaddr *)&c.peer.sa, &c.peer.len) == 0 &&
-	    c.peer.sa.ss_family != AF_UNIX) {
+	    !np_addr_is_local_only(&c.peer)) {
 		np_addr_unmap(&c.peer);
 		np_addr_text(&c.peer, c.text);
 	}

@@ -54,9 +54,9 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/bench.h \
 	%D%/bench/codec.c %D%/bench/codec.h \
 	%D%/bench/ids.c %D%/bench/ids.h \
-	%D%/bench/modules.def \
+	%D%/bench/modules.def %D%/bench/transports.def \
 	%D%/bench/load.c %D%/bench/load.h \
-	%D%/bench/plan.c %D%/bench/plan.h \
+	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
 	%D%/bench/registry.c \
 	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/sequence.c %D%/bench/sequence.h \

@@ -15,6 +15,7 @@
 #include "bench/plan.h"
 #include "wire/msg.h"
 
+struct np_conn;
 struct np_run;
 struct np_sockopts;
 struct np_steps;
@@ -91,14 +92,55 @@ struct np_pattern {
 	bool connection_test;    /* one connection a transaction */
 	bool probe;              /* moves nothing: looks at the connection, and ends */
 	bool several;            /* may have several data connections at a time (--flows) */
+	bool sequence;           /* its messages can be numbered (bench/sequence.h) */
+	bool ids;                /* its requests can have ids (bench/ids.h) */
+	bool speaks_first;       /* the leader's first call is a send */
 };
+
+/* Whom a passive end admits (np_terms.only). Every transport has to say it. */
+enum np_admit {
+	NP_ADMIT_UNSAID, /* nobody: np_run_open() refuses such a transport */
+	NP_ADMIT_FILTER, /* who has that address, by a filter in the kernel that knows packets of IP
+			  */
+	NP_ADMIT_PEER,   /* who has that address, as the accepted connection tells it */
+	NP_ADMIT_HERE,   /* who is on this machine: the control connection shows that */
+	NP_ADMIT_TAG     /* who knows the test's tag, which only the client is told */
+};
+
+/* Is the socket connect()ed, where there is no connection? */
+enum np_pin {
+	NP_PIN_ASKED, /* if np_end.connected says so */
+	NP_PIN_ALWAYS,
+	NP_PIN_NEVER
+};
+
+/* Which of netperf's scanners reads the options of a test over it. */
+enum np_scanner { NP_SCAN_IP, NP_SCAN_UNIX, NP_SCAN_LINK };
 
 struct np_transport {
 	const char *name; /* as the PROTOCOL metric says it */
-	int family;       /* AF_UNIX, AF_PACKET; 0: of the Internet, as the parameters say */
+	int family;       /* of its addresses, AF_*; 0: of the Internet, as the plan says */
 	int socktype, protocol;
-	int32_t wire_type;
-	bool datagram;
+	int32_t wire_type; /* in OMNI requests; 0: they can't ask for it */
+
+	/* Traits. */
+	bool reliable;  /* all that is sent arrives, once and in order */
+	bool connected; /* there is a connection: it tells when the far end has closed */
+	bool bounded;   /* a message is what one call sends */
+	enum np_admit admit;
+	enum np_pin pin;
+	bool named;      /* users name the ends (-H, -L, -P); else the daemon's answer does */
+	bool link;       /* frames, by a socket that is lent (np_terms.eth) */
+	bool passes_fds; /* descriptors can be sent over it */
+
+	/* What can be known of it. */
+	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */
+	bool tcp_info;   /* the kernel tells TCP_INFO while the connection lasts */
+	const char *no_capture; /* --wire: why there is nothing to see; NULL: in general words */
+	const char *no_control; /* why -N can't be had; NULL: it can, or something else says it */
+	const char *service;    /* its name in services(5); NULL: it has none there */
+	enum np_scanner scanner;
+
 	int32_t max_message; /* largest message taken from a socket buffer's size; 0: no limit */
 	int32_t min_message; /* shorter ones are filled up to it; 0: none are */
 	/*
@@ -112,11 +154,31 @@ struct np_transport {
 	/* Append this transport's own socket options. May be NULL. */
 	void (*options)(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);
 
-	/* Make the near endpoint: the data socket (active, or datagrams), else a listener. */
+	/* Make the near endpoint: the data socket (active, or without connections), else a
+	 * listener. */
 	int (*open)(struct np_run *run, struct np_err *err);
 
 	/* Bring the two ends together: connect or accept. Blocks until np_stopped(). */
 	int (*meet)(struct np_run *run, struct np_err *err);
+
+	/* Prepare a connection that has just been made, before anything is measured. May be NULL.
+	 */
+	int (*upgrade)(struct np_run *run, struct np_conn *conn, struct np_err *err);
+
+	/* Note what the kernel knows of a connection at its end (np_closing). May be NULL. */
+	void (*look)(struct np_run *run, int fd);
+
+	/* The same of the first one of a connection test, which has to be quick. May be NULL. */
+	void (*look_first)(struct np_run *run, int fd);
+
+	/*
+	 * Make a connection that comes to nothing at once, so that who waits in accept(2) sees an
+	 * error. May be NULL.
+	 */
+	void (*knock)(struct np_run *run);
+
+	/* Say that the kernel found a message too long (EMSGSIZE). NULL: in general words. */
+	void (*too_long)(const struct np_run *run, struct np_err *err);
 
 	/* Send the message that ends a test, where an empty datagram does not. May be NULL. */
 	void (*farewell)(struct np_run *run);
@@ -126,7 +188,13 @@ struct np_transport {
 };
 
 /* Bits of np_bench.flags. */
-enum { NP_B_ROUTE_OFF = 1 << 0 /* SO_DONTROUTE unless the user allows routing */ };
+enum {
+	NP_B_ROUTE_OFF = 1 << 0, /* SO_DONTROUTE unless the user allows routing */
+	/* By the rules of netperf's older tests: how work is counted, what is told of it. */
+	NP_B_OLD = 1 << 1,
+	NP_B_ONCE = 1 << 2,   /* not repeated for confidence (-i, -I) */
+	NP_B_SPARSE = 1 << 3, /* no interim results; the table has an average of the times */
+};
 
 struct np_bench {
 	const char *name;  /* what -t takes, in any case */
@@ -141,14 +209,35 @@ struct np_bench {
 
 extern const struct np_pattern np_pattern_stream, np_pattern_sendfile, np_pattern_rr,
     np_pattern_crr, np_pattern_cc, np_pattern_mss;
-extern const struct np_transport np_transport_tcp, np_transport_udp, np_transport_udplite,
-    np_transport_unix_stream, np_transport_unix_dgram, np_transport_eth;
+#define NP_TRANSPORT(name) extern const struct np_transport np_transport_##name;
+#include "bench/transports.def"
+#undef NP_TRANSPORT
 
 /* The row of that name in any case, or NULL. */
 const struct np_bench *np_bench_find(const char *name);
 
 /* Row i of the table, NULL behind the last. */
 const struct np_bench *np_bench_at(size_t i);
+
+/* Is it asked for by an OMNI request, so that options choose its transport and pattern? */
+bool np_bench_is_omni(const struct np_bench *b);
+
+/* Row i of the table of transports, NULL behind the last. */
+const struct np_transport *np_transport_at(size_t i);
+
+/* Without a connection messages go to whoever is named, and nothing tells of an end. */
+static inline bool
+np_is_datagram(const struct np_transport *t)
+{
+	return !t->connected;
+}
+
+/* Has all arrived that was sent, if no error was seen? */
+static inline bool
+np_delivers(const struct np_transport *t)
+{
+	return t->connected && t->reliable;
+}
 
 /* The transport whose name that is in any case, of those for OMNI requests; or NULL. */
 const struct np_transport *np_transport_named(const char *name);

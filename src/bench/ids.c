@@ -16,8 +16,7 @@ enum { AT_IN_HEADER = 4 };
 bool
 np_ids_useful(const struct np_plan *p)
 {
-	return p->pattern == &np_pattern_rr && p->transport->datagram &&
-	       p->transport->family != AF_UNIX;
+	return p->pattern->ids && !p->transport->connected && !p->transport->reliable;
 }
 
 struct np_id_place

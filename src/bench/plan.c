@@ -41,5 +41,11 @@ bool
 np_plan_several(const struct np_plan *p)
 {
 	return p->pattern->several && p->transport->several &&
-	       (p->pattern->transactions || !p->transport->datagram);
+	       (p->pattern->transactions || p->transport->connected);
+}
+
+int
+np_plan_family(const struct np_plan *p)
+{
+	return p->transport->family > 0 ? p->transport->family : p->family;
 }

@@ -33,11 +33,10 @@ struct np_end {
 	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
 	bool measure_cpu;
 	const struct np_engine *engine; /* NULL: sync for one flow, epoll for more */
-	uint16_t port;                  /* of the data socket; 0: any */
+	uint32_t port;                  /* of the data socket; 0: any */
 	bool connected;                 /* datagrams: connect() the socket */
 	char cong[NP_CONG_MAX];
 	char fill_file[NP_FILL_MAX];
-	int fill_dir;            /* descriptor of where fill_file must be; 0: anywhere */
 	uint8_t mac[NP_ETH_MAC]; /* the far end's, where the daemon is to send frames */
 };
 
@@ -50,17 +49,13 @@ struct np_plan {
 	int family;              /* AF_INET or AF_INET6 of the data connection */
 	struct np_addr bind;     /* address of the near data socket; len 0: the wildcard */
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
-	struct np_addr only;     /* whom alone the near data socket hears; len 0: anybody */
 	struct np_end near, far;
 	uint32_t flows;              /* data connections, at least one */
 	int64_t length;              /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
 	int32_t request, response;   /* bytes; -1 where the pattern has none */
 	uint32_t burst;              /* requests kept in flight beside the one waited for */
 	uint32_t timeout_ms;         /* datagram request/response: when a response counts as lost */
-	uint16_t port_min, port_max; /* local ports of connection tests: min up to max - 1 */
-	/* Ports of a passive end that is asked for none, both included; 0: any. */
-	uint16_t passive_min, passive_max;
-	size_t call_max; /* most bytes of a call that only a socket buffer's size gives; 0: any */
+	uint32_t port_min, port_max; /* local ports of connection tests: min up to max - 1 */
 	bool nodelay, cork, keepalive, no_route, defer_accept, no_fragment, debug;
 	bool fast_open, packet_info, use_write, retry_connect, copy_avoidance;
 	bool echo;       /* datagrams are sent to who proves by an echo that they are wanted */
@@ -71,12 +66,8 @@ struct np_plan {
 	int32_t ttl;     /* multicast; -1: leave */
 	uint32_t pacing; /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
 	bool time_calls; /* streams: record the time of every call, too */
-	/* Sets a congestion control that the peer named, see np_sockopts; NULL: setsockopt(2). */
-	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
-	void *permit_ctx;
 	/* Datagrams: the client sends no empty one after its last request. */
 	bool no_end_mark;
-	const struct np_eth *eth;       /* of frames without IP, open already; NULL: none */
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */
 };
 
@@ -88,6 +79,9 @@ const struct np_words *np_plan_words(const struct np_plan *p);
  * end by a close: an empty datagram would be the end of all of them.
  */
 bool np_plan_several(const struct np_plan *p);
+
+/* The family of the data sockets, AF_*. */
+int np_plan_family(const struct np_plan *p);
 
 /* Everything at netperf's defaults, before options or a request are looked at. */
 void np_plan_init(struct np_plan *p);

@@ -15,9 +15,9 @@ static const struct np_bench benches[] = {
 
 /* Those of OMNI requests. */
 static const struct np_transport *const transports[] = {
-	&np_transport_tcp,
-	&np_transport_udp,
-	&np_transport_udplite,
+#define NP_TRANSPORT(name) &np_transport_##name,
+#include "bench/transports.def"
+#undef NP_TRANSPORT
 };
 
 /* The patterns an OMNI request can mean. */
@@ -47,12 +47,26 @@ np_bench_find(const char *name)
 	return NULL;
 }
 
+bool
+np_bench_is_omni(const struct np_bench *b)
+{
+	return b->code == NP_OMNI;
+}
+
+const struct np_transport *
+np_transport_at(size_t i)
+{
+	return i < sizeof(transports) / sizeof(transports[0]) ? transports[i] : NULL;
+}
+
 const struct np_transport *
 np_transport_named(const char *name)
 {
-	for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
-		if (strcasecmp(transports[i]->name, name) == 0) {
-			return transports[i];
+	const struct np_transport *t;
+
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (t->wire_type != 0 && strcasecmp(t->name, name) == 0) {
+			return t;
 		}
 	}
 	return NULL;
@@ -61,11 +75,12 @@ np_transport_named(const char *name)
 const struct np_transport *
 np_transport_find(int32_t wire_type, uint32_t protocol)
 {
-	/* The table's first row of a type is what the kernel takes protocol 0 for. */
-	for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
-		if (transports[i]->wire_type == wire_type &&
-		    (protocol == 0 || (uint32_t)transports[i]->protocol == protocol)) {
-			return transports[i];
+	const struct np_transport *t;
+
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (t->wire_type != 0 && t->wire_type == wire_type &&
+		    (protocol == 0 || (uint32_t)t->protocol == protocol)) {
+			return t;
 		}
 	}
 	return NULL;
@@ -142,7 +157,7 @@ is_omni(const struct np_pattern *p, const struct np_transport *t)
 	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
 		if (omni_patterns[i] == p) {
 			return np_transport_named(t->name) == t &&
-			       !(p->connection_test && t->datagram);
+			       !(p->connection_test && !t->connected);
 		}
 	}
 	return false;

@@ -16,6 +16,8 @@
 #include "bench/sequence.h"
 #include "bench/transport/many.h"
 
+static const struct np_terms no_terms;
+
 static void
 buffer_options(const struct np_end *e, struct np_sockopts *o)
 {
@@ -29,18 +31,18 @@ buffer_options(const struct np_end *e, struct np_sockopts *o)
 
 /* Socket options that any transport knows, in netperf's order. */
 static void
-common_options(const struct np_plan *p, struct np_sockopts *o)
+common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {
 	const struct np_end *e = &p->near;
 
-	o->permit = p->permit;
-	o->permit_ctx = p->permit_ctx;
+	o->permit = terms->permit;
+	o->permit_ctx = terms->permit_ctx;
 	buffer_options(e, o);
 	if (p->keepalive) {
 		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
 		np_sockopts_optional(o);
 	}
-	if (!p->transport->datagram) {
+	if (p->transport->connected) {
 		/* Two datagram sockets would share the port, and one get the other's requests. */
 		np_sockopts_add(o, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR", 1);
 	}
@@ -54,17 +56,17 @@ common_options(const struct np_plan *p, struct np_sockopts *o)
 		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->prio);
 		np_sockopts_optional(o);
 	}
-	if (p->transport->family != 0) {
+	if (p->transport->ip_protocol == 0) {
 		return; /* what is left is of the Internet's */
 	}
-	if (e->tos > 0 && p->family == AF_INET6) {
+	if (e->tos > 0 && np_family_version(p->family) == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", e->tos);
 		np_sockopts_optional(o);
 	} else if (e->tos > 0) {
 		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", e->tos);
 		np_sockopts_optional(o);
 	}
-	if (p->no_fragment && p->family == AF_INET) {
+	if (p->no_fragment && np_family_version(p->family) == 4) {
 		np_sockopts_add(o, IPPROTO_IP, IP_MTU_DISCOVER, "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
 	}
 	if (p->pacing > 0) {
@@ -130,18 +132,25 @@ prepare_worker(struct np_run *run)
 }
 
 int
-np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop,
-	    struct np_err *err)
+np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
+	    struct np_stop *stop, struct np_err *err)
 {
+	if (plan->transport->admit == NP_ADMIT_UNSAID) {
+		memset(run, 0, sizeof(*run));
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "%s does not say whom a data socket of it admits",
+			       plan->transport->name);
+	}
 	memset(run, 0, sizeof(*run));
 	run->plan = plan;
+	run->terms = terms != NULL ? terms : &no_terms;
 	run->stop = stop;
 	run->side = plan->pattern->side[plan->role];
 	run->end.listen_fd = run->end.held_fd = -1;
 	run->closing.mss = run->closing.retrans = -1;
 	run->end.prio = run->end.tos = -1;
 	prepare_worker(run);
-	common_options(plan, &run->end.opts);
+	common_options(plan, run->terms, &run->end.opts);
 	if (plan->transport->options != NULL) {
 		plan->transport->options(plan, &plan->near, &run->end.opts);
 	}
@@ -154,28 +163,46 @@ np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop
 	return NP_OK;
 }
 
+int
+np_run_meet(struct np_run *run, struct np_err *err)
+{
+	const struct np_transport *t = run->plan->transport;
+
+	if (t->meet(run, err) != NP_OK || (run->conn->fd >= 0 && np_many_meet(run, err) != NP_OK)) {
+		return err->code;
+	}
+	for (uint32_t i = 0; i < run->conns && t->upgrade != NULL; i++) {
+		if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
+int
+np_run_upgrade(struct np_run *run, int fd)
+{
+	const struct np_transport *t = run->plan->transport;
+	struct np_conn conn = { .fd = fd };
+
+	if (t->upgrade == NULL || t->upgrade(run, &conn, &run->err) == NP_OK) {
+		return 0;
+	}
+	return run->err.sys > 0 ? -run->err.sys : -EPROTO;
+}
+
 void
 np_run_look(struct np_run *run)
 {
-	socklen_t len = sizeof(run->closing.info);
+	const struct np_transport *t = run->plan->transport;
 
 	if (run->conn->fd < 0) {
 		return;
 	}
 	run->closing.sndbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF);
 	run->closing.rcvbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF);
-	if (run->plan->transport->protocol != IPPROTO_TCP) {
-		return;
-	}
-	if (!run->plan->pattern->probe) { /* which read it when the connection was new */
-		run->closing.mss = np_sock_int(run->conn->fd, IPPROTO_TCP, TCP_MAXSEG);
-	}
-	if (getsockopt(run->conn->fd, IPPROTO_TCP, TCP_INFO, &run->closing.info, &len) == 0) {
-		run->closing.retrans = (int)run->closing.info.tcpi_total_retrans;
-	}
-	len = sizeof(run->closing.cong) - 1;
-	if (getsockopt(run->conn->fd, IPPROTO_TCP, TCP_CONGESTION, run->closing.cong, &len) != 0) {
-		run->closing.cong[0] = '\0';
+	if (t->look != NULL) {
+		t->look(run, run->conn->fd);
 	}
 }
 
@@ -183,7 +210,7 @@ void
 np_run_hang_up(struct np_run *run)
 {
 	if (run->hung_up && run->conn->fd >= 0 && !run->plan->active &&
-	    !run->plan->transport->datagram) {
+	    run->plan->transport->connected) {
 		np_run_look(run);
 		np_run_shut(run);
 	}
@@ -273,31 +300,32 @@ call_size(const struct np_transport *t, int32_t asked, int sockbuf, size_t limit
 }
 
 static size_t
-send_call(const struct np_plan *p, int32_t size, int sndbuf)
+send_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf)
 {
 	return call_size(p->transport, size, sndbuf, (size_t)p->transport->max_message,
-			 p->call_max);
+			 terms->call_max);
 }
 
 static size_t
-recv_call(const struct np_plan *p, int32_t size, int rcvbuf)
+recv_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf)
 {
-	return call_size(p->transport, size, rcvbuf, 0, p->call_max);
+	return call_size(p->transport, size, rcvbuf, 0, terms->call_max);
 }
 
 int
 np_run_send_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_end *e = &run->plan->near;
-	size_t bytes = send_call(run->plan, size, run->end.sndbuf);
+	size_t bytes = send_call(run->plan, run->terms, size, run->end.sndbuf);
 	int rc = np_ring_make(&run->worker.send_ring,
 			      ring_width(e->send_width, run->end.sndbuf, bytes, stream), bytes,
 			      e->send_align, e->send_offset, err);
 
 	run->worker.send_size = bytes;
 	if (rc == NP_OK && e->fill_file[0] != '\0') {
-		rc = e->fill_dir > 0
-			 ? np_ring_fill_at(&run->worker.send_ring, e->fill_dir, e->fill_file, err)
+		rc = run->terms->fill_dir > 0
+			 ? np_ring_fill_at(&run->worker.send_ring, run->terms->fill_dir,
+					   e->fill_file, err)
 			 : np_ring_fill(&run->worker.send_ring, e->fill_file, err);
 	}
 	return rc;
@@ -307,7 +335,7 @@ int
 np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_end *e = &run->plan->near;
-	size_t bytes = recv_call(run->plan, size, run->end.rcvbuf);
+	size_t bytes = recv_call(run->plan, run->terms, size, run->end.rcvbuf);
 
 	run->worker.recv_size = run->worker.whole = bytes;
 	return np_ring_make(&run->worker.recv_ring,
@@ -316,20 +344,22 @@ np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *e
 }
 
 static uint64_t
-send_ring_bytes(const struct np_plan *p, int32_t size, int sndbuf, bool stream)
+send_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf,
+		bool stream)
 {
 	const struct np_end *e = &p->near;
-	size_t bytes = send_call(p, size, sndbuf);
+	size_t bytes = send_call(p, terms, size, sndbuf);
 
 	return np_ring_bytes(ring_width(e->send_width, sndbuf, bytes, stream), bytes, e->send_align,
 			     e->send_offset);
 }
 
 static uint64_t
-recv_ring_bytes(const struct np_plan *p, int32_t size, int rcvbuf, bool stream)
+recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf,
+		bool stream)
 {
 	const struct np_end *e = &p->near;
-	size_t bytes = recv_call(p, size, rcvbuf);
+	size_t bytes = recv_call(p, terms, size, rcvbuf);
 
 	return np_ring_bytes(ring_width(e->recv_width, rcvbuf, bytes, stream), bytes, e->recv_align,
 			     e->recv_offset);
@@ -337,23 +367,23 @@ recv_ring_bytes(const struct np_plan *p, int32_t size, int rcvbuf, bool stream)
 
 /* The sizes that the socket buffers would have. */
 static int
-try_buffers(const struct np_plan *p, int *sndbuf, int *rcvbuf, struct np_err *err)
+try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, int *rcvbuf,
+	    struct np_err *err)
 {
 	const struct np_transport *t = p->transport;
-	int family = t->family != 0 ? t->family : p->family;
 	struct np_sockopts opts = { .count = 0 };
 	int fd;
 
 	buffer_options(&p->near, &opts);
-	if (p->eth != NULL) { /* another one may not be had any more */
-		if (np_sockopts_apply(&opts, p->eth->fd, err) != NP_OK) {
+	if (terms->eth != NULL) { /* another one may not be had any more */
+		if (np_sockopts_apply(&opts, terms->eth->fd, err) != NP_OK) {
 			return err->code;
 		}
-		*sndbuf = np_sock_int(p->eth->fd, SOL_SOCKET, SO_SNDBUF);
-		*rcvbuf = np_sock_int(p->eth->fd, SOL_SOCKET, SO_RCVBUF);
+		*sndbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_SNDBUF);
+		*rcvbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_RCVBUF);
 		return NP_OK;
 	}
-	fd = np_sock_open(family, t->socktype, t->protocol, &opts, NULL, err);
+	fd = np_sock_open(np_plan_family(p), t->socktype, t->protocol, &opts, NULL, err);
 	if (fd < 0) {
 		return err->code;
 	}
@@ -365,32 +395,34 @@ try_buffers(const struct np_plan *p, int *sndbuf, int *rcvbuf, struct np_err *er
 
 /* Of the rings. */
 static int
-ring_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
+ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
+	   struct np_err *err)
 {
 	const struct np_pattern *t = plan->pattern;
 	int sndbuf = 0, rcvbuf = 0;
 	uint64_t in;
 
 	*bytes = 0;
+	terms = terms != NULL ? terms : &no_terms;
 	if (t->sized) {
-		in = recv_ring_bytes(plan, plan->role == NP_LEAD ? plan->response : plan->request,
-				     0, false);
+		in = recv_ring_bytes(
+		    plan, terms, plan->role == NP_LEAD ? plan->response : plan->request, 0, false);
 		*bytes = send_ring_bytes(
-		    plan, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
+		    plan, terms, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
 		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
 		return NP_OK;
 	}
 	if (t->transactions) {
 		return NP_OK; /* connections alone, that carry nothing */
 	}
-	if (try_buffers(plan, &sndbuf, &rcvbuf, err) != NP_OK) {
+	if (try_buffers(plan, terms, &sndbuf, &rcvbuf, err) != NP_OK) {
 		return err->code;
 	}
 	if (plan->role == NP_LEAD) {
-		*bytes = send_ring_bytes(plan, plan->near.send_size, sndbuf, true);
+		*bytes = send_ring_bytes(plan, terms, plan->near.send_size, sndbuf, true);
 		return NP_OK;
 	}
-	*bytes = recv_ring_bytes(plan, plan->near.recv_size, rcvbuf, true);
+	*bytes = recv_ring_bytes(plan, terms, plan->near.recv_size, rcvbuf, true);
 	if (np_sequence_wanted(plan) &&
 	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
 		*bytes = UINT64_MAX;
@@ -399,9 +431,10 @@ ring_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
 }
 
 int
-np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err)
+np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
+	     struct np_err *err)
 {
-	if (ring_bytes(plan, bytes, err) != NP_OK) {
+	if (ring_bytes(plan, terms, bytes, err) != NP_OK) {
 		return err->code;
 	}
 	if (__builtin_add_overflow(*bytes, sizeof(struct np_conn) * (uint64_t)plan->flows, bytes)) {

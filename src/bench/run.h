@@ -14,6 +14,7 @@
 #include "bench/bench.h"
 #include "bench/plan.h"
 #include "bench/stop.h"
+#include "bench/terms.h"
 #include "bench/worker.h"
 #include "net/addr.h"
 #include "net/sock.h"
@@ -60,6 +61,7 @@ struct np_closing {
 
 struct np_run {
 	const struct np_plan *plan;
+	const struct np_terms *terms; /* never NULL in an open one */
 	const struct np_side *side;
 	struct np_stop *stop;
 	struct np_endpoint end;
@@ -76,26 +78,40 @@ struct np_run {
 static inline bool
 np_run_connected(const struct np_run *run)
 {
-	int family = run->plan->transport->family;
+	enum np_pin pin = run->plan->transport->pin;
 
 	if (run->plan->active && run->plan->flows > 1) {
 		return true; /* each flow has a port of its own at the far end */
 	}
-	/* In the UNIX domain the path would be looked up for every datagram. Sockets for frames
-	 * can't be connected. */
-	return (run->plan->near.connected && family != AF_PACKET) || family == AF_UNIX;
+	return pin == NP_PIN_ASKED ? run->plan->near.connected : pin == NP_PIN_ALWAYS;
 }
 
 /*
  * Bytes of memory that the rings and connections of such a test's near end would take. Socket
- * buffers' sizes, which some rings follow, are asked for by a socket that is closed again. NP_ESYS
- * where there is none.
+ * buffers' sizes, which some rings follow, are asked for by a socket that is closed again. terms
+ * may be NULL. NP_ESYS where there is none.
  */
-int np_run_bytes(const struct np_plan *plan, uint64_t *bytes, struct np_err *err);
+int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
+		 struct np_err *err);
 
-/* Take memory and open the near endpoint. On failure everything is released again. */
-int np_run_open(struct np_run *run, const struct np_plan *plan, struct np_stop *stop,
-		struct np_err *err);
+/*
+ * Take memory and open the near endpoint. terms may be NULL: none. On failure everything is
+ * released again.
+ */
+int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
+		struct np_stop *stop, struct np_err *err);
+
+/*
+ * Connect or accept, and upgrade the connections that have come about. Blocks until np_stopped();
+ * then there may be none.
+ */
+int np_run_meet(struct np_run *run, struct np_err *err);
+
+/*
+ * Upgrade a connection of a connection test, where the transport does so. Returns 0, or -errno with
+ * run->err filled.
+ */
+int np_run_upgrade(struct np_run *run, int fd);
 
 /* A size or width that is in use here; what was asked for where this end has no use for it. */
 static inline int32_t

@@ -23,8 +23,7 @@ np_sequence_wanted(const struct np_plan *p)
 {
 	const struct np_transport *t = p->transport;
 
-	return p->sequence && p->pattern == &np_pattern_stream && t->datagram &&
-	       t->family != AF_UNIX;
+	return p->sequence && p->pattern->sequence && !t->connected && !t->reliable;
 }
 
 void

@@ -28,14 +28,13 @@ np_counts_of(const struct np_run *run)
 
 /* What the kernel knows of a connection: the socket is open still, and one of TCP. */
 static void
-look(int fd, int protocol, struct np_flow_result *row)
+look(int fd, const struct np_transport *t, struct np_flow_result *row)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
 	row->retrans = row->rtt_us = -1;
-	if (fd >= 0 && protocol == IPPROTO_TCP &&
-	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0) {
+	if (fd >= 0 && t->tcp_info && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0) {
 		row->retrans = info.tcpi_total_retrans;
 		row->rtt_us = info.tcpi_rtt;
 	}
@@ -73,7 +72,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 		t->flow[i].sent = c->sent;
 		t->flow[i].received = c->received;
 		t->flow[i].transactions = c->transactions;
-		look(c->fd, run->plan->transport->protocol, &t->flow[i]);
+		look(c->fd, run->plan->transport, &t->flow[i]);
 	}
 	t->closing.retrans = sum_retrans(t);
 	return NP_OK;

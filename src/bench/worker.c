@@ -11,7 +11,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 {
 	const struct np_run *run = w->run;
 
-	if (w->from == NULL && run->plan->transport->datagram && !np_run_connected(run)) {
+	if (w->from == NULL && !run->plan->transport->connected && !np_run_connected(run)) {
 		w->to = (const struct sockaddr *)&run->end.peer.sa;
 		w->to_len = run->end.peer.len;
 	}

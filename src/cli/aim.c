@@ -15,8 +15,10 @@ np_aim_default_host(struct np_cli_target *t)
 {
 	if (!t->host.given) {
 		snprintf(t->host.text, sizeof(t->host.text), "%s",
-			 t->host.family == AF_INET6 || t->local.family == AF_INET6 ? "::1"
-										   : "localhost");
+			 np_family_version(t->host.family) == 6 ||
+				 np_family_version(t->local.family) == 6
+			     ? "::1"
+			     : "localhost");
 	}
 }
 
@@ -40,7 +42,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	t->wants.caps =
 	    cli->evidence.caps | ((cli->evidence.caps & NP_CAP_TEST) != 0 ? NP_CAP_SEQUENCE : 0);
 	t->wants.every_ms = (uint32_t)cli->evidence.sample_ms;
-	if (cli->bench.transport != NULL && cli->bench.transport->family == AF_PACKET) {
+	if (cli->bench.transport != NULL && cli->bench.transport->link) {
 		t->wants.caps |= NP_CAP_LINK;
 		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
 	}
@@ -65,7 +67,7 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 
 /* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
 static int
-default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
+default_service(struct np_cli *cli, uint32_t *port, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	const char *name = p->pattern->transactions ? "echo"
@@ -73,12 +75,12 @@ default_service(struct np_cli *cli, uint16_t *port, struct np_err *err)
 						    : "chargen";
 	const struct servent *service;
 
-	if (p->bench->code != NP_OMNI) {
+	if ((p->bench->flags & NP_B_OLD) != 0 || p->transport->service == NULL) {
 		return np_fail(err, NP_EPLAIN, 0,
 			       "No default port known for the %s test, please set one yourself",
 			       p->bench->name);
 	}
-	service = getservbyname(name, p->transport->datagram ? "udp" : "tcp");
+	service = getservbyname(name, p->transport->service);
 	if (service == NULL) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "-N: no port is known for the service %s (name one: -- -P 0,PORT)",
@@ -94,7 +96,7 @@ static int
 aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
-	uint16_t port = p->far.port;
+	uint32_t port = p->far.port;
 
 	if (port == 0 && default_service(cli, &port, err) != NP_OK) {
 		return err->code;
@@ -127,7 +129,8 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	const struct np_name *local = np_facts_local(cli);
 	const char *remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	int socktype = cli->bench.transport->socktype;
-	int family = data_family(cli, c);
+	const struct np_transport *t = cli->bench.transport;
+	int family = t->family > 0 ? t->family : data_family(cli, c);
 
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
 		if (out != NULL) {
@@ -135,19 +138,23 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		}
 		return np_fail_in(err, "data connection");
 	}
-	family = family != AF_UNSPEC ? family : ends->remote.at[0].sa.ss_family;
+	family = np_family_or(family, ends->remote.at[0].sa.ss_family);
 	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &ends->local,
 		       err) != NP_OK) {
 		return np_fail_in(err, "data connection");
 	}
 	cli->plan.family = family;
-	if (!cli->plan.no_control && !cli->data.host.given && family == c->used.sa.ss_family) {
+	if (!cli->plan.no_control && !cli->data.host.given &&
+	    np_addr_same_family(&ends->remote.at[0], &c->used)) {
 		/* Of a host with several addresses the one that answered. */
 		ends->remote.at[0] = c->used;
 		np_addr_set_port(&ends->remote.at[0], 0);
 	}
 	if (local != NULL) {
 		cli->plan.bind = ends->local.at[0];
+	} else if (t->admit == NP_ADMIT_PEER &&
+		   !np_addr_towards(&ends->remote.at[0], &cli->plan.bind)) {
+		cli->plan.bind.len = 0; /* the daemon says that it admits nobody then */
 	}
 	if (cli->data.host.given) {
 		aim_at_network(cli, &ends->remote.at[0]);

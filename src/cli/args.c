@@ -46,13 +46,15 @@ scope_of(const struct np_cli *cli)
 	if (bench == NULL) {
 		return 0;
 	}
-	if (bench->transport->family == AF_UNIX) {
+	switch (bench->transport->scanner) {
+	case NP_SCAN_UNIX:
 		return NP_SCOPE_UNIX;
-	}
-	if (bench->transport->family == AF_PACKET) {
+	case NP_SCAN_LINK:
 		return NP_SCOPE_LINK;
+	case NP_SCAN_IP:
+		break;
 	}
-	return bench->code == NP_OMNI ? NP_SCOPE_OMNI : NP_SCOPE_BSD;
+	return (bench->flags & NP_B_OLD) != 0 ? NP_SCOPE_BSD : NP_SCOPE_OMNI;
 }
 
 void
@@ -289,21 +291,23 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
 	const struct np_bench *bench;
+	bool old;
 
 	if (np_omni_choose(cli, err) != NP_OK) {
 		return err->code;
 	}
 	bench = &cli->bench;
+	old = (bench->flags & NP_B_OLD) != 0;
 	p->bench = bench;
 	p->pattern = bench->pattern;
 	p->transport = bench->transport;
 	p->role = bench->near_role;
 	p->active = true;
-	if (p->pattern->sized || !(bench->code == NP_OMNI)) {
+	if (p->pattern->sized || old) {
 		p->request = p->request < 0 ? 1 : p->request;
 		p->response = p->response < 0 ? 1 : p->response;
 	}
-	if (!p->pattern->transactions || (bench->code == NP_OMNI && !p->pattern->sized)) {
+	if (!p->pattern->transactions || (!old && !p->pattern->sized)) {
 		p->request = p->response = -1;
 	}
 	if (p->no_control && p->pattern->sized && p->far.port == 0) {
@@ -354,8 +358,7 @@ np_cli_unit(const struct np_cli *cli)
 bool
 np_cli_repeats(const struct np_cli *cli)
 {
-	return cli->bench.code == NP_OMNI || cli->bench.pattern == &np_pattern_sendfile ||
-	       cli->bench.transport->family == AF_PACKET;
+	return (cli->bench.flags & NP_B_ONCE) == 0;
 }
 
 void

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "bench/bench.h"
+#include "bench/terms.h"
 #include "opt/option.h"
 #include "out/select.h"
 #include "run/client.h"
@@ -124,6 +125,7 @@ struct np_cli {
 	struct np_transport transport; /* for protocols that are no row of a table */
 	char title[32];
 	struct np_plan plan;
+	struct np_terms terms; /* what this end lends to the plan */
 };
 
 /*

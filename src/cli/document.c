@@ -204,7 +204,7 @@ field_value(const struct field *run, const void *of)
 	const char *at = (const char *)of + run->at;
 	int32_t i;
 	uint32_t u;
-	uint16_t port;
+	uint32_t port;
 	bool flag;
 
 	switch (run->kind) {
@@ -259,11 +259,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	put(d, test, "title", np_json_text(cli->bench.title));
 	put(d, test, "pattern", np_json_text(p->pattern->name));
 	put(d, test, "protocol", np_json_text(p->transport->name));
-	put(d, test, "family",
-	    np_json_text(p->transport->family == AF_UNIX     ? "AF_UNIX"
-			 : p->transport->family == AF_PACKET ? "AF_PACKET"
-			 : p->family == AF_INET6             ? "AF_INET6"
-							     : "AF_INET"));
+	put(d, test, "family", np_json_text(np_family_name(np_plan_family(p))));
 	put(d, test, "direction", json_string(np_plan_words(p)->flow));
 	put(d, test, "host", np_json_text(cli->target.host.text));
 	put(d, test, "uuid",
@@ -419,14 +415,13 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	d->failed |= json_array_append_new(json_object_get(d->root, "interim"), o) != 0;
 }
 
-/* The address of an end's data socket; null where it is not known, or none of the Internet's. */
+/* The address of an end's data socket; null where it is not known, or has no port. */
 static json_t *
 address(const struct np_addr *a)
 {
 	char text[NP_ADDR_TEXT];
 
-	if (a->len == 0 || np_addr_port(a) == 0 ||
-	    (a->sa.ss_family != AF_INET && a->sa.ss_family != AF_INET6)) {
+	if (a->len == 0 || np_addr_port(a) == 0) {
 		return json_null();
 	}
 	return np_json_text(np_addr_text(a, text));

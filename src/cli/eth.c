@@ -53,7 +53,7 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 	if (np_eth_open(link, cli->data.device, err) != NP_OK) {
 		return np_fail_in(err, cli->bench.name);
 	}
-	p->eth = link;
+	cli->terms.eth = link;
 	if (p->near.send_size <= 0) {
 		p->near.send_size = (int32_t)link->mtu;
 	}

@@ -14,7 +14,7 @@ np_facts_local(const struct np_cli *cli)
 const char *
 np_facts_any(int family)
 {
-	return family == AF_INET6 ? "::0" : "0.0.0.0";
+	return np_family_version(family) == 6 ? "::0" : "0.0.0.0";
 }
 
 /* What netperf 2.7 has withdrawn: it goes on to print these rows, all alike. */
@@ -66,11 +66,10 @@ addresses(const struct np_cli *cli, struct np_record *r)
 {
 	const struct np_name *local = np_facts_local(cli);
 	int family = cli->data.family;
-	int asked =
-	    cli->data.host.family != AF_UNSPEC ? cli->data.host.family : cli->target.host.family;
+	int asked = np_family_or(cli->data.host.family, cli->target.host.family);
 
-	if (family == AF_UNSPEC && cli->data.local.given) {
-		family = cli->data.local.family;
+	if (cli->data.local.given) {
+		family = np_family_or(family, cli->data.local.family);
 	}
 	np_record_text(r, NP_M_SOURCE_PORT, cli->data.local_port);
 	np_record_text(r, NP_M_SOURCE_ADDR,
@@ -89,7 +88,7 @@ socket_type(const struct np_cli *cli)
 {
 	const struct np_bench *row = np_bench_find(cli->test);
 
-	return row != NULL && row->transport->datagram ? "Datagram" : "Stream";
+	return row != NULL && row->transport->bounded ? "Datagram" : "Stream";
 }
 
 void

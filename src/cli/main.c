@@ -229,15 +229,13 @@ run_bench(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 
-	if (cli->plan.no_control && cli->bench.transport->family == AF_UNIX) {
-		return np_fail(err, NP_EPLAIN, 0,
-			       "The UNIX tests do not know how to run with no control connection");
+	if (cli->plan.no_control && cli->bench.transport->no_control != NULL) {
+		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
 	}
-	if (cli->bench.transport->family == AF_PACKET &&
-	    np_cli_open_eth(cli, &s->client, &s->eth, err) != NP_OK) {
+	if (cli->bench.transport->link && np_cli_open_eth(cli, &s->client, &s->eth, err) != NP_OK) {
 		return err->code;
 	}
-	if (cli->bench.transport->family == 0 &&
+	if (cli->bench.transport->named &&
 	    np_aim_data(cli, &s->client, &s->ends, s->out, err) != NP_OK) {
 		return err->code;
 	}
@@ -263,7 +261,7 @@ run_bench(struct session *s, struct np_err *err)
 	s->interim.cli = cli;
 	s->interim.out = s->out;
 	s->interim.doc = s->document;
-	if (cli->output.interim_s > 0 && cli->bench.transport->family != AF_UNIX) {
+	if (cli->output.interim_s > 0 && (cli->bench.flags & NP_B_SPARSE) == 0) {
 		s->client.watch.every_ns = (uint64_t)(cli->output.interim_s * 1e9);
 		s->client.watch.look = np_show_interim;
 		s->client.watch.ctx = &s->interim;
@@ -347,6 +345,7 @@ run(struct session *s, struct np_err *err)
 	s->trial = (struct np_trial){ .client = &s->client,
 				      .target = &s->target,
 				      .plan = &cli->plan,
+				      .terms = &cli->terms,
 				      .peer = &s->ends.remote.at[0] };
 	s->client.chan.fd = -1;
 	s->client.hooks.ctx = s;
@@ -370,7 +369,7 @@ run(struct session *s, struct np_err *err)
 	if (s->client.chan.fd >= 0) {
 		np_client_close(&s->client);
 	}
-	if (cli->plan.eth != NULL) {
+	if (cli->terms.eth != NULL) {
 		np_eth_close(&s->eth);
 	}
 	return rc;

@@ -25,6 +25,7 @@ take_default(struct np_cli *cli, const struct np_transport *base)
 	cli->transport = *base;
 	cli->transport.name = "IP Default";
 	cli->transport.protocol = 0;
+	cli->transport.look = cli->transport.look_first = NULL; /* netperf goes by the number */
 	cli->bench.transport = &cli->transport;
 }
 
@@ -44,7 +45,7 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	} else if (protocol != NULL) {
 		take_default(cli, cli->bench.transport);
 	}
-	if (type != NULL && strstr(type, "dgram") != NULL && !cli->bench.transport->datagram) {
+	if (type != NULL && strstr(type, "dgram") != NULL && cli->bench.transport->connected) {
 		if (protocol != NULL && t != NULL) {
 			return np_fail(err, NP_EUSAGE, 0, "-t: %s has no datagrams (try -T udp)",
 				       protocol);
@@ -111,7 +112,7 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 	int rc = NP_OK;
 
 	cli->bench = *row;
-	if (row->code != NP_OMNI) {
+	if (!np_bench_is_omni(row)) {
 		return NP_OK;
 	}
 	if (choose_transport(cli, err) != NP_OK) {
@@ -126,13 +127,14 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 		cli->output.style =
 		    cli->output.style == NP_STYLE_CLASSIC ? NP_STYLE_HUMAN : cli->output.style;
 		cli->bench.flags =
-		    cli->bench.transport->datagram && !cli->bench.pattern->transactions
+		    !cli->bench.transport->connected && !cli->bench.pattern->transactions
 			? NP_B_ROUTE_OFF
 			: 0;
 	} else if (cli->omni.connections != row->pattern->connection_test) {
 		rc = choose_pattern(cli, own_direction(row), err);
 	}
-	if (rc == NP_OK && cli->bench.pattern->connection_test && cli->bench.transport->datagram) {
+	if (rc == NP_OK && cli->bench.pattern->connection_test &&
+	    !cli->bench.transport->connected) {
 		return np_fail(err, NP_EUSAGE, 0, "-c: %s has no connections (try -T tcp)",
 			       cli->bench.transport->name);
 	}

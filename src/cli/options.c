@@ -119,7 +119,7 @@ set_control_ports(void *ctx, const struct np_option *o, const char *arg, struct 
 }
 
 static int
-parse_port(const char *text, uint16_t *out, struct np_err *err)
+parse_port(const char *text, uint32_t *out, struct np_err *err)
 {
 	const struct servent *s;
 	char checked[32];
@@ -129,7 +129,7 @@ parse_port(const char *text, uint16_t *out, struct np_err *err)
 		return err->code;
 	}
 	if (np_parse_int(text, &n) == 0) {
-		*out = (uint16_t)n;
+		*out = (uint32_t)n;
 		return NP_OK;
 	}
 	s = getservbyname(text, NULL);
@@ -143,7 +143,7 @@ parse_port(const char *text, uint16_t *out, struct np_err *err)
 
 /* A pair of ports of which one word means both. */
 static int
-parse_ports(const char *arg, uint16_t *first, uint16_t *second, struct np_err *err)
+parse_ports(const char *arg, uint32_t *first, uint32_t *second, struct np_err *err)
 {
 	struct np_pair pair;
 

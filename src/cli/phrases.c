@@ -11,8 +11,8 @@
 static void
 unreachable(FILE *out, const struct np_cli_target *t, int resolved)
 {
-	bool known = t->host.given && t->host.family == AF_UNSPEC;
-	int family = known ? resolved : t->host.family;
+	int asked = t->host.family;
+	int family = t->host.given ? np_family_or(asked, resolved) : asked;
 	const char *from = t->local.given ? t->local.text : np_facts_any(family);
 
 	fprintf(out,

@@ -23,7 +23,7 @@ address_outwards(int family, struct np_addr *here)
 
 	here->len = 0;
 	for (size_t i = 0; i < 2 && here->len == 0; i++) {
-		if ((family == AF_UNSPEC || family == nowhere[i].family) &&
+		if (np_family_or(family, nowhere[i].family) == nowhere[i].family &&
 		    (np_resolve(nowhere[i].host, "9", nowhere[i].family, SOCK_DGRAM, &a, NULL) !=
 			 NP_OK ||
 		     !np_addr_towards(&a.at[0], here))) {

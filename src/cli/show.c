@@ -81,7 +81,7 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 	struct np_classic classic;
 
-	if (cli->plan.copy_avoidance && cli->bench.code != NP_OMNI) {
+	if (cli->plan.copy_avoidance && (cli->bench.flags & NP_B_OLD) != 0) {
 		/* netperf's older tests have no way to avoid copies, and say so. */
 		fputs("Local send copy avoidance not available.\n"
 		      "Local recv copy avoidance not available.\n",
@@ -89,15 +89,15 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	describe_classic(cli, &classic);
 	np_classic_preface(out, &classic);
-	if (cli->output.headers != 0 && cli->plan.eth != NULL) {
+	if (cli->output.headers != 0 && cli->terms.eth != NULL) {
 		fprintf(out, "%s from %s to %s of %s, EtherType 0x%04x", cli->bench.title,
-			cli->plan.eth->device,
+			cli->terms.eth->device,
 			cli->data.far_device[0] != '\0' ? cli->data.far_device : "the interface",
 			cli->target.host.text, NP_ETH_TYPE);
 		print_features(out, cli);
 		putc('\n', out);
 	}
-	if (cli->output.headers != 0 && cli->bench.transport->family == 0) {
+	if (cli->output.headers != 0 && cli->bench.transport->named) {
 		if (from[0] == '\0') {
 			from = np_facts_any(cli->plan.family);
 		}
@@ -168,7 +168,7 @@ np_show_interim_end(struct np_show_interim *i, const struct np_tally *t)
 {
 	uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
 
-	if (i->cli->bench.code == NP_OMNI && t->ended_ns > then) {
+	if ((i->cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > then) {
 		interim(i, t->plan, &t->count, t->started_ns, t->ended_ns);
 	}
 	i->work = 0;
@@ -185,7 +185,7 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 	describe_classic(cli, &look->classic);
 	look->histogram = cli->output.histogram;
 	look->histogram_of = np_plan_words(p)->timed;
-	look->average = p->transport->family == AF_UNIX;
+	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
 	look->latency = cli->output.latency;
 	look->congestion = cli->output.selection.congestion;
 	if (cli->output.selectors != NULL) {

@@ -51,13 +51,11 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.near = out->near_bag,
 		.far = out->far_bag,
 		.far_lacks = out->far_lacks,
-		.datagrams = p->transport->datagram,
+		.lossy = !p->transport->connected,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && p->role == NP_LEAD,
-		.family = p->transport->family == AF_PACKET ? NP_FRAMES
-			  : p->transport->family != 0       ? 0
-			  : p->family == AF_INET6           ? 6
-							    : 4,
+		.family =
+		    p->transport->link ? (int)NP_FRAMES : np_family_version(np_plan_family(p)),
 		.seconds = np_tally_seconds(&out->tally),
 		.request = message_size(p, p->request),
 		.response = message_size(p, p->response),

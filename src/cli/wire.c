@@ -24,13 +24,15 @@ np_wire_settle(struct np_cli *cli, struct np_err *err)
 	if (lacks != 0) {
 		return file_fault(cli->evidence.wire_file, lacks, err);
 	}
-	if (!cli->evidence.wire || !tests || cli->bench.transport->family == 0) {
+	if (!cli->evidence.wire || !tests || cli->bench.transport->ip_protocol != 0) {
 		return NP_OK;
 	}
-	fputs(cli->bench.transport->family == AF_UNIX
-		  ? "netperf: --wire: tests of the UNIX domain send no packets\n"
-		  : "netperf: --wire: tests of the link layer send no packets of IP\n",
-	      stderr);
+	if (cli->bench.transport->no_capture != NULL) {
+		fprintf(stderr, "netperf: --wire: %s\n", cli->bench.transport->no_capture);
+	} else {
+		fprintf(stderr, "netperf: --wire: tests over %s send no packets of IP\n",
+			cli->bench.transport->name);
+	}
 	cli->evidence.wire = false;
 	cli->evidence.wire_file = NULL;
 	cli->evidence.caps &= ~(unsigned)NP_CAP_WIRE;

@@ -12,6 +12,151 @@
 #include <time.h>
 #include <unistd.h>
 
+/*
+ * What there is to know of a family of addresses. Whoever adds one adds a row to `families`; an
+ * address of any other family has no host, no port and no bytes, and says so.
+ */
+struct family {
+	int family;
+	const char *name;
+	int version;       /* of IP; 0: none */
+	socklen_t len;     /* of the socket address */
+	size_t at, size;   /* the bytes by which a host is known; 0: there are none */
+	const void *any;   /* these of all addresses of a host */
+	const void *loop;  /* of the loopback */
+	size_t port_at;    /* the port */
+	size_t port_size;  /* 2: in network order; 4: in the machine's; 0: there is none */
+	uint32_t any_port; /* what a socket is bound to that may get any port */
+	uint8_t loop_bits; /* so many leading bits make an address one of the loopback */
+	uint8_t owner;     /* bytes that all addresses of an owner begin with; 0: nobody owns one */
+	uint8_t network;   /* bytes that all addresses of a network begin with */
+	bool has_edges;    /* the first and the last address of a network are no hosts */
+	bool is_here;      /* such an address is always one of this machine */
+	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
+	/* An address as a user writes it; NULL: the resolver knows. */
+	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
+	/* Which address of ours `far` would see. Returns false if there is none. May be NULL. */
+	bool (*towards)(const struct np_addr *far, struct np_addr *near);
+};
+
+static void
+ip_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+{
+	if (getnameinfo((const struct sockaddr *)&a->sa, a->len, buf, NP_ADDR_TEXT, NULL, 0,
+			NI_NUMERICHOST) != 0) {
+		snprintf(buf, NP_ADDR_TEXT, "?");
+	}
+}
+
+static void
+unix_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+{
+	const char *path = ((const struct sockaddr_un *)&a->sa)->sun_path;
+	bool named = a->len > sizeof(a->sa.ss_family) && path[0] != '\0';
+
+	snprintf(buf, NP_ADDR_TEXT, "%s", named ? path : "a socket without a path");
+}
+
+static void
+station(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+{
+	const uint8_t *at = ((const struct sockaddr_ll *)&a->sa)->sll_addr;
+
+	snprintf(buf, NP_ADDR_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", at[0], at[1], at[2], at[3],
+		 at[4], at[5]);
+}
+
+/* By the routes: connecting a socket for datagrams sends nothing. */
+static bool
+by_route(const struct np_addr *far, struct np_addr *near)
+{
+	enum { DISCARD = 9 };
+	int fd = socket(far->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct np_addr to = *far;
+	bool known;
+
+	if (fd < 0) {
+		return false;
+	}
+	if (np_addr_port(&to) == 0) {
+		np_addr_set_port(&to, DISCARD); /* some port it must be */
+	}
+	near->len = sizeof(near->sa);
+	known = connect(fd, (const struct sockaddr *)&to.sa, to.len) == 0 &&
+		getsockname(fd, (struct sockaddr *)&near->sa, &near->len) == 0;
+	close(fd);
+	return known;
+}
+
+static const uint8_t any_ip[16], loop_4[4] = { IN_LOOPBACKNET, 0, 0, 1 }, loop_6[16] = { [15] = 1 };
+
+static const struct family families[] = {
+	{ .family = AF_INET,
+	  .name = "AF_INET",
+	  .version = 4,
+	  .len = sizeof(struct sockaddr_in),
+	  .at = offsetof(struct sockaddr_in, sin_addr),
+	  .size = 4,
+	  .any = any_ip,
+	  .loop = loop_4,
+	  .port_at = offsetof(struct sockaddr_in, sin_port),
+	  .port_size = 2,
+	  .loop_bits = 8,
+	  .owner = 4,
+	  .network = 3,
+	  .has_edges = true,
+	  .host = ip_host,
+	  .towards = by_route },
+	{ .family = AF_INET6,
+	  .name = "AF_INET6",
+	  .version = 6,
+	  .len = sizeof(struct sockaddr_in6),
+	  .at = offsetof(struct sockaddr_in6, sin6_addr),
+	  .size = 16,
+	  .any = any_ip,
+	  .loop = loop_6,
+	  .port_at = offsetof(struct sockaddr_in6, sin6_port),
+	  .port_size = 2,
+	  .loop_bits = 128,
+	  .owner = 8, /* who has one address has all of the network (RFC 4291, 2.5.4) */
+	  .network = 8,
+	  .host = ip_host,
+	  .towards = by_route },
+	{ .family = AF_UNIX,
+	  .name = "AF_UNIX",
+	  .len = sizeof(struct sockaddr_un),
+	  .is_here = true,
+	  .host = unix_host,
+	  .parse = np_addr_make_path },
+	{ .family = AF_PACKET,
+	  .name = "AF_PACKET",
+	  .len = sizeof(struct sockaddr_ll),
+	  .at = offsetof(struct sockaddr_ll, sll_addr),
+	  .size = 6,
+	  .host = station },
+	{ .family = AF_UNSPEC, .name = "AF_UNSPEC" },
+};
+
+/* The row; of a family that is none of these one that knows nothing. */
+static const struct family *
+row_of(int family)
+{
+	static const struct family unknown = { .name = "an unknown family" };
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		if (families[i].family == family) {
+			return &families[i];
+		}
+	}
+	return &unknown;
+}
+
+static const struct family *
+row(const struct np_addr *a)
+{
+	return row_of(a->sa.ss_family);
+}
+
 static int
 lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
@@ -25,6 +170,19 @@ lookup(const char *host, const char *service, const struct addrinfo *hints, stru
 	return rc;
 }
 
+/* An address of a family that the resolver does not know. */
+static int
+read_address(const char *host, int family, struct np_addrs *out, struct np_err *err)
+{
+	out->count = 1;
+	snprintf(out->name, sizeof(out->name), "%s", host != NULL ? host : "");
+	if (host == NULL) {
+		np_addr_make_any(&out->at[0], family);
+		return NP_OK;
+	}
+	return row_of(family)->parse(&out->at[0], host, err);
+}
+
 int
 np_resolve(const char *host, const char *service, int family, int socktype, struct np_addrs *out,
 	   struct np_err *err)
@@ -36,9 +194,13 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 		.ai_flags = host != NULL ? AI_CANONNAME : AI_PASSIVE,
 	};
 	struct addrinfo *list = NULL;
-	int rc = lookup(host, service != NULL ? service : "0", &hints, &list);
+	int rc;
 
 	memset(out, 0, sizeof(*out));
+	if (row_of(family)->parse != NULL) {
+		return read_address(host, family, out, err);
+	}
+	rc = lookup(host, service != NULL ? service : "0", &hints, &list);
 	if (rc != 0) {
 		np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
 			"could not resolve host '%s' service '%s' family %s: %s",
@@ -61,34 +223,14 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 	return NP_OK;
 }
 
-/* Does such an address have a port? */
-static bool
-has_port(const struct np_addr *a)
-{
-	return a->sa.ss_family != AF_UNIX && a->sa.ss_family != AF_PACKET;
-}
-
 const char *
 np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
-	if (a->sa.ss_family == AF_PACKET) {
-		const uint8_t *at = ((const struct sockaddr_ll *)&a->sa)->sll_addr;
-
-		snprintf(buf, NP_ADDR_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", at[0], at[1], at[2],
-			 at[3], at[4], at[5]);
+	if (row(a)->host == NULL) {
+		snprintf(buf, NP_ADDR_TEXT, "an address of unknown family %d", a->sa.ss_family);
 		return buf;
 	}
-	if (a->sa.ss_family == AF_UNIX) {
-		const char *path = ((const struct sockaddr_un *)&a->sa)->sun_path;
-		bool named = a->len > sizeof(a->sa.ss_family) && path[0] != '\0';
-
-		snprintf(buf, NP_ADDR_TEXT, "%s", named ? path : "a socket without a path");
-		return buf;
-	}
-	if (getnameinfo((const struct sockaddr *)&a->sa, a->len, buf, NP_ADDR_TEXT, NULL, 0,
-			NI_NUMERICHOST) != 0) {
-		snprintf(buf, NP_ADDR_TEXT, "?");
-	}
+	row(a)->host(a, buf);
 	return buf;
 }
 
@@ -97,62 +239,135 @@ np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
 	size_t n = strlen(np_addr_host(a, buf));
 
-	if (!has_port(a)) {
-		return buf;
+	if (row(a)->port_size > 0) {
+		snprintf(buf + n, NP_ADDR_TEXT - n, " port %u", np_addr_port(a));
 	}
-	snprintf(buf + n, NP_ADDR_TEXT - n, " port %u", np_addr_port(a));
 	return buf;
 }
 
-static const in_port_t *
-port_of(const struct np_addr *a)
-{
-	return a->sa.ss_family == AF_INET6 ? &((const struct sockaddr_in6 *)&a->sa)->sin6_port
-					   : &((const struct sockaddr_in *)&a->sa)->sin_port;
-}
-
-uint16_t
+uint32_t
 np_addr_port(const struct np_addr *a)
 {
-	return has_port(a) ? ntohs(*port_of(a)) : 0;
-}
+	const struct family *f = row(a);
+	const char *at = (const char *)&a->sa + f->port_at;
+	uint16_t narrow;
+	uint32_t wide = 0;
 
-in_port_t *
-np_addr_port_field(struct np_addr *a)
-{
-	return a->sa.ss_family == AF_INET6 ? &((struct sockaddr_in6 *)&a->sa)->sin6_port
-					   : &((struct sockaddr_in *)&a->sa)->sin_port;
+	if (f->port_size == sizeof(narrow)) {
+		memcpy(&narrow, at, sizeof(narrow));
+		return ntohs(narrow);
+	}
+	if (f->port_size == sizeof(wide)) {
+		memcpy(&wide, at, sizeof(wide));
+		wide = wide == f->any_port ? 0 : wide;
+	}
+	return wide;
 }
 
 void
-np_addr_set_port(struct np_addr *a, uint16_t port)
+np_addr_set_port(struct np_addr *a, uint32_t port)
 {
-	if (has_port(a)) {
-		*np_addr_port_field(a) = htons(port);
+	const struct family *f = row(a);
+	char *at = (char *)&a->sa + f->port_at;
+	uint16_t narrow = htons((uint16_t)port);
+
+	port = port == 0 ? f->any_port : port;
+	if (f->port_size == sizeof(narrow)) {
+		memcpy(at, &narrow, sizeof(narrow));
+	} else if (f->port_size == sizeof(port)) {
+		memcpy(at, &port, sizeof(port));
 	}
+}
+
+size_t
+np_addr_size(const struct np_addr *a)
+{
+	return row(a)->size;
 }
 
 const uint8_t *
 np_addr_bytes(const struct np_addr *a)
 {
-	return a->sa.ss_family == AF_INET6
-		   ? (const uint8_t *)&((const struct sockaddr_in6 *)&a->sa)->sin6_addr
-		   : (const uint8_t *)&((const struct sockaddr_in *)&a->sa)->sin_addr;
+	return (const uint8_t *)&a->sa + row(a)->at;
 }
 
 void
-np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint16_t port)
+np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes)
 {
+	memcpy((uint8_t *)&a->sa + row(a)->at, bytes, row(a)->size);
+}
+
+void
+np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port)
+{
+	const struct family *f = row_of(family);
+
 	memset(a, 0, sizeof(*a));
 	a->sa.ss_family = (sa_family_t)family;
-	if (family == AF_INET6) {
-		memcpy(&((struct sockaddr_in6 *)&a->sa)->sin6_addr, bytes, 16);
-		a->len = sizeof(struct sockaddr_in6);
-	} else {
-		memcpy(&((struct sockaddr_in *)&a->sa)->sin_addr, bytes, 4);
-		a->len = sizeof(struct sockaddr_in);
+	if (bytes != NULL && f->size > 0) {
+		a->len = f->len;
+		np_addr_set_bytes(a, bytes);
+		np_addr_set_port(a, port);
 	}
-	np_addr_set_port(a, port);
+}
+
+void
+np_addr_make_any(struct np_addr *a, int family)
+{
+	np_addr_make(a, family, row_of(family)->any, 0);
+}
+
+bool
+np_addr_is_any(const struct np_addr *a)
+{
+	const struct family *f = row(a);
+
+	return f->any != NULL && memcmp(np_addr_bytes(a), f->any, f->size) == 0;
+}
+
+bool
+np_addr_is_group(const struct np_addr *a)
+{
+	const uint8_t *bytes = np_addr_bytes(a);
+	int version = row(a)->version;
+
+	return version == 6 ? bytes[0] == 0xff : version == 4 && bytes[0] >> 4 == 14;
+}
+
+bool
+np_addr_has_edges(const struct np_addr *a)
+{
+	return row(a)->has_edges;
+}
+
+size_t
+np_addr_owner(const struct np_addr *a)
+{
+	return row(a)->owner;
+}
+
+size_t
+np_addr_network(const struct np_addr *a)
+{
+	return row(a)->network;
+}
+
+int
+np_addr_version(const struct np_addr *a)
+{
+	return row(a)->version;
+}
+
+bool
+np_addr_is_local_only(const struct np_addr *a)
+{
+	return row(a)->is_here;
+}
+
+bool
+np_addr_same_family(const struct np_addr *a, const struct np_addr *b)
+{
+	return a->sa.ss_family == b->sa.ss_family;
 }
 
 int
@@ -176,48 +391,52 @@ np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err)
 bool
 np_addr_towards(const struct np_addr *far, struct np_addr *near)
 {
-	enum { DISCARD = 9 };
-	int fd = socket(far->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct np_addr to = *far;
-	bool known;
+	const struct family *f = row(far);
 
-	if (fd < 0) {
-		return false;
-	}
-	if (np_addr_port(&to) == 0) {
-		np_addr_set_port(&to, DISCARD); /* some port it must be */
-	}
-	near->len = sizeof(near->sa);
-	known = connect(fd, (const struct sockaddr *)&to.sa, to.len) == 0 &&
-		getsockname(fd, (struct sockaddr *)&near->sa, &near->len) == 0;
-	close(fd);
-	return known;
+	return f->towards != NULL && f->towards(far, near);
 }
 
 bool
 np_addr_is_loopback(const struct np_addr *a)
 {
-	return a->sa.ss_family == AF_INET6
-		   ? IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&a->sa)->sin6_addr)
-		   : np_addr_bytes(a)[0] == IN_LOOPBACKNET;
+	const struct family *f = row(a);
+
+	return f->loop_bits > 0 && memcmp(np_addr_bytes(a), f->loop, f->loop_bits / 8) == 0;
+}
+
+uint32_t
+np_addr_scope(const struct np_addr *a)
+{
+	return row(a)->version == 6 ? ((const struct sockaddr_in6 *)&a->sa)->sin6_scope_id : 0;
+}
+
+/* Does the address mean something on one link only? */
+static bool
+is_link_local(const struct np_addr *a)
+{
+	return row(a)->version == 6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)&a->sa)->sin6_addr);
+}
+
+void
+np_addr_from(struct np_addr *a, const struct sockaddr *sa)
+{
+	memset(a, 0, sizeof(*a));
+	if (sa != NULL && row_of(sa->sa_family)->version > 0) {
+		a->len = row_of(sa->sa_family)->len;
+		memcpy(&a->sa, sa, a->len);
+	}
 }
 
 /* Is that the address of an interface of ours? A link-local one counts on its own link only. */
 static bool
 is_same_place(const struct np_addr *a, const struct sockaddr *own)
 {
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&a->sa;
-	struct np_addr b = { .len = 0 };
+	struct np_addr b;
 
-	if (own == NULL || own->sa_family != a->sa.ss_family) {
-		return false;
-	}
-	memcpy(&b.sa, own,
-	       own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					  : sizeof(struct sockaddr_in));
-	return np_addr_same_host(a, &b) &&
-	       (own->sa_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) ||
-		six->sin6_scope_id == ((const struct sockaddr_in6 *)&b.sa)->sin6_scope_id);
+	np_addr_from(&b, own);
+	return b.len > 0 && np_addr_same_host(a, &b) &&
+	       (!is_link_local(a) || np_addr_scope(a) == np_addr_scope(&b));
 }
 
 bool
@@ -226,7 +445,7 @@ np_addr_is_here(const struct np_addr *a)
 	struct ifaddrs *list;
 	bool found = false;
 
-	if (a->sa.ss_family == AF_UNIX || np_addr_is_loopback(a)) {
+	if (row(a)->is_here || np_addr_is_loopback(a)) {
 		return true;
 	}
 	/* Binding to it would tell nothing where net.ipv4.ip_nonlocal_bind is set. */
@@ -243,9 +462,7 @@ np_addr_is_here(const struct np_addr *a)
 void
 np_addr_make_loopback(struct np_addr *a, int family)
 {
-	static const uint8_t four[4] = { IN_LOOPBACKNET, 0, 0, 1 }, six[16] = { [15] = 1 };
-
-	np_addr_make(a, family, family == AF_INET6 ? six : four, 0);
+	np_addr_make(a, family, row_of(family)->loop, 0);
 }
 
 void
@@ -260,20 +477,35 @@ np_addr_unmap(struct np_addr *a)
 	}
 }
 
-int
+bool
 np_addr_same_host(const struct np_addr *a, const struct np_addr *b)
 {
-	size_t n = a->sa.ss_family == AF_INET6 ? 16 : 4;
+	size_t n = np_addr_size(a);
 
-	return a->sa.ss_family == b->sa.ss_family &&
+	return n > 0 && np_addr_same_family(a, b) &&
 	       memcmp(np_addr_bytes(a), np_addr_bytes(b), n) == 0;
 }
 
 const char *
 np_family_name(int family)
 {
-	return family == AF_INET    ? "AF_INET"
-	       : family == AF_INET6 ? "AF_INET6"
-	       : family == AF_UNIX  ? "AF_UNIX"
-				    : "AF_UNSPEC";
+	return row_of(family)->name;
+}
+
+int
+np_family_version(int family)
+{
+	return row_of(family)->version;
+}
+
+int
+np_family_or(int family, int other)
+{
+	return family != AF_UNSPEC ? family : other;
+}
+
+bool
+np_family_is_local(int family)
+{
+	return row_of(family)->is_here;
 }

@@ -27,10 +27,11 @@ struct np_addrs {
 };
 
 /*
- * Resolve a host name or literal address and a service name or number (NULL: port 0) for a
- * stream or datagram socket; host NULL means the wildcard. family may be AF_UNSPEC. "Try again"
- * answers of the resolver are retried, six tries in all, a second apart, as netperf does.
- * NP_ECONTROL when nothing was found, with getaddrinfo(3)'s error, which is negative, in err->sys.
+ * Resolve a host name or literal address (of families without names: the address) and a service
+ * name or number (NULL: port 0) for a stream or datagram socket; host NULL means the wildcard.
+ * family may be AF_UNSPEC. "Try again" answers of the resolver are retried, six tries in all, a
+ * second apart, as netperf does. NP_ECONTROL when nothing was found, with getaddrinfo(3)'s error,
+ * which is negative, in err->sys.
  */
 int np_resolve(const char *host, const char *service, int family, int socktype,
 	       struct np_addrs *out, struct np_err *err);
@@ -44,18 +45,50 @@ const char *np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 /* The numeric address alone. Returns buf. */
 const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 
-/* 0 in the UNIX domain and the link layer, where setting it does nothing. */
-uint16_t np_addr_port(const struct np_addr *a);
-void np_addr_set_port(struct np_addr *a, uint16_t port);
+/* 0 where a family has no ports; there setting it does nothing. */
+uint32_t np_addr_port(const struct np_addr *a);
+void np_addr_set_port(struct np_addr *a, uint32_t port);
 
-/* Where the port stands in the address, in network order. */
-in_port_t *np_addr_port_field(struct np_addr *a);
-
-/* The address's bytes in network order, 4 for AF_INET, 16 for AF_INET6. */
+/*
+ * The bytes by which a host is known, as they stand in the address: in network order, 4 of AF_INET,
+ * 16 of AF_INET6; 0 where a family has none or is not known.
+ */
+size_t np_addr_size(const struct np_addr *a);
 const uint8_t *np_addr_bytes(const struct np_addr *a);
+void np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes);
 
-/* Make an AF_INET or AF_INET6 address from bytes in network order. */
-void np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint16_t port);
+/* Make an address from such bytes; len is 0 afterwards where the family has none. */
+void np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port);
+
+/* Take over an IP address that stands elsewhere; len is 0 where it is NULL or another one. */
+void np_addr_from(struct np_addr *a, const struct sockaddr *sa);
+
+/* Stands it for all addresses of a host (0.0.0.0, ::)? Make such a one, without a port. */
+bool np_addr_is_any(const struct np_addr *a);
+void np_addr_make_any(struct np_addr *a, int family);
+
+/* The number of the link that an IPv6 address is said to be of; 0: of any. */
+uint32_t np_addr_scope(const struct np_addr *a);
+
+/* Of a multicast group? */
+bool np_addr_is_group(const struct np_addr *a);
+
+/* Are the first and the last address of a network no hosts, as in IPv4? */
+bool np_addr_has_edges(const struct np_addr *a);
+
+/* How many bytes all addresses of one owner, or of one network, begin with; 0: not known. */
+size_t np_addr_owner(const struct np_addr *a);
+size_t np_addr_network(const struct np_addr *a);
+
+/* Of IP: 4 or 6; 0: of another family. */
+int np_addr_version(const struct np_addr *a);
+int np_family_version(int family);
+
+/* Does its family never leave the machine (the UNIX domain)? */
+bool np_addr_is_local_only(const struct np_addr *a);
+bool np_family_is_local(int family);
+
+bool np_addr_same_family(const struct np_addr *a, const struct np_addr *b);
 
 /* Make an AF_UNIX address (unix(7)). NP_EUSAGE when the path is empty or too long for one. */
 int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
@@ -75,16 +108,19 @@ bool np_addr_towards(const struct np_addr *far, struct np_addr *near);
 /* 127.0.0.0/8 or ::1, which no packet from another machine has. */
 bool np_addr_is_loopback(const struct np_addr *a);
 
-/* Make the loopback address of that family: 127.0.0.1 or ::1. */
+/* Make the loopback address of that family: 127.0.0.1 or ::1; len 0 where it has none. */
 void np_addr_make_loopback(struct np_addr *a, int family);
 
 /* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address that it stands for. */
 void np_addr_unmap(struct np_addr *a);
 
 /* Same family and address; the ports may differ. */
-int np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
+bool np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
 
-/* "AF_INET", "AF_INET6", "AF_UNSPEC". */
+/* The family; the other one where it is AF_UNSPEC. */
+int np_family_or(int family, int other);
+
+/* "AF_INET", "AF_INET6", "AF_UNSPEC" ... */
 const char *np_family_name(int family);
 
 #endif

@@ -56,33 +56,19 @@ struct np_capture {
 static bool
 is_wildcard(const struct np_addr *a)
 {
-	static const uint8_t zeros[16];
-
-	return a->len == 0 ||
-	       memcmp(np_addr_bytes(a), zeros, a->sa.ss_family == AF_INET ? 4 : 16) == 0;
+	return a->len == 0 || np_addr_is_any(a);
 }
 
 static bool
 has_address(const struct ifaddrs *i, const struct np_addr *near)
 {
-	struct np_addr a = { .len = 0 };
-	socklen_t len;
+	struct np_addr a;
+	uint32_t link = np_addr_scope(near);
 
-	if (i->ifa_addr == NULL || i->ifa_addr->sa_family != near->sa.ss_family) {
-		return false;
-	}
-	len = near->sa.ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					    : sizeof(struct sockaddr_in6);
-	memcpy(&a.sa, i->ifa_addr, len);
-	a.len = len;
-	if (!np_addr_same_host(&a, near)) {
-		return false;
-	}
+	np_addr_from(&a, i->ifa_addr);
 	/* Link-local ones stand at several interfaces. */
-	return near->sa.ss_family == AF_INET ||
-	       ((const struct sockaddr_in6 *)&near->sa)->sin6_scope_id == 0 ||
-	       ((const struct sockaddr_in6 *)&near->sa)->sin6_scope_id ==
-		   if_nametoindex(i->ifa_name);
+	return a.len > 0 && np_addr_same_host(&a, near) &&
+	       (link == 0 || link == if_nametoindex(i->ifa_name));
 }
 
 /* The loopback interface, or that of an address. "any" when there is none to be found. */
@@ -161,7 +147,7 @@ understand_link(int type, enum np_ledger_link *link)
 static const char *
 words(const struct np_addr *a)
 {
-	return a->sa.ss_family == AF_INET6 ? "ip6" : "ip";
+	return np_addr_version(a) == 6 ? "ip6" : "ip";
 }
 
 /* As numbers, without the zone of a link-local address, which filters know nothing of. */

@@ -8,7 +8,7 @@ enum { MAPPED_BITS = 96 }; /* of ::ffff:0:0/96 */
 static unsigned
 width_of(int family)
 {
-	return family == AF_INET6 ? 128 : 32;
+	return np_family_version(family) == 6 ? 128 : 32;
 }
 
 /* "0" to "128": digits only, and neither a sign nor a blank as strtol(3) takes them. */
@@ -45,7 +45,7 @@ unmap(struct np_cidr *c)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
 
-	if (c->family == AF_INET6 && c->bits >= MAPPED_BITS &&
+	if (np_family_version(c->family) == 6 && c->bits >= MAPPED_BITS &&
 	    memcmp(c->bytes, prefix, sizeof(prefix)) == 0) {
 		memmove(c->bytes, c->bytes + sizeof(prefix), 4);
 		c->family = AF_INET;
@@ -90,7 +90,7 @@ np_cidr_has(const struct np_cidr *c, const struct np_addr *a)
 	const uint8_t *bytes;
 
 	np_addr_unmap(&plain);
-	if (plain.sa.ss_family != c->family) {
+	if (np_addr_version(&plain) != np_family_version(c->family)) {
 		return false;
 	}
 	bytes = np_addr_bytes(&plain);

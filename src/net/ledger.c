@@ -75,7 +75,7 @@ struct packet {
 	uint64_t at_ns;
 	uint32_t link_bytes, ip_bytes;
 	uint64_t ip_total;
-	int family;
+	int version; /* of IP */
 	const uint8_t *src, *dst;
 	uint8_t protocol, ecn;
 	bool is_piece, is_first; /* a fragment; the first of them, or all of it */
@@ -228,7 +228,7 @@ ipv4(struct packet *p)
 		return false;
 	}
 	piece = get16(at + 6);
-	p->family = AF_INET;
+	p->version = 4;
 	p->src = at + 12;
 	p->dst = at + 16;
 	p->protocol = at[9];
@@ -290,7 +290,7 @@ ipv6(struct packet *p)
 	if (take(p, IPV6_HEADER) == NULL) {
 		return false;
 	}
-	p->family = AF_INET6;
+	p->version = 6;
 	p->src = at + 8;
 	p->dst = at + 24;
 	p->protocol = at[6];
@@ -349,19 +349,14 @@ tcp(struct packet *p, struct segment *s)
 static bool
 is_end(const struct np_addr *a, const struct packet *p, const uint8_t *host, int port)
 {
-	static const uint8_t any[16];
-	size_t size = p->family == AF_INET ? 4 : 16;
-
 	if (a->len == 0) {
 		return true;
 	}
-	if (np_addr_port(a) != 0 && port >= 0 && np_addr_port(a) != port) {
+	if (np_addr_port(a) != 0 && port >= 0 && np_addr_port(a) != (uint32_t)port) {
 		return false;
 	}
-	if (memcmp(np_addr_bytes(a), any, a->sa.ss_family == AF_INET ? 4 : 16) == 0) {
-		return true;
-	}
-	return a->sa.ss_family == p->family && memcmp(np_addr_bytes(a), host, size) == 0;
+	return np_addr_is_any(a) || (np_addr_version(a) == p->version &&
+				     memcmp(np_addr_bytes(a), host, np_addr_size(a)) == 0);
 }
 
 static bool

@@ -72,7 +72,7 @@ is_network(const struct np_addr *a)
 static void
 write_block(struct program *p, const struct np_addr *source, bool networks)
 {
-	bool six = source->sa.ss_family == AF_INET6;
+	bool six = np_addr_version(source) == 6;
 	uint32_t size = !six ? 4 : networks && is_network(source) ? 8 : 16;
 	const uint8_t *bytes = np_addr_bytes(source);
 	unsigned from = p->count;
@@ -123,7 +123,7 @@ np_sock_only_sources(int fd, const struct np_sources *s, struct np_err *err)
 
 	for (size_t i = 0; i < real.count; i++) {
 		np_addr_unmap(&real.at[i]);
-		if (real.at[i].sa.ss_family != AF_INET && real.at[i].sa.ss_family != AF_INET6) {
+		if (np_addr_version(&real.at[i]) == 0) {
 			return np_fail(err, NP_ESYS, EAFNOSUPPORT,
 				       "filter by an address of family %s",
 				       np_family_name(real.at[i].sa.ss_family));

@@ -25,7 +25,7 @@ enum { NP_SOURCES_MAX = 8 };
 struct np_sources {
 	struct np_addr at[NP_SOURCES_MAX]; /* any of these, whatever its port */
 	size_t count;
-	uint16_t port; /* all of them come from it; 0: from any */
+	uint32_t port; /* all of them come from it; 0: from any */
 	/* An address of IPv6 stands for its /64, of which its machine may have temporary ones (RFC
 	 * 8981), which it prefers; but for those of the loopback and of the link. */
 	bool networks;

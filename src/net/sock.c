@@ -194,7 +194,7 @@ connect_from_any(const struct np_addr *to, const struct np_addrs *local, uint64_
 		return connect_one(to, NULL, deadline);
 	}
 	for (size_t i = 0; i < local->count && fd < 0; i++) {
-		if (local->at[i].sa.ss_family == to->sa.ss_family) {
+		if (np_addr_same_family(&local->at[i], to)) {
 			fd = connect_one(to, &local->at[i], deadline);
 		}
 	}

@@ -242,7 +242,7 @@ reader_cpu_score(FACTS)
 {
 	double s = busy(&f->reader);
 
-	if (f->in->transactions || f->in->family == 0) {
+	if (f->in->transactions || !np_ceiling_has_packets(f->in->family)) {
 		return above(s, BUSY, 0.96); /* nothing else could hold up who waits for it */
 	}
 	/* One that keeps its queue empty does not hold anybody up. */
@@ -255,7 +255,7 @@ payload_share(FACTS, const struct np_way *way)
 {
 	double size = np_bag_number(f->tx, "flow.send_size");
 
-	if (!f->in->datagrams) {
+	if (!f->in->lossy) {
 		return np_ceiling_tcp(way);
 	}
 	return size >= 0 && size <= 65535 ? np_ceiling_udp(way, (uint32_t)size) : (double)NAN;
@@ -366,7 +366,7 @@ static void
 rule_application(FACTS, struct verdict *v)
 {
 	/* By the kernel's clock, or by samples: of these two it may be that one is not known. */
-	double share = f->in->datagrams ? f->app_short : fmax(f->app_short, 1 - f->busy);
+	double share = f->in->lossy ? f->app_short : fmax(f->app_short, 1 - f->busy);
 
 	decide(v, NP_LIMIT_APPLICATION, f->sender.idle < share ? f->sender.idle : share, share,
 	       "limited by the sending application: it slept %s of the time, and nothing waited to "
@@ -379,7 +379,7 @@ rule_sender_cpu(FACTS, struct verdict *v)
 {
 	double score = sender_cpu_score(f);
 
-	if (f->in->datagrams && f->lost_share >= 0.01) {
+	if (f->in->lossy && f->lost_share >= 0.01) {
 		score *= 0.8; /* more of them would be lost, too */
 	}
 	decide(v, NP_LIMIT_SENDER_CPU, score, busy(&f->sender), "limited by the %s CPU: %s",
@@ -534,9 +534,9 @@ rule_reader(FACTS, struct verdict *v)
 static double
 dropped_by_softirq(FACTS)
 {
-	double lost = f->in->datagrams ? f->lost : f->retransmits;
-	double sent = f->in->datagrams ? f->sent : f->segments;
-	bool matters = lost >= (f->in->datagrams ? 0.01 : LOSSY) * sent;
+	double lost = f->in->lossy ? f->lost : f->retransmits;
+	double sent = f->in->lossy ? f->sent : f->segments;
+	bool matters = lost >= (f->in->lossy ? 0.01 : LOSSY) * sent;
 
 	return matters && f->backlog_drops >= 0.5 * lost ? f->backlog_drops / sent : 0;
 }
@@ -631,7 +631,7 @@ rule_mtu(FACTS, struct verdict *v)
 	     : score <= reader ? cpu_words(&f->reader, "reading")
 			       : softirq_words(f);
 	score = score > 0 ? score + 0.02 : 0;
-	if (f->in->datagrams) {
+	if (f->in->lossy) {
 		rule_mtu_of_datagrams(f, score, by.text, v);
 		return;
 	}
@@ -696,7 +696,7 @@ static const struct {
 static enum np_turns
 turns_of(const struct np_explain_input *in)
 {
-	if (in->datagrams) {
+	if (in->lossy) {
 		return NP_TURNS_UDP_RR;
 	}
 	if (!in->connections) {
@@ -720,7 +720,7 @@ static void
 where_it_went(FACTS, struct np_explain_ceiling *c)
 {
 	double per_packet = f->way.framing.header + f->way.framing.rest +
-			    (f->in->family == 6 ? 40 : 20) + 20 + (f->way.timestamps ? 12 : 0);
+			    np_ceiling_ip_header(&f->way) + 20 + (f->way.timestamps ? 12 : 0);
 	double link_bytes = f->rate_bps * f->seconds / 8, most_bytes = c->most * f->seconds / 8;
 	double again = sent(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
 			    "wire.in.retransmitted_bytes");
@@ -730,10 +730,10 @@ where_it_went(FACTS, struct np_explain_ceiling *c)
 	double payload = f->in->throughput_bps * f->seconds / 8;
 	double fewest = payload / np_ceiling_segment(&f->way);
 
-	c->lost = f->in->datagrams && f->in->sent_bps > 0 && c->most > 0
+	c->lost = f->in->lossy && f->in->sent_bps > 0 && c->most > 0
 		      ? (f->in->sent_bps - f->in->throughput_bps) / c->most
 		      : (double)NAN;
-	if (f->in->datagrams) {
+	if (f->in->lossy) {
 		c->idle = 1 - c->reached - (isnan(c->lost) ? 0 : c->lost);
 		return;
 	}
@@ -765,7 +765,7 @@ ceiling_words(FACTS, struct np_explanation *out)
 	char *text = out->ceiling_text;
 
 	if (isnan(c->most)) {
-		if (f->in->family == 0) {
+		if (!np_ceiling_has_packets(f->in->family)) {
 			return;
 		}
 		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
@@ -848,7 +848,7 @@ doubt(FACTS, const struct verdict *best, const struct verdict *second, char doub
 	if (f->seconds < 0.5) {
 		add(doubts, "the test took no more than %.2g s", f->seconds);
 	}
-	if (f->same_machine && f->in->family != 0) {
+	if (f->same_machine && np_ceiling_has_packets(f->in->family)) {
 		add(doubts, "both ends share the processors of one machine");
 	}
 }
@@ -926,7 +926,10 @@ np_explain_print(FILE *out, const struct np_bag *values)
 static unsigned
 kind_of(const struct np_explain_input *in)
 {
-	return in->transactions ? TURNS : in->family == 0 ? UNIX : in->datagrams ? UDP : TCP;
+	return in->transactions                      ? TURNS
+	       : !np_ceiling_has_packets(in->family) ? UNIX
+	       : in->lossy                           ? UDP
+						     : TCP;
 }
 
 void

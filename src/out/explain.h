@@ -38,7 +38,7 @@ const char *np_limit_name(enum np_limit limit);
 struct np_explain_input {
 	const struct np_bag *near, *far; /* NULL: not known */
 	const char *far_lacks;           /* why the far end tells nothing; NULL or "": it does */
-	bool datagrams;                  /* UDP and its like; else TCP */
+	bool lossy;                      /* UDP and its like; else TCP */
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */
 	int family;            /* 4 or 6; NP_FRAMES; 0: no packets cross a link (UNIX domain) */

@@ -189,7 +189,7 @@ spread(const struct np_bag *b, bool datagrams)
 static void
 look_at_queue(struct np_facts_of_test *f)
 {
-	const char *name = f->in->datagrams ? "flow.samples.queued_in" : "tcp.samples.queued_in";
+	const char *name = f->in->lossy ? "flow.samples.queued_in" : "tcp.samples.queued_in";
 	struct np_bag_item list;
 	double waits = 0, left = 0;
 
@@ -275,6 +275,19 @@ look_at_sends(struct np_facts_of_test *f)
 	f->app_short = 1 - f->outq_full;
 }
 
+static double
+buffer_drops(const struct np_facts_of_test *f)
+{
+	switch (f->in->family) {
+	case NP_FRAMES:
+		return number(f->rx, "flow.socket_drops");
+	case 6:
+		return moved(f->rx, "moved.snmp6.Udp6RcvbufErrors");
+	default:
+		return moved(f->rx, "moved.snmp.Udp.RcvbufErrors");
+	}
+}
+
 static void
 look_at_datagrams(struct np_facts_of_test *f)
 {
@@ -291,9 +304,7 @@ look_at_datagrams(struct np_facts_of_test *f)
 	if (isnan(f->lost_share) && f->in->sent_bps > 0) {
 		f->lost_share = clamp(1 - f->in->throughput_bps / f->in->sent_bps);
 	}
-	f->buffer_drops = f->in->family == NP_FRAMES ? number(f->rx, "flow.socket_drops")
-			  : f->in->family == 6       ? moved(f->rx, "moved.snmp6.Udp6RcvbufErrors")
-						     : moved(f->rx, "moved.snmp.Udp.RcvbufErrors");
+	f->buffer_drops = buffer_drops(f);
 	look_at_sends(f);
 }
 
@@ -451,10 +462,10 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	look_at_thread(f->rx, &f->reader);
 	look_at_tcp(f);
 	look_at_queue(f);
-	if (in->datagrams) {
+	if (in->lossy) {
 		look_at_datagrams(f);
 	}
 	look_at_softirq(f);
 	look_at_link(f);
-	f->steady = or_else(spread(f->rx, in->datagrams), spread(f->tx, in->datagrams));
+	f->steady = or_else(spread(f->rx, in->lossy), spread(f->tx, in->lossy));
 }

@@ -62,7 +62,7 @@ resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *re
 	if (!bound) {
 		return NP_OK;
 	}
-	family = t->local_family != AF_UNSPEC ? t->local_family : t->family;
+	family = np_family_or(t->local_family, t->family);
 	return np_resolve(t->local_host, t->local_port, family, SOCK_STREAM, local, err);
 }
 
@@ -728,7 +728,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct test
 	      struct np_err *err)
 {
 	const struct np_plan *p = t->run.plan;
-	bool floods = p->transport->datagram && p->role == NP_FOLLOW;
+	bool floods = !p->transport->connected && p->role == NP_FOLLOW;
 	struct np_err ignored;
 	int rc;
 
@@ -978,7 +978,7 @@ static int
 aim(const struct np_client *c, struct test *t, const struct np_addr *peer, struct np_err *err)
 {
 	uint32_t n = 0;
-	const struct np_eth *link = t->run.plan->eth;
+	const struct np_eth *link = t->run.terms->eth;
 
 	if (link != NULL) {
 		np_eth_aim(link, t->out->far.mac, &t->run.end.peer);
@@ -1080,8 +1080,8 @@ conclude(struct test *t, int rc, struct np_err *err)
 }
 
 int
-np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
-	      struct np_outcome *out, struct np_err *err)
+np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
+	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
 {
 	struct test test = { .out = out };
 	struct np_stop stop = { 0 };
@@ -1089,7 +1089,7 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	if (np_run_open(&test.run, p, &stop, err) != NP_OK) {
+	if (np_run_open(&test.run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}
 	rc = agree(c, p, peer, &test, err);

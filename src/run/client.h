@@ -98,8 +98,8 @@ int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, 
  * its signals and watch). Every wait has a deadline; the whole ends within 15 s of the peer's
  * death or the link's silence. out is to be released by np_outcome_free() whatever the return.
  */
-int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
-		  struct np_outcome *out, struct np_err *err);
+int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
+		  const struct np_addr *peer, struct np_outcome *out, struct np_err *err);
 
 void np_outcome_free(struct np_outcome *out);
 

@@ -93,23 +93,15 @@ explain(struct np_run *run, int error)
 	const struct np_transport *t = run->plan->transport;
 	char peer[NP_ADDR_TEXT] = "the far end";
 
-	if (np_stopped(run->stop) ||
+	if (np_stopped(run->stop) || run->err.code != NP_OK ||
 	    ((error == ECONNRESET || error == EPIPE) && counted_out(run))) {
 		return;
 	}
 	if (run->end.peer.len != 0) {
 		np_addr_text(&run->end.peer, peer);
 	}
-	if (error == EMSGSIZE && t->family == AF_UNIX) {
-		np_fail(&run->err, NP_EUSAGE, error,
-			"%zu bytes are more than a datagram takes with a send buffer of %d (try a "
-			"smaller -%c or a larger -s)",
-			run->worker.send_size, run->end.sndbuf,
-			run->plan->pattern->sized ? 'r' : 'm');
-	} else if (error == EMSGSIZE && t->family == AF_PACKET) {
-		np_fail(&run->err, NP_EUSAGE, error,
-			"%zu bytes are more than a frame holds now: the MTU was made smaller",
-			run->worker.send_size);
+	if (error == EMSGSIZE && t->too_long != NULL) {
+		t->too_long(run, &run->err);
 	} else if (error == EMSGSIZE && run->worker.send_size <= (size_t)t->max_message) {
 		np_fail(&run->err, NP_EUSAGE, error,
 			"%zu bytes are more than the path to %s takes in one piece (leave out -f)",
@@ -255,8 +247,7 @@ work(void *arg)
 		return NULL;
 	}
 	if (!met) {
-		met = run->plan->transport->meet(run, &run->err) == NP_OK && run->conn->fd >= 0 &&
-		      np_many_meet(run, &run->err) == NP_OK && has_all(run);
+		met = np_run_meet(run, &run->err) == NP_OK && has_all(run);
 	}
 	if (met) {
 		measure(w);
@@ -283,7 +274,7 @@ activity(const struct np_run *run)
 static uint64_t
 progress(const struct np_run *run)
 {
-	bool tcp = run->conn->fd >= 0 && !run->plan->transport->datagram;
+	bool tcp = run->conn->fd >= 0 && run->plan->transport->tcp_info;
 
 	return activity(run) + (tcp ? np_tcp_moved(run->conn->fd) : 0);
 }
@@ -319,8 +310,8 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 	const struct np_run *run = c->d->run;
 	uint64_t pad = run->side->pad_ns, did = activity(run);
 
-	if (run->plan->transport->datagram && did > 0 && pad > NP_SEC / 2) {
-		pad = NP_SEC / 2; /* a datagram test has no close to wait for */
+	if (!run->plan->transport->connected && did > 0 && pad > NP_SEC / 2) {
+		pad = NP_SEC / 2; /* there is no close to wait for */
 	}
 	if (did == 0 && pad < 4 * NP_SEC) {
 		pad = 4 * NP_SEC; /* nothing yet: the far end may have begun late */

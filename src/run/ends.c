@@ -9,18 +9,18 @@
 static void
 put(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
 {
-	bool is_six;
-	uint16_t port;
+	uint32_t port;
+	int version;
 
 	memset(at, 0, NP_AUTH_ENDS / 2);
 	np_addr_unmap(a);
-	is_six = a->sa.ss_family == AF_INET6;
-	if (!is_six && a->sa.ss_family != AF_INET) {
+	version = np_addr_version(a);
+	if (version == 0) {
 		return;
 	}
 	port = np_addr_port(a);
-	at[0] = is_six ? 6 : 4;
-	memcpy(at + 1, np_addr_bytes(a), is_six ? 16 : 4);
+	at[0] = (uint8_t)version;
+	memcpy(at + 1, np_addr_bytes(a), np_addr_size(a));
 	at[17] = (uint8_t)(port >> 8);
 	at[18] = (uint8_t)port;
 }

@@ -71,10 +71,10 @@ find_device(struct np_evidence *ev, const struct np_run *run)
 {
 	struct np_addr near = ev->plan.near;
 
-	if (run->plan->eth != NULL) {
-		snprintf(ev->device, sizeof(ev->device), "%s", run->plan->eth->device);
+	if (run->terms->eth != NULL) {
+		snprintf(ev->device, sizeof(ev->device), "%s", run->terms->eth->device);
 	}
-	if (run->plan->transport->family != 0) {
+	if (run->plan->transport->ip_protocol == 0) {
 		return;
 	}
 	if (near.len == 0 && (run->end.peer.len == 0 || !np_addr_towards(&run->end.peer, &near))) {
@@ -88,11 +88,11 @@ static void
 start_capture(struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
-	struct np_capture_flow flow = { .protocol = p->transport->protocol,
+	struct np_capture_flow flow = { .protocol = p->transport->ip_protocol,
 					.connections = p->pattern->connection_test };
 	struct np_err err = { .code = NP_OK };
 
-	if (p->transport->family != 0) {
+	if (flow.protocol == 0) {
 		return; /* no packets of IP */
 	}
 	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {
@@ -100,9 +100,6 @@ start_capture(struct np_evidence *ev, const struct np_run *run)
 			np_bag_unread(ev->bag, ev->plan.capture_why_not, "wire");
 		}
 		return;
-	}
-	if (flow.protocol == 0) {
-		flow.protocol = p->transport->datagram ? IPPROTO_UDP : IPPROTO_TCP;
 	}
 	if (p->active) {
 		flow.far = run->end.peer;
@@ -132,8 +129,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	ev->plan = *plan;
 	ev->bag = np_bag_new();
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
-	ev->tcp = run->plan->transport->family != AF_UNIX && !run->plan->transport->datagram &&
-		  !run->plan->pattern->connection_test;
+	ev->tcp = run->plan->transport->tcp_info && !run->plan->pattern->connection_test;
 	find_device(ev, run);
 	start_capture(ev, run);
 	if ((plan->caps & NP_CAP_TEST) != 0) {
@@ -252,10 +248,7 @@ put_samples(const struct np_evidence *ev)
 static int
 family_of(const struct np_plan *p)
 {
-	if (p->transport->family != 0) {
-		return 0;
-	}
-	return p->family == AF_INET6 ? 6 : 4;
+	return np_family_version(np_plan_family(p));
 }
 
 static void
@@ -270,7 +263,7 @@ put_counts(const struct np_run *run, struct np_bag *into)
 	np_bag_int(into, (int64_t)c.receives, "flow.receives");
 	np_bag_int(into, (int64_t)c.transactions, "flow.transactions");
 	np_bag_int(into, (int64_t)c.failed, "flow.sends_refused");
-	if (run->plan->eth != NULL && np_eth_drops(run->plan->eth, &dropped)) {
+	if (run->terms->eth != NULL && np_eth_drops(run->terms->eth, &dropped)) {
 		np_bag_int(into, (int64_t)dropped, "flow.socket_drops");
 	}
 }
@@ -339,10 +332,10 @@ np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *in
 static int
 connected_like(const struct np_run *run)
 {
-	const struct np_addr *peer = run->end.peer.len != 0 ? &run->end.peer : &run->plan->only;
+	const struct np_addr *peer = run->end.peer.len != 0 ? &run->end.peer : &run->terms->only;
 	int fd = -1;
 
-	if (run->plan->transport->family != AF_UNIX && run->plan->transport->datagram &&
+	if (run->plan->transport->ip_protocol != 0 && !run->plan->transport->connected &&
 	    peer->len != 0) {
 		fd = socket(peer->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	}

@@ -9,30 +9,9 @@ hears(const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 
-	return run->conn->fd >= 0 && p->transport->datagram && p->transport->family == 0 &&
+	return run->conn->fd >= 0 && !p->transport->connected &&
+	       p->transport->admit == NP_ADMIT_FILTER &&
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.mask <= 0;
-}
-
-static bool
-is_group(const struct np_addr *a)
-{
-	const uint8_t *bytes = np_addr_bytes(a);
-
-	return a->sa.ss_family == AF_INET6 ? bytes[0] == 0xff : bytes[0] >> 4 == 14;
-}
-
-static bool
-is_wildcard(const struct np_addr *a)
-{
-	const uint8_t *bytes = np_addr_bytes(a);
-	size_t size = a->sa.ss_family == AF_INET6 ? 16 : 4;
-
-	for (size_t i = 0; i < size; i++) {
-		if (bytes[i] != 0) {
-			return false;
-		}
-	}
-	return true;
 }
 
 /* An address that packets to such a socket can come from, if it is a new one. */
@@ -45,13 +24,13 @@ add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 		return;
 	}
 	np_addr_unmap(&real);
-	if (real.sa.ss_family == AF_INET6 && run->plan->family == AF_INET) {
+	if (np_addr_version(&real) > np_family_version(run->plan->family)) {
+		return; /* a socket of IPv6 hears IPv4, too, but no other way round */
+	}
+	if (np_addr_is_group(&real)) {
 		return;
 	}
-	if (is_group(&real)) {
-		return;
-	}
-	if (is_wildcard(&real)) {
+	if (np_addr_is_any(&real)) {
 		np_addr_make_loopback(&real, real.sa.ss_family); /* where packets to it go */
 	}
 	for (size_t i = 0; i < s->count; i++) {
@@ -76,7 +55,7 @@ add_ours(struct np_sources *s, const struct np_run *run, const struct np_addr *d
 	add(s, run, &run->end.local);
 	if (control_fd >= 0 &&
 	    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
-	    here.sa.ss_family != AF_UNIX) {
+	    !np_addr_is_local_only(&here)) {
 		add(s, run, &here);
 	}
 	if (np_addr_towards(data, &here)) {
@@ -102,7 +81,7 @@ np_hear_find(const struct np_run *run, const struct np_addr *data, const struct 
 }
 
 int
-np_hear_only(const struct np_run *run, const struct np_sources *s, uint16_t port,
+np_hear_only(const struct np_run *run, const struct np_sources *s, uint32_t port,
 	     struct np_err *err)
 {
 	struct np_sources here = *s;

@@ -24,7 +24,7 @@ void np_hear_find(const struct np_run *run, const struct np_addr *data,
 
 /* Have run's socket hear none but these, from that port unless it is 0; no sources: all. NP_ESYS.
  */
-int np_hear_only(const struct np_run *run, const struct np_sources *s, uint16_t port,
+int np_hear_only(const struct np_run *run, const struct np_sources *s, uint32_t port,
 		 struct np_err *err);
 
 /* Forget what came before that: nothing was asked for yet. */

@@ -38,7 +38,7 @@ static bool
 by_transactions(const struct sums *s)
 {
 	return s->p->pattern->transactions &&
-	       (s->unit->letter == 'x' || s->p->bench->code != NP_OMNI);
+	       (s->unit->letter == 'x' || (s->p->bench->flags & NP_B_OLD) != 0);
 }
 
 static double
@@ -88,7 +88,7 @@ report_rates(const struct sums *s, struct np_record *r)
 	}
 	np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
 		       np_rate(s->bytes_unit, s->far_sent, s->seconds));
-	if (far || !s->p->transport->datagram) {
+	if (far || np_delivers(s->p->transport)) {
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT,
 			       np_rate(s->bytes_unit, s->far_received, s->seconds));
 	}
@@ -256,7 +256,7 @@ work(const struct sums *s, bool far)
 	if (by_transactions(s)) {
 		return s->transactions;
 	}
-	if (p->bench->code != NP_OMNI && (far || !p->transport->datagram)) {
+	if ((p->bench->flags & NP_B_OLD) != 0 && (far || np_delivers(p->transport))) {
 		return s->far_received / 1024;
 	}
 	return (s->sent + s->received) / 1024;

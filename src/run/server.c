@@ -198,7 +198,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 static int
 aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 {
-	if (!p->transport->datagram || p->role != NP_LEAD) {
+	if (p->transport->connected || p->role != NP_LEAD) {
 		return NP_OK;
 	}
 	while (p->echo && run->end.token == 0) {
@@ -208,7 +208,7 @@ aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 		}
 	}
 	if (run->end.token == 0) {
-		run->end.peer = p->only;
+		run->end.peer = run->terms->only;
 		np_addr_set_port(&run->end.peer, p->far.port);
 	}
 	return NP_OK;
@@ -313,45 +313,45 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
  * comes from there.
  */
 static int
-check_link(const struct np_server *s, struct np_plan *p, struct np_err *err)
+check_link(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
 	if (s->eth == NULL) {
 		np_fail(err, NP_EUNSUP, 0, "request for a test of the link layer: %s",
 			s->link_why_not != NULL ? s->link_why_not : "there is none here");
 		return by_rule(err, EACCES);
 	}
-	p->eth = s->eth;
-	if (np_eth_check_peer(p->eth, p->far.mac, err) != NP_OK ||
-	    np_eth_check_size(p->eth, p->near.recv_size, 'm', err) != NP_OK ||
-	    np_eth_check_size(p->eth, p->request, 'r', err) != NP_OK ||
-	    np_eth_check_size(p->eth, p->response, 'r', err) != NP_OK) {
+	if (np_eth_check_peer(s->eth, p->far.mac, err) != NP_OK ||
+	    np_eth_check_size(s->eth, p->near.recv_size, 'm', err) != NP_OK ||
+	    np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
+	    np_eth_check_size(s->eth, p->response, 'r', err) != NP_OK) {
 		return err->code;
 	}
 	return NP_OK;
 }
 
 static int
-check_request(const struct np_server *s, struct np_plan *p, struct np_err *err)
+check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
-	if (p->transport->family == AF_PACKET && check_link(s, p, err) != NP_OK) {
+	if (p->transport->link && check_link(s, p, err) != NP_OK) {
 		return err->code;
 	}
-	if (p->transport->family == AF_UNIX && !s->is_here) {
+	if (p->transport->admit == NP_ADMIT_HERE && !s->is_here) {
 		/* Another machine's would only leave things in /tmp. */
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "request for a UNIX domain test from another machine");
+			       "request for a %s domain test from another machine",
+			       p->transport->name);
 	}
-	if (p->transport->family == AF_UNIX && s->collect.capture != NULL) {
+	if (p->transport->passes_fds && s->collect.capture != NULL) {
 		/* By such sockets descriptors get copies, with numbers that its filter misses. */
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "request for a UNIX domain test beside a capture of packets");
+			       "request for a %s domain test beside a capture of packets",
+			       p->transport->name);
 	}
 	if (p->near.fill_file[0] != '\0' && s->fill_dir == 0) {
 		/* Whoever may ask must not be sent this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
 			       p->near.fill_file);
 	}
-	p->near.fill_dir = s->fill_dir;
 	return NP_OK;
 }
 
@@ -364,7 +364,7 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
 	    getsockname(fd, (struct sockaddr *)&near->sa, &near->len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "address of the client");
 	}
-	if (far->sa.ss_family == AF_UNIX) {
+	if (np_addr_is_local_only(far)) {
 		np_addr_make_loopback(far, family);
 		np_addr_make_loopback(near, family);
 	}
@@ -378,22 +378,24 @@ ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, s
  * to, nowhere but the address that the control connection has proved.
  */
 static int
-only_datagrams(struct np_plan *p, const struct np_addr *client, struct np_err *err)
+only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
+	       struct np_err *err)
 {
 	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
 
-	p->only = *client;
-	if (client->sa.ss_family != p->family && np_addr_is_loopback(client)) {
-		np_addr_make_loopback(&p->only, p->family); /* this machine, by its other name */
+	*only = *client;
+	if (np_addr_version(client) != np_family_version(p->family) &&
+	    np_addr_is_loopback(client)) {
+		np_addr_make_loopback(only, p->family); /* this machine, by its other name */
 	}
-	if (p->only.sa.ss_family != p->family) {
+	if (np_addr_version(only) != np_family_version(p->family)) {
 		np_fail(err, NP_EUNSUP, 0,
 			"datagrams of family %s: the daemon exchanges them only with the address "
 			"of the control connection, %s",
 			np_family_name(p->family), np_addr_host(client, text));
 		return by_rule(err, EACCES);
 	}
-	if (p->far_bind.len != 0 && !np_addr_same_host(&p->only, &p->far_bind)) {
+	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
 		np_fail(err, NP_EUNSUP, 0,
 			"datagrams of %s: the daemon exchanges them only with the address of the "
 			"control connection, %s",
@@ -413,17 +415,34 @@ answer_from(struct np_plan *p, int control_fd, struct np_err *err)
 {
 	struct np_addr here = { .len = 0 }, client;
 
-	if (!p->transport->datagram || p->transport->family != 0 || p->bind.len != 0 ||
+	if (p->transport->connected || p->transport->admit != NP_ADMIT_FILTER || p->bind.len != 0 ||
 	    (!p->ids && !p->echo)) {
 		return NP_OK;
 	}
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (here.sa.ss_family == p->family) {
+	if (np_addr_version(&here) == np_family_version(p->family)) {
 		p->bind = here;
 		np_addr_set_port(&p->bind, 0);
 	}
+	return NP_OK;
+}
+
+/*
+ * The control connection is of another family, and proves no address of this one: the client has to
+ * say its own, and a connection that comes from elsewhere is none of the test's.
+ */
+static int
+only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
+{
+	if (p->far_bind.len == 0) {
+		np_fail(err, NP_EUNSUP, 0,
+			"%s connections of a client that does not name its own address",
+			p->transport->name);
+		return by_rule(err, EACCES);
+	}
+	*only = p->far_bind;
 	return NP_OK;
 }
 
@@ -433,24 +452,27 @@ answer_from(struct np_plan *p, int control_fd, struct np_err *err)
  * control connection: in another family, or to another address of ours.
  */
 static int
-choose_only(struct np_plan *p, int control_fd, struct np_err *err)
+choose_only(const struct np_plan *p, int control_fd, struct np_addr *only, struct np_err *err)
 {
 	struct np_addr here, client;
 
-	if (p->transport->family != 0) {
-		return NP_OK;
+	if (p->transport->admit == NP_ADMIT_PEER) {
+		return only_named(p, only, err);
+	}
+	if (p->transport->admit != NP_ADMIT_FILTER) {
+		return NP_OK; /* check_request() has seen to it, or np_run_open() does */
 	}
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (p->transport->datagram) {
-		return only_datagrams(p, &client, err);
+	if (!p->transport->connected) {
+		return only_datagrams(p, &client, only, err);
 	}
 	if (p->far_bind.len != 0) {
-		p->only = p->far_bind;
-	} else if (client.sa.ss_family == p->family &&
+		*only = p->far_bind;
+	} else if (np_addr_version(&client) == np_family_version(p->family) &&
 		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
-		p->only = client;
+		*only = client;
 	}
 	return NP_OK;
 }
@@ -462,7 +484,7 @@ choose_only(struct np_plan *p, int control_fd, struct np_err *err)
 static int
 check_sending(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
-	if (!p->transport->datagram || p->role != NP_LEAD || p->echo) {
+	if (p->transport->connected || p->role != NP_LEAD || p->echo) {
 		return NP_OK;
 	}
 	if (s->limits.want_echo) {
@@ -548,7 +570,7 @@ check_engine(const struct np_plan *p, struct np_err *err)
 static void
 name_test(const struct np_plan *p, char *out, size_t size)
 {
-	bool sends = strcmp(p->pattern->name, "stream") == 0 && p->role == NP_LEAD;
+	bool sends = p->pattern->lead_direction == NP_WD_TRANSMIT && p->role == NP_LEAD;
 
 	snprintf(out, size, "%s_%s", p->transport->name, sends ? "maerts" : p->pattern->name);
 	for (char *at = out; *at != '\0'; at++) {
@@ -558,18 +580,14 @@ name_test(const struct np_plan *p, char *out, size_t size)
 
 /* What the test would take; and its parameters made to fit what is not the client's to say. */
 static int
-make_wish(const struct np_server *s, struct np_plan *p, struct np_wish *wish, struct np_err *err)
+make_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
+	  struct np_wish *wish, struct np_err *err)
 {
-	const struct np_limits *most = &s->limits;
-
 	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0;
-	p->call_max = most->message;
-	p->passive_min = most->port_min;
-	p->passive_max = most->port_max;
 	memset(wish, 0, sizeof(*wish));
 	name_test(p, wish->test, sizeof(wish->test));
 	wish->seconds = p->length > 0 ? (uint32_t)p->length : 0;
-	if (np_run_bytes(p, &wish->bytes, err) != NP_OK) {
+	if (np_run_bytes(p, terms, &wish->bytes, err) != NP_OK) {
 		return err->code;
 	}
 	wish->bytes = wish->bytes > UINT64_MAX - NP_SESSION_BYTES ? UINT64_MAX
@@ -612,7 +630,8 @@ note_served(const struct np_run *run, struct np_served *served)
 /* A request that is granted: the test itself, from taking memory and sockets to the results. */
 static int
 run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
-	 const struct np_plan *p, struct np_served *served, struct np_err *err)
+	 const struct np_plan *p, const struct np_terms *terms, struct np_served *served,
+	 struct np_err *err)
 {
 	struct np_err why = { .code = NP_OK };
 	struct np_evidence *ev;
@@ -626,7 +645,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	served->failed = true;
 	np_bag_free(s->evidence);
 	s->evidence = NULL;
-	if (np_run_open(&run, p, &stop, &why) != NP_OK) {
+	if (np_run_open(&run, p, terms, &stop, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
 	if (get_ready(s, c, &run, &d, &why) != NP_OK) {
@@ -657,6 +676,23 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	return rc;
 }
 
+/* What no request can change, and whom its test may hear. */
+static int
+make_terms(const struct np_server *s, const struct np_plan *p, int control_fd, struct np_terms *out,
+	   struct np_err *err)
+{
+	*out = (struct np_terms){
+		.call_max = s->limits.message,
+		.passive_min = s->limits.port_min,
+		.passive_max = s->limits.port_max,
+		.permit = s->permit,
+		.permit_ctx = s->permit_ctx,
+		.eth = p->transport->link ? s->eth : NULL,
+		.fill_dir = s->fill_dir,
+	};
+	return choose_only(p, control_fd, &out->only, err);
+}
+
 static int
 serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
@@ -665,15 +701,15 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	struct np_err why = { .code = NP_OK };
 	struct np_served served = { .failed = false };
 	struct np_plan p;
+	struct np_terms terms;
 	struct np_wish wish;
 	int rc;
 
 	np_plan_init(&p);
-	p.permit = s->permit;
-	p.permit_ctx = s->permit_ctx;
 	if (dialect->asked(c->in, &p, &why) != NP_OK || check_request(s, &p, &why) != NP_OK ||
-	    choose_only(&p, c->fd, &why) != NP_OK || answer_from(&p, c->fd, &why) != NP_OK ||
-	    check_sending(s, &p, &why) != NP_OK || make_wish(s, &p, &wish, &why) != NP_OK ||
+	    make_terms(s, &p, c->fd, &terms, &why) != NP_OK ||
+	    answer_from(&p, c->fd, &why) != NP_OK || check_sending(s, &p, &why) != NP_OK ||
+	    make_wish(s, &p, &terms, &wish, &why) != NP_OK ||
 	    check_limits(&s->limits, &p, &wish, &why) != NP_OK || check_engine(&p, &why) != NP_OK) {
 		if (leave->refused != NULL) {
 			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
@@ -683,7 +719,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (leave->ask != NULL && leave->ask(leave->ctx, &wish, c->fd, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
-	rc = run_test(s, c, dialect, &p, &served, err);
+	rc = run_test(s, c, dialect, &p, &terms, &served, err);
 	if (leave->done != NULL) {
 		leave->done(leave->ctx, &served);
 	}

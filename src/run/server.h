@@ -28,7 +28,7 @@ struct np_limits {
 	uint32_t seconds;            /* of one test; one by count ends then, too */
 	uint64_t bytes;              /* of a test's buffers, the fixed cost of a session included */
 	uint64_t message;            /* bytes of one send or receive call */
-	uint16_t port_min, port_max; /* of data sockets, both included; port_max 0: any */
+	uint32_t port_min, port_max; /* of data sockets, both included; port_max 0: any */
 	uint32_t flows;              /* data connections of a test */
 	uint32_t idle_s;             /* between two requests */
 	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */

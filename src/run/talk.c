@@ -101,7 +101,7 @@ omni_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	snprintf(m.cong_control, sizeof(m.cong_control), "%s", far->cong);
 	snprintf(m.fill_file, sizeof(m.fill_file), "%.31s", far->fill_file);
 	put(frame, NP_OMNI, far->cpu, np_omni_request_layout, &m);
-	np_echo_put(frame, &(struct np_echo){ .asks = p->transport->datagram &&
+	np_echo_put(frame, &(struct np_echo){ .asks = !p->transport->connected &&
 						      m.direction == NP_WD_TRANSMIT });
 	if (p->ids) {
 		np_ids_ask_put(frame);
@@ -213,7 +213,7 @@ omni_asked_kind(const struct np_omni_request *m, struct np_plan *p, struct np_er
 		return np_fail(err, NP_EUNSUP, EINVAL, "request for direction %u, flags 0x%x",
 			       m->direction, m->flags);
 	}
-	if (p->pattern->connection_test && p->transport->datagram) {
+	if (p->pattern->connection_test && !p->transport->connected) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "request for %s connections",
 			       p->transport->name);
 	}

@@ -21,7 +21,7 @@ struct np_far {
 	int sndbuf, rcvbuf;       /* right after its socket was made */
 	int send_size, recv_size; /* bytes of a call in force */
 	bool nodelay;
-	uint16_t port;                  /* of its data socket */
+	uint32_t port;                  /* of its data socket */
 	uint32_t ports[NP_GRANT_PORTS]; /* of all of them, where flows have their own; else 0 */
 	uint64_t token;                 /* to be echoed before it sends datagrams; 0: none */
 	bool ids;                       /* its responses have the ids of requests */

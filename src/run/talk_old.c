@@ -36,7 +36,7 @@ rr_asked(const uint8_t *frame, const struct np_pattern *pattern,
 	p->request = m.request_size;
 	p->response = m.response_size;
 	p->length = m.test_length;
-	p->no_end_mark = transport->datagram;
+	p->no_end_mark = !transport->connected;
 	return asked_where(m.port, m.ipfamily, p, err);
 }
 

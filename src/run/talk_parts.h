@@ -36,22 +36,38 @@ family_to_wire(int family)
 static inline int
 family_from_wire(uint32_t family, struct np_plan *p, struct np_err *err)
 {
-	if (family != NP_WF_INET && family != NP_WF_INET6) {
+	switch (family) {
+	case NP_WF_INET:
+		p->family = AF_INET;
+		return NP_OK;
+	case NP_WF_INET6:
+		p->family = AF_INET6;
+		return NP_OK;
+	default:
 		return np_fail(err, NP_EPEER, EAFNOSUPPORT, "request for address family %u",
 			       family);
 	}
-	p->family = family == NP_WF_INET6 ? AF_INET6 : AF_INET;
-	return NP_OK;
 }
 
 static inline int
-port_from_wire(uint32_t port, uint16_t *out, struct np_err *err)
+port_from_wire(uint32_t port, uint32_t *out, struct np_err *err)
 {
 	if (port > UINT16_MAX) {
 		return np_fail(err, NP_EPEER, EINVAL, "port %u is out of range", port);
 	}
-	*out = (uint16_t)port;
+	*out = port;
 	return NP_OK;
+}
+
+static inline uint32_t
+named_family(uint32_t family)
+{
+	switch (family) {
+	case NP_WF_UNSPEC:
+		return NP_WF_INET;
+	default:
+		return family;
+	}
 }
 
 /*
@@ -61,7 +77,7 @@ port_from_wire(uint32_t port, uint16_t *out, struct np_err *err)
 static inline int
 asked_where(int32_t port, int32_t family, struct np_plan *p, struct np_err *err)
 {
-	uint32_t wire = family == NP_WF_UNSPEC ? (uint32_t)NP_WF_INET : (uint32_t)family;
+	uint32_t wire = named_family((uint32_t)family);
 
 	if (family_from_wire(wire, p, err) != NP_OK) {
 		return err->code;
@@ -88,7 +104,7 @@ granted_port(uint32_t port, struct np_far *far, struct np_err *err)
 		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
 			       port);
 	}
-	far->port = (uint16_t)port;
+	far->port = port;
 	return NP_OK;
 }
 

@@ -120,24 +120,22 @@ ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_messag
 	snprintf(m->engine, sizeof(m->engine), "%s", far->engine != NULL ? far->engine->name : "");
 }
 
-/* An address of the Internet, where a user named one. */
+/* The addresses of both ends, where somebody named them. */
 static void
 ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
-	uint32_t bytes = p->family == AF_INET6 ? 16 : 4;
-
-	if (p->transport->family != 0) {
+	if (!p->transport->named) {
 		return;
 	}
-	m->family = family_to_wire(p->family);
+	m->family = p->transport->family == 0 ? family_to_wire(p->family) : 0;
 	m->client_port = np_addr_port(&run->end.local);
 	if (p->bind.len != 0) {
-		m->client_address.count = bytes;
-		memcpy(m->client_address.at, np_addr_bytes(&p->bind), bytes);
+		m->client_address.count = (uint32_t)np_addr_size(&p->bind);
+		memcpy(m->client_address.at, np_addr_bytes(&p->bind), m->client_address.count);
 	}
 	if (p->far_bind.len != 0) {
-		m->data_address.count = bytes;
-		memcpy(m->data_address.at, np_addr_bytes(&p->far_bind), bytes);
+		m->data_address.count = (uint32_t)np_addr_size(&p->far_bind);
+		memcpy(m->data_address.at, np_addr_bytes(&p->far_bind), m->data_address.count);
 	}
 }
 
@@ -146,7 +144,7 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_plan_message m;
 	/* Who is to receive datagrams proves that he wants them. */
-	bool echoes = p->transport->datagram && !p->pattern->transactions && p->role == NP_FOLLOW;
+	bool echoes = !p->transport->connected && !p->pattern->transactions && p->role == NP_FOLLOW;
 
 	np_tagged_init(&np_tagged_plan, &m);
 	snprintf(m.pattern, sizeof(m.pattern), "%s", p->pattern->name);
@@ -161,9 +159,9 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.depth = p->burst;
 	ask_end(p, run, &m);
 	ask_addresses(p, run, &m);
-	if (p->eth != NULL) {
-		m.station.count = sizeof(p->eth->mac);
-		memcpy(m.station.at, p->eth->mac, sizeof(p->eth->mac));
+	if (run->terms->eth != NULL) {
+		m.station.count = sizeof(run->terms->eth->mac);
+		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 	}
 	np_tagged_put(&np_tagged_plan, p->far.cpu, &m, frame);
 }
@@ -321,13 +319,14 @@ asked_end(const struct np_plan_message *m, struct np_end *near)
 
 /* An address in a plan; count 0: none. */
 static int
-asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint16_t port, int family,
+asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t port, int family,
 	      struct np_addr *out, struct np_err *err)
 {
 	if (count == 0) {
 		return NP_OK;
 	}
-	if (count != (family == AF_INET6 ? 16 : 4)) {
+	np_addr_make_any(out, family);
+	if (count != np_addr_size(out)) {
 		return np_fail(err, NP_EPEER, EINVAL, "%s address of %u bytes in family %s", whose,
 			       count, np_family_name(family));
 	}
@@ -335,28 +334,42 @@ asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint16_t 
 	return NP_OK;
 }
 
+/* Those of the Internet have 16 bits. */
+static int
+asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+{
+	if (p->transport->family != 0) {
+		p->near.port = m->data_port;
+		p->far.port = m->client_port;
+		return NP_OK;
+	}
+	if (family_from_wire(m->family, p, err) != NP_OK ||
+	    port_from_wire(m->data_port, &p->near.port, err) != NP_OK) {
+		return err->code;
+	}
+	return port_from_wire(m->client_port, &p->far.port, err);
+}
+
 static int
 asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
-	if (p->transport->family == AF_PACKET) {
+	if (p->transport->link) {
 		if (m->station.count != sizeof(p->far.mac)) {
 			return np_fail(err, NP_EPEER, EINVAL, "station of %u bytes",
 				       m->station.count);
 		}
 		memcpy(p->far.mac, m->station.at, sizeof(p->far.mac));
 	}
-	if (p->transport->family != 0) {
+	if (!p->transport->named) {
 		return NP_OK;
 	}
-	if (family_from_wire(m->family, p, err) != NP_OK ||
-	    port_from_wire(m->data_port, &p->near.port, err) != NP_OK ||
-	    port_from_wire(m->client_port, &p->far.port, err) != NP_OK ||
-	    asked_address("data", m->data_address.at, m->data_address.count, 0, p->family, &p->bind,
-			  err) != NP_OK) {
+	if (asked_ports(m, p, err) != NP_OK ||
+	    asked_address("data", m->data_address.at, m->data_address.count, 0, np_plan_family(p),
+			  &p->bind, err) != NP_OK) {
 		return err->code;
 	}
 	return asked_address("client", m->client_address.at, m->client_address.count, p->far.port,
-			     p->family, &p->far_bind, err);
+			     np_plan_family(p), &p->far_bind, err);
 }
 
 static int
@@ -415,13 +428,13 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 
 	np_tagged_init(&np_tagged_grant, &m);
 	grant_ports(run, &m);
-	if (p->transport->family == AF_UNIX) {
+	if (np_family_is_local(p->transport->family)) {
 		np_path_to_wire(run, m.path);
 	}
-	if (p->eth != NULL) {
-		m.station.count = sizeof(p->eth->mac);
-		memcpy(m.station.at, p->eth->mac, sizeof(p->eth->mac));
-		m.mtu = p->eth->mtu;
+	if (run->terms->eth != NULL) {
+		m.station.count = sizeof(run->terms->eth->mac);
+		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
+		m.mtu = run->terms->eth->mtu;
 	}
 	m.token = run->end.token;
 	m.send_size = wish(np_run_used(run->worker.send_size, p->near.send_size));

@@ -23,7 +23,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 	if (!p->no_control && t->client->chan.fd < 0 && np_trial_connect(t, err) != NP_OK) {
 		return err->code;
 	}
-	rc = np_client_run(t->client, p, t->peer, &r->out, err);
+	rc = np_client_run(t->client, p, t->terms, t->peer, &r->out, err);
 	if (rc == NP_OK || r->out.measured) {
 		np_report(&r->out, t->unit, &r->record);
 	}

@@ -15,9 +15,10 @@ struct np_trial {
 	/* With its hooks, signals and wishes. A connection that is open (chan.fd) is used. */
 	struct np_client *client;
 	const struct np_target *target;
-	struct np_plan *plan;       /* what the daemon grants at its greeting is noted there */
-	const struct np_addr *peer; /* the data address, see np_client_run() */
-	const struct np_unit *unit; /* of the record's throughput */
+	struct np_plan *plan;         /* what the daemon grants at its greeting is noted there */
+	const struct np_terms *terms; /* of this end; NULL: none */
+	const struct np_addr *peer;   /* the data address, see np_client_run() */
+	const struct np_unit *unit;   /* of the record's throughput */
 };
 
 struct np_trial_result {

@@ -1,6 +1,7 @@
 #include "stats/ceiling.h"
 
 #include <math.h>
+#include <stddef.h>
 
 enum {
 	TCP_BASE = 20,
@@ -13,30 +14,70 @@ enum {
 	UDP_MOST_6 = 65527
 };
 
+/* What the layers below the payload are like, by np_way.family. */
+static const struct layers {
+	uint32_t least_mtu;
+	uint32_t ip, udp;  /* bytes of a header */
+	uint32_t fragment; /* what one costs beside IP's header */
+	uint32_t most;     /* bytes of a datagram; 0: as many as the MTU has */
+	bool tcp;
+} layers[] = {
+	[NP_FRAMES] = { .least_mtu = 1 },
+	[4] = { .least_mtu = 68, .ip = 20, .udp = UDP_BASE, .most = UDP_MOST_4, .tcp = true },
+	[6] = { .least_mtu = 1280,
+		.ip = 40,
+		.udp = UDP_BASE,
+		.fragment = FRAGMENT_6,
+		.most = UDP_MOST_6,
+		.tcp = true },
+};
+
+/* A row of zeros where there is no such way. */
+static const struct layers *
+row_of(int family)
+{
+	size_t rows = sizeof(layers) / sizeof(layers[0]);
+
+	return &layers[family > 0 && (size_t)family < rows ? family : 0];
+}
+
+static const struct layers *
+layers_of(const struct np_way *w)
+{
+	return row_of(w->family);
+}
+
+bool
+np_ceiling_has_packets(int family)
+{
+	return row_of(family)->least_mtu > 0;
+}
+
 bool
 np_ceiling_possible(const struct np_way *w)
 {
-	return (w->family == 4 && w->mtu >= 68) || (w->family == 6 && w->mtu >= 1280) ||
-	       (w->family == NP_FRAMES && w->mtu > 0);
+	uint32_t least = layers_of(w)->least_mtu;
+
+	return least > 0 && w->mtu >= least;
 }
 
-static uint32_t
-ip_header(const struct np_way *w)
+uint32_t
+np_ceiling_ip_header(const struct np_way *w)
 {
-	return w->family == NP_FRAMES ? 0 : w->family == 6 ? 40 : 20;
+	return layers_of(w)->ip;
 }
 
 static uint32_t
 udp_header(const struct np_way *w)
 {
-	return w->family == NP_FRAMES ? 0 : UDP_BASE;
+	return layers_of(w)->udp;
 }
 
 /* IP's and TCP's, of a segment with data. */
 static uint32_t
 tcp_headers(const struct np_way *w)
 {
-	return ip_header(w) + TCP_BASE + (w->timestamps ? TIMESTAMPS : 0);
+	return np_ceiling_ip_header(w) + TCP_BASE + (w->timestamps ? TIMESTAMPS : 0);
 }
 
 static uint64_t
@@ -52,7 +93,7 @@ np_ceiling_segment(const struct np_way *w)
 {
 	uint32_t most, stamps = w->timestamps ? TIMESTAMPS : 0;
 
-	if (!np_ceiling_possible(w) || w->family == NP_FRAMES) {
+	if (!np_ceiling_possible(w) || !layers_of(w)->tcp) {
 		return 0;
 	}
 	most = w->mtu - tcp_headers(w);
@@ -87,12 +128,12 @@ tcp_cost(const struct np_way *w, uint32_t size)
 static uint64_t
 udp_cost(const struct np_way *w, uint32_t size)
 {
-	uint32_t header = ip_header(w), body = size + udp_header(w), each, rest;
+	uint32_t header = np_ceiling_ip_header(w), body = size + udp_header(w), each, rest;
 
 	if (header + body <= w->mtu) {
 		return cost(w, header + body);
 	}
-	header += w->family == 6 ? FRAGMENT_6 : 0;
+	header += layers_of(w)->fragment;
 	each = (w->mtu - header) / 8 * 8;
 	rest = body % each;
 	return body / each * cost(w, header + each) + (rest > 0 ? cost(w, header + rest) : 0);
@@ -101,16 +142,15 @@ udp_cost(const struct np_way *w, uint32_t size)
 static bool
 is_datagram(const struct np_way *w, uint32_t size)
 {
-	if (w->family == NP_FRAMES) {
-		return size <= w->mtu;
-	}
-	return size <= (w->family == 6 ? UDP_MOST_6 : UDP_MOST_4);
+	uint32_t most = layers_of(w)->most;
+
+	return size <= (most > 0 ? most : w->mtu);
 }
 
 uint32_t
 np_ceiling_fragments(const struct np_way *w, uint32_t size)
 {
-	uint32_t header = ip_header(w), body = size + udp_header(w), each;
+	uint32_t header = np_ceiling_ip_header(w), body = size + udp_header(w), each;
 
 	if (!np_ceiling_possible(w) || !is_datagram(w, size)) {
 		return 0;
@@ -118,7 +158,7 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 	if (header + body <= w->mtu) {
 		return 1;
 	}
-	each = (w->mtu - header - (w->family == 6 ? FRAGMENT_6 : 0)) / 8 * 8;
+	each = (w->mtu - header - layers_of(w)->fragment) / 8 * 8;
 	return (body + each - 1) / each;
 }
 
@@ -144,7 +184,8 @@ transaction(const struct np_way *w, enum np_turns test, uint32_t request, uint32
 	    struct costs *c)
 {
 	uint64_t bare = cost(w, tcp_headers(w));
-	uint64_t syn = cost(w, ip_header(w) + TCP_BASE + (w->timestamps ? SYN_WITH : SYN_WITHOUT));
+	uint64_t syn =
+	    cost(w, np_ceiling_ip_header(w) + TCP_BASE + (w->timestamps ? SYN_WITH : SYN_WITHOUT));
 
 	*c = (struct costs){ 0 };
 	if (test == NP_TURNS_UDP_RR) {

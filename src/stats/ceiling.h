@@ -30,8 +30,14 @@ struct np_way {
 	struct np_framing framing;
 };
 
+/* Is there a link under such a family, that packets cross? */
+bool np_ceiling_has_packets(int family);
+
 /* Is there such a way? The functions below take any, and say that it has no ceiling. */
 bool np_ceiling_possible(const struct np_way *way);
+
+/* Bytes of IP's header; 0: there is none. */
+uint32_t np_ceiling_ip_header(const struct np_way *way);
 
 /* Payload bytes of a full TCP segment; 0 where no segment is possible on such a way. */
 uint32_t np_ceiling_segment(const struct np_way *way);

@@ -512,25 +512,47 @@ stack_facts(const char *root, struct np_bag *into)
 	put_line(into, root, "host.tcp.congestion", "/proc/sys/net/ipv4/tcp_congestion_control");
 }
 
+struct mtu_option {
+	int level, name;
+};
+
+/* By which option a socket tells the MTU of its route; NULL: such a family has none. */
+static const struct mtu_option *
+mtu_option(int family)
+{
+	static const struct mtu_option four = { IPPROTO_IP, IP_MTU },
+				       six = { IPPROTO_IPV6, IPV6_MTU };
+
+	switch (family) {
+	case AF_INET:
+		return &four;
+	case AF_INET6:
+		return &six;
+	default:
+		return NULL;
+	}
+}
+
 /* What the connection itself has goes before the default of those to come. */
 static void
 connection_facts(int fd, struct np_bag *into)
 {
 	char name[32] = "";
 	socklen_t len = sizeof(name) - 1;
+	const struct mtu_option *o;
 	int family = AF_UNSPEC, mtu = 0;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) == 0 && name[0] != '\0') {
 		np_bag_text(into, name, "host.tcp.congestion");
 	}
 	len = sizeof(family);
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) != 0 ||
-	    (family != AF_INET && family != AF_INET6)) {
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	o = mtu_option(family);
+	if (o == NULL) {
 		return; /* no route, no MTU of it */
 	}
 	len = sizeof(mtu);
-	if (getsockopt(fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
-		       family == AF_INET ? IP_MTU : IPV6_MTU, &mtu, &len) == 0) {
+	if (getsockopt(fd, o->level, o->name, &mtu, &len) == 0) {
 		np_bag_int(into, mtu, "host.path_mtu");
 	} else {
 		np_bag_unread(into, strerror(errno), "host.path_mtu");
@@ -582,12 +604,15 @@ is_same(const struct sockaddr *a, const struct sockaddr *b)
 		if (both[i] == NULL) {
 			return false;
 		}
-		if (both[i]->sa_family == AF_INET6) {
+		switch (both[i]->sa_family) {
+		case AF_INET6:
 			memcpy(bytes[i], &((const struct sockaddr_in6 *)both[i])->sin6_addr, 16);
-		} else if (both[i]->sa_family == AF_INET) {
+			break;
+		case AF_INET:
 			memcpy(bytes[i], mapped, 12);
 			memcpy(bytes[i] + 12, &((const struct sockaddr_in *)both[i])->sin_addr, 4);
-		} else {
+			break;
+		default:
 			return false;
 		}
 	}
@@ -600,12 +625,26 @@ is_loopback(const struct sockaddr *a)
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
 
-	if (a->sa_family == AF_INET) {
+	switch (a->sa_family) {
+	case AF_INET:
 		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+	case AF_INET6:
+		return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
+		       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
+	default:
+		return false;
 	}
-	return a->sa_family == AF_INET6 &&
-	       (IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
-		(IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127));
+}
+
+static uint32_t
+scope_of(const struct sockaddr *a)
+{
+	switch (a->sa_family) {
+	case AF_INET6:
+		return ((const struct sockaddr_in6 *)a)->sin6_scope_id;
+	default:
+		return 0;
+	}
 }
 
 int
@@ -618,9 +657,7 @@ np_host_device(const struct sockaddr *address, char device[16])
 		snprintf(device, 16, "lo");
 		return 0;
 	}
-	if (address->sa_family == AF_INET6 &&
-	    ((const struct sockaddr_in6 *)address)->sin6_scope_id != 0 &&
-	    if_indextoname(((const struct sockaddr_in6 *)address)->sin6_scope_id, device) != NULL) {
+	if (scope_of(address) != 0 && if_indextoname(scope_of(address), device) != NULL) {
 		return 0; /* link-local addresses may be several interfaces' */
 	}
 	device[0] = '\0';

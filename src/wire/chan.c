@@ -176,7 +176,14 @@ begins_old(const uint8_t *bytes, bool first)
 	uint32_t code = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
 			(uint32_t)bytes[2] << 8 | bytes[3];
 
-	return code != 0 && code <= NP_SYSINFO && !(first && code == NP_OMNI);
+	switch (code) {
+	case 0:
+		return false;
+	case NP_OMNI:
+		return !first;
+	default:
+		return code <= NP_SYSINFO;
+	}
 }
 
 /* One short message, or a passphrase and the request that follows it at once. */

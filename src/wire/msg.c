@@ -198,23 +198,33 @@ void
 np_ip_to_words(uint32_t ipfamily, const uint8_t *ip, uint32_t words[4])
 {
 	memset(words, 0, 4 * sizeof(words[0]));
-	if (ipfamily == NP_WF_INET) {
+	switch (ipfamily) {
+	case NP_WF_INET:
 		words[0] =
 		    (uint32_t)ip[0] << 24 | (uint32_t)ip[1] << 16 | (uint32_t)ip[2] << 8 | ip[3];
-	} else if (ipfamily == NP_WF_INET6) {
+		break;
+	case NP_WF_INET6:
 		memcpy(words, ip, 16);
+		break;
+	default:
+		break;
 	}
 }
 
 void
 np_words_to_ip(uint32_t ipfamily, const uint32_t words[4], uint8_t *ip)
 {
-	if (ipfamily == NP_WF_INET) {
+	switch (ipfamily) {
+	case NP_WF_INET:
 		ip[0] = (uint8_t)(words[0] >> 24);
 		ip[1] = (uint8_t)(words[0] >> 16);
 		ip[2] = (uint8_t)(words[0] >> 8);
 		ip[3] = (uint8_t)words[0];
-	} else if (ipfamily == NP_WF_INET6) {
+		break;
+	case NP_WF_INET6:
 		memcpy(ip, words, 16);
+		break;
+	default:
+		break;
 	}
 }

@@ -1,5 +1,7 @@
 #include "tests/lib/ends.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,10 +20,47 @@ lo_link(bool server)
 	return l->fd > 0 || np_eth_open(l, "lo", &err) == NP_OK ? l : NULL;
 }
 
+/* Can a connection be made to the loopback address of that transport? Says why not, once. */
+static bool
+reaches_itself(const struct np_transport *t)
+{
+	static const struct np_transport *told;
+	struct np_sockopts none = { .count = 0 };
+	struct np_err err = { .code = NP_OK };
+	struct np_addr at;
+	int listener, fd;
+	bool ok;
+
+	np_addr_make_loopback(&at, t->family);
+	listener = np_sock_open(t->family, t->socktype, t->protocol, &none, &at, &err);
+	fd = listener < 0 ? -1
+			  : np_sock_open(t->family, t->socktype, t->protocol, &none, NULL, &err);
+	ok = fd >= 0 && np_sock_local(listener, &at, &err) == NP_OK &&
+	     (!t->connected || listen(listener, 1) == 0) &&
+	     connect(fd, (struct sockaddr *)&at.sa, at.len) == 0;
+	if (!ok && told != t) {
+		told = t;
+		print_message("%s does not reach itself here: %s\n", t->name,
+			      err.code != NP_OK ? err.msg : strerror(errno));
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (listener >= 0) {
+		close(listener);
+	}
+	return ok;
+}
+
 bool
 can_run(const struct np_bench *bench)
 {
-	return bench->transport->family != AF_PACKET || lo_link(false) != NULL;
+	const struct np_transport *t = bench->transport;
+
+	if (t->link) {
+		return lo_link(false) != NULL;
+	}
+	return t->family == 0 || !t->named || reaches_itself(t);
 }
 
 void
@@ -39,11 +78,10 @@ client_params(struct np_plan *p, const struct np_bench *bench, int family, int64
 		p->request = 64;
 		p->response = 32;
 	}
-	if (p->transport->datagram) {
+	if (!p->transport->connected) {
 		p->near.send_size = 512;
 	}
-	if (p->transport->family == AF_PACKET) {
-		p->eth = lo_link(false);
+	if (p->transport->link) {
 		p->response = p->response > 0 ? 48 : -1; /* a frame has no less than 46 bytes */
 	}
 }
@@ -57,9 +95,17 @@ server_params(struct np_plan *p, const struct np_plan *client)
 	p->active = false;
 	p->near = client->far;
 	p->far = client->near;
-	if (p->eth != NULL) {
-		p->eth = lo_link(true);
+}
+
+struct np_terms
+terms_for(const struct np_plan *p)
+{
+	struct np_terms terms = { .eth = p->transport->link ? lo_link(!p->active) : NULL };
+
+	if (p->transport->admit == NP_ADMIT_PEER && !p->active) {
+		np_addr_make_loopback(&terms.only, np_plan_family(p));
 	}
+	return terms;
 }
 
 /* Stands in for the loop that setup chose. */
@@ -79,7 +125,8 @@ watched_loop(struct np_worker *w)
 void
 end_open(struct end *e)
 {
-	if (np_run_open(&e->run, &e->plan, &e->stop, &e->err) != NP_OK) {
+	e->terms = terms_for(&e->plan);
+	if (np_run_open(&e->run, &e->plan, &e->terms, &e->stop, &e->err) != NP_OK) {
 		fail_msg("%s", e->err.msg);
 	}
 	e->loop = e->run.worker.loop;
@@ -91,15 +138,20 @@ end_open(struct end *e)
 				      .meet_ns = LONG_MS * NP_MSEC };
 }
 
+struct np_addr
+way_to(const struct np_plan *p, const struct np_addr *local)
+{
+	return p->transport->named ? loopback(np_plan_family(p), np_addr_port(local)) : *local;
+}
+
 void
 end_aim(struct end *client, const struct np_addr *at)
 {
-	if (client->plan.eth != NULL) {
-		np_eth_aim(client->plan.eth, client->plan.eth->mac, &client->run.end.peer);
+	if (client->terms.eth != NULL) {
+		np_eth_aim(client->terms.eth, client->terms.eth->mac, &client->run.end.peer);
 		return;
 	}
-	client->run.end.peer =
-	    at->sa.ss_family == AF_UNIX ? *at : loopback(client->plan.family, np_addr_port(at));
+	client->run.end.peer = way_to(&client->plan, at);
 }
 
 static void *

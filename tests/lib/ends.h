@@ -15,6 +15,7 @@
 /* One end: a flow, what drives it, and what came of it. */
 struct end {
 	struct np_plan plan;
+	struct np_terms terms; /* as end_open() makes them by terms_for() */
 	struct np_stop stop;
 	struct np_run run;
 	struct np_drive drive;
@@ -40,8 +41,14 @@ void client_params(struct np_plan *p, const struct np_bench *bench, int family, 
 /* The daemon's parameters that go with a client's. */
 void server_params(struct np_plan *p, const struct np_plan *client);
 
+/* The terms that go with such parameters: of frames the end's socket, and whom it admits. */
+struct np_terms terms_for(const struct np_plan *p);
+
 /* Open e->run for e->plan, and make it ready to be driven. Fails the test when it can't be had. */
 void end_open(struct end *e);
+
+/* Where a client of that plan finds an end that is bound to that address. */
+struct np_addr way_to(const struct np_plan *p, const struct np_addr *local);
 
 /* Let the client's flow know where the other one is. */
 void end_aim(struct end *client, const struct np_addr *at);

@@ -7,13 +7,12 @@
 #include "tests/lib/check.h"
 
 struct np_addr
-loopback(int family, uint16_t port)
+loopback(int family, uint32_t port)
 {
-	static const uint8_t v4[4] = { 127, 0, 0, 1 };
-	static const uint8_t v6[16] = { [15] = 1 };
 	struct np_addr a;
 
-	np_addr_make(&a, family, family == AF_INET6 ? v6 : v4, port);
+	np_addr_make_loopback(&a, family);
+	np_addr_set_port(&a, port);
 	return a;
 }
 
@@ -41,7 +40,7 @@ bound_socket(int family, int socktype, struct np_addr *at)
 
 	assert_true(fd >= 0);
 	*at = loopback(family, 0);
-	if (family == AF_UNIX) {
+	if (np_family_is_local(family)) {
 		at->len = sizeof(at->sa.ss_family); /* the kernel gives it a name (unix(7)) */
 	}
 	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);

@@ -12,7 +12,7 @@
 #include "net/addr.h"
 
 /* 127.0.0.1 or ::1 with that port. */
-struct np_addr loopback(int family, uint16_t port);
+struct np_addr loopback(int family, uint32_t port);
 
 /* The same host and port. */
 bool same_address(const struct np_addr *a, const struct np_addr *b);

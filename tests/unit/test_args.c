@@ -551,7 +551,7 @@ protocols_are_chosen_by_name(void **state)
 	assert_true((chosen("-t omni -- -T UDP")->flags & NP_B_ROUTE_OFF) != 0);
 	assert_string_equal(chosen("-t TCP_STREAM -- -T udp")->transport->name, "UDP");
 	assert_string_equal(chosen("-t omni -- -T bogus")->transport->name, "IP Default");
-	assert_true(chosen("-t omni -- -t dgram")->transport->datagram);
+	assert_false(chosen("-t omni -- -t dgram")->transport->connected);
 	assert_unfit("-t omni -- -T sctp", "-T: sctp is not in this version");
 	/* The direction of a named test is its own. */
 	assert_ptr_equal(chosen("-t TCP_STREAM -- -d rr")->pattern, &np_pattern_stream);

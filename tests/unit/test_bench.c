@@ -21,7 +21,7 @@ static const int families[] = { AF_INET, AF_INET6 };
 static int64_t
 small_count(const struct np_bench *b)
 {
-	return b->pattern->transactions ? 25 : b->transport->datagram ? 20 * 512 : 3000000;
+	return b->pattern->transactions ? 25 : !b->transport->connected ? 20 * 512 : 3000000;
 }
 
 static uint64_t
@@ -79,6 +79,45 @@ every_row_is_whole(void **state)
 	assert_null(np_dialect(98));
 }
 
+/* One that forgets whom it admits would let in anybody. */
+static void
+every_transport_says_whom_it_admits(void **state)
+{
+	const struct np_transport *t;
+	struct np_transport silent = np_transport_tcp;
+	struct np_bench bench = *np_bench_find("TCP_RR");
+	struct np_stop stop = { 0 };
+	struct np_plan p;
+	struct np_run run;
+	struct np_err err;
+
+	(void)state;
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (t->admit == NP_ADMIT_UNSAID) {
+			fail_msg("transport %s does not say whom it admits", t->name);
+		}
+		assert_non_null(t->open);
+		assert_non_null(t->meet);
+		assert_true(t->connected || t->bounded);
+		/* A filter knows packets of IP alone. */
+		assert_true(t->admit != NP_ADMIT_FILTER || t->ip_protocol != 0);
+		assert_null(strstr(np_family_name(t->family), "unknown"));
+	}
+	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
+		bool listed = false;
+
+		for (size_t k = 0; (t = np_transport_at(k)) != NULL; k++) {
+			listed = listed || t == np_bench_at(i)->transport;
+		}
+		assert_true(listed);
+	}
+	silent.admit = NP_ADMIT_UNSAID;
+	bench.transport = &silent;
+	client_params(&p, &bench, AF_INET, 1);
+	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_EUNSUP);
+	assert_non_null(strstr(err.msg, "does not say whom"));
+}
+
 static void
 an_omni_request_finds_the_pattern_it_came_from(void **state)
 {
@@ -93,7 +132,7 @@ an_omni_request_finds_the_pattern_it_came_from(void **state)
 		if (direction == NP_WD_TRANSMIT && b->near_role == NP_LEAD) {
 			direction = NP_WD_RECEIVE;
 		}
-		if (t->family != 0) {
+		if (t->wire_type == 0) {
 			continue; /* OMNI has no room for paths and stations */
 		}
 		assert_ptr_equal(np_transport_find(t->wire_type, (uint32_t)t->protocol), t);
@@ -347,6 +386,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_is_whole),
+		cmocka_unit_test(every_transport_says_whom_it_admits),
 		cmocka_unit_test(an_omni_request_finds_the_pattern_it_came_from),
 		cmocka_unit_test(what_is_not_served_is_not_found),
 		cmocka_unit_test(both_ends_count_the_same),

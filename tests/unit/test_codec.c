@@ -119,7 +119,7 @@ every_bench_keeps_its_pace(void **state)
 			continue;
 		}
 		run_paced(b, pace_both);
-		if (b->transport->datagram) {
+		if (!b->transport->connected) {
 			run_paced(b, pace_connected);
 		}
 		if (b->pattern == &np_pattern_rr) {

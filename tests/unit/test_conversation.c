@@ -136,10 +136,12 @@ run_one(struct np_client *c, const struct np_bench *b, int family)
 	struct np_outcome out;
 	struct np_record record;
 	struct np_plan p;
+	struct np_terms terms;
 	struct np_err err;
 
 	client_params(&p, b, family, -count_for(b));
-	if (np_client_run(c, &p, &peer, &out, &err) != NP_OK) {
+	terms = terms_for(&p);
+	if (np_client_run(c, &p, &terms, &peer, &out, &err) != NP_OK) {
 		fail_msg("%s: %s", b->name, err.msg);
 	}
 	check_outcome(b, &out);
@@ -219,8 +221,8 @@ a_plan_may_name_what_drives_the_daemons_end(void **state)
 
 		client_params(&p, b, AF_INET, -count_for(b));
 		p.far.engine = np_engine_find("sync");
-		p.ids = p.transport->datagram;
-		if (np_client_run(&c, &p, &peer, &out, &err) != NP_OK) {
+		p.ids = !p.transport->connected;
+		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
 			fail_msg("%s: %s", names[i], err.msg);
 		}
 		check_outcome(b, &out);
@@ -242,7 +244,7 @@ expect_no_plan(struct np_client *c, const struct np_plan *p, const char *words)
 	struct np_outcome out;
 	struct np_err err = { .code = NP_OK };
 
-	assert_int_equal(np_client_run(c, p, &peer, &out, &err), NP_ECONTROL);
+	assert_int_equal(np_client_run(c, p, NULL, &peer, &out, &err), NP_ECONTROL);
 	assert_int_equal(strncmp(err.msg, words, strlen(words)), 0);
 	assert_has(err.msg, "knows no plans; it is not Plumbline's");
 	np_outcome_free(&out);
@@ -496,7 +498,7 @@ assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const ch
 	meet(&d, &c, AF_INET, script);
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, length);
 	begun = np_now();
-	np_client_run(&c, &p, &peer, &out, &err);
+	np_client_run(&c, &p, NULL, &peer, &out, &err);
 	assert_true(np_now() - begun < 10 * NP_SEC);
 	if (err.code != code || strstr(err.msg, words) == NULL) {
 		fail_msg("error %d, \"%s\", not %d, \"%s\"", (int)err.code, err.msg, (int)code,
@@ -588,7 +590,7 @@ a_grant_of_other_flows_is_an_error(void **state)
 	c.granted.caps = NP_CAP_PLAN;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
 	p.flows = 4;
-	assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_EPEER);
+	assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_EPEER);
 	assert_has(err.msg, "waits for 3 data connections, not for 4");
 	np_outcome_free(&out);
 	part(&d, &c);
@@ -681,7 +683,7 @@ results_bear_any_code_that_real_daemons_give_them(void **state)
 
 		meet(&d, &c, AF_INET, scripts[i]);
 		client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
-		if (np_client_run(&c, &p, &peer, &out, &err) != NP_OK) {
+		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
 			fail_msg("%s", err.msg);
 		}
 		assert_int_equal(out.far.received, 1234);
@@ -937,7 +939,7 @@ run_among_strangers(int family, int protocol, const char *bench, void (*script)(
 		p.role = NP_FOLLOW;
 	}
 	meet(&d, &c, family, script);
-	if (np_client_run(&c, &p, &peer, &out, &err) != NP_OK) {
+	if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 	assert_only_ours(&out);
@@ -1017,7 +1019,7 @@ our_daemon_answers_from_the_address_that_was_asked(void **state)
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -OURS);
 	p.ids = true;
 	p.near.connected = true;
-	if (np_client_run(&c, &p, &at, &out, &err) != NP_OK) {
+	if (np_client_run(&c, &p, NULL, &at, &out, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 	assert_only_ours(&out);
@@ -1041,7 +1043,7 @@ nor_are_they_beside_a_service(void **state)
 	p.no_control = true;
 	p.timeout_ms = 300;
 	assert_int_equal(pthread_create(&thread, NULL, be_service, NULL), 0);
-	if (np_client_run(&c, &p, &scene.at, &out, &err) != NP_OK) {
+	if (np_client_run(&c, &p, NULL, &scene.at, &out, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 	send_datagrams(scene.others[0], &scene.at, 0, 1);
@@ -1096,7 +1098,7 @@ ask_with_patience(struct np_client *c, void (*script)(int fd), uint64_t patience
 	c->hooks.waiting = note_wait;
 	c->hooks.patience_ns = patience_ns;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
-	assert_int_equal(np_client_run(c, &p, &peer, &out, &err), NP_ECONTROL);
+	assert_int_equal(np_client_run(c, &p, NULL, &peer, &out, &err), NP_ECONTROL);
 	assert_has(err.msg, "error 90, Message too long"); /* which came, however late */
 	np_outcome_free(&out);
 	part(&d, c);

@@ -99,10 +99,12 @@ run(struct np_client *c, const char *name, int64_t length, struct np_outcome *ou
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 	static struct np_plan p;
+	static struct np_terms terms;
 	struct np_err err;
 
 	client_params(&p, np_bench_find(name), AF_INET, length);
-	if (np_client_run(c, &p, &peer, out, &err) != NP_OK) {
+	terms = terms_for(&p);
+	if (np_client_run(c, &p, &terms, &peer, out, &err) != NP_OK) {
 		fail_msg("%s: %s", name, err.msg);
 	}
 	assert_true(out->measured);
@@ -258,7 +260,7 @@ datagrams_are_numbered_by_agreement(void **state)
 		assert_int_equal(np_client_connect(&c, &t, &err), NP_OK);
 		client_params(&p, b, AF_INET, -100 * 512);
 		p.sequence = (c.granted.caps & NP_CAP_SEQUENCE) != 0;
-		assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_OK);
+		assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_OK);
 		if (p.sequence) {
 			assert_true(np_bag_number(out.far_bag, "udp.sent") == 100);
 			assert_true(np_bag_number(out.far_bag, "udp.unique") == 100);
@@ -291,7 +293,7 @@ requests_have_ids_by_agreement(void **state)
 		assert_int_equal(greet(&d, &c, &err), NP_OK);
 		client_params(&p, np_bench_find("UDP_RR"), AF_INET, -50);
 		p.ids = i == 0;
-		assert_int_equal(np_client_run(&c, &p, &peer, &out, &err), NP_OK);
+		assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_OK);
 		assert_int_equal(out.tally.count.transactions, 50);
 		assert_true(np_bag_find(out.near_bag, "flow.id_bytes", &bytes));
 		assert_int_equal(bytes.kind, p.ids ? NP_BAG_INT : NP_BAG_UNREAD);

@@ -445,7 +445,7 @@ static struct np_explain_input
 udp_input(void)
 {
 	return (struct np_explain_input){ .near_transmits = true,
-					  .datagrams = true,
+					  .lossy = true,
 					  .family = 4,
 					  .seconds = 10,
 					  .sent_bps = 117.76e6,
@@ -692,7 +692,7 @@ test_extremes(void **state)
 		}
 		in.near = b[0];
 		in.far = b[1];
-		in.datagrams = next_random(&seed) % 2 == 0;
+		in.lossy = next_random(&seed) % 2 == 0;
 		in.transactions = next_random(&seed) % 2 == 0;
 		in.near_transmits = next_random(&seed) % 2 == 0;
 		in.family = (int)(next_random(&seed) % 3) * 2 + 2;
@@ -715,7 +715,7 @@ test_hostile_far_end(void **state)
 {
 	static const char *const mtus[] = { "0.5", "1", "4", "7.9", "8", "99", "1e300", "-1" };
 	struct np_explain_input in = { .transactions = true,
-				       .datagrams = true,
+				       .lossy = true,
 				       .family = NP_FRAMES,
 				       .seconds = 10,
 				       .per_second = 1000,

@@ -306,7 +306,7 @@ a_far_end_may_have_none(void **state)
 		client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -30);
 		e.plan.ids = true;
 		e.plan.burst = burst;
-		assert_int_equal(np_run_open(&e.run, &e.plan, &e.stop, &e.err), NP_OK);
+		assert_int_equal(np_run_open(&e.run, &e.plan, NULL, &e.stop, &e.err), NP_OK);
 		assert_non_null(e.run.conn->ids);
 		e.run.side->without_ids(&e.run);
 		assert_null(e.run.conn->ids);

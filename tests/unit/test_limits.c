@@ -270,19 +270,21 @@ no_test_takes_more_than_was_reckoned(void **state)
 		for (size_t k = 0; k < 4 * LEN(sizes); k++) {
 			struct np_stop stop = { 0 };
 			struct np_plan client, p;
+			struct np_terms terms;
 			struct np_run run;
 			struct np_err err;
 			uint64_t reckoned, taken;
 
 			client_params(&client, b, AF_INET, 1);
 			server_params(&p, &client);
+			terms = terms_for(&p);
 			p.near.send_size = p.near.recv_size = sizes[k % LEN(sizes)];
 			p.near.send_width = p.near.recv_width = k % 3 * 5;
 			p.near.send_align = p.near.recv_align = 1U << k;
 			p.near.send_offset = p.near.recv_offset = (uint32_t)k * 3;
-			p.call_max = k % 2 * 3000;
-			assert_int_equal(np_run_bytes(&p, &reckoned, &err), NP_OK);
-			assert_int_equal(np_run_open(&run, &p, &stop, &err), NP_OK);
+			terms.call_max = k % 2 * 3000;
+			assert_int_equal(np_run_bytes(&p, &terms, &reckoned, &err), NP_OK);
+			assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_OK);
 			taken = run.worker.send_ring.width * run.worker.send_ring.size +
 				run.worker.recv_ring.width * run.worker.recv_ring.size;
 			if (taken > reckoned || reckoned > UINT32_MAX) {

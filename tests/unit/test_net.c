@@ -60,7 +60,51 @@ an_address_keeps_its_bytes_and_its_port(void **state)
 	assert_int_equal(a.len, sizeof(struct sockaddr_in6));
 	assert_memory_equal(np_addr_bytes(&a), v6, sizeof(v6));
 	assert_int_equal(np_addr_port(&a), 65535);
-	assert_int_equal(ntohs(*np_addr_port_field(&a)), 65535);
+}
+
+/* Nothing of a family that is not known passes for an address of IPv4. */
+static void
+an_unknown_family_has_no_host(void **state)
+{
+	enum { NOBODYS = AF_MAX - 1 };
+	struct np_addr a, b;
+	char text[NP_ADDR_TEXT];
+
+	(void)state;
+	np_addr_make(&a, NOBODYS, v4, 12865);
+	assert_int_equal(a.len, 0);
+	assert_int_equal(np_addr_size(&a), 0);
+	assert_int_equal(np_addr_port(&a), 0);
+	np_addr_make(&a, AF_INET, v4, 12865);
+	a.sa.ss_family = NOBODYS;
+	b = a;
+	np_addr_set_port(&a, 1);
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_int_equal(np_addr_port(&a), 0);
+	assert_false(np_addr_same_host(&a, &b));
+	assert_false(np_addr_is_loopback(&a));
+	assert_false(np_addr_is_any(&a));
+	assert_false(np_addr_is_here(&a));
+	assert_false(np_addr_towards(&a, &b));
+	assert_int_equal(np_addr_version(&a), 0);
+	assert_non_null(strstr(np_addr_text(&a, text), "unknown family"));
+	np_addr_make_loopback(&a, NOBODYS);
+	assert_int_equal(a.len, 0);
+}
+
+static void
+a_path_is_an_address_without_a_resolver(void **state)
+{
+	struct np_addrs found;
+	struct np_err err;
+	char text[NP_ADDR_TEXT];
+
+	(void)state;
+	assert_int_equal(np_resolve("/tmp/s", NULL, AF_UNIX, SOCK_STREAM, &found, &err), NP_OK);
+	assert_int_equal(found.count, 1);
+	assert_string_equal(np_addr_text(&found.at[0], text), "/tmp/s");
+	assert_true(np_addr_is_local_only(&found.at[0]));
+	assert_int_equal(np_resolve("", NULL, AF_UNIX, SOCK_STREAM, &found, &err), NP_EUSAGE);
 }
 
 static void
@@ -461,6 +505,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_shown_as_people_write_them),
 		cmocka_unit_test(an_address_keeps_its_bytes_and_its_port),
+		cmocka_unit_test(an_unknown_family_has_no_host),
+		cmocka_unit_test(a_path_is_an_address_without_a_resolver),
 		cmocka_unit_test(hosts_are_compared_without_their_ports),
 		cmocka_unit_test(literal_addresses_resolve_to_themselves),
 		cmocka_unit_test(what_does_not_resolve_is_named),

@@ -310,7 +310,7 @@ no_request_takes_more_memory_than_the_limit(void **state)
 		}
 		np_plan_init(&p);
 		if (d->asked(frame, &p, &err) != NP_OK ||
-		    np_run_open(&run, &p, &stop, &err) != NP_OK) {
+		    np_run_open(&run, &p, NULL, &stop, &err) != NP_OK) {
 			assert_true(err.msg[0] != '\0');
 			continue;
 		}

@@ -99,6 +99,7 @@ connections_count_where_they_are_the_unit(void **state)
 	assert_real(&r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
 	omni = *p.bench;
 	omni.code = NP_OMNI;
+	omni.flags = 0;
 	p.bench = &omni;
 	np_report(&out, np_unit('m'), &r);
 	assert_real(&r, NP_M_THROUGHPUT, 0);

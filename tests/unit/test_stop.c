@@ -82,10 +82,12 @@ assert_client_stops(const struct np_bench *b, void (*change)(struct np_plan *p))
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
-	int family = b->transport->family == AF_UNIX ? AF_UNIX : AF_INET;
-	int mute = bound_socket(family, b->transport->socktype, &at);
+	int mute;
 
 	client_params(&e.plan, b, AF_INET, 0);
+	/* Where frames go does not follow from an address. */
+	mute = bound_socket(b->transport->link ? AF_INET : np_plan_family(&e.plan),
+			    b->transport->socktype, &at);
 	change(&e.plan);
 	end_open(&e);
 	end_aim(&e, &at);
@@ -107,8 +109,7 @@ assert_server_stops(const struct np_bench *b, void (*change)(struct np_plan *p),
 	change(&client);
 	server_params(&e.plan, &client);
 	end_open(&e);
-	at = b->transport->family == AF_UNIX ? e.run.end.local
-					     : loopback(AF_INET, np_addr_port(&e.run.end.local));
+	at = way_to(&e.plan, &e.run.end.local);
 	if (connects) {
 		mute = connected_to(&at);
 	}
@@ -129,7 +130,7 @@ every_blocked_loop_stops_when_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		bool datagram = b->transport->datagram;
+		bool datagram = !b->transport->connected;
 
 		if (!can_run(b)) {
 			continue;

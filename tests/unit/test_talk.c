@@ -163,10 +163,10 @@ check_asked_plan(const struct np_plan *p, const struct np_plan *q)
 	assert_int_equal(q->fast_open, p->fast_open);
 	assert_int_equal(q->packet_info, p->packet_info);
 	assert_int_equal(q->copy_avoidance, p->copy_avoidance);
-	assert_int_equal(q->echo, p->transport->datagram && !p->pattern->transactions &&
+	assert_int_equal(q->echo, !p->transport->connected && !p->pattern->transactions &&
 				      p->role == NP_FOLLOW);
-	if (p->eth != NULL) {
-		assert_memory_equal(q->far.mac, p->eth->mac, sizeof(q->far.mac));
+	if (p->transport->link) {
+		assert_memory_equal(q->far.mac, lo_link(false)->mac, sizeof(q->far.mac));
 	}
 }
 
@@ -177,6 +177,7 @@ check_request(const struct np_bench *b, uint64_t *seed)
 	struct np_run run = { .worker = { .send_ring = { .width = 1 + next_random(seed) % 99 },
 					  .recv_ring = { .width = 1 + next_random(seed) % 99 },
 					  .send_size = 512 } };
+	struct np_terms terms = { .eth = b->transport->link ? lo_link(false) : NULL };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_plan p, q;
 	struct np_err err = { .code = NP_OK };
@@ -186,6 +187,7 @@ check_request(const struct np_bench *b, uint64_t *seed)
 	if (b->code == NP_PLAN) {
 		random_plan(&p, seed);
 	}
+	run.terms = &terms;
 	run.end.local = loopback(p.family, (uint16_t)next_random(seed));
 	d->ask(&p, &run, frame);
 	head = np_frame_head(frame);
@@ -285,7 +287,7 @@ an_echo_is_promised_where_datagrams_are_to_come(void **state)
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		for (int role = NP_LEAD; b->code == NP_OMNI && role <= NP_FOLLOW; role++) {
 			struct np_run run = { .plan = NULL };
-			bool should = b->transport->datagram && !b->pattern->transactions &&
+			bool should = !b->transport->connected && !b->pattern->transactions &&
 				      role == NP_FOLLOW;
 
 			client_params(&p, b, AF_INET, 10);

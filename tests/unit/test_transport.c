@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -596,7 +598,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 	pthread_t thread;
 	bool moved;
 
-	s->datagram = b->transport->datagram;
+	s->datagram = !b->transport->connected;
 	s->fd = bound_socket(AF_INET, b->transport->socktype, &at);
 	assert_int_equal(pthread_create(&thread, NULL, serve, s), 0);
 	client_params(&e.plan, b, AF_INET, 1);
@@ -704,6 +706,115 @@ services_will_do_for_a_far_end(void **state)
 	assert_served(&echo, "UDP_RR");
 }
 
+/* ---- Upgrades ---- */
+
+static atomic_int upgrades;
+
+static int
+mark_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
+{
+	static const int on = 1;
+
+	atomic_fetch_add(&upgrades, 1);
+	return run->window.started_ns == 0 || run->side->steps->open != NULL
+		   ? setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on))
+		   : np_fail(err, NP_ESYS, EBUSY, "an upgrade within the measured part");
+}
+
+static int
+fail_to_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
+{
+	assert_true(conn->fd >= 0);
+	return run->plan->active ? np_fail(err, NP_EPEER, EPROTO, "no handshake with the far end")
+				 : NP_OK;
+}
+
+/* Ends of a test over TCP whose connections are upgraded by that function. */
+static void
+open_upgraded(struct ends *e, struct np_bench *b, struct np_transport *t, const char *name,
+	      int (*upgrade)(struct np_run *, struct np_conn *, struct np_err *))
+{
+	*b = *np_bench_find(name);
+	*t = np_transport_tcp;
+	t->upgrade = upgrade;
+	b->transport = t;
+	ends_open(e, b, AF_INET, -5, NULL);
+}
+
+static void
+every_connection_is_upgraded_at_both_ends(void **state)
+{
+	static const struct {
+		const char *name;
+		int upgrades;
+	} tests[] = { { "TCP_RR", 2 }, { "TCP_CRR", 10 }, { "TCP_CC", 10 } };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(tests); i++) {
+		struct np_transport t;
+		struct np_bench b;
+		struct ends e;
+
+		atomic_store(&upgrades, 0);
+		open_upgraded(&e, &b, &t, tests[i].name, mark_upgrade);
+		ends_run(&e, 0);
+		assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 5);
+		assert_int_equal(atomic_load(&upgrades), tests[i].upgrades);
+		ends_free(&e);
+	}
+}
+
+static void
+an_upgrade_that_fails_ends_the_test_in_its_words(void **state)
+{
+	static const char *const names[] = { "TCP_RR", "TCP_CRR" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct np_transport t;
+		struct np_bench b;
+		struct ends e;
+
+		open_upgraded(&e, &b, &t, names[i], fail_to_upgrade);
+		end_start(&e.server);
+		end_start(&e.client);
+		end_join(&e.client);
+		end_hang_up(&e.server);
+		end_join(&e.server);
+		assert_int_equal(e.client.run.err.code, NP_EPEER);
+		assert_non_null(strstr(e.client.run.err.msg, "no handshake"));
+		assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 0);
+		ends_free(&e);
+	}
+}
+
+/* Whom a listener admits by looking at the peer: nobody, unless it is told. */
+static void
+a_listener_that_looks_at_peers_admits_nobody_untold(void **state)
+{
+	struct np_transport t = np_transport_tcp;
+	struct np_bench b = *np_bench_find("TCP_RR");
+	struct np_terms terms = { .call_max = 0 };
+	struct np_plan client, p;
+	struct np_stop stop = { 0 };
+	struct np_run run;
+	struct np_err err;
+	struct ends e;
+
+	(void)state;
+	t.admit = NP_ADMIT_PEER;
+	b.transport = &t;
+	client_params(&client, &b, AF_INET, -5);
+	server_params(&p, &client);
+	assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_EUNSUP);
+	assert_non_null(strstr(err.msg, "anybody"));
+	ends_open(&e, &b, AF_INET, -5, NULL);
+	assert_true(e.server.run.end.picky);
+	ends_run(&e, 0);
+	assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 5);
+	ends_free(&e);
+}
+
 int
 main(void)
 {
@@ -722,6 +833,9 @@ main(void)
 		cmocka_unit_test(a_service_is_told_when_a_connection_ends),
 		/* Last: it leaves this machine's network. */
 		cmocka_unit_test(data_goes_with_the_handshake),
+		cmocka_unit_test(every_connection_is_upgraded_at_both_ends),
+		cmocka_unit_test(an_upgrade_that_fails_ends_the_test_in_its_words),
+		cmocka_unit_test(a_listener_that_looks_at_peers_admits_nobody_untold),
 	};
 
 	np_drive_prepare();

@@ -40,7 +40,7 @@ open_daemon(struct np_run *run, struct np_plan *p, struct np_stop *stop, const c
 
 	client_params(&client, np_bench_find(name), AF_INET, 1);
 	server_params(p, &client);
-	if (np_run_open(run, p, stop, &err) != NP_OK) {
+	if (np_run_open(run, p, NULL, stop, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}
 }
@@ -121,7 +121,7 @@ open_client(struct np_run *run, struct np_plan *p, struct np_stop *stop, const c
 {
 	client_params(p, np_bench_find(name), AF_INET, 1);
 	snprintf(p->unix_dir, sizeof(p->unix_dir), "%s", dir);
-	return np_run_open(run, p, stop, err);
+	return np_run_open(run, p, NULL, stop, err);
 }
 
 static void

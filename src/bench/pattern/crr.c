@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -19,15 +18,14 @@
 enum { NUDGES_BEFORE_RESET = 6 };
 
 struct connector {
-	uint16_t port, far_port; /* the last local port; the daemon's */
-	in_port_t *local_port;   /* where the local address has it */
+	uint32_t port, far_port; /* the last local port; the daemon's */
 	unsigned busy;           /* ports in a row that were in use */
 	unsigned nudges;
 };
 
 /* The next local port of the range, but never the port that is connected to. */
 static void
-next_port(const struct np_run *run, struct connector *c)
+next_port(struct np_run *run, struct connector *c)
 {
 	const struct np_plan *p = run->plan;
 
@@ -35,7 +33,7 @@ next_port(const struct np_run *run, struct connector *c)
 	if (c->port == c->far_port && p->port_max - p->port_min > 1) {
 		c->port = c->port + 1 < p->port_max ? c->port + 1 : p->port_min;
 	}
-	*c->local_port = htons(c->port);
+	np_addr_set_port(&run->end.local, c->port);
 }
 
 /* Did the local port stand in the way? Then another one may do. */
@@ -52,9 +50,10 @@ port_is_busy(const struct np_run *run, struct connector *c, int error)
 static inline int
 connect_from(struct np_run *run, int fd)
 {
+	const struct np_addr *at = &run->end.local;
+
 	return np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
-		       bind(fd, (const struct sockaddr *)&run->end.local.sa, run->end.local.len) ==
-			   0
+		       (at->len == 0 || bind(fd, (const struct sockaddr *)&at->sa, at->len) == 0)
 		   ? np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len)
 		   : -1;
 }
@@ -76,6 +75,19 @@ spread_addresses(struct np_run *run)
 	np_endpoint_spread(&run->end.peer, run->plan->far.mask);
 }
 
+/* The descriptor, or -errno where the transport could not upgrade the connection. */
+static int
+upgraded(struct np_run *run, int fd)
+{
+	int rc = np_run_upgrade(run, fd);
+
+	if (rc == 0) {
+		return fd;
+	}
+	np_sys_close(fd);
+	return rc;
+}
+
 /*
  * A connected socket from the next local port. What takes time by an option is done where that was
  * asked for.
@@ -88,7 +100,8 @@ connect_next(struct np_worker *w)
 	struct connector *c = w->state;
 
 	while (!np_stopped(w->stop)) {
-		int fd = socket(run->plan->family, t->socktype | SOCK_CLOEXEC, t->protocol);
+		int fd =
+		    socket(run->end.local.sa.ss_family, t->socktype | SOCK_CLOEXEC, t->protocol);
 		int error;
 
 		if (fd < 0) {
@@ -100,7 +113,7 @@ connect_next(struct np_worker *w)
 		}
 		if (__builtin_expect(connect_from(run, fd) == 0, 1)) {
 			c->busy = 0;
-			return fd;
+			return upgraded(run, fd);
 		}
 		error = errno;
 		np_sys_close(fd);
@@ -132,8 +145,8 @@ settle(struct np_worker *w, uint64_t sends, uint64_t receives)
 static __attribute__((noinline)) void
 look_first(struct np_worker *w, const struct np_conn *c)
 {
-	if (w->run->plan->transport->protocol == IPPROTO_TCP) {
-		w->run->closing.mss = np_sock_int(c->fd, IPPROTO_TCP, TCP_MAXSEG);
+	if (w->run->plan->transport->look_first != NULL) {
+		w->run->plan->transport->look_first(w->run, c->fd);
 	}
 }
 
@@ -215,7 +228,7 @@ connect_settle(struct np_worker *w)
 }
 
 /* A random place in the port range, so that two runs do not walk over each other. */
-static uint16_t
+static uint32_t
 first_port(const struct np_plan *p)
 {
 	unsigned span = p->port_max > p->port_min ? (unsigned)(p->port_max - p->port_min) : 1;
@@ -224,7 +237,7 @@ first_port(const struct np_plan *p)
 	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice)) {
 		dice = (unsigned)np_now();
 	}
-	return (uint16_t)(p->port_min + dice % span);
+	return p->port_min + dice % span;
 }
 
 static int
@@ -237,7 +250,6 @@ connector_setup(struct np_run *run, struct np_err *err)
 	}
 	run->worker.state = c;
 	c->port = first_port(run->plan);
-	c->local_port = np_addr_port_field(&run->end.local);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close(run);
 	run->closing.mss = run->closing.retrans = -1;
@@ -269,21 +281,11 @@ connector_release(struct np_run *run)
 static void
 reset_nudge(struct np_run *run)
 {
-	static const int off = 0;
+	const struct np_transport *t = run->plan->transport;
 	struct connector *c = run->worker.state;
-	struct np_err err;
-	int fd;
 
-	if (++c->nudges != NUDGES_BEFORE_RESET) {
-		return;
-	}
-	fd = np_sock_open(run->plan->family, run->plan->transport->socktype | SOCK_NONBLOCK,
-			  run->plan->transport->protocol, &run->end.opts, NULL, &err);
-	if (fd >= 0) {
-		/* Nothing is sent on this one, which -F would wait for. */
-		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
-		np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len);
-		np_sock_reset(fd);
+	if (++c->nudges == NUDGES_BEFORE_RESET && t->knock != NULL) {
+		t->knock(run);
 	}
 }
 
@@ -292,7 +294,15 @@ accept_next(struct np_worker *w)
 {
 	int fd = np_endpoint_take(w->run);
 
-	return fd >= 0 ? fd : -errno;
+	if (fd < 0) {
+		return -errno;
+	}
+	fd = upgraded(w->run, fd);
+	if (fd >= 0) {
+		return fd;
+	}
+	w->run->err.code = NP_OK; /* a connection that comes to nothing is no fault of the test */
+	return -ECONNABORTED;
 }
 
 NP_LOOP_BODY enum np_need
@@ -449,5 +459,6 @@ const struct np_pattern np_pattern_crr = {
 	.lead_direction = NP_WD_BOTH,
 	.transactions = true,
 	.sized = true,
+	.speaks_first = true,
 	.connection_test = true,
 };

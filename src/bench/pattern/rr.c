@@ -100,7 +100,7 @@ request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 static __attribute__((noinline)) enum np_need
 request_part(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	if (w->run->plan->transport->datagram) {
+	if (!w->run->plan->transport->connected) {
 		np_add(&w->count->stray, n > 0);
 		return NP_RECV;
 	}
@@ -143,7 +143,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 {
 	enum np_need next;
 
-	if (!w->run->plan->transport->datagram || (error != EINTR && error != ECONNREFUSED)) {
+	if (w->run->plan->transport->connected || (error != EINTR && error != ECONNREFUSED)) {
 		return np_step_failed(w, c, need, error);
 	}
 	if (need != NP_RECV || np_stopped(w->stop)) {
@@ -316,15 +316,15 @@ request_setup(struct np_run *run, struct np_err *err)
 	}
 	w->depth = p->burst + 1;
 	w->codec |= p->burst > 0 ? NP_C_MANY : 0u;
-	w->patience_ns = p->transport->datagram ? p->timeout_ms * NP_MSEC : 0;
+	w->patience_ns = !p->transport->connected ? p->timeout_ms * NP_MSEC : 0;
 	if (np_run_send_ring(run, p->request, false, err) != NP_OK ||
 	    np_run_recv_ring(run, p->response, false, err) != NP_OK) {
 		return err->code;
 	}
 	/* A datagram is a response if it has room for the id; without ids, if it is not empty. */
-	w->whole = w->id.width > 0          ? w->id.at + w->id.width
-		   : p->transport->datagram ? 1
-					    : w->recv_size;
+	w->whole = w->id.width > 0            ? w->id.at + w->id.width
+		   : !p->transport->connected ? 1
+					      : w->recv_size;
 	return NP_OK;
 }
 
@@ -391,7 +391,7 @@ request_drain(struct np_run *run)
 	uint64_t came = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
 	struct pollfd more = { .fd = run->conn->fd, .events = POLLIN };
 
-	if (!run->plan->transport->datagram || run->conn->fd < 0) {
+	if (run->plan->transport->connected || run->conn->fd < 0) {
 		return;
 	}
 	poll(&more, 1, drain_ms(run));
@@ -451,7 +451,7 @@ respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 static enum np_need
 respond_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	bool datagram = w->run->plan->transport->datagram;
+	bool datagram = !w->run->plan->transport->connected;
 
 	if (datagram && ((need == NP_SEND && error != EMSGSIZE) || error == ECONNREFUSED)) {
 		return NP_RECV;
@@ -519,7 +519,7 @@ respond_setup(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	struct np_worker *w = &run->worker;
-	bool datagram = p->transport->datagram;
+	bool datagram = !p->transport->connected;
 
 	w->id = np_id_place(p);
 	w->codec |= w->id.width > 0 ? NP_C_ID : 0u;
@@ -568,4 +568,6 @@ const struct np_pattern np_pattern_rr = {
 	.transactions = true,
 	.sized = true,
 	.several = true,
+	.ids = true,
+	.speaks_first = true,
 };

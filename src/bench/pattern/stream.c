@@ -48,7 +48,7 @@ transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 static enum np_need
 transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	if (w->run->plan->transport->datagram && (error == ENOBUFS || error == ENOMEM)) {
+	if (!w->run->plan->transport->connected && (error == ENOBUFS || error == ENOMEM)) {
 		np_add(&w->count->failed, 1);
 		return need;
 	}
@@ -130,7 +130,7 @@ part(struct np_run *run)
 void
 np_stream_transmit_finish(struct np_run *run)
 {
-	if (run->plan->transport->datagram) {
+	if (!run->plan->transport->connected) {
 		np_run_farewells(run);
 	} else if (run->plan->active) {
 		part(run);
@@ -143,7 +143,7 @@ np_stream_transmit_finish(struct np_run *run)
 void
 np_stream_nudge(struct np_run *run)
 {
-	if (run->plan->transport->datagram) {
+	if (!run->plan->transport->connected) {
 		np_run_farewell(run);
 	}
 }
@@ -198,14 +198,14 @@ receive_setup(struct np_run *run, struct np_err *err)
 			return err->code;
 		}
 	}
-	if (p->copy_avoidance && !p->transport->datagram) {
+	if (p->copy_avoidance && p->transport->connected) {
 		w->codec |= NP_C_SPLICE;
 	}
 	/*
 	 * A connection has an end; of datagrams netperf's daemon sends no more than the count.
 	 * Numbered ones may come twice, and all that come are accounted for.
 	 */
-	if (!p->transport->datagram || w->sequence != NULL) {
+	if (p->transport->connected || w->sequence != NULL) {
 		w->budget = UINT64_MAX;
 	}
 	return NP_OK;
@@ -262,7 +262,7 @@ drain_datagrams(struct np_run *run)
 static void
 receive_finish(struct np_run *run)
 {
-	if (run->plan->transport->datagram) {
+	if (!run->plan->transport->connected) {
 		drain_datagrams(run);
 	} else if (run->plan->active && !run->hung_up) {
 		/* The far end is told off, but nothing more counts; see client.c for its results.
@@ -297,4 +297,6 @@ const struct np_pattern np_pattern_stream = {
 	.side = { [NP_LEAD] = &transmit, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
 	.several = true,
+	.sequence = true,
+	.speaks_first = true,
 };

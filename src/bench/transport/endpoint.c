@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -10,8 +11,6 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "net/only.h"
-
-static const uint8_t wildcard[16];
 
 static int
 listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
@@ -31,8 +30,15 @@ listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
 static int
 choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
-	run->end.picky = false;
-	if (run->plan->only.len == 0 || np_sock_only_from(fd, &run->plan->only, err) == NP_OK) {
+	bool by_peer = run->plan->transport->admit == NP_ADMIT_PEER;
+
+	run->end.picky = listens && by_peer;
+	if (run->end.picky && run->terms->only.len == 0) {
+		return np_fail(err, NP_EUNSUP, EACCES, "a listener for %s that would admit anybody",
+			       run->plan->transport->name);
+	}
+	if (by_peer || run->terms->only.len == 0 ||
+	    np_sock_only_from(fd, &run->terms->only, err) == NP_OK) {
 		return NP_OK;
 	}
 	run->end.picky = listens && err->sys == EPERM;
@@ -52,8 +58,9 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	const struct np_transport *t = p->transport;
-	bool listens = !p->active && !t->datagram;
-	int fd = np_sock_open(p->family, t->socktype, t->protocol, &run->end.opts, NULL, err);
+	bool listens = !p->active && t->connected;
+	int fd =
+	    np_sock_open(np_plan_family(p), t->socktype, t->protocol, &run->end.opts, NULL, err);
 
 	if (fd < 0) {
 		return -1;
@@ -106,16 +113,14 @@ no_host(const uint8_t *bytes, size_t size, int32_t mask)
 void
 np_endpoint_spread(struct np_addr *a, int32_t mask)
 {
-	bool six = a->sa.ss_family == AF_INET6;
-	size_t size = six ? 16 : 4;
-	uint8_t *at = six ? ((struct sockaddr_in6 *)&a->sa)->sin6_addr.s6_addr
-			  : (uint8_t *)&((struct sockaddr_in *)&a->sa)->sin_addr;
-	uint8_t dice[16];
+	size_t size = np_addr_size(a);
+	uint8_t dice[16], at[16];
 	bool few = mask > 8 * (int32_t)size - 2; /* a network of two has no other hosts */
 
-	if (mask <= 0 || mask >= 8 * (int32_t)size) {
+	if (mask <= 0 || mask >= 8 * (int32_t)size || size > sizeof(at)) {
 		return;
 	}
+	memcpy(at, np_addr_bytes(a), size);
 	do {
 		random_bytes(dice, size);
 		for (size_t i = 0; i < size; i++) {
@@ -123,7 +128,8 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 
 			at[i] = (uint8_t)((at[i] & ~bits) | (dice[i] & bits));
 		}
-	} while (!six && !few && no_host(at, size, mask));
+	} while (np_addr_has_edges(a) && !few && no_host(at, size, mask));
+	np_addr_set_bytes(a, at);
 }
 
 /*
@@ -143,7 +149,7 @@ static void
 read_back(struct np_run *run, int fd)
 {
 	const struct np_end *e = &run->plan->near;
-	bool six = run->plan->family == AF_INET6;
+	bool six = np_family_version(run->plan->family) == 6;
 
 	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
 	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
@@ -160,8 +166,7 @@ read_back(struct np_run *run, int fd)
 static int
 open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 {
-	const struct np_plan *p = run->plan;
-	uint32_t first = 0, min = p->passive_min, max = p->passive_max;
+	uint32_t first = 0, min = run->terms->passive_min, max = run->terms->passive_max;
 	uint32_t count = min <= max ? max - min + 1 : 0;
 	int fd = -1;
 
@@ -169,7 +174,7 @@ open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t at = (uint32_t)(((uint64_t)first + i) % count);
 
-		np_addr_set_port(local, (uint16_t)(min + at));
+		np_addr_set_port(local, min + at);
 		fd = open_at(run, local, err);
 		if (fd >= 0 || err->sys != EADDRINUSE) {
 			return fd;
@@ -183,22 +188,23 @@ open_in_range(struct np_run *run, struct np_addr *local, struct np_err *err)
 static int
 open_anywhere(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->passive_max != 0 && !run->plan->active) {
+	if (run->terms->passive_max != 0 && !run->plan->active) {
 		return open_in_range(run, &run->end.local, err);
 	}
 	np_addr_set_port(&run->end.local, 0);
 	return open_at(run, &run->end.local, err);
 }
 
-int
-np_endpoint_socket(struct np_run *run, struct np_err *err)
+/* The descriptor, or -1 with err filled. */
+static int
+make_socket(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	bool want_bind =
-	    !p->active || p->transport->datagram || p->near.port != 0 || p->bind.len != 0;
+	    !p->active || !p->transport->connected || p->near.port != 0 || p->bind.len != 0;
 	int fd;
 
-	np_addr_make(&run->end.local, p->family, wildcard, 0);
+	np_addr_make_any(&run->end.local, np_plan_family(p));
 	if (p->bind.len != 0) {
 		run->end.local = p->bind;
 	}
@@ -236,11 +242,34 @@ np_endpoint_another(struct np_run *run, struct np_err *err)
 	if (!want_bind) {
 		return open_at(run, NULL, err);
 	}
-	if (!p->active && p->passive_max != 0) {
+	if (!p->active && run->terms->passive_max != 0) {
 		return open_in_range(run, &at, err);
 	}
 	np_addr_set_port(&at, 0);
 	return open_at(run, &at, err);
+}
+
+int
+np_endpoint_open(struct np_run *run, struct np_err *err)
+{
+	int fd = make_socket(run, err);
+
+	if (fd < 0) {
+		return err->code;
+	}
+	if (run->plan->active || !run->plan->transport->connected) {
+		run->conn->fd = fd;
+	} else {
+		run->end.listen_fd = fd;
+	}
+	return NP_OK;
+}
+
+int
+np_endpoint_meet(struct np_run *run, struct np_err *err)
+{
+	return run->plan->active ? np_endpoint_connect(run, err)
+				 : np_endpoint_accept(run, run->conn, err);
 }
 
 int
@@ -261,14 +290,14 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 static bool
 is_welcome(const struct np_run *run, int fd)
 {
-	struct np_addr peer = { .len = sizeof(peer.sa) }, only = run->plan->only;
+	struct np_addr peer = { .len = sizeof(peer.sa) }, only = run->terms->only;
 
 	if (getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) != 0) {
 		return false;
 	}
 	np_addr_unmap(&peer);
 	np_addr_unmap(&only);
-	return np_addr_same_host(&peer, &only) != 0;
+	return np_addr_same_host(&peer, &only);
 }
 
 int
@@ -296,7 +325,7 @@ np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err)
 				       np_addr_text(&run->end.local, text));
 		}
 	}
-	if (c->fd >= 0 && run->plan->only.len != 0 && !run->end.picky) {
+	if (c->fd >= 0 && run->terms->only.len != 0 && !run->end.picky) {
 		/* Who has got this far is known: no packet more has to pass the filter. */
 		np_sock_from_any(c->fd);
 	}

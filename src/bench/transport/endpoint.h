@@ -15,14 +15,17 @@ struct np_run;
 enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 
 /*
- * A data socket with the flow's options, bound where that is needed: listeners and datagram sockets
- * always, active stream sockets when an address or a port was asked for. Passive stream sockets
- * listen. What plan->only does not let in never reaches it, or in run->end.picky it says that it
- * may. Notes its address and the buffer sizes in the flow. A passive socket whose port is in use
- * takes another one and says so in run->end.port_moved: the response names the port, and netperf's
- * own clients expect that. Returns the descriptor, or -1 with err filled.
+ * np_transport.open: a data socket with the run's options, bound where that is needed: listeners
+ * and datagram sockets always, active stream sockets when an address or a port was asked for.
+ * Passive stream sockets listen. What terms->only does not let in never reaches it, or in
+ * run->end.picky it says that it may. Notes its address and the buffer sizes in the flow. A passive
+ * socket whose port is in use takes another one and says so in run->end.port_moved: the response
+ * names the port, and netperf's own clients expect that.
  */
-int np_endpoint_socket(struct np_run *run, struct np_err *err);
+int np_endpoint_open(struct np_run *run, struct np_err *err);
+
+/* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */
+int np_endpoint_meet(struct np_run *run, struct np_err *err);
 
 /*
  * Connect the data socket to run->end.peer; where -H gave it a mask, to a random host of its
@@ -37,7 +40,7 @@ int np_endpoint_connect(struct np_run *run, struct np_err *err);
 void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
 /*
- * Accept one connection that plan->only lets in. Returns the descriptor, or -1 with errno; a
+ * Accept one connection that terms->only lets in. Returns the descriptor, or -1 with errno; a
  * stranger's, where the kernel let it through, is reset and counts as ECONNABORTED.
  */
 int np_endpoint_take(struct np_run *run);

@@ -29,7 +29,7 @@ static int
 eth_open(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
-	const struct np_eth *l = p->eth;
+	const struct np_eth *l = run->terms->eth;
 	uint64_t earlier;
 
 	if (l == NULL) {
@@ -76,9 +76,17 @@ eth_meet(struct np_run *run, struct np_err *err)
 	const struct np_plan *p = run->plan;
 
 	mark_ring(&run->worker.send_ring, np_eth_tag(run->end.token, p->active));
-	return p->active
-		   ? np_eth_hear(p->eth, &run->end.peer, np_eth_tag(run->end.token, false), err)
-		   : NP_OK;
+	return p->active ? np_eth_hear(run->terms->eth, &run->end.peer,
+				       np_eth_tag(run->end.token, false), err)
+			 : NP_OK;
+}
+
+static void
+eth_too_long(const struct np_run *run, struct np_err *err)
+{
+	np_fail(err, NP_EUSAGE, EMSGSIZE,
+		"%zu bytes are more than a frame holds now: the MTU was made smaller",
+		run->worker.send_size);
 }
 
 static void
@@ -95,7 +103,7 @@ static void
 eth_close(struct np_run *run)
 {
 	if (run->end.lent) {
-		np_eth_deafen(run->plan->eth);
+		np_eth_deafen(run->terms->eth);
 		run->end.lent = false;
 	}
 }
@@ -104,11 +112,17 @@ const struct np_transport np_transport_eth = {
 	.name = "DLCL",
 	.family = AF_PACKET,
 	.socktype = SOCK_DGRAM,
-	.datagram = true,
+	.bounded = true,
+	.admit = NP_ADMIT_TAG,
+	.pin = NP_PIN_NEVER,
+	.link = true,
+	.no_capture = "tests of the link layer send no packets of IP",
+	.scanner = NP_SCAN_LINK,
 	.min_message = NP_ETH_LEAST,
 	.header = NP_ETH_HEADER,
 	.open = eth_open,
 	.meet = eth_meet,
+	.too_long = eth_too_long,
 	.farewell = eth_farewell,
 	.close = eth_close,
 };

@@ -23,7 +23,7 @@ aim(const struct np_run *run, uint32_t number, struct np_addr *peer)
 int
 np_many_open(struct np_run *run, struct np_err *err)
 {
-	bool connected = !run->plan->transport->datagram;
+	bool connected = run->plan->transport->connected;
 
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
@@ -105,7 +105,7 @@ np_many_meet(struct np_run *run, struct np_err *err)
 	if (run->plan->active) {
 		return connect_all(run, err);
 	}
-	for (uint32_t i = 1; i < run->conns && !run->plan->transport->datagram; i++) {
+	for (uint32_t i = 1; i < run->conns && run->plan->transport->connected; i++) {
 		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
 			return err->code;
 		}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
@@ -14,8 +15,7 @@
 static bool
 speaks_first(const struct np_plan *p)
 {
-	return p->active && p->role == NP_LEAD &&
-	       (p->pattern->sized || p->pattern == &np_pattern_stream);
+	return p->active && p->role == NP_LEAD && p->pattern->speaks_first;
 }
 
 static void
@@ -47,22 +47,6 @@ tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts 
 }
 
 static int
-tcp_open(struct np_run *run, struct np_err *err)
-{
-	int fd = np_endpoint_socket(run, err);
-
-	if (fd < 0) {
-		return err->code;
-	}
-	if (run->plan->active) {
-		run->conn->fd = fd;
-	} else {
-		run->end.listen_fd = fd;
-	}
-	return NP_OK;
-}
-
-static int
 tcp_connect(struct np_run *run, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT], here[NP_ADDR_TEXT];
@@ -87,13 +71,65 @@ tcp_meet(struct np_run *run, struct np_err *err)
 	return run->plan->active ? tcp_connect(run, err) : np_endpoint_accept(run, run->conn, err);
 }
 
+static void
+tcp_look(struct np_run *run, int fd)
+{
+	struct np_closing *c = &run->closing;
+	socklen_t len = sizeof(c->info);
+
+	if (!run->plan->pattern->probe) { /* which read it when the connection was new */
+		c->mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
+	}
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &c->info, &len) == 0) {
+		c->retrans = (int)c->info.tcpi_total_retrans;
+	}
+	len = sizeof(c->cong) - 1;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, c->cong, &len) != 0) {
+		c->cong[0] = '\0';
+	}
+}
+
+static void
+tcp_look_first(struct np_run *run, int fd)
+{
+	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
+}
+
+/* By a reset. */
+static void
+tcp_knock(struct np_run *run)
+{
+	static const int off = 0;
+	const struct np_plan *p = run->plan;
+	struct np_err err;
+	int fd = np_sock_open(p->family, SOCK_STREAM | SOCK_NONBLOCK, p->transport->protocol,
+			      &run->end.opts, NULL, &err);
+
+	if (fd >= 0) {
+		/* Nothing is sent on this one, which -F would wait for. */
+		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
+		np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len);
+		np_sock_reset(fd);
+	}
+}
+
 const struct np_transport np_transport_tcp = {
 	.name = "TCP",
 	.socktype = SOCK_STREAM,
 	.protocol = IPPROTO_TCP,
 	.wire_type = NP_WS_STREAM,
 	.several = true,
+	.reliable = true,
+	.connected = true,
+	.admit = NP_ADMIT_FILTER,
+	.named = true,
+	.ip_protocol = IPPROTO_TCP,
+	.tcp_info = true,
+	.service = "tcp",
 	.options = tcp_options,
-	.open = tcp_open,
+	.open = np_endpoint_open,
 	.meet = tcp_meet,
+	.look = tcp_look,
+	.look_first = tcp_look_first,
+	.knock = tcp_knock,
 };

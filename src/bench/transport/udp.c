@@ -17,23 +17,13 @@ static void
 udp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
 {
 	(void)e;
-	if (p->ttl >= 0 && p->family == AF_INET6) {
+	if (p->ttl >= 0 && np_family_version(p->family) == 6) {
 		np_sockopts_add(o, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, "IPV6_MULTICAST_HOPS",
 				p->ttl);
 	} else if (p->ttl >= 0) {
 		np_sockopts_add(o, IPPROTO_IP, IP_MULTICAST_TTL, "IP_MULTICAST_TTL", p->ttl);
 	}
 	np_pktinfo_options(p, o);
-}
-
-static int
-udp_open(struct np_run *run, struct np_err *err)
-{
-	run->conn->fd = np_endpoint_socket(run, err);
-	if (run->conn->fd < 0) {
-		return err->code;
-	}
-	return NP_OK;
 }
 
 /* Wait for the first datagram, leave it where it is, and connect to its sender. */
@@ -142,11 +132,15 @@ const struct np_transport np_transport_udp = {
 	.socktype = SOCK_DGRAM,
 	.protocol = IPPROTO_UDP,
 	.wire_type = NP_WS_DGRAM,
-	.datagram = true,
 	.several = true,
+	.bounded = true,
+	.admit = NP_ADMIT_FILTER,
+	.named = true,
+	.ip_protocol = IPPROTO_UDP,
+	.service = "udp",
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
-	.open = udp_open,
+	.open = np_endpoint_open,
 	.meet = udp_meet,
 };
 
@@ -156,9 +150,13 @@ const struct np_transport np_transport_udplite = {
 	.socktype = SOCK_DGRAM,
 	.protocol = IPPROTO_UDPLITE,
 	.wire_type = NP_WS_DGRAM,
-	.datagram = true,
+	.bounded = true,
+	.admit = NP_ADMIT_FILTER,
+	.named = true,
+	.ip_protocol = IPPROTO_UDPLITE,
+	.service = "udp",
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
-	.open = udp_open,
+	.open = np_endpoint_open,
 	.meet = udp_meet,
 };

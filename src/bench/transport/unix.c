@@ -194,7 +194,7 @@ name_it(struct np_run *run, int fd, struct np_err *err)
 static bool
 needs_name(const struct np_plan *p)
 {
-	return !p->active || (p->transport->datagram && p->pattern->sized);
+	return !p->active || (!p->transport->connected && p->pattern->sized);
 }
 
 static int
@@ -208,7 +208,7 @@ unix_open(struct np_run *run, struct np_err *err)
 	if (fd < 0) {
 		return err->code;
 	}
-	if (p->active || p->transport->datagram) {
+	if (p->active || !p->transport->connected) {
 		run->conn->fd = fd;
 	} else {
 		run->end.listen_fd = fd;
@@ -249,7 +249,7 @@ unix_meet(struct np_run *run, struct np_err *err)
 	if (run->plan->active) {
 		return unix_connect(run, err);
 	}
-	return run->plan->transport->datagram ? NP_OK : np_endpoint_accept(run, run->conn, err);
+	return run->plan->transport->connected ? np_endpoint_accept(run, run->conn, err) : NP_OK;
 }
 
 static void
@@ -262,12 +262,35 @@ unix_close(struct np_run *run)
 	}
 }
 
+static void
+unix_too_long(const struct np_run *run, struct np_err *err)
+{
+	np_fail(err, NP_EUSAGE, EMSGSIZE,
+		"%zu bytes are more than a datagram takes with a send buffer of %d (try a "
+		"smaller -%c or a larger -s)",
+		run->worker.send_size, run->end.sndbuf, run->plan->pattern->sized ? 'r' : 'm');
+}
+
+static const char no_capture[] = "tests of the UNIX domain send no packets";
+
+/* netperf's words. */
+static const char no_control[] = "The UNIX tests do not know how to run with no control connection";
+
 const struct np_transport np_transport_unix_stream = {
 	.name = "UNIX",
 	.family = AF_UNIX,
 	.socktype = SOCK_STREAM,
+	.reliable = true,
+	.connected = true,
+	.admit = NP_ADMIT_HERE,
+	.pin = NP_PIN_ALWAYS,
+	.passes_fds = true,
+	.no_capture = no_capture,
+	.no_control = no_control,
+	.scanner = NP_SCAN_UNIX,
 	.open = unix_open,
 	.meet = unix_meet,
+	.too_long = unix_too_long,
 	.close = unix_close,
 };
 
@@ -275,9 +298,17 @@ const struct np_transport np_transport_unix_dgram = {
 	.name = "UNIX",
 	.family = AF_UNIX,
 	.socktype = SOCK_DGRAM,
-	.datagram = true,
+	.reliable = true,
+	.bounded = true,
+	.admit = NP_ADMIT_HERE,
+	.pin = NP_PIN_ALWAYS, /* else the path would be looked up for every datagram */
+	.passes_fds = true,
+	.no_capture = no_capture,
+	.no_control = no_control,
+	.scanner = NP_SCAN_UNIX,
 	.max_message = MAX_PAYLOAD,
 	.open = unix_open,
 	.meet = unix_meet,
+	.too_long = unix_too_long,
 	.close = unix_close,
 };

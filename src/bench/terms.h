@@ -1,0 +1,29 @@
+/*
+ * The terms on which one end runs a plan: what its policy allows, and what it lends. The other end
+ * is not asked about them, and they are no part of the plan.
+ */
+#ifndef NP_BENCH_TERMS_H
+#define NP_BENCH_TERMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "net/addr.h"
+
+struct np_eth;
+
+/* All 0: no limits, and nothing is lent. */
+struct np_terms {
+	struct np_addr only; /* whom alone the data socket hears; len 0: anybody */
+	size_t call_max; /* most bytes of a call that only a socket buffer's size gives; 0: any */
+	/* Ports of a passive end that is asked for none, both included; 0: any. */
+	uint32_t passive_min, passive_max;
+	/* Sets a congestion control that the peer named, see np_sockopts; NULL: setsockopt(2). */
+	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
+	void *permit_ctx;
+	const struct np_eth *eth; /* of frames without IP, open already; NULL: none */
+	int fill_dir; /* descriptor of where the plan's fill_file must be; 0: anywhere */
+};
+
+#endif
