@@ -280,7 +280,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	put(d, plan, "result_only", json_boolean(cli->confidence.result_only));
 }
 
-/* How many connections, and what drives them. Of the far end what was asked for is all we know. */
+/* How many connections, and what drives them; the far end tells its engine later, if at all. */
 static void
 put_plan(struct np_document *d, const struct np_plan *p)
 {
@@ -288,7 +288,7 @@ put_plan(struct np_document *d, const struct np_plan *p)
 
 	put(d, plan, "flows", json_integer(p->flows));
 	put(d, engine, "near", json_string(np_engine_of(p)->name));
-	put(d, engine, "far", np_json_text(p->far.engine != NULL ? p->far.engine->name : NULL));
+	put(d, engine, "far", json_null());
 }
 
 /* ---- The two ends ---- */
@@ -496,6 +496,14 @@ flows(struct np_document *d, const struct np_tally *t)
 	return rows;
 }
 
+static void
+put_far_engine(struct np_document *d, const struct np_far *far)
+{
+	json_t *engine = part(d, part(d, d->root, "plan"), "engine");
+
+	put(d, engine, "far", np_json_text(far->engine[0] != '\0' ? far->engine : NULL));
+}
+
 static const char *
 cause_of(const struct np_outcome *out)
 {
@@ -546,6 +554,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	d->left_out += np_bag_left_out(near) + np_bag_left_out(far);
 	put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
 	put_granted(d, out);
+	put_far_engine(d, &out->far);
 	identify(d, near, far, out->far_lacks[0] != '\0' ? out->far_lacks : "it told nothing");
 }
 

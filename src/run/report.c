@@ -232,13 +232,13 @@ report_transport(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_REMOTE_CORK, s->p->cork);
 }
 
-/* What drives the far end is known where it was asked for, else empty. */
+/* A far end that was not asked by a plan does not tell what drives it: the text is empty. */
 static void
-report_flows(const struct np_plan *p, struct np_record *r)
+report_flows(const struct sums *s, struct np_record *r)
 {
-	np_record_int(r, NP_M_FLOWS, p->flows);
-	np_record_text(r, NP_M_LOCAL_ENGINE, np_engine_of(p)->name);
-	np_record_text(r, NP_M_REMOTE_ENGINE, p->far.engine != NULL ? p->far.engine->name : "");
+	np_record_int(r, NP_M_FLOWS, s->p->flows);
+	np_record_text(r, NP_M_LOCAL_ENGINE, np_engine_of(s->p)->name);
+	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
 }
 
 /* Where the figures of one side's CPU utilisation go. */
@@ -336,6 +336,6 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_placement(s.p, r);
 	report_counts(&s, r);
 	report_transport(&s, r);
-	report_flows(s.p, r);
+	report_flows(&s, r);
 	report_cpus(&s, r);
 }

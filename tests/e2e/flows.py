@@ -62,6 +62,13 @@ def the_usual_engine_may_be_named(port: int) -> None:
     assert plan == {"flows": 1, "engine": {"near": "sync", "far": None}}, plan
 
 
+def the_far_end_tells_its_engine(port: int) -> None:
+    document = document_of(port, "TCP_RR", "--engine", "epoll")
+    engine = {"near": "epoll", "far": "epoll"}
+    assert document["plan"] == {"flows": 1, "engine": engine}, document["plan"]
+    assert document["final"]["REMOTE_ENGINE"] == "epoll", document["final"]["REMOTE_ENGINE"]
+
+
 def flows_add_up(port: int, test: str) -> str:
     document = document_of(port, test, "--flows", str(FLOWS))
     final, rows = document["final"], document["iterations"][0]["flows"]
@@ -86,6 +93,7 @@ def suite(report: lib.Report) -> None:
             report.skip("documents", "made without libjansson")
             return
         report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
+        report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))
         for test in TESTS:
             why = engines("-t", test, "--flows", str(FLOWS))["epoll"].partition("not here: ")[2]
             if why:

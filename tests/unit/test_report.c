@@ -3,6 +3,7 @@
  */
 #include "run/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -145,9 +146,12 @@ latency_knows_of_flows(void **state)
 	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
 	assert_real(&r, NP_M_RT_LATENCY, 20000);
 	assert_int_equal(np_record_get_int(&r, NP_M_FLOWS), 10);
+	assert_string_equal(np_record_get_text(&r, NP_M_REMOTE_ENGINE), "");
 	p.burst = 1;
+	snprintf(out.far.engine, sizeof(out.far.engine), "epoll");
 	np_report(&out, np_unit('x'), &r);
 	assert_real(&r, NP_M_RT_LATENCY, 40000);
+	assert_string_equal(np_record_get_text(&r, NP_M_REMOTE_ENGINE), "epoll");
 }
 
 /* netperf's values for a far end that is no daemon. */
