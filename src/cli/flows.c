@@ -33,6 +33,35 @@ check_several(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/*
+ * What a kernel lacks only its own end knows. But an engine that could drive one connection, and
+ * not so many, can do so nowhere.
+ */
+static const char *
+far_why_not(const struct np_plan *p)
+{
+	struct np_plan one = *p;
+
+	one.flows = 1;
+	if (p->far.engine == NULL || why_not(p->far.engine, &one) != NULL) {
+		return NULL;
+	}
+	return why_not(p->far.engine, p);
+}
+
+static int
+check_far(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const char *why = far_why_not(p);
+
+	if (why == NULL) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0, "--engine ,%s: not for %s with --flows %u: %s",
+		       p->far.engine->name, cli->bench.name, p->flows, why);
+}
+
 int
 np_flows_check(const struct np_cli *cli, struct np_err *err)
 {
@@ -45,7 +74,7 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	}
 	why = why_not(engine, p);
 	if (why == NULL) {
-		return NP_OK;
+		return check_far(cli, err);
 	}
 	if (p->near.engine == NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "--flows %u: takes the engine %s: %s", p->flows,

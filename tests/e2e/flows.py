@@ -23,6 +23,7 @@ REFUSED = (
     ("--flows 2 -N", ("--flows", "-N")),
     ("--flows 2 -- -P 5000", ("--flows", "port 5000")),
     ("--flows 2 --engine sync", ("--engine sync", "--flows 2", "one connection")),
+    ("--flows 2 --engine epoll,sync", ("--engine ,sync", "--flows 2", "one connection")),
     ("--engine steam", ("--engine", "steam", "--engine list")),
     ("--engine sync,steam", ("--engine", "steam")),
 )

@@ -662,6 +662,7 @@ what_excludes_flows_is_named(void **state)
 	assert_unfit("--flows 2 -N -H 127.0.0.1", "-N");
 	assert_unfit("--flows 2 -- -P 5000,6000", "port 5000");
 	assert_unfit("--flows 2 --engine sync", "--engine sync");
+	assert_unfit("--flows 2 --engine ,sync", "--engine ,sync");
 }
 
 static void
