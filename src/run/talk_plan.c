@@ -291,6 +291,10 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	p->length = m->length;
 	p->flows = m->flows;
 	p->burst = m->depth;
+	if (p->flows > 1 && !np_plan_several(p)) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "flows of %u: %s over %s has one",
+			       p->flows, p->pattern->name, p->transport->name);
+	}
 	return NP_OK;
 }
 
@@ -497,7 +501,7 @@ report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 	m.transactions = counted(t->count.transactions);
 	m.flows = 0;
 	if (t->started_ns != 0) {
-		m.elapsed_ns = (int64_t)(t->ended_ns - t->started_ns);
+		m.elapsed_ns = counted(t->ended_ns - t->started_ns);
 		m.flows = t->flows;
 	}
 	m.retransmissions = wish(t->closing.retrans);

@@ -244,19 +244,22 @@ a_plan_that_makes_no_sense_is_refused(void **state)
 		int32_t request;
 		int error;
 		const char *says;
+		uint32_t flows;
 	} rows[] = {
-		{ "", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern ''" },
-		{ "r\x1br", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern 'r?r'" },
-		{ "rr", "", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport ''" },
-		{ "rr", "VSOCK", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport 'VSOCK'" },
-		{ "crr", "UDP", "", 4, 0, 0, 1, EOPNOTSUPP, "pattern crr over transport UDP" },
-		{ "sendfile", "UNIX", "", 0, 0, 0, 1, EOPNOTSUPP, "pattern sendfile over" },
-		{ "rr", "TCP", "", 4, 1, 0, 1, EOPNOTSUPP, "leads" },
-		{ "rr", "TCP", "", 5, 0, 0, 1, EAFNOSUPPORT, "family 5" },
-		{ "rr", "TCP", "", 4, 0, 0, 0, EINVAL, "request of 0" },
-		{ "rr", "TCP", "", 4, 0, 16, 1, EINVAL, "data address of 16 bytes" },
-		{ "rr", "TCP", "", 6, 0, 4, 1, EINVAL, "data address of 4 bytes" },
-		{ "rr", "TCP", "warp", 4, 0, 0, 1, EOPNOTSUPP, "engine 'warp'" },
+		{ "", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern ''", 1 },
+		{ "r\x1br", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern 'r?r'", 1 },
+		{ "rr", "", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport ''", 1 },
+		{ "rr", "VSOCK", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport 'VSOCK'", 1 },
+		{ "crr", "UDP", "", 4, 0, 0, 1, EOPNOTSUPP, "pattern crr over transport UDP", 1 },
+		{ "sendfile", "UNIX", "", 0, 0, 0, 1, EOPNOTSUPP, "pattern sendfile over", 1 },
+		{ "rr", "TCP", "", 4, 1, 0, 1, EOPNOTSUPP, "leads", 1 },
+		{ "rr", "TCP", "", 5, 0, 0, 1, EAFNOSUPPORT, "family 5", 1 },
+		{ "rr", "TCP", "", 4, 0, 0, 0, EINVAL, "request of 0", 1 },
+		{ "rr", "TCP", "", 4, 0, 16, 1, EINVAL, "data address of 16 bytes", 1 },
+		{ "rr", "TCP", "", 6, 0, 4, 1, EINVAL, "data address of 4 bytes", 1 },
+		{ "rr", "TCP", "warp", 4, 0, 0, 1, EOPNOTSUPP, "engine 'warp'", 1 },
+		{ "rr", "TCP", "sync", 4, 0, 0, 1, EOPNOTSUPP, "engine sync", 2 },
+		{ "crr", "TCP", "", 4, 0, 0, 1, EOPNOTSUPP, "flows of 2: crr over TCP has one", 2 },
 	};
 
 	(void)state;
@@ -272,6 +275,7 @@ a_plan_that_makes_no_sense_is_refused(void **state)
 		m.family = rows[i].family;
 		m.leads = rows[i].leads;
 		m.request_size = rows[i].request;
+		m.flows = rows[i].flows;
 		m.data_address.count = rows[i].address;
 		session_open(&s);
 		ask_tagged(&s, &np_tagged_plan, &m);

@@ -66,7 +66,7 @@ random_params(struct np_plan *p, const struct np_bench *b, uint64_t *seed)
 static void
 random_plan(struct np_plan *p, uint64_t *seed)
 {
-	p->flows = 1 + (uint32_t)(next_random(seed) % NP_FLOWS_MAX);
+	p->flows = 1 + (uint32_t)(next_random(seed) % NP_FLOWS_MAX) * np_plan_several(p);
 	p->burst = (uint32_t)next_random(seed) % 99;
 	p->far.engine = next_random(seed) % 2 == 0 ? np_engine_find("sync") : NULL;
 	p->far.dirty = random_size(seed);
