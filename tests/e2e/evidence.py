@@ -157,6 +157,15 @@ def plain_afterwards(report: lib.Report, name: str, port: int) -> None:
     report.check(f"{name}: and serves as ever", all(g.rc == 0 for g in got), str(got))
 
 
+def plan(port: int, *options: str) -> "list[str]":
+    return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-l", "-50", *options]
+
+
+def not_planned(port: int, *options: str) -> str:
+    """What netperf's messages can't say is asked of no daemon of netperf's: one line names the option."""
+    return lib.error_line(lib.run(plan(port, *options), 20), "netperf", " ".join(options), "knows no plans")
+
+
 def suite(report: lib.Report) -> None:
     with tempfile.TemporaryDirectory() as place:
         with lib.Daemon() as daemon:
@@ -170,6 +179,8 @@ def suite(report: lib.Report) -> None:
             each(partial(one_side, report, "--no-evidence", daemon.port, place),
                  ("TCP_STREAM", "UDP_STREAM", "TCP_CRR"))
             facts_of_one_side(report, "--no-evidence", daemon.port)
+            got = lib.run(plan(daemon.port, "--flows", "3"), 20)
+            report.check("--no-evidence: plans are known", got.rc == 0 and not got.err, str(got))
         try:
             real = lib.real_netperf()
         except LookupError as why:
@@ -179,6 +190,8 @@ def suite(report: lib.Report) -> None:
             each(partial(one_side, report, "stock", daemon.port, place), TESTS)
             facts_of_one_side(report, "stock", daemon.port)
             told_apart(report, daemon.port, place, False)
+            for option in (["--flows", "4"], ["--engine", ",epoll"]):
+                report.case(f"stock: {' '.join(option)}", partial(not_planned, daemon.port, *option))
             plain_afterwards(report, "stock", daemon.port)
 
 

@@ -443,6 +443,8 @@ def cases() -> Iterator[Case]:
     yield "--max-message", partial(too_much, ["--max-message", "64k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "65k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "64k"], "max-message")
+    yield "--max-flows", partial(too_much, ["--max-flows", "3"], ["TCP_RR", "-l", "1", "--flows", "4"],
+                                 ["TCP_RR", "-l", "1", "--flows", "3"], "max-flows")
     yield "--max-memory", partial(too_much, ["--max-memory", "3M"],
                                   ["TCP_STREAM", "-l", "1", "--", "-M", "2m", "-S", "100k"],
                                   ["TCP_STREAM", "-l", "1"], "max-memory")
