@@ -373,7 +373,7 @@ np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 	plan->result_only = sure->result_only;
 	if (!np_cli_repeats(cli)) {
 		plan->max = plan->min = 1;
-	} else if (cli->bench.code != NP_OMNI && plan->max > plan->min) {
+	} else if ((cli->bench.flags & NP_B_OLD) != 0 && plan->max > plan->min) {
 		plan->max--; /* netperf's older tests stop one earlier */
 	}
 }

@@ -160,7 +160,7 @@ take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 		np_show_outcome(s->out != NULL ? s->out : stderr, out);
 	}
 	if ((cli->output.debug > 1 || getenv("DUMP_TCP_INFO") != NULL) &&
-	    cli->bench.code == NP_OMNI && !cli->plan.pattern->connection_test &&
+	    (cli->bench.flags & NP_B_OLD) == 0 && !cli->plan.pattern->connection_test &&
 	    out->tally.closing.info.tcpi_rto != 0) {
 		np_show_tcp_info(&out->tally);
 	}

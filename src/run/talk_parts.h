@@ -30,7 +30,7 @@ extern const size_t np_old_dialects_count;
 static inline uint32_t
 family_to_wire(int family)
 {
-	return family == AF_INET6 ? NP_WF_INET6 : NP_WF_INET;
+	return np_family_version(family) == 6 ? NP_WF_INET6 : NP_WF_INET;
 }
 
 static inline int

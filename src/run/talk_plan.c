@@ -127,7 +127,7 @@ ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_
 	if (!p->transport->named) {
 		return;
 	}
-	m->family = p->transport->family == 0 ? family_to_wire(p->family) : 0;
+	m->family = p->transport->ip_protocol != 0 ? family_to_wire(p->family) : 0;
 	m->client_port = np_addr_port(&run->end.local);
 	if (p->bind.len != 0) {
 		m->client_address.count = (uint32_t)np_addr_size(&p->bind);
@@ -268,7 +268,7 @@ asked_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "pattern %s over transport %s",
 			       p->pattern->name, p->transport->name);
 	}
-	if (m->leads && (p->pattern != &np_pattern_stream || p->transport->family != 0)) {
+	if (m->leads && (!p->pattern->sequence || p->transport->ip_protocol == 0)) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "leads: not in %s over %s",
 			       p->pattern->name, p->transport->name);
 	}
@@ -342,7 +342,7 @@ asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t 
 static int
 asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
-	if (p->transport->family != 0) {
+	if (p->transport->ip_protocol == 0) {
 		p->near.port = m->data_port;
 		p->far.port = m->client_port;
 		return NP_OK;
