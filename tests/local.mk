@@ -199,6 +199,10 @@ EXTRA_PROGRAMS = %D%/bench/bare
 EXTRA_DIST += %D%/bench/bench %D%/bench/neper.py
 %C%_bench_bare_SOURCES = %D%/bench/bare.c
 %C%_bench_bare_LDADD =
+# Our steps over connections that move nothing.
+EXTRA_PROGRAMS += %D%/bench/null
+%C%_bench_null_SOURCES = %D%/bench/null.c
+%C%_bench_null_LDADD = src/libnetperf.a $(netperf_libs)
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 check_PROGRAMS =
