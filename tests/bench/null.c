@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
+#include "bench/engine/null.h"
 #include "bench/plan.h"
 #include "bench/run.h"
 #include "bench/stop.h"
@@ -25,56 +26,16 @@ enum { MESSAGE = 64 }; /* bytes of a stream's call; those of a request and a res
 struct part {
 	const char *word, *bench;
 	int role;
-	int unit; /* of what a test's length counts, one operation */
+	int unit;       /* of what a test's length counts, one operation */
+	unsigned steps; /* of an operation */
 };
 
 static const struct part parts[] = {
-	{ "transmit", "TCP_STREAM", NP_LEAD, MESSAGE },
-	{ "receive", "TCP_STREAM", NP_FOLLOW, MESSAGE },
-	{ "request", "TCP_RR", NP_LEAD, 1 },
-	{ "respond", "TCP_RR", NP_FOLLOW, 1 },
+	{ "transmit", "TCP_STREAM", NP_LEAD, MESSAGE, 1 },
+	{ "receive", "TCP_STREAM", NP_FOLLOW, MESSAGE, 1 },
+	{ "request", "TCP_RR", NP_LEAD, 1, 2 },
+	{ "respond", "TCP_RR", NP_FOLLOW, 1, 2 },
 };
-
-/*
- * The engine. Leaders end by the test's length, each connection after the operation that it has
- * under way; followers by the far end's close, which comes behind `left` messages.
- */
-static enum np_need
-turn(struct np_worker *w, struct np_conn *c, uint64_t *left)
-{
-	if (c->need == NP_SEND) {
-		return w->steps->sent(w, c, w->send_size);
-	}
-	if (c->need != NP_RECV) {
-		w->error =
-		    EPROTO; /* parts and the rest are not asked for where nothing falls short */
-		return NP_OVER;
-	}
-	*left -= *left > 0;
-	return w->steps->arrived(w, c, w->recv_ring.slots->buf, *left > 0 ? w->recv_size : 0);
-}
-
-static int
-drive(struct np_worker *w, uint64_t messages)
-{
-	uint32_t live = w->conns;
-
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].need = w->steps->first;
-	}
-	while (live > 0) {
-		live = 0;
-		for (uint32_t i = 0; i < w->conns; i++) {
-			struct np_conn *c = &w->conn[i];
-
-			if (c->need != NP_OVER) {
-				c->need = turn(w, c, &messages);
-				live++;
-			}
-		}
-	}
-	return -w->error;
-}
 
 static void
 make_plan(struct np_plan *p, const struct part *part, uint64_t operations, uint32_t flows)
@@ -110,15 +71,18 @@ measure(const struct part *part, uint64_t operations, uint32_t flows, struct np_
 	struct np_plan plan;
 	struct np_run run;
 	struct np_stop stop = { 0 };
+	struct np_null_calls calls = { 0, 0 };
 	uint64_t wanted = operations * (uint64_t)part->unit, done;
 	int rc;
 
 	make_plan(&plan, part, operations, flows);
-	if (np_run_open(&run, &plan, &stop, err) != NP_OK) {
+	if (np_run_open(&run, &plan, NULL, &stop, err) != NP_OK) {
 		return err->code;
 	}
 	np_worker_begin(&run.worker, np_now());
-	rc = drive(&run.worker, part->role == NP_LEAD ? UINT64_MAX : operations + 1);
+	/* A leader ends by the test's length; a follower is left after so many steps. */
+	rc = np_null_drive(&run.worker,
+			   part->role == NP_LEAD ? UINT64_MAX : operations * part->steps, &calls);
 	if (run.side->settle != NULL) {
 		run.side->settle(&run.worker);
 	}

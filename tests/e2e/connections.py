@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import lib
 
@@ -201,18 +201,8 @@ def real_daemon(test: str) -> None:
 
 # ---- all of it ----------------------------------------------------------------------------------
 
-def without(port: int) -> Optional[str]:
-    """Why these programs have no flows; None: they have."""
-    got = lib.run(client(port, "TCP_RR", "--flows", "2", *BOTH_EPOLL), 20)
-    found = re.search("no such option|it is not in this version|is no engine", got.err)
-    return f"--flows: {found[0]}" if found else None
-
-
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
-        reason = without(daemon.port)
-        if reason:
-            lib.skip(reason)
         port = daemon.port
         report.case(f"memory of {MANY} connections", partial(memory, port))
         report.cases(counted_cases(port), 2)

@@ -79,9 +79,9 @@ spread_addresses(struct np_run *run)
 static int
 upgraded(struct np_run *run, int fd)
 {
-	int rc = np_run_upgrade(run, fd);
+	int rc;
 
-	if (rc == 0) {
+	if (run->plan->transport->upgrade == NULL || (rc = np_run_upgrade(run, fd)) == 0) {
 		return fd;
 	}
 	np_sys_close(fd);
