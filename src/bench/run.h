@@ -30,10 +30,8 @@ struct np_endpoint {
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
 	int sndbuf, rcvbuf;         /* as read back when the endpoint was made */
 	int prio, tos;              /* read back; -1 not asked for, -2 could not be set */
-	bool named;                 /* local is a path in a directory, both to be removed */
 	bool picky;                 /* no filter could be had: accepted peers are looked at */
-	pid_t keeper;               /* who removes them should this process be killed; 0: nobody */
-	int keeper_fd;              /* what it watches */
+	void *own;                  /* the transport's, which its close releases; NULL: nothing */
 	bool port_moved;            /* the port asked for was in use: another one was taken */
 
 	/* The far end's ports, where without connections it has several; 0: that of peer alone. */

@@ -140,8 +140,8 @@ a_client_has_a_name_only_where_it_is_answered_by_datagrams(void **state)
 		struct np_err err;
 
 		assert_int_equal(open_client(&run, &p, &stop, names[i], where, &err), NP_OK);
-		assert_int_equal(run.end.named, i == 3);
-		if (run.end.named) {
+		assert_int_equal(run.end.own != NULL, i == 3);
+		if (run.end.own != NULL) {
 			paths_of(&run, path, dir);
 			assert_int_equal(strncmp(dir, where, strlen(where)), 0);
 			assert_int_equal(mode_of(path), S_IFSOCK | 0666);

@@ -89,12 +89,18 @@ np_unix_sweep(pid_t dead)
 	}
 }
 
+/* Of an endpoint whose socket has a name, with its directory to be removed. */
+struct name {
+	pid_t keeper;  /* who removes it should this process be killed; 0: nobody */
+	int keeper_fd; /* what that one watches */
+};
+
 /*
  * A client's name would outlive a client that is killed: a process of its own waits for that. It is
  * out of reach of what is sent to the client's process group. Without it all else is as well.
  */
 static void
-keep_name(struct np_run *run, char *path)
+keep_name(struct name *name, char *path)
 {
 	int ends[2];
 	char byte;
@@ -102,8 +108,8 @@ keep_name(struct np_run *run, char *path)
 	if (pipe2(ends, O_CLOEXEC) != 0) {
 		return;
 	}
-	run->end.keeper = fork();
-	if (run->end.keeper == 0) {
+	name->keeper = fork();
+	if (name->keeper == 0) {
 		sigset_t all;
 
 		sigfillset(&all);
@@ -119,23 +125,23 @@ keep_name(struct np_run *run, char *path)
 		_exit(0);
 	}
 	close(ends[0]);
-	if (run->end.keeper < 0) {
-		run->end.keeper = 0;
+	if (name->keeper < 0) {
+		name->keeper = 0;
 		close(ends[1]);
 		return;
 	}
-	run->end.keeper_fd = ends[1];
+	name->keeper_fd = ends[1];
 }
 
 static void
-dismiss_keeper(struct np_run *run)
+dismiss_keeper(struct name *name)
 {
-	if (run->end.keeper > 0) {
-		kill(run->end.keeper, SIGKILL);
-		while (waitpid(run->end.keeper, NULL, 0) < 0 && errno == EINTR) {
+	if (name->keeper > 0) {
+		kill(name->keeper, SIGKILL);
+		while (waitpid(name->keeper, NULL, 0) < 0 && errno == EINTR) {
 		}
-		close(run->end.keeper_fd);
-		run->end.keeper = 0;
+		close(name->keeper_fd);
+		name->keeper = 0;
 	}
 }
 
@@ -179,13 +185,18 @@ static int
 name_it(struct np_run *run, int fd, struct np_err *err)
 {
 	const char *where = run->plan->unix_dir[0] != '\0' ? run->plan->unix_dir : P_tmpdir;
+	struct name *name = calloc(1, sizeof(*name));
 
+	if (name == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the name of a socket");
+	}
 	if (bind_fresh(fd, where, &run->end.local, err) != NP_OK) {
+		free(name);
 		return err->code;
 	}
-	run->end.named = true;
+	run->end.own = name;
 	if (run->plan->active) {
-		keep_name(run, ((struct sockaddr_un *)&run->end.local.sa)->sun_path);
+		keep_name(name, ((struct sockaddr_un *)&run->end.local.sa)->sun_path);
 	}
 	return NP_OK;
 }
@@ -255,10 +266,11 @@ unix_meet(struct np_run *run, struct np_err *err)
 static void
 unix_close(struct np_run *run)
 {
-	if (run->end.named) {
-		dismiss_keeper(run);
+	if (run->end.own != NULL) {
+		dismiss_keeper(run->end.own);
 		remove_name(((struct sockaddr_un *)&run->end.local.sa)->sun_path);
-		run->end.named = false;
+		free(run->end.own);
+		run->end.own = NULL;
 	}
 }
 
