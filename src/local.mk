@@ -59,6 +59,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
 	%D%/bench/registry.c \
 	%D%/bench/run.c %D%/bench/run.h \
+	%D%/bench/sampler.c %D%/bench/sampler.h \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
 	%D%/bench/stop.c %D%/bench/stop.h \
 	%D%/bench/tally.c %D%/bench/tally.h \

@@ -16,6 +16,7 @@
 #include "base/ring.h"
 #include "bench/ids.h"
 #include "bench/load.h"
+#include "bench/sampler.h"
 #include "bench/stop.h"
 #include "bench/transport/pktinfo.h"
 #include "stats/counters.h"
@@ -154,8 +155,9 @@ struct np_worker {
 	off_t file_at;     /* where the next call begins */
 	int pipe[3];       /* of splice(2): into it, out of it, where to; -1: not open */
 
-	uint64_t last_ns;             /* when a connection test's last transaction ended, or 0 */
-	uint64_t paced_ns;            /* of the window, spent waiting for a pacing interval's end */
+	uint64_t last_ns;          /* when a connection test's last transaction ended, or 0 */
+	uint64_t paced_ns;         /* of the window, spent waiting for a pacing interval's end */
+	struct np_sampler sampler; /* asked by the controller of a worker that waits for events */
 	struct np_thread_use *thread; /* where the worker accounts for itself; NULL: nobody asks */
 };
 

@@ -35,24 +35,27 @@ struct field {
 	int64_t factor; /* to the bag's unit */
 	enum kind kind;
 	bool sampled;
+	bool each; /* of each connection for itself: several have a mean, not a sum */
 };
 
-#define FIELD(name, member, kind, factor, sampled)                                                 \
+#define ROW(name, member, kind, factor, sampled, each)                                             \
 	{                                                                                          \
-		name, offsetof(struct tcp_info, tcpi_##member), factor, kind, sampled              \
+		name, offsetof(struct tcp_info, tcpi_##member), factor, kind, sampled, each        \
 	}
+#define FIELD(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, false)
+#define EACH(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, true)
 
 /* In the order of the struct: an older kernel knows the first so many. Rates are in bytes there. */
 static const struct field fields[] = {
-	FIELD("mss", snd_mss, U32, 1, false),
+	EACH("mss", snd_mss, U32, 1, false),
 	FIELD("unacked", unacked, U32, 1, true),
-	FIELD("path_mtu", pmtu, U32, 1, false),
-	FIELD("rtt_us", rtt, U32, 1, true),
-	FIELD("rttvar_us", rttvar, U32, 1, false),
-	FIELD("ssthresh", snd_ssthresh, U32, 1, false),
+	EACH("path_mtu", pmtu, U32, 1, false),
+	EACH("rtt_us", rtt, U32, 1, true),
+	EACH("rttvar_us", rttvar, U32, 1, false),
+	EACH("ssthresh", snd_ssthresh, U32, 1, false),
 	FIELD("cwnd", snd_cwnd, U32, 1, true),
-	FIELD("reordering", reordering, U32, 1, false),
-	FIELD("receive_space", rcv_space, U32, 1, false),
+	EACH("reordering", reordering, U32, 1, false),
+	EACH("receive_space", rcv_space, U32, 1, false),
 	FIELD("retransmitted_segments", total_retrans, U32, 1, true),
 	FIELD("pacing_rate_bps", pacing_rate, U64, 8, true),
 	FIELD("bytes_acked", bytes_acked, U64, 1, false),
@@ -60,13 +63,13 @@ static const struct field fields[] = {
 	FIELD("segments_out", segs_out, U32, 1, false),
 	FIELD("segments_in", segs_in, U32, 1, false),
 	FIELD("notsent_bytes", notsent_bytes, U32, 1, true),
-	FIELD("min_rtt_us", min_rtt, U32, 1, false),
+	EACH("min_rtt_us", min_rtt, U32, 1, false),
 	FIELD("data_segments_in", data_segs_in, U32, 1, false),
 	FIELD("data_segments_out", data_segs_out, U32, 1, false),
 	FIELD("delivery_rate_bps", delivery_rate, U64, 8, true),
-	FIELD("busy_us", busy_time, U64, 1, true),
-	FIELD("rwnd_limited_us", rwnd_limited, U64, 1, true),
-	FIELD("sndbuf_limited_us", sndbuf_limited, U64, 1, true),
+	EACH("busy_us", busy_time, U64, 1, true),
+	EACH("rwnd_limited_us", rwnd_limited, U64, 1, true),
+	EACH("sndbuf_limited_us", sndbuf_limited, U64, 1, true),
 	FIELD("delivered_ce", delivered_ce, U32, 1, false),
 	FIELD("retransmitted_bytes", bytes_retrans, U64, 1, false),
 	FIELD("dsack_dups", dsack_dups, U32, 1, false),
@@ -75,6 +78,8 @@ static const struct field fields[] = {
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+_Static_assert(FIELDS <= NP_TCP_FIELDS, "room in a sum");
 
 static size_t
 width(const struct field *f)
@@ -121,6 +126,57 @@ np_tcp_sample(int fd, int64_t v[NP_TCP_SAMPLED])
 		}
 	}
 	return len > 0;
+}
+
+bool
+np_tcp_sum_add(struct np_tcp_sum *s, int fd)
+{
+	struct tcp_info info;
+	size_t len = read_info(fd, &info);
+
+	if (len == 0) {
+		return false;
+	}
+	s->len = len;
+	s->count++;
+	for (size_t n = 0; n < FIELDS; n++) {
+		int64_t v = value_of(&info, &fields[n]);
+
+		s->total[n] += v > 0 ? v : 0;
+		s->limits[n] += v >= 0;
+	}
+	return true;
+}
+
+/* -1, "no limit", where none of them has one. */
+static int64_t
+summed(const struct np_tcp_sum *s, size_t n, uint32_t of)
+{
+	double mean = s->limits[n] > 0 ? (double)s->total[n] / s->limits[n] : -1;
+
+	return (int64_t)(fields[n].each || mean < 0 ? mean : mean * of);
+}
+
+void
+np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t of, int64_t v[NP_TCP_SAMPLED])
+{
+	for (size_t n = 0; n < FIELDS; n++) {
+		if (fields[n].sampled) {
+			*v++ = summed(s, n, of);
+		}
+	}
+}
+
+void
+np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
+{
+	for (size_t n = 0; n < FIELDS && s->count > 0; n++) {
+		if (fields[n].at + width(&fields[n]) <= s->len) {
+			np_bag_int(into, summed(s, n, of), "tcp.%s", fields[n].name);
+		} else {
+			np_bag_unread(into, "this kernel does not tell", "tcp.%s", fields[n].name);
+		}
+	}
 }
 
 /* Flags and half bytes, which have no offset. */

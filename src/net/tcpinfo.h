@@ -25,6 +25,25 @@ const char *np_tcp_sampled(size_t i);
 /* Take one; 0 for what this kernel does not tell. False when there is no TCP_INFO. */
 bool np_tcp_sample(int fd, int64_t v[NP_TCP_SAMPLED]);
 
+/*
+ * TCP_INFO of several connections as if they were one: counts, rates and windows are summed, what
+ * is of each for itself (times, sizes of segments) is a mean. A zeroed one is empty.
+ */
+enum { NP_TCP_FIELDS = 40 };
+struct np_tcp_sum {
+	int64_t total[NP_TCP_FIELDS];
+	uint32_t limits[NP_TCP_FIELDS]; /* how many of them told a value, not "no limit" */
+	uint32_t count;
+	size_t len; /* bytes that the kernel told */
+};
+
+/* Add a connection. False when there is no TCP_INFO. */
+bool np_tcp_sum_add(struct np_tcp_sum *s, int fd);
+
+/* The values of a sample, and all as tcp.*, of so many connections of which some were added. */
+void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t of, int64_t v[NP_TCP_SAMPLED]);
+void np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into);
+
 /* All that is known, as tcp.* */
 void np_tcp_put(int fd, struct np_bag *into);
 

@@ -30,6 +30,7 @@ struct np_evidence {
 	char device[DEVICE];
 	char device_why[128]; /* it is not known; empty: it is, or there is none */
 	struct np_moved *moved;
+	struct np_sampler *sampler; /* of the worker, which looks at several connections itself */
 	struct np_thread_use thread;
 	struct np_bag *bag;
 	bool tcp, capturing;
@@ -135,6 +136,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		ev->thread.root = root_of(plan);
 		run->worker.thread = &ev->thread;
+		ev->sampler = &run->worker.sampler;
 		ev->moved = np_moved_begin(root_of(plan), ev->device);
 	}
 	return ev;
@@ -181,19 +183,33 @@ bytes_so_far(const struct np_run *run)
 	return bytes;
 }
 
-/* A np_watch's look(). In a connection test no socket lasts that could be looked at. */
+/* A sample of one connection, by a descriptor of the controller's own. */
+static bool
+look_at_one(const struct np_evidence *ev, const struct np_run *run, struct np_sample *s)
+{
+	int fd = run->conn->fd;
+
+	if (fd < 0) {
+		return run->plan->pattern->connection_test; /* no socket lasts there */
+	}
+	s->tcp = ev->tcp && np_tcp_sample(fd, s->info);
+	s->queued_in = queued(fd, SIOCINQ);
+	s->queued_out = queued(fd, SIOCOUTQ);
+	return s->tcp || !ev->tcp;
+}
+
+/* A np_watch's look(). A worker with several connections looks itself, when it has the time. */
 static void
 take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
-	int64_t info[NP_TCP_SAMPLED] = { 0 };
+	struct np_sample s = { .tcp = false };
 	size_t i;
 
 	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {
 		return; /* the watch still looks as often as it did at first */
 	}
-	if ((run->conn->fd < 0 && !run->plan->pattern->connection_test) ||
-	    (ev->tcp && !np_tcp_sample(run->conn->fd, info))) {
+	if (run->conns > 1 ? !np_sampler_take(ev->sampler, &s) : !look_at_one(ev, run, &s)) {
 		return;
 	}
 	if (ev->count == SAMPLES) {
@@ -205,12 +221,31 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	ev->own[BYTES][i] = (int64_t)bytes_so_far(run);
 	if (run->conn->fd >= 0) {
 		ev->queues = true;
-		ev->own[QUEUED_IN][i] = queued(run->conn->fd, SIOCINQ);
-		ev->own[QUEUED_OUT][i] = queued(run->conn->fd, SIOCOUTQ);
+		ev->own[QUEUED_IN][i] = s.queued_in;
+		ev->own[QUEUED_OUT][i] = s.queued_out;
 	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
-		ev->info[n][i] = info[n];
+		ev->info[n][i] = s.info[n];
 	}
+}
+
+/* What the kernel knows at the end: of several connections as if they were one. */
+static void
+put_tcp(const struct np_run *run, struct np_bag *bag)
+{
+	struct np_tcp_sum sum;
+
+	if (run->conns == 1) {
+		np_tcp_put(run->conn->fd, bag);
+		return;
+	}
+	memset(&sum, 0, sizeof(sum));
+	for (uint32_t i = 0; i < run->conns; i++) {
+		np_tcp_sum_add(&sum, run->conn[i].fd);
+	}
+	np_tcp_sum_put(&sum, run->conns, bag);
+	np_bag_int(bag, run->conns, "tcp.connections");
+	np_bag_text(bag, run->closing.cong, "tcp.congestion");
 }
 
 struct np_watch
@@ -360,7 +395,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		put_flow(ev, run);
 		np_thread_put(&ev->thread, bag);
 		if (ev->tcp && run->conn->fd >= 0) {
-			np_tcp_put(run->conn->fd, bag);
+			put_tcp(run, bag);
 		}
 	}
 	np_run_hang_up(run); /* what follows takes milliseconds, which would be the far end's */

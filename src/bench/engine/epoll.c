@@ -234,6 +234,9 @@ epoll_run(struct np_worker *w)
 	}
 	while (rc == 0 && l.live > 0 && !np_stopped(w->stop)) {
 		turn(&l);
+		if (np_sampler_is_asked(&w->sampler)) {
+			np_sampler_answer(w);
+		}
 	}
 	if (l.fd >= 0) {
 		close(l.fd);

@@ -1,0 +1,51 @@
+#include "bench/sampler.h"
+
+#include <linux/sockios.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "bench/worker.h"
+
+static int64_t
+queued(int fd, unsigned long which)
+{
+	int bytes;
+
+	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
+}
+
+void
+np_sampler_answer(struct np_worker *w)
+{
+	uint32_t step = (w->conns + NP_SAMPLER_MOST - 1) / NP_SAMPLER_MOST, looked = 0;
+	struct np_sample *s = &w->sampler.sample;
+	struct np_tcp_sum sum;
+
+	memset(s, 0, sizeof(*s));
+	memset(&sum, 0, sizeof(sum));
+	for (uint32_t i = 0; i < w->conns; i += step) {
+		np_tcp_sum_add(&sum, w->conn[i].fd);
+		s->queued_in += queued(w->conn[i].fd, SIOCINQ);
+		s->queued_out += queued(w->conn[i].fd, SIOCOUTQ);
+		looked++;
+	}
+	s->tcp = sum.count > 0;
+	np_tcp_sum_sample(&sum, w->conns, s->info);
+	s->queued_in = s->queued_in * w->conns / looked;
+	s->queued_out = s->queued_out * w->conns / looked;
+	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);
+}
+
+bool
+np_sampler_take(struct np_sampler *s, struct np_sample *out)
+{
+	int state = atomic_load_explicit(&s->state, memory_order_acquire);
+
+	if (state == 2) {
+		*out = s->sample;
+	}
+	if (state != 1) {
+		atomic_store_explicit(&s->state, 1, memory_order_release);
+	}
+	return state == 2;
+}

@@ -1,0 +1,47 @@
+/*
+ * What the kernel knows of a worker's connections while the window is open. A worker that waits for
+ * events looks between two turns, when its controller has asked: nobody else reads its
+ * descriptors, and who asks never waits.
+ */
+#ifndef NP_BENCH_SAMPLER_H
+#define NP_BENCH_SAMPLER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/tcpinfo.h"
+
+struct np_worker;
+
+/* At most so many connections are looked at for one sample, evenly chosen; sums are scaled. */
+enum { NP_SAMPLER_MOST = 64 };
+
+struct np_sample {
+	bool tcp;                      /* there is TCP_INFO: */
+	int64_t info[NP_TCP_SAMPLED];  /* as np_tcp_sum_sample() */
+	int64_t queued_in, queued_out; /* bytes not read yet, not sent yet */
+};
+
+/* Between a worker and its controller. A zeroed one is idle. */
+struct np_sampler {
+	_Atomic int state;       /* 0 idle, 1 a sample is wanted, 2 it is there */
+	struct np_sample sample; /* the worker's in state 1, the controller's in 2 */
+};
+
+static inline bool
+np_sampler_is_asked(const struct np_sampler *s)
+{
+	return atomic_load_explicit(&s->state, memory_order_relaxed) == 1;
+}
+
+/* The worker's: look, and answer. */
+void np_sampler_answer(struct np_worker *w);
+
+/*
+ * The controller's: take the sample that was asked for the last time, and ask for the next one.
+ * False when there is none yet.
+ */
+bool np_sampler_take(struct np_sampler *s, struct np_sample *out);
+
+#endif
