@@ -5,6 +5,7 @@
 #include "bench/engine/engine.h"
 
 #include <netinet/in.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -212,6 +213,90 @@ a_wait_for_events_is_ended(void **state)
 	close(silent);
 }
 
+/* ---- Several connections ---- */
+
+enum { FLOWS = 5 };
+
+static void
+take_flows(struct np_plan *p)
+{
+	choose_engines(p);
+	p->flows = FLOWS;
+}
+
+/* What each connection has counted adds up to what its worker has. */
+static void
+check_sum(const struct np_run *run)
+{
+	uint64_t sent = 0, received = 0, transactions = 0;
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		sent += run->conn[i].sent;
+		received += run->conn[i].received;
+		transactions += run->conn[i].transactions;
+	}
+	assert_int_equal(sent, seen(&run->worker.count->sent));
+	assert_int_equal(received, seen(&run->worker.count->received));
+	assert_int_equal(transactions, seen(&run->worker.count->transactions));
+}
+
+/* Is it one of the values of a sample? */
+static int64_t
+sampled(const struct np_sample *s, const char *name)
+{
+	for (size_t i = 0; i < NP_TCP_SAMPLED; i++) {
+		if (strcmp(np_tcp_sampled(i), name) == 0) {
+			return s->info[i];
+		}
+	}
+	fail_msg("no %s in a sample", name);
+	return 0;
+}
+
+static void
+run_flows(const char *bench, int64_t length, bool tcp)
+{
+	struct np_sampler *asked;
+	struct np_sample sample;
+	struct ends e;
+
+	client_engine = server_engine = NULL;
+	burst = 0;
+	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_flows);
+	asked = &e.client.run.worker.sampler;
+	assert_false(np_sampler_take(asked, &sample)); /* it is asked for the first time */
+	/* Without connections each flow has its own port at the far end. */
+	for (uint32_t i = 0; !tcp && i < FLOWS; i++) {
+		struct np_addr at;
+
+		assert_int_equal(np_sock_local(e.server.run.conn[i].fd, &at, &e.client.err), NP_OK);
+		e.client.run.end.far_port[e.client.run.end.far_ports++] = np_addr_port(&at);
+	}
+	ends_run(&e, 0);
+	assert_int_equal(e.client.run.conns, FLOWS);
+	assert_int_equal(e.server.run.conns, FLOWS);
+	check_sum(&e.client.run);
+	check_sum(&e.server.run);
+	assert_int_equal(e.client.allocated, 0);
+	assert_true(np_sampler_take(asked, &sample));
+	assert_int_equal(sample.tcp, tcp);
+	if (tcp) {
+		assert_true(sampled(&sample, "cwnd") >= 2 * FLOWS); /* the sum of all */
+		assert_true(sampled(&sample, "rtt_us") >= 0);
+	}
+	assert_false(np_sampler_take(asked, &sample)); /* nobody answers any more */
+	ends_free(&e);
+}
+
+static void
+flows_add_up_and_are_looked_at(void **state)
+{
+	(void)state;
+	run_flows("TCP_RR", 1000, true);
+	run_flows("UDP_RR", 1000, false);
+	run_flows("TCP_STREAM", 3000000, true);
+}
+
 /* ---- A pace ---- */
 
 static void
@@ -249,6 +334,7 @@ main(void)
 		cmocka_unit_test(all_engines_count_the_same),
 		cmocka_unit_test(messages_in_parts_are_whole),
 		cmocka_unit_test(a_wait_for_events_is_ended),
+		cmocka_unit_test(flows_add_up_and_are_looked_at),
 		cmocka_unit_test(events_keep_a_pace),
 	};
 
