@@ -18,15 +18,15 @@
  */
 struct family {
 	int family;
+	int version; /* of IP; 0: none */
 	const char *name;
-	int version;       /* of IP; 0: none */
 	socklen_t len;     /* of the socket address */
+	uint32_t any_port; /* what a socket is bound to that may get any port */
 	size_t at, size;   /* the bytes by which a host is known; 0: there are none */
 	const void *any;   /* these of all addresses of a host */
 	const void *loop;  /* of the loopback */
 	size_t port_at;    /* the port */
 	size_t port_size;  /* 2: in network order; 4: in the machine's; 0: there is none */
-	uint32_t any_port; /* what a socket is bound to that may get any port */
 	uint8_t loop_bits; /* so many leading bits make an address one of the loopback */
 	uint8_t owner;     /* bytes that all addresses of an owner begin with; 0: nobody owns one */
 	uint8_t network;   /* bytes that all addresses of a network begin with */

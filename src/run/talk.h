@@ -34,13 +34,13 @@ struct np_far {
 	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 
 	bool reported; /* the rest is there */
+	bool brief;    /* bytes: the lower 32 bits of those received, or none but transactions */
 	int sndbuf_end, rcvbuf_end;
 	uint64_t sent, received; /* bytes */
-	bool brief; /* bytes: the lower 32 bits of those received, or none but transactions */
 	int64_t sends, receives; /* calls */
 	int retrans;
-	double elapsed; /* seconds */
 	uint32_t met;   /* data connections that took part */
+	double elapsed; /* seconds */
 	int64_t failed_sends;
 	int64_t transactions;
 	struct np_cpu_use cpu;

@@ -1,19 +1,21 @@
 #include "wire/plan.h"
 
-/* Each message fits into a frame with all of its fields. */
-#define NP_T_MESSAGE(message, code, title) enum { message##_bytes = NP_TAGGED_AT
-#define NP_T_U32(...) +12
-#define NP_T_I32(...) +12
-#define NP_T_I64(...) +16
-#define NP_T_U64(...) +16
-#define NP_T_F64(...) +16
-#define NP_T_TEXT(message, tag, name, room, note) +8 + ((room) + 2) / 4 * 4
-#define NP_T_BYTES(message, tag, name, room, note) +8 + ((room) + 3) / 4 * 4
-#define NP_T_LIST(message, tag, name, room, note) +8 + 4 * (room)
+/* Each message fits into a frame with all of its fields: as many bytes as this struct has. */
+#define NP_T_MESSAGE(message, code, title)                                                         \
+	struct message##_on_wire {                                                                 \
+		uint8_t head[NP_TAGGED_AT];
+#define NP_T_U32(message, tag, name, ...) uint8_t name[12];
+#define NP_T_I32(message, tag, name, ...) uint8_t name[12];
+#define NP_T_I64(message, tag, name, ...) uint8_t name[16];
+#define NP_T_U64(message, tag, name, ...) uint8_t name[16];
+#define NP_T_F64(message, tag, name, ...) uint8_t name[16];
+#define NP_T_TEXT(message, tag, name, room, note) uint8_t name[8 + ((room) + 2) / 4 * 4];
+#define NP_T_BYTES(message, tag, name, room, note) uint8_t name[8 + ((room) + 3) / 4 * 4];
+#define NP_T_LIST(message, tag, name, room, note) uint8_t name[8 + 4 * (room)];
 #define NP_T_END(message)                                                                          \
 	}                                                                                          \
 	;                                                                                          \
-	_Static_assert((int)message##_bytes <= (int)NP_FRAME_SIZE, "too many fields");
+	_Static_assert(sizeof(struct message##_on_wire) <= NP_FRAME_SIZE, "too many fields");
 #include "wire/plan.def"
 
 #define NUMBER(message, tag, kind, name, least, most, absent)                                      \

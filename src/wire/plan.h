@@ -41,11 +41,11 @@ enum {
 	struct {                                                                                   \
 		uint32_t count;                                                                    \
 		uint8_t at[room];                                                                  \
-	} name;
+	}(name);
 #define NP_T_LIST(message, tag, name, room, note)                                                  \
 	struct {                                                                                   \
 		uint32_t count, at[room];                                                          \
-	} name;
+	}(name);
 #define NP_T_END(message)                                                                          \
 	}                                                                                          \
 	;
