@@ -48,8 +48,8 @@ np_pktinfo_recv(struct np_run *run, int fd, void *buf, size_t size, struct np_pk
 		.msg_namelen = sizeof(run->end.peer.sa),
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
-		.msg_control = info->control.bytes,
-		.msg_controllen = sizeof(info->control.bytes),
+		.msg_control = info->control,
+		.msg_controllen = sizeof(info->control),
 	};
 	struct cmsghdr *c;
 	ssize_t n = recvmsg(fd, &m, 0);
@@ -71,7 +71,7 @@ np_pktinfo_send(struct np_run *run, int fd, void *buf, size_t size, struct np_pk
 		.msg_namelen = info->from_len,
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
-		.msg_control = info->used > 0 ? info->control.bytes : NULL,
+		.msg_control = info->used > 0 ? info->control : NULL,
 		.msg_controllen = info->used,
 	};
 

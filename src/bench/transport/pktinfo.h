@@ -19,10 +19,7 @@ struct np_sockopts;
 struct np_pktinfo {
 	socklen_t from_len; /* of run->end.peer */
 	size_t used;        /* bytes of `control`; 0: the kernel chooses the address */
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-	} control;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 };
 
 /* Have the kernel tell the address, if the near end is to answer from it. */
