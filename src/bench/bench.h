@@ -109,7 +109,7 @@ enum np_admit {
 
 /* Is the socket connect()ed, where there is no connection? */
 enum np_pin {
-	NP_PIN_ASKED, /* if np_end.connected says so */
+	NP_PIN_ASKED, /* if np_sock_plan.connected says so */
 	NP_PIN_ALWAYS,
 	NP_PIN_NEVER
 };

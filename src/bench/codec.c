@@ -20,9 +20,10 @@ np_codec_of(const struct np_plan *p)
 {
 	const struct np_end *e = &p->near;
 
-	return (e->dirty > 0 || e->clean > 0 ? NP_C_TOUCH : 0u) | (p->use_write ? NP_C_WRITE : 0u) |
+	return (e->call.dirty > 0 || e->call.clean > 0 ? NP_C_TOUCH : 0u) |
+	       (p->use_write ? NP_C_WRITE : 0u) |
 	       (p->time_calls && !p->pattern->transactions ? NP_C_TIME : 0u) |
-	       (e->interval_burst > 0 ? NP_C_PACE : 0u);
+	       (e->call.interval_burst > 0 ? NP_C_PACE : 0u);
 }
 
 static size_t
@@ -37,7 +38,8 @@ np_codec_touch(struct np_worker *w, char *buf, size_t size)
 	const struct np_end *e = &w->run->plan->near;
 	size_t head = within(w->run->plan->transport->header, size); /* is not the user's */
 	size_t rest = size - head;
-	size_t dirty = within(e->dirty, rest), end = dirty + within(e->clean, rest - dirty);
+	size_t dirty = within(e->call.dirty, rest),
+	       end = dirty + within(e->call.clean, rest - dirty);
 	volatile unsigned char sink; /* what is read must not be optimised away */
 	unsigned char sum = 0;
 

@@ -9,16 +9,16 @@
 static uint64_t
 interval_ns(const struct np_end *e)
 {
-	uint64_t us = e->interval_us > 0 ? e->interval_us : NP_PACE_US;
+	uint64_t us = e->call.interval_us > 0 ? e->call.interval_us : NP_PACE_US;
 
-	return e->interval_burst > 0 ? us * 1000 : 0;
+	return e->call.interval_burst > 0 ? us * 1000 : 0;
 }
 
 void
 np_load_begin(struct np_load *l, const struct np_plan *p, uint64_t now_ns)
 {
 	l->interval_ns = interval_ns(&p->near);
-	l->burst = l->left = p->near.interval_burst;
+	l->burst = l->left = p->near.call.interval_burst;
 	l->due_ns = now_ns + l->interval_ns;
 	l->is_spent = false;
 	if (l->burst > 0) {

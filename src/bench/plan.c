@@ -8,12 +8,12 @@ static void
 end_init(struct np_end *e)
 {
 	memset(e, 0, sizeof(*e));
-	e->sndbuf = e->rcvbuf = -1;
-	e->send_size = e->recv_size = -1;
-	e->send_align = e->recv_align = 8;
-	e->prio = e->tos = -1;
-	e->cpu = -1;
-	e->dirty = e->clean = -1;
+	e->sock.sndbuf = e->sock.rcvbuf = -1;
+	e->call.send_size = e->call.recv_size = -1;
+	e->call.send_align = e->call.recv_align = 8;
+	e->sock.prio = e->sock.tos = -1;
+	e->place.cpu = -1;
+	e->call.dirty = e->call.clean = -1;
 }
 
 void

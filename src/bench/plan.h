@@ -21,23 +21,38 @@ struct np_words;
 
 enum { NP_CONG_MAX = 16, NP_FILL_MAX = 4096, NP_UNIX_DIR_MAX = 80 };
 
-/* One end's share. Sizes in bytes; -1: leave to the kernel, or take the socket buffer's size. */
-struct np_end {
-	int32_t sndbuf, rcvbuf;       /* SO_SNDBUF, SO_RCVBUF to ask for */
-	int32_t send_size, recv_size; /* bytes per call of a stream */
+/* What one end's data socket is asked for. -1: leave to the kernel. */
+struct np_sock_plan {
+	int32_t sndbuf, rcvbuf; /* SO_SNDBUF, SO_RCVBUF, bytes */
+	int32_t prio, tos;      /* SO_PRIORITY; IP_TOS or IPV6_TCLASS; negative: leave */
+	uint32_t port;          /* 0: any */
+	int32_t mask;           /* bits of the address that stay, the rest is random; 0: all stay */
+	bool connected;         /* datagrams: connect() it */
+	char cong[NP_CONG_MAX];
+	uint8_t mac[NP_ETH_MAC]; /* the far end's, where the daemon is to send frames */
+};
+
+/* What one end's calls move, and when. Sizes in bytes; -1: take the socket buffer's. */
+struct np_call_plan {
+	int32_t send_size, recv_size; /* of a stream's call */
 	uint32_t send_width, recv_width, send_align, send_offset, recv_align, recv_offset;
-	int32_t prio, tos;    /* SO_PRIORITY; IP_TOS or IPV6_TCLASS; negative: leave */
-	int32_t cpu;          /* to be bound to; -1: none */
 	int32_t dirty, clean; /* bytes written to, and read, before each send; 0: none */
 	uint32_t interval_us, interval_burst; /* pacing: so many operations an interval; 0: none */
-	int32_t mask; /* bits of the address that stay, the rest is random; 0: all stay */
+	char fill_file[NP_FILL_MAX];
+};
+
+/* Where one end runs, and by what. */
+struct np_place {
+	int32_t cpu; /* to be bound to; -1: none */
 	bool measure_cpu;
 	const struct np_engine *engine; /* NULL: sync for one flow, epoll for more */
-	uint32_t port;                  /* of the data socket; 0: any */
-	bool connected;                 /* datagrams: connect() the socket */
-	char cong[NP_CONG_MAX];
-	char fill_file[NP_FILL_MAX];
-	uint8_t mac[NP_ETH_MAC]; /* the far end's, where the daemon is to send frames */
+};
+
+/* One end's share. */
+struct np_end {
+	struct np_sock_plan sock;
+	struct np_call_plan call;
+	struct np_place place;
 };
 
 struct np_plan {

@@ -21,11 +21,11 @@ static const struct np_terms no_terms;
 static void
 buffer_options(const struct np_end *e, struct np_sockopts *o)
 {
-	if (e->sndbuf >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sndbuf);
+	if (e->sock.sndbuf >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sock.sndbuf);
 	}
-	if (e->rcvbuf >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->rcvbuf);
+	if (e->sock.rcvbuf >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->sock.rcvbuf);
 	}
 }
 
@@ -52,18 +52,18 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	if (p->debug) {
 		np_sockopts_add(o, SOL_SOCKET, SO_DEBUG, "SO_DEBUG", 1);
 	}
-	if (e->prio >= 0) {
-		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->prio);
+	if (e->sock.prio >= 0) {
+		np_sockopts_add(o, SOL_SOCKET, SO_PRIORITY, "SO_PRIORITY", e->sock.prio);
 		np_sockopts_optional(o);
 	}
 	if (p->transport->ip_protocol == 0) {
 		return; /* what is left is of the Internet's */
 	}
-	if (e->tos > 0 && np_family_version(p->family) == 6) {
-		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", e->tos);
+	if (e->sock.tos > 0 && np_family_version(p->family) == 6) {
+		np_sockopts_add(o, IPPROTO_IPV6, IPV6_TCLASS, "IPV6_TCLASS", e->sock.tos);
 		np_sockopts_optional(o);
-	} else if (e->tos > 0) {
-		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", e->tos);
+	} else if (e->sock.tos > 0) {
+		np_sockopts_add(o, IPPROTO_IP, IP_TOS, "IP_TOS", e->sock.tos);
 		np_sockopts_optional(o);
 	}
 	if (p->no_fragment && np_family_version(p->family) == 4) {
@@ -318,15 +318,15 @@ np_run_send_ring(struct np_run *run, int32_t size, bool stream, struct np_err *e
 	const struct np_end *e = &run->plan->near;
 	size_t bytes = send_call(run->plan, run->terms, size, run->end.sndbuf);
 	int rc = np_ring_make(&run->worker.send_ring,
-			      ring_width(e->send_width, run->end.sndbuf, bytes, stream), bytes,
-			      e->send_align, e->send_offset, err);
+			      ring_width(e->call.send_width, run->end.sndbuf, bytes, stream), bytes,
+			      e->call.send_align, e->call.send_offset, err);
 
 	run->worker.send_size = bytes;
-	if (rc == NP_OK && e->fill_file[0] != '\0') {
+	if (rc == NP_OK && e->call.fill_file[0] != '\0') {
 		rc = run->terms->fill_dir > 0
 			 ? np_ring_fill_at(&run->worker.send_ring, run->terms->fill_dir,
-					   e->fill_file, err)
-			 : np_ring_fill(&run->worker.send_ring, e->fill_file, err);
+					   e->call.fill_file, err)
+			 : np_ring_fill(&run->worker.send_ring, e->call.fill_file, err);
 	}
 	return rc;
 }
@@ -339,8 +339,8 @@ np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *e
 
 	run->worker.recv_size = run->worker.whole = bytes;
 	return np_ring_make(&run->worker.recv_ring,
-			    ring_width(e->recv_width, run->end.rcvbuf, bytes, stream), bytes,
-			    e->recv_align, e->recv_offset, err);
+			    ring_width(e->call.recv_width, run->end.rcvbuf, bytes, stream), bytes,
+			    e->call.recv_align, e->call.recv_offset, err);
 }
 
 static uint64_t
@@ -350,8 +350,8 @@ send_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t s
 	const struct np_end *e = &p->near;
 	size_t bytes = send_call(p, terms, size, sndbuf);
 
-	return np_ring_bytes(ring_width(e->send_width, sndbuf, bytes, stream), bytes, e->send_align,
-			     e->send_offset);
+	return np_ring_bytes(ring_width(e->call.send_width, sndbuf, bytes, stream), bytes,
+			     e->call.send_align, e->call.send_offset);
 }
 
 static uint64_t
@@ -361,8 +361,8 @@ recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t s
 	const struct np_end *e = &p->near;
 	size_t bytes = recv_call(p, terms, size, rcvbuf);
 
-	return np_ring_bytes(ring_width(e->recv_width, rcvbuf, bytes, stream), bytes, e->recv_align,
-			     e->recv_offset);
+	return np_ring_bytes(ring_width(e->call.recv_width, rcvbuf, bytes, stream), bytes,
+			     e->call.recv_align, e->call.recv_offset);
 }
 
 /* The sizes that the socket buffers would have. */
@@ -419,10 +419,10 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 		return err->code;
 	}
 	if (plan->role == NP_LEAD) {
-		*bytes = send_ring_bytes(plan, terms, plan->near.send_size, sndbuf, true);
+		*bytes = send_ring_bytes(plan, terms, plan->near.call.send_size, sndbuf, true);
 		return NP_OK;
 	}
-	*bytes = recv_ring_bytes(plan, terms, plan->near.recv_size, rcvbuf, true);
+	*bytes = recv_ring_bytes(plan, terms, plan->near.call.recv_size, rcvbuf, true);
 	if (np_sequence_wanted(plan) &&
 	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
 		*bytes = UINT64_MAX;

@@ -81,7 +81,7 @@ np_run_connected(const struct np_run *run)
 	if (run->plan->active && run->plan->flows > 1) {
 		return true; /* each flow has a port of its own at the far end */
 	}
-	return pin == NP_PIN_ASKED ? run->plan->near.connected : pin == NP_PIN_ALWAYS;
+	return pin == NP_PIN_ASKED ? run->plan->near.sock.connected : pin == NP_PIN_ALWAYS;
 }
 
 /*

@@ -96,7 +96,7 @@ static int
 aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
-	uint32_t port = p->far.port;
+	uint32_t port = p->far.sock.port;
 
 	if (port == 0 && default_service(cli, &port, err) != NP_OK) {
 		return err->code;
@@ -114,11 +114,11 @@ aim_at_network(struct np_cli *cli, struct np_addr *remote)
 {
 	struct np_plan *p = &cli->plan;
 
-	if (p->far.mask > 0 && p->pattern->connection_test) {
+	if (p->far.sock.mask > 0 && p->pattern->connection_test) {
 		return;
 	}
-	np_endpoint_spread(remote, p->far.mask);
-	p->far.mask = -1;
+	np_endpoint_spread(remote, p->far.sock.mask);
+	p->far.sock.mask = -1;
 	p->far_bind = *remote;
 }
 

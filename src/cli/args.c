@@ -119,7 +119,7 @@ cli_init(struct np_cli *cli)
 	cli->target.family = AF_UNSPEC;
 	cli->confidence.max = cli->confidence.min = 1;
 	cli->confidence.width = -1;
-	cli->plan.near.mask = cli->plan.far.mask = -1;
+	cli->plan.near.sock.mask = cli->plan.far.sock.mask = -1;
 }
 
 /* All words with a blank between them. */
@@ -256,8 +256,8 @@ np_cli_free(struct np_cli *cli)
 static int
 check_alignments(const struct np_plan *p, struct np_err *err)
 {
-	const uint32_t near[] = { p->near.send_align, p->near.recv_align };
-	const uint32_t far[] = { p->far.send_align, p->far.recv_align };
+	const uint32_t near[] = { p->near.call.send_align, p->near.call.recv_align };
+	const uint32_t far[] = { p->far.call.send_align, p->far.call.recv_align };
 
 	for (int i = 0; i < 2; i++) {
 		if ((near[i] & (near[i] - 1)) != 0 || (far[i] & (far[i] - 1)) != 0) {
@@ -273,8 +273,8 @@ check_alignments(const struct np_plan *p, struct np_err *err)
 static void
 settle_pacing(struct np_end *e)
 {
-	if (e->interval_burst > 0 && e->interval_us == 0) {
-		e->interval_us = 1000;
+	if (e->call.interval_burst > 0 && e->call.interval_us == 0) {
+		e->call.interval_us = 1000;
 	}
 }
 
@@ -310,7 +310,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (!p->pattern->transactions || (!old && !p->pattern->sized)) {
 		p->request = p->response = -1;
 	}
-	if (p->no_control && p->pattern->sized && p->far.port == 0) {
+	if (p->no_control && p->pattern->sized && p->far.sock.port == 0) {
 		p->response = p->request; /* as an echo service answers */
 	}
 	p->ids = np_ids_useful(p) && !p->no_control;
@@ -327,7 +327,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	}
 	/* netperf says nothing of a processor that can't be had: scripts name one that may be
 	 * offline. */
-	cli->unbound = p->near.cpu >= 0 && np_bind_cpu(p->near.cpu, err) != NP_OK;
+	cli->unbound = p->near.place.cpu >= 0 && np_bind_cpu(p->near.place.cpu, err) != NP_OK;
 	return NP_OK;
 }
 
@@ -390,7 +390,7 @@ is_far(enum np_metric_id id)
 bool
 np_cli_wants_far(const struct np_cli *cli)
 {
-	if (cli->plan.far.measure_cpu || cli->output.json ||
+	if (cli->plan.far.place.measure_cpu || cli->output.json ||
 	    (cli->output.style != NP_STYLE_CLASSIC && cli->output.selectors == NULL)) {
 		return true;
 	}

@@ -22,7 +22,7 @@ check_sizes(const struct np_cli *cli, const struct np_eth *link, struct np_err *
 {
 	const struct np_plan *p = &cli->plan;
 
-	if (np_eth_check_size(link, p->near.send_size, 'm', err) != NP_OK ||
+	if (np_eth_check_size(link, p->near.call.send_size, 'm', err) != NP_OK ||
 	    np_eth_check_size(link, p->request, 'r', err) != NP_OK ||
 	    np_eth_check_size(link, p->response, 'r', err) != NP_OK) {
 		return err->code;
@@ -54,8 +54,8 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 		return np_fail_in(err, cli->bench.name);
 	}
 	cli->terms.eth = link;
-	if (p->near.send_size <= 0) {
-		p->near.send_size = (int32_t)link->mtu;
+	if (p->near.call.send_size <= 0) {
+		p->near.call.send_size = (int32_t)link->mtu;
 	}
 	return check_sizes(cli, link, err) == NP_OK ? NP_OK : np_fail_in(err, cli->bench.name);
 }

@@ -23,12 +23,12 @@ check_several(const struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--flows: needs a control connection, which -N leaves out");
 	}
-	if (p->near.port != 0) {
+	if (p->near.sock.port != 0) {
 		return np_fail(
 		    err, NP_EUSAGE, 0,
 		    "--flows: %u data connections can't all come from port %u (leave the "
 		    "local port out: -- -P ,PORT)",
-		    p->flows, p->near.port);
+		    p->flows, p->near.sock.port);
 	}
 	return NP_OK;
 }
@@ -43,10 +43,10 @@ far_why_not(const struct np_plan *p)
 	struct np_plan one = *p;
 
 	one.flows = 1;
-	if (p->far.engine == NULL || why_not(p->far.engine, &one) != NULL) {
+	if (p->far.place.engine == NULL || why_not(p->far.place.engine, &one) != NULL) {
 		return NULL;
 	}
-	return why_not(p->far.engine, p);
+	return why_not(p->far.place.engine, p);
 }
 
 static int
@@ -59,7 +59,7 @@ check_far(const struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0, "--engine ,%s: not for %s with --flows %u: %s",
-		       p->far.engine->name, cli->bench.name, p->flows, why);
+		       p->far.place.engine->name, cli->bench.name, p->flows, why);
 }
 
 int
@@ -76,7 +76,7 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	if (why == NULL) {
 		return check_far(cli, err);
 	}
-	if (p->near.engine == NULL) {
+	if (p->near.place.engine == NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "--flows %u: takes the engine %s: %s", p->flows,
 			       engine->name, why);
 	}

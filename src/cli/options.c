@@ -169,7 +169,7 @@ set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_
 	const char *remote;
 
 	(void)o;
-	if (parse_ports(arg, &cli->plan.near.port, &cli->plan.far.port, err) != NP_OK ||
+	if (parse_ports(arg, &cli->plan.near.sock.port, &cli->plan.far.sock.port, err) != NP_OK ||
 	    np_pair_split(arg, &pair, err) != NP_OK) {
 		return err->code;
 	}
@@ -226,10 +226,10 @@ set_fill_files(void *ctx, const struct np_option *o, const char *arg, struct np_
 			       pair.second);
 	}
 	if (pair.first != NULL) {
-		snprintf(cli->plan.near.fill_file, NP_FILL_MAX, "%s", pair.first);
+		snprintf(cli->plan.near.call.fill_file, NP_FILL_MAX, "%s", pair.first);
 	}
 	if (pair.second != NULL) {
-		snprintf(cli->plan.far.fill_file, NP_FILL_MAX, "%s", pair.second);
+		snprintf(cli->plan.far.call.fill_file, NP_FILL_MAX, "%s", pair.second);
 	}
 	return NP_OK;
 }
@@ -274,12 +274,12 @@ set_tos(void *ctx, const struct np_option *o, const char *arg, struct np_err *er
 		return err->code;
 	}
 	if (pair.first != NULL) {
-		cli->plan.near.tos = parse_tos(pair.first);
+		cli->plan.near.sock.tos = parse_tos(pair.first);
 	}
 	if (!pair.comma) {
-		cli->plan.far.tos = cli->plan.near.tos;
+		cli->plan.far.sock.tos = cli->plan.near.sock.tos;
 	} else if (pair.second != NULL) {
-		cli->plan.far.tos = parse_tos(pair.second);
+		cli->plan.far.sock.tos = parse_tos(pair.second);
 	}
 	return NP_OK;
 }
@@ -310,8 +310,8 @@ set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	struct np_cli *cli = ctx;
 
 	(void)o;
-	return set_names(arg, cli->plan.near.cong, cli->plan.far.cong, sizeof(cli->plan.near.cong),
-			 "a name of more than", err);
+	return set_names(arg, cli->plan.near.sock.cong, cli->plan.far.sock.cong,
+			 sizeof(cli->plan.near.sock.cong), "a name of more than", err);
 }
 
 static int
@@ -319,8 +319,8 @@ set_cpus(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 {
 	static const struct np_option pair = {
 		.kind = NP_OPT_BOTH,
-		.to = offsetof(struct np_cli, plan.near.cpu),
-		.to2 = offsetof(struct np_cli, plan.far.cpu),
+		.to = offsetof(struct np_cli, plan.near.place.cpu),
+		.to2 = offsetof(struct np_cli, plan.far.place.cpu),
 		.max = 65535,
 	};
 	struct np_cli *cli = ctx;
@@ -372,7 +372,8 @@ set_bursts(void *ctx, const struct np_option *o, const char *arg, struct np_err 
 {
 	struct np_cli *cli = ctx;
 	struct np_pair pair;
-	uint32_t *to[] = { &cli->plan.near.interval_burst, &cli->plan.far.interval_burst };
+	uint32_t *to[] = { &cli->plan.near.call.interval_burst,
+			   &cli->plan.far.call.interval_burst };
 
 	(void)o;
 	if (np_pair_split(arg, &pair, err) != NP_OK) {
@@ -423,9 +424,9 @@ set_intervals(void *ctx, const struct np_option *o, const char *arg, struct np_e
 	(void)o;
 	if (np_pair_split(arg, &pair, err) != NP_OK ||
 	    (pair.first != NULL &&
-	     parse_interval(pair.first, &cli->plan.near.interval_us, err) != NP_OK) ||
+	     parse_interval(pair.first, &cli->plan.near.call.interval_us, err) != NP_OK) ||
 	    (pair.second != NULL &&
-	     parse_interval(pair.second, &cli->plan.far.interval_us, err) != NP_OK)) {
+	     parse_interval(pair.second, &cli->plan.far.call.interval_us, err) != NP_OK)) {
 		return err->code;
 	}
 	return NP_OK;
@@ -780,8 +781,8 @@ set_engine(void *ctx, const struct np_option *o, const char *arg, struct np_err 
 		return NP_OK;
 	}
 	if (np_pair_split(arg, &pair, err) != NP_OK ||
-	    take_engine(pair.first, &cli->plan.near.engine, err) != NP_OK ||
-	    take_engine(pair.comma ? pair.second : pair.first, &cli->plan.far.engine, err) !=
+	    take_engine(pair.first, &cli->plan.near.place.engine, err) != NP_OK ||
+	    take_engine(pair.comma ? pair.second : pair.first, &cli->plan.far.place.engine, err) !=
 		NP_OK) {
 		return err->code;
 	}
@@ -904,18 +905,18 @@ const struct np_option np_global_options[] = {
 	{ ROW('6', "ipv6", PLAIN, NULL, "IPv6 for the control connection"), TO(target.family),
 	  .set = set_control_family },
 	{ ROW('a', "local-align", BOTH, "send,recv", "alignment of the local buffers (8)"),
-	  TO2(plan.near.send_align, plan.near.recv_align), RANGE(1, 1 << 24) },
+	  TO2(plan.near.call.send_align, plan.near.call.recv_align), RANGE(1, 1 << 24) },
 	{ ROW('A', "remote-align", BOTH, "send,recv", "alignment of the remote buffers (8)"),
-	  TO2(plan.far.send_align, plan.far.recv_align), RANGE(1, 1 << 24) },
+	  TO2(plan.far.call.send_align, plan.far.call.recv_align), RANGE(1, 1 << 24) },
 	{ ROW('b', "interval-burst", CUSTOM, "local,remote",
 	      "operations of a pacing interval; see -w (0: no pacing)"),
 	  .set = set_bursts, .numbers = true },
 	{ ROW('B', "brand", TEXT, "text", "show this behind a result without headers"),
 	  TO(output.brand) },
 	{ ROW('c', "local-cpu", NUMBER, "rate", "measure the CPU utilisation of this end"),
-	  TO(plan.near.measure_cpu), .set = set_cpu },
+	  TO(plan.near.place.measure_cpu), .set = set_cpu },
 	{ ROW('C', "remote-cpu", NUMBER, "rate", "measure the CPU utilisation of the far end"),
-	  TO(plan.far.measure_cpu), .set = set_cpu },
+	  TO(plan.far.place.measure_cpu), .set = set_cpu },
 	{ ROW('d', "debug", PLAIN, NULL, "say on standard output what is done; twice: more"),
 	  .set = set_debug },
 	{ ROW('D', "interim", CUSTOM, "seconds,units",
@@ -940,9 +941,9 @@ const struct np_option np_global_options[] = {
 	  TO(output.latency) },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",
 	      "bytes of a local buffer to write to, and to read, before each send"),
-	  TO2(plan.near.dirty, plan.near.clean), RANGE(0, 1 << 30), ASTRAY("k") },
+	  TO2(plan.near.call.dirty, plan.near.call.clean), RANGE(0, 1 << 30), ASTRAY("k") },
 	{ ROW('K', "remote-dirty", BOTH, "dirty,clean", "the same at the far end"),
-	  TO2(plan.far.dirty, plan.far.clean), RANGE(0, 1 << 30) },
+	  TO2(plan.far.call.dirty, plan.far.call.clean), RANGE(0, 1 << 30) },
 	{ ROW('l', "length", LENGTH, "length",
 	      "seconds (10s, 1m30s); negative: bytes or transactions; 0: until SIGINT (10)"),
 	  TO(plan.length) },
@@ -954,9 +955,11 @@ const struct np_option np_global_options[] = {
 	      "no control connection: test against a plain service (discard, chargen, echo)"),
 	  TO(plan.no_control) },
 	{ ROW('o', "local-offset", BOTH, "send,recv", "offset of the local buffers (0)"),
-	  TO2(plan.near.send_offset, plan.near.recv_offset), RANGE(0, 1 << 24), ASTRAY("o") },
+	  TO2(plan.near.call.send_offset, plan.near.call.recv_offset), RANGE(0, 1 << 24),
+	  ASTRAY("o") },
 	{ ROW('O', "remote-offset", BOTH, "send,recv", "offset of the remote buffers (0)"),
-	  TO2(plan.far.send_offset, plan.far.recv_offset), RANGE(0, 1 << 24), ASTRAY("O") },
+	  TO2(plan.far.call.send_offset, plan.far.call.recv_offset), RANGE(0, 1 << 24),
+	  ASTRAY("O") },
 	{ ROW('p', "port", CUSTOM, "remote,local", "ports of the control connection (12865,any)"),
 	  .set = set_control_ports },
 	{ ROW('P', "headers", COUNT, "0|1", "0: no banner and no column headers (1)"),
@@ -979,9 +982,9 @@ const struct np_option np_global_options[] = {
 	  .set = set_intervals },
 	{ ROW('W', "width", BOTH, "send,recv",
 	      "number of buffers used in turn, at both ends (by socket buffer)"),
-	  TO2(plan.near.send_width, plan.near.recv_width), RANGE(0, 1 << 20) },
+	  TO2(plan.near.call.send_width, plan.near.call.recv_width), RANGE(0, 1 << 20) },
 	{ ROW('y', "priority", BOTH, "local,remote", "SO_PRIORITY of the data socket"),
-	  TO2(plan.near.prio, plan.far.prio) },
+	  TO2(plan.near.sock.prio, plan.far.sock.prio) },
 	{ ROW('Y', "tos", CUSTOM, "local,remote",
 	      "type of service of the data socket: number, ef, af11, cs1"),
 	  .set = set_tos },
@@ -1072,7 +1075,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(test_usage) },
 	{ ROW('H', NULL, CUSTOM, "name/bits,family",
 	      "the remote end of the data connection (the host); bits: the rest is random"),
-	  TO2(data.host, plan.far.mask), .set = set_data_name, .scope = IP },
+	  TO2(data.host, plan.far.sock.mask), .set = set_data_name, .scope = IP },
 	{ ROW('i', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_gone,
 	  .scope = OMNI },
 	{ ROW('I', "write", FLAG, NULL, "write() in place of send()"), TO(plan.use_write),
@@ -1086,17 +1089,19 @@ const struct np_option np_test_options[] = {
 	{ ROW('l', NULL, COUNT, "hops", "time to live of multicast datagrams"), TO(plan.ttl),
 	  RANGE(0, 255), .scope = OMNI },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family", "the local end of the data connection"),
-	  TO2(data.local, plan.near.mask), .set = set_data_name, .scope = IP },
+	  TO2(data.local, plan.near.sock.mask), .set = set_data_name, .scope = IP },
 	{ ROW('m', "send-size", CUSTOM, "local,remote", "bytes of a send (socket buffer)"),
-	  TO2(plan.near.send_size, plan.far.send_size), .set = set_call_sizes, .numbers = true },
+	  TO2(plan.near.call.send_size, plan.far.call.send_size), .set = set_call_sizes,
+	  .numbers = true },
 	{ ROW('M', "recv-size", CUSTOM, "remote,local", "bytes of a receive (socket buffer)"),
-	  TO2(plan.far.recv_size, plan.near.recv_size), .set = set_call_sizes, .numbers = true },
-	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"), TO(plan.near.connected),
-	  .scope = OMNI },
+	  TO2(plan.far.call.recv_size, plan.near.call.recv_size), .set = set_call_sizes,
+	  .numbers = true },
+	{ ROW('n', NULL, FLAG, NULL, "UDP: connect() the local socket"),
+	  TO(plan.near.sock.connected), .scope = OMNI },
 	{ ROW('n', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
-	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"), TO(plan.far.connected),
-	  .scope = OMNI },
+	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"),
+	  TO(plan.far.sock.connected), .scope = OMNI },
 	{ ROW('N', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
 	{ ROW('o', "csv", NEXT, "list|file|all|?", "print these figures as comma-separated values"),
@@ -1116,9 +1121,9 @@ const struct np_option np_test_options[] = {
 	{ ROW('R', NULL, COUNT, "0|1", "allow routing (1; UDP_STREAM: 0)"), TO(allow_routing),
 	  RANGE(0, 1), .scope = IP },
 	{ ROW('s', NULL, BOTH, "send,recv", "local socket buffers (system's)"),
-	  TO2(plan.near.sndbuf, plan.near.rcvbuf) },
+	  TO2(plan.near.sock.sndbuf, plan.near.sock.rcvbuf) },
 	{ ROW('S', NULL, BOTH, "send,recv", "remote socket buffers (system's)"),
-	  TO2(plan.far.sndbuf, plan.far.rcvbuf) },
+	  TO2(plan.far.sock.sndbuf, plan.far.sock.rcvbuf) },
 	{ ROW('t', NULL, TEXT, "stream|dgram", "OMNI: the socket's type"), TO(omni.type),
 	  .scope = OMNI },
 	{ ROW('T', "protocol", TEXT, "name", "tcp, udp, udplite; other names mean IP's default"),
@@ -1134,7 +1139,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('w', NULL, CUSTOM, "x", "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = IP },
 	{ ROW('W', NULL, COUNT, "n", "number of send buffers used in turn"),
-	  TO(plan.near.send_width), RANGE(0, 1 << 20), .scope = IP | LINK },
+	  TO(plan.near.call.send_width), RANGE(0, 1 << 20), .scope = IP | LINK },
 	{ ROW('z', NULL, PLAIN, NULL, "no effect, in netperf neither"), .set = set_nothing,
 	  .scope = BSD },
 };

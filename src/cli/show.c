@@ -28,9 +28,9 @@ print_flows(FILE *out, const struct np_plan *p)
 	if (p->flows > 1) {
 		fprintf(out, " : %u flows", p->flows);
 	}
-	if (p->near.engine != NULL || p->far.engine != NULL) {
+	if (p->near.place.engine != NULL || p->far.place.engine != NULL) {
 		fprintf(out, " : engine %s,%s", np_engine_of(p)->name,
-			p->far.engine != NULL ? p->far.engine->name : "");
+			p->far.place.engine != NULL ? p->far.place.engine->name : "");
 	}
 }
 
@@ -49,8 +49,10 @@ print_features(FILE *out, const struct np_cli *cli)
 	fputs(p->copy_avoidance ? " : copy avoidance" : "", out);
 	fputs(p->no_control ? " : no control" : "", out);
 	fputs(cli->output.histogram ? " : histogram" : "", out);
-	fputs(p->near.interval_burst > 0 || p->far.interval_burst > 0 ? " : interval" : "", out);
-	fputs(p->near.dirty >= 0 || p->far.dirty >= 0 ? " : dirty data" : "", out);
+	fputs(p->near.call.interval_burst > 0 || p->far.call.interval_burst > 0 ? " : interval"
+										: "",
+	      out);
+	fputs(p->near.call.dirty >= 0 || p->far.call.dirty >= 0 ? " : dirty data" : "", out);
 	fputs(" : demo", out);
 	if (strstr(cli->bench.title, "REQUEST/RESPONSE") != NULL) {
 		fprintf(out, " : first burst %u", p->burst);
@@ -67,8 +69,8 @@ describe_classic(const struct np_cli *cli, struct np_classic *c)
 	c->unit = np_cli_unit(cli);
 	c->verbosity = cli->output.verbosity;
 	c->headers = cli->output.headers != 0;
-	c->local_cpu = cli->plan.near.measure_cpu;
-	c->remote_cpu = cli->plan.far.measure_cpu;
+	c->local_cpu = cli->plan.near.place.measure_cpu;
+	c->remote_cpu = cli->plan.far.place.measure_cpu;
 	c->brand = cli->output.brand;
 }
 
@@ -77,7 +79,7 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 {
 	const char *family = np_family_name(cli->plan.family);
 	const char *from = ends->local.name;
-	unsigned port = cli->plan.far.port;
+	unsigned port = cli->plan.far.sock.port;
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 	struct np_classic classic;
 
@@ -105,8 +107,9 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 			port = np_addr_port(&ends->remote.at[0]); /* maybe the service's own */
 		}
 		fprintf(out, "%s from %s (%s) port %u %s to %s (%s) port %u %s", cli->bench.title,
-			from, short_address(&ends->local.at[0], here), cli->plan.near.port, family,
-			ends->remote.name, short_address(&ends->remote.at[0], there), port, family);
+			from, short_address(&ends->local.at[0], here), cli->plan.near.sock.port,
+			family, ends->remote.name, short_address(&ends->remote.at[0], there), port,
+			family);
 		print_features(out, cli);
 		putc('\n', out);
 	}
@@ -195,7 +198,8 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 					   : p->role == NP_LEAD     ? NP_SELECT_SEND
 								    : NP_SELECT_RECEIVE;
 
-		np_selection_default(kind, p->near.measure_cpu || p->far.measure_cpu, &look->list);
+		np_selection_default(kind, p->near.place.measure_cpu || p->far.place.measure_cpu,
+				     &look->list);
 	}
 }
 
@@ -225,7 +229,7 @@ np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 			np_addr_text(&c->used, text));
 	}
 	if (cli->unbound) {
-		fprintf(out, "debug: not bound to processor %d\n", p->near.cpu);
+		fprintf(out, "debug: not bound to processor %d\n", p->near.place.cpu);
 	}
 	fprintf(out, "debug: %s is %s over %s, this end %s; request code %u, length %lld\n",
 		cli->bench.name, p->pattern->name, p->transport->name,

@@ -623,8 +623,8 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 	}
 	if (p->flows > 1) {
 		snprintf(what, sizeof(what), "--flows %u", p->flows);
-	} else if (p->far.engine != NULL) {
-		snprintf(what, sizeof(what), "--engine ,%s", p->far.engine->name);
+	} else if (p->far.place.engine != NULL) {
+		snprintf(what, sizeof(what), "--engine ,%s", p->far.place.engine->name);
 	} else {
 		snprintf(what, sizeof(what), "this test");
 	}

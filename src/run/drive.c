@@ -206,7 +206,7 @@ measure(struct np_worker_thread *w)
 	struct np_err err;
 	int rc;
 
-	if (run->plan->near.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
+	if (run->plan->near.place.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
 		cpu = NULL;
 	}
 	rc = drive_window(w);

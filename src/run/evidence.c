@@ -321,8 +321,8 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	put_counts(run, ev->bag);
 	np_bag_int(ev->bag, (int64_t)run->worker.send_size, "flow.send_size");
 	np_bag_int(ev->bag, (int64_t)run->worker.recv_size, "flow.receive_size");
-	np_bag_int(ev->bag, p->near.sndbuf, "flow.sndbuf_asked");
-	np_bag_int(ev->bag, p->near.rcvbuf, "flow.rcvbuf_asked");
+	np_bag_int(ev->bag, p->near.sock.sndbuf, "flow.sndbuf_asked");
+	np_bag_int(ev->bag, p->near.sock.rcvbuf, "flow.rcvbuf_asked");
 	if (run->conn->fd >= 0) {
 		np_bag_int(ev->bag, np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF),
 			   "flow.sndbuf");

@@ -11,7 +11,7 @@ hears(const struct np_run *run)
 
 	return run->conn->fd >= 0 && !p->transport->connected &&
 	       p->transport->admit == NP_ADMIT_FILTER &&
-	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.mask <= 0;
+	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.sock.mask <= 0;
 }
 
 /* An address that packets to such a socket can come from, if it is a new one. */

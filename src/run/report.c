@@ -101,10 +101,10 @@ report_buffers(const struct sums *s, struct np_record *r)
 	const struct np_far *far = &s->out->far;
 	const struct np_end *e = &s->p->near, *there = &s->p->far;
 
-	np_record_int(r, NP_M_LSS_SIZE_REQ, e->sndbuf);
-	np_record_int(r, NP_M_LSR_SIZE_REQ, e->rcvbuf);
-	np_record_int(r, NP_M_RSS_SIZE_REQ, s->p->no_control ? -1 : there->sndbuf);
-	np_record_int(r, NP_M_RSR_SIZE_REQ, s->p->no_control ? -1 : there->rcvbuf);
+	np_record_int(r, NP_M_LSS_SIZE_REQ, e->sock.sndbuf);
+	np_record_int(r, NP_M_LSR_SIZE_REQ, e->sock.rcvbuf);
+	np_record_int(r, NP_M_RSS_SIZE_REQ, s->p->no_control ? -1 : there->sock.sndbuf);
+	np_record_int(r, NP_M_RSR_SIZE_REQ, s->p->no_control ? -1 : there->sock.rcvbuf);
 	np_record_int(r, NP_M_LSS_SIZE, t->sndbuf);
 	np_record_int(r, NP_M_LSR_SIZE, t->rcvbuf);
 	np_record_int(r, NP_M_RSS_SIZE, s->p->no_control ? 0 : far->sndbuf);
@@ -138,20 +138,22 @@ report_rings(const struct sums *s, struct np_record *r)
 	const struct np_tally *t = &s->out->tally;
 	const struct np_end *e = &s->p->near, *there = &s->p->far;
 
-	np_record_int(r, NP_M_LOCAL_SEND_WIDTH, np_run_used(t->send_width, (int32_t)e->send_width));
-	np_record_int(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)e->recv_width));
+	np_record_int(r, NP_M_LOCAL_SEND_WIDTH,
+		      np_run_used(t->send_width, (int32_t)e->call.send_width));
+	np_record_int(r, NP_M_LOCAL_RECV_WIDTH,
+		      np_run_used(t->recv_width, (int32_t)e->call.recv_width));
 	np_record_int(r, NP_M_REMOTE_SEND_WIDTH, s->p->no_control ? 0 : s->out->far.send_width);
 	np_record_int(r, NP_M_REMOTE_RECV_WIDTH, s->p->no_control ? 0 : s->out->far.recv_width);
-	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->dirty);
-	np_record_int(r, NP_M_LOCAL_RECV_DIRTY_COUNT, e->dirty);
-	np_record_int(r, NP_M_LOCAL_RECV_CLEAN_COUNT, e->clean);
-	np_record_int(r, NP_M_REMOTE_SEND_DIRTY_COUNT, there->dirty);
-	np_record_int(r, NP_M_REMOTE_RECV_DIRTY_COUNT, there->dirty);
-	np_record_int(r, NP_M_REMOTE_RECV_CLEAN_COUNT, there->clean);
-	np_record_int(r, NP_M_LOCAL_INTERVAL_USECS, e->interval_us);
-	np_record_int(r, NP_M_LOCAL_INTERVAL_BURST, e->interval_burst);
-	np_record_int(r, NP_M_REMOTE_INTERVAL_USECS, there->interval_us);
-	np_record_int(r, NP_M_REMOTE_INTERVAL_BURST, there->interval_burst);
+	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->call.dirty);
+	np_record_int(r, NP_M_LOCAL_RECV_DIRTY_COUNT, e->call.dirty);
+	np_record_int(r, NP_M_LOCAL_RECV_CLEAN_COUNT, e->call.clean);
+	np_record_int(r, NP_M_REMOTE_SEND_DIRTY_COUNT, there->call.dirty);
+	np_record_int(r, NP_M_REMOTE_RECV_DIRTY_COUNT, there->call.dirty);
+	np_record_int(r, NP_M_REMOTE_RECV_CLEAN_COUNT, there->call.clean);
+	np_record_int(r, NP_M_LOCAL_INTERVAL_USECS, e->call.interval_us);
+	np_record_int(r, NP_M_LOCAL_INTERVAL_BURST, e->call.interval_burst);
+	np_record_int(r, NP_M_REMOTE_INTERVAL_USECS, there->call.interval_us);
+	np_record_int(r, NP_M_REMOTE_INTERVAL_BURST, there->call.interval_burst);
 }
 
 static void
@@ -159,14 +161,14 @@ report_placement(const struct np_plan *p, struct np_record *r)
 {
 	bool far = !p->no_control;
 
-	np_record_int(r, NP_M_LOCAL_SEND_OFFSET, p->near.send_offset);
-	np_record_int(r, NP_M_LOCAL_RECV_OFFSET, p->near.recv_offset);
-	np_record_int(r, NP_M_LOCAL_SEND_ALIGN, p->near.send_align);
-	np_record_int(r, NP_M_LOCAL_RECV_ALIGN, p->near.recv_align);
-	np_record_int(r, NP_M_REMOTE_SEND_OFFSET, far ? (int64_t)p->far.send_offset : -1);
-	np_record_int(r, NP_M_REMOTE_RECV_OFFSET, far ? (int64_t)p->far.recv_offset : -1);
-	np_record_int(r, NP_M_REMOTE_SEND_ALIGN, far ? (int64_t)p->far.send_align : -1);
-	np_record_int(r, NP_M_REMOTE_RECV_ALIGN, far ? (int64_t)p->far.recv_align : -1);
+	np_record_int(r, NP_M_LOCAL_SEND_OFFSET, p->near.call.send_offset);
+	np_record_int(r, NP_M_LOCAL_RECV_OFFSET, p->near.call.recv_offset);
+	np_record_int(r, NP_M_LOCAL_SEND_ALIGN, p->near.call.send_align);
+	np_record_int(r, NP_M_LOCAL_RECV_ALIGN, p->near.call.recv_align);
+	np_record_int(r, NP_M_REMOTE_SEND_OFFSET, far ? (int64_t)p->far.call.send_offset : -1);
+	np_record_int(r, NP_M_REMOTE_RECV_OFFSET, far ? (int64_t)p->far.call.recv_offset : -1);
+	np_record_int(r, NP_M_REMOTE_SEND_ALIGN, far ? (int64_t)p->far.call.send_align : -1);
+	np_record_int(r, NP_M_REMOTE_RECV_ALIGN, far ? (int64_t)p->far.call.recv_align : -1);
 }
 
 static double

@@ -209,7 +209,7 @@ aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 	}
 	if (run->end.token == 0) {
 		run->end.peer = run->terms->only;
-		np_addr_set_port(&run->end.peer, p->far.port);
+		np_addr_set_port(&run->end.peer, p->far.sock.port);
 	}
 	return NP_OK;
 }
@@ -320,8 +320,8 @@ check_link(const struct np_server *s, const struct np_plan *p, struct np_err *er
 			s->link_why_not != NULL ? s->link_why_not : "there is none here");
 		return by_rule(err, EACCES);
 	}
-	if (np_eth_check_peer(s->eth, p->far.mac, err) != NP_OK ||
-	    np_eth_check_size(s->eth, p->near.recv_size, 'm', err) != NP_OK ||
+	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK ||
+	    np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
 	    np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
 	    np_eth_check_size(s->eth, p->response, 'r', err) != NP_OK) {
 		return err->code;
@@ -347,10 +347,10 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);
 	}
-	if (p->near.fill_file[0] != '\0' && s->fill_dir == 0) {
+	if (p->near.call.fill_file[0] != '\0' && s->fill_dir == 0) {
 		/* Whoever may ask must not be sent this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
-			       p->near.fill_file);
+			       p->near.call.fill_file);
 	}
 	return NP_OK;
 }
@@ -493,7 +493,7 @@ check_sending(const struct np_server *s, const struct np_plan *p, struct np_err 
 			"(netserver --want-echo)");
 		return by_rule(err, EACCES);
 	}
-	if (p->far.port == 0) {
+	if (p->far.sock.port == 0) {
 		np_fail(err, NP_EUNSUP, 0, "datagrams to a client that names no port for them");
 		return by_rule(err, EACCES);
 	}
@@ -504,7 +504,7 @@ check_sending(const struct np_server *s, const struct np_plan *p, struct np_err 
 static int32_t
 largest_call(const struct np_plan *p)
 {
-	int32_t size = p->role == NP_LEAD ? p->near.send_size : p->near.recv_size;
+	int32_t size = p->role == NP_LEAD ? p->near.call.send_size : p->near.call.recv_size;
 
 	if (p->pattern->sized) {
 		size = p->request > p->response ? p->request : p->response;
@@ -543,11 +543,11 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 			(unsigned long long)wish->bytes, (unsigned long long)most->bytes);
 		return by_rule(err, ENOMEM);
 	}
-	if (most->port_max != 0 && p->near.port != 0 &&
-	    (p->near.port < most->port_min || p->near.port > most->port_max)) {
+	if (most->port_max != 0 && p->near.sock.port != 0 &&
+	    (p->near.sock.port < most->port_min || p->near.sock.port > most->port_max)) {
 		np_fail(err, NP_EUNSUP, 0,
 			"data port %u: the daemon allows %u to %u (netserver --data-ports)",
-			p->near.port, most->port_min, most->port_max);
+			p->near.sock.port, most->port_min, most->port_max);
 		return by_rule(err, EACCES);
 	}
 	return NP_OK;

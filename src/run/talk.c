@@ -34,11 +34,11 @@ omni_flags(const struct np_plan *p)
 	flags |= p->no_route ? 0 : NP_WB_ROUTE;
 	flags |= p->keepalive ? NP_WB_KEEPALIVE : 0;
 	flags |= p->defer_accept ? NP_WB_DEFER_ACCEPT : 0;
-	flags |= p->far.connected ? NP_WB_CONNECTED : 0;
+	flags |= p->far.sock.connected ? NP_WB_CONNECTED : 0;
 	flags |= p->no_fragment ? NP_WB_MTU_DISCOVER : 0;
 	flags |= p->fast_open ? NP_WB_FASTOPEN : 0;
 	flags |= p->packet_info ? NP_WB_PKTINFO : 0;
-	flags |= p->far.measure_cpu ? NP_WB_CPU : 0;
+	flags |= p->far.place.measure_cpu ? NP_WB_CPU : 0;
 	return flags;
 }
 
@@ -59,37 +59,37 @@ omni_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	const struct np_end *far = &p->far;
 	struct np_omni_request m = {
-		.send_buf_size = far->sndbuf,
-		.send_size = far->send_size,
-		.send_alignment = far->send_align,
-		.send_offset = far->send_offset,
-		.send_width =
-		    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width),
+		.send_buf_size = far->sock.sndbuf,
+		.send_size = far->call.send_size,
+		.send_alignment = far->call.send_align,
+		.send_offset = far->call.send_offset,
+		.send_width = (uint32_t)np_run_used(run->worker.send_ring.width,
+						    (int32_t)p->near.call.send_width),
 		.request_size = p->request,
-		.recv_buf_size = far->rcvbuf,
-		.receive_size = far->recv_size,
-		.recv_alignment = far->recv_align,
-		.recv_offset = far->recv_offset,
-		.recv_width =
-		    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width),
+		.recv_buf_size = far->sock.rcvbuf,
+		.receive_size = far->call.recv_size,
+		.recv_alignment = far->call.recv_align,
+		.recv_offset = far->call.recv_offset,
+		.recv_width = (uint32_t)np_run_used(run->worker.recv_ring.width,
+						    (int32_t)p->near.call.recv_width),
 		.response_size = p->response,
 		.flags = omni_flags(p),
 		.test_length = (int32_t)p->length,
 		.so_rcvavoid = p->copy_avoidance,
 		.so_sndavoid = p->copy_avoidance,
-		.send_dirty_count = far->dirty,
-		.recv_dirty_count = far->dirty,
-		.recv_clean_count = far->clean,
-		.interval_burst = far->interval_burst,
-		.interval_usecs = far->interval_us,
-		.data_port = far->port,
+		.send_dirty_count = far->call.dirty,
+		.recv_dirty_count = far->call.dirty,
+		.recv_clean_count = far->call.clean,
+		.interval_burst = far->call.interval_burst,
+		.interval_usecs = far->call.interval_us,
+		.data_port = far->sock.port,
 		.ipfamily = family_to_wire(p->family),
 		.socket_type = p->transport->wire_type,
 		.protocol = (uint32_t)p->transport->protocol,
 		.direction = omni_direction(p),
 		.netperf_port = np_addr_port(&run->end.local),
-		.socket_prio = far->prio,
-		.socket_tos = far->tos,
+		.socket_prio = far->sock.prio,
+		.socket_tos = far->sock.tos,
 	};
 
 	if (p->bind.len != 0) {
@@ -98,9 +98,9 @@ omni_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	if (p->far_bind.len != 0) {
 		np_ip_to_words(m.ipfamily, np_addr_bytes(&p->far_bind), m.netserver_ip);
 	}
-	snprintf(m.cong_control, sizeof(m.cong_control), "%s", far->cong);
-	snprintf(m.fill_file, sizeof(m.fill_file), "%.31s", far->fill_file);
-	put(frame, NP_OMNI, far->cpu, np_omni_request_layout, &m);
+	snprintf(m.cong_control, sizeof(m.cong_control), "%s", far->sock.cong);
+	snprintf(m.fill_file, sizeof(m.fill_file), "%.31s", far->call.fill_file);
+	put(frame, NP_OMNI, far->place.cpu, np_omni_request_layout, &m);
 	np_echo_put(frame, &(struct np_echo){ .asks = !p->transport->connected &&
 						      m.direction == NP_WD_TRANSMIT });
 	if (p->ids) {
@@ -169,27 +169,27 @@ omni_asked_ends(const struct np_omni_request *m, struct np_plan *p)
 {
 	struct np_end *near = &p->near;
 
-	near->sndbuf = m->send_buf_size;
-	near->rcvbuf = m->recv_buf_size;
-	near->send_size = m->send_size;
-	near->recv_size = m->receive_size;
-	near->send_width = m->send_width;
-	near->recv_width = m->recv_width;
-	near->send_align = m->send_alignment;
-	near->recv_align = m->recv_alignment;
-	near->send_offset = m->send_offset;
-	near->recv_offset = m->recv_offset;
-	near->prio = m->socket_prio;
-	near->tos = m->socket_tos;
-	near->connected = (m->flags & NP_WB_CONNECTED) != 0;
-	near->measure_cpu = (m->flags & NP_WB_CPU) != 0;
-	near->dirty =
+	near->sock.sndbuf = m->send_buf_size;
+	near->sock.rcvbuf = m->recv_buf_size;
+	near->call.send_size = m->send_size;
+	near->call.recv_size = m->receive_size;
+	near->call.send_width = m->send_width;
+	near->call.recv_width = m->recv_width;
+	near->call.send_align = m->send_alignment;
+	near->call.recv_align = m->recv_alignment;
+	near->call.send_offset = m->send_offset;
+	near->call.recv_offset = m->recv_offset;
+	near->sock.prio = m->socket_prio;
+	near->sock.tos = m->socket_tos;
+	near->sock.connected = (m->flags & NP_WB_CONNECTED) != 0;
+	near->place.measure_cpu = (m->flags & NP_WB_CPU) != 0;
+	near->call.dirty =
 	    m->send_dirty_count > m->recv_dirty_count ? m->send_dirty_count : m->recv_dirty_count;
-	near->clean = m->recv_clean_count;
-	near->interval_burst = m->interval_burst;
-	near->interval_us = m->interval_usecs;
-	snprintf(near->cong, sizeof(near->cong), "%s", m->cong_control);
-	snprintf(near->fill_file, sizeof(near->fill_file), "%s", m->fill_file);
+	near->call.clean = m->recv_clean_count;
+	near->call.interval_burst = m->interval_burst;
+	near->call.interval_us = m->interval_usecs;
+	snprintf(near->sock.cong, sizeof(near->sock.cong), "%s", m->cong_control);
+	snprintf(near->call.fill_file, sizeof(near->call.fill_file), "%s", m->fill_file);
 	p->nodelay = (m->flags & NP_WB_NODELAY) != 0;
 	p->no_route = (m->flags & NP_WB_ROUTE) == 0;
 	p->keepalive = (m->flags & NP_WB_KEEPALIVE) != 0;
@@ -243,8 +243,8 @@ omni_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	p->response = m.response_size;
 	p->length = m.test_length;
 	if (omni_asked_kind(&m, p, err) != NP_OK || family_from_wire(m.ipfamily, p, err) != NP_OK ||
-	    port_from_wire(m.data_port, &p->near.port, err) != NP_OK ||
-	    port_from_wire(m.netperf_port, &p->far.port, err) != NP_OK) {
+	    port_from_wire(m.data_port, &p->near.sock.port, err) != NP_OK ||
+	    port_from_wire(m.netperf_port, &p->far.sock.port, err) != NP_OK) {
 		return err->code;
 	}
 	if (memcmp(m.netserver_ip, wildcard, sizeof(wildcard)) != 0) {
@@ -253,7 +253,7 @@ omni_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	}
 	if (memcmp(m.netperf_ip, wildcard, sizeof(wildcard)) != 0) {
 		np_words_to_ip(m.ipfamily, m.netperf_ip, ip);
-		np_addr_make(&p->far_bind, p->family, ip, p->far.port);
+		np_addr_make(&p->far_bind, p->family, ip, p->far.sock.port);
 	}
 	return NP_OK;
 }
@@ -263,18 +263,19 @@ omni_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_omni_response m = {
 		.recv_buf_size = run->end.rcvbuf,
-		.receive_size = np_run_used(run->worker.recv_size, p->near.recv_size),
-		.recv_width =
-		    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width),
+		.receive_size = np_run_used(run->worker.recv_size, p->near.call.recv_size),
+		.recv_width = (uint32_t)np_run_used(run->worker.recv_ring.width,
+						    (int32_t)p->near.call.recv_width),
 		.send_buf_size = run->end.sndbuf,
-		.send_size = np_run_used(run->worker.send_size, p->near.send_size),
-		.send_width =
-		    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width),
-		.flags = (p->nodelay ? NP_WB_NODELAY : 0) | (p->near.measure_cpu ? NP_WB_CPU : 0),
+		.send_size = np_run_used(run->worker.send_size, p->near.call.send_size),
+		.send_width = (uint32_t)np_run_used(run->worker.send_ring.width,
+						    (int32_t)p->near.call.send_width),
+		.flags =
+		    (p->nodelay ? NP_WB_NODELAY : 0) | (p->near.place.measure_cpu ? NP_WB_CPU : 0),
 		.cpu_rate = cpu_rate(p),
 		.data_port = np_addr_port(&run->end.local),
-		.interval_burst = p->near.interval_burst,
-		.interval_usecs = p->near.interval_us,
+		.interval_burst = p->near.call.interval_burst,
+		.interval_usecs = p->near.call.interval_us,
 		.socket_prio = run->end.prio,
 		.socket_tos = run->end.tos,
 	};
@@ -333,20 +334,20 @@ static void
 stream_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_request m = {
-		.send_buf_size = p->far.sndbuf,
-		.recv_buf_size = p->far.rcvbuf,
-		.receive_size = p->far.recv_size > 0 ? p->far.recv_size : 0,
-		.recv_alignment = (int32_t)p->far.recv_align,
-		.recv_offset = (int32_t)p->far.recv_offset,
+		.send_buf_size = p->far.sock.sndbuf,
+		.recv_buf_size = p->far.sock.rcvbuf,
+		.receive_size = p->far.call.recv_size > 0 ? p->far.call.recv_size : 0,
+		.recv_alignment = (int32_t)p->far.call.recv_align,
+		.recv_offset = (int32_t)p->far.call.recv_offset,
 		.no_delay = p->nodelay,
-		.measure_cpu = p->far.measure_cpu,
+		.measure_cpu = p->far.place.measure_cpu,
 		.test_length = (int32_t)(p->length < 0 ? -p->length : p->length),
-		.port = p->far.port,
+		.port = p->far.sock.port,
 		.ipfamily = (int32_t)family_to_wire(p->family),
 	};
 
 	(void)run;
-	put(frame, NP_TCP_STREAM, p->far.cpu, np_stream_request_layout, &m);
+	put(frame, NP_TCP_STREAM, p->far.place.cpu, np_stream_request_layout, &m);
 }
 
 static int
@@ -397,12 +398,12 @@ stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	p->pattern = &np_pattern_stream;
 	p->transport = &np_transport_tcp;
 	p->role = NP_FOLLOW;
-	p->near.sndbuf = m.send_buf_size;
-	p->near.rcvbuf = m.recv_buf_size;
-	p->near.recv_size = m.receive_size;
-	p->near.recv_align = (uint32_t)m.recv_alignment;
-	p->near.recv_offset = (uint32_t)m.recv_offset;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.sock.sndbuf = m.send_buf_size;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.recv_size = m.receive_size;
+	p->near.call.recv_align = (uint32_t)m.recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m.recv_offset;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	p->nodelay = m.no_delay != 0;
 	/* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
 	p->length = 0;
@@ -416,7 +417,7 @@ stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.recv_buf_size = run->end.rcvbuf,
 		.receive_size = (int32_t)run->worker.recv_size,
 		.no_delay = p->nodelay,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.send_buf_size = run->end.sndbuf,
 		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),
@@ -448,23 +449,23 @@ static void
 cc_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_rr_request m = {
-		.recv_buf_size = p->far.rcvbuf,
-		.send_buf_size = p->far.sndbuf,
-		.recv_alignment = (int32_t)p->far.recv_align,
-		.recv_offset = (int32_t)p->far.recv_offset,
-		.send_alignment = (int32_t)p->far.send_align,
-		.send_offset = (int32_t)p->far.send_offset,
+		.recv_buf_size = p->far.sock.rcvbuf,
+		.send_buf_size = p->far.sock.sndbuf,
+		.recv_alignment = (int32_t)p->far.call.recv_align,
+		.recv_offset = (int32_t)p->far.call.recv_offset,
+		.send_alignment = (int32_t)p->far.call.send_align,
+		.send_offset = (int32_t)p->far.call.send_offset,
 		.request_size = p->request,
 		.response_size = p->response,
 		.no_delay = p->nodelay,
-		.measure_cpu = p->far.measure_cpu,
+		.measure_cpu = p->far.place.measure_cpu,
 		.test_length = (int32_t)p->length,
-		.port = p->far.port,
+		.port = p->far.sock.port,
 		.ipfamily = (int32_t)family_to_wire(p->family),
 	};
 
 	(void)run;
-	put(frame, NP_TCP_CC, p->far.cpu, np_rr_request_layout, &m);
+	put(frame, NP_TCP_CC, p->far.place.cpu, np_rr_request_layout, &m);
 }
 
 static int
@@ -508,11 +509,11 @@ cc_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	p->pattern = &np_pattern_cc;
 	p->transport = &np_transport_tcp;
 	p->role = NP_FOLLOW;
-	p->near.sndbuf = m.send_buf_size;
-	p->near.rcvbuf = m.recv_buf_size;
+	p->near.sock.sndbuf = m.send_buf_size;
+	p->near.sock.rcvbuf = m.recv_buf_size;
 	p->request = m.request_size;
 	p->response = m.response_size;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	p->nodelay = m.no_delay != 0;
 	p->length = m.test_length;
 	return asked_where(m.port, m.ipfamily, p, err);
@@ -524,7 +525,7 @@ cc_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	struct np_rr_response m = {
 		.recv_buf_size = run->end.rcvbuf,
 		.no_delay = p->nodelay,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.test_length = (int32_t)p->length,
 		.send_buf_size = run->end.sndbuf,
 		.data_port_number = np_addr_port(&run->end.local),
@@ -589,7 +590,7 @@ np_dialect(uint32_t code)
 bool
 np_plan_needs_trio(const struct np_plan *p)
 {
-	return p->flows > 1 || p->far.engine != NULL || p->bench->code == NP_PLAN;
+	return p->flows > 1 || p->far.place.engine != NULL || p->bench->code == NP_PLAN;
 }
 
 const struct np_dialect *

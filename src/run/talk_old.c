@@ -25,13 +25,13 @@ rr_asked(const uint8_t *frame, const struct np_pattern *pattern,
 	p->pattern = pattern;
 	p->transport = transport;
 	p->role = NP_FOLLOW;
-	p->near.sndbuf = m.send_buf_size;
-	p->near.rcvbuf = m.recv_buf_size;
-	p->near.send_align = (uint32_t)m.send_alignment;
-	p->near.send_offset = (uint32_t)m.send_offset;
-	p->near.recv_align = (uint32_t)m.recv_alignment;
-	p->near.recv_offset = (uint32_t)m.recv_offset;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.sock.sndbuf = m.send_buf_size;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.send_align = (uint32_t)m.send_alignment;
+	p->near.call.send_offset = (uint32_t)m.send_offset;
+	p->near.call.recv_align = (uint32_t)m.recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m.recv_offset;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	p->nodelay = m.no_delay != 0;
 	p->request = m.request_size;
 	p->response = m.response_size;
@@ -64,7 +64,7 @@ rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, uint8
 	struct np_rr_response m = {
 		.recv_buf_size = run->end.rcvbuf,
 		.no_delay = p->nodelay,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.test_length = (int32_t)p->length,
 		.send_buf_size = run->end.sndbuf,
 		.data_port_number = np_addr_port(&run->end.local),
@@ -159,12 +159,12 @@ udp_stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	p->pattern = &np_pattern_stream;
 	p->transport = &np_transport_udp;
 	p->role = NP_FOLLOW;
-	p->near.rcvbuf = m.recv_buf_size;
-	p->near.recv_size = m.message_size;
-	p->near.recv_align = (uint32_t)m.recv_alignment;
-	p->near.recv_offset = (uint32_t)m.recv_offset;
-	p->near.connected = m.recv_connected != 0;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.recv_size = m.message_size;
+	p->near.call.recv_align = (uint32_t)m.recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m.recv_offset;
+	p->near.sock.connected = m.recv_connected != 0;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	p->length = m.test_length;
 	return asked_where(m.port, m.ipfamily, p, err);
 }
@@ -175,7 +175,7 @@ udp_stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *fra
 	struct np_udp_response m = {
 		.recv_buf_size = run->end.rcvbuf,
 		.send_buf_size = run->end.sndbuf,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.test_length = (int32_t)p->length,
 		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),
@@ -217,12 +217,12 @@ maerts_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	p->pattern = &np_pattern_stream;
 	p->transport = &np_transport_tcp;
 	p->role = NP_LEAD;
-	p->near.sndbuf = m.send_buf_size;
-	p->near.rcvbuf = m.recv_buf_size;
-	p->near.send_size = m.receive_size;
-	p->near.send_align = (uint32_t)m.recv_alignment;
-	p->near.send_offset = (uint32_t)m.recv_offset;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.sock.sndbuf = m.send_buf_size;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.send_size = m.receive_size;
+	p->near.call.send_align = (uint32_t)m.recv_alignment;
+	p->near.call.send_offset = (uint32_t)m.recv_offset;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	p->nodelay = m.no_delay != 0;
 	p->length = m.test_length;
 	return asked_where(m.port, m.ipfamily, p, err);
@@ -235,7 +235,7 @@ maerts_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.recv_buf_size = run->end.rcvbuf,
 		.receive_size = (int32_t)run->worker.send_size,
 		.no_delay = p->nodelay,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.send_buf_size = run->end.sndbuf,
 		.data_port_number = np_addr_port(&run->end.local),
 		.cpu_rate = cpu_rate(p),

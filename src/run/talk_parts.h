@@ -82,7 +82,7 @@ asked_where(int32_t port, int32_t family, struct np_plan *p, struct np_err *err)
 	if (family_from_wire(wire, p, err) != NP_OK) {
 		return err->code;
 	}
-	return port_from_wire((uint32_t)port, &p->near.port, err);
+	return port_from_wire((uint32_t)port, &p->near.sock.port, err);
 }
 
 /* A request's body; what can't be read is answered with EINVAL. */
@@ -160,7 +160,7 @@ cpu_told(struct np_far *far, double util, int32_t method, int32_t cpus)
 static inline float
 cpu_rate(const struct np_plan *p)
 {
-	return p->near.measure_cpu ? (float)np_cpu_rate() : 0;
+	return p->near.place.measure_cpu ? (float)np_cpu_rate() : 0;
 }
 
 #endif

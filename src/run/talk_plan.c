@@ -37,8 +37,8 @@ flags_of(const struct np_plan *p, const struct np_end *daemon)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		bits |= *(const bool *)((const char *)p + flags[i].at) ? flags[i].bit : 0;
 	}
-	return bits | (daemon->connected ? NP_WP_CONNECTED : 0) |
-	       (daemon->measure_cpu ? NP_WP_CPU : 0);
+	return bits | (daemon->sock.connected ? NP_WP_CONNECTED : 0) |
+	       (daemon->place.measure_cpu ? NP_WP_CPU : 0);
 }
 
 static void
@@ -47,8 +47,8 @@ flags_to(uint32_t bits, struct np_plan *p, struct np_end *daemon)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		*(bool *)((char *)p + flags[i].at) = (bits & flags[i].bit) != 0;
 	}
-	daemon->connected = (bits & NP_WP_CONNECTED) != 0;
-	daemon->measure_cpu = (bits & NP_WP_CPU) != 0;
+	daemon->sock.connected = (bits & NP_WP_CONNECTED) != 0;
+	daemon->place.measure_cpu = (bits & NP_WP_CPU) != 0;
 }
 
 /* All that is negative means the same. */
@@ -94,30 +94,31 @@ ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_messag
 	const struct np_end *far = &p->far;
 	bool uncut = p->transport->header > 0 && !p->pattern->transactions;
 
-	m->send_size = wish(far->send_size);
-	m->receive_size = uncut ? (int32_t)run->worker.send_size : wish(far->recv_size);
-	m->send_buf_size = wish(far->sndbuf);
-	m->recv_buf_size = wish(far->rcvbuf);
+	m->send_size = wish(far->call.send_size);
+	m->receive_size = uncut ? (int32_t)run->worker.send_size : wish(far->call.recv_size);
+	m->send_buf_size = wish(far->sock.sndbuf);
+	m->recv_buf_size = wish(far->sock.rcvbuf);
 	/* As wide as here, unless somebody wants it otherwise. */
 	m->send_width =
-	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width);
+	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.call.send_width);
 	m->recv_width =
-	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width);
-	m->send_alignment = far->send_align;
-	m->recv_alignment = far->recv_align;
-	m->send_offset = far->send_offset;
-	m->recv_offset = far->recv_offset;
-	m->dirty_count = wish(far->dirty);
-	m->clean_count = wish(far->clean);
-	m->interval_burst = far->interval_burst;
-	m->interval_usecs = far->interval_us;
-	m->socket_prio = wish(far->prio);
-	m->socket_tos = wish(far->tos);
-	m->data_port = far->port;
-	snprintf(m->congestion, sizeof(m->congestion), "%s", far->cong);
+	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.call.recv_width);
+	m->send_alignment = far->call.send_align;
+	m->recv_alignment = far->call.recv_align;
+	m->send_offset = far->call.send_offset;
+	m->recv_offset = far->call.recv_offset;
+	m->dirty_count = wish(far->call.dirty);
+	m->clean_count = wish(far->call.clean);
+	m->interval_burst = far->call.interval_burst;
+	m->interval_usecs = far->call.interval_us;
+	m->socket_prio = wish(far->sock.prio);
+	m->socket_tos = wish(far->sock.tos);
+	m->data_port = far->sock.port;
+	snprintf(m->congestion, sizeof(m->congestion), "%s", far->sock.cong);
 	snprintf(m->fill_file, sizeof(m->fill_file), "%.*s", (int)sizeof(m->fill_file) - 1,
-		 far->fill_file);
-	snprintf(m->engine, sizeof(m->engine), "%s", far->engine != NULL ? far->engine->name : "");
+		 far->call.fill_file);
+	snprintf(m->engine, sizeof(m->engine), "%s",
+		 far->place.engine != NULL ? far->place.engine->name : "");
 }
 
 /* The addresses of both ends, where somebody named them. */
@@ -163,7 +164,7 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 	}
-	np_tagged_put(&np_tagged_plan, p->far.cpu, &m, frame);
+	np_tagged_put(&np_tagged_plan, p->far.place.cpu, &m, frame);
 }
 
 /* Where the data goes to. */
@@ -301,24 +302,24 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 static void
 asked_end(const struct np_plan_message *m, struct np_end *near)
 {
-	near->send_size = m->send_size;
-	near->recv_size = m->receive_size;
-	near->sndbuf = m->send_buf_size;
-	near->rcvbuf = m->recv_buf_size;
-	near->send_width = m->send_width;
-	near->recv_width = m->recv_width;
-	near->send_align = m->send_alignment;
-	near->recv_align = m->recv_alignment;
-	near->send_offset = m->send_offset;
-	near->recv_offset = m->recv_offset;
-	near->dirty = m->dirty_count;
-	near->clean = m->clean_count;
-	near->interval_burst = m->interval_burst;
-	near->interval_us = m->interval_usecs;
-	near->prio = m->socket_prio;
-	near->tos = m->socket_tos;
-	snprintf(near->cong, sizeof(near->cong), "%s", m->congestion);
-	snprintf(near->fill_file, sizeof(near->fill_file), "%s", m->fill_file);
+	near->call.send_size = m->send_size;
+	near->call.recv_size = m->receive_size;
+	near->sock.sndbuf = m->send_buf_size;
+	near->sock.rcvbuf = m->recv_buf_size;
+	near->call.send_width = m->send_width;
+	near->call.recv_width = m->recv_width;
+	near->call.send_align = m->send_alignment;
+	near->call.recv_align = m->recv_alignment;
+	near->call.send_offset = m->send_offset;
+	near->call.recv_offset = m->recv_offset;
+	near->call.dirty = m->dirty_count;
+	near->call.clean = m->clean_count;
+	near->call.interval_burst = m->interval_burst;
+	near->call.interval_us = m->interval_usecs;
+	near->sock.prio = m->socket_prio;
+	near->sock.tos = m->socket_tos;
+	snprintf(near->sock.cong, sizeof(near->sock.cong), "%s", m->congestion);
+	snprintf(near->call.fill_file, sizeof(near->call.fill_file), "%s", m->fill_file);
 }
 
 /* An address in a plan; count 0: none. */
@@ -343,26 +344,26 @@ static int
 asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	if (p->transport->ip_protocol == 0) {
-		p->near.port = m->data_port;
-		p->far.port = m->client_port;
+		p->near.sock.port = m->data_port;
+		p->far.sock.port = m->client_port;
 		return NP_OK;
 	}
 	if (family_from_wire(m->family, p, err) != NP_OK ||
-	    port_from_wire(m->data_port, &p->near.port, err) != NP_OK) {
+	    port_from_wire(m->data_port, &p->near.sock.port, err) != NP_OK) {
 		return err->code;
 	}
-	return port_from_wire(m->client_port, &p->far.port, err);
+	return port_from_wire(m->client_port, &p->far.sock.port, err);
 }
 
 static int
 asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	if (p->transport->link) {
-		if (m->station.count != sizeof(p->far.mac)) {
+		if (m->station.count != sizeof(p->far.sock.mac)) {
 			return np_fail(err, NP_EPEER, EINVAL, "station of %u bytes",
 				       m->station.count);
 		}
-		memcpy(p->far.mac, m->station.at, sizeof(p->far.mac));
+		memcpy(p->far.sock.mac, m->station.at, sizeof(p->far.sock.mac));
 	}
 	if (!p->transport->named) {
 		return NP_OK;
@@ -372,16 +373,16 @@ asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 			  &p->bind, err) != NP_OK) {
 		return err->code;
 	}
-	return asked_address("client", m->client_address.at, m->client_address.count, p->far.port,
-			     np_plan_family(p), &p->far_bind, err);
+	return asked_address("client", m->client_address.at, m->client_address.count,
+			     p->far.sock.port, np_plan_family(p), &p->far_bind, err);
 }
 
 static int
 asked_engine(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	np_text_printable(m->engine);
-	p->near.engine = m->engine[0] != '\0' ? np_engine_find(m->engine) : NULL;
-	if (m->engine[0] != '\0' && p->near.engine == NULL) {
+	p->near.place.engine = m->engine[0] != '\0' ? np_engine_find(m->engine) : NULL;
+	if (m->engine[0] != '\0' && p->near.place.engine == NULL) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "engine '%s'", m->engine);
 	}
 	return NP_OK;
@@ -405,7 +406,7 @@ asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 static uint32_t
 granted_flags(const struct np_plan *p, const struct np_run *run)
 {
-	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->near.measure_cpu ? NP_WP_CPU : 0) |
+	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
 	       (run->worker.id.width > 0 ? NP_WP_IDS : 0);
 }
 
@@ -441,12 +442,12 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		m.mtu = run->terms->eth->mtu;
 	}
 	m.token = run->end.token;
-	m.send_size = wish(np_run_used(run->worker.send_size, p->near.send_size));
-	m.receive_size = wish(np_run_used(run->worker.recv_size, p->near.recv_size));
+	m.send_size = wish(np_run_used(run->worker.send_size, p->near.call.send_size));
+	m.receive_size = wish(np_run_used(run->worker.recv_size, p->near.call.recv_size));
 	m.send_width =
-	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.send_width);
+	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.call.send_width);
 	m.recv_width =
-	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.recv_width);
+	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.call.recv_width);
 	m.send_buf_size = wish(run->end.sndbuf);
 	m.recv_buf_size = wish(run->end.rcvbuf);
 	m.socket_prio = run->end.prio;

@@ -57,17 +57,17 @@ static void
 ss_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_unix_stream_request m = {
-		.recv_buf_size = buffer_to_wire(p->far.rcvbuf),
-		.send_buf_size = buffer_to_wire(p->far.sndbuf),
-		.receive_size = p->far.recv_size > 0 ? p->far.recv_size : 0,
-		.recv_alignment = (int32_t)p->far.recv_align,
-		.recv_offset = (int32_t)p->far.recv_offset,
-		.measure_cpu = p->far.measure_cpu,
+		.recv_buf_size = buffer_to_wire(p->far.sock.rcvbuf),
+		.send_buf_size = buffer_to_wire(p->far.sock.sndbuf),
+		.receive_size = p->far.call.recv_size > 0 ? p->far.call.recv_size : 0,
+		.recv_alignment = (int32_t)p->far.call.recv_align,
+		.recv_offset = (int32_t)p->far.call.recv_offset,
+		.measure_cpu = p->far.place.measure_cpu,
 		.test_length = (int32_t)(p->length < 0 ? -p->length : p->length),
 	};
 
 	(void)run;
-	put(frame, NP_STREAM_STREAM, p->far.cpu, np_unix_stream_request_layout, &m);
+	put(frame, NP_STREAM_STREAM, p->far.place.cpu, np_unix_stream_request_layout, &m);
 }
 
 static int
@@ -113,12 +113,12 @@ ss_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	p->pattern = &np_pattern_stream;
 	p->transport = &np_transport_unix_stream;
 	p->role = NP_FOLLOW;
-	p->near.sndbuf = m.send_buf_size;
-	p->near.rcvbuf = m.recv_buf_size;
-	p->near.recv_size = m.receive_size;
-	p->near.recv_align = (uint32_t)m.recv_alignment;
-	p->near.recv_offset = (uint32_t)m.recv_offset;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.sock.sndbuf = m.send_buf_size;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.recv_size = m.receive_size;
+	p->near.call.recv_align = (uint32_t)m.recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m.recv_offset;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	/* Seconds, or a count of bytes: as it can't be told, only the far end's close counts. */
 	p->length = 0;
 	return NP_OK;
@@ -131,7 +131,7 @@ ss_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.recv_buf_size = run->end.rcvbuf,
 		.send_buf_size = run->end.sndbuf,
 		.receive_size = (int32_t)run->worker.recv_size,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.cpu_rate = cpu_rate(p),
 	};
 
@@ -160,19 +160,19 @@ static void
 rr_ask(const struct np_plan *p, uint32_t code, np_layout *layout, uint8_t *frame)
 {
 	struct np_unix_rr_request m = {
-		.recv_buf_size = buffer_to_wire(p->far.rcvbuf),
-		.send_buf_size = buffer_to_wire(p->far.sndbuf),
-		.recv_alignment = (int32_t)p->far.recv_align,
-		.recv_offset = (int32_t)p->far.recv_offset,
-		.send_alignment = (int32_t)p->far.send_align,
-		.send_offset = (int32_t)p->far.send_offset,
+		.recv_buf_size = buffer_to_wire(p->far.sock.rcvbuf),
+		.send_buf_size = buffer_to_wire(p->far.sock.sndbuf),
+		.recv_alignment = (int32_t)p->far.call.recv_align,
+		.recv_offset = (int32_t)p->far.call.recv_offset,
+		.send_alignment = (int32_t)p->far.call.send_align,
+		.send_offset = (int32_t)p->far.call.send_offset,
 		.request_size = p->request,
 		.response_size = p->response,
-		.measure_cpu = p->far.measure_cpu,
+		.measure_cpu = p->far.place.measure_cpu,
 		.test_length = (int32_t)p->length,
 	};
 
-	put(frame, code, p->far.cpu, layout, &m);
+	put(frame, code, p->far.place.cpu, layout, &m);
 }
 
 static void
@@ -246,13 +246,13 @@ rr_asked(const uint8_t *frame, np_layout *layout, struct np_plan *p, struct np_e
 	}
 	p->pattern = &np_pattern_rr;
 	p->role = NP_FOLLOW;
-	p->near.sndbuf = m.send_buf_size;
-	p->near.rcvbuf = m.recv_buf_size;
-	p->near.recv_align = (uint32_t)m.recv_alignment;
-	p->near.recv_offset = (uint32_t)m.recv_offset;
-	p->near.send_align = (uint32_t)m.send_alignment;
-	p->near.send_offset = (uint32_t)m.send_offset;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.sock.sndbuf = m.send_buf_size;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.recv_align = (uint32_t)m.recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m.recv_offset;
+	p->near.call.send_align = (uint32_t)m.send_alignment;
+	p->near.call.send_offset = (uint32_t)m.send_offset;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	p->request = m.request_size;
 	p->response = m.response_size;
 	p->length = m.test_length;
@@ -280,7 +280,7 @@ rr_grant(const struct np_plan *p, const struct np_run *run, uint32_t code, np_la
 	struct np_unix_rr_response m = {
 		.recv_buf_size = run->end.rcvbuf,
 		.send_buf_size = run->end.sndbuf,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.cpu_rate = cpu_rate(p),
 	};
 
@@ -333,15 +333,15 @@ static void
 ds_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_dg_stream_request m = {
-		.recv_buf_size = buffer_to_wire(p->far.rcvbuf),
+		.recv_buf_size = buffer_to_wire(p->far.sock.rcvbuf),
 		.message_size = (int32_t)run->worker.send_size,
-		.recv_alignment = (int32_t)p->far.recv_align,
-		.recv_offset = (int32_t)p->far.recv_offset,
-		.measure_cpu = p->far.measure_cpu,
+		.recv_alignment = (int32_t)p->far.call.recv_align,
+		.recv_offset = (int32_t)p->far.call.recv_offset,
+		.measure_cpu = p->far.place.measure_cpu,
 		.test_length = (int32_t)(p->length < 0 ? 0 : p->length),
 	};
 
-	put(frame, NP_DG_STREAM, p->far.cpu, np_dg_stream_request_layout, &m);
+	put(frame, NP_DG_STREAM, p->far.place.cpu, np_dg_stream_request_layout, &m);
 }
 
 static int
@@ -390,11 +390,11 @@ ds_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	p->pattern = &np_pattern_stream;
 	p->transport = &np_transport_unix_dgram;
 	p->role = NP_FOLLOW;
-	p->near.rcvbuf = m.recv_buf_size;
-	p->near.recv_size = m.message_size;
-	p->near.recv_align = (uint32_t)m.recv_alignment;
-	p->near.recv_offset = (uint32_t)m.recv_offset;
-	p->near.measure_cpu = m.measure_cpu != 0;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.recv_size = m.message_size;
+	p->near.call.recv_align = (uint32_t)m.recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m.recv_offset;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
 	p->length = m.test_length;
 	return NP_OK;
 }
@@ -405,7 +405,7 @@ ds_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	struct np_dg_stream_response m = {
 		.recv_buf_size = run->end.rcvbuf,
 		.send_buf_size = run->end.sndbuf,
-		.measure_cpu = p->near.measure_cpu,
+		.measure_cpu = p->near.place.measure_cpu,
 		.test_length = (int32_t)p->length,
 		.cpu_rate = cpu_rate(p),
 	};

@@ -23,8 +23,8 @@ be_asked(const struct np_dialect *d, const uint8_t *frame)
 	must((p.role == NP_LEAD || p.role == NP_FOLLOW) && p.pattern->side[p.role] != NULL);
 	must(p.transport->family != 0 || p.family == AF_INET || p.family == AF_INET6);
 	must(!p.pattern->sized || (p.request > 0 && p.response > 0));
-	must(memchr(p.near.cong, '\0', sizeof(p.near.cong)) != NULL);
-	must(memchr(p.near.fill_file, '\0', sizeof(p.near.fill_file)) != NULL);
+	must(memchr(p.near.sock.cong, '\0', sizeof(p.near.sock.cong)) != NULL);
+	must(memchr(p.near.call.fill_file, '\0', sizeof(p.near.call.fill_file)) != NULL);
 	must(!p.active);
 }
 

@@ -47,7 +47,7 @@ measure(const struct np_bench *bench, struct np_plan *p, struct np_outcome *out)
 	p->role = bench->near_role;
 	p->active = true;
 	p->request = p->response = p->pattern->sized ? 1 : -1;
-	p->near.measure_cpu = p->far.measure_cpu = true;
+	p->near.place.measure_cpu = p->far.place.measure_cpu = true;
 	memset(out, 0, sizeof(*out));
 	out->tally.count.sent = 1000;
 	out->tally.count.sends = 10;

@@ -79,7 +79,7 @@ client_params(struct np_plan *p, const struct np_bench *bench, int family, int64
 		p->response = 32;
 	}
 	if (!p->transport->connected) {
-		p->near.send_size = 512;
+		p->near.call.send_size = 512;
 	}
 	if (p->transport->link) {
 		p->response = p->response > 0 ? 48 : -1; /* a frame has no less than 46 bytes */

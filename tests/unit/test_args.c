@@ -139,8 +139,8 @@ defaults_are_netperfs(void **state)
 	assert_int_equal(cli->output.verbosity, 1);
 	assert_int_equal(cli->output.headers, 1);
 	assert_int_equal(cli->plan.length, 10);
-	assert_int_equal(cli->plan.near.send_align, 8);
-	assert_int_equal(cli->plan.near.sndbuf, -1);
+	assert_int_equal(cli->plan.near.call.send_align, 8);
+	assert_int_equal(cli->plan.near.sock.sndbuf, -1);
 	assert_null(cli->output.selectors);
 	assert_null(cli->target.passphrase);
 }
@@ -217,16 +217,16 @@ the_other_global_options_arrive(void **state)
 	assert_int_equal(cli->wait_s, 3);
 	assert_true(cli->plan.keepalive);
 	assert_true(cli->bound);
-	assert_int_equal(cli->plan.near.cpu, 1);
-	assert_int_equal(cli->plan.far.cpu, 0);
+	assert_int_equal(cli->plan.near.place.cpu, 1);
+	assert_int_equal(cli->plan.far.place.cpu, 0);
 	assert_string_equal(cli->target.passphrase, "sesame");
-	assert_int_equal(cli->plan.near.send_align, 16);
-	assert_int_equal(cli->plan.near.recv_align, 32);
-	assert_int_equal(cli->plan.far.recv_offset, 4);
-	assert_int_equal(cli->plan.near.recv_width, 5);
-	assert_int_equal(parsed("-Y ef")->plan.far.tos, 0xb8);
-	assert_int_equal(parsed("-Y cs1,0x10")->plan.near.tos, 0x20);
-	assert_int_equal(parsed("-Y cs1,0x10")->plan.far.tos, 16);
+	assert_int_equal(cli->plan.near.call.send_align, 16);
+	assert_int_equal(cli->plan.near.call.recv_align, 32);
+	assert_int_equal(cli->plan.far.call.recv_offset, 4);
+	assert_int_equal(cli->plan.near.call.recv_width, 5);
+	assert_int_equal(parsed("-Y ef")->plan.far.sock.tos, 0xb8);
+	assert_int_equal(parsed("-Y cs1,0x10")->plan.near.sock.tos, 0x20);
+	assert_int_equal(parsed("-Y cs1,0x10")->plan.far.sock.tos, 16);
 	assert_true(parsed("-h")->usage && parsed("--help")->help && parsed("-V")->version);
 	assert_wrong("-T 65536", "-T: 65536 is out of range (0 to 65535)");
 	assert_wrong("-a 0", "-a: 0 is out of range");
@@ -272,12 +272,12 @@ what_stands_behind_the_dashes_is_the_tests(void **state)
 
 	(void)state;
 	assert_int_equal(cli->output.headers, 0);
-	assert_int_equal(cli->plan.near.port, 5000);
-	assert_int_equal(cli->plan.far.port, 6000);
+	assert_int_equal(cli->plan.near.sock.port, 5000);
+	assert_int_equal(cli->plan.far.sock.port, 6000);
 	assert_int_equal(cli->plan.ttl, 3);
 	assert_int_equal(cli->plan.length, 10);
-	assert_int_equal(parsed("-- -P 5000")->plan.far.port, 5000);
-	assert_int_equal(parsed("-- -P ,6000")->plan.near.port, 0);
+	assert_int_equal(parsed("-- -P 5000")->plan.far.sock.port, 5000);
+	assert_int_equal(parsed("-- -P ,6000")->plan.near.sock.port, 0);
 	assert_wrong("-t TCP_CC -- -j 5", "test option of TCP_CC: -j: no such option");
 	assert_wrong("-- -x", "test option of TCP_STREAM: -x: no such option");
 	assert_wrong("-- -e 0", "-e: 0 is no time-out (1 to 3600 seconds)");
@@ -290,17 +290,17 @@ sizes_have_the_order_of_netperf(void **state)
 	const struct np_cli *cli = parsed("-- -m 10,20 -M 30,40");
 
 	(void)state;
-	assert_int_equal(cli->plan.near.send_size, 10);
-	assert_int_equal(cli->plan.far.send_size, 20);
-	assert_int_equal(cli->plan.far.recv_size, 30);
-	assert_int_equal(cli->plan.near.recv_size, 40);
-	assert_int_equal(parsed("-- -m 10")->plan.far.send_size, -1);
-	assert_int_equal(parsed("-- -M 30")->plan.near.recv_size, -1);
+	assert_int_equal(cli->plan.near.call.send_size, 10);
+	assert_int_equal(cli->plan.far.call.send_size, 20);
+	assert_int_equal(cli->plan.far.call.recv_size, 30);
+	assert_int_equal(cli->plan.near.call.recv_size, 40);
+	assert_int_equal(parsed("-- -m 10")->plan.far.call.send_size, -1);
+	assert_int_equal(parsed("-- -M 30")->plan.near.call.recv_size, -1);
 	cli = parsed("-- -s 1K -S 2K,4K -r 5");
-	assert_int_equal(cli->plan.near.sndbuf, 1024);
-	assert_int_equal(cli->plan.near.rcvbuf, 1024);
-	assert_int_equal(cli->plan.far.sndbuf, 2048);
-	assert_int_equal(cli->plan.far.rcvbuf, 4096);
+	assert_int_equal(cli->plan.near.sock.sndbuf, 1024);
+	assert_int_equal(cli->plan.near.sock.rcvbuf, 1024);
+	assert_int_equal(cli->plan.far.sock.sndbuf, 2048);
+	assert_int_equal(cli->plan.far.sock.rcvbuf, 4096);
 	assert_int_equal(cli->plan.request, 5);
 	assert_int_equal(cli->plan.response, 5);
 	assert_wrong("-- -m 0", "-m: 0 is out of range");
@@ -352,13 +352,13 @@ selectors_before_the_dashes_change_nothing(void **state)
 		const struct np_cli *cli = parsed(lines[i]);
 
 		assert_int_equal(cli->output.style, NP_STYLE_CLASSIC);
-		assert_int_equal(cli->plan.far.send_offset, 0);
-		assert_int_equal(cli->plan.near.send_offset, 0);
-		assert_int_equal(cli->plan.near.dirty, -1);
+		assert_int_equal(cli->plan.far.call.send_offset, 0);
+		assert_int_equal(cli->plan.near.call.send_offset, 0);
+		assert_int_equal(cli->plan.near.call.dirty, -1);
 		assert_has(cli->notes.text, "output selectors are a test option (-- -");
 	}
 	assert_wrong("-O nonsense", "nonsense is not a number");
-	assert_int_equal(parsed("-O 16.0")->plan.far.send_offset, 16);
+	assert_int_equal(parsed("-O 16.0")->plan.far.call.send_offset, 16);
 }
 
 static void
@@ -380,10 +380,11 @@ names_have_an_end(void **state)
 	const struct np_cli *cli = parsed("-- -K reno,cubic");
 
 	(void)state;
-	assert_string_equal(cli->plan.near.cong, "reno");
-	assert_string_equal(cli->plan.far.cong, "cubic");
-	assert_string_equal(parsed("-- -K reno")->plan.far.cong, "reno");
-	assert_string_equal(parsed("-- -K abcdefghijklmno")->plan.near.cong, "abcdefghijklmno");
+	assert_string_equal(cli->plan.near.sock.cong, "reno");
+	assert_string_equal(cli->plan.far.sock.cong, "cubic");
+	assert_string_equal(parsed("-- -K reno")->plan.far.sock.cong, "reno");
+	assert_string_equal(parsed("-- -K abcdefghijklmno")->plan.near.sock.cong,
+			    "abcdefghijklmno");
 	assert_wrong("-- -K abcdefghijklmnop", "a name of more than 15 characters");
 	assert_wrong("-- -K ,abcdefghijklmnop", "a name of more than 15 characters");
 }
@@ -444,14 +445,14 @@ pacing_has_times_and_bursts(void **state)
 	const struct np_cli *cli = parsed("-w 10,500us -b 16,2");
 
 	(void)state;
-	assert_int_equal(cli->plan.near.interval_us, 10000);
-	assert_int_equal(cli->plan.far.interval_us, 500);
-	assert_int_equal(cli->plan.near.interval_burst, 16);
-	assert_int_equal(cli->plan.far.interval_burst, 2);
-	assert_int_equal(parsed("-w 2s")->plan.near.interval_us, 2000000);
-	assert_int_equal(parsed("-w 3ms")->plan.near.interval_us, 3000);
-	assert_int_equal(parsed("-b 10G")->plan.near.interval_burst, UINT32_MAX);
-	assert_int_equal(parsed("-b ,4")->plan.near.interval_burst, 0);
+	assert_int_equal(cli->plan.near.call.interval_us, 10000);
+	assert_int_equal(cli->plan.far.call.interval_us, 500);
+	assert_int_equal(cli->plan.near.call.interval_burst, 16);
+	assert_int_equal(cli->plan.far.call.interval_burst, 2);
+	assert_int_equal(parsed("-w 2s")->plan.near.call.interval_us, 2000000);
+	assert_int_equal(parsed("-w 3ms")->plan.near.call.interval_us, 3000);
+	assert_int_equal(parsed("-b 10G")->plan.near.call.interval_burst, UINT32_MAX);
+	assert_int_equal(parsed("-b ,4")->plan.near.call.interval_burst, 0);
 	assert_wrong("-w soon", "-w: soon is no interval");
 	assert_wrong("-b -1", "-b: -1 is no number of operations");
 }
@@ -475,7 +476,7 @@ cpu_options_may_have_a_rate(void **state)
 	const struct np_cli *cli = parsed("-c 100 -C -P 0");
 
 	(void)state;
-	assert_true(cli->plan.near.measure_cpu && cli->plan.far.measure_cpu);
+	assert_true(cli->plan.near.place.measure_cpu && cli->plan.far.place.measure_cpu);
 	assert_int_equal(cli->output.headers, 0);
 	assert_int_equal(parsed("-cCd -d")->output.debug, 2);
 }
@@ -604,8 +605,8 @@ a_test_settles_what_was_left_open(void **state)
 	assert_false(cli.plan.no_route);
 	cli = *parsed("-b 4");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
-	assert_int_equal(cli.plan.near.interval_us, 1000);
-	assert_int_equal(cli.plan.far.interval_us, 0);
+	assert_int_equal(cli.plan.near.call.interval_us, 1000);
+	assert_int_equal(cli.plan.far.call.interval_us, 0);
 	cli = *parsed("-j -v 2");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
 	assert_true(cli.output.histogram && cli.plan.time_calls);
@@ -623,17 +624,17 @@ flows_and_engines_arrive(void **state)
 
 	(void)state;
 	assert_int_equal(cli->plan.flows, 1);
-	assert_null(cli->plan.near.engine);
-	assert_null(cli->plan.far.engine);
+	assert_null(cli->plan.near.place.engine);
+	assert_null(cli->plan.far.place.engine);
 	cli = parsed("--flows 10000 --engine sync,EPOLL");
 	assert_int_equal(cli->plan.flows, 10000);
-	assert_ptr_equal(cli->plan.near.engine, np_engine_find("sync"));
-	assert_ptr_equal(cli->plan.far.engine, np_engine_find("epoll"));
+	assert_ptr_equal(cli->plan.near.place.engine, np_engine_find("sync"));
+	assert_ptr_equal(cli->plan.far.place.engine, np_engine_find("epoll"));
 	cli = parsed("--engine epoll");
-	assert_ptr_equal(cli->plan.near.engine, cli->plan.far.engine);
+	assert_ptr_equal(cli->plan.near.place.engine, cli->plan.far.place.engine);
 	cli = parsed("--engine ,sync");
-	assert_null(cli->plan.near.engine);
-	assert_ptr_equal(cli->plan.far.engine, np_engine_find("sync"));
+	assert_null(cli->plan.near.place.engine);
+	assert_ptr_equal(cli->plan.far.place.engine, np_engine_find("sync"));
 	assert_true(parsed("--engine list")->list_engines);
 	assert_wrong("--flows 0", "1 to 10000");
 	assert_wrong("--flows 10001", "1 to 10000");

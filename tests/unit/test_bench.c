@@ -264,7 +264,7 @@ a_burst_makes_no_transaction_more(void **state)
 static void
 connect_datagrams(struct np_plan *p)
 {
-	p->near.connected = true;
+	p->near.sock.connected = true;
 }
 
 static void

@@ -31,9 +31,9 @@ seen(const _Atomic uint64_t *shown)
 static void
 pace_end(struct np_end *e)
 {
-	e->interval_burst = BURST;
-	e->interval_us = INTERVAL_MS * 1000;
-	e->send_size = 512;
+	e->call.interval_burst = BURST;
+	e->call.interval_us = INTERVAL_MS * 1000;
+	e->call.send_size = 512;
 }
 
 static void
@@ -54,7 +54,7 @@ static void
 pace_connected(struct np_plan *p)
 {
 	pace_both(p);
-	p->near.connected = true;
+	p->near.sock.connected = true;
 	p->time_calls = true;
 }
 
@@ -133,8 +133,8 @@ static void
 paced_flow(struct np_run *run, struct np_plan *p, struct np_stop *stop, uint64_t started_ns)
 {
 	np_plan_init(p);
-	p->near.interval_us = 20000;
-	p->near.interval_burst = 1;
+	p->near.call.interval_us = 20000;
+	p->near.call.interval_burst = 1;
 	memset(run, 0, sizeof(*run));
 	stop->level = 0;
 	run->plan = p;
@@ -206,17 +206,17 @@ a_burst_alone_means_an_interval_of_a_millisecond(void **state)
 
 	(void)state;
 	paced_flow(&run, &p, &stop, np_now());
-	p.near.interval_us = 0;
+	p.near.call.interval_us = 0;
 	np_load_begin(&run.worker.load, &p, np_now());
 	assert_int_equal(run.worker.load.interval_ns, NP_MSEC);
 	assert_int_equal(np_load_longest(&p), NP_MSEC);
-	p.near.interval_burst = 0;
-	p.near.interval_us = 5000;
+	p.near.call.interval_burst = 0;
+	p.near.call.interval_us = 5000;
 	np_load_begin(&run.worker.load, &p, np_now());
 	assert_false(pace(&run.worker));
 	assert_int_equal(np_load_longest(&p), 0);
-	p.far.interval_burst = 1;
-	p.far.interval_us = 5000;
+	p.far.call.interval_burst = 1;
+	p.far.call.interval_us = 5000;
 	assert_int_equal(np_load_longest(&p), 5 * NP_MSEC);
 }
 
@@ -253,8 +253,8 @@ a_pause_is_no_lost_response(void **state)
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, answer_slowly, &fd), 0);
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
-	e.plan.near.interval_burst = 1;
-	e.plan.near.interval_us = 2500000;
+	e.plan.near.call.interval_burst = 1;
+	e.plan.near.call.interval_us = 2500000;
 	e.plan.timeout_ms = 2000;
 	end_open(&e);
 	end_aim(&e, &at);
@@ -273,9 +273,9 @@ a_pause_is_no_lost_response(void **state)
 static void
 touch_some(struct np_plan *p)
 {
-	p->near.send_size = 16;
-	p->near.dirty = 4;
-	p->near.clean = 8;
+	p->near.call.send_size = 16;
+	p->near.call.dirty = 4;
+	p->near.call.clean = 8;
 }
 
 static void
@@ -307,7 +307,7 @@ what_is_sent_is_dirty(void **state)
 static void
 touch_all(struct np_plan *p)
 {
-	p->near.dirty = p->near.clean = p->far.dirty = p->far.clean = INT32_MAX;
+	p->near.call.dirty = p->near.call.clean = p->far.call.dirty = p->far.call.clean = INT32_MAX;
 	p->use_write = true;
 }
 
@@ -438,7 +438,7 @@ static void
 avoid_copies(struct np_plan *p)
 {
 	p->copy_avoidance = true;
-	p->far.dirty = p->near.dirty = 3;
+	p->far.call.dirty = p->near.call.dirty = 3;
 	p->time_calls = true;
 }
 

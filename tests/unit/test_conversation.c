@@ -220,7 +220,7 @@ a_plan_may_name_what_drives_the_daemons_end(void **state)
 		struct np_err err = { .code = NP_OK };
 
 		client_params(&p, b, AF_INET, -count_for(b));
-		p.far.engine = np_engine_find("sync");
+		p.far.place.engine = np_engine_find("sync");
 		p.ids = !p.transport->connected;
 		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
 			fail_msg("%s: %s", names[i], err.msg);
@@ -267,7 +267,7 @@ a_plan_needs_a_daemon_of_ours(void **state)
 	p.flows = 4;
 	expect_no_plan(&c, &p, "--flows 4: the netserver at 127.0.0.1 port ");
 	p.flows = 1;
-	p.far.engine = np_engine_find("sync");
+	p.far.place.engine = np_engine_find("sync");
 	expect_no_plan(&c, &p, "--engine ,sync: the netserver at 127.0.0.1 port ");
 	client_params(&p, &row, AF_INET, -1000);
 	row.code = NP_PLAN;
@@ -1018,7 +1018,7 @@ our_daemon_answers_from_the_address_that_was_asked(void **state)
 	meet_at(&d, &c, at, NULL);
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -OURS);
 	p.ids = true;
-	p.near.connected = true;
+	p.near.sock.connected = true;
 	if (np_client_run(&c, &p, NULL, &at, &out, &err) != NP_OK) {
 		fail_msg("%s", err.msg);
 	}

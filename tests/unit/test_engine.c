@@ -52,7 +52,7 @@ one_flow_blocks_and_many_wait(void **state)
 	assert_ptr_equal(np_engine_of(&p), &np_engine_epoll);
 	assert_non_null(np_engine_sync.why_not(&p));
 	assert_null(np_engine_epoll.why_not(&p));
-	p.near.engine = &np_engine_sync;
+	p.near.place.engine = &np_engine_sync;
 	assert_ptr_equal(np_engine_of(&p), &np_engine_sync);
 	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
 	assert_non_null(np_engine_epoll.why_not(&p));
@@ -109,8 +109,8 @@ static uint32_t burst;
 static void
 choose_engines(struct np_plan *p)
 {
-	p->near.engine = client_engine;
-	p->far.engine = server_engine;
+	p->near.place.engine = client_engine;
+	p->far.place.engine = server_engine;
 	p->burst = burst;
 	p->ids = true;
 }
@@ -194,7 +194,7 @@ a_wait_for_events_is_ended(void **state)
 
 	(void)state;
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 0);
-	e.plan.near.engine = &np_engine_epoll;
+	e.plan.near.place.engine = &np_engine_epoll;
 	e.plan.timeout_ms = 10;
 	end_open(&e);
 	end_aim(&e, &at);
@@ -303,8 +303,8 @@ static void
 pace_by_events(struct np_plan *p)
 {
 	choose_engines(p);
-	p->near.interval_burst = 2;
-	p->near.interval_us = 15000;
+	p->near.call.interval_burst = 2;
+	p->near.call.interval_us = 15000;
 }
 
 static void

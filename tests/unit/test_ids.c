@@ -428,7 +428,7 @@ static void
 agree_on_ids(struct np_plan *p)
 {
 	p->ids = true;
-	p->near.dirty = p->far.dirty = 16; /* the codec comes after the touching */
+	p->near.call.dirty = p->far.call.dirty = 16; /* the codec comes after the touching */
 }
 
 static void

@@ -278,10 +278,10 @@ no_test_takes_more_than_was_reckoned(void **state)
 			client_params(&client, b, AF_INET, 1);
 			server_params(&p, &client);
 			terms = terms_for(&p);
-			p.near.send_size = p.near.recv_size = sizes[k % LEN(sizes)];
-			p.near.send_width = p.near.recv_width = k % 3 * 5;
-			p.near.send_align = p.near.recv_align = 1U << k;
-			p.near.send_offset = p.near.recv_offset = (uint32_t)k * 3;
+			p.near.call.send_size = p.near.call.recv_size = sizes[k % LEN(sizes)];
+			p.near.call.send_width = p.near.call.recv_width = k % 3 * 5;
+			p.near.call.send_align = p.near.call.recv_align = 1U << k;
+			p.near.call.send_offset = p.near.call.recv_offset = (uint32_t)k * 3;
 			terms.call_max = k % 2 * 3000;
 			assert_int_equal(np_run_bytes(&p, &terms, &reckoned, &err), NP_OK);
 			assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_OK);

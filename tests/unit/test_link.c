@@ -253,8 +253,8 @@ a_deaf_socket_forgets(void **state)
 static void
 make_tiny(struct np_plan *p)
 {
-	p->near.send_size = 1;
-	p->near.dirty = p->far.dirty = 1 << 20;
+	p->near.call.send_size = 1;
+	p->near.call.dirty = p->far.call.dirty = 1 << 20;
 }
 
 /* Filled up to what Ethernet carries, and touched behind the header alone. */

@@ -27,7 +27,7 @@ make_burst(struct np_plan *p)
 static void
 connect_datagrams(struct np_plan *p)
 {
-	p->near.connected = true;
+	p->near.sock.connected = true;
 }
 
 /* ---- Loss ---- */
@@ -111,7 +111,7 @@ a_refused_datagram_is_a_lost_one(void **state)
 	(void)state;
 	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
-	e.plan.near.connected = true;
+	e.plan.near.sock.connected = true;
 	end_open(&e);
 	end_aim(&e, &at);
 	e.drive.length_ns = 300 * NP_MSEC; /* a busy machine may begin late */
@@ -243,7 +243,7 @@ a_message_too_long_for_a_datagram_names_the_option(void **state)
 
 	(void)state;
 	client_params(&e.plan, np_bench_find("UDP_STREAM"), AF_INET, 10);
-	e.plan.near.send_size = 65508;
+	e.plan.near.call.send_size = 65508;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
@@ -302,7 +302,7 @@ a_server_takes_another_port_when_its_own_is_in_use(void **state)
 		int used = bound_socket(AF_INET, b->transport->socktype, &at);
 
 		client_params(&client, b, AF_INET, 1);
-		client.far.port = np_addr_port(&at);
+		client.far.sock.port = np_addr_port(&at);
 		server_params(&e.plan, &client);
 		end_open(&e);
 		assert_true(e.run.end.port_moved);
@@ -326,11 +326,11 @@ two_servers_never_share_a_port(void **state)
 		client_params(&client, np_bench_find(names[i]), AF_INET, 1);
 		server_params(&first.plan, &client);
 		end_open(&first);
-		client.far.port = np_addr_port(&first.run.end.local);
+		client.far.sock.port = np_addr_port(&first.run.end.local);
 		server_params(&second.plan, &client);
 		end_open(&second);
 		assert_true(second.run.end.port_moved);
-		assert_int_not_equal(np_addr_port(&second.run.end.local), client.far.port);
+		assert_int_not_equal(np_addr_port(&second.run.end.local), client.far.sock.port);
 		end_free(&first);
 		end_free(&second);
 	}

@@ -311,12 +311,12 @@ udp_requests_tell_their_layout(void **state)
 				     old ? np_udp_242_request_layout : np_udp_request_layout, &m);
 			np_plan_init(&p);
 			assert_int_equal(d->asked(frame, &p, &err), NP_OK);
-			assert_int_equal(p.near.recv_size, 1472);
-			assert_int_equal(p.near.recv_align, 16);
-			assert_int_equal(p.near.connected, !old);
-			assert_true(p.near.measure_cpu);
+			assert_int_equal(p.near.call.recv_size, 1472);
+			assert_int_equal(p.near.call.recv_align, 16);
+			assert_int_equal(p.near.sock.connected, !old);
+			assert_true(p.near.place.measure_cpu);
 			assert_int_equal(p.length, 3600);
-			assert_int_equal(p.near.port, 5001);
+			assert_int_equal(p.near.sock.port, 5001);
 			assert_int_equal(p.family, AF_INET);
 		}
 	}

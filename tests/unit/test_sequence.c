@@ -452,23 +452,23 @@ static void
 number_and_touch(struct np_plan *p)
 {
 	p->sequence = true;
-	p->near.dirty = 64;
-	p->near.interval_burst = 50;
-	p->near.interval_us = 200;
-	p->far.dirty = 64;
+	p->near.call.dirty = 64;
+	p->near.call.interval_burst = 50;
+	p->near.call.interval_us = 200;
+	p->far.call.dirty = 64;
 }
 
 static void
 number_and_time(struct np_plan *p)
 {
-	p->sequence = p->time_calls = p->near.connected = true;
+	p->sequence = p->time_calls = p->near.sock.connected = true;
 }
 
 static void
 number_short_ones(struct np_plan *p)
 {
 	p->sequence = true;
-	p->near.send_size = NP_SEQUENCE_HEADER - 1;
+	p->near.call.send_size = NP_SEQUENCE_HEADER - 1;
 }
 
 static void
@@ -615,8 +615,8 @@ static void
 pace(struct np_plan *p)
 {
 	p->sequence = true;
-	p->near.interval_burst = 10;
-	p->near.interval_us = 1000;
+	p->near.call.interval_burst = 10;
+	p->near.call.interval_us = 1000;
 }
 
 /* For all that will come: whoever reads may be kept from it by what else the machine does. */

@@ -30,7 +30,7 @@ make_burst(struct np_plan *p)
 static void
 connect_datagrams(struct np_plan *p)
 {
-	p->near.connected = true;
+	p->near.sock.connected = true;
 }
 
 static void
@@ -43,14 +43,14 @@ time_calls(struct np_plan *p)
 static void
 pace_slowly(struct np_plan *p)
 {
-	p->near.interval_burst = p->far.interval_burst = 1;
-	p->near.interval_us = p->far.interval_us = 3600000000;
+	p->near.call.interval_burst = p->far.call.interval_burst = 1;
+	p->near.call.interval_us = p->far.call.interval_us = 3600000000;
 }
 
 static void
 use_extras(struct np_plan *p)
 {
-	p->near.dirty = p->near.clean = p->far.dirty = p->far.clean = 100;
+	p->near.call.dirty = p->near.call.clean = p->far.call.dirty = p->far.call.clean = 100;
 	p->use_write = p->copy_avoidance = p->packet_info = p->retry_connect = true;
 }
 
@@ -248,8 +248,8 @@ what_a_stopped_sender_sent_in_part_is_counted(void **state)
 		int far;
 
 		client_params(&e.plan, np_bench_find(names[i]), AF_INET, 0);
-		e.plan.near.send_size = 1000003;
-		e.plan.near.send_width = 2;
+		e.plan.near.call.send_size = 1000003;
+		e.plan.near.call.send_width = 2;
 		end_open(&e);
 		end_aim(&e, &at);
 		assert_stops(&e);

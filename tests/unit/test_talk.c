@@ -27,20 +27,20 @@ random_size(uint64_t *seed)
 static void
 random_end(struct np_end *e, uint64_t *seed)
 {
-	e->sndbuf = random_size(seed);
-	e->rcvbuf = random_size(seed);
-	e->send_size = random_size(seed);
-	e->recv_size = random_size(seed);
-	e->send_align = 1U << next_random(seed) % 20;
-	e->recv_align = 1U << next_random(seed) % 20;
-	e->send_offset = (uint32_t)next_random(seed) % 9999;
-	e->recv_offset = (uint32_t)next_random(seed) % 9999;
-	e->prio = random_size(seed);
-	e->tos = (int32_t)(next_random(seed) % 256);
-	e->cpu = (int32_t)(next_random(seed) % 64);
-	e->port = (uint16_t)next_random(seed);
-	e->connected = next_random(seed) % 2 == 0;
-	snprintf(e->cong, sizeof(e->cong), "%.*s", (int)(next_random(seed) % 16),
+	e->sock.sndbuf = random_size(seed);
+	e->sock.rcvbuf = random_size(seed);
+	e->call.send_size = random_size(seed);
+	e->call.recv_size = random_size(seed);
+	e->call.send_align = 1U << next_random(seed) % 20;
+	e->call.recv_align = 1U << next_random(seed) % 20;
+	e->call.send_offset = (uint32_t)next_random(seed) % 9999;
+	e->call.recv_offset = (uint32_t)next_random(seed) % 9999;
+	e->sock.prio = random_size(seed);
+	e->sock.tos = (int32_t)(next_random(seed) % 256);
+	e->place.cpu = (int32_t)(next_random(seed) % 64);
+	e->sock.port = (uint16_t)next_random(seed);
+	e->sock.connected = next_random(seed) % 2 == 0;
+	snprintf(e->sock.cong, sizeof(e->sock.cong), "%.*s", (int)(next_random(seed) % 16),
 		 "abcdefghijklmnop");
 }
 
@@ -54,7 +54,7 @@ random_params(struct np_plan *p, const struct np_bench *b, uint64_t *seed)
 		p->request = random_size(seed);
 		p->response = random_size(seed);
 	}
-	p->far.measure_cpu = next_random(seed) % 2 == 0;
+	p->far.place.measure_cpu = next_random(seed) % 2 == 0;
 	p->nodelay = next_random(seed) % 2 == 0;
 	p->no_route = next_random(seed) % 2 == 0;
 	p->keepalive = next_random(seed) % 2 == 0;
@@ -68,17 +68,17 @@ random_plan(struct np_plan *p, uint64_t *seed)
 {
 	p->flows = 1 + (uint32_t)(next_random(seed) % NP_FLOWS_MAX) * np_plan_several(p);
 	p->burst = (uint32_t)next_random(seed) % 99;
-	p->far.engine = next_random(seed) % 2 == 0 ? np_engine_find("sync") : NULL;
-	p->far.dirty = random_size(seed);
-	p->far.clean = random_size(seed);
-	p->far.interval_burst = (uint32_t)next_random(seed);
-	p->far.interval_us = (uint32_t)next_random(seed);
+	p->far.place.engine = next_random(seed) % 2 == 0 ? np_engine_find("sync") : NULL;
+	p->far.call.dirty = random_size(seed);
+	p->far.call.clean = random_size(seed);
+	p->far.call.interval_burst = (uint32_t)next_random(seed);
+	p->far.call.interval_us = (uint32_t)next_random(seed);
 	p->ids = next_random(seed) % 2 == 0;
 	p->fast_open = next_random(seed) % 2 == 0;
 	p->packet_info = next_random(seed) % 2 == 0;
 	p->copy_avoidance = next_random(seed) % 2 == 0;
-	snprintf(p->far.fill_file, sizeof(p->far.fill_file), "%.*s", (int)(next_random(seed) % 30),
-		 "/a/file/that/is/where/it/is/said");
+	snprintf(p->far.call.fill_file, sizeof(p->far.call.fill_file), "%.*s",
+		 (int)(next_random(seed) % 30), "/a/file/that/is/where/it/is/said");
 }
 
 /* What every dialect carries. */
@@ -89,30 +89,30 @@ check_asked(const struct np_plan *p, const struct np_plan *q)
 	assert_ptr_equal(q->pattern->side[NP_FOLLOW], p->pattern->side[NP_FOLLOW]);
 	assert_int_equal(q->role, p->role == NP_LEAD ? NP_FOLLOW : NP_LEAD);
 	assert_false(q->active);
-	assert_int_equal(q->near.rcvbuf, p->far.rcvbuf);
+	assert_int_equal(q->near.sock.rcvbuf, p->far.sock.rcvbuf);
 	if (p->transport->family == 0) {
 		assert_int_equal(q->family, p->family);
-		assert_int_equal(q->near.port, p->far.port);
+		assert_int_equal(q->near.sock.port, p->far.sock.port);
 		assert_int_equal(q->nodelay, p->nodelay);
 	} else {
-		assert_int_equal(q->near.measure_cpu, p->far.measure_cpu);
-		assert_int_equal(q->near.recv_align, p->far.recv_align);
-		assert_int_equal(q->near.recv_offset, p->far.recv_offset);
+		assert_int_equal(q->near.place.measure_cpu, p->far.place.measure_cpu);
+		assert_int_equal(q->near.call.recv_align, p->far.call.recv_align);
+		assert_int_equal(q->near.call.recv_offset, p->far.call.recv_offset);
 	}
 	if (p->bench->code != NP_DG_STREAM) {
-		assert_int_equal(q->near.sndbuf, p->far.sndbuf);
+		assert_int_equal(q->near.sock.sndbuf, p->far.sock.sndbuf);
 	}
 	if (p->pattern->transactions) {
 		assert_int_equal(q->request, p->request);
 		assert_int_equal(q->response, p->response);
 	}
 	if (p->bench->code == NP_TCP_STREAM || p->bench->code == NP_STREAM_STREAM) {
-		assert_int_equal(q->near.recv_size, p->far.recv_size);
-		assert_int_equal(q->near.recv_align, p->far.recv_align);
-		assert_int_equal(q->near.recv_offset, p->far.recv_offset);
+		assert_int_equal(q->near.call.recv_size, p->far.call.recv_size);
+		assert_int_equal(q->near.call.recv_align, p->far.call.recv_align);
+		assert_int_equal(q->near.call.recv_offset, p->far.call.recv_offset);
 		assert_int_equal(q->length, 0);
 	} else if (p->bench->code == NP_DG_STREAM) {
-		assert_int_equal(q->near.recv_size, 512);
+		assert_int_equal(q->near.call.recv_size, 512);
 		assert_int_equal(q->length, p->length < 0 ? 0 : p->length);
 	} else {
 		assert_int_equal(q->length, p->length);
@@ -124,25 +124,26 @@ static void
 check_asked_omni(const struct np_plan *p, const struct np_run *run, const struct np_plan *q)
 {
 	assert_ptr_equal(q->pattern, p->pattern);
-	assert_int_equal(q->near.send_size, p->far.send_size);
-	assert_int_equal(q->near.recv_size, p->transport->header > 0 && !p->pattern->transactions
-						? (int32_t)run->worker.send_size
-						: p->far.recv_size);
-	assert_int_equal(q->near.send_width, run->worker.send_ring.width);
-	assert_int_equal(q->near.recv_width, run->worker.recv_ring.width);
-	assert_int_equal(q->near.send_align, p->far.send_align);
-	assert_int_equal(q->near.recv_align, p->far.recv_align);
-	assert_int_equal(q->near.send_offset, p->far.send_offset);
-	assert_int_equal(q->near.recv_offset, p->far.recv_offset);
-	assert_int_equal(q->near.prio, p->far.prio);
-	assert_int_equal(q->near.tos, p->far.tos);
-	assert_int_equal(q->near.connected, p->far.connected);
-	assert_string_equal(q->near.cong, p->far.cong);
+	assert_int_equal(q->near.call.send_size, p->far.call.send_size);
+	assert_int_equal(q->near.call.recv_size,
+			 p->transport->header > 0 && !p->pattern->transactions
+			     ? (int32_t)run->worker.send_size
+			     : p->far.call.recv_size);
+	assert_int_equal(q->near.call.send_width, run->worker.send_ring.width);
+	assert_int_equal(q->near.call.recv_width, run->worker.recv_ring.width);
+	assert_int_equal(q->near.call.send_align, p->far.call.send_align);
+	assert_int_equal(q->near.call.recv_align, p->far.call.recv_align);
+	assert_int_equal(q->near.call.send_offset, p->far.call.send_offset);
+	assert_int_equal(q->near.call.recv_offset, p->far.call.recv_offset);
+	assert_int_equal(q->near.sock.prio, p->far.sock.prio);
+	assert_int_equal(q->near.sock.tos, p->far.sock.tos);
+	assert_int_equal(q->near.sock.connected, p->far.sock.connected);
+	assert_string_equal(q->near.sock.cong, p->far.sock.cong);
 	assert_int_equal(q->no_route, p->no_route);
 	assert_int_equal(q->keepalive, p->keepalive);
 	assert_int_equal(q->defer_accept, p->defer_accept);
 	assert_int_equal(q->no_fragment, p->no_fragment);
-	assert_int_equal(q->far.port,
+	assert_int_equal(q->far.sock.port,
 			 p->transport->family == 0 ? np_addr_port(&run->end.local) : 0);
 }
 
@@ -152,13 +153,13 @@ check_asked_plan(const struct np_plan *p, const struct np_plan *q)
 {
 	assert_int_equal(q->flows, p->flows);
 	assert_int_equal(q->burst, p->burst);
-	assert_ptr_equal(q->near.engine, p->far.engine);
-	assert_int_equal(q->near.measure_cpu, p->far.measure_cpu);
-	assert_int_equal(q->near.dirty, p->far.dirty);
-	assert_int_equal(q->near.clean, p->far.clean);
-	assert_int_equal(q->near.interval_burst, p->far.interval_burst);
-	assert_int_equal(q->near.interval_us, p->far.interval_us);
-	assert_string_equal(q->near.fill_file, p->far.fill_file);
+	assert_ptr_equal(q->near.place.engine, p->far.place.engine);
+	assert_int_equal(q->near.place.measure_cpu, p->far.place.measure_cpu);
+	assert_int_equal(q->near.call.dirty, p->far.call.dirty);
+	assert_int_equal(q->near.call.clean, p->far.call.clean);
+	assert_int_equal(q->near.call.interval_burst, p->far.call.interval_burst);
+	assert_int_equal(q->near.call.interval_us, p->far.call.interval_us);
+	assert_string_equal(q->near.call.fill_file, p->far.call.fill_file);
 	assert_int_equal(q->ids, p->ids);
 	assert_int_equal(q->fast_open, p->fast_open);
 	assert_int_equal(q->packet_info, p->packet_info);
@@ -166,7 +167,7 @@ check_asked_plan(const struct np_plan *p, const struct np_plan *q)
 	assert_int_equal(q->echo, !p->transport->connected && !p->pattern->transactions &&
 				      p->role == NP_FOLLOW);
 	if (p->transport->link) {
-		assert_memory_equal(q->far.mac, lo_link(false)->mac, sizeof(q->far.mac));
+		assert_memory_equal(q->far.sock.mac, lo_link(false)->mac, sizeof(q->far.sock.mac));
 	}
 }
 
@@ -192,7 +193,7 @@ check_request(const struct np_bench *b, uint64_t *seed)
 	d->ask(&p, &run, frame);
 	head = np_frame_head(frame);
 	assert_int_equal(head.code, b->code);
-	assert_int_equal(head.word, p.far.cpu);
+	assert_int_equal(head.word, p.far.place.cpu);
 	np_plan_init(&q);
 	if (d->asked(frame, &q, &err) != NP_OK) {
 		fail_msg("%s: %s", b->name, err.msg);
@@ -262,13 +263,13 @@ addresses_and_files_go_with_omni(void **state)
 		p.bind = loopback(families[i], 0);
 		p.far_bind = loopback(families[i], 0);
 		run.end.local = loopback(families[i], 4711);
-		strcpy(p.far.fill_file, "/tmp/a-name-of-thirty-one-chars");
+		strcpy(p.far.call.fill_file, "/tmp/a-name-of-thirty-one-chars");
 		np_dialect(NP_OMNI)->ask(&p, &run, frame);
 		np_plan_init(&q);
 		assert_int_equal(np_dialect(NP_OMNI)->asked(frame, &q, &err), NP_OK);
 		assert_true(same_address(&q.bind, &p.far_bind));
 		assert_true(same_address(&q.far_bind, &run.end.local));
-		assert_string_equal(q.near.fill_file, p.far.fill_file);
+		assert_string_equal(q.near.call.fill_file, p.far.call.fill_file);
 	}
 }
 
@@ -517,8 +518,8 @@ unix_requests_without_a_wish_ask_for_no_buffers(void **state)
 		np_dialect(b->code)->ask(&p, &run, frame);
 		np_plan_init(&q);
 		assert_int_equal(np_dialect(b->code)->asked(frame, &q, &err), NP_OK);
-		assert_int_equal(q.near.rcvbuf, 0);
-		assert_int_equal(q.near.sndbuf, b->code == NP_DG_STREAM ? -1 : 0);
+		assert_int_equal(q.near.sock.rcvbuf, 0);
+		assert_int_equal(q.near.sock.sndbuf, b->code == NP_DG_STREAM ? -1 : 0);
 	}
 }
 

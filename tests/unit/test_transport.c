@@ -145,8 +145,8 @@ every_connection_has_hosts_of_its_own(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, take_note, &w), 0);
 	client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, -(int64_t)LEN(w.here));
 	e.plan.bind = address(AF_INET, "127.0.0.1");
-	e.plan.near.mask = 8;
-	e.plan.far.mask = 16;
+	e.plan.near.sock.mask = 8;
+	e.plan.far.sock.mask = 16;
 	end_open(&e);
 	end_aim(&e, &at);
 	end_start(&e);
@@ -172,7 +172,7 @@ mask_both(struct np_plan *p)
 {
 	p->bind = address(AF_INET, "127.0.0.1");
 	np_addr_set_port(&p->bind, 0);
-	p->near.mask = p->far.mask = 8;
+	p->near.sock.mask = p->far.sock.mask = 8;
 }
 
 /* Both ends over loopback; `bind` is the client's own and must not be the server's. */
@@ -234,7 +234,7 @@ a_refused_connection_is_tried_again_when_asked(void **state)
 	for (int asked = 0; asked < 2; asked++) {
 		memset(&e, 0, sizeof(e));
 		client_params(&e.client.plan, b, AF_INET, -5);
-		e.client.plan.far.port = np_addr_port(&at);
+		e.client.plan.far.sock.port = np_addr_port(&at);
 		if (asked) {
 			retry(&e.client.plan);
 		}
@@ -388,8 +388,8 @@ check_read_back(const char *name, int family, int tos, int want)
 	struct end e = { .rc = -1 };
 
 	client_params(&e.plan, np_bench_find(name), family, 1);
-	e.plan.near.prio = 5;
-	e.plan.near.tos = tos;
+	e.plan.near.sock.prio = 5;
+	e.plan.near.sock.tos = tos;
 	end_open(&e);
 	assert_int_equal(e.run.end.prio, 5);
 	assert_int_equal(e.run.end.tos, want);
@@ -473,7 +473,7 @@ static void
 answer_from_there(struct np_plan *p)
 {
 	p->packet_info = true;
-	p->near.connected = true;
+	p->near.sock.connected = true;
 }
 
 static void

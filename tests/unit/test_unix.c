@@ -252,8 +252,8 @@ a_killed_clients_socket_is_removed_by_its_keeper(void **state)
 static void
 small_buffers(struct np_plan *p)
 {
-	p->near.sndbuf = 2048;
-	p->near.send_size = 60000;
+	p->near.sock.sndbuf = 2048;
+	p->near.call.send_size = 60000;
 }
 
 static void

@@ -42,8 +42,8 @@ np_engine_find(const char *name)
 const struct np_engine *
 np_engine_of(const struct np_plan *p)
 {
-	if (p->near.engine != NULL) {
-		return p->near.engine;
+	if (p->near.place.engine != NULL) {
+		return p->near.place.engine;
 	}
 	return engines[p->flows > 1 ? EPOLL : SYNC];
 }

@@ -71,8 +71,8 @@ wait_to_retry(void)
 static void
 spread_addresses(struct np_run *run)
 {
-	np_endpoint_spread(&run->end.local, run->plan->near.mask);
-	np_endpoint_spread(&run->end.peer, run->plan->far.mask);
+	np_endpoint_spread(&run->end.local, run->plan->near.sock.mask);
+	np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
 }
 
 /* The descriptor, or -errno where the transport could not upgrade the connection. */
@@ -108,7 +108,7 @@ connect_next(struct np_worker *w)
 			return -errno;
 		}
 		next_port(run, c);
-		if ((run->plan->near.mask | run->plan->far.mask) > 0) {
+		if ((run->plan->near.sock.mask | run->plan->far.sock.mask) > 0) {
 			spread_addresses(run);
 		}
 		if (__builtin_expect(connect_from(run, fd) == 0, 1)) {

@@ -45,7 +45,7 @@ make_file(struct np_run *run, struct np_err *err)
 static int
 open_file(struct np_run *run, struct np_err *err)
 {
-	const char *path = run->plan->near.fill_file;
+	const char *path = run->plan->near.call.fill_file;
 	struct stat st;
 
 	run->worker.file_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -66,10 +66,11 @@ sendfile_setup(struct np_run *run, struct np_err *err)
 {
 	run->worker.codec |= NP_C_FILE;
 	/* The ring gives the size of a call and, without -F, what the file holds. */
-	if (np_run_send_ring(run, run->plan->near.send_size, true, err) != NP_OK) {
+	if (np_run_send_ring(run, run->plan->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	return run->plan->near.fill_file[0] != '\0' ? open_file(run, err) : make_file(run, err);
+	return run->plan->near.call.fill_file[0] != '\0' ? open_file(run, err)
+							 : make_file(run, err);
 }
 
 static void

@@ -72,7 +72,7 @@ transmit_setup(struct np_run *run, struct np_err *err)
 {
 	struct np_worker *w = &run->worker;
 
-	if (np_run_send_ring(run, run->plan->near.send_size, true, err) != NP_OK) {
+	if (np_run_send_ring(run, run->plan->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_sequence_wanted(run->plan) && w->send_size >= NP_SEQUENCE_HEADER) {
@@ -186,7 +186,7 @@ receive_setup(struct np_run *run, struct np_err *err)
 	const struct np_plan *p = run->plan;
 	struct np_worker *w = &run->worker;
 
-	if (np_run_recv_ring(run, p->near.recv_size, true, err) != NP_OK) {
+	if (np_run_recv_ring(run, p->near.call.recv_size, true, err) != NP_OK) {
 		return err->code;
 	}
 	if (p->transport->header > 0) {

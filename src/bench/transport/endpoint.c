@@ -153,12 +153,12 @@ read_back(struct np_run *run, int fd)
 
 	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
 	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
-	if (e->prio >= 0) {
-		run->end.prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->prio);
+	if (e->sock.prio >= 0) {
+		run->end.prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 	}
-	if (e->tos > 0) {
+	if (e->sock.tos > 0) {
 		run->end.tos = set_and_read(fd, six ? IPPROTO_IPV6 : IPPROTO_IP,
-					    six ? IPV6_TCLASS : IP_TOS, e->tos);
+					    six ? IPV6_TCLASS : IP_TOS, e->sock.tos);
 	}
 }
 
@@ -201,23 +201,23 @@ make_socket(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	bool want_bind =
-	    !p->active || !p->transport->connected || p->near.port != 0 || p->bind.len != 0;
+	    !p->active || !p->transport->connected || p->near.sock.port != 0 || p->bind.len != 0;
 	int fd;
 
 	np_addr_make_any(&run->end.local, np_plan_family(p));
 	if (p->bind.len != 0) {
 		run->end.local = p->bind;
 	}
-	np_addr_set_port(&run->end.local, p->near.port);
+	np_addr_set_port(&run->end.local, p->near.sock.port);
 	if (p->active) {
-		np_endpoint_spread(&run->end.local, p->near.mask);
+		np_endpoint_spread(&run->end.local, p->near.sock.mask);
 	}
-	if (!p->active && p->near.port == 0) {
+	if (!p->active && p->near.sock.port == 0) {
 		fd = open_anywhere(run, err);
 	} else {
 		fd = open_at(run, want_bind ? &run->end.local : NULL, err);
 	}
-	if (fd < 0 && err->sys == EADDRINUSE && !p->active && p->near.port != 0) {
+	if (fd < 0 && err->sys == EADDRINUSE && !p->active && p->near.sock.port != 0) {
 		run->end.port_moved = true;
 		fd = open_anywhere(run, err);
 	}
@@ -278,7 +278,7 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 	char text[NP_ADDR_TEXT];
 
 	if (run->plan->active) {
-		np_endpoint_spread(&run->end.peer, run->plan->far.mask);
+		np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
 	}
 	if (np_sys_connect(run->conn->fd, &run->end.peer.sa, run->end.peer.len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",

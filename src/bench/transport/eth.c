@@ -44,14 +44,14 @@ eth_open(struct np_run *run, struct np_err *err)
 	}
 	run->end.sndbuf = np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF);
 	run->end.rcvbuf = np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF);
-	if (p->near.prio >= 0) {
+	if (p->near.sock.prio >= 0) {
 		run->end.prio = np_sock_int(run->conn->fd, SOL_SOCKET, SO_PRIORITY);
 	}
 	np_eth_aim(l, l->mac, &run->end.local);
 	if (p->active) {
 		return NP_OK;
 	}
-	np_eth_aim(l, p->far.mac, &run->end.peer);
+	np_eth_aim(l, p->far.sock.mac, &run->end.peer);
 	if (draw_tag(run, err) != NP_OK) {
 		return err->code;
 	}

@@ -30,8 +30,9 @@ tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts 
 	if (p->mss > 0) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_MAXSEG, "TCP_MAXSEG", p->mss);
 	}
-	if (e->cong[0] != '\0') {
-		np_sockopts_add_text(o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", e->cong);
+	if (e->sock.cong[0] != '\0') {
+		np_sockopts_add_text(o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION",
+				     e->sock.cong);
 	}
 	if (p->defer_accept && !p->active) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_DEFER_ACCEPT, "TCP_DEFER_ACCEPT", 5);

@@ -58,7 +58,8 @@ await_echo(struct np_run *run, struct np_err *err)
 		n = recvfrom(run->conn->fd, came, sizeof(came), 0,
 			     (struct sockaddr *)&run->end.peer.sa, &run->end.peer.len);
 		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0) {
-			return run->plan->near.connected ? np_endpoint_connect(run, err) : NP_OK;
+			return run->plan->near.sock.connected ? np_endpoint_connect(run, err)
+							      : NP_OK;
 		}
 		if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
 			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
@@ -104,7 +105,7 @@ meet_active(struct np_run *run, struct np_err *err)
 			return err->code;
 		}
 	} else {
-		np_endpoint_spread(&run->end.peer, run->plan->far.mask);
+		np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
 	}
 	return run->end.token != 0 ? send_echo(run, err) : NP_OK;
 }
@@ -119,7 +120,7 @@ udp_meet(struct np_run *run, struct np_err *err)
 	if (run->end.token != 0) {
 		return await_echo(run, err);
 	}
-	if (!run->plan->near.connected) {
+	if (!run->plan->near.sock.connected) {
 		return NP_OK;
 	}
 	/* A sender knows where to; a receiver has to wait for whoever it will be. */
