@@ -51,7 +51,8 @@ fill(const struct np_tag_row *r, uint8_t *member, uint64_t *seed)
 		break;
 	case NP_TAG_U64:
 		v = (int64_t)next_random(seed);
-		/* fall through */
+		memcpy(member, &v, sizeof(v));
+		break;
 	case NP_TAG_I64:
 		memcpy(member, &v, sizeof(v));
 		break;
