@@ -354,7 +354,12 @@ open_daemon_end(struct end *e, const struct np_bench *b)
 
 /* Figures that no other field has. */
 static const struct np_tally figures = {
-	.count = { 1001, 1002, 1003, 1004, 1005 },
+	.count = { .sent = 1001,
+		   .sends = 1002,
+		   .received = 1003,
+		   .receives = 1004,
+		   .transactions = 1005,
+		   .failed = 1006 },
 	.started_ns = 1000000000,
 	.ended_ns = 3500000000,
 	.closing = { .sndbuf_end = 2001,
@@ -391,6 +396,7 @@ check_report(const struct np_bench *b, const struct np_far *far)
 		assert_int_equal(far->sends, -1);
 		assert_int_equal(far->sndbuf_end, -1);
 	}
+	assert_int_equal(far->failed_sends, b->code == NP_PLAN ? c->failed : -1);
 }
 
 /* The path of the UNIX domain is all there is to find the daemon's socket by. */
