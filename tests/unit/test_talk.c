@@ -396,7 +396,7 @@ check_report(const struct np_bench *b, const struct np_far *far)
 		assert_int_equal(far->sends, -1);
 		assert_int_equal(far->sndbuf_end, -1);
 	}
-	assert_int_equal(far->failed_sends, b->code == NP_PLAN ? c->failed : -1);
+	assert_int_equal(far->failed_sends, b->code == NP_PLAN ? (int64_t)c->failed : -1);
 }
 
 /* The path of the UNIX domain is all there is to find the daemon's socket by. */
