@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -114,4 +115,18 @@ np_fds_own(int *keep, size_t count)
 	}
 	np_fds_drop_but(keep, count);
 	return true;
+}
+
+void
+np_fds_allow(unsigned count)
+{
+	enum { OTHERS = 64 }; /* that are open, or will be for a moment */
+	rlim_t wanted = (rlim_t)count + OTHERS;
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= wanted) {
+		return;
+	}
+	now.rlim_cur = now.rlim_max < wanted ? now.rlim_max : wanted;
+	setrlimit(RLIMIT_NOFILE, &now);
 }

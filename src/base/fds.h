@@ -37,4 +37,10 @@ void np_fds_drop_but(int *keep, size_t count);
  */
 bool np_fds_own(int *keep, size_t count);
 
+/*
+ * Let the process have so many descriptors more, as far as its hard limit goes (RLIMIT_NOFILE,
+ * getrlimit(2)).
+ */
+void np_fds_allow(unsigned count);
+
 #endif

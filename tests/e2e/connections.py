@@ -187,6 +187,16 @@ def far_sync(port: int, test: str) -> None:
     lib.error_line(got, "netperf", "sync", "flows")
 
 
+def few_descriptors(port: int) -> None:
+    """A soft limit is raised, as far as the hard one goes; behind that a line says what to do."""
+    cmd = " ".join(client(port, "TCP_RR", "--flows", "100", "-l", "1"))
+    got = lib.run(["sh", "-c", f"ulimit -S -n 40 && exec {cmd}"], 20)
+    assert got.rc == 0, got.err
+    got = lib.run(["sh", "-c", f"ulimit -n 40 && exec {cmd}"], 20)
+    assert got.rc == 1, f"status {got.rc}: {got.out!r}"
+    lib.error_line(got, "netperf", "--flows", "ulimit -n")
+
+
 def real_daemon(test: str) -> None:
     """The real netserver has nothing that takes more than one connection."""
     try:
@@ -206,6 +216,7 @@ def suite(report: lib.Report) -> None:
         port = daemon.port
         report.case(f"memory of {MANY} connections", partial(memory, port))
         report.cases(counted_cases(port), 2)
+        report.case("few descriptors", partial(few_descriptors, port))
         report.case("sync at the far end", partial(far_sync, port, "TCP_RR"))
         report.cases([(f"interrupted: {test}", partial(interrupted, port, test)) for test in TESTS], 2)
     ends = [(f"daemon dies: {test}", partial(dead_daemon, test)) for test in TESTS]

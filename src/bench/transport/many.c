@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include "base/fds.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
@@ -32,8 +33,17 @@ np_many_open(struct np_run *run, struct np_err *err)
 		/* Who answers needs no socket a flow: as many as can be named will do. */
 		run->conns = run->worker.conns = NP_GRANT_PORTS;
 	}
+	if (run->plan->active) {
+		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */
+	}
 	for (uint32_t i = 1; i < run->conns; i++) {
 		run->conn[i].fd = np_endpoint_another(run, err);
+		if (run->conn[i].fd < 0 && err->sys == EMFILE) {
+			return np_fail(err, NP_ESYS, EMFILE,
+				       "open data socket %u of %u (a smaller --flows, or a larger "
+				       "ulimit -n)",
+				       i + 1, run->conns);
+		}
 		if (run->conn[i].fd < 0) {
 			return err->code;
 		}
