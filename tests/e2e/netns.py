@@ -64,10 +64,10 @@ def must(cmd: Sequence[str]) -> None:
 
 
 def client(lab: Lab, port: int, test: str, seconds: int, timeout: float,
-           host: str = IPV4, more: Sequence[str] = ()) -> lib.Result:
+           host: str = IPV4, more: Sequence[str] = (), flows: int = 1) -> lib.Result:
     """Runs one test of so many seconds over the link, and kills it when timeout is over."""
     return lib.run([*lab.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test,
-                    "-l", str(seconds), "-P", "0", "--", *more], timeout)
+                    "-l", str(seconds), "--flows", str(flows), "-P", "0", "--", *more], timeout)
 
 
 def rows(got: lib.Result) -> "list[list[float]]":
@@ -87,6 +87,7 @@ class Figure(NamedTuple):
     payload: int
     headers: int
     more: "tuple[str, ...]" = ()
+    flows: int = 1
 
     def expected(self) -> float:
         return RATE * self.payload / (self.payload + self.headers + FRAMING)
@@ -101,6 +102,8 @@ FIGURES = (
     Figure("TCP_STREAM", IPV6, 1428, 72, CUBIC),
     Figure("TCP_MAERTS", IPV6, 1428, 72, CUBIC),
     Figure("UDP_STREAM", IPV6, 1452, 48, ("-m", "1452")),
+    Figure("TCP_STREAM", IPV4, 1448, 52, CUBIC, flows=4),
+    Figure("TCP_MAERTS", IPV4, 1448, 52, CUBIC, flows=4),
 )
 
 
@@ -140,7 +143,7 @@ class Rates(NamedTuple):
 def measure(lab: Lab, port: int, one: Figure) -> Rates:
     end = "client" if one.test == "TCP_MAERTS" else "server"
     before, lost = carried(lab), overrun(lab, one.host)
-    found = rows(client(lab, port, one.test, 3, 15, one.host, one.more))
+    found = rows(client(lab, port, one.test, 3, 15, one.host, one.more, one.flows))
     lost = overrun(lab, one.host) - lost
     size, packets = (b - a for a, b in zip(before[end], carried(lab)[end]))
     size -= packets * (one.headers + ETHERNET) + lost * one.payload
@@ -172,7 +175,8 @@ def each_figure(judge: Callable[[Lab, int, Figure], str], case: Callable[..., bo
     with lib.Daemon(lab.server) as daemon:
         for one in FIGURES:
             family = "IPv6" if ":" in one.host else "IPv4"
-            case(f"rate {one.test} {family}", partial(judge, lab, daemon.port, one))
+            flows = f", {one.flows} flows" if one.flows > 1 else ""
+            case(f"rate {one.test} {family}{flows}", partial(judge, lab, daemon.port, one))
 
 
 def figures(report: lib.Report, lab: Lab) -> None:
