@@ -85,6 +85,16 @@ np_run_connected(const struct np_run *run)
 }
 
 /*
+ * By what the controller may look at the first data connection while the window is open; -1: by
+ * nothing. Those of connection tests come and go, in the worker's own table of descriptors.
+ */
+static inline int
+np_run_lasting_fd(const struct np_run *run)
+{
+	return run->plan->pattern->connection_test ? -1 : run->conn->fd;
+}
+
+/*
  * Bytes of memory that the rings and connections of such a test's near end would take. Socket
  * buffers' sizes, which some rings follow, are asked for by a socket that is closed again. terms
  * may be NULL. NP_ESYS where there is none.

@@ -274,9 +274,10 @@ activity(const struct np_run *run)
 static uint64_t
 progress(const struct np_run *run)
 {
-	bool tcp = run->conn->fd >= 0 && run->plan->transport->tcp_info;
+	int fd = np_run_lasting_fd(run);
+	bool tcp = fd >= 0 && run->plan->transport->tcp_info;
 
-	return activity(run) + (tcp ? np_tcp_moved(run->conn->fd) : 0);
+	return activity(run) + (tcp ? np_tcp_moved(fd) : 0);
 }
 
 /* For how long nothing has moved. A loop that sleeps by its own will is not waiting for anything.
@@ -538,7 +539,7 @@ wait_for_news(struct control *c, enum phase phase, uint64_t until)
 		{ .fd = c->w->heard_fd, .events = POLLIN },
 		{ .fd = c->d->control_fd,
 		  .events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP) },
-		{ .fd = watch_data ? run->conn->fd : -1, .events = POLLRDHUP },
+		{ .fd = watch_data ? np_run_lasting_fd(run) : -1, .events = POLLRDHUP },
 	};
 	struct timespec left;
 	char bytes[16];

@@ -187,10 +187,10 @@ bytes_so_far(const struct np_run *run)
 static bool
 look_at_one(const struct np_evidence *ev, const struct np_run *run, struct np_sample *s)
 {
-	int fd = run->conn->fd;
+	int fd = np_run_lasting_fd(run);
 
 	if (fd < 0) {
-		return run->plan->pattern->connection_test; /* no socket lasts there */
+		return run->plan->pattern->connection_test; /* bytes are all there is to see */
 	}
 	s->tcp = ev->tcp && np_tcp_sample(fd, s->info);
 	s->queued_in = queued(fd, SIOCINQ);
@@ -219,7 +219,7 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	i = ev->count++;
 	ev->at_s[i] = (double)(now_ns - run->window.started_ns) / 1e9;
 	ev->own[BYTES][i] = (int64_t)bytes_so_far(run);
-	if (run->conn->fd >= 0) {
+	if (np_run_lasting_fd(run) >= 0) {
 		ev->queues = true;
 		ev->own[QUEUED_IN][i] = s.queued_in;
 		ev->own[QUEUED_OUT][i] = s.queued_out;

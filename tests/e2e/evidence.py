@@ -79,8 +79,8 @@ def told_apart(report: lib.Report, port: int, place: str, ours: bool) -> None:
 
 
 def pace(test: str) -> "Tuple[str, ...]":
-    """One of them at full speed is enough."""
-    return () if test == "TCP_STREAM" else lib.PACED
+    """One of them at full speed is enough, and one whose sockets would be seen."""
+    return () if test in ("TCP_STREAM", "TCP_CRR") else lib.PACED
 
 
 def both_sides(report: lib.Report, port: int, place: str, test: str) -> None:
@@ -93,6 +93,9 @@ def both_sides(report: lib.Report, port: int, place: str, test: str) -> None:
     report.check(f"ours, {test}: the daemon's thread and counters could be read",
                  far.get("thread.cpu_share", -1) >= 0 and "moved.seconds" in far
                  and "host.kernel" in far, f"unread: {far.get('unread')}")
+    queues = [key for end in (near, far) for key in end if key.endswith(".samples.queued_in")]
+    report.check(f"ours, {test}: queues of a socket that lasts",
+                 len(queues) == (0 if test == "TCP_CRR" else 2), f"of {len(queues)} ends")
     said = run["explanation"] or {"text": "", "values": {}}
     report.check(f"ours, {test}: an explanation, printed and put down",
                  f"explain: {said['values'].get('explain.limit')}: {said['text']}\n" in got.err,
