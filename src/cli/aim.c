@@ -122,18 +122,50 @@ aim_at_network(struct np_cli *cli, struct np_addr *remote)
 	p->far_bind = *remote;
 }
 
+/*
+ * The control connection's host is no address of another family: unless the user names one, the
+ * data stays on this machine.
+ */
+static void
+aim_within(struct np_cli *cli, int family)
+{
+	struct np_addr own;
+
+	if (family > 0 && !cli->data.host.given) {
+		np_addr_make_loopback(&own, family);
+		np_addr_host(&own, cli->data.host.text);
+		cli->data.host.given = true;
+	}
+}
+
+/* Where the daemon must be told who comes, the near end is named as if the user had said so. */
+static void
+name_near(struct np_cli *cli, struct np_ends *ends)
+{
+	if (np_addr_towards(&ends->remote.at[0], &cli->plan.bind)) {
+		ends->local.at[0] = cli->plan.bind;
+		np_addr_host(&cli->plan.bind, cli->data.local.text);
+		cli->data.local.given = true;
+	} else {
+		cli->plan.bind.len = 0; /* the daemon says that it admits nobody then */
+	}
+	np_addr_host(&ends->local.at[0], ends->local.name);
+}
+
 int
 np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 	    struct np_err *err)
 {
-	const struct np_name *local = np_facts_local(cli);
-	const char *remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
-	int socktype = cli->bench.transport->socktype;
 	const struct np_transport *t = cli->bench.transport;
-	int family = t->family > 0 ? t->family : data_family(cli, c);
+	int socktype = t->socktype, family = t->family > 0 ? t->family : data_family(cli, c);
+	const struct np_name *local;
+	const char *remote;
 
+	aim_within(cli, t->family);
+	local = np_facts_local(cli);
+	remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
-		if (out != NULL) {
+		if (out != NULL && t->family == 0) { /* which the resolver knows */
 			np_phrases_data_name(out, remote, family, err->sys);
 		}
 		return np_fail_in(err, "data connection");
@@ -152,9 +184,8 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	}
 	if (local != NULL) {
 		cli->plan.bind = ends->local.at[0];
-	} else if (t->admit == NP_ADMIT_PEER &&
-		   !np_addr_towards(&ends->remote.at[0], &cli->plan.bind)) {
-		cli->plan.bind.len = 0; /* the daemon says that it admits nobody then */
+	} else if (t->admit == NP_ADMIT_PEER) {
+		name_near(cli, ends);
 	}
 	if (cli->data.host.given) {
 		aim_at_network(cli, &ends->remote.at[0]);

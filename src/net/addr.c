@@ -32,6 +32,7 @@ struct family {
 	uint8_t network;   /* bytes that all addresses of a network begin with */
 	bool has_edges;    /* the first and the last address of a network are no hosts */
 	bool is_here;      /* such an address is always one of this machine */
+	bool is_number;    /* its bytes are a number in the machine's order */
 	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 	/* An address as a user writes it; NULL: the resolver knows. */
 	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
@@ -295,6 +296,32 @@ void
 np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes)
 {
 	memcpy((uint8_t *)&a->sa + row(a)->at, bytes, row(a)->size);
+}
+
+/* Between the order of the machine and that of messages. */
+static void
+turn(const struct family *f, uint8_t *to, const uint8_t *from)
+{
+	uint32_t number;
+
+	memcpy(to, from, f->size);
+	if (f->is_number) {
+		memcpy(&number, from, sizeof(number));
+		number = htonl(number);
+		memcpy(to, &number, sizeof(number));
+	}
+}
+
+void
+np_addr_to_wire(const struct np_addr *a, uint8_t *bytes)
+{
+	turn(row(a), bytes, np_addr_bytes(a));
+}
+
+void
+np_addr_from_wire(struct np_addr *a, const uint8_t *bytes)
+{
+	turn(row(a), (uint8_t *)&a->sa + row(a)->at, bytes);
 }
 
 void

@@ -57,6 +57,10 @@ size_t np_addr_size(const struct np_addr *a);
 const uint8_t *np_addr_bytes(const struct np_addr *a);
 void np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes);
 
+/* The same bytes as messages have them: in network order, which those of a CID are not here. */
+void np_addr_to_wire(const struct np_addr *a, uint8_t *bytes);
+void np_addr_from_wire(struct np_addr *a, const uint8_t *bytes);
+
 /* Make an address from such bytes; len is 0 afterwards where the family has none. */
 void np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port);
 

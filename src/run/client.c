@@ -995,6 +995,10 @@ aim(const struct np_client *c, struct test *t, const struct np_addr *peer, struc
 	}
 	t->run.end.peer = *peer;
 	np_addr_set_port(&t->run.end.peer, t->out->far.port);
+	if (np_addr_port(&t->run.end.peer) != t->out->far.port) {
+		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
+			       t->out->far.port);
+	}
 	while (n < NP_GRANT_PORTS && t->out->far.ports[n] != 0) {
 		t->run.end.far_port[n] = t->out->far.ports[n];
 		n++;

@@ -132,11 +132,11 @@ ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_
 	m->client_port = np_addr_port(&run->end.local);
 	if (p->bind.len != 0) {
 		m->client_address.count = (uint32_t)np_addr_size(&p->bind);
-		memcpy(m->client_address.at, np_addr_bytes(&p->bind), m->client_address.count);
+		np_addr_to_wire(&p->bind, m->client_address.at);
 	}
 	if (p->far_bind.len != 0) {
 		m->data_address.count = (uint32_t)np_addr_size(&p->far_bind);
-		memcpy(m->data_address.at, np_addr_bytes(&p->far_bind), m->data_address.count);
+		np_addr_to_wire(&p->far_bind, m->data_address.at);
 	}
 }
 
@@ -176,7 +176,8 @@ granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err
 	}
 	if (m->station.count == 0) {
 		memcpy(far->ports, m->ports.at, m->ports.count * sizeof(m->ports.at[0]));
-		return granted_port(m->ports.count > 0 ? m->ports.at[0] : 0, far, err);
+		far->port = far->ports[0];
+		return far->port != 0 ? NP_OK : granted_port(0, far, err);
 	}
 	if (m->station.count != sizeof(far->mac)) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names a station by %u bytes",
@@ -336,6 +337,7 @@ asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t 
 			       count, np_family_name(family));
 	}
 	np_addr_make(out, family, bytes, port);
+	np_addr_from_wire(out, bytes);
 	return NP_OK;
 }
 

@@ -249,7 +249,7 @@ a_plan_that_makes_no_sense_is_refused(void **state)
 		{ "", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern ''", 1 },
 		{ "r\x1br", "TCP", "", 4, 0, 0, 1, EINVAL, "pattern 'r?r'", 1 },
 		{ "rr", "", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport ''", 1 },
-		{ "rr", "VSOCK", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport 'VSOCK'", 1 },
+		{ "rr", "WARP", "", 4, 0, 0, 1, EPROTONOSUPPORT, "transport 'WARP'", 1 },
 		{ "crr", "UDP", "", 4, 0, 0, 1, EOPNOTSUPP, "pattern crr over transport UDP", 1 },
 		{ "sendfile", "UNIX", "", 0, 0, 0, 1, EOPNOTSUPP, "pattern sendfile over", 1 },
 		{ "rr", "TCP", "", 4, 1, 0, 1, EOPNOTSUPP, "leads", 1 },
