@@ -82,6 +82,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
+	%D%/bench/transport/vsock.c \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/drive.c %D%/run/drive.h \
 	%D%/run/ends.c %D%/run/ends.h \

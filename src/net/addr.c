@@ -2,15 +2,20 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
+#include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/units.h"
 
 /*
  * What there is to know of a family of addresses. Whoever adds one adds a row to `families`; an
@@ -89,6 +94,50 @@ by_route(const struct np_addr *far, struct np_addr *near)
 	return known;
 }
 
+static void
+cid_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+{
+	unsigned cid = ((const struct sockaddr_vm *)&a->sa)->svm_cid;
+
+	snprintf(buf, NP_ADDR_TEXT, cid == VMADDR_CID_ANY ? "any" : "%u", cid);
+}
+
+static int
+read_cid(struct np_addr *a, const char *text, struct np_err *err)
+{
+	int64_t n;
+	uint32_t cid;
+
+	if (np_parse_int(text, &n) != 0 || n < 0 || n >= VMADDR_CID_ANY) {
+		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is no CID (vsock(7)), which is a number",
+			       text);
+	}
+	cid = (uint32_t)n;
+	np_addr_make(a, AF_VSOCK, (const uint8_t *)&cid, 0);
+	return NP_OK;
+}
+
+/* By the machine's CID; but what goes to the machine itself comes from the loopback's. */
+static bool
+by_cid(const struct np_addr *far, struct np_addr *near)
+{
+	bool here = np_addr_is_loopback(far);
+	int fd = here ? -1 : open("/dev/vsock", O_RDONLY | O_CLOEXEC);
+	uint32_t own = VMADDR_CID_LOCAL;
+	bool known = here || (fd >= 0 && ioctl(fd, IOCTL_VM_SOCKETS_GET_LOCAL_CID, &own) == 0 &&
+			      own != VMADDR_CID_ANY);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	np_addr_make(near, AF_VSOCK, (const uint8_t *)&own, 0);
+	if (np_addr_same_host(far, near)) {
+		np_addr_make_loopback(near, AF_VSOCK);
+	}
+	return known;
+}
+
+static const uint32_t any_cid = VMADDR_CID_ANY, loop_cid = VMADDR_CID_LOCAL;
 static const uint8_t any_ip[16], loop_4[4] = { IN_LOOPBACKNET, 0, 0, 1 }, loop_6[16] = { [15] = 1 };
 
 static const struct family families[] = {
@@ -135,6 +184,21 @@ static const struct family families[] = {
 	  .at = offsetof(struct sockaddr_ll, sll_addr),
 	  .size = 6,
 	  .host = station },
+	{ .family = AF_VSOCK,
+	  .name = "AF_VSOCK",
+	  .len = sizeof(struct sockaddr_vm),
+	  .at = offsetof(struct sockaddr_vm, svm_cid),
+	  .size = 4,
+	  .any = &any_cid,
+	  .loop = &loop_cid,
+	  .port_at = offsetof(struct sockaddr_vm, svm_port),
+	  .port_size = 4,
+	  .any_port = VMADDR_PORT_ANY,
+	  .loop_bits = 32,
+	  .is_number = true,
+	  .host = cid_host,
+	  .parse = read_cid,
+	  .towards = by_cid },
 	{ .family = AF_UNSPEC, .name = "AF_UNSPEC" },
 };
 

@@ -107,6 +107,34 @@ a_path_is_an_address_without_a_resolver(void **state)
 	assert_int_equal(np_resolve("", NULL, AF_UNIX, SOCK_STREAM, &found, &err), NP_EUSAGE);
 }
 
+/* What the kernel has as numbers of this machine goes to others in network order. */
+static void
+a_cid_is_an_address_without_a_resolver(void **state)
+{
+	static const uint8_t wire[4] = { 0, 0, 1, 2 };
+	struct np_addr near, far;
+	struct np_addrs found;
+	struct np_err err;
+	char text[NP_ADDR_TEXT];
+	uint8_t bytes[4];
+
+	(void)state;
+	assert_int_equal(np_resolve("258", NULL, AF_VSOCK, SOCK_STREAM, &found, &err), NP_OK);
+	far = found.at[0];
+	np_addr_set_port(&far, 70000);
+	assert_string_equal(np_addr_text(&far, text), "258 port 70000");
+	np_addr_to_wire(&far, bytes);
+	assert_memory_equal(bytes, wire, sizeof(wire));
+	np_addr_make_any(&near, AF_VSOCK);
+	assert_true(np_addr_is_any(&near) && np_addr_port(&near) == 0);
+	np_addr_from_wire(&near, bytes);
+	assert_true(np_addr_same_host(&near, &far) && !np_addr_is_loopback(&far));
+	np_addr_make_loopback(&far, AF_VSOCK);
+	assert_true(np_addr_towards(&far, &near) && np_addr_same_host(&near, &far));
+	assert_int_equal(np_resolve("4294967295", NULL, AF_VSOCK, SOCK_STREAM, &found, &err),
+			 NP_EUSAGE);
+}
+
 static void
 hosts_are_compared_without_their_ports(void **state)
 {
@@ -507,6 +535,7 @@ main(void)
 		cmocka_unit_test(an_address_keeps_its_bytes_and_its_port),
 		cmocka_unit_test(an_unknown_family_has_no_host),
 		cmocka_unit_test(a_path_is_an_address_without_a_resolver),
+		cmocka_unit_test(a_cid_is_an_address_without_a_resolver),
 		cmocka_unit_test(hosts_are_compared_without_their_ports),
 		cmocka_unit_test(literal_addresses_resolve_to_themselves),
 		cmocka_unit_test(what_does_not_resolve_is_named),
