@@ -479,9 +479,9 @@ kick(struct control *c, enum phase phase)
 {
 	const struct np_stop *stop = c->d->run->stop;
 
-	/* A loop that waits for events has heard by the stop's own. */
-	if (phase == LOOPING && stop->wake_fd > 0) {
-		return false;
+	/* A loop that waits for events hears by the stop's own, unless its load lets it sleep. */
+	if (phase == LOOPING && stop->wake_fd > 0 && !np_load_resting(&c->d->run->worker.load)) {
+		return np_stopped(stop);
 	}
 	if ((np_stopped(stop) && phase < FINISHING) || (np_abandoned(stop) && phase < DONE)) {
 		pthread_kill(c->w->thread, KICK_SIGNAL);

@@ -23,7 +23,10 @@ struct loop {
 	int fd;
 	uint32_t live; /* connections that are not over */
 	const struct np_slot *out, *in;
-	uint64_t due_ns;  /* sends are held back until then; 0: they are not */
+	bool holds;       /* sends are held back */
+	uint64_t held_ns; /* since when they are */
+	uint64_t due_ns;  /* when some of those held back may begin; 0: none is held back */
+	uint32_t next;    /* whose turn it is then */
 	uint64_t look_ns; /* when connections are looked at for those that wait too long */
 };
 
@@ -57,21 +60,34 @@ end_one(struct loop *l, struct np_conn *c)
 	}
 }
 
-/* The load lets nothing begin before its next burst is due. Who receives waits with all. */
+/* A burst is over: nothing is sent before the next one is due. Who receives waits with all. */
+static void
+rest(struct loop *l, struct np_conn *c)
+{
+	struct np_worker *w = l->w;
+	uint64_t now, due;
+
+	if ((c->need & ~(unsigned)NP_REST) != NP_SEND) {
+		if (np_load_rest(w)) {
+			c->since_ns = np_now();
+		}
+		return;
+	}
+	now = np_now();
+	due = np_load_due(&w->load, now);
+	l->held_ns = l->holds ? l->held_ns : now;
+	l->holds = l->holds || due != 0;
+	l->due_ns = due != 0 ? due : l->due_ns;
+}
+
 static bool
 is_held(struct loop *l, struct np_conn *c)
 {
-	struct np_worker *w = l->w;
-
-	if ((c->need & NP_REST) != 0 && w->load.is_spent) {
-		if ((c->need & ~(unsigned)NP_REST) != NP_SEND) {
-			np_load_rest(w);
-		} else {
-			l->due_ns = np_load_due(&w->load, np_now());
-		}
+	if ((c->need & NP_REST) != 0 && l->w->load.is_spent) {
+		rest(l, c);
 	}
 	c->need &= ~(unsigned)NP_REST;
-	if (c->need != NP_SEND || l->due_ns == 0) {
+	if (c->need != NP_SEND || !l->holds) {
 		return false;
 	}
 	c->need |= NP_REST;
@@ -109,7 +125,8 @@ advance(struct loop *l, struct np_conn *c)
 {
 	for (int calls = 0; calls < TURN && c->need != NP_OVER; calls++) {
 		if (is_held(l, c)) {
-			wait_for(l, c, 0);
+			/* A far end that has closed is told of all the time, but for this. */
+			wait_for(l, c, EPOLLONESHOT);
 			return;
 		}
 		if (!one_call(l, c) || (c->need & NP_BLOCKED) != 0) {
@@ -124,15 +141,31 @@ advance(struct loop *l, struct np_conn *c)
 	wait_for(l, c, (c->need & NP_SEND) != 0 ? EPOLLOUT : EPOLLIN);
 }
 
-/* What was held back may begin. */
+/*
+ * A burst may begin: so many of those that were held back, each in its turn. The wait is no part of
+ * what they do.
+ */
 static void
-resume(struct loop *l)
+resume(struct loop *l, uint64_t now)
 {
+	struct np_worker *w = l->w;
+	uint32_t left = w->load.burst;
+
+	w->paced_ns += l->holds ? now - l->held_ns : 0;
+	l->holds = false;
 	l->due_ns = 0;
-	for (uint32_t i = 0; i < l->w->conns && l->due_ns == 0 && l->live > 0; i++) {
-		if ((l->w->conn[i].need & NP_REST) != 0) {
-			l->w->conn[i].need &= ~(unsigned)NP_REST;
-			advance(l, &l->w->conn[i]);
+	for (uint32_t i = 0; i < w->conns && !l->holds && l->live > 0; i++) {
+		struct np_conn *c = &w->conn[l->next];
+
+		if ((c->need & NP_REST) != 0 && left-- == 0) {
+			l->due_ns = w->load.due_ns; /* the others wait for the next one */
+			return;
+		}
+		l->next = l->next + 1 < w->conns ? l->next + 1 : 0;
+		if ((c->need & NP_REST) != 0) {
+			c->need &= ~(unsigned)NP_REST;
+			c->since_ns = now;
+			advance(l, c);
 		}
 	}
 }
@@ -189,7 +222,7 @@ turn(struct loop *l)
 	}
 	now = np_now();
 	if (l->due_ns != 0 && now >= l->due_ns) {
-		resume(l);
+		resume(l, now);
 	}
 	if (l->w->patience_ns > 0 && now >= l->look_ns) {
 		look_for_late(l, now);
@@ -201,8 +234,10 @@ static int
 begin(struct loop *l)
 {
 	struct np_worker *w = l->w;
-	uint32_t events =
-	    w->steps->first == NP_SEND && w->steps->arrived == NULL ? EPOLLOUT : EPOLLIN;
+	bool sends = w->steps->first == NP_SEND, paced = sends && w->load.burst > 0;
+	uint32_t events = paced                                ? EPOLLONESHOT
+			  : sends && w->steps->arrived == NULL ? EPOLLOUT
+							       : EPOLLIN;
 	int rc = add(l, w->stop->wake_fd, EPOLLIN, NULL);
 
 	for (uint32_t i = 0; i < w->conns && rc == 0; i++) {
@@ -210,10 +245,11 @@ begin(struct loop *l)
 
 		fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
 		c->waits_for = events;
-		c->need = w->steps->first;
+		c->need = paced ? NP_SEND | NP_REST : w->steps->first;
 		rc = add(l, c->fd, events, c);
 	}
 	l->live = w->conns;
+	l->due_ns = paced ? 1 : 0; /* the first burst is */
 	return rc;
 }
 
@@ -228,7 +264,7 @@ epoll_run(struct np_worker *w)
 	int rc = l.fd >= 0 ? begin(&l) : -errno;
 
 	for (uint32_t i = 0; i < w->conns && rc == 0 && l.live > 0 && !np_stopped(w->stop); i++) {
-		if (w->steps->first == NP_SEND) {
+		if (w->conn[i].need == NP_SEND) {
 			advance(&l, &w->conn[i]);
 		}
 	}
