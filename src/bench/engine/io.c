@@ -1,14 +1,34 @@
 #include "bench/engine/io.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bench/run.h"
 
+/*
+ * Whom to answer is known until something else is received: a socket that does not block is waited
+ * for all the same.
+ */
+static void
+wait_for_room(const struct np_worker *w, int fd)
+{
+	struct pollfd p[2] = {
+		{ .fd = fd, .events = POLLOUT },
+		{ .fd = w->stop->wake_fd > 0 ? w->stop->wake_fd : -1, .events = POLLIN },
+	};
+
+	poll(p, 2, -1);
+}
+
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
+	if (need == NP_SEND && errno == EAGAIN && w->steps->answers && w->from != NULL) {
+		wait_for_room(w, c->fd);
+		return need;
+	}
 	return w->steps->failed != NULL ? w->steps->failed(w, c, need, errno)
 					: np_step_failed(w, c, need, errno);
 }
@@ -76,6 +96,10 @@ np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const str
 			c->since_ns = np_now();
 		}
 		return need & ~(unsigned)NP_REST;
+	}
+	if ((need & NP_BLOCKED) != 0) {
+		w->error = EAGAIN; /* from a call that blocks: it is no wait for the kernel */
+		return NP_OVER;
 	}
 	switch ((int)need) {
 	case NP_SEND | NP_PART:
