@@ -17,8 +17,8 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
 		w->conn[i].since_ns = now_ns;
+		w->conn[i].look_at_ns = now_ns + w->patience_ns;
 	}
-	w->look_at_ns = now_ns + w->patience_ns;
 	np_load_begin(&w->load, w->run->plan, now_ns);
 }
 

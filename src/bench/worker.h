@@ -58,6 +58,7 @@ struct np_conn {
 	enum np_need need;       /* next; engines for many connections keep it here */
 	size_t part;             /* bytes of the message under way that are done */
 	uint64_t since_ns;       /* when the operation under way began */
+	uint64_t look_at_ns;     /* when its requests are looked at for those that are too old */
 	uint64_t number;         /* of the next message: so many were sent; its id */
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
@@ -145,7 +146,6 @@ struct np_worker {
 
 	struct np_load load;
 	uint64_t patience_ns; /* how long a response is waited for; 0: for ever */
-	uint64_t look_at_ns;  /* when requests are looked at for those that are too old */
 
 	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
 	void *state;                  /* the side's own */

@@ -198,9 +198,9 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	w->in_flight--;
 	c->transactions++;
 	is_last = answered(w, c);
-	if (w->patience_ns > 0 && c->ids != NULL && c->since_ns >= w->look_at_ns) {
+	if (w->patience_ns > 0 && c->ids != NULL && c->since_ns >= c->look_at_ns) {
 		give_up(w, c, c->since_ns - w->patience_ns);
-		w->look_at_ns = c->since_ns + w->patience_ns / 8;
+		c->look_at_ns = c->since_ns + w->patience_ns / 8;
 	}
 	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
 }
