@@ -154,11 +154,11 @@ look_first(struct np_worker *w, const struct np_conn *c)
 NP_LOOP_BODY enum np_need
 connect_opened(struct np_worker *w, struct np_conn *c)
 {
-	if (__builtin_expect(c->transactions == 0, 0)) {
-		look_first(w, c);
-	}
 	if (w->send_size > 0) {
 		return NP_SEND;
+	}
+	if (__builtin_expect(c->transactions == 0, 0)) {
+		look_first(w, c);
 	}
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
@@ -187,6 +187,9 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	if (n < w->recv_size) {
 		c->part = n;
 		return NP_RECV | NP_PART;
+	}
+	if (__builtin_expect(c->transactions == 0, 0)) {
+		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
 	}
 	w->sends++; /* whose response is there */
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
