@@ -443,25 +443,30 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 	return NP_OK;
 }
 
-/* Bytes that the kernel has not got rid of yet. */
-static int
-unsent(int fd)
+/* Bytes that the kernel has not got rid of yet: the connections share a way, and wait in turns. */
+static int64_t
+unsent(const struct np_run *run)
 {
-	int left = 0;
+	int64_t sum = 0;
 
-	return ioctl(fd, SIOCOUTQ, &left) == 0 ? left : 0;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		int left = 0;
+
+		sum += ioctl(run->conn[i].fd, SIOCOUTQ, &left) == 0 ? left : 0;
+	}
+	return sum;
 }
 
 /* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
 static int
 part_one(struct np_run *run, int fd, uint64_t *until)
 {
-	int queued = unsent(fd);
+	int64_t queued = -1;
 	char sink[4096];
 
 	while (!np_abandoned(run->stop) && np_now() < *until) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int now_queued;
+		int64_t now_queued;
 
 		if (poll(&p, 1, 100) > 0) {
 			ssize_t n = recv(fd, sink, sizeof(sink), MSG_DONTWAIT);
@@ -475,7 +480,7 @@ part_one(struct np_run *run, int fd, uint64_t *until)
 			*until = np_deadline(NP_PART_S * NP_SEC);
 			continue;
 		}
-		now_queued = unsent(fd);
+		now_queued = unsent(run);
 		if (now_queued != queued) {
 			queued = now_queued;
 			*until = np_deadline(NP_PART_S * NP_SEC);
