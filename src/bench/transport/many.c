@@ -20,6 +20,14 @@ aim(const struct np_run *run, uint32_t number, struct np_addr *peer)
 	}
 }
 
+static void
+limit(struct np_run *run, uint32_t conns)
+{
+	if (run->conns > conns) {
+		run->conns = run->worker.conns = conns;
+	}
+}
+
 /* The sockets beside the first; all of them are bound as that one is, to ports of their own. */
 int
 np_many_open(struct np_run *run, struct np_err *err)
@@ -29,22 +37,23 @@ np_many_open(struct np_run *run, struct np_err *err)
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
 	}
-	if (!run->plan->active && run->conns > NP_GRANT_PORTS) {
+	if (!run->plan->active) {
 		/* Who answers needs no socket a flow: as many as can be named will do. */
-		run->conns = run->worker.conns = NP_GRANT_PORTS;
+		limit(run, run->plan->near.port != 0 ? 1 : NP_GRANT_PORTS);
 	}
 	if (run->plan->active) {
 		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */
 	}
 	for (uint32_t i = 1; i < run->conns; i++) {
 		run->conn[i].fd = np_endpoint_another(run, err);
-		if (run->conn[i].fd < 0 && err->sys == EMFILE) {
+		if (run->conn[i].fd < 0 && !run->plan->active && err->sys == EADDRINUSE) {
+			limit(run, i); /* of few ports that there are */
+		} else if (run->conn[i].fd < 0 && err->sys == EMFILE) {
 			return np_fail(err, NP_ESYS, EMFILE,
 				       "open data socket %u of %u (a smaller --flows, or a larger "
 				       "ulimit -n)",
 				       i + 1, run->conns);
-		}
-		if (run->conn[i].fd < 0) {
+		} else if (run->conn[i].fd < 0) {
 			return err->code;
 		}
 	}
@@ -86,6 +95,9 @@ end_connect(struct np_run *run, uint32_t number, struct np_err *err)
 	socklen_t len = sizeof(error);
 
 	while (!np_stopped(run->stop) && poll(&p, 1, 100) <= 0) {
+	}
+	if (np_stopped(run->stop)) {
+		return no_connection(run, number, EINTR, err);
 	}
 	if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
 		return no_connection(run, number, error != 0 ? error : errno, err);
