@@ -23,6 +23,12 @@ check_several(const struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--flows: needs a control connection, which -N leaves out");
 	}
+	if (!p->transport->connected && p->far.sock.connected) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows: %u data connections share sockets of the daemon, which "
+			       "can't be connected (leave out -- -N)",
+			       p->flows);
+	}
 	if (p->near.sock.port != 0) {
 		return np_fail(
 		    err, NP_EUSAGE, 0,

@@ -174,6 +174,11 @@ granted_place(struct np_grant_message *m, struct np_far *far, struct np_err *err
 	if (m->path[0] != '\0') {
 		return np_path_from_wire(m->path, far, err);
 	}
+	for (uint32_t i = 1; i < m->ports.count; i++) {
+		if (granted_port(m->ports.at[i], far, err) != NP_OK) {
+			return err->code;
+		}
+	}
 	if (m->station.count == 0) {
 		memcpy(far->ports, m->ports.at, m->ports.count * sizeof(m->ports.at[0]));
 		far->port = far->ports[0];

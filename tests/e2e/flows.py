@@ -21,6 +21,7 @@ REFUSED = (
     ("--flows 2 -t UDP_STREAM -- -m 100", ("--flows", "UDP_STREAM")),
     ("--flows 2 -t STREAM_RR", ("--flows", "STREAM_RR")),
     ("--flows 2 -N", ("--flows", "-N")),
+    ("--flows 2 -t UDP_RR -- -N", ("--flows", "-N")),
     ("--flows 2 -- -P 5000", ("--flows", "port 5000")),
     ("--flows 2 --engine sync", ("--engine sync", "--flows 2", "one connection")),
     ("--flows 2 --engine epoll,sync", ("--engine ,sync", "--flows 2", "one connection")),
@@ -85,16 +86,33 @@ def flows_add_up(port: int, test: str) -> str:
     return f"{final['THROUGHPUT']:.0f} {final['THROUGHPUT_UNITS']}"
 
 
+def each_has_its_turn(port: int) -> str:
+    """Bursts that are too small for all flows at once."""
+    document = document_of(port, "TCP_STREAM", "--flows", "6", "-b", "4", "-w", "10")
+    sent = [row["bytes_sent"] for row in document["iterations"][0]["flows"]]
+    assert min(sent) > 0 and min(sent) * 3 > max(sent), sent
+    return " ".join(str(one) for one in sent)
+
+
+def a_pause_ends_with_the_test(port: int) -> None:
+    """A receiver sleeps until its next burst is due, but not beyond the end."""
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_MAERTS", "--flows", "2", "-b", "1", "-w",
+                   "60000", "-l", "1"], timeout=PATIENCE / 2)
+    assert got.rc == 0, got
+
+
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
             report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+        report.case("a pause ends with the test", partial(a_pause_ends_with_the_test, daemon.port))
         report.case("the list says why not", the_list_says_why_not)
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
             report.skip("documents", "made without libjansson")
             return
         report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
         report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))
+        report.case("each has its turn", partial(each_has_its_turn, daemon.port))
         for test in TESTS:
             why = engines("-t", test, "--flows", str(FLOWS))["epoll"].partition("not here: ")[2]
             if why:

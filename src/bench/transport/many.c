@@ -39,7 +39,7 @@ np_many_open(struct np_run *run, struct np_err *err)
 	}
 	if (!run->plan->active) {
 		/* Who answers needs no socket a flow: as many as can be named will do. */
-		limit(run, run->plan->near.port != 0 ? 1 : NP_GRANT_PORTS);
+		limit(run, run->plan->near.sock.port != 0 ? 1 : NP_GRANT_PORTS);
 	}
 	if (run->plan->active) {
 		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */

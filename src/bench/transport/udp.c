@@ -120,8 +120,8 @@ udp_meet(struct np_run *run, struct np_err *err)
 	if (run->end.token != 0) {
 		return await_echo(run, err);
 	}
-	if (!run->plan->near.sock.connected) {
-		return NP_OK;
+	if (!run->plan->near.sock.connected || run->plan->flows > 1) {
+		return NP_OK; /* flows share sockets */
 	}
 	/* A sender knows where to; a receiver has to wait for whoever it will be. */
 	return run->plan->role == NP_LEAD ? np_endpoint_connect(run, err)
