@@ -4,12 +4,14 @@
  */
 #include "bench/engine/engine.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
+#include "bench/engine/io.h"
 #include "bench/engine/null.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
@@ -184,6 +186,22 @@ messages_in_parts_are_whole(void **state)
 	ends_free(&e);
 }
 
+/* A call that blocks has no business to return that: the test must not end as if all were well. */
+static void
+blocked_is_an_error_where_calls_block(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_worker *w = &e.run.worker;
+
+	(void)state;
+	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 0);
+	end_open(&e);
+	assert_int_equal(np_io_other(w, w->conn, NP_RECV | NP_BLOCKED, w->recv_ring.slots),
+			 NP_OVER);
+	assert_int_equal(w->error, EAGAIN);
+	end_free(&e);
+}
+
 /* Nobody answers: the wait ends when the client is told so, and not before. */
 static void
 a_wait_for_events_is_ended(void **state)
@@ -340,6 +358,7 @@ main(void)
 		cmocka_unit_test(steps_follow_the_pattern),
 		cmocka_unit_test(all_engines_count_the_same),
 		cmocka_unit_test(messages_in_parts_are_whole),
+		cmocka_unit_test(blocked_is_an_error_where_calls_block),
 		cmocka_unit_test(a_wait_for_events_is_ended),
 		cmocka_unit_test(flows_add_up_and_are_looked_at),
 		cmocka_unit_test(events_keep_a_pace),
