@@ -709,7 +709,7 @@ linger(void)
 static int
 change_what_others_write_by(void)
 {
-	return tried(fcntl(2, F_SETFL, 0));
+	return tried(fcntl(2, F_SETFL, O_RDWR | O_NONBLOCK));
 }
 
 static int
@@ -908,9 +908,9 @@ open_what_flows_take(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int events = epoll_create1(EPOLL_CLOEXEC), stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
-	if (fd < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
+	if (fd < 0 || ioctl(fd, FIONBIO, &on) != 0) {
 		return errno;
 	}
 	if (events < 0 || stop < 0 || epoll_ctl(events, EPOLL_CTL_ADD, stop, &event) != 0 ||

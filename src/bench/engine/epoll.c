@@ -4,8 +4,8 @@
  * of a wait; interest is changed only where a send falls short.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -238,12 +238,12 @@ begin(struct loop *l)
 	uint32_t events = paced                                ? EPOLLONESHOT
 			  : sends && w->steps->arrived == NULL ? EPOLLOUT
 							       : EPOLLIN;
-	int rc = add(l, w->stop->wake_fd, EPOLLIN, NULL);
+	int rc = add(l, w->stop->wake_fd, EPOLLIN, NULL), on = 1;
 
 	for (uint32_t i = 0; i < w->conns && rc == 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
+		ioctl(c->fd, FIONBIO, &on);
 		c->waits_for = events;
 		c->need = paced ? NP_SEND | NP_REST : w->steps->first;
 		rc = add(l, c->fd, events, c);
