@@ -273,28 +273,34 @@ request_settle(struct np_worker *w)
 	settle(w, sends);
 }
 
-/* Ids, and what stands in for them where the far end has none: for several requests in flight the
- * times when they were sent. */
 static int
-request_state(struct np_run *run, struct np_conn *c, struct np_err *err)
+take_ids(struct np_run *run, uint32_t depth, struct np_err *err)
 {
-	const struct np_plan *p = run->plan;
-	uint32_t depth = p->burst + 1;
-	struct np_in_flight *q;
+	struct np_id_place place = np_id_place(run->plan);
 
-	if (np_ids_used(p)) {
-		c->ids = np_ids_new(np_id_place(p), depth, run->conns, run->worker.count, err);
-		if (c->ids == NULL) {
+	for (uint32_t i = 0; i < run->conns; i++) {
+		run->conn[i].ids = np_ids_new(place, depth, run->conns, run->worker.count, err);
+		if (run->conn[i].ids == NULL) {
 			return err->code;
 		}
 	}
-	if (p->burst > 0) {
-		q = calloc(1, sizeof(*q) + depth * sizeof(q->sent_ns[0]));
-		if (q == NULL) {
-			return np_fail(err, NP_ESYS, ENOMEM, "a burst of %u requests", p->burst);
-		}
-		q->size = depth;
-		c->in_flight = q;
+	return NP_OK;
+}
+
+/* What stands in for ids where the far end has none: one block for all. */
+static int
+take_in_flight(struct np_run *run, uint32_t depth, struct np_err *err)
+{
+	size_t each = sizeof(struct np_in_flight) + depth * sizeof(uint64_t);
+	char *block = calloc(run->conns, each);
+
+	if (block == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "a burst of %u requests", run->plan->burst);
+	}
+	run->worker.state = block;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		run->conn[i].in_flight = (void *)(block + i * each);
+		run->conn[i].in_flight->size = depth;
 	}
 	return NP_OK;
 }
@@ -305,10 +311,9 @@ request_setup(struct np_run *run, struct np_err *err)
 	const struct np_plan *p = run->plan;
 	struct np_worker *w = &run->worker;
 
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (request_state(run, &run->conn[i], err) != NP_OK) {
-			return err->code;
-		}
+	if ((np_ids_used(p) && take_ids(run, p->burst + 1, err) != NP_OK) ||
+	    (p->burst > 0 && take_in_flight(run, p->burst + 1, err) != NP_OK)) {
+		return err->code;
 	}
 	if (np_ids_used(p)) {
 		w->id = np_id_place(p);
@@ -343,10 +348,8 @@ static void
 request_release(struct np_run *run)
 {
 	request_without_ids(run);
-	for (uint32_t i = 0; i < run->conns; i++) {
-		free(run->conn[i].in_flight);
-		run->conn[i].in_flight = NULL;
-	}
+	free(run->worker.state);
+	run->worker.state = NULL;
 }
 
 /* Without results to wait for, a response gets about as long as two took, on average. */
