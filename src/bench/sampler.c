@@ -14,6 +14,13 @@ queued(int fd, unsigned long which)
 	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
 }
 
+/* What all come to, by those looked at. */
+static int64_t
+of_all(int64_t seen, uint32_t looked, uint32_t all)
+{
+	return looked > 0 ? seen * all / looked : 0;
+}
+
 void
 np_sampler_answer(struct np_worker *w)
 {
@@ -31,8 +38,8 @@ np_sampler_answer(struct np_worker *w)
 	}
 	s->tcp = sum.count > 0;
 	np_tcp_sum_sample(&sum, w->conns, s->info);
-	s->queued_in = s->queued_in * w->conns / looked;
-	s->queued_out = s->queued_out * w->conns / looked;
+	s->queued_in = of_all(s->queued_in, looked, w->conns);
+	s->queued_out = of_all(s->queued_out, looked, w->conns);
 	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);
 }
 
