@@ -1,8 +1,7 @@
 /*
  * The bench table and what its columns are made of. A bench (what users call a test) is a row:
- * a pattern (what the two ends do) over a transport (what carries it). Patterns own the sides, a
- * side owns the hot loop of one role; setup picks the loop for the transport and the engine, so
- * that nothing is decided inside it.
+ * a pattern (what the two ends do) over a transport (what carries it). A pattern has a side for each
+ * role, and a side its steps (bench/worker.h), which any engine drives.
  */
 #ifndef NP_BENCH_BENCH_H
 #define NP_BENCH_BENCH_H
@@ -224,13 +223,6 @@ bool np_bench_is_omni(const struct np_bench *b);
 
 /* Row i of the table of transports, NULL behind the last. */
 const struct np_transport *np_transport_at(size_t i);
-
-/* Without a connection messages go to whoever is named, and nothing tells of an end. */
-static inline bool
-np_is_datagram(const struct np_transport *t)
-{
-	return !t->connected;
-}
 
 /* Has all arrived that was sent, if no error was seen? */
 static inline bool
