@@ -1,7 +1,7 @@
 /*
  * The bench table and what its columns are made of. A bench (what users call a test) is a row:
- * a pattern (what the two ends do) over a transport (what carries it). A pattern has a side for each
- * role, and a side its steps (bench/worker.h), which any engine drives.
+ * a pattern (what the two ends do) over a transport (what carries it). A pattern has a side for
+ * each role, and a side its steps (bench/worker.h), which any engine drives.
  */
 #ifndef NP_BENCH_BENCH_H
 #define NP_BENCH_BENCH_H

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -52,30 +51,11 @@ np_codec_touch(struct np_worker *w, char *buf, size_t size)
 	(void)sink;
 }
 
-/* A file is sent again and again from its start. */
-static ssize_t
-send_file(struct np_worker *w, struct np_conn *c, size_t size)
-{
-	ssize_t n = sendfile(c->fd, w->file_fd, &w->file_at, size);
-
-	if (n == 0) {
-		errno = EIO; /* it has become shorter */
-		return -1;
-	}
-	if (w->file_at > w->file_length - (off_t)size) {
-		w->file_at = 0;
-	}
-	return n;
-}
-
 ssize_t
 np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
 {
 	size_t size = w->send_size;
 
-	if ((w->codec & NP_C_FILE) != 0) {
-		return send_file(w, c, size);
-	}
 	if ((w->codec & NP_C_TOUCH) != 0) {
 		np_codec_touch(w, at, size);
 	}

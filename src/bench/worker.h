@@ -77,7 +77,6 @@ enum {
 	NP_C_NUMBER = 1 << 2,  /* datagrams of a stream are numbered */
 	NP_C_FRAME = 1 << 3,   /* messages have the transport's header, and an end that is marked */
 	NP_C_PKTINFO = 1 << 4, /* -B: answers go out from where the question was sent to */
-	NP_C_FILE = 1 << 5,    /* sendfile(2) sends */
 	NP_C_SPLICE = 1 << 6,  /* splice(2) receives */
 	NP_C_TIME = 1 << 7,    /* each call of a stream is timed */
 	NP_C_PACE = 1 << 8,    /* -b -w: operations are paced */
@@ -85,8 +84,7 @@ enum {
 	NP_C_MANY = 1 << 10,   /* there can be several requests in flight */
 	NP_C_MANY_IDS = 1 << 11, /* and they have ids, in the place of NP_C_ID */
 	/* What the plain calls can't do. */
-	NP_C_SENDS =
-	    NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_FILE | NP_C_MANY_IDS,
+	NP_C_SENDS = NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_MANY_IDS,
 	NP_C_RECEIVES = NP_C_TOUCH | NP_C_FRAME | NP_C_PKTINFO | NP_C_SPLICE
 };
 
@@ -99,6 +97,7 @@ struct np_worker;
 struct np_steps {
 	enum np_need first; /* when the window opens */
 	bool answers;       /* messages go to where the last one came from, if not connected */
+	bool sends_file;    /* what is sent comes from a file, by sendfile(2) */
 	/* n bytes have left. */
 	enum np_need (*sent)(struct np_worker *w, struct np_conn *c, size_t n);
 	/* n bytes have come, at the beginning of buf; none: the end of the data. */
@@ -150,10 +149,10 @@ struct np_worker {
 	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
 	void *state;                  /* the side's own */
 	struct np_pktinfo pktinfo;
-	int file_fd;       /* of a file that is sent; the side's own; -1: none */
-	off_t file_length; /* bytes of it */
-	off_t file_at;     /* where the next call begins */
-	int pipe[3];       /* of splice(2): into it, out of it, where to; -1: not open */
+	int file_fd;     /* of a file that is sent; the side's own; -1: none */
+	off_t file_last; /* the last place in it where a whole call can begin */
+	off_t file_at;   /* where the next call begins */
+	int pipe[3];     /* of splice(2): into it, out of it, where to; -1: not open */
 
 	uint64_t last_ns;          /* when a connection test's last transaction ended, or 0 */
 	uint64_t paced_ns;         /* of the window, spent waiting for a pacing interval's end */

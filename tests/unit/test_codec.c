@@ -417,11 +417,11 @@ write_is_what_sends_when_asked(void **state)
 	run.plan = &p;
 	run.worker.run = &run;
 	run.worker.send_size = 1;
-	assert_true(np_io_send(&run.worker, &c, byte) < 0);
+	assert_true(np_io_send(&run.worker, &c, byte, false) < 0);
 	assert_int_equal(broken_pipes, 0);
 	p.use_write = true;
 	run.worker.codec = np_codec_of(&p);
-	assert_true(np_io_send(&run.worker, &c, byte) < 0);
+	assert_true(np_io_send(&run.worker, &c, byte, false) < 0);
 	assert_int_equal(broken_pipes, 1);
 	close(fd[0]);
 	/* In a whole flow, too, nothing worse comes of it. */

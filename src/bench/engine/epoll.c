@@ -103,7 +103,7 @@ one_call(struct loop *l, struct np_conn *c)
 	ssize_t n;
 
 	if (need == NP_SEND) {
-		n = np_io_send(w, c, l->out->buf);
+		n = np_io_send(w, c, l->out->buf, w->steps->sends_file);
 		l->out = l->out->next;
 		c->need = n >= 0 ? w->steps->sent(w, c, (size_t)n) : np_io_failed(w, c, need);
 		return c->need != NP_RECV;

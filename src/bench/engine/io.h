@@ -4,13 +4,34 @@
 #ifndef NP_BENCH_ENGINE_IO_H
 #define NP_BENCH_ENGINE_IO_H
 
+#include <errno.h>
+
 #include "bench/codec.h"
 #include "bench/engine/syscall.h"
 #include "bench/worker.h"
 
+/* A file is sent again and again from its start. One that has become shorter is an error. */
 NP_LOOP_BODY ssize_t
-np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
+np_io_send_file(struct np_worker *w, struct np_conn *c)
 {
+	ssize_t n = np_sys_sendfile(c->fd, w->file_fd, &w->file_at, w->send_size);
+
+	if (__builtin_expect(n == 0, 0)) {
+		errno = EIO;
+		return -1;
+	}
+	if (__builtin_expect(w->file_at > w->file_last, 0)) {
+		w->file_at = 0;
+	}
+	return n;
+}
+
+NP_LOOP_BODY ssize_t
+np_io_send(struct np_worker *w, struct np_conn *c, char *buf, const bool sends_file)
+{
+	if (sends_file) {
+		return np_io_send_file(w, c);
+	}
 	if (__builtin_expect((w->codec & (NP_C_SENDS | NP_C_ID)) != 0, 0)) {
 		if ((w->codec & NP_C_SENDS) != 0) {
 			return np_codec_send(w, c, buf);

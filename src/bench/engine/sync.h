@@ -62,7 +62,7 @@ np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 
 	while (need != NP_OVER && !np_stopped(stop)) {
 		if (s->sent != NULL && need == NP_SEND) {
-			ssize_t n = np_io_send(w, c, out->buf);
+			ssize_t n = np_io_send(w, c, out->buf, s->sends_file);
 
 			out = out->next;
 			need = __builtin_expect(n >= 0, 1) ? s->sent(w, c, (size_t)n)

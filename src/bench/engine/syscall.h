@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -81,6 +82,16 @@ np_sys_recvfrom(int fd, void *buf, size_t size, void *from, socklen_t *len)
 	return np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, 0, (long)from, (long)len);
 #else
 	return recvfrom(fd, buf, size, 0, from, len);
+#endif
+}
+
+static inline ssize_t
+np_sys_sendfile(int fd, int from, off_t *at, size_t size)
+{
+#if NP_SYS_DIRECT && defined(SYS_sendfile) && defined(__LP64__)
+	return np_syscall(SYS_sendfile, fd, from, (long)at, (long)size, 0, 0);
+#else
+	return sendfile(fd, from, at, size);
 #endif
 }
 

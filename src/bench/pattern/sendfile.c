@@ -38,7 +38,8 @@ make_file(struct np_run *run, struct np_err *err)
 	    write_ring(run->worker.file_fd, &run->worker.send_ring) != 0) {
 		return np_fail(err, NP_ESYS, errno, "make a temporary file to send");
 	}
-	run->worker.file_length = (off_t)(run->worker.send_ring.width * run->worker.send_ring.size);
+	run->worker.file_last =
+	    (off_t)((run->worker.send_ring.width - 1) * run->worker.send_ring.size);
 	return NP_OK;
 }
 
@@ -57,14 +58,13 @@ open_file(struct np_run *run, struct np_err *err)
 			       "%s is no file of at least one message of %zu bytes (see -m)", path,
 			       run->worker.send_size);
 	}
-	run->worker.file_length = st.st_size;
+	run->worker.file_last = st.st_size - (off_t)run->worker.send_size;
 	return NP_OK;
 }
 
 static int
 sendfile_setup(struct np_run *run, struct np_err *err)
 {
-	run->worker.codec |= NP_C_FILE;
 	/* The ring gives the size of a call and, without -F, what the file holds. */
 	if (np_run_send_ring(run, run->plan->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
@@ -84,8 +84,8 @@ sendfile_release(struct np_run *run)
 
 static const struct np_side transmit_file = {
 	.setup = sendfile_setup,
-	.steps = &np_stream_transmit_steps,
-	.sync = np_stream_transmit_sync,
+	.steps = &np_stream_file_steps,
+	.sync = np_stream_file_sync,
 	.finish = np_stream_transmit_finish,
 	.release = sendfile_release,
 	.ends_on_hangup = true,

@@ -55,16 +55,29 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 	return np_step_failed(w, c, need, error);
 }
 
-const struct np_steps np_stream_transmit_steps = {
+static const struct np_steps transmit_steps = {
 	.first = NP_SEND,
 	.sent = transmit_sent,
 	.failed = transmit_failed,
 };
 
-int
-np_stream_transmit_sync(struct np_worker *w)
+static int
+transmit_sync(struct np_worker *w)
 {
-	return np_sync_drive(w, &np_stream_transmit_steps);
+	return np_sync_drive(w, &transmit_steps);
+}
+
+const struct np_steps np_stream_file_steps = {
+	.first = NP_SEND,
+	.sends_file = true,
+	.sent = transmit_sent,
+	.failed = transmit_failed,
+};
+
+int
+np_stream_file_sync(struct np_worker *w)
+{
+	return np_sync_drive(w, &np_stream_file_steps);
 }
 
 static int
@@ -283,8 +296,8 @@ const struct np_side np_stream_receive = {
 
 static const struct np_side transmit = {
 	.setup = transmit_setup,
-	.steps = &np_stream_transmit_steps,
-	.sync = np_stream_transmit_sync,
+	.steps = &transmit_steps,
+	.sync = transmit_sync,
 	.finish = np_stream_transmit_finish,
 	.nudge = np_stream_nudge,
 	.ends_on_hangup = true,

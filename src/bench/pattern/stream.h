@@ -7,9 +7,9 @@
 #include "bench/run.h"
 
 extern const struct np_side np_stream_receive;
-extern const struct np_steps np_stream_transmit_steps;
-
-int np_stream_transmit_sync(struct np_worker *w);
+/* A transmitter's steps, whose bytes come from a file, and the loop that drives them. */
+extern const struct np_steps np_stream_file_steps;
+int np_stream_file_sync(struct np_worker *w);
 
 /* A transmitter's finish: tell the far end that this was all, and wait until it has got it. */
 void np_stream_transmit_finish(struct np_run *run);
