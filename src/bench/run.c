@@ -135,13 +135,12 @@ int
 np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 	    struct np_stop *stop, struct np_err *err)
 {
+	memset(run, 0, sizeof(*run));
 	if (plan->transport->admit == NP_ADMIT_UNSAID) {
-		memset(run, 0, sizeof(*run));
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "%s does not say whom a data socket of it admits",
 			       plan->transport->name);
 	}
-	memset(run, 0, sizeof(*run));
 	run->plan = plan;
 	run->terms = terms != NULL ? terms : &no_terms;
 	run->stop = stop;
@@ -450,9 +449,7 @@ unsent(const struct np_run *run)
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < run->conns; i++) {
-		int left = 0;
-
-		sum += ioctl(run->conn[i].fd, SIOCOUTQ, &left) == 0 ? left : 0;
+		sum += np_sock_queued(run->conn[i].fd, SIOCOUTQ);
 	}
 	return sum;
 }

@@ -5,14 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "bench/worker.h"
-
-static int64_t
-queued(int fd, unsigned long which)
-{
-	int bytes;
-
-	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
-}
+#include "net/sock.h"
 
 /* What all come to, by those looked at. */
 static int64_t
@@ -32,8 +25,8 @@ np_sampler_answer(struct np_worker *w)
 	memset(&sum, 0, sizeof(sum));
 	for (uint32_t i = 0; i < w->conns; i += step) {
 		np_tcp_sum_add(&sum, w->conn[i].fd);
-		s->queued_in += queued(w->conn[i].fd, SIOCINQ);
-		s->queued_out += queued(w->conn[i].fd, SIOCOUTQ);
+		s->queued_in += np_sock_queued(w->conn[i].fd, SIOCINQ);
+		s->queued_out += np_sock_queued(w->conn[i].fd, SIOCOUTQ);
 		looked++;
 	}
 	s->tcp = sum.count > 0;

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -108,6 +109,32 @@ np_sock_int(int fd, int level, int name)
 	socklen_t len = sizeof(v);
 
 	return getsockopt(fd, level, name, &v, &len) == 0 ? v : -1;
+}
+
+int
+np_sock_queued(int fd, unsigned long which)
+{
+	int bytes;
+
+	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
+}
+
+void
+np_sock_unblock(int fd)
+{
+	int on = 1;
+
+	ioctl(fd, FIONBIO, &on);
+}
+
+void
+np_sock_forget(int fd)
+{
+	enum { MOST = 1 << 16 };
+	char byte;
+
+	for (int i = 0; i < MOST && recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0; i++) {
+	}
 }
 
 int

@@ -63,6 +63,18 @@ int np_sock_bind(int fd, const struct np_addr *local, struct np_err *err);
 /* Read an int option back; -1 when the kernel has none. */
 int np_sock_int(int fd, int level, int name);
 
+/* Bytes in a queue of it: SIOCINQ not read yet, SIOCOUTQ not sent yet; 0 where none is told. */
+int np_sock_queued(int fd, unsigned long which);
+
+/* Have its calls return at once. */
+void np_sock_unblock(int fd);
+
+/*
+ * Drop the datagrams that it has heard. Whoever may be heard may go on sending: so many are dropped
+ * and no more.
+ */
+void np_sock_forget(int fd);
+
 /* The local address of a socket; its port is what matters to most callers. */
 int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 

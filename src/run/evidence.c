@@ -13,6 +13,7 @@
 #include "bench/sequence.h"
 #include "bench/tally.h"
 #include "net/capture.h"
+#include "net/sock.h"
 #include "net/tcpinfo.h"
 #include "sys/host.h"
 #include "sys/moved.h"
@@ -162,14 +163,6 @@ thin_out(struct np_evidence *ev)
 	ev->every_ns *= 2;
 }
 
-static int64_t
-queued(int fd, unsigned long which)
-{
-	int bytes;
-
-	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
-}
-
 /* Of transactions the bytes are published at the end only, their number at once. */
 static uint64_t
 bytes_so_far(const struct np_run *run)
@@ -193,8 +186,8 @@ look_at_one(const struct np_evidence *ev, const struct np_run *run, struct np_sa
 		return run->plan->pattern->connection_test; /* bytes are all there is to see */
 	}
 	s->tcp = ev->tcp && np_tcp_sample(fd, s->info);
-	s->queued_in = queued(fd, SIOCINQ);
-	s->queued_out = queued(fd, SIOCOUTQ);
+	s->queued_in = np_sock_queued(fd, SIOCINQ);
+	s->queued_out = np_sock_queued(fd, SIOCOUTQ);
 	return s->tcp || !ev->tcp;
 }
 

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -68,9 +67,7 @@ rest(struct loop *l, struct np_conn *c)
 	uint64_t now, due;
 
 	if ((c->need & ~(unsigned)NP_REST) != NP_SEND) {
-		if (np_load_rest(w)) {
-			c->since_ns = np_now();
-		}
+		np_io_rest(w, c);
 		return;
 	}
 	now = np_now();
@@ -238,12 +235,12 @@ begin(struct loop *l)
 	uint32_t events = paced                                ? EPOLLONESHOT
 			  : sends && w->steps->arrived == NULL ? EPOLLOUT
 							       : EPOLLIN;
-	int rc = add(l, w->stop->wake_fd, EPOLLIN, NULL), on = 1;
+	int rc = add(l, w->stop->wake_fd, EPOLLIN, NULL);
 
 	for (uint32_t i = 0; i < w->conns && rc == 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		ioctl(c->fd, FIONBIO, &on);
+		np_sock_unblock(c->fd);
 		c->waits_for = events;
 		c->need = paced ? NP_SEND | NP_REST : w->steps->first;
 		rc = add(l, c->fd, events, c);

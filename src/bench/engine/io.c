@@ -88,13 +88,19 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 	return w->steps->arrived(w, c, buf, w->whole);
 }
 
+void
+np_io_rest(struct np_worker *w, struct np_conn *c)
+{
+	if (np_load_rest(w)) {
+		c->since_ns = np_now();
+	}
+}
+
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot)
 {
 	if ((need & NP_REST) != 0) {
-		if (np_load_rest(w)) {
-			c->since_ns = np_now();
-		}
+		np_io_rest(w, c);
 		return need & ~(unsigned)NP_REST;
 	}
 	if ((need & NP_BLOCKED) != 0) {

@@ -62,6 +62,9 @@ np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
 
+/* Sleep until the load's next burst is due, which is no part of what the connection does. */
+void np_io_rest(struct np_worker *w, struct np_conn *c);
+
 /* What was needed failed with errno. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 

@@ -1,7 +1,6 @@
 #include "bench/transport/many.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 
 #include "base/fds.h"
@@ -37,12 +36,11 @@ np_many_open(struct np_run *run, struct np_err *err)
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
 	}
-	if (!run->plan->active) {
-		/* Who answers needs no socket a flow: as many as can be named will do. */
-		limit(run, run->plan->near.sock.port != 0 ? 1 : NP_GRANT_PORTS);
-	}
 	if (run->plan->active) {
 		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */
+	} else {
+		/* Who answers needs no socket a flow: as many as can be named will do. */
+		limit(run, run->plan->near.sock.port != 0 ? 1 : NP_GRANT_PORTS);
 	}
 	for (uint32_t i = 1; i < run->conns; i++) {
 		run->conn[i].fd = np_endpoint_another(run, err);
@@ -71,19 +69,6 @@ no_connection(const struct np_run *run, uint32_t number, int error, struct np_er
 		       run->conns, np_addr_text(&peer, text));
 }
 
-/* A socket that was bound before it was connected has heard anybody until then. */
-static void
-hear_afresh(const struct np_run *run, int fd)
-{
-	enum { MOST = 1 << 16 }; /* the far end may be sending already */
-	char byte;
-
-	for (int i = 0; !run->plan->transport->connected && i < MOST &&
-			recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0;
-	     i++) {
-	}
-}
-
 /* Begin to connect: those that take time do so at once with all others. */
 static int
 begin_connect(struct np_run *run, uint32_t number, struct np_err *err)
@@ -92,11 +77,13 @@ begin_connect(struct np_run *run, uint32_t number, struct np_err *err)
 	struct np_addr peer;
 
 	aim(run, number, &peer);
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	np_sock_unblock(fd);
 	if (np_sys_connect(fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {
 		return no_connection(run, number, errno, err);
 	}
-	hear_afresh(run, fd);
+	if (!run->plan->transport->connected) {
+		np_sock_forget(fd); /* it was bound before: it has heard anybody until now */
+	}
 	return NP_OK;
 }
 
