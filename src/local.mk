@@ -58,6 +58,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/load.c %D%/bench/load.h \
 	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
 	%D%/bench/registry.c \
+	%D%/bench/rings.c \
 	%D%/bench/run.c %D%/bench/run.h \
 	%D%/bench/sampler.c %D%/bench/sampler.h \
 	%D%/bench/sequence.c %D%/bench/sequence.h \
@@ -95,6 +96,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/talk_plan.c \
 	%D%/run/talk_old.c \
 	%D%/run/talk_unix.c \
+	%D%/run/team.c %D%/run/team.h \
 	%D%/run/trial.c %D%/run/trial.h \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \

@@ -27,10 +27,13 @@ enum np_role {
 	NP_ROLES
 };
 
-/* One role's part at one end of a test; called in this order. */
+/*
+ * One role's part at one end of a test; called in this order, for each worker and, but for setup,
+ * drain and release, in its thread.
+ */
 struct np_side {
 	/* Everything that can fail or allocate: rings, state, what the worker needs to know. */
-	int (*setup)(struct np_run *run, struct np_err *err);
+	int (*setup)(struct np_worker *w, struct np_err *err);
 
 	/* What the connections do (bench/worker.h). NULL: the role has a loop of its own. */
 	const struct np_steps *steps;
@@ -48,20 +51,21 @@ struct np_side {
 	 * Then: drain, shut down; the counters are final afterwards. May move the window's end.
 	 * Bounded in time, and ends early once np_abandoned(). May be NULL.
 	 */
-	void (*finish)(struct np_run *run);
+	void (*finish)(struct np_worker *w);
 
-	/* Tell the far end again that the test is over, while its results are waited for. NULL. */
+	/* Tell the far end again that the test is over, while its results are waited for: once for
+	 * all workers. NULL. */
 	void (*nudge)(struct np_run *run);
 
 	/* Before the loop: the far end has no ids (bench/ids.h), which setup took for granted.
 	 * NULL. */
-	void (*without_ids)(struct np_run *run);
+	void (*without_ids)(struct np_worker *w);
 
 	/* The far end's results are in: count what is still in the socket. May be NULL. */
-	void (*drain)(struct np_run *run);
+	void (*drain)(struct np_worker *w);
 
 	/* Release what setup took. May be NULL. */
-	void (*release)(struct np_run *run);
+	void (*release)(struct np_worker *w);
 
 	/*
 	 * At the daemon, when the time is up: how long nothing may come in before the far end is

@@ -6,6 +6,7 @@
 
 #include "bench/bench.h"
 #include "bench/run.h"
+#include "bench/tally.h"
 
 /* Of the requests given up so many times the slots are known as such. */
 enum { LEAST_SLOTS = 64, LEAST_OF_MANY = 2, GIVEN_UP = 8 };
@@ -143,19 +144,20 @@ void
 np_ids_put(const struct np_run *run, struct np_bag *into)
 {
 	const struct np_plan *p = run->plan;
-	const struct np_counters *c = run->worker.count;
+	struct np_counts c;
 
 	if (p == NULL || !np_ids_useful(p) || p->role != NP_LEAD) {
 		return;
 	}
-	np_bag_int(into, (int64_t)np_seen(&c->lost), "flow.requests_lost");
+	c = np_counts_of(run);
+	np_bag_int(into, (int64_t)c.lost, "flow.requests_lost");
 	if (run->conn == NULL || run->conn->ids == NULL) {
 		np_bag_unread(into, np_ids_why_none(p), "flow.id_bytes");
-		np_bag_int(into, (int64_t)np_seen(&c->surplus), "flow.responses_surplus");
+		np_bag_int(into, (int64_t)c.surplus, "flow.responses_surplus");
 		return;
 	}
 	np_bag_int(into, run->conn->ids->place.width, "flow.id_bytes");
-	np_bag_int(into, (int64_t)np_seen(&c->duplicated), "flow.responses_duplicated");
-	np_bag_int(into, (int64_t)np_seen(&c->late), "flow.responses_late");
-	np_bag_int(into, (int64_t)np_seen(&c->stray), "flow.responses_stray");
+	np_bag_int(into, (int64_t)c.duplicated, "flow.responses_duplicated");
+	np_bag_int(into, (int64_t)c.late, "flow.responses_late");
+	np_bag_int(into, (int64_t)c.stray, "flow.responses_stray");
 }

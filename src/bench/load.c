@@ -53,7 +53,7 @@ np_load_rest(struct np_worker *w)
 	}
 	atomic_store_explicit(&w->load.resting, true, memory_order_relaxed);
 	/* Whatever interrupts the sleep but the stop is not meant for it. */
-	while (!np_stopped(w->stop) &&
+	while (!np_stopped(&w->stop) &&
 	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) != 0) {
 	}
 	atomic_store_explicit(&w->load.resting, false, memory_order_relaxed);

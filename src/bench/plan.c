@@ -13,6 +13,7 @@ end_init(struct np_end *e)
 	e->call.send_align = e->call.recv_align = 8;
 	e->sock.prio = e->sock.tos = -1;
 	e->place.cpu = -1;
+	e->place.threads = 1;
 	e->call.dirty = e->call.clean = -1;
 }
 
@@ -42,6 +43,14 @@ np_plan_several(const struct np_plan *p)
 {
 	return p->pattern->several && p->transport->several &&
 	       (p->pattern->transactions || p->transport->connected);
+}
+
+uint32_t
+np_plan_workers(const struct np_plan *p)
+{
+	uint32_t threads = p->near.place.threads;
+
+	return threads == 0 ? 1 : threads < p->flows ? threads : p->flows;
 }
 
 int

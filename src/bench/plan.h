@@ -45,7 +45,8 @@ struct np_call_plan {
 struct np_place {
 	int32_t cpu; /* to be bound to; -1: none */
 	bool measure_cpu;
-	const struct np_engine *engine; /* NULL: sync for one flow, epoll for more */
+	const struct np_engine *engine; /* NULL: sync for one flow a worker, epoll for more */
+	uint32_t threads;               /* workers wished for */
 };
 
 /* One end's share. */
@@ -66,6 +67,7 @@ struct np_plan {
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
 	struct np_end near, far;
 	uint32_t flows;              /* data connections, at least one */
+	uint32_t warm_up_ms;         /* before the window opens */
 	int64_t length;              /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
 	int32_t request, response;   /* bytes; -1 where the pattern has none */
 	uint32_t burst;              /* requests kept in flight beside the one waited for */
@@ -94,6 +96,9 @@ const struct np_words *np_plan_words(const struct np_plan *p);
  * end by a close: an empty datagram would be the end of all of them.
  */
 bool np_plan_several(const struct np_plan *p);
+
+/* How many workers the near end has: no more than flows. */
+uint32_t np_plan_workers(const struct np_plan *p);
 
 /* The family of the data sockets, AF_*. */
 int np_plan_family(const struct np_plan *p);

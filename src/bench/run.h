@@ -1,6 +1,6 @@
 /*
  * A run: a plan in progress at one end. It has the endpoint that its data connections come from,
- * the window in which they are counted, and the worker that drives them (bench/worker.h).
+ * the window in which they are counted, and the workers that drive them (bench/worker.h).
  */
 #ifndef NP_BENCH_RUN_H
 #define NP_BENCH_RUN_H
@@ -64,13 +64,17 @@ struct np_run {
 	struct np_stop *stop;
 	struct np_endpoint end;
 	struct np_window window;
-	struct np_worker worker;
-	struct np_conn *conn; /* the data connections; in connection tests the series of them */
-	uint32_t conns;       /* how many */
+	struct np_worker *worker; /* they drive the connections, each a part of them */
+	uint32_t workers;         /* how many */
+	struct np_conn *conn;     /* the data connections; in connection tests the series of them */
+	uint32_t conns;           /* how many */
 	struct np_closing closing;
-	bool hung_up;      /* the far end closed before the loop was told to stop */
 	struct np_err err; /* why the run failed; code NP_OK: it did not */
 };
+
+/* Go over all workers of a run. */
+#define NP_EACH_WORKER(w, run)                                                                     \
+	(struct np_worker *w = (run)->worker; w < (run)->worker + (run)->workers; w++)
 
 /* Do sends go where the socket is connected to, rather than to run->end.peer? */
 static inline bool
@@ -94,6 +98,9 @@ np_run_lasting_fd(const struct np_run *run)
 	return run->plan->pattern->connection_test ? -1 : run->conn->fd;
 }
 
+/* The sizes of socket buffers that were asked for. */
+void np_buffer_options(const struct np_end *e, struct np_sockopts *o);
+
 /*
  * Bytes of memory that the rings and connections of such a test's near end would take. Socket
  * buffers' sizes, which some rings follow, are asked for by a socket that is closed again. terms
@@ -115,11 +122,11 @@ int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_
  */
 int np_run_meet(struct np_run *run, struct np_err *err);
 
-/*
- * Upgrade a connection of a connection test, where the transport does so. Returns 0, or -errno with
- * run->err filled.
- */
-int np_run_upgrade(struct np_run *run, int fd);
+/* Tell the run and all its workers to stop (np_stop()). */
+void np_run_stop(struct np_run *run, int level);
+
+/* Has the far end closed all that it shared with one of the workers? */
+bool np_run_hung_up(const struct np_run *run);
 
 /* A size or width that is in use here; what was asked for where this end has no use for it. */
 static inline int32_t
@@ -139,21 +146,6 @@ void np_run_shut(struct np_run *run);
 
 /* Note what the kernel knows of the data connection (sizes, MSS, retransmissions) while open. */
 void np_run_look(struct np_run *run);
-
-/*
- * Rings for a side's setup. NP_LEAD/NP_FOLLOW of streams: the size of a call is the end's choice,
- * or what the socket buffer's size gives; rings as wide as netperf makes them.
- */
-int np_run_send_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err);
-int np_run_recv_ring(struct np_run *run, int32_t size, bool stream, struct np_err *err);
-
-/*
- * Shut down the sending halves and wait for the far end's close of each, discarding what comes.
- * Gives up when nothing moves for NP_PART_S, or when abandoned (-ETIMEDOUT). Returns 0, or -errno
- * of a broken connection.
- */
-enum { NP_PART_S = 10 };
-int np_run_part(struct np_run *run);
 
 /*
  * Where the far end of a connection has ended its data, and waits within its test for this end of

@@ -4,48 +4,61 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "bench/run.h"
 #include "bench/worker.h"
 #include "net/sock.h"
 
-/* What all come to, by those looked at. */
-static int64_t
-of_all(int64_t seen, uint32_t looked, uint32_t all)
+void
+np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns)
 {
-	return looked > 0 ? seen * all / looked : 0;
+	uint32_t step = (conns + NP_SAMPLER_MOST - 1) / NP_SAMPLER_MOST;
+
+	for (uint32_t i = 0; i < conns; i += step) {
+		np_tcp_sum_add(&s->tcp, conn[i].fd);
+		s->queued_in += np_sock_queued(conn[i].fd, SIOCINQ);
+		s->queued_out += np_sock_queued(conn[i].fd, SIOCOUTQ);
+		s->looked++;
+	}
 }
 
 void
 np_sampler_answer(struct np_worker *w)
 {
-	uint32_t step = (w->conns + NP_SAMPLER_MOST - 1) / NP_SAMPLER_MOST, looked = 0;
 	struct np_sample *s = &w->sampler.sample;
-	struct np_tcp_sum sum;
 
 	memset(s, 0, sizeof(*s));
-	memset(&sum, 0, sizeof(sum));
-	for (uint32_t i = 0; i < w->conns; i += step) {
-		np_tcp_sum_add(&sum, w->conn[i].fd);
-		s->queued_in += np_sock_queued(w->conn[i].fd, SIOCINQ);
-		s->queued_out += np_sock_queued(w->conn[i].fd, SIOCOUTQ);
-		looked++;
-	}
-	s->tcp = sum.count > 0;
-	np_tcp_sum_sample(&sum, w->conns, s->info);
-	s->queued_in = of_all(s->queued_in, looked, w->conns);
-	s->queued_out = of_all(s->queued_out, looked, w->conns);
+	np_sample_add(s, w->conn, w->conns);
 	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);
 }
 
-bool
-np_sampler_take(struct np_sampler *s, struct np_sample *out)
+static int
+state_of(const struct np_sampler *s)
 {
-	int state = atomic_load_explicit(&s->state, memory_order_acquire);
+	return atomic_load_explicit(&s->state, memory_order_acquire);
+}
 
-	if (state == 2) {
-		*out = s->sample;
-	}
-	if (state != 1) {
+bool
+np_sampler_take(struct np_run *run, struct np_sample *out)
+{
+	bool all = true;
+
+	memset(out, 0, sizeof(*out));
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			if (state_of(&w->sampler) == 0) {
+				atomic_store_explicit(&w->sampler.state, 1, memory_order_release);
+			}
+			all = all && state_of(&w->sampler) == 2;
+		}
+	for (uint32_t i = 0; all && i < run->workers; i++) {
+		struct np_sampler *s = &run->worker[i].sampler;
+
+		np_tcp_sum_join(&out->tcp, &s->sample.tcp);
+		out->queued_in += s->sample.queued_in;
+		out->queued_out += s->sample.queued_out;
+		out->looked += s->sample.looked;
 		atomic_store_explicit(&s->state, 1, memory_order_release);
 	}
-	return state == 2;
+	return all;
 }

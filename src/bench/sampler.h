@@ -12,15 +12,18 @@
 
 #include "net/tcpinfo.h"
 
+struct np_conn;
+struct np_run;
 struct np_worker;
 
-/* At most so many connections are looked at for one sample, evenly chosen; sums are scaled. */
+/* At most so many connections of a worker are looked at for one sample, evenly chosen. */
 enum { NP_SAMPLER_MOST = 64 };
 
+/* Sums over those connections. */
 struct np_sample {
-	bool tcp;                      /* there is TCP_INFO: */
-	int64_t info[NP_TCP_SAMPLED];  /* as np_tcp_sum_sample() */
+	struct np_tcp_sum tcp;         /* TCP_INFO, of those that have it */
 	int64_t queued_in, queued_out; /* bytes not read yet, not sent yet */
+	uint32_t looked;               /* how many they were */
 };
 
 /* Between a worker and its controller. A zeroed one is idle. */
@@ -35,13 +38,16 @@ np_sampler_is_asked(const struct np_sampler *s)
 	return atomic_load_explicit(&s->state, memory_order_relaxed) == 1;
 }
 
+/* Add what the kernel knows of some connections. */
+void np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns);
+
 /* The worker's: look, and answer. */
 void np_sampler_answer(struct np_worker *w);
 
 /*
- * The controller's: take the sample that was asked for the last time, and ask for the next one.
- * False when there is none yet.
+ * The controller's: take the samples that all workers were asked for the last time, and ask for the
+ * next ones. False when one of them is not there yet.
  */
-bool np_sampler_take(struct np_sampler *s, struct np_sample *out);
+bool np_sampler_take(struct np_run *run, struct np_sample *out);
 
 #endif

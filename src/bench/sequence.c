@@ -255,11 +255,11 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 		return;
 	}
 	if (run->plan->role != NP_LEAD) {
-		put_received(run->worker.sequence, into);
-	} else if (run->worker.send_size < NP_SEQUENCE_HEADER) {
+		put_received(run->worker->sequence, into);
+	} else if (run->worker->send_size < NP_SEQUENCE_HEADER) {
 		np_bag_unread(into, "the messages are too short for a number", "udp.sent");
 	} else {
-		np_bag_int(into, (int64_t)np_seen(&run->worker.count->sends), "udp.sent");
+		np_bag_int(into, (int64_t)np_seen(&run->worker->count->sends), "udp.sent");
 	}
 }
 

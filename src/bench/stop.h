@@ -9,8 +9,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+enum { NP_MARK = -1 };
+
 struct np_stop {
-	_Atomic int level; /* 0 go on, 1 leave the loop, 2 leave the draining, too */
+	/* 0 go on, 1 leave the loop, 2 leave the draining, too; NP_MARK: leave it for a moment */
+	_Atomic int level;
 	int wake_fd; /* eventfd(2) of a worker that waits for events, readable once it is told to
 			leave; 0: it is not listened to */
 };
@@ -29,6 +32,13 @@ np_abandoned(const struct np_stop *s)
 
 /* The level only rises. */
 void np_stop(struct np_stop *s, int level);
+
+/*
+ * Have a worker leave its loop to note where it is, and go on; nothing, if it is to stop. It takes
+ * the mark by np_stop_take_mark(), which is false for one that was told to stop meanwhile.
+ */
+void np_stop_mark(struct np_stop *s);
+bool np_stop_take_mark(struct np_stop *s);
 
 /* Make the eventfd. Returns 0 or -errno. */
 int np_stop_open(struct np_stop *s);

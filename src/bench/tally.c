@@ -9,21 +9,26 @@
 struct np_counts
 np_counts_of(const struct np_run *run)
 {
-	const struct np_counters *c = run->worker.count;
+	struct np_counts sum = { .sent = 0 };
 
-	return (struct np_counts){
-		.sent = np_seen(&c->sent),
-		.sends = np_seen(&c->sends),
-		.received = np_seen(&c->received),
-		.receives = np_seen(&c->receives),
-		.transactions = np_seen(&c->transactions),
-		.failed = np_seen(&c->failed),
-		.lost = np_seen(&c->lost),
-		.duplicated = np_seen(&c->duplicated),
-		.late = np_seen(&c->late),
-		.stray = np_seen(&c->stray),
-		.surplus = np_seen(&c->surplus),
-	};
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			const struct np_counters *c = w->count;
+
+			sum.sent += np_seen(&c->sent);
+			sum.sends += np_seen(&c->sends);
+			sum.received += np_seen(&c->received);
+			sum.receives += np_seen(&c->receives);
+			sum.transactions += np_seen(&c->transactions);
+			sum.failed += np_seen(&c->failed);
+			sum.lost += np_seen(&c->lost);
+			sum.duplicated += np_seen(&c->duplicated);
+			sum.late += np_seen(&c->late);
+			sum.stray += np_seen(&c->stray);
+			sum.surplus += np_seen(&c->surplus);
+		}
+	return sum;
 }
 
 /* What the kernel knows of a connection: the socket is open still, and one of TCP. */
@@ -78,10 +83,24 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	return NP_OK;
 }
 
+/* What the workers beside the first one have recorded. */
+static void
+join_workers(const struct np_run *run, struct np_tally *t)
+{
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			if (w->hist != NULL) {
+				np_hist_merge(t->hist, w->hist);
+				t->paced_ns += w->paced_ns;
+			}
+		}
+}
+
 int
 np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 {
-	struct np_worker *w = &run->worker;
+	struct np_worker *w = run->worker;
 
 	np_run_look(run);
 	*t = (struct np_tally){
@@ -105,6 +124,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.flows = run->conns,
 	};
 	w->hist = NULL;
+	join_workers(run, t);
 	return take_flows(run, t, err);
 }
 

@@ -1,7 +1,11 @@
 #include "bench/worker.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "bench/codec.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
@@ -11,6 +15,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 {
 	const struct np_run *run = w->run;
 
+	w->began_ns = now_ns;
 	if (w->from == NULL && !run->plan->transport->connected && !np_run_connected(run)) {
 		w->to = (const struct sockaddr *)&run->end.peer.sa;
 		w->to_len = run->end.peer.len;
@@ -20,6 +25,33 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		w->conn[i].look_at_ns = now_ns + w->patience_ns;
 	}
 	np_load_begin(&w->load, w->run->plan, now_ns);
+}
+
+/* A request that is under way counts when it is answered. */
+static void
+forget(struct np_worker *w, struct np_conn *c)
+{
+	bool is_under_way =
+	    w->steps->sent != NULL && w->depth == 1 && (c->need & ~(unsigned)NP_PART) == NP_RECV;
+
+	c->before = c->number - (is_under_way && c->number > 0);
+	c->sent = c->received = c->transactions = 0;
+	c->lost = 0;
+}
+
+bool
+np_worker_mark(struct np_worker *w)
+{
+	for (uint32_t i = 0; i < w->conns; i++) {
+		forget(w, &w->conn[i]);
+	}
+	/* What the loop counts is nobody else's to write; sends of several are those in flight. */
+	np_counters_clear(w->count);
+	np_hist_clear(w->hist);
+	w->sends = w->in_flight;
+	w->more = w->paced_ns = 0;
+	w->began_ns = np_now();
+	return true;
 }
 
 void
@@ -44,4 +76,92 @@ np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	}
 	w->error = error;
 	return NP_OVER;
+}
+
+/* Bytes that the kernel has not got rid of yet: the connections share a way, and wait in turns. */
+static int64_t
+unsent(const struct np_worker *w)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		sum += np_sock_queued(w->conn[i].fd, SIOCOUTQ);
+	}
+	return sum;
+}
+
+/* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
+static int
+part_one(const struct np_worker *w, int fd, uint64_t *until)
+{
+	int64_t queued = -1;
+	char sink[4096];
+
+	while (!np_abandoned(&w->stop) && np_now() < *until) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t now_queued;
+
+		if (poll(&p, 1, 100) > 0) {
+			ssize_t n = recv(fd, sink, sizeof(sink), MSG_DONTWAIT);
+
+			if (n == 0) {
+				return 0;
+			}
+			if (n < 0 && errno != EAGAIN && errno != EINTR) {
+				return -errno;
+			}
+			*until = np_deadline(NP_PART_S * NP_SEC);
+			continue;
+		}
+		now_queued = unsent(w);
+		if (now_queued != queued) {
+			queued = now_queued;
+			*until = np_deadline(NP_PART_S * NP_SEC);
+		}
+	}
+	return -ETIMEDOUT;
+}
+
+int
+np_worker_part(struct np_worker *w)
+{
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	int rc = 0;
+
+	np_worker_look(w);
+	np_worker_shut(w);
+	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
+		int one = part_one(w, w->conn[i].fd, &until);
+
+		rc = one != 0 ? one : rc;
+	}
+	return rc;
+}
+
+void
+np_worker_look(struct np_worker *w)
+{
+	if (w == w->run->worker) {
+		np_run_look(w->run);
+	}
+}
+
+void
+np_worker_shut(struct np_worker *w)
+{
+	for (uint32_t i = 0; i < w->conns; i++) {
+		shutdown(w->conn[i].fd, SHUT_WR);
+	}
+}
+
+int
+np_worker_upgrade(struct np_worker *w, int fd)
+{
+	const struct np_transport *t = w->run->plan->transport;
+	struct np_conn conn = { .fd = fd };
+
+	if (t->upgrade == NULL || t->upgrade(w->run, &conn, &w->err) == NP_OK) {
+		return 0;
+	}
+	return w->err.sys > 0 ? -w->err.sys : -EPROTO;
 }

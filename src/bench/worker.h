@@ -13,12 +13,14 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "base/ring.h"
 #include "bench/ids.h"
 #include "bench/load.h"
 #include "bench/sampler.h"
 #include "bench/stop.h"
 #include "bench/transport/pktinfo.h"
+#include "net/addr.h"
 #include "stats/counters.h"
 #include "stats/hist.h"
 #include "sys/thread.h"
@@ -60,6 +62,7 @@ struct np_conn {
 	uint64_t since_ns;       /* when the operation under way began */
 	uint64_t look_at_ns;     /* when its requests are looked at for those that are too old */
 	uint64_t number;         /* of the next message: so many were sent; its id */
+	uint64_t before;         /* those of them that do not count: of the warm-up */
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
 	struct np_ids *ids;             /* a requester's, where responses are told apart; NULL */
@@ -114,12 +117,16 @@ struct np_steps {
 };
 
 struct np_worker {
-	int (*loop)(struct np_worker *w); /* the engine's for these steps; 0 or -errno */
+	/* The engine's for these steps; 0 or -errno. Workers share no cache line. */
+	_Alignas(64) int (*loop)(struct np_worker *w);
 	struct np_run *run;
-	const struct np_stop *stop;
+	struct np_stop stop; /* its own: the controller tells each worker */
 	const struct np_steps *steps;
-	struct np_conn *conn; /* its connections */
+	struct np_conn *conn; /* its connections: so many of the run's in a row */
 	uint32_t conns;
+	uint64_t began_ns, ended_ns; /* its part of the window */
+	bool hung_up;                /* the far end closed before the loop was told to stop */
+	struct np_err err;           /* why it failed; code NP_OK: it did not */
 
 	struct np_counters *count;
 	struct np_hist *hist;
@@ -137,6 +144,7 @@ struct np_worker {
 	const struct sockaddr *to;
 	struct sockaddr *from;
 	socklen_t to_len, from_len;
+	struct np_addr peer; /* whom `from` last told, unless it is the endpoint's peer */
 
 	uint64_t sends;     /* of requests, where there can be several in flight */
 	uint64_t more;      /* receives beyond one a message */
@@ -157,14 +165,51 @@ struct np_worker {
 	uint64_t last_ns;          /* when a connection test's last transaction ended, or 0 */
 	uint64_t paced_ns;         /* of the window, spent waiting for a pacing interval's end */
 	struct np_sampler sampler; /* asked by the controller of a worker that waits for events */
-	struct np_thread_use *thread; /* where the worker accounts for itself; NULL: nobody asks */
+	struct np_thread_use
+	    use; /* what the thread cost, where its root is set: else nobody asks */
 };
 
 /* Make it ready for the window that opens at that time. */
 void np_worker_begin(struct np_worker *w, uint64_t now_ns);
 
+/*
+ * The warm-up is over: forget what was counted, and count from now on. What is under way counts
+ * when it completes. True.
+ */
+bool np_worker_mark(struct np_worker *w);
+
 /* The window is over: close what the loop has opened. */
 void np_worker_end(struct np_worker *w);
+
+/*
+ * Note what the kernel knows of the run's first connection, where that is one of this worker's
+ * (np_run_look()).
+ */
+void np_worker_look(struct np_worker *w);
+
+/* Shut down the sending halves of its connections. */
+void np_worker_shut(struct np_worker *w);
+
+/*
+ * Shut down the sending halves and wait for the far end's close of each, discarding what comes.
+ * Gives up when nothing moves for NP_PART_S, or when abandoned (-ETIMEDOUT). Returns 0, or -errno
+ * of a broken connection.
+ */
+enum { NP_PART_S = 10 };
+int np_worker_part(struct np_worker *w);
+
+/*
+ * Upgrade a connection of a connection test, where the transport does so. Returns 0, or -errno with
+ * w->err filled.
+ */
+int np_worker_upgrade(struct np_worker *w, int fd);
+
+/*
+ * Rings for a side's setup. NP_LEAD/NP_FOLLOW of streams: the size of a call is the end's choice,
+ * or what the socket buffer's size gives; rings as wide as netperf makes them.
+ */
+int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
+int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
 /* The need, but not before the next burst is due if that was the last operation of one. */
 static inline enum np_need

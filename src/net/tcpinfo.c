@@ -148,6 +148,17 @@ np_tcp_sum_add(struct np_tcp_sum *s, int fd)
 	return true;
 }
 
+void
+np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from)
+{
+	into->len = from->count > 0 ? from->len : into->len;
+	into->count += from->count;
+	for (size_t n = 0; n < FIELDS; n++) {
+		into->total[n] += from->total[n];
+		into->limits[n] += from->limits[n];
+	}
+}
+
 /* -1, "no limit", where none of them has one. */
 static int64_t
 summed(const struct np_tcp_sum *s, size_t n, uint32_t of)

@@ -37,8 +37,9 @@ struct np_tcp_sum {
 	size_t len; /* bytes that the kernel told */
 };
 
-/* Add a connection. False when there is no TCP_INFO. */
+/* Add a connection, or those of another sum. False when there is no TCP_INFO. */
 bool np_tcp_sum_add(struct np_tcp_sum *s, int fd);
+void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 
 /* The values of a sample, and all as tcp.*, of so many connections of which some were added. */
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t of, int64_t v[NP_TCP_SAMPLED]);

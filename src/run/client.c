@@ -657,9 +657,27 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	t->run.end.token = t->out->far.token;
 	if (t->run.conn->ids != NULL && !t->out->far.ids) {
-		t->run.side->without_ids(&t->run);
+		for
+			NP_EACH_WORKER(w, &t->run)
+			{
+				t->run.side->without_ids(w);
+			}
 	}
 	return NP_OK;
+}
+
+/* When a connection test's last transaction ended. */
+static uint64_t
+last_ns(const struct np_run *run)
+{
+	uint64_t last = 0;
+
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			last = w->last_ns > last ? w->last_ns : last;
+		}
+	return last;
 }
 
 /*
@@ -672,7 +690,7 @@ ended_in_silence(const struct test *t)
 	const struct np_run *run = &t->run;
 
 	return run->plan->pattern->connection_test && t->out->cause == NP_BY_CLOCK &&
-	       run->window.ended_ns - run->worker.last_ns >= QUIET_MS * NP_MSEC;
+	       run->window.ended_ns - last_ns(run) >= QUIET_MS * NP_MSEC;
 }
 
 /*
@@ -777,7 +795,7 @@ complete_count(struct test *t)
 static int
 no_results(const struct np_client *c, const struct test *t, int waited_s, struct np_err *err)
 {
-	double quiet_s = (double)(t->run.window.ended_ns - t->run.worker.last_ns) / 1e9;
+	double quiet_s = (double)(t->run.window.ended_ns - last_ns(&t->run)) / 1e9;
 
 	if (ended_in_silence(t)) {
 		return np_fail(err, NP_ETIME, 0,
@@ -960,9 +978,13 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	if (rc != NP_OK) {
 		return rc;
 	}
-	if (run->side->drain != NULL) {
-		run->side->drain(run);
-	}
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			if (run->side->drain != NULL) {
+				run->side->drain(w);
+			}
+		}
 	if (!run->plan->no_control && d.cause == NP_BY_CLOCK && run->plan->pattern->transactions &&
 	    !something_counted(run)) {
 		return np_fail(err, NP_ETIME, 0,

@@ -1,291 +1,109 @@
 #include "run/drive.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fds.h"
-#include "bench/transport/many.h"
 #include "net/tcpinfo.h"
+#include "run/team.h"
 
 enum {
-	KICK_SIGNAL = SIGUSR1,
 	SLACK_S = 60,   /* the longest that a daemon's side goes on after its time */
 	LAST_WORD_S = 1 /* for a client's loop to end by itself once the daemon has spoken */
 };
 
-enum phase { MEETING, LOOPING, FINISHING, DONE };
-
-struct np_worker_thread {
-	struct np_run *run;
-	pthread_t thread;
-	sem_t told;  /* to begin, or that it is not wanted */
-	bool wanted; /* said before that */
-	_Atomic int phase;
-	int wake_fd;  /* a byte is written here whenever the phase changes */
-	int heard_fd; /* where the controller reads them */
+/* A worker that waits for a response: how long it has done so, and when that was ended. */
+struct patience {
+	uint64_t seen, seen_ns;
+	uint64_t kicked_ns, kicked_lost; /* the last interruption, and losses then */
 };
 
 /* The controller's own state beside what the caller gave. */
 struct control {
 	struct np_drive *d;
-	struct np_worker_thread *w;
-	bool spoken; /* the control connection has said something already */
-	int signals; /* taken so far */
+	struct np_team *team;
+	struct patience *patience; /* of each worker */
+	struct pollfd *polls;      /* FIXED and one for each worker */
+	bool spoken;               /* the control connection has said something already */
+	bool warm;                 /* the warm-up is over */
+	int signals;               /* taken so far */
 	uint64_t meet_until;
-	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
-	uint64_t kicked_ns, kicked_lost; /* the last interruption for patience, and losses then */
-	uint64_t seen, seen_ns;     /* activity when last looked at, and since when it stands */
+	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
+	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
 	uint64_t looks[NP_WATCHES]; /* of each watch, so far */
+	struct np_cpu_times *cpu;   /* when the window opened; NULL: not measured */
 };
 
-static void
-on_kick(int sig)
-{
-	(void)sig;
-}
+enum { OF_TEAM, OF_CONTROL, FIXED };
 
 void
 np_drive_prepare(void)
 {
-	struct sigaction sa;
-	sigset_t kicks;
-
-	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = on_kick;
-	sigemptyset(&sa.sa_mask);
-	sigaction(KICK_SIGNAL, &sa, NULL);
-	/* Whoever started the program may have had it blocked. */
-	sigemptyset(&kicks);
-	sigaddset(&kicks, KICK_SIGNAL);
-	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
+	np_team_prepare();
 	signal(SIGPIPE, SIG_IGN);
-}
-
-static void
-enter(struct np_worker_thread *w, enum phase phase)
-{
-	ssize_t n;
-
-	atomic_store_explicit(&w->phase, phase, memory_order_release);
-	do {
-		n = write(w->wake_fd, "", 1);
-	} while (n < 0 && errno == EINTR);
-}
-
-/* A counted stream has got everything across when the far end has closed on its last message. */
-static bool
-counted_out(const struct np_run *run)
-{
-	return run->worker.budget != UINT64_MAX && !run->plan->pattern->transactions &&
-	       np_seen(&run->worker.count->sent) + run->worker.send_size >= run->worker.budget;
-}
-
-static void
-explain(struct np_run *run, int error)
-{
-	const struct np_transport *t = run->plan->transport;
-	char peer[NP_ADDR_TEXT] = "the far end";
-
-	if (np_stopped(run->stop) || run->err.code != NP_OK ||
-	    ((error == ECONNRESET || error == EPIPE) && counted_out(run))) {
-		return;
-	}
-	if (run->end.peer.len != 0) {
-		np_addr_text(&run->end.peer, peer);
-	}
-	if (error == EMSGSIZE && t->too_long != NULL) {
-		t->too_long(run, &run->err);
-	} else if (error == EMSGSIZE && run->worker.send_size <= (size_t)t->max_message) {
-		np_fail(&run->err, NP_EUSAGE, error,
-			"%zu bytes are more than the path to %s takes in one piece (leave out -f)",
-			run->worker.send_size, peer);
-	} else if (error == EMSGSIZE) {
-		np_fail(&run->err, NP_EUSAGE, error,
-			"send %zu bytes as one %s message (try -%c %d or less)",
-			run->worker.send_size, t->name, run->plan->pattern->sized ? 'r' : 'm',
-			t->max_message);
-	} else if (error == ENETUNREACH && run->plan->no_route) {
-		np_fail(&run->err, NP_ESYS, error,
-			"%s is not on a network of this machine (try -R 1)", peer);
-	} else if (run->hung_up) {
-		np_fail(&run->err, NP_EPEER, error, "data connection with %s closed early", peer);
-	} else {
-		np_fail(&run->err, NP_ESYS, error, "data connection with %s", peer);
-	}
-}
-
-/* This machine's CPU utilisation since the reading `from`; what can't be read stays unknown. */
-static void
-note_cpu(struct np_run *run, struct np_cpu_times *from)
-{
-	struct np_cpu_times *to = NULL;
-	struct np_err err;
-
-	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
-		np_cpu_use(from, to, &run->closing.cpu);
-	}
-	np_cpu_free(from);
-	np_cpu_free(to);
-}
-
-/*
- * A table of descriptors of the worker's own, with those of its connections and what it needs
- * beside. Returns false where it has the one of all, which is slower.
- */
-static bool
-own_table(const struct np_worker_thread *w)
-{
-	const struct np_run *run = w->run;
-	const int others[] = { run->end.listen_fd, run->worker.file_fd, run->end.held_fd,
-			       w->wake_fd, run->stop->wake_fd };
-	size_t count = sizeof(others) / sizeof(others[0]);
-	int *keep = malloc((count + run->conns) * sizeof(*keep));
-	bool own;
-
-	if (keep == NULL) {
-		return false;
-	}
-	memcpy(keep, others, sizeof(others));
-	for (uint32_t i = 0; i < run->conns; i++) {
-		keep[count++] = run->conn[i].fd;
-	}
-	own = np_fds_own(keep, count);
-	free(keep);
-	return own;
-}
-
-/* Copies: the caller's stay open, and are the last ones when it closes them. */
-static void
-close_copies(const struct np_run *run)
-{
-	for (uint32_t i = 0; i < run->conns; i++) {
-		close(run->conn[i].fd);
-	}
-	close(run->end.listen_fd);
-}
-
-/* The window: the worker's connections are driven. */
-static int
-drive_window(struct np_worker_thread *w)
-{
-	struct np_run *run = w->run;
-	int rc;
-
-	if (run->worker.thread != NULL) {
-		np_thread_begin(run->worker.thread);
-	}
-	run->window.started_ns = np_now();
-	np_worker_begin(&run->worker, run->window.started_ns);
-	enter(w, LOOPING);
-	rc = run->worker.loop(&run->worker);
-	run->window.ended_ns = np_now();
-	if (run->worker.thread != NULL) {
-		np_thread_end(run->worker.thread);
-	}
-	if (run->side->settle != NULL) {
-		run->side->settle(&run->worker);
-	}
-	np_worker_end(&run->worker);
-	return rc;
-}
-
-/* The measured part and what follows. */
-static void
-measure(struct np_worker_thread *w)
-{
-	struct np_run *run = w->run;
-	bool own = own_table(w);
-	struct np_cpu_times *cpu = NULL;
-	struct np_err err;
-	int rc;
-
-	if (run->plan->near.place.measure_cpu && np_cpu_read(NULL, &cpu, &err) != NP_OK) {
-		cpu = NULL;
-	}
-	rc = drive_window(w);
-	if (rc < 0) {
-		explain(run, -rc);
-	}
-	enter(w, FINISHING);
-	if (run->side->finish != NULL) {
-		run->side->finish(run);
-	}
-	note_cpu(run, cpu);
-	if (own) {
-		close_copies(run);
-	}
-}
-
-static bool
-has_all(const struct np_run *run)
-{
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd < 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static void *
-work(void *arg)
-{
-	struct np_worker_thread *w = arg;
-	struct np_run *run = w->run;
-	bool met = run->side->steps != NULL && run->side->steps->open != NULL;
-
-	while (sem_wait(&w->told) != 0) {
-	}
-	if (!w->wanted) {
-		return NULL;
-	}
-	if (!met) {
-		met = np_run_meet(run, &run->err) == NP_OK && has_all(run);
-	}
-	if (met) {
-		measure(w);
-	}
-	enter(w, DONE);
-	return NULL;
-}
-
-static enum phase
-phase_of(const struct control *c)
-{
-	return (enum phase)atomic_load_explicit(&c->w->phase, memory_order_acquire);
 }
 
 /* What this side can see of the far end's work, and of what the far end takes. */
 static uint64_t
-activity(const struct np_run *run)
+activity_of(const struct np_worker *w)
 {
-	return np_seen(&run->worker.count->receives) + np_seen(&run->worker.count->transactions) +
-	       np_seen(&run->worker.count->sends);
+	return np_seen(&w->count->receives) + np_seen(&w->count->transactions) +
+	       np_seen(&w->count->sends);
 }
 
-/* The same for a test without an end in sight, where one message may take long to get across. */
+static uint64_t
+activity(const struct np_run *run)
+{
+	uint64_t sum = 0;
+
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			sum += activity_of(w);
+		}
+	return sum;
+}
+
+/*
+ * The same for a test without an end in sight, where one message may take long to get across. At
+ * most LOOKS connections are asked.
+ */
 static uint64_t
 progress(const struct np_run *run)
 {
-	int fd = np_run_lasting_fd(run);
-	bool tcp = fd >= 0 && run->plan->transport->tcp_info;
+	enum { LOOKS = 64 };
+	uint32_t step = (run->conns + LOOKS - 1) / LOOKS;
+	uint64_t sum = activity(run);
 
-	return activity(run) + (tcp ? np_tcp_moved(fd) : 0);
+	if (run->plan->pattern->connection_test || !run->plan->transport->tcp_info) {
+		return sum;
+	}
+	for (uint32_t i = 0; i < run->conns; i += step) {
+		sum += np_tcp_moved(run->conn[i].fd);
+	}
+	return sum;
 }
 
-/* For how long nothing has moved. A loop that sleeps by its own will is not waiting for anything.
- */
+/* Does one of the workers sleep by its own will? */
+static bool
+rests(const struct np_run *run)
+{
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			if (np_load_resting(&w->load)) {
+				return true;
+			}
+		}
+	return false;
+}
+
+/* For how long nothing has moved. A loop that rests is not waiting for anything. */
 static uint64_t
 silence(struct control *c, uint64_t did, uint64_t now)
 {
-	if (did != c->seen || c->seen_ns == 0 || np_load_resting(&c->d->run->worker.load)) {
+	if (did != c->seen || c->seen_ns == 0 || rests(c->d->run)) {
 		c->seen = did;
 		c->seen_ns = now;
 	}
@@ -298,7 +116,7 @@ end(struct control *c, enum np_cause cause, int level)
 	if (!np_stopped(c->d->run->stop)) {
 		c->d->cause = cause;
 	}
-	np_stop(c->d->run->stop, level);
+	np_run_stop(c->d->run, level);
 }
 
 /*
@@ -361,20 +179,42 @@ await_progress(struct control *c, uint64_t now)
  * Interrupt a wait that has lasted too long; the loop then counts a loss. An interruption that came
  * a moment before the wait is not heard, and repeated.
  */
+static void
+keep_patience_of(struct control *c, const struct np_worker *w, uint64_t now)
+{
+	struct patience *p = &c->patience[w - c->d->run->worker];
+	uint64_t lost = np_seen(&w->count->lost), did = activity_of(w);
+	bool unheard = p->kicked_ns != 0 && lost == p->kicked_lost;
+
+	if (did != p->seen || p->seen_ns == 0 || np_load_resting(&w->load)) {
+		p->seen = did;
+		p->seen_ns = now;
+	}
+	if (now - p->seen_ns >= w->patience_ns &&
+	    (unheard || now - p->kicked_ns >= w->patience_ns)) {
+		p->kicked_ns = now;
+		p->kicked_lost = lost;
+		np_team_kick(c->team, w);
+	}
+}
+
+/* Workers that wait for events look themselves. */
 static uint64_t
 keep_patience(struct control *c, uint64_t now)
 {
-	const struct np_run *run = c->d->run;
-	uint64_t lost = np_seen(&run->worker.count->lost);
-	bool unheard = c->kicked_ns != 0 && lost == c->kicked_lost;
+	uint64_t patience_ns = c->d->run->worker->patience_ns;
 
-	if (silence(c, activity(run), now) >= run->worker.patience_ns &&
-	    (unheard || now - c->kicked_ns >= run->worker.patience_ns)) {
-		c->kicked_ns = now;
-		c->kicked_lost = lost;
-		pthread_kill(c->w->thread, KICK_SIGNAL);
+	if (patience_ns == 0 || c->d->run->worker->stop.wake_fd != 0) {
+		return NP_NEVER;
 	}
-	return now + run->worker.patience_ns / 10;
+	for
+		NP_EACH_WORKER(w, c->d->run)
+		{
+			if (np_team_phase_of(c->team, w) == NP_LOOPING) {
+				keep_patience_of(c, w, now);
+			}
+		}
+	return now + patience_ns / 10;
 }
 
 static uint64_t
@@ -399,17 +239,49 @@ keep_limit(struct control *c, uint64_t now)
 	return NP_NEVER;
 }
 
+/*
+ * A receiver that has warmed up: what comes behind its window was sent behind the far end's. It is
+ * thrown away.
+ */
+static bool
+ends_by_clock(const struct np_plan *p)
+{
+	return p->warm_up_ms > 0 && !p->pattern->transactions;
+}
+
+/* The window begins where the warm-up ends: for all workers. */
+static uint64_t
+keep_warm_up(struct control *c, uint64_t now)
+{
+	struct np_run *run = c->d->run;
+	uint64_t until = run->window.started_ns + run->plan->warm_up_ms * NP_MSEC;
+	struct np_err err;
+
+	if (now < until) {
+		return until;
+	}
+	c->warm = true;
+	if (run->plan->near.place.measure_cpu) {
+		(void)np_cpu_read(NULL, &c->cpu, &err);
+	}
+	run->window.started_ns = np_now();
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			np_stop_mark(&w->stop);
+		}
+	return now;
+}
+
 static uint64_t
 keep_test_time(struct control *c, uint64_t now)
 {
 	const struct np_run *run = c->d->run;
 	uint64_t again = c->heard_ns != 0 ? await_own_end(c, now) : NP_NEVER;
 	uint64_t time_up = run->window.started_ns + c->d->length_ns;
-	bool waits = !run->plan->active && run->side->pad_ns != 0;
+	bool waits = !run->plan->active && run->side->pad_ns != 0 && !ends_by_clock(run->plan);
 
-	if (run->worker.patience_ns != 0 && run->stop->wake_fd == 0) {
-		again = sooner(again, keep_patience(c, now));
-	}
+	again = sooner(again, keep_patience(c, now));
 	again = sooner(again, keep_limit(c, now));
 	if (c->d->length_ns == 0) {
 		return c->heard_ns != 0 ? again : sooner(again, await_progress(c, now));
@@ -425,16 +297,32 @@ keep_test_time(struct control *c, uint64_t now)
 	return again;
 }
 
+/* A worker that failed ends the test for all. */
+static void
+keep_together(struct control *c)
+{
+	for
+		NP_EACH_WORKER(w, c->d->run)
+		{
+			if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
+				end(c, NP_BY_LOOP, 1);
+				return;
+			}
+		}
+}
+
 /* The controller's next appointment; ends the loop when it is due. */
 static uint64_t
-keep_time(struct control *c, enum phase phase)
+keep_time(struct control *c, enum np_phase phase)
 {
 	uint64_t now = np_now();
 
-	if (phase == LOOPING) {
-		return keep_test_time(c, now);
+	if (phase == NP_LOOPING) {
+		keep_together(c);
+		return c->warm ? keep_test_time(c, now)
+			       : sooner(keep_warm_up(c, now), keep_patience(c, now));
 	}
-	if (phase != MEETING) {
+	if (phase != NP_MEETING) {
 		return NP_NEVER;
 	}
 	if (now < c->meet_until) {
@@ -460,13 +348,13 @@ keep_watch(const struct np_run *run, const struct np_watch *w, uint64_t *looks)
 }
 
 static uint64_t
-keep_watches(struct control *c, enum phase phase)
+keep_watches(struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
 	uint64_t next = NP_NEVER;
 
-	for (int i = 0; i < NP_WATCHES && phase == LOOPING && !np_stopped(run->stop); i++) {
-		if (c->d->watch[i].every_ns != 0) {
+	for (int i = 0; i < NP_WATCHES && phase == NP_LOOPING && !np_stopped(run->stop); i++) {
+		if (c->d->watch[i].every_ns != 0 && (c->warm || c->d->watch[i].warms_up)) {
 			next = sooner(next, keep_watch(run, &c->d->watch[i], &c->looks[i]));
 		}
 	}
@@ -475,30 +363,44 @@ keep_watches(struct control *c, enum phase phase)
 
 /* Get a worker out of the system call it may sleep in, until it has heard. */
 static bool
-kick(struct control *c, enum phase phase)
+kick_one(const struct control *c, const struct np_worker *w)
 {
-	const struct np_stop *stop = c->d->run->stop;
+	enum np_phase phase = np_team_phase_of(c->team, w);
 
 	/* A loop that waits for events hears by the stop's own, unless its load lets it sleep. */
-	if (phase == LOOPING && stop->wake_fd > 0 && !np_load_resting(&c->d->run->worker.load)) {
-		return np_stopped(stop);
+	if (phase == NP_LOOPING && w->stop.wake_fd > 0 && !np_load_resting(&w->load)) {
+		return np_stopped(&w->stop);
 	}
-	if ((np_stopped(stop) && phase < FINISHING) || (np_abandoned(stop) && phase < DONE)) {
-		pthread_kill(c->w->thread, KICK_SIGNAL);
+	if ((np_stopped(&w->stop) && phase < NP_FINISHING) ||
+	    (np_abandoned(&w->stop) && phase < NP_DONE)) {
+		np_team_kick(c->team, w);
 		return true;
 	}
 	return false;
 }
 
+static bool
+kick(const struct control *c)
+{
+	bool any = false;
+
+	for
+		NP_EACH_WORKER(w, c->d->run)
+		{
+			any = kick_one(c, w) || any;
+		}
+	return any;
+}
+
 /* The first signal ends the loop; one that comes when it has ended ends the wait for the rest. */
 static void
-take_signals(struct control *c, enum phase phase)
+take_signals(struct control *c, enum np_phase phase)
 {
 	int n = np_signalled(&c->d->signals);
 
 	if (n != c->signals) {
 		c->signals = n;
-		end(c, NP_BY_SIGNAL, n > 1 || phase >= FINISHING ? 2 : 1);
+		end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
 	}
 }
 
@@ -529,48 +431,65 @@ hear_control(struct control *c)
 	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
 }
 
+/* By the first connection of each worker a daemon's sender hears of the end. */
 static void
-wait_for_news(struct control *c, enum phase phase, uint64_t until)
+watch_data(const struct control *c, enum np_phase phase)
+{
+	const struct np_run *run = c->d->run;
+	bool wanted = phase == NP_LOOPING && !run->plan->active && run->side->ends_on_hangup;
+
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			c->polls[FIXED + (w - run->worker)] = (struct pollfd){
+				.fd = wanted ? w->conn->fd : -1,
+				.events = POLLRDHUP,
+			};
+		}
+}
+
+static void
+wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 {
 	const struct np_run *run = c->d->run;
 	bool active = run->plan->active;
-	bool watch_data = phase == LOOPING && !active && run->side->ends_on_hangup;
-	struct pollfd p[3] = {
-		{ .fd = c->w->heard_fd, .events = POLLIN },
-		{ .fd = c->d->control_fd,
-		  .events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP) },
-		{ .fd = watch_data ? np_run_lasting_fd(run) : -1, .events = POLLRDHUP },
-	};
 	struct timespec left;
-	char bytes[16];
 
-	if (ppoll(p, 3, np_left(until, &left), c->d->signals.let_in) <= 0) {
+	c->polls[OF_TEAM] = (struct pollfd){ .fd = np_team_fd(c->team), .events = POLLIN };
+	c->polls[OF_CONTROL] = (struct pollfd){
+		.fd = c->d->control_fd,
+		.events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP),
+	};
+	watch_data(c, phase);
+	if (ppoll(c->polls, FIXED + run->workers, np_left(until, &left), c->d->signals.let_in) <=
+	    0) {
 		return;
 	}
-	while (read(c->w->heard_fd, bytes, sizeof(bytes)) > 0) {
-	}
-	if (p[1].revents != 0) {
+	np_team_hear(c->team);
+	if (c->polls[OF_CONTROL].revents != 0) {
 		if (c->spoken) {
 			c->d->control_fd = -1;
 		} else {
 			hear_control(c);
 		}
 	}
-	if (p[2].revents != 0) {
-		end(c, NP_BY_LOOP, 1);
+	for (uint32_t i = 0; i < run->workers; i++) {
+		if (c->polls[FIXED + i].revents != 0) {
+			end(c, NP_BY_LOOP, 1);
+		}
 	}
 }
 
 static void
-control_worker(struct control *c)
+control_team(struct control *c)
 {
-	enum phase phase;
+	enum np_phase phase;
 
-	while ((phase = phase_of(c)) != DONE) {
+	while ((phase = np_team_phase(c->team)) != NP_DONE) {
 		uint64_t until = keep_time(c, phase);
 
 		until = sooner(until, keep_watches(c, phase));
-		if (kick(c, phase)) {
+		if (kick(c)) {
 			until = np_deadline(2 * NP_MSEC);
 		}
 		wait_for_news(c, phase, until);
@@ -578,78 +497,49 @@ control_worker(struct control *c)
 	}
 }
 
-static int
-start(struct np_worker_thread *w, struct np_err *err)
-{
-	int wake[2], rc;
-
-	if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
-		return np_fail(err, NP_ESYS, errno, "make a pipe between two threads");
-	}
-	w->heard_fd = wake[0];
-	w->wake_fd = wake[1];
-	sem_init(&w->told, 0, 0);
-	rc = pthread_create(&w->thread, NULL, work, w);
-	if (rc != 0) {
-		close(wake[0]);
-		close(wake[1]);
-		return np_fail(err, NP_ESYS, rc, "start a thread");
-	}
-	return NP_OK;
-}
-
-/* One that waits to be told; NULL, and err says why. */
-static struct np_worker_thread *
-hire(struct np_run *run, struct np_err *err)
-{
-	struct np_worker_thread *w = calloc(1, sizeof(*w));
-
-	if (w == NULL) {
-		np_fail(err, NP_ESYS, ENOMEM, "start a thread");
-		return NULL;
-	}
-	w->run = run;
-	if (start(w, err) != NP_OK) {
-		free(w);
-		return NULL;
-	}
-	return w;
-}
-
 int
 np_drive_hold(struct np_drive *d, struct np_err *err)
 {
-	d->worker = hire(d->run, err);
-	return d->worker != NULL ? NP_OK : err->code;
-}
-
-static void
-tell(struct np_worker_thread *w, bool wanted)
-{
-	w->wanted = wanted;
-	sem_post(&w->told);
-}
-
-static void
-dismiss(struct np_drive *d)
-{
-	struct np_worker_thread *w = d->worker;
-
-	pthread_join(w->thread, NULL);
-	sem_destroy(&w->told);
-	close(w->heard_fd);
-	close(w->wake_fd);
-	free(w);
-	d->worker = NULL;
+	return np_team_hire(d->run, false, &d->team, err);
 }
 
 void
 np_drive_release(struct np_drive *d)
 {
-	if (d->worker != NULL) {
-		tell(d->worker, false);
-		dismiss(d);
+	if (d->team != NULL) {
+		np_team_dismiss(d->team);
+		d->team = NULL;
 	}
+}
+
+/* This machine's CPU utilisation since the reading `from`; what can't be read stays unknown. */
+static void
+note_cpu(struct np_run *run, struct np_cpu_times *from)
+{
+	struct np_cpu_times *to = NULL;
+	struct np_err err;
+
+	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
+		np_cpu_use(from, to, &run->closing.cpu);
+	}
+	np_cpu_free(from);
+	np_cpu_free(to);
+}
+
+/* What the workers leave: the end of the window, which is the last one's, and the first error. */
+static void
+conclude(struct np_run *run)
+{
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			if (run->window.started_ns != 0 && w->ended_ns > run->window.ended_ns) {
+				run->window.ended_ns = w->ended_ns;
+			}
+			if (run->err.code == NP_OK && w->err.code != NP_OK) {
+				run->err = w->err;
+			}
+		}
 }
 
 int
@@ -657,18 +547,27 @@ np_drive(struct np_drive *d, struct np_err *err)
 {
 	/* Signals that came before, while nothing ran, count as well: the user wants the end. */
 	struct control c = { .d = d, .meet_until = np_deadline(d->meet_ns) };
+	int rc = NP_OK;
 
 	d->cause = NP_BY_LOOP;
 	d->lost = 0;
-	if (d->worker == NULL) {
-		d->worker = hire(d->run, err);
-	}
-	if (d->worker == NULL) {
+	if (d->team == NULL && np_drive_hold(d, err) != NP_OK) {
 		return err->code;
 	}
-	c.w = d->worker;
-	tell(d->worker, true);
-	control_worker(&c);
-	dismiss(d);
-	return NP_OK;
+	c.team = d->team;
+	c.warm = d->run->plan->warm_up_ms == 0;
+	c.patience = calloc(d->run->workers, sizeof(*c.patience));
+	c.polls = calloc(FIXED + d->run->workers, sizeof(*c.polls));
+	if (c.patience == NULL || c.polls == NULL) {
+		rc = np_fail(err, NP_ESYS, ENOMEM, "memory for %u threads", d->run->workers);
+	} else {
+		np_team_begin(c.team);
+		control_team(&c);
+		note_cpu(d->run, c.cpu != NULL ? c.cpu : np_team_cpu(c.team));
+		conclude(d->run);
+	}
+	free(c.patience);
+	free(c.polls);
+	np_drive_release(d);
+	return rc;
 }

@@ -1,6 +1,6 @@
 /*
- * Drives a flow: a worker thread runs its loop; the calling thread is the controller, which keeps
- * the time, watches the control connection and takes the signals.
+ * Drives a run: its workers' threads (run/team.h) run their loops; the calling thread is their
+ * controller, which keeps the time, watches the control connection and takes the signals.
  */
 #ifndef NP_RUN_DRIVE_H
 #define NP_RUN_DRIVE_H
@@ -44,11 +44,12 @@ struct np_watch {
 	uint64_t every_ns; /* 0: nobody does */
 	void (*look)(void *ctx, const struct np_run *run, uint64_t now_ns);
 	void *ctx;
+	bool warms_up; /* it looks during the warm-up, too */
 };
 
 enum { NP_WATCHES = 2 };
 
-struct np_worker_thread;
+struct np_team;
 
 struct np_drive {
 	struct np_run *run;
@@ -58,7 +59,7 @@ struct np_drive {
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
 	struct np_watch watch[NP_WATCHES];
-	struct np_worker_thread *worker; /* of np_drive_hold(); NULL: np_drive() starts one */
+	struct np_team *team; /* of np_drive_hold(); NULL: np_drive() has one start */
 
 	enum np_cause cause; /* out */
 	int lost;            /* out: the control connection is gone, errno or ECONNRESET; else 0 */
@@ -71,18 +72,18 @@ struct np_drive {
 void np_drive_prepare(void);
 
 /*
- * Run flow->side's loop and finish to their end. run->err tells how the flow itself fared;
- * the return value is NP_OK, or NP_ESYS when no worker could be started.
+ * Run the workers' loops and finish to their end. run->err tells how the test itself fared; the
+ * return value is NP_OK, or NP_ESYS when no worker could be started.
  */
 int np_drive(struct np_drive *d, struct np_err *err);
 
 /*
- * Start the worker ahead of np_drive(), for which it waits: who has to promise a test first should
+ * Start the workers ahead of np_drive(), for which it waits: who has to promise a test first should
  * know that there is one. NP_ESYS when there is none to be had.
  */
 int np_drive_hold(struct np_drive *d, struct np_err *err);
 
-/* End a worker that waits for an np_drive() which will not come. */
+/* End workers that wait for an np_drive() which will not come. */
 void np_drive_release(struct np_drive *d);
 
 #endif

@@ -31,8 +31,7 @@ struct np_evidence {
 	char device[DEVICE];
 	char device_why[128]; /* it is not known; empty: it is, or there is none */
 	struct np_moved *moved;
-	struct np_sampler *sampler; /* of the worker, which looks at several connections itself */
-	struct np_thread_use thread;
+	struct np_run *run;
 	struct np_bag *bag;
 	bool tcp, capturing;
 	bool queues;       /* the samples tell what a socket has queued */
@@ -129,15 +128,18 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 		return NULL;
 	}
 	ev->plan = *plan;
+	ev->run = run;
 	ev->bag = np_bag_new();
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
 	ev->tcp = run->plan->transport->tcp_info && !run->plan->pattern->connection_test;
 	find_device(ev, run);
 	start_capture(ev, run);
 	if ((plan->caps & NP_CAP_TEST) != 0) {
-		ev->thread.root = root_of(plan);
-		run->worker.thread = &ev->thread;
-		ev->sampler = &run->worker.sampler;
+		for
+			NP_EACH_WORKER(w, run)
+			{
+				w->use.root = root_of(plan);
+			}
 		ev->moved = np_moved_begin(root_of(plan), ev->device);
 	}
 	return ev;
@@ -171,38 +173,51 @@ bytes_so_far(const struct np_run *run)
 	uint64_t bytes = np_counts_bytes(&c);
 
 	if (run->plan->pattern->transactions && bytes == 0) {
-		return c.transactions * (run->worker.send_size + run->worker.recv_size);
+		return c.transactions * (run->worker->send_size + run->worker->recv_size);
 	}
 	return bytes;
 }
 
-/* A sample of one connection, by a descriptor of the controller's own. */
+/*
+ * A sample of all connections. A worker that waits for events looks itself, when it has the time;
+ * at those of one that blocks the controller looks by descriptors of its own.
+ */
 static bool
-look_at_one(const struct np_evidence *ev, const struct np_run *run, struct np_sample *s)
+look(const struct np_evidence *ev, struct np_sample *s)
 {
-	int fd = np_run_lasting_fd(run);
+	const struct np_run *run = ev->run;
 
-	if (fd < 0) {
-		return run->plan->pattern->connection_test; /* bytes are all there is to see */
+	if (run->plan->pattern->connection_test) {
+		return true; /* bytes are all there is to see */
 	}
-	s->tcp = ev->tcp && np_tcp_sample(fd, s->info);
-	s->queued_in = np_sock_queued(fd, SIOCINQ);
-	s->queued_out = np_sock_queued(fd, SIOCOUTQ);
-	return s->tcp || !ev->tcp;
+	if (run->worker->stop.wake_fd > 0) {
+		return np_sampler_take(ev->run, s);
+	}
+	memset(s, 0, sizeof(*s));
+	np_sample_add(s, run->conn, run->conns);
+	return s->tcp.count > 0 || !ev->tcp;
 }
 
-/* A np_watch's look(). A worker with several connections looks itself, when it has the time. */
+/* What all come to, by those looked at. */
+static int64_t
+of_all(int64_t seen, uint32_t looked, uint32_t all)
+{
+	return looked > 0 ? seen * all / looked : 0;
+}
+
+/* A np_watch's look(). */
 static void
 take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
-	struct np_sample s = { .tcp = false };
+	int64_t info[NP_TCP_SAMPLED] = { 0 };
+	struct np_sample s;
 	size_t i;
 
 	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {
 		return; /* the watch still looks as often as it did at first */
 	}
-	if (run->conns > 1 ? !np_sampler_take(ev->sampler, &s) : !look_at_one(ev, run, &s)) {
+	if (!look(ev, &s)) {
 		return;
 	}
 	if (ev->count == SAMPLES) {
@@ -214,11 +229,12 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	ev->own[BYTES][i] = (int64_t)bytes_so_far(run);
 	if (np_run_lasting_fd(run) >= 0) {
 		ev->queues = true;
-		ev->own[QUEUED_IN][i] = s.queued_in;
-		ev->own[QUEUED_OUT][i] = s.queued_out;
+		ev->own[QUEUED_IN][i] = of_all(s.queued_in, s.looked, run->conns);
+		ev->own[QUEUED_OUT][i] = of_all(s.queued_out, s.looked, run->conns);
+		np_tcp_sum_sample(&s.tcp, run->conns, info);
 	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
-		ev->info[n][i] = s.info[n];
+		ev->info[n][i] = info[n];
 	}
 }
 
@@ -312,8 +328,8 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	np_bag_real(ev->bag, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
 		    "flow.seconds");
 	put_counts(run, ev->bag);
-	np_bag_int(ev->bag, (int64_t)run->worker.send_size, "flow.send_size");
-	np_bag_int(ev->bag, (int64_t)run->worker.recv_size, "flow.receive_size");
+	np_bag_int(ev->bag, (int64_t)run->worker->send_size, "flow.send_size");
+	np_bag_int(ev->bag, (int64_t)run->worker->recv_size, "flow.receive_size");
 	np_bag_int(ev->bag, p->near.sock.sndbuf, "flow.sndbuf_asked");
 	np_bag_int(ev->bag, p->near.sock.rcvbuf, "flow.rcvbuf_asked");
 	if (run->conn->fd >= 0) {
@@ -374,6 +390,26 @@ connected_like(const struct np_run *run)
 	return fd;
 }
 
+/* Of several workers the busiest one: it is the first that has no more to give. */
+static void
+put_threads(const struct np_run *run, struct np_bag *into)
+{
+	const struct np_worker *busiest = run->worker;
+
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			if (w->use.user_us + w->use.system_us >
+			    busiest->use.user_us + busiest->use.system_us) {
+				busiest = w;
+			}
+		}
+	np_thread_put(&busiest->use, into);
+	if (run->workers > 1) {
+		np_bag_int(into, run->workers, "thread.count");
+	}
+}
+
 struct np_bag *
 np_evidence_end(struct np_evidence *ev, struct np_run *run)
 {
@@ -383,10 +419,9 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		return NULL;
 	}
 	bag = ev->bag;
-	run->worker.thread = NULL;
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_flow(ev, run);
-		np_thread_put(&ev->thread, bag);
+		put_threads(run, bag);
 		if (ev->tcp && run->conn->fd >= 0) {
 			put_tcp(run, bag);
 		}

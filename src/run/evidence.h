@@ -36,7 +36,7 @@ struct np_evidence;
 
 /*
  * Start collecting: read the counters, before the two ends of the flow meet. NULL when the plan
- * wants nothing, or without memory. The flow's worker accounts for itself in run->worker.thread.
+ * wants nothing, or without memory. The flow's worker accounts for itself in run->worker->thread.
  */
 struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run);
 

@@ -275,7 +275,8 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	if (s->leave.moved != NULL) {
 		d->watch[1] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
 						 .look = tell_progress,
-						 .ctx = &progress };
+						 .ctx = &progress,
+						 .warms_up = true };
 	}
 	rc = np_drive(d, err);
 	s->evidence = np_evidence_end(ev, run);

@@ -63,14 +63,14 @@ omni_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		.send_size = far->call.send_size,
 		.send_alignment = far->call.send_align,
 		.send_offset = far->call.send_offset,
-		.send_width = (uint32_t)np_run_used(run->worker.send_ring.width,
+		.send_width = (uint32_t)np_run_used(run->worker->send_ring.width,
 						    (int32_t)p->near.call.send_width),
 		.request_size = p->request,
 		.recv_buf_size = far->sock.rcvbuf,
 		.receive_size = far->call.recv_size,
 		.recv_alignment = far->call.recv_align,
 		.recv_offset = far->call.recv_offset,
-		.recv_width = (uint32_t)np_run_used(run->worker.recv_ring.width,
+		.recv_width = (uint32_t)np_run_used(run->worker->recv_ring.width,
 						    (int32_t)p->near.call.recv_width),
 		.response_size = p->response,
 		.flags = omni_flags(p),
@@ -263,12 +263,12 @@ omni_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_omni_response m = {
 		.recv_buf_size = run->end.rcvbuf,
-		.receive_size = np_run_used(run->worker.recv_size, p->near.call.recv_size),
-		.recv_width = (uint32_t)np_run_used(run->worker.recv_ring.width,
+		.receive_size = np_run_used(run->worker->recv_size, p->near.call.recv_size),
+		.recv_width = (uint32_t)np_run_used(run->worker->recv_ring.width,
 						    (int32_t)p->near.call.recv_width),
 		.send_buf_size = run->end.sndbuf,
-		.send_size = np_run_used(run->worker.send_size, p->near.call.send_size),
-		.send_width = (uint32_t)np_run_used(run->worker.send_ring.width,
+		.send_size = np_run_used(run->worker->send_size, p->near.call.send_size),
+		.send_width = (uint32_t)np_run_used(run->worker->send_ring.width,
 						    (int32_t)p->near.call.send_width),
 		.flags =
 		    (p->nodelay ? NP_WB_NODELAY : 0) | (p->near.place.measure_cpu ? NP_WB_CPU : 0),
@@ -282,7 +282,7 @@ omni_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 
 	put(frame, NP_OMNI + 1, 0, np_omni_response_layout, &m);
 	np_echo_put(frame, &(struct np_echo){ .token = run->end.token });
-	if (run->worker.id.width > 0) {
+	if (run->worker->id.width > 0) {
 		np_ids_grant_put(frame);
 	}
 }
@@ -415,7 +415,7 @@ stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_response m = {
 		.recv_buf_size = run->end.rcvbuf,
-		.receive_size = (int32_t)run->worker.recv_size,
+		.receive_size = (int32_t)run->worker->recv_size,
 		.no_delay = p->nodelay,
 		.measure_cpu = p->near.place.measure_cpu,
 		.send_buf_size = run->end.sndbuf,

@@ -233,7 +233,7 @@ maerts_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_stream_response m = {
 		.recv_buf_size = run->end.rcvbuf,
-		.receive_size = (int32_t)run->worker.send_size,
+		.receive_size = (int32_t)run->worker->send_size,
 		.no_delay = p->nodelay,
 		.measure_cpu = p->near.place.measure_cpu,
 		.send_buf_size = run->end.sndbuf,

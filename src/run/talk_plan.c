@@ -95,14 +95,14 @@ ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_messag
 	bool uncut = p->transport->header > 0 && !p->pattern->transactions;
 
 	m->send_size = wish(far->call.send_size);
-	m->receive_size = uncut ? (int32_t)run->worker.send_size : wish(far->call.recv_size);
+	m->receive_size = uncut ? (int32_t)run->worker->send_size : wish(far->call.recv_size);
 	m->send_buf_size = wish(far->sock.sndbuf);
 	m->recv_buf_size = wish(far->sock.rcvbuf);
 	/* As wide as here, unless somebody wants it otherwise. */
 	m->send_width =
-	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.call.send_width);
+	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
 	m->recv_width =
-	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.call.recv_width);
+	    (uint32_t)np_run_used(run->worker->recv_ring.width, (int32_t)p->near.call.recv_width);
 	m->send_alignment = far->call.send_align;
 	m->recv_alignment = far->call.recv_align;
 	m->send_offset = far->call.send_offset;
@@ -414,7 +414,7 @@ static uint32_t
 granted_flags(const struct np_plan *p, const struct np_run *run)
 {
 	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
-	       (run->worker.id.width > 0 ? NP_WP_IDS : 0);
+	       (run->worker->id.width > 0 ? NP_WP_IDS : 0);
 }
 
 /* The listener's, or where there are no connections one of each socket. */
@@ -449,12 +449,12 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		m.mtu = run->terms->eth->mtu;
 	}
 	m.token = run->end.token;
-	m.send_size = wish(np_run_used(run->worker.send_size, p->near.call.send_size));
-	m.receive_size = wish(np_run_used(run->worker.recv_size, p->near.call.recv_size));
+	m.send_size = wish(np_run_used(run->worker->send_size, p->near.call.send_size));
+	m.receive_size = wish(np_run_used(run->worker->recv_size, p->near.call.recv_size));
 	m.send_width =
-	    (uint32_t)np_run_used(run->worker.send_ring.width, (int32_t)p->near.call.send_width);
+	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
 	m.recv_width =
-	    (uint32_t)np_run_used(run->worker.recv_ring.width, (int32_t)p->near.call.recv_width);
+	    (uint32_t)np_run_used(run->worker->recv_ring.width, (int32_t)p->near.call.recv_width);
 	m.send_buf_size = wish(run->end.sndbuf);
 	m.recv_buf_size = wish(run->end.rcvbuf);
 	m.socket_prio = run->end.prio;

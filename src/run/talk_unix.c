@@ -130,7 +130,7 @@ ss_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	struct np_unix_stream_response m = {
 		.recv_buf_size = run->end.rcvbuf,
 		.send_buf_size = run->end.sndbuf,
-		.receive_size = (int32_t)run->worker.recv_size,
+		.receive_size = (int32_t)run->worker->recv_size,
 		.measure_cpu = p->near.place.measure_cpu,
 		.cpu_rate = cpu_rate(p),
 	};
@@ -334,7 +334,7 @@ ds_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_dg_stream_request m = {
 		.recv_buf_size = buffer_to_wire(p->far.sock.rcvbuf),
-		.message_size = (int32_t)run->worker.send_size,
+		.message_size = (int32_t)run->worker->send_size,
 		.recv_alignment = (int32_t)p->far.call.recv_align,
 		.recv_offset = (int32_t)p->far.call.recv_offset,
 		.measure_cpu = p->far.place.measure_cpu,

@@ -36,6 +36,20 @@ np_seen(const _Atomic uint64_t *shown)
 	return atomic_load_explicit(shown, memory_order_relaxed);
 }
 
+/* Count from 0 on again. The writer's. */
+static inline void
+np_counters_clear(struct np_counters *c)
+{
+	_Atomic uint64_t *const all[] = { &c->sent,     &c->sends,        &c->received,
+					  &c->receives, &c->transactions, &c->failed,
+					  &c->lost,     &c->duplicated,   &c->late,
+					  &c->stray,    &c->surplus };
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		np_show(all[i], 0);
+	}
+}
+
 /* Add to what nobody else writes to. Returns the total. */
 static inline uint64_t
 np_add(_Atomic uint64_t *shown, uint64_t n)

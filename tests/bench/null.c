@@ -59,7 +59,7 @@ make_plan(struct np_plan *p, const struct part *part, uint64_t operations, uint3
 static uint64_t
 counted(const struct np_run *run)
 {
-	const struct np_counters *c = run->worker.count;
+	const struct np_counters *c = run->worker->count;
 
 	return run->plan->pattern->transactions ? np_seen(&c->transactions)
 						: np_seen(&c->sent) + np_seen(&c->received);
@@ -79,12 +79,12 @@ measure(const struct part *part, uint64_t operations, uint32_t flows, struct np_
 	if (np_run_open(&run, &plan, NULL, &stop, err) != NP_OK) {
 		return err->code;
 	}
-	np_worker_begin(&run.worker, np_now());
+	np_worker_begin(run.worker, np_now());
 	/* A leader ends by the test's length; a follower is left after so many steps. */
-	rc = np_null_drive(&run.worker,
+	rc = np_null_drive(run.worker,
 			   part->role == NP_LEAD ? UINT64_MAX : operations * part->steps, &calls);
 	if (run.side->settle != NULL) {
-		run.side->settle(&run.worker);
+		run.side->settle(run.worker);
 	}
 	done = counted(&run);
 	np_run_free(&run);

@@ -129,8 +129,8 @@ end_open(struct end *e)
 	if (np_run_open(&e->run, &e->plan, &e->terms, &e->stop, &e->err) != NP_OK) {
 		fail_msg("%s", e->err.msg);
 	}
-	e->loop = e->run.worker.loop;
-	e->run.worker.loop = watched_loop;
+	e->loop = e->run.worker->loop;
+	e->run.worker->loop = watched_loop;
 	assert_int_equal(sem_init(&e->looping, 0, 0), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->control), 0);
 	e->drive = (struct np_drive){ .run = &e->run,

@@ -27,19 +27,19 @@ small_count(const struct np_bench *b)
 static uint64_t
 sent(const struct end *e)
 {
-	return np_seen(&e->run.worker.count->sent);
+	return np_seen(&e->run.worker->count->sent);
 }
 
 static uint64_t
 received(const struct end *e)
 {
-	return np_seen(&e->run.worker.count->received);
+	return np_seen(&e->run.worker->count->received);
 }
 
 static uint64_t
 transactions(const struct end *e)
 {
-	return np_seen(&e->run.worker.count->transactions);
+	return np_seen(&e->run.worker->count->transactions);
 }
 
 static uint64_t
@@ -47,7 +47,7 @@ recorded(const struct end *e)
 {
 	struct np_hist_summary s;
 
-	np_hist_summarise(e->run.worker.hist, &s);
+	np_hist_summarise(e->run.worker->hist, &s);
 	return s.count;
 }
 
@@ -181,9 +181,9 @@ check_counts(const struct ends *e, int64_t length)
 		const struct end *follow = lead == &e->client ? &e->server : &e->client;
 
 		assert_true(sent(lead) >= (uint64_t)length);
-		assert_true(sent(lead) < (uint64_t)length + lead->run.worker.send_size);
+		assert_true(sent(lead) < (uint64_t)length + lead->run.worker->send_size);
 		assert_int_equal(received(follow), sent(lead));
-		assert_true(np_seen(&follow->run.worker.count->receives) > 0);
+		assert_true(np_seen(&follow->run.worker->count->receives) > 0);
 		return;
 	}
 	assert_int_equal(transactions(&e->client), length);
@@ -194,7 +194,7 @@ check_counts(const struct ends *e, int64_t length)
 	if (b->pattern->sized) {
 		assert_int_equal(sent(&e->client), length * e->client.plan.request);
 		assert_int_equal(received(&e->client), length * e->client.plan.response);
-		assert_true(np_seen(&e->client.run.worker.count->receives) >= (uint64_t)length);
+		assert_true(np_seen(&e->client.run.worker->count->receives) >= (uint64_t)length);
 	}
 }
 
@@ -299,8 +299,8 @@ every_call_of_a_stream_is_timed_when_asked(void **state)
 		ends_open(&e, b, AF_INET, -small_count(b), time_calls);
 		ends_run(&e, 0);
 		assert_int_equal(recorded(&e.client),
-				 np_seen(&e.client.run.worker.count->sends) +
-				     np_seen(&e.client.run.worker.count->receives));
+				 np_seen(&e.client.run.worker->count->sends) +
+				     np_seen(&e.client.run.worker->count->receives));
 		ends_free(&e);
 	}
 }

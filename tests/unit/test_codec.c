@@ -73,22 +73,22 @@ both_wait(const struct np_bench *b, void (*change)(struct np_plan *p))
 	ends_run(&e, 0);
 	lead = b->near_role == NP_LEAD ? &e.client.run : &e.server.run;
 	assert_true(lead->window.ended_ns - lead->window.started_ns >= least);
-	assert_true(lead->worker.paced_ns > 0);
-	assert_true(lead->worker.paced_ns <= lead->window.ended_ns - lead->window.started_ns);
+	assert_true(lead->worker->paced_ns > 0);
+	assert_true(lead->worker->paced_ns <= lead->window.ended_ns - lead->window.started_ns);
 	if (b->pattern->transactions) {
-		assert_int_equal(seen(&e.client.run.worker.count->transactions), OPERATIONS);
-		waited = e.server.run.worker.paced_ns > 0;
-		np_hist_summarise(lead->worker.hist, &s);
+		assert_int_equal(seen(&e.client.run.worker->count->transactions), OPERATIONS);
+		waited = e.server.run.worker->paced_ns > 0;
+		np_hist_summarise(lead->worker->hist, &s);
 		assert_int_equal(s.count, OPERATIONS);
 		/* The wait is not part of any operation's time, unless one was in flight. */
 		if (e.client.plan.burst == 0) {
 			assert_true((double)s.count * s.mean <=
 				    (double)(lead->window.ended_ns - lead->window.started_ns -
-					     lead->worker.paced_ns) +
+					     lead->worker->paced_ns) +
 					1);
 		}
 	} else {
-		assert_int_equal(seen(&lead->worker.count->sends), OPERATIONS);
+		assert_int_equal(seen(&lead->worker->count->sends), OPERATIONS);
 	}
 	ends_free(&e);
 	return waited;
@@ -128,19 +128,19 @@ every_bench_keeps_its_pace(void **state)
 	}
 }
 
-/* A flow that is nothing but paced. */
+/* A worker that is nothing but paced. */
 static void
-paced_flow(struct np_run *run, struct np_plan *p, struct np_stop *stop, uint64_t started_ns)
+paced_worker(struct np_run *run, struct np_worker *w, struct np_plan *p, uint64_t started_ns)
 {
 	np_plan_init(p);
 	p->near.call.interval_us = 20000;
 	p->near.call.interval_burst = 1;
 	memset(run, 0, sizeof(*run));
-	stop->level = 0;
+	memset(w, 0, sizeof(*w));
 	run->plan = p;
-	run->worker.run = run;
-	run->worker.stop = stop;
-	np_load_begin(&run->worker.load, p, started_ns);
+	run->worker = w;
+	w->run = run;
+	np_load_begin(&w->load, p, started_ns);
 }
 
 /* One operation is done; true: the rest of its interval was waited for. */
@@ -156,7 +156,7 @@ intervals_follow_each_other_without_drift(void **state)
 {
 	uint64_t start = 0, interval = 20 * NP_MSEC, waits = 0;
 	struct np_plan p;
-	struct np_stop stop;
+	struct np_worker w;
 	struct np_run run;
 
 	(void)state;
@@ -164,22 +164,22 @@ intervals_follow_each_other_without_drift(void **state)
 	for (int tries = 0; tries < 50 && waits < 5; tries++) {
 		start = np_now();
 		waits = 0;
-		paced_flow(&run, &p, &stop, start);
+		paced_worker(&run, &w, &p, start);
 		for (int i = 0; i < 5; i++) {
-			waits += pace(&run.worker);
+			waits += pace(run.worker);
 		}
 	}
 	assert_int_equal(waits, 5);
-	assert_int_equal(run.worker.load.due_ns, start + 6 * interval);
+	assert_int_equal(run.worker->load.due_ns, start + 6 * interval);
 	assert_true(np_now() >= start + 5 * interval);
-	assert_true(run.worker.paced_ns <= np_now() - start);
+	assert_true(run.worker->paced_ns <= np_now() - start);
 }
 
 static void
 what_was_missed_is_not_caught_up_with(void **state)
 {
 	struct np_plan p;
-	struct np_stop stop;
+	struct np_worker w;
 	struct np_run run;
 	bool waited = false;
 
@@ -188,10 +188,10 @@ what_was_missed_is_not_caught_up_with(void **state)
 	for (int tries = 0; tries < 50 && !waited; tries++) {
 		uint64_t before = np_now();
 
-		paced_flow(&run, &p, &stop, before - NP_SEC);
-		assert_false(pace(&run.worker));
-		assert_int_equal(run.worker.paced_ns, 0);
-		waited = pace(&run.worker);
+		paced_worker(&run, &w, &p, before - NP_SEC);
+		assert_false(pace(run.worker));
+		assert_int_equal(run.worker->paced_ns, 0);
+		waited = pace(run.worker);
 		assert_true(!waited || np_now() >= before + 20 * NP_MSEC);
 	}
 	assert_true(waited);
@@ -201,19 +201,19 @@ static void
 a_burst_alone_means_an_interval_of_a_millisecond(void **state)
 {
 	struct np_plan p;
-	struct np_stop stop;
+	struct np_worker w;
 	struct np_run run;
 
 	(void)state;
-	paced_flow(&run, &p, &stop, np_now());
+	paced_worker(&run, &w, &p, np_now());
 	p.near.call.interval_us = 0;
-	np_load_begin(&run.worker.load, &p, np_now());
-	assert_int_equal(run.worker.load.interval_ns, NP_MSEC);
+	np_load_begin(&run.worker->load, &p, np_now());
+	assert_int_equal(run.worker->load.interval_ns, NP_MSEC);
 	assert_int_equal(np_load_longest(&p), NP_MSEC);
 	p.near.call.interval_burst = 0;
 	p.near.call.interval_us = 5000;
-	np_load_begin(&run.worker.load, &p, np_now());
-	assert_false(pace(&run.worker));
+	np_load_begin(&run.worker->load, &p, np_now());
+	assert_false(pace(run.worker));
 	assert_int_equal(np_load_longest(&p), 0);
 	p.far.call.interval_burst = 1;
 	p.far.call.interval_us = 5000;
@@ -262,8 +262,8 @@ a_pause_is_no_lost_response(void **state)
 	end_join(&e);
 	pthread_join(thread, NULL);
 	assert_int_equal(e.run.err.code, NP_OK);
-	assert_int_equal(seen(&e.run.worker.count->lost), 0);
-	assert_int_equal(seen(&e.run.worker.count->transactions), SLOW_ANSWERS);
+	assert_int_equal(seen(&e.run.worker->count->lost), 0);
+	assert_int_equal(seen(&e.run.worker->count->transactions), SLOW_ANSWERS);
 	close(fd);
 	end_free(&e);
 }
@@ -325,17 +325,17 @@ run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *
 	struct ends e;
 
 	ends_open(&e, b, family, -length, change);
-	assert_true(e.client.run.worker.codec != 0);
+	assert_true(e.client.run.worker->codec != 0);
 	ends_run(&e, 0);
 	assert_int_equal(e.client.allocated, 0);
 	assert_int_equal(e.server.allocated, 0);
-	assert_int_equal(seen(&e.client.run.worker.count->sent),
-			 seen(&e.server.run.worker.count->received));
-	assert_int_equal(seen(&e.client.run.worker.count->received),
-			 seen(&e.server.run.worker.count->sent));
+	assert_int_equal(seen(&e.client.run.worker->count->sent),
+			 seen(&e.server.run.worker->count->received));
+	assert_int_equal(seen(&e.client.run.worker->count->received),
+			 seen(&e.server.run.worker->count->sent));
 	if (b->pattern->transactions) {
-		assert_int_equal(seen(&e.client.run.worker.count->transactions), length);
-		assert_int_equal(seen(&e.server.run.worker.count->transactions), length);
+		assert_int_equal(seen(&e.client.run.worker->count->transactions), length);
+		assert_int_equal(seen(&e.server.run.worker->count->transactions), length);
 	}
 	ends_free(&e);
 }
@@ -402,6 +402,7 @@ write_is_what_sends_when_asked(void **state)
 	char byte[8] = { 1 };
 	struct np_conn c = { .number = 0 };
 	int fd[2];
+	struct np_worker w = { .send_size = 1 };
 	struct np_run run;
 	struct np_plan p;
 
@@ -415,13 +416,13 @@ write_is_what_sends_when_asked(void **state)
 	p.transport = &np_transport_tcp;
 	p.pattern = &np_pattern_stream;
 	run.plan = &p;
-	run.worker.run = &run;
-	run.worker.send_size = 1;
-	assert_true(np_io_send(&run.worker, &c, byte, false) < 0);
+	run.worker = &w;
+	w.run = &run;
+	assert_true(np_io_send(run.worker, &c, byte, false) < 0);
 	assert_int_equal(broken_pipes, 0);
 	p.use_write = true;
-	run.worker.codec = np_codec_of(&p);
-	assert_true(np_io_send(&run.worker, &c, byte, false) < 0);
+	run.worker->codec = np_codec_of(&p);
+	assert_true(np_io_send(run.worker, &c, byte, false) < 0);
 	assert_int_equal(broken_pipes, 1);
 	close(fd[0]);
 	/* In a whole flow, too, nothing worse comes of it. */
@@ -458,13 +459,13 @@ spliced_bytes_are_counted_and_not_copied(void **state)
 		ends_run(&e, 0);
 		from = b->near_role == NP_LEAD ? &e.client.run : &e.server.run;
 		to = from == &e.client.run ? &e.server.run : &e.client.run;
-		assert_true(seen(&from->worker.count->sent) >= 3000000);
-		assert_int_equal(seen(&to->worker.count->received),
-				 seen(&from->worker.count->sent));
-		assert_true(seen(&to->worker.count->receives) > 0);
-		np_hist_summarise(to->worker.hist, &s);
-		assert_int_equal(s.count, seen(&to->worker.count->receives));
-		assert_memory_equal(to->worker.recv_ring.slots->buf, "netperf", 7);
+		assert_true(seen(&from->worker->count->sent) >= 3000000);
+		assert_int_equal(seen(&to->worker->count->received),
+				 seen(&from->worker->count->sent));
+		assert_true(seen(&to->worker->count->receives) > 0);
+		np_hist_summarise(to->worker->hist, &s);
+		assert_int_equal(s.count, seen(&to->worker->count->receives));
+		assert_memory_equal(to->worker->recv_ring.slots->buf, "netperf", 7);
 		assert_int_equal(e.client.allocated, 0);
 		assert_int_equal(e.server.allocated, 0);
 		ends_free(&e);
@@ -492,13 +493,13 @@ without_a_pipe_it_is_received_the_common_way(void **state)
 	few = before;
 	few.rlim_cur = 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	np_worker_begin(&e.run.worker, np_now());
-	rc = e.loop(&e.run.worker);
+	np_worker_begin(e.run.worker, np_now());
+	rc = e.loop(e.run.worker);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(rc, 0);
-	assert_true(e.run.hung_up);
-	assert_int_equal(seen(&e.run.worker.count->received), sizeof(text));
-	assert_string_equal(e.run.worker.recv_ring.slots->buf, text);
+	assert_true(np_run_hung_up(&e.run));
+	assert_int_equal(seen(&e.run.worker->count->received), sizeof(text));
+	assert_string_equal(e.run.worker->recv_ring.slots->buf, text);
 	end_free(&e);
 }
 

@@ -259,10 +259,10 @@ run_against(struct responder *r, struct end *e, bool ids, uint32_t burst)
 	end_join(e);
 	pthread_join(r->thread, NULL);
 	close(r->fd);
-	e->run.side->drain(&e->run);
+	e->run.side->drain(e->run.worker);
 	assert_int_equal(e->run.err.code, NP_OK);
-	assert_int_equal(np_seen(&e->run.worker.count->transactions), 30);
-	return e->run.worker.count;
+	assert_int_equal(np_seen(&e->run.worker->count->transactions), 30);
+	return e->run.worker->count;
 }
 
 static uint64_t
@@ -270,7 +270,7 @@ shortest_ns(const struct end *e)
 {
 	struct np_hist_summary times;
 
-	np_hist_summarise(e->run.worker.hist, &times);
+	np_hist_summarise(e->run.worker->hist, &times);
 	return times.min;
 }
 
@@ -308,7 +308,7 @@ a_far_end_may_have_none(void **state)
 		e.plan.burst = burst;
 		assert_int_equal(np_run_open(&e.run, &e.plan, NULL, &e.stop, &e.err), NP_OK);
 		assert_non_null(e.run.conn->ids);
-		e.run.side->without_ids(&e.run);
+		e.run.side->without_ids(e.run.worker);
 		assert_null(e.run.conn->ids);
 		e.drive = (struct np_drive){ .run = &e.run,
 					     .control_fd = -1,
@@ -316,7 +316,7 @@ a_far_end_may_have_none(void **state)
 		e.run.end.peer = loopback(AF_INET, np_addr_port(&at));
 		assert_int_equal(np_drive(&e.drive, &e.err), NP_OK);
 		pthread_join(r.thread, NULL);
-		assert_int_equal(np_seen(&e.run.worker.count->transactions), 30);
+		assert_int_equal(np_seen(&e.run.worker->count->transactions), 30);
 		close(r.fd);
 		np_run_free(&e.run);
 	}
@@ -401,9 +401,9 @@ a_flood_of_strangers_stops_nothing(void **state)
 		atomic_store(&flood.over, true);
 		pthread_join(thread, NULL);
 		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-		assert_int_equal(np_seen(&e.run.worker.count->transactions), 0);
-		assert_true(np_seen(&e.run.worker.count->stray) > 0);
-		assert_true(np_seen(&e.run.worker.count->lost) > 0);
+		assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
+		assert_true(np_seen(&e.run.worker->count->stray) > 0);
+		assert_true(np_seen(&e.run.worker->count->lost) > 0);
 		close(flood.fd);
 		close(mute);
 		end_free(&e);
@@ -459,7 +459,7 @@ both_ends_use_them(void **state)
 		b = np_bag_new();
 		np_ids_put(&e.client.run, b);
 		np_ids_put(&e.server.run, b); /* has none */
-		assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 500);
+		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 500);
 		assert_true(np_bag_number(b, "flow.id_bytes") == (i == 1 ? 1 : NP_IDS_WIDE));
 		assert_true(np_bag_number(b, "flow.responses_stray") == 0);
 		np_bag_free(b);

@@ -285,8 +285,8 @@ no_test_takes_more_than_was_reckoned(void **state)
 			terms.call_max = k % 2 * 3000;
 			assert_int_equal(np_run_bytes(&p, &terms, &reckoned, &err), NP_OK);
 			assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_OK);
-			taken = run.worker.send_ring.width * run.worker.send_ring.size +
-				run.worker.recv_ring.width * run.worker.recv_ring.size;
+			taken = run.worker->send_ring.width * run.worker->send_ring.size +
+				run.worker->recv_ring.width * run.worker->recv_ring.size;
 			if (taken > reckoned || reckoned > UINT32_MAX) {
 				fail_msg("%s: %llu reckoned, %llu taken", b->name,
 					 (unsigned long long)reckoned, (unsigned long long)taken);

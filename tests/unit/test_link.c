@@ -267,10 +267,10 @@ small_messages_are_frames_of_the_least_size(void **state)
 	needs_frames();
 	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * NP_ETH_LEAST, make_tiny);
 	ends_run(&e, 0);
-	assert_int_equal(e.client.run.worker.send_size, NP_ETH_LEAST);
-	assert_int_equal(np_seen(&e.client.run.worker.count->sends), 20);
-	assert_int_equal(np_seen(&e.server.run.worker.count->receives), 20);
-	assert_int_equal(np_seen(&e.server.run.worker.count->received), 20 * NP_ETH_LEAST);
+	assert_int_equal(e.client.run.worker->send_size, NP_ETH_LEAST);
+	assert_int_equal(np_seen(&e.client.run.worker->count->sends), 20);
+	assert_int_equal(np_seen(&e.server.run.worker->count->receives), 20);
+	assert_int_equal(np_seen(&e.server.run.worker->count->received), 20 * NP_ETH_LEAST);
 	ends_free(&e);
 }
 

@@ -82,7 +82,7 @@ run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 	end_start(&e);
 	end_join(&e);
 	pthread_join(thread, NULL);
-	c = e.run.worker.count;
+	c = e.run.worker->count;
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(np_seen(&c->transactions), want);
 	assert_true(r.ignored > 0);
@@ -119,8 +119,8 @@ a_refused_datagram_is_a_lost_one(void **state)
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	assert_int_equal(np_seen(&e.run.worker.count->transactions), 0);
-	assert_true(np_seen(&e.run.worker.count->lost) > 0);
+	assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
+	assert_true(np_seen(&e.run.worker->count->lost) > 0);
 	end_free(&e);
 }
 
@@ -142,7 +142,7 @@ an_outage_at_the_end_counts(void **state)
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	assert_true(np_seen(&e.run.worker.count->lost) > 0);
+	assert_true(np_seen(&e.run.worker->count->lost) > 0);
 	assert_true(e.run.window.ended_ns - e.run.window.started_ns >= 500 * NP_MSEC);
 	close(mute);
 	end_free(&e);
@@ -180,9 +180,9 @@ a_request_under_way_at_the_end_was_sent(void **state)
 		end_start(&e);
 		end_join(&e);
 		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-		assert_int_equal(np_seen(&e.run.worker.count->transactions), 0);
-		assert_int_equal(np_seen(&e.run.worker.count->sends), 1);
-		assert_int_equal(np_seen(&e.run.worker.count->sent), e.run.worker.send_size);
+		assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
+		assert_int_equal(np_seen(&e.run.worker->count->sends), 1);
+		assert_int_equal(np_seen(&e.run.worker->count->sent), e.run.worker->send_size);
 		np_run_close(&e.run);
 		pthread_join(thread, NULL);
 		close(listener);
@@ -284,7 +284,7 @@ connections_that_come_to_nothing_are_survived(void **state)
 	close(fd);
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_OK);
-	assert_int_equal(np_seen(&e.run.worker.count->transactions), 1);
+	assert_int_equal(np_seen(&e.run.worker->count->transactions), 1);
 	end_free(&e);
 }
 

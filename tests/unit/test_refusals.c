@@ -318,8 +318,10 @@ no_request_takes_more_memory_than_the_limit(void **state)
 			assert_true(err.msg[0] != '\0');
 			continue;
 		}
-		assert_true(run.worker.send_ring.width * run.worker.send_ring.size <= NP_RING_MAX);
-		assert_true(run.worker.recv_ring.width * run.worker.recv_ring.size <= NP_RING_MAX);
+		assert_true(run.worker->send_ring.width * run.worker->send_ring.size <=
+			    NP_RING_MAX);
+		assert_true(run.worker->recv_ring.width * run.worker->recv_ring.size <=
+			    NP_RING_MAX);
 		opened++;
 		np_run_free(&run);
 	}

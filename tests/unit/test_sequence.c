@@ -494,7 +494,7 @@ run_numbered(int family, void (*change)(struct np_plan *p))
 	assert_number(receiver, "udp.sent", FEW);
 	assert_number(receiver, "udp.foreign", 0);
 	assert_number(receiver, "udp.received",
-		      (double)np_seen(&e.server.run.worker.count->receives));
+		      (double)np_seen(&e.server.run.worker->count->receives));
 	assert_number(receiver, "udp.unique", FEW);
 	assert_number(receiver, "udp.lost", 0);
 	np_bag_free(sender);
@@ -551,7 +551,7 @@ other_tests_have_no_account(void **state)
 		put_both(&e, sender, receiver);
 		assert_int_equal(np_bag_count(sender), 0);
 		assert_int_equal(np_bag_count(receiver), 0);
-		assert_null(e.server.run.worker.state);
+		assert_null(e.server.run.worker->state);
 		np_bag_free(sender);
 		np_bag_free(receiver);
 		ends_free(&e);

@@ -255,7 +255,7 @@ what_a_stopped_sender_sent_in_part_is_counted(void **state)
 		assert_stops(&e);
 		np_run_close(&e.run);
 		far = accepted_from(mute);
-		assert_int_equal(read_all(far), np_seen(&e.run.worker.count->sent));
+		assert_int_equal(read_all(far), np_seen(&e.run.worker->count->sent));
 		close(far);
 		end_free(&e);
 	}

@@ -127,10 +127,10 @@ check_asked_omni(const struct np_plan *p, const struct np_run *run, const struct
 	assert_int_equal(q->near.call.send_size, p->far.call.send_size);
 	assert_int_equal(q->near.call.recv_size,
 			 p->transport->header > 0 && !p->pattern->transactions
-			     ? (int32_t)run->worker.send_size
+			     ? (int32_t)run->worker->send_size
 			     : p->far.call.recv_size);
-	assert_int_equal(q->near.call.send_width, run->worker.send_ring.width);
-	assert_int_equal(q->near.call.recv_width, run->worker.recv_ring.width);
+	assert_int_equal(q->near.call.send_width, run->worker->send_ring.width);
+	assert_int_equal(q->near.call.recv_width, run->worker->recv_ring.width);
 	assert_int_equal(q->near.call.send_align, p->far.call.send_align);
 	assert_int_equal(q->near.call.recv_align, p->far.call.recv_align);
 	assert_int_equal(q->near.call.send_offset, p->far.call.send_offset);
@@ -175,9 +175,10 @@ static void
 check_request(const struct np_bench *b, uint64_t *seed)
 {
 	const struct np_dialect *d = np_dialect(b->code);
-	struct np_run run = { .worker = { .send_ring = { .width = 1 + next_random(seed) % 99 },
-					  .recv_ring = { .width = 1 + next_random(seed) % 99 },
-					  .send_size = 512 } };
+	struct np_worker w = { .send_ring = { .width = 1 + next_random(seed) % 99 },
+			       .recv_ring = { .width = 1 + next_random(seed) % 99 },
+			       .send_size = 512 };
+	struct np_run run = { .worker = &w, .workers = 1 };
 	struct np_terms terms = { .eth = b->transport->link ? lo_link(false) : NULL };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_plan p, q;
@@ -229,7 +230,8 @@ requests_mean_the_same_at_both_ends(void **state)
 static void
 a_default_request_leaves_all_to_the_daemon(void **state)
 {
-	struct np_run run = { .plan = NULL };
+	struct np_worker w = { .conns = 1 };
+	struct np_run run = { .worker = &w, .workers = 1 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_plan p, q, init;
 	struct np_err err;
@@ -252,7 +254,8 @@ static void
 addresses_and_files_go_with_omni(void **state)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
-	struct np_run run = { .plan = NULL };
+	struct np_worker w = { .conns = 1 };
+	struct np_run run = { .worker = &w, .workers = 1 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_plan p, q;
 	struct np_err err;
@@ -287,7 +290,8 @@ an_echo_is_promised_where_datagrams_are_to_come(void **state)
 	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		for (int role = NP_LEAD; b->code == NP_OMNI && role <= NP_FOLLOW; role++) {
-			struct np_run run = { .plan = NULL };
+			struct np_worker w = { .conns = 1 };
+			struct np_run run = { .worker = &w, .workers = 1 };
 			bool should = !b->transport->connected && !b->pattern->transactions &&
 				      role == NP_FOLLOW;
 
@@ -322,7 +326,8 @@ a_token_comes_with_the_response(void **state)
 	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 10);
 	memset(other, 0, sizeof(other));
 	for (size_t i = 0; i < LEN(tokens); i++) {
-		struct np_run run = { .end.token = tokens[i] };
+		struct np_worker w = { .conns = 1 };
+		struct np_run run = { .worker = &w, .workers = 1, .end.token = tokens[i] };
 
 		run.end.local = loopback(AF_INET, 4711);
 		np_dialect(NP_OMNI)->grant(&p, &run, frame);
@@ -515,7 +520,8 @@ unix_requests_without_a_wish_ask_for_no_buffers(void **state)
 	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
-		struct np_run run = { .worker.send_size = 512 };
+		struct np_worker w = { .send_size = 512 };
+		struct np_run run = { .worker = &w, .workers = 1 };
 		uint8_t frame[NP_FRAME_SIZE];
 		struct np_plan p, q;
 		struct np_err err;

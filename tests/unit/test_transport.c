@@ -37,7 +37,7 @@ address(int family, const char *host)
 static uint64_t
 transactions(const struct end *e)
 {
-	return np_seen(&e->run.worker.count->transactions);
+	return np_seen(&e->run.worker->count->transactions);
 }
 
 /* ---- Masks ---- */
@@ -184,8 +184,8 @@ run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(st
 	if (b->pattern->transactions) {
 		assert_int_equal(transactions(&e->client), 25);
 	} else {
-		assert_int_equal(np_seen(&e->client.run.worker.count->sent),
-				 np_seen(&e->server.run.worker.count->received));
+		assert_int_equal(np_seen(&e->client.run.worker->count->sent),
+				 np_seen(&e->server.run.worker->count->received));
 	}
 }
 
@@ -612,7 +612,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 	end_join(&e);
 	np_run_close(&e.run);
 	pthread_join(thread, NULL);
-	c = e.run.worker.count;
+	c = e.run.worker->count;
 	if (e.run.err.code != NP_OK) {
 		fail_msg("%s: %s", name, e.run.err.msg);
 	}
@@ -622,7 +622,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 		/* The time may be up between a request and its response: a reset may overtake it.
 		 */
 		assert_in_range(np_seen(&c->sent) - s->received, 0,
-				b->pattern->transactions ? e.run.worker.send_size : 0);
+				b->pattern->transactions ? e.run.worker->send_size : 0);
 	}
 	assert_int_equal(s->empty, 0);
 	close(s->fd);
@@ -758,7 +758,7 @@ every_connection_is_upgraded_at_both_ends(void **state)
 		atomic_store(&upgrades, 0);
 		open_upgraded(&e, &b, &t, tests[i].name, mark_upgrade);
 		ends_run(&e, 0);
-		assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 5);
+		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 5);
 		assert_int_equal(atomic_load(&upgrades), tests[i].upgrades);
 		ends_free(&e);
 	}
@@ -783,7 +783,7 @@ an_upgrade_that_fails_ends_the_test_in_its_words(void **state)
 		end_join(&e.server);
 		assert_int_equal(e.client.run.err.code, NP_EPEER);
 		assert_non_null(strstr(e.client.run.err.msg, "no handshake"));
-		assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 0);
+		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 0);
 		ends_free(&e);
 	}
 }
@@ -811,7 +811,7 @@ a_listener_that_looks_at_peers_admits_nobody_untold(void **state)
 	ends_open(&e, &b, AF_INET, -5, NULL);
 	assert_true(e.server.run.end.picky);
 	ends_run(&e, 0);
-	assert_int_equal(np_seen(&e.client.run.worker.count->transactions), 5);
+	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 5);
 	ends_free(&e);
 }
 

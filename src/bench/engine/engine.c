@@ -4,7 +4,7 @@
 
 #include "bench/plan.h"
 
-/* The first one is the usual one of a single connection, the second of many. */
+/* The first one is the usual one of a single connection a worker, the second of many. */
 static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll };
 
 enum { SYNC, EPOLL };
@@ -12,7 +12,7 @@ enum { SYNC, EPOLL };
 static const char *
 sync_why_not(const struct np_plan *p)
 {
-	return p->flows > 1 ? "it drives one connection a worker" : NULL;
+	return p->flows > np_plan_workers(p) ? "it drives one connection a worker" : NULL;
 }
 
 /* Each side brings a copy of its loop, engine/sync.h. */
@@ -45,5 +45,5 @@ np_engine_of(const struct np_plan *p)
 	if (p->near.place.engine != NULL) {
 		return p->near.place.engine;
 	}
-	return engines[p->flows > 1 ? EPOLL : SYNC];
+	return engines[p->flows > np_plan_workers(p) ? EPOLL : SYNC];
 }

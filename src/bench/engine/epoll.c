@@ -235,7 +235,7 @@ begin(struct loop *l)
 	uint32_t events = paced                                ? EPOLLONESHOT
 			  : sends && w->steps->arrived == NULL ? EPOLLOUT
 							       : EPOLLIN;
-	int rc = add(l, w->stop->wake_fd, EPOLLIN, NULL);
+	int rc = add(l, w->stop.wake_fd, EPOLLIN, NULL);
 
 	for (uint32_t i = 0; i < w->conns && rc == 0; i++) {
 		struct np_conn *c = &w->conn[i];
@@ -260,12 +260,12 @@ epoll_run(struct np_worker *w)
 			  .look_ns = np_now() + w->patience_ns / 8 };
 	int rc = l.fd >= 0 ? begin(&l) : -errno;
 
-	for (uint32_t i = 0; i < w->conns && rc == 0 && l.live > 0 && !np_stopped(w->stop); i++) {
+	for (uint32_t i = 0; i < w->conns && rc == 0 && l.live > 0 && !np_stopped(&w->stop); i++) {
 		if (w->conn[i].need == NP_SEND) {
 			advance(&l, &w->conn[i]);
 		}
 	}
-	while (rc == 0 && l.live > 0 && !np_stopped(w->stop)) {
+	while (rc == 0 && l.live > 0 && !np_stopped(&w->stop)) {
 		turn(&l);
 		if (np_sampler_is_asked(&w->sampler)) {
 			np_sampler_answer(w);

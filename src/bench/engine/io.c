@@ -16,7 +16,7 @@ wait_for_room(const struct np_worker *w, int fd)
 {
 	struct pollfd p[2] = {
 		{ .fd = fd, .events = POLLOUT },
-		{ .fd = w->stop->wake_fd > 0 ? w->stop->wake_fd : -1, .events = POLLIN },
+		{ .fd = w->stop.wake_fd > 0 ? w->stop.wake_fd : -1, .events = POLLIN },
 	};
 
 	poll(p, 2, -1);
@@ -44,7 +44,7 @@ purge(struct np_worker *w, struct np_conn *c)
 	char *buf = w->recv_ring.slots->buf;
 	ssize_t n;
 
-	while (!np_stopped(w->stop) && (n = recv(c->fd, buf, w->recv_size, MSG_DONTWAIT)) >= 0) {
+	while (!np_stopped(&w->stop) && (n = recv(c->fd, buf, w->recv_size, MSG_DONTWAIT)) >= 0) {
 		np_add(&w->count->surplus, n > 0);
 	}
 	return NP_SEND;

@@ -56,7 +56,7 @@ NP_LOOP_BODY int
 np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 {
 	const struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
-	const struct np_stop *const stop = w->stop;
+	const struct np_stop *const stop = &w->stop;
 	struct np_conn *const c = w->conn;
 	enum np_need need = s->first;
 

@@ -77,11 +77,11 @@ spread_addresses(struct np_run *run)
 
 /* The descriptor, or -errno where the transport could not upgrade the connection. */
 static int
-upgraded(struct np_run *run, int fd)
+upgraded(struct np_worker *w, int fd)
 {
 	int rc;
 
-	if (run->plan->transport->upgrade == NULL || (rc = np_run_upgrade(run, fd)) == 0) {
+	if (w->run->plan->transport->upgrade == NULL || (rc = np_worker_upgrade(w, fd)) == 0) {
 		return fd;
 	}
 	np_sys_close(fd);
@@ -99,7 +99,7 @@ connect_next(struct np_worker *w)
 	const struct np_transport *t = run->plan->transport;
 	struct connector *c = w->state;
 
-	while (!np_stopped(w->stop)) {
+	while (!np_stopped(&w->stop)) {
 		int fd =
 		    socket(run->end.local.sa.ss_family, t->socktype | SOCK_CLOEXEC, t->protocol);
 		int error;
@@ -113,7 +113,7 @@ connect_next(struct np_worker *w)
 		}
 		if (__builtin_expect(connect_from(run, fd) == 0, 1)) {
 			c->busy = 0;
-			return upgraded(run, fd);
+			return upgraded(w, fd);
 		}
 		error = errno;
 		np_sys_close(fd);
@@ -180,7 +180,7 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 {
 	(void)buf;
 	if (n == 0) {
-		w->run->hung_up = true;
+		w->hung_up = true;
 		w->error = ECONNRESET;
 		return NP_OVER;
 	}
@@ -244,14 +244,15 @@ first_port(const struct np_plan *p)
 }
 
 static int
-connector_setup(struct np_run *run, struct np_err *err)
+connector_setup(struct np_worker *w, struct np_err *err)
 {
+	struct np_run *run = w->run;
 	struct connector *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
-	run->worker.state = c;
+	w->state = c;
 	c->port = first_port(run->plan);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close(run);
@@ -261,20 +262,20 @@ connector_setup(struct np_run *run, struct np_err *err)
 }
 
 static int
-request_setup(struct np_run *run, struct np_err *err)
+request_setup(struct np_worker *w, struct np_err *err)
 {
-	if (connector_setup(run, err) != NP_OK ||
-	    np_run_send_ring(run, run->plan->request, false, err) != NP_OK) {
+	if (connector_setup(w, err) != NP_OK ||
+	    np_worker_send_ring(w, w->run->plan->request, false, err) != NP_OK) {
 		return err->code;
 	}
-	return np_run_recv_ring(run, run->plan->response, false, err);
+	return np_worker_recv_ring(w, w->run->plan->response, false, err);
 }
 
 static void
-connector_release(struct np_run *run)
+connector_release(struct np_worker *w)
 {
-	free(run->worker.state);
-	run->worker.state = NULL;
+	free(w->state);
+	w->state = NULL;
 }
 
 /*
@@ -285,7 +286,7 @@ static void
 reset_nudge(struct np_run *run)
 {
 	const struct np_transport *t = run->plan->transport;
-	struct connector *c = run->worker.state;
+	struct connector *c = run->worker->state;
 
 	if (++c->nudges == NUDGES_BEFORE_RESET && t->knock != NULL) {
 		t->knock(run);
@@ -300,11 +301,11 @@ accept_next(struct np_worker *w)
 	if (fd < 0) {
 		return -errno;
 	}
-	fd = upgraded(w->run, fd);
+	fd = upgraded(w, fd);
 	if (fd >= 0) {
 		return fd;
 	}
-	w->run->err.code = NP_OK; /* a connection that comes to nothing is no fault of the test */
+	w->err.code = NP_OK; /* a connection that comes to nothing is no fault of the test */
 	return -ECONNABORTED;
 }
 
@@ -391,8 +392,10 @@ accept_settle(struct np_worker *w)
 
 /* netperf reads the sizes of the first connection while it is new: those of the listener. */
 static int
-accept_setup(struct np_run *run, struct np_err *err)
+accept_setup(struct np_worker *w, struct np_err *err)
 {
+	struct np_run *run = w->run;
+
 	(void)err;
 	run->closing.sndbuf_end = run->end.sndbuf;
 	run->closing.rcvbuf_end = run->end.rcvbuf;
@@ -400,13 +403,13 @@ accept_setup(struct np_run *run, struct np_err *err)
 }
 
 static int
-respond_setup(struct np_run *run, struct np_err *err)
+respond_setup(struct np_worker *w, struct np_err *err)
 {
-	accept_setup(run, err);
-	if (np_run_recv_ring(run, run->plan->request, false, err) != NP_OK) {
+	accept_setup(w, err);
+	if (np_worker_recv_ring(w, w->run->plan->request, false, err) != NP_OK) {
 		return err->code;
 	}
-	return np_run_send_ring(run, run->plan->response, false, err);
+	return np_worker_send_ring(w, w->run->plan->response, false, err);
 }
 
 static const struct np_side cc_connect = {

@@ -23,9 +23,9 @@ look_loop(struct np_worker *w)
 
 /* The far end may close when it likes: nothing is on its way that could get lost. */
 static void
-look_finish(struct np_run *run)
+look_finish(struct np_worker *w)
 {
-	shutdown(run->conn->fd, SHUT_WR);
+	np_worker_shut(w);
 }
 
 static const struct np_side look = {

@@ -26,7 +26,8 @@ settle(struct np_worker *w, uint64_t sends)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		c->sent = (leads && w->depth == 1 ? c->number : c->transactions) * w->send_size;
+		c->sent = (leads && w->depth == 1 ? c->number - c->before : c->transactions) *
+			  w->send_size;
 		c->received = c->transactions * w->recv_size;
 	}
 	np_show(&w->count->sends, sends);
@@ -108,7 +109,7 @@ request_part(struct np_worker *w, struct np_conn *c, size_t n)
 		c->part = n;
 		return NP_RECV | NP_PART;
 	}
-	w->run->hung_up = true;
+	w->hung_up = true;
 	w->error = ECONNRESET;
 	return NP_OVER;
 }
@@ -146,7 +147,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	if (w->run->plan->transport->connected || (error != EINTR && error != ECONNREFUSED)) {
 		return np_step_failed(w, c, need, error);
 	}
-	if (need != NP_RECV || np_stopped(w->stop)) {
+	if (need != NP_RECV || np_stopped(&w->stop)) {
 		return need;
 	}
 	next = give_up(w, c, UINT64_MAX);
@@ -247,7 +248,7 @@ settle_one(struct np_conn *c)
 	struct np_ids *ids = c->ids;
 	bool is_under_way = (c->need & ~(unsigned)NP_PART) == NP_RECV;
 
-	c->transactions = c->number - c->lost - is_under_way;
+	c->transactions = c->number - c->before - c->lost - is_under_way;
 	if (ids == NULL) {
 		return;
 	}
@@ -266,7 +267,7 @@ request_settle(struct np_worker *w)
 		struct np_conn *c = &w->conn[i];
 
 		if (w->depth == 1) {
-			sends += c->number;
+			sends += c->number - c->before;
 			settle_one(c);
 		}
 	}
@@ -274,13 +275,13 @@ request_settle(struct np_worker *w)
 }
 
 static int
-take_ids(struct np_run *run, uint32_t depth, struct np_err *err)
+take_ids(struct np_worker *w, uint32_t depth, struct np_err *err)
 {
-	struct np_id_place place = np_id_place(run->plan);
+	struct np_id_place place = np_id_place(w->run->plan);
 
-	for (uint32_t i = 0; i < run->conns; i++) {
-		run->conn[i].ids = np_ids_new(place, depth, run->conns, run->worker.count, err);
-		if (run->conn[i].ids == NULL) {
+	for (uint32_t i = 0; i < w->conns; i++) {
+		w->conn[i].ids = np_ids_new(place, depth, w->run->conns, w->count, err);
+		if (w->conn[i].ids == NULL) {
 			return err->code;
 		}
 	}
@@ -289,30 +290,29 @@ take_ids(struct np_run *run, uint32_t depth, struct np_err *err)
 
 /* What stands in for ids where the far end has none: one block for all. */
 static int
-take_in_flight(struct np_run *run, uint32_t depth, struct np_err *err)
+take_in_flight(struct np_worker *w, uint32_t depth, struct np_err *err)
 {
 	size_t each = sizeof(struct np_in_flight) + depth * sizeof(uint64_t);
-	char *block = calloc(run->conns, each);
+	char *block = calloc(w->conns, each);
 
 	if (block == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "a burst of %u requests", run->plan->burst);
+		return np_fail(err, NP_ESYS, ENOMEM, "a burst of %u requests", w->run->plan->burst);
 	}
-	run->worker.state = block;
-	for (uint32_t i = 0; i < run->conns; i++) {
-		run->conn[i].in_flight = (void *)(block + i * each);
-		run->conn[i].in_flight->size = depth;
+	w->state = block;
+	for (uint32_t i = 0; i < w->conns; i++) {
+		w->conn[i].in_flight = (void *)(block + i * each);
+		w->conn[i].in_flight->size = depth;
 	}
 	return NP_OK;
 }
 
 static int
-request_setup(struct np_run *run, struct np_err *err)
+request_setup(struct np_worker *w, struct np_err *err)
 {
-	const struct np_plan *p = run->plan;
-	struct np_worker *w = &run->worker;
+	const struct np_plan *p = w->run->plan;
 
-	if ((np_ids_used(p) && take_ids(run, p->burst + 1, err) != NP_OK) ||
-	    (p->burst > 0 && take_in_flight(run, p->burst + 1, err) != NP_OK)) {
+	if ((np_ids_used(p) && take_ids(w, p->burst + 1, err) != NP_OK) ||
+	    (p->burst > 0 && take_in_flight(w, p->burst + 1, err) != NP_OK)) {
 		return err->code;
 	}
 	if (np_ids_used(p)) {
@@ -322,8 +322,8 @@ request_setup(struct np_run *run, struct np_err *err)
 	w->depth = p->burst + 1;
 	w->codec |= p->burst > 0 ? NP_C_MANY : 0u;
 	w->patience_ns = !p->transport->connected ? p->timeout_ms * NP_MSEC : 0;
-	if (np_run_send_ring(run, p->request, false, err) != NP_OK ||
-	    np_run_recv_ring(run, p->response, false, err) != NP_OK) {
+	if (np_worker_send_ring(w, p->request, false, err) != NP_OK ||
+	    np_worker_recv_ring(w, p->response, false, err) != NP_OK) {
 		return err->code;
 	}
 	/* A datagram is a response if it has room for the id; without ids, if it is not empty. */
@@ -334,29 +334,30 @@ request_setup(struct np_run *run, struct np_err *err)
 }
 
 static void
-request_without_ids(struct np_run *run)
+request_without_ids(struct np_worker *w)
 {
-	run->worker.codec &= ~(unsigned)(NP_C_ID | NP_C_MANY_IDS);
-	run->worker.whole = run->worker.id.width > 0 ? 1 : run->worker.whole;
-	for (uint32_t i = 0; i < run->conns; i++) {
-		free(run->conn[i].ids);
-		run->conn[i].ids = NULL;
+	w->codec &= ~(unsigned)(NP_C_ID | NP_C_MANY_IDS);
+	w->whole = w->id.width > 0 ? 1 : w->whole;
+	for (uint32_t i = 0; i < w->conns; i++) {
+		free(w->conn[i].ids);
+		w->conn[i].ids = NULL;
 	}
 }
 
 static void
-request_release(struct np_run *run)
+request_release(struct np_worker *w)
 {
-	request_without_ids(run);
-	free(run->worker.state);
-	run->worker.state = NULL;
+	request_without_ids(w);
+	free(w->state);
+	w->state = NULL;
 }
 
 /* Without results to wait for, a response gets about as long as two took, on average. */
 static int
-drain_ms(const struct np_run *run)
+drain_ms(const struct np_worker *w)
 {
-	uint64_t done = np_seen(&run->worker.count->transactions);
+	const struct np_run *run = w->run;
+	uint64_t done = np_seen(&w->count->transactions);
 	uint64_t ns = run->window.ended_ns - run->window.started_ns;
 	uint64_t ms = done > 0 ? 2 * ns / done / NP_MSEC + 1 : 0;
 
@@ -365,14 +366,13 @@ drain_ms(const struct np_run *run)
 
 /* What is still in one socket. Returns how many messages. */
 static uint64_t
-drain_one(struct np_run *run, struct np_conn *c, uint64_t until)
+drain_one(const struct np_worker *w, struct np_conn *c, uint64_t until)
 {
-	char *buf = run->worker.recv_ring.slots->buf;
+	char *buf = w->recv_ring.slots->buf;
 	uint64_t came = 0, sent_ns;
 	ssize_t n;
 
-	while (np_now() < until &&
-	       (n = recv(c->fd, buf, run->worker.recv_size, MSG_DONTWAIT)) >= 0) {
+	while (np_now() < until && (n = recv(c->fd, buf, w->recv_size, MSG_DONTWAIT)) >= 0) {
 		if (n > 0 && c->ids != NULL) {
 			np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
 		}
@@ -386,22 +386,22 @@ drain_one(struct np_run *run, struct np_conn *c, uint64_t until)
  * that was under way at the end is none too many.
  */
 static void
-request_drain(struct np_run *run)
+request_drain(struct np_worker *w)
 {
-	struct np_counters *count = run->worker.count;
+	struct np_counters *count = w->count;
 	uint64_t under_way =
 	    np_seen(&count->sends) - np_seen(&count->transactions) - np_seen(&count->lost);
 	uint64_t came = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
-	struct pollfd more = { .fd = run->conn->fd, .events = POLLIN };
+	struct pollfd more = { .fd = w->conn->fd, .events = POLLIN };
 
-	if (run->plan->transport->connected || run->conn->fd < 0) {
+	if (w->run->plan->transport->connected || w->conn->fd < 0) {
 		return;
 	}
-	poll(&more, 1, drain_ms(run));
-	for (uint32_t i = 0; i < run->conns; i++) {
-		came += drain_one(run, &run->conn[i], until);
+	poll(&more, 1, drain_ms(w));
+	for (uint32_t i = 0; i < w->conns; i++) {
+		came += drain_one(w, &w->conn[i], until);
 	}
-	if (run->conn->ids == NULL) {
+	if (w->conn->ids == NULL) {
 		np_show(&count->surplus, came > under_way ? came - under_way : 0);
 	}
 }
@@ -419,7 +419,7 @@ respond_part(struct np_worker *w, struct np_conn *c, size_t n)
 		c->part = n;
 		return NP_RECV | NP_PART;
 	}
-	w->run->hung_up = true;
+	w->hung_up = true;
 	return NP_OVER;
 }
 
@@ -484,9 +484,9 @@ respond_settle(struct np_worker *w)
 
 /* Is the count of requests all that tells the end of the test? */
 static bool
-ends_at_count(const struct np_run *run)
+ends_at_count(const struct np_plan *p)
 {
-	return run->plan->no_end_mark && run->plan->length < 0;
+	return p->no_end_mark && p->length < 0;
 }
 
 /*
@@ -495,18 +495,17 @@ ends_at_count(const struct np_run *run)
  * enough. The answers are not counted, nor is the wait.
  */
 static void
-answer_repeats(struct np_run *run)
+answer_repeats(struct np_worker *w)
 {
 	enum { MOMENT_MS = 500 };
-	const struct np_worker *w = &run->worker;
-	uint64_t until = np_deadline(run->side->pad_ns);
-	struct pollfd p = { .fd = run->conn->fd, .events = POLLIN };
+	uint64_t until = np_deadline(w->run->side->pad_ns);
+	struct pollfd p = { .fd = w->conn->fd, .events = POLLIN };
 	char *in = w->recv_ring.slots->buf, *out = w->send_ring.slots->buf;
 
-	if (!ends_at_count(run) || np_seen(&w->count->transactions) < w->budget) {
+	if (!ends_at_count(w->run->plan) || np_seen(&w->count->transactions) < w->budget) {
 		return;
 	}
-	while (!np_stopped(run->stop) && np_now() < until && poll(&p, 1, MOMENT_MS) > 0) {
+	while (!np_stopped(&w->stop) && np_now() < until && poll(&p, 1, MOMENT_MS) > 0) {
 		struct sockaddr_storage from;
 		socklen_t len = sizeof(from);
 
@@ -518,10 +517,10 @@ answer_repeats(struct np_run *run)
 }
 
 static int
-respond_setup(struct np_run *run, struct np_err *err)
+respond_setup(struct np_worker *w, struct np_err *err)
 {
-	const struct np_plan *p = run->plan;
-	struct np_worker *w = &run->worker;
+	const struct np_plan *p = w->run->plan;
+	struct np_addr *peer = w == w->run->worker ? &w->run->end.peer : &w->peer;
 	bool datagram = !p->transport->connected;
 
 	w->id = np_id_place(p);
@@ -529,12 +528,12 @@ respond_setup(struct np_run *run, struct np_err *err)
 	w->codec |= p->transport->header > 0 ? NP_C_FRAME : 0u;
 	w->codec |= datagram && p->packet_info ? NP_C_PKTINFO : 0u;
 	if (datagram) {
-		w->to = (const struct sockaddr *)&run->end.peer.sa;
-		w->from = (struct sockaddr *)&run->end.peer.sa;
-		w->budget = ends_at_count(run) ? w->budget : UINT64_MAX;
+		w->to = (const struct sockaddr *)&peer->sa;
+		w->from = (struct sockaddr *)&peer->sa;
+		w->budget = ends_at_count(p) ? w->budget : UINT64_MAX;
 	}
-	if (np_run_recv_ring(run, p->request, false, err) != NP_OK ||
-	    np_run_send_ring(run, p->response, false, err) != NP_OK) {
+	if (np_worker_recv_ring(w, p->request, false, err) != NP_OK ||
+	    np_worker_send_ring(w, p->response, false, err) != NP_OK) {
 		return err->code;
 	}
 	w->whole = datagram ? 1 : w->recv_size;

@@ -31,54 +31,51 @@ write_ring(int fd, const struct np_ring *ring)
 
 /* A file without a name (memfd_create(2)): nothing to guess, nothing to be left behind. */
 static int
-make_file(struct np_run *run, struct np_err *err)
+make_file(struct np_worker *w, struct np_err *err)
 {
-	run->worker.file_fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
-	if (run->worker.file_fd < 0 ||
-	    write_ring(run->worker.file_fd, &run->worker.send_ring) != 0) {
+	w->file_fd = memfd_create("netperf-sendfile", MFD_CLOEXEC);
+	if (w->file_fd < 0 || write_ring(w->file_fd, &w->send_ring) != 0) {
 		return np_fail(err, NP_ESYS, errno, "make a temporary file to send");
 	}
-	run->worker.file_last =
-	    (off_t)((run->worker.send_ring.width - 1) * run->worker.send_ring.size);
+	w->file_last = (off_t)((w->send_ring.width - 1) * w->send_ring.size);
 	return NP_OK;
 }
 
 static int
-open_file(struct np_run *run, struct np_err *err)
+open_file(struct np_worker *w, struct np_err *err)
 {
-	const char *path = run->plan->near.call.fill_file;
+	const char *path = w->run->plan->near.call.fill_file;
 	struct stat st;
 
-	run->worker.file_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (run->worker.file_fd < 0 || fstat(run->worker.file_fd, &st) != 0) {
+	w->file_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (w->file_fd < 0 || fstat(w->file_fd, &st) != 0) {
 		return np_fail(err, NP_ESYS, errno, "open %s to be sent", path);
 	}
-	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)run->worker.send_size) {
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)w->send_size) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%s is no file of at least one message of %zu bytes (see -m)", path,
-			       run->worker.send_size);
+			       w->send_size);
 	}
-	run->worker.file_last = st.st_size - (off_t)run->worker.send_size;
+	w->file_last = st.st_size - (off_t)w->send_size;
 	return NP_OK;
 }
 
 static int
-sendfile_setup(struct np_run *run, struct np_err *err)
+sendfile_setup(struct np_worker *w, struct np_err *err)
 {
 	/* The ring gives the size of a call and, without -F, what the file holds. */
-	if (np_run_send_ring(run, run->plan->near.call.send_size, true, err) != NP_OK) {
+	if (np_worker_send_ring(w, w->run->plan->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	return run->plan->near.call.fill_file[0] != '\0' ? open_file(run, err)
-							 : make_file(run, err);
+	return w->run->plan->near.call.fill_file[0] != '\0' ? open_file(w, err) : make_file(w, err);
 }
 
 static void
-sendfile_release(struct np_run *run)
+sendfile_release(struct np_worker *w)
 {
-	if (run->worker.file_fd >= 0) {
-		close(run->worker.file_fd);
-		run->worker.file_fd = -1;
+	if (w->file_fd >= 0) {
+		close(w->file_fd);
+		w->file_fd = -1;
 	}
 }
 

@@ -81,84 +81,91 @@ np_stream_file_sync(struct np_worker *w)
 }
 
 static int
-transmit_setup(struct np_run *run, struct np_err *err)
+transmit_setup(struct np_worker *w, struct np_err *err)
 {
-	struct np_worker *w = &run->worker;
+	const struct np_plan *p = w->run->plan;
 
-	if (np_run_send_ring(run, run->plan->near.call.send_size, true, err) != NP_OK) {
+	if (np_worker_send_ring(w, p->near.call.send_size, true, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_sequence_wanted(run->plan) && w->send_size >= NP_SEQUENCE_HEADER) {
+	if (np_sequence_wanted(p) && w->send_size >= NP_SEQUENCE_HEADER) {
 		w->codec |= NP_C_NUMBER;
 	}
 	return NP_OK;
 }
 
-void
-np_run_farewell(struct np_run *run)
+static void
+farewell(const struct np_worker *w)
 {
+	struct np_run *run = w->run;
 	/* A connected socket may name no address; one that is given is the one it has. */
 	const void *to = np_run_connected(run) ? NULL : &run->end.peer.sa;
 	socklen_t len = np_run_connected(run) ? 0 : run->end.peer.len;
 
 	/* A service that is no daemon of ours would not take it for an end: echo sends it back. */
-	if (run->conn->fd < 0 || run->end.peer.len == 0 || run->plan->no_control) {
+	if (w->conn->fd < 0 || run->end.peer.len == 0 || run->plan->no_control) {
 		return;
 	}
 	if (run->plan->transport->farewell != NULL) {
 		run->plan->transport->farewell(run);
 		return;
 	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		sendto(run->conn[i].fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
+	for (uint32_t i = 0; i < w->conns; i++) {
+		sendto(w->conn[i].fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
 	}
 }
 
-void
-np_run_farewells(struct np_run *run)
+static void
+farewells(const struct np_worker *w)
 {
 	/* A socket of the UNIX domain takes none while the far end's queue is full. */
-	struct pollfd room = { .fd = run->conn->fd, .events = POLLOUT };
+	struct pollfd room = { .fd = w->conn->fd, .events = POLLOUT };
 
 	poll(&room, 1, ROOM_MS);
 	for (int i = 0; i < FAREWELLS; i++) {
-		np_run_farewell(run);
+		farewell(w);
 	}
 }
 
 /* netperf's clock runs until the far end has taken everything and closed; if it does. */
 static void
-part(struct np_run *run)
+part(struct np_worker *w)
 {
-	int rc = np_run_part(run);
+	int rc = np_worker_part(w);
 
 	if (rc != -ETIMEDOUT) {
-		run->window.ended_ns = np_now();
-	} else if (!np_abandoned(run->stop)) {
-		np_fail(&run->err, NP_ETIME, 0,
+		w->ended_ns = np_now();
+	} else if (!np_abandoned(&w->stop)) {
+		np_fail(&w->err, NP_ETIME, 0,
 			"the far end did not take the end of the data within %d s", NP_PART_S);
 	}
 }
 
 void
-np_stream_transmit_finish(struct np_run *run)
+np_stream_transmit_finish(struct np_worker *w)
 {
-	if (!run->plan->transport->connected) {
-		np_run_farewells(run);
-	} else if (run->plan->active) {
-		part(run);
+	const struct np_plan *p = w->run->plan;
+
+	if (!p->transport->connected) {
+		farewells(w);
+	} else if (p->active) {
+		part(w);
 	} else {
-		np_run_look(run);
-		np_run_shut(run);
+		np_worker_look(w);
+		np_worker_shut(w);
 	}
 }
 
 void
 np_stream_nudge(struct np_run *run)
 {
-	if (!run->plan->transport->connected) {
-		np_run_farewell(run);
-	}
+	for
+		NP_EACH_WORKER(w, run)
+		{
+			if (!run->plan->transport->connected) {
+				farewell(w);
+			}
+		}
 }
 
 NP_LOOP_BODY enum np_need
@@ -167,7 +174,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	uint64_t received;
 
 	if (__builtin_expect(n == 0, 0)) {
-		w->run->hung_up = true;
+		w->hung_up = true;
 		return NP_OVER;
 	}
 	received = np_add(&w->count->received, n);
@@ -194,12 +201,11 @@ receive_sync(struct np_worker *w)
 }
 
 static int
-receive_setup(struct np_run *run, struct np_err *err)
+receive_setup(struct np_worker *w, struct np_err *err)
 {
-	const struct np_plan *p = run->plan;
-	struct np_worker *w = &run->worker;
+	const struct np_plan *p = w->run->plan;
 
-	if (np_run_recv_ring(run, p->near.call.recv_size, true, err) != NP_OK) {
+	if (np_worker_recv_ring(w, p->near.call.recv_size, true, err) != NP_OK) {
 		return err->code;
 	}
 	if (p->transport->header > 0) {
@@ -225,27 +231,24 @@ receive_setup(struct np_run *run, struct np_err *err)
 }
 
 static void
-receive_release(struct np_run *run)
+receive_release(struct np_worker *w)
 {
-	free(run->worker.sequence);
-	run->worker.sequence = NULL;
+	free(w->sequence);
+	w->sequence = NULL;
 }
 
 /* Without waiting; but an end mark may overtake numbered datagrams, which have a moment then. */
 static ssize_t
-recv_left(struct np_run *run)
+recv_left(const struct np_worker *w, int fd)
 {
-	struct pollfd more = { .fd = run->conn->fd, .events = POLLIN };
-	ssize_t n = recv(run->conn->fd, run->worker.recv_ring.slots->buf, run->worker.recv_size,
-			 MSG_DONTWAIT);
+	struct pollfd more = { .fd = fd, .events = POLLIN };
+	char *buf = w->recv_ring.slots->buf;
+	ssize_t n = recv(fd, buf, w->recv_size, MSG_DONTWAIT);
 
-	if (n < 0 && run->worker.sequence != NULL && errno == EAGAIN &&
-	    poll(&more, 1, LAGGARD_MS) > 0) {
-		n = recv(run->conn->fd, run->worker.recv_ring.slots->buf, run->worker.recv_size,
-			 MSG_DONTWAIT);
+	if (n < 0 && w->sequence != NULL && errno == EAGAIN && poll(&more, 1, LAGGARD_MS) > 0) {
+		n = recv(fd, buf, w->recv_size, MSG_DONTWAIT);
 	}
-	if (n > 0 && run->plan->transport->header > 0 &&
-	    np_eth_is_end(run->worker.recv_ring.slots->buf)) {
+	if (n > 0 && w->run->plan->transport->header > 0 && np_eth_is_end(buf)) {
 		return 0;
 	}
 	return n;
@@ -253,35 +256,38 @@ recv_left(struct np_run *run)
 
 /* What was queued behind the end mark, or was there when the time was up, has arrived, too. */
 static void
-drain_datagrams(struct np_run *run)
+drain_datagrams(struct np_worker *w)
 {
-	uint64_t received = np_seen(&run->worker.count->received);
-	uint64_t receives = np_seen(&run->worker.count->receives);
 	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
 	ssize_t n;
 
-	while (np_now() < until && (n = recv_left(run)) >= 0) {
-		received += (uint64_t)n;
-		receives += n > 0;
-		if (n > 0 && run->worker.sequence != NULL) {
-			np_sequence_arrived(run->worker.sequence, run->worker.recv_ring.slots->buf,
-					    (size_t)n, np_now(), true);
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[i];
+
+		while (np_now() < until && (n = recv_left(w, c->fd)) >= 0) {
+			c->received += (uint64_t)n;
+			np_add(&w->count->received, (uint64_t)n);
+			np_add(&w->count->receives, n > 0);
+			if (n > 0 && w->sequence != NULL) {
+				np_sequence_arrived(w->sequence, w->recv_ring.slots->buf, (size_t)n,
+						    np_now(), true);
+			}
 		}
 	}
-	np_show(&run->worker.count->received, received);
-	np_show(&run->worker.count->receives, receives);
 }
 
 static void
-receive_finish(struct np_run *run)
+receive_finish(struct np_worker *w)
 {
-	if (!run->plan->transport->connected) {
-		drain_datagrams(run);
-	} else if (run->plan->active && !run->hung_up) {
+	const struct np_plan *p = w->run->plan;
+
+	if (!p->transport->connected) {
+		drain_datagrams(w);
+	} else if (p->active && !w->hung_up) {
 		/* The far end is told off, but nothing more counts; see client.c for its results.
 		 */
-		np_run_look(run);
-		np_run_shut(run);
+		np_worker_look(w);
+		np_worker_shut(w);
 	}
 }
 

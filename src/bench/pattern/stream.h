@@ -12,13 +12,9 @@ extern const struct np_steps np_stream_file_steps;
 int np_stream_file_sync(struct np_worker *w);
 
 /* A transmitter's finish: tell the far end that this was all, and wait until it has got it. */
-void np_stream_transmit_finish(struct np_run *run);
+void np_stream_transmit_finish(struct np_worker *w);
 
 /* A leader's nudge: say again that the test is over, where datagrams may have got lost. */
 void np_stream_nudge(struct np_run *run);
-
-/* Send one empty datagram, which ends any datagram test at the far end; or netperf's three. */
-void np_run_farewell(struct np_run *run);
-void np_run_farewells(struct np_run *run);
 
 #endif

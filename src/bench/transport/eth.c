@@ -75,7 +75,7 @@ eth_meet(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 
-	mark_ring(&run->worker.send_ring, np_eth_tag(run->end.token, p->active));
+	mark_ring(&run->worker->send_ring, np_eth_tag(run->end.token, p->active));
 	return p->active ? np_eth_hear(run->terms->eth, &run->end.peer,
 				       np_eth_tag(run->end.token, false), err)
 			 : NP_OK;
@@ -86,7 +86,7 @@ eth_too_long(const struct np_run *run, struct np_err *err)
 {
 	np_fail(err, NP_EUSAGE, EMSGSIZE,
 		"%zu bytes are more than a frame holds now: the MTU was made smaller",
-		run->worker.send_size);
+		run->worker->send_size);
 }
 
 static void

@@ -23,7 +23,7 @@ static void
 limit(struct np_run *run, uint32_t conns)
 {
 	if (run->conns > conns) {
-		run->conns = run->worker.conns = conns;
+		run->conns = conns;
 	}
 }
 

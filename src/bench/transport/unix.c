@@ -280,7 +280,7 @@ unix_too_long(const struct np_run *run, struct np_err *err)
 	np_fail(err, NP_EUSAGE, EMSGSIZE,
 		"%zu bytes are more than a datagram takes with a send buffer of %d (try a "
 		"smaller -%c or a larger -s)",
-		run->worker.send_size, run->end.sndbuf, run->plan->pattern->sized ? 'r' : 'm');
+		run->worker->send_size, run->end.sndbuf, run->plan->pattern->sized ? 'r' : 'm');
 }
 
 static const char no_capture[] = "tests of the UNIX domain send no packets";

@@ -1,0 +1,188 @@
+/*
+ * The buffers of a worker: how many, how large, and what memory they take (np_run_bytes()).
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ring.h"
+#include "bench/run.h"
+#include "bench/sequence.h"
+
+/* netperf's rule: as many buffers as fill the socket buffer and one more, at least two. */
+static size_t
+ring_width(uint32_t asked, int sockbuf, size_t size, bool stream)
+{
+	if (asked == 0) {
+		asked = stream && sockbuf > 0 ? (uint32_t)((size_t)sockbuf / size + 1) : 1;
+	}
+	return stream && asked < 2 ? 2 : asked;
+}
+
+/*
+ * Bytes of one call: what was asked for, and is no less than the transport's least, else the socket
+ * buffer's size up to the limits, 0: none.
+ */
+static size_t
+call_size(const struct np_transport *t, int32_t asked, int sockbuf, size_t limit,
+	  size_t other_limit)
+{
+	size_t size = sockbuf > 0 ? (size_t)sockbuf : 4096;
+
+	if (asked > 0) {
+		return (size_t)(asked < t->min_message ? t->min_message : asked);
+	}
+	size = limit > 0 && size > limit ? limit : size;
+	return other_limit > 0 && size > other_limit ? other_limit : size;
+}
+
+static size_t
+send_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf)
+{
+	return call_size(p->transport, size, sndbuf, (size_t)p->transport->max_message,
+			 terms->call_max);
+}
+
+static size_t
+recv_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf)
+{
+	return call_size(p->transport, size, rcvbuf, 0, terms->call_max);
+}
+
+int
+np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err)
+{
+	const struct np_run *run = w->run;
+	const struct np_end *e = &run->plan->near;
+	size_t bytes = send_call(run->plan, run->terms, size, run->end.sndbuf);
+	int rc = np_ring_make(&w->send_ring,
+			      ring_width(e->call.send_width, run->end.sndbuf, bytes, stream), bytes,
+			      e->call.send_align, e->call.send_offset, err);
+
+	w->send_size = bytes;
+	if (rc == NP_OK && e->call.fill_file[0] != '\0') {
+		rc = run->terms->fill_dir > 0 ? np_ring_fill_at(&w->send_ring, run->terms->fill_dir,
+								e->call.fill_file, err)
+					      : np_ring_fill(&w->send_ring, e->call.fill_file, err);
+	}
+	return rc;
+}
+
+int
+np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err)
+{
+	const struct np_run *run = w->run;
+	const struct np_end *e = &run->plan->near;
+	size_t bytes = recv_call(run->plan, run->terms, size, run->end.rcvbuf);
+
+	w->recv_size = w->whole = bytes;
+	return np_ring_make(&w->recv_ring,
+			    ring_width(e->call.recv_width, run->end.rcvbuf, bytes, stream), bytes,
+			    e->call.recv_align, e->call.recv_offset, err);
+}
+
+static uint64_t
+send_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int sndbuf,
+		bool stream)
+{
+	const struct np_end *e = &p->near;
+	size_t bytes = send_call(p, terms, size, sndbuf);
+
+	return np_ring_bytes(ring_width(e->call.send_width, sndbuf, bytes, stream), bytes,
+			     e->call.send_align, e->call.send_offset);
+}
+
+static uint64_t
+recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t size, int rcvbuf,
+		bool stream)
+{
+	const struct np_end *e = &p->near;
+	size_t bytes = recv_call(p, terms, size, rcvbuf);
+
+	return np_ring_bytes(ring_width(e->call.recv_width, rcvbuf, bytes, stream), bytes,
+			     e->call.recv_align, e->call.recv_offset);
+}
+
+/* The sizes that the socket buffers would have. */
+static int
+try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, int *rcvbuf,
+	    struct np_err *err)
+{
+	const struct np_transport *t = p->transport;
+	struct np_sockopts opts = { .count = 0 };
+	int fd;
+
+	np_buffer_options(&p->near, &opts);
+	if (terms->eth != NULL) { /* another one may not be had any more */
+		if (np_sockopts_apply(&opts, terms->eth->fd, err) != NP_OK) {
+			return err->code;
+		}
+		*sndbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_SNDBUF);
+		*rcvbuf = np_sock_int(terms->eth->fd, SOL_SOCKET, SO_RCVBUF);
+		return NP_OK;
+	}
+	fd = np_sock_open(np_plan_family(p), t->socktype, t->protocol, &opts, NULL, err);
+	if (fd < 0) {
+		return err->code;
+	}
+	*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	*rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	close(fd);
+	return NP_OK;
+}
+
+/* Of the rings. */
+static int
+ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
+	   struct np_err *err)
+{
+	const struct np_pattern *t = plan->pattern;
+	int sndbuf = 0, rcvbuf = 0;
+	uint64_t in;
+
+	*bytes = 0;
+	if (t->sized) {
+		in = recv_ring_bytes(
+		    plan, terms, plan->role == NP_LEAD ? plan->response : plan->request, 0, false);
+		*bytes = send_ring_bytes(
+		    plan, terms, plan->role == NP_LEAD ? plan->request : plan->response, 0, false);
+		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
+		return NP_OK;
+	}
+	if (t->transactions) {
+		return NP_OK; /* connections alone, that carry nothing */
+	}
+	if (try_buffers(plan, terms, &sndbuf, &rcvbuf, err) != NP_OK) {
+		return err->code;
+	}
+	if (plan->role == NP_LEAD) {
+		*bytes = send_ring_bytes(plan, terms, plan->near.call.send_size, sndbuf, true);
+		return NP_OK;
+	}
+	*bytes = recv_ring_bytes(plan, terms, plan->near.call.recv_size, rcvbuf, true);
+	if (np_sequence_wanted(plan) &&
+	    __builtin_add_overflow(*bytes, sizeof(struct np_sequence), bytes)) {
+		*bytes = UINT64_MAX;
+	}
+	return NP_OK;
+}
+
+int
+np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
+	     struct np_err *err)
+{
+	static const struct np_terms no_terms;
+	uint64_t each = sizeof(struct np_worker) + sizeof(struct np_hist), conns;
+
+	if (ring_bytes(plan, terms != NULL ? terms : &no_terms, bytes, err) != NP_OK) {
+		return err->code;
+	}
+	conns = sizeof(struct np_conn) * (uint64_t)plan->flows;
+	/* What one worker has beside its rings a session takes anyhow. */
+	if (__builtin_mul_overflow(*bytes, np_plan_workers(plan), bytes) ||
+	    __builtin_add_overflow(*bytes, conns + each * (np_plan_workers(plan) - 1), bytes)) {
+		*bytes = UINT64_MAX;
+	}
+	return NP_OK;
+}

@@ -1,0 +1,413 @@
+#include "run/team.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "bench/transport/many.h"
+
+enum { KICK_SIGNAL = SIGUSR1 };
+
+struct member {
+	struct np_team *team;
+	struct np_worker *w;
+	pthread_t thread;
+	sem_t told; /* to go on */
+	_Atomic int phase;
+};
+
+struct np_team {
+	struct np_run *run;
+	struct member *member;
+	uint32_t count;
+	bool gated, wanted, met; /* the last two are said before a member is told to go on */
+	_Atomic uint32_t ready;
+	struct np_cpu_times *cpu;
+	int wake_fd;  /* a byte is written here whenever a phase changes */
+	int heard_fd; /* where the controller reads them */
+};
+
+static void
+on_kick(int sig)
+{
+	(void)sig;
+}
+
+void
+np_team_prepare(void)
+{
+	struct sigaction sa;
+	sigset_t kicks;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_kick;
+	sigemptyset(&sa.sa_mask);
+	sigaction(KICK_SIGNAL, &sa, NULL);
+	/* Whoever started the program may have had it blocked. */
+	sigemptyset(&kicks);
+	sigaddset(&kicks, KICK_SIGNAL);
+	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
+}
+
+static void
+enter(struct member *m, enum np_phase phase)
+{
+	ssize_t n;
+
+	atomic_store_explicit(&m->phase, (int)phase, memory_order_release);
+	do {
+		n = write(m->team->wake_fd, "", 1);
+	} while (n < 0 && errno == EINTR);
+}
+
+static void
+wait_to_be_told(struct member *m)
+{
+	while (sem_wait(&m->told) != 0) {
+	}
+}
+
+static void
+tell_others(struct np_team *team, const struct member *but)
+{
+	for (uint32_t i = 0; i < team->count; i++) {
+		if (&team->member[i] != but) {
+			sem_post(&team->member[i].told);
+		}
+	}
+}
+
+/* A counted stream has got everything across when the far end has closed on its last message. */
+static bool
+counted_out(const struct np_worker *w)
+{
+	return w->budget != UINT64_MAX && !w->run->plan->pattern->transactions &&
+	       np_seen(&w->count->sent) + w->send_size >= w->budget;
+}
+
+/* Say why a worker's loop ended with that errno, unless it was told to. */
+static void
+explain(struct np_worker *w, int error)
+{
+	const struct np_run *run = w->run;
+	const struct np_transport *t = run->plan->transport;
+	char peer[NP_ADDR_TEXT] = "the far end";
+
+	if (np_stopped(run->stop) || w->err.code != NP_OK ||
+	    ((error == ECONNRESET || error == EPIPE) && counted_out(w))) {
+		return;
+	}
+	if (run->end.peer.len != 0) {
+		np_addr_text(&run->end.peer, peer);
+	}
+	if (error == EMSGSIZE && t->too_long != NULL) {
+		t->too_long(run, &w->err);
+	} else if (error == EMSGSIZE && w->send_size <= (size_t)t->max_message) {
+		np_fail(&w->err, NP_EUSAGE, error,
+			"%zu bytes are more than the path to %s takes in one piece (leave out -f)",
+			w->send_size, peer);
+	} else if (error == EMSGSIZE) {
+		np_fail(&w->err, NP_EUSAGE, error,
+			"send %zu bytes as one %s message (try -%c %d or less)", w->send_size,
+			t->name, run->plan->pattern->sized ? 'r' : 'm', t->max_message);
+	} else if (error == ENETUNREACH && run->plan->no_route) {
+		np_fail(&w->err, NP_ESYS, error,
+			"%s is not on a network of this machine (try -R 1)", peer);
+	} else if (w->hung_up) {
+		np_fail(&w->err, NP_EPEER, error, "data connection with %s closed early", peer);
+	} else {
+		np_fail(&w->err, NP_ESYS, error, "data connection with %s", peer);
+	}
+}
+
+/*
+ * A table of descriptors of the worker's own, with those of its connections and what it needs
+ * beside. Returns false where it has the one of all, which is slower.
+ */
+static bool
+own_table(const struct member *m)
+{
+	const struct np_worker *w = m->w;
+	const int others[] = { w->run->end.listen_fd, w->file_fd, w->run->end.held_fd,
+			       m->team->wake_fd, w->stop.wake_fd };
+	size_t count = sizeof(others) / sizeof(others[0]);
+	int *keep = malloc((count + w->conns) * sizeof(*keep));
+	bool own;
+
+	if (keep == NULL) {
+		return false;
+	}
+	memcpy(keep, others, sizeof(others));
+	for (uint32_t i = 0; i < w->conns; i++) {
+		keep[count++] = w->conn[i].fd;
+	}
+	own = np_fds_own(keep, count);
+	free(keep);
+	return own;
+}
+
+/* Copies: the caller's stay open, and are the last ones when it closes them. */
+static void
+close_copies(const struct np_worker *w)
+{
+	for (uint32_t i = 0; i < w->conns; i++) {
+		close(w->conn[i].fd);
+	}
+	close(w->run->end.listen_fd);
+}
+
+/* The worker's part of the window: its connections are driven. */
+static int
+drive_window(struct member *m)
+{
+	struct np_worker *w = m->w;
+	int rc;
+
+	np_worker_begin(w, np_now());
+	if (m->team->count == 1 && !m->team->gated) {
+		w->run->window.started_ns = w->began_ns;
+	}
+	enter(m, NP_LOOPING);
+	do {
+		rc = w->loop(w);
+	} while (rc == 0 && np_stop_take_mark(&w->stop) && np_worker_mark(w));
+	w->ended_ns = np_now();
+	if (w->use.root != NULL) {
+		np_thread_end(&w->use);
+	}
+	if (w->run->side->settle != NULL) {
+		w->run->side->settle(w);
+	}
+	np_worker_end(w);
+	return rc;
+}
+
+/* Wait until all are ready. The last one opens the window. */
+static void
+await_window(struct member *m)
+{
+	struct np_team *team = m->team;
+	bool is_last;
+
+	enter(m, NP_READY);
+	is_last = atomic_fetch_add(&team->ready, 1) + 1 == team->count;
+	if (is_last && !team->gated) {
+		team->run->window.started_ns = np_now();
+		tell_others(team, m);
+	} else {
+		wait_to_be_told(m);
+	}
+}
+
+/* The measured part and what follows. */
+static void
+measure(struct member *m)
+{
+	struct np_worker *w = m->w;
+	bool own = own_table(m);
+	struct np_err err;
+	int rc = 0;
+
+	if (w == w->run->worker && w->run->plan->near.place.measure_cpu &&
+	    np_cpu_read(NULL, &m->team->cpu, &err) != NP_OK) {
+		m->team->cpu = NULL;
+	}
+	if (w->use.root != NULL) {
+		np_thread_begin(&w->use);
+	}
+	await_window(m);
+	if (w->run->window.started_ns != 0) {
+		rc = drive_window(m);
+	}
+	if (rc < 0) {
+		explain(w, -rc);
+	}
+	enter(m, NP_FINISHING);
+	if (w->run->side->finish != NULL && w->run->window.started_ns != 0) {
+		w->run->side->finish(w);
+	}
+	if (own) {
+		close_copies(w);
+	}
+}
+
+static bool
+has_all(const struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].fd < 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The first one brings the ends together, for all. */
+static bool
+meet(struct np_run *run)
+{
+	bool met = run->side->steps != NULL && run->side->steps->open != NULL;
+
+	return met || (np_run_meet(run, &run->err) == NP_OK && has_all(run));
+}
+
+static void *
+work(void *arg)
+{
+	struct member *m = arg;
+	struct np_team *team = m->team;
+
+	wait_to_be_told(m);
+	if (!team->wanted) {
+		return NULL;
+	}
+	if (m->w == team->run->worker) {
+		team->met = meet(team->run);
+		tell_others(team, m);
+	} else {
+		wait_to_be_told(m);
+	}
+	if (team->met) {
+		measure(m);
+	}
+	enter(m, NP_DONE);
+	return NULL;
+}
+
+enum np_phase
+np_team_phase_of(const struct np_team *team, const struct np_worker *w)
+{
+	const struct member *m = &team->member[w - team->run->worker];
+
+	return (enum np_phase)atomic_load_explicit(&m->phase, memory_order_acquire);
+}
+
+enum np_phase
+np_team_phase(const struct np_team *team)
+{
+	enum np_phase least = NP_DONE;
+
+	for
+		NP_EACH_WORKER(w, team->run)
+		{
+			enum np_phase phase = np_team_phase_of(team, w);
+
+			least = phase < least ? phase : least;
+		}
+	return least;
+}
+
+int
+np_team_fd(const struct np_team *team)
+{
+	return team->heard_fd;
+}
+
+void
+np_team_hear(const struct np_team *team)
+{
+	char bytes[64];
+
+	while (read(team->heard_fd, bytes, sizeof(bytes)) > 0) {
+	}
+}
+
+void
+np_team_kick(const struct np_team *team, const struct np_worker *w)
+{
+	pthread_kill(team->member[w - team->run->worker].thread, KICK_SIGNAL);
+}
+
+struct np_cpu_times *
+np_team_cpu(struct np_team *team)
+{
+	struct np_cpu_times *cpu = team->cpu;
+
+	team->cpu = NULL;
+	return cpu;
+}
+
+void
+np_team_begin(struct np_team *team)
+{
+	team->wanted = true;
+	tell_others(team, NULL);
+}
+
+void
+np_team_open(struct np_team *team)
+{
+	tell_others(team, NULL);
+}
+
+static int
+start(struct np_team *team, struct np_err *err)
+{
+	for (uint32_t i = 0; i < team->run->workers; i++) {
+		struct member *m = &team->member[i];
+		int rc;
+
+		m->team = team;
+		m->w = &team->run->worker[i];
+		sem_init(&m->told, 0, 0);
+		rc = pthread_create(&m->thread, NULL, work, m);
+		if (rc != 0) {
+			sem_destroy(&m->told);
+			return np_fail(err, NP_ESYS, rc, "start thread %u of %u (fewer --threads?)",
+				       i + 1, team->run->workers);
+		}
+		team->count++;
+	}
+	return NP_OK;
+}
+
+int
+np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err)
+{
+	struct np_team *team = calloc(1, sizeof(*team));
+	int wake[2];
+
+	*out = team;
+	if (team == NULL || (team->member = calloc(run->workers, sizeof(*team->member))) == NULL ||
+	    pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+		np_fail(err, NP_ESYS, errno, "start a thread");
+		free(team != NULL ? team->member : NULL);
+		free(team);
+		*out = NULL;
+		return err->code;
+	}
+	team->run = run;
+	team->gated = gated;
+	team->heard_fd = wake[0];
+	team->wake_fd = wake[1];
+	if (start(team, err) != NP_OK) {
+		np_team_dismiss(team);
+		*out = NULL;
+		return err->code;
+	}
+	return NP_OK;
+}
+
+void
+np_team_dismiss(struct np_team *team)
+{
+	if (!team->wanted) {
+		tell_others(team, NULL);
+	}
+	for (uint32_t i = 0; i < team->count; i++) {
+		pthread_join(team->member[i].thread, NULL);
+		sem_destroy(&team->member[i].told);
+	}
+	close(team->heard_fd);
+	close(team->wake_fd);
+	np_cpu_free(team->cpu);
+	free(team->member);
+	free(team);
+}
