@@ -404,7 +404,8 @@ limit_memory(uint64_t bytes, struct np_err *err)
 static int
 limit_resources(uint32_t flows, uint64_t bytes, struct np_err *err)
 {
-	uint64_t descriptors = DESCRIPTORS + (flows != 0 ? flows : (uint64_t)NP_FLOWS_MAX);
+	uint64_t descriptors =
+	    DESCRIPTORS + NP_THREADS_MAX + (flows != 0 ? flows : (uint64_t)NP_FLOWS_MAX);
 
 	if (limit(RLIMIT_NOFILE, "descriptors", descriptors, err) != NP_OK ||
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK) {

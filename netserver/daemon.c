@@ -203,7 +203,7 @@ want_descriptors(const struct ns_daemon *d)
 {
 	rlim_t wanted = (rlim_t)d->limits.silent + (rlim_t)d->limits.sessions + OTHER_FDS;
 	uint32_t flows = d->limits.each.flows;
-	rlim_t session = OTHER_FDS + (flows != 0 ? flows : (rlim_t)NP_FLOWS_MAX);
+	rlim_t session = OTHER_FDS + NP_THREADS_MAX + (flows != 0 ? flows : (rlim_t)NP_FLOWS_MAX);
 	struct rlimit has;
 
 	wanted = wanted > session ? wanted : session; /* which has its limit from here */

@@ -57,7 +57,7 @@ ns_limits_init(struct ns_limits *l)
 			.seconds = 86400,
 			.bytes = UINT64_C(64) << 20,
 			.message = UINT64_C(32) << 20,
-			.flows = 1000,
+			.flows = 1024,
 			.idle_s = 120,
 		},
 	};

@@ -173,7 +173,8 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 	     struct np_err *err)
 {
 	static const struct np_terms no_terms;
-	uint64_t each = sizeof(struct np_worker) + sizeof(struct np_hist), conns;
+	/* A thread's stack, too, as sessions have them. */
+	uint64_t each = sizeof(struct np_worker) + sizeof(struct np_hist) + (512 << 10), conns;
 
 	if (ring_bytes(plan, terms != NULL ? terms : &no_terms, bytes, err) != NP_OK) {
 		return err->code;

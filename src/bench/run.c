@@ -118,11 +118,12 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	w->loop = engine->run != NULL ? engine->run : run->side->sync;
 	w->steps = run->side->steps;
 	w->budget = p->length < 0 ? share((uint64_t)-p->length, number, run->workers) : UINT64_MAX;
-	if (run->workers > 1 && p->role == NP_FOLLOW) {
-		w->budget = UINT64_MAX; /* which flows are whose the far end does not know */
+	if (p->role == NP_FOLLOW && (run->workers > 1 || p->warm_up_ms > 0)) {
+		w->budget = UINT64_MAX; /* how much is its own, only the far end knows */
 	}
 	w->codec = np_codec_of(p);
 	w->depth = 1;
+	w->use.root = p->active && run->workers > 1 ? "" : NULL;
 	w->file_fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
 	/* aligned_alloc() for the counters: their cache line is theirs alone. */
 	w->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*w->count));
@@ -155,14 +156,11 @@ deal(struct np_run *run)
 {
 	struct np_conn *next = run->conn;
 
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			w->conn = next;
-			w->conns =
-			    (uint32_t)share(run->conns, (uint32_t)(w - run->worker), run->workers);
-			next += w->conns;
-		}
+	NP_EACH_WORKER (w, run) {
+		w->conn = next;
+		w->conns = (uint32_t)share(run->conns, (uint32_t)(w - run->worker), run->workers);
+		next += w->conns;
+	}
 }
 
 static int
@@ -177,19 +175,16 @@ take_workers(struct np_run *run, struct np_err *err)
 	}
 	memset(run->worker, 0, size);
 	run->workers = count;
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			int rc = prepare_worker(run, w);
+	NP_EACH_WORKER (w, run) {
+		int rc = prepare_worker(run, w);
 
-			if (rc == ENOMEM) {
-				return no_memory(run->plan, err);
-			}
-			if (rc != 0) {
-				return np_fail(err, NP_ESYS, rc,
-					       "make an eventfd to end a worker by");
-			}
+		if (rc == ENOMEM) {
+			return no_memory(run->plan, err);
 		}
+		if (rc != 0) {
+			return np_fail(err, NP_ESYS, rc, "make an eventfd to end a worker by");
+		}
+	}
 	return NP_OK;
 }
 
@@ -201,13 +196,13 @@ set_up_workers(struct np_run *run, struct np_err *err)
 		free_worker(&run->worker[--run->workers]);
 	}
 	deal(run);
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (run->side->setup != NULL && run->side->setup(w, err) != NP_OK) {
-				return err->code;
-			}
+	NP_EACH_WORKER (w, run) {
+		if (run->side->setup != NULL && run->side->setup(w, err) != NP_OK) {
+			return err->code;
 		}
+		w->budget_behind = w->budget;
+		w->budget = run->plan->warm_up_ms > 0 ? UINT64_MAX : w->budget;
+	}
 	return NP_OK;
 }
 
@@ -258,24 +253,42 @@ void
 np_run_stop(struct np_run *run, int level)
 {
 	np_stop(run->stop, level);
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			np_stop(&w->stop, level);
-		}
+	NP_EACH_WORKER (w, run) {
+		np_stop(&w->stop, level);
+	}
 }
 
 bool
 np_run_hung_up(const struct np_run *run)
 {
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (w->hung_up) {
-				return true;
-			}
+	NP_EACH_WORKER (w, run) {
+		if (w->hung_up) {
+			return true;
 		}
+	}
 	return false;
+}
+
+void
+np_run_trim(struct np_run *run, uint32_t flows)
+{
+	for (uint32_t i = flows; i < run->conns; i++) {
+		if (run->conn[i].fd >= 0) {
+			close(run->conn[i].fd);
+		}
+		free(run->conn[i].ids);
+		run->conn[i] = (struct np_conn){ .fd = -1 };
+	}
+	run->conns = flows < run->conns ? flows : run->conns;
+	while (run->workers > run->conns) {
+		free_worker(&run->worker[--run->workers]);
+	}
+	deal(run);
+	NP_EACH_WORKER (w, run) {
+		for (uint32_t i = 0; i < w->conns && w->conn->ids != NULL; i++) {
+			w->conn[i].ids->count = w->count;
+		}
+	}
 }
 
 int
@@ -357,11 +370,9 @@ np_run_free(struct np_run *run)
 	if (run->conns > 0) {
 		np_run_close(run);
 	}
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			free_worker(w);
-		}
+	NP_EACH_WORKER (w, run) {
+		free_worker(w);
+	}
 	free(run->worker);
 	free(run->conn);
 	run->worker = NULL;

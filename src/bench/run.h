@@ -74,7 +74,7 @@ struct np_run {
 
 /* Go over all workers of a run. */
 #define NP_EACH_WORKER(w, run)                                                                     \
-	(struct np_worker *w = (run)->worker; w < (run)->worker + (run)->workers; w++)
+	for (struct np_worker *w = (run)->worker; w < (run)->worker + (run)->workers; w++)
 
 /* Do sends go where the socket is connected to, rather than to run->end.peer? */
 static inline bool
@@ -115,6 +115,9 @@ int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint6
  */
 int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 		struct np_stop *stop, struct np_err *err);
+
+/* The far end takes part in so many flows only, at least one: let there be no more. */
+void np_run_trim(struct np_run *run, uint32_t flows);
 
 /*
  * Connect or accept, and upgrade the connections that have come about. Blocks until np_stopped();

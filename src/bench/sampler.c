@@ -43,14 +43,12 @@ np_sampler_take(struct np_run *run, struct np_sample *out)
 	bool all = true;
 
 	memset(out, 0, sizeof(*out));
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (state_of(&w->sampler) == 0) {
-				atomic_store_explicit(&w->sampler.state, 1, memory_order_release);
-			}
-			all = all && state_of(&w->sampler) == 2;
+	NP_EACH_WORKER (w, run) {
+		if (state_of(&w->sampler) == 0) {
+			atomic_store_explicit(&w->sampler.state, 1, memory_order_release);
 		}
+		all = all && state_of(&w->sampler) == 2;
+	}
 	for (uint32_t i = 0; all && i < run->workers; i++) {
 		struct np_sampler *s = &run->worker[i].sampler;
 

@@ -23,7 +23,9 @@ np_sequence_wanted(const struct np_plan *p)
 {
 	const struct np_transport *t = p->transport;
 
-	return p->sequence && p->pattern->sequence && !t->connected && !t->reliable;
+	/* A receiver's account begins with the first datagram, before a warm-up is over. */
+	return p->sequence && p->pattern->sequence && !t->connected && !t->reliable &&
+	       p->warm_up_ms == 0;
 }
 
 void

@@ -5,43 +5,54 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#include "net/sock.h"
 
 struct np_counts
 np_counts_of(const struct np_run *run)
 {
 	struct np_counts sum = { .sent = 0 };
 
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			const struct np_counters *c = w->count;
+	NP_EACH_WORKER (w, run) {
+		const struct np_counters *c = w->count;
 
-			sum.sent += np_seen(&c->sent);
-			sum.sends += np_seen(&c->sends);
-			sum.received += np_seen(&c->received);
-			sum.receives += np_seen(&c->receives);
-			sum.transactions += np_seen(&c->transactions);
-			sum.failed += np_seen(&c->failed);
-			sum.lost += np_seen(&c->lost);
-			sum.duplicated += np_seen(&c->duplicated);
-			sum.late += np_seen(&c->late);
-			sum.stray += np_seen(&c->stray);
-			sum.surplus += np_seen(&c->surplus);
-		}
+		sum.sent += np_seen(&c->sent);
+		sum.sends += np_seen(&c->sends);
+		sum.received += np_seen(&c->received);
+		sum.receives += np_seen(&c->receives);
+		sum.transactions += np_seen(&c->transactions);
+		sum.failed += np_seen(&c->failed);
+		sum.lost += np_seen(&c->lost);
+		sum.duplicated += np_seen(&c->duplicated);
+		sum.late += np_seen(&c->late);
+		sum.stray += np_seen(&c->stray);
+		sum.surplus += np_seen(&c->surplus);
+	}
 	return sum;
 }
 
-/* What the kernel knows of a connection: the socket is open still, and one of TCP. */
+/* What the kernel knows of a connection whose socket is open still. */
 static void
 look(int fd, const struct np_transport *t, struct np_flow_result *row)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
-	row->retrans = row->rtt_us = -1;
-	if (fd >= 0 && t->tcp_info && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0) {
+	row->retrans = row->rtt_us = row->cwnd = row->cpu = row->napi_id = -1;
+	if (fd < 0) {
+		return;
+	}
+	if (t->tcp_info && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0) {
 		row->retrans = info.tcpi_total_retrans;
 		row->rtt_us = info.tcpi_rtt;
+		row->cwnd = info.tcpi_snd_cwnd;
+	}
+	if (t->ip_protocol != 0) {
+		row->cpu = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_CPU);
+		/* 0: the interface has none, or nothing has come in. */
+		row->napi_id = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
+		row->napi_id = row->napi_id > 0 ? row->napi_id : -1;
 	}
 }
 
@@ -71,15 +82,72 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u flows",
 			       run->conns);
 	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		const struct np_conn *c = &run->conn[i];
+	NP_EACH_WORKER (w, run) {
+		for (uint32_t i = 0; i < w->conns; i++) {
+			const struct np_conn *c = &w->conn[i];
+			struct np_flow_result *row = &t->flow[c - run->conn];
 
-		t->flow[i].sent = c->sent;
-		t->flow[i].received = c->received;
-		t->flow[i].transactions = c->transactions;
-		look(c->fd, run->plan->transport, &t->flow[i]);
+			row->sent = c->sent;
+			row->received = c->received;
+			row->transactions = c->transactions;
+			row->worker = (uint32_t)(w - run->worker);
+			look(c->fd, run->plan->transport, row);
+		}
 	}
 	t->closing.retrans = sum_retrans(t);
+	return NP_OK;
+}
+
+static void
+take_worker(const struct np_run *run, const struct np_worker *w, struct np_worker_result *row)
+{
+	bool told = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
+
+	*row = (struct np_worker_result){
+		.flows = w->conns,
+		.sent = np_seen(&w->count->sent),
+		.received = np_seen(&w->count->received),
+		.transactions = np_seen(&w->count->transactions),
+		.began_ns = (int64_t)(w->began_ns - run->window.started_ns),
+		.ended_ns = (int64_t)(w->left_ns - run->window.started_ns),
+		.user_us = told ? w->use.user_us : -1,
+		.system_us = told ? w->use.system_us : -1,
+		.cpu = told ? w->use.cpu : -1,
+	};
+}
+
+/* How far the workers were apart. */
+static void
+take_skew(const struct np_run *run, struct np_skew *skew)
+{
+	const struct np_worker *one = run->worker;
+	uint64_t first = one->began_ns, last = first, sooner = one->left_ns, later = sooner;
+
+	NP_EACH_WORKER (w, run) {
+		first = w->began_ns < first ? w->began_ns : first;
+		last = w->began_ns > last ? w->began_ns : last;
+		sooner = w->left_ns < sooner ? w->left_ns : sooner;
+		later = w->left_ns > later ? w->left_ns : later;
+	}
+	skew->begin_ns = (int64_t)(last - first);
+	skew->end_ns = (int64_t)(later - sooner);
+}
+
+static int
+take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
+{
+	take_skew(run, &t->skew);
+	if (run->workers < 2) {
+		return NP_OK;
+	}
+	t->worker = calloc(run->workers, sizeof(*t->worker));
+	if (t->worker == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u threads",
+			       run->workers);
+	}
+	for (uint32_t i = 0; i < run->workers; i++) {
+		take_worker(run, &run->worker[i], &t->worker[i]);
+	}
 	return NP_OK;
 }
 
@@ -87,14 +155,13 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 static void
 join_workers(const struct np_run *run, struct np_tally *t)
 {
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (w->hist != NULL) {
-				np_hist_merge(t->hist, w->hist);
-				t->paced_ns += w->paced_ns;
-			}
+	NP_EACH_WORKER (w, run) {
+		if (w->hist != NULL) {
+			np_hist_merge(t->hist, w->hist);
+			t->paced_ns += w->paced_ns;
 		}
+	}
+	t->paced_ns /= run->workers;
 }
 
 int
@@ -122,10 +189,11 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.send_width = w->send_ring.width,
 		.recv_width = w->recv_ring.width,
 		.flows = run->conns,
+		.workers = run->workers,
 	};
 	w->hist = NULL;
 	join_workers(run, t);
-	return take_flows(run, t, err);
+	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
 }
 
 void
@@ -133,6 +201,8 @@ np_tally_free(struct np_tally *t)
 {
 	free(t->hist);
 	free(t->flow);
+	free(t->worker);
+	t->worker = NULL;
 	t->hist = NULL;
 	t->flow = NULL;
 }

@@ -23,14 +23,30 @@ struct np_counts {
 struct np_flow_result {
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
-	int64_t retrans, rtt_us; /* TCP's; -1: not known */
+	int64_t retrans, rtt_us, cwnd; /* TCP's; -1: not known */
+	int64_t cpu, napi_id;          /* where its packets came in (socket(7)); -1: not known */
+	uint32_t worker;               /* who drove it, from 0 */
+};
+
+/* One worker's share. */
+struct np_worker_result {
+	uint32_t flows;
+	uint64_t sent, received, transactions;
+	int64_t began_ns, ended_ns; /* of its loop, from the begin of the window on */
+	int64_t user_us, system_us; /* of its thread; -1: not known */
+	int cpu;                    /* where its thread was at the end; -1: not known */
+};
+
+/* Between the first worker and the last one; -1: not known. */
+struct np_skew {
+	int64_t begin_ns, end_ns;
 };
 
 struct np_tally {
 	const struct np_plan *plan;
 	uint64_t started_ns, ended_ns; /* of the window; 0: it never opened */
 	struct np_counts count;
-	uint64_t paced_ns;    /* of the window, spent waiting for a pacing interval's end */
+	uint64_t paced_ns;    /* of the window, that a worker waited for its pacing, on average */
 	struct np_hist *hist; /* of all workers; NULL: none was taken */
 
 	struct np_addr local, peer;
@@ -39,8 +55,11 @@ struct np_tally {
 	size_t send_size, recv_size;   /* bytes of a call; 0: there are no such calls */
 	size_t send_width, recv_width; /* buffers used in turn */
 
-	struct np_flow_result *flow; /* one row a connection; NULL: there is one flow alone */
-	uint32_t flows;              /* how many data connections there were */
+	struct np_flow_result *flow;     /* one row a connection; NULL: there is one flow alone */
+	uint32_t flows;                  /* how many data connections there were */
+	struct np_worker_result *worker; /* one row a worker; NULL: there was one alone */
+	uint32_t workers;
+	struct np_skew skew;
 };
 
 /* What has been counted so far. Any thread may ask while the run goes on. */
@@ -56,7 +75,7 @@ np_counts_bytes(const struct np_counts *c)
 /*
  * Take the tally of a run whose workers are done, and whose sockets are open still if the kernel is
  * to be asked for its figures; the retransmissions of several flows are summed. The histogram is
- * the tally's from now on. NP_ESYS without memory for the rows of flows: the rest is there. Release
+ * the tally's from now on. NP_ESYS without memory for the rows: the rest is there. Release
  * with np_tally_free() whatever the return.
  */
 int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);

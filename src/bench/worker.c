@@ -24,6 +24,9 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		w->conn[i].since_ns = now_ns;
 		w->conn[i].look_at_ns = now_ns + w->patience_ns;
 	}
+	if ((w->codec & NP_C_SHARE) != 0) {
+		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
+	}
 	np_load_begin(&w->load, w->run->plan, now_ns);
 }
 
@@ -48,9 +51,11 @@ np_worker_mark(struct np_worker *w)
 	/* What the loop counts is nobody else's to write; sends of several are those in flight. */
 	np_counters_clear(w->count);
 	np_hist_clear(w->hist);
-	w->sends = w->in_flight;
+	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 	w->more = w->paced_ns = 0;
 	w->began_ns = np_now();
+	w->budget = w->budget_behind;
+	w->goes_on = true;
 	return true;
 }
 

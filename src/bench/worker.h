@@ -86,6 +86,7 @@ enum {
 	NP_C_ID = 1 << 9,      /* messages have an id, c->number */
 	NP_C_MANY = 1 << 10,   /* there can be several requests in flight */
 	NP_C_MANY_IDS = 1 << 11, /* and they have ids, in the place of NP_C_ID */
+	NP_C_SHARE = 1 << 12,    /* connections of one request each share a count */
 	/* What the plain calls can't do. */
 	NP_C_SENDS = NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_MANY_IDS,
 	NP_C_RECEIVES = NP_C_TOUCH | NP_C_FRAME | NP_C_PKTINFO | NP_C_SPLICE
@@ -125,12 +126,16 @@ struct np_worker {
 	struct np_conn *conn; /* its connections: so many of the run's in a row */
 	uint32_t conns;
 	uint64_t began_ns, ended_ns; /* its part of the window */
+	uint64_t left_ns;            /* when its loop was over */
+	bool goes_on;                /* its loop was left by a mark: connections are as they were */
 	bool hung_up;                /* the far end closed before the loop was told to stop */
 	struct np_err err;           /* why it failed; code NP_OK: it did not */
 
 	struct np_counters *count;
 	struct np_hist *hist;
-	uint64_t budget; /* bytes or transactions; UINT64_MAX in timed tests */
+	uint64_t
+	    budget; /* bytes or transactions; UINT64_MAX in timed tests, and while one warms up */
+	uint64_t budget_behind; /* what it is when the warm-up is over */
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
 	size_t whole;                /* bytes that make what came a whole message; 1 of datagrams */
@@ -148,7 +153,7 @@ struct np_worker {
 
 	uint64_t sends;     /* of requests, where there can be several in flight */
 	uint64_t more;      /* receives beyond one a message */
-	uint64_t in_flight; /* of all connections, where there can be several */
+	uint64_t in_flight; /* of all connections, with NP_C_MANY and NP_C_SHARE */
 	int error;          /* what broke the test, errno; 0: nothing did */
 
 	struct np_load load;

@@ -286,7 +286,12 @@ put_plan(struct np_document *d, const struct np_plan *p)
 {
 	json_t *plan = part(d, d->root, "plan"), *engine = part(d, plan, "engine");
 
+	json_t *threads = part(d, plan, "threads");
+
 	put(d, plan, "flows", json_integer(p->flows));
+	put(d, plan, "warm_up_s", np_json_real(p->warm_up_ms / 1e3));
+	put(d, threads, "near", json_integer(np_plan_workers(p)));
+	put(d, threads, "far", json_null());
 	put(d, engine, "near", json_string(np_engine_of(p)->name));
 	put(d, engine, "far", json_null());
 }
@@ -491,17 +496,78 @@ flows(struct np_document *d, const struct np_tally *t)
 			   : json_null());
 		put(d, o, "retransmissions", known(f->retrans));
 		put(d, o, "rtt_us", known(f->rtt_us));
+		put(d, o, "cwnd", known(f->cwnd));
+		put(d, o, "incoming_cpu", known(f->cpu));
+		put(d, o, "napi_id", known(f->napi_id));
+		put(d, o, "worker", json_integer(f->worker));
+		d->failed |= json_array_append_new(rows, o) != 0;
+	}
+	return rows;
+}
+
+/* Seconds of the processors' time; null where it is not known. */
+static json_t *
+seconds_of(int64_t us)
+{
+	return us >= 0 ? np_json_real((double)us / 1e6) : json_null();
+}
+
+/* Each worker's share; null where there is one alone. */
+static json_t *
+workers(struct np_document *d, const struct np_tally *t)
+{
+	json_t *rows = t->worker != NULL ? json_array() : json_null();
+
+	for (uint32_t i = 0; t->worker != NULL && i < t->workers; i++) {
+		const struct np_worker_result *w = &t->worker[i];
+		json_t *o = json_object();
+
+		put(d, o, "flows", json_integer(w->flows));
+		put(d, o, "bytes_sent", json_integer((json_int_t)w->sent));
+		put(d, o, "bytes_received", json_integer((json_int_t)w->received));
+		put(d, o, "transactions",
+		    t->plan->pattern->transactions ? json_integer((json_int_t)w->transactions)
+						   : json_null());
+		put(d, o, "began_us", np_json_real((double)w->began_ns / 1e3));
+		put(d, o, "ended_us", np_json_real((double)w->ended_ns / 1e3));
+		put(d, o, "user_s", seconds_of(w->user_us));
+		put(d, o, "system_s", seconds_of(w->system_us));
+		put(d, o, "cpu", known(w->cpu));
 		d->failed |= json_array_append_new(rows, o) != 0;
 	}
 	return rows;
 }
 
 static void
-put_far_engine(struct np_document *d, const struct np_far *far)
+put_skew(struct np_document *d, json_t *skew, const char *name, const struct np_skew *s)
 {
-	json_t *engine = part(d, part(d, d->root, "plan"), "engine");
+	json_t *o = part(d, skew, name);
 
-	put(d, engine, "far", np_json_text(far->engine[0] != '\0' ? far->engine : NULL));
+	put(d, o, "begin_us",
+	    s->begin_ns >= 0 ? np_json_real((double)s->begin_ns / 1e3) : json_null());
+	put(d, o, "end_us", s->end_ns >= 0 ? np_json_real((double)s->end_ns / 1e3) : json_null());
+}
+
+/* How far the workers of each end were apart. */
+static json_t *
+skews(struct np_document *d, const struct np_outcome *out)
+{
+	json_t *o = json_object();
+
+	put_skew(d, o, "near", &out->tally.skew);
+	put_skew(d, o, "far", &out->far.skew);
+	return o;
+}
+
+/* What the far end told of its part in the plan. */
+static void
+put_far_plan(struct np_document *d, const struct np_far *far)
+{
+	json_t *plan = part(d, d->root, "plan");
+	bool told = far->engine[0] != '\0';
+
+	put(d, part(d, plan, "engine"), "far", np_json_text(told ? far->engine : NULL));
+	put(d, part(d, plan, "threads"), "far", told ? json_integer(far->threads) : json_null());
 }
 
 static const char *
@@ -547,6 +613,8 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "elapsed", np_json_real(np_tally_seconds(t)));
 	put(d, o, "metrics", np_json_metrics(&r));
 	put(d, o, "flows", flows(d, t));
+	put(d, o, "workers", workers(d, t));
+	put(d, o, "skew", skews(d, out));
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(near));
 	put(d, o, "far", np_json_bag(far));
@@ -554,7 +622,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	d->left_out += np_bag_left_out(near) + np_bag_left_out(far);
 	put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
 	put_granted(d, out);
-	put_far_engine(d, &out->far);
+	put_far_plan(d, &out->far);
 	identify(d, near, far, out->far_lacks[0] != '\0' ? out->far_lacks : "it told nothing");
 }
 

@@ -68,6 +68,37 @@ check_far(const struct np_cli *cli, struct np_err *err)
 		       p->far.place.engine->name, cli->bench.name, p->flows, why);
 }
 
+static int
+check_threads(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	bool far = p->near.place.threads <= p->flows;
+	uint32_t threads = far ? p->far.place.threads : p->near.place.threads;
+
+	if (threads <= p->flows) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0,
+		       "--threads %s%u: more than the %u data connection%s that they drive (a "
+		       "larger --flows)",
+		       far ? "," : "", threads, p->flows, p->flows > 1 ? "s" : "");
+}
+
+int
+np_flows_check_none(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const char *option = p->flows > 1                                            ? "--flows"
+			     : p->near.place.threads > 1 || p->far.place.threads > 1 ? "--threads"
+			     : p->warm_up_ms > 0                                     ? "--warm-up"
+										     : NULL;
+
+	if (option == NULL) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0, "%s: %s has no data connection", option, cli->test);
+}
+
 int
 np_flows_check(const struct np_cli *cli, struct np_err *err)
 {
@@ -75,7 +106,8 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	const struct np_engine *engine = np_engine_of(p);
 	const char *why;
 
-	if (p->flows > 1 && check_several(cli, err) != NP_OK) {
+	if ((p->flows > 1 && check_several(cli, err) != NP_OK) ||
+	    check_threads(cli, err) != NP_OK) {
 		return err->code;
 	}
 	why = why_not(engine, p);

@@ -1,5 +1,5 @@
 /*
- * Several data connections (--flows), and what drives them (--engine).
+ * Several data connections (--flows), and what drives them (--threads, --engine).
  */
 #ifndef NP_CLI_FLOWS_H
 #define NP_CLI_FLOWS_H
@@ -9,6 +9,9 @@
 /* May the test have so many flows, and can this end's engine drive them? NP_EUSAGE names the
  * option. */
 int np_flows_check(const struct np_cli *cli, struct np_err *err);
+
+/* The same of a test that has no data connection: refuses what is about those. */
+int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
 
 /* What each engine is, and whether it can drive this end of the test; the test is settled. */
 void np_flows_list(const struct np_cli *cli, FILE *out);

@@ -87,7 +87,7 @@ take_signals(struct session *s)
 enum { PATIENCE_S = 5 };
 
 static void
-say_waiting(void *session, const char *text)
+say_on_stderr(void *session, const char *text)
 {
 	(void)session;
 	fprintf(stderr, "netperf: %s\n", text);
@@ -335,7 +335,8 @@ run(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	s->out = s->document != NULL && cli->output.json_file == NULL ? NULL : stdout;
-	if (np_cli_test(cli) == NP_TEST_BENCH && np_cli_settle(cli, err) != NP_OK) {
+	if ((np_cli_test(cli) == NP_TEST_BENCH ? np_cli_settle(cli, err)
+					       : np_flows_check_none(cli, err)) != NP_OK) {
 		return err->code;
 	}
 	if (np_wire_settle(cli, err) != NP_OK) {
@@ -349,7 +350,7 @@ run(struct session *s, struct np_err *err)
 				      .peer = &s->ends.remote.at[0] };
 	s->client.chan.fd = -1;
 	s->client.hooks.ctx = s;
-	s->client.hooks.waiting = say_waiting;
+	s->client.hooks.tell = say_on_stderr;
 	s->client.hooks.patience_ns = PATIENCE_S * NP_SEC;
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &s->target, err);

@@ -790,6 +790,53 @@ set_engine(void *ctx, const struct np_option *o, const char *arg, struct np_err 
 }
 
 static int
+take_threads(const char *text, uint32_t *threads, struct np_err *err)
+{
+	int64_t n;
+
+	if (text == NULL) {
+		return NP_OK;
+	}
+	if (np_parse_count(text, &n) != 0 || n < 1 || n > NP_THREADS_MAX) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is no number of threads (1 to %d)", text,
+			       NP_THREADS_MAX);
+	}
+	*threads = (uint32_t)n;
+	return NP_OK;
+}
+
+static int
+set_threads(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK ||
+	    take_threads(pair.first, &cli->plan.near.place.threads, err) != NP_OK) {
+		return err->code;
+	}
+	return take_threads(pair.comma ? pair.second : pair.first, &cli->plan.far.place.threads,
+			    err);
+}
+
+static int
+set_warm_up(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	char *end;
+	double s = strtod(arg, &end);
+
+	(void)o;
+	if (end == arg || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is no time to warm up (0 to %d s)", arg,
+			       NP_WARM_UP_MAX / 1000);
+	}
+	cli->plan.warm_up_ms = (uint32_t)(s * 1000 + 0.5);
+	return NP_OK;
+}
+
+static int
 set_json(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
 	struct np_cli *cli = ctx;
@@ -1003,9 +1050,15 @@ const struct np_option np_global_options[] = {
 	  TO(target.nat) },
 	{ ROW('\0', "flows", COUNT, "n", "data connections of the test, 1 to 10000 (1)"),
 	  TO(plan.flows), RANGE(1, NP_FLOWS_MAX) },
+	{ ROW('\0', "threads", CUSTOM, "local,remote",
+	      "threads that drive the data connections, no more than these (1)"),
+	  .set = set_threads },
+	{ ROW('\0', "warm-up", CUSTOM, "s",
+	      "seconds that the data connections are driven before anything counts (0)"),
+	  .set = set_warm_up },
 	{ ROW('\0', "engine", CUSTOM, "local,remote",
-	      "what drives the data connections: sync (the default of one), epoll (of more); list "
-	      "says what this end can do"),
+	      "what drives the data connections: sync (the default of one a thread), epoll (of "
+	      "more); list says what this end can do"),
 	  .set = set_engine },
 	{ ROW('\0', "json", MAYBE, "file",
 	      "write the run as a JSON document into the file, else in place of the "

@@ -128,6 +128,14 @@ np_sock_unblock(int fd)
 }
 
 void
+np_sock_block(int fd)
+{
+	int off = 0;
+
+	ioctl(fd, FIONBIO, &off);
+}
+
+void
 np_sock_forget(int fd)
 {
 	enum { MOST = 1 << 16 };

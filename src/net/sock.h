@@ -66,8 +66,9 @@ int np_sock_int(int fd, int level, int name);
 /* Bytes in a queue of it: SIOCINQ not read yet, SIOCOUTQ not sent yet; 0 where none is told. */
 int np_sock_queued(int fd, unsigned long which);
 
-/* Have its calls return at once. */
+/* Have its calls return at once, or block again. */
 void np_sock_unblock(int fd);
+void np_sock_block(int fd);
 
 /*
  * Drop the datagrams that it has heard. Whoever may be heard may go on sending: so many are dropped

@@ -215,7 +215,7 @@ tell_wait(struct np_client *c, uint64_t since, uint64_t deadline)
 	    "come first; waiting for up to %.0f s more",
 	    c->peer, (double)(now - since) / 1e9, (double)(deadline - now) / 1e9);
 	c->told = true;
-	c->hooks.waiting(c->hooks.ctx, text);
+	c->hooks.tell(c->hooks.ctx, text);
 }
 
 /* Receive an answer, for which the user may have to wait for long. */
@@ -226,7 +226,7 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 	uint64_t tell = since + c->hooks.patience_ns;
 	int rc;
 
-	if (c->hooks.waiting == NULL || c->told || tell >= deadline) {
+	if (c->hooks.tell == NULL || c->told || tell >= deadline) {
 		return receive(c, what, deadline, err);
 	}
 	rc = receive(c, what, tell, err);
@@ -623,6 +623,10 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 	}
 	if (p->flows > 1) {
 		snprintf(what, sizeof(what), "--flows %u", p->flows);
+	} else if (p->far.place.threads > 1) {
+		snprintf(what, sizeof(what), "--threads ,%u", p->far.place.threads);
+	} else if (p->warm_up_ms > 0) {
+		snprintf(what, sizeof(what), "--warm-up");
 	} else if (p->far.place.engine != NULL) {
 		snprintf(what, sizeof(what), "--engine ,%s", p->far.place.engine->name);
 	} else {
@@ -632,6 +636,23 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 		       "%s: the netserver at %s knows no plans; it is not Plumbline's, or an "
 		       "older one",
 		       what, c->peer);
+}
+
+/* The daemon's limits are its own: less than was asked for is a test, too, and the user is told. */
+static void
+take_fewer(struct np_client *c, struct test *t)
+{
+	uint32_t flows = t->out->far.flows, asked = t->run.plan->flows;
+	char text[512];
+
+	np_run_trim(&t->run, flows);
+	if (c->hooks.tell != NULL) {
+		snprintf(text, sizeof(text),
+			 "%s grants %u of %u data connections (netserver --max-flows, "
+			 "--max-memory)",
+			 c->peer, flows, asked);
+		c->hooks.tell(c->hooks.ctx, text);
+	}
 }
 
 static int
@@ -651,17 +672,18 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (dialect->granted(c->chan.in, &t->out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
-	if (t->out->far.flows != p->flows) {
+	if (t->out->far.flows > p->flows) {
 		return np_fail(err, NP_EPEER, 0, "%s waits for %u data connections, not for %u",
 			       c->peer, t->out->far.flows, p->flows);
 	}
+	if (t->out->far.flows < p->flows) {
+		take_fewer(c, t);
+	}
 	t->run.end.token = t->out->far.token;
 	if (t->run.conn->ids != NULL && !t->out->far.ids) {
-		for
-			NP_EACH_WORKER(w, &t->run)
-			{
-				t->run.side->without_ids(w);
-			}
+		NP_EACH_WORKER (w, &t->run) {
+			t->run.side->without_ids(w);
+		}
 	}
 	return NP_OK;
 }
@@ -672,11 +694,9 @@ last_ns(const struct np_run *run)
 {
 	uint64_t last = 0;
 
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			last = w->last_ns > last ? w->last_ns : last;
-		}
+	NP_EACH_WORKER (w, run) {
+		last = w->last_ns > last ? w->last_ns : last;
+	}
 	return last;
 }
 
@@ -978,13 +998,11 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	if (rc != NP_OK) {
 		return rc;
 	}
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (run->side->drain != NULL) {
-				run->side->drain(w);
-			}
+	NP_EACH_WORKER (w, run) {
+		if (run->side->drain != NULL) {
+			run->side->drain(w);
 		}
+	}
 	if (!run->plan->no_control && d.cause == NP_BY_CLOCK && run->plan->pattern->transactions &&
 	    !something_counted(run)) {
 		return np_fail(err, NP_ETIME, 0,

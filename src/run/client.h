@@ -36,8 +36,9 @@ struct np_client_hooks {
 	void *ctx;
 	/* The test is agreed on: the flow knows where the data goes to. NULL. */
 	void (*agreed)(void *ctx, const struct np_run *run);
-	/* Once: the daemon has not answered for patience_ns, and the wait goes on. NULL. */
-	void (*waiting)(void *ctx, const char *text);
+	/* A line for the user: once that the daemon has not answered for patience_ns, and the wait
+	 * goes on; that it grants less than was asked for. NULL. */
+	void (*tell)(void *ctx, const char *text);
 	uint64_t patience_ns;
 };
 
@@ -55,7 +56,7 @@ struct np_client {
 	bool heard;      /* the daemon has answered once */
 	bool want_far;   /* the daemon's own figures matter, however late they come */
 	struct np_client_hooks hooks;
-	bool told; /* hooks.waiting() was called */
+	bool told; /* of the wait, by hooks.tell() */
 
 	/* Why there is none, or no result: as netperf has words of its own for that. 0: another. */
 	int unresolved;   /* the host's name: getaddrinfo(3)'s error */

@@ -57,11 +57,9 @@ activity(const struct np_run *run)
 {
 	uint64_t sum = 0;
 
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			sum += activity_of(w);
-		}
+	NP_EACH_WORKER (w, run) {
+		sum += activity_of(w);
+	}
 	return sum;
 }
 
@@ -89,13 +87,11 @@ progress(const struct np_run *run)
 static bool
 rests(const struct np_run *run)
 {
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (np_load_resting(&w->load)) {
-				return true;
-			}
+	NP_EACH_WORKER (w, run) {
+		if (np_load_resting(&w->load)) {
+			return true;
 		}
+	}
 	return false;
 }
 
@@ -207,13 +203,11 @@ keep_patience(struct control *c, uint64_t now)
 	if (patience_ns == 0 || c->d->run->worker->stop.wake_fd != 0) {
 		return NP_NEVER;
 	}
-	for
-		NP_EACH_WORKER(w, c->d->run)
-		{
-			if (np_team_phase_of(c->team, w) == NP_LOOPING) {
-				keep_patience_of(c, w, now);
-			}
+	NP_EACH_WORKER (w, c->d->run) {
+		if (np_team_phase_of(c->team, w) == NP_LOOPING) {
+			keep_patience_of(c, w, now);
 		}
+	}
 	return now + patience_ns / 10;
 }
 
@@ -265,11 +259,9 @@ keep_warm_up(struct control *c, uint64_t now)
 		(void)np_cpu_read(NULL, &c->cpu, &err);
 	}
 	run->window.started_ns = np_now();
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			np_stop_mark(&w->stop);
-		}
+	NP_EACH_WORKER (w, run) {
+		np_stop_mark(&w->stop);
+	}
 	return now;
 }
 
@@ -301,14 +293,12 @@ keep_test_time(struct control *c, uint64_t now)
 static void
 keep_together(struct control *c)
 {
-	for
-		NP_EACH_WORKER(w, c->d->run)
-		{
-			if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
-				end(c, NP_BY_LOOP, 1);
-				return;
-			}
+	NP_EACH_WORKER (w, c->d->run) {
+		if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
+			end(c, NP_BY_LOOP, 1);
+			return;
 		}
+	}
 }
 
 /* The controller's next appointment; ends the loop when it is due. */
@@ -384,11 +374,9 @@ kick(const struct control *c)
 {
 	bool any = false;
 
-	for
-		NP_EACH_WORKER(w, c->d->run)
-		{
-			any = kick_one(c, w) || any;
-		}
+	NP_EACH_WORKER (w, c->d->run) {
+		any = kick_one(c, w) || any;
+	}
 	return any;
 }
 
@@ -438,14 +426,12 @@ watch_data(const struct control *c, enum np_phase phase)
 	const struct np_run *run = c->d->run;
 	bool wanted = phase == NP_LOOPING && !run->plan->active && run->side->ends_on_hangup;
 
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			c->polls[FIXED + (w - run->worker)] = (struct pollfd){
-				.fd = wanted ? w->conn->fd : -1,
-				.events = POLLRDHUP,
-			};
-		}
+	NP_EACH_WORKER (w, run) {
+		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
+			.fd = wanted ? w->conn->fd : -1,
+			.events = POLLRDHUP,
+		};
+	}
 }
 
 static void
@@ -530,16 +516,14 @@ note_cpu(struct np_run *run, struct np_cpu_times *from)
 static void
 conclude(struct np_run *run)
 {
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (run->window.started_ns != 0 && w->ended_ns > run->window.ended_ns) {
-				run->window.ended_ns = w->ended_ns;
-			}
-			if (run->err.code == NP_OK && w->err.code != NP_OK) {
-				run->err = w->err;
-			}
+	NP_EACH_WORKER (w, run) {
+		if (run->window.started_ns != 0 && w->ended_ns > run->window.ended_ns) {
+			run->window.ended_ns = w->ended_ns;
 		}
+		if (run->err.code == NP_OK && w->err.code != NP_OK) {
+			run->err = w->err;
+		}
+	}
 }
 
 int

@@ -135,11 +135,9 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	find_device(ev, run);
 	start_capture(ev, run);
 	if ((plan->caps & NP_CAP_TEST) != 0) {
-		for
-			NP_EACH_WORKER(w, run)
-			{
-				w->use.root = root_of(plan);
-			}
+		NP_EACH_WORKER (w, run) {
+			w->use.root = root_of(plan);
+		}
 		ev->moved = np_moved_begin(root_of(plan), ev->device);
 	}
 	return ev;
@@ -396,14 +394,12 @@ put_threads(const struct np_run *run, struct np_bag *into)
 {
 	const struct np_worker *busiest = run->worker;
 
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (w->use.user_us + w->use.system_us >
-			    busiest->use.user_us + busiest->use.system_us) {
-				busiest = w;
-			}
+	NP_EACH_WORKER (w, run) {
+		if (w->use.user_us + w->use.system_us >
+		    busiest->use.user_us + busiest->use.system_us) {
+			busiest = w;
 		}
+	}
 	np_thread_put(&busiest->use, into);
 	if (run->workers > 1) {
 		np_bag_int(into, run->workers, "thread.count");

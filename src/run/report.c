@@ -61,7 +61,7 @@ report_transactions(const struct sums *s, struct np_record *r)
 {
 	bool any = s->p->pattern->transactions;
 	double burst = s->p->pattern->connection_test ? 0 : s->p->burst;
-	double in_flight = (1 + burst) * s->p->flows;
+	double in_flight = (1 + burst) * (s->out->tally.flows > 0 ? s->out->tally.flows : 1);
 	double each = s->transactions > 0 ? (s->seconds - s->paced) / s->transactions : 0;
 	double rate = s->seconds > 0 ? s->transactions / s->seconds : 0;
 
@@ -234,11 +234,44 @@ report_transport(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_REMOTE_CORK, s->p->cork);
 }
 
+/* One flow's rate as this end counted it, in the unit of the throughput. */
+static double
+flow_rate(const struct sums *s, const struct np_flow_result *f)
+{
+	if (by_transactions(s)) {
+		return s->seconds > 0 ? (double)f->transactions / s->seconds : 0;
+	}
+	return np_rate(s->unit, (double)f->sent + (double)f->received, s->seconds);
+}
+
+/* The least and the greatest of the flows, and how alike they are (Jain's index, 1: all alike). */
+static void
+report_fairness(const struct sums *s, struct np_record *r)
+{
+	const struct np_tally *t = &s->out->tally;
+	double least = throughput(s), most = least, sum = 0, squares = 0;
+
+	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
+		double rate = flow_rate(s, &t->flow[i]);
+
+		least = i == 0 || rate < least ? rate : least;
+		most = i == 0 || rate > most ? rate : most;
+		sum += rate;
+		squares += rate * rate;
+	}
+	np_record_real(r, NP_M_MIN_FLOW_THROUGHPUT, least);
+	np_record_real(r, NP_M_MAX_FLOW_THROUGHPUT, most);
+	np_record_real(r, NP_M_JAIN_INDEX, squares > 0 ? sum * sum / (t->flows * squares) : 1);
+}
+
 /* A far end that was not asked by a plan does not tell what drives it: the text is empty. */
 static void
 report_flows(const struct sums *s, struct np_record *r)
 {
-	np_record_int(r, NP_M_FLOWS, s->p->flows);
+	np_record_int(r, NP_M_FLOWS, s->out->tally.flows);
+	np_record_int(r, NP_M_THREADS, s->out->tally.workers);
+	np_record_int(r, NP_M_REMOTE_THREADS, s->out->far.threads);
+	report_fairness(s, r);
 	np_record_text(r, NP_M_LOCAL_ENGINE, np_engine_of(s->p)->name);
 	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
 }

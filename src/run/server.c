@@ -519,12 +519,6 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 {
 	int32_t call = largest_call(p);
 
-	if (most->flows != 0 && p->flows > most->flows) {
-		np_fail(err, NP_EUNSUP, 0,
-			"test of %u data connections: the daemon allows %u (netserver --max-flows)",
-			p->flows, most->flows);
-		return by_rule(err, EMFILE);
-	}
 	if (most->seconds != 0 && wish->seconds > most->seconds) {
 		np_fail(err, NP_EUNSUP, 0,
 			"test of %u s: the daemon allows %u (netserver --max-length)",
@@ -579,6 +573,50 @@ name_test(const struct np_plan *p, char *out, size_t size)
 	}
 }
 
+/* A test's own bytes, and what its session takes. */
+static int
+bytes_of(const struct np_plan *p, const struct np_terms *terms, uint64_t *bytes, struct np_err *err)
+{
+	if (np_run_bytes(p, terms, bytes, err) != NP_OK) {
+		return err->code;
+	}
+	*bytes = *bytes > UINT64_MAX - NP_SESSION_BYTES ? UINT64_MAX : *bytes + NP_SESSION_BYTES;
+	return NP_OK;
+}
+
+/* More threads than that would only wait for each other. */
+enum { THREADS_A_CPU = 4 };
+
+/*
+ * Grant no more flows and workers than there may be; the client learns how many they are. What does
+ * not fit with one of each is refused later.
+ */
+static int
+fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *terms, uint64_t *bytes,
+    struct np_err *err)
+{
+	uint32_t *threads = &p->near.place.threads, cpus = (uint32_t)np_cpu_count();
+
+	*threads = *threads > THREADS_A_CPU * cpus ? THREADS_A_CPU * cpus : *threads;
+	if (most->flows != 0 && p->flows > most->flows) {
+		p->flows = most->flows;
+	}
+	while (bytes_of(p, terms, bytes, err) == NP_OK) {
+		if (most->bytes == 0 || *bytes <= most->bytes || (*threads <= 1 && p->flows <= 1)) {
+			return NP_OK;
+		}
+		*threads = *threads > 1 ? *threads / 2 : 1;
+		p->flows = *threads == 1 && p->flows > 1 ? p->flows / 2 : p->flows;
+	}
+	return err->code;
+}
+
+static uint32_t
+warm_up_s(const struct np_plan *p)
+{
+	return (p->warm_up_ms + 999) / 1000;
+}
+
 /* What the test would take; and its parameters made to fit what is not the client's to say. */
 static int
 make_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
@@ -587,13 +625,8 @@ make_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *t
 	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0;
 	memset(wish, 0, sizeof(*wish));
 	name_test(p, wish->test, sizeof(wish->test));
-	wish->seconds = p->length > 0 ? (uint32_t)p->length : 0;
-	if (np_run_bytes(p, terms, &wish->bytes, err) != NP_OK) {
-		return err->code;
-	}
-	wish->bytes = wish->bytes > UINT64_MAX - NP_SESSION_BYTES ? UINT64_MAX
-								  : wish->bytes + NP_SESSION_BYTES;
-	return NP_OK;
+	wish->seconds = p->length > 0 ? (uint32_t)p->length + warm_up_s(p) : 0;
+	return fit(&s->limits, p, terms, &wish->bytes, err);
 }
 
 /* The data connection is closed before the results go out. */

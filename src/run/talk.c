@@ -18,7 +18,8 @@ np_far_init(struct np_far *far)
 	far->send_width = far->recv_width = -1;
 	far->prio = far->tos = -1;
 	far->failed_sends = -1;
-	far->flows = far->met = 1;
+	far->flows = far->met = far->threads = 1;
+	far->skew.begin_ns = far->skew.end_ns = -1;
 	far->cpu_method = 'U';
 }
 
@@ -590,7 +591,8 @@ np_dialect(uint32_t code)
 bool
 np_plan_needs_trio(const struct np_plan *p)
 {
-	return p->flows > 1 || p->far.place.engine != NULL || p->bench->code == NP_PLAN;
+	return p->flows > 1 || p->far.place.engine != NULL || p->bench->code == NP_PLAN ||
+	       p->far.place.threads > 1 || p->warm_up_ms > 0;
 }
 
 const struct np_dialect *

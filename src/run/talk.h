@@ -31,6 +31,7 @@ struct np_far {
 	int prio, tos;
 	bool measures_cpu;
 	uint32_t flows;                 /* data connections that it waits for */
+	uint32_t threads;               /* its workers */
 	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 
 	bool reported; /* the rest is there */
@@ -39,8 +40,9 @@ struct np_far {
 	uint64_t sent, received; /* bytes */
 	int64_t sends, receives; /* calls */
 	int retrans;
-	uint32_t met;   /* data connections that took part */
-	double elapsed; /* seconds */
+	uint32_t met;        /* data connections that took part */
+	struct np_skew skew; /* of its workers */
+	double elapsed;      /* seconds */
 	int64_t failed_sends;
 	int64_t transactions;
 	struct np_cpu_use cpu;

@@ -158,6 +158,8 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.flags = flags_of(p, &p->far) | (echoes ? NP_WP_ECHO : 0);
 	m.flows = p->flows;
 	m.depth = p->burst;
+	m.threads = p->far.place.threads;
+	m.warm_up = p->warm_up_ms;
 	ask_end(p, run, &m);
 	ask_addresses(p, run, &m);
 	if (run->terms->eth != NULL) {
@@ -217,6 +219,7 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->prio = m.socket_prio;
 	far->tos = m.socket_tos;
 	far->flows = m.flows;
+	far->threads = m.threads;
 	np_text_printable(m.engine);
 	snprintf(far->engine, sizeof(far->engine), "%s", m.engine);
 	return NP_OK;
@@ -239,6 +242,8 @@ reported(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->transactions = m.transactions;
 	far->elapsed = (double)m.elapsed_ns / 1e9;
 	far->met = m.flows;
+	far->skew.begin_ns = m.begin_skew_ns;
+	far->skew.end_ns = m.end_skew_ns;
 	far->retrans = m.retransmissions;
 	far->sndbuf_end = m.send_buf_size;
 	far->rcvbuf_end = m.recv_buf_size;
@@ -298,6 +303,8 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	p->length = m->length;
 	p->flows = m->flows;
 	p->burst = m->depth;
+	p->near.place.threads = m->threads;
+	p->warm_up_ms = m->warm_up;
 	if (p->flows > 1 && !np_plan_several(p)) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "flows of %u: %s over %s has one",
 			       p->flows, p->pattern->name, p->transport->name);
@@ -462,6 +469,7 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.flags = granted_flags(p, run);
 	snprintf(m.engine, sizeof(m.engine), "%s", np_engine_of(p)->name);
 	m.flows = p->flows;
+	m.threads = run->workers;
 	m.cpu_rate = (double)cpu_rate(p);
 	np_tagged_put(&np_tagged_grant, 0, &m, frame);
 }
@@ -511,6 +519,8 @@ report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 	if (t->started_ns != 0) {
 		m.elapsed_ns = counted(t->ended_ns - t->started_ns);
 		m.flows = t->flows;
+		m.begin_skew_ns = t->skew.begin_ns;
+		m.end_skew_ns = t->skew.end_ns;
 	}
 	m.retransmissions = wish(t->closing.retrans);
 	m.send_buf_size = wish(t->closing.sndbuf_end);

@@ -176,9 +176,9 @@ drive_window(struct member *m)
 	}
 	enter(m, NP_LOOPING);
 	do {
-		rc = w->loop(w);
+		rc = w->budget > 0 ? w->loop(w) : 0; /* of a small count others may have all */
 	} while (rc == 0 && np_stop_take_mark(&w->stop) && np_worker_mark(w));
-	w->ended_ns = np_now();
+	w->left_ns = w->ended_ns = np_now();
 	if (w->use.root != NULL) {
 		np_thread_end(&w->use);
 	}
@@ -294,13 +294,11 @@ np_team_phase(const struct np_team *team)
 {
 	enum np_phase least = NP_DONE;
 
-	for
-		NP_EACH_WORKER(w, team->run)
-		{
-			enum np_phase phase = np_team_phase_of(team, w);
+	NP_EACH_WORKER (w, team->run) {
+		enum np_phase phase = np_team_phase_of(team, w);
 
-			least = phase < least ? phase : least;
-		}
+		least = phase < least ? phase : least;
+	}
 	return least;
 }
 

@@ -11,8 +11,10 @@
 #include "wire/tagged.h"
 
 enum {
-	NP_FLOWS_MAX = 10000, /* data connections of a test */
-	NP_GRANT_PORTS = 64   /* ports that a GRANT can name */
+	NP_FLOWS_MAX = 10000,   /* data connections of a test */
+	NP_THREADS_MAX = 256,   /* workers of one end */
+	NP_WARM_UP_MAX = 60000, /* milliseconds */
+	NP_GRANT_PORTS = 64     /* ports that a GRANT can name */
 };
 
 /* Bits of a PLAN's flags; of a GRANT's the first three. */

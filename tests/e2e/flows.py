@@ -3,6 +3,7 @@ line, the list says what this end can do, and what each flow carried adds up to 
 """
 
 import json
+import time
 from functools import partial
 from typing import Any, Dict, List
 
@@ -25,6 +26,14 @@ REFUSED = (
     ("--flows 2 -- -P 5000", ("--flows", "port 5000")),
     ("--flows 2 --engine sync", ("--engine sync", "--flows 2", "one connection")),
     ("--flows 2 --engine epoll,sync", ("--engine ,sync", "--flows 2", "one connection")),
+    ("--flows 2 --threads 3", ("--threads 3", "2 data connections", "--flows")),
+    ("--flows 2 --threads 2,3", ("--threads ,3", "2 data connections", "--flows")),
+    ("--threads 0", ("--threads", "1 to 256")),
+    ("--threads 2,x", ("--threads", "x", "1 to 256")),
+    ("--warm-up -1", ("--warm-up", "-1")),
+    ("--warm-up 61", ("--warm-up", "61", "60")),
+    ("--flows 2 -t UUID", ("--flows", "UUID")),
+    ("--threads 2 -t LOC_CPU", ("--threads", "LOC_CPU")),
     ("--engine steam", ("--engine", "steam", "--engine list")),
     ("--engine sync,steam", ("--engine", "steam")),
 )
@@ -61,13 +70,15 @@ def document_of(port: int, test: str, *args: str) -> Any:
 
 def the_usual_engine_may_be_named(port: int) -> None:
     plan = document_of(port, "TCP_RR", "--engine", "sync,")["plan"]
-    assert plan == {"flows": 1, "engine": {"near": "sync", "far": None}}, plan
+    assert plan["flows"] == 1 and plan["engine"] == {"near": "sync", "far": None}, plan
+    assert plan["threads"] == {"near": 1, "far": None}, plan
 
 
 def the_far_end_tells_its_engine(port: int) -> None:
     document = document_of(port, "TCP_RR", "--engine", "epoll")
     engine = {"near": "epoll", "far": "epoll"}
-    assert document["plan"] == {"flows": 1, "engine": engine}, document["plan"]
+    assert document["plan"]["engine"] == engine, document["plan"]
+    assert document["plan"]["threads"] == {"near": 1, "far": 1}, document["plan"]
     assert document["final"]["REMOTE_ENGINE"] == "epoll", document["final"]["REMOTE_ENGINE"]
 
 
@@ -84,6 +95,56 @@ def flows_add_up(port: int, test: str) -> str:
     else:
         assert all(one["bits_per_s"] > 0 for one in rows), rows
     return f"{final['THROUGHPUT']:.0f} {final['THROUGHPUT_UNITS']}"
+
+
+def threads_add_up(port: int, test: str, threads: str, engine: str) -> str:
+    """Each worker has its part of the flows, and all have one window."""
+    document = document_of(port, test, "--flows", "6", "--threads", threads)
+    one, near = document["iterations"][0], int(threads.split(",")[0])
+    workers, rows = one["workers"], one["flows"]
+    assert document["plan"]["engine"]["near"] == engine, document["plan"]
+    assert document["final"]["THREADS"] == len(workers) == near, workers
+    for i, worker in enumerate(workers):
+        mine = [row for row in rows if row["worker"] == i]
+        assert worker["flows"] == len(mine) == 6 // near, (worker, mine)
+        for name in ("bytes_sent", "bytes_received"):
+            assert worker[name] == sum(row[name] for row in mine), (name, worker, mine)
+        assert 0 <= worker["began_us"] < worker["ended_us"], worker
+        assert worker["user_s"] + worker["system_s"] > 0, worker
+    assert document["final"]["LOCAL_BYTES_SENT"] == sum(worker["bytes_sent"] for worker in workers), document["final"]
+    assert 0 <= document["final"]["MIN_FLOW_THROUGHPUT"] <= document["final"]["MAX_FLOW_THROUGHPUT"]
+    begins = [worker["began_us"] for worker in workers]
+    assert abs(one["skew"]["near"]["begin_us"] - (max(begins) - min(begins))) < 0.01, one["skew"]
+    assert one["skew"]["far"]["begin_us"] is not None, one["skew"]
+    return f"skew {one['skew']['near']['begin_us']:.0f} us"
+
+
+def counted(port: int, test: str, *args: str) -> None:
+    """Not one request more than is counted, over however many flows and threads."""
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", *args, "--", "-k",
+                   "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"], timeout=PATIENCE)
+    assert got.rc == 0, got
+    assert {line.split("=")[1] for line in got.out.split()} == {"1003"}, got.out
+
+
+def a_warm_up_does_not_count(port: int, test: str, *args: str) -> str:
+    """The window is as long as the test, and both ends count what is in it."""
+    began = time.monotonic()
+    document = document_of(port, test, "--warm-up", "0.5", *args)
+    took, final = time.monotonic() - began, document["final"]
+    assert took >= 1.5, took
+    assert document["plan"]["warm_up_s"] == 0.5, document["plan"]
+    near, far = final["LOCAL_BYTES_SENT"], final["REMOTE_BYTES_RECVD"]
+    assert 0 < near and abs(far / near - 1) < 0.2, (near, far)
+    rows = document["iterations"][0]["flows"] or [{"bytes_sent": near}]
+    assert sum(row["bytes_sent"] for row in rows) == near, (rows, near)
+    return f"{near} here, {far} there in {final['ELAPSED_TIME']:.3f} s"
+
+
+def a_warm_up_takes_none_of_the_count(port: int) -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "-1003", "-P", "0", "--warm-up",
+                   "0.3", "--flows", "7", "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"], timeout=PATIENCE)
+    assert got.rc == 0 and got.out.strip() == "LOCAL_RECV_CALLS=1003", got
 
 
 def each_has_its_turn(port: int) -> str:
@@ -113,6 +174,19 @@ def suite(report: lib.Report) -> None:
         report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
         report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))
         report.case("each has its turn", partial(each_has_its_turn, daemon.port))
+        for test, threads, engine in (("TCP_RR", "2", "epoll"), ("TCP_STREAM", "3,1", "epoll"),
+                                      ("UDP_RR", "6,2", "sync"), ("TCP_RR", "6", "sync"), ("TCP_STREAM", "6", "sync")):
+            report.case(f"threads add up: {test} {threads}",
+                        partial(threads_add_up, daemon.port, test, threads, engine))
+        for test in ("TCP_RR", "UDP_RR"):
+            report.case(f"counted: {test}", partial(counted, daemon.port, test, "--flows", "10", "--threads", "3"))
+            report.case(f"counted: {test}, a thread each",
+                        partial(counted, daemon.port, test, "--flows", "4", "--threads", "4"))
+        for test, args in (("TCP_STREAM", ()), ("TCP_STREAM", ("--flows", "4", "--threads", "2")), ("TCP_RR", ()),
+                           ("UDP_RR", ("--flows", "3"))):
+            report.case(f"a warm-up does not count: {test} {' '.join(args)}",
+                        partial(a_warm_up_does_not_count, daemon.port, test, *args))
+        report.case("a warm-up takes none of the count", partial(a_warm_up_takes_none_of_the_count, daemon.port))
         for test in TESTS:
             why = engines("-t", test, "--flows", str(FLOWS))["epoll"].partition("not here: ")[2]
             if why:

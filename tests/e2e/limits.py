@@ -177,6 +177,16 @@ def too_much(options: Sequence[str], wanted: Sequence[str], fine: Sequence[str],
         return line
 
 
+def fewer_flows() -> str:
+    """No more data connections than there may be; the user is told."""
+    with lib.Daemon(args=["--max-flows", "3"]) as daemon:
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR", "-l", "1", "-P", "0",
+                       "--flows", "4", "--threads", "4", "--", "-k", "FLOWS,THREADS"], timeout=30)
+        assert got.rc == 0 and got.out.split() == ["FLOWS=3", "THREADS=3"], got
+        assert "grants 3 of 4 data connections" in got.err and "--max-flows" in got.err, got
+        return got.err.strip()
+
+
 def counted_for_ever() -> None:
     """A test by count ends when the longest by time would."""
     with lib.Daemon(args=["--max-length", "1"]) as daemon:
@@ -443,8 +453,7 @@ def cases() -> Iterator[Case]:
     yield "--max-message", partial(too_much, ["--max-message", "64k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "65k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "64k"], "max-message")
-    yield "--max-flows", partial(too_much, ["--max-flows", "3"], ["TCP_RR", "-l", "1", "--flows", "4"],
-                                 ["TCP_RR", "-l", "1", "--flows", "3"], "max-flows")
+    yield "--max-flows", fewer_flows
     yield "--max-memory", partial(too_much, ["--max-memory", "3M"],
                                   ["TCP_STREAM", "-l", "1", "--", "-M", "2m", "-S", "100k"],
                                   ["TCP_STREAM", "-l", "1"], "max-memory")

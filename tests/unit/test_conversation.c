@@ -561,7 +561,7 @@ an_answer_to_something_else_is_an_error(void **state)
 }
 
 static void
-grant_fewer_flows(int fd)
+grant_more_flows(int fd)
 {
 	struct np_grant_message m;
 	uint8_t frame[NP_FRAME_SIZE];
@@ -570,13 +570,13 @@ grant_fewer_flows(int fd)
 	np_tagged_init(&np_tagged_grant, &m);
 	m.ports.count = 1;
 	m.ports.at[0] = 4711;
-	m.flows = 3;
+	m.flows = 5;
 	np_tagged_put(&np_tagged_grant, 0, &m, frame);
 	assert_true(put_bytes(fd, frame, sizeof(frame)));
 }
 
 static void
-a_grant_of_other_flows_is_an_error(void **state)
+a_grant_of_more_flows_is_an_error(void **state)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_outcome out;
@@ -586,12 +586,12 @@ a_grant_of_other_flows_is_an_error(void **state)
 	struct np_err err = { .code = NP_OK };
 
 	(void)state;
-	meet(&d, &c, AF_INET, grant_fewer_flows);
+	meet(&d, &c, AF_INET, grant_more_flows);
 	c.granted.caps = NP_CAP_PLAN;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
 	p.flows = 4;
 	assert_int_equal(np_client_run(&c, &p, NULL, &peer, &out, &err), NP_EPEER);
-	assert_has(err.msg, "waits for 3 data connections, not for 4");
+	assert_has(err.msg, "waits for 5 data connections, not for 4");
 	np_outcome_free(&out);
 	part(&d, &c);
 }
@@ -1095,7 +1095,7 @@ ask_with_patience(struct np_client *c, void (*script)(int fd), uint64_t patience
 	meet(&d, c, AF_INET, script);
 	c->told = told;
 	c->hooks.ctx = &wait;
-	c->hooks.waiting = note_wait;
+	c->hooks.tell = note_wait;
 	c->hooks.patience_ns = patience_ns;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	assert_int_equal(np_client_run(c, &p, NULL, &peer, &out, &err), NP_ECONTROL);
@@ -1131,7 +1131,7 @@ main(void)
 		cmocka_unit_test(every_bench_runs_by_plan),
 		cmocka_unit_test(a_plan_may_name_what_drives_the_daemons_end),
 		cmocka_unit_test(a_plan_needs_a_daemon_of_ours),
-		cmocka_unit_test(a_grant_of_other_flows_is_an_error),
+		cmocka_unit_test(a_grant_of_more_flows_is_an_error),
 		cmocka_unit_test(one_connection_carries_several_tests),
 		cmocka_unit_test(a_daemon_that_refuses_is_quoted),
 		cmocka_unit_test(an_answer_to_something_else_is_an_error),

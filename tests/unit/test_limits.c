@@ -185,6 +185,20 @@ larger_messages_are_turned_down(void **state)
 	assert_int_equal(m.receive_size, 4096);
 }
 
+/* A plan is granted; with how many flows and workers? */
+static struct np_grant_message
+expect_plan(const struct np_limits *limits, const struct np_plan_message *m)
+{
+	struct np_grant_message granted;
+	struct session s;
+
+	open_limited(&s, limits, NULL);
+	ask_tagged(&s, &np_tagged_plan, m);
+	assert_int_equal(answer_tagged(&s, &np_tagged_grant, &granted).word, 0);
+	session_close(&s);
+	return granted;
+}
+
 /* A plan is turned down, with these words. */
 static void
 expect_no_plan(const struct np_limits *limits, const struct np_plan_message *m, int32_t error,
@@ -201,31 +215,34 @@ expect_no_plan(const struct np_limits *limits, const struct np_plan_message *m, 
 	assert_int_equal(b.refused_with, error);
 }
 
+/* As many as there may be. */
 static void
-more_flows_are_turned_down(void **state)
+fewer_flows_are_granted(void **state)
 {
 	struct np_limits limits = { .flows = 3 };
 	struct np_plan_message m = five_by_plan();
 	struct np_grant_message granted;
-	struct session s;
 
 	(void)state;
 	m.flows = 4;
-	expect_no_plan(&limits, &m, EMFILE,
-		       "test of 4 data connections: the daemon allows 3 (netserver --max-flows)");
+	assert_int_equal(expect_plan(&limits, &m).flows, 3);
 	m.flows = 10000;
-	expect_no_plan(&limits, &m, EMFILE, "test of 10000 data connections");
-	/* Each of them takes memory. */
+	m.threads = NP_THREADS_MAX;
+	granted = expect_plan(&limits, &m);
+	assert_int_equal(granted.flows, 3);
+	assert_int_equal(granted.threads, 3); /* no more than flows */
+	/* Each of them takes memory, a worker more of it. */
 	limits = (struct np_limits){ .bytes = NP_SESSION_BYTES + 10000 };
-	expect_no_plan(&limits, &m, ENOMEM, "(netserver --max-memory)");
-	m.flows = 1;
-	open_limited(&s, &limits, NULL);
-	ask_tagged(&s, &np_tagged_plan, &m);
-	assert_int_equal(answer_tagged(&s, &np_tagged_grant, &granted).word, 0);
+	granted = expect_plan(&limits, &m);
+	assert_in_range(granted.flows, 2, 10000 / sizeof(struct np_conn));
+	assert_int_equal(granted.threads, 1);
+	m.flows = m.threads = 1;
+	granted = expect_plan(&limits, &m);
 	assert_int_equal(granted.flows, 1);
 	assert_int_equal(granted.ports.count, 1);
 	assert_string_equal(granted.engine, "sync");
-	session_close(&s);
+	limits.bytes = NP_SESSION_BYTES;
+	expect_no_plan(&limits, &m, ENOMEM, "(netserver --max-memory)");
 }
 
 static void
@@ -747,7 +764,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(longer_tests_are_turned_down),
 		cmocka_unit_test(larger_messages_are_turned_down),
-		cmocka_unit_test(more_flows_are_turned_down),
+		cmocka_unit_test(fewer_flows_are_granted),
 		cmocka_unit_test(what_takes_more_memory_is_turned_down),
 		cmocka_unit_test(no_test_takes_more_than_was_reckoned),
 		cmocka_unit_test(ports_come_from_the_range),

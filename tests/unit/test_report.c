@@ -140,7 +140,8 @@ latency_knows_of_flows(void **state)
 
 	(void)state;
 	two_seconds(&out, &p, "TCP_RR");
-	p.flows = 10;
+	p.flows = 20;
+	out.tally.flows = 10; /* the daemon has granted no more */
 	out.tally.count.transactions = 1000;
 	np_report(&out, np_unit('x'), &r);
 	assert_real(&r, NP_M_TRANSACTION_RATE, 500);
@@ -184,6 +185,32 @@ a_service_tells_nothing(void **state)
 	}
 }
 
+/* Jain's index of 1, 1 and 4: 6 * 6 / (3 * 18). */
+static void
+flows_are_compared(void **state)
+{
+	struct np_flow_result flow[] = { { .transactions = 100 },
+					 { .transactions = 400 },
+					 { .transactions = 100 } };
+	struct np_outcome out;
+	struct np_plan p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, "TCP_RR");
+	out.tally.count.transactions = 600;
+	np_report(&out, np_unit('x'), &r);
+	assert_real(&r, NP_M_MIN_FLOW_THROUGHPUT, 300);
+	assert_real(&r, NP_M_MAX_FLOW_THROUGHPUT, 300);
+	assert_real(&r, NP_M_JAIN_INDEX, 1);
+	out.tally.flow = flow;
+	out.tally.flows = 3;
+	np_report(&out, np_unit('x'), &r);
+	assert_real(&r, NP_M_MIN_FLOW_THROUGHPUT, 50);
+	assert_real(&r, NP_M_MAX_FLOW_THROUGHPUT, 200);
+	assert_real(&r, NP_M_JAIN_INDEX, 36.0 / 54);
+}
+
 int
 main(void)
 {
@@ -193,6 +220,7 @@ main(void)
 		cmocka_unit_test(connections_count_where_they_are_the_unit),
 		cmocka_unit_test(latency_knows_of_bursts_and_pacing),
 		cmocka_unit_test(latency_knows_of_flows),
+		cmocka_unit_test(flows_are_compared),
 		cmocka_unit_test(a_service_tells_nothing),
 	};
 

@@ -49,12 +49,22 @@ wait_for(const struct loop *l, struct np_conn *c, uint32_t events)
 }
 
 /* The far end of all of a leader's connections is one test: its count is reached, or it broke. */
+static bool
+ends_all(const struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+
+	return w->error != 0 ||
+	       (p->role == NP_LEAD &&
+		(!p->pattern->transactions || np_seen(&w->count->transactions) >= w->budget));
+}
+
 static void
 end_one(struct loop *l, struct np_conn *c)
 {
 	epoll_ctl(l->fd, EPOLL_CTL_DEL, c->fd, NULL);
 	l->live--;
-	if (l->w->error != 0 || l->w->run->plan->role == NP_LEAD) {
+	if (ends_all(l->w)) {
 		l->live = 0;
 	}
 }
@@ -226,26 +236,43 @@ turn(struct loop *l)
 	}
 }
 
+/* What is to be sent at once is not waited for. */
+static int
+add_one(struct loop *l, struct np_conn *c)
+{
+	bool transmits = (c->need & NP_SEND) != 0 && l->w->steps->arrived == NULL;
+
+	np_sock_unblock(c->fd);
+	c->waits_for = (c->need & NP_REST) != 0                      ? EPOLLONESHOT
+		       : transmits || c->need == (NP_SEND | NP_PART) ? EPOLLOUT
+								     : EPOLLIN;
+	l->live++;
+	return add(l, c->fd, c->waits_for, c);
+}
+
 /* The connections, as they are before the first turn. */
 static int
 begin(struct loop *l)
 {
 	struct np_worker *w = l->w;
-	bool sends = w->steps->first == NP_SEND, paced = sends && w->load.burst > 0;
-	uint32_t events = paced                                ? EPOLLONESHOT
-			  : sends && w->steps->arrived == NULL ? EPOLLOUT
-							       : EPOLLIN;
+	const struct np_plan *p = w->run->plan;
+	bool paced = w->steps->first == NP_SEND && w->load.burst > 0;
+	/* A count of less than one a connection is for some of them. */
+	bool few = p->role == NP_LEAD && p->pattern->transactions && w->budget < w->conns;
 	int rc = add(l, w->stop.wake_fd, EPOLLIN, NULL);
 
 	for (uint32_t i = 0; i < w->conns && rc == 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		np_sock_unblock(c->fd);
-		c->waits_for = events;
-		c->need = paced ? NP_SEND | NP_REST : w->steps->first;
-		rc = add(l, c->fd, events, c);
+		if (!w->goes_on) {
+			c->need = few && i >= w->budget ? NP_OVER
+				  : paced               ? NP_SEND | NP_REST
+							: w->steps->first;
+		}
+		if (c->need != NP_OVER) {
+			rc = add_one(l, c);
+		}
 	}
-	l->live = w->conns;
 	l->due_ns = paced ? 1 : 0; /* the first burst is */
 	return rc;
 }

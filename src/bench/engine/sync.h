@@ -58,7 +58,7 @@ np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 	const struct np_slot *out = w->send_ring.slots, *in = w->recv_ring.slots;
 	const struct np_stop *const stop = &w->stop;
 	struct np_conn *const c = w->conn;
-	enum np_need need = s->first;
+	enum np_need need = w->goes_on ? c->need : s->first;
 
 	while (need != NP_OVER && !np_stopped(stop)) {
 		if (s->sent != NULL && need == NP_SEND) {

@@ -206,6 +206,19 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
 }
 
+/* No more requests than are counted: those that are missing may be under way elsewhere already. */
+static __attribute__((noinline)) enum np_need
+next_of_share(struct np_worker *w)
+{
+	uint64_t done = np_seen(&w->count->transactions);
+
+	if ((w->codec & NP_C_SHARE) != 0 && done + w->in_flight > w->budget) {
+		w->in_flight--;
+		return np_paced(w, NP_OVER);
+	}
+	return np_paced(w, NP_SEND);
+}
+
 NP_LOOP_BODY enum np_need
 request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -222,7 +235,8 @@ request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	if (answered(w, c)) {
 		return np_paced(w, NP_OVER);
 	}
-	return np_paced(w, NP_SEND);
+	return __builtin_expect((w->codec & (NP_C_PACE | NP_C_SHARE)) != 0, 0) ? next_of_share(w)
+									       : NP_SEND;
 }
 
 static const struct np_steps request_steps = {
@@ -320,7 +334,9 @@ request_setup(struct np_worker *w, struct np_err *err)
 		w->codec |= p->burst > 0 ? NP_C_MANY_IDS : NP_C_ID;
 	}
 	w->depth = p->burst + 1;
-	w->codec |= p->burst > 0 ? NP_C_MANY : 0u;
+	w->codec |= p->burst > 0                              ? NP_C_MANY
+		    : w->conns > 1 && w->budget != UINT64_MAX ? NP_C_SHARE
+							      : 0u;
 	w->patience_ns = !p->transport->connected ? p->timeout_ms * NP_MSEC : 0;
 	if (np_worker_send_ring(w, p->request, false, err) != NP_OK ||
 	    np_worker_recv_ring(w, p->response, false, err) != NP_OK) {

@@ -134,7 +134,8 @@ part(struct np_worker *w)
 	int rc = np_worker_part(w);
 
 	if (rc != -ETIMEDOUT) {
-		w->ended_ns = np_now();
+		/* Behind a warm-up the window is of one length wherever bytes are under way. */
+		w->ended_ns = w->run->plan->warm_up_ms == 0 ? np_now() : w->ended_ns;
 	} else if (!np_abandoned(&w->stop)) {
 		np_fail(&w->err, NP_ETIME, 0,
 			"the far end did not take the end of the data within %d s", NP_PART_S);
@@ -159,13 +160,11 @@ np_stream_transmit_finish(struct np_worker *w)
 void
 np_stream_nudge(struct np_run *run)
 {
-	for
-		NP_EACH_WORKER(w, run)
-		{
-			if (!run->plan->transport->connected) {
-				farewell(w);
-			}
+	NP_EACH_WORKER (w, run) {
+		if (!run->plan->transport->connected) {
+			farewell(w);
 		}
+	}
 }
 
 NP_LOOP_BODY enum np_need
@@ -288,6 +287,8 @@ receive_finish(struct np_worker *w)
 		 */
 		np_worker_look(w);
 		np_worker_shut(w);
+	} else if (!p->active && p->warm_up_ms > 0) {
+		(void)np_worker_part(w); /* what still comes was not sent within the window */
 	}
 }
 

@@ -122,11 +122,21 @@ connect_all(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* One that a worker blocks in. */
+static int
+as_driven(const struct np_run *run)
+{
+	for (uint32_t i = 1; i < run->conns && run->worker->stop.wake_fd == 0; i++) {
+		np_sock_block(run->conn[i].fd);
+	}
+	return NP_OK;
+}
+
 int
 np_many_meet(struct np_run *run, struct np_err *err)
 {
 	if (run->plan->active) {
-		return connect_all(run, err);
+		return connect_all(run, err) == NP_OK ? as_driven(run) : (int)err->code;
 	}
 	for (uint32_t i = 1; i < run->conns && run->plan->transport->connected; i++) {
 		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
