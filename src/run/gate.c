@@ -1,0 +1,89 @@
+#include "run/gate.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { SHUT = 0, OPEN = 1, FAILED = -1 };
+
+struct np_gate {
+	_Atomic uint32_t missing;
+	_Atomic int state;
+	_Atomic uint64_t opened_ns;
+	int fd; /* eventfd(2) */
+};
+
+struct np_gate *
+np_gate_new(uint32_t count)
+{
+	struct np_gate *g = calloc(1, sizeof(*g));
+
+	if (g == NULL) {
+		return NULL;
+	}
+	atomic_init(&g->missing, count);
+	g->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (g->fd < 0) {
+		free(g);
+		return NULL;
+	}
+	return g;
+}
+
+void
+np_gate_free(struct np_gate *g)
+{
+	if (g != NULL) {
+		close(g->fd);
+		free(g);
+	}
+}
+
+/* From shut to that, if nobody was first. */
+static void
+settle(struct np_gate *g, int state)
+{
+	static const uint64_t one = 1;
+	int shut = SHUT;
+
+	if (atomic_compare_exchange_strong(&g->state, &shut, state)) {
+		(void)!write(g->fd, &one, sizeof(one)); /* it can't overflow */
+	}
+}
+
+void
+np_gate_arrive(struct np_gate *g)
+{
+	if (atomic_fetch_sub(&g->missing, 1) == 1) {
+		/* Before the state, which tells the others that it can be read. */
+		atomic_store(&g->opened_ns, np_now());
+		settle(g, OPEN);
+	}
+}
+
+void
+np_gate_fail(struct np_gate *g)
+{
+	settle(g, FAILED);
+}
+
+int
+np_gate_fd(const struct np_gate *g)
+{
+	return g->fd;
+}
+
+int
+np_gate_state(const struct np_gate *g)
+{
+	return atomic_load(&g->state);
+}
+
+uint64_t
+np_gate_opened_ns(const struct np_gate *g)
+{
+	return np_gate_state(g) == OPEN ? atomic_load(&g->opened_ns) : 0;
+}
