@@ -9,6 +9,8 @@
 
 #include "net/sock.h"
 
+#include "bench/engine/engine.h"
+
 struct np_counts
 np_counts_of(const struct np_run *run)
 {
@@ -172,6 +174,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	np_run_look(run);
 	*t = (struct np_tally){
 		.plan = run->plan,
+		.engine = np_engine_of(run->plan),
 		.started_ns = run->window.started_ns,
 		.ended_ns = run->window.ended_ns,
 		.count = np_counts_of(run),
@@ -194,6 +197,109 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	w->hist = NULL;
 	join_workers(run, t);
 	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
+}
+
+void
+np_counts_add(struct np_counts *sum, const struct np_counts *c)
+{
+	sum->sent += c->sent;
+	sum->sends += c->sends;
+	sum->received += c->received;
+	sum->receives += c->receives;
+	sum->transactions += c->transactions;
+	sum->failed += c->failed;
+	sum->lost += c->lost;
+	sum->duplicated += c->duplicated;
+	sum->late += c->late;
+	sum->stray += c->stray;
+	sum->surplus += c->surplus;
+}
+
+/* The only flow of a tally as a row. */
+static struct np_flow_result
+only_row(const struct np_tally *t)
+{
+	return (struct np_flow_result){
+		.sent = t->count.sent,
+		.received = t->count.received,
+		.transactions = t->count.transactions,
+		.retrans = t->closing.retrans,
+		.rtt_us = t->closing.info.tcpi_rto != 0 ? (int64_t)t->closing.info.tcpi_rtt : -1,
+	};
+}
+
+/* The rows of both, one behind the other. */
+static int
+join_flows(struct np_tally *into, const struct np_tally *from, struct np_err *err)
+{
+	uint32_t flows = into->flows + from->flows;
+	struct np_flow_result *row = realloc(into->flow, flows * sizeof(*row));
+
+	if (row == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u flows", flows);
+	}
+	if (into->flow == NULL) {
+		row[0] = only_row(into);
+	}
+	if (from->flow == NULL) {
+		row[into->flows] = only_row(from);
+	} else {
+		memcpy(row + into->flows, from->flow, from->flows * sizeof(*row));
+	}
+	into->flow = row;
+	into->flows = flows;
+	return NP_OK;
+}
+
+/* What only one of them has: a test each way has a sender and a receiver here. */
+static void
+join_sizes(struct np_tally *into, const struct np_tally *from)
+{
+	if (into->send_size == 0) {
+		into->send_size = from->send_size;
+		into->send_width = from->send_width;
+	}
+	if (into->recv_size == 0) {
+		into->recv_size = from->recv_size;
+		into->recv_width = from->recv_width;
+	}
+}
+
+static void
+join_windows(struct np_tally *into, const struct np_tally *from)
+{
+	if (from->started_ns != 0 &&
+	    (into->started_ns == 0 || from->started_ns < into->started_ns)) {
+		into->started_ns = from->started_ns;
+	}
+	if (from->ended_ns > into->ended_ns) {
+		into->ended_ns = from->ended_ns;
+	}
+}
+
+int
+np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
+{
+	int rc = NP_OK;
+
+	if (from->flows > 0 && into->flows > 0) {
+		rc = join_flows(into, from, err);
+	}
+	join_windows(into, from);
+	join_sizes(into, from);
+	np_counts_add(&into->count, &from->count);
+	into->paced_ns += from->paced_ns;
+	if (into->hist != NULL && from->hist != NULL) {
+		np_hist_merge(into->hist, from->hist);
+	}
+	if (into->closing.retrans < 0 || from->closing.retrans < 0) {
+		into->closing.retrans = -1;
+	} else if (__builtin_add_overflow(into->closing.retrans, from->closing.retrans,
+					  &into->closing.retrans)) {
+		into->closing.retrans = INT32_MAX;
+	}
+	np_tally_free(from);
+	return rc;
 }
 
 void

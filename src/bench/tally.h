@@ -44,7 +44,8 @@ struct np_skew {
 
 struct np_tally {
 	const struct np_plan *plan;
-	uint64_t started_ns, ended_ns; /* of the window; 0: it never opened */
+	const struct np_engine *engine; /* what drove its connections */
+	uint64_t started_ns, ended_ns;  /* of the window; 0: it never opened */
 	struct np_counts count;
 	uint64_t paced_ns;    /* of the window, that a worker waited for its pacing, on average */
 	struct np_hist *hist; /* of all workers; NULL: none was taken */
@@ -65,6 +66,9 @@ struct np_tally {
 /* What has been counted so far. Any thread may ask while the run goes on. */
 struct np_counts np_counts_of(const struct np_run *run);
 
+/* Add all of them. */
+void np_counts_add(struct np_counts *sum, const struct np_counts *c);
+
 /* What a user sees of them: transactions aside, all that went through. */
 static inline uint64_t
 np_counts_bytes(const struct np_counts *c)
@@ -79,6 +83,14 @@ np_counts_bytes(const struct np_counts *c)
  * with np_tally_free() whatever the return.
  */
 int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
+
+/*
+ * Add what another run counted at the same time: counts, times and retransmissions are summed, each
+ * flow keeps its row, the window lasts from the first begin to the last end. What is of each for
+ * itself (addresses, buffers, processors) stays the first one's. *from is empty afterwards. NP_ESYS
+ * without memory for the rows: the rest is there.
+ */
+int np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err);
 
 /* Seconds of the window; 0 when it never opened. */
 static inline double

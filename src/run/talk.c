@@ -23,6 +23,35 @@ np_far_init(struct np_far *far)
 	far->cpu_method = 'U';
 }
 
+/* -1: one of them is not told. */
+static int64_t
+sum_of(int64_t a, int64_t b)
+{
+	return a < 0 || b < 0 ? -1 : a + b;
+}
+
+void
+np_far_add(struct np_far *sum, const struct np_far *far)
+{
+	int64_t retrans;
+
+	/* Of a test each way it is the second one that sends. */
+	sum->send_size = sum->send_size > 0 ? sum->send_size : far->send_size;
+	sum->recv_size = sum->recv_size > 0 ? sum->recv_size : far->recv_size;
+	sum->flows += far->flows;
+	sum->met += far->met;
+	sum->reported = sum->reported && far->reported;
+	sum->sent += far->sent;
+	sum->received += far->received;
+	sum->sends = sum_of(sum->sends, far->sends);
+	sum->receives = sum_of(sum->receives, far->receives);
+	sum->transactions += far->transactions;
+	sum->failed_sends = sum_of(sum->failed_sends, far->failed_sends);
+	retrans = sum_of(sum->retrans, far->retrans);
+	sum->retrans = retrans < INT32_MAX ? (int)retrans : INT32_MAX;
+	sum->elapsed = far->elapsed > sum->elapsed ? far->elapsed : sum->elapsed;
+}
+
 /* --- OMNI (97) ------------------------------------------------------------------------------- */
 
 static uint32_t

@@ -80,6 +80,12 @@ bool np_plan_needs_trio(const struct np_plan *p);
 /* The dialect that a client asks for its plan in. */
 const struct np_dialect *np_dialect_of(const struct np_plan *p);
 
+/*
+ * Add what the far end of another session says, of the same host at the same time: counts are
+ * summed; sizes, options and processors stay the first one's.
+ */
+void np_far_add(struct np_far *sum, const struct np_far *far);
+
 /* Forget what the far end said: every field "not told". */
 void np_far_init(struct np_far *far);
 

@@ -596,6 +596,44 @@ remote_processors_count_where_they_were_asked_for(void **state)
 	assert_int_equal(far.cpu_method, NP_CPU_METHOD);
 }
 
+/* What is not told of one of them is not known of the sum. */
+static void
+far_ends_add_up(void **state)
+{
+	struct np_far a, b;
+
+	(void)state;
+	np_far_init(&a);
+	np_far_init(&b);
+	a.reported = b.reported = true;
+	a.sent = 1;
+	a.received = b.received = 10;
+	a.sends = b.sends = 5;
+	a.retrans = 3;
+	a.transactions = b.transactions = 7;
+	a.elapsed = 1;
+	b.elapsed = 2;
+	a.sndbuf = 100;
+	b.sndbuf = 200;
+	b.send_size = 50;
+	np_far_add(&a, &b);
+	assert_true(a.reported);
+	assert_int_equal(a.flows, 2);
+	assert_int_equal(a.met, 2);
+	assert_int_equal(a.sent, 1);
+	assert_int_equal(a.received, 20);
+	assert_int_equal(a.sends, 10);
+	assert_int_equal(a.receives, -1);
+	assert_int_equal(a.retrans, -1);
+	assert_int_equal(a.transactions, 14);
+	assert_true(a.elapsed == 2);
+	assert_int_equal(a.sndbuf, 100);
+	assert_int_equal(a.send_size, 50);
+	b.reported = false;
+	np_far_add(&a, &b);
+	assert_false(a.reported);
+}
+
 int
 main(void)
 {
@@ -611,6 +649,7 @@ main(void)
 		cmocka_unit_test(unix_requests_without_a_wish_ask_for_no_buffers),
 		cmocka_unit_test(a_granted_path_must_be_one),
 		cmocka_unit_test(remote_processors_count_where_they_were_asked_for),
+		cmocka_unit_test(far_ends_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
  */
 #include "bench/tally.h"
 
+#include <stdlib.h>
+
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 
@@ -95,12 +97,61 @@ a_window_that_never_opened_has_no_seconds(void **state)
 	assert_true(np_tally_seconds(&t) == 0);
 }
 
+/* Rows of those that have them, and one of a tally of one flow. */
+static void
+tallies_are_joined(void **state)
+{
+	struct np_flow_result *rows = calloc(2, sizeof(*rows));
+	struct np_tally a = { .started_ns = 200, .ended_ns = 300, .flows = 1, .send_size = 10 };
+	struct np_tally b = { .started_ns = 100, .ended_ns = 250, .flows = 2, .recv_size = 20 };
+	struct np_err err;
+
+	(void)state;
+	a.count = (struct np_counts){ .sent = 1, .sends = 2, .transactions = 3, .lost = 4 };
+	b.count = (struct np_counts){ .sent = 10, .received = 5, .transactions = 30, .late = 1 };
+	a.closing.retrans = 7;
+	b.closing.retrans = 70;
+	a.hist = np_hist_new();
+	b.hist = np_hist_new();
+	np_hist_record(a.hist, 1000);
+	np_hist_record(b.hist, 3000);
+	rows[1].transactions = 30;
+	rows[1].retrans = rows[1].rtt_us = -1;
+	b.flow = rows;
+	assert_int_equal(np_tally_join(&a, &b, &err), NP_OK);
+	assert_null(b.flow);
+	assert_null(b.hist);
+	assert_int_equal(a.started_ns, 100);
+	assert_int_equal(a.ended_ns, 300);
+	assert_int_equal(a.count.sent, 11);
+	assert_int_equal(a.count.received, 5);
+	assert_int_equal(a.count.transactions, 33);
+	assert_int_equal(a.count.lost, 4);
+	assert_int_equal(a.count.late, 1);
+	assert_int_equal(a.closing.retrans, 77);
+	assert_int_equal(np_hist_count(a.hist), 2);
+	assert_int_equal(a.send_size, 10);
+	assert_int_equal(a.recv_size, 20);
+	assert_int_equal(a.flows, 3);
+	assert_int_equal(a.flow[0].transactions, 3);
+	assert_int_equal(a.flow[0].retrans, 7);
+	assert_int_equal(a.flow[0].rtt_us, -1); /* no TCP_INFO */
+	assert_int_equal(a.flow[2].transactions, 30);
+	b = (struct np_tally){ .flows = 1, .closing.retrans = -1 };
+	assert_int_equal(np_tally_join(&a, &b, &err), NP_OK);
+	assert_int_equal(a.closing.retrans, -1);
+	assert_int_equal(a.flows, 4);
+	assert_int_equal(a.started_ns, 100); /* that one never began */
+	np_tally_free(&a);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tally_outlives_its_run),
 		cmocka_unit_test(each_flow_has_its_row),
+		cmocka_unit_test(tallies_are_joined),
 		cmocka_unit_test(a_window_that_never_opened_has_no_seconds),
 	};
 
