@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@
 enum { METRICS_S = 10 };
 
 /* How often TERM or INT came: the handler's, read wherever the daemon waits. */
-static volatile sig_atomic_t ends_asked;
+static _Atomic int ends_asked;
 
 static void
 on_end(int sig)

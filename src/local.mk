@@ -89,6 +89,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/ends.c %D%/run/ends.h \
 	%D%/run/evidence.c %D%/run/evidence.h \
 	%D%/run/gate.c %D%/run/gate.h \
+	%D%/run/group.c %D%/run/group.h \
 	%D%/run/hear.c %D%/run/hear.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \

@@ -23,6 +23,7 @@ unit_tests = \
 	%D%/unit/test_explain \
 	%D%/unit/test_codec \
 	%D%/unit/test_gate \
+	%D%/unit/test_group \
 	%D%/unit/test_guard \
 	%D%/unit/test_hist \
 	%D%/unit/test_host \

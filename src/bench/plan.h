@@ -76,6 +76,7 @@ struct np_plan {
 	bool nodelay, cork, keepalive, no_route, defer_accept, no_fragment, debug;
 	bool fast_open, packet_info, use_write, retry_connect, copy_avoidance;
 	bool echo;       /* datagrams are sent to who proves by an echo that they are wanted */
+	bool both;       /* a stream each way at once, see run/group.h; never told to a far end */
 	bool no_control; /* there is no daemon, only a service at the data port */
 	bool sequence;   /* datagrams of a stream are numbered, see bench/sequence.h */
 	bool ids;        /* requests and responses as datagrams have ids, see bench/ids.h */

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,7 +34,7 @@
 #include "sys/cpu.h"
 
 /* Signals taken so far, and the last of them: the handler's, and read by the controller. */
-static volatile sig_atomic_t signals_taken, signal_last;
+static _Atomic int signals_taken, signal_last;
 
 static void
 on_signal(int sig)

@@ -15,6 +15,7 @@
 #include "bench/sequence.h"
 #include "net/sock.h"
 #include "run/ends.h"
+#include "run/gate.h"
 #include "run/hear.h"
 #include "sys/cpu.h"
 
@@ -621,14 +622,14 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 	if (!np_plan_needs_trio(p) || (c->granted.caps & NP_CAP_PLAN) != 0) {
 		return NP_OK;
 	}
-	if (p->flows > 1) {
-		snprintf(what, sizeof(what), "--flows %u", p->flows);
+	if (p->far.place.engine != NULL) {
+		snprintf(what, sizeof(what), "--engine ,%s", p->far.place.engine->name);
 	} else if (p->far.place.threads > 1) {
 		snprintf(what, sizeof(what), "--threads ,%u", p->far.place.threads);
 	} else if (p->warm_up_ms > 0) {
 		snprintf(what, sizeof(what), "--warm-up");
-	} else if (p->far.place.engine != NULL) {
-		snprintf(what, sizeof(what), "--engine ,%s", p->far.place.engine->name);
+	} else if (p->flows > 1) {
+		snprintf(what, sizeof(what), "--flows %u", p->flows);
 	} else {
 		snprintf(what, sizeof(what), "this test");
 	}
@@ -938,6 +939,9 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struc
 	if (d->cause == NP_BY_SILENCE) {
 		return silent_flow(run, err);
 	}
+	if (d->gate != NULL && np_gate_state(d->gate) < 0) {
+		return np_fail(err, NP_ETIME, 0, "another session failed before the test began");
+	}
 	if (np_abandoned(run->stop)) {
 		/* By a signal: whoever sent it will not wait for results, either. */
 		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had everything");
@@ -975,6 +979,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 		.length_ns = run->plan->length > 0 ? (uint64_t)run->plan->length * NP_SEC : 0,
 		.meet_ns = MEET_MS * NP_MSEC,
 		.signals = c->signals,
+		.gate = c->gate,
 		.watch = { c->watch },
 	};
 	struct np_evidence *ev = np_evidence_begin(&c->collect, run);

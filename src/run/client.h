@@ -50,6 +50,7 @@ struct np_client {
 	struct np_signals signals;
 	struct np_watch watch;
 	struct np_evidence_wants collect; /* what is collected here; caps 0: nothing */
+	struct np_gate *gate;             /* that the window waits behind; NULL: for nobody else */
 	struct np_hello granted; /* what the daemon does of what was wanted; caps 0: nothing */
 	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
 	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */
@@ -80,7 +81,8 @@ struct np_outcome {
 	struct np_tally tally;
 	struct np_far far;
 	enum np_cause cause;
-	bool measured; /* something was: figures can be shown even when the run failed */
+	uint32_t sessions; /* that it took at the same time; 0 or 1: one */
+	bool measured;     /* something was: figures can be shown even when the run failed */
 	struct np_bag *near_bag, *far_bag; /* evidence; NULL: none */
 	char far_lacks[512];               /* why there is none of the far end; empty: there is */
 };

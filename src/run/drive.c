@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "net/tcpinfo.h"
+#include "run/gate.h"
 #include "run/team.h"
 
 enum {
@@ -27,6 +29,7 @@ struct control {
 	struct pollfd *polls;      /* FIXED and one for each worker */
 	bool spoken;               /* the control connection has said something already */
 	bool warm;                 /* the warm-up is over */
+	bool arrived, let_go;      /* at the gate; the workers have heard how it went there */
 	int signals;               /* taken so far */
 	uint64_t meet_until;
 	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
@@ -35,11 +38,23 @@ struct control {
 	struct np_cpu_times *cpu;   /* when the window opened; NULL: not measured */
 };
 
-enum { OF_TEAM, OF_CONTROL, FIXED };
+enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED };
+
+static void
+on_passed(int sig)
+{
+	(void)sig; /* waking a controller's ppoll() is all it is for */
+}
 
 void
 np_drive_prepare(void)
 {
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = on_passed;
+	sigemptyset(&sa.sa_mask);
+	sigaction(NP_PASS_SIGNAL, &sa, NULL);
 	np_team_prepare();
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -301,6 +316,30 @@ keep_together(struct control *c)
 	}
 }
 
+/* All workers are ready. The window opens with the gate, or never. */
+static void
+keep_gate(struct control *c)
+{
+	const struct np_gate *gate = c->d->gate;
+	struct np_run *run = c->d->run;
+
+	if (gate == NULL || c->let_go) {
+		return;
+	}
+	if (!np_stopped(run->stop)) {
+		if (!c->arrived) {
+			c->arrived = true;
+			np_gate_arrive(c->d->gate);
+		}
+		if (np_gate_state(gate) == 0) {
+			return;
+		}
+		run->window.started_ns = np_gate_opened_ns(gate);
+	}
+	c->let_go = true;
+	np_team_open(c->team);
+}
+
 /* The controller's next appointment; ends the loop when it is due. */
 static uint64_t
 keep_time(struct control *c, enum np_phase phase)
@@ -311,6 +350,9 @@ keep_time(struct control *c, enum np_phase phase)
 		keep_together(c);
 		return c->warm ? keep_test_time(c, now)
 			       : sooner(keep_warm_up(c, now), keep_patience(c, now));
+	}
+	if (phase == NP_READY) {
+		keep_gate(c);
 	}
 	if (phase != NP_MEETING) {
 		return NP_NEVER;
@@ -446,6 +488,10 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 		.fd = c->d->control_fd,
 		.events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP),
 	};
+	c->polls[OF_GATE] = (struct pollfd){
+		.fd = c->arrived && !c->let_go ? np_gate_fd(c->d->gate) : -1,
+		.events = POLLIN,
+	};
 	watch_data(c, phase);
 	if (ppoll(c->polls, FIXED + run->workers, np_left(until, &left), c->d->signals.let_in) <=
 	    0) {
@@ -486,7 +532,7 @@ control_team(struct control *c)
 int
 np_drive_hold(struct np_drive *d, struct np_err *err)
 {
-	return np_team_hire(d->run, false, &d->team, err);
+	return np_team_hire(d->run, d->gate != NULL, &d->team, err);
 }
 
 void

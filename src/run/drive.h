@@ -6,6 +6,7 @@
 #define NP_RUN_DRIVE_H
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -13,15 +14,15 @@
 
 /* How signals reach a controller: handlers in main() count, ppoll() lets them in. */
 struct np_signals {
-	const sigset_t *let_in;                /* mask while waiting; NULL: as it is */
-	const volatile sig_atomic_t *received; /* signals so far; NULL: none are taken */
+	const sigset_t *let_in;      /* mask while waiting; NULL: as it is */
+	const _Atomic int *received; /* signals so far; NULL: none are taken */
 };
 
 /* Has a signal asked for the end? */
 static inline int
 np_signalled(const struct np_signals *s)
 {
-	return s->received != NULL ? *s->received : 0;
+	return s->received != NULL ? atomic_load(s->received) : 0;
 }
 
 enum { NP_STALL_S = 12 }; /* how long nothing may move in a test that no clock ends */
@@ -49,6 +50,10 @@ struct np_watch {
 
 enum { NP_WATCHES = 2 };
 
+/* Tells the controllers of a group (run/group.h) of a signal that the program has taken. */
+enum { NP_PASS_SIGNAL = SIGUSR2 };
+
+struct np_gate;
 struct np_team;
 
 struct np_drive {
@@ -58,6 +63,7 @@ struct np_drive {
 	uint64_t limit_ns;  /* of one that nothing else ends in time; 0: none */
 	uint64_t meet_ns;   /* for connect or accept */
 	struct np_signals signals;
+	struct np_gate *gate; /* that the window waits behind; NULL: for nobody else */
 	struct np_watch watch[NP_WATCHES];
 	struct np_team *team; /* of np_drive_hold(); NULL: np_drive() has one start */
 
@@ -66,8 +72,9 @@ struct np_drive {
 };
 
 /*
- * Make the kick signal (SIGUSR1) harmless, restarting nothing, and ignore SIGPIPE, which
- * sendfile(2) can't be told not to raise: once, by main(). Other signals are main()'s business.
+ * Make the kick signal (SIGUSR1) and NP_PASS_SIGNAL harmless, restarting nothing, and ignore
+ * SIGPIPE, which sendfile(2) can't be told not to raise: once, by main(). Other signals are
+ * main()'s business.
  */
 void np_drive_prepare(void);
 

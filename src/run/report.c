@@ -49,6 +49,9 @@ throughput(const struct sums *s)
 	if (by_transactions(s)) {
 		return s->seconds > 0 ? s->transactions / s->seconds : 0;
 	}
+	if (s->p->both) { /* what has arrived, at either end */
+		return np_rate(s->unit, s->far_received + s->received, s->seconds);
+	}
 	if (!pattern->transactions && s->p->role == NP_FOLLOW) {
 		return np_rate(s->unit, s->received, s->seconds);
 	}
@@ -121,7 +124,8 @@ report_sizes(const struct sums *s, struct np_record *r)
 	const struct np_tally *t = &s->out->tally;
 	const struct np_far *far = &s->out->far;
 	bool stream = !s->p->pattern->transactions;
-	bool sends = stream && s->p->role == NP_LEAD, receives = stream && !sends;
+	bool sends = stream && (s->p->both || s->p->role == NP_LEAD);
+	bool receives = stream && (s->p->both || s->p->role == NP_FOLLOW);
 	int64_t idle = s->p->no_control && stream ? -1 : 0;
 
 	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle);
@@ -268,11 +272,13 @@ report_fairness(const struct sums *s, struct np_record *r)
 static void
 report_flows(const struct sums *s, struct np_record *r)
 {
+	const struct np_engine *engine = s->out->tally.engine;
+
 	np_record_int(r, NP_M_FLOWS, s->out->tally.flows);
 	np_record_int(r, NP_M_THREADS, s->out->tally.workers);
 	np_record_int(r, NP_M_REMOTE_THREADS, s->out->far.threads);
 	report_fairness(s, r);
-	np_record_text(r, NP_M_LOCAL_ENGINE, np_engine_of(s->p)->name);
+	np_record_text(r, NP_M_LOCAL_ENGINE, engine != NULL ? engine->name : "");
 	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "run/group.h"
 #include "run/report.h"
 
 int
@@ -14,6 +15,37 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 }
 
 int
+np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *err)
+{
+	*sessions = 1;
+	if (t->plan->no_control) {
+		return NP_OK;
+	}
+	*sessions = np_group_sessions(t->plan, &t->client->granted);
+	return *sessions == 1 ? NP_OK : np_group_check(t->plan, t->target, *sessions, err);
+}
+
+static int
+run_one(const struct np_trial *t, struct np_outcome *out, struct np_err *err)
+{
+	const struct np_group group = { .client = t->client,
+					.target = t->target,
+					.plan = t->plan,
+					.terms = t->terms,
+					.peer = t->peer,
+					.look = t->client->watch.every_ns != 0 ? t->look : NULL };
+	uint32_t sessions;
+
+	if (np_trial_sessions(t, &sessions, err) != NP_OK) {
+		return err->code;
+	}
+	if (sessions > 1) {
+		return np_group_run(&group, out, err);
+	}
+	return np_client_run(t->client, t->plan, t->terms, t->peer, out, err);
+}
+
+int
 np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err)
 {
 	const struct np_plan *p = t->plan;
@@ -23,7 +55,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 	if (!p->no_control && t->client->chan.fd < 0 && np_trial_connect(t, err) != NP_OK) {
 		return err->code;
 	}
-	rc = np_client_run(t->client, p, t->terms, t->peer, &r->out, err);
+	rc = run_one(t, &r->out, err);
 	if (rc == NP_OK || r->out.measured) {
 		np_report(&r->out, t->unit, &r->record);
 	}

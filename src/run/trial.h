@@ -19,6 +19,9 @@ struct np_trial {
 	const struct np_terms *terms; /* of this end; NULL: none */
 	const struct np_addr *peer;   /* the data address, see np_client_run() */
 	const struct np_unit *unit;   /* of the record's throughput */
+	/* What client->watch is to a trial of one session, to one of several; see run/group.h. */
+	void (*look)(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
+		     uint64_t started_ns, uint64_t now_ns);
 };
 
 struct np_trial_result {
@@ -30,6 +33,12 @@ struct np_trial_result {
 
 /* Connect to the target's daemon, as a trial does that finds no connection. */
 int np_trial_connect(const struct np_trial *t, struct np_err *err);
+
+/*
+ * How many sessions it takes at the same time, of a client that is connected. NP_EUSAGE when it
+ * can't have so many: nothing was started.
+ */
+int np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *err);
 
 /*
  * Run one. The connection stays for the next trial, unless the test ends it. A failed one may have

@@ -193,8 +193,7 @@ def suite(report: lib.Report) -> None:
             each(partial(one_side, report, "stock", daemon.port, place), TESTS)
             facts_of_one_side(report, "stock", daemon.port)
             told_apart(report, daemon.port, place, False)
-            for option in (["--flows", "4"], ["--engine", ",epoll"]):
-                report.case(f"stock: {' '.join(option)}", partial(not_planned, daemon.port, *option))
+            report.case("stock: --engine ,epoll", partial(not_planned, daemon.port, "--engine", ",epoll"))
             plain_afterwards(report, "stock", daemon.port)
 
 

@@ -16,7 +16,7 @@
 #include "tests/lib/sockets.h"
 #include "wire/msg.h"
 
-static volatile sig_atomic_t received;
+static _Atomic int received;
 static sem_t came;
 
 static void

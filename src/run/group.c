@@ -1,0 +1,572 @@
+#include "run/group.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "bench/bench.h"
+#include "bench/engine/engine.h"
+#include "run/gate.h"
+
+/* Within what time of one's grant all must have theirs: daemons wait for 10 s for the data. */
+enum { AGREE_S = 8 };
+
+/* Descriptors of a session: its two connections and a pipe. Beside them a few of the program's. */
+enum { FDS_EACH = 4, FDS_BESIDE = 24 };
+
+struct party;
+
+/* One of the sessions, and the thread that is its controller. */
+struct member {
+	struct party *party;
+	struct np_client own, *client; /* the first one's is the caller's */
+	struct np_plan plan;
+	struct np_outcome out;
+	struct np_err err;
+	int rc;
+	char name[40]; /* "flow 3 of 16" */
+	pthread_t thread;
+	bool started;
+
+	/* Under the party's lock: */
+	bool over, looked;
+	struct np_counts seen; /* when it last looked, or at its end */
+};
+
+/* All sessions of a group that runs. */
+struct party {
+	const struct np_group *of;
+	struct np_target others; /* where all but the first one connect to */
+	struct np_client was;    /* the first session's client, as the caller had it */
+	struct member *member;
+	uint32_t count;
+	struct np_gate *agreed,
+	    *gate;                /* before the data connections are made, before the windows */
+	sigset_t let_in;          /* while a session waits: what is passed on */
+	_Atomic int passed;       /* signals passed on, and the ends of those that failed */
+	_Atomic uint32_t granted; /* sessions that the daemon agreed to */
+	_Atomic uint32_t in_time; /* so many, when that was not all; 0: it was, so far */
+	int news_fd;              /* eventfd(2): a session is over, or late */
+
+	pthread_mutex_t lock;
+	uint32_t running;
+	struct member *failed; /* the first one; NULL: none has */
+	bool waiting_told;
+};
+
+/* ---- What each one does ---- */
+
+static bool
+by_flows(const struct np_plan *p, const struct np_hello *granted)
+{
+	return p->flows > 1 && p->far.place.engine == NULL && p->bench->code != NP_PLAN &&
+	       ((granted->caps & NP_CAP_PLAN) == 0 || !np_plan_several(p));
+}
+
+uint32_t
+np_group_sessions(const struct np_plan *p, const struct np_hello *granted)
+{
+	return (p->both ? 2 : 1) * (by_flows(p, granted) ? p->flows : 1);
+}
+
+const struct np_engine *
+np_group_engine(const struct np_plan *p, const struct np_hello *granted)
+{
+	struct np_plan one = *p;
+
+	one.flows = by_flows(p, granted) ? 1 : p->flows;
+	return np_engine_of(&one);
+}
+
+/* Bytes or transactions, what a session's count has to be a multiple of. */
+static int64_t
+unit_of(const struct np_plan *p)
+{
+	const struct np_end *sender = p->role == NP_LEAD ? &p->near : &p->far;
+
+	return !p->pattern->transactions && sender->call.send_size > 0 ? sender->call.send_size : 1;
+}
+
+/* What a count comes to in session i of so many. */
+static int64_t
+share_of(const struct np_plan *p, uint32_t i, uint32_t of)
+{
+	int64_t unit = unit_of(p), units;
+
+	if (p->length >= 0) {
+		return p->length;
+	}
+	units = (-p->length + unit - 1) / unit;
+	return -unit * (units / of + (i < units % of));
+}
+
+static void
+plan_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_plan *one)
+{
+	uint32_t each_way = whole->both ? sessions / 2 : sessions;
+
+	*one = *whole;
+	if (whole->both) {
+		one->both = false;
+		one->role = i < each_way ? NP_LEAD : NP_FOLLOW;
+	}
+	if (each_way > 1) {
+		one->flows = 1;
+		one->length = share_of(one, i % each_way, each_way);
+	}
+}
+
+static void
+name_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, char *name, size_t size)
+{
+	uint32_t each_way = whole->both ? sessions / 2 : sessions;
+	const char *way = !whole->both ? "" : i < each_way ? "sending " : "receiving ";
+
+	if (each_way > 1) {
+		snprintf(name, size, "%sflow %u of %u", way, i % each_way + 1, each_way);
+	} else {
+		snprintf(name, size, "the %shalf", way);
+	}
+}
+
+static int
+check_ports(const struct np_plan *p, const struct np_target *t, uint32_t sessions,
+	    struct np_err *err)
+{
+	const char *option = p->both ? "--both" : "--flows";
+
+	if (p->far.sock.port != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s: the far ends of %u sessions can't all listen at port %u (leave "
+			       "out -- -P ,PORT)",
+			       option, sessions, p->far.sock.port);
+	}
+	if (p->near.sock.port != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s: %u sessions can't all come from port %u (leave the local port "
+			       "out: -- -P ,PORT)",
+			       option, sessions, p->near.sock.port);
+	}
+	if (t->local_port != NULL) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s: %u control connections can't all come from port %s (leave the "
+			       "local port out of -p)",
+			       option, sessions, t->local_port);
+	}
+	return NP_OK;
+}
+
+static int
+check_descriptors(const struct np_plan *p, uint32_t sessions, struct np_err *err)
+{
+	uint32_t flows = p->flows > sessions ? p->flows : sessions;
+	uint64_t wanted = (uint64_t)FDS_EACH * sessions + (flows - sessions) + FDS_BESIDE;
+	struct rlimit has;
+
+	np_fds_allow((uint32_t)wanted);
+	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows %u: %u sessions take %llu descriptors, and %llu are "
+			       "allowed (a smaller --flows, or a larger ulimit -n)",
+			       p->flows, sessions, (unsigned long long)wanted,
+			       (unsigned long long)has.rlim_cur);
+	}
+	return NP_OK;
+}
+
+int
+np_group_check(const struct np_plan *p, const struct np_target *t, uint32_t sessions,
+	       struct np_err *err)
+{
+	uint32_t each_way = p->both ? sessions / 2 : sessions;
+
+	if (check_ports(p, t, sessions, err) != NP_OK) {
+		return err->code;
+	}
+	if (sessions > NP_SESSIONS_MAX) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows %u: the netserver at %s port %s serves one a session, and "
+			       "%d sessions are the most (a netserver of Plumbline serves more)",
+			       p->flows, t->host, t->port, NP_SESSIONS_MAX);
+	}
+	if (p->length < 0 && share_of(p, each_way - 1, each_way) == 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-l %lld: nothing would be left for some of %u flows (more of it, "
+			       "or a smaller --flows)",
+			       (long long)p->length, p->flows);
+	}
+	return check_descriptors(p, sessions, err);
+}
+
+/* ---- While they run ---- */
+
+/* The gates stay shut, if they are: who waits there learns that it is in vain. */
+static void
+fail_gates(struct party *p)
+{
+	np_gate_fail(p->agreed);
+	np_gate_fail(p->gate);
+}
+
+static void
+wake(struct party *p)
+{
+	static const uint64_t one = 1;
+
+	(void)!write(p->news_fd, &one, sizeof(one)); /* it can't overflow */
+}
+
+/* Data connections are not made before all sessions have been granted: they would be idle. */
+static void
+await_others(void *ctx, const struct np_run *run)
+{
+	struct member *m = ctx;
+	struct party *p = m->party;
+	struct pollfd open = { .fd = np_gate_fd(p->agreed), .events = POLLIN };
+	uint64_t until = np_deadline(AGREE_S * NP_SEC);
+	struct timespec left;
+
+	if (m == p->member && p->was.hooks.agreed != NULL) {
+		p->was.hooks.agreed(p->was.hooks.ctx, run);
+	}
+	p->granted++;
+	np_gate_arrive(p->agreed);
+	while (np_gate_state(p->agreed) == 0 && np_signalled(&m->client->signals) == 0 &&
+	       np_now() < until) {
+		ppoll(&open, 1, np_left(until, &left), &p->let_in);
+	}
+	if (np_gate_state(p->agreed) == 0 && np_now() >= until) {
+		p->in_time = p->granted;
+		wake(p);
+	}
+	if (np_gate_state(p->agreed) != 1) {
+		fail_gates(p);
+	}
+}
+
+/* One of them tells it. */
+static void
+tell_waiting(void *ctx, const char *text)
+{
+	const struct member *m = ctx;
+	struct party *p = m->party;
+
+	pthread_mutex_lock(&p->lock);
+	if (!p->waiting_told) {
+		p->was.hooks.waiting(p->was.hooks.ctx, text);
+		p->waiting_told = true;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* When all that still run have looked, the sum of what they saw is told. Locked. */
+static void
+tell_sum(struct party *p, uint64_t now_ns)
+{
+	struct np_counts sum = { .sent = 0 };
+	bool looked = false;
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (!p->member[i].over && !p->member[i].looked) {
+			return;
+		}
+		looked |= !p->member[i].over;
+	}
+	for (uint32_t i = 0; i < p->count; i++) {
+		np_counts_add(&sum, &p->member[i].seen);
+		p->member[i].looked = false;
+	}
+	if (looked) {
+		p->of->look(p->was.watch.ctx, p->of->plan, &sum, np_gate_opened_ns(p->gate),
+			    now_ns);
+	}
+}
+
+/* A np_watch's look(). */
+static void
+take_look(void *ctx, const struct np_run *run, uint64_t now_ns)
+{
+	struct member *m = ctx;
+
+	pthread_mutex_lock(&m->party->lock);
+	m->seen = np_counts_of(run);
+	m->looked = true;
+	tell_sum(m->party, now_ns);
+	pthread_mutex_unlock(&m->party->lock);
+}
+
+static void
+note_over(struct member *m)
+{
+	struct party *p = m->party;
+
+	pthread_mutex_lock(&p->lock);
+	m->over = true;
+	m->seen = m->out.tally.count;
+	if (m->rc != NP_OK && p->failed == NULL) {
+		p->failed = m;
+	}
+	p->running--;
+	if (p->of->look != NULL && np_gate_state(p->gate) == 1) {
+		tell_sum(p, np_now());
+	}
+	pthread_mutex_unlock(&p->lock);
+	wake(p);
+}
+
+static void *
+take_part(void *arg)
+{
+	struct member *m = arg;
+	const struct np_group *g = m->party->of;
+
+	if (m->client->chan.fd < 0) {
+		m->rc = np_client_connect(m->client, &m->party->others, &m->err);
+	}
+	if (m->rc == NP_OK) {
+		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
+		m->rc = np_client_run(m->client, &m->plan, g->terms, g->peer, &m->out, &m->err);
+	}
+	fail_gates(m->party); /* no effect where it was opened */
+	note_over(m);
+	return NULL;
+}
+
+/* ---- The group ---- */
+
+/* The client of a session as the first one's is, beside its connection. */
+static void
+make_client(struct member *m)
+{
+	struct party *p = m->party;
+	struct np_client *c = m->client;
+
+	c->hooks = (struct np_client_hooks){
+		.ctx = m,
+		.agreed = await_others,
+		.waiting = p->was.hooks.waiting != NULL ? tell_waiting : NULL,
+		.patience_ns = p->was.hooks.patience_ns,
+	};
+	c->signals = (struct np_signals){ .let_in = &p->let_in, .received = &p->passed };
+	c->watch = (struct np_watch){ .every_ns = p->of->look != NULL ? p->was.watch.every_ns : 0,
+				      .look = take_look,
+				      .ctx = m };
+	c->want_far = p->was.want_far;
+	c->gate = p->gate;
+}
+
+static void
+make_member(struct party *p, uint32_t i)
+{
+	struct member *m = &p->member[i];
+
+	m->party = p;
+	m->client = i == 0 ? p->of->client : &m->own;
+	m->own.chan.fd = -1;
+	plan_of(p->of->plan, i, p->count, &m->plan);
+	name_of(p->of->plan, i, p->count, m->name, sizeof(m->name));
+	make_client(m);
+}
+
+/* What the far end can do the first session knows: the others ask for no more than they need. */
+static void
+aim_others(struct party *p)
+{
+	p->others = *p->of->target;
+	p->others.wants.caps &= p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
+}
+
+static void
+end_party(struct party *p)
+{
+	struct np_client *first = p->of->client;
+
+	first->hooks = p->was.hooks;
+	first->signals = p->was.signals;
+	first->watch = p->was.watch;
+	first->gate = p->was.gate;
+	for (uint32_t i = 1; i < p->count; i++) {
+		if (p->member[i].own.chan.fd >= 0) {
+			np_client_close(&p->member[i].own);
+		}
+	}
+	np_gate_free(p->agreed);
+	np_gate_free(p->gate);
+	if (p->news_fd >= 0) {
+		close(p->news_fd);
+	}
+	pthread_mutex_destroy(&p->lock);
+	free(p->member);
+}
+
+static int
+begin_party(struct party *p, const struct np_group *g, struct np_err *err)
+{
+	memset(p, 0, sizeof(*p));
+	p->of = g;
+	p->was = *g->client;
+	p->count = np_group_sessions(g->plan, &g->client->granted);
+	pthread_mutex_init(&p->lock, NULL);
+	p->member = calloc(p->count, sizeof(*p->member));
+	p->agreed = np_gate_new(p->count);
+	p->gate = np_gate_new(p->count);
+	p->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->member == NULL || p->agreed == NULL || p->gate == NULL || p->news_fd < 0) {
+		np_fail(err, NP_ESYS, errno, "make ready for %u sessions", p->count);
+		end_party(p);
+		return err->code;
+	}
+	p->running = p->count;
+	aim_others(p);
+	for (uint32_t i = 0; i < p->count; i++) {
+		make_member(p, i);
+	}
+	return NP_OK;
+}
+
+/*
+ * What is passed on interrupts a session's waits and nothing else. From here on it is blocked, also
+ * in the threads that are made. *before: what was blocked.
+ */
+static void
+block_passed(struct party *p, sigset_t *before)
+{
+	sigset_t block;
+
+	sigemptyset(&block);
+	sigaddset(&block, NP_PASS_SIGNAL);
+	pthread_sigmask(SIG_BLOCK, &block, before);
+	p->let_in = *before;
+	sigdelset(&p->let_in, NP_PASS_SIGNAL);
+}
+
+static void
+start_all(struct party *p)
+{
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct member *m = &p->member[i];
+		int failed = pthread_create(&m->thread, NULL, take_part, m);
+
+		m->started = failed == 0;
+		if (failed != 0) {
+			m->rc = np_fail(&m->err, NP_ESYS, failed, "start a thread");
+			fail_gates(p);
+			note_over(m);
+		}
+	}
+}
+
+/* So many signals have come, or somebody has failed: all end, as they would by signals. */
+static void
+pass_on(struct party *p, int signals)
+{
+	atomic_fetch_add(&p->passed, signals);
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (p->member[i].started) {
+			pthread_kill(p->member[i].thread, NP_PASS_SIGNAL);
+		}
+	}
+}
+
+/* Until all are over. */
+static void
+watch_over(struct party *p)
+{
+	struct pollfd news = { .fd = p->news_fd, .events = POLLIN };
+	bool ended = false, failed = false;
+	uint64_t ignored;
+	int taken = 0;
+
+	while (!ended) {
+		int signals = np_signalled(&p->was.signals);
+
+		if (signals != taken) {
+			pass_on(p, signals - taken);
+			taken = signals;
+		}
+		ppoll(&news, 1, NULL, p->was.signals.let_in);
+		(void)!read(p->news_fd, &ignored, sizeof(ignored));
+		pthread_mutex_lock(&p->lock);
+		ended = p->running == 0;
+		if ((p->failed != NULL || p->in_time > 0) && !failed && !ended) {
+			failed = true;
+			pass_on(p, 1);
+		}
+		pthread_mutex_unlock(&p->lock);
+	}
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (p->member[i].started) {
+			pthread_join(p->member[i].thread, NULL);
+		}
+	}
+}
+
+/* The outcome of all, in the place of the first one's. */
+static int
+sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
+{
+	struct np_client *first = p->of->client;
+	int rc = NP_OK;
+
+	*out = p->member[0].out;
+	for (uint32_t i = 1; i < p->count; i++) {
+		struct np_outcome *one = &p->member[i].out;
+
+		if (np_tally_join(&out->tally, &one->tally, err) != NP_OK) {
+			rc = err->code;
+		}
+		np_far_add(&out->far, &one->far);
+		out->measured |= one->measured;
+		np_outcome_free(one);
+	}
+	out->tally.plan = p->of->plan;
+	out->tally.paced_ns /= p->count;
+	out->sessions = p->count;
+	if (out->near_bag != NULL) {
+		np_bag_int(out->near_bag, p->count, "flow.sessions");
+	}
+	if (p->in_time > 0) {
+		return np_fail(err, NP_ETIME, 0,
+			       "%u of %u sessions were granted within %d s (does the netserver at "
+			       "%s run one test after another, as with --exclusive?)",
+			       (unsigned)p->in_time, p->count, AGREE_S, first->peer);
+	}
+	if (p->failed != NULL) {
+		*err = p->failed->err;
+		out->cause = p->failed->out.cause;
+		first->remote_error = p->failed->client->remote_error;
+		rc = np_fail_in(err, p->failed->name);
+	}
+	return rc;
+}
+
+int
+np_group_run(const struct np_group *g, struct np_outcome *out, struct np_err *err)
+{
+	struct party p;
+	sigset_t before;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	np_far_init(&out->far);
+	if (begin_party(&p, g, err) != NP_OK) {
+		return err->code;
+	}
+	block_passed(&p, &before);
+	start_all(&p);
+	watch_over(&p);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = sum_up(&p, out, err);
+	end_party(&p);
+	return rc;
+}

@@ -1,0 +1,404 @@
+/*
+ * Groups: several sessions whose windows open at one moment, and one result of all of them.
+ */
+#include "run/group.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/server.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+enum { SESSIONS = 4, MOST = 8, LATER_MS = 300, LONG_S = 60 };
+
+/* What a daemon does with a session beside serving it. */
+enum whim { SERVE, REFUSE, HANG_UP };
+
+struct daemon;
+
+struct served {
+	struct daemon *daemon;
+	int fd;
+	enum whim whim;
+	pthread_t thread;
+};
+
+/* One that serves so many sessions at once. */
+struct daemon {
+	int listener, sessions;
+	enum whim whim; /* of the last session */
+	unsigned caps;
+	struct np_addr at;
+	char port[8];
+	struct served served[MOST];
+	pthread_t thread;
+};
+
+static void *
+serve(void *arg)
+{
+	struct served *s = arg;
+	struct np_log log = { .level = NP_LOG_ERROR };
+	struct np_server server = {
+		.log = &log, .peer = "the client", .is_here = true, .caps = s->daemon->caps
+	};
+	struct np_chan chan;
+	struct np_err err;
+
+	if (s->whim == REFUSE) {
+		close(s->fd);
+		return NULL;
+	}
+	np_chan_open(&chan, s->fd, "the client", &err);
+	np_server_serve(&server, &chan, &err);
+	return NULL;
+}
+
+static void *
+be_daemon(void *arg)
+{
+	struct daemon *d = arg;
+
+	for (int i = 0; i < d->sessions; i++) {
+		d->served[i] = (struct served){ .daemon = d,
+						.fd = accepted_from(d->listener),
+						.whim = i + 1 == d->sessions ? d->whim : SERVE };
+		pthread_create(&d->served[i].thread, NULL, serve, &d->served[i]);
+	}
+	if (d->whim == HANG_UP) {
+		usleep(LATER_MS * 1000);
+		shutdown(d->served[d->sessions - 1].fd, SHUT_RDWR);
+	}
+	for (int i = 0; i < d->sessions; i++) {
+		pthread_join(d->served[i].thread, NULL);
+	}
+	return NULL;
+}
+
+struct bed {
+	struct daemon daemon;
+	struct np_client client;
+	struct np_target target;
+	struct np_plan plan;
+	struct np_addr peer;
+	struct np_group group;
+	struct np_outcome out;
+	struct np_err err;
+	int looks;
+	bool odd; /* a look was */
+	struct np_counts looked;
+};
+
+static void
+take_look(void *ctx, const struct np_plan *whole, const struct np_counts *sum, uint64_t started_ns,
+	  uint64_t now_ns)
+{
+	struct bed *b = ctx;
+
+	b->odd |= whole != &b->plan || started_ns == 0 || now_ns <= started_ns ||
+		  sum->transactions < b->looked.transactions;
+	b->looked = *sum;
+	b->looks++;
+}
+
+static void
+make_bed(struct bed *b, const char *bench, int64_t length, int sessions, enum whim whim)
+{
+	memset(b, 0, sizeof(*b));
+	b->daemon.sessions = sessions;
+	b->daemon.whim = whim;
+	b->daemon.listener = bound_socket(AF_INET, SOCK_STREAM, &b->daemon.at);
+	snprintf(b->daemon.port, sizeof(b->daemon.port), "%u", np_addr_port(&b->daemon.at));
+	client_params(&b->plan, np_bench_find(bench), AF_INET, length);
+	b->plan.flows = (uint32_t)sessions;
+	b->peer = loopback(AF_INET, 0);
+	b->target = (struct np_target){ .host = "127.0.0.1", .port = b->daemon.port };
+	b->group = (struct np_group){
+		.client = &b->client, .target = &b->target, .plan = &b->plan, .peer = &b->peer
+	};
+}
+
+/* Connect the first session, and run them. */
+static int
+run_bed(struct bed *b)
+{
+	assert_int_equal(pthread_create(&b->daemon.thread, NULL, be_daemon, &b->daemon), 0);
+	assert_int_equal(np_client_connect(&b->client, &b->target, &b->err), NP_OK);
+	return np_group_run(&b->group, &b->out, &b->err);
+}
+
+static void
+leave_bed(struct bed *b)
+{
+	np_outcome_free(&b->out);
+	np_client_close(&b->client);
+	pthread_join(b->daemon.thread, NULL);
+	close(b->daemon.listener);
+}
+
+/* ---- What comes of them ---- */
+
+static void
+a_count_is_shared_out(void **state)
+{
+	static const int64_t shares[SESSIONS] = { 26, 26, 25, 25 };
+	const struct np_tally *t;
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", -102, SESSIONS, SERVE);
+	if (run_bed(&b) != NP_OK) {
+		fail_msg("%s", b.err.msg);
+	}
+	t = &b.out.tally;
+	assert_int_equal(b.out.sessions, SESSIONS);
+	assert_true(b.out.measured);
+	assert_ptr_equal(t->plan, &b.plan);
+	assert_int_equal(t->count.transactions, 102);
+	assert_int_equal(b.out.far.transactions, 102);
+	assert_int_equal(b.out.far.received, t->count.sent);
+	assert_int_equal(b.out.far.met, SESSIONS);
+	assert_int_equal(np_hist_count(t->hist), 102);
+	assert_int_equal(t->flows, SESSIONS);
+	for (int i = 0; i < SESSIONS; i++) {
+		assert_int_equal(t->flow[i].transactions, shares[i]);
+		assert_true(t->flow[i].retrans >= 0 && t->flow[i].rtt_us >= 0);
+	}
+	assert_true(np_tally_seconds(t) > 0);
+	leave_bed(&b);
+}
+
+static void
+whole_sends_are_shared_out(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_STREAM", -10000, SESSIONS, SERVE);
+	b.plan.near.call.send_size = 1000;
+	if (run_bed(&b) != NP_OK) {
+		fail_msg("%s", b.err.msg);
+	}
+	assert_int_equal(b.out.tally.count.sent, 10000);
+	assert_int_equal(b.out.tally.count.sends, 10);
+	assert_int_equal(b.out.far.received, 10000);
+	leave_bed(&b);
+}
+
+static void
+a_stream_goes_each_way(void **state)
+{
+	const struct np_tally *t;
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_STREAM", -100000, 2, SERVE);
+	b.plan.both = true;
+	b.plan.flows = 1;
+	b.plan.near.call.send_size = b.plan.far.call.send_size = 1000;
+	if (run_bed(&b) != NP_OK) {
+		fail_msg("%s", b.err.msg);
+	}
+	t = &b.out.tally;
+	assert_int_equal(b.out.sessions, 2);
+	assert_int_equal(t->count.sent, 100000);
+	assert_int_equal(t->count.received, 100000);
+	assert_int_equal(t->flow[0].sent, 100000);
+	assert_int_equal(t->flow[0].received, 0);
+	assert_int_equal(t->flow[1].sent, 0);
+	assert_int_equal(t->flow[1].received, 100000);
+	assert_int_equal(b.out.far.received, 100000);
+	assert_int_equal(b.out.far.sent, 100000);
+	assert_true(t->send_size == 1000 && t->recv_size > 0);
+	leave_bed(&b);
+}
+
+static void
+looks_are_at_the_sum(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", 1, SESSIONS, SERVE);
+	b.group.look = take_look;
+	b.client.watch.every_ns = NP_SEC / 10;
+	b.client.watch.ctx = &b;
+	if (run_bed(&b) != NP_OK) {
+		fail_msg("%s", b.err.msg);
+	}
+	assert_in_range(b.looks, 1, 10);
+	assert_false(b.odd);
+	assert_true(b.looked.transactions > 0);
+	assert_true(b.looked.transactions <= b.out.tally.count.transactions);
+	assert_true(np_tally_seconds(&b.out.tally) >= 1);
+	assert_ptr_equal(b.client.watch.ctx, &b); /* the client is as it was */
+	assert_null(b.client.gate);
+	leave_bed(&b);
+}
+
+/* ---- What goes wrong ---- */
+
+static void
+one_that_is_refused_stops_all(void **state)
+{
+	uint64_t began = np_now();
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, REFUSE);
+	assert_int_equal(run_bed(&b), NP_EPEER);
+	assert_non_null(strstr(b.err.msg, "flow "));
+	assert_non_null(strstr(b.err.msg, " of 4: "));
+	assert_false(b.out.measured);
+	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
+	leave_bed(&b);
+}
+
+static void
+one_that_breaks_ends_all(void **state)
+{
+	uint64_t began = np_now();
+	struct bed b;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, HANG_UP);
+	assert_int_equal(run_bed(&b), NP_EPEER);
+	assert_non_null(strstr(b.err.msg, " of 4: lost the control connection"));
+	assert_true(b.out.measured);
+	assert_true(b.out.tally.count.transactions > 0);
+	assert_int_equal(b.out.tally.flows, SESSIONS);
+	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
+	leave_bed(&b);
+}
+
+static _Atomic int alarms;
+
+static void
+on_alarm(int sig)
+{
+	(void)sig;
+	alarms++;
+}
+
+/* It reaches one thread, and all sessions hear of it. */
+static void
+a_signal_ends_all(void **state)
+{
+	static const struct itimerval later = { .it_value = { .tv_usec = LATER_MS * 1000 } };
+	struct sigaction sa = { .sa_handler = on_alarm };
+	uint64_t began = np_now();
+	sigset_t block, let_in;
+	struct bed b;
+
+	(void)state;
+	sigaction(SIGALRM, &sa, NULL);
+	sigemptyset(&block);
+	sigaddset(&block, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &block, &let_in);
+	sigdelset(&let_in, SIGALRM);
+	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, SERVE);
+	b.client.signals = (struct np_signals){ .let_in = &let_in, .received = &alarms };
+	setitimer(ITIMER_REAL, &later, NULL);
+	if (run_bed(&b) != NP_OK) {
+		fail_msg("%s", b.err.msg);
+	}
+	assert_int_equal(b.out.cause, NP_BY_SIGNAL);
+	assert_int_equal(alarms, 1);
+	for (int i = 0; i < SESSIONS; i++) {
+		assert_true(b.out.tally.flow[i].transactions > 0);
+	}
+	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
+	leave_bed(&b);
+	pthread_sigmask(SIG_UNBLOCK, &block, NULL);
+}
+
+/* ---- What takes how many ---- */
+
+static uint32_t
+sessions_of(const char *bench, uint32_t flows, bool both, unsigned caps)
+{
+	const struct np_hello granted = { .caps = caps };
+	struct np_plan p;
+
+	client_params(&p, np_bench_find(bench), AF_INET, 1);
+	p.flows = flows;
+	p.both = both;
+	return np_group_sessions(&p, &granted);
+}
+
+static void
+a_daemon_of_plans_serves_many_flows(void **state)
+{
+	(void)state;
+	assert_int_equal(sessions_of("TCP_RR", 1, false, 0), 1);
+	assert_int_equal(sessions_of("TCP_RR", 10, false, NP_CAP_PLAN), 1);
+	assert_int_equal(sessions_of("TCP_RR", 10, false, 0), 10);
+	assert_int_equal(sessions_of("TCP_SENDFILE", 10, false, NP_CAP_PLAN), 10);
+	assert_int_equal(sessions_of("TCP_STREAM", 1, true, 0), 2);
+	assert_int_equal(sessions_of("TCP_STREAM", 10, true, NP_CAP_PLAN), 2);
+	assert_int_equal(sessions_of("TCP_STREAM", 10, true, 0), 20);
+}
+
+static void
+refused(const struct np_plan *p, const struct np_target *t, uint32_t sessions, const char *option)
+{
+	struct np_err err;
+
+	assert_int_equal(np_group_check(p, t, sessions, &err), NP_EUSAGE);
+	assert_non_null(strstr(err.msg, option));
+}
+
+static void
+what_can_t_be_shared_is_refused(void **state)
+{
+	struct np_target t = { .host = "there", .port = "1" };
+	struct np_plan p, q;
+	struct np_err err;
+
+	(void)state;
+	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 1);
+	p.flows = SESSIONS;
+	assert_int_equal(np_group_check(&p, &t, SESSIONS, &err), NP_OK);
+	q = p;
+	q.far.sock.port = 5000;
+	refused(&q, &t, SESSIONS, "port 5000");
+	q = p;
+	q.near.sock.port = 5001;
+	refused(&q, &t, SESSIONS, "port 5001");
+	q = p;
+	q.length = -(SESSIONS - 1);
+	refused(&q, &t, SESSIONS, "-l -3");
+	q.length = -SESSIONS;
+	assert_int_equal(np_group_check(&q, &t, SESSIONS, &err), NP_OK);
+	q.flows = NP_SESSIONS_MAX + 1;
+	refused(&q, &t, q.flows, "--flows 1001");
+	t.local_port = "7000";
+	refused(&p, &t, SESSIONS, "port 7000");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_count_is_shared_out),
+		cmocka_unit_test(whole_sends_are_shared_out),
+		cmocka_unit_test(a_stream_goes_each_way),
+		cmocka_unit_test(looks_are_at_the_sum),
+		cmocka_unit_test(one_that_is_refused_stops_all),
+		cmocka_unit_test(one_that_breaks_ends_all),
+		cmocka_unit_test(a_signal_ends_all),
+		cmocka_unit_test(a_daemon_of_plans_serves_many_flows),
+		cmocka_unit_test(what_can_t_be_shared_is_refused),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
