@@ -102,6 +102,7 @@ EXTRA_DIST += \
 	%D%/e2e/preflight.py \
 	%D%/e2e/scarce.py \
 	%D%/e2e/service.py \
+	%D%/e2e/sessions.py \
 	%D%/e2e/silent.py \
 	%D%/e2e/strangers.py \
 	%D%/e2e/syslog.py \

@@ -296,6 +296,9 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (np_omni_choose(cli, err) != NP_OK) {
 		return err->code;
 	}
+	if (p->both && cli->output.style == NP_STYLE_CLASSIC && cli->output.verbosity > 0) {
+		cli->output.style = NP_STYLE_HUMAN; /* no classic table has the rates of both */
+	}
 	bench = &cli->bench;
 	old = (bench->flags & NP_B_OLD) != 0;
 	p->bench = bench;

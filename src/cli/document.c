@@ -15,6 +15,7 @@
 #include "cli/place.h"
 #include "config.h"
 #include "out/json.h"
+#include "run/group.h"
 #include "run/repeat.h"
 
 struct np_document {
@@ -260,7 +261,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	put(d, test, "pattern", np_json_text(p->pattern->name));
 	put(d, test, "protocol", np_json_text(p->transport->name));
 	put(d, test, "family", np_json_text(np_family_name(np_plan_family(p))));
-	put(d, test, "direction", json_string(np_plan_words(p)->flow));
+	put(d, test, "direction", json_string(p->both ? "both" : np_plan_words(p)->flow));
 	put(d, test, "host", np_json_text(cli->target.host.text));
 	put(d, test, "uuid",
 	    np_json_text(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made));
@@ -282,17 +283,18 @@ put_test(struct np_document *d, const struct np_cli *cli)
 
 /* How many connections, and what drives them; the far end tells its engine later, if at all. */
 static void
-put_plan(struct np_document *d, const struct np_plan *p)
+put_plan(struct np_document *d, const struct np_plan *p, const struct np_hello *granted)
 {
 	json_t *plan = part(d, d->root, "plan"), *engine = part(d, plan, "engine");
-
 	json_t *threads = part(d, plan, "threads");
 
 	put(d, plan, "flows", json_integer(p->flows));
 	put(d, plan, "warm_up_s", np_json_real(p->warm_up_ms / 1e3));
 	put(d, threads, "near", json_integer(np_plan_workers(p)));
 	put(d, threads, "far", json_null());
-	put(d, engine, "near", json_string(np_engine_of(p)->name));
+	put(d, plan, "sessions", json_integer(np_group_sessions(p, granted)));
+	put(d, plan, "both", json_boolean(p->both));
+	put(d, engine, "near", json_string(np_group_engine(p, granted)->name));
 	put(d, engine, "far", json_null());
 }
 
@@ -381,7 +383,7 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	}
 	d->endless = cli->plan.length == 0;
 	put_test(d, cli);
-	put_plan(d, &cli->plan);
+	put_plan(d, &cli->plan, &c->granted);
 	put_asked(d, &cli->plan);
 	if (!cli->plan.no_control) {
 		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);

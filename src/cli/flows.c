@@ -13,11 +13,17 @@ check_several(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 
-	if (!np_plan_several(p)) {
+	if (!np_plan_several(p) && (p->bench->code == NP_PLAN || p->pattern->probe)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--flows: %s has one data connection (try TCP_STREAM, TCP_MAERTS, "
 			       "TCP_RR or UDP_RR)",
 			       cli->bench.name);
+	}
+	if (!np_plan_several(p) && p->far.place.engine != NULL) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--engine ,%s: the flows of %s are sessions of one connection each "
+			       "(leave it out)",
+			       p->far.place.engine->name, cli->bench.name);
 	}
 	if (p->no_control) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -99,17 +105,61 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 	return np_fail(err, NP_EUSAGE, 0, "%s: %s has no data connection", option, cli->test);
 }
 
+static int
+check_both(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	bool stream = p->pattern == &np_pattern_stream && p->transport->connected;
+
+	if (!stream || !np_bench_is_omni(&cli->bench)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--both: %s is no stream of connections that either end can send "
+			       "(try TCP_STREAM)",
+			       cli->bench.name);
+	}
+	if (p->no_control) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--both: needs a control connection, which -N leaves out");
+	}
+	if (cli->evidence.explain) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--both: --explain tells of one direction (leave one of them out)");
+	}
+	return NP_OK;
+}
+
+int
+np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err)
+{
+	if (sessions > 1 && cli->evidence.explain) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--explain: not of %u sessions at once, whose evidence is that of "
+			       "one (leave out --flows, or use a netserver that knows plans)",
+			       sessions);
+	}
+	return NP_OK;
+}
+
 int
 np_flows_check(const struct np_cli *cli, struct np_err *err)
 {
+	struct np_plan one = cli->plan;
 	const struct np_plan *p = &cli->plan;
-	const struct np_engine *engine = np_engine_of(p);
+	const struct np_engine *engine;
 	const char *why;
 
+	if (p->both && check_both(cli, err) != NP_OK) {
+		return err->code;
+	}
 	if ((p->flows > 1 && check_several(cli, err) != NP_OK) ||
 	    check_threads(cli, err) != NP_OK) {
 		return err->code;
 	}
+	if (!np_plan_several(p)) {
+		one.flows = 1; /* in as many sessions */
+		p = &one;
+	}
+	engine = np_engine_of(p);
 	why = why_not(engine, p);
 	if (why == NULL) {
 		return check_far(cli, err);

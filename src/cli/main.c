@@ -229,6 +229,7 @@ static int
 run_bench(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
+	uint32_t sessions;
 
 	if (cli->plan.no_control && cli->bench.transport->no_control != NULL) {
 		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
@@ -240,6 +241,11 @@ run_bench(struct session *s, struct np_err *err)
 	    np_aim_data(cli, &s->client, &s->ends, s->out, err) != NP_OK) {
 		return err->code;
 	}
+	if (np_trial_sessions(&s->trial, &sessions, err) != NP_OK ||
+	    np_flows_check_sessions(cli, sessions, err) != NP_OK) {
+		return err->code;
+	}
+	np_show_sessions(cli, &s->client, sessions);
 	if (cli->output.debug > 0) {
 		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
 		s->client.hooks.agreed = show_agreed;
@@ -266,6 +272,7 @@ run_bench(struct session *s, struct np_err *err)
 		s->client.watch.every_ns = (uint64_t)(cli->output.interim_s * 1e9);
 		s->client.watch.look = np_show_interim;
 		s->client.watch.ctx = &s->interim;
+		s->trial.look = np_show_interim_sum;
 	}
 	return measure(s, err);
 }

@@ -1056,6 +1056,10 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "warm-up", CUSTOM, "s",
 	      "seconds that the data connections are driven before anything counts (0)"),
 	  .set = set_warm_up },
+	{ ROW('\0', "both", FLAG, NULL,
+	      "a stream each way at the same time: THROUGHPUT is the sum, see also "
+	      "LOCAL_SEND_THROUGHPUT and LOCAL_RECV_THROUGHPUT"),
+	  TO(plan.both) },
 	{ ROW('\0', "engine", CUSTOM, "local,remote",
 	      "what drives the data connections: sync (the default of one a thread), epoll (of "
 	      "more); list says what this end can do"),

@@ -25,6 +25,7 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 static void
 print_flows(FILE *out, const struct np_plan *p)
 {
+	fputs(p->both ? " : both ways" : "", out);
 	if (p->flows > 1) {
 		fprintf(out, " : %u flows", p->flows);
 	}
@@ -116,6 +117,17 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	fflush(out);
 }
 
+void
+np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions)
+{
+	if (sessions > 2 || (sessions == 2 && !cli->plan.both)) {
+		fprintf(stderr,
+			"netperf: %s: %u sessions at once, of one flow each: the far end is as "
+			"many processes of the netserver at %s\n",
+			cli->bench.name, sessions, c->peer);
+	}
+}
+
 /* Work done so far in the terms of the unit: transactions, or bytes. */
 static double
 work_of(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
@@ -167,6 +179,13 @@ np_show_interim(void *ctx, const struct np_run *run, uint64_t now_ns)
 }
 
 void
+np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
+		    uint64_t started_ns, uint64_t now_ns)
+{
+	interim(ctx, whole, sum, started_ns, now_ns);
+}
+
+void
 np_show_interim_end(struct np_show_interim *i, const struct np_tally *t)
 {
 	uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
@@ -194,9 +213,10 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 	if (cli->output.selectors != NULL) {
 		look->list = cli->output.selection;
 	} else {
-		enum np_select_kind kind = p->pattern->transactions ? NP_SELECT_TRANSACTIONS
-					   : p->role == NP_LEAD     ? NP_SELECT_SEND
-								    : NP_SELECT_RECEIVE;
+		enum np_select_kind kind = p->both                    ? NP_SELECT_BOTH
+					   : p->pattern->transactions ? NP_SELECT_TRANSACTIONS
+					   : p->role == NP_LEAD       ? NP_SELECT_SEND
+								      : NP_SELECT_RECEIVE;
 
 		np_selection_default(kind, p->near.place.measure_cpu || p->far.place.measure_cpu,
 				     &look->list);

@@ -17,6 +17,12 @@ void np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *e
 
 struct np_document;
 
+/*
+ * One line on standard error where a test of several flows takes as many sessions: its far end is
+ * as many processes.
+ */
+void np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions);
+
 /* What interim results are counted from. Start from a zeroed struct with these three filled in. */
 struct np_show_interim {
 	const struct np_cli *cli;
@@ -27,8 +33,10 @@ struct np_show_interim {
 	uint64_t then_ns; /* when; 0: nothing yet */
 };
 
-/* One interim result: a np_watch's look(). */
+/* One interim result: a np_watch's look(), and a np_trial's. */
 void np_show_interim(void *ctx, const struct np_run *run, uint64_t now_ns);
+void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
+			 uint64_t started_ns, uint64_t now_ns);
 
 /* What is left over at the end of an iteration, where netperf prints that. */
 void np_show_interim_end(struct np_show_interim *i, const struct np_tally *t);

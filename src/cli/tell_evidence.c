@@ -79,14 +79,20 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (out->near_bag == NULL || !out->measured) {
 		return; /* nobody wants to know, or there is nothing to be known */
 	}
-	explain(cli, out, iterations, &e);
-	values = np_bag_new();
-	np_explain_put(&e, cli->plan.pattern->transactions, values);
-	np_document_explain(doc, e.sentence, values);
-	if (cli->evidence.explain) {
-		np_explain_print(to, values);
+	if (out->sessions < 2) { /* else the evidence is that of the first one */
+		explain(cli, out, iterations, &e);
+		values = np_bag_new();
+		np_explain_put(&e, cli->plan.pattern->transactions, values);
+		np_document_explain(doc, e.sentence, values);
+		if (cli->evidence.explain) {
+			np_explain_print(to, values);
+		}
+		np_bag_free(values);
 	}
-	np_bag_free(values);
+	if (cli->evidence.wire && out->sessions > 1) {
+		fprintf(to, "netperf: --wire: packets of the first one of %u sessions\n",
+			out->sessions);
+	}
 	if (cli->evidence.wire) {
 		np_look_which(to, iterations);
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);

@@ -218,6 +218,8 @@ np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *se
 				     END },
 		[NP_SELECT_RECEIVE] = { NP_M_RSS_SIZE_END, NP_M_LSR_SIZE_END, NP_M_REMOTE_SEND_SIZE,
 					END },
+		[NP_SELECT_BOTH] = { NP_M_LOCAL_SEND_SIZE, NP_M_REMOTE_SEND_SIZE,
+				     NP_M_LOCAL_SEND_THROUGHPUT, NP_M_LOCAL_RECV_THROUGHPUT, END },
 		[NP_SELECT_TRANSACTIONS] = { NP_M_LSS_SIZE_END, NP_M_LSR_SIZE_END,
 					     NP_M_RSR_SIZE_END, NP_M_RSS_SIZE_END,
 					     NP_M_REQUEST_SIZE, NP_M_RESPONSE_SIZE, END },

@@ -33,7 +33,12 @@ struct np_selection {
 };
 
 /* What a default list depends on. */
-enum np_select_kind { NP_SELECT_SEND, NP_SELECT_RECEIVE, NP_SELECT_TRANSACTIONS };
+enum np_select_kind {
+	NP_SELECT_SEND,
+	NP_SELECT_RECEIVE,
+	NP_SELECT_BOTH, /* a stream each way */
+	NP_SELECT_TRANSACTIONS
+};
 
 /*
  * Fill *sel from the word: "all"; a list (with a comma, semicolon, or the name of a figure); else

@@ -159,8 +159,10 @@ def says_what_was_asked_and_granted(runner: Runner) -> None:
 
 def says_flows_and_engines(runner: Runner) -> None:
     document = alone(runner, "-t TCP_RR -l -50")
-    assert document["plan"]["flows"] == 1 and document["plan"]["warm_up_s"] == 0, document["plan"]
-    assert document["plan"]["engine"] == {"near": "sync", "far": None}, document["plan"]
+    plan = document["plan"]
+    assert plan["flows"] == plan["sessions"] == 1 and not plan["both"], plan
+    assert plan["warm_up_s"] == 0 and plan["threads"] == {"near": 1, "far": None}, plan
+    assert plan["engine"] == {"near": "sync", "far": None}, plan
     assert document["iterations"][0]["flows"] is None, "one flow is the sum"
     assert document["final"]["FLOWS"] == 1 and document["final"]["LOCAL_ENGINE"] == "sync"
     assert document["final"]["REMOTE_ENGINE"] == "", document["final"]["REMOTE_ENGINE"]

@@ -645,11 +645,7 @@ flows_and_engines_arrive(void **state)
 static void
 what_excludes_flows_is_named(void **state)
 {
-	static const char *const single[] = {
-		"-t TCP_CRR",          "-t TCP_CC", "-t UDP_STREAM", "-t TCP_SENDFILE",
-		"-t STREAM_STREAM",    "-t DG_RR",  "-t TCP_MSS",    "-t OMNI -- -T udp -d send",
-		"-t OMNI -- -d rr -c",
-	};
+	static const char *const single[] = { "-t TCP_MSS", "-t DLCL_RR", "-t DLCL_STREAM" };
 	char line[100];
 
 	(void)state;
@@ -660,10 +656,50 @@ what_excludes_flows_is_named(void **state)
 		snprintf(line, sizeof(line), "--flows 1 %s", single[i]);
 		chosen(line);
 	}
+	assert_unfit("--flows 2 -t TCP_SENDFILE --engine ,sync", "--engine ,sync: the flows of");
 	assert_unfit("--flows 2 -N -H 127.0.0.1", "-N");
 	assert_unfit("--flows 2 -- -P 5000,6000", "port 5000");
 	assert_unfit("--flows 2 --engine sync", "--engine sync");
 	assert_unfit("--flows 2 --engine ,sync", "--engine ,sync");
+}
+
+/* What no session can have several of has as many sessions. */
+static void
+other_flows_are_sessions(void **state)
+{
+	static const char *const others[] = {
+		"-t TCP_CRR",       "-t TCP_CC", "-t UDP_STREAM",
+		"-t TCP_SENDFILE",  "-t DG_RR",  "-t OMNI -- -T udp -d send",
+		"-t STREAM_STREAM", "-t TCP_RR", "-t OMNI -- -d rr -c",
+	};
+	char line[100];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(others); i++) {
+		snprintf(line, sizeof(line), "--flows 2 %s", others[i]);
+		chosen(line);
+	}
+}
+
+static void
+streams_that_either_end_can_send_go_both_ways(void **state)
+{
+	static const char *const others[] = { "TCP_RR",       "TCP_CRR",       "UDP_STREAM",
+					      "TCP_SENDFILE", "STREAM_STREAM", "DLCL_STREAM",
+					      "VSOCK_STREAM" };
+	char line[100];
+
+	(void)state;
+	chosen("--both");
+	chosen("--both -t TCP_MAERTS --flows 10");
+	chosen("--both -t OMNI -- -d recv");
+	for (size_t i = 0; i < LEN(others); i++) {
+		snprintf(line, sizeof(line), "--both -t %s", others[i]);
+		assert_unfit(line, "--both: ");
+	}
+	assert_unfit("--both -t OMNI -- -d rr", "--both: ");
+	assert_unfit("--both -N -H 127.0.0.1", "-N");
+	assert_unfit("--both --explain", "--explain");
 }
 
 static void
@@ -724,6 +760,8 @@ main(void)
 		cmocka_unit_test(a_test_settles_what_was_left_open),
 		cmocka_unit_test(flows_and_engines_arrive),
 		cmocka_unit_test(what_excludes_flows_is_named),
+		cmocka_unit_test(other_flows_are_sessions),
+		cmocka_unit_test(streams_that_either_end_can_send_go_both_ways),
 		cmocka_unit_test(some_tests_may_have_several_connections),
 	};
 

@@ -35,7 +35,7 @@ fill(struct np_outcome *out, struct np_flow_result *rows, struct np_plan *p)
 
 /* The document of one iteration, read back. */
 static json_t *
-document_of(const char *test, uint32_t flows)
+document_from(const char *test, uint32_t flows, unsigned caps)
 {
 	static struct np_cli cli;
 	static struct np_client client;
@@ -55,6 +55,7 @@ document_of(const char *test, uint32_t flows)
 	assert_int_equal(np_cli_parse(&cli, 4, argv, &err), NP_OK);
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
 	cli.plan.flows = flows;
+	client.granted.caps = caps;
 	assert_int_equal(np_document_new(&cli, &d, &err), NP_OK);
 	np_document_begin(d, &cli, &client, &ends);
 	fill(&out, rows, &cli.plan);
@@ -74,6 +75,12 @@ static json_t *
 flows_of(const json_t *root)
 {
 	return json_object_get(json_array_get(json_object_get(root, "iterations"), 0), "flows");
+}
+
+static json_t *
+document_of(const char *test, uint32_t flows)
+{
+	return document_from(test, flows, NP_CAP_PLAN);
 }
 
 static void
@@ -134,6 +141,22 @@ the_plan_says_flows_and_engines(void **state)
 	assert_string_equal(json_string_value(json_object_get(engine, "near")),
 			    np_engine_of(&p)->name);
 	assert_true(json_is_null(json_object_get(engine, "far")));
+	assert_int_equal(json_integer_value(json_object_get(plan, "sessions")), 1);
+	assert_true(json_is_false(json_object_get(plan, "both")));
+	json_decref(root);
+}
+
+/* With a daemon that knows no plans. */
+static void
+the_plan_says_how_many_sessions(void **state)
+{
+	json_t *root = document_from("TCP_RR", FLOWS, 0), *plan = json_object_get(root, "plan");
+	json_t *engine = json_object_get(plan, "engine");
+
+	(void)state;
+	assert_int_equal(json_integer_value(json_object_get(plan, "flows")), FLOWS);
+	assert_int_equal(json_integer_value(json_object_get(plan, "sessions")), FLOWS);
+	assert_string_equal(json_string_value(json_object_get(engine, "near")), "sync");
 	json_decref(root);
 }
 
@@ -145,6 +168,7 @@ main(void)
 		cmocka_unit_test(a_stream_has_no_transactions),
 		cmocka_unit_test(one_flow_is_the_sum),
 		cmocka_unit_test(the_plan_says_flows_and_engines),
+		cmocka_unit_test(the_plan_says_how_many_sessions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,259 @@
+"""Sessions at the same time: many flows with a netserver that serves one a session (--flows), and a stream each way
+(--both). The netserver is ours behind a door that hangs up on greetings, as netperf's own does, and the real one.
+"""
+
+import json
+import re
+import signal
+import socket
+import threading
+from contextlib import suppress
+from functools import partial
+from typing import Any, Dict, List, Tuple
+
+import lib
+
+HOST = "127.0.0.1"
+FLOWS = 4
+PATIENCE = 60
+FRAME = 656
+GREETING = b"PL\0\x10"
+TESTS: "Tuple[Tuple[str, Tuple[str, ...]], ...]" = (
+    ("TCP_STREAM", ()), ("TCP_MAERTS", ()), ("TCP_SENDFILE", ()), ("TCP_RR", ()), ("TCP_CRR", ()), ("TCP_CC", ()),
+    ("UDP_STREAM", ("-m", "1000")), ("UDP_RR", ()))
+
+# Options, and what the line about them says; nothing is printed then.
+REFUSED = (
+    ("--flows 2 -- -P ,5000", ("--flows", "port 5000")),
+    ("--flows 4 -t TCP_RR -l -3", ("-l -3", "--flows")),
+    ("--flows 1001", ("--flows 1001", "1000 sessions")),
+    ("--flows 2 --explain", ("--explain", "2 sessions")),
+    ("--flows 2 -t TCP_MSS", ("--flows", "TCP_MSS")),
+    ("--both -t TCP_RR", ("--both", "TCP_RR")),
+    ("--both -t UDP_STREAM -- -m 100", ("--both", "UDP_STREAM")),
+    ("--both -t TCP_SENDFILE", ("--both", "TCP_SENDFILE")),
+    ("--both -N", ("--both", "-N")),
+    ("--both --explain", ("--both", "--explain")),
+    ("--both -- -P ,5000", ("--both", "port 5000")),
+)
+
+
+def take(source: socket.socket, size: int) -> bytes:
+    got = b""
+    while len(got) < size:
+        more = source.recv(size - len(got))
+        if not more:
+            break
+        got += more
+    return got
+
+
+class Door:
+    """Between our client and our daemon: hangs up on who greets, and carries the rest to and fro."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._listener = socket.create_server((HOST, 0), backlog=2 * FLOWS)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> "Door":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                one = self._listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(one,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client:
+            first = take(client, FRAME)
+            if first.startswith(GREETING):
+                return
+            with socket.create_connection((HOST, self._to)) as daemon:
+                daemon.sendall(first)
+                back = threading.Thread(target=self._carry, args=(daemon, client), daemon=True)
+                back.start()
+                self._carry(client, daemon)
+                back.join()
+
+    @staticmethod
+    def _carry(source: socket.socket, to: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                to.sendall(data)
+        with suppress(OSError):
+            to.shutdown(socket.SHUT_WR)
+
+
+def netperf(port: int, *args: str, timeout: float = PATIENCE) -> lib.Result:
+    return lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args], timeout=timeout)
+
+
+def figures(got: lib.Result) -> "Dict[str, str]":
+    return dict(line.split("=", 1) for line in got.out.splitlines() if "=" in line)
+
+
+def told(got: lib.Result, sessions: int) -> None:
+    """Of success, with the line about the sessions and no other one."""
+    assert got.rc == 0, got
+    line = lib.error_line(got._replace(rc=1), "netperf", f"{sessions} sessions at once")
+    assert "processes" in line, line
+
+
+def every_test(port: int, test: str, specific: "Tuple[str, ...]") -> str:
+    got = netperf(port, "-t", test, "-l", "1", "--flows", str(FLOWS), "--", *specific)
+    told(got, FLOWS)
+    assert f" : {FLOWS} flows" in got.out.splitlines()[0], got.out
+    return got.out.splitlines()[-1]
+
+
+def counts_are_exact(port: int) -> None:
+    want = "THROUGHPUT,LOCAL_SEND_CALLS,REMOTE_RECV_CALLS,FLOWS,LOCAL_BYTES_SENT,REMOTE_BYTES_RECVD,LOCAL_ENGINE"
+    got = netperf(port, "-t", "TCP_RR", "-l", "-1001", "--flows", str(FLOWS), "--", "-k", want)
+    told(got, FLOWS)
+    of = figures(got)
+    assert of["LOCAL_SEND_CALLS"] == of["REMOTE_RECV_CALLS"] == "1001", of
+    assert of["FLOWS"] == str(FLOWS) and of["LOCAL_ENGINE"] == "sync", of
+    of = figures(netperf(port, "-t", "TCP_STREAM", "-l", "-1003000", "--flows", str(FLOWS), "--", "-m", "1000", "-k",
+                         want))
+    assert of["LOCAL_SEND_CALLS"] == "1003", of
+    assert of["LOCAL_BYTES_SENT"] == of["REMOTE_BYTES_RECVD"] == "1003000", of
+
+
+def document_of(port: int, *args: str) -> Any:
+    got = netperf(port, "-l", "1", "--json", *args)
+    assert got.rc == 0, got
+    return json.loads(got.out)
+
+
+def flows_add_up(port: int) -> str:
+    document = document_of(port, "-t", "TCP_RR", "--flows", str(FLOWS))
+    final, one = document["final"], document["iterations"][0]
+    assert document["plan"]["sessions"] == document["plan"]["flows"] == len(one["flows"]) == FLOWS, document["plan"]
+    assert document["plan"]["engine"] == {"near": "sync", "far": None}, document["plan"]
+    assert sum(row["bytes_sent"] for row in one["flows"]) == final["LOCAL_BYTES_SENT"], one["flows"]
+    assert all(row["transactions"] > 0 for row in one["flows"]), one["flows"]
+    rate = sum(row["transactions_per_s"] for row in one["flows"])
+    assert abs(rate / final["TRANSACTION_RATE"] - 1) < 1e-6, (rate, final["TRANSACTION_RATE"])
+    assert one["latency"]["count"] == sum(row["transactions"] for row in one["flows"]), one["latency"]["count"]
+    assert one["near"]["flow.sessions"] == FLOWS and document["explanation"] is None, one["near"]
+    return " ".join(str(row["transactions"]) for row in one["flows"])
+
+
+def a_stream_each_way(port: int, sessions: int, *args: str) -> str:
+    document = document_of(port, "-t", "TCP_STREAM", "--both", *args)
+    final, flows = document["final"], document["iterations"][0]["flows"]
+    assert document["plan"]["both"] and document["plan"]["sessions"] == sessions, document["plan"]
+    assert document["test"]["direction"] == "both", document["test"]
+    out, back = final["LOCAL_SEND_THROUGHPUT"], final["LOCAL_RECV_THROUGHPUT"]
+    assert out > 0 and back > 0, (out, back)
+    arrived = final["REMOTE_RECV_THROUGHPUT"] + back
+    assert abs(final["THROUGHPUT"] / arrived - 1) < 1e-6, (final["THROUGHPUT"], arrived)
+    assert all((row["bytes_sent"] > 0) != (row["bytes_received"] > 0) for row in flows), flows
+    assert len(flows) == 2 * document["plan"]["flows"], flows
+    return f"{out:.0f} and {back:.0f} Mbit/s"
+
+
+def both_ways_print_both_rates(port: int) -> str:
+    got = netperf(port, "--both", "-l", "1", "-P", "0", "-f", "m")
+    assert got.rc == 0 and not got.err, got
+    near, far, out, back, seconds, total, unit = got.out.split()
+    assert int(near) > 0 and int(far) > 0 and unit == "10^6bits/s" and float(seconds) < 5, got.out
+    assert abs((float(out) + float(back)) / float(total) - 1) < 0.05, got.out
+    one = netperf(port, "--both", "-l", "1", "-P", "0", "-v", "0").out
+    assert float(one) > 0 and len(one.split()) == 1, one
+    return got.out.strip()
+
+
+def too_few_descriptors(port: int) -> None:
+    got = lib.run(["sh", "-c", 'ulimit -n 64; exec "$0" "$@"', lib.netperf(), "-H", HOST, "-p", str(port), "--flows",
+                   "20"], timeout=20)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", "--flows 20", "ulimit -n")
+
+
+def interim_lines_show_the_sum(port: int) -> str:
+    got = netperf(port, "-t", "TCP_RR", "-l", "2", "-D", "0.5", "-v", "0", "-P", "0", "--flows", str(FLOWS))
+    told(got, FLOWS)
+    rates = [float(rate) for rate in re.findall(r"^Interim result: *([\d.]+) Trans/s", got.out, re.M)]
+    whole = float(got.out.split()[-1])
+    assert 2 <= len(rates) <= 5, got.out
+    assert max(rates) > whole / 2 and min(rates) < whole * 2, (rates, whole)
+    return f"{rates}, {whole}"
+
+
+def a_signal_ends_all(port: int) -> None:
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "60", "--flows", str(FLOWS),
+                      "--", "-k", "TRANSACTION_RATE,ELAPSED_TIME"]) as client:
+        assert lib.wait_for(lambda: "sessions at once" in client.said(), PATIENCE), client.said()
+        assert client.measuring()
+        client.signal(signal.SIGINT)
+        got = client.finish(PATIENCE)
+    told(got, FLOWS)
+    of = figures(got)
+    assert float(of["ELAPSED_TIME"]) < 30 and float(of["TRANSACTION_RATE"]) > 0, of
+
+
+def refused(port: int, args: str, says: List[str]) -> None:
+    got = netperf(port, *args.split(), timeout=20)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", *says)
+
+
+def too_many_sessions() -> None:
+    """The daemon's own limit: who is turned away stops all, and the line says why."""
+    with lib.Daemon(args=["--max-sessions", str(FLOWS - 1)]) as daemon, Door(daemon.port) as door:
+        got = netperf(door.port, "-t", "TCP_RR", "-l", "30", "--flows", str(FLOWS), timeout=20)
+    assert got.rc not in (0, None) and got.seconds < 25, got
+    assert f" of {FLOWS}: " in got.err and "--max-sessions" in got.err, got
+
+
+def one_test_after_another() -> None:
+    with lib.Daemon(args=["--exclusive"]) as daemon:
+        got = netperf(daemon.port, "--both", "-l", "1", timeout=30)
+    assert got.rc == 1 and "--exclusive" in got.err, got
+
+
+def suite_of(report: lib.Report, whose: str, port: int) -> None:
+    for test, specific in TESTS:
+        report.case(f"{whose}: {FLOWS} flows of {test}", partial(every_test, port, test, specific))
+    report.case(f"{whose}: counts are exact", partial(counts_are_exact, port))
+    report.case(f"{whose}: interim lines show the sum", partial(interim_lines_show_the_sum, port))
+    report.case(f"{whose}: a signal ends all", partial(a_signal_ends_all, port))
+    report.case(f"{whose}: both ways print both rates", partial(both_ways_print_both_rates, port))
+    report.case(f"{whose}: too few descriptors", partial(too_few_descriptors, port))
+    for args, says in REFUSED:
+        report.case(f"{whose}: refused: {args}", partial(refused, port, args, list(says)))
+    if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
+        report.skip(f"{whose}: documents", "made without libjansson")
+        return
+    report.case(f"{whose}: flows add up", partial(flows_add_up, port))
+    report.case(f"{whose}: a stream each way", partial(a_stream_each_way, port, 2))
+    report.case(f"{whose}: two each way", partial(a_stream_each_way, port, 4, "--flows", "2"))
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        with Door(daemon.port) as door:
+            suite_of(report, "without plans", door.port)
+        report.case("with plans: two each way", partial(a_stream_each_way, daemon.port, 2, "--flows", "2"))
+    report.case("too many sessions", too_many_sessions)
+    report.case("one test after another", one_test_after_another)
+    try:
+        real = lib.real_netperf()
+    except LookupError as why:
+        report.skip("the real netserver", str(why))
+        return
+    with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:
+        suite_of(report, "stock", daemon.port)
+
+
+if __name__ == "__main__":
+    lib.main(suite)
