@@ -263,7 +263,7 @@ tell_waiting(void *ctx, const char *text)
 
 	pthread_mutex_lock(&p->lock);
 	if (!p->waiting_told) {
-		p->was.hooks.waiting(p->was.hooks.ctx, text);
+		p->was.hooks.tell(p->was.hooks.ctx, text);
 		p->waiting_told = true;
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -354,7 +354,7 @@ make_client(struct member *m)
 	c->hooks = (struct np_client_hooks){
 		.ctx = m,
 		.agreed = await_others,
-		.waiting = p->was.hooks.waiting != NULL ? tell_waiting : NULL,
+		.tell = p->was.hooks.tell != NULL ? tell_waiting : NULL,
 		.patience_ns = p->was.hooks.patience_ns,
 	};
 	c->signals = (struct np_signals){ .let_in = &p->let_in, .received = &p->passed };
