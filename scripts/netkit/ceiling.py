@@ -300,7 +300,7 @@ def of_point(point: "Dict[str, Any]", constants: "Dict[str, Any]",
                               known.get("size"), asked[0], 1)
         response = first_whole(figures.get("RESPONSE_SIZE"), known.get("response"),
                                known.get("size"), asked[-1], 1)
-        flying = (whole(known.get("flows")) or 1) * (
+        flying = (whole(known.get("flows")) or 1) * (whole(known.get("processes")) or 1) * (
             1 + (first_whole(figures.get("BURST_SIZE"), test_option(options, "b")) or 0))
         return Ceiling(transactions_on(test, request or 1, response or 1, rate, way,
                                        parse_seconds(known.get("delay", 0)), flying), RATE_UNIT)

@@ -419,6 +419,12 @@ def version(program: str) -> str:
     return ""
 
 
+def knows(program: str, option: str) -> bool:
+    """Whether the help of a program names an option."""
+    done = run([program, "--help"], limit=10)
+    return re.search(rf"(?<!\S){re.escape(option)}(?![\w-])", done.stdout + done.stderr) is not None
+
+
 def interface(host: str) -> "Dict[str, Any]":
     """The device that the way to a host begins with, as far as iproute2 and sysfs know it."""
     ip = find("ip")

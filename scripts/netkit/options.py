@@ -19,6 +19,8 @@ TRANSACTIONS = ("TCP_RR", "UDP_RR") + CONNECTIONS
 STREAMS = ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_SENDFILE")
 CLASSIC = ("TCP_SENDFILE",)     # neither -k nor -K: its table is read instead
 TESTS = STREAMS + TRANSACTIONS + ("OMNI",)
+MOST_FLOWS = 10000
+FLOW_FIGURES = ["FLOWS", "THREADS", "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "JAIN_INDEX"]
 
 
 class OptionError(Exception):
@@ -138,6 +140,30 @@ def congestion_option(value: Any, known: Known) -> "List[str]":
     return ["-K", word(value)] if test not in CLASSIC and not test.startswith("UDP") else []
 
 
+def count(value: Any, known: Known) -> int:
+    """So many of something, from 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise OptionError(f"{value!r} is no number from 1")
+    return value
+
+
+def flows_option(value: Any, known: Known) -> "List[str]":
+    """Nothing for one, which every netperf has."""
+    if count(value, known) > MOST_FLOWS:
+        raise OptionError(f"{value} is more than the {MOST_FLOWS} that a netperf has")
+    return ["--flows", str(value)] if value > 1 else []
+
+
+def threads_option(value: Any, known: Known) -> "List[str]":
+    if not re.fullmatch(r"[1-9][0-9]*(,[1-9][0-9]*)?", word(value)):
+        raise OptionError(f"{value!r} is neither a number from 1 nor two, as \"2,1\"")
+    most, flows = max(map(int, str(value).split(","))), known.get("flows") or 1
+    if most > flows:
+        raise OptionError(f"{value} with flows = {flows}: a thread drives a flow at least "
+                          "(leave such points out by [[skip]])")
+    return ["--threads", str(value)] if most > 1 else []
+
+
 def test_name(known: Known) -> str:
     return str(known.get("test") or "TCP_STREAM").upper()
 
@@ -165,6 +191,9 @@ NAMES = (
          commas=True),
     Name("iterations", "-i", "how often at most and at least, \"10,3\"", plain("-i"), commas=True),
     Name("fill_file", "-F", "the file to send", plain("-F"), commas=True),
+    Name("flows", "--flows", "data connections of the test, in one netperf", flows_option),
+    Name("threads", "--threads", "threads that drive them, \"2,1\" here and at the far end",
+         threads_option, commas=True),
     Name("options", "as they are", "any other global options", words, commas=True),
     Name("buffer", "-s N -S N", "the socket buffers of both ends", plain("-s", "-S"), True, BYTES),
     Name("local_buffer", "-s", "those of netperf's end", plain("-s"), True, BYTES),
@@ -182,7 +211,7 @@ NAMES = (
          "no such option", congestion_option, True),
     Name("test_options", "as they are", "any other options of the test; UDP_STREAM reaches no "
          "host behind a router without -R 1", words, True, commas=True),
-    Name("flows", "", "so many netperf at once"),
+    Name("processes", "", "so many netperf at once; each has the flows and threads given"),
     Name("mtu", "", "the link's MTU: known to ceilings and to size, set by the lab or a command",
          unit=BYTES),
     Name("rate", "", "the link's rate for ceilings; a lab gives its own", unit="bits/s"),
@@ -218,7 +247,8 @@ def command(netperf: str, known: Known) -> "List[str]":
 
 
 def selectors(known: Known) -> "List[str]":
-    """The figures to ask for, all of which netperf 2.7 knows, too."""
+    """The figures to ask for. netperf 2.7 knows all of them but those of several flows; a netperf
+    leaves out of its answer what it doesn't know."""
     ends = ("LOCAL", "REMOTE")
     wanted = ["THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "PROTOCOL", "DIRECTION"]
     if test_name(known) in TRANSACTIONS:
@@ -239,6 +269,8 @@ def selectors(known: Known) -> "List[str]":
     if known.get("confidence") is not None or known.get("iterations") is not None:
         wanted += ["CONFIDENCE_LEVEL", "CONFIDENCE_INTERVAL", "CONFIDENCE_ITERATION",
                    "THROUGHPUT_CONFID", "LOCAL_CPU_CONFID", "REMOTE_CPU_CONFID"]
+    if (known.get("flows") or 1) > 1:
+        wanted += FLOW_FIGURES
     return wanted
 
 
@@ -297,28 +329,39 @@ def interim(stdout: str) -> "List[List[float]]":
 
 SUMMED = ("THROUGHPUT", "TRANSACTION_RATE", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
           "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT")
-COUNTED = ("LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS")   # -1: not known
+COUNTED = ("LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS",     # -1: not known
+           "FLOWS", "THREADS")
+LONGEST = ("ELAPSED_TIME", "MAX_LATENCY", "MAX_FLOW_THROUGHPUT")
+LEAST = ("MIN_LATENCY", "MIN_FLOW_THROUGHPUT")
+UNJOINED = ("JAIN_INDEX",)      # of a netperf's own flows, even where all say the same
 
 
-def together(flows: "List[Dict[str, Any]]") -> "Dict[str, Any]":
-    """The figures of several netperf at once: rates and retransmissions are added, the time is the
-    longest, latencies have their extremes, processors, which every flow sees whole, their mean. What
-    is the same in all of them is kept; what can't be put together, as percentiles, is left to the
-    flows."""
+def together(parts: "List[Dict[str, Any]]") -> "Dict[str, Any]":
+    """The figures of several netperf at once: rates, retransmissions, flows and threads are added, the
+    time is the longest, latencies and flows have their extremes, processors, which every netperf sees
+    whole, their mean. What is the same in all of them is kept; what can't be put together, as
+    percentiles, is left to the processes."""
     made: "Dict[str, Any]" = {}
-    for name in flows[0]:
-        values = [flow.get(name) for flow in flows]
-        if any(value is None for value in values):
+    for name in parts[0]:
+        values = [part.get(name) for part in parts]
+        if name in UNJOINED or any(value is None for value in values):
             continue
         numbers = all(isinstance(value, (int, float)) for value in values)
-        if name in SUMMED and numbers or name in COUNTED and min(values) >= 0:
+        if numbers and (name in SUMMED or name in COUNTED and min(values) >= 0):
             made[name] = round(sum(values), 6)
-        elif name in ("ELAPSED_TIME", "MAX_LATENCY") and numbers:
+        elif name in LONGEST and numbers:
             made[name] = max(values)
-        elif name == "MIN_LATENCY" and numbers:
+        elif name in LEAST and numbers:
             made[name] = min(values)
         elif re.fullmatch(r"(LOCAL|REMOTE)_CPU_(UTIL|PERCENT_\w+)|MEAN_LATENCY", name) and numbers:
             made[name] = round(sum(values) / len(values), 6)
         elif all(value == values[0] for value in values):
             made[name] = values[0]
-    return made
+    return made if "FLOWS" in made else {**made, **shares([part["THROUGHPUT"] for part in parts])}
+
+
+def shares(rates: "List[float]") -> "Dict[str, Any]":
+    """The figures of several flows, from processes that have one each."""
+    squares = len(rates) * sum(rate * rate for rate in rates)
+    return {"FLOWS": len(rates), "MIN_FLOW_THROUGHPUT": min(rates), "MAX_FLOW_THROUGHPUT": max(rates),
+            **({"JAIN_INDEX": round(sum(rates) ** 2 / squares, 6)} if squares else {})}

@@ -105,8 +105,15 @@ class Plan:
         known = self.known(point)
         return options.words(known["lab"], known) if known.get("lab") else None
 
-    def flows(self, point: Point) -> int:
-        return int(self.known(point).get("flows") or 1)
+    def processes(self, point: Point) -> int:
+        """How many netperf a point runs side by side."""
+        return int(self.known(point).get("processes") or 1)
+
+    def flow_options(self) -> "Dict[str, Dict[str, Any]]":
+        """The options that only a netperf with several flows has, and a point that needs each."""
+        points = [self.known(point) for point in self.points()]
+        return {option: known for known in reversed(points) for option in ("--flows", "--threads")
+                if option in options.command("", known)}
 
     def run_seconds(self, point: Point) -> float:
         """How long the netperf of a point takes at the most, as far as can be told."""
@@ -392,6 +399,7 @@ def from_header(header: Header) -> Plan:
     plan = parse(header.plan or "plan", header.plan_text)
     settings = header.more.get("settings") or {}
     plan.axes, plan.constants = header.axes, dict(header.constants)
+    plan.skips = plan.skips if header.skips is None else header.skips
     plan.repetitions, plan.order, plan.seed = header.repetitions, header.order, header.seed
     plan.least = settings.get("least") or plan.least
     plan.until = tuple(settings["until"]) if settings.get("until") else None
@@ -479,14 +487,20 @@ def check_point(plan: Plan, point: Point) -> None:
         plan.lab(point)
         for hook in plan.hooks():
             plan.hook("before", hook, point), plan.hook("after", hook, point)
-        flows = plan.known(point).get("flows")
-        if flows is not None and (isinstance(flows, bool) or not isinstance(flows, int) or flows < 1):
-            raise PlanError(f"flows: {flows!r} is no number of flows")
+        check_processes(plan.known(point))
     except (options.OptionError, PlanError) as fault:
         where = " ".join(f"{name}={show_value(value)}" for name, value in point.items())
         raise PlanError(f"at {where}: {fault}" if where else str(fault)) from None
     if not plan.known(point).get("host"):
         raise PlanError("no host: --host NAME, --local, or a lab in the plan")
+
+
+def check_processes(known: "Dict[str, Any]") -> None:
+    if known.get("processes") is not None:
+        try:
+            options.count(known["processes"], known)
+        except options.OptionError as fault:
+            raise PlanError(f"processes: {fault}") from None
 
 
 def names_used(plan: Plan) -> "set[str]":
@@ -498,7 +512,7 @@ def names_used(plan: Plan) -> "set[str]":
     used = {found[3] for text in texts for found in PLACE.finditer(text) if found[3]}
     used |= {*plan.before, *plan.after}
     used |= {row.name for row in options.NAMES if row.make or row.name in
-             (*options.CONTEXT, "flows", "lab", "command")}
+             (*options.CONTEXT, "processes", "lab", "command")}
     if "mtu" in plan.constants:
         used.add("mtu")
     return used

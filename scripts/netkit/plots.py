@@ -44,6 +44,7 @@ STYLE = {
 KINDS = ("mtu", "netpipe", "fluctuation", "buffer", "cpu", "tests")
 SPREADS = ("minmax", "stddev", "none")
 PANEL_WIDTH, PANEL_HEIGHT = 4.6, 3.0
+SAID_WITH_NAME = ("family", "flows", "threads", "processes")     # whose values alone tell nothing
 MOST_RUNS_IN_TIME = 6       # points whose samples are drawn over time; more are drawn by the axis
 MOST_PANELS_ACROSS = 3
 
@@ -153,8 +154,8 @@ def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]") -> "List[Series]":
             style = style * len(sweep.values[name]) + index
         telling = [n for n in names if n == names[0] or tells(sweep, point, n, names)]
         label = sweep.describe({n: point[n] for n in telling}) if len(names) != 1 else (
-            sweep.label(names[0], point[names[0]]) if names[0] != "family"
-            else sweep.describe({"family": point["family"]}))
+            sweep.label(names[0], point[names[0]]) if names[0] not in SAID_WITH_NAME
+            else sweep.describe({names[0]: point[names[0]]}))
         found.append(Series(point, label, colour, DASHES[style % len(DASHES)],
                             MARKERS[style % len(MARKERS)], cells))
     return found
@@ -182,7 +183,10 @@ class Scale:
                       "request": "request (bytes)", "buffer": "socket buffers",
                       "local_buffer": "local socket buffer",
                       "remote_buffer": "remote socket buffer",
-                      "mss": "MSS (bytes)", "flows": "flows", "cpu": "processors (local,remote)"
+                      "mss": "MSS (bytes)", "flows": "flows", "processes": "netperf processes",
+                      "threads": "threads (local,remote)" if any(
+                          isinstance(v, str) for v in self.values) else "threads",
+                      "cpu": "processors (local,remote)"
                       }.get(name, name)
         if name.endswith("buffer") and "KiB" not in "".join(self.labels):
             self.title += f" ({sweep.units[name]})" if sweep.units.get(name) else ""

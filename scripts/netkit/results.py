@@ -207,11 +207,12 @@ def parse(data: bytes, path: str) -> Results:
             else "the file is empty"))
     header = make_header(load(lines[0], path, 1), path)
     found = Results(path, header, good_bytes=whole, ends_in_newline=data[:whole].endswith(b"\n"))
+    made = [(number, make_run(load(line, path, number), f"{path}: line {number}"))
+            for number, line in enumerate(lines[1:], 2) if line.strip()]
+    if flows_to_processes(header, [run for _, run in made]):
+        found.warnings.append(f"{path}: its flows were so many netperf at once: they are shown as processes")
     runs: "Dict[Key, Run]" = {}
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        run = make_run(load(line, path, number), f"{path}: line {number}")
+    for number, run in made:
         before = runs.get(run.key)
         if before and before.ok and run.ok:
             raise ResultsError(f"{path}: line {number}: a second good run of repetition "
@@ -224,6 +225,30 @@ def parse(data: bytes, path: str) -> Results:
         found.warnings.append(f"{path}: the last line is cut short, as by a crash, and left out: "
                               "netsweep --resume measures that run again")
     return found
+
+
+# What several netperf at once were called before a netperf had flows of its own.
+FLOWS, PROCESSES = "flows", "processes"
+
+
+def flows_to_processes(header: Header, runs: "List[Run]") -> bool:
+    """Renames the flows of a file whose runs had them by processes; whether it is such a file."""
+    if header.axis(PROCESSES) or PROCESSES in header.constants or not any(
+            had_processes(run, header.constants) for run in runs):
+        return False
+    for axis in header.axes:
+        axis.name = PROCESSES if axis.name == FLOWS else axis.name
+    for names in (header.constants, *(header.skips or []), *(run.point for run in runs),
+                  *(run.more for run in runs)):
+        renamed = [(PROCESSES if name == FLOWS else name, value) for name, value in names.items()]
+        names.clear()
+        names.update(renamed)
+    return True
+
+
+def had_processes(run: Run, constants: "Dict[str, Any]") -> bool:
+    flows = run.point.get(FLOWS, constants.get(FLOWS))
+    return is_number(flows) and flows > 1 and bool(run.command) and "--flows" not in run.command
 
 
 def show_point(point: "Dict[str, Any]") -> str:

@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, TextIO
 
-from netkit import machine, options
+from netkit import calls, machine, options
+from netkit.calls import fail
 from netkit.plan import EACH_RUN, Plan, Point, Task, confident
 from netkit.results import Run, Writer, point_key, show_value
 
@@ -207,13 +208,13 @@ class Sweep:
                 return fail(run, None, "")
             since = time.monotonic()
             run.started = now()
-            flows = machine.run_all([[*self.place.prefix, *run.command]] * self.plan.flows(run.point),
-                                    self.plan.run_seconds(run.point) + GRACE)
+            ends = calls.run_all(run.command, self.place.prefix, self.plan.processes(run.point),
+                                 self.plan.run_seconds(run.point) + GRACE)
         except machine.MachineError as fault:
             return fail(run, None, str(fault))
         finally:
             run.seconds = round(time.monotonic() - since, 3)
-        read_flows(run, known, flows)
+        calls.read(run, known, ends)
 
     # --- commands of the user's
 
@@ -274,34 +275,6 @@ class Sweep:
         return True
 
 
-def fail(run: Run, status: Optional[int], reason: str) -> None:
-    run.status, run.exit = "failed", status
-    if reason:
-        run.more["reason"] = reason
-
-
-def read_flows(run: Run, known: "Dict[str, Any]", flows: "List[machine.Done]") -> None:
-    """What one netperf or several at once gave, as the figures of a run."""
-    results = [options.figures(known, done.stdout) for done in flows]
-    bad = [i for i, done in enumerate(flows)
-           if done.exit != 0 or not isinstance(results[i].get("THROUGHPUT"), (int, float))]
-    first = bad[0] if bad else 0
-    run.exit, run.stdout, run.stderr = flows[first].exit, flows[first].stdout, flows[first].stderr
-    run.result = results[first]
-    samples = [options.interim(done.stdout) for done in flows]
-    if len(flows) > 1:
-        run.result = {} if bad else options.together(results)
-        run.more["flows"] = [
-            {"exit": done.exit, "stdout": done.stdout, "stderr": done.stderr, "result": result,
-             **({"interim": sample} if sample else {})}
-            for done, result, sample in zip(flows, results, samples)]
-    elif samples[0]:
-        run.interim = samples[0]
-    if bad:
-        fail(run, flows[first].exit, flows[first].reason
-             or ("" if flows[first].exit else "netperf printed no throughput"))
-
-
 # --- the plan in words --------------------------------------------------------------------
 
 def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
@@ -349,8 +322,8 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
             applied[name] = (commands, plan.known(task.point).get(name))
         prefix = [netlab, "exec", "client"] if lab is not None else []
         call = machine.shown([*prefix, *plan.command(netperf, task.point)])
-        flows = plan.flows(task.point)
-        yield call if flows == 1 else " & ".join([call] * flows) + " & wait"
+        processes = plan.processes(task.point)
+        yield call if processes == 1 else " & ".join([call] * processes) + " & wait"
         following = tasks[number].point if number < len(tasks) else None
         for name in reversed(plan.hooks()):
             if following is None or name == EACH_RUN or applied[name] != (

@@ -14,7 +14,8 @@ from netkit.results import (Results, ResultsError, Run, holds, is_number, matche
 # What an axis is best shown as, the best first; an axis of another name stands in between.
 GROUPS = ("test", "protocol", "family", "host")
 ROWS = ("buffer", "local_buffer", "remote_buffer", "mtu", "mss", "interval", "cpu")
-COLUMNS = ("size", "request", "response", "nodelay", "family", "flows", "test", "protocol")
+COLUMNS = ("size", "request", "response", "nodelay", "family", "flows", "threads", "processes", "test",
+           "protocol")
 
 STATISTICS: "Dict[str, Callable[[Sequence[float]], float]]" = {
     "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
@@ -54,7 +55,8 @@ class Cell:
 UNLIKE = ("test", "protocol")   # axes along which an average means nothing
 
 THROUGHPUTS = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
-               "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "TRANSACTION_RATE")
+               "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "TRANSACTION_RATE",
+               "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT")
 
 
 class Sweep:

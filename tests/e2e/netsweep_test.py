@@ -86,7 +86,16 @@ class Plans(unittest.TestCase):
                 ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
                 ("[axes]\nbuffer = [1]\n[[skip]]\nbuffer = 1", "everything is skipped"),
                 ("until_confidence = '99'", "try 99,2.5"), ("flows = 1", "flows is nothing"),
-                ("[constants]\nflows = 0", "no number of flows"),
+                ("[constants]\nflows = 0", "flows: 0 is no number from 1"),
+                ("[axes]\nflows = ['2']", "flows: '2' is no number"),
+                ("[constants]\nflows = 10001", "more than the 10000"),
+                ("[constants]\nflows = true", "flows: True is no"),
+                ("[constants]\nprocesses = 0", "processes: 0 is no number from 1"),
+                ("[axes]\nthreads = ['2,x']\nflows = [2]", "threads: '2,x' is neither a number"),
+                ("[constants]\nthreads = 0", "threads: 0 is neither"),
+                ("[axes]\nthreads = [1, '1,3']\nflows = [2, 3]",
+                 "flows=2: threads: 1,3 with flows = 2: a thread drives a flow at least (leave"),
+                ("[constants]\nthreads = 2", "2 with flows = 1"),
                 ("[constants]\nlength = 0.5", "whole seconds"), ("x =", "t: "),
                 ("[constants]\noptions = \"'\"", "No closing quotation")):
             self.refused(text, re.escape(words).replace("\\ ", " "))
@@ -249,6 +258,9 @@ class Options(unittest.TestCase):
                 ({"nodelay": True, "mss": 536, "burst": 3, "receive_size": 9, "congestion": "reno"},
                  "-- -M 9 -b 3 -D -G 536 -K reno"),
                 ({"nodelay": False, "cpu_figures": False, "buffer": None}, ""),
+                ({"flows": 1, "threads": 1, "processes": 9}, ""), ({"threads": "1,1"}, ""),
+                ({"flows": 8, "threads": "2,1"}, "--flows 8 --threads 2,1"),
+                ({"flows": 8, "threads": 4, "test": "TCP_RR"}, "-t TCP_RR --flows 8 --threads 4"),
                 ({"cpu": "0,1", "cpu_figures": True, "interval": 0.25}, "-T 0,1 -c -C -D 0.25"),
                 ({"confidence": "99,5", "iterations": "10,3"}, "-I 99,5 -i 10,3"),
                 ({"options": "-Z 'a b' -Y {tos}", "tos": "ef", "test_options": "-C"}, "-Z a b -Y ef -- -C"),
@@ -259,14 +271,16 @@ class Options(unittest.TestCase):
 
     def test_every_row_is_used(self):
         """Each name with an option changes the command, each without leaves it alone."""
-        plain = options.command("netperf", {})
         values = {"host": "h", "family": 4, "test": "TCP_MAERTS", "cpu": "0,0", "cpu_figures": True,
                   "options": "-d", "test_options": "-C", "nodelay": True}
         for row in options.NAMES:
             known = {row.name: values.get(row.name, 7)}
             if row.name in ("request", "response"):
                 known["test"] = "TCP_RR"
+            if row.name == "threads":
+                known["flows"] = 7
             got = options.command("netperf", known)
+            plain = options.command("netperf", {"flows": known["flows"]} if row.name == "threads" else {})
             self.assertEqual(got != plain, row.make is not None, row.name)
             for letter in re.findall(r"(?<!\S)-\w", row.option) if row.name != "family" else ["-4"]:
                 self.assertIn(letter if row.name != "size" or letter == "-m" else "-m", got, row.name)
@@ -290,18 +304,35 @@ class Options(unittest.TestCase):
         line = "Interim result:   93.10 10^6bits/s over 1.002 seconds ending at 1700000000.123\n"
         self.assertEqual(options.interim(line * 2), [[1.002, 93.1], [2.004, 93.1]])
 
-    def test_several_flows(self):
+    def test_figures_of_flows(self):
+        alone = options.selectors({"test": "TCP_RR"})
+        self.assertNotIn("FLOWS", alone)
+        self.assertEqual(options.selectors({"test": "TCP_RR", "flows": 1}), alone)
+        self.assertEqual(options.selectors({"test": "TCP_RR", "flows": 2}), alone + options.FLOW_FIGURES)
+        self.assertEqual(options.shares([0.0, 0.0]),
+                         {"FLOWS": 2, "MIN_FLOW_THROUGHPUT": 0.0, "MAX_FLOW_THROUGHPUT": 0.0})
+
+    def test_several_processes(self):
         got = options.together([
             {"THROUGHPUT": 10.5, "ELAPSED_TIME": 1.0, "LOCAL_CPU_UTIL": 40.0, "P99_LATENCY": 5, "X": "a",
              "LOCAL_TRANSPORT_RETRANS": 2, "REMOTE_TRANSPORT_RETRANS": -1, "MIN_LATENCY": 3},
             {"THROUGHPUT": 20.0, "ELAPSED_TIME": 1.1, "LOCAL_CPU_UTIL": 50.0, "P99_LATENCY": 7, "X": "a",
              "LOCAL_TRANSPORT_RETRANS": 3, "REMOTE_TRANSPORT_RETRANS": 4, "MIN_LATENCY": 2}])
         self.assertEqual(got, {"THROUGHPUT": 30.5, "ELAPSED_TIME": 1.1, "LOCAL_CPU_UTIL": 45.0, "X": "a",
-                               "LOCAL_TRANSPORT_RETRANS": 5, "MIN_LATENCY": 2})
+                               "LOCAL_TRANSPORT_RETRANS": 5, "MIN_LATENCY": 2, "FLOWS": 2,
+                               "MIN_FLOW_THROUGHPUT": 10.5, "MAX_FLOW_THROUGHPUT": 20.0,
+                               "JAIN_INDEX": round(30.5**2 / (2 * (10.5**2 + 400)), 6)})
+        flows = {"FLOWS": 3, "THREADS": 1, "MIN_FLOW_THROUGHPUT": 1.0, "MAX_FLOW_THROUGHPUT": 4.0, "JAIN_INDEX": 1.0}
+        self.assertEqual(options.together([{"THROUGHPUT": 6.0, **flows, "THREADS": "2,1"}] * 2)["THREADS"], "2,1")
+        self.assertEqual(options.together([{"THROUGHPUT": 6.0, **flows},
+                                           {"THROUGHPUT": 6.0, **flows, "MIN_FLOW_THROUGHPUT": 0.5}]),
+                         {"THROUGHPUT": 12.0, "FLOWS": 6, "THREADS": 2, "MIN_FLOW_THROUGHPUT": 0.5,
+                          "MAX_FLOW_THROUGHPUT": 4.0})
 
 
 class Ready(unittest.TestCase):
-    NAMES = {"cpu-binding", "driver-parameter", "fluctuation", "lab-buffers", "latency", "mtu", "netpipe"}
+    NAMES = {"cpu-binding", "driver-parameter", "flows", "fluctuation", "lab-buffers", "latency", "mtu",
+             "netpipe"}
 
     def plan(self, name):
         plan = plans.load(name, str(SCRIPTS / "plans"))
@@ -331,6 +362,11 @@ class Ready(unittest.TestCase):
         self.assertEqual(len(points), (16 + 8) * 4)
         self.assertEqual({p["test"] for p in points if p["nodelay"]}, {"TCP_STREAM"})
         self.assertEqual(min(p["mtu"] for p in points if p["family"] == 6), 1500)
+
+    def test_flows(self):
+        points = self.plan("flows").points()
+        self.assertEqual([(p["flows"], p["processes"]) for p in points if p["test"] == "TCP_RR"],
+                         [(1, 1), (1, 10), (10, 1), (100, 1)])
 
     def test_netpipe(self):
         self.assertEqual(self.plan("netpipe").axes[1].values, [2**n for n in range(21)])
@@ -620,15 +656,72 @@ class Loopback(Sweeping):
         self.sweep(plan, *common, "--repeat", "4,6", "--output", "r.jsonl")
         self.assertEqual(len(self.runs("r.jsonl")), 10)
 
-    def test_flows(self):
-        plan = self.plan("[constants]\nlength = 1\ninterval = 0.2\n[axes]\nflows = [1, 3]\n")
+    def test_processes(self):
+        plan = self.plan("[constants]\nlength = 1\ninterval = 0.2\n[axes]\nprocesses = [1, 3]\n")
         self.sweep(plan, "--local", "--output", "o.jsonl")
         one, three = self.runs("o.jsonl")
-        self.assertNotIn("flows", one)
+        self.assertNotIn("processes", one)
         self.assertGreaterEqual(len(one["interim"]), 1)
-        parts = [flow["result"]["THROUGHPUT"] for flow in three["flows"]]
+        parts = [part["result"]["THROUGHPUT"] for part in three["processes"]]
         self.assertEqual(len(parts), 3)
         self.assertAlmostEqual(three["result"]["THROUGHPUT"], sum(parts), places=2)
+        self.assertEqual(three["result"]["FLOWS"], 3)
+
+    def test_flows(self):
+        """In one netperf: its sum, its figures, and a row for each; also of two netperf."""
+        plan = self.plan("[constants]\ntest = 'TCP_RR'\nlength = -3000\ninterval = 0.1\n[axes]\n"
+                         "flows = [1, 3]\nprocesses = [1, 2]\n[[skip]]\nflows = 1\nprocesses = 2\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        one, three, six = self.runs("o.jsonl")
+        self.assertNotIn("flows", one)
+        self.assertNotIn("--flows", one["command"])
+        at = three["command"].index("--flows")
+        self.assertEqual(three["command"][at + 1], "3")
+        self.assertNotIn("--json", " ".join(three["command"]))
+        self.assertEqual(three["result"]["FLOWS"], 3)
+        self.assertEqual(sum(row["transactions"] for row in three["flows"]), 3000)
+        self.assertAlmostEqual(sum(row["transactions_per_s"] for row in three["flows"]),
+                               three["result"]["THROUGHPUT"], delta=0.02)
+        self.assertEqual([len(part["flows"]) for part in six["processes"]], [3, 3])
+        self.assertNotIn("flows", six)
+        self.assertEqual(six["result"]["FLOWS"], 6)
+
+    def test_a_document_of_the_users(self):
+        plan = self.plan(BRIEF + "flows = 2\noptions = '--json=mine'\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        self.assertNotIn("flows", self.runs("o.jsonl")[0])
+        self.assertEqual(len(json.loads(Path(self.place, "mine").read_text())["iterations"][0]["flows"]), 2)
+
+    def test_a_netperf_without_flows(self):
+        """One line before anything is run or written, and what to do instead."""
+        netperf = self.fake("[ \"$1\" != --help ] || { echo '  --flow  --flowsy  -T'; exit 1; }\n"
+                            "echo THROUGHPUT=1\n")
+        for axes, words in (("flows = [1, 4]", "has no --flows, which flows = 4 needs: take processes = 4 "),
+                            ("flows = [3, 4]\nthreads = [1, 2]", "processes = 3 for as many")):
+            plan = self.plan(f"[constants]\nhost = 'h'\n[axes]\n{axes}\n")
+            got = self.sweep(plan, "--netperf", netperf, "--output", "o.jsonl", status=1)
+            self.assertEqual((got.out, got.err.count("\n")), ("", 1))
+            self.assertIn(words, got.err)
+            self.assertFalse(Path(self.place, "o.jsonl").exists())
+        got = self.sweep(plan, "--netperf", netperf, "--set", "threads=1", "--set", "flows=1", "--output", "o")
+        self.assertIn("1 run ok", got.out)
+        netperf = self.fake("[ \"$1\" != --help ] || { echo '  --flows n'; exit 0; }\n")
+        self.assertIn("leave threads out", self.sweep(plan, "--netperf", netperf, "--output", "p", status=1).err)
+
+    def test_a_sweep_whose_flows_were_processes(self):
+        """It goes on as it began."""
+        plan = self.plan("[constants]\nhost = 'h'\n[axes]\nflows = [1, 3]\n[[skip]]\nflows = '> 3'\n")
+        netperf = self.fake("echo THROUGHPUT=$n\n")
+        self.sweep(plan, "--netperf", netperf, "--set", "flows=1", "--output", "o.jsonl")
+        header, run = map(json.loads, self.lines("o.jsonl"))
+        header["axes"][0]["values"] = [1, 3]
+        old = {**run, "point": {"flows": 3}, "number": 2, "status": "failed", "result": {}}
+        Path(self.place, "o.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in (header, run, old)))
+        got = self.sweep("--resume", "--output", "o.jsonl", "--netperf", netperf)
+        self.assertIn("shown as processes", got.err)
+        last = self.runs("o.jsonl")[-1]
+        self.assertEqual((last["point"], len(last["processes"])), ({"processes": 3}, 3))
+        self.assertEqual(len(self.lines("o.jsonl")), 4)
 
     def test_the_real_netperf(self):
         """All that is asked of netperf is in the one that ours is compatible with."""
@@ -730,6 +823,7 @@ class Labs(Sweeping):
     SHORTENED = {
         "cpu-binding": (2, "test=TCP_STREAM", "cpu=default;0,0"),
         "driver-parameter": (4, "DMA_length=0,7"),
+        "flows": (6, "flows=1,5", "processes=1,5"),
         "fluctuation": (2, "length=2", "buffer=65536"),
         "lab-buffers": (8, "buffer=32768"),
         "latency": (3, "size=64"),
@@ -782,6 +876,15 @@ class Labs(Sweeping):
         runs = self.ready_plan("driver-parameter")
         self.assertEqual([len(run["before"]) for run in runs], [1, 0, 1, 0])
         self.assertIn("DMA_length=7", runs[2]["before"][0]["output"])
+
+    def test_flows(self):
+        """One process tells of the same time for all: never more than the wire carries."""
+        for run in self.ready_plan("flows"):
+            self.assertEqual("--flows" in run["command"], run["point"]["flows"] > 1)
+            self.assertEqual(len(run.get("flows", [])), 5 * (run["point"]["flows"] > 1))
+            self.assertEqual(len(run.get("processes", [])), 5 * (run["point"]["processes"] > 1))
+            if run["point"]["test"] == "TCP_STREAM" and run["point"]["processes"] == 1:
+                self.assertLess(run["result"]["THROUGHPUT"], 100)
 
     def test_fluctuation(self):
         for run in self.ready_plan("fluctuation"):
