@@ -1,58 +1,102 @@
-"""google/neper's tcp_rr and tcp_stream as programs: one thread at each end, any number of flows.
+"""google/neper's programs: any number of flows and threads, the same at both ends.
 
-NEPER names the directory where they have been built. Each end is bound to a processor as netperf's -T
-does it. tcp_rr moves requests and responses of one byte unless it is told otherwise, as TCP_RR does; the
-size of a stream's calls is given to both. Loopback only.
+NEPER names the directory where they have been built. With one thread each end is bound to a processor as
+netperf's -T does it. Requests and responses are of one byte, as netperf's are; the size of a stream's calls
+is given to both. tcp_crr closes its connections as netperf does (--time-wait), rather than by a reset.
+Loopback only.
 """
 
 import os
 import re
-from typing import Dict, List, NamedTuple, Tuple
+import socket
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
+import common
 import lib
 
-PROGRAMS = {"TCP_RR": "tcp_rr", "TCP_STREAM": "tcp_stream"}
+PROGRAMS = {"TCP_RR": "tcp_rr", "TCP_STREAM": "tcp_stream", "TCP_CRR": "tcp_crr", "UDP_RR": "udp_rr"}
+OPTIONS = {"TCP_CRR": ("--time-wait",)}
 # Transactions/s as the client counted them; bits/s as the daemon received them.
-RATES = {"TCP_RR": re.compile(r"^local_throughput=(\d+)$", re.M),
-         "TCP_STREAM": re.compile(r"^remote_throughput=(\d+)$", re.M)}
-SCALE: "Dict[str, float]" = {"TCP_RR": 1.0, "TCP_STREAM": 1e6}
+RATES = {test: re.compile(rf"^{'remote' if test == 'TCP_STREAM' else 'local'}_throughput=(\d+)$", re.M)
+         for test in PROGRAMS}
+SCALE: "Dict[str, float]" = {"TCP_STREAM": 1e6}
+LATENCY = {name: re.compile(rf"^latency_{name}=([0-9.]+)$", re.M) for name in ("p99", "mean")}
 
 
-class Unusable(Exception):
+class Unusable(common.Failed):
     """It did not run, or told no rate; the text says what."""
 
 
 class Flows(NamedTuple):
-    """What one run has: a test, so many flows, and bytes of a stream's call (0: none is given)."""
+    """What one run has: a test, so many flows on so many threads, and bytes of a stream's call (0: none
+    is given)."""
     test: str
     flows: int
+    threads: int = 1
     size: int = 0
 
 
-def why_not(place: str) -> str:
+class Told(NamedTuple):
+    """Transactions/s or 10^6 bits/s, and us where the test has transactions."""
+    rate: float
+    p99: Optional[float] = None
+    mean: Optional[float] = None
+
+    def at_work(self) -> Optional[float]:
+        """How many flows had a transaction under way, by Little's law."""
+        return self.rate * self.mean / 1e6 if self.mean is not None else None
+
+
+def why_not(place: str, tests: "Tuple[str, ...]") -> str:
     """Why the programs can't be had; empty where they can."""
     if not place:
         return "NEPER names no directory of google/neper, built"
-    missing = [name for name in PROGRAMS.values() if not os.access(os.path.join(place, name), os.X_OK)]
-    return f"no {' and no '.join(missing)} in {place}: build google/neper there" if missing else ""
+    missing = [PROGRAMS[test] for test in tests if not os.access(os.path.join(place, PROGRAMS[test]), os.X_OK)]
+    return f"no {' and no '.join(missing)} in {place}: make {' '.join(missing)} there" if missing else ""
 
 
-def _command(place: str, what: Flows, seconds: int, ports: Tuple[int, int], cpu: int) -> List[str]:
+def _ports(what: Flows) -> Tuple[int, int]:
+    """For control and data; over UDP every flow has a port, counted from the second one on."""
+    for _ in range(100):
+        ports = (lib.free_port(), lib.free_port())
+        last = ports[1] + (what.flows if what.test == "UDP_RR" else 1)
+        if not ports[1] <= ports[0] < last and all(map(_free, range(ports[1], last))):
+            return ports
+    raise Unusable(f"{PROGRAMS[what.test]}: no {what.flows} free ports in a row")
+
+
+def _free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
+def _command(place: str, what: Flows, seconds: int, ports: Tuple[int, int],
+             cpu: Optional[int]) -> List[str]:
     size = ["-B", str(what.size)] if what.size else []
-    return ["taskset", "-c", str(cpu), os.path.join(place, PROGRAMS[what.test]), "-T", "1",
-            "-F", str(what.flows), "-l", str(seconds), "-C", str(ports[0]), "-P", str(ports[1]), *size]
+    told = ["-p", "99"] if what.test != "TCP_STREAM" else []
+    bound = ["taskset", "-c", str(cpu)] if cpu is not None else []
+    return [*bound, os.path.join(place, PROGRAMS[what.test]), "-T", str(what.threads), "-F", str(what.flows),
+            "-l", str(seconds), "-C", str(ports[0]), "-P", str(ports[1]), "--listen-backlog", "4096",
+            *OPTIONS.get(what.test, ()), *size, *told]
 
 
-def rate(place: str, what: Flows, seconds: int, cpus: Tuple[int, int]) -> float:
-    """Transactions/s or 10^6 bits/s of one run; cpus are the client's and the server's."""
-    ports = (lib.free_port(), lib.free_port())
-    with lib.Started(_command(place, what, seconds, ports, cpus[1])) as server:
+def measure(place: str, what: Flows, seconds: int, cpus: "Optional[Tuple[int, int]]") -> Told:
+    """One run; cpus are the client's and the server's, None where their threads may run anywhere."""
+    ports = _ports(what)
+    near, far = cpus or (None, None)
+    with lib.Started(_command(place, what, seconds, ports, far)) as server:
         if not lib.wait_for(lambda: lib.listening(ports[0]) or not server.running(), 20):
             raise Unusable(f"{PROGRAMS[what.test]} does not listen: {server.said().strip()}")
-        cmd = [*_command(place, what, seconds, ports, cpus[0]), "-c", "-H", "127.0.0.1"]
+        cmd = [*_command(place, what, seconds, ports, near), "-c", "-H", "127.0.0.1"]
         got = lib.run(cmd, seconds + 15)
         server.finish(15)
-    found = RATES[what.test].search(got.out)
-    if got.rc != 0 or not found or int(found[1]) == 0:
-        raise Unusable(f"{' '.join(cmd)}: exit status {got.rc}, {'a' if found else 'no'} rate: {got.err.strip()}")
-    return int(found[1]) / SCALE[what.test]
+    rate = RATES[what.test].search(got.out)
+    if got.rc != 0 or not rate or int(rate[1]) == 0:
+        raise Unusable(f"{' '.join(cmd)}: exit status {got.rc}, {'a' if rate else 'no'} rate: {got.err.strip()}")
+    late = {name: found.search(got.out) for name, found in LATENCY.items()}
+    return Told(int(rate[1]) / SCALE.get(what.test, 1.0),
+                **{name: float(found[1]) * 1e6 for name, found in late.items() if found})

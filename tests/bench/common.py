@@ -1,0 +1,99 @@
+"""What the parts of the benchmark share: our client, how many bars were held, and what a run gave."""
+
+import os
+import platform
+import re
+import resource
+import statistics
+import sys
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+
+import lib  # noqa: E402
+
+HOST = "127.0.0.1"
+FIGURE = re.compile(r"^([A-Z][A-Z0-9_]*)=(\S+)$", re.M)
+
+
+class Failed(Exception):
+    """Something did not run; the text says what."""
+
+
+class Refused(Failed):
+    """A client has no such test or option; the text is its line."""
+
+
+class Peer(NamedTuple):
+    """A client and the port of its own daemon."""
+    name: str
+    client: str
+    port: int
+    host: str = HOST
+
+    def command(self, test: str, length: int, options: Tuple[str, ...],
+                specific: Tuple[str, ...]) -> List[str]:
+        return [self.client, "-H", self.host, "-p", str(self.port), "-t", test, "-l", str(length),
+                "-P", "0", *options, *(["--", *specific] if specific else [])]
+
+
+class Verdicts:
+    """How many bars were held and missed."""
+
+    def __init__(self) -> None:
+        self.held = self.missed = 0
+
+    def judge(self, holds: bool) -> str:
+        self.held, self.missed = self.held + holds, self.missed + (not holds)
+        return "ok" if holds else "MISSED"
+
+
+def run(cmd: Sequence[str], timeout: float) -> lib.Result:
+    """Its output. Raises Refused where a netperf names an option that it can't do, else Failed."""
+    return good(cmd, lib.run(cmd, timeout))
+
+
+def good(cmd: Sequence[str], got: lib.Result) -> lib.Result:
+    """The same result, if it is one."""
+    if got.rc == 0:
+        return got
+    said = ((got.err or got.out).strip().splitlines() or [""])[-1]
+    if got.rc in (1, 2) and not got.out.strip() and re.match(r"netperf: --[a-z-]+\b.*:", said):
+        raise Refused(said)
+    raise Failed(f"{' '.join(cmd)}: exit status {got.rc}: {said}")
+
+
+def figures(out: str) -> "Dict[str, float]":
+    """The numbers among what -k printed."""
+    found = {}
+    for name, value in FIGURE.findall(out):
+        try:
+            found[name] = float(value)
+        except ValueError:
+            pass
+    return found
+
+
+def quartiles(values: "Sequence[float]") -> "List[float]":
+    return statistics.quantiles(values, n=4, method="inclusive") if values[1:] else 3 * list(values)
+
+
+def spread(values: "Sequence[float]", digits: int = 3) -> str:
+    """The median with the quartiles."""
+    low, half, high = quartiles(values)
+    return f"{half:.{digits}f} ({low:.{digits}f}..{high:.{digits}f})"
+
+
+def more_descriptors() -> None:
+    """As many as this user may have: thousands of connections need one each, at both ends."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def machine() -> str:
+    """This machine in a few words."""
+    text = Path("/proc/cpuinfo").read_text(errors="replace")
+    model = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.*)$", text, re.M)
+    return (f"{model[1].strip() if model else platform.machine()}, {len(os.sched_getaffinity(0))} processors, "
+            f"{platform.system()} {platform.release()}")
