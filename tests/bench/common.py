@@ -1,5 +1,6 @@
 """What the parts of the benchmark share: our client, how many bars were held, and what a run gave."""
 
+import math
 import os
 import platform
 import re
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 import lib  # noqa: E402
 
 HOST = "127.0.0.1"
+ENOUGH = 6          # values whose least and greatest hold their median with 95 %
 FIGURE = re.compile(r"^([A-Z][A-Z0-9_]*)=(\S+)$", re.M)
 
 
@@ -77,6 +79,20 @@ def figures(out: str) -> "Dict[str, float]":
 
 def quartiles(values: "Sequence[float]") -> "List[float]":
     return statistics.quantiles(values, n=4, method="inclusive") if values[1:] else 3 * list(values)
+
+
+def sure_of_median(values: "Sequence[float]") -> "Tuple[float, float]":
+    """Between which values the median lies with 95 % at least, by how many lie on either side of it. Of fewer
+    than ENOUGH that can't be told."""
+    ordered, count = sorted(values), len(values)
+    if count < ENOUGH:
+        return -math.inf, math.inf
+    outside, out = 0.0, 0
+    while out < (count - 1) // 2 and outside + 2 * math.comb(count, out) / 2**count <= 0.05:
+        outside += 2 * math.comb(count, out) / 2**count
+        out += 1
+    out = max(0, out - 1)
+    return ordered[out], ordered[count - 1 - out]
 
 
 def spread(values: "Sequence[float]", digits: int = 3) -> str:
