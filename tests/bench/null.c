@@ -49,7 +49,7 @@ make_plan(struct np_plan *p, const struct part *part, uint64_t operations, uint3
 	p->family = AF_INET;
 	p->flows = flows;
 	p->length = -(int64_t)(operations * (uint64_t)part->unit);
-	p->near.send_size = p->near.recv_size = part->unit;
+	p->near.call.send_size = p->near.call.recv_size = part->unit;
 	if (p->pattern->transactions) {
 		p->request = p->response = 1;
 	}
