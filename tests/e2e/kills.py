@@ -25,6 +25,7 @@ SEED = int(os.environ.get("NP_SEED", random.SystemRandom().randrange(1 << 32)))
 FIRST_S = 60.0     # for a client to get its session, on a busy machine
 AT_ONCE_S = 3.0    # README: the daemon dies, the session ends with its client
 LATEST = 0.8       # seconds into its life at which a client or its peer is killed
+FLOWS = 100 if lib.QUICK else 1000
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_STREAM",
          "UDP_RR", "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR")
 REAL_TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
@@ -45,17 +46,18 @@ class Kill(NamedTuple):
     moment: float
     client: str = "ours"
     daemon: str = "ours"
+    options: Tuple[str, ...] = ()  # before the test's own
 
     def name(self) -> str:
         whose = "".join(f", real {end}" for end in ("client", "daemon")
                         if getattr(self, end) == "real")
         return (f"kill {self.number}: {self.whom} after {self.moment:.3f} s, "
-                f"{self.test} {self.length}{whose}")
+                f"{self.test} {self.length}{whose} {' '.join(self.options)}".rstrip())
 
     def command(self, program: str, port: int) -> List[str]:
         small = SMALL if self.length == "counted" and self.test.endswith("STREAM") else ()
         return [*alone.NICE, program, "-H", "127.0.0.1", "-p", str(port), "-t", self.test,
-                "-l", LENGTHS[self.length], *small]
+                "-l", LENGTHS[self.length], *self.options, *small]
 
 
 def plan(count: int, seed: int) -> Iterator[Kill]:
@@ -75,6 +77,13 @@ def real_plan(count: int, seed: int) -> Iterator[Kill]:
         kill = Kill(number, "client" if number % 2 else "session",
                     REAL_TESTS[number // 2 % len(REAL_TESTS)], "timed", chance.uniform(0, LATEST))
         yield kill._replace(client="real") if number % 2 else kill._replace(daemon="real")
+
+
+def many_plan() -> Iterator[Kill]:
+    """A thousand data connections die with either end, too."""
+    for number, (whom, test) in enumerate((("client", "TCP_RR"), ("session", "TCP_RR"), ("client", "TCP_STREAM"),
+                                           ("session", "TCP_MAERTS"), ("daemon", "TCP_RR"))):
+        yield Kill(number, whom, test, "timed", 1.5, options=("--flows", str(FLOWS), "--threads", "2"))
 
 
 class Mortal(lib.Daemon):
@@ -250,8 +259,37 @@ def kill_many(report: lib.Report, count: int) -> None:
         one_block(report, bed, kills)
 
 
+def interrupted(daemon: lib.Daemon, test: str) -> str:
+    """SIGINT ends a test of many flows with its result, here and at the far end."""
+    kill = Kill(0, "client", test, "timed", 0, options=("--flows", str(FLOWS), "--threads", "2"))
+    with lib.Started([*kill.command(lib.netperf(), daemon.port), "-P", "0"]) as client:
+        assert client.measuring(), client.said()
+        time.sleep(1)
+        client.signal(signal.SIGINT)
+        since = time.monotonic()
+        got = client.finish(60)
+        took = time.monotonic() - since
+    assert got.rc == 0 and not got.err, f"{got}"
+    assert float(got.out.split()[-1]) > 0, f"no result: {got.out!r}"
+    assert took <= AT_ONCE_S * PATIENCE + lib.SLACK, f"{took:.1f} s"
+    assert lib.wait_for(lambda: not daemon.children(), alone.LATE_S), "a session stays"
+    return f"{took:.2f} s: {got.out.split()}"
+
+
+def many(report: lib.Report) -> None:
+    """One after the other: each of them keeps the machine busy."""
+    with Bed(None) as bed:
+        for kill in many_plan():
+            report.case(kill.name(), partial(do, kill, bed))
+        for test in ("TCP_RR", "TCP_STREAM", "TCP_MAERTS", "UDP_RR"):
+            report.case(f"interrupted: {test} --flows {FLOWS}", partial(interrupted, bed.daemons["ours"], test))
+        report.case("after them", lambda: alone.must_be_clean(list(bed.daemons.values())))
+        report.case("the daemon serves still", lambda: serves(bed.daemons["ours"]))
+
+
 def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()
+    many(report)
     kill_many(report, KILLS)
 
 

@@ -27,6 +27,7 @@ BEGIN = 60.0                            # seconds in which all tests are to be u
 GIVE_UP = 15.0                          # seconds in which a client sees that its peer is gone
 CLEAN = 30.0                            # and in which the daemon has got rid of the session
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
+MANY = tuple(f"{test} --flows 1000 --threads 2" for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR"))
 
 
 class Lab:
@@ -64,10 +65,10 @@ def must(cmd: Sequence[str]) -> None:
 
 
 def client(lab: Lab, port: int, test: str, seconds: int, timeout: float,
-           host: str = IPV4, more: Sequence[str] = (), flows: int = 1) -> lib.Result:
+           host: str = IPV4, more: Sequence[str] = (), flows: int = 1, before: Sequence[str] = ()) -> lib.Result:
     """Runs one test of so many seconds over the link, and kills it when timeout is over."""
     return lib.run([*lab.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test,
-                    "-l", str(seconds), "--flows", str(flows), "-P", "0", "--", *more], timeout)
+                    "-l", str(seconds), "--flows", str(flows), "-P", "0", *before, "--", *more], timeout)
 
 
 def rows(got: lib.Result) -> "list[list[float]]":
@@ -193,21 +194,23 @@ def break_off(report: lib.Report, lab: Lab, daemon: lib.Daemon, what: str,
               harm: Callable[[], None]) -> None:
     """Starts all tests for a minute, does harm a second after the last has its session, and
     expects each client to end with an error in time, and no session to stay."""
-    def one(test: str) -> "tuple[lib.Result, float]":
-        got = client(lab, daemon.port, test, 60, BEGIN + 1 + GIVE_UP + 5)
+    def one(words: str) -> "tuple[lib.Result, float]":
+        test, *options = words.split()
+        got = client(lab, daemon.port, test, 60, BEGIN + 1 + GIVE_UP + 5, before=options)
         return got, time.monotonic()
 
-    with ThreadPoolExecutor(len(TESTS)) as pool:
-        running = {test: pool.submit(one, test) for test in TESTS}
-        started = lib.wait_for(lambda: len(daemon.children()) >= len(TESTS), BEGIN)
-        time.sleep(1)  # the tests are to be under way
+    tests = (*TESTS, *MANY)
+    with ThreadPoolExecutor(len(tests)) as pool:
+        running = {test: pool.submit(one, test) for test in tests}
+        started = lib.wait_for(lambda: len(daemon.children()) >= len(tests), BEGIN)
+        time.sleep(2)  # the tests are to be under way
         harm()
         since = time.monotonic()
         ended = {test: future.result() for test, future in running.items()}
-    report.check(f"{what}: all {len(TESTS)} sessions began", started, daemon.log())
+    report.check(f"{what}: all {len(tests)} sessions began", started, daemon.log())
     for test, (got, end) in ended.items():
         report.case(f"{what}: {test}",
-                    lambda test=test, got=got, end=end: gave_up(test, got, end - since))
+                    lambda test=test, got=got, end=end: gave_up(test.split()[0], got, end - since))
     lib.wait_for(lambda: not daemon.children(), since + CLEAN + lib.SLACK - time.monotonic())
     left = daemon.children()
     report.check(f"{what}: no session left", not left,

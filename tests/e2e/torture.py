@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -45,6 +46,7 @@ INSIDE = "NP_TORTURE_INSIDE"
 DEBUG_ON, DEBUG_OFF, CALIBRATE, PASSPHRASE, SYSINFO = 1, 2, 5, 6, 600
 OMNI = 97
 HELLO, WELCOME, EVIDENCE, PART = range(0x504c0010, 0x504c0014)
+PLAN, GRANT = 0x504c0030, 0x504c0031
 TRANSMIT, RECEIVE, BOTH = 2, 4, 6  # directions, as the server sees them
 OMNI_CONNECT, OMNI_ROUTE = 0x4, 0x20
 
@@ -456,6 +458,62 @@ def greeting(rng: random.Random) -> bytes:
     return (words(HELLO, -1) + b"".join(fields))[:FRAME].ljust(FRAME, b"\0")
 
 
+def tagged(rng: random.Random, fields: "Dict[int, bytes]") -> bytes:
+    said = list(fields.items())
+    rng.shuffle(said)
+    return b"".join(words(tag, len(value)) + value + bytes(-len(value) % 4) for tag, value in said)
+
+
+def a_plan(rng: random.Random) -> bytes:
+    """Many flows and threads, most of them more than there may be."""
+    flows, threads = (rng.choice((1, 2, 64, 65, 1000, 10000, 10000, *ABSURD[:3])) for _ in range(2))
+    pattern, transport = rng.choice(((b"rr", b"TCP"), (b"rr", b"UDP"), (b"stream", b"TCP"), (b"crr", b"TCP"),
+                                     (b"stream", b"UDP"), (b"sendfile", b"TCP")))
+    fields = {1: pattern, 2: transport, 4: words(rng.randrange(2)), 5: words(4),
+              6: words(0, rng.choice((1, 1, 3, 0, 100000))), 7: words(1), 8: words(1), 32: words(flows),
+              33: words(rng.choice((0, 0, 1, 100, *ABSURD))), 35: words(rng.choice((threads, 1, 2, 256))),
+              37: words(rng.choice((0, 0, 100, 60000, *ABSURD[:3])))}
+    for tag in rng.sample(list(fields), rng.randrange(3)):
+        if rng.randrange(3) == 0:
+            fields[tag] = words(rng.choice(ABSURD))
+    return (words(PLAN, -1) + tagged(rng, fields))[:FRAME].ljust(FRAME, b"\0")
+
+
+def ports_in(grant: bytes) -> List[int]:
+    at = 8
+    while at + 8 <= len(grant):
+        tag, length = struct.unpack("!II", grant[at:at + 8])
+        if tag == 1:
+            return list(struct.unpack(f"!{length // 4}I", grant[at + 8:at + 8 + length]))
+        if tag == 0:
+            break
+        at += 8 + length + (-length % 4)
+    return []
+
+
+def planner(peer: Peer, rng: random.Random, _number: int) -> None:
+    """Asks for a crowd of data connections, and makes some of them, or half of one."""
+    peer.say(a_plan(rng))
+    answer = peer.answer()
+    if answer is None or code_of(answer) != GRANT or answer[4:8] != words(0):
+        leave(peer, rng)
+        return
+    peer.granted += 1
+    ports = ports_in(answer)
+    assert ports, "a GRANT without ports"
+    with ExitStack() as crowd:
+        for _ in range(rng.choice((0, 1, 5, 50, 200))):
+            conn = crowd.enter_context(socket.socket())
+            conn.setblocking(False)
+            conn.connect_ex(("127.0.0.1", ports[0]))
+            if rng.randrange(20) == 0:
+                conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                conn.close()
+        if rng.randrange(2):
+            time.sleep(0.2)
+        leave(peer, rng)
+
+
 def curious(peer: Peer, rng: random.Random, _number: int) -> None:
     """What ends of ours say to each other, in no order. Few questions, as many are answered slowly."""
     says = [greeting(rng)] if rng.randrange(4) else []
@@ -489,7 +547,7 @@ def hog(peer: Peer, rng: random.Random, _number: int) -> None:
 MOVES: "Dict[Move, int]" = {  # and how often each is made
     absurd: 32, garbage: 6, truncated: 7, oversized: 5, dribbled: 4, reordered: 5, half_closed: 6,
     vanishing: 8, pipelined: 5, pipelined_tests: 5, endless: 2, banner: 6, old: 3, bad_data: 18,
-    secretive: 2, curious: 8, hog: 3 if HAS_LIMITS else 0,
+    secretive: 2, curious: 8, planner: 12, hog: 3 if HAS_LIMITS else 0,
 }
 
 
