@@ -1,0 +1,272 @@
+/*
+ * Several workers: each has its part of the connections, all have one window, a count is for all of
+ * them together, and none goes on without the others.
+ */
+#include "run/team.h"
+
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "bench/engine/engine.h"
+#include "bench/tally.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+
+enum { FLOWS = 6, COUNT = 1000 };
+
+/* What the next plan gets. */
+static uint32_t near_threads, far_threads, warm_up_ms;
+
+static void
+take_threads(struct np_plan *p)
+{
+	p->flows = FLOWS;
+	p->near.place.threads = near_threads;
+	p->far.place.threads = far_threads;
+	p->warm_up_ms = warm_up_ms;
+	p->ids = true;
+}
+
+/* Without connections each flow has its own port at the far end. */
+static void
+aim_datagrams(struct ends *e)
+{
+	struct np_endpoint *end = &e->client.run.end;
+
+	for (uint32_t i = 0; !e->client.plan.transport->connected && i < FLOWS; i++) {
+		struct np_addr at;
+
+		assert_int_equal(np_sock_local(e->server.run.conn[i].fd, &at, &e->client.err),
+				 NP_OK);
+		end->far_port[end->far_ports++] = np_addr_port(&at);
+	}
+}
+
+/* Each worker's connections are its own, and what they count is what it counts. */
+static void
+check_workers(const struct np_run *run, uint32_t threads)
+{
+	const struct np_conn *next = run->conn;
+
+	assert_int_equal(run->workers, threads);
+	NP_EACH_WORKER (w, run) {
+		uint64_t sent = 0, received = 0, transactions = 0;
+
+		assert_ptr_equal(w->conn, next);
+		for (uint32_t i = 0; i < w->conns; i++) {
+			sent += w->conn[i].sent;
+			received += w->conn[i].received;
+			transactions += w->conn[i].transactions;
+		}
+		assert_int_equal(sent, np_seen(&w->count->sent));
+		assert_int_equal(received, np_seen(&w->count->received));
+		assert_int_equal(transactions, np_seen(&w->count->transactions));
+		assert_true(w->began_ns >= run->window.started_ns);
+		assert_true(w->left_ns <= run->window.ended_ns);
+		next += w->conns;
+	}
+	assert_ptr_equal(next, run->conn + run->conns);
+}
+
+static void
+run_threads(const char *bench, uint32_t near, uint32_t far)
+{
+	struct np_counts here, there;
+	struct ends e;
+
+	near_threads = near;
+	far_threads = far;
+	warm_up_ms = 0;
+	ends_open(&e, np_bench_find(bench), AF_INET, -COUNT, take_threads);
+	aim_datagrams(&e);
+	ends_run(&e, 0);
+	check_workers(&e.client.run, near);
+	check_workers(&e.server.run, far);
+	here = np_counts_of(&e.client.run);
+	there = np_counts_of(&e.server.run);
+	assert_int_equal(here.sent, there.received);
+	assert_int_equal(here.received, there.sent);
+	if (e.client.plan.pattern->transactions) {
+		assert_int_equal(here.transactions, COUNT);
+		assert_int_equal(there.transactions, COUNT);
+	} else {
+		assert_true(here.sent + here.received >= COUNT);
+	}
+	ends_free(&e);
+}
+
+static void
+a_count_is_of_all_workers(void **state)
+{
+	static const char *const names[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "TCP_MAERTS" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		run_threads(names[i], 2, 2);
+		run_threads(names[i], 4, 1); /* parts of two sizes */
+		run_threads(names[i], 1, FLOWS);
+		run_threads(names[i], FLOWS, FLOWS); /* by the engine sync */
+	}
+}
+
+static void
+a_count_may_be_of_fewer_than_there_are(void **state)
+{
+	struct ends e;
+
+	(void)state;
+	warm_up_ms = 0;
+	for (near_threads = 1; near_threads <= FLOWS; near_threads++) {
+		far_threads = FLOWS + 1 - near_threads;
+		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -2, take_threads);
+		ends_run(&e, 0);
+		assert_int_equal(np_counts_of(&e.client.run).transactions, 2);
+		assert_int_equal(np_counts_of(&e.client.run).sends, 2);
+		assert_int_equal(np_counts_of(&e.server.run).transactions, 2);
+		ends_free(&e);
+	}
+}
+
+/* The tally is of all: their histograms, their costs, how far they were apart. */
+static void
+a_tally_is_of_all_workers(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_tally t;
+	struct ends e;
+
+	(void)state;
+	near_threads = far_threads = 3;
+	warm_up_ms = 0;
+	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -COUNT, take_threads);
+	ends_run(&e, 0);
+	assert_int_equal(np_tally_take(&e.client.run, &t, &err), NP_OK);
+	assert_int_equal(np_hist_count(t.hist), COUNT);
+	assert_int_equal(t.workers, 3);
+	assert_in_range(t.skew.begin_ns, 0, t.ended_ns - t.started_ns);
+	assert_in_range(t.skew.end_ns, 0, t.ended_ns - t.started_ns);
+	for (uint32_t i = 0; i < t.workers; i++) {
+		assert_int_equal(t.worker[i].flows, 2);
+		assert_in_range(t.worker[i].transactions, COUNT / 3, COUNT / 3 + 1);
+		assert_true(t.worker[i].user_us >= 0 && t.worker[i].cpu >= 0);
+		assert_true(t.worker[i].began_ns <= t.worker[i].ended_ns);
+	}
+	for (uint32_t i = 0; i < t.flows; i++) {
+		assert_int_equal(t.flow[i].worker, i / 2);
+		assert_true(t.flow[i].cwnd > 0 && t.flow[i].cpu >= 0);
+	}
+	np_tally_free(&t);
+	ends_free(&e);
+}
+
+/* The marks leave what is under way as it is: nothing is lost, and nothing counted twice. */
+static void
+warm_up(const char *bench, uint32_t threads, bool counted)
+{
+	struct np_counts here, there;
+	const struct np_run *run;
+	struct ends e;
+
+	near_threads = far_threads = threads;
+	warm_up_ms = 50;
+	ends_open(&e, np_bench_find(bench), AF_INET, counted ? -COUNT : 1, take_threads);
+	aim_datagrams(&e);
+	run = &e.client.run;
+	ends_run(&e, counted ? 0 : 100 * NP_MSEC);
+	check_workers(run, threads);
+	here = np_counts_of(run);
+	there = np_counts_of(&e.server.run);
+	assert_int_equal(here.lost + here.stray + here.duplicated + here.late, 0);
+	if (counted) {
+		assert_int_equal(here.transactions, COUNT);
+	} else {
+		assert_true(run->window.ended_ns - run->window.started_ns >= 100 * NP_MSEC);
+		assert_true(here.sent > 0 && there.received > 0);
+	}
+	for (uint32_t i = 0; i < run->conns && run->plan->pattern->transactions; i++) {
+		assert_true(run->conn[i].before > 0);
+	}
+	ends_free(&e);
+}
+
+static void
+a_warm_up_is_forgotten(void **state)
+{
+	(void)state;
+	warm_up("TCP_RR", 2, false);
+	warm_up("TCP_RR", FLOWS, false);
+	warm_up("TCP_RR", 2, true);
+	warm_up("TCP_RR", FLOWS, true);
+	warm_up("UDP_RR", 3, false);
+	warm_up("TCP_STREAM", 2, false);
+	warm_up("TCP_STREAM", FLOWS, false);
+}
+
+/* One connection breaks: its worker ends, and all others with it. */
+static void
+one_that_fails_ends_all(void **state)
+{
+	struct ends e;
+
+	(void)state;
+	near_threads = 3;
+	far_threads = 1;
+	warm_up_ms = 0;
+	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, 0, take_threads);
+	end_start(&e.server);
+	end_start(&e.client);
+	assert_int_equal(sem_wait(&e.server.looping), 0);
+	assert_int_equal(sem_wait(&e.client.looping), 0);
+	shutdown(e.server.run.conn[FLOWS - 1].fd, SHUT_RDWR);
+	end_join(&e.client);
+	assert_int_equal(e.client.run.err.code, NP_EPEER);
+	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
+	np_run_close(&e.client.run);
+	end_join(&e.server);
+	ends_free(&e);
+}
+
+/* What the daemon does not grant is let go of, and the rest shared out anew. */
+static void
+a_run_can_be_trimmed(void **state)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_stop stop = { 0 };
+	struct np_plan p;
+	struct np_run run;
+
+	(void)state;
+	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
+	near_threads = far_threads = 4;
+	warm_up_ms = 0;
+	take_threads(&p);
+	p.burst = 3;
+	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
+	np_run_trim(&run, FLOWS); /* which changes nothing */
+	assert_int_equal(run.workers, 4);
+	np_run_trim(&run, 3);
+	assert_int_equal(run.workers, 3);
+	assert_int_equal(run.conns, 3);
+	NP_EACH_WORKER (w, &run) {
+		assert_int_equal(w->conns, 1);
+		assert_ptr_equal(w->conn->ids->count, w->count);
+		assert_true(w->conn->fd >= 0);
+	}
+	np_run_free(&run);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_count_is_of_all_workers),
+		cmocka_unit_test(a_count_may_be_of_fewer_than_there_are),
+		cmocka_unit_test(a_tally_is_of_all_workers),
+		cmocka_unit_test(a_warm_up_is_forgotten),
+		cmocka_unit_test(one_that_fails_ends_all),
+		cmocka_unit_test(a_run_can_be_trimmed),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
