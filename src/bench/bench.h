@@ -152,8 +152,6 @@ struct np_transport {
 	 */
 	int32_t header;
 
-	bool several; /* a test may have several data connections of it at a time (--flows) */
-
 	/* Append this transport's own socket options. May be NULL. */
 	void (*options)(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);
 
@@ -161,8 +159,17 @@ struct np_transport {
 	 * listener. */
 	int (*open)(struct np_run *run, struct np_err *err);
 
+	/*
+	 * One more data socket like that of open, which is number 0: the descriptor, or -1. NULL: a
+	 * test has one data connection, whatever its pattern.
+	 */
+	int (*another)(struct np_run *run, uint32_t number, struct np_err *err);
+
 	/* Bring the two ends together: connect or accept. Blocks until np_stopped(). */
 	int (*meet)(struct np_run *run, struct np_err *err);
+
+	/* When all are connected: what is to be said before the window opens. The same. NULL. */
+	int (*greet)(struct np_run *run, struct np_err *err);
 
 	/* Prepare a connection that has just been made, before anything is measured. May be NULL.
 	 */

@@ -38,11 +38,32 @@ np_plan_words(const struct np_plan *p)
 	return &p->pattern->words[p->role];
 }
 
+/* Does the daemon send datagrams that are not asked for one by one? */
+static bool
+daemon_floods(const struct np_plan *p)
+{
+	return !p->transport->connected && !p->pattern->transactions &&
+	       (p->role == NP_LEAD) != p->active;
+}
+
+uint32_t
+np_plan_most_flows(const struct np_plan *p)
+{
+	uint32_t daemon_port = p->active ? p->far.sock.port : p->near.sock.port;
+
+	if (!p->pattern->several || p->transport->another == NULL ||
+	    (daemon_floods(p) && daemon_port != 0)) {
+		return 1;
+	}
+	return daemon_floods(p) ? NP_GRANT_PORTS : NP_FLOWS_MAX;
+}
+
 bool
 np_plan_several(const struct np_plan *p)
 {
-	return p->pattern->several && p->transport->several &&
-	       (p->pattern->transactions || p->transport->connected);
+	uint32_t most = np_plan_most_flows(p);
+
+	return most > 1 && p->flows <= most;
 }
 
 uint32_t

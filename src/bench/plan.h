@@ -93,10 +93,11 @@ struct np_plan {
 const struct np_words *np_plan_words(const struct np_plan *p);
 
 /*
- * Can such a test have several data connections at a time? Those of requests can, and streams that
- * end by a close: an empty datagram would be the end of all of them.
+ * Can such a test have several data connections at a time, and so many as the plan says? How many
+ * at most: datagrams that the daemon sends need a socket a flow there, and each of them its port.
  */
 bool np_plan_several(const struct np_plan *p);
+uint32_t np_plan_most_flows(const struct np_plan *p);
 
 /* How many workers the near end has: no more than flows. */
 uint32_t np_plan_workers(const struct np_plan *p);

@@ -296,7 +296,8 @@ np_run_meet(struct np_run *run, struct np_err *err)
 {
 	const struct np_transport *t = run->plan->transport;
 
-	if (t->meet(run, err) != NP_OK || (run->conn->fd >= 0 && np_many_meet(run, err) != NP_OK)) {
+	if (t->meet(run, err) != NP_OK || (run->conn->fd >= 0 && np_many_meet(run, err) != NP_OK) ||
+	    (t->greet != NULL && t->greet(run, err) != NP_OK)) {
 		return err->code;
 	}
 	for (uint32_t i = 0; i < run->conns && t->upgrade != NULL; i++) {

@@ -82,8 +82,8 @@ np_run_connected(const struct np_run *run)
 {
 	enum np_pin pin = run->plan->transport->pin;
 
-	if (run->plan->active && run->plan->flows > 1) {
-		return true; /* each flow has a port of its own at the far end */
+	if (run->plan->flows > 1 && (run->plan->active || run->plan->role == NP_LEAD)) {
+		return true; /* each flow has a port of its own to send to */
 	}
 	return pin == NP_PIN_ASKED ? run->plan->near.sock.connected : pin == NP_PIN_ALWAYS;
 }

@@ -18,14 +18,21 @@ enum {
 /* Further apart than 13 days are no two datagrams: a stray one must not overflow the sum. */
 static const uint64_t transit_limit = UINT64_C(1) << 50;
 
-bool
-np_sequence_wanted(const struct np_plan *p)
+/* Are they of use in such a test, where both ends know them? */
+static bool
+is_useful(const struct np_plan *p)
 {
 	const struct np_transport *t = p->transport;
 
 	/* A receiver's account begins with the first datagram, before a warm-up is over. */
 	return p->sequence && p->pattern->sequence && !t->connected && !t->reliable &&
 	       p->warm_up_ms == 0;
+}
+
+bool
+np_sequence_wanted(const struct np_plan *p)
+{
+	return is_useful(p) && p->flows == 1;
 }
 
 void
@@ -253,10 +260,14 @@ put_received(const struct np_sequence *s, struct np_bag *into)
 void
 np_sequence_put(const struct np_run *run, struct np_bag *into)
 {
-	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
+	if (run->plan == NULL || !is_useful(run->plan)) {
 		return;
 	}
-	if (run->plan->role != NP_LEAD) {
+	if (run->plan->flows > 1) {
+		/* They share sockets of the daemon: numbers of several flows would mix. */
+		np_bag_unread(into, "datagrams are numbered in tests of one data connection",
+			      run->plan->role == NP_LEAD ? "udp.sent" : "udp.received");
+	} else if (run->plan->role != NP_LEAD) {
 		put_received(run->worker->sequence, into);
 	} else if (run->worker->send_size < NP_SEQUENCE_HEADER) {
 		np_bag_unread(into, "the messages are too short for a number", "udp.sent");

@@ -69,6 +69,7 @@ struct np_conn {
 	struct np_in_flight *in_flight; /* where there can be several, and no ids; NULL */
 	uint32_t lost;                  /* requests given up */
 	uint32_t waits_for;             /* events that an engine has asked the kernel for */
+	uint32_t ends;                  /* end marks that have come */
 };
 
 _Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");

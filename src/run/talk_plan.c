@@ -305,9 +305,26 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	p->burst = m->depth;
 	p->near.place.threads = m->threads;
 	p->warm_up_ms = m->warm_up;
-	if (p->flows > 1 && !np_plan_several(p)) {
+	return NP_OK;
+}
+
+static int
+asked_flows(const struct np_plan *p, struct np_err *err)
+{
+	uint32_t most = np_plan_most_flows(p);
+
+	if (p->flows > 1 && most == 1) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "flows of %u: %s over %s has one",
 			       p->flows, p->pattern->name, p->transport->name);
+	}
+	if (p->flows > most) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
+			       "flows of %u: %s over %s, led by the daemon, has up to %u", p->flows,
+			       p->pattern->name, p->transport->name, most);
+	}
+	if (p->flows > 1 && p->role == NP_LEAD && !p->transport->connected && !p->echo) {
+		return np_fail(err, NP_EUNSUP, EACCES,
+			       "flows of %u datagrams without an echo of each", p->flows);
 	}
 	return NP_OK;
 }
@@ -414,6 +431,9 @@ asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	}
 	asked_end(&m, &p->near);
 	flags_to(m.flags, p, &p->near);
+	if (asked_flows(p, err) != NP_OK) {
+		return err->code;
+	}
 	return asked_engine(&m, p, err);
 }
 

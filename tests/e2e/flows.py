@@ -5,6 +5,7 @@ line, the list says what this end can do, and what each flow carried adds up to 
 import json
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any, Dict, List
 
 import lib
@@ -36,7 +37,10 @@ REFUSED = (
     ("--engine steam", ("--engine", "steam", "--engine list")),
     ("--engine sync,steam", ("--engine", "steam")),
 )
-TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR")
+TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "UDP_STREAM", "UDP_RR", "STREAM_STREAM", "STREAM_RR",
+         "DG_STREAM", "DG_RR", "OMNI -- -d recv -T udp")
+COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
+CROWD, COUNT = 100, 100000     # flows of which the daemon can't have a socket each; bytes that no queue drops
 
 
 def refused(port: int, args: str, says: List[str]) -> None:
@@ -60,8 +64,10 @@ def the_list_says_why_not() -> None:
     assert "not here" not in one["sync"] and "not here: " in many["sync"], (one, many)
 
 
-def document_of(port: int, test: str, *args: str) -> Any:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", "--json", *args],
+def document_of(port: int, test: str, *args: str, length: str = "1") -> Any:
+    """Of a test by its name, and the options behind -- that make it."""
+    name, *specific = test.split()
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", name, "-l", length, "--json", *args, *specific],
                   timeout=PATIENCE)
     assert got.rc == 0, got
     return json.loads(got.out)
@@ -146,6 +152,25 @@ def a_warm_up_takes_none_of_the_count(port: int) -> None:
     assert got.rc == 0 and got.out.strip() == "LOCAL_RECV_CALLS=1003", got
 
 
+def all_arrives(port: int, test: str) -> str:
+    """The end of a flow is not that of others, which the same socket of the daemon hears."""
+    final = document_of(port, test, "--flows", str(CROWD), length=f"-{COUNT}")["final"]
+    assert final["LOCAL_BYTES_SENT"] == final["REMOTE_BYTES_RECVD"] >= COUNT, final
+    return f"{final['REMOTE_BYTES_RECVD']} bytes"
+
+
+def one_port_for_all(port: int) -> None:
+    final = document_of(port, f"UDP_RR -- -P ,{lib.free_port()}", "--flows", str(FLOWS))["final"]
+    assert final["LOST_REQUESTS"] == 0 and final["TRANSACTION_RATE"] > 0, final
+
+
+def numbers_are_of_one_flow(port: int) -> str:
+    run = document_of(port, "UDP_STREAM -- -m 1000", "--flows", "2", length="-20000")["iterations"][0]
+    assert "udp.lost" not in run["far"] and "udp.lost" not in run["near"], run
+    assert "one data connection" in run["near"]["unread"]["udp.sent"], run["near"]["unread"]
+    return str(run["far"]["unread"]["udp.received"])
+
+
 def each_has_its_turn(port: int) -> str:
     """Bursts that are too small for all flows at once."""
     document = document_of(port, "TCP_STREAM", "--flows", "6", "-b", "4", "-w", "10")
@@ -187,11 +212,15 @@ def suite(report: lib.Report) -> None:
                         partial(a_warm_up_does_not_count, daemon.port, test, *args))
         report.case("a warm-up takes none of the count", partial(a_warm_up_takes_none_of_the_count, daemon.port))
         for test in TESTS:
-            why = engines("-t", test, "--flows", str(FLOWS))["epoll"].partition("not here: ")[2]
-            if why:
-                report.skip(f"flows add up: {test}", f"epoll: {why}")
-            else:
-                report.case(f"flows add up: {test}", partial(flows_add_up, daemon.port, test))
+            report.case(f"flows add up: {test}", partial(flows_add_up, daemon.port, test))
+        if "UDP-Lite" in Path("/proc/net/protocols").read_text():
+            report.case("flows add up: UDPLite", partial(flows_add_up, daemon.port, "OMNI -- -d send -T udplite"))
+        else:
+            report.skip("flows add up: UDPLite", "not in this kernel")
+        for test in COUNTED:
+            report.case(f"all arrives: {test}", partial(all_arrives, daemon.port, test))
+        report.case("one port for all", partial(one_port_for_all, daemon.port))
+        report.case("numbers are of one flow", partial(numbers_are_of_one_flow, daemon.port))
 
 
 if __name__ == "__main__":

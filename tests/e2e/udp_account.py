@@ -58,6 +58,16 @@ PLANS = (
 )
 
 
+# Flows that have sockets of their own at the daemon, that share 64, and that share one. Their buffers
+# together hold more than the link's queue does: so they are paced.
+FLOWS = tuple((*flows, "-b", "20", "-w", "10", "--", "-R", "1", "-m", str(SIZE), *specific) for flows, specific in (
+    (("--flows", "5", "-l", "1"), ()),
+    (("--flows", "100", "-l", f"-{COUNT * SIZE}"), ()),
+    (("--flows", "20", "-l", "1"), ("-P", ",4999")),
+    (("--flows", "20", "-l", f"-{COUNT * SIZE}"), ("-P", ",4999")),
+))
+
+
 class Small(Lab):
     """A lab of another name and rate than netns.py's own."""
 
@@ -176,6 +186,52 @@ def too_short(lab: Small, port: int) -> str:
     return near["unread"]["udp.sent"]
 
 
+def counts(lab: Small, port: int, *args: str) -> "Tuple[int, int]":
+    """Datagrams that were sent, and that arrived."""
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-P", "0", "-t", "UDP_STREAM", *args,
+                   "-k", "LOCAL_SEND_CALLS,REMOTE_RECV_CALLS"], 60)
+    need(f"status ({got.err.strip()})", got.rc, 0)
+    found = dict(line.split("=") for line in got.out.split())
+    return int(found["LOCAL_SEND_CALLS"]), int(found["REMOTE_RECV_CALLS"])
+
+
+def spoil_lengths(lab: Small, drop: str) -> None:
+    """Datagrams of SIZE bytes, which have no numbers, and every third end mark."""
+    lines = ["add table netdev lab",
+             "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
+             *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
+             "add rule netdev lab out meta l4proto udp udp length 8 numgen inc mod 3 == 1 drop",
+             f"add rule netdev lab out meta l4proto udp udp length {8 + SIZE} counter name sent",
+             f"add rule netdev lab out meta l4proto udp udp length {8 + SIZE} {drop} counter name lost drop"]
+    must([*lab.client, "nft", "; ".join(lines)])
+
+
+def attempt_flows(lab: Small, port: int, args: "Tuple[str, ...]") -> str:
+    spoil_lengths(lab, "numgen inc mod 7 == 3")
+    try:
+        before = overruns(lab)
+        sent, received = counts(lab, port, *args)
+        nft = counters(lab)
+        if overruns(lab) != before:
+            raise Overrun(f"{overruns(lab) - before} datagrams overran the receivers")
+    finally:
+        must([*lab.client, "nft", "delete table netdev lab"])
+    need("sent", sent, nft["sent"])
+    need("received", received, nft["sent"] - nft["lost"])
+    return f"sent {sent}, lost {nft['lost']}: the same"
+
+
+def of_flows(lab: Small, port: int, args: "Tuple[str, ...]") -> str:
+    """What all flows sent arrived, or was dropped; and no flow's end was that of others."""
+    for last in range(ATTEMPTS):
+        try:
+            return attempt_flows(lab, port, args)
+        except Overrun:
+            if last == ATTEMPTS - 1:
+                raise
+    return ""
+
+
 def spoil_requests(lab: Small, drop: str) -> None:
     """Requests of UDP_RR, which are not empty: what is doubled is answered twice."""
     lines = ["add table netdev lab",
@@ -252,6 +308,8 @@ def suite(report: lib.Report) -> None:
             for plan in PLANS:
                 report.case(plan.name, lambda plan=plan: check(lab, daemon.port, plan))
             report.case("messages of 19 bytes", lambda: too_short(lab, daemon.port))
+            for args in FLOWS:
+                report.case(" ".join(args), lambda args=args: of_flows(lab, daemon.port, args))
             for drop, specific in (("", ()), ("numgen inc mod 50 == 20", ()),
                                    ("", ("-r", "64,64", "-b", "7")),
                                    ("numgen inc mod 50 == 20", ("-r", "64,64", "-b", "7"))):

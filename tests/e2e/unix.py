@@ -12,6 +12,7 @@ import lib
 import netns
 
 LENGTHS = {"STREAM_STREAM": 3000000, "STREAM_RR": 300, "DG_STREAM": 300000, "DG_RR": 300}
+FLOWS = 5
 
 
 def client(port: int, test: str, *args: str, host: str = "127.0.0.1") -> List[str]:
@@ -30,14 +31,14 @@ def must_be_clean(daemon: lib.Daemon, tests: int) -> None:
 
 
 def runs(daemon_as: Sequence[str], client_as: Sequence[str]) -> None:
-    """Both ways to end a test, for every test."""
+    """Both ways to end a test, for every test, of one flow and of several."""
     with lib.Daemon(prefix=daemon_as, args=["-d"]) as daemon:
         for test, count in LENGTHS.items():
-            for length in ((str(-count),), ("1", *lib.PACED)):
+            for length in ((str(-count),), ("1", *lib.PACED), (str(-count), "--flows", str(FLOWS))):
                 got = lib.run([*client_as, *client(daemon.port, test, "-l", *length)], timeout=20)
                 assert got.rc == 0 and not got.err, f"{test} -l {length}: {got.rc}: {got.err!r}"
                 assert got.seconds < 4 + lib.SLACK, f"{test} -l {length}: {got.seconds:.1f} s"
-        must_be_clean(daemon, 2 * len(LENGTHS))
+        must_be_clean(daemon, 3 * len(LENGTHS))
 
 
 def names_of(pid: int) -> List[Path]:
@@ -47,18 +48,28 @@ def names_of(pid: int) -> List[Path]:
     return [Path(row[7]) for row in rows if len(row) > 7 and row[6] in inodes]
 
 
-def killed(test: str) -> None:
+def killed(test: str, flows: int) -> None:
     """A client that dies takes nothing of the daemon's with it, and what it was sent stops."""
     with lib.Daemon(args=["-d"]) as daemon:
-        with lib.Started(client(daemon.port, test, "-l", "300")) as started:
+        with lib.Started(client(daemon.port, test, "-l", "300", "--flows", str(flows))) as started:
             assert started.measuring() and places(daemon), "the test does not begin"
             own = names_of(started.pid)
-            assert len(own) == (test == "DG_RR"), f"names of its own: {own}"
+            assert len(own) == flows * (test == "DG_RR"), f"names of its own: {own}"
             started.signal(signal.SIGKILL)
             for path in own:  # its keeper saw it die
                 assert lib.wait_for(lambda path=path: not path.parent.exists(), 60), f"left: {path}"
             assert lib.wait_for(lambda: not daemon.children(), 20), "the session goes on"
         must_be_clean(daemon, 1)
+
+
+def interrupted(test: str) -> None:
+    """The daemon, whose send buffer is full of responses that nobody reads any more, hears the end."""
+    with lib.Daemon() as daemon:
+        with lib.Started(client(daemon.port, test, "-l", "300", "--flows", "20", "--", "-S", "1")) as started:
+            assert started.measuring(), "the test does not begin"
+            started.signal(signal.SIGINT)
+            got = started.finish(60)
+        assert got.rc == 0 and not got.err, got
 
 
 def ended_daemon(test: str) -> None:
@@ -103,7 +114,9 @@ def suite(report: lib.Report) -> None:
         report.case("another user's client", partial(runs, [], nobody))
     else:
         report.skip("another user", "not root")
-    report.cases([(f"killed client: {test}", partial(killed, test)) for test in LENGTHS], 4)
+    report.cases([(f"killed client: {test}", partial(killed, test, 1)) for test in LENGTHS], 4)
+    report.cases([(f"killed client, {FLOWS} flows: {test}", partial(killed, test, FLOWS)) for test in LENGTHS], 4)
+    report.cases([(f"interrupted: {test}", partial(interrupted, test)) for test in LENGTHS], 4)
     report.cases([(f"ended daemon: {test}", partial(ended_daemon, test)) for test in LENGTHS], 4)
     why = lib.no_lab()
     if why:

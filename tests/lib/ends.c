@@ -198,6 +198,29 @@ end_free(struct end *e)
 	}
 }
 
+/* Without connections the daemon may have several sockets: as its GRANT tells. */
+static void
+name_ports(const struct np_run *server, struct np_endpoint *client)
+{
+	struct np_addr at;
+	struct np_err err;
+
+	if (server->plan->transport->connected || !server->plan->transport->named) {
+		return;
+	}
+	for (uint32_t i = 0; i < server->conns; i++) {
+		assert_int_equal(np_sock_local(server->conn[i].fd, &at, &err), NP_OK);
+		client->far_port[client->far_ports++] = np_addr_port(&at);
+	}
+}
+
+/* Does that daemon send datagrams to who echoes a token? */
+static bool
+wants_echo(const struct np_plan *p)
+{
+	return !p->transport->connected && !p->pattern->transactions && p->role == NP_LEAD;
+}
+
 void
 ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t length,
 	  void (*change)(struct np_plan *p))
@@ -211,6 +234,10 @@ ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t leng
 	end_open(&e->server);
 	end_open(&e->client);
 	end_aim(&e->client, &e->server.run.end.local);
+	name_ports(&e->server.run, &e->client.run.end);
+	if (wants_echo(&e->server.plan)) {
+		e->server.run.end.token = 4711;
+	}
 	e->client.run.end.token = e->server.run.end.token;
 }
 

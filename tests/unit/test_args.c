@@ -656,7 +656,7 @@ what_excludes_flows_is_named(void **state)
 		snprintf(line, sizeof(line), "--flows 1 %s", single[i]);
 		chosen(line);
 	}
-	assert_unfit("--flows 2 -t TCP_SENDFILE --engine ,sync", "--engine ,sync: the flows of");
+	assert_unfit("--flows 65 -t OMNI --engine ,epoll -- -d recv -T udp", "sessions of one");
 	assert_unfit("--flows 2 -N -H 127.0.0.1", "-N");
 	assert_unfit("--flows 2 -- -P 5000,6000", "port 5000");
 	assert_unfit("--flows 2 --engine sync", "--engine sync");
@@ -715,7 +715,17 @@ some_tests_may_have_several_connections(void **state)
 		{ "-t UDP_RR", true },
 		{ "-t OMNI -- -d rr -T udp", true },
 		{ "-t OMNI -- -d recv", true },
-		{ "-t UDP_STREAM", false },
+		{ "-t UDP_STREAM", true },
+		{ "-t OMNI -- -d recv -T udp", true },
+		{ "-t OMNI -- -d recv -T udplite", true },
+		{ "--flows 64 -t OMNI -- -d recv -T udp", true },
+		{ "--flows 65 -t OMNI -- -d recv -T udp", false }, /* more than a GRANT names */
+		{ "--flows 2 -t OMNI -- -d recv -T udp -P ,5000", false },
+		{ "-t TCP_SENDFILE", true },
+		{ "-t STREAM_STREAM", true },
+		{ "-t DG_RR", true },
+		{ "-t VSOCK_RR -H 1", true },
+		{ "-t TCP_MSS", false },
 		{ "-t TCP_CRR", false },
 	};
 

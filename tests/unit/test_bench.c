@@ -6,6 +6,7 @@
 
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "out/format.h"
@@ -228,6 +229,130 @@ both_ends_count_the_same(void **state)
 	}
 }
 
+/* ---- Several data connections ---- */
+
+static uint32_t flows, threads, far_port;
+
+static void
+make_several(struct np_plan *p)
+{
+	p->flows = flows;
+	p->near.place.threads = p->far.place.threads = threads;
+	p->far.sock.port = far_port;
+}
+
+/* What the connections of an end counted adds up to what its workers did. */
+static struct np_counts
+counts_of(const struct np_run *run)
+{
+	struct np_counts all = np_counts_of(run);
+	uint64_t out = 0, in = 0, done = 0;
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		out += run->conn[i].sent;
+		in += run->conn[i].received;
+		done += run->conn[i].transactions;
+	}
+	assert_int_equal(out, all.sent);
+	assert_int_equal(in, all.received);
+	assert_int_equal(done, all.transactions);
+	return all;
+}
+
+static void
+run_several(const struct np_bench *b, int64_t length)
+{
+	struct np_counts client, server;
+	struct ends e;
+
+	ends_open(&e, b, AF_INET, -length, make_several);
+	ends_run(&e, 0);
+	assert_int_equal(e.client.run.conns, flows);
+	assert_int_equal(e.client.run.workers, threads);
+	assert_int_equal(e.server.run.conns, far_port != 0 ? 1 : e.server.run.conns);
+	client = counts_of(&e.client.run);
+	server = counts_of(&e.server.run);
+	assert_int_equal(client.sent, server.received);
+	assert_int_equal(client.received, server.sent);
+	if (b->pattern->transactions) {
+		assert_int_equal(client.transactions, length);
+		assert_int_equal(server.transactions, length);
+	} else {
+		assert_true(client.sent + client.received >= (uint64_t)length);
+	}
+	ends_free(&e);
+}
+
+/* By events, by events in two threads, and by a thread that blocks for each flow. */
+static void
+run_shapes(const struct np_bench *b)
+{
+	flows = 5;
+	for (threads = 1; threads <= 2; threads++) {
+		run_several(b, small_count(b));
+	}
+	threads = flows;
+	run_several(b, small_count(b));
+}
+
+static void
+several_flows_count_the_same(void **state)
+{
+	const struct np_bench *b;
+	struct np_bench back = *np_bench_find("UDP_STREAM"); /* as of OMNI's options */
+
+	(void)state;
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		struct np_plan p;
+
+		client_params(&p, b, AF_INET, 1);
+		if (can_run(b) && np_plan_several(&p)) {
+			run_shapes(b);
+		}
+	}
+	back.near_role = NP_FOLLOW;
+	run_shapes(&back);
+}
+
+static void
+flows_may_share_a_socket(void **state)
+{
+	struct np_addr at;
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
+	far_port = np_addr_port(&at);
+	run_shapes(np_bench_find("UDP_STREAM"));
+	run_shapes(np_bench_find("UDP_RR"));
+	far_port = 0;
+}
+
+static void
+one_connection_is_not_several(void **state)
+{
+	static const char *const names[] = { "TCP_MSS", "DLCL_STREAM", "DLCL_RR" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names); i++) {
+		const struct np_bench *b = np_bench_find(names[i]);
+		struct np_stop stop = { 0 };
+		struct np_terms terms;
+		struct np_plan p;
+		struct np_run run;
+		struct np_err err;
+
+		client_params(&p, b, AF_INET, 1);
+		assert_false(np_plan_several(&p));
+		p.flows = 2;
+		terms = terms_for(&p);
+		if (can_run(b)) {
+			assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_EUSAGE);
+		}
+	}
+}
+
+/* ---- Other shapes of one ---- */
+
 /* More than a socket buffer holds, so that messages go and come in parts. */
 static void
 make_big(struct np_plan *p)
@@ -390,6 +515,9 @@ main(void)
 		cmocka_unit_test(an_omni_request_finds_the_pattern_it_came_from),
 		cmocka_unit_test(what_is_not_served_is_not_found),
 		cmocka_unit_test(both_ends_count_the_same),
+		cmocka_unit_test(several_flows_count_the_same),
+		cmocka_unit_test(flows_may_share_a_socket),
+		cmocka_unit_test(one_connection_is_not_several),
 		cmocka_unit_test(messages_that_come_in_parts_are_counted_whole),
 		cmocka_unit_test(a_burst_makes_no_transaction_more),
 		cmocka_unit_test(datagrams_may_come_from_a_connected_socket),

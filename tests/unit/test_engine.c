@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -285,13 +286,6 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	burst = 0;
 	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_flows);
 	assert_false(np_sampler_take(&e.client.run, &sample)); /* it is asked for the first time */
-	/* Without connections each flow has its own port at the far end. */
-	for (uint32_t i = 0; !tcp && i < FLOWS; i++) {
-		struct np_addr at;
-
-		assert_int_equal(np_sock_local(e.server.run.conn[i].fd, &at, &e.client.err), NP_OK);
-		e.client.run.end.far_port[e.client.run.end.far_ports++] = np_addr_port(&at);
-	}
 	ends_run(&e, 0);
 	assert_int_equal(e.client.run.conns, FLOWS);
 	assert_int_equal(e.server.run.conns, FLOWS);
@@ -316,6 +310,85 @@ flows_add_up_and_are_looked_at(void **state)
 	run_flows("TCP_RR", 1000, true);
 	run_flows("UDP_RR", 1000, false);
 	run_flows("TCP_STREAM", 3000000, true);
+}
+
+/* So many end marks come, and data between them, before it takes them for the end of all flows. */
+static void
+take_marks(const char *bench, uint32_t marks)
+{
+	struct end e = { .rc = -1 };
+	struct np_plan client;
+	struct np_worker *w;
+	char *buf;
+
+	client_params(&client, np_bench_find(bench), AF_INET, 1);
+	client.flows = 3;
+	server_params(&e.plan, &client);
+	end_open(&e);
+	e.run.conns = 1; /* as where no more sockets could be had */
+	w = e.run.worker;
+	np_worker_begin(w, np_now());
+	buf = w->recv_ring.slots->buf;
+	for (uint32_t i = 1; i < marks; i++) {
+		assert_int_equal(w->steps->arrived(w, w->conn, buf, 0), NP_RECV);
+		assert_int_not_equal(w->steps->arrived(w, w->conn, buf, w->recv_size), NP_OVER);
+		assert_false(w->hung_up);
+	}
+	assert_int_equal(w->steps->arrived(w, w->conn, buf, 0), NP_OVER);
+	assert_true(w->hung_up);
+	e.run.conns = e.plan.flows;
+	end_free(&e);
+}
+
+static void
+the_end_of_a_flow_is_not_that_of_others(void **state)
+{
+	(void)state;
+	take_marks("UDP_STREAM", 7); /* up to three of each before the last one ends */
+	take_marks("UDP_RR", 7);
+	take_marks("DG_STREAM", 3); /* none is lost, and one of each is sent */
+	take_marks("DG_RR", 3);
+}
+
+/* The daemon's datagrams are for who has the token: for each flow, and for all before any. */
+static void
+nothing_is_sent_before_all_flows_have_asked(void **state)
+{
+	struct np_bench back = *np_bench_find("UDP_STREAM");
+	struct end e = { .rc = -1 };
+	struct np_plan client;
+	uint8_t token[NP_ECHO_SIZE];
+	struct pollfd first;
+	int fd[2];
+
+	(void)state;
+	back.near_role = NP_FOLLOW;
+	client_params(&client, &back, AF_INET, 1);
+	client.flows = 2;
+	server_params(&e.plan, &client);
+	end_open(&e);
+	e.run.end.token = 4711;
+	np_echo_datagram(4711, token);
+	for (int i = 0; i < 2; i++) {
+		struct np_addr at, mine;
+
+		assert_int_equal(np_sock_local(e.run.conn[i].fd, &at, &e.err), NP_OK);
+		at = loopback(AF_INET, np_addr_port(&at));
+		fd[i] = bound_socket(AF_INET, SOCK_DGRAM, &mine);
+		assert_int_equal(connect(fd[i], (struct sockaddr *)&at.sa, at.len), 0);
+	}
+	end_start(&e);
+	assert_int_equal(send(fd[0], token, sizeof(token), 0), sizeof(token));
+	assert_int_equal(send(fd[1], token, sizeof(token) - 1, 0), sizeof(token) - 1);
+	first = (struct pollfd){ .fd = fd[0], .events = POLLIN };
+	assert_int_equal(poll(&first, 1, 50), 0);
+	assert_int_equal(send(fd[1], token, sizeof(token), 0), sizeof(token));
+	assert_true(wait_readable(fd[0]) && wait_readable(fd[1]));
+	end_hang_up(&e);
+	end_join(&e);
+	close(fd[0]);
+	close(fd[1]);
+	end_free(&e);
 }
 
 /* ---- A pace ---- */
@@ -364,6 +437,8 @@ main(void)
 		cmocka_unit_test(blocked_is_an_error_where_calls_block),
 		cmocka_unit_test(a_wait_for_events_is_ended),
 		cmocka_unit_test(flows_add_up_and_are_looked_at),
+		cmocka_unit_test(the_end_of_a_flow_is_not_that_of_others),
+		cmocka_unit_test(nothing_is_sent_before_all_flows_have_asked),
 		cmocka_unit_test(events_keep_a_pace),
 	};
 

@@ -341,7 +341,9 @@ a_daemon_of_plans_serves_many_flows(void **state)
 	assert_int_equal(sessions_of("TCP_RR", 1, false, 0), 1);
 	assert_int_equal(sessions_of("TCP_RR", 10, false, NP_CAP_PLAN), 1);
 	assert_int_equal(sessions_of("TCP_RR", 10, false, 0), 10);
-	assert_int_equal(sessions_of("TCP_SENDFILE", 10, false, NP_CAP_PLAN), 10);
+	assert_int_equal(sessions_of("TCP_SENDFILE", 10, false, NP_CAP_PLAN), 1);
+	assert_int_equal(sessions_of("UDP_STREAM", 10, false, NP_CAP_PLAN), 1);
+	assert_int_equal(sessions_of("TCP_MSS", 10, false, NP_CAP_PLAN), 10);
 	assert_int_equal(sessions_of("TCP_STREAM", 1, true, 0), 2);
 	assert_int_equal(sessions_of("TCP_STREAM", 10, true, NP_CAP_PLAN), 2);
 	assert_int_equal(sessions_of("TCP_STREAM", 10, true, 0), 20);

@@ -124,6 +124,39 @@ open_client(struct np_run *run, struct np_plan *p, struct np_stop *stop, const c
 	return np_run_open(run, p, NULL, stop, err);
 }
 
+/* Each of several is answered by a path of its own; all of them go with their directory. */
+static void
+each_flow_has_a_name_of_its_own(void **state)
+{
+	enum { FLOWS = 12 };
+	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[FLOWS][NP_ADDR_TEXT];
+	struct np_stop stop = { 0 };
+	struct np_plan p;
+	struct np_run run;
+	struct np_err err;
+
+	(void)state;
+	client_params(&p, np_bench_find("DG_RR"), AF_INET, 1);
+	p.flows = FLOWS;
+	if (np_run_open(&run, &p, NULL, &stop, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	paths_of(&run, path, dir);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		struct np_addr at;
+
+		assert_int_equal(np_sock_local(run.conn[i].fd, &at, &err), NP_OK);
+		np_addr_host(&at, other[i]);
+		assert_int_equal(strncmp(other[i], dir, strlen(dir)), 0);
+		assert_int_equal(mode_of(other[i]), S_IFSOCK | 0666);
+		for (uint32_t k = 0; k < i; k++) {
+			assert_string_not_equal(other[i], other[k]);
+		}
+	}
+	np_run_free(&run);
+	assert_int_equal(access(dir, F_OK), -1);
+}
+
 static void
 a_client_has_a_name_only_where_it_is_answered_by_datagrams(void **state)
 {
@@ -281,6 +314,7 @@ main(void)
 		cmocka_unit_test(a_daemons_socket_is_for_all_and_its_directory_to_pass),
 		cmocka_unit_test(no_two_sockets_share_a_directory),
 		cmocka_unit_test(only_what_was_made_is_removed),
+		cmocka_unit_test(each_flow_has_a_name_of_its_own),
 		cmocka_unit_test(a_client_has_a_name_only_where_it_is_answered_by_datagrams),
 		cmocka_unit_test(a_directory_that_will_not_do_is_named),
 		cmocka_unit_test(a_killed_sessions_socket_is_found_by_its_process),

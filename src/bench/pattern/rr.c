@@ -422,6 +422,21 @@ request_drain(struct np_worker *w)
 	}
 }
 
+/*
+ * Responses that nobody reads fill the far end's send buffer, where none gets lost: and while it
+ * waits for room it reads no end mark.
+ */
+static void
+request_nudge(struct np_run *run)
+{
+	const struct np_transport *t = run->plan->transport;
+
+	for (uint32_t i = 0; i < run->conns && t->reliable && !t->connected; i++) {
+		np_sock_forget(run->conn[i].fd);
+	}
+	np_stream_nudge(run);
+}
+
 /* --- responses -------------------------------------------------------------------------------- */
 
 /*
@@ -434,6 +449,9 @@ respond_part(struct np_worker *w, struct np_conn *c, size_t n)
 	if (n > 0) {
 		c->part = n;
 		return NP_RECV | NP_PART;
+	}
+	if (!np_stream_is_end(w, c)) {
+		return NP_RECV;
 	}
 	w->hung_up = true;
 	return NP_OVER;
@@ -562,7 +580,7 @@ static const struct np_side request = {
 	.sync = request_sync,
 	.settle = request_settle,
 	.finish = np_stream_transmit_finish,
-	.nudge = np_stream_nudge,
+	.nudge = request_nudge,
 	.without_ids = request_without_ids,
 	.drain = request_drain,
 	.release = request_release,

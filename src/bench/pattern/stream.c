@@ -94,8 +94,30 @@ transmit_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
+/*
+ * The end marks that a flow sends before its far end is nudged. Those who share a socket send no
+ * more than have to arrive: its queue may be short.
+ */
+static uint32_t
+farewells_of(const struct np_plan *p)
+{
+	return p->flows > 1 && p->transport->reliable ? 1 : FAREWELLS;
+}
+
+/* A socket of the UNIX domain takes none while the far end's queue is full. */
 static void
-farewell(const struct np_worker *w)
+await_room(int fd, uint64_t until)
+{
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	uint64_t now = np_now();
+
+	if (now < until) {
+		poll(&room, 1, (int)((until - now) / NP_MSEC) + 1);
+	}
+}
+
+static void
+farewell(const struct np_worker *w, uint64_t until)
 {
 	struct np_run *run = w->run;
 	/* A connected socket may name no address; one that is given is the one it has. */
@@ -107,10 +129,12 @@ farewell(const struct np_worker *w)
 		return;
 	}
 	if (run->plan->transport->farewell != NULL) {
+		await_room(w->conn->fd, until);
 		run->plan->transport->farewell(run);
 		return;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
+		await_room(w->conn[i].fd, until);
 		sendto(w->conn[i].fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
 	}
 }
@@ -118,13 +142,38 @@ farewell(const struct np_worker *w)
 static void
 farewells(const struct np_worker *w)
 {
-	/* A socket of the UNIX domain takes none while the far end's queue is full. */
-	struct pollfd room = { .fd = w->conn->fd, .events = POLLOUT };
+	uint32_t count = farewells_of(w->run->plan);
 
-	poll(&room, 1, ROOM_MS);
-	for (int i = 0; i < FAREWELLS; i++) {
-		farewell(w);
+	farewell(w, np_deadline(ROOM_MS * NP_MSEC));
+	for (uint32_t i = 1; i < count; i++) {
+		farewell(w, 0);
 	}
+}
+
+/* Those that have this socket: a client deals the daemon's ports to its flows in turns. */
+static uint32_t
+flows_of(const struct np_run *run, const struct np_conn *c)
+{
+	uint32_t number = (uint32_t)(c - run->conn), flows = run->plan->flows;
+
+	if (run->plan->active) {
+		return 1;
+	}
+	return flows / run->conns + (number < flows % run->conns);
+}
+
+/*
+ * While a flow goes on none is nudged: so many marks come from the others, and one more is the last
+ * one's, or they all are over.
+ */
+bool
+np_stream_is_end(const struct np_worker *w, struct np_conn *c)
+{
+	const struct np_plan *p = w->run->plan;
+	uint32_t others = flows_of(w->run, c) - 1;
+
+	c->ends++;
+	return p->transport->connected || c->ends > others * farewells_of(p);
 }
 
 /* netperf's clock runs until the far end has taken everything and closed; if it does. */
@@ -162,9 +211,19 @@ np_stream_nudge(struct np_run *run)
 {
 	NP_EACH_WORKER (w, run) {
 		if (!run->plan->transport->connected) {
-			farewell(w);
+			farewell(w, 0);
 		}
 	}
+}
+
+static __attribute__((noinline)) enum np_need
+receive_end(struct np_worker *w, struct np_conn *c)
+{
+	if (!np_stream_is_end(w, c)) {
+		return NP_RECV;
+	}
+	w->hung_up = true;
+	return NP_OVER;
 }
 
 NP_LOOP_BODY enum np_need
@@ -173,8 +232,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	uint64_t received;
 
 	if (__builtin_expect(n == 0, 0)) {
-		w->hung_up = true;
-		return NP_OVER;
+		return receive_end(w, c);
 	}
 	received = np_add(&w->count->received, n);
 	np_add(&w->count->receives, 1);
@@ -221,9 +279,10 @@ receive_setup(struct np_worker *w, struct np_err *err)
 	}
 	/*
 	 * A connection has an end; of datagrams netperf's daemon sends no more than the count.
-	 * Numbered ones may come twice, and all that come are accounted for.
+	 * Numbered ones may come twice, and all that come are accounted for; so are those of
+	 * several flows, each of which may send a little more than its share.
 	 */
-	if (p->transport->connected || w->sequence != NULL) {
+	if (p->transport->connected || w->sequence != NULL || p->flows > 1) {
 		w->budget = UINT64_MAX;
 	}
 	return NP_OK;

@@ -46,8 +46,8 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 }
 
 /* All flows come at once. The kernel has a limit of its own (net.core.somaxconn). */
-static int
-backlog(const struct np_plan *p)
+int
+np_endpoint_backlog(const struct np_plan *p)
 {
 	return p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG;
 }
@@ -67,7 +67,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 	}
 	if (choose_peer(run, fd, listens, err) != NP_OK ||
 	    (at != NULL && np_sock_bind(fd, at, err) != NP_OK) ||
-	    (listens && listen_at(fd, backlog(p), at, err) != NP_OK)) {
+	    (listens && listen_at(fd, np_endpoint_backlog(p), at, err) != NP_OK)) {
 		close(fd);
 		return -1;
 	}
@@ -233,12 +233,13 @@ make_socket(struct np_run *run, struct np_err *err)
 }
 
 int
-np_endpoint_another(struct np_run *run, struct np_err *err)
+np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	bool want_bind = !p->active || p->bind.len != 0;
 	struct np_addr at = run->end.local;
 
+	(void)number; /* they differ by their ports */
 	if (!want_bind) {
 		return open_at(run, NULL, err);
 	}

@@ -10,6 +10,7 @@
 #include "net/addr.h"
 
 struct np_conn;
+struct np_plan;
 struct np_run;
 
 enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
@@ -48,7 +49,10 @@ int np_endpoint_take(struct np_run *run);
 /* Make c->fd of the next connection to run->end.listen_fd. Blocks until np_stopped(). */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);
 
-/* One more data socket like the first, with a port of its own. The descriptor, or -1. */
-int np_endpoint_another(struct np_run *run, struct np_err *err);
+/* np_transport.another: with a port of its own. */
+int np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err);
+
+/* How many connections may wait in a listener to be accepted: all flows of the plan. */
+int np_endpoint_backlog(const struct np_plan *p);
 
 #endif

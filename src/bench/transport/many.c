@@ -27,6 +27,20 @@ limit(struct np_run *run, uint32_t conns)
 	}
 }
 
+/* Do flows share sockets of this end? One that sends unasked has to know where to. */
+static bool
+share(const struct np_plan *p)
+{
+	return !p->active && (p->pattern->transactions || p->role == NP_FOLLOW);
+}
+
+/* Is where a passive end hears a path, or a port that somebody has named? */
+static bool
+has_one_place(const struct np_plan *p)
+{
+	return !p->transport->named || p->near.sock.port != 0;
+}
+
 /* The sockets beside the first; all of them are bound as that one is, to ports of their own. */
 int
 np_many_open(struct np_run *run, struct np_err *err)
@@ -36,15 +50,20 @@ np_many_open(struct np_run *run, struct np_err *err)
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
 	}
+	if (run->conns > np_plan_most_flows(run->plan)) {
+		return np_fail(err, NP_EUSAGE, EINVAL, "%u data connections: %s over %s has %u",
+			       run->conns, run->plan->pattern->name, run->plan->transport->name,
+			       np_plan_most_flows(run->plan));
+	}
 	if (run->plan->active) {
 		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */
-	} else {
-		/* Who answers needs no socket a flow: as many as can be named will do. */
-		limit(run, run->plan->near.sock.port != 0 ? 1 : NP_GRANT_PORTS);
+	} else if (share(run->plan)) {
+		/* They share sockets: of as many as there are places that a GRANT can name. */
+		limit(run, has_one_place(run->plan) ? 1 : NP_GRANT_PORTS);
 	}
 	for (uint32_t i = 1; i < run->conns; i++) {
-		run->conn[i].fd = np_endpoint_another(run, err);
-		if (run->conn[i].fd < 0 && !run->plan->active && err->sys == EADDRINUSE) {
+		run->conn[i].fd = run->plan->transport->another(run, i, err);
+		if (run->conn[i].fd < 0 && share(run->plan) && err->sys == EADDRINUSE) {
 			limit(run, i); /* of few ports that there are */
 		} else if (run->conn[i].fd < 0 && err->sys == EMFILE) {
 			return np_fail(err, NP_ESYS, EMFILE,
@@ -69,7 +88,10 @@ no_connection(const struct np_run *run, uint32_t number, int error, struct np_er
 		       run->conns, np_addr_text(&peer, text));
 }
 
-/* Begin to connect: those that take time do so at once with all others. */
+/*
+ * Begin to connect: those that take time do so at once with all others. In the UNIX domain none
+ * does, unless as many wait as may; and who does not block would be refused then.
+ */
 static int
 begin_connect(struct np_run *run, uint32_t number, struct np_err *err)
 {
@@ -77,7 +99,9 @@ begin_connect(struct np_run *run, uint32_t number, struct np_err *err)
 	struct np_addr peer;
 
 	aim(run, number, &peer);
-	np_sock_unblock(fd);
+	if (!np_family_is_local(run->plan->transport->family)) {
+		np_sock_unblock(fd);
+	}
 	if (np_sys_connect(fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {
 		return no_connection(run, number, errno, err);
 	}

@@ -3,7 +3,9 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "bench/bench.h"
+#include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/pktinfo.h"
@@ -41,25 +43,39 @@ udp_connect_back(struct np_run *run, struct np_err *err)
 	return n < 0 ? NP_OK : np_endpoint_connect(run, err);
 }
 
+/* What it sends goes to that peer. Several flows have theirs: each socket knows its own. */
+static int
+found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, struct np_err *err)
+{
+	char text[NP_ADDR_TEXT];
+
+	if (c == run->conn) {
+		run->end.peer = *peer;
+	}
+	if (!np_run_connected(run) || np_sys_connect(c->fd, &peer->sa, peer->len) == 0) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
+		       np_addr_text(peer, text));
+}
+
 /*
  * A daemon's sender waits for its token: whoever has that got it over the control connection, and
  * can be reached where it came from, through whatever translates addresses on the way.
  */
 static int
-await_echo(struct np_run *run, struct np_err *err)
+await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
 	uint8_t wanted[NP_ECHO_SIZE], came[NP_ECHO_SIZE + 1];
 
 	np_echo_datagram(run->end.token, wanted);
 	while (!np_stopped(run->stop)) {
-		ssize_t n;
+		struct np_addr peer = { .len = sizeof(peer.sa) };
+		ssize_t n =
+		    recvfrom(c->fd, came, sizeof(came), 0, (struct sockaddr *)&peer.sa, &peer.len);
 
-		run->end.peer.len = sizeof(run->end.peer.sa);
-		n = recvfrom(run->conn->fd, came, sizeof(came), 0,
-			     (struct sockaddr *)&run->end.peer.sa, &run->end.peer.len);
 		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0) {
-			return run->plan->near.sock.connected ? np_endpoint_connect(run, err)
-							      : NP_OK;
+			return found_peer(run, c, &peer, err);
 		}
 		if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
 			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
@@ -72,60 +88,102 @@ await_echo(struct np_run *run, struct np_err *err)
 	return err->code;
 }
 
-/* A client's receiver says again and again that it wants them, until the first one has come. */
 static int
-send_echo(struct np_run *run, struct np_err *err)
+send_echo(const struct np_run *run, int fd, struct np_err *err)
 {
-	struct pollfd first = { .fd = run->conn->fd, .events = POLLIN };
 	const void *to = np_run_connected(run) ? NULL : &run->end.peer.sa;
 	socklen_t len = np_run_connected(run) ? 0 : run->end.peer.len;
 	uint8_t token[NP_ECHO_SIZE];
 	char text[NP_ADDR_TEXT];
 
 	np_echo_datagram(run->end.token, token);
-	while (!np_stopped(run->stop)) {
-		if (sendto(run->conn->fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
-		    errno != EINTR && errno != ENOBUFS) {
-			return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
-				       np_addr_text(&run->end.peer, text));
-		}
-		if (poll(&first, 1, ECHO_MS) > 0) {
-			return NP_OK;
-		}
+	if (sendto(fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 && errno != EINTR &&
+	    errno != ENOBUFS) {
+		return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
+			       np_addr_text(&run->end.peer, text));
 	}
-	return np_fail(err, NP_ETIME, 0, "no datagram came from %s",
-		       np_addr_text(&run->end.peer, text));
+	return NP_OK;
 }
 
-static int
-meet_active(struct np_run *run, struct np_err *err)
+/* Those to which something has come leave the set. Returns how many there are still. */
+static uint32_t
+await_first(struct pollfd *first, uint32_t count, uint64_t until)
 {
-	if (np_run_connected(run)) {
-		if (np_endpoint_connect(run, err) != NP_OK) {
-			return err->code;
+	uint32_t left = count;
+
+	for (uint64_t now = np_now(); left > 0 && now < until; now = np_now()) {
+		if (poll(first, count, (int)((until - now) / NP_MSEC) + 1) < 0) {
+			return left; /* by a signal */
 		}
-	} else {
-		np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
+		left = 0;
+		for (uint32_t i = 0; i < count; i++) {
+			first[i].fd = first[i].revents != 0 ? -1 : first[i].fd;
+			left += first[i].fd >= 0;
+		}
 	}
-	return run->end.token != 0 ? send_echo(run, err) : NP_OK;
+	return left;
+}
+
+/* A client's receiver says again and again that it wants them, until the first one has come. */
+static int
+send_echoes(struct np_run *run, struct np_err *err)
+{
+	struct pollfd first[NP_GRANT_PORTS];
+	uint32_t left = run->conns;
+	char text[NP_ADDR_TEXT];
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		first[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
+	}
+	while (left > 0 && !np_stopped(run->stop)) {
+		for (uint32_t i = 0; i < run->conns; i++) {
+			if (first[i].fd >= 0 && send_echo(run, first[i].fd, err) != NP_OK) {
+				return err->code;
+			}
+		}
+		left = await_first(first, run->conns, np_deadline(ECHO_MS * NP_MSEC));
+	}
+	return left == 0 ? NP_OK
+			 : np_fail(err, NP_ETIME, 0, "no datagram came from %s",
+				   np_addr_text(&run->end.peer, text));
 }
 
 /* Datagrams need no meeting but for such an echo; -n and -N ask for connected sockets as well. */
 static int
 udp_meet(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->active) {
-		return meet_active(run, err);
+	const struct np_plan *p = run->plan;
+
+	if (p->active && np_run_connected(run)) {
+		return np_endpoint_connect(run, err);
 	}
-	if (run->end.token != 0) {
-		return await_echo(run, err);
+	if (p->active) {
+		np_endpoint_spread(&run->end.peer, p->far.sock.mask);
+		return NP_OK;
 	}
-	if (!run->plan->near.sock.connected || run->plan->flows > 1) {
-		return NP_OK; /* flows share sockets */
+	if (run->end.token != 0 || !p->near.sock.connected || p->flows > 1) {
+		return NP_OK; /* flows share sockets, or it is known later who the peer is */
 	}
 	/* A sender knows where to; a receiver has to wait for whoever it will be. */
-	return run->plan->role == NP_LEAD ? np_endpoint_connect(run, err)
-					  : udp_connect_back(run, err);
+	return p->role == NP_LEAD ? np_endpoint_connect(run, err) : udp_connect_back(run, err);
+}
+
+/* The daemon sends when all have asked for it: each flow's first datagram comes after that. */
+static int
+udp_greet(struct np_run *run, struct np_err *err)
+{
+	if (run->end.token == 0) {
+		return NP_OK;
+	}
+	if (run->plan->active) {
+		return send_echoes(run, err);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (await_echo(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
 }
 
 const struct np_transport np_transport_udp = {
@@ -133,7 +191,6 @@ const struct np_transport np_transport_udp = {
 	.socktype = SOCK_DGRAM,
 	.protocol = IPPROTO_UDP,
 	.wire_type = NP_WS_DGRAM,
-	.several = true,
 	.bounded = true,
 	.admit = NP_ADMIT_FILTER,
 	.named = true,
@@ -142,7 +199,9 @@ const struct np_transport np_transport_udp = {
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
 	.open = np_endpoint_open,
+	.another = np_endpoint_another,
 	.meet = udp_meet,
+	.greet = udp_greet,
 };
 
 /* RFC 3828. Not in every kernel: opening a socket tells. */
@@ -159,5 +218,7 @@ const struct np_transport np_transport_udplite = {
 	.max_message = MAX_PAYLOAD,
 	.options = udp_options,
 	.open = np_endpoint_open,
+	.another = np_endpoint_another,
 	.meet = udp_meet,
+	.greet = udp_greet,
 };

@@ -24,10 +24,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
-enum {
-	MAX_PAYLOAD = 65507, /* netperf's limit for datagrams here, too */
-	BACKLOG = 128
-};
+enum { MAX_PAYLOAD = 65507 }; /* netperf's limit for datagrams here, too */
 
 enum {
 	PREFIX_MAX = 24, /* "netperf-PID." */
@@ -41,16 +38,29 @@ prefix_of(pid_t pid, char out[PREFIX_MAX])
 	return snprintf(out, PREFIX_MAX, "netperf-%ld.", (long)pid);
 }
 
-/* Remove the socket's name, and the directory that was made for it. */
-static void
-remove_name(char *path)
-{
-	char *slash = strrchr(path, '/');
+enum { PATH_SIZE = sizeof(((struct sockaddr_un *)0)->sun_path) };
 
-	unlink(path);
-	*slash = '\0';
+/* The path of one of several sockets, of which the first has that one. False: it is too long. */
+static bool
+path_of(const char *first, uint32_t number, char out[PATH_SIZE])
+{
+	return number > 0 ? snprintf(out, PATH_SIZE, "%s%u", first, number) < PATH_SIZE
+			  : snprintf(out, PATH_SIZE, "%s", first) < PATH_SIZE;
+}
+
+/* Remove the names of so many sockets, and the directory that was made for them. */
+static void
+remove_names(const char *first, uint32_t count)
+{
+	char path[PATH_SIZE];
+
+	for (uint32_t i = count; i-- > 0;) {
+		if (path_of(first, i, path)) {
+			unlink(path);
+		}
+	}
+	*strrchr(path, '/') = '\0';
 	rmdir(path);
-	*slash = '/';
 }
 
 /* One entry of /tmp: an own directory, no link elsewhere, and of what is in it but a socket. */
@@ -91,8 +101,9 @@ np_unix_sweep(pid_t dead)
 
 /* Of an endpoint whose socket has a name, with its directory to be removed. */
 struct name {
-	pid_t keeper;  /* who removes it should this process be killed; 0: nobody */
-	int keeper_fd; /* what that one watches */
+	uint32_t count; /* of the sockets that have names there, some of which may not exist yet */
+	pid_t keeper;   /* who removes it should this process be killed; 0: nobody */
+	int keeper_fd;  /* what that one watches */
 };
 
 /*
@@ -100,7 +111,7 @@ struct name {
  * out of reach of what is sent to the client's process group. Without it all else is as well.
  */
 static void
-keep_name(struct name *name, char *path)
+keep_name(struct name *name, const char *path)
 {
 	int ends[2];
 	char byte;
@@ -121,7 +132,7 @@ keep_name(struct name *name, char *path)
 		}
 		while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
 		}
-		remove_name(path);
+		remove_names(path, name->count);
 		_exit(0);
 	}
 	close(ends[0]);
@@ -152,8 +163,7 @@ dismiss_keeper(struct name *name)
 static int
 bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char prefix[PREFIX_MAX];
+	char path[PATH_SIZE], prefix[PREFIX_MAX];
 	size_t dir_len = strlen(where) + 1 + (size_t)prefix_of(getpid(), prefix) + RANDOM;
 
 	if (dir_len + sizeof("/s") > sizeof(path)) {
@@ -177,7 +187,7 @@ bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 		np_fail(err, NP_ESYS, ok ? errno : why, "make a socket in %s", path);
 		path[dir_len] = '/';
 	}
-	remove_name(path);
+	remove_names(path, 1);
 	return err->code;
 }
 
@@ -195,6 +205,7 @@ name_it(struct np_run *run, int fd, struct np_err *err)
 		return err->code;
 	}
 	run->end.own = name;
+	name->count = run->plan->active ? run->plan->flows : 1;
 	if (run->plan->active) {
 		keep_name(name, ((struct sockaddr_un *)&run->end.local.sa)->sun_path);
 	}
@@ -229,11 +240,46 @@ unix_open(struct np_run *run, struct np_err *err)
 	if (needs_name(p) && name_it(run, fd, err) != NP_OK) {
 		return err->code;
 	}
-	if (run->end.listen_fd >= 0 && listen(fd, BACKLOG) != 0) {
+	if (run->end.listen_fd >= 0 && listen(fd, np_endpoint_backlog(p)) != 0) {
 		return np_fail(err, NP_ESYS, errno, "listen on %s",
 			       np_addr_text(&run->end.local, text));
 	}
 	return NP_OK;
+}
+
+/* A name beside the first one's, by which such a socket is answered. */
+static int
+name_another(const struct np_run *run, int fd, uint32_t number, struct np_err *err)
+{
+	const char *first = ((const struct sockaddr_un *)&run->end.local.sa)->sun_path;
+	char path[PATH_SIZE];
+	struct np_addr at;
+
+	if (!path_of(first, number, path)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-p: '%s' is too long for the paths of %u sockets",
+			       run->plan->unix_dir, run->plan->flows);
+	}
+	if (np_addr_make_path(&at, path, err) != NP_OK) {
+		return err->code;
+	}
+	if (bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0 || chmod(path, 0666) != 0) {
+		return np_fail(err, NP_ESYS, errno, "make a socket %s", path);
+	}
+	return NP_OK;
+}
+
+static int
+unix_another(struct np_run *run, uint32_t number, struct np_err *err)
+{
+	const struct np_plan *p = run->plan;
+	int fd = np_sock_open(AF_UNIX, p->transport->socktype, 0, &run->end.opts, NULL, err);
+
+	if (fd >= 0 && needs_name(p) && name_another(run, fd, number, err) != NP_OK) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 static int
@@ -267,9 +313,11 @@ static void
 unix_close(struct np_run *run)
 {
 	if (run->end.own != NULL) {
-		dismiss_keeper(run->end.own);
-		remove_name(((struct sockaddr_un *)&run->end.local.sa)->sun_path);
-		free(run->end.own);
+		struct name *name = run->end.own;
+
+		dismiss_keeper(name);
+		remove_names(((struct sockaddr_un *)&run->end.local.sa)->sun_path, name->count);
+		free(name);
 		run->end.own = NULL;
 	}
 }
@@ -301,6 +349,7 @@ const struct np_transport np_transport_unix_stream = {
 	.no_control = no_control,
 	.scanner = NP_SCAN_UNIX,
 	.open = unix_open,
+	.another = unix_another,
 	.meet = unix_meet,
 	.too_long = unix_too_long,
 	.close = unix_close,
@@ -320,6 +369,7 @@ const struct np_transport np_transport_unix_dgram = {
 	.scanner = NP_SCAN_UNIX,
 	.max_message = MAX_PAYLOAD,
 	.open = unix_open,
+	.another = unix_another,
 	.meet = unix_meet,
 	.too_long = unix_too_long,
 	.close = unix_close,

@@ -34,5 +34,6 @@ const struct np_transport np_transport_vsock = {
 	.admit = NP_ADMIT_PEER,
 	.named = true,
 	.open = vsock_open,
+	.another = np_endpoint_another,
 	.meet = np_endpoint_meet,
 };
