@@ -19,6 +19,12 @@ extern const size_t np_unix_dialects_count;
 int np_path_from_wire(char *path, struct np_far *far, struct np_err *err);
 void np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX]);
 
+/*
+ * netperf asks for buffers of 0 bytes there unless the user wants others, and the daemon makes them
+ * as small as they can be. Who compares with netperf wants the same.
+ */
+int32_t np_unix_buffer_to_wire(int32_t size);
+
 /* What netperf's messages can't say. */
 extern const struct np_dialect np_plan_dialect;
 

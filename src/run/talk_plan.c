@@ -88,16 +88,27 @@ type_from_wire(uint32_t number)
 
 /* --- the client's half ------------------------------------------------------------------------ */
 
+/* A socket that flows share is to hold what one has for each of them. */
+static int32_t
+buffer_to_wire(const struct np_plan *p, int32_t size)
+{
+	bool shared = p->flows > 1 && !p->transport->connected;
+
+	return np_family_is_local(p->transport->family) && !shared ? np_unix_buffer_to_wire(size)
+								   : wish(size);
+}
+
 static void
 ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
 {
 	const struct np_end *far = &p->far;
-	bool uncut = p->transport->header > 0 && !p->pattern->transactions;
+	const struct np_transport *t = p->transport;
+	bool uncut = !p->pattern->transactions && t->bounded && (t->header > 0 || t->reliable);
 
 	m->send_size = wish(far->call.send_size);
 	m->receive_size = uncut ? (int32_t)run->worker->send_size : wish(far->call.recv_size);
-	m->send_buf_size = wish(far->sock.sndbuf);
-	m->recv_buf_size = wish(far->sock.rcvbuf);
+	m->send_buf_size = buffer_to_wire(p, far->sock.sndbuf);
+	m->recv_buf_size = buffer_to_wire(p, far->sock.rcvbuf);
 	/* As wide as here, unless somebody wants it otherwise. */
 	m->send_width =
 	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);

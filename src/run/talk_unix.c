@@ -9,12 +9,8 @@
 #include "base/text.h"
 #include "run/talk_parts.h"
 
-/*
- * netperf asks for buffers of 0 bytes unless the user wants others, and the daemon makes them as
- * small as they can be. Who compares with netperf wants the same.
- */
-static int32_t
-buffer_to_wire(int32_t size)
+int32_t
+np_unix_buffer_to_wire(int32_t size)
 {
 	return size < 0 ? 0 : size;
 }
@@ -57,8 +53,8 @@ static void
 ss_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_unix_stream_request m = {
-		.recv_buf_size = buffer_to_wire(p->far.sock.rcvbuf),
-		.send_buf_size = buffer_to_wire(p->far.sock.sndbuf),
+		.recv_buf_size = np_unix_buffer_to_wire(p->far.sock.rcvbuf),
+		.send_buf_size = np_unix_buffer_to_wire(p->far.sock.sndbuf),
 		.receive_size = p->far.call.recv_size > 0 ? p->far.call.recv_size : 0,
 		.recv_alignment = (int32_t)p->far.call.recv_align,
 		.recv_offset = (int32_t)p->far.call.recv_offset,
@@ -160,8 +156,8 @@ static void
 rr_ask(const struct np_plan *p, uint32_t code, np_layout *layout, uint8_t *frame)
 {
 	struct np_unix_rr_request m = {
-		.recv_buf_size = buffer_to_wire(p->far.sock.rcvbuf),
-		.send_buf_size = buffer_to_wire(p->far.sock.sndbuf),
+		.recv_buf_size = np_unix_buffer_to_wire(p->far.sock.rcvbuf),
+		.send_buf_size = np_unix_buffer_to_wire(p->far.sock.sndbuf),
 		.recv_alignment = (int32_t)p->far.call.recv_align,
 		.recv_offset = (int32_t)p->far.call.recv_offset,
 		.send_alignment = (int32_t)p->far.call.send_align,
@@ -333,7 +329,7 @@ static void
 ds_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 {
 	struct np_dg_stream_request m = {
-		.recv_buf_size = buffer_to_wire(p->far.sock.rcvbuf),
+		.recv_buf_size = np_unix_buffer_to_wire(p->far.sock.rcvbuf),
 		.message_size = (int32_t)run->worker->send_size,
 		.recv_alignment = (int32_t)p->far.call.recv_align,
 		.recv_offset = (int32_t)p->far.call.recv_offset,

@@ -126,7 +126,8 @@ check_asked_omni(const struct np_plan *p, const struct np_run *run, const struct
 	assert_ptr_equal(q->pattern, p->pattern);
 	assert_int_equal(q->near.call.send_size, p->far.call.send_size);
 	assert_int_equal(q->near.call.recv_size,
-			 p->transport->header > 0 && !p->pattern->transactions
+			 p->transport->bounded && !p->pattern->transactions &&
+				 (p->transport->header > 0 || p->transport->reliable)
 			     ? (int32_t)run->worker->send_size
 			     : p->far.call.recv_size);
 	assert_int_equal(q->near.call.send_width, run->worker->send_ring.width);
@@ -516,22 +517,32 @@ static void
 unix_requests_without_a_wish_ask_for_no_buffers(void **state)
 {
 	static const char *const names[] = { "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR" };
+	static const struct np_terms no_terms;
 
 	(void)state;
-	for (size_t i = 0; i < LEN(names); i++) {
-		const struct np_bench *b = np_bench_find(names[i]);
+	for (size_t i = 0; i < 2 * LEN(names); i++) {
+		const struct np_bench *b = np_bench_find(names[i / 2]);
 		struct np_worker w = { .send_size = 512 };
-		struct np_run run = { .worker = &w, .workers = 1 };
+		struct np_run run = { .worker = &w, .workers = 1, .terms = &no_terms };
 		uint8_t frame[NP_FRAME_SIZE];
 		struct np_plan p, q;
 		struct np_err err;
 
 		client_params(&p, b, AF_INET, 10);
-		np_dialect(b->code)->ask(&p, &run, frame);
+		p.flows = 1 + i % 2; /* by the older request, and by a PLAN */
+		np_dialect_of(&p)->ask(&p, &run, frame);
 		np_plan_init(&q);
-		assert_int_equal(np_dialect(b->code)->asked(frame, &q, &err), NP_OK);
-		assert_int_equal(q.near.sock.rcvbuf, 0);
-		assert_int_equal(q.near.sock.sndbuf, b->code == NP_DG_STREAM ? -1 : 0);
+		assert_int_equal(np_dialect_of(&p)->asked(frame, &q, &err), NP_OK);
+		if (p.flows == 1 || p.transport->connected) {
+			assert_int_equal(q.near.sock.rcvbuf, 0);
+			assert_int_equal(q.near.sock.sndbuf, b->code == NP_DG_STREAM ? -1 : 0);
+		} else { /* which share a socket */
+			assert_int_equal(q.near.sock.rcvbuf, -1);
+			assert_int_equal(q.near.sock.sndbuf, -1);
+		}
+		if (b->code == NP_DG_STREAM) {
+			assert_int_equal(q.near.call.recv_size, 512); /* none is cut */
+		}
 	}
 }
 
