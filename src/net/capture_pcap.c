@@ -430,6 +430,19 @@ make_thread(struct np_capture *c)
 	return rc;
 }
 
+/* Let the kernel keep back what is no packet of the flow's. Of several ports the ledger knows. */
+static int
+narrow(struct np_capture *c, const struct np_ledger_flow *f, struct np_err *err)
+{
+	struct np_addr near = f->near, far = f->far;
+
+	if (f->ports > 1) {
+		np_addr_set_port(&near, 0);
+		np_addr_set_port(&far, 0);
+	}
+	return set_filter(c, &near, &far, f->protocol, err);
+}
+
 int
 np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struct np_err *err)
 {
@@ -441,6 +454,8 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 				    .mtu = c->mtu };
 	int rc;
 
+	memcpy(f.port, flow->port, sizeof(f.port));
+	f.ports = flow->ports;
 	np_addr_unmap(&f.near);
 	np_addr_unmap(&f.far);
 	if (f.protocol == 0) {
@@ -450,7 +465,7 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 		return np_fail(err, NP_EUNSUP, 0,
 			       "data go to another host than the capture was opened for");
 	}
-	if (!c->locked && set_filter(c, &f.near, &f.far, f.protocol, err) != NP_OK) {
+	if (!c->locked && narrow(c, &f, err) != NP_OK) {
 		return err->code;
 	}
 	c->ledger = np_ledger_new(&f);

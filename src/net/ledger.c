@@ -345,14 +345,26 @@ tcp(struct packet *p, struct segment *s)
 /* --- Whose ------------------------------------------------------------------------------------
  */
 
+static bool
+is_port(const struct np_ledger_flow *f, const struct np_addr *a, uint32_t port)
+{
+	for (uint32_t i = 0; i < f->ports; i++) {
+		if (f->port[i] == port) {
+			return true;
+		}
+	}
+	return f->ports == 0 && np_addr_port(a) == port;
+}
+
 /* port -1: the packet does not say it. */
 static bool
-is_end(const struct np_addr *a, const struct packet *p, const uint8_t *host, int port)
+is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct packet *p,
+       const uint8_t *host, int port)
 {
 	if (a->len == 0) {
 		return true;
 	}
-	if (np_addr_port(a) != 0 && port >= 0 && np_addr_port(a) != (uint32_t)port) {
+	if (np_addr_port(a) != 0 && port >= 0 && !is_port(f, a, (uint32_t)port)) {
 		return false;
 	}
 	return np_addr_is_any(a) || (np_addr_version(a) == p->version &&
@@ -377,6 +389,7 @@ find_fragment(const struct np_ledger *l, uint32_t id, enum direction *direction)
 static bool
 direct(struct np_ledger *l, const struct packet *p, enum direction *direction)
 {
+	const struct np_ledger_flow *f = &l->flow;
 	int src = -1, dst = -1;
 
 	if (p->protocol != l->flow.protocol) {
@@ -390,9 +403,9 @@ direct(struct np_ledger *l, const struct packet *p, enum direction *direction)
 	}
 	src = (int)get16(p->at);
 	dst = (int)get16(p->at + 2);
-	if (is_end(&l->flow.near, p, p->src, src) && is_end(&l->flow.far, p, p->dst, dst)) {
+	if (is_end(f, &f->near, p, p->src, src) && is_end(f, &f->far, p, p->dst, dst)) {
 		*direction = OUT;
-	} else if (is_end(&l->flow.far, p, p->src, src) && is_end(&l->flow.near, p, p->dst, dst)) {
+	} else if (is_end(f, &f->far, p, p->src, src) && is_end(f, &f->near, p, p->dst, dst)) {
 		*direction = IN;
 	} else {
 		return false;

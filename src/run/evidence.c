@@ -84,13 +84,36 @@ find_device(struct np_evidence *ev, const struct np_run *run)
 	device_of(&near, ev->device, ev->device_why, sizeof(ev->device_why));
 }
 
+/* Without connections the daemon has a socket for each flow, as far as they can be named. */
+static void
+list_ports(const struct np_run *run, struct np_capture_flow *flow)
+{
+	const struct np_endpoint *end = &run->end;
+	struct np_addr at;
+	struct np_err err;
+
+	if (run->plan->transport->connected || run->plan->flows < 2) {
+		return;
+	}
+	if (run->plan->active) {
+		flow->ports = end->far_ports;
+		memcpy(flow->port, end->far_port, end->far_ports * sizeof(flow->port[0]));
+	}
+	for (uint32_t i = 0; !run->plan->active && i < run->conns && i < NP_LEDGER_PORTS; i++) {
+		if (np_sock_local(run->conn[i].fd, &at, &err) == NP_OK) {
+			flow->port[flow->ports++] = np_addr_port(&at);
+		}
+	}
+}
+
 /* The ledger is kept of the flow's packets: by the peer's port here, by one's own at the daemon. */
 static void
 start_capture(struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 	struct np_capture_flow flow = { .protocol = p->transport->ip_protocol,
-					.connections = p->pattern->connection_test };
+					.connections =
+					    p->pattern->connection_test || p->flows > 1 };
 	struct np_err err = { .code = NP_OK };
 
 	if (flow.protocol == 0) {
@@ -107,6 +130,7 @@ start_capture(struct np_evidence *ev, const struct np_run *run)
 	} else {
 		flow.near = run->end.local;
 	}
+	list_ports(run, &flow);
 	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
 		return;

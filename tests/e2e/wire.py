@@ -11,6 +11,7 @@ import struct
 import sys
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -228,6 +229,19 @@ def every_test(lab: netns.Lab, port: int, host: str, test: Sequence[str]) -> str
     return f"{seen[0]:.0f} packets"
 
 
+def every_flow(lab: netns.Lab, port: int, test: str) -> str:
+    """The ledger is of all data connections: each request is in a packet of its own."""
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", test,
+                   "--flows", "5", "--threads", "2", "--wire", "--", "-D", "-k", "LOCAL_SEND_CALLS"], 60)
+    assert got.rc == 0, got
+    seen, sent = ledger(got.err), float(got.out.split("=")[1])
+    with_data = [seen.value("with data", i) for i in range(4)]
+    assert with_data[0] == with_data[3] == sent, (with_data, sent)
+    assert 0 <= sent - with_data[1] <= 5 and with_data[1] == with_data[2], (with_data, sent)
+    assert "sent again" not in seen.text, seen.text
+    return f"{sent:.0f} requests"
+
+
 def without_control(lab: netns.Lab) -> str:
     """Who hears us is nobody's netserver."""
     sink = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); " \
@@ -361,6 +375,8 @@ def suite(report: lib.Report) -> None:
                 for test in TESTS:
                     report.case(f"{' '.join(test)} to {host}",
                                 lambda host=host, test=test: every_test(lab, port, host, test))
+            for test in ("TCP_RR", "UDP_RR"):
+                report.case(f"every flow: {test}", partial(every_flow, lab, port, test))
             report.case("no control connection", lambda: without_control(lab))
             report.case("shared out", lambda: shared_out(lab, port))
             report.case("sessions give it up", lambda: given_up(lab, daemon))
