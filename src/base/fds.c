@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -117,16 +118,19 @@ np_fds_own(int *keep, size_t count)
 	return true;
 }
 
-void
+unsigned
 np_fds_allow(unsigned count)
 {
 	enum { OTHERS = 64 }; /* that are open, or will be for a moment */
 	rlim_t wanted = (rlim_t)count + OTHERS;
 	struct rlimit now;
 
-	if (getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= wanted) {
-		return;
+	if (getrlimit(RLIMIT_NOFILE, &now) != 0) {
+		return UINT_MAX;
 	}
-	now.rlim_cur = now.rlim_max < wanted ? now.rlim_max : wanted;
-	setrlimit(RLIMIT_NOFILE, &now);
+	if (now.rlim_cur < wanted) {
+		now.rlim_cur = now.rlim_max < wanted ? now.rlim_max : wanted;
+		setrlimit(RLIMIT_NOFILE, &now);
+	}
+	return now.rlim_cur < UINT_MAX ? (unsigned)now.rlim_cur : UINT_MAX;
 }

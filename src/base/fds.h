@@ -39,8 +39,8 @@ bool np_fds_own(int *keep, size_t count);
 
 /*
  * Let the process have so many descriptors more, as far as its hard limit goes (RLIMIT_NOFILE,
- * getrlimit(2)).
+ * getrlimit(2)). Returns how many it may have then.
  */
-void np_fds_allow(unsigned count);
+unsigned np_fds_allow(unsigned count);
 
 #endif

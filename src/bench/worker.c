@@ -30,14 +30,23 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	np_load_begin(&w->load, w->run->plan, now_ns);
 }
 
+/* Has its last request been sent, and the transaction not ended yet? */
+static bool
+is_under_way(const struct np_worker *w, const struct np_conn *c)
+{
+	enum np_need need = c->need & ~(unsigned)NP_PART;
+
+	if (w->steps->sent == NULL || w->depth > 1 || c->number == 0) {
+		return false;
+	}
+	return need == NP_RECV || (need >= NP_SHUT && need <= NP_CLOSE);
+}
+
 /* A request that is under way counts when it is answered. */
 static void
 forget(struct np_worker *w, struct np_conn *c)
 {
-	bool is_under_way =
-	    w->steps->sent != NULL && w->depth == 1 && (c->need & ~(unsigned)NP_PART) == NP_RECV;
-
-	c->before = c->number - (is_under_way && c->number > 0);
+	c->before = c->number - is_under_way(w, c);
 	c->sent = c->received = c->transactions = 0;
 	c->lost = 0;
 }
@@ -62,9 +71,11 @@ np_worker_mark(struct np_worker *w)
 void
 np_worker_end(struct np_worker *w)
 {
-	if (w->steps != NULL && w->steps->open != NULL && w->conn->fd >= 0) {
-		np_sys_close(w->conn->fd);
-		w->conn->fd = -1;
+	for (uint32_t i = 0; i < w->conns && w->steps != NULL && w->steps->open != NULL; i++) {
+		if (w->conn[i].fd >= 0) {
+			np_sys_close(w->conn[i].fd);
+			w->conn[i].fd = -1;
+		}
 	}
 	np_codec_close(w);
 }

@@ -38,7 +38,7 @@ enum np_need {
 	NP_RECV,  /* to receive one */
 	NP_PURGE, /* what waits in the socket thrown away, then NP_SEND */
 	/* In connection tests: */
-	NP_OPEN,  /* to come about */
+	NP_OPEN,  /* to come about; to be accepted */
 	NP_SHUT,  /* its sending half closed, then NP_AWAIT */
 	NP_AWAIT, /* the far end's close, then NP_CLOSE */
 	NP_CLOSE, /* to be closed */
@@ -68,8 +68,10 @@ struct np_conn {
 	struct np_ids *ids;             /* a requester's, where responses are told apart; NULL */
 	struct np_in_flight *in_flight; /* where there can be several, and no ids; NULL */
 	uint32_t lost;                  /* requests given up */
-	uint32_t waits_for;             /* events that an engine has asked the kernel for */
-	uint32_t ends;                  /* end marks that have come */
+	uint32_t waits_for; /* events that an engine has asked the kernel for; 0: none */
+	uint32_t ends;      /* end marks that have come */
+	uint32_t next_free; /* an engine's list of those that wait to be accepted */
+	bool is_void;       /* connection tests: its close ends no transaction */
 };
 
 _Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
@@ -111,9 +113,12 @@ struct np_steps {
 	 */
 	enum np_need (*failed)(struct np_worker *w, struct np_conn *c, enum np_need need,
 			       int error);
-	/* Connection tests: how the next one is made; its descriptor, or -errno. Else NULL. */
-	int (*open)(struct np_worker *w);
-	/* It has come about; it is closed. */
+	/*
+	 * Connection tests: how the next one is made; its descriptor, or -errno. With SOCK_NONBLOCK
+	 * as flags it need not have come about yet. Else NULL.
+	 */
+	int (*open)(struct np_worker *w, int flags);
+	/* It has come about, or what is needed next may be tried; it is closed. */
 	enum np_need (*opened)(struct np_worker *w, struct np_conn *c);
 	enum np_need (*closed)(struct np_worker *w, struct np_conn *c);
 };

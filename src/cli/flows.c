@@ -16,7 +16,7 @@ check_several(const struct np_cli *cli, struct np_err *err)
 	if (!np_plan_several(p) && (p->bench->code == NP_PLAN || p->pattern->probe)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--flows: %s has one data connection (try TCP_STREAM, TCP_MAERTS, "
-			       "TCP_RR or UDP_RR)",
+			       "TCP_RR, TCP_CRR, TCP_CC or UDP_RR)",
 			       cli->bench.name);
 	}
 	if (!np_plan_several(p) && p->far.place.engine != NULL) {
@@ -34,6 +34,13 @@ check_several(const struct np_cli *cli, struct np_err *err)
 			       "--flows: %u data connections share sockets of the daemon, which "
 			       "can't be connected (leave out -- -N)",
 			       p->flows);
+	}
+	if (p->pattern->connection_test && p->flows > p->port_max - p->port_min) {
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--flows: %u connections at a time need as many local ports (a wider "
+		    "range than -- -p %u,%u)",
+		    p->flows, p->port_min, p->port_max);
 	}
 	if (p->near.sock.port != 0) {
 		return np_fail(

@@ -171,12 +171,39 @@ await_own_end(struct control *c, uint64_t now)
 	return now + 20 * NP_MSEC;
 }
 
+/*
+ * A counted connection test whose follower's workers know no count of their own. Where several of
+ * them accept what comes, they are done when they have all of it. Behind a warm-up, whose end was
+ * not at the same moment for both ends, they are when about that has come, and no more does.
+ */
+static uint64_t
+await_count(struct control *c, uint64_t now)
+{
+	const struct np_run *run = c->d->run;
+	uint64_t count = (uint64_t)-run->plan->length, done = 0, silent;
+	bool warmed_up = run->plan->warm_up_ms > 0;
+
+	if (run->plan->length >= 0 || !run->plan->pattern->connection_test ||
+	    (run->workers < 2 && !warmed_up)) {
+		return NP_NEVER; /* the client is watched on the control connection */
+	}
+	NP_EACH_WORKER (w, run) {
+		done += np_seen(&w->count->transactions);
+	}
+	silent = silence(c, done, now);
+	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
+		end(c, NP_BY_LOOP, 1);
+		return NP_NEVER;
+	}
+	return now + 10 * NP_MSEC;
+}
+
 /* A loop that no clock ends must not wait for a far end that has died without a word. */
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
 	if (!c->d->run->plan->active) {
-		return NP_NEVER; /* the client is watched on the control connection */
+		return await_count(c, now);
 	}
 	if (silence(c, progress(c->d->run), now) >=
 	    NP_STALL_S * NP_SEC + np_load_longest(c->d->run->plan)) {

@@ -19,8 +19,9 @@ REFUSED = (
     ("--flows 0", ("--flows", "1 to 10000")),
     ("--flows 10001", ("--flows", "1 to 10000")),
     ("--flows many", ("--flows", "not a number")),
-    ("--flows 2 -t TCP_MSS", ("--flows", "TCP_MSS", "TCP_RR")),
+    ("--flows 2 -t TCP_MSS", ("--flows", "TCP_MSS", "TCP_CRR")),
     ("--flows 2 -t DLCL_RR", ("--flows", "DLCL_RR")),
+    ("--flows 11 -t TCP_CRR -- -p 6000,6010", ("--flows", "11 connections", "6000,6010")),
     ("--flows 2 -N", ("--flows", "-N")),
     ("--flows 2 -t UDP_RR -- -N", ("--flows", "-N")),
     ("--flows 2 -- -P 5000", ("--flows", "port 5000")),
@@ -37,8 +38,8 @@ REFUSED = (
     ("--engine steam", ("--engine", "steam", "--engine list")),
     ("--engine sync,steam", ("--engine", "steam")),
 )
-TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "UDP_STREAM", "UDP_RR", "STREAM_STREAM", "STREAM_RR",
-         "DG_STREAM", "DG_RR", "OMNI -- -d recv -T udp")
+TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_STREAM", "UDP_RR",
+         "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR", "OMNI -- -d recv -T udp")
 COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
 CROWD, COUNT = 100, 100000     # flows of which the daemon can't have a socket each; bytes that no queue drops
 
@@ -93,13 +94,21 @@ def flows_add_up(port: int, test: str) -> str:
     assert document["plan"]["flows"] == final["FLOWS"] == len(rows) == FLOWS, document["plan"]
     for row, figure in (("bytes_sent", "LOCAL_BYTES_SENT"), ("bytes_received", "LOCAL_BYTES_RECVD")):
         assert sum(one[row] for one in rows) == final[figure], (row, rows, final[figure])
-    if test.endswith("RR"):
+    if rows[0]["transactions_per_s"]:
         rate = sum(one["transactions_per_s"] for one in rows)
         assert abs(rate / final["TRANSACTION_RATE"] - 1) < 1e-6, (rate, final["TRANSACTION_RATE"])
         assert all(one["transactions"] > 0 for one in rows), rows
     else:
         assert all(one["bits_per_s"] > 0 for one in rows), rows
     return f"{final['THROUGHPUT']:.0f} {final['THROUGHPUT_UNITS']}"
+
+
+def descriptors_must_do(port: int) -> None:
+    """Too few for all flows: nothing is begun."""
+    client = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--flows", "100"]
+    got = lib.run(["sh", "-c", 'ulimit -n 100; exec "$@"', "sh", *client], timeout=20)
+    assert got.rc == 1, got
+    lib.error_line(got, "netperf", "--flows", "ulimit -n")
 
 
 def threads_add_up(port: int, test: str, threads: str, engine: str) -> str:
@@ -146,8 +155,8 @@ def a_warm_up_does_not_count(port: int, test: str, *args: str) -> str:
     return f"{near} here, {far} there in {final['ELAPSED_TIME']:.3f} s"
 
 
-def a_warm_up_takes_none_of_the_count(port: int) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "-1003", "-P", "0", "--warm-up",
+def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", "--warm-up",
                    "0.3", "--flows", "7", "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"], timeout=PATIENCE)
     assert got.rc == 0 and got.out.strip() == "LOCAL_RECV_CALLS=1003", got
 
@@ -198,19 +207,23 @@ def suite(report: lib.Report) -> None:
         report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
         report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))
         report.case("each has its turn", partial(each_has_its_turn, daemon.port))
+        report.case("descriptors must do", partial(descriptors_must_do, daemon.port))
         for test, threads, engine in (("TCP_RR", "2", "epoll"), ("TCP_STREAM", "3,1", "epoll"),
-                                      ("UDP_RR", "6,2", "sync"), ("TCP_RR", "6", "sync"), ("TCP_STREAM", "6", "sync")):
+                                      ("UDP_RR", "6,2", "sync"), ("TCP_RR", "6", "sync"), ("TCP_STREAM", "6", "sync"),
+                                      ("TCP_CRR", "2,3", "epoll"), ("TCP_CRR", "6", "sync")):
             report.case(f"threads add up: {test} {threads}",
                         partial(threads_add_up, daemon.port, test, threads, engine))
-        for test in ("TCP_RR", "UDP_RR"):
+        for test in ("TCP_RR", "TCP_CRR", "UDP_RR"):
             report.case(f"counted: {test}", partial(counted, daemon.port, test, "--flows", "10", "--threads", "3"))
             report.case(f"counted: {test}, a thread each",
                         partial(counted, daemon.port, test, "--flows", "4", "--threads", "4"))
         for test, args in (("TCP_STREAM", ()), ("TCP_STREAM", ("--flows", "4", "--threads", "2")), ("TCP_RR", ()),
-                           ("UDP_RR", ("--flows", "3"))):
+                           ("UDP_RR", ("--flows", "3")), ("TCP_CRR", ("--flows", "5", "--threads", "2"))):
             report.case(f"a warm-up does not count: {test} {' '.join(args)}",
                         partial(a_warm_up_does_not_count, daemon.port, test, *args))
-        report.case("a warm-up takes none of the count", partial(a_warm_up_takes_none_of_the_count, daemon.port))
+        for test in ("TCP_RR", "TCP_CRR"):
+            report.case(f"a warm-up takes none of the count: {test}",
+                        partial(a_warm_up_takes_none_of_the_count, daemon.port, test))
         for test in TESTS:
             report.case(f"flows add up: {test}", partial(flows_add_up, daemon.port, test))
         if "UDP-Lite" in Path("/proc/net/protocols").read_text():

@@ -726,7 +726,8 @@ some_tests_may_have_several_connections(void **state)
 		{ "-t DG_RR", true },
 		{ "-t VSOCK_RR -H 1", true },
 		{ "-t TCP_MSS", false },
-		{ "-t TCP_CRR", false },
+		{ "-t TCP_CRR", true },
+		{ "-t TCP_CC", true },
 	};
 
 	(void)state;

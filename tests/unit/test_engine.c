@@ -14,6 +14,7 @@
 #include "bench/bench.h"
 #include "bench/engine/io.h"
 #include "bench/engine/null.h"
+#include "bench/tally.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
@@ -58,6 +59,8 @@ one_flow_blocks_and_many_wait(void **state)
 	p.near.place.engine = &np_engine_sync;
 	assert_ptr_equal(np_engine_of(&p), &np_engine_sync);
 	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
+	assert_null(np_engine_epoll.why_not(&p));
+	client_params(&p, np_bench_find("TCP_MSS"), AF_INET, 1);
 	assert_non_null(np_engine_epoll.why_not(&p));
 }
 
@@ -157,6 +160,8 @@ all_engines_count_the_same(void **state)
 			run_pair("UDP_RR", 500);
 		}
 		burst = 0;
+		run_pair("TCP_CRR", 500);
+		run_pair("TCP_CC", 500);
 		run_pair("TCP_STREAM", 3000000);
 		run_pair("TCP_MAERTS", 3000000);
 	}
@@ -180,6 +185,12 @@ messages_in_parts_are_whole(void **state)
 	client_engine = server_engine = &np_engine_epoll;
 	burst = 0;
 	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
+	ends_run(&e, 0);
+	assert_int_equal(seen(&e.client.run.worker->count->transactions), 7);
+	assert_int_equal(seen(&e.server.run.worker->count->transactions), 7);
+	assert_true(seen(&e.client.run.worker->count->receives) > 7);
+	ends_free(&e);
+	ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, -7, make_big);
 	ends_run(&e, 0);
 	assert_int_equal(seen(&e.client.run.worker->count->transactions), 7);
 	assert_int_equal(seen(&e.server.run.worker->count->transactions), 7);
@@ -244,20 +255,21 @@ take_flows(struct np_plan *p)
 	p->flows = FLOWS;
 }
 
-/* What each connection has counted adds up to what its worker has. */
+/* What each connection has counted adds up to what the workers have. */
 static void
 check_sum(const struct np_run *run)
 {
 	uint64_t sent = 0, received = 0, transactions = 0;
+	struct np_counts sum = np_counts_of(run);
 
 	for (uint32_t i = 0; i < run->conns; i++) {
 		sent += run->conn[i].sent;
 		received += run->conn[i].received;
 		transactions += run->conn[i].transactions;
 	}
-	assert_int_equal(sent, seen(&run->worker->count->sent));
-	assert_int_equal(received, seen(&run->worker->count->received));
-	assert_int_equal(transactions, seen(&run->worker->count->transactions));
+	assert_int_equal(sent, sum.sent);
+	assert_int_equal(received, sum.received);
+	assert_int_equal(transactions, sum.transactions);
 }
 
 /* Is it one of the values of a sample? */
@@ -391,6 +403,162 @@ nothing_is_sent_before_all_flows_have_asked(void **state)
 	end_free(&e);
 }
 
+/* ---- Several series of connections ---- */
+
+static uint32_t client_threads, server_threads;
+
+static void
+take_threads(struct np_plan *p)
+{
+	take_flows(p);
+	p->near.place.threads = client_threads;
+	p->far.place.threads = server_threads;
+}
+
+/* Whatever drives them, they make as many connections as there are to be, and not one more. */
+static void
+run_series(const char *bench, int64_t length)
+{
+	bool asks = strcmp(bench, "TCP_CRR") == 0;
+	struct np_counts sum;
+	struct ends e;
+
+	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_threads);
+	ends_run(&e, 0);
+	check_sum(&e.client.run);
+	check_sum(&e.server.run);
+	sum = np_counts_of(&e.client.run);
+	assert_int_equal(sum.transactions, length);
+	assert_int_equal(sum.sends, asks ? length : 0);
+	assert_int_equal(sum.receives, asks ? length : 0);
+	assert_int_equal(np_counts_of(&e.server.run).transactions, length);
+	assert_int_equal(e.client.allocated, 0);
+	assert_int_equal(e.server.allocated, 0);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		assert_int_equal(e.client.run.conn[i].fd, -1);
+		assert_true(length < FLOWS || e.client.run.conn[i].transactions > 0);
+	}
+	ends_free(&e);
+}
+
+static void
+series_end_at_their_count(void **state)
+{
+	static const uint32_t threads[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 2, 3 }, { 5, 5 } };
+
+	(void)state;
+	client_engine = server_engine = NULL; /* of five threads the blocking one */
+	burst = 0;
+	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
+		client_threads = threads[i][0];
+		server_threads = threads[i][1];
+		run_series("TCP_CRR", 501);
+		run_series("TCP_CC", 501);
+	}
+}
+
+static void
+fewer_connections_than_series_will_do(void **state)
+{
+	(void)state;
+	client_engine = server_engine = NULL;
+	client_threads = server_threads = 1;
+	run_series("TCP_CRR", 2);
+	client_threads = 5;
+	run_series("TCP_CRR", 2);
+}
+
+/* Ports of a range that has just one for each, and is shared by two workers. */
+static void
+take_few_ports(struct np_plan *p)
+{
+	take_threads(p);
+	p->port_min = 20000;
+	p->port_max = 20000 + FLOWS;
+}
+
+static void
+series_share_few_ports(void **state)
+{
+	struct ends e;
+
+	(void)state;
+	client_engine = server_engine = &np_engine_epoll;
+	server_threads = 1;
+	for (client_threads = 1; client_threads <= 2; client_threads++) {
+		ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, -200, take_few_ports);
+		ends_run(&e, 0);
+		assert_int_equal(np_counts_of(&e.client.run).transactions, 200);
+		assert_in_range(np_addr_port(&e.client.run.end.local), 20000, 20000 + FLOWS - 1);
+		ends_free(&e);
+	}
+}
+
+/* What a series had sent before its warm-up ended counts with the connection that it is of. */
+static void
+warm_up(struct np_plan *p)
+{
+	take_threads(p);
+	p->warm_up_ms = 50;
+}
+
+static void
+series_warm_up(void **state)
+{
+	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll };
+
+	(void)state;
+	burst = 0;
+	for (size_t i = 0; i < 2; i++) {
+		struct np_counts sum;
+		struct ends e;
+
+		client_engine = server_engine = engines[i];
+		client_threads = server_threads = i == 0 ? FLOWS : 2;
+		ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, 1, warm_up);
+		ends_run(&e, 200 * NP_MSEC);
+		check_sum(&e.client.run);
+		check_sum(&e.server.run);
+		sum = np_counts_of(&e.client.run);
+		assert_true(sum.transactions > 0);
+		assert_in_range(sum.sends, sum.transactions, sum.transactions + FLOWS);
+		assert_in_range(sum.receives, sum.transactions, sum.sends);
+		ends_free(&e);
+	}
+}
+
+/* Nobody listens: the end, or with -U more tries until somebody does. */
+static void
+a_series_without_a_far_end(void **state)
+{
+	struct np_addr at;
+	struct end e = { .rc = -1 };
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	client_engine = &np_engine_epoll;
+	client_threads = server_threads = 1;
+	for (int retry = 0; retry < 2; retry++) {
+		client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, 0);
+		take_flows(&e.plan);
+		e.plan.retry_connect = retry == 1;
+		end_open(&e);
+		end_aim(&e, &at);
+		end_start(&e);
+		if (retry == 1) {
+			assert_int_equal(sem_wait(&e.looping), 0);
+			usleep(20000);
+			end_hang_up(&e);
+		}
+		end_join(&e);
+		assert_int_equal(e.drive.cause, retry == 1 ? NP_BY_CONTROL : NP_BY_LOOP);
+		assert_int_equal(e.run.err.sys, retry == 1 ? 0 : ECONNREFUSED);
+		assert_int_equal(np_counts_of(&e.run).transactions, 0);
+		end_free(&e);
+		e = (struct end){ .rc = -1 };
+	}
+}
+
 /* ---- A pace ---- */
 
 static void
@@ -402,17 +570,16 @@ pace_by_events(struct np_plan *p)
 }
 
 static void
-events_keep_a_pace(void **state)
+keep_a_pace(const char *bench)
 {
 	const struct np_run *c;
 	struct np_hist_summary times;
 	uint64_t window_ns;
 	struct ends e;
 
-	(void)state;
 	client_engine = server_engine = &np_engine_epoll;
 	burst = 0;
-	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -8, pace_by_events);
+	ends_open(&e, np_bench_find(bench), AF_INET, -8, pace_by_events);
 	ends_run(&e, 0);
 	c = &e.client.run;
 	assert_int_equal(seen(&c->worker->count->transactions), 8);
@@ -423,6 +590,14 @@ events_keep_a_pace(void **state)
 	np_hist_summarise(c->worker->hist, &times);
 	assert_true(8 * times.mean + (double)c->worker->paced_ns <= 1.02 * (double)window_ns);
 	ends_free(&e);
+}
+
+static void
+events_keep_a_pace(void **state)
+{
+	(void)state;
+	keep_a_pace("TCP_RR");
+	keep_a_pace("TCP_CRR");
 }
 
 int
@@ -439,6 +614,11 @@ main(void)
 		cmocka_unit_test(flows_add_up_and_are_looked_at),
 		cmocka_unit_test(the_end_of_a_flow_is_not_that_of_others),
 		cmocka_unit_test(nothing_is_sent_before_all_flows_have_asked),
+		cmocka_unit_test(series_end_at_their_count),
+		cmocka_unit_test(fewer_connections_than_series_will_do),
+		cmocka_unit_test(series_share_few_ports),
+		cmocka_unit_test(series_warm_up),
+		cmocka_unit_test(a_series_without_a_far_end),
 		cmocka_unit_test(events_keep_a_pace),
 	};
 

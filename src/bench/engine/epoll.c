@@ -2,9 +2,13 @@
  * The engine `epoll`: many connections, one call each when the kernel is ready for it
  * (epoll(7), level-triggered). In steady state a transaction costs a receive, a send and its share
  * of a wait; interest is changed only where a send falls short.
+ *
+ * In connection tests each call is tried at once, and the kernel is asked to tell of a connection
+ * only where that blocks: one that is made, or has a request, by then is never waited for.
  */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,20 +17,31 @@
 #include "bench/run.h"
 
 enum {
-	BATCH = 256, /* events of one wait */
-	TURN = 8     /* calls in a row for one connection, before others have theirs */
+	BATCH = 256,  /* events of one wait */
+	TURN = 8,     /* calls in a row for one connection, before others have theirs */
+	WAITS = 4096, /* bytes of a response that a socket surely holds until it is closed */
+	NONE = -1     /* no connection's number */
 };
 
 struct loop {
 	struct np_worker *w;
 	int fd;
 	uint32_t live; /* connections that are not over */
+	uint32_t open; /* in connection tests: those that are there */
 	const struct np_slot *out, *in;
 	bool holds;       /* sends are held back */
 	uint64_t held_ns; /* since when they are */
 	uint64_t due_ns;  /* when some of those held back may begin; 0: none is held back */
 	uint32_t next;    /* whose turn it is then */
 	uint64_t look_ns; /* when connections are looked at for those that wait too long */
+
+	enum np_need begins; /* a leader's operations; NP_OVER: it is a follower */
+	uint32_t to_read;    /* the event of what a connection has to read */
+	bool has_closed;     /* the far end of the connection whose turn it is */
+	/* Connections that come by a listener: */
+	bool listens;      /* the listener's events are asked for */
+	bool accepted_all; /* none was waiting when last looked */
+	uint32_t free;     /* the first connection that none has come for; NONE */
 };
 
 static int
@@ -38,31 +53,44 @@ add(const struct loop *l, int fd, uint32_t events, void *of)
 }
 
 static void
-wait_for(const struct loop *l, struct np_conn *c, uint32_t events)
+wait_for(struct loop *l, struct np_conn *c, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = c };
+	int op = c->waits_for == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 
-	if (c->waits_for != events) {
-		c->waits_for = events;
-		epoll_ctl(l->fd, EPOLL_CTL_MOD, c->fd, &ev);
+	if (c->waits_for == events) {
+		return;
+	}
+	c->waits_for = events;
+	if (epoll_ctl(l->fd, op, c->fd, &ev) != 0) {
+		l->w->error = errno;
+		l->live = 0;
 	}
 }
 
-/* The far end of all of a leader's connections is one test: its count is reached, or it broke. */
+/*
+ * The far end of all of a leader's connections is one test: its count is reached, or it broke. In
+ * connection tests a follower's are, too.
+ */
 static bool
 ends_all(const struct np_worker *w)
 {
 	const struct np_plan *p = w->run->plan;
 
-	return w->error != 0 ||
-	       (p->role == NP_LEAD &&
-		(!p->pattern->transactions || np_seen(&w->count->transactions) >= w->budget));
+	if (w->error != 0 || (p->role == NP_LEAD && !p->pattern->transactions)) {
+		return true;
+	}
+	return (p->role == NP_LEAD || p->pattern->connection_test) &&
+	       np_seen(&w->count->transactions) >= w->budget;
 }
 
 static void
 end_one(struct loop *l, struct np_conn *c)
 {
-	epoll_ctl(l->fd, EPOLL_CTL_DEL, c->fd, NULL);
+	if (c->waits_for != 0) {
+		epoll_ctl(l->fd, EPOLL_CTL_DEL, c->fd, NULL);
+		c->waits_for = 0;
+	}
 	l->live--;
 	if (ends_all(l->w)) {
 		l->live = 0;
@@ -76,7 +104,7 @@ rest(struct loop *l, struct np_conn *c)
 	struct np_worker *w = l->w;
 	uint64_t now, due;
 
-	if ((c->need & ~(unsigned)NP_REST) != NP_SEND) {
+	if ((c->need & ~(unsigned)NP_REST) != l->begins) {
 		np_io_rest(w, c);
 		return;
 	}
@@ -94,11 +122,83 @@ is_held(struct loop *l, struct np_conn *c)
 		rest(l, c);
 	}
 	c->need &= ~(unsigned)NP_REST;
-	if (c->need != NP_SEND || !l->holds) {
+	if (c->need != l->begins || !l->holds) {
 		return false;
 	}
 	c->need |= NP_REST;
 	return true;
+}
+
+/*
+ * The next connection of a test of them, or the next that is waiting. What it needs then is tried
+ * at once; but the first one is looked at, and a sending half closed, when it has come about.
+ */
+static bool
+open_next(struct loop *l, struct np_conn *c)
+{
+	struct np_worker *w = l->w;
+	bool is_new = c->fd < 0;
+
+	if (is_new) {
+		int fd;
+
+		if (l->begins == NP_OPEN &&
+		    np_seen(&w->count->transactions) + l->open >= w->budget) {
+			c->need = NP_OVER; /* those that are under way are the last ones */
+			return true;
+		}
+		fd = w->steps->open(w, SOCK_NONBLOCK);
+		if (fd < 0) {
+			l->accepted_all = fd == -EAGAIN;
+			errno = -fd;
+			c->need = np_io_failed(w, c, NP_OPEN);
+			return true;
+		}
+		c->fd = fd;
+		c->waits_for = 0;
+		l->open++;
+	}
+	if (is_new && l->begins == NP_OPEN && w->send_size == 0 &&
+	    (c->transactions == 0 || w->run->plan->no_control)) {
+		return false;
+	}
+	c->need = w->steps->opened(w, c);
+	return true;
+}
+
+static bool
+close_one(struct loop *l, struct np_conn *c)
+{
+	np_sys_close(c->fd); /* which takes it out of the set, too */
+	c->fd = -1;
+	c->waits_for = 0;
+	l->open--;
+	l->has_closed = false;
+	c->need = l->w->steps->closed(l->w, c);
+	return true;
+}
+
+/* What only connection tests need. */
+static bool
+connection_call(struct loop *l, struct np_conn *c)
+{
+	char byte;
+	ssize_t n;
+
+	switch ((int)c->need) {
+	case NP_OPEN:
+		return open_next(l, c);
+	case NP_SHUT:
+		shutdown(c->fd, SHUT_WR);
+		c->need = NP_AWAIT;
+		return false;
+	case NP_AWAIT:
+		n = l->has_closed ? 0 : np_sys_recv(c->fd, &byte, 1);
+		c->need = n == 0 ? NP_CLOSE : n > 0 ? NP_AWAIT : np_io_failed(l->w, c, NP_AWAIT);
+		return true;
+	default:
+		return close_one(l, c);
+	}
 }
 
 /* One call. Returns false when the kernel, or the far end, is to be waited for. */
@@ -122,18 +222,77 @@ one_call(struct loop *l, struct np_conn *c)
 		l->in = l->in->next;
 		return c->need != NP_RECV || n == (ssize_t)w->recv_size;
 	}
+	if (need >= NP_OPEN && need <= NP_CLOSE) {
+		return connection_call(l, c);
+	}
 	c->need = np_io_other(w, c, need, (need & NP_SEND) != 0 ? l->out : l->in);
 	return c->need != NP_RECV;
+}
+
+/* The events that a connection waits for. */
+static uint32_t
+events_of(const struct loop *l, const struct np_conn *c)
+{
+	switch ((int)(c->need & ~(unsigned)NP_PART)) {
+	case NP_RECV:
+	case NP_AWAIT:
+		return l->to_read;
+	default:
+		return EPOLLOUT;
+	}
+}
+
+/* Of several workers one is woken for a connection. Such an entry can't be changed but removed. */
+static void
+listen_to(struct loop *l, bool wanted)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = l };
+	int op = wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
+
+	if (l->listens == wanted) {
+		return;
+	}
+	l->listens = wanted;
+	if (epoll_ctl(l->fd, op, l->w->run->end.listen_fd, &ev) != 0) {
+		l->w->error = errno;
+		l->live = 0;
+	}
+}
+
+/* No connection has come for it: the listener's events are its. */
+static void
+wait_in_line(struct loop *l, struct np_conn *c)
+{
+	c->next_free = l->free;
+	l->free = (uint32_t)(c - l->w->conn);
+	listen_to(l, true);
+}
+
+/* A leader's connection that is closed has nothing to wait for before the next one is made. */
+static bool
+is_due(const struct loop *l, const struct np_conn *c)
+{
+	return c->fd < 0 && l->begins == NP_OPEN && !np_stopped(&l->w->stop);
+}
+
+/* Is it another's turn after so many calls? The next wait tells whether one is to be accepted. */
+static bool
+has_had_its_turn(const struct loop *l, const struct np_conn *c, int calls)
+{
+	return calls >= TURN ? !is_due(l, c)
+			     : calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
 }
 
 /* As many calls as can be made now, and are this connection's turn. */
 static void
 advance(struct loop *l, struct np_conn *c)
 {
-	for (int calls = 0; calls < TURN && c->need != NP_OVER; calls++) {
+	for (int calls = 0; c->need != NP_OVER && !has_had_its_turn(l, c, calls); calls++) {
 		if (is_held(l, c)) {
 			/* A far end that has closed is told of all the time, but for this. */
-			wait_for(l, c, EPOLLONESHOT);
+			if (c->fd >= 0) {
+				wait_for(l, c, EPOLLONESHOT);
+			}
 			return;
 		}
 		if (!one_call(l, c) || (c->need & NP_BLOCKED) != 0) {
@@ -145,7 +304,31 @@ advance(struct loop *l, struct np_conn *c)
 		end_one(l, c);
 		return;
 	}
-	wait_for(l, c, (c->need & NP_SEND) != 0 ? EPOLLOUT : EPOLLIN);
+	if (c->fd >= 0) {
+		wait_for(l, c, events_of(l, c));
+	} else if (l->begins != NP_OPEN) {
+		wait_in_line(l, c);
+	}
+}
+
+/*
+ * Connections are waiting. While all of this worker's are in use they are others' to take: there
+ * are as many in all as the far end has.
+ */
+static void
+accept_some(struct loop *l)
+{
+	if (l->free == (uint32_t)NONE) {
+		listen_to(l, false);
+		return;
+	}
+	l->accepted_all = false;
+	for (int i = 0; i < BATCH && l->free != (uint32_t)NONE && !l->accepted_all; i++) {
+		struct np_conn *c = &l->w->conn[l->free];
+
+		l->free = c->next_free;
+		advance(l, c);
+	}
 }
 
 /*
@@ -210,6 +393,20 @@ time_left(const struct loop *l, uint64_t now)
 }
 
 static void
+take_event(struct loop *l, const struct epoll_event *event)
+{
+	struct np_conn *c = event->data.ptr;
+
+	if (event->data.ptr == l) {
+		accept_some(l);
+	} else if (c != NULL && c->need != NP_OVER) {
+		l->has_closed = (event->events & (EPOLLRDHUP | EPOLLERR)) == EPOLLRDHUP;
+		advance(l, c);
+		l->has_closed = false;
+	}
+}
+
+static void
 turn(struct loop *l)
 {
 	struct epoll_event events[BATCH];
@@ -218,11 +415,7 @@ turn(struct loop *l)
 	int n = epoll_wait(l->fd, events, BATCH, time_left(l, now));
 
 	for (int i = 0; i < n && l->live > 0; i++) {
-		struct np_conn *c = events[i].data.ptr;
-
-		if (c != NULL && c->need != NP_OVER) {
-			advance(l, c);
-		}
+		take_event(l, &events[i]);
 	}
 	if (!timed) {
 		return;
@@ -236,45 +429,83 @@ turn(struct loop *l)
 	}
 }
 
-/* What is to be sent at once is not waited for. */
-static int
-add_one(struct loop *l, struct np_conn *c)
+/*
+ * The far end of a connection test closes when its response has left: a leader is woken once for
+ * both, where a response has room in the socket.
+ */
+static uint32_t
+to_read(const struct np_worker *w)
 {
-	bool transmits = (c->need & NP_SEND) != 0 && l->w->steps->arrived == NULL;
+	const struct np_plan *p = w->run->plan;
+	bool both = p->pattern->connection_test && p->role == NP_LEAD && !p->no_control;
 
-	np_sock_unblock(c->fd);
-	c->waits_for = (c->need & NP_REST) != 0                      ? EPOLLONESHOT
-		       : transmits || c->need == (NP_SEND | NP_PART) ? EPOLLOUT
-								     : EPOLLIN;
-	l->live++;
-	return add(l, c->fd, c->waits_for, c);
+	return both && w->recv_size <= WAITS && p->near.sock.rcvbuf < 0 ? EPOLLRDHUP : EPOLLIN;
 }
 
-/* The connections, as they are before the first turn. */
+/* A connection as it is before the first turn. */
+static void
+begin_one(struct loop *l, struct np_conn *c)
+{
+	c->waits_for = 0;
+	l->live += c->need != NP_OVER;
+	l->open += c->fd >= 0;
+	if (c->fd < 0 && l->begins != NP_OPEN && c->need != NP_OVER) {
+		wait_in_line(l, c);
+	}
+	if (c->fd < 0 || c->need == NP_OVER) {
+		return;
+	}
+	np_sock_unblock(c->fd);
+	if ((c->need & NP_REST) != 0) {
+		wait_for(l, c, EPOLLONESHOT);
+	} else if (c->need == NP_SEND && l->w->steps->arrived != NULL) {
+		wait_for(l, c, EPOLLIN); /* for the response: its turn comes at once */
+	} else {
+		wait_for(l, c, events_of(l, c));
+	}
+}
+
+/* All that is asked of the kernel, as it is before the first turn. */
 static int
 begin(struct loop *l)
 {
 	struct np_worker *w = l->w;
 	const struct np_plan *p = w->run->plan;
-	bool paced = w->steps->first == NP_SEND && w->load.burst > 0;
+	bool paced = l->begins != NP_OVER && w->load.burst > 0;
 	/* A count of less than one a connection is for some of them. */
 	bool few = p->role == NP_LEAD && p->pattern->transactions && w->budget < w->conns;
 	int rc = add(l, w->stop.wake_fd, EPOLLIN, NULL);
 
-	for (uint32_t i = 0; i < w->conns && rc == 0; i++) {
+	if (w->steps->open != NULL && l->begins != NP_OPEN) {
+		np_sock_unblock(w->run->end.listen_fd);
+	}
+	for (uint32_t i = 0; i < w->conns && rc == 0 && w->error == 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
 		if (!w->goes_on) {
 			c->need = few && i >= w->budget ? NP_OVER
-				  : paced               ? NP_SEND | NP_REST
+				  : paced               ? w->steps->first | NP_REST
 							: w->steps->first;
 		}
-		if (c->need != NP_OVER) {
-			rc = add_one(l, c);
-		}
+		begin_one(l, c);
 	}
 	l->due_ns = paced ? 1 : 0; /* the first burst is */
 	return rc;
+}
+
+/* The turns of those that need not wait. */
+static void
+start(struct loop *l)
+{
+	struct np_worker *w = l->w;
+
+	for (uint32_t i = 0; i < w->conns && l->live > 0 && !np_stopped(&w->stop); i++) {
+		struct np_conn *c = &w->conn[i];
+
+		if (c->need == NP_SEND || (c->need == NP_OPEN && is_due(l, c))) {
+			advance(l, c);
+		}
+	}
 }
 
 static int
@@ -284,13 +515,14 @@ epoll_run(struct np_worker *w)
 			  .fd = epoll_create1(EPOLL_CLOEXEC),
 			  .out = w->send_ring.slots,
 			  .in = w->recv_ring.slots,
-			  .look_ns = np_now() + w->patience_ns / 8 };
+			  .look_ns = np_now() + w->patience_ns / 8,
+			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
+			  .to_read = to_read(w),
+			  .free = (uint32_t)NONE };
 	int rc = l.fd >= 0 ? begin(&l) : -errno;
 
-	for (uint32_t i = 0; i < w->conns && rc == 0 && l.live > 0 && !np_stopped(&w->stop); i++) {
-		if (w->conn[i].need == NP_SEND) {
-			advance(&l, &w->conn[i]);
-		}
+	if (rc == 0) {
+		start(&l);
 	}
 	while (rc == 0 && l.live > 0 && !np_stopped(&w->stop)) {
 		turn(&l);
@@ -307,8 +539,11 @@ epoll_run(struct np_worker *w)
 static const char *
 why_not(const struct np_plan *p)
 {
-	if (p->pattern->connection_test || p->pattern->probe) {
-		return "it makes connections of their own";
+	if (p->pattern->probe) {
+		return "it makes a connection of its own";
+	}
+	if (p->pattern->connection_test && p->transport->upgrade != NULL) {
+		return "each connection is prepared by calls that block";
 	}
 	return p->transport->header > 0 ? "its socket is lent" : NULL;
 }

@@ -28,7 +28,7 @@ np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps
 		   enum np_need need)
 {
 	if (need == NP_OPEN) {
-		int fd = s->open(w);
+		int fd = s->open(w, 0);
 
 		if (__builtin_expect(fd >= 0, 1)) {
 			c->fd = fd;

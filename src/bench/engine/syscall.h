@@ -116,12 +116,12 @@ np_sys_connect(int fd, const void *to, socklen_t len)
 }
 
 static inline int
-np_sys_accept(int fd)
+np_sys_accept(int fd, int flags, void *from, socklen_t *len)
 {
 #if NP_SYS_DIRECT
-	return (int)np_syscall(SYS_accept4, fd, 0, 0, SOCK_CLOEXEC, 0, 0);
+	return (int)np_syscall(SYS_accept4, fd, (long)from, (long)len, SOCK_CLOEXEC | flags, 0, 0);
 #else
-	return accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	return accept4(fd, from, len, SOCK_CLOEXEC | flags);
 #endif
 }
 

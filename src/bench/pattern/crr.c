@@ -17,44 +17,51 @@
 
 enum { NUDGES_BEFORE_RESET = 6 };
 
+/* A worker's: it shares nothing that changes with the others. */
 struct connector {
-	uint32_t port, far_port; /* the last local port; the daemon's */
-	unsigned busy;           /* ports in a row that were in use */
+	struct np_addr local, peer;  /* of the next connection; peer.len 0: not known yet */
+	uint32_t port_min, port_max; /* its part of the range of local ports: up to max - 1 */
+	uint32_t port, far_port;     /* the last local port; the daemon's */
+	unsigned busy;               /* ports in a row that were in use */
 	unsigned nudges;
 };
 
+static void
+step_port(struct connector *c)
+{
+	c->port = c->port + 1 < c->port_max ? c->port + 1 : c->port_min;
+}
+
 /* The next local port of the range, but never the port that is connected to. */
 static void
-next_port(struct np_run *run, struct connector *c)
+next_port(struct connector *c)
 {
-	const struct np_plan *p = run->plan;
-
-	c->port = c->port + 1 < p->port_max ? c->port + 1 : p->port_min;
-	if (c->port == c->far_port && p->port_max - p->port_min > 1) {
-		c->port = c->port + 1 < p->port_max ? c->port + 1 : p->port_min;
+	step_port(c);
+	if (c->port == c->far_port && c->port_max - c->port_min > 1) {
+		step_port(c);
 	}
-	np_addr_set_port(&run->end.local, c->port);
+	np_addr_set_port(&c->local, c->port);
 }
 
 /* Did the local port stand in the way? Then another one may do. */
 static bool
-port_is_busy(const struct np_run *run, struct connector *c, int error)
+port_is_busy(struct connector *c, int error)
 {
 	if (error != EADDRINUSE && error != EADDRNOTAVAIL) {
 		return false;
 	}
-	return ++c->busy < (unsigned)(run->plan->port_max - run->plan->port_min) + 1;
+	return ++c->busy < c->port_max - c->port_min + 1;
 }
 
 /* What np_sock_open() does, without its messages: this runs for every transaction. */
 static inline int
-connect_from(struct np_run *run, int fd)
+connect_from(struct np_run *run, const struct connector *c, int fd)
 {
-	const struct np_addr *at = &run->end.local;
+	const struct np_addr *at = &c->local;
 
 	return np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
 		       (at->len == 0 || bind(fd, (const struct sockaddr *)&at->sa, at->len) == 0)
-		   ? np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len)
+		   ? np_sys_connect(fd, &c->peer.sa, c->peer.len)
 		   : -1;
 }
 
@@ -69,10 +76,10 @@ wait_to_retry(void)
 
 /* Other hosts of the networks that -H and -L name, for the next connection. */
 static void
-spread_addresses(struct np_run *run)
+spread_addresses(const struct np_plan *p, struct connector *c)
 {
-	np_endpoint_spread(&run->end.local, run->plan->near.sock.mask);
-	np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
+	np_endpoint_spread(&c->local, p->near.sock.mask);
+	np_endpoint_spread(&c->peer, p->far.sock.mask);
 }
 
 /* The descriptor, or -errno where the transport could not upgrade the connection. */
@@ -88,39 +95,52 @@ upgraded(struct np_worker *w, int fd)
 	return rc;
 }
 
+/* Where to is known when the daemon has said so. */
+static void
+aim(struct connector *c, const struct np_run *run)
+{
+	c->local = run->end.local;
+	c->peer = run->end.peer;
+	c->far_port = np_addr_port(&c->peer);
+}
+
 /*
- * A connected socket from the next local port. What takes time by an option is done where that was
- * asked for.
+ * A socket from the next local port that is connected, or with SOCK_NONBLOCK may be about to be.
+ * What takes time by an option is done where that was asked for.
  */
 static int
-connect_next(struct np_worker *w)
+connect_next(struct np_worker *w, int flags)
 {
 	struct np_run *run = w->run;
-	const struct np_transport *t = run->plan->transport;
+	const struct np_plan *p = run->plan;
+	const struct np_transport *t = p->transport;
 	struct connector *c = w->state;
 
+	if (__builtin_expect(c->peer.len == 0, 0)) {
+		aim(c, run);
+	}
 	while (!np_stopped(&w->stop)) {
 		int fd =
-		    socket(run->end.local.sa.ss_family, t->socktype | SOCK_CLOEXEC, t->protocol);
+		    socket(c->local.sa.ss_family, t->socktype | SOCK_CLOEXEC | flags, t->protocol);
 		int error;
 
 		if (fd < 0) {
 			return -errno;
 		}
-		next_port(run, c);
-		if ((run->plan->near.sock.mask | run->plan->far.sock.mask) > 0) {
-			spread_addresses(run);
+		next_port(c);
+		if ((p->near.sock.mask | p->far.sock.mask) > 0) {
+			spread_addresses(p, c);
 		}
-		if (__builtin_expect(connect_from(run, fd) == 0, 1)) {
+		if (__builtin_expect(connect_from(run, c, fd) == 0, 1) || errno == EINPROGRESS) {
 			c->busy = 0;
 			return upgraded(w, fd);
 		}
 		error = errno;
 		np_sys_close(fd);
-		if (error == EINTR || port_is_busy(run, c, error)) {
+		if (error == EINTR || port_is_busy(c, error)) {
 			continue;
 		}
-		if (!run->plan->retry_connect) {
+		if (!p->retry_connect) {
 			return -error;
 		}
 		wait_to_retry();
@@ -191,7 +211,6 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	if (__builtin_expect(c->transactions == 0, 0)) {
 		look_first(w, c); /* by now it has come about, with TCP Fast Open, too */
 	}
-	w->sends++; /* whose response is there */
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
 
@@ -200,11 +219,41 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 {
 	uint64_t now = np_now(), done;
 
+	if (__builtin_expect(c->is_void, 0)) {
+		c->is_void = false;
+		return NP_OPEN;
+	}
 	np_hist_record(w->hist, now - c->since_ns);
 	c->since_ns = now;
 	c->transactions++;
 	done = np_add(&w->count->transactions, 1);
 	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
+}
+
+/* Is this the first that was tried on a connection? Then that has not come about. */
+static bool
+is_first(const struct np_worker *w, enum np_need need)
+{
+	return need == (w->send_size > 0 ? NP_SEND : NP_AWAIT);
+}
+
+/*
+ * What can't be told at once by connect(2), of a socket that does not block or with TCP Fast Open,
+ * is told by the first call on the connection.
+ */
+static enum np_need
+connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+{
+	if (error == EINPROGRESS) {
+		return need | NP_BLOCKED;
+	}
+	if (error == EINTR || error == EAGAIN || !is_first(w, need) ||
+	    !w->run->plan->retry_connect) {
+		return np_step_failed(w, c, need, error);
+	}
+	wait_to_retry();
+	c->is_void = true;
+	return NP_CLOSE;
 }
 
 static const struct np_steps connect_steps = {
@@ -214,33 +263,72 @@ static const struct np_steps connect_steps = {
 	.open = connect_next,
 	.opened = connect_opened,
 	.closed = connect_closed,
+	.failed = connect_failed,
 };
 
 static int
 connect_sync(struct np_worker *w)
 {
-	((struct connector *)w->state)->far_port = np_addr_port(&w->run->end.peer);
 	return np_sync_drive(w, &connect_steps);
+}
+
+/* Is its response there, and the connection not closed yet? */
+static bool
+is_answered(const struct np_conn *c)
+{
+	return c->number > c->before && c->need >= NP_SHUT && c->need <= NP_CLOSE;
 }
 
 static void
 connect_settle(struct np_worker *w)
 {
-	w->last_ns = w->conn->since_ns;
-	settle(w, w->conn->number, w->sends + w->more);
+	struct connector *of = w->state;
+	uint64_t sends = 0, receives = 0;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[i];
+
+		c->sent = (c->number - c->before) * w->send_size;
+		c->received = c->transactions * w->recv_size;
+		sends += c->number - c->before;
+		receives += w->recv_size > 0 ? c->transactions + is_answered(c) : 0;
+		w->last_ns = c->since_ns > w->last_ns ? c->since_ns : w->last_ns;
+	}
+	settle(w, sends, receives + w->more);
+	if (w == w->run->worker && of->peer.len != 0) {
+		w->run->end.local = of->local; /* the report names the last one */
+		w->run->end.peer = of->peer;
+	}
 }
 
-/* A random place in the port range, so that two runs do not walk over each other. */
+/* A random place in the worker's ports, so that two runs do not walk over each other. */
 static uint32_t
-first_port(const struct np_plan *p)
+first_port(const struct connector *c)
 {
-	unsigned span = p->port_max > p->port_min ? (unsigned)(p->port_max - p->port_min) : 1;
+	unsigned span = c->port_max > c->port_min ? c->port_max - c->port_min : 1;
 	unsigned dice = 0;
 
 	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice)) {
 		dice = (unsigned)np_now();
 	}
-	return p->port_min + dice % span;
+	return c->port_min + dice % span;
+}
+
+/* Each has the ports of its connections, as many for one as for another; of fewer all have all. */
+static void
+share_ports(const struct np_worker *w, struct connector *c)
+{
+	const struct np_plan *p = w->run->plan;
+	uint32_t first = (uint32_t)(w->conn - w->run->conn), of = w->run->conns;
+	uint32_t span = p->port_max > p->port_min ? p->port_max - p->port_min : 0;
+
+	c->port_min = p->port_min;
+	c->port_max = p->port_max;
+	if (span >= of) {
+		c->port_min = p->port_min + span * first / of;
+		c->port_max = p->port_min + span * (first + w->conns) / of;
+	}
+	c->port = first_port(c);
 }
 
 static int
@@ -253,7 +341,7 @@ connector_setup(struct np_worker *w, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
 	w->state = c;
-	c->port = first_port(run->plan);
+	share_ports(w, c);
 	/* The first socket was made to see that it can be, and for its buffer sizes. */
 	np_run_close(run);
 	run->closing.mss = run->closing.retrans = -1;
@@ -294,9 +382,9 @@ reset_nudge(struct np_run *run)
 }
 
 static int
-accept_next(struct np_worker *w)
+accept_next(struct np_worker *w, int flags)
 {
-	int fd = np_endpoint_take(w->run);
+	int fd = np_endpoint_take(w->run, flags);
 
 	if (fd < 0) {
 		return -errno;
@@ -312,8 +400,7 @@ accept_next(struct np_worker *w)
 NP_LOOP_BODY enum np_need
 accept_opened(struct np_worker *w, struct np_conn *c)
 {
-	(void)c;
-	w->sends = w->recv_size == 0; /* is its response on the way? */
+	c->is_void = w->recv_size > 0;
 	return w->recv_size > 0 ? NP_RECV : NP_CLOSE;
 }
 
@@ -349,7 +436,7 @@ accept_sent(struct np_worker *w, struct np_conn *c, size_t n)
 		c->part = n;
 		return NP_SEND | NP_PART;
 	}
-	w->sends = 1;
+	c->is_void = false;
 	return NP_CLOSE;
 }
 
@@ -358,7 +445,7 @@ accept_closed(struct np_worker *w, struct np_conn *c)
 {
 	uint64_t done;
 
-	if (!w->sends) {
+	if (c->is_void) {
 		return NP_OPEN;
 	}
 	c->transactions++;
@@ -387,6 +474,10 @@ accept_settle(struct np_worker *w)
 {
 	uint64_t done = w->recv_size > 0 ? np_seen(&w->count->transactions) : 0;
 
+	for (uint32_t i = 0; i < w->conns; i++) {
+		w->conn[i].sent = w->conn[i].transactions * w->send_size;
+		w->conn[i].received = w->conn[i].transactions * w->recv_size;
+	}
 	settle(w, done, done + w->more);
 }
 
@@ -453,6 +544,7 @@ const struct np_pattern np_pattern_cc = {
 	.lead_direction = NP_WD_NONE,
 	.transactions = true,
 	.connection_test = true,
+	.several = true,
 };
 
 const struct np_pattern np_pattern_crr = {
@@ -467,4 +559,5 @@ const struct np_pattern np_pattern_crr = {
 	.sized = true,
 	.speaks_first = true,
 	.connection_test = true,
+	.several = true,
 };

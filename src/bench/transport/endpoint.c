@@ -289,24 +289,22 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 }
 
 static bool
-is_welcome(const struct np_run *run, int fd)
+is_welcome(const struct np_run *run, struct np_addr *peer)
 {
-	struct np_addr peer = { .len = sizeof(peer.sa) }, only = run->terms->only;
+	struct np_addr only = run->terms->only;
 
-	if (getpeername(fd, (struct sockaddr *)&peer.sa, &peer.len) != 0) {
-		return false;
-	}
-	np_addr_unmap(&peer);
+	np_addr_unmap(peer);
 	np_addr_unmap(&only);
-	return np_addr_same_host(&peer, &only);
+	return np_addr_same_host(peer, &only);
 }
 
-int
-np_endpoint_take(struct np_run *run)
+static int
+take_welcome(struct np_run *run, int flags)
 {
-	int fd = np_sys_accept(run->end.listen_fd);
+	struct np_addr peer = { .len = sizeof(peer.sa) };
+	int fd = np_sys_accept(run->end.listen_fd, flags, &peer.sa, &peer.len);
 
-	if (fd < 0 || !run->end.picky || is_welcome(run, fd)) {
+	if (fd < 0 || is_welcome(run, &peer)) {
 		return fd;
 	}
 	np_sock_reset(fd);
@@ -315,12 +313,19 @@ np_endpoint_take(struct np_run *run)
 }
 
 int
+np_endpoint_take(struct np_run *run, int flags)
+{
+	return run->end.picky ? take_welcome(run, flags)
+			      : np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
+}
+
+int
 np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
 	char text[NP_ADDR_TEXT];
 
 	while (c->fd < 0 && !np_stopped(run->stop)) {
-		c->fd = np_endpoint_take(run);
+		c->fd = np_endpoint_take(run, 0);
 		if (c->fd < 0 && errno != EINTR && errno != ECONNABORTED) {
 			return np_fail(err, NP_ESYS, errno, "accept a data connection on %s",
 				       np_addr_text(&run->end.local, text));

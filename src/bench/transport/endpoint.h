@@ -42,9 +42,10 @@ void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
 /*
  * Accept one connection that terms->only lets in. Returns the descriptor, or -1 with errno; a
- * stranger's, where the kernel let it through, is reset and counts as ECONNABORTED.
+ * stranger's, where the kernel let it through, is reset and counts as ECONNABORTED. flags as of
+ * accept4(2).
  */
-int np_endpoint_take(struct np_run *run);
+int np_endpoint_take(struct np_run *run, int flags);
 
 /* Make c->fd of the next connection to run->end.listen_fd. Blocks until np_stopped(). */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);

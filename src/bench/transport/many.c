@@ -41,12 +41,35 @@ has_one_place(const struct np_plan *p)
 	return !p->transport->named || p->near.sock.port != 0;
 }
 
+/* The series of a connection test make theirs when they run: that these can be had is seen now. */
+static int
+allow_series(const struct np_run *run, struct np_err *err)
+{
+	enum { OTHERS = 32 }; /* that a worker has open */
+	unsigned most;
+
+	if (run->conns < 2 || !run->plan->active) {
+		return NP_OK;
+	}
+	most = np_fds_allow(run->conns);
+	if (most < run->conns + OTHERS) {
+		return np_fail(err, NP_ESYS, EMFILE,
+			       "%u connections at a time (a smaller --flows, or a larger ulimit -n "
+			       "than %u)",
+			       run->conns, most);
+	}
+	return NP_OK;
+}
+
 /* The sockets beside the first; all of them are bound as that one is, to ports of their own. */
 int
 np_many_open(struct np_run *run, struct np_err *err)
 {
 	bool connected = run->plan->transport->connected;
 
+	if (run->plan->pattern->connection_test) {
+		return allow_series(run, err);
+	}
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
 	}
