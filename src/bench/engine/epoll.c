@@ -329,6 +329,9 @@ accept_some(struct loop *l)
 		l->free = c->next_free;
 		advance(l, c);
 	}
+	if (l->free == (uint32_t)NONE && l->w->run->workers > 1) {
+		listen_to(l, false); /* who waits for events is the one that is woken */
+	}
 }
 
 /*
