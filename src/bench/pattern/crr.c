@@ -53,18 +53,6 @@ port_is_busy(struct connector *c, int error)
 	return ++c->busy < c->port_max - c->port_min + 1;
 }
 
-/* What np_sock_open() does, without its messages: this runs for every transaction. */
-static inline int
-connect_from(struct np_run *run, const struct connector *c, int fd)
-{
-	const struct np_addr *at = &c->local;
-
-	return np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
-		       (at->len == 0 || bind(fd, (const struct sockaddr *)&at->sa, at->len) == 0)
-		   ? np_sys_connect(fd, &c->peer.sa, c->peer.len)
-		   : -1;
-}
-
 /* -U: whatever it was that failed, it is tried again, but not as fast as the kernel can refuse. */
 static void
 wait_to_retry(void)
@@ -80,6 +68,37 @@ spread_addresses(const struct np_plan *p, struct connector *c)
 {
 	np_endpoint_spread(&c->local, p->near.sock.mask);
 	np_endpoint_spread(&c->peer, p->far.sock.mask);
+}
+
+/*
+ * Bind to the next port that can be had. Others' connections that are closed (TIME_WAIT) may hold
+ * many of them: a socket that could not be bound is good for another try.
+ */
+static inline int
+bind_next(const struct np_plan *p, struct connector *c, int fd)
+{
+	int rc;
+
+	do {
+		next_port(c);
+		if ((p->near.sock.mask | p->far.sock.mask) > 0) {
+			spread_addresses(p, c);
+		}
+		rc = c->local.len == 0
+			 ? 0
+			 : bind(fd, (const struct sockaddr *)&c->local.sa, c->local.len);
+	} while (__builtin_expect(rc != 0, 0) && errno == EADDRINUSE && port_is_busy(c, errno));
+	return rc;
+}
+
+/* What np_sock_open() does, without its messages: this runs for every transaction. */
+static inline int
+connect_from(struct np_run *run, struct connector *c, int fd)
+{
+	return np_sockopts_apply(&run->end.opts, fd, NULL) == NP_OK &&
+		       bind_next(run->plan, c, fd) == 0
+		   ? np_sys_connect(fd, &c->peer.sa, c->peer.len)
+		   : -1;
 }
 
 /* The descriptor, or -errno where the transport could not upgrade the connection. */
@@ -126,10 +145,6 @@ connect_next(struct np_worker *w, int flags)
 
 		if (fd < 0) {
 			return -errno;
-		}
-		next_port(c);
-		if ((p->near.sock.mask | p->far.sock.mask) > 0) {
-			spread_addresses(p, c);
 		}
 		if (__builtin_expect(connect_from(run, c, fd) == 0, 1) || errno == EINPROGRESS) {
 			c->busy = 0;
