@@ -23,6 +23,7 @@ struct connector {
 	uint32_t port_min, port_max; /* its part of the range of local ports: up to max - 1 */
 	uint32_t port, far_port;     /* the last local port; the daemon's */
 	unsigned busy;               /* ports in a row that were in use */
+	bool spreads;                /* addresses change, too */
 	unsigned nudges;
 };
 
@@ -81,7 +82,7 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 
 	do {
 		next_port(c);
-		if ((p->near.sock.mask | p->far.sock.mask) > 0) {
+		if (__builtin_expect(c->spreads, 0)) {
 			spread_addresses(p, c);
 		}
 		rc = c->local.len == 0
@@ -121,6 +122,7 @@ aim(struct connector *c, const struct np_run *run)
 	c->local = run->end.local;
 	c->peer = run->end.peer;
 	c->far_port = np_addr_port(&c->peer);
+	c->spreads = (run->plan->near.sock.mask | run->plan->far.sock.mask) > 0;
 }
 
 /*
