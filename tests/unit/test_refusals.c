@@ -259,7 +259,6 @@ a_plan_that_makes_no_sense_is_refused(void **state)
 		{ "rr", "TCP", "", 6, 0, 4, 1, EINVAL, "data address of 4 bytes", 1 },
 		{ "rr", "TCP", "warp", 4, 0, 0, 1, EOPNOTSUPP, "engine 'warp'", 1 },
 		{ "rr", "TCP", "sync", 4, 0, 0, 1, EOPNOTSUPP, "engine sync", 2 },
-		{ "crr", "TCP", "", 4, 0, 0, 1, EOPNOTSUPP, "flows of 2: crr over TCP has one", 2 },
 		{ "mss", "TCP", "", 4, 0, 0, 1, EOPNOTSUPP, "flows of 2: mss over TCP has one", 2 },
 		{ "stream", "UDP", "", 4, 1, 0, 1, EOPNOTSUPP, "has up to 64", 65 },
 		{ "stream", "UDP", "", 4, 1, 0, 1, EACCES, "without an echo", 2 },
