@@ -329,6 +329,14 @@ np_addr_port(const struct np_addr *a)
 	return wide;
 }
 
+uint16_t *
+np_addr_port_at(struct np_addr *a)
+{
+	const struct family *f = row(a);
+
+	return f->port_size == sizeof(uint16_t) ? (void *)((char *)&a->sa + f->port_at) : NULL;
+}
+
 void
 np_addr_set_port(struct np_addr *a, uint32_t port)
 {

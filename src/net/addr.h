@@ -50,6 +50,12 @@ uint32_t np_addr_port(const struct np_addr *a);
 void np_addr_set_port(struct np_addr *a, uint32_t port);
 
 /*
+ * Where the port stands, in network order, for who sets one address again and again. NULL where it
+ * has no 16 bits.
+ */
+uint16_t *np_addr_port_at(struct np_addr *a);
+
+/*
  * The bytes by which a host is known, as they stand in the address: in network order, 4 of AF_INET,
  * 16 of AF_INET6; 0 where a family has none or is not known.
  */

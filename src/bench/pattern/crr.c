@@ -22,6 +22,7 @@ struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not known yet */
 	uint32_t port_min, port_max; /* its part of the range of local ports: up to max - 1 */
 	uint32_t port, far_port;     /* the last local port; the daemon's */
+	uint16_t *port_at;           /* in `local`; NULL: np_addr_set_port() knows */
 	unsigned busy;               /* ports in a row that were in use */
 	bool spreads;                /* addresses change, too */
 	unsigned nudges;
@@ -41,7 +42,11 @@ next_port(struct connector *c)
 	if (c->port == c->far_port && c->port_max - c->port_min > 1) {
 		step_port(c);
 	}
-	np_addr_set_port(&c->local, c->port);
+	if (__builtin_expect(c->port_at != NULL, 1)) {
+		*c->port_at = htons((uint16_t)c->port);
+	} else {
+		np_addr_set_port(&c->local, c->port);
+	}
 }
 
 /* Did the local port stand in the way? Then another one may do. */
@@ -120,6 +125,7 @@ static void
 aim(struct connector *c, const struct np_run *run)
 {
 	c->local = run->end.local;
+	c->port_at = np_addr_port_at(&c->local);
 	c->peer = run->end.peer;
 	c->far_port = np_addr_port(&c->peer);
 	c->spreads = (run->plan->near.sock.mask | run->plan->far.sock.mask) > 0;
@@ -182,7 +188,7 @@ settle(struct np_worker *w, uint64_t sends, uint64_t receives)
 static __attribute__((noinline)) void
 look_first(struct np_worker *w, const struct np_conn *c)
 {
-	if (w->run->plan->transport->look_first != NULL) {
+	if (w == w->run->worker && w->run->plan->transport->look_first != NULL) {
 		w->run->plan->transport->look_first(w->run, c->fd);
 	}
 }
