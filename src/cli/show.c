@@ -29,6 +29,12 @@ print_flows(FILE *out, const struct np_plan *p)
 	if (p->flows > 1) {
 		fprintf(out, " : %u flows", p->flows);
 	}
+	if (p->near.place.threads > 1 || p->far.place.threads > 1) {
+		fprintf(out, " : threads %u,%u", p->near.place.threads, p->far.place.threads);
+	}
+	if (p->warm_up_ms > 0) {
+		fprintf(out, " : warm-up %g s", p->warm_up_ms / 1e3);
+	}
 	if (p->near.place.engine != NULL || p->far.place.engine != NULL) {
 		fprintf(out, " : engine %s,%s", np_engine_of(p)->name,
 			p->far.place.engine != NULL ? p->far.place.engine->name : "");
