@@ -100,6 +100,7 @@ EXTRA_DIST += \
 	%D%/e2e/limits.py \
 	%D%/e2e/netns.py \
 	%D%/e2e/old_clients.py \
+	%D%/e2e/placement.py \
 	%D%/e2e/preflight.py \
 	%D%/e2e/scarce.py \
 	%D%/e2e/service.py \

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -66,4 +67,137 @@ np_cpulist_text(const struct np_cpulist *l, char *out, size_t size)
 		cpu = last;
 	}
 	return out;
+}
+
+/* A number of at most four digits; NULL: there is none. */
+static const char *
+take_number(const char *text, unsigned *n)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 4) {
+		return NULL;
+	}
+	*n = (unsigned)strtoul(text, NULL, 10);
+	return text + digits;
+}
+
+/* "3", "0-3" or "0-6:2"; NULL: none of these. */
+static const char *
+take_range(const char *text, unsigned *first, unsigned *last, unsigned *step)
+{
+	text = take_number(text, first);
+	*last = *first;
+	*step = 1;
+	if (text == NULL || *text != '-') {
+		return text;
+	}
+	text = take_number(text + 1, last);
+	if (text == NULL || *first > *last) {
+		return NULL;
+	}
+	if (*text == ':') {
+		text = take_number(text + 1, step);
+	}
+	return *step > 0 ? text : NULL;
+}
+
+static const char *
+parse_turns(struct np_cpu_turns *t, const char *text)
+{
+	static const char *const no_list = "no list of processors (try 0-3, 0+4 or 0-6:2)";
+
+	for (;; text++) {
+		unsigned first = 0, last = 0, step = 1;
+
+		text = take_range(text, &first, &last, &step);
+		if (text == NULL || (*text != '+' && *text != '\0')) {
+			return no_list;
+		}
+		if (last >= NP_CPULIST_MOST) {
+			return "a list of processors beyond 8191";
+		}
+		for (unsigned cpu = first; cpu <= last; cpu += step) {
+			if (t->count == NP_CPU_TURNS) {
+				return "a list of more than 256 processors";
+			}
+			t->cpu[t->count++] = (uint16_t)cpu;
+		}
+		if (*text == '\0') {
+			return NULL;
+		}
+	}
+}
+
+const char *
+np_cpu_turns_parse(struct np_cpu_turns *t, const char *text)
+{
+	const char *why;
+
+	t->count = 0;
+	why = parse_turns(t, text);
+	if (why != NULL) {
+		t->count = 0;
+	}
+	return why;
+}
+
+/* How many from the i-th on rise by the same step. */
+static uint32_t
+run_at(const struct np_cpu_turns *t, uint32_t i, int *step)
+{
+	uint32_t n = 1;
+
+	*step = i + 1 < t->count ? t->cpu[i + 1] - t->cpu[i] : 0;
+	while (*step > 0 && i + n < t->count && t->cpu[i + n] - t->cpu[i + n - 1] == *step) {
+		n++;
+	}
+	return n;
+}
+
+bool
+np_cpu_turns_text(const struct np_cpu_turns *t, char *out, size_t size)
+{
+	size_t len = 0;
+	uint32_t n;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < t->count; i += n) {
+		const char *plus = len > 0 ? "+" : "";
+		size_t before = len;
+		int step;
+
+		n = run_at(t, i, &step);
+		n = step > 1 && n < 3 ? 1 : n;
+		if (n == 1) {
+			len = np_text_add(out, size, len, "%s%d", plus, t->cpu[i]);
+		} else if (step == 1) {
+			len = np_text_add(out, size, len, "%s%d-%d", plus, t->cpu[i],
+					  t->cpu[i + n - 1]);
+		} else {
+			len = np_text_add(out, size, len, "%s%d-%d:%d", plus, t->cpu[i],
+					  t->cpu[i + n - 1], step);
+		}
+		if (len == before) {
+			out[0] = '\0';
+			return false;
+		}
+	}
+	return true;
+}
+
+int
+np_cpu_turn(const struct np_cpu_turns *t, uint32_t i)
+{
+	return t->count > 0 ? t->cpu[i % t->count] : -1;
+}
+
+void
+np_cpu_turns_begin(struct np_cpu_turns *t, uint32_t i)
+{
+	struct np_cpu_turns was = *t;
+
+	for (uint32_t k = 0; k < t->count; k++) {
+		t->cpu[k] = was.cpu[(i + k) % t->count];
+	}
 }

@@ -74,6 +74,19 @@ np_plan_workers(const struct np_plan *p)
 	return threads == 0 ? 1 : threads < p->flows ? threads : p->flows;
 }
 
+void
+np_plan_place(struct np_plan *p, uint32_t session)
+{
+	struct np_place *far = &p->far.place;
+
+	np_cpu_turns_begin(&p->near.place.turns, session * np_plan_workers(p));
+	np_cpu_turns_begin(&far->turns, session * far->threads);
+	if (far->turns.count > 0 && p->flows == 1 && !p->both) {
+		far->cpu = np_cpu_turn(&far->turns, 0);
+		far->turns.count = 0;
+	}
+}
+
 int
 np_plan_family(const struct np_plan *p)
 {

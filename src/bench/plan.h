@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpulist.h"
 #include "net/addr.h"
 #include "net/eth.h"
 #include "wire/plan.h"
@@ -43,7 +44,8 @@ struct np_call_plan {
 
 /* Where one end runs, and by what. */
 struct np_place {
-	int32_t cpu; /* to be bound to; -1: none */
+	int32_t cpu;               /* the process is bound to; -1: none */
+	struct np_cpu_turns turns; /* workers are bound to, in turn; then cpu is -1 */
 	bool measure_cpu;
 	const struct np_engine *engine; /* NULL: sync for one flow a worker, epoll for more */
 	uint32_t threads;               /* workers wished for */
@@ -101,6 +103,13 @@ uint32_t np_plan_most_flows(const struct np_plan *p);
 
 /* How many workers the near end has: no more than flows. */
 uint32_t np_plan_workers(const struct np_plan *p);
+
+/*
+ * Settle what lists of processors mean for session number `session` of this plan: its workers go on
+ * where those of the session before left off. One worker at the far end goes by cpu, which any
+ * daemon can be told.
+ */
+void np_plan_place(struct np_plan *p, uint32_t session);
 
 /* The family of the data sockets, AF_*. */
 int np_plan_family(const struct np_plan *p);

@@ -115,6 +115,7 @@ take_worker(const struct np_run *run, const struct np_worker *w, struct np_worke
 		.user_us = told ? w->use.user_us : -1,
 		.system_us = told ? w->use.system_us : -1,
 		.cpu = told ? w->use.cpu : -1,
+		.bound = w->bound,
 	};
 }
 

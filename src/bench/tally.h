@@ -35,6 +35,7 @@ struct np_worker_result {
 	int64_t began_ns, ended_ns; /* of its loop, from the begin of the window on */
 	int64_t user_us, system_us; /* of its thread; -1: not known */
 	int cpu;                    /* where its thread was at the end; -1: not known */
+	int bound;                  /* the only one that it may run on; -1: there are several */
 };
 
 /* Between the first worker and the last one; -1: not known. */

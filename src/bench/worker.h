@@ -176,6 +176,7 @@ struct np_worker {
 	uint64_t last_ns;          /* when a connection test's last transaction ended, or 0 */
 	uint64_t paced_ns;         /* of the window, spent waiting for a pacing interval's end */
 	struct np_sampler sampler; /* asked by the controller of a worker that waits for events */
+	int bound;                 /* the only processor that its thread may run on; -1: several */
 	struct np_thread_use
 	    use; /* what the thread cost, where its root is set: else nobody asks */
 };

@@ -286,6 +286,25 @@ settle_collecting(struct np_cli *cli)
 	cli->plan.time_calls = cli->output.latency;
 }
 
+/* Lists are not netperf's: what can't be had of them is an error. */
+static int
+check_places(const struct np_plan *p, struct np_err *err)
+{
+	struct np_cpu_turns left = p->near.place.turns;
+	int missing = np_cpus_leave_out(&left);
+	char text[NP_CPU_TURNS_TEXT];
+
+	if (missing < 0) {
+		return NP_OK;
+	}
+	if (left.count == 0 || !np_cpu_turns_text(&left, text, sizeof(text))) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-T: processor %d can't be had at this end (leave it out)", missing);
+	}
+	return np_fail(err, NP_EUSAGE, 0, "-T: processor %d can't be had at this end (%s can)",
+		       missing, text);
+}
+
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
@@ -326,6 +345,10 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 		return err->code;
 	}
 	if (!cli->list_engines && np_flows_check(cli, err) != NP_OK) {
+		return err->code;
+	}
+	np_plan_place(p, 0);
+	if (check_places(p, err) != NP_OK) {
 		return err->code;
 	}
 	/* netperf says nothing of a processor that can't be had: scripts name one that may be

@@ -237,15 +237,23 @@ put_fields(struct np_document *d, json_t *o, const struct field *fields, size_t 
 }
 
 static void
+put_asked_end(struct np_document *d, json_t *o, const struct np_end *e)
+{
+	char cpus[NP_CPU_TURNS_TEXT];
+
+	put_fields(d, o, end_fields, sizeof(end_fields) / sizeof(end_fields[0]), e);
+	(void)np_cpu_turns_text(&e->place.turns, cpus, sizeof(cpus));
+	put(d, o, "cpus", np_json_text(cpus[0] != '\0' ? cpus : NULL));
+}
+
+static void
 put_asked(struct np_document *d, const struct np_plan *p)
 {
 	json_t *asked = part(d, part(d, d->root, "parameters"), "asked");
 
 	put_fields(d, asked, both_fields, sizeof(both_fields) / sizeof(both_fields[0]), p);
-	put_fields(d, part(d, asked, "near"), end_fields,
-		   sizeof(end_fields) / sizeof(end_fields[0]), &p->near);
-	put_fields(d, part(d, asked, "far"), end_fields, sizeof(end_fields) / sizeof(end_fields[0]),
-		   &p->far);
+	put_asked_end(d, part(d, asked, "near"), &p->near);
+	put_asked_end(d, part(d, asked, "far"), &p->far);
 	put(d, part(d, d->root, "parameters"), "granted", json_null());
 }
 
@@ -473,6 +481,7 @@ put_granted(struct np_document *d, const struct np_outcome *out)
 	put(d, o, "tos", known(far->tos));
 	put(d, o, "congestion", np_json_text(far->cong[0] != '\0' ? far->cong : NULL));
 	put(d, o, "nodelay", t->plan->no_control ? json_null() : json_boolean(far->nodelay));
+	put(d, o, "cpus", np_json_text(far->cpus[0] != '\0' ? far->cpus : NULL));
 }
 
 /* Each connection's share of what the metrics are the sum of; null where there is one alone. */
@@ -535,6 +544,7 @@ workers(struct np_document *d, const struct np_tally *t)
 		put(d, o, "user_s", seconds_of(w->user_us));
 		put(d, o, "system_s", seconds_of(w->system_us));
 		put(d, o, "cpu", known(w->cpu));
+		put(d, o, "bound", known(w->bound));
 		d->failed |= json_array_append_new(rows, o) != 0;
 	}
 	return rows;

@@ -314,20 +314,57 @@ set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 			 sizeof(cli->plan.near.sock.cong), "a name of more than", err);
 }
 
+/* One end's processor, or its list of them. NULL: leave what is there. */
+static int
+take_cpus(const char *text, struct np_place *place, struct np_err *err)
+{
+	static const struct np_option one = {
+		.kind = NP_OPT_COUNT,
+		.to = offsetof(struct np_place, cpu),
+		.max = 65535,
+	};
+	char again[NP_CPU_TURNS_TEXT];
+	const char *why;
+
+	if (text == NULL) {
+		return NP_OK;
+	}
+	place->turns.count = 0;
+	if (text[0] == '\0' || strpbrk(text + 1, "-+:") == NULL) {
+		return np_option_set(&one, text, place, err);
+	}
+	place->cpu = -1;
+	why = np_cpu_turns_parse(&place->turns, text);
+	if (why != NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is %s", text, why);
+	}
+	if (!np_cpu_turns_text(&place->turns, again, sizeof(again))) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%.40s is longer than %zu characters (ranges are shorter: 0-7, "
+			       "0-14:2)",
+			       text, sizeof(again) - 1);
+	}
+	return NP_OK;
+}
+
 static int
 set_cpus(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
-	static const struct np_option pair = {
-		.kind = NP_OPT_BOTH,
-		.to = offsetof(struct np_cli, plan.near.place.cpu),
-		.to2 = offsetof(struct np_cli, plan.far.place.cpu),
-		.max = 65535,
-	};
 	struct np_cli *cli = ctx;
+	struct np_pair pair;
 
 	(void)o;
 	cli->bound = true;
-	return np_option_set(&pair, arg, ctx, err);
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	if (pair.first == NULL && pair.second == NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "'%s' holds no value", arg);
+	}
+	if (take_cpus(pair.first, &cli->plan.near.place, err) != NP_OK) {
+		return err->code;
+	}
+	return take_cpus(pair.comma ? pair.second : pair.first, &cli->plan.far.place, err);
 }
 
 static int
@@ -1018,7 +1055,9 @@ const struct np_option np_global_options[] = {
 	  RANGE(0, 86400) },
 	{ ROW('S', "keep-alive", FLAG, NULL, "keep-alive on the data socket"), TO(plan.keepalive) },
 	{ ROW('t', "test", TEXT, "name", "the test to run (TCP_STREAM)"), TO(test) },
-	{ ROW('T', "cpu", CUSTOM, "local,remote", "bind netperf and netserver to a processor"),
+	{ ROW('T', "cpu", CUSTOM, "local,remote",
+	      "bind netperf and netserver to a processor; or their threads to several in turn: "
+	      "0-3+8, 0-6:2"),
 	  .set = set_cpus, .numbers = true },
 	{ ROW('v', "verbosity", COUNT, "n",
 	      "0: one figure, 1: the table, 2: details, too, 3: details alone (1)"),

@@ -656,6 +656,21 @@ take_fewer(struct np_client *c, struct test *t)
 	}
 }
 
+/* The same of processors: the daemon binds to those that it has, an older one to none. */
+static void
+tell_places(struct np_client *c, const struct test *t)
+{
+	const char *told = t->out->far.cpus;
+	char asked[NP_CPU_TURNS_TEXT], text[512];
+
+	(void)np_cpu_turns_text(&t->run.plan->far.place.turns, asked, sizeof(asked));
+	if (c->hooks.tell != NULL && strcmp(asked, told) != 0) {
+		snprintf(text, sizeof(text), "%s binds its threads to %s of -T ,%s", c->peer,
+			 told[0] != '\0' ? told : "none", asked);
+		c->hooks.tell(c->hooks.ctx, text);
+	}
+}
+
 static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct test *t, struct np_err *err)
@@ -680,6 +695,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (t->out->far.flows < p->flows) {
 		take_fewer(c, t);
 	}
+	tell_places(c, t);
 	t->run.end.token = t->out->far.token;
 	if (t->run.conn->ids != NULL && !t->out->far.ids) {
 		NP_EACH_WORKER (w, &t->run) {

@@ -124,6 +124,7 @@ plan_of(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_pl
 		one->flows = 1;
 		one->length = share_of(one, i % each_way, each_way);
 	}
+	np_plan_place(one, i);
 }
 
 static void

@@ -727,6 +727,19 @@ make_terms(const struct np_server *s, const struct np_plan *p, int control_fd, s
 	return choose_only(p, control_fd, &out->only, err);
 }
 
+/* Those that can't be had are left out; with none left the workers run where they like. */
+static void
+place_workers(struct np_server *s, struct np_place *place)
+{
+	int missing = np_cpus_leave_out(&place->turns);
+
+	if (missing >= 0 && !s->unbound) {
+		s->unbound = true;
+		np_log(s->log, NP_LOG_INFO, "%s: no worker is bound to processor %d as asked",
+		       s->peer, missing);
+	}
+}
+
 static int
 serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
@@ -753,6 +766,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (leave->ask != NULL && leave->ask(leave->ctx, &wish, c->fd, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
+	place_workers(s, &p.near.place);
 	rc = run_test(s, c, dialect, &p, &terms, &served, err);
 	if (leave->done != NULL) {
 		leave->done(leave->ctx, &served);

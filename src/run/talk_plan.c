@@ -171,6 +171,7 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.depth = p->burst;
 	m.threads = p->far.place.threads;
 	m.warm_up = p->warm_up_ms;
+	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
 	ask_end(p, run, &m);
 	ask_addresses(p, run, &m);
 	if (run->terms->eth != NULL) {
@@ -231,6 +232,8 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->tos = m.socket_tos;
 	far->flows = m.flows;
 	far->threads = m.threads;
+	np_text_printable(m.cpus);
+	snprintf(far->cpus, sizeof(far->cpus), "%s", m.cpus);
 	np_text_printable(m.engine);
 	snprintf(far->engine, sizeof(far->engine), "%s", m.engine);
 	return NP_OK;
@@ -431,13 +434,23 @@ asked_engine(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 }
 
 static int
+asked_cpus(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
+{
+	const char *why =
+	    m->cpus[0] != '\0' ? np_cpu_turns_parse(&p->near.place.turns, m->cpus) : NULL;
+
+	np_text_printable(m->cpus);
+	return why == NULL ? NP_OK : np_fail(err, NP_EPEER, EINVAL, "cpus: %s is %s", m->cpus, why);
+}
+
+static int
 asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_plan_message m;
 
 	if (np_tagged_get(&np_tagged_plan, frame, &m, err) != NP_OK ||
 	    asked_kind(&m, p, err) != NP_OK || asked_sizes(&m, p, err) != NP_OK ||
-	    asked_places(&m, p, err) != NP_OK) {
+	    asked_places(&m, p, err) != NP_OK || asked_cpus(&m, p, err) != NP_OK) {
 		return err->code;
 	}
 	asked_end(&m, &p->near);
@@ -501,6 +514,7 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	snprintf(m.engine, sizeof(m.engine), "%s", np_engine_of(p)->name);
 	m.flows = p->flows;
 	m.threads = run->workers;
+	(void)np_cpu_turns_text(&p->near.place.turns, m.cpus, sizeof(m.cpus));
 	m.cpu_rate = (double)cpu_rate(p);
 	np_tagged_put(&np_tagged_grant, 0, &m, frame);
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "bench/transport/many.h"
+#include "sys/affinity.h"
 
 enum { KICK_SIGNAL = SIGUSR1 };
 
@@ -258,6 +259,20 @@ meet(struct np_run *run)
 	return met || (np_run_meet(run, &run->err) == NP_OK && has_all(run));
 }
 
+/* Where the plan names processors, workers have them in turn. */
+static void
+take_place(struct member *m)
+{
+	const struct np_run *run = m->team->run;
+	int cpu = np_cpu_turn(&run->plan->near.place.turns, (uint32_t)(m->w - run->worker));
+	struct np_err err;
+
+	if (cpu >= 0) {
+		(void)np_bind_cpu(cpu, &err); /* it could be a moment ago; else `bound` tells */
+	}
+	m->w->bound = np_cpu_bound();
+}
+
 static void *
 work(void *arg)
 {
@@ -268,6 +283,7 @@ work(void *arg)
 	if (!team->wanted) {
 		return NULL;
 	}
+	take_place(m);
 	if (m->w == team->run->worker) {
 		team->met = meet(team->run);
 		tell_others(team, m);

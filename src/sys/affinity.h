@@ -4,6 +4,9 @@
 #ifndef NP_SYS_AFFINITY_H
 #define NP_SYS_AFFINITY_H
 
+#include <stdbool.h>
+
+#include "base/cpulist.h"
 #include "base/err.h"
 
 /*
@@ -14,11 +17,20 @@ int np_bind_cpu(int cpu, struct np_err *err);
 
 /* The processors that the calling thread may use, to be put back later: a cpu_set_t. */
 struct np_cpus {
-	unsigned long words[1024 / (8 * sizeof(unsigned long))];
+	unsigned long words[NP_CPULIST_MOST / (8 * sizeof(unsigned long))];
 	int known;
 };
 
 void np_cpus_save(struct np_cpus *c);
 void np_cpus_restore(const struct np_cpus *c);
+
+/*
+ * Leave out the processors that the calling thread can't be bound to. Returns the first of them, or
+ * -1: none is missing.
+ */
+int np_cpus_leave_out(struct np_cpu_turns *t);
+
+/* The only processor that the calling thread may run on; -1: there are several. */
+int np_cpu_bound(void);
 
 #endif

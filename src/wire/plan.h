@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "base/cpulist.h"
 #include "wire/msg.h"
 #include "wire/tagged.h"
 

@@ -615,6 +615,56 @@ a_test_settles_what_was_left_open(void **state)
 	assert_true(cli.bound && cli.unbound);
 }
 
+/* One number is netperf's; a list is of either end. */
+static void
+processors_may_be_lists(void **state)
+{
+	const struct np_place *near = &parsed("")->plan.near.place;
+	const struct np_place *far = &parsed("")->plan.far.place;
+	struct np_cli cli;
+	struct np_err err;
+
+	(void)state;
+	near = &parsed("-T 0-3,4+6")->plan.near.place;
+	assert_int_equal(near->cpu, -1);
+	assert_int_equal(near->turns.count, 4);
+	assert_int_equal(near->turns.cpu[3], 3);
+	assert_int_equal(far->cpu, -1);
+	assert_int_equal(far->turns.count, 2);
+	assert_int_equal(far->turns.cpu[1], 6);
+	parsed("-T 0-2:2");
+	assert_int_equal(near->turns.count, 2);
+	assert_int_equal(far->turns.count, 2);
+	parsed("-T ,1-2");
+	assert_int_equal(near->turns.count, 0);
+	assert_int_equal(far->turns.count, 2);
+	parsed("-T 5,1-2");
+	assert_int_equal(near->cpu, 5);
+	parsed("-T 0-3,4+6 -T 1,2");
+	assert_int_equal(near->turns.count + far->turns.count, 0);
+	assert_int_equal(near->cpu, 1);
+	assert_int_equal(far->cpu, 2);
+	parsed("-T 1,2 -T ,0-1");
+	assert_int_equal(near->cpu, 1);
+	assert_int_equal(far->cpu, -1);
+	assert_wrong("-T 0-", "-T: 0- is no list of processors (try 0-3");
+	assert_wrong("-T 3-1", "3-1 is no list");
+	assert_wrong("-T 0,1+x", "1+x is no list");
+	assert_wrong("-T 0-256", "more than 256");
+	assert_wrong("-T 9+7+5+3+1+0+8191+44+33+22+11+100", "longer than 31 characters");
+	assert_wrong("-T ,", "holds no value");
+	assert_unfit("-T 8190+8191,0", "-T: processor 8190 can't be had at this end");
+	/* One worker at the far end needs no list, which old daemons could not be told. */
+	cli = *parsed("-T ,8190+8191");
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_int_equal(cli.plan.far.place.cpu, 8190);
+	assert_int_equal(cli.plan.far.place.turns.count, 0);
+	cli = *parsed("-T ,8190+8191 --flows 2");
+	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
+	assert_int_equal(cli.plan.far.place.cpu, -1);
+	assert_int_equal(cli.plan.far.place.turns.count, 2);
+}
+
 /* ---- Several connections ---- */
 
 static void
@@ -769,6 +819,7 @@ main(void)
 		cmocka_unit_test(protocols_are_chosen_by_name),
 		cmocka_unit_test(the_unit_goes_by_the_test),
 		cmocka_unit_test(a_test_settles_what_was_left_open),
+		cmocka_unit_test(processors_may_be_lists),
 		cmocka_unit_test(flows_and_engines_arrive),
 		cmocka_unit_test(what_excludes_flows_is_named),
 		cmocka_unit_test(other_flows_are_sessions),

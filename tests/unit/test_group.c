@@ -386,10 +386,38 @@ what_can_t_be_shared_is_refused(void **state)
 	refused(&p, &t, SESSIONS, "port 7000");
 }
 
+/* Sessions go on in a list of processors where the one before left off. */
+static void
+sessions_take_turns_on_processors(void **state)
+{
+	struct np_plan p, one;
+
+	(void)state;
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	assert_null(np_cpu_turns_parse(&p.near.place.turns, "0-4"));
+	assert_null(np_cpu_turns_parse(&p.far.place.turns, "8+7"));
+	one = p;
+	np_plan_place(&one, 3);
+	assert_int_equal(np_cpu_turn(&one.near.place.turns, 0), 3);
+	assert_int_equal(one.far.place.cpu, 7);
+	assert_int_equal(one.far.place.turns.count, 0);
+	/* Several threads each. */
+	p.flows = 4;
+	p.near.place.threads = 2;
+	p.far.place.threads = 3;
+	one = p;
+	np_plan_place(&one, 1);
+	assert_int_equal(np_cpu_turn(&one.near.place.turns, 0), 2);
+	assert_int_equal(one.far.place.cpu, -1);
+	assert_int_equal(np_cpu_turn(&one.far.place.turns, 0), 7);
+	assert_int_equal(np_cpu_turn(&one.far.place.turns, 1), 8);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sessions_take_turns_on_processors),
 		cmocka_unit_test(a_count_is_shared_out),
 		cmocka_unit_test(whole_sends_are_shared_out),
 		cmocka_unit_test(a_stream_goes_each_way),

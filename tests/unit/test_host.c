@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/cpulist.h"
+#include "sys/affinity.h"
 #include "sys/rtnl.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
@@ -220,6 +221,114 @@ lists_of_processors(void **state)
 	}
 }
 
+/* In the order of the user's words, and written as briefly as can be. */
+static void
+turns_of_processors_are_read_and_written(void **state)
+{
+	static const struct {
+		const char *text, *again; /* NULL: no such list */
+		uint32_t count;
+		int last;
+	} cases[] = {
+		{ "3", "3", 1, 3 },
+		{ "0-3", "0-3", 4, 3 },
+		{ "0-3+8", "0-3+8", 5, 8 },
+		{ "4+0", "4+0", 2, 0 },
+		{ "0+1+2", "0-2", 3, 2 },
+		{ "0-7:2", "0-6:2", 4, 6 },
+		{ "0+2", "0+2", 2, 2 },
+		{ "0-1:7", "0", 1, 0 },
+		{ "1+1+0", "1+1+0", 3, 0 },
+		{ "8191", "8191", 1, 8191 },
+		{ "0-255", "0-255", 256, 255 },
+		{ "0-256", NULL, 0, 0 },
+		{ "8192", NULL, 0, 0 },
+		{ "0-99999", NULL, 0, 0 },
+		{ "4294967296", NULL, 0, 0 },
+		{ "", NULL, 0, 0 },
+		{ "3-1", NULL, 0, 0 },
+		{ "0-", NULL, 0, 0 },
+		{ "-1", NULL, 0, 0 },
+		{ "0+", NULL, 0, 0 },
+		{ "+0", NULL, 0, 0 },
+		{ "0-3:0", NULL, 0, 0 },
+		{ "0:2", NULL, 0, 0 },
+		{ "0-3,8", NULL, 0, 0 },
+		{ " 0", NULL, 0, 0 },
+		{ "0x1", NULL, 0, 0 },
+	};
+	char text[NP_CPU_TURNS_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(cases); i++) {
+		struct np_cpu_turns t = { .count = 7 };
+		const char *why = np_cpu_turns_parse(&t, cases[i].text);
+
+		if ((why == NULL) != (cases[i].again != NULL) || t.count != cases[i].count) {
+			fail_msg("'%s': %s, %u", cases[i].text, why != NULL ? why : "read",
+				 t.count);
+		}
+		if (why == NULL) {
+			assert_true(np_cpu_turns_text(&t, text, sizeof(text)));
+			assert_string_equal(text, cases[i].again);
+			assert_int_equal(np_cpu_turn(&t, t.count - 1), cases[i].last);
+			assert_int_equal(np_cpu_turn(&t, t.count), t.cpu[0]);
+		} else {
+			assert_int_equal(np_cpu_turn(&t, 0), -1);
+		}
+	}
+}
+
+static void
+turns_may_begin_elsewhere_and_be_too_long(void **state)
+{
+	struct np_cpu_turns t;
+	char text[NP_CPU_TURNS_TEXT] = "x";
+
+	(void)state;
+	assert_null(np_cpu_turns_parse(&t, "0-3"));
+	np_cpu_turns_begin(&t, 6);
+	assert_true(np_cpu_turns_text(&t, text, sizeof(text)));
+	assert_string_equal(text, "2-3+0-1");
+	assert_null(np_cpu_turns_parse(&t, "9+7+5+3+1+0+8191+44+33+22+11+100"));
+	assert_false(np_cpu_turns_text(&t, text, sizeof(text)));
+	assert_string_equal(text, "");
+	t.count = 0;
+	np_cpu_turns_begin(&t, 1);
+	assert_true(np_cpu_turns_text(&t, text, sizeof(text)));
+	assert_string_equal(text, "");
+}
+
+/* Processor 8191 is nobody's here; the thread's own set stays. */
+static void
+what_cannot_be_had_is_left_out(void **state)
+{
+	struct np_cpus before, after;
+	enum { BITS = 8 * sizeof(before.words[0]) };
+	struct np_cpu_turns t = { .count = 0 };
+	int first = 0;
+
+	(void)state;
+	np_cpus_save(&before);
+	assert_true(before.known);
+	while ((before.words[first / BITS] >> first % BITS & 1) == 0) {
+		first++;
+	}
+	t.cpu[t.count++] = 8191;
+	t.cpu[t.count++] = (uint16_t)first;
+	t.cpu[t.count++] = 8190;
+	assert_int_equal(np_cpus_leave_out(&t), 8191);
+	assert_int_equal(t.count, 1);
+	assert_int_equal(t.cpu[0], first);
+	assert_int_equal(np_cpus_leave_out(&t), -1);
+	np_cpus_save(&after);
+	assert_memory_equal(before.words, after.words, sizeof(before.words));
+	if (np_bind_cpu(first, NULL) == NP_OK) {
+		assert_int_equal(np_cpu_bound(), first);
+	}
+	np_cpus_restore(&before);
+}
+
 static void
 addresses_have_interfaces(void **state)
 {
@@ -311,6 +420,9 @@ main(void)
 						root_remove),
 		cmocka_unit_test_setup_teardown(what_is_missing_is_named, root_make, root_remove),
 		cmocka_unit_test(lists_of_processors),
+		cmocka_unit_test(turns_of_processors_are_read_and_written),
+		cmocka_unit_test(turns_may_begin_elsewhere_and_be_too_long),
+		cmocka_unit_test(what_cannot_be_had_is_left_out),
 		cmocka_unit_test(addresses_have_interfaces),
 		cmocka_unit_test(the_machine_itself),
 	};

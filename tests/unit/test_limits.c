@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -243,6 +244,21 @@ fewer_flows_are_granted(void **state)
 	assert_string_equal(granted.engine, "sync");
 	limits.bytes = NP_SESSION_BYTES;
 	expect_no_plan(&limits, &m, ENOMEM, "(netserver --max-memory)");
+}
+
+/* What this machine has not is left out; the answer says what is in force. */
+static void
+processors_that_there_are_are_granted(void **state)
+{
+	struct np_limits limits = { .flows = 3 };
+	struct np_plan_message m = five_by_plan();
+
+	(void)state;
+	assert_string_equal(expect_plan(&limits, &m).cpus, "");
+	snprintf(m.cpus, sizeof(m.cpus), "8190-8191");
+	assert_string_equal(expect_plan(&limits, &m).cpus, "");
+	snprintf(m.cpus, sizeof(m.cpus), "8190+%d", sched_getcpu());
+	assert_string_equal(expect_plan(&limits, &m).cpus, m.cpus + strlen("8190+"));
 }
 
 static void
@@ -765,6 +781,7 @@ main(void)
 		cmocka_unit_test(longer_tests_are_turned_down),
 		cmocka_unit_test(larger_messages_are_turned_down),
 		cmocka_unit_test(fewer_flows_are_granted),
+		cmocka_unit_test(processors_that_there_are_are_granted),
 		cmocka_unit_test(what_takes_more_memory_is_turned_down),
 		cmocka_unit_test(no_test_takes_more_than_was_reckoned),
 		cmocka_unit_test(ports_come_from_the_range),

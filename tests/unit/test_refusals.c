@@ -289,6 +289,33 @@ a_plan_that_makes_no_sense_is_refused(void **state)
 	}
 }
 
+/* A list of processors is read strictly, and shown without what could write to a terminal. */
+static void
+a_plan_whose_processors_are_no_list_is_refused(void **state)
+{
+	static const struct {
+		const char *cpus, *says;
+	} rows[] = {
+		{ "3-1", "cpus: 3-1 is no list" },
+		{ "0-9\x1bx", "cpus: 0-9?x is no list" },
+		{ "0-999", "cpus: 0-999 is a list of more than 256" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_plan_message m = five_by_plan();
+		struct np_why why;
+		struct session s;
+
+		snprintf(m.cpus, sizeof(m.cpus), "%s", rows[i].cpus);
+		session_open(&s);
+		ask_tagged(&s, &np_tagged_plan, &m);
+		assert_int_equal(answer(&s, np_why_layout, &why).word, EINVAL);
+		assert_has(why.text, rows[i].says);
+		session_close(&s);
+	}
+}
+
 /* Numbers that are at the edge of something, in every field of every request. */
 static void
 no_request_takes_more_memory_than_the_limit(void **state)
@@ -340,6 +367,7 @@ main(void)
 		cmocka_unit_test(a_file_of_the_fill_directory_is_sent),
 		cmocka_unit_test(no_other_file_is),
 		cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
+		cmocka_unit_test(a_plan_whose_processors_are_no_list_is_refused),
 		cmocka_unit_test(no_request_takes_more_memory_than_the_limit),
 	};
 

@@ -69,6 +69,9 @@ random_plan(struct np_plan *p, uint64_t *seed)
 	p->flows = 1 + (uint32_t)(next_random(seed) % NP_FLOWS_MAX) * np_plan_several(p);
 	p->burst = (uint32_t)next_random(seed) % 99;
 	p->far.place.engine = next_random(seed) % 2 == 0 ? np_engine_find("sync") : NULL;
+	if (next_random(seed) % 2 == 0) {
+		assert_null(np_cpu_turns_parse(&p->far.place.turns, "4-7+0-2:2"));
+	}
 	p->far.call.dirty = random_size(seed);
 	p->far.call.clean = random_size(seed);
 	p->far.call.interval_burst = (uint32_t)next_random(seed);
@@ -155,6 +158,7 @@ check_asked_plan(const struct np_plan *p, const struct np_plan *q)
 	assert_int_equal(q->flows, p->flows);
 	assert_int_equal(q->burst, p->burst);
 	assert_ptr_equal(q->near.place.engine, p->far.place.engine);
+	assert_memory_equal(&q->near.place.turns, &p->far.place.turns, sizeof(q->near.place.turns));
 	assert_int_equal(q->near.place.measure_cpu, p->far.place.measure_cpu);
 	assert_int_equal(q->near.call.dirty, p->far.call.dirty);
 	assert_int_equal(q->near.call.clean, p->far.call.clean);

@@ -1,0 +1,151 @@
+"""Where threads run (-T with lists) and where packets come in: what a document says of it is what the kernel
+says, and what this machine has not is told.
+"""
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any, List, Set, Tuple
+
+import lib
+
+HOST = "127.0.0.1"
+PATIENCE = 60
+NOWHERE = 8190  # a processor that no machine of ours has
+
+# Options, and what the line about them says.
+REFUSED = (
+    ("-T 0-", ("-T", "0-", "0-3")),
+    ("-T 3-1", ("-T", "3-1", "0-3")),
+    ("-T 0,0+", ("-T", "0+", "0-3")),
+    ("-T 0-1:0", ("-T", "0-1:0", "0-6:2")),
+    ("-T ,0-300", ("-T", "0-300", "256")),
+    ("-T ,", ("-T", "no value")),
+    (f"-T {NOWHERE}+{NOWHERE + 1},0", ("-T", f"processor {NOWHERE}", "leave it out")),
+)
+
+
+def processors() -> List[int]:
+    return sorted(os.sched_getaffinity(0))
+
+
+def listed(cpus: List[int]) -> str:
+    return f"{cpus[0]}-{cpus[1]}" if cpus[1] == cpus[0] + 1 else f"{cpus[0]}+{cpus[1]}"
+
+
+def refused(port: int, args: str, says: List[str]) -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args.split()], timeout=20)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", *says)
+
+
+def document_of(port: int, test: str, *args: str) -> Tuple[Any, str]:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", "--json", *args], PATIENCE)
+    assert got.rc == 0, got
+    return json.loads(got.out), got.err
+
+
+def threads_take_turns(port: int, cpus: List[int]) -> None:
+    """The second processor is named first: the order is the user's."""
+    text = f"{cpus[1]}+{cpus[0]}"
+    document, err = document_of(port, "TCP_RR", "-T", text, "--flows", "6", "--threads", "3")
+    workers, parameters = document["iterations"][0]["workers"], document["parameters"]
+    wanted = [cpus[1], cpus[0], cpus[1]]
+    assert [worker["bound"] for worker in workers] == wanted, workers
+    assert [worker["cpu"] for worker in workers] == wanted, workers
+    assert parameters["asked"]["near"]["cpus"] == parameters["asked"]["far"]["cpus"] == text, parameters
+    assert parameters["granted"]["far"]["cpus"] == text and not err, (parameters, err)
+
+
+def one_number_is_of_the_process(port: int, cpu: int) -> None:
+    document, _ = document_of(port, "TCP_RR", "-T", f"{cpu},", "--flows", "2", "--threads", "2")
+    assert [row["bound"] for row in document["iterations"][0]["workers"]] == [cpu] * 2, document["iterations"]
+    asked = document["parameters"]["asked"]
+    assert asked["near"]["cpu"] == cpu and asked["near"]["cpus"] is None, asked
+
+
+def nobody_is_bound_unasked(port: int) -> None:
+    document, _ = document_of(port, "TCP_RR", "--flows", "2", "--threads", "2")
+    assert [row["bound"] for row in document["iterations"][0]["workers"]] == [None] * 2, document["iterations"]
+
+
+def allowed(pid: int) -> List[Set[int]]:
+    """The processors of each thread of a process."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found.append(os.sched_getaffinity(int(task.name)))
+        except ProcessLookupError:
+            pass
+    return found
+
+
+def a_session_binds_its_threads(daemon: lib.Daemon, cpus: List[int]) -> None:
+    """Those that work, and no other, to what there is; the rest of the list is told at both ends."""
+    seen: List[Set[int]] = []
+
+    def bound() -> bool:
+        seen[:] = [one for pid in daemon.children() for one in allowed(pid)]
+        return {min(one) for one in seen if len(one) == 1} == set(cpus)
+
+    before = daemon.log()
+    cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-l", "3", "--flows", "4", "--threads", "1,2",
+           "-T", f",{NOWHERE}+{listed(cpus)}"]
+    with lib.Started(cmd) as started:
+        assert lib.wait_for(bound, 20), seen
+        assert max(len(one) for one in seen) > 1, seen
+        got = started.finish(PATIENCE)
+    assert got.rc == 0, got
+    lib.error_line(got, "netperf", "binds its threads to", listed(cpus), f"-T ,{NOWHERE}")
+    new = [line for line in daemon.log()[len(before):].splitlines() if "bound" in line]
+    assert len(new) == 1 and f"processor {NOWHERE}" in new[0], new
+
+
+def sessions_take_turns(port: int, cpus: List[int]) -> None:
+    """Where a test is several sessions, each of them has the next processor at both ends."""
+    cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-l", "3", "--both", "-T", listed(cpus)]
+    seen: List[Set[int]] = []
+    with lib.Started(cmd) as started:
+
+        def bound() -> bool:
+            seen[:] = allowed(started.pid)
+            return {min(one) for one in seen if len(one) == 1} == set(cpus)
+
+        assert lib.wait_for(bound, 20), seen
+        got = started.finish(PATIENCE)
+    assert got.rc == 0, got
+
+
+def answers_come_in_where_they_were_sent(port: int, here: int, there: int) -> str:
+    """Over loopback a packet is taken in by the processor that sent it, through no receive queue."""
+    document, _ = document_of(port, "TCP_RR", "-T", f"{here},{there}", "--flows", "4")
+    rows = document["iterations"][0]["flows"]
+    assert [row["napi_id"] for row in rows] == [None] * 4, rows
+    assert [row["incoming_cpu"] for row in rows] == [there] * 4, rows
+    return f"processor {there}"
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+        cpus = processors()[:2]
+        if len(cpus) < 2:
+            report.skip("lists", "there is one processor")
+            return
+        report.case("a session binds its threads", partial(a_session_binds_its_threads, daemon, cpus))
+        report.case("sessions take turns", partial(sessions_take_turns, daemon.port, cpus))
+        if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
+            report.skip("documents", "made without libjansson")
+            return
+        report.case("threads take turns", partial(threads_take_turns, daemon.port, cpus))
+        report.case("one number is of the process", partial(one_number_is_of_the_process, daemon.port, cpus[0]))
+        report.case("nobody is bound unasked", partial(nobody_is_bound_unasked, daemon.port))
+        for here, there in ((cpus[0], cpus[1]), (cpus[1], cpus[0])):
+            report.case(f"answers come in where they were sent: {there}",
+                        partial(answers_come_in_where_they_were_sent, daemon.port, here, there))
+
+
+if __name__ == "__main__":
+    lib.main(suite)
