@@ -79,6 +79,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
 	%D%/bench/transport/eth.c \
 	%D%/bench/transport/many.c %D%/bench/transport/many.h \
+	%D%/bench/transport/spread.c %D%/bench/transport/spread.h \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \

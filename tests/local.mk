@@ -59,6 +59,7 @@ unit_tests = \
 	%D%/unit/test_select \
 	%D%/unit/test_server \
 	%D%/unit/test_status \
+	%D%/unit/test_spread \
 	%D%/unit/test_stop \
 	%D%/unit/test_taken \
 	%D%/unit/test_talk \

@@ -66,6 +66,13 @@ np_plan_several(const struct np_plan *p)
 	return most > 1 && p->flows <= most;
 }
 
+bool
+np_plan_spreads(const struct np_plan *p)
+{
+	return np_plan_several(p) && !p->pattern->connection_test && p->transport->connected &&
+	       p->transport->ip_protocol != 0 && !p->fast_open;
+}
+
 uint32_t
 np_plan_workers(const struct np_plan *p)
 {

@@ -79,6 +79,7 @@ struct np_plan {
 	bool fast_open, packet_info, use_write, retry_connect, copy_avoidance;
 	bool echo;       /* datagrams are sent to who proves by an echo that they are wanted */
 	bool both;       /* a stream each way at once, see run/group.h; never told to a far end */
+	bool spread;     /* data connections lie on different receive queues of the active end */
 	bool no_control; /* there is no daemon, only a service at the data port */
 	bool sequence;   /* datagrams of a stream are numbered, see bench/sequence.h */
 	bool ids;        /* requests and responses as datagrams have ids, see bench/ids.h */
@@ -100,6 +101,9 @@ const struct np_words *np_plan_words(const struct np_plan *p);
  */
 bool np_plan_several(const struct np_plan *p);
 uint32_t np_plan_most_flows(const struct np_plan *p);
+
+/* Can its data connections be made again before anything goes over them? */
+bool np_plan_spreads(const struct np_plan *p);
 
 /* How many workers the near end has: no more than flows. */
 uint32_t np_plan_workers(const struct np_plan *p);

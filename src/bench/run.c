@@ -15,6 +15,7 @@
 #include "bench/engine/engine.h"
 #include "bench/sequence.h"
 #include "bench/transport/many.h"
+#include "bench/transport/spread.h"
 
 static const struct np_terms no_terms;
 
@@ -291,13 +292,24 @@ np_run_trim(struct np_run *run, uint32_t flows)
 	}
 }
 
+static int
+meet_all(struct np_run *run, struct np_err *err)
+{
+	if (run->plan->spread && !run->plan->active) {
+		return np_spread_accept(run, err);
+	}
+	if (run->plan->transport->meet(run, err) != NP_OK) {
+		return err->code;
+	}
+	return run->conn->fd >= 0 ? np_many_meet(run, err) : NP_OK;
+}
+
 int
 np_run_meet(struct np_run *run, struct np_err *err)
 {
 	const struct np_transport *t = run->plan->transport;
 
-	if (t->meet(run, err) != NP_OK || (run->conn->fd >= 0 && np_many_meet(run, err) != NP_OK) ||
-	    (t->greet != NULL && t->greet(run, err) != NP_OK)) {
+	if (meet_all(run, err) != NP_OK || (t->greet != NULL && t->greet(run, err) != NP_OK)) {
 		return err->code;
 	}
 	for (uint32_t i = 0; i < run->conns && t->upgrade != NULL; i++) {

@@ -57,6 +57,15 @@ struct np_closing {
 	char cong[NP_CONG_MAX];     /* congestion control; empty: not known */
 };
 
+/* On which receive queues of the end that connects its data connections lie. */
+struct np_spread {
+	bool agreed;          /* the far end waits for those that are kept */
+	uint32_t queues;      /* on which there are any; 0: no queues are told */
+	uint32_t has;         /* that the interface has; 0: not known */
+	uint32_t collisions;  /* connections beyond their queue's even share */
+	uint32_t reconnected; /* connections that were made again, each time */
+};
+
 struct np_run {
 	const struct np_plan *plan;
 	const struct np_terms *terms; /* never NULL in an open one */
@@ -69,6 +78,7 @@ struct np_run {
 	struct np_conn *conn;     /* the data connections; in connection tests the series of them */
 	uint32_t conns;           /* how many */
 	struct np_closing closing;
+	struct np_spread spread;
 	struct np_err err; /* why the run failed; code NP_OK: it did not */
 };
 

@@ -194,6 +194,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.recv_width = w->recv_ring.width,
 		.flows = run->conns,
 		.workers = run->workers,
+		.spread = run->spread,
 	};
 	w->hist = NULL;
 	join_workers(run, t);

@@ -62,6 +62,7 @@ struct np_tally {
 	struct np_worker_result *worker; /* one row a worker; NULL: there was one alone */
 	uint32_t workers;
 	struct np_skew skew;
+	struct np_spread spread;
 };
 
 /* What has been counted so far. Any thread may ask while the run goes on. */

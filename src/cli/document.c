@@ -550,6 +550,24 @@ workers(struct np_document *d, const struct np_tally *t)
 	return rows;
 }
 
+/* How the connections lie on receive queues; null: nobody asked. */
+static json_t *
+spread(struct np_document *d, const struct np_tally *t)
+{
+	const struct np_spread *s = &t->spread;
+	json_t *o;
+
+	if (!t->plan->spread) {
+		return json_null();
+	}
+	o = json_object();
+	put(d, o, "queues", json_integer(s->queues));
+	put(d, o, "of", s->has > 0 ? json_integer(s->has) : json_null());
+	put(d, o, "collisions", s->queues > 0 ? json_integer(s->collisions) : json_null());
+	put(d, o, "reconnected", json_integer(s->reconnected));
+	return o;
+}
+
 static void
 put_skew(struct np_document *d, json_t *skew, const char *name, const struct np_skew *s)
 {
@@ -627,6 +645,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "flows", flows(d, t));
 	put(d, o, "workers", workers(d, t));
 	put(d, o, "skew", skews(d, out));
+	put(d, o, "spread", spread(d, t));
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(near));
 	put(d, o, "far", np_json_bag(far));

@@ -102,6 +102,7 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	const char *option = p->flows > 1                                            ? "--flows"
+			     : p->spread                                             ? "--spread"
 			     : p->near.place.threads > 1 || p->far.place.threads > 1 ? "--threads"
 			     : p->warm_up_ms > 0                                     ? "--warm-up"
 										     : NULL;
@@ -135,6 +136,32 @@ check_both(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+static int
+check_spread(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+
+	if (p->flows < 2) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--spread: one data connection lies on one queue (try --flows 8)");
+	}
+	if (p->fast_open) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--spread: not with TCP Fast Open, which connects with the first "
+			       "data (leave out -- -F)");
+	}
+	if (p->both) {
+		return np_fail(err, NP_EUSAGE, 0, "--spread: of one session (leave out --both)");
+	}
+	if (!np_plan_spreads(p)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--spread: %s has no lasting connections of IP that could be made "
+			       "again (try TCP_STREAM, TCP_MAERTS or TCP_RR)",
+			       cli->bench.name);
+	}
+	return NP_OK;
+}
+
 int
 np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err)
 {
@@ -142,6 +169,12 @@ np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_e
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--explain: not of %u sessions at once, whose evidence is that of "
 			       "one (leave out --flows, or use a netserver that knows plans)",
+			       sessions);
+	}
+	if (sessions > 1 && cli->plan.spread) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--spread: not of %u sessions, whose netserver takes connections as "
+			       "they come (leave it out, or use a netserver that knows plans)",
 			       sessions);
 	}
 	return NP_OK;
@@ -155,7 +188,8 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	const struct np_engine *engine;
 	const char *why;
 
-	if (p->both && check_both(cli, err) != NP_OK) {
+	if ((p->both && check_both(cli, err) != NP_OK) ||
+	    (p->spread && check_spread(cli, err) != NP_OK)) {
 		return err->code;
 	}
 	if ((p->flows > 1 && check_several(cli, err) != NP_OK) ||

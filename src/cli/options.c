@@ -1092,6 +1092,10 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "threads", CUSTOM, "local,remote",
 	      "threads that drive the data connections, no more than these (1)"),
 	  .set = set_threads },
+	{ ROW('\0', "spread", FLAG, NULL,
+	      "connect again until the flows lie on different receive queues of this end, where "
+	      "it has several"),
+	  TO(plan.spread) },
 	{ ROW('\0', "warm-up", CUSTOM, "s",
 	      "seconds that the data connections are driven before anything counts (0)"),
 	  .set = set_warm_up },

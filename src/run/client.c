@@ -671,6 +671,36 @@ tell_places(struct np_client *c, const struct test *t)
 	}
 }
 
+/* How --spread went. */
+static void
+tell_spread(struct np_client *c, const struct test *t)
+{
+	const struct np_spread *s = &t->run.spread;
+	uint32_t flows = t->run.conns;
+	char text[512];
+
+	if (c->hooks.tell == NULL || !t->run.plan->spread || t->run.window.started_ns == 0) {
+		return;
+	}
+	if (s->queues == 0) {
+		snprintf(
+		    text, sizeof(text),
+		    "--spread: no receive queues are told of the data connections: they are as "
+		    "they came");
+	} else if (!s->agreed) {
+		snprintf(text, sizeof(text),
+			 "--spread: %u flows on %u receive queues, %u of them beyond an even share "
+			 "(the netserver at %s is older and takes them as they come)",
+			 flows, s->queues, s->collisions, c->peer);
+	} else {
+		snprintf(text, sizeof(text),
+			 "--spread: %u flows on %u receive queues, %u of them beyond an even share "
+			 "(connected again: %u)",
+			 flows, s->queues, s->collisions, s->reconnected);
+	}
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
 static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct test *t, struct np_err *err)
@@ -697,6 +727,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	tell_places(c, t);
 	t->run.end.token = t->out->far.token;
+	t->run.spread.agreed = t->out->far.spreads;
 	if (t->run.conn->ids != NULL && !t->out->far.ids) {
 		NP_EACH_WORKER (w, &t->run) {
 			t->run.side->without_ids(w);
@@ -1007,6 +1038,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	if (rc != NP_OK) {
 		return rc;
 	}
+	tell_spread(c, t);
 	if (judge_drive(c, &d, t, err) != NP_OK) {
 		ask_why(c, &d, err);
 		return err->code;

@@ -27,6 +27,7 @@ static const struct {
 	{ NP_WP_PACKET_INFO, offsetof(struct np_plan, packet_info) },
 	{ NP_WP_COPY_AVOIDANCE, offsetof(struct np_plan, copy_avoidance) },
 	{ NP_WP_ECHO, offsetof(struct np_plan, echo) },
+	{ NP_WP_SPREAD, offsetof(struct np_plan, spread) },
 };
 
 static uint32_t
@@ -221,6 +222,7 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->token = m.token;
 	far->ids = (m.flags & NP_WP_IDS) != 0;
 	far->nodelay = (m.flags & NP_WP_NODELAY) != 0;
+	far->spreads = (m.flags & NP_WP_SPREAD) != 0;
 	far->measures_cpu = (m.flags & NP_WP_CPU) != 0;
 	far->sndbuf = m.send_buf_size;
 	far->rcvbuf = m.recv_buf_size;
@@ -458,13 +460,18 @@ asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	if (asked_flows(p, err) != NP_OK) {
 		return err->code;
 	}
+	if (p->spread && !np_plan_spreads(p)) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "flags: nothing to spread in %s over %s",
+			       p->pattern->name, p->transport->name);
+	}
 	return asked_engine(&m, p, err);
 }
 
 static uint32_t
 granted_flags(const struct np_plan *p, const struct np_run *run)
 {
-	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
+	return (p->nodelay ? NP_WP_NODELAY : 0) | (p->spread ? NP_WP_SPREAD : 0) |
+	       (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
 	       (run->worker->id.width > 0 ? NP_WP_IDS : 0);
 }
 

@@ -83,6 +83,17 @@ np_nic_begin(struct np_nic *n, const char *root, const char *device)
 	n->began_ns = np_now();
 }
 
+static void
+close_sockets(const struct np_nic *n)
+{
+	if (n->rtnl >= 0) {
+		close(n->rtnl);
+	}
+	if (n->inet >= 0) {
+		close(n->inet);
+	}
+}
+
 void
 np_nic_end(struct np_nic *n, struct np_bag *into)
 {
@@ -105,12 +116,7 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
 						       (double)(now - n->began_ns),
 			    "host.nic.other_packets_per_s");
 	}
-	if (n->rtnl >= 0) {
-		close(n->rtnl);
-	}
-	if (n->inet >= 0) {
-		close(n->inet);
-	}
+	close_sockets(n);
 }
 
 /* --- what rtnetlink tells ----------------------------------------------------------------------
@@ -378,6 +384,24 @@ count_queues(const struct np_nic *n, const char *kind)
 			 kind, i);
 	} while (stat(path, &st) == 0 && i++ < QUEUES);
 	return i;
+}
+
+uint32_t
+np_nic_rx_queues(const char *root, const char *device)
+{
+	struct np_rtnl_link link = { .rx_queues = 0 };
+	uint32_t queues;
+	struct np_nic n;
+
+	np_nic_begin(&n, root, device);
+	if (n.sysfs_is_ours) {
+		queues = (uint32_t)count_queues(&n, "rx"); /* those in use */
+	} else {
+		queues =
+		    n.rtnl >= 0 && np_rtnl_link(n.rtnl, device, &link) == 0 ? link.rx_queues : 0;
+	}
+	close_sockets(&n);
+	return queues;
 }
 
 static void

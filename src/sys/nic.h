@@ -20,6 +20,9 @@ struct np_nic {
 
 void np_nic_begin(struct np_nic *n, const char *root, const char *device);
 
+/* How many receive queues an interface has; 0: not known. */
+uint32_t np_nic_rx_queues(const char *root, const char *device);
+
 /* Put host.nic.* but the traffic. */
 void np_nic_facts(const struct np_nic *n, struct np_bag *into);
 

@@ -18,7 +18,7 @@ enum {
 	NP_GRANT_PORTS = 64     /* ports that a GRANT can name */
 };
 
-/* Bits of a PLAN's flags; of a GRANT's the first three. */
+/* Bits of a PLAN's flags; of a GRANT's the first three and the last. */
 #define NP_WP_NODELAY 0x1U
 #define NP_WP_CPU 0x2U /* measure CPU utilisation */
 #define NP_WP_IDS 0x4U /* requests and responses as datagrams have ids */
@@ -30,7 +30,8 @@ enum {
 #define NP_WP_FAST_OPEN 0x100U
 #define NP_WP_PACKET_INFO 0x200U /* answer from the address that the datagram came to */
 #define NP_WP_COPY_AVOIDANCE 0x400U
-#define NP_WP_ECHO 0x800U /* the client echoes a token before datagrams are sent to it */
+#define NP_WP_ECHO 0x800U    /* the client echoes a token before datagrams are sent to it */
+#define NP_WP_SPREAD 0x1000U /* only data connections that say so are kept */
 
 /* struct np_plan_message, np_grant_message, np_result_message. */
 #define NP_T_MESSAGE(message, code, title) struct np_##message##_message {

@@ -1,9 +1,11 @@
 """Where threads run (-T with lists) and where packets come in: what a document says of it is what the kernel
-says, and what this machine has not is told.
+says, and what this machine has not is told. Needs root, for a link with several receive queues.
 """
 
 import json
 import os
+import shutil
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any, List, Set, Tuple
@@ -22,6 +24,10 @@ REFUSED = (
     ("-T 0-1:0", ("-T", "0-1:0", "0-6:2")),
     ("-T ,0-300", ("-T", "0-300", "256")),
     ("-T ,", ("-T", "no value")),
+    ("--spread", ("--spread", "--flows")),
+    ("--spread --flows 2 -t TCP_CRR", ("--spread", "TCP_CRR", "TCP_RR")),
+    ("--spread --flows 2 -t UDP_RR", ("--spread", "UDP_RR")),
+    ("--spread --flows 2 -- -F", ("--spread", "-F")),
     (f"-T {NOWHERE}+{NOWHERE + 1},0", ("-T", f"processor {NOWHERE}", "leave it out")),
 )
 
@@ -126,6 +132,83 @@ def answers_come_in_where_they_were_sent(port: int, here: int, there: int) -> st
     return f"processor {there}"
 
 
+def nothing_to_spread_over(port: int) -> None:
+    """Loopback has no receive queues: a line says so, and the test goes on."""
+    document, err = document_of(port, "TCP_RR", "--spread", "--flows", "4")
+    one = document["iterations"][0]
+    assert "--spread: no receive queues are told" in err and len(err.splitlines()) == 1, err
+    assert one["spread"] == {"queues": 0, "of": one["spread"]["of"], "collisions": None, "reconnected": 0}, one
+    assert all(row["transactions"] > 0 for row in one["flows"]), one["flows"]
+
+
+class Wire:
+    """A veth between two namespaces, with receive queues that the kernel numbers."""
+
+    queues, far = 4, "10.99.7.2"
+
+    def __init__(self) -> None:
+        self._names = [f"place{os.getpid()}{end}" for end in "ab"]
+        self.client, self.server = (["ip", "netns", "exec", name] for name in self._names)
+
+    def __enter__(self) -> "Wire":
+        near, far = self._names
+        try:
+            for name in self._names:
+                must(["ip", "netns", "add", name])
+            many = ["numrxqueues", str(self.queues), "numtxqueues", str(self.queues)]
+            must(["ip", "link", "add", "v", "netns", near, *many, "type", "veth", "peer", "name", "v", "netns", far,
+                  *many])
+            for name, address in ((near, "10.99.7.1"), (far, self.far)):
+                must(["ip", "-n", name, "address", "add", f"{address}/24", "dev", "v"])
+                must(["ip", "-n", name, "link", "set", "v", "up"])
+                # Packets go by NAPI where the one end has GRO and the other no TSO.
+                must(["ip", "netns", "exec", name, "ethtool", "-K", "v", "tso", "off", "gro", "on"])
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self._names:
+            lib.run(["ip", "netns", "del", name], timeout=60)
+
+
+def must(cmd: List[str]) -> None:
+    got = lib.run(cmd, timeout=60)
+    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
+
+
+def flows_lie_apart(wire: Wire, port: int, test: str, flows: int, *args: str) -> str:
+    cmd = [*wire.client, lib.netperf(), "-H", wire.far, "-p", str(port), "-t", test, "-l", "1", "--json", "--flows",
+           str(flows), *args]
+    got = lib.run([*cmd, "--spread"], PATIENCE)
+    assert got.rc == 0, got
+    one = json.loads(got.out)["iterations"][0]
+    on = Counter(row["napi_id"] for row in one["flows"])
+    if None in on:
+        assert "--spread: no receive queues are told" in got.err, got.err
+        return "this kernel tells no queues of a veth"
+    spread, share = one["spread"], -(-flows // wire.queues)
+    lib.error_line(got, "netperf", "--spread", f"{flows} flows on {len(on)} receive queues")
+    assert spread["queues"] == len(on) and spread["of"] == wire.queues, (spread, on)
+    assert spread["collisions"] == sum(max(0, n - share) for n in on.values()), (spread, on)
+    assert spread["collisions"] == 0, f"64 rounds did not do: {spread}, {on}"
+    assert all(row["bytes_sent"] > 0 for row in one["flows"]), one["flows"]
+    return f"{spread['reconnected']} made again"
+
+
+def over_a_wire(report: lib.Report) -> None:
+    why = lib.no_lab() or ("" if shutil.which("ethtool") else "no program ethtool")
+    if why:
+        report.skip("flows lie apart", why)
+        return
+    with Wire() as wire, lib.Daemon(prefix=wire.server) as daemon:
+        for test, flows, args in (("TCP_RR", 4, ()), ("TCP_RR", 64, ("--threads", "2")), ("TCP_STREAM", 8, ()),
+                                  ("TCP_STREAM", 4, ("--threads", "4"))):
+            report.case(f"flows lie apart: {flows} of {test} {' '.join(args)}",
+                        partial(flows_lie_apart, wire, daemon.port, test, flows, *args))
+
+
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
@@ -139,6 +222,8 @@ def suite(report: lib.Report) -> None:
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
             report.skip("documents", "made without libjansson")
             return
+        report.case("nothing to spread over", partial(nothing_to_spread_over, daemon.port))
+        over_a_wire(report)
         report.case("threads take turns", partial(threads_take_turns, daemon.port, cpus))
         report.case("one number is of the process", partial(one_number_is_of_the_process, daemon.port, cpus[0]))
         report.case("nobody is bound unasked", partial(nobody_is_bound_unasked, daemon.port))

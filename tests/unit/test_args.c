@@ -713,6 +713,31 @@ what_excludes_flows_is_named(void **state)
 	assert_unfit("--flows 2 --engine ,sync", "--engine ,sync");
 }
 
+/* Connections of IP that last until the end, several of them. */
+static void
+what_can_be_spread(void **state)
+{
+	static const char *const others[] = {
+		"-t UDP_RR",     "-t TCP_CRR", "-t STREAM_RR",    "-t DLCL_RR",
+		"-t UDP_STREAM", "-t TCP_CC",  "--both",          "-- -F",
+		"-t VSOCK_RR",   "-t TCP_MSS", "-N -H 127.0.0.1",
+	};
+	char line[100];
+
+	(void)state;
+	assert_false(parsed("")->plan.spread);
+	chosen("--spread --flows 2");
+	chosen("--spread --flows 2 -t TCP_SENDFILE");
+	chosen("--spread --flows 2 -t TCP_MAERTS --threads 2");
+	chosen("--spread --flows 2 -t OMNI -- -d rr");
+	assert_unfit("--spread", "--spread: one data connection");
+	assert_unfit("--spread --flows 2 -t TCP_CRR", "--spread: TCP_CRR has no lasting");
+	for (size_t i = 0; i < LEN(others); i++) {
+		snprintf(line, sizeof(line), "--spread --flows 2 %s", others[i]);
+		assert_unfit(line, "-");
+	}
+}
+
 /* What no session can have several of has as many sessions. */
 static void
 other_flows_are_sessions(void **state)
@@ -820,6 +845,7 @@ main(void)
 		cmocka_unit_test(the_unit_goes_by_the_test),
 		cmocka_unit_test(a_test_settles_what_was_left_open),
 		cmocka_unit_test(processors_may_be_lists),
+		cmocka_unit_test(what_can_be_spread),
 		cmocka_unit_test(flows_and_engines_arrive),
 		cmocka_unit_test(what_excludes_flows_is_named),
 		cmocka_unit_test(other_flows_are_sessions),

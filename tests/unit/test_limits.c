@@ -246,6 +246,24 @@ fewer_flows_are_granted(void **state)
 	expect_no_plan(&limits, &m, ENOMEM, "(netserver --max-memory)");
 }
 
+/* A daemon that waits for connections to be kept says so. */
+static void
+a_choice_of_connections_is_granted(void **state)
+{
+	struct np_limits limits = { .flows = 3 };
+	struct np_plan_message m = five_by_plan();
+
+	(void)state;
+	assert_int_equal(expect_plan(&limits, &m).flags & NP_WP_SPREAD, 0);
+	m.flags = NP_WP_SPREAD;
+	assert_int_equal(expect_plan(&limits, &m).flags & NP_WP_SPREAD, NP_WP_SPREAD);
+	m.flags |= NP_WP_FAST_OPEN;
+	expect_no_plan(&limits, &m, EOPNOTSUPP, "nothing to spread in rr over TCP");
+	m.flags = NP_WP_SPREAD;
+	snprintf(m.transport, sizeof(m.transport), "UDP");
+	expect_no_plan(&limits, &m, EOPNOTSUPP, "nothing to spread in rr over UDP");
+}
+
 /* What this machine has not is left out; the answer says what is in force. */
 static void
 processors_that_there_are_are_granted(void **state)
@@ -781,6 +799,7 @@ main(void)
 		cmocka_unit_test(longer_tests_are_turned_down),
 		cmocka_unit_test(larger_messages_are_turned_down),
 		cmocka_unit_test(fewer_flows_are_granted),
+		cmocka_unit_test(a_choice_of_connections_is_granted),
 		cmocka_unit_test(processors_that_there_are_are_granted),
 		cmocka_unit_test(what_takes_more_memory_is_turned_down),
 		cmocka_unit_test(no_test_takes_more_than_was_reckoned),

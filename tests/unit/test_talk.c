@@ -79,6 +79,7 @@ random_plan(struct np_plan *p, uint64_t *seed)
 	p->ids = next_random(seed) % 2 == 0;
 	p->fast_open = next_random(seed) % 2 == 0;
 	p->packet_info = next_random(seed) % 2 == 0;
+	p->spread = next_random(seed) % 2 == 0 && np_plan_spreads(p);
 	p->copy_avoidance = next_random(seed) % 2 == 0;
 	snprintf(p->far.call.fill_file, sizeof(p->far.call.fill_file), "%.*s",
 		 (int)(next_random(seed) % 30), "/a/file/that/is/where/it/is/said");
@@ -166,6 +167,7 @@ check_asked_plan(const struct np_plan *p, const struct np_plan *q)
 	assert_int_equal(q->near.call.interval_us, p->far.call.interval_us);
 	assert_string_equal(q->near.call.fill_file, p->far.call.fill_file);
 	assert_int_equal(q->ids, p->ids);
+	assert_int_equal(q->spread, p->spread);
 	assert_int_equal(q->fast_open, p->fast_open);
 	assert_int_equal(q->packet_info, p->packet_info);
 	assert_int_equal(q->copy_avoidance, p->copy_avoidance);

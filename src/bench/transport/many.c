@@ -7,6 +7,7 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "bench/transport/spread.h"
 #include "wire/plan.h"
 
 /* Without connections each flow has a port at the far end, or shares one with others. */
@@ -111,12 +112,11 @@ no_connection(const struct np_run *run, uint32_t number, int error, struct np_er
 		       run->conns, np_addr_text(&peer, text));
 }
 
-/*
- * Begin to connect: those that take time do so at once with all others. In the UNIX domain none
- * does, unless as many wait as may; and who does not block would be refused then.
+/* In the UNIX domain none takes time, unless as many wait as may: who does not block is refused
+ * then.
  */
-static int
-begin_connect(struct np_run *run, uint32_t number, struct np_err *err)
+int
+np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	int fd = run->conn[number].fd;
 	struct np_addr peer;
@@ -134,9 +134,8 @@ begin_connect(struct np_run *run, uint32_t number, struct np_err *err)
 	return NP_OK;
 }
 
-/* Until it is connected, or the run is stopped. */
-static int
-end_connect(struct np_run *run, uint32_t number, struct np_err *err)
+int
+np_many_await(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	struct pollfd p = { .fd = run->conn[number].fd, .events = POLLOUT };
 	int error = 0;
@@ -157,12 +156,12 @@ static int
 connect_all(struct np_run *run, struct np_err *err)
 {
 	for (uint32_t i = 1; i < run->conns; i++) {
-		if (begin_connect(run, i, err) != NP_OK) {
+		if (np_many_begin(run, i, err) != NP_OK) {
 			return err->code;
 		}
 	}
 	for (uint32_t i = 1; i < run->conns; i++) {
-		if (end_connect(run, i, err) != NP_OK) {
+		if (np_many_await(run, i, err) != NP_OK) {
 			return err->code;
 		}
 	}
@@ -183,7 +182,11 @@ int
 np_many_meet(struct np_run *run, struct np_err *err)
 {
 	if (run->plan->active) {
-		return connect_all(run, err) == NP_OK ? as_driven(run) : (int)err->code;
+		if (connect_all(run, err) != NP_OK ||
+		    (run->plan->spread && np_spread_choose(run, err) != NP_OK)) {
+			return err->code;
+		}
+		return as_driven(run);
 	}
 	for (uint32_t i = 1; i < run->conns && run->plan->transport->connected; i++) {
 		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {

@@ -5,6 +5,8 @@
 #ifndef NP_BENCH_TRANSPORT_MANY_H
 #define NP_BENCH_TRANSPORT_MANY_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 struct np_run;
@@ -14,5 +16,11 @@ int np_many_open(struct np_run *run, struct np_err *err);
 
 /* Behind np_transport.meet: connect or accept the others. Blocks until np_stopped(). */
 int np_many_meet(struct np_run *run, struct np_err *err);
+
+/* Begin to connect one of them: those that take time do so at once with all others. */
+int np_many_begin(struct np_run *run, uint32_t number, struct np_err *err);
+
+/* Until it is connected, or the run is stopped. */
+int np_many_await(struct np_run *run, uint32_t number, struct np_err *err);
 
 #endif

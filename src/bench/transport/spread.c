@@ -1,0 +1,255 @@
+#include "bench/transport/spread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+#include "bench/transport/many.h"
+#include "sys/host.h"
+#include "sys/nic.h"
+
+/* ---- The end that connects ---- */
+
+enum { QUEUES = 1024 }; /* connections of further queues are left where they are */
+
+struct queue {
+	uint32_t id, flows;
+};
+
+/* How connections lie. */
+struct lie {
+	struct queue queue[QUEUES];
+	uint32_t queues;  /* that have been seen in any round */
+	uint32_t share;   /* as many connections as a queue may have */
+	uint32_t *again;  /* connections beyond that */
+	uint32_t surplus; /* how many */
+};
+
+static struct queue *
+queue_of(struct lie *l, uint32_t id)
+{
+	for (uint32_t i = 0; i < l->queues; i++) {
+		if (l->queue[i].id == id) {
+			return &l->queue[i];
+		}
+	}
+	if (l->queues == QUEUES) {
+		return NULL;
+	}
+	l->queue[l->queues] = (struct queue){ .id = id };
+	return &l->queue[l->queues++];
+}
+
+static int
+id_of(const struct np_conn *c)
+{
+	return np_sock_int(c->fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
+}
+
+/* The first connection is on no queue too many, hence never made again. */
+static void
+see(const struct np_run *run, struct lie *l)
+{
+	uint32_t queues;
+
+	l->surplus = 0;
+	for (uint32_t i = 0; i < l->queues; i++) {
+		l->queue[i].flows = 0;
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		int id = id_of(&run->conn[i]);
+
+		if (id > 0) {
+			(void)queue_of(l, (uint32_t)id);
+		}
+	}
+	queues = l->queues > run->spread.has ? l->queues : run->spread.has;
+	l->share = queues > 0 ? (run->conns + queues - 1) / queues : run->conns;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		int id = id_of(&run->conn[i]);
+		struct queue *q = id > 0 ? queue_of(l, (uint32_t)id) : NULL;
+
+		if (q != NULL && ++q->flows > l->share) {
+			l->again[l->surplus++] = i;
+		}
+	}
+}
+
+static int
+connect_again(struct np_run *run, const struct lie *l, struct np_err *err)
+{
+	for (uint32_t i = 0; i < l->surplus; i++) {
+		uint32_t number = l->again[i];
+		struct np_conn *c = &run->conn[number];
+
+		np_sock_reset(c->fd);
+		c->fd = run->plan->transport->another(run, number, err);
+		if (c->fd < 0 || np_many_begin(run, number, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	for (uint32_t i = 0; i < l->surplus; i++) {
+		if (np_many_await(run, l->again[i], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	run->spread.reconnected += l->surplus;
+	return NP_OK;
+}
+
+static int
+keep(const struct np_run *run, struct np_err *err)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (np_sys_send(run->conn[i].fd, "", 1) != 1) {
+			return np_fail(err, NP_ESYS, errno, "keep data connection %u of %u", i + 1,
+				       run->conns);
+		}
+	}
+	return NP_OK;
+}
+
+/* How many receive queues the interface has; 0: not known. */
+static uint32_t
+queues_here(const struct np_run *run)
+{
+	struct np_addr local;
+	struct np_err err;
+	char device[16];
+
+	if (np_sock_local(run->conn->fd, &local, &err) != NP_OK ||
+	    np_host_device((const struct sockaddr *)&local.sa, device) != 0) {
+		return 0;
+	}
+	return np_nic_rx_queues("", device);
+}
+
+static int
+choose(struct np_run *run, struct lie *l, struct np_err *err)
+{
+	struct np_spread *s = &run->spread;
+	uint64_t until = np_deadline(NP_SEC);
+
+	see(run, l);
+	for (int i = 0; s->agreed && l->surplus > 0 && i < NP_SPREAD_MOST; i++) {
+		if (i >= NP_SPREAD_ROUNDS && np_now() >= until) {
+			break;
+		}
+		if (connect_again(run, l, err) != NP_OK) {
+			return err->code;
+		}
+		see(run, l);
+	}
+	for (uint32_t i = 0; i < l->queues; i++) {
+		s->queues += l->queue[i].flows > 0;
+	}
+	s->collisions = l->surplus;
+	return s->agreed ? keep(run, err) : NP_OK;
+}
+
+int
+np_spread_choose(struct np_run *run, struct np_err *err)
+{
+	struct lie *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (l == NULL || (l->again = calloc(run->conns, sizeof(*l->again))) == NULL) {
+		free(l);
+		return np_fail(err, NP_ESYS, ENOMEM, "memory to spread %u flows", run->conns);
+	}
+	run->spread.has = queues_here(run);
+	rc = choose(run, l, err);
+	free(l->again);
+	free(l);
+	return rc;
+}
+
+/* ---- The end that accepts ---- */
+
+/* A connection that has said something is kept; one that is closed, or broken, leaves its place. */
+static uint32_t
+hear(struct np_conn *c, struct pollfd *p)
+{
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return 0;
+	}
+	p->fd = -1;
+	if (n == 1) {
+		return 1;
+	}
+	close(c->fd);
+	c->fd = -1;
+	return 0;
+}
+
+/* Take what waits, as far as there is room. */
+static int
+take_waiting(struct np_run *run, struct pollfd *polls, struct np_err *err)
+{
+	struct pollfd listener = { .fd = run->end.listen_fd, .events = POLLIN };
+
+	for (uint32_t i = 0; i < run->conns && poll(&listener, 1, 0) > 0; i++) {
+		if (run->conn[i].fd >= 0) {
+			continue;
+		}
+		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
+		polls[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
+	}
+	return NP_OK;
+}
+
+/* polls: one for each place, and behind them the listener's. */
+static int
+accept_kept(struct np_run *run, struct pollfd *polls, struct np_err *err)
+{
+	enum { PAUSE_MS = 100 };
+	uint32_t kept = 0;
+
+	while (kept < run->conns && !np_stopped(run->stop)) {
+		bool room = false;
+
+		for (uint32_t i = 0; i < run->conns; i++) {
+			room = room || run->conn[i].fd < 0;
+		}
+		polls[run->conns].fd = room ? run->end.listen_fd : -1;
+		if (poll(polls, run->conns + 1, PAUSE_MS) <= 0) {
+			continue;
+		}
+		for (uint32_t i = 0; i < run->conns; i++) {
+			kept += polls[i].fd >= 0 && polls[i].revents != 0
+				    ? hear(&run->conn[i], &polls[i])
+				    : 0;
+		}
+		if (polls[run->conns].revents != 0 && take_waiting(run, polls, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
+int
+np_spread_accept(struct np_run *run, struct np_err *err)
+{
+	struct pollfd *polls = calloc(run->conns + 1, sizeof(*polls));
+	int rc;
+
+	if (polls == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory to accept %u flows", run->conns);
+	}
+	for (uint32_t i = 0; i <= run->conns; i++) {
+		polls[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	}
+	rc = accept_kept(run, polls, err);
+	free(polls);
+	return rc;
+}
