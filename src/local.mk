@@ -57,6 +57,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/modules.def %D%/bench/transports.def \
 	%D%/bench/load.c %D%/bench/load.h \
 	%D%/bench/plan.c %D%/bench/plan.h %D%/bench/terms.h \
+	%D%/bench/ramp.c %D%/bench/ramp.h \
 	%D%/bench/registry.c \
 	%D%/bench/rings.c \
 	%D%/bench/run.c %D%/bench/run.h \

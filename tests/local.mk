@@ -49,6 +49,7 @@ unit_tests = \
 	%D%/unit/test_plan \
 	%D%/unit/test_preflight \
 	%D%/unit/test_prometheus \
+	%D%/unit/test_ramp \
 	%D%/unit/test_record \
 	%D%/unit/test_refusals \
 	%D%/unit/test_relay \
@@ -103,6 +104,7 @@ EXTRA_DIST += \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/placement.py \
 	%D%/e2e/preflight.py \
+	%D%/e2e/ramp.py \
 	%D%/e2e/scarce.py \
 	%D%/e2e/service.py \
 	%D%/e2e/sessions.py \

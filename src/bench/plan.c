@@ -73,6 +73,21 @@ np_plan_spreads(const struct np_plan *p)
 	       p->transport->ip_protocol != 0 && !p->fast_open;
 }
 
+const char *
+np_plan_no_ramp(const struct np_plan *p)
+{
+	if ((p->pattern != &np_pattern_stream && p->pattern != &np_pattern_rr) ||
+	    p->transport != &np_transport_tcp) {
+		return "only TCP_STREAM, TCP_MAERTS and TCP_RR have one";
+	}
+	if (p->length <= 0) {
+		return "it takes a test by time (-l with seconds)";
+	}
+	return p->warm_up_ms > 0 ? "connections that come while the test runs warm nothing up "
+				   "(leave --warm-up out)"
+				 : NULL;
+}
+
 uint32_t
 np_plan_workers(const struct np_plan *p)
 {

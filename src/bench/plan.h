@@ -68,9 +68,10 @@ struct np_plan {
 	struct np_addr bind;     /* address of the near data socket; len 0: the wildcard */
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
 	struct np_end near, far;
-	uint32_t flows;              /* data connections, at least one */
-	uint32_t warm_up_ms;         /* before the window opens */
-	int64_t length;              /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
+	uint32_t flows;      /* data connections, at least one */
+	uint32_t warm_up_ms; /* before the window opens */
+	uint32_t ramp;  /* data connections that begin a second (bench/ramp.h); 0: all at once */
+	int64_t length; /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
 	int32_t request, response;   /* bytes; -1 where the pattern has none */
 	uint32_t burst;              /* requests kept in flight beside the one waited for */
 	uint32_t timeout_ms;         /* datagram request/response: when a response counts as lost */
@@ -104,6 +105,9 @@ uint32_t np_plan_most_flows(const struct np_plan *p);
 
 /* Can its data connections be made again before anything goes over them? */
 bool np_plan_spreads(const struct np_plan *p);
+
+/* Why such a test can have no ramp; NULL: it can. */
+const char *np_plan_no_ramp(const struct np_plan *p);
 
 /* How many workers the near end has: no more than flows. */
 uint32_t np_plan_workers(const struct np_plan *p);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "bench/codec.h"
 #include "bench/engine/engine.h"
+#include "bench/ramp.h"
 #include "bench/sequence.h"
 #include "bench/transport/many.h"
 #include "bench/transport/spread.h"
@@ -83,6 +84,7 @@ free_worker(struct np_worker *w)
 	if (w->run != NULL && w->run->side->release != NULL) {
 		w->run->side->release(w);
 	}
+	np_ramp_free(w);
 	np_ring_free(&w->send_ring);
 	np_ring_free(&w->recv_ring);
 	np_stop_close(&w->stop);
@@ -129,7 +131,7 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	/* aligned_alloc() for the counters: their cache line is theirs alone. */
 	w->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*w->count));
 	w->hist = np_hist_new();
-	if (w->count == NULL || w->hist == NULL) {
+	if (w->count == NULL || w->hist == NULL || !np_ramp_make(w)) {
 		return ENOMEM;
 	}
 	memset(w->count, 0, sizeof(*w->count));
@@ -320,25 +322,39 @@ np_run_meet(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* What stands for all connections: of a ramp the first worker's first that came about. */
+static int
+first_fd(const struct np_run *run)
+{
+	const struct np_worker *w = run->worker;
+	uint32_t i = 0;
+
+	while (run->plan->ramp > 0 && i < w->conns && !w->conn[i].is_up) {
+		i++;
+	}
+	return i < w->conns ? w->conn[i].fd : -1;
+}
+
 void
 np_run_look(struct np_run *run)
 {
 	const struct np_transport *t = run->plan->transport;
+	int fd = first_fd(run);
 
-	if (run->conn->fd < 0) {
+	if (fd < 0) {
 		return;
 	}
-	run->closing.sndbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF);
-	run->closing.rcvbuf_end = np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF);
+	run->closing.sndbuf_end = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	run->closing.rcvbuf_end = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
 	if (t->look != NULL) {
-		t->look(run, run->conn->fd);
+		t->look(run, fd);
 	}
 }
 
 void
 np_run_hang_up(struct np_run *run)
 {
-	if (np_run_hung_up(run) && run->conn->fd >= 0 && !run->plan->active &&
+	if (np_run_hung_up(run) && first_fd(run) >= 0 && !run->plan->active &&
 	    run->plan->transport->connected) {
 		np_run_look(run);
 		np_run_shut(run);
@@ -356,9 +372,7 @@ np_run_shut(struct np_run *run)
 void
 np_run_close(struct np_run *run)
 {
-	if (run->conn->fd >= 0) {
-		np_run_look(run);
-	}
+	np_run_look(run);
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->conn[i].fd >= 0 && !run->end.lent) {
 			close(run->conn[i].fd);

@@ -100,12 +100,15 @@ np_run_connected(const struct np_run *run)
 
 /*
  * By what the controller may look at the first data connection while the window is open; -1: by
- * nothing. Those of connection tests come and go, in the worker's own table of descriptors.
+ * nothing. Those of connection tests come and go, in the worker's own table of descriptors; those
+ * that a ramp brings are the workers' until they are done.
  */
 static inline int
 np_run_lasting_fd(const struct np_run *run)
 {
-	return run->plan->pattern->connection_test ? -1 : run->conn->fd;
+	bool comes = run->plan->ramp > 0 && !run->plan->active;
+
+	return run->plan->pattern->connection_test || comes ? -1 : run->conn->fd;
 }
 
 /* The sizes of socket buffers that were asked for. */

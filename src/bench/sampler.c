@@ -9,11 +9,14 @@
 #include "net/sock.h"
 
 void
-np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns)
+np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns, bool ramp)
 {
 	uint32_t step = (conns + NP_SAMPLER_MOST - 1) / NP_SAMPLER_MOST;
 
 	for (uint32_t i = 0; i < conns; i += step) {
+		if (ramp && !conn[i].is_up) {
+			continue; /* it has not come about yet */
+		}
 		np_tcp_sum_add(&s->tcp, conn[i].fd);
 		s->queued_in += np_sock_queued(conn[i].fd, SIOCINQ);
 		s->queued_out += np_sock_queued(conn[i].fd, SIOCOUTQ);
@@ -27,7 +30,7 @@ np_sampler_answer(struct np_worker *w)
 	struct np_sample *s = &w->sampler.sample;
 
 	memset(s, 0, sizeof(*s));
-	np_sample_add(s, w->conn, w->conns);
+	np_sample_add(s, w->conn, w->conns, w->run->plan->ramp > 0);
 	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);
 }
 

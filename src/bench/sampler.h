@@ -38,8 +38,8 @@ np_sampler_is_asked(const struct np_sampler *s)
 	return atomic_load_explicit(&s->state, memory_order_relaxed) == 1;
 }
 
-/* Add what the kernel knows of some connections. */
-void np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns);
+/* Add what the kernel knows of some connections; of a ramp of those that have come about. */
+void np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns, bool ramp);
 
 /* The worker's: look, and answer. */
 void np_sampler_answer(struct np_worker *w);

@@ -30,6 +30,7 @@ np_counts_of(const struct np_run *run)
 		sum.late += np_seen(&c->late);
 		sum.stray += np_seen(&c->stray);
 		sum.surplus += np_seen(&c->surplus);
+		sum.up += np_seen(&c->up);
 	}
 	return sum;
 }
@@ -73,27 +74,37 @@ sum_retrans(const struct np_tally *t)
 	return sum < INT32_MAX ? (int)sum : INT32_MAX;
 }
 
+/* One connection's row. */
+static void
+take_flow(const struct np_run *run, const struct np_worker *w, const struct np_conn *c,
+	  struct np_flow_result *row)
+{
+	row->sent = c->sent;
+	row->received = c->received;
+	row->transactions = c->transactions;
+	row->worker = (uint32_t)(w - run->worker);
+	look(c->fd, run->plan->transport, row);
+}
+
+/* What a ramp did not bring has no row. */
 static int
 take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
-	if (run->conns < 2) {
+	struct np_flow_result *row;
+
+	if (t->flows < 2) {
 		return NP_OK;
 	}
-	t->flow = calloc(run->conns, sizeof(*t->flow));
+	t->flow = row = calloc(t->flows, sizeof(*t->flow));
 	if (t->flow == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u flows",
-			       run->conns);
+			       t->flows);
 	}
 	NP_EACH_WORKER (w, run) {
 		for (uint32_t i = 0; i < w->conns; i++) {
-			const struct np_conn *c = &w->conn[i];
-			struct np_flow_result *row = &t->flow[c - run->conn];
-
-			row->sent = c->sent;
-			row->received = c->received;
-			row->transactions = c->transactions;
-			row->worker = (uint32_t)(w - run->worker);
-			look(c->fd, run->plan->transport, row);
+			if (run->plan->ramp == 0 || w->conn[i].is_up) {
+				take_flow(run, w, &w->conn[i], row++);
+			}
 		}
 	}
 	t->closing.retrans = sum_retrans(t);
@@ -167,6 +178,29 @@ join_workers(const struct np_run *run, struct np_tally *t)
 	t->paced_ns /= run->workers;
 }
 
+static void
+take_ramp(struct np_run *run, struct np_tally *t)
+{
+	if (run->plan->ramp == 0) {
+		return;
+	}
+	t->ramp.rate = run->plan->ramp;
+	t->ramp.asked = run->conns;
+	t->ramp.came = t->flows = np_ramp_came(run);
+	NP_EACH_WORKER (w, run) {
+		if (w->ramp == NULL || w->ramp->hist == NULL) {
+			continue;
+		}
+		np_ramp_join(&t->ramp.failed, &w->ramp->failed);
+		if (t->ramp.hist == NULL) {
+			t->ramp.hist = w->ramp->hist;
+			w->ramp->hist = NULL;
+		} else {
+			np_hist_merge(t->ramp.hist, w->ramp->hist);
+		}
+	}
+}
+
 int
 np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 {
@@ -198,6 +232,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	};
 	w->hist = NULL;
 	join_workers(run, t);
+	take_ramp(run, t);
 	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
 }
 
@@ -215,6 +250,7 @@ np_counts_add(struct np_counts *sum, const struct np_counts *c)
 	sum->late += c->late;
 	sum->stray += c->stray;
 	sum->surplus += c->surplus;
+	sum->up += c->up;
 }
 
 /* The only flow of a tally as a row. */
@@ -308,6 +344,8 @@ void
 np_tally_free(struct np_tally *t)
 {
 	free(t->hist);
+	free(t->ramp.hist);
+	t->ramp.hist = NULL;
 	free(t->flow);
 	free(t->worker);
 	t->worker = NULL;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "bench/ramp.h"
 #include "bench/run.h"
 #include "stats/hist.h"
 
@@ -17,6 +18,7 @@ struct np_counts {
 	uint64_t sent, sends, received, receives; /* bytes, calls */
 	uint64_t transactions;
 	uint64_t failed, lost, duplicated, late, stray, surplus;
+	uint64_t up; /* data connections that a ramp has brought */
 };
 
 /* One data connection's share. */
@@ -36,6 +38,14 @@ struct np_worker_result {
 	int64_t user_us, system_us; /* of its thread; -1: not known */
 	int cpu;                    /* where its thread was at the end; -1: not known */
 	int bound;                  /* the only one that it may run on; -1: there are several */
+};
+
+/* How the connections of a ramp came about. */
+struct np_ramp_result {
+	uint32_t rate;        /* connections a second that were to be begun; 0: there was no ramp */
+	uint32_t asked, came; /* connections that were to come about, and that did */
+	struct np_ramp_failures failed;
+	struct np_hist *hist; /* from the begin of each until it was up; NULL: at the far end */
 };
 
 /* Between the first worker and the last one; -1: not known. */
@@ -58,11 +68,12 @@ struct np_tally {
 	size_t send_width, recv_width; /* buffers used in turn */
 
 	struct np_flow_result *flow;     /* one row a connection; NULL: there is one flow alone */
-	uint32_t flows;                  /* how many data connections there were */
+	uint32_t flows;                  /* how many data connections came about */
 	struct np_worker_result *worker; /* one row a worker; NULL: there was one alone */
 	uint32_t workers;
 	struct np_skew skew;
 	struct np_spread spread;
+	struct np_ramp_result ramp;
 };
 
 /* What has been counted so far. Any thread may ask while the run goes on. */

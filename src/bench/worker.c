@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "bench/codec.h"
 #include "bench/engine/syscall.h"
+#include "bench/ramp.h"
 #include "bench/run.h"
 
 void
@@ -26,6 +27,12 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	}
 	if ((w->codec & NP_C_SHARE) != 0) {
 		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
+	}
+	if (w->ramp != NULL) {
+		w->ramp->start_ns = now_ns;
+		w->ramp->rate = run->plan->ramp;
+		w->ramp->number = (uint32_t)(w - run->worker);
+		w->ramp->of = run->workers;
 	}
 	np_load_begin(&w->load, w->run->plan, now_ns);
 }
@@ -147,7 +154,9 @@ np_worker_part(struct np_worker *w)
 	np_worker_look(w);
 	np_worker_shut(w);
 	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
-		int one = part_one(w, w->conn[i].fd, &until);
+		/* What never came about has no far end. */
+		bool is_there = w->run->plan->ramp == 0 || w->conn[i].is_up;
+		int one = is_there ? part_one(w, w->conn[i].fd, &until) : 0;
 
 		rc = one != 0 ? one : rc;
 	}

@@ -25,6 +25,7 @@
 #include "stats/hist.h"
 #include "sys/thread.h"
 
+struct np_ramp;
 struct np_run;
 struct np_sequence;
 
@@ -42,6 +43,9 @@ enum np_need {
 	NP_SHUT,  /* its sending half closed, then NP_AWAIT */
 	NP_AWAIT, /* the far end's close, then NP_CLOSE */
 	NP_CLOSE, /* to be closed */
+	/* In a ramp (bench/ramp.h); the far end's are NP_OPEN until they are accepted: */
+	NP_CONNECT, /* to be begun, when it is due */
+	NP_COME,    /* to have come about */
 	/* Or-ed to the others: */
 	NP_PART = 1 << 4,   /* the rest of a message of which c->part bytes are done */
 	NP_REST = 1 << 5,   /* not before the load's next burst is due */
@@ -72,6 +76,7 @@ struct np_conn {
 	uint32_t ends;      /* end marks that have come */
 	uint32_t next_free; /* an engine's list of those that wait to be accepted */
 	bool is_void;       /* connection tests: its close ends no transaction */
+	bool is_up;         /* of a ramp: it has come about */
 };
 
 _Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
@@ -166,6 +171,7 @@ struct np_worker {
 	uint64_t patience_ns; /* how long a response is waited for; 0: for ever */
 
 	struct np_sequence *sequence; /* a receiver's, where datagrams are numbered; NULL */
+	struct np_ramp *ramp;         /* how its connections come about; NULL: all did before */
 	void *state;                  /* the side's own */
 	struct np_pktinfo pktinfo;
 	int file_fd;     /* of a file that is sent; the side's own; -1: none */

@@ -298,6 +298,7 @@ put_plan(struct np_document *d, const struct np_plan *p, const struct np_hello *
 
 	put(d, plan, "flows", json_integer(p->flows));
 	put(d, plan, "warm_up_s", np_json_real(p->warm_up_ms / 1e3));
+	put(d, plan, "ramp_per_s", p->ramp > 0 ? json_integer(p->ramp) : json_null());
 	put(d, threads, "near", json_integer(np_plan_workers(p)));
 	put(d, threads, "far", json_null());
 	put(d, plan, "sessions", json_integer(np_group_sessions(p, granted)));
@@ -427,6 +428,7 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	put(d, o, "unit", np_json_text(i->unit));
 	put(d, o, "seconds", np_json_real(i->seconds));
 	put(d, o, "ending_ms", json_integer((json_int_t)i->ending_ms));
+	put(d, o, "flows_up", i->ramps ? json_integer((json_int_t)i->flows_up) : json_null());
 	d->failed |= json_array_append_new(json_object_get(d->root, "interim"), o) != 0;
 }
 
@@ -514,6 +516,28 @@ flows(struct np_document *d, const struct np_tally *t)
 		d->failed |= json_array_append_new(rows, o) != 0;
 	}
 	return rows;
+}
+
+/* How the connections came about; null where they had done so before the window opened. */
+static json_t *
+ramp(struct np_document *d, const struct np_ramp_result *r)
+{
+	json_t *o, *failed;
+	char text[16];
+
+	if (r->rate == 0) {
+		return json_null();
+	}
+	o = json_object();
+	put(d, o, "flows", json_integer(r->asked));
+	put(d, o, "up", json_integer(r->came));
+	failed = part(d, o, "failed");
+	for (uint32_t i = 0; i < r->failed.reasons; i++) {
+		put(d, failed, np_ramp_reason(r->failed.by[i].error, text),
+		    json_integer(r->failed.by[i].count));
+	}
+	put(d, o, "connect", np_json_hist(r->hist));
+	return o;
 }
 
 /* Seconds of the processors' time; null where it is not known. */
@@ -646,6 +670,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "workers", workers(d, t));
 	put(d, o, "skew", skews(d, out));
 	put(d, o, "spread", spread(d, t));
+	put(d, o, "ramp", ramp(d, &t->ramp));
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(near));
 	put(d, o, "far", np_json_bag(far));

@@ -1,6 +1,9 @@
 #include "cli/flows.h"
 
+#include <stdio.h>
+
 #include "bench/engine/engine.h"
+#include "sys/file.h"
 
 static const char *
 why_not(const struct np_engine *e, const struct np_plan *p)
@@ -104,6 +107,7 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 	const char *option = p->flows > 1                                            ? "--flows"
 			     : p->spread                                             ? "--spread"
 			     : p->near.place.threads > 1 || p->far.place.threads > 1 ? "--threads"
+			     : p->ramp > 0                                           ? "--ramp"
 			     : p->warm_up_ms > 0                                     ? "--warm-up"
 										     : NULL;
 
@@ -111,6 +115,56 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0, "%s: %s has no data connection", option, cli->test);
+}
+
+/* The kernel picks the local ports of a connection from few of them: one is of one connection. */
+static int
+check_ports(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	char text[64];
+	unsigned first, last;
+
+	if (p->transport->ip_protocol == 0 || p->pattern->connection_test ||
+	    np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range") <= 0 ||
+	    sscanf(text, "%u %u", &first, &last) != 2 || first > last ||
+	    p->flows <= last - first + 1) {
+		return NP_OK;
+	}
+	return np_fail(
+	    err, NP_EUSAGE, 0,
+	    "--flows %u: there are %u local ports for them (a smaller --flows, or a wider "
+	    "net.ipv4.ip_local_port_range, now %u to %u, by sysctl -w)",
+	    p->flows, last - first + 1, first, last);
+}
+
+/* Connections that come about while others are driven. */
+static int
+check_ramp(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const char *why = np_plan_no_ramp(p);
+
+	if (why != NULL) {
+		return np_fail(err, NP_EUSAGE, 0, "--ramp: not for this %s: %s", cli->bench.name,
+			       why);
+	}
+	if (p->flows < 2) {
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--ramp: one data connection is no ramp (say how many with --flows)");
+	}
+	if (p->both) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--ramp: --both is of several sessions, whose windows open together "
+			       "(leave one of them out)");
+	}
+	if (p->fast_open) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--ramp: with -- -F a connection comes about with its first data, "
+			       "and can't be timed (leave one of them out)");
+	}
+	return NP_OK;
 }
 
 static int
@@ -189,10 +243,12 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	const char *why;
 
 	if ((p->both && check_both(cli, err) != NP_OK) ||
-	    (p->spread && check_spread(cli, err) != NP_OK)) {
+	    (p->spread && check_spread(cli, err) != NP_OK) ||
+	    (p->ramp > 0 && check_ramp(cli, err) != NP_OK)) {
 		return err->code;
 	}
-	if ((p->flows > 1 && check_several(cli, err) != NP_OK) ||
+	if ((p->flows > 1 &&
+	     (check_several(cli, err) != NP_OK || check_ports(cli, err) != NP_OK)) ||
 	    check_threads(cli, err) != NP_OK) {
 		return err->code;
 	}

@@ -165,6 +165,7 @@ take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 	    out->tally.closing.info.tcpi_rto != 0) {
 		np_show_tcp_info(&out->tally);
 	}
+	np_show_ramp(cli, &out->tally);
 	s->surplus += out->tally.count.surplus;
 	np_document_iteration(s->document, out, &one->record, whole);
 	return np_repeat_add(repeat, &one->record, out->tally.hist, err);

@@ -874,6 +874,26 @@ set_warm_up(void *ctx, const struct np_option *o, const char *arg, struct np_err
 }
 
 static int
+set_ramp(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	size_t length = strcspn(arg, "/");
+	char number[24];
+	int64_t n;
+
+	(void)o;
+	snprintf(number, sizeof(number), "%.*s", (int)length, arg);
+	if ((arg[length] != '\0' && strcmp(arg + length, "/s") != 0) || length >= sizeof(number) ||
+	    np_parse_count(number, &n) != 0 || n < 1 || n > NP_RAMP_MAX) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%.40s is no number of connections a second (1 to %d)", arg,
+			       NP_RAMP_MAX);
+	}
+	cli->plan.ramp = (uint32_t)n;
+	return NP_OK;
+}
+
+static int
 set_json(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
 	struct np_cli *cli = ctx;
@@ -1099,6 +1119,10 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "warm-up", CUSTOM, "s",
 	      "seconds that the data connections are driven before anything counts (0)"),
 	  .set = set_warm_up },
+	{ ROW('\0', "ramp", CUSTOM, "n",
+	      "begin so many data connections a second, up to --flows, and drive each from then "
+	      "on; also n/s"),
+	  .set = set_ramp },
 	{ ROW('\0', "both", FLAG, NULL,
 	      "a stream each way at the same time: THROUGHPUT is the sum, see also "
 	      "LOCAL_SEND_THROUGHPUT and LOCAL_RECV_THROUGHPUT"),

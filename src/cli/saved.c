@@ -156,6 +156,8 @@ print_interim(const struct np_saved *s, FILE *out)
 	json_array_foreach((json_t *)list, i, one)
 	{
 		const char *unit = json_string_value(json_object_get(one, "unit"));
+		/* Older documents have none. */
+		const json_t *up = json_object_get(one, "flows_up");
 		const struct np_interim interim = {
 			.number = (unsigned)json_integer_value(json_object_get(one, "number")),
 			.rate = json_number_value(json_object_get(one, "rate")),
@@ -163,6 +165,8 @@ print_interim(const struct np_saved *s, FILE *out)
 			.seconds = json_number_value(json_object_get(one, "seconds")),
 			.ending_ms =
 			    (uint64_t)json_integer_value(json_object_get(one, "ending_ms")),
+			.ramps = json_is_integer(up),
+			.flows_up = (uint64_t)json_integer_value(up),
 		};
 
 		if (unit != NULL) {

@@ -32,6 +32,9 @@ print_flows(FILE *out, const struct np_plan *p)
 	if (p->near.place.threads > 1 || p->far.place.threads > 1) {
 		fprintf(out, " : threads %u,%u", p->near.place.threads, p->far.place.threads);
 	}
+	if (p->ramp > 0) {
+		fprintf(out, " : ramp %u/s", p->ramp);
+	}
 	if (p->warm_up_ms > 0) {
 		fprintf(out, " : warm-up %g s", p->warm_up_ms / 1e3);
 	}
@@ -134,6 +137,19 @@ np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t s
 	}
 }
 
+void
+np_show_ramp(const struct np_cli *cli, const struct np_tally *t)
+{
+	const struct np_ramp_result *r = &t->ramp;
+	char reasons[256];
+
+	if (r->failed.count > 0) {
+		np_ramp_reasons(&r->failed, reasons, sizeof(reasons));
+		fprintf(stderr, "netperf: %s: %u of %u data connections failed: %s\n",
+			cli->bench.name, r->failed.count, r->asked, reasons);
+	}
+}
+
 /* Work done so far in the terms of the unit: transactions, or bytes. */
 static double
 work_of(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
@@ -166,6 +182,8 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	if (p->pattern->transactions && !p->pattern->sized) {
 		unit = np_unit('x'); /* connections are no bytes */
 	}
+	i.ramps = p->ramp > 0;
+	i.flows_up = c->up;
 	i.unit = unit->name;
 	i.rate = np_rate(unit, work - s->work, i.seconds);
 	s->work = work;

@@ -23,6 +23,9 @@ struct np_document;
  */
 void np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint32_t sessions);
 
+/* One line on standard error where connections of a ramp failed, and why. */
+void np_show_ramp(const struct np_cli *cli, const struct np_tally *t);
+
 /* What interim results are counted from. Start from a zeroed struct with these three filled in. */
 struct np_show_interim {
 	const struct np_cli *cli;

@@ -57,9 +57,11 @@ struct np_interim {
 	const char *unit;   /* name, without "/s" */
 	double seconds;     /* that it is over */
 	uint64_t ending_ms; /* of the wall clock, since 1970 */
+	bool ramps;         /* --ramp: how many data connections are up is told, too */
+	uint64_t flows_up;
 };
 
-/* One line (four for NP_STYLE_KEYVAL), flushed. */
+/* One line (four for NP_STYLE_KEYVAL, five in a ramp), flushed. */
 void np_interim_print(FILE *out, enum np_style style, const struct np_interim *i);
 
 #endif

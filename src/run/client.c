@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
+#include "bench/ramp.h"
 #include "bench/sequence.h"
 #include "net/sock.h"
 #include "run/ends.h"
@@ -626,6 +627,8 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 		snprintf(what, sizeof(what), "--engine ,%s", p->far.place.engine->name);
 	} else if (p->far.place.threads > 1) {
 		snprintf(what, sizeof(what), "--threads ,%u", p->far.place.threads);
+	} else if (p->ramp > 0) {
+		snprintf(what, sizeof(what), "--ramp %u", p->ramp);
 	} else if (p->warm_up_ms > 0) {
 		snprintf(what, sizeof(what), "--warm-up");
 	} else if (p->flows > 1) {
@@ -721,6 +724,13 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (t->out->far.flows > p->flows) {
 		return np_fail(err, NP_EPEER, 0, "%s waits for %u data connections, not for %u",
 			       c->peer, t->out->far.flows, p->flows);
+	}
+	if (t->out->far.ramp != p->ramp) {
+		return np_fail(
+		    err, NP_ECONTROL, 0,
+		    "--ramp %u: the netserver at %s waits for all data connections first; "
+		    "it is an older one",
+		    p->ramp, c->peer);
 	}
 	if (t->out->far.flows < p->flows) {
 		take_fewer(c, t);
@@ -949,6 +959,24 @@ silent_flow(const struct np_run *run, struct np_err *err)
 		       MEET_MS / 1000);
 }
 
+/* A ramp that brought nothing: there is no test. */
+static int
+no_flow_came(const struct np_run *run, struct np_err *err)
+{
+	struct np_ramp_failures failed = { .count = 0 };
+	char text[NP_ADDR_TEXT], reasons[256];
+
+	NP_EACH_WORKER (w, run) {
+		np_ramp_join(&failed, &w->ramp->failed);
+	}
+	np_addr_text(&run->end.peer, text);
+	np_ramp_reasons(&failed, reasons, sizeof(reasons));
+	return np_fail(
+	    err, NP_EPEER, 0, "none of %u data connections with %s came about within %.1f s: %s",
+	    run->conns, text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
+	    failed.count > 0 ? reasons : "no answer (is that port let through?)");
+}
+
 /*
  * The data connection broke: a daemon that ended the test says why over the control connection, and
  * knows better.
@@ -982,6 +1010,9 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struc
 	}
 	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
 		return broken_flow(c, run, err);
+	}
+	if (run->plan->ramp > 0 && d->cause != NP_BY_CONTROL && np_ramp_came(run) == 0) {
+		return no_flow_came(run, err);
 	}
 	if (d->cause == NP_BY_SILENCE) {
 		return silent_flow(run, err);

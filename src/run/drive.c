@@ -493,7 +493,9 @@ static void
 watch_data(const struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
-	bool wanted = phase == NP_LOOPING && !run->plan->active && run->side->ends_on_hangup;
+	/* What a ramp brings is the workers' to look at. */
+	bool wanted = phase == NP_LOOPING && !run->plan->active && run->side->ends_on_hangup &&
+		      run->plan->ramp == 0;
 
 	NP_EACH_WORKER (w, run) {
 		c->polls[FIXED + (w - run->worker)] = (struct pollfd){

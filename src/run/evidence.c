@@ -216,7 +216,7 @@ look(const struct np_evidence *ev, struct np_sample *s)
 		return np_sampler_take(ev->run, s);
 	}
 	memset(s, 0, sizeof(*s));
-	np_sample_add(s, run->conn, run->conns);
+	np_sample_add(s, run->conn, run->conns, false);
 	return s->tcp.count > 0 || !ev->tcp;
 }
 
@@ -225,6 +225,13 @@ static int64_t
 of_all(int64_t seen, uint32_t looked, uint32_t all)
 {
 	return looked > 0 ? seen * all / looked : 0;
+}
+
+/* Connections that there are. */
+static uint32_t
+conns_of(const struct np_run *run)
+{
+	return run->plan->ramp > 0 ? (uint32_t)np_counts_of(run).up : run->conns;
 }
 
 /* A np_watch's look(). */
@@ -251,9 +258,9 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	ev->own[BYTES][i] = (int64_t)bytes_so_far(run);
 	if (np_run_lasting_fd(run) >= 0) {
 		ev->queues = true;
-		ev->own[QUEUED_IN][i] = of_all(s.queued_in, s.looked, run->conns);
-		ev->own[QUEUED_OUT][i] = of_all(s.queued_out, s.looked, run->conns);
-		np_tcp_sum_sample(&s.tcp, run->conns, info);
+		ev->own[QUEUED_IN][i] = of_all(s.queued_in, s.looked, conns_of(run));
+		ev->own[QUEUED_OUT][i] = of_all(s.queued_out, s.looked, conns_of(run));
+		np_tcp_sum_sample(&s.tcp, conns_of(run), info);
 	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
 		ev->info[n][i] = info[n];
@@ -272,10 +279,12 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 	}
 	memset(&sum, 0, sizeof(sum));
 	for (uint32_t i = 0; i < run->conns; i++) {
-		np_tcp_sum_add(&sum, run->conn[i].fd);
+		if (run->plan->ramp == 0 || run->conn[i].is_up) {
+			np_tcp_sum_add(&sum, run->conn[i].fd);
+		}
 	}
-	np_tcp_sum_put(&sum, run->conns, bag);
-	np_bag_int(bag, run->conns, "tcp.connections");
+	np_tcp_sum_put(&sum, conns_of(run), bag);
+	np_bag_int(bag, conns_of(run), "tcp.connections");
 	np_bag_text(bag, run->closing.cong, "tcp.congestion");
 }
 

@@ -282,6 +282,23 @@ report_flows(const struct sums *s, struct np_record *r)
 	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
 }
 
+/* How long the connections of a ramp took to come about. */
+static void
+report_ramp(const struct sums *s, struct np_record *r)
+{
+	const struct np_hist *h = s->out->tally.ramp.hist;
+	struct np_hist_summary times;
+
+	if (h == NULL || np_hist_count(h) == 0) {
+		return;
+	}
+	np_hist_summarise(h, &times);
+	np_record_int(r, NP_M_CONNECT_P50, (int64_t)(times.p50 / 1000));
+	np_record_int(r, NP_M_CONNECT_P90, (int64_t)(times.p90 / 1000));
+	np_record_int(r, NP_M_CONNECT_P99, (int64_t)(times.p99 / 1000));
+	np_record_int(r, NP_M_CONNECT_MAX, (int64_t)(times.max / 1000));
+}
+
 /* Where the figures of one side's CPU utilisation go. */
 struct cpu_rows {
 	enum np_metric_id util, user, system, iowait, irq, softirq, method, demand, count, peak,
@@ -378,5 +395,6 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_counts(&s, r);
 	report_transport(&s, r);
 	report_flows(&s, r);
+	report_ramp(&s, r);
 	report_cpus(&s, r);
 }

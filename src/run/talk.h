@@ -34,6 +34,7 @@ struct np_far {
 	uint32_t flows;                 /* data connections that it waits for */
 	uint32_t threads;               /* its workers */
 	char cpus[NP_CPU_TURNS_TEXT];   /* that they are bound to in turn; empty: no list is told */
+	uint32_t ramp;    /* connections a second that it takes while it drives others */
 	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 
 	bool reported; /* the rest is there */

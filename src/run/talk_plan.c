@@ -173,6 +173,7 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.threads = p->far.place.threads;
 	m.warm_up = p->warm_up_ms;
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
+	m.ramp = p->ramp;
 	ask_end(p, run, &m);
 	ask_addresses(p, run, &m);
 	if (run->terms->eth != NULL) {
@@ -236,6 +237,7 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	far->threads = m.threads;
 	np_text_printable(m.cpus);
 	snprintf(far->cpus, sizeof(far->cpus), "%s", m.cpus);
+	far->ramp = m.ramp;
 	np_text_printable(m.engine);
 	snprintf(far->engine, sizeof(far->engine), "%s", m.engine);
 	return NP_OK;
@@ -304,6 +306,18 @@ asked_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 	return NP_OK;
 }
 
+/* Nothing but its own clock ends a ramp at this end, if the far end never comes. */
+static int
+asked_ramp(const struct np_plan *p, struct np_err *err)
+{
+	const char *why = p->ramp > 0 ? np_plan_no_ramp(p) : NULL;
+
+	if (why != NULL) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "ramp of %u a second: %s", p->ramp, why);
+	}
+	return NP_OK;
+}
+
 static int
 asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
@@ -321,6 +335,7 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	p->burst = m->depth;
 	p->near.place.threads = m->threads;
 	p->warm_up_ms = m->warm_up;
+	p->ramp = m->ramp;
 	return NP_OK;
 }
 
@@ -342,7 +357,7 @@ asked_flows(const struct np_plan *p, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "flows of %u datagrams without an echo of each", p->flows);
 	}
-	return NP_OK;
+	return asked_ramp(p, err);
 }
 
 static void
@@ -522,6 +537,7 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.flows = p->flows;
 	m.threads = run->workers;
 	(void)np_cpu_turns_text(&p->near.place.turns, m.cpus, sizeof(m.cpus));
+	m.ramp = p->ramp;
 	m.cpu_rate = (double)cpu_rate(p);
 	np_tagged_put(&np_tagged_grant, 0, &m, frame);
 }

@@ -142,7 +142,8 @@ own_table(const struct member *m)
 	int *keep = malloc((count + w->conns) * sizeof(*keep));
 	bool own;
 
-	if (keep == NULL) {
+	if (keep == NULL || (w->run->plan->ramp > 0 && !w->run->plan->active)) {
+		free(keep); /* what a ramp brings is looked at, and closed, by others */
 		return false;
 	}
 	memcpy(keep, others, sizeof(others));
@@ -254,7 +255,8 @@ has_all(const struct np_run *run)
 static bool
 meet(struct np_run *run)
 {
-	bool met = run->side->steps != NULL && run->side->steps->open != NULL;
+	bool met =
+	    run->plan->ramp > 0 || (run->side->steps != NULL && run->side->steps->open != NULL);
 
 	return met || (np_run_meet(run, &run->err) == NP_OK && has_all(run));
 }

@@ -22,6 +22,7 @@ struct np_counters {
 	_Atomic uint64_t late;       /* of requests that had been given up */
 	_Atomic uint64_t stray;      /* of no request */
 	_Atomic uint64_t surplus;    /* without ids: those that were more than asked for */
+	_Atomic uint64_t up;         /* data connections that a ramp has brought (bench/ramp.h) */
 };
 
 static inline void
@@ -43,7 +44,7 @@ np_counters_clear(struct np_counters *c)
 	_Atomic uint64_t *const all[] = { &c->sent,     &c->sends,        &c->received,
 					  &c->receives, &c->transactions, &c->failed,
 					  &c->lost,     &c->duplicated,   &c->late,
-					  &c->stray,    &c->surplus };
+					  &c->stray,    &c->surplus,      &c->up };
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		np_show(all[i], 0);

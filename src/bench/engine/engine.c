@@ -12,6 +12,9 @@ enum { SYNC, EPOLL };
 static const char *
 sync_why_not(const struct np_plan *p)
 {
+	if (p->ramp > 0) {
+		return "it waits for each connection in turn";
+	}
 	return p->flows > np_plan_workers(p) ? "it drives one connection a worker" : NULL;
 }
 
@@ -45,5 +48,5 @@ np_engine_of(const struct np_plan *p)
 	if (p->near.place.engine != NULL) {
 		return p->near.place.engine;
 	}
-	return engines[p->flows > np_plan_workers(p) ? EPOLL : SYNC];
+	return engines[p->ramp > 0 || p->flows > np_plan_workers(p) ? EPOLL : SYNC];
 }

@@ -14,13 +14,17 @@
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/engine/io.h"
+#include "bench/ramp.h"
 #include "bench/run.h"
+#include "bench/transport/endpoint.h"
 
 enum {
-	BATCH = 256,  /* events of one wait */
-	TURN = 8,     /* calls in a row for one connection, before others have theirs */
-	WAITS = 4096, /* bytes of a response that a socket surely holds until it is closed */
-	NONE = -1     /* no connection's number */
+	BATCH = 256,    /* events of one wait */
+	TURN = 8,       /* calls in a row for one connection, before others have theirs */
+	WAITS = 4096,   /* bytes of a response that a socket surely holds until it is closed */
+	NONE = -1,      /* no connection's number */
+	COMING = 64,    /* connections of a ramp that are looked at together */
+	LOOK_NS = 50000 /* between two looks at those, while others are driven */
 };
 
 struct loop {
@@ -38,10 +42,16 @@ struct loop {
 	enum np_need begins; /* a leader's operations; NP_OVER: it is a follower */
 	uint32_t to_read;    /* the event of what a connection has to read */
 	bool has_closed;     /* the far end of the connection whose turn it is */
+	bool hears_end;      /* a sender that learns here, not from its controller, of a close */
 	/* Connections that come by a listener: */
 	bool listens;      /* the listener's events are asked for */
 	bool accepted_all; /* none was waiting when last looked */
 	uint32_t free;     /* the first connection that none has come for; NONE */
+	bool ramp_ends;    /* the test is over at the far end: no more come, or are begun */
+	/* A ramp's connections that are to come about, which wait for their events apart. */
+	int coming_fd;      /* epoll(7), which the other one waits for; -1: none */
+	uint32_t coming;    /* how many */
+	uint64_t looked_ns; /* when it was looked for their events */
 };
 
 static int
@@ -84,14 +94,23 @@ ends_all(const struct np_worker *w)
 	       np_seen(&w->count->transactions) >= w->budget;
 }
 
+/* One that has nothing to do any more. */
 static void
-end_one(struct loop *l, struct np_conn *c)
+drop_one(struct loop *l, struct np_conn *c)
 {
 	if (c->waits_for != 0) {
 		epoll_ctl(l->fd, EPOLL_CTL_DEL, c->fd, NULL);
 		c->waits_for = 0;
 	}
+	c->need = NP_OVER;
 	l->live--;
+}
+
+static void
+end_one(struct loop *l, struct np_conn *c)
+{
+	drop_one(l, c);
+	l->ramp_ends = l->ramp_ends || c->is_up; /* who ends one of them ends the test */
 	if (ends_all(l->w)) {
 		l->live = 0;
 	}
@@ -178,7 +197,31 @@ close_one(struct loop *l, struct np_conn *c)
 	return true;
 }
 
-/* What only connection tests need. */
+/* The next connection of a ramp that is waiting. */
+static bool
+take_next(struct loop *l, struct np_conn *c)
+{
+	struct np_worker *w = l->w;
+	int fd = np_endpoint_take(w->run, SOCK_NONBLOCK);
+
+	if (fd >= 0) {
+		np_endpoint_keep(w->run, fd);
+		c->fd = fd;
+		c->waits_for = 0;
+		np_ramp_up(w, c);
+		return true;
+	}
+	/* Another worker has closed the listener (EINVAL), where the test is over. */
+	l->accepted_all = errno == EAGAIN || errno == EINVAL;
+	if (!l->accepted_all && errno != EINTR && errno != ECONNABORTED) {
+		w->error = errno;
+		l->live = 0;
+	}
+	c->need = NP_OPEN | NP_BLOCKED;
+	return true;
+}
+
+/* What only connection tests need, and a ramp. */
 static bool
 connection_call(struct loop *l, struct np_conn *c)
 {
@@ -187,7 +230,7 @@ connection_call(struct loop *l, struct np_conn *c)
 
 	switch ((int)c->need) {
 	case NP_OPEN:
-		return open_next(l, c);
+		return l->w->steps->open != NULL ? open_next(l, c) : take_next(l, c);
 	case NP_SHUT:
 		shutdown(c->fd, SHUT_WR);
 		c->need = NP_AWAIT;
@@ -238,7 +281,7 @@ events_of(const struct loop *l, const struct np_conn *c)
 	case NP_AWAIT:
 		return l->to_read;
 	default:
-		return EPOLLOUT;
+		return l->hears_end ? EPOLLOUT | EPOLLRDHUP : EPOLLOUT;
 	}
 }
 
@@ -334,6 +377,120 @@ accept_some(struct loop *l)
 	}
 }
 
+static void
+end_coming(struct loop *l)
+{
+	if (l->coming_fd >= 0) {
+		close(l->coming_fd);
+	}
+	l->coming_fd = -1;
+	l->coming = 0;
+}
+
+static void
+begin_coming(struct loop *l)
+{
+	int rc;
+
+	l->coming_fd = l->w->ramp != NULL ? epoll_create1(EPOLL_CLOEXEC) : -1;
+	if (l->w->ramp == NULL) {
+		return;
+	}
+	rc = l->coming_fd >= 0 ? add(l, l->coming_fd, EPOLLIN, &l->coming_fd) : -errno;
+	if (rc != 0) {
+		l->w->error = -rc;
+		l->live = 0;
+	}
+}
+
+/*
+ * The far end's test is over: what waits to be accepted is a part of it, but nothing comes behind
+ * that. The other workers hear of it by the listener, which is closed for them, too.
+ */
+static void
+end_ramp(struct loop *l)
+{
+	struct np_worker *w = l->w;
+
+	l->ramp_ends = false;
+	if (w->run->end.listen_fd >= 0 && l->live > 0) {
+		accept_some(l);
+	}
+	end_coming(l);
+	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
+		struct np_conn *c = &w->conn[i];
+
+		if (c->need == NP_OPEN || c->need == NP_CONNECT || c->need == NP_COME) {
+			drop_one(l, c);
+		}
+	}
+	if (w->ramp != NULL) {
+		w->ramp->begun = w->conns;
+	}
+	l->free = (uint32_t)NONE;
+	if (w->run->end.listen_fd >= 0) {
+		listen_to(l, false);
+		shutdown(w->run->end.listen_fd, SHUT_RDWR);
+	}
+}
+
+/* One that has begun to come about. */
+static void
+await_one(struct loop *l, struct np_conn *c)
+{
+	struct epoll_event ev = { .events = EPOLLOUT, .data.ptr = c };
+
+	if (c->need == NP_OVER) {
+		drop_one(l, c);
+	} else if (epoll_ctl(l->coming_fd, EPOLL_CTL_ADD, c->fd, &ev) == 0) {
+		l->coming++;
+	} else {
+		l->w->error = errno;
+		l->live = 0;
+	}
+}
+
+/* The kernel knows what has become of one. */
+static void
+take_one(struct loop *l, struct np_conn *c)
+{
+	epoll_ctl(l->coming_fd, EPOLL_CTL_DEL, c->fd, NULL);
+	l->coming--;
+	np_ramp_decided(l->w, c);
+	if (c->need == NP_OVER) {
+		drop_one(l, c);
+	} else {
+		advance(l, c);
+	}
+}
+
+/*
+ * Begin the connections that are due, and take those that have come about: between the turns of
+ * others, too, for which neither the rate nor the times are to wait.
+ */
+static void
+keep_ramp(struct loop *l)
+{
+	struct epoll_event events[COMING];
+	uint64_t now = np_now();
+	struct np_conn *c;
+	int n = 0;
+
+	while (l->live > 0 && (c = np_ramp_begin(l->w, now)) != NULL) {
+		await_one(l, c);
+	}
+	if (l->coming > 0 && now - l->looked_ns >= LOOK_NS) {
+		l->looked_ns = now;
+		n = epoll_wait(l->coming_fd, events, COMING, 0);
+	}
+	for (int i = 0; i < n && l->live > 0; i++) {
+		take_one(l, events[i].data.ptr);
+	}
+	if (l->coming == 0 && np_ramp_due(l->w) == UINT64_MAX) {
+		end_coming(l);
+	}
+}
+
 /*
  * A burst may begin: so many of those that were held back, each in its turn. The wait is no part of
  * what they do.
@@ -389,6 +546,9 @@ time_left(const struct loop *l, uint64_t now)
 	if (l->w->patience_ns > 0 && l->look_ns < next) {
 		next = l->look_ns;
 	}
+	if (np_ramp_due(l->w) < next) {
+		next = np_ramp_due(l->w);
+	}
 	if (next == UINT64_MAX) {
 		return -1;
 	}
@@ -402,6 +562,13 @@ take_event(struct loop *l, const struct epoll_event *event)
 
 	if (event->data.ptr == l) {
 		accept_some(l);
+		/* Only another worker's end of a ramp closes it. */
+		l->ramp_ends = l->ramp_ends || (event->events & EPOLLHUP) != 0;
+	} else if (event->data.ptr == &l->coming_fd) {
+		l->looked_ns = 0; /* keep_ramp() comes next */
+	} else if (c != NULL && l->hears_end && (event->events & EPOLLRDHUP) != 0) {
+		l->w->hung_up = true;
+		end_one(l, c);
 	} else if (c != NULL && c->need != NP_OVER) {
 		l->has_closed = (event->events & (EPOLLRDHUP | EPOLLERR)) == EPOLLRDHUP;
 		advance(l, c);
@@ -413,15 +580,21 @@ static void
 turn(struct loop *l)
 {
 	struct epoll_event events[BATCH];
-	bool timed = l->due_ns != 0 || l->w->patience_ns > 0;
+	bool timed = l->due_ns != 0 || l->w->patience_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
 	uint64_t now = timed ? np_now() : 0;
 	int n = epoll_wait(l->fd, events, BATCH, time_left(l, now));
 
 	for (int i = 0; i < n && l->live > 0; i++) {
 		take_event(l, &events[i]);
+		if (l->coming_fd >= 0) {
+			keep_ramp(l);
+		}
 	}
 	if (!timed) {
 		return;
+	}
+	if (n <= 0 && l->coming_fd >= 0) {
+		keep_ramp(l);
 	}
 	now = np_now();
 	if (l->due_ns != 0 && now >= l->due_ns) {
@@ -451,6 +624,9 @@ begin_one(struct loop *l, struct np_conn *c)
 {
 	c->waits_for = 0;
 	l->live += c->need != NP_OVER;
+	if (c->need == NP_CONNECT) {
+		return; /* until it is due */
+	}
 	l->open += c->fd >= 0;
 	if (c->fd < 0 && l->begins != NP_OPEN && c->need != NP_OVER) {
 		wait_in_line(l, c);
@@ -468,29 +644,41 @@ begin_one(struct loop *l, struct np_conn *c)
 	}
 }
 
+/* What a connection needs when the window opens. */
+static enum np_need
+first_need(const struct np_worker *w, uint32_t number)
+{
+	const struct np_plan *p = w->run->plan;
+	bool leads = p->role == NP_LEAD;
+
+	if (p->ramp > 0) {
+		return p->active ? NP_CONNECT : NP_OPEN;
+	}
+	if (leads && p->pattern->transactions && number >= w->budget) {
+		return NP_OVER; /* a count of less than one a connection is for some of them */
+	}
+	return leads && w->load.burst > 0 ? w->steps->first | NP_REST : w->steps->first;
+}
+
 /* All that is asked of the kernel, as it is before the first turn. */
 static int
 begin(struct loop *l)
 {
 	struct np_worker *w = l->w;
-	const struct np_plan *p = w->run->plan;
 	bool paced = l->begins != NP_OVER && w->load.burst > 0;
-	/* A count of less than one a connection is for some of them. */
-	bool few = p->role == NP_LEAD && p->pattern->transactions && w->budget < w->conns;
 	int rc = add(l, w->stop.wake_fd, EPOLLIN, NULL);
 
-	if (w->steps->open != NULL && l->begins != NP_OPEN) {
+	begin_coming(l);
+	if (l->begins != NP_OPEN && (w->steps->open != NULL || w->run->plan->ramp > 0) &&
+	    w->run->end.listen_fd >= 0) {
 		np_sock_unblock(w->run->end.listen_fd);
 	}
-	for (uint32_t i = 0; i < w->conns && rc == 0 && w->error == 0; i++) {
-		struct np_conn *c = &w->conn[i];
-
+	/* Of those that wait in a line the first one is the last to join. */
+	for (uint32_t i = w->conns; i-- > 0 && rc == 0 && w->error == 0;) {
 		if (!w->goes_on) {
-			c->need = few && i >= w->budget ? NP_OVER
-				  : paced               ? w->steps->first | NP_REST
-							: w->steps->first;
+			w->conn[i].need = first_need(w, i);
 		}
-		begin_one(l, c);
+		begin_one(l, &w->conn[i]);
 	}
 	l->due_ns = paced ? 1 : 0; /* the first burst is */
 	return rc;
@@ -511,6 +699,15 @@ start(struct loop *l)
 	}
 }
 
+/* The controller can't watch connections that come while it waits. */
+static bool
+hears_end(const struct np_worker *w)
+{
+	const struct np_run *run = w->run;
+
+	return run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
+}
+
 static int
 epoll_run(struct np_worker *w)
 {
@@ -521,6 +718,8 @@ epoll_run(struct np_worker *w)
 			  .look_ns = np_now() + w->patience_ns / 8,
 			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
 			  .to_read = to_read(w),
+			  .hears_end = hears_end(w),
+			  .coming_fd = -1,
 			  .free = (uint32_t)NONE };
 	int rc = l.fd >= 0 ? begin(&l) : -errno;
 
@@ -529,10 +728,14 @@ epoll_run(struct np_worker *w)
 	}
 	while (rc == 0 && l.live > 0 && !np_stopped(&w->stop)) {
 		turn(&l);
+		if (l.ramp_ends) {
+			end_ramp(&l);
+		}
 		if (np_sampler_is_asked(&w->sampler)) {
 			np_sampler_answer(w);
 		}
 	}
+	end_coming(&l);
 	if (l.fd >= 0) {
 		close(l.fd);
 	}

@@ -319,6 +319,15 @@ np_endpoint_take(struct np_run *run, int flags)
 			      : np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
 }
 
+void
+np_endpoint_keep(const struct np_run *run, int fd)
+{
+	/* Who has got this far is known. */
+	if (fd >= 0 && run->terms->only.len != 0 && !run->end.picky) {
+		np_sock_from_any(fd);
+	}
+}
+
 int
 np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
@@ -331,9 +340,6 @@ np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err)
 				       np_addr_text(&run->end.local, text));
 		}
 	}
-	if (c->fd >= 0 && run->terms->only.len != 0 && !run->end.picky) {
-		/* Who has got this far is known: no packet more has to pass the filter. */
-		np_sock_from_any(c->fd);
-	}
+	np_endpoint_keep(run, c->fd);
 	return NP_OK;
 }

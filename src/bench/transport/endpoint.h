@@ -47,6 +47,9 @@ void np_endpoint_spread(struct np_addr *a, int32_t mask);
  */
 int np_endpoint_take(struct np_run *run, int flags);
 
+/* A connection that was taken stays: no packet more of it has to pass the listener's filter. */
+void np_endpoint_keep(const struct np_run *run, int fd);
+
 /* Make c->fd of the next connection to run->end.listen_fd. Blocks until np_stopped(). */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);
 

@@ -1,0 +1,205 @@
+#include "bench/ramp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "bench/engine/syscall.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+
+bool
+np_ramp_make(struct np_worker *w)
+{
+	const struct np_run *run = w->run;
+	struct np_ramp *r;
+
+	if (run->plan->ramp == 0 || !run->plan->active) {
+		return true;
+	}
+	r = calloc(1, sizeof(*r));
+	w->ramp = r;
+	if (r == NULL) {
+		return false;
+	}
+	r->hist = np_hist_new();
+	return r->hist != NULL;
+}
+
+void
+np_ramp_free(struct np_worker *w)
+{
+	if (w->ramp != NULL) {
+		free(w->ramp->hist);
+	}
+	free(w->ramp);
+	w->ramp = NULL;
+}
+
+/* The workers take turns, so that all of them together keep the rate. */
+uint64_t
+np_ramp_due(const struct np_worker *w)
+{
+	const struct np_ramp *r = w->ramp;
+	uint64_t place;
+
+	if (r == NULL || r->begun >= w->conns) {
+		return UINT64_MAX;
+	}
+	place = (uint64_t)r->begun * r->of + r->number;
+	return r->start_ns + place * NP_SEC / r->rate;
+}
+
+/* Where to, as np_endpoint_connect() aims: with a mask another host each time. */
+static int
+connect_one(const struct np_run *run, int fd)
+{
+	struct np_addr peer = run->end.peer;
+
+	np_endpoint_spread(&peer, run->plan->far.sock.mask);
+	np_sock_unblock(fd);
+	return np_sys_connect(fd, &peer.sa, peer.len) == 0 ? 0 : errno;
+}
+
+struct np_conn *
+np_ramp_begin(struct np_worker *w, uint64_t now_ns)
+{
+	struct np_ramp *r = w->ramp;
+	uint64_t due = np_ramp_due(w);
+	struct np_conn *c;
+	int error;
+
+	if (due > now_ns) {
+		return NULL;
+	}
+	if (now_ns - due > NP_RAMP_LATE_NS) {
+		r->start_ns += now_ns - due;
+	}
+	c = &w->conn[r->begun++];
+	c->since_ns = np_now();
+	c->need = NP_COME;
+	error = connect_one(w->run, c->fd);
+	if (error != 0 && error != EINPROGRESS) {
+		np_ramp_failed(&r->failed, error);
+		c->need = NP_OVER;
+	}
+	return c;
+}
+
+void
+np_ramp_decided(struct np_worker *w, struct np_conn *c)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
+		error = errno;
+	}
+	if (error != 0) {
+		np_ramp_failed(&w->ramp->failed, error);
+		c->need = NP_OVER;
+		return;
+	}
+	np_hist_record(w->ramp->hist, np_now() - c->since_ns);
+	np_ramp_up(w, c);
+}
+
+void
+np_ramp_up(struct np_worker *w, struct np_conn *c)
+{
+	c->is_up = true;
+	c->since_ns = np_now();
+	c->look_at_ns = c->since_ns + w->patience_ns;
+	c->need = w->steps->first;
+	np_add(&w->count->up, 1);
+}
+
+static void
+add_failures(struct np_ramp_failures *f, int error, uint32_t count)
+{
+	uint32_t i = 0;
+
+	f->count += count;
+	while (i < f->reasons && f->by[i].error != error) {
+		i++;
+	}
+	if (i == NP_RAMP_REASONS) {
+		i--;
+	} else if (i == f->reasons) {
+		f->by[f->reasons++].error = error;
+	}
+	f->by[i].count += count;
+}
+
+void
+np_ramp_failed(struct np_ramp_failures *f, int error)
+{
+	add_failures(f, error, 1);
+}
+
+void
+np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from)
+{
+	for (uint32_t i = 0; i < from->reasons; i++) {
+		add_failures(into, from->by[i].error, from->by[i].count);
+	}
+}
+
+uint32_t
+np_ramp_came(const struct np_run *run)
+{
+	uint32_t came = 0;
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		came += run->conn[i].is_up;
+	}
+	return came;
+}
+
+const char *
+np_ramp_reason(int error, char text[16])
+{
+	static const struct {
+		int error;
+		const char *name;
+	} names[] = {
+		{ ECONNREFUSED, "ECONNREFUSED" },
+		{ ETIMEDOUT, "ETIMEDOUT" },
+		{ EADDRNOTAVAIL, "EADDRNOTAVAIL" },
+		{ EADDRINUSE, "EADDRINUSE" },
+		{ ECONNRESET, "ECONNRESET" },
+		{ EHOSTUNREACH, "EHOSTUNREACH" },
+		{ ENETUNREACH, "ENETUNREACH" },
+		{ EHOSTDOWN, "EHOSTDOWN" },
+		{ EMFILE, "EMFILE" },
+		{ ENFILE, "ENFILE" },
+		{ ENOBUFS, "ENOBUFS" },
+		{ ENOMEM, "ENOMEM" },
+		{ EACCES, "EACCES" },
+		{ EPERM, "EPERM" },
+		{ EAGAIN, "EAGAIN" },
+		{ EINVAL, "EINVAL" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].error == error) {
+			return names[i].name;
+		}
+	}
+	snprintf(text, 16, "errno %d", error);
+	return text;
+}
+
+void
+np_ramp_reasons(const struct np_ramp_failures *f, char *out, size_t size)
+{
+	size_t used = 0;
+	char text[16];
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < f->reasons && used < size; i++) {
+		used += (size_t)snprintf(out + used, size - used, "%s%s %u", i > 0 ? ", " : "",
+					 np_ramp_reason(f->by[i].error, text), f->by[i].count);
+	}
+}

@@ -1,0 +1,201 @@
+"""Data connections that come about one after the other (--ramp): they count from when they are up, interim
+results say how many are, and what fails or can't be had is said in a line.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from functools import partial
+from typing import Any, List
+
+import lib
+
+HOST = "127.0.0.1"
+FLOWS, RATE = 40, 40            # the last one is due after a second
+PATIENCE = 60
+TESTS = ("TCP_RR", "TCP_STREAM", "TCP_MAERTS")
+CONNECT = ("CONNECT_P50", "CONNECT_P90", "CONNECT_P99", "CONNECT_MAX")
+
+# Options, and what the line about them says.
+REFUSED = (
+    ("--ramp 0 --flows 2", ("--ramp", "1 to 1000000")),
+    ("--ramp 5/h --flows 2", ("--ramp", "5/h")),
+    ("--ramp many --flows 2", ("--ramp", "many")),
+    ("--ramp 5", ("--ramp", "--flows")),
+    ("--ramp 5 --flows 2 -t TCP_CRR", ("--ramp", "TCP_CRR", "TCP_RR")),
+    ("--ramp 5 --flows 2 -t UDP_RR", ("--ramp", "UDP_RR", "TCP_RR")),
+    ("--ramp 5 --flows 2 -l -100", ("--ramp", "-l")),
+    ("--ramp 5 --flows 2 -l 0", ("--ramp", "-l")),
+    ("--ramp 5 --flows 2 --warm-up 1", ("--ramp", "--warm-up")),
+    ("--ramp 5 --flows 2 --both", ("--ramp", "--both")),
+    ("--ramp 5 --flows 2 -- -F", ("--ramp", "-F")),
+    ("--ramp 5 --flows 2 --engine sync", ("--engine sync", "waits for each connection")),
+    ("--ramp 5 --flows 2 -N", ("--flows", "-N")),
+    ("--ramp 5 -t UUID", ("--ramp", "UUID")),
+)
+
+
+def client(port: int, test: str, *args: str, flows: int = FLOWS, rate: int = RATE, length: int = 2) -> "List[str]":
+    return [lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", str(length), "--flows", str(flows),
+            "--ramp", f"{rate}/s", *args]
+
+
+def refused(port: int, args: str, says: "List[str]") -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args.split()], timeout=20)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", *says)
+
+
+def document_of(got: lib.Result) -> Any:
+    assert got.rc == 0, got
+    return json.loads(got.out)
+
+
+def flows_come_about(port: int, test: str, threads: str) -> str:
+    got = lib.run(client(port, test, "--json", "-D", "0.25", "--threads", threads), timeout=PATIENCE)
+    document = document_of(got)
+    assert not got.err, got
+    one, final = document["iterations"][0], document["final"]
+    assert document["plan"]["ramp_per_s"] == RATE and document["plan"]["engine"] == {"near": "epoll", "far": "epoll"}
+    ramp, rows = one["ramp"], one["flows"]
+    assert ramp["flows"] == ramp["up"] == ramp["connect"]["count"] == final["FLOWS"] == len(rows) == FLOWS, ramp
+    assert not ramp["failed"], ramp
+    for row, figure in (("bytes_sent", "LOCAL_BYTES_SENT"), ("bytes_received", "LOCAL_BYTES_RECVD")):
+        assert sum(flow[row] for flow in rows) == final[figure], (row, rows, final[figure])
+    times = [final[name] for name in CONNECT]
+    assert 0 < times[0] and times == sorted(times), times
+    up = [interim["flows_up"] for interim in document["interim"]]
+    assert up == sorted(up) and 0 < up[0] < up[2] and up[-1] <= FLOWS, up
+    return f"connected in {times[0]} us, at most {times[-1]}; up: {up}"
+
+
+def an_even_ramp(port: int) -> None:
+    """A flow that began late has had less time; nothing else made them different."""
+    document = document_of(lib.run(client(port, "TCP_RR", "--json"), timeout=PATIENCE))
+    rows = document["iterations"][0]["flows"]
+    first, last = rows[: FLOWS // 4], rows[-FLOWS // 4:]
+    assert sum(row["transactions"] for row in first) > sum(row["transactions"] for row in last), rows
+    assert abs(document["iterations"][0]["elapsed"] - 2) < 0.3, document["iterations"][0]["elapsed"]
+
+
+def interim_lines(port: int) -> None:
+    """What they say beside the rate, in each style; and that without a ramp they say no such thing."""
+    some = {"flows": 8, "rate": 16, "length": 1}
+    got = lib.run(client(port, "TCP_RR", "-D", "0.25", **some), timeout=PATIENCE)
+    lines = [line for line in got.out.splitlines() if line.startswith("Interim result")]
+    assert got.rc == 0 and len(lines) >= 3, got
+    assert all(re.search(r" ending at \d+\.\d{3} \d+ flows up$", line) for line in lines), lines
+    got = lib.run(client(port, "TCP_RR", "-D", "0.25", *some_selected(), **some), timeout=PATIENCE)
+    assert re.search(r"(?m)^NETPERF_FLOWS_UP\[2\]=\d$", got.out), got
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-D", "0.25", "--flows", "8"],
+                  timeout=PATIENCE)
+    assert got.rc == 0 and "Interim" in got.out and "flows up" not in got.out, got
+
+
+def some_selected() -> "List[str]":
+    return ["--", "-k", "THROUGHPUT,CONNECT_P50"]
+
+
+def a_document_prints_again(port: int) -> None:
+    document = lib.run(client(port, "TCP_RR", "--json", "-D", "0.25", *some_selected(), flows=8, rate=16, length=1),
+                       timeout=PATIENCE)
+    assert document.rc == 0, document
+    shown = lib.run(["sh", "-c", 'printf "%s" "$1" | "$2" --show -', "sh", document.out, lib.netperf()],
+                    timeout=PATIENCE)
+    assert shown.rc == 0 and re.search(r"(?m)^NETPERF_FLOWS_UP\[2\]=\d$", shown.out), shown
+    assert re.search(r"(?m)^CONNECT_P50=\d+$", shown.out), shown
+
+
+def the_time_may_be_short(port: int, test: str) -> str:
+    """The test's time is up before all have come about: neither end waits for the rest."""
+    since = time.monotonic()
+    document = document_of(lib.run(client(port, test, "--json", "--threads", "2", flows=1000, rate=20, length=1),
+                                   timeout=PATIENCE))
+    took = time.monotonic() - since
+    ramp = document["iterations"][0]["ramp"]
+    assert 0 < ramp["up"] < 100 and ramp["flows"] == 1000 and not ramp["failed"], ramp
+    assert document["final"]["FLOWS"] == ramp["up"], document["final"]
+    assert took < 4, took
+    return f"{ramp['up']} up, {took:.1f} s in all"
+
+
+def many_at_once(port: int) -> str:
+    document = document_of(lib.run(client(port, "TCP_RR", "--json", flows=1000, rate=1000), timeout=PATIENCE))
+    ramp = document["iterations"][0]["ramp"]
+    assert ramp["up"] == 1000 and not ramp["failed"], ramp
+    return f"at most {document['final']['CONNECT_MAX']} us"
+
+
+def a_session_that_is_killed_ends_it() -> None:
+    with lib.Daemon(grace=None) as daemon, \
+            lib.Started(client(daemon.port, "TCP_RR", flows=100, rate=50, length=30)) as started:
+        assert started.measuring()
+        os.kill(lib.children(daemon.pid)[-1], signal.SIGKILL)
+        got = started.finish(20)
+    assert got.rc == 1, got
+    lib.error_line(got, "netperf", "TCP_RR")
+
+
+# --- scarce ports, in a network namespace of its own --------------------------------------------------
+
+INSIDE = r"""
+ip link set lo up || exit 77
+echo "$1" > /proc/sys/net/ipv4/ip_local_port_range || exit 77
+shift
+"$@"
+"""
+
+
+def alone(ports: str, port: int, *cmd: str) -> lib.Result:
+    """A daemon and a client where there are so few local ports."""
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        raise lib.Skipped("no unshare(1), or no ip(8)")
+    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
+    script = INSIDE.replace('"$@"', '"$1" -D -p "$2" > /dev/null 2>&1 &\ndaemon=$!\nshift 2\nsleep 1\n"$@"\n'
+                                    'status=$?\nkill $daemon\nexit $status')
+    got = lib.run([*how, "sh", "-c", script, "sh", ports, lib.netserver(), str(port), *cmd], timeout=PATIENCE)
+    if got.rc == 77 or "Operation not permitted" in got.err:
+        raise lib.Skipped(f"no network namespace: {got.err.strip()}")
+    return got
+
+
+def those_that_fail_are_counted() -> str:
+    """The daemon's listener has one of as many ports as there are flows."""
+    got = alone("40000 40019", 12865, *client(12865, "TCP_RR", "--json", flows=20, rate=100, length=1))
+    document = document_of(got)
+    ramp = document["iterations"][0]["ramp"]
+    count = ramp["failed"]["EADDRNOTAVAIL"]
+    assert set(ramp["failed"]) == {"EADDRNOTAVAIL"} and count + ramp["up"] == 20, ramp
+    assert document["final"]["FLOWS"] == len(document["iterations"][0]["flows"]) == ramp["up"], document["final"]
+    assert got.err.count("\n") == 1 and f"{count} of 20 data connections failed: EADDRNOTAVAIL {count}" in got.err, got
+    return got.err.strip()
+
+
+def too_few_ports_are_refused() -> None:
+    got = alone("40000 40019", 12865, *client(12865, "TCP_RR", flows=30, rate=100, length=1))
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", "--flows 30", "20 local ports", "ip_local_port_range")
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+        for test in TESTS:
+            for threads in ("1", "3,2"):
+                report.case(f"flows come about: {test}, {threads}", partial(flows_come_about, daemon.port, test, threads))
+            report.case(f"the time may be short: {test}", partial(the_time_may_be_short, daemon.port, test))
+        report.case("an even ramp", partial(an_even_ramp, daemon.port))
+        report.case("interim lines", partial(interim_lines, daemon.port))
+        report.case("a document prints again", partial(a_document_prints_again, daemon.port))
+        report.case("many at once", partial(many_at_once, daemon.port))
+    report.case("a session that is killed ends it", a_session_that_is_killed_ends_it)
+    report.case("those that fail are counted", those_that_fail_are_counted)
+    report.case("too few ports are refused", too_few_ports_are_refused)
+
+
+if __name__ == "__main__":
+    lib.main(suite)

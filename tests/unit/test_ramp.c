@@ -1,0 +1,267 @@
+/*
+ * Ramps: when connections are due, what becomes of those that fail, and both ends of one.
+ */
+#include "bench/ramp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/engine/engine.h"
+#include "bench/tally.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+enum { FLOWS = 20, RATE = 200 };
+
+/* ---- The clock ---- */
+
+static void
+connections_are_due_at_exact_times(void **state)
+{
+	struct np_ramp r[2] = { { .start_ns = 1000, .rate = 3, .number = 0, .of = 2 },
+				{ .start_ns = 1000, .rate = 3, .number = 1, .of = 2 } };
+	struct np_worker w[2] = { { .ramp = &r[0], .conns = 2 }, { .ramp = &r[1], .conns = 1 } };
+	struct np_worker none = { .conns = 1 };
+
+	(void)state;
+	assert_int_equal(np_ramp_due(&w[0]), 1000);
+	assert_int_equal(np_ramp_due(&w[1]), 1000 + NP_SEC / 3);
+	r[0].begun = r[1].begun = 1;
+	assert_int_equal(np_ramp_due(&w[0]), 1000 + 2 * NP_SEC / 3);
+	assert_true(np_ramp_due(&w[1]) == UINT64_MAX);
+	assert_true(np_ramp_due(&none) == UINT64_MAX);
+}
+
+static void
+take_ramp(struct np_plan *p)
+{
+	p->flows = FLOWS;
+	p->ramp = RATE;
+}
+
+static void
+what_was_missed_for_long_is_put_off(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_worker *w;
+	struct np_addr at;
+	uint64_t first;
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 10);
+	take_ramp(&e.plan);
+	end_open(&e);
+	end_aim(&e, &at);
+	w = e.run.worker;
+	np_worker_begin(w, np_now());
+	first = np_ramp_due(w);
+	assert_null(np_ramp_begin(w, first - 1));
+	assert_ptr_equal(np_ramp_begin(w, first), &w->conn[0]);
+	/* A little late: the next one is due when it was. */
+	assert_ptr_equal(np_ramp_begin(w, first + NP_SEC / RATE + NP_RAMP_LATE_NS), &w->conn[1]);
+	assert_int_equal(np_ramp_due(w), first + 2 * NP_SEC / RATE);
+	/* A second late: what is behind it waits as long. */
+	assert_ptr_equal(np_ramp_begin(w, first + 2 * NP_SEC / RATE + NP_SEC), &w->conn[2]);
+	assert_int_equal(np_ramp_due(w), first + 3 * NP_SEC / RATE + NP_SEC);
+	end_free(&e);
+}
+
+/* ---- Failures ---- */
+
+static void
+failures_are_counted_by_reason(void **state)
+{
+	struct np_ramp_failures f = { .count = 0 }, sum = { .count = 0 };
+	char text[256], few[8];
+
+	(void)state;
+	np_ramp_failed(&f, ECONNREFUSED);
+	np_ramp_failed(&f, ETIMEDOUT);
+	np_ramp_failed(&f, ECONNREFUSED);
+	np_ramp_join(&sum, &f);
+	np_ramp_join(&sum, &f);
+	assert_int_equal(sum.count, 6);
+	np_ramp_reasons(&sum, text, sizeof(text));
+	assert_string_equal(text, "ECONNREFUSED 4, ETIMEDOUT 2");
+	np_ramp_reasons(&sum, few, sizeof(few));
+	assert_string_equal(few, "ECONNRE");
+	for (int error = 1; error < 100; error++) {
+		np_ramp_failed(&sum, error);
+	}
+	assert_int_equal(sum.reasons, NP_RAMP_REASONS);
+	assert_int_equal(sum.count, 105);
+	assert_string_equal(np_ramp_reason(EADDRNOTAVAIL, text), "EADDRNOTAVAIL");
+	assert_string_equal(np_ramp_reason(4711, text), "errno 4711");
+}
+
+/* ---- Both ends ---- */
+
+static uint32_t client_threads, server_threads;
+
+static void
+take_threads(struct np_plan *p)
+{
+	take_ramp(p);
+	p->near.place.threads = client_threads;
+	p->far.place.threads = server_threads;
+}
+
+/* What the flows of a tally have is what was counted. */
+static void
+check_tally(struct np_run *run, bool active)
+{
+	uint64_t moved = 0, transactions = 0;
+	struct np_tally t;
+	struct np_err err;
+
+	assert_int_equal(np_tally_take(run, &t, &err), NP_OK);
+	assert_int_equal(t.flows, FLOWS);
+	assert_int_equal(t.ramp.came, FLOWS);
+	assert_int_equal(t.ramp.failed.count, 0);
+	assert_int_equal(t.ramp.hist != NULL ? np_hist_count(t.ramp.hist) : 0, active ? FLOWS : 0);
+	for (uint32_t i = 0; i < t.flows; i++) {
+		moved += t.flow[i].sent + t.flow[i].received;
+		transactions += t.flow[i].transactions;
+		assert_true(t.flow[i].sent + t.flow[i].received > 0);
+	}
+	assert_int_equal(moved, np_counts_bytes(&t.count));
+	assert_int_equal(transactions, t.count.transactions);
+	np_tally_free(&t);
+}
+
+static void
+run_ramp(const char *bench, uint32_t here, uint32_t there)
+{
+	struct np_counts near, far;
+	struct ends e;
+
+	client_threads = here;
+	server_threads = there;
+	ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
+	assert_ptr_equal(np_engine_of(&e.server.plan), &np_engine_epoll);
+	ends_run(&e, 400 * NP_MSEC);
+	near = np_counts_of(&e.client.run);
+	far = np_counts_of(&e.server.run);
+	assert_int_equal(near.transactions > far.transactions
+			     ? near.transactions - far.transactions > FLOWS
+			     : far.transactions - near.transactions > FLOWS,
+			 0);
+	if (strcmp(bench, "TCP_STREAM") == 0) {
+		assert_int_equal(near.sent, far.received);
+	}
+	assert_int_equal(e.client.allocated, 0);
+	assert_int_equal(e.server.allocated, 0);
+	check_tally(&e.client.run, true);
+	check_tally(&e.server.run, false);
+	ends_free(&e);
+}
+
+static void
+flows_come_while_others_are_driven(void **state)
+{
+	static const char *const benches[] = { "TCP_RR", "TCP_STREAM", "TCP_MAERTS" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(benches); i++) {
+		run_ramp(benches[i], 1, 1);
+		run_ramp(benches[i], 3, 1);
+		run_ramp(benches[i], 1, 3);
+		run_ramp(benches[i], 2, 2);
+	}
+}
+
+/* The client's time is up before all have come: the far end does not wait for the rest. */
+static void
+a_ramp_that_is_cut_short_ends_at_both_ends(void **state)
+{
+	static const char *const benches[] = { "TCP_RR", "TCP_STREAM", "TCP_MAERTS" };
+
+	(void)state;
+	client_threads = server_threads = 2;
+	for (size_t i = 0; i < LEN(benches); i++) {
+		uint64_t since = np_now();
+		struct ends e;
+
+		ends_open(&e, np_bench_find(benches[i]), AF_INET, 1, take_threads);
+		ends_run(&e, 50 * NP_MSEC);
+		assert_in_range(np_ramp_came(&e.client.run), 1, FLOWS - 1);
+		assert_in_range(np_ramp_came(&e.server.run), 1, FLOWS - 1);
+		/* A far end that waited would do so for 4 s. */
+		assert_true(np_now() - since < 3 * NP_SEC);
+		ends_free(&e);
+	}
+}
+
+static void
+a_ramp_without_a_far_end_ends(void **state)
+{
+	struct end e = { .rc = -1 };
+	struct np_addr at;
+	struct np_tally t;
+	struct np_err err;
+
+	(void)state;
+	close(bound_socket(AF_INET, SOCK_STREAM, &at));
+	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 10);
+	take_ramp(&e.plan);
+	end_open(&e);
+	end_aim(&e, &at);
+	e.drive.length_ns = 10 * NP_SEC;
+	end_start(&e);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_LOOP);
+	assert_int_equal(np_tally_take(&e.run, &t, &err), NP_OK);
+	assert_int_equal(t.flows, 0);
+	assert_int_equal(t.ramp.failed.count, FLOWS);
+	assert_int_equal(t.ramp.failed.by[0].error, ECONNREFUSED);
+	np_tally_free(&t);
+	end_free(&e);
+}
+
+static void
+only_tests_by_time_have_one(void **state)
+{
+	static const struct {
+		const char *bench;
+		int64_t length;
+		uint32_t warm_up_ms;
+		bool may;
+	} rows[] = {
+		{ "TCP_RR", 1, 0, true },     { "TCP_STREAM", 1, 0, true },
+		{ "TCP_MAERTS", 1, 0, true }, { "TCP_RR", -100, 0, false },
+		{ "TCP_RR", 0, 0, false },    { "TCP_RR", 1, 100, false },
+		{ "TCP_CRR", 1, 0, false },   { "UDP_RR", 1, 0, false },
+		{ "STREAM_RR", 1, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_plan p;
+
+		client_params(&p, np_bench_find(rows[i].bench), AF_INET, rows[i].length);
+		p.warm_up_ms = rows[i].warm_up_ms;
+		assert_int_equal(np_plan_no_ramp(&p) == NULL, rows[i].may);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connections_are_due_at_exact_times),
+		cmocka_unit_test(what_was_missed_for_long_is_put_off),
+		cmocka_unit_test(failures_are_counted_by_reason),
+		cmocka_unit_test(flows_come_while_others_are_driven),
+		cmocka_unit_test(a_ramp_that_is_cut_short_ends_at_both_ends),
+		cmocka_unit_test(a_ramp_without_a_far_end_ends),
+		cmocka_unit_test(only_tests_by_time_have_one),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
