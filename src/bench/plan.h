@@ -67,6 +67,9 @@ struct np_plan {
 	int family;              /* AF_INET or AF_INET6 of the data connection */
 	struct np_addr bind;     /* address of the near data socket; len 0: the wildcard */
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
+	uint32_t sources;  /* data connections go round so many addresses from bind on; 0: one */
+	uint32_t far_bits; /* all addresses that begin with so many bits of far_bind are the
+			      client's; 0: it alone is */
 	struct np_end near, far;
 	uint32_t flows;      /* data connections, at least one */
 	uint32_t warm_up_ms; /* before the window opens */

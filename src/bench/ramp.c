@@ -1,6 +1,7 @@
 #include "bench/ramp.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -62,6 +63,30 @@ connect_one(const struct np_run *run, int fd)
 	return np_sys_connect(fd, &peer.sa, peer.len) == 0 ? 0 : errno;
 }
 
+/*
+ * Is the test over, at one of the ends? What fails then has come too late, and is no failure. A far
+ * end closes its connections before it refuses others.
+ */
+static bool
+is_over(const struct np_worker *w)
+{
+	struct pollfd p = { .fd = -1, .events = POLLRDHUP };
+
+	for (uint32_t i = 0; i < w->conns && p.fd < 0; i++) {
+		p.fd = w->conn[i].is_up ? w->conn[i].fd : -1;
+	}
+	return np_stopped(w->run->stop) || (p.fd >= 0 && poll(&p, 1, 0) > 0);
+}
+
+static void
+note_failure(struct np_worker *w, struct np_conn *c, int error)
+{
+	c->need = NP_OVER;
+	if (!is_over(w)) {
+		np_ramp_failed(&w->ramp->failed, error);
+	}
+}
+
 struct np_conn *
 np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 {
@@ -81,8 +106,7 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 	c->need = NP_COME;
 	error = connect_one(w->run, c->fd);
 	if (error != 0 && error != EINPROGRESS) {
-		np_ramp_failed(&r->failed, error);
-		c->need = NP_OVER;
+		note_failure(w, c, error);
 	}
 	return c;
 }
@@ -97,8 +121,7 @@ np_ramp_decided(struct np_worker *w, struct np_conn *c)
 		error = errno;
 	}
 	if (error != 0) {
-		np_ramp_failed(&w->ramp->failed, error);
-		c->need = NP_OVER;
+		note_failure(w, c, error);
 		return;
 	}
 	np_hist_record(w->ramp->hist, np_now() - c->since_ns);

@@ -16,6 +16,7 @@ struct np_eth;
 /* All 0: no limits, and nothing is lent. */
 struct np_terms {
 	struct np_addr only; /* whom alone the data socket hears; len 0: anybody */
+	unsigned only_bits;  /* of that address: all that begin with them are meant; 0: it alone */
 	size_t call_max; /* most bytes of a call that only a socket buffer's size gives; 0: any */
 	/* Ports of a passive end that is asked for none, both included; 0: any. */
 	uint32_t passive_min, passive_max;

@@ -126,6 +126,7 @@ struct np_cli {
 	char title[32];
 	struct np_plan plan;
 	struct np_terms terms; /* what this end lends to the plan */
+	struct np_addr source; /* the first one of --source-range; how many: plan.sources */
 };
 
 /*

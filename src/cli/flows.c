@@ -1,8 +1,13 @@
 #include "cli/flows.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "bench/engine/engine.h"
+#include "net/cidr.h"
 #include "sys/file.h"
 
 static const char *
@@ -108,8 +113,9 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 			     : p->spread                                             ? "--spread"
 			     : p->near.place.threads > 1 || p->far.place.threads > 1 ? "--threads"
 			     : p->ramp > 0                                           ? "--ramp"
-			     : p->warm_up_ms > 0                                     ? "--warm-up"
-										     : NULL;
+			     : p->sources > 0    ? "--source-range"
+			     : p->warm_up_ms > 0 ? "--warm-up"
+						 : NULL;
 
 	if (option == NULL) {
 		return NP_OK;
@@ -128,14 +134,72 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 	if (p->transport->ip_protocol == 0 || p->pattern->connection_test ||
 	    np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range") <= 0 ||
 	    sscanf(text, "%u %u", &first, &last) != 2 || first > last ||
-	    p->flows <= last - first + 1) {
+	    p->flows <= (last - first + 1) * (p->sources > 0 ? p->sources : 1)) {
 		return NP_OK;
 	}
-	return np_fail(
-	    err, NP_EUSAGE, 0,
-	    "--flows %u: there are %u local ports for them (a smaller --flows, or a wider "
-	    "net.ipv4.ip_local_port_range, now %u to %u, by sysctl -w)",
-	    p->flows, last - first + 1, first, last);
+	return np_fail(err, NP_EUSAGE, 0,
+		       "--flows %u: there are %u local ports of an address for them (a smaller "
+		       "--flows, a --source-range of more addresses, or a wider "
+		       "net.ipv4.ip_local_port_range, now %u to %u, by sysctl -w)",
+		       p->flows, last - first + 1, first, last);
+}
+
+/* Each has to be an address that sockets of this machine can have. */
+static int
+check_address(const struct np_addr *at, struct np_err *err)
+{
+	int fd = socket(at->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char text[NP_ADDR_TEXT];
+
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&at->sa, at->len) == 0) {
+		close(fd);
+		return NP_OK;
+	}
+	np_fail(err, NP_EUSAGE, errno,
+		"--source-range: have the local address %s (ip addr add, ip route add local, or "
+		"net.ipv4.ip_nonlocal_bind makes it this machine's)",
+		np_addr_host(at, text));
+	if (fd >= 0) {
+		close(fd);
+	}
+	return err->code;
+}
+
+static int
+check_sources(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	char text[NP_ADDR_TEXT];
+	struct np_addr at;
+
+	if (p->flows < 2) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--source-range: one data connection has one address (say how many "
+			       "with --flows, or name the one with -- -L)");
+	}
+	if (p->transport != &np_transport_tcp || p->pattern->connection_test || p->no_control) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--source-range: not for this %s (try TCP_STREAM, TCP_MAERTS or "
+			       "TCP_RR)",
+			       cli->bench.name);
+	}
+	if (strcmp(cli->data.local.text, np_addr_host(&cli->source, text)) != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--source-range: -- -L names another local address (leave one of "
+			       "them out)");
+	}
+	if (cli->evidence.wire) {
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--source-range: --wire looks at one address (leave one of them out)");
+	}
+	for (uint32_t i = 0; i < p->sources; i++) {
+		np_range_at(&cli->source, i, &at);
+		if (check_address(&at, err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
 }
 
 /* Connections that come about while others are driven. */
@@ -157,6 +221,11 @@ check_ramp(const struct np_cli *cli, struct np_err *err)
 	if (p->both) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--ramp: --both is of several sessions, whose windows open together "
+			       "(leave one of them out)");
+	}
+	if (p->spread) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--ramp: --spread makes connections anew before the test begins "
 			       "(leave one of them out)");
 	}
 	if (p->fast_open) {
@@ -244,7 +313,8 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 
 	if ((p->both && check_both(cli, err) != NP_OK) ||
 	    (p->spread && check_spread(cli, err) != NP_OK) ||
-	    (p->ramp > 0 && check_ramp(cli, err) != NP_OK)) {
+	    (p->ramp > 0 && check_ramp(cli, err) != NP_OK) ||
+	    (p->sources > 0 && check_sources(cli, err) != NP_OK)) {
 		return err->code;
 	}
 	if ((p->flows > 1 &&

@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "bench/engine/engine.h"
+#include "net/cidr.h"
 #include "sys/affinity.h"
 #include "wire/ext.h"
 
@@ -893,6 +894,24 @@ set_ramp(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	return NP_OK;
 }
 
+/* The first one is as if -L had named it. */
+static int
+set_source_range(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_name *local = &cli->data.local;
+	char text[NP_ADDR_TEXT];
+
+	(void)o;
+	if (np_range_parse(&cli->source, &cli->plan.sources, arg, err) != NP_OK) {
+		return err->code;
+	}
+	snprintf(local->text, sizeof(local->text), "%s", np_addr_host(&cli->source, text));
+	local->family = cli->source.sa.ss_family;
+	local->given = true;
+	return NP_OK;
+}
+
 static int
 set_json(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
@@ -1123,6 +1142,9 @@ const struct np_option np_global_options[] = {
 	      "begin so many data connections a second, up to --flows, and drive each from then "
 	      "on; also n/s"),
 	  .set = set_ramp },
+	{ ROW('\0', "source-range", CUSTOM, "first-last",
+	      "local addresses that the data connections of --flows go round"),
+	  .set = set_source_range },
 	{ ROW('\0', "both", FLAG, NULL,
 	      "a stream each way at the same time: THROUGHPUT is the sum, see also "
 	      "LOCAL_SEND_THROUGHPUT and LOCAL_RECV_THROUGHPUT"),

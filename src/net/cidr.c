@@ -97,3 +97,89 @@ np_cidr_has(const struct np_cidr *c, const struct np_addr *a)
 	return memcmp(bytes, c->bytes, whole) == 0 &&
 	       (rest == 0 || ((bytes[whole] ^ c->bytes[whole]) >> (8 - rest)) == 0);
 }
+
+void
+np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits)
+{
+	memset(c, 0, sizeof(*c));
+	c->family = a->sa.ss_family;
+	c->bits = bits;
+	memcpy(c->bytes, np_addr_bytes(a), np_addr_size(a));
+	clear_host_part(c);
+	unmap(c);
+}
+
+static int
+parse_end(struct np_addr *a, const char *text, size_t length)
+{
+	int family = memchr(text, ':', length) != NULL ? AF_INET6 : AF_INET;
+	char address[INET6_ADDRSTRLEN];
+	uint8_t bytes[16];
+
+	if (length >= sizeof(address)) {
+		return -1;
+	}
+	memcpy(address, text, length);
+	address[length] = '\0';
+	if (inet_pton(family, address, bytes) != 1) {
+		return -1;
+	}
+	np_addr_make(a, family, bytes, 0);
+	return 0;
+}
+
+static const uint8_t *
+last_byte(const struct np_addr *a)
+{
+	return np_addr_bytes(a) + np_addr_size(a) - 1;
+}
+
+int
+np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct np_err *err)
+{
+	const char *dash = strchr(text, '-');
+	struct np_addr last;
+
+	if (dash == NULL || parse_end(first, text, (size_t)(dash - text)) != 0 ||
+	    parse_end(&last, dash + 1, strlen(dash + 1)) != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "'%.90s' is no range of addresses (192.0.2.10-192.0.2.19, "
+			       "2001:db8::10-2001:db8::19)",
+			       text);
+	}
+	if (!np_addr_same_family(first, &last) ||
+	    memcmp(np_addr_bytes(first), np_addr_bytes(&last), np_addr_size(first) - 1) != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "'%.90s': the two are not of one /24 (of IPv6: one /120)", text);
+	}
+	if (*last_byte(first) > *last_byte(&last)) {
+		return np_fail(err, NP_EUSAGE, 0, "'%.90s': the second one is before the first",
+			       text);
+	}
+	*count = (uint32_t)(*last_byte(&last) - *last_byte(first)) + 1;
+	return NP_OK;
+}
+
+void
+np_range_at(const struct np_addr *first, uint32_t number, struct np_addr *out)
+{
+	size_t size = np_addr_size(first);
+	uint8_t bytes[16];
+
+	*out = *first;
+	memcpy(bytes, np_addr_bytes(first), size);
+	bytes[size - 1] = (uint8_t)(bytes[size - 1] + number);
+	np_addr_set_bytes(out, bytes);
+}
+
+unsigned
+np_range_bits(const struct np_addr *first, uint32_t count)
+{
+	unsigned differ = *last_byte(first) ^ (*last_byte(first) + count - 1);
+	unsigned bits = 8 * (unsigned)np_addr_size(first);
+
+	for (; differ > 0; differ >>= 1) {
+		bits--;
+	}
+	return bits;
+}

@@ -22,6 +22,23 @@ struct np_cidr {
  */
 int np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err);
 
+/*
+ * Addresses one after the other, "192.0.2.10-192.0.2.19": the first one, and how many they are.
+ * They differ in their last byte alone, so that they are of one network of NP_RANGE_MOST.
+ * NP_EUSAGE.
+ */
+enum { NP_RANGE_MOST = 256 };
+int np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct np_err *err);
+
+/* The address that is so many behind the first one. Its port is the first one's. */
+void np_range_at(const struct np_addr *first, uint32_t number, struct np_addr *out);
+
+/* So many bits all of them begin with. */
+unsigned np_range_bits(const struct np_addr *first, uint32_t count);
+
+/* Of that address so many bits, none of which may be missing: all that have them. */
+void np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits);
+
 /* Is the address in it? An IPv4-mapped address counts as the IPv4 one. */
 bool np_cidr_has(const struct np_cidr *c, const struct np_addr *a);
 

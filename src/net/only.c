@@ -14,7 +14,8 @@ enum { SOURCE_4 = 12, SOURCE_6 = 8 };
  * A program: for each source a block that goes on to the next one where the packet is not from
  * there, and to the end where it is.
  */
-enum { BLOCK = 12, REST = 8 }; /* most instructions: version, four words to compare, a jump */
+/* Most instructions: version, four words to compare, one of them in part, and a jump. */
+enum { BLOCK = 13, REST = 8 };
 struct program {
 	struct sock_filter code[NP_SOURCES_MAX * BLOCK + REST];
 	unsigned short count;
@@ -70,19 +71,25 @@ is_network(const struct np_addr *a)
 
 /* A socket of IPv6 may get IPv4 packets, too: each packet says itself which it is. */
 static void
-write_block(struct program *p, const struct np_addr *source, bool networks)
+write_block(struct program *p, const struct np_addr *source, const struct np_sources *s)
 {
 	bool six = np_addr_version(source) == 6;
-	uint32_t size = !six ? 4 : networks && is_network(source) ? 8 : 16;
+	uint32_t all = !six ? 32 : s->networks && is_network(source) ? 64 : 128;
+	uint32_t bits = s->bits > 0 && s->bits < all ? s->bits : all;
 	const uint8_t *bytes = np_addr_bytes(source);
 	unsigned from = p->count;
 
 	load(p, BPF_B, 0);
 	add(p, BPF_ALU | BPF_RSH | BPF_K, 4);
 	require(p, six ? 6 : 4);
-	for (uint32_t i = 0; i < size; i += 4) {
+	for (uint32_t i = 0; 8 * i < bits; i += 4) {
+		uint32_t left = bits - 8 * i, mask = left < 32 ? ~(UINT32_MAX >> left) : UINT32_MAX;
+
 		load(p, BPF_W, (six ? SOURCE_6 : SOURCE_4) + i);
-		require(p, word(bytes + i));
+		if (left < 32) {
+			add(p, BPF_ALU | BPF_AND | BPF_K, mask);
+		}
+		require(p, word(bytes + i) & mask);
 	}
 	add(p, go_on, 0);
 	fail_to(p, from, 0);
@@ -95,7 +102,7 @@ write_program(struct program *p, const struct np_sources *s)
 
 	p->count = 0;
 	for (size_t i = 0; i < s->count; i++) {
-		write_block(p, &s->at[i], s->networks);
+		write_block(p, &s->at[i], s);
 	}
 	add(p, BPF_RET | BPF_K, 0);
 	end = p->count;
@@ -139,9 +146,17 @@ np_sock_only_sources(int fd, const struct np_sources *s, struct np_err *err)
 }
 
 int
+np_sock_only_network(int fd, const struct np_addr *peer, unsigned bits, struct np_err *err)
+{
+	struct np_sources s = { .at = { *peer }, .count = 1, .bits = bits };
+
+	return np_sock_only_sources(fd, &s, err);
+}
+
+int
 np_sock_only_from(int fd, const struct np_addr *peer, struct np_err *err)
 {
-	return np_sock_only_sources(fd, &(struct np_sources){ .at = { *peer }, .count = 1 }, err);
+	return np_sock_only_network(fd, peer, 0, err);
 }
 
 void

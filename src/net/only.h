@@ -20,12 +20,16 @@
  */
 int np_sock_only_from(int fd, const struct np_addr *peer, struct np_err *err);
 
+/* The same of all addresses that begin with so many bits of that one; 0: it alone. */
+int np_sock_only_network(int fd, const struct np_addr *peer, unsigned bits, struct np_err *err);
+
 /* Whose datagrams are let in. */
 enum { NP_SOURCES_MAX = 8 };
 struct np_sources {
 	struct np_addr at[NP_SOURCES_MAX]; /* any of these, whatever its port */
 	size_t count;
 	uint32_t port; /* all of them come from it; 0: from any */
+	unsigned bits; /* of each address that are compared; 0: all */
 	/* An address of IPv6 stands for its /64, of which its machine may have temporary ones (RFC
 	 * 8981), which it prefers; but for those of the loopback and of the link. */
 	bool networks;

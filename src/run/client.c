@@ -627,6 +627,8 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 		snprintf(what, sizeof(what), "--engine ,%s", p->far.place.engine->name);
 	} else if (p->far.place.threads > 1) {
 		snprintf(what, sizeof(what), "--threads ,%u", p->far.place.threads);
+	} else if (p->sources > 1) {
+		snprintf(what, sizeof(what), "--source-range");
 	} else if (p->ramp > 0) {
 		snprintf(what, sizeof(what), "--ramp %u", p->ramp);
 	} else if (p->warm_up_ms > 0) {
@@ -724,6 +726,13 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (t->out->far.flows > p->flows) {
 		return np_fail(err, NP_EPEER, 0, "%s waits for %u data connections, not for %u",
 			       c->peer, t->out->far.flows, p->flows);
+	}
+	if (p->sources > 1 && t->out->far.client_bits == 0) {
+		return np_fail(
+		    err, NP_ECONTROL, 0,
+		    "--source-range: the netserver at %s hears one address of a client; it "
+		    "is an older one",
+		    c->peer);
 	}
 	if (t->out->far.ramp != p->ramp) {
 		return np_fail(

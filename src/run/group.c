@@ -69,7 +69,7 @@ struct party {
 static bool
 by_flows(const struct np_plan *p, const struct np_hello *granted)
 {
-	return p->flows > 1 && p->ramp == 0 && p->far.place.engine == NULL &&
+	return p->flows > 1 && p->ramp == 0 && p->sources < 2 && p->far.place.engine == NULL &&
 	       p->bench->code != NP_PLAN &&
 	       ((granted->caps & NP_CAP_PLAN) == 0 || !np_plan_several(p));
 }

@@ -450,11 +450,13 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 /*
  * Whom the data socket hears. A TCP handshake proves an address, so the client may have named
  * another one of its own. It need not have named it where the data takes another way than the
- * control connection: in another family, or to another address of ours.
+ * control connection: in another family, or to another address of ours. The few addresses beside it
+ * that it may name are proved alike, each by its own handshakes.
  */
 static int
-choose_only(const struct np_plan *p, int control_fd, struct np_addr *only, struct np_err *err)
+choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struct np_err *err)
 {
+	struct np_addr *only = &out->only;
 	struct np_addr here, client;
 
 	if (p->transport->admit == NP_ADMIT_PEER) {
@@ -471,6 +473,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_addr *only, struc
 	}
 	if (p->far_bind.len != 0) {
 		*only = p->far_bind;
+		out->only_bits = p->far_bits;
 	} else if (np_addr_version(&client) == np_family_version(p->family) &&
 		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
 		*only = client;
@@ -724,7 +727,7 @@ make_terms(const struct np_server *s, const struct np_plan *p, int control_fd, s
 		.eth = p->transport->link ? s->eth : NULL,
 		.fill_dir = s->fill_dir,
 	};
-	return choose_only(p, control_fd, &out->only, err);
+	return choose_only(p, control_fd, out, err);
 }
 
 /* Those that can't be had are left out; with none left the workers run where they like. */

@@ -621,7 +621,7 @@ bool
 np_plan_needs_trio(const struct np_plan *p)
 {
 	return p->flows > 1 || p->far.place.engine != NULL || p->bench->code == NP_PLAN ||
-	       p->far.place.threads > 1 || p->warm_up_ms > 0 || p->ramp > 0;
+	       p->far.place.threads > 1 || p->warm_up_ms > 0 || p->ramp > 0 || p->sources > 1;
 }
 
 const struct np_dialect *

@@ -31,10 +31,11 @@ struct np_far {
 	int send_width, recv_width;
 	int prio, tos;
 	bool measures_cpu;
-	uint32_t flows;                 /* data connections that it waits for */
-	uint32_t threads;               /* its workers */
-	char cpus[NP_CPU_TURNS_TEXT];   /* that they are bound to in turn; empty: no list is told */
-	uint32_t ramp;    /* connections a second that it takes while it drives others */
+	uint32_t flows;               /* data connections that it waits for */
+	uint32_t threads;             /* its workers */
+	char cpus[NP_CPU_TURNS_TEXT]; /* that they are bound to in turn; empty: no list is told */
+	uint32_t ramp;        /* connections a second that it takes while it drives others */
+	uint32_t client_bits; /* of the client's addresses that it hears; 0: of one alone */
 	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 
 	bool reported; /* the rest is there */

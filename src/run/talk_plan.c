@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "bench/engine/engine.h"
+#include "net/cidr.h"
 #include "run/talk_parts.h"
 #include "wire/plan.h"
 
@@ -145,6 +146,7 @@ ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_
 	if (p->bind.len != 0) {
 		m->client_address.count = (uint32_t)np_addr_size(&p->bind);
 		np_addr_to_wire(&p->bind, m->client_address.at);
+		m->client_prefix = p->sources > 1 ? np_range_bits(&p->bind, p->sources) : 0;
 	}
 	if (p->far_bind.len != 0) {
 		m->data_address.count = (uint32_t)np_addr_size(&p->far_bind);
@@ -238,6 +240,7 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	np_text_printable(m.cpus);
 	snprintf(far->cpus, sizeof(far->cpus), "%s", m.cpus);
 	far->ramp = m.ramp;
+	far->client_bits = m.client_prefix;
 	np_text_printable(m.engine);
 	snprintf(far->engine, sizeof(far->engine), "%s", m.engine);
 	return NP_OK;
@@ -417,6 +420,32 @@ asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	return port_from_wire(m->client_port, &p->far.sock.port, err);
 }
 
+/*
+ * Several addresses of one client, each of which a handshake proves to be somebody's who reads what
+ * goes there: no more than the last byte tells apart.
+ */
+static int
+asked_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
+{
+	struct np_addr plain = p->far_bind;
+	uint32_t all = 8 * (uint32_t)np_addr_size(&plain);
+
+	if (bits == 0) {
+		return NP_OK;
+	}
+	np_addr_unmap(&plain);
+	if (p->far_bind.len == 0 || bits > all || bits + 8 < all ||
+	    !np_addr_same_family(&plain, &p->far_bind)) {
+		return np_fail(err, NP_EPEER, EINVAL, "client_prefix of %u bits", bits);
+	}
+	if (!p->transport->connected || p->transport->admit != NP_ADMIT_FILTER) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "client_prefix: not over %s",
+			       p->transport->name);
+	}
+	p->far_bits = bits;
+	return NP_OK;
+}
+
 static int
 asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
@@ -435,8 +464,11 @@ asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 			  &p->bind, err) != NP_OK) {
 		return err->code;
 	}
-	return asked_address("client", m->client_address.at, m->client_address.count,
-			     p->far.sock.port, np_plan_family(p), &p->far_bind, err);
+	if (asked_address("client", m->client_address.at, m->client_address.count, p->far.sock.port,
+			  np_plan_family(p), &p->far_bind, err) != NP_OK) {
+		return err->code;
+	}
+	return asked_prefix(m->client_prefix, p, err);
 }
 
 static int
@@ -538,6 +570,7 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.threads = run->workers;
 	(void)np_cpu_turns_text(&p->near.place.turns, m.cpus, sizeof(m.cpus));
 	m.ramp = p->ramp;
+	m.client_prefix = p->far_bits;
 	m.cpu_rate = (double)cpu_rate(p);
 	np_tagged_put(&np_tagged_grant, 0, &m, frame);
 }

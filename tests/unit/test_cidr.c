@@ -215,10 +215,97 @@ a_socket_without_an_address_is_in_no_range(void **state)
 	assert_false(np_cidr_has(&c, &path));
 }
 
+/* ---- First and last ---- */
+
+static void
+addresses_follow_each_other(void **state)
+{
+	static const struct {
+		const char *text, *last;
+		uint32_t count;
+	} rows[] = {
+		{ "192.0.2.10-192.0.2.19", "192.0.2.19", 10 },
+		{ "192.0.2.7-192.0.2.7", "192.0.2.7", 1 },
+		{ "10.0.0.0-10.0.0.255", "10.0.0.255", 256 },
+		{ "2001:db8::fe-2001:db8::ff", "2001:db8::ff", 2 },
+		{ "::1-::1", "::1", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_addr first, last, want = address(rows[i].last);
+		struct np_err err;
+		uint32_t count;
+
+		assert_int_equal(np_range_parse(&first, &count, rows[i].text, &err), NP_OK);
+		assert_int_equal(count, rows[i].count);
+		np_range_at(&first, count - 1, &last);
+		assert_true(np_addr_same_host(&last, &want));
+	}
+}
+
+static void
+what_is_no_row_of_addresses_is_quoted(void **state)
+{
+	static const char *const rows[] = {
+		"",
+		"-",
+		"192.0.2.1",
+		"192.0.2.1-",
+		"-192.0.2.1",
+		"192.0.2.1-192.0.2",
+		"192.0.2.1-9",
+		"192.0.2.1-192.0.3.1",
+		"192.0.2.2-192.0.2.1",
+		"192.0.2.1-::1",
+		"2001:db8::1-2001:db8::101",
+		"192.0.2.1-192.0.2.2-192.0.2.3",
+		"one-two",
+		"192.0.2.1 -192.0.2.2",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_err err = { .code = NP_OK };
+		struct np_addr first;
+		uint32_t count;
+
+		assert_int_equal(np_range_parse(&first, &count, rows[i], &err), NP_EUSAGE);
+		assert_has(err.msg, rows[i]);
+	}
+}
+
+/* So many bits are the fewest that all have, and one more would leave some out. */
+static void
+all_of_a_row_begin_alike(void **state)
+{
+	(void)state;
+	for (unsigned from = 0; from < 256; from += 5) {
+		for (uint32_t count = 1; from + count <= 256; count += 3) {
+			uint8_t bytes[4] = { 10, 1, 2, (uint8_t)from };
+			struct np_addr first, last;
+			struct np_cidr c;
+			unsigned bits;
+
+			np_addr_make(&first, AF_INET, bytes, 0);
+			np_range_at(&first, count - 1, &last);
+			bits = np_range_bits(&first, count);
+			assert_in_range(bits, 24, 32);
+			np_cidr_of(&c, &first, bits);
+			assert_true(np_cidr_has(&c, &first) && np_cidr_has(&c, &last));
+			np_cidr_of(&c, &first, bits + 1);
+			assert_true(bits == 32 || !np_cidr_has(&c, &last));
+		}
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_follow_each_other),
+		cmocka_unit_test(what_is_no_row_of_addresses_is_quoted),
+		cmocka_unit_test(all_of_a_row_begin_alike),
 		cmocka_unit_test(ranges_are_read_and_their_host_part_dropped),
 		cmocka_unit_test(what_is_no_range_is_quoted),
 		cmocka_unit_test(addresses_are_in_a_range_or_not),

@@ -12,6 +12,8 @@
 
 enum { A_MOMENT_MS = 150 }; /* over loopback what comes at all has come */
 
+static unsigned bits; /* of a peer's address that count; 0: all */
+
 static struct np_addr
 four(uint8_t last, uint16_t port)
 {
@@ -43,7 +45,8 @@ choosy(int family, int socktype, const struct np_addr *peer, uint16_t *port)
 	int fd = socket(family, socktype | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
-	if (np_sock_only_from(fd, peer, &err) != NP_OK) {
+	if ((bits == 0 ? np_sock_only_from(fd, peer, &err)
+		       : np_sock_only_network(fd, peer, bits, &err)) != NP_OK) {
 		close(fd);
 		if (socktype == SOCK_STREAM && err.sys == EPERM) {
 			skip(); /* some kernels want CAP_NET_ADMIN for it */
@@ -154,6 +157,55 @@ of_ipv6_one_address_is_heard(void **state)
 			assert_false(hears(AF_INET6, types[i], &peer, me, me));
 		}
 	}
+}
+
+/* All whose addresses begin alike, for every number of bits; and nobody else. */
+static void
+a_network_is_heard(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LEN(types); i++) {
+		for (bits = 24; bits <= 32; bits++) {
+			uint8_t inside = bits < 32 ? 1 : 0;
+			uint8_t outside = (uint8_t)(bits > 24 ? 1U << (32 - bits) : 0);
+			struct np_addr peer = four(0x64, 0);
+
+			assert_true(
+			    hears(AF_INET, types[i], &peer, four(0x64 ^ inside, 0), four(1, 0)));
+			if (bits > 24) {
+				assert_false(hears(AF_INET, types[i], &peer,
+						   four(0x64 ^ outside, 0), four(1, 0)));
+			}
+		}
+	}
+	bits = 0;
+}
+
+static void
+of_ipv6_a_network_is_heard(void **state)
+{
+	uint8_t bytes[16] = { [15] = 0x81 };
+	struct np_addr me = loopback(AF_INET6, 0), peer;
+
+	(void)state;
+	for (size_t i = 0; has_family(AF_INET6) && i < LEN(types); i++) {
+		np_addr_make(&peer, AF_INET6, bytes, 0);
+		bits = 120;
+		assert_true(hears(AF_INET6, types[i], &peer, me, me));
+		assert_false(hears(AF_INET6, types[i], &peer, four(1, 0), four(1, 0)));
+		bits = 121;
+		assert_false(hears(AF_INET6, types[i], &peer, me, me));
+		/* What stands before the last word counts, too. */
+		bits = 120;
+		for (size_t byte = 0; byte < 15; byte += 2) {
+			uint8_t other[16] = { [15] = 1 };
+
+			other[byte] ^= 0x10;
+			np_addr_make(&peer, AF_INET6, other, 0);
+			assert_false(hears(AF_INET6, types[i], &peer, me, me));
+		}
+	}
+	bits = 0;
 }
 
 static void
@@ -315,6 +367,8 @@ main(void)
 		cmocka_unit_test(of_ipv4_one_address_is_heard),
 		cmocka_unit_test(a_mapped_address_is_the_ipv4_one),
 		cmocka_unit_test(of_ipv6_one_address_is_heard),
+		cmocka_unit_test(a_network_is_heard),
+		cmocka_unit_test(of_ipv6_a_network_is_heard),
 		cmocka_unit_test(without_the_filter_all_are_heard_again),
 		cmocka_unit_test(any_of_several_addresses_is_heard),
 		cmocka_unit_test(a_port_may_be_asked_for_too),

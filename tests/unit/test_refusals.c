@@ -316,6 +316,82 @@ a_plan_whose_processors_are_no_list_is_refused(void **state)
 	}
 }
 
+/* Several addresses of a client: a few that the last byte tells apart, over connections. */
+static void
+a_prefix_that_is_too_wide_is_refused(void **state)
+{
+	static const struct {
+		const char *transport;
+		uint32_t bits, address, error;
+	} rows[] = {
+		{ "TCP", 23, 4, EINVAL },     { "TCP", 1, 4, EINVAL },
+		{ "TCP", 33, 4, EINVAL },     { "TCP", 128, 4, EINVAL },
+		{ "TCP", 24, 0, EINVAL },     { "TCP", 119, 16, EINVAL },
+		{ "UDP", 24, 4, EOPNOTSUPP }, { "TCP", 120, 17, EINVAL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_plan_message m = five_by_plan();
+		struct np_why why;
+		struct np_head head;
+		struct session s;
+
+		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
+		m.family = rows[i].address == 16 ? NP_WF_INET6 : NP_WF_INET;
+		/* The last row is a mapped one, of which the bits would be others. */
+		m.client_address.count = rows[i].address < 16 ? rows[i].address : 16;
+		m.client_prefix = rows[i].bits;
+		if (rows[i].address == 17) {
+			m.family = NP_WF_INET6;
+			m.client_address.at[10] = m.client_address.at[11] = 0xff;
+			m.client_address.at[12] = 127;
+		}
+		session_open(&s);
+		ask_tagged(&s, &np_tagged_plan, &m);
+		head = answer(&s, np_why_layout, &why);
+		assert_int_equal(head.code, NP_PLAN + 1);
+		assert_int_equal(head.word, rows[i].error);
+		assert_has(why.text, "client_prefix");
+		session_close(&s);
+	}
+}
+
+static void
+a_ramp_that_nothing_ends_is_refused(void **state)
+{
+	static const struct {
+		const char *pattern, *transport;
+		int64_t length;
+		uint32_t warm_up;
+	} rows[] = {
+		{ "rr", "TCP", -5, 0 }, { "rr", "TCP", 0, 0 },  { "rr", "TCP", 5, 100 },
+		{ "rr", "UDP", 5, 0 },  { "crr", "TCP", 5, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_plan_message m = five_by_plan();
+		struct np_why why;
+		struct np_head head;
+		struct session s;
+
+		snprintf(m.pattern, sizeof(m.pattern), "%s", rows[i].pattern);
+		snprintf(m.transport, sizeof(m.transport), "%s", rows[i].transport);
+		m.length = rows[i].length;
+		m.warm_up = rows[i].warm_up;
+		m.flows = 2;
+		m.ramp = 100;
+		session_open(&s);
+		ask_tagged(&s, &np_tagged_plan, &m);
+		head = answer(&s, np_why_layout, &why);
+		assert_int_equal(head.code, NP_PLAN + 1);
+		assert_int_equal(head.word, EOPNOTSUPP);
+		assert_has(why.text, "ramp of 100");
+		session_close(&s);
+	}
+}
+
 /* Numbers that are at the edge of something, in every field of every request. */
 static void
 no_request_takes_more_memory_than_the_limit(void **state)
@@ -367,6 +443,8 @@ main(void)
 		cmocka_unit_test(a_file_of_the_fill_directory_is_sent),
 		cmocka_unit_test(no_other_file_is),
 		cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
+		cmocka_unit_test(a_prefix_that_is_too_wide_is_refused),
+		cmocka_unit_test(a_ramp_that_nothing_ends_is_refused),
 		cmocka_unit_test(a_plan_whose_processors_are_no_list_is_refused),
 		cmocka_unit_test(no_request_takes_more_memory_than_the_limit),
 	};

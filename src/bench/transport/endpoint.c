@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
+#include "net/cidr.h"
 #include "net/only.h"
 
 static int
@@ -38,7 +39,7 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 			       run->plan->transport->name);
 	}
 	if (by_peer || run->terms->only.len == 0 ||
-	    np_sock_only_from(fd, &run->terms->only, err) == NP_OK) {
+	    np_sock_only_network(fd, &run->terms->only, run->terms->only_bits, err) == NP_OK) {
 		return NP_OK;
 	}
 	run->end.picky = listens && err->sys == EPERM;
@@ -239,9 +240,11 @@ np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 	bool want_bind = !p->active || p->bind.len != 0;
 	struct np_addr at = run->end.local;
 
-	(void)number; /* they differ by their ports */
 	if (!want_bind) {
 		return open_at(run, NULL, err);
+	}
+	if (p->sources > 1) {
+		np_range_at(&p->bind, number % p->sources, &at);
 	}
 	if (!p->active && run->terms->passive_max != 0) {
 		return open_in_range(run, &at, err);
@@ -292,6 +295,12 @@ static bool
 is_welcome(const struct np_run *run, struct np_addr *peer)
 {
 	struct np_addr only = run->terms->only;
+	struct np_cidr range;
+
+	if (run->terms->only_bits > 0) {
+		np_cidr_of(&range, &only, run->terms->only_bits);
+		return np_cidr_has(&range, peer);
+	}
 
 	np_addr_unmap(peer);
 	np_addr_unmap(&only);

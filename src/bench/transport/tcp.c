@@ -37,6 +37,12 @@ tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts 
 	if (p->defer_accept && !p->active) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_DEFER_ACCEPT, "TCP_DEFER_ACCEPT", 5);
 	}
+	/* The port is then one of the far end's to be chosen by, not one of all that there are. */
+	if (p->active && p->sources > 1) {
+		np_sockopts_add(o, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, "IP_BIND_ADDRESS_NO_PORT",
+				1);
+		np_sockopts_optional(o);
+	}
 	/* Where net.ipv4.tcp_fastopen does not let it, connections are made the slower way. */
 	if (p->fast_open && !p->active) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_FASTOPEN, "TCP_FASTOPEN", NP_BACKLOG);
