@@ -109,18 +109,35 @@ share(uint64_t count, uint32_t number, uint32_t of)
 	return count / of + (number < count % of);
 }
 
+/* A worker's part of a count that it is to reach. */
+static uint64_t
+part_of_count(const struct np_run *run, const struct np_worker *w)
+{
+	int64_t length = run->plan->length;
+
+	return length < 0 ? share((uint64_t)-length, (uint32_t)(w - run->worker), run->workers)
+			  : UINT64_MAX;
+}
+
+/* While it warms up, it knows of no end. */
+static void
+set_budget(struct np_worker *w, uint64_t budget)
+{
+	w->budget_behind = budget;
+	w->budget = w->run->plan->warm_up_ms > 0 ? UINT64_MAX : budget;
+}
+
 /* What a side's setup finds settled. */
 static int
 prepare_worker(struct np_run *run, struct np_worker *w)
 {
 	const struct np_plan *p = run->plan;
 	const struct np_engine *engine = np_engine_of(p);
-	uint32_t number = (uint32_t)(w - run->worker);
 
 	w->run = run;
 	w->loop = engine->run != NULL ? engine->run : run->side->sync;
 	w->steps = run->side->steps;
-	w->budget = p->length < 0 ? share((uint64_t)-p->length, number, run->workers) : UINT64_MAX;
+	w->budget = part_of_count(run, w);
 	if (p->role == NP_FOLLOW && (run->workers > 1 || p->warm_up_ms > 0)) {
 		w->budget = UINT64_MAX; /* how much is its own, only the far end knows */
 	}
@@ -203,8 +220,7 @@ set_up_workers(struct np_run *run, struct np_err *err)
 		if (run->side->setup != NULL && run->side->setup(w, err) != NP_OK) {
 			return err->code;
 		}
-		w->budget_behind = w->budget;
-		w->budget = run->plan->warm_up_ms > 0 ? UINT64_MAX : w->budget;
+		set_budget(w, w->budget);
 	}
 	return NP_OK;
 }
@@ -290,6 +306,9 @@ np_run_trim(struct np_run *run, uint32_t flows)
 	NP_EACH_WORKER (w, run) {
 		for (uint32_t i = 0; i < w->conns && w->conn->ids != NULL; i++) {
 			w->conn[i].ids->count = w->count;
+		}
+		if (run->plan->role == NP_LEAD) { /* a follower's count is the far end's to keep */
+			set_budget(w, part_of_count(run, w));
 		}
 	}
 }

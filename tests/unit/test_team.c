@@ -232,19 +232,18 @@ one_that_fails_ends_all(void **state)
 	ends_free(&e);
 }
 
-/* What the daemon does not grant is let go of, and the rest shared out anew. */
+/* What the daemon does not grant is let go of, and the rest shared out anew; a count, too. */
 static void
-a_run_can_be_trimmed(void **state)
+trim(bool behind_warm_up)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_stop stop = { 0 };
 	struct np_plan p;
 	struct np_run run;
 
-	(void)state;
-	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
+	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -COUNT);
 	near_threads = far_threads = 4;
-	warm_up_ms = 0;
+	warm_up_ms = behind_warm_up ? 50 : 0;
 	take_threads(&p);
 	p.burst = 3;
 	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
@@ -257,8 +256,18 @@ a_run_can_be_trimmed(void **state)
 		assert_int_equal(w->conns, 1);
 		assert_ptr_equal(w->conn->ids->count, w->count);
 		assert_true(w->conn->fd >= 0);
+		assert_int_equal(w->budget_behind, COUNT / 3 + (w == run.worker));
+		assert_int_equal(w->budget, behind_warm_up ? UINT64_MAX : w->budget_behind);
 	}
 	np_run_free(&run);
+}
+
+static void
+a_run_can_be_trimmed(void **state)
+{
+	(void)state;
+	trim(false);
+	trim(true);
 }
 
 int
