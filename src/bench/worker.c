@@ -69,6 +69,9 @@ np_worker_mark(struct np_worker *w)
 	np_hist_clear(w->hist);
 	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 	w->more = w->paced_ns = 0;
+	if (w->use.root != NULL) {
+		np_thread_begin(&w->use);
+	}
 	w->began_ns = np_now();
 	w->budget = w->budget_behind;
 	w->goes_on = true;

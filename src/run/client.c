@@ -1029,6 +1029,10 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struc
 	if (d->gate != NULL && np_gate_state(d->gate) < 0) {
 		return np_fail(err, NP_ETIME, 0, "another session failed before the test began");
 	}
+	if (d->cause == NP_BY_SIGNAL && run->plan->warm_up_ms > 0 && run->window.started_ns == 0) {
+		return np_fail(err, NP_ETIME, 0, "interrupted within the %g s of --warm-up",
+			       run->plan->warm_up_ms / 1e3);
+	}
 	if (np_abandoned(run->stop)) {
 		/* By a signal: whoever sent it will not wait for results, either. */
 		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had everything");

@@ -301,6 +301,7 @@ keep_warm_up(struct control *c, uint64_t now)
 		(void)np_cpu_read(NULL, &c->cpu, &err);
 	}
 	run->window.started_ns = np_now();
+	memset(c->looks, 0, sizeof(c->looks)); /* they are counted from the start */
 	NP_EACH_WORKER (w, run) {
 		np_stop_mark(&w->stop);
 	}
@@ -589,8 +590,13 @@ note_cpu(struct np_run *run, struct np_cpu_times *from)
 
 /* What the workers leave: the end of the window, which is the last one's, and the first error. */
 static void
-conclude(struct np_run *run)
+conclude(const struct control *c)
 {
+	struct np_run *run = c->d->run;
+
+	if (!c->warm) {
+		run->window.started_ns = 0; /* what was moved so far is no result */
+	}
 	NP_EACH_WORKER (w, run) {
 		if (run->window.started_ns != 0 && w->ended_ns > run->window.ended_ns) {
 			run->window.ended_ns = w->ended_ns;
@@ -623,7 +629,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 		np_team_begin(c.team);
 		control_team(&c);
 		note_cpu(d->run, c.cpu != NULL ? c.cpu : np_team_cpu(c.team));
-		conclude(d->run);
+		conclude(&c);
 	}
 	free(c.patience);
 	free(c.polls);

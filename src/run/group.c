@@ -60,6 +60,7 @@ struct party {
 
 	pthread_mutex_t lock;
 	uint32_t running;
+	uint64_t began_ns;     /* the window, where one of them has looked; 0: none has */
 	struct member *failed; /* the first one; NULL: none has */
 	bool waiting_told;
 };
@@ -289,8 +290,7 @@ tell_sum(struct party *p, uint64_t now_ns)
 		p->member[i].looked = false;
 	}
 	if (looked) {
-		p->of->look(p->was.watch.ctx, p->of->plan, &sum, np_gate_opened_ns(p->gate),
-			    now_ns);
+		p->of->look(p->was.watch.ctx, p->of->plan, &sum, p->began_ns, now_ns);
 	}
 }
 
@@ -303,6 +303,7 @@ take_look(void *ctx, const struct np_run *run, uint64_t now_ns)
 	pthread_mutex_lock(&m->party->lock);
 	m->seen = np_counts_of(run);
 	m->looked = true;
+	m->party->began_ns = run->window.started_ns; /* behind a warm-up it is not the gate's */
 	tell_sum(m->party, now_ns);
 	pthread_mutex_unlock(&m->party->lock);
 }
@@ -319,7 +320,7 @@ note_over(struct member *m)
 		p->failed = m;
 	}
 	p->running--;
-	if (p->of->look != NULL && np_gate_state(p->gate) == 1) {
+	if (p->began_ns != 0) {
 		tell_sum(p, np_now());
 	}
 	pthread_mutex_unlock(&p->lock);

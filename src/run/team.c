@@ -180,6 +180,9 @@ drive_window(struct member *m)
 	do {
 		rc = w->budget > 0 ? w->loop(w) : 0; /* of a small count others may have all */
 	} while (rc == 0 && np_stop_take_mark(&w->stop) && np_worker_mark(w));
+	if (!w->goes_on && w->run->plan->warm_up_ms > 0) {
+		np_worker_mark(w); /* it ended before the window began: nothing counts */
+	}
 	w->left_ns = w->ended_ns = np_now();
 	if (w->use.root != NULL) {
 		np_thread_end(&w->use);

@@ -3,6 +3,7 @@ line, the list says what this end can do, and what each flow carried adds up to 
 """
 
 import json
+import signal
 import time
 from functools import partial
 from pathlib import Path
@@ -161,6 +162,17 @@ def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
     assert got.rc == 0 and got.out.strip() == "LOCAL_RECV_CALLS=1003", got
 
 
+def interrupted_in_its_warm_up(port: int, test: str) -> None:
+    """What was moved so far is no result."""
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "5", "-P", "0", "--warm-up", "60",
+                      "--flows", "4", "--threads", "2"]) as client:
+        assert client.measuring(), client.said()
+        client.signal(signal.SIGINT)
+        got = client.finish(20)
+    assert got.rc not in (0, None) and not got.out, got
+    lib.error_line(got, "netperf", "interrupted", "60 s", "--warm-up")
+
+
 def all_arrives(port: int, test: str) -> str:
     """The end of a flow is not that of others, which the same socket of the daemon hears."""
     final = document_of(port, test, "--flows", str(CROWD), length=f"-{COUNT}")["final"]
@@ -224,6 +236,9 @@ def suite(report: lib.Report) -> None:
         for test in ("TCP_RR", "TCP_CRR"):
             report.case(f"a warm-up takes none of the count: {test}",
                         partial(a_warm_up_takes_none_of_the_count, daemon.port, test))
+        for test in ("TCP_RR", "TCP_STREAM", "TCP_MAERTS", "TCP_CRR", "UDP_RR"):
+            report.case(f"interrupted in its warm-up: {test}",
+                        partial(interrupted_in_its_warm_up, daemon.port, test))
         for test in TESTS:
             report.case(f"flows add up: {test}", partial(flows_add_up, daemon.port, test))
         if "UDP-Lite" in Path("/proc/net/protocols").read_text():

@@ -5,6 +5,7 @@
 #include "run/team.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
@@ -40,6 +41,15 @@ aim_datagrams(struct ends *e)
 				 NP_OK);
 		end->far_port[end->far_ports++] = np_addr_port(&at);
 	}
+}
+
+/* What is over; a request may be under way beside it. */
+static uint64_t
+done_by(const struct np_run *run)
+{
+	struct np_counts c = np_counts_of(run);
+
+	return run->plan->pattern->transactions ? c.received + c.transactions : np_counts_bytes(&c);
 }
 
 /* Each worker's connections are its own, and what they count is what it counts. */
@@ -186,6 +196,9 @@ warm_up(const char *bench, uint32_t threads, bool counted)
 	for (uint32_t i = 0; i < run->conns && run->plan->pattern->transactions; i++) {
 		assert_true(run->conn[i].before > 0);
 	}
+	NP_EACH_WORKER (w, run) { /* what a thread cost is of the window, too */
+		assert_true(w->use.began_ns >= run->window.started_ns);
+	}
 	ends_free(&e);
 }
 
@@ -200,6 +213,64 @@ a_warm_up_is_forgotten(void **state)
 	warm_up("UDP_RR", 3, false);
 	warm_up("TCP_STREAM", 2, false);
 	warm_up("TCP_STREAM", FLOWS, false);
+}
+
+/* Nothing counts that ended before the window began, and there is no window. */
+static void
+a_warm_up_that_is_cut_short_is_no_result(void **state)
+{
+	static const char *const names[] = { "TCP_RR", "TCP_STREAM", "TCP_MAERTS", "TCP_CRR" };
+
+	(void)state;
+	near_threads = far_threads = 2;
+	warm_up_ms = 60000;
+	for (size_t i = 0; i < LEN(names); i++) {
+		struct ends e;
+
+		ends_open(&e, np_bench_find(names[i]), AF_INET, 1, take_threads);
+		end_start(&e.server);
+		end_start(&e.client);
+		while (done_by(&e.client.run) == 0) {
+			usleep(1000);
+		}
+		end_hang_up(&e.client);
+		end_join(&e.client);
+		np_run_close(&e.client.run);
+		end_hang_up(&e.server);
+		end_join(&e.server);
+		assert_int_equal(done_by(&e.client.run), 0);
+		assert_int_equal(done_by(&e.server.run), 0);
+		assert_int_equal(e.client.run.window.started_ns, 0);
+		assert_int_equal(e.client.run.window.ended_ns, 0);
+		ends_free(&e);
+	}
+}
+
+static void
+count_looks(void *ctx, const struct np_run *run, uint64_t now_ns)
+{
+	(void)run;
+	(void)now_ns;
+	++*(int *)ctx;
+}
+
+/* One that looks all the time does not wait for as long as the warm-up was when that is over. */
+static void
+a_watch_looks_on_behind_a_warm_up(void **state)
+{
+	struct ends e;
+	int looks = 0;
+
+	(void)state;
+	near_threads = far_threads = 2;
+	warm_up_ms = 600;
+	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, 1, take_threads);
+	e.client.drive.watch[0] = (struct np_watch){
+		.every_ns = 150 * NP_MSEC, .look = count_looks, .ctx = &looks, .warms_up = true
+	};
+	ends_run(&e, 600 * NP_MSEC);
+	assert_true(looks > 4); /* so many are due before the window begins */
+	ends_free(&e);
 }
 
 /* A far end that breaks a connection, and goes on with the others. */
@@ -278,6 +349,8 @@ main(void)
 		cmocka_unit_test(a_count_may_be_of_fewer_than_there_are),
 		cmocka_unit_test(a_tally_is_of_all_workers),
 		cmocka_unit_test(a_warm_up_is_forgotten),
+		cmocka_unit_test(a_warm_up_that_is_cut_short_is_no_result),
+		cmocka_unit_test(a_watch_looks_on_behind_a_warm_up),
 		cmocka_unit_test(one_that_fails_ends_all),
 		cmocka_unit_test(a_run_can_be_trimmed),
 	};
