@@ -115,14 +115,15 @@ static void
 take_worker(const struct np_run *run, const struct np_worker *w, struct np_worker_result *row)
 {
 	bool told = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
+	uint64_t start_ns = run->window.started_ns;
 
 	*row = (struct np_worker_result){
 		.flows = w->conns,
 		.sent = np_seen(&w->count->sent),
 		.received = np_seen(&w->count->received),
 		.transactions = np_seen(&w->count->transactions),
-		.began_ns = (int64_t)(w->began_ns - run->window.started_ns),
-		.ended_ns = (int64_t)(w->left_ns - run->window.started_ns),
+		.began_ns = start_ns != 0 ? (int64_t)(w->began_ns - start_ns) : 0,
+		.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
 		.user_us = told ? w->use.user_us : -1,
 		.system_us = told ? w->use.system_us : -1,
 		.cpu = told ? w->use.cpu : -1,
@@ -132,28 +133,23 @@ take_worker(const struct np_run *run, const struct np_worker *w, struct np_worke
 
 /* How far the workers were apart. */
 static void
-take_skew(const struct np_run *run, struct np_skew *skew)
+take_skew(struct np_tally *t)
 {
-	const struct np_worker *one = run->worker;
-	uint64_t first = one->began_ns, last = first, sooner = one->left_ns, later = sooner;
+	const struct np_worker_result *one = t->worker;
+	int64_t first = one->began_ns, last = first, sooner = one->ended_ns, later = sooner;
 
-	NP_EACH_WORKER (w, run) {
+	for (const struct np_worker_result *w = one; w < one + t->workers; w++) {
 		first = w->began_ns < first ? w->began_ns : first;
 		last = w->began_ns > last ? w->began_ns : last;
-		sooner = w->left_ns < sooner ? w->left_ns : sooner;
-		later = w->left_ns > later ? w->left_ns : later;
+		sooner = w->ended_ns < sooner ? w->ended_ns : sooner;
+		later = w->ended_ns > later ? w->ended_ns : later;
 	}
-	skew->begin_ns = (int64_t)(last - first);
-	skew->end_ns = (int64_t)(later - sooner);
+	t->skew = (struct np_skew){ .begin_ns = last - first, .end_ns = later - sooner };
 }
 
 static int
 take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
-	take_skew(run, &t->skew);
-	if (run->workers < 2) {
-		return NP_OK;
-	}
 	t->worker = calloc(run->workers, sizeof(*t->worker));
 	if (t->worker == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u threads",
@@ -162,6 +158,7 @@ take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	for (uint32_t i = 0; i < run->workers; i++) {
 		take_worker(run, &run->worker[i], &t->worker[i]);
 	}
+	take_skew(t);
 	return NP_OK;
 }
 
@@ -257,12 +254,17 @@ np_counts_add(struct np_counts *sum, const struct np_counts *c)
 static struct np_flow_result
 only_row(const struct np_tally *t)
 {
+	bool is_known = t->closing.info.tcpi_rto != 0;
+
 	return (struct np_flow_result){
 		.sent = t->count.sent,
 		.received = t->count.received,
 		.transactions = t->count.transactions,
 		.retrans = t->closing.retrans,
-		.rtt_us = t->closing.info.tcpi_rto != 0 ? (int64_t)t->closing.info.tcpi_rtt : -1,
+		.rtt_us = is_known ? (int64_t)t->closing.info.tcpi_rtt : -1,
+		.cwnd = is_known ? (int64_t)t->closing.info.tcpi_snd_cwnd : -1,
+		.cpu = -1,
+		.napi_id = -1,
 	};
 }
 
@@ -284,8 +286,53 @@ join_flows(struct np_tally *into, const struct np_tally *from, struct np_err *er
 	} else {
 		memcpy(row + into->flows, from->flow, from->flows * sizeof(*row));
 	}
+	for (uint32_t i = into->flows; i < flows; i++) {
+		row[i].worker += into->workers;
+	}
 	into->flow = row;
 	into->flows = flows;
+	return NP_OK;
+}
+
+/* When the first of their windows began; 0: none has. */
+static uint64_t
+first_start(const struct np_tally *a, const struct np_tally *b)
+{
+	bool is_a = b->started_ns == 0 || (a->started_ns != 0 && a->started_ns < b->started_ns);
+
+	return is_a ? a->started_ns : b->started_ns;
+}
+
+/* Count the times of these workers, of a window that began there, from that start on. */
+static void
+count_from(struct np_worker_result *row, uint32_t count, uint64_t began_ns, uint64_t start_ns)
+{
+	int64_t later_ns = began_ns != 0 ? (int64_t)(began_ns - start_ns) : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		row[i].began_ns += later_ns;
+		row[i].ended_ns += later_ns;
+	}
+}
+
+/* Theirs, too. */
+static int
+join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_err *err)
+{
+	uint64_t start_ns = first_start(into, from);
+	uint32_t workers = into->workers + from->workers;
+	struct np_worker_result *row = realloc(into->worker, workers * sizeof(*row));
+
+	if (row == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u threads",
+			       workers);
+	}
+	memcpy(row + into->workers, from->worker, from->workers * sizeof(*row));
+	count_from(row, into->workers, into->started_ns, start_ns);
+	count_from(row + into->workers, from->workers, from->started_ns, start_ns);
+	into->worker = row;
+	into->workers = workers;
+	take_skew(into);
 	return NP_OK;
 }
 
@@ -306,10 +353,7 @@ join_sizes(struct np_tally *into, const struct np_tally *from)
 static void
 join_windows(struct np_tally *into, const struct np_tally *from)
 {
-	if (from->started_ns != 0 &&
-	    (into->started_ns == 0 || from->started_ns < into->started_ns)) {
-		into->started_ns = from->started_ns;
-	}
+	into->started_ns = first_start(into, from);
 	if (from->ended_ns > into->ended_ns) {
 		into->ended_ns = from->ended_ns;
 	}
@@ -322,6 +366,9 @@ np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 
 	if (from->flows > 0 && into->flows > 0) {
 		rc = join_flows(into, from, err);
+	}
+	if (rc == NP_OK && into->worker != NULL && from->worker != NULL) {
+		rc = join_workers_of(into, from, err);
 	}
 	join_windows(into, from);
 	join_sizes(into, from);

@@ -69,7 +69,7 @@ struct np_tally {
 
 	struct np_flow_result *flow;     /* one row a connection; NULL: there is one flow alone */
 	uint32_t flows;                  /* how many data connections came about */
-	struct np_worker_result *worker; /* one row a worker; NULL: there was one alone */
+	struct np_worker_result *worker; /* one row a worker; NULL: they were not taken */
 	uint32_t workers;
 	struct np_skew skew;
 	struct np_spread spread;
@@ -99,9 +99,9 @@ int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
 
 /*
  * Add what another run counted at the same time: counts, times and retransmissions are summed, each
- * flow keeps its row, the window lasts from the first begin to the last end. What is of each for
- * itself (addresses, buffers, processors) stays the first one's. *from is empty afterwards. NP_ESYS
- * without memory for the rows: the rest is there.
+ * flow and each worker keeps its row, the window lasts from the first begin to the last end. What
+ * is of each for itself (addresses, buffers, processors) stays the first one's. *from is empty
+ * afterwards. NP_ESYS without memory for the rows: the rest is there.
  */
 int np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err);
 

@@ -551,9 +551,10 @@ seconds_of(int64_t us)
 static json_t *
 workers(struct np_document *d, const struct np_tally *t)
 {
-	json_t *rows = t->worker != NULL ? json_array() : json_null();
+	bool several = t->worker != NULL && t->workers > 1;
+	json_t *rows = several ? json_array() : json_null();
 
-	for (uint32_t i = 0; t->worker != NULL && i < t->workers; i++) {
+	for (uint32_t i = 0; several && i < t->workers; i++) {
 		const struct np_worker_result *w = &t->worker[i];
 		json_t *o = json_object();
 

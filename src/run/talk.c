@@ -40,6 +40,8 @@ np_far_add(struct np_far *sum, const struct np_far *far)
 	sum->recv_size = sum->recv_size > 0 ? sum->recv_size : far->recv_size;
 	sum->flows += far->flows;
 	sum->met += far->met;
+	sum->threads += far->threads;
+	sum->skew.begin_ns = sum->skew.end_ns = -1; /* of processes that tell of none beside */
 	sum->reported = sum->reported && far->reported;
 	sum->sent += far->sent;
 	sum->received += far->received;

@@ -118,6 +118,14 @@ tallies_are_joined(void **state)
 	rows[1].transactions = 30;
 	rows[1].retrans = rows[1].rtt_us = -1;
 	b.flow = rows;
+	a.workers = 1;
+	a.worker = calloc(1, sizeof(*a.worker));
+	*a.worker = (struct np_worker_result){ .flows = 1, .began_ns = 5, .ended_ns = 100 };
+	b.workers = 2;
+	b.worker = calloc(2, sizeof(*b.worker));
+	b.worker[0] = (struct np_worker_result){ .flows = 1, .began_ns = 1, .ended_ns = 150 };
+	b.worker[1] = (struct np_worker_result){ .flows = 1, .began_ns = 2, .ended_ns = 140 };
+	rows[1].worker = 1;
 	assert_int_equal(np_tally_join(&a, &b, &err), NP_OK);
 	assert_null(b.flow);
 	assert_null(b.hist);
@@ -136,7 +144,16 @@ tallies_are_joined(void **state)
 	assert_int_equal(a.flow[0].transactions, 3);
 	assert_int_equal(a.flow[0].retrans, 7);
 	assert_int_equal(a.flow[0].rtt_us, -1); /* no TCP_INFO */
+	assert_int_equal(a.flow[0].cwnd, -1);
+	assert_int_equal(a.flow[0].cpu, -1);
+	assert_int_equal(a.flow[0].napi_id, -1);
 	assert_int_equal(a.flow[2].transactions, 30);
+	assert_int_equal(a.flow[2].worker, 2);
+	assert_int_equal(a.workers, 3);
+	assert_int_equal(a.worker[0].began_ns, 105); /* of the window that all have now */
+	assert_int_equal(a.worker[2].ended_ns, 140);
+	assert_int_equal(a.skew.begin_ns, 104);
+	assert_int_equal(a.skew.end_ns, 60);
 	b = (struct np_tally){ .flows = 1, .closing.retrans = -1 };
 	assert_int_equal(np_tally_join(&a, &b, &err), NP_OK);
 	assert_int_equal(a.closing.retrans, -1);
