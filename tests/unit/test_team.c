@@ -4,6 +4,7 @@
  */
 #include "run/team.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -296,7 +297,9 @@ one_that_fails_ends_all(void **state)
 	end_start(&e.server);
 	end_start(&e.client);
 	end_join(&e.client);
-	assert_int_equal(e.client.run.err.code, NP_EPEER);
+	/* By the end of the data, or by what a request that was under way met with. */
+	assert_true(e.client.run.err.code == NP_EPEER || e.client.run.err.sys == ECONNRESET ||
+		    e.client.run.err.sys == EPIPE);
 	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
 	np_run_close(&e.client.run);
 	end_join(&e.server);
