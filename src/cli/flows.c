@@ -285,6 +285,18 @@ check_spread(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* What is under way at its begin arrives behind it, and would be in a count that is not of it. */
+static int
+check_warm_up(const struct np_plan *p, struct np_err *err)
+{
+	if (p->warm_up_ms == 0 || p->length >= 0 || p->pattern->transactions) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0,
+		       "--warm-up: not of a stream that ends by a count, -l %lld (a time, -l S)",
+		       (long long)p->length);
+}
+
 int
 np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err)
 {
@@ -319,7 +331,7 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	}
 	if ((p->flows > 1 &&
 	     (check_several(cli, err) != NP_OK || check_ports(cli, err) != NP_OK)) ||
-	    check_threads(cli, err) != NP_OK) {
+	    check_threads(cli, err) != NP_OK || check_warm_up(p, err) != NP_OK) {
 		return err->code;
 	}
 	if (!np_plan_several(p)) {

@@ -169,6 +169,23 @@ check_ports(const struct np_plan *p, const struct np_target *t, uint32_t session
 	return NP_OK;
 }
 
+/* Sessions of netperf's own kind are asked by netperf's messages. */
+static int
+check_plans(const struct np_plan *p, const struct np_target *t, const struct np_hello *granted,
+	    struct np_err *err)
+{
+	bool threads = p->far.place.threads > 1;
+
+	if ((granted->caps & NP_CAP_PLAN) != 0 || (!threads && p->warm_up_ms == 0)) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0,
+		       "%s: the netserver at %s port %s serves one flow a session, by a thread, "
+		       "and does not warm up (%s)",
+		       threads ? "--threads" : "--warm-up", t->host, t->port,
+		       threads ? "--threads N,1, or leave it out" : "leave it out");
+}
+
 static int
 check_descriptors(const struct np_plan *p, uint32_t sessions, struct np_err *err)
 {
@@ -188,12 +205,13 @@ check_descriptors(const struct np_plan *p, uint32_t sessions, struct np_err *err
 }
 
 int
-np_group_check(const struct np_plan *p, const struct np_target *t, uint32_t sessions,
+np_group_check(const struct np_plan *p, const struct np_target *t, const struct np_hello *granted,
 	       struct np_err *err)
 {
+	uint32_t sessions = np_group_sessions(p, granted);
 	uint32_t each_way = p->both ? sessions / 2 : sessions;
 
-	if (check_ports(p, t, sessions, err) != NP_OK) {
+	if (check_plans(p, t, granted, err) != NP_OK || check_ports(p, t, sessions, err) != NP_OK) {
 		return err->code;
 	}
 	if (sessions > NP_SESSIONS_MAX) {
@@ -319,6 +337,7 @@ note_over(struct member *m)
 	if (m->rc != NP_OK && p->failed == NULL) {
 		p->failed = m;
 	}
+	fail_gates(p); /* others fail by that, behind it; no effect where the windows are open */
 	p->running--;
 	if (p->began_ns != 0) {
 		tell_sum(p, np_now());
@@ -340,7 +359,6 @@ take_part(void *arg)
 		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 		m->rc = np_client_run(m->client, &m->plan, g->terms, g->peer, &m->out, &m->err);
 	}
-	fail_gates(m->party); /* no effect where it was opened */
 	note_over(m);
 	return NULL;
 }
@@ -463,7 +481,6 @@ start_all(struct party *p)
 		m->started = failed == 0;
 		if (failed != 0) {
 			m->rc = np_fail(&m->err, NP_ESYS, failed, "start a thread");
-			fail_gates(p);
 			note_over(m);
 		}
 	}

@@ -39,8 +39,8 @@ uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello *grant
 const struct np_engine *np_group_engine(const struct np_plan *p, const struct np_hello *granted);
 
 /* Can it have so many? NP_EUSAGE names the option that is in the way. Nothing is started. */
-int np_group_check(const struct np_plan *p, const struct np_target *t, uint32_t sessions,
-		   struct np_err *err);
+int np_group_check(const struct np_plan *p, const struct np_target *t,
+		   const struct np_hello *granted, struct np_err *err);
 
 /*
  * Run them: all connect and agree with the daemon, then all connect for the data, then all windows

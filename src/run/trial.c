@@ -22,7 +22,8 @@ np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *e
 		return NP_OK;
 	}
 	*sessions = np_group_sessions(t->plan, &t->client->granted);
-	return *sessions == 1 ? NP_OK : np_group_check(t->plan, t->target, *sessions, err);
+	return *sessions == 1 ? NP_OK
+			      : np_group_check(t->plan, t->target, &t->client->granted, err);
 }
 
 static int

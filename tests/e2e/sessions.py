@@ -26,6 +26,8 @@ TESTS: "Tuple[Tuple[str, Tuple[str, ...]], ...]" = (
 REFUSED = (
     ("--flows 2 -- -P ,5000", ("--flows", "port 5000")),
     ("--flows 4 -t TCP_RR -l -3", ("-l -3", "--flows")),
+    ("--flows 2 --threads 2", ("--threads", "--threads N,1")),
+    ("--flows 2 --warm-up 1", ("--warm-up", "leave it out")),
     ("--flows 1001", ("--flows 1001", "1000 sessions")),
     ("--flows 2 --explain", ("--explain", "2 sessions")),
     ("--flows 2 -t TCP_MSS", ("--flows", "TCP_MSS")),
@@ -143,6 +145,10 @@ def flows_add_up(port: int) -> str:
     rate = sum(row["transactions_per_s"] for row in one["flows"])
     assert abs(rate / final["TRANSACTION_RATE"] - 1) < 1e-6, (rate, final["TRANSACTION_RATE"])
     assert one["latency"]["count"] == sum(row["transactions"] for row in one["flows"]), one["latency"]["count"]
+    assert len(one["workers"]) == final["THREADS"] == FLOWS, one["workers"]
+    assert [row["worker"] for row in one["flows"]] == list(range(FLOWS)), one["flows"]
+    assert all(row["cwnd"] > 0 and row["incoming_cpu"] is None for row in one["flows"]), one["flows"]
+    assert one["skew"]["near"]["end_us"] > 0 and one["skew"]["far"]["end_us"] is None, one["skew"]
     assert one["near"]["flow.sessions"] == FLOWS and document["explanation"] is None, one["near"]
     return " ".join(str(row["transactions"]) for row in one["flows"])
 
@@ -187,6 +193,14 @@ def interim_lines_show_the_sum(port: int) -> str:
     assert 2 <= len(rates) <= 5, got.out
     assert max(rates) > whole / 2 and min(rates) < whole * 2, (rates, whole)
     return f"{rates}, {whole}"
+
+
+def interim_lines_begin_with_the_window(port: int) -> str:
+    got = netperf(port, "--both", "-l", "2", "-D", "0.5", "-v", "0", "-P", "0", "--warm-up", "1")
+    assert got.rc == 0 and not got.err, got
+    first = float(re.findall(r"^Interim result: .* over *([\d.]+) seconds", got.out, re.M)[0])
+    assert first < 1, got.out
+    return f"{first} s"
 
 
 def a_signal_ends_all(port: int) -> None:
@@ -243,6 +257,8 @@ def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         with Door(daemon.port) as door:
             suite_of(report, "without plans", door.port)
+        report.case("with plans: interim lines begin with the window",
+                    partial(interim_lines_begin_with_the_window, daemon.port))
         report.case("with plans: two each way", partial(a_stream_each_way, daemon.port, 2, "--flows", "2"))
     report.case("too many sessions", too_many_sessions)
     report.case("one test after another", one_test_after_another)

@@ -349,12 +349,14 @@ a_daemon_of_plans_serves_many_flows(void **state)
 	assert_int_equal(sessions_of("TCP_STREAM", 10, true, 0), 20);
 }
 
+static const struct np_hello no_plans;
+
 static void
-refused(const struct np_plan *p, const struct np_target *t, uint32_t sessions, const char *option)
+refused(const struct np_plan *p, const struct np_target *t, const char *option)
 {
 	struct np_err err;
 
-	assert_int_equal(np_group_check(p, t, sessions, &err), NP_EUSAGE);
+	assert_int_equal(np_group_check(p, t, &no_plans, &err), NP_EUSAGE);
 	assert_non_null(strstr(err.msg, option));
 }
 
@@ -368,22 +370,28 @@ what_can_t_be_shared_is_refused(void **state)
 	(void)state;
 	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 1);
 	p.flows = SESSIONS;
-	assert_int_equal(np_group_check(&p, &t, SESSIONS, &err), NP_OK);
+	assert_int_equal(np_group_check(&p, &t, &no_plans, &err), NP_OK);
 	q = p;
 	q.far.sock.port = 5000;
-	refused(&q, &t, SESSIONS, "port 5000");
+	refused(&q, &t, "port 5000");
+	q = p;
+	q.far.place.threads = 2;
+	refused(&q, &t, "--threads");
+	q = p;
+	q.warm_up_ms = 100;
+	refused(&q, &t, "--warm-up");
 	q = p;
 	q.near.sock.port = 5001;
-	refused(&q, &t, SESSIONS, "port 5001");
+	refused(&q, &t, "port 5001");
 	q = p;
 	q.length = -(SESSIONS - 1);
-	refused(&q, &t, SESSIONS, "-l -3");
+	refused(&q, &t, "-l -3");
 	q.length = -SESSIONS;
-	assert_int_equal(np_group_check(&q, &t, SESSIONS, &err), NP_OK);
+	assert_int_equal(np_group_check(&q, &t, &no_plans, &err), NP_OK);
 	q.flows = NP_SESSIONS_MAX + 1;
-	refused(&q, &t, q.flows, "--flows 1001");
+	refused(&q, &t, "--flows 1001");
 	t.local_port = "7000";
-	refused(&p, &t, SESSIONS, "port 7000");
+	refused(&p, &t, "port 7000");
 }
 
 /* Sessions go on in a list of processors where the one before left off. */
