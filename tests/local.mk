@@ -123,7 +123,8 @@ client_tests = \
 	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \
 	%D%/e2e/interop_every.py \
-	%D%/e2e/netreport_test.py
+	%D%/e2e/netreport_test.py \
+	%D%/e2e/sessions_more.py
 
 # What `make check-links` runs, some minutes, too: links between network namespaces, which are to be
 # kept full, to a hundredth, by a machine with nothing else to do.

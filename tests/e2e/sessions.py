@@ -1,5 +1,6 @@
 """Sessions at the same time: many flows with a netserver that serves one a session (--flows), and a stream each way
-(--both). The netserver is ours behind a door that hangs up on greetings, as netperf's own does, and the real one.
+(--both). The netserver is ours behind a door that hangs up on greetings, as netperf's own does; sessions_more.py goes
+to the real one, too, with every test.
 """
 
 import json
@@ -18,9 +19,8 @@ FLOWS = 4
 PATIENCE = 60
 FRAME = 656
 GREETING = b"PL\0\x10"
-TESTS: "Tuple[Tuple[str, Tuple[str, ...]], ...]" = (
-    ("TCP_STREAM", ()), ("TCP_MAERTS", ()), ("TCP_SENDFILE", ()), ("TCP_RR", ()), ("TCP_CRR", ()), ("TCP_CC", ()),
-    ("UDP_STREAM", ("-m", "1000")), ("UDP_RR", ()))
+Tests = Tuple[Tuple[str, Tuple[str, ...]], ...]
+TESTS: Tests = (("TCP_MAERTS", ()), ("TCP_CRR", ()), ("UDP_STREAM", ("-m", "1000")))
 
 # Options, and what the line about them says; nothing is printed then.
 REFUSED = (
@@ -235,8 +235,8 @@ def one_test_after_another() -> None:
     assert got.rc == 1 and "--exclusive" in got.err, got
 
 
-def suite_of(report: lib.Report, whose: str, port: int) -> None:
-    for test, specific in TESTS:
+def suite_of(report: lib.Report, whose: str, port: int, tests: Tests = TESTS) -> None:
+    for test, specific in tests:
         report.case(f"{whose}: {FLOWS} flows of {test}", partial(every_test, port, test, specific))
     report.case(f"{whose}: counts are exact", partial(counts_are_exact, port))
     report.case(f"{whose}: interim lines show the sum", partial(interim_lines_show_the_sum, port))
@@ -262,13 +262,6 @@ def suite(report: lib.Report) -> None:
         report.case("with plans: two each way", partial(a_stream_each_way, daemon.port, 2, "--flows", "2"))
     report.case("too many sessions", too_many_sessions)
     report.case("one test after another", one_test_after_another)
-    try:
-        real = lib.real_netperf()
-    except LookupError as why:
-        report.skip("the real netserver", str(why))
-        return
-    with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:
-        suite_of(report, "stock", daemon.port)
 
 
 if __name__ == "__main__":

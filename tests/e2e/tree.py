@@ -77,6 +77,16 @@ def targets() -> str:
     return " ".join(sorted(wanted))
 
 
+def suites_run() -> str:
+    """`make check` runs each suite that is listed as one of its own, and no other."""
+    listed = re.search(r"^# What together.py runs.*\n((?:.*\\\n)*.*)", (lib.TOP / "tests/local.mk").read_text(), re.M)
+    known = re.search(r"^SUITES = \((.*?)\)", Path(__file__).with_name("together.py").read_text(), re.M | re.S)
+    assert listed and known, (listed, known)
+    wanted, runs = re.findall(r"(\w+)\.py", listed[1]), re.findall(r'"(\w+)"', known[1])
+    assert len(wanted) > 20 and sorted(wanted) == sorted(runs), sorted(set(wanted) ^ set(runs))
+    return f"{len(runs)} suites"
+
+
 def installed() -> List[Path]:
     """The documents that make install installs."""
     found = re.search(r"^dist_doc_DATA =((?:.*\\\n)*.*)$", (DOC / "local.mk").read_text(), re.M)
@@ -112,6 +122,7 @@ def suite(report: lib.Report) -> None:
         report.case("targets", targets)
     else:
         report.skip("targets", f"no make, or no {BUILD}/Makefile")
+    report.case("suites run", suites_run)
     report.case("pages are installed", pages_are_installed)
 
 
