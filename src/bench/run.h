@@ -84,7 +84,7 @@ struct np_run {
 
 /* Go over all workers of a run. */
 #define NP_EACH_WORKER(w, run)                                                                     \
-	for (struct np_worker *w = (run)->worker; w < (run)->worker + (run)->workers; w++)
+	for (struct np_worker * (w) = (run)->worker; (w) < (run)->worker + (run)->workers; (w)++)
 
 /* Do sends go where the socket is connected to, rather than to run->end.peer? */
 static inline bool
