@@ -347,7 +347,7 @@ share_ports(const struct np_worker *w, struct connector *c)
 
 	c->port_min = p->port_min;
 	c->port_max = p->port_max;
-	if (span >= of) {
+	if (of > 0 && span >= of) {
 		c->port_min = p->port_min + span * first / of;
 		c->port_max = p->port_min + span * (first + w->conns) / of;
 	}
