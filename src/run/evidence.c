@@ -215,7 +215,6 @@ look(const struct np_evidence *ev, struct np_sample *s)
 	if (run->worker->stop.wake_fd > 0) {
 		return np_sampler_take(ev->run, s);
 	}
-	memset(s, 0, sizeof(*s));
 	np_sample_add(s, run->conn, run->conns, false);
 	return s->tcp.count > 0 || !ev->tcp;
 }
@@ -240,7 +239,7 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
 	int64_t info[NP_TCP_SAMPLED] = { 0 };
-	struct np_sample s;
+	struct np_sample s = { 0 };
 	size_t i;
 
 	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {

@@ -444,6 +444,7 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 	p->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->member == NULL || p->agreed == NULL || p->gate == NULL || p->news_fd < 0) {
 		np_fail(err, NP_ESYS, errno, "make ready for %u sessions", p->count);
+		p->count = 0; /* no member has been made */
 		end_party(p);
 		return err->code;
 	}

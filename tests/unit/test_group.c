@@ -3,9 +3,11 @@
  */
 #include "run/group.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -279,6 +281,30 @@ one_that_breaks_ends_all(void **state)
 	leave_bed(&b);
 }
 
+/* The first that lacks ends them; nothing is closed that was not opened. */
+static void
+without_descriptors_none_begins(void **state)
+{
+	int input = fcntl(STDIN_FILENO, F_GETFD);
+	struct rlimit before, few;
+	struct bed b;
+	int rc;
+
+	(void)state;
+	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, SERVE);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	rc = np_group_run(&b.group, &b.out, &b.err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(rc, NP_ESYS);
+	assert_non_null(strstr(b.err.msg, "4 sessions: Too many open files"));
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), input);
+	np_outcome_free(&b.out);
+	close(b.daemon.listener);
+}
+
 static _Atomic int alarms;
 
 static void
@@ -432,6 +458,7 @@ main(void)
 		cmocka_unit_test(looks_are_at_the_sum),
 		cmocka_unit_test(one_that_is_refused_stops_all),
 		cmocka_unit_test(one_that_breaks_ends_all),
+		cmocka_unit_test(without_descriptors_none_begins),
 		cmocka_unit_test(a_signal_ends_all),
 		cmocka_unit_test(a_daemon_of_plans_serves_many_flows),
 		cmocka_unit_test(what_can_t_be_shared_is_refused),
