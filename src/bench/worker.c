@@ -116,9 +116,18 @@ unsent(const struct np_worker *w)
 	return sum;
 }
 
+/* How long a wait may last from now on in which nothing moves. */
+static uint64_t
+patience_until(uint64_t last_ns)
+{
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+
+	return until < last_ns ? until : last_ns;
+}
+
 /* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
 static int
-part_one(const struct np_worker *w, int fd, uint64_t *until)
+part_one(const struct np_worker *w, int fd, uint64_t *until, uint64_t last_ns)
 {
 	int64_t queued = -1;
 	char sink[4096];
@@ -136,22 +145,23 @@ part_one(const struct np_worker *w, int fd, uint64_t *until)
 			if (n < 0 && errno != EAGAIN && errno != EINTR) {
 				return -errno;
 			}
-			*until = np_deadline(NP_PART_S * NP_SEC);
+			*until = patience_until(last_ns);
 			continue;
 		}
 		now_queued = unsent(w);
 		if (now_queued != queued) {
 			queued = now_queued;
-			*until = np_deadline(NP_PART_S * NP_SEC);
+			*until = patience_until(last_ns);
 		}
 	}
 	return -ETIMEDOUT;
 }
 
 int
-np_worker_part(struct np_worker *w)
+np_worker_part(struct np_worker *w, uint64_t most_s)
 {
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	uint64_t last_ns = most_s > 0 ? np_deadline(most_s * NP_SEC) : NP_NEVER;
+	uint64_t until = patience_until(last_ns);
 	int rc = 0;
 
 	np_worker_look(w);
@@ -159,7 +169,7 @@ np_worker_part(struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
 		/* What never came about has no far end. */
 		bool is_there = w->run->plan->ramp == 0 || w->conn[i].is_up;
-		int one = is_there ? part_one(w, w->conn[i].fd, &until) : 0;
+		int one = is_there ? part_one(w, w->conn[i].fd, &until, last_ns) : 0;
 
 		rc = one != 0 ? one : rc;
 	}

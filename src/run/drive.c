@@ -382,6 +382,9 @@ keep_time(struct control *c, enum np_phase phase)
 	if (phase == NP_READY) {
 		keep_gate(c);
 	}
+	if (phase == NP_FINISHING && c->d->lost != 0) {
+		np_run_stop(c->d->run, 2); /* what still comes is of no test any more */
+	}
 	if (phase != NP_MEETING) {
 		return NP_NEVER;
 	}

@@ -214,6 +214,12 @@ aim(const struct np_plan *p, struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+static uint32_t
+warm_up_s(const struct np_plan *p)
+{
+	return (p->warm_up_ms + 999) / 1000;
+}
+
 static struct np_drive
 plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *run)
 {
@@ -221,6 +227,8 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 	uint64_t meet_s = most->meet_s != 0 ? most->meet_s : MEET_S;
 	uint64_t limit_s = most->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
 
+	limit_s -=
+	    most->seconds != 0 ? warm_up_s(run->plan) : 0; /* check_limits() has seen to it */
 	return (struct np_drive){
 		.run = run,
 		.control_fd = c->fd,
@@ -528,6 +536,12 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 			wish->seconds, most->seconds);
 		return by_rule(err, ERANGE);
 	}
+	if (most->seconds != 0 && wish->seconds == 0 && warm_up_s(p) >= most->seconds) {
+		np_fail(err, NP_EUNSUP, 0,
+			"warm-up of %u s: the daemon allows tests of %u (netserver --max-length)",
+			warm_up_s(p), most->seconds);
+		return by_rule(err, ERANGE);
+	}
 	if (most->message != 0 && call > 0 && (uint64_t)call > most->message) {
 		np_fail(err, NP_EUNSUP, 0,
 			"message of %d bytes: the daemon allows %llu (netserver --max-message)",
@@ -612,12 +626,6 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 		p->flows = *threads == 1 && p->flows > 1 ? p->flows / 2 : p->flows;
 	}
 	return err->code;
-}
-
-static uint32_t
-warm_up_s(const struct np_plan *p)
-{
-	return (p->warm_up_ms + 999) / 1000;
 }
 
 /* What the test would take; and its parameters made to fit what is not the client's to say. */

@@ -195,6 +195,34 @@ def counted_for_ever() -> None:
         must_serve(daemon.port)
 
 
+def field(tag: int, value: bytes) -> bytes:
+    return struct.pack("!II", tag, len(value)) + value + bytes(-len(value) % 4)
+
+
+def behind_its_window() -> str:
+    """Who sends on behind a window that a warm-up came before, and says nothing any more, is not heard for long."""
+    plan = b"".join((struct.pack("!Ii", 0x504c0030, -1), field(1, b"stream"), field(2, b"TCP"),
+                     field(5, struct.pack("!I", 4)), field(6, struct.pack("!q", 1)),
+                     field(37, struct.pack("!I", 100)))).ljust(FRAME, b"\0")
+    with lib.Daemon() as daemon, ExitStack() as stack:
+        control = calling(daemon.port, stack)
+        control.sendall(plan)
+        grant = control.recv(FRAME, socket.MSG_WAITALL)
+        (port,) = struct.unpack("!I", grant[16:20]) if grant[8:16] == struct.pack("!II", 1, 4) else (0,)
+        assert port > 0, grant[:64]
+        data = calling(port, stack)
+        began = time.monotonic()
+        while (took := time.monotonic() - began) < 40 * PATIENCE:
+            if took > 1.5:
+                control.close()
+            try:
+                data.send(100 * b"x")
+            except OSError:
+                return f"{took:.1f} s"
+            time.sleep(0.05)
+        raise AssertionError("it is heard still")
+
+
 def shared_memory() -> None:
     """What one session holds, another can't have, until its test ends."""
     args = ("TCP_STREAM", "-l", "4", "--", "-M", "4m", "-s", "100k", "-S", "100k")
@@ -450,6 +478,10 @@ def cases() -> Iterator[Case]:
     yield "--max-length", partial(too_much, ["--max-length", "2"], ["TCP_RR", "-l", "3"],
                                   ["TCP_RR", "-l", "1"], "max-length")
     yield "--max-length by count", counted_for_ever
+    yield "--max-length of a warm-up", partial(too_much, ["--max-length", "2"],
+                                               ["TCP_RR", "-l", "-10", "--warm-up", "2"],
+                                               ["TCP_RR", "-l", "-10", "--warm-up", "1"], "max-length")
+    yield "behind its window", behind_its_window
     yield "--max-message", partial(too_much, ["--max-message", "64k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "65k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "64k"], "max-message")

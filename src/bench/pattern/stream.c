@@ -17,6 +17,7 @@
 enum {
 	FAREWELLS = 3, /* netperf's own number of empty datagrams at the end of a test */
 	ROOM_MS = 500, /* for the first of them to find room */
+	REST_S = 60,   /* the longest for what still comes behind a receiver's window */
 	LAGGARD_MS = 5 /* for a numbered datagram that comes behind them */
 };
 
@@ -180,7 +181,7 @@ np_stream_is_end(const struct np_worker *w, struct np_conn *c)
 static void
 part(struct np_worker *w)
 {
-	int rc = np_worker_part(w);
+	int rc = np_worker_part(w, 0);
 
 	if (rc != -ETIMEDOUT) {
 		/* Behind a warm-up the window is of one length wherever bytes are under way. */
@@ -347,7 +348,8 @@ receive_finish(struct np_worker *w)
 		np_worker_look(w);
 		np_worker_shut(w);
 	} else if (!p->active && p->warm_up_ms > 0) {
-		(void)np_worker_part(w); /* what still comes was not sent within the window */
+		/* What still comes was not sent within the window. It may go on coming for ever. */
+		(void)np_worker_part(w, REST_S);
 	}
 }
 
