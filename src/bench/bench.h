@@ -53,6 +53,10 @@ struct np_side {
 	 */
 	void (*finish)(struct np_worker *w);
 
+	/* All workers are done: what they leave to the run, which none of them may write to. NULL.
+	 */
+	void (*leave)(struct np_run *run);
+
 	/* Tell the far end again that the test is over, while its results are waited for: once for
 	 * all workers. NULL. */
 	void (*nudge)(struct np_run *run);

@@ -608,6 +608,9 @@ conclude(const struct control *c)
 			run->err = w->err;
 		}
 	}
+	if (run->side->leave != NULL) {
+		run->side->leave(run);
+	}
 }
 
 int

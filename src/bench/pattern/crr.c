@@ -305,7 +305,6 @@ is_answered(const struct np_conn *c)
 static void
 connect_settle(struct np_worker *w)
 {
-	struct connector *of = w->state;
 	uint64_t sends = 0, receives = 0;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -318,9 +317,17 @@ connect_settle(struct np_worker *w)
 		w->last_ns = c->since_ns > w->last_ns ? c->since_ns : w->last_ns;
 	}
 	settle(w, sends, receives + w->more);
-	if (w == w->run->worker && of->peer.len != 0) {
-		w->run->end.local = of->local; /* the report names the last one */
-		w->run->end.peer = of->peer;
+}
+
+/* The report names the last connection of the first worker. */
+static void
+connect_leave(struct np_run *run)
+{
+	const struct connector *c = run->worker->state;
+
+	if (c->peer.len != 0) {
+		run->end.local = c->local;
+		run->end.peer = c->peer;
 	}
 }
 
@@ -531,6 +538,7 @@ static const struct np_side cc_connect = {
 	.steps = &connect_steps,
 	.sync = connect_sync,
 	.settle = connect_settle,
+	.leave = connect_leave,
 	.release = connector_release,
 };
 
@@ -547,6 +555,7 @@ static const struct np_side crr_connect = {
 	.steps = &connect_steps,
 	.sync = connect_sync,
 	.settle = connect_settle,
+	.leave = connect_leave,
 	.nudge = reset_nudge,
 	.release = connector_release,
 };
