@@ -24,20 +24,23 @@ np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns, b
 	}
 }
 
+static int
+state_of(const struct np_sampler *s)
+{
+	return atomic_load_explicit(&s->state, memory_order_acquire);
+}
+
 void
 np_sampler_answer(struct np_worker *w)
 {
 	struct np_sample *s = &w->sampler.sample;
 
+	if (state_of(&w->sampler) != 1) {
+		return; /* who asked has read the one before: the acquire sees to it */
+	}
 	memset(s, 0, sizeof(*s));
 	np_sample_add(s, w->conn, w->conns, w->run->plan->ramp > 0);
 	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);
-}
-
-static int
-state_of(const struct np_sampler *s)
-{
-	return atomic_load_explicit(&s->state, memory_order_acquire);
 }
 
 bool
