@@ -405,17 +405,22 @@ begin_coming(struct loop *l)
 
 /*
  * The far end's test is over: what waits to be accepted is a part of it, but nothing comes behind
- * that. The other workers hear of it by the listener, which is closed for them, too.
+ * that. Other workers hear of it by the listener, which is closed for them, too, or by connections
+ * of their own.
  */
 static void
 end_ramp(struct loop *l)
 {
 	struct np_worker *w = l->w;
+	bool is_last;
 
 	l->ramp_ends = false;
+	l->accepted_all = false;
 	if (w->run->end.listen_fd >= 0 && l->live > 0) {
 		accept_some(l);
 	}
+	/* A worker that has no room for more leaves them to the others. */
+	is_last = l->accepted_all || w->run->workers == 1;
 	end_coming(l);
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
@@ -430,7 +435,9 @@ end_ramp(struct loop *l)
 	l->free = (uint32_t)NONE;
 	if (w->run->end.listen_fd >= 0) {
 		listen_to(l, false);
-		shutdown(w->run->end.listen_fd, SHUT_RDWR);
+		if (is_last) {
+			shutdown(w->run->end.listen_fd, SHUT_RDWR);
+		}
 	}
 }
 
