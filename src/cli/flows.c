@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -123,24 +124,36 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 	return np_fail(err, NP_EUSAGE, 0, "%s: %s has no data connection", option, cli->test);
 }
 
+/* The ports that the kernel picks from; false where it does not say. */
+static bool
+local_ports(unsigned long *first, unsigned long *last)
+{
+	char text[64], *end, *behind;
+
+	if (np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range") <= 0) {
+		return false;
+	}
+	*first = strtoul(text, &end, 10);
+	*last = strtoul(end, &behind, 10);
+	return end != text && behind != end && *first <= *last && *last <= UINT16_MAX;
+}
+
 /* The kernel picks the local ports of a connection from few of them: one is of one connection. */
 static int
 check_ports(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
-	char text[64];
-	unsigned first, last;
+	unsigned long first, last;
 
 	if (p->transport->ip_protocol == 0 || p->pattern->connection_test ||
-	    np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range") <= 0 ||
-	    sscanf(text, "%u %u", &first, &last) != 2 || first > last ||
+	    !local_ports(&first, &last) ||
 	    p->flows <= (last - first + 1) * (p->sources > 0 ? p->sources : 1)) {
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0,
-		       "--flows %u: there are %u local ports of an address for them (a smaller "
+		       "--flows %u: there are %lu local ports of an address for them (a smaller "
 		       "--flows, a --source-range of more addresses, or a wider "
-		       "net.ipv4.ip_local_port_range, now %u to %u, by sysctl -w)",
+		       "net.ipv4.ip_local_port_range, now %lu to %lu, by sysctl -w)",
 		       p->flows, last - first + 1, first, last);
 }
 
