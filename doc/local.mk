@@ -17,6 +17,7 @@ dist_doc_DATA = \
 	%D%/ceilings.md \
 	%D%/evidence.md \
 	%D%/explain.md \
+	%D%/flows.md \
 	%D%/json.md \
 	%D%/netperf-run.schema.json \
 	%D%/protocol.md \
