@@ -120,7 +120,7 @@ class Fake:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.settimeout(60)
         self.port = self._socket.getsockname()[1]
-        self.met = threading.Event()  # when it has a connection
+        self.heard = threading.Event()  # when the client has said something
         self._thread = threading.Thread(target=self._play, daemon=True)
 
     def __enter__(self) -> "Fake":
@@ -134,7 +134,6 @@ class Fake:
     def _play(self) -> None:
         try:
             conn = self._socket.accept()[0]
-            self.met.set()
             with conn:
                 self._speak(conn)
         except OSError:
@@ -146,7 +145,7 @@ class Fake:
             conn.recv(656, socket.MSG_WAITALL)
         conn.sendall(self._peer.says)
         while self._peer.stays and conn.recv(4096):
-            pass
+            self.heard.set()
         if self._peer.resets:
             conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -163,7 +162,7 @@ def interrupt_waiting(bed: Bed) -> str:
     """Nobody answers, and the user has had enough."""
     silent = next(p for p in PEERS if p.name == "silent")
     with Fake(silent) as fake, lib.Started(bed.client(port=fake.port)) as client:
-        assert fake.met.wait(60), "the client does not come"
+        assert fake.heard.wait(60), "the client asks for nothing"
         client.signal(signal.SIGINT)
         got = client.finish(60)
     assert got.rc, f"status {got.rc}"
