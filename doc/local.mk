@@ -15,6 +15,7 @@ EXTRA_DIST += $(doc_sources)
 dist_doc_DATA = \
 	%D%/DIFFERENCES.md \
 	%D%/ceilings.md \
+	%D%/engines.md \
 	%D%/evidence.md \
 	%D%/explain.md \
 	%D%/flows.md \

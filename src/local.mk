@@ -66,6 +66,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/stop.c %D%/bench/stop.h \
 	%D%/bench/tally.c %D%/bench/tally.h \
 	%D%/bench/worker.c %D%/bench/worker.h \
+	%D%/bench/engine/batch.c \
+	%D%/bench/engine/calls.c %D%/bench/engine/calls.h \
 	%D%/bench/engine/engine.c %D%/bench/engine/engine.h \
 	%D%/bench/engine/epoll.c \
 	%D%/bench/engine/io.c %D%/bench/engine/io.h \

@@ -51,20 +51,26 @@ np_codec_touch(struct np_worker *w, char *buf, size_t size)
 	(void)sink;
 }
 
+void
+np_codec_prepare(struct np_worker *w, char *at, uint64_t number, uint64_t now_ns)
+{
+	if ((w->codec & NP_C_TOUCH) != 0) {
+		np_codec_touch(w, at, w->send_size);
+	}
+	if ((w->codec & NP_C_NUMBER) != 0) {
+		np_sequence_mark(at, number, now_ns);
+	}
+	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS)) != 0) {
+		np_id_write(w->id, number, at);
+	}
+}
+
 ssize_t
 np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
 {
 	size_t size = w->send_size;
 
-	if ((w->codec & NP_C_TOUCH) != 0) {
-		np_codec_touch(w, at, size);
-	}
-	if ((w->codec & NP_C_NUMBER) != 0) {
-		np_sequence_mark(at, c->number, np_now());
-	}
-	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS)) != 0) {
-		np_id_write(w->id, c->number, at);
-	}
+	np_codec_prepare(w, at, c->number, (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0);
 	if ((w->codec & NP_C_PKTINFO) != 0) {
 		return np_pktinfo_send(w->run, c->fd, at, size, &w->pktinfo);
 	}

@@ -24,6 +24,9 @@ unsigned np_codec_of(const struct np_plan *p);
  */
 void np_codec_touch(struct np_worker *w, char *buf, size_t size);
 
+/* Make the message of that number ready to be sent, at a time that np_now() told. */
+void np_codec_prepare(struct np_worker *w, char *buf, uint64_t number, uint64_t now_ns);
+
 /*
  * Send a message, receive one: with all that the codec adds. Return what sendto(2) and recvfrom(2)
  * do.

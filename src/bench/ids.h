@@ -116,6 +116,19 @@ np_ids_next(struct np_ids *ids)
 	return ids->next;
 }
 
+/*
+ * The number of the request behind that one, which is the next or one behind it, as it will be when
+ * all before it are sent.
+ */
+static inline uint64_t
+np_ids_behind(const struct np_ids *ids, uint64_t number)
+{
+	do {
+		number++;
+	} while (__builtin_expect(ids->slots[number & ids->slot_mask].number_and_1 != 0, 0));
+	return number;
+}
+
 /* That request has been sent. */
 static inline void
 np_ids_sent(struct np_ids *ids, uint64_t now_ns)

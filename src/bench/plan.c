@@ -24,6 +24,7 @@ np_plan_init(struct np_plan *p)
 	end_init(&p->near);
 	end_init(&p->far);
 	p->flows = 1;
+	p->batch = NP_BATCH_USUAL;
 	p->length = 10;
 	p->request = p->response = -1;
 	p->timeout_ms = 1000;

@@ -20,6 +20,8 @@ struct np_pattern;
 struct np_transport;
 struct np_words;
 
+enum { NP_BATCH_USUAL = 64 }; /* messages of a call, where nobody says how many */
+
 enum { NP_CONG_MAX = 16, NP_FILL_MAX = 4096, NP_UNIX_DIR_MAX = 80 };
 
 /* What one end's data socket is asked for. -1: leave to the kernel. */
@@ -72,6 +74,7 @@ struct np_plan {
 			      client's; 0: it alone is */
 	struct np_end near, far;
 	uint32_t flows;      /* data connections, at least one */
+	uint32_t batch;      /* messages of one call, of engines that send and receive several */
 	uint32_t warm_up_ms; /* before the window opens */
 	uint32_t ramp;  /* data connections that begin a second (bench/ramp.h); 0: all at once */
 	int64_t length; /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */

@@ -7,17 +7,25 @@
 #include <unistd.h>
 
 #include "base/ring.h"
+#include "bench/engine/engine.h"
 #include "bench/run.h"
 #include "bench/sequence.h"
 
-/* netperf's rule: as many buffers as fill the socket buffer and one more, at least two. */
+/*
+ * netperf's rule: as many buffers as fill the socket buffer and one more, at least two. An engine
+ * may need more.
+ */
 static size_t
-ring_width(uint32_t asked, int sockbuf, size_t size, bool stream)
+ring_width(const struct np_plan *p, uint32_t asked, int sockbuf, size_t size, bool stream)
 {
+	const struct np_engine *e = np_engine_of(p);
+	uint32_t least = e->width != NULL ? e->width(p) : 1;
+
 	if (asked == 0) {
 		asked = stream && sockbuf > 0 ? (uint32_t)((size_t)sockbuf / size + 1) : 1;
 	}
-	return stream && asked < 2 ? 2 : asked;
+	least = stream && least < 2 ? 2 : least;
+	return asked < least ? least : asked;
 }
 
 /*
@@ -56,9 +64,10 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 	const struct np_run *run = w->run;
 	const struct np_end *e = &run->plan->near;
 	size_t bytes = send_call(run->plan, run->terms, size, run->end.sndbuf);
-	int rc = np_ring_make(&w->send_ring,
-			      ring_width(e->call.send_width, run->end.sndbuf, bytes, stream), bytes,
-			      e->call.send_align, e->call.send_offset, err);
+	int rc =
+	    np_ring_make(&w->send_ring,
+			 ring_width(run->plan, e->call.send_width, run->end.sndbuf, bytes, stream),
+			 bytes, e->call.send_align, e->call.send_offset, err);
 
 	w->send_size = bytes;
 	if (rc == NP_OK && e->call.fill_file[0] != '\0') {
@@ -77,9 +86,10 @@ np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 	size_t bytes = recv_call(run->plan, run->terms, size, run->end.rcvbuf);
 
 	w->recv_size = w->whole = bytes;
-	return np_ring_make(&w->recv_ring,
-			    ring_width(e->call.recv_width, run->end.rcvbuf, bytes, stream), bytes,
-			    e->call.recv_align, e->call.recv_offset, err);
+	return np_ring_make(
+	    &w->recv_ring,
+	    ring_width(run->plan, e->call.recv_width, run->end.rcvbuf, bytes, stream), bytes,
+	    e->call.recv_align, e->call.recv_offset, err);
 }
 
 static uint64_t
@@ -89,7 +99,7 @@ send_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t s
 	const struct np_end *e = &p->near;
 	size_t bytes = send_call(p, terms, size, sndbuf);
 
-	return np_ring_bytes(ring_width(e->call.send_width, sndbuf, bytes, stream), bytes,
+	return np_ring_bytes(ring_width(p, e->call.send_width, sndbuf, bytes, stream), bytes,
 			     e->call.send_align, e->call.send_offset);
 }
 
@@ -100,7 +110,7 @@ recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t s
 	const struct np_end *e = &p->near;
 	size_t bytes = recv_call(p, terms, size, rcvbuf);
 
-	return np_ring_bytes(ring_width(e->call.recv_width, rcvbuf, bytes, stream), bytes,
+	return np_ring_bytes(ring_width(p, e->call.recv_width, rcvbuf, bytes, stream), bytes,
 			     e->call.recv_align, e->call.recv_offset);
 }
 
@@ -175,9 +185,13 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 	static const struct np_terms no_terms;
 	/* A thread's stack, too, as sessions have them. */
 	uint64_t each = sizeof(struct np_worker) + sizeof(struct np_hist) + (512 << 10), conns;
+	const struct np_engine *e = np_engine_of(plan);
 
 	if (ring_bytes(plan, terms != NULL ? terms : &no_terms, bytes, err) != NP_OK) {
 		return err->code;
+	}
+	if (e->bytes != NULL && __builtin_add_overflow(*bytes, e->bytes(plan), bytes)) {
+		*bytes = UINT64_MAX;
 	}
 	conns = sizeof(struct np_conn) * (uint64_t)plan->flows;
 	/* What one worker has beside its rings a session takes anyhow. */

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "bench/codec.h"
+#include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/ramp.h"
 #include "bench/sequence.h"
@@ -84,6 +85,9 @@ free_worker(struct np_worker *w)
 	if (w->run != NULL && w->run->side->release != NULL) {
 		w->run->side->release(w);
 	}
+	if (w->run != NULL && w->engine_own != NULL) {
+		np_engine_of(w->run->plan)->close(w);
+	}
 	np_ramp_free(w);
 	np_ring_free(&w->send_ring);
 	np_ring_free(&w->recv_ring);
@@ -127,6 +131,17 @@ set_budget(struct np_worker *w, uint64_t budget)
 	w->budget = w->run->plan->warm_up_ms > 0 ? UINT64_MAX : budget;
 }
 
+typedef int (*loop_type)(struct np_worker *w);
+
+static loop_type
+loop_of(const struct np_engine *e, const struct np_plan *p, const struct np_side *side)
+{
+	if (e->calls != NULL) {
+		return np_engine_blocks(e, p) ? np_calls_drive : np_engine_epoll.run;
+	}
+	return e->run != NULL ? e->run : side->sync;
+}
+
 /* What a side's setup finds settled. */
 static int
 prepare_worker(struct np_run *run, struct np_worker *w)
@@ -135,7 +150,8 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	const struct np_engine *engine = np_engine_of(p);
 
 	w->run = run;
-	w->loop = engine->run != NULL ? engine->run : run->side->sync;
+	w->loop = loop_of(engine, p, run->side);
+	w->calls = engine->calls;
 	w->steps = run->side->steps;
 	w->budget = part_of_count(run, w);
 	if (p->role == NP_FOLLOW && (run->workers > 1 || p->warm_up_ms > 0)) {
@@ -153,7 +169,7 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	}
 	memset(w->count, 0, sizeof(*w->count));
 	/* An engine that waits for events hears of the end by one, too. */
-	return engine->run != NULL ? -np_stop_open(&w->stop) : 0;
+	return np_engine_blocks(engine, p) ? 0 : -np_stop_open(&w->stop);
 }
 
 static int
@@ -212,12 +228,15 @@ take_workers(struct np_run *run, struct np_err *err)
 static int
 set_up_workers(struct np_run *run, struct np_err *err)
 {
+	const struct np_engine *engine = np_engine_of(run->plan);
+
 	while (run->workers > run->conns) {
 		free_worker(&run->worker[--run->workers]);
 	}
 	deal(run);
 	NP_EACH_WORKER (w, run) {
-		if (run->side->setup != NULL && run->side->setup(w, err) != NP_OK) {
+		if ((run->side->setup != NULL && run->side->setup(w, err) != NP_OK) ||
+		    (engine->open != NULL && engine->open(w, err) != NP_OK)) {
 			return err->code;
 		}
 		set_budget(w, w->budget);
@@ -229,7 +248,7 @@ static int
 check_engine(const struct np_plan *p, struct np_err *err)
 {
 	const struct np_engine *engine = np_engine_of(p);
-	const char *why = engine->why_not(p);
+	const char *why = np_engine_why_not(engine, p);
 
 	if (why == NULL) {
 		return NP_OK;
@@ -258,6 +277,9 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	common_options(plan, run->terms, &run->end.opts);
 	if (plan->transport->options != NULL) {
 		plan->transport->options(plan, &plan->near, &run->end.opts);
+	}
+	if (np_engine_of(plan)->options != NULL) {
+		np_engine_of(plan)->options(plan, &run->end.opts);
 	}
 	if (check_engine(plan, err) != NP_OK || take_connections(run, err) != NP_OK ||
 	    take_workers(run, err) != NP_OK || plan->transport->open(run, err) != NP_OK ||

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
@@ -67,6 +68,7 @@ np_worker_mark(struct np_worker *w)
 	/* What the loop counts is nobody else's to write; sends of several are those in flight. */
 	np_counters_clear(w->count);
 	np_hist_clear(w->hist);
+	memset(w->engine_count, 0, sizeof(w->engine_count));
 	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 	w->more = w->paced_ns = 0;
 	if (w->use.root != NULL) {

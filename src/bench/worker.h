@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/ring.h"
+#include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "bench/load.h"
 #include "bench/sampler.h"
@@ -119,6 +120,11 @@ struct np_steps {
 	enum np_need (*failed)(struct np_worker *w, struct np_conn *c, enum np_need need,
 			       int error);
 	/*
+	 * So many messages can be sent in a row, whatever becomes of them, before `sent` has to say
+	 * what is needed next: at least one. NULL: one.
+	 */
+	uint64_t (*ahead)(const struct np_worker *w, const struct np_conn *c);
+	/*
 	 * Connection tests: how the next one is made; its descriptor, or -errno. With SOCK_NONBLOCK
 	 * as flags it need not have come about yet. Else NULL.
 	 */
@@ -147,6 +153,10 @@ struct np_worker {
 	uint64_t
 	    budget; /* bytes or transactions; UINT64_MAX in timed tests, and while one warms up */
 	uint64_t budget_behind; /* what it is when the warm-up is over */
+
+	const struct np_calls *calls; /* how messages cross, several a call; NULL: one */
+	void *engine_own;             /* what its engine has taken for it */
+	uint64_t engine_count[NP_E_COUNTS];
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
 	size_t whole;                /* bytes that make what came a whole message; 1 of datagrams */

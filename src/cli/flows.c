@@ -11,12 +11,6 @@
 #include "net/cidr.h"
 #include "sys/file.h"
 
-static const char *
-why_not(const struct np_engine *e, const struct np_plan *p)
-{
-	return e->why_not != NULL ? e->why_not(p) : NULL;
-}
-
 static int
 check_several(const struct np_cli *cli, struct np_err *err)
 {
@@ -71,10 +65,10 @@ far_why_not(const struct np_plan *p)
 	struct np_plan one = *p;
 
 	one.flows = 1;
-	if (p->far.place.engine == NULL || why_not(p->far.place.engine, &one) != NULL) {
+	if (p->far.place.engine == NULL || p->far.place.engine->why_not(&one) != NULL) {
 		return NULL;
 	}
-	return why_not(p->far.place.engine, p);
+	return p->far.place.engine->why_not(p);
 }
 
 static int
@@ -352,7 +346,7 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 		p = &one;
 	}
 	engine = np_engine_of(p);
-	why = why_not(engine, p);
+	why = np_engine_why_not(engine, p);
 	if (why == NULL) {
 		return check_far(cli, err);
 	}
@@ -372,7 +366,7 @@ np_flows_list(const struct np_cli *cli, FILE *out)
 
 	fprintf(out, "engines at this end, for %s with --flows %u:\n", cli->bench.name, p->flows);
 	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-		const char *why = why_not(e, p);
+		const char *why = np_engine_why_not(e, p);
 
 		fprintf(out, "  %-8s %s%s%s\n", e->name, e->help, why != NULL ? "; not here: " : "",
 			why != NULL ? why : "");

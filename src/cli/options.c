@@ -1153,6 +1153,9 @@ const struct np_option np_global_options[] = {
 	      "what drives the data connections: sync (the default of one a thread), epoll (of "
 	      "more); list says what this end can do"),
 	  .set = set_engine },
+	{ ROW('\0', "batch", COUNT, "messages",
+	      "how many a call carries, with --engine batch or segment (64)"),
+	  TO(plan.batch), RANGE(1, NP_BATCH_MAX) },
 	{ ROW('\0', "json", MAYBE, "file",
 	      "write the run as a JSON document into the file, else in place of the "
 	      "output" NP_NEEDS_JANSSON),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/engine/engine.h"
 #include "bench/sequence.h"
 #include "bench/tally.h"
 #include "net/capture.h"
@@ -450,6 +451,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_flow(ev, run);
 		put_threads(run, bag);
+		np_engine_put(run, bag);
 		if (ev->tcp && run->conn->fd >= 0) {
 			put_tcp(run, bag);
 		}

@@ -570,7 +570,7 @@ static int
 check_engine(const struct np_plan *p, struct np_err *err)
 {
 	const struct np_engine *engine = np_engine_of(p);
-	const char *why = engine->why_not != NULL ? engine->why_not(p) : NULL;
+	const char *why = np_engine_why_not(engine, p);
 
 	if (why == NULL) {
 		return NP_OK;

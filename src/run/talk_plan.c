@@ -172,6 +172,7 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	m.flags = flags_of(p, &p->far) | (echoes ? NP_WP_ECHO : 0);
 	m.flows = p->flows;
 	m.depth = p->burst;
+	m.batch = p->batch == NP_BATCH_USUAL ? 0 : p->batch;
 	m.threads = p->far.place.threads;
 	m.warm_up = p->warm_up_ms;
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
@@ -336,6 +337,7 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	p->length = m->length;
 	p->flows = m->flows;
 	p->burst = m->depth;
+	p->batch = m->batch > 0 ? m->batch : NP_BATCH_USUAL;
 	p->near.place.threads = m->threads;
 	p->warm_up_ms = m->warm_up;
 	p->ramp = m->ramp;

@@ -13,6 +13,7 @@
 
 enum {
 	NP_FLOWS_MAX = 10000,   /* data connections of a test */
+	NP_BATCH_MAX = 1024,    /* messages of a call */
 	NP_THREADS_MAX = 256,   /* workers of one end */
 	NP_WARM_UP_MAX = 60000, /* milliseconds */
 	NP_RAMP_MAX = 1000000,  /* connections that begin a second */

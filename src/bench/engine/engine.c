@@ -2,10 +2,12 @@
 
 #include <strings.h>
 
-#include "bench/plan.h"
+#include "bench/engine/calls.h"
+#include "bench/run.h"
 
 /* The first one is the usual one of a single connection a worker, the second of many. */
-static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll };
+static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll,
+						   &np_engine_batch };
 
 enum { SYNC, EPOLL };
 
@@ -49,4 +51,40 @@ np_engine_of(const struct np_plan *p)
 		return p->near.place.engine;
 	}
 	return engines[p->ramp > 0 || p->flows > np_plan_workers(p) ? EPOLL : SYNC];
+}
+
+const char *
+np_engine_why_not(const struct np_engine *e, const struct np_plan *p)
+{
+	const char *why = e->why_not(p);
+
+	return why == NULL && e->lacks != NULL ? e->lacks() : why;
+}
+
+bool
+np_engine_blocks(const struct np_engine *e, const struct np_plan *p)
+{
+	return e->calls != NULL ? sync_why_not(p) == NULL : e->run == NULL;
+}
+
+void
+np_engine_put(const struct np_run *run, struct np_bag *into)
+{
+	static const char *const names[] = {
+#define NP_ENGINE_COUNT(name, text) text,
+		NP_ENGINE_COUNTS(NP_ENGINE_COUNT)
+#undef NP_ENGINE_COUNT
+	};
+
+	np_bag_text(into, np_engine_of(run->plan)->name, "engine.name");
+	for (int i = 0; i < NP_E_COUNTS; i++) {
+		uint64_t sum = 0;
+
+		NP_EACH_WORKER (w, run) {
+			sum += w->engine_count[i];
+		}
+		if (sum > 0) {
+			np_bag_int(into, (int64_t)sum, "engine.%s", names[i]);
+		}
+	}
 }

@@ -5,24 +5,71 @@
 #ifndef NP_BENCH_ENGINE_ENGINE_H
 #define NP_BENCH_ENGINE_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/err.h"
+
+struct np_bag;
+struct np_calls;
 struct np_plan;
+struct np_run;
+struct np_sockopts;
 struct np_worker;
+
+/*
+ * What an engine counts beside what the test counts: the proof that its way was taken. Each is a
+ * value engine.NAME of the evidence (doc/evidence.md), put where it is not 0.
+ */
+#define NP_ENGINE_COUNTS(X)                                                                        \
+	X(SEND_CALLS, "send_calls")       /* system calls that sent */                             \
+	X(SENT, "messages_sent")          /* messages in them */                                   \
+	X(RECEIVE_CALLS, "receive_calls") /* system calls that received */                         \
+	X(RECEIVED, "messages_received")  /* messages in them */                                   \
+	X(BLOCKED, "empty_calls")         /* calls for which the kernel was not ready */
+
+enum np_engine_count {
+#define NP_ENGINE_COUNT(name, text) NP_E_##name,
+	NP_ENGINE_COUNTS(NP_ENGINE_COUNT)
+#undef NP_ENGINE_COUNT
+	    NP_E_COUNTS
+};
 
 struct np_engine {
 	const char *name; /* what --engine takes */
 	const char *help; /* for --engine list */
 	/* Why this engine can't drive an end of that plan; NULL: it can. */
 	const char *(*why_not)(const struct np_plan *p);
+	/* What this machine lacks for it, found by trying; NULL: nothing. NULL: it needs nothing.
+	 */
+	const char *(*lacks)(void);
+	/* Append the socket options that it needs. May be NULL. */
+	void (*options)(const struct np_plan *p, struct np_sockopts *o);
+	/* The least width of the rings of that end; NULL: 1. */
+	uint32_t (*width)(const struct np_plan *p);
+	/* Bytes of memory that a worker takes beside its rings; NULL: next to none. */
+	uint64_t (*bytes)(const struct np_plan *p);
 	/*
-	 * Drive the worker's connections until it is stopped or all of them are over. Returns 0 or
-	 * -errno. NULL: the side's own loop does (sync).
+	 * Take for a worker what it needs, when the side's setup is done. What it has taken is
+	 * w->engine_own, which close gives back: safe where there is none, and twice. NULL.
+	 */
+	int (*open)(struct np_worker *w, struct np_err *err);
+	void (*close)(struct np_worker *w);
+	/*
+	 * How messages cross, several a call: calls of one connection block, and many wait for
+	 * events. NULL: one message a call, by `run`.
+	 */
+	const struct np_calls *calls;
+	/*
+	 * Drive the worker's connections until it is stopped or all of them are over, without
+	 * blocking in the calls of one. Returns 0 or -errno. NULL: `calls`, or the side's own loop
+	 * (sync).
 	 */
 	int (*run)(struct np_worker *w);
 };
 
-extern const struct np_engine np_engine_sync, np_engine_epoll;
+extern const struct np_engine np_engine_sync, np_engine_epoll, np_engine_batch;
 
 /* The engine of that name, or NULL. */
 const struct np_engine *np_engine_find(const char *name);
@@ -32,5 +79,14 @@ const struct np_engine *np_engine_at(size_t i);
 
 /* What drives the near end of a plan: the engine it names, else the usual one for its flows. */
 const struct np_engine *np_engine_of(const struct np_plan *p);
+
+/* Why it can't drive that end on this machine; NULL: it can. */
+const char *np_engine_why_not(const struct np_engine *e, const struct np_plan *p);
+
+/* Do its calls block, so that a signal has to end them? */
+bool np_engine_blocks(const struct np_engine *e, const struct np_plan *p);
+
+/* Put the engine's name and what the workers' counted into the evidence. */
+void np_engine_put(const struct np_run *run, struct np_bag *into);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/engine/io.h"
 #include "bench/ramp.h"
@@ -252,6 +253,10 @@ one_call(struct loop *l, struct np_conn *c)
 	enum np_need need = c->need;
 	ssize_t n;
 
+	if (w->calls != NULL && (need == NP_SEND || need == NP_RECV)) {
+		c->need = need == NP_SEND ? w->calls->send(w, c) : w->calls->recv(w, c);
+		return need == NP_RECV || c->need != NP_RECV;
+	}
 	if (need == NP_SEND) {
 		n = np_io_send(w, c, l->out->buf, w->steps->sends_file);
 		l->out = l->out->next;

@@ -5,14 +5,11 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "bench/engine/calls.h"
 #include "bench/run.h"
 
-/*
- * Whom to answer is known until something else is received: a socket that does not block is waited
- * for all the same.
- */
-static void
-wait_for_room(const struct np_worker *w, int fd)
+void
+np_io_wait_for_room(const struct np_worker *w, int fd)
 {
 	struct pollfd p[2] = {
 		{ .fd = fd, .events = POLLOUT },
@@ -22,11 +19,21 @@ wait_for_room(const struct np_worker *w, int fd)
 	poll(p, 2, -1);
 }
 
+ssize_t
+np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
+{
+	if (w->calls != NULL) {
+		return w->calls->left(w, c, buf);
+	}
+	*buf = w->recv_ring.slots->buf;
+	return recv(c->fd, *buf, w->recv_size, MSG_DONTWAIT);
+}
+
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
 	if (need == NP_SEND && errno == EAGAIN && w->steps->answers && w->from != NULL) {
-		wait_for_room(w, c->fd);
+		np_io_wait_for_room(w, c->fd);
 		return need;
 	}
 	return w->steps->failed != NULL ? w->steps->failed(w, c, need, errno)
@@ -41,10 +48,10 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 static enum np_need
 purge(struct np_worker *w, struct np_conn *c)
 {
-	char *buf = w->recv_ring.slots->buf;
+	char *buf;
 	ssize_t n;
 
-	while (!np_stopped(&w->stop) && (n = recv(c->fd, buf, w->recv_size, MSG_DONTWAIT)) >= 0) {
+	while (!np_stopped(&w->stop) && (n = np_io_left(w, c, &buf)) >= 0) {
 		np_add(&w->count->surplus, n > 0);
 	}
 	return NP_SEND;

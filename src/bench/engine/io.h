@@ -62,8 +62,20 @@ np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
 
+/*
+ * Whom to answer is known until something else is received: a socket that does not block is waited
+ * for all the same, until there is room or the worker is told to stop.
+ */
+void np_io_wait_for_room(const struct np_worker *w, int fd);
+
 /* Sleep until the load's next burst is due, which is no part of what the connection does. */
 void np_io_rest(struct np_worker *w, struct np_conn *c);
+
+/*
+ * Without waiting, the next message that is still in the socket, or that has been received and that
+ * no step has seen: its bytes, and where they are. -1 with errno: there is none.
+ */
+ssize_t np_io_left(struct np_worker *w, struct np_conn *c, char **buf);
 
 /* What was needed failed with errno. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);

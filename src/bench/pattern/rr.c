@@ -66,6 +66,21 @@ send_more(struct np_worker *w, struct np_conn *c)
 	return count < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
 }
 
+/* Several in flight: so many more. */
+static uint64_t
+request_ahead(const struct np_worker *w, const struct np_conn *c)
+{
+	uint64_t wanted = np_seen(&w->count->transactions) + w->in_flight;
+	size_t count;
+
+	if ((w->codec & NP_C_MANY) == 0) {
+		return 1;
+	}
+	count = c->ids != NULL ? c->ids->in_flight : c->in_flight->count;
+	wanted = wanted < w->budget ? w->budget - wanted : 1;
+	return count >= w->depth ? 1 : w->depth - count < wanted ? w->depth - count : wanted;
+}
+
 static __attribute__((noinline)) enum np_need
 sent_of_many(struct np_worker *w, struct np_conn *c)
 {
@@ -241,6 +256,7 @@ request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 
 static const struct np_steps request_steps = {
 	.first = NP_SEND,
+	.ahead = request_ahead,
 	.sent = request_sent,
 	.arrived = request_arrived,
 	.failed = request_failed,
@@ -382,13 +398,13 @@ drain_ms(const struct np_worker *w)
 
 /* What is still in one socket. Returns how many messages. */
 static uint64_t
-drain_one(const struct np_worker *w, struct np_conn *c, uint64_t until)
+drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 {
-	char *buf = w->recv_ring.slots->buf;
 	uint64_t came = 0, sent_ns;
+	char *buf;
 	ssize_t n;
 
-	while (np_now() < until && (n = recv(c->fd, buf, w->recv_size, MSG_DONTWAIT)) >= 0) {
+	while (np_now() < until && (n = np_io_left(w, c, &buf)) >= 0) {
 		if (n > 0 && c->ids != NULL) {
 			np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
 		}

@@ -56,8 +56,20 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 	return np_step_failed(w, c, need, error);
 }
 
+/* What is left of the budget, and of a burst. */
+static uint64_t
+transmit_ahead(const struct np_worker *w, const struct np_conn *c)
+{
+	uint64_t left = w->budget - np_seen(&w->count->sent);
+	uint64_t messages = left / w->send_size + (left % w->send_size > 0);
+
+	(void)c;
+	return w->load.burst > 0 && w->load.left < messages ? w->load.left : messages;
+}
+
 static const struct np_steps transmit_steps = {
 	.first = NP_SEND,
+	.ahead = transmit_ahead,
 	.sent = transmit_sent,
 	.failed = transmit_failed,
 };
@@ -298,16 +310,15 @@ receive_release(struct np_worker *w)
 
 /* Without waiting; but an end mark may overtake numbered datagrams, which have a moment then. */
 static ssize_t
-recv_left(const struct np_worker *w, int fd)
+recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
-	struct pollfd more = { .fd = fd, .events = POLLIN };
-	char *buf = w->recv_ring.slots->buf;
-	ssize_t n = recv(fd, buf, w->recv_size, MSG_DONTWAIT);
+	struct pollfd more = { .fd = c->fd, .events = POLLIN };
+	ssize_t n = np_io_left(w, c, buf);
 
 	if (n < 0 && w->sequence != NULL && errno == EAGAIN && poll(&more, 1, LAGGARD_MS) > 0) {
-		n = recv(fd, buf, w->recv_size, MSG_DONTWAIT);
+		n = np_io_left(w, c, buf);
 	}
-	if (n > 0 && w->run->plan->transport->header > 0 && np_eth_is_end(buf)) {
+	if (n > 0 && w->run->plan->transport->header > 0 && np_eth_is_end(*buf)) {
 		return 0;
 	}
 	return n;
@@ -318,18 +329,18 @@ static void
 drain_datagrams(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
+	char *buf;
 	ssize_t n;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		while (np_now() < until && (n = recv_left(w, c->fd)) >= 0) {
+		while (np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			c->received += (uint64_t)n;
 			np_add(&w->count->received, (uint64_t)n);
 			np_add(&w->count->receives, n > 0);
 			if (n > 0 && w->sequence != NULL) {
-				np_sequence_arrived(w->sequence, w->recv_ring.slots->buf, (size_t)n,
-						    np_now(), true);
+				np_sequence_arrived(w->sequence, buf, (size_t)n, np_now(), true);
 			}
 		}
 	}

@@ -1,0 +1,57 @@
+/*
+ * Ways into the kernel that carry several messages a call. A worker of one connection blocks in
+ * them (np_calls_drive()), one of many waits for events (the engine `epoll`); both take a
+ * connection through them by turns: all messages of a call, each with its step.
+ */
+#ifndef NP_BENCH_ENGINE_CALLS_H
+#define NP_BENCH_ENGINE_CALLS_H
+
+#include "bench/worker.h"
+
+struct np_calls {
+	/*
+	 * One call that sends what the connection needs to send, or that receives what is there,
+	 * and the steps of all its messages. What is needed next, with NP_BLOCKED where the kernel
+	 * has no more at the moment.
+	 */
+	enum np_need (*send)(struct np_worker *w, struct np_conn *c);
+	enum np_need (*recv)(struct np_worker *w, struct np_conn *c);
+	/* np_io_left(). */
+	ssize_t (*left)(struct np_worker *w, struct np_conn *c, char **buf);
+};
+
+/* The loop of one connection, whose calls block. */
+int np_calls_drive(struct np_worker *w);
+
+/* A message of a call that carries several. */
+struct np_message {
+	char *buf;
+	size_t size;
+	const struct sockaddr *addr; /* where it came from or goes to; NULL: where it always does */
+	socklen_t addr_len;
+};
+
+/* What differs between those that carry several datagrams. */
+struct np_batch_calls {
+	/* Send so many of `out`, from the first of them on. How many have left, or -1. */
+	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
+	/* Receive into `in`, without blocking if `flags` are MSG_DONTWAIT. How many came, or -1. */
+	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
+};
+
+/* What np_worker.engine_own begins with, where its engine carries several datagrams a call. */
+struct np_batch {
+	const struct np_batch_calls *calls;
+	uint32_t most_out, most_in;  /* messages of a call */
+	struct np_message *out, *in; /* so many of each; each of `out` has a buffer */
+	uint32_t came, next;         /* how many the last call brought, how many had their step */
+	const struct np_conn *of;    /* whose they are */
+};
+
+/* The turns of datagrams, by the worker's np_batch. */
+extern const struct np_calls np_batch_turns;
+
+/* Why engines of several datagrams a call can't drive a plan; NULL: they can. */
+const char *np_batch_why_not(const struct np_plan *p);
+
+#endif
