@@ -401,8 +401,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.permit = by->permit,
 		.permit_ctx = by->permit_ctx,
 		.signals = d->signals,
-		.caps = by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE | NP_CAP_PLAN
-				     : NP_CAP_PLAN,
+		.caps = NP_CAP_PLAN | NP_CAP_ENGINES,
 		.capture_why_not = why_no_capture(d, c),
 		.collect.capture = c->capture,
 		.collect.lasting = by->lasting,
@@ -418,6 +417,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 	if (by->leave != NULL) {
 		server.leave = *by->leave;
 	}
+	server.caps |= by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
 	server.caps |= by->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
 	server.caps |= c->linked ? NP_CAP_LINK : 0;
 	near->len = sizeof(near->sa);

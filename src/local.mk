@@ -131,6 +131,7 @@ src_netperf_SOURCES = \
 	%D%/cli/tell_evidence.c %D%/cli/tell_evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \
 	%D%/cli/eth.c %D%/cli/eth.h \
+	%D%/cli/engines.c %D%/cli/engines.h \
 	%D%/cli/flows.c %D%/cli/flows.h \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \

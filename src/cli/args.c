@@ -344,7 +344,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (check_alignments(p, err) != NP_OK) {
 		return err->code;
 	}
-	if (!cli->list_engines && np_flows_check(cli, err) != NP_OK) {
+	if (np_flows_check(cli, err) != NP_OK) {
 		return err->code;
 	}
 	np_plan_place(p, 0);

@@ -827,11 +827,28 @@ write_file(const json_t *root, const char *path)
 	return failed;
 }
 
-int
-np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err)
+/* path NULL: to that stream. */
+static int
+write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 {
 	int failed;
 
+	if (path == NULL) {
+		/* Whether it arrives is looked after by whoever owns that stream. */
+		json_dumpf(root, out, NP_JSON_FLAGS);
+		putc('\n', out);
+		return NP_OK;
+	}
+	failed = write_file(root, path);
+	if (failed != 0) {
+		return np_fail(err, NP_ESYS, failed, "--json: write %s", path);
+	}
+	return NP_OK;
+}
+
+int
+np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err)
+{
 	if (d == NULL) {
 		return NP_OK;
 	}
@@ -839,15 +856,41 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 	if (d->failed) {
 		return np_fail(err, NP_ESYS, ENOMEM, "--json: put the document together");
 	}
-	if (d->path == NULL) {
-		/* Whether it arrives is looked after by whoever owns that stream. */
-		json_dumpf(d->root, out, NP_JSON_FLAGS);
-		putc('\n', out);
-		return NP_OK;
+	return write_where(d->root, d->path, out, err);
+}
+
+/* ---- The list of engines, a document of its own ---- */
+
+/* null for NULL. */
+static json_t *
+engines_of(const struct np_bag *list)
+{
+	json_t *all = list != NULL ? json_array() : json_null();
+	struct np_engine_told e;
+	size_t at = 0;
+
+	while (np_engine_next(list, &at, &e)) {
+		json_array_append_new(
+		    all, json_pack("{s:o, s:o, s:o}", "name", np_json_text(e.name), "help",
+				   np_json_text(e.help), "why", np_json_text(e.why)));
 	}
-	failed = write_file(d->root, d->path);
-	if (failed != 0) {
-		return np_fail(err, NP_ESYS, failed, "--json: write %s", d->path);
+	return all;
+}
+
+int
+np_document_engines(const struct np_cli *cli, const struct np_engine_lists *lists, FILE *out,
+		    struct np_err *err)
+{
+	const char *lacks = lists->far_lacks[0] != '\0' ? lists->far_lacks : NULL;
+	json_t *root = json_pack("{s:s, s:i, s:o, s:o, s:o}", "test", cli->bench.name, "flows",
+				 (int)cli->plan.flows, "near", engines_of(lists->near), "far",
+				 engines_of(lists->far), "far_lacks", np_json_text(lacks));
+	int rc;
+
+	if (root == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "--json: put the document together");
 	}
-	return NP_OK;
+	rc = write_where(root, cli->output.json_file, out, err);
+	json_decref(root);
+	return rc;
 }

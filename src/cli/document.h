@@ -11,6 +11,7 @@
 #include "base/bag.h"
 #include "base/err.h"
 #include "cli/args.h"
+#include "cli/engines.h"
 #include "cli/show.h"
 #include "out/look.h"
 #include "run/client.h"
@@ -59,5 +60,12 @@ struct np_verdict {
  */
 int
 np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err);
+
+/*
+ * The list of engines, a document of its own, to the same place. NP_EUNSUP in a build without
+ * jansson.
+ */
+int np_document_engines(const struct np_cli *cli, const struct np_engine_lists *lists, FILE *out,
+			struct np_err *err);
 
 #endif

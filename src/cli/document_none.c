@@ -75,6 +75,17 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 }
 
 int
+np_document_engines(const struct np_cli *cli, const struct np_engine_lists *lists, FILE *out,
+		    struct np_err *err)
+{
+	(void)cli;
+	(void)lists;
+	(void)out;
+	return np_fail(err, NP_EUNSUP, 0,
+		       "--json: this build has no JSON, as it was made without libjansson");
+}
+
+int
 np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
 {
 	(void)cli;

@@ -341,6 +341,9 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	    check_threads(cli, err) != NP_OK || check_warm_up(p, err) != NP_OK) {
 		return err->code;
 	}
+	if (cli->list_engines) {
+		return NP_OK; /* which of them can, the list says */
+	}
 	if (!np_plan_several(p)) {
 		one.flows = 1; /* in as many sessions */
 		p = &one;
@@ -356,19 +359,4 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	}
 	return np_fail(err, NP_EUSAGE, 0, "--engine %s: not for %s with --flows %u: %s",
 		       engine->name, cli->bench.name, p->flows, why);
-}
-
-void
-np_flows_list(const struct np_cli *cli, FILE *out)
-{
-	const struct np_plan *p = &cli->plan;
-	const struct np_engine *e;
-
-	fprintf(out, "engines at this end, for %s with --flows %u:\n", cli->bench.name, p->flows);
-	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-		const char *why = np_engine_why_not(e, p);
-
-		fprintf(out, "  %-8s %s%s%s\n", e->name, e->help, why != NULL ? "; not here: " : "",
-			why != NULL ? why : "");
-	}
 }

@@ -16,7 +16,4 @@ int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
 /* May it take so many sessions at once? The daemon is known by now. */
 int np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err);
 
-/* What each engine is, and whether it can drive this end of the test; the test is settled. */
-void np_flows_list(const struct np_cli *cli, FILE *out);
-
 #endif

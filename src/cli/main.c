@@ -16,6 +16,7 @@
 #include "cli/aim.h"
 #include "cli/args.h"
 #include "cli/document.h"
+#include "cli/engines.h"
 #include "cli/eth.h"
 #include "cli/facts.h"
 #include "cli/flows.h"
@@ -340,6 +341,9 @@ run(struct session *s, struct np_err *err)
 
 	np_aim_default_host(&cli->target);
 	np_uuid_make(cli->output.uuid_made);
+	if (cli->list_engines) {
+		return np_engines_list(cli, &s->client, err);
+	}
 	if (np_document_new(cli, &s->document, err) != NP_OK) {
 		return err->code;
 	}
@@ -437,24 +441,6 @@ conclude(int rc, struct session *s, const struct np_err *err)
 	return signal_last == SIGTERM ? 128 + SIGTERM : status;
 }
 
-/* Whether an engine can do a test, the test says. Returns the exit status. */
-static int
-list_engines(struct np_cli *cli)
-{
-	struct np_err err = { .code = NP_OK };
-
-	if (np_cli_test(cli) != NP_TEST_BENCH) {
-		fprintf(stderr, "netperf: --engine: %s has no data connection\n", cli->test);
-		return np_errc_status(NP_EUSAGE);
-	}
-	if (np_cli_settle(cli, &err) != NP_OK) {
-		fprintf(stderr, "netperf: %s\n", err.msg);
-		return np_errc_status(err.code);
-	}
-	np_flows_list(cli, stdout);
-	return 0;
-}
-
 /* Texts that are asked for in place of a test. Returns the exit status, or -1: there is a test. */
 static int
 print_texts(struct np_cli *cli)
@@ -470,9 +456,6 @@ print_texts(struct np_cli *cli)
 	if (cli->test_usage) {
 		np_cli_test_usage(cli, stdout);
 		return 1;
-	}
-	if (cli->list_engines) {
-		return list_engines(cli);
 	}
 	if (cli->output.selectors != NULL && strcmp(cli->output.selectors, "?") == 0) {
 		np_selection_names(stdout, cli->output.style);

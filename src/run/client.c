@@ -564,17 +564,15 @@ receive_parts(struct np_client *c, struct np_part *first, uint8_t *bytes, struct
 	}
 }
 
-/* What the daemon knows of the last test, or of its host. */
+/* Ask the daemon something that it answers by a bag. */
 static int
-fetch_evidence(struct np_client *c, enum np_ext_about about, struct np_bag **out,
-	       struct np_err *err)
+fetch_bag(struct np_client *c, const uint8_t *frame, struct np_bag **out, struct np_err *err)
 {
-	uint8_t frame[NP_FRAME_SIZE], *bytes;
 	struct np_part first;
+	uint8_t *bytes;
 	int rc;
 
 	*out = NULL;
-	np_ext_ask_put(frame, about);
 	if (request(c, frame, NP_EXT_PART, the_evidence, ANSWER_MS, err) != NP_OK) {
 		return err->code;
 	}
@@ -600,6 +598,17 @@ fetch_evidence(struct np_client *c, enum np_ext_about about, struct np_bag **out
 	return rc;
 }
 
+/* What the daemon knows of the last test, or of its host. */
+static int
+fetch_evidence(struct np_client *c, enum np_ext_about about, struct np_bag **out,
+	       struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	np_ext_ask_put(frame, about);
+	return fetch_bag(c, frame, out, err);
+}
+
 int
 np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 {
@@ -612,6 +621,29 @@ np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 			       c->peer);
 	}
 	return fetch_evidence(c, NP_ABOUT_HOST, far, err);
+}
+
+int
+np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
+		  struct np_bag **far, struct np_err *err)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_stop stop = { 0 };
+	struct np_run run;
+
+	*far = NULL;
+	if ((c->granted.caps & NP_CAP_ENGINES) == 0) {
+		return np_fail(err, NP_EUNSUP, 0,
+			       "the netserver at %s does not say what its engines are (it is "
+			       "netperf's, or older)",
+			       c->peer);
+	}
+	if (np_run_open(&run, p, terms, &stop, err) != NP_OK) {
+		return err->code;
+	}
+	np_engines_ask(p, &run, frame);
+	np_run_free(&run);
+	return fetch_bag(c, frame, far, err);
 }
 
 /* What netperf's messages can't say takes a daemon of ours: name the option that asks for it. */

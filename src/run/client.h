@@ -91,6 +91,13 @@ struct np_outcome {
 int np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err);
 
 /*
+ * Ask the daemon what each of its engines could do in such a test, see np_engine_tell(). NP_EUNSUP
+ * where it does not say.
+ */
+int np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
+		      struct np_bag **far, struct np_err *err);
+
+/*
  * Ask the daemon for its calibration rate (on Linux the clock ticks a second) and processors.
  */
 int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, struct np_err *err);

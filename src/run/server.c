@@ -751,6 +751,55 @@ place_workers(struct np_server *s, struct np_place *place)
 	}
 }
 
+/* By this daemon's rules, and its limits: the plan becomes what it would grant of it. */
+static int
+settle(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
+       struct np_terms *terms, struct np_wish *wish, struct np_err *err)
+{
+	if (check_request(s, p, err) != NP_OK || make_terms(s, p, c->fd, terms, err) != NP_OK ||
+	    answer_from(p, c->fd, err) != NP_OK || check_sending(s, p, err) != NP_OK ||
+	    make_wish(s, p, terms, wish, err) != NP_OK) {
+		return err->code;
+	}
+	return check_limits(&s->limits, p, wish, err);
+}
+
+/* Why that engine would not drive the test that was asked for; NULL: it would. */
+static const char *
+engine_why_not(const struct np_server *s, const struct np_chan *c, const struct np_engine *e,
+	       const struct np_plan *asked, struct np_err *err)
+{
+	struct np_plan p = *asked;
+	struct np_terms terms;
+	struct np_wish wish;
+
+	p.near.place.engine = e;
+	return settle(s, c, &p, &terms, &wish, err) == NP_OK ? np_engine_why_not(e, &p) : err->msg;
+}
+
+/* What each engine of this end could do in a test. None is begun. */
+static int
+serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
+{
+	struct np_err why = { .code = NP_OK };
+	const struct np_engine *e;
+	struct np_plan p;
+	struct np_bag *b;
+	int rc;
+
+	np_plan_init(&p);
+	if (np_engines_asked(c->in, &p, &why) != NP_OK) {
+		return refuse(s, c, NP_EXT_PART, &why, err);
+	}
+	b = np_bag_new();
+	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
+		np_engine_tell(e, engine_why_not(s, c, e, &p, &why), b);
+	}
+	rc = send_bag(c, b, err);
+	np_bag_free(b);
+	return rc;
+}
+
 static int
 serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
@@ -764,11 +813,8 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	int rc;
 
 	np_plan_init(&p);
-	if (dialect->asked(c->in, &p, &why) != NP_OK || check_request(s, &p, &why) != NP_OK ||
-	    make_terms(s, &p, c->fd, &terms, &why) != NP_OK ||
-	    answer_from(&p, c->fd, &why) != NP_OK || check_sending(s, &p, &why) != NP_OK ||
-	    make_wish(s, &p, &terms, &wish, &why) != NP_OK ||
-	    check_limits(&s->limits, &p, &wish, &why) != NP_OK || check_engine(&p, &why) != NP_OK) {
+	if (dialect->asked(c->in, &p, &why) != NP_OK ||
+	    settle(s, c, &p, &terms, &wish, &why) != NP_OK || check_engine(&p, &why) != NP_OK) {
 		if (leave->refused != NULL) {
 			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
 		}
@@ -849,6 +895,11 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	case NP_EXT_EVIDENCE:
 		if (s->collect.caps != 0) {
 			return serve_evidence(s, c, err);
+		}
+		break;
+	case NP_EXT_ENGINES:
+		if ((s->caps & NP_CAP_ENGINES) != 0) {
+			return serve_engines(s, c, err);
 		}
 		break;
 	default:

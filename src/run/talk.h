@@ -85,6 +85,13 @@ bool np_plan_needs_trio(const struct np_plan *p);
 const struct np_dialect *np_dialect_of(const struct np_plan *p);
 
 /*
+ * ENGINES, the question what each engine of the daemon's could do in such a test: written like the
+ * PLAN that would ask for it, and read like one.
+ */
+void np_engines_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
+int np_engines_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err);
+
+/*
  * Add what the far end of another session says, of the same host at the same time: counts are
  * summed; sizes, options and processors stay the first one's.
  */

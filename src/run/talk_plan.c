@@ -155,13 +155,14 @@ ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_
 }
 
 static void
-ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run *run,
+       uint8_t *frame)
 {
 	struct np_plan_message m;
 	/* Who is to receive datagrams proves that he wants them. */
 	bool echoes = !p->transport->connected && !p->pattern->transactions && p->role == NP_FOLLOW;
 
-	np_tagged_init(&np_tagged_plan, &m);
+	np_tagged_init(by, &m);
 	snprintf(m.pattern, sizeof(m.pattern), "%s", p->pattern->name);
 	snprintf(m.transport, sizeof(m.transport), "%s", p->transport->name);
 	m.socket_type = type_to_wire(p->transport->socktype);
@@ -183,7 +184,19 @@ ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 	}
-	np_tagged_put(&np_tagged_plan, p->far.place.cpu, &m, frame);
+	np_tagged_put(by, p->far.place.cpu, &m, frame);
+}
+
+static void
+ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	ask_by(&np_tagged_plan, p, run, frame);
+}
+
+void
+np_engines_ask(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	ask_by(&np_tagged_engines, p, run, frame);
 }
 
 /* Where the data goes to. */
@@ -495,13 +508,13 @@ asked_cpus(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 }
 
 static int
-asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+asked_by(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, struct np_err *err)
 {
 	struct np_plan_message m;
 
-	if (np_tagged_get(&np_tagged_plan, frame, &m, err) != NP_OK ||
-	    asked_kind(&m, p, err) != NP_OK || asked_sizes(&m, p, err) != NP_OK ||
-	    asked_places(&m, p, err) != NP_OK || asked_cpus(&m, p, err) != NP_OK) {
+	if (np_tagged_get(by, frame, &m, err) != NP_OK || asked_kind(&m, p, err) != NP_OK ||
+	    asked_sizes(&m, p, err) != NP_OK || asked_places(&m, p, err) != NP_OK ||
+	    asked_cpus(&m, p, err) != NP_OK) {
 		return err->code;
 	}
 	asked_end(&m, &p->near);
@@ -514,6 +527,18 @@ asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 			       p->pattern->name, p->transport->name);
 	}
 	return asked_engine(&m, p, err);
+}
+
+static int
+asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+{
+	return asked_by(&np_tagged_plan, frame, p, err);
+}
+
+int
+np_engines_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+{
+	return asked_by(&np_tagged_engines, frame, p, err);
 }
 
 static uint32_t

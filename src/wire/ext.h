@@ -19,7 +19,8 @@ enum np_ext_code {
 	NP_EXT_HELLO = 0x504c0010,    /* what the client would like to have of the tests to come */
 	NP_EXT_WELCOME = 0x504c0011,  /* what of it the daemon does */
 	NP_EXT_EVIDENCE = 0x504c0012, /* give me what you know of the last test, or of the host */
-	NP_EXT_PART = 0x504c0013      /* one frame of the answer */
+	NP_EXT_PART = 0x504c0013,     /* one frame of the answer */
+	NP_EXT_ENGINES = 0x504c0014   /* a PLAN: what could each of your engines do in that test? */
 };
 
 enum { NP_EXT_VERSION = 1 };
@@ -32,6 +33,7 @@ enum {
 	NP_CAP_SEQUENCE = 1 << 3, /* datagrams of streams carry sequence numbers and times */
 	NP_CAP_LINK = 1 << 4,     /* tests of the link layer */
 	NP_CAP_PLAN = 1 << 5,     /* tests that PLAN asks for, see wire/plan.h */
+	NP_CAP_ENGINES = 1 << 6,  /* what each engine could do, which ENGINES asks for */
 	/* Of these, what is collected around a test and told after it. */
 	NP_CAPS_EVIDENCE = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_WIRE | NP_CAP_SEQUENCE
 };

@@ -1,5 +1,7 @@
 #include "wire/plan.h"
 
+#include "wire/ext.h"
+
 /* Each message fits into a frame with all of its fields: as many bytes as this struct has. */
 #define NP_T_MESSAGE(message, code, title)                                                         \
 	struct message##_on_wire {                                                                 \
@@ -41,12 +43,13 @@
 	;
 #include "wire/plan.def"
 
-#define TABLE(message, name, code)                                                                 \
-	const struct np_tagged np_tagged_##message = {                                             \
-		name, code, sizeof(struct np_##message##_message), message##_rows,                 \
-		sizeof(message##_rows) / sizeof(message##_rows[0])                                 \
+#define TABLE(rows, name, code)                                                                    \
+	{                                                                                          \
+		name, code, sizeof(struct np_##rows##_message), rows##_rows,                       \
+		    sizeof(rows##_rows) / sizeof(rows##_rows[0])                                   \
 	}
 
-TABLE(plan, "PLAN", NP_PLAN);
-TABLE(grant, "GRANT", NP_PLAN + 1);
-TABLE(result, "RESULT", NP_PLAN + 2);
+const struct np_tagged np_tagged_plan = TABLE(plan, "PLAN", NP_PLAN);
+const struct np_tagged np_tagged_grant = TABLE(grant, "GRANT", NP_PLAN + 1);
+const struct np_tagged np_tagged_result = TABLE(result, "RESULT", NP_PLAN + 2);
+const struct np_tagged np_tagged_engines = TABLE(plan, "ENGINES", NP_EXT_ENGINES);

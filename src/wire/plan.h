@@ -59,4 +59,7 @@ enum {
 
 extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result;
 
+/* ENGINES (wire/ext.h) has the fields of a PLAN. */
+extern const struct np_tagged np_tagged_engines;
+
 #endif

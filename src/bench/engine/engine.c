@@ -1,5 +1,7 @@
 #include "bench/engine/engine.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #include "bench/engine/calls.h"
@@ -59,6 +61,36 @@ np_engine_why_not(const struct np_engine *e, const struct np_plan *p)
 	const char *why = e->why_not(p);
 
 	return why == NULL && e->lacks != NULL ? e->lacks() : why;
+}
+
+void
+np_engine_tell(const struct np_engine *e, const char *why, struct np_bag *into)
+{
+	np_bag_text(into, e->help, "%s.help", e->name);
+	if (why != NULL) {
+		np_bag_text(into, why, "%s.why", e->name);
+	}
+}
+
+bool
+np_engine_next(const struct np_bag *b, size_t *at, struct np_engine_told *told)
+{
+	struct np_bag_item it;
+
+	while (np_bag_at(b, (*at)++, &it)) {
+		size_t length = strcspn(it.name, ".");
+
+		if (it.kind == NP_BAG_STRING && strcmp(it.name + length, ".help") == 0) {
+			char why[NP_BAG_NAME];
+
+			snprintf(told->name, sizeof(told->name), "%.*s", (int)length, it.name);
+			snprintf(why, sizeof(why), "%.*s.why", (int)length, it.name);
+			told->help = it.text;
+			told->why = np_bag_string(b, why);
+			return true;
+		}
+	}
+	return false;
 }
 
 bool

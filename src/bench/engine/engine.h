@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bag.h"
 #include "base/err.h"
 
-struct np_bag;
 struct np_calls;
 struct np_plan;
 struct np_run;
@@ -82,6 +82,21 @@ const struct np_engine *np_engine_of(const struct np_plan *p);
 
 /* Why it can't drive that end on this machine; NULL: it can. */
 const char *np_engine_why_not(const struct np_engine *e, const struct np_plan *p);
+
+/*
+ * Put down that there is this engine, as NAME.help, and why it can't be had, as NAME.why; NULL: it
+ * can. So the ends of a test tell each other of theirs.
+ */
+void np_engine_tell(const struct np_engine *e, const char *why, struct np_bag *into);
+
+/* One engine that is told of. The texts are valid as long as the bag is. */
+struct np_engine_told {
+	char name[NP_BAG_NAME];
+	const char *help, *why; /* why NULL: it can be had */
+};
+
+/* The next one at or behind value *at of the bag; false: there is no more. */
+bool np_engine_next(const struct np_bag *b, size_t *at, struct np_engine_told *told);
 
 /* Do its calls block, so that a signal has to end them? */
 bool np_engine_blocks(const struct np_engine *e, const struct np_plan *p);

@@ -1,0 +1,151 @@
+#include "cli/engines.h"
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "bench/engine/engine.h"
+#include "cli/aim.h"
+#include "cli/document.h"
+#include "cli/eth.h"
+
+/* The test as one of its sessions runs it. */
+static struct np_plan
+plan_of(const struct np_cli *cli)
+{
+	struct np_plan p = cli->plan;
+
+	p.flows = np_plan_several(&p) ? p.flows : 1;
+	return p;
+}
+
+static void
+look_here(const struct np_cli *cli, struct np_bag *near)
+{
+	struct np_plan p = plan_of(cli);
+	const struct np_engine *e;
+
+	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
+		np_engine_tell(e, np_engine_why_not(e, &p), near);
+	}
+}
+
+/* The daemon is asked about the very test that it would be asked for. */
+static int
+ask_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
+	  struct np_err *err)
+{
+	struct np_eth eth = { .fd = 0 };
+	struct np_ends ends;
+	struct np_plan p;
+	int rc = NP_OK;
+
+	if (cli->bench.transport->link) {
+		rc = np_cli_open_eth(cli, c, &eth, err);
+	} else if (cli->bench.transport->named) {
+		rc = np_aim_data(cli, c, &ends, NULL, err);
+	}
+	if (rc == NP_OK) {
+		p = plan_of(cli);
+		rc = np_client_engines(c, &p, &cli->terms, &lists->far, err);
+	}
+	if (cli->terms.eth != NULL) {
+		np_eth_close(&eth);
+		cli->terms.eth = NULL;
+	}
+	return rc;
+}
+
+/* Lists that lack the far end's say why. */
+static int
+look_there(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
+	   struct np_err *err)
+{
+	struct np_target aim;
+	int rc;
+
+	if (!cli->target.host.given || cli->plan.no_control) {
+		snprintf(lists->far_lacks, sizeof(lists->far_lacks), "%s",
+			 cli->plan.no_control ? "without a control connection (-N)"
+					      : "no host was named (-H)");
+		return NP_OK;
+	}
+	np_aim_control(cli, &aim);
+	aim.wants.caps |= NP_CAP_PLAN | NP_CAP_ENGINES;
+	rc = np_client_connect(c, &aim, err);
+	if (rc == NP_OK) {
+		cli->plan.sequence = (c->granted.caps & NP_CAP_SEQUENCE) != 0;
+		rc = ask_there(cli, c, lists, err);
+		np_client_close(c);
+	}
+	if (rc != NP_OK) {
+		snprintf(lists->far_lacks, sizeof(lists->far_lacks), "%s", err->msg);
+	}
+	return rc == NP_EUNSUP && (c->granted.caps & NP_CAP_ENGINES) == 0 ? NP_OK : rc;
+}
+
+static void
+print(const struct np_cli *cli, const char *where, const struct np_bag *list, FILE *out)
+{
+	struct np_engine_told e;
+	size_t at = 0;
+
+	np_text_line(out, "engines at %s, for %s with --flows %u:", where, cli->bench.name,
+		     cli->plan.flows);
+	while (np_engine_next(list, &at, &e)) {
+		np_text_line(out, "  %-8s %s%s%s", e.name, e.help,
+			     e.why != NULL ? "; not here: " : "", e.why != NULL ? e.why : "");
+	}
+}
+
+static void
+print_all(const struct np_cli *cli, const struct np_client *c, const struct np_engine_lists *lists,
+	  bool failed, FILE *out)
+{
+	char where[sizeof(c->peer) + 32];
+
+	print(cli, "this end", lists->near, out);
+	if (lists->far != NULL) {
+		snprintf(where, sizeof(where), "the netserver at %s", c->peer);
+		print(cli, where, lists->far, out);
+	} else if (!failed) { /* else an error line says why */
+		np_text_line(out, "only this end is shown: %s", lists->far_lacks);
+	}
+}
+
+static int
+list(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
+{
+	int rc = look_there(cli, c, lists, err);
+	struct np_err unwritten;
+
+	look_here(cli, lists->near);
+	if (!cli->output.json || cli->output.json_file != NULL) {
+		print_all(cli, c, lists, rc != NP_OK, stdout);
+	}
+	if (cli->output.json && np_document_engines(cli, lists, stdout, &unwritten) != NP_OK &&
+	    rc == NP_OK) {
+		*err = unwritten;
+		rc = err->code;
+	}
+	return rc;
+}
+
+int
+np_engines_list(struct np_cli *cli, struct np_client *c, struct np_err *err)
+{
+	struct np_engine_lists lists = { .near = NULL };
+	int rc;
+
+	if (np_cli_test(cli) != NP_TEST_BENCH) {
+		return np_fail(err, NP_EUSAGE, 0, "--engine list: %s has no data connection",
+			       cli->test);
+	}
+	if (np_cli_settle(cli, err) != NP_OK) {
+		return err->code;
+	}
+	lists.near = np_bag_new();
+	rc = list(cli, c, &lists, err);
+	np_bag_free(lists.near);
+	np_bag_free(lists.far);
+	return rc;
+}
