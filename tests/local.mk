@@ -89,6 +89,7 @@ EXTRA_DIST += \
 	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \
+	%D%/e2e/engine_list.py \
 	%D%/e2e/evidence.py \
 	%D%/e2e/explain.py \
 	%D%/e2e/faults.py \
@@ -159,6 +160,7 @@ EXTRA_DIST += $(explain_tests)
 EXTRA_DIST += \
 	%D%/e2e/alone.py \
 	%D%/e2e/families.py \
+	%D%/e2e/kernel.py \
 	%D%/e2e/layout.py \
 	%D%/e2e/lib.py \
 	%D%/e2e/other_build.py \

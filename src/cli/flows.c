@@ -357,6 +357,11 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0, "--flows %u: takes the engine %s: %s", p->flows,
 			       engine->name, why);
 	}
+	if (engine->why_not(p) == NULL) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--engine %s: can't be had here: %s (try --engine list)",
+			       engine->name, why);
+	}
 	return np_fail(err, NP_EUSAGE, 0, "--engine %s: not for %s with --flows %u: %s",
 		       engine->name, cli->bench.name, p->flows, why);
 }

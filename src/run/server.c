@@ -575,7 +575,8 @@ check_engine(const struct np_plan *p, struct np_err *err)
 	if (why == NULL) {
 		return NP_OK;
 	}
-	np_fail(err, NP_EUNSUP, 0, "engine %s at the daemon: %s", engine->name, why);
+	np_fail(err, NP_EUNSUP, 0, "engine %s at the daemon: %s (try --engine list)", engine->name,
+		why);
 	return by_rule(err, EOPNOTSUPP);
 }
 

@@ -63,6 +63,7 @@ try_code(uint32_t code, const uint8_t *frame)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct np_dialect engines = { .asked = np_engines_asked };
 	uint8_t frame[NP_FRAME_SIZE];
 
 	fuzz_fill(frame, sizeof(frame), data, size);
@@ -70,5 +71,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		try_code(code, frame);
 	}
 	try_code(NP_PLAN, frame);
+	be_asked(&engines, frame);
 	return 0;
 }

@@ -2,6 +2,7 @@
  * What the other end says of itself: greetings, questions, parts and bags. The first byte says
  * which; what is read of a bag survives another trip.
  */
+#include "bench/engine/engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/ext.h"
 
@@ -12,6 +13,18 @@ check_item(const struct np_bag_item *it)
 	must(it->text == NULL || strlen(it->text) < NP_BAG_TEXT);
 	for (const char *at = it->text; at != NULL && *at != '\0'; at++) {
 		must((unsigned char)*at >= ' ');
+	}
+}
+
+/* As if it were the answer to ENGINES. */
+static void
+read_engines(const struct np_bag *b)
+{
+	struct np_engine_told e;
+	size_t at = 0;
+
+	while (np_engine_next(b, &at, &e)) {
+		must(at <= np_bag_count(b) && strlen(e.name) < NP_BAG_NAME && e.help != NULL);
 	}
 }
 
@@ -36,6 +49,7 @@ read_bag(const uint8_t *data, size_t size)
 		must(np_bag_find(again, one.name, &two) && one.kind == two.kind);
 		must(one.count == two.count && one.i == two.i);
 	}
+	read_engines(b);
 	free(bytes);
 	np_bag_free(b);
 	np_bag_free(again);

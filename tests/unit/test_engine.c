@@ -600,11 +600,42 @@ events_keep_a_pace(void **state)
 	keep_a_pace("TCP_CRR");
 }
 
+static void
+a_list_of_engines_may_hold_anything(void **state)
+{
+	struct np_bag *b = np_bag_new();
+	struct np_engine_told told;
+	size_t at = 0;
+
+	(void)state;
+	assert_false(np_engine_next(NULL, &at, &told));
+	np_engine_tell(&np_engine_sync, NULL, b);
+	np_bag_text(b, "of nothing", "why");
+	np_bag_text(b, "deeper", "a.b.help");
+	np_bag_int(b, 1, "number.help");
+	np_engine_tell(&np_engine_epoll, "no", b);
+	np_bag_int(b, 1, "steam.why");
+	np_bag_text(b, "an engine", "steam.help");
+	at = 0;
+	assert_true(np_engine_next(b, &at, &told));
+	assert_string_equal(told.name, "sync");
+	assert_null(told.why);
+	assert_true(np_engine_next(b, &at, &told));
+	assert_string_equal(told.name, "epoll");
+	assert_string_equal(told.why, "no");
+	assert_true(np_engine_next(b, &at, &told));
+	assert_string_equal(told.help, "an engine");
+	assert_null(told.why);
+	assert_false(np_engine_next(b, &at, &told));
+	np_bag_free(b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_engine_is_found),
+		cmocka_unit_test(a_list_of_engines_may_hold_anything),
 		cmocka_unit_test(one_flow_blocks_and_many_wait),
 		cmocka_unit_test(steps_follow_the_pattern),
 		cmocka_unit_test(all_engines_count_the_same),

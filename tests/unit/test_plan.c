@@ -1,6 +1,6 @@
 /*
- * PLAN, GRANT and RESULT as bytes: every field of their tables survives the trip, keeps to its
- * bounds, and costs nothing while it is absent.
+ * PLAN, GRANT, RESULT and ENGINES as bytes: every field of their tables survives the trip, keeps to
+ * its bounds, and costs nothing while it is absent.
  */
 #include "wire/plan.h"
 
@@ -14,7 +14,7 @@
 #include "wire/wire.h"
 
 static const struct np_tagged *const messages[] = { &np_tagged_plan, &np_tagged_grant,
-						    &np_tagged_result };
+						    &np_tagged_result, &np_tagged_engines };
 
 /* Zeroed room of exactly one message, so that a store behind it is noticed. */
 static void *

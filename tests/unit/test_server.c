@@ -4,8 +4,11 @@
  */
 #include "run/server.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "bench/engine/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
@@ -132,6 +135,139 @@ a_cut_request_ends_the_session_with_an_error(void **state)
 	assert_has(s.err.msg, "655 of 656 bytes came");
 }
 
+/* ---- Engines ---- */
+
+static int
+no_turn(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
+{
+	(void)wish;
+	(void)control_fd;
+	*(bool *)ctx = true;
+	return np_fail(err, NP_EUNSUP, EBUSY, "no test was asked for");
+}
+
+static void
+no_refusal(void *ctx, int error)
+{
+	(void)error;
+	*(bool *)ctx = true;
+}
+
+/* The bag that answers. */
+static struct np_bag *
+told_by(const struct session *s)
+{
+	uint8_t frame[NP_FRAME_SIZE], *bytes = NULL;
+	struct np_bag *b = np_bag_new();
+	struct np_part p = { .total = 1 };
+	struct np_err err;
+	size_t got = 0;
+
+	for (uint32_t number = 0; got < p.total; number++) {
+		assert_true(get_bytes(s->fd, frame, sizeof(frame)));
+		assert_int_equal(np_frame_head(frame).word, 0);
+		assert_int_equal(np_part_get(frame, &p, &err), NP_OK);
+		assert_int_equal(p.number, number);
+		bytes = bytes != NULL ? bytes : malloc(p.total);
+		assert_true(p.size > 0 && got + p.size <= p.total);
+		memcpy(bytes + got, p.bytes, p.size);
+		got += p.size;
+	}
+	assert_int_equal(np_bag_decode(bytes, got, b, &err), NP_OK);
+	free(bytes);
+	return b;
+}
+
+/* Every engine of the table has a row, and all have that reason; NULL: as the plan has it. */
+static void
+assert_told(const struct np_bag *b, const struct np_plan *p, const char *reason)
+{
+	struct np_engine_told told;
+	size_t at = 0, rows = 0;
+
+	for (; np_engine_next(b, &at, &told); rows++) {
+		const struct np_engine *e = np_engine_at(rows);
+		const char *why = np_engine_why_not(e, p);
+
+		assert_string_equal(told.name, e->name);
+		assert_string_equal(told.help, e->help);
+		if (reason != NULL) {
+			assert_has(told.why, reason);
+		} else if (why == NULL) {
+			assert_null(told.why);
+		} else {
+			assert_string_equal(told.why, why);
+		}
+	}
+	assert_null(np_engine_at(rows));
+}
+
+static void
+engines_are_told_of_and_no_test_begins(void **state)
+{
+	bool asked = false;
+	struct np_server server = {
+		.caps = NP_CAP_ENGINES,
+		.limits = { .message = 100 },
+		.leave = { .ask = no_turn, .refused = no_refusal, .ctx = &asked },
+	};
+	struct np_plan_message m = five_by_plan();
+	struct np_plan p;
+	struct session s;
+	struct np_bag *b;
+
+	(void)state;
+	np_plan_init(&p);
+	p.pattern = &np_pattern_rr;
+	p.transport = &np_transport_tcp;
+	session_open_as(&s, &server);
+	for (uint32_t flows = 1; flows <= 3; flows += 2) {
+		m.flows = p.flows = flows;
+		ask_tagged(&s, &np_tagged_engines, &m);
+		b = told_by(&s);
+		assert_told(b, &p, NULL);
+		np_bag_free(b);
+	}
+	m.request_size = 101;
+	ask_tagged(&s, &np_tagged_engines, &m);
+	b = told_by(&s);
+	assert_told(b, &p, "--max-message");
+	np_bag_free(b);
+	assert_alive(&s);
+	assert_int_equal(session_close(&s), NP_OK);
+	assert_false(asked);
+}
+
+static void
+a_question_about_no_test_is_refused(void **state)
+{
+	struct np_plan_message m = five_by_plan();
+	struct np_why why;
+	struct session s;
+
+	(void)state;
+	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_ENGINES });
+	strcpy(m.pattern, "steam");
+	ask_tagged(&s, &np_tagged_engines, &m);
+	assert_int_not_equal(answer(&s, np_why_layout, &why).word, 0);
+	assert_has(why.text, "pattern 'steam'");
+	session_close(&s);
+}
+
+static void
+engines_are_not_told_of_where_nobody_may_know(void **state)
+{
+	struct np_plan_message m = five_by_plan();
+	struct session s;
+
+	(void)state;
+	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_PLAN });
+	ask_tagged(&s, &np_tagged_engines, &m);
+	assert_int_equal(answer(&s, NULL, NULL).word, NP_E_UNKNOWN_REQUEST);
+	assert_alive(&s);
+	assert_int_equal(session_close(&s), NP_OK);
+}
+
 /* ---- Tests ---- */
 
 static void
@@ -228,6 +364,9 @@ main(void)
 		cmocka_unit_test(debugging_raises_the_log_level_where_it_may),
 		cmocka_unit_test(pipelined_requests_are_answered_in_order),
 		cmocka_unit_test(a_cut_request_ends_the_session_with_an_error),
+		cmocka_unit_test(engines_are_told_of_and_no_test_begins),
+		cmocka_unit_test(a_question_about_no_test_is_refused),
+		cmocka_unit_test(engines_are_not_told_of_where_nobody_may_know),
 		cmocka_unit_test(a_session_serves_one_test_after_another),
 		cmocka_unit_test(an_old_request_is_served_as_well),
 		cmocka_unit_test(a_client_that_leaves_before_the_test_ends_it),

@@ -14,6 +14,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
+#include "wire/ext.h"
 #include "wire/plan.h"
 
 /* ---- Round trips ---- */
@@ -178,6 +179,22 @@ check_asked_plan(const struct np_plan *p, const struct np_plan *q)
 	}
 }
 
+/* What the engines could do in a test is asked for in the words of its request. */
+static void
+check_question(const struct np_plan *p, const struct np_run *run, const uint8_t *request)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_plan q;
+	struct np_err err;
+
+	np_engines_ask(p, run, frame);
+	assert_int_equal(np_frame_head(frame).code, NP_EXT_ENGINES);
+	assert_memory_equal(frame + 4, request + 4, sizeof(frame) - 4);
+	np_plan_init(&q);
+	assert_int_equal(np_engines_asked(frame, &q, &err), NP_OK);
+	assert_ptr_equal(q.pattern, p->pattern);
+}
+
 static void
 check_request(const struct np_bench *b, uint64_t *seed)
 {
@@ -205,6 +222,9 @@ check_request(const struct np_bench *b, uint64_t *seed)
 	np_plan_init(&q);
 	if (d->asked(frame, &q, &err) != NP_OK) {
 		fail_msg("%s: %s", b->name, err.msg);
+	}
+	if (b->code == NP_PLAN) {
+		check_question(&p, &run, frame);
 	}
 	check_asked(&p, &q);
 	if (b->code == NP_OMNI || b->code == NP_PLAN) {

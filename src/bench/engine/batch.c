@@ -146,10 +146,26 @@ batch_bytes(const struct np_plan *p)
 	return p->batch * (uint64_t)(2 * each + sizeof(struct sockaddr_storage));
 }
 
+/* What is there finds that the descriptor is none. */
+static const char *
+batch_lacks(void)
+{
+	struct mmsghdr none = { .msg_len = 0 };
+
+	if ((sendmmsg(-1, &none, 1, 0) < 0 && errno != EBADF) ||
+	    (recvmmsg(-1, &none, 1, 0, NULL) < 0 && errno != EBADF)) {
+		return errno == ENOSYS
+			   ? "the kernel has no sendmmsg(2) or recvmmsg(2)"
+			   : "sendmmsg(2) or recvmmsg(2) is forbidden (a filter of system calls?)";
+	}
+	return NULL;
+}
+
 const struct np_engine np_engine_batch = {
 	.name = "batch",
 	.help = "many datagrams a call (sendmmsg, recvmmsg; --batch)",
 	.why_not = np_batch_why_not,
+	.lacks = batch_lacks,
 	.width = batch_width,
 	.bytes = batch_bytes,
 	.open = batch_open,

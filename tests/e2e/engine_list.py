@@ -1,0 +1,408 @@
+"""What `--engine list` says of each end, that it is true, and kernels that lack what an engine is made of: one line
+where it was asked for, and nothing of it is ever used where it was not.
+"""
+
+import json
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import kernel
+import lib
+
+HOST = "127.0.0.1"
+PATIENCE = 60
+FRAME = 656
+
+# Tests with a count that each is at once done with.
+QUICK = {"TCP_STREAM": -1000000, "TCP_MAERTS": -1000000, "TCP_SENDFILE": -1000000, "TCP_RR": -50, "TCP_CRR": -20,
+         "TCP_CC": -20, "UDP_STREAM": -20000, "UDP_RR": -50}
+
+
+def client(port: int, *args: str) -> List[str]:
+    return [lib.netperf(), "-H", HOST, "-p", str(port), *args]
+
+
+def listed(command: List[str], status: int = 0) -> Any:
+    """The list as a document."""
+    got = lib.run([*command, "--engine", "list", "--json"], PATIENCE)
+    assert got.rc == status and bool(got.err) == (status != 0), got
+    return json.loads(got.out)
+
+
+def whys(rows: Any) -> "Dict[str, Optional[str]]":
+    """Why each engine can't be had; None: it can."""
+    assert all(set(row) == {"name", "help", "why"} and row["name"] and row["help"] for row in rows), rows
+    return {row["name"]: row["why"] for row in rows}
+
+
+# ---- what is said ----
+
+
+def only_this_end() -> None:
+    for args in ((), ("-N", "-H", HOST)):
+        got = lib.run([lib.netperf(), *args, "--engine", "list"], PATIENCE)
+        assert got.rc == 0 and not got.err, got
+        *_, last = got.out.splitlines()
+        assert last.startswith("only this end is shown: ") and last.endswith(("(-H)", "(-N)")), last
+        document = listed([lib.netperf(), *args])
+        assert document["far"] is None and last.endswith(document["far_lacks"]), document
+        assert whys(document["near"]).get("sync", "") is None, document
+
+
+def both_ends(port: int) -> None:
+    document = listed(client(port, "-t", "UDP_STREAM"))
+    near, far = whys(document["near"]), whys(document["far"])
+    assert list(near) == list(far) and near["sync"] is None and far["epoll"] is None, document
+    assert (document["test"], document["flows"], document["far_lacks"]) == ("UDP_STREAM", 1, None), document
+    got = lib.run([*client(port, "-t", "UDP_STREAM"), "--engine", "list"], PATIENCE)
+    here, there = got.out.splitlines()[::len(near) + 1]
+    assert here == "engines at this end, for UDP_STREAM with --flows 1:", got
+    assert there == f"engines at the netserver at {HOST} port {port}, for UDP_STREAM with --flows 1:", got
+
+
+def the_shape_excludes(port: int) -> None:
+    document = listed(client(port, "-t", "TCP_RR", "--flows", "3"))
+    near, far = whys(document["near"]), whys(document["far"])
+    assert near["sync"] == far["sync"] and "one connection" in str(near["sync"]), document
+    assert near["epoll"] is None and far["epoll"] is None and near["batch"], document
+
+
+def into_a_file(port: int, place: Path) -> None:
+    got = lib.run([*client(port), "--engine", "list", f"--json={place}"], PATIENCE)
+    assert got.rc == 0 and got.out.startswith("engines at this end") and not got.err, got
+    assert json.loads(place.read_text())["far"], place.read_text()
+    got = lib.run([*client(port), "--engine", "list", "--json=/nowhere/list.json"], PATIENCE)
+    assert got.rc != 0, got
+    lib.error_line(got, "netperf", "--json", "/nowhere/list.json")
+
+
+# What a daemon would refuse by its rules: its options, the test, and what each reason says.
+LIMITS = (
+    ("--max-message 1000", "-t TCP_STREAM -- -M 2000", "--max-message"),
+    ("--max-length 5", "-t TCP_RR -l 6", "--max-length"),
+    ("--data-ports 20000-20001", "-t TCP_STREAM -- -P ,30000", "--data-ports"),
+    ("", "-t DLCL_RR", "--allow-raw"),
+)
+
+
+def a_limit_is_a_reason(options: str, args: str, says: str) -> None:
+    with lib.Daemon(args=options.split()) as daemon:
+        words = args.split()
+        at = words.index("--") if "--" in words else len(words)
+        command = [*client(daemon.port, *words[:at]), "--engine", "list", "--json", *words[at:]]
+        got = lib.run(command, PATIENCE)
+        if "DLCL" in args and "CAP_NET_RAW" in got.err:
+            raise lib.Skipped("no CAP_NET_RAW")
+        document = json.loads(got.out)
+        assert got.rc == 0 and all(says in str(why) for why in whys(document["far"]).values()), got
+        assert None in whys(document["near"]).values(), document
+
+
+def too_much_memory() -> None:
+    """An engine's own share counts."""
+    with lib.Daemon(args=["--max-memory", "8M"]) as daemon:
+        document = listed(client(daemon.port, "-t", "UDP_STREAM", "--batch", "1024"))
+        far = whys(document["far"])
+        assert far["sync"] is None and "--max-memory" in str(far["batch"]), document
+
+
+def no_test_is_one(port: int) -> None:
+    """What excludes itself is refused as the test is."""
+    got = lib.run([*client(port, "-t", "TCP_CRR", "--ramp", "5", "--flows", "2"), "--engine", "list"], PATIENCE)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", "--ramp", "TCP_CRR")
+    got = lib.run([*client(port, "-t", "REM_CPU"), "--engine", "list"], PATIENCE)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", "--engine list", "REM_CPU")
+
+
+def nobody_there() -> None:
+    port = lib.free_port()
+    document = listed(client(port), status=255)
+    assert document["near"] and document["far"] is None and "control connection" in document["far_lacks"], document
+    got = lib.run([*client(port), "--engine", "list"], PATIENCE)
+    assert got.rc == 255 and got.out.startswith("engines at this end"), got
+    lib.error_line(got, "netperf", "establish the control connection")
+
+
+# ---- daemons that are none of ours, or hostile ----
+
+
+def word(value: int) -> bytes:
+    return (value & 0xffffffff).to_bytes(4, "big")
+
+
+def frame(code: int, error: int, body: bytes = b"") -> bytes:
+    return (word(code) + word(error) + body).ljust(FRAME, b"\0")
+
+
+def field(tag: int, value: int) -> bytes:
+    return word(tag) + word(4) + word(value)
+
+
+def text(name: bytes, value: bytes) -> bytes:
+    """A text in a bag."""
+    padded = [part + b"\0" * (-len(part) % 4) for part in (name, value)]
+    return word(3) + word(len(name)) + word(len(value)) + b"".join(padded)
+
+
+def part(bag: bytes, total: Optional[int] = None) -> bytes:
+    return frame(0x504c0013, 0, word(len(bag) if total is None else total) + word(0) + word(len(bag)) + bag)
+
+
+def welcome(caps: int) -> bytes:
+    return frame(0x504c0011, 0, field(1, 1) + field(2, caps))
+
+
+ALL = 64 | 32
+STOCK = [frame(0, 998)]
+OLDER = [welcome(32)]
+
+
+class Script:
+    """A daemon that has an answer to each request, one after the other, and hangs up behind the last."""
+
+    def __init__(self, answers: "List[bytes]") -> None:
+        self._answers: "Iterator[bytes]" = iter(answers)
+        self._listener = socket.create_server((HOST, 0))
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> "Script":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(PATIENCE)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                control = self._listener.accept()[0]
+            except OSError:
+                return  # the end
+            with control:
+                try:
+                    self._answer(control)
+                except ConnectionError:
+                    pass  # the client has had enough
+
+    def _answer(self, control: socket.socket) -> None:
+        control.settimeout(PATIENCE)
+        while True:
+            got = b""
+            while len(got) < FRAME:
+                more = control.recv(FRAME - len(got))
+                if not more:
+                    return
+                got += more
+            answer = next(self._answers, b"")
+            if not answer:
+                return
+            control.sendall(answer)
+
+
+def others_say_nothing(answers: "List[bytes]") -> None:
+    with Script(answers * 2) as script:
+        document = listed(client(script.port))
+        assert document["far"] is None and "does not say what its engines are" in document["far_lacks"], document
+        got = lib.run([*client(script.port), "--engine", "list"], PATIENCE)
+        assert got.rc == 0 and not got.err, got
+        assert got.out.splitlines()[-1].startswith("only this end is shown: the netserver at "), got
+
+
+def what_a_stranger_says_is_harmless() -> None:
+    bag = (text(b"steam.help", "\u202egnip \u200b".encode() + b"\x1b[31m\xff\nengines") + text(b"steam.why", b"no coal\x07")
+           + text(b"why", b"?") + text(b"sync", b"?") + text(b"a.b.help", b"?") + text(b".help", b"?"))
+    with Script([welcome(ALL), part(bag)] * 2) as script:
+        document = listed(client(script.port))
+        assert whys(document["far"]) == {"steam": "no coal?"}, document
+        got = lib.run([*client(script.port), "--engine", "list"], PATIENCE)
+        assert got.rc == 0 and not got.err, got
+        assert got.out.isascii() and got.out.replace("\n", "").isprintable(), got
+        assert got.out.splitlines()[-1].endswith("; not here: no coal?"), got
+
+
+# Answers to the question that make no sense, and what the line about them says.
+NONSENSE = (
+    ([welcome(ALL), part(b"", total=4)], "does not fit"),
+    ([welcome(ALL), part(b"xyz")], "cut off"),
+    ([welcome(ALL), part(b"", total=1 << 30)], "part 0"),
+    ([welcome(ALL), frame(0x504c0013, 22)], "error 22"),
+    ([welcome(ALL), frame(0x504c0031, 0)], "0x504c0013"),
+    ([welcome(ALL)], ""),
+)
+
+
+def nonsense(answers: "List[bytes]", says: str) -> None:
+    with Script(answers) as script:
+        got = lib.run([*client(script.port), "--engine", "list"], PATIENCE)
+        assert got.rc not in (None, 0) and got.out.startswith("engines at this end"), got
+        lib.error_line(got, "netperf", says)
+
+
+def hostile_questions(port: int) -> None:
+    """The daemon answers what makes no sense with an error, and goes on with others."""
+    def ask(*fields: bytes) -> "Tuple[int, int]":
+        with socket.create_connection((HOST, port)) as control:
+            control.settimeout(PATIENCE)
+            control.sendall(frame(0x504c0014, -1, b"".join(fields)))
+            got = b""
+            while len(got) < FRAME:
+                more = control.recv(FRAME - len(got))
+                assert more, "hung up"
+                got += more
+        return int.from_bytes(got[:4], "big"), int.from_bytes(got[4:8], "big")
+
+    def words(tag: int, value: bytes) -> bytes:
+        return word(tag) + word(len(value)) + value + b"\0" * (-len(value) % 4)
+
+    rr = (words(1, b"rr"), words(2, b"TCP"), field(3, 1), field(5, 4), field(7, 1), field(8, 1))
+    assert ask(*rr) == (0x504c0013, 0)
+    for fields in ((), (words(1, b"rr"),), (*rr, field(32, 0)), (*rr, words(34, b"steam")), (*rr, word(7) + word(999)),
+                   (*rr, field(41, 1025))):
+        code, error = ask(*fields)
+        assert code == 0x504c0013 and error != 0, (fields, code, error)
+    assert ask(*rr) == (0x504c0013, 0)
+
+
+# ---- that it is true ----
+
+
+def counted(port: int, test: str, *args: str) -> lib.Result:
+    return lib.run(client(port, "-t", test, "-l", str(QUICK[test]), *args), PATIENCE)
+
+
+def the_list_is_true(port: int, test: str) -> str:
+    """What can be had, works; what can't, is refused with that reason. A session stays alive over the question, whatever
+    its confinement forbids."""
+    document = listed(client(port, "-t", test))
+    near, far = whys(document["near"]), whys(document["far"])
+    for name in near:
+        if near[name] is None and far[name] is None:
+            got = counted(port, test, "--engine", name)
+            assert got.rc == 0 and not lib.complaints(got), (name, got)
+            continue
+        for why, asked in ((near[name], f"{name},"), (far[name], f",{name}")):
+            got = counted(port, test, "--engine", asked)
+            assert (got.rc == 0) == (why is None), (asked, why, got)
+            if why is not None:
+                lib.error_line(got, "netperf", name, why)
+    return " ".join(name for name in near if near[name] is None and far[name] is None)
+
+
+# ---- kernels without ----
+
+
+class Lack(NamedTuple):
+    """A feature's name is its engine's. Tests in which the near end, and the far one, would need it."""
+    feature: str
+    near: str
+    far: str
+    answers: "Tuple[str, ...]"
+
+
+CALL, OPTION = ("ENOSYS", "EPERM"), ("ENOPROTOOPT", "EPERM")
+LACKS = (
+    Lack("batch", "UDP_STREAM", "UDP_STREAM", CALL),
+    Lack("segment", "UDP_STREAM", "UDP_STREAM", OPTION),
+    Lack("zerocopy", "TCP_STREAM", "TCP_MAERTS", OPTION),
+    Lack("uring", "TCP_RR", "TCP_RR", CALL),
+)
+
+
+def without(answer: str, features: str) -> List[str]:
+    """What to put in front of a command for such a kernel."""
+    return [sys.executable, str(Path(__file__).with_name("kernel.py")), answer, features]
+
+
+def need(rows: Any, name: str) -> None:
+    """Where the engine can't be had anyway there is nothing to see."""
+    there = whys(rows)
+    if name not in there:
+        raise lib.Skipped(f"no engine {name} in this build")
+    if there[name] is not None:
+        raise lib.Skipped(f"{name} can't be had as it is: {there[name]}")
+
+
+def lacks_here(port: int, lack: Lack, answer: str) -> str:
+    need(listed([lib.netperf(), "-t", lack.near])["near"], lack.feature)
+    poorer = without(answer, lack.feature)
+    why = whys(listed([*poorer, lib.netperf(), "-t", lack.near])["near"])[lack.feature]
+    assert why, "the list says that it can be had"
+    got = lib.run([*poorer, *client(port, "-t", lack.near, "-l", str(QUICK[lack.near]), "--engine", f"{lack.feature},")],
+                  PATIENCE)
+    assert got.rc == 1 and not got.out, got
+    return lib.error_line(got, "netperf", f"--engine {lack.feature}", why, "--engine list")
+
+
+def lacks_there(port: int, lack: Lack, answer: str) -> str:
+    need(listed(client(port, "-t", lack.far))["far"], lack.feature)
+    with lib.Daemon(prefix=without(answer, lack.feature)) as daemon:
+        why = whys(listed(client(daemon.port, "-t", lack.far))["far"])[lack.feature]
+        assert why, "the list says that it can be had"
+        got = counted(daemon.port, lack.far, "--engine", f",{lack.feature}")
+        assert got.rc not in (None, 0), got
+        return lib.error_line(got, "netperf", f"engine {lack.feature} at the daemon", why, "--engine list")
+
+
+def never_unasked(port: int, test: str, *args: str) -> None:
+    """Each of these calls would be the end of either program."""
+    got = lib.run([*without("KILL", ",".join(kernel.FEATURES)),
+                   *client(port, "-t", test, "-l", str(QUICK[test]), *args)], PATIENCE)
+    assert got.rc == 0 and not lib.complaints(got), got
+
+
+def asked_it_kills(port: int) -> None:
+    """Else the test before would say nothing."""
+    got = lib.run([*without("KILL", "batch"), *client(port, "-t", "UDP_STREAM", "-l", "-1000", "--engine", "batch,")],
+                  PATIENCE)
+    assert got.rc == -signal.SIGSYS, got
+    got = counted(port, "UDP_STREAM", "--engine", ",batch")
+    assert got.rc not in (None, 0), got
+
+
+def kernels(report: lib.Report, port: int) -> None:
+    if kernel.lacks():
+        report.skip("kernels without a feature", kernel.lacks())
+        return
+    report.cases([(f"{lack.feature}: {answer}, {where}", partial(body, port, lack, answer)) for lack in LACKS
+                  for answer in lack.answers for where, body in (("here", lacks_here), ("there", lacks_there))], at_once=4)
+    with lib.Daemon(prefix=without("KILL", ",".join(kernel.FEATURES))) as daemon:
+        report.cases([(f"{test} {' '.join(args)}: nothing unasked", partial(never_unasked, daemon.port, test, *args))
+                      for test in QUICK for args in ((), ("--flows", "3"), ("--json",))], at_once=4)
+        report.case("what is asked for is seen", partial(asked_it_kills, daemon.port))
+
+
+def suite(report: lib.Report) -> None:
+    if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], PATIENCE).err:
+        lib.skip("made without libjansson")
+    report.case("this end alone", only_this_end)
+    report.case("nobody there", nobody_there)
+    for name, answers in (("netperf's", STOCK), ("an older one", OLDER)):
+        report.case(f"{name} says nothing", partial(others_say_nothing, answers))
+    report.case("what a stranger says is harmless", what_a_stranger_says_is_harmless)
+    for number, (answers, says) in enumerate(NONSENSE):
+        report.case(f"nonsense {number}", partial(nonsense, answers, says))
+    report.cases([(f"netserver {options}, {args}", partial(a_limit_is_a_reason, options, args, says))
+                  for options, args, says in LIMITS] + [("netserver --max-memory", too_much_memory)], at_once=4)
+    with lib.Daemon() as daemon, tempfile.TemporaryDirectory() as place:
+        report.case("both ends", partial(both_ends, daemon.port))
+        report.case("the shape excludes", partial(the_shape_excludes, daemon.port))
+        report.case("into a file", partial(into_a_file, daemon.port, Path(place) / "list.json"))
+        report.case("no test is one", partial(no_test_is_one, daemon.port))
+        report.case("hostile questions", partial(hostile_questions, daemon.port))
+        report.cases([(f"{test}: the list is true", partial(the_list_is_true, daemon.port, test))
+                      for test in QUICK], at_once=4)
+        kernels(report, daemon.port)
+
+
+lib.main(suite)
