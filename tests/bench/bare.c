@@ -7,6 +7,11 @@
  *   bare TCP_STREAM|TCP_MAERTS|UDP_STREAM SECONDS [SIZE [CPU CPU]]   prints 10^6 bits/s received
  *   bare TCP_RR|UDP_RR|TCP_CRR SECONDS [SIZE [CPU CPU]]              prints transactions/s
  *
+ * The same by other ways into the kernel (ways.c), what the engines are measured against:
+ *
+ *   bare BATCH|SEGMENT|TRUNCATE|SENDFILE_TRUNCATE SECONDS [SIZE [CPU CPU]]   10^6 bits/s received
+ *   bare SPIN_TCP_RR|SPIN_UDP_RR SECONDS [SIZE [CPU CPU]]                    transactions/s
+ *
  * SIZE 0 is the default; the CPUs are the near and the far end's.
  *
  * Nothing is counted but calls or bytes, and the clock is read at the edges: a timer's signal sets
@@ -35,37 +40,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bare.h"
+
 enum {
-	TCP_SEND_SIZE = 16384,
-	UDP_SEND_SIZE = 65507,
-	RECV_SIZE = 131072,
 	FIRST_PORT = 5000, /* of a connection's near end, where netperf starts too */
 	LAST_PORT = 65000,
 	GRACE = 5, /* seconds, until an end that waits for ever is ended */
 };
 
-struct ends {
-	int listener;  /* TCP: the far end's */
-	int near, far; /* UDP */
-	struct sockaddr_in far_addr;
-	size_t size;
-	int result; /* the writing end of a pipe that brings the far end's count */
-	char *buf;
-};
-
-struct pattern {
-	const char *name;
-	int type; /* SOCK_STREAM or SOCK_DGRAM */
-	size_t size;
-	double per_unit;
-	uint64_t (*near)(const struct ends *e);
-	uint64_t (*far)(const struct ends *e);
-	void (*finish)(const struct ends *e); /* the near end's, out of the measured time */
-	bool far_counts;                      /* what the far end returns is the result */
-};
-
-/* What the timer's handler sets; the only state that is not passed on. */
-static volatile sig_atomic_t time_is_up;
+volatile sig_atomic_t time_is_up;
 
 static void
 on_timer(int sig)
@@ -125,7 +108,7 @@ open_socket(int type, uint16_t port, struct sockaddr_in *addr)
 	return fd;
 }
 
-static int
+int
 connect_far(const struct ends *e, uint16_t port)
 {
 	struct sockaddr_in near_addr;
@@ -139,7 +122,7 @@ connect_far(const struct ends *e, uint16_t port)
 	return fd;
 }
 
-static int
+int
 accept_near(const struct ends *e)
 {
 	int fd = accept(e->listener, NULL, NULL);
@@ -160,7 +143,7 @@ send_all(int fd, const struct ends *e)
 }
 
 /* Receives to the end of file, as that comes when the sender's time is up. */
-static uint64_t
+uint64_t
 recv_all(int fd, const struct ends *e)
 {
 	uint64_t bytes = 0;
@@ -176,7 +159,7 @@ recv_all(int fd, const struct ends *e)
 	}
 }
 
-static uint64_t
+uint64_t
 stream_near(const struct ends *e)
 {
 	int fd = connect_far(e, 0);
@@ -287,7 +270,7 @@ crr_far(const struct ends *e)
 	return 0;
 }
 
-static ssize_t
+ssize_t
 send_near(const struct ends *e, size_t size)
 {
 	return sendto(e->near, e->buf, size, 0, (const struct sockaddr *)&e->far_addr,
@@ -303,7 +286,7 @@ udp_stream_near(const struct ends *e)
 }
 
 /* Empty datagrams tell the far end that this was all; the pauses let it make room for one. */
-static void
+void
 udp_stream_finish(const struct ends *e)
 {
 	struct timespec pause = { .tv_nsec = 5000000 };
@@ -369,11 +352,17 @@ static const struct pattern patterns[] = {
 static const struct pattern *
 find_pattern(const char *name)
 {
+	const struct pattern *p;
 	size_t i;
 
 	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		if (strcasecmp(name, patterns[i].name) == 0) {
 			return &patterns[i];
+		}
+	}
+	for (p = bare_ways; p->name != NULL; p++) {
+		if (strcasecmp(name, p->name) == 0) {
+			return p;
 		}
 	}
 	errx(2, "%s: no such loop", name);

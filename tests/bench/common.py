@@ -12,6 +12,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
+import layout  # noqa: E402
 import lib  # noqa: E402
 
 HOST = "127.0.0.1"
@@ -40,6 +41,19 @@ class Peer(NamedTuple):
                 "-P", "0", *options, *(["--", *specific] if specific else [])]
 
 
+class Timed(NamedTuple):
+    """A timed run, of which `figure` is compared."""
+    name: str
+    test: str
+    cpus: Tuple[int, int]  # near, far
+    size: int = 0          # of -m; 0 is the default
+    figure: str = "rate"
+    also: Tuple[str, ...] = ()  # options of the test
+
+    def specific(self) -> Tuple[str, ...]:
+        return (*(("-m", str(self.size)) if self.size else ()), *self.also)
+
+
 class Verdicts:
     """How many bars were held and missed."""
 
@@ -64,6 +78,23 @@ def good(cmd: Sequence[str], got: lib.Result) -> lib.Result:
     if got.rc in (1, 2) and not got.out.strip() and re.match(r"netperf: --[a-z-]+\b.*:", said):
         raise Refused(said)
     raise Failed(f"{' '.join(cmd)}: exit status {got.rc}: {said}")
+
+
+def rate_of_peer(peer: Peer, row: Timed, seconds: int, options: Tuple[str, ...] = ()) -> float:
+    words = ("-T", f"{row.cpus[0]},{row.cpus[1]}", *options)
+    got = run(peer.command(row.test, seconds, words, row.specific()), seconds + 15)
+    style = layout.Style(1, heads=False)
+    rows = "".join(line for line in got.out.splitlines(True) if not line.startswith("Interim"))
+    try:
+        fields = layout.match(layout.expected(layout.load(row.test), style), rows)
+    except layout.Misfit as misfit:
+        raise Failed(f"{peer.name} {row.name}: {misfit}") from None
+    return float(fields[row.figure])
+
+
+def rate_of_bare(bare: str, row: Timed, seconds: int) -> float:
+    words = (seconds, row.size, *row.cpus)
+    return float(run([bare, row.test, *map(str, words)], seconds + 15).out)
 
 
 def figures(out: str) -> "Dict[str, float]":
