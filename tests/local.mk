@@ -141,6 +141,7 @@ link_tests = \
 long_tests = \
 	%D%/e2e/attacks_long.py \
 	%D%/e2e/crowd_long.py \
+	%D%/e2e/engines_long.py \
 	%D%/e2e/examples.py \
 	%D%/e2e/explain_long.py \
 	%D%/e2e/flent.py \
