@@ -49,6 +49,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/irq.c %D%/sys/irq.h \
 	%D%/sys/moved.c %D%/sys/moved.h \
 	%D%/sys/nic.c %D%/sys/nic.h \
+	%D%/sys/perf.c %D%/sys/perf.h \
 	%D%/sys/rtnl.c %D%/sys/rtnl.h \
 	%D%/sys/thread.c %D%/sys/thread.h \
 	%D%/bench/bench.h \
@@ -104,6 +105,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/talk_unix.c \
 	%D%/run/team.c %D%/run/team.h \
 	%D%/run/trial.c %D%/run/trial.h \
+	%D%/run/work.c %D%/run/work.h \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \
 	%D%/out/explain_facts.c %D%/out/explain_facts.h \

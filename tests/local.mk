@@ -46,6 +46,7 @@ unit_tests = \
 	%D%/unit/test_only \
 	%D%/unit/test_option \
 	%D%/unit/test_passed \
+	%D%/unit/test_perf \
 	%D%/unit/test_plan \
 	%D%/unit/test_preflight \
 	%D%/unit/test_prometheus \

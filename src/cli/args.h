@@ -99,6 +99,7 @@ struct np_cli_evidence {
 	const char *wire_file; /* of --wire; NULL: none is written */
 	double link_rate;      /* --link-rate, bits a second; 0: not said */
 	int32_t sample_ms;     /* --sample-interval; 0: not said */
+	bool cycles;           /* --cycles */
 };
 
 struct np_cli {

@@ -262,6 +262,7 @@ run_bench(struct session *s, struct np_err *err)
 	s->client.want_far = np_cli_wants_far(cli);
 	s->client.collect.caps = cli->evidence.caps;
 	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
+	s->client.collect.cycles = cli->evidence.cycles;
 	if (np_wire_open(&cli->evidence, &s->ends.local.at[0], &s->ends.remote.at[0],
 			 &s->client.collect, err) != NP_OK) {
 		return err->code;

@@ -1176,6 +1176,9 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "sample-interval", COUNT, "ms",
 	      "evidence: milliseconds between two looks at TCP_INFO, at both ends (100)"),
 	  TO(evidence.sample_ms), RANGE(1, 60000) },
+	{ ROW('\0', "cycles", FLAG, NULL,
+	      "evidence: have the processor count cycles and instructions of this end's threads"),
+	  TO(evidence.cycles) },
 	{ ROW('\0', "wire", MAYBE, "pcap:file",
 	      "capture the test's packets: a ledger on standard error, headers in the "
 	      "file" NP_NEEDS_PCAP),

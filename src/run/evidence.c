@@ -16,6 +16,7 @@
 #include "net/capture.h"
 #include "net/sock.h"
 #include "net/tcpinfo.h"
+#include "run/work.h"
 #include "sys/host.h"
 #include "sys/moved.h"
 #include "sys/nic.h"
@@ -162,6 +163,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		NP_EACH_WORKER (w, run) {
 			w->use.root = root_of(plan);
+			w->use.counts = plan->cycles ? &np_perf_processor : NULL;
 		}
 		ev->moved = np_moved_begin(root_of(plan), ev->device);
 	}
@@ -437,6 +439,7 @@ put_threads(const struct np_run *run, struct np_bag *into)
 	if (run->workers > 1) {
 		np_bag_int(into, run->workers, "thread.count");
 	}
+	np_work_put(run, into);
 }
 
 struct np_bag *

@@ -5,6 +5,7 @@
 #ifndef NP_RUN_EVIDENCE_H
 #define NP_RUN_EVIDENCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bag.h"
@@ -17,6 +18,7 @@ struct np_capture;
 struct np_evidence_wants {
 	unsigned caps;     /* NP_CAP_* (wire/ext.h); 0: nothing is collected */
 	uint32_t every_ms; /* between two samples; 0: 100 */
+	bool cycles;       /* have the processor count for each worker; not in a daemon's session */
 	struct np_capture
 	    *capture; /* net/capture.h, opened already; NULL: none, or not permitted */
 	const char *capture_why_not; /* for the bag; NULL: nobody asked for one */

@@ -225,12 +225,14 @@ measure(struct member *m)
 		m->team->cpu = NULL;
 	}
 	if (w->use.root != NULL) {
+		np_thread_open(&w->use);
 		np_thread_begin(&w->use);
 	}
 	await_window(m);
 	if (w->run->window.started_ns != 0) {
 		rc = drive_window(m);
 	}
+	np_thread_close(&w->use);
 	if (rc < 0) {
 		explain(w, -rc);
 	}

@@ -58,17 +58,28 @@ look(struct np_thread_use *u)
 }
 
 void
+np_thread_open(struct np_thread_use *u)
+{
+	if (u->counts != NULL) {
+		np_perf_open(&u->perf, u->counts);
+	}
+}
+
+void
 np_thread_begin(struct np_thread_use *u)
 {
 	look(u);
 	u->began_ns = np_now();
+	np_perf_begin(&u->perf);
 }
 
 void
 np_thread_end(struct np_thread_use *u)
 {
-	struct np_thread_use before = *u;
+	struct np_thread_use before;
 
+	np_perf_end(&u->perf);
+	before = *u;
 	u->ended_ns = np_now();
 	look(u);
 	u->cpu = sched_getcpu();
@@ -79,6 +90,12 @@ np_thread_end(struct np_thread_use *u)
 	u->run_delay_ns = u->run_delay_ns < 0 || before.run_delay_ns < 0
 			      ? -1
 			      : u->run_delay_ns - before.run_delay_ns;
+}
+
+void
+np_thread_close(struct np_thread_use *u)
+{
+	np_perf_close(&u->perf);
 }
 
 void

@@ -8,22 +8,31 @@
 #include <stdint.h>
 
 #include "base/bag.h"
+#include "sys/perf.h"
 
 struct np_thread_use {
 	const char *root; /* of proc, "" in earnest */
 	uint64_t began_ns, ended_ns;
 	int64_t user_us, system_us, voluntary,
-	    involuntary;      /* before np_thread_end(): at the begin */
-	int64_t run_delay_ns; /* ready, but waiting for a processor; -1: not told */
-	int cpu;              /* at the end */
-	int error;            /* errno of getrusage(2), 0 */
+	    involuntary;                     /* before np_thread_end(): at the begin */
+	int64_t run_delay_ns;                /* ready, but waiting for a processor; -1: not told */
+	int cpu;                             /* at the end */
+	int error;                           /* errno of getrusage(2), 0 */
+	const struct np_perf_events *counts; /* what its processor is to count; NULL: nothing */
+	struct np_perf perf;
 };
 
-/* From now on. root must be set. */
+/* Once, before np_thread_begin(): have its processor count, if that is asked for. */
+void np_thread_open(struct np_thread_use *u);
+
+/* From now on; also again. root must be set. */
 void np_thread_begin(struct np_thread_use *u);
 
 /* Until now: the members become differences. */
 void np_thread_end(struct np_thread_use *u);
+
+/* Give back what np_thread_open() has taken. */
+void np_thread_close(struct np_thread_use *u);
 
 /* As thread.* */
 void np_thread_put(const struct np_thread_use *u, struct np_bag *into);

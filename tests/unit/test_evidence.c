@@ -139,6 +139,10 @@ both_ends_tell_of_a_stream(void **state)
 		    np_bag_number(out.far_bag, "flow.bytes_received"));
 	assert_true(np_bag_number(out.near_bag, "thread.cpu_share") > 0);
 	assert_true(np_bag_number(out.far_bag, "thread.cpu_share") > 0);
+	assert_true(np_bag_number(out.near_bag, "work.user_s") ==
+		    np_bag_number(out.near_bag, "thread.user_s"));
+	assert_true(np_bag_number(out.far_bag, "work.system_s") > 0);
+	assert_false(np_bag_find(out.near_bag, "work.cycles", &near)); /* nobody asked */
 	assert_true(np_bag_number(out.near_bag, "tcp.busy_us") > 0);
 	/* Every 10 ms for a second, on a machine that may be busy with something else. */
 	assert_true(np_bag_find(out.near_bag, "tcp.samples.rtt_us", &near));
@@ -147,6 +151,31 @@ both_ends_tell_of_a_stream(void **state)
 	assert_in_range(far.count, 3, 150);
 	for (size_t i = 1; i < far.count; i++) {
 		assert_true(far.ints[i] >= far.ints[i - 1]);
+	}
+	np_outcome_free(&out);
+	end(&d, &c);
+}
+
+/* Or why it does not; a daemon's session asks for no counters. */
+static void
+a_processor_counts_when_asked(void **state)
+{
+	static const char *const names[] = { "work.cycles", "work.instructions" };
+	struct np_bag_item it;
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+
+	(void)state;
+	start(&d, NP_CAP_TEST, NULL);
+	assert_int_equal(greet(&d, &c, &err), NP_OK);
+	c.collect.cycles = true;
+	run(&c, "TCP_RR", -100, &out);
+	for (size_t i = 0; i < LEN(names); i++) {
+		assert_true(np_bag_find(out.near_bag, names[i], &it));
+		assert_true(it.kind == NP_BAG_UNREAD || (it.kind == NP_BAG_INT && it.i > 0));
+		assert_false(np_bag_find(out.far_bag, names[i], &it));
 	}
 	np_outcome_free(&out);
 	end(&d, &c);
@@ -545,6 +574,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_tell_of_a_stream),
+		cmocka_unit_test(a_processor_counts_when_asked),
 		cmocka_unit_test(every_bench_has_evidence),
 		cmocka_unit_test(samples_count_the_bytes_so_far),
 		cmocka_unit_test(each_test_of_a_connection_has_its_own),

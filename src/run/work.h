@@ -1,0 +1,13 @@
+/*
+ * What a test cost this end: of all its workers together, where sys/thread.h tells of one.
+ */
+#ifndef NP_RUN_WORK_H
+#define NP_RUN_WORK_H
+
+#include "base/bag.h"
+#include "bench/run.h"
+
+/* As work.* of the evidence. The workers are back. */
+void np_work_put(const struct np_run *run, struct np_bag *into);
+
+#endif
