@@ -285,12 +285,13 @@ link_score(FACTS)
 static double
 softirq_score(FACTS)
 {
-	if (f->same_machine && (busy(&f->sender) >= BUSY || starved(&f->sender))) {
+	if (f->same_machine &&
+	    (busy(&f->sender) >= BUSY || starved(&f->sender) || f->sender.spins)) {
 		return 0;
 	}
-	return f->softirq >= BUSY                             ? 0.8 + f->softirq - BUSY
-	       : f->softirq >= 0.6 && f->softirq_crowd >= 0.9 ? 0.77
-							      : 0;
+	return f->softirq >= BUSY ? 0.8 + f->softirq - BUSY
+	       : f->softirq >= 0.6 && f->softirq_crowd >= 0.9 && !f->reader.spins ? 0.77
+										  : 0;
 }
 
 static struct words
@@ -299,6 +300,14 @@ cpu_words(const struct np_thread_facts *t, const char *whose)
 	struct words w;
 	size_t used = 0;
 
+	if (t->spins) {
+		np_text_add(
+		    w.text, sizeof(w.text), 0,
+		    "the %s process never sleeps (spin): %s of its calls found nothing, and "
+		    "its time on a CPU tells nothing",
+		    whose, share_words(t->empty).text);
+		return w;
+	}
 	if (!(t->wait >= 0.1)) {
 		np_text_add(w.text, sizeof(w.text), 0, "the %s process was busy %s of one CPU",
 			    whose, share_words(t->cpu).text);
@@ -489,8 +498,10 @@ rule_receive_window(FACTS, struct verdict *v)
 		decide(v, NP_LIMIT_RECEIVE_WINDOW, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time (%s)", share.text,
 		       size_words(f->window).text);
-		add(v->doubts, "whether its reader, its CPU or its buffer keeps it small, only the "
-			       "far end knows");
+		add(v->doubts, "%s",
+		    f->reader.spins ? cpu_words(&f->reader, "reading").text
+				    : "whether its reader, its CPU or its buffer keeps it small, "
+				      "only the far end knows");
 	} else if (busy(&f->reader) >= BUSY || (f->inq_waits >= 0.4 && f->reader.idle < 0.3)) {
 		decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: %s", share.text,
@@ -648,6 +659,14 @@ rule_turns(FACTS, struct verdict *v)
 	double each_us =
 	    f->in->per_second > 0 ? 1e6 * f->in->in_flight / f->in->per_second : (double)NAN;
 
+	if (f->sender.spins) {
+		decide(v, NP_LIMIT_TURNS, each_us > 0 ? 0.6 : 0, (double)NAN,
+		       "limited by the way there and back: with %u under way at once a transaction "
+		       "takes %s; %s",
+		       (unsigned)f->in->in_flight, time_words(each_us).text,
+		       cpu_words(&f->sender, "requesting").text);
+		return;
+	}
 	decide(v, NP_LIMIT_TURNS, each_us > 0 ? 0.6 : 0, f->sender.idle,
 	       "limited by the way there and back: with %u under way at once a transaction takes "
 	       "%s, and the requesting process slept %s of the time",
@@ -860,10 +879,10 @@ unclear(FACTS, const struct verdict *best, struct verdict *v)
 	decide(v, NP_LIMIT_UNCLEAR, 0, (double)NAN, "%s",
 	       f->tx == NULL && f->rx == NULL ? "neither end could tell anything"
 					      : "no figure stands out");
-	if (!isnan(f->sender.cpu)) {
+	if (!isnan(f->sender.cpu) || f->sender.spins) {
 		add(v->sentence, "%s", cpu_words(&f->sender, "sending").text);
 	}
-	if (!isnan(f->reader.cpu)) {
+	if (!isnan(f->reader.cpu) || f->reader.spins) {
 		add(v->sentence, "%s", cpu_words(&f->reader, "reading").text);
 	}
 	if (f->rwnd >= 0) {

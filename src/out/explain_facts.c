@@ -19,6 +19,9 @@ enum {
  */
 enum { LATE_AT_MOST = 40 };
 
+/* Of the calls of a thread that never sleeps: from this share on, in vain, it has time to spare. */
+#define SPARE 0.1
+
 static double
 number(const struct np_bag *b, const char *name)
 {
@@ -211,6 +214,30 @@ look_at_queue(struct np_facts_of_test *f)
 /* --- each part --------------------------------------------------------------------------------
  */
 
+/*
+ * A thread of the engine `spin` has all of a processor by construction. If it hardly ever found
+ * nothing to do it needs that, too.
+ */
+static void
+look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
+{
+	const char *name = np_bag_string(b, "engine.name");
+	double empty = or_else(number(b, "engine.empty_calls"), 0);
+	double moved_some =
+	    or_else(number(b, "flow.sends"), 0) + or_else(number(b, "flow.receives"), 0);
+
+	t->spins = false;
+	t->empty = (double)NAN;
+	if (name == NULL || strcmp(name, "spin") != 0 || !(empty + moved_some > 0)) {
+		return;
+	}
+	t->empty = empty / (empty + moved_some);
+	t->spins = t->empty >= SPARE;
+	if (t->spins) {
+		t->cpu = t->idle = (double)NAN;
+	}
+}
+
 static void
 look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 {
@@ -223,6 +250,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 		t->wait = 0;
 	}
 	t->idle = clamp(1 - t->cpu - or_else(t->wait, 0));
+	look_at_engine(b, t);
 	t->on = on >= 0 && on < MOST_CPUS ? (int)on : -1;
 	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
 	t->crowd = clamp(1 - number(b, name));

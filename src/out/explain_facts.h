@@ -15,6 +15,10 @@ struct np_thread_facts {
 	double idle;  /* the rest: it slept */
 	double crowd; /* of the processor on which it ended: the share in which that was not idle */
 	int on;       /* that processor; -1: not known */
+	bool spins;   /* it never sleeps, and has found nothing now and then: whether it could do
+		       * more, its time does not tell. `cpu` and `idle` are NAN then */
+	double
+	    empty; /* the share of its calls that found nothing, of an engine that never sleeps */
 };
 
 struct np_facts_of_test {

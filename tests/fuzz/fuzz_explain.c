@@ -129,6 +129,8 @@ static const char *const names[] = {
 	"host.tcp.window_scaling",
 	"host.load",
 	"host.task.cpus",
+	"engine.name",
+	"engine.empty_calls",
 };
 
 struct input {

@@ -528,6 +528,49 @@ test_transactions(void **state)
 				   "data went over");
 }
 
+#define SPINS                                                                                      \
+	" engine.name=:spin thread.cpu_share=0.99 flow.sends=1000 flow.receives=1000"              \
+	" engine.empty_calls=8000"
+#define SPINS_IN_VAIN_NEVER " engine.name=:spin thread.cpu_share=0.99 flow.sends=1000"
+
+/* A thread that never sleeps has all of a processor, whatever it does with that. */
+static void
+test_spinning(void **state)
+{
+	static const struct example streams[] = {
+		{ "a sender with time to spare", TX SPINS, RX, NP_LIMIT_UNCLEAR,
+		  "the sending process never sleeps (spin): 80 % of its calls found nothing" },
+		{ "one that finds work in each call", TX SPINS_IN_VAIN_NEVER, RX,
+		  NP_LIMIT_SENDER_CPU, "busy 99 % of one CPU" },
+		{ "a reader with time to spare", TX, RX SPINS, NP_LIMIT_UNCLEAR,
+		  "the reading process never sleeps" },
+		{ "a reader that may keep the window small", TX " tcp.rwnd_limited_us=9e6",
+		  RX SPINS, NP_LIMIT_RECEIVE_WINDOW, NULL },
+		{ "another engine", TX BUSY " engine.name=:epoll engine.empty_calls=8000", RX,
+		  NP_LIMIT_SENDER_CPU, NULL },
+		{ "a processor that both use", TX,
+		  RX SPINS " cpu.1.softirq=0.7 cpu.1.idle=0 thread.cpu=1", NP_LIMIT_UNCLEAR, NULL },
+		{ "loss, whoever spins", TX SPINS " tcp.retransmitted_segments=1000", RX,
+		  NP_LIMIT_LOSS, NULL },
+	};
+	static const struct example turns[] = {
+		{ "both", TX SPINS, RX SPINS, NP_LIMIT_TURNS,
+		  "takes 50 us; the requesting process never sleeps (spin): 80 % of its calls" },
+		{ "a responder without a moment to spare", TX SPINS, RX SPINS_IN_VAIN_NEVER,
+		  NP_LIMIT_RECEIVER_CPU, NULL },
+	};
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e = explain(in, TX " tcp.rwnd_limited_us=9e6", RX SPINS);
+
+	(void)state;
+	assert_has(e.doubts, "its time on a CPU tells nothing");
+	check(in, streams, LEN(streams));
+	in.transactions = true;
+	in.per_second = 20000;
+	in.request = in.response = in.in_flight = 1;
+	check(in, turns, LEN(turns));
+}
+
 static void
 test_ceiling(void **state)
 {
@@ -750,12 +793,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tcp),        cmocka_unit_test(test_reader_alone),
-		cmocka_unit_test(test_link),       cmocka_unit_test(test_shaper_without_a_rate),
-		cmocka_unit_test(test_udp),        cmocka_unit_test(test_transactions),
-		cmocka_unit_test(test_ceiling),    cmocka_unit_test(test_unix),
-		cmocka_unit_test(test_iterations), cmocka_unit_test(test_document),
-		cmocka_unit_test(test_extremes),   cmocka_unit_test(test_hostile_far_end),
+		cmocka_unit_test(test_tcp),
+		cmocka_unit_test(test_reader_alone),
+		cmocka_unit_test(test_link),
+		cmocka_unit_test(test_shaper_without_a_rate),
+		cmocka_unit_test(test_udp),
+		cmocka_unit_test(test_transactions),
+		cmocka_unit_test(test_spinning),
+		cmocka_unit_test(test_ceiling),
+		cmocka_unit_test(test_unix),
+		cmocka_unit_test(test_iterations),
+		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_hostile_far_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
