@@ -14,6 +14,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stddef.h>
@@ -36,6 +37,10 @@
 #endif
 enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list them */
 
+#ifndef UDP_SEGMENT /* older C libraries */
+#define UDP_SEGMENT 103
+#define UDP_GRO 104
+#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41 /* newer glibc names its threads' stacks by it */
 #endif
@@ -188,6 +193,8 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_TCP, TCP_MAXSEG),
 	OPTION(IPPROTO_TCP, TCP_NODELAY),
 	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
+	OPTION(IPPROTO_UDP, UDP_GRO),
+	OPTION(IPPROTO_UDP, UDP_SEGMENT),
 	ONE("open", 1, OPENED, O_RDONLY),
 	ONE("open", 1, OPENED, O_WRONLY),
 	ONE("openat", 2, OPENED, O_RDONLY),

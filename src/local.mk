@@ -73,6 +73,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/engine/epoll.c \
 	%D%/bench/engine/io.c %D%/bench/engine/io.h \
 	%D%/bench/engine/null.c %D%/bench/engine/null.h \
+	%D%/bench/engine/segment.c \
 	%D%/bench/engine/sync.h \
 	%D%/bench/engine/syscall.h \
 	%D%/bench/pattern/crr.c \

@@ -115,6 +115,15 @@ struct np_steps {
 	enum np_need (*sent)(struct np_worker *w, struct np_conn *c, size_t n);
 	/* n bytes have come, at the beginning of buf; none: the end of the data. */
 	enum np_need (*arrived)(struct np_worker *w, struct np_conn *c, const char *buf, size_t n);
+	/*
+	 * The same of several messages at a time, for engines that carry them: so many of send_size
+	 * have left; so many bytes have come in messages of one size, of which the last may be
+	 * shorter, at a time that matters where they are numbered. For connections that are not
+	 * paced. NULL: one by one.
+	 */
+	enum np_need (*sent_many)(struct np_worker *w, struct np_conn *c, uint32_t count);
+	enum np_need (*arrived_many)(struct np_worker *w, struct np_conn *c, const char *buf,
+				     size_t bytes, size_t size, uint64_t now_ns);
 	/* What it needed failed by that errno; EINTR: was not had in time. NULL: np_step_failed().
 	 */
 	enum np_need (*failed)(struct np_worker *w, struct np_conn *c, enum np_need need,

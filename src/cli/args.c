@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/secret.h"
+#include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "cli/flows.h"
 #include "cli/omni.h"
@@ -305,6 +306,41 @@ check_places(const struct np_plan *p, struct np_err *err)
 		       missing, text);
 }
 
+/* Bytes of a datagram and of a call are said in the place of messages and how many a call. */
+static int
+settle_segments(struct np_cli *cli, struct np_err *err)
+{
+	struct np_plan *p = &cli->plan;
+	struct np_end *sender = p->role == NP_LEAD ? &p->near : &p->far;
+	uint32_t size = cli->segment_size;
+	int32_t call = sender->call.send_size;
+
+	if (size == 0) {
+		return NP_OK;
+	}
+	if (p->pattern->transactions) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--segment-size: not of %s, whose datagrams are its requests and "
+			       "responses (-- -r)",
+			       cli->bench.name);
+	}
+	if (sender->place.engine != &np_engine_segment) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--segment-size: the end that sends is driven by another engine "
+			       "(try --engine segment)");
+	}
+	if (call > 0 && (uint32_t)call < size) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--segment-size %u: more than the %d bytes of a call (-- -m)", size,
+			       call);
+	}
+	if (call > 0 && (uint32_t)call / size < p->batch) {
+		p->batch = (uint32_t)call / size;
+	}
+	sender->call.send_size = (int32_t)size;
+	return NP_OK;
+}
+
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
@@ -341,7 +377,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	settle_pacing(&p->near);
 	settle_pacing(&p->far);
 	settle_collecting(cli);
-	if (check_alignments(p, err) != NP_OK) {
+	if (check_alignments(p, err) != NP_OK || settle_segments(cli, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_flows_check(cli, err) != NP_OK) {

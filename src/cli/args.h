@@ -108,8 +108,9 @@ struct np_cli {
 	struct np_option_notes notes; /* arguments that were not read as they were written */
 	char gone;                    /* an option without effect that netperf complains of */
 	bool usage, test_usage, help, version;
-	bool preflight;    /* --preflight: look at the hosts, run no test */
-	bool list_engines; /* --engine list */
+	bool preflight;        /* --preflight: look at the hosts, run no test */
+	bool list_engines;     /* --engine list */
+	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 
 	struct np_cli_target target;
 	struct np_cli_data data;

@@ -39,7 +39,7 @@ each_engine_is_found(void **state)
 		assert_non_null(e->help);
 		assert_non_null(e->why_not);
 	}
-	assert_int_equal(count, 3);
+	assert_int_equal(count, 4);
 	assert_null(np_engine_find("warp"));
 }
 
@@ -164,6 +164,126 @@ all_engines_count_the_same(void **state)
 		run_pair("TCP_CC", 500);
 		run_pair("TCP_STREAM", 3000000);
 		run_pair("TCP_MAERTS", 3000000);
+	}
+}
+
+/* What an engine has counted, of a run with one worker. */
+static uint64_t
+counted(const struct np_run *run, enum np_engine_count what)
+{
+	return run->worker->engine_count[what];
+}
+
+/* An engine that carries several a call has carried all that the test counted, and end marks. */
+static void
+check_calls(const struct np_run *run)
+{
+	const struct np_worker *w = run->worker;
+
+	if (np_engine_of(run->plan)->calls == NULL) {
+		return;
+	}
+	assert_int_equal(counted(run, NP_E_SENT), seen(&w->count->sends));
+	assert_in_range(counted(run, NP_E_RECEIVED), seen(&w->count->receives),
+			seen(&w->count->receives) + 3);
+	assert_in_range(counted(run, NP_E_SEND_CALLS), 0, counted(run, NP_E_SENT));
+	assert_in_range(counted(run, NP_E_RECEIVE_CALLS), 0, counted(run, NP_E_RECEIVED));
+	assert_in_range(counted(run, NP_E_CUT), 0, counted(run, NP_E_SEND_CALLS));
+	assert_in_range(counted(run, NP_E_JOINED), 0, counted(run, NP_E_RECEIVE_CALLS));
+}
+
+static uint32_t batch;
+static int family;
+
+static void
+choose_datagrams(struct np_plan *p)
+{
+	choose_engines(p);
+	p->batch = batch;
+	p->family = family;
+	p->near.call.send_size = 300;
+}
+
+/* So few that no socket buffer drops any. */
+static void
+run_datagrams(const char *bench, int64_t length)
+{
+	const struct np_run *c, *s;
+	struct ends e;
+
+	ends_open(&e, np_bench_find(bench), family, -length, choose_datagrams);
+	c = &e.client.run;
+	s = &e.server.run;
+	ends_run(&e, 0);
+	assert_int_equal(seen(&c->worker->count->sent), seen(&s->worker->count->received));
+	assert_int_equal(seen(&c->worker->count->received), seen(&s->worker->count->sent));
+	assert_int_equal(seen(&c->worker->count->sends), seen(&s->worker->count->receives));
+	assert_int_equal(seen(&c->worker->count->transactions),
+			 c->plan->pattern->transactions ? length : 0);
+	assert_int_equal(seen(&c->worker->count->lost), 0);
+	check_calls(c);
+	check_calls(s);
+	assert_int_equal(e.client.allocated, 0);
+	assert_int_equal(e.server.allocated, 0);
+	ends_free(&e);
+}
+
+/* Bursts of one, of less than a call carries, of more; and calls of three. */
+static void
+run_all_datagrams(void)
+{
+	static const uint32_t bursts[] = { 0, 5, 100 };
+
+	for (batch = 3; batch <= NP_BATCH_USUAL; batch += NP_BATCH_USUAL - 3) {
+		for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++) {
+			burst = bursts[i];
+			run_datagrams("UDP_RR", 501);
+			run_datagrams("DG_RR", 501);
+		}
+		burst = 0;
+		run_datagrams("UDP_STREAM", INT64_C(101) * 300);
+		run_datagrams("DG_STREAM", INT64_C(1001) * 300);
+	}
+}
+
+static void
+datagrams_are_counted_by_each_pair(void **state)
+{
+	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll,
+							   &np_engine_batch };
+
+	(void)state;
+	family = AF_INET;
+	for (size_t i = 0; i < 9; i++) {
+		client_engine = engines[i / 3];
+		server_engine = engines[i % 3];
+		run_all_datagrams();
+	}
+}
+
+static void
+joined_datagrams_are_counted_one_by_one(void **state)
+{
+	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll,
+							   &np_engine_batch, &np_engine_segment };
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	(void)state;
+	if (np_engine_segment.lacks() != NULL) {
+		print_message("skipped: %s\n", np_engine_segment.lacks());
+		skip();
+	}
+	batch = NP_BATCH_USUAL;
+	for (size_t i = 0; i < 14; i++) { /* either end or both, by both families */
+		family = families[i / 7];
+		client_engine = engines[i % 7 < 4 ? 3 : i % 7 - 4];
+		server_engine = engines[i % 7 < 4 ? i % 7 : 3];
+		for (burst = 0; burst <= 70; burst += 35) {
+			run_datagrams("UDP_RR", 501);
+		}
+		burst = 0;
+		run_datagrams("UDP_STREAM", INT64_C(101) * 300);
+		run_datagrams("UDP_STREAM", INT64_C(101) * 300 - 1); /* which is as many */
 	}
 }
 
@@ -639,6 +759,8 @@ main(void)
 		cmocka_unit_test(one_flow_blocks_and_many_wait),
 		cmocka_unit_test(steps_follow_the_pattern),
 		cmocka_unit_test(all_engines_count_the_same),
+		cmocka_unit_test(datagrams_are_counted_by_each_pair),
+		cmocka_unit_test(joined_datagrams_are_counted_one_by_one),
 		cmocka_unit_test(messages_in_parts_are_whole),
 		cmocka_unit_test(blocked_is_an_error_where_calls_block),
 		cmocka_unit_test(a_wait_for_events_is_ended),

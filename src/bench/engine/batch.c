@@ -1,10 +1,11 @@
 /*
  * The engine `batch`: many datagrams a call, sendmmsg(2) and recvmmsg(2). A receiver takes what is
- * there and does not wait for more.
+ * there and does not wait for more; but see moderate().
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "bench/engine/calls.h"
 #include "bench/run.h"
@@ -13,7 +14,37 @@ struct batch {
 	struct np_batch turns; /* the first: np_batch_turns' */
 	struct mmsghdr *out, *in;
 	struct sockaddr_storage *from; /* of each of `in`; NULL: nobody asks */
+	bool moderates;                /* may wait a moment for more to come */
+	int last;                      /* how many the last call brought */
 };
+
+enum {
+	SOME = 4,        /* datagrams of a call that came faster than they were fetched */
+	MOMENT_NS = 5000 /* to which the kernel adds its timer slack, usually 50 us */
+};
+
+/*
+ * A receiver that is asleep has the sender of the next datagram wake it, which costs more than the
+ * datagram. While they come fast it sleeps for a moment of its own instead, as network cards do
+ * between two interrupts. No socket buffer is full by then: it would not have been empty before.
+ */
+static void
+moderate(const struct batch *b)
+{
+	const struct timespec moment = { .tv_nsec = MOMENT_NS };
+
+	if (b->moderates && b->last >= SOME && b->last < (int)b->turns.most_in) {
+		nanosleep(&moment, NULL);
+	}
+}
+
+/* Of a stream whose datagrams wait for nobody, by calls that block. */
+static bool
+may_moderate(const struct np_plan *p)
+{
+	return !p->pattern->transactions && !p->transport->reliable &&
+	       np_engine_blocks(&np_engine_batch, p);
+}
 
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
@@ -21,7 +52,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	struct batch *b = w->engine_own;
 
 	for (uint32_t i = first; i < first + count; i++) {
-		const struct np_message *m = &b->turns.out[i];
+		const struct np_outgoing *m = &b->turns.out[i];
 		struct msghdr *h = &b->out[i].msg_hdr;
 
 		/* The kernel only reads it. */
@@ -40,9 +71,14 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	for (uint32_t i = 0; i < b->turns.most_in && b->from != NULL; i++) {
 		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from);
 	}
+	if (flags == 0) {
+		moderate(b);
+	}
 	came = recvmmsg(c->fd, b->in, b->turns.most_in, flags | MSG_WAITFORONE, NULL);
+	b->last = came;
+	b->turns.may_be_more = came == (int)b->turns.most_in;
 	for (int i = 0; i < came; i++) {
-		b->turns.in[i].size = b->in[i].msg_len;
+		b->turns.in[i].bytes = b->turns.in[i].size = b->in[i].msg_len;
 		b->turns.in[i].addr_len = b->in[i].msg_hdr.msg_namelen;
 	}
 	return came;
@@ -52,7 +88,7 @@ static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 
 /* So many messages in the buffers of a ring, one in each. NULL: no memory. */
 static struct mmsghdr *
-headers_of(const struct np_ring *ring, size_t size, struct np_message *messages, uint32_t count)
+headers_of(const struct np_ring *ring, size_t size, uint32_t count)
 {
 	/* The vectors stand behind the headers. */
 	struct mmsghdr *h = calloc(count, sizeof(*h) + sizeof(struct iovec));
@@ -60,8 +96,6 @@ headers_of(const struct np_ring *ring, size_t size, struct np_message *messages,
 	const struct np_slot *slot = ring->slots;
 
 	for (uint32_t i = 0; i < count && h != NULL; i++, slot = slot->next) {
-		messages[i].buf = slot->buf;
-		messages[i].size = size;
 		v[i] = (struct iovec){ .iov_base = slot->buf, .iov_len = size };
 		h[i].msg_hdr.msg_iov = &v[i];
 		h[i].msg_hdr.msg_iovlen = 1;
@@ -81,26 +115,38 @@ take_addresses(struct batch *b, uint32_t count)
 	return b->from != NULL;
 }
 
-/* What stays the same from call to call. */
 static bool
-take(struct np_worker *w, struct batch *b, uint32_t count)
+take_out(struct np_worker *w, struct batch *b, uint32_t count)
 {
-	struct np_batch *t = &b->turns;
+	const struct np_slot *slot = w->send_ring.slots;
 
-	t->out = calloc(2 * (size_t)count, sizeof(*t->out));
-	if (t->out == NULL) {
-		return false;
+	if (slot == NULL) {
+		return true;
 	}
-	t->in = t->out + count;
-	if (w->send_ring.slots != NULL) {
-		t->most_out = count;
-		b->out = headers_of(&w->send_ring, w->send_size, t->out, count);
+	b->turns.most_out = count;
+	b->turns.out = calloc(count, sizeof(*b->turns.out));
+	b->out = headers_of(&w->send_ring, w->send_size, count);
+	for (uint32_t i = 0; i < count && b->turns.out != NULL; i++, slot = slot->next) {
+		b->turns.out[i].buf = slot->buf;
 	}
-	if (w->recv_ring.slots != NULL) {
-		t->most_in = count;
-		b->in = headers_of(&w->recv_ring, w->recv_size, t->in, count);
+	return b->turns.out != NULL && b->out != NULL;
+}
+
+static bool
+take_in(struct np_worker *w, struct batch *b, uint32_t count)
+{
+	const struct np_slot *slot = w->recv_ring.slots;
+
+	if (slot == NULL) {
+		return true;
 	}
-	return (t->most_out == 0 || b->out != NULL) && (t->most_in == 0 || b->in != NULL) &&
+	b->turns.most_in = count;
+	b->turns.in = calloc(count, sizeof(*b->turns.in));
+	b->in = headers_of(&w->recv_ring, w->recv_size, count);
+	for (uint32_t i = 0; i < count && b->turns.in != NULL; i++, slot = slot->next) {
+		b->turns.in[i].buf = slot->buf;
+	}
+	return b->turns.in != NULL && b->in != NULL &&
 	       (!w->steps->answers || take_addresses(b, count));
 }
 
@@ -111,6 +157,7 @@ batch_close(struct np_worker *w)
 
 	if (b != NULL) {
 		free(b->turns.out);
+		free(b->turns.in);
 		free(b->out);
 		free(b->in);
 		free(b->from);
@@ -125,10 +172,12 @@ batch_open(struct np_worker *w, struct np_err *err)
 	struct batch *b = calloc(1, sizeof(*b));
 
 	w->engine_own = b;
-	if (b == NULL || !take(w, b, w->run->plan->batch)) {
+	if (b == NULL || !take_out(w, b, w->run->plan->batch) ||
+	    !take_in(w, b, w->run->plan->batch)) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for --batch %u", w->run->plan->batch);
 	}
 	b->turns.calls = &calls;
+	b->moderates = may_moderate(w->run->plan);
 	return NP_OK;
 }
 
@@ -141,7 +190,7 @@ batch_width(const struct np_plan *p)
 static uint64_t
 batch_bytes(const struct np_plan *p)
 {
-	size_t each = sizeof(struct np_message) + sizeof(struct mmsghdr) + sizeof(struct iovec);
+	size_t each = sizeof(struct np_train) + sizeof(struct mmsghdr) + sizeof(struct iovec);
 
 	return p->batch * (uint64_t)(2 * each + sizeof(struct sockaddr_storage));
 }

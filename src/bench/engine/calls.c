@@ -74,6 +74,9 @@ have_left(struct np_worker *w, struct np_conn *c, int count)
 
 	w->engine_count[NP_E_SEND_CALLS]++;
 	w->engine_count[NP_E_SENT] += (uint64_t)count;
+	if (w->steps->sent_many != NULL && (w->codec & NP_C_PACE) == 0) {
+		return w->steps->sent_many(w, c, (uint32_t)count);
+	}
 	for (int i = 0; i < count; i++) {
 		need = w->steps->sent(w, c, w->send_size);
 	}
@@ -92,75 +95,147 @@ batch_send(struct np_worker *w, struct np_conn *c)
 	return left >= 0 ? have_left(w, c, left) : failed(w, c, NP_SEND);
 }
 
-/* Responses to the messages that have come. One that the kernel refuses is for the steps to judge.
+/* What the steps of what came by a call have left to do. */
+struct taken {
+	enum np_need need; /* the last one's, without NP_REST */
+	unsigned rest;     /* NP_REST, if one of them asked for it */
+	bool sends;        /* one of them has something to send, and no answer */
+	uint32_t answers;  /* prepared, in the first places of `out` */
+};
+
+/*
+ * Send the responses. One that the kernel refuses is for the steps to judge, and where there is no
+ * room they wait.
  */
-static enum np_need
-put_answers(struct np_worker *w, struct np_conn *c, uint32_t count)
+static void
+put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
 {
 	const struct np_batch *b = w->engine_own;
 	enum np_need need = NP_RECV;
 	uint32_t done = 0;
 
-	while (done < count && need != NP_OVER && !np_stopped(&w->stop)) {
-		int left = b->calls->put(w, c, done, count - done);
+	while (done < t->answers && need != NP_OVER) {
+		int left = b->calls->put(w, c, done, t->answers - done);
 
 		if (left >= 0) {
 			need = have_left(w, c, left);
+			t->rest |= need & NP_REST;
+			need &= ~(unsigned)NP_REST;
 			done += (uint32_t)left;
-		} else {
-			need = failed(w, c, NP_SEND); /* where there is no room it waits */
-			done += need != NP_SEND;
+			continue;
 		}
+		need = failed(w, c, NP_SEND);
+		if (need == NP_SEND && np_stopped(&w->stop)) {
+			break;
+		}
+		done += need != NP_SEND;
 	}
-	return need == NP_SEND ? NP_RECV : need;
+	t->answers = 0;
+	t->need = need == NP_OVER ? NP_OVER : NP_RECV;
 }
 
 /* The response to a message that has had its step. */
 static void
-prepare_answer(struct np_worker *w, const struct np_conn *c, struct np_message *answer,
-	       const struct np_message *question)
+prepare_answer(struct np_worker *w, struct np_conn *c, const struct np_train *question,
+	       struct taken *t)
 {
+	struct np_batch *b = w->engine_own;
+	struct np_outgoing *answer = &b->out[t->answers++];
+
 	if (w->codec != 0) {
 		np_codec_prepare(w, answer->buf, c->number, 0);
 	}
 	answer->addr = w->to != NULL ? question->addr : NULL;
 	answer->addr_len = question->addr_len;
+	if (t->answers == b->most_out) {
+		put_answers(w, c, t);
+	}
+}
+
+/* The next message of a train, as a receive of one would have given it. */
+static size_t
+next_message(const struct np_worker *w, struct np_batch *b, char **buf)
+{
+	const struct np_train *m = &b->in[b->next];
+	size_t left = m->bytes - b->done, n = left < m->size ? left : m->size;
+
+	*buf = m->buf + b->done;
+	b->done += n;
+	if (b->done == m->bytes) {
+		b->next++;
+		b->done = 0;
+	}
+	return n < w->recv_size ? n : w->recv_size;
+}
+
+/* The steps of a train's messages, one by one. */
+static void
+take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
+{
+	const struct np_train *m = &b->in[b->next];
+
+	if (w->steps->answers && m->addr_len > 0) {
+		memcpy(w->from, m->addr, m->addr_len);
+		w->from_len = m->addr_len;
+	}
+	while (&b->in[b->next] == m && t->need != NP_OVER) {
+		enum np_need need;
+		char *buf;
+		size_t n = next_message(w, b, &buf);
+
+		need = w->steps->arrived(w, c, buf, n);
+		if ((w->codec & NP_C_TOUCH) != 0) {
+			np_codec_touch(w, buf, n);
+		}
+		t->rest |= need & NP_REST;
+		t->need = need & ~(unsigned)NP_REST;
+		if (t->need != NP_SEND) {
+			continue;
+		}
+		if (w->steps->answers) {
+			prepare_answer(w, c, m, t);
+		} else {
+			t->sends = true;
+		}
+	}
+}
+
+/* How many messages? */
+static uint64_t
+length_of(const struct np_train *m)
+{
+	return m->bytes <= m->size ? 1 : (m->bytes + m->size - 1) / m->size;
 }
 
 /* The steps of all that came. If one of them has something to send, that is what is needed. */
 static enum np_need
 take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 {
-	const struct np_steps *s = w->steps;
-	enum np_need need = NP_RECV, plain;
-	unsigned rest = 0;
-	uint32_t answers = 0;
-	bool sends = false;
+	struct taken t = { .need = NP_RECV };
+	bool many = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
+	uint64_t now = many && w->sequence != NULL ? np_now() : 0;
 
-	while (b->next < b->came && need != NP_OVER) {
-		const struct np_message *m = &b->in[b->next++];
+	while (b->next < b->came && t.need != NP_OVER) {
+		const struct np_train *m = &b->in[b->next];
 
-		if (s->answers && m->addr_len > 0) {
-			memcpy(w->from, m->addr, m->addr_len);
-			w->from_len = m->addr_len;
+		w->engine_count[NP_E_RECEIVED] += length_of(m);
+		if (many && m->size <= w->recv_size) {
+			b->next++;
+			t.need = w->steps->arrived_many(w, c, m->buf, m->bytes, m->size, now);
+		} else {
+			take_each(w, c, b, &t);
 		}
-		need = s->arrived(w, c, m->buf, m->size);
-		rest |= need & NP_REST;
-		plain = need & ~(unsigned)NP_REST;
-		if (s->answers && plain == NP_SEND) {
-			prepare_answer(w, c, &b->out[answers++], m);
-		}
-		sends = sends || plain == NP_SEND;
 	}
-	if (answers > 0) {
-		enum np_need behind = put_answers(w, c, answers);
+	if (t.answers > 0) {
+		enum np_need last = t.need;
 
-		return need == NP_OVER ? need : behind;
+		put_answers(w, c, &t);
+		t.need = last == NP_OVER ? NP_OVER : t.need;
 	}
-	if (need == NP_OVER) {
-		return need;
+	if (t.need == NP_OVER) {
+		return NP_OVER;
 	}
-	return (sends ? NP_SEND : need & ~(unsigned)NP_REST) | rest;
+	return (t.sends ? NP_SEND : t.need) | t.rest;
 }
 
 static enum np_need
@@ -174,12 +249,12 @@ batch_recv(struct np_worker *w, struct np_conn *c)
 		return failed(w, c, NP_RECV);
 	}
 	w->engine_count[NP_E_RECEIVE_CALLS]++;
-	w->engine_count[NP_E_RECEIVED] += (uint64_t)came;
 	b->came = (uint32_t)came;
 	b->next = 0;
+	b->done = 0;
 	b->of = c;
 	need = take_messages(w, c, b);
-	return need == NP_RECV && b->came < b->most_in ? NP_RECV | NP_BLOCKED : need;
+	return need == NP_RECV && !b->may_be_more ? NP_RECV | NP_BLOCKED : need;
 }
 
 static ssize_t
@@ -192,13 +267,13 @@ batch_left(struct np_worker *w, struct np_conn *c, char **buf)
 
 		b->came = came > 0 ? (uint32_t)came : 0;
 		b->next = 0;
+		b->done = 0;
 		b->of = c;
 		if (came <= 0) {
 			return -1;
 		}
 	}
-	*buf = b->in[b->next].buf;
-	return (ssize_t)b->in[b->next++].size;
+	return (ssize_t)next_message(w, b, buf);
 }
 
 const struct np_calls np_batch_turns = {

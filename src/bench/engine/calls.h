@@ -23,11 +23,19 @@ struct np_calls {
 /* The loop of one connection, whose calls block. */
 int np_calls_drive(struct np_worker *w);
 
-/* A message of a call that carries several. */
-struct np_message {
+/* A message that a call is to send, and where to; NULL: where it always goes. */
+struct np_outgoing {
 	char *buf;
-	size_t size;
-	const struct sockaddr *addr; /* where it came from or goes to; NULL: where it always does */
+	const struct sockaddr *addr;
+	socklen_t addr_len;
+};
+
+/* A train: messages that a call has received, which lie in a row and came from one address. */
+struct np_train {
+	char *buf;
+	size_t bytes;                /* of all of them; 0: it is one, and empty */
+	size_t size;                 /* of each, of which the last may be shorter */
+	const struct sockaddr *addr; /* where they came from; NULL: nobody asks */
 	socklen_t addr_len;
 };
 
@@ -35,17 +43,24 @@ struct np_message {
 struct np_batch_calls {
 	/* Send so many of `out`, from the first of them on. How many have left, or -1. */
 	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
-	/* Receive into `in`, without blocking if `flags` are MSG_DONTWAIT. How many came, or -1. */
+	/*
+	 * Receive trains into `in`, without blocking if `flags` are MSG_DONTWAIT, and say in
+	 * `may_be_more` whether a look at the socket is worth a call. How many came, or -1.
+	 */
 	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
 };
 
 /* What np_worker.engine_own begins with, where its engine carries several datagrams a call. */
 struct np_batch {
 	const struct np_batch_calls *calls;
-	uint32_t most_out, most_in;  /* messages of a call */
-	struct np_message *out, *in; /* so many of each; each of `out` has a buffer */
-	uint32_t came, next;         /* how many the last call brought, how many had their step */
-	const struct np_conn *of;    /* whose they are */
+	uint32_t most_out;       /* messages of a call */
+	uint32_t most_in;        /* trains of a call */
+	struct np_outgoing *out; /* most_out, each with a buffer */
+	struct np_train *in;     /* most_in */
+	uint32_t came, next;     /* trains of the last call, and whose turn it is */
+	size_t done;             /* bytes of that one which have had their step */
+	bool may_be_more;
+	const struct np_conn *of; /* whose they are */
 };
 
 /* The turns of datagrams, by the worker's np_batch. */

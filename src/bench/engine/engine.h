@@ -27,7 +27,9 @@ struct np_worker;
 	X(SENT, "messages_sent")          /* messages in them */                                   \
 	X(RECEIVE_CALLS, "receive_calls") /* system calls that received */                         \
 	X(RECEIVED, "messages_received")  /* messages in them */                                   \
-	X(BLOCKED, "empty_calls")         /* calls for which the kernel was not ready */
+	X(BLOCKED, "empty_calls")         /* calls for which the kernel was not ready */           \
+	X(CUT, "segmented_sends")         /* of the first, those that the kernel cuts */           \
+	X(JOINED, "joined_receives")      /* of the third, those of several that it joined */
 
 enum np_engine_count {
 #define NP_ENGINE_COUNT(name, text) NP_E_##name,
@@ -69,7 +71,7 @@ struct np_engine {
 	int (*run)(struct np_worker *w);
 };
 
-extern const struct np_engine np_engine_sync, np_engine_epoll, np_engine_batch;
+extern const struct np_engine np_engine_sync, np_engine_epoll, np_engine_batch, np_engine_segment;
 
 /* The engine of that name, or NULL. */
 const struct np_engine *np_engine_find(const char *name);

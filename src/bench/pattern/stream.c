@@ -47,6 +47,17 @@ transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 }
 
 static enum np_need
+transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
+{
+	uint64_t bytes = count * (uint64_t)w->send_size, sent = np_add(&w->count->sent, bytes);
+
+	np_add(&w->count->sends, count);
+	c->sent += bytes;
+	c->number += count;
+	return sent < w->budget ? NP_SEND : NP_OVER;
+}
+
+static enum np_need
 transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
 	if (!w->run->plan->transport->connected && (error == ENOBUFS || error == ENOMEM)) {
@@ -71,6 +82,7 @@ static const struct np_steps transmit_steps = {
 	.first = NP_SEND,
 	.ahead = transmit_ahead,
 	.sent = transmit_sent,
+	.sent_many = transmit_sent_many,
 	.failed = transmit_failed,
 };
 
@@ -259,9 +271,31 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	return np_paced(w, __builtin_expect(received < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
+static enum np_need
+receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t bytes,
+		     size_t size, uint64_t now_ns)
+{
+	uint64_t received;
+
+	if (__builtin_expect(bytes == 0, 0)) {
+		return receive_end(w, c);
+	}
+	received = np_add(&w->count->received, bytes);
+	np_add(&w->count->receives, bytes <= size ? 1 : (bytes + size - 1) / size);
+	c->received += bytes;
+	for (size_t left = bytes; w->sequence != NULL && left > 0; buf += size) {
+		size_t n = left < size ? left : size;
+
+		np_sequence_arrived(w->sequence, buf, n, now_ns, false);
+		left -= n;
+	}
+	return received < w->budget ? NP_RECV : NP_OVER;
+}
+
 static const struct np_steps receive_steps = {
 	.first = NP_RECV,
 	.arrived = receive_arrived,
+	.arrived_many = receive_arrived_many,
 };
 
 static int

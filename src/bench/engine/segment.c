@@ -1,0 +1,253 @@
+/*
+ * The engine `segment`: a call sends a block that the kernel, or the device, cuts into datagrams of
+ * one size (UDP_SEGMENT), and receives a row of them that the kernel has joined (UDP_GRO). Between
+ * such ends a block goes the whole way through the kernel once. See udp(7).
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/engine/calls.h"
+#include "bench/run.h"
+
+#ifndef UDP_SEGMENT /* older C libraries */
+#define UDP_SEGMENT 103
+#define UDP_GRO 104
+#endif
+
+enum {
+	MOST = 64,       /* datagrams that any kernel makes of a call: its UDP_MAX_SEGMENTS */
+	LONGEST = 65507, /* bytes of a call: 65535 with the headers of IPv4 and UDP */
+	ROOM = 1 << 16   /* bytes of the most that can come by a call */
+};
+
+union control {
+	struct cmsghdr head; /* for its alignment */
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+struct segment {
+	struct np_batch turns; /* the first: np_batch_turns' */
+	char *block;           /* what is sent; the buffers of turns.out in a row */
+	struct np_train in;
+	struct sockaddr_storage from;
+	char room[ROOM]; /* what has come */
+};
+
+/* Say what the kernel means, where it will not cut a block. */
+static int
+refused(struct np_worker *w, uint32_t count)
+{
+	char option = w->run->plan->pattern->sized ? 'r' : 'm';
+
+	if (count == 1 || (errno != EINVAL && errno != EMSGSIZE && errno != EIO)) {
+		return -1;
+	}
+	if (errno == EIO) {
+		np_fail(&w->err, NP_ESYS, EIO,
+			"the engine segment: the way to the far end takes no blocks that are to be "
+			"cut (IPsec, or a device without checksum offload; try --engine batch)");
+	} else {
+		np_fail(&w->err, NP_EUSAGE, EMSGSIZE,
+			"the engine segment: datagrams of %zu bytes do not fit into the MTU of the "
+			"path, and it sends no fragments (try -- -%c 1400)",
+			w->send_size, option);
+	}
+	errno = EMSGSIZE;
+	return -1;
+}
+
+static int
+put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
+{
+	struct segment *s = w->engine_own;
+	const struct np_outgoing *m = &s->turns.out[first];
+	struct iovec block = { .iov_base = m->buf, .iov_len = count * w->send_size };
+	/* The kernel only reads the address. */
+	struct msghdr h = { .msg_name = (void *)(uintptr_t)(m->addr != NULL ? m->addr : w->to),
+			    .msg_namelen = m->addr != NULL ? m->addr_len : w->to_len,
+			    .msg_iov = &block,
+			    .msg_iovlen = 1 };
+	uint16_t size = (uint16_t)w->send_size;
+	union control control;
+
+	if (count > 1) {
+		h.msg_control = &control;
+		h.msg_controllen = CMSG_SPACE(sizeof(size));
+		control.head.cmsg_level = IPPROTO_UDP;
+		control.head.cmsg_type = UDP_SEGMENT;
+		control.head.cmsg_len = CMSG_LEN(sizeof(size));
+		memcpy(CMSG_DATA(&control.head), &size, sizeof(size));
+	}
+	if (sendmsg(c->fd, &h, MSG_NOSIGNAL) < 0) {
+		return refused(w, count);
+	}
+	w->engine_count[NP_E_CUT] += count > 1;
+	return (int)count;
+}
+
+/* The size of the datagrams that were joined, else that of the one that came. */
+static size_t
+size_of(struct msghdr *h, size_t bytes)
+{
+	const struct cmsghdr *m = CMSG_FIRSTHDR(h);
+	int size = 0;
+
+	if (m != NULL && m->cmsg_level == IPPROTO_UDP && m->cmsg_type == UDP_GRO &&
+	    m->cmsg_len >= CMSG_LEN(sizeof(size))) {
+		memcpy(&size, CMSG_DATA(m), sizeof(size));
+	}
+	return size > 0 && (size_t)size < bytes ? (size_t)size : bytes;
+}
+
+static int
+fetch(struct np_worker *w, struct np_conn *c, int flags)
+{
+	struct segment *s = w->engine_own;
+	bool asks = s->in.addr != NULL;
+	union control control;
+	struct iovec room = { .iov_base = s->room, .iov_len = sizeof(s->room) };
+	struct msghdr h = { .msg_name = asks ? &s->from : NULL,
+			    .msg_namelen = asks ? sizeof(s->from) : 0,
+			    .msg_iov = &room,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(c->fd, &h, flags);
+
+	if (n < 0) {
+		return -1;
+	}
+	s->in.bytes = (size_t)n;
+	s->in.size = size_of(&h, (size_t)n);
+	s->in.addr_len = h.msg_namelen;
+	s->turns.may_be_more = s->in.size < s->in.bytes;
+	w->engine_count[NP_E_JOINED] += s->turns.may_be_more;
+	return 1;
+}
+
+static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
+
+/* The datagrams of a call. */
+static uint32_t
+most_of(const struct np_plan *p, size_t size)
+{
+	uint32_t most = p->batch < MOST ? p->batch : MOST;
+	size_t fit = LONGEST / size;
+
+	return fit == 0 ? 1 : fit < most ? (uint32_t)fit : most;
+}
+
+/* The ring's buffers in a row, as often as they are needed. */
+static bool
+take_out(struct np_worker *w, struct segment *s)
+{
+	const struct np_slot *slot = w->send_ring.slots;
+	uint32_t count;
+
+	if (slot == NULL) {
+		return true;
+	}
+	count = most_of(w->run->plan, w->send_size);
+	s->turns.most_out = count;
+	s->turns.out = calloc(count, sizeof(*s->turns.out));
+	s->block = malloc(count * w->send_size);
+	for (uint32_t i = 0; i < count && s->turns.out != NULL && s->block != NULL; i++) {
+		s->turns.out[i].buf = s->block + i * w->send_size;
+		memcpy(s->turns.out[i].buf, slot->buf, w->send_size);
+		slot = slot->next;
+	}
+	return s->turns.out != NULL && s->block != NULL;
+}
+
+static void
+segment_close(struct np_worker *w)
+{
+	struct segment *s = w->engine_own;
+
+	if (s != NULL) {
+		free(s->turns.out);
+		free(s->block);
+		free(s);
+		w->engine_own = NULL;
+	}
+}
+
+static int
+segment_open(struct np_worker *w, struct np_err *err)
+{
+	struct segment *s = calloc(1, sizeof(*s));
+
+	w->engine_own = s;
+	if (s == NULL || !take_out(w, s)) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine segment");
+	}
+	memset(s->room, 0xff, sizeof(s->room)); /* so that the loop meets no page fault */
+	s->in.buf = s->room;
+	s->in.addr = w->steps->answers ? (const struct sockaddr *)&s->from : NULL;
+	s->turns.in = &s->in;
+	s->turns.most_in = 1;
+	s->turns.calls = &calls;
+	return NP_OK;
+}
+
+static uint64_t
+segment_bytes(const struct np_plan *p)
+{
+	(void)p;
+	return sizeof(struct segment) + LONGEST + MOST * sizeof(struct np_outgoing);
+}
+
+static const char *
+segment_why_not(const struct np_plan *p)
+{
+	const char *why = np_batch_why_not(p);
+
+	if (why == NULL && p->transport->ip_protocol != IPPROTO_UDP) {
+		return "only datagrams of UDP are cut and joined";
+	}
+	return why;
+}
+
+static const char *
+segment_lacks(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), size = 1000, on = 1;
+	const char *lacks = NULL;
+
+	/* No socket at all is a trouble of its own, which the test will tell. */
+	if (fd >= 0 && setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size)) != 0) {
+		lacks = "the kernel has no UDP_SEGMENT, or forbids it (Linux 4.18 has it)";
+	} else if (fd >= 0 && setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0) {
+		lacks = "the kernel has no UDP_GRO, or forbids it (Linux 5.0 has it)";
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	return lacks;
+}
+
+static void
+segment_options(const struct np_plan *p, struct np_sockopts *o)
+{
+	if (p->role == NP_FOLLOW || p->pattern->transactions) {
+		np_sockopts_add(o, IPPROTO_UDP, UDP_GRO, "UDP_GRO", 1);
+	}
+}
+
+const struct np_engine np_engine_segment = {
+	.name = "segment",
+	.help = "datagrams that the kernel cuts and joins (UDP_SEGMENT, UDP_GRO; --segment-size)",
+	.why_not = segment_why_not,
+	.lacks = segment_lacks,
+	.options = segment_options,
+	.bytes = segment_bytes,
+	.open = segment_open,
+	.close = segment_close,
+	.calls = &np_batch_turns,
+};
