@@ -76,6 +76,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/engine/segment.c \
 	%D%/bench/engine/sync.h \
 	%D%/bench/engine/syscall.h \
+	%D%/bench/engine/zerocopy.c %D%/bench/engine/zerocopy.h \
 	%D%/bench/pattern/crr.c \
 	%D%/bench/pattern/mss.c \
 	%D%/bench/pattern/rr.c \

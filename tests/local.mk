@@ -72,7 +72,8 @@ unit_tests = \
 	%D%/unit/test_trusted \
 	%D%/unit/test_unix \
 	%D%/unit/test_uuid \
-	%D%/unit/test_wire
+	%D%/unit/test_wire \
+	%D%/unit/test_zerocopy
 
 if HAVE_JANSSON
 unit_tests += %D%/unit/test_document %D%/unit/test_json
@@ -115,7 +116,8 @@ EXTRA_DIST += \
 	%D%/e2e/syslog.py \
 	%D%/e2e/torture.py \
 	%D%/e2e/tree.py \
-	%D%/e2e/unix.py
+	%D%/e2e/unix.py \
+	%D%/e2e/zerocopy.py
 
 # What `make check-clients` runs, some minutes of it: CI does.
 client_tests = \

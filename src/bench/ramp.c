@@ -75,7 +75,8 @@ is_over(const struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns && p.fd < 0; i++) {
 		p.fd = w->conn[i].is_up ? w->conn[i].fd : -1;
 	}
-	return np_stopped(w->run->stop) || (p.fd >= 0 && poll(&p, 1, 0) > 0);
+	return np_stopped(w->run->stop) ||
+	       (p.fd >= 0 && poll(&p, 1, 0) > 0 && (p.revents & ~POLLERR) != 0);
 }
 
 static void

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "bench/codec.h"
+#include "bench/engine/calls.h"
 #include "bench/engine/syscall.h"
 #include "bench/ramp.h"
 #include "bench/run.h"
@@ -77,6 +78,9 @@ np_worker_mark(struct np_worker *w)
 	w->began_ns = np_now();
 	w->budget = w->budget_behind;
 	w->goes_on = true;
+	if (np_engine_of(w->run->plan)->mark != NULL) {
+		np_engine_of(w->run->plan)->mark(w);
+	}
 	return true;
 }
 
@@ -127,19 +131,29 @@ patience_until(uint64_t last_ns)
 	return until < last_ns ? until : last_ns;
 }
 
+/* Was POLLERR news of what the kernel was lent? */
+static bool
+has_taken_back(struct np_worker *w, struct np_conn *c, short revents)
+{
+	return (revents & POLLERR) != 0 && w->calls != NULL && w->calls->take_back != NULL &&
+	       w->calls->take_back(w, c);
+}
+
 /* Wait for the far end's close of one connection, which has `until` moved as long as it moves. */
 static int
-part_one(const struct np_worker *w, int fd, uint64_t *until, uint64_t last_ns)
+part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
 {
 	int64_t queued = -1;
 	char sink[4096];
 
 	while (!np_abandoned(&w->stop) && np_now() < *until) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
+		struct pollfd p = { .fd = c->fd, .events = POLLIN };
 		int64_t now_queued;
 
 		if (poll(&p, 1, 100) > 0) {
-			ssize_t n = recv(fd, sink, sizeof(sink), MSG_DONTWAIT);
+			ssize_t n = has_taken_back(w, c, p.revents)
+					? 1
+					: recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
 
 			if (n == 0) {
 				return 0;
@@ -171,7 +185,7 @@ np_worker_part(struct np_worker *w, uint64_t most_s)
 	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
 		/* What never came about has no far end. */
 		bool is_there = w->run->plan->ramp == 0 || w->conn[i].is_up;
-		int one = is_there ? part_one(w, w->conn[i].fd, &until, last_ns) : 0;
+		int one = is_there ? part_one(w, &w->conn[i], &until, last_ns) : 0;
 
 		rc = one != 0 ? one : rc;
 	}

@@ -78,6 +78,7 @@ struct np_conn {
 	uint32_t next_free; /* an engine's list of those that wait to be accepted */
 	bool is_void;       /* connection tests: its close ends no transaction */
 	bool is_up;         /* of a ramp: it has come about */
+	bool waits_release; /* it can't send before the kernel gives back what it was lent */
 };
 
 _Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");

@@ -492,14 +492,39 @@ hear_control(struct control *c)
 	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
 }
 
+/* What a ramp brings is the workers' to look at. */
+static bool
+hears_data(const struct np_run *run, enum np_phase phase)
+{
+	return phase == NP_LOOPING && !run->plan->active && run->side->ends_on_hangup &&
+	       run->plan->ramp == 0;
+}
+
+/* The same where a wait would be over at once, by an event that can't be left out. */
+static uint64_t
+look_at_data(struct control *c, enum np_phase phase)
+{
+	const struct np_run *run = c->d->run;
+
+	if (!np_engine_of(run->plan)->lends || !hears_data(run, phase)) {
+		return NP_NEVER;
+	}
+	NP_EACH_WORKER (w, run) {
+		struct pollfd p = { .fd = w->conn->fd, .events = POLLRDHUP };
+
+		if (poll(&p, 1, 0) > 0 && (p.revents & ~POLLERR) != 0) {
+			end(c, NP_BY_LOOP, 1);
+		}
+	}
+	return np_deadline(20 * NP_MSEC);
+}
+
 /* By the first connection of each worker a daemon's sender hears of the end. */
 static void
 watch_data(const struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
-	/* What a ramp brings is the workers' to look at. */
-	bool wanted = phase == NP_LOOPING && !run->plan->active && run->side->ends_on_hangup &&
-		      run->plan->ramp == 0;
+	bool wanted = hears_data(run, phase) && !np_engine_of(run->plan)->lends;
 
 	NP_EACH_WORKER (w, run) {
 		c->polls[FIXED + (w - run->worker)] = (struct pollfd){
@@ -554,6 +579,7 @@ control_team(struct control *c)
 		uint64_t until = keep_time(c, phase);
 
 		until = sooner(until, keep_watches(c, phase));
+		until = sooner(until, look_at_data(c, phase));
 		if (kick(c)) {
 			until = np_deadline(2 * NP_MSEC);
 		}

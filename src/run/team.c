@@ -240,6 +240,9 @@ measure(struct member *m)
 	if (w->run->side->finish != NULL && w->run->window.started_ns != 0) {
 		w->run->side->finish(w);
 	}
+	if (np_engine_of(w->run->plan)->finish != NULL && w->run->window.started_ns != 0) {
+		np_engine_of(w->run->plan)->finish(w);
+	}
 	if (own) {
 		close_copies(w);
 	}

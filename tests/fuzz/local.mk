@@ -7,6 +7,7 @@ fuzz_targets = \
 	%D%/fuzz_chan \
 	%D%/fuzz_dialects \
 	%D%/fuzz_document \
+	%D%/fuzz_errqueue \
 	%D%/fuzz_explain \
 	%D%/fuzz_ext \
 	%D%/fuzz_ledger \

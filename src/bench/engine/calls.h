@@ -18,6 +18,8 @@ struct np_calls {
 	enum np_need (*recv)(struct np_worker *w, struct np_conn *c);
 	/* np_io_left(). */
 	ssize_t (*left)(struct np_worker *w, struct np_conn *c, char **buf);
+	/* Read one message of its error queue. False: there is none. NULL: they mean nothing. */
+	bool (*take_back)(struct np_worker *w, struct np_conn *c);
 };
 
 /* The loop of one connection, whose calls block. */

@@ -9,7 +9,8 @@
 
 /* The first one is the usual one of a single connection a worker, the second of many. */
 static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll,
-						   &np_engine_batch, &np_engine_segment };
+						   &np_engine_batch, &np_engine_segment,
+						   &np_engine_zerocopy };
 
 enum { SYNC, EPOLL };
 

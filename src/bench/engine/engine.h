@@ -23,13 +23,19 @@ struct np_worker;
  * value engine.NAME of the evidence (doc/evidence.md), put where it is not 0.
  */
 #define NP_ENGINE_COUNTS(X)                                                                        \
-	X(SEND_CALLS, "send_calls")       /* system calls that sent */                             \
-	X(SENT, "messages_sent")          /* messages in them */                                   \
-	X(RECEIVE_CALLS, "receive_calls") /* system calls that received */                         \
-	X(RECEIVED, "messages_received")  /* messages in them */                                   \
-	X(BLOCKED, "empty_calls")         /* calls for which the kernel was not ready */           \
-	X(CUT, "segmented_sends")         /* of the first, those that the kernel cuts */           \
-	X(JOINED, "joined_receives")      /* of the third, those of several that it joined */
+	X(SEND_CALLS, "send_calls")         /* system calls that sent */                           \
+	X(SENT, "messages_sent")            /* messages in them */                                 \
+	X(RECEIVE_CALLS, "receive_calls")   /* system calls that received */                       \
+	X(RECEIVED, "messages_received")    /* messages in them */                                 \
+	X(BLOCKED, "empty_calls")           /* calls for which the kernel was not ready */         \
+	X(CUT, "segmented_sends")           /* of the first, those that the kernel cuts */         \
+	X(JOINED, "joined_receives")        /* of the third, those of several that it joined */    \
+	X(LENT, "zerocopy_sends")           /* sends of buffers that were lent */                  \
+	X(RELEASED, "zerocopy_completions") /* those of them that the kernel is done with */       \
+	X(COPIED, "zerocopy_copied")        /* those of these that it copied after all */          \
+	X(REFUSED, "zerocopy_refused")      /* sends of what could not be lent, but copied */      \
+	X(RELEASE_WAITS, "zerocopy_waits")  /* times that no buffer was free */                    \
+	X(TRUNCATED, "bytes_truncated")     /* bytes received that were never copied */
 
 enum np_engine_count {
 #define NP_ENGINE_COUNT(name, text) NP_E_##name,
@@ -58,6 +64,12 @@ struct np_engine {
 	 */
 	int (*open)(struct np_worker *w, struct np_err *err);
 	void (*close)(struct np_worker *w);
+	/* The warm-up is over: np_worker_mark(). NULL: nothing to do. */
+	void (*mark)(struct np_worker *w);
+	/* Behind the side's finish: nothing is to be left in the kernel. NULL: nothing is. */
+	void (*finish)(struct np_worker *w);
+	/* Its sockets' error queues have news all the time: POLLERR means nothing. */
+	bool lends;
 	/*
 	 * How messages cross, several a call: calls of one connection block, and many wait for
 	 * events. NULL: one message a call, by `run`.
@@ -72,6 +84,7 @@ struct np_engine {
 };
 
 extern const struct np_engine np_engine_sync, np_engine_epoll, np_engine_batch, np_engine_segment;
+extern const struct np_engine np_engine_zerocopy;
 
 /* The engine of that name, or NULL. */
 const struct np_engine *np_engine_find(const char *name);

@@ -281,6 +281,9 @@ one_call(struct loop *l, struct np_conn *c)
 static uint32_t
 events_of(const struct loop *l, const struct np_conn *c)
 {
+	if (c->waits_release) {
+		return l->hears_end ? EPOLLERR | EPOLLRDHUP : EPOLLERR;
+	}
 	switch ((int)(c->need & ~(unsigned)NP_PART)) {
 	case NP_RECV:
 	case NP_AWAIT:

@@ -65,13 +65,31 @@ np_syscall(long number, long a, long b, long c, long d, long e, long f)
 }
 #endif
 
+/* With flags, of which MSG_NOSIGNAL is to be one. */
+static inline ssize_t
+np_sys_send_by(int fd, const void *buf, size_t size, int flags, const void *to, socklen_t len)
+{
+#if NP_SYS_DIRECT
+	return np_syscall(SYS_sendto, fd, (long)buf, (long)size, flags, (long)to, len);
+#else
+	return sendto(fd, buf, size, flags, to, len);
+#endif
+}
+
 static inline ssize_t
 np_sys_sendto(int fd, const void *buf, size_t size, const void *to, socklen_t len)
 {
+	return np_sys_send_by(fd, buf, size, MSG_NOSIGNAL, to, len);
+}
+
+/* With flags. */
+static inline ssize_t
+np_sys_recv_by(int fd, void *buf, size_t size, int flags)
+{
 #if NP_SYS_DIRECT
-	return np_syscall(SYS_sendto, fd, (long)buf, (long)size, MSG_NOSIGNAL, (long)to, len);
+	return np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, flags, 0, 0);
 #else
-	return sendto(fd, buf, size, MSG_NOSIGNAL, to, len);
+	return recv(fd, buf, size, flags);
 #endif
 }
 

@@ -1,0 +1,222 @@
+"""The engine zerocopy (--engine): both ends count the same, documents prove that buffers were lent and came
+back, and that what came was not copied; whoever dies or is interrupted while the kernel has some ends in time.
+Over lo the kernel copies, when it is received, all that was lent.
+"""
+
+import json
+import os
+import signal
+import time
+from functools import partial
+from typing import Any, Dict, List, Tuple
+
+import lib
+
+HOST = "127.0.0.1"
+PATIENCE = 60
+BOTH = ("--engine", "zerocopy,zerocopy")
+HEADER = 20  # of a numbered datagram, which is read
+
+# Options, and what the line about them says.
+REFUSED = (
+    ("-t TCP_RR --engine zerocopy", ("--engine zerocopy", "TCP_RR", "streams")),
+    ("-t UDP_RR --engine ,zerocopy", ("zerocopy", "streams")),
+    ("-t TCP_CRR --engine zerocopy", ("--engine zerocopy", "streams")),
+    ("-t STREAM_STREAM --engine zerocopy", ("--engine zerocopy", "TCP and UDP")),
+    ("-t TCP_MAERTS --engine zerocopy -k 1", ("--engine zerocopy", "-k")),
+    ("-t TCP_STREAM --engine ,zerocopy -K 1,1", ("engine zerocopy at the daemon", "-K")),
+    ("-t TCP_STREAM --engine zerocopy -- -I", ("--engine zerocopy", "-I")),
+    ("-t TCP_STREAM --engine ,zerocopy -- -V", ("engine zerocopy at the daemon", "-V")),
+)
+# By count: what arrives is all that was sent.
+COUNTED = (
+    "TCP_STREAM -l -30000001",
+    "TCP_MAERTS -l -30000001",
+    "TCP_STREAM -l -30000001 --flows 7",
+    "TCP_MAERTS -l -30000001 --flows 7 --threads 2",
+    "TCP_STREAM -l -30000001 --flows 3 --threads 3",
+    "TCP_STREAM -l -3000001 --flows 3 -b 4 -w 1",
+    "TCP_STREAM -l -300001 -b 4 -w 1 -- -m 1000",
+    "TCP_MAERTS -l -30000001 -- -M 500000",
+    "TCP_STREAM -l -30000001 -k 100 -W 3,3",
+    "TCP_STREAM -l -3000001 -6",
+)
+
+
+def document_of(port: int, test: str, *args: str) -> Any:
+    name, *options = test.split()
+    host = "::1" if "-6" in options else HOST
+    options = [one for one in options if one != "-6"]
+    got = lib.run([lib.netperf(), "-H", host, "-p", str(port), "-t", name, "--json", *args, *options], PATIENCE)
+    assert got.rc == 0, got
+    return json.loads(got.out)
+
+
+def ends_of(document: Any) -> Tuple[Dict[str, int], Dict[str, int]]:
+    """Transmitter and receiver."""
+    one = document["iterations"][0]
+    ends = one["near"], one["far"]
+    return ends if one["near"]["flow.role"] == "transmit" else ends[::-1]
+
+
+def lent_and_back(tx: Dict[str, Any]) -> int:
+    """Asked for, 100 % copied."""
+    lent = tx["engine.zerocopy_sends"]
+    assert tx["engine.name"] == "zerocopy", tx
+    assert tx["engine.zerocopy_completions"] == tx["engine.zerocopy_copied"] == lent, tx
+    assert lent + tx.get("engine.zerocopy_refused", 0) == tx["flow.sends"], tx
+    return lent
+
+
+def counts_agree(port: int, test: str) -> str:
+    document = document_of(port, test, *BOTH)
+    tx, rx = ends_of(document)
+    wanted = -int(test.split("-l ")[1].split()[0])
+    sent, received = tx["flow.bytes_sent"], rx["flow.bytes_received"]
+    assert sent == received == rx["engine.bytes_truncated"] >= wanted, (sent, received, rx)
+    return f"{lent_and_back(tx)} sends were asked for, 100 % copied"
+
+
+def one_end_is_enough(port: int, test: str, engine: str) -> None:
+    document = document_of(port, test, "-l", "-3000000", "--engine", engine)
+    tx, rx = ends_of(document)
+    assert tx["flow.bytes_sent"] == rx["flow.bytes_received"] >= 3000000, (tx, rx)
+    assert ("engine.zerocopy_sends" in tx) + ("engine.bytes_truncated" in rx) == 1, (tx, rx)
+
+
+def a_file_is_sent_as_ever(port: int) -> None:
+    tx, rx = ends_of(document_of(port, "TCP_SENDFILE -l -30000001", *BOTH))
+    assert tx["engine.name"] == "zerocopy" and "engine.zerocopy_sends" not in tx, tx
+    assert tx["flow.bytes_sent"] == rx["flow.bytes_received"] == rx["engine.bytes_truncated"], (tx, rx)
+
+
+def datagrams_are_accounted_for(port: int, *options: str) -> str:
+    """Of each its number is read, and no more; nothing is lost without being counted."""
+    tx, rx = ends_of(document_of(port, "UDP_STREAM", "-l", "1", *BOTH, *options))
+    assert lent_and_back(tx) == rx["udp.sent"] == tx["flow.sends"], (tx, rx)
+    assert rx["udp.received"] == rx["udp.unique"] == rx["flow.receives"], rx
+    assert rx["udp.lost"] == rx["udp.sent"] - rx["udp.unique"], rx
+    # What was drained behind the end counts as received, too.
+    assert rx["engine.bytes_truncated"] == rx["udp.received"] * (1400 - HEADER), rx
+    return f"{rx['udp.lost']} of {rx['udp.sent']} lost"
+
+
+def a_warm_up_does_not_count(port: int, test: str, *options: str) -> None:
+    tx, _ = ends_of(document_of(port, test, "-l", "1", "--warm-up", "0.3", *BOTH, *options))
+    lent_and_back(tx)
+
+
+def interrupted(port: int, test: str, *options: str) -> str:
+    """The result of what was moved so far."""
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "60", *BOTH, *options]) as client:
+        assert client.measuring(), client.said()
+        client.signal(signal.SIGINT)
+        got = client.finish(20)
+    assert got.rc == 0 and len(got.out.splitlines()) > 1 and got.seconds < 60, got
+    return f"{got.seconds:.1f} s"
+
+
+def session_of(daemon: lib.Daemon) -> int:
+    assert lib.wait_for(lambda: bool(daemon.children()), 20), "no session"
+    return daemon.children()[0]
+
+
+def the_far_end_hangs(test: str, *options: str) -> str:
+    """It takes nothing more, and the kernel keeps what it was lent: two signals end the wait."""
+    with lib.Daemon() as daemon:
+        cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH, *options]
+        with lib.Started(cmd) as client:
+            session = session_of(daemon)
+            assert client.measuring(), client.said()
+            os.kill(session, signal.SIGSTOP)
+            time.sleep(0.3)
+            begun = time.monotonic()
+            while client.running() and time.monotonic() - begun < 20:
+                client.signal(signal.SIGINT)
+                time.sleep(0.2)
+            got = client.finish(1)
+            os.kill(session, signal.SIGCONT)
+    assert got.rc not in (0, None), got
+    lib.error_line(got, "netperf", "interrupted")
+    return f"{time.monotonic() - begun:.1f} s"
+
+
+def the_far_end_dies(test: str) -> None:
+    with lib.Daemon() as daemon:
+        cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH]
+        with lib.Started(cmd) as client:
+            session = session_of(daemon)
+            assert client.measuring(), client.said()
+            os.kill(session, signal.SIGKILL)
+            got = client.finish(20)
+    assert got.rc not in (0, None), got
+    lib.error_line(got, "netperf", "partial")
+
+
+def the_client_dies(test: str) -> None:
+    """Its session does not wait for what it was to send."""
+    with lib.Daemon() as daemon:
+        cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH]
+        with lib.Started(cmd) as client:
+            session_of(daemon)
+            assert client.measuring(), client.said()
+            client.signal(signal.SIGKILL)
+            client.finish(20)
+        assert lib.wait_for(lambda: not daemon.children(), 30), daemon.log()
+
+
+def refused(port: int, args: str, says: List[str]) -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "1", *args.split()], timeout=20)
+    assert got.rc not in (0, None), got
+    lib.error_line(got, "netperf", *says)
+
+
+def lacking() -> str:
+    """What the list says that this machine lacks."""
+    got = lib.run([lib.netperf(), "-t", "TCP_STREAM", "--engine", "list"], timeout=20)
+    row = next(row for row in got.out.splitlines() if row.split()[0] == "zerocopy")
+    return row.partition("not here: ")[2]
+
+
+def documents(report: lib.Report, port: int) -> None:
+    for test in COUNTED:
+        if "-6" in test and not os.path.exists("/proc/net/if_inet6"):
+            report.skip(f"counts agree: {test}", "no IPv6 here")
+            continue
+        report.case(f"counts agree: {test}", partial(counts_agree, port, test))
+    for test in ("TCP_STREAM", "TCP_MAERTS"):
+        for engine in ("zerocopy,", ",zerocopy"):
+            report.case(f"one end is enough: {test} {engine}", partial(one_end_is_enough, port, test, engine))
+    report.case("a file is sent as ever", partial(a_file_is_sent_as_ever, port))
+    report.cases([
+        ("datagrams are accounted for",
+         partial(datagrams_are_accounted_for, port, *lib.PACED, "--", "-m", "1400")),
+        ("a warm-up does not count: TCP_STREAM", partial(a_warm_up_does_not_count, port, "TCP_STREAM")),
+        ("a warm-up does not count: TCP_MAERTS, flows",
+         partial(a_warm_up_does_not_count, port, "TCP_MAERTS", "--flows", "4", "--threads", "2")),
+    ], 3)
+
+
+def suite(report: lib.Report) -> None:
+    lacks = lacking()
+    if lacks:
+        report.skip("zerocopy", lacks)
+        return
+    with lib.Daemon() as daemon:
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+        if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
+            report.skip("documents", "made without libjansson")
+        else:
+            documents(report, daemon.port)
+        for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"):
+            report.case(f"interrupted: {test}", partial(interrupted, daemon.port, test))
+        report.case("interrupted: TCP_MAERTS, flows", partial(interrupted, daemon.port, "TCP_MAERTS", "--flows", "4"))
+    report.case("the far end hangs: TCP_STREAM", partial(the_far_end_hangs, "TCP_STREAM"))
+    report.case("the far end hangs: TCP_STREAM, flows", partial(the_far_end_hangs, "TCP_STREAM", "--flows", "3"))
+    report.case("the far end dies: TCP_STREAM", partial(the_far_end_dies, "TCP_STREAM"))
+    report.case("the client dies: TCP_MAERTS", partial(the_client_dies, "TCP_MAERTS"))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,368 @@
+/*
+ * The engine `zerocopy`: what is lent to the kernel, and that nothing of it is touched, or left
+ * there, before it comes back.
+ */
+#include "bench/engine/zerocopy.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "bench/tally.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
+
+static uint64_t
+seen(const _Atomic uint64_t *shown)
+{
+	return np_seen(shown);
+}
+
+/* ---- Messages of the error queue ---- */
+
+struct control {
+	_Alignas(struct cmsghdr) char room[256];
+	struct msghdr m;
+};
+
+static void
+put(struct control *c, int level, int type, const struct sock_extended_err *e, size_t cut)
+{
+	struct cmsghdr *h = (struct cmsghdr *)(c->room + c->m.msg_controllen);
+
+	h->cmsg_level = level;
+	h->cmsg_type = type;
+	h->cmsg_len = CMSG_LEN(sizeof(*e)) - cut;
+	memcpy(CMSG_DATA(h), e, sizeof(*e));
+	c->m.msg_control = c->room;
+	c->m.msg_controllen += CMSG_SPACE(sizeof(*e));
+}
+
+static void
+only_what_is_of_zero_copy_counts(void **state)
+{
+	const struct sock_extended_err other = { .ee_origin = SO_EE_ORIGIN_ICMP, .ee_info = 9 };
+	struct sock_extended_err e = { .ee_origin = SO_EE_ORIGIN_ZEROCOPY,
+				       .ee_info = UINT32_MAX,
+				       .ee_data = 3 };
+	struct control c = { .m = { 0 } };
+	struct np_released r;
+
+	(void)state;
+	assert_false(np_released_of(&c.m, &r));
+	put(&c, SOL_IP, IP_RECVERR, &other, 0);
+	put(&c, SOL_IP, IP_TTL, &e, 0);
+	put(&c, SOL_IP, IP_RECVERR, &e, 4);
+	assert_false(np_released_of(&c.m, &r));
+	put(&c, SOL_IPV6, IPV6_RECVERR, &e, 0);
+	assert_true(np_released_of(&c.m, &r));
+	assert_true(r.first == UINT32_MAX && r.last == 3 && !r.copied);
+	c.m.msg_controllen -= 20; /* as the kernel cuts it off */
+	assert_false(np_released_of(&c.m, &r));
+	memset(&c, 0, sizeof(c));
+	e.ee_code = SO_EE_CODE_ZEROCOPY_COPIED;
+	put(&c, SOL_IP, IP_RECVERR, &e, 0);
+	assert_true(np_released_of(&c.m, &r) && r.copied);
+	memset(&c, 0, sizeof(c));
+	e.ee_errno = ENOMSG;
+	put(&c, SOL_IP, IP_RECVERR, &e, 0);
+	assert_false(np_released_of(&c.m, &r));
+}
+
+/* ---- What is lent ---- */
+
+static uint32_t
+released(struct np_lent *l, uint32_t first, uint32_t last)
+{
+	const struct np_released r = { .first = first, .last = last };
+
+	return np_lent_release(l, &r);
+}
+
+static void
+numbers_wrap_around(void **state)
+{
+	bool held[4] = { false };
+	struct np_lent l = { .next = UINT32_MAX - 1, .depth = 4, .held = held };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_false(held[np_lent_slot(&l)]);
+		np_lent_add(&l);
+	}
+	assert_true(held[0] && held[1] && held[2] && held[3] && l.count == 4 && l.next == 2);
+	assert_int_equal(released(&l, 0, 0), 1); /* not in turn */
+	assert_true(!held[0] && l.count == 3);
+	assert_int_equal(released(&l, UINT32_MAX - 1, 0), 2); /* one of them is back already */
+	assert_true(!held[2] && !held[3] && held[1] && l.count == 1);
+	assert_int_equal(released(&l, UINT32_MAX - 1, 1), 1);
+	assert_int_equal(l.count, 0);
+}
+
+static void
+what_is_not_lent_is_not_released(void **state)
+{
+	bool held[2] = { false };
+	struct np_lent l = { .next = 10, .depth = 2, .held = held };
+
+	(void)state;
+	np_lent_add(&l);
+	np_lent_add(&l);
+	assert_int_equal(released(&l, 9, 11), 0);  /* more than there are slots */
+	assert_int_equal(released(&l, 11, 12), 0); /* not sent yet */
+	assert_int_equal(released(&l, 12, 11), 0);
+	assert_int_equal(released(&l, 11, 10), 0);
+	assert_int_equal(released(&l, 13, 13), 0);
+	assert_int_equal(l.count, 2);
+}
+
+/* What was sent in the warm-up comes back later. */
+static void
+a_warm_up_does_not_count(void **state)
+{
+	bool held[4] = { false };
+	struct np_lent l = { .depth = 4, .held = held };
+
+	(void)state;
+	np_lent_add(&l);
+	np_lent_add(&l);
+	l.since = 0;
+	np_lent_add(&l);
+	assert_int_equal(released(&l, 0, 2), 1);
+	assert_int_equal(l.count, 0);
+}
+
+/* ---- Both ends ---- */
+
+static void
+skip_unless_zerocopy(void)
+{
+	const char *lacks = np_engine_zerocopy.lacks();
+
+	if (lacks != NULL) {
+		print_message("%s\n", lacks);
+		skip();
+	}
+}
+
+static const struct np_engine *client_engine, *server_engine;
+static uint32_t flows, threads;
+
+static void
+choose(struct np_plan *p)
+{
+	p->near.place.engine = client_engine;
+	p->far.place.engine = server_engine;
+	p->flows = flows;
+	p->near.place.threads = p->far.place.threads = threads;
+	p->near.call.send_size = p->far.call.send_size = 3000;
+}
+
+static uint64_t
+counted(const struct np_run *run, enum np_engine_count what)
+{
+	uint64_t sum = 0;
+
+	NP_EACH_WORKER (w, run) {
+		sum += w->engine_count[what];
+	}
+	return sum;
+}
+
+/* Over lo the kernel copies all that it was lent, when that is received. */
+static void
+check_transmitter(const struct np_run *run)
+{
+	uint64_t sends = np_counts_of(run).sends;
+
+	assert_int_equal(counted(run, NP_E_LENT) + counted(run, NP_E_REFUSED), sends);
+	assert_int_equal(counted(run, NP_E_RELEASED), counted(run, NP_E_LENT));
+	assert_int_equal(counted(run, NP_E_COPIED), counted(run, NP_E_RELEASED));
+	assert_int_equal(counted(run, NP_E_TRUNCATED), 0);
+}
+
+static void
+run_pair(const char *bench, int64_t length)
+{
+	const struct np_run *tx, *rx;
+	struct ends e;
+
+	ends_open(&e, np_bench_find(bench), AF_INET, -length, choose);
+	tx = &e.client.run;
+	rx = &e.server.run;
+	if (tx->plan->role != NP_LEAD) {
+		tx = &e.server.run;
+		rx = &e.client.run;
+	}
+	ends_run(&e, 0);
+	assert_int_equal(np_counts_of(tx).sent, np_counts_of(rx).received);
+	assert_true(np_counts_of(tx).sent >= (uint64_t)length);
+	if (np_engine_of(tx->plan) == &np_engine_zerocopy && strcmp(bench, "TCP_SENDFILE") != 0) {
+		check_transmitter(tx);
+	}
+	if (np_engine_of(rx->plan) == &np_engine_zerocopy) {
+		assert_int_equal(counted(rx, NP_E_TRUNCATED), np_counts_of(rx).received);
+	}
+	assert_int_equal(e.client.allocated, 0);
+	assert_int_equal(e.server.allocated, 0);
+	ends_free(&e);
+}
+
+static void
+both_ends_count_the_same(void **state)
+{
+	static const char *const benches[] = { "TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE" };
+	static const struct np_engine *const others[] = { NULL, &np_engine_zerocopy,
+							  &np_engine_epoll };
+
+	(void)state;
+	skip_unless_zerocopy();
+	for (size_t i = 0; i < LEN(benches); i++) {
+		for (size_t j = 0; j < LEN(others); j++) {
+			flows = threads = 1;
+			client_engine = &np_engine_zerocopy;
+			server_engine = others[j];
+			run_pair(benches[i], 3000000);
+			client_engine = others[j];
+			server_engine = &np_engine_zerocopy;
+			run_pair(benches[i], 3000000);
+		}
+		client_engine = server_engine = &np_engine_zerocopy;
+		flows = 5;
+		run_pair(benches[i], 3000000);
+		threads = 2;
+		run_pair(benches[i], 3000000);
+		threads = 5;
+		run_pair(benches[i], 3000000);
+	}
+}
+
+/* So few that no queue drops any. */
+static void
+datagrams_are_told_apart(void **state)
+{
+	(void)state;
+	skip_unless_zerocopy();
+	flows = threads = 1;
+	client_engine = server_engine = &np_engine_zerocopy;
+	run_pair("UDP_STREAM", 60000);
+	flows = 3;
+	run_pair("UDP_STREAM", 60000);
+}
+
+/* ---- A far end that takes nothing ---- */
+
+static void
+nothing_is_left_in_the_kernel(void **state)
+{
+	struct np_addr at;
+	struct end e = { .rc = -1 };
+	int silent = bound_socket(AF_INET, SOCK_STREAM, &at), taken;
+	const struct np_worker *w;
+
+	(void)state;
+	skip_unless_zerocopy();
+	assert_int_equal(listen(silent, 1), 0);
+	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 0);
+	e.plan.near.place.engine = &np_engine_zerocopy;
+	e.plan.near.call.send_size = 100000;
+	end_open(&e);
+	w = e.run.worker;
+	end_aim(&e, &at);
+	end_start(&e);
+	assert_int_equal(sem_wait(&e.looping), 0);
+	taken = accept(silent, NULL, NULL);
+	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC);
+	     seen(&w->count->sends) < 2 && np_now() < until;) {
+		usleep(1000);
+	}
+	assert_true(seen(&w->count->sends) >= 2);
+	end_hang_up(&e);
+	end_join(&e);
+	assert_int_equal(w->engine_count[NP_E_RELEASED], w->engine_count[NP_E_LENT]);
+	assert_non_null(w->send_ring.memory);
+	end_free(&e);
+	close(taken);
+	close(silent);
+}
+
+/* ---- Where it is refused ---- */
+
+static const char *
+why_not(const char *bench, void (*change)(struct np_plan *p))
+{
+	struct np_plan p;
+
+	client_params(&p, np_bench_find(bench), AF_INET, 1);
+	if (change != NULL) {
+		change(&p);
+	}
+	return np_engine_zerocopy.why_not(&p);
+}
+
+static void
+by_write(struct np_plan *p)
+{
+	p->use_write = true;
+}
+
+static void
+touched(struct np_plan *p)
+{
+	p->near.call.dirty = 1;
+}
+
+static void
+spliced(struct np_plan *p)
+{
+	p->copy_avoidance = true;
+}
+
+static void
+it_says_where_it_can_not(void **state)
+{
+	static const char *const benches[] = { "TCP_STREAM", "TCP_MAERTS", "UDP_STREAM",
+					       "TCP_SENDFILE" };
+	static const char *const others[] = { "TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC", "TCP_MSS" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(benches); i++) {
+		assert_null(why_not(benches[i], NULL));
+	}
+	for (size_t i = 0; i < LEN(others); i++) {
+		assert_has(why_not(others[i], NULL), "streams");
+	}
+	assert_has(why_not("STREAM_STREAM", NULL), "TCP and UDP");
+	assert_has(why_not("DG_STREAM", NULL), "TCP and UDP");
+	assert_has(why_not("DLCL_STREAM", NULL), "TCP and UDP");
+	assert_has(why_not("TCP_STREAM", by_write), "-I");
+	assert_null(why_not("TCP_MAERTS", by_write));
+	assert_has(why_not("TCP_MAERTS", touched), "-k");
+	assert_null(why_not("TCP_STREAM", touched));
+	assert_has(why_not("TCP_MAERTS", spliced), "-V");
+	assert_null(why_not("TCP_STREAM", spliced));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_is_of_zero_copy_counts),
+		cmocka_unit_test(numbers_wrap_around),
+		cmocka_unit_test(what_is_not_lent_is_not_released),
+		cmocka_unit_test(a_warm_up_does_not_count),
+		cmocka_unit_test(both_ends_count_the_same),
+		cmocka_unit_test(datagrams_are_told_apart),
+		cmocka_unit_test(nothing_is_left_in_the_kernel),
+		cmocka_unit_test(it_says_where_it_can_not),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
