@@ -323,6 +323,20 @@ cpu_words(const struct np_thread_facts *t, const char *whose)
 	return w;
 }
 
+/* What an engine has thrown away in the kernel its receiver did not copy. */
+static struct words
+reader_words(FACTS)
+{
+	const char *whose = f->discards ? "discarding" : "reading";
+	struct words w = cpu_words(&f->reader, f->in->transactions ? "responding" : whose);
+
+	if (f->discards) {
+		np_text_add(w.text, sizeof(w.text), strlen(w.text),
+			    ", and copied none of the data");
+	}
+	return w;
+}
+
 static struct words
 softirq_words(FACTS)
 {
@@ -395,8 +409,7 @@ rule_sender_cpu(FACTS, struct verdict *v)
 	       f->in->transactions ? "client's" : "sender's",
 	       cpu_words(&f->sender, f->in->transactions ? "requesting" : "sending").text);
 	if (busy(&f->reader) >= BUSY) {
-		add(v->doubts, "the receiver was busy, too: %s",
-		    cpu_words(&f->reader, f->in->transactions ? "responding" : "reading").text);
+		add(v->doubts, "the receiver was busy, too: %s", reader_words(f).text);
 	}
 }
 
@@ -505,7 +518,7 @@ rule_receive_window(FACTS, struct verdict *v)
 	} else if (busy(&f->reader) >= BUSY || (f->inq_waits >= 0.4 && f->reader.idle < 0.3)) {
 		decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: %s", share.text,
-		       cpu_words(&f->reader, "reading").text);
+		       reader_words(f).text);
 	} else if (reader_sleeps(f)) {
 		decide(v, NP_LIMIT_READER_SLOW, score, f->rwnd,
 		       "limited by the receiver's window for %s of the time: the reading process "
@@ -530,7 +543,7 @@ rule_reader(FACTS, struct verdict *v)
 	if (reader_cpu_score(f) >= ENOUGH) {
 		decide(v, NP_LIMIT_RECEIVER_CPU, reader_cpu_score(f), busy(&f->reader),
 		       "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
-		       cpu_words(&f->reader, f->in->transactions ? "responding" : "reading").text);
+		       reader_words(f).text);
 		if (f->tx == NULL) {
 			add(v->doubts, "what the sender was busy with is not known");
 		}
@@ -578,7 +591,7 @@ rule_udp_buffer(FACTS, struct verdict *v)
 	       "limited by the receive buffer: full at %s, it dropped %.0f datagrams, %s of what "
 	       "was sent; %s",
 	       size_words(f->receive_buffer).text, f->buffer_drops, share_words(f->lost_share).text,
-	       cpu_words(&f->reader, "reading").text);
+	       reader_words(f).text);
 }
 
 static void
@@ -639,7 +652,7 @@ rule_mtu(FACTS, struct verdict *v)
 		return;
 	}
 	by = score <= sender   ? cpu_words(&f->sender, "sending")
-	     : score <= reader ? cpu_words(&f->reader, "reading")
+	     : score <= reader ? reader_words(f)
 			       : softirq_words(f);
 	score = score > 0 ? score + 0.02 : 0;
 	if (f->in->lossy) {
@@ -883,7 +896,7 @@ unclear(FACTS, const struct verdict *best, struct verdict *v)
 		add(v->sentence, "%s", cpu_words(&f->sender, "sending").text);
 	}
 	if (!isnan(f->reader.cpu) || f->reader.spins) {
-		add(v->sentence, "%s", cpu_words(&f->reader, "reading").text);
+		add(v->sentence, "%s", reader_words(f).text);
 	}
 	if (f->rwnd >= 0) {
 		add(v->sentence, "the receiver's window held it up for %s of the time",

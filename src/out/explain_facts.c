@@ -490,6 +490,7 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	look_at_thread(f->rx, &f->reader);
 	look_at_tcp(f);
 	look_at_queue(f);
+	f->discards = number(f->rx, "engine.bytes_truncated") > 0;
 	if (in->lossy) {
 		look_at_datagrams(f);
 	}

@@ -45,6 +45,7 @@ struct np_facts_of_test {
 	double inq_waits;      /* share of samples with a quarter of the buffer or more to read */
 	double inq_left;       /* share of samples with anything to read */
 	double receive_buffer; /* SO_RCVBUF */
+	bool discards;         /* what came was thrown away in the kernel, uncopied */
 
 	/* Datagrams. */
 	double sent, lost; /* datagrams */
