@@ -79,22 +79,6 @@ wait_for(struct loop *l, struct np_conn *c, uint32_t events)
 	}
 }
 
-/*
- * The far end of all of a leader's connections is one test: its count is reached, or it broke. In
- * connection tests a follower's are, too.
- */
-static bool
-ends_all(const struct np_worker *w)
-{
-	const struct np_plan *p = w->run->plan;
-
-	if (w->error != 0 || (p->role == NP_LEAD && !p->pattern->transactions)) {
-		return true;
-	}
-	return (p->role == NP_LEAD || p->pattern->connection_test) &&
-	       np_seen(&w->count->transactions) >= w->budget;
-}
-
 /* One that has nothing to do any more. */
 static void
 drop_one(struct loop *l, struct np_conn *c)
@@ -112,7 +96,7 @@ end_one(struct loop *l, struct np_conn *c)
 {
 	drop_one(l, c);
 	l->ramp_ends = l->ramp_ends || c->is_up; /* who ends one of them ends the test */
-	if (ends_all(l->w)) {
+	if (np_io_ends_all(l->w)) {
 		l->live = 0;
 	}
 }
@@ -664,15 +648,13 @@ static enum np_need
 first_need(const struct np_worker *w, uint32_t number)
 {
 	const struct np_plan *p = w->run->plan;
-	bool leads = p->role == NP_LEAD;
+	enum np_need first = np_io_first_need(w, number);
+	bool rests = p->role == NP_LEAD && w->load.burst > 0 && first != NP_OVER;
 
 	if (p->ramp > 0) {
 		return p->active ? NP_CONNECT : NP_OPEN;
 	}
-	if (leads && p->pattern->transactions && number >= w->budget) {
-		return NP_OVER; /* a count of less than one a connection is for some of them */
-	}
-	return leads && w->load.burst > 0 ? w->steps->first | NP_REST : w->steps->first;
+	return rests ? first | NP_REST : first;
 }
 
 /* All that is asked of the kernel, as it is before the first turn. */

@@ -29,6 +29,32 @@ np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
 	return recv(c->fd, *buf, w->recv_size, MSG_DONTWAIT);
 }
 
+/* A count of less than one a connection is for some of them. */
+enum np_need
+np_io_first_need(const struct np_worker *w, uint32_t number)
+{
+	const struct np_plan *p = w->run->plan;
+	bool leads = p->role == NP_LEAD;
+
+	return leads && p->pattern->transactions && number >= w->budget ? NP_OVER : w->steps->first;
+}
+
+/*
+ * The far end of all of a leader's connections is one test: its count is reached, or it broke. In
+ * connection tests a follower's are, too.
+ */
+bool
+np_io_ends_all(const struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+
+	if (w->error != 0 || (p->role == NP_LEAD && !p->pattern->transactions)) {
+		return true;
+	}
+	return (p->role == NP_LEAD || p->pattern->connection_test) &&
+	       np_seen(&w->count->transactions) >= w->budget;
+}
+
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {

@@ -77,6 +77,12 @@ void np_io_rest(struct np_worker *w, struct np_conn *c);
  */
 ssize_t np_io_left(struct np_worker *w, struct np_conn *c, char **buf);
 
+/* What a worker's connection of that number needs when the window opens. */
+enum np_need np_io_first_need(const struct np_worker *w, uint32_t number);
+
+/* One of the worker's connections is over: are all of them? */
+bool np_io_ends_all(const struct np_worker *w);
+
 /* What was needed failed with errno. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 
