@@ -41,6 +41,9 @@ enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list 
 #define UDP_SEGMENT 103
 #define UDP_GRO 104
 #endif
+#ifndef SO_PREFER_BUSY_POLL
+#define SO_PREFER_BUSY_POLL 69 /* since Linux 5.11 */
+#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41 /* newer glibc names its threads' stacks by it */
 #endif
@@ -164,11 +167,13 @@ static const struct rule allowed_if[] = {
 	/* What tests set. Others would be of use to who has CAP_NET_ADMIN, as sessions may, and
 	 * SO_LINGER has whoever closes a socket last wait: the daemon, if it was passed one. */
 	OPTION(SOL_SOCKET, SO_ATTACH_FILTER),
+	OPTION(SOL_SOCKET, SO_BUSY_POLL),
 	OPTION(SOL_SOCKET, SO_DETACH_FILTER),
 	OPTION(SOL_SOCKET, SO_DEBUG),
 	OPTION(SOL_SOCKET, SO_DONTROUTE),
 	OPTION(SOL_SOCKET, SO_KEEPALIVE),
 	OPTION(SOL_SOCKET, SO_MAX_PACING_RATE),
+	OPTION(SOL_SOCKET, SO_PREFER_BUSY_POLL),
 	OPTION(SOL_SOCKET, SO_PRIORITY),
 	OPTION(SOL_SOCKET, SO_RCVBUF),
 	OPTION(SOL_SOCKET, SO_REUSEADDR),

@@ -74,6 +74,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/engine/io.c %D%/bench/engine/io.h \
 	%D%/bench/engine/null.c %D%/bench/engine/null.h \
 	%D%/bench/engine/segment.c \
+	%D%/bench/engine/spin.c \
 	%D%/bench/engine/sync.h \
 	%D%/bench/engine/syscall.h \
 	%D%/bench/engine/zerocopy.c %D%/bench/engine/zerocopy.h \

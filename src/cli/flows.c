@@ -9,6 +9,7 @@
 
 #include "bench/engine/engine.h"
 #include "net/cidr.h"
+#include "sys/affinity.h"
 #include "sys/file.h"
 
 static int
@@ -364,4 +365,18 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 	}
 	return np_fail(err, NP_EUSAGE, 0, "--engine %s: not for %s with --flows %u: %s",
 		       engine->name, cli->bench.name, p->flows, why);
+}
+
+void
+np_flows_note(const struct np_cli *cli, uint32_t sessions, FILE *out)
+{
+	const struct np_plan *p = &cli->plan;
+	const struct np_engine *engine = np_engine_of(p);
+	uint32_t threads = sessions > 1 ? sessions : np_plan_workers(p), cpus = np_cpus_usable();
+
+	if (engine->spins && cpus > 0 && threads > cpus) {
+		fprintf(out,
+			"netperf: --engine %s: %u threads that never sleep share %u processor%s\n",
+			engine->name, threads, cpus, cpus > 1 ? "s" : "");
+	}
 }

@@ -16,4 +16,10 @@ int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
 /* May it take so many sessions at once? The daemon is known by now. */
 int np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err);
 
+/*
+ * What the result has to be read with: more of this end's threads never sleep than there are
+ * processors for them.
+ */
+void np_flows_note(const struct np_cli *cli, uint32_t sessions, FILE *out);
+
 #endif

@@ -248,6 +248,7 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	np_show_sessions(cli, &s->client, sessions);
+	np_flows_note(cli, sessions, stderr);
 	if (cli->output.debug > 0) {
 		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
 		s->client.hooks.agreed = show_agreed;

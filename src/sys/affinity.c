@@ -84,3 +84,16 @@ np_cpu_bound(void)
 	}
 	return bound;
 }
+
+uint32_t
+np_cpus_usable(void)
+{
+	struct np_cpus may;
+	uint32_t count = 0;
+
+	np_cpus_save(&may);
+	for (size_t i = 0; may.known && i < sizeof(may.words) / sizeof(may.words[0]); i++) {
+		count += (uint32_t)__builtin_popcountl(may.words[i]);
+	}
+	return count;
+}

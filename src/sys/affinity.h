@@ -5,6 +5,7 @@
 #define NP_SYS_AFFINITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/cpulist.h"
 #include "base/err.h"
@@ -32,5 +33,8 @@ int np_cpus_leave_out(struct np_cpu_turns *t);
 
 /* The only processor that the calling thread may run on; -1: there are several. */
 int np_cpu_bound(void);
+
+/* How many processors the calling thread may run on; 0: not known. */
+uint32_t np_cpus_usable(void);
 
 #endif

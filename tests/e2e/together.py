@@ -16,7 +16,7 @@ from typing import List, NamedTuple
 # The long ones first.
 SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
           "evidence", "explain", "syslog", "json_doc", "strangers", "daemon", "connections", "interop_more",
-          "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "ramp", "placement",
+          "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
           "interim", "crowd", "torture", "ceilings", "zerocopy", "tree")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status

@@ -60,8 +60,16 @@ one_flow_blocks_and_many_wait(void **state)
 	assert_ptr_equal(np_engine_of(&p), &np_engine_sync);
 	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
 	assert_null(np_engine_epoll.why_not(&p));
+	assert_non_null(np_engine_spin.why_not(&p));
 	client_params(&p, np_bench_find("TCP_MSS"), AF_INET, 1);
 	assert_non_null(np_engine_epoll.why_not(&p));
+	assert_non_null(np_engine_spin.why_not(&p));
+	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 1);
+	p.flows = 100;
+	assert_null(np_engine_spin.why_not(&p));
+	assert_false(np_engine_blocks(&np_engine_spin, &p));
+	p.ramp = 10;
+	assert_non_null(np_engine_spin.why_not(&p));
 }
 
 /* ---- null ---- */
@@ -287,6 +295,30 @@ joined_datagrams_are_counted_one_by_one(void **state)
 	}
 }
 
+/* Few messages: on a machine that has no processor left who spins is in the far end's way. */
+static void
+one_that_spins_counts_the_same(void **state)
+{
+	static const struct np_engine *const others[] = { &np_engine_sync, &np_engine_epoll,
+							  &np_engine_spin };
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		client_engine = i % 2 == 0 ? &np_engine_spin : others[i / 2];
+		server_engine = i % 2 == 0 ? others[i / 2] : &np_engine_spin;
+		for (burst = 0; burst <= 5; burst += 5) {
+			run_pair("TCP_RR", 50);
+			run_pair("UDP_RR", 50);
+			run_pair("STREAM_RR", 50);
+			run_pair("DG_RR", 50);
+		}
+		burst = 0;
+		run_pair("TCP_STREAM", 1000000);
+		run_pair("TCP_MAERTS", 1000000);
+		run_pair("DG_STREAM", 10000);
+	}
+}
+
 /* More than a socket buffer holds. */
 static void
 make_big(struct np_plan *p)
@@ -318,6 +350,31 @@ messages_in_parts_are_whole(void **state)
 	ends_free(&e);
 }
 
+/*
+ * Several in flight that no buffer holds: who only sends would have the far end wait for room, and
+ * wait for it.
+ */
+static void
+responses_are_taken_while_there_is_no_room(void **state)
+{
+	static const struct np_engine *const far[] = { &np_engine_sync, &np_engine_spin };
+
+	(void)state;
+	client_engine = &np_engine_spin;
+	burst = 3;
+	for (size_t i = 0; i < 2; i++) {
+		struct ends e;
+
+		server_engine = far[i];
+		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -9, make_big);
+		ends_run(&e, 0);
+		assert_int_equal(seen(&e.client.run.worker->count->transactions), 9);
+		assert_int_equal(seen(&e.server.run.worker->count->transactions), 9);
+		assert_int_equal(seen(&e.client.run.worker->count->sends), 9);
+		ends_free(&e);
+	}
+}
+
 /* A call that blocks has no business to return that: the test must not end as if all were well. */
 static void
 blocked_is_an_error_where_calls_block(void **state)
@@ -337,15 +394,15 @@ blocked_is_an_error_where_calls_block(void **state)
 
 /* Nobody answers: the wait ends when the client is told so, and not before. */
 static void
-a_wait_for_events_is_ended(void **state)
+wait_for_nobody(const struct np_engine *engine, uint32_t in_flight)
 {
 	struct np_addr at;
 	struct end e = { .rc = -1 };
 	int silent = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
-	(void)state;
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 0);
-	e.plan.near.place.engine = &np_engine_epoll;
+	e.plan.near.place.engine = engine;
+	e.plan.burst = in_flight;
 	e.plan.timeout_ms = 10;
 	end_open(&e);
 	end_aim(&e, &at);
@@ -362,6 +419,15 @@ a_wait_for_events_is_ended(void **state)
 	assert_int_equal(seen(&e.run.worker->count->transactions), 0);
 	end_free(&e);
 	close(silent);
+}
+
+static void
+a_wait_for_events_is_ended(void **state)
+{
+	(void)state;
+	wait_for_nobody(&np_engine_epoll, 0);
+	wait_for_nobody(&np_engine_spin, 0);
+	wait_for_nobody(&np_engine_spin, 4);
 }
 
 /* ---- Several connections ---- */
@@ -414,7 +480,6 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	struct np_sample sample;
 	struct ends e;
 
-	client_engine = server_engine = NULL;
 	burst = 0;
 	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_flows);
 	assert_false(np_sampler_take(&e.client.run, &sample)); /* it is asked for the first time */
@@ -439,9 +504,14 @@ static void
 flows_add_up_and_are_looked_at(void **state)
 {
 	(void)state;
+	client_engine = server_engine = NULL;
 	run_flows("TCP_RR", 1000, true);
 	run_flows("UDP_RR", 1000, false);
 	run_flows("TCP_STREAM", 3000000, true);
+	client_engine = server_engine = &np_engine_spin;
+	run_flows("TCP_RR", 103, true);
+	run_flows("UDP_RR", 103, false);
+	run_flows("TCP_STREAM", 1000000, true);
 }
 
 /* So many end marks come, and data between them, before it takes them for the end of all flows. */
@@ -647,6 +717,28 @@ series_warm_up(void **state)
 	}
 }
 
+static void
+spinning_ends_warm_up(void **state)
+{
+	static const char *const benches[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "TCP_MAERTS" };
+
+	(void)state;
+	client_engine = server_engine = &np_engine_spin;
+	client_threads = server_threads = 1;
+	for (size_t i = 0; i < 8; i++) {
+		struct ends e;
+
+		burst = i < 4 ? 0 : 3;
+		ends_open(&e, np_bench_find(benches[i % 4]), AF_INET, 1, warm_up);
+		ends_run(&e, 100 * NP_MSEC);
+		if (burst == 0) { /* what is in flight at the end is no connection's */
+			check_sum(&e.client.run);
+			check_sum(&e.server.run);
+		}
+		ends_free(&e);
+	}
+}
+
 /* Nobody listens: the end, or with -U more tries until somebody does. */
 static void
 a_series_without_a_far_end(void **state)
@@ -690,14 +782,14 @@ pace_by_events(struct np_plan *p)
 }
 
 static void
-keep_a_pace(const char *bench)
+keep_a_pace(const struct np_engine *engine, const char *bench)
 {
 	const struct np_run *c;
 	struct np_hist_summary times;
 	uint64_t window_ns;
 	struct ends e;
 
-	client_engine = server_engine = &np_engine_epoll;
+	client_engine = server_engine = engine;
 	burst = 0;
 	ends_open(&e, np_bench_find(bench), AF_INET, -8, pace_by_events);
 	ends_run(&e, 0);
@@ -706,7 +798,9 @@ keep_a_pace(const char *bench)
 	window_ns = c->window.ended_ns - c->window.started_ns;
 	assert_true(window_ns >= 3 * 15 * NP_MSEC);
 	/* What is waited for the next burst is no part of a transaction. */
-	assert_true(c->worker->paced_ns >= 2 * 15 * NP_MSEC);
+	if (engine != &np_engine_spin) { /* whose bursts may take long on a busy machine */
+		assert_true(c->worker->paced_ns >= 2 * 15 * NP_MSEC);
+	}
 	np_hist_summarise(c->worker->hist, &times);
 	assert_true(8 * times.mean + (double)c->worker->paced_ns <= 1.02 * (double)window_ns);
 	ends_free(&e);
@@ -716,8 +810,39 @@ static void
 events_keep_a_pace(void **state)
 {
 	(void)state;
-	keep_a_pace("TCP_RR");
-	keep_a_pace("TCP_CRR");
+	keep_a_pace(&np_engine_epoll, "TCP_RR");
+	keep_a_pace(&np_engine_epoll, "TCP_CRR");
+	keep_a_pace(&np_engine_spin, "TCP_RR");
+	keep_a_pace(&np_engine_spin, "UDP_RR");
+}
+
+/* A worker's connections share its bursts; and the far end may be paced, too. */
+static void
+pace_both(struct np_plan *p)
+{
+	take_flows(p);
+	p->near.call.interval_burst = 2;
+	p->near.call.interval_us = 10000;
+	p->far.call.interval_burst = 7;
+	p->far.call.interval_us = 1000;
+}
+
+static void
+who_spins_paces_all_flows(void **state)
+{
+	const struct np_run *c;
+	struct ends e;
+
+	(void)state;
+	client_engine = server_engine = &np_engine_spin;
+	burst = 0;
+	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -12, pace_both);
+	ends_run(&e, 0);
+	c = &e.client.run;
+	check_sum(c);
+	assert_int_equal(seen(&c->worker->count->transactions), 12);
+	assert_true(c->window.ended_ns - c->window.started_ns >= 5 * 10 * NP_MSEC);
+	ends_free(&e);
 }
 
 static void
@@ -761,7 +886,9 @@ main(void)
 		cmocka_unit_test(all_engines_count_the_same),
 		cmocka_unit_test(datagrams_are_counted_by_each_pair),
 		cmocka_unit_test(joined_datagrams_are_counted_one_by_one),
+		cmocka_unit_test(one_that_spins_counts_the_same),
 		cmocka_unit_test(messages_in_parts_are_whole),
+		cmocka_unit_test(responses_are_taken_while_there_is_no_room),
 		cmocka_unit_test(blocked_is_an_error_where_calls_block),
 		cmocka_unit_test(a_wait_for_events_is_ended),
 		cmocka_unit_test(flows_add_up_and_are_looked_at),
@@ -771,8 +898,10 @@ main(void)
 		cmocka_unit_test(fewer_connections_than_series_will_do),
 		cmocka_unit_test(series_share_few_ports),
 		cmocka_unit_test(series_warm_up),
+		cmocka_unit_test(spinning_ends_warm_up),
 		cmocka_unit_test(a_series_without_a_far_end),
 		cmocka_unit_test(events_keep_a_pace),
+		cmocka_unit_test(who_spins_paces_all_flows),
 	};
 
 	np_drive_prepare();

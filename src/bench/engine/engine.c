@@ -8,9 +8,9 @@
 #include "bench/run.h"
 
 /* The first one is the usual one of a single connection a worker, the second of many. */
-static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll,
-						   &np_engine_batch, &np_engine_segment,
-						   &np_engine_zerocopy };
+static const struct np_engine *const engines[] = { &np_engine_sync,     &np_engine_epoll,
+						   &np_engine_batch,    &np_engine_segment,
+						   &np_engine_zerocopy, &np_engine_spin };
 
 enum { SYNC, EPOLL };
 
@@ -119,5 +119,8 @@ np_engine_put(const struct np_run *run, struct np_bag *into)
 		if (sum > 0) {
 			np_bag_int(into, (int64_t)sum, "engine.%s", names[i]);
 		}
+	}
+	if (np_engine_of(run->plan)->put != NULL) {
+		np_engine_of(run->plan)->put(run, into);
 	}
 }

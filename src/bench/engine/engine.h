@@ -47,6 +47,7 @@ enum np_engine_count {
 struct np_engine {
 	const char *name; /* what --engine takes */
 	const char *help; /* for --engine list */
+	bool spins;       /* its threads never sleep: each takes a processor */
 	/* Why this engine can't drive an end of that plan; NULL: it can. */
 	const char *(*why_not)(const struct np_plan *p);
 	/* What this machine lacks for it, found by trying; NULL: nothing. NULL: it needs nothing.
@@ -81,10 +82,12 @@ struct np_engine {
 	 * (sync).
 	 */
 	int (*run)(struct np_worker *w);
+	/* What else it has to say for the evidence, when the workers are done. May be NULL. */
+	void (*put)(const struct np_run *run, struct np_bag *into);
 };
 
 extern const struct np_engine np_engine_sync, np_engine_epoll, np_engine_batch, np_engine_segment;
-extern const struct np_engine np_engine_zerocopy;
+extern const struct np_engine np_engine_zerocopy, np_engine_spin;
 
 /* The engine of that name, or NULL. */
 const struct np_engine *np_engine_find(const char *name);

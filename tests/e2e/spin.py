@@ -1,0 +1,173 @@
+"""The engine that never sleeps (--engine spin): both ends count the same by it, lost requests are given up, a test
+ends as with any other, and what it says of itself is so. Runs are tiny: on a busy machine who spins is in the way.
+"""
+
+import json
+import os
+import signal
+import socket
+import threading
+from functools import partial
+from typing import Any, List
+
+import flows
+import lib
+
+HOST = "127.0.0.1"
+PATIENCE = 60
+BOTH = ("--engine", "spin,spin")
+REFUSED = (
+    ("--engine spin -t TCP_CRR", ("--engine spin", "TCP_CRR", "before the test")),
+    ("--engine spin -t TCP_CC --flows 3", ("--engine spin", "TCP_CC", "before the test")),
+    ("--engine spin -t TCP_MSS", ("--engine spin", "connection of its own")),
+    ("--engine spin -t TCP_RR --flows 20 --ramp 10 -l 1", ("spin", "ramp")),
+)
+COUNTED = (("TCP_RR", "-l", "-200"), ("UDP_RR", "-l", "-200"), ("TCP_RR", "-l", "-203", "--flows", "5"),
+           ("TCP_RR", "-l", "-203", "--flows", "4", "--threads", "2"), ("UDP_RR", "-l", "-203", "--flows", "20"),
+           ("STREAM_RR", "-l", "-200"), ("DG_RR", "-l", "-203", "--flows", "3"))
+STREAMS = (("TCP_STREAM", "-l", "-1000000"), ("TCP_MAERTS", "-l", "-1000000"), ("TCP_SENDFILE", "-l", "-1000000"),
+           ("TCP_STREAM", "-l", "-1000000", "--flows", "3"), ("DG_STREAM", "-l", "-100000"))
+DROPS = 4                   # of so many datagrams the echo leaves out one
+
+
+def document_of(port: int, test: str, *args: str) -> Any:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "--json", *args], timeout=PATIENCE)
+    assert got.rc == 0, got
+    return json.loads(got.out)
+
+
+def refused_there(port: int) -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--engine", ",spin"],
+                  timeout=20)
+    assert got.rc not in (0, None), got
+    assert "engine spin at the daemon: it drives connections that are there before the test" in got.err, got
+
+
+def both_count(port: int, test: str, *args: str, engines: str = "spin,spin") -> str:
+    final = document_of(port, test, *args, "--engine", engines)["final"]
+    for near, far in (("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD"), ("LOCAL_BYTES_RECVD", "REMOTE_BYTES_SENT")):
+        assert final[near] == final[far], final
+    if "RR" in test:
+        assert final["LOCAL_SEND_CALLS"] == final["REMOTE_SEND_CALLS"] == -int(args[1]), final
+    return f"{final['LOCAL_BYTES_SENT']} bytes there, {final['LOCAL_BYTES_RECVD']} back"
+
+
+def it_never_sleeps(port: int) -> str:
+    """Who waits is switched away from once a transaction; who spins is not, but where it has to be."""
+    run = document_of(port, "TCP_RR", "-l", "-1000", *BOTH)["iterations"][0]
+    ends = [run[end] for end in ("near", "far")]
+    assert all(end["engine.name"] == "spin" for end in ends), ends
+    assert sum(end.get("engine.empty_calls", 0) for end in ends) > 0, ends
+    sleeps = [end["thread.switches_voluntary"] for end in ends]
+    assert max(sleeps) < 100, sleeps
+    assert all("engine.busy_poll_us" in end["unread"] for end in ends), ends
+    return f"{sleeps[0]} and {sleeps[1]} voluntary switches, {ends[0].get('engine.empty_calls', 0)} empty calls"
+
+
+def all_are_accounted_for(port: int) -> str:
+    run = document_of(port, "UDP_STREAM", "-l", "-100000", *BOTH, "--", "-m", "1000")["iterations"][0]
+    far = run["far"]
+    assert far["udp.received"] + far["udp.lost"] == run["near"]["udp.sent"] == 100, run
+    return f"{far['udp.lost']} of 100 lost"
+
+
+def the_lost_are_given_up() -> str:
+    """A service that leaves out some: each is a loss, and no other is."""
+    dropped: List[int] = [0]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as echo:
+        echo.bind((HOST, 0))
+        echo.settimeout(PATIENCE)
+
+        def serve() -> None:
+            for number in range(1, 1000):
+                data, peer = echo.recvfrom(64)
+                if data == b"end":
+                    return
+                if number % DROPS == 0:
+                    dropped[0] += 1
+                else:
+                    echo.sendto(data, peer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        got = lib.run([lib.netperf(), "-H", HOST, "-t", "UDP_RR", "-l", "-30", "-P", "0", "-N", "--engine", "spin", "--",
+                       "-e", "1", "-P", f",{echo.getsockname()[1]}", "-r", "8,8", "-k",
+                       "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,LOST_REQUESTS"], timeout=PATIENCE)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+            end.sendto(b"end", echo.getsockname())
+        thread.join()
+    assert got.rc == 0, got
+    said = dict(line.split("=") for line in got.out.split())
+    assert int(said["LOST_REQUESTS"]) == dropped[0] > 0, (said, dropped)
+    assert int(said["LOCAL_SEND_CALLS"]) == 30 + dropped[0] and said["LOCAL_RECV_CALLS"] == "30", said
+    return f"{dropped[0]} lost"
+
+
+def an_interrupt_ends_it(port: int, test: str, *args: str) -> None:
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "60", "-P", "0", *BOTH,
+                      *args]) as client:
+        assert client.measuring(), client.said()
+        client.signal(signal.SIGINT)
+        got = client.finish(20)
+    assert got.rc == 0 and got.out and not got.err, got
+
+
+def a_dead_far_end_ends_it(test: str) -> str:
+    with lib.Daemon(grace=None) as daemon:
+        with lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", "-P", "0",
+                          *BOTH]) as client:
+            assert client.measuring(), client.said()
+            for pid in daemon.children():
+                os.kill(pid, signal.SIGKILL)
+            got = client.finish(20)
+    assert got.rc not in (0, None), got
+    return lib.error_line(got, "netperf")
+
+
+def a_burst_is_paced(port: int) -> str:
+    """As many as are allowed to begin, and not one more."""
+    final = document_of(port, "TCP_RR", "-l", "1", "-b", "3", "-w", "100", "--flows", "2", *BOTH)["final"]
+    assert 0 < final["LOCAL_SEND_CALLS"] <= 33 + 3, final
+    return f"{final['LOCAL_SEND_CALLS']} requests"
+
+
+def crowded_is_said(port: int) -> str:
+    """More threads than processors: the result stands, and a line beside it."""
+    threads = len(os.sched_getaffinity(0)) + 1
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", f"-{10 * threads}", "--flows",
+                   str(threads), "--threads", str(threads), "--engine", "spin,"], timeout=PATIENCE)
+    assert got.rc == 0 and got.out, got
+    said = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "-10", "--engine", "spin,"],
+                   timeout=PATIENCE)
+    assert f"{threads} threads" in got.err and "processors" in got.err and not said.err, (got, said)
+    return got.err.strip()
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        port = daemon.port
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(flows.refused, port, args, list(says)))
+        report.case("refused: at the far end", partial(refused_there, port))
+        report.case("an interrupt ends it: TCP_STREAM", partial(an_interrupt_ends_it, port, "TCP_STREAM"))
+        report.case("an interrupt ends it: UDP_RR", partial(an_interrupt_ends_it, port, "UDP_RR", "--flows", "3"))
+        report.case("a dead far end ends it: TCP_RR", partial(a_dead_far_end_ends_it, "TCP_RR"))
+        report.case("a dead far end ends it: TCP_MAERTS", partial(a_dead_far_end_ends_it, "TCP_MAERTS"))
+        report.case("the lost are given up", the_lost_are_given_up)
+        report.case("more threads than processors", partial(crowded_is_said, port))
+        if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
+            report.skip("documents", "made without libjansson")
+            return
+        for test, *args in COUNTED + STREAMS:
+            report.case(f"both count: {test} {' '.join(args)}", partial(both_count, port, test, *args))
+        for engines in ("spin,sync", "sync,spin", "epoll,spin"):
+            report.case(f"both count: {engines}", partial(both_count, port, "TCP_RR", "-l", "-200", engines=engines))
+        report.case("it never sleeps", partial(it_never_sleeps, port))
+        report.case("all are accounted for", partial(all_are_accounted_for, port))
+        report.case("a burst is paced", partial(a_burst_is_paced, port))
+        report.case("a warm-up does not count", partial(flows.a_warm_up_does_not_count, port, "TCP_RR", "--flows", "3",
+                                                        *BOTH, *lib.PACED))
+
+
+if __name__ == "__main__":
+    lib.main(suite)
