@@ -39,7 +39,7 @@ each_engine_is_found(void **state)
 		assert_non_null(e->help);
 		assert_non_null(e->why_not);
 	}
-	assert_int_equal(count, 4);
+	assert_int_equal(count, 6);
 	assert_null(np_engine_find("warp"));
 }
 
