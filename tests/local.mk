@@ -92,6 +92,7 @@ EXTRA_DIST += \
 	%D%/e2e/daemon.py \
 	%D%/e2e/doc.py \
 	%D%/e2e/engine_list.py \
+	%D%/e2e/engines.py \
 	%D%/e2e/evidence.py \
 	%D%/e2e/explain.py \
 	%D%/e2e/faults.py \

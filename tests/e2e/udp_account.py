@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     drop: str = ""
     double: str = ""
     burst: int = 1              # length of each loss
+    block: int = 1              # datagrams of what is one packet to the rules: it is cut behind them
     host: str = IPV4
     options: Tuple[str, ...] = ("-l", f"-{COUNT * SIZE}")
     specific: Tuple[str, ...] = ("-m", str(SIZE))
@@ -53,6 +54,10 @@ PLANS = (
     Plan("over IPv6", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5", host=IPV6),
     Plan("connected, in 20 bytes", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
          options=("-l", "-20000"), specific=("-m", "20", "-n")),
+    Plan("by batches", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
+         options=("--engine", "batch", "-l", f"-{COUNT * SIZE}")),
+    Plan("in blocks", drop="numgen inc mod 5 == 3", double="numgen inc mod 7 == 5", burst=10, block=10,
+         options=("--engine", "segment", "--batch", "10", "-l", f"-{COUNT * SIZE}")),
     Plan("dirty buffers, paced", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
          options=("-l", f"-{COUNT * SIZE}", "-b", "20", "-w", "10", "-k", "100")),
 )
@@ -159,7 +164,7 @@ def attempt(lab: Small, port: int, plan: Plan) -> str:
     try:
         before = overruns(lab)
         near, far = evidence(lab, port, plan)
-        nft = counters(lab)
+        nft = {name: packets * plan.block for name, packets in counters(lab).items()}
         if overruns(lab) != before:
             raise Overrun(f"{overruns(lab) - before} datagrams overran the receiver")
         return judge(plan, near, far, nft)

@@ -200,13 +200,6 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 	}
 }
 
-/* How many messages? */
-static uint64_t
-length_of(const struct np_train *m)
-{
-	return m->bytes <= m->size ? 1 : (m->bytes + m->size - 1) / m->size;
-}
-
 /* The steps of all that came. If one of them has something to send, that is what is needed. */
 static enum np_need
 take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
@@ -218,7 +211,6 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	while (b->next < b->came && t.need != NP_OVER) {
 		const struct np_train *m = &b->in[b->next];
 
-		w->engine_count[NP_E_RECEIVED] += length_of(m);
 		if (many && m->size <= w->recv_size) {
 			b->next++;
 			t.need = w->steps->arrived_many(w, c, m->buf, m->bytes, m->size, now);
@@ -238,21 +230,39 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	return (t.sends ? NP_SEND : t.need) | t.rest;
 }
 
+/* How many messages? */
+static uint64_t
+length_of(const struct np_train *m)
+{
+	return m->bytes <= m->size ? 1 : (m->bytes + m->size - 1) / m->size;
+}
+
+/* Receive trains that have had no step yet. False with errno: none came. */
+static bool
+fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
+{
+	int came = b->calls->fetch(w, c, flags);
+
+	b->came = came > 0 ? (uint32_t)came : 0;
+	b->next = 0;
+	b->done = 0;
+	b->of = c;
+	for (uint32_t i = 0; i < b->came; i++) {
+		w->engine_count[NP_E_RECEIVED] += length_of(&b->in[i]);
+	}
+	w->engine_count[NP_E_RECEIVE_CALLS] += came > 0;
+	return came > 0;
+}
+
 static enum np_need
 batch_recv(struct np_worker *w, struct np_conn *c)
 {
 	struct np_batch *b = w->engine_own;
-	int came = b->calls->fetch(w, c, 0);
 	enum np_need need;
 
-	if (came < 0) {
+	if (!fetch(w, c, b, 0)) {
 		return failed(w, c, NP_RECV);
 	}
-	w->engine_count[NP_E_RECEIVE_CALLS]++;
-	b->came = (uint32_t)came;
-	b->next = 0;
-	b->done = 0;
-	b->of = c;
 	need = take_messages(w, c, b);
 	return need == NP_RECV && !b->may_be_more ? NP_RECV | NP_BLOCKED : need;
 }
@@ -262,16 +272,8 @@ batch_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
 	struct np_batch *b = w->engine_own;
 
-	if (b->of != c || b->next == b->came) {
-		int came = b->calls->fetch(w, c, MSG_DONTWAIT);
-
-		b->came = came > 0 ? (uint32_t)came : 0;
-		b->next = 0;
-		b->done = 0;
-		b->of = c;
-		if (came <= 0) {
-			return -1;
-		}
+	if ((b->of != c || b->next == b->came) && !fetch(w, c, b, MSG_DONTWAIT)) {
+		return -1;
 	}
 	return (ssize_t)next_message(w, b, buf);
 }

@@ -1,0 +1,216 @@
+"""The engines (--engine) over real sockets, a row of CASES each: both ends count the same, and the evidence proves
+that the way was taken. What excludes an engine is refused in a line.
+"""
+
+import json
+from functools import partial
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+import lib
+
+HOST = "127.0.0.1"
+PATIENCE = 60
+AT_ONCE = 4
+
+Bag = Dict[str, Any]
+
+
+class Case(NamedTuple):
+    """A counted test, so small that no socket buffer drops any of it."""
+    engine: str             # of --engine
+    test: str               # and its options behind --
+    args: str = ""          # netperf's
+    host: str = HOST
+
+
+STREAM, RR = "UDP_STREAM -- -m 500", "UDP_RR -- -r 64,32"
+BURSTS = f"{RR} -b 20"
+
+
+def datagrams(engine: str) -> "Tuple[Case, ...]":
+    """Of an engine that carries several datagrams a call."""
+    return (
+        Case(engine, STREAM), Case(f"{engine},", STREAM), Case(f",{engine}", STREAM),
+        Case(f"{engine},epoll", STREAM), Case(f"epoll,{engine}", BURSTS),
+        Case(engine, RR), Case(engine, BURSTS), Case(f"{engine},", BURSTS), Case(f",{engine}", BURSTS),
+        Case(engine, STREAM, host="::1"), Case(engine, BURSTS, host="::1"),
+        Case(engine, f"{STREAM} -n"), Case(engine, f"{STREAM} -N"),
+        Case(engine, STREAM, "-b 20 -w 2"), Case(engine, BURSTS, "-b 20 -w 2"),
+        Case(engine, STREAM, "-k 50,50"), Case(engine, STREAM, "--batch 7"), Case(engine, BURSTS, "--batch 7"),
+        Case(engine, STREAM, "--flows 5 --threads 2"), Case(engine, BURSTS, "--flows 6 --threads 2,3"),
+        Case(engine, STREAM, "--flows 3 --threads 3"), Case(engine, RR, "--flows 100"),
+        Case(engine, RR, "--warm-up 0.2"), Case(engine, BURSTS, "--warm-up 0.2 --flows 4"),
+        Case(engine, "UDP_RR -- -r 1000,60"),
+    )
+
+
+CASES = (
+    *datagrams("batch"), Case("batch", "DG_STREAM -- -m 500"), Case("batch", "DG_RR -- -r 64,32"),
+    Case("batch", "DG_STREAM -- -m 500", "--flows 4"),
+    *datagrams("segment"), Case("segment", "UDP_STREAM -- -m 1000", "--segment-size 100"),
+    Case("segment", "UDP_STREAM", "--segment-size 100"), Case("segment,batch", STREAM), Case("batch,segment", BURSTS),
+    Case("segment", "UDP_RR -- -r 60,1000 -b 30"),
+)
+
+# Options, and what the line about them says.
+REFUSED = (
+    ("--engine batch -t TCP_STREAM", ("--engine batch", "TCP_STREAM", "datagrams")),
+    ("--engine segment -t TCP_RR", ("--engine segment", "TCP_RR", "datagrams")),
+    ("--engine segment -t DG_STREAM", ("--engine segment", "DG_STREAM", "UDP")),
+    ("--engine batch -t UDP_STREAM -j", ("--engine batch", "time of each message")),
+    ("--engine segment -t UDP_RR -- -B 127.0.0.1", ("--engine segment", "-B")),
+    ("--batch 0 --engine batch -t UDP_RR", ("--batch", "1 to 1024")),
+    ("--segment-size 100 -t UDP_STREAM", ("--segment-size", "--engine segment")),
+    ("--segment-size 0 --engine segment -t UDP_STREAM", ("--segment-size", "1 to 65507")),
+    ("--segment-size 100 --engine segment -t UDP_RR", ("--segment-size", "UDP_RR", "-r")),
+    ("--segment-size 100 --engine segment -t UDP_STREAM -- -m 99", ("--segment-size 100", "99 bytes", "-m")),
+)
+
+
+def name_of(case: Case) -> str:
+    return " ".join(part for part in (case.engine, case.test, case.args, case.host) if part and part != HOST)
+
+
+def run(port: int, case: Case, length: str) -> "Tuple[Bag, Bag]":
+    """What both ends say of it."""
+    name, *specific = case.test.split()
+    got = lib.run([lib.netperf(), "-H", case.host, "-p", str(port), "-t", name, "-l", length, "--engine", case.engine,
+                   "--json", *case.args.split(), *specific], timeout=PATIENCE)
+    assert got.rc == 0, got
+    one = json.loads(got.out)["iterations"][0]
+    near, far = ({name: value for name, value in one[end].items() if name.startswith(("flow.", "engine.", "udp."))}
+                 for end in ("near", "far"))
+    return near, far
+
+
+# --- proofs: what an end's evidence has to say if the engine drove it; `sends`: it sent several in a row ---
+
+def several_a_call(bag: Bag, sends: bool) -> None:
+    # What is under way when a warm-up ends counts as sent, but was not sent by a call that counts.
+    assert bag.get("engine.messages_sent", 0) <= bag["flow.sends"] <= bag.get("engine.messages_sent", 0) + 84, bag
+    assert bag.get("engine.messages_received", 0) >= bag["flow.receives"], bag
+    assert bag.get("engine.receive_calls", 0) <= bag.get("engine.messages_received", 0), bag
+    assert not sends or bag["engine.send_calls"] < bag["engine.messages_sent"], bag
+
+
+def cut_and_joined(bag: Bag, sends: bool) -> None:
+    several_a_call(bag, sends)
+    assert not sends or 0 < bag["engine.segmented_sends"] <= bag["engine.send_calls"], bag
+
+
+PROOFS: "Dict[str, Callable[[Bag, bool], None]]" = {"batch": several_a_call, "segment": cut_and_joined}
+
+
+def prove(bag: Bag, engine: str, sends: bool) -> None:
+    assert not engine or bag["engine.name"] == engine, bag
+    if engine in PROOFS:
+        PROOFS[engine](bag, sends)
+
+
+def engines_of(case: Case) -> "Tuple[str, str]":
+    near, comma, far = case.engine.partition(",")
+    return near, far if comma else near
+
+
+# --- cases ---
+
+def counted(port: int, case: Case) -> str:
+    """As many at both ends, and as many as there were to be."""
+    transacts = "RR" in case.test.split()[0]
+    near, far = run(port, case, "-1003" if transacts else "-50000")
+    warm = "--warm-up" in case.args
+    if transacts:
+        assert near["flow.transactions"] == 1003, near
+        # At the far end a warm-up ends a moment earlier or later.
+        assert warm or far["flow.transactions"] == 1003, far
+    else:
+        assert near["flow.bytes_sent"] >= 50000, near
+        assert near["flow.bytes_sent"] == far["flow.bytes_received"], (near, far)
+        assert near["flow.sends"] == far["flow.receives"], (near, far)
+        assert far.get("udp.lost", 0) == 0, far
+    assert warm or near.get("engine.messages_sent", near["flow.sends"]) == near["flow.sends"], near
+    here, there = engines_of(case)
+    prove(near, here, "-b 20" in case.test or (not transacts and "-w" not in case.args))
+    prove(far, there, False)
+    return f"{near['flow.sends']} messages by {near.get('engine.send_calls', '?')} calls"
+
+
+def blocks_are_never_cut(port: int) -> str:
+    """Over loopback they arrive as they were sent: ten datagrams a call."""
+    near, far = run(port, Case("segment", "UDP_STREAM -- -m 1009", "--segment-size 100"), "-50000")
+    assert near["flow.sends"] == 500 and near["engine.send_calls"] == near["engine.segmented_sends"] == 50, near
+    assert far["engine.joined_receives"] == 50 and far["flow.receives"] == 500, far
+    return "500 datagrams, 50 blocks"
+
+
+def the_daemon_sends(port: int, engine: str) -> str:
+    """OMNI's stream from the daemon, by time; what is lost is what did not come."""
+    near, far = run(port, Case(engine, "OMNI -- -T udp -d recv -M 500", "-b ,20 -w ,5"), "1")
+    prove(near, engine, False)
+    prove(far, engine, False)
+    assert near["flow.receives"] + near["udp.lost"] == far["flow.sends"] > 0, (near, far)
+    return f"{far['flow.sends']} datagrams"
+
+
+def the_real_netserver(engine: str) -> None:
+    """An engine at this end is nothing that the far one has to know."""
+    try:
+        program = str(lib.real_netperf() / "netserver")
+    except LookupError as why:
+        raise lib.Skipped(str(why)) from why
+    with lib.Daemon(program=program, grace=None) as daemon:
+        for test, keys in ((STREAM, "LOCAL_SEND_CALLS,REMOTE_RECV_CALLS"), (BURSTS, "LOCAL_RECV_CALLS")):
+            name, *specific = test.split()
+            got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", name, "-P", "0", "-l",
+                           "-1003" if "RR" in name else "-50000", "--engine", f"{engine},", *specific, "-k", keys],
+                          timeout=PATIENCE)
+            counts = {line.split("=")[1] for line in got.out.split()}
+            assert got.rc == 0 and counts == ({"1003"} if "RR" in name else {"100"}), got
+
+
+def refused(port: int, args: str, says: "List[str]") -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "1", *args.split()], timeout=20)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", *says)
+
+
+def lacking() -> "Dict[str, str]":
+    """The engines that this machine can't have, and why not, as the list says it of a test that all can drive."""
+    rows = lib.run([lib.netperf(), "-t", "UDP_STREAM", "--engine", "list"], timeout=20).out.splitlines()[1:]
+    return {row.split()[0]: row.partition("; not here: ")[2] for row in rows if "; not here: " in row}
+
+
+def has_ipv6() -> bool:
+    try:
+        with lib.socket.socket(lib.socket.AF_INET6, lib.socket.SOCK_DGRAM) as s:
+            s.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for args, says in REFUSED:
+            report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
+        for engine in PROOFS:
+            if engine in lacking():
+                report.skip(f"{engine} and the real netserver", lacking()[engine])
+            else:
+                report.case(f"{engine} and the real netserver", partial(the_real_netserver, engine))
+        if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
+            report.skip("documents", "made without libjansson")
+            return
+        missing, six = lacking(), has_ipv6()
+        able = [case for case in CASES if not missing.keys() & set(engines_of(case)) and (six or case.host == HOST)]
+        if len(able) < len(CASES):
+            report.skip(f"{len(CASES) - len(able)} cases", f"{missing or 'no IPv6'}")
+        report.cases([(name_of(case), partial(counted, daemon.port, case)) for case in able], AT_ONCE)
+        for engine in PROOFS.keys() - missing.keys():
+            report.case(f"the daemon sends: {engine}", partial(the_daemon_sends, daemon.port, engine))
+        if "segment" not in missing:
+            report.case("blocks are never cut", partial(blocks_are_never_cut, daemon.port))
+
+
+if __name__ == "__main__":
+    lib.main(suite)
