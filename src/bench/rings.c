@@ -11,6 +11,8 @@
 #include "bench/run.h"
 #include "bench/sequence.h"
 
+enum { DATAGRAM_MAX = 65536 };
+
 /*
  * netperf's rule: as many buffers as fill the socket buffer and one more, at least two. An engine
  * may need more.
@@ -58,6 +60,16 @@ recv_call(const struct np_plan *p, const struct np_terms *terms, int32_t size, i
 	return call_size(p->transport, size, rcvbuf, 0, terms->call_max);
 }
 
+/* Of many buffers none is larger than a datagram of the Internet can be. */
+static size_t
+recv_room(const struct np_plan *p, size_t bytes)
+{
+	bool many = np_engine_of(p)->width != NULL && p->transport->bounded;
+	size_t most = many && p->transport->ip_protocol != 0 ? DATAGRAM_MAX : SIZE_MAX;
+
+	return bytes < most ? bytes : most;
+}
+
 int
 np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err)
 {
@@ -88,8 +100,8 @@ np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 	w->recv_size = w->whole = bytes;
 	return np_ring_make(
 	    &w->recv_ring,
-	    ring_width(run->plan, e->call.recv_width, run->end.rcvbuf, bytes, stream), bytes,
-	    e->call.recv_align, e->call.recv_offset, err);
+	    ring_width(run->plan, e->call.recv_width, run->end.rcvbuf, bytes, stream),
+	    recv_room(run->plan, bytes), e->call.recv_align, e->call.recv_offset, err);
 }
 
 static uint64_t
@@ -110,8 +122,8 @@ recv_ring_bytes(const struct np_plan *p, const struct np_terms *terms, int32_t s
 	const struct np_end *e = &p->near;
 	size_t bytes = recv_call(p, terms, size, rcvbuf);
 
-	return np_ring_bytes(ring_width(p, e->call.recv_width, rcvbuf, bytes, stream), bytes,
-			     e->call.recv_align, e->call.recv_offset);
+	return np_ring_bytes(ring_width(p, e->call.recv_width, rcvbuf, bytes, stream),
+			     recv_room(p, bytes), e->call.recv_align, e->call.recv_offset);
 }
 
 /* The sizes that the socket buffers would have. */

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tempfile
+from itertools import product
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Tuple
 
@@ -253,12 +254,12 @@ def spoil_requests(lab: Small, drop: str) -> None:
     must([*lab.client, "nft", "; ".join(lines)])
 
 
-def responses(lab: Small, port: int, drop: str, *specific: str) -> str:
+def responses(lab: Small, port: int, drop: str, engine: "Tuple[str, ...]", *specific: str) -> str:
     """Between our own ends every response belongs to its request."""
     spoil_requests(lab, drop)
     try:
         got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "UDP_RR", "-P", "0",
-                       "-l", "-120", "--", *specific, "-k", "LOCAL_SEND_CALLS,LOST_REQUESTS,"
+                       "-l", "-120", *engine, "--", *specific, "-k", "LOCAL_SEND_CALLS,LOST_REQUESTS,"
                        "DUPLICATE_RESPONSES,LATE_RESPONSES,STRAY_RESPONSES,SURPLUS_RESPONSES"], 60)
         need("status", got.rc, 0)
         found = {key: int(value) for key, value in
@@ -283,15 +284,17 @@ def surplus(lab: Small, report: lib.Report) -> None:
         report.skip("UDP_RR with the real netserver", str(why))
         return
     with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
-        spoil_requests(lab, "")
-        try:
-            got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "UDP_RR",
-                           "-l", "1", "--", "-k", "SURPLUS_RESPONSES"], 60)
-        finally:
-            must([*lab.client, "nft", "delete table netdev lab"])
-    report.check("UDP_RR with the real netserver: what is too much is told",
-                 got.rc == 0 and "SURPLUS_RESPONSES=0" not in got.out and
-                 "came twice or too late" in got.err, str(got))
+        for args in ((), ("--engine", "batch,"), ("--engine", "batch,", "--", "-b", "7"),
+                     ("--engine", "segment,", "--", "-b", "7")):
+            spoil_requests(lab, "")
+            try:
+                got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "UDP_RR",
+                               "-l", "1", *args, *(() if "--" in args else ("--",)), "-k", "SURPLUS_RESPONSES"], 60)
+            finally:
+                must([*lab.client, "nft", "delete table netdev lab"])
+            report.check(" ".join(("UDP_RR with the real netserver: what is too much is told", *args)),
+                         got.rc == 0 and "SURPLUS_RESPONSES=0" not in got.out and
+                         "came twice or too late" in got.err, str(got))
 
 
 def no_json() -> str:
@@ -315,12 +318,14 @@ def suite(report: lib.Report) -> None:
             report.case("messages of 19 bytes", lambda: too_short(lab, daemon.port))
             for args in FLOWS:
                 report.case(" ".join(args), lambda args=args: of_flows(lab, daemon.port, args))
-            for drop, specific in (("", ()), ("numgen inc mod 50 == 20", ()),
-                                   ("", ("-r", "64,64", "-b", "7")),
-                                   ("numgen inc mod 50 == 20", ("-r", "64,64", "-b", "7"))):
-                report.case(" ".join(("UDP_RR", *specific, "requests doubled", drop and "and lost")).strip(),
-                            lambda drop=drop, specific=specific:
-                            responses(lab, daemon.port, drop, *specific))
+            for engine in ((), ("--engine", "batch"), ("--engine", "segment")):
+                # Blocks of requests would be dropped in one piece.
+                bursts = ((), ("-r", "64,64", "-b", "7"))[:1 if "segment" in engine else 2]
+                for specific, drop in product(bursts, ("", "numgen inc mod 50 == 20")):
+                    words = ("UDP_RR", *engine, *specific, "requests doubled", drop and "and lost")
+                    report.case(" ".join(words).strip(),
+                                lambda drop=drop, engine=engine, specific=specific:
+                                responses(lab, daemon.port, drop, engine, *specific))
         surplus(lab, report)
 
 

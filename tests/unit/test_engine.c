@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -316,6 +317,80 @@ one_that_spins_counts_the_same(void **state)
 		run_pair("TCP_STREAM", 1000000);
 		run_pair("TCP_MAERTS", 1000000);
 		run_pair("DG_STREAM", 10000);
+	}
+}
+
+/* Answers each request twice, in one go, until an end mark comes. */
+static void *
+answer_twice(void *arg)
+{
+	int fd = *(int *)arg;
+	struct pollfd more = { .fd = fd, .events = POLLIN };
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	char buf[64];
+
+	while (poll(&more, 1, LONG_MS) > 0 &&
+	       recvfrom(fd, buf, sizeof(buf), 0, (struct sockaddr *)&from, &len) > 0) {
+		struct iovec v = { .iov_base = buf, .iov_len = 32 };
+		struct mmsghdr twice[2] = { { .msg_hdr = { .msg_name = &from,
+							   .msg_namelen = len,
+							   .msg_iov = &v,
+							   .msg_iovlen = 1 } } };
+
+		twice[1] = twice[0];
+		sendmmsg(fd, twice, 2, 0);
+	}
+	return NULL;
+}
+
+/* A second response may be in the same call as the first; it must not answer the next request. */
+static void
+run_twice(const struct np_engine *engine, uint32_t in_flight, bool ids)
+{
+	struct np_addr at;
+	struct end e = { .rc = -1 };
+	int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	const struct np_counters *count;
+	pthread_t far;
+
+	assert_int_equal(pthread_create(&far, NULL, answer_twice, &fd), 0);
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -100);
+	e.plan.near.place.engine = engine;
+	e.plan.burst = in_flight - 1;
+	e.plan.ids = ids;
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	assert_int_equal(sem_wait(&e.looping), 0);
+	pthread_join(far, NULL);
+	end_hang_up(&e);
+	end_join(&e);
+	count = e.run.worker->count;
+	assert_int_equal(seen(&count->transactions), 100);
+	assert_int_equal(seen(&count->lost), 0);
+	if (ids) {
+		assert_int_equal(seen(&count->sends), 100);
+		assert_in_range(seen(&count->duplicated), 100 - in_flight, 100);
+	}
+	end_free(&e);
+	close(fd);
+}
+
+static void
+a_second_response_answers_nothing(void **state)
+{
+	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_batch,
+							   &np_engine_segment };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		if (engines[i]->lacks == NULL || engines[i]->lacks() == NULL) {
+			run_twice(engines[i], 1, true);
+			run_twice(engines[i], 6, true);
+			run_twice(engines[i], 1, false);
+			run_twice(engines[i], 6, false);
+		}
 	}
 }
 
@@ -887,6 +962,7 @@ main(void)
 		cmocka_unit_test(datagrams_are_counted_by_each_pair),
 		cmocka_unit_test(joined_datagrams_are_counted_one_by_one),
 		cmocka_unit_test(one_that_spins_counts_the_same),
+		cmocka_unit_test(a_second_response_answers_nothing),
 		cmocka_unit_test(messages_in_parts_are_whole),
 		cmocka_unit_test(responses_are_taken_while_there_is_no_room),
 		cmocka_unit_test(blocked_is_an_error_where_calls_block),

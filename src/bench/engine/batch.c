@@ -88,7 +88,7 @@ static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 
 /* So many messages in the buffers of a ring, one in each. NULL: no memory. */
 static struct mmsghdr *
-headers_of(const struct np_ring *ring, size_t size, uint32_t count)
+headers_of(const struct np_ring *ring, uint32_t count)
 {
 	/* The vectors stand behind the headers. */
 	struct mmsghdr *h = calloc(count, sizeof(*h) + sizeof(struct iovec));
@@ -96,7 +96,7 @@ headers_of(const struct np_ring *ring, size_t size, uint32_t count)
 	const struct np_slot *slot = ring->slots;
 
 	for (uint32_t i = 0; i < count && h != NULL; i++, slot = slot->next) {
-		v[i] = (struct iovec){ .iov_base = slot->buf, .iov_len = size };
+		v[i] = (struct iovec){ .iov_base = slot->buf, .iov_len = ring->size };
 		h[i].msg_hdr.msg_iov = &v[i];
 		h[i].msg_hdr.msg_iovlen = 1;
 	}
@@ -125,7 +125,7 @@ take_out(struct np_worker *w, struct batch *b, uint32_t count)
 	}
 	b->turns.most_out = count;
 	b->turns.out = calloc(count, sizeof(*b->turns.out));
-	b->out = headers_of(&w->send_ring, w->send_size, count);
+	b->out = headers_of(&w->send_ring, count);
 	for (uint32_t i = 0; i < count && b->turns.out != NULL; i++, slot = slot->next) {
 		b->turns.out[i].buf = slot->buf;
 	}
@@ -142,7 +142,7 @@ take_in(struct np_worker *w, struct batch *b, uint32_t count)
 	}
 	b->turns.most_in = count;
 	b->turns.in = calloc(count, sizeof(*b->turns.in));
-	b->in = headers_of(&w->recv_ring, w->recv_size, count);
+	b->in = headers_of(&w->recv_ring, count);
 	for (uint32_t i = 0; i < count && b->turns.in != NULL; i++, slot = slot->next) {
 		b->turns.in[i].buf = slot->buf;
 	}
@@ -169,15 +169,16 @@ batch_close(struct np_worker *w)
 static int
 batch_open(struct np_worker *w, struct np_err *err)
 {
+	const struct np_plan *p = w->run->plan;
 	struct batch *b = calloc(1, sizeof(*b));
 
 	w->engine_own = b;
-	if (b == NULL || !take_out(w, b, w->run->plan->batch) ||
-	    !take_in(w, b, w->run->plan->batch)) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for --batch %u", w->run->plan->batch);
+	if (b == NULL || !take_out(w, b, p->batch) ||
+	    !take_in(w, b, np_batch_receives_one(p) ? 1 : p->batch)) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for --batch %u", p->batch);
 	}
 	b->turns.calls = &calls;
-	b->moderates = may_moderate(w->run->plan);
+	b->moderates = may_moderate(p);
 	return NP_OK;
 }
 

@@ -200,23 +200,49 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 	}
 }
 
+/*
+ * Whole trains, a step each. What lies behind the end of the data is left for the drain, which
+ * counts it as late where datagrams are numbered. Else it is counted here: while another connection
+ * is drained it would be forgotten.
+ */
+static void
+take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct taken *t)
+{
+	uint64_t now = w->sequence != NULL ? np_now() : 0;
+	bool over = false;
+
+	while (b->next < b->came && (!over || w->sequence == NULL)) {
+		const struct np_train *m = &b->in[b->next++];
+
+		over =
+		    w->steps->arrived_many(w, c, m->buf, m->bytes, m->size, now) == NP_OVER || over;
+	}
+	t->need = over ? NP_OVER : NP_RECV;
+}
+
+/* Can steps take whole trains, of messages that a call of one would have cut off nowhere? */
+static bool
+takes_trains(const struct np_worker *w, const struct np_batch *b)
+{
+	bool fit = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
+
+	for (uint32_t i = 0; i < b->came && fit; i++) {
+		fit = b->in[i].size <= w->recv_size;
+	}
+	return fit;
+}
+
 /* The steps of all that came. If one of them has something to send, that is what is needed. */
 static enum np_need
 take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 {
 	struct taken t = { .need = NP_RECV };
-	bool many = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
-	uint64_t now = many && w->sequence != NULL ? np_now() : 0;
 
+	if (takes_trains(w, b)) {
+		take_trains(w, c, b, &t);
+	}
 	while (b->next < b->came && t.need != NP_OVER) {
-		const struct np_train *m = &b->in[b->next];
-
-		if (many && m->size <= w->recv_size) {
-			b->next++;
-			t.need = w->steps->arrived_many(w, c, m->buf, m->bytes, m->size, now);
-		} else {
-			take_each(w, c, b, &t);
-		}
+		take_each(w, c, b, &t);
 	}
 	if (t.answers > 0) {
 		enum np_need last = t.need;
@@ -283,6 +309,12 @@ const struct np_calls np_batch_turns = {
 	.recv = batch_recv,
 	.left = batch_left,
 };
+
+bool
+np_batch_receives_one(const struct np_plan *p)
+{
+	return p->pattern->transactions && p->role == NP_LEAD && p->burst == 0;
+}
 
 const char *
 np_batch_why_not(const struct np_plan *p)

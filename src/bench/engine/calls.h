@@ -68,6 +68,12 @@ struct np_batch {
 /* The turns of datagrams, by the worker's np_batch. */
 extern const struct np_calls np_batch_turns;
 
+/*
+ * Does a message wait until another one has been sent? What comes behind a response to the only
+ * request in flight is none to the next one, which is not sent yet: it has to stay in the socket.
+ */
+bool np_batch_receives_one(const struct np_plan *p);
+
 /* Why engines of several datagrams a call can't drive a plan; NULL: they can. */
 const char *np_batch_why_not(const struct np_plan *p);
 

@@ -235,7 +235,9 @@ segment_lacks(void)
 static void
 segment_options(const struct np_plan *p, struct np_sockopts *o)
 {
-	if (p->role == NP_FOLLOW || p->pattern->transactions) {
+	bool receives = p->role == NP_FOLLOW || p->pattern->transactions;
+
+	if (receives && !np_batch_receives_one(p)) {
 		np_sockopts_add(o, IPPROTO_UDP, UDP_GRO, "UDP_GRO", 1);
 	}
 }

@@ -206,6 +206,10 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 {
 	bool is_last;
 
+	if (c->ids == NULL && c->in_flight->count == 0) {
+		np_add(&w->count->surplus, 1); /* one of several that a call has brought */
+		return send_more(w, c);
+	}
 	if (c->ids == NULL) {
 		c->since_ns = in_flight_pop(c->in_flight);
 	} else if (!np_ids_answers(c->ids, buf, n, &c->since_ns)) {
