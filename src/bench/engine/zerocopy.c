@@ -209,8 +209,8 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		return await_room(w, c);
 	}
 	if (n < 0 && errno == ENOBUFS) { /* others have all that may be lent: it is copied */
-		w->engine_count[NP_E_REFUSED]++;
 		n = np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
+		w->engine_count[NP_E_REFUSED] += n >= 0;
 	}
 	return n >= 0 ? w->steps->sent(w, c, (size_t)n) : send_failed(w, c);
 }
@@ -289,7 +289,7 @@ zerocopy_why_not(const struct np_plan *p)
 		return "it is for streams: what is answered has to be read, and is short";
 	}
 	if (p->transport->protocol != IPPROTO_TCP && p->transport->protocol != IPPROTO_UDP) {
-		return "only TCP and UDP send what they do not copy";
+		return "only TCP and UDP can do without the copy";
 	}
 	if (p->role == NP_LEAD && p->use_write) {
 		return "write(2), which -I asks for, always copies";
