@@ -4,6 +4,7 @@ ends as with any other, and what it says of itself is so. Runs are tiny: on a bu
 
 import json
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -12,6 +13,7 @@ from typing import Any, List
 
 import flows
 import lib
+import placement
 
 HOST = "127.0.0.1"
 PATIENCE = 60
@@ -143,6 +145,34 @@ def crowded_is_said(port: int) -> str:
     return got.err.strip()
 
 
+def a_queue_is_polled(wire: placement.Wire) -> str:
+    """Where packets come by one: what the kernel says of the sockets, at both ends."""
+    with lib.Daemon(prefix=wire.server) as daemon:
+        got = lib.run([*wire.client, lib.netperf(), "-H", wire.far, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-200",
+                       "--json", *BOTH], timeout=PATIENCE)
+    assert got.rc == 0, got
+    run = json.loads(got.out)["iterations"][0]
+    if "engine.busy_poll_us" in run["near"]["unread"]:
+        why = run["near"]["unread"]["engine.busy_poll_us"]
+        assert "receive queue" in why or "not permitted" in why, run["near"]["unread"]
+        return f"not here: {why}"
+    for end in ("near", "far"):
+        assert run[end]["engine.busy_poll_us"] > 0, run[end]
+        preferred = run[end].get("engine.prefer_busy_poll") == 1
+        assert preferred or run[end]["unread"]["engine.prefer_busy_poll"], run[end]
+    polled = run["near"].get("moved.netstat.TcpExt.BusyPollRxPackets", 0)
+    return f"{run['near']['engine.busy_poll_us']} us, {polled} packets by polling"
+
+
+def over_a_wire(report: lib.Report) -> None:
+    why = lib.no_lab() or ("" if shutil.which("ethtool") else "no program ethtool")
+    if why:
+        report.skip("a queue is polled", why)
+        return
+    with placement.Wire() as wire:
+        report.case("a queue is polled", partial(a_queue_is_polled, wire))
+
+
 def suite(report: lib.Report) -> None:
     with lib.Daemon() as daemon:
         port = daemon.port
@@ -167,6 +197,7 @@ def suite(report: lib.Report) -> None:
         report.case("a burst is paced", partial(a_burst_is_paced, port))
         report.case("a warm-up does not count", partial(flows.a_warm_up_does_not_count, port, "TCP_RR", "--flows", "3",
                                                         *BOTH, *lib.PACED))
+    over_a_wire(report)
 
 
 if __name__ == "__main__":

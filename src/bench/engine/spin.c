@@ -27,9 +27,10 @@
 #endif
 
 enum {
-	TURN = 8,         /* calls in a row for one connection, before others have theirs */
-	LOOK = 64,        /* rounds between two looks at the clock */
-	BUSY_POLL_US = 50 /* a call that does not block polls once, however many */
+	TURN = 8,          /* calls in a row for one connection, before others have theirs */
+	LOOK = 64,         /* rounds between two looks at the clock */
+	BUSY_POLL_US = 50, /* a call that does not block polls once, however many */
+	OPTIONS = 2        /* of sockets, for polling */
 };
 
 /* A request for which there is no room, while responses are taken. */
@@ -45,55 +46,64 @@ struct spin {
 	uint32_t live; /* connections that are not over */
 	uint32_t at;   /* whose turn it is */
 	const struct np_slot *out, *in;
-	bool keeps_asker;     /* whom to answer is forgotten when something else is received */
-	bool leads_paced;     /* the beginnings of operations are counted */
-	bool holds;           /* none may begin before due_ns */
-	uint32_t may_begin;   /* so many more may, before the load has its say */
-	uint32_t rounds;      /* up to LOOK */
-	uint64_t held_ns;     /* since when it holds */
-	uint64_t due_ns;      /* until when */
-	uint64_t look_ns;     /* when connections are looked at for those that wait too long */
-	int64_t busy_poll_us; /* of the first connection; 0: its socket is not polled */
-	int64_t napi_id;      /* the same: who brings its packets; 0: not known */
-	int refused;          /* errno of the kernel's refusal */
-	struct aside aside[]; /* of each connection */
+	bool keeps_asker;   /* whom to answer is forgotten when something else is received */
+	bool leads_paced;   /* the beginnings of operations are counted */
+	bool holds;         /* none may begin before due_ns */
+	uint32_t may_begin; /* so many more may, before the load has its say */
+	uint32_t rounds;    /* up to LOOK */
+	uint64_t held_ns;   /* since when it holds */
+	uint64_t due_ns;    /* until when */
+	uint64_t look_ns;   /* when connections are looked at for those that wait too long */
+	/* Of the first connection: does a receive queue that can be polled bring its packets? */
+	bool is_brought;
+	int set[OPTIONS], refused[OPTIONS]; /* as the kernel says; errno, of any connection */
+	struct aside aside[];               /* of each connection */
 };
 
 /* --- busy polling ----------------------------------------------------------------------------- */
 
+static const struct {
+	const char *name; /* in the evidence */
+	int option, value;
+} polling[OPTIONS] = {
+	{ "engine.busy_poll_us", SO_BUSY_POLL, BUSY_POLL_US },
+	{ "engine.prefer_busy_poll", SO_PREFER_BUSY_POLL, 1 }, /* to interrupts */
+};
+
 /*
- * Where packets come by a receive queue that can be polled, receiving polls it. It takes
- * CAP_NET_ADMIN, unless net.core.busy_read has done it for all sockets. Of a socket without a
+ * Where packets come by a receive queue that can be polled, receiving is to poll it: without
+ * CAP_NET_ADMIN some kernels allow the first option, and none the other. Of a socket without a
  * connection nobody knows yet where its packets will come from.
  */
-static int
-poll_one(const struct np_worker *w, int fd)
+static void
+poll_one(struct spin *s, int fd)
 {
-	static const int us = BUSY_POLL_US, on = 1;
+	const struct np_transport *t = s->w->run->plan->transport;
 
-	if (w->run->plan->transport->ip_protocol == 0 ||
-	    np_sock_int(fd, SOL_SOCKET, SO_BUSY_POLL) > 0 ||
-	    (w->run->plan->transport->connected &&
-	     np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) <= 0)) {
-		return 0;
+	if (t->ip_protocol == 0 ||
+	    (t->connected && np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) <= 0)) {
+		return;
 	}
-	if (setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)) != 0) {
-		return errno;
+	for (int i = 0; i < OPTIONS; i++) {
+		/* net.core.busy_read may have done it. */
+		if (np_sock_int(fd, SOL_SOCKET, polling[i].option) <= 0 &&
+		    setsockopt(fd, SOL_SOCKET, polling[i].option, &polling[i].value,
+			       sizeof(polling[i].value)) != 0) {
+			s->refused[i] = errno;
+		}
 	}
-	/* Rather than by interrupts. A kernel before 5.11 does without. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof(on));
-	return 0;
 }
 
-/* What has come of it, for the evidence. */
+/* What has come of it at the first connection, for the evidence. */
 static void
 note_polling(struct spin *s)
 {
-	int us = np_sock_int(s->w->conn->fd, SOL_SOCKET, SO_BUSY_POLL);
-	int id = np_sock_int(s->w->conn->fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
+	int fd = s->w->conn->fd;
 
-	s->busy_poll_us = us > 0 ? us : 0;
-	s->napi_id = id > 0 ? id : 0;
+	s->is_brought = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) > 0;
+	for (int i = 0; i < OPTIONS; i++) {
+		s->set[i] = np_sock_int(fd, SOL_SOCKET, polling[i].option);
+	}
 }
 
 static void
@@ -102,17 +112,17 @@ spin_put(const struct np_run *run, struct np_bag *into)
 	const struct spin *s = run->worker->engine_own;
 
 	np_bag_int(into, np_cpus_usable(), "engine.processors");
-	if (run->plan->transport->ip_protocol == 0) {
-		return;
-	}
-	if (s->napi_id > 0 && s->busy_poll_us > 0) {
-		np_bag_int(into, s->busy_poll_us, "engine.busy_poll_us");
-	} else {
-		np_bag_unread(into,
-			      s->napi_id > 0 && s->refused != 0
-				  ? strerror(s->refused)
-				  : "no receive queue that can be polled brings its packets",
-			      "engine.busy_poll_us");
+	for (int i = 0; i < OPTIONS && run->plan->transport->ip_protocol != 0; i++) {
+		if (!s->is_brought) {
+			np_bag_unread(into, "no receive queue that can be polled brings packets",
+				      "%s", polling[i].name);
+		} else if (s->set[i] > 0) {
+			np_bag_int(into, s->set[i], "%s", polling[i].name);
+		} else {
+			np_bag_unread(into,
+				      s->refused[i] != 0 ? strerror(s->refused[i]) : "not set",
+				      "%s", polling[i].name);
+		}
 	}
 }
 
@@ -381,9 +391,8 @@ begin(struct spin *s)
 	s->may_begin = w->load.burst;
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
-		int refused = poll_one(w, c->fd);
 
-		s->refused = s->refused != 0 ? s->refused : refused;
+		poll_one(s, c->fd);
 		np_sock_unblock(c->fd);
 		c->need = np_io_first_need(w, i);
 		s->live += c->need != NP_OVER;
