@@ -425,6 +425,16 @@ messages_in_parts_are_whole(void **state)
 	ends_free(&e);
 }
 
+static void
+leave_no_room(struct np_plan *p)
+{
+	choose_engines(p);
+	p->request = 300000;
+	p->response = 200000;
+	p->near.sock.sndbuf = p->near.sock.rcvbuf = 100000;
+	p->far.sock.sndbuf = p->far.sock.rcvbuf = 100000;
+}
+
 /*
  * Several in flight that no buffer holds: who only sends would have the far end wait for room, and
  * wait for it.
@@ -441,7 +451,7 @@ responses_are_taken_while_there_is_no_room(void **state)
 		struct ends e;
 
 		server_engine = far[i];
-		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -9, make_big);
+		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -9, leave_no_room);
 		ends_run(&e, 0);
 		assert_int_equal(seen(&e.client.run.worker->count->transactions), 9);
 		assert_int_equal(seen(&e.server.run.worker->count->transactions), 9);

@@ -302,7 +302,7 @@ one_call(struct spin *s, struct np_conn *c)
 	if (__builtin_expect((c->need & NP_REST) != 0, 0)) {
 		c->need = rested(s, c, c->need);
 	}
-	if (need != NP_SEND && s->aside[c - w->conn].need != NP_OVER) {
+	if ((need & NP_RECV) != 0 && s->aside[c - w->conn].need != NP_OVER) {
 		take_back(s, c);
 	}
 	return true;
@@ -349,9 +349,9 @@ look_for_late(struct spin *s, uint64_t now)
 	for (uint32_t i = 0; i < w->conns && s->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		if (c->need == NP_RECV && now - c->since_ns >= w->patience_ns) {
+		if (c->need == NP_RECV && s->aside[i].need == NP_OVER &&
+		    now - c->since_ns >= w->patience_ns) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
-			take_back(s, c);
 			if (c->need == NP_OVER) {
 				end_one(s);
 			}
