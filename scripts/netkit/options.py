@@ -164,6 +164,12 @@ def threads_option(value: Any, known: Known) -> "List[str]":
     return ["--threads", str(value)] if most > 1 else []
 
 
+def engine_option(value: Any, _known: Known) -> "List[str]":
+    if not re.fullmatch(r"\w+(/\w+)?", word(value)):
+        raise OptionError(f"{value!r} is neither an engine nor two, as \"sync/batch\"")
+    return ["--engine", str(value).replace("/", ",")]
+
+
 def test_name(known: Known) -> str:
     return str(known.get("test") or "TCP_STREAM").upper()
 
@@ -194,6 +200,10 @@ NAMES = (
     Name("flows", "--flows", "data connections of the test, in one netperf", flows_option),
     Name("threads", "--threads", "threads that drive them, \"2,1\" here and at the far end",
          threads_option, commas=True),
+    Name("engine", "--engine", "what drives the data connections: \"batch\", or \"sync/batch\" here and at "
+         "the far end; the run keeps the evidence of both ends", engine_option),
+    Name("cycles", "--cycles", "true: the processor counts cycles and instructions of this end's threads",
+         switch("--cycles")),
     Name("options", "as they are", "any other global options", words, commas=True),
     Name("buffer", "-s N -S N", "the socket buffers of both ends", plain("-s", "-S"), True, BYTES),
     Name("local_buffer", "-s", "those of netperf's end", plain("-s"), True, BYTES),

@@ -178,7 +178,7 @@ def commands_html(sweep: Sweep) -> str:
 
 def facts(sweep: Sweep) -> "List[Tuple[str, str]]":
     runs = sweep.results.runs
-    bad = sum(not run.ok for run in runs)
+    bad = sum(not run.ok and not run.excluded for run in runs)
     planned = sum(bool(sweep.planned(point)) for point in sweep.points())
     of = f" of {planned}" if planned > len(sweep.cells) else ""
     found = [("points", f"{len(sweep.cells)}{of}"), ("runs", str(len(runs)) + (

@@ -109,10 +109,11 @@ class Plan:
         """How many netperf a point runs side by side."""
         return int(self.known(point).get("processes") or 1)
 
-    def flow_options(self) -> "Dict[str, Dict[str, Any]]":
-        """The options that only a netperf with several flows has, and a point that needs each."""
+    def new_options(self) -> "Dict[str, Dict[str, Any]]":
+        """The options that netperf 2.7 has not, and a point that needs each."""
         points = [self.known(point) for point in self.points()]
-        return {option: known for known in reversed(points) for option in ("--flows", "--threads")
+        return {option: known for known in reversed(points)
+                for option in ("--flows", "--threads", "--engine", "--cycles")
                 if option in options.command("", known)}
 
     def run_seconds(self, point: Point) -> float:

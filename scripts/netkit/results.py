@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 SWEEP_SCHEMA = "plumbline-sweep/1"
 RUN_SCHEMA = "plumbline-run/1"
-STATUSES = ("ok", "failed")
+STATUSES = ("ok", "failed", "excluded")
 
 Value = Union[str, int, float, bool, None]
 Key = Tuple[str, int]
@@ -121,6 +121,11 @@ class Run:
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def excluded(self) -> bool:
+        """Whether an end has not what it asks for: nothing was tried, and nothing went wrong."""
+        return self.status == "excluded"
 
     @property
     def key(self) -> Key:
@@ -332,7 +337,8 @@ def make_run(line: "Dict[str, Any]", where: str) -> Run:
         raise ResultsError(f"{where}: a run without \"point\": see doc/results.md")
     status = line.pop("status", None)
     if status not in STATUSES:
-        raise ResultsError(f"{where}: \"status\" is {json.dumps(status)}: neither ok nor failed")
+        raise ResultsError(f"{where}: \"status\" is {json.dumps(status)}: neither ok, failed nor "
+                           "excluded")
     interim = take(line, where, "interim", list, None)
     for sample in interim or []:
         if not (isinstance(sample, list) and len(sample) == 2

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, TextIO
 
-from netkit import calls, machine, options
+from netkit import calls, engines, machine, options
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, Plan, Point, Task, confident
 from netkit.results import Run, Writer, point_key, show_value
@@ -113,6 +113,8 @@ class Progress:
 
 
 def outcome(run: Run) -> str:
+    if run.excluded:
+        return f"left out: {run.reason()}"
     if not run.ok:
         return f"FAILED: {run.reason()}"
     value, unit = run.figure("THROUGHPUT"), run.result.get("THROUGHPUT_UNITS", "")
@@ -143,6 +145,10 @@ class Sweep:
     _applied: "Dict[str, Applied]" = field(default_factory=dict)
     _tasks: "List[Task]" = field(default_factory=list)
     _tried: "set[Any]" = field(default_factory=set)
+    _excluded: "set[str]" = field(default_factory=set)      # points that an end can't do
+
+    def __post_init__(self) -> None:
+        self._engines = engines.Engines(self.netperf)
 
     def run(self) -> None:
         """All that is missing. Raises Interrupted, with everything undone, when a signal comes."""
@@ -162,7 +168,7 @@ class Sweep:
 
     def _wanted(self, task: Task) -> bool:
         return (task.key not in self.done and task.key not in self._tried
-                and not self._satisfied(task.point))
+                and point_key(task.point) not in self._excluded and not self._satisfied(task.point))
 
     def _satisfied(self, point: Point) -> bool:
         """Whether its repetitions tell enough already."""
@@ -186,7 +192,9 @@ class Sweep:
         if run.ok:
             self.done[task.key] = run
         self._after(run, self._next(index))
-        if not run.ok:
+        if run.excluded:
+            self._excluded.add(point_key(task.point))
+        elif not run.ok:
             self.done.pop(task.key, None)
             self.failures += 1
         self.writer.write(run)
@@ -206,6 +214,9 @@ class Sweep:
                 run.more["link"] = self.place.link
             if not self._before(run):
                 return fail(run, None, "")
+            why = self._engines.why_not(known, self.place.prefix)
+            if why:
+                return calls.exclude(run, why)
             since = time.monotonic()
             run.started = now()
             ends = calls.run_all(run.command, self.place.prefix, self.plan.processes(run.point),

@@ -43,7 +43,10 @@ class Cell:
         return [value for value in found if value is not None]
 
     def failures(self) -> "List[str]":
-        return [run.reason() for run in self.runs if not run.ok]
+        return [run.reason() for run in self.runs if not run.ok and not run.excluded]
+
+    def tried(self) -> "List[Run]":
+        return [run for run in self.runs if not run.excluded]
 
     def unit(self, figure: str) -> str:
         if figure not in THROUGHPUTS:
@@ -52,7 +55,7 @@ class Cell:
                      if run.result.get("THROUGHPUT_UNITS")), "")
 
 
-UNLIKE = ("test", "protocol")   # axes along which an average means nothing
+UNLIKE = ("test", "protocol", "engine")   # axes along which an average means nothing
 
 THROUGHPUTS = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
                "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "TRANSACTION_RATE",
@@ -281,7 +284,8 @@ def one_table(sweep: Sweep, figure: str, layout: Layout, group: "Dict[str, Any]"
             value, why, some = figure_of(sweep, found, figure, of_ceiling, statistic)
             values[-1].append(value)
             partial[-1].append(some)
-            left_out[-1].append(not found and sweep.planned(point) is False)
+            left_out[-1].append(not any(cell.tried() for cell in found)
+                                and (bool(found) or sweep.planned(point) is False))
             if why and not left_out[-1][-1]:
                 names = [name for name in point if len(sweep.values[name]) > 1] or chosen
                 (gaps if found else missing).append(f"{sweep.describe(point, names)}: {why}")
@@ -319,7 +323,7 @@ def figure_of(sweep: Sweep, cells: "List[Cell]", figure: str, of_ceiling: bool,
     values = [value for cell in cells
               for value in (sweep.share(cell, figure) if of_ceiling else cell.values(figure))]
     failures = [reason for cell in cells for reason in cell.failures()]
-    runs = sum(len(cell.runs) for cell in cells)
+    runs = sum(len(cell.tried()) for cell in cells)
     if not runs:
         return None, "not measured", False
     why = "; ".join({reason: 0 for reason in failures})

@@ -22,7 +22,7 @@ import lib  # noqa: E402
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import VERSION, ceiling, python, results, tables  # noqa: E402
+from netkit import VERSION, ceiling, methods, python, results, tables  # noqa: E402
 
 NETREPORT = str(SCRIPTS / "netreport")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -519,6 +519,187 @@ class Tables(Place):
                         {"mtu": 9000}, "b.jsonl")
         self.assertEqual(self.made(one, two, "--format", "csv", "--no-averages"),
                          "mtu \\ size,64,576\n1500,1.00,2.00\n9000,3.00,4.00\n")
+
+
+def told(engine, role="transmit", protocol="TCP", unread=None, **values):
+    """One end's evidence; dots of names are written __."""
+    return {"engine.name": engine, "flow.role": role, "flow.protocol": protocol, "work.threads": 1,
+            "work.user_s": 0.1, "work.system_s": 0.5, "work.switches_voluntary": 100,
+            "work.switches_involuntary": 50,
+            **{name.replace("__", "."): value for name, value in values.items()},
+            **({"unread": unread} if unread else {})}
+
+
+def measured(engine, rate, near, far, repetition=1, unit="10^6bits/s", **point):
+    run = good({**point, "engine": engine}, rate, repetition, unit)
+    run.more["evidence"] = {"near": near, "far": far}
+    return run
+
+
+def left_out(engine, reason):
+    return results.Run({"engine": engine}, status="excluded", exit=None, more={"reason": reason})
+
+
+class Proofs(unittest.TestCase):
+    """What shows that an engine's way was taken, by its counts."""
+
+    def test_each_engine(self):
+        for e, asked, words in (
+                (told("sync"), "sync", ""),
+                (told("sync"), "epoll", "driven by sync"),
+                ({"flow.role": "transmit"}, "sync", "not told"),
+                (told("batch", engine__send_calls=100, engine__messages_sent=6400), "batch",
+                 "64.0 messages sent a call"),
+                (told("batch", engine__receive_calls=3, engine__messages_received=4), "batch",
+                 "1.3 messages received a call"),
+                (told("segment", engine__send_calls=100, engine__messages_sent=6400,
+                      engine__segmented_sends=99), "segment",
+                 "64.0 messages sent a call, 99 % of the calls cut by the kernel"),
+                (told("segment", engine__receive_calls=100, engine__messages_received=6400,
+                      engine__joined_receives=100), "segment",
+                 "64.0 messages received a call, 100 % of the calls joined by the kernel"),
+                (told("segment", protocol="UDP", engine__send_calls=10, engine__messages_sent=640,
+                      flow__sends=640, moved__nic__tx_packets=10), "segment",
+                 "64.0 messages sent a call; 64.0 datagrams a packet by the interface"),
+                (told("segment", protocol="UDP", flow__sends=640, wire__out__packets=20,
+                      moved__nic__tx_packets=10), "segment", "32.0 datagrams a packet by the ledger"),
+                (told("batch", protocol="UDP", flow__sends=640, moved__nic__tx_packets=700), "batch", ""),
+                (told("zerocopy", engine__zerocopy_sends=10, engine__zerocopy_completions=10,
+                      engine__zerocopy_copied=10), "zerocopy", "asked for, 100 % copied"),
+                (told("zerocopy", engine__zerocopy_sends=10, engine__zerocopy_completions=10), "zerocopy",
+                 "asked for, 0 % copied"),
+                (told("zerocopy", engine__zerocopy_sends=10, engine__zerocopy_completions=1000,
+                      engine__zerocopy_copied=999), "zerocopy", "asked for, 99.9 % copied"),
+                (told("zerocopy", engine__zerocopy_sends=10), "zerocopy", "asked for, no completion came"),
+                (told("zerocopy", engine__zerocopy_refused=3), "zerocopy", "3 sends copied at once"),
+                (told("zerocopy", engine__bytes_truncated=500, flow__bytes_received=1000), "zerocopy",
+                 "50 % of the bytes never copied"),
+                (told("spin", flow__sends=10, flow__receives=10, engine__empty_calls=180), "spin",
+                 "90 % of the calls found nothing"),
+                (told("spin", engine__busy_poll_us=50), "spin", "busy polls of 50 us"),
+                (told("spin", unread={"engine.busy_poll_us": "no NAPI id"}), "spin", "no busy polls (no NAPI id)"),
+                (told("epoll", engine__empty_calls=5), "epoll", ""),
+                (told("uring", engine__submissions=100, engine__completions=250), "uring",
+                 "2.5 completions a submission")):
+            self.assertEqual(methods.proof(e, asked), words, e)
+
+    def test_shares_of_nearly_all(self):
+        for share, words in ((0.0, "0 %"), (1.0, "100 %"), (0.999999, "99.99 %"), (0.00001, "0.001 %"),
+                             (0.5, "50 %"), (0.004, "0.4 %")):
+            self.assertEqual(methods.percent(share), words)
+
+    def test_system_calls(self):
+        for e, flows, count, exact in (
+                (told("sync", flow__sends=7), 1, 7, True),
+                (told("epoll", flow__sends=7, engine__empty_calls=2), 1, 9, False),
+                (told("spin", flow__sends=7, flow__receives=6, engine__empty_calls=100), 9, 113, True),
+                (told("batch", flow__sends=640, engine__send_calls=10), 1, 10, True),
+                (told("batch", flow__sends=640, engine__send_calls=10), 2, 10, False),
+                (told("zerocopy", flow__sends=5), 1, 5, False),
+                (told("uring", flow__sends=100, engine__submissions=4), 50, 4, True)):
+            self.assertEqual(methods.system_calls(e, flows), (count, exact), e)
+        self.assertIsNone(methods.system_calls({}, 1))
+
+    def test_units_of_work(self):
+        for e, wanted in (
+                (told("sync", flow__bytes_sent=5000), (5, "kB")),
+                (told("sync", protocol="UDP", flow__sends=7, flow__bytes_sent=448), (7, "datagram")),
+                (told("sync", protocol="UDP", flow__sends=7, flow__transactions=6), (6, "transaction")),
+                (told("sync"), None)):
+            self.assertEqual(methods.work(e), wanted)
+
+
+NO_CYCLES = {"work.cycles": "no such counters", "work.instructions": "no such counters"}
+METHODS = """\
+UDP_STREAM: 10^6bits/s
+
+engine   median  lower quartile  upper quartile  to sync    lost  runs
+sync        100            95.0             105     1.00    50 %     2
+segment    2300            2250            2350    23.13  12.5 %     2
+batch         -               -               -        -       -     -
+
+what a datagram cost; calls: those that move data, or try to; >=: and waits, which nobody counts
+
+engine    end  user ns  system ns   calls  switches  cycles  instructions  the way taken
+sync     near     1000       5000    1.00   0.00150  unread        unread  -
+sync      far     2000      10000    1.00   0.00300  unread        unread  -
+segment  near     10.0       50.0  0.0156  1.50e-05     200           300  64.0 messages sent a call
+segment   far     20.0        100  0.0312  3.00e-05  unread        unread  32.0 messages received a call
+
+"""
+
+
+class Methods(Place):
+    """The table over hand-made runs."""
+
+    def udp(self):
+        def pair(engine, count, near=None, far=None, unread=None):
+            return (told(engine, "transmit", "UDP", unread, flow__sends=count, **(near or {})),
+                    told(engine, "receive", "UDP", flow__receives=count // 2, udp__sent=count,
+                         udp__lost=count // 2 if engine == "sync" else count // 8, **(far or {})))
+
+        several = {"engine__send_calls": 156250, "engine__messages_sent": 10**7, "work__cycles": 2 * 10**9,
+                   "work__instructions": 3 * 10**9, "work__counted": "user"}
+        joined = {"engine__receive_calls": 156250, "engine__messages_received": 5 * 10**6}
+        runs = [measured("sync", 90.0, *pair("sync", 10**5, unread=NO_CYCLES)),
+                measured("segment", 2200.0, *pair("segment", 10**7, several, joined)),
+                measured("sync", 110.0, *pair("sync", 10**5, unread=NO_CYCLES), 2),
+                measured("segment", 2400.0, *pair("segment", 10**7, several, joined), 2),
+                left_out("batch", "the far end: batch: no sendmmsg(2)")]
+        return self.file([("engine", ["sync", "segment", "batch"])], runs, {"test": "UDP_STREAM"},
+                         repetitions=2)
+
+    def test_text(self):
+        rc, out, err = netreport(self.udp())
+        self.assertEqual((rc, err), (0, ""))
+        wanted = METHODS
+        self.assertEqual(out[:len(wanted)], wanted)
+        self.assertEqual(out[len(wanted):].splitlines(), [
+            "batch: left out: the far end: batch: no sendmmsg(2)",
+            "cycles and instructions, near: no such counters",
+            "cycles and instructions, near: of the user's part alone, the kernel's is not permitted",
+            "cycles and instructions, far: a session of the daemon's counts none"])
+
+    def test_formats(self):
+        path = self.udp()
+        rc, out, err = netreport(path, "--format", "csv")
+        self.assertIn("segment,2300,2250,2350,23.13,12.5 %,2\n", out)
+        self.assertEqual(err.splitlines()[0], "netreport: batch: left out: the far end: batch: no sendmmsg(2)")
+        self.assertIn("| segment | 2300 |", netreport(path, "--format", "markdown")[1])
+        self.assertIn("- batch: left out", netreport(path, "--format", "markdown")[1])
+        self.assertIn(r"segment & 2300 &", netreport(path, "--format", "latex")[1])
+
+    def test_the_other_tables(self):
+        """What an end has not is no failure there, and no gap."""
+        rc, out, err = netreport(self.udp(), "--table")
+        self.assertRegex(out, r"(?m)^batch +n/a$")
+        self.assertNotIn("average", out)
+        self.assertNotIn("sendmmsg", out)
+        both = netreport(self.udp(), "--methods", "--table")[1]
+        self.assertIn("the way taken", both)
+        self.assertIn("THROUGHPUT in", both)
+        self.assertNotIn("the way taken", netreport(self.udp(), "--statistic", "max")[1])
+        rc, out, err = netreport(self.lab(), "--methods")
+        self.assertEqual((rc, out, err.count("\n")), (2, "", 1))
+        self.assertIn("no runs by several engines", err)
+
+    def test_several_tests_and_failures(self):
+        runs = []
+        for size in (1, 100):
+            for engine in ("sync", "epoll"):
+                e = told(engine, "request", flow__transactions=1000, flow__sends=1000, flow__receives=1000)
+                if (size, engine) != (100, "sync"):
+                    runs.append(measured(engine, 1000.0 * size, e, e, unit="Trans/s", size=size))
+        runs.append(failed({"engine": "sync", "size": 100}, "netperf: it drives one connection a worker"))
+        path = self.file([("size", [1, 100]), ("engine", ["sync", "epoll"])], runs, {"test": "TCP_RR"})
+        rc, out, err = netreport(path)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertIn("TCP_RR, size 1: Trans/s", out)
+        self.assertIn("TCP_RR, size 100: Trans/s", out)
+        self.assertIn("sync: 1 of 1 failed: netperf: it drives one connection a worker", out)
+        self.assertIn("nothing to compare with: no run by sync", out)
+        self.assertRegex(out, r"(?m)^epoll +near +[\d.]+ +[\d.]+ +>=2\.00 +0\.150 ")
+        self.assertIn("what a transaction cost", out)
 
 
 MTUS = [576, 1500, 9000]

@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import machine, options, plan as plans, results, sweep  # noqa: E402
+from netkit import engines, machine, options, plan as plans, results, sweep  # noqa: E402
 
 NETSWEEP = str(SCRIPTS / "netsweep")
 PAGE = lib.TOP / "doc" / "netsweep.1"
@@ -96,6 +96,8 @@ class Plans(unittest.TestCase):
                 ("[axes]\nthreads = [1, '1,3']\nflows = [2, 3]",
                  "flows=2: threads: 1,3 with flows = 2: a thread drives a flow at least (leave"),
                 ("[constants]\nthreads = 2", "2 with flows = 1"),
+                ("[axes]\nengine = ['sync,batch']", "engine: 'sync,batch' is neither an engine nor two"),
+                ("[constants]\ncycles = 1", "cycles: 1 is neither true nor false"),
                 ("[constants]\nlength = 0.5", "whole seconds"), ("x =", "t: "),
                 ("[constants]\noptions = \"'\"", "No closing quotation")):
             self.refused(text, re.escape(words).replace("\\ ", " "))
@@ -266,13 +268,15 @@ class Options(unittest.TestCase):
                 ({"options": "-Z 'a b' -Y {tos}", "tos": "ef", "test_options": "-C"}, "-Z a b -Y ef -- -C"),
                 ({"test": "TCP_SENDFILE", "fill_file": "f", "size": 9, "congestion": "cubic"},
                  "-t TCP_SENDFILE -F f -- -m 9"),
-                ({"test": "TCP_SENDFILE"}, "-t TCP_SENDFILE")):
+                ({"test": "TCP_SENDFILE"}, "-t TCP_SENDFILE"),
+                ({"engine": "batch", "cycles": True}, "--engine batch --cycles"),
+                ({"engine": "sync/batch", "cycles": False}, "--engine sync,batch")):
             self.assertEqual(self.words(**known), wanted, known)
 
     def test_every_row_is_used(self):
         """Each name with an option changes the command, each without leaves it alone."""
         values = {"host": "h", "family": 4, "test": "TCP_MAERTS", "cpu": "0,0", "cpu_figures": True,
-                  "options": "-d", "test_options": "-C", "nodelay": True}
+                  "options": "-d", "test_options": "-C", "nodelay": True, "cycles": True}
         for row in options.NAMES:
             known = {row.name: values.get(row.name, 7)}
             if row.name in ("request", "response"):
@@ -330,9 +334,38 @@ class Options(unittest.TestCase):
                           "MAX_FLOW_THROUGHPUT": 4.0})
 
 
+class Engines(unittest.TestCase):
+    """Which points are left out, by what the ends say of their engines."""
+    NEAR = {"sync": None, "batch": None, "uring": "built without liburing"}
+    FAR = {"sync": None, "batch": "no sendmmsg(2)"}
+
+    def test_excluded(self):
+        for engine, near, far, words in (
+                ("sync", self.NEAR, self.FAR, ""), ("Batch", self.NEAR, None, ""),
+                ("batch", self.NEAR, self.FAR, "the far end: batch: no sendmmsg(2)"),
+                ("batch/sync", self.NEAR, self.FAR, ""),
+                ("uring", self.NEAR, None, "this end: uring: built without liburing"),
+                ("spin", self.NEAR, self.FAR, "this end has no engine spin"),
+                ("sync/uring", self.NEAR, self.FAR, "the far end has no engine uring"),
+                ("anything", None, None, "")):
+            self.assertEqual(engines.excluded(engine, near, far), words, engine)
+
+    def test_answers(self):
+        self.assertEqual(engines.reasons([{"name": "sync", "help": "x", "why": None},
+                                          {"name": "Uring", "help": "x", "why": "no"}, 7]),
+                         {"sync": None, "uring": "no"})
+        self.assertIsNone(engines.reasons(None))    # a far end that does not tell
+
+    def test_the_question(self):
+        got = engines.question("netperf", {"host": "h", "test": "TCP_RR", "flows": 2, "engine": "batch"})
+        self.assertEqual(got[:4], ["netperf", "--engine", "list", "--json"])
+        self.assertIn("--flows", got)
+        self.assertNotIn("batch", got)
+
+
 class Ready(unittest.TestCase):
-    NAMES = {"cpu-binding", "driver-parameter", "flows", "fluctuation", "lab-buffers", "latency", "mtu",
-             "netpipe"}
+    NAMES = {"cpu-binding", "driver-parameter", "flows", "fluctuation", "lab-buffers", "latency",
+             "methods", "mtu", "netpipe"}
 
     def plan(self, name):
         plan = plans.load(name, str(SCRIPTS / "plans"))
@@ -367,6 +400,17 @@ class Ready(unittest.TestCase):
         points = self.plan("flows").points()
         self.assertEqual([(p["flows"], p["processes"]) for p in points if p["test"] == "TCP_RR"],
                          [(1, 1), (1, 10), (10, 1), (100, 1)])
+
+    def test_methods(self):
+        """Round after round, sync first; one test, which can be another."""
+        plan = self.plan("methods")
+        engines_of = [task.point["engine"] for task in plan.tasks()]
+        self.assertEqual(engines_of[:2], ["sync", "epoll"])
+        self.assertEqual(engines_of, engines_of[:len(set(engines_of))] * plan.repetitions)
+        self.assertEqual(plan.constants["test"], "TCP_STREAM")
+        plans.override(plan, "test=UDP_STREAM")
+        plans.override(plan, "engine=sync,batch")
+        self.assertEqual(plan.axes[0].values, ["sync", "batch"])
 
     def test_netpipe(self):
         self.assertEqual(self.plan("netpipe").axes[1].values, [2**n for n in range(21)])
@@ -686,6 +730,58 @@ class Loopback(Sweeping):
         self.assertNotIn("flows", six)
         self.assertEqual(six["result"]["FLOWS"], 6)
 
+    def test_engines(self):
+        """The evidence of both ends is kept, of single values, and says what drove them."""
+        plan = self.plan(BRIEF + "cycles = true\n[axes]\nengine = ['sync', 'epoll/sync']\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        for run, near in zip(self.runs("o.jsonl"), ("sync", "epoll")):
+            self.assertNotIn("--json", " ".join(run["command"]))
+            told = run["evidence"]
+            self.assertEqual([told[end]["engine.name"] for end in ("near", "far")], [near, "sync"])
+            for end in ("near", "far"):
+                self.assertEqual(told[end]["flow.transactions"], 300)
+                self.assertIn("work.system_s", told[end])
+                self.assertFalse([name for name, value in told[end].items()
+                                  if isinstance(value, list) or name.startswith(("tcp.", "host."))])
+            self.assertTrue("work.cycles" in told["near"] or told["near"]["unread"]["work.cycles"])
+
+    def test_an_engine_that_an_end_has_not(self):
+        """Left out, with the reason, at its first run; no failure. What can't tell excludes nothing."""
+        plan = self.plan("repetitions = 2\n[constants]\nhost = 'h'\n[axes]\nengine = ['sync', 'uring', 'batch']\n")
+        answer = json.dumps({"near": [{"name": name, "help": "", "why": why} for name, why in (
+            ("sync", None), ("uring", "built without liburing"), ("batch", None))],
+                             "far": [{"name": "sync", "help": "", "why": None}]})
+        netperf = self.fake("[ \"$1\" != --help ] || { echo '  --engine  '; exit 0; }\n"
+                            f"[ \"$2\" != list ] || {{ echo '{answer}'; echo x >> asked; exit 0; }}\n"
+                            "echo THROUGHPUT=1\n")
+        got = self.sweep(plan, "--netperf", netperf, "--output", "o.jsonl")
+        self.assertIn("2 runs ok, 0 failed", got.out)
+        self.assertIn("left out: this end: uring: built without liburing", got.err)
+        runs = self.runs("o.jsonl")
+        self.assertEqual([(run["point"]["engine"], run["status"]) for run in runs], [
+            ("sync", "ok"), ("sync", "ok"), ("uring", "excluded"), ("batch", "excluded")])
+        self.assertEqual(runs[3]["reason"], "the far end has no engine batch")
+        self.assertEqual(Path(self.place, "asked").read_text(), "x\n")      # once
+        netperf = self.fake("[ \"$1\" != --help ] || { echo '  --engine  '; exit 0; }\n"
+                            "[ \"$2\" != list ] || { echo 'engines at this end'; exit 0; }\n"
+                            "echo THROUGHPUT=1\n")
+        got = self.sweep("--resume", "--output", "o.jsonl", "--netperf", netperf)
+        self.assertIn("6 runs ok, 0 failed", got.out)
+
+    def test_the_method_table(self):
+        """The ready plan with two engines, and what netreport makes of it."""
+        self.sweep("methods", "--local", "--set", "engine=sync,epoll", "--set", "length=1", "--repeat", "2",
+                   "--output", "o.jsonl")
+        self.assertEqual([run["point"]["engine"] for run in self.runs("o.jsonl")], ["sync", "epoll"] * 2)
+        got = lib.run([str(SCRIPTS / "netreport"), f"{self.place}/o.jsonl"], 60)
+        self.assertEqual((got.rc, got.err), (0, ""))
+        self.assertRegex(got.out, r"(?m)^sync +[\d.]+ +[\d.]+ +[\d.]+ +1\.00 +- +2$")
+        self.assertRegex(got.out, r"(?m)^epoll +[\d.]+ +[\d.]+ +[\d.]+ +\d+\.\d\d +- +2$")
+        for engine in ("sync", "epoll"):
+            for end in ("near", "far"):
+                self.assertRegex(got.out, rf"(?m)^{engine} +{end} +[\d.]+ +[\d.]+ +[>=\d.]+ +[\d.]+ ")
+        self.assertIn("what a kB cost", got.out)
+
     def test_a_document_of_the_users(self):
         plan = self.plan(BRIEF + "flows = 2\noptions = '--json=mine'\n")
         self.sweep(plan, "--local", "--output", "o.jsonl")
@@ -827,6 +923,7 @@ class Labs(Sweeping):
         "fluctuation": (2, "length=2", "buffer=65536"),
         "lab-buffers": (8, "buffer=32768"),
         "latency": (3, "size=64"),
+        "methods": (2, "engine=sync,epoll"),
         "mtu": (12, "mtu=576,1500"),
         "netpipe": (4, "size=1,1048576"),
     }
@@ -899,6 +996,10 @@ class Labs(Sweeping):
     def test_latency(self):
         for run in self.ready_plan("latency"):
             self.assertGreater(run["result"]["P99_LATENCY"], 0)
+
+    def test_methods(self):
+        for run in self.ready_plan("methods"):
+            self.assertEqual(run["evidence"]["far"]["engine.name"], run["point"]["engine"])
 
     def test_mtu(self):
         runs = self.ready_plan("mtu")
