@@ -36,7 +36,7 @@ fishcompdir = $(datadir)/fish/vendor_completions.d
 if NP_RUNS_HERE
 noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc src/wire/mkdoc
 src_cli_mkdoc_SOURCES = src/cli/mkdoc.c src/cli/options.c
-src_cli_mkdoc_LDADD = src/libnetperf.a $(SODIUM_LIBS)
+src_cli_mkdoc_LDADD = src/libnetperf.a $(netperf_libs)
 src_wire_mkdoc_SOURCES = src/wire/mkdoc.c
 src_wire_mkdoc_LDADD =
 netserver_mkdoc_SOURCES = netserver/mkdoc.c

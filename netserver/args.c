@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bench/engine/uring.h"
 #include "wire/msg.h"
 #include "wire/plan.h"
 
@@ -383,6 +384,12 @@ const struct np_option ns_options[] = {
 	  .kind = NP_OPT_FLAG,
 	  .to = ARG(allow_raw),
 	  .help = "clients may have captures (netperf --wire) and tests in raw frames (DLCL_RR)" },
+	{ .name = "uring",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(uring),
+	  .max = NP_URINGS_MAX,
+	  .help = "sessions have so many rings for the engine uring, a thread one (0)" },
 	{ .name = "no-evidence",
 	  .kind = NP_OPT_FLAG,
 	  .to = ARG(no_evidence),

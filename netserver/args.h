@@ -40,6 +40,7 @@ struct ns_args {
 	const char *access_file, *user, *metrics_file, *log_file;
 	bool no_sandbox;
 	bool allow_raw;
+	int32_t uring; /* rings of a session */
 	bool no_evidence;
 	bool no_status;
 	bool status; /* --status: ask a daemon that runs */

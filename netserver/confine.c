@@ -402,10 +402,10 @@ limit_memory(uint64_t bytes, struct np_err *err)
  * processes. No RLIMIT_FSIZE: landlock lets no file be written, and the filter none be made.
  */
 static int
-limit_resources(uint32_t flows, uint64_t bytes, struct np_err *err)
+limit_resources(uint32_t flows, uint32_t rings, uint64_t bytes, struct np_err *err)
 {
 	uint64_t descriptors =
-	    DESCRIPTORS + NP_THREADS_MAX + (flows != 0 ? flows : (uint64_t)NP_FLOWS_MAX);
+	    DESCRIPTORS + NP_THREADS_MAX + rings + (flows != 0 ? flows : (uint64_t)NP_FLOWS_MAX);
 
 	if (limit(RLIMIT_NOFILE, "descriptors", descriptors, err) != NP_OK ||
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK) {
@@ -438,8 +438,9 @@ ns_confine_release(struct ns_prepared *p)
 static int
 filter_calls(const struct ns_sandbox *s, struct np_err *err)
 {
-	unsigned kind =
-	    (s->unix_tests ? NS_FILTER_UNIX : 0U) | (s->evidence ? NS_FILTER_EVIDENCE : 0U);
+	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
+			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
+			(s->urings > 0 ? NS_FILTER_URING : 0U);
 	void *made = NULL;
 	size_t size;
 	int rc;
@@ -475,7 +476,7 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 			      (s->link_fd > 0 && ns_filter_fix(s->link_fd, err) != NP_OK))) {
 		return err->code;
 	}
-	if (limit_resources(s->flows, s->bytes, err) != NP_OK) {
+	if (limit_resources(s->flows, s->urings, s->bytes, err) != NP_OK) {
 		return err->code;
 	}
 	if (!watched && limit_capabilities(0, false, err) != NP_OK) {

@@ -49,7 +49,12 @@ int ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err
  * What all sessions have in common, made once by the daemon: it would take each of them two
  * milliseconds.
  */
-enum { NS_FILTER_UNIX = 1, NS_FILTER_EVIDENCE = 2, NS_FILTERS = 4 }; /* bits, as in ns_sandbox */
+enum {
+	NS_FILTER_UNIX = 1, /* bits, as in ns_sandbox */
+	NS_FILTER_EVIDENCE = 2,
+	NS_FILTER_URING = 4,
+	NS_FILTERS = 8
+};
 struct ns_prepared {
 	void *filter[NS_FILTERS];
 	size_t size[NS_FILTERS]; /* bytes */
@@ -65,6 +70,7 @@ struct ns_sandbox {
 	int capture_fd;  /* of a packet socket that is to hear and not to send; 0: none */
 	int link_fd;     /* of a packet socket that stays on its interface; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
+	uint32_t urings; /* rings that it has already (np_urings_lend()); 0: it can't use any */
 	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
 	uint64_t bytes;  /* RLIMIT_DATA beyond what the process has now; 0: as it is */
 };

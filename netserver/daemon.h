@@ -33,6 +33,7 @@ struct ns_daemon {
 	bool sandbox;                       /* confine sessions */
 	bool allow_raw;                     /* sessions may capture their own packets */
 	const struct ns_prepared *prepared; /* for that; may be NULL */
+	uint32_t urings;                    /* rings that a session has (--uring) */
 	bool evidence;                      /* clients may ask how this host did in a test */
 	bool exclusive;                     /* one test at a time */
 	int32_t line_s;                     /* how long the others wait for their turn */

@@ -35,6 +35,8 @@
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
 #define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
 #endif
+/* <linux/io_uring.h>, which may be older than they are. */
+enum { RING_FILES = 2, RING_FILES_OFF = 3, RING_BUFFERS = 22, RING_BUFFERS_OFF = 23 };
 enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list them */
 
 #ifndef UDP_SEGMENT /* older C libraries */
@@ -100,12 +102,17 @@ static const char *const deadly[] = {
 	"mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen",
 	"fsconfig", "fsmount", "fspick", "mount_setattr", "setns", "open_by_handle_at",
 	/* the kernel itself */
-	"bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
-	"io_uring_register", "kexec_load", "kexec_file_load", "init_module", "finit_module",
-	"delete_module", "keyctl", "add_key", "request_key", "reboot", "swapon", "swapoff", "acct",
-	"iopl", "ioperm", "modify_ldt", "settimeofday", "clock_settime", "clock_settime64", "stime",
-	"sethostname", "setdomainname", "syslog"
+	"bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "kexec_load", "kexec_file_load",
+	"init_module", "finit_module", "delete_module", "keyctl", "add_key", "request_key",
+	"reboot", "swapon", "swapoff", "acct", "iopl", "ioperm", "modify_ldt", "settimeofday",
+	"clock_settime", "clock_settime64", "stime", "sethostname", "setdomainname", "syslog"
 };
+
+/* Nor is it one that has no ring. */
+static const char *const deadly_without_rings[] = { "io_uring_enter", "io_uring_register" };
+
+/* To use the rings that were made before; they do nothing but what they are restricted to. */
+static const char *const allowed_uring[] = { "io_uring_enter" };
 
 /*
  * A call by its arguments. Each test is on 32 bits of one, since the rest of the register may hold
@@ -243,6 +250,14 @@ static const struct rule allowed_evidence_if[] = {
 	ONE("ioctl", 1, ALL, SIOCINQ),
 };
 
+/* Codes of io_uring_register(2): sockets and buffers of a test, before it and after. */
+static const struct rule allowed_uring_if[] = {
+	ONE("io_uring_register", 1, ALL, RING_FILES),
+	ONE("io_uring_register", 1, ALL, RING_FILES_OFF),
+	ONE("io_uring_register", 1, ALL, RING_BUFFERS),
+	ONE("io_uring_register", 1, ALL, RING_BUFFERS_OFF),
+};
+
 static const struct rule deadly_if[] = {
 	ONE("unshare", 0, CLONE_NEWUSER, CLONE_NEWUSER),
 	ONE("unshare", 0, CLONE_NEWNS, CLONE_NEWNS),
@@ -328,6 +343,20 @@ add_transports(scmp_filter_ctx ctx, bool is_here)
 }
 
 static int
+add_rings(scmp_filter_ctx ctx, bool has)
+{
+	int rc;
+
+	if (!has) {
+		return add_names(ctx, SCMP_ACT_KILL_PROCESS, deadly_without_rings,
+				 COUNT(deadly_without_rings));
+	}
+	rc = add_names(ctx, SCMP_ACT_ALLOW, allowed_uring, COUNT(allowed_uring));
+	return rc != 0 ? rc
+		       : add_rules(ctx, SCMP_ACT_ALLOW, allowed_uring_if, COUNT(allowed_uring_if));
+}
+
+static int
 add_all(scmp_filter_ctx ctx, unsigned kind)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
@@ -351,6 +380,7 @@ add_all(scmp_filter_ctx ctx, unsigned kind)
 		rc = rc != 0 ? rc
 			     : add_names(ctx, SCMP_ACT_ALLOW, allowed_unix, COUNT(allowed_unix));
 	}
+	rc = rc != 0 ? rc : add_rings(ctx, (kind & NS_FILTER_URING) != 0);
 	rc = rc != 0 ? rc : add_names(ctx, SCMP_ACT_KILL_PROCESS, deadly, COUNT(deadly));
 	return rc != 0 ? rc : add_rules(ctx, SCMP_ACT_KILL_PROCESS, deadly_if, COUNT(deadly_if));
 }

@@ -18,6 +18,7 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/trusted.h"
+#include "bench/engine/uring.h"
 #include "net/addr.h"
 #include "net/sock.h"
 #include "netserver/args.h"
@@ -222,6 +223,9 @@ prepare_sandbox(struct ns_daemon *d, struct ns_prepared *prepared)
 		d->prepared = prepared;
 	} else if (d->sandbox) {
 		np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* sessions will try, and say it */
+	}
+	if (d->urings > 0 && np_urings_lack() != NULL) {
+		np_log(d->log, NP_LOG_ERROR, "--uring %u: %s", d->urings, np_urings_lack());
 	}
 	if (!d->sandbox) {
 		np_log(d->log, NP_LOG_INFO, "sessions are not confined (--no-sandbox)");
@@ -439,6 +443,7 @@ main(int argc, char **argv)
 	d.quiet = args.quiet;
 	d.sandbox = !args.no_sandbox;
 	d.allow_raw = args.allow_raw;
+	d.urings = (uint32_t)args.uring;
 	d.evidence = !args.no_evidence;
 	d.exclusive = args.exclusive;
 	d.line_s = args.line;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/secret.h"
+#include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
 #include "net/sock.h"
@@ -345,6 +346,7 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 		.bytes = d->limits.each.bytes,
 		.flows = d->limits.each.flows,
 	};
+	struct np_err lack;
 	struct raw raw = {
 		.caller = c,
 		.capture = evidence && c->uncaptured.code == NP_OK && wants_capture(c),
@@ -356,6 +358,11 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	}
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
 	box.link_fd = c->linked ? c->eth.fd : 0;
+	/* The filter can't see what a ring sends by a packet socket that is not to send. */
+	box.urings = box.capture_fd > 0 || box.link_fd > 0 ? 0 : d->urings;
+	if (np_urings_lend(box.urings, &lack) != NP_OK) {
+		np_log(d->log, NP_LOG_INFO, "%s", lack.msg);
+	}
 	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
 }
 
@@ -641,7 +648,8 @@ end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
 uint64_t
 ns_session_bytes(const struct ns_daemon *d, const struct ns_caller *c)
 {
-	return NP_SESSION_BYTES + (gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0);
+	return NP_SESSION_BYTES + (gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
+	       d->urings * (uint64_t)NP_URING_BYTES;
 }
 
 int

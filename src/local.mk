@@ -77,6 +77,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/engine/spin.c \
 	%D%/bench/engine/sync.h \
 	%D%/bench/engine/syscall.h \
+	%D%/bench/engine/uring.h \
 	%D%/bench/engine/zerocopy.c %D%/bench/engine/zerocopy.h \
 	%D%/bench/pattern/crr.c \
 	%D%/bench/pattern/mss.c \
@@ -121,12 +122,20 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/select.c %D%/out/select.h
 
 # What programs need beside src/libnetperf.a.
-netperf_libs = $(SODIUM_LIBS) $(PCAP_LIBS)
+netperf_libs = $(SODIUM_LIBS) $(PCAP_LIBS) $(URING_LIBS)
 if HAVE_PCAP
 src_libnetperf_a_SOURCES += %D%/net/capture_pcap.c
 AM_CPPFLAGS += $(PCAP_CFLAGS)
 else
 src_libnetperf_a_SOURCES += %D%/net/capture_none.c
+endif
+
+if HAVE_URING
+src_libnetperf_a_SOURCES += %D%/bench/engine/uring.c \
+	%D%/bench/engine/uring_ring.c %D%/bench/engine/uring_ring.h
+AM_CPPFLAGS += $(URING_CFLAGS)
+else
+src_libnetperf_a_SOURCES += %D%/bench/engine/uring_none.c
 endif
 
 bin_PROGRAMS += src/netperf

@@ -75,6 +75,10 @@ unit_tests = \
 	%D%/unit/test_wire \
 	%D%/unit/test_zerocopy
 
+if HAVE_URING
+unit_tests += %D%/unit/test_uring
+endif
+
 if HAVE_JANSSON
 unit_tests += %D%/unit/test_document %D%/unit/test_json
 endif
@@ -119,6 +123,7 @@ EXTRA_DIST += \
 	%D%/e2e/torture.py \
 	%D%/e2e/tree.py \
 	%D%/e2e/unix.py \
+	%D%/e2e/uring.py \
 	%D%/e2e/zerocopy.py
 
 # What `make check-clients` runs, some minutes of it: CI does.

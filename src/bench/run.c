@@ -160,7 +160,7 @@ prepare_worker(struct np_run *run, struct np_worker *w)
 	w->codec = np_codec_of(p);
 	w->depth = 1;
 	w->use.root = p->active && run->workers > 1 ? "" : NULL;
-	w->file_fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
+	w->engine_fd = w->file_fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
 	/* aligned_alloc() for the counters: their cache line is theirs alone. */
 	w->count = aligned_alloc(_Alignof(struct np_counters), sizeof(*w->count));
 	w->hist = np_hist_new();

@@ -166,6 +166,7 @@ struct np_worker {
 
 	const struct np_calls *calls; /* how messages cross, several a call; NULL: one */
 	void *engine_own;             /* what its engine has taken for it */
+	int engine_fd;                /* a descriptor of that; -1: none */
 	uint64_t engine_count[NP_E_COUNTS];
 
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */

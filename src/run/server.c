@@ -614,7 +614,12 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
     struct np_err *err)
 {
 	uint32_t *threads = &p->near.place.threads, cpus = (uint32_t)np_cpu_count();
+	const struct np_engine *e = np_engine_of(p);
+	uint32_t engine_most = e->most != NULL ? e->most() : UINT32_MAX;
 
+	if (engine_most > 0 && *threads > engine_most) {
+		*threads = engine_most; /* with none at all the engine is refused */
+	}
 	*threads = *threads > THREADS_A_CPU * cpus ? THREADS_A_CPU * cpus : *threads;
 	if (most->flows != 0 && p->flows > most->flows) {
 		p->flows = most->flows;

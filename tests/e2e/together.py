@@ -17,7 +17,7 @@ from typing import List, NamedTuple
 SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
           "evidence", "explain", "syslog", "json_doc", "strangers", "daemon", "connections", "interop_more",
           "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
-          "interim", "crowd", "engines", "torture", "ceilings", "zerocopy", "tree")
+          "interim", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy", "tree")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status
 

@@ -40,7 +40,7 @@ each_engine_is_found(void **state)
 		assert_non_null(e->help);
 		assert_non_null(e->why_not);
 	}
-	assert_int_equal(count, 6);
+	assert_int_equal(count, 7);
 	assert_null(np_engine_find("warp"));
 }
 
@@ -401,6 +401,61 @@ make_big(struct np_plan *p)
 	choose_engines(p);
 	p->request = 3000000;
 	p->response = 2000000;
+}
+
+/* ---- uring ---- */
+
+static bool
+has_no_rings(void)
+{
+	const char *why = np_engine_uring.lacks();
+
+	if (why != NULL) {
+		print_message("no rings: %s\n", why);
+	}
+	return why != NULL;
+}
+
+static void
+rings_count_as_others_do(void **state)
+{
+	static const struct np_engine *const other[] = { &np_engine_sync, &np_engine_epoll,
+							 &np_engine_uring };
+
+	(void)state;
+	if (has_no_rings()) {
+		skip();
+	}
+	for (size_t i = 0; i < 6; i++) {
+		client_engine = i < 3 ? &np_engine_uring : other[i - 3];
+		server_engine = i < 3 ? other[i] : &np_engine_uring;
+		for (burst = 0; burst <= 50; burst += 25) {
+			run_pair("TCP_RR", 500);
+		}
+		burst = 0;
+		run_pair("TCP_STREAM", 3000000);
+		run_pair("TCP_MAERTS", 3000000);
+	}
+}
+
+static void
+rings_carry_messages_in_parts(void **state)
+{
+	struct ends e;
+
+	(void)state;
+	if (has_no_rings()) {
+		skip();
+	}
+	client_engine = server_engine = &np_engine_uring;
+	for (burst = 0; burst <= 3; burst += 3) {
+		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
+		ends_run(&e, 0);
+		assert_int_equal(seen(&e.client.run.worker->count->transactions), 7);
+		assert_int_equal(seen(&e.server.run.worker->count->transactions), 7);
+		assert_true(seen(&e.client.run.worker->count->receives) > 7);
+		ends_free(&e);
+	}
 }
 
 static void
@@ -975,6 +1030,8 @@ main(void)
 		cmocka_unit_test(a_second_response_answers_nothing),
 		cmocka_unit_test(messages_in_parts_are_whole),
 		cmocka_unit_test(responses_are_taken_while_there_is_no_room),
+		cmocka_unit_test(rings_count_as_others_do),
+		cmocka_unit_test(rings_carry_messages_in_parts),
 		cmocka_unit_test(blocked_is_an_error_where_calls_block),
 		cmocka_unit_test(a_wait_for_events_is_ended),
 		cmocka_unit_test(flows_add_up_and_are_looked_at),

@@ -10,7 +10,8 @@
 /* The first one is the usual one of a single connection a worker, the second of many. */
 static const struct np_engine *const engines[] = { &np_engine_sync,     &np_engine_epoll,
 						   &np_engine_batch,    &np_engine_segment,
-						   &np_engine_zerocopy, &np_engine_spin };
+						   &np_engine_zerocopy, &np_engine_spin,
+						   &np_engine_uring };
 
 enum { SYNC, EPOLL };
 

@@ -35,7 +35,9 @@ struct np_worker;
 	X(COPIED, "zerocopy_copied")        /* those of these that it copied after all */          \
 	X(REFUSED, "zerocopy_refused")      /* sends of what could not be lent, but copied */      \
 	X(RELEASE_WAITS, "zerocopy_waits")  /* times that no buffer was free */                    \
-	X(TRUNCATED, "bytes_truncated")     /* bytes received that were never copied */
+	X(TRUNCATED, "bytes_truncated")     /* bytes received that were never copied */ \
+	X(SUBMISSIONS, "submissions")     /* calls that submitted requests, and waited */          \
+	X(COMPLETIONS, "completions")     /* completions of requests that they brought */
 
 enum np_engine_count {
 #define NP_ENGINE_COUNT(name, text) NP_E_##name,
@@ -57,6 +59,8 @@ struct np_engine {
 	void (*options)(const struct np_plan *p, struct np_sockopts *o);
 	/* The least width of the rings of that end; NULL: 1. */
 	uint32_t (*width)(const struct np_plan *p);
+	/* The most workers that a run of this process can have; NULL: any number. */
+	uint32_t (*most)(void);
 	/* Bytes of memory that a worker takes beside its rings; NULL: next to none. */
 	uint64_t (*bytes)(const struct np_plan *p);
 	/*
@@ -87,7 +91,7 @@ struct np_engine {
 };
 
 extern const struct np_engine np_engine_sync, np_engine_epoll, np_engine_batch, np_engine_segment;
-extern const struct np_engine np_engine_zerocopy, np_engine_spin;
+extern const struct np_engine np_engine_zerocopy, np_engine_spin, np_engine_uring;
 
 /* The engine of that name, or NULL. */
 const struct np_engine *np_engine_find(const char *name);

@@ -1,0 +1,917 @@
+/*
+ * The engine `uring`: requests are put into a ring and made by one call a turn, which waits for the
+ * completions of others (io_uring(7)). One request receives from a connection as long as that
+ * lasts, into buffers that the kernel takes from a ring of them; a request that sends follows each
+ * step that has something to say, several at once where steps allow it.
+ *
+ * What comes is the kernel's to put, not the engine's to fetch: of byte streams only the count is
+ * kept, until the steps ask for it; datagrams get their step at once, or wait in their buffers.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/codec.h"
+#include "bench/engine/calls.h"
+#include "bench/engine/io.h"
+#include "bench/engine/uring_ring.h"
+#include "bench/run.h"
+
+enum {
+	CHAIN = 16,       /* most sends of one connection in a row */
+	NUMBERED = 1024,  /* buffers of all sends that are numbered */
+	LEAST = 256,      /* bytes of a buffer: several short messages share one */
+	MOST = 256 << 10, /* a longer message comes in parts */
+	POOL = 4 << 20,   /* bytes of all buffers, but for the fewest */
+	FEWEST = 16,      /* buffers; the next two are powers of two */
+	MOST_BUFFERS = 1 << 14,
+	STREAM_BUFFERS = 64,
+	GROUP = 0, /* of buffers */
+	PAGE = 4096
+};
+
+/* What a completion is of, in the lowest bits of its user data; above them the connection. */
+enum { RECEIVE, SEND, WAKE, CANCEL, KINDS = 4 };
+
+/* What the ring has of a connection. */
+struct link {
+	size_t came;     /* bytes that no step has seen */
+	uint32_t chunks; /* completions that brought them */
+	uint32_t owed;   /* messages that a follower has to send */
+	uint32_t flying; /* sends in the ring */
+	int error;       /* of a receive; 0: none */
+	bool hears;      /* a receive is in the ring */
+	bool at_end;     /* nothing more comes */
+};
+
+/* A datagram that came when nobody wanted it. */
+struct parked {
+	uint32_t conn, size;
+	uint16_t buffer;
+	bool seen;
+};
+
+/* What np_worker.engine_own points to. */
+struct uring {
+	struct np_worker *w;
+	struct np_uring *own;
+	struct io_uring *ring;
+	struct link *link;
+	int *socket;        /* their descriptors, and the stop's */
+	uint32_t live;      /* connections that are not over */
+	uint32_t in_flight; /* requests that have a completion to come */
+	uint32_t flying;    /* those of them that send */
+	uint32_t chain;     /* most sends of a connection in a row */
+	char **out;         /* buffers that are sent: so many of each connection, or for all */
+	uint32_t outs;
+	bool numbered; /* messages differ: each request has a buffer of its own */
+	bool bytes;    /* byte streams: messages have no bounds */
+	bool cancels;  /* all that is in the ring is being cancelled */
+	bool leaving;  /* what comes waits until the loop goes on, or is drained */
+
+	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
+	char *buffers;
+	size_t buffer_size;
+	uint32_t count;  /* how many */
+	uint32_t filled; /* given back, not told to the kernel yet */
+	struct parked *parked;
+	uint32_t parks;
+};
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void
+broken(struct uring *u, int error)
+{
+	if (u->w->error == 0) {
+		u->w->error = error;
+	}
+	u->live = 0;
+}
+
+/* One call: what was asked for is submitted, and at least so many completions are waited for. */
+static void
+submit(struct uring *u, unsigned wait)
+{
+	int rc;
+
+	if (u->filled > 0) {
+		io_uring_buf_ring_advance(u->pool, (int)u->filled);
+		u->filled = 0;
+	}
+	u->w->engine_count[NP_E_SUBMISSIONS]++;
+	rc = wait > 0 ? io_uring_submit_and_wait(u->ring, wait) : io_uring_submit(u->ring);
+	if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY && rc != -ETIME) {
+		broken(u, -rc);
+	}
+}
+
+/* The next request, of which there is room for as many as a chain has. */
+static struct io_uring_sqe *
+request(struct uring *u)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(u->ring);
+
+	if (sqe == NULL) {
+		submit(u, 0);
+		sqe = io_uring_get_sqe(u->ring);
+	}
+	if (sqe == NULL) {
+		broken(u, EBUSY);
+		return NULL;
+	}
+	u->in_flight++;
+	return sqe;
+}
+
+static void
+name(struct io_uring_sqe *sqe, uint32_t conn, unsigned kind)
+{
+	io_uring_sqe_set_data64(sqe, (uint64_t)conn * KINDS + kind);
+}
+
+static void
+hear(struct uring *u, uint32_t conn)
+{
+	struct io_uring_sqe *sqe = request(u);
+
+	if (sqe != NULL) {
+		io_uring_prep_recv_multishot(sqe, (int)conn, NULL, 0, 0);
+		sqe->flags = IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
+		sqe->buf_group = GROUP;
+		name(sqe, conn, RECEIVE);
+		u->link[conn].hears = true;
+	}
+}
+
+/* A chain is submitted at once, or it would be none. */
+static void
+make_room(struct uring *u, uint32_t count)
+{
+	if (io_uring_sq_space_left(u->ring) < count) {
+		submit(u, 0);
+	}
+}
+
+/* So many messages, of which the first one may be under way. */
+static void
+put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
+{
+	struct np_worker *w = u->w;
+	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
+	uint32_t first = u->numbered ? conn * u->chain : 0;
+
+	make_room(u, count);
+	for (uint32_t i = 0; i < count; i++, number++) {
+		struct io_uring_sqe *sqe = request(u);
+		char *buf = u->out[(first + i) % u->outs];
+		size_t part = i == 0 ? c->part : 0;
+
+		if (sqe == NULL) {
+			return;
+		}
+		if (__builtin_expect(w->codec != 0, 0) && part == 0) {
+			np_codec_prepare(w, buf, number, now);
+		}
+		io_uring_prep_send(sqe, (int)conn, buf + part, w->send_size - part,
+				   MSG_NOSIGNAL | (u->bytes ? MSG_WAITALL : 0));
+		if (w->to != NULL) {
+			io_uring_prep_send_set_addr(sqe, w->to, (uint16_t)w->to_len);
+		}
+		sqe->flags = IOSQE_FIXED_FILE;
+		if (!u->bytes && i + 1 < count) {
+			sqe->flags |= IOSQE_IO_LINK; /* they are to leave in their order */
+		}
+		name(sqe, conn, SEND);
+		u->link[conn].flying++;
+		u->flying++;
+	}
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* The far end of all of a leader's connections is one test: its count is reached, or it broke. */
+static bool
+ends_all(const struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+
+	if (w->error != 0 || (p->role == NP_LEAD && !p->pattern->transactions)) {
+		return true;
+	}
+	return p->role == NP_LEAD && np_seen(&w->count->transactions) >= w->budget;
+}
+
+static void
+end_one(struct uring *u)
+{
+	u->live -= u->live > 0;
+	if (ends_all(u->w)) {
+		u->live = 0;
+	}
+}
+
+/*
+ * Requests that are in the ring count for no step yet, but for the count that a test ends by: so
+ * many more may be sent.
+ */
+static uint64_t
+wanted(const struct uring *u)
+{
+	const struct np_worker *w = u->w;
+	uint64_t asked = np_seen(&w->count->transactions) + w->in_flight + u->flying;
+
+	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX) {
+		return UINT64_MAX;
+	}
+	return asked < w->budget ? w->budget - asked : 0;
+}
+
+/* How many messages the connection can send in a row; 0: what is in the ring will do. */
+static uint32_t
+ahead(const struct uring *u, const struct np_conn *c, const struct link *k)
+{
+	const struct np_worker *w = u->w;
+	uint64_t most = w->steps->answers          ? k->owed
+			: (c->need & NP_PART) != 0 ? 1
+			: w->steps->ahead != NULL  ? w->steps->ahead(w, c)
+						   : 1;
+
+	most = most < 1 ? 1 : most < u->chain ? most : u->chain;
+	return wanted(u) < most && (c->need & NP_PART) == 0 ? (uint32_t)wanted(u) : (uint32_t)most;
+}
+
+/* Messages that may have their steps before what they ask for is sent. */
+static uint32_t
+together(const struct uring *u)
+{
+	const struct np_worker *w = u->w;
+	uint64_t left;
+
+	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS)) != 0) {
+		return 1;
+	}
+	if (!w->steps->answers) {
+		return (w->codec & NP_C_MANY) != 0 ? UINT32_MAX : 1;
+	}
+	left = w->budget - np_seen(&w->count->transactions);
+	return left < u->chain ? (uint32_t)left : u->chain;
+}
+
+/* The steps of whole messages that are there. */
+static enum np_need
+take_messages(struct uring *u, struct np_conn *c, struct link *k)
+{
+	struct np_worker *w = u->w;
+	uint32_t most = together(u), taken = 0;
+	enum np_need need;
+	bool sends = false;
+
+	do {
+		k->came -= w->recv_size;
+		need = w->steps->arrived(w, c, w->recv_ring.slots->buf, w->recv_size);
+		sends = sends || need == NP_SEND;
+		taken++;
+	} while (need != NP_OVER && taken < most && k->came >= w->recv_size);
+	k->owed = w->steps->answers ? taken : 0;
+	w->more += k->chunks > taken ? k->chunks - taken : 0;
+	k->chunks = 0;
+	return sends && need != NP_OVER ? NP_SEND : need;
+}
+
+/* Bytes for the steps. Returns false when there are too few. */
+static bool
+take_bytes(struct uring *u, struct np_conn *c, struct link *k)
+{
+	struct np_worker *w = u->w;
+	bool whole = w->run->plan->pattern->transactions;
+
+	if (whole && k->came >= w->recv_size) {
+		c->need = take_messages(u, c, k);
+	} else if (!whole && k->came > 0) {
+		size_t n = k->came;
+
+		k->came = 0;
+		c->need = w->steps->arrived(w, c, w->recv_ring.slots->buf, n);
+	} else if (k->error != 0) {
+		errno = k->error;
+		k->error = 0;
+		c->need = np_io_failed(w, c, NP_RECV);
+	} else if (k->at_end) {
+		c->need = w->steps->arrived(w, c, w->recv_ring.slots->buf, 0);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* As many steps as can be taken, and what they ask for. */
+static void
+advance(struct uring *u, struct np_conn *c, uint32_t conn)
+{
+	struct link *k = &u->link[conn];
+
+	while (c->need != NP_OVER && u->live > 0) {
+		c->need &= ~(unsigned)NP_BLOCKED;
+		if (k->flying > 0) {
+			return;
+		}
+		if ((c->need & ~(unsigned)NP_PART) == NP_SEND) {
+			uint32_t count = ahead(u, c, k);
+
+			if (count > 0) {
+				put_sends(u, c, conn, count);
+				return;
+			}
+			c->need = NP_RECV;
+		}
+		if (!u->bytes || !take_bytes(u, c, k)) {
+			break;
+		}
+	}
+	if (c->need == NP_OVER) {
+		end_one(u);
+	}
+}
+
+/* Does a connection have to be listened to? */
+static bool
+wants(const struct uring *u, const struct np_conn *c, const struct link *k)
+{
+	return u->w->steps->arrived != NULL && c->need != NP_OVER && !k->hears &&
+	       (!u->bytes || (!k->at_end && k->error == 0)) && u->live > 0 && !u->leaving;
+}
+
+/* --- completions ------------------------------------------------------------------------------ */
+
+static char *
+buffer(const struct uring *u, uint16_t number)
+{
+	return u->buffers + number * u->buffer_size;
+}
+
+static void
+give_back(struct uring *u, uint16_t number)
+{
+	io_uring_buf_ring_add(u->pool, buffer(u, number), (unsigned)u->buffer_size, number,
+			      io_uring_buf_ring_mask(u->count), (int)u->filled);
+	u->filled++;
+}
+
+/* A datagram, or the end mark of one flow, which has no bytes. */
+static void
+take_datagram(struct uring *u, struct np_conn *c, uint32_t conn, const struct io_uring_cqe *cqe)
+{
+	bool has_buffer = (cqe->flags & IORING_CQE_F_BUFFER) != 0;
+	uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+	struct np_worker *w = u->w;
+
+	if (u->leaving || c->need == NP_OVER || u->live == 0) {
+		if (u->parks < 2 * u->count) {
+			u->parked[u->parks++] = (struct parked){ .conn = conn,
+								 .size = (uint32_t)cqe->res,
+								 .buffer = has_buffer ? number : 0,
+								 .seen = false };
+		}
+		return; /* no other one is put into its buffer */
+	}
+	c->need = w->steps->arrived(w, c, has_buffer ? buffer(u, number) : w->recv_ring.slots->buf,
+				    (size_t)cqe->res);
+	if (has_buffer) {
+		give_back(u, number);
+	}
+	if (c->need == NP_OVER) {
+		end_one(u);
+	}
+}
+
+static void
+take_chunk(struct uring *u, struct link *k, const struct io_uring_cqe *cqe)
+{
+	uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+	size_t n = (size_t)cqe->res;
+
+	k->came += n;
+	k->chunks++;
+	if (__builtin_expect((u->w->codec & NP_C_TOUCH) != 0, 0)) {
+		np_codec_touch(u->w, buffer(u, number), n);
+	}
+	give_back(u, number);
+}
+
+static bool
+is_no_fault(int error)
+{
+	return error == ECANCELED || error == EINTR || error == EAGAIN || error == ENOBUFS;
+}
+
+static void
+received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
+{
+	struct np_conn *c = &u->w->conn[conn];
+	struct link *k = &u->link[conn];
+
+	if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
+		k->hears = false;
+	}
+	if (cqe->res >= 0 && !u->bytes) {
+		take_datagram(u, c, conn, cqe);
+	} else if (cqe->res > 0) {
+		take_chunk(u, k, cqe);
+	} else if (cqe->res == 0) {
+		k->at_end = true;
+	} else if (!is_no_fault(-cqe->res)) {
+		if (u->bytes) {
+			k->error = -cqe->res;
+		} else {
+			errno = -cqe->res;
+			c->need = np_io_failed(u->w, c, NP_RECV) & ~(unsigned)NP_BLOCKED;
+			if (c->need == NP_OVER) {
+				end_one(u);
+			}
+		}
+	}
+	if (!u->leaving && u->bytes) {
+		advance(u, c, conn);
+	}
+	if (__builtin_expect(!k->hears, 0) && wants(u, c, k)) {
+		hear(u, conn);
+	}
+}
+
+/* So many bytes have left. */
+static enum np_need
+have_left(struct uring *u, struct np_conn *c, struct link *k, size_t n)
+{
+	struct np_worker *w = u->w;
+	enum np_need need;
+
+	if (!w->run->plan->pattern->transactions) {
+		return w->steps->sent(w, c, n);
+	}
+	c->part += n; /* of several under way, of which each may fall short */
+	if (c->part < w->send_size) {
+		return NP_SEND | NP_PART;
+	}
+	c->part -= w->send_size;
+	k->owed -= k->owed > 0;
+	need = w->steps->sent(w, c, w->send_size);
+	if (c->part > 0 && need != NP_OVER) {
+		return NP_SEND | NP_PART;
+	}
+	return k->owed > 0 && need != NP_OVER ? NP_SEND : need;
+}
+
+static void
+sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
+{
+	struct np_conn *c = &u->w->conn[conn];
+	struct link *k = &u->link[conn];
+
+	k->flying--;
+	u->flying--;
+	if (cqe->res >= 0) {
+		c->need = have_left(u, c, k, (size_t)cqe->res);
+	} else if (!is_no_fault(-cqe->res) || (cqe->res == -ENOBUFS && !u->bytes)) {
+		errno = -cqe->res;
+		c->need = np_io_failed(u->w, c, NP_SEND) & ~(unsigned)NP_BLOCKED;
+	}
+	if (k->flying > 0 || u->leaving) {
+		return;
+	}
+	advance(u, c, conn);
+}
+
+static void
+take_completion(struct uring *u, const struct io_uring_cqe *cqe)
+{
+	uint32_t conn = (uint32_t)(cqe->user_data / KINDS);
+
+	if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
+		u->in_flight--;
+	}
+	switch ((int)(cqe->user_data % KINDS)) {
+	case RECEIVE:
+		received(u, conn, cqe);
+		break;
+	case SEND:
+		sent(u, conn, cqe);
+		break;
+	case CANCEL:
+		u->cancels = false;
+		break;
+	default:
+		break; /* the stop says what it is about */
+	}
+}
+
+/* One call, and all that it brought. */
+static void
+turn(struct uring *u)
+{
+	struct io_uring_cqe *cqe;
+	unsigned head, count = 0;
+
+	submit(u, 1);
+	io_uring_for_each_cqe(u->ring, head, cqe)
+	{
+		take_completion(u, cqe);
+		count++;
+	}
+	io_uring_cq_advance(u->ring, count);
+	u->w->engine_count[NP_E_COMPLETIONS] += count;
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+/* Their numbers in the ring are those of the connections; the last one is the stop's. */
+static int
+register_sockets(struct uring *u)
+{
+	struct np_worker *w = u->w;
+	int rc;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		u->socket[i] = w->conn[i].fd;
+	}
+	u->socket[w->conns] = w->stop.wake_fd;
+	rc = io_uring_register_files(u->ring, u->socket, w->conns + 1);
+	return rc < 0 ? rc : 0;
+}
+
+static void
+listen_to_stop(struct uring *u)
+{
+	struct io_uring_sqe *sqe = request(u);
+
+	if (sqe != NULL) {
+		io_uring_prep_poll_add(sqe, (int)u->w->conns, POLLIN);
+		sqe->flags = IOSQE_FIXED_FILE;
+		name(sqe, u->w->conns, WAKE);
+	}
+}
+
+/* What a connection needs when the window opens. */
+static enum np_need
+first_need(const struct np_worker *w, uint32_t number)
+{
+	const struct np_plan *p = w->run->plan;
+
+	if (p->role == NP_LEAD && p->pattern->transactions && number >= w->budget) {
+		return NP_OVER; /* a count of less than one a connection is for some of them */
+	}
+	return w->steps->first;
+}
+
+/* Datagrams that came when the loop was left. */
+static void
+take_parked(struct uring *u)
+{
+	struct np_worker *w = u->w;
+
+	for (uint32_t i = 0; i < u->parks; i++) {
+		struct parked *p = &u->parked[i];
+		struct np_conn *c = &w->conn[p->conn];
+
+		if (!p->seen && c->need != NP_OVER) {
+			c->need = w->steps->arrived(w, c, buffer(u, p->buffer), p->size);
+		}
+		if (p->size > 0) {
+			give_back(u, p->buffer);
+		}
+	}
+	u->parks = 0;
+}
+
+static int
+begin(struct uring *u)
+{
+	struct np_worker *w = u->w;
+	int rc = np_uring_enable(u->own);
+
+	rc = rc == 0 ? register_sockets(u) : rc;
+	if (rc != 0) {
+		return rc;
+	}
+	u->leaving = false;
+	u->live = 0;
+	take_parked(u);
+	for (uint32_t i = 0; i < w->conns; i++) {
+		w->conn[i].need = w->goes_on ? w->conn[i].need : first_need(w, i);
+		u->live += w->conn[i].need != NP_OVER;
+	}
+	listen_to_stop(u);
+	for (uint32_t i = 0; i < w->conns && u->live > 0; i++) {
+		if (wants(u, &w->conn[i], &u->link[i])) {
+			hear(u, i);
+		}
+		if (w->conn[i].need != NP_OVER) {
+			advance(u, &w->conn[i], i);
+		}
+	}
+	return 0;
+}
+
+static void
+cancel_all(struct uring *u)
+{
+	struct io_uring_sqe *sqe = request(u);
+
+	if (sqe != NULL) {
+		io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+		sqe->flags = IOSQE_FIXED_FILE;
+		name(sqe, u->w->conns, CANCEL);
+		u->cancels = true;
+	}
+}
+
+/*
+ * Nothing stays in the ring, so that what comes from now on is found in the sockets. Sends that are
+ * cancelled tell how much of them has left. A request that was at work is not found, nor is what
+ * stood behind it in a chain: they are cancelled again.
+ */
+static void
+leave(struct uring *u)
+{
+	u->leaving = true;
+	u->cancels = false;
+	while (u->in_flight > 0) {
+		if (!u->cancels) {
+			cancel_all(u);
+		}
+		turn(u);
+	}
+	(void)io_uring_unregister_files(u->ring);
+}
+
+static int
+uring_run(struct np_worker *w)
+{
+	struct uring *u = w->engine_own;
+	int rc = begin(u);
+
+	if (rc != 0) {
+		return rc;
+	}
+	while (u->live > 0 && !np_stopped(&w->stop)) {
+		turn(u);
+		if (np_sampler_is_asked(&w->sampler)) {
+			np_sampler_answer(w);
+		}
+	}
+	leave(u);
+	return -w->error;
+}
+
+/* --- what came and no step has seen ----------------------------------------------------------- */
+
+static ssize_t
+uring_left(struct np_worker *w, struct np_conn *c, char **buf)
+{
+	struct uring *u = w->engine_own;
+
+	for (uint32_t i = 0; i < u->parks; i++) {
+		struct parked *p = &u->parked[i];
+
+		if (!p->seen && p->conn == (uint32_t)(c - w->conn)) {
+			p->seen = true;
+			*buf = buffer(u, p->buffer);
+			return p->size;
+		}
+	}
+	*buf = w->recv_ring.slots->buf;
+	return recv(c->fd, *buf, w->recv_size, MSG_DONTWAIT);
+}
+
+static const struct np_calls left_only = { .left = uring_left };
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static uint32_t
+power_of_two(uint64_t least)
+{
+	uint32_t n = 1;
+
+	while (n < least) {
+		n *= 2;
+	}
+	return n;
+}
+
+/* Each connection may have a message waiting; more than that only takes cache. */
+static void
+size_buffers(struct uring *u)
+{
+	const struct np_worker *w = u->w;
+	bool small = w->run->plan->pattern->transactions;
+	uint64_t most, wanted = small ? 2 * (uint64_t)w->conns : STREAM_BUFFERS;
+
+	u->buffer_size = w->recv_size < MOST ? w->recv_size : MOST;
+	if (small && u->buffer_size < LEAST) {
+		u->buffer_size = LEAST;
+	}
+	most = POOL / u->buffer_size;
+	wanted = wanted < most ? wanted : most;
+	wanted = wanted < FEWEST ? FEWEST : wanted;
+	u->count = power_of_two(wanted < MOST_BUFFERS ? wanted : MOST_BUFFERS);
+}
+
+static int
+take_buffers(struct uring *u)
+{
+	struct io_uring_buf_reg reg = { .bgid = GROUP };
+	void *pool = NULL;
+	int rc;
+
+	size_buffers(u);
+	u->buffers = malloc(u->count * u->buffer_size);
+	u->parked = calloc(2 * (size_t)u->count, sizeof(*u->parked));
+	if (u->buffers == NULL || u->parked == NULL ||
+	    posix_memalign(&pool, PAGE, u->count * sizeof(struct io_uring_buf)) != 0) {
+		return ENOMEM;
+	}
+	u->pool = pool;
+	io_uring_buf_ring_init(u->pool);
+	reg.ring_addr = (uintptr_t)pool;
+	reg.ring_entries = u->count;
+	rc = io_uring_register_buf_ring(u->ring, &reg, 0);
+	if (rc != 0) {
+		free(pool);
+		u->pool = NULL;
+		return -rc;
+	}
+	for (uint32_t i = 0; i < u->count; i++) {
+		give_back(u, (uint16_t)i);
+	}
+	return 0;
+}
+
+/* Buffers of those that are sent: of a stream's any, of numbered datagrams one each. */
+static bool
+take_outs(struct uring *u)
+{
+	const struct np_slot *slot = u->w->send_ring.slots;
+
+	u->outs = (uint32_t)u->w->send_ring.width;
+	u->out = calloc(u->outs, sizeof(*u->out));
+	for (uint32_t i = 0; i < u->outs && u->out != NULL; i++, slot = slot->next) {
+		u->out[i] = slot->buf;
+	}
+	return u->out != NULL;
+}
+
+static uint32_t
+conns_of(const struct np_plan *p)
+{
+	uint32_t workers = np_plan_workers(p);
+
+	return (p->flows + workers - 1) / workers;
+}
+
+static uint32_t
+chain_of(const struct np_plan *p)
+{
+	uint32_t each = NUMBERED / conns_of(p);
+
+	if (!p->transport->bounded) {
+		/* All that wait for room in one socket would be woken by each bit of it. */
+		return p->pattern->transactions ? CHAIN : 1;
+	}
+	return each > CHAIN ? CHAIN : each > 0 ? each : 1;
+}
+
+static int
+take(struct uring *u)
+{
+	struct np_worker *w = u->w;
+
+	u->link = calloc(w->conns, sizeof(*u->link));
+	u->socket = calloc(w->conns + 1, sizeof(*u->socket));
+	if (u->link == NULL || u->socket == NULL || (w->steps->sent != NULL && !take_outs(u))) {
+		return ENOMEM;
+	}
+	u->bytes = !w->run->plan->transport->bounded;
+	u->numbered = !u->bytes;
+	u->chain = chain_of(w->run->plan);
+	return w->steps->arrived != NULL ? take_buffers(u) : 0;
+}
+
+static void
+uring_close(struct np_worker *w)
+{
+	struct uring *u = w->engine_own;
+
+	if (u == NULL) {
+		return;
+	}
+	if (u->pool != NULL) {
+		(void)io_uring_unregister_buf_ring(u->ring, GROUP);
+	}
+	if (u->own != NULL) {
+		np_uring_give(u->own);
+	}
+	free(u->pool);
+	free(u->buffers);
+	free(u->parked);
+	free(u->link);
+	free(u->socket);
+	free(u->out);
+	free(u);
+	w->engine_own = NULL;
+	w->engine_fd = -1;
+}
+
+static int
+uring_open(struct np_worker *w, struct np_err *err)
+{
+	struct uring *u = calloc(1, sizeof(*u));
+	int rc;
+
+	w->engine_own = u;
+	if (u == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a ring");
+	}
+	u->w = w;
+	u->own = np_uring_take(err);
+	if (u->own == NULL) {
+		return err->code;
+	}
+	u->ring = &u->own->ring;
+	rc = take(u);
+	if (rc != 0) {
+		return np_fail(err, NP_ESYS, rc, "buffers for a ring");
+	}
+	w->engine_fd = u->ring->ring_fd;
+	w->calls = &left_only;
+	return NP_OK;
+}
+
+/* --- the engine ------------------------------------------------------------------------------- */
+
+static const char *
+why_not(const struct np_plan *p)
+{
+	const struct np_side *side = p->pattern->side[p->role];
+
+	if (p->pattern->probe || p->pattern->connection_test) {
+		return "it drives connections that are there before the test";
+	}
+	if (p->ramp > 0) {
+		return "it drives connections that are there before the window opens";
+	}
+	if (p->transport->family != 0 || p->transport->header > 0) {
+		return "it drives TCP and UDP alone";
+	}
+	if (p->transport->upgrade != NULL) {
+		return "its requests go to plain sockets";
+	}
+	if (p->transport->bounded && p->pattern->transactions) {
+		return "its receives do not tell whom to answer";
+	}
+	if (side->steps->sends_file) {
+		return "no request of it is sendfile(2)";
+	}
+	if (p->near.call.interval_burst > 0) {
+		return "what comes is not held back, so nothing can be paced";
+	}
+	if (p->use_write || p->copy_avoidance) {
+		return "its requests are sends and receives, no write(2) and no splice(2)";
+	}
+	if (p->time_calls && !p->pattern->transactions) {
+		return "the time of each message can't be told from that of its turn";
+	}
+	return NULL;
+}
+
+static uint32_t
+uring_width(const struct np_plan *p)
+{
+	return p->transport->bounded && p->role == NP_LEAD ? chain_of(p) * conns_of(p) : 1;
+}
+
+/* Beside the rings of messages; the kernel's own of a ring are no part of it. */
+static uint64_t
+uring_bytes(const struct np_plan *p)
+{
+	uint64_t pool = MOST_BUFFERS * (sizeof(struct io_uring_buf) + 2 * sizeof(struct parked));
+
+	return POOL + (uint64_t)FEWEST * MOST + pool + NUMBERED * sizeof(char *) +
+	       conns_of(p) * (uint64_t)(sizeof(struct link) + sizeof(int)) + sizeof(struct uring);
+}
+
+const struct np_engine np_engine_uring = {
+	.name = "uring",
+	.help = "one call a turn submits and waits, receives last (io_uring)",
+	.why_not = why_not,
+	.lacks = np_urings_lack,
+	.width = uring_width,
+	.most = np_urings_free,
+	.bytes = uring_bytes,
+	.open = uring_open,
+	.close = uring_close,
+	.run = uring_run,
+};

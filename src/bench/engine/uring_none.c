@@ -1,0 +1,42 @@
+/* A build without liburing. */
+#include <stddef.h>
+
+#include "bench/engine/engine.h"
+#include "bench/engine/uring.h"
+
+const char *
+np_urings_lack(void)
+{
+	return "built without liburing";
+}
+
+int
+np_urings_lend(uint32_t count, struct np_err *err)
+{
+	return count == 0 ? NP_OK : np_fail(err, NP_EUNSUP, 0, "--uring: built without liburing");
+}
+
+void
+np_urings_release(void)
+{
+}
+
+uint32_t
+np_urings_free(void)
+{
+	return 0;
+}
+
+static const char *
+why_not(const struct np_plan *p)
+{
+	(void)p;
+	return NULL;
+}
+
+const struct np_engine np_engine_uring = {
+	.name = "uring",
+	.help = "one call a turn submits and waits, receives last (io_uring)",
+	.why_not = why_not,
+	.lacks = np_urings_lack,
+};

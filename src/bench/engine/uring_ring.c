@@ -1,0 +1,258 @@
+#include "bench/engine/uring_ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Requests that wait for a submission, and completions that wait to be seen. What does not fit is
+ * submitted a little sooner, or kept by the kernel meanwhile.
+ */
+enum { REQUESTS = 1024, COMPLETIONS = 4096, TRIAL = 4 };
+
+/* Completions are made when they are asked for, by the one thread that asks. */
+#define ONE_THREAD                                                                                 \
+	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED)
+
+/*
+ * The rings of this process, if it was given some. They are the process's and no test's, as its
+ * list of system calls is: both are settled once, before it hears a stranger.
+ */
+static struct {
+	bool settled;
+	uint32_t count;
+	struct np_uring *ring;
+	const char *why; /* there are none */
+} given;
+
+static int
+make(struct io_uring *ring, unsigned requests, unsigned flags)
+{
+	struct io_uring_params p;
+
+	memset(&p, 0, sizeof(p));
+	p.flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL;
+	p.cq_entries = requests == TRIAL ? 2 * TRIAL : COMPLETIONS;
+	return io_uring_queue_init_params(requests, ring, &p);
+}
+
+/* Past liburing, of which some versions (2.3) do not export what two of these codes are for. */
+static int
+told(struct io_uring *ring, unsigned what, void *of, unsigned count)
+{
+	return syscall(SYS_io_uring_register, ring->ring_fd, what, of, count) == 0 ? 0 : -errno;
+}
+
+int
+np_uring_enable(struct np_uring *u)
+{
+	int rc = u->is_enabled ? 0 : told(&u->ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
+
+	u->is_enabled = rc == 0;
+	return rc;
+}
+
+/* The best kind that this kernel has. Returns 0 or -errno. */
+static int
+make_own(struct io_uring *ring, unsigned requests, bool *is_enabled)
+{
+	int rc = make(ring, requests, ONE_THREAD);
+
+	*is_enabled = false;
+	if (rc == -EINVAL) { /* before Linux 6.1 */
+		*is_enabled = true;
+		rc = make(ring, requests, IORING_SETUP_COOP_TASKRUN);
+	}
+	return rc;
+}
+
+static const char *
+explain(int error)
+{
+	switch (error) {
+	case EPERM:
+	case EACCES:
+		return "io_uring is forbidden here (kernel.io_uring_disabled, or a container's "
+		       "rules)";
+	case ENOSYS:
+		return "no io_uring in this kernel";
+	case ENOMEM:
+		return "no memory for a ring (ulimit -l)";
+	case EINVAL:
+		return "its io_uring is too old: Linux 6.0 receives often by one request";
+	default:
+		return "no ring can be made";
+	}
+}
+
+/* Multishot receives have no code of their own; what has one came in the same release. */
+static const char *
+lack_of(struct io_uring *ring)
+{
+	struct io_uring_probe *p = io_uring_get_probe_ring(ring);
+	bool has = p != NULL && io_uring_opcode_supported(p, IORING_OP_SEND_ZC);
+
+	io_uring_free_probe(p);
+	return has ? NULL : explain(EINVAL);
+}
+
+const char *
+np_urings_lack(void)
+{
+	struct io_uring ring;
+	const char *why;
+	bool enabled;
+	int rc;
+
+	if (given.settled) {
+		return given.count > 0 ? NULL : given.why;
+	}
+	rc = make_own(&ring, TRIAL, &enabled);
+	if (rc != 0) {
+		return explain(-rc);
+	}
+	why = lack_of(&ring);
+	io_uring_queue_exit(&ring);
+	return why;
+}
+
+uint32_t
+np_urings_free(void)
+{
+	uint32_t count = 0;
+
+	if (!given.settled) {
+		return UINT32_MAX;
+	}
+	for (uint32_t i = 0; i < given.count; i++) {
+		count += !given.ring[i].taken;
+	}
+	return count;
+}
+
+/* --- rings that are lent ---------------------------------------------------------------------- */
+
+/* All that the engine does: sockets that are registered, and nothing by a descriptor. */
+static const struct io_uring_restriction rules[] = {
+	{ .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_SEND },
+	{ .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_RECV },
+	{ .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_POLL_ADD },
+	{ .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_ASYNC_CANCEL },
+	{ .opcode = IORING_RESTRICTION_SQE_FLAGS_REQUIRED, .sqe_flags = IOSQE_FIXED_FILE },
+	{ .opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
+	  .sqe_flags = IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT | IOSQE_IO_LINK },
+	{ .opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_REGISTER_FILES },
+	{ .opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_UNREGISTER_FILES },
+	{ .opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_REGISTER_PBUF_RING },
+	{ .opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_UNREGISTER_PBUF_RING },
+};
+
+/*
+ * Threads come and go with the tests of a session, and a ring of one thread would go with it: these
+ * are any thread's.
+ */
+static int
+make_restricted(struct np_uring *u)
+{
+	struct io_uring *ring = &u->ring;
+	struct io_uring_restriction copy[sizeof(rules) / sizeof(rules[0])];
+	int rc = make(ring, REQUESTS, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_R_DISABLED);
+
+	if (rc != 0) {
+		return rc;
+	}
+	memcpy(copy, rules, sizeof(rules));
+	rc = told(ring, IORING_REGISTER_RESTRICTIONS, copy, sizeof(rules) / sizeof(rules[0]));
+	if (rc == 0) {
+		rc = np_uring_enable(u);
+	}
+	if (rc != 0) {
+		io_uring_queue_exit(ring);
+	}
+	return rc;
+}
+
+int
+np_urings_lend(uint32_t count, struct np_err *err)
+{
+	np_urings_release();
+	given.settled = true;
+	given.why = "this session of netserver has no rings (netserver --uring)";
+	given.ring = count > 0 ? calloc(count, sizeof(*given.ring)) : NULL;
+	if (given.ring == NULL && count > 0) {
+		given.why = explain(ENOMEM);
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for %u rings", count);
+	}
+	for (; given.count < count; given.count++) {
+		struct np_uring *u = &given.ring[given.count];
+		int rc = make_restricted(u);
+
+		if (rc != 0) {
+			given.why = explain(-rc);
+			return np_fail(err, NP_ESYS, -rc, "make ring %u of --uring %u: %s",
+				       given.count + 1, count, given.why);
+		}
+		u->lent = true;
+	}
+	return NP_OK;
+}
+
+void
+np_urings_release(void)
+{
+	for (uint32_t i = 0; i < given.count; i++) {
+		io_uring_queue_exit(&given.ring[i].ring);
+	}
+	free(given.ring);
+	memset(&given, 0, sizeof(given));
+}
+
+/* --- a worker's ------------------------------------------------------------------------------- */
+
+static struct np_uring *
+take_given(struct np_err *err)
+{
+	for (uint32_t i = 0; i < given.count; i++) {
+		if (!given.ring[i].taken) {
+			given.ring[i].taken = true;
+			return &given.ring[i];
+		}
+	}
+	np_fail(err, NP_EUNSUP, 0, "the engine uring takes a ring a thread, and %u are there",
+		given.count);
+	return NULL;
+}
+
+struct np_uring *
+np_uring_take(struct np_err *err)
+{
+	struct np_uring *u;
+	int rc = -ENOMEM;
+
+	if (given.settled) {
+		return take_given(err);
+	}
+	u = calloc(1, sizeof(*u));
+	if (u != NULL) {
+		rc = make_own(&u->ring, REQUESTS, &u->is_enabled);
+	}
+	if (rc != 0) {
+		np_fail(err, NP_ESYS, -rc, "make a ring: %s", explain(-rc));
+		free(u);
+		return NULL;
+	}
+	return u;
+}
+
+void
+np_uring_give(struct np_uring *u)
+{
+	if (u->lent) {
+		u->taken = false;
+		return;
+	}
+	io_uring_queue_exit(&u->ring);
+	free(u);
+}

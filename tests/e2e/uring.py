@@ -1,0 +1,134 @@
+"""The engine uring with a daemon that has rings, and one that has none: counts, evidence, refusals."""
+
+import json
+from functools import partial
+from typing import Any, List
+
+import lib
+
+HOST = "127.0.0.1"
+PATIENCE = 60
+RINGS = 3
+
+
+def why_no_rings() -> str:
+    """Why this end has none; empty where it has."""
+    got = lib.run([lib.netperf(), "-t", "TCP_RR", "--engine", "list"], timeout=20)
+    row = next(line for line in got.out.splitlines() if line.split()[0] == "uring")
+    return row.split("not here: ")[1] if "not here: " in row else ""
+
+
+def document_of(port: int, test: str, *args: str, length: str = "1") -> Any:
+    name, *specific = test.split()
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", name, "-l", length, "--json",
+                   "--engine", "uring,uring", *args, *specific], timeout=PATIENCE)
+    assert got.rc == 0, got
+    return json.loads(got.out)
+
+
+def both(doc: Any) -> List[Any]:
+    return [{what: doc["iterations"][0][end][f"engine.{what}"] for what in ("name", "submissions", "completions")}
+            for end in ("near", "far")]
+
+
+def its_calls_are_counted(port: int) -> None:
+    for test, flows in (("TCP_RR", "20"), ("TCP_STREAM", "2"), ("TCP_MAERTS", "2"), ("UDP_STREAM -- -m 500", "1")):
+        doc = document_of(port, test, "--flows", flows)
+        assert doc["plan"]["engine"] == {"near": "uring", "far": "uring"}, doc["plan"]
+        for engine in both(doc):
+            assert engine["name"] == "uring", engine
+            assert engine["completions"] > 0 and engine["submissions"] > 0, engine
+
+
+def figures(port: int, test: str, length: str, *args: str) -> "dict[str, float]":
+    name, *specific = test.split()
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", name, "-l", length, "-P", "0", "--engine",
+                   "uring,uring", *args, "--", *specific, "-k",
+                   "LOCAL_SEND_CALLS,LOCAL_BYTES_SENT,LOCAL_BYTES_RECVD,REMOTE_BYTES_SENT,REMOTE_BYTES_RECVD"],
+                  timeout=PATIENCE)
+    assert got.rc == 0, got
+    return {name: float(value) for name, value in (row.split("=") for row in got.out.split())}
+
+
+def both_ends_count_the_same(port: int) -> None:
+    for test, length, args in (("TCP_RR", "-5000", ("--flows", "7")),
+                               ("TCP_RR -b 30", "-5000", ("--flows", "3", "--threads", "2")),
+                               ("TCP_RR -r 100000,70000", "-50", ()),
+                               ("TCP_STREAM -m 1000", "-3000000", ("--flows", "3")),
+                               ("TCP_MAERTS -m 1000", "-3000000", ()),
+                               ("TCP_STREAM -m 300000", "-30000000", ())):
+        got = figures(port, test, length, *args)
+        assert got["LOCAL_BYTES_SENT"] == got["REMOTE_BYTES_RECVD"], (test, got)
+        assert got["LOCAL_BYTES_RECVD"] == got["REMOTE_BYTES_SENT"], (test, got)
+        assert got["LOCAL_BYTES_SENT"] + got["LOCAL_BYTES_RECVD"] > 0, (test, got)
+
+
+def each_datagram_is_accounted_for(port: int) -> None:
+    """Sent is received and lost, whatever the receiver had not seen when the end mark came."""
+    for size in ("100", "2000"):
+        doc = document_of(port, f"UDP_STREAM -- -m {size}", "--warm-up", "0")
+        near, far = doc["iterations"][0]["near"], doc["iterations"][0]["far"]
+        assert far["udp.duplicated"] == 0 and far["udp.foreign"] == 0 and far["udp.reordered"] == 0, far
+        assert near["flow.sends"] == near["udp.sent"] == far["udp.unique"] + far["udp.lost"], (near, far)
+        assert far["udp.unique"] == far["udp.received"] == far["flow.receives"], far
+
+
+def a_warm_up_is_left_and_gone_on_from(port: int) -> None:
+    for test in ("TCP_RR", "TCP_STREAM", "TCP_MAERTS", "UDP_STREAM -- -m 100"):
+        flows = "1" if test.startswith("UDP") else "4"
+        doc = document_of(port, test, "--warm-up", "0.2", "--flows", flows, "--threads", "2" if flows == "4" else "1")
+        assert doc["result"] == "complete", doc["reason"]
+        assert all(engine["completions"] > 0 for engine in both(doc)), both(doc)
+
+
+def a_session_has_as_many_threads_as_rings(port: int) -> None:
+    doc = document_of(port, "TCP_RR", "--flows", "12", "--threads", "6")
+    assert doc["plan"]["threads"] == {"near": 6, "far": RINGS}, doc["plan"]
+
+
+def tests_of_one_session_take_turns(port: int) -> None:
+    """More of them than there are rings."""
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-P", "0", "-i", "4,4",
+                   "-I", "95,90", "--engine", "uring,uring", "--flows", "4", "--threads", "2"], timeout=PATIENCE)
+    assert got.rc == 0 and got.out, got
+
+
+def refused(port: int, args: str, *says: str) -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args.split()], timeout=20)
+    assert got.rc == 1 and not got.out, got
+    lib.error_line(got, "netperf", *says)
+
+
+def what_it_does_not_drive_is_refused(port: int) -> None:
+    for args, says in (("-t UDP_RR --engine uring", "answer"),
+                       ("-t TCP_CRR --engine uring", "before the test"),
+                       ("-t TCP_STREAM --flows 2 --ramp 5 --engine uring", "before the window"),
+                       ("-t TCP_SENDFILE --engine uring", "sendfile"),
+                       ("-t STREAM_STREAM --engine uring", "TCP and UDP"),
+                       ("-t TCP_STREAM -b 3 -w 10 --engine uring", "paced")):
+        refused(port, args, "--engine", says)
+
+
+def without_rings_it_is_refused_in_a_line(port: int) -> None:
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-P", "0", "--engine",
+                   "sync,uring"], timeout=20)
+    assert got.rc != 0, got
+    lib.error_line(got, "netperf", "engine uring at the daemon", "netserver --uring")
+
+
+def suite(report: lib.Report) -> None:
+    why = why_no_rings()
+    if why:
+        lib.skip(why)
+    with lib.Daemon(args=["--uring", str(RINGS)]) as daemon:
+        report.cases([(case.__name__.replace("_", " "), partial(case, daemon.port))
+                      for case in (its_calls_are_counted, both_ends_count_the_same, each_datagram_is_accounted_for,
+                                   a_warm_up_is_left_and_gone_on_from, a_session_has_as_many_threads_as_rings,
+                                   tests_of_one_session_take_turns, what_it_does_not_drive_is_refused)], 4)
+    with lib.Daemon() as daemon:
+        report.case("without rings it is refused in a line", partial(without_rings_it_is_refused_in_a_line,
+                                                                      daemon.port))
+
+
+if __name__ == "__main__":
+    lib.main(suite)

@@ -1,0 +1,271 @@
+/*
+ * Rings that a process is given before it is confined: what they do, what they refuse, and that
+ * tests take turns with them.
+ */
+#include "bench/engine/uring_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "netserver/confine.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+
+enum { ODD = 200 }; /* a child's exit status for what no case is about */
+
+static void
+needs_rings(void)
+{
+	const char *why = np_urings_lack();
+
+	if (why != NULL) {
+		printf("SKIP: no rings: %s\n", why);
+		skip();
+	}
+}
+
+/* What a child makes of it, which has one ring and, if so, is confined as a session. */
+static int
+outcome(int (*try)(void), bool confined)
+{
+	struct ns_sandbox box = { .urings = 1 };
+	struct np_err err = { .code = NP_OK };
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (np_urings_lend(1, &err) != NP_OK ||
+		    (confined && (ns_confine_daemon(NULL, false, &err) != NP_OK ||
+				  ns_confine_session(&box, &err) != NP_OK))) {
+			fprintf(stderr, "%s\n", err.msg);
+			_exit(ODD);
+		}
+		_exit(try());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The ring, in which a socket of TCP is registered that is connected to nobody. */
+static struct np_uring *
+ready_ring(void)
+{
+	struct np_err err;
+	struct np_uring *u = np_uring_take(&err);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (u == NULL || fd < 0 || io_uring_register_files(&u->ring, &fd, 1) != 0) {
+		_exit(ODD);
+	}
+	return u;
+}
+
+static struct io_uring_sqe *
+next_request(struct np_uring *u)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
+
+	if (sqe == NULL) {
+		_exit(ODD);
+	}
+	return sqe;
+}
+
+/* The errno of one request, 0: it worked. */
+static int
+asked(struct np_uring *u)
+{
+	struct io_uring_cqe *cqe;
+
+	return io_uring_submit(&u->ring) != 1 || io_uring_wait_cqe(&u->ring, &cqe) != 0 ? ODD
+											: -cqe->res;
+}
+
+static int
+send_by_a_registered_one(void)
+{
+	struct np_uring *u = ready_ring();
+	struct io_uring_sqe *sqe = next_request(u);
+
+	io_uring_prep_send(sqe, 0, "", 1, MSG_NOSIGNAL);
+	sqe->flags = IOSQE_FIXED_FILE;
+	return asked(u);
+}
+
+static int
+send_by_a_descriptor(void)
+{
+	struct np_uring *u = ready_ring();
+
+	io_uring_prep_send(next_request(u), 1, "", 1, MSG_NOSIGNAL);
+	return asked(u);
+}
+
+static int
+send_in_a_thread_of_the_kernel(void)
+{
+	struct np_uring *u = ready_ring();
+	struct io_uring_sqe *sqe = next_request(u);
+
+	io_uring_prep_send(sqe, 0, "", 1, MSG_NOSIGNAL);
+	sqe->flags = IOSQE_FIXED_FILE | IOSQE_ASYNC;
+	return asked(u);
+}
+
+static int
+open_a_file(void)
+{
+	struct np_uring *u = ready_ring();
+	struct io_uring_sqe *sqe = next_request(u);
+
+	io_uring_prep_openat(sqe, AT_FDCWD, "/etc/passwd", O_RDONLY, 0);
+	sqe->flags = IOSQE_FIXED_FILE;
+	return asked(u);
+}
+
+static int
+connect_elsewhere(void)
+{
+	static const struct sockaddr at = { .sa_family = AF_INET };
+	struct np_uring *u = ready_ring();
+	struct io_uring_sqe *sqe = next_request(u);
+
+	io_uring_prep_connect(sqe, 0, &at, sizeof(at));
+	sqe->flags = IOSQE_FIXED_FILE;
+	return asked(u);
+}
+
+static int
+send_a_descriptor(void)
+{
+	static const struct msghdr none;
+	struct np_uring *u = ready_ring();
+	struct io_uring_sqe *sqe = next_request(u);
+
+	io_uring_prep_sendmsg(sqe, 0, &none, 0);
+	sqe->flags = IOSQE_FIXED_FILE;
+	return asked(u);
+}
+
+static int
+lift_the_restrictions(void)
+{
+	struct np_uring *u = ready_ring();
+
+	return syscall(SYS_io_uring_register, u->ring.ring_fd, IORING_REGISTER_RESTRICTIONS, NULL,
+		       0) == 0
+		   ? 0
+		   : errno;
+}
+
+static int
+register_memory(void)
+{
+	struct np_uring *u = ready_ring();
+	char byte;
+	struct iovec v = { .iov_base = &byte, .iov_len = 1 };
+
+	return -io_uring_register_buffers(&u->ring, &v, 1);
+}
+
+static int
+make_another(void)
+{
+	struct io_uring another;
+
+	return -io_uring_queue_init(4, &another, 0);
+}
+
+static void
+a_ring_that_is_lent_does_nothing_else(void **state)
+{
+	(void)state;
+	needs_rings();
+	for (int confined = 0; confined <= !NS_SANITIZED; confined++) {
+		bool filtered = confined != 0;
+		struct ns_means m;
+
+		ns_confine_means(&m);
+		assert_int_equal(outcome(send_by_a_registered_one, filtered), EPIPE);
+		assert_int_equal(outcome(send_by_a_descriptor, filtered), EACCES);
+		assert_int_equal(outcome(send_in_a_thread_of_the_kernel, filtered), EACCES);
+		assert_int_equal(outcome(open_a_file, filtered), EACCES);
+		assert_int_equal(outcome(connect_elsewhere, filtered), EACCES);
+		assert_int_equal(outcome(send_a_descriptor, filtered), EACCES);
+		filtered = filtered && m.seccomp;
+		assert_int_equal(outcome(lift_the_restrictions, filtered),
+				 filtered ? EPERM : EACCES);
+		assert_int_equal(outcome(register_memory, filtered), filtered ? EPERM : EACCES);
+		assert_int_equal(outcome(make_another, filtered), filtered ? -SIGSYS : 0);
+	}
+}
+
+static void
+a_process_that_was_given_none_has_none(void **state)
+{
+	struct np_err err;
+
+	(void)state;
+	needs_rings();
+	assert_int_equal(np_urings_free(), UINT32_MAX);
+	assert_int_equal(np_urings_lend(0, &err), NP_OK);
+	assert_int_equal(np_urings_free(), 0);
+	assert_non_null(strstr(np_urings_lack(), "--uring"));
+	assert_null(np_uring_take(&err));
+	np_urings_release();
+	assert_null(np_urings_lack());
+}
+
+static void
+by_rings(struct np_plan *p)
+{
+	p->near.place.engine = p->far.place.engine = &np_engine_uring;
+	p->flows = 3;
+	p->burst = 4;
+}
+
+/* Both ends' are there again for the next test. */
+static void
+tests_take_turns(void **state)
+{
+	struct np_err err;
+	struct ends e;
+
+	(void)state;
+	needs_rings();
+	assert_int_equal(np_urings_lend(2, &err), NP_OK);
+	for (int i = 0; i < 3; i++) {
+		ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -500, by_rings);
+		assert_int_equal(np_urings_free(), 0);
+		ends_run(&e, 0);
+		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 500);
+		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 500);
+		assert_true(e.client.run.worker->engine_count[NP_E_SUBMISSIONS] > 0);
+		assert_true(e.client.run.worker->engine_count[NP_E_COMPLETIONS] >= 500);
+		ends_free(&e);
+		assert_int_equal(np_urings_free(), 2);
+	}
+	np_urings_release();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ring_that_is_lent_does_nothing_else),
+		cmocka_unit_test(a_process_that_was_given_none_has_none),
+		cmocka_unit_test(tests_take_turns),
+	};
+
+	np_drive_prepare();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
