@@ -35,9 +35,9 @@ struct np_worker;
 	X(COPIED, "zerocopy_copied")        /* those of these that it copied after all */          \
 	X(REFUSED, "zerocopy_refused")      /* sends of what could not be lent, but copied */      \
 	X(RELEASE_WAITS, "zerocopy_waits")  /* times that no buffer was free */                    \
-	X(TRUNCATED, "bytes_truncated")     /* bytes received that were never copied */ \
-	X(SUBMISSIONS, "submissions")     /* calls that submitted requests, and waited */          \
-	X(COMPLETIONS, "completions")     /* completions of requests that they brought */
+	X(TRUNCATED, "bytes_truncated")     /* bytes received that were never copied */            \
+	X(SUBMISSIONS, "submissions")       /* calls that submitted requests, and waited */        \
+	X(COMPLETIONS, "completions")       /* completions of requests that they brought */
 
 enum np_engine_count {
 #define NP_ENGINE_COUNT(name, text) NP_E_##name,
