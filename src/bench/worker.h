@@ -152,10 +152,9 @@ struct np_worker {
 	const struct np_steps *steps;
 	struct np_conn *conn; /* its connections: so many of the run's in a row */
 	uint32_t conns;
+	uint32_t depth;              /* most requests in flight of one connection */
 	uint64_t began_ns, ended_ns; /* its part of the window */
 	uint64_t left_ns;            /* when its loop was over */
-	bool goes_on;                /* its loop was left by a mark: connections are as they were */
-	bool hung_up;                /* the far end closed before the loop was told to stop */
 	struct np_err err;           /* why it failed; code NP_OK: it did not */
 
 	struct np_counters *count;
@@ -172,10 +171,11 @@ struct np_worker {
 	size_t send_size, recv_size; /* bytes of one call: unit, request or response */
 	size_t whole;                /* bytes that make what came a whole message; 1 of datagrams */
 	struct np_ring send_ring, recv_ring;
-	uint32_t depth;        /* most requests in flight of one connection */
 	struct np_id_place id; /* where ids stand in messages; width 0: there are none */
 	unsigned codec;        /* NP_C_* */
 	unsigned char touched; /* what the last touch wrote, see codec.h */
+	bool goes_on;          /* its loop was left by a mark: connections are as they were */
+	bool hung_up;          /* the far end closed before the loop was told to stop */
 
 	/* Of datagrams: where they go to and came from; NULL and 0 for connected sockets. */
 	const struct sockaddr *to;
@@ -186,7 +186,6 @@ struct np_worker {
 	uint64_t sends;     /* of requests, where there can be several in flight */
 	uint64_t more;      /* receives beyond one a message */
 	uint64_t in_flight; /* of all connections, with NP_C_MANY and NP_C_SHARE */
-	int error;          /* what broke the test, errno; 0: nothing did */
 
 	struct np_load load;
 	uint64_t patience_ns; /* how long a response is waited for; 0: for ever */
@@ -196,14 +195,15 @@ struct np_worker {
 	void *state;                  /* the side's own */
 	struct np_pktinfo pktinfo;
 	int file_fd;     /* of a file that is sent; the side's own; -1: none */
+	int error;       /* what broke the test, errno; 0: nothing did */
 	off_t file_last; /* the last place in it where a whole call can begin */
 	off_t file_at;   /* where the next call begins */
 	int pipe[3];     /* of splice(2): into it, out of it, where to; -1: not open */
+	int bound;       /* the only processor that its thread may run on; -1: several */
 
 	uint64_t last_ns;          /* when a connection test's last transaction ended, or 0 */
 	uint64_t paced_ns;         /* of the window, spent waiting for a pacing interval's end */
 	struct np_sampler sampler; /* asked by the controller of a worker that waits for events */
-	int bound;                 /* the only processor that its thread may run on; -1: several */
 	struct np_thread_use
 	    use; /* what the thread cost, where its root is set: else nobody asks */
 };

@@ -52,12 +52,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	struct batch *b = w->engine_own;
 
 	for (uint32_t i = first; i < first + count; i++) {
-		const struct np_outgoing *m = &b->turns.out[i];
-		struct msghdr *h = &b->out[i].msg_hdr;
-
-		/* The kernel only reads it. */
-		h->msg_name = (void *)(uintptr_t)(m->addr != NULL ? m->addr : w->to);
-		h->msg_namelen = m->addr != NULL ? m->addr_len : w->to_len;
+		np_message_to(&b->out[i].msg_hdr, &b->turns.out[i], w);
 	}
 	return sendmmsg(c->fd, b->out + first, count, MSG_NOSIGNAL);
 }

@@ -6,6 +6,9 @@
 #ifndef NP_BENCH_ENGINE_CALLS_H
 #define NP_BENCH_ENGINE_CALLS_H
 
+#include <string.h>
+#include <sys/socket.h>
+
 #include "bench/worker.h"
 
 struct np_calls {
@@ -31,6 +34,16 @@ struct np_outgoing {
 	const struct sockaddr *addr;
 	socklen_t addr_len;
 };
+
+/* Name in a header whom the message goes to, an address that the kernel only reads. */
+static inline void
+np_message_to(struct msghdr *h, const struct np_outgoing *m, const struct np_worker *w)
+{
+	const struct sockaddr *to = m->addr != NULL ? m->addr : w->to;
+
+	memcpy(&h->msg_name, &to, sizeof(h->msg_name));
+	h->msg_namelen = m->addr != NULL ? m->addr_len : w->to_len;
+}
 
 /* A train: messages that a call has received, which lie in a row and came from one address. */
 struct np_train {

@@ -68,14 +68,11 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	struct segment *s = w->engine_own;
 	const struct np_outgoing *m = &s->turns.out[first];
 	struct iovec block = { .iov_base = m->buf, .iov_len = count * w->send_size };
-	/* The kernel only reads the address. */
-	struct msghdr h = { .msg_name = (void *)(uintptr_t)(m->addr != NULL ? m->addr : w->to),
-			    .msg_namelen = m->addr != NULL ? m->addr_len : w->to_len,
-			    .msg_iov = &block,
-			    .msg_iovlen = 1 };
+	struct msghdr h = { .msg_iov = &block, .msg_iovlen = 1 };
 	uint16_t size = (uint16_t)w->send_size;
 	union control control;
 
+	np_message_to(&h, m, w);
 	if (count > 1) {
 		h.msg_control = &control;
 		h.msg_controllen = CMSG_SPACE(sizeof(size));
