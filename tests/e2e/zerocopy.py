@@ -5,6 +5,7 @@ Over lo the kernel copies, when it is received, all that was lent.
 
 import json
 import os
+import shutil
 import signal
 import time
 from functools import partial
@@ -165,6 +166,42 @@ def the_client_dies(test: str) -> None:
         assert lib.wait_for(lambda: not daemon.children(), 30), daemon.log()
 
 
+# A daemon and a client where so much may be said of what was lent: a namespace of its own.
+INSIDE = """
+ip link set lo up && test -e /proc/sys/net/core/optmem_max || exit 77
+echo "$1" > /proc/sys/net/core/optmem_max || exit 77
+"$2" -D -p 12865 > /dev/null 2>&1 &
+daemon=$!
+shift 2
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    grep -q ":3241 .* 0A " /proc/net/tcp /proc/net/tcp6 && break
+    sleep 0.2
+done
+"$@"
+status=$?
+kill $daemon
+exit $status
+"""
+
+
+def little_may_be_lent(limit: int, *options: str) -> str:
+    """It is waited for, or copied; nothing fails."""
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        raise lib.Skipped("no unshare(1), or no ip(8)")
+    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
+    got = lib.run([*how, "sh", "-c", INSIDE, "sh", str(limit), lib.netserver(), lib.netperf(), "-H", HOST, "-t",
+                   "TCP_STREAM", "-l", "-10000000", "--json", *BOTH, *options], PATIENCE)
+    if got.rc == 77 or "Operation not permitted" in got.err:
+        raise lib.Skipped(f"no network namespace with a net.core.optmem_max of its own: {got.err.strip()}")
+    assert got.rc == 0, got
+    tx, rx = ends_of(json.loads(got.out))
+    lent, copied = tx.get("engine.zerocopy_sends", 0), tx.get("engine.zerocopy_refused", 0)
+    assert lent + copied == tx["flow.sends"] and tx.get("engine.zerocopy_completions", 0) == lent, tx
+    assert tx["flow.bytes_sent"] == rx["flow.bytes_received"] >= 10000000, (tx, rx)
+    assert (lent == 0) == (limit < 1000), tx
+    return f"{lent} lent, {copied} refused"
+
+
 def refused(port: int, args: str, says: List[str]) -> None:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "1", *args.split()], timeout=20)
     assert got.rc not in (0, None), got
@@ -202,16 +239,20 @@ def suite(report: lib.Report) -> None:
     if lacks:
         report.skip("zerocopy", lacks)
         return
+    documents_can_be_had = "libjansson" not in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err
     with lib.Daemon() as daemon:
         for args, says in REFUSED:
             report.case(f"refused: {args}", partial(refused, daemon.port, args, list(says)))
-        if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
-            report.skip("documents", "made without libjansson")
-        else:
+        if documents_can_be_had:
             documents(report, daemon.port)
+        else:
+            report.skip("documents", "made without libjansson")
         for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"):
             report.case(f"interrupted: {test}", partial(interrupted, daemon.port, test))
         report.case("interrupted: TCP_MAERTS, flows", partial(interrupted, daemon.port, "TCP_MAERTS", "--flows", "4"))
+    if documents_can_be_had:
+        report.cases([(f"little may be lent: {limit} {' '.join(options)}", partial(little_may_be_lent, limit, *options))
+                      for limit in (4000, 100) for options in ((), ("--flows", "5"))], 4)
     report.case("the far end hangs: TCP_STREAM", partial(the_far_end_hangs, "TCP_STREAM"))
     report.case("the far end hangs: TCP_STREAM, flows", partial(the_far_end_hangs, "TCP_STREAM", "--flows", "3"))
     report.case("the far end dies: TCP_STREAM", partial(the_far_end_dies, "TCP_STREAM"))
