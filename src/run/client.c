@@ -628,11 +628,16 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 		  struct np_bag **far, struct np_err *err)
 {
 	uint8_t frame[NP_FRAME_SIZE];
+	struct np_calibrate_response any;
 	struct np_stop stop = { 0 };
 	struct np_run run;
 
 	*far = NULL;
 	if ((c->granted.caps & NP_CAP_ENGINES) == 0) {
+		/* One that hung up on the greeting may be stock, or want a passphrase. */
+		if (!c->heard && np_client_calibrate(c, &any, err) != NP_OK) {
+			return err->code;
+		}
 		return np_fail(err, NP_EUNSUP, 0,
 			       "the netserver at %s does not say what its engines are (it is "
 			       "netperf's, or older)",

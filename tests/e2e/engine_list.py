@@ -122,6 +122,15 @@ def no_test_is_one(port: int) -> None:
     lib.error_line(got, "netperf", "--engine list", "REM_CPU")
 
 
+def only_for_those_let_in() -> None:
+    """The question comes behind the passphrase."""
+    with lib.Daemon(args=["-Z", "sesame"]) as daemon:
+        for args, status in (((), 1), (("-Z", "barley"), 1), (("-Z", "sesame"), 0)):
+            got = lib.run([*client(daemon.port, *args), "--engine", "list", "--json"], PATIENCE)
+            assert (got.rc == 0) == (status == 0) and got.rc is not None, (args, got)
+            assert (json.loads(got.out)["far"] is None) == (status != 0), (args, got)
+
+
 def nobody_there() -> None:
     port = lib.free_port()
     document = listed(client(port), status=255)
@@ -161,7 +170,7 @@ def welcome(caps: int) -> bytes:
 
 
 ALL = 64 | 32
-STOCK = [frame(0, 998)]
+STOCK = [frame(0, 998), frame(5, 0)]
 OLDER = [welcome(32)]
 
 
@@ -377,8 +386,10 @@ def kernels(report: lib.Report, port: int) -> None:
     report.cases([(f"{lack.feature}: {answer}, {where}", partial(body, port, lack, answer)) for lack in LACKS
                   for answer in lack.answers for where, body in (("here", lacks_here), ("there", lacks_there))], at_once=4)
     with lib.Daemon(prefix=without("KILL", ",".join(kernel.FEATURES))) as daemon:
+        cases = [(test, args) for test in QUICK for args in ((), ("--flows", "3"))]
+        cases += [(test, ("--json", "--threads", "2", "--flows", "2")) for test in ("TCP_STREAM", "UDP_RR")]
         report.cases([(f"{test} {' '.join(args)}: nothing unasked", partial(never_unasked, daemon.port, test, *args))
-                      for test in QUICK for args in ((), ("--flows", "3"), ("--json",))], at_once=4)
+                      for test, args in cases], at_once=4)
         report.case("what is asked for is seen", partial(asked_it_kills, daemon.port))
 
 
@@ -387,6 +398,7 @@ def suite(report: lib.Report) -> None:
         lib.skip("made without libjansson")
     report.case("this end alone", only_this_end)
     report.case("nobody there", nobody_there)
+    report.case("only for those let in", only_for_those_let_in)
     for name, answers in (("netperf's", STOCK), ("an older one", OLDER)):
         report.case(f"{name} says nothing", partial(others_say_nothing, answers))
     report.case("what a stranger says is harmless", what_a_stranger_says_is_harmless)
