@@ -6,10 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -257,6 +261,58 @@ tests_take_turns(void **state)
 	np_urings_release();
 }
 
+/* From here on making a ring fails. */
+static void
+refuse_rings(int error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = LEN(code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+		_exit(ODD);
+	}
+}
+
+/* Does a process that can have no ring for that reason say this of it? */
+static bool
+says(int error, const char *words)
+{
+	pid_t pid = fork();
+	struct np_err err;
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		bool said;
+
+		refuse_rings(error);
+		said = np_urings_lack() != NULL && strstr(np_urings_lack(), words) != NULL &&
+		       np_uring_take(&err) == NULL && strstr(err.msg, words) != NULL &&
+		       np_urings_lend(2, &err) == NP_ESYS && strstr(err.msg, words) != NULL &&
+		       np_urings_free() == 0 && strstr(np_urings_lack(), words) != NULL;
+		_exit(said ? 0 : ODD);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void
+a_machine_without_rings_is_told_of(void **state)
+{
+	(void)state;
+	needs_rings();
+	assert_true(says(ENOSYS, "no io_uring in this kernel"));
+	assert_true(says(EPERM, "forbidden here"));
+	assert_true(says(EINVAL, "too old"));
+	assert_true(says(ENOMEM, "ulimit -l"));
+}
+
 int
 main(void)
 {
@@ -264,6 +320,7 @@ main(void)
 		cmocka_unit_test(a_ring_that_is_lent_does_nothing_else),
 		cmocka_unit_test(a_process_that_was_given_none_has_none),
 		cmocka_unit_test(tests_take_turns),
+		cmocka_unit_test(a_machine_without_rings_is_told_of),
 	};
 
 	np_drive_prepare();

@@ -22,12 +22,13 @@
 #include "bench/run.h"
 
 enum {
-	CHAIN = 16,       /* most sends of one connection in a row */
-	NUMBERED = 1024,  /* buffers of all sends that are numbered */
-	LEAST = 256,      /* bytes of a buffer: several short messages share one */
-	MOST = 256 << 10, /* a longer message comes in parts */
-	POOL = 4 << 20,   /* bytes of all buffers, but for the fewest */
-	FEWEST = 16,      /* buffers; the next two are powers of two */
+	CHAIN = 16,          /* most sends of one connection in a row */
+	NUMBERED = 1024,     /* buffers of all sends that are numbered */
+	LEAST = 256,         /* bytes of a buffer: several short messages share one */
+	MOST = 256 << 10,    /* a longer message comes in parts */
+	DATAGRAM = 64 << 10, /* no datagram is longer */
+	POOL = 4 << 20,      /* bytes of all buffers, but for the fewest */
+	FEWEST = 16,         /* buffers */
 	MOST_BUFFERS = 1 << 14,
 	STREAM_BUFFERS = 64,
 	GROUP = 0, /* of buffers */
@@ -91,6 +92,7 @@ broken(struct uring *u, int error)
 		u->w->error = error;
 	}
 	u->live = 0;
+	u->own->is_lost = true;
 }
 
 /* One call: what was asked for is submitted, and at least so many completions are waited for. */
@@ -639,7 +641,7 @@ leave(struct uring *u)
 {
 	u->leaving = true;
 	u->cancels = false;
-	while (u->in_flight > 0) {
+	while (u->in_flight > 0 && !u->own->is_lost) {
 		if (!u->cancels) {
 			cancel_all(u);
 		}
@@ -691,43 +693,51 @@ static const struct np_calls left_only = { .left = uring_left };
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* The largest power of two that is no more than that. */
 static uint32_t
-power_of_two(uint64_t least)
+power_of_two(uint64_t most)
 {
 	uint32_t n = 1;
 
-	while (n < least) {
+	while (2 * (uint64_t)n <= most) {
 		n *= 2;
 	}
 	return n;
 }
 
-/* Each connection may have a message waiting; more than that only takes cache. */
-static void
-size_buffers(struct uring *u)
-{
-	const struct np_worker *w = u->w;
-	bool small = w->run->plan->pattern->transactions;
-	uint64_t most, wanted = small ? 2 * (uint64_t)w->conns : STREAM_BUFFERS;
+struct pool {
+	size_t size;    /* bytes of a buffer */
+	uint32_t count; /* a power of two */
+};
 
-	u->buffer_size = w->recv_size < MOST ? w->recv_size : MOST;
-	if (small && u->buffer_size < LEAST) {
-		u->buffer_size = LEAST;
+/* Each connection may have a message waiting; more than that only takes cache. */
+static struct pool
+pool_of(const struct np_plan *p, size_t recv_size, uint32_t conns)
+{
+	size_t most = p->transport->bounded ? DATAGRAM : MOST;
+	bool transactions = p->pattern->transactions;
+	struct pool pool = { .size = recv_size < most ? recv_size : most };
+	uint64_t wanted = transactions ? 4 * (uint64_t)conns : STREAM_BUFFERS;
+
+	if (transactions && pool.size < LEAST) {
+		pool.size = LEAST;
 	}
-	most = POOL / u->buffer_size;
-	wanted = wanted < most ? wanted : most;
+	wanted = wanted < POOL / pool.size ? wanted : POOL / pool.size;
 	wanted = wanted < FEWEST ? FEWEST : wanted;
-	u->count = power_of_two(wanted < MOST_BUFFERS ? wanted : MOST_BUFFERS);
+	pool.count = power_of_two(wanted < MOST_BUFFERS ? wanted : MOST_BUFFERS);
+	return pool;
 }
 
 static int
 take_buffers(struct uring *u)
 {
+	struct pool size = pool_of(u->w->run->plan, u->w->recv_size, u->w->conns);
 	struct io_uring_buf_reg reg = { .bgid = GROUP };
 	void *pool = NULL;
 	int rc;
 
-	size_buffers(u);
+	u->buffer_size = size.size;
+	u->count = size.count;
 	u->buffers = malloc(u->count * u->buffer_size);
 	u->parked = calloc(2 * (size_t)u->count, sizeof(*u->parked));
 	if (u->buffers == NULL || u->parked == NULL ||
@@ -897,9 +907,13 @@ uring_width(const struct np_plan *p)
 static uint64_t
 uring_bytes(const struct np_plan *p)
 {
-	uint64_t pool = MOST_BUFFERS * (sizeof(struct io_uring_buf) + 2 * sizeof(struct parked));
+	int32_t asked = !p->pattern->transactions ? p->near.call.recv_size
+			: p->role == NP_LEAD      ? p->response
+						  : p->request;
+	struct pool pool = pool_of(p, asked > 0 ? (size_t)asked : MOST, conns_of(p));
+	uint64_t each = pool.size + sizeof(struct io_uring_buf) + 2 * sizeof(struct parked);
 
-	return POOL + (uint64_t)FEWEST * MOST + pool + NUMBERED * sizeof(char *) +
+	return pool.count * each + PAGE + NUMBERED * sizeof(char *) +
 	       conns_of(p) * (uint64_t)(sizeof(struct link) + sizeof(int)) + sizeof(struct uring);
 }
 

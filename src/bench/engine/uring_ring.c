@@ -250,7 +250,7 @@ void
 np_uring_give(struct np_uring *u)
 {
 	if (u->lent) {
-		u->taken = false;
+		u->taken = u->is_lost;
 		return;
 	}
 	io_uring_queue_exit(&u->ring);
