@@ -143,6 +143,12 @@ def blocks_are_never_cut(port: int) -> str:
     return "500 datagrams, 50 blocks"
 
 
+def a_short_receive_cuts_off(port: int, engine: str) -> None:
+    """Of each datagram as much counts as a call of one would have taken."""
+    near, far = run(port, Case(engine, "UDP_STREAM -- -m 500 -M 100"), "-50000")
+    assert near["flow.sends"] == far["flow.receives"] == 100 and far["flow.bytes_received"] == 10000, (near, far)
+
+
 def the_daemon_sends(port: int, engine: str) -> str:
     """OMNI's stream from the daemon, by time; what is lost is what did not come."""
     near, far = run(port, Case(engine, "OMNI -- -T udp -d recv -M 500", "-b ,20 -w ,5"), "1")
@@ -208,6 +214,7 @@ def suite(report: lib.Report) -> None:
         report.cases([(name_of(case), partial(counted, daemon.port, case)) for case in able], AT_ONCE)
         for engine in PROOFS.keys() - missing.keys():
             report.case(f"the daemon sends: {engine}", partial(the_daemon_sends, daemon.port, engine))
+            report.case(f"a short receive cuts off: {engine}", partial(a_short_receive_cuts_off, daemon.port, engine))
         if "segment" not in missing:
             report.case("blocks are never cut", partial(blocks_are_never_cut, daemon.port))
 
