@@ -33,7 +33,8 @@ enum {
 	WANTED = 256 << 10,
 	MOST_BYTES = 64 << 20, /* of a ring, as long as there are a few slots for each */
 	USUAL_SIZE = 16 << 10, /* of a message, where the kernel's buffer makes it */
-	LOOK_MS = 100          /* between looks at whether to wait any longer */
+	LOOK_MS = 100,         /* between looks at whether to wait any longer */
+	REST_S = 60            /* the longest wait for the last ones */
 };
 
 struct zerocopy {
@@ -408,13 +409,14 @@ zerocopy_mark(struct np_worker *w)
 	}
 }
 
-/* Wait as long as anything moves. */
+/* Wait as long as anything moves, and not beyond the last moment: it may go on moving for ever. */
 static void
-await_all(struct np_worker *w, struct np_conn *c, const struct np_lent *l)
+await_all(struct np_worker *w, struct np_conn *c, const struct np_lent *l, uint64_t last_ns)
 {
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC), now;
 
-	while (l->count > 0 && !np_abandoned(&w->stop) && np_now() < until) {
+	while (l->count > 0 && !np_abandoned(&w->stop) && (now = np_now()) < until &&
+	       now < last_ns) {
 		struct pollfd p = { .fd = c->fd };
 
 		if (take_back(w, c)) {
@@ -433,12 +435,13 @@ static void
 zerocopy_finish(struct np_worker *w)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	uint64_t last_ns = np_deadline(REST_S * NP_SEC);
 	struct zerocopy *z = w->engine_own;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		await_all(w, c, &z->lent[i]);
+		await_all(w, c, &z->lent[i], last_ns);
 		if (z->lent[i].count > 0 && w->run->plan->transport->connected) {
 			(void)connect(c->fd, &nowhere, sizeof(nowhere));
 			while (take_back(w, c)) {
