@@ -93,8 +93,8 @@ def the_lost_are_given_up() -> str:
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        got = lib.run([lib.netperf(), "-H", HOST, "-t", "UDP_RR", "-l", f"-{ANSWERS}", "-P", "0", "-N", "--engine", "spin",
-                       "--", "-e", "1", "-P", f",{echo.getsockname()[1]}", "-r", "8,8", "-k",
+        got = lib.run([lib.netperf(), "-H", HOST, "-t", "UDP_RR", "-l", f"-{ANSWERS}", "-P", "0", "-N",
+                       "--engine", "spin", "--", "-e", "1", "-P", f",{echo.getsockname()[1]}", "-r", "8,8", "-k",
                        "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,LOST_REQUESTS"], timeout=PATIENCE)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
             end.sendto(b"end", echo.getsockname())

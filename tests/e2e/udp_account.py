@@ -59,6 +59,8 @@ PLANS = (
          options=("--engine", "batch", "-l", f"-{COUNT * SIZE}")),
     Plan("in blocks", drop="numgen inc mod 5 == 3", double="numgen inc mod 7 == 5", burst=10, block=10,
          options=("--engine", "segment", "--batch", "10", "-l", f"-{COUNT * SIZE}")),
+    Plan("never asleep", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
+         options=("-l", f"-{COUNT * SIZE}", "--engine", "spin,spin")),
     Plan("dirty buffers, paced", drop="numgen inc mod 10 == 3", double="numgen inc mod 7 == 5",
          options=("-l", f"-{COUNT * SIZE}", "-b", "20", "-w", "10", "-k", "100")),
 )
