@@ -75,7 +75,9 @@ struct uring {
 	bool leaving;  /* what comes waits until the loop goes on, or is drained */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
-	char *buffers;
+	char *buffers; /* memory of the engine's own for them; NULL: it takes the worker's */
+	char **in;     /* where they are: bytes that nobody looks at share a place */
+	uint32_t ins;
 	size_t buffer_size;
 	uint32_t count;  /* how many */
 	uint32_t filled; /* given back, not told to the kernel yet */
@@ -353,7 +355,7 @@ wants(const struct uring *u, const struct np_conn *c, const struct link *k)
 static char *
 buffer(const struct uring *u, uint16_t number)
 {
-	return u->buffers + number * u->buffer_size;
+	return u->in[number % u->ins];
 }
 
 static void
@@ -706,8 +708,9 @@ power_of_two(uint64_t most)
 }
 
 struct pool {
-	size_t size;    /* bytes of a buffer */
-	uint32_t count; /* a power of two */
+	size_t size;     /* bytes of a buffer */
+	uint32_t count;  /* a power of two */
+	uint32_t places; /* of so many in memory; 0: they are the worker's */
 };
 
 /* Each connection may have a message waiting; more than that only takes cache. */
@@ -715,49 +718,77 @@ static struct pool
 pool_of(const struct np_plan *p, size_t recv_size, uint32_t conns)
 {
 	size_t most = p->transport->bounded ? DATAGRAM : MOST;
-	bool transactions = p->pattern->transactions;
 	struct pool pool = { .size = recv_size < most ? recv_size : most };
-	uint64_t wanted = transactions ? 4 * (uint64_t)conns : STREAM_BUFFERS;
+	uint64_t wanted = STREAM_BUFFERS;
 
-	if (transactions && pool.size < LEAST) {
-		pool.size = LEAST;
+	if (p->pattern->transactions) {
+		pool.size = pool.size < LEAST ? LEAST : pool.size;
+		pool.places = 1;
+		wanted = 2 * (uint64_t)conns;
+	} else if (p->transport->bounded && wanted > POOL / pool.size) {
+		wanted = POOL / pool.size;
 	}
-	wanted = wanted < POOL / pool.size ? wanted : POOL / pool.size;
 	wanted = wanted < FEWEST ? FEWEST : wanted;
 	pool.count = power_of_two(wanted < MOST_BUFFERS ? wanted : MOST_BUFFERS);
+	pool.places = p->transport->bounded ? pool.count : pool.places;
 	return pool;
+}
+
+/* Where what comes is put. */
+static bool
+take_ins(struct uring *u, const struct pool *pool)
+{
+	const struct np_slot *slot = u->w->recv_ring.slots;
+
+	u->ins = pool->places > 0 ? pool->places : (uint32_t)u->w->recv_ring.width;
+	u->in = calloc(u->ins, sizeof(*u->in));
+	u->buffers = pool->places > 0 ? malloc(pool->places * pool->size) : NULL;
+	if (u->in == NULL || (u->buffers == NULL && pool->places > 0)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < u->ins; i++, slot = slot->next) {
+		u->in[i] = u->buffers != NULL ? u->buffers + i * pool->size : slot->buf;
+	}
+	return true;
+}
+
+/* The ring of buffers, which the kernel takes from and this gives back to. */
+static int
+register_buffers(struct uring *u)
+{
+	struct io_uring_buf_reg reg = { .bgid = GROUP, .ring_entries = u->count };
+	void *ring = NULL;
+	int rc;
+
+	if (posix_memalign(&ring, PAGE, u->count * sizeof(struct io_uring_buf)) != 0) {
+		return ENOMEM;
+	}
+	io_uring_buf_ring_init(ring);
+	reg.ring_addr = (uintptr_t)ring;
+	rc = io_uring_register_buf_ring(u->ring, &reg, 0);
+	if (rc != 0) {
+		free(ring);
+		return -rc;
+	}
+	u->pool = ring;
+	for (uint32_t i = 0; i < u->count; i++) {
+		give_back(u, (uint16_t)i);
+	}
+	return 0;
 }
 
 static int
 take_buffers(struct uring *u)
 {
-	struct pool size = pool_of(u->w->run->plan, u->w->recv_size, u->w->conns);
-	struct io_uring_buf_reg reg = { .bgid = GROUP };
-	void *pool = NULL;
-	int rc;
+	struct pool pool = pool_of(u->w->run->plan, u->w->recv_size, u->w->conns);
 
-	u->buffer_size = size.size;
-	u->count = size.count;
-	u->buffers = malloc(u->count * u->buffer_size);
-	u->parked = calloc(2 * (size_t)u->count, sizeof(*u->parked));
-	if (u->buffers == NULL || u->parked == NULL ||
-	    posix_memalign(&pool, PAGE, u->count * sizeof(struct io_uring_buf)) != 0) {
+	u->buffer_size = pool.size;
+	u->count = pool.count;
+	u->parked = u->bytes ? NULL : calloc(2 * (size_t)u->count, sizeof(*u->parked));
+	if (!take_ins(u, &pool) || (!u->bytes && u->parked == NULL)) {
 		return ENOMEM;
 	}
-	u->pool = pool;
-	io_uring_buf_ring_init(u->pool);
-	reg.ring_addr = (uintptr_t)pool;
-	reg.ring_entries = u->count;
-	rc = io_uring_register_buf_ring(u->ring, &reg, 0);
-	if (rc != 0) {
-		free(pool);
-		u->pool = NULL;
-		return -rc;
-	}
-	for (uint32_t i = 0; i < u->count; i++) {
-		give_back(u, (uint16_t)i);
-	}
-	return 0;
+	return register_buffers(u);
 }
 
 /* Buffers of those that are sent: of a stream's any, of numbered datagrams one each. */
@@ -826,6 +857,7 @@ uring_close(struct np_worker *w)
 	}
 	free(u->pool);
 	free(u->buffers);
+	free(u->in);
 	free(u->parked);
 	free(u->link);
 	free(u->socket);
@@ -911,9 +943,10 @@ uring_bytes(const struct np_plan *p)
 			: p->role == NP_LEAD      ? p->response
 						  : p->request;
 	struct pool pool = pool_of(p, asked > 0 ? (size_t)asked : MOST, conns_of(p));
-	uint64_t each = pool.size + sizeof(struct io_uring_buf) + 2 * sizeof(struct parked);
+	uint64_t each = sizeof(struct io_uring_buf) + sizeof(char *) + 2 * sizeof(struct parked);
 
-	return pool.count * each + PAGE + NUMBERED * sizeof(char *) +
+	return pool.places * (uint64_t)pool.size + pool.count * each + PAGE +
+	       NUMBERED * sizeof(char *) +
 	       conns_of(p) * (uint64_t)(sizeof(struct link) + sizeof(int)) + sizeof(struct uring);
 }
 
