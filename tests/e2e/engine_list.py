@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import threading
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -39,6 +39,13 @@ def whys(rows: Any) -> "Dict[str, Optional[str]]":
     """Why each engine can't be had; None: it can."""
     assert all(set(row) == {"name", "help", "why"} and row["name"] and row["help"] for row in rows), rows
     return {row["name"]: row["why"] for row in rows}
+
+
+@lru_cache(maxsize=None)
+def rings() -> List[str]:
+    """What a daemon has to be started with so that all engines can be had at its end, too."""
+    here = whys(listed([lib.netperf(), "-t", "TCP_RR"])["near"])
+    return ["--uring", "2"] if here.get("uring", "none") is None else []
 
 
 # ---- what is said ----
@@ -333,9 +340,13 @@ def without(answer: str, features: str) -> List[str]:
     return [sys.executable, str(Path(__file__).with_name("kernel.py")), answer, features]
 
 
-def need(rows: Any, name: str) -> None:
+@lru_cache(maxsize=None)
+def as_they_are(port: int, test: str, end: str) -> "Dict[str, Optional[str]]":
+    return whys(listed(client(port, "-t", test))[end])
+
+
+def need(there: "Dict[str, Optional[str]]", name: str) -> None:
     """Where the engine can't be had anyway there is nothing to see."""
-    there = whys(rows)
     if name not in there:
         raise lib.Skipped(f"no engine {name} in this build")
     if there[name] is not None:
@@ -343,7 +354,7 @@ def need(rows: Any, name: str) -> None:
 
 
 def lacks_here(port: int, lack: Lack, answer: str) -> str:
-    need(listed([lib.netperf(), "-t", lack.near])["near"], lack.feature)
+    need(as_they_are(port, lack.near, "near"), lack.feature)
     poorer = without(answer, lack.feature)
     why = whys(listed([*poorer, lib.netperf(), "-t", lack.near])["near"])[lack.feature]
     assert why, "the list says that it can be had"
@@ -354,8 +365,8 @@ def lacks_here(port: int, lack: Lack, answer: str) -> str:
 
 
 def lacks_there(port: int, lack: Lack, answer: str) -> str:
-    need(listed(client(port, "-t", lack.far))["far"], lack.feature)
-    with lib.Daemon(prefix=without(answer, lack.feature)) as daemon:
+    need(as_they_are(port, lack.far, "far"), lack.feature)
+    with lib.Daemon(prefix=without(answer, lack.feature), args=rings()) as daemon:
         why = whys(listed(client(daemon.port, "-t", lack.far))["far"])[lack.feature]
         assert why, "the list says that it can be had"
         got = counted(daemon.port, lack.far, "--engine", f",{lack.feature}")
@@ -406,7 +417,7 @@ def suite(report: lib.Report) -> None:
         report.case(f"nonsense {number}", partial(nonsense, answers, says))
     report.cases([(f"netserver {options}, {args}", partial(a_limit_is_a_reason, options, args, says))
                   for options, args, says in LIMITS] + [("netserver --max-memory", too_much_memory)], at_once=4)
-    with lib.Daemon() as daemon, tempfile.TemporaryDirectory() as place:
+    with lib.Daemon(args=rings()) as daemon, tempfile.TemporaryDirectory() as place:
         report.case("both ends", partial(both_ends, daemon.port))
         report.case("the shape excludes", partial(the_shape_excludes, daemon.port))
         report.case("into a file", partial(into_a_file, daemon.port, Path(place) / "list.json"))
