@@ -39,26 +39,37 @@ class Case(NamedTuple):
     specific: Tuple[str, ...]
 
     def name(self) -> str:
-        return f"{self.number} {self.test} {self.near},{self.far} {' '.join((*self.options, *self.specific))}"
+        return " ".join(map(str, (self.number, self.test, self.length(), f"{self.near},{self.far}", *self.options,
+                                  *self.specific)))
+
+    def length(self) -> int:
+        """What -l says."""
+        return -self.count if self.count else 1
 
     def command(self, port: int) -> List[str]:
-        length = str(-self.count if self.count else 1)
-        return [lib.netperf(), "-p", str(port), "-t", self.test, "-l", length, "--json",
+        return [lib.netperf(), "-p", str(port), "-t", self.test, "-l", str(self.length()), "--json",
                 "--engine", f"{self.near},{self.far}", *self.options, "--", *self.specific]
 
 
 # ---- which cases --------------------------------------------------------------------------------
 
+class Ends(NamedTuple):
+    """What each end can drive a test with."""
+    near: Tuple[str, ...]
+    far: Tuple[str, ...]
+
+
 @functools.lru_cache(maxsize=None)
-def possible(test: str, flows: int) -> List[str]:
-    """What this machine can drive that test with."""
-    got = lib.run([lib.netperf(), "-t", test, *(["--flows", str(flows)] if flows > 1 else []), "--engine", "list"], 20)
-    rows = [row.split(None, 1) for row in got.out.splitlines()[1:]]
-    return [name for name, text in rows if "not here" not in text]
+def possible(port: int, test: str, flows: int) -> Ends:
+    listed = engines(port, "-t", test, *(("--flows", str(flows)) if flows > 1 else ()))
+    near, far = (tuple(row["name"] for row in listed[end] if row["why"] is None) for end in ("near", "far"))
+    return Ends(near, far)
 
 
-def all_engines() -> List[str]:
-    return [row.split()[0] for row in lib.run([lib.netperf(), "--engine", "list"], 20).out.splitlines()[1:]]
+def engines(port: int, *options: str) -> Document:
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), *options, "--engine", "list", "--json"], 20)
+    assert got.rc == 0, got
+    return json.loads(got.out)
 
 
 def sizes(chance: random.Random, test: str) -> Tuple[str, ...]:
@@ -82,18 +93,22 @@ def load(chance: random.Random, test: str) -> Tuple[str, ...]:
     return ()
 
 
-def draw(chance: random.Random, number: int, test: str, engine: str) -> Case:
+def draw(chance: random.Random, number: int, port: int, test: str, engine: str) -> Case:
     """A case of that test with that engine at one end, and of all the rest some."""
     flows = chance.choice((1, 1, 2, 10))
-    others = possible(test, flows)
-    if engine not in others:
-        flows, others = (1, possible(test, 1)) if flows > 1 else (2, possible(test, 2))
-    near, far = engine, chance.choice(others)
-    if chance.random() < 0.5:
-        near, far = far, near
-    counted = chance.random() < 0.6
-    count = (chance.randrange(1, 1500) if test in TRANSACTIONS else chance.randrange(1, 20_000_000)) if counted else 0
-    options = [*(("--flows", str(flows)) if flows > 1 else ()), *load(chance, test)]
+    ends = possible(port, test, flows)
+    if engine not in (*ends.near, *ends.far):
+        flows = 1 if flows > 1 else 2
+        ends = possible(port, test, flows)
+    near, far = chance.choice(ends.near), chance.choice(ends.far)
+    if engine in ends.near and (engine not in ends.far or chance.random() < 0.5):
+        near = engine
+    else:
+        far = engine
+    counted, loaded = chance.random() < 0.6, load(chance, test)
+    most = 1500 if test in TRANSACTIONS else 20_000 if "-w" in loaded else 20_000_000
+    count = chance.randrange(1, most) if counted else 0
+    options = [*(("--flows", str(flows)) if flows > 1 else ()), *loaded]
     if flows > 1 and chance.random() < 0.3:
         options += ["--threads", "2"]
     if not counted and chance.random() < 0.3:
@@ -104,16 +119,16 @@ def draw(chance: random.Random, number: int, test: str, engine: str) -> Case:
     return Case(number, test, near, far, count, tuple(options), sizes(chance, test))
 
 
-def cases(seed: int) -> Iterator[Case]:
+def cases(seed: int, port: int) -> Iterator[Case]:
     """Round after round of all tests under all engines, without end."""
     chance, number = random.Random(seed), 0
-    pairs = [(test, name) for test in (*STREAMS, *TRANSACTIONS)
-             for name in dict.fromkeys([*possible(test, 1), *possible(test, 2)])]
+    pairs = [(test, name) for test in (*STREAMS, *TRANSACTIONS) for name in dict.fromkeys(
+        name for flows in (1, 2) for end in possible(port, test, flows) for name in end)]
     while pairs:
         chance.shuffle(pairs)
         for test, name in pairs:
             number += 1
-            yield draw(chance, number, test, name)
+            yield draw(chance, number, port, test, name)
 
 
 # ---- what has to hold ---------------------------------------------------------------------------
@@ -185,7 +200,7 @@ def soak(report: lib.Report, port: int) -> "Dict[str, List[int]]":
     """How many cases each engine has run at either end, and how many were refused."""
     found: "Dict[str, List[int]]" = {}
     end = time.monotonic() + 60 * MINUTES
-    for case in cases(SEED):
+    for case in cases(SEED, port):
         if time.monotonic() > end or (ONLY and case.number > ONLY):
             break
         if ONLY and case.number != ONLY:
@@ -204,8 +219,9 @@ def suite(report: lib.Report) -> None:
     print(f"# NP_SEED={SEED} NP_ENGINES_MINUTES={MINUTES:g}", flush=True)
     with lib.Daemon(args=daemon_options()) as daemon:
         found = soak(report, daemon.port)
+        known = [row["name"] for row in engines(daemon.port)["near"]]
         log = daemon.log(1 << 24)
-    for name in all_engines():
+    for name in known:
         ran, refused = found.get(name, [0, 0])
         if ran or refused:
             report.check(f"{name}: {ran} cases", ran > 0, f"{refused} refused" if refused else "")

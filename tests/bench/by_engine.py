@@ -207,16 +207,18 @@ def rows_of_transactions(p: Programs) -> "List[Row]":
 
 
 def why_not(ours: common.Peer, row: Row) -> str:
-    """What our netperf says against the engine at this end; empty: nothing."""
-    test = row.test.split()[0]
-    got = lib.run([ours.client, "-t", test, *(["--flows", "2"] if "--flows" in row.test else []),
-                   "--engine", "list"], 20)
-    listed = dict(line.split(None, 1) for line in got.out.splitlines()[1:] if " " in line.strip())
-    for name in filter(None, row.engine.split(",")):
-        if name not in listed:
+    """What our netperf says against the engine at either end; empty: nothing."""
+    got = lib.run([ours.client, "-H", ours.host, "-p", str(ours.port), "-t", row.test.split()[0],
+                   *(["--flows", "2"] if "--flows" in row.test else []), "--engine", "list", "--json"], 20)
+    if got.rc != 0:
+        raise common.Failed(f"--engine list: {got.err.strip()}")
+    listed, near, far = json.loads(got.out), *(row.engine.split(",") * 2)[:2]
+    for end, name in (("near", near), ("far", far)):
+        why = {one["name"]: one["why"] for one in listed[end] or ()}
+        if name and name not in why:
             return "no such engine"
-        if "not here" in listed[name]:
-            return listed[name].partition("not here")[2].lstrip(": ")
+        if name and why[name]:
+            return str(why[name])
     return ""
 
 
