@@ -158,6 +158,18 @@ def a_warm_up_does_not_count(port: int, test: str, *args: str) -> str:
     return f"{near} here, {far} there in {final['ELAPSED_TIME']:.3f} s"
 
 
+def a_later_window_has_a_receiver(port: int, test: str) -> None:
+    """A client that is held up in its warm-up begins to count later than its far end, and ends later."""
+    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", "-P", "0", "--warm-up", "1",
+                      *lib.PACED]) as client:
+        assert client.measuring(), client.said()
+        client.signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        client.signal(signal.SIGCONT)
+        got = client.finish(PATIENCE)
+    assert got.rc == 0 and not lib.complaints(got), got
+
+
 def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", "--warm-up",
                    "0.3", "--flows", "7", "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"], timeout=PATIENCE)
@@ -240,6 +252,8 @@ def suite(report: lib.Report) -> None:
                        partial(a_warm_up_does_not_count, daemon.port, test, *args, *lib.PACED))
                       for test, args in (("TCP_STREAM", ()), ("TCP_RR", ()), ("UDP_RR", ("--flows", "3")),
                                          ("TCP_CRR", ("--flows", "5", "--threads", "2")))], 4)
+        report.cases([(f"a later window has a receiver: {test}", partial(a_later_window_has_a_receiver, daemon.port, test))
+                      for test in ("TCP_STREAM", "UDP_STREAM", "DG_STREAM")], 3)
         for test in ("TCP_RR", "TCP_CRR"):
             report.case(f"a warm-up takes none of the count: {test}",
                         partial(a_warm_up_takes_none_of_the_count, daemon.port, test))
