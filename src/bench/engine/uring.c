@@ -198,23 +198,11 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* The far end of all of a leader's connections is one test: its count is reached, or it broke. */
-static bool
-ends_all(const struct np_worker *w)
-{
-	const struct np_plan *p = w->run->plan;
-
-	if (w->error != 0 || (p->role == NP_LEAD && !p->pattern->transactions)) {
-		return true;
-	}
-	return p->role == NP_LEAD && np_seen(&w->count->transactions) >= w->budget;
-}
-
 static void
 end_one(struct uring *u)
 {
 	u->live -= u->live > 0;
-	if (ends_all(u->w)) {
+	if (np_io_ends_all(u->w)) {
 		u->live = 0;
 	}
 }
@@ -559,18 +547,6 @@ listen_to_stop(struct uring *u)
 	}
 }
 
-/* What a connection needs when the window opens. */
-static enum np_need
-first_need(const struct np_worker *w, uint32_t number)
-{
-	const struct np_plan *p = w->run->plan;
-
-	if (p->role == NP_LEAD && p->pattern->transactions && number >= w->budget) {
-		return NP_OVER; /* a count of less than one a connection is for some of them */
-	}
-	return w->steps->first;
-}
-
 /* Datagrams that came when the loop was left. */
 static void
 take_parked(struct uring *u)
@@ -605,7 +581,7 @@ begin(struct uring *u)
 	u->live = 0;
 	take_parked(u);
 	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].need = w->goes_on ? w->conn[i].need : first_need(w, i);
+		w->conn[i].need = w->goes_on ? w->conn[i].need : np_io_first_need(w, i);
 		u->live += w->conn[i].need != NP_OVER;
 	}
 	listen_to_stop(u);
