@@ -985,6 +985,42 @@ who_spins_paces_all_flows(void **state)
 	ends_free(&e);
 }
 
+static bool is_paced_there;
+
+static void
+pace_one(struct np_plan *p)
+{
+	struct np_call_plan *call = is_paced_there ? &p->far.call : &p->near.call;
+
+	choose_engines(p);
+	call->interval_burst = 2;
+	call->interval_us = 10000;
+}
+
+/* A call brings more than a burst: what is too many of it waits for the next one. */
+static void
+calls_of_several_keep_a_pace(void **state)
+{
+	static const struct np_engine *const engines[] = { &np_engine_batch, &np_engine_segment };
+	struct ends e;
+
+	(void)state;
+	burst = 20;
+	for (size_t i = 0; i < 4; i++) {
+		client_engine = server_engine = engines[i / 2];
+		is_paced_there = i % 2 == 1;
+		if (client_engine->lacks() != NULL) {
+			continue;
+		}
+		ends_open(&e, np_bench_find("UDP_RR"), AF_INET, -21, pace_one);
+		ends_run(&e, 0);
+		assert_int_equal(seen(&e.client.run.worker->count->transactions), 21);
+		assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns >=
+			    8 * 10 * NP_MSEC);
+		ends_free(&e);
+	}
+}
+
 static void
 a_list_of_engines_may_hold_anything(void **state)
 {
@@ -1045,6 +1081,7 @@ main(void)
 		cmocka_unit_test(a_series_without_a_far_end),
 		cmocka_unit_test(events_keep_a_pace),
 		cmocka_unit_test(who_spins_paces_all_flows),
+		cmocka_unit_test(calls_of_several_keep_a_pace),
 	};
 
 	np_drive_prepare();

@@ -57,10 +57,20 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return sendmmsg(c->fd, b->out + first, count, MSG_NOSIGNAL);
 }
 
+/* No more than a paced end may take now: what it leaves in the socket is not due. */
+static uint32_t
+wanted(const struct np_worker *w, const struct batch *b)
+{
+	uint32_t most = b->turns.most_in;
+
+	return (w->codec & NP_C_PACE) != 0 && w->load.left < most ? w->load.left : most;
+}
+
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
 	struct batch *b = w->engine_own;
+	uint32_t most = wanted(w, b);
 	int came;
 
 	for (uint32_t i = 0; i < b->turns.most_in && b->from != NULL; i++) {
@@ -69,9 +79,9 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	if (flags == 0) {
 		moderate(b);
 	}
-	came = recvmmsg(c->fd, b->in, b->turns.most_in, flags | MSG_WAITFORONE, NULL);
+	came = recvmmsg(c->fd, b->in, most, flags | MSG_WAITFORONE, NULL);
 	b->last = came;
-	b->turns.may_be_more = came == (int)b->turns.most_in;
+	b->turns.may_be_more = came == (int)most;
 	for (int i = 0; i < came; i++) {
 		b->turns.in[i].bytes = b->turns.in[i].size = b->in[i].msg_len;
 		b->turns.in[i].addr_len = b->in[i].msg_hdr.msg_namelen;

@@ -103,6 +103,25 @@ struct taken {
 	uint32_t answers;  /* prepared, in the first places of `out` */
 };
 
+/* So many, or what the load's burst has left of them. */
+static uint32_t
+within_burst(const struct np_worker *w, uint32_t count)
+{
+	bool paced = (w->codec & NP_C_PACE) != 0;
+
+	return paced && w->load.left < count ? w->load.left : count;
+}
+
+/* A burst was over, and the call has brought more: that has to wait for the next one. */
+static void
+rest_between(struct np_worker *w, struct np_conn *c, struct taken *t)
+{
+	if (t->rest != 0) {
+		np_io_rest(w, c);
+		t->rest = 0;
+	}
+}
+
 /*
  * Send the responses. One that the kernel refuses is for the steps to judge, and where there is no
  * room they wait.
@@ -115,8 +134,10 @@ put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
 	uint32_t done = 0;
 
 	while (done < t->answers && need != NP_OVER) {
-		int left = b->calls->put(w, c, done, t->answers - done);
+		int left;
 
+		rest_between(w, c, t);
+		left = b->calls->put(w, c, done, within_burst(w, t->answers - done));
 		if (left >= 0) {
 			need = have_left(w, c, left);
 			t->rest |= need & NP_REST;
@@ -181,8 +202,10 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tak
 	while (&b->in[b->next] == m && t->need != NP_OVER) {
 		enum np_need need;
 		char *buf;
-		size_t n = next_message(w, b, &buf);
+		size_t n;
 
+		rest_between(w, c, t);
+		n = next_message(w, b, &buf);
 		need = w->steps->arrived(w, c, buf, n);
 		if ((w->codec & NP_C_TOUCH) != 0) {
 			np_codec_touch(w, buf, n);
