@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/secret.h"
+#include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "cli/flows.h"
@@ -306,21 +307,44 @@ check_places(const struct np_plan *p, struct np_err *err)
 		       missing, text);
 }
 
+static bool
+carries_several(const struct np_end *e)
+{
+	return e->place.engine != NULL && e->place.engine->calls == &np_batch_turns;
+}
+
+static int
+settle_batch(struct np_cli *cli, struct np_err *err)
+{
+	struct np_plan *p = &cli->plan;
+
+	if (cli->batch == 0) {
+		return NP_OK;
+	}
+	p->batch = cli->batch;
+	if (cli->list_engines || carries_several(&p->near) || carries_several(&p->far)) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0,
+		       "--batch: no end is driven by an engine of several datagrams a call (try "
+		       "--engine batch)");
+}
+
 /* Bytes of a datagram and of a call are said in the place of messages and how many a call. */
 static int
 settle_segments(struct np_cli *cli, struct np_err *err)
 {
 	struct np_plan *p = &cli->plan;
 	struct np_end *sender = p->role == NP_LEAD ? &p->near : &p->far;
-	uint32_t size = cli->segment_size;
+	uint32_t size = cli->segment_size, most = size > 0 ? np_segment_most(p, size) : 0;
 	int32_t call = sender->call.send_size;
 
-	if (size == 0) {
+	if (size == 0 || cli->list_engines) {
 		return NP_OK;
 	}
-	if (p->pattern->transactions) {
+	if (p->pattern->sized) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--segment-size: not of %s, whose datagrams are its requests and "
+			       "--segment-size: not of %s, whose messages are its requests and "
 			       "responses (-- -r)",
 			       cli->bench.name);
 	}
@@ -334,9 +358,13 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 			       "--segment-size %u: more than the %d bytes of a call (-- -m)", size,
 			       call);
 	}
-	if (call > 0 && (uint32_t)call / size < p->batch) {
-		p->batch = (uint32_t)call / size;
+	if (call > 0 && (uint32_t)call / size > most) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--segment-size %u: a call of %d bytes (-- -m) is more than %u "
+			       "datagrams (try -- -m %u)",
+			       size, call, most, most * size);
 	}
+	p->batch = call > 0 ? (uint32_t)call / size : p->batch;
 	sender->call.send_size = (int32_t)size;
 	return NP_OK;
 }
@@ -377,7 +405,8 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	settle_pacing(&p->near);
 	settle_pacing(&p->far);
 	settle_collecting(cli);
-	if (check_alignments(p, err) != NP_OK || settle_segments(cli, err) != NP_OK) {
+	if (check_alignments(p, err) != NP_OK || settle_batch(cli, err) != NP_OK ||
+	    settle_segments(cli, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_flows_check(cli, err) != NP_OK) {

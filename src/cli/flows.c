@@ -111,9 +111,14 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 			     : p->ramp > 0                                           ? "--ramp"
 			     : p->sources > 0    ? "--source-range"
 			     : p->warm_up_ms > 0 ? "--warm-up"
-						 : NULL;
+			     : p->near.place.engine != NULL || p->far.place.engine != NULL
+				 ? "--engine"
+			     : cli->batch > 0        ? "--batch"
+			     : cli->segment_size > 0 ? "--segment-size"
+						     : NULL;
 
-	if (option == NULL) {
+	/* That there is no such test is said behind the control connection, as netperf does. */
+	if (option == NULL || np_cli_test(cli) == NP_TEST_UNKNOWN) {
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0, "%s: %s has no data connection", option, cli->test);

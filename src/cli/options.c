@@ -1155,7 +1155,7 @@ const struct np_option np_global_options[] = {
 	  .set = set_engine },
 	{ ROW('\0', "batch", COUNT, "messages",
 	      "how many a call carries, with --engine batch or segment (64)"),
-	  TO(plan.batch), RANGE(1, NP_BATCH_MAX) },
+	  TO(batch), RANGE(1, NP_BATCH_MAX) },
 	{ ROW('\0', "segment-size", COUNT, "bytes",
 	      "of a datagram, with --engine segment; then -- -m says how many bytes a call sends"),
 	  TO(segment_size), RANGE(1, 65507) },

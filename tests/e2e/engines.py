@@ -60,10 +60,16 @@ REFUSED = (
     ("--engine batch -t UDP_STREAM -j", ("--engine batch", "time of each message")),
     ("--engine segment -t UDP_RR -- -B 127.0.0.1", ("--engine segment", "-B")),
     ("--batch 0 --engine batch -t UDP_RR", ("--batch", "1 to 1024")),
+    ("--batch 8 -t UDP_STREAM", ("--batch", "--engine batch")),
+    ("--batch 8 --engine zerocopy -t UDP_STREAM", ("--batch", "--engine batch")),
+    ("--batch 8 -t LOC_CPU", ("--batch", "LOC_CPU", "no data connection")),
+    ("--engine spin -t LOC_CPU", ("--engine", "LOC_CPU", "no data connection")),
     ("--segment-size 100 -t UDP_STREAM", ("--segment-size", "--engine segment")),
     ("--segment-size 0 --engine segment -t UDP_STREAM", ("--segment-size", "1 to 65507")),
     ("--segment-size 100 --engine segment -t UDP_RR", ("--segment-size", "UDP_RR", "-r")),
     ("--segment-size 100 --engine segment -t UDP_STREAM -- -m 99", ("--segment-size 100", "99 bytes", "-m")),
+    ("--segment-size 100 --engine segment -t UDP_STREAM -- -m 6500", ("6500 bytes", "64 datagrams", "-m 6400")),
+    ("--segment-size 9 --engine segment --batch 5 -t UDP_STREAM -- -m 99", ("99 bytes", "5 datagrams", "-m 45")),
 )
 
 

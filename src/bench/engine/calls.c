@@ -343,7 +343,7 @@ const char *
 np_batch_why_not(const struct np_plan *p)
 {
 	if (!p->transport->bounded || p->transport->connected || p->transport->header > 0) {
-		return "it carries several datagrams a call";
+		return "it is for datagrams, of which a call carries several";
 	}
 	if (p->packet_info) {
 		return "it does not ask for the address that each datagram was sent to (-B)";

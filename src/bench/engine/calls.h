@@ -90,4 +90,7 @@ bool np_batch_receives_one(const struct np_plan *p);
 /* Why engines of several datagrams a call can't drive a plan; NULL: they can. */
 const char *np_batch_why_not(const struct np_plan *p);
 
+/* The most datagrams of that size that a call of the engine `segment` sends. */
+uint32_t np_segment_most(const struct np_plan *p, size_t size);
+
 #endif

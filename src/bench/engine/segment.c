@@ -130,9 +130,8 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 
 static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 
-/* The datagrams of a call. */
-static uint32_t
-most_of(const struct np_plan *p, size_t size)
+uint32_t
+np_segment_most(const struct np_plan *p, size_t size)
 {
 	uint32_t most = p->batch < MOST ? p->batch : MOST;
 	size_t fit = LONGEST / size;
@@ -150,7 +149,7 @@ take_out(struct np_worker *w, struct segment *s)
 	if (slot == NULL) {
 		return true;
 	}
-	count = most_of(w->run->plan, w->send_size);
+	count = np_segment_most(w->run->plan, w->send_size);
 	s->turns.most_out = count;
 	s->turns.out = calloc(count, sizeof(*s->turns.out));
 	s->block = malloc(count * w->send_size);
