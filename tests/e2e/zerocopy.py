@@ -40,6 +40,7 @@ COUNTED = (
     "TCP_STREAM -l -300001 -b 4 -w 1 -- -m 1000",
     "TCP_MAERTS -l -30000001 -- -M 500000",
     "TCP_STREAM -l -30000001 -k 100 -W 3,3",
+    "TCP_STREAM -l -30000001 -- -m 16M",
     "TCP_STREAM -l -3000001 -6",
 )
 

@@ -292,6 +292,35 @@ nothing_is_left_in_the_kernel(void **state)
 	close(silent);
 }
 
+/* ---- The ring ---- */
+
+static uint32_t
+width_of(int32_t message, int32_t sndbuf, uint32_t conns)
+{
+	struct np_plan p;
+
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	p.near.call.send_size = message;
+	p.near.sock.sndbuf = sndbuf;
+	p.flows = conns;
+	return np_engine_zerocopy.width(&p);
+}
+
+/* Large messages have fewer buffers: a ring has its limit (NP_RING_MAX). */
+static void
+a_ring_has_room_for_what_is_asked(void **state)
+{
+	(void)state;
+	assert_int_equal(width_of(0, -1, 1), 64);
+	assert_int_equal(width_of(1000, -1, 1), 262);
+	assert_int_equal(width_of(1 << 20, -1, 1), 64);
+	assert_int_equal(width_of(16 << 20, -1, 1), 4);
+	assert_int_equal(width_of(100 << 20, -1, 1), 2);
+	assert_int_equal(width_of(0, 4 << 20, 1), 8);
+	assert_int_equal(width_of(1 << 20, -1, 100), 200);
+	assert_int_equal(width_of(64, -1, 10), 10 * 1024);
+}
+
 /* ---- Where it is refused ---- */
 
 static const char *
@@ -360,6 +389,7 @@ main(void)
 		cmocka_unit_test(both_ends_count_the_same),
 		cmocka_unit_test(datagrams_are_told_apart),
 		cmocka_unit_test(nothing_is_left_in_the_kernel),
+		cmocka_unit_test(a_ring_has_room_for_what_is_asked),
 		cmocka_unit_test(it_says_where_it_can_not),
 	};
 

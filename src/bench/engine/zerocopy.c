@@ -23,7 +23,7 @@
 #include "bench/sequence.h"
 
 enum {
-	LEAST = 64,  /* slots of a ring */
+	LEAST = 64,  /* slots of a ring, unless they are too large */
 	MOST = 1024, /* of one connection */
 	FEW = 2,     /* of one of very many connections */
 	/*
@@ -342,19 +342,27 @@ within(uint64_t least, uint64_t n, uint64_t most)
 	return n > most ? most : n < least ? least : n;
 }
 
+/* Bytes of a message: the kernel doubles what a socket buffer is to have, or has less of it. */
+static uint64_t
+size_of(const struct np_plan *p)
+{
+	int32_t asked = p->near.call.send_size, sndbuf = p->near.sock.sndbuf;
+
+	return asked > 0 ? (uint64_t)asked : sndbuf > 0 ? 2 * (uint64_t)sndbuf : USUAL_SIZE;
+}
+
 static uint32_t
 zerocopy_width(const struct np_plan *p)
 {
 	uint64_t flows = (p->flows + np_plan_workers(p) - 1) / np_plan_workers(p);
-	int32_t asked = p->near.call.send_size;
-	uint64_t size = asked > 0 ? (uint64_t)asked : USUAL_SIZE, each;
+	uint64_t size = size_of(p), each;
 
 	if (!lends(p)) {
 		return 1;
 	}
 	each = within(FEW, WANTED / size, MOST);
 	each = within(FEW, MOST_BYTES / size / flows, each);
-	return (uint32_t)within(LEAST, flows * each, UINT32_MAX);
+	return (uint32_t)within(within(FEW, MOST_BYTES / size, LEAST), flows * each, UINT32_MAX);
 }
 
 static uint64_t
