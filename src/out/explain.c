@@ -390,8 +390,11 @@ rule_application(FACTS, struct verdict *v)
 {
 	/* By the kernel's clock, or by samples: of these two it may be that one is not known. */
 	double share = f->in->lossy ? f->app_short : fmax(f->app_short, 1 - f->busy);
+	double score = f->sender.idle < share ? f->sender.idle : share;
 
-	decide(v, NP_LIMIT_APPLICATION, f->sender.idle < share ? f->sender.idle : share, share,
+	/* Whether it slept is not known, or it never does. */
+	score = isnan(f->sender.idle) ? 0 : score;
+	decide(v, NP_LIMIT_APPLICATION, score, share,
 	       "limited by the sending application: it slept %s of the time, and nothing waited to "
 	       "be sent for %s of it",
 	       share_words(f->sender.idle).text, share_words(share).text);

@@ -316,6 +316,16 @@ buffer_drops(const struct np_facts_of_test *f)
 	}
 }
 
+/* The kernel counts a block of joined datagrams as one: how many a receive brought on average. */
+static double
+joined(const struct np_facts_of_test *f)
+{
+	return number(f->rx, "engine.joined_receives") > 0
+		   ? number(f->rx, "engine.messages_received") /
+			 number(f->rx, "engine.receive_calls")
+		   : 1;
+}
+
 static void
 look_at_datagrams(struct np_facts_of_test *f)
 {
@@ -333,6 +343,9 @@ look_at_datagrams(struct np_facts_of_test *f)
 		f->lost_share = clamp(1 - f->in->throughput_bps / f->in->sent_bps);
 	}
 	f->buffer_drops = buffer_drops(f);
+	if (f->buffer_drops * joined(f) > f->buffer_drops) {
+		f->buffer_drops = fmax(f->buffer_drops, fmin(f->buffer_drops * joined(f), f->lost));
+	}
 	look_at_sends(f);
 }
 
