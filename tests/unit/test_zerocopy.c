@@ -58,7 +58,7 @@ only_what_is_of_zero_copy_counts(void **state)
 	assert_false(np_released_of(&c.m, &r));
 	put(&c, SOL_IP, IP_RECVERR, &other, 0);
 	put(&c, SOL_IP, IP_TTL, &e, 0);
-	put(&c, SOL_IP, IP_RECVERR, &e, 4);
+	put(&c, SOL_IP, IP_RECVERR, &e, 1); /* less than a word: the next one is where it was */
 	assert_false(np_released_of(&c.m, &r));
 	put(&c, SOL_IPV6, IPV6_RECVERR, &e, 0);
 	assert_true(np_released_of(&c.m, &r));
