@@ -8,6 +8,8 @@
  */
 #include "bench/engine/zerocopy.h"
 
+#include <time.h> /* of which errqueue.h is made */
+
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
