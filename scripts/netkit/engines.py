@@ -35,6 +35,15 @@ def excluded(engine: str, near: Optional[Reasons], far: Optional[Reasons]) -> st
     return ""
 
 
+RINGS = 16      # of a netserver of the sweep's own: as many threads of its can have the engine uring
+
+
+def daemon_options(engines: "Sequence[Any]") -> "List[str]":
+    """What a netserver has to be started with, so that its end can have all of them."""
+    wanted = any(engine is not None and pair(str(engine))[1] == "uring" for engine in engines)
+    return ["--uring", str(RINGS)] if wanted else []
+
+
 def question(netperf: str, known: "Dict[str, Any]") -> "List[str]":
     """The command of a point, but for a list of what there is."""
     plain = {name: value for name, value in known.items() if name != "engine"}

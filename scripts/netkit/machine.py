@@ -251,15 +251,17 @@ class Place:
 class Loopback(Place):
     """Daemons on loopback, on one port, one for each version of IP that a run wants."""
 
-    def __init__(self, netserver: str) -> None:
-        self._netserver, self._daemons = netserver, {}  # type: str, Dict[int, Daemon]
+    def __init__(self, netserver: str, args: Sequence[str] = ()) -> None:
+        self._netserver, self._args = netserver, list(args)
+        self._daemons: "Dict[int, Daemon]" = {}
         self.port = free_port("127.0.0.1")
 
     def ready(self, lab: "Optional[List[str]]", family: int) -> None:
         daemon = self._daemons.get(family)
         if daemon and daemon.alive():
             return
-        self._daemons[family] = Daemon([], self._netserver, LOOPBACK[family], self.port)
+        self._daemons[family] = Daemon([], self._netserver, [*LOOPBACK[family], *self._args],
+                                        self.port)
 
     def leave(self) -> None:
         for daemon in self._daemons.values():
@@ -298,8 +300,9 @@ class LabPlace(Place):
     """A lab of netlab's with the name of this process, changed when its options do, or if need be taken
     down and up."""
 
-    def __init__(self, netlab: str, netserver: str, port: int = LAB_PORT) -> None:
+    def __init__(self, netlab: str, netserver: str, args: Sequence[str] = (), port: int = LAB_PORT) -> None:
         self._netlab, self._netserver, self._port = netlab, netserver, port
+        self._args = list(args)
         self.name = f"{LAB_PREFIX}{os.getpid()}"
         self.prefix = [netlab, "exec", "--name", self.name, "client"]
         self._up: "Optional[List[str]]" = None
@@ -338,7 +341,7 @@ class LabPlace(Place):
         if self._daemon and self._daemon.alive():
             return
         inside = [self._netlab, "exec", "--name", self.name, "server"]
-        self._daemon = Daemon(inside, self._netserver, [], self._port)
+        self._daemon = Daemon(inside, self._netserver, self._args, self._port)
 
     def _begin_guard(self) -> None:
         """Has a process remove the lab when we die without having done so: it waits for a word of ours

@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import options, python
+from netkit import engines, options, python
 from netkit.results import Axis, Header, matches, point_key, show_value
 
 ORDERS = ("given", "random", "interleaved")
@@ -115,6 +115,10 @@ class Plan:
         return {option: known for known in reversed(points)
                 for option in ("--flows", "--threads", "--engine", "--cycles")
                 if option in options.command("", known)}
+
+    def daemon_options(self) -> "List[str]":
+        """What a netserver of the sweep's own takes for its runs."""
+        return engines.daemon_options([self.known(point).get("engine") for point in self.points()])
 
     def run_seconds(self, point: Point) -> float:
         """How long the netperf of a point takes at the most, as far as can be told."""

@@ -313,7 +313,7 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
 
 
 def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
-           netserver: str) -> "Iterator[str]":
+           netserver: "List[str]") -> "Iterator[str]":
     """The runs as commands that a shell takes, in their order."""
     lab: "Optional[List[str]]" = None
     applied: "Dict[str, Any]" = {}
@@ -324,7 +324,7 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
             if lab is not None:
                 yield machine.shown([netlab, "down"])
             yield machine.shown([netlab, "up", *wanted])
-            yield machine.shown([netlab, "exec", "server", netserver])
+            yield machine.shown([netlab, "exec", "server", *netserver])
         lab = wanted
         for name in plan.hooks():
             commands = plan.hook("before", name, task.point)

@@ -362,6 +362,11 @@ class Engines(unittest.TestCase):
         self.assertIn("--flows", got)
         self.assertNotIn("batch", got)
 
+    def test_what_a_daemon_of_ours_takes(self):
+        self.assertEqual(engines.daemon_options([None, "sync", "uring/sync"]), [])
+        for asked in ("uring", "Uring", "sync/uring"):
+            self.assertEqual(engines.daemon_options([None, "sync", asked])[0], "--uring")
+
 
 class Ready(unittest.TestCase):
     NAMES = {"cpu-binding", "driver-parameter", "flows", "fluctuation", "lab-buffers", "latency",
@@ -563,6 +568,17 @@ class Loopback(Sweeping):
             self.assertEqual(run.command[0], lib.netperf())
             self.assertEqual(run.result["THROUGHPUT_UNITS"],
                              "Trans/s" if run.point["test"] == "UDP_RR" else "10^6bits/s")
+
+    def test_a_daemon_for_rings(self):
+        """Its end can have the engine uring, unless the build or the kernel forbids it."""
+        plan = self.plan("repetitions = 1\n[constants]\nlength = 1\ntest = 'TCP_RR'\n"
+                         "[axes]\nengine = ['sync', 'sync/uring']\n")
+        self.assertRegex(self.sweep(plan, "--local", "--dry-run").out, "netserver .*--uring [1-9]")
+        self.sweep(plan, "--local", "--output", "o.jsonl")
+        found = results.read(f"{self.place}/o.jsonl").runs
+        self.assertTrue(found[0].ok, found[0])
+        self.assertNotIn("netserver --uring", found[1].reason())
+        self.assertTrue(found[1].ok or found[1].excluded, found[1])
 
     def test_nobody_reads(self):
         """A sweep goes on to its end when its output has no reader."""
