@@ -3,6 +3,8 @@ where it was asked for, and nothing of it is ever used where it was not.
 """
 
 import json
+import re
+import shutil
 import signal
 import socket
 import sys
@@ -10,7 +12,7 @@ import tempfile
 import threading
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import kernel
 import lib
@@ -404,12 +406,50 @@ def kernels(report: lib.Report, port: int) -> None:
         report.case("what is asked for is seen", partial(asked_it_kills, daemon.port))
 
 
+# ---- what a session may do ----
+
+
+DENIED = re.compile(r"^\d+ +(\w+)\((?:\d+, (\w+, \w+))?.* = -1 (?:EPERM|EACCES)", re.M)
+KNOWN = ("setsockopt", "SOL_SOCKET, SO_PREFER_BUSY_POLL")    # for who has CAP_NET_ADMIN; spin says that it failed
+
+
+def denied(log: Path) -> "Set[Tuple[str, str]]":
+    return set(DENIED.findall(log.read_text(errors="replace")))
+
+
+def nothing_off_the_list() -> str:
+    """What is denied to a session under an engine, by its list of system calls or otherwise, is denied without one."""
+    if lib.QUICK:
+        raise lib.Skipped("sanitizers find no leaks while strace looks on, and sessions are not confined")
+    if not shutil.which("strace"):
+        raise lib.Skipped("no strace")
+    with tempfile.TemporaryDirectory() as place:
+        log = Path(place) / "calls"
+        trace = ["strace", "-D", "-f", "-o", str(log), "-e", "status=failed"]
+        if lib.run([*trace, "true"], PATIENCE).rc != 0:
+            raise lib.Skipped("strace can't trace here")
+        with lib.Daemon(args=RINGS, prefix=trace) as daemon:
+            for test in QUICK:
+                assert counted(daemon.port, test, "--json").rc == 0, test
+            before, ran = denied(log), 0
+            for test in QUICK:
+                far = whys(listed(client(daemon.port, "-t", test))["far"])
+                assert denied(log) - before <= {KNOWN}, (test, denied(log) - before)
+                for name in [name for name in far if far[name] is None]:
+                    got = counted(daemon.port, test, "--engine", f",{name}", "--json")
+                    assert got.rc == 0, (test, name, got)
+                    assert denied(log) - before <= {KNOWN}, (test, name, denied(log) - before)
+                    ran += 1
+    return f"{ran} tests; denied without an engine: {len(before)} calls"
+
+
 def suite(report: lib.Report) -> None:
     if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], PATIENCE).err:
         lib.skip("made without libjansson")
     report.case("this end alone", only_this_end)
     report.case("nobody there", nobody_there)
     report.case("only for those let in", only_for_those_let_in)
+    report.case("nothing off the list", nothing_off_the_list)
     for name, answers in (("netperf's", STOCK), ("an older one", OLDER)):
         report.case(f"{name} says nothing", partial(others_say_nothing, answers))
     report.case("what a stranger says is harmless", what_a_stranger_says_is_harmless)
