@@ -361,13 +361,17 @@ take_datagram(struct uring *u, struct np_conn *c, uint32_t conn, const struct io
 	bool has_buffer = (cqe->flags & IORING_CQE_F_BUFFER) != 0;
 	uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
 	struct np_worker *w = u->w;
+	bool all_end = u->leaving || u->live == 0;
 
-	if (u->leaving || c->need == NP_OVER || u->live == 0) {
-		if (u->parks < 2 * u->count) {
+	if (all_end || c->need == NP_OVER) {
+		/* While other flows go on, most of the buffers are for them. */
+		if (u->parks < (all_end ? 2 * u->count : u->count / 2)) {
 			u->parked[u->parks++] = (struct parked){ .conn = conn,
 								 .size = (uint32_t)cqe->res,
 								 .buffer = has_buffer ? number : 0,
 								 .seen = false };
+		} else if (has_buffer && !all_end) {
+			give_back(u, number);
 		}
 		return; /* no other one is put into its buffer */
 	}
