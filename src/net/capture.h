@@ -32,6 +32,7 @@ struct np_capture_flow {
 	uint32_t port[NP_LEDGER_PORTS], ports; /* of several flows, as in np_ledger_flow */
 	int protocol;                          /* IPPROTO_TCP, IPPROTO_UDP */
 	bool connections; /* there are many of them: no sequence numbers are followed */
+	uint32_t datagram_out, datagram_in; /* as in np_ledger_flow */
 };
 
 /*

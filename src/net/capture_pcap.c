@@ -451,6 +451,8 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 				    .far = flow->far,
 				    .protocol = flow->protocol,
 				    .connections = flow->connections,
+				    .datagram_out = flow->datagram_out,
+				    .datagram_in = flow->datagram_in,
 				    .link = c->link,
 				    .mtu = c->mtu };
 	int rc;

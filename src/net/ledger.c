@@ -500,6 +500,16 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 	return most != 0 ? most : s->ordinary;
 }
 
+/* The same, where an end sends blocks that are cut into datagrams of one size. */
+static uint64_t
+most_of_datagram(const struct np_ledger *l, const struct side *s, uint64_t most)
+{
+	uint32_t said = s == &l->side[OUT] ? l->flow.datagram_out : l->flow.datagram_in;
+
+	return l->flow.protocol == IPPROTO_UDP && said > 0 && (most == 0 || said < most) ? said
+											 : most;
+}
+
 /*
  * Count the packet as the segments that carry `payload` bytes: each has all the headers. Returns
  * the most that one of them carries, 0: the packet is one.
@@ -509,7 +519,8 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
       uint64_t payload)
 {
 	uint32_t headers = p->ip_bytes + transport;
-	uint64_t each = p->is_piece ? 0 : most_payload(l, s, p->ip_bytes, transport);
+	uint64_t most = most_payload(l, s, p->ip_bytes, transport);
+	uint64_t each = p->is_piece ? 0 : most_of_datagram(l, s, most);
 	uint64_t n = parts(payload, each);
 
 	count_gap(s, p->at_ns);

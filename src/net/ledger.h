@@ -44,6 +44,8 @@ struct np_ledger_flow {
 	bool connections; /* there are many of them: no sequence numbers are followed */
 	enum np_ledger_link link;
 	uint32_t mtu; /* of the interface, bytes; 0: not known */
+	/* Payload of each datagram that a super-packet of UDP stands for; 0: not known. */
+	uint32_t datagram_out, datagram_in;
 };
 
 struct np_ledger;

@@ -108,6 +108,24 @@ list_ports(const struct np_run *run, struct np_capture_flow *flow)
 	}
 }
 
+/* What an end sends in blocks: the size of a message is that of a datagram. */
+static void
+tell_datagrams(const struct np_run *run, struct np_capture_flow *flow)
+{
+	const struct np_plan *p = run->plan;
+	bool sized = p->pattern->sized, leads = p->role == NP_LEAD;
+	int32_t asked = p->far.call.send_size;
+
+	if (np_engine_of(p) == &np_engine_segment && (sized || leads)) {
+		flow->datagram_out = (uint32_t)run->worker->send_size;
+	}
+	if (p->far.place.engine == &np_engine_segment && (sized || !leads)) {
+		flow->datagram_in = sized       ? (uint32_t)run->worker->recv_size
+				    : asked > 0 ? (uint32_t)asked
+						: 0;
+	}
+}
+
 /* The ledger is kept of the flow's packets: by the peer's port here, by one's own at the daemon. */
 static void
 start_capture(struct np_evidence *ev, const struct np_run *run)
@@ -133,6 +151,7 @@ start_capture(struct np_evidence *ev, const struct np_run *run)
 		flow.near = run->end.local;
 	}
 	list_ports(run, &flow);
+	tell_datagrams(run, &flow);
 	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
 		return;

@@ -239,6 +239,31 @@ super_packets_are_the_segments_they_stand_for(void **state)
 }
 
 static void
+blocks_of_datagrams_are_as_many(void **state)
+{
+	struct np_ledger_flow f = flow_of(IPPROTO_UDP);
+	struct np_ledger *l;
+	struct np_bag *b;
+
+	(void)state;
+	f.datagram_out = 1000;
+	f.datagram_in = 64;
+	l = np_ledger_new(&f);
+	assert_non_null(l);
+	assert_true(hear(l, (struct say){ .udp = true, .payload = 10 * 1000 }));
+	assert_true(hear(l, (struct say){ .udp = true, .payload = 1000 }));
+	assert_true(hear(l, (struct say){ .udp = true, .in = true, .payload = 3 * 64 }));
+	b = close_ledger(l);
+	IS(b, "wire.out.packets", 2);
+	IS(b, "wire.out.data_segments", 11);
+	IS(b, "wire.out.super_packets", 1);
+	IS(b, "wire.out.bytes.transport", 11 * 8);
+	IS(b, "wire.in.packets", 1);
+	IS(b, "wire.in.data_segments", 3);
+	np_bag_free(b);
+}
+
+static void
 packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire(void **state)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
@@ -678,6 +703,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(super_packets_are_the_segments_they_stand_for),
+		cmocka_unit_test(blocks_of_datagrams_are_as_many),
 		cmocka_unit_test(packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire),
 		cmocka_unit_test(without_a_syn_the_mtu_says_how_large_segments_are),
 		cmocka_unit_test(data_sent_twice_are_retransmitted_whatever_the_numbers),

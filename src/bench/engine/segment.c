@@ -43,7 +43,8 @@ struct segment {
 static int
 refused(struct np_worker *w, uint32_t count)
 {
-	char option = w->run->plan->pattern->sized ? 'r' : 'm';
+	const char *mend =
+	    w->run->plan->pattern->sized ? "-- -r 1400" : "-- -m 1400, or --segment-size 1400";
 
 	if (count == 1 || (errno != EINVAL && errno != EMSGSIZE && errno != EIO)) {
 		return -1;
@@ -55,8 +56,8 @@ refused(struct np_worker *w, uint32_t count)
 	} else {
 		np_fail(&w->err, NP_EUSAGE, EMSGSIZE,
 			"the engine segment: datagrams of %zu bytes do not fit into the MTU of the "
-			"path, and it sends no fragments (try -- -%c 1400)",
-			w->send_size, option);
+			"path, and it sends no fragments (try %s)",
+			w->send_size, mend);
 	}
 	errno = EMSGSIZE;
 	return -1;
