@@ -255,6 +255,13 @@ run_all_datagrams(void)
 	}
 }
 
+/* Some kernels, and sandboxes, lack the calls of some. */
+static bool
+can_be_had(const struct np_engine *engine)
+{
+	return engine->lacks == NULL || engine->lacks() == NULL;
+}
+
 static void
 datagrams_are_counted_by_each_pair(void **state)
 {
@@ -266,7 +273,9 @@ datagrams_are_counted_by_each_pair(void **state)
 	for (size_t i = 0; i < 9; i++) {
 		client_engine = engines[i / 3];
 		server_engine = engines[i % 3];
-		run_all_datagrams();
+		if (can_be_had(client_engine) && can_be_had(server_engine)) {
+			run_all_datagrams();
+		}
 	}
 }
 
@@ -278,8 +287,9 @@ joined_datagrams_are_counted_one_by_one(void **state)
 	static const int families[] = { AF_INET, AF_INET6 };
 
 	(void)state;
-	if (np_engine_segment.lacks() != NULL) {
-		print_message("skipped: %s\n", np_engine_segment.lacks());
+	if (!can_be_had(&np_engine_segment) || !can_be_had(&np_engine_batch)) {
+		print_message(
+		    "SKIP: the kernel lacks what the engines segment and batch are made of\n");
 		skip();
 	}
 	batch = NP_BATCH_USUAL;
@@ -384,8 +394,12 @@ a_second_response_answers_nothing(void **state)
 							   &np_engine_segment };
 
 	(void)state;
+	if (!can_be_had(&np_engine_batch)) {
+		print_message("SKIP: the far end answers by sendmmsg(2), which the kernel lacks\n");
+		skip();
+	}
 	for (size_t i = 0; i < 3; i++) {
-		if (engines[i]->lacks == NULL || engines[i]->lacks() == NULL) {
+		if (can_be_had(engines[i])) {
 			run_twice(engines[i], 1, true);
 			run_twice(engines[i], 6, true);
 			run_twice(engines[i], 1, false);
