@@ -570,8 +570,10 @@ class Report:
 
     def rate_case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
         """One that holds only where processors run when they have something to do: skipped where the
-        hypervisor kept them from that, since a link that is not served is not full."""
-        before = stolen()
+        hypervisor kept them from that, or other programs had them, since a link that is not served is
+        not full."""
+        watch_wakes()
+        before, since = stolen(), time.monotonic()
 
         def judged() -> Optional[str]:
             try:
@@ -580,9 +582,11 @@ class Report:
                 raise
             except Exception as fault:
                 share = (stolen()[0] - before[0]) / max(1, stolen()[1] - before[1])
-                if share < MOST_STOLEN:
+                late = all_late_since(since) / (time.monotonic() - since)
+                if max(share, late) < MOST_STOLEN:
                     raise
-                raise Skipped(f"the hypervisor took {100 * share:.1f} % of the processors' time: {fault}") from fault
+                raise Skipped(f"the hypervisor took {100 * share:.1f} % of the processors' time, and who slept was "
+                              f"woken late by {100 * late:.1f} % of the time: {fault}") from fault
 
         return self.case(name, judged)
 
