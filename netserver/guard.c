@@ -204,7 +204,10 @@ hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 		hash = (hash ^ bytes[i]) * UINT32_C(0x9e3779b1);
 		hash ^= hash >> 15;
 	}
-	return hash;
+	/* The last byte has to reach all bits, too: else neighbours would often share a group. */
+	hash = (hash ^ hash >> 16) * UINT32_C(0x9e3779b1);
+	hash = (hash ^ hash >> 15) * UINT32_C(0x85ebca77);
+	return hash ^ hash >> 16;
 }
 
 unsigned

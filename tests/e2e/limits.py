@@ -268,7 +268,16 @@ def line_ends() -> None:
 
 
 def a_crowd_in_line() -> None:
-    """An address with many sessions in line leaves every other turn to another one."""
+    """An address with many sessions in line leaves every other turn to another one, but for the one daemon of
+    256 that has both in one group by chance."""
+    got = [in_a_crowd()]
+    if got[0].rc or got[0].seconds >= 8 * PATIENCE + lib.SLACK:
+        got.append(in_a_crowd())
+    # The one that has its turn ends, and perhaps another one comes before.
+    assert got[-1].rc == 0 and got[-1].seconds < 8 * PATIENCE + lib.SLACK, f"{got}"
+
+
+def in_a_crowd() -> lib.Result:
     with ExitStack() as stack:
         daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
         for _ in range(15):
@@ -276,9 +285,7 @@ def a_crowd_in_line() -> None:
                 [*client(daemon.port, "TCP_RR", "-l", "3", *lib.PACED), "-L", "127.0.0.3"]))
         # Not all of them at a time: the first ones may have had their turn when the last ones come.
         assert lib.wait_for(lambda: in_line(daemon) >= 8, 60), "the crowd does not come"
-        got = lib.run(client(daemon.port, "TCP_RR", "-l", "1"), 60)
-        # The one that has its turn ends, and perhaps another one comes before.
-        assert got.rc == 0 and got.seconds < 8 * PATIENCE + lib.SLACK, f"{got}"
+        return lib.run(client(daemon.port, "TCP_RR", "-l", "1"), 60)
 
 
 def a_turn_not_used() -> None:

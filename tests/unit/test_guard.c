@@ -310,6 +310,28 @@ the_seed_chooses_who_shares_a_group(void **state)
 	assert_in_range(together, 1, 4096 / 64);
 }
 
+/* Addresses that differ in the last byte are no more likely to do so than others: 1 in 256. */
+static void
+neighbours_share_a_group_by_chance_alone(void **state)
+{
+	enum { SEEDS = 4096 };
+
+	(void)state;
+	for (unsigned last = 2; last < 32; last++) {
+		char text[16];
+		struct np_addr a = address("127.0.0.1"), b;
+		unsigned together = 0;
+
+		snprintf(text, sizeof(text), "127.0.0.%u", last);
+		b = address(text);
+		for (uint32_t seed = 0; seed < SEEDS; seed++) {
+			together += ns_group_of(&a, seed * 2654435761U) ==
+				    ns_group_of(&b, seed * 2654435761U);
+		}
+		assert_in_range(together, 1, 4 * SEEDS / 256);
+	}
+}
+
 enum { MANY = 8 };
 
 /* A list of sessions from those addresses. */
@@ -746,6 +768,7 @@ main(void)
 		cmocka_unit_test(sessions_begin_one_after_another),
 		cmocka_unit_test(networks_take_turns),
 		cmocka_unit_test(the_seed_chooses_who_shares_a_group),
+		cmocka_unit_test(neighbours_share_a_group_by_chance_alone),
 		cmocka_unit_test(sessions_are_limited_in_all_and_by_address),
 		cmocka_unit_test(memory_is_shared),
 		cmocka_unit_test(captures_are_shared),
