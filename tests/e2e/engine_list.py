@@ -428,7 +428,7 @@ def nothing_off_the_list() -> str:
         trace = ["strace", "-D", "-f", "-o", str(log), "-e", "status=failed"]
         if lib.run([*trace, "true"], PATIENCE).rc != 0:
             raise lib.Skipped("strace can't trace here")
-        with lib.Daemon(args=RINGS, prefix=trace) as daemon:
+        with lib.Daemon(args=rings(), prefix=trace) as daemon:
             for test in QUICK:
                 assert counted(daemon.port, test, "--json").rc == 0, test
             before, ran = denied(log), 0

@@ -795,7 +795,7 @@ class Loopback(Sweeping):
         self.assertRegex(got.out, r"(?m)^epoll +[\d.]+ +[\d.]+ +[\d.]+ +\d+\.\d\d +- +2$")
         for engine in ("sync", "epoll"):
             for end in ("near", "far"):
-                self.assertRegex(got.out, rf"(?m)^{engine} +{end} +[\d.]+ +[\d.]+ +[>=\d.]+ +[\d.]+ ")
+                self.assertRegex(got.out, rf"(?m)^{engine} +{end} +[\d.]+ +[\d.]+ +[>=\d.]+ +[\d.e-]+ ")
         self.assertIn("what a kB cost", got.out)
 
     def test_a_document_of_the_users(self):
