@@ -189,6 +189,14 @@ write_filter(char *text, size_t size, const struct np_addr *near, const struct n
 	}
 }
 
+static void
+forget(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
+{
+	(void)ctx;
+	(void)head;
+	(void)bytes;
+}
+
 static int
 set_filter(struct np_capture *c, const struct np_addr *near, const struct np_addr *far,
 	   int protocol, struct np_err *err)
@@ -203,9 +211,15 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 	}
 	rc = pcap_setfilter(c->pcap, &program);
 	pcap_freecode(&program);
-	return rc == 0 ? NP_OK
-		       : np_fail(err, NP_ESYS, 0, "set a filter on %s: %s", c->device,
-				 pcap_geterr(c->pcap));
+	if (rc != 0) {
+		return np_fail(err, NP_ESYS, 0, "set a filter on %s: %s", c->device,
+			       pcap_geterr(c->pcap));
+	}
+	/* Packets of others, from before the filter, may have filled the ring. */
+	return pcap_dispatch(c->pcap, -1, forget, NULL) >= 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, 0, "read a capture on %s: %s", c->device,
+			     pcap_geterr(c->pcap));
 }
 
 /* --- Opening ----------------------------------------------------------------------------------
