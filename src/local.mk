@@ -112,7 +112,12 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/work.c %D%/run/work.h \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \
-	%D%/out/explain_facts.c %D%/out/explain_facts.h \
+	%D%/out/explain/ceiling.c %D%/out/explain/constants.h \
+	%D%/out/explain/ends.c \
+	%D%/out/explain/facts.c %D%/out/explain/facts.h \
+	%D%/out/explain/link.c %D%/out/explain/rules.h \
+	%D%/out/explain/tcp.c %D%/out/explain/turns.c %D%/out/explain/udp.c \
+	%D%/out/explain/words.c %D%/out/explain/words.h \
 	%D%/out/interim.c \
 	%D%/out/look.c %D%/out/look.h \
 	%D%/out/ledger_table.c %D%/out/ledger_table.h \

@@ -16,14 +16,24 @@ enum np_limit {
 	NP_LIMIT_UNCLEAR,        /* nothing decides */
 	NP_LIMIT_APPLICATION,    /* the sending application wrote less than could go */
 	NP_LIMIT_SENDER_CPU,     /* the sending thread had no more of a processor */
+	NP_LIMIT_SENDER_QUOTA,   /* its cgroup had no more of a processor */
+	NP_LIMIT_SENDER_STALLED, /* its process stood still: stopped, frozen */
+	NP_LIMIT_PACING,         /* the rate that the user asked for */
 	NP_LIMIT_SEND_BUFFER,    /* as much as SO_SNDBUF holds was under way */
 	NP_LIMIT_LOSS,           /* segments or datagrams lost on the way */
+	NP_LIMIT_OUTAGE,         /* times in which nothing got through */
 	NP_LIMIT_PATH,           /* the congestion window, by the rate of the path */
+	NP_LIMIT_ACK_PATH,       /* acknowledgements that queue on their way back */
 	NP_LIMIT_RECEIVE_WINDOW, /* the receiver's window, and nobody told why */
+	NP_LIMIT_WINDOW_CLAMP,   /* the same: not its buffer, but a route or no scaling */
 	NP_LIMIT_RECEIVER_CPU,   /* the reading thread had no more of a processor */
+	NP_LIMIT_READER_QUOTA,   /* its cgroup had no more of a processor */
+	NP_LIMIT_READER_STALLED, /* its process stood still */
 	NP_LIMIT_READER_SLOW,    /* data waited for a reader that did something else */
 	NP_LIMIT_RECEIVE_BUFFER, /* the reader was quick: the window was too small for the path */
 	NP_LIMIT_LINK,           /* the link's rate, or a shaper's */
+	NP_LIMIT_FOREIGN,        /* the same, as others use it, too */
+	NP_LIMIT_POLICER,        /* what an interface of either end dropped by its rules */
 	NP_LIMIT_SOFTIRQ,        /* a processor that only handles packets, at the receiver */
 	NP_LIMIT_UDP_BUFFER,     /* datagrams dropped by a full receive buffer */
 	NP_LIMIT_MTU,            /* small packets: each costs a processor, or the link, as much */
@@ -72,6 +82,11 @@ struct np_explanation {
 	double share; /* of the time, or of the ceiling, as the sentence has it; NAN: no such */
 	char sentence[NP_EXPLAIN_TEXT]; /* without a full stop */
 	char doubts[NP_EXPLAIN_TEXT];   /* empty: none */
+	double allows;                  /* what this cause alone would have; NAN: not known */
+	enum np_limit also;             /* another that holds; NP_LIMIT_UNCLEAR: none */
+	char also_sentence[NP_EXPLAIN_TEXT];
+	enum np_limit next; /* what would limit without it; NP_LIMIT_UNCLEAR: not known */
+	double next_allows; /* bits of payload, or transactions, a second */
 	struct np_explain_ceiling ceiling;
 	char ceiling_text[NP_EXPLAIN_TEXT];
 };

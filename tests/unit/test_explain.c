@@ -186,7 +186,7 @@ test_tcp(void **state)
 		  TX ASLEEP " flow.sndbuf=32768 tcp.samples.unacked=[8]"
 			    " tcp.samples.queued_out=[21720] tcp.samples.notsent_bytes=[10136]"
 			    " tcp.samples.send_window=[11584] tcp.rwnd_limited_us=9e6",
-		  RX, NP_LIMIT_RECEIVE_BUFFER, NULL },
+		  RX " flow.rcvbuf=23168", NP_LIMIT_RECEIVE_BUFFER, NULL },
 		{ "loss", TX " tcp.retransmitted_segments=1000", RX, NP_LIMIT_LOSS,
 		  "1000 of 100000 segments (1.0 %) had to be sent again" },
 		{ "loss on a link that takes all of the sender's CPU",

@@ -1,4 +1,4 @@
-#include "out/explain_facts.h"
+#include "out/explain/facts.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -9,15 +9,19 @@
 
 enum {
 	SAMPLES = 1000,     /* most of a list, doc/evidence.md */
+	LOOKS = 5,          /* fewer at a thread tell nothing */
+	TIMESTAMPS = 12,    /* bytes of the option */
 	MOST_MTU = 1 << 20, /* bytes */
 	MOST_CPUS = 1 << 20
 };
 
 /*
  * A thread that waits for a processor gets its part of one. Who waits for more than so many times
- * what it runs wants next to nothing, and was late to wake up: that is no lack of a processor.
+ * what it runs, and sleeps beside, was late to wake up: that is no lack of a processor. One that
+ * never slept was kept from it.
  */
 enum { LATE_AT_MOST = 40 };
+#define SOME_IDLE 0.25 /* and it has some time left in which it wants none */
 
 /* Of the calls of a thread that never sleeps: from this share on, in vain, it has time to spare. */
 #define SPARE 0.1
@@ -84,6 +88,18 @@ median_of(double *values, size_t count)
 }
 
 static double
+greatest(const struct np_bag *b, const char *name)
+{
+	struct np_bag_item list;
+	double most = (double)NAN;
+
+	for (size_t i = 0; list_of(b, name, &list) && i < list.count; i++) {
+		most = fmax(most, at(&list, i));
+	}
+	return most;
+}
+
+static double
 median(const struct np_bag *b, const char *name)
 {
 	struct np_bag_item list;
@@ -137,10 +153,10 @@ static void
 look_at_flight(struct np_facts_of_test *f)
 {
 	double mss = number(f->tx, "tcp.mss");
-	double cwnd_full = 0, app_short = 0, outq_full = 0;
+	double cwnd_full = 0, app_short = 0, outq_full = 0, window_full = 0;
 	struct flight s;
 
-	f->cwnd_full = f->app_short = f->outq_full = (double)NAN;
+	f->cwnd_full = f->app_short = f->outq_full = f->window_full = (double)NAN;
 	if (!flight_of(f->tx, &s) || !(mss > 0)) {
 		return;
 	}
@@ -152,12 +168,42 @@ look_at_flight(struct np_facts_of_test *f)
 		bool full = at(&s.queued, i) >= 0.45 * f->send_buffer;
 
 		cwnd_full += !cwnd_open && window_open;
+		window_full += !window_open && cwnd_open;
 		app_short += all_gone && !full && cwnd_open && window_open;
 		outq_full += all_gone && full && cwnd_open && window_open;
 	}
 	f->cwnd_full = cwnd_full / (double)s.count;
 	f->app_short = app_short / (double)s.count;
 	f->outq_full = outq_full / (double)s.count;
+	f->window_full = window_full / (double)s.count;
+}
+
+/* Times in which data were under way, a window was open, and the receiver got nothing. */
+static void
+look_at_progress(struct np_facts_of_test *f)
+{
+	struct np_bag_item t, bytes, unacked, window;
+	double still = 0, now = 0, all, mss = number(f->tx, "tcp.mss");
+
+	f->still = f->still_s = (double)NAN;
+	if (!list_of(f->tx, "tcp.samples.t_s", &t) ||
+	    !list_of(f->tx, "tcp.samples.bytes_acked", &bytes) ||
+	    !list_of(f->tx, "tcp.samples.unacked", &unacked) ||
+	    !list_of(f->tx, "tcp.samples.send_window", &window) || t.count < LOOKS) {
+		return;
+	}
+	f->still_s = 0;
+	for (size_t i = 1; i < t.count && i < bytes.count && i < unacked.count && i < window.count;
+	     i++) {
+		bool stands = at(&bytes, i) <= at(&bytes, i - 1) && at(&unacked, i) > 0 &&
+			      at(&window, i) >= mss;
+
+		now = stands ? now + at(&t, i) - at(&t, i - 1) : 0;
+		still += stands ? at(&t, i) - at(&t, i - 1) : 0;
+		f->still_s = fmax(f->still_s, now);
+	}
+	all = at(&t, t.count - 1) - at(&t, 0);
+	f->still = all > 0 ? clamp(still / all) : (double)NAN;
 }
 
 /* How far the rates between the samples lie from their median, on average and as a share of it. */
@@ -238,6 +284,38 @@ look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 	}
 }
 
+/* What its process got: of a quota, and of the looks that it was to take. */
+static void
+look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *t)
+{
+	t->quota = number(b, "cgroup.cpu.quota");
+	t->throttled =
+	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
+	t->stalled = seconds > 0 ? clamp(number(b, "sampler.late_s") / seconds) : (double)NAN;
+	t->longest_s = number(b, "sampler.gap_max_s");
+}
+
+/* What it was found doing divides the time in which it slept. */
+static void
+look_at_sleep(const struct np_bag *b, struct np_thread_facts *t)
+{
+	double blocked = or_else(number(b, "thread.seen_sending"), 0) +
+			 or_else(number(b, "thread.seen_receiving"), 0);
+	double pausing = or_else(number(b, "thread.seen_pausing"), 0);
+	double idle = clamp(t->idle);
+
+	t->blocked = t->pausing = (double)NAN;
+	if (number(b, "thread.looks") < LOOKS) {
+		return;
+	}
+	if (blocked + pausing > 0) {
+		t->blocked = idle * blocked / (blocked + pausing);
+		t->pausing = idle * pausing / (blocked + pausing);
+	} else if (number(b, "thread.looks") >= LOOKS) {
+		t->blocked = t->pausing = 0; /* it was never found asleep */
+	}
+}
+
 static void
 look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 {
@@ -246,11 +324,14 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 
 	t->cpu = clamp(number(b, "thread.cpu_share"));
 	t->wait = seconds > 0 ? clamp(number(b, "thread.run_delay_s") / seconds) : (double)NAN;
-	if (t->wait > LATE_AT_MOST * t->cpu) {
+	look_at_process(b, seconds, t);
+	if (t->wait > LATE_AT_MOST * t->cpu && 1 - t->cpu - t->wait >= SOME_IDLE &&
+	    !(t->throttled > 0)) {
 		t->wait = 0;
 	}
 	t->idle = clamp(1 - t->cpu - or_else(t->wait, 0));
 	look_at_engine(b, t);
+	look_at_sleep(b, t);
 	t->on = on >= 0 && on < MOST_CPUS ? (int)on : -1;
 	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
 	t->crowd = clamp(1 - number(b, name));
@@ -269,21 +350,33 @@ look_at_tcp(struct np_facts_of_test *f)
 {
 	double again = number(f->tx, "tcp.retransmitted_segments");
 	double in_vain = or_else(number(f->tx, "tcp.dsack_dups"), 0);
+	const char *cong = np_bag_string(f->tx, "tcp.congestion");
 
 	f->busy = share_of_time(f, "tcp.busy_us");
 	f->rwnd = share_of_time(f, "tcp.rwnd_limited_us");
 	f->sndbuf = share_of_time(f, "tcp.sndbuf_limited_us");
 	f->segments = number(f->tx, "tcp.data_segments_out");
-	f->retransmits = again > in_vain ? again - in_vain : again >= 0 ? 0 : again;
+	/* More DSACKs than retransmissions: the network doubles, and they don't say which it did.
+	 */
+	f->doubled = in_vain > again ? in_vain - again : 0;
+	f->retransmits = in_vain <= again ? again - in_vain : again;
+	f->by_loss = cong == NULL || strncmp(cong, "bbr", 3) != 0;
 	f->loss = f->segments > 0 ? f->retransmits / f->segments : (double)NAN;
 	f->rtt_us = or_else(median(f->tx, "tcp.samples.rtt_us"), number(f->tx, "tcp.rtt_us"));
 	f->min_rtt_us = number(f->tx, "tcp.min_rtt_us");
+	if (f->in->transactions) {
+		f->min_rtt_us = or_else(f->min_rtt_us, number(f->tx, "flow.latency_min_us"));
+	}
 	f->queue_us = f->rtt_us - f->min_rtt_us;
 	f->cwnd = or_else(median(f->tx, "tcp.samples.cwnd"), number(f->tx, "tcp.cwnd"));
 	f->window =
 	    or_else(median(f->tx, "tcp.samples.send_window"), number(f->tx, "tcp.send_window"));
+	f->widest = or_else(greatest(f->tx, "tcp.samples.send_window"), f->window);
+	f->scale = number(f->tx, "tcp.window_scale") == 0 ? 0 : number(f->tx, "tcp.send_scale");
+	f->clamp = number(f->rx, "host.route.window");
 	f->send_buffer = number(f->tx, "flow.sndbuf");
 	look_at_flight(f);
+	look_at_progress(f);
 }
 
 /* A socket's datagrams are counted with what the kernel needs to keep them. */
@@ -436,6 +529,16 @@ take_rate(struct np_facts_of_test *f, double bps, const char *known)
 	}
 }
 
+/* Where a shaper or policer of its own stands. */
+static void
+look_at_shapers(struct np_facts_of_test *f)
+{
+	take_rate(f, number(f->tx, "tc.out.rate_bps"), np_bag_string(f->tx, "tc.out.kind"));
+	take_rate(f, number(f->rx, "tc.in.rate_bps"), np_bag_string(f->rx, "tc.in.kind"));
+	f->policed =
+	    or_else(number(f->tx, "tc.out.drops"), 0) + or_else(number(f->rx, "tc.in.drops"), 0);
+}
+
 /* The least of the rates that are known: the user's word counts more than a machine's. */
 static void
 look_at_rate(struct np_facts_of_test *f)
@@ -461,6 +564,7 @@ look_at_rate(struct np_facts_of_test *f)
 		take_rate(f, number(f->rx, "host.nic.qdisc.rate_bps"), "a queueing discipline");
 	}
 	take_rate(f, shaper, np_bag_string(f->tx, "host.nic.qdisc"));
+	look_at_shapers(f);
 	f->rate_known = f->rate_known != NULL ? f->rate_known : "a queueing discipline";
 }
 
@@ -470,10 +574,22 @@ first_of(const struct np_facts_of_test *f, const char *name)
 	return or_else(number(f->tx, name), number(f->rx, name));
 }
 
+/* What the transmitter's interface carried beside, in the direction of the data. */
+static void
+look_at_others(struct np_facts_of_test *f)
+{
+	double bytes = fmax(or_else(number(f->tx, "foreign.out_bytes"), 0),
+			    or_else(number(f->rx, "foreign.in_bytes"), 0));
+
+	f->foreign = f->rate_bps > 0 && f->seconds > 0 ? clamp(bytes * 8 / f->seconds / f->rate_bps)
+						       : (double)NAN;
+}
+
 static void
 look_at_link(struct np_facts_of_test *f)
 {
 	double v = first_of(f, "tcp.path_mtu"), stamps = first_of(f, "tcp.timestamps");
+	double mss = number(f->tx, "tcp.mss");
 
 	v = v > 0 ? v : first_of(f, "host.path_mtu");
 	v = v > 0 ? v : first_of(f, "host.nic.mtu");
@@ -485,6 +601,48 @@ look_at_link(struct np_facts_of_test *f)
 	f->mtu = np_ceiling_possible(&f->way) ? f->way.mtu : (double)NAN;
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
 	look_at_rate(f);
+	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->way)) {
+		f->way.mss = (uint32_t)mss + (f->way.timestamps ? TIMESTAMPS : 0);
+	}
+	look_at_others(f);
+}
+
+/* What -b and -w let an end move, in bits a second. */
+static double
+asked_bps(const struct np_bag *b, const char *size)
+{
+	double us = number(b, "flow.interval_us");
+
+	return us > 0 ? or_else(number(b, "flow.burst"), 1) * number(b, size) * 8e6 / us
+		      : (double)NAN;
+}
+
+/* Each direction has a rate of its own; what all of them are bound to bounds both. */
+static void
+look_at_turns(struct np_facts_of_test *f)
+{
+	double all = f->in->link_rate_bps, near = number(f->tx, "host.nic.qdisc.rate_bps");
+	double far = number(f->rx, "host.nic.qdisc.rate_bps");
+
+	if (!f->in->transactions) {
+		return;
+	}
+	f->rate_out_bps =
+	    all > 0 ? all : or_else(near, or_else(number(f->tx, "tc.out.rate_bps"), 0));
+	f->rate_back_bps =
+	    all > 0 ? all : or_else(far, or_else(number(f->rx, "tc.out.rate_bps"), 0));
+	f->far_retransmits = number(f->rx, "tcp.retransmitted_segments");
+	f->paced = number(f->tx, "flow.interval_us") > 0;
+}
+
+static void
+look_at_wishes(struct np_facts_of_test *f)
+{
+	double most = number(f->tx, "flow.pacing_asked_bps");
+
+	f->pacing_bps = most > 0 ? most : (double)NAN;
+	f->writes_bps = asked_bps(f->tx, "flow.send_size");
+	f->reads_bps = asked_bps(f->rx, "flow.receive_size");
 }
 
 void
@@ -509,5 +667,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	}
 	look_at_softirq(f);
 	look_at_link(f);
+	look_at_wishes(f);
+	look_at_turns(f);
+	f->there_us = f->back_us = (double)NAN;
 	f->steady = or_else(spread(f->rx, in->lossy), spread(f->tx, in->lossy));
 }

@@ -1,5 +1,5 @@
 /*
- * The figures that the rules of explain.c go by, taken out of the bags of both ends and turned to
+ * The figures that the rules go by, taken out of the bags of both ends and turned to
  * who transmits and who receives. NAN: not known; comparisons with it are false.
  */
 #ifndef NP_OUT_EXPLAIN_FACTS_H
@@ -17,8 +17,13 @@ struct np_thread_facts {
 	int on;       /* that processor; -1: not known */
 	bool spins;   /* it never sleeps, and has found nothing now and then: whether it could do
 		       * more, its time does not tell. `cpu` and `idle` are NAN then */
-	double
-	    empty; /* the share of its calls that found nothing, of an engine that never sleeps */
+	double empty; /* share of its calls that found nothing, if the engine never sleeps */
+	double blocked;   /* within a call that sends or receives */
+	double pausing;   /* asleep by its own will, as -w has it */
+	double quota;     /* processors that the cgroup of its process allows */
+	double throttled; /* that cgroup had used them up */
+	double stalled;   /* the process did not get to look, though it was time to */
+	double longest_s; /* time between two looks, at most */
 };
 
 struct np_facts_of_test {
@@ -31,14 +36,23 @@ struct np_facts_of_test {
 	double busy, rwnd, sndbuf;    /* shares of time: data outstanding, and what held it up */
 	double segments, retransmits; /* with data; sent again, and not in vain */
 	double loss;                  /* of the segments, share */
-	double rtt_us, min_rtt_us;    /* medians of the samples, where there are any */
-	double queue_us;              /* what the way there and back takes beyond the least */
-	double cwnd;                  /* segments */
+	double doubled; /* segments that the receiver got twice, beyond those sent again */
+	bool by_loss;   /* its congestion control takes loss for congestion */
+	double rtt_us, min_rtt_us; /* medians of the samples, where there are any */
+	double queue_us;           /* what the way there and back takes beyond the least */
+	double cwnd;               /* segments */
 	double cwnd_full;   /* share of samples: all that the congestion window lets go has gone */
 	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
 	double outq_full;   /* share of samples: the send buffer is full of what is under way */
+	double window_full; /* share of samples: all that the receiver's window lets go has gone */
 	double window;      /* the receiver's, bytes */
+	double widest;      /* of the samples of it */
+	double scale;       /* of the window that the sender was told: 0 to 14 */
+	double clamp;       /* the window that a route of the receiver's allows, bytes */
 	double send_buffer; /* SO_SNDBUF */
+	double there_us, back_us; /* what each direction takes; see delay.h */
+	double still;             /* share of time: data under way, and nothing arrived */
+	double still_s;           /* the longest of these times */
 
 	/* Of the receiver. */
 	double inq;            /* bytes read late: the median of its queue */
@@ -53,6 +67,11 @@ struct np_facts_of_test {
 	double buffer_drops;  /* by a full receive buffer */
 	double backlog_drops; /* by the receiver's softirq queues (softnet_stat) */
 
+	/* What the user asked for. */
+	double pacing_bps; /* SO_MAX_PACING_RATE, as payload */
+	double writes_bps; /* what -b and -w let the sender write */
+	double reads_bps;  /* and the reader read */
+
 	/* Machines. */
 	double softirq;  /* the largest share of a processor of the receiver's spent in softirq */
 	int softirq_cpu; /* which */
@@ -66,6 +85,11 @@ struct np_facts_of_test {
 	const char *rate_known; /* whence */
 	bool shaped;            /* the transmitter's own queueing discipline has a rate */
 	double reached;         /* share of the ceiling; set when that is known */
+	double rate_out_bps, rate_back_bps; /* of transactions, each direction; 0: not known */
+	double far_retransmits;             /* segments that the responder sent again */
+	bool paced;                         /* -b and -w have the requester wait */
+	double foreign;                     /* share of the link's rate that others used beside */
+	double policed; /* packets that a device of either end dropped by its rules */
 	double qdisc_overlimits;
 	double steady; /* relative spread of the rate between samples (mean deviation from the
 			  median) */

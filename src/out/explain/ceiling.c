@@ -1,0 +1,156 @@
+/*
+ * The most that a test could have carried, and where the rest went.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out/explain/rules.h"
+
+#define FACTS const struct np_facts_of_test *f
+
+/* The share of the link's rate that can be payload. */
+double
+np_payload_share(FACTS, const struct np_way *way)
+{
+	double size = np_bag_number(f->tx, "flow.send_size");
+
+	if (!f->in->lossy) {
+		return np_ceiling_tcp(way);
+	}
+	return size >= 0 && size <= 65535 ? np_ceiling_udp(way, (uint32_t)size) : (double)NAN;
+}
+
+static enum np_turns
+turns_of(const struct np_explain_input *in)
+{
+	if (in->lossy) {
+		return NP_TURNS_UDP_RR;
+	}
+	if (!in->connections) {
+		return NP_TURNS_TCP_RR;
+	}
+	return in->request > 0 || in->response > 0 ? NP_TURNS_TCP_CRR : NP_TURNS_TCP_CC;
+}
+
+/* By the sender's kernel, else by the ledger of either end (doc/evidence.md, wire.). */
+static double
+sent(FACTS, const char *kernels, const char *out, const char *in)
+{
+	double v = np_bag_number(f->tx, kernels);
+
+	v = isnan(v) ? np_bag_number(f->tx, out) : v;
+	return isnan(v) ? np_bag_number(f->rx, in) : v;
+}
+
+/* What of a TCP stream's ceiling went into other things than payload that arrived. */
+static void
+where_it_went(FACTS, struct np_explain_ceiling *c)
+{
+	double per_packet = f->way.framing.header + f->way.framing.rest +
+			    np_ceiling_ip_header(&f->way) + 20 + (f->way.timestamps ? 12 : 0);
+	double link_bytes = f->rate_bps * f->seconds / 8, most_bytes = c->most * f->seconds / 8;
+	double again = sent(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
+			    "wire.in.retransmitted_bytes");
+	double out = sent(f, "tcp.segments_out", "wire.out.segments", "wire.in.segments");
+	double segments =
+	    sent(f, "tcp.data_segments_out", "wire.out.data_segments", "wire.in.data_segments");
+	double payload = f->in->throughput_bps * f->seconds / 8;
+	double fewest = payload / np_ceiling_segment(&f->way);
+
+	c->lost = f->in->lossy && f->in->sent_bps > 0 && c->most > 0
+		      ? (f->in->sent_bps - f->in->throughput_bps) / c->most
+		      : (double)NAN;
+	if (f->in->lossy) {
+		c->idle = 1 - c->reached - (isnan(c->lost) ? 0 : c->lost);
+		return;
+	}
+	c->retransmits = again / most_bytes;
+	c->acks = (out - segments) * per_packet / link_bytes;
+	c->small_segments = (segments - fewest) * per_packet / link_bytes;
+	/* Retransmissions are segments, too, and have been counted. */
+	c->small_segments -= again / np_ceiling_segment(&f->way) * per_packet / link_bytes;
+	c->small_segments = c->small_segments < 0 ? 0 : c->small_segments;
+	c->idle = 1 - c->reached - np_known(c->retransmits) - np_known(c->acks) -
+		  np_known(c->small_segments);
+}
+
+static void
+part(char *text, double share, const char *what)
+{
+	if (share >= 0.0005) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, NP_EXPLAIN_TEXT - used, ", %s %s", what,
+			 np_share_words(share).text);
+	}
+}
+
+void
+np_ceiling_words(FACTS, struct np_explanation *out)
+{
+	const struct np_explain_ceiling *c = &out->ceiling;
+	char *text = out->ceiling_text;
+
+	if (isnan(c->most)) {
+		if (!np_ceiling_has_packets(f->in->family)) {
+			return;
+		}
+		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
+			 f->rate_bps > 0 ? "the MTU could not be had"
+					 : "nobody tells the link's rate (--link-rate does)");
+		return;
+	}
+	if (f->in->transactions) {
+		snprintf(text, NP_EXPLAIN_TEXT, "%.0f transactions a second", c->most);
+	} else {
+		snprintf(text, NP_EXPLAIN_TEXT, "%s of payload", np_rate_words(c->most).text);
+	}
+	np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " at %s (%s), MTU %.0f",
+		    np_rate_words(c->rate_bps).text, c->known, f->mtu);
+	if (c->reached > 1.05) {
+		np_explain_add(
+		    text,
+		    "%.3g times as much got through: that link is not what the data went over",
+		    c->reached);
+		return;
+	}
+	np_explain_add(text, "%s of it reached", np_share_words(c->reached).text);
+	part(text, c->retransmits, "retransmitted");
+	part(text, c->small_segments, "headers of small segments");
+	part(text, c->acks, "ACKs beside data");
+	part(text, c->lost, "lost");
+	part(text, f->foreign, "traffic of others");
+	part(text, c->idle - np_known(f->foreign), "idle");
+}
+
+void
+np_find_ceiling(FACTS, struct np_explain_ceiling *c)
+{
+	const struct np_explain_input *in = f->in;
+
+	*c = (struct np_explain_ceiling){ .rate_bps = f->rate_bps > 0 ? f->rate_bps : (double)NAN,
+					  .known = f->rate_known,
+					  .most = (double)NAN,
+					  .reached = (double)NAN,
+					  .retransmits = (double)NAN,
+					  .small_segments = (double)NAN,
+					  .acks = (double)NAN,
+					  .lost = (double)NAN,
+					  .idle = (double)NAN };
+	if (!(f->rate_bps > 0) || isnan(f->mtu)) {
+		return;
+	}
+	if (in->transactions) {
+		c->most = np_ceiling_turns(&f->way, turns_of(in), in->request, in->response,
+					   f->rate_bps, 0, in->in_flight > 0 ? in->in_flight : 1);
+		c->reached = in->per_second / c->most;
+		return;
+	}
+	c->most = f->rate_bps * np_payload_share(f, &f->way);
+	c->reached = in->throughput_bps / c->most;
+	if (!isnan(c->most)) {
+		where_it_went(f, c);
+	}
+}

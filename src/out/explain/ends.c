@@ -1,0 +1,414 @@
+/*
+ * The processes at both ends: a processor, a quota, a pace of their own, or no wish for more.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out/explain/rules.h"
+
+#define FACTS const struct np_facts_of_test *f
+
+/* Running, or ready to run. */
+double
+np_thread_busy(const struct np_thread_facts *t)
+{
+	double all = t->cpu + np_known(t->wait);
+
+	return all > 1 ? 1 : all;
+}
+
+/* The processor on which it ended has next to no time left, as others have it. */
+bool
+np_thread_crowded(const struct np_thread_facts *t)
+{
+	return t->crowd >= NP_CROWDED && t->crowd - t->cpu >= 0.2;
+}
+
+/*
+ * It gets a processor for a part of the time only; so do the acknowledgements that are taken in
+ * there, for which the thread then waits in vain. Who hardly runs is woken late, but wants no more
+ * of a processor than it has.
+ */
+bool
+np_thread_starved(const struct np_thread_facts *t)
+{
+	return t->cpu >= NP_RUNS && np_thread_busy(t) >= NP_WAITS &&
+	       t->wait >= (np_thread_crowded(t) ? NP_WAITS_HOG : NP_WAITS);
+}
+
+struct np_words
+np_cpu_words(const struct np_thread_facts *t, const char *whose)
+{
+	struct np_words w;
+	size_t used = 0;
+
+	if (t->spins) {
+		np_text_add(
+		    w.text, sizeof(w.text), 0,
+		    "the %s process never sleeps (spin): %s of its calls found nothing, and "
+		    "its time on a CPU tells nothing",
+		    whose, np_share_words(t->empty).text);
+		return w;
+	}
+	if (!(t->wait >= NP_WAITS_HOG)) {
+		np_text_add(w.text, sizeof(w.text), 0, "the %s process was busy %s of one CPU",
+			    whose, np_share_words(t->cpu).text);
+		return w;
+	}
+	used = np_text_add(w.text, sizeof(w.text), 0,
+			   "the %s process ran for %s of the time and waited for a CPU for "
+			   "another %s",
+			   whose, np_share_words(t->cpu).text, np_share_words(t->wait).text);
+	if (np_thread_starved(t) && np_thread_crowded(t)) {
+		np_text_add(w.text, sizeof(w.text), used, ", as others kept CPU %d busy", t->on);
+	}
+	return w;
+}
+
+bool
+np_thread_throttled(const struct np_thread_facts *t)
+{
+	return t->throttled >= NP_THROTTLED;
+}
+
+/* A thread that waits for its processor makes the looks of its process late, too. */
+bool
+np_thread_stalled(const struct np_thread_facts *t)
+{
+	return t->stalled >= NP_STALLED && t->longest_s >= NP_STALLED_S && !np_thread_throttled(t);
+}
+
+bool
+np_thread_waits(const struct np_thread_facts *t)
+{
+	return t->blocked >= NP_BLOCKED;
+}
+
+/* What an engine has thrown away in the kernel its receiver did not copy. */
+struct np_words
+np_reader_words(FACTS)
+{
+	const char *whose = f->discards ? "discarding" : "reading";
+	struct np_words w = np_cpu_words(&f->reader, f->in->transactions ? "responding" : whose);
+
+	if (f->discards) {
+		np_text_add(w.text, sizeof(w.text), strlen(w.text),
+			    ", and copied none of the data");
+	}
+	return w;
+}
+
+static const char *
+sender(FACTS)
+{
+	return f->in->transactions ? "requesting" : "sending";
+}
+
+static const char *
+reader(FACTS)
+{
+	return f->in->transactions ? "responding" : "reading";
+}
+
+/* The measured rate, with nothing of the thread's time left to others than the cause. */
+static double
+at_full_time(FACTS, double share)
+{
+	return share > 0 ? np_measured(f) / fmin(share, 1) : (double)NAN;
+}
+
+/* --- a quota ----------------------------------------------------------------------------------
+ */
+
+/*
+ * cpu.stat(cgroup-v2): while the quota of its cgroup is used up, a process does not run. One that
+ * waits for others most of the time does not lose by it.
+ */
+static void
+quota(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
+      struct np_verdict *v)
+{
+	double score = np_thread_throttled(t) ? np_above(t->throttled, NP_THROTTLED, 0.99) : 0;
+
+	if (t->throttled >= NP_WAITS) {
+		score = 0.99 + 0.005 * t->throttled;
+	}
+	if (np_thread_waits(t)) {
+		score *= 0.6;
+	}
+	if (t->quota > 0) {
+		np_decide(
+		    v, limit, score, t->throttled,
+		    "limited by the CPU quota of the %s process's cgroup: it allows %.3g CPUs, "
+		    "and was used up for %s of the time (the process ran %s)",
+		    whose, t->quota, np_share_words(t->throttled).text,
+		    np_share_words(t->cpu).text);
+	} else {
+		np_decide(v, limit, score, t->throttled,
+			  "limited by the CPU quota of the %s process's cgroup: it was used up for "
+			  "%s of the time (the process ran %s)",
+			  whose, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
+	}
+	v->allows = np_measured(f);
+}
+
+void
+np_rule_sender_quota(FACTS, struct np_verdict *v)
+{
+	quota(f, &f->sender, sender(f), NP_LIMIT_SENDER_QUOTA, v);
+}
+
+void
+np_rule_reader_quota(FACTS, struct np_verdict *v)
+{
+	quota(f, &f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
+}
+
+/* --- a process that stood still ---------------------------------------------------------------
+ */
+
+static void
+stalled(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
+	struct np_verdict *v)
+{
+	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
+
+	np_decide(
+	    v, limit, score, t->stalled,
+	    "limited by the %s process, which stood still for %s of the time, once for %s: it "
+	    "was stopped or frozen, or its machine was",
+	    whose, np_share_words(t->stalled).text, np_time_words(t->longest_s * 1e6).text);
+	v->allows = np_measured(f);
+	if (np_thread_starved(t)) {
+		np_explain_add(v->doubts, "it may have waited for a CPU: %s",
+			       np_cpu_words(t, whose).text);
+	}
+}
+
+void
+np_rule_sender_stalled(FACTS, struct np_verdict *v)
+{
+	stalled(f, &f->sender, sender(f), NP_LIMIT_SENDER_STALLED, v);
+}
+
+void
+np_rule_reader_stalled(FACTS, struct np_verdict *v)
+{
+	stalled(f, &f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
+}
+
+/* --- a pace of its own ------------------------------------------------------------------------
+ */
+
+/* Of what was asked for nearly all, but not more than jitter makes of it. */
+static bool
+as_asked(double rate, double asked)
+{
+	return rate >= NP_ASKED * asked && rate <= NP_WITHIN * asked;
+}
+
+void
+np_rule_pacing(FACTS, struct np_verdict *v)
+{
+	double rate = f->in->lossy ? f->in->sent_bps : f->in->throughput_bps;
+
+	np_decide(v, NP_LIMIT_PACING, as_asked(rate, f->pacing_bps) ? 0.992 : 0,
+		  rate / f->pacing_bps,
+		  "limited by the pacing rate that was asked for (-q): %s, of which %s was reached",
+		  np_rate_words(f->pacing_bps).text, np_share_words(rate / f->pacing_bps).text);
+	v->allows = f->pacing_bps;
+}
+
+/* As -b and -w have it, or as the thread was found: asleep, and not in a call that sends. */
+void
+np_rule_application(FACTS, struct np_verdict *v)
+{
+	/* By the kernel's clock, or by samples: of these two it may be that one is not known. */
+	double share = f->in->lossy ? f->app_short : fmax(f->app_short, 1 - f->busy);
+	double rate = f->in->lossy ? f->in->sent_bps : f->in->throughput_bps;
+	double score = f->sender.idle < share ? f->sender.idle : share;
+
+	if (as_asked(rate, f->writes_bps)) {
+		np_decide(v, NP_LIMIT_APPLICATION, 0.988, rate / f->writes_bps,
+			  "limited by the sending application: -b and -w let it write %s, of which "
+			  "%s was reached; it slept %s of the time",
+			  np_rate_words(f->writes_bps).text,
+			  np_share_words(rate / f->writes_bps).text,
+			  np_share_words(f->sender.idle).text);
+		v->allows = f->writes_bps;
+		return;
+	}
+	/* Whether it slept is not known, or it never does; or it slept as it could not send. */
+	if (isnan(f->sender.idle) || np_thread_waits(&f->sender)) {
+		score = 0;
+	} else if (f->sender.pausing >= NP_BLOCKED) {
+		share = score = f->sender.pausing;
+	}
+	np_decide(
+	    v, NP_LIMIT_APPLICATION, score, share,
+	    "limited by the sending application: it slept %s of the time, and nothing waited to "
+	    "be sent for %s of it",
+	    np_share_words(f->sender.idle).text, np_share_words(share).text);
+	v->allows = np_measured(f);
+}
+
+void
+np_rule_slow_reads(FACTS, struct np_verdict *v)
+{
+	double rate = f->in->throughput_bps;
+
+	np_decide(
+	    v, NP_LIMIT_READER_SLOW, as_asked(rate, f->reads_bps) ? 0.987 : 0, rate / f->reads_bps,
+	    "limited by the reader: -b and -w let it read %s, of which %s was reached; it slept "
+	    "%s of the time",
+	    np_rate_words(f->reads_bps).text, np_share_words(rate / f->reads_bps).text,
+	    np_share_words(f->reader.idle).text);
+	v->allows = f->reads_bps;
+}
+
+/* --- a processor ------------------------------------------------------------------------------
+ */
+
+/* A quota makes a thread wait, too. */
+static bool
+has_other_reason(const struct np_thread_facts *t)
+{
+	return np_thread_throttled(t) && np_known(t->wait) <= t->throttled + NP_WAITS_HOG;
+}
+
+double
+np_sender_cpu_score(FACTS)
+{
+	double s = np_thread_busy(&f->sender);
+	/* Nothing was outstanding, and it did not wait for a processor either: it rested. */
+	bool rests = 1 - f->busy - np_known(f->sender.wait) >= 0.4;
+
+	if (has_other_reason(&f->sender) && f->sender.cpu < NP_BUSY) {
+		return 0;
+	}
+	return fmax(np_above(s, NP_BUSY, 0.97), np_thread_starved(&f->sender) && !rests ? 0.8 : 0);
+}
+
+double
+np_reader_cpu_score(FACTS)
+{
+	double s = np_thread_busy(&f->reader);
+
+	if (has_other_reason(&f->reader) && f->reader.cpu < NP_BUSY) {
+		return 0;
+	}
+	if (f->in->transactions || !np_ceiling_has_packets(f->in->family)) {
+		return np_above(s, NP_BUSY, 0.96); /* nothing else could hold up who waits for it */
+	}
+	/* One that keeps its queue empty does not hold anybody up. */
+	return f->inq_waits >= NP_UNREAD     ? np_above(s, NP_BUSY, 0.9) + 0.08 * f->inq_waits
+	       : np_thread_waits(&f->sender) ? np_above(s, NP_BUSY, 0.9)
+					     : 0;
+}
+
+void
+np_rule_sender_cpu(FACTS, struct np_verdict *v)
+{
+	double score = np_sender_cpu_score(f);
+
+	if (f->in->lossy && f->lost_share >= NP_LOSSY_UDP) {
+		score *= 0.8; /* more of them would be lost, too */
+	}
+	np_decide(v, NP_LIMIT_SENDER_CPU, score, np_thread_busy(&f->sender),
+		  "limited by the %s CPU: %s", f->in->transactions ? "client's" : "sender's",
+		  np_cpu_words(&f->sender, sender(f)).text);
+	v->allows = at_full_time(f, np_thread_busy(&f->sender));
+	if (np_thread_busy(&f->reader) >= NP_BUSY) {
+		np_explain_add(v->doubts, "the receiver was busy, too: %s",
+			       np_reader_words(f).text);
+	}
+}
+
+/* It sleeps, and whenever one looks there is something that it has not read. */
+static bool
+reader_sleeps(FACTS)
+{
+	return f->reader.idle >= 0.3 && !np_thread_waits(&f->reader) &&
+	       (f->inq_waits >= NP_UNREAD || (f->reader.idle >= 0.7 && f->inq_left >= 0.8));
+}
+
+/* The window is small, as the reader is slow: for want of a processor, or by its own will. */
+static bool
+window_by_reader(FACTS, struct np_verdict *v)
+{
+	double score = 0.55 + 0.44 * f->rwnd;
+	struct np_word share = np_share_words(f->rwnd);
+
+	if (np_thread_busy(&f->reader) >= NP_BUSY ||
+	    (f->inq_waits >= NP_UNREAD && f->reader.idle < 0.3)) {
+		np_decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
+			  "limited by the receiver's window for %s of the time: %s", share.text,
+			  np_reader_words(f).text);
+		v->allows = at_full_time(f, np_thread_busy(&f->reader));
+		return true;
+	}
+	if (reader_sleeps(f)) {
+		np_decide(
+		    v, NP_LIMIT_READER_SLOW, score, f->rwnd,
+		    "limited by the receiver's window for %s of the time: the reading process "
+		    "slept %s of it while %s waited to be read",
+		    share.text, np_share_words(f->reader.idle).text, np_size_words(f->inq).text);
+		v->allows = np_measured(f);
+		return true;
+	}
+	return false;
+}
+
+/* Where the kernel's clock of the window is not to be had, or a large buffer has not filled yet. */
+static void
+reader_without_window(FACTS, struct np_verdict *v)
+{
+	np_decide(v, NP_LIMIT_RECEIVER_CPU, np_reader_cpu_score(f), np_thread_busy(&f->reader),
+		  "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
+		  np_reader_words(f).text);
+	v->allows = at_full_time(f, np_thread_busy(&f->reader));
+	if (v->score >= NP_ENOUGH) {
+		if (f->tx == NULL) {
+			np_explain_add(v->doubts, "what the sender was busy with is not known");
+		}
+		return;
+	}
+	if (reader_sleeps(f) &&
+	    (f->rwnd >= 0.2 || (f->tx == NULL && f->inq_waits >= NP_UNREAD) ||
+	     (np_thread_waits(&f->sender) && f->reader.pausing >= NP_BLOCKED))) {
+		np_decide(
+		    v, NP_LIMIT_READER_SLOW, 0.8, f->reader.idle,
+		    "limited by the reader: it slept %s of the time while %s waited to be read",
+		    np_share_words(f->reader.idle).text, np_size_words(f->inq).text);
+		v->allows = np_measured(f);
+	}
+}
+
+void
+np_rule_reader(FACTS, struct np_verdict *v)
+{
+	bool excused = np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ||
+		       isnan(f->reader.cpu);
+
+	if (f->rwnd >= NP_WINDOW && !excused && window_by_reader(f, v)) {
+		return;
+	}
+	if (!(f->rwnd >= NP_WINDOW)) {
+		reader_without_window(f, v);
+	}
+}
+
+/* Only what one end knows: it did its part. */
+void
+np_rule_kept_up(FACTS, struct np_verdict *v)
+{
+	if (f->tx != NULL || !(f->reader.idle >= 0.3) || f->inq_waits >= 0.2) {
+		return;
+	}
+	np_decide(v, NP_LIMIT_UNCLEAR, NP_ENOUGH, f->reader.idle,
+		  "the reader here kept up (busy %s of one CPU), so that the sender or the "
+		  "path is what limits",
+		  np_share_words(f->reader.cpu).text);
+}

@@ -1,0 +1,212 @@
+/*
+ * Links, and the processors that take packets in.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "out/explain/rules.h"
+
+#define FACTS const struct np_facts_of_test *f
+
+/*
+ * Nearly all that a link can carry; or most of what a shaper of our own lets through, which held
+ * packets back all the while: where the machine is late, a bucket runs over.
+ */
+double
+np_link_score(FACTS)
+{
+	if (f->reached >= NP_FULL && f->reached <= NP_TOO_FULL) {
+		return 0.99;
+	}
+	return f->shaped && f->qdisc_overlimits / f->seconds >= 10 &&
+		       f->reached >= NP_FULL_SHAPER && f->reached <= NP_TOO_FULL
+		   ? 0.8
+		   : 0;
+}
+
+/*
+ * A processor that does nothing but take packets in, or whatever time others leave it. It makes
+ * packets wait, which looks like a queue on the way. A sender on the same machine may do that work
+ * itself, within its calls.
+ */
+double
+np_softirq_score(FACTS)
+{
+	if (f->same_machine && (np_thread_busy(&f->sender) >= NP_BUSY ||
+				np_thread_starved(&f->sender) || f->sender.spins)) {
+		return 0;
+	}
+	return f->softirq >= NP_SOFTIRQ ? 0.8 + f->softirq - NP_SOFTIRQ
+	       : f->softirq >= 0.6 && f->softirq_crowd >= 0.9 && !f->reader.spins ? 0.77
+										  : 0;
+}
+
+struct np_words
+np_softirq_words(FACTS)
+{
+	struct np_words w;
+
+	snprintf(w.text, sizeof(w.text),
+		 "CPU %d of the receiver, which spent %s of its time taking packets in (softirq)%s",
+		 f->softirq_cpu, np_share_words(f->softirq).text,
+		 f->softirq < NP_SOFTIRQ ? " and had none left" : "");
+	return w;
+}
+
+void
+np_rule_link(FACTS, struct np_verdict *v)
+{
+	double score = np_link_score(f);
+	double most = f->reached > 0 ? np_measured(f) / f->reached : (double)NAN;
+	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_known : NULL;
+
+	if (shaper != NULL) {
+		np_decide(
+		    v, NP_LIMIT_LINK, score, f->reached,
+		    "limited by the shaper on the sender's interface (%s, %s): %s of what that "
+		    "lets through",
+		    shaper, np_rate_words(f->rate_bps).text, np_share_words(f->reached).text);
+	} else {
+		np_decide(v, NP_LIMIT_LINK, score, f->reached,
+			  "limited by the link: %s of what %s can carry (rate by %s)",
+			  np_share_words(f->reached).text, np_rate_words(f->rate_bps).text,
+			  f->rate_known);
+	}
+	v->allows = most;
+	if (f->reached > 1.005) {
+		np_explain_add(v->doubts,
+			       "that is more than Ethernet's framing allows: not all of it is "
+			       "counted there");
+	}
+}
+
+/* The signature of a shaper whose rate nobody told: its queue made packets wait, at one rate. */
+void
+np_rule_shaper(FACTS, struct np_verdict *v)
+{
+	double a_second = f->qdisc_overlimits / f->seconds;
+	bool holds =
+	    f->rate_bps <= 0 && a_second >= 10 && f->steady <= NP_STEADY && f->sender.idle > 0.3;
+
+	np_decide(v, NP_LIMIT_LINK, holds ? 0.85 : 0, (double)NAN,
+		  "limited by a shaper on the sender's interface: its queue held packets back %.0f "
+		  "times a second, and the rate of %s kept within %s",
+		  a_second, np_rate_words(f->in->throughput_bps).text,
+		  np_share_words(f->steady).text);
+	np_explain_add(v->doubts, "the rate it is set to could not be read (--link-rate tells it)");
+}
+
+/* The link is full, and what it carries is not all of this test. */
+void
+np_rule_foreign(FACTS, struct np_verdict *v)
+{
+	double all = f->foreign + f->reached;
+	bool holds = f->foreign >= 0.05 && all >= NP_FULL_TURNS && all <= NP_WITHIN;
+
+	np_decide(v, NP_LIMIT_FOREIGN, holds ? 0.98 : 0, f->foreign,
+		  "limited by the link, which others use as well: %s of its rate of %s (%s) is "
+		  "traffic of others, and %s of the ceiling was reached",
+		  np_share_words(f->foreign).text, np_rate_words(f->rate_bps).text, f->rate_known,
+		  np_share_words(f->reached).text);
+	v->allows = np_measured(f);
+}
+
+/* A device of either end drops by its rules what goes beyond a rate. */
+void
+np_rule_policer(FACTS, struct np_verdict *v)
+{
+	double lost = f->in->lossy ? f->lost : f->retransmits;
+	bool holds = lost > 0 && f->policed >= 0.5 * lost &&
+		     (f->in->lossy ? f->lost_share >= NP_LOSSY_UDP : f->loss >= NP_LOSSY);
+
+	np_decide(
+	    v, NP_LIMIT_POLICER, holds ? 0.986 : 0, lost > 0 ? f->policed / lost : (double)NAN,
+	    "limited by a policer or a short queue of an interface at one end (tc): it dropped "
+	    "%.0f packets",
+	    f->policed);
+	v->allows = np_measured(f);
+}
+
+/* What of the sent packets the receiver's processors had no room for in their queues. */
+static double
+dropped_by_softirq(FACTS)
+{
+	double lost = f->in->lossy ? f->lost : f->retransmits;
+	double sent = f->in->lossy ? f->sent : f->segments;
+	bool matters = lost >= (f->in->lossy ? NP_LOSSY_UDP : NP_LOSSY) * sent;
+
+	return matters && f->backlog_drops >= 0.5 * lost ? f->backlog_drops / sent : 0;
+}
+
+void
+np_rule_softirq(FACTS, struct np_verdict *v)
+{
+	double dropped = dropped_by_softirq(f);
+
+	if (dropped > 0) {
+		np_decide(v, NP_LIMIT_SOFTIRQ, 0.985, dropped,
+			  "limited by the receiver's processors that take packets in: their queues "
+			  "dropped %.0f, %s of what was sent",
+			  f->backlog_drops, np_share_words(dropped).text);
+		return;
+	}
+	np_decide(v, NP_LIMIT_SOFTIRQ, np_softirq_score(f), f->softirq, "limited by %s",
+		  np_softirq_words(f).text);
+	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? np_measured(f) / f->softirq : (double)NAN;
+}
+
+static void
+rule_mtu_of_datagrams(FACTS, double score, const char *cpu, struct np_verdict *v)
+{
+	struct np_way usual = f->way;
+	double bytes = np_bag_number(f->tx, "flow.send_size");
+	uint32_t size = bytes >= 0 && bytes <= 65535 ? (uint32_t)bytes : 0;
+	uint32_t packets = np_ceiling_fragments(&f->way, size);
+
+	usual.mtu = 1500;
+	np_decide(
+	    v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
+	    np_thread_busy(&f->sender),
+	    "limited by the MTU of %.0f: a datagram of %u bytes takes %u packets, with 1500 it "
+	    "takes %u; %s",
+	    f->mtu, (unsigned)size, (unsigned)packets, (unsigned)np_ceiling_fragments(&usual, size),
+	    cpu);
+}
+
+/* Whatever is exhausted by packets is exhausted sooner by small ones. */
+void
+np_rule_mtu(FACTS, struct np_verdict *v)
+{
+	double sender = np_sender_cpu_score(f), reader = np_reader_cpu_score(f);
+	double softirq = np_softirq_score(f), score = fmax(fmax(sender, reader), softirq);
+	struct np_way usual = f->way;
+	struct np_words by;
+
+	usual.mtu = 1500;
+	if (!(f->mtu < NP_NARROW)) {
+		return;
+	}
+	if (np_link_score(f) > score) {
+		np_decide(
+		    v, NP_LIMIT_MTU, np_link_score(f) + 0.005, f->reached,
+		    "limited by the MTU of %.0f: with it %s of the link's rate can be payload, "
+		    "with 1500 it is %s; %s of that ceiling was reached",
+		    f->mtu, np_share_words(np_payload_share(f, &f->way)).text,
+		    np_share_words(np_payload_share(f, &usual)).text,
+		    np_share_words(f->reached).text);
+		return;
+	}
+	by = score <= sender   ? np_cpu_words(&f->sender, "sending")
+	     : score <= reader ? np_reader_words(f)
+			       : np_softirq_words(f);
+	score = score > 0 ? score + 0.02 : 0;
+	if (f->in->lossy) {
+		rule_mtu_of_datagrams(f, score, by.text, v);
+		return;
+	}
+	np_decide(v, NP_LIMIT_MTU, score, np_thread_busy(&f->sender),
+		  "limited by the MTU of %.0f: %s segments a second carried %u bytes each, with "
+		  "1500 each carries %u; %s",
+		  f->mtu, np_count_words(f->segments / f->seconds).text,
+		  np_ceiling_segment(&f->way), np_ceiling_segment(&usual), by.text);
+}

@@ -1,0 +1,97 @@
+/*
+ * The rules that say what limits a test. A rule looks at its figures and says how well it fits: a
+ * score below NP_ENOUGH does not hold. A figure that is not known is NAN, with which no comparison
+ * holds. Where it can be told, a rule says what its cause alone would have allowed.
+ */
+#ifndef NP_OUT_EXPLAIN_RULES_H
+#define NP_OUT_EXPLAIN_RULES_H
+
+#include <stdbool.h>
+
+#include "out/explain/facts.h"
+#include "out/explain/words.h"
+
+/* Every figure that rules are bound to: doc/explain.md has them as a table. */
+#include "out/explain/constants.h"
+
+struct np_verdict {
+	enum np_limit limit;
+	double score;  /* 0 to 1 */
+	double share;  /* of the time, or of the ceiling, as the sentence has it */
+	double allows; /* bits of payload, or transactions, a second; NAN: not known */
+	char sentence[NP_EXPLAIN_TEXT];
+	char doubts[NP_EXPLAIN_TEXT];
+};
+
+typedef void np_rule(const struct np_facts_of_test *f, struct np_verdict *v);
+
+/* Take down what a rule says. A score that is NAN, as a figure was not known, is 0. */
+void np_decide(struct np_verdict *v, enum np_limit limit, double score, double share,
+	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* From NP_ENOUGH at the threshold to `most` where everything is taken. */
+double np_above(double value, double threshold, double most);
+
+/* 0 in the place of what is not known. */
+double np_known(double v);
+
+/* The rate that was measured: bits of payload, or transactions, a second. */
+double np_measured(const struct np_facts_of_test *f);
+
+/* ---- The ends ---- */
+
+/* Running, or ready to run. */
+double np_thread_busy(const struct np_thread_facts *t);
+
+/* The processor on which it ended has next to no time left, as others have it. */
+bool np_thread_crowded(const struct np_thread_facts *t);
+
+/* It gets a processor for a part of the time only, and would use more. */
+bool np_thread_starved(const struct np_thread_facts *t);
+
+/* Its process was kept from running: by a quota, or as it was stopped or frozen. */
+bool np_thread_throttled(const struct np_thread_facts *t);
+bool np_thread_stalled(const struct np_thread_facts *t);
+
+/* It was found in the calls that send or receive: it waits for others. */
+bool np_thread_waits(const struct np_thread_facts *t);
+
+struct np_words np_cpu_words(const struct np_thread_facts *t, const char *whose);
+struct np_words np_reader_words(const struct np_facts_of_test *f);
+struct np_words np_softirq_words(const struct np_facts_of_test *f);
+
+double np_sender_cpu_score(const struct np_facts_of_test *f);
+double np_reader_cpu_score(const struct np_facts_of_test *f);
+double np_softirq_score(const struct np_facts_of_test *f);
+double np_link_score(const struct np_facts_of_test *f);
+
+np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_rule_reader_stalled,
+    np_rule_pacing, np_rule_application, np_rule_slow_reads, np_rule_sender_cpu, np_rule_reader,
+    np_rule_kept_up;
+
+/* ---- TCP ---- */
+
+np_rule np_rule_send_buffer, np_rule_loss, np_rule_path, np_rule_outage, np_rule_receive_window;
+
+/* ---- Links, and the processors that take packets in ---- */
+
+np_rule np_rule_link, np_rule_shaper, np_rule_foreign, np_rule_policer, np_rule_softirq,
+    np_rule_mtu;
+
+/* ---- Datagrams ---- */
+
+np_rule np_rule_udp_buffer, np_rule_datagrams_lost;
+
+/* ---- Transactions ---- */
+
+np_rule np_rule_turns, np_rule_turns_direction, np_rule_turns_lost, np_rule_turns_wait;
+
+/* ---- The ceiling ---- */
+
+void np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c);
+void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out);
+
+/* The share of the link's rate that can be payload. */
+double np_payload_share(const struct np_facts_of_test *f, const struct np_way *way);
+
+#endif

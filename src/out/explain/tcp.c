@@ -1,0 +1,252 @@
+/*
+ * What holds up a TCP stream between two processes that would do more: buffers, windows, loss, and
+ * queues on the way.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "out/explain/rules.h"
+
+#define FACTS const struct np_facts_of_test *f
+
+void
+np_rule_send_buffer(FACTS, struct np_verdict *v)
+{
+	bool sampled = f->outq_full > np_known(f->sndbuf);
+	double share = sampled ? f->outq_full : f->sndbuf;
+	bool holds = share >= NP_SNDBUF && f->sender.idle >= 0.15 && !(f->sender.pausing >= share);
+
+	np_decide(
+	    v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
+	    "limited by the send buffer for %s of the time: its %s were all under way, and an "
+	    "acknowledgement takes %s",
+	    np_share_words(share).text, np_size_words(f->send_buffer).text,
+	    np_time_words(f->rtt_us).text);
+	v->allows = holds ? np_measured(f) / share : (double)NAN;
+	if (sampled) {
+		np_explain_add(v->doubts, "by samples of the queue: the kernel's own clock says %s",
+			       np_share_words(np_known(f->sndbuf)).text);
+	}
+}
+
+/* --- loss and queues --------------------------------------------------------------------------
+ */
+
+/*
+ * A queue on the way: not what a busy machine makes of microseconds, nor what has come out of the
+ * way and waits for the reader.
+ */
+static bool
+queues(FACTS)
+{
+	double way_out = f->cwnd * np_ceiling_segment(&f->way);
+	double queued = f->in->throughput_bps / 8e6 * f->queue_us;
+
+	return f->queue_us >= NP_QUEUE_US && f->rtt_us >= NP_QUEUE_TIMES * f->min_rtt_us &&
+	       f->cwnd >= NP_QUEUE_SEGMENTS &&
+	       !(queued < NP_QUEUE_SEGMENTS * np_ceiling_segment(&f->way)) &&
+	       !(way_out > 0 && f->inq >= 0.5 * way_out);
+}
+
+/*
+ * What loss alone allows: RFC 8312 section 5, of CUBIC, which is never slower than Reno
+ * (section 4.2). Within microseconds it is timers and processors that say how soon what was lost is
+ * sent again.
+ */
+static double
+loss_allows(FACTS)
+{
+	double p = f->loss, rtt = f->min_rtt_us / 1e6;
+	double bits = 8.0 * np_ceiling_segment(&f->way);
+	double reno = sqrt(1.5 / p), cubic = 1.054 * pow(rtt / p, 0.75);
+
+	return f->min_rtt_us >= 1000 && p > 0 && bits > 0 ? bits / rtt * fmax(reno, cubic)
+							  : (double)NAN;
+}
+
+/* Half a percent keeps a window so small that it is to be named whatever else is at its limit. */
+static double
+loss_score(FACTS)
+{
+	double score = f->loss >= 5 * NP_LOSSY ? 0.98 : f->loss >= 3 * NP_LOSSY ? 0.93 : 0.7;
+	bool reader_holds = f->rwnd >= NP_WINDOW || f->window_full >= NP_WINDOW ||
+			    (f->inq_waits >= NP_UNREAD && !np_thread_waits(&f->reader));
+
+	if (!(f->loss >= NP_LOSSY)) {
+		return 0;
+	}
+	if (score < 0.98 && f->sender.cpu >= 0.97) {
+		score *= 0.8;
+	}
+	if (queues(f) || reader_holds || !f->by_loss) {
+		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
+	}
+	/* By the formula the path would have carried a multiple. */
+	return loss_allows(f) > 4 * f->in->throughput_bps ? score * 0.75 : score;
+}
+
+void
+np_rule_loss(FACTS, struct np_verdict *v)
+{
+	np_decide(
+	    v, NP_LIMIT_LOSS, loss_score(f), f->loss,
+	    "limited by the congestion window (%s), which loss keeps small: %s of %s segments "
+	    "(%s) had to be sent again",
+	    np_window_words(f->cwnd).text, np_count_words(f->retransmits).text,
+	    np_count_words(f->segments).text, np_share_words(f->loss).text);
+	v->allows = loss_allows(f);
+	if (f->sender.cpu >= 0.7) {
+		np_explain_add(v->doubts, "%s", np_cpu_words(&f->sender, "sending").text);
+	}
+	if (f->doubled > 0) {
+		np_explain_add(v->doubts,
+			       "the receiver got %s segments twice that were not sent again: the "
+			       "network doubles some, and which were sent in vain is not known",
+			       np_count_words(f->doubled).text);
+	}
+	if (!f->by_loss) {
+		np_explain_add(v->doubts, "BBR does not take loss for congestion");
+	} else {
+		np_explain_add(v->doubts, "a policer, or a queue that is too short for bursts, "
+					  "loses packets like that, too");
+	}
+}
+
+/* The data wait on their way there, or the acknowledgements on theirs back. */
+static void
+path_with_a_queue(FACTS, double score, struct np_verdict *v)
+{
+	double both = f->there_us + f->back_us;
+
+	if (f->back_us >= NP_ONE_WAY * both && f->back_us - f->there_us >= NP_QUEUE_US) {
+		np_decide(v, NP_LIMIT_ACK_PATH, score + 0.1, f->back_us / both,
+			  "limited by the way of the acknowledgements: they take %s back, the data "
+			  "%s there",
+			  np_time_words(f->back_us).text, np_time_words(f->there_us).text);
+		return;
+	}
+	np_decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
+		  "limited by the rate of the path: what the congestion window (%s) "
+		  "lets go queues on the way, %s of a round trip of %s",
+		  np_window_words(f->cwnd).text, np_time_words(f->queue_us).text,
+		  np_time_words(f->rtt_us).text);
+	if (isnan(both)) {
+		np_explain_add(v->doubts, "in which direction is not known: the acknowledgements "
+					  "may be what queues");
+	}
+}
+
+void
+np_rule_path(FACTS, struct np_verdict *v)
+{
+	double score = 0;
+
+	if (queues(f) && f->sender.idle >= 0.3 && !(f->rwnd >= NP_WINDOW) &&
+	    !(f->outq_full >= 0.4)) {
+		score = f->steady <= NP_STEADY || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
+		/* What waits for a processor looks like a queue on the way. */
+		score *= np_thread_starved(&f->sender) || np_thread_starved(&f->reader) ? 0.75 : 1;
+	}
+	if (score > 0) {
+		path_with_a_queue(f, score, v);
+		v->allows = np_measured(f);
+		return;
+	}
+	np_decide(v, NP_LIMIT_PATH, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
+		  f->cwnd_full,
+		  "limited by the congestion window (%s) for %s of the time, without loss "
+		  "and without a queue on the way",
+		  np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text);
+	v->allows = np_measured(f);
+	np_explain_add(v->doubts, "it may still have been growing, or be paced by the sender");
+}
+
+/* Data were under way, both processes ran, and nothing got through. */
+void
+np_rule_outage(FACTS, struct np_verdict *v)
+{
+	bool holds = f->still >= NP_STILL && f->still_s >= NP_STILL_S &&
+		     !np_thread_stalled(&f->reader) && !np_thread_throttled(&f->reader) &&
+		     !np_thread_stalled(&f->sender) && !np_thread_throttled(&f->sender);
+
+	np_decide(v, NP_LIMIT_OUTAGE, holds ? 0.8 + 0.19 * f->still : 0, f->still,
+		  "limited by times in which nothing got through: %s of the time, once for %s, "
+		  "while data were under way",
+		  np_share_words(f->still).text, np_time_words(f->still_s * 1e6).text);
+	v->allows = np_measured(f);
+	if (f->loss >= NP_LOSSY) {
+		np_explain_add(v->doubts, "loss of %s may have done that by itself, a timeout each",
+			       np_share_words(f->loss).text);
+	}
+}
+
+/* --- the receiver's window --------------------------------------------------------------------
+ */
+
+/* Below 64 KiB without window scaling (RFC 7323), or as a route has it. */
+static const char *
+clamped(FACTS)
+{
+	if (f->scale == 0 && f->widest <= 65535) {
+		return "window scaling is off, so that it can't be wider";
+	}
+	if (f->clamp > 0 && f->widest <= NP_WITHIN * f->clamp) {
+		return "a route of the receiver's does not let it be wider";
+	}
+	return f->widest < NP_WINDOW_SHUT * f->receive_buffer
+		   ? "something keeps it narrow that is not the buffer, as a route or an old "
+		     "sysctl does"
+		   : NULL;
+}
+
+/* The reader keeps up: the buffer, or whatever else bounds the window. */
+static void
+window_of_quick_reader(FACTS, double score, struct np_verdict *v)
+{
+	struct np_word share = np_share_words(f->rwnd);
+	const char *why = clamped(f);
+
+	if (why != NULL) {
+		np_decide(
+		    v, NP_LIMIT_WINDOW_CLAMP, score, f->rwnd,
+		    "limited by the receiver's window for %s of the time: it is %s of a buffer "
+		    "of %s, as %s",
+		    share.text, np_size_words(f->widest).text,
+		    np_size_words(f->receive_buffer).text, why);
+	} else {
+		np_decide(
+		    v, NP_LIMIT_RECEIVE_BUFFER, score, f->rwnd,
+		    "limited by the receiver's window for %s of the time: its buffer of %s is "
+		    "too small, as the reader kept up (busy %s of one CPU, %s unread)",
+		    share.text, np_size_words(f->receive_buffer).text,
+		    np_share_words(f->reader.cpu).text, np_size_words(f->inq).text);
+	}
+	v->allows = f->rwnd > 0 ? np_measured(f) / f->rwnd : (double)NAN;
+}
+
+/* Why the window is small, which only the receiver knows. */
+void
+np_rule_receive_window(FACTS, struct np_verdict *v)
+{
+	double score = f->rwnd >= NP_WINDOW ? 0.55 + 0.44 * f->rwnd : 0;
+	struct np_verdict reader = { .score = 0 };
+
+	if (isnan(f->reader.cpu)) {
+		np_decide(v, NP_LIMIT_RECEIVE_WINDOW, score, f->rwnd,
+			  "limited by the receiver's window for %s of the time (%s)",
+			  np_share_words(f->rwnd).text, np_size_words(f->window).text);
+		np_explain_add(v->doubts, "%s",
+			       f->reader.spins
+				   ? np_cpu_words(&f->reader, "reading").text
+				   : "whether its reader, its CPU or its buffer keeps it small, "
+				     "only the far end knows");
+		return;
+	}
+	if (np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader)) {
+		return; /* that makes a window small, too */
+	}
+	np_rule_reader(f, &reader);
+	if (reader.score < NP_ENOUGH) {
+		window_of_quick_reader(f, score, v);
+	}
+}

@@ -1,0 +1,123 @@
+/*
+ * Transactions: what each takes, and whose turn it is for how long.
+ */
+#include <math.h>
+
+#include "out/explain/rules.h"
+
+/* What one lost packet costs, where no other follows it: tcp(7), and the requester of UDP_RR. */
+#define TCP_RTO_S 0.2
+#define REQUEST_TIMEOUT_S 1.0
+
+#define FACTS const struct np_facts_of_test *f
+
+/* Of one transaction. */
+static double
+each_us(FACTS)
+{
+	return f->in->per_second > 0 ? 1e6 * f->in->in_flight / f->in->per_second : (double)NAN;
+}
+
+void
+np_rule_turns(FACTS, struct np_verdict *v)
+{
+	double each = each_us(f);
+
+	v->allows = np_measured(f);
+	if (f->sender.spins) {
+		np_decide(v, NP_LIMIT_TURNS, each > 0 ? 0.6 : 0, (double)NAN,
+			  "limited by the way there and back: with %u under way at once a "
+			  "transaction takes %s; %s",
+			  (unsigned)f->in->in_flight, np_time_words(each).text,
+			  np_cpu_words(&f->sender, "requesting").text);
+		return;
+	}
+	np_decide(
+	    v, NP_LIMIT_TURNS, each > 0 ? 0.6 : 0, f->sender.idle,
+	    "limited by the way there and back: with %u under way at once a transaction takes "
+	    "%s, and the requesting process slept %s of the time",
+	    (unsigned)f->in->in_flight, np_time_words(each).text,
+	    np_share_words(f->sender.idle).text);
+}
+
+/* How full a direction is of what the sizes ask of it; the requests go out. */
+static double
+fills(FACTS, double rate_bps, uint32_t bytes)
+{
+	double share = np_ceiling_tcp(&f->way);
+
+	if (f->in->lossy) {
+		share = bytes <= 65535 ? np_ceiling_udp(&f->way, bytes) : (double)NAN;
+	}
+	return rate_bps > 0 ? f->in->per_second * bytes * 8 / (rate_bps * share) : (double)NAN;
+}
+
+/* One direction is full: its shaper may be the responder's. */
+void
+np_rule_turns_direction(FACTS, struct np_verdict *v)
+{
+	double out = fills(f, f->rate_out_bps, f->in->request);
+	double back = fills(f, f->rate_back_bps, f->in->response);
+	double most = fmax(out, back);
+	bool holds = most >= NP_FULL_TURNS && most <= NP_WITHIN;
+
+	np_decide(
+	    v, NP_LIMIT_LINK, holds ? 0.97 : 0, most,
+	    "limited by the link in the direction of the %s: they fill %s of what %s can carry",
+	    most == back ? "responses" : "requests", np_share_words(most).text,
+	    np_rate_words(most == back ? f->rate_back_bps : f->rate_out_bps).text);
+	v->allows = most > 0 ? np_measured(f) / most : (double)NAN;
+}
+
+/* Each of them waits for a timer: TCP's, or that of the datagrams' requester. */
+void
+np_rule_turns_lost(FACTS, struct np_verdict *v)
+{
+	double lost = f->in->lossy ? np_bag_number(f->tx, "flow.requests_lost")
+				   : f->retransmits + np_known(f->far_retransmits);
+	double timer_s = f->in->lossy ? REQUEST_TIMEOUT_S : TCP_RTO_S;
+	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1;
+	double share = lost * timer_s / flows / f->seconds;
+
+	share = share > 1 ? 1 : share;
+	np_decide(
+	    v, NP_LIMIT_LOSS, share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0, share,
+	    "limited by loss: %s %s were lost, and each waits for a timer, some %s of the time "
+	    "in all",
+	    np_count_words(lost).text, f->in->lossy ? "requests or responses" : "segments",
+	    np_share_words(share).text);
+	v->allows = np_measured(f);
+}
+
+/* Much longer than the path needs, with both processors idle: an end waits for something else. */
+void
+np_rule_turns_wait(FACTS, struct np_verdict *v)
+{
+	double each = each_us(f), least = f->min_rtt_us;
+	bool idle = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
+	bool holds = idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= 1000;
+
+	if (holds && f->reader.pausing >= NP_BLOCKED) {
+		np_decide(
+		    v, NP_LIMIT_READER_SLOW, 0.8, f->reader.pausing,
+		    "limited by the responding process, which slept by its own will for %s of "
+		    "the time: a transaction takes %s, a round trip %s",
+		    np_share_words(f->reader.pausing).text, np_time_words(each).text,
+		    np_time_words(least).text);
+	} else if (holds && (f->sender.pausing >= NP_BLOCKED || f->paced)) {
+		np_decide(
+		    v, NP_LIMIT_APPLICATION, 0.8, f->sender.pausing,
+		    "limited by the requesting process, which slept by its own will for %s of "
+		    "the time: a transaction takes %s, a round trip %s",
+		    np_share_words(f->sender.pausing).text, np_time_words(each).text,
+		    np_time_words(least).text);
+	} else {
+		np_decide(
+		    v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
+		    "a transaction takes %s, a round trip of the path no more than %s, and "
+		    "neither processor is busy: an end or a queue makes it wait, and which is "
+		    "not known",
+		    np_time_words(each).text, np_time_words(least).text);
+	}
+	v->allows = np_measured(f);
+}

@@ -1,0 +1,59 @@
+/*
+ * Datagrams that got lost, and where.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "out/explain/rules.h"
+
+#define FACTS const struct np_facts_of_test *f
+
+void
+np_rule_udp_buffer(FACTS, struct np_verdict *v)
+{
+	/* On a quiet machine a reader is hardly ever too late for even the smallest buffer. */
+	bool holds = f->lost_share >= 0.002 && f->buffer_drops >= 0.5 * f->lost;
+	/* A buffer that others would do with is full, as nobody empties it. */
+	bool by_reader = f->receive_buffer >= NP_USUAL_RCVBUF &&
+			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
+
+	np_decide(
+	    v, by_reader ? NP_LIMIT_RECEIVER_CPU : NP_LIMIT_UDP_BUFFER, holds ? 0.98 : 0,
+	    f->lost_share,
+	    "limited by the receive buffer: full at %s, it dropped %.0f datagrams, %s of what "
+	    "was sent; %s",
+	    np_size_words(f->receive_buffer).text, f->buffer_drops,
+	    np_share_words(f->lost_share).text, np_reader_words(f).text);
+}
+
+void
+np_rule_datagrams_lost(FACTS, struct np_verdict *v)
+{
+	bool holds = f->lost_share >= NP_LOSSY_UDP;
+
+	if (isnan(f->buffer_drops)) {
+		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.9 : 0, f->lost_share,
+			  "%s of the datagrams were lost, on the way or in the receiver's "
+			  "buffer, which only the far end can tell",
+			  np_share_words(f->lost_share).text);
+		return;
+	}
+	holds = holds && f->buffer_drops < 0.5 * f->lost;
+	if (holds && f->steady <= NP_STEADY && f->lost_share >= NP_LOST_TO_RATE) {
+		np_decide(
+		    v, NP_LIMIT_PATH, 0.9, f->lost_share,
+		    "limited by the rate of the path: %s got through, and that kept within %s; "
+		    "the rest, %s of the datagrams, was dropped by a full queue or a policer",
+		    np_rate_words(f->in->throughput_bps).text, np_share_words(f->steady).text,
+		    np_share_words(f->lost_share).text);
+		np_explain_add(v->doubts, "loss at random of so many leaves a steady rate, too");
+		v->allows = np_measured(f);
+		return;
+	}
+	np_decide(v, NP_LIMIT_LOSS, holds ? 0.9 : 0, f->lost_share,
+		  "limited by loss on the way: %s of the datagrams did not arrive, and %s of these "
+		  "%s were dropped by the receiver's buffer",
+		  np_share_words(f->lost_share).text, np_count_words(f->buffer_drops).text,
+		  np_count_words(f->lost).text);
+	np_explain_add(v->doubts, "a policer or a full queue drops like that, too");
+}
