@@ -115,6 +115,7 @@ static const struct {
 	{ TURNS, np_rule_turns_direction },
 	{ TURNS, np_rule_turns_lost },
 	{ TURNS, np_rule_turns_wait },
+	{ TURNS, np_rule_turns_queue },
 	{ TURNS, np_rule_turns },
 	{ TCP | UDP, np_rule_kept_up },
 };

@@ -147,7 +147,12 @@ test_tcp(void **state)
 		  " tcp.samples.unacked=[240] tcp.samples.send_window=[3000000]",
 		  RX " thread.cpu_share=0.248 thread.run_delay_s=6.06 cpu.1.idle=0.03"
 		     " tcp.samples.queued_in=[377928] flow.rcvbuf=6170339",
-		  NP_LIMIT_SENDER_CPU,
+		  NP_LIMIT_RECEIVER_CPU,
+		  "waited for a CPU for another 61 %, as others kept CPU 1 busy" },
+		{ "beside a hog",
+		  TX
+		  " thread.cpu_share=0.414 thread.run_delay_s=1.1 cpu.0.idle=0 tcp.busy_us=8.89e6",
+		  RX " thread.cpu_share=0.248 thread.run_delay_s=0.1", NP_LIMIT_SENDER_CPU,
 		  "waited for a CPU for another 11 %, as others kept CPU 0 busy" },
 		{ "beside a hog, on a machine that is all but stuck",
 		  TX

@@ -231,7 +231,9 @@ np_rule_application(FACTS, struct np_verdict *v)
 	double score = f->sender.idle < share ? f->sender.idle : share;
 
 	if (as_asked(rate, f->writes_bps)) {
-		np_decide(v, NP_LIMIT_APPLICATION, 0.988, rate / f->writes_bps,
+		np_decide(v, NP_LIMIT_APPLICATION,
+			  f->in->lossy && f->lost_share >= NP_LOSSY_UDP ? 0.8 : 0.988,
+			  rate / f->writes_bps,
 			  "limited by the sending application: -b and -w let it write %s, of which "
 			  "%s was reached; it slept %s of the time",
 			  np_rate_words(f->writes_bps).text,
@@ -240,10 +242,13 @@ np_rule_application(FACTS, struct np_verdict *v)
 		v->allows = f->writes_bps;
 		return;
 	}
+	if (f->in->lossy && f->lost_share >= NP_LOSSY_UDP) {
+		score *= 0.8; /* what it writes does not arrive */
+	}
 	/* Whether it slept is not known, or it never does; or it slept as it could not send. */
 	if (isnan(f->sender.idle) || np_thread_waits(&f->sender)) {
 		score = 0;
-	} else if (f->sender.pausing >= NP_BLOCKED) {
+	} else if (f->sender.pausing >= NP_BLOCKED && score > 0) {
 		share = score = f->sender.pausing;
 	}
 	np_decide(
@@ -278,6 +283,20 @@ has_other_reason(const struct np_thread_facts *t)
 	return np_thread_throttled(t) && np_known(t->wait) <= t->throttled + NP_WAITS_HOG;
 }
 
+/* In turns the times of both ends add up: who waits for a processor the longer makes them long. */
+static double
+waits_in_turn(const struct np_thread_facts *t, const struct np_thread_facts *other)
+{
+	return np_thread_starved(t) && t->wait >= np_known(other->wait) ? 0.65 + 0.3 * t->wait : 0;
+}
+
+/* Whenever one looks there is something that was not read yet. */
+static bool
+is_left_unread(FACTS)
+{
+	return f->inq_left >= NP_LEFT && f->inq >= 2 * np_ceiling_segment(&f->way);
+}
+
 double
 np_sender_cpu_score(FACTS)
 {
@@ -288,7 +307,14 @@ np_sender_cpu_score(FACTS)
 	if (has_other_reason(&f->sender) && f->sender.cpu < NP_BUSY) {
 		return 0;
 	}
-	return fmax(np_above(s, NP_BUSY, 0.97), np_thread_starved(&f->sender) && !rests ? 0.8 : 0);
+	if (f->in->transactions) {
+		return fmax(np_above(s, NP_BUSY, 0.97), waits_in_turn(&f->sender, &f->reader));
+	}
+	s = fmax(np_above(s, NP_BUSY, 0.97), np_thread_starved(&f->sender) && !rests ? 0.8 : 0);
+	/* What it sends lies unread, as the reader waits for a processor longer than it does. */
+	return is_left_unread(f) && np_thread_starved(&f->reader) &&
+		       f->reader.wait > np_known(f->sender.wait)
+		   ? 0.9 * s : s;
 }
 
 double
@@ -299,8 +325,14 @@ np_reader_cpu_score(FACTS)
 	if (has_other_reason(&f->reader) && f->reader.cpu < NP_BUSY) {
 		return 0;
 	}
-	if (f->in->transactions || !np_ceiling_has_packets(f->in->family)) {
+	if (f->in->transactions) {
+		return fmax(np_above(s, NP_BUSY, 0.96), waits_in_turn(&f->reader, &f->sender));
+	}
+	if (!np_ceiling_has_packets(f->in->family)) {
 		return np_above(s, NP_BUSY, 0.96); /* nothing else could hold up who waits for it */
+	}
+	if (is_left_unread(f) && np_thread_starved(&f->reader)) {
+		return 0.7 + 0.25 * f->reader.wait;
 	}
 	/* One that keeps its queue empty does not hold anybody up. */
 	return f->inq_waits >= NP_UNREAD     ? np_above(s, NP_BUSY, 0.9) + 0.08 * f->inq_waits

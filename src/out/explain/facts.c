@@ -372,6 +372,8 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->window =
 	    or_else(median(f->tx, "tcp.samples.send_window"), number(f->tx, "tcp.send_window"));
 	f->widest = or_else(greatest(f->tx, "tcp.samples.send_window"), f->window);
+	f->paces_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
+			       number(f->tx, "tcp.pacing_rate_bps"));
 	f->scale = number(f->tx, "tcp.window_scale") == 0 ? 0 : number(f->tx, "tcp.send_scale");
 	f->clamp = number(f->rx, "host.route.window");
 	f->send_buffer = number(f->tx, "flow.sndbuf");
@@ -631,7 +633,10 @@ look_at_turns(struct np_facts_of_test *f)
 	    all > 0 ? all : or_else(near, or_else(number(f->tx, "tc.out.rate_bps"), 0));
 	f->rate_back_bps =
 	    all > 0 ? all : or_else(far, or_else(number(f->rx, "tc.out.rate_bps"), 0));
-	f->far_retransmits = number(f->rx, "tcp.retransmitted_segments");
+	f->timeouts = moved(f->tx, "moved.netstat.TcpExt.TCPTimeouts") +
+		      or_else(moved(f->rx, "moved.netstat.TcpExt.TCPTimeouts"), 0);
+	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
+	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->paced = number(f->tx, "flow.interval_us") > 0;
 }
 

@@ -41,6 +41,7 @@ struct np_facts_of_test {
 	double rtt_us, min_rtt_us; /* medians of the samples, where there are any */
 	double queue_us;           /* what the way there and back takes beyond the least */
 	double cwnd;               /* segments */
+	double paces_bps;         /* what the kernel paces at: the median */
 	double cwnd_full;   /* share of samples: all that the congestion window lets go has gone */
 	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
 	double outq_full;   /* share of samples: the send buffer is full of what is under way */
@@ -86,7 +87,8 @@ struct np_facts_of_test {
 	bool shaped;            /* the transmitter's own queueing discipline has a rate */
 	double reached;         /* share of the ceiling; set when that is known */
 	double rate_out_bps, rate_back_bps; /* of transactions, each direction; 0: not known */
-	double far_retransmits;             /* segments that the responder sent again */
+	double timeouts;                    /* of TCP at both ends: each has waited for a timer */
+	double far_rtt_us, far_min_rtt_us;  /* as the responder has it: of its responses */
 	bool paced;                         /* -b and -w have the requester wait */
 	double foreign;                     /* share of the link's rate that others used beside */
 	double policed; /* packets that a device of either end dropped by its rules */

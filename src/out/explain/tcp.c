@@ -78,7 +78,9 @@ loss_score(FACTS)
 	if (score < 0.98 && f->sender.cpu >= 0.97) {
 		score *= 0.8;
 	}
-	if (queues(f) || reader_holds || !f->by_loss) {
+	if (!f->by_loss && f->loss < NP_LOSS_BBR) {
+		score *= 0.7;
+	} else if (queues(f) || reader_holds) {
 		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
 	}
 	/* By the formula the path would have carried a multiple. */
@@ -136,6 +138,23 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 	}
 }
 
+/* BBR keeps no queue: it paces by the rate that it has measured of the path. */
+static bool
+path_by_bbr(FACTS, struct np_verdict *v)
+{
+	double pace = f->paces_bps / f->in->throughput_bps;
+
+	if (f->by_loss || !(pace >= 0.7 && pace <= 1.6) || !(f->sender.idle >= 0.3) ||
+	    f->rwnd >= NP_WINDOW || f->outq_full >= 0.4 || f->sender.pausing >= NP_BLOCKED) {
+		return false;
+	}
+	np_decide(v, NP_LIMIT_PATH, 0.8, pace,
+		  "limited by the rate of the path, as BBR has measured it: it paces at %s",
+		  np_rate_words(f->paces_bps).text);
+	v->allows = np_measured(f);
+	return true;
+}
+
 void
 np_rule_path(FACTS, struct np_verdict *v)
 {
@@ -150,6 +169,9 @@ np_rule_path(FACTS, struct np_verdict *v)
 	if (score > 0) {
 		path_with_a_queue(f, score, v);
 		v->allows = np_measured(f);
+		return;
+	}
+	if (path_by_bbr(f, v)) {
 		return;
 	}
 	np_decide(v, NP_LIMIT_PATH, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
@@ -187,7 +209,7 @@ np_rule_outage(FACTS, struct np_verdict *v)
 static const char *
 clamped(FACTS)
 {
-	if (f->scale == 0 && f->widest <= 65535) {
+	if (f->scale == 0 && f->widest <= 65535 && f->widest >= NP_UNSCALED) {
 		return "window scaling is off, so that it can't be wider";
 	}
 	if (f->clamp > 0 && f->widest <= NP_WITHIN * f->clamp) {

@@ -69,12 +69,38 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 	v->allows = most > 0 ? np_measured(f) / most : (double)NAN;
 }
 
+/* Large messages queue on the way, as a stream does. */
+static void
+turns_queue(FACTS, double rtt_us, double least_us, const char *which, struct np_verdict *v)
+{
+	double queue = rtt_us - least_us, each = each_us(f);
+	bool holds = queue >= NP_QUEUE_US && rtt_us >= NP_QUEUE_TIMES * least_us &&
+		     queue >= 0.1 * each && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
+
+	np_decide(v, NP_LIMIT_PATH, holds ? 0.75 : 0, queue / each,
+		  "limited by the rate of the path: the %s queue on the way, %s of a round trip of %s, "
+		  "and a transaction takes %s",
+		  which, np_time_words(queue).text, np_time_words(rtt_us).text,
+		  np_time_words(each).text);
+	v->allows = np_measured(f);
+}
+
+void
+np_rule_turns_queue(FACTS, struct np_verdict *v)
+{
+	if (f->in->response >= 2 * np_ceiling_segment(&f->way)) {
+		turns_queue(f, f->far_rtt_us, f->far_min_rtt_us, "responses", v);
+	}
+	if (v->score < NP_ENOUGH && f->in->request >= 2 * np_ceiling_segment(&f->way)) {
+		turns_queue(f, f->rtt_us, f->min_rtt_us, "requests", v);
+	}
+}
+
 /* Each of them waits for a timer: TCP's, or that of the datagrams' requester. */
 void
 np_rule_turns_lost(FACTS, struct np_verdict *v)
 {
-	double lost = f->in->lossy ? np_bag_number(f->tx, "flow.requests_lost")
-				   : f->retransmits + np_known(f->far_retransmits);
+	double lost = f->in->lossy ? np_bag_number(f->tx, "flow.requests_lost") : f->timeouts;
 	double timer_s = f->in->lossy ? REQUEST_TIMEOUT_S : TCP_RTO_S;
 	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1;
 	double share = lost * timer_s / flows / f->seconds;
@@ -82,9 +108,9 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 	share = share > 1 ? 1 : share;
 	np_decide(
 	    v, NP_LIMIT_LOSS, share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0, share,
-	    "limited by loss: %s %s were lost, and each waits for a timer, some %s of the time "
-	    "in all",
-	    np_count_words(lost).text, f->in->lossy ? "requests or responses" : "segments",
+	    "limited by loss: %s times a %s was lost and a timer had to end, some %s of the time in "
+	    "all",
+	    np_count_words(lost).text, f->in->lossy ? "request or response" : "segment",
 	    np_share_words(share).text);
 	v->allows = np_measured(f);
 }
