@@ -42,6 +42,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
 	%D%/sys/affinity.c %D%/sys/affinity.h \
+	%D%/sys/boot.c %D%/sys/boot.h \
 	%D%/sys/cpu.c %D%/sys/cpu.h \
 	%D%/sys/ethtool.c %D%/sys/ethtool.h \
 	%D%/sys/file.c %D%/sys/file.h \

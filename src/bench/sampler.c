@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "bench/run.h"
 #include "bench/worker.h"
 #include "net/sock.h"
@@ -22,6 +23,7 @@ np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns, b
 		s->queued_out += np_sock_queued(conn[i].fd, SIOCOUTQ);
 		s->looked++;
 	}
+	s->at_ns = np_now();
 }
 
 static int
@@ -40,6 +42,8 @@ np_sampler_answer(struct np_worker *w)
 	}
 	memset(s, 0, sizeof(*s));
 	np_sample_add(s, w->conn, w->conns, w->run->plan->ramp > 0);
+	s->bytes = np_seen(&w->count->sent) + np_seen(&w->count->received);
+	s->transactions = np_seen(&w->count->transactions);
 	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);
 }
 
@@ -62,6 +66,9 @@ np_sampler_take(struct np_run *run, struct np_sample *out)
 		out->queued_in += s->sample.queued_in;
 		out->queued_out += s->sample.queued_out;
 		out->looked += s->sample.looked;
+		out->at_ns += s->sample.at_ns / run->workers;
+		out->bytes += s->sample.bytes;
+		out->transactions += s->sample.transactions;
 		atomic_store_explicit(&s->state, 1, memory_order_release);
 	}
 	return all;

@@ -58,8 +58,8 @@ static const struct field fields[] = {
 	EACH("receive_space", rcv_space, U32, 1, false),
 	FIELD("retransmitted_segments", total_retrans, U32, 1, true),
 	FIELD("pacing_rate_bps", pacing_rate, U64, 8, true),
-	FIELD("bytes_acked", bytes_acked, U64, 1, false),
-	FIELD("bytes_received", bytes_received, U64, 1, false),
+	FIELD("bytes_acked", bytes_acked, U64, 1, true),
+	FIELD("bytes_received", bytes_received, U64, 1, true),
 	FIELD("segments_out", segs_out, U32, 1, false),
 	FIELD("segments_in", segs_in, U32, 1, false),
 	FIELD("notsent_bytes", notsent_bytes, U32, 1, true),
@@ -71,7 +71,8 @@ static const struct field fields[] = {
 	EACH("rwnd_limited_us", rwnd_limited, U64, 1, true),
 	EACH("sndbuf_limited_us", sndbuf_limited, U64, 1, true),
 	FIELD("delivered_ce", delivered_ce, U32, 1, false),
-	FIELD("retransmitted_bytes", bytes_retrans, U64, 1, false),
+	FIELD("bytes_sent", bytes_sent, U64, 1, true),
+	FIELD("retransmitted_bytes", bytes_retrans, U64, 1, true),
 	FIELD("dsack_dups", dsack_dups, U32, 1, false),
 	FIELD("reordered", reord_seen, U32, 1, false),
 	FIELD("send_window", snd_wnd, U32, 1, true),
@@ -190,6 +191,24 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
 	}
 }
 
+/* How far the far end's window, and our own, are shifted: 0 to 14. */
+static void
+put_scales(const struct tcp_info *info, struct np_bag *into)
+{
+	np_bag_int(into, info->tcpi_snd_wscale, "tcp.send_scale");
+	np_bag_int(into, info->tcpi_rcv_wscale, "tcp.receive_scale");
+}
+
+void
+np_tcp_put_scales(int fd, struct np_bag *into)
+{
+	struct tcp_info info;
+
+	if (read_info(fd, &info) > 0) {
+		put_scales(&info, into);
+	}
+}
+
 /* Flags and half bytes, which have no offset. */
 static void
 put_flags(const struct tcp_info *info, struct np_bag *into)
@@ -199,6 +218,7 @@ put_flags(const struct tcp_info *info, struct np_bag *into)
 	np_bag_int(into, (info->tcpi_options & TCPI_OPT_WSCALE) != 0, "tcp.window_scaling");
 	np_bag_int(into, (info->tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
 	np_bag_int(into, info->tcpi_snd_wscale, "tcp.window_scale");
+	put_scales(info, into);
 	np_bag_int(into, info->tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
 }
 

@@ -19,7 +19,7 @@ uint64_t np_tcp_moved(int fd);
 
 /* The values of a sample, in the units of doc/evidence.md, and their names behind "tcp.samples.".
  */
-enum { NP_TCP_SAMPLED = 11 };
+enum { NP_TCP_SAMPLED = 15 };
 const char *np_tcp_sampled(size_t i);
 
 /* Take one; 0 for what this kernel does not tell. False when there is no TCP_INFO. */
@@ -44,6 +44,9 @@ void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 /* The values of a sample, and all as tcp.*, of so many connections of which some were added. */
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t of, int64_t v[NP_TCP_SAMPLED]);
 void np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into);
+
+/* The shifts of the windows alone, which all connections of a test have alike. */
+void np_tcp_put_scales(int fd, struct np_bag *into);
 
 /* All that is known, as tcp.* */
 void np_tcp_put(int fd, struct np_bag *into);

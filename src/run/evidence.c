@@ -17,12 +17,13 @@
 #include "net/sock.h"
 #include "net/tcpinfo.h"
 #include "run/work.h"
+#include "sys/boot.h"
 #include "sys/host.h"
 #include "sys/moved.h"
 #include "sys/nic.h"
 #include "wire/ext.h"
 
-enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 1000, DEVICE = 16 };
+enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 800, DEVICE = 16 };
 
 /* The columns of a sample beside TCP_INFO's. */
 enum { BYTES, QUEUED_IN, QUEUED_OUT, OWN };
@@ -211,15 +212,22 @@ thin_out(struct np_evidence *ev)
 
 /* Of transactions the bytes are published at the end only, their number at once. */
 static uint64_t
-bytes_so_far(const struct np_run *run)
+bytes_so_far(const struct np_run *run, const struct np_sample *s)
+{
+	if (run->plan->pattern->transactions && s->bytes == 0) {
+		return s->transactions * (run->worker->send_size + run->worker->recv_size);
+	}
+	return s->bytes;
+}
+
+/* What the controller sees of the counters by itself. */
+static void
+see_counts(const struct np_run *run, struct np_sample *s)
 {
 	struct np_counts c = np_counts_of(run);
-	uint64_t bytes = np_counts_bytes(&c);
 
-	if (run->plan->pattern->transactions && bytes == 0) {
-		return c.transactions * (run->worker->send_size + run->worker->recv_size);
-	}
-	return bytes;
+	s->bytes = np_counts_bytes(&c);
+	s->transactions = c.transactions;
 }
 
 /*
@@ -231,11 +239,12 @@ look(const struct np_evidence *ev, struct np_sample *s)
 {
 	const struct np_run *run = ev->run;
 
+	if (!run->plan->pattern->connection_test && run->worker->stop.wake_fd > 0) {
+		return np_sampler_take(ev->run, s);
+	}
+	see_counts(run, s);
 	if (run->plan->pattern->connection_test) {
 		return true; /* bytes are all there is to see */
-	}
-	if (run->worker->stop.wake_fd > 0) {
-		return np_sampler_take(ev->run, s);
 	}
 	np_sample_add(s, run->conn, run->conns, false);
 	return s->tcp.count > 0 || !ev->tcp;
@@ -262,6 +271,7 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	struct np_evidence *ev = ctx;
 	int64_t info[NP_TCP_SAMPLED] = { 0 };
 	struct np_sample s = { 0 };
+	uint64_t at_ns;
 	size_t i;
 
 	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {
@@ -270,13 +280,18 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	if (!look(ev, &s)) {
 		return;
 	}
+	/* A worker has looked when it was asked, which may be an interval ago. */
+	at_ns = s.at_ns != 0 ? s.at_ns : now_ns;
+	if (at_ns < run->window.started_ns) {
+		return;
+	}
 	if (ev->count == SAMPLES) {
 		thin_out(ev);
 	}
 	ev->last_ns = now_ns;
 	i = ev->count++;
-	ev->at_s[i] = (double)(now_ns - run->window.started_ns) / 1e9;
-	ev->own[BYTES][i] = (int64_t)bytes_so_far(run);
+	ev->at_s[i] = (double)(at_ns - run->window.started_ns) / 1e9;
+	ev->own[BYTES][i] = (int64_t)bytes_so_far(run, &s);
 	if (np_run_lasting_fd(run) >= 0) {
 		ev->queues = true;
 		ev->own[QUEUED_IN][i] = of_all(s.queued_in, s.looked, conns_of(run));
@@ -305,6 +320,7 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 		}
 	}
 	np_tcp_sum_put(&sum, conns_of(run), bag);
+	np_tcp_put_scales(run->conn->fd, bag);
 	np_bag_int(bag, conns_of(run), "tcp.connections");
 	np_bag_text(bag, run->closing.cong, "tcp.congestion");
 }
@@ -364,6 +380,20 @@ put_counts(const struct np_run *run, struct np_bag *into)
 	}
 }
 
+/* When the window was opened, and by whose clock: a session can't read the latter any more. */
+static void
+put_clock(const struct np_evidence *ev, const struct np_run *run)
+{
+	const char *boot = np_bag_string(ev->plan.lasting, "clock.boot");
+
+	if (boot != NULL) {
+		np_bag_text(ev->bag, boot, "clock.boot");
+	} else {
+		np_boot_put(root_of(&ev->plan), ev->bag);
+	}
+	np_bag_real(ev->bag, (double)run->window.started_ns / 1e9, "clock.begin_s");
+}
+
 static void
 put_flow(const struct np_evidence *ev, const struct np_run *run)
 {
@@ -404,6 +434,9 @@ put_host(const struct np_evidence_wants *plan, const char *device, const char *d
 		np_nic_unread(device_why, into);
 	}
 	for (size_t i = 0; np_bag_at(plan->lasting, i, &item); i++) {
+		if (strncmp(item.name, "host.", strlen("host.")) != 0) {
+			continue;
+		}
 		if (item.kind == NP_BAG_INT) {
 			np_bag_int(into, item.i, "%s", item.name);
 		} else if (item.kind == NP_BAG_STRING) {
@@ -472,6 +505,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	bag = ev->bag;
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_flow(ev, run);
+		put_clock(ev, run);
 		put_threads(run, bag);
 		np_engine_put(run, bag);
 		if (ev->tcp && run->conn->fd >= 0) {

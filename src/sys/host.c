@@ -22,6 +22,7 @@
 #include "base/cpulist.h"
 #include "base/text.h"
 #include "config.h"
+#include "sys/boot.h"
 #include "sys/cpu.h"
 #include "sys/file.h"
 #include "sys/nic.h"
@@ -462,6 +463,7 @@ np_host_lasting(const char *root, struct np_bag *into)
 	char info[CPUINFO];
 
 	lasting_facts(root != NULL ? root : "", info, into);
+	np_boot_put(root, into);
 }
 
 static void

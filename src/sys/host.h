@@ -23,7 +23,7 @@ void np_host_facts(const char *root, const char *device, int fd, struct np_bag *
 
 /*
  * Those of them that a confined process can't read, or not for sure, and that last:
- * host.irqbalance, host.cpu.model, host.hypervisor.
+ * host.irqbalance, host.cpu.model, host.hypervisor; and clock.boot (sys/boot.h).
  */
 void np_host_lasting(const char *root, struct np_bag *into);
 
