@@ -114,6 +114,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \
 	%D%/out/explain/ceiling.c %D%/out/explain/constants.h \
+	%D%/out/explain/delay.c %D%/out/explain/delay.h \
 	%D%/out/explain/ends.c \
 	%D%/out/explain/facts.c %D%/out/explain/facts.h \
 	%D%/out/explain/link.c %D%/out/explain/rules.h \

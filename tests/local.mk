@@ -18,6 +18,7 @@ unit_tests = \
 	%D%/unit/test_conversation \
 	%D%/unit/test_cpu \
 	%D%/unit/test_daemon \
+	%D%/unit/test_delay \
 	%D%/unit/test_doc \
 	%D%/unit/test_evidence \
 	%D%/unit/test_explain \

@@ -1,0 +1,198 @@
+#include "out/explain/delay.h"
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * By Little's law: of a direction in which L bytes are under way on average, at a rate of R, each
+ * byte takes L / R. Under way to the receiver is what was sent for the first time and not received
+ * in order; under way back is what was received and not acknowledged. The receiver's figure is
+ * interpolated to the instants of the transmitter's samples.
+ */
+
+enum {
+	LEAST = 5,       /* samples, to say anything */
+	MOST_CONNS = 64, /* of which samples have all (bench/sampler.h) */
+};
+
+static const double look_s = 20e-6; /* between a look and its time stamp, at most, mostly */
+
+/* A list of samples; all of a bag's are of equal length. */
+struct series {
+	struct np_bag_item it;
+};
+
+static bool
+find(const struct np_bag *b, const char *name, size_t count, struct series *out)
+{
+	return np_bag_find(b, name, &out->it) &&
+	       (out->it.kind == NP_BAG_INTS || out->it.kind == NP_BAG_REALS) &&
+	       out->it.count >= LEAST && (count == 0 || out->it.count == count);
+}
+
+static double
+at(const struct series *s, size_t i)
+{
+	return s->it.kind == NP_BAG_INTS ? (double)s->it.ints[i] : s->it.reals[i];
+}
+
+/* What an end saw, and the time between its clock's zero and the beginning of its window. */
+struct transmitter {
+	struct series t, sent, again, acked;
+};
+struct receiver {
+	struct series t, received;
+	size_t next; /* the first sample that is later than what was asked for last */
+};
+
+static bool
+has_all(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a, struct receiver *b)
+{
+	double connections = np_bag_number(tx, "tcp.connections");
+
+	b->next = 0;
+	return !(connections > MOST_CONNS) && find(tx, "tcp.samples.t_s", 0, &a->t) &&
+	       find(tx, "tcp.samples.bytes_sent", a->t.it.count, &a->sent) &&
+	       find(tx, "tcp.samples.retransmitted_bytes", a->t.it.count, &a->again) &&
+	       find(tx, "tcp.samples.bytes_acked", a->t.it.count, &a->acked) &&
+	       find(rx, "tcp.samples.t_s", 0, &b->t) &&
+	       find(rx, "tcp.samples.bytes_received", b->t.it.count, &b->received);
+}
+
+/* By how much the receiver's window began later; NAN: their clocks can't be compared. */
+static double
+later_by(const struct np_bag *tx, const struct np_bag *rx)
+{
+	const char *a = np_bag_string(tx, "clock.boot"), *b = np_bag_string(rx, "clock.boot");
+
+	if (a == NULL || b == NULL || strcmp(a, b) != 0) {
+		return NAN;
+	}
+	return np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
+}
+
+/* Bytes received by then, and how fast they came; false outside of the samples. Times rise. */
+static bool
+received_by(struct receiver *b, double t, double *bytes, double *rate)
+{
+	double from, to, took;
+
+	while (b->next < b->t.it.count && at(&b->t, b->next) < t) {
+		b->next++;
+	}
+	if (b->next == 0 || b->next == b->t.it.count) {
+		return false;
+	}
+	from = at(&b->received, b->next - 1);
+	to = at(&b->received, b->next);
+	took = at(&b->t, b->next) - at(&b->t, b->next - 1);
+	*rate = (to - from) / took;
+	*bytes = from + *rate * (t - at(&b->t, b->next - 1));
+	return took > 0;
+}
+
+/* One direction. */
+struct way {
+	double area;         /* bytes under way, times seconds */
+	double before;       /* those of the sample before */
+	double least_s;      /* the shortest that a sample has, by the rate at that time */
+	double sum, squares; /* of those bytes */
+};
+
+static void
+add(struct way *w, double bytes, double rate, double since_s, bool first)
+{
+	w->area += first ? 0 : (bytes + w->before) / 2 * since_s;
+	w->before = bytes;
+	w->sum += bytes;
+	w->squares += bytes * bytes;
+	if (rate > 0 && bytes / rate < w->least_s) {
+		w->least_s = bytes / rate;
+	}
+}
+
+/* How far the mean of so many samples may be off, at two standard errors. */
+static double
+error_of(const struct way *w, size_t n)
+{
+	double mean = w->sum / (double)n, variance = w->squares / (double)n - mean * mean;
+
+	return variance > 0 ? 2 * sqrt(variance / (double)n) : 0;
+}
+
+/* What all samples together say. */
+struct sums {
+	struct way there, back;
+	double first_s, last_s, first_bytes, last_bytes;
+	size_t n;
+};
+
+static void
+add_sample(struct sums *s, double t, double sent, double received, double acked, double rate)
+{
+	bool first = s->n == 0;
+
+	add(&s->there, sent - received, rate, t - s->last_s, first);
+	add(&s->back, received - acked, rate, t - s->last_s, first);
+	if (first) {
+		s->first_s = t;
+		s->first_bytes = received;
+	}
+	s->last_s = t;
+	s->last_bytes = received;
+	s->n++;
+}
+
+static void
+conclude(const struct sums *s, struct np_delay *d)
+{
+	double took = s->last_s - s->first_s, bytes = s->last_bytes - s->first_bytes;
+	double error, there, back;
+
+	if (s->n < LEAST || took <= 0 || bytes <= 0) {
+		return;
+	}
+	error = look_s + fmax(error_of(&s->there, s->n), error_of(&s->back, s->n)) * took / bytes;
+	there = s->there.area / bytes;
+	back = s->back.area / bytes;
+	if (!d->one_clock) {
+		/* Shifted by more, one of them would be negative. */
+		double offset = (s->there.least_s - s->back.least_s) / 2;
+
+		there -= offset;
+		back += offset;
+		error += fmax(0, (s->there.least_s + s->back.least_s) / 2);
+	}
+	if (there < -2 * error || back < -2 * error) {
+		return; /* these are no figures of one connection, or of one clock */
+	}
+	/* Their sum is known better than how it is shared. */
+	d->there_us = fmin(fmax(there, 0), fmax(there + back, 0)) * 1e6;
+	d->back_us = fmax(there + back, 0) * 1e6 - d->there_us;
+	d->error_us = error * 1e6;
+	d->samples = s->n;
+}
+
+void
+np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d)
+{
+	struct sums s = { .there.least_s = INFINITY, .back.least_s = INFINITY };
+	double later = later_by(tx, rx), bytes, rate;
+	struct transmitter a;
+	struct receiver b;
+
+	*d = (struct np_delay){ .there_us = NAN, .back_us = NAN, .error_us = NAN };
+	d->one_clock = !isnan(later);
+	if (!has_all(tx, rx, &a, &b)) {
+		return;
+	}
+	for (size_t i = 0; i < a.t.it.count; i++) {
+		double t = at(&a.t, i);
+
+		if (received_by(&b, t - (d->one_clock ? later : 0), &bytes, &rate)) {
+			add_sample(&s, t, at(&a.sent, i) - at(&a.again, i), bytes, at(&a.acked, i),
+				   rate);
+		}
+	}
+	conclude(&s, d);
+}

@@ -1,0 +1,30 @@
+/*
+ * How long data took to get there and acknowledgements to come back, from what both ends of a TCP
+ * stream saw of its sequence numbers: neither end alone can tell the two directions apart.
+ */
+#ifndef NP_OUT_EXPLAIN_DELAY_H
+#define NP_OUT_EXPLAIN_DELAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/bag.h"
+
+struct np_delay {
+	double there_us, back_us; /* NAN: not known */
+	double error_us;          /* of either; what one has too much the other one lacks */
+	bool one_clock;           /* both ends read the same one; else the error is large */
+	size_t samples;           /* of the transmitter's, that were used */
+};
+
+/*
+ * tx: of the end that transmits; rx: of the one that receives. "There" is the time from a byte's
+ * first sending to its being received in order: queues on the way, and what is sent again. "Back"
+ * is the time from then on until the transmitter has its acknowledgement.
+ *
+ * Ends that read different clocks are held against each other by the beginnings of their windows.
+ * What that is wrong by is bounded by the samples: neither direction ever takes less than no time.
+ */
+void np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d);
+
+#endif
