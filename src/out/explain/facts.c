@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out/explain/delay.h"
+
 enum {
 	SAMPLES = 1000,     /* most of a list, doc/evidence.md */
 	LOOKS = 5,          /* fewer at a thread tell nothing */
@@ -650,6 +652,19 @@ look_at_wishes(struct np_facts_of_test *f)
 	f->reads_bps = asked_bps(f->rx, "flow.receive_size");
 }
 
+/* What each direction takes, where both ends tell and the error leaves anything of it. */
+static void
+look_at_delay(struct np_facts_of_test *f)
+{
+	struct np_delay d = { .there_us = (double)NAN, .back_us = (double)NAN };
+
+	if (!f->in->lossy && !f->in->transactions && f->tx != NULL && f->rx != NULL) {
+		np_delay_of(f->tx, f->rx, &d);
+	}
+	f->there_us = d.error_us <= 0.25 * (d.there_us + d.back_us) ? d.there_us : (double)NAN;
+	f->back_us = isnan(f->there_us) ? (double)NAN : d.back_us;
+}
+
 void
 np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 {
@@ -674,6 +689,6 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	look_at_link(f);
 	look_at_wishes(f);
 	look_at_turns(f);
-	f->there_us = f->back_us = (double)NAN;
+	look_at_delay(f);
 	f->steady = or_else(spread(f->rx, in->lossy), spread(f->tx, in->lossy));
 }
