@@ -173,6 +173,7 @@ rival_of(const struct verdicts *all)
 			break;
 		}
 		if (v->limit != best->limit && v->limit != NP_LIMIT_UNCLEAR &&
+		    v->limit != NP_LIMIT_TURNS &&
 		    (v->score >= best->score - NP_RIVAL || v->score >= NP_STRONG)) {
 			return i;
 		}

@@ -378,6 +378,8 @@ look_at_tcp(struct np_facts_of_test *f)
 			       number(f->tx, "tcp.pacing_rate_bps"));
 	f->scale = number(f->tx, "tcp.window_scale") == 0 ? 0 : number(f->tx, "tcp.send_scale");
 	f->clamp = number(f->rx, "host.route.window");
+	f->scaling_off = number(f->tx, "host.tcp.window_scaling") == 0 ||
+			 number(f->rx, "host.tcp.window_scaling") == 0;
 	f->send_buffer = number(f->tx, "flow.sndbuf");
 	look_at_flight(f);
 	look_at_progress(f);
@@ -662,6 +664,7 @@ look_at_delay(struct np_facts_of_test *f)
 		np_delay_of(f->tx, f->rx, &d);
 	}
 	f->there_us = d.error_us <= 0.25 * (d.there_us + d.back_us) ? d.there_us : (double)NAN;
+	f->delay_error_us = d.error_us;
 	f->back_us = isnan(f->there_us) ? (double)NAN : d.back_us;
 }
 

@@ -51,7 +51,9 @@ struct np_facts_of_test {
 	double scale;       /* of the window that the sender was told: 0 to 14 */
 	double clamp;       /* the window that a route of the receiver's allows, bytes */
 	double send_buffer; /* SO_SNDBUF */
+	bool scaling_off;   /* by the sysctl of either end */
 	double there_us, back_us; /* what each direction takes; see delay.h */
+	double delay_error_us;
 	double still;             /* share of time: data under way, and nothing arrived */
 	double still_s;           /* the longest of these times */
 

@@ -123,8 +123,9 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 	if (f->back_us >= NP_ONE_WAY * both && f->back_us - f->there_us >= NP_QUEUE_US) {
 		np_decide(v, NP_LIMIT_ACK_PATH, score + 0.1, f->back_us / both,
 			  "limited by the way of the acknowledgements: they take %s back, the data "
-			  "%s there",
-			  np_time_words(f->back_us).text, np_time_words(f->there_us).text);
+			  "no more than %s there",
+			  np_time_words(f->back_us).text,
+			  np_time_words(fmax(f->there_us, f->delay_error_us)).text);
 		return;
 	}
 	np_decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
@@ -209,11 +210,13 @@ np_rule_outage(FACTS, struct np_verdict *v)
 static const char *
 clamped(FACTS)
 {
-	if (f->scale == 0 && f->widest <= 65535 && f->widest >= NP_UNSCALED) {
-		return "window scaling is off, so that it can't be wider";
+	if (f->clamp > 0 && f->window <= NP_WITHIN * f->clamp) {
+		return "a route of the receiver's does not let it be wider (ip route: window)";
 	}
-	if (f->clamp > 0 && f->widest <= NP_WITHIN * f->clamp) {
-		return "a route of the receiver's does not let it be wider";
+	if (f->scale == 0 && f->widest <= 65535 && f->widest >= NP_UNSCALED) {
+		return f->scaling_off ? "an end has window scaling switched off "
+					"(net.ipv4.tcp_window_scaling)"
+				      : "it is not scaled: an end, a route or a box on the way has it so";
 	}
 	return f->widest < NP_WINDOW_SHUT * f->receive_buffer
 		   ? "something keeps it narrow that is not the buffer, as a route or an old "
@@ -233,8 +236,8 @@ window_of_quick_reader(FACTS, double score, struct np_verdict *v)
 		    v, NP_LIMIT_WINDOW_CLAMP, score, f->rwnd,
 		    "limited by the receiver's window for %s of the time: it is %s of a buffer "
 		    "of %s, as %s",
-		    share.text, np_size_words(f->widest).text,
-		    np_size_words(f->receive_buffer).text, why);
+		    share.text, np_size_words(f->window).text,
+			  np_size_words(f->receive_buffer).text, why);
 	} else {
 		np_decide(
 		    v, NP_LIMIT_RECEIVE_BUFFER, score, f->rwnd,
