@@ -10,6 +10,7 @@ unit_tests = \
 	%D%/unit/test_bench \
 	%D%/unit/test_ceiling \
 	%D%/unit/test_capture \
+	%D%/unit/test_cgroup \
 	%D%/unit/test_chan \
 	%D%/unit/test_cidr \
 	%D%/unit/test_classic \

@@ -183,6 +183,18 @@ np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
 }
 
 long
+np_file_again(char *out, size_t size, int fd)
+{
+	ssize_t n;
+
+	do {
+		n = pread(fd, out, size - 1, 0);
+	} while (n < 0 && errno == EINTR);
+	out[n > 0 ? n : 0] = '\0';
+	return n < 0 ? -errno : n;
+}
+
+long
 np_file_link(char *out, size_t size, const char *root, const char *path, ...)
 {
 	char full[PATH_MAX], to[PATH_MAX];

@@ -27,6 +27,12 @@ int np_file_number(int64_t *out, const char *root, const char *path, ...)
 char *np_file_all(size_t *len, int *error, const char *root, const char *path, ...)
     __attribute__((format(printf, 4, 5)));
 
+/*
+ * Of a file that is held open, from its beginning: up to size - 1 bytes, with a NUL behind them.
+ * Returns the number of bytes, or a negative errno. A file of /proc that fits tells the present.
+ */
+long np_file_again(char *out, size_t size, int fd);
+
 /* Where a symbolic link leads, its last word alone: "virtio2" of "../../../virtio2". As above. */
 long np_file_link(char *out, size_t size, const char *root, const char *path, ...)
     __attribute__((format(printf, 4, 5)));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -69,6 +70,7 @@ void
 np_thread_begin(struct np_thread_use *u)
 {
 	look(u);
+	u->thread = (int)syscall(SYS_gettid);
 	u->began_ns = np_now();
 	np_perf_begin(&u->perf);
 }

@@ -15,6 +15,7 @@ struct np_thread_use {
 	uint64_t began_ns, ended_ns;
 	int64_t user_us, system_us, voluntary,
 	    involuntary;                     /* before np_thread_end(): at the begin */
+	int thread;                          /* its number, gettid(2); 0 before np_thread_begin() */
 	int64_t run_delay_ns;                /* ready, but waiting for a processor; -1: not told */
 	int cpu;                             /* at the end */
 	int error;                           /* errno of getrusage(2), 0 */

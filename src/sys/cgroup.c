@@ -1,0 +1,595 @@
+#include "sys/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/file.h"
+
+enum {
+	LEVELS = 8,     /* of groups, from this process's upwards */
+	ANCESTORS = 16, /* that are asked for their mounts */
+	TEXT = 4096
+};
+
+static const double none = 1e18; /* a quota that there is not */
+
+/* One group, by its files. */
+struct level {
+	int quota_fd, period_fd, stat_fd; /* the second of version 1 alone, -1 */
+};
+
+/* What the files of a level say. */
+struct granted {
+	double quota, period_ms; /* of processors; none */
+	uint64_t periods, throttled_periods, throttled_ns;
+};
+
+enum { CPU, MEMORY, IO, GROUP, PRESSURES };
+static const struct {
+	const char *file, *name;
+} pressures[PRESSURES] = { { "/proc/pressure/cpu", "pressure.cpu.some_s" },
+			   { "/proc/pressure/memory", "pressure.memory.some_s" },
+			   { "/proc/pressure/io", "pressure.io.some_s" },
+			   { NULL, "pressure.cgroup.cpu.some_s" } };
+
+struct pressure {
+	int fd;  /* -1: not there */
+	int why; /* errno of opening it or of a reading; 0 */
+	uint64_t us;
+};
+
+struct np_cgroup {
+	bool is_v1;
+	char why[128]; /* the quota can't be told; empty: it can */
+	int self_fd;   /* /proc/self/cgroup: -1 */
+	char group[TEXT];
+	size_t levels;
+	struct level level[LEVELS];
+	struct granted from[LEVELS];
+	struct pressure pressure[PRESSURES];
+};
+
+/* --- where this process's group is -------------------------------------------------------------
+ */
+
+/* Is word one of a list with commas? */
+static bool
+is_listed(const char *list, size_t len, const char *word)
+{
+	size_t want = strlen(word);
+	const char *end = list + len;
+
+	for (const char *at = list; at < end;) {
+		const char *comma = memchr(at, ',', (size_t)(end - at));
+		size_t n = (size_t)((comma != NULL ? comma : end) - at);
+
+		if (n == want && memcmp(at, word, n) == 0) {
+			return true;
+		}
+		at += n + 1;
+	}
+	return false;
+}
+
+/*
+ * The group in the hierarchy that has a controller, "" for version 2, of lines like
+ * "3:cpu,cpuacct:/a/b" and "0::/a/b". False when there is no such line.
+ */
+static bool
+group_in(const char *text, const char *controller, char path[PATH_MAX])
+{
+	for (const char *line = text; *line != '\0'; line += strspn(line, "\n")) {
+		size_t len = strcspn(line, "\n");
+		const char *list = memchr(line, ':', len);
+		const char *at = list != NULL ? strchr(list + 1, ':') : NULL;
+
+		if (at != NULL && at < line + len &&
+		    (controller[0] == '\0'
+			 ? at == list + 1 && line[0] == '0'
+			 : is_listed(list + 1, (size_t)(at - list - 1), controller))) {
+			snprintf(path, PATH_MAX, "%.*s", (int)(line + len - at - 1), at + 1);
+			return true;
+		}
+		line += len;
+	}
+	return false;
+}
+
+/* What of a path lies below another one: "/b" of "/a/b" below "/a". NULL: it does not. */
+static const char *
+below(const char *path, const char *top)
+{
+	size_t len = strcmp(top, "/") == 0 ? 0 : strlen(top);
+
+	return strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0') ? path + len
+										       : NULL;
+}
+
+/* Blanks and the like stand in octal in a list of mounts: "\040". */
+static void
+unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at != '\0'; at++) {
+		if (at[0] == '\\' && at[1] >= '0' && at[1] <= '3' && at[2] != '\0' &&
+		    at[3] != '\0') {
+			*to++ = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
+			at += 3;
+		} else {
+			*to++ = *at;
+		}
+	}
+	*to = '\0';
+}
+
+/* One line of mountinfo (proc_pid_mountinfo(5)): what of the file system is mounted where. */
+struct mount {
+	char *top, *where, *type, *options;
+};
+
+static bool
+parse_mount(char *line, struct mount *m)
+{
+	char *behind = strstr(line, " - "), *rest = NULL, *word;
+	int n = 0;
+
+	if (behind == NULL) {
+		return false;
+	}
+	*behind = '\0';
+	m->top = m->where = NULL;
+	for (word = strtok_r(line, " ", &rest); word != NULL && n < 5;
+	     word = strtok_r(NULL, " ", &rest), n++) {
+		if (n == 3) {
+			m->top = word;
+		} else if (n == 4) {
+			m->where = word;
+		}
+	}
+	m->type = strtok_r(behind + 3, " ", &rest);
+	(void)strtok_r(NULL, " ", &rest); /* what is mounted, by its name */
+	m->options = strtok_r(NULL, " ", &rest);
+	if (m->where == NULL || m->type == NULL || m->options == NULL) {
+		return false;
+	}
+	unescape(m->top);
+	unescape(m->where);
+	return true;
+}
+
+/* Is that the hierarchy, and is the group below what is mounted of it? Then open it. */
+static bool
+take_mount(const struct mount *m, const char *prefix, const char *controller, const char *group,
+	   struct np_cgroup_tree *tree)
+{
+	char path[2 * PATH_MAX];
+	bool v1 = controller[0] != '\0';
+
+	if (strcmp(m->type, v1 ? "cgroup" : "cgroup2") != 0 || below(group, m->top) == NULL ||
+	    (v1 && !is_listed(m->options, strlen(m->options), controller))) {
+		return false;
+	}
+	snprintf(path, sizeof(path), "%s%s", prefix, m->where);
+	tree->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (tree->fd < 0) {
+		tree->fd = 0;
+		return false;
+	}
+	snprintf(tree->at, sizeof(tree->at), "%s", m->top);
+	return true;
+}
+
+/* As the process sees it: "self", or a number. */
+static bool
+find_tree_of(const char *root, const char *process, const char *controller, const char *group,
+	     struct np_cgroup_tree *tree)
+{
+	size_t len;
+	int error;
+	char *text = np_file_all(&len, &error, root, "/proc/%s/mountinfo", process), *rest = NULL;
+	char prefix[PATH_MAX];
+	bool found = false;
+
+	if (text == NULL) {
+		return false;
+	}
+	snprintf(prefix, sizeof(prefix), "%s", root);
+	if (strcmp(process, "self") != 0) {
+		snprintf(prefix, sizeof(prefix), "%s/proc/%s/root", root, process);
+	}
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL && !found;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		struct mount m;
+
+		found = parse_mount(line, &m) && take_mount(&m, prefix, controller, group, tree);
+	}
+	free(text);
+	return found;
+}
+
+/* Who started a process, as text; false: nobody, or nobody that is seen here. */
+static bool
+parent_of(const char *root, char process[16])
+{
+	char text[TEXT];
+	const char *at;
+	long parent = 0;
+
+	if (np_file_read(text, sizeof(text), root, "/proc/%s/status", process) > 0) {
+		at = strstr(text, "\nPPid:");
+		parent = at != NULL ? strtol(at + strlen("\nPPid:"), NULL, 10) : 0;
+	}
+	snprintf(process, 16, "%ld", parent);
+	return parent > 0;
+}
+
+static void
+find_tree(const char *root, const char *text, const char *controller, struct np_cgroup_tree *tree)
+{
+	char group[PATH_MAX], process[16] = "self";
+	int asked = 0;
+
+	tree->fd = 0;
+	if (!group_in(text, controller, group)) {
+		return;
+	}
+	while (!find_tree_of(root, process, controller, group, tree) && ++asked < ANCESTORS &&
+	       parent_of(root, process)) {
+	}
+}
+
+void
+np_cgroup_find(const char *root, struct np_cgroup_trees *trees)
+{
+	char text[TEXT], path[PATH_MAX];
+
+	memset(trees, 0, sizeof(*trees));
+	if (np_file_read(text, sizeof(text), root, "/proc/self/cgroup") < 0) {
+		return;
+	}
+	trees->is_v1 = group_in(text, "cpu", path);
+	find_tree(root, text, trees->is_v1 ? "cpu" : "", &trees->quota);
+	if (trees->is_v1) {
+		find_tree(root, text, "", &trees->other);
+	}
+}
+
+void
+np_cgroup_forget(struct np_cgroup_trees *trees)
+{
+	if (trees->quota.fd > 0) {
+		close(trees->quota.fd);
+	}
+	if (trees->other.fd > 0) {
+		close(trees->other.fd);
+	}
+	memset(trees, 0, sizeof(*trees));
+}
+
+/* --- files that stay open ----------------------------------------------------------------------
+ */
+
+static int
+open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), ".%s/%s", group, file);
+	return openat(tree->fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+static void
+close_level(struct level *l)
+{
+	if (l->quota_fd >= 0) {
+		close(l->quota_fd);
+	}
+	if (l->period_fd >= 0) {
+		close(l->period_fd);
+	}
+	if (l->stat_fd >= 0) {
+		close(l->stat_fd);
+	}
+}
+
+/* The topmost group of all has no quota, and no files for one. */
+static void
+open_level(struct np_cgroup *c, const struct np_cgroup_tree *tree, const char *group)
+{
+	struct level l = {
+		.quota_fd = open_in(tree, group, c->is_v1 ? "cpu.cfs_quota_us" : "cpu.max"),
+		.period_fd = c->is_v1 ? open_in(tree, group, "cpu.cfs_period_us") : -1,
+		.stat_fd = open_in(tree, group, "cpu.stat"),
+	};
+
+	if (l.quota_fd < 0 || l.stat_fd < 0 || (c->is_v1 && l.period_fd < 0)) {
+		close_level(&l);
+		return;
+	}
+	c->level[c->levels++] = l;
+}
+
+static void
+open_quota(struct np_cgroup *c, const struct np_cgroup_tree *tree)
+{
+	char path[PATH_MAX], *slash;
+	const char *own;
+	char *group;
+
+	if (c->self_fd < 0 || !group_in(c->group, c->is_v1 ? "cpu" : "", path)) {
+		snprintf(c->why, sizeof(c->why), "this process's control group is not told");
+		return;
+	}
+	own = tree->fd > 0 ? below(path, tree->at) : NULL;
+	if (own == NULL) {
+		snprintf(c->why, sizeof(c->why),
+			 "this process's control group is not mounted here");
+		return;
+	}
+	group = path + (own - path);
+	if (strcmp(group, "/") == 0) {
+		*group = '\0';
+	}
+	for (int i = 0; i < LEVELS; i++) {
+		open_level(c, tree, group);
+		slash = strrchr(group, '/');
+		if (slash == NULL) {
+			break;
+		}
+		*slash = '\0';
+	}
+}
+
+static void
+open_pressures(struct np_cgroup *c, const char *root, const struct np_cgroup_tree *tree)
+{
+	char path[PATH_MAX];
+	const char *group = NULL;
+
+	for (int i = 0; i < GROUP; i++) {
+		struct pressure *p = &c->pressure[i];
+
+		snprintf(path, sizeof(path), "%s%s", root, pressures[i].file);
+		p->fd = open(path, O_RDONLY | O_CLOEXEC);
+		p->why = p->fd < 0 ? errno : 0;
+	}
+	c->pressure[GROUP].fd = -1;
+	if (tree->fd > 0 && group_in(c->group, "", path)) {
+		group = below(path, tree->at);
+	}
+	if (group != NULL) {
+		c->pressure[GROUP].fd =
+		    open_in(tree, strcmp(group, "/") == 0 ? "" : group, "cpu.pressure");
+	}
+}
+
+struct np_cgroup *
+np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
+{
+	struct np_cgroup *c = calloc(1, sizeof(*c));
+	struct np_cgroup_trees *found = NULL;
+	char path[PATH_MAX];
+
+	if (c != NULL && trees == NULL && (found = malloc(sizeof(*found))) != NULL) {
+		np_cgroup_find(root, found);
+		trees = found;
+	}
+	if (c == NULL || trees == NULL) {
+		free(c);
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+	c->self_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (c->self_fd >= 0) {
+		(void)np_file_again(c->group, sizeof(c->group), c->self_fd);
+	}
+	c->is_v1 = trees->is_v1;
+	open_quota(c, &trees->quota);
+	open_pressures(c, root, c->is_v1 ? &trees->other : &trees->quota);
+	if (found != NULL) {
+		np_cgroup_forget(found);
+		free(found);
+	}
+	return c;
+}
+
+void
+np_cgroup_close(struct np_cgroup *c)
+{
+	if (c == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < c->levels; i++) {
+		close_level(&c->level[i]);
+	}
+	for (int i = 0; i < PRESSURES; i++) {
+		if (c->pressure[i].fd >= 0) {
+			close(c->pressure[i].fd);
+		}
+	}
+	if (c->self_fd >= 0) {
+		close(c->self_fd);
+	}
+	free(c);
+}
+
+/* --- what they tell ----------------------------------------------------------------------------
+ */
+
+/* The number behind a word that begins a line; 0 where there is none. */
+static uint64_t
+number_of(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n' ? 1 : 0;
+		if (strncmp(line, word, len) == 0 && line[len] == ' ') {
+			return strtoull(line + len, NULL, 10);
+		}
+	}
+	return 0;
+}
+
+/* "20000 100000" or "max 100000" in version 2, two files and -1 for none in version 1. */
+static void
+read_quota(const struct level *l, struct granted *g)
+{
+	char text[96], *end;
+	double quota, period;
+
+	g->quota = none;
+	if (np_file_again(text, sizeof(text), l->quota_fd) <= 0) {
+		return;
+	}
+	quota = strtod(text, &end);
+	if (end == text || quota <= 0) {
+		return;
+	}
+	if (l->period_fd >= 0 && np_file_again(text, sizeof(text), l->period_fd) > 0) {
+		end = text;
+	}
+	period = strtod(end, NULL);
+	if (period > 0) {
+		g->quota = quota / period;
+		g->period_ms = period / 1e3;
+	}
+}
+
+static void
+read_level(const struct np_cgroup *c, const struct level *l, struct granted *g)
+{
+	char text[TEXT];
+
+	memset(g, 0, sizeof(*g));
+	read_quota(l, g);
+	if (np_file_again(text, sizeof(text), l->stat_fd) <= 0) {
+		return;
+	}
+	g->periods = number_of(text, "nr_periods");
+	g->throttled_periods = number_of(text, "nr_throttled");
+	g->throttled_ns =
+	    c->is_v1 ? number_of(text, "throttled_time") : number_of(text, "throttled_usec") * 1000;
+}
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in us. */
+static void
+read_pressure(struct pressure *p)
+{
+	char text[256];
+	const char *total;
+	long n;
+
+	if (p->fd < 0) {
+		return;
+	}
+	n = np_file_again(text, sizeof(text), p->fd);
+	total = strstr(text, "total=");
+	if (n < 0 || strncmp(text, "some ", 5) != 0 || total == NULL) {
+		p->why = n < 0 ? (int)-n : EINVAL;
+		return;
+	}
+	p->us = strtoull(total + strlen("total="), NULL, 10);
+}
+
+/* The files are those of the group that this process was in when they were opened. */
+static void
+check_group(struct np_cgroup *c)
+{
+	char now[TEXT];
+
+	if (c->self_fd >= 0 && np_file_again(now, sizeof(now), c->self_fd) > 0 &&
+	    strcmp(now, c->group) != 0) {
+		snprintf(c->why, sizeof(c->why),
+			 "this process was moved to another control group meanwhile");
+	}
+}
+
+void
+np_cgroup_begin(struct np_cgroup *c)
+{
+	if (c == NULL) {
+		return;
+	}
+	check_group(c);
+	for (size_t i = 0; i < c->levels; i++) {
+		read_level(c, &c->level[i], &c->from[i]);
+	}
+	for (int i = 0; i < PRESSURES; i++) {
+		read_pressure(&c->pressure[i]);
+	}
+}
+
+static uint64_t
+moved(uint64_t from, uint64_t to)
+{
+	return to > from ? to - from : 0;
+}
+
+static void
+put_moved(const struct granted *most, struct np_bag *into)
+{
+	np_bag_int(into, (int64_t)most->periods, "cgroup.cpu.periods");
+	np_bag_int(into, (int64_t)most->throttled_periods, "cgroup.cpu.throttled_periods");
+	np_bag_real(into, (double)most->throttled_ns / 1e9, "cgroup.cpu.throttled_s");
+}
+
+/* The least quota that stood at either end of the test, and the group that was held up most. */
+static void
+put_quota(const struct np_cgroup *c, struct np_bag *into)
+{
+	struct granted least = { .quota = none }, most = { .quota = 0 };
+
+	if (c->why[0] != '\0') {
+		np_bag_unread(into, c->why, "cgroup.cpu.quota");
+		return;
+	}
+	for (size_t i = 0; i < c->levels; i++) {
+		const struct granted *from = &c->from[i];
+		struct granted to;
+
+		read_level(c, &c->level[i], &to);
+		least = from->quota < least.quota ? *from : least;
+		least = to.quota < least.quota ? to : least;
+		to.periods = moved(from->periods, to.periods);
+		to.throttled_periods = moved(from->throttled_periods, to.throttled_periods);
+		to.throttled_ns = moved(from->throttled_ns, to.throttled_ns);
+		if (to.throttled_ns > most.throttled_ns ||
+		    (most.throttled_ns == 0 && to.periods > most.periods)) {
+			most = to;
+		}
+	}
+	if (least.quota < none) {
+		np_bag_real(into, least.quota, "cgroup.cpu.quota");
+		np_bag_real(into, least.period_ms, "cgroup.cpu.period_ms");
+		put_moved(&most, into);
+	}
+}
+
+void
+np_cgroup_end(struct np_cgroup *c, struct np_bag *into)
+{
+	if (c == NULL) {
+		return;
+	}
+	check_group(c);
+	put_quota(c, into);
+	for (int i = 0; i < PRESSURES; i++) {
+		struct pressure *p = &c->pressure[i];
+		uint64_t from = p->us;
+
+		read_pressure(p);
+		if (p->why != 0) {
+			np_bag_unread(into, strerror(p->why), "%s", pressures[i].name);
+		} else if (p->fd >= 0) {
+			np_bag_real(into, (double)moved(from, p->us) / 1e6, "%s",
+				    pressures[i].name);
+		}
+	}
+}

@@ -1,0 +1,227 @@
+#include "sys/doing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/file.h"
+
+static const char *const names[NP_DOING_KINDS] = { "running", "sending", "receiving",
+						   "pausing", "stopped", "waiting" };
+
+/* System calls that block. Those that move bytes either way by other means say which way. */
+static const struct {
+	long number;
+	enum np_doing_what what;
+} calls[] = {
+#ifdef SYS_sendto
+	{ SYS_sendto, NP_DOING_SENDS },
+#endif
+#ifdef SYS_send
+	{ SYS_send, NP_DOING_SENDS },
+#endif
+#ifdef SYS_sendmsg
+	{ SYS_sendmsg, NP_DOING_SENDS },
+#endif
+#ifdef SYS_sendmmsg
+	{ SYS_sendmmsg, NP_DOING_SENDS },
+#endif
+#ifdef SYS_sendfile
+	{ SYS_sendfile, NP_DOING_SENDS },
+#endif
+#ifdef SYS_sendfile64
+	{ SYS_sendfile64, NP_DOING_SENDS },
+#endif
+	{ SYS_write, NP_DOING_SENDS },
+	{ SYS_writev, NP_DOING_SENDS },
+#ifdef SYS_recvfrom
+	{ SYS_recvfrom, NP_DOING_RECEIVES },
+#endif
+#ifdef SYS_recv
+	{ SYS_recv, NP_DOING_RECEIVES },
+#endif
+#ifdef SYS_recvmsg
+	{ SYS_recvmsg, NP_DOING_RECEIVES },
+#endif
+#ifdef SYS_recvmmsg
+	{ SYS_recvmmsg, NP_DOING_RECEIVES },
+#endif
+	{ SYS_read, NP_DOING_RECEIVES },
+	{ SYS_readv, NP_DOING_RECEIVES },
+#ifdef SYS_splice
+	{ SYS_splice, NP_DOING_RECEIVES },
+#endif
+#ifdef SYS_accept
+	{ SYS_accept, NP_DOING_RECEIVES },
+#endif
+#ifdef SYS_accept4
+	{ SYS_accept4, NP_DOING_RECEIVES },
+#endif
+#ifdef SYS_nanosleep
+	{ SYS_nanosleep, NP_DOING_PAUSES },
+#endif
+#ifdef SYS_clock_nanosleep
+	{ SYS_clock_nanosleep, NP_DOING_PAUSES },
+#endif
+#ifdef SYS_clock_nanosleep_time64
+	{ SYS_clock_nanosleep_time64, NP_DOING_PAUSES },
+#endif
+};
+
+/*
+ * Where threads wait in the kernel. TCP's wait_woken() is not among them: it is both that of a
+ * sender and of a receiver.
+ */
+static const struct {
+	const char *name;
+	enum np_doing_what what;
+} places[] = {
+	{ "sk_stream_wait_memory", NP_DOING_SENDS },
+	{ "sock_alloc_send_pskb", NP_DOING_SENDS },
+	{ "sock_wait_for_wmem", NP_DOING_SENDS },
+	{ "unix_wait_for_peer", NP_DOING_SENDS },
+	{ "sctp_wait_for_sndbuf", NP_DOING_SENDS },
+	{ "packet_snd", NP_DOING_SENDS },
+	{ "sk_wait_data", NP_DOING_RECEIVES },
+	{ "__skb_wait_for_more_packets", NP_DOING_RECEIVES },
+	{ "unix_stream_read_generic", NP_DOING_RECEIVES },
+	{ "unix_stream_data_wait", NP_DOING_RECEIVES },
+	{ "sctp_skb_recv_datagram", NP_DOING_RECEIVES },
+	{ "inet_csk_accept", NP_DOING_RECEIVES },
+	{ "inet_csk_wait_for_connect", NP_DOING_RECEIVES },
+	{ "hrtimer_nanosleep", NP_DOING_PAUSES },
+	{ "do_nanosleep", NP_DOING_PAUSES },
+};
+
+static int
+open_file(const char *root, int thread, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/proc/self/task/%d/%s", root, thread, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void
+np_doing_open(struct np_doing *d, const char *root, int thread)
+{
+	memset(d, 0, sizeof(*d));
+	d->is_open = true;
+	d->stat_fd = open_file(root, thread, "stat");
+	d->why = d->stat_fd < 0 ? errno : 0;
+	/* The first is for the owner of a process that can be looked into, as no daemon is. */
+	d->where_fd = open_file(root, thread, "syscall");
+	d->by_call = d->where_fd >= 0;
+	if (!d->by_call) {
+		d->where_fd = open_file(root, thread, "wchan");
+	}
+}
+
+/* The letter behind the name in brackets, which may have any letters in it. */
+static char
+state_of(int fd, int *why)
+{
+	char text[512];
+	long n = np_file_again(text, sizeof(text), fd);
+	const char *at = strrchr(text, ')');
+
+	*why = n < 0 ? (int)-n : at == NULL || at[1] != ' ' ? EINVAL : 0;
+	return *why == 0 ? at[2] : '\0';
+}
+
+static enum np_doing_what
+by_call(const char *text, enum np_doing_what blocked)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (end == text) {
+		return NP_DOING_RUNS; /* "running": it has woken up meanwhile */
+	}
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (calls[i].number == number) {
+			return calls[i].what;
+		}
+	}
+	return blocked;
+}
+
+static enum np_doing_what
+by_place(const char *text, enum np_doing_what blocked)
+{
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (strcmp(places[i].name, text) == 0) {
+			return places[i].what;
+		}
+	}
+	return blocked;
+}
+
+/* Where a thread that sleeps does so. */
+static enum np_doing_what
+where(const struct np_doing *d, enum np_doing_what blocked)
+{
+	char text[256];
+
+	if (d->where_fd < 0 || np_file_again(text, sizeof(text), d->where_fd) <= 0) {
+		return blocked;
+	}
+	return d->by_call ? by_call(text, blocked) : by_place(text, blocked);
+}
+
+void
+np_doing_look(struct np_doing *d, enum np_doing_what blocked)
+{
+	enum np_doing_what what;
+	int why;
+	char state;
+
+	if (d->stat_fd < 0) {
+		return;
+	}
+	state = state_of(d->stat_fd, &why);
+	if (why != 0) {
+		d->why = why == ESRCH ? d->why : why; /* a thread that is gone was seen before */
+		return;
+	}
+	what = state == 'R'                   ? NP_DOING_RUNS
+	       : state == 'T' || state == 't' ? NP_DOING_STOPPED
+					      : where(d, blocked);
+	d->looks++;
+	d->seen[what]++;
+}
+
+void
+np_doing_put(const struct np_doing *d, struct np_bag *into)
+{
+	if (d->why != 0) {
+		np_bag_unread(into, strerror(d->why), "thread.looks");
+	}
+	if (d->looks == 0) {
+		return;
+	}
+	np_bag_int(into, (int64_t)d->looks, "thread.looks");
+	for (int i = 0; i < NP_DOING_KINDS; i++) {
+		np_bag_int(into, (int64_t)d->seen[i], "thread.seen_%s", names[i]);
+	}
+}
+
+void
+np_doing_close(struct np_doing *d)
+{
+	if (!d->is_open) {
+		return;
+	}
+	if (d->stat_fd >= 0) {
+		close(d->stat_fd);
+	}
+	if (d->where_fd >= 0) {
+		close(d->where_fd);
+	}
+	d->is_open = false;
+}

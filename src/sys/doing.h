@@ -1,0 +1,44 @@
+/*
+ * What a thread of this process is found doing, by who looks from time to time: it runs, or wants
+ * to; it is blocked in sending, in receiving, in a pause; it is stopped (proc_pid_stat(5),
+ * proc_pid_syscall(5), proc_pid_wchan(5)).
+ */
+#ifndef NP_SYS_DOING_H
+#define NP_SYS_DOING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bag.h"
+
+enum np_doing_what {
+	NP_DOING_RUNS,
+	NP_DOING_SENDS,
+	NP_DOING_RECEIVES,
+	NP_DOING_PAUSES,
+	NP_DOING_STOPPED,
+	NP_DOING_WAITS, /* blocked, and in what is not known */
+	NP_DOING_KINDS
+};
+
+struct np_doing {
+	bool is_open;
+	int why;               /* errno, where it can't be looked at; 0 */
+	int stat_fd, where_fd; /* files of the thread's; -1: not open */
+	bool by_call;          /* the second names a system call, else a place in the kernel */
+	uint64_t looks, seen[NP_DOING_KINDS];
+};
+
+/* Of that thread (gettid(2)). root: of proc, "" in earnest. */
+void np_doing_open(struct np_doing *d, const char *root, int thread);
+
+/* Look. blocked: what it is taken to do where the kernel tells only that it is blocked. */
+void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
+
+/* As thread.looks and thread.seen_*: nothing where nobody looked. */
+void np_doing_put(const struct np_doing *d, struct np_bag *into);
+
+/* A zeroed one is let pass. */
+void np_doing_close(struct np_doing *d);
+
+#endif
