@@ -21,6 +21,12 @@ struct patience {
 	uint64_t kicked_ns, kicked_lost; /* the last interruption, and losses then */
 };
 
+/* A watch: when it looks next. */
+struct looking {
+	uint64_t due_ns; /* 0: its times have not begun */
+	uint32_t seed;
+};
+
 /* The controller's own state beside what the caller gave. */
 struct control {
 	struct np_drive *d;
@@ -34,8 +40,8 @@ struct control {
 	uint64_t meet_until;
 	uint64_t heard_ns;      /* when the daemon sent a message during the client's loop, or 0 */
 	uint64_t seen, seen_ns; /* activity when last looked at, and since when it stands */
-	uint64_t looks[NP_WATCHES]; /* of each watch, so far */
-	struct np_cpu_times *cpu;   /* when the window opened; NULL: not measured */
+	struct looking looking[NP_WATCHES];
+	struct np_cpu_times *cpu; /* when the window opened; NULL: not measured */
 };
 
 enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED };
@@ -301,7 +307,7 @@ keep_warm_up(struct control *c, uint64_t now)
 		(void)np_cpu_read(NULL, &c->cpu, &err);
 	}
 	run->window.started_ns = np_now();
-	memset(c->looks, 0, sizeof(c->looks)); /* they are counted from the start */
+	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
 		np_stop_mark(&w->stop);
 	}
@@ -395,19 +401,37 @@ keep_time(struct control *c, enum np_phase phase)
 	return NP_NEVER;
 }
 
-/* Let a watch look when that is due. Times are counted from the start: they do not drift. */
+/* From one look to the next. Pseudo-random numbers (linear congruence) do for that. */
 static uint64_t
-keep_watch(const struct np_run *run, const struct np_watch *w, uint64_t *looks)
+until_next(const struct np_watch *w, struct looking *l)
 {
-	uint64_t now = np_now();
-	uint64_t due = run->window.started_ns + (*looks + 1) * w->every_ns;
+	if (!w->jitters) {
+		return w->every_ns;
+	}
+	l->seed = l->seed * 1664525U + 1013904223U;
+	return w->every_ns - w->every_ns / 4 + w->every_ns / 2 * (l->seed >> 16) / 65536;
+}
 
-	if (now < due) {
-		return due;
+/* Let a watch look when that is due. Looks that were missed are not made up for. */
+static uint64_t
+keep_watch(const struct np_run *run, const struct np_watch *w, struct looking *l)
+{
+	uint64_t now = np_now(), start = run->window.started_ns;
+
+	if (l->due_ns == 0) {
+		l->seed = (uint32_t)(start / 1000);
+		l->due_ns = start + until_next(w, l);
+	}
+	if (now < l->due_ns) {
+		return l->due_ns;
 	}
 	w->look(w->ctx, run, now);
-	*looks = (now - run->window.started_ns) / w->every_ns;
-	return run->window.started_ns + (*looks + 1) * w->every_ns;
+	l->due_ns += until_next(w, l);
+	if (l->due_ns <= now) {
+		l->due_ns = w->jitters ? now + until_next(w, l)
+				       : start + ((now - start) / w->every_ns + 1) * w->every_ns;
+	}
+	return l->due_ns;
 }
 
 static uint64_t
@@ -418,7 +442,7 @@ keep_watches(struct control *c, enum np_phase phase)
 
 	for (int i = 0; i < NP_WATCHES && phase == NP_LOOPING && !np_stopped(run->stop); i++) {
 		if (c->d->watch[i].every_ns != 0 && (c->warm || c->d->watch[i].warms_up)) {
-			next = sooner(next, keep_watch(run, &c->d->watch[i], &c->looks[i]));
+			next = sooner(next, keep_watch(run, &c->d->watch[i], &c->looking[i]));
 		}
 	}
 	return next;

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -38,14 +39,16 @@ enum np_cause {
 };
 
 /*
- * Somebody who wants to look at a running flow's counters, at regular times counted from the start.
- * Called by the controller, so that it costs the loop nothing.
+ * Somebody who wants to look at a running flow's counters, at times counted from the start. Called
+ * by the controller, so that it costs the loop nothing.
  */
 struct np_watch {
 	uint64_t every_ns; /* 0: nobody does */
 	void (*look)(void *ctx, const struct np_run *run, uint64_t now_ns);
 	void *ctx;
 	bool warms_up; /* it looks during the warm-up, too */
+	bool jitters;  /* a quarter of the time sooner or later: what comes and goes at regular
+			  times itself is not always met at the same point of it */
 };
 
 enum { NP_WATCHES = 2 };
