@@ -18,6 +18,7 @@
 #include "netserver/lines.h"
 #include "netserver/relay.h"
 #include "run/drive.h"
+#include "sys/cgroup.h"
 #include "wire/auth.h"
 
 enum { NS_LISTENERS = 16 };
@@ -35,6 +36,7 @@ struct ns_daemon {
 	const struct ns_prepared *prepared; /* for that; may be NULL */
 	uint32_t urings;                    /* rings that a session has (--uring) */
 	bool evidence;                      /* clients may ask how this host did in a test */
+	struct np_cgroup_trees cgroups;     /* found as the user that started it; may be empty */
 	bool exclusive;                     /* one test at a time */
 	int32_t line_s;                     /* how long the others wait for their turn */
 	/* Overwritten in a session's process, which has no more use for them. */

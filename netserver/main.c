@@ -305,6 +305,15 @@ open_status(struct ns_daemon *d, const struct ns_args *a)
 	}
 }
 
+/* Before privileges go, by which they can be had where ip-netns(8) has hidden them. */
+static void
+find_cgroups(struct ns_daemon *d)
+{
+	if (d->evidence) {
+		np_cgroup_find("", &d->cgroups);
+	}
+}
+
 /*
  * As the user that the daemon now is. What the operator has to mend is told at once; a disk that is
  * full may have room later.
@@ -338,6 +347,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		return rc;
 	}
 	open_status(d, a);
+	find_cgroups(d);
 	if (ns_daemon_descriptors(d, &err) != NP_OK) {
 		return fault("%s", err.msg);
 	}
@@ -385,6 +395,7 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	d->log->sink = np_log_to_syslog;
 	np_log_open_syslog("netserver");
 	rc = open_files(d, a);
+	find_cgroups(d);
 	if (rc != 0 || (rc = go_unprivileged(a)) != 0) {
 		return rc;
 	}

@@ -379,19 +379,27 @@ gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 /* What kinds of service differ in. */
 struct means {
 	bool evidence;
-	struct np_bag *lasting; /* facts of the host, read before it was confined; NULL: none */
+	struct np_bag *lasting;   /* facts of the host, read before it was confined; NULL: none */
+	struct np_cgroup *cgroup; /* files that were opened then; NULL: none */
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
 	const struct np_leave *leave; /* NULL: everything is granted */
 };
 
-static struct np_bag *
-read_lasting(void)
+/* What a confined session can't look up: facts of the host, and files that it may go on to read. */
+static void
+look_up(struct ns_daemon *d, struct means *by)
 {
-	struct np_bag *b = np_bag_new();
+	by->lasting = np_bag_new();
+	np_host_lasting("", by->lasting);
+	by->cgroup = np_cgroup_open("", &d->cgroups);
+}
 
-	np_host_lasting("", b);
-	return b;
+static void
+drop_means(struct means *by)
+{
+	np_bag_free(by->lasting);
+	np_cgroup_close(by->cgroup);
 }
 
 /* Their common end. */
@@ -412,6 +420,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.capture_why_not = why_no_capture(d, c),
 		.collect.capture = c->capture,
 		.collect.lasting = by->lasting,
+		.collect.cgroup = by->cgroup,
 		.eth = c->linked ? &c->eth : NULL,
 		.link_why_not = why_no_link(d, c),
 	};
@@ -457,7 +466,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 static void
 run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 {
-	int keep[] = { c->chan.fd, fd, d->fill_dir };
+	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	struct ns_relay relay = { .fd = fd, .verb = NS_TELL };
 	struct leave l = { .fd = fd, .signals = &d->signals };
 	const struct np_leave leave = {
@@ -488,8 +497,9 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	if (by.evidence) {
 		by.permit = ask_to_permit;
 		by.permit_ctx = &l;
-		by.lasting = read_lasting();
+		look_up(d, &by);
 	}
+	np_cgroup_forget(&d->cgroups);
 	if (confine(d, c, is_here, by.evidence, &err) != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s: session given up: %s", c->text, err.msg);
 		_exit(1);
@@ -502,9 +512,7 @@ void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct ns_permit permit;
-	const struct means by = { .evidence = d->evidence,
-				  .permit = ns_permit,
-				  .permit_ctx = &permit };
+	struct means by = { .evidence = d->evidence, .permit = ns_permit, .permit_ctx = &permit };
 	const struct np_log log = *d->log;
 	struct ns_limited limited;
 	struct np_cpus cpus;
@@ -514,7 +522,9 @@ ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 	ns_permit_init(&permit);
 	d->stats.sessions++;
 	ns_limit_log(&limited, d->log, d->session_lines);
+	by.cgroup = by.evidence ? np_cgroup_open("", &d->cgroups) : NULL;
 	serve(d, c, np_addr_is_here(&c->peer), &by);
+	np_cgroup_close(by.cgroup);
 	*d->log = log;
 	np_cpus_restore(&cpus);
 }
@@ -568,15 +578,18 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 					    .permit = ns_permit,
 					    .permit_ctx = &permit };
 
-			by.lasting = by.evidence ? read_lasting() : NULL;
+			if (by.evidence) {
+				look_up(d, &by);
+			}
+			np_cgroup_forget(&d->cgroups);
 			forget_secrets(d, &c);
 			ns_permit_init(&permit);
 			if (confine(d, &c, is_here, by.evidence, &err) == NP_OK) {
 				serve(d, &c, is_here, &by);
-				np_bag_free(by.lasting);
+				drop_means(&by);
 				return;
 			}
-			np_bag_free(by.lasting);
+			drop_means(&by);
 		}
 	}
 	np_log(d->log, NP_LOG_INFO, "%s: refused: %s", c.text, err.msg);

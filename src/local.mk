@@ -112,6 +112,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/talk_unix.c \
 	%D%/run/team.c %D%/run/team.h \
 	%D%/run/trial.c %D%/run/trial.h \
+	%D%/run/witness.c %D%/run/witness.h \
 	%D%/run/work.c %D%/run/work.h \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \

@@ -75,6 +75,7 @@ unit_tests = \
 	%D%/unit/test_unix \
 	%D%/unit/test_uuid \
 	%D%/unit/test_wire \
+	%D%/unit/test_witness \
 	%D%/unit/test_zerocopy
 
 if HAVE_URING

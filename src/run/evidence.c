@@ -16,8 +16,10 @@
 #include "net/capture.h"
 #include "net/sock.h"
 #include "net/tcpinfo.h"
+#include "run/witness.h"
 #include "run/work.h"
 #include "sys/boot.h"
+#include "sys/cgroup.h"
 #include "sys/host.h"
 #include "sys/moved.h"
 #include "sys/nic.h"
@@ -34,12 +36,13 @@ struct np_evidence {
 	char device[DEVICE];
 	char device_why[128]; /* it is not known; empty: it is, or there is none */
 	struct np_moved *moved;
+	struct np_cgroup *cgroup; /* plan.cgroup, or its own */
+	struct np_witness witness;
 	struct np_run *run;
 	struct np_bag *bag;
 	bool tcp, capturing;
 	bool queues;       /* the samples tell what a socket has queued */
 	uint64_t every_ns; /* doubles whenever there is no more room */
-	uint64_t last_ns;  /* when the last sample was taken, 0: none was */
 	size_t count;
 	double at_s[SAMPLES];
 	int64_t own[OWN][SAMPLES], info[NP_TCP_SAMPLED][SAMPLES];
@@ -185,6 +188,11 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 			w->use.root = root_of(plan);
 			w->use.counts = plan->cycles ? &np_perf_processor : NULL;
 		}
+		ev->witness.root = root_of(plan);
+		ev->witness.every_ns = ev->every_ns;
+		ev->cgroup =
+		    plan->cgroup != NULL ? plan->cgroup : np_cgroup_open(root_of(plan), NULL);
+		np_cgroup_begin(ev->cgroup);
 		ev->moved = np_moved_begin(root_of(plan), ev->device);
 	}
 	return ev;
@@ -274,7 +282,8 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	uint64_t at_ns;
 	size_t i;
 
-	if (ev->last_ns != 0 && now_ns - ev->last_ns < ev->every_ns * 3 / 4) {
+	np_witness_look(&ev->witness, run, now_ns);
+	if (ev->witness.looks % (ev->every_ns / ev->witness.every_ns) != 0) {
 		return; /* the watch still looks as often as it did at first */
 	}
 	if (!look(ev, &s)) {
@@ -288,7 +297,6 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	if (ev->count == SAMPLES) {
 		thin_out(ev);
 	}
-	ev->last_ns = now_ns;
 	i = ev->count++;
 	ev->at_s[i] = (double)(at_ns - run->window.started_ns) / 1e9;
 	ev->own[BYTES][i] = (int64_t)bytes_so_far(run, &s);
@@ -333,7 +341,9 @@ np_evidence_watch(struct np_evidence *ev)
 	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
 		return none;
 	}
-	return (struct np_watch){ .every_ns = ev->every_ns, .look = take_sample, .ctx = ev };
+	return (struct np_watch){
+		.every_ns = ev->every_ns, .look = take_sample, .ctx = ev, .jitters = true
+	};
 }
 
 static void
@@ -394,6 +404,16 @@ put_clock(const struct np_evidence *ev, const struct np_run *run)
 	np_bag_real(ev->bag, (double)run->window.started_ns / 1e9, "clock.begin_s");
 }
 
+/* What this end was asked for, of each thread. */
+static void
+put_pacing(const struct np_load *load, struct np_bag *into)
+{
+	if (load->burst > 0) {
+		np_bag_int(into, (int64_t)(load->interval_ns / 1000), "flow.interval_us");
+		np_bag_int(into, load->burst, "flow.burst");
+	}
+}
+
 static void
 put_flow(const struct np_evidence *ev, const struct np_run *run)
 {
@@ -412,6 +432,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	put_counts(run, ev->bag);
 	np_bag_int(ev->bag, (int64_t)run->worker->send_size, "flow.send_size");
 	np_bag_int(ev->bag, (int64_t)run->worker->recv_size, "flow.receive_size");
+	put_pacing(&run->worker->load, ev->bag);
 	np_bag_int(ev->bag, p->near.sock.sndbuf, "flow.sndbuf_asked");
 	np_bag_int(ev->bag, p->near.sock.rcvbuf, "flow.rcvbuf_asked");
 	if (run->conn->fd >= 0) {
@@ -477,7 +498,7 @@ connected_like(const struct np_run *run)
 
 /* Of several workers the busiest one: it is the first that has no more to give. */
 static void
-put_threads(const struct np_run *run, struct np_bag *into)
+put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *into)
 {
 	const struct np_worker *busiest = run->worker;
 
@@ -488,6 +509,7 @@ put_threads(const struct np_run *run, struct np_bag *into)
 		}
 	}
 	np_thread_put(&busiest->use, into);
+	np_witness_end(&ev->witness, run, busiest, into);
 	if (run->workers > 1) {
 		np_bag_int(into, run->workers, "thread.count");
 	}
@@ -506,7 +528,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_flow(ev, run);
 		put_clock(ev, run);
-		put_threads(run, bag);
+		put_threads(ev, run, bag);
 		np_engine_put(run, bag);
 		if (ev->tcp && run->conn->fd >= 0) {
 			put_tcp(run, bag);
@@ -519,6 +541,10 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
+		np_cgroup_end(ev->cgroup, bag);
+	}
+	if (ev->plan.cgroup == NULL) {
+		np_cgroup_close(ev->cgroup);
 	}
 	np_sequence_put(run, bag); /* nothing, unless both ends agreed on numbers */
 	if ((ev->plan.caps & NP_CAP_HOST) != 0) {

@@ -14,6 +14,7 @@
 #include "run/drive.h"
 
 struct np_capture;
+struct np_cgroup;
 
 struct np_evidence_wants {
 	unsigned caps;     /* NP_CAP_* (wire/ext.h); 0: nothing is collected */
@@ -24,6 +25,8 @@ struct np_evidence_wants {
 	const char *capture_why_not; /* for the bag; NULL: nobody asked for one */
 	const char *root;            /* of proc and sys, for tests; NULL: "" */
 	struct np_addr near;         /* this end's address, where the flow's is a wildcard; len 0 */
+	struct np_cgroup *cgroup;    /* files of this process's control group (sys/cgroup.h); NULL:
+				      * they are opened for each test */
 	const struct np_bag *lasting; /* facts of the host that were read before this process was
 				       * confined (sys/host.h); NULL: none */
 };

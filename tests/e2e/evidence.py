@@ -142,7 +142,7 @@ def sampled(report: lib.Report, port: int, place: str) -> None:
         if run:
             ends = [run["iterations"][0][end] or {} for end in ("near", "far")]
             counts = [len(end.get("tcp.samples.t_s", ())) for end in ends]
-            most = [end.get("flow.seconds", 0) / interval_s + 3 for end in ends]
+            most = [end.get("flow.seconds", 0) / (0.75 * interval_s) + 1 for end in ends]
         report.check(f"samples {' '.join(option) or 'of 100 ms'}: {counts}",
                      len(counts) == 2 and all(b < n <= m for b, n, m in zip(before, counts, most)),
                      f"not above {before} and up to {most}: {got}")

@@ -885,7 +885,7 @@ memory_is_what_was_granted(void **state)
 static int
 open_many(void)
 {
-	for (int i = 0; i < 100 + NP_THREADS_MAX; i++) {
+	for (int i = 0; i < 200 + NP_THREADS_MAX; i++) {
 		if (socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) < 0) {
 			return errno;
 		}

@@ -147,7 +147,7 @@ both_ends_tell_of_a_stream(void **state)
 	/* Every 10 ms for a second, on a machine that may be busy with something else. */
 	assert_true(np_bag_find(out.near_bag, "tcp.samples.rtt_us", &near));
 	assert_true(np_bag_find(out.far_bag, "tcp.samples.bytes", &far));
-	assert_in_range(near.count, 3, 101);
+	assert_in_range(near.count, 3, 135);
 	assert_in_range(far.count, 3, 150);
 	for (size_t i = 1; i < far.count; i++) {
 		assert_true(far.ints[i] >= far.ints[i - 1]);

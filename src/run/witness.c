@@ -1,0 +1,85 @@
+#include "run/witness.h"
+
+/* Messages so small that the socket's buffer always has room for one. */
+enum { SMALL = 4096 };
+
+/*
+ * Times between two looks are half as long again at most, and mostly less (np_watch.jitters): what
+ * is beyond that nobody had asked for.
+ */
+static void
+note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
+{
+	uint64_t from = w->last_ns != 0 ? w->last_ns : started_ns;
+	uint64_t gap = now_ns > from ? now_ns - from : 0;
+	uint64_t expected = w->every_ns + w->every_ns / 2;
+
+	w->longest_ns = gap > w->longest_ns ? gap : w->longest_ns;
+	w->late_ns += gap > expected ? gap - expected : 0;
+	w->last_ns = now_ns;
+}
+
+/* What a worker does that the kernel tells no more of than that it is blocked. */
+static enum np_doing_what
+blocked_in(const struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+
+	if (np_load_resting(&w->load)) {
+		return NP_DOING_PAUSES;
+	}
+	if (p->pattern->connection_test) {
+		return NP_DOING_WAITS;
+	}
+	if (!p->pattern->transactions) {
+		return p->role == NP_LEAD ? NP_DOING_SENDS : NP_DOING_RECEIVES;
+	}
+	return w->send_size * w->depth <= SMALL ? NP_DOING_RECEIVES : NP_DOING_WAITS;
+}
+
+void
+np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns)
+{
+	note_gap(w, run->window.started_ns, now_ns);
+	w->looks++;
+	for (uint32_t i = 0; i < run->workers && i < NP_WITNESS_THREADS; i++) {
+		const struct np_worker *worker = &run->worker[i];
+
+		if (!w->thread[i].is_open) {
+			np_doing_open(&w->thread[i], w->root, worker->use.thread);
+		}
+		np_doing_look(&w->thread[i], blocked_in(worker));
+	}
+}
+
+static void
+put_gaps(const struct np_witness *w, struct np_bag *into)
+{
+	np_bag_real(into, (double)w->every_ns / 1e9, "sampler.every_s");
+	np_bag_int(into, (int64_t)w->looks, "sampler.samples");
+	np_bag_real(into, (double)w->longest_ns / 1e9, "sampler.gap_max_s");
+	np_bag_real(into, (double)w->late_ns / 1e9, "sampler.late_s");
+}
+
+void
+np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_worker *worker,
+	       struct np_bag *into)
+{
+	long at = worker - run->worker;
+
+	if (w->every_ns == 0) {
+		return;
+	}
+	if (run->window.started_ns != 0) {
+		note_gap(w, run->window.started_ns, run->window.ended_ns);
+		put_gaps(w, into);
+	}
+	if (at < NP_WITNESS_THREADS) {
+		np_doing_put(&w->thread[at], into);
+	} else if (w->looks > 0) {
+		np_bag_unread(into, "only the first 8 threads are looked at", "thread.looks");
+	}
+	for (int i = 0; i < NP_WITNESS_THREADS; i++) {
+		np_doing_close(&w->thread[i]);
+	}
+}
