@@ -1,5 +1,7 @@
 #include "run/witness.h"
 
+#include "sys/thread.h"
+
 /* Messages so small that the socket's buffer always has room for one. */
 enum { SMALL = 4096 };
 
@@ -10,12 +12,20 @@ enum { SMALL = 4096 };
 static void
 note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 {
+	int64_t delay_ns = np_thread_run_delay(w->root);
+	int64_t waited = w->delay_ns > 0 && delay_ns > w->delay_ns ? delay_ns - w->delay_ns : 0;
 	uint64_t from = w->last_ns != 0 ? w->last_ns : started_ns;
 	uint64_t gap = now_ns > from ? now_ns - from : 0;
 	uint64_t expected = w->every_ns + w->every_ns / 2;
 
 	w->longest_ns = gap > w->longest_ns ? gap : w->longest_ns;
-	w->late_ns += gap > expected ? gap - expected : 0;
+	if (gap > expected) {
+		uint64_t late = gap - expected;
+
+		w->late_ns += late;
+		w->waited_ns += (uint64_t)waited < late ? (uint64_t)waited : late;
+	}
+	w->delay_ns = delay_ns;
 	w->last_ns = now_ns;
 }
 
@@ -59,6 +69,7 @@ put_gaps(const struct np_witness *w, struct np_bag *into)
 	np_bag_int(into, (int64_t)w->looks, "sampler.samples");
 	np_bag_real(into, (double)w->longest_ns / 1e9, "sampler.gap_max_s");
 	np_bag_real(into, (double)w->late_ns / 1e9, "sampler.late_s");
+	np_bag_real(into, (double)w->waited_ns / 1e9, "sampler.waited_s");
 }
 
 void

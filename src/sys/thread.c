@@ -13,9 +13,9 @@
 
 #include "base/clock.h"
 
-/* The second of the file's three numbers; -1 where the kernel keeps none, or hides it. */
-static int64_t
-run_delay(const char *root)
+/* The second of the file's three numbers. */
+int64_t
+np_thread_run_delay(const char *root)
 {
 	char path[256], text[96];
 	int64_t delay = -1;
@@ -55,7 +55,7 @@ look(struct np_thread_use *u)
 	u->system_us = micros(&r.ru_stime);
 	u->voluntary = r.ru_nvcsw;
 	u->involuntary = r.ru_nivcsw;
-	u->run_delay_ns = run_delay(u->root);
+	u->run_delay_ns = np_thread_run_delay(u->root);
 }
 
 void

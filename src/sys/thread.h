@@ -38,4 +38,10 @@ void np_thread_close(struct np_thread_use *u);
 /* As thread.* */
 void np_thread_put(const struct np_thread_use *u, struct np_bag *into);
 
+/*
+ * How long this thread has been ready to run without a processor so far, in ns, below `root` ("" in
+ * earnest); -1 where the kernel keeps no account of it, or hides it.
+ */
+int64_t np_thread_run_delay(const char *root);
+
 #endif

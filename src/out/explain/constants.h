@@ -38,9 +38,9 @@
 #define NP_LOST_TO_RATE 0.05 /* share of datagrams from which on a steady rest is a rate */
 #define NP_USUAL_RCVBUF 131072 /* bytes of SO_RCVBUF that are no small buffer */
 #define NP_SOFTIRQ_NEXT 0.3    /* share of a processor in softirq that may limit next */
-#define NP_UNSCALED 60000 /* bytes of a window that only scaling would make wider */
-#define NP_LOSS_BBR 0.1 /* share of segments up to which BBR does not mind loss */
-#define NP_LEFT 0.7     /* share of samples with anything to be read: the reader is late */
+#define NP_UNSCALED 60000      /* bytes of a window that only scaling would make wider */
+#define NP_LOSS_BBR 0.1        /* share of segments up to which BBR does not mind loss */
+#define NP_LEFT 0.7            /* share of samples with anything to be read: the reader is late */
 #define NP_STEADY 0.1          /* relative spread of a rate between samples that is steady */
 #define NP_STILL 0.15          /* share of the time in which nothing moved */
 #define NP_STILL_S 0.3         /* s, the least of the longest of those times */

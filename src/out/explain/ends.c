@@ -314,7 +314,8 @@ np_sender_cpu_score(FACTS)
 	/* What it sends lies unread, as the reader waits for a processor longer than it does. */
 	return is_left_unread(f) && np_thread_starved(&f->reader) &&
 		       f->reader.wait > np_known(f->sender.wait)
-		   ? 0.9 * s : s;
+		   ? 0.9 * s
+		   : s;
 }
 
 double

@@ -293,7 +293,11 @@ look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *
 	t->quota = number(b, "cgroup.cpu.quota");
 	t->throttled =
 	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
-	t->stalled = seconds > 0 ? clamp(number(b, "sampler.late_s") / seconds) : (double)NAN;
+	t->stalled =
+	    seconds > 0
+		? clamp((number(b, "sampler.late_s") - or_else(number(b, "sampler.waited_s"), 0)) /
+			seconds)
+		: (double)NAN;
 	t->longest_s = number(b, "sampler.gap_max_s");
 }
 
@@ -302,7 +306,8 @@ static void
 look_at_sleep(const struct np_bag *b, struct np_thread_facts *t)
 {
 	double blocked = or_else(number(b, "thread.seen_sending"), 0) +
-			 or_else(number(b, "thread.seen_receiving"), 0);
+			 or_else(number(b, "thread.seen_receiving"), 0) +
+			 or_else(number(b, "thread.seen_waiting"), 0);
 	double pausing = or_else(number(b, "thread.seen_pausing"), 0);
 	double idle = clamp(t->idle);
 

@@ -41,7 +41,7 @@ struct np_facts_of_test {
 	double rtt_us, min_rtt_us; /* medians of the samples, where there are any */
 	double queue_us;           /* what the way there and back takes beyond the least */
 	double cwnd;               /* segments */
-	double paces_bps;         /* what the kernel paces at: the median */
+	double paces_bps;          /* what the kernel paces at: the median */
 	double cwnd_full;   /* share of samples: all that the congestion window lets go has gone */
 	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
 	double outq_full;   /* share of samples: the send buffer is full of what is under way */
@@ -54,8 +54,8 @@ struct np_facts_of_test {
 	bool scaling_off;   /* by the sysctl of either end */
 	double there_us, back_us; /* what each direction takes; see delay.h */
 	double delay_error_us;
-	double still;             /* share of time: data under way, and nothing arrived */
-	double still_s;           /* the longest of these times */
+	double still;   /* share of time: data under way, and nothing arrived */
+	double still_s; /* the longest of these times */
 
 	/* Of the receiver. */
 	double inq;            /* bytes read late: the median of its queue */

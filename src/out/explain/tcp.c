@@ -214,9 +214,10 @@ clamped(FACTS)
 		return "a route of the receiver's does not let it be wider (ip route: window)";
 	}
 	if (f->scale == 0 && f->widest <= 65535 && f->widest >= NP_UNSCALED) {
-		return f->scaling_off ? "an end has window scaling switched off "
-					"(net.ipv4.tcp_window_scaling)"
-				      : "it is not scaled: an end, a route or a box on the way has it so";
+		return f->scaling_off
+			   ? "an end has window scaling switched off "
+			     "(net.ipv4.tcp_window_scaling)"
+			   : "it is not scaled: an end, a route or a box on the way has it so";
 	}
 	return f->widest < NP_WINDOW_SHUT * f->receive_buffer
 		   ? "something keeps it narrow that is not the buffer, as a route or an old "
@@ -237,7 +238,7 @@ window_of_quick_reader(FACTS, double score, struct np_verdict *v)
 		    "limited by the receiver's window for %s of the time: it is %s of a buffer "
 		    "of %s, as %s",
 		    share.text, np_size_words(f->window).text,
-			  np_size_words(f->receive_buffer).text, why);
+		    np_size_words(f->receive_buffer).text, why);
 	} else {
 		np_decide(
 		    v, NP_LIMIT_RECEIVE_BUFFER, score, f->rwnd,

@@ -77,11 +77,11 @@ turns_queue(FACTS, double rtt_us, double least_us, const char *which, struct np_
 	bool holds = queue >= NP_QUEUE_US && rtt_us >= NP_QUEUE_TIMES * least_us &&
 		     queue >= 0.1 * each && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
 
-	np_decide(v, NP_LIMIT_PATH, holds ? 0.75 : 0, queue / each,
-		  "limited by the rate of the path: the %s queue on the way, %s of a round trip of %s, "
-		  "and a transaction takes %s",
-		  which, np_time_words(queue).text, np_time_words(rtt_us).text,
-		  np_time_words(each).text);
+	np_decide(
+	    v, NP_LIMIT_PATH, holds ? 0.75 : 0, queue / each,
+	    "limited by the rate of the path: the %s queue on the way, %s of a round trip of %s, "
+	    "and a transaction takes %s",
+	    which, np_time_words(queue).text, np_time_words(rtt_us).text, np_time_words(each).text);
 	v->allows = np_measured(f);
 }
 
@@ -106,12 +106,12 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 	double share = lost * timer_s / flows / f->seconds;
 
 	share = share > 1 ? 1 : share;
-	np_decide(
-	    v, NP_LIMIT_LOSS, share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0, share,
-	    "limited by loss: %s times a %s was lost and a timer had to end, some %s of the time in "
-	    "all",
-	    np_count_words(lost).text, f->in->lossy ? "request or response" : "segment",
-	    np_share_words(share).text);
+	np_decide(v, NP_LIMIT_LOSS, share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0, share,
+		  "limited by loss: %s times a %s was lost and a timer had to end, some %s of the "
+		  "time in "
+		  "all",
+		  np_count_words(lost).text, f->in->lossy ? "request or response" : "segment",
+		  np_share_words(share).text);
 	v->allows = np_measured(f);
 }
 
