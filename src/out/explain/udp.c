@@ -13,12 +13,15 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 {
 	/* On a quiet machine a reader is hardly ever too late for even the smallest buffer. */
 	bool holds = f->lost_share >= 0.002 && f->buffer_drops >= 0.5 * f->lost;
+	/* A reader that does not run fills any buffer. */
+	double score =
+	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
 	/* A buffer that others would do with is full, as nobody empties it. */
 	bool by_reader = f->receive_buffer >= NP_USUAL_RCVBUF &&
 			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
 
 	np_decide(
-	    v, by_reader ? NP_LIMIT_RECEIVER_CPU : NP_LIMIT_UDP_BUFFER, holds ? 0.98 : 0,
+	    v, by_reader ? NP_LIMIT_RECEIVER_CPU : NP_LIMIT_UDP_BUFFER, holds ? score : 0,
 	    f->lost_share,
 	    "limited by the receive buffer: full at %s, it dropped %.0f datagrams, %s of what "
 	    "was sent; %s",
