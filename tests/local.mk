@@ -121,6 +121,7 @@ EXTRA_DIST += \
 	%D%/e2e/sessions.py \
 	%D%/e2e/silent.py \
 	%D%/e2e/spin.py \
+	%D%/e2e/standstill.py \
 	%D%/e2e/strangers.py \
 	%D%/e2e/syslog.py \
 	%D%/e2e/torture.py \
