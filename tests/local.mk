@@ -68,6 +68,7 @@ unit_tests = \
 	%D%/unit/test_taken \
 	%D%/unit/test_talk \
 	%D%/unit/test_tally \
+	%D%/unit/test_tc \
 	%D%/unit/test_team \
 	%D%/unit/test_transport \
 	%D%/unit/test_trial \

@@ -18,6 +18,7 @@
 #include "sys/file.h"
 #include "sys/irq.h"
 #include "sys/rtnl.h"
+#include "sys/tc.h"
 
 enum {
 	NAME = 80,     /* of a counter, with the source's */
@@ -62,6 +63,8 @@ struct reading {
 	int cpu_why;
 	bool has_backlog;
 	uint32_t backlog; /* bytes in the qdisc: no counter */
+	int tc_why;       /* as why, of traffic control */
+	struct np_tc tc;
 };
 
 struct np_moved {
@@ -375,6 +378,7 @@ read_nic(const struct np_moved *m, struct reading *r)
 		r->has_backlog = true;
 		r->backlog = q.backlog;
 	}
+	r->tc_why = -np_tc_read(m->rtnl, link.index, &r->tc);
 }
 
 static void
@@ -572,6 +576,18 @@ put_cpus(const struct reading *from, const struct reading *to, struct np_bag *in
 	free(shares);
 }
 
+static void
+put_tc(const struct reading *from, const struct reading *to, struct np_bag *into)
+{
+	int why = from->tc_why != 0 ? from->tc_why : to->tc_why;
+
+	if (why != 0) {
+		np_bag_unread(into, strerror(why), "moved.tc");
+	} else {
+		np_tc_put(&from->tc, &to->tc, into);
+	}
+}
+
 void
 np_moved_end(struct np_moved *m, struct np_bag *into)
 {
@@ -586,6 +602,7 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 	for (int s = 0; s < SOURCES; s++) {
 		put_list(&m->from.list[s], &to.list[s], (enum source)s, into);
 	}
+	put_tc(&m->from, &to, into);
 	if (to.has_backlog) {
 		np_bag_int(into, to.backlog, "moved.qdisc.backlog_end");
 	}

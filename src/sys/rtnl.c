@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "sys/file.h"
+#include "sys/rtnl_parts.h"
 
 enum {
 	ANSWER = 32 << 10, /* of one datagram; the kernel's largest is 32 KiB */
@@ -59,9 +60,8 @@ ask(int fd, const struct question *q)
 	return send(fd, q, q->head.nlmsg_len, 0) == (ssize_t)q->head.nlmsg_len ? 0 : -errno;
 }
 
-/* Attributes by their number, those below `count`; NULL for what there is not. */
-static void
-sort_attributes(const void *at, size_t len, const struct rtattr **to, unsigned count)
+void
+np_rtnl_sort(const void *at, size_t len, const struct rtattr **to, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		to[i] = NULL;
@@ -75,8 +75,14 @@ sort_attributes(const void *at, size_t len, const struct rtattr **to, unsigned c
 	}
 }
 
-static bool
-take(const struct rtattr *a, void *out, size_t size)
+void
+np_rtnl_sort_nested(const struct rtattr *in, const struct rtattr **to, unsigned count)
+{
+	np_rtnl_sort(in != NULL ? RTA_DATA(in) : NULL, in != NULL ? RTA_PAYLOAD(in) : 0, to, count);
+}
+
+bool
+np_rtnl_take(const struct rtattr *a, void *out, size_t size)
 {
 	if (a == NULL) {
 		return false;
@@ -86,8 +92,8 @@ take(const struct rtattr *a, void *out, size_t size)
 	return true;
 }
 
-static void
-take_text(const struct rtattr *a, char *out, size_t size)
+void
+np_rtnl_take_text(const struct rtattr *a, char *out, size_t size)
 {
 	out[0] = '\0';
 	if (a != NULL) {
@@ -100,7 +106,7 @@ take_text(const struct rtattr *a, char *out, size_t size)
  * returns whether it was of use. Returns 0, or a negative errno; -ENOENT when nothing was of use.
  */
 static int
-answer(int fd, uint16_t type, int (*hear)(void *ctx, const struct nlmsghdr *m), void *ctx)
+answer(int fd, uint16_t type, np_rtnl_hear *hear, void *ctx)
 {
 	static const int lost = -EIO;
 	_Alignas(struct nlmsghdr) char bytes[ANSWER];
@@ -151,19 +157,19 @@ hear_link(void *ctx, const struct nlmsghdr *m)
 	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body))) {
 		return 0;
 	}
-	sort_attributes(IFLA_RTA(body), IFLA_PAYLOAD(m), at, 64);
+	np_rtnl_sort(IFLA_RTA(body), IFLA_PAYLOAD(m), at, 64);
 	out->index = body->ifi_index;
 	out->flags = body->ifi_flags;
-	take(at[IFLA_MTU], &out->mtu, sizeof(out->mtu));
-	take(at[IFLA_GSO_MAX_SIZE], &out->gso_max_size, sizeof(out->gso_max_size));
-	take(at[IFLA_GSO_MAX_SEGS], &out->gso_max_segs, sizeof(out->gso_max_segs));
-	take(at[IFLA_NUM_RX_QUEUES], &out->rx_queues, sizeof(out->rx_queues));
-	take(at[IFLA_NUM_TX_QUEUES], &out->tx_queues, sizeof(out->tx_queues));
-	take(at[IFLA_CARRIER], &carrier, sizeof(carrier));
+	np_rtnl_take(at[IFLA_MTU], &out->mtu, sizeof(out->mtu));
+	np_rtnl_take(at[IFLA_GSO_MAX_SIZE], &out->gso_max_size, sizeof(out->gso_max_size));
+	np_rtnl_take(at[IFLA_GSO_MAX_SEGS], &out->gso_max_segs, sizeof(out->gso_max_segs));
+	np_rtnl_take(at[IFLA_NUM_RX_QUEUES], &out->rx_queues, sizeof(out->rx_queues));
+	np_rtnl_take(at[IFLA_NUM_TX_QUEUES], &out->tx_queues, sizeof(out->tx_queues));
+	np_rtnl_take(at[IFLA_CARRIER], &carrier, sizeof(carrier));
 	out->carrier = carrier != 0;
-	take_text(at[IFLA_QDISC], out->qdisc, sizeof(out->qdisc));
-	out->has_stats = take(at[IFLA_STATS64], &out->stats, sizeof(out->stats));
-	if (take(at[IFLA_ADDRESS], out->address, sizeof(out->address))) {
+	np_rtnl_take_text(at[IFLA_QDISC], out->qdisc, sizeof(out->qdisc));
+	out->has_stats = np_rtnl_take(at[IFLA_STATS64], &out->stats, sizeof(out->stats));
+	if (np_rtnl_take(at[IFLA_ADDRESS], out->address, sizeof(out->address))) {
 		out->address_size = (unsigned)RTA_PAYLOAD(at[IFLA_ADDRESS]);
 	}
 	return 1;
@@ -225,19 +231,16 @@ bits(uint64_t bytes)
 }
 
 /* The rate of tbf: 32 bits of it in the parameters, which a field of its own overrides. */
-static uint64_t
-tbf_rate(const struct rtattr *options)
+uint64_t
+np_rtnl_tbf_rate(const struct rtattr *options)
 {
 	const struct rtattr *at[8];
 	struct tc_tbf_qopt parms = { .limit = 0 };
 	uint64_t rate = 0;
 
-	if (options == NULL) {
-		return 0;
-	}
-	sort_attributes(RTA_DATA(options), RTA_PAYLOAD(options), at, 8);
-	take(at[TCA_TBF_PARMS], &parms, sizeof(parms));
-	return bits(take(at[TCA_TBF_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
+	np_rtnl_sort_nested(options, at, 8);
+	np_rtnl_take(at[TCA_TBF_PARMS], &parms, sizeof(parms));
+	return bits(np_rtnl_take(at[TCA_TBF_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
 }
 
 static uint32_t
@@ -246,11 +249,8 @@ htb_default(const struct rtattr *options)
 	const struct rtattr *at[8];
 	struct tc_htb_glob init = { .version = 0 };
 
-	if (options == NULL) {
-		return 0;
-	}
-	sort_attributes(RTA_DATA(options), RTA_PAYLOAD(options), at, 8);
-	take(at[TCA_HTB_INIT], &init, sizeof(init));
+	np_rtnl_sort_nested(options, at, 8);
+	np_rtnl_take(at[TCA_HTB_INIT], &init, sizeof(init));
 	return init.defcls;
 }
 
@@ -266,13 +266,10 @@ hear_qdisc(void *ctx, const struct nlmsghdr *m)
 	    body->tcm_parent != TC_H_ROOT) {
 		return 0;
 	}
-	sort_attributes(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_STATS2 + 1);
-	take_text(at[TCA_KIND], h->out->kind, sizeof(h->out->kind));
-	if (at[TCA_STATS2] != NULL) {
-		sort_attributes(RTA_DATA(at[TCA_STATS2]), RTA_PAYLOAD(at[TCA_STATS2]), stats,
-				TCA_STATS_QUEUE + 1);
-		h->out->has_stats = take(stats[TCA_STATS_QUEUE], &queue, sizeof(queue));
-	}
+	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_STATS2 + 1);
+	np_rtnl_take_text(at[TCA_KIND], h->out->kind, sizeof(h->out->kind));
+	np_rtnl_sort_nested(at[TCA_STATS2], stats, TCA_STATS_QUEUE + 1);
+	h->out->has_stats = np_rtnl_take(stats[TCA_STATS_QUEUE], &queue, sizeof(queue));
 	if (h->out->has_stats) {
 		h->out->drops = queue.drops;
 		h->out->overlimits = queue.overlimits;
@@ -281,69 +278,84 @@ hear_qdisc(void *ctx, const struct nlmsghdr *m)
 	}
 	h->handle = body->tcm_handle;
 	if (strcmp(h->out->kind, "tbf") == 0) {
-		h->out->rate_bps = tbf_rate(at[TCA_OPTIONS]);
+		h->out->rate_bps = np_rtnl_tbf_rate(at[TCA_OPTIONS]);
 	} else if (strcmp(h->out->kind, "htb") == 0) {
 		h->htb_default = htb_default(at[TCA_OPTIONS]);
 	}
 	return 1;
 }
 
+uint64_t
+np_rtnl_htb_ceiling(const struct rtattr *options)
+{
+	const struct rtattr *at[16];
+	struct tc_htb_opt parms = { .quantum = 0 };
+	uint64_t ceiling = 0;
+
+	np_rtnl_sort_nested(options, at, 16);
+	np_rtnl_take(at[TCA_HTB_PARMS], &parms, sizeof(parms));
+	return bits(np_rtnl_take(at[TCA_HTB_CEIL64], &ceiling, sizeof(ceiling)) ? ceiling
+										: parms.ceil.rate);
+}
+
 /* What htb's default class may have at most; without one, the largest class below the root. */
 static int
 hear_class(void *ctx, const struct nlmsghdr *m)
 {
-	const struct rtattr *at[TCA_STATS2 + 1], *options[16];
+	const struct rtattr *at[TCA_OPTIONS + 1];
 	const struct tcmsg *body = NLMSG_DATA(m);
 	struct qdisc_heard *h = ctx;
-	struct tc_htb_opt parms = { .quantum = 0 };
-	uint64_t ceiling = 0;
+	uint64_t ceiling;
 	bool is_default;
 
 	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body)) ||
 	    TC_H_MAJ(body->tcm_handle) != TC_H_MAJ(h->handle)) {
 		return 0;
 	}
-	sort_attributes(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_STATS2 + 1);
+	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, TCA_OPTIONS + 1);
 	if (at[TCA_OPTIONS] == NULL) {
 		return 0;
 	}
-	sort_attributes(RTA_DATA(at[TCA_OPTIONS]), RTA_PAYLOAD(at[TCA_OPTIONS]), options, 16);
-	take(options[TCA_HTB_PARMS], &parms, sizeof(parms));
-	if (!take(options[TCA_HTB_CEIL64], &ceiling, sizeof(ceiling))) {
-		ceiling = parms.ceil.rate;
-	}
+	ceiling = np_rtnl_htb_ceiling(at[TCA_OPTIONS]);
 	is_default = h->htb_default != 0 && TC_H_MIN(body->tcm_handle) == h->htb_default;
 	if (is_default) {
 		h->htb_default = UINT32_MAX; /* found: no other one counts */
-		h->out->rate_bps = bits(ceiling);
+		h->out->rate_bps = ceiling;
 	} else if (h->htb_default == 0 && body->tcm_parent == TC_H_ROOT &&
-		   bits(ceiling) > h->out->rate_bps) {
-		h->out->rate_bps = bits(ceiling);
+		   ceiling > h->out->rate_bps) {
+		h->out->rate_bps = ceiling;
 	}
 	return 1;
+}
+
+int
+np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx)
+{
+	struct question q;
+	int rc;
+
+	begin(&q, type, NLM_F_DUMP, sizeof(q.body.tc));
+	q.body.tc.tcm_ifindex = index;
+	q.body.tc.tcm_parent = parent;
+	rc = ask(fd, &q);
+	/* The kernel's numbers: what is got comes as what would be new. */
+	return rc != 0 ? rc : answer(fd, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
 }
 
 int
 np_rtnl_qdisc(int fd, int index, bool rate, struct np_qdisc *out)
 {
 	struct qdisc_heard heard = { .out = out, .index = index };
-	struct question q;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	/* Asked for one alone, kernels since 6.8 answer only whoever listens to all changes. */
-	begin(&q, RTM_GETQDISC, NLM_F_DUMP, sizeof(q.body.tc));
-	q.body.tc.tcm_ifindex = index;
-	rc = ask(fd, &q);
-	rc = rc != 0 ? rc : answer(fd, RTM_NEWQDISC, hear_qdisc, &heard);
+	rc = np_rtnl_dump_tc(fd, RTM_GETQDISC, index, 0, hear_qdisc, &heard);
 	if (rc != 0) {
 		return rc;
 	}
 	if (rate && strcmp(out->kind, "htb") == 0) {
-		begin(&q, RTM_GETTCLASS, NLM_F_DUMP, sizeof(q.body.tc));
-		q.body.tc.tcm_ifindex = index;
-		rc = ask(fd, &q);
-		rc = rc != 0 ? rc : answer(fd, RTM_NEWTCLASS, hear_class, &heard);
+		rc = np_rtnl_dump_tc(fd, RTM_GETTCLASS, index, 0, hear_class, &heard);
 		return rc == -ENOENT ? 0 : rc;
 	}
 	return 0;

@@ -344,7 +344,9 @@ look_at_a_shaper(void)
 	fflush(stdout);
 	return np_bag_number(b, "moved.qdisc.overlimits") > 0 &&
 		       np_bag_number(b, "moved.qdisc.drops") > 0 &&
-		       np_bag_number(b, "moved.qdisc.backlog_end") > 0
+		       np_bag_number(b, "moved.qdisc.backlog_end") > 0 &&
+		       np_bag_number(b, "tc.out.drops") == np_bag_number(b, "moved.qdisc.drops") &&
+		       np_bag_number(b, "tc.out.rate_bps") == 8000
 		   ? 0
 		   : 1;
 }

@@ -1,0 +1,40 @@
+/*
+ * What questions by rtnetlink(7) have in common, for sys/rtnl.c and sys/tc.c.
+ */
+#ifndef NP_SYS_RTNL_PARTS_H
+#define NP_SYS_RTNL_PARTS_H
+
+#include <linux/rtnetlink.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Attributes by their number, those below `count`; NULL for what there is not. */
+void np_rtnl_sort(const void *at, size_t len, const struct rtattr **to, unsigned count);
+
+/* The same of what is nested in one; all NULL where that is. */
+void np_rtnl_sort_nested(const struct rtattr *in, const struct rtattr **to, unsigned count);
+
+/* Copy what fits, the rest is 0. False without an attribute, and nothing is copied. */
+bool np_rtnl_take(const struct rtattr *a, void *out, size_t size);
+
+/* A text, empty without an attribute. */
+void np_rtnl_take_text(const struct rtattr *a, char *out, size_t size);
+
+/* Gets each message of an answer; returns whether it was of use. */
+typedef int np_rtnl_hear(void *ctx, const struct nlmsghdr *m);
+
+/*
+ * All of RTM_GETQDISC, RTM_GETTCLASS or RTM_GETTFILTER of an interface, the latter below `parent`;
+ * other interfaces' may be among them. 0, or a negative errno; -ENOENT when nothing was of use.
+ */
+int
+np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx);
+
+/* Bits a second that tbf's options are about; 0: none. */
+uint64_t np_rtnl_tbf_rate(const struct rtattr *options);
+
+/* The most that an htb class may have, bits a second. */
+uint64_t np_rtnl_htb_ceiling(const struct rtattr *options);
+
+#endif

@@ -1,0 +1,533 @@
+#include "sys/tc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <linux/gen_stats.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tc_act/tc_mirred.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sys/rtnl_parts.h"
+
+/* Numbers of attributes that an older <linux/pkt_cls.h> does not have. */
+enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
+
+/* --- rates ---------------------------------------------------------------------------------------
+ */
+
+static uint64_t
+netem_rate(const struct rtattr *options)
+{
+	const size_t head = RTA_ALIGN(sizeof(struct tc_netem_qopt));
+	const struct rtattr *at[TCA_NETEM_RATE64 + 1];
+	struct tc_netem_rate parms = { .rate = 0 };
+	uint64_t rate = 0;
+
+	if (options == NULL || RTA_PAYLOAD(options) < head) {
+		return 0;
+	}
+	np_rtnl_sort((const char *)RTA_DATA(options) + head, RTA_PAYLOAD(options) - head, at,
+		     TCA_NETEM_RATE64 + 1);
+	np_rtnl_take(at[TCA_NETEM_RATE], &parms, sizeof(parms));
+	return 8 * (np_rtnl_take(at[TCA_NETEM_RATE64], &rate, sizeof(rate)) ? rate : parms.rate);
+}
+
+static uint64_t
+cake_rate(const struct rtattr *options)
+{
+	const struct rtattr *at[TCA_CAKE_BASE_RATE64 + 1];
+	uint64_t rate = 0;
+
+	np_rtnl_sort_nested(options, at, TCA_CAKE_BASE_RATE64 + 1);
+	np_rtnl_take(at[TCA_CAKE_BASE_RATE64], &rate, sizeof(rate));
+	return 8 * rate;
+}
+
+/* Of each flow. */
+static uint64_t
+fq_rate(const struct rtattr *options)
+{
+	const struct rtattr *at[TCA_FQ_FLOW_MAX_RATE + 1];
+	uint32_t rate = UINT32_MAX;
+
+	np_rtnl_sort_nested(options, at, TCA_FQ_FLOW_MAX_RATE + 1);
+	np_rtnl_take(at[TCA_FQ_FLOW_MAX_RATE], &rate, sizeof(rate));
+	return rate == UINT32_MAX ? 0 : 8 * (uint64_t)rate;
+}
+
+static uint64_t
+police_rate(const struct rtattr *options)
+{
+	const struct rtattr *at[POLICE_RATE64 + 1];
+	struct tc_police parms = { .index = 0 };
+	uint64_t rate = 0;
+
+	np_rtnl_sort_nested(options, at, POLICE_RATE64 + 1);
+	np_rtnl_take(at[TCA_POLICE_TBF], &parms, sizeof(parms));
+	return 8 * (np_rtnl_take(at[POLICE_RATE64], &rate, sizeof(rate)) ? rate : parms.rate.rate);
+}
+
+static const struct {
+	const char *kind;
+	uint64_t (*rate)(const struct rtattr *options); /* bits a second; 0: no limit */
+} shapers[] = {
+	{ "tbf", np_rtnl_tbf_rate }, { "netem", netem_rate },   { "cake", cake_rate },
+	{ "fq", fq_rate },           { "police", police_rate },
+};
+
+static uint64_t
+rate_of(const char *kind, const struct rtattr *options)
+{
+	for (size_t i = 0; i < sizeof(shapers) / sizeof(shapers[0]); i++) {
+		if (strcmp(kind, shapers[i].kind) == 0) {
+			return shapers[i].rate(options);
+		}
+	}
+	return 0;
+}
+
+/* --- messages ------------------------------------------------------------------------------------
+ */
+
+static void
+take_counts(const struct rtattr *stats2, struct np_tc_item *item)
+{
+	const struct rtattr *at[TCA_STATS_MAX + 1];
+	struct gnet_stats_basic basic = { .packets = 0 };
+	struct gnet_stats_queue queue = { .drops = 0 };
+
+	np_rtnl_sort_nested(stats2, at, TCA_STATS_MAX + 1);
+	np_rtnl_take(at[TCA_STATS_BASIC], &basic, sizeof(basic));
+	np_rtnl_take(at[TCA_STATS_QUEUE], &queue, sizeof(queue));
+	item->bytes = basic.bytes;
+	item->packets = basic.packets;
+	item->drops = queue.drops;
+	item->overlimits = queue.overlimits;
+	item->requeues = queue.requeues;
+}
+
+/* A place for one more; NULL: there is no room. */
+static struct np_tc_item *
+another(struct np_tc *tc)
+{
+	struct np_tc_item *item = &tc->at[tc->count];
+
+	if (tc->count == NP_TC_ITEMS) {
+		tc->left_out++;
+		return NULL;
+	}
+	memset(item, 0, sizeof(*item));
+	item->in = tc->in;
+	return item;
+}
+
+/* What has a name already is shared, and counts once. Kinds may have any letters. */
+static void
+keep(struct np_tc *tc, struct np_tc_item *item)
+{
+	for (char *at = item->name; *at != '\0'; at++) {
+		*at = isalnum((unsigned char)*at) || *at == '-' ? *at : '_';
+	}
+	for (size_t i = 0; i < tc->count; i++) {
+		if (strcmp(tc->at[i].name, item->name) == 0) {
+			return;
+		}
+	}
+	tc->count++;
+}
+
+/* By its handle; what has none, as the queues of mq, by that of its parent. */
+static void
+name_queue(const struct np_tc *tc, struct np_tc_item *item)
+{
+	uint32_t handle = item->handle != 0 ? item->handle : item->parent;
+	char name[NP_TC_NAME];
+
+	snprintf(name, sizeof(name), "%s%s_%x_%x", tc->also, item->kind, TC_H_MAJ(handle) >> 16,
+		 TC_H_MIN(handle));
+	memcpy(item->name, name, sizeof(name));
+}
+
+static int
+hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body, bool is_class)
+{
+	const struct rtattr *at[ATTRIBUTES];
+	struct np_tc_item *item;
+
+	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, ATTRIBUTES);
+	if (at[TCA_KIND] == NULL || (item = another(tc)) == NULL) {
+		return 0;
+	}
+	np_rtnl_take_text(at[TCA_KIND], item->kind, sizeof(item->kind));
+	if (is_class && strcmp(item->kind, "htb") != 0) {
+		return 0; /* those of others are queues that are heard of anyhow */
+	}
+	item->is_class = is_class;
+	item->handle = body->tcm_handle;
+	item->parent = body->tcm_parent;
+	if (!is_class && body->tcm_parent == TC_H_INGRESS) {
+		item->in = true;
+		item->counted = strcmp(item->kind, "ingress") == 0; /* clsact: both ways */
+	} else {
+		item->counted = !is_class && body->tcm_parent == TC_H_ROOT;
+	}
+	item->rate_bps =
+	    is_class ? np_rtnl_htb_ceiling(at[TCA_OPTIONS]) : rate_of(item->kind, at[TCA_OPTIONS]);
+	take_counts(at[TCA_STATS2], item);
+	name_queue(tc, item);
+	keep(tc, item);
+	return 1;
+}
+
+/* By which attribute a classifier has its actions; 0: not known. */
+static unsigned
+actions_of(const char *kind)
+{
+	static const struct {
+		const char *kind;
+		unsigned attribute;
+	} known[] = {
+		{ "u32", TCA_U32_ACT }, { "matchall", TCA_MATCHALL_ACT },
+		{ "fw", TCA_FW_ACT },   { "flower", TCA_FLOWER_ACT },
+		{ "bpf", TCA_BPF_ACT }, { "basic", TCA_BASIC_ACT },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(kind, known[i].kind) == 0) {
+			return known[i].attribute;
+		}
+	}
+	return 0;
+}
+
+/* Of an action its parameters, which all begin with its number. */
+static uint32_t
+number_of(const char *kind, const struct rtattr *options)
+{
+	const struct rtattr *at[ATTRIBUTES];
+	uint32_t number = 0;
+
+	np_rtnl_sort_nested(options, at, ATTRIBUTES);
+	np_rtnl_take(at[strcmp(kind, "police") == 0 ? TCA_POLICE_TBF : TCA_MIRRED_PARMS], &number,
+		     sizeof(number));
+	return number;
+}
+
+static void
+note_redirection(struct np_tc *tc, const struct rtattr *options)
+{
+	const struct rtattr *at[TCA_MIRRED_MAX + 1];
+	struct tc_mirred parms = { .index = 0 };
+
+	np_rtnl_sort_nested(options, at, TCA_MIRRED_MAX + 1);
+	if (np_rtnl_take(at[TCA_MIRRED_PARMS], &parms, sizeof(parms)) && tc->in &&
+	    parms.eaction == TCA_EGRESS_REDIR && (int)parms.ifindex != tc->index) {
+		tc->ifb = (int)parms.ifindex;
+	}
+}
+
+static void
+hear_action(struct np_tc *tc, const struct rtattr *action)
+{
+	const struct rtattr *at[TCA_ACT_STATS + 1];
+	struct np_tc_item *item = another(tc);
+	char name[NP_TC_NAME];
+
+	np_rtnl_sort_nested(action, at, TCA_ACT_STATS + 1);
+	if (at[TCA_ACT_KIND] == NULL || item == NULL) {
+		return;
+	}
+	np_rtnl_take_text(at[TCA_ACT_KIND], item->kind, sizeof(item->kind));
+	item->is_action = true;
+	item->counted = tc->counted;
+	item->rate_bps = rate_of(item->kind, at[TCA_ACT_OPTIONS]);
+	take_counts(at[TCA_ACT_STATS], item);
+	snprintf(name, sizeof(name), "%s%s_%u", tc->also, item->kind,
+		 number_of(item->kind, at[TCA_ACT_OPTIONS]));
+	memcpy(item->name, name, sizeof(name));
+	if (strcmp(item->kind, "mirred") == 0) {
+		note_redirection(tc, at[TCA_ACT_OPTIONS]);
+	}
+	keep(tc, item);
+}
+
+static int
+hear_filter(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body)
+{
+	const struct rtattr *at[ATTRIBUTES], *options[ATTRIBUTES];
+	const struct rtattr *actions[TCA_ACT_MAX_PRIO + 1];
+	unsigned attribute;
+	char kind[32];
+
+	np_rtnl_sort(TCA_RTA(body), TCA_PAYLOAD(m), at, ATTRIBUTES);
+	np_rtnl_take_text(at[TCA_KIND], kind, sizeof(kind));
+	attribute = actions_of(kind);
+	if (attribute == 0) {
+		return 0;
+	}
+	np_rtnl_sort_nested(at[TCA_OPTIONS], options, ATTRIBUTES);
+	np_rtnl_sort_nested(options[attribute], actions, TCA_ACT_MAX_PRIO + 1);
+	for (unsigned i = 1; i <= TCA_ACT_MAX_PRIO; i++) {
+		if (actions[i] != NULL) {
+			hear_action(tc, actions[i]);
+		}
+	}
+	return 1;
+}
+
+int
+np_tc_hear(void *ctx, const struct nlmsghdr *m)
+{
+	const struct tcmsg *body = NLMSG_DATA(m);
+	struct np_tc *tc = ctx;
+
+	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body)) || body->tcm_ifindex != tc->index) {
+		return 0;
+	}
+	switch (m->nlmsg_type) {
+	case RTM_NEWQDISC:
+		return hear_queue(tc, m, body, false);
+	case RTM_NEWTCLASS:
+		return hear_queue(tc, m, body, true);
+	case RTM_NEWTFILTER:
+		return hear_filter(tc, m, body);
+	default:
+		return 0;
+	}
+}
+
+/* --- all of an interface -------------------------------------------------------------------------
+ */
+
+static bool
+has(const struct np_tc *tc, const char *kind)
+{
+	for (size_t i = 0; i < tc->count; i++) {
+		if (strcmp(tc->at[i].kind, kind) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Where there are none, that is no error. */
+static int
+dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
+{
+	int rc = np_rtnl_dump_tc(fd, type, tc->index, parent, np_tc_hear, tc);
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int
+read_queues(int fd, struct np_tc *tc)
+{
+	int rc = dump(fd, RTM_GETQDISC, 0, tc);
+
+	return rc == 0 && has(tc, "htb") ? dump(fd, RTM_GETTCLASS, 0, tc) : rc;
+}
+
+int
+np_tc_read(int fd, int index, struct np_tc *out)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->also = "";
+	out->index = index;
+	rc = read_queues(fd, out);
+	if (rc == 0 && out->count > 0) {
+		rc = dump(fd, RTM_GETTFILTER, 0, out); /* of the root, whose drops they are */
+	}
+	out->counted = has(out, "clsact");
+	if (rc == 0 && out->counted) {
+		rc = dump(fd, RTM_GETTFILTER, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), out);
+	}
+	out->in = true;
+	if (rc == 0 && (out->counted || has(out, "ingress"))) {
+		rc = dump(fd, RTM_GETTFILTER, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), out);
+	}
+	if (rc == 0 && out->ifb != 0) {
+		out->also = "ifb_";
+		out->index = out->ifb;
+		rc = read_queues(fd, out);
+	}
+	return rc;
+}
+
+/* --- what moved ----------------------------------------------------------------------------------
+ */
+
+static const struct np_tc_item *
+find(const struct np_tc *tc, const char *name)
+{
+	for (size_t i = 0; i < tc->count; i++) {
+		if (strcmp(tc->at[i].name, name) == 0) {
+			return &tc->at[i];
+		}
+	}
+	return NULL;
+}
+
+/* Of 32 bits, which may have wrapped; what came about meanwhile is new altogether. */
+static uint32_t
+moved(uint32_t from, uint32_t to)
+{
+	return to - from;
+}
+
+static void
+put(struct np_bag *into, uint64_t by, const char *name, const char *what)
+{
+	if (by > 0 && by <= INT64_MAX) {
+		np_bag_int(into, (int64_t)by, "moved.tc.%s.%s", name, what);
+	}
+}
+
+/* How far an item went; one that was made anew has begun at 0. */
+static struct np_tc_item
+difference(const struct np_tc *from, const struct np_tc_item *now)
+{
+	const struct np_tc_item *before = find(from, now->name);
+	struct np_tc_item d = *now;
+
+	if (before != NULL && before->bytes <= now->bytes && before->packets <= now->packets) {
+		d.bytes -= before->bytes;
+		d.packets -= before->packets;
+		d.drops = moved(before->drops, now->drops);
+		d.overlimits = moved(before->overlimits, now->overlimits);
+		d.requeues = moved(before->requeues, now->requeues);
+	}
+	return d;
+}
+
+/* The class above one, if it is of the same tree; NULL: none. */
+static const struct np_tc_item *
+class_above(const struct np_tc *tc, const struct np_tc_item *c)
+{
+	for (size_t i = 0; i < tc->count; i++) {
+		const struct np_tc_item *up = &tc->at[i];
+
+		if (up->is_class && up->in == c->in && up->handle == c->parent && up != c) {
+			return up;
+		}
+	}
+	return NULL;
+}
+
+/* The least of a class and all above it. */
+static uint64_t
+class_rate(const struct np_tc *tc, const struct np_tc_item *c)
+{
+	uint64_t least = c->rate_bps;
+
+	for (int i = 0; i < DEPTH && (c = class_above(tc, c)) != NULL; i++) {
+		least = c->rate_bps < least ? c->rate_bps : least;
+	}
+	return least;
+}
+
+/* What a direction comes to. */
+struct way {
+	uint64_t rate_bps, drops, overlimits, class_bytes;
+	char kind[32]; /* of what has that rate, or of what is met first; empty: nothing is */
+	bool any;
+};
+
+/* The class of htb that took the most is the one that is there for this test, if any is. */
+static uint64_t
+limit_of(const struct np_tc *to, const struct np_tc_item *d, struct way *w)
+{
+	if (!d->is_class) {
+		return d->rate_bps;
+	}
+	for (size_t i = 0; i < to->count; i++) {
+		if (to->at[i].is_class && to->at[i].in == d->in && to->at[i].parent == d->handle) {
+			return 0; /* it has classes below it */
+		}
+	}
+	if (d->bytes <= w->class_bytes) {
+		return 0;
+	}
+	w->class_bytes = d->bytes;
+	return class_rate(to, d);
+}
+
+static void
+add(const struct np_tc *to, const struct np_tc_item *d, struct way *w, uint64_t *class_rate_bps)
+{
+	uint64_t limit = limit_of(to, d, w);
+
+	w->any = true;
+	w->drops += d->counted ? d->drops : 0;
+	/* Those of a class are its queue's, too; other actions than policers have other reasons. */
+	if (!d->is_class && (!d->is_action || strcmp(d->kind, "police") == 0)) {
+		w->overlimits += d->overlimits;
+	}
+	if (d->is_class && limit > 0) {
+		*class_rate_bps = limit;
+	} else if (limit > 0 && (w->rate_bps == 0 || limit < w->rate_bps)) {
+		w->rate_bps = limit;
+		memcpy(w->kind, d->kind, sizeof(w->kind));
+	} else if (w->rate_bps == 0 && d->counted && w->kind[0] == '\0') {
+		memcpy(w->kind, d->kind, sizeof(w->kind));
+	}
+}
+
+static void
+put_way(const struct way *w, const char *name, struct np_bag *into)
+{
+	if (!w->any) {
+		return;
+	}
+	np_bag_int(into, (int64_t)w->drops, "tc.%s.drops", name);
+	np_bag_int(into, (int64_t)w->overlimits, "tc.%s.overlimits", name);
+	if (w->kind[0] != '\0') {
+		np_bag_text(into, w->kind, "tc.%s.kind", name);
+	}
+	if (w->rate_bps > 0 && w->rate_bps <= INT64_MAX) {
+		np_bag_int(into, (int64_t)w->rate_bps, "tc.%s.rate_bps", name);
+	}
+}
+
+static void
+put_ways(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
+{
+	static const char *const names[] = { "out", "in" };
+
+	for (int in = 0; in < 2; in++) {
+		struct way w = { .kind = "" };
+		uint64_t class_rate_bps = 0;
+
+		for (size_t i = 0; i < to->count; i++) {
+			struct np_tc_item d = difference(from, &to->at[i]);
+
+			if (d.in == (in == 1)) {
+				add(to, &d, &w, &class_rate_bps);
+			}
+		}
+		if (class_rate_bps > 0 && (w.rate_bps == 0 || class_rate_bps < w.rate_bps)) {
+			w.rate_bps = class_rate_bps;
+			snprintf(w.kind, sizeof(w.kind), "htb");
+		}
+		put_way(&w, names[in], into);
+	}
+}
+
+void
+np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
+{
+	for (size_t i = 0; i < to->count; i++) {
+		struct np_tc_item d = difference(from, &to->at[i]);
+
+		put(into, d.bytes, d.name, "bytes");
+		put(into, d.packets, d.name, "packets");
+		put(into, d.drops, d.name, "drops");
+		put(into, d.overlimits, d.name, "overlimits");
+		put(into, d.requeues, d.name, "requeues");
+	}
+	put_ways(from, to, into);
+}

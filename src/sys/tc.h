@@ -1,0 +1,51 @@
+/*
+ * What traffic control (tc(8)) has at an interface: queueing disciplines, classes of htb, and the
+ * actions of filters (policers above all) at its ingress and egress, with their counters; where
+ * what comes in is redirected to an ifb, that one's, too.
+ */
+#ifndef NP_SYS_TC_H
+#define NP_SYS_TC_H
+
+#include <linux/netlink.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bag.h"
+
+enum { NP_TC_ITEMS = 64, NP_TC_NAME = 64 };
+
+struct np_tc_item {
+	char name[NP_TC_NAME]; /* "tbf_1_0", "police_2" */
+	char kind[32];
+	bool in;      /* what it counts comes in; else it goes out */
+	bool counted; /* its drops are no other item's: those of what is below are in it */
+	bool is_class, is_action;
+	uint32_t handle, parent; /* of a qdisc or a class */
+	uint64_t rate_bps;       /* that it lets through at most; 0: no limit */
+	uint64_t bytes, packets;
+	uint32_t drops, overlimits, requeues;
+};
+
+/* At one moment. A zeroed one is empty. */
+struct np_tc {
+	int index;        /* of the interface asked about just now */
+	bool in;          /* its messages are about what comes in */
+	bool counted;     /* the drops of its actions are nobody else's */
+	const char *also; /* before the names of what is at another interface; "" */
+	struct np_tc_item at[NP_TC_ITEMS];
+	size_t count;
+	size_t left_out; /* for want of room */
+	int ifb;         /* where what comes in is redirected to; 0: nowhere */
+};
+
+/* By a socket of np_rtnl_open() of the interface with that index. 0, or a negative errno. */
+int np_tc_read(int fd, int index, struct np_tc *out);
+
+/* Take in one message, as np_rtnl_hear: RTM_NEWQDISC, RTM_NEWTCLASS or RTM_NEWTFILTER. */
+int np_tc_hear(void *tc, const struct nlmsghdr *m);
+
+/* What moved, as moved.tc.*, and what both directions come to, as tc.out.* and tc.in.* */
+void np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into);
+
+#endif
