@@ -36,6 +36,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/addr.c %D%/net/addr.h \
 	%D%/net/capture.h \
 	%D%/net/cidr.c %D%/net/cidr.h \
+	%D%/net/follow.c %D%/net/follow.h \
 	%D%/net/ledger.c %D%/net/ledger.h \
 	%D%/net/eth.c %D%/net/eth.h \
 	%D%/net/only.c %D%/net/only.h \

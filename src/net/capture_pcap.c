@@ -164,7 +164,7 @@ add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 
 /*
  * pcap-filter(7). What follows the first fragment has no ports, and behind extension headers of
- * IPv6 they are hard to find: the ledger does that.
+ * IPv6 they are hard to find: the ledger does that. Others' first fragments say what is not ours.
  */
 static void
 write_filter(char *text, size_t size, const struct np_addr *near, const struct np_addr *far,
@@ -182,7 +182,7 @@ write_filter(char *text, size_t size, const struct np_addr *near, const struct n
 		if (ports[i] != 0) {
 			len += (size_t)snprintf(
 			    text + len, size - len,
-			    "%s(%s port %u or ip[6:2] & 0x1fff != 0 or"
+			    "%s(%s port %u or ip[6:2] & 0x3fff != 0 or"
 			    " (ip6 and not ip6[6] = 6 and not ip6[6] = 17 and not ip6[6] = 58))",
 			    len > 0 ? " and " : "", name, ports[i]);
 		}
@@ -469,6 +469,7 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 				    .datagram_in = flow->datagram_in,
 				    .link = c->link,
 				    .mtu = c->mtu };
+	uint16_t port = flow->far.len != 0 ? np_addr_port(&flow->far) : 0;
 	int rc;
 
 	memcpy(f.port, flow->port, sizeof(f.port));
@@ -481,6 +482,10 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 	if (!is_wildcard(&f.far) && !is_wildcard(&c->far) && !np_addr_same_host(&f.far, &c->far)) {
 		return np_fail(err, NP_EUNSUP, 0,
 			       "data go to another host than the capture was opened for");
+	}
+	if (is_wildcard(&f.far) && c->far.len != 0) {
+		f.far = c->far; /* pieces of datagrams have no ports, and no direction but by it */
+		np_addr_set_port(&f.far, port);
 	}
 	if (!c->locked && narrow(c, &f, err) != NP_OK) {
 		return err->code;

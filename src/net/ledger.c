@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/follow.h"
+
 enum {
 	ETHER_HEADER = 14,
 	TAGS = 2, /* of VLANs, most */
@@ -21,50 +23,27 @@ enum {
 	TCP_HEADER = 20,
 	CE = 3,          /* of the two bits of RFC 3168 */
 	ORDINARY = 1500, /* bytes of IP that are no super-packet, where the MTU is not known */
-	HOLES = 256,     /* most that are followed */
-	FRAGMENTS = 64,  /* whose ports are remembered */
+	FRAGMENTS = 64,  /* datagrams in pieces whose ports are remembered */
+	ORPHANS = 64,    /* pieces that wait for the first one */
 	STEPS = 8,       /* of the gaps' histogram for each doubling */
-	BUCKETS = 64 * STEPS,
-	REORDER_NS = 3000000 /* where there is no handshake to tell the round trip */
+	BUCKETS = 64 * STEPS
 };
 
 enum tcp_flag { FIN = 1, SYN = 2, RST = 4, ACK = 16, ECE = 64, CWR = 128 };
 enum direction { OUT, IN };
 
-/* Bytes of the sequence that went by without being seen: begin <= n < end. */
-struct hole {
-	uint64_t begin, end, at_ns;
-	uint32_t stamp; /* TCP's, of the segment behind it */
-	bool stamped;
-};
-
 struct side {
 	uint64_t packets, segments, data_segments, acks, syn, fin, rst;
-	uint64_t link_bytes, ip_bytes, transport_bytes, payload;
-	uint64_t retransmitted_segments, retransmitted_bytes, reordered, duplicated;
-	uint64_t ecn_ce, ecn_ece, fragments;
+	uint64_t seen_bytes, link_bytes, ip_bytes, transport_bytes, payload;
+	uint64_t ecn_ce, ecn_ece, fragments, orphans, orphan_bytes;
 	uint64_t zero_window, zero_ns, zero_since_ns; /* the last of them 0: it is open */
 	uint64_t super_packets, super_packet_max;
 	uint64_t sizes[NP_LEDGER_SIZES];
 	uint64_t last_ns, gap_max_ns, gaps, gap[BUCKETS];
 	uint32_t mss, ordinary; /* said in the SYN; largest payload so far of an ordinary packet */
-	/* Sequence numbers, continued beyond 32 bits. */
-	bool follows;
-	uint64_t next; /* behind the highest that was seen */
-	struct hole hole[HOLES];
-	size_t holes;
-};
-
-struct np_ledger {
-	struct np_ledger_flow flow;
-	uint64_t first_ns, last_ns, malformed;
-	uint64_t syn_ns, rtt_ns; /* when our SYN went out, until it was answered; 0: not known */
-	struct side side[2];
-	struct {
-		uint32_t id;
-		enum direction direction;
-	} fragment[FRAGMENTS]; /* the latest datagrams of the flow that came in pieces */
-	size_t fragments;
+	struct np_follow follow;
+	uint32_t fin_next; /* behind its FIN */
+	bool fin_acked;
 };
 
 /* A packet, as far as it has been understood. */
@@ -74,17 +53,41 @@ struct packet {
 	uint64_t left;     /* of it on the wire */
 	uint64_t at_ns;
 	uint32_t link_bytes, ip_bytes;
-	uint64_t ip_total;
-	int version; /* of IP */
+	uint64_t total, ip_total; /* bytes: all of it, and from the header of IP on */
+	int version;              /* of IP */
 	const uint8_t *src, *dst;
 	uint8_t protocol, ecn;
 	bool is_piece, is_first; /* a fragment; the first of them, or all of it */
 	uint32_t id;             /* of the datagram it is a fragment of */
 };
 
+/* A datagram that came in pieces: by its first one, which has the ports. */
+struct fragmented {
+	uint32_t id;
+	enum direction direction;
+	bool ours;
+};
+
+/* A piece that came before its first one, or without it. */
+struct orphan {
+	struct packet packet;
+	enum direction direction;
+};
+
+struct np_ledger {
+	struct np_ledger_flow flow;
+	uint64_t first_ns, last_ns, malformed;
+	uint64_t syn_ns, rtt_ns; /* when our SYN went out, until it was answered; 0: not known */
+	struct side side[2];
+	struct fragmented fragment[FRAGMENTS]; /* the latest */
+	size_t fragments;
+	struct orphan orphan[ORPHANS];
+	size_t orphans;
+};
+
 /* A TCP header. */
 struct segment {
-	uint32_t seq, stamp;
+	uint32_t seq, ack, stamp;
 	unsigned flags, window, header;
 	uint32_t mss; /* 0: not said */
 	bool stamped;
@@ -335,6 +338,7 @@ tcp(struct packet *p, struct segment *s)
 		return false;
 	}
 	s->seq = get32(at + 4);
+	s->ack = get32(at + 8);
 	s->flags = at[13];
 	s->window = get16(at + 14);
 	tcp_options(s, at + TCP_HEADER, (p->have < s->header ? p->have : s->header) - TCP_HEADER);
@@ -371,51 +375,55 @@ is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct pac
 				     memcmp(np_addr_bytes(a), host, np_addr_size(a)) == 0);
 }
 
-static bool
-find_fragment(const struct np_ledger *l, uint32_t id, enum direction *direction)
-{
-	size_t known = l->fragments < FRAGMENTS ? l->fragments : FRAGMENTS;
+enum whose { OTHERS, OURS, NOT_KNOWN_YET };
 
-	for (size_t i = 0; i < known; i++) {
-		if (l->fragment[i].id == id) {
-			*direction = l->fragment[i].direction;
-			return true;
-		}
-	}
-	return false;
+/* The directions that the two hosts allow, a bit for each. */
+static unsigned
+by_hosts(const struct np_ledger_flow *f, const struct packet *p, int src, int dst)
+{
+	bool out = is_end(f, &f->near, p, p->src, src) && is_end(f, &f->far, p, p->dst, dst);
+	bool in = is_end(f, &f->far, p, p->src, src) && is_end(f, &f->near, p, p->dst, dst);
+
+	return (unsigned)out << OUT | (unsigned)in << IN;
 }
 
-/* Where does it go? False: it is none of the flow's. */
-static bool
-direct(struct np_ledger *l, const struct packet *p, enum direction *direction)
+/* A piece without ports. The hosts leave both directions open where they are the same. */
+static enum whose
+direct_piece(const struct np_ledger *l, const struct packet *p, enum direction *direction)
 {
-	const struct np_ledger_flow *f = &l->flow;
-	int src = -1, dst = -1;
+	unsigned allowed = by_hosts(&l->flow, p, -1, -1);
+	size_t known = l->fragments < FRAGMENTS ? l->fragments : FRAGMENTS;
+
+	for (size_t back = 1; back <= known; back++) {
+		const struct fragmented *f = &l->fragment[(l->fragments - back) % FRAGMENTS];
+
+		if (f->id == p->id && (allowed >> f->direction & 1) != 0) {
+			*direction = f->direction;
+			return f->ours ? OURS : OTHERS;
+		}
+	}
+	*direction = (allowed & 1U << OUT) != 0 ? OUT : IN;
+	return allowed != 0 ? NOT_KNOWN_YET : OTHERS;
+}
+
+/* Where does it go? */
+static enum whose
+direct(const struct np_ledger *l, const struct packet *p, enum direction *direction)
+{
+	unsigned allowed;
 
 	if (p->protocol != l->flow.protocol) {
-		return false;
+		return OTHERS;
 	}
 	if (!p->is_first) {
-		return find_fragment(l, p->id, direction);
+		return direct_piece(l, p, direction);
 	}
 	if (p->have < 4) {
-		return false;
+		return OTHERS;
 	}
-	src = (int)get16(p->at);
-	dst = (int)get16(p->at + 2);
-	if (is_end(f, &f->near, p, p->src, src) && is_end(f, &f->far, p, p->dst, dst)) {
-		*direction = OUT;
-	} else if (is_end(f, &f->far, p, p->src, src) && is_end(f, &f->near, p, p->dst, dst)) {
-		*direction = IN;
-	} else {
-		return false;
-	}
-	if (p->is_piece) {
-		l->fragment[l->fragments % FRAGMENTS].id = p->id;
-		l->fragment[l->fragments % FRAGMENTS].direction = *direction;
-		l->fragments++;
-	}
-	return true;
+	allowed = by_hosts(&l->flow, p, (int)get16(p->at), (int)get16(p->at + 2));
+	*direction = (allowed & 1U << OUT) != 0 ? OUT : IN;
+	return allowed != 0 ? OURS : OTHERS;
 }
 
 /* --- Counting ---------------------------------------------------------------------------------
@@ -472,12 +480,6 @@ size_class(uint64_t bytes)
 	return i;
 }
 
-static uint64_t
-parts(uint64_t bytes, uint64_t each)
-{
-	return each > 0 && bytes > each ? (bytes - 1) / each + 1 : 1;
-}
-
 /*
  * Most payload of a segment in this direction with so many bytes of headers; 0: there is nothing to
  * tell it by.
@@ -521,11 +523,12 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	uint32_t headers = p->ip_bytes + transport;
 	uint64_t most = most_payload(l, s, p->ip_bytes, transport);
 	uint64_t each = p->is_piece ? 0 : most_of_datagram(l, s, most);
-	uint64_t n = parts(payload, each);
+	uint64_t n = np_follow_parts(payload, each);
 
 	count_gap(s, p->at_ns);
 	s->packets++;
 	s->segments += n;
+	s->seen_bytes += p->total;
 	s->link_bytes += n * p->link_bytes;
 	s->ip_bytes += n * p->ip_bytes;
 	s->transport_bytes += n * transport;
@@ -546,134 +549,61 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	return each;
 }
 
-/* --- Sequence numbers -------------------------------------------------------------------------
+/* --- Fragments --------------------------------------------------------------------------------
  */
 
+/* It may be the flow's: that is known when the first piece comes, which was overtaken or is lost.
+ */
 static void
-forget_hole(struct side *s, size_t i)
+keep_orphan(struct np_ledger *l, enum direction d, const struct packet *p)
 {
-	s->holes--;
-	memmove(&s->hole[i], &s->hole[i + 1], (s->holes - i) * sizeof(s->hole[0]));
+	struct orphan *o = &l->orphan[l->orphans % ORPHANS];
+
+	*o = (struct orphan){ .packet = *p, .direction = d };
+	o->packet.at = o->packet.src = o->packet.dst = NULL; /* the bytes go */
+	l->orphans++;
+	l->side[d].orphans++;
+	l->side[d].orphan_bytes += p->total;
 }
 
+/* Its first piece has come: now it is known whose it is. */
 static void
-insert_hole(struct side *s, size_t i, const struct hole *h)
+settle_orphan(struct np_ledger *l, struct orphan *o, const struct fragmented *f)
 {
-	if (s->holes == HOLES) {
-		/* The oldest: what fills it will pass for a duplicate. */
-		forget_hole(s, 0);
-		i -= i > 0;
+	struct side *s = &l->side[o->direction];
+
+	s->orphans--;
+	s->orphan_bytes -= o->packet.total;
+	if (f->ours) {
+		count(l, &l->side[f->direction], &o->packet, 0, o->packet.left);
 	}
-	memmove(&s->hole[i + 1], &s->hole[i], (s->holes - i) * sizeof(s->hole[0]));
-	s->hole[i] = *h;
-	s->holes++;
+	o->packet.is_piece = false; /* nothing of this sort is kept */
 }
 
-/* Was this sent before what came behind the hole, and is only late? */
-static bool
-is_late(const struct np_ledger *l, const struct hole *h, const struct packet *p,
-	const struct segment *seg)
-{
-	uint64_t rtt_ns = l->rtt_ns != 0 ? l->rtt_ns : REORDER_NS;
-
-	if (h->stamped && seg->stamped && h->stamp != seg->stamp) {
-		return (int32_t)(seg->stamp - h->stamp) < 0;
-	}
-	return p->at_ns < h->at_ns + rtt_ns;
-}
-
-/* Fill holes with begin <= n < end. Returns bytes that were missing; `first` was the first hole. */
-static uint64_t
-fill(struct side *s, uint64_t begin, uint64_t end, struct hole *first)
-{
-	uint64_t filled = 0;
-
-	for (size_t i = 0; i < s->holes;) {
-		struct hole h = s->hole[i];
-		uint64_t from = h.begin > begin ? h.begin : begin;
-		uint64_t to = h.end < end ? h.end : end;
-
-		if (from >= to) {
-			i++;
-			continue;
-		}
-		if (filled == 0) {
-			*first = h;
-		}
-		filled += to - from;
-		s->hole[i].end = from;
-		if (from == h.begin) {
-			forget_hole(s, i);
-		} else {
-			i++;
-		}
-		if (to < h.end) {
-			struct hole rest = h;
-
-			rest.begin = to;
-			insert_hole(s, i, &rest);
-			i = s->holes; /* it reaches beyond what was filled, as do all behind it */
-		}
-	}
-	return filled;
-}
-
-/* Data below what was seen already. each: most payload of a segment. */
+/* A first piece, of the flow or not: those without ports are whose it is. */
 static void
-see_again(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg,
-	  uint64_t begin, uint64_t end, uint64_t each)
+remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bool ours)
 {
-	struct side *s = &l->side[d];
-	struct hole first = { .begin = 0 };
-	uint64_t filled = fill(s, begin, end, &first), again = end - begin;
+	struct fragmented *f = &l->fragment[l->fragments % FRAGMENTS];
+	size_t kept = l->orphans < ORPHANS ? l->orphans : ORPHANS;
+	unsigned allowed = by_hosts(&l->flow, p, -1, -1);
 
-	if (filled > 0 && is_late(l, &first, p, seg)) {
-		s->reordered += parts(filled, each);
+	if (p->protocol != l->flow.protocol || allowed == 0) {
 		return;
 	}
-	s->retransmitted_segments += parts(again, each);
-	s->retransmitted_bytes += again;
-	if (d == IN && filled == 0) {
-		s->duplicated += parts(again, each);
+	if (!ours) {
+		d = (allowed & 1U << OUT) != 0 ? OUT : IN;
 	}
-}
+	*f = (struct fragmented){ .id = p->id, .direction = d, .ours = ours };
+	l->fragments++;
+	for (size_t i = 0; i < kept; i++) {
+		struct orphan *o = &l->orphan[i];
 
-static void
-follow(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg,
-       uint64_t payload, uint64_t each)
-{
-	struct side *s = &l->side[d];
-	uint32_t seq = seg->seq + ((seg->flags & SYN) != 0);
-	uint64_t begin, end;
-
-	if ((seg->flags & SYN) != 0 && s->follows && seq != (uint32_t)s->next) {
-		s->follows = false; /* another connection, or it has sent already */
-	}
-	if (!s->follows) {
-		if (payload == 0 && (seg->flags & SYN) == 0) {
-			return; /* keep-alives are one below */
+		if (o->packet.is_piece && o->packet.id == p->id &&
+		    (allowed >> o->direction & 1) != 0) {
+			settle_orphan(l, o, f);
 		}
-		s->follows = true;
-		s->next = (UINT64_C(1) << 32) + seq; /* what lies below has room */
-		s->holes = 0;
 	}
-	if (payload == 0) {
-		return;
-	}
-	begin = s->next + (uint64_t)(int64_t)(int32_t)(seq - (uint32_t)s->next);
-	end = begin + payload;
-	if (begin < s->next) {
-		see_again(l, d, p, seg, begin, end < s->next ? end : s->next, each);
-	} else if (begin > s->next) {
-		const struct hole h = { .begin = s->next,
-					.end = begin,
-					.at_ns = p->at_ns,
-					.stamp = seg->stamp,
-					.stamped = seg->stamped };
-
-		insert_hole(s, s->holes, &h);
-	}
-	s->next = end > s->next ? end : s->next;
 }
 
 /* --- Segments ---------------------------------------------------------------------------------
@@ -704,6 +634,31 @@ time_handshake(struct np_ledger *l, enum direction d, const struct packet *p, un
 	}
 }
 
+/* Both ends say that they are done, and hear that it was heard. */
+static void
+watch_end(struct np_ledger *l, enum direction d, const struct segment *seg, uint64_t payload)
+{
+	struct side *s = &l->side[d], *other = &l->side[d == OUT ? IN : OUT];
+
+	if ((seg->flags & FIN) != 0) {
+		s->fin_next = seg->seq + (uint32_t)payload + 1;
+	}
+	if ((seg->flags & ACK) != 0 && other->fin > 0 && seg->ack == other->fin_next) {
+		other->fin_acked = true;
+	}
+}
+
+/* When it was sent, and seen. The identification of what was cut into pieces is theirs. */
+static struct np_follow_mark
+mark_of(const struct packet *p, const struct segment *seg)
+{
+	return (struct np_follow_mark){ .at_ns = p->at_ns,
+					.stamp = seg->stamp,
+					.stamped = seg->stamped,
+					.id = (uint16_t)p->id,
+					.has_id = p->version == 4 };
+}
+
 static void
 count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 {
@@ -730,7 +685,14 @@ count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 	}
 	if (!l->flow.connections && (seg.flags & RST) == 0) {
 		time_handshake(l, d, p, seg.flags);
-		follow(l, d, p, &seg, payload, each);
+		watch_end(l, d, &seg, payload);
+		np_follow(&s->follow,
+			  &(struct np_follow_packet){ .mark = mark_of(p, &seg),
+						      .seq = seg.seq + ((seg.flags & SYN) != 0),
+						      .syn = (seg.flags & SYN) != 0,
+						      .payload = payload,
+						      .each = each },
+			  l->rtt_ns);
 	}
 }
 
@@ -744,29 +706,46 @@ count_udp(struct np_ledger *l, enum direction d, struct packet *p)
 	count(l, &l->side[d], p, UDP_HEADER, p->left);
 }
 
+/* A packet of the flow's. */
+static void
+count_packet(struct np_ledger *l, enum direction d, struct packet *p)
+{
+	l->first_ns = l->first_ns == 0 || p->at_ns < l->first_ns ? p->at_ns : l->first_ns;
+	l->last_ns = p->at_ns > l->last_ns ? p->at_ns : l->last_ns;
+	if (!p->is_first) {
+		count(l, &l->side[d], p, 0, p->left);
+	} else if (l->flow.protocol == IPPROTO_TCP) {
+		count_tcp(l, d, p);
+	} else {
+		count_udp(l, d, p);
+	}
+}
+
 bool
 np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size_t captured,
 		 size_t length)
 {
 	struct packet p = { .at = bytes, .left = length, .at_ns = at_ns };
+	enum direction d = OUT;
+	enum whose whose;
 	uint32_t type;
-	enum direction d;
 
 	p.have = captured < length ? captured : length;
 	type = beyond_link(l->flow.link, &p);
-	if (!(type == TYPE_IPV4 ? ipv4(&p) : type == TYPE_IPV6 && ipv6(&p)) || !direct(l, &p, &d)) {
+	p.total = p.link_bytes + p.left;
+	if (!(type == TYPE_IPV4 ? ipv4(&p) : type == TYPE_IPV6 && ipv6(&p))) {
 		return false;
 	}
-	l->first_ns = l->first_ns == 0 || at_ns < l->first_ns ? at_ns : l->first_ns;
-	l->last_ns = at_ns > l->last_ns ? at_ns : l->last_ns;
-	if (!p.is_first) {
-		count(l, &l->side[d], &p, 0, p.left);
-	} else if (l->flow.protocol == IPPROTO_TCP) {
-		count_tcp(l, d, &p);
-	} else {
-		count_udp(l, d, &p);
+	whose = direct(l, &p, &d);
+	if (p.is_piece && p.is_first) {
+		remember_first(l, &p, d, whose == OURS);
 	}
-	return true;
+	if (whose == OURS) {
+		count_packet(l, d, &p);
+	} else if (whose == NOT_KNOWN_YET) {
+		keep_orphan(l, d, &p);
+	}
+	return whose != OTHERS;
 }
 
 /* --- The figures ------------------------------------------------------------------------------
@@ -803,6 +782,7 @@ put_counts(const struct side *s, const char *way, struct np_bag *into)
 	} rows[] = {
 		{ "packets", s->packets },
 		{ "segments", s->segments },
+		{ "bytes.seen", s->seen_bytes },
 		{ "bytes.link", s->link_bytes },
 		{ "bytes.ip", s->ip_bytes },
 		{ "bytes.transport", s->transport_bytes },
@@ -812,6 +792,8 @@ put_counts(const struct side *s, const char *way, struct np_bag *into)
 		{ "super_packet_max", s->super_packet_max },
 		{ "ecn_ce", s->ecn_ce },
 		{ "fragments", s->fragments },
+		{ "fragments_orphaned", s->orphans },
+		{ "bytes.orphaned", s->orphan_bytes },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -822,6 +804,7 @@ put_counts(const struct side *s, const char *way, struct np_bag *into)
 static void
 put_tcp(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
 {
+	const struct np_follow_counts *c = &s->follow.count;
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -833,10 +816,12 @@ put_tcp(const struct np_ledger *l, const struct side *s, const char *way, struct
 		{ "rst", s->rst, false },
 		{ "ecn_ece", s->ecn_ece, false },
 		{ "zero_window", s->zero_window, false },
-		{ "retransmitted_segments", s->retransmitted_segments, true },
-		{ "retransmitted_bytes", s->retransmitted_bytes, true },
-		{ "reordered", s->reordered, true },
-		{ "duplicated", s->duplicated, true },
+		{ "retransmitted_segments", c->retransmitted_segments, true },
+		{ "retransmitted_bytes", c->retransmitted_bytes, true },
+		{ "reordered", c->reordered, true },
+		/* What goes out twice is sent twice; none of it is there already. */
+		{ "duplicated", s == &l->side[IN] ? c->duplicated : c->doubled, true },
+		{ "doubled", c->doubled, true },
 	};
 	uint64_t zero_ns = s->zero_ns;
 
@@ -870,12 +855,24 @@ put_side(const struct np_ledger *l, const struct side *s, const char *way, struc
 	np_bag_ints(into, sizes, NP_LEDGER_SIZES, "wire.%s.size_counts", way);
 }
 
+/* Did the capture end before the connection? What closes it is in no figure then. */
+static bool
+is_open(const struct np_ledger *l)
+{
+	const struct side *out = &l->side[OUT], *in = &l->side[IN];
+
+	return out->rst + in->rst == 0 && (!out->fin_acked || !in->fin_acked);
+}
+
 void
 np_ledger_put(const struct np_ledger *l, struct np_bag *into)
 {
 	np_bag_real(into, (double)(l->last_ns - l->first_ns) / 1e9, "wire.seconds");
 	np_bag_int(into, (int64_t)(l->side[OUT].packets + l->side[IN].packets), "wire.captured");
 	np_bag_int(into, (int64_t)l->malformed, "wire.malformed");
+	if (l->flow.protocol == IPPROTO_TCP && !l->flow.connections) {
+		np_bag_int(into, is_open(l), "wire.open_at_end");
+	}
 	put_side(l, &l->side[OUT], "out", into);
 	put_side(l, &l->side[IN], "in", into);
 }

@@ -3,12 +3,11 @@
  * itself and believes no length; whoever captures (net/capture.h) hands the packets in.
  *
  * A tap at an end sees what this end sends before the network could lose it: data that go out for
- * the second time are retransmissions. Of what comes in it sees what the network left over: data
- * that are there already are duplicates, of the sender (which retransmitted) or of the network. In
- * both directions data that fill a hole are retransmissions of what was lost before the tap, or
- * were overtaken on their way to it (reordered). Told apart by TCP's time stamps (RFC 7323), which
- * tell the order of sending; where they are equal, by the time of the handshake: nothing can be
- * asked for and sent again in less than a round trip.
+ * the second time are retransmissions. Of what comes in it sees what the network left over, changed
+ * the order of, or made two of; net/follow.h tells these apart.
+ *
+ * Pieces of datagrams have no ports but in the first one. Where that is lost the others are
+ * orphans, counted apart.
  */
 #ifndef NP_NET_LEDGER_H
 #define NP_NET_LEDGER_H
@@ -56,7 +55,7 @@ void np_ledger_free(struct np_ledger *l);
 
 /*
  * One packet: its first `captured` bytes of `length`, seen at `at_ns` of any clock. Returns false
- * when it is none of the flow's, and then counts nothing.
+ * when it is none of the flow's, and then counts nothing. True: it is, or a piece that may be.
  */
 bool np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size_t captured,
 		      size_t length);

@@ -19,6 +19,8 @@ struct say {
 	uint64_t at_ns;
 	uint32_t seq, stamp; /* stamp 0: no time stamps */
 	unsigned flags, window, mss, payload, port, ecn;
+	unsigned id; /* of IP; 0: 7 */
+	uint32_t ack;
 	unsigned piece; /* IPv4's field of flags and offset; IPv6's in its extension header */
 	bool udp;
 	size_t cut; /* captured bytes, 0: all headers */
@@ -56,6 +58,7 @@ put_transport(uint8_t *at, const struct say *s)
 		return size;
 	}
 	put32(at + 4, s->seq);
+	put32(at + 8, s->ack);
 	at[13] = (uint8_t)s->flags;
 	put16(at + 14, s->window);
 	if (s->mss != 0) {
@@ -84,7 +87,7 @@ put_ipv4(uint8_t *at, const struct say *s)
 	at[0] = 0x45;
 	at[1] = (uint8_t)s->ecn;
 	put16(at + 2, size + s->payload <= 0xffff ? (unsigned)size + s->payload : 0);
-	put16(at + 4, 7);
+	put16(at + 4, s->id != 0 ? s->id : 7);
 	put16(at + 6, s->piece);
 	at[8] = 64;
 	at[9] = s->udp ? 17 : 6;
@@ -109,7 +112,7 @@ put_ipv6(uint8_t *at, const struct say *s)
 	at[40] = s->udp ? 17 : 6;
 	if (s->piece != 0) {
 		put16(at + 42, s->piece);
-		put32(at + 44, 0x10007);
+		put32(at + 44, 0x10000 + (s->id != 0 ? s->id : 7));
 	}
 	return size;
 }
@@ -392,6 +395,171 @@ without_time_stamps_the_round_trip_decides(void **state)
 	np_bag_free(b);
 }
 
+/* A segment of 1000 bytes from an end that counts its packets, as Linux does with IPv4. */
+static struct say
+counted(uint64_t at_us, uint32_t n, uint32_t stamp, unsigned id)
+{
+	struct say s = arrival(0, n, stamp);
+
+	s.at_ns = 10 * MS + at_us * 1000;
+	s.id = id;
+	return s;
+}
+
+/* Within one millisecond of time stamps, beyond the round trip: the counter knows. */
+static void
+packets_that_are_counted_tell_the_order_of_sending(void **state)
+{
+	static const uint32_t starts[] = { 1, 0xfff8 }; /* the last one wraps */
+
+	(void)state;
+	for (size_t i = 0; i < LEN(starts); i++) {
+		struct np_ledger *l = ledger_of(IPPROTO_TCP);
+		uint32_t id = starts[i];
+		struct np_bag *b;
+
+		shake_hands(l, 1000);
+		for (uint32_t n = 0; n < 12; n++) {
+			hear(l, counted(n, n, 7, (id + n) & 0xffff));
+		}
+		hear(l, counted(20, 13, 7, (id + 13) & 0xffff));   /* 12 is missing */
+		hear(l, counted(5000, 12, 7, (id + 12) & 0xffff)); /* and was only late */
+		hear(l, counted(5001, 15, 7, (id + 15) & 0xffff));
+		hear(l, counted(5002, 14, 7, (id + 16) & 0xffff)); /* lost, and sent again */
+		hear(l, counted(9000, 14, 7, (id + 16) & 0xffff)); /* twice by the network */
+		hear(l, counted(9001, 14, 7, (id + 14) & 0xffff)); /* not lost at all */
+		hear(l, counted(9002, 11, 7, (id + 17) & 0xffff)); /* sent again in vain */
+		b = close_ledger(l);
+		IS(b, "wire.in.data_segments", 12 + 7);
+		IS(b, "wire.in.reordered", 1);
+		IS(b, "wire.in.retransmitted_segments", 2);
+		IS(b, "wire.in.retransmitted_bytes", 2000);
+		IS(b, "wire.in.duplicated", 3);
+		IS(b, "wire.in.doubled", 1);
+		np_bag_free(b);
+	}
+}
+
+/* As some systems have it: 0 in all packets, or whatever comes. */
+static void
+identifications_that_count_nothing_are_not_believed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct np_ledger *l = ledger_of(IPPROTO_TCP);
+		struct np_bag *b;
+		uint32_t id = 1;
+
+		shake_hands(l, 1000);
+		for (uint32_t n = 0; n < 100; n++) {
+			id = i == 0 ? 7 : (id * 20077 + 12345) & 0xffff;
+			hear(l, counted(n, n, 7, id | 1));
+		}
+		hear(l, counted(200, 101, 7, 60001));
+		hear(l, counted(201, 100, 7, 60003)); /* at once: overtaken */
+		hear(l, counted(202, 103, 7, 60005));
+		hear(l, counted(5000, 102, 7, 60001)); /* after a round trip: sent again */
+		b = close_ledger(l);
+		IS(b, "wire.in.reordered", 1);
+		IS(b, "wire.in.retransmitted_segments", 1);
+		IS(b, "wire.in.doubled", 0);
+		np_bag_free(b);
+	}
+}
+
+/* Where packets are not counted the time decides, within a millisecond. */
+static void
+what_the_network_doubles_is_not_sent_twice(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000); /* 1 ms */
+	hear(l, arrival(10, 0, 100));
+	hear(l, arrival(10, 0, 100)); /* at once */
+	hear(l, arrival(11, 1, 101));
+	hear(l, arrival(80, 0, 102)); /* sent again */
+	hear(l, arrival(81, 3, 103));
+	hear(l, arrival(82, 2, 105)); /* sent again, and then comes */
+	hear(l, arrival(83, 2, 102)); /* the first one */
+	b = close_ledger(l);
+	IS(b, "wire.in.retransmitted_segments", 2);
+	IS(b, "wire.in.reordered", 0);
+	IS(b, "wire.in.duplicated", 3);
+	IS(b, "wire.in.doubled", 1);
+	np_bag_free(b);
+}
+
+/* The kernel has put segments together: what fills a hole, and what has been there on either side.
+ */
+static void
+segments_that_were_put_together_are_counted_one_by_one(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct say s = { .in = true, .at_ns = 10 * MS, .flags = ACK, .stamp = 7, .payload = 1448 };
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	s.seq = 5001;
+	hear(l, s);
+	s.seq += 3 * 1448;
+	s.payload = 4 * 1448; /* 1 and 2 are missing */
+	hear(l, s);
+	s.at_ns += 100;
+	s.seq -= 2 * 1448;
+	s.payload = 2 * 1448; /* both, late */
+	hear(l, s);
+	s.stamp = 9;
+	s.seq -= 1448;
+	s.payload = 4 * 1448; /* and all again */
+	hear(l, s);
+	b = close_ledger(l);
+	IS(b, "wire.in.data_segments", 11);
+	IS(b, "wire.in.reordered", 2);
+	IS(b, "wire.in.retransmitted_segments", 4);
+	IS(b, "wire.in.duplicated", 4);
+	IS(b, "wire.in.doubled", 0);
+	np_bag_free(b);
+}
+
+/* What closes a connection may come when the test is over. */
+static void
+connections_that_are_open_at_the_end_are_named(void **state)
+{
+	static const struct {
+		unsigned out, in;
+		uint32_t in_acks, out_acks; /* of those, and of an ACK behind them */
+		bool open;
+	} ends[] = {
+		{ ACK, ACK, 1001, 5001, true },
+		{ FIN | ACK, ACK, 1002, 5001, true },
+		{ FIN | ACK, FIN | ACK, 1001, 5002, true },
+		{ FIN | ACK, FIN | ACK, 1002, 5001, true },
+		{ FIN | ACK, FIN | ACK, 1002, 5002, false },
+		{ RST, ACK, 1001, 5001, false },
+		{ ACK, RST | ACK, 1001, 5001, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(ends); i++) {
+		struct np_ledger *l = ledger_of(IPPROTO_TCP);
+		struct say in = { .in = true, .at_ns = 4 * MS, .seq = 5001, .flags = ends[i].in };
+		struct np_bag *b;
+
+		in.ack = ends[i].in_acks;
+		shake_hands(l, 1000);
+		hear(l, (struct say){ .at_ns = 3 * MS, .seq = 1001, .flags = ends[i].out });
+		hear(l, in);
+		hear(l, (struct say){
+			    .at_ns = 5 * MS, .seq = 1002, .flags = ACK, .ack = ends[i].out_acks });
+		b = close_ledger(l);
+		IS(b, "wire.open_at_end", ends[i].open);
+		np_bag_free(b);
+	}
+}
+
 /* As where two processors send at a time, or the queue dropped something. */
 static void
 what_goes_out_can_be_overtaken_too(void **state)
@@ -522,42 +690,157 @@ gaps_are_known_to_an_eighth(void **state)
 	np_bag_free(b);
 }
 
+/* One of three pieces of a datagram of 2900 bytes. */
+static struct say
+piece_of(bool v6, unsigned id, unsigned which)
+{
+	static const unsigned at[] = { 0, 176, 352 }; /* of eight bytes */
+	unsigned more = which < 2;
+
+	return (struct say){ .udp = true,
+			     .v6 = v6,
+			     .at_ns = MS,
+			     .id = id,
+			     .piece = v6 ? at[which] << 3 | more : more << 13 | at[which],
+			     .payload = which < 2 ? 1400 : 100 };
+}
+
+static struct np_ledger *
+ledger_of_datagrams(bool v6)
+{
+	struct np_ledger_flow f = flow_of(IPPROTO_UDP);
+	struct np_ledger *l;
+
+	if (v6) {
+		np_addr_make(&f.near, AF_INET6, near6, 0);
+		np_addr_make(&f.far, AF_INET6, far6, FAR_PORT);
+	}
+	l = np_ledger_new(&f);
+	assert_non_null(l);
+	return l;
+}
+
 static void
 fragments_belong_to_the_datagram_they_are_of(void **state)
 {
-	for (int v6 = 0; v6 < 2; v6++) {
-		struct np_ledger_flow f = flow_of(IPPROTO_UDP);
-		unsigned ip = v6 ? 48 : 20;
-		struct np_ledger *l;
-		struct np_bag *b;
-		struct say s = { .udp = true, .v6 = v6, .at_ns = MS, .payload = 1400 };
+	/* In order, backwards, and with the first one in the middle. */
+	static const unsigned orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 } };
 
-		(void)state;
-		if (v6) {
-			np_addr_make(&f.near, AF_INET6, near6, 0);
-			np_addr_make(&f.far, AF_INET6, far6, FAR_PORT);
+	(void)state;
+	for (unsigned i = 0; i < 2 * LEN(orders); i++) {
+		bool v6 = i % 2 != 0;
+		struct np_ledger *l = ledger_of_datagrams(v6);
+		struct np_bag *b;
+
+		for (int n = 0; n < 3; n++) {
+			assert_true(hear(l, piece_of(v6, 7, orders[i / 2][n])));
 		}
-		l = np_ledger_new(&f);
-		assert_non_null(l);
-		s.piece = v6 ? 185 << 3 : 185; /* of a datagram that began before */
-		assert_false(hear(l, s));
-		s.piece = v6 ? 1 : 0x2000;
-		assert_true(hear(l, s));
-		s.piece = v6 ? 176 << 3 | 1 : 0x2000 | 176;
-		assert_true(hear(l, s));
-		s.piece = v6 ? 352 << 3 : 352;
-		s.payload = 100;
-		assert_true(hear(l, s));
 		b = close_ledger(l);
+		IS(b, "wire.captured", 3);
 		IS(b, "wire.out.packets", 3);
 		IS(b, "wire.out.segments", 3);
 		IS(b, "wire.out.data_segments", 1);
 		IS(b, "wire.out.fragments", 3);
-		IS(b, "wire.out.bytes.ip", 3 * ip);
+		IS(b, "wire.out.fragments_orphaned", 0);
+		IS(b, "wire.out.bytes.orphaned", 0);
+		IS(b, "wire.out.bytes.ip", 3 * (v6 ? 48 : 20));
 		IS(b, "wire.out.bytes.transport", 8);
 		IS(b, "wire.out.bytes.payload", 2900);
+		IS(b, "wire.out.bytes.seen", 3 * 14 + 3 * (v6 ? 48 : 20) + 8 + 2900);
 		np_bag_free(b);
 	}
+}
+
+static void
+fragments_whose_first_was_lost_are_counted_apart(void **state)
+{
+	(void)state;
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct np_ledger *l = ledger_of_datagrams(v6);
+		struct say in = piece_of(v6, 8, 2), tcp = piece_of(v6, 11, 1);
+		struct np_bag *b;
+
+		in.in = true;
+		tcp.udp = false;
+		assert_true(hear(l, piece_of(v6, 7, 1)));
+		assert_true(hear(l, piece_of(v6, 7, 2)));
+		assert_true(hear(l, in));
+		assert_false(hear(l, tcp)); /* of no datagram */
+		assert_false(hear(l, piece_of(!v6, 7, 1)));
+		b = close_ledger(l);
+		IS(b, "wire.captured", 0);
+		IS(b, "wire.out.packets", 0);
+		IS(b, "wire.out.fragments_orphaned", 2);
+		IS(b, "wire.out.bytes.orphaned", 1500 + 2 * (14 + (v6 ? 48 : 20)));
+		IS(b, "wire.in.fragments_orphaned", 1);
+		np_bag_free(b);
+	}
+}
+
+/* A flow beside ours, between the same hosts: pieces before and after the one with the ports. */
+static void
+fragments_of_others_are_not_orphans(void **state)
+{
+	struct np_ledger_flow f = flow_of(IPPROTO_UDP);
+	struct say first = piece_of(false, 9, 0);
+	struct np_ledger *l;
+	struct np_bag *b;
+
+	(void)state;
+	np_addr_set_port(&f.near, NEAR_PORT);
+	l = np_ledger_new(&f);
+	assert_non_null(l);
+	first.port = 41000;
+	assert_true(hear(l, piece_of(false, 9, 1))); /* it could be ours, until */
+	assert_false(hear(l, first));
+	assert_false(hear(l, piece_of(false, 9, 2)));
+	assert_true(hear(l, piece_of(false, 10, 0)));
+	assert_true(hear(l, piece_of(false, 10, 2)));
+	b = close_ledger(l);
+	IS(b, "wire.out.packets", 2);
+	IS(b, "wire.out.fragments_orphaned", 0);
+	IS(b, "wire.out.bytes.orphaned", 0);
+	np_bag_free(b);
+}
+
+/* Both ends number their datagrams for themselves. */
+static void
+fragments_of_both_directions_are_told_apart(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_UDP);
+	struct np_bag *b;
+
+	(void)state;
+	for (unsigned which = 0; which < 3; which++) {
+		struct say in = piece_of(false, 7, which);
+
+		in.in = true;
+		assert_true(hear(l, piece_of(false, 7, which)));
+		assert_true(hear(l, in));
+	}
+	b = close_ledger(l);
+	IS(b, "wire.out.bytes.payload", 2900);
+	IS(b, "wire.in.bytes.payload", 2900);
+	np_bag_free(b);
+}
+
+static void
+more_orphans_than_are_kept_are_counted(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_UDP);
+	struct np_bag *b;
+
+	(void)state;
+	for (unsigned id = 1; id <= 1000; id++) {
+		assert_true(hear(l, piece_of(false, id, 2)));
+	}
+	assert_true(hear(l, piece_of(false, 1000, 0)));
+	assert_true(hear(l, piece_of(false, 1, 0))); /* too late */
+	b = close_ledger(l);
+	IS(b, "wire.out.fragments_orphaned", 999);
+	IS(b, "wire.out.bytes.orphaned", 999 * (14 + 20 + 100));
+	IS(b, "wire.out.packets", 3);
+	np_bag_free(b);
 }
 
 static void
@@ -709,12 +992,21 @@ main(void)
 		cmocka_unit_test(data_sent_twice_are_retransmitted_whatever_the_numbers),
 		cmocka_unit_test(what_fills_a_hole_is_late_or_retransmitted_by_its_time_stamp),
 		cmocka_unit_test(without_time_stamps_the_round_trip_decides),
+		cmocka_unit_test(packets_that_are_counted_tell_the_order_of_sending),
+		cmocka_unit_test(identifications_that_count_nothing_are_not_believed),
+		cmocka_unit_test(what_the_network_doubles_is_not_sent_twice),
+		cmocka_unit_test(segments_that_were_put_together_are_counted_one_by_one),
+		cmocka_unit_test(connections_that_are_open_at_the_end_are_named),
 		cmocka_unit_test(what_goes_out_can_be_overtaken_too),
 		cmocka_unit_test(more_holes_than_are_followed_do_no_harm),
 		cmocka_unit_test(acks_marks_and_ends_are_counted),
 		cmocka_unit_test(closed_windows_are_timed_to_their_opening_or_to_the_end),
 		cmocka_unit_test(gaps_are_known_to_an_eighth),
 		cmocka_unit_test(fragments_belong_to_the_datagram_they_are_of),
+		cmocka_unit_test(fragments_whose_first_was_lost_are_counted_apart),
+		cmocka_unit_test(fragments_of_others_are_not_orphans),
+		cmocka_unit_test(fragments_of_both_directions_are_told_apart),
+		cmocka_unit_test(more_orphans_than_are_kept_are_counted),
 		cmocka_unit_test(datagrams_larger_than_the_mtu_are_many),
 		cmocka_unit_test(every_kind_of_link_is_gone_beyond),
 		cmocka_unit_test(others_packets_are_let_pass),

@@ -1,0 +1,274 @@
+#include "net/follow.h"
+
+#include <string.h>
+
+enum {
+	REORDER_NS = 3000000, /* where there is no handshake to tell the round trip */
+	IDS_STEP = 1024,      /* most by which a counter of packets goes on from one to the next */
+	IDS_ENOUGH = 8        /* steps until it is believed to be one, and for each that was none */
+};
+
+uint64_t
+np_follow_parts(uint64_t bytes, uint64_t each)
+{
+	return each > 0 && bytes > each ? (bytes - 1) / each + 1 : 1;
+}
+
+/* --- The order of sending ---------------------------------------------------------------------
+ */
+
+/* Does the sender count its packets by IPv4's identification? */
+static bool
+counts_ids(const struct np_follow *f)
+{
+	return f->ids_count >= IDS_ENOUGH && f->ids_count / IDS_ENOUGH >= f->ids_jump;
+}
+
+/* Above 0: a was sent after b; below 0: before it; 0: not known, or the same. */
+static int
+order(const struct np_follow *f, const struct np_follow_mark *a, const struct np_follow_mark *b)
+{
+	if (a->stamped && b->stamped && a->stamp != b->stamp) {
+		return (int32_t)(a->stamp - b->stamp) < 0 ? -1 : 1;
+	}
+	if (a->has_id && b->has_id && a->id != b->id && counts_ids(f)) {
+		return (int16_t)(uint16_t)(a->id - b->id) < 0 ? -1 : 1;
+	}
+	return 0;
+}
+
+/* Of two packets in order: what the sender does with its identification. */
+static void
+learn_ids(struct np_follow *f, const struct np_follow_packet *p)
+{
+	uint16_t step = (uint16_t)(p->mark.id - f->last.id);
+
+	if (!f->last_in_order || !f->last.has_id || !p->mark.has_id) {
+		return;
+	}
+	if (step > 0 && step < IDS_STEP) {
+		f->ids_count++;
+	} else {
+		f->ids_jump++;
+	}
+}
+
+/* Was this sent after the other, which was seen before? */
+static bool
+sent_after(const struct np_follow *f, const struct np_follow_mark *mark,
+	   const struct np_follow_mark *other, uint64_t rtt_ns)
+{
+	int found = order(f, mark, other);
+
+	if (found == 0 && mark->has_id && other->has_id && mark->id == other->id && counts_ids(f)) {
+		return false; /* it is the same */
+	}
+	return found != 0 ? found > 0
+			  : mark->at_ns >= other->at_ns + (rtt_ns != 0 ? rtt_ns : REORDER_NS);
+}
+
+/* --- Holes -------------------------------------------------------------------------------------
+ */
+
+static void
+forget_hole(struct np_follow *f, uint32_t i)
+{
+	f->holes--;
+	memmove(&f->hole[i], &f->hole[i + 1], (f->holes - i) * sizeof(f->hole[0]));
+}
+
+static void
+insert_hole(struct np_follow *f, uint32_t i, const struct np_follow_hole *h)
+{
+	if (f->holes == NP_FOLLOW_HOLES) {
+		/* The oldest: what fills it will pass for a duplicate. */
+		forget_hole(f, 0);
+		i -= i > 0;
+	}
+	memmove(&f->hole[i + 1], &f->hole[i], (f->holes - i) * sizeof(f->hole[0]));
+	f->hole[i] = *h;
+	f->holes++;
+}
+
+/* Fill holes with begin <= n < end. Returns bytes that were missing; `first` was the first hole. */
+static uint64_t
+fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *first)
+{
+	uint64_t filled = 0;
+
+	for (uint32_t i = 0; i < f->holes;) {
+		struct np_follow_hole h = f->hole[i];
+		uint64_t from = h.begin > begin ? h.begin : begin;
+		uint64_t to = h.end < end ? h.end : end;
+
+		if (from >= to) {
+			i++;
+			continue;
+		}
+		if (filled == 0) {
+			*first = h;
+		}
+		filled += to - from;
+		f->hole[i].end = from;
+		if (from == h.begin) {
+			forget_hole(f, i);
+		} else {
+			i++;
+		}
+		if (to < h.end) {
+			h.begin = to;
+			insert_hole(f, i, &h);
+			i = f->holes; /* it reaches beyond what was filled, as do all behind it */
+		}
+	}
+	return filled;
+}
+
+/* --- Data --------------------------------------------------------------------------------------
+ */
+
+/* The latest packet that had one of the bytes begin <= n < end; NULL when it was too long ago. */
+static const struct np_follow_copy *
+find_copy(const struct np_follow *f, uint64_t begin, uint64_t end)
+{
+	uint64_t most = f->seen < NP_FOLLOW_RECENT ? f->seen : NP_FOLLOW_RECENT;
+
+	for (uint64_t back = 1; back <= most; back++) {
+		const struct np_follow_copy *c = &f->recent[(f->seen - back) % NP_FOLLOW_RECENT];
+
+		if (c->begin < end && c->end > begin) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static void
+remember(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, bool again)
+{
+	f->recent[f->seen % NP_FOLLOW_RECENT] = (struct np_follow_copy){
+		.begin = begin, .end = begin + p->payload, .mark = p->mark, .again = again
+	};
+	f->seen++;
+}
+
+enum origin { SENT_AGAIN, OVERTAKEN, DOUBLED };
+
+/* Of data that were seen already, last in `copy`; NULL: that is not known any more. */
+static enum origin
+tell_origin(const struct np_follow *f, const struct np_follow_mark *mark,
+	    const struct np_follow_copy *copy, uint64_t rtt_ns)
+{
+	if (copy == NULL) {
+		/* Sent before something that is here: late, or doubled. */
+		return order(f, mark, &f->newest) < 0 ? DOUBLED : SENT_AGAIN;
+	}
+	if (sent_after(f, mark, &copy->mark, rtt_ns)) {
+		return SENT_AGAIN;
+	}
+	return order(f, mark, &copy->mark) < 0 ? OVERTAKEN : DOUBLED;
+}
+
+static void
+count_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t bytes)
+{
+	f->count.retransmitted_segments += np_follow_parts(bytes, p->each);
+	f->count.retransmitted_bytes += bytes;
+}
+
+/* Data that were there. Returns whether they have counted as sent again. */
+static bool
+see_duplicate(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
+	      uint64_t rtt_ns)
+{
+	const struct np_follow_copy *copy = find_copy(f, begin, end);
+	enum origin origin = tell_origin(f, &p->mark, copy, rtt_ns);
+	bool counted = copy != NULL && copy->again;
+	uint64_t n = np_follow_parts(end - begin, p->each);
+
+	f->count.duplicated += n;
+	f->count.doubled += origin == DOUBLED ? n : 0;
+	/* The original may have been overtaken by its retransmission, which passed for it. */
+	if (origin == SENT_AGAIN || (origin == OVERTAKEN && !counted)) {
+		count_again(f, p, end - begin);
+		return true;
+	}
+	return counted;
+}
+
+/* Data below what was seen already. Returns whether they have counted as sent again. */
+static bool
+see_again(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
+	  uint64_t rtt_ns)
+{
+	struct np_follow_hole first = { .begin = 0 };
+	uint64_t filled = fill(f, begin, end, &first), there = end - begin - filled;
+
+	if (filled == 0) {
+		return see_duplicate(f, p, begin, end, rtt_ns);
+	}
+	/* Put together by the kernel, part of it may have been there. */
+	f->count.duplicated += there > 0 ? np_follow_parts(there, p->each) : 0;
+	if (sent_after(f, &p->mark, &first.behind, rtt_ns)) {
+		count_again(f, p, end - begin);
+		return true;
+	}
+	f->count.reordered += np_follow_parts(filled, p->each);
+	return false;
+}
+
+static void
+see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
+{
+	uint64_t begin = f->next + (uint64_t)(int64_t)(int32_t)(p->seq - (uint32_t)f->next);
+	uint64_t end = begin + p->payload;
+	bool in_order = begin == f->next, again = false;
+
+	if (begin < f->next) {
+		again = see_again(f, p, begin, end < f->next ? end : f->next, rtt_ns);
+	} else if (begin > f->next) {
+		const struct np_follow_hole h = { .begin = f->next,
+						  .end = begin,
+						  .behind = p->mark };
+
+		insert_hole(f, f->holes, &h);
+	} else {
+		learn_ids(f, p);
+	}
+	remember(f, p, begin, again);
+	if (order(f, &p->mark, &f->newest) > 0 || f->seen == 1) {
+		f->newest = p->mark;
+	}
+	f->last = p->mark;
+	f->last_in_order = in_order;
+	f->next = end > f->next ? end : f->next;
+}
+
+/* Another connection, or the first packet of this one. */
+static void
+begin_at(struct np_follow *f, uint32_t seq)
+{
+	f->follows = true;
+	f->next = (UINT64_C(1) << 32) + seq; /* what lies below has room */
+	f->holes = 0;
+	f->seen = 0;
+	f->last_in_order = false;
+	f->ids_count = f->ids_jump = 0;
+}
+
+void
+np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
+{
+	if (p->syn && f->follows && p->seq != (uint32_t)f->next) {
+		f->follows = false; /* another connection, or it has sent already */
+	}
+	if (!f->follows) {
+		if (p->payload == 0 && !p->syn) {
+			return; /* keep-alives are one below */
+		}
+		begin_at(f, p->seq);
+	}
+	if (p->payload > 0) {
+		see_data(f, p, rtt_ns);
+	}
+}
