@@ -83,6 +83,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 		explain(cli, out, iterations, &e);
 		values = np_bag_new();
 		np_explain_put(&e, cli->plan.pattern->transactions, values);
+		np_ledger_compare(out->near_bag, out->far_bag, values);
 		np_document_explain(doc, e.sentence, values);
 		if (cli->evidence.explain) {
 			np_explain_print(to, values);

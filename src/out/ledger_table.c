@@ -51,11 +51,15 @@ print_values(FILE *out, const struct np_bag *const ends[2])
 		int decimals;
 	} rows[] = {
 		{ "packets seen", "packets", 1, 0 },
+		{ "  bytes of them", "bytes.seen", 1, 0 },
 		{ "  super-packets", "super_packets", 1, 0 },
 		{ "  IP fragments", "fragments", 1, 0 },
+		{ "fragments, orphaned", "fragments_orphaned", 1, 0 },
 		{ "segments", "segments", 1, 0 },
 		{ "  with data", "data_segments", 1, 0 },
 		{ "  pure ACKs", "acks", 1, 0 },
+		{ "  SYN", "syn", 1, 0 },
+		{ "  FIN", "fin", 1, 0 },
 		{ "payload, bytes", "bytes.payload", 1, 0 },
 		{ "transport headers", "bytes.transport", 1, 0 },
 		{ "IP headers", "bytes.ip", 1, 0 },
@@ -64,6 +68,7 @@ print_values(FILE *out, const struct np_bag *const ends[2])
 		{ "retransmitted bytes", "retransmitted_bytes", 1, 0 },
 		{ "reordered", "reordered", 1, 0 },
 		{ "duplicated", "duplicated", 1, 0 },
+		{ "  by the network", "doubled", 1, 0 },
 		{ "resets", "rst", 1, 0 },
 		{ "marked CE", "ecn_ce", 1, 0 },
 		{ "echoing CE", "ecn_ece", 1, 0 },
@@ -129,6 +134,24 @@ print_counters(FILE *out, const struct np_bag *end)
 	}
 }
 
+static void
+print_orphans(FILE *out, const struct np_bag *end)
+{
+	for (int i = 0; i < 2; i++) {
+		char full[NP_BAG_NAME];
+		double orphans;
+
+		snprintf(full, sizeof(full), "wire.%s.fragments_orphaned", ways[i]);
+		orphans = np_bag_number(end, full);
+		if (orphans > 0) {
+			fprintf(out,
+				"  of %.0f fragments %s the first one of their datagram, which has "
+				"the ports, was not seen (lost?): they are in no other figure\n",
+				orphans, i == 0 ? "going out" : "coming in");
+		}
+	}
+}
+
 /* Where the figures come from, or why there are none. */
 static void
 print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *lacks)
@@ -158,6 +181,110 @@ print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *la
 	if (malformed > 0) {
 		fprintf(out, "  the headers of %.0f packets could not be read\n", malformed);
 	}
+	print_orphans(out, end);
+	if (np_bag_number(end, "wire.open_at_end") > 0) {
+		fputs("  the capture ended with the test, before the connection: what went by "
+		      "later (FIN, RST, data still queued) is in no figure\n",
+		      out);
+	}
+}
+
+/* --- Both taps -------------------------------------------------------------------------------- */
+
+/* One direction, of which both ends have seen the packets. Numbers of segments with data. */
+struct way {
+	const char *name, *from, *to;
+	double sent, arrived, doubled;
+	double sent_again, taken_for_it; /* by the tap of the sender, and by that of the receiver */
+};
+
+static bool
+is_whole(const struct np_bag *end)
+{
+	return np_bag_string(end, "wire.tap") != NULL && np_bag_number(end, "wire.dropped") == 0;
+}
+
+static double
+or_0(double value)
+{
+	return isnan(value) ? 0 : value;
+}
+
+/* Column 0 is seen again in column 3, column 2 in column 1. */
+static bool
+compare(const struct np_bag *const ends[2], bool out, struct way *w)
+{
+	int from = out ? 0 : 2, to = out ? 3 : 1;
+
+	*w = (struct way){ .name = out ? "out" : "in",
+			   .from = out ? "local" : "remote",
+			   .to = out ? "remote" : "local",
+			   .sent = value(ends, from, "data_segments"),
+			   .arrived = value(ends, to, "data_segments"),
+			   .doubled = or_0(value(ends, to, "doubled")),
+			   .sent_again = value(ends, from, "retransmitted_segments"),
+			   .taken_for_it = value(ends, to, "retransmitted_segments") };
+	return is_whole(ends[0]) && is_whole(ends[1]) && w->sent > 0;
+}
+
+void
+np_ledger_compare(const struct np_bag *near, const struct np_bag *far, struct np_bag *into)
+{
+	const struct np_bag *const ends[2] = { near, far };
+	struct way w;
+
+	for (int out = 0; out < 2; out++) {
+		if (!compare(ends, out != 0, &w)) {
+			continue;
+		}
+		np_bag_int(into, (int64_t)(w.sent + w.doubled - w.arrived), "wire.way.%s.missing",
+			   w.name);
+		if (!isnan(w.sent_again) && !isnan(w.taken_for_it)) {
+			np_bag_int(into, (int64_t)w.doubled, "wire.way.%s.doubled", w.name);
+			np_bag_int(into, (int64_t)w.sent_again, "wire.way.%s.sent_again", w.name);
+			np_bag_int(into, (int64_t)(w.taken_for_it - w.sent_again),
+				   "wire.way.%s.mistaken", w.name);
+		}
+	}
+}
+
+static void
+print_way(FILE *out, const struct way *w)
+{
+	double missing = w->sent + w->doubled - w->arrived;
+
+	fprintf(out, "%s to %s: %.0f segments with data sent, %.0f arrived", w->from, w->to,
+		w->sent, w->arrived);
+	if (w->doubled > 0) {
+		fprintf(out, ", %.0f of them doubled on the way", w->doubled);
+	}
+	if (missing > 0) {
+		fprintf(out, ", %.0f missing (lost, or under way when a capture ended)", missing);
+	} else if (missing < 0) {
+		fprintf(out,
+			", %.0f more than sent (doubled on the way, or behind the end of the "
+			"sender's capture)",
+			-missing);
+	}
+	fputc('\n', out);
+	if (w->taken_for_it > w->sent_again) {
+		fprintf(out,
+			"  %.0f were sent again; what the %s tap has beyond, %.0f, was overtaken "
+			"or doubled on the way\n",
+			w->sent_again, w->to, w->taken_for_it - w->sent_again);
+	}
+}
+
+static void
+print_ways(FILE *out, const struct np_bag *const ends[2])
+{
+	struct way w;
+
+	for (int i = 0; i < 2; i++) {
+		if (compare(ends, i == 0, &w)) {
+			print_way(out, &w);
+		}
+	}
 }
 
 void
@@ -172,6 +299,7 @@ np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 			"remote out", "remote in");
 		print_values(out, ends);
 		print_sizes(out, ends);
+		print_ways(out, ends);
 	}
 	print_tap(out, "local", near, "");
 	print_tap(out, "remote", far, far_lacks != NULL ? far_lacks : "");

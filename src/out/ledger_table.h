@@ -17,4 +17,10 @@
 void np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		     const char *far_lacks);
 
+/*
+ * What both taps together say of each direction: wire.way.* as in doc/evidence.md. Nothing where
+ * one of them is missing, or the capture itself lost packets.
+ */
+void np_ledger_compare(const struct np_bag *near, const struct np_bag *far, struct np_bag *into);
+
 #endif
