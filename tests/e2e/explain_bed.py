@@ -1,194 +1,257 @@
-"""Does --explain name the cause? A bed of namespaces with planted causes, each some runs: prints a
-table of what was said. `make check-explain`; needs root and a machine with nothing else to do.
+"""Does --explain name the cause? A bed of namespaces with planted causes (explain_plants.py), each some
+runs: prints what was said of each, and how often it was right. `make check-explain`; needs root and a
+machine with nothing else to do.
 
-    explain_bed.py [CAUSE...]           these alone
-    NP_EXPLAIN_RUNS=5 explain_bed.py    runs of each (20)
+    explain_bed.py [WORDS...]           those alone with such words in their names
+    explain_bed.py --list               what is planted, and what is right
+    NP_EXPLAIN_RUNS=20 explain_bed.py   runs of each (3)
+    NP_EXPLAIN_SECONDS=1 explain_bed.py of each run (2)
+    NP_EXPLAIN_NICE=-10 explain_bed.py  of all that it starts, on a machine where others work, too
     NP_EXPLAIN_SHOW=1 explain_bed.py    an example of what is said rightly, too
-    NP_EXPLAIN_KEEP=DIR explain_bed.py  what both ends knew of each run, as CAUSE-NUMBER-SAID.json
+    NP_EXPLAIN_KEEP=DIR explain_bed.py  what both ends knew of each run, as PLANT-NUMBER.json; with
+                                        NP_EXPLAIN_RUNS=1 what tests/record-explain makes its files of
 """
 
 import collections
 import contextlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from typing import Callable, ContextManager, Counter, Dict, Iterator, List, NamedTuple, Tuple
+import tempfile
+import threading
+from pathlib import Path
+from typing import Callable, Counter, Dict, Iterator, List, NamedTuple, Sequence, Set
 
 import lib
-import longlink
 import netns
+from explain_harms import Bed, Harm, Quota, cgroup_cpu, link_program
+from explain_links import RoutedLab
+from explain_plants import PLANTS, Plant
 
-SECONDS = 1
-ENOUGH = 0.95           # of the runs have to name the cause
-SAID = re.compile(r"^explain: ([a-z-]+): (.*)$", re.M)
-CUBIC = ("-K", "cubic")  # per socket: the default of the machine may be another one
-
-
-class Lab(netns.Lab):
-    def __init__(self, *link: str) -> None:
-        self.name = f"explain{os.getpid()}"
-        self.link = link
-        self.client = [lib.NETLAB, "exec", "--name", self.name, "client"]
-        self.server = [lib.NETLAB, "exec", "--name", self.name, "server"]
-
-    def __enter__(self) -> "Lab":
-        self._netlab("up", *self.link)
-        return self
-
-    def _netlab(self, verb: str, *args: str) -> None:
-        netns.must([lib.NETLAB, verb, "--name", self.name, *args])
+SECONDS = int(os.environ.get("NP_EXPLAIN_SECONDS", "2"))
+TRIES = 3               # at a run that was not planted
+MOST_WRONG, LEAST_RIGHT = 0.02, 0.90
+# What a run can come to. `bare` is half of the truth without a word of the rest.
+VERDICTS = ("right", "half", "unclear", "bare", "wrong", "not planted", "no result")
+JUDGED = VERDICTS[:5]
 
 
-class SpoiltLab(Lab):
-    """A lab with more to it, for which it is taken down, too, when that fails."""
-
-    def __enter__(self) -> "SpoiltLab":
-        super().__enter__()
-        try:
-            self.spoil()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def spoil(self) -> None:
-        raise NotImplementedError
+class Said(NamedTuple):
+    limit: str
+    also: str       # a second one that is named as within reach
+    doubts: str
+    text: str
 
 
-class LossyLab(SpoiltLab):
-    """One of a hundred packets is lost on its way in: what is dropped on its way out is told to
-    TCP at once."""
+def judge(right: Set[str], half: Set[str], said: Said) -> str:
+    """Right: the name, or the second beside it where both are. Half: a name that is half of the truth,
+    and a right one beside it or among the doubts; or a wrong one that shares its place with a right one."""
+    others = {name for name in right if name == said.also
+              or re.search(rf"(?<![a-z-]){re.escape(name)}(?![a-z-])", said.doubts)}
+    if said.limit in right:
+        return "right"
+    if said.limit == "unclear":
+        return "unclear"
+    if said.limit in half:
+        return "half" if others else "bare"
+    return "half" if said.also in right else "wrong"
 
-    def spoil(self) -> None:
-        self.drop(self.server, "meta length > 1000 numgen random mod 100 < 1")
+
+class Run(NamedTuple):
+    verdict: str
+    limit: str
+    planted: str    # what the witnesses saw
+    text: str
 
 
-class TiresomeLab(SpoiltLab):
-    """The second processor alone takes packets in, and has a long list of rules to go through."""
+def follow(bed: Bed, harms: Sequence[Harm]) -> "List[threading.Thread]":
+    """The threads of the harms, once the run's session is there."""
+    def one(harm: Harm) -> None:
+        if lib.wait_for(lambda: bool(bed.sessions()) or bed.over.is_set(), 20) and not bed.over.is_set():
+            harm.during(bed)
 
-    def spoil(self) -> None:
-        self.drop(self.server, *(f"meta mark {mark}" for mark in range(1, 1501)))
-        netns.must([*self.server, "sh", "-c",
-                    "echo 2 > /sys/class/net/lab0/queues/rx-0/rps_cpus"])
+    threads = [threading.Thread(target=one, args=(harm,)) for harm in harms
+               if type(harm).during is not Harm.during]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def command(bed: Bed, plant: Plant, harms: Sequence[Harm], file: str) -> "List[str]":
+    assert bed.daemon
+    prefix = [word for harm in harms for word in harm.prefix("near")]
+    return [*prefix, *bed.lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(bed.daemon.port), "-P", "0",
+            "-l", str(SECONDS), "--explain", f"--json={file}", *plant.options.split()]
+
+
+def say(bed: Bed, plant: Plant, harms: Sequence[Harm], file: str) -> Said:
+    """Runs netperf once; limit is empty when it came to nothing."""
+    bed.over.clear()
+    bed.document = {}
+    bed.netperf = subprocess.Popen(command(bed, plant, harms, file), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+    threads = follow(bed, harms)
+    try:
+        err = bed.netperf.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        bed.netperf.kill()
+        err = bed.netperf.communicate()[1] + "not done after 60 s"
+    finally:
+        bed.over.set()
+        for thread in threads:
+            thread.join(30)
+    if bed.netperf.returncode != 0 or not os.path.exists(file):
+        return Said("", "", "", f"status {bed.netperf.returncode}: {err.strip()}")
+    bed.document = json.loads(Path(file).read_text())
+    told = (bed.document.get("explanation") or {}).get("values", {})
+    return Said(told.get("explain.limit", ""), told.get("explain.also", ""), told.get("explain.doubts", ""),
+                err.strip())
+
+
+def run_once(bed: Bed, plant: Plant, harms: Sequence[Harm], keep: Path) -> Run:
+    before = [harm.count(bed) for harm in harms]
+    said = say(bed, plant, harms, str(keep))
+    if not said.limit:
+        return Run("no result", "", "", said.text)
+    seen = [harm.witness(bed, moved) for harm, moved in zip(harms, before)]
+    planted = "; ".join(text for _, text in seen)
+    if not all(there for there, _ in seen):
+        return Run("not planted", said.limit, planted, said.text)
+    verdict = judge(set(plant.right.split()), set(plant.half.split()), said)
+    return Run(verdict, said.limit, planted, said.text)
 
 
 @contextlib.contextmanager
-def hog() -> Iterator[None]:
-    """A process that wants the first processor for itself."""
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
-        os.sched_setaffinity(process.pid, {0})
-        try:
-            yield
-        finally:
-            process.kill()
+def planted(plant: Plant, harms: "List[Harm]") -> "Iterator[Bed]":
+    """The link, what is wrong with it, the daemon, and what goes on beside it."""
+    with plant.link() as lab, contextlib.ExitStack() as stack:
+        bed = Bed(lab)
+        for harm in harms:
+            stack.callback(harm.end, bed)
+            harm.begin(bed)
+        prefix = [word for harm in harms for word in harm.prefix("far")]
+        bed.daemon = stack.enter_context(lib.Daemon([*prefix, *lab.server], grace=None))
+        for harm in harms:
+            stack.callback(harm.leave, bed)
+            harm.beside(bed)
+        yield bed
 
 
-class Cause(NamedTuple):
-    name: str
-    expected: Tuple[str, ...]
-    link: Callable[[], ContextManager]
-    options: str            # global ones, "--", test options
-    beside: Callable[[], ContextManager[None]] = contextlib.nullcontext
+def slug(name: str) -> str:
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def plain() -> Lab:
-    return Lab("--rate", "none")
+def note(plant: Plant, run: Run, file: Path) -> None:
+    """Into a kept document, what is right to say of it."""
+    document = json.loads(file.read_text())
+    document["planted"] = {"name": plant.name, "right": plant.right.split(), "half": plant.half.split(),
+                           "witness": run.planted, "verdict": run.verdict}
+    file.write_text(json.dumps(document))
 
 
-def far_away() -> longlink.LongLink:
-    return longlink.LongLink(0.005)
-
-
-CAUSES = (
-    Cause("reader asleep, small buffer", ("reader-slow",), plain,
-          "-b 0,1 -w 0,5ms -- -S 16K -M 16K -K cubic"),
-    Cause("reader busy, small buffer", ("receiver-cpu",), plain,
-          "-K 0,1000000 -- -M 1000000 -S 32K -K cubic"),
-    Cause("sender that sleeps", ("sending-application",), plain,
-          "-b 1 -w 10ms -- -m 64K -K cubic"),
-    Cause("tbf shaper", ("link",), lambda: Lab("--rate", "100mbit"), "-- -K cubic"),
-    Cause("1 % loss", ("loss",), lambda: LossyLab("--rate", "none"), "-- -K cubic"),
-    Cause("sender beside a CPU hog", ("sender-cpu",), plain, "-T 0,1 -- -K cubic", hog),
-    Cause("tiny UDP receive buffer", ("udp-receive-buffer",), plain,
-          "-t UDP_STREAM -- -m 1472 -S 2304"),
-    Cause("tiny MTU", ("mtu",), lambda: Lab("--rate", "none", "--mtu", "256"), "-- -K cubic"),
-    Cause("send buffer, 10 ms", ("send-buffer",), far_away, "-- -s 16K -m 1448 -K cubic"),
-    Cause("receive buffer, 10 ms", ("receive-buffer",), far_away, "-- -S 16K -K cubic"),
-    Cause("slow hop on the way", ("path-rate",),
-          lambda: longlink.LongLink(0.002, 20e6, 100_000), "-- -K cubic"),
-    Cause("far softirq", ("far-softirq",), lambda: TiresomeLab("--rate", "none"),
-          "-T 0,0 -- -K cubic"),
-    Cause("far softirq, datagrams", ("far-softirq",), lambda: TiresomeLab("--rate", "none"),
-          "-t UDP_STREAM -T 0,0 -- -m 1472"),
-    Cause("sender of 16 bytes at a time", ("sender-cpu",), plain, "-- -m 16 -K cubic"),
-    Cause("far away, turn by turn", ("turns",), far_away, "-t TCP_RR -- -K cubic"),
-    Cause("nothing: a fast link", ("sender-cpu", "receiver-cpu"), plain, "-- -K cubic"),
-)
-
-
-def say(lab, port: int, cause: Cause, run: int) -> Tuple[str, str]:
-    """What --explain names, and the whole of it."""
+def runs_of(plant: Plant, count: int) -> "List[Run]":
     keep = os.environ.get("NP_EXPLAIN_KEEP")
-    file = f"{keep}/{re.sub('[^a-z0-9]+', '-', cause.name.lower())}-{run}"
-    got = lib.run([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-P", "0",
-                   "-l", str(SECONDS), "--explain", *([f"--json={file}"] if keep else []),
-                   *cause.options.split()], 60)
-    found = SAID.search(got.err)
-    if got.rc != 0 or not found:
-        return "no result", f"status {got.rc}: {got.err.strip()}"
-    if keep:
-        os.rename(file, f"{file}-{found[1]}.json")
-    return found[1], got.err.strip()
+    harms = [make() for make in plant.harms]
+    found = []
+    with tempfile.TemporaryDirectory() as scratch, planted(plant, harms) as bed:
+        for number in range(count):
+            file = Path(keep or scratch) / f"{slug(plant.name)}-{number}.json"
+            file.unlink(missing_ok=True)
+            for _ in range(TRIES):
+                run = run_once(bed, plant, harms, file)
+                if run.verdict != "not planted":
+                    break
+            if keep and run.verdict != "no result":
+                note(plant, run, file)
+            found.append(run)
+    return found
 
 
-def plant(cause: Cause, runs: int) -> Tuple[Counter[str], Dict[str, str]]:
-    """How often what was said, and an example of each."""
-    said: Counter[str] = collections.Counter()
-    examples: Dict[str, str] = {}
-    with cause.link() as lab, lib.Daemon(lab.server) as daemon, cause.beside():
-        for run in range(runs):
-            named, text = say(lab, daemon.port, cause, run)
-            said[named] += 1
-            examples.setdefault(named, text)
-    return said, examples
+def show(plant: Plant, runs: "List[Run]") -> None:
+    verdicts = collections.Counter(run.verdict for run in runs)
+    said = collections.Counter(run.limit for run in runs if run.limit)
+    print(f"{plant.name:34} {', '.join(f'{v} {verdicts[v]}' for v in VERDICTS if verdicts[v]):20} "
+          f"said {', '.join(f'{name} {n}' for name, n in said.most_common()) or 'nothing'}; "
+          f"right {plant.right.replace(' ', '/')}; planted: {runs[-1].planted or '?'}", flush=True)
+    shown: Set[str] = set()
+    for run in runs:
+        if run.limit not in shown and (run.verdict != "right" or os.environ.get("NP_EXPLAIN_SHOW")):
+            print("".join(f"    | {line}\n" for line in run.text.splitlines()), end="", flush=True)
+        shown.add(run.limit)
 
 
-def show(cause: Cause, runs: int, said: Counter[str], examples: Dict[str, str]) -> None:
-    right = sum(said[name] for name in cause.expected)
-    others = ", ".join(f"{name} {n}" for name, n in said.most_common()
-                       if name not in cause.expected)
-    print(f"{cause.name:28} {'/'.join(cause.expected):24} {right:3} of {runs:3}  {others}",
-          flush=True)
-    for name, text in examples.items():
-        if name not in cause.expected or os.environ.get("NP_EXPLAIN_SHOW"):
-            print("".join(f"    | {line}\n" for line in text.splitlines()), end="", flush=True)
+def missing(plant: Plant, harms: "List[Harm]") -> str:
+    """Why this machine can't plant that; empty: it can."""
+    if any(isinstance(harm, Quota) for harm in harms) and cgroup_cpu()[0] is None:
+        return "no control group with a quota of processors"
+    lab = plant.link()
+    if not isinstance(lab, RoutedLab) and "link" in lab.link:
+        if not os.path.exists("/dev/net/tun"):
+            return "no /dev/net/tun"
+        if not os.path.exists(link_program()):
+            return f"no {link_program()}"
+    return ""
 
 
-def bed(report: lib.Report, runs: int, wanted: List[str]) -> None:
+def totals(report: lib.Report, all_runs: "Counter[str]") -> None:
+    judged = sum(all_runs[verdict] for verdict in JUDGED)
+    if not judged:
+        report.check("some causes were planted", False, dict(all_runs).__repr__())
+        return
+    share: Callable[..., float] = lambda *names: sum(all_runs[name] for name in names) / judged
+    counts = (f"{name} {all_runs[name]} ({100 * share(name):.1f} %)" for name in JUDGED)
+    print(f"{judged} runs: " + ", ".join(counts)
+          + "".join(f", {name} {all_runs[name]}" for name in VERDICTS[5:]), flush=True)
+    report.check(f"at most {100 * MOST_WRONG:g} % wrong", share("wrong") <= MOST_WRONG,
+                 f"{100 * share('wrong'):.1f} %")
+    report.check(f"at least {100 * LEAST_RIGHT:g} % right or half right", share("right", "half") >= LEAST_RIGHT,
+                 f"{100 * share('right', 'half'):.1f} %")
+    report.check("nine of ten were planted, and had a result", judged >= 0.9 * sum(all_runs.values()),
+                 f"{judged} of {sum(all_runs.values())}")
+
+
+def bed(report: lib.Report, runs: int, wanted: "List[str]") -> None:
     why = lib.no_lab()
     if why:
         lib.skip(why)
-    if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
-        lib.skip("no program nft")
-    print(f"{'planted':28} {'to be named':24} named right")
-    for cause in CAUSES:
-        if wanted and not any(word in cause.name for word in wanted):
+    for program in ("nft", "tc", "nsenter", "ethtool"):
+        if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+            lib.skip(f"no program {program}")
+    os.nice(int(os.environ.get("NP_EXPLAIN_NICE", "0")))
+    all_runs: "Counter[str]" = collections.Counter()
+    for plant in PLANTS:
+        if wanted and not any(word in plant.name or word == slug(plant.name) for word in wanted):
             continue
-        if "longlink" in cause.link.__code__.co_names and not os.path.exists("/dev/net/tun"):
-            report.skip(cause.name, "no /dev/net/tun")
+        why = missing(plant, [make() for make in plant.harms])
+        if why:
+            report.skip(plant.name, why)
             continue
-        said, examples = plant(cause, runs)
-        show(cause, runs, said, examples)
-        right = sum(said[name] for name in cause.expected)
-        report.check(cause.name, right >= ENOUGH * runs or (runs < 20 and right >= runs - 1 > 0)
-                     or right == runs, f"{right} of {runs}")
+        try:
+            found = runs_of(plant, runs)
+        except Exception as fault:  # the others are still to be planted
+            report.check(plant.name, False, f"{type(fault).__name__}: {fault}")
+            continue
+        show(plant, found)
+        all_runs.update(run.verdict for run in found)
+    totals(report, all_runs)
+
+
+def list_plants() -> None:
+    for plant in PLANTS:
+        half = f" (half: {plant.half.replace(' ', ', ')})" if plant.half else ""
+        print(f"{plant.name:34} {plant.right.replace(' ', ', ')}{half}")
+    print(f"{len(PLANTS)} causes")
 
 
 def suite(report: lib.Report) -> None:
-    bed(report, int(os.environ.get("NP_EXPLAIN_RUNS", "20")), sys.argv[1:])
+    bed(report, int(os.environ.get("NP_EXPLAIN_RUNS", "3")), sys.argv[1:])
 
 
 if __name__ == "__main__":
-    lib.main(suite)
+    if sys.argv[1:] == ["--list"]:
+        list_plants()
+    else:
+        lib.main(suite)

@@ -1,0 +1,410 @@
+"""What the bed of explain_bed.py harms a test with, a class a harm. Each harm counts what it
+has done, by a counter that netperf has no part in where there is one, so that a run in which it did
+nothing is told from one in which the cause was missed."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import lib
+import netns
+from explain_links import DEVICE, Lab, output
+
+# --- a run --------------------------------------------------------------------------------------
+
+class Bed:
+    """One plant's link and daemon; of the run that is under way the client and what it told."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.daemon: Optional[lib.Daemon] = None
+        self.netperf: Optional["subprocess.Popen[str]"] = None
+        self.over = threading.Event()
+        self.document: Dict[str, Any] = {}
+        self.others: List[int] = []     # sessions that are not the run's
+
+    def sessions(self) -> List[int]:
+        assert self.daemon
+        return [pid for pid in self.daemon.children() if pid not in self.others]
+
+    def bag(self, end: str) -> Dict[str, Any]:
+        return self.document["iterations"][-1][end] or {}
+
+
+class Harm:
+    """What goes wrong, and a witness of it."""
+
+    what = "times"  # what count() counts
+    least = 1.0     # that have to be counted in a run
+
+    def prefix(self, end: str) -> List[str]:
+        """What has to stand before the command of that end."""
+        return []
+
+    def begin(self, bed: Bed) -> None:
+        """Before the daemon starts."""
+
+    def beside(self, bed: Bed) -> None:
+        """When the daemon runs."""
+
+    def during(self, bed: Bed) -> None:
+        """In a thread of its own, from when the run's session is there; ends when the run is over."""
+
+    def leave(self, bed: Bed) -> None:
+        """Ends what beside() began, in any case."""
+
+    def end(self, bed: Bed) -> None:
+        """The same of begin(), when the daemon is gone."""
+
+    def count(self, bed: Bed) -> float:
+        raise NotImplementedError
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        """Whether it was there in the run that has just ended, and by what figure."""
+        moved = self.count(bed) - before
+        return moved >= self.least, f"{moved:.6g} {self.what}"
+
+
+class Told(Harm):
+    """Nothing more than the options: the document has to say that they were taken."""
+
+    def __init__(self, what: str, read: Callable[[Bed], Any], least: float = 1,
+                 most: float = float("inf")) -> None:
+        self.what, self.read, self.least, self.most = what, read, least, most
+
+    def count(self, bed: Bed) -> float:
+        return 0
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        value = self.read(bed)
+        return value is not None and self.least <= value <= self.most, f"{self.what} {value}"
+
+
+def told(end: str, name: str, least: float = 1, most: float = float("inf")) -> Told:
+    """A figure of one end's evidence."""
+    return Told(f"{end} {name}", lambda bed: bed.bag(end).get(name), least, most)
+
+
+def asked(end: str, name: str, least: float = 1) -> Told:
+    """An option, as the document says that it was given."""
+    return Told(f"{end} {name}", lambda bed: bed.document["parameters"]["asked"][end][name], least)
+
+
+# --- processors ---------------------------------------------------------------------------------
+
+def cgroup_cpu() -> Tuple[Optional[Path], bool]:
+    """Where groups with a quota can be made, and whether that is version 2."""
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, place, kind, options = line.split()[:4]
+        if kind == "cgroup" and "cpu" in options.split(","):
+            return Path(place), False
+        if kind == "cgroup2" and "cpu" in (Path(place) / "cgroup.subtree_control").read_text().split():
+            return Path(place), True
+    return None, False
+
+
+class Quota(Harm):
+    """A control group that lets an end have so many ms of each period of a processor."""
+
+    what = "s throttled"
+    shares = "200000"   # beside others on the machine; the quota is to be what limits
+
+    def __init__(self, end: str, quota_ms: int, period_ms: int, least: float = 0.4) -> None:
+        self.least = least
+        self.where, self.quota, self.period = end, quota_ms * 1000, period_ms * 1000
+        root, self.new = cgroup_cpu()
+        self.group = (root or Path("/none")) / f"explain{os.getpid()}-{end}"
+
+    def prefix(self, end: str) -> List[str]:
+        if end != self.where:
+            return []
+        return ["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh"]
+
+    def begin(self, bed: Bed) -> None:
+        self.group.mkdir()
+        if self.new:
+            (self.group / "cpu.max").write_text(f"{self.quota} {self.period}")
+            (self.group / "cpu.weight").write_text("10000")
+        else:
+            (self.group / "cpu.shares").write_text(self.shares)
+            (self.group / "cpu.cfs_period_us").write_text(str(self.period))
+            (self.group / "cpu.cfs_quota_us").write_text(str(self.quota))
+
+    def end(self, bed: Bed) -> None:
+        if self.group.exists():
+            lib.wait_for(lambda: not (self.group / "cgroup.procs").read_text(), 10)
+            self.group.rmdir()
+
+    def count(self, bed: Bed) -> float:
+        text = (self.group / "cpu.stat").read_text()
+        spent = dict(line.split() for line in text.splitlines())
+        return int(spent["throttled_usec"]) / 1e6 if self.new else int(spent["throttled_time"]) / 1e9
+
+
+class Stop(Harm):
+    """An end's process is stopped and let go on, again and again."""
+
+    what = "stops"
+    least = 4
+
+    def __init__(self, who: str, stopped: float = 0.1, runs: float = 0.1) -> None:
+        self.who, self.stopped, self.runs, self.stops = who, stopped, runs, 0
+
+    def during(self, bed: Bed) -> None:
+        assert bed.netperf
+        pids = [bed.netperf.pid] if self.who == "near" else bed.sessions()
+        while not bed.over.wait(self.runs):
+            try:
+                self._all(pids, signal.SIGSTOP)
+                time.sleep(self.stopped)
+                self.stops += 1
+            finally:
+                self._all(pids, signal.SIGCONT)
+
+    @staticmethod
+    def _all(pids: Sequence[int], number: int) -> None:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def count(self, bed: Bed) -> float:
+        return self.stops
+
+
+class Hog(Harm):
+    """A process that wants one processor for itself."""
+
+    what = "s on the processor"
+    least = 0.3
+
+    def __init__(self, cpu: int, many: int = 1) -> None:
+        self.cpu, self.many = cpu, many
+        self.hogs: "List[subprocess.Popen[bytes]]" = []
+
+    def beside(self, bed: Bed) -> None:
+        for _ in range(self.many):
+            hog = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            self.hogs.append(hog)
+            os.sched_setaffinity(hog.pid, {self.cpu})
+
+    def leave(self, bed: Bed) -> None:
+        for hog in self.hogs:
+            hog.kill()
+            hog.wait()
+        self.hogs = []
+
+    def count(self, bed: Bed) -> float:
+        return sum(lib.cpu_seconds(hog.pid) for hog in self.hogs)
+
+
+# --- packets ------------------------------------------------------------------------------------
+
+class Drop(Harm):
+    """Drops what arrives at one end over the link and fits a rule of nft's. What is dropped on its
+    way out is told to TCP at once, and is no loss."""
+
+    what = "packets dropped"
+
+    def __init__(self, end: str, *rules: str, least: float = 1) -> None:
+        self.where, self.rules, self.least = end, rules, least
+
+    def begin(self, bed: Bed) -> None:
+        self._rules(bed, *(f"add rule inet harm pre iifname {DEVICE} {rule} counter drop"
+                           for rule in self.rules))
+
+    def _rules(self, bed: Bed, *commands: str) -> None:
+        output(*bed.lab.enter(self.where), "nft", "; ".join((
+            "add table inet harm",
+            "add chain inet harm pre { type filter hook prerouting priority -300; }", *commands)))
+
+    def count(self, bed: Bed) -> float:
+        text = output(*bed.lab.enter(self.where), "nft", "list", "table", "inet", "harm")
+        return sum(float(n) for n in re.findall(r"counter packets (\d+)", text))
+
+
+class Outage(Drop):
+    """Nothing arrives for a while: each `every` seconds, `times` of them, from `first` on."""
+
+    def __init__(self, end: str, first: float, length: float, times: int = 1, every: float = 1,
+                 rule: str = "") -> None:
+        super().__init__(end, rule)
+        self.first, self.length, self.times, self.every = first, length, times, every
+
+    def begin(self, bed: Bed) -> None:
+        self._rules(bed, "add counter inet harm gone",
+                    "add chain inet harm out", "add rule inet harm pre jump out")
+
+    def during(self, bed: Bed) -> None:
+        if bed.over.wait(self.first):
+            return
+        for turn in range(self.times):
+            if turn > 0 and bed.over.wait(self.every - self.length):
+                return
+            self._rules(bed, f"add rule inet harm out iifname {DEVICE} {self.rules[0]} "
+                        "counter name gone drop")
+            bed.over.wait(self.length)
+            self._rules(bed, "flush chain inet harm out")
+
+    def count(self, bed: Bed) -> float:
+        text = output(*bed.lab.enter(self.where), "nft", "list", "counters", "table", "inet", "harm")
+        return float(re.findall(r"packets (\d+)", text)[0])
+
+
+class LinkDown(Harm):
+    """The router's device toward the far end goes down and up again."""
+
+    what = "times down"
+
+    def __init__(self, first: float = 0.4, length: float = 0.3, every: float = 1) -> None:
+        self.first, self.length, self.every, self.times = first, length, every, 0
+
+    def during(self, bed: Bed) -> None:
+        device = ("ip", "-n", bed.lab.ns("router"), "link", "set", "right")
+        while not bed.over.wait(self.first if self.times == 0 else self.every - self.length):
+            output(*device, "down")
+            self.times += 1
+            time.sleep(self.length)
+            output(*device, "up")
+
+    def count(self, bed: Bed) -> float:
+        return self.times
+
+
+class Queue(Harm):
+    """A token bucket's queue; with a rate one that is put there, else that of the link."""
+
+    what = "times that packets waited for the rate"
+    least = 10
+
+    def __init__(self, end: str, rate: str = "", device: str = DEVICE, limit: int = 100_000) -> None:
+        self.where, self.rate, self.device, self.limit = end, rate, device, limit
+
+    def begin(self, bed: Bed) -> None:
+        if self.rate:
+            output("tc", "-n", bed.lab.ns(self.where), "qdisc", "replace", "dev", self.device, "root",
+                   "tbf", "rate", self.rate, "burst", "5000", "limit", str(self.limit))
+
+    def count(self, bed: Bed) -> float:
+        queues = json.loads(output("tc", "-s", "-j", "-n", bed.lab.ns(self.where), "qdisc", "show",
+                                   "dev", self.device))
+        return sum(queue["overlimits"] for queue in queues)
+
+
+class Line(Harm):
+    """What netlab-link did with packets, by its own counts."""
+
+    def __init__(self, what: str, least: float = 5) -> None:
+        self.what, self.least = what, least
+
+    def count(self, bed: Bed) -> float:
+        text = output(link_program(), "tell", f"/run/netns/{bed.lab.ns('far')}", "show")
+        return sum(float(n) for n in re.findall(rf'"{self.what}": ?(\d+)', text))
+
+
+def link_program() -> str:
+    return os.environ.get("NETLAB_LINK") or str(Path(lib.netperf()).parent / "netlab" / "netlab-link")
+
+
+class Foreign(Harm):
+    """Another test over the same link, or from the router on."""
+
+    what = "packets of others"
+    least = 200
+
+    def __init__(self, options: str, start: str = "near") -> None:
+        self.options, self.start = options.split(), start
+        self.process: "Optional[subprocess.Popen[str]]" = None
+
+    def beside(self, bed: Bed) -> None:
+        assert bed.daemon
+        self.process = subprocess.Popen(
+            [*bed.lab.enter(self.start), lib.netperf(), "-H", netns.IPV4, "-p", str(bed.daemon.port),
+             "-P", "0", "-l", "120", *self.options], stdout=subprocess.DEVNULL, text=True)
+        assert lib.wait_for(lambda: bool(bed.sessions()), 20), "no session of the others"
+        time.sleep(0.5)
+        bed.others = bed.sessions()
+
+    def leave(self, bed: Bed) -> None:
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def count(self, bed: Bed) -> float:
+        """Those that the run does not account for."""
+        text = output("ip", "-s", "-j", "-n", bed.lab.ns("far"), "link", "show", "dev", DEVICE)
+        stats = json.loads(text)[0]["stats64"]
+        return float(stats["rx"]["packets"] + stats["tx"]["packets"])
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        bag = bed.bag("near")
+        own = sum(bag.get(name, 0) for name in ("tcp.segments_out", "tcp.segments_in"))
+        own += (bag.get("flow.sends", 0) + bag.get("flow.receives", 0)) if not own else 0
+        moved = self.count(bed) - before - own
+        return moved >= self.least, f"{moved:.6g} {self.what}"
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+class Sysctl(Harm):
+    what = "settings as wanted"
+
+    def __init__(self, end: str, **settings: str) -> None:
+        self.where, self.settings = end, settings
+
+    def begin(self, bed: Bed) -> None:
+        for name, value in self.settings.items():
+            output(*bed.lab.enter(self.where), "sysctl", "-q", "-w", f"net.ipv4.{name}={value}")
+
+    def count(self, bed: Bed) -> float:
+        return 0
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        got = {name: output(*bed.lab.enter(self.where), "sysctl", "-n", f"net.ipv4.{name}").split()
+               for name in self.settings}
+        right = all(got[name] == value.split() for name, value in self.settings.items())
+        return right, ", ".join(f"{name} {' '.join(value)}" for name, value in got.items())
+
+
+class Route(Harm):
+    """The route of one end to the other has metrics."""
+
+    def __init__(self, end: str, *words: str) -> None:
+        self.where, self.words = end, words
+
+    def begin(self, bed: Bed) -> None:
+        output("ip", "-n", bed.lab.ns(self.where), "route", "change", "10.77.0.0/24", "dev", DEVICE,
+               "proto", "kernel", "scope", "link", *self.words)
+
+    def count(self, bed: Bed) -> float:
+        return 0
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        text = output("ip", "-n", bed.lab.ns(self.where), "route", "show", "10.77.0.0/24").strip()
+        return " ".join(self.words) in text, text
+
+
+class Steering(Harm):
+    """The second processor alone takes packets in at the far end, and has a long list of rules."""
+
+    what = "rules"
+
+    def begin(self, bed: Bed) -> None:
+        Drop("far", *(f"meta mark {mark}" for mark in range(1, 1501))).begin(bed)
+        output(*bed.lab.enter("far"), "unshare", "--mount", "sh", "-c",
+               "mount -t sysfs none /sys && "
+               f"echo 2 > /sys/class/net/{DEVICE}/queues/rx-0/rps_cpus")
+
+    def count(self, bed: Bed) -> float:
+        return 0
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        text = output(*bed.lab.enter("far"), "nft", "list", "table", "inet", "harm")
+        return text.count("counter") == 1500, f"{text.count('counter')} rules"

@@ -1,0 +1,89 @@
+"""The links of explain_bed.py: netlab's, and one with a router between both ends."""
+
+import os
+from typing import List
+
+import lib
+import netns
+
+SIDES = {"near": "client", "far": "server"}
+DEVICE = "lab0"
+
+
+def output(*cmd: str) -> str:
+    got = lib.run(cmd, 60)
+    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
+    return got.out
+
+
+class Lab(netns.Lab):
+    """A link of netlab's between the client's namespace and the server's.
+
+    Commands enter no more than the network: `ip netns exec` hides the machine's /sys/fs/cgroup."""
+
+    def __init__(self, *link: str) -> None:
+        self.name = f"explain{os.getpid()}"
+        self.link = link
+        self.client = self.enter("near")
+        self.server = self.enter("far")
+
+    def __enter__(self) -> "Lab":
+        self._netlab("up", *self.link)
+        return self
+
+    def _netlab(self, verb: str, *args: str) -> None:
+        netns.must([lib.NETLAB, verb, "--name", self.name, *args])
+
+    def ns(self, end: str) -> str:
+        return f"netlab-{self.name}-{SIDES[end]}"
+
+    def enter(self, end: str) -> List[str]:
+        return ["nsenter", f"--net=/run/netns/{self.ns(end)}"]
+
+
+class RoutedLab(Lab):
+    """A router between both ends, whose queues neither of them sees. toward_far and toward_near are
+    rates of tc's, or none; limit is what such a queue holds, in bytes."""
+
+    def __init__(self, toward_far: str = "", toward_near: str = "", limit: int = 100_000) -> None:
+        super().__init__()
+        self.rates = {"right": toward_far, "left": toward_near}
+        self.limit = limit
+
+    def ns(self, end: str) -> str:
+        return f"{self.name}-router" if end == "router" else super().ns(end)
+
+    def __enter__(self) -> "RoutedLab":
+        try:
+            for end in ("near", "router", "far"):
+                output("ip", "netns", "add", self.ns(end))
+                output("ip", "-n", self.ns(end), "link", "set", "lo", "up")
+            self._join("near", "left", "10.77.1.1", "10.77.1.2")
+            self._join("far", "right", "10.77.0.2", "10.77.0.1")
+            output(*self.enter("router"), "sysctl", "-q", "net.ipv4.ip_forward=1")
+            for device, rate in self.rates.items():
+                if rate:
+                    output("tc", "-n", self.ns("router"), "qdisc", "add", "dev", device, "root",
+                           "tbf", "rate", rate, "burst", "5000", "limit", str(self.limit))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _join(self, end: str, device: str, address: str, gateway: str) -> None:
+        here, router = ("ip", "-n", self.ns(end)), ("ip", "-n", self.ns("router"))
+        output("ip", "link", "add", DEVICE, "netns", self.ns(end), "type", "veth", "peer", "name",
+               device, "netns", self.ns("router"))
+        for side, name, own in ((here, DEVICE, address), (router, device, gateway)):
+            output(*side, "link", "set", name, "gso_max_segs", "1", "gso_max_size", "2000")
+            output(*side, "addr", "add", f"{own}/24", "dev", name)
+            output(*side, "link", "set", name, "up")
+        for space, name in ((self.ns(end), DEVICE), (self.ns("router"), device)):
+            output("ip", "netns", "exec", space, "ethtool", "-K", name, "tso", "off", "gso", "off",
+                   "gro", "off")
+        output(*here, "route", "add", "default", "via", gateway)
+
+    def __exit__(self, *_: object) -> None:
+        for end in ("near", "router", "far"):
+            if os.path.exists(f"/run/netns/{self.ns(end)}"):
+                netns.must(["ip", "netns", "delete", self.ns(end)])

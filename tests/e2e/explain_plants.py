@@ -1,0 +1,278 @@
+"""The causes that explain_bed.py plants: what each is called, what is right to say of it, and what is half
+of the truth. A half counts only together with the other half. A policer's victim sees loss, say: `loss` is
+true, and `policer` has to stand among the doubts."""
+
+from typing import Callable, NamedTuple, Tuple
+
+from explain_harms import (Drop, Foreign, Harm, Hog, Line, LinkDown, Outage, Queue, Quota, Route, Steering,
+                           Stop, Sysctl, Told, asked, told)
+from explain_links import Lab, RoutedLab
+
+
+class Plant(NamedTuple):
+    name: str
+    right: str              # names, any of which will do
+    half: str
+    link: Callable[[], Lab]
+    options: str            # global ones, "--", test options
+    harms: Tuple[Callable[[], Harm], ...]
+
+
+def plain() -> Lab:
+    return Lab("--rate", "none")
+
+
+def shaped() -> Lab:
+    return Lab("--rate", "100mbit")
+
+
+def ten() -> Lab:
+    return Lab("--rate", "10mbit")
+
+
+def twenty() -> Lab:
+    return Lab("--rate", "20mbit")
+
+
+def far_away() -> Lab:
+    """10 ms there and back."""
+    return Lab("--rate", "none", "--delay", "5ms", "--emulator", "link")
+
+
+def slow_hop() -> Lab:
+    """And a queue on the way."""
+    return Lab("--rate", "20mbit", "--delay", "5ms", "--emulator", "link")
+
+
+def line(*more: str) -> Callable[[], Lab]:
+    return lambda: Lab("--rate", "none", "--delay", "5ms", "--emulator", "link", *more)
+
+
+def slow_line(*more: str) -> Callable[[], Lab]:
+    return lambda: Lab("--rate", "20mbit", "--delay", "5ms", "--emulator", "link", *more)
+
+
+def routed() -> Lab:
+    return RoutedLab("20mbit")
+
+
+def pacing() -> Harm:
+    return Told("pacing, bytes/s",
+                lambda bed: bed.document["parameters"]["asked"]["pacing_bytes_per_s"])
+
+
+DATA = "meta length > 1000"
+ONE_PERCENT = f"{DATA} numgen random mod 100 < 1"
+HALF_PERCENT = f"{DATA} numgen random mod 200 < 1"
+SLOW_READER = "-b 0,1 -w 0,5ms -- -S 16K -M 16K -K cubic"
+RECEIVER = "receive-window"     # true of all that the reader does or does not do, and no reason
+
+# --- processors: too little, too late, not at all
+
+PROCESSORS = (
+    Plant("quota 20 of 100 ms, sender", "sender-quota", "sender-cpu stalled", plain, "-- -K cubic",
+          (lambda: Quota("near", 20, 100),)),
+    Plant("quota 5 of 20 ms, sender", "sender-quota", "sender-cpu stalled", plain, "-- -K cubic",
+          (lambda: Quota("near", 5, 20),)),
+    Plant("quota 20 of 100 ms, reader", "receiver-quota", f"receiver-cpu stalled {RECEIVER}", plain,
+          "-- -K cubic", (lambda: Quota("far", 20, 100),)),
+    Plant("quota 5 of 20 ms, reader", "receiver-quota", f"receiver-cpu stalled {RECEIVER}", plain,
+          "-- -K cubic", (lambda: Quota("far", 5, 20),)),
+    Plant("quota 20 of 100 ms, both ends", "sender-quota receiver-quota", "sender-cpu receiver-cpu",
+          plain, "-- -K cubic", (lambda: Quota("near", 20, 100), lambda: Quota("far", 20, 100, 0))),
+    Plant("quota 20 of 100 ms, MAERTS sender", "sender-quota", "sender-cpu stalled", plain,
+          "-t TCP_MAERTS -- -K cubic", (lambda: Quota("far", 20, 100),)),
+    Plant("quota 20 of 100 ms, MAERTS reader", "receiver-quota", f"receiver-cpu stalled {RECEIVER}",
+          plain, "-t TCP_MAERTS -- -K cubic", (lambda: Quota("near", 20, 100),)),
+    Plant("quota 5 of 20 ms, RR far", "receiver-quota", "receiver-cpu stalled", plain,
+          "-t TCP_RR -- -K cubic", (lambda: Quota("far", 5, 20),)),
+    Plant("quota 20 of 100 ms, RR near", "sender-quota", "sender-cpu stalled", plain,
+          "-t TCP_RR -- -K cubic", (lambda: Quota("near", 20, 100),)),
+    Plant("quota 20 of 100 ms, UDP sender", "sender-quota", "sender-cpu udp-receive-buffer", plain,
+          "-t UDP_STREAM -- -m 1472", (lambda: Quota("near", 20, 100),)),
+    Plant("quota 20 of 100 ms, UDP reader", "receiver-quota", "receiver-cpu udp-receive-buffer", plain,
+          "-t UDP_STREAM -- -m 1472", (lambda: Quota("far", 20, 100),)),
+    Plant("reader stopped half of the time", "stalled", f"reader-slow {RECEIVER}", plain, "-- -K cubic",
+          (lambda: Stop("far"),)),
+    Plant("sender stopped half of the time", "stalled", "sending-application", plain, "-- -K cubic",
+          (lambda: Stop("near"),)),
+    Plant("reader stopped 20 of 40 ms", "stalled", f"reader-slow {RECEIVER}", plain, "-- -K cubic",
+          (lambda: Stop("far", 0.02, 0.02),)),
+    Plant("MAERTS sender stopped 2/3", "stalled", "sending-application", plain,
+          "-t TCP_MAERTS -- -K cubic", (lambda: Stop("far", 0.2, 0.1),)),
+    Plant("RR, far end stopped half", "stalled", "turns", plain, "-t TCP_RR -- -K cubic",
+          (lambda: Stop("far"),)),
+    Plant("RR, near end stopped half", "stalled", "turns", plain, "-t TCP_RR -- -K cubic",
+          (lambda: Stop("near"),)),
+    Plant("UDP reader stopped half", "stalled", "udp-receive-buffer reader-slow", plain,
+          "-t UDP_STREAM -- -m 1472", (lambda: Stop("far"),)),
+    Plant("sender beside a CPU hog", "sender-cpu", "", plain, "-T 0,1 -- -K cubic", (lambda: Hog(0),)),
+    Plant("reader beside two CPU hogs", "receiver-cpu", "", plain, "-T 0,1 -- -K cubic",
+          (lambda: Hog(1, 2),)),
+    Plant("RR, far end beside a CPU hog", "receiver-cpu", "turns", plain, "-T 0,1 -t TCP_RR -- -K cubic",
+          (lambda: Hog(1, 3),)),
+    Plant("both ends on one processor", "sender-cpu receiver-cpu", "", plain, "-T 0,0 -- -K cubic",
+          (lambda: told("near", "thread.cpu_share", 0.2),)),
+    Plant("sender of 16 bytes at a time", "sender-cpu", "", plain, "-- -m 16 -K cubic",
+          (lambda: told("near", "flow.send_size", 16, 16),)),
+    Plant("nothing: a fast link", "sender-cpu receiver-cpu", "", plain, "-- -K cubic",
+          (lambda: told("near", "thread.cpu_share", 0.1),)),
+    Plant("far softirq", "far-softirq", "", plain, "-T 0,0 -- -K cubic", (Steering,)),
+    Plant("far softirq, datagrams", "far-softirq", "", plain, "-t UDP_STREAM -T 0,0 -- -m 1472",
+          (Steering,)),
+    Plant("reader busy, small buffer", "receiver-cpu", RECEIVER, plain,
+          "-K 0,1000000 -- -M 1000000 -S 32K -K cubic", (lambda: told("far", "flow.rcvbuf", 1, 70e3),)),
+)
+
+# --- what the programs and their buffers do
+
+PROGRAMS = (
+    Plant("reader asleep, small buffer", "reader-slow", RECEIVER, plain, SLOW_READER,
+          (lambda: asked("far", "interval_us"),)),
+    Plant("MAERTS reader asleep", "reader-slow", RECEIVER, plain,
+          "-t TCP_MAERTS -b 1 -w 5ms -- -s 16K -M 16K,16K -K cubic", (lambda: asked("near", "interval_us"),)),
+    Plant("sender that sleeps", "sending-application pacing", "", plain, "-b 1 -w 10ms -- -m 64K -K cubic",
+          (lambda: asked("near", "interval_us"),)),
+    Plant("UDP sender that sleeps", "sending-application pacing", "", plain,
+          "-t UDP_STREAM -b 5 -w 10ms -- -m 1472", (lambda: asked("near", "interval_us"),)),
+    Plant("MAERTS sender that sleeps", "sending-application pacing", "", plain,
+          "-t TCP_MAERTS -b 0,1 -w 0,10ms -- -m 64K,64K -K cubic", (lambda: asked("far", "interval_us"),)),
+    Plant("UDP reader that sleeps", "udp-receive-buffer reader-slow", "pacing sending-application", plain,
+          "-t UDP_STREAM -b 20,1 -w 10ms,5ms -- -m 1472", (lambda: asked("far", "interval_us"),)),
+    Plant("pacing rate asked for", "pacing", "sending-application", plain, "-- -q 2500000 -K cubic",
+          (pacing,)),
+    Plant("pacing rate asked for, 10 ms", "pacing", "sending-application", far_away,
+          "-- -q 1250000 -K cubic", (pacing,)),
+    Plant("tiny UDP receive buffer", "udp-receive-buffer", "", plain, "-t UDP_STREAM -- -m 1472 -S 2304",
+          (lambda: told("far", "flow.rcvbuf", 1, 10e3),)),
+    Plant("send buffer, 10 ms", "send-buffer", "", far_away, "-- -s 16K -m 1448 -K cubic",
+          (lambda: told("near", "flow.sndbuf", 1, 40e3),)),
+    Plant("MAERTS send buffer, 10 ms", "send-buffer", "", far_away,
+          "-t TCP_MAERTS -- -S 16K -m 1448,1448 -K cubic", (lambda: told("far", "flow.sndbuf", 1, 40e3),)),
+    Plant("tcp_wmem small, 10 ms", "send-buffer", "", far_away, "-- -m 1448 -K cubic",
+          (lambda: Sysctl("near", tcp_wmem="4096 16384 32768"),)),
+    Plant("receive buffer, 10 ms", "receive-buffer", RECEIVER, far_away, "-- -S 16K -K cubic",
+          (lambda: told("far", "flow.rcvbuf", 1, 40e3),)),
+    Plant("MAERTS receive buffer, 10 ms", "receive-buffer", RECEIVER, far_away,
+          "-t TCP_MAERTS -- -s 16K -K cubic", (lambda: told("near", "flow.rcvbuf", 1, 40e3),)),
+    Plant("tcp_rmem small, 10 ms", "receive-buffer", f"{RECEIVER} window-clamp", far_away, "-- -K cubic",
+          (lambda: Sysctl("far", tcp_rmem="4096 16384 32768"),)),
+    Plant("no window scaling, 10 ms", "window-clamp", f"{RECEIVER} receive-buffer", far_away,
+          "-- -K cubic", (lambda: Sysctl("far", tcp_window_scaling="0"),)),
+    Plant("no window scaling at the sender", "window-clamp", f"{RECEIVER} receive-buffer", far_away,
+          "-- -K cubic", (lambda: Sysctl("near", tcp_window_scaling="0"),)),
+    Plant("route clamps the window", "window-clamp", f"{RECEIVER} receive-buffer", far_away,
+          "-- -K cubic", (lambda: Route("far", "window", "32768"),)),
+    Plant("turn by turn, 10 ms", "turns", "", far_away, "-t TCP_RR -- -K cubic",
+          (lambda: told("near", "tcp.min_rtt_us", 9000),)),
+    Plant("UDP turn by turn, 10 ms", "turns", "", far_away, "-t UDP_RR",
+          (lambda: told("near", "flow.transactions", 10, 400),)),
+    Plant("16 in flight, 10 ms", "turns", "", far_away, "-t TCP_RR -- -b 16 -D -K cubic",
+          (lambda: told("near", "tcp.min_rtt_us", 9000),)),
+    Plant("connections, 10 ms", "turns", "", far_away, "-t TCP_CRR -- -K cubic",
+          (lambda: told("near", "flow.transactions", 5, 400),)),
+)
+
+# --- links, queues and others
+
+LINKS = (
+    Plant("tbf shaper", "link", "", shaped, "-- -K cubic", (lambda: Queue("near"),)),
+    Plant("tbf shaper, IPv6", "link", "", shaped, "-H fd77::2 -- -K cubic", (lambda: Queue("near"),)),
+    Plant("tbf shaper, MAERTS", "link", "", shaped, "-t TCP_MAERTS -- -K cubic", (lambda: Queue("far"),)),
+    Plant("tbf shaper, UDP", "link", "", shaped, "-t UDP_STREAM -- -m 1472", (lambda: Queue("near"),)),
+    Plant("tbf shaper, small segments", "link", "mtu", ten, "-- -G 300 -K cubic",
+          (lambda: Queue("near"),)),
+    Plant("tiny MTU", "mtu", "", lambda: Lab("--rate", "none", "--mtu", "256"), "-- -K cubic",
+          (lambda: told("near", "tcp.path_mtu", 256, 256),)),
+    Plant("slow hop on the way", "path-rate", "", slow_hop, "-- -K cubic",
+          (lambda: told("near", "tcp.busy_us", 5e5),)),
+    Plant("slow router, short path", "path-rate", "", routed, "-- -K cubic",
+          (lambda: Queue("router", device="right"),)),
+    Plant("slow router, BBR", "path-rate", "", routed, "-- -K bbr",
+          (lambda: Queue("router", device="right"),)),
+    Plant("slow hop, BBR", "path-rate", "", slow_hop, "-- -K bbr", (lambda: told("near", "tcp.busy_us", 5e5),)),
+    Plant("slow hop and loss, BBR", "path-rate", "loss", slow_line("--loss", "1"), "-- -K bbr",
+          (lambda: Line("lost"),)),
+    Plant("UDP into a slow router", "path-rate", "loss policer pacing sending-application", routed,
+          "-t UDP_STREAM -b 30 -w 10ms -- -R 1 -m 1472",
+          (lambda: Queue("router", device="right"),)),
+    Plant("RR, full return direction", "link path-rate", "", ten, "-t TCP_RR -- -r 1,200000 -K cubic",
+          (lambda: Queue("far"),)),
+    Plant("RR, full way there", "link path-rate", "", ten, "-t TCP_RR -- -r 200000,1 -K cubic",
+          (lambda: Queue("near"),)),
+    Plant("RR, shaper on the way back alone", "link path-rate", "", plain,
+          "-t TCP_RR -- -r 1,200000 -K cubic", (lambda: Queue("far", "10mbit"),)),
+    Plant("RR, slow router on the way back", "link path-rate", "", lambda: RoutedLab("", "10mbit"),
+          "-t TCP_RR -- -r 1,200000 -K cubic", (lambda: Queue("router", device="left"),)),
+    Plant("policer, short path", "policer", "loss", plain, "-- -K cubic",
+          (lambda: Drop("far", f"{DATA} limit rate over 2500 kbytes/second burst 20 kbytes"),)),
+    Plant("policer, 10 ms", "policer", "loss", far_away, "-- -K cubic",
+          (lambda: Drop("far", f"{DATA} limit rate over 2500 kbytes/second burst 20 kbytes"),)),
+    Plant("policer, UDP", "policer", "loss pacing sending-application", plain,
+          "-t UDP_STREAM -b 40 -w 10ms -- -m 1472",
+          (lambda: Drop("far", f"{DATA} limit rate over 2500 kbytes/second burst 20 kbytes"),)),
+    Plant("ACKs over a slow way back", "ack-path", "", plain, "-- -K cubic",
+          (lambda: Queue("far", "100kbit", limit=20_000),)),
+    Plant("ACKs through a slow router", "ack-path", "", lambda: RoutedLab("", "100kbit", 20_000),
+          "-- -K cubic", (lambda: Queue("router", device="left"),)),
+    Plant("others' UDP on the same shaper", "foreign-traffic", "link", twenty, "-- -K cubic",
+          (lambda: Foreign("-t UDP_STREAM -b 15 -w 10ms -- -m 1472"),)),
+    Plant("others' TCP on the same shaper", "foreign-traffic", "link", twenty, "-- -K cubic",
+          (lambda: Foreign("--flows 4 -- -K cubic"),)),
+    Plant("others' UDP on the same router", "foreign-traffic path-rate", "loss", routed, "-- -K cubic",
+          (lambda: Foreign("-t UDP_STREAM -b 12 -w 10ms -- -m 1472", "router"),)),
+    Plant("others' UDP beside UDP", "foreign-traffic", "link", twenty, "-t UDP_STREAM -- -m 1472",
+          (lambda: Foreign("-t UDP_STREAM -b 15 -w 10ms -- -m 1472"),)),
+)
+
+# --- loss, outages, and two causes at once
+
+LOSSES = (
+    Plant("1 % loss", "loss", "", plain, "-- -K cubic", (lambda: Drop("far", ONE_PERCENT),)),
+    Plant("1 % loss, MAERTS", "loss", "", plain, "-t TCP_MAERTS -- -K cubic",
+          (lambda: Drop("near", ONE_PERCENT),)),
+    Plant("1 % loss, 10 ms", "loss", "", line("--loss", "1"), "-- -K cubic", (lambda: Line("lost"),)),
+    Plant("1 % loss, 5 % duplicates", "loss", "", line("--loss", "1", "--duplicate", "5"), "-- -K cubic",
+          (lambda: Line("lost"), lambda: Line("duplicated"))),
+    Plant("duplicates on a slow hop", "path-rate", "", slow_line("--duplicate", "5"), "-- -K cubic",
+          (lambda: Line("duplicated"),)),
+    Plant("reordering on a slow hop", "path-rate", "", slow_line("--reorder", "2"), "-- -K cubic",
+          (lambda: Line("reordered"),)),
+    Plant("UDP, 2 % loss", "loss", "pacing sending-application", plain,
+          "-t UDP_STREAM -b 20 -w 10ms -- -m 1472",
+          (lambda: Drop("far", f"{DATA} numgen random mod 50 < 1"),)),
+    Plant("bursts of loss", "loss", "outage", far_away, "-- -K cubic",
+          (lambda: Drop("far", f"{DATA} numgen inc mod 600 >= 570"),)),
+    Plant("UDP_RR with 5 % loss", "loss", "turns stalled", plain, "-t UDP_RR -- -e 1 -r 10,10",
+          (lambda: Drop("far", "meta l4proto udp numgen random mod 20 < 1"),)),
+    Plant("RR with 10 % loss", "loss", "turns", far_away, "-t TCP_RR -- -K cubic",
+          (lambda: Drop("far", "meta length > 52 numgen random mod 10 < 1"),)),
+    Plant("connections, every 50th SYN lost", "loss outage", "turns stalled", plain,
+          "-t TCP_CRR -- -K cubic",
+          (lambda: Drop("far", "tcp flags & (syn|ack) == syn numgen inc mod 50 == 49"),)),
+    Plant("outages of 0.3 s", "outage", "loss stalled", plain, "-- -K cubic",
+          (lambda: Outage("far", 0.4, 0.3, 10),)),
+    Plant("an outage of 0.8 s", "outage", "loss stalled", plain, "-- -K cubic",
+          (lambda: Outage("far", 0.5, 0.8),)),
+    Plant("an outage of 0.8 s, RR", "outage", "loss stalled", plain, "-t TCP_RR -- -K cubic",
+          (lambda: Outage("far", 0.5, 0.8),)),
+    Plant("the router's link goes down", "outage", "loss stalled", lambda: RoutedLab(), "-- -K cubic",
+          (LinkDown,)),
+    Plant("a black hole from 0.5 s on", "outage", "loss stalled", plain, "-- -K cubic",
+          (lambda: Outage("far", 0.5, 2.5, rule=DATA),)),
+    Plant("loss, and a reader slower still", "reader-slow", RECEIVER, plain, SLOW_READER,
+          (lambda: Drop("far", HALF_PERCENT), lambda: asked("far", "interval_us"))),
+    Plant("loss and a slow reader, 10 ms", "loss reader-slow", "", far_away,
+          "-b 0,2 -w 0,10ms -- -S 32K -M 16K -K cubic",
+          (lambda: Drop("far", ONE_PERCENT), lambda: asked("far", "interval_us"))),
+    Plant("hog and a small receive buffer", "sender-cpu receive-buffer receiver-cpu", RECEIVER, plain,
+          "-T 0,1 -- -S 8K -K cubic", (lambda: Hog(0), lambda: told("far", "flow.rcvbuf", 1, 20e3))),
+    Plant("slow hop and a smaller window", "receive-buffer", f"path-rate {RECEIVER}", slow_hop,
+          "-- -S 8K -K cubic", (lambda: told("far", "flow.rcvbuf", 1, 20e3),)),
+    Plant("quota of the reader, and loss", "receiver-quota loss", "receiver-cpu stalled", plain,
+          "-- -K cubic", (lambda: Quota("far", 5, 20), lambda: Drop("far", HALF_PERCENT))),
+    Plant("shaper and a sender that sleeps", "sending-application pacing", "", shaped,
+          "-b 1 -w 10ms -- -m 32K -K cubic", (lambda: asked("near", "interval_us"),)),
+)
+
+PLANTS = (*PROCESSORS, *PROGRAMS, *LINKS, *LOSSES)
