@@ -141,6 +141,22 @@ def text_of(page: str, *names: str) -> str:
     return re.sub(r"\s+([,.;:])", r"\1", " ".join(" ".join(words).split()))
 
 
+def the_constants_of_explain_are_those_of_the_rules() -> None:
+    """doc/explain.md has each with its value and its words, and none that is gone."""
+    source = (lib.TOP / "src/out/explain/constants.h").read_text()
+    defined = {name: (value, " ".join(words.split())) for name, value, words in
+               re.findall(r"^#define (NP_\w+) +([0-9.]+) +/\* (.*?) \*/", source, re.M | re.S)}
+    page = (lib.TOP / "doc/explain.md").read_text()
+    told = {name: (value, words) for name, value, words in
+            re.findall(r"^\| `(NP_\w+)` \| (\S+) \| (.*) \|$", page, re.M)}
+    assert len(defined) >= 30 and told == defined, sorted(
+        name for name in told.keys() | defined.keys() if told.get(name) != defined.get(name))
+    rules = "".join(path.read_text() for path in (lib.TOP / "src/out").glob("explain*/*.c")) + \
+        (lib.TOP / "src/out/explain.c").read_text()
+    unused = [name for name in defined if not re.search(rf"\b{name}\b", rules)]
+    assert not unused, f"no rule looks at {unused}"
+
+
 def one_number(pattern: str, text: str) -> int:
     found = re.findall(pattern, text)
     assert len(found) == 1, f"{pattern!r}: {found}"
@@ -430,7 +446,8 @@ def suite(report: lib.Report) -> None:
         lib.skip(f"no {BUILD}/netperf.1: built for another machine")
     for test in (the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
-                 the_daemons_page_has_its_options, the_protocols_tables_are_the_codes, formatters_have_no_complaint):
+                 the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
+                 the_constants_of_explain_are_those_of_the_rules, formatters_have_no_complaint):
         check(report, test.__name__.replace("_", " "), test)
     for test in (what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
                  the_page_has_lines_of_the_log, the_help_says_what_the_build_lacks,

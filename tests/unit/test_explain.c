@@ -547,6 +547,260 @@ test_transactions(void **state)
 				   "data went over");
 }
 
+/* What keeps an end from running is named, not what that makes of buffers and windows. */
+static void
+test_kept_from_running(void **state)
+{
+	static const struct example streams[] = {
+		{ "a sender's quota",
+		  TX " thread.cpu_share=0.2 thread.run_delay_s=7.8 cgroup.cpu.quota=0.2"
+		     " cgroup.cpu.throttled_s=7.7 tcp.busy_us=3e6",
+		  RX, NP_LIMIT_SENDER_QUOTA, "it allows 0.2 CPUs, and was used up for 77 %" },
+		{ "a reader's, which makes the window small", TX " tcp.rwnd_limited_us=8e6",
+		  RX " thread.cpu_share=0.2 thread.run_delay_s=7.8 cgroup.cpu.throttled_s=7.7"
+		     " tcp.samples.queued_in=[300000]",
+		  NP_LIMIT_READER_QUOTA, "the reading process's cgroup: it was used up for 77 %" },
+		{ "a quota that is hardly ever used up",
+		  TX BUSY " cgroup.cpu.quota=1 cgroup.cpu.throttled_s=0.5", RX, NP_LIMIT_SENDER_CPU,
+		  NULL },
+		{ "a quota of a sender that waits for others",
+		  TX ASLEEP " cgroup.cpu.throttled_s=1.5 thread.looks=100 thread.seen_sending=90"
+			    " tcp.rwnd_limited_us=9e6",
+		  RX BUSY " tcp.samples.queued_in=[200000]", NP_LIMIT_RECEIVER_CPU, NULL },
+		{ "a sender that waited for a processor all the time",
+		  TX " thread.cpu_share=0.02 thread.run_delay_s=9.8", RX, NP_LIMIT_SENDER_CPU,
+		  "waited for a CPU for another 98 %" },
+		{ "a reader that was stopped", TX " tcp.rwnd_limited_us=5e6",
+		  RX ASLEEP " sampler.late_s=5 sampler.waited_s=0.1 sampler.gap_max_s=1"
+			    " tcp.samples.queued_in=[300000]",
+		  NP_LIMIT_READER_STALLED, "stood still for 49 % of the time, once for 1" },
+		{ "a sampler that waited for a processor, as did all",
+		  TX BUSY " sampler.late_s=5 sampler.waited_s=4.5 sampler.gap_max_s=1", RX,
+		  NP_LIMIT_SENDER_CPU, NULL },
+		{ "a sampler that was late once", TX BUSY " sampler.late_s=1 sampler.gap_max_s=1",
+		  RX, NP_LIMIT_SENDER_CPU, NULL },
+		{ "a crowded reader with data unread", TX " cpu.0.idle=0.4",
+		  RX " thread.cpu_share=0.28 thread.run_delay_s=5.7 cpu.1.idle=0"
+		     " flow.rcvbuf=6000000 tcp.samples.queued_in=[240000]",
+		  NP_LIMIT_RECEIVER_CPU, "waited for a CPU for another 57 %" },
+	};
+	struct np_explain_input in = udp_input();
+	struct np_explanation e;
+
+	(void)state;
+	check(tcp_input(), streams, LEN(streams));
+	e = explain(in, UDP_TX BUSY,
+		    LOSSY_RX " flow.rcvbuf=212992 moved.snmp.Udp.RcvbufErrors=20000"
+			     " cgroup.cpu.throttled_s=6 thread.cpu_share=0.2");
+	assert_int_equal(e.limit, NP_LIMIT_READER_QUOTA);
+	e = explain(in, UDP_TX BUSY,
+		    LOSSY_RX BUSY " flow.rcvbuf=212992 moved.snmp.Udp.RcvbufErrors=20000");
+	assert_int_equal(e.limit, NP_LIMIT_RECEIVER_CPU);
+	assert_int_equal(e.also, NP_LIMIT_SENDER_CPU);
+}
+
+/* What the user asked for, and what a thread was found doing. */
+static void
+test_own_will(void **state)
+{
+	static const struct example examples[] = {
+		{ "pacing", TX ASLEEP " flow.pacing_asked_bps=120e6 tcp.samples.rtt_us=[9000]", RX,
+		  NP_LIMIT_PACING, "(-q): 120 Mbit/s, of which 97 % was reached" },
+		{ "pacing that is not reached", TX ASLEEP " flow.pacing_asked_bps=240e6", RX,
+		  NP_LIMIT_UNCLEAR, NULL },
+		{ "-b and -w",
+		  TX ASLEEP " flow.interval_us=10000 flow.burst=1 flow.send_size=145000", RX,
+		  NP_LIMIT_APPLICATION, "let it write 116 Mbit/s, of which 99.9 %" },
+		{ "the reader's -b and -w", TX ASLEEP " tcp.rwnd_limited_us=9e6",
+		  RX ASLEEP " flow.interval_us=10000 flow.burst=1 flow.receive_size=145000"
+			    " tcp.samples.queued_in=[200000]",
+		  NP_LIMIT_READER_SLOW, "let it read 116 Mbit/s" },
+		{ "found pausing",
+		  TX ASLEEP " thread.looks=50 thread.seen_pausing=45 tcp.busy_us=3e6", RX,
+		  NP_LIMIT_APPLICATION, NULL },
+		{ "found sending: it would have written more",
+		  TX ASLEEP " thread.looks=50 thread.seen_sending=45 tcp.busy_us=1e6", RX,
+		  NP_LIMIT_UNCLEAR, NULL },
+	};
+	struct np_explanation e = explain(tcp_input(), TX ASLEEP, RX);
+
+	(void)state;
+	assert_has(e.sentence, "whether the ends slept in calls or by their own will is not known");
+	check(tcp_input(), examples, LEN(examples));
+}
+
+/* Windows, queues, and what gets through. */
+static void
+test_ways(void **state)
+{
+#define WINDOW " tcp.rwnd_limited_us=9e6"
+	static const struct example examples[] = {
+		{ "no window scaling",
+		  TX ASLEEP WINDOW " tcp.window_scale=0 tcp.samples.send_window=[65535]"
+				   " host.tcp.window_scaling=0",
+		  RX ASLEEP " flow.rcvbuf=8388608 tcp.samples.queued_in=[0]", NP_LIMIT_WINDOW_CLAMP,
+		  "(net.ipv4.tcp_window_scaling)" },
+		{ "no window scaling, and nobody says why",
+		  TX ASLEEP WINDOW " tcp.send_scale=0 tcp.samples.send_window=[65535]",
+		  RX ASLEEP " flow.rcvbuf=131072 tcp.samples.queued_in=[0]", NP_LIMIT_WINDOW_CLAMP,
+		  "a route or a box on the way" },
+		{ "a route", TX ASLEEP WINDOW " tcp.samples.send_window=[32768]",
+		  RX ASLEEP " host.route.window=32768 tcp.samples.queued_in=[0]",
+		  NP_LIMIT_WINDOW_CLAMP, "(ip route: window)" },
+		{ "a small buffer is not scaled either",
+		  TX ASLEEP WINDOW " tcp.window_scale=0 tcp.samples.send_window=[18824]",
+		  RX ASLEEP " flow.rcvbuf=32768 tcp.samples.queued_in=[0]", NP_LIMIT_RECEIVE_BUFFER,
+		  NULL },
+		{ "doubled segments hide no loss",
+		  TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=5000", RX, NP_LIMIT_LOSS,
+		  "1000 of 100000" },
+		{ "loss, of BBR on a path that it has measured",
+		  TX ASLEEP " tcp.retransmitted_segments=1000 tcp.congestion=:bbr"
+			    " tcp.samples.pacing_rate_bps=[120e6]",
+		  RX, NP_LIMIT_PATH, "as BBR has measured it: it paces at 120 Mbit/s" },
+		{ "a policer at an end", TX " tcp.retransmitted_segments=1000 tc.out.drops=990", RX,
+		  NP_LIMIT_POLICER, "dropped 990 packets" },
+		{ "loss that a slow reader makes harmless",
+		  TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
+		  RX ASLEEP " tcp.samples.queued_in=[200000]", NP_LIMIT_READER_SLOW, NULL },
+	};
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	check(in, examples, LEN(examples));
+	e = explain(in, TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
+		    RX ASLEEP " tcp.samples.queued_in=[200000]");
+	assert_int_equal(e.also, NP_LIMIT_LOSS);
+	/* A link of 200 Mbit/s, of which others take what is left. */
+	in.link_rate_bps = 200e6;
+	e = explain(in, TX ASLEEP " foreign.out_bytes=95e6", RX);
+	assert_int_equal(e.limit, NP_LIMIT_FOREIGN);
+	assert_has(e.sentence, "38 % of its rate");
+	assert_has(e.ceiling_text, "traffic of others 38 %");
+}
+
+/* Ten samples with a rise of each list by a step. */
+static void
+put_rising(struct np_bag *b, const char *name, double first, double step)
+{
+	double list[10];
+
+	for (size_t i = 0; i < LEN(list); i++) {
+		list[i] = first + step * (double)i;
+	}
+	np_bag_reals(b, list, LEN(list), "%s", name);
+}
+
+/* Both ends' samples on one clock: 1,000,000 bytes a step of 100 ms. */
+static void
+test_direction(void **state)
+{
+	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]"
+					  " clock.boot=:x clock.begin_s=5");
+	struct np_bag *rx = bag(RX " clock.boot=:x clock.begin_s=5 tcp.samples.queued_in=[0]");
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		put_rising(i == 0 ? tx : rx, "tcp.samples.t_s", 0.1, 0.1);
+	}
+	put_rising(tx, "tcp.samples.bytes_sent", 1.21e6, 1e6);
+	put_rising(tx, "tcp.samples.retransmitted_bytes", 0, 0);
+	put_rising(tx, "tcp.samples.bytes_acked", 1e6, 1e6);
+	put_rising(rx, "tcp.samples.bytes_received", 1.2e6, 1e6);
+	in.near = tx;
+	in.far = rx;
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_ACK_PATH);
+	assert_has(e.sentence, "they take 20 ms back, the data no more than 1 ms there");
+	put_rising(rx, "tcp.samples.bytes_received", 1.01e6, 1e6);
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_PATH);
+	np_bag_free(tx);
+	np_bag_free(rx);
+}
+
+/* Nothing is acknowledged from the third sample to the seventh. */
+static void
+test_outage(void **state)
+{
+	static const double acked[] = { 1, 2, 3, 3, 3, 3, 3, 4, 5, 6 };
+	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.unacked=[60]"), *rx = bag(RX);
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	put_rising(tx, "tcp.samples.t_s", 0.1, 0.1);
+	np_bag_reals(tx, acked, LEN(acked), "tcp.samples.bytes_acked");
+	in.near = tx;
+	in.far = rx;
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
+	assert_has(e.sentence, "nothing got through: 44 % of the time, once for 400 ms");
+	/* With a window that is shut it is the reader. */
+	np_bag_reals(tx, (const double[10]){ 0 }, 10, "tcp.samples.send_window");
+	np_explain(&in, &e);
+	assert_int_not_equal(e.limit, NP_LIMIT_OUTAGE);
+	np_bag_free(tx);
+	np_bag_free(rx);
+}
+
+static void
+test_long_turns(void **state)
+{
+	static const struct example examples[] = {
+		{ "an end that waits", TX ASLEEP, RX ASLEEP, NP_LIMIT_UNCLEAR,
+		  "a transaction takes 200 ms, a round trip of the path no more than 1 ms" },
+		{ "a responder that pauses", TX ASLEEP,
+		  RX ASLEEP " thread.looks=50 thread.seen_pausing=48", NP_LIMIT_READER_SLOW, NULL },
+		{ "a requester that is asked to", TX ASLEEP " flow.interval_us=200000", RX ASLEEP,
+		  NP_LIMIT_APPLICATION, NULL },
+		{ "timers", TX ASLEEP " moved.netstat.TcpExt.TCPTimeouts=20", RX ASLEEP,
+		  NP_LIMIT_LOSS, "20 times a segment was lost" },
+		{ "responses that queue", TX ASLEEP,
+		  RX ASLEEP " tcp.samples.rtt_us=[90000] tcp.min_rtt_us=1000", NP_LIMIT_PATH,
+		  "the responses queue on the way, 89 ms" },
+		{ "a responder that waits for a processor", TX ASLEEP,
+		  RX " thread.cpu_share=0.1 thread.run_delay_s=6", NP_LIMIT_RECEIVER_CPU, NULL },
+		{ "a responder that is stopped", TX ASLEEP,
+		  RX ASLEEP " sampler.late_s=5 sampler.gap_max_s=0.5", NP_LIMIT_READER_STALLED,
+		  NULL },
+		{ "a full direction back", TX ASLEEP, RX ASLEEP " host.nic.qdisc.rate_bps=8.5e6",
+		  NP_LIMIT_LINK, "in the direction of the responses" },
+	};
+	struct np_explain_input in = tcp_input();
+
+	(void)state;
+	in.near_transmits = false;
+	in.transactions = true;
+	in.per_second = 5;
+	in.request = in.in_flight = 1;
+	in.response = 200000;
+	check(in, examples, LEN(examples));
+}
+
+/* What comes next, and what the cause alone allows. */
+static void
+test_next(void **state)
+{
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.link_rate_bps = 2 * 123.04e6;
+	e = explain(in, TX BUSY " thread.run_delay_s=0", RX);
+	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
+	assert_true(fabs(e.allows - 115.84e6 / 0.98) < 1e4);
+	assert_int_equal(e.next, NP_LIMIT_LINK);
+	assert_true(fabs(e.next_allows - 2 * 115.84e6) < 1e4);
+	in.link_rate_bps = 0;
+	e = explain(in, TX BUSY, RX " cpu.1.softirq=0.5");
+	assert_int_equal(e.next, NP_LIMIT_SOFTIRQ);
+	assert_true(fabs(e.next_allows - 2 * 115.84e6) < 1e4);
+}
+
 #define SPINS                                                                                      \
 	" engine.name=:spin thread.cpu_share=0.99 flow.sends=1000 flow.receives=1000"              \
 	" engine.empty_calls=8000"
@@ -820,6 +1074,13 @@ main(void)
 		cmocka_unit_test(test_shaper_without_a_rate),
 		cmocka_unit_test(test_udp),
 		cmocka_unit_test(test_transactions),
+		cmocka_unit_test(test_kept_from_running),
+		cmocka_unit_test(test_own_will),
+		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_direction),
+		cmocka_unit_test(test_outage),
+		cmocka_unit_test(test_long_turns),
+		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_spinning),
 		cmocka_unit_test(test_ceiling),
 		cmocka_unit_test(test_unix),

@@ -60,9 +60,14 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 	double back = fills(f, f->rate_back_bps, f->in->response);
 	double most = fmax(out, back);
 	bool holds = most >= NP_FULL_TURNS && most <= NP_WITHIN;
+	/* With one rate both ways the ceiling of all says as much. */
+	double score = f->rate_out_bps > 0 && f->rate_out_bps <= f->rate_back_bps &&
+			       f->rate_back_bps <= f->rate_out_bps
+			   ? 0.97
+			   : 0.995;
 
 	np_decide(
-	    v, NP_LIMIT_LINK, holds ? 0.97 : 0, most,
+	    v, NP_LIMIT_LINK, holds ? score : 0, most,
 	    "limited by the link in the direction of the %s: they fill %s of what %s can carry",
 	    most == back ? "responses" : "requests", np_share_words(most).text,
 	    np_rate_words(most == back ? f->rate_back_bps : f->rate_out_bps).text);
