@@ -9,17 +9,27 @@
 #include "bench/worker.h"
 #include "net/sock.h"
 
+/* What waits in a socket. A worker may be about to sleep in a call for it. */
+static int
+queued_in(const struct np_plan *p, int fd)
+{
+	bool datagrams = p->transport->ip_protocol != 0 && !p->transport->connected;
+
+	return datagrams ? np_sock_taken(fd) : np_sock_queued(fd, SIOCINQ);
+}
+
 void
-np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns, bool ramp)
+np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn *conn,
+	      uint32_t conns)
 {
 	uint32_t step = (conns + NP_SAMPLER_MOST - 1) / NP_SAMPLER_MOST;
 
 	for (uint32_t i = 0; i < conns; i += step) {
-		if (ramp && !conn[i].is_up) {
+		if (p->ramp > 0 && !conn[i].is_up) {
 			continue; /* it has not come about yet */
 		}
 		np_tcp_sum_add(&s->tcp, conn[i].fd);
-		s->queued_in += np_sock_queued(conn[i].fd, SIOCINQ);
+		s->queued_in += queued_in(p, conn[i].fd);
 		s->queued_out += np_sock_queued(conn[i].fd, SIOCOUTQ);
 		s->looked++;
 	}
@@ -41,7 +51,7 @@ np_sampler_answer(struct np_worker *w)
 		return; /* who asked has read the one before: the acquire sees to it */
 	}
 	memset(s, 0, sizeof(*s));
-	np_sample_add(s, w->conn, w->conns, w->run->plan->ramp > 0);
+	np_sample_add(s, w->run->plan, w->conn, w->conns);
 	s->bytes = np_seen(&w->count->sent) + np_seen(&w->count->received);
 	s->transactions = np_seen(&w->count->transactions);
 	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);

@@ -13,6 +13,7 @@
 #include "net/tcpinfo.h"
 
 struct np_conn;
+struct np_plan;
 struct np_run;
 struct np_worker;
 
@@ -22,7 +23,7 @@ enum { NP_SAMPLER_MOST = 64 };
 /* Sums over those connections. */
 struct np_sample {
 	struct np_tcp_sum tcp;         /* TCP_INFO, of those that have it */
-	int64_t queued_in, queued_out; /* bytes not read yet, not sent yet */
+	int64_t queued_in, queued_out; /* bytes not read yet (UDP: np_sock_taken()), not sent yet */
 	uint32_t looked;               /* how many they were */
 	uint64_t at_ns;                /* when they were looked at; 0: they were not */
 	uint64_t bytes, transactions;  /* moved by then, where the worker itself has looked */
@@ -40,8 +41,12 @@ np_sampler_is_asked(const struct np_sampler *s)
 	return atomic_load_explicit(&s->state, memory_order_relaxed) == 1;
 }
 
-/* Add what the kernel knows of some connections; of a ramp of those that have come about. */
-void np_sample_add(struct np_sample *s, const struct np_conn *conn, uint32_t conns, bool ramp);
+/*
+ * Add what the kernel knows of some connections; of a ramp of those that have come about. Their
+ * workers may be in calls on them.
+ */
+void np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn *conn,
+		   uint32_t conns);
 
 /* The worker's: look, and answer. */
 void np_sampler_answer(struct np_worker *w);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -117,6 +118,22 @@ np_sock_queued(int fd, unsigned long which)
 	int bytes;
 
 	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
+}
+
+/*
+ * Not SIOCINQ: of a UDP socket it moves what has arrived from one queue to another, in which a
+ * reader does not look before it goes to sleep. Between two looks of such a reader it would take
+ * away what the reader was to see, and the reader sleep until the next datagram comes.
+ */
+int
+np_sock_taken(int fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(memory);
+
+	return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len) == 0
+		   ? (int)memory[SK_MEMINFO_RMEM_ALLOC]
+		   : 0;
 }
 
 void

@@ -66,6 +66,12 @@ int np_sock_int(int fd, int level, int name);
 /* Bytes in a queue of it: SIOCINQ not read yet, SIOCOUTQ not sent yet; 0 where none is told. */
 int np_sock_queued(int fd, unsigned long which);
 
+/*
+ * Bytes of the receive buffer that are taken: payload, and what the kernel needs to keep it; 0
+ * where none is told. It may be asked for while another thread waits in recv(2).
+ */
+int np_sock_taken(int fd);
+
 /* Have its calls return at once, or block again. */
 void np_sock_unblock(int fd);
 void np_sock_block(int fd);

@@ -254,7 +254,7 @@ look(const struct np_evidence *ev, struct np_sample *s)
 	if (run->plan->pattern->connection_test) {
 		return true; /* bytes are all there is to see */
 	}
-	np_sample_add(s, run->conn, run->conns, false);
+	np_sample_add(s, run->plan, run->conn, run->conns);
 	return s->tcp.count > 0 || !ev->tcp;
 }
 

@@ -668,6 +668,49 @@ flows_add_up_and_are_looked_at(void **state)
 	run_flows("TCP_STREAM", 1000000, true);
 }
 
+/*
+ * SIOCINQ would tell the size of the first datagram alone, and put them all where a thread that is
+ * about to sleep in recv(2) does not look.
+ */
+static void
+check_datagrams_that_wait(int version)
+{
+	struct np_conn conn = { .fd = -1 };
+	struct np_sample sample = { 0 };
+	struct np_plan p;
+	struct np_addr to;
+	char data[500] = { 0 };
+	int from = socket(version, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	client_params(&p, np_bench_find("UDP_RR"), version, -1);
+	conn.fd = bound_socket(version, SOCK_DGRAM, &to);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(sendto(from, data, sizeof(data), 0, (void *)&to.sa, to.len),
+				 sizeof(data));
+	}
+	np_sample_add(&sample, &p, &conn, 1);
+	assert_int_equal(sample.looked, 1);
+	assert_true(sample.queued_in >= 3 * (int64_t)sizeof(data));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(recv(conn.fd, data, sizeof(data), MSG_DONTWAIT), sizeof(data));
+	}
+	memset(&sample, 0, sizeof(sample));
+	np_sample_add(&sample, &p, &conn, 1);
+	assert_int_equal(sample.queued_in, 0);
+	close(conn.fd);
+	close(from);
+}
+
+static void
+datagrams_that_wait_are_looked_at_where_they_are(void **state)
+{
+	(void)state;
+	check_datagrams_that_wait(AF_INET);
+	if (has_family(AF_INET6)) {
+		check_datagrams_that_wait(AF_INET6);
+	}
+}
+
 /* So many end marks come, and data between them, before it takes them for the end of all flows. */
 static void
 take_marks(const char *bench, uint32_t marks)
@@ -1085,6 +1128,7 @@ main(void)
 		cmocka_unit_test(blocked_is_an_error_where_calls_block),
 		cmocka_unit_test(a_wait_for_events_is_ended),
 		cmocka_unit_test(flows_add_up_and_are_looked_at),
+		cmocka_unit_test(datagrams_that_wait_are_looked_at_where_they_are),
 		cmocka_unit_test(the_end_of_a_flow_is_not_that_of_others),
 		cmocka_unit_test(nothing_is_sent_before_all_flows_have_asked),
 		cmocka_unit_test(series_end_at_their_count),
