@@ -359,11 +359,15 @@ recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 	return n;
 }
 
-/* What was queued behind the end mark, or was there when the time was up, has arrived, too. */
-static void
+/*
+ * What was queued behind the end mark, or was there when the time was up, has arrived, too. Returns
+ * when the last of it was received; 0: there was none.
+ */
+static uint64_t
 drain_datagrams(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
+	uint64_t last_ns = 0;
 	char *buf;
 	ssize_t n;
 
@@ -374,10 +378,25 @@ drain_datagrams(struct np_worker *w)
 			c->received += (uint64_t)n;
 			np_add(&w->count->received, (uint64_t)n);
 			np_add(&w->count->receives, n > 0);
+			last_ns = n > 0 ? np_now() : last_ns;
 			if (n > 0 && w->sequence != NULL) {
-				np_sequence_arrived(w->sequence, buf, (size_t)n, np_now(), true);
+				np_sequence_arrived(w->sequence, buf, (size_t)n, last_ns, true);
 			}
 		}
+	}
+	return last_ns;
+}
+
+/* A client that no end mark has ended has a rate of its own time: what it drains takes some, too.
+ */
+static void
+finish_datagrams(struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+	uint64_t last_ns = drain_datagrams(w);
+
+	if (last_ns != 0 && p->active && !w->hung_up && p->warm_up_ms == 0) {
+		w->ended_ns = last_ns;
 	}
 }
 
@@ -424,7 +443,7 @@ receive_finish(struct np_worker *w)
 	    !w->hung_up) {
 		drop_datagrams(w);
 	} else if (!p->transport->connected) {
-		drain_datagrams(w);
+		finish_datagrams(w);
 	} else if (p->active && !w->hung_up) {
 		/* The far end is told off, but nothing more counts; see client.c for its results.
 		 */
