@@ -127,6 +127,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/explain/words.c %D%/out/explain/words.h \
 	%D%/out/interim.c \
 	%D%/out/look.c %D%/out/look.h \
+	%D%/out/datagrams.c %D%/out/datagrams.h \
 	%D%/out/ledger_table.c %D%/out/ledger_table.h \
 	%D%/out/omni.c \
 	%D%/out/preflight_rules.c %D%/out/preflight_rules.h \

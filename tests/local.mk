@@ -98,6 +98,7 @@ EXTRA_DIST += \
 	%D%/e2e/crowd.py \
 	%D%/e2e/cut.py \
 	%D%/e2e/daemon.py \
+	%D%/e2e/datagrams.py \
 	%D%/e2e/doc.py \
 	%D%/e2e/engine_list.py \
 	%D%/e2e/engines.py \

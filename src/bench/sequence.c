@@ -202,6 +202,12 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 		s->foreign++;
 		return;
 	}
+	if (s->next == 0) {
+		s->first_ns = now_ns;
+		s->first_bytes = size;
+	}
+	s->last_ns = now_ns;
+	s->bytes += size;
 	count_transit(s, now_ns - sent_ns, s->next == 0);
 	count_number(s, number);
 	s->late += late;
@@ -220,6 +226,23 @@ put_bursts(const struct np_bursts *b, struct np_bag *into)
 	np_bag_int(into, (int64_t)b->count, "udp.loss_bursts");
 	np_bag_int(into, (int64_t)b->longest, "udp.loss_burst_longest");
 	np_bag_ints(into, b->lengths, used, "udp.loss_burst_lengths");
+}
+
+/* The span begins when the first one is there: its bytes took the time before. */
+static void
+put_span(const struct np_sequence *s, struct np_bag *into)
+{
+	double span = (double)(s->last_ns - s->first_ns) / 1e9;
+
+	np_bag_int(into, (int64_t)s->bytes, "udp.received_bytes");
+	if (s->next == 0) {
+		return;
+	}
+	np_bag_real(into, span, "udp.receive_span_s");
+	if (span > 0) {
+		np_bag_real(into, (double)(s->bytes - s->first_bytes) * 8 / span,
+			    "udp.receive_span_bps");
+	}
 }
 
 void
@@ -241,6 +264,7 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	np_bag_real(into, (double)s->jitter16_max / 16 / 1000, "udp.jitter_max_us");
 	np_bag_int(into, NP_SEQUENCE_HEADER, "udp.header_bytes");
 	put_bursts(&all, into);
+	put_span(s, into);
 }
 
 static void

@@ -45,6 +45,8 @@ struct np_sequence {
 	uint64_t base, next; /* numbers below base are settled; next: the highest and one */
 	uint64_t transit_ns; /* of the last one; the two clocks differ by a constant */
 	uint64_t jitter16, jitter16_max; /* in 1/16 ns */
+	uint64_t first_ns, last_ns;      /* when the first and the last one were received */
+	uint64_t bytes, first_bytes;     /* of all payload, and of the first one's */
 	struct np_bursts bursts;         /* of numbers below base */
 	uint64_t came[NP_SEQUENCE_WINDOW / 64];
 	uint32_t skipped_at[NP_SEQUENCE_WINDOW]; /* arrivals when a higher number came first */

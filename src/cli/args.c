@@ -286,6 +286,7 @@ settle_collecting(struct np_cli *cli)
 	cli->output.latency = cli->output.latency || cli->output.selection.latency;
 	cli->output.histogram = cli->output.latency && cli->output.verbosity >= 2;
 	cli->plan.time_calls = cli->output.latency;
+	cli->evidence.caps |= cli->output.selection.numbers ? NP_CAP_TEST : 0u;
 }
 
 /* Lists are not netperf's: what can't be had of them is an error. */
@@ -469,12 +470,15 @@ np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 	}
 }
 
-/* A figure that comes with the daemon's results: REMOTE_ ones, and its socket buffers at the end.
+/*
+ * A figure that comes with the daemon's results or behind them: REMOTE_ ones, its socket buffers at
+ * the end, what it knows of numbered datagrams.
  */
 static bool
 is_far(enum np_metric_id id)
 {
 	return id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
+	       np_metric(id)->collect == NP_COLLECT_NUMBERS ||
 	       strncmp(np_metric(id)->name, "REMOTE_", strlen("REMOTE_")) == 0;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "base/text.h"
+#include "out/datagrams.h"
 #include "out/explain.h"
 #include "out/ledger_table.h"
 #include "out/look.h"
@@ -69,6 +70,29 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 	np_explain(&in, e);
 }
 
+/* Who asked for evidence is told where netperf's table misleads; the table stays netperf's. */
+static void
+tell_of_datagrams(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
+		  FILE *to)
+{
+	const struct np_unit *unit = np_cli_unit(cli);
+	double seconds = np_tally_seconds(&out->tally);
+	bool far = cli->plan.role == NP_LEAD;
+	uint64_t bytes = far ? (uint64_t)out->far.received : out->tally.count.received;
+	const struct np_datagrams d = {
+		.bench = cli->bench.name,
+		.receiver = np_outcome_receiver(out),
+		.unit = unit->letter == 'x' ? np_unit('m') : unit,
+		.received_bps = far && (!out->far.reported || out->far.brief)
+				    ? 0
+				    : per_second((double)bytes * 8, seconds),
+		.seconds = seconds,
+		.iterations = iterations,
+	};
+
+	np_datagrams_print(to, &d);
+}
+
 void
 np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
 		     bool whole, struct np_document *doc, FILE *to)
@@ -98,6 +122,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 		np_look_which(to, iterations);
 		np_ledger_print(to, out->near_bag, out->far_bag, out->far_lacks);
 	}
+	tell_of_datagrams(cli, out, iterations, to);
 	if (out->far_lacks[0] != '\0' && whole) {
 		np_text_line(to, "netperf: evidence of this end only: %s", out->far_lacks);
 	}

@@ -55,6 +55,7 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 
 			sel->latency |= c == NP_COLLECT_LATENCY;
 			sel->congestion |= c == NP_COLLECT_CONGESTION;
+			sel->numbers |= c == NP_COLLECT_NUMBERS;
 		}
 		list += len + 1;
 	}
@@ -115,7 +116,12 @@ end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 	in->len = 0;
 	id = find_title(in->name);
 	in->ended |= id == NP_M_OUTPUT_END;
-	return in->ended ? NP_OK : add(sel, group, id, err);
+	if (in->ended) {
+		return NP_OK;
+	}
+	/* Sic: what a file names of netperf's turns nothing on. */
+	sel->numbers |= np_metric((enum np_metric_id)id)->collect == NP_COLLECT_NUMBERS;
+	return add(sel, group, id, err);
 }
 
 static int

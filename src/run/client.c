@@ -1279,6 +1279,17 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 	return conclude(&test, rc, err);
 }
 
+const struct np_bag *
+np_outcome_receiver(const struct np_outcome *out)
+{
+	const struct np_plan *p = out->tally.plan;
+
+	if (p == NULL || p->pattern->transactions || out->sessions > 1) {
+		return NULL;
+	}
+	return p->role == NP_LEAD ? out->far_bag : out->near_bag;
+}
+
 void
 np_outcome_free(struct np_outcome *out)
 {

@@ -111,6 +111,12 @@ int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, 
 int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		  const struct np_addr *peer, struct np_outcome *out, struct np_err *err);
 
+/*
+ * The evidence of the end that received a stream; NULL where there is none, or of one session among
+ * several.
+ */
+const struct np_bag *np_outcome_receiver(const struct np_outcome *out);
+
 void np_outcome_free(struct np_outcome *out);
 
 #endif

@@ -215,6 +215,37 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per_call(s->far_sent, (double)far->sends));
 }
 
+/* The count of that name in a bag, where it is told. */
+static void
+report_told(const struct np_bag *bag, const char *name, enum np_metric_id id, struct np_record *r)
+{
+	double n = np_bag_number(bag, name);
+
+	if (n >= 0 && n < (double)(INT64_C(1) << 53)) {
+		np_record_int(r, id, (int64_t)n);
+	}
+}
+
+/* What the receiver of a stream of numbered datagrams knows. */
+static void
+report_datagrams(const struct sums *s, struct np_record *r)
+{
+	const struct np_bag *receiver = np_outcome_receiver(s->out);
+	double span = np_bag_number(receiver, "udp.receive_span_s");
+	double bps = np_bag_number(receiver, "udp.receive_span_bps");
+
+	report_told(receiver, "udp.unique", NP_M_UNIQUE_DATAGRAMS, r);
+	report_told(receiver, "udp.duplicated", NP_M_DUPLICATE_DATAGRAMS, r);
+	report_told(receiver, "udp.lost", NP_M_LOST_DATAGRAMS, r);
+	if (span >= 0) {
+		np_record_real(r, NP_M_RECEIVER_SPAN, span);
+	}
+	if (bps >= 0) {
+		np_record_real(r, NP_M_RECEIVER_SPAN_THROUGHPUT,
+			       np_rate(s->bytes_unit, bps / 8, 1));
+	}
+}
+
 static void
 report_transport(const struct sums *s, struct np_record *r)
 {
@@ -393,6 +424,7 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_rings(&s, r);
 	report_placement(s.p, r);
 	report_counts(&s, r);
+	report_datagrams(&s, r);
 	report_transport(&s, r);
 	report_flows(&s, r);
 	report_ramp(&s, r);

@@ -18,7 +18,12 @@ enum np_metric_id {
 enum np_metric_type { NP_TYPE_INT, NP_TYPE_REAL, NP_TYPE_CHAR, NP_TYPE_TEXT };
 
 /* What has to be collected during the test when an output selector names the metric. */
-enum np_metric_collect { NP_COLLECT_NONE, NP_COLLECT_LATENCY, NP_COLLECT_CONGESTION };
+enum np_metric_collect {
+	NP_COLLECT_NONE,
+	NP_COLLECT_LATENCY,
+	NP_COLLECT_CONGESTION,
+	NP_COLLECT_NUMBERS /* of datagrams (bench/sequence.h), which are evidence */
+};
 
 struct np_metric {
 	const char *name; /* as output selectors spell it */

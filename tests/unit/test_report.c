@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "out/datagrams.h"
 #include "tests/lib/check.h"
 
 /* Two seconds of a test, of which the far end has reported; nothing is counted yet. */
@@ -211,6 +212,150 @@ flows_are_compared(void **state)
 	assert_real(&r, NP_M_JAIN_INDEX, 36.0 / 54);
 }
 
+/* ---- Numbered datagrams ---- */
+
+/* What a receiver tells that got 1200 and 30 again of 1250, in 1.25 s. */
+static struct np_bag *
+account(void)
+{
+	struct np_bag *b = np_bag_new();
+
+	np_bag_int(b, 1250, "udp.sent");
+	np_bag_int(b, 1230, "udp.received");
+	np_bag_int(b, 1200, "udp.unique");
+	np_bag_int(b, 30, "udp.duplicated");
+	np_bag_int(b, 50, "udp.lost");
+	np_bag_real(b, 1.25, "udp.receive_span_s");
+	np_bag_real(b, 7.8e6, "udp.receive_span_bps");
+	return b;
+}
+
+static void
+assert_account(const struct np_record *r)
+{
+	assert_int_equal(np_record_get_int(r, NP_M_UNIQUE_DATAGRAMS), 1200);
+	assert_int_equal(np_record_get_int(r, NP_M_DUPLICATE_DATAGRAMS), 30);
+	assert_int_equal(np_record_get_int(r, NP_M_LOST_DATAGRAMS), 50);
+	assert_real(r, NP_M_RECEIVER_SPAN, 1.25);
+	assert_real(r, NP_M_RECEIVER_SPAN_THROUGHPUT, 7.8);
+}
+
+static void
+assert_no_account(const struct np_record *r)
+{
+	static const enum np_metric_id ids[] = { NP_M_UNIQUE_DATAGRAMS, NP_M_DUPLICATE_DATAGRAMS,
+						 NP_M_LOST_DATAGRAMS, NP_M_RECEIVER_SPAN,
+						 NP_M_RECEIVER_SPAN_THROUGHPUT };
+
+	for (size_t i = 0; i < LEN(ids); i++) {
+		assert_false(np_record_known(r, ids[i]));
+	}
+}
+
+static void
+the_receiver_tells_of_its_datagrams(void **state)
+{
+	struct np_outcome out;
+	struct np_plan p;
+	struct np_record r;
+
+	(void)state;
+	two_seconds(&out, &p, "UDP_STREAM");
+	np_report(&out, np_unit('m'), &r);
+	assert_no_account(&r);
+	out.far_bag = account();
+	np_report(&out, np_unit('m'), &r);
+	assert_account(&r);
+	out.sessions = 2; /* the account of one of them is not that of all */
+	np_report(&out, np_unit('m'), &r);
+	assert_no_account(&r);
+	out.sessions = 1;
+	p.role = NP_FOLLOW;
+	np_report(&out, np_unit('m'), &r);
+	assert_no_account(&r);
+	out.near_bag = out.far_bag;
+	np_report(&out, np_unit('m'), &r);
+	assert_account(&r);
+	np_bag_int(out.near_bag, -1, "udp.lost");
+	np_bag_real(out.near_bag, 1e300, "udp.unique");
+	np_report(&out, np_unit('m'), &r);
+	assert_false(np_record_known(&r, NP_M_LOST_DATAGRAMS));
+	assert_false(np_record_known(&r, NP_M_UNIQUE_DATAGRAMS));
+	np_bag_free(out.near_bag);
+}
+
+/* The lines, behind one another, are exactly those. */
+static void
+assert_lines(const struct np_datagrams *d, const char *want)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	np_datagrams_print(to, d);
+	fclose(to);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+#define SPAN                                                                                       \
+	"netperf: UDP_STREAM: received at 7.80 10^6bits/s over the 1.25 s from the first datagram" \
+	" to the last; 9.84 is over the test's 1 s"
+#define TWICE                                                                                      \
+	"netperf: UDP_STREAM: 30 datagrams came twice: of 1250 sent 50 are lost, where sent less"  \
+	" received is 20"
+
+static void
+where_the_table_misleads_is_told(void **state)
+{
+	struct np_bag *b = account();
+	struct np_datagrams d = { .bench = "UDP_STREAM",
+				  .receiver = b,
+				  .unit = np_unit('m'),
+				  .received_bps = 9.84e6,
+				  .seconds = 1,
+				  .iterations = 1 };
+
+	(void)state;
+	assert_lines(&d, SPAN "\n" TWICE "\n");
+	d.iterations = 3;
+	assert_lines(&d,
+		     SPAN " (the last of 3 iterations)\n" TWICE " (the last of 3 iterations)\n");
+	d.iterations = 1;
+	d.received_bps = 7.8e6 / 1.009; /* within 1 % */
+	assert_lines(&d, TWICE "\n");
+	d.received_bps = 0; /* nobody has told it */
+	assert_lines(&d, TWICE "\n");
+	np_bag_int(b, 0, "udp.duplicated");
+	assert_lines(&d, "");
+	d.receiver = NULL;
+	d.received_bps = 9.84e6;
+	assert_lines(&d, "");
+	np_bag_free(b);
+}
+
+/* A far end may tell anything. */
+static void
+an_account_of_nonsense_is_not_told(void **state)
+{
+	static const char *const names[] = { "udp.sent", "udp.received", "udp.duplicated",
+					     "udp.lost" };
+	static const double values[] = { -1, 1e300 };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(names) * LEN(values); i++) {
+		struct np_bag *b = account();
+		const struct np_datagrams d = {
+			.bench = "UDP_STREAM", .receiver = b, .unit = np_unit('m'), .seconds = 1
+		};
+
+		np_bag_real(b, values[i % LEN(values)], "%s", names[i / LEN(values)]);
+		assert_lines(&d, "");
+		np_bag_free(b);
+	}
+}
+
 int
 main(void)
 {
@@ -222,6 +367,9 @@ main(void)
 		cmocka_unit_test(latency_knows_of_flows),
 		cmocka_unit_test(flows_are_compared),
 		cmocka_unit_test(a_service_tells_nothing),
+		cmocka_unit_test(the_receiver_tells_of_its_datagrams),
+		cmocka_unit_test(where_the_table_misleads_is_told),
+		cmocka_unit_test(an_account_of_nonsense_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,10 @@ names_say_what_to_collect(void **state)
 	sel = selected("REMOTE_CONG_CONTROL");
 	assert_false(sel.latency);
 	assert_true(sel.congestion);
+	assert_false(sel.numbers);
+	sel = selected("THROUGHPUT,receiver_span_throughput");
+	assert_true(sel.numbers);
+	assert_false(sel.latency || sel.congestion);
 }
 
 /* Figures that netperf does not have. */
@@ -147,6 +151,7 @@ all_is_every_figure_in_netperfs_groups(void **state)
 	assert_int_equal(sel.id[3][sel.count[3] - OURS - 1], NP_M_COMMAND_LINE);
 	assert_true(sel.latency);
 	assert_true(sel.congestion);
+	assert_false(sel.numbers); /* these change what is sent */
 }
 
 /* ---- Files ---- */

@@ -276,6 +276,48 @@ jitter_is_that_of_the_rfc(void **state)
 	np_bag_free(b);
 }
 
+/* Four of 64 bytes in 3 ms; the first one's bytes took the time before. */
+static void
+the_span_is_the_receivers_own(void **state)
+{
+	struct np_sequence *s = account();
+	struct np_bag *b;
+
+	(void)state;
+	arrive_at(s, 1, 0, 5000000);
+	np_sequence_arrived(s, "no number of ours", 17, 5500000, false);
+	arrive_at(s, 0, 0, 6000000);
+	arrive_at(s, 1, 0, 7000000);
+	arrive_at(s, 9, 0, 8000000);
+	np_sequence_arrived(s, "no number of ours", 17, 9000000, true);
+	b = told(s, 10);
+	assert_number(b, "udp.received_bytes", 4 * 64);
+	assert_number(b, "udp.receive_span_s", 0.003);
+	assert_number(b, "udp.receive_span_bps", 3 * 64 * 8 / 0.003);
+	np_bag_free(b);
+}
+
+static void
+one_datagram_has_no_rate(void **state)
+{
+	struct np_sequence *s = account();
+	struct np_bag_item it;
+	struct np_bag *b;
+
+	(void)state;
+	arrive_at(s, 0, 0, 5000000);
+	b = told(s, 1);
+	assert_number(b, "udp.received_bytes", 64);
+	assert_number(b, "udp.receive_span_s", 0);
+	assert_false(np_bag_find(b, "udp.receive_span_bps", &it));
+	np_bag_free(b);
+	b = told(account(), 1);
+	assert_number(b, "udp.received_bytes", 0);
+	assert_false(np_bag_find(b, "udp.receive_span_s", &it));
+	assert_false(np_bag_find(b, "udp.receive_span_bps", &it));
+	np_bag_free(b);
+}
+
 static void
 a_clock_that_jumps_overflows_nothing(void **state)
 {
@@ -722,6 +764,8 @@ main(void)
 		cmocka_unit_test(what_is_older_than_the_window_is_told_apart),
 		cmocka_unit_test(strangers_are_counted_and_change_nothing),
 		cmocka_unit_test(jitter_is_that_of_the_rfc),
+		cmocka_unit_test(the_span_is_the_receivers_own),
+		cmocka_unit_test(one_datagram_has_no_rate),
 		cmocka_unit_test(a_clock_that_jumps_overflows_nothing),
 		cmocka_unit_test(random_orders_are_accounted_as_the_model_does),
 		cmocka_unit_test(what_one_end_cannot_tell_is_not_made_up),

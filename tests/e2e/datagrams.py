@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""What the receiver's own account says of UDP_STREAM where netperf's table misleads: behind a slow
+router, whose queue goes on when the sender has ended, and where the network doubles what others
+lose. The judge is what the router's nftables have counted. Needs root, for network namespaces."""
+
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+import lib
+
+NAME = f"dg{os.getpid()}"
+SERVER = "10.77.2.1"
+RATE = 10e6                             # bits/s of the router's way to the server
+BURST = 3000                            # bytes that its bucket holds
+SIZE, PACKET = 1000, 1042               # payload, and with what tbf counts: UDP, IP, Ethernet
+DIFFERS = 0.01                          # from there on it is told
+COUNT = 400                             # datagrams of a counted test: all fit into the router's queue
+FIGURES = ("RECEIVER_SPAN_THROUGHPUT", "RECEIVER_SPAN", "UNIQUE_DATAGRAMS", "DUPLICATE_DATAGRAMS",
+           "LOST_DATAGRAMS")
+SPAN_LINE = re.compile(r"^netperf: UDP_STREAM: received at ([\d.]+) 10\^6bits/s over the ([\d.]+) s from the first "
+                       r"datagram to the last; ([\d.]+) is over the test's ([\d.]+) s$", re.M)
+TWICE_LINE = re.compile(r"^netperf: UDP_STREAM: (\d+) datagrams came twice: of (\d+) sent (\d+) are lost, where sent "
+                        r"less received is (-?\d+)$", re.M)
+ATTEMPTS = 3                            # at a run in which the receiver's buffer lost nothing
+
+
+class Overrun(Exception):
+    """The receiver was not there in time: its socket lost datagrams, too."""
+
+
+class Run(NamedTuple):
+    got: lib.Result
+    document: "Dict[str, Any]"
+
+    @property
+    def far(self) -> "Dict[str, Any]":
+        return dict(self.document["iterations"][0]["far"])
+
+    @property
+    def final(self) -> "Dict[str, Any]":
+        return dict(self.document["final"])
+
+
+class Lab:
+    """A client, a router whose way to the server is slow, and the server."""
+
+    def __init__(self) -> None:
+        self.client, self.router, self.server = (["ip", "netns", "exec", f"{NAME}{end}"] for end in "crs")
+
+    def __enter__(self) -> "Lab":
+        try:
+            for end in "crs":
+                must(["ip", "netns", "add", f"{NAME}{end}"])
+                must(["ip", "-n", f"{NAME}{end}", "link", "set", "lo", "up"])
+            self._link("c", "out", "10.77.1.1", "r", "in", "10.77.1.2")
+            self._link("r", "out", "10.77.2.2", "s", "in", SERVER)
+            must([*self.router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
+            must(["ip", "-n", f"{NAME}c", "route", "add", "default", "via", "10.77.1.2"])
+            must(["ip", "-n", f"{NAME}s", "route", "add", "default", "via", "10.77.2.2"])
+            must(["tc", "-n", f"{NAME}r", "qdisc", "add", "dev", "out", "root", "tbf", "rate", f"{RATE:.0f}bit",
+                  "burst", str(BURST), "limit", "500000"])
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end in "crs":
+            lib.run(["ip", "netns", "del", f"{NAME}{end}"], 20)
+
+    @staticmethod
+    def _link(here: str, device: str, address: str, there: str, other: str, its: str) -> None:
+        must(["ip", "link", "add", device, "netns", f"{NAME}{here}", "type", "veth", "peer", "name", other,
+              "netns", f"{NAME}{there}"])
+        for end, name, at in ((here, device, address), (there, other, its)):
+            must(["ip", "-n", f"{NAME}{end}", "addr", "add", f"{at}/24", "dev", name])
+            must(["ip", "-n", f"{NAME}{end}", "link", "set", name, "gso_max_segs", "1", "gso_max_size", "2000", "up"])
+
+    def count(self, *rules: str) -> None:
+        """At the client's egress: rules on datagrams that are no end marks; and what arrives at the server."""
+        data = f"meta l4proto udp udp length {8 + SIZE}"
+        must([*self.client, "nft", "; ".join([
+            "add table netdev lab",
+            "add chain netdev lab out { type filter hook egress device out priority 0; }",
+            *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
+            "add rule netdev lab out meta mark 1 accept",  # a copy comes here once more
+            f"add rule netdev lab out {data} counter name sent",
+            *(f"add rule netdev lab out {data} {rule}" for rule in rules)])])
+        must([*self.server, "nft", "; ".join([
+            "add table inet lab", "add counter inet lab came",
+            "add chain inet lab pre { type filter hook prerouting priority -300; }",
+            f"add rule inet lab pre {data} counter name came"])])
+
+    def counted(self) -> "Dict[str, int]":
+        text = "".join(lib.run([*end, "nft", "list counters"], 20).out for end in (self.client, self.server))
+        return {name: int(packets) for name, packets in re.findall(r"counter (\w+) {\s*packets (\d+)", text)}
+
+    def clear(self) -> None:
+        lib.run([*self.client, "nft", "delete table netdev lab"], 20)
+        lib.run([*self.server, "nft", "delete table inet lab"], 20)
+
+    def overruns(self) -> int:
+        """Datagrams that the server's sockets had no room for."""
+        text = lib.run([*self.server, "cat", "/proc/net/snmp"], 20).out
+        heads, row = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
+        return int(row[heads.index("RcvbufErrors")])
+
+
+def must(cmd: "List[str]") -> None:
+    got = lib.run(cmd, 60)
+    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
+
+
+def netperf(lab: Lab, port: int, *args: str, specific: "Tuple[str, ...]" = ()) -> lib.Result:
+    got = lib.run([*lab.client, lib.netperf(), "-H", SERVER, "-p", str(port), "-t", "UDP_STREAM", "-P", "0", *args,
+                   "--", "-R", "1", "-m", str(SIZE), *specific], 60)
+    assert got.rc == 0, f"status {got.rc}: {got.err.strip()}"
+    return got
+
+
+def documented(lab: Lab, port: int, *args: str) -> Run:
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "run.json"
+        got = netperf(lab, port, f"--json={file}", *args)
+        return Run(got, json.loads(file.read_text()))
+
+
+def need(what: str, have: Any, want: Any) -> None:
+    assert have == want, f"{what}: {have} instead of {want}"
+
+
+def judge_lines(run: Run) -> None:
+    """Each is there exactly where its figures say so, and has them."""
+    own, table = run.final["RECEIVER_SPAN_THROUGHPUT"], run.final["REMOTE_RECV_THROUGHPUT"]
+    line = SPAN_LINE.search(run.got.err)
+    need(f"a line of {own} and {table}", line is not None, abs(own - table) > DIFFERS * table)
+    if line:
+        need("its rates", (line[1], line[3]), (f"{own:.2f}", f"{table:.2f}"))
+    twice = TWICE_LINE.search(run.got.err)
+    need("a line of duplicates", twice is not None, run.far["udp.duplicated"] > 0)
+    if twice:
+        need("its counts", [int(n) for n in twice.groups()],
+             [run.far["udp.duplicated"], run.far["udp.sent"], run.far["udp.lost"],
+              run.far["udp.sent"] - run.far["udp.received"]])
+
+
+def judge_figures(run: Run) -> None:
+    """The document's figures are the receiver's own."""
+    far, final = run.far, run.final
+    for figure, name in (("UNIQUE_DATAGRAMS", "udp.unique"), ("DUPLICATE_DATAGRAMS", "udp.duplicated"),
+                         ("LOST_DATAGRAMS", "udp.lost"), ("RECEIVER_SPAN", "udp.receive_span_s")):
+        need(figure, final[figure], far[name])
+    bytes_behind = far["udp.received_bytes"] - SIZE
+    rate = bytes_behind * 8 / far["udp.receive_span_s"]
+    assert abs(rate - far["udp.receive_span_bps"]) < 1e-6 * rate, (rate, far["udp.receive_span_bps"])
+    need("udp.received_bytes", far["udp.received_bytes"], SIZE * far["udp.received"])
+
+
+def slow_router(lab: Lab, port: int) -> str:
+    lab.count()
+    try:
+        run = documented(lab, port, "-l", "1")
+        came, lost_here = lab.counted()["came"], lab.overruns()
+    finally:
+        lab.clear()
+    judge_figures(run)
+    judge_lines(run)
+    if lost_here == 0:
+        need("udp.received", run.far["udp.received"], came)
+    # A bucket of BURST bytes can let so much pass at once, beside what time gives it.
+    most = (RATE * run.far["udp.receive_span_s"] + 8 * (BURST + PACKET)) * SIZE / PACKET
+    behind = 8 * (run.far["udp.received_bytes"] - SIZE)
+    assert behind <= most, f"{behind} bits in {run.far['udp.receive_span_s']} s of a link that carries {most:.0f}"
+    return (f"{run.final['RECEIVER_SPAN_THROUGHPUT']:.2f} of {RATE * SIZE / PACKET / 1e6:.2f} Mbit/s; "
+            f"{run.final['REMOTE_RECV_THROUGHPUT']:.2f} in the table")
+
+
+def table_stays(lab: Lab, port: int) -> str:
+    """Who asks for no evidence gets netperf's output and nothing else."""
+    got = netperf(lab, port, "-l", f"-{COUNT * SIZE}")
+    need("standard error", got.err, "")
+    need("rows", len([line for line in got.out.splitlines() if line]), 2)
+    got = netperf(lab, port, "-l", f"-{COUNT * SIZE}", "--explain")
+    assert SPAN_LINE.search(got.err), got.err  # 400 datagrams take a third of a second beyond the sender
+    need("rows", len([line for line in got.out.splitlines() if line]), 2)
+    return ""
+
+
+def selected(lab: Lab, port: int) -> str:
+    """Naming one of them is asking for the numbers."""
+    got = netperf(lab, port, "-l", f"-{COUNT * SIZE}", specific=("-k", ",".join(FIGURES)))
+    found = dict(line.split("=") for line in got.out.split())
+    need("names", sorted(found), sorted(FIGURES))
+    need("datagrams", int(found["UNIQUE_DATAGRAMS"]) + int(found["LOST_DATAGRAMS"]), COUNT)
+    assert float(found["RECEIVER_SPAN_THROUGHPUT"]) > 0 and float(found["RECEIVER_SPAN"]) > 0, found
+    return " ".join(found.values())
+
+
+def attempt_doubled(lab: Lab, port: int, *rules: str) -> str:
+    lab.count(*rules)
+    try:
+        before = lab.overruns()
+        run = documented(lab, port, "-l", f"-{COUNT * SIZE}")
+        nft = lab.counted()
+        if lab.overruns() != before:
+            raise Overrun(f"{lab.overruns() - before} datagrams overran the receiver")
+    finally:
+        lab.clear()
+    need("sent", run.far["udp.sent"], nft["sent"])
+    need("LOST_DATAGRAMS", run.final["LOST_DATAGRAMS"], nft["lost"])
+    need("DUPLICATE_DATAGRAMS", run.final["DUPLICATE_DATAGRAMS"], nft["doubled"])
+    need("UNIQUE_DATAGRAMS", run.final["UNIQUE_DATAGRAMS"], nft["sent"] - nft["lost"])
+    need("udp.received", run.far["udp.received"], nft["came"])
+    judge_figures(run)
+    judge_lines(run)
+    return f"sent {nft['sent']}, lost {nft['lost']}, doubled {nft['doubled']}: the same"
+
+
+def doubled(lab: Lab, port: int, *rules: str) -> str:
+    for last in range(ATTEMPTS):
+        try:
+            return attempt_doubled(lab, port, *rules)
+        except Overrun:
+            if last == ATTEMPTS - 1:
+                raise
+    return ""
+
+
+def real_receiver(lab: Lab) -> str:
+    """It has no account: no word of one."""
+    try:
+        program = str(lib.real_netperf() / "netserver")
+    except LookupError as why:
+        raise lib.Skipped(str(why)) from why
+    with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
+        got = netperf(lab, daemon.port, "-l", "1", "--explain", specific=("-k", ",".join(FIGURES)))
+    assert not SPAN_LINE.search(got.err) and not TWICE_LINE.search(got.err), got.err
+    found = dict(line.split("=") for line in got.out.split())
+    need("figures", {float(value) for value in found.values()}, {-1.0})
+    return ""
+
+
+LOSE, DOUBLE = "numgen inc mod 10 == 3 counter name lost drop", \
+    "numgen inc mod 10 == 5 counter name doubled meta mark set 1 dup to out"
+
+
+def suite(report: lib.Report) -> None:
+    if os.geteuid() != 0:
+        lib.skip("not root")
+    said = lib.run([lib.netperf(), "--json=/dev/null", "-t", "UUID"], 20).err
+    if "no such option" in said or "libjansson" in said:
+        lib.skip(said.strip())
+    why = lib.no_lab()
+    if why:
+        lib.skip(why)
+    with Lab() as lab:
+        got = lib.run([*lab.client, "nft", "add table netdev try; add chain netdev try out { type filter hook egress "
+                       "device out priority 0; }; delete table netdev try"], 20)
+        if got.rc != 0:
+            lib.skip(f"nftables has no rules at egress here: {got.err.strip()}")
+        with lib.Daemon(prefix=lab.server) as daemon:
+            report.case("a slow router's queue", lambda: slow_router(lab, daemon.port))
+            report.case("without evidence", lambda: table_stays(lab, daemon.port))
+            report.case("the figures, selected", lambda: selected(lab, daemon.port))
+            report.case("nothing doubled", lambda: doubled(lab, daemon.port, LOSE))
+            report.case("some doubled, some lost", lambda: doubled(lab, daemon.port, LOSE, DOUBLE))
+        report.case("the real netserver receives", lambda: real_receiver(lab))
+
+
+if __name__ == "__main__":
+    lib.main(suite)
