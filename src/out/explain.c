@@ -21,6 +21,7 @@ static const char *const limit_names[NP_LIMITS] = {
 	[NP_LIMIT_LOSS] = "loss",
 	[NP_LIMIT_OUTAGE] = "outage",
 	[NP_LIMIT_PATH] = "path-rate",
+	[NP_LIMIT_CWND] = "congestion-window",
 	[NP_LIMIT_ACK_PATH] = "ack-path",
 	[NP_LIMIT_RECEIVE_WINDOW] = "receive-window",
 	[NP_LIMIT_WINDOW_CLAMP] = "window-clamp",

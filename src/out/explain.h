@@ -23,6 +23,7 @@ enum np_limit {
 	NP_LIMIT_LOSS,           /* segments or datagrams lost on the way */
 	NP_LIMIT_OUTAGE,         /* times in which nothing got through */
 	NP_LIMIT_PATH,           /* the congestion window, by the rate of the path */
+	NP_LIMIT_CWND,           /* the congestion window, and neither loss nor a queue says why */
 	NP_LIMIT_ACK_PATH,       /* acknowledgements that queue on their way back */
 	NP_LIMIT_RECEIVE_WINDOW, /* the receiver's window, and nobody told why */
 	NP_LIMIT_WINDOW_CLAMP,   /* the same: not its buffer, but a route or no scaling */

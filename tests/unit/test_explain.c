@@ -238,7 +238,7 @@ test_tcp(void **state)
 		     " tcp.samples.queued_in=[0]",
 		  NP_LIMIT_PATH, "30.6 ms of a round trip of 36 ms" },
 		{ "the congestion window alone", TX ASLEEP " tcp.samples.unacked=[100]", RX,
-		  NP_LIMIT_PATH, "without loss" },
+		  NP_LIMIT_CWND, "without loss" },
 		{ "window: reader busy", TX " tcp.rwnd_limited_us=8.4e6",
 		  RX " thread.cpu_share=0.96", NP_LIMIT_RECEIVER_CPU,
 		  "receiver's window for 84 % of the time: the reading process was busy 96 % of "

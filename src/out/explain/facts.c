@@ -381,6 +381,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->widest = or_else(greatest(f->tx, "tcp.samples.send_window"), f->window);
 	f->paces_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
 			       number(f->tx, "tcp.pacing_rate_bps"));
+	f->cwnd_clamp = number(f->tx, "host.route.cwnd");
 	f->scale = number(f->tx, "tcp.window_scale") == 0 ? 0 : number(f->tx, "tcp.send_scale");
 	f->clamp = number(f->rx, "host.route.window");
 	f->scaling_off = number(f->tx, "host.tcp.window_scaling") == 0 ||

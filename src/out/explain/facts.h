@@ -42,6 +42,7 @@ struct np_facts_of_test {
 	double queue_us;           /* what the way there and back takes beyond the least */
 	double cwnd;               /* segments */
 	double paces_bps;          /* what the kernel paces at: the median */
+	double cwnd_clamp;         /* the congestion window that a route allows */
 	double cwnd_full;   /* share of samples: all that the congestion window lets go has gone */
 	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
 	double outq_full;   /* share of samples: the send buffer is full of what is under way */

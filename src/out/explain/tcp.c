@@ -175,13 +175,19 @@ np_rule_path(FACTS, struct np_verdict *v)
 	if (path_by_bbr(f, v)) {
 		return;
 	}
-	np_decide(v, NP_LIMIT_PATH, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
+	np_decide(v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
 		  f->cwnd_full,
 		  "limited by the congestion window (%s) for %s of the time, without loss "
 		  "and without a queue on the way",
 		  np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text);
 	v->allows = np_measured(f);
-	np_explain_add(v->doubts, "it may still have been growing, or be paced by the sender");
+	if (f->cwnd_clamp > 0 && f->cwnd >= 0.9 * f->cwnd_clamp) {
+		v->score = v->score >= NP_ENOUGH ? 0.9 : 0;
+		np_explain_add(v->doubts, "a route does not let it grow (ip route: cwnd)");
+	} else {
+		np_explain_add(v->doubts,
+			       "it may still have been growing, or be paced by the sender");
+	}
 }
 
 /* Data were under way, both processes ran, and nothing got through. */
