@@ -58,6 +58,7 @@ unit_tests = \
 	%D%/unit/test_relay \
 	%D%/unit/test_repeat \
 	%D%/unit/test_report \
+	%D%/unit/test_route \
 	%D%/unit/test_secret \
 	%D%/unit/test_sequence \
 	%D%/unit/test_select \

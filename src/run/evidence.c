@@ -23,6 +23,7 @@
 #include "sys/host.h"
 #include "sys/moved.h"
 #include "sys/nic.h"
+#include "sys/route.h"
 #include "wire/ext.h"
 
 enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 800, DEVICE = 16 };
@@ -435,6 +436,9 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	put_pacing(&run->worker->load, ev->bag);
 	np_bag_int(ev->bag, p->near.sock.sndbuf, "flow.sndbuf_asked");
 	np_bag_int(ev->bag, p->near.sock.rcvbuf, "flow.rcvbuf_asked");
+	if (p->pacing > 0) {
+		np_bag_int(ev->bag, (int64_t)p->pacing * 8, "flow.pacing_asked_bps");
+	}
 	if (run->conn->fd >= 0) {
 		np_bag_int(ev->bag, np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF),
 			   "flow.sndbuf");
@@ -475,6 +479,13 @@ np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *in
 	put_host(plan, device, why, fd, into);
 }
 
+/* Of the data connection, as far as it is known. */
+static const struct np_addr *
+peer_of(const struct np_run *run)
+{
+	return run->end.peer.len != 0 ? &run->end.peer : &run->terms->only;
+}
+
 /*
  * A socket that tells the MTU of the route to the peer, which one of datagrams without a connection
  * does not. -1: there is none.
@@ -482,7 +493,7 @@ np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *in
 static int
 connected_like(const struct np_run *run)
 {
-	const struct np_addr *peer = run->end.peer.len != 0 ? &run->end.peer : &run->terms->only;
+	const struct np_addr *peer = peer_of(run);
 	int fd = -1;
 
 	if (run->plan->transport->ip_protocol != 0 && !run->plan->transport->connected &&
@@ -580,6 +591,8 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		int fd = connected_like(run);
 
 		put_host(&ev->plan, ev->device, ev->device_why, fd >= 0 ? fd : run->conn->fd, bag);
+		np_route_facts((const struct sockaddr *)&run->end.local.sa,
+			       (const struct sockaddr *)&peer_of(run)->sa, bag);
 		if (fd >= 0) {
 			close(fd);
 		}

@@ -25,8 +25,9 @@ struct question {
 	union {
 		struct ifinfomsg link;
 		struct tcmsg tc;
+		struct rtmsg route;
 	} body;
-	char room[64];
+	char room[80];
 };
 
 int
@@ -52,6 +53,18 @@ begin(struct question *q, uint16_t type, uint16_t flags, size_t body)
 	q->head.nlmsg_type = type;
 	q->head.nlmsg_flags = NLM_F_REQUEST | flags;
 	q->head.nlmsg_seq = type;
+}
+
+/* Callers know that there is room. */
+static void
+put(struct question *q, unsigned short type, const void *data, size_t len)
+{
+	struct rtattr *a = (struct rtattr *)((char *)q + NLMSG_ALIGN(q->head.nlmsg_len));
+
+	a->rta_type = type;
+	a->rta_len = (unsigned short)RTA_LENGTH(len);
+	memcpy(RTA_DATA(a), data, len);
+	q->head.nlmsg_len = NLMSG_ALIGN(q->head.nlmsg_len) + (uint32_t)RTA_ALIGN(a->rta_len);
 }
 
 static int
@@ -179,7 +192,6 @@ int
 np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 {
 	struct question q;
-	struct rtattr *name;
 	size_t len = strlen(device) + 1;
 	int rc;
 
@@ -188,11 +200,7 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 		return -ENODEV;
 	}
 	begin(&q, RTM_GETLINK, NLM_F_ACK, sizeof(q.body.link));
-	name = (struct rtattr *)((char *)&q + NLMSG_ALIGN(q.head.nlmsg_len));
-	name->rta_type = IFLA_IFNAME;
-	name->rta_len = (unsigned short)RTA_LENGTH(len);
-	memcpy(RTA_DATA(name), device, len);
-	q.head.nlmsg_len = NLMSG_ALIGN(q.head.nlmsg_len) + RTA_ALIGN(name->rta_len);
+	put(&q, IFLA_IFNAME, device, len);
 	rc = ask(fd, &q);
 	return rc != 0 ? rc : answer(fd, RTM_NEWLINK, hear_link, out);
 }
@@ -359,4 +367,26 @@ np_rtnl_qdisc(int fd, int index, bool rate, struct np_qdisc *out)
 		return rc == -ENOENT ? 0 : rc;
 	}
 	return 0;
+}
+
+int
+np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
+	      np_rtnl_hear *hear, void *ctx)
+{
+	struct question q;
+	int rc;
+
+	begin(&q, RTM_GETROUTE, NLM_F_ACK, sizeof(q.body.route));
+	q.body.route.rtm_family = (unsigned char)to->family;
+	q.body.route.rtm_dst_len = (unsigned char)(to->size * 8);
+	put(&q, RTA_DST, to->bytes, to->size);
+	if (from->size == to->size) {
+		q.body.route.rtm_src_len = (unsigned char)(from->size * 8);
+		put(&q, RTA_SRC, from->bytes, from->size);
+	}
+	if (to->zone != 0) {
+		put(&q, RTA_OIF, &to->zone, sizeof(to->zone));
+	}
+	rc = ask(fd, &q);
+	return rc != 0 ? rc : answer(fd, RTM_NEWROUTE, hear, ctx);
 }

@@ -31,6 +31,18 @@ typedef int np_rtnl_hear(void *ctx, const struct nlmsghdr *m);
 int
 np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx);
 
+/* An address of IP. */
+struct np_rtnl_address {
+	int family;
+	unsigned size; /* 0: none */
+	int zone;      /* the interface that a link-local one is of; 0: it is not */
+	uint8_t bytes[16];
+};
+
+/* The route that a packet from there to there would take. As above. */
+int np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
+		  np_rtnl_hear *hear, void *ctx);
+
 /* Bits a second that tbf's options are about; 0: none. */
 uint64_t np_rtnl_tbf_rate(const struct rtattr *options);
 

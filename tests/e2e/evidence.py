@@ -21,6 +21,7 @@ HOST = "127.0.0.1"
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
 ONE_SIDED = "gives netperf's results and no more"
 AT_ONCE = 4
+PACING = 10_000_000    # bytes/s
 
 
 def measured(port: int, test: str, place: str, *options: str) -> Tuple[lib.Result, Any]:
@@ -161,6 +162,29 @@ def sampled(report: lib.Report, port: int, place: str) -> None:
                  and len(refused.err.splitlines()) == 1, str(refused))
 
 
+def of_one_clock(report: lib.Report, port: int, place: str) -> None:
+    """Two ends on one machine read one clock, and their figures of one connection agree."""
+    got, run = measured(port, "TCP_STREAM", place, "--sample-interval", "20", "--", "-q", str(PACING))
+    report.check("one clock: a document", has_result(got, run), str(got))
+    if not run:
+        return
+    near, far = (run["iterations"][0][end] for end in ("near", "far"))
+    report.check("one clock: it has one name", re.fullmatch(r"[0-9a-f]{8}-\d+", near["clock.boot"]) is not None and
+                 near["clock.boot"] == far["clock.boot"] and abs(near["clock.begin_s"] - far["clock.begin_s"]) < 10,
+                 f"{near['clock.boot']} {far['clock.boot']}")
+    sent = near["tcp.bytes_sent"] - near["tcp.retransmitted_bytes"]
+    # The end of the data takes a number, too.
+    report.check("one clock: all that was sent was received", sent in (far["tcp.bytes_received"],
+                 far["tcp.bytes_received"] - 1), f"{sent} {far['tcp.bytes_received']}")
+    lists = [near[f"tcp.samples.{name}"] for name in ("bytes_acked", "bytes_sent", "retransmitted_bytes")]
+    report.check("one clock: acknowledged was what was sent", all(acked <= out - again + 1 for acked, out, again in
+                 zip(*lists)) and all(values == sorted(values) for values in lists), str(lists))
+    report.check("one clock: a window is shifted by what its owner says", near["tcp.send_scale"] ==
+                 far["tcp.receive_scale"] and 0 <= near["tcp.receive_scale"] <= 14, str(near["tcp.send_scale"]))
+    report.check("one clock: the pacing asked for", near.get("flow.pacing_asked_bps") == 8 * PACING and
+                 "flow.pacing_asked_bps" not in far, str(near.get("flow.pacing_asked_bps")))
+
+
 def plain_afterwards(report: lib.Report, name: str, port: int) -> None:
     """Greetings leave nothing behind in a daemon."""
     got: List[lib.Result] = [lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1000"],
@@ -183,6 +207,7 @@ def suite(report: lib.Report) -> None:
             each(partial(both_sides, report, daemon.port, place), TESTS)
             costs_no_time(report, daemon.port, place)
             sampled(report, daemon.port, place)
+            of_one_clock(report, daemon.port, place)
             told_apart(report, daemon.port, place, True)
             interrupted(report, daemon.port, place)
             plain_afterwards(report, "ours", daemon.port)
