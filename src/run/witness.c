@@ -1,5 +1,6 @@
 #include "run/witness.h"
 
+#include "base/clock.h"
 #include "sys/thread.h"
 
 /* Messages so small that the socket's buffer always has room for one. */
@@ -72,6 +73,19 @@ put_gaps(const struct np_witness *w, struct np_bag *into)
 	np_bag_real(into, (double)w->waited_ns / 1e9, "sampler.waited_s");
 }
 
+/*
+ * When the last look can have been due. Behind the time of a test nobody looks, though the last
+ * call may take long; when a counted one is over is not known before.
+ */
+static uint64_t
+last_due(const struct np_run *run)
+{
+	uint64_t length_ns = (uint64_t)(run->plan->length > 0 ? run->plan->length : 0) * NP_SEC;
+	uint64_t due = run->window.started_ns + length_ns;
+
+	return length_ns > 0 && due < run->window.ended_ns ? due : run->window.ended_ns;
+}
+
 void
 np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_worker *worker,
 	       struct np_bag *into)
@@ -82,7 +96,7 @@ np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_w
 		return;
 	}
 	if (run->window.started_ns != 0) {
-		note_gap(w, run->window.started_ns, run->window.ended_ns);
+		note_gap(w, run->window.started_ns, last_due(run));
 		put_gaps(w, into);
 	}
 	if (at < NP_WITNESS_THREADS) {

@@ -257,7 +257,8 @@ times_without_a_look_are_told(void **state)
 	const uint64_t start = 5000 * NP_SEC;
 	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
 	struct np_bag *b = np_bag_new();
-	struct np_run run = { .window.started_ns = start };
+	struct np_plan plan = { .length = -1000 };
+	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
 	(void)state;
 	np_witness_look(&w, &run, start + 90 * NP_MSEC);
@@ -270,6 +271,25 @@ times_without_a_look_are_told(void **state)
 	assert_number(b, "sampler.samples", 4);
 	assert_number(b, "sampler.gap_max_s", 1);
 	assert_number(b, "sampler.late_s", 0.85 + 0.15);
+	np_bag_free(b);
+}
+
+/* The last call of a stream may wait long for an acknowledgement. */
+static void
+behind_its_time_a_test_is_not_looked_at(void **state)
+{
+	const uint64_t start = 5000 * NP_SEC;
+	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
+	struct np_bag *b = np_bag_new();
+	struct np_plan plan = { .length = 1 };
+	struct np_run run = { .window.started_ns = start, .plan = &plan };
+
+	(void)state;
+	np_witness_look(&w, &run, start + 900 * NP_MSEC);
+	run.window.ended_ns = start + 3000 * NP_MSEC;
+	np_witness_end(&w, &run, run.worker, b);
+	assert_number(b, "sampler.gap_max_s", 0.9);
+	assert_number(b, "sampler.late_s", 0.75);
 	np_bag_free(b);
 }
 
@@ -299,6 +319,7 @@ main(void)
 		WITH_ROOT(one_that_can_t_be_looked_at_is_named),
 		cmocka_unit_test(threads_are_seen_at_what_they_do),
 		cmocka_unit_test(times_without_a_look_are_told),
+		cmocka_unit_test(behind_its_time_a_test_is_not_looked_at),
 		cmocka_unit_test(nobody_looks_and_nothing_is_told),
 	};
 

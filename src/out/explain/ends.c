@@ -132,7 +132,7 @@ quota(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit l
 {
 	double score = np_thread_throttled(t) ? np_above(t->throttled, NP_THROTTLED, 0.99) : 0;
 
-	if (t->throttled >= NP_WAITS) {
+	if (t->throttled >= NP_WAITS || (score > 0 && t->often >= NP_OFTEN)) {
 		score = 0.99 + 0.005 * t->throttled;
 	}
 	if (np_thread_waits(t)) {
@@ -287,7 +287,8 @@ has_other_reason(const struct np_thread_facts *t)
 static double
 waits_in_turn(const struct np_thread_facts *t, const struct np_thread_facts *other)
 {
-	return np_thread_starved(t) && t->wait >= np_known(other->wait) ? 0.65 + 0.3 * t->wait : 0;
+	return np_thread_starved(t) && t->wait >= 0.7 * np_known(other->wait) ? 0.65 + 0.3 * t->wait
+									      : 0;
 }
 
 /* Whenever one looks there is something that was not read yet. */

@@ -293,6 +293,7 @@ look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *
 	t->quota = number(b, "cgroup.cpu.quota");
 	t->throttled =
 	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
+	t->often = number(b, "cgroup.cpu.throttled_periods") / number(b, "cgroup.cpu.periods");
 	t->stalled =
 	    seconds > 0
 		? clamp((number(b, "sampler.late_s") - or_else(number(b, "sampler.waited_s"), 0)) /
@@ -309,16 +310,17 @@ look_at_sleep(const struct np_bag *b, struct np_thread_facts *t)
 			 or_else(number(b, "thread.seen_receiving"), 0) +
 			 or_else(number(b, "thread.seen_waiting"), 0);
 	double pausing = or_else(number(b, "thread.seen_pausing"), 0);
-	double idle = clamp(t->idle);
+	double idle = clamp(t->idle), looks = number(b, "thread.looks");
 
 	t->blocked = t->pausing = (double)NAN;
-	if (number(b, "thread.looks") < LOOKS) {
+	if (!(looks >= LOOKS)) {
 		return;
 	}
 	if (blocked + pausing > 0) {
-		t->blocked = idle * blocked / (blocked + pausing);
-		t->pausing = idle * pausing / (blocked + pausing);
-	} else if (number(b, "thread.looks") >= LOOKS) {
+		/* Time that a quota takes is no sleep, and not all of it is counted as a wait. */
+		t->blocked = fmin(idle * blocked / (blocked + pausing), blocked / looks);
+		t->pausing = fmin(idle * pausing / (blocked + pausing), pausing / looks);
+	} else {
 		t->blocked = t->pausing = 0; /* it was never found asleep */
 	}
 }
@@ -645,6 +647,7 @@ look_at_turns(struct np_facts_of_test *f)
 	    all > 0 ? all : or_else(far, or_else(number(f->rx, "tc.out.rate_bps"), 0));
 	f->timeouts = moved(f->tx, "moved.netstat.TcpExt.TCPTimeouts") +
 		      or_else(moved(f->rx, "moved.netstat.TcpExt.TCPTimeouts"), 0);
+	f->syn_timeouts = or_else(moved(f->tx, "moved.netstat.TcpExt.TCPSynRetrans"), 0);
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->paced = number(f->tx, "flow.interval_us") > 0;

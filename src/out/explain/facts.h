@@ -22,6 +22,7 @@ struct np_thread_facts {
 	double pausing;   /* asleep by its own will, as -w has it */
 	double quota;     /* processors that the cgroup of its process allows */
 	double throttled; /* that cgroup had used them up */
+	double often;     /* share of its periods in which it had */
 	double stalled;   /* the process did not get to look, though it was time to */
 	double longest_s; /* time between two looks, at most */
 };
@@ -90,10 +91,11 @@ struct np_facts_of_test {
 	bool shaped;            /* the transmitter's own queueing discipline has a rate */
 	double reached;         /* share of the ceiling; set when that is known */
 	double rate_out_bps, rate_back_bps; /* of transactions, each direction; 0: not known */
-	double timeouts;                    /* of TCP at both ends: each has waited for a timer */
-	double far_rtt_us, far_min_rtt_us;  /* as the responder has it: of its responses */
-	bool paced;                         /* -b and -w have the requester wait */
-	double foreign;                     /* share of the link's rate that others used beside */
+	double syn_timeouts; /* of these the ones of connections that did not come about */
+	double timeouts;     /* of TCP at both ends: each has waited for a timer */
+	double far_rtt_us, far_min_rtt_us; /* as the responder has it: of its responses */
+	bool paced;                        /* -b and -w have the requester wait */
+	double foreign;                    /* share of the link's rate that others used beside */
 	double policed; /* packets that a device of either end dropped by its rules */
 	double qdisc_overlimits;
 	double steady; /* relative spread of the rate between samples (mean deviation from the

@@ -7,6 +7,7 @@
 
 /* What one lost packet costs, where no other follows it: tcp(7), and the requester of UDP_RR. */
 #define TCP_RTO_S 0.2
+#define SYN_TIMEOUT_S 1.0
 #define REQUEST_TIMEOUT_S 1.0
 
 #define FACTS const struct np_facts_of_test *f
@@ -106,12 +107,18 @@ void
 np_rule_turns_lost(FACTS, struct np_verdict *v)
 {
 	double lost = f->in->lossy ? np_bag_number(f->tx, "flow.requests_lost") : f->timeouts;
-	double timer_s = f->in->lossy ? REQUEST_TIMEOUT_S : TCP_RTO_S;
 	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1;
-	double share = lost * timer_s / flows / f->seconds;
+	double waited =
+	    f->in->lossy ? lost * REQUEST_TIMEOUT_S
+			 : (lost - f->syn_timeouts) * TCP_RTO_S + f->syn_timeouts * SYN_TIMEOUT_S;
+	double share = waited / flows / f->seconds, score;
 
 	share = share > 1 ? 1 : share;
-	np_decide(v, NP_LIMIT_LOSS, share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0, share,
+	score = share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0;
+	if (f->still_s >= NP_STILL_S) {
+		score *= 0.85; /* several in a row are an outage */
+	}
+	np_decide(v, NP_LIMIT_LOSS, score, share,
 		  "limited by loss: %s times a %s was lost and a timer had to end, some %s of the "
 		  "time in "
 		  "all",
