@@ -121,7 +121,7 @@ np_fds_own(int *keep, size_t count)
 unsigned
 np_fds_allow(unsigned count)
 {
-	enum { OTHERS = 64 }; /* that are open, or will be for a moment */
+	enum { OTHERS = 128 }; /* that are open, or will be: evidence holds up to 45 */
 	rlim_t wanted = (rlim_t)count + OTHERS;
 	struct rlimit now;
 

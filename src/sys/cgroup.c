@@ -20,7 +20,7 @@ static const double none = 1e18; /* a quota that there is not */
 
 /* One group, by its files. */
 struct level {
-	int quota_fd, period_fd, stat_fd; /* the second of version 1 alone, -1 */
+	int quota_fd, period_fd, stat_fd; /* the second of version 1 alone, else negative */
 };
 
 /* What the files of a level say. */
@@ -275,13 +275,25 @@ np_cgroup_forget(struct np_cgroup_trees *trees)
 /* --- files that stay open ----------------------------------------------------------------------
  */
 
+/* A descriptor, or a negative errno. */
 static int
 open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
 {
 	char path[PATH_MAX + 64];
+	int fd;
 
 	snprintf(path, sizeof(path), ".%s/%s", group, file);
-	return openat(tree->fd, path, O_RDONLY | O_CLOEXEC);
+	fd = openat(tree->fd, path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : -errno;
+}
+
+/* What a file that is not there says: nothing. Others may not be passed over. */
+static void
+note_why_not(struct np_cgroup *c, int fd)
+{
+	if (fd < 0 && fd != -ENOENT && c->why[0] == '\0') {
+		snprintf(c->why, sizeof(c->why), "this process's control group: %s", strerror(-fd));
+	}
 }
 
 static void
@@ -304,11 +316,14 @@ open_level(struct np_cgroup *c, const struct np_cgroup_tree *tree, const char *g
 {
 	struct level l = {
 		.quota_fd = open_in(tree, group, c->is_v1 ? "cpu.cfs_quota_us" : "cpu.max"),
-		.period_fd = c->is_v1 ? open_in(tree, group, "cpu.cfs_period_us") : -1,
+		.period_fd = c->is_v1 ? open_in(tree, group, "cpu.cfs_period_us") : -ENOENT,
 		.stat_fd = open_in(tree, group, "cpu.stat"),
 	};
 
 	if (l.quota_fd < 0 || l.stat_fd < 0 || (c->is_v1 && l.period_fd < 0)) {
+		note_why_not(c, l.quota_fd);
+		note_why_not(c, l.period_fd);
+		note_why_not(c, l.stat_fd);
 		close_level(&l);
 		return;
 	}

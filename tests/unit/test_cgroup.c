@@ -255,6 +255,26 @@ another_group_meanwhile_is_no_number(void **state)
 	np_bag_free(b);
 }
 
+/* As where descriptors run out: what could not be looked at is not said to be without a quota. */
+static void
+a_group_that_can_t_be_opened_is_named(void **state)
+{
+	const char *root = *state;
+	struct np_bag *b = np_bag_new();
+	struct np_cgroup *c;
+
+	put_file(root, "/proc/self/cgroup", "0::/job/a\n");
+	put_file(root, "/proc/self/mountinfo", NOISE MOUNT_V2);
+	put_file(root, V2 "/cpu.stat", "usage_usec 5\n");
+	put_file(root, V2 "/job", "no directory\n");
+	c = np_cgroup_open(root, NULL);
+	np_cgroup_begin(c);
+	np_cgroup_end(c, b);
+	np_cgroup_close(c);
+	assert_unread(b, "cgroup.cpu.quota", "Not a directory");
+	np_bag_free(b);
+}
+
 static void
 nothing_to_read_is_named(void **state)
 {
@@ -344,6 +364,7 @@ main(void)
 		WITH_ROOT(a_mount_may_begin_at_a_group),
 		WITH_ROOT(what_is_not_mounted_here_is_looked_for_above),
 		WITH_ROOT(another_group_meanwhile_is_no_number),
+		WITH_ROOT(a_group_that_can_t_be_opened_is_named),
 		WITH_ROOT(nothing_to_read_is_named),
 		WITH_ROOT(junk_does_no_harm),
 		cmocka_unit_test(the_machine_itself),
