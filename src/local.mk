@@ -103,6 +103,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/drive.c %D%/run/drive.h \
 	%D%/run/ends.c %D%/run/ends.h \
 	%D%/run/evidence.c %D%/run/evidence.h \
+	%D%/run/foreign.c %D%/run/foreign.h \
 	%D%/run/gate.c %D%/run/gate.h \
 	%D%/run/group.c %D%/run/group.h \
 	%D%/run/hear.c %D%/run/hear.h \

@@ -24,6 +24,7 @@ unit_tests = \
 	%D%/unit/test_evidence \
 	%D%/unit/test_explain \
 	%D%/unit/test_codec \
+	%D%/unit/test_foreign \
 	%D%/unit/test_gate \
 	%D%/unit/test_group \
 	%D%/unit/test_guard \

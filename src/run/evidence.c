@@ -1,7 +1,9 @@
 #include "run/evidence.h"
 
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <linux/sockios.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include "net/capture.h"
 #include "net/sock.h"
 #include "net/tcpinfo.h"
+#include "run/foreign.h"
 #include "run/witness.h"
 #include "run/work.h"
 #include "sys/boot.h"
@@ -555,6 +558,22 @@ put_latency(const struct np_run *run, struct np_bag *into)
 	np_bag_real(into, (double)l.max / 1e3, "flow.latency_max_us");
 }
 
+/* Datagrams of a warm-up are counted by the interface, and not by the test. */
+static void
+put_moved(struct np_evidence *ev, const struct np_run *run)
+{
+	struct np_link_shape shape = { .header = 0 };
+	unsigned type;
+
+	np_moved_link(ev->moved, &type, &shape.mtu);
+	np_moved_end(ev->moved, ev->bag);
+	shape.header =
+	    type == ARPHRD_ETHER ? ETH_HLEN : 0; /* lo counts packets of IP, as tun does */
+	if (shape.mtu > 0 && (run->plan->transport->tcp_info || run->plan->warm_up_ms == 0)) {
+		np_foreign_put(ev->bag, &shape);
+	}
+}
+
 struct np_bag *
 np_evidence_end(struct np_evidence *ev, struct np_run *run)
 {
@@ -580,7 +599,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	}
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
-		np_moved_end(ev->moved, bag);
+		put_moved(ev, run);
 		np_cgroup_end(ev->cgroup, bag);
 	}
 	if (ev->plan.cgroup == NULL) {

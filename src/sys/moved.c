@@ -75,6 +75,8 @@ struct np_moved {
 	char *names;        /* of the driver's counters */
 	size_t name_count;
 	int names_why;
+	unsigned type;
+	uint32_t mtu;
 	struct reading from;
 };
 
@@ -453,8 +455,11 @@ open_device(struct np_moved *m)
 	struct np_rtnl_link link;
 
 	m->rtnl = np_rtnl_open();
-	m->sysfs_is_ours = m->rtnl >= 0 && np_rtnl_link(m->rtnl, m->device, &link) == 0 &&
-			   np_rtnl_is_in_sysfs(&link, m->device);
+	if (m->rtnl >= 0 && np_rtnl_link(m->rtnl, m->device, &link) == 0) {
+		m->sysfs_is_ours = np_rtnl_is_in_sysfs(&link, m->device);
+		m->type = link.type;
+		m->mtu = link.mtu;
+	}
 	m->inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (m->inet < 0) {
 		m->names_why = errno;
@@ -574,6 +579,13 @@ put_cpus(const struct reading *from, const struct reading *to, struct np_bag *in
 		}
 	}
 	free(shares);
+}
+
+void
+np_moved_link(const struct np_moved *m, unsigned *type, uint32_t *mtu)
+{
+	*type = m != NULL ? m->type : 0;
+	*mtu = m != NULL ? m->mtu : 0;
 }
 
 static void

@@ -173,6 +173,7 @@ hear_link(void *ctx, const struct nlmsghdr *m)
 	np_rtnl_sort(IFLA_RTA(body), IFLA_PAYLOAD(m), at, 64);
 	out->index = body->ifi_index;
 	out->flags = body->ifi_flags;
+	out->type = body->ifi_type;
 	np_rtnl_take(at[IFLA_MTU], &out->mtu, sizeof(out->mtu));
 	np_rtnl_take(at[IFLA_GSO_MAX_SIZE], &out->gso_max_size, sizeof(out->gso_max_size));
 	np_rtnl_take(at[IFLA_GSO_MAX_SEGS], &out->gso_max_segs, sizeof(out->gso_max_segs));

@@ -12,6 +12,7 @@
 struct np_rtnl_link {
 	int index;
 	unsigned flags; /* IFF_* */
+	unsigned type;  /* ARPHRD_* */
 	bool carrier;
 	uint32_t mtu, gso_max_size, gso_max_segs; /* 0: the kernel does not tell */
 	uint32_t rx_queues, tx_queues;
