@@ -111,6 +111,23 @@ def cgroup_cpu() -> Tuple[Optional[Path], bool]:
     return None, False
 
 
+def cgroup_root() -> Path:
+    """Of version 2."""
+    return next((Path(line.split()[1]) for line in Path("/proc/mounts").read_text().splitlines()
+                 if line.split()[2] == "cgroup2"), Path("/none"))
+
+
+def join(group: Path) -> List[str]:
+    """What to put before a command that is to run in that control group."""
+    return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+
+
+def remove(group: Path) -> None:
+    if group.exists():
+        lib.wait_for(lambda: not (group / "cgroup.procs").read_text(), 10)
+        group.rmdir()
+
+
 class Quota(Harm):
     """A control group that lets an end have so many ms of each period of a processor."""
 
@@ -124,9 +141,7 @@ class Quota(Harm):
         self.group = (root or Path("/none")) / f"explain{os.getpid()}-{end}"
 
     def prefix(self, end: str) -> List[str]:
-        if end != self.where:
-            return []
-        return ["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh"]
+        return join(self.group) if end == self.where else []
 
     def begin(self, bed: Bed) -> None:
         self.group.mkdir()
@@ -139,9 +154,7 @@ class Quota(Harm):
             (self.group / "cpu.cfs_quota_us").write_text(str(self.quota))
 
     def end(self, bed: Bed) -> None:
-        if self.group.exists():
-            lib.wait_for(lambda: not (self.group / "cgroup.procs").read_text(), 10)
-            self.group.rmdir()
+        remove(self.group)
 
     def count(self, bed: Bed) -> float:
         text = (self.group / "cpu.stat").read_text()
@@ -179,6 +192,46 @@ class Stop(Harm):
         return self.stops
 
 
+class Freeze(Harm):
+    """The same by a control group; version 1 has a hierarchy of its own for that."""
+
+    what = "times frozen"
+    least = 4
+    root = Path("/sys/fs/cgroup/freezer")
+
+    def __init__(self, end: str, frozen: float = 0.1, runs: float = 0.1) -> None:
+        self.where, self.frozen, self.runs, self.times = end, frozen, runs, 0
+        self.new = not self.root.exists()
+        self.group = (cgroup_root() if self.new else self.root) / f"explain{os.getpid()}-frozen"
+
+    def prefix(self, end: str) -> List[str]:
+        return join(self.group) if end == self.where else []
+
+    def begin(self, bed: Bed) -> None:
+        self.group.mkdir()
+
+    def end(self, bed: Bed) -> None:
+        remove(self.group)
+
+    def _freeze(self, yes: bool) -> None:
+        if self.new:
+            (self.group / "cgroup.freeze").write_text("1" if yes else "0")
+        else:
+            (self.group / "freezer.state").write_text("FROZEN" if yes else "THAWED")
+
+    def during(self, bed: Bed) -> None:
+        while not bed.over.wait(self.runs):
+            try:
+                self._freeze(True)
+                time.sleep(self.frozen)
+                self.times += 1
+            finally:
+                self._freeze(False)
+
+    def count(self, bed: Bed) -> float:
+        return self.times
+
+
 class Hog(Harm):
     """A process that wants one processor for itself."""
 
@@ -203,6 +256,27 @@ class Hog(Harm):
 
     def count(self, bed: Bed) -> float:
         return sum(lib.cpu_seconds(hog.pid) for hog in self.hogs)
+
+
+class Nice(Harm):
+    """An end has to give way to all others."""
+
+    def __init__(self, end: str, value: int) -> None:
+        self.where, self.value, self.found = end, value, 0
+
+    def prefix(self, end: str) -> List[str]:
+        return ["nice", "-n", str(self.value)] if end == self.where else []
+
+    def during(self, bed: Bed) -> None:
+        assert bed.netperf
+        pid = bed.netperf.pid if self.where == "near" else bed.sessions()[0]
+        self.found = os.getpriority(os.PRIO_PROCESS, pid)
+
+    def count(self, bed: Bed) -> float:
+        return 0
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        return self.found == self.value, f"nice {self.found}"
 
 
 # --- packets ------------------------------------------------------------------------------------

@@ -41,6 +41,13 @@ class Lab(netns.Lab):
         return ["nsenter", f"--net=/run/netns/{self.ns(end)}"]
 
 
+class HidingLab(Lab):
+    """What most do: with the network's namespace a new /sys is entered, without the control groups'."""
+
+    def enter(self, end: str) -> List[str]:
+        return ["ip", "netns", "exec", self.ns(end)]
+
+
 class RoutedLab(Lab):
     """A router between both ends, whose queues neither of them sees. toward_far and toward_near are
     rates of tc's, or none; limit is what such a queue holds, in bytes."""
