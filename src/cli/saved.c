@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "out/datagrams.h"
 #include "out/explain.h"
 #include "out/json.h"
 #include "out/ledger_table.h"
@@ -233,6 +234,24 @@ read_bag(const json_t *o)
 	return b;
 }
 
+static void
+print_datagrams(const struct np_saved *s, const struct np_bag *near, const struct np_bag *far,
+		FILE *out)
+{
+	const char *bench = text_in(s, "test", "name");
+	const struct np_datagrams d = {
+		.bench = bench != NULL ? bench : "",
+		.near = near,
+		.far = far,
+		.unit = s->look.classic.unit,
+		.iterations = (unsigned)json_array_size(json_object_get(s->root, "iterations")),
+	};
+
+	if (d.unit != NULL) { /* else the run came to no table */
+		np_datagrams_print(out, &d);
+	}
+}
+
 void
 np_saved_print_evidence(const struct np_saved *s, const struct np_cli_evidence *wanted, FILE *out)
 {
@@ -252,6 +271,7 @@ np_saved_print_evidence(const struct np_saved *s, const struct np_cli_evidence *
 		np_look_which(out, (unsigned)json_array_size(iterations));
 		np_ledger_print(out, near, far, text_in(s, "far", "why"));
 	}
+	print_datagrams(s, near, far, out);
 	np_bag_free(values);
 	np_bag_free(near);
 	np_bag_free(far);

@@ -70,27 +70,22 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 	np_explain(&in, e);
 }
 
-/* Who asked for evidence is told where netperf's table misleads; the table stays netperf's. */
+/* Who sees the table beside the evidence is told where it misleads; the table stays netperf's. */
 static void
 tell_of_datagrams(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
 		  FILE *to)
 {
-	const struct np_unit *unit = np_cli_unit(cli);
-	double seconds = np_tally_seconds(&out->tally);
-	bool far = cli->plan.role == NP_LEAD;
-	uint64_t bytes = far ? (uint64_t)out->far.received : out->tally.count.received;
 	const struct np_datagrams d = {
 		.bench = cli->bench.name,
-		.receiver = np_outcome_receiver(out),
-		.unit = unit->letter == 'x' ? np_unit('m') : unit,
-		.received_bps = far && (!out->far.reported || out->far.brief)
-				    ? 0
-				    : per_second((double)bytes * 8, seconds),
-		.seconds = seconds,
+		.near = out->near_bag,
+		.far = out->far_bag,
+		.unit = np_cli_unit(cli),
 		.iterations = iterations,
 	};
 
-	np_datagrams_print(to, &d);
+	if (cli->evidence.explain || cli->evidence.wire || cli->output.json_file != NULL) {
+		np_datagrams_print(to, &d);
+	}
 }
 
 void

@@ -2,61 +2,86 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
+
+#include "base/text.h"
 
 static const double differs = 0.01; /* by more than that share of the table's rate */
 
 static const double most = 1e15; /* of datagrams, that a far end can have counted */
 
-static void
-print_last(FILE *to, const struct np_datagrams *d)
+/* What follows a line. */
+struct suffix {
+	char text[40];
+};
+
+static struct suffix
+which(const struct np_datagrams *d)
 {
+	struct suffix s = { "" };
+
 	if (d->iterations > 1) {
-		fprintf(to, " (the last of %u iterations)", d->iterations);
+		snprintf(s.text, sizeof(s.text), " (the last of %u iterations)", d->iterations);
 	}
-	putc('\n', to);
+	return s;
 }
 
-static void
-print_span(FILE *to, const struct np_datagrams *d)
+static const struct np_bag *
+receiver_of(const struct np_datagrams *d)
 {
-	double own = np_bag_number(d->receiver, "udp.receive_span_bps");
-	double span = np_bag_number(d->receiver, "udp.receive_span_s");
+	const char *role = np_bag_string(d->near, "flow.role");
 
-	if (!(own >= 0) || !(span > 0) || !(d->received_bps > 0) ||
-	    fabs(own - d->received_bps) <= differs * d->received_bps) {
+	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
+		return NULL;
+	}
+	return strcmp(role, "transmit") == 0 ? d->far : d->near;
+}
+
+/* The table divides what was received by the time of this end. */
+static void
+print_span(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver)
+{
+	double own = np_bag_number(receiver, "udp.receive_span_bps");
+	double span = np_bag_number(receiver, "udp.receive_span_s");
+	double seconds = np_bag_number(d->near, "flow.seconds");
+	double table = np_bag_number(receiver, "flow.bytes_received") * 8 / seconds;
+	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
+
+	if (!(own >= 0) || !(span > 0) || !(seconds > 0) || !(table > 0) ||
+	    fabs(own - table) <= differs * table) {
 		return;
 	}
-	fprintf(to,
-		"netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram to the "
-		"last; %.2f is over the test's %.3g s",
-		d->bench, np_rate(d->unit, own / 8, 1), d->unit->name, span,
-		np_rate(d->unit, d->received_bps / 8, 1), d->seconds);
-	print_last(to, d);
+	np_text_line(to,
+		     "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
+		     "to the last; %.2f is over the test's %.3g s%s",
+		     d->bench, np_rate(unit, own / 8, 1), unit->name, span,
+		     np_rate(unit, table / 8, 1), seconds, which(d).text);
 }
 
 static void
-print_duplicates(FILE *to, const struct np_datagrams *d)
+print_duplicates(FILE *to, const struct np_datagrams *d, const struct np_bag *receiver)
 {
-	double twice = np_bag_number(d->receiver, "udp.duplicated");
-	double sent = np_bag_number(d->receiver, "udp.sent");
-	double received = np_bag_number(d->receiver, "udp.received");
-	double lost = np_bag_number(d->receiver, "udp.lost");
+	double twice = np_bag_number(receiver, "udp.duplicated");
+	double sent = np_bag_number(receiver, "udp.sent");
+	double received = np_bag_number(receiver, "udp.received");
+	double lost = np_bag_number(receiver, "udp.lost");
 
 	if (!(twice > 0 && twice < most && lost >= 0 && sent >= lost && sent < most &&
 	      received >= twice && received < most)) {
 		return;
 	}
-	fprintf(to,
-		"netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64 " sent %" PRId64
-		" are lost, where sent less received is %" PRId64,
-		d->bench, (int64_t)twice, (int64_t)sent, (int64_t)lost,
-		(int64_t)sent - (int64_t)received);
-	print_last(to, d);
+	np_text_line(to,
+		     "netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64 " sent %" PRId64
+		     " are lost, where sent less received is %" PRId64 "%s",
+		     d->bench, (int64_t)twice, (int64_t)sent, (int64_t)lost,
+		     (int64_t)sent - (int64_t)received, which(d).text);
 }
 
 void
 np_datagrams_print(FILE *to, const struct np_datagrams *d)
 {
-	print_span(to, d);
-	print_duplicates(to, d);
+	const struct np_bag *receiver = receiver_of(d);
+
+	print_span(to, d, receiver);
+	print_duplicates(to, d, receiver);
 }

@@ -9,21 +9,19 @@
 #include "base/bag.h"
 #include "base/units.h"
 
-/* What the lines are about. */
+/* What the lines are about: a run that was just made, or one that was saved. */
 struct np_datagrams {
-	const char *bench;             /* the test's name */
-	const struct np_bag *receiver; /* its evidence; NULL: none */
+	const char *bench;               /* the test's name */
+	const struct np_bag *near, *far; /* evidence of both ends; NULL: none */
 	const struct np_unit *unit;
-	double received_bps,
-	    seconds;         /* as the table has them: bits/s of payload, the test's time */
-	unsigned iterations; /* the figures are of the last of so many */
+	unsigned iterations; /* the evidence is of the last of so many */
 };
 
 /*
  * A line when the rate over the receiver's own time differs from the table's by more than 1 %: a
  * queue on the way goes on when the sender has ended. Another when datagrams came twice, since the
  * table's difference of sent and received is then no longer what was lost. Nothing of a receiver
- * that has no account.
+ * that has no account, or of one session among several.
  */
 void np_datagrams_print(FILE *to, const struct np_datagrams *d);
 

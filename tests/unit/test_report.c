@@ -214,12 +214,15 @@ flows_are_compared(void **state)
 
 /* ---- Numbered datagrams ---- */
 
-/* What a receiver tells that got 1200 and 30 again of 1250, in 1.25 s. */
+/* What a receiver tells that got 1200 and 30 again of 1250, of 1000 bytes, in 1.25 s. */
 static struct np_bag *
 account(void)
 {
 	struct np_bag *b = np_bag_new();
 
+	np_bag_text(b, "receive", "flow.role");
+	np_bag_int(b, 1230000, "flow.bytes_received");
+	np_bag_real(b, 1.251, "flow.seconds");
 	np_bag_int(b, 1250, "udp.sent");
 	np_bag_int(b, 1230, "udp.received");
 	np_bag_int(b, 1200, "udp.unique");
@@ -306,15 +309,25 @@ assert_lines(const struct np_datagrams *d, const char *want)
 	"netperf: UDP_STREAM: 30 datagrams came twice: of 1250 sent 50 are lost, where sent less"  \
 	" received is 20"
 
+/* Of a transmitter that took one second. */
+static struct np_bag *
+transmitter(void)
+{
+	struct np_bag *b = np_bag_new();
+
+	np_bag_text(b, "transmit", "flow.role");
+	np_bag_real(b, 1, "flow.seconds");
+	return b;
+}
+
 static void
 where_the_table_misleads_is_told(void **state)
 {
-	struct np_bag *b = account();
+	struct np_bag *near = transmitter(), *far = account();
 	struct np_datagrams d = { .bench = "UDP_STREAM",
-				  .receiver = b,
+				  .near = near,
+				  .far = far,
 				  .unit = np_unit('m'),
-				  .received_bps = 9.84e6,
-				  .seconds = 1,
 				  .iterations = 1 };
 
 	(void)state;
@@ -323,16 +336,22 @@ where_the_table_misleads_is_told(void **state)
 	assert_lines(&d,
 		     SPAN " (the last of 3 iterations)\n" TWICE " (the last of 3 iterations)\n");
 	d.iterations = 1;
-	d.received_bps = 7.8e6 / 1.009; /* within 1 % */
+	np_bag_int(far, 983000, "flow.bytes_received"); /* 7.86 Mbit/s: within 1 % */
 	assert_lines(&d, TWICE "\n");
-	d.received_bps = 0; /* nobody has told it */
-	assert_lines(&d, TWICE "\n");
-	np_bag_int(b, 0, "udp.duplicated");
+	np_bag_int(far, 1230000, "flow.bytes_received");
+	np_bag_int(near, 2, "flow.sessions");
 	assert_lines(&d, "");
-	d.receiver = NULL;
-	d.received_bps = 9.84e6;
+	np_bag_int(near, 1, "flow.sessions");
+	np_bag_int(far, 0, "udp.duplicated");
+	assert_lines(&d, SPAN "\n");
+	d.far = NULL;
 	assert_lines(&d, "");
-	np_bag_free(b);
+	d.near = far; /* it receives by its own time: 7.87 Mbit/s */
+	assert_lines(&d, "");
+	d.near = NULL;
+	assert_lines(&d, "");
+	np_bag_free(near);
+	np_bag_free(far);
 }
 
 /* A far end may tell anything. */
@@ -342,18 +361,21 @@ an_account_of_nonsense_is_not_told(void **state)
 	static const char *const names[] = { "udp.sent", "udp.received", "udp.duplicated",
 					     "udp.lost" };
 	static const double values[] = { -1, 1e300 };
+	struct np_bag *near = transmitter();
 
 	(void)state;
 	for (size_t i = 0; i < LEN(names) * LEN(values); i++) {
-		struct np_bag *b = account();
+		struct np_bag *far = account();
 		const struct np_datagrams d = {
-			.bench = "UDP_STREAM", .receiver = b, .unit = np_unit('m'), .seconds = 1
+			.bench = "UDP_STREAM", .near = near, .far = far, .unit = np_unit('m')
 		};
 
-		np_bag_real(b, values[i % LEN(values)], "%s", names[i / LEN(values)]);
+		np_bag_real(far, -1, "udp.receive_span_s");
+		np_bag_real(far, values[i % LEN(values)], "%s", names[i / LEN(values)]);
 		assert_lines(&d, "");
-		np_bag_free(b);
+		np_bag_free(far);
 	}
+	np_bag_free(near);
 }
 
 int
