@@ -195,10 +195,11 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 }
 
 void
-np_show_interim(void *ctx, const struct np_run *run, uint64_t now_ns)
+np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_counts c = np_counts_of(run);
 
+	(void)due_ns;
 	interim(ctx, run->plan, &c, run->window.started_ns, now_ns);
 }
 

@@ -37,7 +37,7 @@ struct np_show_interim {
 };
 
 /* One interim result: a np_watch's look(), and a np_trial's. */
-void np_show_interim(void *ctx, const struct np_run *run, uint64_t now_ns);
+void np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 			 uint64_t started_ns, uint64_t now_ns);
 

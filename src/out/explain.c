@@ -98,7 +98,7 @@ static const struct {
 	{ TCP | UDP, np_rule_pacing },
 	{ TCP | UDP | TURNS, np_rule_link },
 	{ TCP | UDP, np_rule_shaper },
-	{ TCP | UDP, np_rule_foreign },
+	{ TCP | UDP | TURNS, np_rule_foreign },
 	{ TCP | UDP, np_rule_policer },
 	{ TCP | UDP, np_rule_application },
 	{ ENDS, np_rule_sender_cpu },

@@ -425,7 +425,7 @@ keep_watch(const struct np_run *run, const struct np_watch *w, struct looking *l
 	if (now < l->due_ns) {
 		return l->due_ns;
 	}
-	w->look(w->ctx, run, now);
+	w->look(w->ctx, run, l->due_ns, now);
 	l->due_ns += until_next(w, l);
 	if (l->due_ns <= now) {
 		l->due_ns = w->jitters ? now + until_next(w, l)

@@ -44,7 +44,7 @@ enum np_cause {
  */
 struct np_watch {
 	uint64_t every_ns; /* 0: nobody does */
-	void (*look)(void *ctx, const struct np_run *run, uint64_t now_ns);
+	void (*look)(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 	void *ctx;
 	bool warms_up; /* it looks during the warm-up, too */
 	bool jitters;  /* a quarter of the time sooner or later: what comes and goes at regular

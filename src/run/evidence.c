@@ -278,7 +278,7 @@ conns_of(const struct np_run *run)
 
 /* A np_watch's look(). */
 static void
-take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
+take_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
 	int64_t info[NP_TCP_SAMPLED] = { 0 };
@@ -286,7 +286,7 @@ take_sample(void *ctx, const struct np_run *run, uint64_t now_ns)
 	uint64_t at_ns;
 	size_t i;
 
-	np_witness_look(&ev->witness, run, now_ns);
+	np_witness_look(&ev->witness, run, due_ns, now_ns);
 	if (ev->witness.looks % (ev->every_ns / ev->witness.every_ns) != 0) {
 		return; /* the watch still looks as often as it did at first */
 	}

@@ -314,10 +314,11 @@ tell_sum(struct party *p, uint64_t now_ns)
 
 /* A np_watch's look(). */
 static void
-take_look(void *ctx, const struct np_run *run, uint64_t now_ns)
+take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct member *m = ctx;
 
+	(void)due_ns;
 	pthread_mutex_lock(&m->party->lock);
 	m->seen = np_counts_of(run);
 	m->looked = true;

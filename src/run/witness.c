@@ -6,12 +6,15 @@
 /* Messages so small that the socket's buffer always has room for one. */
 enum { SMALL = 4096 };
 
+/* Timers of a process that runs, or waits for a processor, are not that late. */
+enum { LATE_NS = 3 * NP_MSEC };
+
 /*
  * Times between two looks are half as long again at most, and mostly less (np_watch.jitters): what
  * is beyond that nobody had asked for.
  */
 static void
-note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
+note_gap(struct np_witness *w, uint64_t started_ns, uint64_t due_ns, uint64_t now_ns)
 {
 	int64_t delay_ns = np_thread_run_delay(w->root);
 	int64_t waited = w->delay_ns > 0 && delay_ns > w->delay_ns ? delay_ns - w->delay_ns : 0;
@@ -26,6 +29,7 @@ note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 		w->late_ns += late;
 		w->waited_ns += (uint64_t)waited < late ? (uint64_t)waited : late;
 	}
+	w->held_up += now_ns > due_ns + LATE_NS && (uint64_t)waited < (now_ns - due_ns) / 2;
 	w->delay_ns = delay_ns;
 	w->last_ns = now_ns;
 }
@@ -49,9 +53,9 @@ blocked_in(const struct np_worker *w)
 }
 
 void
-np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns)
+np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
-	note_gap(w, run->window.started_ns, now_ns);
+	note_gap(w, run->window.started_ns, due_ns, now_ns);
 	w->looks++;
 	for (uint32_t i = 0; i < run->workers && i < NP_WITNESS_THREADS; i++) {
 		const struct np_worker *worker = &run->worker[i];
@@ -68,6 +72,7 @@ put_gaps(const struct np_witness *w, struct np_bag *into)
 {
 	np_bag_real(into, (double)w->every_ns / 1e9, "sampler.every_s");
 	np_bag_int(into, (int64_t)w->looks, "sampler.samples");
+	np_bag_int(into, (int64_t)w->held_up, "sampler.held_up");
 	np_bag_real(into, (double)w->longest_ns / 1e9, "sampler.gap_max_s");
 	np_bag_real(into, (double)w->late_ns / 1e9, "sampler.late_s");
 	np_bag_real(into, (double)w->waited_ns / 1e9, "sampler.waited_s");
@@ -96,7 +101,7 @@ np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_w
 		return;
 	}
 	if (run->window.started_ns != 0) {
-		note_gap(w, run->window.started_ns, last_due(run));
+		note_gap(w, run->window.started_ns, UINT64_MAX - LATE_NS, last_due(run));
 		put_gaps(w, into);
 	}
 	if (at < NP_WITNESS_THREADS) {

@@ -17,6 +17,7 @@ struct np_witness {
 	const char *root;             /* of proc, "" in earnest */
 	uint64_t every_ns;            /* how often it was to look; 0: nobody looks */
 	uint64_t looks;               /* how often it did */
+	uint64_t held_up;             /* of these: late, and it had not waited for a processor */
 	uint64_t last_ns;             /* when it did last; 0: never */
 	uint64_t longest_ns, late_ns; /* between two looks; beyond what is to be expected */
 	int64_t delay_ns;             /* np_thread_run_delay() at the last look */
@@ -24,8 +25,12 @@ struct np_witness {
 	struct np_doing thread[NP_WITNESS_THREADS];
 };
 
-/* A zeroed one with `root` and `every_ns` set is ready. The window is open, and this is a look. */
-void np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns);
+/*
+ * A zeroed one with `root` and `every_ns` set is ready. The window is open, and this is a look that
+ * was due then.
+ */
+void
+np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 
 /*
  * The window is over: put sampler.*, and thread.seen_* of that worker. Closes what the looks have

@@ -573,7 +573,11 @@ test_kept_from_running(void **state)
 		{ "a reader that was stopped", TX " tcp.rwnd_limited_us=5e6",
 		  RX ASLEEP " sampler.late_s=5 sampler.waited_s=0.1 sampler.gap_max_s=1"
 			    " tcp.samples.queued_in=[300000]",
-		  NP_LIMIT_READER_STALLED, "stood still for 49 % of the time, once for 1" },
+		  NP_LIMIT_READER_STALLED, "stood still for 49 % of the time, up to 1" },
+		{ "a reader that was stopped for moments, often", TX " tcp.rwnd_limited_us=5e6",
+		  RX " sampler.samples=100 sampler.held_up=45 sampler.gap_max_s=0.13"
+		     " tcp.samples.queued_in=[300000]",
+		  NP_LIMIT_READER_STALLED, "stood still for 45 % of the time, up to 130 ms" },
 		{ "a sampler that waited for a processor, as did all",
 		  TX BUSY " sampler.late_s=5 sampler.waited_s=4.5 sampler.gap_max_s=1", RX,
 		  NP_LIMIT_SENDER_CPU, NULL },

@@ -261,14 +261,16 @@ times_without_a_look_are_told(void **state)
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
 	(void)state;
-	np_witness_look(&w, &run, start + 90 * NP_MSEC);
-	np_witness_look(&w, &run, start + 240 * NP_MSEC); /* as late as may be */
-	np_witness_look(&w, &run, start + 1240 * NP_MSEC);
-	np_witness_look(&w, &run, start + 1340 * NP_MSEC);
+	np_witness_look(&w, &run, start + 90 * NP_MSEC, start + 90 * NP_MSEC);
+	np_witness_look(&w, &run, start + 240 * NP_MSEC,
+			start + 240 * NP_MSEC); /* as late as may be */
+	np_witness_look(&w, &run, start + 340 * NP_MSEC, start + 1240 * NP_MSEC);
+	np_witness_look(&w, &run, start + 1340 * NP_MSEC, start + 1340 * NP_MSEC);
 	run.window.ended_ns = start + 1640 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
 	assert_number(b, "sampler.every_s", 0.1);
 	assert_number(b, "sampler.samples", 4);
+	assert_number(b, "sampler.held_up", 1);
 	assert_number(b, "sampler.gap_max_s", 1);
 	assert_number(b, "sampler.late_s", 0.85 + 0.15);
 	np_bag_free(b);
@@ -285,7 +287,7 @@ behind_its_time_a_test_is_not_looked_at(void **state)
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
 	(void)state;
-	np_witness_look(&w, &run, start + 900 * NP_MSEC);
+	np_witness_look(&w, &run, start + 900 * NP_MSEC, start + 900 * NP_MSEC);
 	run.window.ended_ns = start + 3000 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
 	assert_number(b, "sampler.gap_max_s", 0.9);

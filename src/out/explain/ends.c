@@ -77,7 +77,9 @@ np_thread_throttled(const struct np_thread_facts *t)
 bool
 np_thread_stalled(const struct np_thread_facts *t)
 {
-	return t->stalled >= NP_STALLED && t->longest_s >= NP_STALLED_S && !np_thread_throttled(t);
+	return !np_thread_throttled(t) &&
+	       ((t->stalled >= NP_STALLED && t->longest_s >= NP_STALLED_S) ||
+		t->held_up >= NP_HELD_UP);
 }
 
 bool
@@ -173,13 +175,14 @@ static void
 stalled(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
 	struct np_verdict *v)
 {
-	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
+	double share = fmax(np_known(t->stalled), np_known(t->held_up));
+	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * share, 0.98) : 0;
 
 	np_decide(
-	    v, limit, score, t->stalled,
-	    "limited by the %s process, which stood still for %s of the time, once for %s: it "
+	    v, limit, score, share,
+	    "limited by the %s process, which stood still for %s of the time, up to %s at once: it "
 	    "was stopped or frozen, or its machine was",
-	    whose, np_share_words(t->stalled).text, np_time_words(t->longest_s * 1e6).text);
+	    whose, np_share_words(share).text, np_time_words(t->longest_s * 1e6).text);
 	v->allows = np_measured(f);
 	if (np_thread_starved(t)) {
 		np_explain_add(v->doubts, "it may have waited for a CPU: %s",

@@ -299,6 +299,9 @@ look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *
 		? clamp((number(b, "sampler.late_s") - or_else(number(b, "sampler.waited_s"), 0)) /
 			seconds)
 		: (double)NAN;
+	t->held_up = number(b, "sampler.samples") >= LOOKS
+			 ? number(b, "sampler.held_up") / number(b, "sampler.samples")
+			 : (double)NAN;
 	t->longest_s = number(b, "sampler.gap_max_s");
 }
 
@@ -588,12 +591,16 @@ first_of(const struct np_facts_of_test *f, const char *name)
 	return or_else(number(f->tx, name), number(f->rx, name));
 }
 
-/* What the transmitter's interface carried beside, in the direction of the data. */
+/* What the interfaces carried beside, in the direction of the data; of transactions in either. */
 static void
 look_at_others(struct np_facts_of_test *f)
 {
 	double bytes = fmax(or_else(number(f->tx, "foreign.out_bytes"), 0),
 			    or_else(number(f->rx, "foreign.in_bytes"), 0));
+	double back = fmax(or_else(number(f->tx, "foreign.in_bytes"), 0),
+			   or_else(number(f->rx, "foreign.out_bytes"), 0));
+
+	bytes = f->in->transactions ? fmax(bytes, back) : bytes;
 
 	f->foreign = f->rate_bps > 0 && f->seconds > 0 ? clamp(bytes * 8 / f->seconds / f->rate_bps)
 						       : (double)NAN;

@@ -24,6 +24,7 @@ struct np_thread_facts {
 	double throttled; /* that cgroup had used them up */
 	double often;     /* share of its periods in which it had */
 	double stalled;   /* the process did not get to look, though it was time to */
+	double held_up; /* share of its looks that came late, though it was not in want of a CPU */
 	double longest_s; /* time between two looks, at most */
 };
 
