@@ -9,6 +9,9 @@ enum { SMALL = 4096 };
 /* Timers of a process that runs, or waits for a processor, are not that late. */
 enum { LATE_NS = 3 * NP_MSEC };
 
+/* A look at a thread takes some 10 us: samples every ms would cost a hundredth of a processor. */
+enum { THREADS_MS = 7 };
+
 /*
  * Times between two looks are half as long again at most, and mostly less (np_watch.jitters): what
  * is beyond that nobody had asked for.
@@ -57,6 +60,10 @@ np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t due_ns,
 {
 	note_gap(w, run->window.started_ns, due_ns, now_ns);
 	w->looks++;
+	if (w->threads_ns != 0 && now_ns - w->threads_ns < THREADS_MS * NP_MSEC) {
+		return;
+	}
+	w->threads_ns = now_ns;
 	for (uint32_t i = 0; i < run->workers && i < NP_WITNESS_THREADS; i++) {
 		const struct np_worker *worker = &run->worker[i];
 

@@ -19,6 +19,7 @@ struct np_witness {
 	uint64_t looks;               /* how often it did */
 	uint64_t held_up;             /* of these: late, and it had not waited for a processor */
 	uint64_t last_ns;             /* when it did last; 0: never */
+	uint64_t threads_ns;          /* when threads were looked at last; 0: never */
 	uint64_t longest_ns, late_ns; /* between two looks; beyond what is to be expected */
 	int64_t delay_ns;             /* np_thread_run_delay() at the last look */
 	uint64_t waited_ns;           /* of late_ns what it waited for a processor */

@@ -295,6 +295,33 @@ behind_its_time_a_test_is_not_looked_at(void **state)
 	np_bag_free(b);
 }
 
+/* However often samples are taken, threads are looked at some 100 times a second at most. */
+static void
+threads_are_not_looked_at_all_the_time(void **state)
+{
+	const uint64_t start = 5000 * NP_SEC;
+	struct np_witness w = { .root = "", .every_ns = NP_MSEC };
+	struct np_bag *b = np_bag_new();
+	struct np_plan p;
+	struct np_worker worker = { .use.thread = (int)syscall(SYS_gettid) };
+	struct np_run run = {
+		.plan = &p, .window.started_ns = start, .worker = &worker, .workers = 1
+	};
+
+	(void)state;
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	worker.run = &run;
+	for (uint64_t i = 1; i <= 70; i++) {
+		np_witness_look(&w, &run, start + i * NP_MSEC, start + i * NP_MSEC);
+	}
+	run.window.ended_ns = start + 70 * NP_MSEC;
+	np_witness_end(&w, &run, &worker, b);
+	assert_number(b, "sampler.samples", 70);
+	assert_number(b, "thread.looks", 10);
+	assert_number(b, "thread.seen_running", 10); /* it looks at itself */
+	np_bag_free(b);
+}
+
 static void
 nobody_looks_and_nothing_is_told(void **state)
 {
@@ -322,6 +349,7 @@ main(void)
 		cmocka_unit_test(threads_are_seen_at_what_they_do),
 		cmocka_unit_test(times_without_a_look_are_told),
 		cmocka_unit_test(behind_its_time_a_test_is_not_looked_at),
+		cmocka_unit_test(threads_are_not_looked_at_all_the_time),
 		cmocka_unit_test(nobody_looks_and_nothing_is_told),
 	};
 
