@@ -71,9 +71,21 @@ later_by(const struct np_bag *tx, const struct np_bag *rx)
 	return np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
 }
 
-/* Bytes received by then, and how fast they came; false outside of the samples. Times rise. */
+/*
+ * The kernel counts the SYN of who connects among the bytes that were acknowledged. One byte is
+ * nothing in a stream, and may be a whole request.
+ */
+static double
+syn_of(const struct np_bag *tx)
+{
+	const char *role = np_bag_string(tx, "flow.role");
+
+	return role != NULL && strcmp(role, "request") == 0 ? 1 : 0;
+}
+
+/* Bytes received by then; false outside of the samples. Times rise. */
 static bool
-received_by(struct receiver *b, double t, double *bytes, double *rate)
+received_by(struct receiver *b, double t, double *bytes)
 {
 	double from, to, took;
 
@@ -86,8 +98,7 @@ received_by(struct receiver *b, double t, double *bytes, double *rate)
 	from = at(&b->received, b->next - 1);
 	to = at(&b->received, b->next);
 	took = at(&b->t, b->next) - at(&b->t, b->next - 1);
-	*rate = (to - from) / took;
-	*bytes = from + *rate * (t - at(&b->t, b->next - 1));
+	*bytes = from + (to - from) / took * (t - at(&b->t, b->next - 1));
 	return took > 0;
 }
 
@@ -95,20 +106,16 @@ received_by(struct receiver *b, double t, double *bytes, double *rate)
 struct way {
 	double area;         /* bytes under way, times seconds */
 	double before;       /* those of the sample before */
-	double least_s;      /* the shortest that a sample has, by the rate at that time */
 	double sum, squares; /* of those bytes */
 };
 
 static void
-add(struct way *w, double bytes, double rate, double since_s, bool first)
+add(struct way *w, double bytes, double since_s, bool first)
 {
 	w->area += first ? 0 : (bytes + w->before) / 2 * since_s;
 	w->before = bytes;
 	w->sum += bytes;
 	w->squares += bytes * bytes;
-	if (rate > 0 && bytes / rate < w->least_s) {
-		w->least_s = bytes / rate;
-	}
 }
 
 /* How far the mean of so many samples may be off, at two standard errors. */
@@ -128,12 +135,12 @@ struct sums {
 };
 
 static void
-add_sample(struct sums *s, double t, double sent, double received, double acked, double rate)
+add_sample(struct sums *s, double t, double sent, double received, double acked)
 {
 	bool first = s->n == 0;
 
-	add(&s->there, sent - received, rate, t - s->last_s, first);
-	add(&s->back, received - acked, rate, t - s->last_s, first);
+	add(&s->there, sent - received, t - s->last_s, first);
+	add(&s->back, received - acked, t - s->last_s, first);
 	if (first) {
 		s->first_s = t;
 		s->first_bytes = received;
@@ -155,14 +162,6 @@ conclude(const struct sums *s, struct np_delay *d)
 	error = look_s + fmax(error_of(&s->there, s->n), error_of(&s->back, s->n)) * took / bytes;
 	there = s->there.area / bytes;
 	back = s->back.area / bytes;
-	if (!d->one_clock) {
-		/* Shifted by more, one of them would be negative. */
-		double offset = (s->there.least_s - s->back.least_s) / 2;
-
-		there -= offset;
-		back += offset;
-		error += fmax(0, (s->there.least_s + s->back.least_s) / 2);
-	}
 	if (there < -2 * error || back < -2 * error) {
 		return; /* these are no figures of one connection, or of one clock */
 	}
@@ -176,22 +175,21 @@ conclude(const struct sums *s, struct np_delay *d)
 void
 np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d)
 {
-	struct sums s = { .there.least_s = INFINITY, .back.least_s = INFINITY };
-	double later = later_by(tx, rx), bytes, rate;
+	double later = later_by(tx, rx), syn = syn_of(tx), bytes;
+	struct sums s = { .n = 0 };
 	struct transmitter a;
 	struct receiver b;
 
 	*d = (struct np_delay){ .there_us = NAN, .back_us = NAN, .error_us = NAN };
-	d->one_clock = !isnan(later);
-	if (!has_all(tx, rx, &a, &b)) {
+	if (isnan(later) || !has_all(tx, rx, &a, &b)) {
 		return;
 	}
 	for (size_t i = 0; i < a.t.it.count; i++) {
 		double t = at(&a.t, i);
 
-		if (received_by(&b, t - (d->one_clock ? later : 0), &bytes, &rate)) {
-			add_sample(&s, t, at(&a.sent, i) - at(&a.again, i), bytes, at(&a.acked, i),
-				   rate);
+		if (received_by(&b, t - later, &bytes)) {
+			add_sample(&s, t, at(&a.sent, i) - at(&a.again, i), bytes,
+				   at(&a.acked, i) - syn);
 		}
 	}
 	conclude(&s, d);
