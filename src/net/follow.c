@@ -5,6 +5,7 @@
 enum {
 	REORDER_NS = 3000000, /* where there is no handshake to tell the round trip */
 	IDS_STEP = 1024,      /* most by which a counter of packets goes on from one to the next */
+	TICKS_ENOUGH = 20,    /* of the time stamps until it is believed how long one is */
 	IDS_ENOUGH = 8        /* steps until it is believed to be one, and for each that was none */
 };
 
@@ -53,6 +54,24 @@ learn_ids(struct np_follow *f, const struct np_follow_packet *p)
 	}
 }
 
+/* Is it one packet, by its stamp and identification? */
+static bool
+is_same(const struct np_follow *f, const struct np_follow_mark *a, const struct np_follow_mark *b)
+{
+	return a->has_id && b->has_id && a->id == b->id && counts_ids(f) && order(f, a, b) == 0;
+}
+
+/* Is a round trip longer than packets of one time stamp can be apart? */
+static bool
+outlasts_tick(const struct np_follow *f, uint64_t rtt_ns)
+{
+	uint32_t ticks = f->newest.stamp - f->oldest.stamp;
+
+	return ticks >= TICKS_ENOUGH && ticks < UINT32_MAX / 2 &&
+	       f->newest.at_ns > f->oldest.at_ns &&
+	       rtt_ns >= 2 * ((f->newest.at_ns - f->oldest.at_ns) / ticks);
+}
+
 /* Was this sent after the other, which was seen before? */
 static bool
 sent_after(const struct np_follow *f, const struct np_follow_mark *mark,
@@ -60,8 +79,11 @@ sent_after(const struct np_follow *f, const struct np_follow_mark *mark,
 {
 	int found = order(f, mark, other);
 
-	if (found == 0 && mark->has_id && other->has_id && mark->id == other->id && counts_ids(f)) {
-		return false; /* it is the same */
+	if (found == 0 && is_same(f, mark, other)) {
+		return false;
+	}
+	if (found == 0 && mark->stamped && other->stamped && outlasts_tick(f, rtt_ns)) {
+		return false;
 	}
 	return found != 0 ? found > 0
 			  : mark->at_ns >= other->at_ns + (rtt_ns != 0 ? rtt_ns : REORDER_NS);
@@ -147,26 +169,48 @@ static void
 remember(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, bool again)
 {
 	f->recent[f->seen % NP_FOLLOW_RECENT] = (struct np_follow_copy){
-		.begin = begin, .end = begin + p->payload, .mark = p->mark, .again = again
+		.begin = begin,
+		.end = begin + p->payload,
+		.mark = p->mark,
+		.each = p->each,
+		.again = again,
 	};
 	f->seen++;
 }
 
 enum origin { SENT_AGAIN, OVERTAKEN, DOUBLED };
 
+/* Of the segment in it that has this byte: each has counted. */
+static struct np_follow_mark
+mark_at(const struct np_follow_copy *copy, uint64_t byte)
+{
+	struct np_follow_mark mark = copy->mark;
+
+	if (copy->each > 0 && byte > copy->begin) {
+		mark.id = (uint16_t)(mark.id + (byte - copy->begin) / copy->each);
+	}
+	return mark;
+}
+
 /* Of data that were seen already, last in `copy`; NULL: that is not known any more. */
 static enum origin
-tell_origin(const struct np_follow *f, const struct np_follow_mark *mark,
+tell_origin(const struct np_follow *f, const struct np_follow_mark *mark, uint64_t begin,
 	    const struct np_follow_copy *copy, uint64_t rtt_ns)
 {
+	struct np_follow_mark first;
+
 	if (copy == NULL) {
 		/* Sent before something that is here: late, or doubled. */
 		return order(f, mark, &f->newest) < 0 ? DOUBLED : SENT_AGAIN;
 	}
-	if (sent_after(f, mark, &copy->mark, rtt_ns)) {
+	first = mark_at(copy, begin);
+	if (f->at_sender && order(f, mark, &first) == 0) {
+		return is_same(f, mark, &first) ? DOUBLED : SENT_AGAIN;
+	}
+	if (sent_after(f, mark, &first, rtt_ns)) {
 		return SENT_AGAIN;
 	}
-	return order(f, mark, &copy->mark) < 0 ? OVERTAKEN : DOUBLED;
+	return order(f, mark, &first) < 0 ? OVERTAKEN : DOUBLED;
 }
 
 static void
@@ -182,7 +226,7 @@ see_duplicate(struct np_follow *f, const struct np_follow_packet *p, uint64_t be
 	      uint64_t rtt_ns)
 {
 	const struct np_follow_copy *copy = find_copy(f, begin, end);
-	enum origin origin = tell_origin(f, &p->mark, copy, rtt_ns);
+	enum origin origin = tell_origin(f, &p->mark, begin, copy, rtt_ns);
 	bool counted = copy != NULL && copy->again;
 	uint64_t n = np_follow_parts(end - begin, p->each);
 
@@ -238,6 +282,9 @@ see_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 	remember(f, p, begin, again);
 	if (order(f, &p->mark, &f->newest) > 0 || f->seen == 1) {
 		f->newest = p->mark;
+	}
+	if (f->seen == 1) {
+		f->oldest = p->mark;
 	}
 	f->last = p->mark;
 	f->last_in_order = in_order;

@@ -5,6 +5,8 @@
  * in which packets were sent. TCP's time stamps (RFC 7323) tell it to the millisecond; within one,
  * the identification of IPv4 does where the sender counts its packets by it, as Linux does. Where
  * neither helps, time does: nothing can be asked for and sent again in less than a round trip.
+ * Where that takes more than a tick of the stamps, those of equal ones were sent once. What the
+ * kernel has put together is marked as its first segment.
  *
  * - What fills a hole and was sent before the packet that made the hole was overtaken: reordered.
  *   What was sent behind it is a retransmission of something lost before the tap.
@@ -52,15 +54,18 @@ struct np_follow_hole {
 struct np_follow_copy {
 	uint64_t begin, end;
 	struct np_follow_mark mark;
+	uint64_t each;
 	bool again; /* counted as retransmitted */
 };
 
 /* All zero: nothing was seen. */
 struct np_follow {
 	struct np_follow_counts count;
+	bool at_sender; /* nothing has been doubled before the tap, unless its mark says so */
 	bool follows;
 	uint64_t next; /* behind the highest number that was seen; continued beyond 32 bits */
 	struct np_follow_mark newest; /* of what was sent last, as far as that is known */
+	struct np_follow_mark oldest; /* of the first data */
 	struct np_follow_mark last;   /* of the packet before, if that was in order */
 	bool last_in_order;
 	uint32_t ids_count, ids_jump; /* how often the identification went on as a counter does */
@@ -70,7 +75,7 @@ struct np_follow {
 	uint64_t seen;
 };
 
-/* A packet went by; rtt_ns: of the handshake, 0 where it was not seen. */
+/* A packet went by; rtt_ns: a round trip, 0 where none was seen. */
 void np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns);
 
 /* In how many segments of `each` bytes so many bytes go. */

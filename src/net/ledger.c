@@ -78,6 +78,10 @@ struct np_ledger {
 	struct np_ledger_flow flow;
 	uint64_t first_ns, last_ns, malformed;
 	uint64_t syn_ns, rtt_ns; /* when our SYN went out, until it was answered; 0: not known */
+	/* The same of the latest time stamp of ours that the far end echoed: under load it is more.
+	 */
+	uint64_t stamp_ns, echo_ns;
+	uint32_t stamp, last_stamp; /* that is waited for; that went out last */
 	struct side side[2];
 	struct fragmented fragment[FRAGMENTS]; /* the latest */
 	size_t fragments;
@@ -87,7 +91,7 @@ struct np_ledger {
 
 /* A TCP header. */
 struct segment {
-	uint32_t seq, ack, stamp;
+	uint32_t seq, ack, stamp, echo;
 	unsigned flags, window, header;
 	uint32_t mss; /* 0: not said */
 	bool stamped;
@@ -112,6 +116,7 @@ np_ledger_new(const struct np_ledger_flow *flow)
 
 	if (l != NULL) {
 		l->flow = *flow;
+		l->side[OUT].follow.at_sender = true;
 		np_addr_unmap(&l->flow.near);
 		np_addr_unmap(&l->flow.far);
 	}
@@ -318,6 +323,7 @@ tcp_options(struct segment *s, const uint8_t *at, size_t have)
 		} else if (at[0] == 8 && size == 10) {
 			s->stamped = true;
 			s->stamp = get32(at + 2);
+			s->echo = get32(at + 6);
 		}
 		at += size;
 		have -= size;
@@ -659,6 +665,27 @@ mark_of(const struct packet *p, const struct segment *seg)
 					.has_id = p->version == 4 };
 }
 
+/* How long a time stamp takes that is new: an old one may have gone out before. */
+static void
+time_echo(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg)
+{
+	if (!seg->stamped) {
+		return;
+	}
+	if (d == IN) {
+		if (l->stamp_ns != 0 && (int32_t)(seg->echo - l->stamp) >= 0) {
+			l->echo_ns = p->at_ns > l->stamp_ns ? p->at_ns - l->stamp_ns : 0;
+			l->stamp_ns = 0;
+		}
+		return;
+	}
+	if (l->stamp_ns == 0 && seg->stamp != l->last_stamp) {
+		l->stamp = seg->stamp;
+		l->stamp_ns = p->at_ns;
+	}
+	l->last_stamp = seg->stamp;
+}
+
 static void
 count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 {
@@ -685,6 +712,7 @@ count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 	}
 	if (!l->flow.connections && (seg.flags & RST) == 0) {
 		time_handshake(l, d, p, seg.flags);
+		time_echo(l, d, p, &seg);
 		watch_end(l, d, &seg, payload);
 		np_follow(&s->follow,
 			  &(struct np_follow_packet){ .mark = mark_of(p, &seg),
@@ -692,7 +720,7 @@ count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 						      .syn = (seg.flags & SYN) != 0,
 						      .payload = payload,
 						      .each = each },
-			  l->rtt_ns);
+			  l->echo_ns > l->rtt_ns ? l->echo_ns : l->rtt_ns);
 	}
 }
 

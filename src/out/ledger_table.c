@@ -196,6 +196,7 @@ struct way {
 	const char *name, *from, *to;
 	double sent, arrived, doubled;
 	double sent_again, taken_for_it; /* by the tap of the sender, and by that of the receiver */
+	bool open;                       /* the sender's capture ended before the connection */
 };
 
 static bool
@@ -223,7 +224,8 @@ compare(const struct np_bag *const ends[2], bool out, struct way *w)
 			   .arrived = value(ends, to, "data_segments"),
 			   .doubled = or_0(value(ends, to, "doubled")),
 			   .sent_again = value(ends, from, "retransmitted_segments"),
-			   .taken_for_it = value(ends, to, "retransmitted_segments") };
+			   .taken_for_it = value(ends, to, "retransmitted_segments"),
+			   .open = np_bag_number(ends[from / 2], "wire.open_at_end") > 0 };
 	return is_whole(ends[0]) && is_whole(ends[1]) && w->sent > 0;
 }
 
@@ -267,11 +269,13 @@ print_way(FILE *out, const struct way *w)
 			-missing);
 	}
 	fputc('\n', out);
-	if (w->taken_for_it > w->sent_again) {
+	/* What the sender's tap has not seen it can't judge. */
+	if (w->taken_for_it > w->sent_again && missing >= 0) {
 		fprintf(out,
 			"  %.0f were sent again; what the %s tap has beyond, %.0f, was overtaken "
-			"or doubled on the way\n",
-			w->sent_again, w->to, w->taken_for_it - w->sent_again);
+			"or doubled on the way%s\n",
+			w->sent_again, w->to, w->taken_for_it - w->sent_again,
+			w->open ? ", or sent behind the end of the sender's capture" : "");
 	}
 }
 

@@ -19,9 +19,9 @@ struct say {
 	uint64_t at_ns;
 	uint32_t seq, stamp; /* stamp 0: no time stamps */
 	unsigned flags, window, mss, payload, port, ecn;
-	unsigned id; /* of IP; 0: 7 */
-	uint32_t ack;
-	unsigned piece; /* IPv4's field of flags and offset; IPv6's in its extension header */
+	unsigned id;        /* of IP; 0: 7 */
+	uint32_t ack, echo; /* the latter of a time stamp */
+	unsigned piece;     /* IPv4's field of flags and offset; IPv6's in its extension header */
 	bool udp;
 	size_t cut; /* captured bytes, 0: all headers */
 };
@@ -72,6 +72,7 @@ put_transport(uint8_t *at, const struct say *s)
 		at[size + 2] = 8;
 		at[size + 3] = 10;
 		put32(at + size + 4, s->stamp);
+		put32(at + size + 8, s->echo);
 		size += 12;
 	}
 	at[12] = (uint8_t)(size / 4 << 4);
@@ -522,6 +523,99 @@ segments_that_were_put_together_are_counted_one_by_one(void **state)
 	IS(b, "wire.in.duplicated", 4);
 	IS(b, "wire.in.doubled", 0);
 	np_bag_free(b);
+}
+
+/* The tap is before the network: what goes out again at once is sent again. */
+static void
+what_goes_out_twice_is_sent_twice(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct say s = { .at_ns = 10 * MS, .flags = ACK, .stamp = 7, .payload = 1000 };
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	for (unsigned n = 0; n < 12; n++) {
+		s.seq = 1001 + n * 1000;
+		s.id = 20 + n;
+		hear(l, s);
+	}
+	s.seq = 1001 + 5 * 1000;
+	s.id = 32;
+	hear(l, s);
+	hear(l, s); /* one packet, seen by two devices */
+	b = close_ledger(l);
+	IS(b, "wire.out.retransmitted_segments", 1);
+	IS(b, "wire.out.duplicated", 1);
+	IS(b, "wire.out.doubled", 1);
+	np_bag_free(b);
+}
+
+/* The kernel has put what came twice together with what came behind it. */
+static void
+doubles_are_found_in_what_was_put_together(void **state)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_TCP);
+	struct say s = { .in = true, .flags = ACK, .stamp = 7, .payload = 1448 };
+	struct np_bag *b;
+
+	(void)state;
+	shake_hands(l, 1000);
+	for (unsigned n = 0; n < 12; n++) {
+		s.at_ns = 10 * MS + n;
+		s.seq = 5001 + n * 1448;
+		s.id = 100 + n;
+		hear(l, s);
+	}
+	s.seq += 1448; /* 12 and 13 */
+	s.id++;
+	s.payload = 2 * 1448;
+	hear(l, s);
+	s.at_ns += 5 * MS;
+	s.seq += 1448; /* 13, and 14 */
+	s.id++;
+	hear(l, s);
+	s.at_ns += 5 * MS;
+	s.id += 2; /* both sent again */
+	hear(l, s);
+	b = close_ledger(l);
+	IS(b, "wire.in.data_segments", 12 + 6);
+	IS(b, "wire.in.duplicated", 3);
+	IS(b, "wire.in.doubled", 1);
+	IS(b, "wire.in.retransmitted_segments", 2);
+	IS(b, "wire.in.reordered", 0);
+	np_bag_free(b);
+}
+
+/* Data of one tick of the time stamps are not sent twice where a round trip takes several. */
+static void
+round_trips_of_several_ticks_leave_no_doubt(void **state)
+{
+	(void)state;
+	for (uint32_t ticks = 1; ticks < 8; ticks += 3) { /* of ms, by a handshake of one */
+		struct np_ledger *l = ledger_of(IPPROTO_TCP);
+		bool known = ticks >= 2;
+		struct np_bag *b;
+		struct say s;
+
+		shake_hands(l, 1000);
+		for (uint32_t n = 0; n < 30; n++) {
+			hear(l, arrival(10 + n, n, 100 + n));
+		}
+		hear(l, (struct say){ .at_ns = 50 * MS, .seq = 1001, .flags = ACK, .stamp = 500 });
+		s = arrival(50 + ticks, 30, 140);
+		s.echo = 500;
+		hear(l, s);
+		hear(l, arrival(60, 32, 150)); /* 31 is missing */
+		hear(l, arrival(69, 31, 150));
+		hear(l, arrival(79, 31, 150));
+		b = close_ledger(l);
+		IS(b, "wire.in.reordered", known);
+		IS(b, "wire.in.doubled", known);
+		IS(b, "wire.in.duplicated", 1);
+		IS(b, "wire.in.retransmitted_segments", known ? 0 : 2);
+		np_bag_free(b);
+	}
 }
 
 /* What closes a connection may come when the test is over. */
@@ -996,6 +1090,9 @@ main(void)
 		cmocka_unit_test(identifications_that_count_nothing_are_not_believed),
 		cmocka_unit_test(what_the_network_doubles_is_not_sent_twice),
 		cmocka_unit_test(segments_that_were_put_together_are_counted_one_by_one),
+		cmocka_unit_test(what_goes_out_twice_is_sent_twice),
+		cmocka_unit_test(doubles_are_found_in_what_was_put_together),
+		cmocka_unit_test(round_trips_of_several_ticks_leave_no_doubt),
 		cmocka_unit_test(connections_that_are_open_at_the_end_are_named),
 		cmocka_unit_test(what_goes_out_can_be_overtaken_too),
 		cmocka_unit_test(more_holes_than_are_followed_do_no_harm),
