@@ -132,6 +132,7 @@ EXTRA_DIST += \
 	%D%/e2e/tree.py \
 	%D%/e2e/unix.py \
 	%D%/e2e/uring.py \
+	%D%/e2e/wire_short.py \
 	%D%/e2e/zerocopy.py
 
 # What `make check-clients` runs, some minutes of it: CI does.
@@ -168,7 +169,8 @@ long_tests = \
 	%D%/e2e/kills_long.py \
 	%D%/e2e/netlab_long.py \
 	%D%/e2e/netsweep_long.py \
-	%D%/e2e/torture_long.py
+	%D%/e2e/torture_long.py \
+	%D%/e2e/wire_bed.py
 EXTRA_DIST += $(client_tests) $(link_tests) $(long_tests)
 
 # What `make check-explain` runs: half an hour, as a hundred causes are planted three times each.

@@ -18,7 +18,8 @@ SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "c
           "evidence", "standstill", "explain", "datagrams", "syslog", "json_doc", "strangers", "daemon",
           "connections", "interop_more",
           "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
-          "interim", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy", "tree")
+          "interim", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
+          "wire_short", "tree")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status
 
