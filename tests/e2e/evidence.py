@@ -6,6 +6,7 @@ case, and what the far end could not tell is named.
 
 import json
 import os
+import re
 import signal
 import tempfile
 import time
@@ -71,6 +72,20 @@ def interrupted(report: lib.Report, port: int, place: str) -> None:
                      one["near"]["udp.receive_span_s"] <= one["elapsed"] and
                      one["near"]["flow.bytes_received"] == one["near"]["udp.received_bytes"],
                      f"{one['near'].get('udp.receive_span_s')} s in {one['elapsed']}")
+
+
+def latencies(report: lib.Report, port: int, place: str) -> None:
+    """Those of the document, whatever drove the transactions; the end that answers has none."""
+    for test, *words in (("TCP_RR",), ("UDP_RR", "--", "-b", "3"), ("TCP_CRR",),
+                         ("TCP_RR", "--flows", "4", "--threads", "2")):
+        got, run = measured(port, test, place, "-l", "-300", *words)
+        near, far = ((run["iterations"][0][end] if run else {}) for end in ("near", "far"))
+        final = run["final"] if run else {}
+        told = [near.get(f"flow.latency_{what}_us", -1) for what in ("min", "p50", "mean", "p99", "max")]
+        shown = [final.get(f"{what}_LATENCY", -2) for what in ("MIN", "P50", "MEAN", "P99", "MAX")]
+        report.check(f"{' '.join((test, *words))}: latencies",
+                     all(int(a) == int(b) for a, b in zip(told, shown)) and told[0] <= told[1] <= told[3] <= told[4] and
+                     not any(name.startswith("flow.latency") for name in far), f"{told} {shown} {got.err}")
 
 
 def told_apart(report: lib.Report, port: int, place: str, ours: bool) -> None:
@@ -208,6 +223,7 @@ def suite(report: lib.Report) -> None:
             sampled(report, daemon.port, place)
             of_one_clock(report, daemon.port, place)
             told_apart(report, daemon.port, place, True)
+            latencies(report, daemon.port, place)
             interrupted(report, daemon.port, place)
             plain_afterwards(report, "ours", daemon.port)
         with lib.Daemon(args=["--no-evidence"]) as daemon:
