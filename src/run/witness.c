@@ -13,27 +13,42 @@ enum { LATE_NS = 3 * NP_MSEC };
 enum { THREADS_MS = 7 };
 
 /*
+ * How long this thread was ready and waited for a processor since it last asked, which it does
+ * where it wants to know, and else as often as it looks at threads.
+ */
+static uint64_t
+waited_since(struct np_witness *w, uint64_t now_ns, bool wants)
+{
+	int64_t before = w->delay_ns;
+
+	if (!wants && w->asked_ns != 0 && now_ns - w->asked_ns < THREADS_MS * NP_MSEC) {
+		return 0;
+	}
+	w->asked_ns = now_ns;
+	w->delay_ns = np_thread_run_delay(w->root);
+	return before > 0 && w->delay_ns > before ? (uint64_t)(w->delay_ns - before) : 0;
+}
+
+/*
  * Times between two looks are half as long again at most, and mostly less (np_watch.jitters): what
  * is beyond that nobody had asked for.
  */
 static void
 note_gap(struct np_witness *w, uint64_t started_ns, uint64_t due_ns, uint64_t now_ns)
 {
-	int64_t delay_ns = np_thread_run_delay(w->root);
-	int64_t waited = w->delay_ns > 0 && delay_ns > w->delay_ns ? delay_ns - w->delay_ns : 0;
 	uint64_t from = w->last_ns != 0 ? w->last_ns : started_ns;
 	uint64_t gap = now_ns > from ? now_ns - from : 0;
 	uint64_t expected = w->every_ns + w->every_ns / 2;
+	uint64_t waited = waited_since(w, now_ns, gap > expected || now_ns > due_ns + LATE_NS);
 
 	w->longest_ns = gap > w->longest_ns ? gap : w->longest_ns;
 	if (gap > expected) {
 		uint64_t late = gap - expected;
 
 		w->late_ns += late;
-		w->waited_ns += (uint64_t)waited < late ? (uint64_t)waited : late;
+		w->waited_ns += waited < late ? waited : late;
 	}
-	w->held_up += now_ns > due_ns + LATE_NS && (uint64_t)waited < (now_ns - due_ns) / 2;
-	w->delay_ns = delay_ns;
+	w->held_up += now_ns > due_ns + LATE_NS && waited < (now_ns - due_ns) / 2;
 	w->last_ns = now_ns;
 }
 

@@ -21,7 +21,8 @@ struct np_witness {
 	uint64_t last_ns;             /* when it did last; 0: never */
 	uint64_t threads_ns;          /* when threads were looked at last; 0: never */
 	uint64_t longest_ns, late_ns; /* between two looks; beyond what is to be expected */
-	int64_t delay_ns;             /* np_thread_run_delay() at the last look */
+	int64_t delay_ns;             /* np_thread_run_delay() when that was asked last */
+	uint64_t asked_ns;            /* which was then */
 	uint64_t waited_ns;           /* of late_ns what it waited for a processor */
 	struct np_doing thread[NP_WITNESS_THREADS];
 };
