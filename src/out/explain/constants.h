@@ -34,7 +34,7 @@
 #define NP_WINDOW_SHUT 0.2   /* of the buffer: a window that small is not of its size */
 #define NP_FULL 0.97         /* of the ceiling: the link is full */
 #define NP_FULL_SHAPER 0.8   /* the same of a shaper that held packets back all the while */
-#define NP_FULL_TURNS 0.9    /* the same of one direction of transactions */
+#define NP_FULL_TURNS 0.85   /* the same of one direction of transactions */
 #define NP_TOO_FULL 1.05     /* of the ceiling: the data went another way */
 #define NP_SOFTIRQ 0.85      /* share of a processor in softirq */
 #define NP_LOST_TO_RATE 0.05 /* share of datagrams from which on a steady rest is a rate */
@@ -47,6 +47,7 @@
 #define NP_STILL 0.15          /* share of the time in which nothing moved */
 #define NP_STILL_S 0.3         /* s, the least of the longest of those times */
 #define NP_NARROW 1280         /* bytes: MTUs below are not what links come with */
+#define NP_STATION 0.5         /* share of a transaction that one station takes, to be named */
 #define NP_TURN_TIMES 3        /* a transaction that takes so many round trips waits for an end */
 
 #endif

@@ -290,8 +290,9 @@ has_other_reason(const struct np_thread_facts *t)
 static double
 waits_in_turn(const struct np_thread_facts *t, const struct np_thread_facts *other)
 {
-	return np_thread_starved(t) && t->wait >= 0.7 * np_known(other->wait) ? 0.65 + 0.3 * t->wait
-									      : 0;
+	return t->late >= NP_WAITS && t->late >= 0.7 * np_known(other->late) && !t->spins
+		   ? 0.65 + 0.3 * t->late
+		   : 0;
 }
 
 /* Whenever one looks there is something that was not read yet. */

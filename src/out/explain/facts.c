@@ -336,6 +336,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 
 	t->cpu = clamp(number(b, "thread.cpu_share"));
 	t->wait = seconds > 0 ? clamp(number(b, "thread.run_delay_s") / seconds) : (double)NAN;
+	t->late = t->wait;
 	look_at_process(b, seconds, t);
 	if (t->wait > LATE_AT_MOST * t->cpu && 1 - t->cpu - t->wait >= SOME_IDLE &&
 	    !(t->throttled > 0)) {
@@ -674,14 +675,24 @@ look_at_wishes(struct np_facts_of_test *f)
 static void
 look_at_delay(struct np_facts_of_test *f)
 {
-	struct np_delay d = { .there_us = (double)NAN, .back_us = (double)NAN };
+	struct np_delay d = { .there_us = (double)NAN }, responses = { .there_us = (double)NAN };
 
-	if (!f->in->lossy && !f->in->transactions && f->tx != NULL && f->rx != NULL) {
-		np_delay_of(f->tx, f->rx, &d);
+	f->there_us = f->back_us = f->far_us = f->delay_error_us = (double)NAN;
+	if (f->in->lossy || f->tx == NULL || f->rx == NULL) {
+		return;
 	}
-	f->there_us = d.error_us <= 0.25 * (d.there_us + d.back_us) ? d.there_us : (double)NAN;
+	np_delay_of(f->tx, f->rx, &d);
+	if (!(d.error_us <= 0.25 * (d.there_us + d.back_us))) {
+		return;
+	}
+	f->there_us = d.there_us;
+	f->back_us = d.back_us;
 	f->delay_error_us = d.error_us;
-	f->back_us = isnan(f->there_us) ? (double)NAN : d.back_us;
+	if (f->in->transactions) {
+		np_delay_of(f->rx, f->tx, &responses);
+		f->far_us = fmax(d.back_us - responses.there_us, 0);
+		f->back_us = responses.there_us;
+	}
 }
 
 void

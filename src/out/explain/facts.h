@@ -11,6 +11,7 @@
 /* A worker's thread: shares of its time. */
 struct np_thread_facts {
 	double cpu;   /* on a processor */
+	double late;  /* the same as `wait`, of those that want next to nothing, too */
 	double wait;  /* ready to run, waiting for one */
 	double idle;  /* the rest: it slept */
 	double crowd; /* of the processor on which it ended: the share in which that was not idle */
@@ -57,7 +58,8 @@ struct np_facts_of_test {
 	bool scaling_off;   /* by the sysctl of either end */
 	double there_us, back_us; /* what each direction takes; see delay.h */
 	double delay_error_us;
-	double still;   /* share of time: data under way, and nothing arrived */
+	double far_us; /* of a transaction: what the responder takes; there and back are the ways */
+	double still;  /* share of time: data under way, and nothing arrived */
 	double still_s; /* the longest of these times */
 
 	/* Of the receiver. */

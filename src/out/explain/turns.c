@@ -127,6 +127,32 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 	v->allows = np_measured(f);
 }
 
+/* Where a long transaction spends its time, by the samples of both ends. */
+static bool
+by_station(FACTS, double each, struct np_verdict *v)
+{
+	double far = f->far_us / each, ways = (f->there_us + f->back_us) / each;
+
+	if (far >= NP_STATION) {
+		np_decide(v, NP_LIMIT_READER_SLOW, 0.75, far,
+			  "limited by the far end: of the %s of a transaction %s pass between the "
+			  "request's coming and the response's going; %s",
+			  np_time_words(each).text, np_time_words(f->far_us).text,
+			  np_reader_words(f).text);
+		return true;
+	}
+	if (ways >= NP_STATION) {
+		np_decide(
+		    v, NP_LIMIT_PATH, 0.75, ways,
+		    "limited by the path: of the %s of a transaction the way there takes %s and "
+		    "the way back %s, and a round trip took no more than %s at best",
+		    np_time_words(each).text, np_time_words(f->there_us).text,
+		    np_time_words(f->back_us).text, np_time_words(f->min_rtt_us).text);
+		return true;
+	}
+	return false;
+}
+
 /* Much longer than the path needs, with both processors idle: an end waits for something else. */
 void
 np_rule_turns_wait(FACTS, struct np_verdict *v)
@@ -149,7 +175,7 @@ np_rule_turns_wait(FACTS, struct np_verdict *v)
 		    "the time: a transaction takes %s, a round trip %s",
 		    np_share_words(f->sender.pausing).text, np_time_words(each).text,
 		    np_time_words(least).text);
-	} else {
+	} else if (!holds || !by_station(f, each, v)) {
 		np_decide(
 		    v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
 		    "a transaction takes %s, a round trip of the path no more than %s, and "
