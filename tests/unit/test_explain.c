@@ -658,6 +658,13 @@ test_ways(void **state)
 		{ "doubled segments hide no loss",
 		  TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=5000", RX, NP_LIMIT_LOSS,
 		  "1000 of 100000" },
+		{ "a little loss, on a long path",
+		  TX ASLEEP " tcp.retransmitted_segments=20 tcp.min_rtt_us=50000"
+			    " tcp.samples.rtt_us=[51000] tcp.samples.unacked=[100]",
+		  RX, NP_LIMIT_LOSS, "20 of 100000" },
+		{ "as little on a short one",
+		  TX ASLEEP " tcp.retransmitted_segments=20 tcp.samples.unacked=[100]", RX,
+		  NP_LIMIT_CWND, "with next to no loss" },
 		{ "loss, of BBR on a path that it has measured",
 		  TX ASLEEP " tcp.retransmitted_segments=1000 tcp.congestion=:bbr"
 			    " tcp.samples.pacing_rate_bps=[120e6]",

@@ -73,7 +73,11 @@ loss_score(FACTS)
 			    (f->inq_waits >= NP_UNREAD && !np_thread_waits(&f->reader));
 
 	if (!(f->loss >= NP_LOSSY)) {
-		return 0;
+		/* On a long path little of it is enough. */
+		return f->cwnd_full >= 0.5 && f->by_loss &&
+			       loss_allows(f) <= 2 * f->in->throughput_bps
+			   ? 0.7
+			   : 0;
 	}
 	if (score < 0.98 && f->sender.cpu >= 0.97) {
 		score *= 0.8;
@@ -175,11 +179,12 @@ np_rule_path(FACTS, struct np_verdict *v)
 	if (path_by_bbr(f, v)) {
 		return;
 	}
-	np_decide(v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
-		  f->cwnd_full,
-		  "limited by the congestion window (%s) for %s of the time, without loss "
-		  "and without a queue on the way",
-		  np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text);
+	np_decide(
+	    v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0, f->cwnd_full,
+	    "limited by the congestion window (%s) for %s of the time, %s and without a queue "
+	    "on the way",
+	    np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text,
+	    f->retransmits > 0 ? "with next to no loss" : "without loss");
 	v->allows = np_measured(f);
 	if (f->cwnd_clamp > 0 && f->cwnd >= 0.9 * f->cwnd_clamp) {
 		v->score = v->score >= NP_ENOUGH ? 0.9 : 0;
