@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,19 +15,17 @@ enum { DIGITS = 8 };
 static unsigned long
 time_namespace(const char *root)
 {
+	static const char prefix[] = "time:[";
 	char path[PATH_MAX], link[64];
-	unsigned long inode = 0;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/proc/self/ns/time", root);
 	n = readlink(path, link, sizeof(link) - 1);
-	if (n > 0) {
-		link[n] = '\0';
-		if (sscanf(link, "time:[%lu]", &inode) != 1) {
-			inode = 0;
-		}
+	if (n < (ssize_t)sizeof(prefix) || strncmp(link, prefix, sizeof(prefix) - 1) != 0) {
+		return 0; /* a kernel without them */
 	}
-	return inode; /* 0: a kernel without them */
+	link[n] = '\0';
+	return strtoul(link + sizeof(prefix) - 1, NULL, 10);
 }
 
 void

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/cpulist.h"
 #include "sys/affinity.h"
+#include "sys/boot.h"
 #include "sys/rtnl.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
@@ -362,6 +363,42 @@ addresses_have_interfaces(void **state)
 	assert_string_equal(device, "");
 }
 
+/* By the start of the machine, and by the time namespace, each of which has a clock of its own. */
+static void
+a_clock_has_a_name(void **state)
+{
+	static const struct {
+		const char *id, *space, *want; /* NULL: unread */
+	} rows[] = {
+		{ "62927db6-7211-4f0c-8a3e-2f6ad2b6a3f1\n", "time:[4026531834]",
+		  "62927db6-4026531834" },
+		{ "62927db6-7211-4f0c-8a3e-2f6ad2b6a3f1\n", "time:[4026532561]",
+		  "62927db6-4026532561" },
+		{ "0a000000-7211-4f0c-8a3e-2f6ad2b6a3f1\n", "mnt:[1]", "0a000000-0" },
+		{ "short\n", "time:[1]", NULL },
+	};
+	const char *root = *state;
+	struct np_bag *b = np_bag_new();
+
+	np_boot_put(root, b);
+	assert_unread(b, "clock.boot", "boot_id: No such file");
+	for (size_t i = 0; i < LEN(rows); i++) {
+		char path[512];
+
+		put_file(root, "/proc/sys/kernel/random/boot_id", rows[i].id);
+		snprintf(path, sizeof(path), "%s/proc/self/ns/time", root);
+		unlink(path);
+		put_link(root, "/proc/self/ns/time", rows[i].space);
+		np_boot_put(root, b);
+		if (rows[i].want != NULL) {
+			assert_text(b, "clock.boot", rows[i].want);
+		} else {
+			assert_unread(b, "clock.boot", "too short");
+		}
+	}
+	np_bag_free(b);
+}
+
 /* Of a connection over lo, and in time: 50 ms is the promise. */
 static void
 the_machine_itself(void **state)
@@ -419,6 +456,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(guests_are_told_from_machines, root_make,
 						root_remove),
 		cmocka_unit_test_setup_teardown(what_is_missing_is_named, root_make, root_remove),
+		cmocka_unit_test_setup_teardown(a_clock_has_a_name, root_make, root_remove),
 		cmocka_unit_test(lists_of_processors),
 		cmocka_unit_test(turns_of_processors_are_read_and_written),
 		cmocka_unit_test(turns_may_begin_elsewhere_and_be_too_long),
