@@ -4,6 +4,7 @@ it has carried, and what they do when it loses datagrams or goes silent. What ta
 keeps the link full, and what cut.py and kills.py have as well, is in netns_more.py. Needs root, for
 scripts/netlab."""
 
+import json
 import os
 import signal
 import sys
@@ -11,7 +12,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Callable, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import lib
 
@@ -323,9 +324,62 @@ def loss(report: lib.Report, lab: Lab) -> None:
             lab.heal()
 
 
+# --- what is known of the way ------------------------------------------------------------------
+
+OTHERS = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    s.sendto(b"x" * 1400, ("%s", 9))
+    time.sleep(0.001)
+""" % IPV4
+
+
+def both_ends(lab: Lab, port: int, test: str) -> "list[dict[str, Any]]":
+    """What each end knows of a test of a second."""
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", test, "-l", "1", "-P", "0",
+                   "--json"], 30)
+    assert got.rc == 0, str(got)
+    run = json.loads(got.out)["iterations"][0]
+    return [run["near"], run["far"]]
+
+
+def knows_the_queue(lab: Lab, port: int) -> str:
+    """The token bucket that makes the link, and a route's window, at the end where they are."""
+    must([*lab.client, "ip", "route", "replace", IPV4, "dev", "lab0", "window", "20000"])
+    near, far = both_ends(lab, port, "TCP_STREAM")
+    must([*lab.client, "ip", "route", "delete", IPV4])
+    moved = [value for name, value in near.items() if name.startswith("moved.tc.tbf_") and name.endswith(".bytes")]
+    assert [end["tc.out.kind"] for end in (near, far)] == ["tbf", "tbf"], f"{near}"
+    assert [end["tc.out.rate_bps"] for end in (near, far)] == [RATE * 1e6] * 2, f"{near['tc.out.rate_bps']}"
+    assert len(moved) == 1 and moved[0] > near["flow.bytes_sent"], f"{moved} {near['flow.bytes_sent']}"
+    assert near["host.route.window"] == 20000 and "host.route.window" not in far
+    return f"{moved[0]} bytes"
+
+
+def knows_others(lab: Lab, port: int, test: str) -> str:
+    """Datagrams that somebody else sends beside a test are at both ends no part of it."""
+    for end, told in zip(both_ends(lab, port, test), ("out", "in")):
+        assert [end[f"foreign.{way}_bytes"] for way in ("out", "in")] == [0, 0], f"{told}: alone"
+    before = carried(lab)["server"][0]
+    with lib.Started([*lab.client, sys.executable, "-c", OTHERS]):
+        near, far = both_ends(lab, port, test)
+    most = carried(lab)["server"][0] - before
+    detail = f"{near['foreign.out_bytes']} and {far['foreign.in_bytes']} of at most {most} bytes"
+    assert 20000 < near["foreign.out_bytes"] <= most and 20000 < far["foreign.in_bytes"] <= most, detail
+    assert near["foreign.in_bytes"] == 0 and far["foreign.out_bytes"] == 0, detail
+    return detail
+
+
+def around(report: lib.Report, lab: Lab) -> None:
+    with lib.Daemon(lab.server) as daemon:
+        report.case("the queue and the route", partial(knows_the_queue, lab, daemon.port))
+        report.case("others' traffic", partial(knows_others, lab, daemon.port, "TCP_RR"))
+
+
 # --- all ----------------------------------------------------------------------------------
 
-PARTS = {"figures": figures, "loss": loss, "waiting": waiting}
+PARTS = {"figures": figures, "loss": loss, "waiting": waiting, "around": around}
 MORE = {"full-link": full_link, "silence": silence, "death": death}
 MEASURE = ("figures", "full-link")
 
