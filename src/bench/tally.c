@@ -1,8 +1,6 @@
 #include "bench/tally.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,19 +37,9 @@ np_counts_of(const struct np_run *run)
 static void
 look(int fd, const struct np_transport *t, struct np_flow_result *row)
 {
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-
-	row->retrans = row->rtt_us = row->cwnd = row->cpu = row->napi_id = -1;
-	if (fd < 0) {
-		return;
-	}
-	if (t->tcp_info && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0) {
-		row->retrans = info.tcpi_total_retrans;
-		row->rtt_us = info.tcpi_rtt;
-		row->cwnd = info.tcpi_snd_cwnd;
-	}
-	if (t->ip_protocol != 0) {
+	row->cpu = row->napi_id = -1;
+	np_tcp_look(t->tcp_info ? fd : -1, &row->tcp);
+	if (fd >= 0 && t->ip_protocol != 0) {
 		row->cpu = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_CPU);
 		/* 0: the interface has none, or nothing has come in. */
 		row->napi_id = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID);
@@ -66,10 +54,10 @@ sum_retrans(const struct np_tally *t)
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < t->flows; i++) {
-		if (t->flow[i].retrans < 0) {
+		if (t->flow[i].tcp.retransmitted_segments < 0) {
 			return -1;
 		}
-		sum += t->flow[i].retrans;
+		sum += t->flow[i].tcp.retransmitted_segments;
 	}
 	return sum < INT32_MAX ? (int)sum : INT32_MAX;
 }
@@ -93,6 +81,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	struct np_flow_result *row;
 
 	if (t->flows < 2) {
+		look(np_run_lasting_fd(run), run->plan->transport, &t->only);
 		return NP_OK;
 	}
 	t->flow = row = calloc(t->flows, sizeof(*t->flow));
@@ -254,18 +243,12 @@ np_counts_add(struct np_counts *sum, const struct np_counts *c)
 static struct np_flow_result
 only_row(const struct np_tally *t)
 {
-	bool is_known = t->closing.info.tcpi_rto != 0;
+	struct np_flow_result row = t->only;
 
-	return (struct np_flow_result){
-		.sent = t->count.sent,
-		.received = t->count.received,
-		.transactions = t->count.transactions,
-		.retrans = t->closing.retrans,
-		.rtt_us = is_known ? (int64_t)t->closing.info.tcpi_rtt : -1,
-		.cwnd = is_known ? (int64_t)t->closing.info.tcpi_snd_cwnd : -1,
-		.cpu = -1,
-		.napi_id = -1,
-	};
+	row.sent = t->count.sent;
+	row.received = t->count.received;
+	row.transactions = t->count.transactions;
+	return row;
 }
 
 /* The rows of both, one behind the other. */

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "bench/ramp.h"
 #include "bench/run.h"
+#include "net/tcpinfo.h"
 #include "stats/hist.h"
 
 /* The counters of stats/counters.h, of all workers together, at one moment. */
@@ -25,9 +26,9 @@ struct np_counts {
 struct np_flow_result {
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
-	int64_t retrans, rtt_us, cwnd; /* TCP's; -1: not known */
-	int64_t cpu, napi_id;          /* where its packets came in (socket(7)); -1: not known */
-	uint32_t worker;               /* who drove it, from 0 */
+	struct np_tcp_brief tcp; /* -1: not known */
+	int64_t cpu, napi_id;    /* where its packets came in (socket(7)); -1: not known */
+	uint32_t worker;         /* who drove it, from 0 */
 };
 
 /* One worker's share. */
@@ -68,6 +69,7 @@ struct np_tally {
 	size_t send_width, recv_width; /* buffers used in turn */
 
 	struct np_flow_result *flow;     /* one row a connection; NULL: there is one flow alone */
+	struct np_flow_result only;      /* the row of that one */
 	uint32_t flows;                  /* how many data connections came about */
 	struct np_worker_result *worker; /* one row a worker; NULL: they were not taken */
 	uint32_t workers;

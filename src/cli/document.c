@@ -507,9 +507,12 @@ flows(struct np_document *d, const struct np_tally *t)
 		put(d, o, "transactions_per_s",
 		    counts ? np_json_real(seconds > 0 ? (double)f->transactions / seconds : 0)
 			   : json_null());
-		put(d, o, "retransmissions", known(f->retrans));
-		put(d, o, "rtt_us", known(f->rtt_us));
-		put(d, o, "cwnd", known(f->cwnd));
+		put(d, o, "data_segments", known(f->tcp.data_segments));
+		put(d, o, "retransmissions", known(f->tcp.retransmitted_segments));
+		put(d, o, "rtt_us", known(f->tcp.rtt_us));
+		put(d, o, "min_rtt_us", known(f->tcp.min_rtt_us));
+		put(d, o, "cwnd", known(f->tcp.cwnd));
+		put(d, o, "rwnd_limited_us", known(f->tcp.rwnd_limited_us));
 		put(d, o, "incoming_cpu", known(f->cpu));
 		put(d, o, "napi_id", known(f->napi_id));
 		put(d, o, "worker", json_integer(f->worker));

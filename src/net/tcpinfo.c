@@ -191,6 +191,32 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
 	}
 }
 
+/* -1 where the kernel told fewer bytes. */
+#define BRIEF(info, len, member)                                                                   \
+	((len) >= offsetof(struct tcp_info, tcpi_##member) + sizeof((info).tcpi_##member)          \
+	     ? (int64_t)(info).tcpi_##member                                                       \
+	     : -1)
+
+bool
+np_tcp_look(int fd, struct np_tcp_brief *b)
+{
+	struct tcp_info info;
+	size_t len = read_info(fd, &info);
+
+	*b = (struct np_tcp_brief){
+		.data_segments = BRIEF(info, len, data_segs_out),
+		.retransmitted_segments = BRIEF(info, len, total_retrans),
+		.cwnd = BRIEF(info, len, snd_cwnd),
+		.rtt_us = BRIEF(info, len, rtt),
+		.min_rtt_us = BRIEF(info, len, min_rtt),
+		.rwnd_limited_us = BRIEF(info, len, rwnd_limited),
+	};
+	if (b->min_rtt_us == UINT32_MAX) {
+		b->min_rtt_us = -1; /* none has been taken */
+	}
+	return len > 0;
+}
+
 /* How far the far end's window, and our own, are shifted: 0 to 14. */
 static void
 put_scales(const struct tcp_info *info, struct np_bag *into)

@@ -48,6 +48,16 @@ void np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into
 /* The shifts of the windows alone, which all connections of a test have alike. */
 void np_tcp_put_scales(int fd, struct np_bag *into);
 
+/* What tells one connection of several from the others. -1: this kernel does not tell. */
+struct np_tcp_brief {
+	int64_t data_segments, retransmitted_segments, cwnd; /* segments */
+	int64_t rtt_us, min_rtt_us;
+	int64_t rwnd_limited_us; /* held up by the receiver's window */
+};
+
+/* False, and all -1, when there is no TCP_INFO. */
+bool np_tcp_look(int fd, struct np_tcp_brief *b);
+
 /* All that is known, as tcp.* */
 void np_tcp_put(int fd, struct np_bag *into);
 

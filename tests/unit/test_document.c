@@ -28,8 +28,8 @@ fill(struct np_outcome *out, struct np_flow_result *rows, struct np_plan *p)
 	for (int i = 0; i < FLOWS; i++) {
 		rows[i] = (struct np_flow_result){ .sent = (uint64_t)(i + 1) * 1000,
 						   .transactions = (uint64_t)i * 10,
-						   .retrans = i - 1,
-						   .rtt_us = -1 };
+						   .tcp = { .retransmitted_segments = i - 1,
+							    .rtt_us = -1 } };
 	}
 }
 

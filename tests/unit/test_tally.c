@@ -81,9 +81,9 @@ each_flow_has_its_row(void **state)
 		assert_int_equal(t.flow[i].transactions, 300 + i);
 	}
 	/* The kernel knows those that are open still. */
-	assert_int_equal(t.flow[0].retrans, 0);
-	assert_int_equal(t.flow[1].retrans, 0);
-	assert_int_equal(t.flow[2].rtt_us, -1);
+	assert_int_equal(t.flow[0].tcp.retransmitted_segments, 0);
+	assert_int_equal(t.flow[1].tcp.retransmitted_segments, 0);
+	assert_int_equal(t.flow[2].tcp.rtt_us, -1);
 	assert_int_equal(t.closing.retrans, -1);
 	np_tally_free(&t);
 }
@@ -110,13 +110,15 @@ tallies_are_joined(void **state)
 	a.count = (struct np_counts){ .sent = 1, .sends = 2, .transactions = 3, .lost = 4 };
 	b.count = (struct np_counts){ .sent = 10, .received = 5, .transactions = 30, .late = 1 };
 	a.closing.retrans = 7;
+	a.only =
+	    (struct np_flow_result){ .tcp = { 9, 7, -1, -1, -1, -1 }, .cpu = -1, .napi_id = -1 };
 	b.closing.retrans = 70;
 	a.hist = np_hist_new();
 	b.hist = np_hist_new();
 	np_hist_record(a.hist, 1000);
 	np_hist_record(b.hist, 3000);
 	rows[1].transactions = 30;
-	rows[1].retrans = rows[1].rtt_us = -1;
+	rows[1].tcp.retransmitted_segments = rows[1].tcp.rtt_us = -1;
 	b.flow = rows;
 	a.workers = 1;
 	a.worker = calloc(1, sizeof(*a.worker));
@@ -142,9 +144,9 @@ tallies_are_joined(void **state)
 	assert_int_equal(a.recv_size, 20);
 	assert_int_equal(a.flows, 3);
 	assert_int_equal(a.flow[0].transactions, 3);
-	assert_int_equal(a.flow[0].retrans, 7);
-	assert_int_equal(a.flow[0].rtt_us, -1); /* no TCP_INFO */
-	assert_int_equal(a.flow[0].cwnd, -1);
+	assert_int_equal(a.flow[0].tcp.data_segments, 9);
+	assert_int_equal(a.flow[0].tcp.retransmitted_segments, 7);
+	assert_int_equal(a.flow[0].tcp.cwnd, -1);
 	assert_int_equal(a.flow[0].cpu, -1);
 	assert_int_equal(a.flow[0].napi_id, -1);
 	assert_int_equal(a.flow[2].transactions, 30);
