@@ -124,6 +124,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/explain/delay.c %D%/out/explain/delay.h \
 	%D%/out/explain/ends.c \
 	%D%/out/explain/facts.c %D%/out/explain/facts.h \
+	%D%/out/explain/flows.c %D%/out/explain/flows.h \
 	%D%/out/explain/link.c %D%/out/explain/rules.h \
 	%D%/out/explain/tcp.c %D%/out/explain/turns.c %D%/out/explain/udp.c \
 	%D%/out/explain/words.c %D%/out/explain/words.h \

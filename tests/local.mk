@@ -23,6 +23,7 @@ unit_tests = \
 	%D%/unit/test_doc \
 	%D%/unit/test_evidence \
 	%D%/unit/test_explain \
+	%D%/unit/test_explain_flows \
 	%D%/unit/test_codec \
 	%D%/unit/test_foreign \
 	%D%/unit/test_gate \
@@ -106,6 +107,7 @@ EXTRA_DIST += \
 	%D%/e2e/engines.py \
 	%D%/e2e/evidence.py \
 	%D%/e2e/explain.py \
+	%D%/e2e/explain_flows.py \
 	%D%/e2e/faults.py \
 	%D%/e2e/flows.py \
 	%D%/e2e/golden.py \

@@ -265,10 +265,6 @@ check_both(const struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--both: needs a control connection, which -N leaves out");
 	}
-	if (cli->evidence.explain) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--both: --explain tells of one direction (leave one of them out)");
-	}
 	return NP_OK;
 }
 
@@ -313,12 +309,6 @@ check_warm_up(const struct np_plan *p, struct np_err *err)
 int
 np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err)
 {
-	if (sessions > 1 && cli->evidence.explain) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--explain: not of %u sessions at once, whose evidence is that of "
-			       "one (leave out --flows, or use a netserver that knows plans)",
-			       sessions);
-	}
 	if (sessions > 1 && cli->plan.spread) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--spread: not of %u sessions, whose netserver takes connections as "

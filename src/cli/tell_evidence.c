@@ -1,8 +1,10 @@
 #include "cli/tell_evidence.h"
 
+#include <math.h>
 #include <sys/socket.h>
 
 #include "base/text.h"
+#include "bench/engine/engine.h"
 #include "out/datagrams.h"
 #include "out/explain.h"
 #include "out/ledger_table.h"
@@ -13,6 +15,38 @@ static double
 per_second(double amount, double seconds)
 {
 	return seconds > 0 ? amount / seconds : 0;
+}
+
+/* What the first of several sessions has of all that was moved: the evidence is of it. */
+static double
+share_of_first(const struct np_outcome *out, const struct np_explain_input *in)
+{
+	const struct np_counts *c = &out->tally.count;
+	const char *name = in->transactions     ? "flow.transactions"
+			   : in->near_transmits ? "flow.bytes_sent"
+						: "flow.bytes_received";
+	uint64_t all = in->transactions     ? c->transactions
+		       : in->near_transmits ? c->sent
+					    : c->received;
+	double share = np_bag_number(out->near_bag, name) / (double)all;
+
+	if (out->sessions < 2) {
+		return 1;
+	}
+	return share >= 0 && share <= 1 ? share : 1.0 / out->sessions;
+}
+
+/* The rates are the first session's, what the others had stands beside. */
+static void
+leave_first(const struct np_outcome *out, struct np_explain_input *in)
+{
+	double share = share_of_first(out, in);
+
+	in->sessions = out->sessions;
+	in->beside = (in->transactions ? in->per_second : in->throughput_bps) * (1 - share);
+	in->sent_bps *= share;
+	in->throughput_bps *= share;
+	in->per_second *= share;
 }
 
 /* The receiver's figures where it told any; a stream's bytes arrive. */
@@ -32,6 +66,89 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 	if (in->transactions) {
 		in->per_second = per_second((double)c->transactions, in->seconds);
 	}
+	leave_first(out, in);
+}
+
+/* ---- Rows of flows and threads ---- */
+
+struct rows {
+	const struct np_tally *tally;
+	const struct np_explain_input *in;
+};
+
+static double
+known(int64_t v)
+{
+	return v >= 0 ? (double)v : (double)NAN;
+}
+
+/* Of a test each way the flows that come this way have no rate in the other one. */
+static double
+rate_of(const struct rows *r, const struct np_flow_result *f)
+{
+	uint64_t there = r->in->near_transmits ? f->sent : f->received;
+	uint64_t back = r->in->near_transmits ? f->received : f->sent;
+
+	if (r->in->transactions) {
+		return per_second((double)f->transactions, r->in->seconds);
+	}
+	return r->tally->plan->both && there == 0 && back > 0
+		   ? (double)NAN
+		   : per_second((double)there * 8, r->in->seconds);
+}
+
+static void
+tell_flow(const void *of, uint32_t i, struct np_explain_flow *row)
+{
+	const struct rows *r = of;
+	const struct np_flow_result *f = &r->tally->flow[i];
+	/* An end that receives knows the way of its acknowledgements only. */
+	bool sends = r->in->near_transmits || r->in->transactions;
+
+	*row = (struct np_explain_flow){
+		.rate = rate_of(r, f),
+		.segments = known(sends ? f->tcp.data_segments : -1),
+		.again = known(sends ? f->tcp.retransmitted_segments : -1),
+		.rtt_us = known(sends ? f->tcp.rtt_us : -1),
+		.min_rtt_us = known(sends ? f->tcp.min_rtt_us : -1),
+		.cwnd = known(sends ? f->tcp.cwnd : -1),
+		.held = known(sends ? f->tcp.rwnd_limited_us : -1) / 1e6 / r->in->seconds,
+		.thread = f->worker,
+		.cpu = f->cpu,
+	};
+}
+
+/* One that never sleeps is busy whatever it does. */
+static void
+tell_thread(const void *of, uint32_t i, struct np_explain_thread *row)
+{
+	const struct rows *r = of;
+	const struct np_worker_result *w = &r->tally->worker[i];
+	bool is_told = w->user_us >= 0 && w->system_us >= 0 && w->ended_ns > w->began_ns &&
+		       !r->tally->engine->spins;
+
+	*row = (struct np_explain_thread){
+		.busy = is_told ? (double)(w->user_us + w->system_us) * 1e3 /
+				      (double)(w->ended_ns - w->began_ns)
+				: (double)NAN,
+		.on = w->cpu,
+	};
+}
+
+static void
+fill_flows(const struct rows *r, struct np_explain_flows *flows)
+{
+	const struct np_tally *t = r->tally;
+
+	if (t->flow == NULL || (t->plan->both && t->flows < 4)) {
+		return; /* one alone, each way */
+	}
+	*flows = (struct np_explain_flows){ .count = t->flows,
+					    .threads = t->worker != NULL ? t->workers : 0,
+					    .ramped = t->plan->ramp > 0,
+					    .flow = tell_flow,
+					    .thread = tell_thread,
+					    .of = r };
 }
 
 static uint32_t
@@ -54,7 +171,8 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.far_lacks = out->far_lacks,
 		.lossy = !p->transport->connected,
 		.transactions = p->pattern->transactions,
-		.near_transmits = !p->pattern->transactions && p->role == NP_LEAD,
+		.near_transmits = !p->pattern->transactions && (p->role == NP_LEAD || p->both),
+		.both = p->both,
 		.family =
 		    p->transport->link ? (int)NP_FRAMES : np_family_version(np_plan_family(p)),
 		.seconds = np_tally_seconds(&out->tally),
@@ -66,7 +184,10 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.iterations = iterations,
 	};
 
+	struct rows rows = { .tally = &out->tally, .in = &in };
+
 	fill_rates(out, &in);
+	fill_flows(&rows, &in.flows);
 	np_explain(&in, e);
 }
 
@@ -98,17 +219,15 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (out->near_bag == NULL || !out->measured) {
 		return; /* nobody wants to know, or there is nothing to be known */
 	}
-	if (out->sessions < 2) { /* else the evidence is that of the first one */
-		explain(cli, out, iterations, &e);
-		values = np_bag_new();
-		np_explain_put(&e, cli->plan.pattern->transactions, values);
-		np_ledger_compare(out->near_bag, out->far_bag, values);
-		np_document_explain(doc, e.sentence, values);
-		if (cli->evidence.explain) {
-			np_explain_print(to, values);
-		}
-		np_bag_free(values);
+	explain(cli, out, iterations, &e);
+	values = np_bag_new();
+	np_explain_put(&e, cli->plan.pattern->transactions, values);
+	np_ledger_compare(out->near_bag, out->far_bag, values);
+	np_document_explain(doc, e.sentence, values);
+	if (cli->evidence.explain) {
+		np_explain_print(to, values);
 	}
+	np_bag_free(values);
 	if (cli->evidence.wire && out->sessions > 1) {
 		fprintf(to, "netperf: --wire: packets of the first one of %u sessions\n",
 			out->sessions);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "out/explain/flows.h"
 #include "out/explain/rules.h"
 
 #define FACTS const struct np_facts_of_test *f
@@ -37,6 +38,13 @@ static const char *const limit_names[NP_LIMITS] = {
 	[NP_LIMIT_UDP_BUFFER] = "udp-receive-buffer",
 	[NP_LIMIT_MTU] = "mtu",
 	[NP_LIMIT_TURNS] = "turns",
+};
+
+static const char *const kind_names[NP_FLOWS_KINDS] = {
+	[NP_FLOWS_SHARED] = "shared",
+	[NP_FLOWS_BY_THREAD] = "by-worker",
+	[NP_FLOWS_OWN] = "own",
+	[NP_FLOWS_UNCLEAR] = "unclear",
 };
 
 const char *
@@ -190,6 +198,14 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 	if (lacks != NULL && lacks[0] != '\0') {
 		np_explain_add(doubts, "the far end told nothing of its side");
 	}
+	if (f->in->both) {
+		np_explain_add(doubts, "this is of what this end sends alone");
+	}
+	if (f->in->sessions > (f->in->both ? 2 : 1)) {
+		np_explain_add(doubts,
+			       "this is of the first of %u sessions, and its rates are that one's",
+			       (unsigned)f->in->sessions);
+	}
 	if (f->in->iterations > 1) {
 		np_explain_add(doubts, "this is of the last of %u iterations alone",
 			       (unsigned)f->in->iterations);
@@ -302,12 +318,15 @@ find_next(FACTS, const struct verdicts *all, struct np_explanation *out)
 void
 np_explain(const struct np_explain_input *in, struct np_explanation *out)
 {
+	struct np_flows_found flows;
 	struct np_facts_of_test f;
 	struct verdicts all;
 
 	memset(out, 0, sizeof(*out));
 	out->allows = out->next_allows = (double)NAN;
 	np_facts_of_test(in, &f);
+	np_flows_find(&f, &flows);
+	np_flows_correct(&flows, &f);
 	np_find_ceiling(&f, &out->ceiling);
 	f.reached = out->ceiling.reached;
 	np_ceiling_words(&f, out);
@@ -321,6 +340,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 		name_cause(&all, out);
 		find_next(&f, &all, out);
 	}
+	np_flows_tell(&flows, &f, out);
 	doubt(&f, out->doubts);
 }
 
@@ -352,6 +372,10 @@ np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag 
 	if (e->next != NP_LIMIT_UNCLEAR) {
 		np_bag_text(into, np_limit_name(e->next), "explain.next");
 		put(into, e->next_allows, transactions ? "next_transactions_per_s" : "next_bps");
+	}
+	if (e->flows != NP_FLOWS_NONE) {
+		np_bag_text(into, kind_names[e->flows], "explain.flows");
+		np_bag_text(into, e->flows_sentence, "explain.flows_sentence");
 	}
 	put(into, e->score, "score");
 	put(into, e->share, "share");
@@ -390,6 +414,8 @@ np_explain_print(FILE *out, const struct np_bag *values)
 	const char *ceiling = np_bag_string(values, "explain.ceiling");
 	const char *also = np_bag_string(values, "explain.also");
 	const char *also_sentence = np_bag_string(values, "explain.also_sentence");
+	const char *flows = np_bag_string(values, "explain.flows");
+	const char *flows_sentence = np_bag_string(values, "explain.flows_sentence");
 
 	if (limit != NULL && sentence != NULL) {
 		np_text_line(out, "explain: %s: %s", limit, sentence);
@@ -398,6 +424,9 @@ np_explain_print(FILE *out, const struct np_bag *values)
 		np_text_line(out, "also: %s: %s", also, also_sentence);
 	}
 	print_next(out, values);
+	if (flows != NULL && flows_sentence != NULL) {
+		np_text_line(out, "flows: %s: %s", flows, flows_sentence);
+	}
 	if (doubts != NULL && doubts[0] != '\0') {
 		np_text_line(out, "doubts: %s", doubts);
 	}

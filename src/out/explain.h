@@ -45,6 +45,41 @@ enum np_limit {
 /* "sender-cpu": for documents and scripts. */
 const char *np_limit_name(enum np_limit limit);
 
+/* One of several data connections, as this end knows it. NAN, or -1: not known. */
+struct np_explain_flow {
+	double rate;               /* bits of payload, or transactions, a second */
+	double segments, again;    /* that this end sent: with data, and sent again */
+	double rtt_us, min_rtt_us; /* at the end, and the least */
+	double cwnd;               /* segments, at the end */
+	double held;               /* share of the time that the receiver's window held it up */
+	int64_t thread, cpu;       /* who drove it, and where its packets came in */
+};
+
+/* One of the threads that drove them. */
+struct np_explain_thread {
+	double busy; /* share of its time on a processor; NAN: not known */
+	int on;      /* that processor; -1: not known */
+};
+
+/* Rows that are asked for one after another, so that nobody has to make lists of them. */
+struct np_explain_flows {
+	uint32_t count, threads; /* fewer than two flows are nothing to compare */
+	bool ramped;             /* they began one after another */
+	void (*flow)(const void *of, uint32_t i, struct np_explain_flow *row);
+	void (*thread)(const void *of, uint32_t i, struct np_explain_thread *row);
+	const void *of;
+};
+
+/* Whether several flows have one cause. */
+enum np_flows_kind {
+	NP_FLOWS_NONE,      /* there is one alone */
+	NP_FLOWS_SHARED,    /* what limits one limits all */
+	NP_FLOWS_BY_THREAD, /* the slow ones are those of some threads */
+	NP_FLOWS_OWN,       /* the slow ones have what the others have not */
+	NP_FLOWS_UNCLEAR,
+	NP_FLOWS_KINDS
+};
+
 /* What there is to go by. */
 struct np_explain_input {
 	const struct np_bag *near, *far; /* NULL: not known */
@@ -52,6 +87,7 @@ struct np_explain_input {
 	bool lossy;                      /* UDP and its like; else TCP */
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */
+	bool both;             /* streams: the other way, too, of which this does not tell */
 	int family;            /* 4 or 6; NP_FRAMES; 0: no packets cross a link (UNIX domain) */
 	double seconds;        /* of the measured part */
 	double sent_bps;       /* payload given to the transmitter's kernel; 0: not known */
@@ -62,6 +98,9 @@ struct np_explain_input {
 	bool connections;           /* one for each transaction */
 	double link_rate_bps;       /* as the user says it; 0: find out */
 	uint32_t iterations;        /* of which this is the last one; 0: no matter */
+	uint32_t sessions; /* at once: bags and rates are of the first one; 0, 1: there is one */
+	double beside;     /* throughput_bps, or per_second, of the other sessions together */
+	struct np_explain_flows flows; /* of all sessions */
 };
 
 /* The most this test could have carried; all NAN where the link's rate is not known. */
@@ -88,6 +127,8 @@ struct np_explanation {
 	char also_sentence[NP_EXPLAIN_TEXT];
 	enum np_limit next; /* what would limit without it; NP_LIMIT_UNCLEAR: not known */
 	double next_allows; /* bits of payload, or transactions, a second */
+	enum np_flows_kind flows;
+	char flows_sentence[NP_EXPLAIN_TEXT];
 	struct np_explain_ceiling ceiling;
 	char ceiling_text[NP_EXPLAIN_TEXT];
 };

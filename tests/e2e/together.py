@@ -15,8 +15,8 @@ from typing import List, NamedTuple
 
 # The long ones first.
 SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
-          "evidence", "standstill", "explain", "datagrams", "syslog", "json_doc", "strangers", "daemon",
-          "connections", "interop_more",
+          "evidence", "standstill", "explain", "explain_flows", "datagrams", "syslog", "json_doc", "strangers",
+          "daemon", "connections", "interop_more",
           "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
           "interim", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
           "wire_short", "tree")

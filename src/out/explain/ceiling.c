@@ -145,12 +145,12 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 	if (in->transactions) {
 		c->most = np_ceiling_turns(&f->way, turns_of(in), in->request, in->response,
 					   f->rate_bps, 0, in->in_flight > 0 ? in->in_flight : 1);
-		c->reached = in->per_second / c->most;
+		c->reached = (in->per_second + in->beside) / c->most;
 		return;
 	}
 	c->most = f->rate_bps * np_payload_share(f, &f->way);
-	c->reached = in->throughput_bps / c->most;
-	if (!isnan(c->most)) {
+	c->reached = (in->throughput_bps + in->beside) / c->most;
+	if (!isnan(c->most) && in->sessions < 2) {
 		where_it_went(f, c);
 	}
 }

@@ -1,0 +1,773 @@
+#include "out/explain/flows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "out/explain/rules.h"
+
+#define FACTS const struct np_facts_of_test *f
+#define FOUND const struct np_flows_found *w
+
+/* Rates by how far they are below the greatest: four steps for a half, down to 1/256 and less. */
+enum { STEPS = 33, STEPS_A_HALF = 4 };
+
+/* More threads, or processors, than that are not told apart. */
+enum { KEYS = 1024 };
+
+static double
+mean_of(const struct np_flow_mean *m)
+{
+	return m->count > 0 ? m->sum / m->count : (double)NAN;
+}
+
+static void
+take(struct np_flow_mean *m, double v)
+{
+	if (isfinite(v)) {
+		m->sum += v;
+		m->count++;
+	}
+}
+
+/* A flow whose rate is known. */
+static bool
+flow_at(FACTS, uint32_t i, struct np_explain_flow *row)
+{
+	f->in->flows.flow(f->in->flows.of, i, row);
+	return isfinite(row->rate) && row->rate >= 0;
+}
+
+/* Its thread; all unknown where there is no such. */
+static struct np_explain_thread
+thread_at(FACTS, int64_t i)
+{
+	struct np_explain_thread t = { .busy = (double)NAN, .on = -1 };
+
+	if (f->in->flows.thread != NULL && i >= 0 && i < f->in->flows.threads) {
+		f->in->flows.thread(f->in->flows.of, (uint32_t)i, &t);
+	}
+	return t;
+}
+
+/* --- slow ones and others ---------------------------------------------------------------------
+ */
+
+static void
+look_at_rates(FACTS, struct np_flows_found *w)
+{
+	struct np_explain_flow row;
+	double squares = 0;
+
+	w->least = (double)INFINITY;
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (flow_at(f, i, &row)) {
+			w->known++;
+			w->all += row.rate;
+			squares += row.rate * row.rate;
+			w->least = fmin(w->least, row.rate);
+			w->most = fmax(w->most, row.rate);
+		}
+	}
+	w->jain = squares > 0 ? w->all * w->all / (w->known * squares) : (double)NAN;
+}
+
+static int
+step_of(double rate, double most)
+{
+	double down = rate > 0 ? STEPS_A_HALF * log2(most / rate) : STEPS - 1;
+
+	return down < STEPS - 1 ? (int)down : STEPS - 1;
+}
+
+/*
+ * Where the steps come apart into two heaps best: the squares between them are greatest (Otsu).
+ * Returns the first step of the slow ones.
+ */
+static int
+divide(const uint32_t count[STEPS])
+{
+	double all = 0, sum = 0, fast = 0, of_fast = 0, best = 0;
+	int at = STEPS;
+
+	for (int i = 0; i < STEPS; i++) {
+		all += count[i];
+		sum += (double)count[i] * i;
+	}
+	for (int i = 0; i + 1 < STEPS; i++) {
+		double slow, between;
+
+		fast += count[i];
+		of_fast += (double)count[i] * i;
+		slow = all - fast;
+		between = fast > 0 && slow > 0 ? (sum - of_fast) / slow - of_fast / fast : 0;
+		if (fast * slow * between * between > best) {
+			best = fast * slow * between * between;
+			at = i + 1;
+		}
+	}
+	return at;
+}
+
+static void
+add_flow(struct np_flow_group *g, const struct np_explain_flow *row, double busy)
+{
+	bool counted = row->segments >= 0 && row->again >= 0;
+
+	g->count++;
+	g->rate += row->rate;
+	g->least = g->count == 1 ? row->rate : fmin(g->least, row->rate);
+	g->most = fmax(g->most, row->rate);
+	g->segments += counted ? row->segments : 0;
+	g->again += counted ? row->again : 0;
+	take(&g->rtt_us, row->rtt_us);
+	take(&g->min_rtt_us, row->min_rtt_us);
+	take(&g->cwnd, row->cwnd);
+	take(&g->held, row->held);
+	take(&g->busy, busy);
+}
+
+static bool
+is_slow(FOUND, const struct np_explain_flow *row)
+{
+	return row->rate < w->slower && (w->mark == NULL || w->mark(row) > w->above);
+}
+
+static void
+group(FACTS, struct np_flows_found *w)
+{
+	struct np_explain_flow row;
+
+	memset(&w->slow, 0, sizeof(w->slow));
+	memset(&w->rest, 0, sizeof(w->rest));
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (flow_at(f, i, &row)) {
+			add_flow(is_slow(w, &row) ? &w->slow : &w->rest, &row,
+				 thread_at(f, row.thread).busy);
+		}
+	}
+}
+
+static void
+part(FACTS, struct np_flows_found *w)
+{
+	uint32_t count[STEPS] = { 0 };
+	struct np_explain_flow row;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (flow_at(f, i, &row)) {
+			count[step_of(row.rate, w->most)]++;
+		}
+	}
+	/* The step's own upper end: what lies on it is rounded, as step_of() does. */
+	w->slower = w->most * exp2(-(double)divide(count) / STEPS_A_HALF) * (1 + 1e-9);
+	group(f, w);
+	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
+		   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
+}
+
+/* --- what is each one's own -------------------------------------------------------------------
+ */
+
+static double
+loss_of(const struct np_flow_group *g)
+{
+	return g->segments > 0 ? g->again / g->segments : (double)NAN;
+}
+
+static double
+flow_loss(const struct np_explain_flow *row)
+{
+	return row->segments > 0 ? row->again / row->segments : (double)NAN;
+}
+
+static double
+flow_rtt(const struct np_explain_flow *row)
+{
+	return row->rtt_us;
+}
+
+static double
+flow_min_rtt(const struct np_explain_flow *row)
+{
+	return row->min_rtt_us;
+}
+
+static double
+flow_held(const struct np_explain_flow *row)
+{
+	return row->held;
+}
+
+/* Most of the slow ones lie above that, and most of the others below: no mean of a few does it. */
+static bool
+members(FACTS, FOUND, np_flow_figure *figure, double above)
+{
+	uint32_t slow = 0, rest = 0;
+	struct np_explain_flow row;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (flow_at(f, i, &row)) {
+			bool has = figure(&row) > above;
+
+			slow += has && is_slow(w, &row);
+			rest += has && !is_slow(w, &row);
+		}
+	}
+	return slow >= NP_MEMBERS * w->slow.count && rest <= (1 - NP_MEMBERS) * w->rest.count;
+}
+
+/*
+ * A queue that all share drops of whoever sends, and more of what is few: the others have to be
+ * without loss, nearly, and what the slow ones lost has to be more than a drop here and there.
+ */
+static bool
+own_loss(FACTS, FOUND, double *above)
+{
+	double slow = loss_of(&w->slow), rest = loss_of(&w->rest);
+	double expected = rest * w->slow.segments;
+	double by_chance = 4 * sqrt(expected + 1);
+
+	*above = sqrt(slow * fmax(rest, slow / 16));
+	return slow >= NP_LOSSY && slow >= NP_TIMES_LOSS * rest && rest < 10 * NP_LOSSY &&
+	       w->slow.again - expected >= by_chance + w->slow.count &&
+	       members(f, w, flow_loss, *above);
+}
+
+/* The longer way explains that much: windows that grow once a round trip make it the square. */
+static bool
+times_rtt(FOUND, const struct np_flow_mean *slow, const struct np_flow_mean *rest)
+{
+	double long_us = mean_of(slow), short_us = mean_of(rest), times = long_us / short_us;
+	double slower = w->rest.rate / w->rest.count / (w->slow.rate / w->slow.count);
+
+	return times >= NP_TIMES_RTT && long_us - short_us >= NP_QUEUE_US &&
+	       slower <= 1.5 * times * times;
+}
+
+/* What went out in a round trip was a window: it was no lack of data. */
+static bool
+fills_window(FACTS, FOUND)
+{
+	double rtt_s = mean_of(&w->slow.rtt_us) / 1e6;
+	double each = f->seconds > 0 ? w->slow.segments / w->slow.count / f->seconds : (double)NAN;
+
+	return each * rtt_s >= 0.5 * mean_of(&w->slow.cwnd);
+}
+
+/* The mean of two, as times go. */
+static double
+between(const struct np_flow_mean *a, const struct np_flow_mean *b)
+{
+	return sqrt(mean_of(a) * mean_of(b));
+}
+
+static void
+mark(struct np_flows_found *w, np_flow_figure *figure, double above)
+{
+	w->mark = figure;
+	w->above = above;
+}
+
+/* What marks them is what all of the slow ones have from then on: one may be slow without. */
+static void
+look_at_own(FACTS, struct np_flows_found *w)
+{
+	struct np_flow_group *slow = &w->slow, *rest = &w->rest;
+	double held = mean_of(&slow->held), lost;
+	double least_us = between(&slow->min_rtt_us, &rest->min_rtt_us);
+	double us = between(&slow->rtt_us, &rest->rtt_us);
+
+	w->has.loss = own_loss(f, w, &lost);
+	w->has.rtt = times_rtt(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
+		     members(f, w, flow_min_rtt, least_us);
+	w->has.queue = !w->has.rtt && times_rtt(w, &slow->rtt_us, &rest->rtt_us) &&
+		       fills_window(f, w) && members(f, w, flow_rtt, us);
+	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
+		      members(f, w, flow_held, 0.7 * held);
+	if (w->has.loss) {
+		mark(w, flow_loss, lost);
+	} else if (w->has.rtt) {
+		mark(w, flow_min_rtt, least_us);
+	} else if (w->has.queue) {
+		mark(w, flow_rtt, us);
+	} else if (w->has.held) {
+		mark(w, flow_held, 0.7 * held);
+	}
+	if (w->mark != NULL) {
+		group(f, w);
+	}
+}
+
+/* --- what is a thread's -----------------------------------------------------------------------
+ */
+
+/* Flows by who drove them, or where they came in. */
+struct table {
+	struct {
+		uint32_t slow, all;
+	} key[KEYS];
+	int64_t first_slow; /* -1: none */
+	uint32_t keys;      /* that have flows */
+	uint32_t slow_keys; /* whose flows are slow */
+	uint32_t of_slow;   /* flows of these */
+	bool clear;         /* no key has both kinds */
+};
+
+static int64_t
+by_thread(const struct np_explain_flow *row)
+{
+	return row->thread;
+}
+
+static int64_t
+by_cpu(const struct np_explain_flow *row)
+{
+	return row->cpu;
+}
+
+/* False where a flow has no such key, or one that is too great. */
+static bool
+fill(FACTS, FOUND, int64_t (*key_of)(const struct np_explain_flow *row), struct table *t)
+{
+	struct np_explain_flow row;
+
+	memset(t, 0, sizeof(*t));
+	for (uint32_t i = 0; i < w->count; i++) {
+		int64_t key;
+
+		if (!flow_at(f, i, &row)) {
+			continue;
+		}
+		key = key_of(&row);
+		if (key < 0 || key >= KEYS) {
+			return false;
+		}
+		t->key[key].all++;
+		t->key[key].slow += is_slow(w, &row);
+	}
+	t->clear = true;
+	t->first_slow = -1;
+	for (int i = 0; i < KEYS; i++) {
+		uint32_t slow = t->key[i].slow, all = t->key[i].all;
+
+		t->keys += all > 0;
+		if (all > 0 && slow >= NP_MEMBERS * all) {
+			t->first_slow = t->slow_keys == 0 ? i : t->first_slow;
+			t->slow_keys++;
+			t->of_slow += all;
+		} else if (slow > (1 - NP_MEMBERS) * all) {
+			t->clear = false;
+		}
+	}
+	t->clear = t->clear && t->slow_keys > 0 && t->slow_keys < t->keys;
+	return t->clear;
+}
+
+/* Natural logarithm of n over k. */
+static double
+ways(double n, double k)
+{
+	return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+/* Slow ones that had been chosen blindly would seldom be all of so few keys. */
+static bool
+no_chance(FOUND, const struct table *t)
+{
+	return t->clear &&
+	       ways(t->keys, t->slow_keys) - ways(w->known, w->slow.count) <= log(NP_CHANCE);
+}
+
+/* It is ready to do more, and others have its processor. */
+static bool
+is_starved(FACTS, const struct np_explain_thread *t)
+{
+	char name[64];
+	double taken;
+
+	if (t->on < 0) {
+		return false;
+	}
+	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
+	taken = 1 - np_bag_number(f->in->near, name);
+	return taken >= NP_CROWDED && t->busy <= taken - 0.15;
+}
+
+/* Those of the slow keys are, and none of the others is, but for a few. */
+static bool
+starved_alone(FACTS, const struct table *t)
+{
+	uint32_t slow = 0, rest = 0;
+
+	for (int i = 0; i < KEYS; i++) {
+		struct np_explain_thread one = thread_at(f, i);
+
+		if (t->key[i].all > 0 && is_starved(f, &one)) {
+			bool is_slow_one = t->key[i].slow >= NP_MEMBERS * t->key[i].all;
+
+			slow += is_slow_one;
+			rest += !is_slow_one;
+		}
+	}
+	return slow >= NP_MEMBERS * t->slow_keys &&
+	       rest <= (1 - NP_MEMBERS) * (t->keys - t->slow_keys);
+}
+
+/* Threads that carry as much as the others do, but divide it among more flows. */
+static bool
+divided(FOUND, const struct table *t)
+{
+	double slow = t->slow_keys, rest = t->keys - t->slow_keys;
+	double of_slow = w->slow.rate / slow, of_rest = w->rest.rate / rest;
+	double flows_slow = t->of_slow / slow, flows_rest = (w->known - t->of_slow) / rest;
+
+	return flows_slow >= 1.4 * flows_rest && of_slow >= 0.75 * of_rest &&
+	       mean_of(&w->slow.busy) >= NP_BUSY && mean_of(&w->rest.busy) >= NP_BUSY;
+}
+
+static void
+look_at_threads(FACTS, struct np_flows_found *w)
+{
+	double busy = mean_of(&w->slow.busy), others = mean_of(&w->rest.busy);
+	struct table t;
+
+	if (fill(f, w, by_thread, &t)) {
+		w->thread = t.slow_keys == 1 ? t.first_slow : -1;
+		w->has.busy = busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
+		w->has.divided = divided(w, &t);
+		w->has.starved = starved_alone(f, &t);
+		w->has.one = no_chance(w, &t);
+	}
+	if (fill(f, w, by_cpu, &t)) {
+		w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
+		w->has.cpu = no_chance(w, &t) && w->cpu >= 0;
+	}
+}
+
+static void
+look_at_load(FACTS, struct np_flows_found *w)
+{
+	w->least_busy = (double)NAN;
+	for (uint32_t i = 0; i < f->in->flows.threads; i++) {
+		double busy = thread_at(f, i).busy;
+
+		take(&w->busy, busy);
+		w->least_busy = fmin(w->least_busy, busy);
+	}
+}
+
+/* What it takes no cause to tell. A thread's own load is proof, its neighbours are none. */
+static enum np_flows_kind
+kind_of(FACTS, FOUND)
+{
+	const struct np_flow_marks *has = &w->has;
+
+	if (w->known < 2 || !(w->all > 0) || f->in->flows.ramped) {
+		return NP_FLOWS_UNCLEAR;
+	}
+	if (has->busy || has->divided) {
+		return NP_FLOWS_BY_THREAD;
+	}
+	if (has->loss || has->rtt || has->queue || has->held) {
+		return NP_FLOWS_OWN;
+	}
+	if (has->starved || has->one) {
+		return NP_FLOWS_BY_THREAD;
+	}
+	return has->cpu ? NP_FLOWS_OWN : NP_FLOWS_NONE;
+}
+
+void
+np_flows_find(FACTS, struct np_flows_found *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->thread = w->cpu = -1;
+	w->count = f->in->flows.flow != NULL ? f->in->flows.count : 0;
+	if (w->count < 2) {
+		return;
+	}
+	look_at_rates(f, w);
+	look_at_load(f, w);
+	if (w->known >= 2 && w->all > 0 && !f->in->flows.ramped) {
+		part(f, w);
+	}
+	if (w->apart) {
+		look_at_own(f, w);
+		look_at_threads(f, w);
+	}
+	w->kind = kind_of(f, w);
+}
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+static bool
+corrects(FOUND)
+{
+	return w->kind == NP_FLOWS_OWN && w->rest.rate > w->slow.rate &&
+	       (w->has.loss || w->has.rtt || w->has.queue || w->has.held);
+}
+
+void
+np_flows_correct(FOUND, struct np_facts_of_test *f)
+{
+	if (!corrects(w) || f->in->sessions > 1) {
+		return;
+	}
+	if (w->has.loss) {
+		f->segments = w->rest.segments;
+		f->retransmits = w->rest.again;
+		f->loss = loss_of(&w->rest);
+	}
+	if (w->has.rtt || w->has.queue) {
+		f->rtt_us = mean_of(&w->rest.rtt_us);
+		f->min_rtt_us = mean_of(&w->rest.min_rtt_us);
+		f->queue_us = f->rtt_us - f->min_rtt_us;
+	}
+	if (w->has.held) {
+		f->rwnd = mean_of(&w->rest.held);
+	}
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static struct np_word
+rate_of(FACTS, double rate)
+{
+	struct np_word w = np_count_words(rate);
+
+	if (!f->in->transactions) {
+		return np_rate_words(rate);
+	}
+	np_text_add(w.text, sizeof(w.text), strlen(w.text), " a second");
+	return w;
+}
+
+static struct np_word
+each_of(FACTS, const struct np_flow_group *g)
+{
+	return rate_of(f, g->rate / g->count);
+}
+
+/* "and", before what is not the first. */
+static void
+also(char text[NP_EXPLAIN_TEXT], size_t first)
+{
+	if (strlen(text) > first) {
+		np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " and");
+	}
+}
+
+#define SAY(text, ...) np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), __VA_ARGS__)
+
+static void
+say_own(FOUND, char *text)
+{
+	size_t first = strlen(text);
+
+	if (w->has.loss) {
+		SAY(text, " sent %s of their segments again (the others %s)",
+		    np_share_words(loss_of(&w->slow)).text, np_share_words(loss_of(&w->rest)).text);
+	}
+	if (w->has.rtt) {
+		also(text, first);
+		SAY(text, " had round trips of %s or more (the others %s)",
+		    np_time_words(mean_of(&w->slow.min_rtt_us)).text,
+		    np_time_words(mean_of(&w->rest.min_rtt_us)).text);
+	}
+	if (w->has.queue) {
+		also(text, first);
+		SAY(text, " had round trips of %s at the end (the others %s)",
+		    np_time_words(mean_of(&w->slow.rtt_us)).text,
+		    np_time_words(mean_of(&w->rest.rtt_us)).text);
+	}
+	if (w->has.held) {
+		also(text, first);
+		SAY(text,
+		    " were held up by the receiver's window for %s of the time (the others %s)",
+		    np_share_words(mean_of(&w->slow.held)).text,
+		    np_share_words(mean_of(&w->rest.held)).text);
+	}
+	if (strlen(text) == first) {
+		SAY(text, " came in at processor %d", (int)w->cpu);
+	}
+}
+
+static void
+say_threads(FOUND, char *text)
+{
+	const char *were = w->thread >= 0 ? "was" : "were";
+
+	if (w->thread >= 0) {
+		SAY(text, " are those of thread %d", (int)w->thread);
+	} else {
+		SAY(text, " are those of threads");
+	}
+	if (w->has.busy) {
+		SAY(text, " that %s busy %s (the others %s)", were,
+		    np_share_words(mean_of(&w->slow.busy)).text,
+		    np_share_words(mean_of(&w->rest.busy)).text);
+	} else if (w->has.divided) {
+		SAY(text, " that carried as much as others, for more flows");
+	} else if (w->has.starved) {
+		SAY(text, " that %s left %s of a processor that others keep busy", were,
+		    np_share_words(mean_of(&w->slow.busy)).text);
+	} else {
+		SAY(text, "%s and of no other: why is not known",
+		    w->thread >= 0 ? "" : " of their own");
+	}
+}
+
+/* "3 of 16 flows ..., and got 4 Mbit/s each, the others 94 Mbit/s". */
+static void
+say_apart(FACTS, FOUND, char *text)
+{
+	SAY(text, "%u of %u flows", (unsigned)w->slow.count, (unsigned)w->known);
+	if (w->kind == NP_FLOWS_BY_THREAD) {
+		say_threads(w, text);
+	} else {
+		say_own(w, text);
+	}
+	SAY(text, ", and got %s each, the others %s", each_of(f, &w->slow).text,
+	    each_of(f, &w->rest).text);
+}
+
+static void
+say_range(FACTS, FOUND, char *text)
+{
+	SAY(text, "%s to %s each (Jain's index %.2f)", rate_of(f, w->least).text,
+	    rate_of(f, w->most).text, w->jain);
+}
+
+/* They wait in the same queue, as their round trips say. */
+static bool
+same_queue(FOUND)
+{
+	double times = mean_of(&w->slow.rtt_us) / mean_of(&w->rest.rtt_us);
+
+	return !w->apart || (times <= 1.5 && times >= 1 / 1.5);
+}
+
+/* What limits is one thing for all of them, however they divide it. */
+static bool
+is_common(FACTS, FOUND, enum np_limit limit)
+{
+	bool near_sends = f->in->near_transmits || f->in->transactions;
+
+	switch (limit) {
+	case NP_LIMIT_LINK:
+	case NP_LIMIT_FOREIGN:
+	case NP_LIMIT_POLICER:
+	case NP_LIMIT_SENDER_QUOTA:
+	case NP_LIMIT_SENDER_STALLED:
+	case NP_LIMIT_READER_QUOTA:
+	case NP_LIMIT_READER_STALLED:
+		return true;
+	case NP_LIMIT_PATH:
+		return same_queue(w);
+	case NP_LIMIT_SENDER_CPU:
+		return near_sends && f->in->flows.threads == 1;
+	case NP_LIMIT_RECEIVER_CPU:
+		return !near_sends && f->in->flows.threads == 1;
+	default:
+		return false;
+	}
+}
+
+/* Datagrams are counted where they are sent: what arrived of which flow nobody tells. */
+static bool
+sent_only(FACTS)
+{
+	return f->in->lossy && f->in->near_transmits && !f->in->transactions &&
+	       !(f->lost_share < NP_LOSSY_UDP);
+}
+
+/* Nothing tells the slow ones from the others. */
+static void
+say_unclear(FACTS, FOUND, char *text)
+{
+	if (f->in->flows.ramped) {
+		SAY(text, "%u flows began one after another: what each carried is no rate",
+		    (unsigned)w->count);
+	} else if (w->known < 2) {
+		SAY(text, "what each of %u flows got is not known", (unsigned)w->count);
+	} else if (!(w->all > 0)) {
+		SAY(text, "none of %u flows got anything", (unsigned)w->known);
+	} else if (sent_only(f)) {
+		SAY(text, "%u flows were sent at ", (unsigned)w->known);
+		say_range(f, w, text);
+		SAY(text, ", and which of them lost datagrams is not known");
+	} else if (w->apart) {
+		SAY(text, "%u of %u flows got %s each, the others %s", (unsigned)w->slow.count,
+		    (unsigned)w->known, each_of(f, &w->slow).text, each_of(f, &w->rest).text);
+		SAY(text, ": no figure that is known tells them apart");
+	} else {
+		SAY(text, "%u flows got ", (unsigned)w->known);
+		say_range(f, w, text);
+		SAY(text, ", and no figure that is known says why");
+	}
+}
+
+static void
+say_shared(FACTS, FOUND, enum np_limit limit, char *text)
+{
+	SAY(text, "%u flows got ", (unsigned)w->known);
+	say_range(f, w, text);
+	if (w->apart || w->jain < NP_ALIKE) {
+		SAY(text, ", and divide what limits all of them (%s)", np_limit_name(limit));
+	} else if (limit != NP_LIMIT_UNCLEAR) {
+		SAY(text, ": what limits one (%s) limits all", np_limit_name(limit));
+	} else {
+		SAY(text, ": what limits one limits all, and is not known");
+	}
+}
+
+static enum np_flows_kind
+settle(FACTS, FOUND, enum np_limit limit)
+{
+	if (w->kind != NP_FLOWS_NONE) {
+		return w->kind;
+	}
+	if (!sent_only(f) && ((!w->apart && w->jain >= NP_ALIKE) || is_common(f, w, limit))) {
+		return NP_FLOWS_SHARED;
+	}
+	return NP_FLOWS_UNCLEAR;
+}
+
+/* The evidence has one thread, the busiest. */
+static void
+doubt(FACTS, FOUND, struct np_explanation *out)
+{
+	bool near_sends = f->in->near_transmits || f->in->transactions;
+	const struct np_thread_facts *thread = near_sends ? &f->sender : &f->reader;
+	enum np_limit busy = near_sends ? NP_LIMIT_SENDER_CPU : NP_LIMIT_RECEIVER_CPU;
+
+	if (corrects(w) && f->in->sessions < 2) {
+		np_explain_add(out->doubts, "this is of the %u flows that got more",
+			       (unsigned)w->rest.count);
+	}
+	if (out->limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->busy.count > 1 &&
+	    w->least_busy < NP_BUSY && thread->cpu >= NP_BUSY) {
+		np_explain_add(out->doubts, "that is the busiest of %u threads: one was busy %s",
+			       (unsigned)w->busy.count, np_share_words(w->least_busy).text);
+	}
+}
+
+void
+np_flows_tell(FOUND, FACTS, struct np_explanation *out)
+{
+	out->flows = NP_FLOWS_NONE;
+	if (w->count < 2) {
+		return;
+	}
+	out->flows = settle(f, w, out->limit);
+	if (out->flows == NP_FLOWS_SHARED) {
+		say_shared(f, w, out->limit, out->flows_sentence);
+	} else if (out->flows == NP_FLOWS_UNCLEAR) {
+		say_unclear(f, w, out->flows_sentence);
+	} else {
+		say_apart(f, w, out->flows_sentence);
+	}
+	doubt(f, w, out);
+}
