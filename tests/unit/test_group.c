@@ -172,7 +172,8 @@ a_count_is_shared_out(void **state)
 	assert_int_equal(t->flows, SESSIONS);
 	for (int i = 0; i < SESSIONS; i++) {
 		assert_int_equal(t->flow[i].transactions, shares[i]);
-		assert_true(t->flow[i].retrans >= 0 && t->flow[i].rtt_us >= 0);
+		assert_true(t->flow[i].tcp.retransmitted_segments >= 0 &&
+			    t->flow[i].tcp.rtt_us >= 0);
 	}
 	assert_true(np_tally_seconds(t) > 0);
 	leave_bed(&b);

@@ -164,7 +164,7 @@ a_tally_is_of_all_workers(void **state)
 	}
 	for (uint32_t i = 0; i < t.flows; i++) {
 		assert_int_equal(t.flow[i].worker, i / 2);
-		assert_true(t.flow[i].cwnd > 0 && t.flow[i].cpu >= 0);
+		assert_true(t.flow[i].tcp.cwnd > 0 && t.flow[i].cpu >= 0);
 	}
 	np_tally_free(&t);
 	ends_free(&e);
@@ -253,10 +253,11 @@ struct looks {
 };
 
 static void
-take_look(void *ctx, const struct np_run *run, uint64_t now_ns)
+take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct looks *l = ctx;
 
+	(void)due_ns;
 	(void)now_ns;
 	l->warming_ns = l->warming_ns != 0 ? l->warming_ns : run->window.started_ns;
 	l->behind |= run->window.started_ns != l->warming_ns;
