@@ -147,6 +147,9 @@ def flows_add_up(port: int) -> str:
     assert [row["worker"] for row in one["flows"]] == list(range(FLOWS)), one["flows"]
     assert all(row["cwnd"] > 0 and row["incoming_cpu"] >= 0 for row in one["flows"]), one["flows"]
     assert one["skew"]["near"]["end_us"] > 0 and one["skew"]["far"]["end_us"] is None, one["skew"]
+    others = [end["unread"].get(f"foreign.{way}_bytes") for end in (one["near"], one["far"] or one["near"])
+              for way in ("out", "in")]
+    assert all(why and "sessions" in why for why in others), others
     assert one["near"]["flow.sessions"] == FLOWS, one["near"]
     assert document["explanation"]["values"]["explain.flows_sentence"], document["explanation"]
     return " ".join(str(row["transactions"]) for row in one["flows"])
