@@ -23,6 +23,7 @@ unit_tests = \
 	%D%/unit/test_doc \
 	%D%/unit/test_evidence \
 	%D%/unit/test_explain \
+	%D%/unit/test_explain_bed \
 	%D%/unit/test_explain_flows \
 	%D%/unit/test_codec \
 	%D%/unit/test_foreign \
@@ -178,7 +179,7 @@ EXTRA_DIST += $(client_tests) $(link_tests) $(long_tests)
 # What `make check-explain` runs: half an hour, as a hundred causes are planted three times each.
 explain_tests = %D%/e2e/explain_bed.py
 EXTRA_DIST += $(explain_tests) %D%/e2e/explain_harms.py %D%/e2e/explain_links.py \
-	%D%/e2e/explain_plants.py
+	%D%/e2e/explain_plants.py %D%/record-explain
 
 # What tests need beside themselves.
 EXTRA_DIST += \
@@ -189,6 +190,7 @@ EXTRA_DIST += \
 	%D%/e2e/lib.py \
 	%D%/e2e/other_build.py \
 	%D%/golden \
+	%D%/unit/explain \
 	%D%/vectors \
 	%D%/lib/run-e2e \
 	%D%/lib/skip \

@@ -1,0 +1,333 @@
+/*
+ * The rules that say what limited a test, judged by what both ends knew of tests whose limit was
+ * planted: tests/unit/explain/NAME.bags, which tests/record-explain makes of what explain_bed.py
+ * keeps. `test_explain_bed FILE...` judges others than those.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bag.h"
+#include "out/explain.h"
+#include "tests/lib/check.h"
+
+enum { MOST_LISTED = 1000, NAME_BYTES = 256, LINE_BYTES = 4096 };
+
+/* Shares of what is judged. */
+#define MOST_WRONG 0.02
+#define LEAST_RIGHT 0.90
+
+/* The same as explain_bed.py's; `bare` is half of the truth without a word of the rest. */
+enum verdict { RIGHT, HALF, UNCLEAR, BARE, WRONG, VERDICTS };
+
+static const char *const verdict_names[VERDICTS] = { "right", "half", "unclear", "bare", "wrong" };
+
+struct planted {
+	char name[NAME_BYTES], right[NAME_BYTES], half[NAME_BYTES]; /* names, blanks between */
+	struct np_explain_input in;
+	struct np_bag *near, *far;
+};
+
+static char *const *files;
+static size_t file_count; /* 0: those of the source tree */
+
+/* --- reading ----------------------------------------------------------------------------------
+ */
+
+/* A word of a list of names, or of a text, whole: "loss" is no part of "loss-free". */
+static bool
+has_name(const char *text, const char *name, size_t len)
+{
+	static const char within[] = "abcdefghijklmnopqrstuvwxyz-";
+
+	for (const char *at = text; (at = strstr(at, name)) != NULL; at++) {
+		bool begins = at == text || strchr(within, at[-1]) == NULL;
+
+		if (begins && (at[len] == '\0' || strchr(within, at[len]) == NULL)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "10 11*3 12" are five. */
+static void
+put_list(struct np_bag *b, const char *name, bool whole, const char *values)
+{
+	double reals[MOST_LISTED];
+	int64_t ints[MOST_LISTED];
+	size_t count = 0;
+
+	while (*values != '\0') {
+		char *end;
+		double r = strtod(values, &end);
+		int64_t i = strtoll(values, NULL, 10);
+		long times = *end == '*' ? strtol(end + 1, &end, 10) : 1;
+
+		assert_true(end != values && times > 0);
+		for (; times > 0; times--) {
+			assert_true(count < MOST_LISTED);
+			reals[count] = r;
+			ints[count++] = i;
+		}
+		values = *end == ' ' ? end + 1 : end;
+	}
+	if (whole) {
+		np_bag_ints(b, ints, count, "%s", name);
+	} else {
+		np_bag_reals(b, reals, count, "%s", name);
+	}
+}
+
+static void
+put(struct np_bag *b, const char *name, const char *kind, const char *value)
+{
+	if (strcmp(kind, "int") == 0) {
+		np_bag_int(b, strtoll(value, NULL, 10), "%s", name);
+	} else if (strcmp(kind, "real") == 0) {
+		np_bag_real(b, strtod(value, NULL), "%s", name);
+	} else if (strcmp(kind, "text") == 0) {
+		np_bag_text(b, value, "%s", name);
+	} else if (strcmp(kind, "unread") == 0) {
+		np_bag_unread(b, value, "%s", name);
+	} else {
+		bool whole = strcmp(kind, "ints") == 0;
+
+		assert_true(whole || strcmp(kind, "reals") == 0);
+		put_list(b, name, whole, value);
+	}
+}
+
+static void
+take_input(struct np_explain_input *in, const struct np_bag *b)
+{
+	in->lossy = np_bag_number(b, "lossy") > 0;
+	in->transactions = np_bag_number(b, "transactions") > 0;
+	in->near_transmits = np_bag_number(b, "near_transmits") > 0;
+	in->family = (int)np_bag_number(b, "family");
+	in->seconds = np_bag_number(b, "seconds");
+	in->sent_bps = np_bag_number(b, "sent_bps");
+	in->throughput_bps = np_bag_number(b, "throughput_bps");
+	in->in_flight = (uint32_t)np_bag_number(b, "in_flight");
+	in->connections = np_bag_number(b, "connections") > 0;
+	in->iterations = (uint32_t)np_bag_number(b, "iterations");
+	if (in->transactions) {
+		in->per_second = np_bag_number(b, "per_second");
+		in->request = (uint32_t)np_bag_number(b, "request");
+		in->response = (uint32_t)np_bag_number(b, "response");
+	}
+}
+
+static void
+take_text(char into[NAME_BYTES], const struct np_bag *b, const char *name)
+{
+	const char *text = np_bag_string(b, name);
+
+	snprintf(into, NAME_BYTES, "%s", text != NULL ? text : "");
+}
+
+/* "[near]" begins a part; a line of one is a name, a kind and a value. */
+static void
+read_parts(FILE *from, const char *path, struct np_bag *const bags[4])
+{
+	static const char *const parts[4] = { "[expect]", "[input]", "[near]", "[far]" };
+	struct np_bag *into = NULL;
+	char line[LINE_BYTES], name[NP_BAG_NAME], kind[8];
+
+	while (fgets(line, sizeof(line), from) != NULL) {
+		int value = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		for (size_t i = 0; line[0] == '[' && i < LEN(parts); i++) {
+			into = strcmp(line, parts[i]) == 0 ? bags[i] : into;
+		}
+		if (line[0] == '[') {
+			continue;
+		}
+		if (into == NULL || sscanf(line, "%95s %7s %n", name, kind, &value) < 2 ||
+		    value == 0) {
+			fail_msg("%s: \"%s\" is no name, kind and value", path, line);
+		}
+		put(into, name, kind, line + value);
+	}
+}
+
+static void
+read_planted(const char *path, struct planted *p)
+{
+	struct np_bag *expect = np_bag_new(), *input = np_bag_new();
+	FILE *from = fopen(path, "r");
+
+	if (from == NULL) {
+		fail_msg("%s: %s", path, strerror(errno));
+	}
+	memset(p, 0, sizeof(*p));
+	p->near = np_bag_new();
+	p->far = np_bag_new();
+	read_parts(from, path, (struct np_bag *const[]){ expect, input, p->near, p->far });
+	fclose(from);
+	take_text(p->name, expect, "name");
+	take_text(p->right, expect, "right");
+	take_text(p->half, expect, "half");
+	take_input(&p->in, input);
+	p->in.near = p->near;
+	p->in.far = p->far;
+	assert_true(p->right[0] != '\0' && p->in.seconds > 0);
+	assert_int_equal(np_bag_left_out(p->near) + np_bag_left_out(p->far), 0);
+	np_bag_free(expect);
+	np_bag_free(input);
+}
+
+/* --- judging ----------------------------------------------------------------------------------
+ */
+
+/* Whether one of the names that are right stands in the text. */
+static bool
+names_right(const struct planted *p, const char *text)
+{
+	const char *at = p->right;
+
+	while (*at != '\0') {
+		char name[NAME_BYTES];
+		size_t len = strcspn(at, " ");
+
+		memcpy(name, at, len);
+		name[len] = '\0';
+		if (has_name(text, name, len)) {
+			return true;
+		}
+		at += len + (at[len] == ' ');
+	}
+	return false;
+}
+
+static enum verdict
+judge(const struct planted *p, const char *limit, const char *also, const char *doubts)
+{
+	if (has_name(p->right, limit, strlen(limit))) {
+		return RIGHT;
+	}
+	if (strcmp(limit, np_limit_name(NP_LIMIT_UNCLEAR)) == 0) {
+		return UNCLEAR;
+	}
+	if (has_name(p->half, limit, strlen(limit))) {
+		return names_right(p, also) || names_right(p, doubts) ? HALF : BARE;
+	}
+	return names_right(p, also) ? HALF : WRONG;
+}
+
+/* And a line of the table. */
+static enum verdict
+judge_file(const char *path)
+{
+	struct np_bag *values = np_bag_new();
+	struct np_explanation e;
+	struct planted p;
+	const char *also;
+	enum verdict v;
+
+	read_planted(path, &p);
+	np_explain(&p.in, &e);
+	np_explain_put(&e, p.in.transactions, values);
+	also = np_bag_string(values, "explain.also");
+	also = also != NULL ? also : "";
+	v = judge(&p, np_limit_name(e.limit), also, e.doubts);
+	printf("%-34s %-7s %s%s%s (right: %s)\n", p.name, verdict_names[v], np_limit_name(e.limit),
+	       also[0] != '\0' ? " and " : "", also, p.right);
+	if (v != RIGHT) {
+		printf("    | %s\n    | doubts: %s\n", e.sentence, e.doubts);
+	}
+	assert_null(strstr(e.sentence, "nan"));
+	assert_null(strstr(e.doubts, "nan"));
+	np_bag_free(values);
+	np_bag_free(p.near);
+	np_bag_free(p.far);
+	return v;
+}
+
+static void
+total(const unsigned counts[VERDICTS])
+{
+	unsigned all = 0;
+
+	for (size_t i = 0; i < VERDICTS; i++) {
+		all += counts[i];
+	}
+	for (size_t i = 0; i < VERDICTS; i++) {
+		printf("%s %u (%.1f %%)%s", verdict_names[i], counts[i], 100.0 * counts[i] / all,
+		       i + 1 < VERDICTS ? ", " : "\n");
+	}
+	assert_true(all > 0);
+	assert_true(counts[WRONG] <= MOST_WRONG * all);
+	assert_true(counts[RIGHT] + counts[HALF] >= LEAST_RIGHT * all);
+}
+
+static int
+is_recorded(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot != NULL && strcmp(dot, ".bags") == 0;
+}
+
+static void
+test_recorded(void **state)
+{
+	const char *top = getenv("top_srcdir");
+	unsigned counts[VERDICTS] = { 0 };
+	char dir[2048], path[4096];
+	struct dirent **entries;
+	int found;
+
+	(void)state;
+	for (size_t i = 0; i < file_count; i++) {
+		counts[judge_file(files[i])]++;
+	}
+	if (file_count > 0) {
+		total(counts);
+		return;
+	}
+	snprintf(dir, sizeof(dir), "%s/tests/unit/explain", top != NULL ? top : "..");
+	found = scandir(dir, &entries, is_recorded, alphasort);
+	if (found < 0) {
+		fail_msg("%s: %s", dir, strerror(errno));
+	}
+	for (int i = 0; i < found; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, entries[i]->d_name);
+		counts[judge_file(path)]++;
+		free(entries[i]);
+	}
+	free(entries);
+	total(counts);
+}
+
+static void
+test_judge(void **state)
+{
+	const struct planted p = { .right = "policer outage", .half = "loss" };
+
+	(void)state;
+	assert_int_equal(judge(&p, "outage", "", ""), RIGHT);
+	assert_int_equal(judge(&p, "unclear", "", "policer"), UNCLEAR);
+	assert_int_equal(judge(&p, "loss", "", ""), BARE);
+	assert_int_equal(judge(&p, "loss", "outage", ""), HALF);
+	assert_int_equal(judge(&p, "loss", "", "a policer would do the same"), HALF);
+	assert_int_equal(judge(&p, "loss", "", "policers-r-us"), BARE);
+	assert_int_equal(judge(&p, "link", "", "policer"), WRONG);
+	assert_int_equal(judge(&p, "link", "policer", ""), HALF);
+	assert_int_equal(judge(&p, "police", "", ""), WRONG);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_recorded),
+	};
+
+	files = argv + 1;
+	file_count = (size_t)argc - 1;
+	return cmocka_run_group_tests_name("explain_bed", tests, NULL, NULL);
+}
