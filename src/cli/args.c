@@ -13,6 +13,9 @@
 #include "cli/omni.h"
 #include "sys/affinity.h"
 
+/* Between samples for an explanation: the delays of both directions are told by these. */
+enum { EXPLAIN_MS = 20 };
+
 static void
 print_list(FILE *out, const char *title, unsigned scope)
 {
@@ -287,6 +290,9 @@ settle_collecting(struct np_cli *cli)
 	cli->output.histogram = cli->output.latency && cli->output.verbosity >= 2;
 	cli->plan.time_calls = cli->output.latency;
 	cli->evidence.caps |= cli->output.selection.numbers ? NP_CAP_TEST : 0u;
+	if (cli->evidence.explain && cli->evidence.sample_ms == 0) {
+		cli->evidence.sample_ms = EXPLAIN_MS;
+	}
 }
 
 /* Lists are not netperf's: what can't be had of them is an error. */

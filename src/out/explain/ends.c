@@ -286,11 +286,17 @@ has_other_reason(const struct np_thread_facts *t)
 	return np_thread_throttled(t) && np_known(t->wait) <= t->throttled + NP_WAITS_HOG;
 }
 
-/* In turns the times of both ends add up: who waits for a processor the longer makes them long. */
+/*
+ * In turns the times of both ends and of the path add up: who waits for a processor the longest
+ * makes them long.
+ */
 static double
-waits_in_turn(const struct np_thread_facts *t, const struct np_thread_facts *other)
+waits_in_turn(FACTS, const struct np_thread_facts *t, const struct np_thread_facts *other)
 {
-	return t->late >= NP_WAITS && t->late >= 0.7 * np_known(other->late) && !t->spins
+	double path = f->min_rtt_us * f->in->per_second / 1e6;
+
+	return t->late >= NP_WAITS && t->late >= 0.7 * np_known(other->late) && !t->spins &&
+		       !(path > t->late)
 		   ? 0.65 + 0.3 * t->late
 		   : 0;
 }
@@ -313,7 +319,7 @@ np_sender_cpu_score(FACTS)
 		return 0;
 	}
 	if (f->in->transactions) {
-		return fmax(np_above(s, NP_BUSY, 0.97), waits_in_turn(&f->sender, &f->reader));
+		return fmax(np_above(s, NP_BUSY, 0.97), waits_in_turn(f, &f->sender, &f->reader));
 	}
 	s = fmax(np_above(s, NP_BUSY, 0.97), np_thread_starved(&f->sender) && !rests ? 0.8 : 0);
 	/* What it sends lies unread, as the reader waits for a processor longer than it does. */
@@ -332,7 +338,7 @@ np_reader_cpu_score(FACTS)
 		return 0;
 	}
 	if (f->in->transactions) {
-		return fmax(np_above(s, NP_BUSY, 0.96), waits_in_turn(&f->reader, &f->sender));
+		return fmax(np_above(s, NP_BUSY, 0.96), waits_in_turn(f, &f->reader, &f->sender));
 	}
 	if (!np_ceiling_has_packets(f->in->family)) {
 		return np_above(s, NP_BUSY, 0.96); /* nothing else could hold up who waits for it */
