@@ -159,14 +159,14 @@ def costs_no_time(report: lib.Report, port: int, place: str) -> None:
 def sampled(report: lib.Report, port: int, place: str) -> None:
     """How often both ends look is the user's to say. A busy machine lets them look less often."""
     before = [1, 1]
-    for option, interval_s in (((), 0.1), (("--sample-interval", "20"), 0.02)):
+    for option, interval_s in (((), 0.02), (("--sample-interval", "5"), 0.005)):
         got, run = measured(port, "TCP_RR", place, *lib.PACED, *option)
         counts, most = [], [0.0, 0.0]
         if run:
             ends = [run["iterations"][0][end] or {} for end in ("near", "far")]
             counts = [len(end.get("tcp.samples.t_s", ())) for end in ends]
             most = [end.get("flow.seconds", 0) / (0.75 * interval_s) + 1 for end in ends]
-        report.check(f"samples {' '.join(option) or 'of 100 ms'}: {counts}",
+        report.check(f"samples {' '.join(option) or 'of 20 ms, as with --explain'}: {counts}",
                      len(counts) == 2 and all(b < n <= m for b, n, m in zip(before, counts, most)),
                      f"not above {before} and up to {most}: {got}")
         before = [3 * n // 2 for n in counts]
