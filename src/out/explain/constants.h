@@ -52,7 +52,7 @@
 
 /* Of several flows (flows.c). */
 #define NP_ALIKE 0.9     /* Jain's index of their rates from which on flows are alike */
-#define NP_SLOW 0.6      /* of the others' mean rate: flows below it are slow ones */
+#define NP_SLOW 0.6      /* of the others' mean rate: slow flows have no more on average */
 #define NP_MEMBERS 0.8   /* share of the slow flows that have to have what makes them slow */
 #define NP_TIMES_LOSS 4  /* times the others' loss that a loss is a flow's own */
 #define NP_TIMES_RTT 1.7 /* times the others' round trip that it is a flow's own */
