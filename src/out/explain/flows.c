@@ -619,6 +619,15 @@ say_threads(FOUND, char *text)
 	}
 }
 
+/* "4 Mbit/s each, the others 94 Mbit/s" */
+static void
+say_rates(FACTS, FOUND, char *text)
+{
+	SAY(text, "%s%s, the other%s %s", each_of(f, &w->slow).text,
+	    w->slow.count > 1 ? " each" : "", w->rest.count > 1 ? "s" : "",
+	    each_of(f, &w->rest).text);
+}
+
 /* "3 of 16 flows ..., and got 4 Mbit/s each, the others 94 Mbit/s". */
 static void
 say_apart(FACTS, FOUND, char *text)
@@ -629,8 +638,8 @@ say_apart(FACTS, FOUND, char *text)
 	} else {
 		say_own(w, text);
 	}
-	SAY(text, ", and got %s each, the others %s", each_of(f, &w->slow).text,
-	    each_of(f, &w->rest).text);
+	SAY(text, ", and got ");
+	say_rates(f, w, text);
 }
 
 static void
@@ -699,8 +708,8 @@ say_unclear(FACTS, FOUND, char *text)
 		say_range(f, w, text);
 		SAY(text, ", and which of them lost datagrams is not known");
 	} else if (w->apart) {
-		SAY(text, "%u of %u flows got %s each, the others %s", (unsigned)w->slow.count,
-		    (unsigned)w->known, each_of(f, &w->slow).text, each_of(f, &w->rest).text);
+		SAY(text, "%u of %u flows got ", (unsigned)w->slow.count, (unsigned)w->known);
+		say_rates(f, w, text);
 		SAY(text, ": no figure that is known tells them apart");
 	} else {
 		SAY(text, "%u flows got ", (unsigned)w->known);
