@@ -1177,7 +1177,8 @@ const struct np_option np_global_options[] = {
 	      "the link's rate, where nobody knows it: 100mbit, 2.5gbit"),
 	  .set = set_link_rate },
 	{ ROW('\0', "sample-interval", COUNT, "ms",
-	      "evidence: milliseconds between two looks at TCP_INFO, at both ends (100, with --explain 20)"),
+	      "evidence: milliseconds between two looks at TCP_INFO, at both ends (100, with "
+	      "--explain 20)"),
 	  TO(evidence.sample_ms), RANGE(1, 60000) },
 	{ ROW('\0', "cycles", FLAG, NULL,
 	      "evidence: have the processor count cycles and instructions of this end's threads"),

@@ -112,7 +112,7 @@ static const struct {
 	{ ENDS, np_rule_sender_cpu },
 	{ TCP, np_rule_send_buffer },
 	{ TCP, np_rule_loss },
-	{ TCP | TURNS, np_rule_outage },
+	{ TCP | UDP | TURNS, np_rule_outage },
 	{ TCP, np_rule_path },
 	{ TCP, np_rule_slow_reads },
 	{ TCP, np_rule_receive_window },

@@ -750,12 +750,67 @@ test_outage(void **state)
 	np_explain(&in, &e);
 	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
 	assert_has(e.sentence, "nothing got through: 44 % of the time, once for 400 ms");
+	assert_has(e.doubts, "whether the data or their acknowledgements is not known");
 	/* With a window that is shut it is the reader. */
 	np_bag_reals(tx, (const double[10]){ 0 }, 10, "tcp.samples.send_window");
 	np_explain(&in, &e);
 	assert_int_not_equal(e.limit, NP_LIMIT_OUTAGE);
 	np_bag_free(tx);
 	np_bag_free(rx);
+}
+
+/* Datagrams that stay away for a while, though they were sent all the time; or were not. */
+static void
+test_outage_of_datagrams(void **state)
+{
+	static const double came[] = { 1, 2, 3, 3, 3, 3, 3, 4, 5, 6 };
+	struct np_bag *tx = bag(UDP_TX), *rx = bag(LOSSY_RX);
+	struct np_explain_input in = udp_input();
+	struct np_explanation e;
+
+	(void)state;
+	put_rising(tx, "flow.samples.bytes", 1, 1);
+	put_rising(rx, "flow.samples.t_s", 0.1, 0.1);
+	np_bag_reals(rx, came, LEN(came), "flow.samples.bytes");
+	in.near = tx;
+	in.far = rx;
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
+	np_bag_reals(tx, came, LEN(came), "flow.samples.bytes");
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_LOSS);
+	np_bag_free(tx);
+	np_bag_free(rx);
+}
+
+/* A window that grew too far once, and what the formula of loss can't be. */
+static void
+test_loss_at_once(void **state)
+{
+	static const double again[] = { 0, 0, 600, 600, 600, 600, 600, 600, 600, 600 };
+	struct np_bag *tx = bag(TX ASLEEP " tcp.retransmitted_segments=600"
+					  " tcp.sndbuf_limited_us=9e6"),
+		      *rx = bag(RX);
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.near = tx;
+	in.far = rx;
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_LOSS);
+	np_bag_reals(tx, again, LEN(again), "tcp.samples.retransmitted_segments");
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_SEND_BUFFER);
+	np_bag_free(tx);
+	np_bag_free(rx);
+	/* 1.4 Mbit/s is what 1 % of loss would allow at 500 ms. */
+	e = explain(in,
+		    TX ASLEEP " tcp.retransmitted_segments=1000 tcp.min_rtt_us=500000"
+			      " tcp.sndbuf_limited_us=9e6",
+		    RX);
+	assert_int_equal(e.limit, NP_LIMIT_SEND_BUFFER);
+	assert_int_equal(e.also, NP_LIMIT_LOSS);
 }
 
 static void
@@ -1090,6 +1145,8 @@ main(void)
 		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_direction),
 		cmocka_unit_test(test_outage),
+		cmocka_unit_test(test_outage_of_datagrams),
+		cmocka_unit_test(test_loss_at_once),
 		cmocka_unit_test(test_long_turns),
 		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_spinning),

@@ -120,7 +120,11 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 	part(text, c->retransmits, "retransmitted");
 	part(text, c->small_segments, "headers of small segments");
 	part(text, c->acks, "ACKs beside data");
-	part(text, c->lost, "lost");
+	if (c->lost > 1) {
+		part(text, 1 - f->in->throughput_bps / f->in->sent_bps, "lost of what was sent");
+	} else {
+		part(text, c->lost, "lost");
+	}
 	part(text, f->foreign, "traffic of others");
 	part(text, c->idle - np_known(f->foreign), "idle");
 }

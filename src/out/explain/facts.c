@@ -180,31 +180,83 @@ look_at_flight(struct np_facts_of_test *f)
 	f->window_full = window_full / (double)s.count;
 }
 
-/* Times in which data were under way, a window was open, and the receiver got nothing. */
+/* How often a list grew. */
+static double
+steps_of(const struct np_bag *b, const char *name)
+{
+	struct np_bag_item list;
+	double steps = 0;
+
+	if (!list_of(b, name, &list) || list.count < 2 * LOOKS) {
+		return (double)NAN;
+	}
+	for (size_t i = 1; i < list.count; i++) {
+		steps += at(&list, i) > at(&list, i - 1);
+	}
+	return steps;
+}
+
+/* Lists of which it follows whether anything got through. Of datagrams the last two are empty. */
+struct progress {
+	struct np_bag_item t, bytes, unacked, window;
+	size_t count;
+};
+
+static bool
+progress_of(const struct np_facts_of_test *f, struct progress *p)
+{
+	const struct np_bag *b = f->in->lossy ? f->rx : f->tx;
+	bool tcp = !f->in->lossy;
+
+	memset(p, 0, sizeof(*p));
+	if (!list_of(b, tcp ? "tcp.samples.t_s" : "flow.samples.t_s", &p->t) ||
+	    !list_of(b, tcp ? "tcp.samples.bytes_acked" : "flow.samples.bytes", &p->bytes)) {
+		return false;
+	}
+	p->count = p->t.count < p->bytes.count ? p->t.count : p->bytes.count;
+	if (tcp) {
+		if (!list_of(b, "tcp.samples.unacked", &p->unacked) ||
+		    !list_of(b, "tcp.samples.send_window", &p->window)) {
+			return false;
+		}
+		p->count = p->unacked.count < p->count ? p->unacked.count : p->count;
+		p->count = p->window.count < p->count ? p->window.count : p->count;
+	}
+	return p->count >= LOOKS;
+}
+
+/* A sender of datagrams may pause itself. */
+static bool
+always_sends(const struct np_facts_of_test *f)
+{
+	struct np_bag_item bytes;
+
+	return !f->in->lossy || (list_of(f->tx, "flow.samples.bytes", &bytes) &&
+				 steps_of(f->tx, "flow.samples.bytes") >= (double)bytes.count - 1);
+}
+
+/* Times in which data were under way, a window was open, and nothing got through. */
 static void
 look_at_progress(struct np_facts_of_test *f)
 {
-	struct np_bag_item t, bytes, unacked, window;
 	double still = 0, now = 0, all, mss = number(f->tx, "tcp.mss");
+	struct progress p;
 
 	f->still = f->still_s = (double)NAN;
-	if (!list_of(f->tx, "tcp.samples.t_s", &t) ||
-	    !list_of(f->tx, "tcp.samples.bytes_acked", &bytes) ||
-	    !list_of(f->tx, "tcp.samples.unacked", &unacked) ||
-	    !list_of(f->tx, "tcp.samples.send_window", &window) || t.count < LOOKS) {
+	if (!progress_of(f, &p) || !always_sends(f)) {
 		return;
 	}
 	f->still_s = 0;
-	for (size_t i = 1; i < t.count && i < bytes.count && i < unacked.count && i < window.count;
-	     i++) {
-		bool stands = at(&bytes, i) <= at(&bytes, i - 1) && at(&unacked, i) > 0 &&
-			      at(&window, i) >= mss;
+	for (size_t i = 1; i < p.count; i++) {
+		bool stands = at(&p.bytes, i) <= at(&p.bytes, i - 1) &&
+			      (f->in->lossy || (at(&p.unacked, i) > 0 && at(&p.window, i) >= mss));
+		double step = at(&p.t, i) - at(&p.t, i - 1);
 
-		now = stands ? now + at(&t, i) - at(&t, i - 1) : 0;
-		still += stands ? at(&t, i) - at(&t, i - 1) : 0;
+		now = stands ? now + step : 0;
+		still += stands ? step : 0;
 		f->still_s = fmax(f->still_s, now);
 	}
-	all = at(&t, t.count - 1) - at(&t, 0);
+	all = at(&p.t, p.count - 1) - at(&p.t, 0);
 	f->still = all > 0 ? clamp(still / all) : (double)NAN;
 }
 
@@ -373,6 +425,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	 */
 	f->doubled = in_vain > again ? in_vain - again : 0;
 	f->retransmits = in_vain <= again ? again - in_vain : again;
+	f->loss_times = steps_of(f->tx, "tcp.samples.retransmitted_segments");
 	f->by_loss = cong == NULL || strncmp(cong, "bbr", 3) != 0;
 	f->loss = f->segments > 0 ? f->retransmits / f->segments : (double)NAN;
 	f->rtt_us = or_else(median(f->tx, "tcp.samples.rtt_us"), number(f->tx, "tcp.rtt_us"));
@@ -596,8 +649,10 @@ first_of(const struct np_facts_of_test *f, const char *name)
 static void
 look_at_others(struct np_facts_of_test *f)
 {
+	/* What the receiver's own rules have dropped of ours looks like others'. */
+	bool drops = number(f->rx, "tc.in.drops") > 0;
 	double bytes = fmax(or_else(number(f->tx, "foreign.out_bytes"), 0),
-			    or_else(number(f->rx, "foreign.in_bytes"), 0));
+			    drops ? 0 : or_else(number(f->rx, "foreign.in_bytes"), 0));
 	double back = fmax(or_else(number(f->tx, "foreign.in_bytes"), 0),
 			   or_else(number(f->rx, "foreign.out_bytes"), 0));
 

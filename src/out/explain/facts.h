@@ -59,8 +59,9 @@ struct np_facts_of_test {
 	double there_us, back_us; /* what each direction takes; see delay.h */
 	double delay_error_us;
 	double far_us; /* of a transaction: what the responder takes; there and back are the ways */
-	double still;  /* share of time: data under way, and nothing arrived */
-	double still_s; /* the longest of these times */
+	double loss_times; /* samples in which more segments had been sent again */
+	double still;      /* share of time: data under way, and nothing arrived */
+	double still_s;    /* the longest of these times */
 
 	/* Of the receiver. */
 	double inq;            /* bytes read late: the median of its queue */

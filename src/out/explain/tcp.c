@@ -68,6 +68,7 @@ loss_allows(FACTS)
 static double
 loss_score(FACTS)
 {
+	double allows = loss_allows(f);
 	double score = f->loss >= 5 * NP_LOSSY ? 0.98 : f->loss >= 3 * NP_LOSSY ? 0.93 : 0.7;
 	bool reader_holds = f->rwnd >= NP_WINDOW || f->window_full >= NP_WINDOW ||
 			    (f->inq_waits >= NP_UNREAD && !np_thread_waits(&f->reader));
@@ -87,8 +88,14 @@ loss_score(FACTS)
 	} else if (queues(f) || reader_holds) {
 		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
 	}
-	/* By the formula the path would have carried a multiple. */
-	return loss_allows(f) > 4 * f->in->throughput_bps ? score * 0.75 : score;
+	/* It was lost at once or twice, as when a window grows too far: then it grows on. */
+	if (f->loss_times <= 2 && f->still_s < NP_STILL_S) {
+		score *= 0.7;
+	}
+	/* By the formula the path would have carried a multiple, or could not have carried that. */
+	return allows > 4 * f->in->throughput_bps || allows < f->in->throughput_bps / 4
+		   ? score * 0.75
+		   : score;
 }
 
 void
@@ -130,6 +137,15 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 			  "no more than %s there",
 			  np_time_words(f->back_us).text,
 			  np_time_words(fmax(f->there_us, f->delay_error_us)).text);
+		return;
+	}
+	if (f->shaped && f->qdisc_overlimits / f->seconds >= 10 && f->reached >= 0.5) {
+		np_decide(v, NP_LIMIT_LINK, score, f->reached,
+			  "limited by the shaper on the sender's interface (%s, %s), where %s of a "
+			  "round trip of %s queue; %s of what it lets through",
+			  f->rate_known, np_rate_words(f->rate_bps).text,
+			  np_time_words(f->queue_us).text, np_time_words(f->rtt_us).text,
+			  np_share_words(f->reached).text);
 		return;
 	}
 	np_decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
@@ -203,11 +219,16 @@ np_rule_outage(FACTS, struct np_verdict *v)
 		     !np_thread_stalled(&f->reader) && !np_thread_throttled(&f->reader) &&
 		     !np_thread_stalled(&f->sender) && !np_thread_throttled(&f->sender);
 
-	np_decide(v, NP_LIMIT_OUTAGE, holds ? 0.8 + 0.19 * f->still : 0, f->still,
+	np_decide(v, NP_LIMIT_OUTAGE, holds ? (f->in->lossy ? 0.92 : 0.8) + 0.07 * f->still : 0,
+		  f->still,
 		  "limited by times in which nothing got through: %s of the time, once for %s, "
 		  "while data were under way",
 		  np_share_words(f->still).text, np_time_words(f->still_s * 1e6).text);
 	v->allows = np_measured(f);
+	if (!f->in->lossy) {
+		np_explain_add(v->doubts,
+			       "whether the data or their acknowledgements is not known");
+	}
 	if (f->loss >= NP_LOSSY) {
 		np_explain_add(v->doubts, "loss of %s may have done that by itself, a timeout each",
 			       np_share_words(f->loss).text);

@@ -35,7 +35,9 @@ np_time_words(double us)
 	if (!isfinite(us)) {
 		return w;
 	}
-	if (us >= 1000) {
+	if (us >= 1e6) {
+		snprintf(w.text, sizeof(w.text), "%.3g s", us / 1e6);
+	} else if (us >= 1000) {
 		snprintf(w.text, sizeof(w.text), "%.3g ms", us / 1000);
 	} else {
 		snprintf(w.text, sizeof(w.text), "%.3g us", us);
