@@ -521,7 +521,7 @@ put_tap(const struct np_capture *c, struct np_bag *into)
 		  "the firewall";
 	char text[320];
 
-	snprintf(text, sizeof(text), "%s: %s",
+	snprintf(text, sizeof(text), "%s: %s; until the end of the test",
 		 c->is_any ? "all interfaces (a packet may go by several)" : c->device, where);
 	np_bag_text(into, text, "wire.tap");
 }
