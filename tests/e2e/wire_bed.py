@@ -33,6 +33,8 @@ TCP, UDP = 6, 17
 WAYS = ("out", "in")
 SETTLE = 40             # looks at the interfaces, of 50 ms, until nothing moves any more
 ATTEMPTS = 4
+# what tshark calls segments below the highest: a byte that is sent again is a keep-alive to it
+ANALYSIS = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order", "keep_alive")
 CUBIC = ("-K", "cubic")
 SPARSE = 0.05           # share by which a tap alone may be wrong where packets carry no order (IPv6)
 
@@ -244,7 +246,7 @@ class Counters:
 
     def end_now(self) -> None:
         """Once nothing moves any more."""
-        now = self._still()
+        self.after = now = self._still()
         self.filtered = {way: self._filtered(way) for way in WAYS}
         self.moved = {way: {name: now[way][name] - self.before[way][name] for name in ("packets", "bytes")}
                       for way in WAYS}
@@ -289,10 +291,9 @@ class Witness(Counters):
             steady = self.link() == self.before
             yield
             self.end_now()
-            last = self.link()
             dump.signal(signal.SIGINT)
             dump.finish(20)
-            self.steady = steady and self.link() == last
+            self.steady = steady and self.link() == self.after
             dropped = re.search(r"(\d+) packets dropped by kernel", said())
             self.lost = int(dropped[1]) if dropped else 0
         self.packets = read(self.path)
@@ -446,21 +447,36 @@ def judge_both(taken: Taken, family: int, late: "Dict[str, int]") -> str:
     return "; ".join(word for word in said if " " in word.strip())
 
 
-def by_tshark(taken: Taken, file: Path) -> None:
-    """Its own reading of the file: frames, bytes, payload."""
+def by_tshark(taken: Taken, file: Path, client: str) -> None:
+    """Its own reading of the file: frames, bytes, payload, and what it finds wrong with sequences."""
     if not shutil.which("tshark"):
         return
-    got = lib.run(["tshark", "-n", "-r", str(file), "-T", "fields", "-e", "frame.len", "-e", "tcp.len",
-                   "-e", "udp.length"], 60)
+    fields = ("frame.len", "tcp.len", "ip.src", "ipv6.src", *(f"tcp.analysis.{what}" for what in ANALYSIS))
+    got = lib.run(["tshark", "-n", "-r", str(file), "-T", "fields", *(
+        word for field in fields for word in ("-e", field))], 60)
     rows = [line.split("\t") for line in got.out.splitlines()]
     near = taken.evidence["near"]
     orphans = sum(near[f"wire.{way}.fragments_orphaned"] for way in WAYS)
     same("tshark, packets", near["wire.captured"] + orphans, len(rows), "tshark")
     same("tshark, bytes", sum(near[f"wire.{way}.bytes.{kind}"] for way in WAYS for kind in ("seen", "orphaned")),
          sum(int(row[0]) for row in rows), "tshark")
-    if taken.test.protocol == TCP:
-        same("tshark, payload", sum(near[f"wire.{way}.bytes.payload"] for way in WAYS),
-             sum(int(row[1] or 0) for row in rows), "tshark")
+    if taken.test.protocol != TCP:
+        return
+    same("tshark, payload", sum(near[f"wire.{way}.bytes.payload"] for way in WAYS),
+         sum(int(row[1] or 0) for row in rows), "tshark")
+    for way in WAYS:
+        found = sum(1 for row in rows if int(row[1] or 0) > 0 and (client in row[2:4]) == (way == "out")
+                    and any(row[4:]))
+        if not near[f"wire.{way}.super_packets"]:
+            judge_analysis(near, way, found)
+
+
+def judge_analysis(near: "Dict[str, Any]", way: str, found: int) -> None:
+    """It finds the segments below the highest, and guesses what they are: of what goes out all were sent
+    again. Of what comes in those are known that are not an original behind its retransmission."""
+    told = sum(near[f"wire.{way}.{what}"] for what in ("retransmitted_segments", "reordered", "doubled"))
+    most = told + near["wire.in.duplicated"] if way == "in" else told
+    assert told <= found <= most, f"{way}: {found} of tshark's are below the highest, of the ledger's {told} to {most}"
 
 
 def case(link: Link, port: int, test: Test, family: int) -> str:
@@ -472,7 +488,7 @@ def case(link: Link, port: int, test: Test, family: int) -> str:
         taken = take_steadily(link, port, test, family, place)
         judged = {(end, way): judge_way(taken, end, way, client if end == "near" else server)
                   for end in ("near", "far") for way in WAYS}
-        by_tshark(taken, place / "wire.pcap")
+        by_tshark(taken, place / "wire.pcap", addresses[family])
         both = judge_both(taken, family, {"out": judged["near", "out"].late, "in": judged["far", "out"].late})
     return ", ".join(one.said for one in judged.values()) + (f"; {both}" if both else "")
 
