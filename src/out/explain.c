@@ -123,6 +123,7 @@ static const struct {
 	{ TCP | UDP, np_rule_mtu },
 	{ TURNS, np_rule_turns_direction },
 	{ TURNS, np_rule_turns_lost },
+	{ TURNS, np_rule_turns_paced },
 	{ TURNS, np_rule_turns_wait },
 	{ TURNS, np_rule_turns_queue },
 	{ TURNS, np_rule_turns },

@@ -186,7 +186,8 @@ test_tcp(void **state)
 		{ "send buffer, by the samples",
 		  TX ASLEEP " flow.sndbuf=32768 tcp.samples.unacked=[15]"
 			    " tcp.samples.queued_out=[21720] tcp.samples.notsent_bytes=[0]",
-		  RX, NP_LIMIT_SEND_BUFFER, "its 32768 bytes were all under way" },
+		  RX, NP_LIMIT_SEND_BUFFER,
+		  "of its 32768 bytes all was in use, with 21720 bytes under way" },
 		{ "a full send buffer that the window holds up",
 		  TX ASLEEP " flow.sndbuf=32768 tcp.samples.unacked=[8]"
 			    " tcp.samples.queued_out=[21720] tcp.samples.notsent_bytes=[10136]"
@@ -503,6 +504,10 @@ test_udp(void **state)
 		{ "a sender that sleeps", UDP_TX ASLEEP " flow.samples.queued_out=[0]", UDP_RX,
 		  NP_LIMIT_APPLICATION, "slept 97 %" },
 		{ "one that waits for its queue", UDP_TX ASLEEP, UDP_RX, NP_LIMIT_UNCLEAR, NULL },
+		{ "lost in one's own queue", UDP_TX " tc.out.drops=19000", LOSSY_RX, NP_LIMIT_LINK,
+		  "dropped 19000 of the 20000 datagrams" },
+		{ "lost there, and of the rest in the receive buffer", UDP_TX " tc.out.drops=15000",
+		  LOSSY_RX " moved.snmp.Udp.RcvbufErrors=4000", NP_LIMIT_UDP_BUFFER, NULL },
 	};
 	struct np_explain_input in = udp_input();
 	struct np_explanation e;
@@ -669,8 +674,10 @@ test_ways(void **state)
 		  TX ASLEEP " tcp.retransmitted_segments=1000 tcp.congestion=:bbr"
 			    " tcp.samples.pacing_rate_bps=[120e6]",
 		  RX, NP_LIMIT_PATH, "as BBR has measured it: it paces at 120 Mbit/s" },
-		{ "a policer at an end", TX " tcp.retransmitted_segments=1000 tc.out.drops=990", RX,
-		  NP_LIMIT_POLICER, "dropped 990 packets" },
+		{ "a policer at the receiver", TX " tcp.retransmitted_segments=1000",
+		  RX " tc.in.drops=990", NP_LIMIT_POLICER, "dropped 990 packets" },
+		{ "drops of one's own queue, which TCP is told of",
+		  TX " tcp.retransmitted_segments=1000 tc.out.drops=990", RX, NP_LIMIT_LOSS, NULL },
 		{ "loss that a slow reader makes harmless",
 		  TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
 		  RX ASLEEP " tcp.samples.queued_in=[200000]", NP_LIMIT_READER_SLOW, NULL },
@@ -824,7 +831,14 @@ test_long_turns(void **state)
 		{ "a requester that is asked to", TX ASLEEP " flow.interval_us=200000", RX ASLEEP,
 		  NP_LIMIT_APPLICATION, NULL },
 		{ "timers", TX ASLEEP " moved.netstat.TcpExt.TCPTimeouts=20", RX ASLEEP,
-		  NP_LIMIT_LOSS, "20 times a segment was lost" },
+		  NP_LIMIT_LOSS, "20 segments were sent again, each of which costs a wait" },
+		{ "probes that repair",
+		  TX ASLEEP " tcp.retransmitted_segments=20 flow.latency_p50_us=150000"
+			    " flow.latency_mean_us=200000",
+		  RX ASLEEP, NP_LIMIT_LOSS, "some 25 % of the time" },
+		{ "a requester that makes what it may",
+		  TX ASLEEP " flow.interval_us=600000 flow.burst=3", RX ASLEEP,
+		  NP_LIMIT_APPLICATION, "let it make 5 transactions a second, of which 100 %" },
 		{ "responses that queue", TX ASLEEP,
 		  RX ASLEEP " tcp.samples.rtt_us=[90000] tcp.min_rtt_us=1000", NP_LIMIT_PATH,
 		  "the responses queue on the way, 89 ms" },
@@ -834,7 +848,7 @@ test_long_turns(void **state)
 		  RX ASLEEP " sampler.late_s=5 sampler.gap_max_s=0.5", NP_LIMIT_READER_STALLED,
 		  NULL },
 		{ "a full direction back", TX ASLEEP, RX ASLEEP " host.nic.qdisc.rate_bps=8.5e6",
-		  NP_LIMIT_LINK, "in the direction of the responses" },
+		  NP_LIMIT_LINK, "most by its direction of the responses" },
 	};
 	struct np_explain_input in = tcp_input();
 

@@ -48,6 +48,7 @@
 #define NP_STILL_S 0.3         /* s, the least of the longest of those times */
 #define NP_NARROW 1280         /* bytes: MTUs below are not what links come with */
 #define NP_STATION 0.5         /* share of a transaction that one station takes, to be named */
+#define NP_HOLE 0.8            /* share of the time from which on it may be an MTU on the way */
 #define NP_TURN_TIMES 3        /* a transaction that takes so many round trips waits for an end */
 
 /* Of several flows (flows.c). */

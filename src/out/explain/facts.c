@@ -443,6 +443,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->cwnd_clamp = number(f->tx, "host.route.cwnd");
 	f->scale = number(f->tx, "tcp.window_scale") == 0 ? 0 : number(f->tx, "tcp.send_scale");
 	f->clamp = number(f->rx, "host.route.window");
+	f->outq = median(f->tx, "tcp.samples.queued_out");
 	f->scaling_off = number(f->tx, "host.tcp.window_scaling") == 0 ||
 			 number(f->rx, "host.tcp.window_scaling") == 0;
 	f->send_buffer = number(f->tx, "flow.sndbuf");
@@ -506,6 +507,7 @@ look_at_datagrams(struct np_facts_of_test *f)
 	if (isnan(f->lost_share) && f->in->sent_bps > 0) {
 		f->lost_share = clamp(1 - f->in->throughput_bps / f->in->sent_bps);
 	}
+	f->burst = number(f->rx, "udp.lost") / number(f->rx, "udp.loss_bursts");
 	f->buffer_drops = buffer_drops(f);
 	if (f->buffer_drops * joined(f) > f->buffer_drops) {
 		f->buffer_drops = fmax(f->buffer_drops, fmin(f->buffer_drops * joined(f), f->lost));
@@ -606,8 +608,8 @@ look_at_shapers(struct np_facts_of_test *f)
 {
 	take_rate(f, number(f->tx, "tc.out.rate_bps"), np_bag_string(f->tx, "tc.out.kind"));
 	take_rate(f, number(f->rx, "tc.in.rate_bps"), np_bag_string(f->rx, "tc.in.kind"));
-	f->policed =
-	    or_else(number(f->tx, "tc.out.drops"), 0) + or_else(number(f->rx, "tc.in.drops"), 0);
+	f->policed = or_else(number(f->rx, "tc.in.drops"), 0);
+	f->own_drops = or_else(number(f->tx, "tc.out.drops"), 0);
 }
 
 /* The least of the rates that are known: the user's word counts more than a machine's. */
@@ -714,6 +716,10 @@ look_at_turns(struct np_facts_of_test *f)
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->paced = number(f->tx, "flow.interval_us") > 0;
+	f->asks = or_else(number(f->tx, "flow.burst"), 1) * 1e6 / number(f->tx, "flow.interval_us");
+	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
+			or_else(number(f->rx, "tcp.retransmitted_segments"), 0);
+	f->tail = 1 - number(f->tx, "flow.latency_p50_us") / number(f->tx, "flow.latency_mean_us");
 }
 
 static void

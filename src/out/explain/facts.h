@@ -48,6 +48,7 @@ struct np_facts_of_test {
 	double cwnd_clamp;         /* the congestion window that a route allows */
 	double cwnd_full;   /* share of samples: all that the congestion window lets go has gone */
 	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
+	double outq;        /* bytes in the send buffer: the median */
 	double outq_full;   /* share of samples: the send buffer is full of what is under way */
 	double window_full; /* share of samples: all that the receiver's window lets go has gone */
 	double window;      /* the receiver's, bytes */
@@ -72,6 +73,7 @@ struct np_facts_of_test {
 
 	/* Datagrams. */
 	double sent, lost; /* datagrams */
+	double burst;      /* datagrams lost in a row, on average */
 	double lost_share;
 	double buffer_drops;  /* by a full receive buffer */
 	double backlog_drops; /* by the receiver's softirq queues (softnet_stat) */
@@ -96,11 +98,15 @@ struct np_facts_of_test {
 	double reached;         /* share of the ceiling; set when that is known */
 	double rate_out_bps, rate_back_bps; /* of transactions, each direction; 0: not known */
 	double syn_timeouts; /* of these the ones of connections that did not come about */
-	double timeouts;     /* of TCP at both ends: each has waited for a timer */
+	double sent_again;   /* segments, by both ends */
+	double tail;     /* of the mean time of a transaction the share that is above the median */
+	double asks;     /* transactions a second that -b and -w let the requester make */
+	double timeouts; /* of TCP at both ends: each has waited for a timer */
 	double far_rtt_us, far_min_rtt_us; /* as the responder has it: of its responses */
 	bool paced;                        /* -b and -w have the requester wait */
 	double foreign;                    /* share of the link's rate that others used beside */
-	double policed; /* packets that a device of either end dropped by its rules */
+	double policed;   /* packets that the receiver's device dropped by its rules */
+	double own_drops; /* packets that the transmitter's queueing discipline dropped */
 	double qdisc_overlimits;
 	double steady; /* relative spread of the rate between samples (mean deviation from the
 			  median) */

@@ -121,7 +121,7 @@ np_rule_policer(FACTS, struct np_verdict *v)
 
 	np_decide(
 	    v, NP_LIMIT_POLICER, holds ? 0.986 : 0, lost > 0 ? f->policed / lost : (double)NAN,
-	    "limited by a policer or a short queue of an interface at one end (tc): it dropped "
+	    "limited by a policer or a short queue of the receiver's interface (tc): it dropped "
 	    "%.0f packets",
 	    f->policed);
 	v->allows = np_measured(f);

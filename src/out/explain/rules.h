@@ -85,7 +85,7 @@ np_rule np_rule_udp_buffer, np_rule_datagrams_lost;
 /* ---- Transactions ---- */
 
 np_rule np_rule_turns, np_rule_turns_direction, np_rule_turns_lost, np_rule_turns_wait,
-    np_rule_turns_queue;
+    np_rule_turns_queue, np_rule_turns_paced;
 
 /* ---- The ceiling ---- */
 

@@ -16,12 +16,12 @@ np_rule_send_buffer(FACTS, struct np_verdict *v)
 	double share = sampled ? f->outq_full : f->sndbuf;
 	bool holds = share >= NP_SNDBUF && f->sender.idle >= 0.15 && !(f->sender.pausing >= share);
 
-	np_decide(
-	    v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
-	    "limited by the send buffer for %s of the time: its %s were all under way, and an "
-	    "acknowledgement takes %s",
-	    np_share_words(share).text, np_size_words(f->send_buffer).text,
-	    np_time_words(f->rtt_us).text);
+	np_decide(v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
+		  "limited by the send buffer for %s of the time: of its %s all was in use, with "
+		  "%s under "
+		  "way, and an acknowledgement takes %s",
+		  np_share_words(share).text, np_size_words(f->send_buffer).text,
+		  np_size_words(f->outq).text, np_time_words(f->rtt_us).text);
 	v->allows = holds ? np_measured(f) / share : (double)NAN;
 	if (sampled) {
 		np_explain_add(v->doubts, "by samples of the queue: the kernel's own clock says %s",
@@ -89,7 +89,7 @@ loss_score(FACTS)
 		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
 	}
 	/* It was lost at once or twice, as when a window grows too far: then it grows on. */
-	if (f->loss_times <= 2 && f->still_s < NP_STILL_S) {
+	if (f->loss_times <= 2 && !(f->still_s >= NP_STILL_S)) {
 		score *= 0.7;
 	}
 	/* By the formula the path would have carried a multiple, or could not have carried that. */
@@ -228,6 +228,11 @@ np_rule_outage(FACTS, struct np_verdict *v)
 	if (!f->in->lossy) {
 		np_explain_add(v->doubts,
 			       "whether the data or their acknowledgements is not known");
+	}
+	if (f->still >= NP_HOLE && !f->in->lossy) {
+		np_explain_add(v->doubts,
+			       "it may be that small packets alone get through: an MTU on "
+			       "the way");
 	}
 	if (f->loss >= NP_LOSSY) {
 		np_explain_add(v->doubts, "loss of %s may have done that by itself, a timeout each",

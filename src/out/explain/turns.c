@@ -41,6 +41,20 @@ np_rule_turns(FACTS, struct np_verdict *v)
 	    np_share_words(f->sender.idle).text);
 }
 
+/* As often as -b and -w let it. */
+void
+np_rule_turns_paced(FACTS, struct np_verdict *v)
+{
+	double share = f->in->per_second / f->asks;
+
+	np_decide(
+	    v, NP_LIMIT_APPLICATION, share >= NP_ASKED && share <= NP_WITHIN ? 0.988 : 0, share,
+	    "limited by the requesting application: -b and -w let it make %.0f transactions a "
+	    "second, of which %s were reached",
+	    np_known(f->asks), np_share_words(share).text);
+	v->allows = f->asks;
+}
+
 /* How full a direction is of what the sizes ask of it; the requests go out. */
 static double
 fills(FACTS, double rate_bps, uint32_t bytes)
@@ -59,7 +73,8 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 {
 	double out = fills(f, f->rate_out_bps, f->in->request);
 	double back = fills(f, f->rate_back_bps, f->in->response);
-	double most = fmax(out, back);
+	/* One at a time has the directions to take turns, too. */
+	double most = f->in->in_flight <= 1 ? np_known(out) + np_known(back) : fmax(out, back);
 	bool holds = most >= NP_FULL_TURNS && most <= NP_WITHIN;
 	/* With one rate both ways the ceiling of all says as much. */
 	double score = f->rate_out_bps > 0 && f->rate_out_bps <= f->rate_back_bps &&
@@ -67,11 +82,12 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 			   ? 0.97
 			   : 0.995;
 
-	np_decide(
-	    v, NP_LIMIT_LINK, holds ? score : 0, most,
-	    "limited by the link in the direction of the %s: they fill %s of what %s can carry",
-	    most == back ? "responses" : "requests", np_share_words(most).text,
-	    np_rate_words(most == back ? f->rate_back_bps : f->rate_out_bps).text);
+	np_decide(v, NP_LIMIT_LINK, holds ? score : 0, most,
+		  "limited by the link, most by its direction of the %s, with %s: %s of what it "
+		  "can carry",
+		  back >= np_known(out) ? "responses" : "requests",
+		  np_rate_words(back >= np_known(out) ? f->rate_back_bps : f->rate_out_bps).text,
+		  np_share_words(most).text);
 	v->allows = most > 0 ? np_measured(f) / most : (double)NAN;
 }
 
@@ -113,16 +129,20 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 			 : (lost - f->syn_timeouts) * TCP_RTO_S + f->syn_timeouts * SYN_TIMEOUT_S;
 	double share = waited / flows / f->seconds, score;
 
+	if (!f->in->lossy && f->sent_again > 0 && f->tail > share) {
+		/* Probes repair before a timer ends (RFC 8985), but not without a wait. */
+		lost = fmax(lost, f->sent_again);
+		share = fmin(f->tail, lost * TCP_RTO_S / flows / f->seconds);
+	}
 	share = share > 1 ? 1 : share;
 	score = share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0;
 	if (f->still_s >= NP_STILL_S) {
 		score *= 0.85; /* several in a row are an outage */
 	}
 	np_decide(v, NP_LIMIT_LOSS, score, share,
-		  "limited by loss: %s times a %s was lost and a timer had to end, some %s of the "
-		  "time in "
-		  "all",
-		  np_count_words(lost).text, f->in->lossy ? "request or response" : "segment",
+		  "limited by loss: %s %s, each of which costs a wait, some %s of the time in all",
+		  np_count_words(lost).text,
+		  f->in->lossy ? "requests or responses were lost" : "segments were sent again",
 		  np_share_words(share).text);
 	v->allows = np_measured(f);
 }

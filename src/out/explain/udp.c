@@ -12,7 +12,8 @@ void
 np_rule_udp_buffer(FACTS, struct np_verdict *v)
 {
 	/* On a quiet machine a reader is hardly ever too late for even the smallest buffer. */
-	bool holds = f->lost_share >= 0.002 && f->buffer_drops >= 0.5 * f->lost;
+	double beyond = f->lost - f->own_drops; /* what got out of the sender's own queue */
+	bool holds = f->lost_share >= 0.002 && f->buffer_drops >= 0.5 * beyond;
 	/* A reader that does not run fills any buffer. */
 	double score =
 	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
@@ -29,9 +30,23 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 	    np_share_words(f->lost_share).text, np_reader_words(f).text);
 }
 
+/*
+ * What gets through keeps its rate, and what is lost is not lost one by one: a random 1 - p gets
+ * through between two losses.
+ */
+static bool
+drops_by_rate(FACTS)
+{
+	double random = 1 / (1 - f->lost_share);
+
+	return f->steady <= NP_STEADY && f->lost_share >= NP_LOST_TO_RATE &&
+	       !(f->burst >= 0.75 * random && f->burst <= 1.33 * random);
+}
+
 void
 np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 {
+	double beyond = f->lost - f->own_drops;
 	bool holds = f->lost_share >= NP_LOSSY_UDP;
 
 	if (isnan(f->buffer_drops)) {
@@ -41,8 +56,17 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 			  np_share_words(f->lost_share).text);
 		return;
 	}
-	holds = holds && f->buffer_drops < 0.5 * f->lost;
-	if (holds && f->steady <= NP_STEADY && f->lost_share >= NP_LOST_TO_RATE) {
+	if (holds && f->own_drops >= 0.5 * f->lost) {
+		np_decide(
+		    v, NP_LIMIT_LINK, 0.93, f->lost_share,
+		    "limited by the queue of the sender's interface, which dropped %.0f of the "
+		    "%s datagrams that were lost: it sends more than that lets through",
+		    f->own_drops, np_count_words(f->lost).text);
+		v->allows = np_measured(f);
+		return;
+	}
+	holds = holds && f->buffer_drops < 0.5 * beyond;
+	if (holds && drops_by_rate(f)) {
 		np_decide(
 		    v, NP_LIMIT_PATH, 0.9, f->lost_share,
 		    "limited by the rate of the path: %s got through, and that kept within %s; "
