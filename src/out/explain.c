@@ -20,6 +20,7 @@ static const char *const limit_names[NP_LIMITS] = {
 	[NP_LIMIT_PACING] = "pacing",
 	[NP_LIMIT_SEND_BUFFER] = "send-buffer",
 	[NP_LIMIT_LOSS] = "loss",
+	[NP_LIMIT_REORDERING] = "reordering",
 	[NP_LIMIT_OUTAGE] = "outage",
 	[NP_LIMIT_PATH] = "path-rate",
 	[NP_LIMIT_CWND] = "congestion-window",
@@ -112,6 +113,7 @@ static const struct {
 	{ ENDS, np_rule_sender_cpu },
 	{ TCP, np_rule_send_buffer },
 	{ TCP, np_rule_loss },
+	{ TCP, np_rule_reordering },
 	{ TCP | UDP | TURNS, np_rule_outage },
 	{ TCP, np_rule_path },
 	{ TCP, np_rule_slow_reads },
@@ -170,6 +172,14 @@ judge_all(FACTS, struct verdicts *all)
 /* --- the choice -------------------------------------------------------------------------------
  */
 
+/* The congestion window alone says no more than what keeps it small. */
+static bool
+is_of(enum np_limit limit, enum np_limit best)
+{
+	return limit == NP_LIMIT_CWND && (best == NP_LIMIT_LOSS || best == NP_LIMIT_PATH ||
+					  best == NP_LIMIT_REORDERING || best == NP_LIMIT_LINK);
+}
+
 /* Another cause that holds: 0, the best one itself, if there is none. */
 static size_t
 rival_of(const struct verdicts *all)
@@ -183,7 +193,7 @@ rival_of(const struct verdicts *all)
 			break;
 		}
 		if (v->limit != best->limit && v->limit != NP_LIMIT_UNCLEAR &&
-		    v->limit != NP_LIMIT_TURNS &&
+		    v->limit != NP_LIMIT_TURNS && !is_of(v->limit, best->limit) &&
 		    (v->score >= best->score - NP_RIVAL || v->score >= NP_STRONG)) {
 			return i;
 		}
@@ -308,8 +318,8 @@ find_next(FACTS, const struct verdicts *all, struct np_explanation *out)
 		const struct np_verdict *v = &all->v[i];
 
 		if (v->limit != out->limit && v->limit != out->also &&
-		    v->allows > NP_WITHIN * measured && !(v->allows >= out->next_allows) &&
-		    measured > 0) {
+		    v->allows > NP_WITHIN * measured && v->allows <= NP_NEXT * measured &&
+		    !(v->allows >= out->next_allows) && measured > 0) {
 			out->next = v->limit;
 			out->next_allows = v->allows;
 		}
@@ -399,9 +409,9 @@ print_next(FILE *out, const struct np_bag *values)
 	double per_second = np_bag_number(values, "explain.next_transactions_per_s");
 
 	if (next != NULL && bps > 0) {
-		np_text_line(out, "next: %s would allow %s", next, np_rate_words(bps).text);
+		np_text_line(out, "next: %s would limit at %s", next, np_rate_words(bps).text);
 	} else if (next != NULL && per_second > 0) {
-		np_text_line(out, "next: %s would allow %.0f transactions a second", next,
+		np_text_line(out, "next: %s would limit at %.0f transactions a second", next,
 			     per_second);
 	}
 }

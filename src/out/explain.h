@@ -21,6 +21,7 @@ enum np_limit {
 	NP_LIMIT_PACING,         /* the rate that the user asked for */
 	NP_LIMIT_SEND_BUFFER,    /* as much as SO_SNDBUF holds was under way */
 	NP_LIMIT_LOSS,           /* segments or datagrams lost on the way */
+	NP_LIMIT_REORDERING,     /* segments that overtake each other look lost */
 	NP_LIMIT_OUTAGE,         /* times in which nothing got through */
 	NP_LIMIT_PATH,           /* the congestion window, by the rate of the path */
 	NP_LIMIT_CWND,           /* the congestion window, and neither loss nor a queue says why */

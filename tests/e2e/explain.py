@@ -13,7 +13,7 @@ TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_S
 OF_STOCK = ("-t TCP_MAERTS -b 1 -w 10ms -- -s 16K", "-t TCP_STREAM", "-t UDP_STREAM",
             "-t TCP_STREAM -- -S 2304", "-t TCP_SENDFILE", "-t TCP_MAERTS", "-t TCP_RR", "-t TCP_CRR")
 LINES = re.compile(r"explain: [a-z-]+: .+\n(also: [a-z-]+: .+\n)?"
-                   r"(next: [a-z-]+ would allow .+\n)?(doubts: .+\n)?(ceiling: .+\n)?")
+                   r"(next: [a-z-]+ would limit at .+\n)?(doubts: .+\n)?(ceiling: .+\n)?")
 
 
 def run(port: int, *words: str) -> lib.Result:

@@ -678,6 +678,10 @@ test_ways(void **state)
 		  RX " tc.in.drops=990", NP_LIMIT_POLICER, "dropped 990 packets" },
 		{ "drops of one's own queue, which TCP is told of",
 		  TX " tcp.retransmitted_segments=1000 tc.out.drops=990", RX, NP_LIMIT_LOSS, NULL },
+		{ "reordering",
+		  TX ASLEEP " tcp.retransmitted_segments=1000 tcp.dsack_dups=800 tcp.reordered=900"
+			    " tcp.samples.rtt_us=[9000] tcp.samples.unacked=[100]",
+		  RX, NP_LIMIT_REORDERING, "80 % of the 1000 segments" },
 		{ "loss that a slow reader makes harmless",
 		  TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
 		  RX ASLEEP " tcp.samples.queued_in=[200000]", NP_LIMIT_READER_SLOW, NULL },
@@ -825,7 +829,7 @@ test_long_turns(void **state)
 {
 	static const struct example examples[] = {
 		{ "an end that waits", TX ASLEEP, RX ASLEEP, NP_LIMIT_UNCLEAR,
-		  "a transaction takes 200 ms, a round trip of the path no more than 1 ms" },
+		  "a transaction takes 200 ms, a round trip of the path can be as short as 1 ms" },
 		{ "a responder that pauses", TX ASLEEP,
 		  RX ASLEEP " thread.looks=50 thread.seen_pausing=48", NP_LIMIT_READER_SLOW, NULL },
 		{ "a requester that is asked to", TX ASLEEP " flow.interval_us=200000", RX ASLEEP,

@@ -9,6 +9,7 @@
 #define NP_STRONG 0.7        /* score of another cause that is named whatever the best one's is */
 #define NP_WEAK 0.7          /* best score below which a tie is unclear */
 #define NP_TIE 0.03          /* scores that close are a tie */
+#define NP_NEXT 10           /* times the rate measured: what is beyond that is no forecast */
 #define NP_WITHIN 1.1        /* times the rate measured: what allows no more than that limits */
 #define NP_BUSY 0.85         /* share of a processor from which on a thread is held up by it */
 #define NP_RUNS 0.03         /* share of a processor below which a thread wants none */
@@ -48,6 +49,7 @@
 #define NP_STILL_S 0.3         /* s, the least of the longest of those times */
 #define NP_NARROW 1280         /* bytes: MTUs below are not what links come with */
 #define NP_STATION 0.5         /* share of a transaction that one station takes, to be named */
+#define NP_IN_VAIN 0.5         /* share of what was sent again that had not been lost */
 #define NP_HOLE 0.8            /* share of the time from which on it may be an MTU on the way */
 #define NP_TURN_TIMES 3        /* a transaction that takes so many round trips waits for an end */
 

@@ -79,7 +79,7 @@ np_thread_stalled(const struct np_thread_facts *t)
 {
 	return !np_thread_throttled(t) &&
 	       ((t->stalled >= NP_STALLED && t->longest_s >= NP_STALLED_S) ||
-		t->held_up >= NP_HELD_UP);
+		t->held_up >= NP_HELD_UP || t->stopped >= NP_HELD_UP);
 }
 
 bool
@@ -166,6 +166,9 @@ void
 np_rule_reader_quota(FACTS, struct np_verdict *v)
 {
 	quota(f, &f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
+	if (f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP) {
+		v->score = 0;
+	}
 }
 
 /* --- a process that stood still ---------------------------------------------------------------
@@ -175,7 +178,7 @@ static void
 stalled(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
 	struct np_verdict *v)
 {
-	double share = fmax(np_known(t->stalled), np_known(t->held_up));
+	double share = fmax(fmax(np_known(t->stalled), np_known(t->held_up)), np_known(t->stopped));
 	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * share, 0.98) : 0;
 
 	np_decide(
@@ -200,6 +203,9 @@ void
 np_rule_reader_stalled(FACTS, struct np_verdict *v)
 {
 	stalled(f, &f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
+	if (f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP) {
+		v->score = 0; /* nobody waited for it */
+	}
 }
 
 /* --- a pace of its own ------------------------------------------------------------------------

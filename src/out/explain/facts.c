@@ -351,6 +351,9 @@ look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *
 		? clamp((number(b, "sampler.late_s") - or_else(number(b, "sampler.waited_s"), 0)) /
 			seconds)
 		: (double)NAN;
+	t->stopped = number(b, "thread.looks") >= LOOKS
+			 ? number(b, "thread.seen_stopped") / number(b, "thread.looks")
+			 : (double)NAN;
 	t->held_up = number(b, "sampler.samples") >= LOOKS
 			 ? number(b, "sampler.held_up") / number(b, "sampler.samples")
 			 : (double)NAN;
@@ -425,6 +428,9 @@ look_at_tcp(struct np_facts_of_test *f)
 	 */
 	f->doubled = in_vain > again ? in_vain - again : 0;
 	f->retransmits = in_vain <= again ? again - in_vain : again;
+	f->again = again;
+	f->in_vain = again > 0 ? in_vain / again : (double)NAN;
+	f->reordered = number(f->tx, "tcp.reordered");
 	f->loss_times = steps_of(f->tx, "tcp.samples.retransmitted_segments");
 	f->by_loss = cong == NULL || strncmp(cong, "bbr", 3) != 0;
 	f->loss = f->segments > 0 ? f->retransmits / f->segments : (double)NAN;
@@ -507,6 +513,8 @@ look_at_datagrams(struct np_facts_of_test *f)
 	if (isnan(f->lost_share) && f->in->sent_bps > 0) {
 		f->lost_share = clamp(1 - f->in->throughput_bps / f->in->sent_bps);
 	}
+	f->unjoined = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Ip6ReasmFails")
+					 : moved(f->rx, "moved.snmp.Ip.ReasmFails");
 	f->burst = number(f->rx, "udp.lost") / number(f->rx, "udp.loss_bursts");
 	f->buffer_drops = buffer_drops(f);
 	if (f->buffer_drops * joined(f) > f->buffer_drops) {
@@ -781,5 +789,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	look_at_wishes(f);
 	look_at_turns(f);
 	look_at_delay(f);
-	f->steady = or_else(spread(f->rx, in->lossy), spread(f->tx, in->lossy));
+	f->steady = spread(f->rx, in->lossy);
+	if (!in->lossy) {
+		f->steady = or_else(f->steady, spread(f->tx, false));
+	}
 }

@@ -24,6 +24,7 @@ struct np_thread_facts {
 	double quota;     /* processors that the cgroup of its process allows */
 	double throttled; /* that cgroup had used them up */
 	double often;     /* share of its periods in which it had */
+	double stopped;   /* it was found stopped: by a signal, or by who traces it */
 	double stalled;   /* the process did not get to look, though it was time to */
 	double held_up; /* share of its looks that came late, though it was not in want of a CPU */
 	double longest_s; /* time between two looks, at most */
@@ -39,8 +40,12 @@ struct np_facts_of_test {
 	double busy, rwnd, sndbuf;    /* shares of time: data outstanding, and what held it up */
 	double segments, retransmits; /* with data; sent again, and not in vain */
 	double loss;                  /* of the segments, share */
-	double doubled; /* segments that the receiver got twice, beyond those sent again */
-	bool by_loss;   /* its congestion control takes loss for congestion */
+	double doubled;   /* segments that the receiver got twice, beyond those sent again */
+	double again;     /* segments sent again */
+	double in_vain;   /* of what was sent again the share that had not been lost */
+	double reordered; /* times that segments were seen to have overtaken others */
+	double unjoined;  /* datagrams of which fragments were missing */
+	bool by_loss;     /* its congestion control takes loss for congestion */
 	double rtt_us, min_rtt_us; /* medians of the samples, where there are any */
 	double queue_us;           /* what the way there and back takes beyond the least */
 	double cwnd;               /* segments */

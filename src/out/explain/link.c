@@ -73,6 +73,11 @@ np_rule_link(FACTS, struct np_verdict *v)
 			  f->rate_known);
 	}
 	v->allows = most;
+	if (f->way.mss > 0 && v->score >= NP_ENOUGH) {
+		np_explain_add(v->doubts,
+			       "segments carry %u bytes (MSS), less than the MTU of %.0f allows",
+			       (unsigned)np_ceiling_segment(&f->way), f->mtu);
+	}
 	if (f->reached > 1.005) {
 		np_explain_add(v->doubts,
 			       "that is more than Ethernet's framing allows: not all of it is "

@@ -71,7 +71,8 @@ np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_r
 
 /* ---- TCP ---- */
 
-np_rule np_rule_send_buffer, np_rule_loss, np_rule_path, np_rule_outage, np_rule_receive_window;
+np_rule np_rule_send_buffer, np_rule_loss, np_rule_path, np_rule_reordering, np_rule_outage,
+    np_rule_receive_window;
 
 /* ---- Links, and the processors that take packets in ---- */
 

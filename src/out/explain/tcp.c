@@ -125,6 +125,34 @@ np_rule_loss(FACTS, struct np_verdict *v)
 	}
 }
 
+/* DSACK (RFC 2883) says of what was sent again that it had come already. */
+static bool
+reorders(FACTS)
+{
+	/* Processors that are late have segments overtake each other, too. */
+	bool late = !(f->sender.idle >= 0.5) || !(f->reader.idle >= 0.5) ||
+		    np_thread_stalled(&f->sender) || np_thread_stalled(&f->reader);
+
+	return !late && f->in_vain >= NP_IN_VAIN && f->in_vain <= NP_WITHIN && f->reordered > 0 &&
+	       f->again >= NP_LOSSY * f->segments;
+}
+
+void
+np_rule_reordering(FACTS, struct np_verdict *v)
+{
+	np_decide(
+	    v, NP_LIMIT_REORDERING, reorders(f) ? 0.9 : 0, f->in_vain,
+	    "limited by the congestion window (%s), which reordering keeps small: %s of the %s "
+	    "segments that were sent again had not been lost, but overtaken",
+	    np_window_words(f->cwnd).text, np_share_words(f->in_vain).text,
+	    np_count_words(f->again).text);
+	v->allows = np_measured(f);
+	if (f->retransmits >= NP_LOSSY * f->segments) {
+		np_explain_add(v->doubts, "some were lost, too: %s",
+			       np_count_words(f->retransmits).text);
+	}
+}
+
 /* The data wait on their way there, or the acknowledgements on theirs back. */
 static void
 path_with_a_queue(FACTS, double score, struct np_verdict *v)
@@ -181,7 +209,7 @@ np_rule_path(FACTS, struct np_verdict *v)
 {
 	double score = 0;
 
-	if (queues(f) && f->sender.idle >= 0.3 && !(f->rwnd >= NP_WINDOW) &&
+	if (queues(f) && !reorders(f) && f->sender.idle >= 0.3 && !(f->rwnd >= NP_WINDOW) &&
 	    !(f->outq_full >= 0.4)) {
 		score = f->steady <= NP_STEADY || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
 		/* What waits for a processor looks like a queue on the way. */

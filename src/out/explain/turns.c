@@ -198,7 +198,7 @@ np_rule_turns_wait(FACTS, struct np_verdict *v)
 	} else if (!holds || !by_station(f, each, v)) {
 		np_decide(
 		    v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
-		    "a transaction takes %s, a round trip of the path no more than %s, and "
+		    "a transaction takes %s, a round trip of the path can be as short as %s, and "
 		    "neither processor is busy: an end or a queue makes it wait, and which is "
 		    "not known",
 		    np_time_words(each).text, np_time_words(least).text);

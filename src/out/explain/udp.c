@@ -39,7 +39,8 @@ drops_by_rate(FACTS)
 {
 	double random = 1 / (1 - f->lost_share);
 
-	return f->steady <= NP_STEADY && f->lost_share >= NP_LOST_TO_RATE &&
+	return f->in->throughput_bps > 0 && f->steady <= NP_STEADY &&
+	       f->lost_share >= NP_LOST_TO_RATE &&
 	       !(f->burst >= 0.75 * random && f->burst <= 1.33 * random);
 }
 
@@ -83,4 +84,10 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		  np_share_words(f->lost_share).text, np_count_words(f->buffer_drops).text,
 		  np_count_words(f->lost).text);
 	np_explain_add(v->doubts, "a policer or a full queue drops like that, too");
+	if (f->unjoined >= 0.1 * f->lost) {
+		np_explain_add(v->doubts,
+			       "%.0f datagrams could not be put together from their fragments "
+			       "(ReasmFails)",
+			       f->unjoined);
+	}
 }
