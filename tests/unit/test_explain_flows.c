@@ -217,8 +217,14 @@ loss_of_some(void **state)
 	p = lossy(); /* one of six is slow without it */
 	p.slow_ones = 6;
 	p.spared = 1;
+	p.slow.again = 100;
 	check(p, NP_FLOWS_OWN,
-	      "5 of 16 flows sent 2.1 % of their segments again (the others 0.001 %");
+	      "5 of 16 flows sent 2.9 % of their segments again (the others 0.001 %");
+	p = lossy(); /* a late thread's, within one machine: the window was never full */
+	p.slow.again = 11;
+	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	p.slow.cwnd = 1;
+	check(p, NP_FLOWS_OWN, "3 of 16 flows sent 0.31 %");
 	p = lossy(); /* a loss that all have */
 	p.rest.again = 810;
 	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
@@ -269,6 +275,26 @@ sums_do_not_mislead(void **state)
 	assert_int_equal(e.flows, NP_FLOWS_OWN);
 	assert_null(strstr(e.doubts, "got more"));
 	np_bag_free(near);
+}
+
+/* A request that is lost takes a timer. */
+static void
+loss_of_transactions(void **state)
+{
+	struct plant p = plant(3);
+	struct np_explain_input in = input(&p);
+
+	(void)state;
+	in.transactions = true;
+	p.rest.rate = 5000;
+	p.slow.rate = 46;
+	p.slow.segments = 500;
+	p.slow.again = 45;
+	assert_has(explain_input(&in).flows_sentence,
+		   "3 of 16 flows sent 9.0 % of their segments again (the others 0.001 %), and got "
+		   "46 a second each, the others 5000 a second");
+	p.slow.again = 10; /* 2 s of ten */
+	assert_int_equal(explain_input(&in).flows, NP_FLOWS_UNCLEAR);
 }
 
 static void
@@ -357,7 +383,7 @@ flows_divide_a_thread(void **state)
 	p.slow_threads = 1;
 	p.thread_slow.busy = p.thread_rest.busy = 0.99;
 	check(p, NP_FLOWS_BY_THREAD, "that carried as much as others, for more flows");
-	p.thread_slow.busy = p.thread_rest.busy = 0.2;
+	p.slow.rate = 10e6; /* half as much as the other thread */
 	check(p, NP_FLOWS_BY_THREAD, "why is not known");
 }
 
@@ -553,6 +579,7 @@ main(void)
 		cmocka_unit_test(uneven_on_a_full_link),
 		cmocka_unit_test(loss_of_some),
 		cmocka_unit_test(sums_do_not_mislead),
+		cmocka_unit_test(loss_of_transactions),
 		cmocka_unit_test(long_ways_of_some),
 		cmocka_unit_test(windows_of_some),
 		cmocka_unit_test(flows_of_a_busy_thread),

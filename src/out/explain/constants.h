@@ -54,12 +54,14 @@
 #define NP_TURN_TIMES 3        /* a transaction that takes so many round trips waits for an end */
 
 /* Of several flows (flows.c). */
-#define NP_ALIKE 0.9     /* Jain's index of their rates from which on flows are alike */
-#define NP_SLOW 0.6      /* of the others' mean rate: slow flows have no more on average */
-#define NP_MEMBERS 0.8   /* share of the slow flows that have to have what makes them slow */
-#define NP_TIMES_LOSS 4  /* times the others' loss that a loss is a flow's own */
-#define NP_TIMES_RTT 1.7 /* times the others' round trip that it is a flow's own */
-#define NP_BUSIER 0.1    /* of a processor, that a slow flow's thread is busier */
-#define NP_CHANCE 0.02   /* probability below which what slow flows share is no chance */
+#define NP_ALIKE 0.9       /* Jain's index of their rates from which on flows are alike */
+#define NP_SLOW 0.6        /* of the others' mean rate: slow flows have no more on average */
+#define NP_MEMBERS 0.8     /* share of the slow flows that have to have what makes them slow */
+#define NP_TIMES_LOSS 4    /* times the others' loss that a loss is a flow's own */
+#define NP_LOSS_STOPS 0.02 /* share of segments from which on loss leaves windows empty, too */
+#define NP_TIMER_S 0.2     /* s that a lone segment's loss takes, at least */
+#define NP_TIMES_RTT 1.7   /* times the others' round trip that it is a flow's own */
+#define NP_BUSIER 0.1      /* of a processor, that a slow flow's thread is busier */
+#define NP_CHANCE 0.02     /* probability below which what slow flows share is no chance */
 
 #endif

@@ -218,6 +218,31 @@ members(FACTS, FOUND, np_flow_figure *figure, double above)
 	return slow >= NP_MEMBERS * w->slow.count && rest <= (1 - NP_MEMBERS) * w->rest.count;
 }
 
+/* What went out in a round trip was a window: it was no lack of data. */
+static bool
+fills_window(FACTS, FOUND)
+{
+	double rtt_s = mean_of(&w->slow.rtt_us) / 1e6;
+	double each = f->seconds > 0 ? w->slow.segments / w->slow.count / f->seconds : (double)NAN;
+
+	return each * rtt_s >= 0.5 * mean_of(&w->slow.cwnd);
+}
+
+/*
+ * What was lost is why it is slow: it keeps a window small that was full, or there is so much that
+ * it waits for timers. A thread that is late loses a little, too, within one machine.
+ */
+static bool
+loss_slows(FACTS, FOUND)
+{
+	double each = w->slow.again / w->slow.count;
+
+	if (f->in->transactions) {
+		return each * NP_TIMER_S >= 0.3 * f->seconds;
+	}
+	return loss_of(&w->slow) >= NP_LOSS_STOPS || fills_window(f, w);
+}
+
 /*
  * A queue that all share drops of whoever sends, and more of what is few: the others have to be
  * without loss, nearly, and what the slow ones lost has to be more than a drop here and there.
@@ -231,7 +256,7 @@ own_loss(FACTS, FOUND, double *above)
 
 	*above = sqrt(slow * fmax(rest, slow / 16));
 	return slow >= NP_LOSSY && slow >= NP_TIMES_LOSS * rest && rest < 10 * NP_LOSSY &&
-	       w->slow.again - expected >= by_chance + w->slow.count &&
+	       w->slow.again - expected >= by_chance + w->slow.count && loss_slows(f, w) &&
 	       members(f, w, flow_loss, *above);
 }
 
@@ -244,16 +269,6 @@ times_rtt(FOUND, const struct np_flow_mean *slow, const struct np_flow_mean *res
 
 	return times >= NP_TIMES_RTT && long_us - short_us >= NP_QUEUE_US &&
 	       slower <= 1.5 * times * times;
-}
-
-/* What went out in a round trip was a window: it was no lack of data. */
-static bool
-fills_window(FACTS, FOUND)
-{
-	double rtt_s = mean_of(&w->slow.rtt_us) / 1e6;
-	double each = f->seconds > 0 ? w->slow.segments / w->slow.count / f->seconds : (double)NAN;
-
-	return each * rtt_s >= 0.5 * mean_of(&w->slow.cwnd);
 }
 
 /* The mean of two, as times go. */
@@ -424,7 +439,7 @@ divided(FOUND, const struct table *t)
 	double flows_slow = t->of_slow / slow, flows_rest = (w->known - t->of_slow) / rest;
 
 	return flows_slow >= 1.4 * flows_rest && of_slow >= 0.75 * of_rest &&
-	       mean_of(&w->slow.busy) >= NP_BUSY && mean_of(&w->rest.busy) >= NP_BUSY;
+	       of_rest >= 0.75 * of_slow;
 }
 
 static void
@@ -561,32 +576,38 @@ also(char text[NP_EXPLAIN_TEXT], size_t first)
 
 #define SAY(text, ...) np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), __VA_ARGS__)
 
+static const char *
+others(FOUND)
+{
+	return w->rest.count > 1 ? "the others" : "the other";
+}
+
 static void
 say_own(FOUND, char *text)
 {
 	size_t first = strlen(text);
 
 	if (w->has.loss) {
-		SAY(text, " sent %s of their segments again (the others %s)",
-		    np_share_words(loss_of(&w->slow)).text, np_share_words(loss_of(&w->rest)).text);
+		SAY(text, " sent %s of their segments again (%s %s)",
+		    np_share_words(loss_of(&w->slow)).text, others(w),
+		    np_share_words(loss_of(&w->rest)).text);
 	}
 	if (w->has.rtt) {
 		also(text, first);
-		SAY(text, " had round trips of %s or more (the others %s)",
-		    np_time_words(mean_of(&w->slow.min_rtt_us)).text,
+		SAY(text, " had round trips of %s or more (%s %s)",
+		    np_time_words(mean_of(&w->slow.min_rtt_us)).text, others(w),
 		    np_time_words(mean_of(&w->rest.min_rtt_us)).text);
 	}
 	if (w->has.queue) {
 		also(text, first);
-		SAY(text, " had round trips of %s at the end (the others %s)",
-		    np_time_words(mean_of(&w->slow.rtt_us)).text,
+		SAY(text, " had round trips of %s at the end (%s %s)",
+		    np_time_words(mean_of(&w->slow.rtt_us)).text, others(w),
 		    np_time_words(mean_of(&w->rest.rtt_us)).text);
 	}
 	if (w->has.held) {
 		also(text, first);
-		SAY(text,
-		    " were held up by the receiver's window for %s of the time (the others %s)",
-		    np_share_words(mean_of(&w->slow.held)).text,
+		SAY(text, " were held up by the receiver's window for %s of the time (%s %s)",
+		    np_share_words(mean_of(&w->slow.held)).text, others(w),
 		    np_share_words(mean_of(&w->rest.held)).text);
 	}
 	if (strlen(text) == first) {
@@ -605,8 +626,8 @@ say_threads(FOUND, char *text)
 		SAY(text, " are those of threads");
 	}
 	if (w->has.busy) {
-		SAY(text, " that %s busy %s (the others %s)", were,
-		    np_share_words(mean_of(&w->slow.busy)).text,
+		SAY(text, " that %s busy %s (%s %s)", were,
+		    np_share_words(mean_of(&w->slow.busy)).text, others(w),
 		    np_share_words(mean_of(&w->rest.busy)).text);
 	} else if (w->has.divided) {
 		SAY(text, " that carried as much as others, for more flows");
@@ -623,9 +644,8 @@ say_threads(FOUND, char *text)
 static void
 say_rates(FACTS, FOUND, char *text)
 {
-	SAY(text, "%s%s, the other%s %s", each_of(f, &w->slow).text,
-	    w->slow.count > 1 ? " each" : "", w->rest.count > 1 ? "s" : "",
-	    each_of(f, &w->rest).text);
+	SAY(text, "%s%s, %s %s", each_of(f, &w->slow).text, w->slow.count > 1 ? " each" : "",
+	    others(w), each_of(f, &w->rest).text);
 }
 
 /* "3 of 16 flows ..., and got 4 Mbit/s each, the others 94 Mbit/s". */
