@@ -297,7 +297,7 @@ LOSSES = (
           (lambda: Drop("far", f"{DATA} numgen inc mod 600 >= 570"),)),
     Plant("UDP_RR with 5 % loss", "loss", "turns", plain, "-t UDP_RR -- -e 1 -r 10,10",
           (lambda: Drop("far", "meta l4proto udp numgen random mod 20 < 1"),)),
-    Plant("RR with 10 % loss", "loss", "turns", far_away, "-t TCP_RR -- -K cubic",
+    Plant("RR with 10 % loss", "loss", "turns outage", far_away, "-t TCP_RR -- -K cubic",
           (lambda: Drop("far", "meta length > 52 numgen random mod 10 < 1"),)),
     Plant("connections, every 50th SYN lost", "loss outage", "turns", plain,
           "-t TCP_CRR -- -K cubic",
