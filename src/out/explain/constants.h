@@ -25,6 +25,7 @@
 #define NP_ASKED 0.85        /* of the rate that the user asked for: it is what limits */
 #define NP_LOSSY 0.001       /* share of segments from which on their loss matters */
 #define NP_LOSSY_UDP 0.01    /* share of datagrams, the same */
+#define NP_HEAVY 0.05        /* share of segments whose loss makes pauses by itself */
 #define NP_WINDOW 0.4        /* share of the time that the receiver's window held the sender up */
 #define NP_SNDBUF 0.3        /* share of the time that the send buffer did */
 #define NP_QUEUE_US 300      /* us of a round trip beyond the least that are a queue */

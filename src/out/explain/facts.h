@@ -15,9 +15,6 @@ struct np_thread_facts {
 	double wait;  /* ready to run, waiting for one */
 	double idle;  /* the rest: it slept */
 	double crowd; /* of the processor on which it ended: the share in which that was not idle */
-	int on;       /* that processor; -1: not known */
-	bool spins;   /* it never sleeps, and has found nothing now and then: whether it could do
-		       * more, its time does not tell. `cpu` and `idle` are NAN then */
 	double empty; /* share of its calls that found nothing, if the engine never sleeps */
 	double blocked;   /* within a call that sends or receives */
 	double pausing;   /* asleep by its own will, as -w has it */
@@ -28,6 +25,9 @@ struct np_thread_facts {
 	double stalled;   /* the process did not get to look, though it was time to */
 	double held_up; /* share of its looks that came late, though it was not in want of a CPU */
 	double longest_s; /* time between two looks, at most */
+	int on;           /* that processor; -1: not known */
+	bool spins; /* it never sleeps, and has found nothing now and then: whether it could do
+		     * more, its time does not tell. `cpu` and `idle` are NAN then */
 };
 
 struct np_facts_of_test {
@@ -45,7 +45,6 @@ struct np_facts_of_test {
 	double in_vain;   /* of what was sent again the share that had not been lost */
 	double reordered; /* times that segments were seen to have overtaken others */
 	double unjoined;  /* datagrams of which fragments were missing */
-	bool by_loss;     /* its congestion control takes loss for congestion */
 	double rtt_us, min_rtt_us; /* medians of the samples, where there are any */
 	double queue_us;           /* what the way there and back takes beyond the least */
 	double cwnd;               /* segments */
@@ -61,7 +60,6 @@ struct np_facts_of_test {
 	double scale;       /* of the window that the sender was told: 0 to 14 */
 	double clamp;       /* the window that a route of the receiver's allows, bytes */
 	double send_buffer; /* SO_SNDBUF */
-	bool scaling_off;   /* by the sysctl of either end */
 	double there_us, back_us; /* what each direction takes; see delay.h */
 	double delay_error_us;
 	double far_us; /* of a transaction: what the responder takes; there and back are the ways */
@@ -74,7 +72,6 @@ struct np_facts_of_test {
 	double inq_waits;      /* share of samples with a quarter of the buffer or more to read */
 	double inq_left;       /* share of samples with anything to read */
 	double receive_buffer; /* SO_RCVBUF */
-	bool discards;         /* what came was thrown away in the kernel, uncopied */
 
 	/* Datagrams. */
 	double sent, lost; /* datagrams */
@@ -89,18 +86,15 @@ struct np_facts_of_test {
 	double reads_bps;  /* and the reader read */
 
 	/* Machines. */
-	double softirq;  /* the largest share of a processor of the receiver's spent in softirq */
-	int softirq_cpu; /* which */
+	double softirq; /* the largest share of a processor of the receiver's spent in softirq */
 	double softirq_crowd; /* of that: the share in which it was not idle */
-	bool same_machine;    /* both ends share processors */
 
 	/* The link. */
 	double mtu;
-	struct np_way way;      /* valid if mtu is known */
-	double rate_bps;        /* 0: not known */
-	const char *rate_known; /* whence */
-	bool shaped;            /* the transmitter's own queueing discipline has a rate */
-	double reached;         /* share of the ceiling; set when that is known */
+	struct np_way way;                  /* valid if mtu is known */
+	double rate_bps;                    /* 0: not known */
+	const char *rate_known;             /* whence */
+	double reached;                     /* share of the ceiling; set when that is known */
 	double rate_out_bps, rate_back_bps; /* of transactions, each direction; 0: not known */
 	double syn_timeouts; /* of these the ones of connections that did not come about */
 	double sent_again;   /* segments, by both ends */
@@ -108,13 +102,21 @@ struct np_facts_of_test {
 	double asks;     /* transactions a second that -b and -w let the requester make */
 	double timeouts; /* of TCP at both ends: each has waited for a timer */
 	double far_rtt_us, far_min_rtt_us; /* as the responder has it: of its responses */
-	bool paced;                        /* -b and -w have the requester wait */
 	double foreign;                    /* share of the link's rate that others used beside */
 	double policed;   /* packets that the receiver's device dropped by its rules */
 	double own_drops; /* packets that the transmitter's queueing discipline dropped */
 	double qdisc_overlimits;
 	double steady; /* relative spread of the rate between samples (mean deviation from the
 			  median) */
+
+	/* Flags and numbers of the above, here for the sake of padding. */
+	bool by_loss;      /* its congestion control takes loss for congestion */
+	bool scaling_off;  /* by the sysctl of either end */
+	bool discards;     /* what came was thrown away in the kernel, uncopied */
+	int softirq_cpu;   /* which */
+	bool same_machine; /* both ends share processors */
+	bool shaped;       /* the transmitter's own queueing discipline has a rate */
+	bool paced;        /* -b and -w have the requester wait */
 };
 
 void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f);

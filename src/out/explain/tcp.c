@@ -88,6 +88,10 @@ loss_score(FACTS)
 	} else if (queues(f) || reader_holds) {
 		score *= 0.75; /* a full queue drops, too: then it is the path's rate */
 	}
+	/* What was lost while nothing got through is the lesser part of it. */
+	if (f->still >= NP_STILL && f->still_s >= NP_STILL_S && f->loss < NP_HEAVY) {
+		score *= 0.8;
+	}
 	/* It was lost at once or twice, as when a window grows too far: then it grows on. */
 	if (f->loss_times <= 2 && !(f->still_s >= NP_STILL_S)) {
 		score *= 0.7;
