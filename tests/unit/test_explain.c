@@ -678,6 +678,8 @@ test_ways(void **state)
 		  RX " tc.in.drops=990", NP_LIMIT_POLICER, "dropped 990 packets" },
 		{ "drops of one's own queue, which TCP is told of",
 		  TX " tcp.retransmitted_segments=1000 tc.out.drops=990", RX, NP_LIMIT_LOSS, NULL },
+		{ "marks of congestion", TX ASLEEP " tcp.delivered_ce=2000", RX, NP_LIMIT_PATH,
+		  "marks 2.0 % of the segments" },
 		{ "reordering",
 		  TX ASLEEP " tcp.retransmitted_segments=1000 tcp.dsack_dups=800 tcp.reordered=900"
 			    " tcp.samples.rtt_us=[9000] tcp.samples.unacked=[100]",

@@ -429,6 +429,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->doubled = in_vain > again ? in_vain - again : 0;
 	f->retransmits = in_vain <= again ? again - in_vain : again;
 	f->again = again;
+	f->marked = f->segments > 0 ? number(f->tx, "tcp.delivered_ce") / f->segments : (double)NAN;
 	f->in_vain = again > 0 ? in_vain / again : (double)NAN;
 	f->reordered = number(f->tx, "tcp.reordered");
 	f->loss_times = steps_of(f->tx, "tcp.samples.retransmitted_segments");

@@ -63,6 +63,7 @@ struct np_facts_of_test {
 	double there_us, back_us; /* what each direction takes; see delay.h */
 	double delay_error_us;
 	double far_us; /* of a transaction: what the responder takes; there and back are the ways */
+	double marked; /* share of segments that came with a mark of congestion (ECN) */
 	double loss_times; /* samples in which more segments had been sent again */
 	double still;      /* share of time: data under way, and nothing arrived */
 	double still_s;    /* the longest of these times */

@@ -227,6 +227,15 @@ np_rule_path(FACTS, struct np_verdict *v)
 	if (path_by_bbr(f, v)) {
 		return;
 	}
+	if (f->marked >= NP_LOSSY && f->sender.idle >= 0.3) {
+		np_decide(
+		    v, NP_LIMIT_PATH, 0.8, f->marked,
+		    "limited by the rate of the path: it marks %s of the segments for congestion "
+		    "(ECN), which keeps the congestion window small (%s)",
+		    np_share_words(f->marked).text, np_window_words(f->cwnd).text);
+		v->allows = np_measured(f);
+		return;
+	}
 	np_decide(
 	    v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0, f->cwnd_full,
 	    "limited by the congestion window (%s) for %s of the time, %s and without a queue "
