@@ -4,42 +4,43 @@
 #ifndef NP_OUT_EXPLAIN_CONSTANTS_H
 #define NP_OUT_EXPLAIN_CONSTANTS_H
 
-#define NP_ENOUGH 0.5        /* score from which on a rule holds */
-#define NP_RIVAL 0.15        /* a rule whose score is that close to the best one's is named, too */
-#define NP_STRONG 0.7        /* score of another cause that is named whatever the best one's is */
-#define NP_WEAK 0.7          /* best score below which a tie is unclear */
-#define NP_TIE 0.03          /* scores that close are a tie */
-#define NP_NEXT 10           /* times the rate measured: what is beyond that is no forecast */
-#define NP_WITHIN 1.1        /* times the rate measured: what allows no more than that limits */
-#define NP_BUSY 0.85         /* share of a processor from which on a thread is held up by it */
-#define NP_RUNS 0.03         /* share of a processor below which a thread wants none */
-#define NP_WAITS 0.25        /* share of the time ready to run that is want of a processor */
-#define NP_WAITS_HOG 0.1     /* the same, where others keep its processor busy */
-#define NP_CROWDED 0.85      /* share of a processor that is busy, from which on it is crowded */
-#define NP_THROTTLED 0.1     /* share of the time in which a quota was used up */
-#define NP_OFTEN 0.5         /* share of the periods in which it was: it is the quota */
-#define NP_STALLED 0.15      /* share of the time in which a process did not get to look */
-#define NP_STALLED_S 0.2     /* s, the least of the longest of those times */
-#define NP_HELD_UP 0.3       /* share of looks that came late without want of a processor */
-#define NP_BLOCKED 0.5       /* share of the time in a call, from which on a thread waits */
-#define NP_ASKED 0.85        /* of the rate that the user asked for: it is what limits */
-#define NP_LOSSY 0.001       /* share of segments from which on their loss matters */
-#define NP_LOSSY_UDP 0.01    /* share of datagrams, the same */
-#define NP_HEAVY 0.05        /* share of segments whose loss makes pauses by itself */
-#define NP_WINDOW 0.4        /* share of the time that the receiver's window held the sender up */
-#define NP_SNDBUF 0.3        /* share of the time that the send buffer did */
-#define NP_QUEUE_US 300      /* us of a round trip beyond the least that are a queue */
-#define NP_QUEUE_TIMES 2     /* and so many times the least */
-#define NP_QUEUE_SEGMENTS 4  /* and so many segments in it */
-#define NP_ONE_WAY 0.6       /* share of the round trip that one direction has, to be named */
-#define NP_UNREAD 0.4        /* share of samples with a quarter of the buffer to be read */
-#define NP_WINDOW_SHUT 0.2   /* of the buffer: a window that small is not of its size */
-#define NP_FULL 0.97         /* of the ceiling: the link is full */
-#define NP_FULL_SHAPER 0.8   /* the same of a shaper that held packets back all the while */
-#define NP_FULL_TURNS 0.85   /* the same of one direction of transactions */
-#define NP_TOO_FULL 1.05     /* of the ceiling: the data went another way */
-#define NP_SOFTIRQ 0.85      /* share of a processor in softirq */
-#define NP_LOST_TO_RATE 0.05 /* share of datagrams from which on a steady rest is a rate */
+#define NP_ENOUGH 0.5         /* score from which on a rule holds */
+#define NP_RIVAL 0.15         /* a rule whose score is that close to the best one's is named, too */
+#define NP_STRONG 0.7         /* score of another cause that is named whatever the best one's is */
+#define NP_WEAK 0.7           /* best score below which a tie is unclear */
+#define NP_TIE 0.03           /* scores that close are a tie */
+#define NP_NEXT 10            /* times the rate measured: what is beyond that is no forecast */
+#define NP_WITHIN 1.1         /* times the rate measured: what allows no more than that limits */
+#define NP_BUSY 0.85          /* share of a processor from which on a thread is held up by it */
+#define NP_RUNS 0.03          /* share of a processor below which a thread wants none */
+#define NP_WAITS 0.25         /* share of the time ready to run that is want of a processor */
+#define NP_WAITS_HOG 0.1      /* the same, where others keep its processor busy */
+#define NP_CROWDED 0.85       /* share of a processor that is busy, from which on it is crowded */
+#define NP_THROTTLED 0.1      /* share of the time in which a quota was used up */
+#define NP_OFTEN 0.5          /* share of the periods in which it was: it is the quota */
+#define NP_STALLED 0.15       /* share of the time in which a process did not get to look */
+#define NP_STALLED_S 0.2      /* s, the least of the longest of those times */
+#define NP_HELD_UP 0.3        /* share of looks that came late without want of a processor */
+#define NP_BLOCKED 0.5        /* share of the time in a call, from which on a thread waits */
+#define NP_ASKED 0.85         /* of the rate that the user asked for: it is what limits */
+#define NP_LOSSY 0.001        /* share of segments from which on their loss matters */
+#define NP_LOSSY_UDP 0.01     /* share of datagrams, the same */
+#define NP_HEAVY 0.05         /* share of segments whose loss makes pauses by itself */
+#define NP_WINDOW 0.4         /* share of the time that the receiver's window held the sender up */
+#define NP_SNDBUF 0.3         /* share of the time that the send buffer did */
+#define NP_QUEUE_US 300       /* us of a round trip beyond the least that are a queue */
+#define NP_QUEUE_TIMES 2      /* and so many times the least */
+#define NP_QUEUE_SEGMENTS 4   /* and so many segments in it */
+#define NP_ONE_WAY 0.6        /* share of the round trip that one direction has, to be named */
+#define NP_UNREAD 0.4         /* share of samples with a quarter of the buffer to be read */
+#define NP_WINDOW_SHUT 0.2    /* of the buffer: a window that small is not of its size */
+#define NP_FULL 0.97          /* of the ceiling: the link is full */
+#define NP_FULL_SHAPER 0.8    /* the same of a shaper that held packets back all the while */
+#define NP_FULL_TURNS 0.85    /* the same of one direction of transactions */
+#define NP_TOO_FULL 1.05      /* of the ceiling: the data went another way */
+#define NP_SOFTIRQ 0.85       /* share of a processor in softirq */
+#define NP_LOST_TO_RATE 0.05  /* share of datagrams from which on a steady rest is a rate */
+#define NP_SMALL_RCVBUF 16384 /* bytes of SO_RCVBUF below which nobody keeps a window open */
 #define NP_USUAL_RCVBUF 131072 /* bytes of SO_RCVBUF that are no small buffer */
 #define NP_SOFTIRQ_NEXT 0.3    /* share of a processor in softirq that may limit next */
 #define NP_UNSCALED 60000      /* bytes of a window that only scaling would make wider */

@@ -392,7 +392,8 @@ window_by_reader(FACTS, struct np_verdict *v)
 	struct np_word share = np_share_words(f->rwnd);
 
 	if (np_thread_busy(&f->reader) >= NP_BUSY ||
-	    (f->inq_waits >= NP_UNREAD && f->reader.idle < 0.3)) {
+	    (f->inq_waits >= NP_UNREAD && f->reader.idle < 0.3 &&
+	     f->receive_buffer >= NP_SMALL_RCVBUF)) {
 		np_decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 			  "limited by the receiver's window for %s of the time: %s", share.text,
 			  np_reader_words(f).text);
