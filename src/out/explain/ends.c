@@ -52,7 +52,7 @@ np_cpu_words(const struct np_thread_facts *t, const char *whose)
 		    whose, np_share_words(t->empty).text);
 		return w;
 	}
-	if (!(t->wait >= NP_WAITS_HOG)) {
+	if (!(t->late >= NP_WAITS_HOG)) {
 		np_text_add(w.text, sizeof(w.text), 0, "the %s process was busy %s of one CPU",
 			    whose, np_share_words(t->cpu).text);
 		return w;
@@ -60,7 +60,7 @@ np_cpu_words(const struct np_thread_facts *t, const char *whose)
 	used = np_text_add(w.text, sizeof(w.text), 0,
 			   "the %s process ran for %s of the time and waited for a CPU for "
 			   "another %s",
-			   whose, np_share_words(t->cpu).text, np_share_words(t->wait).text);
+			   whose, np_share_words(t->cpu).text, np_share_words(t->late).text);
 	if (np_thread_starved(t) && np_thread_crowded(t)) {
 		np_text_add(w.text, sizeof(w.text), used, ", as others kept CPU %d busy", t->on);
 	}
