@@ -61,6 +61,7 @@ look(struct np_thread_use *u)
 void
 np_thread_open(struct np_thread_use *u)
 {
+	u->thread = (int)syscall(SYS_gettid);
 	if (u->counts != NULL) {
 		np_perf_open(&u->perf, u->counts);
 	}
@@ -70,7 +71,6 @@ void
 np_thread_begin(struct np_thread_use *u)
 {
 	look(u);
-	u->thread = (int)syscall(SYS_gettid);
 	u->began_ns = np_now();
 	np_perf_begin(&u->perf);
 }

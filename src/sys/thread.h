@@ -15,7 +15,7 @@ struct np_thread_use {
 	uint64_t began_ns, ended_ns;
 	int64_t user_us, system_us, voluntary,
 	    involuntary;                     /* before np_thread_end(): at the begin */
-	int thread;                          /* its number, gettid(2); 0 before np_thread_begin() */
+	int thread;                          /* its number, gettid(2); 0 before np_thread_open() */
 	int64_t run_delay_ns;                /* ready, but waiting for a processor; -1: not told */
 	int cpu;                             /* at the end */
 	int error;                           /* errno of getrusage(2), 0 */
@@ -23,7 +23,10 @@ struct np_thread_use {
 	struct np_perf perf;
 };
 
-/* Once, before np_thread_begin(): have its processor count, if that is asked for. */
+/*
+ * Once, before np_thread_begin(): whose thread it is, which others may read from then on; and have
+ * its processor count, if that is asked for.
+ */
 void np_thread_open(struct np_thread_use *u);
 
 /* From now on; also again. root must be set. */

@@ -322,6 +322,21 @@ threads_are_not_looked_at_all_the_time(void **state)
 	np_bag_free(b);
 }
 
+/* A warm-up's end begins again while the controller may read whose thread it is. */
+static void
+beginning_again_leaves_whose_thread_it_is(void **state)
+{
+	struct np_thread_use u = { .root = "" };
+
+	(void)state;
+	np_thread_open(&u);
+	assert_int_equal(u.thread, syscall(SYS_gettid));
+	u.thread = -1;
+	np_thread_begin(&u);
+	assert_int_equal(u.thread, -1);
+	np_thread_close(&u);
+}
+
 static void
 nobody_looks_and_nothing_is_told(void **state)
 {
@@ -350,6 +365,7 @@ main(void)
 		cmocka_unit_test(times_without_a_look_are_told),
 		cmocka_unit_test(behind_its_time_a_test_is_not_looked_at),
 		cmocka_unit_test(threads_are_not_looked_at_all_the_time),
+		cmocka_unit_test(beginning_again_leaves_whose_thread_it_is),
 		cmocka_unit_test(nobody_looks_and_nothing_is_told),
 	};
 
