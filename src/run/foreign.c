@@ -21,7 +21,7 @@ struct own {
 	double bytes;   /* without the headers that each packet has */
 	double header;  /* of each */
 	double unsure;  /* bytes that may be its own, too */
-	double dropped; /* bytes of it that the interface, or its queue, may have dropped */
+	double dropped; /* of these bytes what may have been dropped on one side of the counter */
 };
 
 static double
@@ -51,6 +51,14 @@ drops(const struct np_bag *bag)
 	return or_0(bag, "moved.nic.tx_dropped") + or_0(bag, "tc.out.drops");
 }
 
+/* What came in, and was dropped behind the interface's counter: its own, or others'. */
+static void
+drop_behind(struct own *in, double packets, double each)
+{
+	in->bytes += packets * each;
+	in->dropped += packets * each;
+}
+
 static bool
 tcp_own(const struct np_bag *bag, double header, struct own *out, struct own *in)
 {
@@ -72,6 +80,7 @@ tcp_own(const struct np_bag *bag, double header, struct own *out, struct own *in
 		       (or_0(bag, "tcp.mss") + header);
 	in->dropped = 0;
 	in->unsure = acks_in * sack_bytes + thrown_away(bag, or_0(bag, "tcp.mss"));
+	drop_behind(in, or_0(bag, "tc.in.drops"), super_packet);
 	return !isnan(out->bytes + in->bytes + out->unsure + in->unsure);
 }
 
@@ -101,21 +110,29 @@ udp_own(const struct np_bag *bag, double ip_header, const struct np_link_shape *
 	       receives = np_bag_number(bag, "flow.receives");
 	double sent = np_bag_number(bag, "flow.bytes_sent"),
 	       received = np_bag_number(bag, "flow.bytes_received");
-	/* Of datagrams that found the buffer full no more is known than how many they were. */
+	/* Of what found the buffer full no more is known than how often that was. */
 	double dropped = or_0(bag, "moved.snmp.Udp.RcvbufErrors") +
 			 or_0(bag, "moved.snmp.UdpLite.RcvbufErrors") +
 			 or_0(bag, "moved.snmp6.Udp6RcvbufErrors") +
 			 or_0(bag, "moved.snmp6.UdpLite6RcvbufErrors");
+	double each;
+	bool sized;
 
 	datagrams(sends, sent, ip_header, shape, out);
 	out->dropped = sends > 0 ? fmin(drops(bag) / out->packets, 1) *
 				       (out->bytes + out->packets * out->header)
 				 : 0;
-	if (receives > 0) {
+	sized = receives > 0 && !(or_0(bag, "engine.joined_receives") > 0);
+	each = sized ? received / receives : super_packet;
+	if (sized) {
 		received *= (receives + dropped) / receives;
 		receives += dropped;
 	}
 	datagrams(receives, received, ip_header, shape, in);
+	drop_behind(in, or_0(bag, "tc.in.drops"), each + in->header + 8);
+	if (!sized) {
+		drop_behind(in, dropped, each); /* one may have been many datagrams */
+	}
 	return !isnan(sends + receives + sent + received);
 }
 
@@ -148,7 +165,8 @@ put(struct np_bag *bag, const struct own *own, const char *bytes_name, const cha
 	} else if (most < tolerance + own->unsure) {
 		np_bag_int(bag, 0, "%s", name);
 	} else if (least < tolerance + own->unsure && own->dropped > 0) {
-		np_bag_unread(bag, "what the interface dropped may be the test's own", "%s", name);
+		np_bag_unread(bag, "what was dropped at this end may be the test's own", "%s",
+			      name);
 	} else {
 		np_bag_int(bag, least < tolerance + own->unsure ? 0 : (int64_t)least, "%s", name);
 	}

@@ -132,6 +132,34 @@ what_is_left_is_others(void **state)
 		  " flow.sends=1000 flow.bytes_sent=1000000 flow.receives=0 flow.bytes_received=0"
 		  " moved.nic.tx_packets=3000 moved.nic.tx_bytes=4042000",
 		  &ethernet, 3000000, NONE },
+		{ "dropped by a policer as they came in",
+		  UDP
+		  " flow.sends=0 flow.bytes_sent=0 flow.receives=115 flow.bytes_received=7536640"
+		  " tc.in.drops=66 moved.nic.rx_packets=185 moved.nic.rx_bytes=12113996",
+		  &ethernet, NONE, UNREAD },
+		{ "far more of others than a policer dropped",
+		  UDP
+		  " flow.sends=0 flow.bytes_sent=0 flow.receives=115 flow.bytes_received=7536640"
+		  " tc.in.drops=66 moved.nic.rx_packets=90185 moved.nic.rx_bytes=112113996",
+		  &ethernet, NONE, 100e6 },
+		{ "a policer that drops segments",
+		  VETH SENT " tc.in.drops=480 moved.nic.rx_packets=7862 moved.nic.rx_bytes=1200000",
+		  &ethernet, NONE, UNREAD },
+		{ "a policer that had nothing to drop of others'", VETH SENT " tc.in.drops=480",
+		  &ethernet, NONE, 0 },
+		{ "joined datagrams, most of which found no room",
+		  "flow.protocol=UDP flow.device=lo flow.family=4 flow.sends=0 flow.bytes_sent=0 "
+		  "flow.receives=3361472 flow.bytes_received=3361472000 "
+		  "engine.joined_receives=52523"
+		  " moved.snmp.Udp.RcvbufErrors=54249 moved.nic.rx_packets=106777"
+		  " moved.nic.rx_bytes=6836398460 moved.nic.tx_packets=106777"
+		  " moved.nic.tx_bytes=6836398460",
+		  &bare, UNREAD, UNREAD },
+		{ "a reader that read none of them",
+		  UDP " flow.sends=0 flow.bytes_sent=0 flow.receives=0 flow.bytes_received=0"
+		      " moved.snmp.Udp.RcvbufErrors=64139 moved.nic.rx_packets=64142"
+		      " moved.nic.rx_bytes=66833000",
+		  &ethernet, NONE, UNREAD },
 		{ "connections that come and go",
 		  "flow.protocol=TCP flow.device=v0 flow.family=4 moved.nic.tx_packets=3000"
 		  " moved.nic.tx_bytes=4042000",
