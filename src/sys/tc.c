@@ -151,6 +151,14 @@ name_queue(const struct np_tc *tc, struct np_tc_item *item)
 	memcpy(item->name, name, sizeof(name));
 }
 
+/* One of very many alike, as mq has them: half of the room is for what limits, or counts. */
+static bool
+is_spare(const struct np_tc *tc, const struct np_tc_item *item)
+{
+	return tc->count >= NP_TC_ITEMS / 2 && !item->counted && !item->in && !item->is_class &&
+	       item->rate_bps == 0;
+}
+
 static int
 hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body, bool is_class)
 {
@@ -176,6 +184,10 @@ hear_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 	}
 	item->rate_bps =
 	    is_class ? np_rtnl_htb_ceiling(at[TCA_OPTIONS]) : rate_of(item->kind, at[TCA_OPTIONS]);
+	if (is_spare(tc, item)) {
+		tc->left_out++;
+		return 1;
+	}
 	take_counts(at[TCA_STATS2], item);
 	name_queue(tc, item);
 	keep(tc, item);
@@ -530,4 +542,10 @@ np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
 		put(into, d.requeues, d.name, "requeues");
 	}
 	put_ways(from, to, into);
+	if (to->left_out > 0) {
+		char why[64];
+
+		snprintf(why, sizeof(why), "not of %zu more, for want of room", to->left_out);
+		np_bag_unread(into, why, "moved.tc");
+	}
 }

@@ -380,6 +380,38 @@ others_and_too_many_are_left_out(void **state)
 	free(tc);
 }
 
+/* The interface has a queue for each of many processors, and behind them in the list a policer. */
+static void
+many_queues_leave_room_for_limits(void **state)
+{
+	struct np_tc *tc = empty(), *from = empty();
+	struct np_bag *b = np_bag_new();
+	struct np_bag_item it;
+	struct message m;
+
+	(void)state;
+	begin(&m, RTM_NEWQDISC, 0x10000, TC_H_ROOT);
+	put_text(&m, TCA_KIND, "mq");
+	np_tc_hear(tc, &m.head);
+	for (uint32_t i = 1; i <= 100; i++) {
+		begin(&m, RTM_NEWQDISC, 0, 0x10000 + i);
+		put_text(&m, TCA_KIND, "fq_codel");
+		np_tc_hear(tc, &m.head);
+	}
+	begin(&m, RTM_NEWQDISC, 0xffff0000, TC_H_INGRESS);
+	put_text(&m, TCA_KIND, "ingress");
+	np_tc_hear(tc, &m.head);
+	assert_int_equal(tc->count, NP_TC_ITEMS / 2 + 1);
+	assert_string_equal(tc->at[tc->count - 1].kind, "ingress");
+	np_tc_put(from, tc, b);
+	assert_true(np_bag_find(b, "tc.in.drops", &it));
+	assert_true(np_bag_find(b, "moved.tc", &it));
+	assert_int_equal(it.kind, NP_BAG_UNREAD);
+	np_bag_free(b);
+	free(tc);
+	free(from);
+}
+
 /* Cut anywhere, and with any byte wrong, it is read without harm (sanitizers would tell). */
 static void
 damaged_messages_do_no_harm(void **state)
@@ -430,6 +462,7 @@ main(void)
 		cmocka_unit_test(policers_are_found_by_any_classifier),
 		cmocka_unit_test(what_comes_in_is_followed_to_an_ifb),
 		cmocka_unit_test(others_and_too_many_are_left_out),
+		cmocka_unit_test(many_queues_leave_room_for_limits),
 		cmocka_unit_test(damaged_messages_do_no_harm),
 	};
 
