@@ -108,7 +108,7 @@ def same_as_live(runner: Runner, args: str, number: int) -> str:
     numbers_are_exact(text)
     assert document["result"] == "complete" and document["reason"] is None, document["reason"]
     again = show(path)
-    assert again.rc == 0 and not lib.without_account(again.err), f"--show: status {again.rc}: {again.err!r}"
+    assert again.rc == 0 and again.err == got.err, f"--show: status {again.rc}: {again.err!r}, not {got.err!r}"
     assert again.out == got.out, f"shown:\n{again.out}\nprinted:\n{got.out}"
     return f"{len(text)} bytes, {len(document['iterations'])} iterations"
 
