@@ -236,6 +236,9 @@ missing(FACTS)
 	if (f->tx == NULL && f->rx == NULL) {
 		return "neither end could tell anything";
 	}
+	if (f->seconds < NP_SHORT) {
+		return "the test was too short to tell";
+	}
 	if (f->tx == NULL) {
 		return "no figure stands out, and of the sender nothing is known";
 	}
@@ -342,7 +345,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	f.reached = out->ceiling.reached;
 	np_ceiling_words(&f, out);
 	judge_all(&f, &all);
-	if (all.v[0].score < NP_ENOUGH) {
+	if (all.v[0].score < NP_ENOUGH || f.seconds < NP_SHORT) {
 		unclear(&f, &all.v[0], out);
 	} else if (rival_of(&all) == 1 && all.v[0].score < NP_WEAK &&
 		   all.v[0].score - all.v[1].score < NP_TIE) {

@@ -881,6 +881,9 @@ test_next(void **state)
 	assert_true(fabs(e.allows - 115.84e6 / 0.98) < 1e4);
 	assert_int_equal(e.next, NP_LIMIT_LINK);
 	assert_true(fabs(e.next_allows - 2 * 115.84e6) < 1e4);
+	e = explain(in, TX BUSY " flow.seconds=0.001 thread.seconds=0.001", RX);
+	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);
+	assert_has(e.sentence, "too short to tell");
 	in.link_rate_bps = 0;
 	e = explain(in, TX BUSY, RX " cpu.1.softirq=0.5");
 	assert_int_equal(e.next, NP_LIMIT_SOFTIRQ);

@@ -9,6 +9,7 @@
 #define NP_STRONG 0.7         /* score of another cause that is named whatever the best one's is */
 #define NP_WEAK 0.7           /* best score below which a tie is unclear */
 #define NP_TIE 0.03           /* scores that close are a tie */
+#define NP_SHORT 0.01         /* s: of a test that is shorter nothing is concluded */
 #define NP_NEXT 10            /* times the rate measured: what is beyond that is no forecast */
 #define NP_WITHIN 1.1         /* times the rate measured: what allows no more than that limits */
 #define NP_BUSY 0.85          /* share of a processor from which on a thread is held up by it */

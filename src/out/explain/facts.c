@@ -391,6 +391,8 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 
 	t->cpu = clamp(number(b, "thread.cpu_share"));
 	t->wait = seconds > 0 ? clamp(number(b, "thread.run_delay_s") / seconds) : (double)NAN;
+	/* Over a moment the clocks of both do not agree. */
+	t->wait = t->wait > 1 - t->cpu ? 1 - t->cpu : t->wait;
 	t->late = t->wait;
 	look_at_process(b, seconds, t);
 	if (t->wait > LATE_AT_MOST * t->cpu && 1 - t->cpu - t->wait >= SOME_IDLE &&
