@@ -505,9 +505,12 @@ test_udp(void **state)
 		  NP_LIMIT_APPLICATION, "slept 97 %" },
 		{ "one that waits for its queue", UDP_TX ASLEEP, UDP_RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "lost in one's own queue", UDP_TX " tc.out.drops=19000", LOSSY_RX, NP_LIMIT_LINK,
-		  "dropped 19000 of the 20000 datagrams" },
+		  "dropped 19000 packets while 20000 datagrams were lost" },
 		{ "lost there, and of the rest in the receive buffer", UDP_TX " tc.out.drops=15000",
 		  LOSSY_RX " moved.snmp.Udp.RcvbufErrors=4000", NP_LIMIT_UDP_BUFFER, NULL },
+		{ "lost in one's own queue, which counts fragments", UDP_TX " tc.out.drops=25000",
+		  LOSSY_RX " moved.snmp.Udp.RcvbufErrors=10", NP_LIMIT_LINK,
+		  "dropped 25000 packets while 20000 datagrams were lost" },
 	};
 	struct np_explain_input in = udp_input();
 	struct np_explanation e;

@@ -13,7 +13,7 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 {
 	/* On a quiet machine a reader is hardly ever too late for even the smallest buffer. */
 	double beyond = f->lost - f->own_drops; /* what got out of the sender's own queue */
-	bool holds = f->lost_share >= 0.002 && f->buffer_drops >= 0.5 * beyond;
+	bool holds = f->lost_share >= 0.002 && beyond > 0 && f->buffer_drops >= 0.5 * beyond;
 	/* A reader that does not run fills any buffer. */
 	double score =
 	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
@@ -60,8 +60,8 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 	if (holds && f->own_drops >= 0.5 * f->lost) {
 		np_decide(
 		    v, NP_LIMIT_LINK, 0.93, f->lost_share,
-		    "limited by the queue of the sender's interface, which dropped %.0f of the "
-		    "%s datagrams that were lost: it sends more than that lets through",
+		    "limited by the queue of the sender's interface, which dropped %.0f packets "
+		    "while %s datagrams were lost: it sends more than that lets through",
 		    f->own_drops, np_count_words(f->lost).text);
 		v->allows = np_measured(f);
 		return;
