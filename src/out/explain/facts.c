@@ -477,16 +477,22 @@ look_at_sends(struct np_facts_of_test *f)
 	f->app_short = 1 - f->outq_full;
 }
 
+/* The kernel counts UDP-Lite apart. */
 static double
 buffer_drops(const struct np_facts_of_test *f)
 {
+	const char *protocol = np_bag_string(f->rx, "flow.protocol");
+	bool lite = protocol != NULL && strcmp(protocol, "UDPLite") == 0;
+
 	switch (f->in->family) {
 	case NP_FRAMES:
 		return number(f->rx, "flow.socket_drops");
 	case 6:
-		return moved(f->rx, "moved.snmp6.Udp6RcvbufErrors");
+		return moved(f->rx, lite ? "moved.snmp6.UdpLite6RcvbufErrors"
+					 : "moved.snmp6.Udp6RcvbufErrors");
 	default:
-		return moved(f->rx, "moved.snmp.Udp.RcvbufErrors");
+		return moved(f->rx, lite ? "moved.snmp.UdpLite.RcvbufErrors"
+					 : "moved.snmp.Udp.RcvbufErrors");
 	}
 }
 
