@@ -523,6 +523,16 @@ test_udp(void **state)
 
 	(void)state;
 	check(in, examples, LEN(examples));
+	e = explain(in, UDP_TX BUSY,
+		    UDP_RX " flow.receives=99700 moved.snmp.Udp.RcvbufErrors=100000");
+	assert_int_equal(e.limit, NP_LIMIT_UDP_BUFFER);
+	assert_has(e.doubts, "drops of all sockets together");
+	e = explain(in, UDP_TX, LOSSY_RX " tc.in.drops=900000");
+	assert_int_equal(e.limit, NP_LIMIT_POLICER);
+	assert_has(e.doubts, "it drops what others send, too");
+	e = explain(in, UDP_TX, LOSSY_RX " tc.in.drops=20000");
+	assert_int_equal(e.limit, NP_LIMIT_POLICER);
+	assert_null(strstr(e.doubts, "others"));
 	in.throughput_bps = 94e6;
 	e = explain(in, UDP_TX, NULL);
 	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);

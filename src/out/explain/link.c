@@ -130,6 +130,10 @@ np_rule_policer(FACTS, struct np_verdict *v)
 	    "%.0f packets",
 	    f->policed);
 	v->allows = np_measured(f);
+	if (f->policed > NP_WITHIN * lost) {
+		np_explain_add(v->doubts, "it drops what others send, too: more than this test "
+					  "lost, and how much of that was its own is not known");
+	}
 }
 
 /* What of the sent packets the receiver's processors had no room for in their queues. */

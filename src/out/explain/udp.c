@@ -28,6 +28,10 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 	    "was sent; %s",
 	    np_size_words(f->receive_buffer).text, f->buffer_drops,
 	    np_share_words(f->lost_share).text, np_reader_words(f).text);
+	if (f->buffer_drops > NP_WITHIN * f->lost) {
+		np_explain_add(v->doubts, "the kernel counts the drops of all sockets together: "
+					  "these are more than this test lost");
+	}
 }
 
 /*
