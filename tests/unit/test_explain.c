@@ -1058,6 +1058,26 @@ test_document(void **state)
 	np_bag_free(b);
 }
 
+/* Other threads of its group were held up, on other processors. */
+static void
+test_quota_of_a_group(void **state)
+{
+	static const struct example examples[] = {
+		{ "a thread that runs all the time",
+		  TX " thread.cpu_share=0.95 cgroup.cpu.quota=8 cgroup.cpu.throttled_s=50"
+		     " cgroup.cpu.periods=100 cgroup.cpu.throttled_periods=50",
+		  RX, NP_LIMIT_SENDER_CPU, NULL },
+		{ "one that runs half of it",
+		  TX " thread.cpu_share=0.5 cgroup.cpu.quota=8 cgroup.cpu.throttled_s=50"
+		     " cgroup.cpu.periods=100 cgroup.cpu.throttled_periods=50",
+		  RX, NP_LIMIT_SENDER_QUOTA,
+		  "used up for 50 % of the time (the process ran 50 %)" },
+	};
+
+	(void)state;
+	check(tcp_input(), examples, LEN(examples));
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1196,6 +1216,7 @@ main(void)
 		cmocka_unit_test(test_unix),
 		cmocka_unit_test(test_iterations),
 		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_quota_of_a_group),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

@@ -345,6 +345,8 @@ look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *
 	t->quota = number(b, "cgroup.cpu.quota");
 	t->throttled =
 	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
+	/* A group's time is summed over processors; a thread that ran was not held up. */
+	t->throttled = t->throttled > 1 - t->cpu ? 1 - t->cpu : t->throttled;
 	t->often = number(b, "cgroup.cpu.throttled_periods") / number(b, "cgroup.cpu.periods");
 	t->stalled =
 	    seconds > 0
