@@ -1078,6 +1078,20 @@ test_quota_of_a_group(void **state)
 	check(tcp_input(), examples, LEN(examples));
 }
 
+/* What was asked for is more than the full link can carry. */
+static void
+test_pacing_or_link(void **state)
+{
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.link_rate_bps = 123.08e6;
+	e = explain(in, TX " flow.pacing_asked_bps=130e6", RX);
+	assert_int_equal(e.limit, NP_LIMIT_LINK);
+	assert_int_equal(e.also, NP_LIMIT_PACING);
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1217,6 +1231,7 @@ main(void)
 		cmocka_unit_test(test_iterations),
 		cmocka_unit_test(test_document),
 		cmocka_unit_test(test_quota_of_a_group),
+		cmocka_unit_test(test_pacing_or_link),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

@@ -223,7 +223,7 @@ np_rule_pacing(FACTS, struct np_verdict *v)
 {
 	double rate = f->in->lossy ? f->in->sent_bps : f->in->throughput_bps;
 
-	np_decide(v, NP_LIMIT_PACING, as_asked(rate, f->pacing_bps) ? 0.992 : 0,
+	np_decide(v, NP_LIMIT_PACING, as_asked(rate, f->pacing_bps) ? 0.988 : 0,
 		  rate / f->pacing_bps,
 		  "limited by the pacing rate that was asked for (-q): %s, of which %s was reached",
 		  np_rate_words(f->pacing_bps).text, np_share_words(rate / f->pacing_bps).text);
