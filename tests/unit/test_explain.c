@@ -1092,6 +1092,49 @@ test_pacing_or_link(void **state)
 	assert_int_equal(e.also, NP_LIMIT_PACING);
 }
 
+/* TCP's figures are sums of all connections; buffers and what -q asks for are of one. */
+static void
+test_figures_of_many(void **state)
+{
+	static const struct example eight[] = {
+		{ "buffers of which an eighth is in use",
+		  TX ASLEEP " tcp.connections=8 tcp.samples.cwnd=[400] tcp.samples.unacked=[320]"
+			    " tcp.samples.send_window=[3000000] tcp.samples.queued_out=[463360]"
+			    " tcp.samples.notsent_bytes=[0]",
+		  RX, NP_LIMIT_APPLICATION, NULL },
+		{ "a little unread in each", TX " tcp.connections=8",
+		  RX BUSY " tcp.connections=8 tcp.samples.queued_in=[120000]", NP_LIMIT_UNCLEAR,
+		  NULL },
+		{ "paced, each of them",
+		  TX ASLEEP " tcp.connections=8 flow.pacing_asked_bps=15e6"
+			    " tcp.samples.unacked=[100]",
+		  RX, NP_LIMIT_PACING, "(-q): 120 Mbit/s" },
+		{ "two threads that write as they may",
+		  TX ASLEEP " work.threads=2 flow.interval_us=1000 flow.burst=1"
+			    " flow.send_size=7240",
+		  RX, NP_LIMIT_APPLICATION, "let it write 115.8 Mbit/s" },
+		{ "windows that are not scaled",
+		  TX ASLEEP " tcp.connections=8 tcp.rwnd_limited_us=9e6 tcp.send_scale=0"
+			    " tcp.samples.send_window=[520000]",
+		  RX ASLEEP " flow.rcvbuf=131072 tcp.samples.queued_in=[0]", NP_LIMIT_WINDOW_CLAMP,
+		  "it is not scaled" },
+	};
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	check(in, eight, LEN(eight));
+	/* Of a hundred at 10 ms one segment is not why they carry 10 Gbit/s and no more. */
+	in.throughput_bps = 10e9;
+	e = explain(in,
+		    TX " tcp.connections=100 tcp.data_segments_out=8e6"
+		       " tcp.retransmitted_segments=1 tcp.min_rtt_us=10000"
+		       " tcp.samples.rtt_us=[12000] tcp.samples.cwnd=[10000]"
+		       " tcp.samples.unacked=[9900] tcp.samples.send_window=[300000000]",
+		    RX);
+	assert_int_equal(e.limit, NP_LIMIT_CWND);
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1232,6 +1275,7 @@ main(void)
 		cmocka_unit_test(test_document),
 		cmocka_unit_test(test_quota_of_a_group),
 		cmocka_unit_test(test_pacing_or_link),
+		cmocka_unit_test(test_figures_of_many),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

@@ -14,7 +14,8 @@ enum {
 	LOOKS = 5,          /* fewer at a thread tell nothing */
 	TIMESTAMPS = 12,    /* bytes of the option */
 	MOST_MTU = 1 << 20, /* bytes */
-	MOST_CPUS = 1 << 20
+	MOST_CPUS = 1 << 20,
+	MOST_CONNECTIONS = 1 << 20
 };
 
 /*
@@ -296,7 +297,7 @@ look_at_queue(struct np_facts_of_test *f)
 	struct np_bag_item list;
 	double waits = 0, left = 0;
 
-	f->receive_buffer = number(f->rx, "flow.rcvbuf");
+	f->receive_buffer = number(f->rx, "flow.rcvbuf") * f->connections;
 	f->inq = median(f->rx, name);
 	f->inq_waits = f->inq_left = (double)NAN;
 	if (!list_of(f->rx, name, &list) || !(f->receive_buffer > 0)) {
@@ -451,13 +452,13 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->widest = or_else(greatest(f->tx, "tcp.samples.send_window"), f->window);
 	f->paces_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
 			       number(f->tx, "tcp.pacing_rate_bps"));
-	f->cwnd_clamp = number(f->tx, "host.route.cwnd");
+	f->cwnd_clamp = number(f->tx, "host.route.cwnd") * f->connections;
 	f->scale = number(f->tx, "tcp.window_scale") == 0 ? 0 : number(f->tx, "tcp.send_scale");
-	f->clamp = number(f->rx, "host.route.window");
+	f->clamp = number(f->rx, "host.route.window") * f->connections;
 	f->outq = median(f->tx, "tcp.samples.queued_out");
 	f->scaling_off = number(f->tx, "host.tcp.window_scaling") == 0 ||
 			 number(f->rx, "host.tcp.window_scaling") == 0;
-	f->send_buffer = number(f->tx, "flow.sndbuf");
+	f->send_buffer = number(f->tx, "flow.sndbuf") * f->connections;
 	look_at_flight(f);
 	look_at_progress(f);
 }
@@ -705,13 +706,14 @@ look_at_link(struct np_facts_of_test *f)
 	look_at_others(f);
 }
 
-/* What -b and -w let an end move, in bits a second. */
+/* How many operations a second -b and -w let an end make; each of its threads has its own. */
 static double
-asked_bps(const struct np_bag *b, const char *size)
+asked_each_s(const struct np_bag *b)
 {
 	double us = number(b, "flow.interval_us");
 
-	return us > 0 ? or_else(number(b, "flow.burst"), 1) * number(b, size) * 8e6 / us
+	return us > 0 ? or_else(number(b, "flow.burst"), 1) * 1e6 / us *
+			    or_else(number(b, "work.threads"), 1)
 		      : (double)NAN;
 }
 
@@ -735,10 +737,19 @@ look_at_turns(struct np_facts_of_test *f)
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->paced = number(f->tx, "flow.interval_us") > 0;
-	f->asks = or_else(number(f->tx, "flow.burst"), 1) * 1e6 / number(f->tx, "flow.interval_us");
+	f->asks = asked_each_s(f->tx);
 	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
 			or_else(number(f->rx, "tcp.retransmitted_segments"), 0);
 	f->tail = 1 - number(f->tx, "flow.latency_p50_us") / number(f->tx, "flow.latency_mean_us");
+}
+
+/* Of which TCP's figures are the sums. */
+static double
+connections_of(const struct np_facts_of_test *f)
+{
+	double n = or_else(number(f->tx, "tcp.connections"), number(f->rx, "tcp.connections"));
+
+	return n >= 1 && n <= MOST_CONNECTIONS ? n : 1;
 }
 
 static void
@@ -746,9 +757,9 @@ look_at_wishes(struct np_facts_of_test *f)
 {
 	double most = number(f->tx, "flow.pacing_asked_bps");
 
-	f->pacing_bps = most > 0 ? most : (double)NAN;
-	f->writes_bps = asked_bps(f->tx, "flow.send_size");
-	f->reads_bps = asked_bps(f->rx, "flow.receive_size");
+	f->pacing_bps = most > 0 ? most * f->connections : (double)NAN;
+	f->writes_bps = asked_each_s(f->tx) * number(f->tx, "flow.send_size") * 8;
+	f->reads_bps = asked_each_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
 }
 
 /* What each direction takes, where both ends tell and the error leaves anything of it. */
@@ -786,6 +797,7 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->rx = near_leads ? in->far : in->near;
 	f->seconds = number(f->tx, "flow.seconds");
 	f->seconds = f->seconds > 0 ? f->seconds : in->seconds;
+	f->connections = connections_of(f);
 	f->same_machine = same_machine(in);
 	look_at_thread(f->tx, &f->sender);
 	look_at_thread(f->rx, &f->reader);

@@ -35,6 +35,7 @@ struct np_facts_of_test {
 	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
 	double seconds;
 	struct np_thread_facts sender, reader;
+	double connections; /* of TCP, whose figures are their sums: 1 or more */
 
 	/* TCP, of the transmitter. */
 	double busy, rwnd, sndbuf;    /* shares of time: data outstanding, and what held it up */
@@ -49,7 +50,7 @@ struct np_facts_of_test {
 	double queue_us;           /* what the way there and back takes beyond the least */
 	double cwnd;               /* segments */
 	double paces_bps;          /* what the kernel paces at: the median */
-	double cwnd_clamp;         /* the congestion window that a route allows */
+	double cwnd_clamp;         /* the congestion window that a route allows all of them */
 	double cwnd_full;   /* share of samples: all that the congestion window lets go has gone */
 	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
 	double outq;        /* bytes in the send buffer: the median */
@@ -58,8 +59,8 @@ struct np_facts_of_test {
 	double window;      /* the receiver's, bytes */
 	double widest;      /* of the samples of it */
 	double scale;       /* of the window that the sender was told: 0 to 14 */
-	double clamp;       /* the window that a route of the receiver's allows, bytes */
-	double send_buffer; /* SO_SNDBUF */
+	double clamp;       /* the window that a route of the receiver's allows, bytes, of all */
+	double send_buffer; /* SO_SNDBUF, of all */
 	double there_us, back_us; /* what each direction takes; see delay.h */
 	double delay_error_us;
 	double far_us; /* of a transaction: what the responder takes; there and back are the ways */
@@ -72,7 +73,7 @@ struct np_facts_of_test {
 	double inq;            /* bytes read late: the median of its queue */
 	double inq_waits;      /* share of samples with a quarter of the buffer or more to read */
 	double inq_left;       /* share of samples with anything to read */
-	double receive_buffer; /* SO_RCVBUF */
+	double receive_buffer; /* SO_RCVBUF, of all */
 
 	/* Datagrams. */
 	double sent, lost; /* datagrams */

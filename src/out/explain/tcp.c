@@ -60,8 +60,9 @@ loss_allows(FACTS)
 	double bits = 8.0 * np_ceiling_segment(&f->way);
 	double reno = sqrt(1.5 / p), cubic = 1.054 * pow(rtt / p, 0.75);
 
-	return f->min_rtt_us >= 1000 && p > 0 && bits > 0 ? bits / rtt * fmax(reno, cubic)
-							  : (double)NAN;
+	return f->min_rtt_us >= 1000 && p > 0 && bits > 0
+		   ? f->connections * bits / rtt * fmax(reno, cubic)
+		   : (double)NAN;
 }
 
 /* Half a percent keeps a window so small that it is to be named whatever else is at its limit. */
@@ -288,10 +289,12 @@ np_rule_outage(FACTS, struct np_verdict *v)
 static const char *
 clamped(FACTS)
 {
+	double each = f->widest / f->connections;
+
 	if (f->clamp > 0 && f->window <= NP_WITHIN * f->clamp) {
 		return "a route of the receiver's does not let it be wider (ip route: window)";
 	}
-	if (f->scale == 0 && f->widest <= 65535 && f->widest >= NP_UNSCALED) {
+	if (f->scale == 0 && each <= 65535 && each >= NP_UNSCALED) {
 		return f->scaling_off
 			   ? "an end has window scaling switched off "
 			     "(net.ipv4.tcp_window_scaling)"
