@@ -683,8 +683,8 @@ test_ways(void **state)
 		  TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=5000", RX, NP_LIMIT_LOSS,
 		  "1000 of 100000" },
 		{ "a little loss, on a long path",
-		  TX ASLEEP " tcp.retransmitted_segments=20 tcp.min_rtt_us=50000"
-			    " tcp.samples.rtt_us=[51000] tcp.samples.unacked=[100]",
+		  TX ASLEEP " tcp.retransmitted_segments=20 tcp.min_rtt_us=20000"
+			    " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]",
 		  RX, NP_LIMIT_LOSS, "20 of 100000" },
 		{ "as little on a short one",
 		  TX ASLEEP " tcp.retransmitted_segments=20 tcp.samples.unacked=[100]", RX,
@@ -1135,6 +1135,38 @@ test_figures_of_many(void **state)
 	assert_int_equal(e.limit, NP_LIMIT_CWND);
 }
 
+static void
+test_a_little_loss(void **state)
+{
+	static const double again[] = { 0, 50, 50, 50, 50, 50, 50, 50, 50, 50 };
+	static const double more[] = { 0, 5, 10, 15, 20, 25, 30, 35, 40, 50 };
+	struct np_bag *tx = bag(TX " tcp.data_segments_out=860000 tcp.retransmitted_segments=50"
+				   " tcp.min_rtt_us=10000 tcp.samples.rtt_us=[12000]"
+				   " tcp.samples.cwnd=[100] tcp.samples.unacked=[99]"),
+		      *rx = bag(RX);
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.near = tx;
+	in.far = rx;
+	in.throughput_bps = 200e6;
+	np_bag_reals(tx, more, LEN(more), "tcp.samples.retransmitted_segments");
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_LOSS);
+	/* It would have allowed 200 Mbit/s: what carries five times as much it does not limit. */
+	in.throughput_bps = 1e9;
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_CWND);
+	/* A window that grew too far once. */
+	in.throughput_bps = 200e6;
+	np_bag_reals(tx, again, LEN(again), "tcp.samples.retransmitted_segments");
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_CWND);
+	np_bag_free(tx);
+	np_bag_free(rx);
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1276,6 +1308,7 @@ main(void)
 		cmocka_unit_test(test_quota_of_a_group),
 		cmocka_unit_test(test_pacing_or_link),
 		cmocka_unit_test(test_figures_of_many),
+		cmocka_unit_test(test_a_little_loss),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

@@ -75,9 +75,10 @@ loss_score(FACTS)
 			    (f->inq_waits >= NP_UNREAD && !np_thread_waits(&f->reader));
 
 	if (!(f->loss >= NP_LOSSY)) {
-		/* On a long path little of it is enough. */
-		return f->cwnd_full >= 0.5 && f->by_loss &&
-			       loss_allows(f) <= 2 * f->in->throughput_bps
+		/* On a long path little of it is enough, if it goes on. */
+		return f->cwnd_full >= 0.5 && f->by_loss && !(f->loss_times <= 2) &&
+			       allows <= 2 * f->in->throughput_bps &&
+			       allows >= f->in->throughput_bps / 4
 			   ? 0.7
 			   : 0;
 	}
