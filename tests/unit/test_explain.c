@@ -59,6 +59,11 @@ bag(const char *words)
 #define BUSY " thread.cpu_share=0.98"
 #define ASLEEP " thread.cpu_share=0.03"
 
+#define SPINS                                                                                      \
+	" engine.name=:spin thread.cpu_share=0.99 flow.sends=1000 flow.receives=1000"              \
+	" engine.empty_calls=8000"
+#define SPINS_IN_VAIN_NEVER " engine.name=:spin thread.cpu_share=0.99 flow.sends=1000"
+
 static struct np_explain_input
 tcp_input(void)
 {
@@ -851,6 +856,10 @@ test_long_turns(void **state)
 	static const struct example examples[] = {
 		{ "an end that waits", TX ASLEEP, RX ASLEEP, NP_LIMIT_UNCLEAR,
 		  "a transaction takes 200 ms, a round trip of the path can be as short as 1 ms" },
+		{ "an end of which nothing is known", TX ASLEEP, NULL, NP_LIMIT_UNCLEAR,
+		  "no processor is known to be busy" },
+		{ "ends that never sleep", TX SPINS, RX SPINS, NP_LIMIT_UNCLEAR,
+		  "no processor is known to be busy" },
 		{ "a responder that pauses", TX ASLEEP,
 		  RX ASLEEP " thread.looks=50 thread.seen_pausing=48", NP_LIMIT_READER_SLOW, NULL },
 		{ "a requester that is asked to", TX ASLEEP " flow.interval_us=200000", RX ASLEEP,
@@ -908,11 +917,6 @@ test_next(void **state)
 	assert_int_equal(e.next, NP_LIMIT_SOFTIRQ);
 	assert_true(fabs(e.next_allows - 2 * 115.84e6) < 1e4);
 }
-
-#define SPINS                                                                                      \
-	" engine.name=:spin thread.cpu_share=0.99 flow.sends=1000 flow.receives=1000"              \
-	" engine.empty_calls=8000"
-#define SPINS_IN_VAIN_NEVER " engine.name=:spin thread.cpu_share=0.99 flow.sends=1000"
 
 /* A thread that never sleeps has all of a processor, whatever it does with that. */
 static void

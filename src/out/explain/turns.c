@@ -178,7 +178,9 @@ void
 np_rule_turns_wait(FACTS, struct np_verdict *v)
 {
 	double each = each_us(f), least = f->min_rtt_us;
-	bool idle = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
+	/* Of an end that spins, or tells nothing, it is not known, and may be so. */
+	bool idle = !(f->sender.idle < 0.5) && !(f->reader.idle < 0.5);
+	bool both = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
 	bool holds = idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= 1000;
 
 	if (holds && f->reader.pausing >= NP_BLOCKED) {
@@ -199,9 +201,9 @@ np_rule_turns_wait(FACTS, struct np_verdict *v)
 		np_decide(
 		    v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
 		    "a transaction takes %s, a round trip of the path can be as short as %s, and "
-		    "neither processor is busy: an end or a queue makes it wait, and which is "
-		    "not known",
-		    np_time_words(each).text, np_time_words(least).text);
+		    "%s: an end or a queue makes it wait, and which is not known",
+		    np_time_words(each).text, np_time_words(least).text,
+		    both ? "neither processor is busy" : "no processor is known to be busy");
 	}
 	v->allows = np_measured(f);
 }
