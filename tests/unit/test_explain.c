@@ -1128,6 +1128,10 @@ test_figures_of_many(void **state)
 
 	(void)state;
 	check(in, eight, LEN(eight));
+	/* A route that would let the window be ten times as wide. */
+	e = explain(in, TX " tcp.rwnd_limited_us=8.4e6",
+		    RX ASLEEP " host.route.window=3000000 tcp.samples.queued_in=[0]");
+	assert_int_equal(e.limit, NP_LIMIT_RECEIVE_BUFFER);
 	/* Of a hundred at 10 ms one segment is not why they carry 10 Gbit/s and no more. */
 	in.throughput_bps = 10e9;
 	e = explain(in,

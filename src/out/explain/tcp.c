@@ -292,7 +292,7 @@ clamped(FACTS)
 {
 	double each = f->widest / f->connections;
 
-	if (f->clamp > 0 && f->window <= NP_WITHIN * f->clamp) {
+	if (f->clamp > 0 && f->window <= NP_WITHIN * f->clamp && f->widest >= f->clamp / 2) {
 		return "a route of the receiver's does not let it be wider (ip route: window)";
 	}
 	if (f->scale == 0 && each <= 65535 && each >= NP_UNSCALED) {
