@@ -1175,6 +1175,33 @@ test_a_little_loss(void **state)
 	np_bag_free(rx);
 }
 
+/* By satellite a window goes, and is acknowledged 600 ms later, all at once. */
+static void
+test_long_round_trips(void **state)
+{
+	static const double acked[] = { 1, 2, 2, 2, 2, 2, 3, 3, 3, 3 };
+	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.unacked=[100] tcp.min_rtt_us=600000"
+					  " tcp.samples.rtt_us=[610000]"),
+		      *rx = bag(RX);
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	put_rising(tx, "tcp.samples.t_s", 0.1, 0.1);
+	np_bag_reals(tx, acked, LEN(acked), "tcp.samples.bytes_acked");
+	in.near = tx;
+	in.far = rx;
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_CWND);
+	/* For longer than that it is an outage. */
+	put_rising(tx, "tcp.samples.t_s", 0.1, 0.4);
+	np_explain(&in, &e);
+	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
+	assert_has(e.sentence, "44 % of the time, once for 1.6 s");
+	np_bag_free(tx);
+	np_bag_free(rx);
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1317,6 +1344,7 @@ main(void)
 		cmocka_unit_test(test_pacing_or_link),
 		cmocka_unit_test(test_figures_of_many),
 		cmocka_unit_test(test_a_little_loss),
+		cmocka_unit_test(test_long_round_trips),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

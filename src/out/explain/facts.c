@@ -243,6 +243,9 @@ look_at_progress(struct np_facts_of_test *f)
 	double still = 0, now = 0, all, mss = number(f->tx, "tcp.mss");
 	struct progress p;
 
+	/* What a window lets go is acknowledged a round trip later, and all of it at once. */
+	double least = f->in->lossy ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
+
 	f->still = f->still_s = (double)NAN;
 	if (!progress_of(f, &p) || !always_sends(f)) {
 		return;
@@ -254,8 +257,10 @@ look_at_progress(struct np_facts_of_test *f)
 		double step = at(&p.t, i) - at(&p.t, i - 1);
 
 		now = stands ? now + step : 0;
-		still += stands ? step : 0;
-		f->still_s = fmax(f->still_s, now);
+		if (now > least) {
+			still += now - step > least ? step : now;
+			f->still_s = fmax(f->still_s, now);
+		}
 	}
 	all = at(&p.t, p.count - 1) - at(&p.t, 0);
 	f->still = all > 0 ? clamp(still / all) : (double)NAN;
