@@ -1202,6 +1202,25 @@ test_long_round_trips(void **state)
 	np_bag_free(rx);
 }
 
+/* Machines may have one name, and containers of one machine several. */
+static void
+test_same_machine(void **state)
+{
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	e = explain(in, TX " clock.boot=:0123456789ab-1", RX " clock.boot=:0123456789ab-2");
+	assert_has(e.doubts, "one machine");
+	e = explain(in, TX " clock.boot=:0123456789ab-1",
+		    RX " host.name=:a clock.boot=:ba9876543210-1");
+	assert_null(strstr(e.doubts, "one machine"));
+	e = explain(in, TX " clock.boot=:0123456789ab-1", RX " host.name=:a");
+	assert_has(e.doubts, "one machine");
+	e = explain(in, TX, RX);
+	assert_null(strstr(e.doubts, "one machine"));
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1345,6 +1364,7 @@ main(void)
 		cmocka_unit_test(test_figures_of_many),
 		cmocka_unit_test(test_a_little_loss),
 		cmocka_unit_test(test_long_round_trips),
+		cmocka_unit_test(test_same_machine),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

@@ -600,7 +600,19 @@ same_machine(const struct np_explain_input *in)
 	const char *near = np_bag_string(in->near, "host.name");
 	const char *far = np_bag_string(in->far, "host.name");
 
-	return over_loopback(in->near) || (near != NULL && far != NULL && strcmp(near, far) == 0);
+	const char *near_boot = np_bag_string(in->near, "clock.boot");
+	const char *far_boot = np_bag_string(in->far, "clock.boot");
+
+	if (over_loopback(in->near)) {
+		return true;
+	}
+	if (near_boot != NULL && far_boot != NULL) {
+		/* Behind the "-" is a time namespace, of which a machine may have several. */
+		size_t len = strcspn(near_boot, "-");
+
+		return len == strcspn(far_boot, "-") && strncmp(near_boot, far_boot, len) == 0;
+	}
+	return near != NULL && far != NULL && strcmp(near, far) == 0;
 }
 
 /* Devices that name a rate which nothing keeps to. */
