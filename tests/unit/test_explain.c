@@ -1221,6 +1221,28 @@ test_same_machine(void **state)
 	assert_null(strstr(e.doubts, "one machine"));
 }
 
+/* A server of 10 Gbit/s serves others beside a client of one. */
+static void
+test_others_elsewhere(void **state)
+{
+#define ONE " host.nic.speed_mbps=1000 host.nic.driver=:igb"
+#define TEN " host.nic.speed_mbps=10000 host.nic.driver=:ixgbe"
+	static const struct example examples[] = {
+		{ "at the receiver's faster interface", TX ONE, RX TEN " foreign.in_bytes=1.1e9",
+		  NP_LIMIT_UNCLEAR, NULL },
+		{ "at the receiver's own", TX TEN, RX ONE " foreign.in_bytes=1.1e9",
+		  NP_LIMIT_FOREIGN, NULL },
+		{ "at the sender's, behind the same shaper",
+		  TX TEN " host.nic.qdisc.rate_bps=1e9 host.nic.qdisc=:tbf foreign.out_bytes=1.1e9",
+		  RX TEN, NP_LIMIT_FOREIGN, NULL },
+	};
+
+	(void)state;
+	check(tcp_input(), examples, LEN(examples));
+#undef ONE
+#undef TEN
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1365,6 +1387,7 @@ main(void)
 		cmocka_unit_test(test_a_little_loss),
 		cmocka_unit_test(test_long_round_trips),
 		cmocka_unit_test(test_same_machine),
+		cmocka_unit_test(test_others_elsewhere),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

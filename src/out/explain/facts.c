@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out/explain/constants.h"
 #include "out/explain/delay.h"
 
 enum {
@@ -684,16 +685,28 @@ first_of(const struct np_facts_of_test *f, const char *name)
 	return or_else(number(f->tx, name), number(f->rx, name));
 }
 
+/* At the interface of an end, unless that is faster than the link: then there is room for them. */
+static double
+foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
+{
+	double own_bps = made_up(b) ? (double)NAN : number(b, "host.nic.speed_mbps") * 1e6;
+
+	own_bps = fmin(own_bps, number(b, out ? "tc.out.rate_bps" : "tc.in.rate_bps"));
+	own_bps = out ? fmin(own_bps, number(b, "host.nic.qdisc.rate_bps")) : own_bps;
+	if (f->in->link_rate_bps <= 0 && own_bps > NP_WITHIN * f->rate_bps) {
+		return 0;
+	}
+	return or_else(number(b, out ? "foreign.out_bytes" : "foreign.in_bytes"), 0);
+}
+
 /* What the interfaces carried beside, in the direction of the data; of transactions in either. */
 static void
 look_at_others(struct np_facts_of_test *f)
 {
 	/* What the receiver's own rules have dropped of ours looks like others'. */
 	bool drops = number(f->rx, "tc.in.drops") > 0;
-	double bytes = fmax(or_else(number(f->tx, "foreign.out_bytes"), 0),
-			    drops ? 0 : or_else(number(f->rx, "foreign.in_bytes"), 0));
-	double back = fmax(or_else(number(f->tx, "foreign.in_bytes"), 0),
-			   or_else(number(f->rx, "foreign.out_bytes"), 0));
+	double bytes = fmax(foreign_at(f, f->tx, true), drops ? 0 : foreign_at(f, f->rx, false));
+	double back = fmax(foreign_at(f, f->tx, false), foreign_at(f, f->rx, true));
 
 	bytes = f->in->transactions ? fmax(bytes, back) : bytes;
 
