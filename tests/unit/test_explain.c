@@ -1230,6 +1230,9 @@ test_others_elsewhere(void **state)
 	static const struct example examples[] = {
 		{ "at the receiver's faster interface", TX ONE, RX TEN " foreign.in_bytes=1.1e9",
 		  NP_LIMIT_UNCLEAR, NULL },
+		{ "a link with room left, and a busy sender",
+		  TX BUSY " host.nic.speed_mbps=162 host.nic.driver=:igb foreign.out_bytes=2.4e7",
+		  RX, NP_LIMIT_SENDER_CPU, NULL },
 		{ "at the receiver's own", TX TEN, RX ONE " foreign.in_bytes=1.1e9",
 		  NP_LIMIT_FOREIGN, NULL },
 		{ "at the sender's, behind the same shaper",

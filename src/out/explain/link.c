@@ -106,7 +106,7 @@ void
 np_rule_foreign(FACTS, struct np_verdict *v)
 {
 	double all = f->foreign + f->reached;
-	bool holds = f->foreign >= 0.05 && all >= NP_FULL_TURNS && all <= NP_WITHIN;
+	bool holds = f->foreign >= 0.05 && all >= NP_FULL_OTHERS && all <= NP_WITHIN;
 
 	np_decide(v, NP_LIMIT_FOREIGN, holds ? 0.98 : 0, f->foreign,
 		  "limited by the link, which others use as well: %s of its rate of %s (%s) is "
