@@ -1353,6 +1353,10 @@ test_hostile_far_end(void **state)
 	}
 	e = explain(in, "flow.seconds=10", "host.nic.mtu=100");
 	assert_false(isnan(e.ceiling.most));
+	in = udp_input();
+	in.link_rate_bps = 1e9;
+	e = explain(in, UDP_TX " flow.send_size=0", UDP_RX);
+	assert_has(e.ceiling_text, "not known: of messages of that size there is none");
 	in = tcp_input();
 	in.link_rate_bps = 1e9;
 	e = explain(in, "flow.seconds=10 tcp.path_mtu=67", NULL);

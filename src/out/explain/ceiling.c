@@ -98,8 +98,9 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 			return;
 		}
 		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
-			 f->rate_bps > 0 ? "the MTU could not be had"
-					 : "nobody tells the link's rate (--link-rate does)");
+			 !(f->rate_bps > 0) ? "nobody tells the link's rate (--link-rate does)"
+			 : isnan(f->mtu)    ? "the MTU could not be had"
+					    : "of messages of that size there is none");
 		return;
 	}
 	if (f->in->transactions) {
@@ -153,6 +154,7 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 		return;
 	}
 	c->most = f->rate_bps * np_payload_share(f, &f->way);
+	c->most = c->most > 0 ? c->most : (double)NAN; /* datagrams of 0 bytes carry nothing */
 	c->reached = (in->throughput_bps + in->beside) / c->most;
 	if (!isnan(c->most) && in->sessions < 2) {
 		where_it_went(f, c);
