@@ -115,7 +115,7 @@ struct np_explain_ceiling {
 	double retransmits, small_segments, acks, lost, idle;
 };
 
-enum { NP_EXPLAIN_TEXT = 400 };
+enum { NP_EXPLAIN_TEXT = 800 };
 
 struct np_explanation {
 	enum np_limit limit;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "out/explain/words.h"
 #include "stats/ceiling.h"
 #include "tests/lib/check.h"
 
@@ -1246,6 +1247,28 @@ test_others_elsewhere(void **state)
 #undef TEN
 }
 
+/* Nothing ends in the middle of a word. */
+static void
+test_many_doubts(void **state)
+{
+	struct np_explain_input in = tcp_input();
+	char text[NP_EXPLAIN_TEXT] = "";
+	struct np_explanation e;
+
+	(void)state;
+	in.iterations = 3;
+	in.sessions = 4;
+	e = explain(in, TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=2000 flow.seconds=0.4",
+		    RX " host.name=:a");
+	assert_has(e.doubts, "of the last of 3 iterations");
+	assert_has(e.doubts, "both ends share the processors of one machine");
+	for (int i = 0; i < 100; i++) {
+		np_explain_add(text, "a doubt of %d bytes", 19);
+	}
+	assert_int_equal(strlen(text) % strlen("a doubt of 19 bytes; "),
+			 strlen("a doubt of 19 bytes"));
+}
+
 /* Sentences and doubts fit, whatever the figures are. */
 static void
 test_extremes(void **state)
@@ -1395,6 +1418,7 @@ main(void)
 		cmocka_unit_test(test_long_round_trips),
 		cmocka_unit_test(test_same_machine),
 		cmocka_unit_test(test_others_elsewhere),
+		cmocka_unit_test(test_many_doubts),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_hostile_far_end),
 	};

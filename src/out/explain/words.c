@@ -104,14 +104,17 @@ np_share_words(double share)
 void
 np_explain_add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
 {
-	size_t used = strlen(text);
+	size_t before = strlen(text), used = before;
 	va_list ap;
+	int len;
 
 	if (used > 0) {
-		snprintf(text + used, NP_EXPLAIN_TEXT - used, "; ");
-		used = strlen(text);
+		used = np_text_add(text, NP_EXPLAIN_TEXT, used, "; ");
 	}
 	va_start(ap, fmt);
-	vsnprintf(text + used, NP_EXPLAIN_TEXT - used, fmt, ap);
+	len = vsnprintf(text + used, NP_EXPLAIN_TEXT - used, fmt, ap);
 	va_end(ap);
+	if (before > 0 && (len < 0 || used + (size_t)len >= NP_EXPLAIN_TEXT)) {
+		text[before] = '\0'; /* no half sentences */
+	}
 }
