@@ -8,6 +8,8 @@
 
 enum { COLUMNS = 4, SIZES = 8 };
 
+#define MOST 1e15 /* of segments, that a far end can have counted */
+
 /* Near end out and in, far end out and in. */
 static const char *const ways[COLUMNS] = { "out", "in", "out", "in" };
 
@@ -226,7 +228,9 @@ compare(const struct np_bag *const ends[2], bool out, struct way *w)
 			   .sent_again = value(ends, from, "retransmitted_segments"),
 			   .taken_for_it = value(ends, to, "retransmitted_segments"),
 			   .open = np_bag_number(ends[from / 2], "wire.open_at_end") > 0 };
-	return is_whole(ends[0]) && is_whole(ends[1]) && w->sent > 0;
+	return is_whole(ends[0]) && is_whole(ends[1]) && w->sent > 0 && w->sent < MOST &&
+	       w->arrived >= 0 && w->arrived < MOST && fabs(w->doubled) < MOST &&
+	       !(fabs(w->sent_again) >= MOST) && !(fabs(w->taken_for_it) >= MOST);
 }
 
 void

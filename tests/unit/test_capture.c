@@ -278,6 +278,34 @@ taps_that_are_not_whole_are_not_compared(void **state)
 	np_bag_free(far);
 }
 
+/* A far end may leave out what it counts, or say that it counted more than there can be. */
+static void
+figures_that_are_none_are_not_compared(void **state)
+{
+	static const double arrived[] = { -1, 1e15, 1e300, 0 };
+	struct np_bag *near = tap_of(1000, 0, 0, 0, 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(arrived) / sizeof(arrived[0]); i++) {
+		struct np_bag *far = np_bag_new(), *way = np_bag_new();
+		char *text;
+
+		np_bag_text(far, "eth1: there", "wire.tap");
+		np_bag_int(far, 0, "wire.dropped");
+		if (arrived[i] != 0) {
+			np_bag_real(far, arrived[i], "wire.in.data_segments");
+		}
+		text = printed(near, far, "");
+		assert_null(strstr(text, "local to remote"));
+		np_ledger_compare(near, far, way);
+		assert_true(isnan(value(way, "wire.way.out.missing")));
+		free(text);
+		np_bag_free(way);
+		np_bag_free(far);
+	}
+	np_bag_free(near);
+}
+
 static void
 what_no_figure_has_is_said(void **state)
 {
@@ -309,6 +337,7 @@ main(void)
 		cmocka_unit_test(both_ends_stand_side_by_side),
 		cmocka_unit_test(two_taps_say_what_happened_between_them),
 		cmocka_unit_test(taps_that_are_not_whole_are_not_compared),
+		cmocka_unit_test(figures_that_are_none_are_not_compared),
 		cmocka_unit_test(what_no_figure_has_is_said),
 		cmocka_unit_test(ends_of_which_nothing_is_known_are_named),
 	};
