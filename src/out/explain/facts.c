@@ -189,7 +189,7 @@ steps_of(const struct np_bag *b, const char *name)
 	struct np_bag_item list;
 	double steps = 0;
 
-	if (!list_of(b, name, &list) || list.count < 2 * LOOKS) {
+	if (!list_of(b, name, &list) || list.count < (size_t)2 * LOOKS) {
 		return (double)NAN;
 	}
 	for (size_t i = 1; i < list.count; i++) {
