@@ -349,6 +349,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	open_status(d, a);
 	find_cgroups(d);
 	if (ns_daemon_descriptors(d, &err) != NP_OK) {
+		np_cgroup_forget(&d->cgroups); /* who looks for leaks at the end needs some, too */
 		return fault("%s", err.msg);
 	}
 	if ((rc = go_unprivileged(a)) != 0 || (rc = try_metrics(d)) != 0) {

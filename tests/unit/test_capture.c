@@ -141,7 +141,7 @@ another_hosts_flow_is_refused(void **state)
 
 /* ---- For people ---- */
 
-static char *
+static char *__attribute__((noinline))
 printed(const struct np_bag *near, const struct np_bag *far, const char *lacks)
 {
 	char *text = NULL;

@@ -66,7 +66,7 @@ later_by(const struct np_bag *tx, const struct np_bag *rx)
 	const char *a = np_bag_string(tx, "clock.boot"), *b = np_bag_string(rx, "clock.boot");
 
 	if (a == NULL || b == NULL || strcmp(a, b) != 0) {
-		return NAN;
+		return (double)NAN;
 	}
 	return np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
 }
@@ -180,7 +180,9 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	struct transmitter a;
 	struct receiver b;
 
-	*d = (struct np_delay){ .there_us = NAN, .back_us = NAN, .error_us = NAN };
+	*d = (struct np_delay){ .there_us = (double)NAN,
+				.back_us = (double)NAN,
+				.error_us = (double)NAN };
 	if (isnan(later) || !has_all(tx, rx, &a, &b)) {
 		return;
 	}
