@@ -242,13 +242,19 @@ ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t leng
 }
 
 void
-ends_run(struct ends *e, uint64_t length_ns)
+ends_drive(struct ends *e, uint64_t length_ns)
 {
 	e->client.drive.length_ns = e->server.drive.length_ns = length_ns;
 	end_start(&e->server);
 	end_start(&e->client);
 	end_join(&e->client);
 	end_join(&e->server);
+}
+
+void
+ends_run(struct ends *e, uint64_t length_ns)
+{
+	ends_drive(e, length_ns);
 	if (e->client.run.err.code != NP_OK) {
 		fail_msg("the client: %s", e->client.run.err.msg);
 	}

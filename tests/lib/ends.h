@@ -75,6 +75,9 @@ void ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t
 /* Run both to the end, as long as length_ns says (0: no limit) and check that neither failed. */
 void ends_run(struct ends *e, uint64_t length_ns);
 
+/* The same, whatever they say of it. */
+void ends_drive(struct ends *e, uint64_t length_ns);
+
 void ends_free(struct ends *e);
 
 #endif

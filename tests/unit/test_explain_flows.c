@@ -24,13 +24,13 @@ struct plant {
 
 static uint32_t rows_asked;
 
-static const struct np_explain_flow nothing = { .rate = NAN,
-						.segments = NAN,
-						.again = NAN,
-						.rtt_us = NAN,
-						.min_rtt_us = NAN,
-						.cwnd = NAN,
-						.held = NAN,
+static const struct np_explain_flow nothing = { .rate = (double)NAN,
+						.segments = (double)NAN,
+						.again = (double)NAN,
+						.rtt_us = (double)NAN,
+						.min_rtt_us = (double)NAN,
+						.cwnd = (double)NAN,
+						.held = (double)NAN,
 						.thread = -1,
 						.cpu = -1 };
 /* Ten seconds at 94 Mbit/s: 81,000 segments. */
@@ -233,7 +233,7 @@ loss_of_some(void **state)
 	p.slow.again = 1;
 	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
 	p = lossy();
-	p.slow.again = p.rest.again = NAN;
+	p.slow.again = p.rest.again = (double)NAN;
 	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
 }
 
@@ -358,7 +358,7 @@ flows_of_a_busy_thread(void **state)
 	      "4 of 16 flows are those of thread 0 that was busy 98 % (the others 30 %), and got "
 	      "40 Mbit/s each, the others 94 Mbit/s");
 	p.thread_slow.busy = NAN; /* all four of sixteen by chance: one in 455 */
-	p.thread_rest.busy = NAN;
+	p.thread_rest.busy = (double)NAN;
 	check(p, NP_FLOWS_BY_THREAD, "are those of thread 0 and of no other: why is not known");
 	p.count = 4; /* two of four: one in three */
 	p.slow_ones = 2;
