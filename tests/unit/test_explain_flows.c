@@ -357,7 +357,7 @@ flows_of_a_busy_thread(void **state)
 	check(p, NP_FLOWS_BY_THREAD,
 	      "4 of 16 flows are those of thread 0 that was busy 98 % (the others 30 %), and got "
 	      "40 Mbit/s each, the others 94 Mbit/s");
-	p.thread_slow.busy = NAN; /* all four of sixteen by chance: one in 455 */
+	p.thread_slow.busy = (double)NAN; /* all four of sixteen by chance: one in 455 */
 	p.thread_rest.busy = (double)NAN;
 	check(p, NP_FLOWS_BY_THREAD, "are those of thread 0 and of no other: why is not known");
 	p.count = 4; /* two of four: one in three */
