@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#ifdef SYS_socketcall
+#include <linux/net.h> /* SYS_SEND and the like */
+#endif
 #include <unistd.h>
 
 #include "sys/file.h"
@@ -134,6 +137,30 @@ state_of(int fd, int *why)
 	return *why == 0 ? at[2] : '\0';
 }
 
+#ifdef SYS_socketcall
+/* socketcall(2), as some machines of 32 bits have it: its first argument says what it does. */
+static enum np_doing_what
+by_socketcall(const char *arguments, enum np_doing_what blocked)
+{
+	switch (strtol(arguments, NULL, 0)) {
+	case SYS_SEND:
+	case SYS_SENDTO:
+	case SYS_SENDMSG:
+	case SYS_SENDMMSG:
+		return NP_DOING_SENDS;
+	case SYS_RECV:
+	case SYS_RECVFROM:
+	case SYS_RECVMSG:
+	case SYS_RECVMMSG:
+	case SYS_ACCEPT:
+	case SYS_ACCEPT4:
+		return NP_DOING_RECEIVES;
+	default:
+		return blocked;
+	}
+}
+#endif
+
 static enum np_doing_what
 by_call(const char *text, enum np_doing_what blocked)
 {
@@ -143,6 +170,11 @@ by_call(const char *text, enum np_doing_what blocked)
 	if (end == text) {
 		return NP_DOING_RUNS; /* "running": it has woken up meanwhile */
 	}
+#ifdef SYS_socketcall
+	if (number == SYS_socketcall) {
+		return by_socketcall(end, blocked);
+	}
+#endif
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (calls[i].number == number) {
 			return calls[i].what;
