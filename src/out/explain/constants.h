@@ -39,6 +39,7 @@
 #define NP_FULL_SHAPER 0.8    /* the same of a shaper that held packets back all the while */
 #define NP_FULL_TURNS 0.85    /* the same of one direction of transactions */
 #define NP_FULL_OTHERS 0.9    /* the same of what others carry beside */
+#define NP_OVERLIMITS 10      /* packets a second that a queue held back all the while */
 #define NP_TOO_FULL 1.05      /* of the ceiling: the data went another way */
 #define NP_SOFTIRQ 0.85       /* share of a processor in softirq */
 #define NP_LOST_TO_RATE 0.05  /* share of datagrams from which on a steady rest is a rate */

@@ -121,6 +121,13 @@ at_full_time(FACTS, double share)
 	return share > 0 ? np_measured(f) / fmin(share, 1) : (double)NAN;
 }
 
+/* A sender of datagrams does not wait: whose receiver loses next to none is not held up by it. */
+static bool
+keeps_up_with_datagrams(FACTS)
+{
+	return f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP;
+}
+
 /* --- a quota ----------------------------------------------------------------------------------
  */
 
@@ -132,6 +139,7 @@ static void
 quota(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
       struct np_verdict *v)
 {
+	char allows[48] = "it";
 	double score = np_thread_throttled(t) ? np_above(t->throttled, NP_THROTTLED, 0.99) : 0;
 
 	if (t->throttled >= NP_WAITS || (score > 0 && t->often >= NP_OFTEN)) {
@@ -141,18 +149,13 @@ quota(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit l
 		score *= 0.6;
 	}
 	if (t->quota > 0) {
-		np_decide(
-		    v, limit, score, t->throttled,
-		    "limited by the CPU quota of the %s process's cgroup: it allows %.3g CPUs, "
-		    "and was used up for %s of the time (the process ran %s)",
-		    whose, t->quota, np_share_words(t->throttled).text,
-		    np_share_words(t->cpu).text);
-	} else {
-		np_decide(v, limit, score, t->throttled,
-			  "limited by the CPU quota of the %s process's cgroup: it was used up for "
-			  "%s of the time (the process ran %s)",
-			  whose, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
+		snprintf(allows, sizeof(allows), "it allows %.3g CPUs, and", t->quota);
 	}
+	np_decide(
+	    v, limit, score, t->throttled,
+	    "limited by the CPU quota of the %s process's cgroup: %s was used up for %s of the "
+	    "time (the process ran %s)",
+	    whose, allows, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
 	v->allows = np_measured(f);
 }
 
@@ -166,7 +169,7 @@ void
 np_rule_reader_quota(FACTS, struct np_verdict *v)
 {
 	quota(f, &f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
-	if (f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP) {
+	if (keeps_up_with_datagrams(f)) {
 		v->score = 0;
 	}
 }
@@ -203,8 +206,8 @@ void
 np_rule_reader_stalled(FACTS, struct np_verdict *v)
 {
 	stalled(f, &f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
-	if (f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP) {
-		v->score = 0; /* nobody waited for it */
+	if (keeps_up_with_datagrams(f)) {
+		v->score = 0;
 	}
 }
 

@@ -8,6 +8,12 @@
 
 #define FACTS const struct np_facts_of_test *f
 
+bool
+np_holds_back(FACTS)
+{
+	return f->qdisc_overlimits / f->seconds >= NP_OVERLIMITS;
+}
+
 /*
  * Nearly all that a link can carry; or most of what a shaper of our own lets through, which held
  * packets back all the while: where the machine is late, a bucket runs over.
@@ -18,8 +24,8 @@ np_link_score(FACTS)
 	if (f->reached >= NP_FULL && f->reached <= NP_TOO_FULL) {
 		return 0.99;
 	}
-	return f->shaped && f->qdisc_overlimits / f->seconds >= 10 &&
-		       f->reached >= NP_FULL_SHAPER && f->reached <= NP_TOO_FULL
+	return f->shaped && np_holds_back(f) && f->reached >= NP_FULL_SHAPER &&
+		       f->reached <= NP_TOO_FULL
 		   ? 0.8
 		   : 0;
 }
@@ -91,7 +97,7 @@ np_rule_shaper(FACTS, struct np_verdict *v)
 {
 	double a_second = f->qdisc_overlimits / f->seconds;
 	bool holds =
-	    f->rate_bps <= 0 && a_second >= 10 && f->steady <= NP_STEADY && f->sender.idle > 0.3;
+	    f->rate_bps <= 0 && np_holds_back(f) && f->steady <= NP_STEADY && f->sender.idle > 0.3;
 
 	np_decide(v, NP_LIMIT_LINK, holds ? 0.85 : 0, (double)NAN,
 		  "limited by a shaper on the sender's interface: its queue held packets back %.0f "

@@ -65,6 +65,9 @@ double np_reader_cpu_score(const struct np_facts_of_test *f);
 double np_softirq_score(const struct np_facts_of_test *f);
 double np_link_score(const struct np_facts_of_test *f);
 
+/* The transmitter's own queueing discipline makes packets wait, all the while. */
+bool np_holds_back(const struct np_facts_of_test *f);
+
 np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_rule_reader_stalled,
     np_rule_pacing, np_rule_application, np_rule_slow_reads, np_rule_sender_cpu, np_rule_reader,
     np_rule_kept_up;

@@ -173,7 +173,7 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 			  np_time_words(fmax(f->there_us, f->delay_error_us)).text);
 		return;
 	}
-	if (f->shaped && f->qdisc_overlimits / f->seconds >= 10 && f->reached >= 0.5) {
+	if (f->shaped && np_holds_back(f) && f->reached >= 0.5) {
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
 			  "limited by the shaper on the sender's interface (%s, %s), where %s of a "
 			  "round trip of %s queue; %s of what it lets through",
