@@ -1,0 +1,1 @@
+"""netgate: is the new one worse? Two configurations, measured in short slots by turns, and judged."""
