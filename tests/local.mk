@@ -146,6 +146,7 @@ client_tests = \
 	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \
 	%D%/e2e/interop_every.py \
+	%D%/e2e/netgate_stats.py \
 	%D%/e2e/netreport_test.py \
 	%D%/e2e/sessions_more.py
 

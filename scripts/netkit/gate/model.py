@@ -56,7 +56,7 @@ class Slot:
     point: str
     side: str
     number: int = 0                     # of all slots, from 1
-    block: int = 0                      # an ABBA or BAAB of four slots, from 1; 0: the A/A part
+    pair: int = 0                       # of the point: two slots, A and B, from 1; 0: the A/A part
     started: str = ""
     seconds: float = 0.0                # of wall clock, everything around it included
     length: float = 0.0                 # of the measured window

@@ -1,0 +1,244 @@
+"""The statistics of a gate: a confidence sequence for the log ratio of pairs.
+
+Each pair is a slot of A and a slot of B beside each other; a fair coin says which is first. If A and B
+are the same, exchanging the two changes nothing, so the log ratio x of a pair is symmetric about 0,
+whatever the noise is: of heavy tails, in bursts, correlated, drifting. If B differs by a factor, x is
+symmetric about its logarithm mu. Nothing else is assumed.
+
+For a true mu <= m and any rate of betting l > 0, the product over the pairs of
+1 + s tanh(l (x - m)), 0 < s <= 1, is a nonnegative supermartingale that begins at 1. By Ville's inequality it ever
+reaches 1/a with probability a at most, however often one looks and whenever one stops. The product for
+several l and s, averaged, is one as well. The bounds are the m at which it reaches 2/a on either side.
+
+    V. H. de la Pena, A general class of exponential inequalities for martingales and ratios, Annals of
+    Probability 27 (1999): symmetric increments.
+    A. Ramdas, J. Ruf, M. Larsson, W. Koolen, Admissible anytime-valid sequential inference must rely on
+    nonnegative martingales, arXiv:2009.03167: why exp(l x) / cosh(l x) beats exp(l x - l^2 x^2 / 2);
+    1 + tanh(l x) is the same thing, and s < 1 puts a part at stake.
+    S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, Time-uniform, nonparametric, nonasymptotic
+    confidence sequences, Annals of Statistics 49 (2021): mixtures, running intersections.
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics
+    6 (1979).
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from netkit.gate.model import BETTER, CANT_TELL, EQUAL, WORSE
+
+# Rates of betting, in units of the rate that is best for a difference of a margin in the noise that was
+# learned; the share of what is there that is put at stake in a pair; and how much each of these has in
+# the beginning. A smaller stake wins less and survives pairs that a burst of noise turned round.
+RATES = (0.25, 1.0, 2.0, 2.0)
+STAKES = (1.0, 1.0, 1.0, 0.6)
+WEIGHTS = (0.15, 0.35, 0.25, 0.25)
+LEAST_NOISE = 1e-4      # of a log ratio: what two clocks and a counter can tell apart
+FAR = 3.0               # log ratios that are looked at at most: a factor of 20
+
+
+def betting_rates(noise: float, margin: float) -> "Any":
+    """Rates for log ratios of this standard deviation, and a margin of this log ratio."""
+    noise = max(noise, LEAST_NOISE)
+    return np.array(RATES) * margin / (noise * noise + margin * margin)
+
+
+def log_evidence(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
+    """Logarithm of the evidence that the center of x lies above (sign 1) or below (sign -1) this one,
+    after each pair. x may have leading dimensions; the last one is time."""
+    growth = np.cumsum(pair_growth(x, center, rates, sign), axis=-1)
+    weights = np.log(WEIGHTS).reshape((-1,) + (1,) * (growth.ndim - 1))
+    return np.logaddexp.reduce(growth + weights, axis=0)
+
+
+def pair_growth(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
+    """log(1 + s tanh(l (x - m))) of each rate and its stake, in a form that stays exact far out."""
+    bets = np.multiply.outer(2.0 * sign * rates, np.asarray(x, dtype=float) - center)
+    stakes = np.array(STAKES).reshape((-1,) + (1,) * (bets.ndim - 1))
+    with np.errstate(divide="ignore"):
+        return np.logaddexp(np.log1p(stakes), np.log1p(-stakes) - bets) - np.logaddexp(0.0, -bets)
+
+
+def most_evidence(x: "Any", center: float, rates: "Any", sign: float) -> float:
+    """The most that there ever was."""
+    return float(np.max(log_evidence(x, center, rates, sign), initial=0.0))
+
+
+def bound(x: "Any", rates: "Any", sign: float, level: float) -> float:
+    """The farthest center on one side that the evidence excludes at an error of `level`: the lower
+    bound for sign 1, the upper one for -1. Infinite where nothing is excluded yet."""
+    need = -math.log(level)
+    out, inside = -sign * FAR, float(np.median(x))
+    if most_evidence(x, out, rates, sign) < need:
+        return -sign * math.inf
+    for _ in range(40):     # the evidence falls as the center comes nearer
+        middle = (out + inside) / 2
+        if most_evidence(x, middle, rates, sign) >= need:
+            out = middle
+        else:
+            inside = middle
+    return out
+
+
+def center(x: "Sequence[float]") -> float:
+    """The Hodges-Lehmann estimate: the median of the means of all pairs of values."""
+    values = np.asarray(x, dtype=float)
+    rows, columns = np.triu_indices(len(values))
+    return float(np.median((values[rows] + values[columns]) / 2))
+
+
+@dataclass
+class Comparison:
+    """The log ratios of B to A of one metric at one point."""
+    margin: float               # as a log ratio
+    noise: float                # standard deviation of a log ratio, learned before the first of them
+    more_is_better: bool = True
+    x: "List[float]" = field(default_factory=list)
+
+    def rates(self) -> "Any":
+        return betting_rates(self.noise, self.margin)
+
+    def error_of(self, verdict: str) -> float:
+        """The least error at which the verdict holds."""
+        if not self.x:
+            return 1.0
+        up, down = (self._error(side) for side in (1.0, -1.0))
+        if verdict == EQUAL:
+            return max(self._error(1.0, -self.margin), self._error(-1.0, self.margin))
+        return up if (verdict == BETTER) == self.more_is_better else down
+
+    def _error(self, sign: float, at: Optional[float] = None) -> float:
+        edge = sign * self.margin if at is None else at
+        return min(1.0, 2.0 * math.exp(-most_evidence(self.x, edge, self.rates(), sign)))
+
+    def best(self) -> "Tuple[str, float]":
+        """The verdict that has the most for it, and its error."""
+        return min(((verdict, self.error_of(verdict)) for verdict in (EQUAL, WORSE, BETTER)),
+                   key=lambda one: one[1])
+
+    def bounds(self, error: float) -> "Tuple[float, float]":
+        """The confidence sequence at this moment."""
+        if not self.x:
+            return -math.inf, math.inf
+        return tuple(bound(self.x, self.rates(), sign, error / 2) for sign in (1.0, -1.0))
+
+    def spread(self) -> float:
+        """Standard deviation of a log ratio."""
+        return float(np.std(self.x, ddof=1)) if len(self.x) > 1 else self.noise
+
+    def more_pairs(self, error: float) -> Optional[int]:
+        """About how many pairs are missing until a verdict, were they all like these; None where they
+        would lead to none, as the difference is about as large as the margin."""
+        if len(self.x) < 2:
+            return None
+        values, middle = np.asarray(self.x), center(self.x)
+        if abs(middle) < self.margin:
+            needs = [(1.0, -self.margin), (-1.0, self.margin)]
+        else:
+            needs = [(math.copysign(1.0, middle), math.copysign(self.margin, middle))]
+        growth = min(self._growth(values, edge, sign) for sign, edge in needs)
+        if growth < 1e-3:
+            return None
+        total = (math.log(2.0 / error) - math.log(max(WEIGHTS))) / growth
+        return max(1, math.ceil(total - len(values)))
+
+    def _growth(self, values: "Any", edge: float, sign: float) -> float:
+        """Evidence that a pair like these adds, at the best rate."""
+        return float(np.max(np.mean(pair_growth(values, edge, self.rates(), sign), axis=-1)))
+
+
+def holm(errors: "Sequence[float]", error: float) -> "List[bool]":
+    """Which of several verdicts stand when the error of all together shall not be more than this one."""
+    stand = [False] * len(errors)
+    for done, index in enumerate(sorted(range(len(errors)), key=lambda i: errors[i])):
+        if errors[index] > error / (len(errors) - done):
+            break
+        stand[index] = True
+    return stand
+
+
+def judge(best: "Sequence[Tuple[str, float]]", error: float) -> "List[Tuple[str, float]]":
+    """What stands of the verdicts that have most for them, and the error at which each one's interval is
+    to be shown: by Holm's steps."""
+    stand = holm([least for _, least in best], error)
+    left = max(1, len(best) - sum(stand))
+    return [(verdict, max(least, error / len(best))) if stands else (CANT_TELL, error / left)
+            for (verdict, least), stands in zip(best, stand)]
+
+
+# --- noise --------------------------------------------------------------------------------
+
+def correlation(values: "Sequence[float]", lag: int = 1) -> float:
+    """Autocorrelation; 0 where there is too little to tell."""
+    if len(values) < lag + 3:
+        return 0.0
+    moved = np.asarray(values, dtype=float) - np.mean(values)
+    total = float(np.dot(moved, moved))
+    return float(np.dot(moved[:-lag], moved[lag:])) / total if total > 0 else 0.0
+
+
+def variance_of_mean(values: "Sequence[float]") -> float:
+    """Of the mean of a series of samples that lean on each other: its autocorrelation counts up to where
+    it first falls below 0 (Geyer's first cut)."""
+    if len(values) < 4:
+        return 0.0
+    time = 1.0
+    for lag in range(1, len(values) // 2):
+        found = correlation(values, lag)
+        if found <= 0:
+            break
+        time += 2 * found
+    return float(np.var(values, ddof=1)) * time / len(values)
+
+
+@dataclass
+class Noise:
+    """What slots of one and the same side tell."""
+    pair: float             # standard deviation of the log ratio of two neighbours
+    within: float           # variance of a second of a slot, of the log rate
+    between: float          # variance that a longer slot does not make less
+    correlation: float      # lag 1, of slots in a row
+    overhead: float         # seconds of a slot beside its length
+
+
+def learn(rates: "Sequence[float]", samples: "Sequence[Sequence[float]]", length: float,
+          overhead: float) -> Noise:
+    """Of slots of a length in a row: their figures, and the rates inside each where they are known."""
+    logs = np.log(np.asarray(rates, dtype=float))
+    steps = np.diff(logs)
+    pair = math.sqrt(float(np.mean(steps * steps))) if len(steps) else 0.0
+    inside = [variance_of_mean(np.log(one)) for one in samples if len(one) > 3 and min(one) > 0]
+    within = float(np.median(inside)) if inside else pair * pair / 2
+    return Noise(pair, within * length, max(0.0, pair * pair / 2 - within), correlation(logs), overhead)
+
+
+def slot_length(noise: Noise, budget: float, least: int = 1, most: int = 10, pairs: int = 20) -> int:
+    """Seconds of a slot that tell most in the time there is: longer ones have less noise each, shorter
+    ones are more. At least `pairs` pairs have to fit."""
+    room = max(least, min(most, int(budget / (2 * pairs) - noise.overhead)))
+    if noise.between <= 0:
+        return room
+    best = math.sqrt(noise.overhead * noise.within / noise.between)
+    return int(min(room, max(least, round(best))))
+
+
+def pair_noise(noise: Noise, length: float) -> float:
+    """Standard deviation of a pair's log ratio with slots of this length."""
+    return math.sqrt(2 * (noise.between + noise.within / length))
+
+
+def as_log(percent: float) -> float:
+    """A margin: 2 % are what makes 0.98 of 1."""
+    return -math.log1p(-percent / 100)
+
+
+def as_percent(log_ratio: float) -> Optional[float]:
+    """A change: None where there is no bound."""
+    return 100 * math.expm1(log_ratio) if math.isfinite(log_ratio) else None
+
+
+def geometric_mean(values: "Sequence[float]") -> float:
+    return float(np.exp(np.mean(np.log(values))))
+

@@ -1,0 +1,299 @@
+"""Measures slots of A and B by turns and judges after every pair, until all is told or the budget is over."""
+
+import math
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from netkit.gate import stats
+from netkit.gate.model import A, B, CANT_TELL, Bench, Gate, GateError, Judgement, Metric, Point, Slot, View
+
+LEARNING = 0.2          # share of the budget that the A/A part may take
+LEARNING_SLOTS = 8      # of a point, at most; 4 at least
+LEAST_SLOT, MOST_SLOT = 1, 10
+VISIT = 4               # pairs of a point in a row where there are several: changing costs time
+MUCH = 0.2              # a figure of a slot that was disturbed for longer is not used
+HOPELESS = 0.5          # nor the clean part of one that was disturbed for longer still
+FAILURES = 3            # slots in a row that may fail
+
+
+@dataclass
+class Options:
+    budget: float = 60.0
+    confidence: float = 95.0
+    seed: Optional[int] = None
+    slot: Optional[float] = None        # seconds; None: learned
+    aa: bool = True                     # learn from A/A slots first
+
+
+@dataclass
+class Track:
+    """What is known of a point so far."""
+    point: Point
+    length: float = LEAST_SLOT
+    noise: "Dict[str, float]" = field(default_factory=dict)     # of a pair's log ratio, by metric
+    pairs: "List[Tuple[Slot, Slot]]" = field(default_factory=list)
+    seconds: float = 0.0
+    rows: "Dict[Tuple[str, int, float], Row]" = field(default_factory=dict)
+
+
+@dataclass
+class Pairs:
+    """The log ratios of a metric, and how they were chosen."""
+    x: "List[float]"
+    base: "List[float]"
+    value: "List[float]"
+    left_out: int
+    notes: "List[str]"
+
+
+# --- which figures count ------------------------------------------------------------------
+
+def usable(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
+    """The figure of a slot that counts: of its clean seconds where it tells them. None: left out."""
+    figure = slot.figures.get(metric.name)
+    share = slot.disturbed or 0.0
+    if clean and share > 0:
+        if share <= HOPELESS and metric.name in slot.clean_figures:
+            figure = slot.clean_figures[metric.name]
+        elif share > MUCH:
+            return None
+    return figure if figure is not None and figure > 0 and not slot.failed else None
+
+
+def leaning(pairs: "Sequence[Tuple[Slot, Slot]]") -> float:
+    """Evidence, as an error, that one side is disturbed more than the other: then that is a part of the
+    difference, and to leave it out would hide it."""
+    signs = [math.copysign(1.0, b.disturbed - a.disturbed) for a, b in pairs
+             if a.disturbed is not None and b.disturbed is not None and a.disturbed != b.disturbed]
+    if not signs:
+        return 1.0
+    rates = stats.betting_rates(1.0, 1.0)
+    return min(1.0, *(2 * math.exp(-stats.most_evidence(signs, 0.0, rates, sign)) for sign in (1.0, -1.0)))
+
+
+def choose(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, error: float) -> Pairs:
+    """The pairs that count. Whoever is disturbed more, A or B, nothing is left out for that."""
+    notes = []
+    clean = leaning(pairs) > error
+    if not clean:
+        notes.append("one side is disturbed more than the other ("
+                     + ", ".join(f"{name} {100 * mean_share(side):.0f} %"
+                                 for name, side in zip((A, B), zip(*pairs)))
+                     + " of the time): all seconds count")
+    made = Pairs([], [], [], 0, notes)
+    for a, b in pairs:
+        base, value = usable(a, metric, clean), usable(b, metric, clean)
+        if base is None or value is None:
+            made.left_out += 1
+            continue
+        made.base.append(base)
+        made.value.append(value)
+        made.x.append(math.log(value / base))
+    return made
+
+
+def mean_share(slots: "Sequence[Slot]") -> float:
+    return sum(slot.disturbed or 0.0 for slot in slots) / max(1, len(slots))
+
+
+# --- the judgement ------------------------------------------------------------------------
+
+@dataclass
+class Row:
+    """A metric of a point, and what its pairs say."""
+    track: Track
+    metric: Metric
+    pairs: Pairs
+    one: stats.Comparison
+    best: "Tuple[str, float]"       # the verdict that has most for it, and its error
+
+
+def row_of(track: Track, metric: Metric, error: float) -> Row:
+    """Worked out once for as many pairs as there are."""
+    key = (metric.name, len(track.pairs), error)
+    if key not in track.rows:
+        pairs = choose(track.pairs, metric, error)
+        one = stats.Comparison(stats.as_log(metric.margin), noise_of(track, metric), metric.more_is_better,
+                               pairs.x)
+        track.rows = {old: row for old, row in track.rows.items() if old[0] != metric.name}
+        track.rows[key] = Row(track, metric, pairs, one, one.best())
+    return track.rows[key]
+
+
+def rows_of(tracks: "Sequence[Track]", confidence: float) -> "List[Tuple[Row, str, float]]":
+    """All points and metrics with their verdicts, the error of all together below what was asked, and the
+    error at which each one's interval is to be shown."""
+    error = 1 - confidence / 100
+    rows = [row_of(track, metric, error) for track in tracks for metric in track.point.metrics]
+    return [(row, *told) for row, told in zip(rows, stats.judge([row.best for row in rows], error))]
+
+
+def judge(tracks: "Sequence[Track]", confidence: float, only: Optional[Track] = None) -> "List[Judgement]":
+    return [judgement(row, verdict, error) for row, verdict, error in rows_of(tracks, confidence)
+            if only is None or row.track is only]
+
+
+def noise_of(track: Track, metric: Metric) -> float:
+    return track.noise.get(metric.name, stats.as_log(metric.margin))
+
+
+def judgement(row: Row, verdict: str, error: float) -> Judgement:
+    track, metric, pairs, one = row.track, row.metric, row.pairs, row.one
+    made = Judgement(track.point.name, metric, verdict, pairs=len(pairs.x), left_out=pairs.left_out,
+                     seconds=track.seconds, notes=list(pairs.notes))
+    made.unit = next((slot.units[metric.name] for pair in track.pairs for slot in pair
+                      if metric.name in slot.units), "")
+    if pairs.x:
+        low, high = one.bounds(error)
+        made.change = stats.as_percent(stats.center(pairs.x))
+        made.low, made.high = stats.as_percent(low), stats.as_percent(high)
+        made.base, made.value = stats.geometric_mean(pairs.base), stats.geometric_mean(pairs.value)
+        made.noise = 100 * one.spread()
+    else:
+        made.notes.append(why_nothing(track))
+    if verdict == CANT_TELL and pairs.x:
+        made.more_pairs = one.more_pairs(error)
+        made.notes += [words for words in (half_told(made),) if words]
+    return made
+
+
+def why_nothing(track: Track) -> str:
+    failed = next((slot.failed for pair in reversed(track.pairs) for slot in pair if slot.failed), "")
+    if failed:
+        return f"no pair was measured: {failed}"
+    return "no pair was left" if track.pairs else "nothing was measured: the budget was over before"
+
+
+def half_told(made: Judgement) -> str:
+    """What a confidence sequence tells that excludes no difference, but not one within the margin."""
+    low, high = made.low, made.high
+    if low is not None and low > 0 or high is not None and high < 0:
+        more = (low or 0) > 0
+        return (f"B is {'above' if more else 'below'} A; whether by more than {made.metric.margin:g} % "
+                "can't be told yet")
+    return ""
+
+
+# --- the run ------------------------------------------------------------------------------
+
+class Trial:
+    def __init__(self, gate: Gate, bench: Bench, view: View, options: Options,
+                 clock: "Callable[[], float]" = time.monotonic) -> None:
+        self.gate, self.bench, self.view, self.options, self._clock = gate, bench, view, options, clock
+        self._coin = random.Random(options.seed)
+        self._tracks = [Track(point, options.slot or LEAST_SLOT) for point in gate.points]
+        self._since = clock()
+        self._failed = 0
+
+    def run(self) -> None:
+        """Fills in what the gate found; whatever ends it, what was measured until then is judged."""
+        self.view.begin(self.gate)
+        try:
+            if self.options.aa:
+                self._learn()
+            self._pairs()
+        except GateError as fault:
+            self.gate.over = str(fault)
+            raise
+        except BaseException as fault:
+            self.gate.over = self.gate.over or f"ended early: {type(fault).__name__}"
+            raise
+        finally:
+            self.gate.seconds = self._spent()
+            self.gate.judgements = judge(self._tracks, self.options.confidence)
+
+    def _spent(self) -> float:
+        return self._clock() - self._since
+
+    def _slot(self, track: Track, side: str, pair: int, length: float) -> Slot:
+        since = self._clock()
+        slot = self.bench.slot(track.point, side, length)
+        slot.number, slot.pair = len(self.gate.slots) + 1, pair
+        slot.seconds = slot.seconds or self._clock() - since
+        track.seconds += self._clock() - since
+        self.gate.slots.append(slot)
+        self._failed = self._failed + 1 if slot.failed else 0
+        if self._failed >= FAILURES:
+            raise GateError(f"{FAILURES} slots in a row failed: {slot.failed}")
+        return slot
+
+    # --- A/A
+
+    def _learn(self) -> None:
+        """Slots of A alone: the noise, how they lean on each other, and how long they had better be."""
+        share = LEARNING * self.options.budget / max(1, len(self._tracks))
+        for track in self._tracks:
+            slots: "List[Slot]" = []
+            since = self._clock()
+            while len(slots) < LEARNING_SLOTS and (
+                    len(slots) < 4 or (self._clock() - since) * (1 + 1 / len(slots)) < share):
+                slots.append(self._slot(track, A, 0, track.length))
+                self.view.slot(slots[-1], self.gate, [])
+            self._understand(track, slots)
+
+    def _understand(self, track: Track, slots: "List[Slot]") -> None:
+        learned = self.gate.learned
+        learned.slots += len(slots)
+        for metric in track.point.metrics:
+            good = [slot for slot in slots if usable(slot, metric, True) is not None]
+            if len(good) < 3:
+                continue
+            first = metric is track.point.metrics[0]
+            overhead = sum(max(0.0, slot.seconds - track.length) for slot in good) / len(good)
+            noise = stats.learn([usable(slot, metric, True) or 1.0 for slot in good],
+                                [[rate for _, rate in slot.samples] for slot in good] if first else [],
+                                track.length, overhead)
+            if first and self.options.slot is None:
+                left = self.options.budget * (1 - LEARNING) / len(self._tracks)
+                track.length = stats.slot_length(noise, left, LEAST_SLOT, MOST_SLOT)
+            track.noise[metric.name] = stats.pair_noise(noise, track.length)
+            if first:
+                learned.noise[track.point.name] = 100 * track.noise[metric.name]
+                learned.correlation[track.point.name] = noise.correlation
+                learned.length[track.point.name] = track.length
+
+    # --- pairs
+
+    def _pairs(self) -> None:
+        number, visit = 0, VISIT if len(self._tracks) > 1 else 1
+        while True:
+            open_tracks = self._open()
+            if not open_tracks:
+                return
+            self._coin.shuffle(open_tracks)
+            for track in open_tracks:
+                for _ in range(visit):
+                    if not self._fits(track):
+                        return
+                    number += 1
+                    self._pair(track, number)
+                    if track not in self._open():
+                        break
+
+    def _open(self) -> "List[Track]":
+        """Points with a metric that is not told yet."""
+        waiting = {row.track.point.name for row, verdict, _ in rows_of(self._tracks, self.options.confidence)
+                   if verdict == CANT_TELL}
+        return [track for track in self._tracks if track.point.name in waiting]
+
+    def _fits(self, track: Track) -> bool:
+        """Whether a pair more still ends within the budget."""
+        done = [slot.seconds for pair in track.pairs for slot in pair]
+        each = sum(done) / len(done) if done else track.length
+        return self._spent() + 2 * each <= self.options.budget
+
+    def _pair(self, track: Track, number: int) -> None:
+        """A fair coin says which is first: what the statistics stand on."""
+        order = (A, B) if self._coin.random() < 0.5 else (B, A)
+        slots = {side: self._slot(track, side, number, track.length) for side in order}
+        track.pairs.append((slots[A], slots[B]))
+        found = judge(self._tracks, self.options.confidence, track)
+        for side in order:
+            self.view.slot(slots[side], self.gate, found)
+
+
+def run(gate: Gate, bench: Bench, view: View, options: Options) -> None:
+    """Measures and judges; the gate holds what was found, also when this raises."""
+    Trial(gate, bench, view, options).run()

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Tests of how a gate judges: error rates over 10,000 made-up sequences in many kinds of noise, and the
+gate's loop over a bench that makes its figures up."""
+
+import math
+import random
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import lib  # noqa: E402
+
+sys.path.insert(0, str(lib.TOP / "scripts"))
+
+from netkit import python  # noqa: E402
+
+try:
+    np = python.need("numpy", "python3-numpy")
+except python.MissingModule as lacks:
+    print(f"SKIP: {lacks}")
+    sys.exit(77)
+
+from netkit.gate import model, stats, trial  # noqa: E402
+
+SEQUENCES, PAIRS = 10000, 40
+ERROR = 0.05
+MARGIN = stats.as_log(2)
+
+
+def slots(kind, noise, rng):
+    """Log figures of so many sequences of slots."""
+    made = rng.standard_normal((SEQUENCES, 2 * PAIRS)) * noise
+    if kind == "correlated":
+        for i in range(1, 2 * PAIRS):
+            made[:, i] = 0.6 * made[:, i - 1] + 0.8 * made[:, i]
+    elif kind == "heavy tails":
+        made = rng.standard_t(2, made.shape) * noise
+    elif kind == "drift":
+        made += np.linspace(0, 0.5, 2 * PAIRS)
+    elif kind == "period of four":
+        made += 0.03 * np.array([1, -1, -1, 1])[np.arange(2 * PAIRS) % 4]
+    elif kind == "hog":     # comes and goes; takes up to a half
+        busy = rng.random(SEQUENCES) < 0.3
+        for i in range(2 * PAIRS):
+            busy = np.where(busy, rng.random(SEQUENCES) < 0.8, rng.random(SEQUENCES) < 0.08)
+            made[:, i] -= busy * rng.random(SEQUENCES) * 0.5
+    return made
+
+
+def log_ratios(kind, noise, rng):
+    """Of A against A, by pairs whose order is a coin's."""
+    made = slots(kind, noise, rng)
+    first, second = made[:, ::2], made[:, 1::2]
+    return np.where(rng.random(first.shape) < 0.5, second - first, first - second)
+
+
+KINDS = ("gaussian", "correlated", "heavy tails", "drift", "period of four", "hog")
+
+
+class ErrorRates(unittest.TestCase):
+    # Three standard errors of a share of 10,000 above what is promised on each side.
+    MOST = ERROR / 2 + 3 * math.sqrt(ERROR / 2 * (1 - ERROR / 2) / SEQUENCES)
+
+    def reached(self, x, center, noise, sign):
+        rates = stats.betting_rates(noise * math.sqrt(2), MARGIN)
+        return np.max(stats.log_evidence(x, center, rates, sign), axis=-1) >= math.log(2 / ERROR)
+
+    def test_a_bound_is_wrong_no_more_often_than_promised_whenever_one_looks(self):
+        for kind in KINDS:
+            for noise in (0.003, 0.02):
+                x = log_ratios(kind, noise, np.random.default_rng(7))
+                for sign in (1.0, -1.0):
+                    with self.subTest(kind=kind, noise=noise, sign=sign):
+                        self.assertLessEqual(np.mean(self.reached(x, 0.0, noise, sign)), self.MOST)
+
+    def test_a_difference_as_large_as_the_margin_is_seldom_called_equal(self):
+        for kind in KINDS:
+            x = log_ratios(kind, 0.01, np.random.default_rng(8)) - MARGIN
+            wrong = self.reached(x, -MARGIN, 0.01, 1.0) & self.reached(x, MARGIN, 0.01, -1.0)
+            self.assertLessEqual(np.mean(wrong), self.MOST, kind)
+
+    def test_what_differs_by_twice_the_margin_is_found(self):
+        x = log_ratios("gaussian", 0.01, np.random.default_rng(9)) - 2 * MARGIN
+        self.assertGreater(np.mean(self.reached(x, -MARGIN, 0.01, -1.0)), 0.99)
+
+    def test_the_bounds_are_where_the_evidence_reaches_the_level(self):
+        x = log_ratios("gaussian", 0.01, np.random.default_rng(10))[0]
+        rates = stats.betting_rates(0.014, MARGIN)
+        for sign in (1.0, -1.0):
+            edge = stats.bound(x, rates, sign, 0.025)
+            self.assertAlmostEqual(stats.most_evidence(x, edge, rates, sign), math.log(40), places=4)
+        self.assertEqual(stats.bound(x[:3], rates, 1.0, 0.025), -math.inf)
+
+
+class Holm(unittest.TestCase):
+    def test_steps(self):
+        self.assertEqual(stats.holm([0.02, 0.001, 0.03], 0.05), [True, True, True])
+        self.assertEqual(stats.holm([0.03, 0.001, 0.03], 0.05), [False, True, False])
+        self.assertEqual(stats.holm([0.04, 0.02, 0.2], 0.05), [False, False, False])
+        self.assertEqual(stats.holm([], 0.05), [])
+
+    def test_errors_of_many_together(self):
+        """20 equal things, of which one verdict in 20 gates at most may be wrong."""
+        rng = np.random.default_rng(11)
+        rates = stats.betting_rates(0.014, MARGIN)
+        errors = []
+        for sign in (1.0, -1.0):
+            found = stats.log_evidence(log_ratios("gaussian", 0.01, rng), sign * 0.0, rates, sign)
+            errors.append(np.minimum(1, 2 * np.exp(-np.max(found, axis=-1))))
+        gates = np.minimum(*errors).reshape(-1, 20)
+        wrong = [any(stats.holm(list(gate), ERROR)) for gate in gates]
+        self.assertLessEqual(np.mean(wrong), ERROR + 3 * math.sqrt(ERROR * 0.95 / len(wrong)))
+
+
+class Noise(unittest.TestCase):
+    def test_noise_of_neighbours_and_of_samples_sets_the_length(self):
+        rng = np.random.default_rng(12)
+        steady = 1000 * np.exp(rng.standard_normal(8) * 1e-6)
+        shaky = [list(1000 * np.exp(rng.standard_normal(10) * 0.05)) for _ in range(8)]
+        long = stats.learn([np.mean(one) for one in shaky], shaky, 1, 0.25)
+        self.assertGreater(stats.slot_length(long, 600), 2)
+        jumpy = stats.learn(list(1000 * np.exp(rng.standard_normal(8) * 0.05)), [list(steady)] * 8, 1, 0.25)
+        self.assertEqual(stats.slot_length(jumpy, 600), 1)
+        self.assertLessEqual(2 * 20 * (stats.slot_length(long, 60) + 0.25), 60)
+
+    def test_samples_that_lean_on_each_other_tell_less(self):
+        rng = np.random.default_rng(13)
+        free = rng.standard_normal(400)
+        leaning = np.convolve(free, np.ones(10) / math.sqrt(10), "same")
+        self.assertGreater(stats.variance_of_mean(leaning), 3 * stats.variance_of_mean(free))
+
+
+class Bench:
+    """Figures by a random generator, seconds by a clock of its own."""
+
+    def __init__(self, effect=0.0, noise=0.005, seed=1, disturb=None, fail=()):
+        self.effect, self.noise, self.random = effect, noise, random.Random(seed)
+        self.disturb, self.fail, self.time, self.count = disturb, fail, 0.0, 0
+
+    def clock(self):
+        return self.time
+
+    def slot(self, point, side, seconds):
+        self.count += 1
+        self.time += seconds + 0.25
+        value = 9400 * math.exp(self.random.gauss(0, self.noise))
+        value *= 1 + (self.effect if side == model.B else 0)
+        made = model.Slot(point.name, side, seconds=seconds + 0.25, length=seconds, disturbed=0.0,
+                          figures={"THROUGHPUT": value}, units={"THROUGHPUT": "Mbit/s"})
+        if self.disturb:
+            self.disturb(self.count, made)
+        if self.count in self.fail:
+            made.failed, made.figures = "connection refused", {}
+        return made
+
+    def leave(self):
+        pass
+
+
+class View:
+    def __init__(self):
+        self.told = []
+
+    def begin(self, gate):
+        self.told.append("begin")
+
+    def slot(self, slot, gate, judgements):
+        self.told.append(slot.number)
+
+    def end(self, gate):
+        pass
+
+
+def gate(bench, points=1, budget=60.0, metrics=(model.Metric(),), **options):
+    made = model.Gate([model.Point(f"p{i}", "TCP_STREAM", metrics=metrics) for i in range(points)], [])
+    view = View()
+    try:
+        trial.Trial(made, bench, view, trial.Options(budget=budget, seed=3, **options), bench.clock).run()
+    except model.GateError:
+        pass
+    return made, view
+
+
+class Loop(unittest.TestCase):
+    def test_verdicts_and_statuses(self):
+        for effect, noise, verdict, status in ((0.0, 0.002, "equal", 0), (-0.04, 0.002, "worse", 1),
+                                               (0.04, 0.002, "better", 0), (0.0, 0.2, "can't tell", 77)):
+            found, _ = gate(Bench(effect, noise))
+            self.assertEqual((found.judgements[0].verdict, found.status()), (verdict, status))
+        self.assertEqual(found.status(strict=True), 1)
+        self.assertGreater(found.judgements[0].more_pairs or 10**6, 20)
+
+    def test_less_is_better(self):
+        found, _ = gate(Bench(0.04, 0.002), metrics=(model.Metric(more_is_better=False),))
+        self.assertEqual(found.judgements[0].verdict, "worse")
+        self.assertGreater(found.judgements[0].low, 2.0)
+
+    def test_the_budget_bounds_it_and_every_slot_is_shown(self):
+        found, view = gate(Bench(0.0, 0.2), budget=30)
+        self.assertLessEqual(found.seconds, 30)
+        self.assertEqual(sorted(view.told[1:]), list(range(1, len(found.slots) + 1)))
+
+    def test_an_end_comes_as_soon_as_all_is_told(self):
+        found, _ = gate(Bench(-0.1, 0.001), budget=600)
+        self.assertLess(found.judgements[0].pairs, 10)
+
+    def test_many_points_are_judged_together(self):
+        found, _ = gate(Bench(0.0, 0.002), points=6, budget=400)
+        self.assertEqual({one.verdict for one in found.judgements}, {"equal"})
+
+    def test_disturbed_slots_are_left_out(self):
+        def disturb(count, slot):
+            if count % 5 == 0:
+                slot.disturbed, slot.figures = 0.9, {"THROUGHPUT": 5000.0}
+        found, _ = gate(Bench(0.0, 0.002, disturb=disturb))
+        self.assertEqual(found.judgements[0].verdict, "equal")
+        self.assertGreater(found.judgements[0].left_out, 0)
+
+    def test_the_clean_part_of_a_slot_counts(self):
+        def disturb(count, slot):
+            if count % 3 == 0:
+                slot.clean_figures = dict(slot.figures)
+                slot.disturbed, slot.figures = 0.3, {"THROUGHPUT": 5000.0}
+        found, _ = gate(Bench(0.0, 0.002, disturb=disturb))
+        self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("equal", 0))
+
+    def test_what_disturbs_one_side_alone_is_no_disturbance(self):
+        def disturb(count, slot):
+            if slot.side == model.B:
+                slot.disturbed = 0.9
+        found, _ = gate(Bench(-0.04, 0.002, disturb=disturb))
+        self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("worse", 0))
+        self.assertIn("disturbed more", found.judgements[0].notes[0])
+
+    def test_failures(self):
+        found, _ = gate(Bench(0.0, 0.002, fail=(10, 14)))
+        self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("equal", 2))
+        found, _ = gate(Bench(fail=range(1, 100)))
+        self.assertIn("3 slots in a row failed: connection refused", found.over)
+        self.assertEqual(found.status(), 77)
+
+    def test_a_difference_that_is_there_but_small_is_said(self):
+        found, _ = gate(Bench(-0.015, 0.012, seed=5), budget=60)
+        one = found.judgements[0]
+        self.assertEqual(one.verdict, "can't tell")
+        self.assertLess(one.high, 0)
+        self.assertIn("B is below A", one.notes[0])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
