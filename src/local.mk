@@ -168,6 +168,7 @@ src_netperf_SOURCES = \
 	%D%/cli/options.c \
 	%D%/cli/phrases.c %D%/cli/phrases.h \
 	%D%/cli/place.c %D%/cli/place.h \
+	%D%/cli/stray.c %D%/cli/stray.h \
 	%D%/cli/preflight.c %D%/cli/preflight.h \
 	%D%/cli/show.c %D%/cli/show.h \
 	%D%/cli/wire.c %D%/cli/wire.h

@@ -11,6 +11,7 @@
 #include "bench/ids.h"
 #include "cli/flows.h"
 #include "cli/omni.h"
+#include "cli/stray.h"
 #include "sys/affinity.h"
 
 /* Between samples for an explanation: the delays of both directions are told by these. */
@@ -183,6 +184,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 			     &cli->notes, err) != NP_OK) {
 		return err->code;
 	}
+	np_stray_words(cli, split - cli->notes.words, argv + cli->notes.words, 0);
 	scope = scope_of(cli);
 	if (cli->usage || cli->help || cli->version || split == argc || scope == 0) {
 		return NP_OK;
@@ -195,6 +197,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		snprintf(where, sizeof(where), "test option of %.40s", cli->test);
 		return np_fail_in(err, where);
 	}
+	np_stray_words(cli, argc - split - cli->notes.words, argv + split + cli->notes.words, 1);
 	return NP_OK;
 }
 
@@ -239,6 +242,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	}
 	settle_loudness(&cli->output);
 	if (rc == NP_OK) {
+		np_stray_names(cli);
 		rc = check_documents(&cli->output, err);
 	}
 	if (rc == NP_OK) {

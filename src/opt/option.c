@@ -331,6 +331,9 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			return blame(o, c, err);
 		}
 	}
+	if (notes != NULL) {
+		notes->words = optind;
+	}
 	return NP_OK;
 }
 

@@ -68,6 +68,7 @@ struct np_option_notes {
 	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
 	char text[1024];
 	size_t len;
+	int words; /* where those that are no options begin in argv, which is permuted */
 	/* Of an option that netperf's parser refuses as well, its letter; '-' of a long name. */
 	enum { NP_OPT_RIGHT, NP_OPT_UNKNOWN, NP_OPT_BARE /* no argument */ } wrong;
 	char letter;

@@ -361,6 +361,40 @@ selectors_before_the_dashes_change_nothing(void **state)
 	assert_int_equal(parsed("-O 16.0")->plan.far.call.send_offset, 16);
 }
 
+/* netperf passes over these without a word. */
+static void
+what_means_nothing_is_said(void **state)
+{
+	static const struct {
+		const char *line, *note;
+	} cases[] = {
+		{ "192.0.2.1", "192.0.2.1: not read: no option takes it (-H names a host)" },
+		{ "-t TCP_RR -r 100,200", "(-- -r REQUEST,RESPONSE)" },
+		{ "-- -m 1000 more", "more: not read: no option of the test takes it" },
+		{ "-- -k THROUGHPUT,P95_LATENCY",
+		  "P95_LATENCY: no output selector of this name, the "
+		  "nearest is P90_LATENCY" },
+		{ "-- -o thruput,", "thruput: no output selector of this name, the nearest is "
+				    "THROUGHPUT" },
+		{ "-- -O XYZZY;THROUGHPUT", "XYZZY: no output selector of this name (" },
+		{ "-f Z", "-f Z: no unit (" },
+	};
+	static const char *const quiet[] = { "-f G",
+					     "-f x",
+					     "-f ?",
+					     "-r -t TCP_RR -- -r 100,200",
+					     "-- -k throughput,Elapsed_Time",
+					     "-- -o all" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(cases); i++) {
+		assert_has(parsed(cases[i].line)->notes.text, cases[i].note);
+	}
+	for (size_t i = 0; i < LEN(quiet); i++) {
+		assert_string_equal(parsed(quiet[i])->notes.text, "");
+	}
+}
+
 static void
 a_port_range_must_be_one(void **state)
 {
@@ -833,6 +867,7 @@ main(void)
 		cmocka_unit_test(sizes_have_the_order_of_netperf),
 		cmocka_unit_test(numbers_may_be_as_netperf_reads_them),
 		cmocka_unit_test(selectors_before_the_dashes_change_nothing),
+		cmocka_unit_test(what_means_nothing_is_said),
 		cmocka_unit_test(a_port_range_must_be_one),
 		cmocka_unit_test(names_have_an_end),
 		cmocka_unit_test(figures_are_found_by_name),

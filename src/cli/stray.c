@@ -1,0 +1,141 @@
+#include "cli/stray.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "cli/args.h"
+#include "out/select.h"
+
+/* Names are at most this long here: longer ones are none, and resemble none. */
+enum { LONGEST = 63 };
+
+#define NOTE(cli, ...)                                                                             \
+	((cli)->notes.len = np_text_add((cli)->notes.text, sizeof((cli)->notes.text),              \
+					(cli)->notes.len, __VA_ARGS__))
+
+/* --- words -------------------------------------------------------------------------------------
+ */
+
+static bool
+two_numbers(const char *word)
+{
+	size_t first = strspn(word, "0123456789kKmMgG");
+
+	return first > 0 && word[first] == ',' &&
+	       word[first + 1 + strspn(word + first + 1, "0123456789kKmMgG")] == '\0';
+}
+
+void
+np_stray_words(struct np_cli *cli, int count, char **words, int of_test)
+{
+	/* What follows an option that netperf has given up was its argument: there is a line
+	 * already. */
+	for (int i = 0; i < count && cli->gone == '\0'; i++) {
+		const char *word = words[i], *mend = "no option takes it (-H names a host)";
+
+		if (of_test) {
+			mend = "no option of the test takes it";
+		} else if (cli->confidence.result_only && two_numbers(word)) {
+			mend = "-r takes nothing here; the sizes of request and response are a "
+			       "test option (-- -r REQUEST,RESPONSE)";
+		}
+		NOTE(cli, "%.60s: not read: %s\n", word, mend);
+	}
+}
+
+/* --- names -------------------------------------------------------------------------------------
+ */
+
+static unsigned
+least(unsigned a, unsigned b, unsigned c)
+{
+	unsigned ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* How many letters one has to change, add or leave out (Levenshtein's distance), cases alike. */
+static unsigned
+distance(const char *a, const char *b)
+{
+	unsigned row[LONGEST + 1];
+	size_t n = strlen(b);
+
+	if (n > LONGEST) {
+		return LONGEST;
+	}
+	for (unsigned j = 0; j <= n; j++) {
+		row[j] = j;
+	}
+	for (unsigned i = 1; a[i - 1] != '\0'; i++) {
+		unsigned corner = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			unsigned above = row[j];
+
+			row[j] = least(above + 1, row[j - 1] + 1,
+				       corner + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0));
+			corner = above;
+		}
+	}
+	return row[n];
+}
+
+/* The figure whose name is most like it; NULL when none is. */
+static const char *
+nearest(const char *name)
+{
+	unsigned best = (unsigned)strlen(name) / 3 + 2;
+	const char *found = NULL;
+
+	for (int i = 0; i < NP_METRICS; i++) {
+		const char *one = np_metric((enum np_metric_id)i)->name;
+		unsigned far = distance(name, one);
+
+		if (far < best) {
+			best = far;
+			found = one;
+		}
+	}
+	return found;
+}
+
+static void
+stray_selector(struct np_cli *cli, const char *word, size_t len)
+{
+	char name[LONGEST + 1];
+	const char *like;
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, word);
+	if (len == 0 || np_metric_find(name) >= 0) {
+		return;
+	}
+	like = len <= LONGEST ? nearest(name) : NULL;
+	NOTE(cli, "%s: no output selector of this name%s%s (-k '?' lists them)\n", name,
+	     like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
+}
+
+void
+np_stray_names(struct np_cli *cli)
+{
+	const char *at = cli->output.selectors;
+
+	if (cli->output.unit != '\0' && strchr("GMKBgmkx", cli->output.unit) == NULL) {
+		NOTE(cli,
+		     "-f %c: no unit (G M K B are bytes, g m k bits, x transactions): KBytes/s as "
+		     "in "
+		     "netperf\n",
+		     cli->output.unit);
+	}
+	/* A word without a comma that names no figure is the name of a file. */
+	while (at != NULL && strpbrk(cli->output.selectors, ",;") != NULL && *at != '\0') {
+		size_t len = strcspn(at, ", \t;");
+
+		stray_selector(cli, at, len);
+		at += len + (at[len] != '\0');
+	}
+}
