@@ -11,8 +11,9 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import engines, options, python
-from netkit.results import Axis, Header, matches, point_key, show_value
+from netkit import engines, options, python, units
+from netkit.results import Axis, Header, matches, point_key
+from netkit.units import show_point, show_value
 
 ORDERS = ("given", "random", "interleaved")
 EACH_RUN = "each_run"       # in [before] and [after]: at every run
@@ -123,7 +124,7 @@ class Plan:
     def run_seconds(self, point: Point) -> float:
         """How long the netperf of a point takes at the most, as far as can be told."""
         known = self.known(point)
-        length = seconds(known.get("length", 10))
+        length = units.seconds(known.get("length", 10)) or 10.0     # where it counts bytes, who knows
         most = 1
         if known.get("confidence") is not None or known.get("iterations") is not None:
             most = int(str(known.get("iterations") or "10").split(",")[0] or 10)
@@ -171,7 +172,7 @@ class Plan:
             if value and "{" not in value and not self.has(name):
                 found[name] = int(value) if value.isdigit() else value
         if "rate" in found:
-            found["rate"] = bits(str(found["rate"]))
+            found["rate"] = units.rate(found["rate"]) or found["rate"]
         if not self.has("family"):
             found["host"] = LAB_ADDRESS[4]
         return found
@@ -210,20 +211,6 @@ def show(value: Any) -> str:
 
 
 # --- small parts --------------------------------------------------------------------------
-
-def bits(text: str) -> Any:
-    """netlab's 100mbit in bits a second; "none" as it is."""
-    found = re.fullmatch(r"([0-9.]+)([kmg])bit", text.lower())
-    return round(float(found[1]) * {"k": 1e3, "m": 1e6, "g": 1e9}[found[2]]) if found else text
-
-
-def seconds(length: Any) -> float:
-    """How long netperf runs with -l length: 10, "10s", "1m30s"; 10 where it counts bytes."""
-    if isinstance(length, (int, float)):
-        return float(length) if length > 0 else 10.0
-    found = re.fullmatch(r"(?:([0-9.]+)m)?(?:([0-9.]+)s?)?", str(length))
-    return 60 * float(found[1] or 0) + float(found[2] or 0) if found else 10.0
-
 
 def clean(value: Any) -> Any:
     """The value a plan means: "default" is none, netperf's own choice."""
@@ -322,9 +309,8 @@ def parse(name: str, text: str) -> Plan:
             raise PlanError(f"{name}: {key} is nothing that a plan has (try {', '.join(SETTINGS)})")
         if not isinstance(value, SETTINGS[key]) or isinstance(value, bool):
             raise PlanError(f"{name}: {key} = {value!r} is of the wrong kind (see netsweep(1))")
-    units = data.get("units", {})
     plan = Plan(name, text, title=data.get("title", name),
-                axes=[Axis(axis, axis_values(axis, values), unit_of(axis, units))
+                axes=[Axis(axis, axis_values(axis, values), unit_of(axis, data.get("units", {})))
                       for axis, values in data.get("axes", {}).items()],
                 constants={key: value for key, value in data.get("constants", {}).items()
                            if clean(value) is not None},
@@ -340,8 +326,8 @@ def parse(name: str, text: str) -> Plan:
     return plan
 
 
-def unit_of(axis: str, units: "Dict[str, Any]") -> str:
-    return str(units.get(axis) or (options.BY_NAME[axis].unit if axis in options.BY_NAME else ""))
+def unit_of(axis: str, given: "Dict[str, Any]") -> str:
+    return str(given.get(axis) or (options.BY_NAME[axis].unit if axis in options.BY_NAME else ""))
 
 
 def axis_values(name: str, given: Any) -> "List[Any]":
@@ -494,8 +480,7 @@ def check_point(plan: Plan, point: Point) -> None:
             plan.hook("before", hook, point), plan.hook("after", hook, point)
         check_processes(plan.known(point))
     except (options.OptionError, PlanError) as fault:
-        where = " ".join(f"{name}={show_value(value)}" for name, value in point.items())
-        raise PlanError(f"at {where}: {fault}" if where else str(fault)) from None
+        raise PlanError(f"at {show_point(point)}: {fault}" if point else str(fault)) from None
     if not plan.known(point).get("host"):
         raise PlanError("no host: --host NAME, --local, or a lab in the plan")
 

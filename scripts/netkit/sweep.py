@@ -12,7 +12,8 @@ from typing import Any, Dict, Iterator, List, Optional, TextIO
 from netkit import calls, engines, machine, options
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, Plan, Point, Task, confident
-from netkit.results import Run, Writer, point_key, show_value
+from netkit.results import Run, Writer, point_key
+from netkit.units import show_duration, show_point, show_value
 
 GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
 COMMAND_LIMIT = 300.0       # and a command of the user's
@@ -21,18 +22,6 @@ RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # what a run takes beside it
 
 def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-
-
-def show_point(point: Point) -> str:
-    return " ".join(f"{name}={show_value(value)}" for name, value in point.items())
-
-
-def show_seconds(seconds: float) -> str:
-    whole = int(seconds + 0.5)
-    hours, minutes = whole // 3600, whole // 60 % 60
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
 
 
 def expected(plan: Plan, tasks: "List[Task]") -> float:
@@ -77,7 +66,7 @@ class Progress:
         words = f"{show_point(task.point)} #{task.repetition}: {outcome(run)}"
         if self._kind == "plain" or self._kind == "bar" and not run.ok:
             self._line(f"{self._done}/{self._total} {words}"
-                       + (f", {show_seconds(self.left())} to go" if run.ok else ""))
+                       + (f", {show_duration(self.left())} to go" if run.ok else ""))
         if self._kind == "bar":
             self._bar(words)
 
@@ -102,7 +91,7 @@ class Progress:
         width = shutil.get_terminal_size().columns - 1
         filled = round(20 * self._done / max(1, self._total))
         text = (f"[{'#' * filled}{'.' * (20 - filled)}] {self._done}/{self._total} "
-                f"ETA {show_seconds(self.left())}  {words}")
+                f"ETA {show_duration(self.left())}  {words}")
         self._write("\r\033[K" + text[:width])
         self._shown = True
 
@@ -308,7 +297,7 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
     yield f"  {points} point{'s' * (points != 1)}{each}, {order}{done}"
     seconds = expected(plan, tasks)
     end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
-    yield (f"  expected to take {'at most ' if plan.until else ''}{show_seconds(seconds)}, "
+    yield (f"  expected to take {'at most ' if plan.until else ''}{show_duration(seconds)}, "
            f"until {end:%H:%M}")
 
 

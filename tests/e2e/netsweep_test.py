@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import engines, machine, options, plan as plans, results, sweep  # noqa: E402
+from netkit import engines, machine, options, plan as plans, results, sweep, units  # noqa: E402
 
 NETSWEEP = str(SCRIPTS / "netsweep")
 PAGE = lib.TOP / "doc" / "netsweep.1"
@@ -198,8 +198,34 @@ class Plans(unittest.TestCase):
         self.assertFalse(plans.confident([100], (99, 5), 1))
 
     def test_lengths(self):
-        for length, wanted in ((10, 10), ("10s", 10), ("1m30s", 90), ("2m", 120), (-500, 10)):
-            self.assertEqual(plans.seconds(length), wanted, length)
+        for length, wanted in ((10, 10), ("10s", 10), ("1m30s", 90), ("2m", 120), ("1h", 3600), (-500, 10)):
+            self.assertEqual(plans.Plan("t", "", constants={"length": length}).run_seconds({}), wanted, length)
+
+
+class Units(unittest.TestCase):
+    def test_rates(self):
+        for given, wanted in (("100mbit", 1e8), ("2.5gbit", 2.5e9), ("500k", 5e5), ("64KBIT", 64e3), (1e6, 1e6),
+                              ("100", 100.0), ("none", None), ("", None), ("1.mbit", None), ("0mbit", None),
+                              ("1 mbit", None), ("-1mbit", None), (0, None), (True, None), (None, None)):
+            self.assertEqual(units.rate(given), wanted, given)
+        self.assertEqual([units.rate(text, unit=True) for text in ("1gbit", "1g", "1000")], [1e9, None, None])
+        self.assertEqual([units.show_rate(bits) for bits in (94.12e6, 1e9, 64e3, 500)],
+                         ["94.12 Mbit/s", "1 Gbit/s", "64 kbit/s", "0.5 kbit/s"])
+
+    def test_times(self):
+        for given, wanted in (("5ms", 0.005), ("250us", 0.00025), ("0", 0.0), ("1.5ms", 0.0015), ("1m30s", 90.0),
+                              ("1h0m5s", 3605.0), ("90", 90.0), (0.01, 0.01), ("", None), ("5 ms", None), ("ms", None),
+                              ("-5", None), (-5, None), ("1e3us", None), (True, None), (None, None)):
+            self.assertEqual(units.seconds(given), wanted, given)
+        self.assertEqual([units.seconds(text, unit=True) for text in ("5ms", "0", "5")], [0.005, 0.0, None])
+        self.assertEqual([units.show_time(time) for time in (0.0, 0.005, 0.00025, 2.0)],
+                         ["0", "5 ms", "250 us", "2 s"])
+        self.assertEqual([units.show_duration(time) for time in (12.4, 65, 7800)],
+                         ["12 s", "1 min 05 s", "2 h 10 min"])
+
+    def test_points(self):
+        self.assertEqual(units.show_point({"a": None, "b": True, "c": 1.5}), "a=default b=on c=1.5")
+        self.assertEqual(units.show_point({}), "the point")
 
 
 NASTY = ("a b", "$(touch x)", "`touch x`", "; touch x #", "'", '"', "a'b\"c", "\\", "*", "\n", "-n",
