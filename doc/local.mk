@@ -19,7 +19,9 @@ dist_doc_DATA = \
 	%D%/evidence.md \
 	%D%/explain.md \
 	%D%/flows.md \
+	%D%/gate.md \
 	%D%/json.md \
+	%D%/netgate.schema.json \
 	%D%/netperf-run.schema.json \
 	%D%/protocol.md \
 	%D%/results.md \

@@ -19,7 +19,7 @@ SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "c
           "daemon", "connections", "interop_more",
           "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
           "interim", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
-          "wire_short", "tree")
+          "wire_short", "netgate_output", "tree")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status
 
