@@ -2,8 +2,14 @@
 """What netgate says of gates that are made up: JSON lines, text, KTAP, JUnit XML, criteria, what differs;
 read by readers that others wrote."""
 
+import contextlib
+import io
 import json
 import math
+import os
+import pty
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -131,6 +137,173 @@ class Lines(Place):
         self.written(replace(gate(), budget=5.0), overwrite=True)
         self.assertEqual(output.read(path).budget, 5.0)
         self.assertIn("No such file", self.refused(output.Writer, str(self.dir / "no" / "where")))
+
+
+class Readers(Place):
+    """What is printed at the end, read by programs that know no netgate."""
+
+    def all_verdicts(self):
+        return gate(judged(WORSE, -3.1, -3.8, -2.4, differs=["offload tso: on -> off"], left_out=2),
+                    judged(EQUAL, 0.1, -0.4, 0.6, metric=SPARE, notes=["two\nlines"]),
+                    judged(CANT_TELL, 0.6, -3.0, 4.1, RR, noise=4.2, more_pairs=40),
+                    judged(BETTER, 5.0, 4.0, 6.0, replace(RR, name="tcp_crr")), notes=["A and B are the same"])
+
+    names = ["tcp_stream.mtu9000.throughput", "tcp_stream.mtu9000.local_cpu_util", "tcp_rr", "tcp_crr"]
+
+    def test_tappy(self):
+        try:
+            from tap.parser import Parser
+        except ImportError:
+            self.skipTest("no tappy: apt-get install python3-tap")
+        for options, good, skipped in (({}, [False, True, True, True], [False, False, True, False]),
+                                       ({"strict": True, "tap13": True}, [False, True, False, True], [False] * 4)):
+            lines = list(Parser().parse_text(output.ktap(self.all_verdicts(), **options)))
+            kinds = [line.category for line in lines]
+            self.assertEqual(kinds[:2], ["version" if "tap13" in options else "unknown", "plan"])
+            self.assertEqual(kinds.count("unknown"), 0 if "tap13" in options else 1)
+            self.assertEqual(lines[1].expected_tests, 4)
+            found = [line for line in lines if line.category == "test"]
+            self.assertEqual([line.description for line in found], self.names)
+            self.assertEqual([line.ok for line in found], good)
+            self.assertEqual([line.skip for line in found], skipped)
+            self.assertEqual(dict(word.split("=") for word in found[0].directive.text.split()), {
+                "value": "9412.3", "unit": "Mbit/s", "lo": "-3.8", "hi": "-2.4", "base": "9401.0",
+                "verdict": "worse"})
+            self.assertIn("noise 4.2 %, about 40 more pairs (103 s)", output.ktap(self.all_verdicts(), **options))
+
+    def proved(self, text):
+        path = self.dir / "gate.tap"
+        path.write_text(text)
+        return lib.run(["prove", "-e", "cat", str(path)], timeout=60)
+
+    @unittest.skipUnless(shutil.which("prove"), "no prove: apt-get install perl")
+    def test_prove(self):
+        got = self.proved(output.ktap(self.all_verdicts()))
+        self.assertIn("Failed 1/4 subtests", got.out)
+        self.assertIn("(less 1 skipped subtest: 2 okay)", got.out)
+        for text in (output.ktap(gate(judged(EQUAL, 0.1, -0.4, 0.6)), strict=True),
+                     output.tap(gate(judged(CANT_TELL, None, None, None, pairs=0, noise=None))),
+                     output.ktap(gate(over="SIGTERM"))):
+            got = self.proved(text)
+            self.assertEqual(got.rc, 0, text + got.out)
+        self.assertNotEqual(self.proved(output.ktap(gate(over="SIGTERM"), strict=True)).rc, 0)
+
+    def test_junit(self):
+        try:
+            from junitparser import Failure, JUnitXml, Skipped
+        except ImportError:
+            self.skipTest("no junitparser: apt-get install python3-junitparser")
+        made = self.all_verdicts()
+        made.slots[2].failed = "\x1b[31mno <route> & so on\x00"
+        for strict, kinds in ((False, [[Failure], [], [Skipped], []]), (True, [[Failure], [], [Failure], []])):
+            suite, = JUnitXml.fromstring(output.junit(made, strict).encode())
+            self.assertEqual((suite.tests, suite.failures, suite.skipped), (4, 1 + strict, 1 - strict))
+            self.assertEqual({one.name: one.value for one in suite.properties()}["client.kernel"], "Linux 6.18")
+            cases = list(suite)
+            self.assertEqual([[type(one) for one in case.result] for case in cases], kinds)
+            self.assertEqual([(case.classname, case.name, case.time) for case in cases][1],
+                             ("netgate.tcp_stream.mtu9000", "LOCAL_CPU_UTIL", 31.0))
+            self.assertIn("differs: offload tso: on -> off", cases[0].result[0].text)
+            self.assertIn("no <route> & so on?", cases[2].result[0].text)
+        self.assertEqual(len(list(*JUnitXml.fromstring(output.junit(gate()).encode()))), 1)
+
+    def test_text(self):
+        lines = output.text(self.all_verdicts()).splitlines()
+        ends = [line.find("9412.3 Mbit/s") for line in lines if "9412.3" in line]
+        self.assertEqual((len(ends), len(set(ends))), (4, 1), "columns that are not aligned")
+        for line in ("    1 of 2 slots were disturbed, 12 % of the time: steal 0.2 s, foreign 0.05 s",
+                     "    2 pairs left out", "    differs: offload tso: on -> off", "    two lines",
+                     "    1 of 1 slots failed: netperf: connect to 10.0.0.2: Connection refused",
+                     "worse: tcp_stream.mtu9000.throughput is 3.1 % (2.4 to 3.8) below A after 12 pairs, 31 s",
+                     "can't tell: tcp_rr: +0.60 % (-3.0 to +4.1) after 12 pairs, 31 s: noise 4.2 %, about 40 more "
+                     "pairs (103 s)", "better: tcp_crr is 5.0 % (4.0 to 6.0) above A after 12 pairs, 31 s",
+                     "4 judged: 1 equal, 1 worse, 1 better, 1 can't tell"):
+            self.assertEqual(lines.count(line), 1, line + "\n" + "\n".join(lines))
+        self.assertNotIn("\033", "".join(lines))
+        self.assertIn("\033[31mworse", output.text(self.all_verdicts(), colour=True))
+
+    def test_the_verdict_of_one(self):
+        def last(*args, **more):
+            return output.text(gate(judged(*args, **more))).splitlines()[-1]
+        self.assertEqual(last(EQUAL, 0.1, -0.4, 0.6), "equal: tcp_stream.mtu9000 is within 2 % of A: +0.10 % "
+                         "(-0.40 to +0.60) after 12 pairs, 31 s")
+        self.assertEqual(last(CANT_TELL, None, None, None, pairs=0, noise=None),
+                         "can't tell: tcp_stream.mtu9000: no pair was measured")
+        self.assertEqual(last(CANT_TELL, -0.0, -math.inf, None, pairs=1, noise=None),
+                         "can't tell: tcp_stream.mtu9000: +0.00 % (? to ?) after 1 pair, 31 s: noise not known")
+        self.assertEqual(output.text(gate(over="SIGTERM")).splitlines()[-2:],
+                         ["ended early: SIGTERM", "can't tell: nothing was measured"])
+
+    def test_progress(self):
+        made, stream = self.all_verdicts(), io.StringIO()
+        for kind in ("plain", "none"):
+            live = output.Live(kind, stream)
+            live.begin(made)
+            live.slot(made.slots[1], made, made.judgements)
+            live.slot(made.slots[2], made, [])
+            live.end(made)
+        lines = stream.getvalue().splitlines()
+        self.assertEqual([line.partition("  ")[2] for line in lines], [
+            "tcp_stream.mtu9000 B: 9412.0 Mbit/s; -3.1 % (-3.8 to -2.4) after 12 pairs: worse",
+            "tcp_rr A: failed: netperf: connect to 10.0.0.2: Connection refused"])
+
+    def test_a_bar(self):
+        """On a terminal, which is left clean."""
+        if not python.has(sys.executable, "rich"):
+            self.skipTest("no rich: apt-get install python3-rich")
+        code = ("import netgate_output as t\nfrom netkit.gate import output\n"
+                "made, live = t.Readers().all_verdicts(), output.Live()\nlive.begin(made)\n"
+                "for one in made.slots: live.slot(one, made, made.judgements)\nlive.end(made)\n")
+        near, far = pty.openpty()
+        self.addCleanup(os.close, near)
+        done = subprocess.run([sys.executable, "-c", code], stderr=far, timeout=60, check=False, env={
+            **os.environ, "TERM": "xterm", "COLUMNS": "120", "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": f"{Path(__file__).parent}:{lib.TOP / 'scripts'}"})
+        os.close(far)
+        shown = b""
+        with contextlib.suppress(OSError):      # the end of a terminal whose other side is closed
+            while got := os.read(near, 65536):
+                shown += got
+        self.assertEqual(done.returncode, 0, shown)
+        self.assertIn(b"tcp_stream.mtu9000 B: 9412.0 Mbit/s; -3.1 % (-3.8 to -2.4)", shown)
+        self.assertTrue(shown.endswith(b"\x1b[2K"), shown[-60:])
+
+
+class Criteria(Place):
+    def file(self, text):
+        path = self.dir / "criteria.toml"
+        path.write_text(text)
+        return str(path)
+
+    def test_the_later_ones_count(self):
+        found = output.load_criteria(self.file(
+            '[default]\nmargin = 3\nconfidence = 99\n[[criterion]]\npoint = "tcp_*.mtu9000"\nmargin = 1.5\n'
+            '[[criterion]]\nmetric = "LOCAL_*"\nbetter = "more"\n[[criterion]]\npoint = "udp_*"\nmargin = 9\n'))
+        stream, rr = output.apply([STREAM, RR], found)
+        self.assertEqual(stream.metrics, (Metric(margin=1.5), Metric("LOCAL_CPU_UTIL", 1.5, True)))
+        self.assertEqual((rr.metrics, found.confidence), ((Metric(margin=3.0),), 99))
+        self.assertEqual([line.split(": ", 1)[1] for line in output.unused([STREAM, RR], found)],
+                         ["[[criterion]] 3: nothing is measured that udp_*, * fits"])
+
+    def test_what_is_written(self):
+        path = str(self.dir / "made.toml")
+        output.write_criteria(path, [STREAM, RR], 99.5)
+        found = output.load_criteria(path)
+        plain = [replace(point, metrics=tuple(Metric(one.name) for one in point.metrics)) for point in (STREAM, RR)]
+        self.assertEqual((output.apply(plain, found), found.confidence), ([STREAM, RR], 99.5))
+        self.assertIn("is there already", self.refused(output.write_criteria, path, [RR], 95.0))
+
+    def test_files_that_are_none(self):
+        for text, words in (("x = [", "(at "), ("[defaults]\n", "defaults: a file of criteria has"),
+                            ("[default]\nmargin = 0\n", "margin: 0 is"), ("default = 1\n", "default: a file"),
+                            ("[default]\nconfidence = 5\n", "confidence: 5 is"),
+                            ("[default]\npoint = \"x\"\n", "[default]: point: unknown"),
+                            ("[[criterion]]\nmargin = nan\n", "[[criterion]] 1: margin: nan is"),
+                            ("[[criterion]]\n[[criterion]]\nmargins = 1\n", "[[criterion]] 2: margins: unknown"),
+                            ("[[criterion]]\nbetter = \"higher\"\n", "better: higher is neither"),
+                            ("[[criterion]]\npoint = 1\n", "point: 1 is not a text")):
+            self.assertIn(words, self.refused(output.load_criteria, self.file(text)))
+        self.assertIn("No such file", self.refused(output.load_criteria, str(self.dir / "none")))
 
 
 def main() -> int:

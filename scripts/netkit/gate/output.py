@@ -5,12 +5,19 @@ import dataclasses
 import json
 import math
 import os
+import re
 import sys
+import time
 import typing
-from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple, Union
+import xml.etree.ElementTree as ET
+from collections import Counter
+from fnmatch import fnmatchcase
+from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
-from .model import (GATE_SCHEMA, SLOT_SCHEMA, VERDICT_SCHEMA, VERDICTS, A, B, Gate, GateError, Judgement,
-                    Slot)
+from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, SLOT_SCHEMA, VERDICT_SCHEMA, VERDICTS,
+                               WORSE, A, B, Gate, GateError, Judgement, Metric, Point, Slot, View)
+from netkit.machine import on_terminal, shown
+from netkit.plan import toml
 
 END_SCHEMA = "plumbline-gate-end/1"     # the last line of a gate that ended in order
 HEADER = ("started", "command", "environment", "confidence", "budget", "points")
@@ -168,3 +175,399 @@ def read(path: str) -> Gate:
         raise GateError(f"{path}: {len(found)} gates: give a file that has one" if found else
                         f"{path}: the file is empty: no gate in it")
     return found[0]
+
+
+# --- criteria -----------------------------------------------------------------------------
+
+@dataclasses.dataclass
+class Criterion:
+    """What is asked of the metrics and points that its patterns fit; None: what was."""
+    point: str = "*"
+    metric: str = "*"
+    margin: "Optional[float]" = None
+    better: "Optional[str]" = None      # more, less
+
+    def fits(self, point: Point, metric: Metric) -> bool:
+        return fnmatchcase(point.name, self.point) and fnmatchcase(metric.name, self.metric)
+
+
+@dataclasses.dataclass
+class Criteria:
+    """Of a file of their own: the later ones count."""
+    path: str = ""
+    confidence: "Optional[float]" = None    # percent
+    criteria: "List[Criterion]" = dataclasses.field(default_factory=list)
+
+
+def load_criteria(path: str) -> Criteria:
+    """Raises GateError."""
+    reader = toml()
+    try:
+        with open(path, "rb") as file:
+            known = reader.load(file)
+    except OSError as fault:
+        raise GateError(f"{path}: {fault.strerror}") from None
+    except ValueError as fault:
+        raise GateError(f"{path}: {fault}") from None
+    default, several = known.pop("default", {}), known.pop("criterion", [])
+    if known or not isinstance(default, dict) or not isinstance(several, list):
+        raise GateError(f"{path}: {next(iter(known), 'default')}: a file of criteria has [default] and "
+                        "[[criterion]]")
+    confidence = default.pop("confidence", None)
+    if confidence is not None and not (type(confidence) in (int, float) and 50 <= confidence < 100):
+        raise GateError(f"{path}: [default]: confidence: {confidence} is no percentage from 50 to below 100")
+    made = [criterion(default, f"{path}: [default]", ("margin", "better"))]
+    made += [criterion(one, f"{path}: [[criterion]] {number}", ("point", "metric", "margin", "better"))
+             for number, one in enumerate(several, 1)]
+    return Criteria(path, confidence, made)
+
+
+def criterion(known: Any, where: str, names: "Sequence[str]") -> Criterion:
+    made = record(Criterion, known, where)
+    strange = [name for name in known if name not in names]
+    if strange:
+        raise GateError(f"{where}: {strange[0]}: unknown, there are {', '.join(names)}")
+    if made.margin is not None and not 0 < made.margin < 100:
+        raise GateError(f"{where}: margin: {made.margin:g} is no percentage above 0 and below 100")
+    if made.better not in (None, "more", "less"):
+        raise GateError(f"{where}: better: {made.better} is neither more nor less")
+    return made
+
+
+def apply(points: "Sequence[Point]", criteria: Criteria) -> "List[Point]":
+    """The points with the criteria of the file in place of their own."""
+    return [dataclasses.replace(point, metrics=tuple(asked(point, metric, criteria) for metric in point.metrics))
+            for point in points]
+
+
+def asked(point: Point, metric: Metric, criteria: Criteria) -> Metric:
+    for one in criteria.criteria:
+        if one.fits(point, metric):
+            metric = Metric(metric.name, metric.margin if one.margin is None else one.margin,
+                            metric.more_is_better if one.better is None else one.better == "more")
+    return metric
+
+
+def unused(points: "Sequence[Point]", criteria: Criteria) -> "List[str]":
+    """A line for each criterion that nothing is measured for: a name that is wrong must not pass."""
+    return [f"{criteria.path}: [[criterion]] {number}: nothing is measured that {one.point}, {one.metric} fits"
+            for number, one in enumerate(criteria.criteria) if number and not any(
+                one.fits(point, metric) for point in points for metric in point.metrics)]
+
+
+def write_criteria(path: str, points: "Sequence[Point]", confidence: float) -> None:
+    """A file of the criteria that were in force, to be edited. Raises GateError."""
+    lines = ["# Criteria of a gate: netgate --criteria FILE. margin is in percent; * fits anything.",
+             "[default]", f"confidence = {confidence:g}"]
+    for point in points:
+        for metric in point.metrics:
+            lines += ["", "[[criterion]]", f"point = {json.dumps(point.name)}",
+                      f"metric = {json.dumps(metric.name)}", f"margin = {metric.margin!r}",
+                      f'better = "{"more" if metric.more_is_better else "less"}"']
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+    except FileExistsError:
+        raise GateError(f"{path}: is there already: give another name") from None
+    except OSError as fault:
+        raise GateError(f"{path}: {fault.strerror}") from None
+
+
+# --- words --------------------------------------------------------------------------------
+
+UNITS = {"10^3bits/s": "kbit/s", "10^6bits/s": "Mbit/s", "10^9bits/s": "Gbit/s", "Trans/s": "transactions/s"}
+COLOURS = {WORSE: "\033[31m", BETTER: "\033[32m", CANT_TELL: "\033[33m", EQUAL: ""}
+
+
+def figure(value: "Optional[float]", unit: str = "") -> str:
+    """A figure to five digits, with its unit."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    digits = 4 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:.{min(9, max(0, digits))}f} {UNITS.get(unit, unit)}".rstrip()
+
+
+def percent(value: "Optional[float]", sign: str = "+") -> str:
+    if value is None or not math.isfinite(value):
+        return "?"
+    value = round(value, 1 if abs(value) >= 1 else 2) + 0.0     # no -0
+    return f"{value:{sign}.{1 if abs(value) >= 1 else 2}f}"
+
+
+def interval(one: Judgement, sign: str = "+") -> str:
+    """ "-3.1 % (-3.8 to -2.4)"; without a sign by how much, the lesser bound first."""
+    values = [one.change, one.low, one.high]
+    if not sign and None not in values:
+        values = [abs(one.change or 0), *sorted((abs(one.low or 0), abs(one.high or 0)))]
+    change, low, high = (percent(value, sign) for value in values)
+    return f"{change} % ({low} to {high})"
+
+
+def name_of(one: Judgement, gate: Gate) -> str:
+    """A point's name; with the metric where there are several."""
+    several = sum(other.point == one.point for other in gate.judgements) > 1
+    return f"{one.point}.{one.metric.name.lower()}" if several else one.point
+
+
+def count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def sentence(one: Judgement, name: str) -> str:
+    """The verdict in words, in one line."""
+    after = f"after {count(one.pairs, 'pair')}, {one.seconds:.0f} s"
+    if one.verdict == EQUAL:
+        return f"equal: {name} is within {one.metric.margin:g} % of A: {interval(one)} {after}"
+    if one.verdict != CANT_TELL:
+        side = "above" if (one.change or 0) > 0 else "below"
+        return f"{one.verdict}: {name} is {interval(one, '')} {side} A {after}"
+    return f"can't tell: {name}: " + (f"{interval(one)} {after}: " if one.pairs else "") + doubt(one)
+
+
+def doubt(one: Judgement) -> str:
+    """Why there is no verdict, and what would bring one."""
+    if not one.pairs:
+        return "no pair was measured"
+    words = "noise not known" if one.noise is None else f"noise {percent(one.noise, '')} %"
+    if one.more_pairs is None:
+        return words
+    return f"{words}, about {count(one.more_pairs, 'more pair')} ({one.more_pairs * one.seconds / one.pairs:.0f} s)"
+
+
+def left_out(one: Judgement, gate: Gate) -> "List[str]":
+    """What of a point's slots is not in the verdict, and why."""
+    slots = [slot for slot in gate.slots if slot.point == one.point]
+    lines = [f"{number} of {len(slots)} slots failed: {why}"
+             for why, number in Counter(slot.failed for slot in slots if slot.failed).most_common()]
+    seconds: "Counter[str]" = Counter()
+    for slot in slots:
+        seconds.update(slot.reasons)
+    dirty = [slot for slot in slots if slot.disturbed]
+    if dirty:
+        share = sum((slot.disturbed or 0) * slot.length for slot in dirty) / max(
+            1e-9, sum(slot.length for slot in slots if slot.disturbed is not None))
+        causes = ", ".join(f"{name} {value:.2g} s" for name, value in seconds.most_common(5))
+        lines.append(f"{len(dirty)} of {len(slots)} slots were disturbed, {100 * share:.0f} % of the time"
+                     + (f": {causes}" if causes else ""))
+    if one.left_out:
+        lines.append(f"{count(one.left_out, 'pair')} left out")
+    return lines
+
+
+def remarks(one: Judgement, gate: Gate) -> "List[str]":
+    """What stands beneath a judgement, each in one line."""
+    differs = [f"differs: {line}" for line in one.differs] if one.verdict in (WORSE, BETTER) else []
+    return [" ".join(line.split()) for line in (*one.notes, *left_out(one, gate), *differs)]
+
+
+def summary(gate: Gate) -> "List[str]":
+    """What became of it: a line for each that is not equal, the worse ones first; then how many are what."""
+    order = [WORSE, CANT_TELL, BETTER] if len(gate.judgements) > 1 else list(VERDICTS)
+    lines = [sentence(one, name_of(one, gate)) for verdict in order for one in gate.judgements
+             if one.verdict == verdict]
+    if len(gate.judgements) > 1:
+        found = Counter(one.verdict for one in gate.judgements)
+        lines.append(f"{len(gate.judgements)} judged: "
+                     + ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict]))
+    return lines or ["can't tell: nothing was measured"]
+
+
+# --- text ---------------------------------------------------------------------------------
+
+HEADS = ("point", "metric", "A", "B", "change", "margin", "noise", "verdict", "pairs", "time")
+WORDS = ("point", "metric", "change", "verdict")    # the other columns are numbers
+
+
+def text(gate: Gate, strict: bool = False, colour: bool = False) -> str:
+    """For people: a line a judgement, with what is to be said of it beneath; then the verdict in words."""
+    rows = [HEADS] + [
+        (one.point, one.metric.name, figure(one.base, one.unit), figure(one.value, one.unit),
+         interval(one) if one.pairs else "-", f"{one.metric.margin:g} %",
+         "-" if one.noise is None else f"{percent(one.noise, '')} %", one.verdict, str(one.pairs),
+         f"{one.seconds:.0f} s") for one in gate.judgements]
+    wide = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
+    lines = [f"B against A: {count(len(gate.slots), 'slot')} in {gate.seconds:.0f} s, confidence "
+             f"{gate.confidence:g} %"]
+    told: "set[Tuple[str, str]]" = set()
+    for row, one in zip(rows, (None, *gate.judgements)):
+        cells = [cell.ljust(width) if head in WORDS else cell.rjust(width)
+                 for cell, width, head in zip(row, wide, HEADS)]
+        if one and colour and COLOURS[one.verdict]:
+            at = HEADS.index("verdict")
+            cells[at] = f"{COLOURS[one.verdict]}{cells[at]}\033[0m"
+        lines.append("  ".join(cells).rstrip())
+        for line in remarks(one, gate) if one else ():
+            if (one.point, line) not in told:   # what is of a point's slots stands there once
+                lines.append(f"    {line}")
+            told.add((one.point, line))
+    ended = [f"ended early: {gate.over}"] if gate.over else []
+    return "\n".join([*lines, *gate.notes, *ended, *summary(gate), ""])
+
+
+def judgements_of(gate: Gate) -> "List[Judgement]":
+    """For readers that take a list of no tests for an error."""
+    return gate.judgements or [Judgement("netgate", Metric())]
+
+
+# --- KTAP ---------------------------------------------------------------------------------
+
+def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
+    """The kernel's test protocol, or TAP 13, which its selftests write: a line a judgement, in one level,
+    as not all readers know subtests."""
+    judged = judgements_of(gate)
+    lines = ["TAP version 13" if tap13 else "KTAP version 1", f"1..{len(judged)}"]
+    lines += [f"# {line}" for line in gate.notes]
+    for number, one in enumerate(judged, 1):
+        name = re.sub(r"[^\w.-]", "_", name_of(one, gate))
+        bad = one.verdict == WORSE or strict and one.verdict == CANT_TELL
+        skip = f"SKIP can't tell ({doubt(one)}) " if one.verdict == CANT_TELL and not bad else ""
+        lines += [f"# {line}" for line in (sentence(one, name), *remarks(one, gate))]
+        lines.append(f"{'not ok' if bad else 'ok'} {number} {name} # {skip}{pairs_of(one)}")
+    if gate.over:
+        lines.append(f"# ended early: {gate.over}")
+    return "\n".join(" ".join(line.split()) for line in lines) + "\n"
+
+
+def pairs_of(one: Judgement) -> str:
+    """ "value=9412.3 unit=Mbit/s lo=-0.40 ...": what is not known is not there."""
+    unit = UNITS.get(one.unit, one.unit).replace(" ", "_")
+    found = {"value": figure(one.value), "unit": unit, "lo": percent(one.low, ""), "hi": percent(one.high, ""),
+             "base": figure(one.base), "verdict": one.verdict.replace("'", "").replace(" ", "_")}
+    return " ".join(f"{name}={value}" for name, value in found.items() if value not in ("", "-", "?"))
+
+
+# --- JUnit XML ----------------------------------------------------------------------------
+
+UNPRINTABLE = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")   # no XML has these
+
+
+def leaves(value: Any, name: str) -> "Iterator[Tuple[str, str]]":
+    """The single values of an object, with the names that lead to them."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from leaves(one, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list):
+        yield name, " ".join(map(str, value))
+    elif value is not None:
+        yield name, str(value)
+
+
+def junit(gate: Gate, strict: bool = False) -> str:
+    """What Jenkins, GitLab and others read: a test case a judgement."""
+    tops = ET.Element("testsuites")
+    suite = ET.SubElement(tops, "testsuite", name="netgate", timestamp=gate.started.rstrip("Z"),
+                          time=f"{gate.seconds:.3f}", tests=str(len(judgements_of(gate))))
+    known = {"command": shown(gate.command), "confidence": gate.confidence, "budget": gate.budget,
+             "margin": {name_of(one, gate): one.metric.margin for one in gate.judgements},
+             "noise": gate.learned.noise, "over": gate.over or None, **gate.environment}
+    properties = ET.SubElement(suite, "properties")
+    for name, value in leaves(known, ""):
+        ET.SubElement(properties, "property", name=name, value=value)
+    kinds: "Counter[str]" = Counter()
+    for one in judgements_of(gate):
+        name = name_of(one, gate)
+        case = ET.SubElement(suite, "testcase", classname=f"netgate.{one.point}", name=one.metric.name,
+                             time=f"{one.seconds:.3f}")
+        words = "\n".join([sentence(one, name), *remarks(one, gate), pairs_of(one)])
+        kind = {WORSE: "failure", CANT_TELL: "failure" if strict else "skipped"}.get(one.verdict, "system-out")
+        about = {} if kind == "system-out" else {"message": sentence(one, name)}
+        ET.SubElement(case, kind, **about).text = words
+        kinds[kind] += 1
+    suite.attrib.update(failures=str(kinds["failure"]), skipped=str(kinds["skipped"]), errors="0")
+    if gate.notes or gate.over:
+        ET.SubElement(suite, "system-out").text = "\n".join([*gate.notes, gate.over]).strip()
+    for element in tops.iter():
+        element.text = element.text and UNPRINTABLE.sub("?", element.text)
+        element.attrib.update({name: UNPRINTABLE.sub("?", value) for name, value in element.attrib.items()})
+    ET.indent(tops, " ")
+    return "<?xml version='1.0' encoding='utf-8'?>\n" + ET.tostring(tops, encoding="unicode") + "\n"
+
+
+def tap(gate: Gate, strict: bool = False) -> str:
+    return ktap(gate, strict, tap13=True)
+
+
+FORMATS = {"text": text, "ktap": ktap, "tap": tap, "junit": junit}
+
+
+class Printed:
+    """A view that prints a gate in one of FORMATS at its end."""
+
+    def __init__(self, form: str, strict: bool = False) -> None:
+        self._form, self._strict = form, strict
+
+    def begin(self, gate: Gate) -> None:
+        pass
+
+    def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
+        pass
+
+    def end(self, gate: Gate) -> None:
+        more = {"colour": True} if self._form == "text" and sys.stdout.isatty() else {}
+        sys.stdout.write(FORMATS[self._form](gate, self._strict, **more))
+        sys.stdout.flush()
+
+
+# --- while it goes on ---------------------------------------------------------------------
+
+class Live:
+    """A view on standard error: a bar of the budget on a terminal, else a line a slot. kind is auto,
+    plain or none."""
+
+    def __init__(self, kind: str = "auto", stream: TextIO = sys.stderr) -> None:
+        self._stream, self._since, self._bar, self._quiet = stream, 0.0, None, kind == "none"  # type: Any
+        if kind == "auto" and on_terminal():
+            try:
+                from rich.console import Console
+                from rich.progress import BarColumn, Progress, TextColumn
+            except ImportError:     # lines do as well
+                return
+            # No thread of its own that draws: the gate forks.
+            self._bar = Progress(BarColumn(20), TextColumn("{task.description}", markup=False),
+                                 console=Console(file=stream), auto_refresh=False, transient=True)
+
+    def begin(self, gate: Gate) -> None:
+        self._since = time.monotonic()
+        if self._bar:
+            self._bar.start()
+            self._bar.add_task("begins", total=gate.budget)
+
+    def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
+        if self._quiet:
+            return
+        spent = time.monotonic() - self._since
+        words = f"{spent:.0f}/{gate.budget:.0f} s  {so_far(slot, judgements)}"
+        try:
+            if self._bar:
+                self._bar.update(0, completed=min(spent, gate.budget), description=words)
+                self._bar.refresh()
+            else:
+                print(words, file=self._stream, flush=True)
+        except OSError:     # a terminal that is gone stops no gate
+            self._quiet = True
+
+    def end(self, gate: Gate) -> None:
+        if self._bar:
+            try:
+                self._bar.stop()
+            except OSError:
+                pass
+
+
+def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
+    """A slot that ended and what is known of its point: of the metric that is furthest from a verdict."""
+    name, value = next(iter(slot.figures.items()), ("", None))
+    words = f"{slot.point} {slot.side}: " + (f"failed: {slot.failed}" if slot.failed else
+                                             figure(value, slot.units.get(name, "")))
+    mine = [one for one in judgements if one.point == slot.point and one.pairs]
+    one = next((one for one in mine if one.verdict == CANT_TELL), mine[0] if mine else None)
+    return words + (f"; {interval(one)} after {count(one.pairs, 'pair')}: {one.verdict}" if one else "")
+
+
+def views(form: str, progress: str = "auto", path: "Optional[str]" = None, strict: bool = False,
+          overwrite: bool = False) -> "List[View]":
+    """What netgate's options ask for: progress, a file, and a form, of FORMATS or json. Raises GateError."""
+    made: "List[View]" = [Live(progress)]
+    if path:
+        made.append(Writer(path, overwrite=overwrite))
+    return [*made, Writer("-") if form == "json" else Printed(form, strict)]
