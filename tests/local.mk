@@ -119,6 +119,7 @@ EXTRA_DIST += \
 	%D%/e2e/kills.py \
 	%D%/e2e/limits.py \
 	%D%/e2e/netgate_output.py \
+	%D%/e2e/netgate_test.py \
 	%D%/e2e/netns.py \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/placement.py \

@@ -386,13 +386,14 @@ def link_words(said: str) -> str:
 
 
 def is_sweep(pid: int) -> bool:
-    """Whether a process that goes by this number is a netsweep: if not, the one that did is dead."""
+    """Whether a process that goes by this number is a netsweep or a netgate: if not, the one that did is
+    dead."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = file.read().split(b"\0")
     except OSError:
         return False
-    return any(os.path.basename(word) == b"netsweep" for word in words[:4])
+    return any(os.path.basename(word) in (b"netsweep", b"netgate") for word in words[:4])
 
 
 # --- what the machine is ------------------------------------------------------------------

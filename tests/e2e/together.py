@@ -18,6 +18,7 @@ SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "c
           "evidence", "standstill", "explain", "explain_flows", "datagrams", "syslog", "json_doc", "strangers",
           "daemon", "connections", "interop_more",
           "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
+          "netgate_test",
           "interim", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
           "wire_short", "netgate_output", "tree")
 AT_ONCE = 6

@@ -1,0 +1,287 @@
+"""Measures a slot: sees to the place and to the side, runs netperf there, reads what it gave."""
+
+import contextlib
+import json
+import math
+import os
+import re
+import shlex
+import tempfile
+import time
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from netkit import machine, options
+from netkit.gate.model import GateError, Point, Side, Slot
+from netkit.sweep import now
+
+GRACE = 30.0            # seconds beyond its length that a netperf may take: it gives up after 15
+COMMAND_LIMIT = 300.0   # and a command of the user's
+SAMPLE_S = 0.1
+OF_PROCESSORS = re.compile(r"(LOCAL|REMOTE)_(CPU_|SD$)")
+RATES = {"10^3bits": "kbit/s", "10^6bits": "Mbit/s", "10^9bits": "Gbit/s", "Trans": "trans/s"}
+UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL|DISTURBED_SHARE", "%"),
+         ("^TRANSACTION_RATE$", "trans/s"), ("^ELAPSED_TIME$|_SPAN$|_SECONDS$", "s"), ("_SIZE$", "bytes"))
+
+
+class SlotFailed(Exception):
+    """A slot gave nothing; one line."""
+
+
+@dataclass
+class Site:
+    """Where slots run: a place, the far end's address for each version of IP, and what goes before a
+    command that is to run at an end."""
+    place: machine.Place
+    hosts: "Dict[int, str]"
+    port: Optional[int] = None
+    lab: "Optional[List[str]]" = None
+    device: str = ""                                    # the near end's interface
+    far: "List[str]" = field(default_factory=list)      # in front of a command for the far end
+
+    def family(self, side: Side) -> int:
+        """The version of IP that a side goes by."""
+        return 6 if "-6" in side.globals or ":" in self.host(side, 4) else 4
+
+    def host(self, side: Side, family: int) -> str:
+        return side.host or self.hosts.get(family) or next(iter(self.hosts.values()), "")
+
+
+def lab(place: machine.LabPlace, words: "List[str]", hosts: "Dict[int, str]") -> Site:
+    """A lab of the gate's own. Its commands go by ip, since `netlab exec` takes 0.2 s to begin."""
+    ends = [["ip", "netns", "exec", f"netlab-{place.name}-{end}"] for end in ("client", "server")]
+    place.prefix = ends[0]
+    return Site(place, hosts, lab=words, device="lab0", far=ends[1])
+
+
+class Programs:
+    """What the netperf of the sides can do: they are asked once."""
+
+    def __init__(self) -> None:
+        self._helps: "Dict[str, str]" = {}
+
+    def have(self, programs: "Sequence[str]", option: str) -> bool:
+        """Whether all of them have an option, and the library that it needs."""
+        return all(re.search(rf"^(?=.*(?<!\S){option}(?![\w-]))(?!.*\blacks\b)", self._help(program), re.M)
+                   for program in programs)
+
+    def _help(self, program: str) -> str:
+        if program not in self._helps:
+            done = machine.run([program, "--help"], limit=10)
+            self._helps[program] = done.stdout + done.stderr
+        return self._helps[program]
+
+
+@dataclass
+class Bench:
+    """The model's Bench. A side is made by its commands, then by its settings, and taken back in the
+    opposite order; either happens only where the next slot wants another one."""
+    site: Site
+    netperf: str = "netperf"
+    warm_up: float = 0.0
+    _programs: Programs = field(default_factory=Programs)
+    _made: "Tuple[Any, ...]" = ()       # letter, before, after: whose commands were run
+    _whole: bool = False                # all of them, to a good end
+    _set: "Tuple[Any, ...]" = ()        # the settings that are in force
+    _keeper: Any = None
+    _looked: "set[Tuple[str, str]]" = field(default_factory=set)
+
+    # --- what a gate calls
+
+    def slot(self, point: Point, side: str, seconds: float) -> Slot:
+        made = Slot(point.name, side, started=now())
+        since = time.monotonic()
+        try:
+            self._make(point.side(side), side, made)
+            made.started = now()
+            self._measure(point, side, seconds, made)
+        except (SlotFailed, machine.MachineError) as fault:
+            made.failed = " ".join(str(fault).split())
+        made.seconds = round(time.monotonic() - since, 3)
+        return made
+
+    def leave(self) -> None:
+        """Takes the side back and leaves the place. What does not work is said by GateError, after
+        everything else has been tried."""
+        faults: "List[str]" = []
+        for step in (self._put_back, self._take_back, self.site.place.leave):
+            try:
+                step()
+            except (SlotFailed, GateError, machine.MachineError) as fault:
+                faults.append(str(fault))
+        if faults:
+            raise GateError("; ".join(faults))
+
+    # --- a side
+
+    def _make(self, wanted: Side, letter: str, made: Slot) -> None:
+        """The place, the commands and the settings that a slot wants."""
+        machine.check()
+        self.site.place.ready(self.site.lab, self.site.family(wanted))
+        key = (letter, wanted.before, wanted.after) if wanted.before or wanted.after else ()
+        if key != self._made or not self._whole:
+            self._put_back()
+            self._take_back(made)
+            self._made, self._whole = key, False
+            for text in wanted.before:
+                self._command(text, letter, made)
+            self._whole = True
+        if wanted.settings != self._set:
+            self._put_back()
+            self._hold(wanted)
+
+    def _take_back(self, made: Optional[Slot] = None) -> None:
+        """Runs the commands that take a side back, also one that was made in part only."""
+        if not self._made:
+            return
+        letter, _, after = self._made
+        self._made, self._whole = (), False
+        for text in after:
+            self._command(text, letter, made, heed=made is not None)
+
+    def _command(self, text: str, letter: str, made: Optional[Slot], heed: bool = True) -> None:
+        """Runs a shell command at the near end, and keeps what it said."""
+        known = {"SIDE": letter, "NETPERF": self.netperf, "DEVICE": self.site.device,
+                 "FAR": machine.shown(self.site.far), "HOST": next(iter(self.site.hosts.values()), "")}
+        words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
+        done = machine.run([*self.site.place.prefix, *words], COMMAND_LIMIT, heed=heed)
+        output = done.stdout + done.stderr
+        if made is not None:
+            made.hooks.append({"command": text, "status": done.exit, "output": output})
+        if done.exit != 0:
+            why = done.reason or last_line(output) or f"status {done.exit}"
+            raise SlotFailed(f"command of {letter}: {text}: {why}")
+
+    def _hold(self, wanted: Side) -> None:
+        """Has the keeper set what a side wants to be set."""
+        if wanted.settings and self._keeper is None:
+            from netkit.gate import keeper
+            self._keeper = keeper.Keeper(self.site.place.prefix)
+        if wanted.settings:
+            self._keeper.set(wanted.settings)
+        self._set = wanted.settings
+
+    def _put_back(self) -> None:
+        if self._set:
+            self._set = ()
+            self._keeper.put_back()
+
+    # --- netperf
+
+    def command(self, point: Point, side: str, seconds: float) -> "List[str]":
+        """The netperf of a slot. Raises OptionError."""
+        mine = point.side(side)
+        programs = [one.netperf or self.netperf for one in (point.a, point.b)]
+        more = ["--warm-up", f"{self.warm_up:g}"] if self.warm_up else []
+        names = [metric.name for metric in point.metrics]
+        known = {"host": self.site.host(mine, self.site.family(mine)), "port": self.site.port,
+                 "test": point.test, "length": max(1, math.ceil(seconds)),
+                 "interval": SAMPLE_S if self._programs.have(programs, "--json") else None,
+                 "cpu_figures": any(map(OF_PROCESSORS.match, names)),
+                 "options": shlex.join([*more, *mine.globals]), "test_options": shlex.join(mine.options)}
+        words = options.command(mine.netperf or self.netperf, known)
+        if "-k" in words[-2:]:
+            words[-1] = ",".join(dict.fromkeys([*words[-1].split(","), *names]))
+        return words
+
+    def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
+        made.command = self.command(point, side, seconds)
+        programs = [one.netperf or self.netperf for one in (point.a, point.b)]
+        limit = max(1, math.ceil(seconds)) + self.warm_up + GRACE
+        with tempfile.TemporaryDirectory(prefix="netgate-") as folder:
+            path = os.path.join(folder, "document")
+            document = [f"--json={path}"] if self._programs.have(programs, "--json") else []
+            words = [*self.site.place.prefix, made.command[0], *document, *made.command[1:]]
+            done = machine.run(words, limit)
+            read(made, point, done, load(path))
+        if (point.name, side) not in self._looked:
+            self._looked.add((point.name, side))
+            made.settings = self._look()
+
+    def _look(self) -> "Dict[str, Any]":
+        """What the machine is set to, for those who ask later what differed."""
+        try:
+            from netkit.gate import differ
+        except ImportError:
+            return {}
+        return differ.look(self.site.place.prefix, self.site.device or None)
+
+
+# --- what it gave -------------------------------------------------------------------------
+
+def last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def load(path: str) -> "Dict[str, Any]":
+    """A document of netperf's; empty where there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]") -> None:
+    """Fills a slot in. Raises SlotFailed when a figure that is to be compared is not there."""
+    if done.exit != 0 or document.get("result", "complete") != "complete":
+        raise SlotFailed(done.reason or last_line(done.stderr) or str(document.get("reason") or "")
+                         or f"netperf ended with status {done.exit}")
+    known = {"test": point.test}
+    printed = options.figures(known, done.stdout)
+    final = document.get("final") or {}
+    names = [metric.name for metric in point.metrics]
+    for name in dict.fromkeys([*names, *options.selectors(known)]):
+        value = final.get(name, printed.get(name))
+        # netperf writes -1 for what it did not measure.
+        if isinstance(value, (int, float)) and value >= 0:
+            made.figures[name] = float(value)
+            unit = unit_of(name, {**printed, **final})
+            made.units.update({name: unit} if unit else {})
+    lacking = [name for name in names if name not in made.figures]
+    if lacking:
+        raise SlotFailed(f"netperf gave no {', '.join(lacking)} for {point.test}")
+    made.length = made.figures.get("ELAPSED_TIME", 0.0)
+    made.samples = samples(document) or [(at, rate) for at, rate in options.interim(done.stdout)]
+    iterations = document.get("iterations") or [{}]
+    made.evidence = evidence(iterations[-1])
+    disturb(made, iterations[-1])
+
+
+def unit_of(name: str, figures: "Dict[str, Any]") -> str:
+    if name.endswith("THROUGHPUT"):
+        text = str(figures.get("THROUGHPUT_UNITS") or "").replace("/s", "")
+        return RATES.get(text, f"{text}/s" if text else "")
+    if re.search("_SD$", name):
+        return str(figures.get("SD_UNITS") or "")
+    return next((unit for pattern, unit in UNITS if re.search(pattern, name)), "")
+
+
+def samples(document: "Dict[str, Any]") -> "List[Tuple[float, float]]":
+    """Seconds since the begin at which each interim result ended, and its rate."""
+    at, made = 0.0, []
+    for one in document.get("interim") or []:
+        with contextlib.suppress(TypeError, LookupError):
+            at += one["seconds"]
+            made.append((round(at, 6), float(one["rate"])))
+    return made
+
+
+def evidence(iteration: "Dict[str, Any]") -> "Dict[str, Any]":
+    """The single values that both ends knew; series would be most of a file and nobody compares them."""
+    return {end: {name: value for name, value in iteration[end].items() if not isinstance(value, list)}
+            for end in ("near", "far") if isinstance(iteration.get(end), dict)}
+
+
+def disturb(made: Slot, iteration: "Dict[str, Any]") -> None:
+    """What netperf says of the time that something disturbed."""
+    told = iteration.get("disturbed")
+    if not isinstance(told, dict):
+        return
+    made.disturbed = told.get("share")
+    made.reasons = dict(told.get("reasons") or {})
+    clean = told.get("clean_throughput")
+    if clean is not None:
+        made.clean_figures["THROUGHPUT"] = float(clean)

@@ -1,0 +1,152 @@
+"""What a gate compares: the points that options or a plan's tables name, their sides and their metrics."""
+
+import re
+import shlex
+from typing import Any, Dict, Iterator, List, Tuple
+
+from netkit import options, plan as plans
+from netkit.gate.model import GateError, Metric, Point, Side
+
+# Which figures are to be small, and which large; of the others somebody has to say it.
+LESS = re.compile(r"_LATENCY$|^CONNECT_|_CPU_(UTIL|PERCENT_\w+|PEAK_UTIL)$|_SD$|_RETRANS$|^(FAILED|LOST|LATE|STRAY|"
+                  r"DUPLICATE|SURPLUS)_|^RECEIVER_SPAN$|^DISTURBED_SHARE$")
+MORE = re.compile(r"THROUGHPUT$|^TRANSACTION_RATE$|^JAIN_INDEX$|^UNIQUE_DATAGRAMS$")
+DEFAULTS = {"UDP_STREAM": "REMOTE_RECV_THROUGHPUT"}     # what arrived; THROUGHPUT is what was sent
+MOST_MARGIN = 50.0
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+# Options of netperf that the gate gives by itself, and what to take instead.
+OWN = {"-H": "--host", "-p": "--port", "-l": "--slot", "-t": "--test", "-P": "", "-D": "", "-I": "--confidence",
+       "-i": "--budget", "-f": "", "-N": "", "--host": "--host", "--port": "--port", "--length": "--slot",
+       "--test": "--test", "--json": "--output", "--warm-up": "--warm-up", "--show": "", "--prometheus": "",
+       "--interim": "", "--units": ""}
+OF_TEST = {"-k": "--metric", "-o": "--metric", "-O": "--metric"}
+
+
+class UsageError(GateError):
+    """Options that cannot be meant; one line."""
+
+
+def split(option: str, text: str) -> "Tuple[Tuple[str, ...], Tuple[str, ...]]":
+    """Options of netperf, and those of the test behind the --. Raises UsageError."""
+    try:
+        words = shlex.split(text)
+    except ValueError as fault:
+        raise UsageError(f"{option} {text!r}: {fault}") from None
+    at = words.index("--") if "--" in words else len(words)
+    for part, own in ((words[:at], OWN), (words[at + 1:], OF_TEST)):
+        for word in part:
+            name = word.partition("=")[0] if word.startswith("--") else word[:2]
+            if name in own:
+                mend = f": take netgate's {own[name]}" if own[name] else ""
+                raise UsageError(f"{option} {text!r}: netgate gives {name} by itself{mend}")
+    return tuple(words[:at]), tuple(words[at + 1:])
+
+
+def metric(text: str, margin: float) -> Metric:
+    """NAME[:less|:more][:MARGIN]. Raises UsageError."""
+    name, *rest = text.split(":")
+    way = next((one for one in rest if one in ("less", "more")), "")
+    margins = [one for one in rest if one != way]
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or len(margins) > 1 or len(rest) > 2:
+        raise UsageError(f"--metric {text}: try NAME, NAME:less or NAME:less:5 (netgate --list-metrics shows "
+                        "names)")
+    if not way and not LESS.search(name) and not MORE.search(name):
+        raise UsageError(f"--metric {text}: say {name}:more or {name}:less, whichever is better")
+    try:
+        margin = float(margins[0]) if margins else margin
+    except ValueError:
+        margin = 0.0
+    if not 0 < margin <= MOST_MARGIN:
+        raise UsageError(f"--metric {text}: a margin is a percentage above 0, {MOST_MARGIN:g} at most")
+    return Metric(name, margin, way == "more" if way else not LESS.search(name))
+
+
+def setting(option: str, text: str) -> "Tuple[str, str]":
+    """"mtu lab0=1400" as name and value."""
+    name, equals, value = text.partition("=")
+    name = " ".join(name.split())
+    if not equals or not name or not value.strip():
+        raise UsageError(f"{option} {text!r}: try 'mtu eth0=9000' or 'offload eth0 tso=off'")
+    return name, value.strip()
+
+
+def side(given: "Dict[str, Any]", letter: str) -> Side:
+    """The side of these options."""
+    words = given.get(letter) or ""
+    globals_, of_test = split(f"--{letter}", words)
+    return Side(options=of_test, globals=globals_, before=tuple(given.get(f"before_{letter}") or ()),
+                after=tuple(given.get(f"after_{letter}") or ()),
+                settings=tuple(setting(f"--set-{letter}", text) for text in given.get(f"set_{letter}") or ()),
+                netperf=given.get(f"netperf_{letter}") or "", host=given.get(f"host_{letter}") or "")
+
+
+def points(given: "Dict[str, Any]", name: str = "") -> "Iterator[Point]":
+    """A point for each test of these options. Raises UsageError."""
+    tests = [test.strip().upper() for test in given["test"].split(",")]
+    for test in tests:
+        if test not in options.TESTS:
+            raise UsageError(f"--test {test}: no test whose results can be read (try "
+                            f"{', '.join(options.TESTS)})")
+        wanted = given.get("metric") or [DEFAULTS.get(test, "THROUGHPUT")]
+        metrics = {one.name: one for one in (metric(text, given["margin"]) for text in wanted)}
+        own = f"{name}.{test.lower()}" if name and len(tests) > 1 else name or test.lower()
+        yield Point(own, test, side(given, "a"), side(given, "b"), tuple(metrics.values()))
+
+
+def check(made: "List[Point]") -> None:
+    """That every point can be told from the others by its name."""
+    for point in made:
+        if not NAME.fullmatch(point.name):
+            raise UsageError(f"point {point.name!r}: a name is of letters, digits, \".\", \"_\" and \"-\"")
+        if [one.name for one in made].count(point.name) > 1:
+            raise UsageError(f"point {point.name}: there twice: give each a name of its own")
+
+
+def same(made: "List[Point]") -> bool:
+    """Whether nothing differs between the sides of any point."""
+    return all(point.a == point.b for point in made)
+
+
+# --- plans --------------------------------------------------------------------------------
+
+OF_A_POINT = {"name", "test", "margin", "metric", *(f"{word}{letter}" for letter in "ab" for word in (
+    "", "before-", "after-", "set-", "netperf-", "host-"))}
+
+
+def words_of(table: "Dict[str, Any]", where: str) -> "List[str]":
+    """A table as options: the keys are their names without the dashes."""
+    made: "List[str]" = []
+    for key, value in table.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, bool):
+                made += [f"--{key}"] if one else []
+            elif isinstance(one, (str, int, float)):
+                made.append(f"--{key}={one}")
+            else:
+                raise UsageError(f"{where}: {key}: a text, a number, true or false, or a list of such")
+    return made
+
+
+def load(path: str, known: "set[str]") -> "Tuple[List[str], List[Tuple[str, List[str]]]]":
+    """A plan's [gate] as options, and the name and options of each [[point]]. Raises UsageError."""
+    reader = plans.toml()
+    try:
+        with open(path, "rb") as file:
+            data = reader.load(file)
+    except OSError as fault:
+        raise UsageError(f"{path}: {fault.strerror} (a plan is a TOML file)") from None
+    except (reader.TOMLDecodeError, ValueError) as fault:
+        raise UsageError(f"{path}: {fault}") from None
+    whole, tables = data.pop("gate", {}), data.pop("point", [])
+    if data or not isinstance(whole, dict) or not isinstance(tables, list) or not tables or not all(
+            isinstance(table, dict) for table in tables):
+        raise UsageError(f"{path}: a plan has a table [gate] and tables [[point]]"
+                        + (f", but no {next(iter(data))}" if data else ""))
+    for table, allowed, where in [(whole, known, "[gate]"),
+                                  *((table, OF_A_POINT, "[[point]]") for table in tables)]:
+        for key in table:
+            if key not in allowed:
+                raise UsageError(f"{path}: {where} has no {key} (try {', '.join(sorted(allowed))})")
+    return words_of(whole, f"{path}: [gate]"), [
+        (str(table.pop("name", "")), words_of(table, f"{path}: [[point]]")) for table in tables]

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Tests of scripts/netgate: what options and plans mean, and slots and gates of a netperf that makes its
+figures up, so that nothing depends on the machine."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import lib
+
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+SCRIPTS = lib.TOP / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+from netkit import machine, options  # noqa: E402
+from netkit.gate import bench, points  # noqa: E402
+from netkit.gate.model import GateError, Metric, Point, Side  # noqa: E402
+
+NETGATE = str(SCRIPTS / "netgate")
+PAGE = lib.TOP / "doc" / "netgate.1"
+
+# A netperf: $n counts its calls, $* are its arguments, and its document is made of DOCUMENT.
+FAKE = """#!/bin/sh
+case "$*" in *--help*) cat help; exit 0 ;; --version) echo fake; exit 0 ;; esac
+n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n; echo "$*" >> calls
+"""
+HELP = "  --json[=file]   write it\n  --warm-up s   first\n"
+
+
+class Folder(unittest.TestCase):
+    """A folder with a netperf in it."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = os.path.realpath(place.name)
+        before = os.getcwd()
+        os.chdir(self.place)
+        self.addCleanup(os.chdir, before)
+        # As netgate has them: without, each wait for a process takes a second.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        machine.hold_signals()
+        self.addCleanup(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
+
+    def fake(self, body, help_text=HELP, name="netperf"):
+        path = Path(self.place, name)
+        path.write_text(FAKE + body)
+        path.chmod(0o755)
+        Path(self.place, "help").write_text(help_text)
+        return str(path)
+
+    def text(self, name):
+        return Path(self.place, name).read_text()
+
+
+class Points(unittest.TestCase):
+    def refused(self, words, call, *args):
+        with self.assertRaisesRegex(points.UsageError, words) as got:
+            call(*args)
+        self.assertNotIn("\n", str(got.exception))
+
+    def test_options_of_a_side(self):
+        for text, wanted in (("", ((), ())), ("-c", (("-c",), ())), ("-- -m 1000", ((), ("-m", "1000"))),
+                             ("-6 -T 0,1 -- -D -m '1 2'", (("-6", "-T", "0,1"), ("-D", "-m", "1 2")))):
+            self.assertEqual(points.split("--a", text), wanted, text)
+        for text, words in (("-l 5", "gives -l by itself: take netgate's --slot"), ("-l5", "-l by itself"),
+                            ("--json=x", "take netgate's --output"), ("-- -k X", "take netgate's --metric"),
+                            ("-f g", "-f by itself$"), ("'", "No closing quotation")):
+            self.refused(words, points.split, "--a", text)
+
+    def test_metrics(self):
+        for text, wanted in (("THROUGHPUT", Metric("THROUGHPUT", 3.0, True)),
+                             ("P99_LATENCY", Metric("P99_LATENCY", 3.0, False)),
+                             ("LOCAL_SD:5", Metric("LOCAL_SD", 5.0, False)),
+                             ("TRANSPORT_MSS:less", Metric("TRANSPORT_MSS", 3.0, False)),
+                             ("P99_LATENCY:more:0.5", Metric("P99_LATENCY", 0.5, True)),
+                             ("P99_LATENCY:0.5:more", Metric("P99_LATENCY", 0.5, True))):
+            self.assertEqual(points.metric(text, 3.0), wanted, text)
+        for text in ("throughput", "", "THROUGHPUT:x", "THROUGHPUT:0", "THROUGHPUT:51", "THROUGHPUT:1:2",
+                     "THROUGHPUT:less:1:2", "TRANSPORT_MSS", "THROUGHPUT:nan"):
+            self.refused(f"--metric {re.escape(text)}: ", points.metric, text, 3.0)
+
+    def test_settings(self):
+        self.assertEqual(points.setting("--set-a", "offload  lab0 tso=off "), ("offload lab0 tso", "off"))
+        for text in ("mtu lab0", "=1", "mtu lab0="):
+            self.refused("--set-a .*try 'mtu", points.setting, "--set-a", text)
+
+    def test_points(self):
+        made = list(points.points({"test": "tcp_stream,UDP_STREAM", "margin": 1.0, "a": "-- -m 1",
+                                   "before_b": ["x"], "set_b": ["mtu lab0=1400"], "netperf_b": "/p"}, "n"))
+        self.assertEqual([point.name for point in made], ["n.tcp_stream", "n.udp_stream"])
+        self.assertEqual(made[0].metrics, (Metric("THROUGHPUT", 1.0),))
+        self.assertEqual(made[1].metrics, (Metric("REMOTE_RECV_THROUGHPUT", 1.0),))
+        self.assertEqual(made[0].a, Side(options=("-m", "1")))
+        self.assertEqual(made[0].b, Side(before=("x",), settings=(("mtu lab0", "1400"),), netperf="/p"))
+        self.assertFalse(points.same(made))
+        self.refused("there twice", points.check, made * 2)
+        self.refused("a name is of", points.check, [Point("a b", "TCP_RR")])
+        self.refused("no test whose", list, points.points({"test": "TCP_MSS", "margin": 1.0}))
+
+    def test_which_way_is_better(self):
+        """Of each figure that netperf has, as far as its name tells: never both."""
+        names = re.findall(r"^NP_METRIC\((\w+), (?:INT|REAL)", (
+            lib.TOP / "src/stats/metrics.def").read_text(), re.MULTILINE)
+        self.assertGreater(len(names), 100)
+        for name in names:
+            self.assertFalse(points.LESS.search(name) and points.MORE.search(name), name)
+        for name in ("P99_LATENCY", "LOCAL_CPU_UTIL", "REMOTE_SD", "LOCAL_TRANSPORT_RETRANS", "CONNECT_P99",
+                     "LOST_DATAGRAMS", "LOCAL_CPU_PERCENT_SWINTR"):
+            self.assertTrue(points.LESS.search(name) and name in names, name)
+        for name in ("THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "JAIN_INDEX", "MIN_FLOW_THROUGHPUT"):
+            self.assertTrue(points.MORE.search(name) and name in names, name)
+
+    def test_plans(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "p.toml")
+            Path(path).write_text("[gate]\nbudget = 9\nlocal = true\nno-aa = false\n[[point]]\nname = 'x'\n"
+                                  "test = 'TCP_RR'\nb = '-- -r 2'\nmetric = ['A:less', 'B:more']\n"
+                                  "[[point]]\ntest = 'TCP_STREAM'\n")
+            known = {"budget", "local", "no-aa"}
+            self.assertEqual(points.load(path, known), (
+                ["--budget=9", "--local"],
+                [("x", ["--test=TCP_RR", "--b=-- -r 2", "--metric=A:less", "--metric=B:more"]),
+                 ("", ["--test=TCP_STREAM"])]))
+            for text, words in (("x", "p.toml: "), ("[gate]\n", "tables \\[\\[point"), ("gate = 1", "a table"),
+                                ("[[point]]\nfoo = 1", "has no foo .try a, after-a"),
+                                ("[[point]]\nbudget = 1", "has no budget"),
+                                ("[gate]\nx = 1\n[[point]]\n", "\\[gate\\] has no x"),
+                                ("[axes]\n[[point]]\n", "but no axes"),
+                                ("[[point]]\na = {x = 1}", "a: a text, a number")):
+                Path(path).write_text(text)
+                self.refused(words, points.load, path, known)
+
+
+def document(**more):
+    """What a netperf writes, as far as a slot reads it."""
+    last = {"near": {"tcp.mss": 1448, "tcp.samples.t_s": [1], "unread": {"x": "no file"}}, "far": None, **more}
+    return {"result": "complete", "reason": None,
+            "final": {"THROUGHPUT": 941.25, "THROUGHPUT_UNITS": "10^6bits", "ELAPSED_TIME": 1.5, "LOCAL_SD": -1.0,
+                      "P99_LATENCY": 7, "PROTOCOL": "TCP"},
+            "interim": [{"rate": 940.0, "seconds": 0.75}, {"rate": 942.5, "seconds": 0.75}],
+            "iterations": [{}, last]}
+
+
+WRITES = 'for w; do case $w in --json=*) cat document > "${w#--json=}" ;; esac; done\necho THROUGHPUT=941\n'
+
+
+class Slots(Folder):
+    def bench(self, netperf, **more):
+        made = bench.Bench(bench.Site(machine.Place(), {4: "h"}, device="eth7"), netperf, **more)
+        made._look = dict   # what the machine is set to: not here
+        return made
+
+    def test_a_document(self):
+        Path("document").write_text(json.dumps(document(disturbed={
+            "share": 0.25, "reasons": {"steal": 0.3}, "clean_throughput": 950.5})))
+        there = self.bench(self.fake(WRITES), warm_up=0.5)
+        slot = there.slot(Point("p", "TCP_STREAM", a=Side(("-m", "9"), ("-T", "0,0"))), "A", 1.2)
+        self.assertEqual(slot.failed, "")
+        self.assertEqual((slot.point, slot.side, slot.length, slot.figures["THROUGHPUT"]),
+                         ("p", "A", 1.5, 941.25))
+        self.assertNotIn("LOCAL_SD", slot.figures)
+        self.assertEqual(slot.units["THROUGHPUT"], "Mbit/s")
+        self.assertEqual(slot.samples, [(0.75, 940.0), (1.5, 942.5)])
+        self.assertEqual(slot.evidence, {"near": {"tcp.mss": 1448, "unread": {"x": "no file"}}})
+        self.assertEqual((slot.disturbed, slot.reasons, slot.clean_figures),
+                         (0.25, {"steal": 0.3}, {"THROUGHPUT": 950.5}))
+        words = " ".join(slot.command)
+        for part in ("netperf -H h -t TCP_STREAM -l 2 -D 0.1 --warm-up 0.5 -T 0,0 -P 0 -- -m 9 -k THROUGHPUT,",):
+            self.assertIn(part, words)
+        self.assertNotIn("--json", words)
+        self.assertIn("--json=", self.text("calls"))
+
+    def test_a_netperf_without_documents(self):
+        """On either side: then neither is asked for one, since that costs time."""
+        with_it = self.fake(WRITES)
+        shutil.copy(with_it, "other")
+        for help_text in ("  --warm-up s\n", "  --json[=file]  (lacks libjansson)\n"):
+            Path("other").write_text(FAKE.replace("cat help", f"echo '{help_text}'")
+                                     + "echo THROUGHPUT=5.5; echo THROUGHPUT_UNITS=10^9bits/s\n")
+            Path("calls").unlink(missing_ok=True)
+            there = self.bench(with_it)
+            point = Point("p", "TCP_STREAM", b=Side(netperf=f"{self.place}/other"))
+            a, b = (there.slot(point, side, 1) for side in "AB")
+            self.assertEqual((a.figures["THROUGHPUT"], b.figures["THROUGHPUT"]), (941.0, 5.5))
+            self.assertEqual((b.units["THROUGHPUT"], b.disturbed, b.evidence, b.samples),
+                             ("Gbit/s", None, {}, []))
+            self.assertNotRegex(self.text("calls"), "--json|-D 0.1")
+
+    def test_figures_that_are_asked_for(self):
+        netperf = self.fake("echo THROUGHPUT=1; echo P99_LATENCY=40; echo LOCAL_SD=2.5; echo SD_UNITS=usec/Tran\n",
+                            help_text="")
+        there = self.bench(netperf)
+        metrics = tuple(map(Metric, ("P99_LATENCY", "LOCAL_SD", "FOO_BAR")))
+        slot = there.slot(Point("p", "TCP_RR", metrics=metrics[:2]), "A", 1)
+        self.assertEqual((slot.figures["P99_LATENCY"], slot.figures["LOCAL_SD"]), (40.0, 2.5))
+        self.assertEqual((slot.units["P99_LATENCY"], slot.units["LOCAL_SD"]), ("us", "usec/Tran"))
+        self.assertIn("-c", slot.command)       # or netperf would not measure it
+        slot = there.slot(Point("p", "TCP_RR", metrics=metrics), "A", 1)
+        self.assertIn("FOO_BAR", slot.command[-1].split(","))
+        self.assertEqual(slot.failed, "netperf gave no FOO_BAR for TCP_RR")
+
+    def test_slots_that_fail(self):
+        partial = {**document(), "result": "partial", "reason": "the far end vanished"}
+        Path("document").write_text(json.dumps(partial))
+        for body, words in ((WRITES, "the far end vanished"), ("echo x >&2; echo 'no luck' >&2; exit 1\n", "no luck"),
+                            ("exit 3\n", "netperf ended with status 3"), ("exit 0\n", "netperf gave no THROUGHPUT"),
+                            ("echo THROUGHPUT=-1\n", "netperf gave no THROUGHPUT for TCP_RR")):
+            slot = self.bench(self.fake(body)).slot(Point("p", "TCP_RR"), "A", 1)
+            self.assertEqual(slot.failed, words if "for" in words else slot.failed)
+            self.assertIn(words, slot.failed)
+            self.assertTrue(slot.command and not slot.figures.get("THROUGHPUT", 0) < 0)
+
+    def test_a_side_is_made_when_it_changes(self):
+        there = self.bench(self.fake("echo slot >> log; echo THROUGHPUT=1\n"))
+        point = Point("p", "TCP_RR", a=Side(before=("echo $NETGATE_SIDE up $NETGATE_DEVICE | tee -a log",),
+                                            after=("echo A down >> log",)),
+                      b=Side(before=("echo B 1 >> log", "echo B 2 >> log"), after=("echo B down >> log",)))
+        slots = [there.slot(point, side, 1) for side in "AABBA"]
+        there.leave()
+        self.assertEqual(self.text("log").splitlines(), [
+            "A up eth7", "slot", "slot", "A down", "B 1", "B 2", "slot", "slot", "B down", "A up eth7", "slot",
+            "A down"])
+        self.assertEqual(slots[0].hooks[0]["output"], "A up eth7\n")
+        self.assertEqual([len(slot.hooks) for slot in slots], [1, 0, 3, 0, 2])
+
+    def test_a_command_that_fails(self):
+        """It fails the slot, is undone, and tried again; one that takes back is heard of at the end."""
+        there = self.bench(self.fake("echo slot >> log; echo THROUGHPUT=1\n"))
+        point = Point("p", "TCP_RR", b=Side(before=("echo one >> log", "test -e mended || { echo 'no card' >&2; false; }"),
+                                            after=("echo undo >> log; test ! -e broken || { echo stuck; false; }",)))
+        self.assertEqual(there.slot(point, "A", 1).failed, "")
+        slot = there.slot(point, "B", 1)
+        self.assertRegex(slot.failed, "^command of B: test -e .*: no card$")
+        self.assertEqual((slot.hooks[1]["status"], slot.hooks[1]["output"]), (1, "no card\n"))
+        Path("mended").touch()
+        self.assertEqual(there.slot(point, "B", 1).failed, "")
+        Path("broken").touch()
+        with self.assertRaisesRegex(GateError, "command of B: echo undo .*: stuck"):
+            there.leave()
+        self.assertEqual(self.text("log").split(), ["slot", "one", "undo", "one", "slot", "undo"])
+
+    def test_settings(self):
+        """The keeper's, set behind the commands and put back before they are taken back."""
+        log = []
+
+        class Keeper:
+            def set(self, settings):
+                log.append(settings)
+
+            def put_back(self):
+                log.append("back")
+
+        there = self.bench(self.fake("echo THROUGHPUT=1\n"))
+        there._keeper = Keeper()
+        one, two = (("mtu x", "1400"),), (("mtu x", "1500"),)
+        for settings, letter in ((one, "A"), (one, "A"), (two, "B"), ((), "B"), (one, "A")):
+            point = Point("p", "TCP_RR", **{letter.lower(): Side(settings=settings)})
+            self.assertEqual(there.slot(point, letter, 1).failed, "")
+        there.leave()
+        self.assertEqual(log, [one, "back", two, "back", one, "back"])
+
+    def test_versions_of_ip(self):
+        site = bench.Site(machine.Place(), {4: "127.0.0.1", 6: "::1"})
+        for side, wanted in ((Side(), "127.0.0.1"), (Side(globals=("-6",)), "::1"), (Side(host="x::1"), "x::1")):
+            self.assertEqual(site.host(side, site.family(side)), wanted)
+        self.assertEqual(site.family(Side(host="x::1")), 6)
+
+    def test_units(self):
+        for name, units, wanted in (("THROUGHPUT", "10^6bits", "Mbit/s"), ("THROUGHPUT", "Trans/s", "trans/s"),
+                                    ("MIN_FLOW_THROUGHPUT", "MBytes", "MBytes/s"), ("THROUGHPUT", "", ""),
+                                    ("LOCAL_CPU_UTIL", "", "%"), ("CONNECT_P99", "", "us"),
+                                    ("LSS_SIZE", "", "bytes"), ("LOCAL_TRANSPORT_RETRANS", "", "")):
+            self.assertEqual(bench.unit_of(name, {"THROUGHPUT_UNITS": units}), wanted, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
