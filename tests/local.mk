@@ -118,6 +118,7 @@ EXTRA_DIST += \
 	%D%/e2e/keys.py \
 	%D%/e2e/kills.py \
 	%D%/e2e/limits.py \
+	%D%/e2e/netgate_keeper.py \
 	%D%/e2e/netgate_output.py \
 	%D%/e2e/netgate_test.py \
 	%D%/e2e/netns.py \
@@ -173,6 +174,7 @@ long_tests = \
 	%D%/e2e/interim_long.py \
 	%D%/e2e/interop_long.py \
 	%D%/e2e/kills_long.py \
+	%D%/e2e/netgate_keeper_long.py \
 	%D%/e2e/netlab_long.py \
 	%D%/e2e/netsweep_long.py \
 	%D%/e2e/torture_long.py \
