@@ -17,7 +17,7 @@ UDP_HEADER = 8
 CONNECTIONS = ("TCP_CRR", "TCP_CC")
 TRANSACTIONS = ("TCP_RR", "UDP_RR") + CONNECTIONS
 STREAMS = ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_SENDFILE")
-CLASSIC = ("TCP_SENDFILE",)     # neither -k nor -K: its table is read instead
+CLASSIC = ("TCP_SENDFILE",)     # no -k: its table is read instead
 TESTS = STREAMS + TRANSACTIONS + ("OMNI",)
 MOST_FLOWS = 10000
 FLOW_FIGURES = ["FLOWS", "THREADS", "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "JAIN_INDEX"]
@@ -136,8 +136,7 @@ def response_option(value: Any, known: Known) -> "List[str]":
 
 
 def congestion_option(value: Any, known: Known) -> "List[str]":
-    test = test_name(known)
-    return ["-K", word(value)] if test not in CLASSIC and not test.startswith("UDP") else []
+    return [] if test_name(known).startswith("UDP") else ["-K", word(value)]
 
 
 def count(value: Any, known: Known) -> int:
@@ -217,8 +216,7 @@ NAMES = (
     Name("burst", "-b", "transactions under way beside the first", plain("-b"), True),
     Name("nodelay", "-D", "true: TCP_NODELAY at both ends", switch("-D"), True),
     Name("mss", "-G", "the largest TCP segment to ask for", plain("-G"), True, BYTES),
-    Name("congestion", "-K", "TCP's congestion control; not for UDP, nor for TCP_SENDFILE, which has "
-         "no such option", congestion_option, True),
+    Name("congestion", "-K", "TCP's congestion control; not for UDP", congestion_option, True),
     Name("test_options", "as they are", "any other options of the test; UDP_STREAM reaches no "
          "host behind a router without -R 1", words, True, commas=True),
     Name("processes", "", "so many netperf at once; each has the flows and threads given"),

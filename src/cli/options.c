@@ -1241,7 +1241,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('k', "keyval", NEXT, "list|file|all|?", "print these figures as NAME=value"),
 	  .set = set_style, .scope = OMNI | LINK },
 	{ ROW('K', "congestion", CUSTOM, "local,remote", "TCP congestion control"), .set = set_cong,
-	  .scope = OMNI },
+	  .scope = IP },
 	{ ROW('l', NULL, COUNT, "hops", "time to live of multicast datagrams"), TO(plan.ttl),
 	  RANGE(0, 255), .scope = OMNI },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family", "the local end of the data connection"),

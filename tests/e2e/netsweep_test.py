@@ -293,7 +293,7 @@ class Options(unittest.TestCase):
                 ({"confidence": "99,5", "iterations": "10,3"}, "-I 99,5 -i 10,3"),
                 ({"options": "-Z 'a b' -Y {tos}", "tos": "ef", "test_options": "-C"}, "-Z a b -Y ef -- -C"),
                 ({"test": "TCP_SENDFILE", "fill_file": "f", "size": 9, "congestion": "cubic"},
-                 "-t TCP_SENDFILE -F f -- -m 9"),
+                 "-t TCP_SENDFILE -F f -- -m 9 -K cubic"),
                 ({"test": "TCP_SENDFILE"}, "-t TCP_SENDFILE"),
                 ({"engine": "batch", "cycles": True}, "--engine batch --cycles"),
                 ({"engine": "sync/batch", "cycles": False}, "--engine sync,batch")):
