@@ -186,6 +186,9 @@ explain_tests = %D%/e2e/explain_bed.py
 EXTRA_DIST += $(explain_tests) %D%/e2e/explain_harms.py %D%/e2e/explain_links.py \
 	%D%/e2e/explain_plants.py %D%/record-explain
 
+# What `make check-gate` runs: half an hour of A against A beside a processor hog, then what is planted.
+EXTRA_DIST += %D%/e2e/gate_bed.py
+
 # What tests need beside themselves.
 EXTRA_DIST += \
 	%D%/e2e/alone.py \
@@ -289,7 +292,7 @@ run_suites = failed=; for test in $$suites; do \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-.PHONY: check-clients check-explain check-links check-long
+.PHONY: check-clients check-explain check-gate check-links check-long
 check-clients: $(bin_PROGRAMS)
 	@suites='$(client_tests)'; $(run_suites)
 
@@ -299,6 +302,12 @@ check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 # As many runs of each planted cause as NP_EXPLAIN_RUNS says, 3 unless it does.
 check-explain: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(explain_tests)'; $(run_suites)
+
+# NP_GATE=aa or NP_GATE=planted: one of the two.
+check-gate: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@for what in $${NP_GATE:-aa planted}; do \
+		env $(test_environment) $(PYTHON) $(top_srcdir)/tests/e2e/gate_bed.py $$what || exit 1; \
+	done
 
 # The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
 check-long: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
