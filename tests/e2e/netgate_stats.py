@@ -86,6 +86,18 @@ class ErrorRates(unittest.TestCase):
         x = log_ratios("gaussian", 0.01, np.random.default_rng(9)) - 2 * MARGIN
         self.assertGreater(np.mean(self.reached(x, -MARGIN, 0.01, -1.0)), 0.99)
 
+    def test_noise_that_was_learned_wrong_costs_pairs_alone(self):
+        x = log_ratios("gaussian", 0.003, np.random.default_rng(9))
+        for learned in (0.0003, 0.003, 0.1):
+            for sign in (1.0, -1.0):
+                told = self.reached(x, -sign * MARGIN, learned, sign)
+                self.assertGreater(np.mean(told), 0.99, learned)
+
+    def test_in_much_noise_the_bounds_are_not_far_beyond_it(self):
+        x = log_ratios("gaussian", 0.2, np.random.default_rng(9))[:50]
+        rates = stats.betting_rates(0.28, MARGIN)
+        self.assertGreater(np.median([stats.bound(one, rates, 1.0, 0.025) for one in x]), -0.28)
+
     def test_the_bounds_are_where_the_evidence_reaches_the_level(self):
         x = log_ratios("gaussian", 0.01, np.random.default_rng(10))[0]
         rates = stats.betting_rates(0.014, MARGIN)

@@ -29,12 +29,13 @@ import numpy as np
 
 from netkit.gate.model import BETTER, CANT_TELL, EQUAL, WORSE
 
-# Rates of betting, in units of the rate that is best for a difference of a margin in the noise that was
-# learned; the share of what is there that is put at stake in a pair; and how much each of these has in
-# the beginning. A smaller stake wins less and survives pairs that a burst of noise turned round.
-RATES = (0.25, 1.0, 2.0, 2.0)
-STAKES = (1.0, 1.0, 1.0, 0.6)
-WEIGHTS = (0.15, 0.35, 0.25, 0.25)
+# Rates of betting, the share of what is there that is put at stake in a pair, and how much each of these
+# has in the beginning. A smaller stake wins less and survives pairs that a burst of noise turned round.
+OF_BEST = (0.5, 1.0, 2.0)       # of the rate that is best for a margin's difference in the noise learned
+OF_MARGIN = (2.0,)              # over the margin: should the noise be less than was learned
+OF_NOISE = (0.25, 0.6)          # over the noise: they bound what is far beyond the margin
+STAKES = (1.0, 1.0, 1.0, 0.6, 1.0, 1.0)
+WEIGHTS = (0.08, 0.27, 0.2, 0.25, 0.1, 0.1)
 LEAST_NOISE = 1e-4      # of a log ratio: what two clocks and a counter can tell apart
 FAR = 3.0               # log ratios that are looked at at most: a factor of 20
 
@@ -42,7 +43,9 @@ FAR = 3.0               # log ratios that are looked at at most: a factor of 20
 def betting_rates(noise: float, margin: float) -> "Any":
     """Rates for log ratios of this standard deviation, and a margin of this log ratio."""
     noise = max(noise, LEAST_NOISE)
-    return np.array(RATES) * margin / (noise * noise + margin * margin)
+    best = margin / (noise * noise + margin * margin)
+    return np.array([*(best * one for one in OF_BEST), *(one / margin for one in OF_MARGIN),
+                     *(one / max(noise, margin) for one in OF_NOISE)])
 
 
 def log_evidence(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
