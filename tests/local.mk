@@ -120,6 +120,7 @@ EXTRA_DIST += \
 	%D%/e2e/limits.py \
 	%D%/e2e/netgate_keeper.py \
 	%D%/e2e/netgate_output.py \
+	%D%/e2e/netgate_past.py \
 	%D%/e2e/netgate_test.py \
 	%D%/e2e/netns.py \
 	%D%/e2e/old_clients.py \

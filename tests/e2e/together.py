@@ -19,10 +19,8 @@ SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "c
           "daemon", "connections", "interop_more",
           "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
           "netgate_test",
-          "interim", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
-          "wire_short", "netgate_output", "tree")
           "interim", "netgate_keeper", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
-          "wire_short", "tree")
+          "wire_short", "netgate_output", "netgate_past", "tree")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status
 

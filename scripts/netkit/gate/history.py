@@ -1,0 +1,382 @@
+"""The history of a machine: a mean for each session, and where it changed for good.
+
+Change points are found by E-divisive: the split whose two parts differ most by the energy statistic, then
+the like within the parts, as long as a permutation test says that chance gives no such split. If nothing
+ever changed, sessions could be exchanged, and the first test finds something with the probability that
+it is allowed, whatever the distribution is.
+
+    D. S. Matteson, N. A. James, A nonparametric approach for multiple change point analysis of multivariate
+    data, Journal of the American Statistical Association 109 (2014).
+    J. Besag, P. Clifford, Sequential Monte Carlo p-values, Biometrika 78 (1991): when to stop permuting.
+"""
+
+import datetime
+import functools
+import itertools
+import json
+import math
+import re
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
+
+import numpy as np
+
+from netkit import plots, python
+from netkit.gate import past, stats
+from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
+from netkit.gate.past import Session
+
+HISTORY_SCHEMA = "plumbline-history/1"
+LEAST = 2               # sessions of a segment
+FEWEST = 6              # sessions among which chance can be told from a change at all
+MOST = 300              # that are looked at: the newest
+EXCEEDANCES = 10        # permutations as good as the split, after which it is none
+PERMUTATIONS = 499      # at least, where there are fewer of them
+AT_ONCE = 200_000       # distances that are held at a time
+LEANING = 0.3           # a correlation of sessions in a row that is worth a word
+FORMS = ("svg", "png", "pdf")
+TICKS = 7               # dates below a plot
+
+
+# --- change points ------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=64)
+def weights(n: int) -> "Tuple[Any, Any, Any]":
+    """What the sums of distances count with n values: between two parts, within the first, within the second; for each
+    end of the first part (rows) and of the second (columns). 0 where a part is too short."""
+    first = np.arange(n + 1.0)[:, None] + np.zeros(n + 1)
+    second = first.T - first
+    there = (first >= LEAST) & (second >= LEAST)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return tuple(np.where(there, weight, 0.0) for weight in (
+            2 / (first + second), second / first / (first + second), first / second / (first + second)))
+
+
+def divergence(series: "Any") -> "Any":
+    """The energy statistic of each two neighbouring parts of several series: those up to a row, and from
+    there to a column. The second part need not go to the end, so that a dip is no less visible."""
+    sums = np.zeros((len(series), series.shape[1] + 1, series.shape[1] + 1))
+    distances = np.abs(series[:, :, None] - series[:, None, :])
+    np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
+    whole = np.diagonal(sums, axis1=1, axis2=2)
+    within = whole[:, :, None]
+    between = sums - within
+    of_both, of_first, of_second = weights(series.shape[1])
+    return (of_both * between - of_first * within
+            - of_second * (whole[:, None, :] - within - 2 * between))
+
+
+def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any]":
+    """Of several series alike cut at these ends: the greatest statistic within the segments, and where."""
+    most, where = np.full(len(series), -1.0), np.zeros(len(series), dtype=int)
+    for begin, end in zip(ends, ends[1:]):
+        if end - begin < 2 * LEAST:
+            continue
+        found = divergence(series[:, begin:end]).reshape(len(series), -1)
+        index = found.argmax(axis=1)
+        value = found[np.arange(len(series)), index]
+        where = np.where(value > most, begin + index // (end - begin + 1), where)
+        most = np.maximum(most, value)
+    return most, where
+
+
+def permuted(series: "Any", ends: "Sequence[int]", times: int, rng: "Any") -> "Any":
+    """The series so many times, its values exchanged within each segment."""
+    made = np.tile(series, (times, 1))
+    for begin, end in zip(ends, ends[1:]):
+        made[:, begin:end] = rng.permuted(made[:, begin:end], axis=1)
+    return made
+
+
+def chance(series: "Any", ends: "Sequence[int]", most: float, level: float, rng: "Any") -> float:
+    """How probable as good a split is where there is none."""
+    total = max(PERMUTATIONS, math.ceil(5 / level) - 1)
+    done = as_good = 0
+    while done < total:
+        times = min(total - done, max(1, min(25, AT_ONCE // len(series) ** 2)))
+        found, _ = best_split(permuted(series, ends, times, rng), ends)
+        so_far = as_good + np.cumsum(found >= most * (1 - 1e-12))
+        if so_far[-1] >= EXCEEDANCES:
+            return EXCEEDANCES / (done + int(np.searchsorted(so_far, EXCEEDANCES)) + 1)
+        as_good, done = int(so_far[-1]), done + times
+    return (as_good + 1) / (total + 1)
+
+
+def change_points(values: "Sequence[float]", level: float = 0.05, seed: int = 1) -> "List[Tuple[int, float]]":
+    """Where a new segment begins, and the p of it. Without a change the list is empty but for a share `level`
+    of all series."""
+    series, rng = np.asarray(values, dtype=float), np.random.default_rng(seed)
+    found: "Dict[int, float]" = {}
+    while len(series) >= FEWEST:
+        ends = [0, *sorted(found), len(series)]
+        most, where = best_split(series[None, :], ends)
+        if most[0] <= 0:    # no segment that could be split, or all values are the same
+            break
+        p = chance(series, ends, float(most[0]), level, rng)
+        if p > level:
+            break
+        found[int(where[0])] = p
+    return sorted(found.items())
+
+
+# --- a history ----------------------------------------------------------------------------
+
+@dataclass
+class Change:
+    """Where a series goes on at another height."""
+    index: int                          # of the first session that has it
+    before: float                       # geometric means of the segments
+    after: float
+    p: float
+    verdict: str                        # equal: less than the margin
+    differs: "List[str]" = field(default_factory=list)      # kernels, versions: as the files know them
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.after / self.before - 1)
+
+
+@dataclass
+class Series:
+    """A metric at a point, session by session."""
+    point: str
+    metric: Metric
+    sessions: "List[Session]"
+    means: "List[float]"                # of logarithms, and their standard deviations
+    spreads: "List[float]"
+    counts: "List[int]"
+    changes: "List[Change]" = field(default_factory=list)
+    unit: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.point} {self.metric.name}"
+
+    def segments(self) -> "List[Tuple[int, int]]":
+        ends = [0, *(change.index for change in self.changes), len(self.means)]
+        return list(zip(ends, ends[1:]))
+
+    def noise(self) -> float:
+        """Percent by which sessions of a segment differ: their standard deviation."""
+        inside = [np.var(self.means[begin:end]) * (end - begin) for begin, end in self.segments()]
+        free = max(1, len(self.means) - len(inside))
+        return 100 * math.sqrt(sum(inside) / free)
+
+    def leans(self) -> float:
+        """How much a session tells of the next one, the segments' heights aside: lag 1."""
+        heights = np.concatenate([np.full(end - begin, np.mean(self.means[begin:end]))
+                                  for begin, end in self.segments()])
+        return stats.correlation(self.means - heights)
+
+    def find(self, level: float, seed: int) -> None:
+        for index, p in change_points(self.means, level, seed):
+            self.changes.append(Change(index, 0.0, 0.0, p, EQUAL))
+        heights = [math.exp(np.mean(self.means[begin:end])) for begin, end in self.segments()]
+        for change, before, after in zip(self.changes, heights, heights[1:]):
+            change.before, change.after = before, after
+            if abs(change.percent) > self.metric.margin:
+                change.verdict = BETTER if (after > before) == self.metric.more_is_better else WORSE
+            old, new = (self.sessions[change.index - back].environment for back in (1, 0))
+            change.differs = list(itertools.chain(*past.differing(old, new)))
+
+
+@dataclass
+class History:
+    series: "List[Series]"
+    sessions: "List[Session]"
+    confidence: float
+    since: str = ""
+    notes: "List[str]" = field(default_factory=list)
+
+    def worse(self) -> "List[Series]":
+        """Those whose newest segment is worse than the one before, and not older than `since`."""
+        return [one for one in self.series if one.changes and one.changes[-1].verdict == WORSE
+                and one.sessions[one.changes[-1].index].started >= self.since]
+
+    def status(self, strict: bool = False) -> int:
+        if self.worse():
+            return 1
+        told = any(len(one.means) >= FEWEST for one in self.series)
+        return 0 if told else 1 if strict else 77
+
+
+def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidence: float = 95.0,
+         since: str = "", other_machine: bool = False, seed: int = 1) -> History:
+    """The history in a folder, with its change points. Without metrics the criteria of the newest file count,
+    and for sweeps the throughput. Raises GateError."""
+    sessions, notes = past.read(folder, side)
+    sessions = [session for session in sessions if any(session.slots.values())]
+    if not sessions:
+        raise GateError(f"{folder}: not one good slot of side {side}: "
+                        f"--baseline-side {A if side == B else B} takes the other")
+    if not other_machine:
+        here = [one for one in sessions
+                if not past.differing(one.environment, sessions[-1].environment)[0]]
+        if len(here) < len(sessions):
+            notes.append(f"{len(sessions) - len(here)} of {len(sessions)} sessions are of another machine than the "
+                         "newest, and left out (--other-machine takes them)")
+        sessions = here
+    if len(sessions) > MOST:
+        notes.append(f"the newest {MOST} of {len(sessions)} sessions")
+        sessions = sessions[-MOST:]
+    wanted = {(point, metric.name): metric for session in sessions for point in session.slots
+              for metric in metrics or session.metrics.get(point, past.THROUGHPUT)}
+    made = [series_of(point, metric, sessions) for (point, _), metric in sorted(
+        wanted.items(), key=lambda one: one[0])]
+    made = [one for one in made if one.means]
+    if not made:
+        raise GateError(f"{folder}: no session has {', '.join(one.name for one in metrics)}")
+    for one in made:
+        one.find((1 - confidence / 100) / len(made), seed)
+        if one.leans() > max(LEANING, 2 / math.sqrt(len(one.means))):
+            notes.append(f"{one.name}: sessions lean on the one before (correlation {one.leans():.1f}), by "
+                         "which small changes are found that are none")
+    return History(made, sessions, confidence, since, notes)
+
+
+def series_of(point: str, metric: Metric, sessions: "Sequence[Session]") -> Series:
+    made = Series(point, metric, [], [], [], [])
+    for session in sessions:
+        figures = session.figures(point, metric)
+        if figures:
+            mean, spread = past.mean(figures)
+            made.sessions.append(session)
+            made.means.append(mean)
+            made.spreads.append(spread)
+            made.counts.append(len(figures))
+            made.unit = session.unit(point, metric) or made.unit
+    return made
+
+
+# --- what is said of it -------------------------------------------------------------------
+
+def number(value: float) -> str:
+    return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
+
+
+def rows(history: History) -> "List[List[str]]":
+    made = [["point", "metric", "sessions", "change at", "from", "to", "unit", "change", "p", ""]]
+    for one in history.series:
+        head = [one.point, one.metric.name, str(len(one.means))]
+        for change in one.changes:
+            made.append([*head, one.sessions[change.index].day, number(change.before), number(change.after),
+                         one.unit, f"{change.percent:+.1f} %", f"{change.p:.2g}", said(change)])
+            head = ["", "", ""]
+        if not one.changes:
+            few = len(one.means) < FEWEST
+            made.append([*head, "-", number(math.exp(np.mean(one.means))), "", one.unit, "", "",
+                         f"too few sessions to tell ({FEWEST} at least)" if few else
+                         f"no change, sessions differ by {one.noise():.2g} %"])
+    return made
+
+
+def said(change: Change) -> str:
+    words = "less than the margin" if change.verdict == EQUAL else change.verdict
+    return "; ".join([words, *change.differs])
+
+
+def text(history: History) -> str:
+    table = rows(history)
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in table]
+    lines += [f"note: {note}" for note in history.notes]
+    for one in history.worse():
+        change = one.changes[-1]
+        lines.append(f"worse: {one.name} is {abs(change.percent):.1f} % "
+                     f"{'below' if change.after < change.before else 'above'} what it was before "
+                     f"{one.sessions[change.index].day}, for {len(one.means) - change.index} sessions")
+    if not history.worse():
+        lines.append("nothing to tell: too few sessions" if history.status() else
+                     "not worse: no newest segment is worse than the one before"
+                     + (f" since {history.since}" if history.since else ""))
+    return "\n".join(lines) + "\n"
+
+
+def as_json(history: History) -> str:
+    """JSON lines: one for each series."""
+    return "".join(json.dumps({
+        "schema": HISTORY_SCHEMA, "point": one.point, "metric": one.metric.name, "unit": one.unit,
+        "margin": one.metric.margin, "more_is_better": one.metric.more_is_better,
+        "confidence": history.confidence, "worse": one in history.worse(),
+        "sessions": [{"file": session.path, "started": session.started, "mean": math.exp(mean),
+                      "stddev_percent": 100 * spread if count > 1 else None, "slots": count}
+                     for session, mean, spread, count in zip(
+                         one.sessions, one.means, one.spreads, one.counts)],
+        "changes": [{"session": change.index, "started": one.sessions[change.index].started,
+                     "from": change.before, "to": change.after, "percent": change.percent,
+                     "p": change.p, "verdict": change.verdict, "differs": change.differs}
+                    for change in one.changes]}, ensure_ascii=False) + "\n" for one in history.series)
+
+
+# --- the plot -----------------------------------------------------------------------------
+
+def draw(history: History, path: str) -> None:
+    """A panel for each series: session means with the spread of their slots, the segments, and at each change
+    by how much it is and what else was new. Raises GateError."""
+    form = path.rpartition(".")[2].lower()
+    if form not in FORMS:
+        raise GateError(f"--plot {path}: the name has to end in .{', .'.join(FORMS)}")
+    import matplotlib
+    from matplotlib.figure import Figure
+    with matplotlib.rc_context({**plots.STYLE, "svg.hashsalt": "plumbline-history"}):
+        figure = Figure(figsize=(8.4, 0.5 + 2.2 * len(history.series)))
+        for ax, one in zip(figure.subplots(len(history.series), 1, squeeze=False)[:, 0], history.series):
+            panel(ax, one)
+        try:
+            figure.savefig(path, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
+        except OSError as fault:
+            raise GateError(f"--plot {path}: {fault.strerror}") from None
+
+
+def panel(ax: Any, one: Series) -> None:
+    means, spreads = np.exp(one.means), np.asarray(one.spreads)
+    ax.errorbar(range(len(means)), means, yerr=[means - means * np.exp(-spreads),
+                                                means * np.exp(spreads) - means],
+                fmt="o", color=plots.BLUE, ecolor=plots.MUTED, elinewidth=0.8, gid=f"sessions-{one.point}")
+    for begin, end in one.segments():
+        ax.hlines(math.exp(np.mean(one.means[begin:end])), begin - 0.4, end - 0.6, color=plots.TEXT,
+                  linewidth=1.6)
+    for change in one.changes:
+        ax.axvline(change.index - 0.5, color=plots.RED if change.verdict == WORSE else plots.MUTED,
+                   linestyle=(0, (4, 2)), linewidth=1.0, gid=f"change-{one.point}-{change.index}")
+        words = [f"{change.percent:+.1f} % {change.verdict}", *change.differs[:2]]
+        ax.annotate("\n".join(words), (change.index - 0.5, 1.0), xycoords=("data", "axes fraction"),
+                    xytext=(3, -2), textcoords="offset points", va="top", fontsize=7, color=plots.TEXT)
+    ax.margins(y=0.25)
+    ticks = list(range(0, len(means), max(1, -(-len(means) // TICKS))))
+    days = [session.day for session in one.sessions]
+    one_a_day = len({day[:10] for day in days}) == len(days)
+    ax.set_xticks(ticks, [days[at][:10] if one_a_day else days[at].replace(" ", "\n") for at in ticks])
+    ax.set_ylabel(one.unit or one.metric.name)
+    ax.set_title(one.name)
+
+
+# --- the command --------------------------------------------------------------------------
+
+def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, out: TextIO = sys.stdout,
+        **choices: Any) -> int:
+    """netgate --history: prints, draws, and returns the exit status. choices are those of read()."""
+    if plot:
+        try:
+            python.need("matplotlib", "python3-matplotlib", "--plot")
+        except python.MissingModule as fault:
+            raise GateError(str(fault)) from None
+    history = read(folder, **choices)
+    if plot:
+        draw(history, plot)
+    out.write(as_json(history) if form == "json" else text(history))
+    return history.status(strict)
+
+
+def since_day(words: str, today: "Optional[datetime.date]" = None) -> str:
+    """What --since means, as files write time: a date, or so many days ago. Raises GateError."""
+    days = re.fullmatch(r"([0-9]{1,5})d", words)
+    if days:
+        day = (today or datetime.datetime.now(datetime.timezone.utc).date())
+        return (day - datetime.timedelta(days=int(days[1]))).isoformat()
+    try:
+        return datetime.date.fromisoformat(words).isoformat()
+    except ValueError:
+        raise GateError(f"--since {words}: neither a date nor a number of days (try 2026-11-01 or "
+                        "14d)") from None

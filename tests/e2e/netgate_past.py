@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""netgate against the past: change points of a history, and judgements against earlier sessions, by made-up
+files and figures."""
+
+import io
+import json
+import math
+import random
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import lib  # noqa: E402
+
+sys.path.insert(0, str(lib.TOP / "scripts"))
+
+from netkit import python, results  # noqa: E402
+
+try:
+    for module in ("numpy", "scipy"):
+        python.need(module, f"python3-{module}", "netgate --history")
+except python.MissingModule as fault:
+    lib.skip(str(fault))
+
+from netkit.gate import history, output, past  # noqa: E402
+from netkit.gate.model import B, BETTER, WORSE, Gate, GateError, Metric, Point, Slot  # noqa: E402
+
+LEVEL = 0.05
+HISTORIES = 1000
+STEPS = 50
+MBIT = "10^6bits/s"
+
+
+def machine(kernel="Linux 6.1.0", host="lab1", netperf="netperf 1.0"):
+    client = {"hostname": host, "cpu": "A processor", "kernel": kernel, "netperf": netperf,
+              "interface": {"name": "eth0", "driver": "ice", "mtu": 1500}}
+    return {"client": client, "server": client, "seed": random.randrange(1 << 30)}
+
+
+def began(day):
+    return f"2026-10-{day:02}T03:00:00.000Z"
+
+
+def slot(point, figure, pair=1, side=B, **more):
+    return Slot(point, side, pair=pair, figures={"THROUGHPUT": figure}, units={"THROUGHPUT": MBIT},
+                length=1.0, **more)
+
+
+class Place(unittest.TestCase):
+    """A folder for the files of a test."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.dir = Path(place.name)
+        self.chance = random.Random(7)
+
+    def gate(self, day, slots, environment=None, points=("tcp_stream",), name=""):
+        """A gate's file with these slots."""
+        gate = Gate([Point(one, one.upper()) for one in points], [], started=began(day),
+                    environment=environment or machine(), command=["netgate"])
+        path = str(self.dir / (name or f"gate-{day:02}.jsonl"))
+        writer = output.Writer(path)
+        writer.begin(gate)
+        for one in slots:
+            writer.slot(one, gate, [])
+        writer.end(gate)
+        return path
+
+    def session(self, day, height, spread=0.01, between=0.004, count=6, **more):
+        """A gate of a day whose slots lie around a height, which itself differs from day to day."""
+        height *= math.exp(self.chance.gauss(0, between))
+        return self.gate(day, [slot("tcp_stream", height * math.exp(self.chance.gauss(0, spread)), pair)
+                               for pair in range(1, count + 1)], **more)
+
+    def sweep(self, day, figures, environment=None):
+        path = str(self.dir / f"sweep-{day:02}.jsonl")
+        header = results.Header("p", "t", [results.Axis("test", ["TCP_STREAM"]), results.Axis("mtu", [9000])],
+                                started=began(day), environment=environment or machine())
+        with results.Writer.create(path, header) as writer:
+            for number, figure in enumerate(figures, 1):
+                writer.write(results.Run({"test": "TCP_STREAM", "mtu": 9000}, number, result={
+                    "THROUGHPUT": figure, "THROUGHPUT_UNITS": MBIT}))
+        return path
+
+    def refuses(self, *words, body):
+        with self.assertRaises(GateError) as caught:
+            body()
+        said = str(caught.exception)
+        self.assertNotIn("\n", said)
+        for word in words:
+            self.assertIn(word, said)
+
+
+class ChangePoints(unittest.TestCase):
+    def false_alarms(self, draw):
+        return sum(bool(history.change_points([draw() for _ in range(20)], LEVEL, seed))
+                   for seed in range(HISTORIES))
+
+    def test_no_change_is_found_where_there_is_none(self):
+        chance = random.Random(11)
+        found = self.false_alarms(lambda: chance.gauss(0, 1))
+        print(f"{found} of {HISTORIES} histories without a change: a false alarm; promised: {LEVEL:.0%}")
+        # Three standard deviations of the count.
+        self.assertLess(found, HISTORIES * LEVEL + 3 * math.sqrt(HISTORIES * LEVEL * (1 - LEVEL)))
+
+    def test_a_step_is_found_where_it_is(self):
+        chance = random.Random(12)
+        for size, least in ((10, 45), (5, 40), (3, 28)):    # sessions since the step
+            near = 0
+            for seed in range(STEPS):
+                values = [chance.gauss(0, 1) + 3 * (at >= 20 - size) for at in range(20)]
+                near += any(abs(at - 20 + size) <= 1 for at, _ in history.change_points(values, LEVEL, seed))
+            print(f"a step of 3 sigma {size} sessions ago: found within one session in {near} of {STEPS}")
+            self.assertGreaterEqual(near, least)
+
+    def test_a_dip_has_two_ends(self):
+        chance = random.Random(13)
+        values = [chance.gauss(0, 1) - 6 * (14 <= at < 19) for at in range(34)]
+        self.assertEqual([at for at, _ in history.change_points(values)], [14, 19])
+
+    def test_values_that_are_all_the_same_or_few(self):
+        self.assertEqual(history.change_points([3.0] * 30), [])
+        self.assertEqual(history.change_points([1.0, 1.0, 1.0, 9.0, 9.0]), [])
+        self.assertEqual(history.change_points([]), [])
+
+    def test_the_statistic_by_hand(self):
+        # |x - y| between {0, 1} and {3, 5}: 3 5 2 4, mean 3.5; within: 1 and 2 of each 4, so 0.5 and 1.
+        # 2 * 2 / 4 * (2 * 3.5 - 0.5 - 1) = 5.5
+        most, where = history.best_split(history.np.array([[0.0, 1.0, 3.0, 5.0]]), [0, 4])
+        self.assertAlmostEqual(most[0], 5.5)
+        self.assertEqual(where[0], 2)
+
+
+class Histories(Place):
+    def month(self, step=0.95, newest=24, **more):
+        for day in range(1, newest + 1):
+            later = day > 16
+            self.session(day, 9400 * (step if later else 1), environment=machine(
+                "Linux 6.6.8" if later else "Linux 6.1.0"), **more)
+
+    def run_it(self, **more):
+        out = io.StringIO()
+        status = history.run(str(self.dir), out=out, **more)
+        return status, out.getvalue()
+
+    def test_a_step_down_is_worse(self):
+        self.month()
+        status, text = self.run_it()
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"tcp_stream +THROUGHPUT +24 +2026-10-17 03:00 +94\d\d\S* +8\d\d\d\S* +10\^6bits/s +"
+                               r"-[45]\.\d % +0\.002 +worse; client kernel: Linux 6.1.0 -> Linux 6.6.8\n")
+        self.assertRegex(text, r"(?m)^worse: tcp_stream THROUGHPUT is [45]\.\d % below what it was before "
+                               r"2026-10-17 03:00, for 8 sessions$")
+        self.assertEqual(self.run_it()[1], text)    # no chance in it
+
+    def test_what_is_worse_depends_on_the_criterion(self):
+        self.month()
+        self.assertEqual(self.run_it(metrics=[Metric(margin=8.0)])[0], 0)
+        status, text = self.run_it(metrics=[Metric(more_is_better=False)])
+        self.assertEqual((status, BETTER in text, WORSE + ";" in text), (0, True, False))
+
+    def test_what_is_older_than_since_is_no_failure(self):
+        self.month()
+        self.assertEqual(self.run_it(since="2026-10-17")[0], 1)
+        status, text = self.run_it(since="2026-10-18")
+        self.assertEqual(status, 0)
+        self.assertIn("since 2026-10-18", text)
+
+    def test_since(self):
+        today = history.datetime.date(2026, 11, 23)
+        self.assertEqual(history.since_day("14d", today), "2026-11-09")
+        self.assertEqual(history.since_day("2026-10-01", today), "2026-10-01")
+        for wrong in ("yesterday", "2026-13-01", "14", "9999999d"):
+            self.refuses("--since", wrong, "14d", body=lambda wrong=wrong: history.since_day(wrong))
+
+    def test_json_has_every_session(self):
+        self.month()
+        (line,) = [json.loads(line) for line in self.run_it(form="json")[1].splitlines()]
+        self.assertEqual((line["schema"], line["point"], line["worse"]),
+                         (history.HISTORY_SCHEMA, "tcp_stream", True))
+        self.assertEqual([one["started"] for one in line["sessions"]], [began(day) for day in range(1, 25)])
+        self.assertEqual({one["slots"] for one in line["sessions"]}, {6})
+        (change,) = line["changes"]
+        self.assertEqual((change["session"], change["verdict"]), (16, WORSE))
+        self.assertAlmostEqual(change["percent"], -5, delta=0.7)
+        self.assertEqual(change["differs"], ["client kernel: Linux 6.1.0 -> Linux 6.6.8"])
+
+    def test_sweeps_are_sessions_too(self):
+        for day in range(1, 16):
+            self.sweep(day, [100.0 + day % 3 - 30 * (day > 9), 101.0 - 30 * (day > 9)])
+        status, text = self.run_it()
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"tcp_stream\.mtu9000 +THROUGHPUT +15 +2026-10-10")
+
+    def test_few_sessions_tell_nothing(self):
+        for day in range(1, 4):
+            self.session(day, 9400)
+        status, text = self.run_it()
+        self.assertEqual(status, 77)
+        self.assertIn("too few sessions", text)
+        self.assertEqual(self.run_it(strict=True)[0], 1)
+
+    def test_other_machines_copies_and_strange_files_are_left_out(self):
+        self.month(step=1.0, newest=12)
+        self.session(13, 5000, environment=machine(host="lab2"), name="other.jsonl")
+        self.session(14, 9400)
+        (self.dir / "copy.jsonl").write_bytes((self.dir / "gate-03.jsonl").read_bytes())
+        (self.dir / "notes.json").write_text("{}\n")
+        status, text = self.run_it()
+        self.assertEqual(status, 0)
+        self.assertRegex(text, r"tcp_stream +THROUGHPUT +13 ")
+        self.assertIn("note: 1 of 14 sessions are of another machine", text)
+        self.assertRegex(text, r"note: left out: \S+notes.json: line 1")
+        self.assertRegex(self.run_it(other_machine=True)[1], r"tcp_stream +THROUGHPUT +14 ")
+
+    def test_slots_of_the_other_side_and_of_learning_do_not_count(self):
+        for day in range(1, 9):
+            self.gate(day, [slot("tcp_stream", 50.0, 0), slot("tcp_stream", 70.0, 1, "A"),
+                            slot("tcp_stream", 100.0), slot("tcp_stream", 1.0, 2, failed="no answer")])
+        text = self.run_it()[1]
+        self.assertRegex(text, r"tcp_stream +THROUGHPUT +8 +- +100 ")
+        self.assertRegex(self.run_it(side="A")[1], r"tcp_stream +THROUGHPUT +8 +- +70 ")
+
+    def test_sessions_that_lean_on_each_other_are_said(self):
+        height = 0.0
+        for day in range(1, 31):
+            height = 0.8 * height + self.chance.gauss(0, 0.01)
+            self.gate(day, [slot("tcp_stream", 100 * math.exp(height))])
+        self.assertEqual(history.read(str(self.dir), confidence=99.9999).notes[0].split(" (")[0],
+                         "tcp_stream THROUGHPUT: sessions lean on the one before")
+
+    def test_refusals(self):
+        self.refuses(str(self.dir), "no file of netgate's", body=self.run_it)
+        self.gate(1, [slot("tcp_stream", 3.0, side="A")])
+        self.refuses("not one good slot of side B", "--baseline-side A", body=self.run_it)
+        self.refuses("P99_LATENCY", body=lambda: self.run_it(side="A", metrics=[Metric("P99_LATENCY")]))
+        self.refuses("nowhere", "No such file", body=lambda: past.read(str(self.dir / "nowhere"), B))
+
+    @unittest.skipUnless(python.has(sys.executable, "matplotlib"), "no matplotlib: apt-get install python3-matplotlib")
+    def test_the_plot_has_sessions_and_changes(self):
+        self.month()
+        path = self.dir / "history.svg"
+        self.run_it(plot=str(path))
+        found = list(ET.parse(path).iter())
+        self.assertIn("change-tcp_stream-16", [one.get("id") for one in found])
+        self.assertIn("client kernel: Linux 6.1.0 -> Linux 6.6.8", [one.text for one in found])
+        self.refuses("--plot", ".svg", body=lambda: self.run_it(plot=str(self.dir / "history.gif")))
+
+
+def main() -> int:
+    result = unittest.main(exit=False, verbosity=2).result
+    return 0 if result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
