@@ -205,6 +205,10 @@ static void
 doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {
 	const char *lacks = f->in->far_lacks;
+	double sent = np_bag_number(f->tx, "flow.send_size"),
+	       taken = np_bag_number(f->rx, "flow.receive_size"),
+	       mean = np_bag_number(f->rx, "flow.bytes_received") /
+		      np_bag_number(f->rx, "flow.receives");
 
 	if (lacks != NULL && lacks[0] != '\0') {
 		np_explain_add(doubts, "the far end told nothing of its side");
@@ -220,6 +224,11 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 	if (f->in->iterations > 1) {
 		np_explain_add(doubts, "this is of the last of %u iterations alone",
 			       (unsigned)f->in->iterations);
+	}
+	if (f->in->lossy && !f->in->transactions && sent > taken && fabs(mean / taken - 1) < 0.01) {
+		np_explain_add(doubts,
+			       "each datagram of %.0f bytes was cut to the %.0f of a receive (-M)",
+			       sent, taken);
 	}
 	if (f->seconds < 0.5) {
 		np_explain_add(doubts, "the test took no more than %.2g s", f->seconds);

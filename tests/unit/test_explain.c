@@ -533,6 +533,11 @@ test_udp(void **state)
 		    UDP_RX " flow.receives=99700 moved.snmp.Udp.RcvbufErrors=100000");
 	assert_int_equal(e.limit, NP_LIMIT_UDP_BUFFER);
 	assert_has(e.doubts, "drops of all sockets together");
+	assert_null(strstr(e.doubts, "was cut"));
+	e = explain(in, UDP_TX, UDP_RX " flow.receive_size=1000");
+	assert_null(strstr(e.doubts, "was cut")); /* as many bytes have come as were sent */
+	e = explain(in, UDP_TX, UDP_RX " flow.receive_size=1000 flow.bytes_received=100000000");
+	assert_has(e.doubts, "each datagram of 1472 bytes was cut to the 1000 of a receive");
 	e = explain(in, UDP_TX, LOSSY_RX " tc.in.drops=900000");
 	assert_int_equal(e.limit, NP_LIMIT_POLICER);
 	assert_has(e.doubts, "it drops what others send, too");

@@ -347,6 +347,33 @@ no_test_takes_more_than_was_reckoned(void **state)
 	}
 }
 
+static void
+no_datagram_is_cut_unless_asked_for(void **state)
+{
+	static const struct {
+		int32_t asked;
+		size_t most;
+	} calls[] = { { -1, 65507 }, { 1000, 1000 } };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(calls); i++) {
+		struct np_stop stop = { 0 };
+		struct np_plan client, p;
+		struct np_terms terms;
+		struct np_run run;
+		struct np_err err;
+
+		client_params(&client, np_bench_find("UDP_STREAM"), AF_INET, 1);
+		server_params(&p, &client);
+		terms = terms_for(&p);
+		p.near.sock.rcvbuf = 10000;
+		p.near.call.recv_size = calls[i].asked;
+		assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_OK);
+		assert_int_equal(run.worker->recv_size, calls[i].most);
+		np_run_free(&run);
+	}
+}
+
 /* ---- Ports ---- */
 
 static struct np_omni_request
@@ -803,6 +830,7 @@ main(void)
 		cmocka_unit_test(processors_that_there_are_are_granted),
 		cmocka_unit_test(what_takes_more_memory_is_turned_down),
 		cmocka_unit_test(no_test_takes_more_than_was_reckoned),
+		cmocka_unit_test(no_datagram_is_cut_unless_asked_for),
 		cmocka_unit_test(ports_come_from_the_range),
 		cmocka_unit_test(a_range_may_be_full),
 		cmocka_unit_test(a_test_by_count_has_an_end),
