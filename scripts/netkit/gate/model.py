@@ -61,7 +61,6 @@ class Slot:
     seconds: float = 0.0                # of wall clock, everything around it included
     length: float = 0.0                 # of the measured window
     command: "List[str]" = field(default_factory=list)
-    hooks: "List[Dict[str, Any]]" = field(default_factory=list)     # run before it: command, status, output
     figures: "Dict[str, float]" = field(default_factory=dict)       # by netperf's names
     units: "Dict[str, str]" = field(default_factory=dict)           # of those that have one
     clean_figures: "Dict[str, float]" = field(default_factory=dict)  # of the undisturbed time alone
@@ -71,6 +70,7 @@ class Slot:
     evidence: "Dict[str, Any]" = field(default_factory=dict)    # {"near": {...}, "far": {...}} of the document
     settings: "Dict[str, Any]" = field(default_factory=dict)    # of the machine at that moment (differ.py)
     failed: str = ""                    # why it gave nothing, in one line
+    hooks: "List[Dict[str, Any]]" = field(default_factory=list)     # run before it: command, status, output
 
 
 @dataclass
