@@ -33,7 +33,7 @@
 enum {
 	NOBODY = 65534,    /* where the list of users has none */
 	DESCRIPTORS = 128, /* of a session beside its data connections: it uses some ten, and up to
-			    * 45 for evidence */
+			    * 86 for evidence */
 	STACK = 512 << 10, /* of its worker's thread, which takes some 10 KiB */
 	BESIDE = 2 << 20,  /* that stack, and what libc takes with it and for its own ends */
 	MAIN_STACK = 1 << 20,

@@ -81,6 +81,7 @@ static const struct {
 	{ "/proc/self/task", READ_FILE, EVIDENCE }, /* whose threads' schedstat */
 	{ "/proc/interrupts", READ_FILE, EVIDENCE },
 	{ "/proc/irq", READ_FILE, EVIDENCE },
+	{ "/proc/pressure/cpu", READ_FILE, EVIDENCE },
 	{ "/proc/loadavg", READ_FILE, EVIDENCE },
 	{ "/proc/cpuinfo", READ_FILE, EVIDENCE },
 	{ "/sys/devices", READ_FILE | READ_DIR, EVIDENCE },

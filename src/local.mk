@@ -51,6 +51,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/file.c %D%/sys/file.h \
 	%D%/sys/host.c %D%/sys/host.h \
 	%D%/sys/irq.c %D%/sys/irq.h \
+	%D%/sys/meters.c %D%/sys/meters.h \
 	%D%/sys/moved.c %D%/sys/moved.h \
 	%D%/sys/nic.c %D%/sys/nic.h \
 	%D%/sys/perf.c %D%/sys/perf.h \
@@ -100,6 +101,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
 	%D%/bench/transport/vsock.c \
 	%D%/run/client.c %D%/run/client.h \
+	%D%/run/clean.c %D%/run/clean.h \
+	%D%/run/disturbed.c %D%/run/disturbed.h %D%/run/thresholds.h \
 	%D%/run/drive.c %D%/run/drive.h \
 	%D%/run/ends.c %D%/run/ends.h \
 	%D%/run/evidence.c %D%/run/evidence.h \

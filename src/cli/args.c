@@ -293,7 +293,7 @@ settle_collecting(struct np_cli *cli)
 	cli->output.latency = cli->output.latency || cli->output.selection.latency;
 	cli->output.histogram = cli->output.latency && cli->output.verbosity >= 2;
 	cli->plan.time_calls = cli->output.latency;
-	cli->evidence.caps |= cli->output.selection.numbers ? NP_CAP_TEST : 0u;
+	cli->evidence.caps |= cli->output.selection.evidence ? NP_CAP_TEST : 0u;
 	if (cli->evidence.explain && cli->evidence.sample_ms == 0) {
 		cli->evidence.sample_ms = EXPLAIN_MS;
 	}
@@ -482,13 +482,12 @@ np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 
 /*
  * A figure that comes with the daemon's results or behind them: REMOTE_ ones, its socket buffers at
- * the end, what it knows of numbered datagrams.
+ * the end, what its evidence tells.
  */
 static bool
 is_far(enum np_metric_id id)
 {
-	return id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
-	       np_metric(id)->collect == NP_COLLECT_NUMBERS ||
+	return id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END || np_metric_of_evidence(id) ||
 	       strncmp(np_metric(id)->name, "REMOTE_", strlen("REMOTE_")) == 0;
 }
 

@@ -628,6 +628,97 @@ put_far_plan(struct np_document *d, const struct np_far *far)
 	put(d, part(d, plan, "threads"), "far", told ? json_integer(far->threads) : json_null());
 }
 
+/* Seconds of each reason that there was. */
+static json_t *
+reasons(struct np_document *d, const double reason_s[NP_REASONS])
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < NP_REASONS; i++) {
+		if (reason_s[i] > 0) {
+			put(d, o, np_reason_name((enum np_reason)i), np_json_real(reason_s[i]));
+		}
+	}
+	return o;
+}
+
+/* [2.0, 3.2, ["steal"]] */
+static json_t *
+disturbed_runs(struct np_document *d, const struct np_clean *c)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < c->runs; i++) {
+		json_t *names = json_array(), *row = json_array();
+
+		for (int r = 0; r < NP_REASONS; r++) {
+			if ((c->run[i].marks >> r & 1) != 0) {
+				d->failed |=
+				    json_array_append_new(
+					names, json_string(np_reason_name((enum np_reason)r))) != 0;
+			}
+		}
+		d->failed |= json_array_append_new(row, np_json_real(c->run[i].from_s)) != 0;
+		d->failed |= json_array_append_new(row, np_json_real(c->run[i].to_s)) != 0;
+		d->failed |= json_array_append_new(row, names) != 0;
+		d->failed |= json_array_append_new(rows, row) != 0;
+	}
+	return rows;
+}
+
+/* What an end could not look at, by the reasons' names behind the end's. */
+static void
+put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_bag *b)
+{
+	static const char prefix[] = "disturbed.";
+	struct np_bag_item it;
+	char name[NP_BAG_NAME + 8];
+
+	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
+		if (it.kind == NP_BAG_UNREAD && strncmp(it.name, prefix, strlen(prefix)) == 0) {
+			snprintf(name, sizeof(name), "%s.%s", end, it.name + strlen(prefix));
+			put(d, o, name, np_json_text(it.text));
+		}
+	}
+}
+
+/* Who disturbed the test, and when; null where nobody looked. */
+static json_t *
+disturbed(struct np_document *d, const struct np_outcome *out, const struct np_record *r)
+{
+	const struct np_clean *c = out->clean;
+	bool carried = np_record_known(r, NP_M_CLEAN_THROUGHPUT);
+	json_t *o, *unread;
+
+	if (c == NULL) {
+		return json_null();
+	}
+	o = json_object();
+	put(d, o, "interval_s", np_json_real(c->every_s));
+	put(d, o, "seconds", np_json_real(c->seconds));
+	put(d, o, "clean_seconds", np_json_real(c->clean));
+	put(d, o, "share", np_json_real(1 - c->clean / c->seconds));
+	put(d, o, "reasons", reasons(d, c->reason_s));
+	put(d, o, "near", reasons(d, c->near_s));
+	put(d, o, "far", c->far_told ? reasons(d, c->far_s) : json_null());
+	put(d, o, "intervals", disturbed_runs(d, c));
+	put(d, o, "clean_throughput",
+	    carried ? np_json_real(np_record_get_real(r, NP_M_CLEAN_THROUGHPUT)) : json_null());
+	put(d, o, "counted_by", json_string(c->by_far ? "far" : "near"));
+	unread = part(d, o, "unread");
+	put_unseen(d, unread, "near", out->near_bag);
+	put_unseen(d, unread, "far", out->far_bag);
+	if (!c->far_told) {
+		put(d, unread, "far",
+		    np_json_text(out->far_lacks[0] != '\0' ? out->far_lacks : "it told nothing"));
+	}
+	if (c->switches_why != NULL) {
+		put(d, unread, "switches", json_string(c->switches_why));
+		put(d, unread, "pressure", json_string(c->switches_why));
+	}
+	return o;
+}
+
 static const char *
 cause_of(const struct np_outcome *out)
 {
@@ -675,6 +766,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "skew", skews(d, out));
 	put(d, o, "spread", spread(d, t));
 	put(d, o, "ramp", ramp(d, &t->ramp));
+	put(d, o, "disturbed", disturbed(d, out, record));
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(near));
 	put(d, o, "far", np_json_bag(far));

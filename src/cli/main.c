@@ -131,7 +131,7 @@ wait_before(struct session *s, struct np_err *err)
 
 /* What all iterations come to: in its style, and in the document. */
 static void
-tell_result(struct session *s, const struct np_repeat *repeat, struct np_record *record)
+tell_result(struct session *s, struct np_repeat *repeat, struct np_record *record)
 {
 	const struct np_cli *cli = &s->cli;
 	bool timed =
@@ -169,6 +169,7 @@ take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 	np_show_ramp(cli, &out->tally);
 	s->surplus += out->tally.count.surplus;
 	np_document_iteration(s->document, out, &one->record, whole);
+	np_repeat_add_clean(repeat, &one->record, out->clean);
 	return np_repeat_add(repeat, &one->record, out->tally.hist, err);
 }
 

@@ -72,6 +72,10 @@ int np_sock_queued(int fd, unsigned long which);
  */
 int np_sock_taken(int fd);
 
+/* How many datagrams it has dropped since it was made, of 32 bits; 0 where none is told. As above.
+ */
+uint32_t np_sock_dropped(int fd);
+
 /* Have its calls return at once, or block again. */
 void np_sock_unblock(int fd);
 void np_sock_block(int fd);

@@ -272,3 +272,21 @@ np_tcp_put(int fd, struct np_bag *into)
 		np_bag_text(into, congestion, "tcp.congestion");
 	}
 }
+
+bool
+np_tcp_carried_add(struct np_tcp_carried *c, int fd)
+{
+	struct tcp_info info;
+
+	if (read_info(fd, &info) < offsetof(struct tcp_info, tcpi_bytes_retrans)) {
+		return false;
+	}
+	c->bytes_out += info.tcpi_bytes_sent;
+	c->segments_out += info.tcpi_segs_out;
+	c->bytes_in += info.tcpi_bytes_received;
+	c->data_segments_in += info.tcpi_data_segs_in;
+	c->segments_in += info.tcpi_segs_in;
+	c->mss = info.tcpi_snd_mss > c->mss ? info.tcpi_snd_mss : c->mss;
+	c->mss = info.tcpi_rcv_mss > c->mss ? info.tcpi_rcv_mss : c->mss;
+	return true;
+}

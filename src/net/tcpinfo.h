@@ -58,6 +58,16 @@ struct np_tcp_brief {
 /* False, and all -1, when there is no TCP_INFO. */
 bool np_tcp_look(int fd, struct np_tcp_brief *b);
 
+/* What connections have carried with retransmissions, added up. A zeroed one is empty. */
+struct np_tcp_carried {
+	uint64_t bytes_out, segments_out;                 /* sent */
+	uint64_t bytes_in, data_segments_in, segments_in; /* received; bytes are those in order */
+	uint32_t mss;                                     /* the largest */
+};
+
+/* Add a connection. False when there is no TCP_INFO, or an old kernel's that lacks these. */
+bool np_tcp_carried_add(struct np_tcp_carried *c, int fd);
+
 /* All that is known, as tcp.* */
 void np_tcp_put(int fd, struct np_bag *into);
 

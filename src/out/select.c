@@ -55,7 +55,7 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 
 			sel->latency |= c == NP_COLLECT_LATENCY;
 			sel->congestion |= c == NP_COLLECT_CONGESTION;
-			sel->numbers |= c == NP_COLLECT_NUMBERS;
+			sel->evidence |= np_metric_of_evidence((enum np_metric_id)id);
 		}
 		list += len + 1;
 	}
@@ -120,7 +120,7 @@ end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 		return NP_OK;
 	}
 	/* Sic: what a file names of netperf's turns nothing on. */
-	sel->numbers |= np_metric((enum np_metric_id)id)->collect == NP_COLLECT_NUMBERS;
+	sel->evidence |= np_metric_of_evidence((enum np_metric_id)id);
 	return add(sel, group, id, err);
 }
 

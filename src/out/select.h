@@ -29,7 +29,7 @@ enum {
 struct np_selection {
 	int id[NP_SELECT_GROUPS][NP_SELECT_MAX]; /* enum np_metric_id or NP_SELECT_UNKNOWN */
 	size_t count[NP_SELECT_GROUPS];
-	bool latency, congestion, numbers; /* figures that are named want these collected */
+	bool latency, congestion, evidence; /* figures that are named want these collected */
 };
 
 /* What a default list depends on. */

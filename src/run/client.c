@@ -1114,6 +1114,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	int rc;
 
 	d.watch[1] = np_evidence_watch(ev);
+	d.watch[2] = np_evidence_guard(ev);
 	rc = np_drive(&d, err);
 	t->out->near_bag = np_evidence_end(ev, run);
 	if (rc != NP_OK) {
@@ -1296,5 +1297,7 @@ np_outcome_free(struct np_outcome *out)
 	np_tally_free(&out->tally);
 	np_bag_free(out->near_bag);
 	np_bag_free(out->far_bag);
+	free(out->clean);
 	out->near_bag = out->far_bag = NULL;
+	out->clean = NULL;
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "bench/tally.h"
 #include "net/addr.h"
+#include "run/clean.h"
 #include "run/drive.h"
 #include "run/evidence.h"
 #include "run/talk.h"
@@ -85,6 +86,8 @@ struct np_outcome {
 	bool measured;     /* something was: figures can be shown even when the run failed */
 	struct np_bag *near_bag, *far_bag; /* evidence; NULL: none */
 	char far_lacks[512];               /* why there is none of the far end; empty: there is */
+	struct np_clean *clean;      /* what went undisturbed, by this evidence; NULL: not known */
+	char reasons[NP_CLEAN_TEXT]; /* of what did not */
 };
 
 /* Ask the daemon for its host's facts. NP_ECONTROL in c->lacks' words where it tells none. */

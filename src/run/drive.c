@@ -420,7 +420,7 @@ keep_watch(const struct np_run *run, const struct np_watch *w, struct looking *l
 
 	if (l->due_ns == 0) {
 		l->seed = (uint32_t)(start / 1000);
-		l->due_ns = start + until_next(w, l);
+		l->due_ns = w->at_once ? start : start + until_next(w, l);
 	}
 	if (now < l->due_ns) {
 		return l->due_ns;

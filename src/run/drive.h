@@ -49,9 +49,10 @@ struct np_watch {
 	bool warms_up; /* it looks during the warm-up, too */
 	bool jitters;  /* a quarter of the time sooner or later: what comes and goes at regular
 			  times itself is not always met at the same point of it */
+	bool at_once;  /* it looks when the window opens, too */
 };
 
-enum { NP_WATCHES = 2 };
+enum { NP_WATCHES = 3 };
 
 /* Tells the controllers of a group (run/group.h) of a signal that the program has taken. */
 enum { NP_PASS_SIGNAL = SIGUSR2 };

@@ -18,6 +18,7 @@
 #include "net/capture.h"
 #include "net/sock.h"
 #include "net/tcpinfo.h"
+#include "run/disturbed.h"
 #include "run/foreign.h"
 #include "run/witness.h"
 #include "run/work.h"
@@ -42,6 +43,7 @@ struct np_evidence {
 	struct np_moved *moved;
 	struct np_cgroup *cgroup; /* plan.cgroup, or its own */
 	struct np_witness witness;
+	struct np_disturbed disturbed;
 	struct np_run *run;
 	struct np_bag *bag;
 	bool tcp, capturing;
@@ -194,6 +196,7 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 		}
 		ev->witness.root = root_of(plan);
 		ev->witness.every_ns = ev->every_ns;
+		np_disturbed_begin(&ev->disturbed, root_of(plan), ev->device, run);
 		ev->cgroup =
 		    plan->cgroup != NULL ? plan->cgroup : np_cgroup_open(root_of(plan), NULL);
 		np_cgroup_begin(ev->cgroup);
@@ -348,6 +351,30 @@ np_evidence_watch(struct np_evidence *ev)
 	return (struct np_watch){
 		.every_ns = ev->every_ns, .look = take_sample, .ctx = ev, .jitters = true
 	};
+}
+
+/* A np_watch's look(). */
+static void
+see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+{
+	struct np_evidence *ev = ctx;
+
+	(void)run;
+	np_disturbed_look(&ev->disturbed, &ev->witness, due_ns, now_ns);
+}
+
+struct np_watch
+np_evidence_guard(struct np_evidence *ev)
+{
+	struct np_watch none = { .every_ns = 0 };
+
+	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
+		return none;
+	}
+	return (struct np_watch){ .every_ns = NP_DISTURBED_MS * NP_MSEC,
+				  .look = see_disturbed,
+				  .ctx = ev,
+				  .at_once = true };
 }
 
 static void
@@ -587,6 +614,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		put_flow(ev, run);
 		put_clock(ev, run);
 		put_latency(run, bag);
+		np_disturbed_end(&ev->disturbed, bag);
 		put_threads(ev, run, bag);
 		np_engine_put(run, bag);
 		if (ev->tcp && run->conn->fd >= 0) {

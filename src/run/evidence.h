@@ -33,7 +33,7 @@ struct np_evidence_wants {
 
 /*
  * Of memory, beside what a session is granted anyhow (NP_SESSION_BYTES, of which a test without
- * evidence uses 150 KiB): samples, values, the window of sequence numbers.
+ * evidence uses 150 KiB): samples, intervals, values, the window of sequence numbers.
  */
 enum { NP_EVIDENCE_BYTES = 128 << 10 };
 
@@ -47,6 +47,9 @@ struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, stru
 
 /* The watch that takes samples, for the controller (run/drive.h). Nobody's where ev is NULL. */
 struct np_watch np_evidence_watch(struct np_evidence *ev);
+
+/* The watch that looks who disturbs the test. As above. */
+struct np_watch np_evidence_guard(struct np_evidence *ev);
 
 /*
  * The loop is over and the flow still open: everything, as named values, the caller's to free. NULL

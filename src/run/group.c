@@ -22,7 +22,7 @@
 enum { AGREE_S = 8 };
 
 /* Descriptors of a session: its two connections and a pipe. Beside them a few of the program's. */
-enum { FDS_EACH = 4, FDS_BESIDE = 72 }; /* evidence holds up to 45 */
+enum { FDS_EACH = 4, FDS_BESIDE = 112 }; /* evidence holds up to 86 */
 
 struct party;
 

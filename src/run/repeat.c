@@ -22,6 +22,25 @@ np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct 
 	return NP_OK;
 }
 
+void
+np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
+		    const struct np_clean *clean)
+{
+	struct np_repeat_clean *sum = &r->clean;
+
+	if (clean == NULL) {
+		return;
+	}
+	sum->seconds += clean->seconds;
+	if (np_record_known(record, NP_M_CLEAN_THROUGHPUT)) {
+		sum->clean += clean->clean;
+		sum->amount += clean->clean * np_record_get_real(record, NP_M_CLEAN_THROUGHPUT);
+	}
+	for (int i = 0; i < NP_REASONS; i++) {
+		sum->reason_s[i] += clean->reason_s[i];
+	}
+}
+
 /* Full width of the interval in percent of the mean. */
 static double
 width(const struct np_repeat *r, const struct np_series *s)
@@ -86,8 +105,24 @@ conclude_confidence(const struct np_repeat *r, struct np_record *record)
 	np_record_real(record, NP_M_REMOTE_CPU_CONFID, shown(width(r, &r->remote_cpu)));
 }
 
+/* Of several iterations; one alone has said it. */
+static void
+conclude_clean(struct np_repeat_clean *c, struct np_record *record)
+{
+	if (c->seconds <= 0) {
+		return;
+	}
+	np_clean_reasons(c->reason_s, c->reasons);
+	np_record_real(record, NP_M_DISTURBED_SHARE, 1 - c->clean / c->seconds);
+	np_record_real(record, NP_M_CLEAN_SECONDS, c->clean);
+	np_record_text(record, NP_M_DISTURBED_REASONS, c->reasons);
+	if (c->clean > 0) {
+		np_record_real(record, NP_M_CLEAN_THROUGHPUT, c->amount / c->clean);
+	}
+}
+
 void
-np_repeat_conclude(const struct np_repeat *r, bool latency, struct np_record *record)
+np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 {
 	np_record_real(record, NP_M_THROUGHPUT, np_series_mean(&r->throughput));
 	np_record_real(record, NP_M_ELAPSED_TIME, np_series_mean(&r->elapsed));
@@ -97,6 +132,7 @@ np_repeat_conclude(const struct np_repeat *r, bool latency, struct np_record *re
 	np_record_real(record, NP_M_REMOTE_SD, np_series_mean(&r->remote_sd));
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	conclude_confidence(r, record);
+	conclude_clean(&r->clean, record);
 	if (latency) {
 		np_repeat_latency(r->hist, record);
 	}

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "run/clean.h"
 #include "stats/confidence.h"
 #include "stats/hist.h"
 #include "stats/record.h"
@@ -19,17 +20,29 @@ struct np_repeat_plan {
 	bool result_only;  /* the CPU figures may be as unsure as they like */
 };
 
+/* What all iterations have of clean time, and carried in it. */
+struct np_repeat_clean {
+	double seconds, clean, amount; /* the last: throughput by seconds */
+	double reason_s[NP_REASONS];
+	char reasons[NP_CLEAN_TEXT];
+};
+
 /* What came of it so far. Start from a zeroed struct with the plan filled in. */
 struct np_repeat {
 	struct np_repeat_plan plan;
 	unsigned done;
 	struct np_series throughput, elapsed, local_cpu, remote_cpu, local_sd, remote_sd;
 	struct np_hist *hist; /* of all iterations together; NULL before the first */
+	struct np_repeat_clean clean;
 };
 
 /* Take one iteration's figures and its histogram. NP_ESYS without memory. */
 int np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct np_hist *hist,
 		  struct np_err *err);
+
+/* Take what of that iteration was clean; NULL: it is not known. */
+void np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
+			 const struct np_clean *clean);
 
 /* Is the test to be run again? */
 bool np_repeat_more(const struct np_repeat *r);
@@ -38,7 +51,7 @@ bool np_repeat_more(const struct np_repeat *r);
 bool np_repeat_missed(const struct np_repeat *r);
 
 /* Put what all iterations together say into the last one's record: means, widths, latencies. */
-void np_repeat_conclude(const struct np_repeat *r, bool latency, struct np_record *record);
+void np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record);
 
 /* The figures of these times into the rows of latency. */
 void np_repeat_latency(const struct np_hist *h, struct np_record *record);

@@ -1,5 +1,6 @@
 #include "run/report.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bench/engine/engine.h"
@@ -313,6 +314,23 @@ report_flows(const struct sums *s, struct np_record *r)
 	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
 }
 
+/* The clean part's rate is the whole's, as far as what was counted in it goes. */
+static void
+report_clean(const struct sums *s, struct np_record *r)
+{
+	const struct np_clean *c = s->out->clean;
+
+	if (c == NULL) {
+		return;
+	}
+	np_record_real(r, NP_M_DISTURBED_SHARE, 1 - c->clean / c->seconds);
+	np_record_real(r, NP_M_CLEAN_SECONDS, c->clean);
+	np_record_text(r, NP_M_DISTURBED_REASONS, s->out->reasons);
+	if (!isnan(c->times)) {
+		np_record_real(r, NP_M_CLEAN_THROUGHPUT, throughput(s) * c->times);
+	}
+}
+
 /* How long the connections of a ramp took to come about. */
 static void
 report_ramp(const struct sums *s, struct np_record *r)
@@ -428,5 +446,6 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_transport(&s, r);
 	report_flows(&s, r);
 	report_ramp(&s, r);
+	report_clean(&s, r);
 	report_cpus(&s, r);
 }

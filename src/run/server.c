@@ -281,6 +281,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	int rc;
 
 	d->watch[0] = np_evidence_watch(ev);
+	d->watch[2] = np_evidence_guard(ev);
 	if (s->leave.moved != NULL) {
 		d->watch[1] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
 						 .look = tell_progress,

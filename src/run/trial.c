@@ -58,6 +58,12 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 	}
 	rc = run_one(t, &r->out, err);
 	if (rc == NP_OK || r->out.measured) {
+		bool far_counts = !p->pattern->transactions && !p->both && p->role == NP_LEAD;
+
+		r->out.clean = np_clean_judge(r->out.near_bag, r->out.far_bag, far_counts);
+		if (r->out.clean != NULL) {
+			np_clean_reasons(r->out.clean->reason_s, r->out.reasons);
+		}
 		np_report(&r->out, t->unit, &r->record);
 	}
 	if (p->pattern->connection_test && !p->no_control) {

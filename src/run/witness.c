@@ -71,6 +71,16 @@ blocked_in(const struct np_worker *w)
 }
 
 void
+np_witness_open(struct np_witness *w, const struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->workers && i < NP_WITNESS_THREADS; i++) {
+		if (!w->thread[i].is_open) {
+			np_doing_open(&w->thread[i], w->root, run->worker[i].use.thread);
+		}
+	}
+}
+
+void
 np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	note_gap(w, run->window.started_ns, due_ns, now_ns);
@@ -79,13 +89,9 @@ np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t due_ns,
 		return;
 	}
 	w->threads_ns = now_ns;
+	np_witness_open(w, run);
 	for (uint32_t i = 0; i < run->workers && i < NP_WITNESS_THREADS; i++) {
-		const struct np_worker *worker = &run->worker[i];
-
-		if (!w->thread[i].is_open) {
-			np_doing_open(&w->thread[i], w->root, worker->use.thread);
-		}
-		np_doing_look(&w->thread[i], blocked_in(worker));
+		np_doing_look(&w->thread[i], blocked_in(&run->worker[i]));
 	}
 }
 

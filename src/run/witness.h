@@ -27,6 +27,9 @@ struct np_witness {
 	struct np_doing thread[NP_WITNESS_THREADS];
 };
 
+/* Open what threads are looked at by, where that has not been done. The workers are there. */
+void np_witness_open(struct np_witness *w, const struct np_run *run);
+
 /*
  * A zeroed one with `root` and `every_ns` set is ready. The window is open, and this is a look that
  * was due then.

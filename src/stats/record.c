@@ -18,6 +18,12 @@ np_metric(enum np_metric_id id)
 	return &table[id];
 }
 
+bool
+np_metric_of_evidence(enum np_metric_id id)
+{
+	return np_metric(id)->collect >= NP_COLLECT_NUMBERS;
+}
+
 int
 np_metric_find(const char *name)
 {

@@ -22,7 +22,8 @@ enum np_metric_collect {
 	NP_COLLECT_NONE,
 	NP_COLLECT_LATENCY,
 	NP_COLLECT_CONGESTION,
-	NP_COLLECT_NUMBERS /* of datagrams (bench/sequence.h), which are evidence */
+	NP_COLLECT_NUMBERS,  /* of datagrams (bench/sequence.h), which are evidence */
+	NP_COLLECT_DISTURBED /* who disturbed the test (run/disturbed.h), evidence, too */
 };
 
 struct np_metric {
@@ -45,6 +46,9 @@ struct np_record {
 
 /* The row of a metric. */
 const struct np_metric *np_metric(enum np_metric_id id);
+
+/* Does naming it turn evidence on? */
+bool np_metric_of_evidence(enum np_metric_id id);
 
 /* The metric of that name in any case; -1 when there is none. */
 int np_metric_find(const char *name);

@@ -228,6 +228,22 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 	d->seen[what]++;
 }
 
+int
+np_doing_processor(const struct np_doing *d)
+{
+	enum { BEHIND_STATE = 36 }; /* the 39th value of a line, whose third is the state */
+	char text[512];
+	long n = d->is_open && d->stat_fd >= 0 ? np_file_again(text, sizeof(text), d->stat_fd) : 0;
+	const char *at = n > 0 ? strrchr(text, ')') : NULL;
+
+	at = at != NULL && at[1] == ' ' ? at + 2 : NULL;
+	for (int i = 0; i < BEHIND_STATE && at != NULL; i++) {
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	return at != NULL ? (int)strtol(at, NULL, 10) : -1;
+}
+
 void
 np_doing_put(const struct np_doing *d, struct np_bag *into)
 {

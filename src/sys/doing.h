@@ -35,6 +35,9 @@ void np_doing_open(struct np_doing *d, const char *root, int thread);
 /* Look. blocked: what it is taken to do where the kernel tells only that it is blocked. */
 void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
 
+/* The processor that it runs on, or ran on last; -1: that can't be told. */
+int np_doing_processor(const struct np_doing *d);
+
 /* As thread.looks and thread.seen_*: nothing where nobody looked. */
 void np_doing_put(const struct np_doing *d, struct np_bag *into);
 

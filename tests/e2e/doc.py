@@ -157,6 +157,17 @@ def the_constants_of_explain_are_those_of_the_rules() -> None:
     assert not unused, f"no rule looks at {unused}"
 
 
+def the_thresholds_are_those_of_the_code() -> None:
+    """doc/evidence.md has each with its value and its words."""
+    pattern = r"^#define (NP_D_\w+) +([0-9.]+) +/\* (.*?) \*/"
+    defined = {name: (value, " ".join(words.split())) for name, value, words in
+               re.findall(pattern, (lib.TOP / "src/run/thresholds.h").read_text(), re.M | re.S)}
+    told = {name: (value, words) for name, value, words in
+            re.findall(r"^\| `(NP_D_\w+)` \| (\S+) \| (.*) \|$",
+                       (lib.TOP / "doc/evidence.md").read_text(), re.M)}
+    assert len(defined) >= 10 and told == defined, (told, defined)
+
+
 def one_number(pattern: str, text: str) -> int:
     found = re.findall(pattern, text)
     assert len(found) == 1, f"{pattern!r}: {found}"
@@ -447,7 +458,8 @@ def suite(report: lib.Report) -> None:
     for test in (the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
-                 the_constants_of_explain_are_those_of_the_rules, formatters_have_no_complaint):
+                 the_constants_of_explain_are_those_of_the_rules,
+                 the_thresholds_are_those_of_the_code, formatters_have_no_complaint):
         check(report, test.__name__.replace("_", " "), test)
     for test in (what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
                  the_page_has_lines_of_the_log, the_help_says_what_the_build_lacks,

@@ -115,9 +115,9 @@ names_say_what_to_collect(void **state)
 	sel = selected("REMOTE_CONG_CONTROL");
 	assert_false(sel.latency);
 	assert_true(sel.congestion);
-	assert_false(sel.numbers);
+	assert_false(sel.evidence);
 	sel = selected("THROUGHPUT,receiver_span_throughput");
-	assert_true(sel.numbers);
+	assert_true(sel.evidence);
 	assert_false(sel.latency || sel.congestion);
 }
 
@@ -151,7 +151,7 @@ all_is_every_figure_in_netperfs_groups(void **state)
 	assert_int_equal(sel.id[3][sel.count[3] - OURS - 1], NP_M_COMMAND_LINE);
 	assert_true(sel.latency);
 	assert_true(sel.congestion);
-	assert_false(sel.numbers); /* these change what is sent */
+	assert_false(sel.evidence); /* these change what is sent */
 }
 
 /* ---- Files ---- */

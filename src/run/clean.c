@@ -1,0 +1,305 @@
+#include "run/clean.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/thresholds.h"
+
+/* Of two intervals that touch each other by less, the one says nothing of the other. */
+static const double touch = 0.2;
+
+/* What an end told: lists of equal length, in s and in the units of struct np_interval. */
+struct end {
+	size_t count;
+	double end_s[NP_DISTURBED_MOST];
+	double work[NP_DISTURBED_MOST];
+	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST];
+	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
+	uint64_t cpus[NP_DISTURBED_MOST];
+	uint32_t marks[NP_DISTURBED_MOST];
+};
+
+/* --- out of the bag ----------------------------------------------------------------------------
+ */
+
+/* A list as long as the others; the first one read says how long. NULL: it is not there. */
+static const int64_t *
+list_of(const struct np_bag *b, const char *name, struct end *e)
+{
+	struct np_bag_item it;
+
+	if (!np_bag_find(b, name, &it) || it.kind != NP_BAG_INTS || it.count == 0 ||
+	    it.count > NP_DISTURBED_MOST || (e->count != 0 && it.count != e->count)) {
+		return NULL;
+	}
+	e->count = it.count;
+	return it.ints;
+}
+
+/* What can't be, as a stranger may tell it, is nothing. */
+static bool
+take(const struct np_bag *b, const char *name, double unit, struct end *e, double *into)
+{
+	static const int64_t most = INT64_C(1) << 53;
+	const int64_t *list = list_of(b, name, e);
+
+	for (size_t i = 0; list != NULL && i < e->count; i++) {
+		into[i] = list[i] >= 0 && list[i] <= most ? (double)list[i] * unit : 0;
+	}
+	return list != NULL;
+}
+
+static bool
+take_end(const struct np_bag *b, struct end *e)
+{
+	const int64_t *cpus, *marks;
+
+	e->count = 0;
+	if (!take(b, "disturbed.end_us", 1e-6, e, e->end_s) ||
+	    !take(b, "disturbed.work", 1, e, e->work) ||
+	    !take(b, "disturbed.waited_us", 1e-6, e, e->waited_s) ||
+	    !take(b, "disturbed.kept_us", 1e-6, e, e->kept_s) ||
+	    !take(b, "disturbed.used_us", 1e-6, e, e->used_s) ||
+	    !take(b, "disturbed.stalled_us", 1e-6, e, e->stalled_s) ||
+	    (cpus = list_of(b, "disturbed.cpus", e)) == NULL ||
+	    (marks = list_of(b, "disturbed.marks", e)) == NULL) {
+		e->count = 0;
+		return false;
+	}
+	for (size_t i = 0; i < e->count; i++) {
+		e->cpus[i] = (uint64_t)cpus[i];
+		e->marks[i] = (uint32_t)marks[i] & ((UINT32_C(1) << NP_REASONS) - 1);
+		if (e->end_s[i] <= (i > 0 ? e->end_s[i - 1] : 0)) {
+			e->count = i; /* time goes on, or what follows is nonsense */
+		}
+	}
+	return e->count > 0;
+}
+
+/* --- one end by the other ----------------------------------------------------------------------
+ */
+
+static double
+begin_of(const struct end *e, size_t i)
+{
+	return i > 0 ? e->end_s[i - 1] : 0;
+}
+
+static double
+length_of(const struct end *e, size_t i)
+{
+	return e->end_s[i] - begin_of(e, i);
+}
+
+static double
+overlap(const struct end *a, size_t i, const struct end *b, size_t j)
+{
+	return fmin(a->end_s[i], b->end_s[j]) - fmax(begin_of(a, i), begin_of(b, j));
+}
+
+/* The first interval that ends behind that time; `from` is one that is not behind it. */
+static size_t
+seek(const struct end *e, size_t from, double s)
+{
+	while (from < e->count && e->end_s[from] <= s) {
+		from++;
+	}
+	return from;
+}
+
+/* What the other end's threads took of processors, and waited for them, while that interval ran. */
+static void
+beside(const struct end *e, size_t i, const struct end *other, double *used, double *waited)
+{
+	*used = *waited = 0;
+	for (size_t j = seek(other, 0, begin_of(e, i));
+	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
+		double part = overlap(e, i, other, j) / length_of(other, j);
+
+		*waited += part * other->waited_s[j];
+		*used += (e->cpus[i] & other->cpus[j]) != 0 ? part * other->used_s[j] : 0;
+	}
+}
+
+/* A wait is told when it is over: it was in the intervals before, too. */
+static void
+spread_waits(struct end *e)
+{
+	for (size_t i = e->count; i-- > 1;) {
+		double beyond = e->kept_s[i] - length_of(e, i);
+
+		if (beyond > 0) {
+			e->kept_s[i] -= beyond;
+			e->kept_s[i - 1] += beyond;
+		}
+	}
+}
+
+/* Marks that take both ends. other: the end on the same machine; NULL: there is none. */
+static void
+mark_waits(struct end *e, const struct end *other)
+{
+	spread_waits(e);
+	for (size_t i = 0; i < e->count; i++) {
+		double length = length_of(e, i), used = 0, waited = 0;
+
+		if (other != NULL) {
+			beside(e, i, other, &used, &waited);
+		}
+		if (e->kept_s[i] - used >= NP_D_WAITED * length) {
+			e->marks[i] |= UINT32_C(1) << NP_R_SWITCHES;
+		}
+		if (e->stalled_s[i] - e->waited_s[i] - waited >= NP_D_STALLED * length) {
+			e->marks[i] |= UINT32_C(1) << NP_R_PRESSURE;
+		}
+	}
+}
+
+/* The marks of the other end in that interval. */
+static uint32_t
+marks_beside(const struct end *e, size_t i, const struct end *other)
+{
+	uint32_t marks = 0;
+
+	for (size_t j = seek(other, 0, begin_of(e, i));
+	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
+		double least = fmin(length_of(e, i), length_of(other, j));
+
+		marks |= overlap(e, i, other, j) > touch * least ? other->marks[j] : 0;
+	}
+	return marks;
+}
+
+/* --- the sum -----------------------------------------------------------------------------------
+ */
+
+static void
+add_reasons(double reason_s[NP_REASONS], uint32_t marks, double s)
+{
+	for (int r = 0; r < NP_REASONS; r++) {
+		reason_s[r] += (marks >> r & 1) != 0 ? s : 0;
+	}
+}
+
+static void
+add_run(struct np_clean *c, double from_s, double to_s, uint32_t marks)
+{
+	struct np_clean_run *last = c->runs > 0 ? &c->run[c->runs - 1] : NULL;
+
+	if (marks == 0) {
+		return;
+	}
+	if (last != NULL && last->to_s == from_s && last->marks == marks) {
+		last->to_s = to_s;
+	} else {
+		c->run[c->runs++] =
+		    (struct np_clean_run){ .from_s = from_s, .to_s = to_s, .marks = marks };
+	}
+}
+
+/* Over the intervals of the end whose counters count. */
+static void
+sum_up(struct np_clean *c, const struct end *e, const struct end *other)
+{
+	double work = 0, clean_work = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		double length = length_of(e, i);
+		uint32_t beside_it = marks_beside(e, i, other), marks = e->marks[i] | beside_it;
+
+		add_reasons(c->reason_s, marks, length);
+		add_reasons(c->by_far ? c->far_s : c->near_s, e->marks[i], length);
+		add_reasons(c->by_far ? c->near_s : c->far_s, beside_it, length);
+		add_run(c, begin_of(e, i), e->end_s[i], marks);
+		c->seconds += length;
+		work += e->work[i];
+		if (marks == 0) {
+			c->clean += length;
+			clean_work += e->work[i];
+		}
+	}
+	c->times =
+	    c->clean > 0 && work > 0 ? clean_work / c->clean / (work / c->seconds) : (double)NAN;
+}
+
+static bool
+same_machine(const struct np_bag *near, const struct np_bag *far)
+{
+	const char *a = np_bag_string(near, "clock.boot"), *b = np_bag_string(far, "clock.boot");
+
+	return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* Why none can say whether who kept a worker waiting was of the test. */
+static const char *
+lacks_switches(const struct np_bag *near, bool far_told)
+{
+	if (np_bag_number(near, "flow.sessions") > 1) {
+		return "the other sessions' threads are not told from others";
+	}
+	if (!far_told && np_bag_number(near, "disturbed.peer_here") > 0) {
+		return "the far end is on this machine, and does not tell what its threads run";
+	}
+	return NULL;
+}
+
+static void
+judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, struct end end[2],
+      bool far_counts)
+{
+	bool same = same_machine(near, far);
+
+	c->far_told = take_end(far, &end[1]);
+	c->every_s = np_bag_number(near, "disturbed.every_s");
+	c->by_far = far_counts && c->far_told;
+	c->switches_why = lacks_switches(near, c->far_told);
+	if (c->switches_why == NULL) {
+		mark_waits(&end[0], same ? &end[1] : NULL);
+		mark_waits(&end[1], same ? &end[0] : NULL);
+	}
+	sum_up(c, &end[c->by_far], &end[!c->by_far]);
+}
+
+struct np_clean *
+np_clean_judge(const struct np_bag *near, const struct np_bag *far, bool far_counts)
+{
+	struct np_clean *c = calloc(1, sizeof(*c));
+	struct end *end = calloc(2, sizeof(*end));
+
+	if (c != NULL && end != NULL && take_end(near, &end[0])) {
+		judge(c, near, far, end, far_counts);
+	} else {
+		free(c);
+		c = NULL;
+	}
+	free(end);
+	return c;
+}
+
+char *
+np_clean_reasons(const double reason_s[NP_REASONS], char out[NP_CLEAN_TEXT])
+{
+	bool told[NP_REASONS] = { false };
+	size_t len = 0;
+
+	snprintf(out, NP_CLEAN_TEXT, "none");
+	for (;;) {
+		int most = -1;
+
+		for (int r = 0; r < NP_REASONS; r++) {
+			if (!told[r] && reason_s[r] > 0 &&
+			    (most < 0 || reason_s[r] > reason_s[most])) {
+				most = r;
+			}
+		}
+		if (most < 0 || len >= NP_CLEAN_TEXT) {
+			return out;
+		}
+		told[most] = true;
+		len += (size_t)snprintf(out + len, NP_CLEAN_TEXT - len, "%s%s:%.1f",
+					len > 0 ? " " : "", np_reason_name((enum np_reason)most),
+					reason_s[most]);
+	}
+}

@@ -1,0 +1,47 @@
+/*
+ * How much of a test went undisturbed: what both ends marked (run/disturbed.h), held against each
+ * other, and what the test carried in the clean part.
+ */
+#ifndef NP_RUN_CLEAN_H
+#define NP_RUN_CLEAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bag.h"
+#include "run/disturbed.h"
+
+/* A time with the same marks throughout. */
+struct np_clean_run {
+	double from_s, to_s; /* since the window began */
+	uint32_t marks;
+};
+
+enum { NP_CLEAN_TEXT = 256 };
+
+struct np_clean {
+	double every_s;        /* length of an interval */
+	double seconds, clean; /* all of them, and those that nobody marked */
+	double reason_s[NP_REASONS];
+	double near_s[NP_REASONS], far_s[NP_REASONS]; /* by the end that marked them */
+	bool far_told;                                /* the far end did look */
+	bool by_far;                                  /* its counters tell what was carried */
+	double times; /* the rate of the clean part, of that of the whole; NAN: there is none */
+	const char *switches_why; /* why what others ran can't be told; NULL: it can */
+	size_t runs;
+	struct np_clean_run run[NP_DISTURBED_MOST];
+};
+
+/*
+ * Judge what the ends' evidence tells. far_counts: the far end's counters are those of the result;
+ * where it tells none, this end's do. NULL when this end tells nothing, or without memory; the
+ * caller's to free.
+ */
+struct np_clean *
+np_clean_judge(const struct np_bag *near, const struct np_bag *far, bool far_counts);
+
+/* "steal:1.2 foreign:0.7", the longest first; "none". Returns out. */
+char *np_clean_reasons(const double reason_s[NP_REASONS], char out[NP_CLEAN_TEXT]);
+
+#endif

@@ -1,0 +1,616 @@
+#include "run/disturbed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/engine/engine.h"
+#include "bench/tally.h"
+#include "net/sock.h"
+#include "net/tcpinfo.h"
+#include "run/thresholds.h"
+#include "sys/cpu.h"
+#include "sys/file.h"
+#include "sys/host.h"
+
+enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
+
+/* What a sender's queues may hold between socket and interface. */
+static const uint64_t in_queues = 256 << 10;
+
+const char *
+np_reason_name(enum np_reason r)
+{
+	static const char *const names[NP_REASONS] = {
+		[NP_R_STEAL] = "steal",           [NP_R_PRESSURE] = "pressure",
+		[NP_R_SWITCHES] = "switches",     [NP_R_FREQUENCY] = "frequency",
+		[NP_R_THROTTLING] = "throttling", [NP_R_IRQ] = "irq",
+		[NP_R_SQUEEZED] = "squeezed",     [NP_R_FOREIGN] = "foreign",
+		[NP_R_CLOCK] = "clock",           [NP_R_STOPPED] = "stopped",
+	};
+
+	return names[r];
+}
+
+static uint32_t
+bit(enum np_reason r)
+{
+	return UINT32_C(1) << r;
+}
+
+/* --- threads -----------------------------------------------------------------------------------
+ */
+
+/* "12345 678 9": ns that a thread ran, and waited for a processor. False: it is gone. */
+static bool
+read_schedstat(int fd, uint64_t *ran, uint64_t *waited)
+{
+	char text[96], *at;
+
+	if (fd < 0 || np_file_again(text, sizeof(text), fd) <= 0) {
+		return false;
+	}
+	*ran = strtoull(text, &at, 10);
+	*waited = strtoull(at, NULL, 10);
+	return true;
+}
+
+static int
+open_schedstat(const char *root, int thread)
+{
+	char path[PATH_MAX];
+
+	if (thread == 0) {
+		snprintf(path, sizeof(path), "%s/proc/thread-self/schedstat", root);
+	} else {
+		snprintf(path, sizeof(path), "%s/proc/self/task/%d/schedstat", root, thread);
+	}
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static uint64_t
+process_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static uint32_t
+to_us(uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+
+	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+static uint32_t
+threads_of(const struct np_disturbed *d)
+{
+	return d->run->workers < NP_DISTURBED_THREADS ? d->run->workers : NP_DISTURBED_THREADS;
+}
+
+/* What threads did since they were looked at last. */
+struct progress {
+	uint64_t ran[NP_DISTURBED_THREADS], waited[NP_DISTURBED_THREADS];
+	bool shares[NP_DISTURBED_THREADS]; /* it changed processors, and may have met any other */
+	uint64_t all_ran;
+};
+
+static void
+look_at_threads(struct np_disturbed *d, const struct np_witness *w, struct progress *p)
+{
+	memset(p, 0, sizeof(*p));
+	d->cpus = 0;
+	for (uint32_t i = 0; i < threads_of(d); i++) {
+		struct np_disturbed_thread *t = &d->thread[i];
+		uint64_t ran = t->ran, waited = t->waited;
+		int cpu = np_doing_processor(&w->thread[i]), was = t->cpu;
+
+		if (!read_schedstat(t->fd, &ran, &waited)) {
+			continue;
+		}
+		p->ran[i] = ran - t->ran;
+		p->waited[i] = waited - t->waited;
+		p->all_ran += p->ran[i];
+		p->shares[i] = cpu != was;
+		t->ran = ran;
+		t->waited = waited;
+		t->cpu = cpu;
+		d->cpus |= cpu >= 0 ? UINT64_C(1) << cpu % CPU_BITS : 0;
+		d->cpus |= was >= 0 ? UINT64_C(1) << was % CPU_BITS : 0;
+	}
+}
+
+/*
+ * Of what a worker waited, what other threads of this process do not explain. The controller's time
+ * is explained away whatever its processor.
+ */
+static uint64_t
+kept_from(const struct np_disturbed *d, const struct progress *p, uint32_t of, uint64_t process)
+{
+	uint64_t own = process > p->all_ran ? process - p->all_ran : 0;
+
+	for (uint32_t i = 0; i < threads_of(d); i++) {
+		bool meets = d->thread[i].cpu == d->thread[of].cpu || p->shares[i] || p->shares[of];
+
+		own += i != of && meets ? p->ran[i] : 0;
+	}
+	return p->waited[of] > own ? p->waited[of] - own : 0;
+}
+
+static void
+judge_threads(struct np_disturbed *d, const struct np_witness *w, struct np_interval *i)
+{
+	uint64_t used = process_time(), process = used - d->process_ns, kept = 0, waited = 0;
+	struct progress p;
+
+	d->process_ns = used;
+	look_at_threads(d, w, &p);
+	for (uint32_t n = 0; n < threads_of(d); n++) {
+		uint64_t one = kept_from(d, &p, n, process);
+
+		kept = one > kept ? one : kept;
+		waited += p.waited[n];
+	}
+	i->used_us = to_us(process);
+	i->kept_us = to_us(kept);
+	i->waited_us = to_us(waited);
+	i->cpus = d->cpus;
+}
+
+/* --- the machine -------------------------------------------------------------------------------
+ */
+
+/* Ticks between two looks as a share of their distance. */
+static double
+share(uint64_t ticks, double seconds)
+{
+	return seconds > 0 ? (double)ticks / np_cpu_rate() / seconds : 0;
+}
+
+static bool
+is_stolen(const struct np_meters_seen *from, const struct np_meters_seen *to, uint64_t cpus,
+	  double seconds)
+{
+	for (int i = 0; i < NP_METERS_CPUS; i++) {
+		if ((cpus >> i % CPU_BITS & 1) != 0 && to->steal[i] > from->steal[i] &&
+		    share(to->steal[i] - from->steal[i], seconds) >= NP_D_STEAL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A frequency that an idle processor has says nothing. */
+static uint32_t
+judge_frequency(struct np_disturbed *d, const struct np_meters_seen *from,
+		const struct np_meters_seen *to, double seconds)
+{
+	uint32_t marks = 0;
+
+	for (int i = 0; i < NP_METERS_CLOSE && d->meters.cpu[i].cpu >= 0; i++) {
+		const struct np_meters_cpu *c = &d->meters.cpu[i];
+		double idle = share(to->idle[c->cpu] - from->idle[c->cpu], seconds);
+
+		if (c->khz > d->top_khz[i]) {
+			d->top_khz[i] = c->khz;
+		} else if (c->khz > 0 && 1 - idle >= NP_D_SLOW_BUSY &&
+			   (double)c->khz < NP_D_SLOW * (double)d->top_khz[i]) {
+			marks |= bit(NP_R_FREQUENCY);
+		}
+		if (d->throttled[i] != 0 && c->throttled + 1 > d->throttled[i]) {
+			marks |= bit(NP_R_THROTTLING);
+		}
+		d->throttled[i] = c->throttled + 1; /* 0: not looked at before */
+	}
+	return marks;
+}
+
+/* A test that is fast enough has some softirqs cut short itself, about alike in each interval. */
+static uint32_t
+judge_squeezed(struct np_disturbed *d, const struct np_meters_seen *from,
+	       const struct np_meters_seen *to)
+{
+	double now = (double)(to->squeezed - from->squeezed);
+	double mean = d->looks > 1 ? d->squeezed / (double)(d->looks - 1) : 0;
+
+	if (from->squeezed < 0 || now < 0) {
+		return 0;
+	}
+	d->squeezed += now;
+	return d->looks > SETTLED && now > NP_D_SQUEEZED + NP_D_SQUEEZED_TIMES * mean
+		   ? bit(NP_R_SQUEEZED)
+		   : 0;
+}
+
+static uint32_t
+judge_machine(struct np_disturbed *d, const struct np_meters_seen *from,
+	      const struct np_meters_seen *to, double seconds)
+{
+	uint32_t marks = is_stolen(from, to, d->cpus, seconds) ? bit(NP_R_STEAL) : 0;
+
+	marks |= judge_frequency(d, from, to, seconds);
+	marks |= judge_squeezed(d, from, to);
+	marks |= to->irqs_moved != from->irqs_moved ? bit(NP_R_IRQ) : 0;
+	if (llabs(to->ahead_ns - from->ahead_ns) > (int64_t)(NP_D_CLOCK_S * 1e9)) {
+		marks |= bit(NP_R_CLOCK);
+	}
+	return marks;
+}
+
+/*
+ * Did this process stand still? A look that came late though its thread did not wait for a
+ * processor says so.
+ */
+static uint32_t
+judge_late(struct np_disturbed *d, uint64_t due_ns, uint64_t now_ns)
+{
+	uint64_t from = due_ns > d->last_end_ns ? due_ns : d->last_end_ns, ran, waited = 0;
+	uint64_t late = now_ns > from ? now_ns - from : 0, before = d->self_waited;
+
+	if (read_schedstat(d->self_fd, &ran, &waited)) {
+		d->self_waited = waited;
+	}
+	return (double)late >= NP_D_STOPPED_S * 1e9 && waited - before < late / 2
+		   ? bit(NP_R_STOPPED)
+		   : 0;
+}
+
+/* --- the interface -----------------------------------------------------------------------------
+ */
+
+/* Why others' bytes can't be told from the test's own; NULL: they can. */
+static const char *
+lacks_own(const struct np_run *run)
+{
+	const struct np_plan *p = run->plan;
+
+	if (p->pattern->connection_test || p->ramp > 0) {
+		return "the connections come and go";
+	}
+	if (run->worker->stop.wake_fd > 0) {
+		return "the workers' sockets are not to be looked at";
+	}
+	if (p->transport->ip_protocol == 0 ||
+	    (!p->transport->tcp_info && p->transport->connected)) {
+		return "what the test itself sends is not known";
+	}
+	return NULL;
+}
+
+static void
+add_tcp(const struct np_run *run, struct np_own *own)
+{
+	struct np_tcp_carried c = { .mss = 0 };
+	uint64_t at_most;
+
+	own->knows_out = own->knows_in = true;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		own->knows_out &= np_tcp_carried_add(&c, run->conn[i].fd);
+	}
+	own->knows_in = own->knows_out;
+	own->out = c.bytes_out;
+	own->out_packets = c.segments_out;
+	own->in_packets = c.segments_in;
+	/* What comes out of order is not in the bytes yet, and may come twice. */
+	at_most = c.data_segments_in * c.mss;
+	own->in = run->plan->pattern->transactions || at_most < c.bytes_in ? c.bytes_in : at_most;
+}
+
+static void
+add_datagrams(const struct np_run *run, struct np_own *own)
+{
+	const struct np_plan *p = run->plan;
+	const struct np_worker *w = run->worker;
+	struct np_counts c = np_counts_of(run);
+	size_t out = w->send_size, in = w->recv_size;
+
+	own->knows_out = own->knows_in = true;
+	own->out = p->pattern->transactions ? c.transactions * out : c.sent;
+	own->out_packets = p->pattern->transactions ? c.transactions : c.sends;
+	own->in = p->pattern->transactions ? c.transactions * in : c.received;
+	own->in_packets = p->pattern->transactions ? c.transactions : c.receives;
+	if (!p->pattern->transactions && p->role == NP_FOLLOW) {
+		/* Of datagrams that the kernel has joined nobody knows how many were dropped. */
+		own->knows_in = np_engine_of(p) != &np_engine_segment;
+		in = c.receives > 0 ? c.received / c.receives : 0;
+	}
+	for (uint32_t i = 0; i < run->conns && own->knows_in; i++) {
+		uint32_t dropped = np_sock_dropped(run->conn[i].fd);
+
+		own->in += dropped * in;
+		own->in_packets += dropped;
+		own->waiting += (uint64_t)np_sock_taken(run->conn[i].fd);
+	}
+}
+
+static void
+look_at_own(const struct np_disturbed *d, struct np_own *own)
+{
+	memset(own, 0, sizeof(*own));
+	if (d->foreign_why == NULL && d->run->plan->transport->tcp_info) {
+		add_tcp(d->run, own);
+	} else if (d->foreign_why == NULL) {
+		add_datagrams(d->run, own);
+	}
+}
+
+static uint64_t
+less(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Headers are one for each packet of the test's, and of packets the interface knows the number. */
+static uint64_t
+own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64_t counted)
+{
+	uint64_t ip = np_family_version(np_plan_family(d->run->plan)) == 6 ? 40 : 20;
+	uint64_t transport = d->run->plan->transport->tcp_info ? 32 : 8;
+
+	/* Datagrams that are larger than the link go in fragments: a header each. */
+	if (!d->run->plan->transport->tcp_info && packets > 0 && counted > packets) {
+		uint64_t most = packets * (1 + bytes / packets / 512);
+
+		packets = counted < most ? counted : most;
+	}
+	return bytes + less(packets, counted) * (d->meters.link_header + ip + transport);
+}
+
+/* Beyond what may be the test's, what is read at another moment, and what hardly disturbs? */
+static bool
+is_beyond(uint64_t bytes, uint64_t own, double tolerance)
+{
+	return (double)bytes > (double)own + tolerance;
+}
+
+static uint32_t
+judge_link(struct np_disturbed *d, const struct np_own *now, const struct np_meters_seen *from,
+	   const struct np_meters_seen *to, double seconds)
+{
+	const struct np_own *was = &d->own;
+	uint64_t out_packets = to->out_packets - from->out_packets;
+	uint64_t in_packets = to->in_packets - from->in_packets;
+	uint64_t out = to->out_bytes - from->out_bytes, in = to->in_bytes - from->in_bytes;
+	uint64_t own_out =
+	    own_bytes(d, now->out - was->out, now->out_packets - was->out_packets, out_packets);
+	uint64_t own_in =
+	    own_bytes(d, now->in - was->in, now->in_packets - was->in_packets, in_packets);
+	double late = (double)(from->took_ns + to->took_ns) / 1e9 / seconds;
+	double all = (double)(in > out ? in : out);
+	double tolerance = all * (NP_D_FOREIGN + late) + NP_D_FOREIGN_BYTES * seconds * 10;
+	bool is_loop = strcmp(d->meters.device, "lo") == 0, marked;
+
+	if (!from->has_link || !to->has_link || now->out < was->out || now->in < was->in) {
+		return 0;
+	}
+	own_in += now->waiting > was->waiting ? now->waiting - was->waiting : 0;
+	if (is_loop) { /* which counts all that it carries in both directions */
+		own_out += own_in;
+	}
+	own_out += d->ahead;
+	d->ahead = own_out > out ? less(own_out - out, in_queues) : 0;
+	marked = now->knows_out && is_beyond(out, own_out, tolerance);
+	marked |= now->knows_in && !is_loop && is_beyond(in, own_in, tolerance);
+	return marked ? bit(NP_R_FOREIGN) : 0;
+}
+
+/* --- intervals ---------------------------------------------------------------------------------
+ */
+
+/* What counts for the result at this end. */
+static uint64_t
+work_of(const struct np_run *run)
+{
+	struct np_counts c = np_counts_of(run);
+
+	return run->plan->pattern->transactions ? c.transactions : np_counts_bytes(&c);
+}
+
+static void
+join(struct np_interval *into, const struct np_interval *i)
+{
+	into->end_us = i->end_us;
+	into->work += i->work;
+	into->cpus |= i->cpus;
+	into->marks |= i->marks;
+	into->waited_us += i->waited_us;
+	into->kept_us += i->kept_us;
+	into->used_us += i->used_us;
+	into->stalled_us += i->stalled_us;
+}
+
+/* Two become one, and from now on twice as many looks make one. */
+static void
+halve(struct np_disturbed *d)
+{
+	for (uint32_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
+		d->interval[i] = d->interval[2 * i];
+		join(&d->interval[i], &d->interval[2 * i + 1]);
+	}
+	d->count = NP_DISTURBED_MOST / 2;
+	d->every *= 2;
+}
+
+static void
+keep(struct np_disturbed *d, const struct np_interval *i)
+{
+	bool goes_on = d->count > 0 && (d->looks - 2) % d->every != 0;
+
+	if (goes_on) {
+		join(&d->interval[d->count - 1], i);
+		return;
+	}
+	if (d->count == NP_DISTURBED_MOST) {
+		halve(d);
+	}
+	d->interval[d->count++] = *i;
+}
+
+void
+np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
+		   const struct np_run *run)
+{
+	const struct np_addr *peer = run->end.peer.len != 0 ? &run->end.peer : &run->terms->only;
+	char of_peer[16];
+
+	memset(d, 0, sizeof(*d));
+	d->root = root;
+	d->run = run;
+	d->every = 1;
+	d->self_fd = -1;
+	for (int i = 0; i < NP_DISTURBED_THREADS; i++) {
+		d->thread[i] = (struct np_disturbed_thread){ .fd = -1, .cpu = -1 };
+	}
+	np_meters_open(&d->meters, root, device);
+	d->peer_here = np_plan_family(run->plan) == AF_UNIX || strcmp(device, "lo") == 0 ||
+		       (run->plan->transport->ip_protocol != 0 && peer->len != 0 &&
+			np_host_device((const struct sockaddr *)&peer->sa, of_peer) == 0);
+}
+
+/* The workers are there now. */
+static void
+open_threads(struct np_disturbed *d)
+{
+	d->foreign_why = d->meters.device[0] != '\0' ? lacks_own(d->run) : NULL;
+	d->self_fd = open_schedstat(d->root, 0);
+	d->self_why = d->self_fd < 0 ? errno : 0;
+	for (uint32_t i = 0; i < threads_of(d); i++) {
+		d->thread[i].fd = open_schedstat(d->root, d->run->worker[i].use.thread);
+	}
+}
+
+void
+np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t due_ns, uint64_t now_ns)
+{
+	struct np_meters_seen *to = &d->seen[d->looks % 2], *from = &d->seen[(d->looks + 1) % 2];
+	struct np_interval i = { .marks = 0 };
+	double seconds = (double)(now_ns - d->last_ns) / 1e9;
+	uint64_t work = work_of(d->run);
+	struct np_own own;
+	bool first = d->looks++ == 0;
+
+	if (first) {
+		open_threads(d);
+		np_witness_open(w, d->run);
+	}
+	i.marks = judge_late(d, due_ns, now_ns);
+	judge_threads(d, w, &i);
+	np_meters_look(&d->meters, d->cpus, to);
+	look_at_own(d, &own);
+	to->took_ns = np_now() - to->at_ns; /* with the test's own */
+	if (!first && seconds > 0) {
+		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
+		i.work = work > d->work ? work - d->work : 0;
+		i.stalled_us = from->stalled_us >= 0 && to->stalled_us > from->stalled_us
+				   ? to_us((uint64_t)(to->stalled_us - from->stalled_us) * 1000)
+				   : 0;
+		i.marks |= judge_machine(d, from, to, seconds);
+		i.marks |= d->foreign_why == NULL ? judge_link(d, &own, from, to, seconds) : 0;
+		keep(d, &i);
+	}
+	d->own = own;
+	d->work = first ? 0 : work; /* a mark may be on its way to the workers */
+	d->last_ns = now_ns;
+	d->last_end_ns = np_now();
+}
+
+/*
+ * Behind the last look. Nobody looks behind the time of a test, though the last call may take long;
+ * where a look was due before, and did not come, the process stood still.
+ */
+static void
+add_tail(struct np_disturbed *d)
+{
+	const struct np_window *win = &d->run->window;
+	uint64_t length_ns = (uint64_t)(d->run->plan->length > 0 ? d->run->plan->length : 0);
+	uint64_t work = work_of(d->run), due = d->last_ns + NP_DISTURBED_MS * NP_MSEC;
+	uint64_t over = win->started_ns + length_ns * NP_SEC;
+	struct np_interval i = { .cpus = d->cpus };
+
+	over = length_ns > 0 && over < win->ended_ns ? over : win->ended_ns;
+	if (d->looks == 0 || win->started_ns == 0 || win->ended_ns < d->last_ns + TAIL_US * 1000) {
+		return;
+	}
+	d->looks++;
+	i.marks = judge_late(d, due, over);
+	i.end_us = (win->ended_ns - win->started_ns) / 1000;
+	i.work = work > d->work ? work - d->work : 0;
+	keep(d, &i);
+}
+
+/* --- what goes into the bag --------------------------------------------------------------------
+ */
+
+/* A member of all intervals as a list. */
+static void
+put_list(const struct np_disturbed *d, size_t at, size_t size, const char *name,
+	 struct np_bag *into)
+{
+	int64_t list[NP_DISTURBED_MOST];
+
+	for (uint32_t i = 0; i < d->count; i++) {
+		const char *from = (const char *)&d->interval[i] + at;
+		uint32_t narrow;
+		uint64_t wide;
+
+		memcpy(&narrow, from, sizeof(narrow));
+		wide = narrow;
+		if (size == sizeof(wide)) {
+			memcpy(&wide, from, sizeof(wide));
+		}
+		list[i] = (int64_t)(wide & INT64_MAX);
+	}
+	np_bag_ints(into, list, d->count, "disturbed.%s", name);
+}
+
+static void
+put_unread(const struct np_disturbed *d, struct np_bag *into)
+{
+	np_meters_put_unread(&d->meters, "disturbed", into);
+	if (d->self_why != 0) {
+		np_bag_unread(into, strerror(d->self_why), "disturbed.switches");
+	}
+	if (d->foreign_why != NULL && d->meters.link_why == 0) {
+		np_bag_unread(into, d->foreign_why, "disturbed.foreign");
+	}
+}
+
+#define PUT(member)                                                                                \
+	put_list(d, offsetof(struct np_interval, member), sizeof(d->interval[0].member), #member,  \
+		 into)
+
+void
+np_disturbed_end(struct np_disturbed *d, struct np_bag *into)
+{
+	add_tail(d);
+	if (d->count > 0) {
+		np_bag_real(into, d->every * NP_DISTURBED_MS / 1e3, "disturbed.every_s");
+		np_bag_int(into, d->peer_here, "disturbed.peer_here");
+		PUT(end_us);
+		PUT(marks);
+		PUT(work);
+		PUT(cpus);
+		PUT(waited_us);
+		PUT(kept_us);
+		PUT(used_us);
+		PUT(stalled_us);
+		put_unread(d, into);
+	}
+	np_meters_close(&d->meters);
+	if (d->self_fd >= 0) {
+		close(d->self_fd);
+	}
+	for (int i = 0; i < NP_DISTURBED_THREADS; i++) {
+		if (d->thread[i].fd >= 0) {
+			close(d->thread[i].fd);
+		}
+	}
+}

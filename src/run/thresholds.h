@@ -1,0 +1,20 @@
+/*
+ * From when on an interval of a test counts as disturbed. doc/evidence.md has the same table:
+ * tests/e2e/doc.py compares them.
+ */
+#ifndef NP_RUN_THRESHOLDS_H
+#define NP_RUN_THRESHOLDS_H
+
+#define NP_D_STEAL 0.15    /* share of a processor's time that the hypervisor gave to others */
+#define NP_D_WAITED 0.1    /* share of the time that a worker waited while others ran */
+#define NP_D_STALLED 0.3   /* share of the time that threads of others waited for a processor */
+#define NP_D_SLOW 0.8      /* of the highest frequency so far: a busy processor below is slowed */
+#define NP_D_SLOW_BUSY 0.5 /* share of its time from which on a processor is busy */
+#define NP_D_SQUEEZED 10   /* softirqs cut short in an interval that may be the test's own */
+#define NP_D_SQUEEZED_TIMES 4 /* times the mean so far: what is beyond it is not the test's own */
+#define NP_D_FOREIGN 0.05     /* share of the interface's bytes that may be headers, or read late */
+#define NP_D_FOREIGN_BYTES 20000 /* an interval: ARP, a shell and the like disturb nobody */
+#define NP_D_CLOCK_S 0.001  /* s: a step of the wall clock; slewing moves it by 0.00005 in 0.1 s */
+#define NP_D_STOPPED_S 0.02 /* s by which a look came late though it waited for no processor */
+
+#endif
