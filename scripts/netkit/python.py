@@ -11,7 +11,8 @@ import sys
 from types import ModuleType
 
 SYSTEM_PYTHON = "/usr/bin/python3"
-TRIED = "PLUMBLINE_PYTHON_TRIED"    # in the environment of a script that was started again
+TRIED = "PLUMBLINE_PYTHON_TRIED"    # in the environment of a script that was started again,
+WAS_TRIED = os.environ.pop(TRIED, None)     # and not in that of what it starts
 
 
 class MissingModule(Exception):
@@ -37,7 +38,7 @@ def need(module: str, package: str, purpose: str = "") -> ModuleType:
         return importlib.import_module(module)
     except ImportError:
         pass
-    if not os.environ.get(TRIED) and not same_file(SYSTEM_PYTHON, sys.executable) and has(
+    if not WAS_TRIED and not same_file(SYSTEM_PYTHON, sys.executable) and has(
             SYSTEM_PYTHON, module):
         os.environ[TRIED] = module
         sys.stdout.flush()
