@@ -1,78 +1,53 @@
-"""The netperf of a run: one process or several, and the documents in which they tell their flows."""
+"""The netperf of a run: one process or several, and the documents in which they tell what both ends know."""
 
 import contextlib
 import json
 import os
 import tempfile
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence
 
 from netkit import machine, options
 from netkit.results import Run
 
 
 @dataclass
-class Call:
-    """A command, and where it writes its document (empty: it writes none)."""
-    words: "List[str]"
-    document: str = ""
-
-    def read(self, done: machine.Done) -> "Ended":
-        """What its document tells of the last iteration; nothing where there is none."""
-        try:
-            with open(self.document, encoding="utf-8") as file:
-                last = json.load(file)["iterations"][-1]
-            return Ended(done, list(last.get("flows") or []), kept(last))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return Ended(done, [], {})
-
-
-KEPT = ("flow.", "thread.", "work.", "engine.", "udp.", "wire.", "moved.nic.")     # of the evidence
-
-
-def kept(last: "Dict[str, Any]") -> "Dict[str, Any]":
-    """The evidence of both ends as far as tables go by it: single values, and what could not be read."""
-    made: "Dict[str, Any]" = {}
-    for end in ("near", "far"):
-        told = last.get(end)
-        if not isinstance(told, dict):
-            continue
-        made[end] = {name: value for name, value in told.items()
-                     if name.startswith(KEPT) and not isinstance(value, (list, dict))}
-        lacks = {name: why for name, why in (told.get("unread") or {}).items() if name.startswith(KEPT)}
-        made[end].update({"unread": lacks} if lacks else {})
-    return made
-
-
-@dataclass
 class Ended:
-    """What became of a call: what it printed, the rows of its flows, and what both ends know."""
+    """What became of a call: what it printed, and the iterations of its document, if it wrote one."""
     done: machine.Done
-    flows: "List[Any]"
-    evidence: "Dict[str, Any]"
+    iterations: "List[Dict[str, Any]]" = field(default_factory=list)
+
+    @property
+    def last(self) -> "Dict[str, Any]":
+        return self.iterations[-1] if self.iterations else {}
+
+
+def iterations(path: str) -> "List[Dict[str, Any]]":
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        with open(path, encoding="utf-8") as file:
+            return [one for one in json.load(file)["iterations"] if isinstance(one, dict)]
+    return []
+
+
+def writes_documents(netperf: str) -> bool:
+    """Whether it can; one that was built without it says so in its help."""
+    return machine.knows(netperf, "--json")
 
 
 def has_document(command: "Sequence[str]") -> bool:
     return any(word == "--json" or word.startswith("--json=") for word in command)
 
 
-@contextlib.contextmanager
-def made(command: "List[str]", prefix: "List[str]", processes: int) -> "Iterator[List[Call]]":
-    """The calls of a run. Those with several flows or a named engine write documents into a folder that is
-    gone afterwards."""
-    if not {"--flows", "--engine"} & set(command) or has_document(command):
-        yield [Call([*prefix, *command])] * processes
-        return
+def run_all(command: "List[str]", prefix: "List[str]", processes: int, limit: float,
+            documents: bool) -> "List[Ended]":
+    """Runs a command in so many processes side by side. Their documents are written into a folder that is
+    gone afterwards; where the command has one of its own it is left alone. Raises machine.Interrupted."""
+    if not documents or has_document(command):
+        return [Ended(done) for done in machine.run_all([[*prefix, *command]] * processes, limit)]
     with tempfile.TemporaryDirectory(prefix="netsweep-") as place:
         paths = [os.path.join(place, f"{number}.json") for number in range(processes)]
-        yield [Call([*prefix, command[0], f"--json={path}", *command[1:]], path) for path in paths]
-
-
-def run_all(command: "List[str]", prefix: "List[str]", processes: int, limit: float) -> "List[Ended]":
-    """Runs a command in so many processes side by side. Raises machine.Interrupted."""
-    with made(command, prefix, processes) as calls:
-        ends = machine.run_all([call.words for call in calls], limit)
-        return [call.read(done) for done, call in zip(ends, calls)]
+        ends = machine.run_all([[*prefix, command[0], f"--json={path}", *command[1:]] for path in paths], limit)
+        return [Ended(done, iterations(path)) for done, path in zip(ends, paths)]
 
 
 def fail(run: Run, status: Optional[int], reason: str) -> None:
@@ -86,10 +61,48 @@ def exclude(run: Run, reason: str) -> None:
     run.status, run.exit, run.more["reason"] = "excluded", None, reason
 
 
+# --- what a run keeps of a document -------------------------------------------------------
+
+ENGINES_OWN = ("flow.", "thread.", "work.", "engine.", "udp.", "wire.", "moved.nic.")
+
+
+def kept(last: "Dict[str, Any]", all_of_it: bool) -> "Dict[str, Any]":
+    """The evidence of both ends: single values, and what could not be read. host. is in `environment`."""
+    def keeps(name: str) -> bool:
+        return not name.startswith("host.") if all_of_it else name.startswith(ENGINES_OWN)
+
+    made: "Dict[str, Any]" = {}
+    for end in ("near", "far"):
+        if isinstance(last.get(end), dict):
+            made[end] = {name: value for name, value in last[end].items()
+                         if keeps(name) and not isinstance(value, (list, dict))}
+            lacks = {name: why for name, why in (last[end].get("unread") or {}).items() if keeps(name)}
+            made[end].update({"unread": lacks} if lacks else {})
+    return made
+
+
+def disturbed(iterations: "List[Dict[str, Any]]") -> "Dict[str, Any]":
+    """How much of the time something disturbed, and how many seconds each cause did; of all iterations."""
+    parts = [one["disturbed"] for one in iterations if isinstance(one.get("disturbed"), dict)]
+    seconds = sum(part.get("seconds") or 0.0 for part in parts)
+    if not seconds:
+        return {}
+    reasons: "Dict[str, float]" = {}
+    for part in parts:
+        for name, time in (part.get("reasons") or {}).items():
+            reasons[name] = round(reasons.get(name, 0.0) + time, 6)
+    share = sum((part.get("share") or 0.0) * (part.get("seconds") or 0.0) for part in parts) / seconds
+    return {"disturbed": {"share": round(share, 6), "seconds": round(seconds, 6), "reasons": reasons}}
+
+
 def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
-    """What is put down of a document: flows where there are several, evidence where an engine is named."""
-    return {**({"flows": end.flows} if end.flows and (known.get("flows") or 1) > 1 else {}),
-            **({"evidence": end.evidence} if end.evidence and known.get("engine") is not None else {})}
+    """What is put down of a document: flows where there are several, evidence where it is asked for or an
+    engine is named, and what disturbed."""
+    flows = (known.get("flows") or 1) > 1 and end.last.get("flows")
+    asked = known.get("evidence") is True
+    evidence = kept(end.last, asked) if asked or known.get("engine") is not None else {}
+    return {**({"flows": flows} if flows else {}), **({"evidence": evidence} if evidence else {}),
+            **disturbed(end.iterations)}
 
 
 def read(run: Run, known: "Dict[str, Any]", ends: "List[Ended]") -> None:
@@ -108,6 +121,7 @@ def read(run: Run, known: "Dict[str, Any]", ends: "List[Ended]") -> None:
             {"exit": end.done.exit, "stdout": end.done.stdout, "stderr": end.done.stderr, "result": result,
              **({"interim": sample} if sample else {}), **told(end, known)}
             for end, result, sample in zip(ends, results, samples)]
+        run.more.update(disturbed([one for end in ends for one in end.iterations]))
     else:
         run.interim = samples[0] or None
         run.more.update(told(ends[0], known))

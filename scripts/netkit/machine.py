@@ -3,9 +3,7 @@ lab and the daemons they run in, and what the machine is."""
 
 import contextlib
 import ctypes
-import json
 import os
-import platform
 import re
 import shlex
 import shutil
@@ -15,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_PDEATHSIG = 1
@@ -183,6 +181,44 @@ def netserver_beside(netperf: str) -> str:
     return found
 
 
+def version(program: str) -> str:
+    for option in ("--version", "-V"):
+        with contextlib.suppress(MachineError):
+            done = run([program, option], limit=10)
+            if done.exit == 0 and done.stdout.strip():
+                return done.stdout.strip().splitlines()[0]
+    return ""
+
+
+def knows(program: str, option: str) -> bool:
+    """Whether the help of a program names an option, as one that its build has."""
+    done = run([program, "--help"], limit=10)
+    found = re.search(rf"(?<!\S){re.escape(option)}(?![\w-])(.*)", done.stdout + done.stderr)
+    return found is not None and "not in this build" not in found[1]
+
+
+def far_end(command: Sequence[str]) -> "Tuple[str, int]":
+    """The host and the port that a netperf talks to, by its options."""
+    host, port = "localhost", LAB_PORT
+    for word, value in zip(command, [*command[1:], ""]):
+        if word == "--":
+            break
+        if word in ("-H", "--host"):
+            host = value.partition(",")[0] or host
+        elif word in ("-p", "--port") and value.partition(",")[0].isdigit():
+            port = int(value.partition(",")[0])
+    return host, port
+
+
+def silent(host: str, port: int) -> str:
+    """Why nobody can be reached there; empty: somebody listens."""
+    try:
+        socket.create_connection((host, port), 5).close()
+    except (OSError, OverflowError, UnicodeError) as fault:
+        return f"{host} port {port}: {getattr(fault, 'strerror', None) or fault}"
+    return ""
+
+
 # --- the daemon ---------------------------------------------------------------------------
 
 class Daemon:
@@ -238,6 +274,7 @@ def free_port(address: str) -> int:
 
 class Place:
     """Where the runs happen: what to put in front of netperf, and a daemon to talk to."""
+    own = False     # is the daemon ours?
     prefix: "List[str]" = []
     link = ""       # what carries the packets, in netlab's words, once ready() has been called
 
@@ -250,6 +287,7 @@ class Place:
 
 class Loopback(Place):
     """Daemons on loopback, on one port, one for each version of IP that a run wants."""
+    own = True
 
     def __init__(self, netserver: str, args: Sequence[str] = ()) -> None:
         self._netserver, self._args = netserver, list(args)
@@ -299,6 +337,7 @@ def lab_changes(old: Sequence[str], new: Sequence[str]) -> "Optional[List[str]]"
 class LabPlace(Place):
     """A lab of netlab's with the name of this process, changed when its options do, or if need be taken
     down and up."""
+    own = True
 
     def __init__(self, netlab: str, netserver: str, args: Sequence[str] = (), port: int = LAB_PORT) -> None:
         self._netlab, self._netserver, self._port = netlab, netserver, port
@@ -394,62 +433,6 @@ def is_sweep(pid: int) -> bool:
     except OSError:
         return False
     return any(os.path.basename(word) in (b"netsweep", b"netgate") for word in words[:4])
-
-
-# --- what the machine is ------------------------------------------------------------------
-
-def client(netperf: str, host: Optional[str]) -> "Dict[str, Any]":
-    """This machine, for the header of a file."""
-    return {"hostname": socket.gethostname(), "kernel": " ".join(platform.uname()[i] for i in (0, 2)),
-            "cpu": cpu_model(), "cpus": len(os.sched_getaffinity(0)), "netperf": version(netperf),
-            **({"interface": interface(host)} if host else {})}
-
-
-def cpu_model() -> str:
-    with contextlib.suppress(OSError):
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            found = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.*)$", file.read(), re.M)
-        if found:
-            return found[1]
-    return platform.processor() or platform.machine()
-
-
-def version(program: str) -> str:
-    for option in ("--version", "-V"):
-        with contextlib.suppress(MachineError):
-            done = run([program, option], limit=10)
-            if done.exit == 0 and done.stdout.strip():
-                return done.stdout.strip().splitlines()[0]
-    return ""
-
-
-def knows(program: str, option: str) -> bool:
-    """Whether the help of a program names an option."""
-    done = run([program, "--help"], limit=10)
-    return re.search(rf"(?<!\S){re.escape(option)}(?![\w-])", done.stdout + done.stderr) is not None
-
-
-def interface(host: str) -> "Dict[str, Any]":
-    """The device that the way to a host begins with, as far as iproute2 and sysfs know it."""
-    ip = find("ip")
-    name = ""
-    if ip:
-        with contextlib.suppress(MachineError, ValueError, LookupError, OSError):
-            address = socket.getaddrinfo(host, None)[0][4][0]
-            name = json.loads(run([ip, "-j", "route", "get", address], limit=10).stdout)[0]["dev"]
-    if not name:
-        return {}
-    home = f"/sys/class/net/{name}"
-    found: "Dict[str, Any]" = {"name": name}
-    for what in ("mtu", "speed"):
-        with contextlib.suppress(OSError, ValueError):
-            with open(f"{home}/{what}", encoding="ascii") as file:
-                value = int(file.read())
-            if value > 0:
-                found[what] = value
-    with contextlib.suppress(OSError):
-        found["driver"] = os.path.basename(os.readlink(f"{home}/device/driver"))
-    return found
 
 
 def shown(command: Sequence[str]) -> str:

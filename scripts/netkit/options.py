@@ -10,6 +10,8 @@ import shlex
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
+from netkit import units
+
 Known = Dict[str, Any]      # axes and constants of one point, None where netperf shall decide
 
 IP_HEADER = {4: 20, 6: 40}
@@ -20,6 +22,8 @@ STREAMS = ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_SENDFILE")
 CLASSIC = ("TCP_SENDFILE",)     # no -k: its table is read instead
 TESTS = STREAMS + TRANSACTIONS + ("OMNI",)
 MOST_FLOWS = 10000
+AT_MOST = 4             # times the clean seconds that are asked for: where netperf ends anyway
+CLEAN_FIGURES = ["CLEAN_SECONDS", "CLEAN_THROUGHPUT", "DISTURBED_SHARE", "DISTURBED_REASONS"]
 FLOW_FIGURES = ["FLOWS", "THREADS", "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "JAIN_INDEX"]
 
 
@@ -81,10 +85,32 @@ def fill_word(part: str, known: Known) -> str:
     return re.sub(r"\{([A-Za-z_]\w*)\}", value, part)
 
 
-def length_option(value: Any, _known: Known) -> "List[str]":
+def hosts(text: str) -> "List[str]":
+    """The names in "A,B" or "A,inet6;B": a family behind a comma belongs to its name."""
+    return re.split(r";|,(?!(?:[046]|inet[46]?|unspec)(?:[,;]|$))", text)
+
+
+def length_option(value: Any, known: Known) -> "List[str]":
+    """Nothing beside clean, which says how long."""
+    if known.get("clean") is not None:
+        if units.seconds(value) is None:
+            raise OptionError(f"{value!r} counts, and clean has seconds: one of them")
+        return []
     if isinstance(value, float) and value != int(value):
         raise OptionError(f"{value!r}: netperf takes whole seconds")
     return ["-l", word(int(value) if isinstance(value, float) else value)]
+
+
+def clean_option(value: Any, _known: Known) -> "List[str]":
+    if not units.seconds(word(value)):
+        raise OptionError(f"{value!r} is no time above 0")
+    return ["--clean", str(value)]
+
+
+def at_most_option(value: Any, known: Known) -> "List[str]":
+    if (units.seconds(word(value)) or 0) < (units.seconds(known.get("clean")) or math.inf):
+        raise OptionError(f"{value!r} is less than clean, or there is no clean that it goes with")
+    return ["--at-most", str(value)]
 
 
 def family_option(value: Any, _known: Known) -> "List[str]":
@@ -188,6 +214,9 @@ NAMES = (
     Name("test", "-t", "the test, TCP_STREAM where nothing is said", test_option),
     Name("length", "-l", "whole seconds, or where negative bytes or transactions", length_option,
          unit=SECONDS),
+    Name("clean", "--clean", "seconds of undisturbed time to measure, in place of length", clean_option,
+         unit=SECONDS),
+    Name("at_most", "--at-most", "seconds, all in all, that clean may take", at_most_option, unit=SECONDS),
     Name("cpu", "-T", "the processors of the two ends, \"0,1\"; \"apart\": one each, where both ends "
          "are on this machine and it has two", cpu_option, commas=True),
     Name("cpu_figures", "-c -C", "true: how busy both ends are", switch("-c", "-C")),
@@ -201,6 +230,8 @@ NAMES = (
          threads_option, commas=True),
     Name("engine", "--engine", "what drives the data connections: \"batch\", or \"sync/batch\" here and at "
          "the far end; the run keeps the evidence of both ends", engine_option),
+    Name("evidence", "", "true: each run keeps what both ends know of it: drops, interrupts, counters of the "
+         "interface"),
     Name("cycles", "--cycles", "true: the processor counts cycles and instructions of this end's threads",
          switch("--cycles")),
     Name("options", "as they are", "any other global options", words, commas=True),
@@ -279,6 +310,8 @@ def selectors(known: Known) -> "List[str]":
                    "THROUGHPUT_CONFID", "LOCAL_CPU_CONFID", "REMOTE_CPU_CONFID"]
     if (known.get("flows") or 1) > 1:
         wanted += FLOW_FIGURES
+    if known.get("clean") is not None:
+        wanted += CLEAN_FIGURES
     return wanted
 
 

@@ -1,6 +1,7 @@
 """Plans of sweeps: what a TOML file says, the points and the order of the runs it makes."""
 
 import datetime
+import difflib
 import itertools
 import json
 import math
@@ -8,6 +9,7 @@ import os
 import random
 import re
 import shlex
+import statistics
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -68,6 +70,7 @@ class Plan:
     order: str = "given"
     seed: Optional[int] = None
     pause: float = 0.0
+    label: str = ""             # tells this set of runs from others
     local: bool = False         # against a netserver of the sweep's own on loopback,
     port: Optional[int] = None  # which listens here
 
@@ -106,6 +109,9 @@ class Plan:
         known = self.known(point)
         return options.words(known["lab"], known) if known.get("lab") else None
 
+    def host(self, point: Point) -> str:
+        return str(self.known(point).get("host"))
+
     def processes(self, point: Point) -> int:
         """How many netperf a point runs side by side."""
         return int(self.known(point).get("processes") or 1)
@@ -114,7 +120,7 @@ class Plan:
         """The options that netperf 2.7 has not, and a point that needs each."""
         points = [self.known(point) for point in self.points()]
         return {option: known for known in reversed(points)
-                for option in ("--flows", "--threads", "--engine", "--cycles")
+                for option in ("--flows", "--threads", "--engine", "--cycles", "--clean")
                 if option in options.command("", known)}
 
     def daemon_options(self) -> "List[str]":
@@ -124,6 +130,9 @@ class Plan:
     def run_seconds(self, point: Point) -> float:
         """How long the netperf of a point takes at the most, as far as can be told."""
         known = self.known(point)
+        clean = units.seconds(known.get("clean"))
+        if clean:
+            return units.seconds(known.get("at_most")) or options.AT_MOST * clean
         length = units.seconds(known.get("length", 10)) or 10.0     # where it counts bytes, who knows
         most = 1
         if known.get("confidence") is not None or known.get("iterations") is not None:
@@ -172,14 +181,15 @@ class Plan:
             if value and "{" not in value and not self.has(name):
                 found[name] = int(value) if value.isdigit() else value
         if "rate" in found:
-            found["rate"] = units.rate(found["rate"]) or found["rate"]
+            found["rate"] = round(units.rate(found["rate"]) or 0) or found["rate"]
         if not self.has("family"):
             found["host"] = LAB_ADDRESS[4]
         return found
 
     def settings(self) -> "Dict[str, Any]":
         """What a resumed sweep has to know beside the header's own members."""
-        return {"settings": {"least": self.least, "until": self.until and list(self.until),
+        return {**({"label": self.label} if self.label else {}),
+                "settings": {"least": self.least, "until": self.until and list(self.until),
                              "pause": self.pause, "local": self.local}}
 
     def difference(self, header: Header) -> str:
@@ -190,7 +200,7 @@ class Plan:
             if name in ("axes", "constants") and old != new:
                 return next(f"{key}: {show(old.get(key))} in the file, {show(new.get(key))} now"
                             for key in [*old, *new] if old.get(key) != new.get(key))
-            if name in ("repetitions", "order", "seed", "until", "least", "local", "skip") and old != new:
+            if old != new:
                 return f"{name}: {show(old)} in the file, {show(new)} now"
         return ""
 
@@ -202,7 +212,7 @@ def as_json(header: Header) -> "Dict[str, Any]":
     return {"axes": {axis["name"]: axis["values"] for axis in whole["axes"]},
             "constants": whole["constants"], "repetitions": whole["repetitions"],
             "order": whole["order"], "seed": whole["seed"], "until": settings.get("until"),
-            "least": settings.get("least"), "local": settings.get("local"),
+            "least": settings.get("least"), "local": settings.get("local"), "label": whole.get("label"),
             **({"skip": whole["skip"]} if "skip" in whole else {})}
 
 
@@ -258,36 +268,25 @@ def in_quotes(text: str) -> bool:
     return bool(quote) or escaped
 
 
-def t_quantile(level: float, freedom: int) -> float:
-    """Student's t for a two-sided interval of `level` percent: the density is summed up by Simpson's
-    rule and the bound found by halving."""
-    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(
-        freedom * math.pi)
+def student() -> Any:
+    """Student's distribution, which only --until-confidence needs. Raises python.MissingModule."""
+    return python.need("scipy.stats", "python3-scipy", "--until-confidence").t
 
-    def inside(bound: float) -> float:
-        # With x = sqrt(f) tan(a) the density is a power of the cosine, and the range is finite.
-        end, steps = math.atan(bound / math.sqrt(freedom)), 400
-        values = [math.cos(end * i / steps) ** (freedom - 1) for i in range(steps + 1)]
-        total = values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2])
-        return 2 * scale * math.sqrt(freedom) * total * end / steps / 3
 
-    low, high = 0.0, 1.0
-    while inside(high) < level / 100 and high < 1e6:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if inside(middle) < level / 100 else (low, middle)
-    return high
+def width(values: "Sequence[float]", level: float) -> float:
+    """How wide the confidence interval of the mean of these is, in percent of it."""
+    if len(values) < 2:
+        return math.inf
+    mean, spread = statistics.fmean(values), statistics.stdev(values)
+    if not spread:
+        return 0.0
+    bound = float(student().ppf(0.5 + level / 200, len(values) - 1))
+    return 200 * bound * spread / math.sqrt(len(values)) / abs(mean) if mean else math.inf
 
 
 def confident(values: "Sequence[float]", until: "Tuple[float, float]", least: int) -> bool:
     """Whether the mean of these is known to within a full width of until[1] percent of itself."""
-    n = len(values)
-    if n < max(2, least):
-        return False
-    mean = sum(values) / n
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
-    return 2 * t_quantile(until[0], n - 1) * spread / math.sqrt(n) <= until[1] / 100 * abs(mean)
+    return len(values) >= max(2, least) and width(values, until[0]) <= until[1]
 
 
 # --- reading ------------------------------------------------------------------------------
@@ -390,11 +389,14 @@ def from_header(header: Header) -> Plan:
     plan = parse(header.plan or "plan", header.plan_text)
     settings = header.more.get("settings") or {}
     plan.axes, plan.constants = header.axes, dict(header.constants)
+    if plan.constants.get("lab"):
+        plan.constants.pop("host", None)    # told of the lab
     plan.skips = plan.skips if header.skips is None else header.skips
     plan.repetitions, plan.order, plan.seed = header.repetitions, header.order, header.seed
     plan.least = settings.get("least") or plan.least
     plan.until = tuple(settings["until"]) if settings.get("until") else None
     plan.pause, plan.local = settings.get("pause") or 0.0, bool(settings.get("local"))
+    plan.label = getattr(header, "label", "") or header.more.get("label") or ""
     return plan
 
 
@@ -415,7 +417,10 @@ def override(plan: Plan, setting: str) -> None:
     row = options.BY_NAME.get(name)
     if not plan.has(name) and row is None:
         raise PlanError(f"--set {setting}: {name} is neither in the plan nor a name with a meaning")
-    values = [scalar(part) for part in text.split(";" if row and row.commas else ",")]
+    values = [scalar(part) for part in (options.hosts(text) if name == "host" else
+                                        text.split(";" if row and row.commas else ","))]
+    if name in ("host", "lab") and values != [None]:
+        without(plan, "lab" if name == "host" else "host")     # the other one says where, too
     axis = next((axis for axis in plan.axes if axis.name == name), None)
     if axis:
         axis.values = values
@@ -427,10 +432,10 @@ def override(plan: Plan, setting: str) -> None:
         plan.constants[name] = values[0]
 
 
-def without_lab(plan: Plan) -> None:
-    """The same plan on a link that is there already."""
-    plan.constants.pop("lab", None)
-    plan.axes = [axis for axis in plan.axes if axis.name != "lab"]
+def without(plan: Plan, *names: str) -> None:
+    """The same plan, but for these names."""
+    plan.axes = [axis for axis in plan.axes if axis.name not in names]
+    plan.constants = {name: value for name, value in plan.constants.items() if name not in names}
 
 
 def check(plan: Plan) -> None:
@@ -467,9 +472,15 @@ def check(plan: Plan) -> None:
     for point in points:
         check_point(plan, point)
     used = names_used(plan)
-    for name in [axis.name for axis in plan.axes] + list(plan.constants):
-        if name not in used:
-            raise PlanError(idle(plan, name))
+    for axis in plan.axes:
+        if axis.name not in used:
+            raise PlanError(idle(axis.name))
+    for name in set(plan.constants) - used:     # tells this set of runs from others, and no more
+        meant = difflib.get_close_matches(name, options.BY_NAME, 1, 0.8)
+        if meant:
+            raise PlanError(f"constant {name} changes nothing: is {meant[0]} meant?")
+    if plan.until:
+        student()
 
 
 def check_point(plan: Plan, point: Point) -> None:
@@ -481,8 +492,11 @@ def check_point(plan: Plan, point: Point) -> None:
         check_processes(plan.known(point))
     except (options.OptionError, PlanError) as fault:
         raise PlanError(f"at {show_point(point)}: {fault}" if point else str(fault)) from None
+    known = {**plan.constants, **point}
     if not plan.known(point).get("host"):
         raise PlanError("no host: --host NAME, --local, or a lab in the plan")
+    if known.get("lab") and known.get("host"):
+        raise PlanError("host and lab: a lab has its own far end, take one of them out")
 
 
 def check_processes(known: "Dict[str, Any]") -> None:
@@ -501,18 +515,13 @@ def names_used(plan: Plan) -> "set[str]":
         texts += [str(value) for value in (axis.values if axis else [plan.constants.get(name)])]
     used = {found[3] for text in texts for found in PLACE.finditer(text) if found[3]}
     used |= {*plan.before, *plan.after}
-    used |= {row.name for row in options.NAMES if row.make or row.name in
-             (*options.CONTEXT, "processes", "lab", "command")}
-    if "mtu" in plan.constants:
-        used.add("mtu")
-    return used
+    return used | {name for name in options.BY_NAME if name != "mtu" or name in plan.constants}
 
 
-def idle(plan: Plan, name: str) -> str:
-    kind = "axis" if any(axis.name == name for axis in plan.axes) else "constant"
+def idle(name: str) -> str:
     mend = ("a lab with --mtu {mtu}, or [before] mtu = \"ip link set DEV mtu {value}\""
             if name == "mtu" else f"[before] {name} = \"a command with {{value}}\"")
-    return f"{kind} {name} changes nothing: no option of netperf's has that name (try {mend})"
+    return f"axis {name} changes nothing: no option of netperf's has that name (try {mend})"
 
 
 # --- finding ------------------------------------------------------------------------------

@@ -3,15 +3,14 @@
 import contextlib
 import datetime
 import os
-import shutil
 import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, TextIO
 
-from netkit import calls, engines, machine, options
+from netkit import calls, engines, environment, machine, options, python
 from netkit.calls import fail
-from netkit.plan import EACH_RUN, Plan, Point, Task, confident
+from netkit.plan import EACH_RUN, Plan, Point, Task, confident, width
 from netkit.results import Run, Writer, point_key
 from netkit.units import show_duration, show_point, show_value
 
@@ -44,12 +43,25 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
 
 # --- progress -----------------------------------------------------------------------------
 
+def bar() -> Any:
+    """A line that stays where it is, by rich. No thread of its own draws it: we fork."""
+    progress = python.need("rich.progress", "python3-rich", "the bar of --progress")
+    console = python.need("rich.console", "python3-rich").Console(stderr=True)
+    return progress.Progress(progress.BarColumn(20), progress.MofNCompleteColumn(), progress.TextColumn(
+        "ETA {task.fields[left]}  {task.description}", markup=False), console=console, auto_refresh=False,
+        transient=True)
+
+
 class Progress:
-    """Says on standard error how far it is: a bar that stays in its line, or a line a run."""
+    """Says on standard error how far it is: in a bar, or a line a run."""
 
     def __init__(self, kind: str, total: int, seconds: float, stream: TextIO = sys.stderr) -> None:
         self._kind, self._total, self._expected, self._stream = kind, total, seconds, stream
-        self._since, self._done, self._shown = time.monotonic(), 0, False
+        self._since, self._done = time.monotonic(), 0
+        self._bar = bar() if kind == "bar" else None
+        if self._bar:
+            self._bar.add_task("", total=total, left=show_duration(seconds))
+            self._bar.start()
 
     def left(self) -> float:
         """Seconds to go: by the plan at first, by what runs have taken later on."""
@@ -58,47 +70,37 @@ class Progress:
         return (time.monotonic() - self._since) / self._done * (self._total - self._done)
 
     def begin(self, task: Task) -> None:
-        if self._kind == "bar":
-            self._bar(show_point(task.point))
+        self._draw(show_point(task.point))
 
     def end(self, task: Task, run: Run) -> None:
         self._done += 1
         words = f"{show_point(task.point)} #{task.repetition}: {outcome(run)}"
-        if self._kind == "plain" or self._kind == "bar" and not run.ok:
-            self._line(f"{self._done}/{self._total} {words}"
-                       + (f", {show_duration(self.left())} to go" if run.ok else ""))
-        if self._kind == "bar":
-            self._bar(words)
+        if self._kind == "plain" or self._bar and not run.ok:
+            self.note(f"{self._done}/{self._total} {words}"
+                      + (f", {show_duration(self.left())} to go" if run.ok else ""))
+        self._draw(words)
 
     def skip(self) -> None:
         """A run that is not needed any more."""
         self._total -= 1
 
     def note(self, text: str) -> None:
-        if self._kind != "none":
-            self._line(text)
+        with contextlib.suppress(OSError):  # a terminal that is gone stops no sweep
+            if self._bar:
+                self._bar.console.print(text, markup=False, highlight=False)
+            elif self._kind != "none":
+                print(text, file=self._stream, flush=True)
 
     def close(self) -> None:
-        if self._shown:
-            self._write("\r\033[K")
-        self._shown = False
+        with contextlib.suppress(OSError):
+            if self._bar:
+                self._bar.stop()
 
-    def _line(self, text: str) -> None:
-        self.close()
-        self._write(text + "\n")
-
-    def _bar(self, words: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        filled = round(20 * self._done / max(1, self._total))
-        text = (f"[{'#' * filled}{'.' * (20 - filled)}] {self._done}/{self._total} "
-                f"ETA {show_duration(self.left())}  {words}")
-        self._write("\r\033[K" + text[:width])
-        self._shown = True
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):  # a terminal that is gone stops no sweep
-            self._stream.write(text)
-            self._stream.flush()
+    def _draw(self, words: str) -> None:
+        with contextlib.suppress(OSError):
+            if self._bar:
+                self._bar.update(0, completed=self._done, total=self._total, description=words,
+                                 left=show_duration(self.left()), refresh=True)
 
 
 def outcome(run: Run) -> str:
@@ -129,12 +131,17 @@ class Sweep:
     progress: Progress
     done: "Dict[Any, Run]" = field(default_factory=dict)    # good runs of the file, by their key
     number: int = 0                                         # of the last run in it
+    documents: bool = False                                 # does netperf write some?
+    header: environment.Ends = field(default_factory=dict)  # what the file says of the ends
+    ends: environment.Ends = field(default_factory=dict)    # what they are now
+    gone: "Dict[str, str]" = field(default_factory=dict)    # far ends that are tried no more, and why
     failures: int = 0
     runs: int = 0
     _applied: "Dict[str, Applied]" = field(default_factory=dict)
     _tasks: "List[Task]" = field(default_factory=list)
     _tried: "set[Any]" = field(default_factory=set)
     _excluded: "set[str]" = field(default_factory=set)      # points that an end can't do
+    _unheard: "Dict[str, int]" = field(default_factory=dict)    # runs in a row that found nobody, by the host
 
     def __post_init__(self) -> None:
         self._engines = engines.Engines(self.netperf)
@@ -157,16 +164,39 @@ class Sweep:
 
     def _wanted(self, task: Task) -> bool:
         return (task.key not in self.done and task.key not in self._tried
-                and point_key(task.point) not in self._excluded and not self._satisfied(task.point))
+                and point_key(task.point) not in self._excluded and not self._satisfied(task.point)
+                and self.plan.host(task.point) not in self.gone)
+
+    def untried(self) -> int:
+        """How many runs are missing since their far end is gone."""
+        return sum(task.key not in self.done and task.key not in self._tried
+                   and self.plan.host(task.point) in self.gone for task in self._tasks)
+
+    # --- repetitions until the mean is sure
+
+    def _values(self, point: Point) -> "List[float]":
+        key = point_key(point)
+        found = [run.figure("THROUGHPUT") for (one, _), run in self.done.items() if one == key]
+        return [value for value in found if value is not None]
 
     def _satisfied(self, point: Point) -> bool:
         """Whether its repetitions tell enough already."""
-        if not self.plan.until:
-            return False
-        key = point_key(point)
-        runs = [run for (one, _), run in self.done.items() if one == key]
-        values = [value for value in (run.figure("THROUGHPUT") for run in runs) if value is not None]
-        return confident(values, self.plan.until, self.plan.least)
+        return self.plan.until is not None and confident(self._values(point), self.plan.until, self.plan.least)
+
+    def _tell_confidence(self, run: Run) -> None:
+        """How sure the mean of a point is with this run."""
+        level, wanted = self.plan.until or (0.0, 0.0)
+        got = width(self._values(run.point), level)
+        run.more["confidence"] = {"level": level, "wanted": wanted, "reached": self._satisfied(run.point),
+                                  "width": round(got, 4) if got < 1e9 else None}
+
+    def unsure(self) -> "Iterator[str]":
+        """The points that have all their repetitions and are not as sure as they were to be, a line each."""
+        for point in self.plan.points() if self.plan.until else []:
+            values, (level, wanted) = self._values(point), self.plan.until or (0.0, 0.0)
+            if len(values) >= self.plan.repetitions and not self._satisfied(point):
+                yield (f"{show_point(point)}: after {len(values)} runs the mean is sure to "
+                       f"{width(values, level):.3g} % in all, not to {wanted:g} %, at {level:g} %")
 
     def _next(self, index: int) -> Optional[Point]:
         """The point of the run after this one, None at the end."""
@@ -175,11 +205,15 @@ class Sweep:
     def _one(self, index: int, task: Task) -> None:
         self.progress.begin(task)
         self.number += 1
-        run = Run(task.point, task.repetition, self.number, started=now())
+        run = Run(task.point, task.repetition, self.number, started=now(),
+                  more={"label": self.plan.label} if self.plan.label else {})
         self._measure(run)
+        self._look_for_far_end(run)
         self._tried.add(task.key)
         if run.ok:
             self.done[task.key] = run
+            if self.plan.until:
+                self._tell_confidence(run)
         self._after(run, self._next(index))
         if run.excluded:
             self._excluded.add(point_key(task.point))
@@ -189,6 +223,15 @@ class Sweep:
         self.writer.write(run)
         self.runs += 1
         self.progress.end(task, run)
+
+    def _look_for_far_end(self, run: Run) -> None:
+        """A far end at which nobody listens, after two runs in a row that failed, is tried no more."""
+        host = self.plan.host(run.point)
+        why = "" if run.ok or run.excluded or self.place.own or not run.command else machine.silent(
+            *machine.far_end(run.command))
+        self._unheard[host] = self._unheard.get(host, 0) + 1 if why else 0
+        if self._unheard[host] > 1:
+            self.gone[host] = why
 
     def _measure(self, run: Run) -> None:
         """Fills in what a run gave, or why it failed."""
@@ -209,12 +252,16 @@ class Sweep:
             since = time.monotonic()
             run.started = now()
             ends = calls.run_all(run.command, self.place.prefix, self.plan.processes(run.point),
-                                 self.plan.run_seconds(run.point) + GRACE)
+                                 self.plan.run_seconds(run.point) + GRACE, self.documents)
         except machine.MachineError as fault:
             return fail(run, None, str(fault))
         finally:
             run.seconds = round(time.monotonic() - since, 3)
         calls.read(run, known, ends)
+        host = known.get("host")
+        differs = environment.changed(environment.base(self.header, host), environment.told(ends) or {
+            end: told for end, told in environment.base(self.ends, host).items() if end != "hosts" and told})
+        run.more.update({"environment": differs} if differs else {})
 
     # --- commands of the user's
 
@@ -287,6 +334,8 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
                  if not (plan.local and name == "host")]
     if constants:
         yield f"  constants: {', '.join(constants)}"
+    if plan.label:
+        yield f"  label: {plan.label}"
     points = len(plan.points())
     each = f" x {plan.repetitions}" if plan.repetitions > 1 else ""
     if plan.until:

@@ -1,0 +1,134 @@
+"""What the two ends of a sweep are, by netperf's own evidence (doc/evidence.md, host.) where it gives some,
+else as far as this machine knows itself."""
+
+import contextlib
+import json
+import os
+import platform
+import re
+import socket
+from typing import Any, Dict, List
+
+from netkit import calls, machine, options
+from netkit.plan import Plan
+from netkit.units import show_value
+
+LIMIT = 15.0        # seconds for an answer: the far end may be slow to refuse
+Ends = Dict[str, Any]       # "client", "server", and by their names "hosts" where there are several
+
+# Of an end, by their names in the evidence.
+IDENTITY = {"hostname": "name", "kernel": "kernel", "cpu": "cpu.model", "cpus": "cpu.count", "netperf": "program"}
+INTERFACE = {"name": "nic.name", "driver": "nic.driver", "driver_version": "nic.driver_version",
+             "firmware": "nic.firmware", "bus": "nic.bus", "mtu": "nic.mtu", "speed": "nic.speed_mbps"}
+MOVING = ("load", "cpu.steal_share", "cpu.mhz", "nic.other_packets_per_s", "task.cpus")    # no settings
+
+
+def of(evidence: Any) -> "Dict[str, Any]":
+    """An end as its evidence tells it; empty where it tells nothing."""
+    host = {name[5:]: value for name, value in (evidence if isinstance(evidence, dict) else {}).items()
+            if name.startswith("host.") and name[5:] not in MOVING}
+    if not host:
+        return {}
+    host["kernel"] = f"{platform.system()} {host.get('kernel', '')}".strip()
+    made, interface = ({name: host.pop(told) for name, told in names.items() if told in host}
+                       for names in (IDENTITY, INTERFACE))
+    return {**made, "interface": interface, "settings": host}
+
+
+def told(ends: "List[calls.Ended]") -> Ends:
+    """Both ends, as the documents of a run tell them."""
+    near = of(ends[0].last.get("near")) if ends else {}
+    return {"client": near, "server": of(ends[0].last.get("far")) or None} if near else {}
+
+
+def collect(plan: Plan, netperf: str, place: machine.Place, documents: bool) -> Ends:
+    """Asks each far end by a test of one transaction. One that does not answer is left for its runs to tell."""
+    hosts: "Dict[str, Ends]" = {}
+    for point in plan.points():
+        known = plan.known(point)
+        host = "" if place.own else str(known["host"])
+        if host not in hosts:
+            hosts[host] = ask(plan, point, netperf, place) if documents else {}
+            hosts[host] = hosts[host] or alone(netperf, str(known["host"]), place.own)
+    first = next(iter(hosts.values()))
+    return first if len(hosts) == 1 else {"client": first["client"], "server": None, "hosts": hosts}
+
+
+def ask(plan: Plan, point: "Dict[str, Any]", netperf: str, place: machine.Place) -> Ends:
+    known = plan.known(point)
+    plain = {name: known.get(name) for name in ("host", "port", "family", "options")}
+    try:
+        place.ready(plan.lab(point), options.family(known))
+        command = options.command(netperf, {**known, **dict.fromkeys(options.BY_NAME), **plain,
+                                            "test": "TCP_RR", "length": -1})
+        return told(calls.run_all(command, place.prefix, 1, LIMIT, True))
+    except machine.MachineError:
+        return {}
+
+
+def alone(netperf: str, host: str, own: bool) -> Ends:
+    """Of a netperf that writes no document."""
+    found = {"hostname": socket.gethostname(), "kernel": f"{platform.system()} {platform.release()}",
+             "cpu": cpu_model(), "cpus": len(os.sched_getaffinity(0)), "netperf": machine.version(netperf),
+             "interface": {} if own else interface(host)}
+    return {"client": found, "server": found if own else None}
+
+
+def cpu_model() -> str:
+    with contextlib.suppress(OSError):
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.*)$", file.read(), re.M)
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine()
+
+
+def interface(host: str) -> "Dict[str, Any]":
+    """The device that the way to a host begins with, as far as iproute2 and sysfs know it."""
+    found: "Dict[str, Any]" = {}
+    with contextlib.suppress(machine.MachineError, ValueError, LookupError, OSError):
+        address = socket.getaddrinfo(host.partition(",")[0], None)[0][4][0]
+        route = machine.run([machine.find("ip") or "ip", "-j", "route", "get", address], limit=10).stdout
+        found["name"] = json.loads(route)[0]["dev"]
+        home = f"/sys/class/net/{found['name']}"
+        for what in ("mtu", "speed"):
+            with contextlib.suppress(OSError, ValueError):
+                with open(f"{home}/{what}", encoding="ascii") as file:
+                    found.update({what: value} if (value := int(file.read())) > 0 else {})
+        found["driver"] = os.path.basename(os.readlink(f"{home}/device/driver"))
+    return found
+
+
+def base(environment: Ends, host: Any) -> Ends:
+    """What a file says of the ends of a run to this host."""
+    return (environment.get("hosts") or {}).get(str(host)) or environment
+
+
+def changed(old: Any, now: "Dict[str, Any]") -> "Dict[str, Any]":
+    """What is now and was not so before."""
+    made: "Dict[str, Any]" = {}
+    for name, value in now.items():
+        before = old.get(name) if isinstance(old, dict) else None
+        if isinstance(value, dict):
+            value = changed(before, value)
+            made.update({name: value} if value else {})
+        elif value not in (None, before):
+            made[name] = value
+    return made
+
+
+def elsewhere(old: Ends, now: Ends) -> str:
+    """In what a machine is another one than that of a file, in words; empty: it is the same."""
+    pairs = [(f"to {host}: ", (old.get("hosts") or {}).get(host), one) for host, one in
+             (now.get("hosts") or {}).items()] or [("", old, now)]
+    for to, before, after in pairs:
+        for end in ("client", "server"):
+            one, other = ((ends or {}).get(end) or {} for ends in (before, after))
+            alike = ("settings" in one) == ("settings" in other)    # both by evidence, or neither
+            for name in (*IDENTITY, "interface.name", "interface.driver") if alike else ("hostname", "kernel"):
+                part, _, inner = name.rpartition(".")
+                values = [(found.get(part) or {} if part else found).get(inner) for found in (one, other)]
+                if None not in values and values[0] != values[1]:
+                    return (f"{to}{end}'s {name.replace('.', ' ')}: {show_value(values[0])} in the file, "
+                            f"{show_value(values[1])} now")
+    return ""
