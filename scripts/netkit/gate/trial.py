@@ -74,15 +74,25 @@ def leaning(pairs: "Sequence[Tuple[Slot, Slot]]") -> float:
 
 
 def choose(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, error: float) -> Pairs:
-    """The pairs that count. Whoever is disturbed more, A or B, nothing is left out for that."""
-    notes = []
-    clean = leaning(pairs) > error
-    if not clean:
-        notes.append("one side is disturbed more than the other ("
-                     + ", ".join(f"{name} {100 * mean_share(side):.0f} %"
-                                 for name, side in zip((A, B), zip(*pairs)))
-                     + " of the time): all seconds count")
-    made = Pairs([], [], [], 0, notes)
+    """The pairs that count. Nothing is left out where one side is disturbed more than the other, nor where
+    most of the time is disturbed: that is what this machine is like then. Neither rule asks which of two
+    slots is the better one, so a pair stays as likely to be left out one way as the other."""
+    shares = [mean_share(side) for side in zip(*pairs)] or [0.0, 0.0]
+    why = ""
+    if leaning(pairs) <= error:
+        why = (f"one side is disturbed more than the other (A {100 * shares[0]:.0f} %, B "
+               f"{100 * shares[1]:.0f} % of the time)")
+    made = collect(pairs, metric, not why)
+    if not why and 2 * made.left_out > len(pairs):
+        every = collect(pairs, metric, False)
+        if every.left_out < made.left_out:
+            made, why = every, f"{50 * sum(shares):.0f} % of the time was disturbed"
+    made.notes += [f"{why}: all seconds count"] if why else []
+    return made
+
+
+def collect(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, clean: bool) -> Pairs:
+    made = Pairs([], [], [], 0, [])
     for a, b in pairs:
         base, value = usable(a, metric, clean), usable(b, metric, clean)
         if base is None or value is None:
@@ -237,12 +247,13 @@ class Trial:
         learned = self.gate.learned
         learned.slots += len(slots)
         for metric in track.point.metrics:
-            good = [slot for slot in slots if usable(slot, metric, True) is not None]
+            clean = sum(usable(slot, metric, True) is not None for slot in slots) > len(slots) / 2
+            good = [slot for slot in slots if usable(slot, metric, clean) is not None]
             if len(good) < 3:
                 continue
             first = metric is track.point.metrics[0]
             overhead = sum(max(0.0, slot.seconds - track.length) for slot in good) / len(good)
-            noise = stats.learn([usable(slot, metric, True) or 1.0 for slot in good],
+            noise = stats.learn([usable(slot, metric, clean) or 1.0 for slot in good],
                                 [[rate for _, rate in slot.samples] for slot in good] if first else [],
                                 track.length, overhead)
             if first and self.options.slot is None:
