@@ -29,7 +29,7 @@ dist_doc_DATA = \
 	%D%/service.md
 
 # Of scripts, which have no tables to fill in.
-dist_man1_MANS = %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1
+dist_man1_MANS = %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1
 
 # bash looks for a file with the name of the command.
 bashcompdir = $(datadir)/bash-completion/completions

@@ -326,7 +326,7 @@ def bash_offers_files() -> None:
 
 # ---- scripts ------------------------------------------------------------------------------------
 
-SCRIPTS = ("netlab", "netreport", "netsweep")
+SCRIPTS = ("netgate", "netlab", "netreport", "netsweep")
 
 
 def scripts_tell_the_version() -> None:

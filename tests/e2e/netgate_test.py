@@ -2,12 +2,16 @@
 """Tests of scripts/netgate: what options and plans mean, and slots and gates of a netperf that makes its
 figures up, so that nothing depends on the machine."""
 
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import json
 import os
 import re
 import shutil
 import signal
-import subprocess
+import socket
 import sys
 import tempfile
 import unittest
@@ -19,7 +23,7 @@ sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import machine, options  # noqa: E402
+from netkit import machine, plan as plans, python  # noqa: E402
 from netkit.gate import bench, points  # noqa: E402
 from netkit.gate.model import GateError, Metric, Point, Side  # noqa: E402
 
@@ -28,10 +32,33 @@ PAGE = lib.TOP / "doc" / "netgate.1"
 
 # A netperf: $n counts its calls, $* are its arguments, and its document is made of DOCUMENT.
 FAKE = """#!/bin/sh
-case "$*" in *--help*) cat help; exit 0 ;; --version) echo fake; exit 0 ;; esac
+case "$*" in *--help*) cat help; exit 0 ;; --version) echo fake; exit 0 ;;
+*'-- -k ?') cat figures 2> /dev/null; exit 1 ;; esac
 n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n; echo "$*" >> calls
 """
 HELP = "  --json[=file]   write it\n  --warm-up s   first\n"
+
+
+def script():
+    """scripts/netgate as a module."""
+    loader = importlib.machinery.SourceFileLoader("netgate", NETGATE)
+    made = importlib.util.module_from_spec(importlib.util.spec_from_loader("netgate", loader))
+    loader.exec_module(made)
+    return made
+
+
+def called(args) -> lib.Result:
+    """What its main() does with these arguments."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = MAIN(args)
+        except SystemExit as fault:
+            status = fault.code
+    return lib.Result(status, out.buffer.getvalue().decode(), err.getvalue(), 0)
+
+
+MAIN = script().main
 
 
 class Folder(unittest.TestCase):
@@ -258,6 +285,9 @@ class Slots(Folder):
             def put_back(self):
                 log.append("back")
 
+            def leave(self):
+                log.append("leave")
+
         there = self.bench(self.fake("echo THROUGHPUT=1\n"))
         there._keeper = Keeper()
         one, two = (("mtu x", "1400"),), (("mtu x", "1500"),)
@@ -265,7 +295,7 @@ class Slots(Folder):
             point = Point("p", "TCP_RR", **{letter.lower(): Side(settings=settings)})
             self.assertEqual(there.slot(point, letter, 1).failed, "")
         there.leave()
-        self.assertEqual(log, [one, "back", two, "back", one, "back"])
+        self.assertEqual(log, [one, "back", two, "back", one, "back", "leave"])
 
     def test_versions_of_ip(self):
         site = bench.Site(machine.Place(), {4: "127.0.0.1", 6: "::1"})
@@ -281,5 +311,227 @@ class Slots(Folder):
             self.assertEqual(bench.unit_of(name, {"THROUGHPUT_UNITS": units}), wanted, name)
 
 
+# Steady figures, B's by the options of its test: B a tenth lower, or higher, or as A's.
+STEADY = ("case $* in *'-m 9 '*) f=90 ;; *'-m 11 '*) f=110 ;; *) f=100 ;; esac\n"
+          "echo THROUGHPUT=$f.$((n % 3)); echo THROUGHPUT_UNITS=10^6bits/s\n")
+WILD = "sleep 0.1; echo THROUGHPUT=$((n * 37 % 83 + 40))\n"
+
+
+class Gates(Folder):
+    """The command itself, against a far end that listens and is never asked for anything."""
+
+    def setUp(self):
+        super().setUp()
+        if not importlib.util.find_spec("numpy"):
+            self.skipTest("no numpy: apt-get install python3-numpy")
+        self.far = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.far.close)
+
+    def command(self, *args):
+        return [NETGATE, "--netperf", f"{self.place}/netperf", "--host", "127.0.0.1", "--port",
+                str(self.far.getsockname()[1]), "--progress", "none", *args]
+
+    def gate(self, *args, status=0):
+        """In this process, as every start of Python takes longer than the slots of such a gate."""
+        got = called(self.command(*args)[1:])
+        self.assertEqual(got.rc, status, got)
+        return got
+
+    def lines(self, name, schema):
+        found = [json.loads(line) for line in self.text(name).splitlines()]
+        return [one for one in found if one["schema"] == f"plumbline-{schema}/1"]
+
+    def test_verdicts(self):
+        """B is the same, a tenth lower, a tenth higher; the other way round where less is better."""
+        self.fake(STEADY)
+        for options_, verdict, status in (("", "equal", 0), ("-- -m 9", "worse", 1), ("-- -m 11", "better", 0)):
+            got = self.gate("--test", "TCP_STREAM", "--b", options_, "--output", "o", "--force", status=status)
+            self.assertIn(verdict, got.out)
+            found, = self.lines("o", "verdict")
+            self.assertEqual((found["point"], found["verdict"], found["unit"]), ("tcp_stream", verdict, "Mbit/s"))
+            self.assertEqual("A and B are the same" in got.out, not options_)
+        self.gate("--test", "TCP_STREAM", "--b", "-- -m 9", "--metric", "THROUGHPUT:less")
+
+    def test_what_is_written(self):
+        self.fake(STEADY)
+        self.gate("--test", "TCP_RR,TCP_STREAM", "--b", "-- -m 9", "--before-b", "echo it is $NETGATE_SIDE",
+                  "--output", "o", "--seed", "7", "--confidence", "99", "--metric", "THROUGHPUT:more:20", status=0)
+        header, = self.lines("o", "gate")
+        self.assertEqual((header["confidence"], header["environment"]["seed"]), (99.0, 7))
+        self.assertEqual([point["name"] for point in header["points"]], ["tcp_rr", "tcp_stream"])
+        slots = self.lines("o", "slot")
+        self.assertEqual([slot["number"] for slot in slots], list(range(1, len(slots) + 1)))
+        self.assertEqual(len(slots), len(self.text("calls").splitlines()))
+        said = [hook for slot in slots for hook in slot["hooks"]]
+        self.assertTrue(said and all(hook["output"] == "it is B\n" for hook in said))
+        got = self.gate("--test", "TCP_RR", "--output", "o", status=1)
+        self.assertIn("o: is there already", got.err)
+        self.assertEqual(len(self.lines("o", "slot")), len(slots))
+
+    def test_it_can_not_be_told(self):
+        self.fake(WILD)
+        for more, status in (([], 77), (["--strict"], 1)):
+            got = self.gate("--test", "TCP_STREAM", "--b", "-c", "--budget", "2.5", *more, status=status)
+            self.assertIn("can't tell", got.out)
+
+    def test_formats(self):
+        self.fake(STEADY)
+        for form, words in (("ktap", "KTAP version 1"), ("junit", "<?xml"), ("json", '{"schema": "plumbline-gate/1"')):
+            got = self.gate("--test", "TCP_RR", "--b", "-- -m 9", "--no-learn", "--format", form, status=1)
+            self.assertTrue(got.out.startswith(words), got.out)
+            self.assertEqual(got.err, "")
+
+    def test_a_plan(self):
+        self.fake(STEADY)
+        Path("p.toml").write_text("[gate]\nmargin = 20\nno-learn = true\noutput = 'o'\n[[point]]\nname = 'x'\ntest = 'TCP_RR'\n"
+                                  "b = '-- -m 9'\n[[point]]\nname = 'y'\ntest = 'TCP_STREAM,UDP_STREAM'\n"
+                                  "metric = 'THROUGHPUT'\nb = '-- -m 11'\nmargin = 1\n")
+        self.gate("p.toml")
+        self.assertEqual([(one["point"], one["verdict"], one["metric"]["margin"]) for one in self.lines("o", "verdict")],
+                         [("x", "equal", 20.0), ("y.tcp_stream", "better", 1.0), ("y.udp_stream", "better", 1.0)])
+        got = self.gate("p.toml", "--margin", "5", "--force", status=1)     # the command line counts
+        self.assertRegex(got.out, "worse: x ")
+
+    def test_criteria(self):
+        self.fake(STEADY)
+        self.gate("--test", "TCP_RR", "--b", "-- -m 9", "--write-criteria", "c.toml", status=1)
+        Path("c.toml").write_text(self.text("c.toml").replace("margin = 2.0", "margin = 20.0")
+                                  + "[[criterion]]\npoint = 'no'\nmargin = 1\n")
+        got = self.gate("--test", "TCP_RR", "--b", "-- -m 9", "--criteria", "c.toml")
+        self.assertIn("nothing is measured that no", got.err)
+
+    def test_commands_that_fail(self):
+        self.fake(STEADY)
+        got = self.gate("--test", "TCP_RR", "--before-b", "echo no card; exit 3", "--after-b", "echo undone >> log",
+                        "--output", "o", status=1)
+        self.assertRegex(got.err, "tcp_rr: 3 slots of B in a row failed: command of B: .*: no card")
+        self.assertIn("no card", got.out)
+        self.assertGreaterEqual(len(self.text("log").splitlines()), 1)
+
+    def test_an_end_in_the_middle(self):
+        """What was measured is judged and written, and the side taken back."""
+        self.fake("echo slot >> log; " + WILD)
+        Path("log").write_text("")
+        os.environ.pop(python.TRIED, None)      # of this process, which the other would believe its own
+        with lib.Started(self.command("--test", "TCP_RR", "--before-b", "echo up >> log", "--after-b",
+                                      "echo down >> log", "--output", "o")) as started:
+            self.assertTrue(lib.wait_for(lambda: self.text("log").count("up\nslot") > 2, 30))
+            started.signal(signal.SIGTERM)
+            got = started.finish(30)
+        self.assertEqual(got.rc, 130, got)
+        self.assertIn("can't tell", got.out)
+        self.assertEqual(len(self.lines("o", "verdict")), 1)
+        self.assertIn("signal", self.lines("o", "gate-end")[0]["over"])
+        self.assertEqual(self.text("log").count("up\n"), self.text("log").count("down\n"))
+
+    def test_a_history(self):
+        """Of files that gates have written; everything else of it is netgate_past.py's."""
+        self.fake(STEADY)
+        self.gate("--test", "TCP_RR", "--no-learn", "--output", "o.jsonl")
+        for more, status in (([], 77), (["--strict"], 1)):
+            got = called(["--history", self.place, *more])
+            self.assertEqual((got.rc, got.err), (status, ""))
+            self.assertRegex(got.out, r"(?m)^tcp_rr +THROUGHPUT +1 .*Mbit/s.*too few sessions")
+        for more, words in ((["--test", "TCP_RR"], "no --test beside it"), (["--format", "ktap"], "not as ktap"),
+                            (["--since", "x"], "--since x: neither"), (["--baseline-side", "C"], "invalid choice")):
+            got = called(["--history", self.place, *more])
+            self.assertEqual((got.rc, got.err.count("\n")), (1 if "--since" in more else 2, 1), got)
+            self.assertIn(words, got.err)
+
+    def test_dry_run(self):
+        self.fake(STEADY)
+        got = self.gate("--test", "TCP_RR", "--b", "-- -r '1 2'", "--before-b", "it's", "--dry-run")
+        self.assertIn("# tcp_rr: TCP_RR: THROUGHPUT within 2 %, more is better\n", got.out)
+        self.assertRegex(got.out, r"netperf -H 127.0.0.1 -p \d+ -t TCP_RR -l 1 -D 0.1 -P 0 -- -r '1 2' -k ")
+        self.assertFalse(Path("calls").exists())
+
+    def test_usage(self):
+        self.fake(STEADY)
+        Path("bad.toml").write_text("[[point]]\nname = 'x'\n")
+        place = ["--host", "h", "--netperf", f"{self.place}/netperf"]
+        for args, status, words in (
+                (place, 2, "no --test and no PLAN"), ([*place, "--test", "TCP_MSS"], 2, "--test TCP_MSS: no test"),
+                (["--test", "TCP_RR"], 2, "--host NAME, --local, or a lab"),
+                ([*place, "--test", "TCP_RR", "--local"], 2, "--host and --local: one of them"),
+                (["--test", "TCP_RR", "--local", "--host-b", "x"], 2, "go with --host, not with --local"),
+                ([*place, "--test", "TCP_RR", "--margin", "0"], 2, "--margin: '0' is no percentage"),
+                ([*place, "--test", "TCP_RR", "--budget", "x"], 2, "--budget: 'x' is no number of seconds"),
+                ([*place, "--test", "TCP_RR", "--confidence", "100"], 2, "--confidence: '100' is no"),
+                ([*place, "--test", "TCP_RR", "--slot", "0.5"], 2, "--slot: '0.5' is no number of whole"),
+                ([*place, "--test", "TCP_RR", "--a", "-l 3"], 2, "--a '-l 3': netgate gives -l by itself"),
+                ([*place, "--test", "TCP_RR", "--a"], 2, "--a: expected one argument"),
+                ([*place, "--test", "TCP_RR", "--metric", "x"], 2, "--metric x: try NAME"),
+                ([*place, "--test", "TCP_RR", "--set-b", "x"], 2, "--set-b 'x': try 'mtu"),
+                ([*place, "--test", "TCP_RR,TCP_RR"], 2, "tcp_rr: there twice"), ([*place, "--foo"], 2, "--foo"),
+                ([*place, "--test", "TCP_RR", "--aa", "--b", "-c"], 2, "--aa compares A with itself"),
+                ([*place, "bad.toml"], 2, "[[point]] x: no test"), ([*place, "no.toml"], 2, "no.toml: No such"),
+                ([*place, "--test", "TCP_RR", "--netperf-b", "/no"], 1, "no program /no"),
+                ([*place, "--test", "TCP_RR", "--criteria", "no"], 1, "no: No such file"),
+                (["--test", "TCP_RR", *place, "--host", "127.0.0.1", "--port", "1"], 1,
+                 "no netserver at 127.0.0.1 port 1: Connection refused")):
+            got = called(args)
+            self.assertEqual((got.rc, got.out, got.err.count("\n")), (status, "", 1), (args, got))
+            self.assertTrue(got.err.startswith("netgate: "), got.err)
+            self.assertIn(words, got.err)
+        self.assertFalse(Path("calls").exists())
+
+    def test_figures_that_a_netperf_has(self):
+        self.fake("")
+        Path("figures").write_text("OUTPUT_NONE,THROUGHPUT,PROTOCOL,P99_LATENCY\n")
+        got = self.gate("--list-metrics")
+        self.assertRegex(got.out, r"(?s)^THROUGHPUT +more is better\nP99_LATENCY +less is better +us\n")
+        self.assertIn("has no such figure", self.gate("--test", "TCP_RR", "--metric", "LOCAL_SD", status=2).err)
+
+
+class ForReal(Folder):
+    """A slot of our own programs."""
+
+    def test_a_slot_on_loopback(self):
+        """Its document is understood; a daemon that was killed is there again for the next one."""
+        place = machine.Loopback(lib.netserver())
+        there = bench.Bench(bench.Site(place, plans.LOCAL_ADDRESS, place.port, device="lo"), lib.netperf())
+        self.addCleanup(there.leave)
+        point = Point("p", "TCP_RR", a=Side(globals=lib.PACED), metrics=(Metric(), Metric("P99_LATENCY")))
+        slot = there.slot(point, "A", 1)
+        self.assertEqual(slot.failed, "")
+        self.assertGreater(slot.figures["P99_LATENCY"], 0)
+        self.assertEqual(slot.units["THROUGHPUT"], "trans/s")
+        if there._programs.have([lib.netperf()], "--json"):
+            self.assertGreater(len(slot.samples), 1)
+            self.assertEqual(slot.evidence["far"]["flow.role"], "respond")
+        place._daemons[4].stop()
+        again = there.slot(point, "A", 1)
+        self.assertEqual((again.failed, again.settings), ("", {}))
+
+
+class Page(unittest.TestCase):
+    def test_every_option(self):
+        text = PAGE.read_text().replace("\\-", "-")
+        got = lib.run([NETGATE, "--help"], 20)
+        self.assertEqual((got.rc, got.err), (0, ""))
+        wanted = set(re.findall(r"^  (--[\w-]+)", got.out, re.MULTILINE))
+        self.assertGreater(len(wanted), 30)
+        for option in wanted:
+            self.assertRegex(text, rf"(?m)^\.B[RI]? \"?{option}\b", option)
+
+    def test_formatters_have_no_complaint(self):
+        for tool in (["man", "-l", "--warnings"], ["groff", "-ww", "-man", "-Tutf8"]):
+            if shutil.which(tool[0]):
+                got = lib.run([*tool, str(PAGE)], 30)
+                self.assertEqual((got.rc, got.err), (0, ""))
+                self.assertIn("SEE ALSO", re.sub(".\b|\033\\[[0-9;]*m", "", got.out))
+
+    def test_from_where_it_is_installed(self):
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copytree(SCRIPTS / "netkit", Path(place, "share/plumbline/netkit"),
+                            ignore=shutil.ignore_patterns("__pycache__"))
+            Path(place, "bin").mkdir()
+            shutil.copy(NETGATE, Path(place, "bin"))
+            got = lib.run([f"{place}/bin/netgate", "--version"], 30)
+            self.assertEqual((got.rc, got.err), (0, ""), got)
+
+
 if __name__ == "__main__":
+    with contextlib.suppress(python.MissingModule):
+        python.need("numpy", "python3-numpy")
     unittest.main()

@@ -17,11 +17,12 @@ from netkit.sweep import now
 
 GRACE = 30.0            # seconds beyond its length that a netperf may take: it gives up after 15
 COMMAND_LIMIT = 300.0   # and a command of the user's
+FAILURES = 3            # slots of a side in a row without a result, after which going on is pointless
 SAMPLE_S = 0.1
 OF_PROCESSORS = re.compile(r"(LOCAL|REMOTE)_(CPU_|SD$)")
 RATES = {"10^3bits": "kbit/s", "10^6bits": "Mbit/s", "10^9bits": "Gbit/s", "Trans": "trans/s"}
 UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL|DISTURBED_SHARE", "%"),
-         ("^TRANSACTION_RATE$", "trans/s"), ("^ELAPSED_TIME$|_SPAN$|_SECONDS$", "s"), ("_SIZE$", "bytes"))
+         ("^TRANSACTION_RATE$", "trans/s"), ("^ELAPSED_TIME$|_SPAN$|_SECONDS$", "s"), ("(?<!BURST)_SIZE(_END)?$", "bytes"))
 
 
 class SlotFailed(Exception):
@@ -37,7 +38,7 @@ class Site:
     port: Optional[int] = None
     lab: "Optional[List[str]]" = None
     device: str = ""                                    # the near end's interface
-    far: "List[str]" = field(default_factory=list)      # in front of a command for the far end
+    far: "Optional[List[str]]" = None                   # in front of a command for the far end, where one runs
 
     def family(self, side: Side) -> int:
         """The version of IP that a side goes by."""
@@ -84,19 +85,25 @@ class Bench:
     _whole: bool = False                # all of them, to a good end
     _set: "Tuple[Any, ...]" = ()        # the settings that are in force
     _keeper: Any = None
+    _why: str = ""                      # the last slot that failed did
     _looked: "set[Tuple[str, str]]" = field(default_factory=set)
+    _failed: "Dict[Tuple[str, str], int]" = field(default_factory=dict)     # slots in a row
 
     # --- what a gate calls
 
     def slot(self, point: Point, side: str, seconds: float) -> Slot:
-        made = Slot(point.name, side, started=now())
+        key, made = (point.name, side), Slot(point.name, side, started=now())
+        if self._failed.get(key, 0) >= FAILURES:
+            raise GateError(f"{point.name}: {FAILURES} slots of {side} in a row failed: {self._why}")
         since = time.monotonic()
         try:
             self._make(point.side(side), side, made)
             made.started = now()
             self._measure(point, side, seconds, made)
+            self._failed[key] = 0
         except (SlotFailed, machine.MachineError) as fault:
-            made.failed = " ".join(str(fault).split())
+            self._why = made.failed = " ".join(str(fault).split())
+            self._failed[key] = self._failed.get(key, 0) + 1
         made.seconds = round(time.monotonic() - since, 3)
         return made
 
@@ -104,7 +111,7 @@ class Bench:
         """Takes the side back and leaves the place. What does not work is said by GateError, after
         everything else has been tried."""
         faults: "List[str]" = []
-        for step in (self._put_back, self._take_back, self.site.place.leave):
+        for step in (self._put_back, self._take_back, self._let_go, self.site.place.leave):
             try:
                 step()
             except (SlotFailed, GateError, machine.MachineError) as fault:
@@ -142,7 +149,7 @@ class Bench:
     def _command(self, text: str, letter: str, made: Optional[Slot], heed: bool = True) -> None:
         """Runs a shell command at the near end, and keeps what it said."""
         known = {"SIDE": letter, "NETPERF": self.netperf, "DEVICE": self.site.device,
-                 "FAR": machine.shown(self.site.far), "HOST": next(iter(self.site.hosts.values()), "")}
+                 "FAR": machine.shown(self.site.far or []), "HOST": next(iter(self.site.hosts.values()), "")}
         words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
         done = machine.run([*self.site.place.prefix, *words], COMMAND_LIMIT, heed=heed)
         output = done.stdout + done.stderr
@@ -156,15 +163,19 @@ class Bench:
         """Has the keeper set what a side wants to be set."""
         if wanted.settings and self._keeper is None:
             from netkit.gate import keeper
-            self._keeper = keeper.Keeper(self.site.place.prefix)
+            self._keeper = keeper.Keeper(self.site.place.prefix, self.site.far)
+        self._set = wanted.settings
         if wanted.settings:
             self._keeper.set(wanted.settings)
-        self._set = wanted.settings
 
     def _put_back(self) -> None:
         if self._set:
             self._set = ()
             self._keeper.put_back()
+
+    def _let_go(self) -> None:
+        if self._keeper is not None:
+            self._keeper.leave()
 
     # --- netperf
 
