@@ -159,6 +159,10 @@ class Plan:
             templates.append(str(known["command"]))
         return [fill_shell(text, {**known, "value": known.get(name)}) for text in templates]
 
+    def state(self, name: str, point: Point) -> "Tuple[List[str], Any]":
+        """What its commands are run for: they are again when this changes."""
+        return self.hook("before", name, point), self.known(point).get(name)
+
     def header(self, started: str, environment: "Dict[str, Any]") -> Header:
         return Header(plan=self.name, title=self.title, axes=self.axes,
                       constants=self.shown_constants(), repetitions=self.repetitions,
@@ -194,26 +198,18 @@ class Plan:
 
     def difference(self, header: Header) -> str:
         """Where this plan is another than that of a file; empty when they agree."""
-        mine = as_json(self.header("", {}))
-        for name, old in as_json(header).items():
-            new = mine.get(name)
-            if name in ("axes", "constants") and old != new:
-                return next(f"{key}: {show(old.get(key))} in the file, {show(new.get(key))} now"
-                            for key in [*old, *new] if old.get(key) != new.get(key))
-            if old != new:
-                return f"{name}: {show(old)} in the file, {show(new)} now"
-        return ""
+        old, mine = essence(header), essence(self.header("", {}))
+        return next((f"{name}: {show(old.get(name))} in the file, {show(mine.get(name))} now"
+                     for name in {**old, **mine} if old.get(name) != mine.get(name)
+                     and (name != "skip" or header.skips is not None)), "")
 
 
-def as_json(header: Header) -> "Dict[str, Any]":
+def essence(header: Header) -> "Dict[str, Any]":
     """What has to be the same for two sweeps to be one."""
     whole = json.loads(json.dumps(header.as_json()))
-    settings = whole.get("settings") or {}
-    return {"axes": {axis["name"]: axis["values"] for axis in whole["axes"]},
-            "constants": whole["constants"], "repetitions": whole["repetitions"],
-            "order": whole["order"], "seed": whole["seed"], "until": settings.get("until"),
-            "least": settings.get("least"), "local": settings.get("local"), "label": whole.get("label"),
-            **({"skip": whole["skip"]} if "skip" in whole else {})}
+    return {**{axis["name"]: axis["values"] for axis in whole["axes"]}, **whole["constants"],
+            **{name: whole.get(name) for name in ("repetitions", "order", "seed", "skip", "label")},
+            **{name: value for name, value in (whole.get("settings") or {}).items() if name != "pause"}}
 
 
 def show(value: Any) -> str:

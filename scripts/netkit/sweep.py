@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, TextIO
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, TextIO, Tuple
 
 from netkit import calls, engines, environment, machine, options, python
 from netkit.calls import fail
@@ -16,6 +16,7 @@ from netkit.units import show_duration, show_point, show_value
 
 GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
 COMMAND_LIMIT = 300.0       # and a command of the user's
+BAR = 20                    # columns
 RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # what a run takes beside its length, for ETAs
 
 
@@ -23,22 +24,36 @@ def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
+class Step(NamedTuple):
+    """A run with what has to happen around it, when all goes well."""
+    task: Task
+    lab: "Optional[List[str]]"
+    new_lab: bool
+    before: "List[str]"
+    after: "List[str]"
+
+
+def steps(plan: Plan, tasks: "List[Task]") -> "Iterator[Step]":
+    lab: "Optional[List[str]]" = None
+    applied: "Dict[str, Any]" = {}
+    for task, following in zip(tasks, [*tasks[1:], None]):
+        before, after, wanted = [], [], plan.lab(task.point)
+        for name in plan.hooks():
+            commands, value = plan.state(name, task.point)
+            before += commands if (commands, value) != applied.get(name) or name == EACH_RUN else []
+            applied[name] = (commands, value)
+        for name in reversed(plan.hooks()):
+            if not following or name == EACH_RUN or applied[name] != plan.state(name, following.point):
+                after += plan.hook("after", name, task.point)
+        yield Step(task, wanted, wanted != lab, before, after)
+        lab = wanted
+
+
 def expected(plan: Plan, tasks: "List[Task]") -> float:
     """Seconds that these runs will take, the changes of the lab and the commands between included."""
-    total = plan.pause * max(0, len(tasks) - 1)
-    lab: "Optional[List[str]]" = None
-    applied: "Dict[str, List[str]]" = {}
-    for task in tasks:
-        total += plan.run_seconds(task.point) + RUN_COST
-        wanted = plan.lab(task.point)
-        total += LAB_COST if wanted is not None and wanted != lab else 0
-        lab = wanted
-        for name in plan.hooks():
-            commands = plan.hook("before", name, task.point)
-            if commands != applied.get(name) or name == EACH_RUN:
-                total += COMMAND_COST * len(commands)
-            applied[name] = commands
-    return total
+    return plan.pause * max(0, len(tasks) - 1) + sum(
+        plan.run_seconds(step.task.point) + RUN_COST + LAB_COST * (step.new_lab and step.lab is not None)
+        + COMMAND_COST * len(step.before + step.after) for step in steps(plan, tasks))
 
 
 # --- progress -----------------------------------------------------------------------------
@@ -47,7 +62,7 @@ def bar() -> Any:
     """A line that stays where it is, by rich. No thread of its own draws it: we fork."""
     progress = python.need("rich.progress", "python3-rich", "the bar of --progress")
     console = python.need("rich.console", "python3-rich").Console(stderr=True)
-    return progress.Progress(progress.BarColumn(20), progress.MofNCompleteColumn(), progress.TextColumn(
+    return progress.Progress(progress.BarColumn(BAR), progress.MofNCompleteColumn(), progress.TextColumn(
         "ETA {task.fields[left]}  {task.description}", markup=False), console=console, auto_refresh=False,
         transient=True)
 
@@ -87,7 +102,7 @@ class Progress:
     def note(self, text: str) -> None:
         with contextlib.suppress(OSError):  # a terminal that is gone stops no sweep
             if self._bar:
-                self._bar.console.print(text, markup=False, highlight=False)
+                self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
             elif self._kind != "none":
                 print(text, file=self._stream, flush=True)
 
@@ -99,7 +114,8 @@ class Progress:
     def _draw(self, words: str) -> None:
         with contextlib.suppress(OSError):
             if self._bar:
-                self._bar.update(0, completed=self._done, total=self._total, description=words,
+                room = max(10, self._bar.console.width - BAR - 30)
+                self._bar.update(0, completed=self._done, total=self._total, description=words[:room],
                                  left=show_duration(self.left()), refresh=True)
 
 
@@ -114,11 +130,9 @@ def outcome(run: Run) -> str:
 
 # --- the sweep ----------------------------------------------------------------------------
 
-@dataclass
-class Applied:
+class Applied(NamedTuple):
     """What commands of a name have been run for, and the point they were run at."""
-    commands: "List[str]"
-    value: Any
+    state: "Tuple[List[str], Any]"
     point: Point
 
 
@@ -268,15 +282,13 @@ class Sweep:
     def _before(self, run: Run) -> bool:
         """Runs the commands of what has changed; False when one failed."""
         for name in self.plan.hooks():
-            commands = self.plan.hook("before", name, run.point)
-            value = self.plan.known(run.point).get(name)
-            last = self._applied.get(name)
-            if last and last.commands == commands and last.value == value and name != EACH_RUN:
+            state, last = self.plan.state(name, run.point), self._applied.get(name)
+            if last and last.state == state and name != EACH_RUN:
                 continue
             self._applied.pop(name, None)
-            if not self._commands(commands, run.before):
+            if not self._commands(state[0], run.before):
                 return False
-            self._applied[name] = Applied(commands, value, run.point)
+            self._applied[name] = Applied(state, run.point)
         return True
 
     def _after(self, run: Run, following: Optional[Point]) -> None:
@@ -286,10 +298,7 @@ class Sweep:
             last = self._applied.get(name)
             if not last or not self.plan.after.get(name):
                 continue
-            stays = following is not None and name != EACH_RUN and (
-                self.plan.hook("before", name, following) == last.commands
-                and self.plan.known(following).get(name) == last.value)
-            if stays:
+            if following is not None and name != EACH_RUN and self.plan.state(name, following) == last.state:
                 continue
             del self._applied[name]
             if not self._commands(self.plan.hook("after", name, last.point), log) and run.ok:
@@ -353,32 +362,22 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
 def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
            netserver: "List[str]") -> "Iterator[str]":
     """The runs as commands that a shell takes, in their order."""
-    lab: "Optional[List[str]]" = None
-    applied: "Dict[str, Any]" = {}
-    for number, task in enumerate(tasks, 1):
-        wanted = plan.lab(task.point)
+    up = False
+    for number, (task, lab, new_lab, before, after) in enumerate(steps(plan, tasks), 1):
         yield f"# {number}: {show_point(task.point)} #{task.repetition}"
-        if wanted is not None and wanted != lab:
-            if lab is not None:
-                yield machine.shown([netlab, "down"])
-            yield machine.shown([netlab, "up", *wanted])
+        if new_lab and up:
+            yield machine.shown([netlab, "down"])
+        up = lab is not None
+        if new_lab and lab is not None:
+            yield machine.shown([netlab, "up", *lab])
             yield machine.shown([netlab, "exec", "server", *netserver])
-        lab = wanted
-        for name in plan.hooks():
-            commands = plan.hook("before", name, task.point)
-            if (commands, plan.known(task.point).get(name)) != applied.get(name) or name == EACH_RUN:
-                yield from commands
-            applied[name] = (commands, plan.known(task.point).get(name))
-        prefix = [netlab, "exec", "client"] if lab is not None else []
+        yield from before
+        prefix = [netlab, "exec", "client"] if up else []
         call = machine.shown([*prefix, *plan.command(netperf, task.point)])
         processes = plan.processes(task.point)
         yield call if processes == 1 else " & ".join([call] * processes) + " & wait"
-        following = tasks[number].point if number < len(tasks) else None
-        for name in reversed(plan.hooks()):
-            if following is None or name == EACH_RUN or applied[name] != (
-                    plan.hook("before", name, following), plan.known(following).get(name)):
-                yield from plan.hook("after", name, task.point)
-    if lab is not None:
+        yield from after
+    if up:
         yield machine.shown([netlab, "down"])
 
 
