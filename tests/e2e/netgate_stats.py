@@ -245,14 +245,15 @@ class Loop(unittest.TestCase):
                 slot.disturbed = 0.9
         found, _ = gate(Bench(-0.04, 0.002, disturb=disturb))
         self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("worse", 0))
-        self.assertIn("disturbed more", found.judgements[0].notes[0])
+        self.assertIn("A was disturbed for 0 % of the time, B for 90 %", found.judgements[0].notes[0])
 
     def test_where_most_is_disturbed_all_counts(self):
         def disturb(count, slot):
             slot.disturbed = 0.9
         found, _ = gate(Bench(0.0, 0.002, disturb=disturb))
         self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("equal", 0))
-        self.assertEqual(found.judgements[0].notes, ["90 % of the time was disturbed: all seconds count"])
+        self.assertEqual(found.judgements[0].notes, ["A was disturbed for 90 % of the time, B for 90 %: all seconds "
+                                                      "count"])
 
     def test_failures(self):
         found, _ = gate(Bench(0.0, 0.002, fail=(10, 14)))

@@ -77,17 +77,16 @@ def choose(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, error: float) -
     """The pairs that count. Nothing is left out where one side is disturbed more than the other, nor where
     most of the time is disturbed: that is what this machine is like then. Neither rule asks which of two
     slots is the better one, so a pair stays as likely to be left out one way as the other."""
-    shares = [mean_share(side) for side in zip(*pairs)] or [0.0, 0.0]
-    why = ""
-    if leaning(pairs) <= error:
-        why = (f"one side is disturbed more than the other (A {100 * shares[0]:.0f} %, B "
-               f"{100 * shares[1]:.0f} % of the time)")
-    made = collect(pairs, metric, not why)
-    if not why and 2 * made.left_out > len(pairs):
+    lean = leaning(pairs) <= error
+    made = collect(pairs, metric, not lean)
+    if not lean and 2 * made.left_out > len(pairs):
         every = collect(pairs, metric, False)
-        if every.left_out < made.left_out:
-            made, why = every, f"{50 * sum(shares):.0f} % of the time was disturbed"
-    made.notes += [f"{why}: all seconds count"] if why else []
+        lean = every.left_out < made.left_out
+        made = every if lean else made
+    if lean:
+        shares = [100 * mean_share(side) for side in zip(*pairs)]
+        made.notes.append(f"A was disturbed for {shares[0]:.0f} % of the time, B for {shares[1]:.0f} %: all "
+                          "seconds count")
     return made
 
 
