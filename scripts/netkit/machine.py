@@ -181,6 +181,18 @@ def netserver_beside(netperf: str) -> str:
     return found
 
 
+def built_netperf(scripts: str) -> str:
+    """The netperf of the build tree that a folder of scripts belongs to, else the one in PATH."""
+    built = [os.path.join(os.path.dirname(scripts), place, "netperf") for place in ("src", "build/src")]
+    return next((path for path in built if os.path.isfile(path) and os.access(path, os.X_OK)), "netperf")
+
+
+def netlab(scripts: str) -> str:
+    """The netlab that lies beside other scripts, else the one in PATH."""
+    beside = os.path.join(scripts, "netlab")
+    return beside if os.access(beside, os.X_OK) else find("netlab") or "netlab"
+
+
 def version(program: str) -> str:
     for option in ("--version", "-V"):
         with contextlib.suppress(MachineError):

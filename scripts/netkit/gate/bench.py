@@ -1,6 +1,7 @@
 """Measures a slot: sees to the place and to the side, runs netperf there, reads what it gave."""
 
 import contextlib
+import functools
 import json
 import math
 import os
@@ -55,22 +56,10 @@ def lab(place: machine.LabPlace, words: "List[str]", hosts: "Dict[int, str]") ->
     return Site(place, hosts, lab=words, device="lab0", far=ends[1])
 
 
-class Programs:
-    """What the netperf of the sides can do: they are asked once."""
-
-    def __init__(self) -> None:
-        self._helps: "Dict[str, str]" = {}
-
-    def have(self, programs: "Sequence[str]", option: str) -> bool:
-        """Whether all of them have an option, and the library that it needs."""
-        return all(re.search(rf"^(?=.*(?<!\S){option}(?![\w-]))(?!.*\blacks\b)", self._help(program), re.M)
-                   for program in programs)
-
-    def _help(self, program: str) -> str:
-        if program not in self._helps:
-            done = machine.run([program, "--help"], limit=10)
-            self._helps[program] = done.stdout + done.stderr
-        return self._helps[program]
+@functools.lru_cache(maxsize=None)
+def knows(program: str, option: str) -> bool:
+    """Whether a netperf has an option. It is asked once."""
+    return machine.knows(program, option)
 
 
 @dataclass
@@ -80,7 +69,6 @@ class Bench:
     site: Site
     netperf: str = "netperf"
     warm_up: float = 0.0
-    _programs: Programs = field(default_factory=Programs)
     _made: "Tuple[Any, ...]" = ()       # letter, before, after: whose commands were run
     _whole: bool = False                # all of them, to a good end
     _set: "Tuple[Any, ...]" = ()        # the settings that are in force
@@ -182,12 +170,11 @@ class Bench:
     def command(self, point: Point, side: str, seconds: float) -> "List[str]":
         """The netperf of a slot. Raises OptionError."""
         mine = point.side(side)
-        programs = [one.netperf or self.netperf for one in (point.a, point.b)]
         more = ["--warm-up", f"{self.warm_up:g}"] if self.warm_up else []
         names = [metric.name for metric in point.metrics]
         known = {"host": self.site.host(mine, self.site.family(mine)), "port": self.site.port,
                  "test": point.test, "length": max(1, math.ceil(seconds)),
-                 "interval": SAMPLE_S if self._programs.have(programs, "--json") else None,
+                 "interval": SAMPLE_S if self._documents(point) else None,
                  "cpu_figures": any(map(OF_PROCESSORS.match, names)),
                  "options": shlex.join([*more, *mine.globals]), "test_options": shlex.join(mine.options)}
         words = options.command(mine.netperf or self.netperf, known)
@@ -195,13 +182,16 @@ class Bench:
             words[-1] = ",".join(dict.fromkeys([*words[-1].split(","), *names]))
         return words
 
+    def _documents(self, point: Point) -> bool:
+        """Whether both sides can write one: evidence takes time, of both or of neither."""
+        return all(knows(side.netperf or self.netperf, "--json") for side in (point.a, point.b))
+
     def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
         made.command = self.command(point, side, seconds)
-        programs = [one.netperf or self.netperf for one in (point.a, point.b)]
         limit = max(1, math.ceil(seconds)) + self.warm_up + GRACE
         with tempfile.TemporaryDirectory(prefix="netgate-") as folder:
             path = os.path.join(folder, "document")
-            document = [f"--json={path}"] if self._programs.have(programs, "--json") else []
+            document = [f"--json={path}"] if self._documents(point) else []
             words = [*self.site.place.prefix, made.command[0], *document, *made.command[1:]]
             done = machine.run(words, limit)
             read(made, point, done, load(path))
@@ -258,7 +248,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     made.samples = samples(document) or [(at, rate) for at, rate in options.interim(done.stdout)]
     iterations = document.get("iterations") or [{}]
     made.evidence = evidence(iterations[-1])
-    disturb(made, iterations[-1])
+    disturb(made, point, iterations[-1])
 
 
 def unit_of(name: str, figures: "Dict[str, Any]") -> str:
@@ -286,13 +276,14 @@ def evidence(iteration: "Dict[str, Any]") -> "Dict[str, Any]":
             for end in ("near", "far") if isinstance(iteration.get(end), dict)}
 
 
-def disturb(made: Slot, iteration: "Dict[str, Any]") -> None:
+def disturb(made: Slot, point: Point, iteration: "Dict[str, Any]") -> None:
     """What netperf says of the time that something disturbed."""
     told = iteration.get("disturbed")
     if not isinstance(told, dict):
         return
     made.disturbed = told.get("share")
     made.reasons = dict(told.get("reasons") or {})
-    clean = told.get("clean_throughput")
-    if clean is not None:
-        made.clean_figures["THROUGHPUT"] = float(clean)
+    if told.get("clean_throughput") is not None:
+        # Of datagrams, those that were received are counted where the far end tells them.
+        arrived = point.test == "UDP_STREAM" and told.get("counted_by") == "far"
+        made.clean_figures["REMOTE_RECV_THROUGHPUT" if arrived else "THROUGHPUT"] = float(told["clean_throughput"])
