@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,8 @@ import lib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
-from netkit.gate import keeper      # noqa: E402
-from netkit.gate.model import GateError     # noqa: E402
+from netkit.gate import bench, ends, keeper, nic      # noqa: E402
+from netkit.gate.model import GateError, Side     # noqa: E402
 
 MARK = "NP_TEST_GATE_PLACE"
 FAR = "far"     # the namespace of the other end; the near one is this process's
@@ -317,10 +318,187 @@ def folder_of_another() -> str:
         home.chmod(0o700)
 
 
+# --- the kernel's environment -------------------------------------------------------------
+
+NETIF = {"NETIF": "v0", "LOCAL_V4": "192.0.2.1", "REMOTE_V4": "192.0.2.2", "LOCAL_V6": "2001:db8::1",
+         "REMOTE_V6": "2001:db8::2", "REMOTE_TYPE": "netns", "REMOTE_ARGS": FAR}
+
+
+def found(changes: "Dict[str, str]", folders: "Tuple[str, ...]" = ()) -> ends.Ends:
+    return ends.find({**NETIF, **changes}, folders, lib.netperf(), lib.NETLAB, lib.netserver())
+
+
+def variables() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ends.CONFIG
+        path.write_text('# theirs\nNETIF="v0"   # ours\n\nexport REMOTE_ARGS="-i key root@far"\nOTHER=yes\nLOCAL_V6=\n')
+        got = ends.variables({"NETIF": "eth9", "LOCAL_V4": "192.0.2.1", "HOME": "/"}, ["/nonesuch", folder])
+        assert got == {"NETIF": "v0", "LOCAL_V4": "192.0.2.1", "REMOTE_ARGS": "-i key root@far"}, got
+        for text, words in (("NETIF\n", ":1: not NAME=VALUE"), ("A=b\nNETIF=a b\n", ":2: not NAME=VALUE"),
+                            ('NETIF="a\n', ":1: No closing quotation")):
+            path.write_text(text)
+            told = complaint(partial(ends.config, str(path)))
+            assert told.startswith(f"{path}{words}"), told
+    return ""
+
+
+def complaint(do: "Callable[[], object]") -> str:
+    """The line that it refuses with."""
+    try:
+        do()
+    except (GateError, keeper.machine.MachineError) as fault:
+        assert "\n" not in str(fault), fault
+        return str(fault)
+    raise AssertionError("it was not refused")
+
+
+def what_is_missing() -> str:
+    for changes, words in (({"LOCAL_V6": ""}, "without LOCAL_V6 "), ({"REMOTE_TYPE": ""}, "without REMOTE_TYPE "),
+                           ({"REMOTE_TYPE": "serial"}, "netns or ssh"), ({"NETIF": "v9"}, "v9"),
+                           ({"LOCAL_V4": "192.0.2.9"}, "no address of v0 (it has 192.0.2.1, "),
+                           ({"REMOTE_V4": "192.0.2.1"}, "leave by lo, not by NETIF=v0"),
+                           ({"REMOTE_V4": "192.0.2.7"}, "no interface there has the address 192.0.2.7"),
+                           ({"REMOTE_ARGS": "nonesuch"}, "REMOTE_ARGS=nonesuch: ip: Cannot open network namespace")):
+        told = complaint(partial(found, changes))
+        assert words in told, (words, told)
+    said(*INSIDE, "ip", "link", "set", "v1", "down")
+    try:
+        assert lib.wait_for(lambda: "has no link: its state is" in complaint(partial(found, {})), 20)
+        said("ip", "link", "set", "v0", "down")
+        assert "ip link set dev v0 up" in complaint(partial(found, {}))
+    finally:
+        for where, dev, address in (((), "v0", "2001:db8::1"), (INSIDE, "v1", "2001:db8::2")):
+            said(*where, "ip", "link", "set", dev, "up")
+            said(*where, "ip", "addr", "replace", f"{address}/64", "dev", dev, "nodad")
+    assert lib.wait_for(lambda: keeper.carries(keeper.interface((), "v0")), 20)
+    assert [ends.ksft_status(status) for status in (0, 1, 77, 2)] == [0, 1, 4, 1]
+    return ""
+
+
+def a_slot(there: ends.Ends, version: int) -> str:
+    """One slot of the suite's, by these ends. What they started is gone afterwards."""
+    measure = bench.Bench(there.site(), lib.netperf())
+    try:
+        there.ready()
+        assert there.device == "v0" and there.far_device == "v1" and there.remote[6] == "2001:db8::2"
+        point, = nic.points(there, nic.Chosen(only=(f"tcp_rr.v{version}.mtu1500",)))
+        slot = measure.slot(point, "A", 1)
+        assert not slot.failed and slot.figures["THROUGHPUT"] > 0, slot.failed
+    finally:
+        measure.leave()
+    assert lib.wait_for(lambda: not listeners(), 20), listeners()
+    return f"{slot.figures['THROUGHPUT']:.0f} trans/s"
+
+
+def listeners() -> str:
+    return said(*INSIDE, "ss", "-Hltn")
+
+
+@contextlib.contextmanager
+def stand_in(netserver: str) -> "Iterator[None]":
+    """An ssh that leads to the far namespace, for a user who has a netserver there, or none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ssh"
+        path.write_text(f'#!/bin/sh\nfor last; do :; done\ncd / && exec {" ".join(INSIDE)} env '
+                        f'PATH="{folder}/far:$PATH" sh -c "$last"\n')
+        path.chmod(0o755)
+        (Path(folder) / "far").mkdir()
+        if netserver:
+            (Path(folder) / "far" / "netserver").symlink_to(netserver)
+        with mock.patch.dict(os.environ, {"PATH": f"{folder}:{os.environ['PATH']}"}):
+            yield
+
+
+def by_ssh() -> str:
+    ssh = {"REMOTE_TYPE": "ssh", "REMOTE_ARGS": "-p 22 root@far"}
+    known = {**NETIF, **ssh}
+    with stand_in(""):
+        told = complaint(lambda: ends.find(known, (), lib.netperf(), lib.NETLAB, "/nonesuch/netserver"))
+        assert "no /nonesuch/netserver there" in told, told
+    with stand_in(lib.netserver()):
+        there = ends.find(known, (), lib.netperf(), lib.NETLAB)
+        assert there.over_ssh and there.far[-2:] == ["22", "root@far"], there.far
+        pid = os.fork()
+        if not pid:
+            with contextlib.suppress(BaseException):
+                there.ready()
+                os.kill(os.getpid(), signal.SIGKILL)
+            os._exit(3)
+        assert os.waitpid(pid, 0)[1] == signal.SIGKILL, "no daemon came up"
+        assert lib.wait_for(lambda: not listeners(), 20), "a killed gate left its far daemon"
+        return a_slot(there, 4)
+
+
+# --- the suite nic ------------------------------------------------------------------------
+
+def names_of_the_suite() -> str:
+    made = nic.suite(found({}), nic.Chosen())
+    names = [point.name for point in made.points]
+    for name in ("tcp_stream.v4.mtu1500", "tcp_stream.v6.mtu9000.tso_off", "tcp_maerts.v4.mtu9000.gro_on",
+                 "tcp_crr.v6.mtu1500", "udp_stream.v4.mtu9000.tx_off"):
+        assert name in names, (name, names)
+    assert len(set(names)) == len(names) == 44 and len(made.skipped) == 4, (len(names), made.skipped)
+    assert ("tcp_maerts.v4.mtu1500.lro_on", "the driver has it fixed") in made.skipped, made.skipped
+    point = next(one for one in made.points if one.name == "udp_stream.v6.mtu9000.tx_off")
+    assert point.a == point.b and point.a.options == ("-m", "8952") and point.a.globals == ("-6",)
+    assert point.a.settings == (("mtu v0", "9000"), ("far mtu v1", "9000"), ("offload v0 tx", "off"))
+    assert point.metrics[0].name == "REMOTE_RECV_THROUGHPUT"
+    assert nic.shares(made, 900) == "44 points, 20.5 s each; 4 left out"
+    assert "(--budget 660, or fewer" in complaint(partial(nic.shares, made, 60))
+    lines = nic.listing(made)
+    assert len(lines) == 48 and any(line.split()[1:3] == ["mtu", "v0=9000,"] for line in lines), lines
+    return f"{len(names)} points"
+
+
+def what_an_interface_lacks() -> str:
+    chosen = nic.Chosen(a=Side(settings=(("offload v0 tso", "on"),)),
+                        b=Side(settings=(("offload v0 tso", "off"),), before=("true",)), only=("tcp_[sr]*",))
+    one = found({"LOCAL_V6": "", "REMOTE_V6": ""})
+    link = keeper.interface((), "v0")
+    with mock.patch.object(keeper, "interface", return_value={**link, "max_mtu": 2000}):
+        made = nic.suite(one, chosen)
+    assert [point.name for point in made.points] == [
+        f"{name}.v4.mtu1500{way}" for name, ways in (("tcp_stream", ("", ".gso_off", ".tx_off")), ("tcp_rr", ("",)))
+        for way in ways], made.points
+    reasons = dict(made.skipped)
+    assert reasons["tcp_stream.v4.mtu1500.tso_off"] == "A or B sets offload v0 tso"
+    assert reasons["tcp_stream.v4.mtu9000"] == "the interface takes an MTU of 2000 at most"
+    assert reasons["tcp_rr.v6.mtu1500"] == "no addresses of IPv6"
+    point = made.points[0]
+    assert point.b.settings == (("mtu v0", "1500"), ("far mtu v1", "1500"), ("offload v0 tso", "off"))
+    assert point.b.before == ("true",) and not point.a.before
+    one.far = None
+    reasons = dict(nic.suite(one, chosen).skipped)
+    assert "no commands run at the far end" in reasons["tcp_stream.v4.mtu9000"], reasons
+    assert "--only matches none" in complaint(lambda: nic.suite(one, nic.Chosen(only=("sctp*",))))
+    one.device = "lo"
+    assert "NETIF names one" in complaint(lambda: nic.suite(one, chosen))
+    return ""
+
+
+def settings_of_the_suite() -> str:
+    """They take, and are put back."""
+    before = machine_now()
+    chosen = nic.points(found({}), nic.Chosen(only=("*.v6.mtu9000.*",)))
+    with kept() as one:
+        for point in chosen:
+            one.set(point.a.settings)
+            now = machine_now()
+            assert now[:2] == ["9000", "9000"] and now[2] != before[2], point.name
+            one.put_back()
+            assert machine_now() == before, point.name
+    return f"{len(chosen)} points"
+
+
+def by_namespace() -> str:
+    return a_slot(found({}), 6)
+
+
 def suite(report: lib.Report) -> None:
     for body in (set_and_put_back, mtu_off_the_link, refusals, one_that_does_not_take, channels_and_coalescing,
                  names_of_ethtool, two_at_a_time, interface_that_went, next_start, owner_that_lives,
-                 folder_of_another):
+                 folder_of_another, variables, what_is_missing, by_ssh, names_of_the_suite,
+                 what_an_interface_lacks):
         report.case(body.__name__.replace("_", " "), body)
     kills(report, 2)
 

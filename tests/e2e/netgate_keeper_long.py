@@ -1,10 +1,12 @@
-"""Forty keepers of settings killed, see netgate_keeper.py."""
+"""Forty keepers of settings killed, and more of the suite nic: see netgate_keeper.py."""
 
 import netgate_keeper
 import lib
 
 
 def suite(report: lib.Report) -> None:
+    report.case("settings of the suite", netgate_keeper.settings_of_the_suite)
+    report.case("a slot by way of a namespace", netgate_keeper.by_namespace)
     netgate_keeper.kills(report, 40)
 
 

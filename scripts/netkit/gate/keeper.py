@@ -34,6 +34,7 @@ SHORT = {"tx-checksumming": "tx", "scatter-gather": "sg", "tcp-segmentation-offl
          "udp-fragmentation-offload": "ufo", "rx-checksumming": "rx", "generic-segmentation-offload": "gso",
          "generic-receive-offload": "gro", "large-receive-offload": "lro", "rx-vlan-offload": "rxvlan",
          "tx-vlan-offload": "txvlan", "ntuple-filters": "ntuple", "receive-hashing": "rxhash"}
+FAR_PATH = "env PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C "
 ETHTOOL = {"coalesce": ("-c", "-C"), "ring": ("-g", "-G"), "channels": ("-l", "-L")}
 FORMS = {"mtu": ("DEV",), "offload": ("DEV", "FEATURE"), "sysctl": ("NAME",),
          **{kind: ("DEV", "NAME") for kind in ETHTOOL}}
@@ -45,7 +46,7 @@ KNOWN = ", ".join(" ".join((kind, *words)) for kind, words in FORMS.items())
 def wrapped(prefix: Sequence[str], command: Sequence[str]) -> "List[str]":
     """A command behind what leads to its place: nothing, "ip netns exec NAME" or "ssh HOST"."""
     if prefix and os.path.basename(prefix[0]) == "ssh":     # whose far shell takes one text
-        return [*prefix, "env PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C " + shlex.join(command)]
+        return [*prefix, FAR_PATH + shlex.join(command)]
     return [*prefix, machine.find(command[0]) or command[0], *command[1:]]
 
 
@@ -439,7 +440,7 @@ class Keeper:
         setting.check(value, seen)
         if not setting.differs(value, seen):
             return
-        where = setting.where()
+        where = seen if setting.kind == "mtu" else setting.where()
         self._note(Change(setting, where.get("address", ""), setting.value(seen)))
         call(setting.prefix, setting.command(value), (self._fd,))
         now = setting.differs(value, setting.look())

@@ -1,0 +1,153 @@
+"""The suite for a network interface: the usual tests, over both versions of IP, at several MTUs, with
+offloads turned; A and B are compared at each of these settings."""
+
+import fnmatch
+from dataclasses import dataclass, field, replace
+from typing import List, Sequence, Tuple
+
+from .. import options
+from . import keeper
+from .ends import Ends
+from .model import GateError, Metric, Point, Side
+
+MTUS = (1500, 9000)
+LEAST_SECONDS = 15.0        # of a point: A/A slots, and pairs enough for a verdict where there is no noise
+HEADERS = {version: size + options.UDP_HEADER for version, size in options.IP_HEADER.items()}
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test, what is compared, and the offloads that its direction goes through."""
+    name: str
+    metric: str = "THROUGHPUT"
+    offloads: "Tuple[str, ...]" = ()
+
+
+TESTS = (Test("TCP_STREAM", offloads=("tso", "gso", "tx")), Test("TCP_MAERTS", offloads=("gro", "lro", "rx")),
+         Test("TCP_RR"), Test("TCP_CRR"), Test("UDP_STREAM", "REMOTE_RECV_THROUGHPUT", ("tx",)))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the user says of A and B, at every point."""
+    a: Side = Side()
+    b: Side = Side()
+    margin: float = 2.0
+    only: "Tuple[str, ...]" = ()        # patterns of names; none: all
+
+
+@dataclass
+class Suite:
+    points: "List[Point]" = field(default_factory=list)
+    skipped: "List[Tuple[str, str]]" = field(default_factory=list)     # names, and what is lacking
+
+
+@dataclass(frozen=True)
+class Way:
+    """A setting that a point may have: its part of the name, how it is set, and why it can't be."""
+    name: str
+    settings: "Tuple[Tuple[str, str], ...]" = ()
+    lacking: str = ""
+    changes: bool = True        # it differs from what is there now
+
+
+def mtus(ends: Ends) -> "List[Tuple[int, Way]]":
+    """1500, 9000 and the present one, set at both ends where commands run at both."""
+    here = keeper.interface(ends.near, ends.device)
+    there = keeper.interface(ends.far or (), ends.far_device) if ends.far is not None and ends.far_device else None
+    present, ways = int(here["mtu"]), []
+    for mtu in sorted({*MTUS, present}):
+        settings = [(f"mtu {ends.device}", str(mtu))]
+        lacking = ""
+        for which, one in (("the interface", here), ("the far end's", there)):
+            most = (one or {}).get("max_mtu") or 0
+            if most and mtu > most:
+                lacking = lacking or f"{which} takes an MTU of {most} at most"
+        if there:
+            settings.append((f"far mtu {ends.far_device}", str(mtu)))
+        elif mtu > present:
+            lacking = "no commands run at the far end, which has to take that MTU, too"
+        ways.append((mtu, Way(f"mtu{mtu}", tuple(settings), lacking, mtu != present)))
+    return ways
+
+
+def offloads(ends: Ends, names: Sequence[str]) -> "List[Way]":
+    """Each offload turned: the point without it has it as it is."""
+    known = keeper.features(ends.near, ends.device)
+    ways = []
+    for name in names:
+        one = known.get(name)
+        value = "off" if one and one.active else "on"
+        lacking = "the interface has no such offload" if not one else "the driver has it fixed" if one.fixed else ""
+        ways.append(Way(f"{name}_{value}", ((f"offload {ends.device} {name}", value),), lacking))
+    return ways
+
+
+def side(of: Side, test: Test, family: int, mtu: int, settings: "Sequence[Tuple[str, str]]") -> Side:
+    """A user's side at a point; what the user says comes last, and goes before."""
+    own = [name for name, _ in of.settings]
+    size = ("-m", str(mtu - HEADERS[family])) if test.name == "UDP_STREAM" else ()     # one packet each
+    return replace(of, globals=(f"-{family}", *of.globals), options=(*size, *of.options),
+                   settings=(*(one for one in settings if one[0] not in own), *of.settings))
+
+
+def suite(ends: Ends, chosen: Chosen) -> Suite:
+    """All points of the interface that are chosen, and those that it cannot have. Raises GateError."""
+    if ends.device in ("", "lo"):
+        raise GateError("nic: no network interface (NETIF names one, or --lab or --host leads to one)")
+    made = Suite()
+    by_mtu = mtus(ends)
+    for test in TESTS:
+        turned: "List[Way]" = [Way("", changes=False), *offloads(ends, test.offloads)]
+        for family in (4, 6):
+            for mtu, size in by_mtu:
+                for way in turned:
+                    add(made, chosen, test, (family, mtu), (size, way), family in ends.remote)
+    if not made.points:
+        what = f"of {len(made.skipped)} each lacks something" if made.skipped else "--only matches none"
+        raise GateError(f"nic: no point is left: {what} (--list shows them)")
+    return made
+
+
+def add(made: Suite, chosen: Chosen, test: Test, at: "Tuple[int, int]", ways: "Tuple[Way, Way]",
+        has_family: bool) -> None:
+    """One point, or why it is none."""
+    family, mtu = at
+    name = ".".join(part for part in (test.name.lower(), f"v{family}", *(way.name for way in ways)) if part)
+    if chosen.only and not any(fnmatch.fnmatchcase(name, pattern) for pattern in chosen.only):
+        return
+    theirs = {setting for one in (chosen.a, chosen.b) for setting, _ in one.settings}
+    lacking = [] if has_family else [f"no addresses of IPv{family}"]
+    lacking += [way.lacking for way in ways if way.lacking]
+    lacking += [f"A or B sets {setting}" for way in ways if way.changes for setting, _ in way.settings
+                if setting in theirs]
+    if lacking:
+        made.skipped.append((name, lacking[0]))
+        return
+    settings = [setting for way in ways for setting in way.settings]
+    a, b = (side(one, test, family, mtu, settings) for one in (chosen.a, chosen.b))
+    made.points.append(Point(name, test.name, a, b, (Metric(test.metric, chosen.margin),)))
+
+
+def points(ends: Ends, chosen: Chosen) -> "List[Point]":
+    return suite(ends, chosen).points
+
+
+def listing(made: Suite) -> "List[str]":
+    """A line a point, for --list."""
+    lines = []
+    for point in made.points:
+        settings = dict.fromkeys(f"{name}={value}" for side in (point.a, point.b) for name, value in side.settings)
+        lines.append(f"{point.name:32} {', '.join(settings)}".rstrip())
+    return lines + [f"{name:32} left out: {why}" for name, why in made.skipped]
+
+
+def shares(made: Suite, budget: float) -> str:
+    """How long each point is measured, in a line. Raises GateError where that tells nothing."""
+    count = len(made.points)
+    each = budget / count
+    if each < LEAST_SECONDS:
+        raise GateError(f"--budget {budget:g}: {count} points get {each:.3g} s each, and take {LEAST_SECONDS:g} s "
+                        f"at least (--budget {count * LEAST_SECONDS:g}, or fewer points by --only)")
+    return f"{count} point{'s' * (count != 1)}, {each:.3g} s each" + (
+        f"; {len(made.skipped)} left out" if made.skipped else "")
