@@ -47,7 +47,7 @@ class Lab:
     def __init__(self, name, *options):
         self.name = name
         lib_run(NETLAB, "up", "--name", name, *options)
-        self.daemon = subprocess.Popen([NETLAB, "exec", "--name", name, "server", lib.NETSERVER, "-D"],
+        self.daemon = subprocess.Popen([NETLAB, "exec", "--name", name, "server", lib.netserver(), "-D"],
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
         time.sleep(0.5)
@@ -58,7 +58,7 @@ class Lab:
             since = time.monotonic()
             done = subprocess.run(
                 [NETLAB, "exec", "--name", self.name, "client", sys.executable, NETGATE, "--host", "10.77.0.2",
-                 "--netperf", lib.NETPERF, "--progress", "none", "--format", "json", *options],
+                 "--netperf", lib.netperf(), "--progress", "none", "--format", "json", *options],
                 stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE, text=True, timeout=900)
             file.seek(0)
             rows = [json.loads(line) for line in file.read().splitlines() if line.startswith(b"{")]

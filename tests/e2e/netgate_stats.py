@@ -131,9 +131,10 @@ class Noise(unittest.TestCase):
     def test_noise_of_neighbours_and_of_samples_sets_the_length(self):
         rng = np.random.default_rng(12)
         steady = 1000 * np.exp(rng.standard_normal(8) * 1e-6)
-        shaky = [list(1000 * np.exp(rng.standard_normal(10) * 0.05)) for _ in range(8)]
+        shaky = [list(1000 * np.exp(rng.standard_normal(10) * 0.05)) for _ in range(400)]
         long = stats.learn([np.mean(one) for one in shaky], shaky, 1, 0.25)
         self.assertGreater(stats.slot_length(long, 600), 2)
+        self.assertAlmostEqual(stats.pair_noise(long, 4), 0.05 * math.sqrt(2 / 40), delta=0.002)
         jumpy = stats.learn(list(1000 * np.exp(rng.standard_normal(8) * 0.05)), [list(steady)] * 8, 1, 0.25)
         self.assertEqual(stats.slot_length(jumpy, 600), 1)
         self.assertLessEqual(2 * 20 * (stats.slot_length(long, 60) + 0.25), 60)

@@ -37,6 +37,7 @@ OF_NOISE = (0.25, 0.6)          # over the noise: they bound what is far beyond 
 STAKES = (1.0, 1.0, 1.0, 0.6, 1.0, 1.0)
 WEIGHTS = (0.08, 0.27, 0.2, 0.25, 0.1, 0.1)
 LEAST_NOISE = 1e-4      # of a log ratio: what two clocks and a counter can tell apart
+ROBUST = 1.4826         # of the median of a normal variable's size: a burst in the A/A part counts little
 FAR = 3.0               # log ratios that are looked at at most: a factor of 20
 
 
@@ -211,7 +212,7 @@ def learn(rates: "Sequence[float]", samples: "Sequence[Sequence[float]]", length
     """Of slots of a length in a row: their figures, and the rates inside each where they are known."""
     logs = np.log(np.asarray(rates, dtype=float))
     steps = np.diff(logs)
-    pair = math.sqrt(float(np.mean(steps * steps))) if len(steps) else 0.0
+    pair = float(np.median(np.abs(steps))) * ROBUST if len(steps) else 0.0
     inside = [variance_of_mean(np.log(one)) for one in samples if len(one) > 3 and min(one) > 0]
     within = float(np.median(inside)) if inside else pair * pair / 2
     return Noise(pair, within * length, max(0.0, pair * pair / 2 - within), correlation(logs), overhead)
