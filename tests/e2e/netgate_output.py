@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pty
+import random
 import shutil
 import subprocess
 import sys
@@ -24,9 +25,9 @@ import lib  # noqa: E402
 sys.path.insert(0, str(lib.TOP / "scripts"))
 
 from netkit import python  # noqa: E402
-from netkit.gate import output  # noqa: E402
-from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, WORSE, A, B, Gate, GateError, Judgement, Learned,  # noqa: E402
-                               Metric, Point, Side, Slot)
+from netkit.gate import differ, output  # noqa: E402
+from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, WORSE, A, B, Gate, GateError,  # noqa: E402
+                               Judgement, Learned, Metric, Point, Side, Slot)
 
 SPARE = Metric("LOCAL_CPU_UTIL", 5.0, more_is_better=False)
 STREAM = Point("tcp_stream.mtu9000", "TCP_STREAM", b=Side(options=("-m", "1K"), settings=(("mtu lab0", "9000"),)),
@@ -304,6 +305,125 @@ class Criteria(Place):
                             ("[[criterion]]\npoint = 1\n", "point: 1 is not a text")):
             self.assertIn(words, self.refused(output.load_criteria, self.file(text)))
         self.assertIn("No such file", self.refused(output.load_criteria, str(self.dir / "none")))
+
+
+ETHTOOL = """@@ ethtool i
+driver: veth
+version: 1.0
+supports-statistics: yes
+@@ ethtool k
+Features for lab0:
+tcp-segmentation-offload: {0}
+\ttx-tcp-segmentation: {0}
+\ttx-tcp6-segmentation: on [fixed]
+rx-all: off [fixed]
+@@ ethtool g
+Ring parameters for lab0:
+Pre-set maximums:
+RX:\t\t4096
+Current hardware settings:
+RX:\t\t{1}
+TX:\t\tn/a
+@@ link
+[{{"ifname": "lab0", "mtu": {2}, "address": "02:00:00:00:00:01"}}]
+@@ qdisc
+[{{"kind": "mq", "handle": "0:", "root": true, "options": {{}}}},
+ {{"kind": "fq", "parent": ":1", "options": {{"limit": 9}}}},
+ {{"kind": "fq", "parent": ":2", "options": {{"limit": 9}}}}]
+@@ nic
+queues/rx-0/rps_cpus:0
+queues/rx-1/rps_cpus:{3}
+@@ irq
+24:0
+25:1
+@@ sysctl
+ipv4/tcp_rmem:4096\t131072\t6291456
+"""
+
+
+class Differs(unittest.TestCase):
+    """What differs between A and B."""
+
+    def test_settings(self):
+        a, b = (dict(differ.read(ETHTOOL.format(*values))) for values in (
+            ("on", 256, 9000, 0), ("off", 512, 1500, "f")))
+        self.assertEqual(a, {
+            "driver": "veth", "driver version": "1.0", "offload tso": "on", "offload tso/tx-tcp-segmentation": "on",
+            "offload tso/tx-tcp6-segmentation": "on", "offload rx-all": "off", "ring RX": "256", "mtu": "9000",
+            "qdisc": "mq; 2 fq limit 9", "nic queues/rx-*/rps_cpus": "0", "irq affinity": "0 1",
+            "sysctl net.ipv4.tcp_rmem": "4096 131072 6291456"})
+        self.assertEqual(list(differ.changed(a, b)), [
+            "offload tso: on -> off", "ring RX: 256 -> 512", "mtu: 9000 -> 1500",
+            "nic queues/rx-*/rps_cpus: 0 -> 0 f"])
+        self.assertEqual(list(differ.changed({"x": "1"}, {"y": "2"})), ["x: 1 -> none", "y: none -> 2"])
+
+    def test_this_machine(self):
+        found = differ.look([], "lo")
+        self.assertIn(os.uname().release, found["host kernel"])
+        self.assertEqual(found["mtu"], Path("/sys/class/net/lo/mtu").read_text().strip())
+        self.assertEqual(differ.look(["env"], "lo"), found)
+        self.assertEqual(list(differ.look([], "x'; echo '@@ mtu")), list(differ.look([], None)))
+        self.assertEqual(list(differ.look(["/no/such/program"], None)), ["unread"])
+        self.assertEqual(list(differ.look(["false"], None)), ["unread"])
+
+    def test_options(self):
+        def lines(one, other):
+            return list(differ.of_commands(*([Slot("p", A, command=words.split())] for words in (one, other))))
+        self.assertEqual(lines("netperf --json=/tmp/1 -- -m 1K", "netperf --json=/tmp/2 -- -m 1K"), [])
+        self.assertEqual(lines("netperf -- -m 1K", "netperf -c -- -m 64K -D"),
+                         ["command: none -> -c", "command: -m 1K -> -m 64K -D"])
+        self.assertEqual(lines("/old/netperf -l 1", "/new/netperf -l 1"), ["command: /old/netperf -> /new/netperf"])
+
+    @staticmethod
+    def slots(side, number, seed, speed=1.0, lossy=1.0, cpu=0):
+        """Slots whose counters follow the time or the bytes, but for what is planted."""
+        chance, made = random.Random(seed), []
+        for _ in range(number):
+            size = 1e8 * speed * chance.uniform(0.97, 1.03)
+
+            def near(rate, chance=chance):
+                return round(rate * chance.uniform(0.95, 1.05))
+            lost = near(20 * lossy)
+            bag = {"flow.seconds": 1.0, "flow.bytes_sent": size, "moved.seconds": 1.0,
+                   "moved.irq.timer": near(1000), "moved.nic.tx_packets": near(size / 1500),
+                   "tcp.segments_out": near(size / 1448), "tcp.retransmitted_segments": lost,
+                   "moved.snmp.Tcp.RetransSegs": lost + 0.1, "tcp.rtt_us": near(100), "cpu.0.idle": chance.random(),
+                   "cpu.0.softirq": 0.3 if cpu == 0 else 0.0, "cpu.1.softirq": 0.3 if cpu else 0.0,
+                   "tcp.samples.rtt_us": [1, 2], "host.tcp.congestion": "bbr" if lossy == 1 else "reno",
+                   "host.load": chance.random(), "thread.cpu": cpu}
+            bag.update({f"moved.netstat.TcpExt.X{i}": near(500) for i in range(40)})
+            if lossy > 1:
+                bag["moved.nic.tx_errors"] = near(700)
+            made.append(Slot(STREAM.name, side, command=["netperf"], evidence={"near": bag, "far": None}))
+        return made
+
+    def test_what_was_counted(self):
+        """Few slots and many, slower by a fifth and with losses: what follows the time or the bytes is none."""
+        for number in (3, 12):
+            a, b = self.slots(A, number, 1), self.slots(B, number, 2, 0.8, lossy=9.0)
+            lines = differ.differences(a, b, {"mtu": "9000"}, {"mtu": "1500"})
+            self.assertEqual([line.partition(": ")[0] for line in lines], [
+                "mtu", "near moved.nic.tx_errors", "near tcp.retransmitted_segments"])
+            self.assertRegex(lines[2], r": (19|20|21)(\.\d+)? -> 1[78]\d(\.\d+)? /s$")
+            self.assertIn("near host.tcp.congestion: bbr -> reno", differ.differences(a, b, {}, {}))
+        a, b = self.slots(A, 12, 4), self.slots(B, 12, 3, cpu=1)
+        self.assertEqual(differ.differences(a, b, {}, {}), [
+            "near thread.cpu: 0 -> 1", "near cpu.0.softirq: 0.30000 -> 0 processors",
+            "near cpu.1.softirq: 0 -> 0.30000 processors"])
+
+    def test_nothing_differs(self):
+        """Chance makes one of 20 comparisons of the same with the same find something; which, the seeds say."""
+        for number in (2, 3, 12):
+            found = [differ.differences(self.slots(A, number, seed), self.slots(B, number, 99 + seed), {}, {})
+                     for seed in range(20)]
+            self.assertLess(sum(map(bool, found)), 3, found)
+
+    def test_a_gate_that_is_worse(self):
+        made = gate(judged(WORSE, -3.1, -3.8, -2.4), judged(EQUAL, 0.1, -0.4, 0.6, metric=SPARE))
+        made.slots = [replace(one, settings={"mtu": mtu}) for mtu, side, seed in (("9000", A, 1), ("1500", B, 2))
+                      for one in self.slots(side, 3, seed)]
+        differ.explain(made)
+        self.assertEqual([one.differs for one in made.judgements], [["mtu: 9000 -> 1500"], []])
 
 
 def main() -> int:

@@ -1,0 +1,360 @@
+"""What else differs between A and B where one is worse: settings of the machine, options, and what both ends
+counted. The names of counters are those of doc/evidence.md."""
+
+import difflib
+import json
+import math
+import re
+import shlex
+import statistics
+import subprocess
+from collections import Counter
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from netkit import machine, python
+from netkit.gate import output
+from netkit.gate.model import BETTER, WORSE, A, B, Gate, Slot
+
+MOST_LINES = 10
+LEAST_RATIO = 1.03      # counters that differ by less explain nothing
+MOST_ERROR = 0.05       # of all counters together
+FEW = 12                # slots of a side
+
+# --- settings of the machine --------------------------------------------------------------
+
+# One shell, since there may be a network between; what a host lacks says nothing.
+SCRIPT = r"""
+exec 2> /dev/null
+PATH=$PATH:/usr/sbin:/sbin
+echo "@@ host"; echo "kernel:$(uname -srvm)"
+echo "boot:$(tr ' ' '\n' < /proc/cmdline | grep -e ^mitigations -e ^isolcpus -e ^nohz -e ^rcu_nocbs -e ^idle -e ^nosmt \
+	-e ^irqaffinity -e ^processor -e ^intel_ -e ^amd_ -e ^iommu -e ^pci -e ^threadirqs -e ^preempt -e ^tsc | tr '\n' ' ')"
+cd /sys/devices/system/cpu && { echo "@@ cpu"
+grep -sH '' online smt/control intel_pstate/no_turbo cpufreq/boost cpuidle/current_governor \
+	cpu[0-9]*/cpufreq/scaling_governor cpu[0-9]*/cpufreq/scaling_max_freq
+}
+cd /proc/sys/net && { echo "@@ sysctl"
+grep -sH '' core/* ipv4/tcp_* ipv4/udp_* ipv4/ip_local_port_range | grep -v -e _key: -e tcp_available
+}
+[ -n "$dev" ] || exit 0
+for table in i k c g l a; do echo "@@ ethtool $table"; ethtool -$table "$dev"; done
+echo "@@ ethtool private"; ethtool --show-priv-flags "$dev"
+echo "@@ link"; ip -j -d link show dev "$dev"
+echo "@@ qdisc"; tc -j qdisc show dev "$dev"
+echo "@@ class"; tc -j class show dev "$dev"
+cd "/sys/class/net/$dev" || exit 0
+echo "@@ nic"; grep -sH '' speed duplex tx_queue_len gro_flush_timeout napi_defer_hard_irqs threaded \
+	queues/*/rps_cpus queues/*/rps_flow_cnt queues/*/xps_cpus
+for home in device/driver/module/ device/../driver/module/; do
+	cd "/sys/class/net/$dev/$home" && { echo "@@ module"; grep -sH '' version srcversion parameters/*; break; }
+done
+cd "/sys/class/net/$dev"; echo "@@ irq"
+for irq in $(ls device/msi_irqs device/../msi_irqs) $(grep -w -e "$dev" /proc/interrupts | cut -d: -f1); do
+	[ -r "/proc/irq/$irq/smp_affinity_list" ] && echo "$irq:$(cat /proc/irq/$irq/smp_affinity_list)"
+done
+"""
+ETHTOOL = {"i": "", "k": "offload ", "c": "coalesce ", "g": "ring ", "l": "channels ", "a": "pause ",
+           "private": "flag "}
+NAMES = {"version": "driver version", "tcp-segmentation-offload": "tso", "generic-segmentation-offload": "gso",
+         "generic-receive-offload": "gro", "large-receive-offload": "lro", "rx-checksumming": "rx",
+         "tx-checksumming": "tx", "scatter-gather": "sg"}
+OF_LINK = ("mtu", "qdisc", "operstate", "num_tx_queues", "num_rx_queues", "gso_max_size", "gso_max_segs",
+           "gso_ipv4_max_size", "gro_max_size", "gro_ipv4_max_size", "tso_max_size", "tso_max_segs", "xdp")
+Found = "Iterator[Tuple[str, str]]"
+
+
+def look(prefix: "Sequence[str]", dev: "Optional[str]") -> "Dict[str, str]":
+    """The settings of one end and its interface, by name. prefix is what goes before a command there: in
+    a namespace, or over ssh. What could not be read at all is told as "unread"."""
+    script = f"dev={shlex.quote(dev or '')}\n{SCRIPT}"
+    try:    # the script by standard input: ssh would have it quoted twice
+        done = subprocess.run([*prefix, "sh"], input=script, capture_output=True, encoding="utf-8",
+                              errors="replace", timeout=30, start_new_session=True, check=False,
+                              preexec_fn=machine.free_signals)
+    except (OSError, subprocess.TimeoutExpired) as fault:
+        return {"unread": f"{machine.shown([*prefix, 'sh'])}: {getattr(fault, 'strerror', '') or 'no answer'}"}
+    found = dict(read(done.stdout))
+    return found or {"unread": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
+
+
+def read(text: str) -> Found:
+    for part in re.split(r"^@@ ", text, flags=re.M)[1:]:
+        name, _, body = part.partition("\n")
+        kind, _, table = name.partition(" ")
+        if kind == "ethtool":
+            yield from of_ethtool(ETHTOOL[table], body)
+        elif kind in JSON_READERS:
+            yield from JSON_READERS[kind](kind, body)
+        else:
+            yield from of_files(kind, body)
+
+
+def of_files(kind: str, body: str) -> Found:
+    """Lines "path:value". Those that differ by numbers alone, as of processors and queues, are one."""
+    several: "Dict[str, List[str]]" = {}
+    for line in body.splitlines():
+        path, _, value = line.partition(":")
+        numbered = kind != "sysctl"
+        path = re.sub(r"(?<![.\w])\d+$|(?<=[a-z-])\d+(?=/)", "*", path) if numbered else f"net/{path}"
+        several.setdefault(path, []).append(" ".join(value.split()))
+    for path, values in several.items():
+        name = f"{kind} {path.replace('/', '.') if kind == 'sysctl' else path}"
+        same = len(set(values)) == 1
+        yield name.replace(" *", " affinity"), values[0] if same and kind != "irq" else " ".join(values)
+
+
+def of_ethtool(kind: str, body: str) -> Found:
+    """Lines "name: value"; of rings and the like what is set, not the most that can be."""
+    body = body.rpartition("Current hardware settings:")[2]
+    parent = ""
+    for line in body.splitlines():
+        name, colon, value = line.partition(":")
+        value = value.replace("[fixed]", "").strip()
+        if not colon or not value or value == "n/a" or name.startswith("supports-"):
+            continue
+        if name[:1].isspace() and kind == "offload ":
+            name = f"{parent}/{name.strip()}"
+        else:
+            parent = name = NAMES.get(name.strip(), name.strip())
+        yield f"{kind}{name}", " ".join(value.split())
+
+
+def objects(body: str) -> "List[Dict[str, Any]]":
+    try:
+        return [one for one in json.loads(body) if isinstance(one, dict)]
+    except (ValueError, TypeError):
+        return []
+
+
+def of_link(kind: str, body: str) -> Found:
+    for one in objects(body)[:1]:
+        for name in OF_LINK:
+            if name in one:
+                yield name if name in ("mtu", "xdp") else f"{kind} {name}", words(one[name])
+
+
+def of_traffic_control(kind: str, body: str) -> Found:
+    """Queueing disciplines or classes, without the numbers that they go by; equal ones are counted."""
+    found = Counter(words({name: value for name, value in one.items() if name not in (
+        "handle", "dev", "root", "parent", "refcnt", "leaf")}) for one in objects(body))
+    if found:
+        yield kind, "; ".join(text if number == 1 else f"{number} {text}" for text, number in found.items())
+
+
+JSON_READERS: "Dict[str, Callable[[str, str], Found]]" = {
+    "link": of_link, "qdisc": of_traffic_control, "class": of_traffic_control}
+
+
+def words(value: Any) -> str:
+    """An object of JSON as a line to read: {"kind": "tbf", "options": {"rate": 1}} is "tbf rate 1"."""
+    if isinstance(value, dict):
+        return " ".join(words(one) if name in ("kind", "class", "options") else f"{name} {words(one)}"
+                        for name, one in value.items() if one != {})
+    return " ".join(map(words, value)) if isinstance(value, list) else str(value)
+
+
+def short(text: Any) -> str:
+    text = str(text)
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+def changed(a: "Dict[str, Any]", b: "Dict[str, Any]", before: str = "") -> "Iterator[str]":
+    """ "offload tso: on -> off". Of a feature that is several the parts are left out."""
+    for name in [*a, *(name for name in b if name not in a)]:
+        parent = name.partition("/")[0]
+        if a.get(name) != b.get(name) and (parent == name or a.get(parent) == b.get(parent)
+                                           or not name.startswith("offload ")):
+            yield f"{before}{name}: {short(a.get(name, 'none'))} -> {short(b.get(name, 'none'))}"
+
+
+# --- options ------------------------------------------------------------------------------
+
+def of_commands(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
+    if not a or not b:
+        return
+    one, other = ([word for word in slots[0].command if not word.startswith("--json")] for slots in (a, b))
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, one, other, False).get_opcodes():
+        if kind != "equal":
+            first = i - 1 if i and one[i - 1].startswith("-") and one[i - 1] != "--" else i  # the option of a value
+            k -= i - first
+            yield f"command: {machine.shown(one[first:j]) or 'none'} -> {machine.shown(other[k:m]) or 'none'}"
+
+
+# --- what both ends counted ---------------------------------------------------------------
+
+GAUGES = re.compile(r"tcp\.(min_rtt|rtt|rttvar)_us$|tcp\.(cwnd|ssthresh|mss|path_mtu|send_window|reordering|"
+                    r"receive_space)$|cpu\.|thread\.cpu_share$|sampler\.gap_max_s$|udp\.|"
+                    r"moved\.qdisc\.backlog_end$|flow\.(sndbuf|rcvbuf|send_size|receive_size)$|cgroup\.cpu\.quota$")
+COUNTS = re.compile(r"tcp\.|moved\.|thread\.(run_delay_s|switches|user_s|system_s)|work\.|pressure\.|foreign\.|"
+                    r"engine\.|cgroup\.|sampler\.(late|waited)_s$|flow\.(sends|receives|socket_drops|requests_lost)")
+PASSED = re.compile(r"tcp\.(bytes|unacked|notsent|delivery|pacing|timestamps|sack|ecn|window_scal|send_scale|"
+                    r"receive_scale|samples|connections)|moved\.seconds$|cpu\.count$|.*\.(idle|iowait)$|work\.threads$|"
+                    r".*[Oo]ctets$|cgroup\.cpu\.period_ms$|engine\.(processors|busy_poll_us)$|"
+                    r"moved\.(nic|tc\..*)\.?([rt]x_)?bytes$")
+SETTINGS = re.compile(r"host\.|tc\.(out|in)\.(?!drops|overlimits)|tcp\.congestion$|thread\.cpu$|engine\.name$|"
+                      r"flow\.device$")
+PASSED_SETTINGS = re.compile(r"host\.(load|cpu\.mhz|cpu\.steal_share|nic\.other_packets_per_s|name)$")
+# What each unit has to have for a difference to be one: a hundredth of a processor, ten a second ...
+NOTHING = {"of the time": 0.01, "bytes/s": 1e4, "/s": 10.0, "us": 5.0, "processors": 0.02, "": 1.0}
+FIRST = ("tcp.", "thread.", "cpu.", "moved.nic.", "moved.ethtool.", "moved.qdisc.", "moved.snmp.")
+
+
+class Counted(NamedTuple):
+    """What one counter was in slots of A and of B: in its own unit, and per unit of work."""
+    end: str
+    name: str
+    unit: str
+    a: "List[float]"
+    b: "List[float]"
+    work_a: "List[float]"
+    work_b: "List[float]"
+
+    @property
+    def medians(self) -> "Tuple[float, float]":
+        return statistics.median(self.a), statistics.median(self.b)
+
+    @property
+    def size(self) -> float:
+        """How far apart the medians are, as the logarithm of their ratio; 0 where that is nothing."""
+        (a, b), nothing = self.medians, NOTHING[self.unit]
+        size = abs(math.log((b + nothing) / (a + nothing)))
+        return size if size >= math.log(LEAST_RATIO) and abs(b - a) >= nothing else 0.0
+
+    def line(self) -> str:
+        a, b = self.medians
+        if self.unit == "of the time":
+            return f"{self.end} {self.name}: {100 * a:.2g} -> {100 * b:.2g} % of the time"
+        a, b = (f"{value:.0f}" if value == int(value) else output.figure(value) for value in (a, b))
+        return f"{self.end} {self.name}: {a} -> {b} {self.unit}".rstrip()
+
+
+def unit_of(name: str, gauge: bool) -> str:
+    if name.startswith(("cpu.", "thread.cpu_share", "cgroup.cpu.quota")):
+        return "processors"
+    if gauge:
+        return "us" if name.endswith("_us") else ""
+    if name.endswith(("_us", "_s")):
+        return "of the time"
+    return "bytes/s" if re.search(r"(?<![a-z])bytes", name) else "/s"
+
+
+def number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def sums(bag: "Dict[str, Any]") -> "Dict[str, float]":
+    """The numbers of a bag; those of single processors are put together, softirqs stay apart as well."""
+    found: "Dict[str, float]" = {}
+    for name, value in bag.items():
+        if number(value) and not PASSED.match(name) and (GAUGES.match(name) or COUNTS.match(name)):
+            if re.match(r"cpu\.\d+\.softirq$", name):
+                found[name] = value
+            name = re.sub(r"^(cpu|moved\.softnet)\.\d+\.", r"\1.*.", name)
+            found[name] = found.get(name, 0.0) + value
+    return found
+
+
+def bags(slots: "Sequence[Slot]", end: str) -> "List[Dict[str, Any]]":
+    return [bag for bag in (slot.evidence.get(end) for slot in slots) if bag and number(bag.get("flow.seconds"))]
+
+
+def counted(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[Counted]":
+    for end in ("near", "far"):
+        whole = bags(a, end), bags(b, end)
+        if not all(whole):
+            continue
+        known = [[sums(bag) for bag in side] for side in whole]
+        for name in dict.fromkeys(name for side in known for one in side for name in one):
+            gauge = GAUGES.match(name) is not None
+            per_second, per_work = [], []
+            for side, sides_bags in zip(known, whole):
+                rows = [rates(name, gauge, one, bag) for one, bag in zip(side, sides_bags)]
+                per_second.append([row[0] for row in rows if row])
+                per_work.append([row[1] for row in rows if row])
+            if [len(side) for side in per_second] == [len(side) for side in whole]:
+                yield Counted(end, name, unit_of(name, gauge), *per_second, *per_work)
+
+
+def rates(name: str, gauge: bool, one: "Dict[str, float]", bag: "Dict[str, Any]") -> "Optional[Tuple[float, float]]":
+    """A figure of a slot, and the same per unit of work; None: not known. Counters that stood still are
+    not in the bag."""
+    value = one.get(name)
+    if value is None and not name.startswith(("moved.", "engine.")) or name in (bag.get("unread") or {}):
+        return None
+    value = value or 0.0
+    if gauge:
+        return value, value
+    rate = value / max(1e-9, bag["flow.seconds"]) * (1e-6 if name.endswith("_us") else 1)
+    work = bag.get("flow.transactions") or (bag.get("flow.bytes_sent") or 0) + (bag.get("flow.bytes_received") or 0)
+    return rate, rate * bag["flow.seconds"] / max(1, work)
+
+
+def error_of(a: "Sequence[float]", b: "Sequence[float]") -> float:
+    """How likely values so far apart are where nothing differs: by ranks, or by Welch's test of slots too
+    few for ranks to tell anything."""
+    from scipy.stats import mannwhitneyu, ttest_ind_from_stats
+    if len({*a}) == len({*b}) == 1:
+        return float(a[0] == b[0])
+    if min(len(a), len(b)) >= FEW:
+        return float(mannwhitneyu(a, b, alternative="two-sided").pvalue)
+    if min(len(a), len(b)) < 2:
+        return 1.0
+    told = [one for side in (a, b) for one in (statistics.fmean(side), statistics.stdev(side), len(side))]
+    return float(ttest_ind_from_stats(*told, equal_var=False).pvalue)
+
+
+def of_counters(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
+    """Counters whose rates per second and per work both differ, so that those which only follow the time
+    or the traffic are none; the biggest difference first, of several that moved alike one."""
+    python.need("scipy.stats", "python3-scipy", "a gate")
+    from netkit.gate import stats
+    found = [one for one in counted(a, b) if one.size]
+    certain = stats.holm([max(error_of(one.a, one.b), error_of(one.work_a, one.work_b)) for one in found],
+                         MOST_ERROR)
+    kept = [one for one, sure in zip(found, certain) if sure]
+    told: "List[Tuple[float, float]]" = []
+    for one in sorted(kept, key=lambda one: (-round(one.size, 1), not one.name.startswith(FIRST))):
+        if not any(all(math.isclose(x, y, rel_tol=0.03, abs_tol=1e-6) for x, y in zip(one.medians, other))
+                   for other in told):
+            yield one.line()
+        told.append(one.medians)
+
+
+def constants(slots: "Sequence[Slot]", end: str) -> "Dict[str, Any]":
+    """What the ends' evidence says of settings, as far as it was the same in all slots of a side."""
+    whole = bags(slots, end)
+    return {name: value for name, value in (whole[0] if whole else {}).items()
+            if SETTINGS.match(name) and not PASSED_SETTINGS.match(name)
+            and all(bag.get(name) == value for bag in whole)
+            and (name != "thread.cpu" or len(whole) >= 5)}  # of few slots it is by chance
+
+
+def of_constants(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
+    for end in ("near", "far"):
+        one, other = constants(a, end), constants(b, end)
+        both = [name for name in one if name in other]
+        yield from changed({name: one[name] for name in both}, {name: other[name] for name in both}, f"{end} ")
+
+
+# --- all of it ----------------------------------------------------------------------------
+
+def differences(a: "Sequence[Slot]", b: "Sequence[Slot]", settings_a: "Dict[str, Any]",
+                settings_b: "Dict[str, Any]") -> "List[str]":
+    """What differs between the slots of A and of B, a line each: options, settings, counters."""
+    a, b = ([slot for slot in slots if not slot.failed] for slots in (a, b))
+    known = bool(settings_a) and bool(settings_b) and not {"unread"} & {*settings_a, *settings_b}
+    lines = [*of_commands(a, b), *(changed(settings_a, settings_b) if known else ()),
+             *(line for line in of_constants(a, b) if not (known and line.startswith("near host.")))]
+    lines = lines[:MOST_LINES] + [f"{len(lines) - MOST_LINES} settings more"] * (len(lines) > MOST_LINES)
+    counters = list(of_counters(a, b))
+    return lines + counters[:max(3, MOST_LINES - len(lines))]
+
+
+def explain(gate: Gate) -> None:
+    """Fills in what differs where B is worse or better."""
+    for one in gate.judgements:
+        if one.verdict in (WORSE, BETTER):
+            sides = [[slot for slot in gate.slots if slot.point == one.point and slot.side == side]
+                     for side in (A, B)]
+            settings = [next((slot.settings for slot in reversed(side) if slot.settings), {}) for side in sides]
+            one.differs = differences(sides[0], sides[1], settings[0], settings[1])
