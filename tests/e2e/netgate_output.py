@@ -231,7 +231,7 @@ class Readers(Place):
         self.assertEqual(last(CANT_TELL, None, None, None, pairs=0, noise=None),
                          "can't tell: tcp_stream.mtu9000: no pair was measured")
         self.assertEqual(last(CANT_TELL, -0.0, -math.inf, None, pairs=1, noise=None),
-                         "can't tell: tcp_stream.mtu9000: +0.00 % (? to ?) after 1 pair, 31 s: noise not known")
+                         "can't tell: tcp_stream.mtu9000: +0.00 % after 1 pair, 31 s: noise not known")
         self.assertEqual(output.text(gate(over="SIGTERM")).splitlines()[-2:],
                          ["ended early: SIGTERM", "can't tell: nothing was measured"])
 

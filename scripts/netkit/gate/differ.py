@@ -217,7 +217,7 @@ class Counted(NamedTuple):
     def size(self) -> float:
         """How far apart the medians are, as the logarithm of their ratio; 0 where that is nothing."""
         (a, b), nothing = self.medians, NOTHING[self.unit]
-        size = abs(math.log((b + nothing) / (a + nothing)))
+        size = abs(math.log((max(0.0, b) + nothing) / (max(0.0, a) + nothing)))
         return size if size >= math.log(LEAST_RATIO) and abs(b - a) >= nothing else 0.0
 
     def line(self) -> str:
@@ -239,7 +239,7 @@ def unit_of(name: str, gauge: bool) -> str:
 
 
 def number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def sums(bag: "Dict[str, Any]") -> "Dict[str, float]":
