@@ -27,12 +27,17 @@ try:
 except python.MissingModule as fault:
     lib.skip(str(fault))
 
-from netkit.gate import history, output, past  # noqa: E402
-from netkit.gate.model import B, BETTER, WORSE, Gate, GateError, Metric, Point, Slot  # noqa: E402
+from netkit.gate import history, output, past, trial  # noqa: E402
+from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Metric, Point, Side,  # noqa: E402
+                               Slot)
+
+output.os.fsync = lambda number: None   # what is made up need not survive a crash
 
 LEVEL = 0.05
 HISTORIES = 1000
-STEPS = 50
+STEPS = 30
+GATES = 300
+STREAM = Point("tcp_stream", "TCP_STREAM")
 MBIT = "10^6bits/s"
 
 
@@ -99,7 +104,7 @@ class Place(unittest.TestCase):
 
 class ChangePoints(unittest.TestCase):
     def false_alarms(self, draw):
-        return sum(bool(history.change_points([draw() for _ in range(20)], LEVEL, seed))
+        return sum(bool(history.change_points([draw() for _ in range(15)], LEVEL, seed))
                    for seed in range(HISTORIES))
 
     def test_no_change_is_found_where_there_is_none(self):
@@ -111,7 +116,7 @@ class ChangePoints(unittest.TestCase):
 
     def test_a_step_is_found_where_it_is(self):
         chance = random.Random(12)
-        for size, least in ((10, 45), (5, 40), (3, 28)):    # sessions since the step
+        for size, least in ((10, 26), (5, 23), (3, 16)):    # sessions since the step
             near = 0
             for seed in range(STEPS):
                 values = [chance.gauss(0, 1) + 3 * (at >= 20 - size) for at in range(20)]
@@ -251,6 +256,213 @@ class Histories(Place):
         self.assertIn("change-tcp_stream-16", [one.get("id") for one in found])
         self.assertIn("client kernel: Linux 6.1.0 -> Linux 6.6.8", [one.text for one in found])
         self.refuses("--plot", ".svg", body=lambda: self.run_it(plot=str(self.dir / "history.gif")))
+
+
+def around(chance, height, spread=0.01, count=8):
+    """Figures of a session's slots."""
+    return [height * math.exp(chance.gauss(0, spread)) for _ in range(count)]
+
+
+def slots(figures, point="tcp_stream", **more):
+    return [slot(point, figure, pair, **more) for pair, figure in enumerate(figures, 1)]
+
+
+def held_against(sessions, now, metric=Metric(margin=2.0), confidence=95.0):
+    """The judgement of figures now against those of earlier sessions."""
+    known = [past.Session("", slots={"tcp_stream": slots(one)}) for one in sessions]
+    return past.Baseline("", B, known, [STREAM]).judge(STREAM, metric, slots(now), confidence)
+
+
+class Judgements(unittest.TestCase):
+    def setUp(self):
+        self.chance = random.Random(21)
+
+    def session(self, height=100.0, between=0.01, **more):
+        return around(self.chance, height * math.exp(self.chance.gauss(0, between)), **more)
+
+    def test_the_interval_holds_what_it_promises(self):
+        for count in (3, 8):
+            wrong = 0
+            for _ in range(GATES):
+                one = held_against([self.session() for _ in range(count)], self.session(95.0))
+                wrong += not one.low <= -5 <= one.high
+            print(f"{count} earlier sessions: {wrong} of {GATES} intervals miss; promised: {LEVEL:.0%}")
+            self.assertLess(wrong, GATES * LEVEL + 3 * math.sqrt(GATES * LEVEL * (1 - LEVEL)))
+
+    def test_slots_of_a_single_day_do_not_make_a_difference_sure(self):
+        # Each session's slots agree to 0.01 %: a t test over slots would be wrong in nearly all.
+        told = [held_against([self.session(spread=0.0001, count=50) for _ in range(5)],
+                             self.session(spread=0.0001, count=50), Metric(margin=0.1)).verdict
+                for _ in range(200)]
+        self.assertLess(sum(one in (WORSE, BETTER) for one in told), 200 * LEVEL + 3 * math.sqrt(200 * LEVEL))
+
+    def test_verdicts(self):
+        then = [self.session(between=0.002) for _ in range(8)]
+        for height, verdict in ((100.0, EQUAL), (90.0, WORSE), (110.0, BETTER)):
+            one = held_against(then, self.session(height, between=0.002))
+            self.assertEqual(one.verdict, verdict)
+            self.assertAlmostEqual(one.change, height - 100, delta=1.5)
+            self.assertTrue(one.low < one.change < one.high)
+            self.assertEqual(one.notes, ["A is 8 earlier sessions, B 8 slots of now"])
+        less = held_against(then, self.session(90.0, between=0.002), Metric(more_is_better=False))
+        self.assertEqual(less.verdict, BETTER)
+
+    def test_by_hand(self):
+        # Means 0 and 2 and 4 % as logs, spread 0.02 with two degrees of freedom: t is 4.3027.
+        one = held_against([[100.0 * math.exp(x)] * 4 for x in (0.0, 0.02, 0.04)], [100.0 * math.exp(0.02)] * 4)
+        half = 4.3027 * 0.02 * math.sqrt(1 + 1 / 3)
+        self.assertAlmostEqual(one.low, 100 * math.expm1(-half), 2)
+        self.assertAlmostEqual(one.high, 100 * math.expm1(half), 2)
+        self.assertAlmostEqual(one.base, one.value)
+
+    def test_where_sessions_differ_more_slots_do_not_help(self):
+        one = held_against([self.session(between=0.1) for _ in range(5)], self.session(95.0))
+        self.assertEqual((one.verdict, one.more_pairs), (CANT_TELL, None))
+        self.assertRegex(one.notes[-1], r"more slots would not help: sessions differ by \d")
+        few = held_against([self.session(between=0, count=100) for _ in range(9)],
+                           around(self.chance, 100.0, 0.03, 4))
+        self.assertEqual(few.verdict, CANT_TELL)
+        self.assertGreater(few.more_pairs, 0)
+
+    def test_one_session_tells_no_small_difference(self):
+        then = around(self.chance, 100.0, 0.001, 20)    # by which 97 would be worse for sure, were it one day
+        for height, verdict in ((97.0, CANT_TELL), (100.0, CANT_TELL), (90.0, WORSE)):
+            one = held_against([then], around(self.chance, height, 0.001, 20))
+            self.assertEqual(one.verdict, verdict)
+        self.assertIsNone(held_against([then], [100.0]).change)
+
+    def test_what_is_disturbed_more_than_it_was_counts_whole(self):
+        known = past.Session("", slots={"tcp_stream": slots(around(self.chance, 100.0), disturbed=0.0)})
+        baseline = past.Baseline("", B, [known], [STREAM])
+        now = [slot("tcp_stream", 50.0, clean_figures={"THROUGHPUT": 100.0}, disturbed=0.4) for _ in range(8)]
+        one = baseline.judge(STREAM, Metric(), now, 95.0)
+        self.assertAlmostEqual(one.value, 50.0)
+        self.assertIn("disturbed for 0 % of the time in the past and 40 % now", one.notes[0])
+        now[0].disturbed, known.slots["tcp_stream"][0].disturbed = 0.9, 0.9    # and here only now and then
+        for each in now[1:]:
+            each.disturbed = 0.0
+        one = baseline.judge(STREAM, Metric(), now, 95.0)
+        self.assertEqual((one.left_out, one.pairs), (1, 7))
+
+
+class Figures:
+    """A bench that makes figures up."""
+
+    def __init__(self, height, spread=0.01, fails=False):
+        self.chance, self.height, self.spread, self.fails = random.Random(5), height, spread, fails
+        self.asked = []
+
+    def slot(self, point, side, seconds):
+        self.asked.append((point.name, side, seconds))
+        if self.fails:
+            return Slot(point.name, side, failed="no answer")
+        return Slot(point.name, side, figures={"THROUGHPUT": around(self.chance, self.height, self.spread, 1)[0]},
+                    units={"THROUGHPUT": MBIT}, length=seconds, seconds=seconds)
+
+    def leave(self):
+        pass
+
+
+class Views:
+    def begin(self, gate):
+        self.slots = []
+
+    def slot(self, one, gate, judgements):
+        self.slots.append((one, judgements))
+
+    def end(self, gate):
+        pass
+
+
+class Baselines(Place):
+    def days(self, count, **more):
+        return [self.session(day, 9400, **more) for day in range(1, count + 1)]
+
+    def gate_now(self, bench, point=STREAM, environment=None, budget=60.0, path=None, **more):
+        gate = Gate([point], [], started=began(31), environment=environment or machine())
+        options = trial.Options(budget=budget)
+        past.run_alone(gate, bench, Views(), options, past.baseline(path or str(self.dir), [point], **more))
+        return gate
+
+    def test_slots_of_b_are_held_against_a_folder(self):
+        self.days(8)
+        bench = Figures(8000)
+        gate = self.gate_now(bench)
+        self.assertEqual(gate.judgements[0].verdict, WORSE)
+        self.assertEqual((gate.judgements[0].unit, gate.status()), (MBIT, 1))
+        self.assertEqual({one[:2] for one in bench.asked}, {("tcp_stream", B)})
+        self.assertEqual({one[2] for one in bench.asked}, {1})          # as long as they were
+        self.assertEqual([one.pair for one in gate.slots], list(range(1, len(gate.slots) + 1)))
+        self.assertTrue(past.LEAST_SLOTS <= len(gate.slots) <= 30, len(gate.slots))
+        self.assertEqual(gate.notes, [])
+
+    def test_what_it_measures_is_a_further_session(self):
+        self.days(8)
+        gate = Gate([STREAM], [], started=began(31), environment=machine())
+        writer = output.Writer(str(self.dir / "now.jsonl"))
+        past.run_alone(gate, Figures(9400), writer, trial.Options(), past.baseline(str(self.dir), [STREAM]))
+        writer.end(gate)
+        self.assertEqual(gate.judgements[0].verdict, EQUAL)
+        self.assertEqual(len(past.baseline(str(self.dir), [STREAM]).sessions), 9)
+
+    def test_the_budget_ends_it(self):
+        self.days(8, spread=0.0001)
+        ticks = iter(range(0, 1000, 1))
+        gate = Gate([STREAM], [], environment=machine())
+        past.Alone(gate, Figures(9400, 0.2), Views(), trial.Options(budget=30.0),
+                   past.baseline(str(self.dir), [STREAM]), clock=lambda: float(next(ticks))).run()
+        self.assertLess(len(gate.slots), 15)
+        self.assertEqual(gate.judgements[0].verdict, CANT_TELL)
+
+    def test_a_bench_that_fails_ends_it(self):
+        self.days(8)
+        self.refuses("slots in a row failed: no answer", body=lambda: self.gate_now(Figures(1, fails=True)))
+
+    def test_few_slots_are_no_baseline(self):
+        path = self.session(1, 9400, count=2)
+        self.refuses(path, "2 slots of tcp_stream", "4 at least", body=lambda: self.gate_now(Figures(1), path=path))
+
+    def test_one_session_is_said(self):
+        path = self.session(1, 9400)
+        gate = self.gate_now(Figures(9300), path=path)
+        self.assertIn("one earlier session only: differences between days are unknown", gate.notes[0])
+        self.assertEqual(gate.judgements[0].verdict, CANT_TELL)
+        self.session(2, 9400)
+        self.assertIn("2 earlier sessions only", self.gate_now(Figures(9300)).notes[0])
+
+    def test_another_machine_is_refused_and_another_kernel_said(self):
+        self.days(6)
+        other = machine(host="lab2")
+        self.refuses("of another machine", "client hostname: lab1 -> lab2", "--other-machine",
+                     body=lambda: self.gate_now(Figures(1), environment=other))
+        gate = self.gate_now(Figures(9400), environment=other, other_machine=True)
+        self.assertIn("client hostname: lab1 -> lab2", gate.notes[-1])
+        gate = self.gate_now(Figures(9400), environment=machine("Linux 6.6.8", netperf="netperf 1.1"))
+        self.assertEqual(gate.notes, ["since the newest session of the baseline: client kernel: Linux 6.1.0 -> "
+                                      "Linux 6.6.8; client netperf: netperf 1.0 -> netperf 1.1"])
+        self.session(7, 100, environment=other)
+        gate = self.gate_now(Figures(9400))
+        self.assertIn("1 sessions of another machine are left out", gate.notes[0])
+
+    def test_other_options_are_said_and_another_test_is_refused(self):
+        self.days(6)
+        gate = self.gate_now(Figures(9400), Point("tcp_stream", "TCP_STREAM", b=Side(("-m", "1K"))))
+        self.assertIn("tcp_stream: options: none -> -m 1K", gate.notes)
+        self.refuses("tcp_stream was TCP_STREAM there", body=lambda: self.gate_now(
+            Figures(1), Point("tcp_stream", "TCP_RR")))
+
+    def test_what_is_not_there_is_refused(self):
+        self.days(2)
+        self.refuses("no THROUGHPUT of tcp_rr on side B", "tcp_stream", body=lambda: self.gate_now(
+            Figures(1), Point("tcp_rr", "TCP_RR")))
+        self.refuses("not one good slot of side A", "--baseline-side B", body=lambda: self.gate_now(
+            Figures(1), side=A))
+
+    def test_runs_of_sweeps_are_slots(self):
+        for day in range(1, 8):
+            self.sweep(day, around(self.chance, 100.0, count=3))
+        point = Point("tcp_stream.mtu9000", "TCP_STREAM")
+        self.assertEqual(self.gate_now(Figures(80), point).judgements[0].verdict, WORSE)
 
 
 def main() -> int:

@@ -221,7 +221,7 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
         notes.append(f"the newest {MOST} of {len(sessions)} sessions")
         sessions = sessions[-MOST:]
     wanted = {(point, metric.name): metric for session in sessions for point in session.slots
-              for metric in metrics or session.metrics.get(point, past.THROUGHPUT)}
+              for metric in metrics or session.metrics(point)}
     made = [series_of(point, metric, sessions) for (point, _), metric in sorted(
         wanted.items(), key=lambda one: one[0])]
     made = [one for one in made if one.means]

@@ -1,20 +1,38 @@
-"""What earlier sessions measured: files of netgate's and netsweep's, as slots of the side that counts."""
+"""What earlier sessions measured: files of netgate's and netsweep's, as slots of the side that counts; and
+a judgement of slots measured now against them.
+
+Slots of now and of then share no noise, as a pair's do, and what a day does to a machine is done to all slots
+of it. So a session counts as one value, its mean, and the session of now is held against the spread of the
+earlier ones by Student's t: for gaussian session means the error is exact, with as many degrees of freedom as there
+are sessions but one. One session tells no spread: it is guessed by that of its slots.
+"""
 
 import glob
 import json
+import math
 import os
 import re
+import shlex
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
 from netkit import results
-from netkit.gate import output
-from netkit.gate.model import GATE_SCHEMA, GateError, Metric, Slot
-from netkit.gate.trial import usable
+from netkit.gate import output, stats, trial
+from netkit.gate.bench import unit_of
+from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
+                               Metric, Point, Slot, View)
+from netkit.gate.points import DEFAULTS
 
-THROUGHPUT = (Metric(),)
+LEAST_SLOTS = 4         # of a session, where there is no other one, and of the one now
+MOST_SLOTS = 200        # of a point, now
+# Standard deviation of session means where nothing tells it: times that of slots, where 0.9 to 1.2 were seen
+# (doc/gate.md), and the least, as a log.
+BETWEEN, LEAST_BETWEEN = 1.5, 0.01
+MOST_CORRELATION = 0.9
+NARROW = 1.1            # times the variance that any number of slots would leave: more of them are a waste of time
+FEW_SESSIONS = 5        # with fewer the interval is mostly their fault
 # What tells one machine from another, of the names of facts().
 OWN = "seed"            # of the order of slots: never the same
 MACHINE = re.compile(r"(^|\.)(hostname|cpu|interface\.(name|driver|speed))$")
@@ -28,20 +46,37 @@ class Session:
     started: str = ""
     environment: "Dict[str, Any]" = field(default_factory=dict)
     slots: "Dict[str, List[Slot]]" = field(default_factory=dict)
-    metrics: "Dict[str, Tuple[Metric, ...]]" = field(default_factory=dict)
+    points: "Dict[str, Point]" = field(default_factory=dict)    # of a gate
 
     @property
     def day(self) -> str:
         return self.started[:16].replace("T", " ")
 
     def figures(self, point: str, metric: Metric) -> "List[float]":
-        """Of the slots that count, clean seconds where it knows them."""
-        known = (usable(slot, metric, True) for slot in self.slots.get(point, []))
-        return [figure for figure in known if figure is not None]
+        """Of the slots that count, by their clean seconds where it knows them; all, where most were disturbed."""
+        slots = self.slots.get(point, [])
+        clean = usable(slots, metric)
+        return clean if 2 * len(clean) >= len(slots) else usable(slots, metric, False)
+
+    def metrics(self, point: str) -> "Tuple[Metric, ...]":
+        """What is judged there: a gate's criteria, a sweep's throughput."""
+        if point in self.points:
+            return self.points[point].metrics
+        name = DEFAULTS.get(self.test(point), "")
+        known = any(name in slot.figures for slot in self.slots[point])
+        return (Metric(name) if known else Metric(),)
+
+    def test(self, point: str) -> str:
+        return self.points[point].test if point in self.points else point.partition(".")[0].upper()
 
     def unit(self, point: str, metric: Metric) -> str:
         return next((slot.units[metric.name] for slot in self.slots.get(point, [])
                      if metric.name in slot.units), "")
+
+
+def usable(slots: "Sequence[Slot]", metric: Metric, clean: bool = True) -> "List[float]":
+    known = (trial.usable(slot, metric, clean) for slot in slots)
+    return [figure for figure in known if figure is not None]
 
 
 def mean(figures: "Sequence[float]") -> "Tuple[float, float]":
@@ -92,8 +127,7 @@ def read_file(path: str, side: str) -> "List[Session]":
 
 def of_gate(path: str, gate: Any, side: str) -> Session:
     """Without the slots from which the gate learned: they may have another length."""
-    made = Session(path, gate.started, gate.environment,
-                   metrics={point.name: point.metrics for point in gate.points})
+    made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points})
     for slot in gate.slots:
         if slot.side == side and slot.pair and not slot.failed:
             made.slots.setdefault(slot.point, []).append(slot)
@@ -112,7 +146,7 @@ def of_sweep(sweep: results.Results) -> Session:
         made.slots.setdefault(name, []).append(Slot(
             name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
             length=float(length) if results.is_number(length) else 0.0,
-            units={"THROUGHPUT": str(run.result.get("THROUGHPUT_UNITS", ""))}))
+            units={one: unit_of(one, run.result) for one in figures}))
     return made
 
 
@@ -144,3 +178,286 @@ def differing(old: "Dict[str, Any]", new: "Dict[str, Any]") -> "Tuple[List[str],
             lines[not MACHINE.search(name)].append(
                 f"{name.replace('.', ' ')}: {before[name]} -> {after[name]}")
     return lines
+
+
+# --- a baseline ---------------------------------------------------------------------------
+
+class Against(NamedTuple):
+    """The session of now against earlier ones, as a log ratio with its standard error."""
+    margin: float
+    more_is_better: bool
+    change: float
+    error: float
+    free: float             # degrees of freedom
+
+    def beyond(self, sign: float, edge: float) -> float:
+        """The error at which the change is above an edge (sign 1) or below it (-1), both sides being looked at."""
+        from scipy.stats import t
+        return min(1.0, 2 * float(t.sf(sign * (self.change - edge) / self.error, self.free)))
+
+    def best(self) -> "Tuple[str, float]":
+        """The verdict that has the most for it, and its error."""
+        up, down = self.beyond(1, self.margin), self.beyond(-1, -self.margin)
+        equal = max(self.beyond(1, -self.margin), self.beyond(-1, self.margin))
+        good, bad = (up, down) if self.more_is_better else (down, up)
+        return min(((EQUAL, equal), (WORSE, bad), (BETTER, good)), key=lambda one: one[1])
+
+    def bounds(self, error: float) -> "Tuple[float, float]":
+        from scipy.stats import t
+        half = self.error * float(t.isf(error / 2, self.free))
+        return self.change - half, self.change + half
+
+
+class Spread(NamedTuple):
+    """What session means differ by, and slots of a session, as variances of logarithms."""
+    means: "List[float]"
+    between: float          # of session means, what their slots make of it included
+    own: float              # the part of it that their slots make
+    slot: float             # of a slot of now
+    known: bool             # else between is a guess
+
+    def variance(self, count: float) -> float:
+        """Of the difference to a session of so many slots."""
+        more = max(0.0, self.slot / count - self.own) if count else math.inf
+        return self.between * (1 + 1 / len(self.means)) + more
+
+    def narrow(self, count: int) -> bool:
+        """Whether more slots would hardly narrow the interval."""
+        return self.variance(count) <= NARROW * self.variance(math.inf)
+
+    def enough(self) -> int:
+        return next((count for count in range(LEAST_SLOTS, MOST_SLOTS) if self.narrow(count)), MOST_SLOTS)
+
+
+def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]") -> Spread:
+    """Of the figures of each session. Slots of now have as much noise as those of then at least."""
+    logs = [np.log(one) for one in sessions]
+    then, slot = variance(logs), variance([np.log(now)])
+    own = then * float(np.mean([1 / len(one) for one in logs]))
+    means = [float(np.mean(one)) for one in logs]
+    guess = max(LEAST_BETWEEN ** 2, BETWEEN ** 2 * then)
+    between = guess + own if len(means) == 1 else max(own, float(np.var(means, ddof=1)))
+    return Spread(means, between, own, max(then, slot), len(means) > 1)
+
+
+def variance(sessions: "Sequence[Any]") -> float:
+    """Of a slot within its session, what it tells of the next one counted in."""
+    free = max(1, sum(len(one) for one in sessions) - len(sessions))
+    residues = [one - np.mean(one) for one in sessions]
+    found = sum(float(np.sum(one ** 2)) for one in residues) / free
+    pairs = sum(float(np.dot(one[1:], one[:-1])) for one in residues)
+    lean = min(MOST_CORRELATION, max(0.0, pairs / (found * free))) if found > 0 else 0.0
+    return max(stats.LEAST_NOISE ** 2, found * (1 + lean) / (1 - lean))
+
+
+@dataclass
+class Row:
+    """A metric of a point against its past."""
+    point: str
+    metric: Metric
+    spread: Spread
+    now: "List[float]"
+    against: Against
+    left_out: int
+    notes: "List[str]"
+
+
+@dataclass
+class Baseline:
+    path: str
+    side: str
+    sessions: "List[Session]"
+    points: "Sequence[Point]"
+    other_machine: bool = False
+    notes: "List[str]" = field(default_factory=list)
+
+    def check(self, environment: "Dict[str, Any]") -> "List[str]":
+        """What has to be said of the difference between then and now. Sessions of another machine are left out.
+        Raises GateError when there are only such, or too few slots."""
+        notes = list(self.notes)
+        if not self.other_machine:
+            apart = [differing(one.environment, environment)[0] for one in self.sessions]
+            left = [one for one, lines in zip(self.sessions, apart) if not lines]
+            if not left:
+                raise GateError(f"{self.path}: of another machine ({'; '.join(apart[-1])}): measure a baseline on this "
+                                "one, or say --other-machine")
+            if len(left) < len(self.sessions):
+                notes.append(f"{len(self.sessions) - len(left)} sessions of another machine are left out")
+            self.sessions = left
+        for point in self.points:
+            notes += self._suffices(point)
+        newest = self.sessions[-1]
+        lines = [line for part in differing(newest.environment, environment) for line in part]
+        if lines:
+            notes.append(f"since the newest session of the baseline: {'; '.join(lines)}")
+        return [*notes, *(note for point in self.points for note in self._options(point))]
+
+    def _suffices(self, point: Point) -> "Iterator[str]":
+        for metric in point.metrics:
+            counts = [count for count in (len(one.figures(point.name, metric)) for one in self.sessions) if count]
+            if not counts:
+                names = sorted({name for one in self.sessions for name in one.slots})
+                raise GateError(f"{self.path}: no {metric.name} of {point.name} on side {self.side}: it has "
+                                f"{', '.join(names) or 'no good slot of that side'}")
+            if len(counts) == 1 and counts[0] < LEAST_SLOTS:
+                raise GateError(f"{self.path}: {counts[0]} slot{'s' * (counts[0] > 1)} of {point.name}: no baseline "
+                                f"({LEAST_SLOTS} at least, better several sessions): measure it for longer")
+            if len(counts) < FEW_SESSIONS:
+                yield (
+                    f"{point.name} {metric.name}: one earlier session only: differences between days are unknown, {BETWEEN:g} "
+                    f"times that between its slots is taken for them, {100 * LEAST_BETWEEN:g} % at least" if len(counts) == 1 else
+                    f"{point.name} {metric.name}: {len(counts)} earlier sessions only: with {FEW_SESSIONS} or more the interval is "
+                    "much narrower")
+
+    def _options(self, point: Point) -> "Iterator[str]":
+        """What is given to netperf now, and was not then."""
+        old = self.sessions[-1].points.get(point.name)
+        if not old:
+            return
+        if old.test != point.test:
+            raise GateError(f"{self.path}: {point.name} was {old.test} there, and is {point.test} here")
+        for what in ("globals", "options", "settings", "before"):
+            then, now = getattr(old.side(self.side), what), getattr(point.b, what)
+            if then != now:
+                yield f"{point.name}: {what}: {words(then)} -> {words(now)}"
+
+    def length(self, point: Point) -> int:
+        """Seconds of a slot: as long as they were, since a short one has a larger share of its beginning."""
+        known = [slot.length for one in self.sessions for slot in one.slots.get(point.name, []) if slot.length > 0]
+        return max(1, round(float(np.median(known)))) if known else trial.LEAST_SLOT
+
+    def row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", error: float) -> "Row | None":
+        """None before there are two slots."""
+        then = [slot for one in self.sessions for slot in one.slots.get(point.name, [])]
+        notes = leaning(then, slots_now, error)
+        now = usable(slots_now, metric, not notes)
+        if not notes and 2 * len(now) < len(slots_now):
+            notes, now = ["most slots were disturbed: all seconds count"], usable(slots_now, metric, False)
+        sessions = [usable(one.slots.get(point.name, []), metric, False) if notes else
+                    one.figures(point.name, metric) for one in self.sessions]
+        if len(now) < 2 or not any(sessions):
+            return None
+        found = spread([one for one in sessions if one], now)
+        free = len(found.means) - 1 if found.known else len(then) + len(now) - 2
+        change = mean(now)[0] - float(np.mean(found.means))
+        against = Against(stats.as_log(metric.margin), metric.more_is_better, change,
+                          math.sqrt(found.variance(len(now))), free)
+        return Row(point.name, metric, found, now, against, len(slots_now) - len(now), notes)
+
+    def judge(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", confidence: float) -> Judgement:
+        """Of this point and metric alone."""
+        return self.judge_all([(point, metric, slots_now)], confidence)[0]
+
+    def judge_all(self, asked: "Sequence[Tuple[Point, Metric, Sequence[Slot]]]", confidence: float
+                  ) -> "List[Judgement]":
+        """All together, by Holm's steps."""
+        error = 1 - confidence / 100
+        rows = [self.row(*one, error) for one in asked]
+        told = stats.judge([row.against.best() if row else (CANT_TELL, 1.0) for row in rows], error)
+        return [judgement(row, verdict, at) if row else
+                Judgement(point.name, metric, left_out=len(slots), notes=["fewer than two good slots"])
+                for row, (point, metric, slots), (verdict, at) in zip(rows, asked, told)]
+
+
+def words(of: "Sequence[Any]") -> str:
+    return shlex.join(" ".join(one) if isinstance(one, tuple) else one for one in of) or "none"
+
+
+def leaning(then: "Sequence[Slot]", now: "Sequence[Slot]", error: float) -> "List[str]":
+    """A note where slots of now are disturbed more than those of then, or less, more than chance does it: what
+    disturbs may be what is on trial, and all seconds count."""
+    from scipy.stats import mannwhitneyu
+    shares = [[slot.disturbed for slot in slots if slot.disturbed is not None] for slots in (then, now)]
+    if not all(shares) or not any(map(any, shares)) or not (
+            mannwhitneyu(*shares).pvalue <= error):
+        return []
+    old, new = (100 * sum(one) / len(one) for one in shares)
+    return [f"slots were disturbed for {old:.0f} % of the time in the past and {new:.0f} % now: all seconds count"]
+
+
+def judgement(row: Row, verdict: str, error: float) -> Judgement:
+    found, against = row.spread, row.against
+    low, high = map(stats.as_percent, against.bounds(error))
+    made = Judgement(row.point, row.metric, verdict, stats.as_percent(against.change), low, high,
+                     stats.geometric_mean(row.now), math.exp(float(np.mean(found.means))),
+                     pairs=len(row.now), left_out=row.left_out, noise=100 * math.sqrt(2 * found.between),
+                     notes=list(row.notes))
+    sessions = len(found.means)
+    made.notes.append(f"A is {sessions} earlier session{'s' * (sessions > 1)}, B {len(row.now)} slots of now")
+    if verdict == CANT_TELL:
+        if found.narrow(len(row.now)):
+            made.notes.append(f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.2g} %"
+                              + ("" if found.known else ", as far as is known") + "; more sessions would")
+        else:
+            made.more_pairs = max(1, found.enough() - len(row.now))
+    return made
+
+
+def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine: bool = False) -> Baseline:
+    """Earlier sessions, of a file or a folder, to hold these points against. Raises GateError."""
+    sessions, notes = read(path, side)
+    good = [session for session in sessions if any(session.slots.values())]
+    if not good:
+        raise GateError(f"{path}: not one good slot of side {side}: --baseline-side {A if side == B else B} takes the "
+                        "other")
+    return Baseline(path, side, good, points, other_machine, notes)
+
+
+class Alone(trial.Trial):
+    """Slots of B alone, a round of all points at a time. When a point has enough of them depends on their
+    spread and never on what they say, so that looking costs nothing."""
+
+    def __init__(self, gate: Gate, bench: Bench, view: View, options: trial.Options, past: Baseline,
+                 **more: Any) -> None:
+        super().__init__(gate, bench, view, options, **more)
+        self._past = past
+        self._slots: "Dict[str, List[Slot]]" = {point.name: [] for point in gate.points}
+        for track in self._tracks:
+            track.length = options.slot or past.length(track.point)
+
+    def _learn(self) -> None:
+        """The past has told it."""
+
+    def _pairs(self) -> None:
+        number = 0
+        while True:
+            waiting = [track for track in self._tracks if not self._enough(track)]
+            number += 1
+            for track in waiting:
+                if not self._fits(track):
+                    return
+                slot = self._slot(track, B, number, track.length)
+                self._slots[track.point.name].append(slot)
+                self.view.slot(slot, self.gate, self._judged(track))
+            if not waiting:
+                return
+
+    def _fits(self, track: trial.Track) -> bool:
+        done = self._slots[track.point.name]
+        each = track.seconds / len(done) if done else track.length
+        return self._spent() + each <= self.options.budget
+
+    def _enough(self, track: trial.Track) -> bool:
+        slots = self._slots[track.point.name]
+        rows = [self._past.row(track.point, metric, slots, 1 - self.options.confidence / 100)
+                for metric in track.point.metrics]
+        return len(slots) >= MOST_SLOTS or all(
+            row and len(row.now) >= LEAST_SLOTS and row.spread.narrow(len(row.now)) for row in rows)
+
+    def _judged(self, only: "trial.Track | None" = None) -> "List[Judgement]":
+        found = self._past.judge_all([(track.point, metric, self._slots[track.point.name]) for track in self._tracks
+                                      for metric in track.point.metrics], self.options.confidence)
+        for track in self._tracks:
+            for one in found:
+                if one.point == track.point.name:
+                    one.seconds = track.seconds
+                    one.unit = next((slot.units[one.metric.name] for slot in self._slots[one.point]
+                                     if one.metric.name in slot.units), "")
+        return [one for one in found if only is None or one.point == only.point.name]
+
+
+def run_alone(gate: Gate, bench: Bench, view: View, options: trial.Options, past: Baseline) -> None:
+    """As trial.run(), of B against the past. Raises GateError before anything is measured where the past is of
+    no use."""
+    gate.notes += past.check(gate.environment)
+    Alone(gate, bench, view, options, past).run()

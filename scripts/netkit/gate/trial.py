@@ -211,7 +211,7 @@ class Trial:
             raise
         finally:
             self.gate.seconds = self._spent()
-            self.gate.judgements = judge(self._tracks, self.options.confidence)
+            self.gate.judgements = self._judged()
 
     def _spent(self) -> float:
         return self._clock() - self._since
@@ -227,6 +227,9 @@ class Trial:
         if self._failed >= FAILURES:
             raise GateError(f"{FAILURES} slots in a row failed: {slot.failed}")
         return slot
+
+    def _judged(self, only: Optional[Track] = None) -> "List[Judgement]":
+        return judge(self._tracks, self.options.confidence, only)
 
     # --- A/A
 
@@ -299,7 +302,7 @@ class Trial:
         order = (A, B) if self._coin.random() < 0.5 else (B, A)
         slots = {side: self._slot(track, side, number, track.length) for side in order}
         track.pairs.append((slots[A], slots[B]))
-        found = judge(self._tracks, self.options.confidence, track)
+        found = self._judged(track)
         for side in order:
             self.view.slot(slots[side], self.gate, found)
 
