@@ -33,6 +33,7 @@
 #include "run/repeat.h"
 #include "run/trial.h"
 #include "sys/cpu.h"
+#include "sys/host.h"
 
 /* Signals taken so far, and the last of them: the handler's, and read by the controller. */
 static _Atomic int signals_taken, signal_last;
@@ -415,7 +416,7 @@ static void
 print_version(void)
 {
 	/* The first line is what scripts ask a netperf for. */
-	printf("Netperf version 2.7.0\n");
+	printf("Netperf version 2.7.0\n%s\n", np_host_program());
 }
 
 /* The exit status; written results that did not arrive are an error like any other. */

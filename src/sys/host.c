@@ -21,6 +21,7 @@
 
 #include "base/cpulist.h"
 #include "base/text.h"
+#include "commit.h"
 #include "config.h"
 #include "sys/boot.h"
 #include "sys/cpu.h"
@@ -561,6 +562,13 @@ connection_facts(int fd, struct np_bag *into)
 	}
 }
 
+const char *
+np_host_program(void)
+{
+	return NP_COMMIT[0] != '\0' ? "Plumbline " PACKAGE_VERSION " (" NP_COMMIT ")"
+				    : "Plumbline " PACKAGE_VERSION;
+}
+
 /* --- all of it ---------------------------------------------------------------------------------
  */
 
@@ -580,7 +588,7 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 		np_bag_text(into, u.release, "host.kernel");
 		np_bag_text(into, u.machine, "host.machine");
 	}
-	np_bag_text(into, "Plumbline " PACKAGE_VERSION, "host.program");
+	np_bag_text(into, np_host_program(), "host.program");
 	cpu_facts(root, into);
 	if (has_device) {
 		np_nic_facts(&nic, into);

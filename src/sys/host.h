@@ -15,6 +15,9 @@
  */
 int np_host_device(const struct sockaddr *address, char device[16]);
 
+/* "Plumbline 0.1.0 (f49d84c)": this program, its version, and the commit where it is known. */
+const char *np_host_program(void);
+
 /*
  * Put host.* into the bag. root as in sys/moved.h; device may be "". fd: the data connection's
  * socket, for path MTU and congestion control; -1: none. Takes less than 50 ms.

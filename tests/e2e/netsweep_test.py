@@ -783,6 +783,8 @@ class Loopback(Sweeping):
         self.sweep(plan, "--local", "--label", "A", "--output", "o.jsonl")
         header = json.loads(self.lines("o.jsonl")[0])
         self.assertEqual(header["label"], "A")
+        self.assertEqual(header["environment"]["client"]["netperf"],
+                         lib.run([lib.netperf(), "--version"], 10).out.splitlines()[1])
         for end in ("client", "server"):
             told = header["environment"][end]
             self.assertEqual([told["kernel"].split()[-1], told["interface"]["name"]], [os.uname().release, "lo"])
@@ -1051,6 +1053,20 @@ class Loopback(Sweeping):
             got = started.finish(30)
         self.assertEqual(got.rc, 1, got)
         self.assertIn("try sudo, or --host NAME, or --local", got.err)
+
+    def test_from_a_build_tree(self):
+        """It takes what was built there, wherever that was done."""
+        for folder in ("scripts", "build/src"):
+            Path(self.place, folder).mkdir(parents=True)
+        for name in ("netkit", "plans"):
+            Path(self.place, "scripts", name).symlink_to(SCRIPTS / name)
+        shutil.copy(NETSWEEP, f"{self.place}/scripts/netsweep")
+        os.rename(self.fake("echo THROUGHPUT=7\n"), f"{self.place}/build/src/netperf")
+        with lib.Started([f"{self.place}/scripts/netsweep", self.plan("[axes]\nsize = [1]\n"), "--host", "h",
+                          "--output", "o.jsonl"], cwd=self.place) as started:
+            self.assertEqual(started.finish(60).rc, 0)
+        run = self.runs("o.jsonl")[0]
+        self.assertEqual((run["command"][0], run["result"]["THROUGHPUT"]), (f"{self.place}/build/src/netperf", 7))
 
     def test_from_where_it_is_installed(self):
         place = Path(self.place, "usr")
