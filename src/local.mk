@@ -161,6 +161,7 @@ bin_PROGRAMS += src/netperf
 src_netperf_SOURCES = \
 	%D%/cli/aim.c %D%/cli/aim.h \
 	%D%/cli/args.c %D%/cli/args.h \
+	%D%/cli/ceilings.c %D%/cli/ceilings.h \
 	%D%/cli/tell_evidence.c %D%/cli/tell_evidence.h \
 	%D%/cli/facts.c %D%/cli/facts.h \
 	%D%/cli/eth.c %D%/cli/eth.h \

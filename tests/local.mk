@@ -228,6 +228,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/words.c %D%/lib/words.h
 
 # The options of netperf stand in no library.
+%C%_unit_test_ceiling_SOURCES = %D%/unit/test_ceiling.c src/cli/ceilings.c
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/flows.c src/cli/omni.c \
 	src/cli/options.c src/cli/stray.c
 %C%_unit_test_document_SOURCES = %D%/unit/test_document.c src/cli/args.c src/cli/document.c \

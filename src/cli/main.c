@@ -15,6 +15,7 @@
 #include "base/uuid.h"
 #include "cli/aim.h"
 #include "cli/args.h"
+#include "cli/ceilings.h"
 #include "cli/document.h"
 #include "cli/engines.h"
 #include "cli/eth.h"
@@ -343,6 +344,10 @@ run(struct session *s, struct np_err *err)
 	struct np_cli *cli = &s->cli;
 	int rc;
 
+	if (cli->ceilings) {
+		np_ceilings_answer(stdin, stdout);
+		return NP_OK;
+	}
 	np_aim_default_host(&cli->target);
 	np_uuid_make(cli->output.uuid_made);
 	if (cli->list_engines) {

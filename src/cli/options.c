@@ -1192,6 +1192,10 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "preflight", FLAG, NULL,
 	      "run no test: say what about both hosts speaks against a measurement"),
 	  TO(preflight) },
+	{ ROW('\0', "ceiling", FLAG, NULL,
+	      "run no test: answer each line of standard input (test=UDP_STREAM size=64 "
+	      "rate=100mbit) by what such a link can carry, as JSON"),
+	  TO(ceilings) },
 };
 const size_t np_global_options_count = sizeof(np_global_options) / sizeof(np_global_options[0]);
 

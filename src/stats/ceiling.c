@@ -47,6 +47,12 @@ layers_of(const struct np_way *w)
 	return row_of(w->family);
 }
 
+uint32_t
+np_ceiling_least_mtu(int family)
+{
+	return row_of(family)->least_mtu;
+}
+
 bool
 np_ceiling_has_packets(int family)
 {
@@ -104,23 +110,20 @@ np_ceiling_segment(const struct np_way *w)
 	return most;
 }
 
+uint64_t
+np_ceiling_segment_cost(const struct np_way *w)
+{
+	uint32_t segment = np_ceiling_segment(w);
+
+	return segment == 0 ? 0 : cost(w, segment + tcp_headers(w));
+}
+
 double
 np_ceiling_tcp(const struct np_way *w)
 {
 	uint32_t segment = np_ceiling_segment(w);
 
-	return segment == 0 ? (double)NAN
-			    : (double)segment / (double)cost(w, segment + tcp_headers(w));
-}
-
-/* What so many bytes of a TCP stream cost, where there can be one. */
-static uint64_t
-tcp_cost(const struct np_way *w, uint32_t size)
-{
-	uint32_t most = np_ceiling_segment(w), segment = most > 0 ? most : 1, rest = size % segment;
-	uint64_t full = size / segment * cost(w, segment + tcp_headers(w));
-
-	return full + (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0);
+	return segment == 0 ? (double)NAN : (double)segment / (double)np_ceiling_segment_cost(w);
 }
 
 /* What one datagram that is_datagram() costs, whole or in fragments that but for the last carry a
@@ -139,12 +142,24 @@ udp_cost(const struct np_way *w, uint32_t size)
 	return body / each * cost(w, header + each) + (rest > 0 ? cost(w, header + rest) : 0);
 }
 
-static bool
-is_datagram(const struct np_way *w, uint32_t size)
+uint32_t
+np_ceiling_datagram(const struct np_way *w)
+{
+	return np_ceiling_possible(w) ? w->mtu - np_ceiling_ip_header(w) - udp_header(w) : 0;
+}
+
+uint32_t
+np_ceiling_most_datagram(const struct np_way *w)
 {
 	uint32_t most = layers_of(w)->most;
 
-	return size <= (most > 0 ? most : w->mtu);
+	return most > 0 ? most : w->mtu;
+}
+
+static bool
+is_datagram(const struct np_way *w, uint32_t size)
+{
+	return np_ceiling_possible(w) && size <= np_ceiling_most_datagram(w);
 }
 
 uint32_t
@@ -152,7 +167,7 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 {
 	uint32_t header = np_ceiling_ip_header(w), body = size + udp_header(w), each;
 
-	if (!np_ceiling_possible(w) || !is_datagram(w, size)) {
+	if (!is_datagram(w, size)) {
 		return 0;
 	}
 	if (header + body <= w->mtu) {
@@ -162,73 +177,129 @@ np_ceiling_fragments(const struct np_way *w, uint32_t size)
 	return (body + each - 1) / each;
 }
 
+uint64_t
+np_ceiling_datagram_cost(const struct np_way *w, uint32_t size)
+{
+	return is_datagram(w, size) ? udp_cost(w, size) : 0;
+}
+
 double
 np_ceiling_udp(const struct np_way *w, uint32_t size)
 {
-	if (!np_ceiling_possible(w) || !is_datagram(w, size)) {
-		return (double)NAN;
-	}
-	return (double)size / (double)udp_cost(w, size);
+	return is_datagram(w, size) ? (double)size / (double)udp_cost(w, size) : (double)NAN;
 }
 
-/* The bytes that the packets of one transaction take. */
-struct costs {
-	uint64_t there, back; /* from the client, from the daemon */
-	uint64_t unwaited;    /* of these, what nothing waits for */
-	uint32_t turns;       /* how often one end waits for the other */
-};
+/* Adds packets of one kind, unless there are none. */
+static void
+add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint64_t wire,
+	 bool there)
+{
+	if (packets > 0) {
+		x->part[x->parts++] = (struct np_ceiling_part){ .name = name,
+								.packets = packets,
+								.wire = wire,
+								.there = there,
+								.waits = true };
+	}
+}
 
-/* doc/ceilings.md lists the packets: the fewest that the protocol needs. */
-static bool
-transaction(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
-	    struct costs *c)
+/* So many bytes of a TCP stream. */
+static void
+add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
+	 bool there)
+{
+	uint32_t segment = np_ceiling_segment(w), full = size / segment, rest = size % segment;
+
+	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
+		 full * np_ceiling_segment_cost(w) +
+		     (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0),
+		 there);
+}
+
+static void
+add_datagram(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
+	     bool there)
+{
+	add_part(x, name, np_ceiling_fragments(w, size), udp_cost(w, size), there);
+}
+
+/* A connection a transaction; the daemon closes first. */
+static void
+add_connection(struct np_ceiling_exchange *x, const struct np_way *w, bool data, uint32_t request,
+	       uint32_t response)
 {
 	uint64_t bare = cost(w, tcp_headers(w));
 	uint64_t syn =
 	    cost(w, np_ceiling_ip_header(w) + TCP_BASE + (w->timestamps ? SYN_WITH : SYN_WITHOUT));
 
-	*c = (struct costs){ 0 };
-	if (test == NP_TURNS_UDP_RR) {
-		if (!is_datagram(w, request) || !is_datagram(w, response)) {
-			return false;
-		}
-		c->there = udp_cost(w, request);
-		c->back = udp_cost(w, response);
-		c->turns = 2;
-		return true;
+	add_part(x, "SYN", 1, syn, true);
+	add_part(x, "SYN+ACK", 1, syn, false);
+	add_part(x, "ACK", 1, bare, true);
+	if (data) {
+		add_data(x, w, "request", request, true);
+		add_data(x, w, "response", response, false);
 	}
-	if (np_ceiling_segment(w) == 0) {
+	add_part(x, "FIN", 1, bare, false);
+	add_part(x, "FIN", 1, bare, true);
+	add_part(x, "ACK", 1, bare, false);
+	x->part[x->parts - 1].waits = false; /* the next SYN is on its way */
+}
+
+/* Packets in a row the same way share a turn. The next transaction begins behind the client's last
+ * packet, without waiting for that to arrive. */
+static void
+sum_up(struct np_ceiling_exchange *x)
+{
+	const struct np_ceiling_part *before = NULL;
+
+	for (uint32_t i = 0; i < x->parts; i++) {
+		const struct np_ceiling_part *p = &x->part[i];
+
+		*(p->there ? &x->there : &x->back) += p->wire;
+		if (p->waits) {
+			x->waited += p->wire;
+			x->turns += before != NULL && before->there != p->there ? 1 : 0;
+			before = p;
+		}
+	}
+	x->turns += before != NULL && !before->there ? 1 : 0;
+}
+
+bool
+np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
+		    struct np_ceiling_exchange *x)
+{
+	bool udp = test == NP_TURNS_UDP_RR;
+
+	*x = (struct np_ceiling_exchange){ .parts = 0 };
+	if (udp ? !is_datagram(w, request) || !is_datagram(w, response)
+		: np_ceiling_segment(w) == 0) {
 		return false;
 	}
-	if (test != NP_TURNS_TCP_CC) {
-		c->there = tcp_cost(w, request);
-		c->back = tcp_cost(w, response);
+	if (udp) {
+		add_datagram(x, w, "request", request, true);
+		add_datagram(x, w, "response", response, false);
+	} else if (test == NP_TURNS_TCP_RR) {
+		add_data(x, w, "request", request, true);
+		add_data(x, w, "response", response, false);
+	} else {
+		add_connection(x, w, test == NP_TURNS_TCP_CRR, request, response);
 	}
-	if (test == NP_TURNS_TCP_RR) {
-		/* Without a byte one way nobody waits for that end. */
-		c->turns = request > 0 && response > 0 ? 2 : request > 0 || response == 0 ? 0 : 1;
-		return request > 0 || response > 0;
-	}
-	/* SYN and SYN+ACK, ACK, a FIN each and the ACK of the last one, which nobody waits for. */
-	c->there += syn + bare + bare;
-	c->back += syn + bare + bare;
-	c->unwaited = bare;
-	c->turns = 4;
-	return true;
+	sum_up(x);
+	return x->parts > 0;
 }
 
 double
-np_ceiling_turns(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
+np_ceiling_turns(const struct np_way *way, enum np_turns test, uint32_t request, uint32_t response,
 		 double rate_bps, double delay_s, uint32_t in_flight)
 {
-	struct costs c;
+	struct np_ceiling_exchange x;
 	double alone, at_once;
 
-	if (!np_ceiling_possible(w) || !(rate_bps > 0) ||
-	    !transaction(w, test, request, response, &c)) {
+	if (!(rate_bps > 0) || !np_ceiling_exchange(way, test, request, response, &x)) {
 		return (double)NAN;
 	}
-	alone = (double)(c.there + c.back - c.unwaited) * 8 / rate_bps + c.turns * delay_s;
-	at_once = rate_bps / ((double)(c.there > c.back ? c.there : c.back) * 8);
+	alone = (double)x.waited * 8 / rate_bps + x.turns * delay_s;
+	at_once = rate_bps / ((double)(x.there > x.back ? x.there : x.back) * 8);
 	return fmin(in_flight / alone, at_once);
 }

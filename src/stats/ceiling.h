@@ -1,7 +1,7 @@
 /*
  * What a link can carry at most, from the bytes that packets take on its wire. Pure arithmetic:
- * doc/ceilings.md derives every formula and works it out in numbers. The same as
- * scripts/netkit/ceiling.py, which made the vectors of its test.
+ * doc/ceilings.md derives every formula and works it out in numbers. netperf --ceiling
+ * (cli/ceilings.h) answers scripts by it.
  */
 #ifndef NP_STATS_CEILING_H
 #define NP_STATS_CEILING_H
@@ -30,6 +30,9 @@ struct np_way {
 	struct np_framing framing;
 };
 
+/* The least MTU of a family; 0: there is none. */
+uint32_t np_ceiling_least_mtu(int family);
+
 /* Is there a link under such a family, that packets cross? */
 bool np_ceiling_has_packets(int family);
 
@@ -45,6 +48,15 @@ uint32_t np_ceiling_segment(const struct np_way *way);
 /* The share (0 to 1) of the link's rate that is payload of a TCP stream; NAN: no such way. */
 double np_ceiling_tcp(const struct np_way *way);
 
+/* What a full TCP segment takes on the wire, and a datagram of so many bytes, whole or in
+ * fragments; 0: no such way, segment or datagram. */
+uint64_t np_ceiling_segment_cost(const struct np_way *way);
+uint64_t np_ceiling_datagram_cost(const struct np_way *way, uint32_t size);
+
+/* The payload of the largest datagram that is not fragmented, and of the largest one. */
+uint32_t np_ceiling_datagram(const struct np_way *way);
+uint32_t np_ceiling_most_datagram(const struct np_way *way);
+
 /* The packets that a datagram of so many bytes takes; 0: no such way or datagram. */
 uint32_t np_ceiling_fragments(const struct np_way *way, uint32_t size);
 
@@ -56,6 +68,27 @@ double np_ceiling_udp(const struct np_way *way, uint32_t size);
 
 /* The tests of transactions. */
 enum np_turns { NP_TURNS_TCP_RR, NP_TURNS_UDP_RR, NP_TURNS_TCP_CRR, NP_TURNS_TCP_CC };
+
+/* Packets of one kind, one behind the other. */
+struct np_ceiling_part {
+	const char *name;
+	uint64_t packets, wire; /* how many, and what they take in all */
+	bool there;             /* from the client */
+	bool waits;             /* the next packet waits for them */
+};
+
+/* One transaction: the fewest packets that the protocol needs, in their order. */
+struct np_ceiling_exchange {
+	struct np_ceiling_part part[8];
+	uint32_t parts;
+	uint64_t there, back; /* bytes of the wire, each way */
+	uint64_t waited;      /* of these, what something waits for */
+	uint32_t turns;       /* how often one end waits for the other */
+};
+
+/* False: no such way, or sizes that no packet can have. */
+bool np_ceiling_exchange(const struct np_way *way, enum np_turns test, uint32_t request,
+			 uint32_t response, struct np_ceiling_exchange *out);
 
 /*
  * The most transactions a second on a link of rate_bps each way, with delay_s of propagation each

@@ -1,11 +1,14 @@
 /*
- * What links carry at most: the vectors of netkit.ceiling, and the worked examples of
- * doc/ceilings.md.
+ * What links carry at most: the vectors of another program, the worked examples of doc/ceilings.md,
+ * and the lines of netperf --ceiling.
  */
 #include "stats/ceiling.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "cli/ceilings.h"
 #include "tests/lib/check.h"
 
 static struct np_way
@@ -220,6 +223,47 @@ any_number_has_an_answer(void **state)
 	}
 }
 
+static void
+each_line_has_an_answer(void **state)
+{
+	static char asked[] =
+	    "test=UDP_STREAM size=64 rate=1e8\n\xff\"\\=1\n\ntest=TCP_CC rate=1gbit\n"
+	    "test=UDP_STREAM size=70000\nmtu=99999999999999999999\nmtu=68";
+	static const char *const answers[] = {
+		"{\"test\": \"UDP_STREAM\", \"payload\": 64, \"wire\": 130, \"share\": "
+		"0.49230769230769234, "
+		"\"bits_per_s\": 49230769.230769232}\n",
+		"{\"error\": \"?'': no word of a question\"}\n",
+		"{\"test\": \"TCP_STREAM\", \"payload\": 1448, \"wire\": 1538,",
+		"{\"test\": \"TCP_CC\", \"there\": 278, \"back\": 278, \"turns\": 4,",
+		"{\"error\": \"a datagram of 70000 bytes:",
+		"{\"error\": \"mtu=99999999999999999999: no number from 1 to 4294967295\"}\n",
+		"{\"test\": \"TCP_STREAM\", \"payload\": 16,",
+	};
+	FILE *in = fmemopen(asked, sizeof(asked) - 1, "r");
+	char *text = NULL, *at;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(in);
+	assert_non_null(out);
+	np_ceilings_answer(in, out);
+	fclose(in);
+	fclose(out);
+	at = text;
+	for (size_t i = 0; i < LEN(answers); i++) {
+		char *end = strchr(at, '\n');
+
+		if (end == NULL || strncmp(at, answers[i], strlen(answers[i])) != 0) {
+			fail_msg("answer %zu: %s", i, at);
+		}
+		at = end + 1;
+	}
+	assert_string_equal(at, "");
+	free(text);
+}
+
 int
 main(void)
 {
@@ -229,6 +273,7 @@ main(void)
 		cmocka_unit_test(test_what_no_packet_can_have),
 		cmocka_unit_test(any_number_has_an_answer),
 		cmocka_unit_test(frames_have_no_header_but_their_own),
+		cmocka_unit_test(each_line_has_an_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

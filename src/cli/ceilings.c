@@ -1,0 +1,260 @@
+#include "cli/ceilings.h"
+
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "bench/bench.h"
+#include "stats/ceiling.h"
+
+/* What a line asks. */
+struct question {
+	const struct np_bench *bench;
+	struct np_way way;
+	uint32_t family, timestamps;
+	uint32_t size, request, response, in_flight;
+	double rate_bps, delay_s; /* 0: not said */
+	bool sized;               /* of datagrams that do not just fill a packet */
+	char error[256];
+};
+
+/* Words that are whole numbers. */
+static const struct field {
+	const char *name;
+	size_t at;
+	uint32_t least, most;
+} fields[] = {
+	{ "mtu", offsetof(struct question, way.mtu), 1, UINT32_MAX },
+	{ "mss", offsetof(struct question, way.mss), 0, UINT32_MAX },
+	{ "header", offsetof(struct question, way.framing.header), 0, 1 << 20 },
+	{ "rest", offsetof(struct question, way.framing.rest), 0, 1 << 20 },
+	{ "least", offsetof(struct question, way.framing.least), 0, 1 << 20 },
+	{ "family", offsetof(struct question, family), 0, UINT32_MAX },
+	{ "timestamps", offsetof(struct question, timestamps), 0, 1 },
+	{ "size", offsetof(struct question, size), 0, UINT32_MAX },
+	{ "request", offsetof(struct question, request), 0, UINT32_MAX },
+	{ "response", offsetof(struct question, response), 0, UINT32_MAX },
+	{ "in_flight", offsetof(struct question, in_flight), 1, UINT32_MAX },
+};
+
+static bool __attribute__((format(printf, 2, 3))) refuse(struct question *q, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(q->error, sizeof(q->error), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* A number that is neither negative nor endless. */
+static bool
+read_real(const char *text, double *out)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	return end != text && *end == '\0' && isfinite(*out) && *out >= 0;
+}
+
+static bool
+read_word(struct question *q, const char *name, const char *value)
+{
+	int64_t whole;
+
+	if (strcmp(name, "test") == 0) {
+		q->bench = np_bench_find(value);
+		return q->bench != NULL || refuse(q, "%s: no test of this netperf", value);
+	}
+	if (strcmp(name, "rate") == 0) {
+		return ((read_real(value, &q->rate_bps) ||
+			 np_parse_rate(value, &q->rate_bps) == 0) &&
+			q->rate_bps > 0) ||
+		       refuse(q, "rate=%s: no rate (try 100mbit)", value);
+	}
+	if (strcmp(name, "delay") == 0) {
+		return read_real(value, &q->delay_s) ||
+		       refuse(q, "delay=%s: no number of seconds", value);
+	}
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const struct field *f = &fields[i];
+
+		if (strcmp(name, f->name) != 0) {
+			continue;
+		}
+		if (np_parse_int(value, &whole) != 0 || whole < f->least || whole > f->most) {
+			return refuse(q, "%s=%s: no number from %u to %u", name, value, f->least,
+				      f->most);
+		}
+		memcpy((char *)q + f->at, &(uint32_t){ (uint32_t)whole }, sizeof(uint32_t));
+		q->sized = q->sized || strcmp(name, "size") == 0;
+		return true;
+	}
+	return refuse(q, "%s: no word of a question", name);
+}
+
+static bool
+read_line(struct question *q, char *line)
+{
+	char *rest = NULL;
+
+	*q = (struct question){ .bench = np_bench_find("TCP_STREAM"),
+				.way = { .mtu = 1500, .framing = NP_FRAMING_ETHERNET },
+				.family = 4,
+				.timestamps = 1,
+				.request = 1,
+				.response = 1,
+				.in_flight = 1 };
+	for (char *word = strtok_r(line, " \t\r\n", &rest); word != NULL;
+	     word = strtok_r(NULL, " \t\r\n", &rest)) {
+		char *equals = strchr(word, '=');
+
+		if (equals == NULL) {
+			return refuse(q, "%s: no word such as mtu=1500", word);
+		}
+		*equals = '\0';
+		if (!read_word(q, word, equals + 1)) {
+			return false;
+		}
+	}
+	q->way.family = (int)q->family;
+	q->way.timestamps = q->timestamps == 1;
+	return true;
+}
+
+/* Is there such a link, and such a message on it? */
+static bool
+check_sizes(struct question *q, uint32_t size, uint32_t other)
+{
+	uint32_t least = np_ceiling_least_mtu(q->way.family), most;
+
+	if (q->way.family != 4 && q->way.family != 6) {
+		return refuse(q, "IP version %d: 4 or 6", q->way.family);
+	}
+	if (!np_ceiling_possible(&q->way)) {
+		return refuse(q, "MTU %u: IPv%d needs %u", q->way.mtu, q->way.family, least);
+	}
+	if (q->bench->transport->reliable) {
+		return np_ceiling_segment(&q->way) > 0 ||
+		       refuse(q, "MSS %u: no room for payload", q->way.mss);
+	}
+	most = np_ceiling_most_datagram(&q->way);
+	size = size > other ? size : other;
+	return size <= most || refuse(q, "a datagram of %u bytes: UDP over IPv%d takes %u at most",
+				      size, q->way.family, most);
+}
+
+static bool
+answer_stream(struct question *q, FILE *out)
+{
+	bool udp = !q->bench->transport->reliable;
+	uint64_t payload, wire;
+
+	q->size = q->sized ? q->size : np_ceiling_datagram(&q->way);
+	if (!check_sizes(q, q->size, 0)) {
+		return false;
+	}
+	payload = udp ? q->size : np_ceiling_segment(&q->way);
+	wire = udp ? np_ceiling_datagram_cost(&q->way, q->size) : np_ceiling_segment_cost(&q->way);
+	if (wire == 0) {
+		return refuse(q, "packets that take nothing on the wire (least, header, rest)");
+	}
+	fprintf(out, "{\"test\": \"%s\", \"payload\": %llu, \"wire\": %llu, \"share\": %.17g",
+		q->bench->name, (unsigned long long)payload, (unsigned long long)wire,
+		(double)payload / (double)wire);
+	if (q->rate_bps > 0) {
+		fprintf(out, ", \"bits_per_s\": %.17g",
+			q->rate_bps * (double)payload / (double)wire);
+	}
+	fprintf(out, "}\n");
+	return true;
+}
+
+static enum np_turns
+turns_of(const struct np_bench *b)
+{
+	if (!b->transport->reliable) {
+		return NP_TURNS_UDP_RR;
+	}
+	if (!b->pattern->connection_test) {
+		return NP_TURNS_TCP_RR;
+	}
+	return b->pattern->sized ? NP_TURNS_TCP_CRR : NP_TURNS_TCP_CC;
+}
+
+static bool
+answer_transactions(struct question *q, FILE *out)
+{
+	enum np_turns test = turns_of(q->bench);
+	struct np_ceiling_exchange x;
+	uint64_t fuller;
+
+	if (!check_sizes(q, q->request, q->response)) {
+		return false;
+	}
+	if (!np_ceiling_exchange(&q->way, test, q->request, q->response, &x) ||
+	    (fuller = x.there > x.back ? x.there : x.back) == 0) {
+		return refuse(q, "a transaction without bytes: it needs no packet");
+	}
+	fprintf(out, "{\"test\": \"%s\", \"there\": %llu, \"back\": %llu, \"turns\": %u",
+		q->bench->name, (unsigned long long)x.there, (unsigned long long)x.back, x.turns);
+	if (q->rate_bps > 0) {
+		fprintf(out, ", \"per_s\": %.17g, \"at_once_per_s\": %.17g",
+			np_ceiling_turns(&q->way, test, q->request, q->response, q->rate_bps,
+					 q->delay_s, q->in_flight),
+			q->rate_bps / ((double)fuller * 8));
+	}
+	for (uint32_t i = 0; i < x.parts; i++) {
+		fprintf(out, "%s{\"name\": \"%s\", \"packets\": %llu, \"wire\": %llu}",
+			i == 0 ? ", \"sent\": [" : ", ", x.part[i].name,
+			(unsigned long long)x.part[i].packets, (unsigned long long)x.part[i].wire);
+	}
+	fprintf(out, "]}\n");
+	return true;
+}
+
+static bool
+answer(struct question *q, FILE *out)
+{
+	const struct np_bench *b = q->bench;
+
+	if (b->pattern->probe || b->transport->ip_protocol == 0 || b->transport->link) {
+		return refuse(q, "%s: has no ceiling (try TCP_STREAM, UDP_STREAM, TCP_RR)",
+			      b->name);
+	}
+	return b->pattern->transactions ? answer_transactions(q, out) : answer_stream(q, out);
+}
+
+/* The words of the question may be in it. */
+static void
+print_error(FILE *out, char *text)
+{
+	np_text_printable(text);
+	for (char *c = text; *c != '\0'; c++) {
+		*c = *c == '"' || *c == '\\' ? '\'' : *c;
+	}
+	fprintf(out, "{\"error\": \"%s\"}\n", text);
+}
+
+void
+np_ceilings_answer(FILE *in, FILE *out)
+{
+	char *line = NULL;
+	size_t room = 0;
+
+	while (getline(&line, &room, in) > 0) {
+		struct question q;
+
+		if (!read_line(&q, line) || !answer(&q, out)) {
+			print_error(out, q.error);
+		}
+		fflush(out);
+	}
+	free(line);
+}
