@@ -16,6 +16,7 @@
 
 /* Between samples for an explanation: the delays of both directions are told by these. */
 enum { EXPLAIN_MS = 20 };
+enum { LENGTH_S = 10, CLEAN_TIMES = 4 }; /* of -l, and of --at-most in --clean */
 
 static void
 print_list(FILE *out, const char *title, unsigned scope)
@@ -110,12 +111,14 @@ np_cli_test(const struct np_cli *cli)
 
 /* No number that people write: what -v and -P were is to be told from their defaults. */
 enum { UNSAID = INT32_MIN };
+static const int64_t no_length = INT64_MIN; /* -l was not given */
 
 static void
 cli_init(struct np_cli *cli)
 {
 	memset(cli, 0, sizeof(*cli));
 	np_plan_init(&cli->plan);
+	cli->plan.length = no_length;
 	cli->test = "TCP_STREAM";
 	snprintf(cli->target.port, sizeof(cli->target.port), "%d", NP_PORT);
 	snprintf(cli->data.port, sizeof(cli->data.port), "0");
@@ -223,6 +226,40 @@ check_documents(const struct np_cli_output *o, struct np_err *err)
 	return NP_OK;
 }
 
+/* Undisturbed time comes by iterations, whose lengths are no more the user's to say. */
+static int
+settle_clean(struct np_cli *cli, struct np_err *err)
+{
+	struct np_cli_clean *clean = &cli->clean;
+	bool said = cli->plan.length != no_length;
+
+	if (clean->seconds == 0) {
+		cli->plan.length = said ? cli->plan.length : LENGTH_S;
+		return clean->at_most == 0
+			   ? NP_OK
+			   : np_fail(err, NP_EUSAGE, 0,
+				     "--at-most: bounds --clean, which is not given");
+	}
+	if (said && cli->plan.length != clean->seconds) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-l: --clean %d says how long the test is (leave -l away)",
+			       clean->seconds);
+	}
+	if (cli->confidence.level != 0 || cli->confidence.max > 1) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--clean: together with -i or -I (each says when to repeat: choose "
+			       "one)");
+	}
+	clean->at_most = clean->at_most != 0 ? clean->at_most : CLEAN_TIMES * clean->seconds;
+	if (clean->at_most < clean->seconds) {
+		return np_fail(err, NP_EUSAGE, 0, "--at-most %d: less than --clean %d",
+			       clean->at_most, clean->seconds);
+	}
+	cli->plan.length = clean->seconds;
+	cli->evidence.caps |= NP_CAP_TEST;
+	return NP_OK;
+}
+
 int
 np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
@@ -243,6 +280,9 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	settle_loudness(&cli->output);
 	if (rc == NP_OK) {
 		np_stray_names(cli);
+		rc = settle_clean(cli, err);
+	}
+	if (rc == NP_OK) {
 		rc = check_documents(&cli->output, err);
 	}
 	if (rc == NP_OK) {
@@ -416,6 +456,9 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	settle_pacing(&p->near);
 	settle_pacing(&p->far);
 	settle_collecting(cli);
+	if (cli->clean.seconds > 0 && !np_cli_repeats(cli)) {
+		return np_fail(err, NP_EUSAGE, 0, "--clean: %s is run once only", bench->name);
+	}
 	if (check_alignments(p, err) != NP_OK || settle_batch(cli, err) != NP_OK ||
 	    settle_segments(cli, err) != NP_OK) {
 		return err->code;
@@ -473,6 +516,8 @@ np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 	plan->level = sure->level;
 	plan->width = sure->width;
 	plan->result_only = sure->result_only;
+	plan->clean_s = cli->clean.seconds;
+	plan->at_most_s = cli->clean.at_most;
 	if (!np_cli_repeats(cli)) {
 		plan->max = plan->min = 1;
 	} else if ((cli->bench.flags & NP_B_OLD) != 0 && plan->max > plan->min) {

@@ -92,6 +92,12 @@ struct np_cli_confidence {
 	bool result_only; /* -r */
 };
 
+/* How much undisturbed time there is to be, --clean. */
+struct np_cli_clean {
+	int32_t seconds; /* 0: no matter */
+	int32_t at_most; /* of all iterations, disturbed or not, --at-most; 0: not said */
+};
+
 /* What is to be known beside the result. */
 struct np_cli_evidence {
 	unsigned caps;      /* NP_CAP_* (wire/ext.h): what the options want to know of both ends */
@@ -118,6 +124,7 @@ struct np_cli {
 	struct np_cli_data data;
 	struct np_cli_output output;
 	struct np_cli_confidence confidence;
+	struct np_cli_clean clean;
 	struct np_cli_evidence evidence;
 
 	int32_t wait_s;

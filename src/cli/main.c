@@ -184,6 +184,9 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 	int rc, taken;
 
 	do {
+		if (repeat->plan.clean_s > 0) {
+			s->cli.plan.length = np_repeat_next_s(repeat);
+		}
 		np_trial_result_free(one);
 		rc = np_trial(&s->trial, one, err);
 		if (rc != NP_OK && !one->out.measured) {
@@ -218,6 +221,7 @@ measure(struct session *s, struct np_err *err)
 		tell_result(s, &repeat, &record);
 		fflush(stdout);
 		np_show_surplus(stderr, cli, s->surplus);
+		np_show_clean(stderr, cli, &repeat);
 		np_cli_tell_evidence(cli, &one.out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
 	np_capture_free(s->client.collect.capture);

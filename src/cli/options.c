@@ -1060,6 +1060,13 @@ const struct np_option np_global_options[] = {
 	{ ROW('I', "confidence", CUSTOM, "level,width",
 	      "confidence level in percent, 95 or 99, and full width of its interval (99,5)"),
 	  .set = set_confidence },
+	{ ROW('\0', "clean", COUNT, "s",
+	      "go on with iterations until so many seconds were disturbed by nobody, in place of "
+	      "-l"),
+	  TO(clean.seconds), RANGE(1, 86400) },
+	{ ROW('\0', "at-most", COUNT, "s",
+	      "with --clean: of all iterations together (four times that)"),
+	  TO(clean.at_most), RANGE(1, 7 * 86400) },
 	{ ROW('j', "latency", FLAG, NULL, "keep latency statistics; -v 2 shows their histogram"),
 	  TO(output.latency) },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",

@@ -293,6 +293,35 @@ np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus)
 	}
 }
 
+/* Both figures: the table has that of all seconds, as netperf's. */
+void
+np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
+{
+	const struct np_repeat_clean *c = &r->clean;
+	const struct np_unit *unit = np_cli_unit(cli);
+	char figures[200] = "";
+
+	if (r->plan.clean_s == 0) {
+		return;
+	}
+	if (c->seconds <= 0) {
+		fprintf(out, "netperf: --clean %d: this end could not look who disturbs the test\n",
+			r->plan.clean_s);
+		return;
+	}
+	if (c->clean > 0) {
+		snprintf(figures, sizeof(figures), ": %.2f %s/s in these, %.2f in all",
+			 c->amount / c->clean, unit->name, r->by_time[0] / r->elapsed_s);
+	}
+	fprintf(out, "netperf: %s%.1f of %.1f s were clean%s\n",
+		np_repeat_unclean(r) ? "no more than " : "", c->clean, c->seconds, figures);
+	if (c->seconds > c->clean) {
+		fprintf(out, "netperf: disturbed for %.1f s (seconds by reason: %s)%s\n",
+			c->seconds - c->clean, c->reasons,
+			np_repeat_unclean(r) ? "; more time: --at-most" : "");
+	}
+}
+
 void
 np_show_agreed(FILE *out, const struct np_run *run)
 {

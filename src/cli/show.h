@@ -6,6 +6,7 @@
 
 #include "cli/args.h"
 #include "out/look.h"
+#include "run/repeat.h"
 
 /* The data connection's names and addresses, for the banner. */
 struct np_ends {
@@ -57,6 +58,9 @@ void np_show_outcome(FILE *out, const struct np_outcome *o);
  * be of the wrong requests. Nothing where there were none.
  */
 void np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus);
+
+/* With --clean: how much time was clean, what it carried, and who disturbed the rest. */
+void np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r);
 
 /*
  * What was measured until something failed is shown, too: how much that is, for a line on standard

@@ -169,6 +169,8 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.near = out->near_bag,
 		.far = out->far_bag,
 		.far_lacks = out->far_lacks,
+		.disturbed = out->clean != NULL ? 1 - out->clean->clean / out->clean->seconds : 0,
+		.disturbed_by = out->clean != NULL ? out->reasons : NULL,
 		.lossy = !p->transport->connected,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && (p->role == NP_LEAD || p->both),

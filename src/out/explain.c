@@ -230,6 +230,10 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 			       "each datagram of %.0f bytes was cut to the %.0f of a receive (-M)",
 			       sent, taken);
 	}
+	if (f->in->disturbed > NP_DISTURBED && f->in->disturbed_by != NULL) {
+		np_explain_add(doubts, "others disturbed the test for %.0f %% of its time (%s s)",
+			       100 * f->in->disturbed, f->in->disturbed_by);
+	}
 	if (f->seconds < 0.5) {
 		np_explain_add(doubts, "the test took no more than %.2g s", f->seconds);
 	}

@@ -98,7 +98,9 @@ struct np_explain_input {
 	uint32_t in_flight;         /* transactions under way at once */
 	bool connections;           /* one for each transaction */
 	double link_rate_bps;       /* as the user says it; 0: find out */
-	uint32_t iterations;        /* of which this is the last one; 0: no matter */
+	double disturbed; /* share of the time that others disturbed; 0: none, or not known */
+	const char *disturbed_by; /* "switches:1.2 steal:0.3", in s; NULL: none */
+	uint32_t iterations;      /* of which this is the last one; 0: no matter */
 	uint32_t sessions; /* at once: bags and rates are of the first one; 0, 1: there is one */
 	double beside;     /* throughput_bps, or per_second, of the other sessions together */
 	struct np_explain_flows flows; /* of all sessions */

@@ -151,7 +151,8 @@ mark_waits(struct end *e, const struct end *other)
 		if (e->kept_s[i] - used >= NP_D_WAITED * length) {
 			e->marks[i] |= UINT32_C(1) << NP_R_SWITCHES;
 		}
-		if (e->stalled_s[i] - e->waited_s[i] - waited >= NP_D_STALLED * length) {
+		if (e->kept_s[i] - used >= NP_D_TOUCHED * length &&
+		    e->stalled_s[i] - e->waited_s[i] - waited >= NP_D_STALLED * length) {
 			e->marks[i] |= UINT32_C(1) << NP_R_PRESSURE;
 		}
 	}

@@ -2,22 +2,45 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+
+/* The figures of an iteration that are put together, and where that is done. */
+static const struct {
+	enum np_metric_id id;
+	size_t at;
+} figures[NP_REPEAT_FIGURES] = {
+	{ NP_M_THROUGHPUT, offsetof(struct np_repeat, throughput) },
+	{ NP_M_LOCAL_CPU_UTIL, offsetof(struct np_repeat, local_cpu) },
+	{ NP_M_REMOTE_CPU_UTIL, offsetof(struct np_repeat, remote_cpu) },
+	{ NP_M_LOCAL_SD, offsetof(struct np_repeat, local_sd) },
+	{ NP_M_REMOTE_SD, offsetof(struct np_repeat, remote_sd) },
+};
+
+static struct np_series *
+series_of(const struct np_repeat *r, int figure)
+{
+	return (struct np_series *)((const char *)r + figures[figure].at);
+}
 
 int
 np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct np_hist *hist,
 	      struct np_err *err)
 {
+	double seconds = np_record_get_real(record, NP_M_ELAPSED_TIME);
+
 	if (r->hist == NULL && (r->hist = np_hist_new()) == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a histogram");
 	}
 	np_hist_merge(r->hist, hist);
-	np_series_add(&r->throughput, np_record_get_real(record, NP_M_THROUGHPUT));
-	np_series_add(&r->elapsed, np_record_get_real(record, NP_M_ELAPSED_TIME));
-	np_series_add(&r->local_cpu, np_record_get_real(record, NP_M_LOCAL_CPU_UTIL));
-	np_series_add(&r->remote_cpu, np_record_get_real(record, NP_M_REMOTE_CPU_UTIL));
-	np_series_add(&r->local_sd, np_record_get_real(record, NP_M_LOCAL_SD));
-	np_series_add(&r->remote_sd, np_record_get_real(record, NP_M_REMOTE_SD));
+	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
+		double v = np_record_get_real(record, figures[i].id);
+
+		np_series_add(series_of(r, i), v);
+		r->by_time[i] += v * seconds;
+	}
+	np_series_add(&r->elapsed, seconds);
+	r->elapsed_s += seconds;
 	r->done++;
 	return NP_OK;
 }
@@ -58,9 +81,43 @@ reached(const struct np_repeat *r)
 				       width(r, &r->remote_cpu) <= r->plan.width);
 }
 
+/* A far end's window is a little shorter than this end's, and one interval is no matter. */
+static const double enough_s = 0.1;
+
+static double
+missing_s(const struct np_repeat *r)
+{
+	return r->plan.clean_s - enough_s - r->clean.clean;
+}
+
+int
+np_repeat_next_s(const struct np_repeat *r)
+{
+	double left = r->plan.at_most_s - r->elapsed_s + enough_s, missing = missing_s(r);
+
+	return (int)fmax(1, fmin(ceil(missing), left));
+}
+
+bool
+np_repeat_unclean(const struct np_repeat *r)
+{
+	return r->plan.clean_s > 0 && missing_s(r) > 0;
+}
+
+/* Where nobody tells what was clean there is nothing to wait for. */
+static bool
+wants_clean(const struct np_repeat *r)
+{
+	return np_repeat_unclean(r) && r->clean.seconds > 0 &&
+	       r->elapsed_s + 1 <= r->plan.at_most_s + enough_s;
+}
+
 bool
 np_repeat_more(const struct np_repeat *r)
 {
+	if (r->plan.clean_s > 0) {
+		return wants_clean(r);
+	}
 	return r->done < r->plan.min || (r->done < r->plan.max && !reached(r));
 }
 
@@ -124,12 +181,15 @@ conclude_clean(struct np_repeat_clean *c, struct np_record *record)
 void
 np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 {
-	np_record_real(record, NP_M_THROUGHPUT, np_series_mean(&r->throughput));
-	np_record_real(record, NP_M_ELAPSED_TIME, np_series_mean(&r->elapsed));
-	np_record_real(record, NP_M_LOCAL_CPU_UTIL, np_series_mean(&r->local_cpu));
-	np_record_real(record, NP_M_REMOTE_CPU_UTIL, np_series_mean(&r->remote_cpu));
-	np_record_real(record, NP_M_LOCAL_SD, np_series_mean(&r->local_sd));
-	np_record_real(record, NP_M_REMOTE_SD, np_series_mean(&r->remote_sd));
+	bool by_time = r->plan.clean_s > 0 && r->elapsed_s > 0;
+
+	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
+		np_record_real(record, figures[i].id,
+			       by_time ? r->by_time[i] / r->elapsed_s
+				       : np_series_mean(series_of(r, i)));
+	}
+	np_record_real(record, NP_M_ELAPSED_TIME,
+		       by_time ? r->elapsed_s : np_series_mean(&r->elapsed));
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	conclude_confidence(r, record);
 	conclude_clean(&r->clean, record);

@@ -18,6 +18,8 @@ struct np_repeat_plan {
 	int level;         /* 95 or 99 percent; 0: no confidence is asked for */
 	double width;      /* percent: the whole interval */
 	bool result_only;  /* the CPU figures may be as unsure as they like */
+	int clean_s,
+	    at_most_s; /* undisturbed seconds there are to be, and all at most; 0: no matter */
 };
 
 /* What all iterations have of clean time, and carried in it. */
@@ -27,11 +29,17 @@ struct np_repeat_clean {
 	char reasons[NP_CLEAN_TEXT];
 };
 
+enum { NP_REPEAT_FIGURES = 5 }; /* of each iteration: a rate, and what it cost at both ends */
+
 /* What came of it so far. Start from a zeroed struct with the plan filled in. */
 struct np_repeat {
 	struct np_repeat_plan plan;
 	unsigned done;
 	struct np_series throughput, elapsed, local_cpu, remote_cpu, local_sd, remote_sd;
+	double elapsed_s; /* of all iterations */
+	/* Where clean seconds are asked for iterations are as long as it takes: the figures above
+	 * times each one's seconds. */
+	double by_time[NP_REPEAT_FIGURES];
 	struct np_hist *hist; /* of all iterations together; NULL before the first */
 	struct np_repeat_clean clean;
 };
@@ -49,6 +57,15 @@ bool np_repeat_more(const struct np_repeat *r);
 
 /* Was the confidence that was asked for not reached? */
 bool np_repeat_missed(const struct np_repeat *r);
+
+/*
+ * Where clean seconds are asked for: how many the next iteration is to last. What this came to is
+ * in r->clean.
+ */
+int np_repeat_next_s(const struct np_repeat *r);
+
+/* Are there fewer clean seconds than were asked for? */
+bool np_repeat_unclean(const struct np_repeat *r);
 
 /* Put what all iterations together say into the last one's record: means, widths, latencies. */
 void np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record);

@@ -19,6 +19,7 @@
 #define NP_CROWDED 0.85       /* share of a processor that is busy, from which on it is crowded */
 #define NP_THROTTLED 0.1      /* share of the time in which a quota was used up */
 #define NP_OFTEN 0.5          /* share of the periods in which it was: it is the quota */
+#define NP_DISTURBED 0.05     /* share of the time that others disturbed: beyond it, a doubt */
 #define NP_STALLED 0.15       /* share of the time in which a process did not get to look */
 #define NP_STALLED_S 0.05     /* s, the least of the longest of those times */
 #define NP_HELD_UP 0.3        /* share of looks that came late without want of a processor */
