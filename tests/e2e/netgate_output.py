@@ -33,7 +33,7 @@ SPARE = Metric("LOCAL_CPU_UTIL", 5.0, more_is_better=False)
 STREAM = Point("tcp_stream.mtu9000", "TCP_STREAM", b=Side(options=("-m", "1K"), settings=(("mtu lab0", "9000"),)),
                metrics=(Metric(), SPARE))
 RR = Point("tcp_rr", "TCP_RR", metrics=(Metric(margin=1.0),))
-MBIT = "10^6bits/s"
+MBIT = "Mbit/s"
 
 
 def slot(number, side, rate, point=STREAM, **more):

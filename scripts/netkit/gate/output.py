@@ -275,7 +275,6 @@ def write_criteria(path: str, points: "Sequence[Point]", confidence: float) -> N
 
 # --- words --------------------------------------------------------------------------------
 
-UNITS = {"10^3bits/s": "kbit/s", "10^6bits/s": "Mbit/s", "10^9bits/s": "Gbit/s", "Trans/s": "transactions/s"}
 COLOURS = {WORSE: "\033[31m", BETTER: "\033[32m", CANT_TELL: "\033[33m", EQUAL: ""}
 
 
@@ -284,7 +283,7 @@ def figure(value: "Optional[float]", unit: str = "") -> str:
     if value is None or not math.isfinite(value):
         return "-"
     digits = 4 - math.floor(math.log10(abs(value))) if value else 0
-    return f"{value:.{min(9, max(0, digits))}f} {UNITS.get(unit, unit)}".rstrip()
+    return f"{value:.{min(9, max(0, digits))}f} {unit}".rstrip()
 
 
 def percent(value: "Optional[float]", sign: str = "+") -> str:
@@ -430,9 +429,9 @@ def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
 
 def pairs_of(one: Judgement) -> str:
     """ "value=9412.3 unit=Mbit/s lo=-0.40 ...": what is not known is not there."""
-    unit = UNITS.get(one.unit, one.unit).replace(" ", "_")
-    found = {"value": figure(one.value), "unit": unit, "lo": percent(one.low, ""), "hi": percent(one.high, ""),
-             "base": figure(one.base), "verdict": one.verdict.replace("'", "").replace(" ", "_")}
+    found = {"value": figure(one.value), "unit": one.unit.replace(" ", "_"), "lo": percent(one.low, ""),
+             "hi": percent(one.high, ""), "base": figure(one.base),
+             "verdict": one.verdict.replace("'", "").replace(" ", "_")}
     return " ".join(f"{name}={value}" for name, value in found.items() if value not in ("", "-", "?"))
 
 
