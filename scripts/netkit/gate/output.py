@@ -564,9 +564,9 @@ def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
 
 
 def views(form: str, progress: str = "auto", path: "Optional[str]" = None, strict: bool = False,
-          overwrite: bool = False) -> "List[View]":
+          overwrite: bool = False, evidence: bool = False) -> "List[View]":
     """What netgate's options ask for: progress, a file, and a form, of FORMATS or json. Raises GateError."""
     made: "List[View]" = [Live(progress)]
     if path:
-        made.append(Writer(path, overwrite=overwrite))
-    return [*made, Writer("-") if form == "json" else Printed(form, strict)]
+        made.append(Writer(path, evidence, overwrite))
+    return [*made, Writer("-", evidence) if form == "json" else Printed(form, strict)]
