@@ -176,6 +176,7 @@ long_tests = \
 	%D%/e2e/interop_long.py \
 	%D%/e2e/kills_long.py \
 	%D%/e2e/netgate_keeper_long.py \
+	%D%/e2e/netgate_long.py \
 	%D%/e2e/netlab_long.py \
 	%D%/e2e/netsweep_long.py \
 	%D%/e2e/torture_long.py \

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import machine, options
+from netkit.gate import differ
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
 
@@ -136,7 +137,7 @@ class Bench:
 
     def _command(self, text: str, letter: str, made: Optional[Slot], heed: bool = True) -> None:
         """Runs a shell command at the near end, and keeps what it said."""
-        known = {"SIDE": letter, "NETPERF": self.netperf, "DEVICE": self.site.device,
+        known = {"SIDE": letter, "LAB": getattr(self.site.place, "name", ""), "NETPERF": self.netperf, "DEVICE": self.site.device,
                  "FAR": machine.shown(self.site.far or []), "HOST": next(iter(self.site.hosts.values()), "")}
         words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
         done = machine.run([*self.site.place.prefix, *words], COMMAND_LIMIT, heed=heed)
@@ -201,10 +202,6 @@ class Bench:
 
     def _look(self) -> "Dict[str, Any]":
         """What the machine is set to, for those who ask later what differed."""
-        try:
-            from netkit.gate import differ
-        except ImportError:
-            return {}
         return differ.look(self.site.place.prefix, self.site.device or None)
 
 
