@@ -2,6 +2,7 @@
 goes on; and the criteria, which stand in a file of their own. doc/gate.md has the formats."""
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -78,6 +79,9 @@ class Writer:
             raise GateError(f"{self.path}: {fault.strerror}") from None
 
 
+hints = functools.lru_cache(maxsize=None)(typing.get_type_hints)   # a history has many thousand slots
+
+
 def shaped(value: Any, kind: Any, where: str) -> Any:
     """A value of JSON as the type of a member has it. Raises GateError."""
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
@@ -108,7 +112,7 @@ def record(kind: Any, known: Any, where: str) -> Any:
     not there."""
     if not isinstance(known, dict):
         raise GateError(f"{where}: not an object")
-    types, values = typing.get_type_hints(kind), {}
+    types, values = hints(kind), {}
     for one in dataclasses.fields(kind):
         if known.get(one.name) is not None:
             values[one.name] = shaped(known[one.name], types[one.name], f"{where}: {one.name}")

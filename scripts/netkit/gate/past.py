@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
+from scipy.special import stdtr, stdtrit
 
 from netkit import results
 from netkit.gate import output, stats, trial
@@ -27,7 +28,7 @@ from netkit.gate.points import DEFAULTS
 
 LEAST_SLOTS = 4         # of a session, where there is no other one, and of the one now
 MOST_SLOTS = 200        # of a point, now
-# Standard deviation of session means where nothing tells it: times that of slots, where 0.9 to 1.2 were seen
+# Standard deviation of session means where nothing tells it: times that of slots, where 0.5 to 1.2 were seen
 # (doc/gate.md), and the least, as a log.
 BETWEEN, LEAST_BETWEEN = 1.5, 0.01
 MOST_CORRELATION = 0.9
@@ -192,8 +193,7 @@ class Against(NamedTuple):
 
     def beyond(self, sign: float, edge: float) -> float:
         """The error at which the change is above an edge (sign 1) or below it (-1), both sides being looked at."""
-        from scipy.stats import t
-        return min(1.0, 2 * float(t.sf(sign * (self.change - edge) / self.error, self.free)))
+        return min(1.0, 2 * float(stdtr(self.free, -sign * (self.change - edge) / self.error)))
 
     def best(self) -> "Tuple[str, float]":
         """The verdict that has the most for it, and its error."""
@@ -203,8 +203,7 @@ class Against(NamedTuple):
         return min(((EQUAL, equal), (WORSE, bad), (BETTER, good)), key=lambda one: one[1])
 
     def bounds(self, error: float) -> "Tuple[float, float]":
-        from scipy.stats import t
-        half = self.error * float(t.isf(error / 2, self.free))
+        half = self.error * -float(stdtrit(self.free, error / 2))
         return self.change - half, self.change + half
 
 
@@ -302,12 +301,13 @@ class Baseline:
             if len(counts) == 1 and counts[0] < LEAST_SLOTS:
                 raise GateError(f"{self.path}: {counts[0]} slot{'s' * (counts[0] > 1)} of {point.name}: no baseline "
                                 f"({LEAST_SLOTS} at least, better several sessions): measure it for longer")
-            if len(counts) < FEW_SESSIONS:
-                yield (
-                    f"{point.name} {metric.name}: one earlier session only: differences between days are unknown, {BETWEEN:g} "
-                    f"times that between its slots is taken for them, {100 * LEAST_BETWEEN:g} % at least" if len(counts) == 1 else
-                    f"{point.name} {metric.name}: {len(counts)} earlier sessions only: with {FEW_SESSIONS} or more the interval is "
-                    "much narrower")
+            name = f"{point.name} {metric.name}"
+            if len(counts) == 1:
+                yield (f"{name}: one earlier session only: differences between days are unknown, {BETWEEN:g} times "
+                       f"those between its slots are taken for them, {100 * LEAST_BETWEEN:g} % at least")
+            elif len(counts) < FEW_SESSIONS:
+                yield (f"{name}: {len(counts)} earlier sessions only: with {FEW_SESSIONS} or more the interval is much "
+                       "narrower")
 
     def _options(self, point: Point) -> "Iterator[str]":
         """What is given to netperf now, and was not then."""
