@@ -101,14 +101,12 @@ def length_option(value: Any, known: Known) -> "List[str]":
     return ["-l", word(int(value) if isinstance(value, float) else value)]
 
 
-def clean_option(value: Any, _known: Known) -> "List[str]":
-    if not units.seconds(word(value)):
-        raise OptionError(f"{value!r} is no time above 0")
-    return ["--clean", str(value)]
+def clean_option(value: Any, known: Known) -> "List[str]":
+    return ["--clean", str(count(value, known))]
 
 
 def at_most_option(value: Any, known: Known) -> "List[str]":
-    if (units.seconds(word(value)) or 0) < (units.seconds(known.get("clean")) or math.inf):
+    if count(value, known) < (known.get("clean") or math.inf):
         raise OptionError(f"{value!r} is less than clean, or there is no clean that it goes with")
     return ["--at-most", str(value)]
 
@@ -214,9 +212,9 @@ NAMES = (
     Name("test", "-t", "the test, TCP_STREAM where nothing is said", test_option),
     Name("length", "-l", "whole seconds, or where negative bytes or transactions", length_option,
          unit=SECONDS),
-    Name("clean", "--clean", "seconds of undisturbed time to measure, in place of length", clean_option,
+    Name("clean", "--clean", "whole seconds of undisturbed time to measure, in place of length", clean_option,
          unit=SECONDS),
-    Name("at_most", "--at-most", "seconds, all in all, that clean may take", at_most_option, unit=SECONDS),
+    Name("at_most", "--at-most", "whole seconds, all in all, that clean may take", at_most_option, unit=SECONDS),
     Name("cpu", "-T", "the processors of the two ends, \"0,1\"; \"apart\": one each, where both ends "
          "are on this machine and it has two", cpu_option, commas=True),
     Name("cpu_figures", "-c -C", "true: how busy both ends are", switch("-c", "-C")),

@@ -130,9 +130,8 @@ class Plan:
     def run_seconds(self, point: Point) -> float:
         """How long the netperf of a point takes at the most, as far as can be told."""
         known = self.known(point)
-        clean = units.seconds(known.get("clean"))
-        if clean:
-            return units.seconds(known.get("at_most")) or options.AT_MOST * clean
+        if known.get("clean"):
+            return float(known.get("at_most") or options.AT_MOST * known["clean"])
         length = units.seconds(known.get("length", 10)) or 10.0     # where it counts bytes, who knows
         most = 1
         if known.get("confidence") is not None or known.get("iterations") is not None:

@@ -189,8 +189,10 @@ class Sweep:
     # --- repetitions until the mean is sure
 
     def _values(self, point: Point) -> "List[float]":
-        key = point_key(point)
-        found = [run.figure("THROUGHPUT") for (one, _), run in self.done.items() if one == key]
+        """The throughputs of its good runs so far; of their clean seconds where those are asked for."""
+        key, clean = point_key(point), self.plan.known(point).get("clean") is not None
+        runs = [run for (one, _), run in self.done.items() if one == key]
+        found = [clean and run.figure("CLEAN_THROUGHPUT") or run.figure("THROUGHPUT") for run in runs]
         return [value for value in found if value is not None]
 
     def _satisfied(self, point: Point) -> bool:

@@ -81,7 +81,7 @@ class Plans(unittest.TestCase):
                 ("[axes]\nfoo = [1]", "foo changes nothing"),
                 ("[constants]\nlenght = 1", "lenght changes nothing: is length meant?"),
                 ("[constants]\nhost = 'g'\nlab = '--mtu 9000'", "host and lab"),
-                ("[constants]\nclean = 0", "clean: 0 is no time"),
+                ("[constants]\nclean = 0", "clean: 0 is no number from 1"),
                 ("[constants]\nclean = 5\nlength = -100", "counts, and clean has seconds"),
                 ("[constants]\nclean = 5\nat_most = 4", "at_most: 4 is less than clean"),
                 ("[constants]\nat_most = 4", "there is no clean"),
@@ -325,7 +325,7 @@ class Options(unittest.TestCase):
                 ({"test": "TCP_SENDFILE", "fill_file": "f", "size": 9, "congestion": "cubic"},
                  "-t TCP_SENDFILE -F f -- -m 9 -K cubic"),
                 ({"test": "TCP_SENDFILE"}, "-t TCP_SENDFILE"),
-                ({"clean": 5, "at_most": "1m", "length": 10}, "--clean 5 --at-most 1m"),
+                ({"clean": 5, "at_most": 60, "length": 10}, "--clean 5 --at-most 60"),
                 ({"engine": "batch", "cycles": True}, "--engine batch --cycles"),
                 ({"engine": "sync/batch", "cycles": False}, "--engine sync,batch")):
             self.assertEqual(self.words(**known), wanted, known)
