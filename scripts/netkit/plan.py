@@ -2,6 +2,7 @@
 
 import datetime
 import difflib
+import functools
 import itertools
 import json
 import math
@@ -263,9 +264,11 @@ def in_quotes(text: str) -> bool:
     return bool(quote) or escaped
 
 
-def student() -> Any:
-    """Student's distribution, which only --until-confidence needs. Raises python.MissingModule."""
-    return python.need("scipy.stats", "python3-scipy", "--until-confidence").t
+@functools.lru_cache(None)
+def student(level: float, freedom: int) -> float:
+    """The bound of a two-sided interval; by scipy, which nothing else needs. Raises python.MissingModule."""
+    stats = python.need("scipy.stats", "python3-scipy", "--until-confidence")
+    return float(stats.t.ppf(0.5 + level / 200, freedom))
 
 
 def width(values: "Sequence[float]", level: float) -> float:
@@ -275,8 +278,7 @@ def width(values: "Sequence[float]", level: float) -> float:
     mean, spread = statistics.fmean(values), statistics.stdev(values)
     if not spread:
         return 0.0
-    bound = float(student().ppf(0.5 + level / 200, len(values) - 1))
-    return 200 * bound * spread / math.sqrt(len(values)) / abs(mean) if mean else math.inf
+    return 200 * student(level, len(values) - 1) * spread / math.sqrt(len(values)) / abs(mean) if mean else math.inf
 
 
 def confident(values: "Sequence[float]", until: "Tuple[float, float]", least: int) -> bool:
@@ -475,7 +477,7 @@ def check(plan: Plan) -> None:
         if meant:
             raise PlanError(f"constant {name} changes nothing: is {meant[0]} meant?")
     if plan.until:
-        student()
+        student(plan.until[0], 1)   # not to be missed later
 
 
 def check_point(plan: Plan, point: Point) -> None:
