@@ -38,6 +38,7 @@ def load_netlab():
     return module
 
 
+os.environ.setdefault("NETPERF", lib.netperf())    # which netlab asks for ceilings
 netlab = load_netlab()
 labcheck = netlab.labcheck
 
@@ -150,6 +151,10 @@ class Arithmetic(unittest.TestCase):
         self.assertIsNone(netlab.Link(rate=None).payload_rate("TCP_STREAM"))
         self.assertIn("TCP 94.148 Mbit/s", link.ceilings())
         self.assertNotIn("IPv6", netlab.Link(mtu=256, ipv6=False).ceilings())
+        with mock.patch.dict(os.environ, {"NETPERF": "/nowhere"}):
+            netlab.ceiling.netperf.cache_clear()
+            netlab.ceiling.answer.cache_clear()
+            self.assertTrue(link.ceilings().startswith("not known: no netperf beside"))
 
     def test_bucket_and_queue(self):
         self.assertEqual((netlab.Link().burst(), netlab.Link().limit()), (10000, 300000))

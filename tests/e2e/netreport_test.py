@@ -13,6 +13,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from unittest import mock
 
 sys.dont_write_bytecode = True  # or scripts/ would get a __pycache__
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -24,6 +25,7 @@ sys.path.insert(0, str(SCRIPTS))
 
 from netkit import VERSION, ceiling, methods, python, results, tables  # noqa: E402
 
+os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
 NETREPORT = str(SCRIPTS / "netreport")
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -95,9 +97,9 @@ class Place(unittest.TestCase):
             {"mtu": 1500, "rate": 100000000, "host": "10.77.0.2"}, repetitions=2, **header)
 
 
-class Ceilings(unittest.TestCase):
-    def percent(self, *args, **more):
-        return 100 * ceiling.stream(*args, **more)
+class Ceilings(Place):
+    def percent(self, test, mtu, **more):
+        return 100 * ceiling.ask(test, mtu=mtu, **more)["share"]
 
     def test_published_figures(self):
         for test, more, percent in (
@@ -109,42 +111,23 @@ class Ceilings(unittest.TestCase):
             self.assertAlmostEqual(self.percent(test, 1500, **more), percent, 3, (test, more))
 
     def test_by_hand(self):
-        self.assertEqual(ceiling.stream("TCP_STREAM", 1500, timestamps=False), 1460 / 1538)
-        self.assertEqual(ceiling.stream("TCP_STREAM", 1500, vlan=True), 1448 / 1542)
-        self.assertEqual(ceiling.stream("TCP_STREAM", 1500, mss=500), 488 / (488 + 52 + 38))
-        self.assertEqual(ceiling.stream("TCP_STREAM", 9000, framing=4), 8948 / 9018)
-        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, size=1), 1 / 84)
-        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, size=1, min_frame=0), 1 / 67)
-        # 1473 + 8: 1480 in the first fragment, one byte in the second, which is padded.
-        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, size=1473), 1473 / (1538 + 84))
-        # IPv6: (1500 - 48) / 8 * 8 = 1448 a fragment, so 1508 = 1448 + 60.
-        self.assertEqual(ceiling.stream("UDP_STREAM", 1500, 6, size=1500),
-                         1500 / (1448 + 48 + 38 + 60 + 48 + 38))
+        for test, more, share in (
+                ("TCP_STREAM", {"timestamps": False}, 1460 / 1538), ("TCP_STREAM", {"mss": 500}, 488 / 578),
+                ("TCP_STREAM", {"wire": ceiling.ethernet(vlan=True)}, 1448 / 1542),
+                ("TCP_STREAM", {"wire": ceiling.Wire(0, 0, 0)}, 1448 / 1500),
+                ("UDP_STREAM", {"size": 1}, 1 / 84),
+                ("UDP_STREAM", {"size": 1, "wire": ceiling.Wire(least=0)}, 1 / 67),
+                # 1473 + 8: 1480 in the first fragment, one byte in the second, which is padded.
+                ("UDP_STREAM", {"size": 1473}, 1473 / (1538 + 84)),
+                # IPv6: (1500 - 48) / 8 * 8 = 1448 a fragment, so 1508 = 1448 + 60.
+                ("UDP_STREAM", {"size": 1500, "family": 6}, 1500 / (1448 + 48 + 38 + 60 + 48 + 38))):
+            self.assertAlmostEqual(self.percent(test, 1500, **more), 100 * share, 9, (test, more))
 
-    def test_fragments_carry_the_datagram(self):
-        for family, header in ((4, 20), (6, 48)):
-            for mtu in (1280, 1281, 1499, 1500, 9000):
-                way = ceiling.path(mtu, family)
-                for size in (way.datagram, way.datagram + 1, 9000, 65507):
-                    sent = way.udp_packets(size)
-                    self.assertLessEqual(max(sent), mtu)
-                    if len(sent) > 1:
-                        self.assertEqual(sum(sent) - header * len(sent), size + 8)
-                        self.assertTrue(all((one - header) % 8 == 0 for one in sent[:-1]))
-
-    def test_transactions(self):
-        def most(*args, **more):
-            return ceiling.transactions(*args, rate=1e8, mtu=1500, **more)
-
-        self.assertAlmostEqual(most("TCP_RR", 1, 1), 1e8 / 8 / (91 + 91))
-        self.assertAlmostEqual(most("UDP_RR", 1, 1), 1e8 / 8 / (84 + 84))
-        self.assertAlmostEqual(most("TCP_RR", 2000, 1), 1e8 / 8 / (1538 + 552 + 90 + 91))
-        self.assertAlmostEqual(most("TCP_CRR", 1, 1),
-                               1e8 / 8 / (98 + 98 + 90 + 91 + 91 + 90 + 90))
-        self.assertAlmostEqual(most("TCP_RR", 1, 1, in_flight=100), 1e8 / 8 / 91)
-        self.assertAlmostEqual(most("UDP_RR", 1, 1, delay=0.01), 1 / (0.02 + 168 * 8 / 1e8))
-        self.assertAlmostEqual(most("TCP_CRR", 1, 1, delay=1.0), 1 / (4 + 648 * 8 / 1e8))
-        self.assertAlmostEqual(most("TCP_RR", 1, 1, family=6), 1e8 / 8 / (111 + 111))
+    def test_costs(self):
+        """netlab's own arithmetic, and netperf's."""
+        for wire in (ceiling.Wire(), ceiling.ethernet(vlan=True), ceiling.Wire(0, 0, 0)):
+            for size in (0, 1, 17, 18, 1472):
+                self.assertEqual(ceiling.ask("UDP_STREAM", wire, size=size)["wire"], wire.cost(size + 28))
 
     def test_of_a_point(self):
         link = {"rate": "100mbit", "mtu": 1500}
@@ -184,6 +167,22 @@ class Ceilings(unittest.TestCase):
         self.assertIn("UDP_STREAM,64,134,47.761,477.612\n", out)
         for form in ("markdown", "latex"):
             self.assertIn("94.148", netreport("--ceiling", "--format", form)[1])
+
+    def test_without_a_netperf(self):
+        path = self.file([("size", [64])], [good({"size": 64}, 40.0)],
+                         {"test": "UDP_STREAM", "mtu": 1500, "rate": "100mbit"})
+        real = os.environ["NETPERF"]
+        for name, words in (("/nonesuch", "no netperf beside this script"), ("/bin/true", "/bin/true has no")):
+            with mock.patch.dict(os.environ, {"NETPERF": name}):
+                for args in (["--ceiling"], [path, "--of-ceiling"]):
+                    rc, out, err = netreport(*args)
+                    self.assertEqual((rc, out, err.count("\n")), (1, "", 1), (args, err))
+                    self.assertIn(words, err)
+                    self.assertIn("in NETPERF", err)
+                rc, out, err = netreport(path)
+                self.assertEqual((rc, err), (0, ""))
+                self.assertIn("40.0", out)
+        self.assertEqual(os.environ["NETPERF"], real)
 
     def test_refusals(self):
         for args, words in (

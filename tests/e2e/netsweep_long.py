@@ -16,6 +16,8 @@ sys.path.insert(0, str(lib.TOP / "scripts"))
 
 from netkit import ceiling as ceilings_of  # noqa: E402
 
+os.environ.setdefault("NETPERF", lib.netperf())
+
 NETSWEEP = str(lib.TOP / "scripts" / "netsweep")
 
 # The columns of the published Linux-to-Linux table, in 10^6 bits/s, and how far a mean may be off.
@@ -54,7 +56,7 @@ def columns(report: lib.Report) -> None:
 
 def ceiling(test: str, mtu: int, family: int) -> float:
     """10^6 bits/s of payload on 100 Mbit/s in Ethernet frames, TCP's segments with time-stamps."""
-    return 100 * ceilings_of.stream_on(test, ceilings_of.Path(mtu, family))
+    return 100 * ceilings_of.ask(test, mtu=mtu, family=family)["share"]
 
 
 def ceilings(report: lib.Report) -> None:
