@@ -1,10 +1,19 @@
 """What netlab, netsweep and netreport share: results, ceilings, tables, plots."""
 
+import argparse
 import os
 import sys
-from typing import Callable
+from typing import Callable, NoReturn
 
 VERSION = "0.1.0"   # as in configure.ac
+
+
+class Parser(argparse.ArgumentParser):
+    """One that refuses in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog.split()[0]}: {message} (see {self.prog} --help)", file=sys.stderr)
+        sys.exit(2)
 
 
 def run(main: "Callable[[], int]") -> int:

@@ -5,7 +5,10 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from netkit import units
+
 WAYS = (("client", "server"), ("server", "client"))
+MEASUREMENTS = 6
 ATTEMPTS = 3            # at what a busy machine may spoil
 PAYLOAD, HEADERS = 64, 28
 RATE_TOLERANCE = 0.01
@@ -35,10 +38,6 @@ def ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.4g} ms"
-
-
 def both(texts: "List[str]") -> str:
     """What was found there and back, in one."""
     return texts[0] if len(set(texts)) == 1 else " and ".join(texts)
@@ -48,16 +47,21 @@ def both(texts: "List[str]") -> str:
 class Check:
     link: Any               # netlab's Link
     probe: Prober
+    say: "Callable[[str], None]" = lambda name: None    # is told what is measured next
 
     def run(self) -> "Iterator[Finding]":
         """Measures one property after the other; client to server first."""
+        self.say("mtu")
         yield self.mtu()
+        self.say("ipv6")
         yield self.ipv6()
+        self.say("packets")
         yield from self.packets()
-        self.settle()
-        yield self.retried(self.rate)
-        self.settle()
-        yield self.retried(self.delay)
+        for name, measure in (("rate", self.rate), ("delay", self.delay)):
+            self.say(name)
+            self.settle()
+            yield self.retried(measure)
+        self.say("loss, reorder and duplicate")
         yield from self.trains()
 
     def retried(self, measure: "Callable[[], Finding]") -> Finding:
@@ -68,9 +72,13 @@ class Check:
                 return found
         return measure()
 
+    def each(self, kind: str, family: int = 4, **words: int) -> "List[Dict[str, Any]]":
+        """What one kind of measurement finds there and back."""
+        return [self.probe(way, kind, family, **words) for way in WAYS]
+
     @property
-    def wait(self) -> float:
-        return WAIT + self.link.delay + self.link.jitter
+    def wait(self) -> int:
+        return ns(WAIT + self.link.delay + self.link.jitter)
 
     def settle(self) -> None:
         """Until the queues are empty again."""
@@ -79,13 +87,12 @@ class Check:
         end = time.monotonic() + 5 + (link.limit() * 8 / link.rate if link.rate else 0.0)
         for way in WAYS:
             while time.monotonic() < end:
-                got = self.probe(way, "train", count=5, gap=ns(0.001), wait=ns(self.wait))
+                got = self.probe(way, "train", count=5, gap=ns(0.001), wait=self.wait)
                 if got["arrived"] and got["delay_us"]["p50"] * 1e-6 <= most:
                     break
 
     def mtu(self) -> Finding:
-        got = [self.probe(way, "mtu", wait=ns(self.wait))
-               for way in WAYS]
+        got = self.each("mtu", wait=self.wait)
         return Finding("mtu", f"{self.link.mtu}",
                        both([f"{one['mtu']}" + ("" if one["arrives"] else ", which does not arrive")
                              for one in got]),
@@ -94,8 +101,7 @@ class Check:
     def ipv6(self) -> Finding:
         if not self.link.ipv6:
             return Finding("ipv6", "off", "no address", True)
-        got = [self.probe(way, "train", 6, count=100, gap=ns(0.001), wait=ns(self.wait))
-               for way in WAYS]
+        got = self.each("train", 6, count=100, gap=ns(0.001), wait=self.wait)
         return Finding("ipv6", "on", both([f"{one['arrived']} of 100 arrived" for one in got]),
                        all(one["arrived"] >= 50 * (1 - self.link.loss) for one in got))
 
@@ -103,7 +109,7 @@ class Check:
         """No packet of a TCP connection may be larger than the MTU, as either end sees them. What TCP
         hands to the queue is not seen, as a token bucket splits it after having counted it."""
         lasts = 0.3 + 4 * (self.link.delay + self.link.jitter)
-        got = [self.probe(way, "tcp", time=ns(lasts)) for way in WAYS]
+        got = self.each("tcp", time=ns(lasts))
         yield Finding("packets", f"at most {self.link.mtu} bytes",
                       both([f"{one['largest']}" for one in got])
                       + (f", but up to {self.link.segments} segments at a time in the queue"
@@ -119,17 +125,13 @@ class Check:
         cost, rate = self.link.cost(self.link.mtu), self.link.rate
         each = cost * 8 / rate if rate else 0.0
         lasts = min(10.0, max(1.0, 60 * each))
-        rest = self.link.delay + self.link.jitter
-        got = []
-        for way in WAYS:
-            one = self.probe(way, "rate", size=self.link.mtu - HEADERS, gap=ns(0.9 * each),
-                             time=ns(1.25 * lasts + rest), skip=ns(0.25 * lasts + rest))
-            passed = self.link.share_that_passes()
-            got.append(one["packets"] * cost * 8e9 / max(1, one["ns"]) / max(passed, 1e-9))
-        show = self.link.show_rate
-        asked = show(rate) if rate else "no limit"
+        rest, passed = self.link.delay + self.link.jitter, max(self.link.share_that_passes(), 1e-9)
+        got = [one["packets"] * cost * 8e9 / max(1, one["ns"]) / passed for one in self.each(
+            "rate", size=self.link.mtu - HEADERS, gap=ns(0.9 * each), time=ns(1.25 * lasts + rest),
+            skip=ns(0.25 * lasts + rest))]
         good = not rate or all(abs(one / rate - 1) <= RATE_TOLERANCE for one in got)
-        return Finding("rate", asked, both([show(one) for one in got]), good)
+        return Finding("rate", units.show_rate(rate) if rate else "no limit",
+                       both([units.show_rate(one) for one in got]), good)
 
     # --- times
 
@@ -138,14 +140,13 @@ class Check:
         link = self.link
         gap = max(0.001, 2 * link.jitter, 2 * self.cost_time())
         count = int(min(500, max(40, LONGEST / gap)))
-        got = [self.probe(way, "train", count=count, size=PAYLOAD, gap=ns(gap), wait=ns(self.wait))
-               for way in WAYS]
+        got = self.each("train", count=count, size=PAYLOAD, gap=ns(gap), wait=self.wait)
         texts, good = [], True
         for one in got:
             if not one.get("delay_us"):
                 return Finding("delay", link.show_delay(), "nothing, as nothing arrived", False)
             median, jitter = self.read_delay(one["delay_us"])
-            texts.append(ms(median) + (f" +-{ms(jitter)}" if link.jitter else ""))
+            texts.append(f"{1e3 * median:.4g} ms" + (f" +-{1e3 * jitter:.4g} ms" if link.jitter else ""))
             good = good and self.near(median, jitter, count)
         return Finding("delay", link.show_delay(), both(texts), good)
 
@@ -175,8 +176,7 @@ class Check:
         """At most half of the rate, so that no queue loses any."""
         gap = max(1 / PACE, 2 * self.cost_time())
         count = int(min(TRAIN, max(100, LONGEST / gap)))
-        got = [self.probe(way, "train", count=count, size=PAYLOAD, gap=ns(gap), wait=ns(self.wait))
-               for way in WAYS]
+        got = self.each("train", count=count, size=PAYLOAD, gap=ns(gap), wait=self.wait)
         passed = [one["arrived"] for one in got]
         yield self.counted("loss", self.link.loss, [one["lost"] for one in got], [count, count])
         if self.link.overtakes:
@@ -199,8 +199,9 @@ class Check:
         return 2 if self.link.exact else 2 + 4 * math.sqrt(n * share * (1 - share))
 
 
-def examine(link: Any, probe: Prober) -> "Iterator[Finding]":
-    return Check(link, probe).run()
+def examine(link: Any, probe: Prober, say: "Callable[[str], None]" = lambda name: None
+            ) -> "Iterator[Finding]":
+    return Check(link, probe, say).run()
 
 
 def lateness(found: "Optional[Dict[str, Any]]") -> str:

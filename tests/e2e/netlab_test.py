@@ -79,7 +79,7 @@ class Arithmetic(unittest.TestCase):
             with self.assertRaisesRegex(netlab.UsageError, r"^--delay .*\(", msg=text):
                 netlab.parse_time("--delay", text)
         for seconds, text in ((0.0, "0"), (0.005, "5 ms"), (0.00025, "250 us"), (2.0, "2 s")):
-            self.assertEqual(netlab.show_time(seconds), text)
+            self.assertEqual(netlab.units.show_time(seconds), text)
 
     def test_share(self):
         for text, share in (("1", 0.01), ("0.05%", 0.0005), ("100", 1.0), ("0", 0.0)):
