@@ -82,7 +82,7 @@ class Judgement:
     change: Optional[float] = None      # estimate: +1.5 is B 1.5 % above A
     low: Optional[float] = None         # the confidence sequence's bounds of it
     high: Optional[float] = None
-    value: Optional[float] = None       # geometric mean of B, in the metric's unit
+    value: Optional[float] = None       # median of B, in the metric's unit
     base: Optional[float] = None        # and of A
     unit: str = ""
     pairs: int = 0

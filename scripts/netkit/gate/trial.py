@@ -2,6 +2,7 @@
 
 import math
 import random
+import statistics
 import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
@@ -158,7 +159,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
         low, high = one.bounds(error)
         made.change = stats.as_percent(stats.center(pairs.x))
         made.low, made.high = stats.as_percent(low), stats.as_percent(high)
-        made.base, made.value = stats.geometric_mean(pairs.base), stats.geometric_mean(pairs.value)
+        made.base, made.value = statistics.median(pairs.base), statistics.median(pairs.value)
         made.noise = 100 * one.spread()
     else:
         made.notes.append(why_nothing(track))
