@@ -14,6 +14,7 @@ unit_tests = \
 	%D%/unit/test_chan \
 	%D%/unit/test_cidr \
 	%D%/unit/test_classic \
+	%D%/unit/test_clean \
 	%D%/unit/test_confidence \
 	%D%/unit/test_confine \
 	%D%/unit/test_conversation \
@@ -98,6 +99,7 @@ e2e_tests = %D%/e2e/together.py
 EXTRA_DIST += \
 	%D%/e2e/attacks.py \
 	%D%/e2e/ceilings.py \
+	%D%/e2e/clean.py \
 	%D%/e2e/connections.py \
 	%D%/e2e/crowd.py \
 	%D%/e2e/cut.py \
@@ -167,6 +169,7 @@ link_tests = \
 # What `make check-long` runs beyond that.
 long_tests = \
 	%D%/e2e/attacks_long.py \
+	%D%/e2e/clean_long.py \
 	%D%/e2e/crowd_long.py \
 	%D%/e2e/engines_long.py \
 	%D%/e2e/examples.py \

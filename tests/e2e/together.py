@@ -21,6 +21,8 @@ SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "c
           "netgate_test",
           "interim", "netgate_keeper", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
           "wire_short", "netgate_output", "netgate_past", "tree")
+          "interim", "clean", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
+          "wire_short", "tree")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status
 

@@ -1,0 +1,470 @@
+/*
+ * What is clean of a test: the ends' intervals held against each other, and the meters that they
+ * come from, by prepared files.
+ */
+#include "run/clean.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/repeat.h"
+#include "run/thresholds.h"
+#include "sys/meters.h"
+#include "tests/lib/bags.h"
+#include "tests/lib/check.h"
+#include "tests/lib/root.h"
+
+enum { COUNT = 10, EACH_US = 100000 };
+
+/* Ten intervals of 0.1 s, each with 1000 of work. What is in them a test changes. */
+struct told {
+	int64_t end_us[COUNT], marks[COUNT], work[COUNT], cpus[COUNT];
+	int64_t waited_us[COUNT], kept_us[COUNT], used_us[COUNT], stalled_us[COUNT];
+};
+
+static struct told
+quiet(void)
+{
+	struct told t;
+
+	memset(&t, 0, sizeof(t));
+	for (int i = 0; i < COUNT; i++) {
+		t.end_us[i] = (i + 1) * EACH_US;
+		t.work[i] = 1000;
+		t.cpus[i] = 1;
+	}
+	return t;
+}
+
+static struct np_bag *
+bag_of(const struct told *t, const char *boot)
+{
+	struct np_bag *b = np_bag_new();
+
+	np_bag_real(b, 0.1, "disturbed.every_s");
+	np_bag_ints(b, t->end_us, COUNT, "disturbed.end_us");
+	np_bag_ints(b, t->marks, COUNT, "disturbed.marks");
+	np_bag_ints(b, t->work, COUNT, "disturbed.work");
+	np_bag_ints(b, t->cpus, COUNT, "disturbed.cpus");
+	np_bag_ints(b, t->waited_us, COUNT, "disturbed.waited_us");
+	np_bag_ints(b, t->kept_us, COUNT, "disturbed.kept_us");
+	np_bag_ints(b, t->used_us, COUNT, "disturbed.used_us");
+	np_bag_ints(b, t->stalled_us, COUNT, "disturbed.stalled_us");
+	np_bag_text(b, boot, "clock.boot");
+	return b;
+}
+
+/* far NULL: it tells nothing. */
+static struct np_clean *
+judged(const struct told *near, const struct told *far, bool one_machine)
+{
+	struct np_bag *a = bag_of(near, "here");
+	struct np_bag *b = far != NULL ? bag_of(far, one_machine ? "here" : "there") : NULL;
+	struct np_clean *c = np_clean_judge(a, b, true);
+
+	assert_non_null(c);
+	np_bag_free(a);
+	np_bag_free(b);
+	return c;
+}
+
+static void
+assert_close(double found, double want)
+{
+	if (!(found > want - 1e-9 && found < want + 1e-9)) {
+		fail_msg("%.12g is not %.12g", found, want);
+	}
+}
+
+static void
+what_nobody_marks_is_clean(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c = judged(&near, &far, false);
+	char text[NP_CLEAN_TEXT];
+
+	(void)state;
+	assert_close(c->seconds, 1);
+	assert_close(c->clean, 1);
+	assert_close(c->times, 1);
+	assert_int_equal(c->runs, 0);
+	assert_true(c->by_far && c->far_told && c->switches_why == NULL);
+	assert_string_equal(np_clean_reasons(c->reason_s, text), "none");
+	free(c);
+}
+
+static void
+the_marks_of_either_end_count_and_are_put_together(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+	char text[NP_CLEAN_TEXT];
+
+	(void)state;
+	near.marks[2] = near.marks[3] = 1 << NP_R_STEAL;
+	far.marks[3] = far.marks[7] = 1 << NP_R_FOREIGN;
+	for (int i = 2; i < 8; i++) {
+		far.work[i] = i == 4 || i == 5 || i == 6 ? 1000 : 500;
+	}
+	c = judged(&near, &far, false);
+	assert_close(c->clean, 0.7);
+	assert_close(c->reason_s[NP_R_STEAL], 0.2);
+	assert_close(c->reason_s[NP_R_FOREIGN], 0.2);
+	assert_close(c->near_s[NP_R_STEAL], 0.2);
+	assert_close(c->near_s[NP_R_FOREIGN], 0);
+	assert_close(c->far_s[NP_R_FOREIGN], 0.2);
+	/* 7000 in 0.7 s, where all have 8500 in 1 s. */
+	assert_close(c->times, 10000 / 8500.0);
+	assert_int_equal(c->runs, 3);
+	assert_close(c->run[1].from_s, 0.3);
+	assert_close(c->run[1].to_s, 0.4);
+	assert_int_equal(c->run[1].marks, 1 << NP_R_STEAL | 1 << NP_R_FOREIGN);
+	assert_string_equal(np_clean_reasons(c->reason_s, text), "steal:0.2 foreign:0.2");
+	free(c);
+}
+
+/* The grids of two ends differ by what the window's begin does. */
+static void
+a_touch_is_no_disturbance(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++) {
+		near.end_us[i] += 5000;
+	}
+	near.marks[4] = 1 << NP_R_STOPPED;
+	c = judged(&near, &far, false);
+	assert_close(c->clean, 0.9);
+	assert_close(c->run[0].from_s, 0.4);
+	free(c);
+}
+
+static void
+who_waits_for_others_is_disturbed(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	near.kept_us[1] = near.waited_us[1] = (int64_t)(NP_D_WAITED * EACH_US) + 1;
+	near.kept_us[3] = near.waited_us[3] = (int64_t)(NP_D_WAITED * EACH_US) - 1;
+	far.used_us[1] = far.used_us[3] = 90000;
+	c = judged(&near, &far, false);
+	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
+	assert_close(c->run[0].from_s, 0.1);
+	free(c);
+	/* The other end is no other, where it took the processor. */
+	c = judged(&near, &far, true);
+	assert_close(c->clean, 1);
+	free(c);
+	for (int i = 0; i < COUNT; i++) {
+		far.cpus[i] = 2;
+	}
+	c = judged(&near, &far, true);
+	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
+	free(c);
+}
+
+static void
+a_long_wait_was_there_before_it_was_told(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	near.kept_us[6] = 3 * EACH_US;
+	c = judged(&near, &far, false);
+	assert_close(c->reason_s[NP_R_SWITCHES], 0.3);
+	assert_close(c->run[0].from_s, 0.4);
+	assert_close(c->run[0].to_s, 0.7);
+	free(c);
+}
+
+static void
+pressure_takes_a_crowd_and_a_worker_in_it(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	for (int i = 1; i < 5; i++) {
+		near.stalled_us[i] = 50000;
+	}
+	near.waited_us[2] = near.kept_us[2] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1;
+	near.waited_us[3] = 50000; /* they are the test's own, as far as that explains it */
+	near.kept_us[3] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1;
+	c = judged(&near, &far, false);
+	assert_close(c->reason_s[NP_R_PRESSURE], 0.1);
+	assert_close(c->run[0].from_s, 0.2);
+	free(c);
+}
+
+static void
+a_far_end_that_tells_nothing_is_no_reason_to_guess(void **state)
+{
+	struct told near = quiet();
+	struct np_bag *b;
+	struct np_clean *c;
+
+	(void)state;
+	near.marks[0] = 1 << NP_R_CLOCK;
+	near.kept_us[5] = 50000;
+	c = judged(&near, NULL, false);
+	assert_false(c->far_told || c->by_far);
+	assert_close(c->reason_s[NP_R_SWITCHES], 0.1);
+	assert_close(c->clean, 0.8);
+	free(c);
+	/* Here who took the processor may have been the far end. */
+	b = bag_of(&near, "here");
+	np_bag_int(b, 1, "disturbed.peer_here");
+	c = np_clean_judge(b, NULL, true);
+	assert_non_null(c);
+	assert_non_null(c->switches_why);
+	assert_close(c->clean, 0.9);
+	free(c);
+	np_bag_free(b);
+	assert_null(np_clean_judge(NULL, NULL, true));
+}
+
+/* A far end is a stranger. */
+static void
+nonsense_is_left_out(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_bag *a = bag_of(&near, "here"), *b;
+	struct np_clean *c;
+
+	(void)state;
+	far.end_us[5] = far.end_us[4];
+	far.work[1] = INT64_MIN;
+	far.used_us[2] = INT64_MAX;
+	far.marks[3] = INT64_MAX;
+	c = judged(&near, &far, true);
+	assert_close(c->seconds, 0.5);
+	assert_close(c->clean, 0.4);
+	free(c);
+	b = bag_of(&far, "there");
+	np_bag_ints(b, far.work, COUNT - 1, "disturbed.work");
+	c = np_clean_judge(a, b, true);
+	assert_non_null(c);
+	assert_false(c->far_told);
+	free(c);
+	np_bag_free(a);
+	np_bag_free(b);
+}
+
+/* ---- Until there is enough ---- */
+
+static void
+iterate(struct np_repeat *r, double seconds, double clean_s, double rate)
+{
+	struct np_hist *hist = np_hist_new();
+	struct np_clean clean = { .seconds = seconds, .clean = clean_s };
+	struct np_record record;
+	struct np_err err;
+
+	memset(&record, 0, sizeof(record));
+	clean.reason_s[NP_R_STEAL] = seconds - clean_s;
+	np_record_real(&record, NP_M_THROUGHPUT, rate);
+	np_record_real(&record, NP_M_ELAPSED_TIME, seconds);
+	if (clean_s > 0) {
+		np_record_real(&record, NP_M_CLEAN_THROUGHPUT, 2 * rate);
+	}
+	np_repeat_add_clean(r, &record, &clean);
+	assert_int_equal(np_repeat_add(r, &record, hist, &err), NP_OK);
+	free(hist);
+}
+
+static void
+iterations_last_as_long_as_what_is_missing(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 10, .at_most_s = 20 } };
+	struct np_record record;
+
+	(void)state;
+	memset(&record, 0, sizeof(record));
+	assert_int_equal(np_repeat_next_s(&r), 10);
+	iterate(&r, 10, 6, 100);
+	assert_true(np_repeat_more(&r));
+	assert_int_equal(np_repeat_next_s(&r), 4);
+	iterate(&r, 4, 3.5, 30);
+	assert_true(np_repeat_more(&r) && np_repeat_unclean(&r));
+	assert_int_equal(np_repeat_next_s(&r), 1);
+	iterate(&r, 1, 0.5, 60);
+	assert_false(np_repeat_more(&r) || np_repeat_unclean(&r));
+	np_repeat_conclude(&r, false, &record);
+	assert_close(np_record_get_real(&record, NP_M_THROUGHPUT), (1000 + 120 + 60) / 15.0);
+	assert_close(np_record_get_real(&record, NP_M_ELAPSED_TIME), 15);
+	assert_close(np_record_get_real(&record, NP_M_CLEAN_SECONDS), 10);
+	assert_close(np_record_get_real(&record, NP_M_CLEAN_THROUGHPUT), (1200 + 210 + 60) / 10.0);
+	assert_close(np_record_get_real(&record, NP_M_DISTURBED_SHARE), 1 / 3.0);
+	assert_string_equal(np_record_get_text(&record, NP_M_DISTURBED_REASONS), "steal:5.0");
+	np_repeat_free(&r);
+}
+
+static void
+and_end_where_the_bound_is(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 4, .at_most_s = 7 } };
+
+	(void)state;
+	iterate(&r, 4, 0, 100);
+	assert_true(np_repeat_more(&r));
+	assert_int_equal(np_repeat_next_s(&r), 3);
+	iterate(&r, 3, 1, 100);
+	assert_false(np_repeat_more(&r));
+	assert_true(np_repeat_unclean(&r));
+	np_repeat_free(&r);
+}
+
+static void
+where_nobody_looks_there_is_no_second_one(void **state)
+{
+	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 4, .at_most_s = 7 } };
+	struct np_hist *hist = np_hist_new();
+	struct np_record record;
+	struct np_err err;
+
+	(void)state;
+	memset(&record, 0, sizeof(record));
+	np_record_real(&record, NP_M_ELAPSED_TIME, 4);
+	np_repeat_add_clean(&r, &record, NULL);
+	assert_int_equal(np_repeat_add(&r, &record, hist, &err), NP_OK);
+	assert_false(np_repeat_more(&r));
+	free(hist);
+	np_repeat_free(&r);
+}
+
+/* ---- The meters ---- */
+
+static void
+put_machine(const char *root, int steal, int stalled, int squeezed)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 100 1 2 300 5 6 7 %d 0 0\n"
+		 "cpu12 100 1 2 900 7 6 7 1 0 0\nintr 1 2 3\nctxt 4\n",
+		 steal);
+	put_file(root, "/proc/stat", text);
+	snprintf(text, sizeof(text),
+		 "some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 total=0\n",
+		 stalled);
+	put_file(root, "/proc/pressure/cpu", text);
+	snprintf(text, sizeof(text), "0000abcd 00000001 %08x 0 0\n00000001 00000000 0000000a 0 0\n",
+		 squeezed);
+	put_file(root, "/proc/net/softnet_stat", text);
+}
+
+static void
+meters_read_again_what_they_have_opened(void **state)
+{
+	const char *root = *state;
+	static struct np_meters m;
+	static struct np_meters_seen from, to;
+	struct np_bag *b = np_bag_new();
+	struct np_bag_item it;
+
+	put_machine(root, 7, 1000, 0x10);
+	put_file(root, "/sys/devices/system/cpu/cpu12/cpufreq/scaling_cur_freq", "3100000\n");
+	put_file(root, "/sys/devices/system/cpu/cpu12/thermal_throttle/core_throttle_count", "4\n");
+	put_file(root, "/sys/devices/system/cpu/cpu12/thermal_throttle/package_throttle_count",
+		 "5\n");
+	np_meters_open(&m, root, "");
+	np_meters_look(&m, UINT64_C(1) << 12, &from);
+	put_machine(root, 9, 3500, 0x12);
+	put_file(root, "/sys/devices/system/cpu/cpu12/cpufreq/scaling_cur_freq", "1200000\n");
+	np_meters_look(&m, UINT64_C(1) << 12, &to);
+	assert_int_equal(to.steal[0] - from.steal[0], 2);
+	assert_int_equal(to.steal[12], 1);
+	assert_int_equal(to.idle[12], 907);
+	assert_int_equal(from.stalled_us, 1000);
+	assert_int_equal(to.stalled_us, 3500);
+	assert_int_equal(from.squeezed, 0x1a);
+	assert_int_equal(to.squeezed, 0x1c);
+	assert_int_equal(m.cpu[0].cpu, 12);
+	assert_int_equal(m.cpu[0].khz, 1200000);
+	assert_int_equal(m.cpu[0].throttled, 9);
+	assert_true(llabs(to.ahead_ns - from.ahead_ns) < 10000000 && !to.has_link);
+	np_meters_put_unread(&m, "disturbed", b);
+	assert_false(np_bag_at(b, 0, &it));
+	np_meters_close(&m);
+	np_bag_free(b);
+}
+
+static void
+an_interrupt_that_goes_elsewhere_is_seen(void **state)
+{
+	const char *root = *state;
+	static struct np_meters m;
+	static struct np_meters_seen seen;
+
+	put_machine(root, 0, 0, 0);
+	put_link(root, "/sys/class/net/net7/device", "../../../virtio3");
+	put_file(root, "/proc/interrupts",
+		 "           CPU0       CPU1\n 24:  1  2  PCI-MSI 1-edge  virtio3-input.0\n"
+		 " 25:  1  2  PCI-MSI 2-edge  virtio4-input.0\n");
+	put_file(root, "/proc/irq/24/effective_affinity_list", "0\n");
+	put_file(root, "/proc/irq/25/effective_affinity_list", "0\n");
+	np_meters_open(&m, root, "net7");
+	assert_int_equal(m.irqs, 1);
+	np_meters_look(&m, 0, &seen);
+	assert_int_equal(seen.irqs_moved, 0);
+	put_file(root, "/proc/irq/25/effective_affinity_list", "1\n"); /* another interface's */
+	np_meters_look(&m, 0, &seen);
+	assert_int_equal(seen.irqs_moved, 0);
+	put_file(root, "/proc/irq/24/effective_affinity_list", "1\n");
+	np_meters_look(&m, 0, &seen);
+	assert_int_equal(seen.irqs_moved, 1);
+	np_meters_look(&m, 0, &seen);
+	assert_int_equal(seen.irqs_moved, 1);
+	np_meters_close(&m);
+}
+
+static void
+a_meter_that_is_missing_says_so(void **state)
+{
+	static struct np_meters m;
+	static struct np_meters_seen seen;
+	struct np_bag *b = np_bag_new();
+
+	np_meters_open(&m, *state, "");
+	np_meters_look(&m, 1, &seen);
+	assert_int_equal(seen.stalled_us, -1);
+	assert_int_equal(seen.squeezed, -1);
+	np_meters_put_unread(&m, "disturbed", b);
+	assert_unread(b, "disturbed.steal", "No such file");
+	assert_unread(b, "disturbed.pressure", "No such file");
+	assert_unread(b, "disturbed.squeezed", "No such file");
+	np_meters_close(&m);
+	np_bag_free(b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_nobody_marks_is_clean),
+		cmocka_unit_test(the_marks_of_either_end_count_and_are_put_together),
+		cmocka_unit_test(a_touch_is_no_disturbance),
+		cmocka_unit_test(who_waits_for_others_is_disturbed),
+		cmocka_unit_test(a_long_wait_was_there_before_it_was_told),
+		cmocka_unit_test(pressure_takes_a_crowd_and_a_worker_in_it),
+		cmocka_unit_test(a_far_end_that_tells_nothing_is_no_reason_to_guess),
+		cmocka_unit_test(nonsense_is_left_out),
+		cmocka_unit_test(iterations_last_as_long_as_what_is_missing),
+		cmocka_unit_test(and_end_where_the_bound_is),
+		cmocka_unit_test(where_nobody_looks_there_is_no_second_one),
+		cmocka_unit_test_setup_teardown(meters_read_again_what_they_have_opened, root_make,
+						root_remove),
+		cmocka_unit_test_setup_teardown(an_interrupt_that_goes_elsewhere_is_seen, root_make,
+						root_remove),
+		cmocka_unit_test_setup_teardown(a_meter_that_is_missing_says_so, root_make,
+						root_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
