@@ -128,6 +128,9 @@ class Points(unittest.TestCase):
         self.assertEqual(made[0].a, Side(options=("-m", "1")))
         self.assertEqual(made[0].b, Side(before=("x",), settings=(("mtu lab0", "1400"),), netperf="/p"))
         self.assertFalse(points.same(made))
+        alike, = points.points({"test": "TCP_RR", "margin": 1.0, "aa": True, "a": "-c"})
+        self.assertEqual((alike.a, alike.b), (Side(globals=("-c",)),) * 2)
+        self.refused("--aa compares", list, points.points({"test": "TCP_RR", "margin": 1.0, "aa": True, "b": "-c"}))
         self.refused("there twice", points.check, made * 2)
         self.refused("a name is of", points.check, [Point("a b", "TCP_RR")])
         self.refused("no test whose", list, points.points({"test": "TCP_MSS", "margin": 1.0}))
@@ -297,7 +300,10 @@ class Slots(Folder):
             point = Point("p", "TCP_RR", **{letter.lower(): Side(settings=settings)})
             self.assertEqual(there.slot(point, letter, 1).failed, "")
         there.leave()
-        self.assertEqual(log, [one, "back", two, "back", one, "back", "leave"])
+        sides = (Side(settings=one), Side(settings=two, before=("x",)))
+        there.rehearse([Point("p", "TCP_RR", a=sides[0], b=sides[1])] * 2)
+        self.assertEqual(log[-2:], [one, "back"])
+        self.assertEqual(log[:-2], [one, "back", two, "back", one, "back", "leave"])
 
     def test_versions_of_ip(self):
         site = bench.Site(machine.Place(), {4: "127.0.0.1", 6: "::1"})

@@ -96,6 +96,14 @@ class Bench:
         made.seconds = round(time.monotonic() - since, 3)
         return made
 
+    def rehearse(self, points: "Sequence[Point]") -> None:
+        """Sets what the sides want to be set, and puts it back: what can't be is told before anything is
+        measured. A side whose commands may bring its interface about has to wait for them."""
+        for settings in dict.fromkeys(side.settings for point in points for side in (point.a, point.b)
+                                      if side.settings and not side.before):
+            self._hold(settings)
+            self._put_back()
+
     def leave(self) -> None:
         """Takes the side back and leaves the place. What does not work is said by GateError, after
         everything else has been tried."""
@@ -124,7 +132,7 @@ class Bench:
             self._whole = True
         if wanted.settings != self._set:
             self._put_back()
-            self._hold(wanted)
+            self._hold(wanted.settings)
 
     def _take_back(self, made: Optional[Slot] = None) -> None:
         """Runs the commands that take a side back, also one that was made in part only."""
@@ -148,14 +156,14 @@ class Bench:
             why = done.reason or last_line(output) or f"status {done.exit}"
             raise SlotFailed(f"command of {letter}: {text}: {why}")
 
-    def _hold(self, wanted: Side) -> None:
+    def _hold(self, settings: "Tuple[Tuple[str, str], ...]") -> None:
         """Has the keeper set what a side wants to be set."""
-        if wanted.settings and self._keeper is None:
+        if settings and self._keeper is None:
             from netkit.gate import keeper
             self._keeper = keeper.Keeper(self.site.place.prefix, self.site.far)
-        self._set = wanted.settings
-        if wanted.settings:
-            self._keeper.set(wanted.settings)
+        self._set = settings
+        if settings:
+            self._keeper.set(settings)
 
     def _put_back(self) -> None:
         if self._set:

@@ -83,6 +83,9 @@ def side(given: "Dict[str, Any]", letter: str) -> Side:
 
 def points(given: "Dict[str, Any]", name: str = "") -> "Iterator[Point]":
     """A point for each test of these options. Raises UsageError."""
+    a, b = side(given, "a"), side(given, "b")
+    if given.get("aa") and b != Side():
+        raise UsageError("--aa compares A with itself: no --b, --before-b, --set-b and so on beside it")
     tests = [test.strip().upper() for test in given["test"].split(",")]
     for test in tests:
         if test not in options.TESTS:
@@ -91,7 +94,7 @@ def points(given: "Dict[str, Any]", name: str = "") -> "Iterator[Point]":
         wanted = given.get("metric") or [DEFAULTS.get(test, "THROUGHPUT")]
         metrics = {one.name: one for one in (metric(text, given["margin"]) for text in wanted)}
         own = f"{name}.{test.lower()}" if name and len(tests) > 1 else name or test.lower()
-        yield Point(own, test, side(given, "a"), side(given, "b"), tuple(metrics.values()))
+        yield Point(own, test, a, a if given.get("aa") else b, tuple(metrics.values()))
 
 
 def check(made: "List[Point]") -> None:
