@@ -20,8 +20,8 @@ import lib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(lib.TOP / "scripts"))
-from netkit.gate import bench, ends, keeper, nic      # noqa: E402
-from netkit.gate.model import GateError, Side     # noqa: E402
+from netkit.gate import bench, ends, keeper, nic, output      # noqa: E402
+from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric, Side     # noqa: E402
 
 MARK = "NP_TEST_GATE_PLACE"
 FAR = "far"     # the namespace of the other end; the near one is this process's
@@ -158,7 +158,9 @@ def one_that_does_not_take() -> str:
 
 
 def channels_and_coalescing() -> str:
-    said("ip", "tuntap", "add", "t0", "mode", "tap")
+    got = lib.run(["ip", "tuntap", "add", "t0", "mode", "tap"], 20)
+    if got.rc:
+        raise lib.Skipped(got.err.strip())
     before = said("ethtool", "-c", "t0"), said("ethtool", "-l", "v0")
     with kept() as one:
         one.set([("coalesce t0 rx-frames", "4"), ("channels v0 rx", "2")])
@@ -476,6 +478,60 @@ def what_an_interface_lacks() -> str:
     return ""
 
 
+def what_is_left_out_is_said() -> str:
+    made = Gate([], [Judgement("tcp_rr.v4.mtu1500", Metric(), EQUAL)], skipped=[("tcp_rr.v6.mtu1500", "no IPv6")])
+    lines = output.FORMATS["tap"](made).splitlines()
+    assert lines[:2] == ["TAP version 13", "1..2"], lines
+    assert lines[-1] == "ok 2 tcp_rr.v6.mtu1500 # SKIP no IPv6", lines
+    assert "left out: tcp_rr.v6.mtu1500: no IPv6" in output.text(made)
+    assert output.junit(made).count('<skipped message="no IPv6"') == 1
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "gate.jsonl")
+        writer = output.Writer(path)
+        writer.begin(made)
+        writer.end(made)
+        assert [tuple(one) for one in output.read(path).skipped] == made.skipped
+    return ""
+
+
+def netgate(*args: str, **variables: str) -> lib.Started:
+    return lib.Started([str(lib.TOP / "scripts" / "netgate"), "nic", "--netperf", lib.netperf(), "--netserver",
+                        lib.netserver(), "--progress", "none", *args],
+                       env={**os.environ, **NETIF, **variables})
+
+
+def as_the_kernel_runs_it() -> str:
+    """Exit status and output of the program itself."""
+    got = netgate("--list", "--only", "*v4.mtu1500.[lt]*").finish(60)
+    assert (got.rc, len(got.out.splitlines())) == (0, 4), got
+    got = netgate("--format", "tap", REMOTE_TYPE="").finish(60)
+    assert got.rc == ends.FAIL and "without REMOTE_TYPE" in got.err, got
+    with stand_in(""):
+        got = netgate("--format", "tap", "--netserver", "/nonesuch", REMOTE_TYPE="ssh").finish(60)
+    assert got.rc == ends.SKIP and "no /nonesuch there" in got.err, got
+    for args, words in ((("--local",), "--local has no network interface"), (("--only", "x"), "--only matches none"),
+                        (("--budget", "60"), "44 points get 1.36 s each"),
+                        (("--test", "TCP_RR"), "no --test beside it")):
+        got = netgate(*args).finish(60)
+        assert got.rc == 2 and words in got.err and got.err.count("\n") == 1, got
+    return ""
+
+
+def a_gate_that_is_killed() -> str:
+    """Settings and daemon are gone, whenever that is."""
+    before = machine_now()
+    draw = random.Random()
+    for _ in range(4):
+        one = netgate("--only", "tcp_rr.v6.mtu9000", "--budget", "60", "--set-b", "offload v0 tx=off", "--no-learn")
+        assert lib.wait_for(lambda: machine_now() != before, 60), one.finish(60)
+        time.sleep(draw.uniform(0, 3))
+        os.kill(one.pid, signal.SIGKILL)
+        one.finish(20)
+        assert lib.wait_for(lambda: not journals() and not listeners(), 60), (journals(), listeners())
+        assert machine_now() == before
+    return ""
+
+
 def settings_of_the_suite() -> str:
     """They take, and are put back."""
     before = machine_now()
@@ -498,7 +554,7 @@ def suite(report: lib.Report) -> None:
     for body in (set_and_put_back, mtu_off_the_link, refusals, one_that_does_not_take, channels_and_coalescing,
                  names_of_ethtool, two_at_a_time, interface_that_went, next_start, owner_that_lives,
                  folder_of_another, variables, what_is_missing, by_ssh, names_of_the_suite,
-                 what_an_interface_lacks):
+                 what_an_interface_lacks, what_is_left_out_is_said):
         report.case(body.__name__.replace("_", " "), body)
     kills(report, 2)
 

@@ -6,6 +6,8 @@ import lib
 
 def suite(report: lib.Report) -> None:
     report.case("settings of the suite", netgate_keeper.settings_of_the_suite)
+    report.case("as the kernel runs it", netgate_keeper.as_the_kernel_runs_it)
+    report.case("a gate that is killed", netgate_keeper.a_gate_that_is_killed)
     report.case("a slot by way of a namespace", netgate_keeper.by_namespace)
     netgate_keeper.kills(report, 40)
 

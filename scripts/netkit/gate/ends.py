@@ -215,10 +215,15 @@ def check_near(ends: Ends, local: "Dict[int, str]") -> None:
             raise GateError(f"LOCAL_V{version}={address} is no address of {ends.device} (it has "
                             f"{', '.join(map(str, own)) or 'none'})")
         to = ends.remote[version]
-        by = json.loads(keeper.call(ends.near, ["ip", "-j", "route", "get", to]) or "[{}]")[0].get("dev")
+        by = device_towards(ends.near, to)
         if by != ends.device:
             raise GateError(f"packets to REMOTE_V{version}={to} leave by {by}, not by NETIF={ends.device} (routes "
                             "or a namespace of its own for the far end mend it)")
+
+
+def device_towards(prefix: Sequence[str], address: str) -> str:
+    """The interface that packets to an address leave by."""
+    return str(json.loads(keeper.call(prefix, ["ip", "-j", "route", "get", address]) or "[{}]")[0].get("dev", ""))
 
 
 def device_of(prefix: Sequence[str], addresses: "Mapping[int, str]") -> str:

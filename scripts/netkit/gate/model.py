@@ -117,6 +117,7 @@ class Gate:
     command: "List[str]" = field(default_factory=list)
     environment: "Dict[str, Any]" = field(default_factory=dict)
     notes: "List[str]" = field(default_factory=list)
+    skipped: "List[Tuple[str, str]]" = field(default_factory=list)  # points that can't be had here, and why
     over: str = ""                      # why it ended before its time: a signal, a far end that went
 
     def status(self, strict: bool = False) -> int:

@@ -2,13 +2,19 @@
 offloads turned; A and B are compared at each of these settings."""
 
 import fnmatch
+import os
+import shlex
+import socket
+import sys
+from argparse import Namespace
 from dataclasses import dataclass, field, replace
 from typing import List, Sequence, Tuple
 
-from .. import options
-from . import keeper
+from .. import machine, options
+from . import ends as both, keeper
 from .ends import Ends
-from .model import GateError, Metric, Point, Side
+from .model import Metric, Point, Side
+from .points import UsageError, side as side_of
 
 MTUS = (1500, 9000)
 LEAST_SECONDS = 15.0        # of a point: A/A slots, and pairs enough for a verdict where there is no noise
@@ -92,9 +98,10 @@ def side(of: Side, test: Test, family: int, mtu: int, settings: "Sequence[Tuple[
 
 
 def suite(ends: Ends, chosen: Chosen) -> Suite:
-    """All points of the interface that are chosen, and those that it cannot have. Raises GateError."""
+    """All points of the interface that are chosen, and those that it cannot have. Raises UsageError, and GateError of
+    the interface."""
     if ends.device in ("", "lo"):
-        raise GateError("nic: no network interface (NETIF names one, or --lab or --host leads to one)")
+        raise UsageError("nic: no network interface (NETIF names one, or --lab or --host leads to one)")
     made = Suite()
     by_mtu = mtus(ends)
     for test in TESTS:
@@ -105,7 +112,7 @@ def suite(ends: Ends, chosen: Chosen) -> Suite:
                     add(made, chosen, test, (family, mtu), (size, way), family in ends.remote)
     if not made.points:
         what = f"of {len(made.skipped)} each lacks something" if made.skipped else "--only matches none"
-        raise GateError(f"nic: no point is left: {what} (--list shows them)")
+        raise UsageError(f"nic: no point is left: {what} (--list shows them)")
     return made
 
 
@@ -143,11 +150,52 @@ def listing(made: Suite) -> "List[str]":
 
 
 def shares(made: Suite, budget: float) -> str:
-    """How long each point is measured, in a line. Raises GateError where that tells nothing."""
+    """How long each point is measured, in a line. Raises UsageError where that tells nothing."""
     count = len(made.points)
     each = budget / count
     if each < LEAST_SECONDS:
-        raise GateError(f"--budget {budget:g}: {count} points get {each:.3g} s each, and take {LEAST_SECONDS:g} s "
+        raise UsageError(f"--budget {budget:g}: {count} points get {each:.3g} s each, and take {LEAST_SECONDS:g} s "
                         f"at least (--budget {count * LEAST_SECONDS:g}, or fewer points by --only)")
     return f"{count} point{'s' * (count != 1)}, {each:.3g} s each" + (
         f"; {len(made.skipped)} left out" if made.skipped else "")
+
+
+# --- by netgate's options -----------------------------------------------------------------
+
+def ends_of(args: Namespace, netlab: str) -> Ends:
+    """The ends that netgate's options name, else the environment. What the rest of netgate asks of the
+    place stands in the options from here on."""
+    if args.local:
+        raise UsageError("nic: --local has no network interface (NETIF names one, or --lab or --host leads to one)")
+    if args.lab is not None:
+        place = machine.LabPlace(netlab, args.netserver or machine.netserver_beside(args.netperf))
+        return both.of_lab(place, options.words(args.lab, {}))
+    if args.host:
+        return of_host(args.host, args.port or machine.LAB_PORT)
+    there = both.find(os.environ, [os.getcwd(), os.path.dirname(os.path.abspath(sys.argv[0]))], args.netperf,
+                      netlab, args.netserver or "", args.port or 0)
+    if there.lab is not None:
+        args.lab = shlex.join(there.lab)
+    else:
+        args.host, args.port = next(iter(there.remote.values())), there.port
+    return there
+
+
+def of_host(host: str, port: int) -> Ends:
+    """A far end where a netserver runs, and no commands can be run."""
+    try:
+        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as fault:
+        raise UsageError(f"--host {host}: {fault.strerror}") from None
+    remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}
+    first = next(iter(remote.values()))
+    return Ends(machine.Place(), both.device_towards([], first), dict(sorted(remote.items())), [], port=port)
+
+
+def chosen(args: Namespace) -> Chosen:
+    """What netgate's options say of the sides. Raises UsageError."""
+    for option, given in (("--test", args.test), ("--metric", args.metric), ("--host-a", args.host_a),
+                          ("--host-b", args.host_b)):
+        if given:
+            raise UsageError(f"nic has its own tests, metrics and ends: no {option} beside it")
+    return Chosen(side_of(vars(args), "a"), side_of(vars(args), "b"), args.margin, tuple(args.only))

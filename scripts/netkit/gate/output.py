@@ -22,7 +22,7 @@ from netkit.plan import toml
 
 END_SCHEMA = "plumbline-gate-end/1"     # the last line of a gate that ended in order
 HEADER = ("started", "command", "environment", "confidence", "budget", "points")
-ENDING = ("seconds", "learned", "notes", "over")
+ENDING = ("seconds", "learned", "notes", "skipped", "over")
 
 
 # --- JSON lines ---------------------------------------------------------------------------
@@ -404,7 +404,8 @@ def text(gate: Gate, strict: bool = False, colour: bool = False) -> str:
                 lines.append(f"    {line}")
             told.add((one.point, line))
     ended = [f"ended early: {gate.over}"] if gate.over else []
-    return "\n".join([*lines, *gate.notes, *ended, *summary(gate), ""])
+    skipped = [f"left out: {name}: {why}" for name, why in gate.skipped]
+    return "\n".join([*lines, *gate.notes, *skipped, *ended, *summary(gate), ""])
 
 
 def judgements_of(gate: Gate) -> "List[Judgement]":
@@ -418,7 +419,7 @@ def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
     """The kernel's test protocol, or TAP 13, which its selftests write: a line a judgement, in one level,
     as not all readers know subtests."""
     judged = judgements_of(gate)
-    lines = ["TAP version 13" if tap13 else "KTAP version 1", f"1..{len(judged)}"]
+    lines = ["TAP version 13" if tap13 else "KTAP version 1", f"1..{len(judged) + len(gate.skipped)}"]
     lines += [f"# {line}" for line in gate.notes]
     for number, one in enumerate(judged, 1):
         name = re.sub(r"[^\w.-]", "_", name_of(one, gate))
@@ -426,6 +427,8 @@ def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
         skip = f"SKIP can't tell ({doubt(one)}) " if one.verdict == CANT_TELL and not bad else ""
         lines += [f"# {line}" for line in (sentence(one, name), *remarks(one, gate))]
         lines.append(f"{'not ok' if bad else 'ok'} {number} {name} # {skip}{pairs_of(one)}")
+    lines += [f"ok {number} {name} # SKIP {why}" for number, (name, why) in enumerate(
+        gate.skipped, len(judged) + 1)]
     if gate.over:
         lines.append(f"# ended early: {gate.over}")
     return "\n".join(" ".join(line.split()) for line in lines) + "\n"
@@ -459,7 +462,7 @@ def junit(gate: Gate, strict: bool = False) -> str:
     """What Jenkins, GitLab and others read: a test case a judgement."""
     tops = ET.Element("testsuites")
     suite = ET.SubElement(tops, "testsuite", name="netgate", timestamp=gate.started.rstrip("Z"),
-                          time=f"{gate.seconds:.3f}", tests=str(len(judgements_of(gate))))
+                          time=f"{gate.seconds:.3f}", tests=str(len(judgements_of(gate)) + len(gate.skipped)))
     known = {"command": shown(gate.command), "confidence": gate.confidence, "budget": gate.budget,
              "margin": {name_of(one, gate): one.metric.margin for one in gate.judgements},
              "noise": gate.learned.noise, "over": gate.over or None, **gate.environment}
@@ -476,6 +479,10 @@ def junit(gate: Gate, strict: bool = False) -> str:
         about = {} if kind == "system-out" else {"message": sentence(one, name)}
         ET.SubElement(case, kind, **about).text = words
         kinds[kind] += 1
+    for name, why in gate.skipped:
+        case = ET.SubElement(suite, "testcase", classname=f"netgate.{name}", name=name, time="0")
+        ET.SubElement(case, "skipped", message=why)
+    kinds["skipped"] += len(gate.skipped)
     suite.attrib.update(failures=str(kinds["failure"]), skipped=str(kinds["skipped"]), errors="0")
     if gate.notes or gate.over:
         ET.SubElement(suite, "system-out").text = "\n".join([*gate.notes, gate.over]).strip()
