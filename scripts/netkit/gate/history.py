@@ -177,8 +177,11 @@ class Series:
             change.before, change.after = before, after
             if abs(change.percent) > self.metric.margin:
                 change.verdict = BETTER if (after > before) == self.metric.more_is_better else WORSE
-            old, new = (self.sessions[change.index - back].environment for back in (1, 0))
-            change.differs = list(itertools.chain(*past.differing(old, new)))
+            old, new = (self.sessions[change.index - back] for back in (1, 0))
+            change.differs = list(itertools.chain(*past.differing(old.environment, new.environment)))
+            if self.point in old.points and self.point in new.points:
+                sides = [one.points[self.point].side(one.side) for one in (old, new)]
+                change.differs += past.given(*sides)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from netkit import results
 from netkit.gate import output, stats, trial
 from netkit.gate.bench import unit_of
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
-                               Metric, Point, Slot, View)
+                               Metric, Point, Side, Slot, View)
 from netkit.gate.points import DEFAULTS
 
 LEAST_SLOTS = 4         # of a session, where there is no other one, and of the one now
@@ -48,6 +48,7 @@ class Session:
     environment: "Dict[str, Any]" = field(default_factory=dict)
     slots: "Dict[str, List[Slot]]" = field(default_factory=dict)
     points: "Dict[str, Point]" = field(default_factory=dict)    # of a gate
+    side: str = B
 
     @property
     def day(self) -> str:
@@ -128,7 +129,7 @@ def read_file(path: str, side: str) -> "List[Session]":
 
 def of_gate(path: str, gate: Any, side: str) -> Session:
     """Without the slots from which the gate learned: they may have another length."""
-    made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points})
+    made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points}, side=side)
     for slot in gate.slots:
         if slot.side == side and slot.pair and not slot.failed:
             made.slots.setdefault(slot.point, []).append(slot)
@@ -224,8 +225,6 @@ class Spread(NamedTuple):
         """Whether more slots would hardly narrow the interval."""
         return self.variance(count) <= NARROW * self.variance(math.inf)
 
-    def enough(self) -> int:
-        return next((count for count in range(LEAST_SLOTS, MOST_SLOTS) if self.narrow(count)), MOST_SLOTS)
 
 
 def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]") -> Spread:
@@ -269,11 +268,12 @@ class Baseline:
     points: "Sequence[Point]"
     other_machine: bool = False
     notes: "List[str]" = field(default_factory=list)
+    checked: bool = False
 
     def check(self, environment: "Dict[str, Any]") -> "List[str]":
         """What has to be said of the difference between then and now. Sessions of another machine are left out.
         Raises GateError when there are only such, or too few slots."""
-        notes = list(self.notes)
+        self.checked, notes = True, list(self.notes)
         if not self.other_machine:
             apart = [differing(one.environment, environment)[0] for one in self.sessions]
             left = [one for one, lines in zip(self.sessions, apart) if not lines]
@@ -316,10 +316,8 @@ class Baseline:
             return
         if old.test != point.test:
             raise GateError(f"{self.path}: {point.name} was {old.test} there, and is {point.test} here")
-        for what in ("globals", "options", "settings", "before"):
-            then, now = getattr(old.side(self.side), what), getattr(point.b, what)
-            if then != now:
-                yield f"{point.name}: {what}: {words(then)} -> {words(now)}"
+        for line in given(old.side(self.side), point.b):
+            yield f"{point.name}: {line}"
 
     def length(self, point: Point) -> int:
         """Seconds of a slot: as long as they were, since a short one has a larger share of its beginning."""
@@ -359,6 +357,14 @@ class Baseline:
                 for row, (point, metric, slots), (verdict, at) in zip(rows, asked, told)]
 
 
+def given(old: Side, new: Side) -> "Iterator[str]":
+    """What was asked for, where it is not the same."""
+    for what in ("globals", "options", "settings", "before"):
+        then, now = getattr(old, what), getattr(new, what)
+        if then != now:
+            yield f"{what}: {words(then)} -> {words(now)}"
+
+
 def words(of: "Sequence[Any]") -> str:
     return shlex.join(" ".join(one) if isinstance(one, tuple) else one for one in of) or "none"
 
@@ -385,12 +391,23 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
     sessions = len(found.means)
     made.notes.append(f"A is {sessions} earlier session{'s' * (sessions > 1)}, B {len(row.now)} slots of now")
     if verdict == CANT_TELL:
-        if found.narrow(len(row.now)):
+        made.more_pairs = more_slots(row, error)
+        if made.more_pairs is None:
             made.notes.append(f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.2g} %"
                               + ("" if found.known else ", as far as is known") + "; more sessions would")
-        else:
-            made.more_pairs = max(1, found.enough() - len(row.now))
     return made
+
+
+def more_slots(row: Row, error: float) -> "int | None":
+    """About how many slots are missing until a verdict, were they all like these; None where no number of
+    them would do, or hardly so."""
+    done = len(row.now)
+    if row.spread.narrow(done):
+        return None
+    for count in range(done + 1, MOST_SLOTS):
+        if row.against._replace(error=math.sqrt(row.spread.variance(count))).best()[1] <= error:
+            return count - done
+    return None
 
 
 def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine: bool = False) -> Baseline:
@@ -457,7 +474,7 @@ class Alone(trial.Trial):
 
 
 def run_alone(gate: Gate, bench: Bench, view: View, options: trial.Options, past: Baseline) -> None:
-    """As trial.run(), of B against the past. Raises GateError before anything is measured where the past is of
-    no use."""
-    gate.notes += past.check(gate.environment)
+    """As trial.run(), of B against the past."""
+    if not past.checked:
+        gate.notes += past.check(gate.environment)
     Alone(gate, bench, view, options, past).run()
