@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from netkit import machine, options
 from netkit.results import Run
@@ -93,6 +93,17 @@ def disturbed(iterations: "List[Dict[str, Any]]") -> "Dict[str, Any]":
             reasons[name] = round(reasons.get(name, 0.0) + time, 6)
     share = sum((part.get("share") or 0.0) * (part.get("seconds") or 0.0) for part in parts) / seconds
     return {"disturbed": {"share": round(share, 6), "seconds": round(seconds, 6), "reasons": reasons}}
+
+
+MUCH = 0.05     # of its time: from here on a run is told of as disturbed, as netperf does
+
+
+def much_disturbed(runs: "Iterable[Run]") -> str:
+    """How many runs were, and by what, in words; empty: none was."""
+    found = [one for one in (run.more.get("disturbed") or {} for run in runs) if (one.get("share") or 0) > MUCH]
+    names = sorted({name for one in found for name in one.get("reasons") or {}})
+    return (f"{len(found)} of them disturbed for more than {100 * MUCH:g} % of their time: {', '.join(names)}"
+            if found else "")
 
 
 def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":

@@ -832,7 +832,8 @@ class Loopback(Sweeping):
                             f"echo '{json.dumps(document)}' > ${{word#--json=}} ;; esac; done\n"
                             "echo THROUGHPUT=1\n", "--json[=file]  --clean s")
         plan = self.plan("[constants]\nlength = 3\n")
-        self.sweep(plan, "--host", "h", "--netperf", netperf, "--clean", "3", "--output", "o.jsonl")
+        got = self.sweep(plan, "--host", "h", "--netperf", netperf, "--clean", "3", "--output", "o.jsonl")
+        self.assertIn("o.jsonl\n1 of them disturbed for more than 5 % of their time: steal\n", got.out)
         run = self.runs("o.jsonl")[0]
         self.assertEqual(run["disturbed"], {"share": 0.2, "seconds": 5, "reasons": {"steal": 1}})
         self.assertIn("--clean 3", " ".join(run["command"]))
