@@ -13,6 +13,8 @@
 #include "bench/bench.h"
 #include "stats/ceiling.h"
 
+static const double MOST_RATE = 1e18, MOST_DELAY = 1e9; /* no figure is endless */
+
 /* What a line asks. */
 struct question {
 	const struct np_bench *bench;
@@ -75,11 +77,11 @@ read_word(struct question *q, const char *name, const char *value)
 	if (strcmp(name, "rate") == 0) {
 		return ((read_real(value, &q->rate_bps) ||
 			 np_parse_rate(value, &q->rate_bps) == 0) &&
-			q->rate_bps > 0) ||
+			q->rate_bps >= 1 && q->rate_bps <= MOST_RATE) ||
 		       refuse(q, "rate=%s: no rate (try 100mbit)", value);
 	}
 	if (strcmp(name, "delay") == 0) {
-		return read_real(value, &q->delay_s) ||
+		return (read_real(value, &q->delay_s) && q->delay_s <= MOST_DELAY) ||
 		       refuse(q, "delay=%s: no number of seconds", value);
 	}
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

@@ -24,6 +24,7 @@ FAULTS = (
     ("test=DG_RR", "DG_RR: has no ceiling (try TCP_STREAM, UDP_STREAM, TCP_RR)"),
     ("test=NONE", "NONE: no test of this netperf"), ("mtu", "mtu: no word such as mtu=1500"),
     ("mtu=x", "mtu=x: no number from 1 to 4294967295"), ("rate=0", "rate=0: no rate (try 100mbit)"),
+    ("rate=1e308", "rate=1e308: no rate (try 100mbit)"), ("delay=1e10", "delay=1e10: no number of seconds"),
     ("delay=-1", "delay=-1: no number of seconds"), ('x"\x1b=1', "x'?: no word of a question"))
 
 
