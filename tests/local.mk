@@ -120,10 +120,6 @@ EXTRA_DIST += \
 	%D%/e2e/keys.py \
 	%D%/e2e/kills.py \
 	%D%/e2e/limits.py \
-	%D%/e2e/netgate_keeper.py \
-	%D%/e2e/netgate_output.py \
-	%D%/e2e/netgate_past.py \
-	%D%/e2e/netgate_test.py \
 	%D%/e2e/netns.py \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/placement.py \
@@ -152,7 +148,11 @@ client_tests = \
 	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \
 	%D%/e2e/interop_every.py \
+	%D%/e2e/netgate_keeper.py \
+	%D%/e2e/netgate_output.py \
+	%D%/e2e/netgate_past.py \
 	%D%/e2e/netgate_stats.py \
+	%D%/e2e/netgate_test.py \
 	%D%/e2e/netreport_test.py \
 	%D%/e2e/sessions_more.py
 

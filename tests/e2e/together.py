@@ -16,13 +16,9 @@ from typing import List, NamedTuple
 # The long ones first.
 SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
           "evidence", "standstill", "explain", "explain_flows", "datagrams", "syslog", "json_doc", "strangers",
-          "daemon", "connections", "interop_more",
-          "kills", "unix", "sessions", "keys", "silent", "preflight", "flows", "engine_list", "spin", "ramp", "placement",
-          "netgate_test",
-          "interim", "netgate_keeper", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
-          "wire_short", "netgate_output", "netgate_past", "tree")
-          "interim", "clean", "crowd", "engines", "uring", "torture", "ceilings", "zerocopy",
-          "wire_short", "tree")
+          "daemon", "connections", "interop_more", "kills", "unix", "sessions", "keys", "silent", "preflight",
+          "flows", "engine_list", "spin", "ramp", "placement", "interim", "crowd", "engines", "uring",
+          "torture", "ceilings", "zerocopy", "clean", "wire_short", "tree")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status
 
