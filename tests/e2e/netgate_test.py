@@ -411,6 +411,8 @@ class Gates(Folder):
                         "--output", "o", status=1)
         self.assertRegex(got.err, "tcp_rr: 3 slots of B in a row failed: command of B: .*: no card")
         self.assertIn("no card", got.out)
+        failed = [slot["failed"] for slot in self.lines("o", "slot") if slot["failed"]]
+        self.assertEqual(len(failed), 3)
         self.assertGreaterEqual(len(self.text("log").splitlines()), 1)
 
     def test_an_end_in_the_middle(self):

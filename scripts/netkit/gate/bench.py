@@ -20,11 +20,13 @@ from netkit.sweep import now
 GRACE = 30.0            # seconds beyond its length that a netperf may take: it gives up after 15
 COMMAND_LIMIT = 300.0   # and a command of the user's
 FAILURES = 3            # slots of a side in a row without a result, after which going on is pointless
+REHEARSED = 4           # settings at most that are tried before the first slot
 SAMPLE_S = 0.1
 OF_PROCESSORS = re.compile(r"(LOCAL|REMOTE)_(CPU_|SD$)")
 RATES = {"10^3bits": "kbit/s", "10^6bits": "Mbit/s", "10^9bits": "Gbit/s", "Trans": "trans/s"}
-UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL|DISTURBED_SHARE", "%"),
-         ("^TRANSACTION_RATE$", "trans/s"), ("^ELAPSED_TIME$|_SPAN$|_SECONDS$", "s"), ("(?<!BURST)_SIZE(_END)?$", "bytes"))
+UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL", "%"),
+         ("^TRANSACTION_RATE$", "trans/s"), ("^ELAPSED_TIME$|_SPAN$|_SECONDS$", "s"),
+         ("(?<!BURST)_SIZE(_END)?$", "bytes"))
 
 
 class SlotFailed(Exception):
@@ -98,9 +100,11 @@ class Bench:
 
     def rehearse(self, points: "Sequence[Point]") -> None:
         """Sets what the sides want to be set, and puts it back: what can't be is told before anything is
-        measured. A side whose commands may bring its interface about has to wait for them."""
-        for settings in dict.fromkeys(side.settings for point in points for side in (point.a, point.b)
-                                      if side.settings and not side.before):
+        measured. A side whose commands may bring its interface about has to wait for them, and of many
+        settings the first ones will do."""
+        wanted = dict.fromkeys(side.settings for point in points for side in (point.a, point.b)
+                               if side.settings and not side.before)
+        for settings in list(wanted)[:REHEARSED]:
             self._hold(settings)
             self._put_back()
 
