@@ -336,13 +336,15 @@ class Judgements(unittest.TestCase):
             self.assertEqual(one.verdict, verdict)
         self.assertIsNone(held_against([then], [100.0]).change)
 
-    def test_what_is_disturbed_more_than_it_was_counts_whole(self):
+    def test_where_slots_are_disturbed_more_than_they_were_clean_seconds_have_to_agree(self):
         known = past.Session("", slots={"tcp_stream": slots(around(self.chance, 100.0), disturbed=0.0)})
         baseline = past.Baseline("", B, [known], [STREAM])
-        now = [slot("tcp_stream", 50.0, clean_figures={"THROUGHPUT": 100.0}, disturbed=0.4) for _ in range(8)]
-        one = baseline.judge(STREAM, Metric(), now, 95.0)
-        self.assertAlmostEqual(one.value, 50.0)
-        self.assertIn("disturbed for 0 % of the time in the past and 40 % now", one.notes[0])
+        for clean, verdict in (({"THROUGHPUT": 100.0}, CANT_TELL), ({}, CANT_TELL), ({"THROUGHPUT": 55.0}, WORSE)):
+            now = [slot("tcp_stream", 50.0, clean_figures=clean, disturbed=0.4) for _ in range(8)]
+            one = baseline.judge(STREAM, Metric(), now, 95.0)
+            self.assertEqual(one.verdict, verdict)
+            self.assertAlmostEqual(one.value, 50.0)
+            self.assertIn("disturbed for 0 % of the time in the past and 40 % now", one.notes[0])
         now[0].disturbed, known.slots["tcp_stream"][0].disturbed = 0.9, 0.9    # and here only now and then
         for each in now[1:]:
             each.disturbed = 0.0
@@ -434,6 +436,13 @@ class Baselines(Place):
         self.assertEqual(gate.judgements[0].verdict, CANT_TELL)
         self.session(2, 9400)
         self.assertIn("2 earlier sessions only", self.gate_now(Figures(9300)).notes[0])
+
+    def test_sessions_of_one_day_are_said(self):
+        for hour in range(5):
+            session = self.session(1, 9400, name=f"{hour}.jsonl")
+            text = Path(session).read_text().replace("T03:00", f"T0{hour}:00")
+            Path(session).write_text(text)
+        self.assertIn("all earlier sessions began within 4 hours", self.gate_now(Figures(9300)).notes[0])
 
     def test_another_machine_is_refused_and_another_kernel_said(self):
         self.days(6)

@@ -7,6 +7,7 @@ earlier ones by Student's t: for gaussian session means the error is exact, with
 are sessions but one. One session tells no spread: it is guessed by that of its slots.
 """
 
+import datetime
 import glob
 import json
 import math
@@ -34,6 +35,7 @@ BETWEEN, LEAST_BETWEEN = 1.5, 0.01
 MOST_CORRELATION = 0.9
 NARROW = 1.1            # times the variance that any number of slots would leave: more of them are a waste of time
 FEW_SESSIONS = 5        # with fewer the interval is mostly their fault
+A_DAY = 20.0            # hours
 # What tells one machine from another, of the names of facts().
 OWN = "seed"            # of the order of slots: never the same
 MACHINE = re.compile(r"(^|\.)(hostname|cpu|interface\.(name|driver|speed))$")
@@ -256,8 +258,16 @@ class Row:
     spread: Spread
     now: "List[float]"
     against: Against
+    best: "Tuple[str, float]"       # the verdict that has most for it, and its error
     left_out: int
-    notes: "List[str]"
+    doubted: bool = False           # by who looks at clean seconds alone
+    notes: "List[str]" = field(default_factory=list)
+
+    def agree(self, other: "Row | None") -> None:
+        """Only what both say stands."""
+        verdict, error = other.best if other else (CANT_TELL, 1.0)
+        self.doubted = verdict != self.best[0]
+        self.best = (CANT_TELL, 1.0) if self.doubted else (verdict, max(error, self.best[1]))
 
 
 @dataclass
@@ -285,6 +295,9 @@ class Baseline:
             self.sessions = left
         for point in self.points:
             notes += self._suffices(point)
+        if len(self.sessions) > 1 and hours(self.sessions) < A_DAY:
+            notes.append(f"all earlier sessions began within {hours(self.sessions):.2g} hours: differences between "
+                         "days are unknown")
         newest = self.sessions[-1]
         lines = [line for part in differing(newest.environment, environment) for line in part]
         if lines:
@@ -325,22 +338,32 @@ class Baseline:
         return max(1, round(float(np.median(known)))) if known else trial.LEAST_SLOT
 
     def row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", error: float) -> "Row | None":
-        """None before there are two slots."""
+        """None before there are two slots. Where slots of now are disturbed more than those of then, or less,
+        nobody can tell whether B does that or a neighbour: a verdict has to hold of all seconds and of the clean
+        ones."""
         then = [slot for one in self.sessions for slot in one.slots.get(point.name, [])]
-        notes = leaning(then, slots_now, error)
-        now = usable(slots_now, metric, not notes)
-        if not notes and 2 * len(now) < len(slots_now):
-            notes, now = ["most slots were disturbed: all seconds count"], usable(slots_now, metric, False)
-        sessions = [usable(one.slots.get(point.name, []), metric, False) if notes else
-                    one.figures(point.name, metric) for one in self.sessions]
+        unlike = leaning(then, slots_now, error)
+        most = 2 * len(usable(slots_now, metric)) < len(slots_now)
+        made = self._row(point, metric, slots_now, clean=not (unlike or most))
+        if made and unlike:
+            made.notes.append(unlike)
+            made.agree(self._row(point, metric, slots_now, clean=True))
+        elif made and most:
+            made.notes.append("most slots were disturbed: all seconds count")
+        return made
+
+    def _row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", clean: bool) -> "Row | None":
+        now = usable(slots_now, metric, clean)
+        sessions = [one.figures(point.name, metric) if clean else
+                    usable(one.slots.get(point.name, []), metric, False) for one in self.sessions]
         if len(now) < 2 or not any(sessions):
             return None
         found = spread([one for one in sessions if one], now)
-        free = len(found.means) - 1 if found.known else len(then) + len(now) - 2
+        free = len(found.means) - 1 if found.known else sum(map(len, sessions)) + len(now) - 2
         change = mean(now)[0] - float(np.mean(found.means))
         against = Against(stats.as_log(metric.margin), metric.more_is_better, change,
                           math.sqrt(found.variance(len(now))), free)
-        return Row(point.name, metric, found, now, against, len(slots_now) - len(now), notes)
+        return Row(point.name, metric, found, now, against, against.best(), len(slots_now) - len(now))
 
     def judge(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", confidence: float) -> Judgement:
         """Of this point and metric alone."""
@@ -351,7 +374,7 @@ class Baseline:
         """All together, by Holm's steps."""
         error = 1 - confidence / 100
         rows = [self.row(*one, error) for one in asked]
-        told = stats.judge([row.against.best() if row else (CANT_TELL, 1.0) for row in rows], error)
+        told = stats.judge([row.best if row else (CANT_TELL, 1.0) for row in rows], error)
         return [judgement(row, verdict, at) if row else
                 Judgement(point.name, metric, left_out=len(slots), notes=["fewer than two good slots"])
                 for row, (point, metric, slots), (verdict, at) in zip(rows, asked, told)]
@@ -365,20 +388,29 @@ def given(old: Side, new: Side) -> "Iterator[str]":
             yield f"{what}: {words(then)} -> {words(now)}"
 
 
+def hours(sessions: "Sequence[Session]") -> float:
+    """From the first to the last; endless where a file does not say when."""
+    try:
+        first, last = (datetime.datetime.fromisoformat(one.started.replace("Z", "+00:00"))
+                       for one in (sessions[0], sessions[-1]))
+        return (last - first).total_seconds() / 3600
+    except (ValueError, TypeError):
+        return math.inf
+
+
 def words(of: "Sequence[Any]") -> str:
     return shlex.join(" ".join(one) if isinstance(one, tuple) else one for one in of) or "none"
 
 
-def leaning(then: "Sequence[Slot]", now: "Sequence[Slot]", error: float) -> "List[str]":
-    """A note where slots of now are disturbed more than those of then, or less, more than chance does it: what
-    disturbs may be what is on trial, and all seconds count."""
+def leaning(then: "Sequence[Slot]", now: "Sequence[Slot]", error: float) -> str:
+    """A note where slots of now are disturbed more than those of then, or less, more than chance does it."""
     from scipy.stats import mannwhitneyu
     shares = [[slot.disturbed for slot in slots if slot.disturbed is not None] for slots in (then, now)]
-    if not all(shares) or not any(map(any, shares)) or not (
-            mannwhitneyu(*shares).pvalue <= error):
-        return []
+    if not all(shares) or not any(map(any, shares)) or not mannwhitneyu(*shares).pvalue <= error:
+        return ""
     old, new = (100 * sum(one) / len(one) for one in shares)
-    return [f"slots were disturbed for {old:.0f} % of the time in the past and {new:.0f} % now: all seconds count"]
+    return (f"slots were disturbed for {old:.0f} % of the time in the past and {new:.0f} % now: a verdict has to hold "
+            "of all seconds and of the clean ones")
 
 
 def judgement(row: Row, verdict: str, error: float) -> Judgement:
@@ -390,7 +422,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
                      notes=list(row.notes))
     sessions = len(found.means)
     made.notes.append(f"A is {sessions} earlier session{'s' * (sessions > 1)}, B {len(row.now)} slots of now")
-    if verdict == CANT_TELL:
+    if verdict == CANT_TELL and not row.doubted:
         made.more_pairs = more_slots(row, error)
         if made.more_pairs is None:
             made.notes.append(f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.2g} %"
