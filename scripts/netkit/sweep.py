@@ -181,10 +181,10 @@ class Sweep:
                 and point_key(task.point) not in self._excluded and not self._satisfied(task.point)
                 and self.plan.host(task.point) not in self.gone)
 
-    def untried(self) -> int:
-        """How many runs are missing since their far end is gone."""
+    def untried(self, host: str) -> int:
+        """How many runs are missing since this far end is gone."""
         return sum(task.key not in self.done and task.key not in self._tried
-                   and self.plan.host(task.point) in self.gone for task in self._tasks)
+                   and self.plan.host(task.point) == host for task in self._tasks)
 
     # --- repetitions until the mean is sure
 

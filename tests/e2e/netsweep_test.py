@@ -769,7 +769,7 @@ class Loopback(Sweeping):
         with lib.Daemon(args=["-4", "-L", "127.0.0.1"]) as daemon:
             args = [plan, "--host", "127.0.0.2,127.0.0.1", "--set", f"port={daemon.port}", "--output", "o.jsonl"]
             got = self.sweep(*args, status=1)
-            self.assertRegex(got.err, r"127\.0\.0\.2 port \d+: Connection refused: nobody listens, 1 runs were not")
+            self.assertRegex(got.err, r"127\.0\.0\.2 port \d+: Connection refused: nobody listens there; runs not tried: 1")
             self.assertEqual([(run["point"]["host"], run["status"]) for run in self.runs("o.jsonl")], [
                 (f"127.0.0.{n}", "ok" if n == 1 else "failed") for n in (2, 1, 2, 1, 1)])
             ends = json.loads(self.lines("o.jsonl")[0])["environment"]["hosts"]
