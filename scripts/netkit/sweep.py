@@ -58,22 +58,13 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
 
 # --- progress -----------------------------------------------------------------------------
 
-def bar() -> Any:
-    """A line that stays where it is, by rich. No thread of its own draws it: we fork."""
-    progress = python.need("rich.progress", "python3-rich", "the bar of --progress")
-    console = python.need("rich.console", "python3-rich").Console(stderr=True)
-    return progress.Progress(progress.BarColumn(BAR), progress.MofNCompleteColumn(), progress.TextColumn(
-        "ETA {task.fields[left]}  {task.description}", markup=False), console=console, auto_refresh=False,
-        transient=True)
-
-
 class Progress:
     """Says on standard error how far it is: in a bar, or a line a run."""
 
     def __init__(self, kind: str, total: int, seconds: float, stream: TextIO = sys.stderr) -> None:
         self._kind, self._total, self._expected, self._stream = kind, total, seconds, stream
         self._since, self._done = time.monotonic(), 0
-        self._bar = bar() if kind == "bar" else None
+        self._bar = python.bar("ETA {task.fields[left]}  {task.description}") if kind == "bar" else None
         if self._bar:
             self._bar.add_task("", total=total, left=show_duration(seconds))
             self._bar.start()
