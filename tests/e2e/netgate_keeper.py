@@ -511,6 +511,7 @@ def as_the_kernel_runs_it() -> str:
     assert got.rc == ends.SKIP and "no /nonesuch there" in got.err, got
     for args, words in ((("--local",), "--local has no network interface"), (("--only", "x"), "--only matches none"),
                         (("--budget", "60"), "44 points get 1.36 s each"),
+                        (("--before-b", "true"), "--before-b without --after-b"),
                         (("--test", "TCP_RR"), "no --test beside it")):
         got = netgate(*args).finish(60)
         assert got.rc == 2 and words in got.err and got.err.count("\n") == 1, got
