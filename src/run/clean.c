@@ -137,22 +137,34 @@ spread_waits(struct end *e)
 	}
 }
 
+/*
+ * Does a worker wait for others? By its share of the time, or of what a worker that hardly runs
+ * wants of it.
+ */
+static bool
+is_kept(double kept_s, double ran_s, double length)
+{
+	return kept_s >= NP_D_WAITED * length ||
+	       (kept_s >= NP_D_TOUCHED * length && kept_s >= ran_s);
+}
+
 /* Marks that take both ends. other: the end on the same machine; NULL: there is none. */
 static void
 mark_waits(struct end *e, const struct end *other)
 {
 	spread_waits(e);
 	for (size_t i = 0; i < e->count; i++) {
-		double length = length_of(e, i), used = 0, waited = 0;
+		double length = length_of(e, i), used = 0, waited = 0, kept, crowd;
 
 		if (other != NULL) {
 			beside(e, i, other, &used, &waited);
 		}
-		if (e->kept_s[i] - used >= NP_D_WAITED * length) {
+		kept = e->kept_s[i] - used;
+		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
+		if (is_kept(kept, e->used_s[i], length)) {
 			e->marks[i] |= UINT32_C(1) << NP_R_SWITCHES;
 		}
-		if (e->kept_s[i] - used >= NP_D_TOUCHED * length &&
-		    e->stalled_s[i] - e->waited_s[i] - waited >= NP_D_STALLED * length) {
+		if (kept >= NP_D_TOUCHED * length && crowd >= NP_D_STALLED * length) {
 			e->marks[i] |= UINT32_C(1) << NP_R_PRESSURE;
 		}
 	}

@@ -21,7 +21,7 @@
 enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
 
 /* What a sender's queues may hold between socket and interface. */
-static const uint64_t in_queues = 256 << 10;
+static const uint64_t in_queues = 384 << 10;
 
 const char *
 np_reason_name(enum np_reason r)

@@ -7,8 +7,8 @@
 
 #define NP_D_STEAL 0.15    /* share of a processor's time that the hypervisor gave to others */
 #define NP_D_WAITED 0.06   /* share of the time that a worker waited while others ran */
+#define NP_D_TOUCHED 0.03  /* the same where it ran for less, or where there is a crowd */
 #define NP_D_STALLED 0.3   /* share of the time that threads of others waited for a processor */
-#define NP_D_TOUCHED 0.03  /* share of it that a worker waited, too: else a crowd is elsewhere */
 #define NP_D_SLOW 0.8      /* of the highest frequency so far: a busy processor below is slowed */
 #define NP_D_SLOW_BUSY 0.5 /* share of its time from which on a processor is busy */
 #define NP_D_SQUEEZED 10   /* softirqs cut short in an interval that may be the test's own */

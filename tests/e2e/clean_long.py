@@ -134,8 +134,8 @@ def is_found(bed: Bed, test: str, options: Sequence[str], plant: Callable[[Bed, 
     first, last = at - began + MARGIN, over - began - MARGIN
     marked = sum(max(0.0, min(end, last) - max(begin, first))
                  for begin, end, why in one["disturbed"]["intervals"] if set(why) & set(reasons))
-    outside = sum(one["disturbed"]["reasons"].get(name, 0) for name in reasons) - marked
-    said = f"{100 * marked / (last - first):.0f} % of the plant marked; {max(0.0, outside):.1f} s elsewhere"
+    elsewhere = sum(end - begin for begin, end, why in one["disturbed"]["intervals"] if set(why) & set(reasons)) - marked
+    said = f"{100 * marked / (last - first):.0f} % of the plant marked; {elsewhere:.1f} s elsewhere"
     assert marked >= FOUND * (last - first), f"{said}: {one['disturbed']['reasons']} {one['disturbed']['unread']}"
     return said
 

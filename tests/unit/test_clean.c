@@ -151,6 +151,7 @@ who_waits_for_others_is_disturbed(void **state)
 	(void)state;
 	near.kept_us[1] = near.waited_us[1] = (int64_t)(NP_D_WAITED * EACH_US) + 1;
 	near.kept_us[3] = near.waited_us[3] = (int64_t)(NP_D_WAITED * EACH_US) - 1;
+	near.used_us[1] = near.used_us[3] = 50000;
 	far.used_us[1] = far.used_us[3] = 90000;
 	c = judged(&near, &far, false);
 	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
@@ -165,6 +166,23 @@ who_waits_for_others_is_disturbed(void **state)
 	}
 	c = judged(&near, &far, true);
 	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
+	free(c);
+}
+
+static void
+who_wants_little_is_kept_from_it_soon(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	for (int i = 2; i < 5; i++) {
+		near.kept_us[i] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1 - (i == 4) * 1000;
+	}
+	near.used_us[3] = 2 * near.kept_us[3];
+	c = judged(&near, &far, false);
+	assert_close(c->near_s[NP_R_SWITCHES], 0.1);
+	assert_close(c->run[0].from_s, 0.2);
 	free(c);
 }
 
@@ -193,6 +211,7 @@ pressure_takes_a_crowd_and_a_worker_in_it(void **state)
 	for (int i = 1; i < 5; i++) {
 		near.stalled_us[i] = 50000;
 	}
+	near.used_us[2] = near.used_us[3] = 50000;
 	near.waited_us[2] = near.kept_us[2] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1;
 	near.waited_us[3] = 50000; /* they are the test's own, as far as that explains it */
 	near.kept_us[3] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1;
@@ -451,6 +470,7 @@ main(void)
 		cmocka_unit_test(the_marks_of_either_end_count_and_are_put_together),
 		cmocka_unit_test(a_touch_is_no_disturbance),
 		cmocka_unit_test(who_waits_for_others_is_disturbed),
+		cmocka_unit_test(who_wants_little_is_kept_from_it_soon),
 		cmocka_unit_test(a_long_wait_was_there_before_it_was_told),
 		cmocka_unit_test(pressure_takes_a_crowd_and_a_worker_in_it),
 		cmocka_unit_test(a_far_end_that_tells_nothing_is_no_reason_to_guess),
