@@ -30,11 +30,11 @@ from netkit.gate.model import GateError, Metric, Point, Side  # noqa: E402
 NETGATE = str(SCRIPTS / "netgate")
 PAGE = lib.TOP / "doc" / "netgate.1"
 
-# A netperf: $n counts its calls, $* are its arguments, and its document is made of DOCUMENT.
+# A netperf: $n counts its calls, $* are its arguments. It starts nothing, since a test calls it often.
 FAKE = """#!/bin/sh
 case "$*" in *--help*) cat help; exit 0 ;; --version) echo fake; exit 0 ;;
 *'-- -k ?') cat figures 2> /dev/null; exit 1 ;; esac
-n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n; echo "$*" >> calls
+n=0; [ ! -e n ] || read -r n < n; n=$((n + 1)); echo $n > n; echo "$*" >> calls
 """
 HELP = "  --json[=file]   write it\n  --warm-up s   first\n"
 
