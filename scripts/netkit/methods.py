@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit.engines import pair
-from netkit.results import Run, is_number, show_value
-from netkit.tables import Cell, Sweep, lists
+from netkit.results import Run, is_number
+from netkit.tables import GAP, Block, Cell, Sweep
+from netkit.units import show_value
 
 AXIS = "engine"
 BASELINE = "sync"
 ENDS = ("near", "far")
 DATAGRAMS = ("UDP", "UDPLite", "DLCL")      # flow.protocol of streams that count messages
-GAP = "-"
 NOT_HERE = "unread"
 
 Evidence = Dict[str, Any]
@@ -187,20 +187,13 @@ class Method:
     ends: "Dict[str, List[Evidence]]" = field(default_factory=dict)
 
 
-def evidence(run: Run) -> "Dict[str, Evidence]":
-    found = run.more.get("evidence")
-    return {end: found[end] for end in ENDS if isinstance(found.get(end), dict)} if isinstance(
-        found, dict) else {}
-
-
 def method(engine: str, cell: Optional[Cell]) -> Method:
     made = Method(engine, cell, ends={end: [] for end in ENDS})
     for run in cell.good() if cell else []:
-        rate = run.figure("THROUGHPUT")
-        if rate is not None:
+        for rate in Cell(run.point, [run]).values("THROUGHPUT"):
             made.rates[run.repetition] = rate
-        for end, found in evidence(run).items():
-            made.ends[end].append(found)
+        for end in ENDS:
+            made.ends[end] += filter(None, [run.evidence(end)])
     return made
 
 
@@ -241,19 +234,13 @@ COSTS = ["engine", "end", "user ns", "system ns", "calls", "switches", "cycles",
          "the way taken"]
 
 
-@dataclass
-class Block:
-    """The methods of one test."""
-    title: str
-    rates: "List[List[str]]"
-    unit: str
-    costs: "List[List[str]]"
-    notes: "List[str]"
+def tells(run: Run) -> bool:
+    return any(map(run.evidence, ENDS))
 
 
 def can_be_made(sweep: Sweep) -> bool:
     """Whether the runs are of several engines and tell what these did."""
-    return len(sweep.values.get(AXIS, [])) > 1 and any(evidence(run) for run in sweep.results.runs)
+    return len(sweep.values.get(AXIS, [])) > 1 and any(map(tells, sweep.results.runs))
 
 
 def rate_row(one: Method, base: Optional[Method]) -> "List[str]":
@@ -325,56 +312,42 @@ def left_out(methods: "Sequence[Method]") -> "Iterator[str]":
             yield f"{one.engine}: left out: {words}"
         elif bad:
             yield f"{one.engine}: {len(bad)} of {len(runs)} failed: {words}"
-        elif any(not evidence(run) for run in runs):
+        elif not all(map(tells, runs)):
             yield f"{one.engine}: its runs kept no evidence"
 
 
-def block(sweep: Sweep, rest: "Dict[str, Any]") -> Optional[Block]:
-    """The methods at a point of all other axes; None where nothing was tried."""
+def of_point(sweep: Sweep, rest: "Dict[str, Any]") -> "List[Block]":
+    """The methods at a point of all other axes, what they reached and what they cost; nothing where nothing
+    was tried."""
     methods = []
     for value in sweep.values[AXIS]:
         cell = sweep.cell({**rest, AXIS: value})
         if cell or sweep.planned({**rest, AXIS: value}):
             methods.append(method(show_value(value), cell))
     if not any(one.cell for one in methods):
-        return None
+        return []
     base = next((one for one in methods if one.engine == BASELINE and one.rates), None)
-    unit = next((one.cell.unit("THROUGHPUT") for one in methods if one.cell and one.rates), "")
+    unit = next((one.cell.unit() for one in methods if one.cell and one.rates), "")
     flows = {**sweep.constants, **rest}.get("flows")
     count = int(flows) if is_number(flows) else 1
     costs = [row for one in methods for end in ENDS for row in [cost_row(one, end, count)] if row]
     units = {done.unit: 0 for one in methods for told in one.ends.values()
              for done in map(work, told) if done}
-    words = sweep.describe({name: value for name, value in rest.items() if len(sweep.values[name]) > 1
-                            or name == "test"})
-    if "test" not in rest and sweep.constants.get("test"):
-        words = ", ".join(filter(None, [str(sweep.constants["test"]), words]))
+    test = {"test": sweep.test(rest)} if sweep.test(rest) else {}
+    words = sweep.describe({**test, **{name: value for name, value in rest.items()
+                                       if len(sweep.values[name]) > 1}})
     notes = [*left_out(methods), *why_unread(methods)]
     if base is None:
         notes.append(f"nothing to compare with: no run by {BASELINE}")
-    rates = [rate_row(one, base) for one in methods]
-    return Block(f"{words or 'methods'}: {unit or 'rate'}", rates, ", ".join(units), costs, notes)
+    made = [Block(f"{words or 'methods'}: {unit or 'rate'}", RATES, [rate_row(one, base) for one in methods])]
+    if costs:
+        made.append(Block(f"what a {', '.join(units)} cost; calls: those that move data, or try to; "
+                          ">=: and waits, which nobody counts", COSTS, costs, left=(0, len(COSTS) - 1)))
+    made[-1].notes = notes
+    return made
 
 
 def blocks(sweep: Sweep) -> "List[Block]":
     others = [name for name in sweep.values if name != AXIS]
-    made = [block(sweep, dict(zip(others, choice)))
-            for choice in itertools.product(*(sweep.values[name] for name in others))]
-    return [one for one in made if one]
-
-
-def show_blocks(made: "Sequence[Block]", form: str) -> str:
-    """In one of tables.FORMATS; the notes are text's and Markdown's, others print them elsewhere."""
-    parts = []
-    for one in made:
-        told: "List[List[List[str]]]" = [[RATES, *one.rates]]
-        titles = [one.title]
-        if one.costs:
-            told.append([COSTS, *one.costs])
-            titles.append(f"what a {one.unit} cost; calls: those that move data, or try to; "
-                          ">=: and waits, which nobody counts")
-        parts.append(lists(told, titles, form, len(COSTS) - 1))
-        if one.notes and form in ("text", "markdown"):
-            bullet = "- " if form == "markdown" else ""
-            parts.append("\n".join(f"{bullet}{line}" for line in one.notes) + "\n")
-    return "\n".join(parts)
+    return [made for choice in itertools.product(*(sweep.values[name] for name in others))
+            for made in of_point(sweep, dict(zip(others, choice)))]

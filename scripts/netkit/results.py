@@ -10,8 +10,10 @@ import json
 import os
 import re
 import sys
-from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from netkit.units import show_point
 
 SWEEP_SCHEMA = "plumbline-sweep/1"
 RUN_SCHEMA = "plumbline-run/1"
@@ -28,17 +30,6 @@ class ResultsError(Exception):
 def point_key(point: "Dict[str, Any]") -> str:
     """One text for one point, whatever the order of its axes."""
     return json.dumps(point, sort_keys=True, separators=(",", ":"))
-
-
-def show_value(value: Any) -> str:
-    """A value of an axis as people read it."""
-    if value is None:
-        return "default"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, (dict, list)):
-        return json.dumps(value)
-    return str(value)
 
 
 def fits(value: Any, wanted: Any) -> bool:
@@ -117,6 +108,7 @@ class Run:
     result: "Dict[str, Any]" = field(default_factory=dict)
     interim: "Optional[List[List[float]]]" = None
     more: "Dict[str, Any]" = field(default_factory=dict)
+    link: "Dict[str, Any]" = field(default_factory=dict, compare=False)     # see link_of()
 
     @property
     def ok(self) -> bool:
@@ -134,10 +126,12 @@ class Run:
 
     def figure(self, name: str) -> Optional[float]:
         """One of its figures as a number, None where it has none."""
-        value = self.result.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
-        return None
+        value = DERIVED[name](self) if name in DERIVED else self.result.get(name)
+        return float(value) if is_number(value) else None
+
+    def evidence(self, end: str) -> "Dict[str, Any]":
+        """What the near or the far end knew when it ended."""
+        return within(self.more, "evidence", end) or {}
 
     def reason(self) -> str:
         """Why it failed, in one line: the words of what failed."""
@@ -162,6 +156,62 @@ class Run:
         if self.interim is not None:
             made["interim"] = self.interim
         return made
+
+
+# --- figures that follow from others ------------------------------------------------------
+
+def loss_percent(run: Run) -> Optional[float]:
+    """Of the datagrams: by their numbers, else by what was sent and what arrived."""
+    far = run.evidence("far")
+    sent, gone = far.get("udp.sent"), far.get("udp.lost")
+    if not (sent and is_number(gone)):
+        if not str(run.result.get("PROTOCOL", "")).startswith("UDP"):
+            return None
+        sent, got = run.result.get("LOCAL_SEND_THROUGHPUT"), run.result.get("REMOTE_RECV_THROUGHPUT")
+        if not (is_number(sent) and is_number(got) and sent > 0):
+            return None
+        gone = max(0.0, sent - got)
+    return 100 * gone / sent
+
+
+def softirq_percent(run: Run, end: str, name: str) -> Optional[float]:
+    """How much of an end's processors' time went into softirqs."""
+    shares = [value for key, value in run.evidence(end).items()
+              if re.fullmatch(r"cpu\.[0-9]+\.softirq", key) and is_number(value)]
+    if shares:
+        return 100 * sum(shares) / (run.evidence(end).get("cpu.count") or len(shares))
+    value = run.result.get(name)
+    return value if is_number(value) and value >= 0 else None
+
+
+DROPS = re.compile(r"moved\.(nic\.[rt]x_(dropped|fifo_errors|missed_errors)|softnet\.[0-9]+\.dropped"
+                   r"|snmp6?\.Udp6?\.?RcvbufErrors)|tc\.(in|out)\.drops|flow\.socket_drops")
+
+
+def drops(run: Run) -> Optional[float]:
+    """Packets that either end's interface, queues or full buffers dropped."""
+    told = [end for end in map(run.evidence, ("near", "far")) if "moved.seconds" in end]
+    return sum(value for end in told for name, value in end.items()
+               if DROPS.fullmatch(name) and is_number(value)) if told else None
+
+
+def within(value: Any, *names: str) -> Any:
+    """A member of a member; None where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def disturbed_percent(run: Run) -> Optional[float]:
+    share = within(run.more, "disturbed", "share")
+    return 100 * share if is_number(share) else None
+
+
+DERIVED = {"LOSS_PERCENT": loss_percent, "DROPS": drops, "DISTURBED_PERCENT": disturbed_percent,
+           "LOCAL_SOFTIRQ_PERCENT":
+           lambda run: softirq_percent(run, "near", "LOCAL_CPU_PERCENT_SWINTR"),
+           "REMOTE_SOFTIRQ_PERCENT":
+           lambda run: softirq_percent(run, "far", "REMOTE_CPU_PERCENT_SWINTR")}
 
 
 @dataclass
@@ -226,6 +276,8 @@ def parse(data: bytes, path: str) -> Results:
             runs.pop(run.key, None)
             runs[run.key] = run
     found.runs = list(runs.values())
+    for run in found.runs:
+        run.link = link_of(header, run)
     if torn:
         found.warnings.append(f"{path}: the last line is cut short, as by a crash, and left out: "
                               "netsweep --resume measures that run again")
@@ -256,8 +308,17 @@ def had_processes(run: Run, constants: "Dict[str, Any]") -> bool:
     return is_number(flows) and flows > 1 and bool(run.command) and "--flows" not in run.command
 
 
-def show_point(point: "Dict[str, Any]") -> str:
-    return " ".join(f"{name}={show_value(value)}" for name, value in point.items()) or "the point"
+def link_of(header: Header, run: Run) -> "Dict[str, Any]":
+    """The rate and the MTU that a ceiling may go by where plan and point name none: those of the near
+    end's interface, for the run's host where there are several."""
+    told = header.environment
+    for place in (run.more.get("environment"), within(told, "hosts", str(run.point.get("host"))), told):
+        device = within(place, "client", "interface")
+        found = {"mtu": within(device, "mtu"), "rate": within(device, "speed")}
+        if device:
+            return {name: value * (1e6 if name == "rate" else 1) for name, value in found.items()
+                    if is_number(value) and value > 0}
+    return {}
 
 
 def is_object(line: bytes) -> bool:
@@ -361,12 +422,55 @@ def make_run(line: "Dict[str, Any]", where: str) -> Run:
 # --- merging ------------------------------------------------------------------------------
 
 NOT_AXES = ("lab",)     # constants that may differ without telling points apart
+SETS = ("label", "file")    # axes that tell sets of runs apart
+
+
+def together(parts: "Sequence[Results]") -> "List[List[Results]]":
+    """The files that are of one sweep: of one plan, or over the same axes."""
+    groups: "List[List[Results]]" = []
+    for part in parts:
+        axes = sorted(axis.name for axis in part.header.axes)
+        for group in groups:
+            first = group[0].header
+            if part.header.plan == first.plan or axes == sorted(axis.name for axis in first.axes):
+                group.append(part)
+                break
+        else:
+            groups.append([part])
+    return groups
+
+
+def tell_apart(parts: "Sequence[Results]") -> None:
+    """Makes a constant of each set's label; without labels of the file's name, where several files would
+    become repetitions of the same points though they were measured in other surroundings."""
+    labels = [part.header.more.get("label") for part in parts]
+    if len({label for label in labels if label}) < 2 and all(labels):
+        return
+    if not any(labels) and not any(
+            one.header.constants == other.header.constants and differ(one, other)
+            for i, one in enumerate(parts) for other in parts[:i]):
+        return
+    stems = [os.path.basename(part.path) for part in parts]
+    names = [part.path if stems.count(stem) > 1 else re.sub(r"\.jsonl?$", "", stem)
+             for stem, part in zip(stems, parts)]
+    for part, label, name in zip(parts, labels, names):
+        part.header.constants = {**part.header.constants,
+                                 **({"label": label or name} if any(labels) else {"file": name})}
+
+
+def differ(one: Results, other: Results) -> bool:
+    """Whether two sweeps were measured in other surroundings, as far as both tell."""
+    def clash(a: Any, b: Any) -> bool:
+        if isinstance(a, dict) and isinstance(b, dict):
+            return any(clash(a[name], b[name]) for name in set(a) & set(b))
+        return a is not None and b is not None and a != b
+    return clash(one.header.environment, other.header.environment)
 
 
 def merge(parts: "Sequence[Results]") -> Results:
     """Several sweeps as one. A constant that is not the same in all of them, or that is an axis of
-    one of them, becomes an axis. Runs of the same point are further repetitions of it; the same run
-    in two files (a copy, and the sweep gone on) counts once."""
+    one of them, becomes an axis, as do labels. Runs of the same point are further repetitions of it; the
+    same run in two files (a copy, and the sweep gone on) counts once."""
     empty = [part for part in parts if not part.runs]
     warnings = [line for part in parts for line in part.warnings]
     if len(empty) < len(parts):
@@ -375,21 +479,8 @@ def merge(parts: "Sequence[Results]") -> Results:
     if len(parts) == 1:
         parts[0].warnings = warnings
         return parts[0]
-    axes: "Dict[str, Axis]" = {}
-    for part in parts:
-        for axis in part.header.axes:
-            axes.setdefault(axis.name, Axis(axis.name, [], axis.unit))
-    for name in {name: 0 for part in parts for name in part.header.constants}:
-        held = {point_key({"": part.header.constants.get(name)}) for part in parts}
-        if len(held) > 1 and name not in NOT_AXES:
-            axes.setdefault(name, Axis(name, []))
-    for axis in axes.values():
-        for part in parts:
-            own = part.header.axis(axis.name)
-            values = own.values if own else [part.header.constants.get(axis.name)]
-            axis.values += [value for value in values if not holds(axis.values, value)]
-        if all(is_number(value) for value in axis.values):
-            axis.values.sort()
+    tell_apart(parts)
+    axes = joined_axes(parts)
     first = parts[0].header
     alike = all(part.header.skips == first.skips and part.header.axes == first.axes for part in parts)
     header = Header(plan=" + ".join({part.header.plan: 0 for part in parts}),
@@ -399,29 +490,53 @@ def merge(parts: "Sequence[Results]") -> Results:
                                if name not in axes},
                     repetitions=max(part.header.repetitions for part in parts),
                     order=first.order, started=min(part.header.started for part in parts),
-                    environment=first.environment, plan_text="",
-                    skips=first.skips if alike and len(axes) == len(first.axes) else None)
-    found = Results(", ".join(part.path for part in parts), header, sources=list(parts),
-                    warnings=warnings)
-    seen: "Dict[Tuple[str, str, str], Run]" = {}
+                    environment=first.environment, plan_text="", skips=first.skips if alike and all(
+                        first.axis(name) or name in SETS for name in axes) else None)
+    return Results(", ".join(part.path for part in parts), header, runs=joined_runs(parts, list(axes)),
+                   sources=list(parts), warnings=warnings)
+
+
+def joined_axes(parts: "Sequence[Results]") -> "Dict[str, Axis]":
+    axes: "Dict[str, Axis]" = {}
+    for part in parts:
+        for axis in part.header.axes:
+            axes.setdefault(axis.name, Axis(axis.name, [], axis.unit))
+    for name in {name: 0 for part in parts for name in part.header.constants}:
+        held = {point_key({"": part.header.constants.get(name)}) for part in parts}
+        if len(held) > 1 and name not in NOT_AXES:
+            axes.setdefault(name, Axis(name, []))
+    for axis in axes.values():
+        every = [part.header.axis(axis.name) for part in parts]
+        axis.values = list({key_of(value): value for own, part in zip(every, parts) for value in (
+            own.values if own else [part.header.constants.get(axis.name)])}.values())
+        if all(map(is_number, axis.values)):
+            axis.values.sort()
+    return axes
+
+
+def joined_runs(parts: "Sequence[Results]", axes: "List[str]") -> "List[Run]":
+    found: "List[Run]" = []
+    seen = set()
     count: "Dict[str, int]" = {}
     for part in parts:
         for run in part.runs:
-            point = {name: run.point.get(name, part.header.constants.get(name)) for name in axes}
-            point.update((name, value) for name, value in run.point.items() if name not in axes)
+            known = {**part.header.constants, **run.point}
+            point = {name: known.get(name) for name in [*axes, *run.point]}
             text = point_key(point)
-            same = (text, run.started, json.dumps(run.command))
+            own = point_key({name: value for name, value in point.items() if name not in SETS})
+            same = (own, run.started, json.dumps(run.command))
             if run.started and same in seen:
                 continue
+            seen.add(same)
             count[text] = count.get(text, 0) + 1
-            seen[same] = Run(**{**run.__dict__, "point": point, "repetition": count[text]})
-            found.runs.append(seen[same])
+            found.append(replace(run, point=point, repetition=count[text]))
     return found
 
 
-def holds(values: "Iterable[Any]", value: Any) -> bool:
-    """Whether a value is among others, 1 and true being two."""
-    return any(one == value and isinstance(one, bool) == isinstance(value, bool) for one in values)
+def key_of(value: Any) -> Any:
+    """What an axis' values are told apart by: 1 and 1.0 are one, 1 and true are two."""
+    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else (
+        "", json.dumps(value, sort_keys=True))
 
 
 def is_number(value: Any) -> bool:

@@ -5,28 +5,42 @@ import io
 import itertools
 import statistics
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from netkit import ceiling
-from netkit.results import (Results, ResultsError, Run, holds, is_number, matches, point_key,
-                            show_value)
+from netkit.results import (DERIVED, SETS, Results, ResultsError, Run, is_number, key_of, matches,
+                            point_key)
+from netkit.units import show_value
 
 # What an axis is best shown as, the best first; an axis of another name stands in between.
-GROUPS = ("test", "protocol", "family", "host")
+GROUPS = ("test", "protocol", *SETS, "family", "host")
 ROWS = ("buffer", "local_buffer", "remote_buffer", "mtu", "mss", "interval", "cpu")
 COLUMNS = ("size", "request", "response", "nodelay", "family", "flows", "threads", "processes", "test",
-           "protocol")
+           "protocol", *SETS)
+SIZES = ("size", "request", "response", "buffer", "local_buffer", "remote_buffer", "mtu", "mss")
 
 STATISTICS: "Dict[str, Callable[[Sequence[float]], float]]" = {
     "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
-    "stddev": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0}
+    "stddev": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0, "n": len}
 
 MOST_MISSING = 6    # points not measured that are listed one by one
 
 PERCENT = "% of the ceiling"
+RATE, TRANSACTIONS = "Mbit/s", "transactions/s"
+THROUGHPUTS = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
+               "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "TRANSACTION_RATE",
+               "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT")
 UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "REMOTE_SD": "us/KB",
          "MEAN_LATENCY": "us", "MIN_LATENCY": "us", "MAX_LATENCY": "us", "P50_LATENCY": "us",
-         "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "ELAPSED_TIME": "s"}
+         "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "ELAPSED_TIME": "s",
+         "DROPS": "packets", **{name: "%" for name in DERIVED if name.endswith("PERCENT")}}
+
+
+def unit_of(run: Run) -> str:
+    """One for all streams, whatever netperf printed them in."""
+    told = str(run.result.get("THROUGHPUT_UNITS") or "")
+    return TRANSACTIONS if told == ceiling.RATE_UNIT else RATE if told.endswith(
+        "bits/s") or told in ceiling.BYTES else told
 
 
 @dataclass
@@ -34,13 +48,16 @@ class Cell:
     """All runs of one point."""
     point: "Dict[str, Any]"
     runs: "List[Run]" = field(default_factory=list)
+    most: "Optional[List[Optional[float]]]" = None      # its ceiling, once it was asked for
 
     def good(self) -> "List[Run]":
         return [run for run in self.runs if run.ok]
 
     def values(self, figure: str) -> "List[float]":
-        found = (run.figure(figure) for run in self.good())
-        return [value for value in found if value is not None]
+        """Those of the good runs, throughputs in unit()."""
+        found = [(run.figure(figure), run) for run in self.good()]
+        return [ceiling.in_unit(value, str(run.result.get("THROUGHPUT_UNITS") or ""))
+                if figure in THROUGHPUTS else value for value, run in found if value is not None]
 
     def failures(self) -> "List[str]":
         return [run.reason() for run in self.runs if not run.ok and not run.excluded]
@@ -48,18 +65,10 @@ class Cell:
     def tried(self) -> "List[Run]":
         return [run for run in self.runs if not run.excluded]
 
-    def unit(self, figure: str) -> str:
+    def unit(self, figure: str = "THROUGHPUT") -> str:
         if figure not in THROUGHPUTS:
             return UNITS.get(figure, "")
-        return next((str(run.result["THROUGHPUT_UNITS"]) for run in self.good()
-                     if run.result.get("THROUGHPUT_UNITS")), "")
-
-
-UNLIKE = ("test", "protocol", "engine")   # axes along which an average means nothing
-
-THROUGHPUTS = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
-               "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "TRANSACTION_RATE",
-               "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT")
+        return next((unit_of(run) for run in self.runs if run.ok and unit_of(run)), "")
 
 
 class Sweep:
@@ -68,15 +77,19 @@ class Sweep:
     def __init__(self, results: Results, constants: "Optional[Dict[str, Any]]" = None) -> None:
         self.results = results
         self.constants = {**results.header.constants, **(constants or {})}
-        self.values: "Dict[str, List[Any]]" = {a.name: list(a.values) for a in results.header.axes}
+        known = {axis.name: {key_of(value): value for value in axis.values}
+                 for axis in results.header.axes}
         self.units = {a.name: a.unit for a in results.header.axes}
         self.cells: "Dict[str, Cell]" = {}
+        self._figures: "List[str]" = []
         for run in results.runs:
             for name, value in run.point.items():
-                known = self.values.setdefault(name, [])
-                if not holds(known, value):
-                    known.append(value)
+                known.setdefault(name, {}).setdefault(key_of(value), value)
             self.cells.setdefault(point_key(run.point), Cell(run.point)).runs.append(run)
+        self.values = {name: list(values.values()) for name, values in known.items()}
+        self.in_kib = {name for name, values in self.values.items()
+                       if name.endswith("buffer") and self.units.get(name) == "bytes"
+                       and all(value % 1024 == 0 for value in values if is_number(value))}
 
     def varying(self) -> "List[str]":
         """The axes that tell points apart."""
@@ -84,6 +97,9 @@ class Sweep:
 
     def single(self) -> "Dict[str, Any]":
         return {name: values[0] for name, values in self.values.items() if len(values) == 1}
+
+    def test(self, point: "Dict[str, Any]") -> str:
+        return str({**self.constants, **self.single(), **point}.get("test") or "")
 
     def points(self) -> "Iterator[Dict[str, Any]]":
         """Those of the plan, in its order, then others that were measured."""
@@ -104,47 +120,56 @@ class Sweep:
     def cell(self, point: "Dict[str, Any]") -> Optional[Cell]:
         return self.cells.get(point_key(point))
 
-    def ceiling(self, cell: Cell) -> Optional[ceiling.Ceiling]:
-        good = cell.good()
-        return ceiling.of_point(cell.point, self.constants, good[0].result if good else None)
+    def ceiling(self, cell: Cell) -> Optional[float]:
+        """In the unit of its throughput. What plan and command line do not say of the link is the
+        interface's."""
+        if cell.most is None:
+            good = cell.good()
+            link = good[0].link if good else {}
+            found = ceiling.of_point(cell.point, {**link, **self.constants},
+                                     good[0].result if good else None)
+            fits = found and (found.unit == ceiling.RATE_UNIT) == (cell.unit() == TRANSACTIONS)
+            cell.most = [found.value if found and fits else None]
+        return cell.most[0]
 
     def share(self, cell: Cell, figure: str = "THROUGHPUT") -> "List[float]":
         """The figure of each run as percent of the point's ceiling; none where it has none."""
-        most, unit = self.ceiling(cell), cell.unit(figure)
-        if most is None or (unit == ceiling.RATE_UNIT) != (most.unit == ceiling.RATE_UNIT):
-            return []
-        return [100 * ceiling.in_unit(value, unit) / most.value for value in cell.values(figure)]
+        most = self.ceiling(cell)
+        return [100 * value / most for value in cell.values(figure)] if most else []
 
     def figures(self) -> "List[str]":
         """Which figures the runs have as numbers."""
-        found = {name: 0 for run in self.results.runs if run.ok for name in run.result
-                 if run.figure(name) is not None}
-        return list(found)
+        if not self._figures:
+            good = [run for run in self.results.runs if run.ok]
+            found = {name: 0 for run in good for name in run.result if run.figure(name) is not None}
+            self._figures = [*found, *(name for name in DERIVED
+                                       if any(run.figure(name) is not None for run in good))]
+        return self._figures
 
     def units_of(self, figure: str) -> "List[str]":
         return list({cell.unit(figure): 0 for cell in self.cells.values() if cell.good()})
 
     def label(self, name: str, value: Any) -> str:
         """A value of an axis as a heading."""
-        if self.units.get(name) == "bytes" and name.endswith("buffer") and is_number(value):
-            numbers = [one for one in self.values[name] if is_number(one)]
-            if all(one % 1024 == 0 for one in numbers):
-                return f"{value // 1024} KiB"
+        if name in self.in_kib and is_number(value):
+            return f"{value // 1024} KiB"
         return show_value(value)
 
-    def describe(self, point: "Dict[str, Any]", names: "Optional[Sequence[str]]" = None) -> str:
-        """A point in words: the test by its name alone, the rest as NAME VALUE."""
+    def describe(self, point: "Dict[str, Any]", names: "Optional[Sequence[str]]" = None,
+                 called: "Dict[str, str]" = {}) -> str:
+        """A point in words: the test, the label and the file by their names alone, the rest as NAME
+        VALUE. called has the names of axes that are not to go by their own."""
         words = []
         for name, value in point.items():
             if names is not None and name not in names:
                 continue
             text = self.label(name, value)
-            if name == "test":
+            if name in ("test", *SETS):
                 words.append(text)
             elif name == "family" and value in (4, 6):
                 words.append(f"IPv{value}")
             else:
-                words.append(f"{name} {text}")
+                words.append(f"{called.get(name, name)} {text}")
         return ", ".join(words)
 
 
@@ -197,143 +222,160 @@ def choose(sweep: Sweep, rows: Optional[str] = None, columns: Optional[str] = No
 # --- the tables ---------------------------------------------------------------------------
 
 @dataclass
+class Entry:
+    """What stands in one place of a table."""
+    value: Optional[float] = None
+    spread: Optional[float] = None      # standard deviation, of two runs or more
+    count: int = 0
+    partial: bool = False               # some of the point's runs failed
+    left_out: bool = False              # by the plan
+
+
+@dataclass
 class Table:
-    """One two-way table. Where a point has no figure the value is None."""
+    """One two-way table."""
     group: "Dict[str, Any]"
     title: str
     corner: str
     row_labels: "List[str]"
     column_labels: "List[str]"
-    values: "List[List[Optional[float]]]"
-    partial: "List[List[bool]]"          # some of the point's runs failed
-    left_out: "List[List[bool]]"         # by the plan
+    entries: "List[List[Entry]]"
     gaps: "List[str]"                    # what failed or is missing, and why
-    unit: str
     row_keys: "List[str]"                # the labels for programs: 16384 where they say 16 KiB
     column_keys: "List[str]"
     across: bool                         # does an average of a row mean something?
     down: bool
-
-    def row_average(self, index: int) -> Optional[float]:
-        return average(self.values[index])
-
-    def column_average(self, index: int) -> Optional[float]:
-        return average([row[index] for row in self.values])
-
-    def average(self) -> Optional[float]:
-        return average([value for row in self.values for value in row])
+    counted: bool = False                # are the numbers of runs shown?
 
 
-def average(values: "Sequence[Optional[float]]") -> Optional[float]:
+def average(entries: "Iterator[Entry]") -> Entry:
     """Of those that are there."""
-    there = [value for value in values if value is not None]
-    return statistics.fmean(there) if there else None
+    there = [entry.value for entry in entries if entry.value is not None]
+    return Entry(statistics.fmean(there) if there else None)
+
+
+def alike(sweep: Sweep, name: Optional[str]) -> bool:
+    """Whether an average along an axis means something: along sizes. That of two hosts, builds or
+    processors is nobody's throughput."""
+    return bool(name) and (name in SIZES or sweep.units.get(str(name)) == "bytes") and len(
+        [v for v in sweep.values[str(name)] if is_number(v)]) > 1
+
+
+@dataclass
+class Wanted:
+    """What the tables of a sweep are of."""
+    sweep: Sweep
+    figure: str
+    layout: Layout
+    of_ceiling: bool
+    statistic: str
+    spread: bool        # whether standard deviations and differing numbers of runs are shown
+
+    def values(self, cell: Cell) -> "List[float]":
+        return self.sweep.share(cell, self.figure) if self.of_ceiling else cell.values(self.figure)
 
 
 def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = None,
-          of_ceiling: bool = False, statistic: str = "mean") -> "List[Table]":
+          of_ceiling: bool = False, statistic: str = "mean", spread: bool = True) -> "List[Table]":
     """The tables of a figure, one a group. Raises ResultsError when no run has the figure, or with
     of_ceiling when no point has a ceiling."""
     if figure not in sweep.figures() and any(run.ok for run in sweep.results.runs):
         raise ResultsError(f"--figure {figure}: no run has it (try {', '.join(sweep.figures())})")
     if of_ceiling and figure not in THROUGHPUTS:
         raise ResultsError(f"--figure {figure}: has no ceiling (try THROUGHPUT)")
-    if of_ceiling and not any(sweep.share(cell, figure) for cell in sweep.cells.values()):
+    if of_ceiling and not any(map(sweep.ceiling, sweep.cells.values())):
         raise ResultsError("--of-ceiling: no point's ceiling is known: say what the link is by "
                            "--rate 100mbit --mtu 1500, or in the plan's [constants]")
     layout = layout or choose(sweep, mixed=len(sweep.units_of(figure)) > 1 and not of_ceiling)
+    wanted = Wanted(sweep, figure, layout, of_ceiling, statistic, spread)
+    inside: "Dict[Any, List[Cell]]" = {}
+    for cell in sweep.cells.values():
+        inside.setdefault(tuple(key_of(cell.point.get(n)) for n in layout.groups), []).append(cell)
     tables = []
     for choice in itertools.product(*(sweep.values[name] for name in layout.groups)):
-        table = one_table(sweep, figure, layout, dict(zip(layout.groups, choice)), of_ceiling,
-                          statistic)
-        if table:
-            tables.append(table)
+        group, cells = dict(zip(layout.groups, choice)), inside.get(tuple(map(key_of, choice)), [])
+        if cells or sweep.planned(group):
+            tables.append(one_table(wanted, group, cells))
     return tables
 
 
-def one_table(sweep: Sweep, figure: str, layout: Layout, group: "Dict[str, Any]",
-              of_ceiling: bool, statistic: str) -> Optional[Table]:
+def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> Table:
     """Rows and columns that the plan leaves out in this group are not its; where the plan is not known
     those of which nothing was tried."""
+    sweep, layout = wanted.sweep, wanted.layout
     chosen = [layout.rows] + ([layout.columns] if layout.columns else [])
-    inside = [cell for cell in sweep.cells.values()
-              if all(same(cell.point.get(name), value) for name, value in group.items())]
-    if not inside and not sweep.planned(group):
-        return None
+    places: "Dict[Any, List[Cell]]" = {}
+    for cell in inside:
+        places.setdefault(tuple(key_of(cell.point.get(name)) for name in chosen), []).append(cell)
 
-    def belongs(axis: str, value: Any) -> bool:
-        return bool(sweep.planned({**group, axis: value})) or any(
-            same(cell.point.get(axis), value) for cell in inside)
+    def belonging(axis: str) -> "List[Any]":
+        there = {key_of(cell.point.get(axis)) for cell in inside}
+        return [value for value in sweep.values[axis]
+                if key_of(value) in there or sweep.planned({**group, axis: value})]
 
-    rows = [v for v in sweep.values[layout.rows] if belongs(layout.rows, v)]
-    columns = [v for v in sweep.values[layout.columns] if belongs(layout.columns, v)
-               ] if layout.columns else [None]
-    values: "List[List[Optional[float]]]" = []
-    partial: "List[List[bool]]" = []
-    left_out: "List[List[bool]]" = []
+    rows = belonging(layout.rows)
+    columns = belonging(layout.columns) if layout.columns else [None]
+    entries: "List[List[Entry]]" = []
     gaps: "List[str]" = []
     missing: "List[str]" = []
-    for row, line in itertools.groupby(itertools.product(rows, columns), lambda pair: pair[0]):
-        values.append([])
-        partial.append([])
-        left_out.append([])
-        for _, column in line:
+    for row in rows:
+        entries.append([])
+        for column in columns:
             point = {**group, **dict(zip(chosen, (row, column)))}
-            found = [cell for cell in inside
-                     if all(same(cell.point.get(name), point[name]) for name in chosen)]
-            value, why, some = figure_of(sweep, found, figure, of_ceiling, statistic)
-            values[-1].append(value)
-            partial[-1].append(some)
-            left_out[-1].append(not any(cell.tried() for cell in found)
-                                and (bool(found) or sweep.planned(point) is False))
-            if why and not left_out[-1][-1]:
+            found = places.get(tuple(map(key_of, (row, column)[:len(chosen)])), [])
+            entry, why = entry_of(wanted, found)
+            entry.left_out = not any(cell.tried() for cell in found) and (
+                bool(found) or sweep.planned(point) is False)
+            entries[-1].append(entry)
+            if why and not entry.left_out:
                 names = [name for name in point if len(sweep.values[name]) > 1] or chosen
                 (gaps if found else missing).append(f"{sweep.describe(point, names)}: {why}")
     if len(missing) > MOST_MISSING:
         missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
-    gaps += missing
-    units = list({cell.unit(figure): 0 for cell in inside if cell.good()})
-    unit = PERCENT if of_ceiling else ", ".join(units)
-    head = sweep.describe({**{n: v for n, v in sweep.single().items() if n == "test"}, **group})
-    if "test" not in sweep.values and sweep.constants.get("test"):
-        head = ", ".join(filter(None, [str(sweep.constants["test"]), head]))
-    return Table(group, ": ".join(filter(None, [head, caption(sweep, figure, unit, statistic)])),
+    counts = sorted({entry.count for line in entries for entry in line if entry.count})
+    if not wanted.spread or len(counts) < 2:
+        counts = counts[-1:]
+    return Table(group, title_of(wanted, group, inside, counts),
                  layout.rows + (f" \\ {layout.columns}" if layout.columns else ""),
                  [sweep.label(layout.rows, row) for row in rows],
-                 [sweep.label(layout.columns, c) if layout.columns else figure for c in columns],
-                 values, partial, left_out, gaps, unit, [show_value(row) for row in rows],
-                 [show_value(c) if layout.columns else figure for c in columns],
-                 across=len(columns) > 1 and layout.columns not in UNLIKE,
-                 down=len(rows) > 1 and layout.rows not in UNLIKE)
+                 [sweep.label(layout.columns, c) if layout.columns else wanted.figure for c in columns],
+                 entries, gaps + missing, [show_value(row) for row in rows],
+                 [show_value(c) if layout.columns else wanted.figure for c in columns],
+                 across=len(columns) > 1 and alike(sweep, layout.columns) and wanted.statistic != "n",
+                 down=len(rows) > 1 and alike(sweep, layout.rows) and wanted.statistic != "n",
+                 counted=len(counts) > 1)
 
 
-def caption(sweep: Sweep, figure: str, unit: str, statistic: str) -> str:
-    times = sweep.results.header.repetitions
-    what = f"{figure} in {unit}" if unit else figure
-    return what + (f", {statistic} of {times} runs" if times > 1 else "")
+def title_of(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]", counts: "List[int]") -> str:
+    """What a table is of: "UDP_STREAM: THROUGHPUT in Mbit/s, mean \u00b1 standard deviation of 5 runs"."""
+    sweep = wanted.sweep
+    unit = PERCENT if wanted.of_ceiling else ", ".join(
+        {cell.unit(wanted.figure): 0 for cell in inside if cell.good()})
+    test = {"test": sweep.test(group)} if sweep.test(group) and "test" not in sweep.varying() else {}
+    how = {"mean": "mean \u00b1 standard deviation" if wanted.spread else "mean", "n": "number"}.get(
+        wanted.statistic, wanted.statistic)
+    runs = "" if not counts or counts[-1] < 2 else f", {how} of {counts[-1]} runs" if len(
+        counts) == 1 else f", {how} of {counts[0]} to {counts[-1]} runs (n)"
+    return ": ".join(filter(None, [sweep.describe({**test, **group}),
+                                   wanted.figure + (f" in {unit}" if unit else "") + runs]))
 
 
-def same(one: Any, other: Any) -> bool:
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
-def figure_of(sweep: Sweep, cells: "List[Cell]", figure: str, of_ceiling: bool,
-              statistic: str) -> "Tuple[Optional[float], str, bool]":
-    """The value of a place in a table; what failed there, and whether only a part of it did."""
-    values = [value for cell in cells
-              for value in (sweep.share(cell, figure) if of_ceiling else cell.values(figure))]
+def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
+    """What stands in a place of a table, and what failed there."""
+    values = [value for cell in cells for value in wanted.values(cell)]
     failures = [reason for cell in cells for reason in cell.failures()]
     runs = sum(len(cell.tried()) for cell in cells)
     if not runs:
-        return None, "not measured", False
+        return Entry(), "not measured"
     why = "; ".join({reason: 0 for reason in failures})
+    if failures and (values or runs > 1):
+        why = f"{len(failures)} of {runs} failed: {why}"
     if not values:
-        if not failures:
-            return None, "its ceiling is not known" if of_ceiling else f"no {figure}", False
-        return None, (why if runs == 1 else f"{len(failures)} of {runs} failed: {why}"), False
-    if failures:
-        return STATISTICS[statistic](values), f"{len(failures)} of {runs} failed: {why}", True
-    return STATISTICS[statistic](values), "", False
+        return Entry(), why or ("its ceiling is not known" if wanted.of_ceiling
+                                else f"no {wanted.figure}")
+    spread = statistics.stdev(values) if wanted.spread and wanted.statistic == "mean" and len(
+        values) > 1 else None
+    return Entry(STATISTICS[wanted.statistic](values), spread, len(values), bool(failures)), why
 
 
 # --- writing them -------------------------------------------------------------------------
@@ -343,61 +385,77 @@ LEFT_OUT = "n/a"
 MARK = "*"          # behind a value of which some runs failed
 
 
-def digits_for(tables: "Sequence[Table]") -> int:
-    """So many behind the point that the largest has four digits or more, and no fewer than two
-    where there is room: 94.15, 812.4, 68681."""
-    most = max((abs(v) for t in tables for row in t.values for v in row if v is not None),
-               default=0.0)
-    return 0 if most >= 10000 else 1 if most >= 1000 else 2 if most >= 1 else 4
+class Words(NamedTuple):
+    """A place of a table as words: the value, what stands behind it, and of what kind it is."""
+    value: str
+    rest: str = ""
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return self.value + self.rest
 
 
 @dataclass
-class Grid:
-    """A table as words: the heads, and the rows, whose last is the average."""
+class Block:
+    """A table as words, in whatever form: columns in left are words, the others numbers."""
+    title: str
     head: "List[str]"
-    rows: "List[List[str]]"
-    down: bool          # is the last row the average?
-    across: bool        # is the last column?
+    rows: "List[List[Union[str, Words]]]"
+    notes: "List[str]" = field(default_factory=list)
+    left: "Sequence[int]" = (0,)
+    down: bool = False      # is the last row the average?
+    across: bool = False    # is the last column?
 
 
-def grid(table: Table, digits: int, averages: bool = True, mark: str = MARK) -> Grid:
-    def show(value: Optional[float], partial: bool = False, left_out: bool = False) -> str:
-        if value is None:
-            return LEFT_OUT if left_out else GAP
-        return f"{value:.{digits}f}{mark if partial else ''}"
+def digits_for(tables: "Sequence[Table]") -> int:
+    """So many behind the point that the largest has four digits or more, and no fewer than two
+    where there is room: 94.15, 812.4, 68681."""
+    most = max((abs(entry.value) for table in tables for line in table.entries for entry in line
+                if entry.value is not None), default=0.0)
+    return 0 if most >= 10000 else 1 if most >= 1000 else 2 if most >= 1 else 4
+
+
+def block(table: Table, digits: int, averages: bool = True) -> Block:
+    def show(entry: Entry, kind: str = "") -> Words:
+        if entry.value is None:
+            return Words(LEFT_OUT, kind="left-out") if entry.left_out else Words(GAP, kind=kind or "gap")
+        off = "" if entry.spread is None else f" \u00b1{entry.spread:.{digits}f}"
+        runs = f" ({entry.count})" if table.counted and entry.count else ""
+        return Words(f"{entry.value:.{digits}f}", (MARK if entry.partial else "") + off + runs, kind)
 
     across, down = averages and table.across, averages and table.down
-    head = [table.corner, *table.column_labels, *(["average"] if across else [])]
-    rows = [[label, *map(show, *lines), *([show(table.row_average(i))] if across else [])]
-            for i, (label, *lines) in enumerate(
-                zip(table.row_labels, table.values, table.partial, table.left_out))]
+    made = Block(table.title, [table.corner, *table.column_labels, *["average"] * across],
+                 [[label, *map(show, line), *([show(average(line), "average")] if across else [])]
+                  for label, line in zip(table.row_labels, table.entries)], table.gaps,
+                 down=down, across=across)
     if down:
-        rows.append(["average", *[show(table.column_average(i))
-                                  for i in range(len(table.column_labels))],
-                     *([show(table.average())] if across else [])])
-    return Grid(head, rows, down, across)
+        each = [*zip(*table.entries), *([itertools.chain(*table.entries)] if across else [])]
+        made.rows.append(["average", *(show(average(column), "average") for column in each)])
+    return made
 
 
-def as_text(tables: "Sequence[Table]", digits: int, averages: bool = True) -> str:
-    blocks = []
-    for table in tables:
-        words = grid(table, digits, averages)
-        marked = any(map(any, table.partial))
-        rows = [[*row[:1], *[cell if cell.endswith(MARK) or not marked else cell + " "
-                             for cell in row[1:]]] for row in [words.head, *words.rows]]
-        wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = ["  ".join([row[0].ljust(wide[0]), *(c.rjust(w) for c, w in zip(row[1:], wide[1:]))]
-                           ).rstrip() for row in rows]
-        rule = "-" * max(map(len, lines))
-        lines.insert(1, rule)
-        if words.down:
-            lines.insert(-1, rule)
-        blocks.append("\n".join([table.title, "", *lines, *notes(table, "")]))
-    return "\n\n".join(blocks) + "\n"
+def as_text(made: Block) -> str:
+    rows = [[Words(cell) if isinstance(cell, str) else cell for cell in row]
+            for row in [list(made.head), *made.rows]]
+    value, rest = ([max(len(row[i][part]) for row in (rows if part else rows[1:] or rows))
+                    for i in range(len(made.head))] for part in (0, 1))
+    wide = [max(v + r, len(head)) for v, r, head in zip(value, rest, made.head)]
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [f"{cell.value}{cell.rest.ljust(rest[i]) if number else ''}" for i, cell in enumerate(row)]
+        lines.append("  ".join(cell.ljust(w) if i in made.left else cell.rjust(w)
+                               for i, (cell, w) in enumerate(zip(cells, wide))).rstrip())
+    rule = "-" * max(map(len, lines))
+    lines.insert(1, rule)
+    if made.down:
+        lines.insert(-1, rule)
+    return "\n".join([made.title, "", *lines, *([""] if made.notes else []), *made.notes])
 
 
-def notes(table: Table, bullet: str) -> "List[str]":
-    return ["", *[f"{bullet}{line}" for line in table.gaps]] if table.gaps else []
+def csv_text(rows: "Sequence[Sequence[Any]]") -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 def as_csv(tables: "Sequence[Table]", digits: int, averages: bool = True) -> str:
@@ -406,98 +464,57 @@ def as_csv(tables: "Sequence[Table]", digits: int, averages: bool = True) -> str
     if all(key.isdigit() for key in columns):
         columns.sort(key=int)
     groups = list({name: 0 for table in tables for name in table.group})
-    grids = [grid(table, digits, averages, mark="") for table in tables]
-    across = any(words.across for words in grids)
-    out = io.StringIO()
-    write = csv.writer(out, lineterminator="\n").writerow
-    write([*groups, tables[0].corner if tables else "", *columns, *(["average"] if across else [])])
-    for table, words in zip(tables, grids):
-        keys = table.column_keys + (["average"] if words.across else [])
-        for label, row in zip([*table.row_keys, "average"], words.rows):
-            cells = dict(zip(keys, row[1:]))
-            write([*(show_value(table.group[name]) for name in groups), label,
-                   *(cells.get(key, "") for key in columns),
-                   *([cells.get("average", "")] if across else [])])
-    return out.getvalue()
+    blocks = [block(table, digits, averages) for table in tables]
+    columns += ["average"] if any(made.across for made in blocks) else []
+    rows = [[*groups, tables[0].corner if tables else "", *columns]]
+    for table, made in zip(tables, blocks):
+        for label, row in zip([*table.row_keys, "average"], made.rows):
+            cells = dict(zip([*table.column_keys, "average"], row[1:]))
+            rows.append([*(show_value(table.group[name]) for name in groups), label,
+                         *(cells.get(key, Words(""))[0] for key in columns)])
+    return csv_text(rows)
 
 
-def as_markdown(tables: "Sequence[Table]", digits: int, averages: bool = True) -> str:
-    def clean(text: str) -> str:
-        return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
+def as_markdown(made: Block) -> str:
+    def clean(text: Any) -> str:
+        return str(text).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*")
 
-    def line(cells: "Sequence[str]") -> str:
-        return "| " + " | ".join(map(clean, cells)) + " |"
-
-    blocks = []
-    for table in tables:
-        words = grid(table, digits, averages)
-        lines = [line(words.head), "|" + "|".join(["---", *["---:"] * (len(words.head) - 1)]) + "|"]
-        lines += [line(row) for row in words.rows]
-        blocks.append("\n".join([f"**{clean(table.title)}**", "", *lines,
-                                 *map(clean, notes(table, "- "))]))
-    return "\n\n".join(blocks) + "\n"
+    lines = ["| " + " | ".join(map(clean, row)) + " |" for row in [list(made.head), *made.rows]]
+    lines.insert(1, "|" + "|".join("---" if i in made.left else "---:"
+                                   for i in range(len(made.head))) + "|")
+    return "\n".join([f"**{clean(made.title)}**", "", *lines, *([""] if made.notes else []),
+                      *(clean(f"- {line}") for line in made.notes)])
 
 
-LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-         **{mark: "\\" + mark for mark in "&%$#_{}"}}
+LATEX = str.maketrans({"\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
+                       "^": r"\textasciicircum{}", "\u00b1": r"$\pm$",
+                       **{mark: "\\" + mark for mark in "&%$#_{}"}})
 
 
-def latex(text: str) -> str:
-    return "".join(LATEX.get(letter, letter) for letter in text)
+def latex(text: Any) -> str:
+    return str(text).translate(LATEX)
 
 
-def as_latex(tables: "Sequence[Table]", digits: int, averages: bool = True) -> str:
+def as_latex(made: Block) -> str:
     """With nothing beyond LaTeX itself, so that it can be pasted anywhere."""
-    blocks = []
-    for table in tables:
-        words = grid(table, digits, averages)
-        form = "l|" + "r" * (len(words.head) - 1 - words.across) + ("|r" if words.across else "")
-
-        def line(cells: "Sequence[str]") -> str:
-            return "    " + " & ".join(map(latex, cells)) + r" \\"
-
-        body = [line(words.head), r"    \hline", *map(line, words.rows)]
-        if words.down:
-            body.insert(-1, r"    \hline")
-        gaps = [rf"  \par\footnotesize {latex(gap)}" for gap in table.gaps]
-        blocks.append("\n".join([r"\begin{table}[htbp]", r"  \centering",
-                                 rf"  \caption{{{latex(table.title)}}}",
-                                 rf"  \begin{{tabular}}{{{form}}}", *body, r"  \end{tabular}",
-                                 *gaps, r"\end{table}"]))
-    return "\n\n".join(blocks) + "\n"
+    form = "".join(("|" if i == 1 or made.across and i == len(made.head) - 1 else "")
+                   + ("l" if i in made.left else "r") for i in range(len(made.head)))
+    body = ["    " + " & ".join(map(latex, row)) + r" \\" for row in [list(made.head), *made.rows]]
+    body.insert(1, r"    \hline")
+    if made.down:
+        body.insert(-1, r"    \hline")
+    return "\n".join([r"\begin{table}[htbp]", r"  \centering", rf"  \caption{{{latex(made.title)}}}",
+                      rf"  \begin{{tabular}}{{{form}}}", *body, r"  \end{tabular}",
+                      *(rf"  \par\footnotesize {latex(line)}" for line in made.notes), r"\end{table}"])
 
 
-FORMATS = {"text": as_text, "csv": as_csv, "markdown": as_markdown, "latex": as_latex}
+FORMS: "Dict[str, Callable[[Block], str]]" = {"text": as_text, "markdown": as_markdown,
+                                              "latex": as_latex}
+FORMATS = (*FORMS, "csv")
 
 
-# --- lists --------------------------------------------------------------------------------
-
-def lists(blocks: "Sequence[List[List[str]]]", titles: "Sequence[str]", form: str,
-          words: int) -> str:
-    """Tables whose first row is the heads, in one of FORMATS. The first column is words, and so are
-    those from number `words` on; the others are numbers."""
-    return ("\n" if form == "csv" else "\n\n").join(
-        one_list(block, title, form, words) for block, title in zip(blocks, titles)) + "\n"
-
-
-def one_list(rows: "List[List[str]]", title: str, form: str, words: int) -> str:
-    left = [i == 0 or i >= words for i in range(len(rows[0]))]
+def write(blocks: "Sequence[Block]", form: str) -> str:
+    """Tables in one of FORMATS; in CSV without titles and notes."""
     if form == "csv":
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(rows)
-        return out.getvalue()
-    if form == "markdown":
-        lines = ["| " + " | ".join(row) + " |" for row in rows]
-        lines.insert(1, "|" + "|".join("---" if words else "---:" for words in left) + "|")
-        return "\n".join([f"**{title}**", "", *lines])
-    if form == "latex":
-        body = ["    " + " & ".join(map(latex, row)) + r" \\" for row in rows]
-        body.insert(1, r"    \hline")
-        return "\n".join([r"\begin{table}[htbp]", r"  \centering",
-                          rf"  \caption{{{latex(title)}}}",
-                          rf"  \begin{{tabular}}{{{''.join('l' if w else 'r' for w in left)}}}",
-                          *body, r"  \end{tabular}", r"\end{table}"])
-    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) if l else cell.rjust(w) for cell, w, l in zip(row, wide, left)
-                       ).rstrip() for row in rows]
-    return "\n".join([title, "", *lines])
+        return "\n".join(csv_text([made.head, *made.rows]) for made in blocks)
+    return "\n\n".join(map(FORMS[form], blocks)) + "\n"

@@ -2,6 +2,7 @@
 """Tests of scripts/netreport and of what it shares with the other scripts: results, ceilings, tables
 in every format to the letter, plots by their SVG, the page by what it refers to."""
 
+import csv
 import html.parser
 import json
 import os
@@ -23,7 +24,7 @@ import lib  # noqa: E402
 SCRIPTS = lib.TOP / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
-from netkit import VERSION, ceiling, methods, python, results, tables  # noqa: E402
+from netkit import VERSION, ceiling, methods, plots, python, results, tables, vega  # noqa: E402
 
 os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
 NETREPORT = str(SCRIPTS / "netreport")
@@ -31,11 +32,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def matplotlib_is_there():
-    return any(python.has(one, "matplotlib") for one in {sys.executable, python.SYSTEM_PYTHON})
+    return any(python.has(one, "matplotlib, jinja2") for one in {sys.executable, python.SYSTEM_PYTHON})
 
 
 DRAWS = matplotlib_is_there()
-NO_PLOTS = "no matplotlib: apt-get install python3-matplotlib"
+NO_PLOTS = "no matplotlib or jinja2: apt-get install python3-matplotlib python3-jinja2"
+LIVELY = vega.library() is not None
+NO_VEGA = "no Vega: apt-get install libjs-vega"
 
 
 def netreport(*args, env=None):
@@ -328,19 +331,19 @@ class Files(Place):
 
 
 TEXT = """\
-TCP_STREAM: THROUGHPUT in 10^6bits/s, mean of 2 runs
+TCP_STREAM: THROUGHPUT in Mbit/s, mean \u00b1 standard deviation of 1 to 2 runs (n)
 
-buffer \\ size     64    1500   average
---------------------------------------
-16 KiB         70.50       -     70.50
-32 KiB         80.00*  94.10     87.05
---------------------------------------
-average        75.25   94.10     81.53
+buffer \\ size               64             1500  average
+--------------------------------------------------------
+16 KiB         70.50 \u00b10.71 (2)      -              70.50
+32 KiB         80.00* (1)       94.10 \u00b10.14 (2)    87.05
+--------------------------------------------------------
+average        75.25            94.10              81.53
 
 TCP_STREAM, buffer 16 KiB, size 1500: 2 of 2 failed: netperf: 50 % & _lost_
 TCP_STREAM, buffer 32 KiB, size 64: 1 of 2 failed: netperf: no answer
 
-UDP_STREAM: THROUGHPUT in 10^6bits/s, mean of 2 runs
+UDP_STREAM: THROUGHPUT in Mbit/s
 
 buffer \\ size     64   1500  average
 ------------------------------------
@@ -361,12 +364,12 @@ UDP_STREAM,32768,48.70,-,48.70
 UDP_STREAM,average,48.60,92.20,63.13
 """
 MARKDOWN = """\
-**TCP_STREAM: THROUGHPUT in 10^6bits/s, mean of 2 runs**
+**TCP_STREAM: THROUGHPUT in Mbit/s, mean \u00b1 standard deviation of 1 to 2 runs (n)**
 
 | buffer \\\\ size | 64 | 1500 | average |
 |---|---:|---:|---:|
-| 16 KiB | 70.50 | - | 70.50 |
-| 32 KiB | 80.00\\* | 94.10 | 87.05 |
+| 16 KiB | 70.50 \u00b10.71 (2) | - | 70.50 |
+| 32 KiB | 80.00\\* (1) | 94.10 \u00b10.14 (2) | 87.05 |
 | average | 75.25 | 94.10 | 81.53 |
 
 - TCP_STREAM, buffer 16 KiB, size 1500: 2 of 2 failed: netperf: 50 % & _lost_
@@ -375,12 +378,12 @@ MARKDOWN = """\
 """
 LATEX = r"""\begin{table}[htbp]
   \centering
-  \caption{TCP\_STREAM: THROUGHPUT in 10\textasciicircum{}6bits/s, mean of 2 runs}
+  \caption{TCP\_STREAM: THROUGHPUT in Mbit/s, mean $\pm$ standard deviation of 1 to 2 runs (n)}
   \begin{tabular}{l|rr|r}
     buffer \textbackslash{} size & 64 & 1500 & average \\
     \hline
-    16 KiB & 70.50 & - & 70.50 \\
-    32 KiB & 80.00* & 94.10 & 87.05 \\
+    16 KiB & 70.50 $\pm$0.71 (2) & - & 70.50 \\
+    32 KiB & 80.00* (1) & 94.10 $\pm$0.14 (2) & 87.05 \\
     \hline
     average & 75.25 & 94.10 & 81.53 \\
   \end{tabular}
@@ -431,7 +434,8 @@ class Tables(Place):
                             (["--figure", "X"], "--figure X: no run has it (try THROUGHPUT)"),
                             (["--digits", "x"], "--digits x: not a number"),
                             (["--size", "1"], "--size: only with --ceiling"),
-                            (["--plot", "a.gif"], "--plot a.gif: neither .png nor .svg")):
+                            (["--plot", "a.gif"], "--plot a.gif: ends neither in .png nor .svg nor .pdf"),
+                            (["--tidy", "a.txt"], "--tidy a.txt: ends neither in .csv nor .parquet")):
             rc, out, err = netreport(path, *args)
             self.assertIn(rc, (1, 2))
             self.assertEqual((out, err.count("\n")), ("", 1), err)
@@ -490,12 +494,16 @@ class Tables(Place):
         path = self.file(axes, [good({"test": "TCP_RR"}, 17000.0, n, "Trans/s", P99_LATENCY=50.5 + n)
                                 for n in (1, 2, 3)], repetitions=3)
         out = self.made(path)
-        self.assertIn("TCP_RR       17000", out)
+        self.assertRegex(out, r"(?m)^TCP_RR +17000 \u00b10$")
         self.assertNotIn("average", out)        # of tests it would mean nothing
         for statistic, value in (("min", "51.50"), ("max", "53.50"), ("median", "52.50"),
                                  ("stddev", "1.00")):
             self.assertIn(value, self.made(path, "--figure", "P99_LATENCY", "--statistic", statistic))
-        self.assertIn("P99_LATENCY in us, mean of 3 runs", self.made(path, "--figure", "P99_LATENCY"))
+        self.assertIn("P99_LATENCY in us, mean \u00b1 standard deviation of 3 runs",
+                      self.made(path, "--figure", "P99_LATENCY"))
+        self.assertIn("P99_LATENCY in us, mean of 3 runs",
+                      self.made(path, "--figure", "P99_LATENCY", "--spread", "none"))
+        self.assertRegex(self.made(path, "--statistic", "n"), r"(?m)^TCP_RR +3\.00$")
         self.assertNotIn("average", self.made(self.lab(), "--no-averages"))
 
     def test_flows_and_threads(self):
@@ -505,10 +513,10 @@ class Tables(Place):
             run.command += ["--flows"]
         path = self.file([("flows", [1, 10]), ("threads", [1, "2,1"])], runs)
         out = self.made(path)
-        self.assertRegex(out, r"(?m)^flows \\ threads +1 +2,1 +average$")
-        self.assertRegex(out, r"(?m)^10 +100\.00 +100\.00 +100\.00$")
+        self.assertRegex(out, r"(?m)^flows \\ threads +1 +2,1$")     # of flows no average means anything
+        self.assertRegex(out, r"(?m)^10 +100\.00 +100\.00$")
         least = self.made(path, "--figure", "MIN_FLOW_THROUGHPUT")
-        self.assertIn("MIN_FLOW_THROUGHPUT in 10^6bits/s", least)
+        self.assertIn("MIN_FLOW_THROUGHPUT in Mbit/s", least)
         self.assertRegex(self.made(path, "--figure", "JAIN_INDEX"), r"(?m)^10 +0\.90+ ")
 
     def test_several_files(self):
@@ -518,6 +526,182 @@ class Tables(Place):
                         {"mtu": 9000}, "b.jsonl")
         self.assertEqual(self.made(one, two, "--format", "csv", "--no-averages"),
                          "mtu \\ size,64,576\n1500,1.00,2.00\n9000,3.00,4.00\n")
+
+
+ETHERNET = {"client": {"kernel": "6.1", "interface": {"name": "eth0", "mtu": 9000, "speed": 10000}}}
+
+
+class Sets(Place):
+    """Several sets of runs of the same points."""
+
+    def sets(self, one, two, **constants):
+        """Each of 5 runs at two points, one set at 10, the other at 20; header members of each."""
+        return [self.file([("size", [64, 576])], [good({"size": size}, rate + n, n) for size in (64, 576)
+                                                  for n in range(1, 6)], constants, name, **header)
+                for name, rate, header in (("mon.jsonl", 10.0, one), ("tue.jsonl", 20.0, two))]
+
+    def runs_at(self, *paths):
+        sweep = tables.Sweep(results.merge([results.read(path) for path in paths]))
+        return sweep, {len(cell.runs) for cell in sweep.cells.values()}
+
+    def alter(self, paths):
+        """Makes the runs of the second file others than the first one's, as those of another day are."""
+        text = Path(paths[1]).read_text()
+        Path(paths[1]).write_text(text.replace('"started": "{', '"started": "2{'))
+        return paths
+
+    def test_labels_tell_them_apart(self):
+        paths = self.alter(self.sets({"more": {"label": "old"}}, {"more": {"label": "new"}}))
+        sweep, counts = self.runs_at(*paths)
+        self.assertEqual((sweep.values["label"], counts), (["old", "new"], {5}))
+        rc, out, err = netreport(*paths)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertIn("mean \u00b1 standard deviation of 5 runs", out)
+        self.assertRegex(out, r"(?m)^64 +13\.00 \u00b11\.58 +23\.00 \u00b11\.58$")
+        self.assertNotRegex(out, "label.*average")
+        paths = self.alter(self.sets({"more": {"label": "old"}}, {}))
+        self.assertEqual(self.runs_at(*paths)[0].values["label"], ["old", "tue"])
+
+    def test_files_tell_them_apart_where_environments_differ(self):
+        other = {"client": {"kernel": "6.2", "interface": ETHERNET["client"]["interface"]}}
+        paths = self.alter(self.sets({"environment": ETHERNET}, {"environment": other}))
+        sweep, counts = self.runs_at(*paths)
+        self.assertEqual((sweep.values["file"], counts), (["mon", "tue"], {5}))
+        for same in ({}, {"environment": {"client": None}}, {"environment": ETHERNET}):
+            paths = self.alter(self.sets({"environment": ETHERNET}, same))
+            sweep, counts = self.runs_at(*paths)
+            self.assertEqual((sweep.varying(), counts), (["size"], {10}))
+            self.assertIn("of 10 runs", netreport(*paths)[1])
+        both = self.sets({"environment": ETHERNET}, {"environment": other})
+        self.assertEqual(len(results.merge([results.read(both[0])] * 2).runs), 10)     # a copy counts once
+
+    def test_two_plans_stand_apart(self):
+        lab = self.lab()
+        mtu = str(self.dir / "mtu.jsonl")
+        header = results.Header("mtu", "MTUs", [results.Axis("mtu", [576, 1500])], {"rate": 1e8})
+        with results.Writer.create(mtu, header) as writer:
+            writer.write(good({"mtu": 576}, 80.0))
+        rc, out, err = netreport(lab, mtu)
+        self.assertEqual((rc, out), (0, TEXT + "\n" + netreport(mtu)[1]))
+        rc, out, err = netreport(lab, mtu, "--plot", self.dir / "x.svg")
+        self.assertEqual((rc, err.count("\n")), (2, 1))
+        self.assertIn("these are files of 2 plans", err)
+        if DRAWS:
+            page = self.dir / "p.html"
+            self.assertEqual(netreport(lab, mtu, "--html", page), (0, "", ""))
+            got = Reader(page.read_text())
+            self.assertEqual(got.tags.count("h1"), 2)
+            self.assertEqual(len(got.ids), len(set(got.ids)))
+            self.assertIn("plan2-plots", got.ids)
+
+    def test_the_recorded_interface_makes_the_ceiling(self):
+        jumbo, runs = 10000 * 8948 / 9038, [good({"test": "TCP_STREAM"}, 4474.0)]
+        for environment, percent in ((ETHERNET, 447400 / jumbo),
+                                     ({"hosts": {"b": ETHERNET}, "client": {}}, 447400 / jumbo)):
+            path = self.file([("test", ["TCP_STREAM"]), ("host", ["b"])],
+                             [results.replace(run, point={**run.point, "host": "b"}) for run in runs],
+                             environment=environment)
+            self.assertIn(f"{percent:.2f}", netreport(path, "--of-ceiling")[1])
+        path = self.file([("test", ["TCP_STREAM"])], runs, {"mtu": 1500}, environment=ETHERNET)
+        self.assertIn(f"{447400 / (10000 * 1448 / 1538):.2f}", netreport(path, "--of-ceiling")[1])
+
+    def test_units_are_made_one(self):
+        runs = [good({"size": 1}, 94.0), good({"size": 2}, 0.096, unit="10^9bits/s")]
+        out = netreport(self.file([("size", [1, 2])], runs))[1]
+        self.assertIn("THROUGHPUT in Mbit/s", out)
+        self.assertRegex(out, r"(?m)^2 +96\.00$")
+
+    def test_averages_are_of_like_things(self):
+        for name, values, means in (("size", [64, 576], True), ("mtu", [576, 1500], True), ("host", ["a", "b"], False),
+                                    ("cpu", [0, 1], False), ("build", [1, 2], False), ("flows", [1, 2], False),
+                                    ("nodelay", [True, False], False)):
+            runs = [good({name: value}, 90.0) for value in values]
+            for run in runs:
+                run.command += ["--flows"]
+            self.assertEqual("average" in netreport(self.file([(name, values)], runs))[1], means, name)
+
+    def test_no_table_looks_at_all_runs_for_each_place(self):
+        """By the number of comparisons: twice the points, twice as many."""
+        counts = []
+        for count in (200, 400):
+            sizes = list(range(1, count + 1))
+            sweep = tables.Sweep(results.read(self.file(
+                [("size", sizes), ("buffer", [1, 2])],
+                [good({"size": size, "buffer": buffer}, 1.0) for size in sizes for buffer in (1, 2)])))
+            made, real = [0], tables.key_of
+
+            def counted(value):
+                made[0] += 1
+                return real(value)
+
+            try:
+                tables.key_of = plots.key_of = counted
+                tables.build(sweep)
+                plots.figure(sweep, "buffer")
+            finally:
+                tables.key_of = plots.key_of = real
+            counts.append(made[0])
+        self.assertGreater(counts[0], 400)
+        self.assertLess(counts[1], 2.2 * counts[0])
+
+
+class Derived(Place):
+    """Figures that follow from others, and the tidy table."""
+
+    def runs(self):
+        lossy = good({"test": "UDP_STREAM"}, 90.0, PROTOCOL="UDP", LOCAL_SEND_THROUGHPUT=100.0,
+                     REMOTE_RECV_THROUGHPUT=90.0, LOCAL_CPU_PERCENT_SWINTR=7.5, REMOTE_CPU_PERCENT_SWINTR=-1)
+        rich = good({"test": "UDP_STREAM"}, 80.0, 2, PROTOCOL="UDP", LOCAL_SEND_THROUGHPUT=100.0,
+                    REMOTE_RECV_THROUGHPUT=90.0)
+        rich.more.update({
+            "evidence": {"near": {"moved.seconds": 1.0, "moved.ethtool.tx_queue_0_stops": 3, "cpu.count": 4,
+                                  "cpu.0.softirq": 0.5, "cpu.1.softirq": 0.3, "moved.nic.tx_dropped": 2,
+                                  "moved.nic.tx_packets": 1000},
+                         "far": {"moved.seconds": 1.0, "moved.snmp.Udp.RcvbufErrors": 5, "udp.sent": 1000,
+                                 "udp.lost": 250, "moved.softnet.0.dropped": 1}},
+            "disturbed": {"share": 0.125, "seconds": 2.0, "reasons": {"steal": 0.25}}})
+        return [lossy, rich, good({"test": "TCP_STREAM"}, 94.0, PROTOCOL="TCP"),
+                failed({"test": "TCP_STREAM"}, "no answer", 2)]
+
+    def test_figures(self):
+        lossy, rich, plain, _ = self.runs()
+        for run, figures in ((lossy, (10.0, 7.5, None, None, None)), (rich, (25.0, 20.0, None, 8.0, 12.5)),
+                             (plain, (None,) * 5)):
+            got = [run.figure(name) for name in ("LOSS_PERCENT", "LOCAL_SOFTIRQ_PERCENT",
+                                                 "REMOTE_SOFTIRQ_PERCENT", "DROPS", "DISTURBED_PERCENT")]
+            self.assertEqual(got, list(figures))
+        path = self.file([("test", ["UDP_STREAM", "TCP_STREAM"])], self.runs())
+        rc, out, err = netreport(path, "--figure", "LOSS_PERCENT")
+        self.assertIn("LOSS_PERCENT in %, mean", out)
+        self.assertRegex(out, r"(?m)^UDP_STREAM +17\.50 \u00b110\.61$")
+
+    def test_tidy(self):
+        path = self.file([("test", ["UDP_STREAM", "TCP_STREAM"])], self.runs(),
+                         {"rate": 1e8, "mtu": 1500, "vlan": False})
+        out = self.dir / "t.csv"
+        self.assertEqual(netreport(path, "--tidy", out), (0, "", ""))
+        self.assertEqual(out.read_text(), netreport(path, "--format", "tidy")[1])
+        with open(out, newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 4)
+        first, rich, plain, bad = rows
+        self.assertEqual((first["test"], first["mtu"], first["vlan"], first["repetition"], first["THROUGHPUT"]),
+                         ("UDP_STREAM", "1500", "false", "1", "90.0"))
+        self.assertEqual((rich["LOSS_PERCENT"], rich["near.moved.ethtool.tx_queue_0_stops"],
+                          rich["disturbed.steal"], rich["DROPS"]), ("25.0", "3", "0.25", "8.0"))
+        self.assertAlmostEqual(float(plain["CEILING"]), 94.148, 3)
+        self.assertEqual((bad["status"], bad["reason"], bad["THROUGHPUT"]), ("failed", "no answer", ""))
+
+    def test_parquet(self):
+        """Where Python has what writes it; else one line says what is missing."""
+        out = self.dir / "t.parquet"
+        rc, said, err = netreport(self.lab(), "--tidy", out)
+        if rc == 0:
+            self.assertEqual(out.read_bytes()[:4], b"PAR1")
+            return
+        self.assertEqual((rc, said, err.count("\n")), (1, "", 1), err)
+        self.assertRegex(err, r"^netreport: --tidy FILE\.parquet needs Python's (pandas|pyarrow or fastparquet)")
+        self.assertFalse(out.exists())
 
 
 def told(engine, role="transmit", protocol="TCP", unread=None, **values):
@@ -610,9 +794,10 @@ class Proofs(unittest.TestCase):
 
 NO_CYCLES = {"work.cycles": "no such counters", "work.instructions": "no such counters"}
 METHODS = """\
-UDP_STREAM: 10^6bits/s
+UDP_STREAM: Mbit/s
 
 engine   median  lower quartile  upper quartile  to sync    lost  runs
+----------------------------------------------------------------------
 sync        100            95.0             105     1.00    50 %     2
 segment    2300            2250            2350    23.13  12.5 %     2
 batch         -               -               -        -       -     -
@@ -620,6 +805,7 @@ batch         -               -               -        -       -     -
 what a datagram cost; calls: those that move data, or try to; >=: and waits, which nobody counts
 
 engine    end  user ns  system ns   calls  switches  cycles  instructions  the way taken
+--------------------------------------------------------------------------------------------------------
 sync     near     1000       5000    1.00   0.00150  unread        unread  -
 sync      far     2000      10000    1.00   0.00300  unread        unread  -
 segment  near     10.0       50.0  0.0156  1.50e-05     200           300  64.0 messages sent a call
@@ -693,8 +879,8 @@ class Methods(Place):
         path = self.file([("size", [1, 100]), ("engine", ["sync", "epoll"])], runs, {"test": "TCP_RR"})
         rc, out, err = netreport(path)
         self.assertEqual((rc, err), (0, ""))
-        self.assertIn("TCP_RR, size 1: Trans/s", out)
-        self.assertIn("TCP_RR, size 100: Trans/s", out)
+        self.assertIn("TCP_RR, size 1: transactions/s", out)
+        self.assertIn("TCP_RR, size 100: transactions/s", out)
         self.assertIn("sync: 1 of 1 failed: netperf: it drives one connection a worker", out)
         self.assertIn("nothing to compare with: no run by sync", out)
         self.assertRegex(out, r"(?m)^epoll +near +[\d.]+ +[\d.]+ +>=2\.00 +0\.150 ")
@@ -760,8 +946,8 @@ class Plots(Place):
             self.assertAlmostEqual(deviation(y), -1.0, delta=0.01)
         self.assertEqual(len(coordinates(groups["line0-TCP-STREAM"])), 3)
         self.assertLess(groups["line0-UDP-STREAM"].find(f"{SVG}path").get("d").count("L"), 2)
-        self.assertIn("gap-UDP-STREAM", groups)
-        self.assertNotIn("gap-TCP-STREAM", groups)
+        self.assertIn("gap-line0-UDP-STREAM", groups)
+        self.assertNotIn("gap-line0-TCP-STREAM", groups)
         for word in ("TCP_STREAM", "UDP_STREAM", "TCP at most", "UDP at most", "MTU (bytes)", "Mbit/s"):
             self.assertIn(word, self.words(root))
 
@@ -776,18 +962,18 @@ class Plots(Place):
         line = [value(y) for _, y in coordinates(groups["line0-all"])]
         for got, wanted in zip(line, (93, 94, 96)):
             self.assertAlmostEqual(got, wanted, delta=0.02)
-        shape = groups["spread-all"]
+        shape = groups["spread-line0-all"]
         moved = float(shape.find(f".//{SVG}use").get("y"))
         band = [value(y + moved) for _, y in coordinates(shape)]
         self.assertAlmostEqual(min(band), 92, delta=0.05)
         self.assertAlmostEqual(max(band), 97, delta=0.05)
-        self.assertAlmostEqual(value(coordinates(groups["ceiling-all-0"])[0][1]), 95.709, delta=0.02)
+        self.assertAlmostEqual(value(coordinates(groups["ceiling-UDP-0"])[0][1]), 95.709, delta=0.02)
         self.assertIn("32 KiB", self.words(root))
         for spread in ("stddev", "none"):
             self.svg(path, "--spread", spread)
 
     def test_flows_and_threads_are_axes(self):
-        for name, values, words in (("threads", [1, "2,2"], "threads 2,2"), ("processes", [1, 4], "processes 4")):
+        for name, values, words in (("threads", [1, "2,2"], "threads 2,2"), ("processes", [1, 4], "netperf processes 4")):
             runs = [good({"flows": flows, name: value}, 80.0 + flows) for flows in (1, 2, 4) for value in values]
             for run in runs:
                 run.command += ["--flows"]
@@ -838,10 +1024,50 @@ class Plots(Place):
         self.assertIn("17 000  (24.8 % of 68 681)", self.words(root))
         self.assertIn("ceiling-UDP-RR", groups)
 
-    def test_png_and_refusals(self):
-        out = self.dir / "p.PNG"
-        self.assertEqual(netreport(self.lab(), "--plot", out)[0], 0)
-        self.assertEqual(out.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+    def test_what_labels_say_and_where_they_belong(self):
+        runs = [good({"size": size, "buffer": b}, 80.0 + size / 1000 + b) for size in (64, 576) for b in (1, 2, 3)]
+        root, groups = self.svg(self.file([("size", [64, 576]), ("buffer", [1, 2, 3])], runs,
+                                          {"rate": 1e8, "mtu": 1500, "test": "TCP_STREAM"}))
+        for size in (64, 576):
+            self.assertIn(f"message size {size}", self.words(root))
+            leader = next(groups[f"leader-line0-message-size-{size}"].iter(f"{SVG}path"))
+            end = coordinates(groups[f"line0-message-size-{size}"])[-1]
+            begin = [float(n) for n in re.findall(r"[-\d.]+", leader.get("d"))][-2:]
+            self.assertLess(abs(begin[1] - end[1]) + abs(begin[0] - end[0]), 12)
+        order = [g.get("id") for g in root.iter(f"{SVG}g")]
+        self.assertGreater(order.index("ceiling-TCP-0"), order.index("line0-message-size-576"))     # on top
+
+    def test_on_and_off_are_no_line(self):
+        runs = [good({"tso": value}, 90.0 + n, n) for value in (True, False) for n in (1, 2)]
+        root, groups = self.svg(self.file([("tso", [True, False])], runs, {"test": "TCP_STREAM"}))
+        self.assertIsNone(groups["line0-all"].find(f"{SVG}path"))       # markers alone
+        self.assertEqual(len(list(groups["line0-all"].iter(f"{SVG}use"))), 2)
+        self.assertIn("on", self.words(root))
+
+    def test_the_deviation_shows_its_spread(self):
+        runs = [good({"test": "TCP_STREAM", "mtu": mtu}, 90.0 + n, n) for mtu in (1500, 9000) for n in (1, 2)]
+        groups = self.svg(self.file([("test", ["TCP_STREAM"]), ("mtu", [1500, 9000])], runs, {"rate": 1e8}))[1]
+        self.assertIn("spread-deviation0-all", groups)
+
+    def test_colours_and_markers_differ(self):
+        looks = [plots.look(test) for test in plots.TESTS]
+        self.assertEqual(len({colour for colour, _ in looks}), 4)
+        self.assertEqual(len({marker for _, marker in looks}), 4)
+
+        def protanope(colour):
+            """Roughly what is left of a colour without red cones: its yellow to blue, and its lightness."""
+            r, g, b = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
+            return 0.11 * r + 0.89 * g, b
+        seen = [protanope(colour) for colour in plots.COLOURS]
+        for i, (light, blue) in enumerate(seen):
+            for other in seen[:i]:
+                self.assertGreater(abs(light - other[0]) + abs(blue - other[1]), 0.15)
+
+    def test_png_pdf_and_refusals(self):
+        for name, magic in (("p.PNG", b"\x89PNG\r\n\x1a\n"), ("p.pdf", b"%PDF-1.4")):
+            out = self.dir / name
+            self.assertEqual(netreport(self.lab(), "--plot", out)[0], 0)
+            self.assertEqual(out.read_bytes()[:8], magic)
         for kind, words in (("mtu", "no axis mtu with two values (try buffer)"),
                             ("fluctuation", "give netperf -D"), ("cpu", "measure with -c -C")):
             rc, _, err = netreport(self.lab(), "--plot", out, "--kind", kind)
@@ -898,6 +1124,34 @@ class Reader(html.parser.HTMLParser):
         (self.styles if self.open and self.open[-1] == "style" else self.data).append(data)
 
 
+NODE = """
+const fs = require("fs");
+(async () => {
+  for (const page of process.argv.slice(1)) {
+    const text = fs.readFileSync(page, "utf8");
+    const script = /<script>\\n([^]*?)\\(function \\(\\) {\\n  var tip/.exec(text)[1];
+    const vega = new Function(script + "; return vega;")();
+    for (const found of text.matchAll(/<script type="application\\/json">([^]*?)<\\/script>/g)) {
+      for (const spec of JSON.parse(found[1]).flat()) {
+        const view = new vega.View(vega.parse(spec), {renderer: "none"});
+        const words = (svg) => [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map((one) => one[1]);
+        const svg = await view.toSVG();
+        const signals = (spec.signals || []).map((one) => one.name);
+        if (signals.includes("zx")) {
+          const [low, high] = view.signal("zy");
+          view.signal("zy", [low + (high - low) / 2, low + (high - low) / 1.9]);
+        }
+        const after = await view.toSVG();
+        console.log(JSON.stringify({page, signals, words: words(svg), labels: words(svg), zoomed: words(after),
+          marks: (svg.match(/aria-roledescription="(symbol|rect|line|rule) mark"/g) || []).length
+            + (svg.match(/<path /g) || []).length}));
+      }
+    }
+  }
+})().catch((fault) => { console.error(fault.message); process.exit(1); });
+"""
+
+
 @unittest.skipUnless(DRAWS, NO_PLOTS)
 class Page(Place):
     def page(self, *paths):
@@ -914,7 +1168,9 @@ class Page(Place):
         for path in (one, two):
             got, text = self.page(path)
             self.assertEqual(got.open, [])
-            self.assertNotIn("http", text)
+            outside = re.sub(r"(?s)<script>.*?</script>", "", text)      # Vega knows name spaces by their address
+            self.assertNotIn("http", outside)
+            self.assertNotRegex(text, r"(?i)sourceMappingURL|@import|\bfetch\('http")
             self.assertEqual(len(got.ids), len(set(got.ids)))
             for reference in got.references:
                 self.assertTrue(reference.startswith("data:") or reference[0] == "#"
@@ -923,7 +1179,7 @@ class Page(Place):
                 self.assertNotIn("@import", style)
                 for url in re.findall(r"url\(([^)]*)\)", style):
                     self.assertIn(url.strip("\"'")[1:], got.ids)
-            for tag in ("script", "link", "img", "iframe", "object"):
+            for tag in ("link", "img", "iframe", "object"):
                 self.assertNotIn(tag, got.tags)
 
     def test_what_it_shows(self):
@@ -939,6 +1195,42 @@ class Page(Place):
         self.assertIn("prefers-color-scheme: dark", text)
         self.assertIn("@media print", text)
         self.assertNotIn("#1f2a37", text.partition("</style>")[2])      # the page's colours
+        self.assertEqual("apt-get install libjs-vega" in words, not LIVELY)
+        self.assertEqual(got.tags.count("script"), 2 if LIVELY else 0)
+
+    @unittest.skipUnless(LIVELY, NO_VEGA)
+    @unittest.skipUnless(shutil.which("node"), "no node: apt-get install nodejs")
+    def test_vega_draws_what_the_page_holds(self):
+        """Every specification of every kind of plot, by the library of the page itself; zoomed in, too."""
+        run = good({"test": "TCP_STREAM"}, 85.0)
+        run.interim = [[0.5 * n, 40.0 if n in (7, 8) else 94.0] for n in range(1, 13)]
+        sizes = [2 ** n for n in range(0, 21, 2)]
+        files = [self.lab(),
+                 self.file([("test", ["TCP_STREAM", "UDP_STREAM"]), ("mtu", MTUS)], mtu_runs(), {"rate": 1e8},
+                           "m.jsonl"),
+                 self.file([("test", ["TCP_STREAM"])], [run], {"rate": 1e8, "mtu": 1500}, "f.jsonl"),
+                 self.file([("test", ["TCP_RR"]), ("size", sizes, "bytes")], [
+                     good({"test": "TCP_RR", "size": size}, 1e6 / (40 + size), unit="Trans/s") for size in sizes],
+                     {"rate": 1e8, "mtu": 1500}, "n.jsonl"),
+                 self.file([('</script> & "x', [True, False])], [
+                     good({'</script> & "x': on}, 90.0, n, LOCAL_CPU_UTIL=5.0 * n, REMOTE_CPU_UTIL=9.0)
+                     for on in (True, False) for n in (1, 2)], {}, "c.jsonl")]
+        pages = []
+        for path in files:
+            self.page(path)
+            pages.append(str(self.dir / (os.path.basename(path) + ".html")))
+            shutil.copy(self.dir / "p.html", pages[-1])
+        got = lib.run(["node", "-e", NODE, *pages], timeout=60)
+        self.assertEqual((got.rc, got.err), (0, ""))
+        drawn = [json.loads(line) for line in got.out.splitlines()]
+        self.assertEqual(len({one["page"] for one in drawn}), len(files))
+        for one in drawn:
+            self.assertGreater(one["marks"], 0, one)
+            self.assertEqual(one["labels"] == one["zoomed"], "zx" not in one["signals"], one)
+        words = " ".join(word for one in drawn for word in one["words"])
+        for word in ("MTU (bytes)", "from the ceiling (%)", "message size 64", "32 KiB", "one way (\u00b5s)",
+                     "on", "processor busy (%)", "Mbit/s", "seconds"):
+            self.assertIn(word, words)
 
     def test_what_carried_the_packets(self):
         runs = [good({"size": size}, 1.0) for size in (64, 576)]
@@ -986,7 +1278,7 @@ class Surroundings(Place):
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text))
         self.assertGreater(len(options), 25)
         self.assertEqual({option for option in options if option not in page}, set())
-        named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page)) - {"--resume"}
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page)) - {"--resume", "--label"}
         self.assertEqual(named - options, set())
         self.assertIn(VERSION, netreport("--version")[1])
         self.assertIn(f"AC_INIT([plumbline], [{VERSION}]", (lib.TOP / "configure.ac").read_text())
@@ -1035,6 +1327,8 @@ class Surroundings(Place):
 def main() -> int:
     if not DRAWS:
         print(f"SKIP: plots and pages: {NO_PLOTS}", flush=True)
+    if not LIVELY:
+        print(f"SKIP: what Vega draws: {NO_VEGA}", flush=True)
     result = unittest.main(exit=False, verbosity=2).result
     if not result.wasSuccessful():
         return 1

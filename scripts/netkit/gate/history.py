@@ -23,6 +23,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 import numpy as np
 
 from netkit import plots, python
+from netkit.draw import STYLE
 from netkit.gate import past, stats
 from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
 from netkit.gate.past import Session
@@ -322,7 +323,7 @@ def draw(history: History, path: str) -> None:
         raise GateError(f"--plot {path}: the name has to end in .{', .'.join(FORMS)}")
     import matplotlib
     from matplotlib.figure import Figure
-    with matplotlib.rc_context({**plots.STYLE, "svg.hashsalt": "plumbline-history"}):
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "plumbline-history"}):
         figure = Figure(figsize=(8.4, 0.5 + 2.2 * len(history.series)))
         for ax, one in zip(figure.subplots(len(history.series), 1, squeeze=False)[:, 0], history.series):
             panel(ax, one)
@@ -336,12 +337,12 @@ def panel(ax: Any, one: Series) -> None:
     means, spreads = np.exp(one.means), np.asarray(one.spreads)
     ax.errorbar(range(len(means)), means, yerr=[means - means * np.exp(-spreads),
                                                 means * np.exp(spreads) - means],
-                fmt="o", color=plots.BLUE, ecolor=plots.MUTED, elinewidth=0.8, gid=f"sessions-{one.point}")
+                fmt="o", color=plots.COLOURS[0], ecolor=plots.MUTED, elinewidth=0.8, gid=f"sessions-{one.point}")
     for begin, end in one.segments():
         ax.hlines(math.exp(np.mean(one.means[begin:end])), begin - 0.4, end - 0.6, color=plots.TEXT,
                   linewidth=1.6)
     for change in one.changes:
-        ax.axvline(change.index - 0.5, color=plots.RED if change.verdict == WORSE else plots.MUTED,
+        ax.axvline(change.index - 0.5, color=plots.COLOURS[1] if change.verdict == WORSE else plots.MUTED,
                    linestyle=(0, (4, 2)), linewidth=1.0, gid=f"change-{one.point}-{change.index}")
         words = [f"{change.percent:+.1f} % {change.verdict}", *change.differs[:2]]
         ax.annotate("\n".join(words), (change.index - 0.5, 1.0), xycoords=("data", "axes fraction"),

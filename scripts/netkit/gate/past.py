@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from netkit import results
+from netkit import results, units
 from netkit.gate import output, stats, trial
 from netkit.gate.bench import unit_of
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
@@ -156,7 +156,7 @@ def of_sweep(sweep: results.Results) -> Session:
 
 def sweep_point(header: results.Header, run: results.Run) -> str:
     test = str(run.point.get("test", header.constants.get("test", "run"))).lower()
-    axes = [f"{name}{results.show_value(value)}" for name, value in run.point.items() if name != "test"]
+    axes = [f"{name}{units.show_value(value)}" for name, value in run.point.items() if name != "test"]
     return re.sub(r"[^A-Za-z0-9._-]+", "_", ".".join([test, *axes]))
 
 

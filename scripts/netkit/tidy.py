@@ -1,0 +1,63 @@
+"""The runs of sweeps as a tidy table, a row a run, for R, pandas and the like."""
+
+import csv
+import io
+from typing import Any, Dict, List, Sequence
+
+from netkit import python
+from netkit.results import DERIVED, ResultsError, Run, is_number, within
+from netkit.tables import Sweep
+
+ENDS = ("near", "far")
+EVIDENCE = ("moved.ethtool.", "moved.nic.", "moved.qdisc.", "tc.")     # that columns are made of
+
+
+def row_of(sweep: Sweep, run: Run) -> "Dict[str, Any]":
+    """Axes and constants, what became of the run, its figures as netperf gave them, what follows from
+    them, and what the ends' counters moved by."""
+    cell = sweep.cell(run.point)
+    more = {f"{end}.{name}": value for end in ENDS for name, value in run.evidence(end).items()
+            if name.startswith(EVIDENCE) and is_number(value)}
+    more.update({f"disturbed.{reason}": seconds for reason, seconds in (
+        within(run.more, "disturbed", "reasons") or {}).items()})
+    header = sweep.results.header
+    constants = {**header.constants, **({"label": run.more["label"]} if run.more.get("label") else {})}
+    return {"plan": header.plan, **constants, **run.point,
+            "repetition": run.repetition, "started": run.started, "seconds": run.seconds,
+            "status": run.status, "reason": run.reason(), **run.result,
+            "CEILING": sweep.ceiling(cell) if cell else None,
+            **{name: run.figure(name) for name in DERIVED}, **more}
+
+
+def rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
+    """All with the same columns, counters last; those that nobody has are left out."""
+    made = [row_of(sweep, run) for sweep in sweeps for run in sweep.results.runs]
+    names = {name: "." in name or name in DERIVED for row in made for name, value in row.items()
+             if value not in (None, "")}
+    return [{name: row.get(name) for name in sorted(names, key=lambda name: names[name])} for row in made]
+
+
+def as_csv(sweeps: "Sequence[Sweep]") -> str:
+    """Missing values are empty, true and false in words."""
+    made, out = rows(sweeps), io.StringIO()
+    writer = csv.DictWriter(out, list(made[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: str(value).lower() if isinstance(value, bool) else value
+                      for name, value in row.items()} for row in made)
+    return out.getvalue()
+
+
+def as_parquet(sweeps: "Sequence[Sweep]") -> bytes:
+    pandas = python.need("pandas", "python3-pandas", "--tidy FILE.parquet")
+    frame = pandas.DataFrame(rows(sweeps))
+    for name in frame.columns:      # a column is of one kind there
+        kinds = {type(value) for value in frame[name].dropna()}
+        if len(kinds - {int, float}) > 0 and len(kinds) > 1:
+            frame[name] = frame[name].map(lambda value: None if value is None else str(value))
+    out = io.BytesIO()
+    try:
+        frame.to_parquet(out, index=False)
+    except ImportError:
+        raise ResultsError("--tidy FILE.parquet needs Python's pyarrow or fastparquet beside pandas: pip "
+                           "install pyarrow; or --tidy FILE.csv") from None
+    return out.getvalue()
