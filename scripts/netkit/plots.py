@@ -20,7 +20,7 @@ DASHES = ((), (5, 2), (1.5, 1.5), (6, 2, 1.5, 2))
 RAMP = ((0x00, 0x72, 0xb2), (0x56, 0xb4, 0xe9), (0xe6, 0x9f, 0x00), (0xd5, 0x5e, 0x00))
 TESTS = ("TCP_STREAM", "UDP_STREAM", "TCP_SENDFILE", "TCP_MAERTS")      # have the first colours, as have
 OTHER_TESTS = ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC")                 # those, which have another unit
-TEXT, MUTED, GRID, WORST = "#1f2a37", "#6b7684", "#e4e7eb", "#D55E00"
+TEXT, MUTED, GRID = "#1f2a37", "#6b7684", "#e4e7eb"
 
 KINDS = ("mtu", "netpipe", "fluctuation", "buffer", "cpu", "tests")
 SPREADS = ("minmax", "stddev", "none")
@@ -285,12 +285,18 @@ def rates(cell: Cell) -> "List[float]":
     return cell.values("THROUGHPUT")
 
 
+def bandwidth(panel: Panel, size: float, cell: Cell, value: float) -> float:
+    """In the unit of a panel: of a transaction, which carries the message there and back, Mbit/s one way."""
+    return 2 * size * 8 * value / 1e6 if cell.unit() == TRANSACTIONS != panel.unit else value
+
+
 def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str) -> "Iterator[Line]":
     """The different ceilings of some lines, each named by the tests it is of."""
     groups: "List[Tuple[List[str], Dict[float, float], str]]" = []
     for line in lines:
         assert panel.x
-        points = {panel.x.at(x): most for x, cell in line.cells for most in [sweep.ceiling(cell)] if most}
+        points = {panel.x.at(x): bandwidth(panel, x, cell, most)
+                  for x, cell in line.cells for most in [sweep.ceiling(cell)] if most}
         test = sweep.test(line.point)
         name = test.partition("_")[0] if test in ceiling.STREAMS else test
         for names, known, _ in groups:
@@ -409,30 +415,20 @@ def cpu_plot(sweep: Sweep, spread: str) -> Figure:
                   caption(sweep, spread, "solid: local end, dashed: remote end"))
 
 
-def bandwidth(size: float, cell: Cell, value: float) -> float:
-    """Mbit/s one way: a transaction carries the message there and back."""
-    return 2 * size * 8 * value / 1e6 if cell.unit() == TRANSACTIONS else value
-
-
 def netpipe_plot(sweep: Sweep, spread: str) -> Figure:
     """As NetPIPE draws it: bandwidth, and the time of a message one way, half a transaction."""
     x = message_axis(sweep) or "size"
     top = Panel(head_of(sweep, {}), "Mbit/s", Scale(sweep, x, sweep.values[x]), log=True)
     low = Panel("", "\u00b5s", top.x, log=True, what="one way")
-    bounds = []
-    for line in series_of(sweep, x, {}):
-        cells = [(v, cell) for v, cell in line.cells if not any(rate <= 0 for rate in rates(cell))]
-        line = line._replace(cells=cells)
+    lines = [line._replace(cells=[(v, cell) for v, cell in line.cells if not any(
+        rate <= 0 for rate in rates(cell))]) for line in series_of(sweep, x, {})]
+    for line in lines:
         top.lines.append(line_of(sweep, top, line, spread, lambda cell: [
-            bandwidth(cell.point[x], cell, rate) for rate in rates(cell)], "line"))
-        most = [(top.x.at(v), bandwidth(v, cell, sweep.ceiling(cell) or 0.0)) for v, cell in cells]
-        name = f"{line.label or head_of(sweep, {})} at most"
-        bounds.append(Line(f"ceiling-{gid(line.label)}", name, TEXT, [
-            Mark(at, y, f"{name}\n{y:.6g} Mbit/s") for at, y in most if y], "ceiling"))
-        if any(cell.unit() == TRANSACTIONS for _, cell in cells):
+            bandwidth(top, cell.point[x], cell, rate) for rate in rates(cell)], "line"))
+        if any(cell.unit() == TRANSACTIONS for _, cell in line.cells):
             low.lines.append(line_of(sweep, low, line, spread, lambda cell: [
                 1e6 / (2 * rate) for rate in rates(cell)], "latency"))
-    top.lines += [line for line in bounds if line.marks]
+    top.lines += ceilings(sweep, top, lines, "0")
     return Figure("netpipe", "Latency and bandwidth over message size",
                   [[top, low] if low.lines else [top]], caption(sweep, spread))
 
@@ -520,7 +516,7 @@ def over_time(sweep: Sweep, cell: Cell, index: int) -> Panel:
     panel.lines.append(Line(f"mean-{index}", "", TEXT, [Mark(0.0, mean), Mark(last, mean)], "mean"))
     worst = worst_of(cell)
     if worst:
-        panel.lines.append(Line(f"worst-{index}", f"worst second {worst[2]:.4g}", WORST, [
+        panel.lines.append(Line(f"worst-{index}", f"worst second {worst[2]:.4g}", TEXT, [
             Mark(at, worst[2], f"worst second\n{worst[2]:.6g} {panel.unit}") for at in worst[:2]], "worst"))
     off = statistics.pstdev(values) / mean_of(values) * 100 if mean_of(values) else 0.0
     panel.note = (f"mean {mean:.4g}, samples {min(values):.4g} to {max(values):.4g}, "
@@ -549,7 +545,7 @@ def over_axis(sweep: Sweep) -> Figure:
                 lows.append(Mark(panel.x.at(value), worst[2], f"{said}\nworst second {worst[2]:.6g} "
                                  f"{panel.unit}"))
         panel.lines = [Line(f"mean-{index}", "mean", COLOURS[0], means, marker="circle"),
-                       Line(f"worst-{index}", "worst second", WORST, lows, marker="triangle-down",
+                       Line(f"worst-{index}", "worst second", COLOURS[1], lows, marker="triangle-down",
                             dash=DASHES[1])]
         stacks.append([panel])
     return Figure("fluctuation", f"Fluctuation over {axis_title(sweep, x)}", stacks,

@@ -29,10 +29,10 @@ PERCENT = "% of the ceiling"
 RATE, TRANSACTIONS = "Mbit/s", "transactions/s"
 THROUGHPUTS = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
                "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "TRANSACTION_RATE",
-               "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT")
+               "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "CLEAN_THROUGHPUT")
 UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "REMOTE_SD": "us/KB",
          "MEAN_LATENCY": "us", "MIN_LATENCY": "us", "MAX_LATENCY": "us", "P50_LATENCY": "us",
-         "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "ELAPSED_TIME": "s",
+         "P90_LATENCY": "us", "P99_LATENCY": "us", "STDDEV_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
          "DROPS": "packets", **{name: "%" for name in DERIVED if name.endswith("PERCENT")}}
 
 
@@ -61,6 +61,14 @@ class Cell:
 
     def failures(self) -> "List[str]":
         return [run.reason() for run in self.runs if not run.ok and not run.excluded]
+
+    def unsure(self) -> str:
+        """That the confidence which was asked for was not reached, if so."""
+        told = self.runs[-1].more.get("confidence")
+        if not isinstance(told, dict) or told.get("reached") is not False:
+            return ""
+        return (f"not sure: \u00b1{told.get('width') or 'unknown'} % of the mean after {len(self.good())} runs, "
+                f"\u00b1{told.get('wanted')} % was wanted")
 
     def tried(self) -> "List[Run]":
         return [run for run in self.runs if not run.excluded]
@@ -327,9 +335,11 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
             entry.left_out = not any(cell.tried() for cell in found) and (
                 bool(found) or sweep.planned(point) is False)
             entries[-1].append(entry)
+            names = [name for name in point if len(sweep.values[name]) > 1] or chosen
+            said = sweep.describe(point, names)
             if why and not entry.left_out:
-                names = [name for name in point if len(sweep.values[name]) > 1] or chosen
-                (gaps if found else missing).append(f"{sweep.describe(point, names)}: {why}")
+                (gaps if found else missing).append(f"{said}: {why}")
+            gaps += [f"{said}: {words}" for cell in found for words in [cell.unsure()] if words]
     if len(missing) > MOST_MISSING:
         missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
     counts = sorted({entry.count for line in entries for entry in line if entry.count})

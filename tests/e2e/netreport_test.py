@@ -519,6 +519,15 @@ class Tables(Place):
         self.assertIn("MIN_FLOW_THROUGHPUT in Mbit/s", least)
         self.assertRegex(self.made(path, "--figure", "JAIN_INDEX"), r"(?m)^10 +0\.90+ ")
 
+    def test_confidence_that_was_not_reached(self):
+        runs = [good({"size": size}, 90.0 + n, n) for size in (64, 576) for n in (1, 2)]
+        for run, reached in zip(runs, (False, True, False, False)):
+            run.more["confidence"] = {"level": 95, "width": 4.2, "wanted": 2.5, "reached": reached}
+        out = self.made(self.file([("size", [64, 576])], runs))
+        self.assertTrue(out.endswith("\nsize 576: not sure: \u00b14.2 % of the mean after 2 runs, \u00b12.5 % was "
+                                     "wanted\n"), out)
+        self.assertEqual(out.count("not sure"), 1)
+
     def test_several_files(self):
         one = self.file([("size", [64, 576])], [good({"size": 64}, 1.0), good({"size": 576}, 2.0)],
                         {"mtu": 1500}, "a.jsonl")
