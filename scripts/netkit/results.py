@@ -125,8 +125,11 @@ class Run:
         return point_key(self.point), self.repetition
 
     def figure(self, name: str) -> Optional[float]:
-        """One of its figures as a number, None where it has none."""
-        value = DERIVED[name](self) if name in DERIVED else self.result.get(name)
+        """One of its figures as a number, None where it has none; near.NAME and far.NAME are of the
+        evidence of its ends."""
+        end, _, rest = name.partition(".")
+        value = DERIVED[name](self) if name in DERIVED else self.evidence(end).get(
+            rest) if end in ("near", "far") else self.result.get(name)
         return float(value) if is_number(value) else None
 
     def evidence(self, end: str) -> "Dict[str, Any]":

@@ -287,7 +287,8 @@ def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = N
           of_ceiling: bool = False, statistic: str = "mean", spread: bool = True) -> "List[Table]":
     """The tables of a figure, one a group. Raises ResultsError when no run has the figure, or with
     of_ceiling when no point has a ceiling."""
-    if figure not in sweep.figures() and any(run.ok for run in sweep.results.runs):
+    good = [run for run in sweep.results.runs if run.ok]
+    if good and all(run.figure(figure) is None for run in good):
         raise ResultsError(f"--figure {figure}: no run has it (try {', '.join(sweep.figures())})")
     if of_ceiling and figure not in THROUGHPUTS:
         raise ResultsError(f"--figure {figure}: has no ceiling (try THROUGHPUT)")

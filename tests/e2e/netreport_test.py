@@ -683,6 +683,9 @@ class Derived(Place):
         rc, out, err = netreport(path, "--figure", "LOSS_PERCENT")
         self.assertIn("LOSS_PERCENT in %, mean", out)
         self.assertRegex(out, r"(?m)^UDP_STREAM +17\.50 \u00b110\.61$")
+        self.assertRegex(netreport(path, "--figure", "near.moved.ethtool.tx_queue_0_stops")[1],
+                         r"(?m)^UDP_STREAM +3\.00$")
+        self.assertIn("--figure far.nonesuch: no run has it", netreport(path, "--figure", "far.nonesuch")[2])
 
     def test_tidy(self):
         path = self.file([("test", ["UDP_STREAM", "TCP_STREAM"])], self.runs(),
