@@ -125,9 +125,9 @@ def draw_line(panel: Panel, ax: Any, line: Line) -> None:
         ax.fill_between(xs, lows, highs, color=line.colour, alpha=0.18, linewidth=0,
                         gid=f"spread-{line.name}")
     elif spread:
-        ax.errorbar([m.x for m in spread], [m.y for m in spread], fmt="none", ecolor=line.colour,
-                    yerr=[[m.y - m.low for m in spread], [m.high - m.y for m in spread]],
-                    elinewidth=1, capsize=2.5)
+        # About the middle: the mean need not lie between, where the bar is that of samples.
+        ax.errorbar([m.x for m in spread], [(m.low + m.high) / 2 for m in spread], fmt="none", elinewidth=1,
+                    yerr=[(m.high - m.low) / 2 for m in spread], ecolor=line.colour, capsize=2.5)
     for mark in line.marks:
         if mark.box:
             ax.plot([mark.x] * 2, mark.box, color=line.colour, linewidth=5, alpha=0.4,

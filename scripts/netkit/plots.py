@@ -560,6 +560,8 @@ def figure(sweep: Sweep, kind: str, spread: str = "minmax") -> Figure:
     """Raises ResultsError when the sweep cannot be drawn so."""
     require_kind(sweep, kind)
     made = FIGURES[kind](sweep, spread)
+    if not any(line.there() for stack in made.stacks for panel in stack for line in panel.lines):
+        raise ResultsError(f"{sweep.results.path}: no run has a throughput, nothing to draw")
     for stack in made.stacks:
         for panel in stack:
             side_by_side(panel)
