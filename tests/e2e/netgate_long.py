@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Gates in labs of their own: a difference that was planted is told, and the same is not worse than itself.
-They measure, so the machine should have nothing else to do; a minute or two."""
+They measure, so the machine should have nothing else to do; two minutes, six at most."""
 
 import json
 import os
@@ -24,9 +24,9 @@ def gate(report: lib.Report, name: str, words: "list[str]", right: "tuple[str, .
     with tempfile.TemporaryDirectory() as place:
         file = os.path.join(place, "o.jsonl")
         with lib.Started([NETGATE, "--lab", "--rate 100mbit --mtu 9000", "--netperf", lib.netperf(), "--netserver",
-                          lib.netserver(), "--budget", "60", "--progress", "none", "--output", file, *words],
+                          lib.netserver(), "--budget", "150", "--progress", "none", "--output", file, *words],
                          cwd=place) as started:
-            got = started.finish(180)
+            got = started.finish(400)
         rows = [json.loads(line) for line in Path(file).read_text().splitlines()] if os.path.exists(file) else []
     told = [row["verdict"] for row in rows if row["schema"] == "plumbline-verdict/1"]
     failed = [row["failed"] for row in rows if row["schema"] == "plumbline-slot/1" and row["failed"]]
