@@ -189,7 +189,8 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	}
 	np_stray_words(cli, split - cli->notes.words, argv + cli->notes.words, 0);
 	scope = scope_of(cli);
-	if (cli->usage || cli->help || cli->version || split == argc || scope == 0) {
+	if (cli->usage || cli->help || cli->version || cli->program || split == argc ||
+	    scope == 0) {
 		return NP_OK;
 	}
 	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,

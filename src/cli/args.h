@@ -113,7 +113,7 @@ struct np_cli {
 	char *command_line;           /* all words, as they were given, but for secrets */
 	struct np_option_notes notes; /* arguments that were not read as they were written */
 	char gone;                    /* an option without effect that netperf complains of */
-	bool usage, test_usage, help, version;
+	bool usage, test_usage, help, version, program;
 	bool preflight;        /* --preflight: look at the hosts, run no test */
 	bool list_engines;     /* --engine list */
 	bool ceilings;         /* --ceiling: answer questions, run no test */

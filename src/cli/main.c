@@ -422,10 +422,12 @@ write_document(struct session *s, int rc, const struct np_err *failed)
 }
 
 static void
-print_version(void)
+print_version(bool program)
 {
-	/* The first line is what scripts ask a netperf for. */
-	printf("Netperf version 2.7.0\n%s\n", np_host_program());
+	puts("Netperf version 2.7.0"); /* what scripts ask a netperf for by -V */
+	if (program) {
+		puts(np_host_program());
+	}
 }
 
 /* The exit status; written results that did not arrive are an error like any other. */
@@ -462,8 +464,8 @@ print_texts(struct np_cli *cli)
 		np_cli_usage(stderr);
 		return 1;
 	}
-	if (cli->help || cli->version) {
-		cli->help ? np_cli_usage(stdout) : print_version();
+	if (cli->help || cli->version || cli->program) {
+		cli->help ? np_cli_usage(stdout) : print_version(cli->program);
 		return 0;
 	}
 	if (cli->test_usage) {

@@ -320,12 +320,12 @@ report_clean(const struct sums *s, struct np_record *r)
 {
 	const struct np_clean *c = s->out->clean;
 
+	np_record_text(r, NP_M_DISTURBED_REASONS, c != NULL ? s->out->reasons : "");
 	if (c == NULL) {
 		return;
 	}
 	np_record_real(r, NP_M_DISTURBED_SHARE, 1 - c->clean / c->seconds);
 	np_record_real(r, NP_M_CLEAN_SECONDS, c->clean);
-	np_record_text(r, NP_M_DISTURBED_REASONS, s->out->reasons);
 	if (!isnan(c->times)) {
 		np_record_real(r, NP_M_CLEAN_THROUGHPUT, throughput(s) * c->times);
 	}
