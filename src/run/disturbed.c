@@ -46,17 +46,18 @@ bit(enum np_reason r)
 /* --- threads -----------------------------------------------------------------------------------
  */
 
-/* "12345 678 9": ns that a thread ran, and waited for a processor. False: it is gone. */
+/* "12345 678 9": ns that a thread ran and waited for a processor, how often. False: it is gone. */
 static bool
-read_schedstat(int fd, uint64_t *ran, uint64_t *waited)
+read_schedstat(int fd, struct np_disturbed_use *use)
 {
 	char text[96], *at;
 
 	if (fd < 0 || np_file_again(text, sizeof(text), fd) <= 0) {
 		return false;
 	}
-	*ran = strtoull(text, &at, 10);
-	*waited = strtoull(at, NULL, 10);
+	use->ran = strtoull(text, &at, 10);
+	use->waited = strtoull(at, &at, 10);
+	use->turns = strtoull(at, NULL, 10);
 	return true;
 }
 
@@ -98,7 +99,7 @@ threads_of(const struct np_disturbed *d)
 
 /* What threads did since they were looked at last. */
 struct progress {
-	uint64_t ran[NP_DISTURBED_THREADS], waited[NP_DISTURBED_THREADS];
+	struct np_disturbed_use did[NP_DISTURBED_THREADS];
 	bool shares[NP_DISTURBED_THREADS]; /* it changed processors, and may have met any other */
 	uint64_t all_ran;
 };
@@ -110,18 +111,18 @@ look_at_threads(struct np_disturbed *d, const struct np_witness *w, struct progr
 	d->cpus = 0;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
 		struct np_disturbed_thread *t = &d->thread[i];
-		uint64_t ran = t->ran, waited = t->waited;
+		struct np_disturbed_use now;
 		int cpu = np_doing_processor(&w->thread[i]), was = t->cpu;
 
-		if (!read_schedstat(t->fd, &ran, &waited)) {
+		if (!read_schedstat(t->fd, &now)) {
 			continue;
 		}
-		p->ran[i] = ran - t->ran;
-		p->waited[i] = waited - t->waited;
-		p->all_ran += p->ran[i];
+		p->did[i].ran = now.ran - t->use.ran;
+		p->did[i].waited = now.waited - t->use.waited;
+		p->did[i].turns = now.turns - t->use.turns;
+		p->all_ran += p->did[i].ran;
 		p->shares[i] = cpu != was;
-		t->ran = ran;
-		t->waited = waited;
+		t->use = now;
 		t->cpu = cpu;
 		d->cpus |= cpu >= 0 ? UINT64_C(1) << cpu % CPU_BITS : 0;
 		d->cpus |= was >= 0 ? UINT64_C(1) << was % CPU_BITS : 0;
@@ -130,19 +131,21 @@ look_at_threads(struct np_disturbed *d, const struct np_witness *w, struct progr
 
 /*
  * Of what a worker waited, what other threads of this process do not explain. The controller's time
- * is explained away whatever its processor.
+ * is explained away whatever its processor; so are short waits, for the kernel to be done with the
+ * packets that woke it.
  */
 static uint64_t
 kept_from(const struct np_disturbed *d, const struct progress *p, uint32_t of, uint64_t process)
 {
 	uint64_t own = process > p->all_ran ? process - p->all_ran : 0;
 
+	own += p->did[of].turns * NP_D_SHORT_US * 1000;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
 		bool meets = d->thread[i].cpu == d->thread[of].cpu || p->shares[i] || p->shares[of];
 
-		own += i != of && meets ? p->ran[i] : 0;
+		own += i != of && meets ? p->did[i].ran : 0;
 	}
-	return p->waited[of] > own ? p->waited[of] - own : 0;
+	return p->did[of].waited > own ? p->did[of].waited - own : 0;
 }
 
 static void
@@ -157,7 +160,7 @@ judge_threads(struct np_disturbed *d, const struct np_witness *w, struct np_inte
 		uint64_t one = kept_from(d, &p, n, process);
 
 		kept = one > kept ? one : kept;
-		waited += p.waited[n];
+		waited += p.did[n].waited;
 	}
 	i->used_us = to_us(process);
 	i->kept_us = to_us(kept);
@@ -252,13 +255,11 @@ judge_machine(struct np_disturbed *d, const struct np_meters_seen *from,
 static uint32_t
 judge_late(struct np_disturbed *d, uint64_t due_ns, uint64_t now_ns)
 {
-	uint64_t from = due_ns > d->last_end_ns ? due_ns : d->last_end_ns, ran, waited = 0;
-	uint64_t late = now_ns > from ? now_ns - from : 0, before = d->self_waited;
+	uint64_t from = due_ns > d->last_end_ns ? due_ns : d->last_end_ns;
+	uint64_t late = now_ns > from ? now_ns - from : 0, before = d->self.waited;
 
-	if (read_schedstat(d->self_fd, &ran, &waited)) {
-		d->self_waited = waited;
-	}
-	return (double)late >= NP_D_STOPPED_S * 1e9 && waited - before < late / 2
+	(void)read_schedstat(d->self_fd, &d->self);
+	return (double)late >= NP_D_STOPPED_S * 1e9 && d->self.waited - before < late / 2
 		   ? bit(NP_R_STOPPED)
 		   : 0;
 }

@@ -59,10 +59,16 @@ struct np_own {
 	uint64_t waiting;                 /* bytes received that nobody counted yet, at most */
 };
 
+/* What a thread had of a processor, and how often it got one. */
+struct np_disturbed_use {
+	uint64_t ran, waited; /* ns */
+	uint64_t turns;
+};
+
 struct np_disturbed_thread {
 	int fd; /* its schedstat; -1 */
 	int cpu;
-	uint64_t ran, waited; /* ns */
+	struct np_disturbed_use use;
 };
 
 struct np_disturbed {
@@ -75,7 +81,8 @@ struct np_disturbed {
 	uint64_t last_ns, last_end_ns; /* when the last look began, and ended */
 	struct np_disturbed_thread thread[NP_DISTURBED_THREADS];
 	int self_fd, self_why; /* the controller's schedstat */
-	uint64_t self_waited, process_ns;
+	struct np_disturbed_use self;
+	uint64_t process_ns;
 	uint64_t cpus, work;
 	struct np_own own;
 	double squeezed; /* sum so far */

@@ -31,6 +31,8 @@ while True:
     except ConnectionRefusedError:
         pass
     count += 1
+    if count == 1:
+        print("begun", flush=True)
     time.sleep(max(0, count / float(sys.argv[2]) - (time.monotonic() - since)))
 """
 
@@ -153,8 +155,8 @@ def foreign_bytes_are_found(place: Path) -> None:
             got = lib.run([*there, *command(daemon.port, place, "-t", test, "-l", "1", *PACED)], 20)
             need("status", got.rc, 0)
             need(f"foreign in {test} alone", disturbed(place)["reasons"].get("foreign", 0), 0)
-        with lib.Started([*there, sys.executable, "-c", FLOOD, HOST, "2000"]):
-            time.sleep(0.3)
+        with lib.Started([*there, sys.executable, "-c", FLOOD, HOST, "2000"]) as flood:
+            assert lib.wait_for(lambda: "begun" in flood.said(), 30), flood.said()
             got = lib.run([*there, *command(daemon.port, place, "-t", "TCP_RR", "--clean", "1", "--at-most", "2",
                                             *PACED)], 20)
     need("status", got.rc, 0)

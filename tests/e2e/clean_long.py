@@ -24,6 +24,7 @@ SECONDS, FROM, TO = 8, 3.0, 5.0
 MARGIN = 0.15           # where a plant begins and ends is known to that
 FOUND, FALSE = 0.9, 0.05
 OTHERS = 0.02           # of the processors' time: more, and the machine is not idle
+LOOP = "print('begun', flush=True)\nwhile True: pass"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -97,44 +98,55 @@ def is_left_alone(bed: Bed, test: str) -> str:
     return said
 
 
-def hog(cpu: str) -> Callable[[Bed, float], None]:
-    def work(_: Bed, seconds: float) -> None:
-        with lib.Started(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]):
-            time.sleep(seconds)
+class Plant:
+    """From when to when it was there, by the wall clock."""
+
+    def __init__(self) -> None:
+        self.at = self.over = 0.0
+
+    def lasts(self, seconds: float) -> None:
+        self.at = time.time()
+        time.sleep(seconds)
+        self.over = time.time()
+
+
+def hog(cpu: str) -> Callable[[Plant, Bed, float], None]:
+    def work(plant: Plant, _: Bed, seconds: float) -> None:
+        with lib.Started(["taskset", "-c", cpu, sys.executable, "-c", LOOP]) as loop:
+            assert lib.wait_for(lambda: "begun" in loop.said(), 30), "no hog"
+            plant.lasts(seconds)
     return work
 
 
-def flood(bed: Bed, seconds: float) -> None:
+def flood(plant: Plant, bed: Bed, seconds: float) -> None:
     """20 Mbit/s."""
-    with lib.Started([*bed.prefix, sys.executable, "-c", clean.FLOOD, bed.host, "1750"]):
-        time.sleep(seconds)
+    with lib.Started([*bed.prefix, sys.executable, "-c", clean.FLOOD, bed.host, "1750"]) as others:
+        assert lib.wait_for(lambda: "begun" in others.said(), 30), "no flood"
+        plant.lasts(seconds)
 
 
-def stop(bed: Bed, seconds: float) -> None:
+def stop(plant: Plant, bed: Bed, seconds: float) -> None:
     sessions = bed.daemon.children()
     for pid in sessions:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(seconds)
+    plant.lasts(seconds)
     for pid in sessions:
         os.kill(pid, signal.SIGCONT)
 
 
-def is_found(bed: Bed, test: str, options: Sequence[str], plant: Callable[[Bed, float], None],
+def is_found(bed: Bed, test: str, options: Sequence[str], plants: Callable[[Plant, Bed, float], None],
              reasons: Sequence[str]) -> str:
     with bed.start(test, *options) as client:
         assert client.measuring(), "it did not begin"
-        began = time.time() - 0.05
         time.sleep(FROM)
-        at = time.time()
-        plant(bed, TO - FROM)
-        over = time.time()
+        plant = Plant()
+        plants(plant, bed, TO - FROM)
         one = bed.iteration(client)
-    # The document says when the window opened, to the millisecond.
-    began = started(one) or began
-    first, last = at - began + MARGIN, over - began - MARGIN
-    marked = sum(max(0.0, min(end, last) - max(begin, first))
-                 for begin, end, why in one["disturbed"]["intervals"] if set(why) & set(reasons))
-    elsewhere = sum(end - begin for begin, end, why in one["disturbed"]["intervals"] if set(why) & set(reasons)) - marked
+    began = started(one)  # when the window opened, to the millisecond
+    first, last = plant.at - began + MARGIN, min(plant.over - began, SECONDS) - MARGIN
+    runs = [(begin, end) for begin, end, why in one["disturbed"]["intervals"] if set(why) & set(reasons)]
+    marked = sum(max(0.0, min(end, last) - max(begin, first)) for begin, end in runs)
+    elsewhere = sum(end - begin for begin, end in runs) - marked
     said = f"{100 * marked / (last - first):.0f} % of the plant marked; {elsewhere:.1f} s elsewhere"
     assert marked >= FOUND * (last - first), f"{said}: {one['disturbed']['reasons']} {one['disturbed']['unread']}"
     return said
