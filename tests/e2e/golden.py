@@ -513,7 +513,7 @@ def without_ours(golden: Golden, text: str) -> str:
         values = cut(lines.pop(), rf"(?:,[\w.-]*){{{len(names)}}}\n")
         if " -P 0 " not in golden.run:
             titles = [" ".join(filter(None, one.heads)) for one in figures]
-            values = cut(lines.pop(), "," + ",".join(titles) + "\n") + values
+            values = cut(lines.pop(), "," + ",".join(map(re.escape, titles)) + "\n") + values
         return "".join(lines) + values
     first = lines[-HEADS - 1]
     column = len(cut(first, " +".join(one.heads[0] for one in figures) + " *\n"))
