@@ -7,7 +7,6 @@ NP_ATTACKS=long does it in full size.
 import multiprocessing
 import os
 import resource
-import signal
 import socket
 import struct
 import tempfile

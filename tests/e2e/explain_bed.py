@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Callable, Counter, Dict, Iterator, List, NamedTuple, Sequence, Set
+from typing import Callable, Counter, Iterator, List, NamedTuple, Sequence, Set
 
 import lib
 import netns

@@ -5,7 +5,6 @@ their columns are skipped.
 """
 
 import math
-import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -310,7 +310,7 @@ def dead_peer(runner: Runner, alone_on_stdout: bool) -> None:
 
 
 def nothing_measured(runner: Runner) -> None:
-    for args, port, says in ((f"-t NO_SUCH", runner.port, "NO_SUCH"),
+    for args, port, says in (("-t NO_SUCH", runner.port, "NO_SUCH"),
                              ("", lib.free_port(), "control connection"),
                              ("-- -H no.such.host.invalid", runner.port, "data connection"),
                              ("-t TCP_RR -a 3", runner.port, "power of two")):

@@ -1000,9 +1000,10 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	assert_int_equal(seen(&c->worker->count->transactions), 8);
 	window_ns = c->window.ended_ns - c->window.started_ns;
 	assert_true(window_ns >= 3 * 15 * NP_MSEC);
-	/* What is waited for the next burst is no part of a transaction. */
-	if (engine != &np_engine_spin) { /* whose bursts may take long on a busy machine */
-		assert_true(c->worker->paced_ns >= 2 * 15 * NP_MSEC);
+	/* What is waited for the next burst is no part of a transaction; late bursts leave no wait.
+	 */
+	if (engine != &np_engine_spin && window_ns < 4 * 15 * NP_MSEC) {
+		assert_true(c->worker->paced_ns >= 15 * NP_MSEC);
 	}
 	np_hist_summarise(c->worker->hist, &times);
 	assert_true(8 * times.mean + (double)c->worker->paced_ns <= 1.02 * (double)window_ns);
