@@ -15,7 +15,7 @@ struct end {
 	size_t count;
 	double end_s[NP_DISTURBED_MOST];
 	double work[NP_DISTURBED_MOST];
-	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST];
+	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST], short_s[NP_DISTURBED_MOST];
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
 	uint64_t cpus[NP_DISTURBED_MOST];
 	uint32_t marks[NP_DISTURBED_MOST];
@@ -61,6 +61,7 @@ take_end(const struct np_bag *b, struct end *e)
 	    !take(b, "disturbed.work", 1, e, e->work) ||
 	    !take(b, "disturbed.waited_us", 1e-6, e, e->waited_s) ||
 	    !take(b, "disturbed.kept_us", 1e-6, e, e->kept_s) ||
+	    !take(b, "disturbed.short_us", 1e-6, e, e->short_s) ||
 	    !take(b, "disturbed.used_us", 1e-6, e, e->used_s) ||
 	    !take(b, "disturbed.stalled_us", 1e-6, e, e->stalled_s) ||
 	    (cpus = list_of(b, "disturbed.cpus", e)) == NULL ||
@@ -148,6 +149,16 @@ is_kept(double kept_s, double ran_s, double length)
 	       (kept_s >= NP_D_TOUCHED * length && kept_s >= ran_s);
 }
 
+/* Were both ends on one and the same processor all the while? */
+static bool
+is_together(const struct end *e, size_t i, const struct end *other)
+{
+	size_t j = seek(other, 0, (begin_of(e, i) + e->end_s[i]) / 2);
+	uint64_t cpus = e->cpus[i];
+
+	return j < other->count && other->cpus[j] == cpus && (cpus & (cpus - 1)) == 0;
+}
+
 /* Marks that take both ends. other: the end on the same machine; NULL: there is none. */
 static void
 mark_waits(struct end *e, const struct end *other)
@@ -159,7 +170,10 @@ mark_waits(struct end *e, const struct end *other)
 		if (other != NULL) {
 			beside(e, i, other, &used, &waited);
 		}
-		kept = e->kept_s[i] - used;
+		/* Short waits are those for the other end, where it is on this processor. */
+		kept =
+		    e->kept_s[i] -
+		    (other != NULL && is_together(e, i, other) ? used : fmax(used, e->short_s[i]));
 		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
 		if (is_kept(kept, e->used_s[i], length)) {
 			e->marks[i] |= UINT32_C(1) << NP_R_SWITCHES;

@@ -131,15 +131,13 @@ look_at_threads(struct np_disturbed *d, const struct np_witness *w, struct progr
 
 /*
  * Of what a worker waited, what other threads of this process do not explain. The controller's time
- * is explained away whatever its processor; so are short waits, for the kernel to be done with the
- * packets that woke it.
+ * is explained away whatever its processor.
  */
 static uint64_t
 kept_from(const struct np_disturbed *d, const struct progress *p, uint32_t of, uint64_t process)
 {
 	uint64_t own = process > p->all_ran ? process - p->all_ran : 0;
 
-	own += p->did[of].turns * NP_D_SHORT_US * 1000;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
 		bool meets = d->thread[i].cpu == d->thread[of].cpu || p->shares[i] || p->shares[of];
 
@@ -159,7 +157,10 @@ judge_threads(struct np_disturbed *d, const struct np_witness *w, struct np_inte
 	for (uint32_t n = 0; n < threads_of(d); n++) {
 		uint64_t one = kept_from(d, &p, n, process);
 
-		kept = one > kept ? one : kept;
+		if (one >= kept) {
+			kept = one;
+			i->short_us = to_us(p.did[n].turns * NP_D_SHORT_US * 1000);
+		}
 		waited += p.did[n].waited;
 	}
 	i->used_us = to_us(process);
@@ -424,6 +425,7 @@ join(struct np_interval *into, const struct np_interval *i)
 	into->marks |= i->marks;
 	into->waited_us += i->waited_us;
 	into->kept_us += i->kept_us;
+	into->short_us += i->short_us;
 	into->used_us += i->used_us;
 	into->stalled_us += i->stalled_us;
 }
@@ -601,6 +603,7 @@ np_disturbed_end(struct np_disturbed *d, struct np_bag *into)
 		PUT(cpus);
 		PUT(waited_us);
 		PUT(kept_us);
+		PUT(short_us);
 		PUT(used_us);
 		PUT(stalled_us);
 		put_unread(d, into);

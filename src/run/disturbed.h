@@ -41,13 +41,14 @@ enum {
 
 /* An interval, by what this end alone can say. */
 struct np_interval {
-	uint64_t end_us;     /* since the window began */
-	uint64_t work;       /* bytes or transactions */
-	uint64_t cpus;       /* processors of the workers: a bit each, modulo 63 */
-	uint32_t marks;      /* without those that take both ends: pressure, switches */
-	uint32_t waited_us;  /* all workers were ready, and waited for a processor */
-	uint32_t kept_us;    /* the one that waited most, for others than this process */
-	uint32_t used_us;    /* of processors, by this process */
+	uint64_t end_us;    /* since the window began */
+	uint64_t work;      /* bytes or transactions */
+	uint64_t cpus;      /* processors of the workers: a bit each, modulo 63 */
+	uint32_t marks;     /* without those that take both ends: pressure, switches */
+	uint32_t waited_us; /* all workers were ready, and waited for a processor */
+	uint32_t kept_us;   /* the one that waited most, for others than this process */
+	uint32_t short_us;  /* of that, at most, until the kernel was done with what had woken it */
+	uint32_t used_us;   /* of processors, by this process */
 	uint32_t stalled_us; /* some thread of this machine waited for a processor */
 };
 

@@ -20,7 +20,8 @@ enum { COUNT = 10, EACH_US = 100000 };
 /* Ten intervals of 0.1 s, each with 1000 of work. What is in them a test changes. */
 struct told {
 	int64_t end_us[COUNT], marks[COUNT], work[COUNT], cpus[COUNT];
-	int64_t waited_us[COUNT], kept_us[COUNT], used_us[COUNT], stalled_us[COUNT];
+	int64_t waited_us[COUNT], kept_us[COUNT], short_us[COUNT], used_us[COUNT],
+	    stalled_us[COUNT];
 };
 
 static struct told
@@ -49,6 +50,7 @@ bag_of(const struct told *t, const char *boot)
 	np_bag_ints(b, t->cpus, COUNT, "disturbed.cpus");
 	np_bag_ints(b, t->waited_us, COUNT, "disturbed.waited_us");
 	np_bag_ints(b, t->kept_us, COUNT, "disturbed.kept_us");
+	np_bag_ints(b, t->short_us, COUNT, "disturbed.short_us");
 	np_bag_ints(b, t->used_us, COUNT, "disturbed.used_us");
 	np_bag_ints(b, t->stalled_us, COUNT, "disturbed.stalled_us");
 	np_bag_text(b, boot, "clock.boot");
@@ -161,6 +163,12 @@ who_waits_for_others_is_disturbed(void **state)
 	c = judged(&near, &far, true);
 	assert_close(c->clean, 1);
 	free(c);
+	/* Nor is the kernel, for what wakes a worker. */
+	near.short_us[1] = near.kept_us[1];
+	c = judged(&near, &far, false);
+	assert_close(c->clean, 1);
+	free(c);
+	near.short_us[1] = 0;
 	for (int i = 0; i < COUNT; i++) {
 		far.cpus[i] = 2;
 	}
