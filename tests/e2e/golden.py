@@ -520,15 +520,11 @@ def without_ours(golden: Golden, text: str) -> str:
     return "".join(lines[:-HEADS - 1] + [line[:column] + "\n" for line in lines[-HEADS - 1:]])
 
 
-# What netperf passes over without a word has a line here.
-PASSED_OVER = re.compile(r"^netperf: .*: no (?:output selector of this name|unit \().*\n", re.M)
-
-
 def check_recorded(programs: Programs, golden: Golden, got: lib.Result,
                    words: Dict[str, str]) -> None:
     """Raises Misfit unless the output is as recorded."""
     if not programs.real:
-        got = got._replace(out=without_ours(golden, got.out), err=PASSED_OVER.sub("", got.err))
+        got = got._replace(out=without_ours(golden, got.out), err=lib.PASSED_OVER.sub("", got.err))
     check_status(golden, got, exactly=True)
     for name, text in (("out", got.out), ("err", got.err)):
         if f"std{name}" in golden.ignore:

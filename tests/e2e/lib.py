@@ -484,6 +484,8 @@ STDERR_PHRASES = re.compile(
     r"|\S+: (?:invalid option|option requires an argument) -- '.'"
     r"|Usage: netperf \[global options\] -- \[test options\] "
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
+# What netperf passes over without a word has a line here.
+PASSED_OVER = re.compile(r"^netperf: .*: (?:no output selector of this name|no unit \(|not read: no option ).*\n", re.M)
 # And on stdout.
 STDOUT_PHRASES = re.compile(
     r"establish control: are you sure there is a netserver listening on \S+ at port \S+\?"
