@@ -723,6 +723,9 @@ disturbed(struct np_document *d, const struct np_outcome *out, const struct np_r
 		put(d, unread, "switches", json_string(c->switches_why));
 		put(d, unread, "pressure", json_string(c->switches_why));
 	}
+	if (c->foreign_why != NULL) {
+		put(d, unread, "foreign", json_string(c->foreign_why));
+	}
 	return o;
 }
 

@@ -10,6 +10,9 @@
 /* Of two intervals that touch each other by less, the one says nothing of the other. */
 static const double touch = 0.2;
 
+/* By how much a far end's window may outlast this end's, in s. */
+static const double outlasts = 1;
+
 /* What an end told: lists of equal length, in s and in the units of struct np_interval. */
 struct end {
 	size_t count;
@@ -77,6 +80,29 @@ take_end(const struct np_bag *b, struct end *e)
 		}
 	}
 	return e->count > 0;
+}
+
+/*
+ * The windows of two ends end at about the same time: no test becomes longer by what a stranger
+ * tells.
+ */
+static void
+end_by(struct end *e, double s)
+{
+	for (size_t i = 0; i < e->count; i++) {
+		if (e->end_s[i] >= s) {
+			e->end_s[i] = s;
+			e->count = i + 1;
+		}
+	}
+}
+
+static void
+unmark(struct end *e, enum np_reason r)
+{
+	for (size_t i = 0; i < e->count; i++) {
+		e->marks[i] &= ~(UINT32_C(1) << r);
+	}
 }
 
 /* --- one end by the other ----------------------------------------------------------------------
@@ -247,8 +273,11 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 			clean_work += e->work[i];
 		}
 	}
-	c->times =
-	    c->clean > 0 && work > 0 ? clean_work / c->clean / (work / c->seconds) : (double)NAN;
+	if (c->clean <= 0) {
+		c->times = (double)NAN;
+	} else { /* where nothing was carried, nothing was in the clean part either */
+		c->times = work > 0 ? clean_work / c->clean / (work / c->seconds) : 1;
+	}
 }
 
 static bool
@@ -279,9 +308,16 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 	bool same = same_machine(near, far);
 
 	c->far_told = take_end(far, &end[1]);
+	end_by(&end[1], end[0].end_s[end[0].count - 1] + outlasts);
 	c->every_s = np_bag_number(near, "disturbed.every_s");
 	c->by_far = far_counts && c->far_told;
 	c->switches_why = lacks_switches(near, c->far_told);
+	if (np_bag_number(near, "flow.sessions") > 1) {
+		/* Each has counted the bytes of its own connections only. */
+		c->foreign_why = "the other sessions' bytes are not told from others'";
+		unmark(&end[0], NP_R_FOREIGN);
+		unmark(&end[1], NP_R_FOREIGN);
+	}
 	if (c->switches_why == NULL) {
 		mark_waits(&end[0], same ? &end[1] : NULL);
 		mark_waits(&end[1], same ? &end[0] : NULL);

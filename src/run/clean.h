@@ -29,6 +29,7 @@ struct np_clean {
 	bool by_far;                                  /* its counters tell what was carried */
 	double times; /* the rate of the clean part, of that of the whole; NAN: there is none */
 	const char *switches_why; /* why what others ran can't be told; NULL: it can */
+	const char *foreign_why;  /* the same of what others sent */
 	size_t runs;
 	struct np_clean_run run[NP_DISTURBED_MOST];
 };

@@ -55,8 +55,8 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 		return;
 	}
 	sum->seconds += clean->seconds;
+	sum->clean += clean->clean;
 	if (np_record_known(record, NP_M_CLEAN_THROUGHPUT)) {
-		sum->clean += clean->clean;
 		sum->amount += clean->clean * np_record_get_real(record, NP_M_CLEAN_THROUGHPUT);
 	}
 	for (int i = 0; i < NP_REASONS; i++) {

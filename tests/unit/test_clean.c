@@ -283,6 +283,69 @@ nonsense_is_left_out(void **state)
 	np_bag_free(b);
 }
 
+static void
+a_far_end_can_not_make_the_test_longer(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	far.end_us[COUNT - 1] = INT64_C(1) << 52; /* 142 years, and clean */
+	c = judged(&near, &far, false);
+	assert_close(c->seconds, 2);
+	free(c);
+	for (int i = 0; i < COUNT; i++) {
+		far.end_us[i] = (INT64_C(1) << 52) + i;
+	}
+	c = judged(&near, &far, false);
+	assert_close(c->seconds, 2);
+	free(c);
+}
+
+/* Each session knows the bytes of its own connections, and the interface has those of all. */
+static void
+other_sessions_bytes_are_not_foreign(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_bag *a, *b;
+	struct np_clean *c;
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++) {
+		near.marks[i] = far.marks[i] = 1 << NP_R_FOREIGN;
+	}
+	far.marks[3] |= 1 << NP_R_STEAL;
+	a = bag_of(&near, "here");
+	b = bag_of(&far, "there");
+	np_bag_int(a, 2, "flow.sessions");
+	c = np_clean_judge(a, b, false);
+	assert_non_null(c);
+	assert_non_null(c->foreign_why);
+	assert_close(c->reason_s[NP_R_FOREIGN], 0);
+	assert_close(c->clean, 0.9);
+	free(c);
+	np_bag_free(a);
+	np_bag_free(b);
+	c = judged(&near, &far, false);
+	assert_null(c->foreign_why);
+	assert_close(c->clean, 0);
+	free(c);
+}
+
+static void
+a_test_that_carries_nothing_may_be_clean(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	memset(far.work, 0, sizeof(far.work));
+	c = judged(&near, &far, false);
+	assert_close(c->clean, 1);
+	assert_close(c->times, 1);
+	free(c);
+}
+
 /* ---- Until there is enough ---- */
 
 static void
@@ -483,6 +546,9 @@ main(void)
 		cmocka_unit_test(pressure_takes_a_crowd_and_a_worker_in_it),
 		cmocka_unit_test(a_far_end_that_tells_nothing_is_no_reason_to_guess),
 		cmocka_unit_test(nonsense_is_left_out),
+		cmocka_unit_test(a_far_end_can_not_make_the_test_longer),
+		cmocka_unit_test(other_sessions_bytes_are_not_foreign),
+		cmocka_unit_test(a_test_that_carries_nothing_may_be_clean),
 		cmocka_unit_test(iterations_last_as_long_as_what_is_missing),
 		cmocka_unit_test(and_end_where_the_bound_is),
 		cmocka_unit_test(where_nobody_looks_there_is_no_second_one),
