@@ -192,7 +192,7 @@ is_stolen(const struct np_meters_seen *from, const struct np_meters_seen *to, ui
 	return false;
 }
 
-/* A frequency that an idle processor has says nothing. */
+/* A frequency that an idle processor has says nothing, nor what one did that the workers left. */
 static uint32_t
 judge_frequency(struct np_disturbed *d, const struct np_meters_seen *from,
 		const struct np_meters_seen *to, double seconds)
@@ -203,6 +203,10 @@ judge_frequency(struct np_disturbed *d, const struct np_meters_seen *from,
 		const struct np_meters_cpu *c = &d->meters.cpu[i];
 		double idle = share(to->idle[c->cpu] - from->idle[c->cpu], seconds);
 
+		if (!c->near) {
+			d->throttled[i] = 0;
+			continue;
+		}
 		if (c->khz > d->top_khz[i]) {
 			d->top_khz[i] = c->khz;
 		} else if (c->khz > 0 && 1 - idle >= NP_D_SLOW_BUSY &&

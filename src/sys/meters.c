@@ -257,10 +257,14 @@ number_in(int fd)
 static void
 look_closely(struct np_meters *m, uint64_t near)
 {
+	for (int i = 0; i < NP_METERS_CLOSE; i++) {
+		m->cpu[i].near = false;
+	}
 	for (int cpu = 0; near >> cpu != 0 && cpu < 63; cpu++) {
 		struct np_meters_cpu *c = (near >> cpu & 1) != 0 ? place_of(m, cpu) : NULL;
 
 		if (c != NULL) {
+			c->near = true;
 			c->khz = number_in(c->khz_fd);
 			c->throttled = number_in(c->core_fd) + number_in(c->package_fd);
 		}

@@ -21,7 +21,8 @@ enum {
 struct np_meters_cpu {
 	int cpu;                         /* -1: the place is free */
 	int khz_fd, core_fd, package_fd; /* -1: it has no such file */
-	uint64_t khz, throttled;         /* at the last look */
+	bool near;                       /* the test ran there at the last look: */
+	uint64_t khz, throttled;
 };
 
 struct np_meters_irq {

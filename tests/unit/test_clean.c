@@ -478,6 +478,9 @@ meters_read_again_what_they_have_opened(void **state)
 	assert_int_equal(m.cpu[0].cpu, 12);
 	assert_int_equal(m.cpu[0].khz, 1200000);
 	assert_int_equal(m.cpu[0].throttled, 9);
+	assert_true(m.cpu[0].near);
+	np_meters_look(&m, UINT64_C(1) << 3, &to); /* the test has gone elsewhere */
+	assert_true(!m.cpu[0].near && m.cpu[1].near && m.cpu[1].cpu == 3);
 	assert_true(llabs(to.ahead_ns - from.ahead_ns) < 10000000 && !to.has_link);
 	np_meters_put_unread(&m, "disturbed", b);
 	assert_false(np_bag_at(b, 0, &it));
