@@ -195,6 +195,30 @@ np_file_again(char *out, size_t size, int fd)
 }
 
 long
+np_file_again_whole(char *out, size_t size, int fd)
+{
+	size_t len = 0;
+
+	while (len < size - 1) {
+		ssize_t n = pread(fd, out + len, size - 1 - len, (off_t)len);
+
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			out[0] = '\0';
+			return -errno;
+		}
+		if (n == 0) {
+			break;
+		}
+		len += (size_t)n;
+	}
+	out[len] = '\0';
+	return (long)len;
+}
+
+long
 np_file_link(char *out, size_t size, const char *root, const char *path, ...)
 {
 	char full[PATH_MAX], to[PATH_MAX];

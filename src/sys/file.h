@@ -33,6 +33,12 @@ char *np_file_all(size_t *len, int *error, const char *root, const char *path, .
  */
 long np_file_again(char *out, size_t size, int fd);
 
+/*
+ * The same of a file that the kernel gives in parts: of one with a record for each processor
+ * (seq_file) a read has a page at most, whatever its size.
+ */
+long np_file_again_whole(char *out, size_t size, int fd);
+
 /* Where a symbolic link leads, its last word alone: "virtio2" of "../../../virtio2". As above. */
 long np_file_link(char *out, size_t size, const char *root, const char *path, ...)
     __attribute__((format(printf, 4, 5)));

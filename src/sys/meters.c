@@ -133,7 +133,7 @@ np_meters_close(struct np_meters *m)
 static bool
 again(struct np_meters *m, int fd, int *why)
 {
-	long n = fd >= 0 ? np_file_again(m->text, NP_METERS_TEXT, fd) : 0;
+	long n = fd >= 0 ? np_file_again_whole(m->text, NP_METERS_TEXT, fd) : 0;
 
 	if (n < 0) {
 		*why = (int)-n;

@@ -4,12 +4,16 @@
  */
 #include "run/clean.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run/repeat.h"
 #include "run/thresholds.h"
+#include "sys/file.h"
 #include "sys/meters.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
@@ -488,6 +492,29 @@ meters_read_again_what_they_have_opened(void **state)
 	np_bag_free(b);
 }
 
+/* softnet_stat of more than 30 processors is one, which this machine may not have. */
+static void
+a_file_that_comes_in_parts_is_read_to_its_end(void **state)
+{
+	static char text[12 << 10];
+	int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+	long first;
+
+	(void)state;
+	if (fd < 0) {
+		skip();
+	}
+	first = np_file_again(text, sizeof(text), fd);
+	assert_in_range(first, 1, 4096);
+	for (int i = 0; i < 2; i++) {
+		assert_true(np_file_again_whole(text, sizeof(text), fd) > first);
+		assert_true(strlen(text) > (size_t)first);
+	}
+	close(fd);
+	assert_int_equal(np_file_again_whole(text, sizeof(text), -1), -EBADF);
+	assert_string_equal(text, "");
+}
+
 static void
 an_interrupt_that_goes_elsewhere_is_seen(void **state)
 {
@@ -557,6 +584,7 @@ main(void)
 		cmocka_unit_test(where_nobody_looks_there_is_no_second_one),
 		cmocka_unit_test_setup_teardown(meters_read_again_what_they_have_opened, root_make,
 						root_remove),
+		cmocka_unit_test(a_file_that_comes_in_parts_is_read_to_its_end),
 		cmocka_unit_test_setup_teardown(an_interrupt_that_goes_elsewhere_is_seen, root_make,
 						root_remove),
 		cmocka_unit_test_setup_teardown(a_meter_that_is_missing_says_so, root_make,
