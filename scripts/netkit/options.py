@@ -102,6 +102,9 @@ def length_option(value: Any, known: Known) -> "List[str]":
 
 
 def clean_option(value: Any, known: Known) -> "List[str]":
+    also = next((name for name in ("confidence", "iterations") if known.get(name) is not None), "")
+    if also:
+        raise OptionError(f"{also} says when to repeat, too: one of them")
     return ["--clean", str(count(value, known))]
 
 

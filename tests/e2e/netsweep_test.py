@@ -85,6 +85,8 @@ class Plans(unittest.TestCase):
                 ("[constants]\nclean = 5\nlength = -100", "counts, and clean has seconds"),
                 ("[constants]\nclean = 5\nat_most = 4", "at_most: 4 is less than clean"),
                 ("[constants]\nat_most = 4", "there is no clean"),
+                ("[constants]\nclean = 5\nconfidence = \"99,5\"", "clean: confidence says when to repeat"),
+                ("[constants]\nclean = 5\niterations = \"10,3\"", "clean: iterations says when to repeat"),
                 ("[axes]\nmtu = [256]", "ip link set"), ("[axes]\ntest = ['TCP_MSS']", "at test=TCP_MSS"),
                 ("[axes]\nsize = ['full']\ntest = ['UDP_STREAM']", "needs an mtu"),
                 ("[axes]\nfamily = [5]", "neither 4 nor 6"), ("[axes]\nnodelay = [2]", "true nor false"),
