@@ -7,6 +7,7 @@ run begins, so that a crash costs the run that was under way and nothing before 
 import fcntl
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -130,7 +131,7 @@ class Run:
         end, _, rest = name.partition(".")
         value = DERIVED[name](self) if name in DERIVED else self.evidence(end).get(
             rest) if end in ("near", "far") else self.result.get(name)
-        return float(value) if is_number(value) else None
+        return float(value) if is_number(value) and math.isfinite(value) else None
 
     def evidence(self, end: str) -> "Dict[str, Any]":
         """What the near or the far end knew when it ended."""

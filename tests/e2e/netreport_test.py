@@ -5,6 +5,7 @@ in every format to the letter, plots by their SVG, the page by what it refers to
 import csv
 import html.parser
 import json
+import math
 import os
 import re
 import shutil
@@ -652,6 +653,14 @@ class Sets(Place):
             counts.append(made[0])
         self.assertGreater(counts[0], 400)
         self.assertLess(counts[1], 2.2 * counts[0])
+
+
+class Endless(unittest.TestCase):
+    def test_what_is_no_number_is_no_figure(self):
+        for value in (math.nan, math.inf, -math.inf):
+            run = good({"size": 64}, value)
+            self.assertIsNone(run.figure("THROUGHPUT"), value)
+            self.assertEqual(good({"size": 64}, 5).figure("THROUGHPUT"), 5)
 
 
 class Derived(Place):
