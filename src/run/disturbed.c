@@ -331,7 +331,7 @@ add_datagrams(const struct np_run *run, struct np_own *own)
 	for (uint32_t i = 0; i < run->conns && own->knows_in; i++) {
 		uint32_t dropped = np_sock_dropped(run->conn[i].fd);
 
-		own->in += dropped * in;
+		own->in += (uint64_t)dropped * in;
 		own->in_packets += dropped;
 		own->waiting += (uint64_t)np_sock_taken(run->conn[i].fd);
 	}
