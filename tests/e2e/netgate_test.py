@@ -16,6 +16,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import lib
 
@@ -379,6 +380,15 @@ class Gates(Folder):
         got = self.gate("--test", "TCP_RR", "--output", "o", status=1)
         self.assertIn("o: is there already", got.err)
         self.assertEqual(len(self.lines("o", "slot")), len(slots))
+
+    def test_no_scipy(self):
+        """It costs what else differs, which is said before anything is measured, and no verdict."""
+        self.fake(STEADY)
+        with mock.patch.dict(sys.modules, {"scipy": None, "scipy.stats": None}), mock.patch.object(
+                python, "WAS_TRIED", "scipy"):
+            got = self.gate("--test", "TCP_RR", "--b", "-- -m 9", status=1)
+            self.assertIn("worse: tcp_rr is", got.out)
+            self.assertIn("needs Python's scipy.stats", got.err)
 
     def test_it_can_not_be_told(self):
         self.fake(WILD)
