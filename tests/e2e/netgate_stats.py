@@ -216,6 +216,14 @@ class Loop(unittest.TestCase):
         self.assertLessEqual(found.seconds, 30)
         self.assertEqual(sorted(view.told[1:]), list(range(1, len(found.slots) + 1)))
 
+    def test_a_budget_that_is_small_is_not_spent_on_learning(self):
+        for budget, slot, points in ((1, None, 1), (8, 3, 1), (60, 10, 1), (60, None, 12)):
+            with self.subTest(budget=budget, slot=slot, points=points):
+                found, _ = gate(Bench(0.0, 0.2), budget=budget, slot=slot, points=points)
+                self.assertLessEqual(found.seconds, budget)
+                self.assertLessEqual(sum(one.seconds for one in found.slots if not one.pair), 0.3 * budget)
+        self.assertEqual(gate(Bench(0.0, 0.2), budget=30)[0].learned.slots, 4)
+
     def test_an_end_comes_as_soon_as_all_is_told(self):
         found, _ = gate(Bench(-0.1, 0.001), budget=600)
         self.assertLess(found.judgements[0].pairs, 10)

@@ -11,7 +11,9 @@ from netkit.gate import stats
 from netkit.gate.model import A, B, CANT_TELL, Bench, Gate, GateError, Judgement, Metric, Point, Slot, View
 
 LEARNING = 0.2          # share of the budget that the A/A part may take
-LEARNING_SLOTS = 8      # of a point, at most; 4 at least
+LEARNING_SLOTS = 8      # of a point, at most
+LEAST_LEARNING = 4      # and at least, unless these take more of the point's share of the budget than this:
+MOST_LEARNING = 0.3
 LEAST_SLOT, MOST_SLOT = 1, 10
 VISIT = 4               # pairs of a point in a row where there are several: changing costs time
 MUCH = 0.2              # a figure of a slot that was disturbed for longer is not used
@@ -236,14 +238,17 @@ class Trial:
 
     def _learn(self) -> None:
         """Slots of A alone: the noise, how they lean on each other, and how long they had better be."""
-        share = LEARNING * self.options.budget / max(1, len(self._tracks))
+        share = self.options.budget / max(1, len(self._tracks))
         for track in self._tracks:
             slots: "List[Slot]" = []
-            since = self._clock()
-            while len(slots) < LEARNING_SLOTS and (
-                    len(slots) < 4 or (self._clock() - since) * (1 + 1 / len(slots)) < share):
+            each = track.length
+            while len(slots) < LEARNING_SLOTS:
+                few = len(slots) < LEAST_LEARNING
+                if max(LEAST_LEARNING, len(slots) + 1) * each > (MOST_LEARNING if few else LEARNING) * share:
+                    break
                 slots.append(self._slot(track, A, 0, track.length))
                 self.view.slot(slots[-1], self.gate, [])
+                each = sum(slot.seconds for slot in slots) / len(slots)
             self._understand(track, slots)
 
     def _understand(self, track: Track, slots: "List[Slot]") -> None:
