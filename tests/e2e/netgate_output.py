@@ -232,6 +232,8 @@ class Readers(Place):
                          "can't tell: tcp_stream.mtu9000: no pair was measured")
         self.assertEqual(last(CANT_TELL, -0.0, -math.inf, None, pairs=1, noise=None),
                          "can't tell: tcp_stream.mtu9000: +0.00 % after 1 pair, 31 s: noise not known")
+        self.assertEqual(last(WORSE, -99.5, None, -90.0), "worse: tcp_stream.mtu9000 is 99.5 % (90.0 to ?) below A "
+                         "after 12 pairs, 31 s")
         self.assertEqual(output.text(gate(over="SIGTERM")).splitlines()[-2:],
                          ["ended early: SIGTERM", "can't tell: nothing was measured"])
 

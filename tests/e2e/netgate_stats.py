@@ -264,6 +264,17 @@ class Loop(unittest.TestCase):
         self.assertEqual(found.judgements[0].notes, ["A was disturbed for 90 % of the time, B for 90 %: all seconds "
                                                       "count"])
 
+    def test_a_figure_of_nothing(self):
+        """A side that brings nothing through is no pair to be left out, and no losses are as good as none."""
+        for a, b, more, verdict in ((9.0, 0.0, True, "worse"), (0.0, 9.0, True, "better"), (0.0, 9.0, False, "worse"),
+                                    (0.0, 0.0, False, "equal"), (0.0, 0.0, True, "can't tell")):
+            def nothing(count, slot):
+                slot.figures = {"THROUGHPUT": b if slot.side == model.B else a}
+            found, _ = gate(Bench(disturb=nothing), metrics=(model.Metric(more_is_better=more),))
+            one, = found.judgements
+            self.assertEqual((one.verdict, one.left_out > 0), (verdict, a == b and more), (a, b, more))
+            self.assertFalse(any(value is not None and math.isnan(value) for value in (one.change, one.noise)))
+
     def test_failures(self):
         found, _ = gate(Bench(0.0, 0.002, fail=(10, 14)))
         self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("equal", 2))

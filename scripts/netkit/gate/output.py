@@ -300,8 +300,9 @@ def percent(value: "Optional[float]", sign: str = "+") -> str:
 def interval(one: Judgement, sign: str = "+") -> str:
     """ "-3.1 % (-3.8 to -2.4)"; without a sign by how much, the lesser bound first; without bounds the change."""
     values = [one.change, one.low, one.high]
-    if not sign and None not in values:
-        values = [abs(one.change or 0), *sorted((abs(one.low or 0), abs(one.high or 0)))]
+    if not sign:
+        bounds = sorted((one.low, one.high), key=lambda bound: math.inf if bound is None else abs(bound))
+        values = [None if value is None else abs(value) for value in (one.change, *bounds)]
     change, low, high = (percent(value, sign) for value in values)
     return f"{change} %" + ("" if low == high == "?" else f" ({low} to {high})")
 

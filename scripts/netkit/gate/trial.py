@@ -19,6 +19,7 @@ VISIT = 4               # pairs of a point in a row where there are several: cha
 MUCH = 0.2              # a figure of a slot that was disturbed for longer is not used
 HOPELESS = 0.5          # nor the clean part of one that was disturbed for longer still
 FAILURES = 3            # slots in a row that may fail
+GONE = 7.0              # what counts as the log ratio of something to nothing: a factor of 1,000
 
 
 @dataclass
@@ -54,6 +55,11 @@ class Pairs:
 # --- which figures count ------------------------------------------------------------------
 
 def usable(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
+    """The figure of a slot that counts and has a logarithm. None: left out."""
+    return figure_of(slot, metric, clean) or None
+
+
+def figure_of(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
     """The figure of a slot that counts: of its clean seconds where it tells them. None: left out."""
     figure = slot.figures.get(metric.name)
     share = slot.disturbed or 0.0
@@ -62,7 +68,15 @@ def usable(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
             figure = slot.clean_figures[metric.name]
         elif share > MUCH:
             return None
-    return figure if figure is not None and figure > 0 and not slot.failed else None
+    return figure if figure is not None and figure >= 0 and not slot.failed else None
+
+
+def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float]:
+    """Of two figures, also where one is 0, or both: no losses here and there are equal, no traffic here and
+    there tells nothing. None: left out."""
+    if base > 0 and value > 0:
+        return math.log(value / base)
+    return None if base == value and more_is_better else GONE * ((value > 0) - (base > 0))
 
 
 def leaning(pairs: "Sequence[Tuple[Slot, Slot]]") -> float:
@@ -96,13 +110,14 @@ def choose(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, error: float) -
 def collect(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, clean: bool) -> Pairs:
     made = Pairs([], [], [], 0, [])
     for a, b in pairs:
-        base, value = usable(a, metric, clean), usable(b, metric, clean)
-        if base is None or value is None:
+        base, value = figure_of(a, metric, clean), figure_of(b, metric, clean)
+        x = None if base is None or value is None else log_ratio(base, value, metric.more_is_better)
+        if x is None:
             made.left_out += 1
             continue
-        made.base.append(base)
-        made.value.append(value)
-        made.x.append(math.log(value / base))
+        made.base.append(base or 0.0)
+        made.value.append(value or 0.0)
+        made.x.append(x)
     return made
 
 
