@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
@@ -188,6 +189,14 @@ class Readers(Place):
             got = self.proved(text)
             self.assertEqual(got.rc, 0, text + got.out)
         self.assertNotEqual(self.proved(output.ktap(gate(over="SIGTERM"), strict=True)).rc, 0)
+
+    def test_a_gate_that_failed(self):
+        """It can't tell, but no reader may take it for one that was skipped."""
+        made = gate(judged(CANT_TELL, None, None, None, pairs=0, noise=None), over="no answer", failed=True)
+        self.assertRegex(output.ktap(made), r"(?m)^not ok 1 tcp_stream.mtu9000 # value=.* verdict=cant_tell$")
+        suite = ET.fromstring(output.junit(made))[0]
+        self.assertEqual((suite.get("errors"), suite.get("skipped")), ("1", "0"))
+        self.assertEqual(suite.find("testcase/error").get("message"), "no answer")
 
     def test_junit(self):
         try:

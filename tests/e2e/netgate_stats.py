@@ -282,6 +282,17 @@ class Loop(unittest.TestCase):
         self.assertIn("3 slots in a row failed: connection refused", found.over)
         self.assertEqual(found.status(), 77)
 
+    def test_a_side_that_never_gives_anything_has_failed(self):
+        """Also where it hangs for so long that the budget is over before it has failed three times."""
+        def hang(count, slot):
+            if slot.side == model.B:
+                bench.time += 20
+                slot.seconds, slot.failed, slot.figures = slot.seconds + 20, "no answer", {}
+        bench = Bench(disturb=hang)
+        found, _ = gate(bench)
+        self.assertEqual((found.over, found.failed), ("p0: no slot of B gave anything: no answer", True))
+        self.assertLess(sum(bool(one.failed) for one in found.slots), 3)
+
     def test_a_difference_that_is_there_but_small_is_said(self):
         found, _ = gate(Bench(-0.015, 0.012, seed=5), budget=60)
         one = found.judgements[0]

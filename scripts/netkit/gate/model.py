@@ -119,6 +119,7 @@ class Gate:
     notes: "List[str]" = field(default_factory=list)
     skipped: "List[Tuple[str, str]]" = field(default_factory=list)  # points that can't be had here, and why
     over: str = ""                      # why it ended before its time: a signal, a far end that went
+    failed: bool = False                # because it could not go on: what is not told is no doubt then
 
     def status(self, strict: bool = False) -> int:
         """The exit status: 1 when one is worse, else 77 when one can't be told, else 0."""

@@ -424,7 +424,7 @@ def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
     lines += [f"# {line}" for line in gate.notes]
     for number, one in enumerate(judged, 1):
         name = re.sub(r"[^\w.-]", "_", name_of(one, gate))
-        bad = one.verdict == WORSE or strict and one.verdict == CANT_TELL
+        bad = one.verdict == WORSE or (strict or gate.failed) and one.verdict == CANT_TELL
         skip = f"SKIP can't tell ({doubt(one)}) " if one.verdict == CANT_TELL and not bad else ""
         lines += [f"# {line}" for line in (sentence(one, name), *remarks(one, gate))]
         lines.append(f"{'not ok' if bad else 'ok'} {number} {name} # {skip}{pairs_of(one)}")
@@ -476,15 +476,16 @@ def junit(gate: Gate, strict: bool = False) -> str:
         case = ET.SubElement(suite, "testcase", classname=f"netgate.{one.point}", name=one.metric.name,
                              time=f"{one.seconds:.3f}")
         words = "\n".join([sentence(one, name), *remarks(one, gate), pairs_of(one)])
-        kind = {WORSE: "failure", CANT_TELL: "failure" if strict else "skipped"}.get(one.verdict, "system-out")
-        about = {} if kind == "system-out" else {"message": sentence(one, name)}
+        doubtful = "error" if gate.failed else "failure" if strict else "skipped"
+        kind = {WORSE: "failure", CANT_TELL: doubtful}.get(one.verdict, "system-out")
+        about = {} if kind == "system-out" else {"message": gate.over if kind == "error" else sentence(one, name)}
         ET.SubElement(case, kind, **about).text = words
         kinds[kind] += 1
     for name, why in gate.skipped:
         case = ET.SubElement(suite, "testcase", classname=f"netgate.{name}", name=name, time="0")
         ET.SubElement(case, "skipped", message=why)
     kinds["skipped"] += len(gate.skipped)
-    suite.attrib.update(failures=str(kinds["failure"]), skipped=str(kinds["skipped"]), errors="0")
+    suite.attrib.update(failures=str(kinds["failure"]), skipped=str(kinds["skipped"]), errors=str(kinds["error"]))
     if gate.notes or gate.over:
         ET.SubElement(suite, "system-out").text = "\n".join([*gate.notes, gate.over]).strip()
     for element in tops.iter():

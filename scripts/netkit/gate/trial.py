@@ -221,8 +221,9 @@ class Trial:
             if self.options.aa:
                 self._learn()
             self._pairs()
+            self._heed_silence()
         except GateError as fault:
-            self.gate.over = str(fault)
+            self.gate.over, self.gate.failed = str(fault), True
             raise
         except BaseException as fault:
             self.gate.over = self.gate.over or f"ended early: {type(fault).__name__}"
@@ -305,6 +306,15 @@ class Trial:
                     self._pair(track, number)
                     if track not in self._open():
                         break
+
+    def _heed_silence(self) -> None:
+        """A side that never gave anything is no doubt but a failure: the budget may be too small for it to
+        fail several times in a row."""
+        for track in self._tracks:
+            for side in (A, B):
+                slots = [slot for slot in self.gate.slots if (slot.point, slot.side) == (track.point.name, side)]
+                if slots and all(slot.failed for slot in slots):
+                    raise GateError(f"{track.point.name}: no slot of {side} gave anything: {slots[-1].failed}")
 
     def _open(self) -> "List[Track]":
         """Points with a metric that is not told yet."""
