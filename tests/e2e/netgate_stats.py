@@ -293,6 +293,10 @@ class Loop(unittest.TestCase):
         self.assertEqual((found.over, found.failed), ("p0: no slot of B gave anything: no answer", True))
         self.assertLess(sum(bool(one.failed) for one in found.slots), 3)
 
+    def test_noise_that_nobody_has_seen_is_not_told(self):
+        one, = gate(Bench(noise=0.2), budget=3, aa=False)[0].judgements
+        self.assertEqual((one.pairs, one.noise), (1, None))
+
     def test_a_difference_that_is_there_but_small_is_said(self):
         found, _ = gate(Bench(-0.015, 0.012, seed=5), budget=60)
         one = found.judgements[0]

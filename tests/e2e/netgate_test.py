@@ -407,6 +407,15 @@ class Gates(Folder):
         got = self.gate("p.toml", "--margin", "5", "--dry-run")     # the command line counts
         self.assertRegex(got.out, "(?s)# x: .* within 5 %.*# y: .* within 5 %")
 
+    def test_a_plan_for_the_kernels_selftests(self):
+        """Their exit statuses, wherever the format is said."""
+        self.fake(WILD)
+        plan = "[gate]\nformat = 'tap'\nbudget = 1.1\n[[point]]\nname = 'tap'\ntest = 'TCP_RR'\n"
+        Path("p.toml").write_text(plan)
+        self.assertTrue(self.gate("p.toml", status=4).out.startswith("TAP version 13\n"))
+        Path("p.toml").write_text(plan.replace("'tap'\nbudget", "'text'\nbudget"))
+        self.gate("p.toml", "--output", "tap", status=77)
+
     def test_criteria(self):
         self.fake(STEADY)
         self.gate("--test", "TCP_RR", "--b", "-- -m 9", "--write-criteria", "c.toml", "--dry-run")

@@ -177,7 +177,8 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
         made.change = stats.as_percent(stats.center(pairs.x))
         made.low, made.high = stats.as_percent(low), stats.as_percent(high)
         made.base, made.value = statistics.median(pairs.base), statistics.median(pairs.value)
-        made.noise = 100 * one.spread()
+        known = len(pairs.x) > 1 or metric.name in track.noise
+        made.noise = 100 * one.spread() if known else None
     else:
         made.notes.append(why_nothing(track))
     if verdict == CANT_TELL and pairs.x:
@@ -190,7 +191,7 @@ def why_nothing(track: Track) -> str:
     failed = next((slot.failed for pair in reversed(track.pairs) for slot in pair if slot.failed), "")
     if failed:
         return f"no pair was measured: {failed}"
-    return "no pair was left" if track.pairs else "nothing was measured: the budget was over before"
+    return "no pair was left" if track.pairs else "nothing was measured before the end"
 
 
 def half_told(made: Judgement) -> str:
