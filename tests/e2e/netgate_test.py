@@ -407,6 +407,11 @@ class Gates(Folder):
         got = self.gate("p.toml", "--margin", "5", "--dry-run")     # the command line counts
         self.assertRegex(got.out, "(?s)# x: .* within 5 %.*# y: .* within 5 %")
 
+    def test_a_file_that_can_not_be_written(self):
+        self.fake(STEADY)
+        got = self.gate("--test", "TCP_RR", "--output", "/dev/full", "--force", "--format", "ktap", status=1)
+        self.assertRegex(got.out, "(?m)^not ok 1 netgate # verdict=cant_tell\n# ended early: /dev/full: No space")
+
     def test_a_plan_for_the_kernels_selftests(self):
         """Their exit statuses, wherever the format is said."""
         self.fake(WILD)
