@@ -107,6 +107,13 @@ class ErrorRates(unittest.TestCase):
         self.assertEqual(stats.bound(x[:3], rates, 1.0, 0.025), -math.inf)
 
 
+    def test_the_least_number_of_pairs(self):
+        rates = stats.betting_rates(0.001, MARGIN)
+        for error, pairs in ((0.05, 6), (0.01, 8), (0.001, 11)):
+            self.assertEqual(stats.least_pairs(error), pairs)
+            self.assertLess(stats.most_evidence(np.full(pairs - 1, 2.0), MARGIN, rates, 1.0), math.log(2 / error))
+
+
 class Holm(unittest.TestCase):
     def test_steps(self):
         self.assertEqual(stats.holm([0.02, 0.001, 0.03], 0.05), [True, True, True])
@@ -221,8 +228,10 @@ class Loop(unittest.TestCase):
             with self.subTest(budget=budget, slot=slot, points=points):
                 found, _ = gate(Bench(0.0, 0.2), budget=budget, slot=slot, points=points)
                 self.assertLessEqual(found.seconds, budget)
+                self.assertIn("6 pairs of each", " ".join(found.notes))
                 self.assertLessEqual(sum(one.seconds for one in found.slots if not one.pair), 0.3 * budget)
-        self.assertEqual(gate(Bench(0.0, 0.2), budget=30)[0].learned.slots, 4)
+        found, _ = gate(Bench(0.0, 0.2), budget=30)
+        self.assertEqual((found.learned.slots, found.notes), (4, []))
 
     def test_an_end_comes_as_soon_as_all_is_told(self):
         found, _ = gate(Bench(-0.1, 0.001), budget=600)

@@ -464,6 +464,9 @@ class Alone(trial.Trial):
         for track in self._tracks:
             track.length = options.slot or past.length(track.point)
 
+    def _warn(self) -> None:
+        """There are no pairs."""
+
     def _learn(self) -> None:
         """The past has told it."""
 

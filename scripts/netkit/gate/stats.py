@@ -86,6 +86,11 @@ def bound(x: "Any", rates: "Any", sign: float, level: float) -> float:
     return out
 
 
+def least_pairs(error: float) -> int:
+    """The fewest pairs that tell anything, however far apart A and B are: the evidence doubles at most."""
+    return math.ceil(math.log2(2 / error))
+
+
 def center(x: "Sequence[float]") -> float:
     """The Hodges-Lehmann estimate: the median of the means of all pairs of values."""
     values = np.asarray(x, dtype=float)

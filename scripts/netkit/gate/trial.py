@@ -219,6 +219,7 @@ class Trial:
         """Fills in what the gate found; whatever ends it, what was measured until then is judged."""
         self.view.begin(self.gate)
         try:
+            self._warn()
             if self.options.aa:
                 self._learn()
             self._pairs()
@@ -232,6 +233,14 @@ class Trial:
         finally:
             self.gate.seconds = self._spent()
             self.gate.judgements = self._judged()
+
+    def _warn(self) -> None:
+        """Of a budget in which nothing can come out."""
+        pairs = stats.least_pairs(1 - self.options.confidence / 100)
+        least = 2 * pairs * len(self._tracks) * (self.options.slot or LEAST_SLOT)
+        if least > self.options.budget:
+            self.gate.notes.append(f"a budget of {self.options.budget:g} s tells nothing of some points: {pairs} pairs "
+                                   f"of each, the least for a verdict, take {least:g} s")
 
     def _spent(self) -> float:
         return self._clock() - self._since
