@@ -3,6 +3,7 @@
 read by readers that others wrote."""
 
 import contextlib
+import importlib.util
 import io
 import json
 import math
@@ -189,6 +190,10 @@ class Readers(Place):
             got = self.proved(text)
             self.assertEqual(got.rc, 0, text + got.out)
         self.assertNotEqual(self.proved(output.ktap(gate(over="SIGTERM"), strict=True)).rc, 0)
+
+    def test_a_single_slot_is_no_evidence(self):
+        if importlib.util.find_spec("scipy"):
+            self.assertEqual(differ.error_of([1.0], [2.0]), 1.0)
 
     def test_a_gate_that_failed(self):
         """It can't tell, but no reader may take it for one that was skipped."""

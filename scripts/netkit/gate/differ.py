@@ -293,12 +293,12 @@ def error_of(a: "Sequence[float]", b: "Sequence[float]") -> float:
     """How likely values so far apart are where nothing differs: by ranks, or by Welch's test of slots too
     few for ranks to tell anything."""
     from scipy.stats import mannwhitneyu, ttest_ind_from_stats
+    if min(len(a), len(b)) < 2:
+        return 1.0
     if len({*a}) == len({*b}) == 1:
         return float(a[0] == b[0])
     if min(len(a), len(b)) >= FEW:
         return float(mannwhitneyu(a, b, alternative="two-sided").pvalue)
-    if min(len(a), len(b)) < 2:
-        return 1.0
     told = [one for side in (a, b) for one in (statistics.fmean(side), statistics.stdev(side), len(side))]
     return float(ttest_ind_from_stats(*told, equal_var=False).pvalue)
 
