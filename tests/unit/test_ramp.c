@@ -176,6 +176,26 @@ flows_come_while_others_are_driven(void **state)
 	}
 }
 
+/* Returns how long both ends took. */
+static uint64_t
+cut_short(const char *bench)
+{
+	uint64_t since = np_now();
+	struct ends e;
+
+	ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
+	ends_drive(&e, 50 * NP_MSEC);
+	/* Who is done first resets what it has not accepted: late machines see that. */
+	assert_true(e.client.run.err.code == NP_OK ||
+		    strstr(e.client.run.err.msg, "reset by peer") != NULL);
+	assert_true(e.server.run.err.code == NP_OK ||
+		    strstr(e.server.run.err.msg, "reset by peer") != NULL);
+	assert_in_range(np_ramp_came(&e.client.run), 0, FLOWS - 1);
+	assert_in_range(np_ramp_came(&e.server.run), 0, FLOWS - 1);
+	ends_free(&e);
+	return np_now() - since;
+}
+
 /* The client's time is up before all have come: the far end does not wait for the rest. */
 static void
 a_ramp_that_is_cut_short_ends_at_both_ends(void **state)
@@ -185,21 +205,11 @@ a_ramp_that_is_cut_short_ends_at_both_ends(void **state)
 	(void)state;
 	client_threads = server_threads = 2;
 	for (size_t i = 0; i < LEN(benches); i++) {
-		uint64_t since = np_now();
-		struct ends e;
-
-		ends_open(&e, np_bench_find(benches[i]), AF_INET, 1, take_threads);
-		ends_drive(&e, 50 * NP_MSEC);
-		/* Who is done first resets what it has not accepted: late machines see that. */
-		assert_true(e.client.run.err.code == NP_OK ||
-			    strstr(e.client.run.err.msg, "reset by peer") != NULL);
-		assert_true(e.server.run.err.code == NP_OK ||
-			    strstr(e.server.run.err.msg, "reset by peer") != NULL);
-		assert_in_range(np_ramp_came(&e.client.run), 0, FLOWS - 1);
-		assert_in_range(np_ramp_came(&e.server.run), 0, FLOWS - 1);
-		/* A far end that waited would do so for 4 s. */
-		assert_true(np_now() - since < 3 * NP_SEC);
-		ends_free(&e);
+		/* A far end that waited would do so for 4 s, and each time; a machine may be late.
+		 */
+		assert_true(cut_short(benches[i]) < 3 * NP_SEC ||
+			    cut_short(benches[i]) < 3 * NP_SEC ||
+			    cut_short(benches[i]) < 3 * NP_SEC);
 	}
 }
 
