@@ -486,7 +486,7 @@ np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
 static void
 open_threads(struct np_disturbed *d)
 {
-	d->foreign_why = d->meters.device[0] != '\0' ? lacks_own(d->run) : NULL;
+	d->foreign_why = lacks_own(d->run); /* its sockets are the workers' to change then */
 	d->self_fd = open_schedstat(d->root, 0);
 	d->self_why = d->self_fd < 0 ? errno : 0;
 	for (uint32_t i = 0; i < threads_of(d); i++) {
@@ -585,7 +585,7 @@ put_unread(const struct np_disturbed *d, struct np_bag *into)
 	if (d->self_why != 0) {
 		np_bag_unread(into, strerror(d->self_why), "disturbed.switches");
 	}
-	if (d->foreign_why != NULL && d->meters.link_why == 0) {
+	if (d->foreign_why != NULL && d->meters.device[0] != '\0' && d->meters.link_why == 0) {
 		np_bag_unread(into, d->foreign_why, "disturbed.foreign");
 	}
 }

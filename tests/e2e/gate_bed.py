@@ -213,6 +213,9 @@ def main():
     if args.what == "aa":
         args.runs, args.budget = args.runs or 100, args.budget or 30
         return aa(args)
+    sys.path.insert(0, str(SCRIPTS))
+    from netkit import python
+    python.need("scipy", "python3-scipy")
     args.runs, args.budget = args.runs or 5, args.budget or 60
     return planted(args)
 
