@@ -393,7 +393,8 @@ class Gates(Folder):
     def test_it_can_not_be_told(self):
         self.fake(WILD)
         for more, status in (([], 77), (["--strict"], 1)):
-            got = self.gate("--test", "TCP_STREAM", "--b", "-c", "--budget", "2.5", *more, status=status)
+            got = self.gate("--test", "TCP_STREAM", "--b", "-c", "--budget", "2.5", "--confidence", "99.99", *more,
+                            status=status)      # there is no time for as many pairs as that takes
             self.assertIn("can't tell", got.out)
 
     def test_a_plan(self):

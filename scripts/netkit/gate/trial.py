@@ -302,20 +302,17 @@ class Trial:
     # --- pairs
 
     def _pairs(self) -> None:
-        number, visit = 0, VISIT if len(self._tracks) > 1 else 1
+        visit = VISIT if len(self._tracks) > 1 else 1
         while True:
-            open_tracks = self._open()
-            if not open_tracks:
+            tracks = [track for track in self._open() if self._fits(track)]
+            if not tracks:
                 return
-            self._coin.shuffle(open_tracks)
-            for track in open_tracks:
+            self._coin.shuffle(tracks)
+            for track in tracks:
                 for _ in range(visit):
-                    if not self._fits(track):
-                        return
-                    number += 1
-                    self._pair(track, number)
-                    if track not in self._open():
+                    if not self._fits(track) or track not in self._open():
                         break
+                    self._pair(track, len(track.pairs) + 1)
 
     def _heed_silence(self) -> None:
         """A side that never gave anything is no doubt but a failure: the budget may be too small for it to
