@@ -1066,7 +1066,7 @@ const struct np_option np_global_options[] = {
 	  TO(clean.seconds), RANGE(1, 86400) },
 	{ ROW('\0', "at-most", COUNT, "s",
 	      "with --clean: of all iterations together (four times that)"),
-	  TO(clean.at_most), RANGE(1, 7 * 86400) },
+	  TO(clean.at_most), RANGE(1, 604800) },
 	{ ROW('j', "latency", FLAG, NULL, "keep latency statistics; -v 2 shows their histogram"),
 	  TO(output.latency) },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",

@@ -438,7 +438,7 @@ join(struct np_interval *into, const struct np_interval *i)
 static void
 halve(struct np_disturbed *d)
 {
-	for (uint32_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
+	for (size_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
 		d->interval[i] = d->interval[2 * i];
 		join(&d->interval[i], &d->interval[2 * i + 1]);
 	}
@@ -543,7 +543,8 @@ add_tail(struct np_disturbed *d)
 	struct np_interval i = { .cpus = d->cpus };
 
 	over = length_ns > 0 && over < win->ended_ns ? over : win->ended_ns;
-	if (d->looks == 0 || win->started_ns == 0 || win->ended_ns < d->last_ns + TAIL_US * 1000) {
+	if (d->looks == 0 || win->started_ns == 0 ||
+	    win->ended_ns < d->last_ns + TAIL_US * (uint64_t)1000) {
 		return;
 	}
 	d->looks++;

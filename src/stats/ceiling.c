@@ -208,8 +208,13 @@ static void
 add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	 bool there)
 {
-	uint32_t segment = np_ceiling_segment(w), full = size / segment, rest = size % segment;
+	uint32_t segment = np_ceiling_segment(w), full, rest;
 
+	if (segment == 0) {
+		return; /* an MSS that leaves no room for data: nothing is ever carried */
+	}
+	full = size / segment;
+	rest = size % segment;
 	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
 		 full * np_ceiling_segment_cost(w) +
 		     (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0),
