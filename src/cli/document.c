@@ -722,6 +722,7 @@ disturbed(struct np_document *d, const struct np_outcome *out, const struct np_r
 	if (c->switches_why != NULL) {
 		put(d, unread, "switches", json_string(c->switches_why));
 		put(d, unread, "pressure", json_string(c->switches_why));
+		put(d, unread, "processor", json_string(c->switches_why));
 	}
 	if (c->foreign_why != NULL) {
 		put(d, unread, "foreign", json_string(c->foreign_why));

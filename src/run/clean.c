@@ -20,6 +20,7 @@ struct end {
 	double work[NP_DISTURBED_MOST];
 	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST], short_s[NP_DISTURBED_MOST];
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
+	double others_s[NP_DISTURBED_MOST]; /* zeros where an older end does not tell */
 	uint64_t cpus[NP_DISTURBED_MOST];
 	uint32_t marks[NP_DISTURBED_MOST];
 };
@@ -72,6 +73,7 @@ take_end(const struct np_bag *b, struct end *e)
 		e->count = 0;
 		return false;
 	}
+	(void)take(b, "disturbed.others_us", 1e-6, e, e->others_s);
 	for (size_t i = 0; i < e->count; i++) {
 		e->cpus[i] = (uint64_t)cpus[i];
 		e->marks[i] = (uint32_t)marks[i] & ((UINT32_C(1) << NP_REASONS) - 1);
@@ -206,6 +208,9 @@ mark_waits(struct end *e, const struct end *other)
 		}
 		if (kept >= NP_D_TOUCHED * length && crowd >= NP_D_STALLED * length) {
 			e->marks[i] |= UINT32_C(1) << NP_R_PRESSURE;
+		}
+		if (e->others_s[i] - used >= NP_D_OTHERS * length) {
+			e->marks[i] |= UINT32_C(1) << NP_R_PROCESSOR;
 		}
 	}
 }

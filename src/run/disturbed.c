@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,6 +33,7 @@ np_reason_name(enum np_reason r)
 		[NP_R_THROTTLING] = "throttling", [NP_R_IRQ] = "irq",
 		[NP_R_SQUEEZED] = "squeezed",     [NP_R_FOREIGN] = "foreign",
 		[NP_R_CLOCK] = "clock",           [NP_R_STOPPED] = "stopped",
+		[NP_R_PROCESSOR] = "processor",
 	};
 
 	return names[r];
@@ -81,6 +83,17 @@ process_time(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * NP_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t
+user_time(void)
+{
+	struct rusage r;
+
+	if (getrusage(RUSAGE_SELF, &r) != 0) {
+		return 0;
+	}
+	return (uint64_t)r.ru_utime.tv_sec * NP_SEC + (uint64_t)r.ru_utime.tv_usec * 1000;
 }
 
 static uint32_t
@@ -190,6 +203,29 @@ is_stolen(const struct np_meters_seen *from, const struct np_meters_seen *to, ui
 		}
 	}
 	return false;
+}
+
+/*
+ * What others ran in user mode on the processors of the workers: the most on one of them. This
+ * process's own part counts as if all of it had been there.
+ */
+static uint32_t
+others_of(struct np_disturbed *d, const struct np_meters_seen *from,
+	  const struct np_meters_seen *to)
+{
+	uint64_t used = user_time(), own = used - d->user_ns, most = 0;
+
+	d->user_ns = used;
+	for (uint32_t i = 0; i < threads_of(d); i++) {
+		int cpu = d->thread[i].cpu;
+
+		if (cpu >= 0 && cpu < NP_METERS_CPUS && to->user[cpu] > from->user[cpu] &&
+		    to->user[cpu] - from->user[cpu] > most) {
+			most = to->user[cpu] - from->user[cpu];
+		}
+	}
+	most = (uint64_t)((double)most / np_cpu_rate() * 1e9);
+	return to_us(most > own ? most - own : 0);
 }
 
 /* A frequency that an idle processor has says nothing, nor what one did that the workers left. */
@@ -432,6 +468,7 @@ join(struct np_interval *into, const struct np_interval *i)
 	into->short_us += i->short_us;
 	into->used_us += i->used_us;
 	into->stalled_us += i->stalled_us;
+	into->others_us += i->others_us;
 }
 
 /* Two become one, and from now on twice as many looks make one. */
@@ -512,6 +549,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t due_ns,
 	judge_threads(d, w, &i);
 	np_meters_look(&d->meters, d->cpus, to);
 	look_at_own(d, &own);
+	i.others_us = others_of(d, from, to);
 	to->took_ns = np_now() - to->at_ns; /* with the test's own */
 	if (!first && seconds > 0) {
 		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
@@ -611,6 +649,7 @@ np_disturbed_end(struct np_disturbed *d, struct np_bag *into)
 		PUT(short_us);
 		PUT(used_us);
 		PUT(stalled_us);
+		PUT(others_us);
 		put_unread(d, into);
 	}
 	np_meters_close(&d->meters);

@@ -27,6 +27,7 @@ enum np_reason {
 	NP_R_FOREIGN,
 	NP_R_CLOCK,
 	NP_R_STOPPED,
+	NP_R_PROCESSOR,
 	NP_REASONS
 };
 
@@ -44,12 +45,14 @@ struct np_interval {
 	uint64_t end_us;    /* since the window began */
 	uint64_t work;      /* bytes or transactions */
 	uint64_t cpus;      /* processors of the workers: a bit each, modulo 63 */
-	uint32_t marks;     /* without those that take both ends: pressure, switches */
+	uint32_t marks;     /* without those that take both ends: pressure, switches,
+			     * processor */
 	uint32_t waited_us; /* all workers were ready, and waited for a processor */
 	uint32_t kept_us;   /* the one that waited most, for others than this process */
 	uint32_t short_us;  /* of that, at most, until the kernel was done with what had woken it */
 	uint32_t used_us;   /* of processors, by this process */
 	uint32_t stalled_us; /* some thread of this machine waited for a processor */
+	uint32_t others_us;  /* a worker's processor ran programs, less this process's part */
 };
 
 /* What is the test's own of what an interface counts. */
@@ -83,7 +86,7 @@ struct np_disturbed {
 	struct np_disturbed_thread thread[NP_DISTURBED_THREADS];
 	int self_fd, self_why; /* the controller's schedstat */
 	struct np_disturbed_use self;
-	uint64_t process_ns;
+	uint64_t process_ns, user_ns; /* of processors, by this process; of that in user mode */
 	uint64_t cpus, work;
 	struct np_own own;
 	double squeezed; /* sum so far */

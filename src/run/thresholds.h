@@ -10,6 +10,7 @@
 #define NP_D_TOUCHED 0.03  /* the same where it ran for less, or where there is a crowd */
 #define NP_D_SHORT_US 15   /* us of each wait: the kernel is still at the packets that woke it */
 #define NP_D_STALLED 0.3   /* share of the time that threads of others waited for a processor */
+#define NP_D_OTHERS 0.3    /* share of a worker's processor that others ran programs in */
 #define NP_D_SLOW 0.8      /* of the highest frequency so far: a busy processor below is slowed */
 #define NP_D_SLOW_BUSY 0.5 /* share of its time from which on a processor is busy */
 #define NP_D_SQUEEZED 10   /* softirqs cut short in an interval that may be the test's own */

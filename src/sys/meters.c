@@ -153,6 +153,7 @@ take_cpu(const char *line, struct np_meters_seen *out)
 		column[i] = strtoull(at, &at, 10);
 	}
 	if (cpu < NP_METERS_CPUS) {
+		out->user[cpu] = column[0] + column[1];
 		out->idle[cpu] = column[3] + column[4];
 		out->steal[cpu] = column[7];
 	}

@@ -34,6 +34,7 @@ struct np_meters_irq {
 struct np_meters_seen {
 	uint64_t at_ns, took_ns;        /* when the look began, how long it took */
 	uint64_t steal[NP_METERS_CPUS]; /* ticks (proc_stat(5)) */
+	uint64_t user[NP_METERS_CPUS];  /* programs in user mode, nice ones, too */
 	uint64_t idle[NP_METERS_CPUS];  /* waiting for I/O is idle here */
 	int64_t stalled_us;             /* some thread waited for a processor (PSI) */
 	int64_t squeezed;               /* softirqs that left packets for the next one */

@@ -20,7 +20,8 @@ import lib
 HOST = "127.0.0.1"
 STOPPED = 0.6       # seconds
 PACED = ("-b", "1", "-w", "1")  # an operation a millisecond: little work
-NAMES = ("steal", "pressure", "switches", "frequency", "throttling", "irq", "squeezed", "foreign", "clock", "stopped")
+NAMES = ("steal", "pressure", "switches", "frequency", "throttling", "irq", "squeezed", "foreign", "clock", "stopped",
+         "processor")
 # So many datagrams a second to nobody, 1400 bytes each, until it is killed.
 FLOOD = """
 import socket, sys, time

@@ -167,7 +167,7 @@ def cases(bed: Bed) -> "List[tuple[str, Callable[[], str]]]":
         found.append((f"{bed.name}, {test}: idle", partial(is_left_alone, bed, test)))
         for bound in {f"{here},{there}", f"{here},{here}"}:
             found.append((f"{bed.name}, {test}: hog on the processor, -T {bound}",
-                          partial(is_found, bed, test, ("-T", bound), hog(here), ("switches", "pressure"))))
+                          partial(is_found, bed, test, ("-T", bound), hog(here), ("switches", "pressure", "processor"))))
         if bed.host == THERE or test == "TCP_RR":  # a stream over loopback has a thousand times as much
             found.append((f"{bed.name}, {test}: foreign bytes",
                           partial(is_found, bed, test, (), flood, ("foreign",))))

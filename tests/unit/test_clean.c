@@ -25,7 +25,7 @@ enum { COUNT = 10, EACH_US = 100000 };
 struct told {
 	int64_t end_us[COUNT], marks[COUNT], work[COUNT], cpus[COUNT];
 	int64_t waited_us[COUNT], kept_us[COUNT], short_us[COUNT], used_us[COUNT],
-	    stalled_us[COUNT];
+	    stalled_us[COUNT], others_us[COUNT];
 };
 
 static struct told
@@ -57,6 +57,7 @@ bag_of(const struct told *t, const char *boot)
 	np_bag_ints(b, t->short_us, COUNT, "disturbed.short_us");
 	np_bag_ints(b, t->used_us, COUNT, "disturbed.used_us");
 	np_bag_ints(b, t->stalled_us, COUNT, "disturbed.stalled_us");
+	np_bag_ints(b, t->others_us, COUNT, "disturbed.others_us");
 	np_bag_text(b, boot, "clock.boot");
 	return b;
 }
@@ -230,6 +231,27 @@ pressure_takes_a_crowd_and_a_worker_in_it(void **state)
 	c = judged(&near, &far, false);
 	assert_close(c->reason_s[NP_R_PRESSURE], 0.1);
 	assert_close(c->run[0].from_s, 0.2);
+	free(c);
+}
+
+static void
+programs_on_a_workers_processor_count_but_for_the_far_end(void **state)
+{
+	struct told near = quiet(), far = quiet();
+	struct np_clean *c;
+
+	(void)state;
+	near.others_us[1] = (int64_t)(NP_D_OTHERS * EACH_US) - 1;
+	near.others_us[2] = near.others_us[3] = near.others_us[4] = 90000;
+	far.used_us[3] = 80000;
+	far.used_us[4] = 80000;
+	far.cpus[4] = 2;
+	c = judged(&near, &far, true);
+	assert_close(c->near_s[NP_R_PROCESSOR], 0.2); /* the third is the far end's own work */
+	free(c);
+	c = judged(&near, &far, false);
+	assert_close(c->near_s[NP_R_PROCESSOR], 0.3);
+	assert_close(c->far_s[NP_R_PROCESSOR], 0);
 	free(c);
 }
 
@@ -440,9 +462,9 @@ put_machine(const char *root, int steal, int stalled, int squeezed)
 	char text[512];
 
 	snprintf(text, sizeof(text),
-		 "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 100 1 2 300 5 6 7 %d 0 0\n"
+		 "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 100 %d 2 300 5 6 7 %d 0 0\n"
 		 "cpu12 100 1 2 900 7 6 7 1 0 0\nintr 1 2 3\nctxt 4\n",
-		 steal);
+		 steal * 10, steal);
 	put_file(root, "/proc/stat", text);
 	snprintf(text, sizeof(text),
 		 "some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 total=0\n",
@@ -474,6 +496,8 @@ meters_read_again_what_they_have_opened(void **state)
 	np_meters_look(&m, UINT64_C(1) << 12, &to);
 	assert_int_equal(to.steal[0] - from.steal[0], 2);
 	assert_int_equal(to.steal[12], 1);
+	assert_int_equal(to.user[0], 190);
+	assert_int_equal(to.user[12], 101);
 	assert_int_equal(to.idle[12], 907);
 	assert_int_equal(from.stalled_us, 1000);
 	assert_int_equal(to.stalled_us, 3500);
@@ -574,6 +598,7 @@ main(void)
 		cmocka_unit_test(who_wants_little_is_kept_from_it_soon),
 		cmocka_unit_test(a_long_wait_was_there_before_it_was_told),
 		cmocka_unit_test(pressure_takes_a_crowd_and_a_worker_in_it),
+		cmocka_unit_test(programs_on_a_workers_processor_count_but_for_the_far_end),
 		cmocka_unit_test(a_far_end_that_tells_nothing_is_no_reason_to_guess),
 		cmocka_unit_test(nonsense_is_left_out),
 		cmocka_unit_test(a_far_end_can_not_make_the_test_longer),
