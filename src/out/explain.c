@@ -211,31 +211,34 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 		      np_bag_number(f->rx, "flow.receives");
 
 	if (lacks != NULL && lacks[0] != '\0') {
-		np_explain_add(doubts, "the far end told nothing of its side");
+		np_explain_add(doubts, "the far end reported nothing about its side");
 	}
 	if (f->in->both) {
-		np_explain_add(doubts, "this is of what this end sends alone");
+		np_explain_add(doubts, "this covers only what this end sends");
 	}
 	if (f->in->sessions > (f->in->both ? 2 : 1)) {
-		np_explain_add(doubts,
-			       "this is of the first of %u sessions, and its rates are that one's",
-			       (unsigned)f->in->sessions);
+		np_explain_add(
+		    doubts,
+		    "this covers the first of %u sessions, and its rates are of that session",
+		    (unsigned)f->in->sessions);
 	}
 	if (f->in->iterations > 1) {
-		np_explain_add(doubts, "this is of the last of %u iterations alone",
+		np_explain_add(doubts, "this covers only the last of %u iterations",
 			       (unsigned)f->in->iterations);
 	}
 	if (f->in->lossy && !f->in->transactions && sent > taken && fabs(mean / taken - 1) < 0.01) {
-		np_explain_add(doubts,
-			       "each datagram of %.0f bytes was cut to the %.0f of a receive (-M)",
-			       sent, taken);
+		np_explain_add(
+		    doubts,
+		    "each datagram of %.0f bytes was cut to the %.0f bytes of a receive (-M)", sent,
+		    taken);
 	}
 	if (f->in->disturbed > NP_DISTURBED && f->in->disturbed_by != NULL) {
-		np_explain_add(doubts, "others disturbed the test for %.0f %% of its time (%s s)",
+		np_explain_add(doubts,
+			       "other activity disturbed the test for %.0f %% of its time (%s s)",
 			       100 * f->in->disturbed, f->in->disturbed_by);
 	}
 	if (f->seconds < 0.5) {
-		np_explain_add(doubts, "the test took no more than %.2g s", f->seconds);
+		np_explain_add(doubts, "the test took only %.2g s", f->seconds);
 	}
 	if (f->same_machine && np_ceiling_has_packets(f->in->family)) {
 		np_explain_add(doubts, "both ends share the processors of one machine");
@@ -247,22 +250,21 @@ static const char *
 missing(FACTS)
 {
 	if (f->tx == NULL && f->rx == NULL) {
-		return "neither end could tell anything";
+		return "neither end has any evidence";
 	}
 	if (f->seconds < NP_SHORT) {
-		return "the test was too short to tell";
+		return "the test was too short to decide";
 	}
 	if (f->tx == NULL) {
-		return "no figure stands out, and of the sender nothing is known";
+		return "no figure stands out, and nothing is known about the sender";
 	}
 	if (f->rx == NULL) {
-		return "no figure stands out, and of the receiver nothing is known";
+		return "no figure stands out, and nothing is known about the receiver";
 	}
 	if (isnan(f->sender.blocked) && isnan(f->reader.blocked) && !f->sender.spins &&
 	    !f->reader.spins) {
-		return "no figure stands out, and whether the ends slept in calls or by their own "
-		       "will "
-		       "is not known";
+		return "no figure stands out, and it is not known whether the ends were blocked in "
+		       "calls or slept by choice";
 	}
 	return "no figure stands out";
 }
@@ -281,11 +283,12 @@ unclear(FACTS, const struct np_verdict *best, struct np_explanation *out)
 		np_explain_add(out->sentence, "%s", np_reader_words(f).text);
 	}
 	if (f->rwnd >= 0) {
-		np_explain_add(out->sentence, "the receiver's window held it up for %s of the time",
+		np_explain_add(out->sentence, "the receiver's window limited it for %s of the time",
 			       np_share_words(f->rwnd).text);
 	}
 	if (best->score >= 0.25) {
-		np_explain_add(out->doubts, "most, but not enough, speaks for %s",
+		np_explain_add(out->doubts,
+			       "%s is the most likely cause, but the evidence is too weak",
 			       np_limit_name(best->limit));
 	}
 }
@@ -297,7 +300,7 @@ undecided(const struct np_verdict *a, const struct np_verdict *b, struct np_expl
 	out->limit = NP_LIMIT_UNCLEAR;
 	out->score = 0;
 	out->share = (double)NAN;
-	snprintf(out->sentence, sizeof(out->sentence), "%s or %s: one fits as well as the other",
+	snprintf(out->sentence, sizeof(out->sentence), "%s or %s: both fit equally well",
 		 np_limit_name(a->limit), np_limit_name(b->limit));
 	out->also = b->limit;
 	memcpy(out->also_sentence, b->sentence, sizeof(out->also_sentence));

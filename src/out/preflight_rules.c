@@ -164,7 +164,7 @@ judge_load(const struct view *v, struct state *s)
 		     load >= cpus                   ? NP_PREFLIGHT_WARN
 		     : load > 0 && 2 * load >= cpus ? NP_PREFLIGHT_LOOK
 						    : NP_PREFLIGHT_OK,
-		     "%.0f threads want one of %.0f processors", load, cpus);
+		     "%.0f threads want to run on %.0f processors", load, cpus);
 }
 
 /* --- the interface -----------------------------------------------------------------------------
@@ -223,7 +223,7 @@ judge_path_mtu(const struct view *v, struct state *s)
 	double most = own < LARGEST_IPV4 ? own : LARGEST_IPV4; /* lo's MTU is more */
 
 	return !isnan(path) && !isnan(own) &&
-	       found(s, ok_unless(path < most, NP_PREFLIGHT_WARN), "%.0f of the interface's %.0f",
+	       found(s, ok_unless(path < most, NP_PREFLIGHT_WARN), "%.0f, the interface's %.0f",
 		     path, own);
 }
 
@@ -265,7 +265,7 @@ judge_offloads(const struct view *v, struct state *s)
 			can_mend = can_mend || !is_fixed;
 			len = np_text_add(off, sizeof(off), len, "%s%s%s",
 					  len > 0 ? ", " : "off: ", names[i],
-					  is_fixed ? " (it has none)" : "");
+					  is_fixed ? " (not supported)" : "");
 		}
 	}
 	return any && found(s,
@@ -488,69 +488,71 @@ static const struct rule {
 	const char *why, *mend;
 } rules[] = {
 	{ "governor", "host.cpu.governor", judge_governor,
-	  "processors change their clocks with the load, so that results vary and are lower",
+	  "processors change their clock rate with the load, so results vary and are lower",
 	  "cpupower frequency-set -g performance" },
 	{ "idle-states", "host.cpu.idle_states", judge_idle_states,
-	  "a processor that sleeps deeply takes that long to answer: it is in the latency",
+	  "a processor in deep sleep takes that long to wake up, which adds to the latency",
 	  "cpupower idle-set -D 10, or hold /dev/cpu_dma_latency open during the test" },
 	{ "hypervisor", "host.hypervisor", judge_hypervisor,
-	  "host and neighbours share processors and network, and results vary with them",
-	  "repeat at different times, compare only within one run" },
+	  "other virtual machines share processors and network, so results vary with their load",
+	  "repeat at different times, and compare results of one run only" },
 	{ "steal", "host.cpu.steal_share", judge_steal,
-	  "the hypervisor gave this time to others: packets waited meanwhile",
-	  "another machine, or processors of one's own" },
+	  "the hypervisor gave this time to other machines, and packets waited meanwhile",
+	  "use another machine, or dedicated processors" },
 	{ "clock-source", "host.clocksource", judge_clock,
-	  "the clock is read for each transaction, and this one is slow to read",
+	  "the test reads the clock for each transaction, and this clock is slow to read",
 	  "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource" },
-	{ "load", "host.load", judge_load, "others take the processors that the test needs",
-	  "end what else runs, or bind (-T)" },
-	{ "link", "host.nic.up", judge_link, "nothing crosses an interface that is down",
-	  "ip link set DEV up, and look at the cable" },
+	{ "load", "host.load", judge_load, "other programs use the processors that the test needs",
+	  "stop other programs, or bind to a processor (-T)" },
+	{ "link", "host.nic.up", judge_link, "an interface that is down carries no packets",
+	  "ip link set DEV up, and check the cable" },
 	{ "speed", "host.nic.speed_mbps", judge_speed,
 	  "the slower end, or a half-duplex link, is the limit",
-	  "ethtool DEV, and look at the switch's port" },
+	  "ethtool DEV, and check the switch's port" },
 	{ "mtu", "host.nic.mtu", judge_mtu,
-	  "the larger packets of one end are lost, or cut down to the other one's",
+	  "larger packets of one end are lost, or limited to the smaller MTU",
 	  "ip link set DEV mtu N at one end" },
 	{ "path-mtu", "host.path_mtu,host.nic.mtu", judge_path_mtu,
-	  "something between the ends takes smaller packets: more headers, and loss when it does "
-	  "not say so",
-	  "find it by tracepath, or set the MTU of DEV to it" },
+	  "the path carries only smaller packets: more headers, and loss if a router does not "
+	  "report it",
+	  "find the place with tracepath, or set the MTU of DEV to this value" },
 	{ "offloads", "host.nic.offload", judge_offloads,
-	  "the processor cuts, joins or sums up each segment itself",
+	  "the processor splits, joins or checksums each segment itself",
 	  "ethtool -K DEV tso on gso on gro on sg on rx on tx on" },
-	{ "ring", "host.nic.ring", judge_ring, "bursts that find the ring full are lost",
-	  "ethtool -G DEV rx N tx N, up to the most" },
+	{ "ring", "host.nic.ring", judge_ring, "a burst that finds the ring full is lost",
+	  "ethtool -G DEV rx N tx N, up to the maximum" },
 	{ "coalescing", "host.nic.coalesce", judge_coalescing,
-	  "packets wait to be announced together: it is in the latency, and varies if adaptive",
+	  "packets wait for a common interrupt, which adds to the latency, and varies if adaptive",
 	  "for latency: ethtool -C DEV adaptive-rx off rx-usecs 0" },
 	{ "qdisc", "host.nic.qdisc", judge_qdisc,
-	  "a shaper is the limit, or a queue that treats flows differently",
+	  "a shaper limits the rate, or a queue treats flows differently",
 	  "tc qdisc del dev DEV root" },
 	{ "gso-max", "host.nic.gso_max_size", judge_gso,
-	  "the kernel hands smaller pieces to the interface, which takes more of the processor",
+	  "the kernel passes smaller packets to the interface, which costs more processor time",
 	  "ip link set DEV gso_max_size 65536 gso_max_segs 65535" },
 	{ "queues", "host.nic.queues.rx", judge_queues,
-	  "one queue is one processor's: the others can't help", "ethtool -L DEV combined N" },
+	  "one processor serves each queue: the other processors cannot help",
+	  "ethtool -L DEV combined N" },
 	{ "irq-cpus", "host.nic.irq_cpus,host.task.cpus", judge_irq_cpus,
-	  "interrupts take the processor from the process that is tested",
-	  "bind them apart: -T, and /proc/irq/N/smp_affinity_list" },
+	  "interrupts take processor time from the tested process",
+	  "use different processors: -T, and /proc/irq/N/smp_affinity_list" },
 	{ "irqbalance", "host.irqbalance", judge_irqbalance,
 	  "interrupts may move to other processors during a test",
-	  "systemctl stop irqbalance for the time" },
+	  "systemctl stop irqbalance during the test" },
 	{ "other-traffic", "host.nic.other_packets_per_s", judge_others,
-	  "others' packets share the interface with the test", "end what sends them" },
+	  "other traffic shares the interface with the test", "stop the programs that send it" },
 	{ "congestion", "host.tcp.congestion", judge_congestion,
-	  "results of different congestion controls can't be compared", "-- -K cubic,cubic" },
+	  "results of different congestion controls cannot be compared", "-- -K cubic,cubic" },
 	{ "tcp-options", "host.tcp.window_scaling", judge_tcp_options,
-	  "windows stay below 64 KiB, or losses cost more", "sysctl -w net.ipv4.tcp_OPTION=1" },
+	  "windows stay below 64 KiB, or recovery from loss takes longer",
+	  "sysctl -w net.ipv4.tcp_OPTION=1" },
 	{ "tcp-rmem", "host.tcp.rmem", judge_rmem,
-	  "the receive window can't grow to what is under way",
+	  "the receive window cannot grow to the data in flight",
 	  "sysctl -w net.ipv4.tcp_rmem=\"4096 131072 N\"" },
-	{ "tcp-wmem", "host.tcp.wmem", judge_wmem, "a sender can't have more than that under way",
+	{ "tcp-wmem", "host.tcp.wmem", judge_wmem, "a sender cannot have more than that in flight",
 	  "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 N\"" },
 	{ "rmem-max", "host.core.rmem_max", judge_core_rmem,
-	  "-s and -S get no larger receive buffers, UDP's among them",
+	  "-s and -S get no larger receive buffers, also for UDP",
 	  "sysctl -w net.core.rmem_max=N" },
 	{ "wmem-max", "host.core.wmem_max", judge_core_wmem, "-s and -S get no larger send buffers",
 	  "sysctl -w net.core.wmem_max=N" },

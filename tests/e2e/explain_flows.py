@@ -75,7 +75,7 @@ def loss_of_some(lab: Lab, port: int, place: str) -> str:
             break
     assert kind == "own" and sentence.startswith(f"{LOSSY} of {FLOWS} flows sent "), text
     assert not re.search(r"^explain: loss: ", text, re.M), text
-    assert f"this is of the {FLOWS - LOSSY} flows that got more" in text, text
+    assert f"this covers the {FLOWS - LOSSY} flows that got more" in text, text
     return f"{sentence} (attempt {attempt + 1})"
 
 

@@ -65,7 +65,7 @@ def evidence(program: str, port: int) -> str:
     if not has_documents(program):
         got = client(program, port, "-l", "1", "--explain")
         assert got.rc == 0 and got.err.startswith("explain: "), got
-        assert "the far end told nothing" not in got.err, got.err
+        assert "the far end reported nothing" not in got.err, got.err
         return "without documents"
     got = client(program, port, "-l", "1", "--json")
     assert got.rc == 0, got

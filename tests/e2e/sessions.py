@@ -186,14 +186,14 @@ def explained(port: int, whose: str) -> str:
     assert got.rc == 0 and re.search("^explain: [a-z-]+: ", got.err, re.M), got
     said = re.search(r"^flows: (shared|own|by-worker|unclear): .*", got.err, re.M)
     assert said and f"{FLOWS} flows" in said[0] and "nan" not in got.err, got.err
-    assert re.search(f"^doubts: .*this is of the first of {FLOWS} sessions", got.err, re.M), got.err
-    assert whose != "stock" or "the far end told nothing of its side" in got.err, got.err
+    assert re.search(f"^doubts: .*this covers the first of {FLOWS} sessions", got.err, re.M), got.err
+    assert whose != "stock" or "the far end reported nothing about its side" in got.err, got.err
     return said[0]
 
 
 def explained_each_way(port: int) -> str:
     got = netperf(port, "--both", "--explain", "-l", "1")
-    assert got.rc == 0 and re.search("^doubts: .*this is of what this end sends alone", got.err, re.M), got
+    assert got.rc == 0 and re.search("^doubts: .*this covers only what this end sends", got.err, re.M), got
     assert "flows: " not in got.err and "sessions" not in got.err, got.err
     return got.err.splitlines()[0]
 

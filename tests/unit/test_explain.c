@@ -139,7 +139,7 @@ test_tcp(void **state)
 		  NP_LIMIT_SENDER_CPU,
 		  "ran for 50 % of the time and waited for a CPU for another 49 %" },
 		{ "beside a hog", TX " thread.cpu_share=0.25 thread.run_delay_s=3 cpu.0.idle=0.01",
-		  RX, NP_LIMIT_SENDER_CPU, "others kept CPU 0 busy" },
+		  RX, NP_LIMIT_SENDER_CPU, "other threads kept CPU 0 busy" },
 		{ "a sleeper beside a hog",
 		  TX " thread.cpu_share=0.05 thread.run_delay_s=3 cpu.0.idle=0.01 tcp.busy_us=1e6",
 		  RX, NP_LIMIT_APPLICATION, NULL },
@@ -154,12 +154,12 @@ test_tcp(void **state)
 		  RX " thread.cpu_share=0.248 thread.run_delay_s=6.06 cpu.1.idle=0.03"
 		     " tcp.samples.queued_in=[377928] flow.rcvbuf=6170339",
 		  NP_LIMIT_RECEIVER_CPU,
-		  "waited for a CPU for another 61 %, as others kept CPU 1 busy" },
+		  "waited for a CPU for another 61 %, as other threads kept CPU 1 busy" },
 		{ "beside a hog",
 		  TX
 		  " thread.cpu_share=0.414 thread.run_delay_s=1.1 cpu.0.idle=0 tcp.busy_us=8.89e6",
 		  RX " thread.cpu_share=0.248 thread.run_delay_s=0.1", NP_LIMIT_SENDER_CPU,
-		  "waited for a CPU for another 11 %, as others kept CPU 0 busy" },
+		  "waited for a CPU for another 11 %, as other threads kept CPU 0 busy" },
 		{ "beside a hog, on a machine that is all but stuck",
 		  TX
 		  " thread.cpu_share=0.036 thread.run_delay_s=2.88 cpu.0.idle=0 tcp.busy_us=6.92e6"
@@ -193,7 +193,7 @@ test_tcp(void **state)
 		  TX ASLEEP " flow.sndbuf=32768 tcp.samples.unacked=[15]"
 			    " tcp.samples.queued_out=[21720] tcp.samples.notsent_bytes=[0]",
 		  RX, NP_LIMIT_SEND_BUFFER,
-		  "of its 32768 bytes all was in use, with 21720 bytes under way" },
+		  "all of its 32768 bytes was in use, with 21720 bytes in flight" },
 		{ "a full send buffer that the window holds up",
 		  TX ASLEEP " flow.sndbuf=32768 tcp.samples.unacked=[8]"
 			    " tcp.samples.queued_out=[21720] tcp.samples.notsent_bytes=[10136]"
@@ -253,7 +253,7 @@ test_tcp(void **state)
 		  "CPU" },
 		{ "window: a busy one that discards", TX " tcp.rwnd_limited_us=8.4e6",
 		  RX " thread.cpu_share=0.96 engine.bytes_truncated=1e9", NP_LIMIT_RECEIVER_CPU,
-		  "the discarding process was busy 96 % of one CPU, and copied none of the data" },
+		  "the discarding process was busy 96 % of one CPU, and did not copy the data" },
 		{ "window: reader asleep", TX " tcp.rwnd_limited_us=8.4e6",
 		  RX ASLEEP " tcp.samples.queued_in=[200000]", NP_LIMIT_READER_SLOW,
 		  "slept 97 % of it while 195 KiB waited to be read" },
@@ -287,7 +287,7 @@ test_tcp(void **state)
 		{ "the queue of one that discards is full", TX,
 		  RX BUSY " tcp.samples.queued_in=[200000] engine.bytes_truncated=1e9",
 		  NP_LIMIT_RECEIVER_CPU,
-		  "discarding process was busy 98 % of one CPU, and copied none" },
+		  "discarding process was busy 98 % of one CPU, and did not copy" },
 		{ "a busy reader that keeps up", TX, RX BUSY, NP_LIMIT_UNCLEAR, NULL },
 		{ "softirq", TX, RX " cpu.1.softirq=0.99", NP_LIMIT_SOFTIRQ,
 		  "CPU 1 of the receiver, which spent 99 % of its time" },
@@ -309,18 +309,18 @@ test_tcp(void **state)
 		  TX ASLEEP " tcp.min_rtt_us=67 tcp.samples.rtt_us=[2893]"
 			    " tcp.samples.cwnd=[153] tcp.samples.unacked=[150]",
 		  RX " cpu.1.softirq=0.77 cpu.1.idle=0.06", NP_LIMIT_SOFTIRQ,
-		  "77 % of its time taking packets in (softirq) and had none left" },
+		  "77 % of its time receiving packets (softirq) and had no time left" },
 		{ "loss in softirq's queue", TX " tcp.retransmitted_segments=1000",
 		  RX " moved.softnet.1.dropped=900", NP_LIMIT_SOFTIRQ,
-		  "their queues dropped 900, 0.90 % of what was sent" },
+		  "their queues dropped 900 packets, 0.90 % of what was sent" },
 		{ "loss in the queue of one with a high number",
 		  TX " tcp.retransmitted_segments=1000", RX " moved.softnet.9.dropped=900",
-		  NP_LIMIT_SOFTIRQ, "their queues dropped 900, 0.90 % of what was sent" },
+		  NP_LIMIT_SOFTIRQ, "their queues dropped 900 packets, 0.90 % of what was sent" },
 		{ "loss, little of it there", TX " tcp.retransmitted_segments=1000",
 		  RX " moved.softnet.1.dropped=400", NP_LIMIT_LOSS, NULL },
 		{ "small packets for softirq", TX ASLEEP " tcp.path_mtu=256 tcp.mss=204",
 		  RX " cpu.1.softirq=0.99", NP_LIMIT_MTU,
-		  "each carries 1448; CPU 1 of the receiver" },
+		  "(1448 with an MTU of 1500); CPU 1 of the receiver" },
 		{ "some softirq", TX, RX " cpu.1.softirq=0.8", NP_LIMIT_UNCLEAR, NULL },
 		{ "softirq of the sender's own", TX BUSY, RX " cpu.1.softirq=1 host.name=:a",
 		  NP_LIMIT_SENDER_CPU, NULL },
@@ -329,7 +329,7 @@ test_tcp(void **state)
 		{ "small packets, no trouble", TX " tcp.path_mtu=256 tcp.mss=204", RX,
 		  NP_LIMIT_UNCLEAR, NULL },
 		{ "nobody tells anything", NULL, NULL, NP_LIMIT_UNCLEAR,
-		  "neither end could tell anything" },
+		  "neither end has any evidence" },
 		{ "bags without figures", "host.name=:a", "host.name=:b", NP_LIMIT_UNCLEAR, NULL },
 	};
 
@@ -342,7 +342,7 @@ static void
 test_reader_alone(void **state)
 {
 	static const struct example examples[] = {
-		{ "it keeps up", RX, NULL, NP_LIMIT_UNCLEAR, "the reader here kept up" },
+		{ "it keeps up", RX, NULL, NP_LIMIT_UNCLEAR, "the reader at this end kept up" },
 		{ "it does not", RX BUSY " tcp.samples.queued_in=[200000]", NULL,
 		  NP_LIMIT_RECEIVER_CPU, "busy 98 % of one CPU" },
 		{ "it sleeps", RX ASLEEP " tcp.samples.queued_in=[200000]", NULL,
@@ -356,7 +356,7 @@ test_reader_alone(void **state)
 	in.far_lacks = "the daemon is netperf's own";
 	check(in, examples, LEN(examples));
 	e = explain(in, RX, NULL);
-	assert_has(e.doubts, "the far end told nothing of its side");
+	assert_has(e.doubts, "the far end reported nothing about its side");
 	assert_null(strstr(e.doubts, "one machine"));
 	e = explain(in, RX " flow.device=:lo", NULL);
 	assert_has(e.doubts, "both ends share the processors of one machine");
@@ -381,15 +381,15 @@ test_link(void **state)
 		{ "a shaper that a late machine does not fill",
 		  TX
 		  " host.nic.qdisc.rate_bps=135e6 host.nic.qdisc=:tbf moved.qdisc.overlimits=9999",
-		  RX, NP_LIMIT_LINK, "91 % of what that lets through" },
+		  RX, NP_LIMIT_LINK, "91 % of what it can carry" },
 		{ "a shaper that holds nothing back",
 		  TX " host.nic.qdisc.rate_bps=135e6 host.nic.qdisc=:tbf", RX, NP_LIMIT_UNCLEAR,
 		  NULL },
 		{ "an interface", TX " host.nic.speed_mbps=123.08 host.nic.driver=:e1000e", RX,
-		  NP_LIMIT_LINK, "rate by the transmitter's interface" },
+		  NP_LIMIT_LINK, "rate from the transmitter's interface" },
 		{ "the far one", TX " host.nic.speed_mbps=10000 host.nic.driver=:e1000e",
 		  RX " host.nic.speed_mbps=123.08 host.nic.driver=:e1000e", NP_LIMIT_LINK,
-		  "rate by the receiver's interface" },
+		  "rate from the receiver's interface" },
 		{ "a rate that is made up", TX " host.nic.speed_mbps=123.08 host.nic.driver=:veth",
 		  RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "less than the link has", TX " host.nic.speed_mbps=130 host.nic.driver=:e1000e",
@@ -412,8 +412,8 @@ test_link(void **state)
 	in.link_rate_bps = 115.84e6 / 204 * 294;
 	e = explain(in, TX " tcp.path_mtu=256 tcp.mss=204", RX);
 	assert_int_equal(e.limit, NP_LIMIT_MTU);
-	assert_has(e.sentence, "with it 69 % of the link's rate can be payload, with 1500 it is "
-			       "94 %");
+	assert_has(e.sentence,
+		   "it allows 69 % of the link's rate as payload (an MTU of 1500 allows 94 %)");
 }
 
 /* A queue of one's own that holds packets back, at a steady rate. */
@@ -478,10 +478,10 @@ test_udp(void **state)
 		{ "nothing stands out", UDP_TX, UDP_RX, NP_LIMIT_UNCLEAR, NULL },
 		{ "receive buffer", UDP_TX BUSY, LOSSY_RX " moved.snmp.Udp.RcvbufErrors=20000",
 		  NP_LIMIT_UDP_BUFFER,
-		  "full at 4608 bytes, it dropped 20000 datagrams, 20 % of what was sent" },
+		  "full at 4608 bytes and dropped 20000 datagrams, 20 % of what was sent" },
 		{ "receive buffer, of one that discards", UDP_TX BUSY,
 		  LOSSY_RX " moved.snmp.Udp.RcvbufErrors=20000 engine.bytes_truncated=1e8",
-		  NP_LIMIT_UDP_BUFFER, "copied none of the data" },
+		  NP_LIMIT_UDP_BUFFER, "did not copy the data" },
 		{ "receive buffer, of joined datagrams", UDP_TX BUSY,
 		  LOSSY_RX " moved.snmp.Udp.RcvbufErrors=400 engine.joined_receives=1600"
 			   " engine.receive_calls=1600 engine.messages_received=80000",
@@ -494,17 +494,17 @@ test_udp(void **state)
 		  NP_LIMIT_SENDER_CPU, NULL },
 		{ "other people's drops", UDP_TX BUSY, LOSSY_RX " moved.snmp.Udp.RcvbufErrors=5000",
 		  NP_LIMIT_LOSS, "5000 of these 20000" },
-		{ "lost on the way", UDP_TX, LOSSY_RX, NP_LIMIT_LOSS,
+		{ "lost on the path", UDP_TX, LOSSY_RX, NP_LIMIT_LOSS,
 		  "20 % of the datagrams did not arrive" },
 		{ "lost, by the sequence numbers", UDP_TX,
 		  UDP_RX " udp.sent=100000 udp.lost=50000 flow.receives=100000", NP_LIMIT_LOSS,
 		  "50 % of the datagrams did not arrive" },
 		{ "lost by the processors", UDP_TX, LOSSY_RX " moved.softnet.0.dropped=19000",
-		  NP_LIMIT_SOFTIRQ, "dropped 19000, 19 %" },
+		  NP_LIMIT_SOFTIRQ, "dropped 19000 packets, 19 %" },
 		{ "a few are lost", UDP_TX, UDP_RX " flow.receives=99500", NP_LIMIT_UNCLEAR, NULL },
 		{ "sender's CPU", UDP_TX BUSY, UDP_RX, NP_LIMIT_SENDER_CPU, NULL },
 		{ "small packets", UDP_TX BUSY " host.path_mtu=256", UDP_RX, NP_LIMIT_MTU,
-		  "a datagram of 1472 bytes takes 7 packets, with 1500 it takes 1" },
+		  "a datagram of 1472 bytes takes 7 packets (1 with an MTU of 1500)" },
 		{ "small datagrams", UDP_TX BUSY " host.path_mtu=256 flow.send_size=64", UDP_RX,
 		  NP_LIMIT_SENDER_CPU, NULL },
 		{ "a sender that sleeps", UDP_TX ASLEEP " flow.samples.queued_out=[0]", UDP_RX,
@@ -516,10 +516,10 @@ test_udp(void **state)
 		  LOSSY_RX " moved.snmp.Udp.RcvbufErrors=4000", NP_LIMIT_UDP_BUFFER, NULL },
 		{ "receive buffer of UDP-Lite", UDP_TX,
 		  LOSSY_RX " flow.protocol=:UDPLite moved.snmp.UdpLite.RcvbufErrors=20000",
-		  NP_LIMIT_UDP_BUFFER, "it dropped 20000 datagrams" },
+		  NP_LIMIT_UDP_BUFFER, "and dropped 20000 datagrams" },
 		{ "UDP's drops beside UDP-Lite", UDP_TX,
 		  LOSSY_RX " flow.protocol=:UDPLite moved.snmp.Udp.RcvbufErrors=20000",
-		  NP_LIMIT_LOSS, "0 of these 20000 were dropped by the receiver's buffer" },
+		  NP_LIMIT_LOSS, "the receiver's buffer dropped only 0 of these 20000" },
 		{ "lost in one's own queue, which counts fragments", UDP_TX " tc.out.drops=25000",
 		  LOSSY_RX " moved.snmp.Udp.RcvbufErrors=10", NP_LIMIT_LINK,
 		  "dropped 25000 packets while 20000 datagrams were lost" },
@@ -537,10 +537,10 @@ test_udp(void **state)
 	e = explain(in, UDP_TX, UDP_RX " flow.receive_size=1000");
 	assert_null(strstr(e.doubts, "was cut")); /* as many bytes have come as were sent */
 	e = explain(in, UDP_TX, UDP_RX " flow.receive_size=1000 flow.bytes_received=100000000");
-	assert_has(e.doubts, "each datagram of 1472 bytes was cut to the 1000 of a receive");
+	assert_has(e.doubts, "each datagram of 1472 bytes was cut to the 1000 bytes of a receive");
 	e = explain(in, UDP_TX, LOSSY_RX " tc.in.drops=900000");
 	assert_int_equal(e.limit, NP_LIMIT_POLICER);
-	assert_has(e.doubts, "it drops what others send, too");
+	assert_has(e.doubts, "it also drops other traffic");
 	e = explain(in, UDP_TX, LOSSY_RX " tc.in.drops=20000");
 	assert_int_equal(e.limit, NP_LIMIT_POLICER);
 	assert_null(strstr(e.doubts, "others"));
@@ -548,7 +548,7 @@ test_udp(void **state)
 	e = explain(in, UDP_TX, NULL);
 	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);
 	assert_has(e.sentence, "20 % of the datagrams were lost");
-	assert_has(e.sentence, "only the far end can tell");
+	assert_has(e.sentence, "only the far end knows where");
 }
 
 static void
@@ -556,7 +556,7 @@ test_transactions(void **state)
 {
 	static const struct example examples[] = {
 		{ "the way there and back", TX, RX, NP_LIMIT_TURNS,
-		  "with 1 under way at once a transaction takes 50 us" },
+		  "with 1 in flight at a time, a transaction takes 50 us" },
 		{ "requester's CPU", TX BUSY, RX, NP_LIMIT_SENDER_CPU, "the requesting process" },
 		{ "responder's CPU", TX, RX BUSY, NP_LIMIT_RECEIVER_CPU, "the responding process" },
 		{ "one end alone", TX, NULL, NP_LIMIT_TURNS, NULL },
@@ -578,8 +578,8 @@ test_transactions(void **state)
 	assert_has(e.ceiling_text, "68681 transactions a second");
 	in.per_second = 686810;
 	e = explain(in, TX, RX);
-	assert_has(e.ceiling_text, "; 10 times as much got through: that link is not what the "
-				   "data went over");
+	assert_has(e.ceiling_text,
+		   "; 10 times as much arrived: the data did not go over that link");
 }
 
 /* What keeps an end from running is named, not what that makes of buffers and windows. */
@@ -608,11 +608,11 @@ test_kept_from_running(void **state)
 		{ "a reader that was stopped", TX " tcp.rwnd_limited_us=5e6",
 		  RX ASLEEP " sampler.late_s=5 sampler.waited_s=0.1 sampler.gap_max_s=1"
 			    " tcp.samples.queued_in=[300000]",
-		  NP_LIMIT_READER_STALLED, "stood still for 49 % of the time, up to 1" },
+		  NP_LIMIT_READER_STALLED, "stalled for 49 % of the time, up to 1" },
 		{ "a reader that was stopped for moments, often", TX " tcp.rwnd_limited_us=5e6",
 		  RX " sampler.samples=100 sampler.held_up=45 sampler.gap_max_s=0.13"
 		     " tcp.samples.queued_in=[300000]",
-		  NP_LIMIT_READER_STALLED, "stood still for 45 % of the time, up to 130 ms" },
+		  NP_LIMIT_READER_STALLED, "stalled for 45 % of the time, up to 130 ms" },
 		{ "a sampler that waited for a processor, as did all",
 		  TX BUSY " sampler.late_s=5 sampler.waited_s=4.5 sampler.gap_max_s=1", RX,
 		  NP_LIMIT_SENDER_CPU, NULL },
@@ -649,11 +649,11 @@ test_own_will(void **state)
 		  NP_LIMIT_UNCLEAR, NULL },
 		{ "-b and -w",
 		  TX ASLEEP " flow.interval_us=10000 flow.burst=1 flow.send_size=145000", RX,
-		  NP_LIMIT_APPLICATION, "let it write 116 Mbit/s, of which 99.9 %" },
+		  NP_LIMIT_APPLICATION, "allow it to write 116 Mbit/s, of which 99.9 %" },
 		{ "the reader's -b and -w", TX ASLEEP " tcp.rwnd_limited_us=9e6",
 		  RX ASLEEP " flow.interval_us=10000 flow.burst=1 flow.receive_size=145000"
 			    " tcp.samples.queued_in=[200000]",
-		  NP_LIMIT_READER_SLOW, "let it read 116 Mbit/s" },
+		  NP_LIMIT_READER_SLOW, "allow it to read 116 Mbit/s" },
 		{ "found pausing",
 		  TX ASLEEP " thread.looks=50 thread.seen_pausing=45 tcp.busy_us=3e6", RX,
 		  NP_LIMIT_APPLICATION, NULL },
@@ -664,7 +664,8 @@ test_own_will(void **state)
 	struct np_explanation e = explain(tcp_input(), TX ASLEEP, RX);
 
 	(void)state;
-	assert_has(e.sentence, "whether the ends slept in calls or by their own will is not known");
+	assert_has(e.sentence,
+		   "it is not known whether the ends were blocked in calls or slept by choice");
 	check(tcp_input(), examples, LEN(examples));
 }
 
@@ -682,7 +683,7 @@ test_ways(void **state)
 		{ "no window scaling, and nobody says why",
 		  TX ASLEEP WINDOW " tcp.send_scale=0 tcp.samples.send_window=[65535]",
 		  RX ASLEEP " flow.rcvbuf=131072 tcp.samples.queued_in=[0]", NP_LIMIT_WINDOW_CLAMP,
-		  "a route or a box on the way" },
+		  "a route or a middlebox" },
 		{ "a route", TX ASLEEP WINDOW " tcp.samples.send_window=[32768]",
 		  RX ASLEEP " host.route.window=32768 tcp.samples.queued_in=[0]",
 		  NP_LIMIT_WINDOW_CLAMP, "(ip route: window)" },
@@ -699,7 +700,7 @@ test_ways(void **state)
 		  RX, NP_LIMIT_LOSS, "20 of 100000" },
 		{ "as little on a short one",
 		  TX ASLEEP " tcp.retransmitted_segments=20 tcp.samples.unacked=[100]", RX,
-		  NP_LIMIT_CWND, "with next to no loss" },
+		  NP_LIMIT_CWND, "with almost no loss" },
 		{ "loss, of BBR on a path that it has measured",
 		  TX ASLEEP " tcp.retransmitted_segments=1000 tcp.congestion=:bbr"
 			    " tcp.samples.pacing_rate_bps=[120e6]",
@@ -731,7 +732,7 @@ test_ways(void **state)
 	e = explain(in, TX ASLEEP " foreign.out_bytes=95e6", RX);
 	assert_int_equal(e.limit, NP_LIMIT_FOREIGN);
 	assert_has(e.sentence, "38 % of its rate");
-	assert_has(e.ceiling_text, "traffic of others 38 %");
+	assert_has(e.ceiling_text, "other traffic 38 %");
 }
 
 /* Ten samples with a rise of each list by a step. */
@@ -768,7 +769,7 @@ test_direction(void **state)
 	in.far = rx;
 	np_explain(&in, &e);
 	assert_int_equal(e.limit, NP_LIMIT_ACK_PATH);
-	assert_has(e.sentence, "they take 20 ms back, the data no more than 1 ms there");
+	assert_has(e.sentence, "they take 20 ms back, and the data only 1 ms there");
 	put_rising(rx, "tcp.samples.bytes_received", 1.01e6, 1e6);
 	np_explain(&in, &e);
 	assert_int_equal(e.limit, NP_LIMIT_PATH);
@@ -792,8 +793,8 @@ test_outage(void **state)
 	in.far = rx;
 	np_explain(&in, &e);
 	assert_int_equal(e.limit, NP_LIMIT_OUTAGE);
-	assert_has(e.sentence, "nothing got through: 44 % of the time, once for 400 ms");
-	assert_has(e.doubts, "whether the data or their acknowledgements is not known");
+	assert_has(e.sentence, "nothing got through for 44 % of the time, once for 400 ms");
+	assert_has(e.doubts, "it is not known whether data or acknowledgements were lost");
 	/* With a window that is shut it is the reader. */
 	np_bag_reals(tx, (const double[10]){ 0 }, 10, "tcp.samples.send_window");
 	np_explain(&in, &e);
@@ -875,20 +876,21 @@ test_long_turns(void **state)
 		{ "probes that repair",
 		  TX ASLEEP " tcp.retransmitted_segments=20 flow.latency_p50_us=150000"
 			    " flow.latency_mean_us=200000",
-		  RX ASLEEP, NP_LIMIT_LOSS, "some 25 % of the time" },
+		  RX ASLEEP, NP_LIMIT_LOSS, "about 25 % of the time" },
 		{ "a requester that makes what it may",
 		  TX ASLEEP " flow.interval_us=600000 flow.burst=3", RX ASLEEP,
-		  NP_LIMIT_APPLICATION, "let it make 5 transactions a second, of which 100 %" },
+		  NP_LIMIT_APPLICATION,
+		  "allow it to make 5 transactions a second, of which 100 %" },
 		{ "responses that queue", TX ASLEEP,
 		  RX ASLEEP " tcp.samples.rtt_us=[90000] tcp.min_rtt_us=1000", NP_LIMIT_PATH,
-		  "the responses queue on the way, 89 ms" },
+		  "the responses wait in a queue on the path for 89 ms" },
 		{ "a responder that waits for a processor", TX ASLEEP,
 		  RX " thread.cpu_share=0.1 thread.run_delay_s=6", NP_LIMIT_RECEIVER_CPU, NULL },
 		{ "a responder that is stopped", TX ASLEEP,
 		  RX ASLEEP " sampler.late_s=5 sampler.gap_max_s=0.5", NP_LIMIT_READER_STALLED,
 		  NULL },
 		{ "a full direction back", TX ASLEEP, RX ASLEEP " host.nic.qdisc.rate_bps=8.5e6",
-		  NP_LIMIT_LINK, "most by its direction of the responses" },
+		  NP_LIMIT_LINK, "mostly in the direction of the responses" },
 	};
 	struct np_explain_input in = tcp_input();
 
@@ -917,7 +919,7 @@ test_next(void **state)
 	assert_true(fabs(e.next_allows - 2 * 115.84e6) < 1e4);
 	e = explain(in, TX BUSY " flow.seconds=0.001 thread.seconds=0.001", RX);
 	assert_int_equal(e.limit, NP_LIMIT_UNCLEAR);
-	assert_has(e.sentence, "too short to tell");
+	assert_has(e.sentence, "too short to decide");
 	in.link_rate_bps = 0;
 	e = explain(in, TX BUSY, RX " cpu.1.softirq=0.5");
 	assert_int_equal(e.next, NP_LIMIT_SOFTIRQ);
@@ -956,7 +958,7 @@ test_spinning(void **state)
 	struct np_explanation e = explain(in, TX " tcp.rwnd_limited_us=9e6", RX SPINS);
 
 	(void)state;
-	assert_has(e.doubts, "its time on a CPU tells nothing");
+	assert_has(e.doubts, "its CPU time does not say how busy it was");
 	check(in, streams, LEN(streams));
 	in.transactions = true;
 	in.per_second = 20000;
@@ -992,7 +994,7 @@ test_ceiling(void **state)
 	in.link_rate_bps = 1e3;
 	e = explain(in, TX, RX);
 	assert_has(e.ceiling_text, "0.9415 kbit/s of payload at 1 kbit/s (--link-rate), MTU 1500; "
-				   "1.23e+05 times as much got through");
+				   "1.23e+05 times as much arrived");
 	in.link_rate_bps = 2 * 123.04e6;
 
 	/* Twice as many segments for it, a tenth of the payload twice. */
@@ -1049,7 +1051,7 @@ test_iterations(void **state)
 	assert_string_equal(e.doubts, "");
 	in.iterations = 3;
 	e = explain(in, TX BUSY, RX);
-	assert_string_equal(e.doubts, "this is of the last of 3 iterations alone");
+	assert_string_equal(e.doubts, "this covers only the last of 3 iterations");
 }
 
 static void
@@ -1122,7 +1124,7 @@ test_figures_of_many(void **state)
 		{ "two threads that write as they may",
 		  TX ASLEEP " work.threads=2 flow.interval_us=1000 flow.burst=1"
 			    " flow.send_size=7240",
-		  RX, NP_LIMIT_APPLICATION, "let it write 115.8 Mbit/s" },
+		  RX, NP_LIMIT_APPLICATION, "allow it to write 115.8 Mbit/s" },
 		{ "windows that are not scaled",
 		  TX ASLEEP " tcp.connections=8 tcp.rwnd_limited_us=9e6 tcp.send_scale=0"
 			    " tcp.samples.send_window=[520000]",
@@ -1265,7 +1267,7 @@ test_many_doubts(void **state)
 	in.sessions = 4;
 	e = explain(in, TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=2000 flow.seconds=0.4",
 		    RX " host.name=:a");
-	assert_has(e.doubts, "of the last of 3 iterations");
+	assert_has(e.doubts, "only the last of 3 iterations");
 	assert_has(e.doubts, "both ends share the processors of one machine");
 	for (int i = 0; i < 100; i++) {
 		np_explain_add(text, "a doubt of %d bytes", 19);
@@ -1384,7 +1386,7 @@ test_hostile_far_end(void **state)
 	in = udp_input();
 	in.link_rate_bps = 1e9;
 	e = explain(in, UDP_TX " flow.send_size=0", UDP_RX);
-	assert_has(e.ceiling_text, "not known: of messages of that size there is none");
+	assert_has(e.ceiling_text, "not known: messages of that size have none");
 	in = tcp_input();
 	in.link_rate_bps = 1e9;
 	e = explain(in, "flow.seconds=10 tcp.path_mtu=67", NULL);

@@ -154,12 +154,12 @@ alike_is_shared(void **state)
 	(void)state;
 	check(p, NP_FLOWS_SHARED, "16 flows got 94 Mbit/s to 94 Mbit/s each (Jain's index 1.00)");
 	p.wobble = true;
-	check(p, NP_FLOWS_SHARED, "what limits one");
+	check(p, NP_FLOWS_SHARED, "the same cause");
 	p.threads = 4;
-	check(p, NP_FLOWS_SHARED, "what limits one");
+	check(p, NP_FLOWS_SHARED, "the same cause");
 	p = plant(1); /* a flow that lost, and is as fast as the others */
 	p.slow.again = 2000;
-	check(p, NP_FLOWS_SHARED, "what limits one");
+	check(p, NP_FLOWS_SHARED, "the same cause");
 }
 
 /* A link that is full has one rate for all, however they divide it. */
@@ -181,12 +181,12 @@ uneven_on_a_full_link(void **state)
 	e = explain_input(&in);
 	assert_int_equal(e.limit, NP_LIMIT_LINK);
 	assert_int_equal(e.flows, NP_FLOWS_SHARED);
-	assert_has(e.flows_sentence, "divide what limits all of them (link)");
+	assert_has(e.flows_sentence, "share what limits all of them (link)");
 	in.link_rate_bps = 0;
 	e = explain_input(&in);
 	assert_int_equal(e.flows, NP_FLOWS_UNCLEAR);
 	assert_has(e.flows_sentence, "8 of 16 flows got 20 Mbit/s each, the others 94 Mbit/s: no "
-				     "figure that is known tells them apart");
+				     "known figure differs between them");
 	np_bag_free(near);
 }
 
@@ -222,19 +222,19 @@ loss_of_some(void **state)
 	      "5 of 16 flows sent 2.9 % of their segments again (the others 0.001 %");
 	p = lossy(); /* a late thread's, within one machine: the window was never full */
 	p.slow.again = 11;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 	p.slow.cwnd = 1;
 	check(p, NP_FLOWS_OWN, "3 of 16 flows sent 0.31 %");
 	p = lossy(); /* a loss that all have */
 	p.rest.again = 810;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 	p = lossy(); /* a handful of segments are no loss */
 	p.slow.segments = 500;
 	p.slow.again = 1;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 	p = lossy();
 	p.slow.again = p.rest.again = (double)NAN;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 }
 
 /* Loss of all segments together is 0.5 %, and one flow has all of it. */
@@ -268,7 +268,7 @@ sums_do_not_mislead(void **state)
 	assert_int_equal(e.flows, NP_FLOWS_OWN);
 	assert_has(e.flows_sentence, "1 of 16 flows sent 12 % of their segments again");
 	assert_has(e.flows_sentence, ", and got 10 Mbit/s, the others 94 Mbit/s");
-	assert_has(e.doubts, "this is of the 15 flows that got more");
+	assert_has(e.doubts, "this covers the 15 flows that got more");
 	p.slow_ones = 15; /* now it is the sums that count */
 	e = explain_input(&in);
 	assert_int_equal(e.limit, NP_LIMIT_LOSS);
@@ -309,7 +309,7 @@ long_ways_of_some(void **state)
 	p.slow.rtt_us = 41000;
 	check(p, NP_FLOWS_OWN, "4 of 16 flows had round trips of 40 ms or more (the others 2 ms)");
 	p.slow.rate = 1e3; /* twenty times the way does not make it 90,000 times slower */
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 	p.slow = usual; /* a queue that the others are not in */
 	p.slow.rate = 20e6;
 	p.slow.segments = 17200;
@@ -317,13 +317,13 @@ long_ways_of_some(void **state)
 	p.slow.cwnd = 35;
 	check(p, NP_FLOWS_OWN, "4 of 16 flows had round trips of 20 ms at the end");
 	p.slow.cwnd = 350; /* not what keeps it from more */
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 	p.slow = usual; /* microseconds are a machine's */
 	p.slow.rate = 20e6;
 	p.slow.min_rtt_us = 60;
 	p.rest.min_rtt_us = 20;
 	p.slow.rtt_us = p.rest.rtt_us = 90;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 }
 
 static void
@@ -335,13 +335,13 @@ windows_of_some(void **state)
 	p.slow.rate = 30e6;
 	p.slow.held = 0.8;
 	check(p, NP_FLOWS_OWN,
-	      "2 of 16 flows were held up by the receiver's window for 80 % of the time (the "
+	      "2 of 16 flows were limited by the receiver's window for 80 % of the time (the "
 	      "others 1.0 %)");
 	p.slow.again = 600;
 	p.slow.segments = 25000;
 	check(p, NP_FLOWS_OWN,
 	      "2 of 16 flows sent 2.4 % of their segments again (the others 0.001 %) and were "
-	      "held up");
+	      "limited");
 }
 
 static void
@@ -355,19 +355,19 @@ flows_of_a_busy_thread(void **state)
 	p.slow_threads = 1;
 	p.thread_slow.busy = 0.98;
 	check(p, NP_FLOWS_BY_THREAD,
-	      "4 of 16 flows are those of thread 0 that was busy 98 % (the others 30 %), and got "
+	      "4 of 16 flows belong to thread 0 that was busy 98 % (the others 30 %), and got "
 	      "40 Mbit/s each, the others 94 Mbit/s");
 	p.thread_slow.busy = (double)NAN; /* all four of sixteen by chance: one in 455 */
 	p.thread_rest.busy = (double)NAN;
-	check(p, NP_FLOWS_BY_THREAD, "are those of thread 0 and of no other: why is not known");
+	check(p, NP_FLOWS_BY_THREAD, "belong to thread 0 and to no other: the reason is not known");
 	p.count = 4; /* two of four: one in three */
 	p.slow_ones = 2;
 	p.threads = 2;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 	p.slow_threads = 0; /* slow ones and others of the same thread */
 	p.count = 16;
 	p.slow_ones = 4;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 }
 
 /* Each thread is full, and one has more flows to carry. */
@@ -382,9 +382,9 @@ flows_divide_a_thread(void **state)
 	p.threads = 2;
 	p.slow_threads = 1;
 	p.thread_slow.busy = p.thread_rest.busy = 0.99;
-	check(p, NP_FLOWS_BY_THREAD, "that carried as much as others, for more flows");
+	check(p, NP_FLOWS_BY_THREAD, "that carried as much as others, but drove more flows");
 	p.slow.rate = 10e6; /* half as much as the other thread */
-	check(p, NP_FLOWS_BY_THREAD, "why is not known");
+	check(p, NP_FLOWS_BY_THREAD, "the reason is not known");
 }
 
 static void
@@ -407,7 +407,7 @@ flows_of_a_starved_thread(void **state)
 	in.near = near;
 	e = explain_input(&in);
 	assert_int_equal(e.flows, NP_FLOWS_BY_THREAD);
-	assert_has(e.flows_sentence, "left 25 % of a processor that others keep busy");
+	assert_has(e.flows_sentence, "given 25 % of a processor that other work keeps busy");
 	np_bag_free(near);
 }
 
@@ -421,9 +421,9 @@ flows_of_a_processor(void **state)
 	p.slow.cpu = 5;
 	p.rest.cpu = 6;
 	/* One thread a flow tells nothing, one processor of two does. */
-	check(p, NP_FLOWS_OWN, "4 of 16 flows came in at processor 5");
+	check(p, NP_FLOWS_OWN, "4 of 16 flows were received by processor 5");
 	p.slow.cpu = p.rest.cpu;
-	check(p, NP_FLOWS_UNCLEAR, "no figure that is known");
+	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 }
 
 static void
@@ -434,7 +434,7 @@ what_is_not_known(void **state)
 
 	(void)state;
 	p.slow = p.rest = nothing;
-	check(p, NP_FLOWS_UNCLEAR, "what each of 16 flows got is not known");
+	check(p, NP_FLOWS_UNCLEAR, "it is not known what each of 16 flows got");
 	p.slow = usual; /* some of them alone */
 	check(p, NP_FLOWS_SHARED, "3 flows got 94 Mbit/s");
 	p.slow.rate = p.rest.rate = 0;
@@ -465,7 +465,8 @@ datagrams(void **state)
 	in.lossy = true;
 	assert_int_equal(explain_input(&in).flows, NP_FLOWS_SHARED);
 	in.throughput_bps = 0.7e9;
-	assert_has(explain_input(&in).flows_sentence, "which of them lost datagrams is not known");
+	assert_has(explain_input(&in).flows_sentence,
+		   "it is not known which of them lost datagrams");
 }
 
 /* Each row is looked at some few times, whatever their number. */
@@ -513,7 +514,7 @@ busiest_of_several(void **state)
 	in.near = near;
 	e = explain_input(&in);
 	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
-	assert_has(e.doubts, "that is the busiest of 4 threads: one was busy 30 %");
+	assert_has(e.doubts, "that is the busiest of 4 threads: the least busy one was busy 30 %");
 	p.thread_rest.busy = 0.98;
 	assert_null(strstr(explain_input(&in).doubts, "the busiest"));
 	np_bag_free(near);
@@ -538,7 +539,7 @@ sessions(void **state)
 	assert_int_equal(e.limit, NP_LIMIT_LINK);
 	assert_true(fabs(e.ceiling.reached - 1) < 0.01);
 	assert_true(isnan(e.ceiling.idle)); /* whose the rest is, the first one can't tell */
-	assert_has(e.doubts, "this is of the first of 4 sessions");
+	assert_has(e.doubts, "this covers the first of 4 sessions");
 	np_explain_put(&e, false, values);
 	assert_string_equal(np_bag_string(values, "explain.flows"), "shared");
 	assert_string_equal(np_bag_string(values, "explain.flows_sentence"), e.flows_sentence);
@@ -546,7 +547,7 @@ sessions(void **state)
 	in.both = true;
 	e = explain_input(&in);
 	assert_null(strstr(e.doubts, "sessions"));
-	assert_has(e.doubts, "this is of what this end sends alone");
+	assert_has(e.doubts, "this covers only what this end sends");
 	np_bag_free(near);
 	np_bag_free(values);
 }

@@ -123,10 +123,10 @@ static const struct {
 	{ "offloads", "host.nic.offload.tso=0 host.nic.offload.gro=0 host.nic.offloads_fixed='lro'",
 	  "", WARN, "off: tso, gro" },
 	{ "offloads", "host.nic.offload.tso=0 host.nic.offload.gro=1 host.nic.offloads_fixed='tso'",
-	  "", LOOK, "off: tso (it has none)" },
+	  "", LOOK, "off: tso (not supported)" },
 	{ "offloads",
 	  "host.nic.offload.tso=0 host.nic.offload.gro=0 host.nic.offloads_fixed='tso6,tso'", "",
-	  WARN, "off: tso (it has none), gro" },
+	  WARN, "off: tso (not supported), gro" },
 	{ "offloads", "host.nic.offload.tso=0 host.nic.offloads_fixed='tso6'", "", WARN,
 	  "off: tso" },
 	{ "offloads", "host.nic.offload=?", "", UNREAD, "" },
@@ -272,12 +272,11 @@ lines_are_for_scripts_and_people(void **state)
 	np_preflight_print(out, "local", host, NULL, NULL);
 	fclose(out);
 	assert_string_equal(
-	    text,
-	    "local: here, kernel 6.1, X, 2 x M, eth0 (virtio_net)\n"
-	    "warn   local  governor: powersave | processors change their clocks with the load, "
-	    "so that results vary and are lower | cpupower frequency-set -g performance\n"
-	    "ok     local  clock-source: tsc\n"
-	    "unread local  host.cpu.mhz: Permission denied\n");
+	    text, "local: here, kernel 6.1, X, 2 x M, eth0 (virtio_net)\n"
+		  "warn   local  governor: powersave | processors change their clock rate with the "
+		  "load, so results vary and are lower | cpupower frequency-set -g performance\n"
+		  "ok     local  clock-source: tsc\n"
+		  "unread local  host.cpu.mhz: Permission denied\n");
 	free(text);
 	np_bag_free(host);
 }

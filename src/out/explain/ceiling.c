@@ -98,9 +98,9 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 			return;
 		}
 		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
-			 !(f->rate_bps > 0) ? "nobody tells the link's rate (--link-rate does)"
-			 : isnan(f->mtu)    ? "the MTU could not be had"
-					    : "of messages of that size there is none");
+			 !(f->rate_bps > 0) ? "no link rate was found (give it with --link-rate)"
+			 : isnan(f->mtu)    ? "the MTU could not be read"
+					    : "messages of that size have none");
 		return;
 	}
 	if (f->in->transactions) {
@@ -111,10 +111,9 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 	np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " at %s (%s), MTU %.0f",
 		    np_rate_words(c->rate_bps).text, c->known, f->mtu);
 	if (c->reached > 1.05) {
-		np_explain_add(
-		    text,
-		    "%.3g times as much got through: that link is not what the data went over",
-		    c->reached);
+		np_explain_add(text,
+			       "%.3g times as much arrived: the data did not go over that link",
+			       c->reached);
 		return;
 	}
 	np_explain_add(text, "%s of it reached", np_share_words(c->reached).text);
@@ -122,11 +121,11 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 	part(text, c->small_segments, "headers of small segments");
 	part(text, c->acks, "ACKs beside data");
 	if (c->lost > 1) {
-		part(text, 1 - f->in->throughput_bps / f->in->sent_bps, "lost of what was sent");
+		part(text, 1 - f->in->throughput_bps / f->in->sent_bps, "lost after sending");
 	} else {
 		part(text, c->lost, "lost");
 	}
-	part(text, f->foreign, "traffic of others");
+	part(text, f->foreign, "other traffic");
 	part(text, c->idle - np_known(f->foreign), "idle");
 }
 

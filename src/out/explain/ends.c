@@ -45,11 +45,10 @@ np_cpu_words(const struct np_thread_facts *t, const char *whose)
 	size_t used = 0;
 
 	if (t->spins) {
-		np_text_add(
-		    w.text, sizeof(w.text), 0,
-		    "the %s process never sleeps (spin): %s of its calls found nothing, and "
-		    "its time on a CPU tells nothing",
-		    whose, np_share_words(t->empty).text);
+		np_text_add(w.text, sizeof(w.text), 0,
+			    "the %s process never sleeps (spin): %s of its calls found nothing, "
+			    "and its CPU time does not say how busy it was",
+			    whose, np_share_words(t->empty).text);
 		return w;
 	}
 	if (!(t->late >= NP_WAITS_HOG)) {
@@ -62,7 +61,8 @@ np_cpu_words(const struct np_thread_facts *t, const char *whose)
 			   "another %s",
 			   whose, np_share_words(t->cpu).text, np_share_words(t->late).text);
 	if (np_thread_starved(t) && np_thread_crowded(t)) {
-		np_text_add(w.text, sizeof(w.text), used, ", as others kept CPU %d busy", t->on);
+		np_text_add(w.text, sizeof(w.text), used, ", as other threads kept CPU %d busy",
+			    t->on);
 	}
 	return w;
 }
@@ -96,8 +96,7 @@ np_reader_words(FACTS)
 	struct np_words w = np_cpu_words(&f->reader, f->in->transactions ? "responding" : whose);
 
 	if (f->discards) {
-		np_text_add(w.text, sizeof(w.text), strlen(w.text),
-			    ", and copied none of the data");
+		np_text_add(w.text, sizeof(w.text), strlen(w.text), ", and did not copy the data");
 	}
 	return w;
 }
@@ -184,11 +183,10 @@ stalled(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit
 	double share = fmax(fmax(np_known(t->stalled), np_known(t->held_up)), np_known(t->stopped));
 	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * share, 0.98) : 0;
 
-	np_decide(
-	    v, limit, score, share,
-	    "limited by the %s process, which stood still for %s of the time, up to %s at once: it "
-	    "was stopped or frozen, or its machine was",
-	    whose, np_share_words(share).text, np_time_words(t->longest_s * 1e6).text);
+	np_decide(v, limit, score, share,
+		  "limited by the %s process, which was stalled for %s of the time, up to %s at a "
+		  "time: the process or its machine was stopped or frozen",
+		  whose, np_share_words(share).text, np_time_words(t->longest_s * 1e6).text);
 	v->allows = np_measured(f);
 	if (np_thread_starved(t)) {
 		np_explain_add(v->doubts, "it may have waited for a CPU: %s",
@@ -228,7 +226,7 @@ np_rule_pacing(FACTS, struct np_verdict *v)
 
 	np_decide(v, NP_LIMIT_PACING, as_asked(rate, f->pacing_bps) ? 0.988 : 0,
 		  rate / f->pacing_bps,
-		  "limited by the pacing rate that was asked for (-q): %s, of which %s was reached",
+		  "limited by the requested pacing rate (-q): %s, of which %s was reached",
 		  np_rate_words(f->pacing_bps).text, np_share_words(rate / f->pacing_bps).text);
 	v->allows = f->pacing_bps;
 }
@@ -246,8 +244,8 @@ np_rule_application(FACTS, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_APPLICATION,
 			  f->in->lossy && f->lost_share >= NP_LOSSY_UDP ? 0.8 : 0.988,
 			  rate / f->writes_bps,
-			  "limited by the sending application: -b and -w let it write %s, of which "
-			  "%s was reached; it slept %s of the time",
+			  "limited by the sending application: -b and -w allow it to write %s, of "
+			  "which %s was reached; it slept %s of the time",
 			  np_rate_words(f->writes_bps).text,
 			  np_share_words(rate / f->writes_bps).text,
 			  np_share_words(f->sender.idle).text);
@@ -276,12 +274,12 @@ np_rule_slow_reads(FACTS, struct np_verdict *v)
 {
 	double rate = f->in->throughput_bps;
 
-	np_decide(
-	    v, NP_LIMIT_READER_SLOW, as_asked(rate, f->reads_bps) ? 0.987 : 0, rate / f->reads_bps,
-	    "limited by the reader: -b and -w let it read %s, of which %s was reached; it slept "
-	    "%s of the time",
-	    np_rate_words(f->reads_bps).text, np_share_words(rate / f->reads_bps).text,
-	    np_share_words(f->reader.idle).text);
+	np_decide(v, NP_LIMIT_READER_SLOW, as_asked(rate, f->reads_bps) ? 0.987 : 0,
+		  rate / f->reads_bps,
+		  "limited by the reader: -b and -w allow it to read %s, of which %s was reached; "
+		  "it slept %s of the time",
+		  np_rate_words(f->reads_bps).text, np_share_words(rate / f->reads_bps).text,
+		  np_share_words(f->reader.idle).text);
 	v->allows = f->reads_bps;
 }
 
@@ -425,7 +423,7 @@ reader_without_window(FACTS, struct np_verdict *v)
 	v->allows = at_full_time(f, np_thread_busy(&f->reader));
 	if (v->score >= NP_ENOUGH) {
 		if (f->tx == NULL) {
-			np_explain_add(v->doubts, "what the sender was busy with is not known");
+			np_explain_add(v->doubts, "it is not known what kept the sender busy");
 		}
 		return;
 	}
@@ -462,7 +460,7 @@ np_rule_kept_up(FACTS, struct np_verdict *v)
 		return;
 	}
 	np_decide(v, NP_LIMIT_UNCLEAR, NP_ENOUGH, f->reader.idle,
-		  "the reader here kept up (busy %s of one CPU), so that the sender or the "
-		  "path is what limits",
+		  "the reader at this end kept up (busy %s of one CPU), so the sender or the path "
+		  "is the limit",
 		  np_share_words(f->reader.cpu).text);
 }

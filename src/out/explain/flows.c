@@ -606,12 +606,12 @@ say_own(FOUND, char *text)
 	}
 	if (w->has.held) {
 		also(text, first);
-		SAY(text, " were held up by the receiver's window for %s of the time (%s %s)",
+		SAY(text, " were limited by the receiver's window for %s of the time (%s %s)",
 		    np_share_words(mean_of(&w->slow.held)).text, others(w),
 		    np_share_words(mean_of(&w->rest.held)).text);
 	}
 	if (strlen(text) == first) {
-		SAY(text, " came in at processor %d", (int)w->cpu);
+		SAY(text, " were received by processor %d", (int)w->cpu);
 	}
 }
 
@@ -621,21 +621,21 @@ say_threads(FOUND, char *text)
 	const char *were = w->thread >= 0 ? "was" : "were";
 
 	if (w->thread >= 0) {
-		SAY(text, " are those of thread %d", (int)w->thread);
+		SAY(text, " belong to thread %d", (int)w->thread);
 	} else {
-		SAY(text, " are those of threads");
+		SAY(text, " belong to threads");
 	}
 	if (w->has.busy) {
 		SAY(text, " that %s busy %s (%s %s)", were,
 		    np_share_words(mean_of(&w->slow.busy)).text, others(w),
 		    np_share_words(mean_of(&w->rest.busy)).text);
 	} else if (w->has.divided) {
-		SAY(text, " that carried as much as others, for more flows");
+		SAY(text, " that carried as much as others, but drove more flows");
 	} else if (w->has.starved) {
-		SAY(text, " that %s left %s of a processor that others keep busy", were,
+		SAY(text, " that %s given %s of a processor that other work keeps busy", were,
 		    np_share_words(mean_of(&w->slow.busy)).text);
 	} else {
-		SAY(text, "%s and of no other: why is not known",
+		SAY(text, "%s and to no other: the reason is not known",
 		    w->thread >= 0 ? "" : " of their own");
 	}
 }
@@ -717,24 +717,25 @@ static void
 say_unclear(FACTS, FOUND, char *text)
 {
 	if (f->in->flows.ramped) {
-		SAY(text, "%u flows began one after another: what each carried is no rate",
+		SAY(text,
+		    "%u flows began one after another: what each of them carried is not a rate",
 		    (unsigned)w->count);
 	} else if (w->known < 2) {
-		SAY(text, "what each of %u flows got is not known", (unsigned)w->count);
+		SAY(text, "it is not known what each of %u flows got", (unsigned)w->count);
 	} else if (!(w->all > 0)) {
 		SAY(text, "none of %u flows got anything", (unsigned)w->known);
 	} else if (sent_only(f)) {
 		SAY(text, "%u flows were sent at ", (unsigned)w->known);
 		say_range(f, w, text);
-		SAY(text, ", and which of them lost datagrams is not known");
+		SAY(text, ", and it is not known which of them lost datagrams");
 	} else if (w->apart) {
 		SAY(text, "%u of %u flows got ", (unsigned)w->slow.count, (unsigned)w->known);
 		say_rates(f, w, text);
-		SAY(text, ": no figure that is known tells them apart");
+		SAY(text, ": no known figure differs between them");
 	} else {
 		SAY(text, "%u flows got ", (unsigned)w->known);
 		say_range(f, w, text);
-		SAY(text, ", and no figure that is known says why");
+		SAY(text, ", and no known figure explains it");
 	}
 }
 
@@ -744,11 +745,11 @@ say_shared(FACTS, FOUND, enum np_limit limit, char *text)
 	SAY(text, "%u flows got ", (unsigned)w->known);
 	say_range(f, w, text);
 	if (w->apart || w->jain < NP_ALIKE) {
-		SAY(text, ", and divide what limits all of them (%s)", np_limit_name(limit));
+		SAY(text, ", and share what limits all of them (%s)", np_limit_name(limit));
 	} else if (limit != NP_LIMIT_UNCLEAR) {
-		SAY(text, ": what limits one (%s) limits all", np_limit_name(limit));
+		SAY(text, ": the same cause (%s) limits all of them", np_limit_name(limit));
 	} else {
-		SAY(text, ": what limits one limits all, and is not known");
+		SAY(text, ": the same cause limits all of them, and it is not known");
 	}
 }
 
@@ -773,12 +774,13 @@ doubt(FACTS, FOUND, struct np_explanation *out)
 	enum np_limit busy = near_sends ? NP_LIMIT_SENDER_CPU : NP_LIMIT_RECEIVER_CPU;
 
 	if (corrects(w) && f->in->sessions < 2) {
-		np_explain_add(out->doubts, "this is of the %u flows that got more",
+		np_explain_add(out->doubts, "this covers the %u flows that got more",
 			       (unsigned)w->rest.count);
 	}
 	if (out->limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->busy.count > 1 &&
 	    w->least_busy < NP_BUSY && thread->cpu >= NP_BUSY) {
-		np_explain_add(out->doubts, "that is the busiest of %u threads: one was busy %s",
+		np_explain_add(out->doubts,
+			       "that is the busiest of %u threads: the least busy one was busy %s",
 			       (unsigned)w->busy.count, np_share_words(w->least_busy).text);
 	}
 }

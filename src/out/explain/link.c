@@ -53,9 +53,9 @@ np_softirq_words(FACTS)
 	struct np_words w;
 
 	snprintf(w.text, sizeof(w.text),
-		 "CPU %d of the receiver, which spent %s of its time taking packets in (softirq)%s",
+		 "CPU %d of the receiver, which spent %s of its time receiving packets (softirq)%s",
 		 f->softirq_cpu, np_share_words(f->softirq).text,
-		 f->softirq < NP_SOFTIRQ ? " and had none left" : "");
+		 f->softirq < NP_SOFTIRQ ? " and had no time left" : "");
 	return w;
 }
 
@@ -67,14 +67,13 @@ np_rule_link(FACTS, struct np_verdict *v)
 	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_known : NULL;
 
 	if (shaper != NULL) {
-		np_decide(
-		    v, NP_LIMIT_LINK, score, f->reached,
-		    "limited by the shaper on the sender's interface (%s, %s): %s of what that "
-		    "lets through",
-		    shaper, np_rate_words(f->rate_bps).text, np_share_words(f->reached).text);
+		np_decide(v, NP_LIMIT_LINK, score, f->reached,
+			  "limited by the shaper on the sender's interface (%s, %s): %s of what it "
+			  "can carry",
+			  shaper, np_rate_words(f->rate_bps).text, np_share_words(f->reached).text);
 	} else {
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
-			  "limited by the link: %s of what %s can carry (rate by %s)",
+			  "limited by the link: %s of what %s can carry (rate from %s)",
 			  np_share_words(f->reached).text, np_rate_words(f->rate_bps).text,
 			  f->rate_known);
 	}
@@ -85,9 +84,8 @@ np_rule_link(FACTS, struct np_verdict *v)
 			       (unsigned)np_ceiling_segment(&f->way), f->mtu);
 	}
 	if (f->reached > 1.005) {
-		np_explain_add(v->doubts,
-			       "that is more than Ethernet's framing allows: not all of it is "
-			       "counted there");
+		np_explain_add(v->doubts, "that is more than Ethernet's framing allows: the rate "
+					  "does not count all of it");
 	}
 }
 
@@ -101,10 +99,10 @@ np_rule_shaper(FACTS, struct np_verdict *v)
 
 	np_decide(v, NP_LIMIT_LINK, holds ? 0.85 : 0, (double)NAN,
 		  "limited by a shaper on the sender's interface: its queue held packets back %.0f "
-		  "times a second, and the rate of %s kept within %s",
+		  "times a second, and the rate of %s varied by only %s",
 		  a_second, np_rate_words(f->in->throughput_bps).text,
 		  np_share_words(f->steady).text);
-	np_explain_add(v->doubts, "the rate it is set to could not be read (--link-rate tells it)");
+	np_explain_add(v->doubts, "the shaper's rate could not be read (give it with --link-rate)");
 }
 
 /* The link is full, and what it carries is not all of this test. */
@@ -115,8 +113,8 @@ np_rule_foreign(FACTS, struct np_verdict *v)
 	bool holds = f->foreign >= 0.05 && all >= NP_FULL_OTHERS && all <= NP_WITHIN;
 
 	np_decide(v, NP_LIMIT_FOREIGN, holds ? 0.98 : 0, f->foreign,
-		  "limited by the link, which others use as well: %s of its rate of %s (%s) is "
-		  "traffic of others, and %s of the ceiling was reached",
+		  "limited by the link, which also carries other traffic: %s of its rate of %s "
+		  "(%s) is other traffic, and %s of the ceiling was reached",
 		  np_share_words(f->foreign).text, np_rate_words(f->rate_bps).text, f->rate_known,
 		  np_share_words(f->reached).text);
 	v->allows = np_measured(f);
@@ -137,8 +135,9 @@ np_rule_policer(FACTS, struct np_verdict *v)
 	    f->policed);
 	v->allows = np_measured(f);
 	if (f->policed > NP_WITHIN * lost) {
-		np_explain_add(v->doubts, "it drops what others send, too: more than this test "
-					  "lost, and how much of that was its own is not known");
+		np_explain_add(v->doubts,
+			       "it also drops other traffic: it dropped more than this test lost, "
+			       "and it is not known how much of that was the test's");
 	}
 }
 
@@ -160,8 +159,8 @@ np_rule_softirq(FACTS, struct np_verdict *v)
 
 	if (dropped > 0) {
 		np_decide(v, NP_LIMIT_SOFTIRQ, 0.985, dropped,
-			  "limited by the receiver's processors that take packets in: their queues "
-			  "dropped %.0f, %s of what was sent",
+			  "limited by the receiver's processors that receive packets: their queues "
+			  "dropped %.0f packets, %s of what was sent",
 			  f->backlog_drops, np_share_words(dropped).text);
 		return;
 	}
@@ -179,13 +178,12 @@ rule_mtu_of_datagrams(FACTS, double score, const char *cpu, struct np_verdict *v
 	uint32_t packets = np_ceiling_fragments(&f->way, size);
 
 	usual.mtu = 1500;
-	np_decide(
-	    v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
-	    np_thread_busy(&f->sender),
-	    "limited by the MTU of %.0f: a datagram of %u bytes takes %u packets, with 1500 it "
-	    "takes %u; %s",
-	    f->mtu, (unsigned)size, (unsigned)packets, (unsigned)np_ceiling_fragments(&usual, size),
-	    cpu);
+	np_decide(v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
+		  np_thread_busy(&f->sender),
+		  "limited by the MTU of %.0f: a datagram of %u bytes takes %u packets (%u with an "
+		  "MTU of 1500); %s",
+		  f->mtu, (unsigned)size, (unsigned)packets,
+		  (unsigned)np_ceiling_fragments(&usual, size), cpu);
 }
 
 /* Whatever is exhausted by packets is exhausted sooner by small ones. */
@@ -202,13 +200,12 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 		return;
 	}
 	if (np_link_score(f) > score) {
-		np_decide(
-		    v, NP_LIMIT_MTU, np_link_score(f) + 0.005, f->reached,
-		    "limited by the MTU of %.0f: with it %s of the link's rate can be payload, "
-		    "with 1500 it is %s; %s of that ceiling was reached",
-		    f->mtu, np_share_words(np_payload_share(f, &f->way)).text,
-		    np_share_words(np_payload_share(f, &usual)).text,
-		    np_share_words(f->reached).text);
+		np_decide(v, NP_LIMIT_MTU, np_link_score(f) + 0.005, f->reached,
+			  "limited by the MTU of %.0f: it allows %s of the link's rate as payload "
+			  "(an MTU of 1500 allows %s); %s of that ceiling was reached",
+			  f->mtu, np_share_words(np_payload_share(f, &f->way)).text,
+			  np_share_words(np_payload_share(f, &usual)).text,
+			  np_share_words(f->reached).text);
 		return;
 	}
 	by = score <= sender   ? np_cpu_words(&f->sender, "sending")
@@ -220,8 +217,8 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 		return;
 	}
 	np_decide(v, NP_LIMIT_MTU, score, np_thread_busy(&f->sender),
-		  "limited by the MTU of %.0f: %s segments a second carried %u bytes each, with "
-		  "1500 each carries %u; %s",
+		  "limited by the MTU of %.0f: %s segments a second carried %u bytes each (%u with "
+		  "an MTU of 1500); %s",
 		  f->mtu, np_count_words(f->segments / f->seconds).text,
 		  np_ceiling_segment(&f->way), np_ceiling_segment(&usual), by.text);
 }

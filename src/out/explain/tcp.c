@@ -17,14 +17,14 @@ np_rule_send_buffer(FACTS, struct np_verdict *v)
 	bool holds = share >= NP_SNDBUF && f->sender.idle >= 0.15 && !(f->sender.pausing >= share);
 
 	np_decide(v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
-		  "limited by the send buffer for %s of the time: of its %s all was in use, with "
-		  "%s under "
-		  "way, and an acknowledgement takes %s",
+		  "limited by the send buffer for %s of the time: all of its %s was in use, with "
+		  "%s in flight, and an acknowledgement takes %s",
 		  np_share_words(share).text, np_size_words(f->send_buffer).text,
 		  np_size_words(f->outq).text, np_time_words(f->rtt_us).text);
 	v->allows = holds ? np_measured(f) / share : (double)NAN;
 	if (sampled) {
-		np_explain_add(v->doubts, "by samples of the queue: the kernel's own clock says %s",
+		np_explain_add(v->doubts,
+			       "this is from samples of the queue: the kernel's own clock says %s",
 			       np_share_words(np_known(f->sndbuf)).text);
 	}
 }
@@ -118,16 +118,17 @@ np_rule_loss(FACTS, struct np_verdict *v)
 		np_explain_add(v->doubts, "%s", np_cpu_words(&f->sender, "sending").text);
 	}
 	if (f->doubled > 0) {
-		np_explain_add(v->doubts,
-			       "the receiver got %s segments twice that were not sent again: the "
-			       "network doubles some, and which were sent in vain is not known",
-			       np_count_words(f->doubled).text);
+		np_explain_add(
+		    v->doubts,
+		    "the receiver got %s segments twice that were not sent again: the network "
+		    "duplicates some, and it is not known which retransmissions were needless",
+		    np_count_words(f->doubled).text);
 	}
 	if (!f->by_loss) {
-		np_explain_add(v->doubts, "BBR does not take loss for congestion");
+		np_explain_add(v->doubts, "BBR does not treat loss as congestion");
 	} else {
 		np_explain_add(v->doubts, "a policer, or a queue that is too short for bursts, "
-					  "loses packets like that, too");
+					  "loses packets in the same way");
 	}
 }
 
@@ -146,12 +147,11 @@ reorders(FACTS)
 void
 np_rule_reordering(FACTS, struct np_verdict *v)
 {
-	np_decide(
-	    v, NP_LIMIT_REORDERING, reorders(f) ? 0.9 : 0, f->in_vain,
-	    "limited by the congestion window (%s), which reordering keeps small: %s of the %s "
-	    "segments that were sent again had not been lost, but overtaken",
-	    np_window_words(f->cwnd).text, np_share_words(f->in_vain).text,
-	    np_count_words(f->again).text);
+	np_decide(v, NP_LIMIT_REORDERING, reorders(f) ? 0.9 : 0, f->in_vain,
+		  "limited by the congestion window (%s), which reordering keeps small: %s of the "
+		  "%s segments that were sent again had not been lost, only reordered",
+		  np_window_words(f->cwnd).text, np_share_words(f->in_vain).text,
+		  np_count_words(f->again).text);
 	v->allows = np_measured(f);
 	if (f->retransmits >= NP_LOSSY * f->segments) {
 		np_explain_add(v->doubts, "some were lost, too: %s",
@@ -167,29 +167,30 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 
 	if (f->back_us >= NP_ONE_WAY * both && f->back_us - f->there_us >= NP_QUEUE_US) {
 		np_decide(v, NP_LIMIT_ACK_PATH, score + 0.1, f->back_us / both,
-			  "limited by the way of the acknowledgements: they take %s back, the data "
-			  "no more than %s there",
+			  "limited by the path of the acknowledgements: they take %s back, and the "
+			  "data only %s there",
 			  np_time_words(f->back_us).text,
 			  np_time_words(fmax(f->there_us, f->delay_error_us)).text);
 		return;
 	}
 	if (f->shaped && np_holds_back(f) && f->reached >= 0.5) {
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
-			  "limited by the shaper on the sender's interface (%s, %s), where %s of a "
-			  "round trip of %s queue; %s of what it lets through",
+			  "limited by the shaper on the sender's interface (%s, %s), whose queue "
+			  "takes %s of a round trip of %s; %s of what it can carry",
 			  f->rate_known, np_rate_words(f->rate_bps).text,
 			  np_time_words(f->queue_us).text, np_time_words(f->rtt_us).text,
 			  np_share_words(f->reached).text);
 		return;
 	}
 	np_decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
-		  "limited by the rate of the path: what the congestion window (%s) "
-		  "lets go queues on the way, %s of a round trip of %s",
+		  "limited by the rate of the path: the packets that the congestion window (%s) "
+		  "allows wait in a queue on the path, for %s of a round trip of %s",
 		  np_window_words(f->cwnd).text, np_time_words(f->queue_us).text,
 		  np_time_words(f->rtt_us).text);
 	if (isnan(both)) {
-		np_explain_add(v->doubts, "in which direction is not known: the acknowledgements "
-					  "may be what queues");
+		np_explain_add(
+		    v->doubts,
+		    "the direction is not known: the acknowledgements may be in that queue");
 	}
 }
 
@@ -230,27 +231,27 @@ np_rule_path(FACTS, struct np_verdict *v)
 		return;
 	}
 	if (f->marked >= NP_LOSSY && f->sender.idle >= 0.3) {
-		np_decide(
-		    v, NP_LIMIT_PATH, 0.8, f->marked,
-		    "limited by the rate of the path: it marks %s of the segments for congestion "
-		    "(ECN), which keeps the congestion window small (%s)",
-		    np_share_words(f->marked).text, np_window_words(f->cwnd).text);
+		np_decide(v, NP_LIMIT_PATH, 0.8, f->marked,
+			  "limited by the rate of the path: the path marks %s of the segments for "
+			  "congestion (ECN), which keeps the congestion window small (%s)",
+			  np_share_words(f->marked).text, np_window_words(f->cwnd).text);
 		v->allows = np_measured(f);
 		return;
 	}
-	np_decide(
-	    v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0, f->cwnd_full,
-	    "limited by the congestion window (%s) for %s of the time, %s and without a queue "
-	    "on the way",
-	    np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text,
-	    f->retransmits > 0 ? "with next to no loss" : "without loss");
+	np_decide(v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
+		  f->cwnd_full,
+		  "limited by the congestion window (%s) for %s of the time, %s and without a "
+		  "queue on the path",
+		  np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text,
+		  f->retransmits > 0 ? "with almost no loss" : "without loss");
 	v->allows = np_measured(f);
 	if (f->cwnd_clamp > 0 && f->cwnd >= 0.9 * f->cwnd_clamp) {
 		v->score = v->score >= NP_ENOUGH ? 0.9 : 0;
-		np_explain_add(v->doubts, "a route does not let it grow (ip route: cwnd)");
+		np_explain_add(v->doubts, "a route keeps it small (ip route: cwnd)");
 	} else {
-		np_explain_add(v->doubts,
-			       "it may still have been growing, or be paced by the sender");
+		np_explain_add(
+		    v->doubts,
+		    "it may still have been growing, or the sender may pace its packets");
 	}
 }
 
@@ -264,21 +265,21 @@ np_rule_outage(FACTS, struct np_verdict *v)
 
 	np_decide(v, NP_LIMIT_OUTAGE, holds ? (f->in->lossy ? 0.92 : 0.8) + 0.07 * f->still : 0,
 		  f->still,
-		  "limited by times in which nothing got through: %s of the time, once for %s, "
-		  "while data were under way",
+		  "limited by outages: nothing got through for %s of the time, once for %s, while "
+		  "data were in flight",
 		  np_share_words(f->still).text, np_time_words(f->still_s * 1e6).text);
 	v->allows = np_measured(f);
 	if (!f->in->lossy) {
 		np_explain_add(v->doubts,
-			       "whether the data or their acknowledgements is not known");
+			       "it is not known whether data or acknowledgements were lost");
 	}
 	if (f->still >= NP_HOLE && !f->in->lossy) {
 		np_explain_add(v->doubts,
-			       "it may be that small packets alone get through: an MTU on "
-			       "the way");
+			       "perhaps only small packets get through: a smaller MTU on the path");
 	}
 	if (f->loss >= NP_LOSSY) {
-		np_explain_add(v->doubts, "loss of %s may have done that by itself, a timeout each",
+		np_explain_add(v->doubts,
+			       "loss of %s may be the whole reason, with a time-out for each loss",
 			       np_share_words(f->loss).text);
 	}
 }
@@ -293,17 +294,17 @@ clamped(FACTS)
 	double each = f->widest / f->connections;
 
 	if (f->clamp > 0 && f->window <= NP_WITHIN * f->clamp && f->widest >= f->clamp / 2) {
-		return "a route of the receiver's does not let it be wider (ip route: window)";
+		return "a route at the receiver limits it (ip route: window)";
 	}
 	if (f->scale == 0 && each <= 65535 && each >= NP_UNSCALED) {
 		return f->scaling_off
 			   ? "an end has window scaling switched off "
 			     "(net.ipv4.tcp_window_scaling)"
-			   : "it is not scaled: an end, a route or a box on the way has it so";
+			   : "it is not scaled: an end, a route or a middlebox prevents that";
 	}
 	return f->widest < NP_WINDOW_SHUT * f->receive_buffer
-		   ? "something keeps it narrow that is not the buffer, as a route or an old "
-		     "sysctl does"
+		   ? "something other than the buffer keeps it small, such as a route or an old "
+		     "sysctl"
 		   : NULL;
 }
 
@@ -344,10 +345,9 @@ np_rule_receive_window(FACTS, struct np_verdict *v)
 			  "limited by the receiver's window for %s of the time (%s)",
 			  np_share_words(f->rwnd).text, np_size_words(f->window).text);
 		np_explain_add(v->doubts, "%s",
-			       f->reader.spins
-				   ? np_cpu_words(&f->reader, "reading").text
-				   : "whether its reader, its CPU or its buffer keeps it small, "
-				     "only the far end knows");
+			       f->reader.spins ? np_cpu_words(&f->reader, "reading").text
+					       : "only the far end knows whether its reader, its "
+						 "CPU or its buffer keeps it small");
 		return;
 	}
 	if (np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader)) {

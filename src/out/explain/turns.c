@@ -27,18 +27,17 @@ np_rule_turns(FACTS, struct np_verdict *v)
 	v->allows = np_measured(f);
 	if (f->sender.spins) {
 		np_decide(v, NP_LIMIT_TURNS, each > 0 ? 0.6 : 0, (double)NAN,
-			  "limited by the way there and back: with %u under way at once a "
-			  "transaction takes %s; %s",
+			  "limited by the round trip: with %u in flight at a time, a transaction "
+			  "takes %s; %s",
 			  (unsigned)f->in->in_flight, np_time_words(each).text,
 			  np_cpu_words(&f->sender, "requesting").text);
 		return;
 	}
-	np_decide(
-	    v, NP_LIMIT_TURNS, each > 0 ? 0.6 : 0, f->sender.idle,
-	    "limited by the way there and back: with %u under way at once a transaction takes "
-	    "%s, and the requesting process slept %s of the time",
-	    (unsigned)f->in->in_flight, np_time_words(each).text,
-	    np_share_words(f->sender.idle).text);
+	np_decide(v, NP_LIMIT_TURNS, each > 0 ? 0.6 : 0, f->sender.idle,
+		  "limited by the round trip: with %u in flight at a time, a transaction takes %s, "
+		  "and the requesting process slept %s of the time",
+		  (unsigned)f->in->in_flight, np_time_words(each).text,
+		  np_share_words(f->sender.idle).text);
 }
 
 /* As often as -b and -w let it. */
@@ -47,11 +46,11 @@ np_rule_turns_paced(FACTS, struct np_verdict *v)
 {
 	double share = f->in->per_second / f->asks;
 
-	np_decide(
-	    v, NP_LIMIT_APPLICATION, share >= NP_ASKED && share <= NP_WITHIN ? 0.988 : 0, share,
-	    "limited by the requesting application: -b and -w let it make %.0f transactions a "
-	    "second, of which %s were reached",
-	    np_known(f->asks), np_share_words(share).text);
+	np_decide(v, NP_LIMIT_APPLICATION, share >= NP_ASKED && share <= NP_WITHIN ? 0.988 : 0,
+		  share,
+		  "limited by the requesting application: -b and -w allow it to make %.0f "
+		  "transactions a second, of which %s were reached",
+		  np_known(f->asks), np_share_words(share).text);
 	v->allows = f->asks;
 }
 
@@ -83,7 +82,7 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 			   : 0.995;
 
 	np_decide(v, NP_LIMIT_LINK, holds ? score : 0, most,
-		  "limited by the link, most by its direction of the %s, with %s: %s of what it "
+		  "limited by the link, mostly in the direction of the %s, at %s: %s of what it "
 		  "can carry",
 		  back >= np_known(out) ? "responses" : "requests",
 		  np_rate_words(back >= np_known(out) ? f->rate_back_bps : f->rate_out_bps).text,
@@ -99,11 +98,11 @@ turns_queue(FACTS, double rtt_us, double least_us, const char *which, struct np_
 	bool holds = queue >= NP_QUEUE_US && rtt_us >= NP_QUEUE_TIMES * least_us &&
 		     queue >= 0.1 * each && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
 
-	np_decide(
-	    v, NP_LIMIT_PATH, holds ? 0.75 : 0, queue / each,
-	    "limited by the rate of the path: the %s queue on the way, %s of a round trip of %s, "
-	    "and a transaction takes %s",
-	    which, np_time_words(queue).text, np_time_words(rtt_us).text, np_time_words(each).text);
+	np_decide(v, NP_LIMIT_PATH, holds ? 0.75 : 0, queue / each,
+		  "limited by the rate of the path: the %s wait in a queue on the path for %s of a "
+		  "round trip of %s, and a transaction takes %s",
+		  which, np_time_words(queue).text, np_time_words(rtt_us).text,
+		  np_time_words(each).text);
 	v->allows = np_measured(f);
 }
 
@@ -140,7 +139,7 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 		score *= 0.85; /* several in a row are an outage */
 	}
 	np_decide(v, NP_LIMIT_LOSS, score, share,
-		  "limited by loss: %s %s, each of which costs a wait, some %s of the time in all",
+		  "limited by loss: %s %s, each of which costs a wait, about %s of the time in all",
 		  np_count_words(lost).text,
 		  f->in->lossy ? "requests or responses were lost" : "segments were sent again",
 		  np_share_words(share).text);
@@ -154,20 +153,20 @@ by_station(FACTS, double each, struct np_verdict *v)
 	double far = f->far_us / each, ways = (f->there_us + f->back_us) / each;
 
 	if (far >= NP_STATION) {
-		np_decide(v, NP_LIMIT_READER_SLOW, 0.75, far,
-			  "limited by the far end: of the %s of a transaction %s pass between the "
-			  "request's coming and the response's going; %s",
-			  np_time_words(each).text, np_time_words(f->far_us).text,
-			  np_reader_words(f).text);
+		np_decide(
+		    v, NP_LIMIT_READER_SLOW, 0.75, far,
+		    "limited by the far end: a transaction takes %s, of which %s pass between the "
+		    "arrival of the request and the departure of the response; %s",
+		    np_time_words(each).text, np_time_words(f->far_us).text,
+		    np_reader_words(f).text);
 		return true;
 	}
 	if (ways >= NP_STATION) {
-		np_decide(
-		    v, NP_LIMIT_PATH, 0.75, ways,
-		    "limited by the path: of the %s of a transaction the way there takes %s and "
-		    "the way back %s, and a round trip took no more than %s at best",
-		    np_time_words(each).text, np_time_words(f->there_us).text,
-		    np_time_words(f->back_us).text, np_time_words(f->min_rtt_us).text);
+		np_decide(v, NP_LIMIT_PATH, 0.75, ways,
+			  "limited by the path: a transaction takes %s, of which the way there "
+			  "takes %s and the way back %s, and the shortest round trip took %s",
+			  np_time_words(each).text, np_time_words(f->there_us).text,
+			  np_time_words(f->back_us).text, np_time_words(f->min_rtt_us).text);
 		return true;
 	}
 	return false;
@@ -184,26 +183,23 @@ np_rule_turns_wait(FACTS, struct np_verdict *v)
 	bool holds = idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= 1000;
 
 	if (holds && f->reader.pausing >= NP_BLOCKED) {
-		np_decide(
-		    v, NP_LIMIT_READER_SLOW, 0.8, f->reader.pausing,
-		    "limited by the responding process, which slept by its own will for %s of "
-		    "the time: a transaction takes %s, a round trip %s",
-		    np_share_words(f->reader.pausing).text, np_time_words(each).text,
-		    np_time_words(least).text);
+		np_decide(v, NP_LIMIT_READER_SLOW, 0.8, f->reader.pausing,
+			  "limited by the responding process, which slept by choice for %s of the "
+			  "time: a transaction takes %s, a round trip %s",
+			  np_share_words(f->reader.pausing).text, np_time_words(each).text,
+			  np_time_words(least).text);
 	} else if (holds && (f->sender.pausing >= NP_BLOCKED || f->paced)) {
-		np_decide(
-		    v, NP_LIMIT_APPLICATION, 0.8, f->sender.pausing,
-		    "limited by the requesting process, which slept by its own will for %s of "
-		    "the time: a transaction takes %s, a round trip %s",
-		    np_share_words(f->sender.pausing).text, np_time_words(each).text,
-		    np_time_words(least).text);
+		np_decide(v, NP_LIMIT_APPLICATION, 0.8, f->sender.pausing,
+			  "limited by the requesting process, which slept by choice for %s of the "
+			  "time: a transaction takes %s, a round trip %s",
+			  np_share_words(f->sender.pausing).text, np_time_words(each).text,
+			  np_time_words(least).text);
 	} else if (!holds || !by_station(f, each, v)) {
-		np_decide(
-		    v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
-		    "a transaction takes %s, a round trip of the path can be as short as %s, and "
-		    "%s: an end or a queue makes it wait, and which is not known",
-		    np_time_words(each).text, np_time_words(least).text,
-		    both ? "neither processor is busy" : "no processor is known to be busy");
+		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
+			  "a transaction takes %s, a round trip of the path can be as short as %s, "
+			  "and %s: an end or a queue makes it wait, and it is not known which",
+			  np_time_words(each).text, np_time_words(least).text,
+			  both ? "neither processor is busy" : "no processor is known to be busy");
 	}
 	v->allows = np_measured(f);
 }

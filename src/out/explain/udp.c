@@ -21,16 +21,15 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 	bool by_reader = f->receive_buffer >= NP_USUAL_RCVBUF &&
 			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
 
-	np_decide(
-	    v, by_reader ? NP_LIMIT_RECEIVER_CPU : NP_LIMIT_UDP_BUFFER, holds ? score : 0,
-	    f->lost_share,
-	    "limited by the receive buffer: full at %s, it dropped %.0f datagrams, %s of what "
-	    "was sent; %s",
-	    np_size_words(f->receive_buffer).text, f->buffer_drops,
-	    np_share_words(f->lost_share).text, np_reader_words(f).text);
+	np_decide(v, by_reader ? NP_LIMIT_RECEIVER_CPU : NP_LIMIT_UDP_BUFFER, holds ? score : 0,
+		  f->lost_share,
+		  "limited by the receive buffer: it was full at %s and dropped %.0f datagrams, %s "
+		  "of what was sent; %s",
+		  np_size_words(f->receive_buffer).text, f->buffer_drops,
+		  np_share_words(f->lost_share).text, np_reader_words(f).text);
 	if (f->buffer_drops > NP_WITHIN * f->lost) {
-		np_explain_add(v->doubts, "the kernel counts the drops of all sockets together: "
-					  "these are more than this test lost");
+		np_explain_add(v->doubts, "the kernel counts the drops of all sockets together: it "
+					  "counted more than this test lost");
 	}
 }
 
@@ -56,8 +55,8 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 
 	if (isnan(f->buffer_drops)) {
 		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.9 : 0, f->lost_share,
-			  "%s of the datagrams were lost, on the way or in the receiver's "
-			  "buffer, which only the far end can tell",
+			  "%s of the datagrams were lost, on the path or in the receiver's buffer; "
+			  "only the far end knows where",
 			  np_share_words(f->lost_share).text);
 		return;
 	}
@@ -65,7 +64,7 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 		np_decide(
 		    v, NP_LIMIT_LINK, 0.93, f->lost_share,
 		    "limited by the queue of the sender's interface, which dropped %.0f packets "
-		    "while %s datagrams were lost: it sends more than that lets through",
+		    "while %s datagrams were lost: the sender sends more than the queue passes on",
 		    f->own_drops, np_count_words(f->lost).text);
 		v->allows = np_measured(f);
 		return;
@@ -74,20 +73,21 @@ np_rule_datagrams_lost(FACTS, struct np_verdict *v)
 	if (holds && drops_by_rate(f)) {
 		np_decide(
 		    v, NP_LIMIT_PATH, 0.9, f->lost_share,
-		    "limited by the rate of the path: %s got through, and that kept within %s; "
-		    "the rest, %s of the datagrams, was dropped by a full queue or a policer",
+		    "limited by the rate of the path: %s arrived, and that rate varied by only %s; "
+		    "a full queue or a policer dropped the rest, %s of the datagrams",
 		    np_rate_words(f->in->throughput_bps).text, np_share_words(f->steady).text,
 		    np_share_words(f->lost_share).text);
-		np_explain_add(v->doubts, "loss at random of so many leaves a steady rate, too");
+		np_explain_add(v->doubts,
+			       "random loss among that many datagrams also leaves a steady rate");
 		v->allows = np_measured(f);
 		return;
 	}
 	np_decide(v, NP_LIMIT_LOSS, holds ? 0.9 : 0, f->lost_share,
-		  "limited by loss on the way: %s of the datagrams did not arrive, and %s of these "
-		  "%s were dropped by the receiver's buffer",
+		  "limited by loss on the path: %s of the datagrams did not arrive, and the "
+		  "receiver's buffer dropped only %s of these %s",
 		  np_share_words(f->lost_share).text, np_count_words(f->buffer_drops).text,
 		  np_count_words(f->lost).text);
-	np_explain_add(v->doubts, "a policer or a full queue drops like that, too");
+	np_explain_add(v->doubts, "a policer or a full queue drops datagrams in the same way");
 	if (f->unjoined >= 0.1 * f->lost) {
 		np_explain_add(v->doubts,
 			       "%.0f datagrams could not be put together from their fragments "
