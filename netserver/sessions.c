@@ -416,7 +416,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.permit = by->permit,
 		.permit_ctx = by->permit_ctx,
 		.signals = d->signals,
-		.caps = NP_CAP_PLAN | NP_CAP_ENGINES,
+		.caps = NP_CAP_PLAN | NP_CAP_ENGINES | NP_CAP_FRACTION,
 		.capture_why_not = why_no_capture(d, c),
 		.collect.capture = c->capture,
 		.collect.lasting = by->lasting,

@@ -113,6 +113,7 @@ EXTRA_DIST += \
 	%D%/e2e/explain_flows.py \
 	%D%/e2e/faults.py \
 	%D%/e2e/flows.py \
+	%D%/e2e/fraction.py \
 	%D%/e2e/golden.py \
 	%D%/e2e/interim.py \
 	%D%/e2e/interop_more.py \

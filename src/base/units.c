@@ -64,44 +64,113 @@ np_parse_count(const char *text, int64_t *out)
 	return 0;
 }
 
+/* Milliseconds of the unit that text begins with, and the unit's end; 0: there is none. */
 static int64_t
-duration_factor(char c)
+duration_factor(const char *text, const char **end)
 {
-	return c == 'h' ? 3600 : c == 'm' ? 60 : c == 's' ? 1 : 0;
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = { { "h", 3600000 }, { "ms", 1 }, { "m", 60000 }, { "s", 1000 } };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t n = strlen(units[i].name);
+
+		if (strncmp(text, units[i].name, n) == 0) {
+			*end = text + n;
+			return units[i].ms;
+		}
+	}
+	return 0;
 }
 
-/* "1h0m5s": whole numbers with falling units. */
+/*
+ * The fraction of a number, ".25", in billionths: 0 only if all digits are. Returns what is behind
+ * it; NULL where no digit follows the point.
+ */
+static const char *
+parse_fraction(const char *text, int64_t *billionths)
+{
+	int64_t worth = 100000000;
+
+	*billionths = 0;
+	if (*text != '.') {
+		return text;
+	}
+	if (!isdigit((unsigned char)*++text)) {
+		return NULL;
+	}
+	for (; isdigit((unsigned char)*text); text++) {
+		*billionths += (*text - '0') * worth;
+		if (*text != '0' && *billionths == 0) {
+			*billionths = 1; /* behind the ninth digit */
+		}
+		worth /= 10;
+	}
+	return text;
+}
+
+/* n and a fraction of it, in units of so many milliseconds: rounded, but no time becomes none. */
 static int
-parse_duration(const char *text, int64_t *out)
+to_milliseconds(int64_t n, int64_t billionths, int64_t unit_ms, int64_t *ms)
+{
+	enum { BILLION = 1000000000 };
+	int64_t part = (billionths * unit_ms + BILLION / 2) / BILLION;
+
+	if (n == 0 && billionths > 0 && part == 0) {
+		part = 1;
+	}
+	return __builtin_mul_overflow(n, unit_ms, ms) || __builtin_add_overflow(*ms, part, ms) ? -1
+											       : 0;
+}
+
+/* "1h0m5s", "1.5s", "500ms": numbers with falling units; or seconds without one, "0.5". */
+static int
+parse_duration(const char *text, int64_t *ms)
 {
 	int64_t total = 0, last = INT64_MAX;
 
 	while (*text != '\0') {
-		int64_t n, factor;
-		const char *end;
+		int64_t n = 0, part, factor;
+		const char *end = text;
 
-		if (!isdigit((unsigned char)*text) || parse_digits(text, &n, &end) != 0) {
+		if (*text != '.' &&
+		    (!isdigit((unsigned char)*text) || parse_digits(text, &n, &end) != 0)) {
 			return -1;
 		}
-		factor = duration_factor(*end);
-		if (factor == 0 || factor >= last || __builtin_mul_overflow(n, factor, &n) ||
+		end = parse_fraction(end, &part);
+		if (end == NULL) {
+			return -1;
+		}
+		factor = *end == '\0' && last == INT64_MAX ? 1000 : duration_factor(end, &end);
+		if (factor == 0 || factor >= last || to_milliseconds(n, part, factor, &n) != 0 ||
 		    __builtin_add_overflow(total, n, &total)) {
 			return -1;
 		}
 		last = factor;
-		text = end + 1;
+		text = end;
 	}
-	*out = total;
+	*ms = total;
 	return 0;
 }
 
 int
-np_parse_length(const char *text, int64_t *out)
+np_parse_length(const char *text, int64_t *out, uint32_t *less_ms)
 {
 	size_t len = strlen(text);
-	bool duration = len > 1 && (text[len - 1] == 's' || strchr(text, 'h') != NULL);
+	bool duration = len > 1 && (text[len - 1] == 's' || strpbrk(text, "h.") != NULL);
+	int64_t ms;
 
-	return duration ? parse_duration(text, out) : np_parse_count(text, out);
+	*less_ms = 0;
+	if (!duration) {
+		return np_parse_count(text, out);
+	}
+	if (parse_duration(text, &ms) != 0) {
+		return -1;
+	}
+	*out = ms / 1000 + (ms % 1000 != 0);
+	*less_ms = (uint32_t)((1000 - ms % 1000) % 1000);
+	return 0;
 }
 
 int

@@ -1,7 +1,10 @@
 #include "bench/plan.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "bench/bench.h"
 
 static void
@@ -87,6 +90,35 @@ np_plan_no_ramp(const struct np_plan *p)
 	return p->warm_up_ms > 0 ? "connections that come while the test runs warm nothing up "
 				   "(leave --warm-up out)"
 				 : NULL;
+}
+
+uint64_t
+np_plan_time_ns(const struct np_plan *p)
+{
+	return p->length > 0 ? (uint64_t)p->length * NP_SEC - p->length_less_ms * NP_MSEC : 0;
+}
+
+double
+np_plan_time_s(const struct np_plan *p)
+{
+	return (double)np_plan_time_ns(p) / 1e9;
+}
+
+const char *
+np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEXT])
+{
+	if (p->length > 0 && p->length_less_ms > 0) {
+		snprintf(text, NP_LENGTH_TEXT, "%.13g", np_plan_time_s(p));
+	} else {
+		snprintf(text, NP_LENGTH_TEXT, "%" PRId64, p->length);
+	}
+	return text;
+}
+
+bool
+np_plan_far_times(const struct np_plan *p)
+{
+	return !p->pattern->transactions && !p->pattern->probe && (p->both || p->role == NP_FOLLOW);
 }
 
 uint32_t

@@ -78,6 +78,8 @@ struct np_plan {
 	uint32_t warm_up_ms; /* before the window opens */
 	uint32_t ramp;  /* data connections that begin a second (bench/ramp.h); 0: all at once */
 	int64_t length; /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
+	uint32_t
+	    length_less_ms; /* milliseconds by which a length in seconds is shorter: 0 to 999 */
 	int32_t request, response;   /* bytes; -1 where the pattern has none */
 	uint32_t burst;              /* requests kept in flight beside the one waited for */
 	uint32_t timeout_ms;         /* datagram request/response: when a response counts as lost */
@@ -114,6 +116,17 @@ bool np_plan_spreads(const struct np_plan *p);
 
 /* Why such a test can have no ramp; NULL: it can. */
 const char *np_plan_no_ramp(const struct np_plan *p);
+
+/* How long such a test is to last; 0: no clock ends it. */
+uint64_t np_plan_time_ns(const struct np_plan *p);
+double np_plan_time_s(const struct np_plan *p);
+
+/* The length as users write it: "10", "0.5", "-1000". Returns text. */
+enum { NP_LENGTH_TEXT = 24 };
+const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEXT]);
+
+/* Does the far end's clock say how long the client's test lasts? */
+bool np_plan_far_times(const struct np_plan *p);
 
 /* How many workers the near end has: no more than flows. */
 uint32_t np_plan_workers(const struct np_plan *p);

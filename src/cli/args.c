@@ -241,7 +241,7 @@ settle_clean(struct np_cli *cli, struct np_err *err)
 			   : np_fail(err, NP_EUSAGE, 0,
 				     "--at-most: bounds --clean, which is not given");
 	}
-	if (said && cli->plan.length != clean->seconds) {
+	if (said && (cli->plan.length != clean->seconds || cli->plan.length_less_ms != 0)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "-l: --clean %d says how long the test is (leave -l away)",
 			       clean->seconds);

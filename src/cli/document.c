@@ -275,7 +275,10 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	    np_json_text(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made));
 	put(d, test, "brand", np_json_text(cli->output.brand));
 	length = part(d, test, "length");
-	put(d, length, "seconds", p->length > 0 ? json_integer(p->length) : json_null());
+	put(d, length, "seconds",
+	    p->length <= 0           ? json_null()
+	    : p->length_less_ms == 0 ? json_integer(p->length)
+				     : np_json_real(np_plan_time_s(p)));
 	put(d, length, "bytes", p->length < 0 && !counts ? json_integer(-p->length) : json_null());
 	put(d, length, "transactions",
 	    p->length < 0 && counts ? json_integer(-p->length) : json_null());

@@ -186,6 +186,7 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 	do {
 		if (repeat->plan.clean_s > 0) {
 			s->cli.plan.length = np_repeat_next_s(repeat);
+			s->cli.plan.length_less_ms = 0;
 		}
 		np_trial_result_free(one);
 		rc = np_trial(&s->trial, one, err);

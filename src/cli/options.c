@@ -1075,8 +1075,9 @@ const struct np_option np_global_options[] = {
 	{ ROW('K', "remote-dirty", BOTH, "dirty,clean", "the same at the far end"),
 	  TO2(plan.far.call.dirty, plan.far.call.clean), RANGE(0, 1 << 30) },
 	{ ROW('l', "length", LENGTH, "length",
-	      "seconds (10s, 1m30s); negative: bytes or transactions; 0: until SIGINT (10)"),
-	  TO(plan.length) },
+	      "seconds (10s, 1m30s, 0.5, 500ms); negative: bytes or transactions; 0: until SIGINT "
+	      "(10)"),
+	  TO2(plan.length, plan.length_less_ms) },
 	{ ROW('L', "local", CUSTOM, "name,family", "the local address"), TO(target.local),
 	  .set = set_name },
 	{ ROW('n', NULL, COUNT, "n", "number of processors, where that can't be found out"),

@@ -267,7 +267,7 @@ void
 np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 {
 	const struct np_plan *p = &cli->plan;
-	char text[NP_ADDR_TEXT];
+	char text[NP_ADDR_TEXT], length[NP_LENGTH_TEXT];
 
 	if (!p->no_control) {
 		fprintf(out, "debug: control connection to %s, which is %s\n", c->peer,
@@ -276,9 +276,10 @@ np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c)
 	if (cli->unbound) {
 		fprintf(out, "debug: not bound to processor %d\n", p->near.place.cpu);
 	}
-	fprintf(out, "debug: %s is %s over %s, this end %s; request code %u, length %lld\n",
+	fprintf(out, "debug: %s is %s over %s, this end %s; request code %u, length %s\n",
 		cli->bench.name, p->pattern->name, p->transport->name,
-		p->role == NP_LEAD ? "leads" : "follows", cli->bench.code, (long long)p->length);
+		p->role == NP_LEAD ? "leads" : "follows", cli->bench.code,
+		np_plan_length_text(p, length));
 }
 
 void
@@ -369,7 +370,7 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 		unsigned done)
 {
 	double seconds = np_tally_seconds(&out->tally);
-	char which[40] = "it", of[80] = "";
+	char which[40] = "it", of[80] = "", length[NP_LENGTH_TEXT];
 
 	if (!out->measured) {
 		snprintf(text, size, "the result is partial: it covers %u whole iteration%s", done,
@@ -379,13 +380,13 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 	if (done > 1) {
 		snprintf(which, sizeof(which), "iteration %u", done);
 	}
-	if (p->length > 0 && seconds >= (double)p->length) {
+	if (p->length > 0 && seconds >= np_plan_time_s(p)) {
 		snprintf(text, size, "the result is partial: %s is without the far end's figures",
 			 which);
 		return;
 	}
 	if (p->length > 0) {
-		snprintf(of, sizeof(of), " of %lld s", (long long)p->length);
+		snprintf(of, sizeof(of), " of %s s", np_plan_length_text(p, length));
 	} else if (p->length < 0) {
 		bool counts = p->pattern->transactions;
 		const struct np_counts *c = &out->tally.count;

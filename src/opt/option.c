@@ -92,16 +92,24 @@ set_count(const struct np_option *o, const char *text, void *ctx, size_t to, str
 static int
 set_length(const struct np_option *o, const char *text, void *ctx, struct np_err *err)
 {
+	uint32_t less_ms;
 	int64_t v;
 
-	if (np_parse_length(text, &v) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is not a length (try 10, 1m30s or -1000000)",
-			       text);
+	if (np_parse_length(text, &v, &less_ms) != 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s is not a length (try 10, 1m30s%s or -1000000)", text,
+			       o->to2 != 0 ? ", 500ms" : "");
+	}
+	if (less_ms != 0 && o->to2 == 0) {
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a number of whole seconds", text);
 	}
 	if (check_range(o, v, text, INT32_MIN, INT32_MAX, err) != NP_OK) {
 		return err->code;
 	}
 	memcpy((char *)ctx + o->to, &v, sizeof(v));
+	if (o->to2 != 0) {
+		memcpy((char *)ctx + o->to2, &less_ms, sizeof(less_ms));
+	}
 	return NP_OK;
 }
 
@@ -238,6 +246,16 @@ takes_numbers(const struct np_option *o)
 	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
 }
 
+/* A length with a fraction is read as it is. */
+static bool
+is_length(const struct np_option *o, const char *arg)
+{
+	uint32_t less_ms;
+	int64_t v;
+
+	return o->kind == NP_OPT_LENGTH && o->to2 != 0 && np_parse_length(arg, &v, &less_ms) == 0;
+}
+
 /* Set it, and note it where the argument is read otherwise than it was written. */
 static int
 set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
@@ -259,7 +277,8 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 					 spelled(o, c, where), arg, o->instead);
 		return NP_OK;
 	}
-	what = takes_numbers(o) ? np_tidy_numbers(arg, tidy, sizeof(tidy)) : NP_TIDY_AS_IS;
+	what = takes_numbers(o) && !is_length(o, arg) ? np_tidy_numbers(arg, tidy, sizeof(tidy))
+						      : NP_TIDY_AS_IS;
 	if (np_option_set(o, what == NP_TIDY_AS_IS ? arg : tidy, ctx, err) != NP_OK) {
 		return err->code;
 	}

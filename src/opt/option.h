@@ -32,9 +32,11 @@
 #endif
 
 enum np_opt_kind {
-	NP_OPT_FLAG,   /* no argument: bool at `to` becomes true */
-	NP_OPT_COUNT,  /* a number with one of the suffixes kKmMgG: int32_t */
-	NP_OPT_LENGTH, /* a count, or a duration such as 10s or 1m30s: int64_t */
+	NP_OPT_FLAG,  /* no argument: bool at `to` becomes true */
+	NP_OPT_COUNT, /* a number with one of the suffixes kKmMgG: int32_t */
+	/* A count, or a duration such as 10s or 1m30s: int64_t. With `to2` durations such as 500ms,
+	 * too: there go the milliseconds by which it is shorter, uint32_t. */
+	NP_OPT_LENGTH,
 	NP_OPT_TEXT,   /* a word: const char * */
 	NP_OPT_BOTH,   /* a pair of counts, "x" sets both (netperf's pair A): int32_t, int32_t */
 	NP_OPT_EACH,   /* a pair of counts, "x" sets the first (pair B): int32_t, int32_t */

@@ -1104,7 +1104,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	struct np_drive d = {
 		.run = run,
 		.control_fd = run->plan->no_control ? -1 : c->chan.fd,
-		.length_ns = run->plan->length > 0 ? (uint64_t)run->plan->length * NP_SEC : 0,
+		.length_ns = np_plan_time_ns(run->plan),
 		.meet_ns = MEET_MS * NP_MSEC,
 		.signals = c->signals,
 		.gate = c->gate,
@@ -1141,9 +1141,9 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	if (!run->plan->no_control && d.cause == NP_BY_CLOCK && run->plan->pattern->transactions &&
 	    !something_counted(run)) {
 		return np_fail(err, NP_ETIME, 0,
-			       "not one transaction was completed within %lld s (a longer -l? a "
+			       "not one transaction was completed within %g s (a longer -l? a "
 			       "smaller -r or -b?)",
-			       (long long)run->plan->length);
+			       np_plan_time_s(run->plan));
 	}
 	return NP_OK;
 }

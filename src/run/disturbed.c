@@ -575,9 +575,9 @@ static void
 add_tail(struct np_disturbed *d)
 {
 	const struct np_window *win = &d->run->window;
-	uint64_t length_ns = (uint64_t)(d->run->plan->length > 0 ? d->run->plan->length : 0);
+	uint64_t length_ns = np_plan_time_ns(d->run->plan);
 	uint64_t work = work_of(d->run), due = d->last_ns + NP_DISTURBED_MS * NP_MSEC;
-	uint64_t over = win->started_ns + length_ns * NP_SEC;
+	uint64_t over = win->started_ns + length_ns;
 	struct np_interval i = { .cpus = d->cpus };
 
 	over = length_ns > 0 && over < win->ended_ns ? over : win->ended_ns;

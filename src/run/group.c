@@ -405,7 +405,8 @@ static void
 aim_others(struct party *p)
 {
 	p->others = *p->of->target;
-	p->others.wants.caps &= p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
+	p->others.wants.caps &=
+	    p->of->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE | NP_CAP_FRACTION);
 }
 
 static void

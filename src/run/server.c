@@ -232,7 +232,7 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 	return (struct np_drive){
 		.run = run,
 		.control_fd = c->fd,
-		.length_ns = run->plan->length > 0 ? (uint64_t)run->plan->length * NP_SEC : 0,
+		.length_ns = np_plan_time_ns(run->plan),
 		.limit_ns = most->seconds != 0 ? limit_s * NP_SEC : 0,
 		.meet_ns = (run->end.token != 0 ? ECHO_S : meet_s) * NP_SEC,
 		.signals = s->signals,
@@ -692,7 +692,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	struct np_run run;
 	struct np_drive d = { .run = &run };
 	uint8_t frame[NP_FRAME_SIZE];
-	char text[NP_ADDR_TEXT];
+	char text[NP_ADDR_TEXT], length[NP_LENGTH_TEXT];
 	int rc;
 
 	served->failed = true;
@@ -705,8 +705,8 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 		np_run_free(&run);
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
-	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %lld, data at %s%s", s->peer,
-	       p->transport->name, p->pattern->name, (long long)p->length,
+	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %s, data at %s%s", s->peer,
+	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
 	       np_addr_text(&run.end.local, text),
 	       run.end.port_moved ? " (the one asked for is in use)" : "");
 	dialect->grant(p, &run, frame);

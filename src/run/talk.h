@@ -81,6 +81,12 @@ const struct np_dialect *np_dialect(uint32_t code);
  */
 bool np_plan_needs_trio(const struct np_plan *p);
 
+/*
+ * Is the length a fraction of a second that the far end's clock has to keep? The daemon has to
+ * grant NP_CAP_FRACTION.
+ */
+bool np_plan_far_fraction(const struct np_plan *p);
+
 /* The dialect that a client asks for its plan in. */
 const struct np_dialect *np_dialect_of(const struct np_plan *p);
 

@@ -168,6 +168,7 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	m.socket_type = type_to_wire(p->transport->socktype);
 	m.leads = p->role == NP_FOLLOW;
 	m.length = p->length;
+	m.length_less = p->length_less_ms;
 	m.request_size = wish(p->request);
 	m.response_size = wish(p->response);
 	m.flags = flags_of(p, &p->far) | (echoes ? NP_WP_ECHO : 0);
@@ -348,6 +349,7 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	p->request = m->request_size;
 	p->response = m->response_size;
 	p->length = m->length;
+	p->length_less_ms = m->length > 0 ? m->length_less : 0;
 	p->flows = m->flows;
 	p->burst = m->depth;
 	p->batch = m->batch > 0 ? m->batch : NP_BATCH_USUAL;

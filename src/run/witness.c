@@ -113,7 +113,7 @@ put_gaps(const struct np_witness *w, struct np_bag *into)
 static uint64_t
 last_due(const struct np_run *run)
 {
-	uint64_t length_ns = (uint64_t)(run->plan->length > 0 ? run->plan->length : 0) * NP_SEC;
+	uint64_t length_ns = np_plan_time_ns(run->plan);
 	uint64_t due = run->window.started_ns + length_ns;
 
 	return length_ns > 0 && due < run->window.ended_ns ? due : run->window.ended_ns;

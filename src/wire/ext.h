@@ -34,6 +34,7 @@ enum {
 	NP_CAP_LINK = 1 << 4,     /* tests of the link layer */
 	NP_CAP_PLAN = 1 << 5,     /* tests that PLAN asks for, see wire/plan.h */
 	NP_CAP_ENGINES = 1 << 6,  /* what each engine could do, which ENGINES asks for */
+	NP_CAP_FRACTION = 1 << 7, /* a PLAN's length has a fraction of a second: length_less */
 	/* Of these, what is collected around a test and told after it. */
 	NP_CAPS_EVIDENCE = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_WIRE | NP_CAP_SEQUENCE
 };

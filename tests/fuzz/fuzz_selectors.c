@@ -80,6 +80,7 @@ parse_numbers(const char *text)
 {
 	struct np_err err = { .code = NP_OK };
 	int64_t count = 0, length = 0, whole = 0;
+	uint32_t less_ms = 0;
 	struct np_pair pair;
 	char shown[32];
 
@@ -90,8 +91,8 @@ parse_numbers(const char *text)
 		snprintf(shown, sizeof(shown), "%lld", (long long)count);
 		must(np_parse_int(shown, &whole) == 0 && whole == count);
 	}
-	if (np_parse_length(text, &length) == 0 && strpbrk(text, "hs") != NULL) {
-		must(length >= 0);
+	if (np_parse_length(text, &length, &less_ms) == 0 && strpbrk(text, "hs.") != NULL) {
+		must(length >= 0 && less_ms < 1000 && (length > 0 || less_ms == 0));
 	}
 	if (np_pair_split(text, &pair, &err) == NP_OK) {
 		must(pair.comma == (strchr(text, ',') != NULL));

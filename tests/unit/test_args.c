@@ -188,6 +188,17 @@ ports_come_in_pairs(void **state)
 	assert_wrong("-p -1", "-p: -1 is no port");
 }
 
+/* How long the clock lets a test be. */
+static void
+assert_time(const char *line, unsigned ms)
+{
+	const struct np_cli *cli = parsed(line);
+
+	if (np_plan_time_ns(&cli->plan) != ms * UINT64_C(1000000)) {
+		fail_msg("%s: %g s", line, np_plan_time_s(&cli->plan));
+	}
+}
+
 static void
 lengths_are_seconds_or_counts(void **state)
 {
@@ -197,6 +208,15 @@ lengths_are_seconds_or_counts(void **state)
 	assert_int_equal(parsed("-l -1000")->plan.length, -1000);
 	assert_int_equal(parsed("-l -1k")->plan.length, -1000);
 	assert_int_equal(parsed("-l 1m30s")->plan.length, 90);
+	assert_time("-l 1m30s", 90000);
+	assert_time("-l 0.5", 500);
+	assert_time("-l500ms", 500);
+	assert_time("--length=1.5s", 1500);
+	assert_time("-l 500ms -l 2", 2000);
+	assert_time("-l 500ms --clean 3 -l 3", 3000);
+	assert_time("-l 0.0", 0);
+	assert_time("-l -5.5", 0); /* a count, as before */
+	assert_wrong("-l 2.5 --clean 3", "-l: --clean 3 says how long the test is");
 	assert_int_equal(parsed("--length=1h")->plan.length, 3600);
 	assert_wrong("-l never", "-l: never is not a length");
 	assert_wrong("-l 3G", "-l: 3G is out of range");
@@ -326,16 +346,14 @@ numbers_may_be_as_netperf_reads_them(void **state)
 	assert_int_equal(cli->confidence.level, 95);
 	assert_true(cli->confidence.width > 94.9 && cli->confidence.width < 95.1); /* sic */
 	assert_string_equal(cli->notes.text, "");
-	cli = parsed("-l 1.5 -t TCP_RR -- -b 2.5");
-	assert_int_equal(cli->plan.length, 1);
+	cli = parsed("-t TCP_RR -- -b 2.5");
 	assert_int_equal(cli->plan.burst, 2);
-	assert_has(cli->notes.text, "-l 1.5: read as 1");
 	assert_has(cli->notes.text, "-b 2.5: read as 2");
 	cli = parsed("-P 0-t TCP_RR");
 	assert_int_equal(cli->output.headers, 0);
 	assert_string_equal(cli->test, "TCP_STREAM");
 	assert_has(cli->notes.text, "-P 0-t: read as 0");
-	assert_wrong("-l 0.5", "0.5 is not a length");
+	assert_wrong("-l 0.5x", "0.5x is not a length");
 	assert_wrong("-l 1e6", "1e6 is not a length");
 	assert_wrong("-- -m 1.5K", "1.5K is not a number");
 }

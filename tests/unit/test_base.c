@@ -309,14 +309,57 @@ counts_have_suffixes(void **state)
 	assert_garbage(np_parse_count, bad, LEN(bad));
 }
 
+static int
+length_as_it_is(const char *text, int64_t *out)
+{
+	uint32_t less_ms = 0;
+	int rc = np_parse_length(text, out, &less_ms);
+
+	assert_true(less_ms < 1000);
+	return rc;
+}
+
+static int
+length_ms(const char *text, int64_t *out)
+{
+	uint32_t less_ms = 0;
+	int rc = np_parse_length(text, out, &less_ms);
+
+	*out = 1000 * *out - less_ms;
+	return rc;
+}
+
 static void
 lengths_are_counts_or_durations(void **state)
 {
+	/* In milliseconds, those of a time. */
 	static const struct number good[] = {
-		{ "10", 10 },     { "-1000000", -1000000 }, { "-1m", -1000000 },
-		{ "10s", 10 },    { "1m30s", 90 },          { "1h", 3600 },
-		{ "1h5s", 3605 }, { "2h3m4s", 7384 },       { "1h30m", 5400 },
+		{ "10", 10000 },
+		{ "10s", 10000 },
+		{ "1m30s", 90000 },
+		{ "1h", 3600000 },
+		{ "1h5s", 3605000 },
+		{ "2h3m4s", 7384000 },
+		{ "1h30m", 5400000 },
+		{ "0.5", 500 },
+		{ ".5", 500 },
+		{ "10.25", 10250 },
+		{ "1.5s", 1500 },
+		{ "500ms", 500 },
+		{ "1m0.5s", 60500 },
+		{ "1s5ms", 1005 },
+		{ "1500ms", 1500 },
+		{ "0.25h", 900000 },
+		{ "0.3333333333333", 333 },
+		{ "0.9996", 1000 },
+		{ "0.0000000009", 1 },
+		{ "0.0001", 1 }, /* 0 would be no limit */
+		{ "0.1ms", 1 },
+		{ "1ms", 1 },
+		{ "0.0", 0 },
+		{ "0ms", 0 },
 	};
+	static const struct number counts[] = { { "-1000000", -1000000 }, { "-1m", -1000000 } };
 	static const char *const bad[] = { "s",
 					   "h",
 					   "5s5s",
@@ -326,12 +369,27 @@ lengths_are_counts_or_durations(void **state)
 					   "1h-5s",
 					   "1d2s",
 					   "10ss",
+					   "0.",
+					   ".",
+					   ".s",
+					   "1.s",
+					   "-0.5",
+					   "-1.5s",
+					   "1.5k",
+					   "1.5 ",
+					   "1..5",
+					   "1.5.5s",
+					   "1s0.5",
+					   "1ms1s",
+					   "1us",
+					   "1e3s",
 					   "9223372036854775807h",
 					   "9223372036854775807m1s" };
 
 	(void)state;
-	assert_numbers(np_parse_length, good, LEN(good));
-	assert_garbage(np_parse_length, bad, LEN(bad));
+	assert_numbers(length_ms, good, LEN(good));
+	assert_numbers(length_as_it_is, counts, LEN(counts));
+	assert_garbage(length_as_it_is, bad, LEN(bad));
 }
 
 static void

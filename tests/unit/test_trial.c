@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "net/sock.h"
 #include "run/server.h"
@@ -20,20 +21,33 @@ enum { TRIALS = 3, TRANSACTIONS = 20 };
 /* A daemon that serves so many control connections, one after another. */
 struct daemon {
 	int listener, sessions;
+	unsigned caps;
+	char log[256]; /* of its tests */
 	struct np_addr at;
 	char port[8];
 	pthread_t thread;
 };
 
+static void
+keep_log(void *ctx, enum np_log_level level, bool is_event, const char *text)
+{
+	struct daemon *d = ctx;
+	size_t used = strlen(d->log);
+
+	(void)level;
+	(void)is_event;
+	snprintf(d->log + used, sizeof(d->log) - used, "%s\n", text);
+}
+
 static void *
 be_daemon(void *arg)
 {
 	struct daemon *d = arg;
-	struct np_log log = { .level = NP_LOG_ERROR };
+	struct np_log log = { .level = NP_LOG_DEBUG, .sink = keep_log, .ctx = d };
 
 	for (int i = 0; i < d->sessions; i++) {
 		struct np_server server = {
-			.log = &log, .peer = "the client", .is_here = true, .caps = NP_CAP_TEST
+			.log = &log, .peer = "the client", .is_here = true, .caps = d->caps
 		};
 		struct np_chan chan;
 		struct np_err err;
@@ -59,6 +73,7 @@ make_bed(struct bed *b, const char *bench, int sessions)
 {
 	memset(b, 0, sizeof(*b));
 	b->daemon.sessions = sessions;
+	b->daemon.caps = NP_CAP_TEST;
 	b->daemon.listener = bound_socket(AF_INET, SOCK_STREAM, &b->daemon.at);
 	snprintf(b->daemon.port, sizeof(b->daemon.port), "%u", np_addr_port(&b->daemon.at));
 	assert_int_equal(pthread_create(&b->daemon.thread, NULL, be_daemon, &b->daemon), 0);
@@ -171,6 +186,92 @@ nothing_counted_is_a_result(void **state)
 	leave_bed(&b);
 }
 
+/* What the user is told, as a np_client_hooks' tell(). */
+static void
+keep_told(void *ctx, const char *text)
+{
+	char *told = ctx;
+	size_t used = strlen(told);
+
+	snprintf(told + used, 1024 - used, "%s\n", text);
+}
+
+/* A test of a tenth of a second, twice, with a daemon that has these capabilities. */
+static void
+take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
+{
+	told[0] = '\0';
+	make_bed(b, bench, 1);
+	b->daemon.caps = caps;
+	b->client.collect.caps = 0;
+	b->client.hooks =
+	    (struct np_client_hooks){ .ctx = told, .tell = keep_told, .patience_ns = 60 * NP_SEC };
+	b->target.wants.caps = NP_CAP_PLAN | NP_CAP_FRACTION;
+	b->plan.length = 1;
+	b->plan.length_less_ms = 900;
+	b->plan.near.call.interval_burst = 1; /* little work */
+	b->plan.near.call.interval_us = 10000;
+	for (int i = 0; i < 2; i++) {
+		struct np_trial_result r;
+		struct np_err err;
+
+		if (np_trial(&b->trial, &r, &err) != NP_OK) {
+			fail_msg("%s: %s", bench, err.msg);
+		}
+		assert_true(np_record_get_real(&r.record, NP_M_ELAPSED_TIME) >=
+			    np_plan_time_s(&b->plan));
+		np_trial_result_free(&r);
+	}
+	leave_bed(b);
+}
+
+static void
+the_far_end_keeps_a_fraction(void **state)
+{
+	char told[1024];
+	struct bed b;
+
+	(void)state;
+	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_PLAN | NP_CAP_FRACTION, told);
+	assert_int_equal(b.plan.length_less_ms, 900);
+	assert_non_null(strstr(b.daemon.log, "length 0.1,"));
+	assert_string_equal(told, "");
+}
+
+/* Where its clock ends the test, a far end that does not know of fractions makes it longer. */
+static void
+a_fraction_is_rounded_up_for_an_older_daemon(void **state)
+{
+	static const unsigned caps[] = { NP_CAP_PLAN, NP_CAP_TEST };
+	char told[1024];
+	struct bed b;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(caps); i++) {
+		take_a_tenth(&b, "TCP_MAERTS", caps[i], told);
+		assert_int_equal(b.plan.length_less_ms, 0);
+		assert_non_null(strstr(b.daemon.log, "length 1,"));
+		assert_non_null(strstr(told, "-l 0.1: the netserver at 127.0.0.1"));
+		assert_non_null(strstr(told, "the test lasts 1 s\n"));
+		assert_null(strchr(strchr(told, '\n') + 1, '\n')); /* told once */
+	}
+}
+
+static void
+a_fraction_is_this_ends_where_its_clock_counts(void **state)
+{
+	static const char *const benches[] = { "TCP_STREAM", "TCP_RR" };
+	char told[1024];
+	struct bed b;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(benches); i++) {
+		take_a_tenth(&b, benches[i], NP_CAP_TEST, told);
+		assert_int_equal(b.plan.length_less_ms, 900);
+		assert_string_equal(told, "");
+	}
+}
+
 static void
 without_a_daemon_there_is_nothing(void **state)
 {
@@ -195,6 +296,9 @@ main(void)
 		cmocka_unit_test(a_connection_test_takes_a_connection_each),
 		cmocka_unit_test(an_open_connection_is_taken),
 		cmocka_unit_test(nothing_counted_is_a_result),
+		cmocka_unit_test(the_far_end_keeps_a_fraction),
+		cmocka_unit_test(a_fraction_is_rounded_up_for_an_older_daemon),
+		cmocka_unit_test(a_fraction_is_this_ends_where_its_clock_counts),
 		cmocka_unit_test(without_a_daemon_there_is_nothing),
 	};
 
