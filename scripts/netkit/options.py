@@ -96,9 +96,11 @@ def length_option(value: Any, known: Known) -> "List[str]":
         if units.seconds(value) is None:
             raise OptionError(f"{value!r} counts, and clean has seconds: one of them")
         return []
-    if isinstance(value, float) and value != int(value):
-        raise OptionError(f"{value!r}: netperf takes whole seconds")
-    return ["-l", word(int(value) if isinstance(value, float) else value)]
+    if isinstance(value, float) and value == int(value):
+        value = int(value)
+    if isinstance(value, float) and value < 0.001:
+        raise OptionError(f"{value!r}: a count is a whole number, and a time at least 0.001 s")
+    return ["-l", word(value)]
 
 
 def clean_option(value: Any, known: Known) -> "List[str]":
@@ -213,7 +215,7 @@ NAMES = (
     Name("port", "-p", "its port", plain("-p"), commas=True),
     Name("family", "-4, -6", "4 or 6: the version of IP", family_option),
     Name("test", "-t", "the test, TCP_STREAM where nothing is said", test_option),
-    Name("length", "-l", "whole seconds, or where negative bytes or transactions", length_option,
+    Name("length", "-l", "seconds, or where negative bytes or transactions", length_option,
          unit=SECONDS),
     Name("clean", "--clean", "whole seconds of undisturbed time to measure, in place of length", clean_option,
          unit=SECONDS),

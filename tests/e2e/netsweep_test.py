@@ -111,7 +111,7 @@ class Plans(unittest.TestCase):
                 ("[constants]\nthreads = 2", "2 with flows = 1"),
                 ("[axes]\nengine = ['sync,batch']", "engine: 'sync,batch' is neither an engine nor two"),
                 ("[constants]\ncycles = 1", "cycles: 1 is neither true nor false"),
-                ("[constants]\nlength = 0.5", "whole seconds"), ("x =", "t: "),
+                ("[constants]\nlength = -0.5", "a count is a whole number"), ("x =", "t: "),
                 ("[constants]\noptions = \"'\"", "No closing quotation")):
             self.refused(text, re.escape(words).replace("\\ ", " "))
 
