@@ -67,7 +67,11 @@ def pause(seconds: float) -> None:
 
 
 def free_signals() -> None:
-    """In a child before its exec: it has signals as it would have from a shell."""
+    """In a child before its exec: it has signals as it would have from a shell. One that came since the fork ends
+    it, and raises nothing of ours there."""
+    for number in ENDS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {*ENDS, signal.SIGCHLD})
 
 
