@@ -8,7 +8,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from netkit import units
 
 WAYS = (("client", "server"), ("server", "client"))
-MEASUREMENTS = 6
 ATTEMPTS = 3            # at what a busy machine may spoil
 PAYLOAD, HEADERS = 64, 28
 RATE_TOLERANCE = 0.01
@@ -17,6 +16,7 @@ SPREAD_TOLERANCE = 0.15
 TRAIN, PACE = 10_000, 20_000.0      # datagrams, and at most so many a second
 LONGEST = 5.0                       # s of a train
 WAIT = 0.3                          # s for stragglers, beyond the delay
+PROBE = 0.05                        # s that it takes to start one
 
 # Runs netlab-link's prober: ways, kind, IP version, further words; its result.
 Prober = Callable[..., Dict[str, Any]]
@@ -43,26 +43,51 @@ def both(texts: "List[str]") -> str:
     return texts[0] if len(set(texts)) == 1 else " and ".join(texts)
 
 
+@dataclass(frozen=True)
+class Turn:
+    """One measurement of several."""
+    number: int     # from 0
+    of: int
+    name: str
+    seconds: float  # that it is expected to take
+    left: float     # with all that follow
+
+
 @dataclass
 class Check:
     link: Any               # netlab's Link
     probe: Prober
-    say: "Callable[[str], None]" = lambda name: None    # is told what is measured next
+    say: "Callable[[Turn], None]" = lambda turn: None   # is told what is measured next
 
     def run(self) -> "Iterator[Finding]":
         """Measures one property after the other; client to server first."""
-        self.say("mtu")
+        turns = iter(self.turns())
+        self.say(next(turns))
         yield self.mtu()
-        self.say("ipv6")
+        self.say(next(turns))
         yield self.ipv6()
-        self.say("packets")
+        self.say(next(turns))
         yield from self.packets()
-        for name, measure in (("rate", self.rate), ("delay", self.delay)):
-            self.say(name)
+        for measure in (self.rate, self.delay):
+            self.say(next(turns))
             self.settle()
             yield self.retried(measure)
-        self.say("loss, reorder and duplicate")
+        self.say(next(turns))
         yield from self.trains()
+
+    def turns(self) -> "List[Turn]":
+        """What is measured, in order, with how long each takes both ways when all goes well."""
+        link, wait = self.link, self.wait / 1e9
+        rest = link.delay + link.jitter
+        settle = 0.005 + rest + wait
+        lasts = {"mtu": wait, "ipv6": 0.1 + wait if link.ipv6 else 0.0, "packets": 0.3 + 4 * rest,
+                 "rate": settle + 1.25 * self.rate_time() + 2 * rest,
+                 "delay": settle + math.prod(self.apart()) + wait,
+                 "loss, reorder and duplicate": math.prod(self.train()) + wait}
+        each = {name: 2 * (seconds + PROBE) for name, seconds in lasts.items()}
+        names = list(each)
+        return [Turn(i, len(names), name, each[name], sum(each[one] for one in names[i:]))
+                for i, name in enumerate(names)]
 
     def retried(self, measure: "Callable[[], Finding]") -> Finding:
         """The first good one of some attempts, else the last: a wrong link is wrong each time."""
@@ -123,8 +148,7 @@ class Check:
 
     def rate(self) -> Finding:
         cost, rate = self.link.cost(self.link.mtu), self.link.rate
-        each = cost * 8 / rate if rate else 0.0
-        lasts = min(10.0, max(1.0, 60 * each))
+        each, lasts = cost * 8 / rate if rate else 0.0, self.rate_time()
         rest, passed = self.link.delay + self.link.jitter, max(self.link.share_that_passes(), 1e-9)
         got = [one["packets"] * cost * 8e9 / max(1, one["ns"]) / passed for one in self.each(
             "rate", size=self.link.mtu - HEADERS, gap=ns(0.9 * each), time=ns(1.25 * lasts + rest),
@@ -133,13 +157,17 @@ class Check:
         return Finding("rate", units.show_rate(rate) if rate else "no limit",
                        both([units.show_rate(one) for one in got]), good)
 
+    def rate_time(self) -> float:
+        """Seconds that count."""
+        link = self.link
+        return min(10.0, max(1.0, 60 * link.cost(link.mtu) * 8 / link.rate if link.rate else 0.0))
+
     # --- times
 
     def delay(self) -> Finding:
         """Datagrams so far apart that each has its own jitter."""
         link = self.link
-        gap = max(0.001, 2 * link.jitter, 2 * self.cost_time())
-        count = int(min(500, max(40, LONGEST / gap)))
+        count, gap = self.apart()
         got = self.each("train", count=count, size=PAYLOAD, gap=ns(gap), wait=self.wait)
         texts, good = [], True
         for one in got:
@@ -149,6 +177,11 @@ class Check:
             texts.append(f"{1e3 * median:.4g} ms" + (f" +-{1e3 * jitter:.4g} ms" if link.jitter else ""))
             good = good and self.near(median, jitter, count)
         return Finding("delay", link.show_delay(), both(texts), good)
+
+    def apart(self) -> "Tuple[int, float]":
+        """How many datagrams, and the seconds between two."""
+        gap = max(0.001, 2 * self.link.jitter, 2 * self.cost_time())
+        return int(min(500, max(40, LONGEST / gap))), gap
 
     def read_delay(self, found: "Dict[str, List[float]]") -> "Tuple[float, float]":
         """The median, and half the range that a uniform distribution with these percentiles has. What
@@ -172,10 +205,13 @@ class Check:
 
     # --- a counted train
 
-    def trains(self) -> "Iterator[Finding]":
-        """At most half of the rate, so that no queue loses any."""
+    def train(self) -> "Tuple[int, float]":
+        """How many datagrams, and the seconds between two: at most half of the rate, so that no queue loses any."""
         gap = max(1 / PACE, 2 * self.cost_time())
-        count = int(min(TRAIN, max(100, LONGEST / gap)))
+        return int(min(TRAIN, max(100, LONGEST / gap))), gap
+
+    def trains(self) -> "Iterator[Finding]":
+        count, gap = self.train()
         got = self.each("train", count=count, size=PAYLOAD, gap=ns(gap), wait=self.wait)
         passed = [one["arrived"] for one in got]
         yield self.counted("loss", self.link.loss, [one["lost"] for one in got], [count, count])
@@ -199,7 +235,7 @@ class Check:
         return 2 if self.link.exact else 2 + 4 * math.sqrt(n * share * (1 - share))
 
 
-def examine(link: Any, probe: Prober, say: "Callable[[str], None]" = lambda name: None
+def examine(link: Any, probe: Prober, say: "Callable[[Turn], None]" = lambda turn: None
             ) -> "Iterator[Finding]":
     return Check(link, probe, say).run()
 

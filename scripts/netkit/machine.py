@@ -10,10 +10,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from netkit import progress
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_PDEATHSIG = 1
@@ -59,9 +60,10 @@ def check() -> None:
 def pause(seconds: float) -> None:
     end = time.monotonic() + seconds
     while True:
-        got = signal.sigtimedwait(ENDS, max(0.0, end - time.monotonic()))
+        got = signal.sigtimedwait(ENDS, min(progress.EVERY, max(0.0, end - time.monotonic())))
         if got:
             raise Interrupted(got.si_signo)
+        progress.tick()
         if time.monotonic() >= end:
             return
 
@@ -158,9 +160,10 @@ def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = END
         left = end - time.monotonic()
         if left <= 0:
             return
-        got = signal.sigtimedwait({*heeded, signal.SIGCHLD}, min(left, 1.0))
+        got = signal.sigtimedwait({*heeded, signal.SIGCHLD}, min(left, progress.EVERY))
         if got and got.si_signo != signal.SIGCHLD:
             raise Interrupted(got.si_signo)
+        progress.tick()
 
 
 def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool = True) -> Done:
@@ -454,10 +457,6 @@ def is_sweep(pid: int) -> bool:
 def shown(command: Sequence[str]) -> str:
     """A command as a shell takes it."""
     return " ".join(map(shlex.quote, command))
-
-
-def on_terminal() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shlex
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import draw, plots, units, vega
 from netkit.results import Results, ResultsError
@@ -125,31 +125,47 @@ def facts(sweep: Sweep) -> Pairs:
 
 
 def part_of(sweep: Sweep, number: str, kind: Optional[str], spread: str, name: str,
-            lively: bool) -> "Dict[str, Any]":
+            lively: bool, tell: "Callable[[str], None]") -> "Dict[str, Any]":
     """What the page shows of one plan."""
     results, header = sweep.results, sweep.results.header
-    kinds = [kind] if kind else plots.kinds(sweep)
+
+    def drawn(one: str) -> "Dict[str, Any]":
+        tell(f"drawing {one} of {results.path}")
+        return figure(sweep, one, spread, number + one, lively)
+
+    figures = [drawn(one) for one in kinds_of(sweep, kind)]
+    tell(f"tables of {results.path}, for the page")
     wanted = {(name, False): 0, ("THROUGHPUT", False): 0, ("THROUGHPUT", True): 0,
               ("LOSS_PERCENT", False): 0, ("LOCAL_CPU_UTIL", False): 0, ("REMOTE_CPU_UTIL", False): 0}
     title = header.title or header.plan or "Results"
     began = re.sub(r"T(\d\d:\d\d).*Z$", r" \1 UTC", header.started)
     return {"id": number, "title": title, "facts": facts(sweep),
             "sub": [header.plan if header.plan != title else "", began, results.path],
-            "figures": [figure(sweep, one, spread, number + one, lively) for one in kinds],
+            "figures": figures,
             "tables": tables(sweep, list(wanted)), "failures": list(failures(sweep)),
             "sources": [surroundings(source) for source in results.sources or [results]],
             "commands": commands(sweep)}
 
 
+def kinds_of(sweep: Sweep, kind: Optional[str]) -> "Sequence[str]":
+    return [kind] if kind else plots.kinds(sweep)
+
+
+def steps(sweeps: "Sequence[Sweep]", kind: Optional[str]) -> int:
+    """How often make() tells what it does."""
+    return sum(len(kinds_of(sweep, kind)) + 1 for sweep in sweeps)
+
+
 def make(sweeps: "Sequence[Sweep]", kind: Optional[str] = None, spread: str = "minmax",
-         name: str = "THROUGHPUT") -> str:
-    """The page; sweeps of several plans stand below each other. Needs jinja2 and matplotlib."""
+         name: str = "THROUGHPUT", tell: "Callable[[str], None]" = lambda words: None) -> str:
+    """The page; sweeps of several plans stand below each other. Needs jinja2 and matplotlib. tell is told each step
+    before it is done."""
     import jinja2
     script = vega.library()
     place = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.dirname(__file__)), autoescape=True,
                                trim_blocks=True, lstrip_blocks=True)
     numbers = [f"plan{i}-" for i in range(1, len(sweeps) + 1)] if len(sweeps) > 1 else [""]
-    parts = [part_of(sweep, number, kind, spread, name, bool(script))
+    parts = [part_of(sweep, number, kind, spread, name, bool(script), tell)
              for sweep, number in zip(sweeps, numbers)]
     return place.get_template("page.html").render(
         title=" + ".join({str(part["title"]): 0 for part in parts}), parts=parts, library=script,

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from types import ModuleType
-from typing import Any
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 TRIED = "PLUMBLINE_PYTHON_TRIED"    # in the environment of a script that was started again,
@@ -47,14 +46,6 @@ def need(module: str, package: str, purpose: str = "") -> ModuleType:
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
     raise MissingModule(f"{purpose + ' needs' if purpose else 'needs'} Python's {module}, which is "
                         f"not installed: apt-get install {package}")
-
-
-def bar(words: str) -> Any:
-    """A line on standard error that stays where it is, by rich. No thread of its own draws it: scripts fork."""
-    progress, console = (need(f"rich.{name}", "python3-rich") for name in ("progress", "console"))
-    return progress.Progress(progress.BarColumn(20), progress.MofNCompleteColumn(), progress.TextColumn(
-        words, markup=False), console=console.Console(stderr=True), auto_refresh=False, transient=True,
-        redirect_stdout=False)
 
 
 def same_file(one: str, other: str) -> bool:

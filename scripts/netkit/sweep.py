@@ -1,14 +1,12 @@
 """Runs a plan: each point's commands and netperf, one line of the file a run."""
 
-import contextlib
 import datetime
 import os
-import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, TextIO, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from netkit import calls, engines, environment, machine, options, python
+from netkit import calls, engines, environment, machine, options, progress
 from netkit.calls import fail
 from netkit.plan import EACH_RUN, Plan, Point, Task, confident, width
 from netkit.results import Run, Writer, point_key
@@ -16,7 +14,6 @@ from netkit.units import show_duration, show_point, show_value
 
 GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
 COMMAND_LIMIT = 300.0       # and a command of the user's
-BAR = 20                    # columns
 RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # what a run takes beside its length, for ETAs
 
 
@@ -59,55 +56,51 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
 # --- progress -----------------------------------------------------------------------------
 
 class Progress:
-    """Says on standard error how far it is: in a bar, or a line a run."""
+    """Says on standard error how far a sweep is: in a line that is redrawn, or a line a run."""
 
-    def __init__(self, kind: str, total: int, seconds: float, stream: TextIO = sys.stderr) -> None:
-        self._kind, self._total, self._expected, self._stream = kind, total, seconds, stream
-        self._since, self._done = time.monotonic(), 0
-        self._bar = python.bar("ETA {task.fields[left]}  {task.description}") if kind == "bar" else None
-        if self._bar:
-            self._bar.add_task("", total=total, left=show_duration(seconds))
-            self._bar.start()
+    def __init__(self, line: progress.Progress, total: int, seconds: float) -> None:
+        self._line, self._total, self._expected = line, total, seconds
+        self._since, self._done, self._last = time.monotonic(), 0, ""
 
     def left(self) -> float:
         """Seconds to go: by the plan at first, by what runs have taken later on."""
         if not self._done:
             return self._expected
-        return (time.monotonic() - self._since) / self._done * (self._total - self._done)
+        return self._each() * (self._total - self._done)
+
+    def _each(self) -> float:
+        """Seconds that a run takes."""
+        if not self._done:
+            return self._expected / max(1, self._total)
+        return (time.monotonic() - self._since) / self._done
 
     def begin(self, task: Task) -> None:
-        self._draw(show_point(task.point))
+        self._show(named(task))
 
     def end(self, task: Task, run: Run) -> None:
         self._done += 1
-        words = f"{show_point(task.point)} #{task.repetition}: {outcome(run)}"
-        if self._kind == "plain" or self._bar and not run.ok:
-            self.note(f"{self._done}/{self._total} {words}"
+        self._last = f"{named(task)}: {outcome(run)}"
+        if self._line.kind == "plain" or not run.ok:
+            self.note(f"{self._done}/{self._total} {self._last}"
                       + (f", {show_duration(self.left())} to go" if run.ok else ""))
-        self._draw(words)
+        self._show("")
 
     def skip(self) -> None:
         """A run that is not needed any more."""
         self._total -= 1
 
     def note(self, text: str) -> None:
-        with contextlib.suppress(OSError):  # a terminal that is gone stops no sweep
-            if self._bar:
-                self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-            elif self._kind != "none":
-                print(text, file=self._stream, flush=True)
+        self._line.line(text)
 
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            if self._bar:
-                self._bar.stop()
+    def _show(self, words: str) -> None:
+        """The run that is under way, and what became of the one before it."""
+        told = " | ".join(filter(None, [words, self._last]))
+        self._line.show(progress.State(self._done, self._total, told, self.left(), self._each() if words else 0.0))
 
-    def _draw(self, words: str) -> None:
-        with contextlib.suppress(OSError):
-            if self._bar:
-                room = max(10, self._bar.console.width - BAR - 30)
-                self._bar.update(0, completed=self._done, total=self._total, description=words[:room],
-                                 left=show_duration(self.left()), refresh=True)
+
+def named(task: Task) -> str:
+    """ "test=TCP_RR size=64 #2" """
+    return f"{show_point(task.point)} #{task.repetition}"
 
 
 def outcome(run: Run) -> str:

@@ -58,7 +58,7 @@ class Lab:
             since = time.monotonic()
             done = subprocess.run(
                 [NETLAB, "exec", "--name", self.name, "client", sys.executable, NETGATE, "--host", "10.77.0.2",
-                 "--netperf", lib.netperf(), "--progress", "none", "--format", "json", *options],
+                 "--netperf", lib.netperf(), "--progress", "never", "--format", "json", *options],
                 stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE, text=True, timeout=900)
             file.seek(0)
             rows = [json.loads(line) for line in file.read().splitlines() if line.startswith(b"{")]

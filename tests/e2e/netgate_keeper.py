@@ -496,7 +496,7 @@ def what_is_left_out_is_said() -> str:
 
 def netgate(*args: str, **variables: str) -> lib.Started:
     return lib.Started([str(lib.TOP / "scripts" / "netgate"), "nic", "--netperf", lib.netperf(), "--netserver",
-                        lib.netserver(), "--progress", "none", *args],
+                        lib.netserver(), "--progress", "never", *args],
                        env={**os.environ, **NETIF, **variables})
 
 

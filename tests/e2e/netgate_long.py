@@ -24,7 +24,7 @@ def gate(report: lib.Report, name: str, words: "list[str]", right: "tuple[str, .
     with tempfile.TemporaryDirectory() as place:
         file = os.path.join(place, "o.jsonl")
         with lib.Started([NETGATE, "--lab", "--rate 100mbit --mtu 9000", "--netperf", lib.netperf(), "--netserver",
-                          lib.netserver(), "--budget", "150", "--progress", "none", "--output", file, *words],
+                          lib.netserver(), "--budget", "150", "--progress", "never", "--output", file, *words],
                          cwd=place) as started:
             got = started.finish(400)
         rows = [json.loads(line) for line in Path(file).read_text().splitlines()] if os.path.exists(file) else []

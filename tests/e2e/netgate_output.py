@@ -253,7 +253,7 @@ class Readers(Place):
 
     def test_progress(self):
         made, stream = self.all_verdicts(), io.StringIO()
-        for kind in ("plain", "none"):
+        for kind in ("plain", "never"):
             live = output.Live(kind, stream)
             live.begin(made)
             live.slot(made.slots[1], made, made.judgements)
@@ -269,7 +269,7 @@ class Readers(Place):
         if not python.has(sys.executable, "rich"):
             self.skipTest("no rich: apt-get install python3-rich")
         code = ("import netgate_output as t\nfrom netkit.gate import output\n"
-                "made, live = t.Readers().all_verdicts(), output.Live()\nlive.begin(made)\n"
+                "made, live = t.Readers().all_verdicts(), output.Live('bar')\nlive.begin(made)\n"
                 "for one in made.slots: live.slot(one, made, made.judgements)\nlive.end(made)\n")
         near, far = pty.openpty()
         self.addCleanup(os.close, near)

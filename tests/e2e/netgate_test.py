@@ -338,7 +338,7 @@ class Gates(Folder):
 
     def command(self, *args):
         return [NETGATE, "--netperf", f"{self.place}/netperf", "--host", "127.0.0.1", "--port",
-                str(self.far.getsockname()[1]), "--progress", "none", *args]
+                str(self.far.getsockname()[1]), "--progress", "never", *args]
 
     def gate(self, *args, status=0):
         """In this process, as every start of Python takes longer than the slots of such a gate."""

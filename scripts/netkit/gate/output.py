@@ -15,9 +15,10 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
+from netkit import progress
 from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, SLOT_SCHEMA, VERDICT_SCHEMA, VERDICTS,
-                               WORSE, A, B, Gate, GateError, Judgement, Metric, Point, Slot, View)
-from netkit.machine import on_terminal, shown
+                               WORSE, A, B, Bench, Gate, GateError, Judgement, Metric, Point, Slot, View)
+from netkit.machine import shown
 from netkit.plan import toml
 
 END_SCHEMA = "plumbline-gate-end/1"     # the last line of a gate that ended in order
@@ -515,7 +516,7 @@ class Printed:
         pass
 
     def end(self, gate: Gate) -> None:
-        more = {"colour": True} if self._form == "text" and sys.stdout.isatty() else {}
+        more = {"colour": True} if self._form == "text" and progress.colours(sys.stdout) else {}
         sys.stdout.write(FORMATS[self._form](gate, self._strict, **more))
         sys.stdout.flush()
 
@@ -523,47 +524,51 @@ class Printed:
 # --- while it goes on ---------------------------------------------------------------------
 
 class Live:
-    """A view on standard error: a bar of the budget on a terminal, else a line a slot. kind is auto,
-    plain or none."""
+    """A view on standard error: a line that is redrawn with the budget that is left, or a line a slot. kind is
+    bar, plain or never."""
 
-    def __init__(self, kind: str = "auto", stream: TextIO = sys.stderr) -> None:
-        self._stream, self._since, self._bar, self._quiet = stream, 0.0, None, kind == "none"  # type: Any
-        if kind == "auto" and on_terminal():
-            try:
-                from rich.console import Console
-                from rich.progress import BarColumn, Progress, TextColumn
-            except ImportError:     # lines do as well
-                return
-            # No thread of its own that draws: the gate forks.
-            self._bar = Progress(BarColumn(20), TextColumn("{task.description}", markup=False),
-                                 console=Console(file=stream), auto_refresh=False, transient=True)
+    def __init__(self, kind: str = "plain", stream: Optional[TextIO] = None) -> None:
+        self._line, self._since, self._budget, self._last = progress.Progress(kind, stream=stream), 0.0, 1.0, ""
 
     def begin(self, gate: Gate) -> None:
-        self._since = time.monotonic()
-        if self._bar:
-            self._bar.start()
-            self._bar.add_task("begins", total=gate.budget)
+        self._since, self._budget = time.monotonic(), gate.budget
+        self._line.__enter__()
+        self._show("begins")
+
+    def next(self, point: Point, side: str) -> None:
+        """The slot that is measured now."""
+        self._show(f"{point.name} {side}")
 
     def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
-        if self._quiet:
-            return
-        spent = time.monotonic() - self._since
-        words = f"{spent:.0f}/{gate.budget:.0f} s  {so_far(slot, judgements)}"
-        try:
-            if self._bar:
-                self._bar.update(0, completed=min(spent, gate.budget), description=words)
-                self._bar.refresh()
-            else:
-                print(words, file=self._stream, flush=True)
-        except OSError:     # a terminal that is gone stops no gate
-            self._quiet = True
+        self._last = so_far(slot, judgements)
+        if self._line.kind == "plain":
+            self._line.line(f"{self._spent():.0f}/{gate.budget:.0f} s  {self._last}")
+        self._show("")
 
     def end(self, gate: Gate) -> None:
-        if self._bar:
-            try:
-                self._bar.stop()
-            except OSError:
-                pass
+        self._line.__exit__()
+
+    def _spent(self) -> float:
+        return time.monotonic() - self._since
+
+    def _show(self, words: str) -> None:
+        left = max(0.0, self._budget - self._spent())
+        told = " | ".join(filter(None, [words, self._last]))
+        self._line.show(progress.State(self._budget - left, self._budget, told, left, left, left, "s", "at most"))
+
+
+class Watched:
+    """A bench whose slots are shown when they begin."""
+
+    def __init__(self, bench: Bench, live: Live) -> None:
+        self._bench, self._live = bench, live
+
+    def slot(self, point: Point, side: str, seconds: float) -> Slot:
+        self._live.next(point, side)
+        return self._bench.slot(point, side, seconds)
+
+    def leave(self) -> None:
+        self._bench.leave()
 
 
 def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
@@ -576,10 +581,10 @@ def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
     return words + (f"; {interval(one)} after {count(one.pairs, 'pair')}: {one.verdict}" if one else "")
 
 
-def views(form: str, progress: str = "auto", path: "Optional[str]" = None, strict: bool = False,
+def views(form: str, live: View, path: "Optional[str]" = None, strict: bool = False,
           overwrite: bool = False, evidence: bool = False) -> "List[View]":
     """What netgate's options ask for: progress, a file, and a form, of FORMATS or json. Raises GateError."""
-    made: "List[View]" = [Live(progress)]
+    made: "List[View]" = [live]
     if path:
         made.append(Writer(path, evidence, overwrite))
     return [*made, Writer("-", evidence) if form == "json" else Printed(form, strict)]

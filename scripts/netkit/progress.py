@@ -1,0 +1,200 @@
+"""How far a script is, in one line on standard error: drawn by rich on a terminal and gone without a trace at
+the end, else plain lines. There is one standard error, so there is one such line."""
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, TextIO
+
+from netkit import python
+from netkit.units import show_duration
+
+KINDS = ("auto", "always", "never", "plain")
+BAR = 20                # columns
+MARGIN = 4              # columns that stay free: the terminal shows ^C there
+EVERY = 1.0             # s between two drawings while something runs: each costs about a millisecond
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+ERASE = "\r\x1b[2K"
+
+_drawn: "List[Progress]" = []       # the one whose line is on the terminal now
+_shown: "List[Progress]" = []       # the one that is under way
+
+
+def add_option(top: Any) -> None:
+    """To a parser or one of its groups."""
+    top.add_argument("--progress", choices=KINDS, default="auto", help="auto: a line that is redrawn on a terminal, "
+                     "plain lines elsewhere; always: redrawn everywhere; plain: always plain lines; never: nothing. "
+                     "On standard error")
+
+
+def on_terminal(stream: Optional[TextIO] = None) -> bool:
+    """Whether it is one where a line can be redrawn."""
+    stream = stream or sys.stderr
+    return stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+
+
+def colours(stream: TextIO) -> bool:
+    return on_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def kind_of(args: argparse.Namespace, note: "Callable[[str], None]") -> str:
+    """What --progress comes to here: bar, plain or never. Another Python may be started, as by python.need()."""
+    if args.progress not in ("auto", "always"):
+        return args.progress
+    if args.progress == "auto" and not on_terminal():
+        return "plain"
+    try:
+        python.need("rich.progress_bar", "python3-rich", "the bar of --progress")
+        return "bar"
+    except python.MissingModule as fault:
+        if args.progress == "always":
+            note(str(fault))
+        return "plain"
+
+
+def clear() -> None:
+    """Takes the line away, so that something else can be printed. The next drawing brings it back."""
+    while _drawn:
+        _drawn.pop().write(ERASE)
+
+
+def tick() -> None:
+    """Time has passed: brings the line up to date, at most once a second. For whoever waits."""
+    for one in _shown:
+        one.tick()
+
+
+@dataclass
+class State:
+    """How far it is."""
+    done: float = 0.0
+    total: float = 1.0
+    words: str = ""                 # what is done now
+    left: Optional[float] = None    # s to go
+    step: float = 0.0               # s that what is done now takes; 0: not known
+    span: float = 1.0               # by how much it adds to `done`
+    unit: str = ""                  # of done and total
+    most: str = "about"             # or "at most", of the time that is left
+
+    def later(self, seconds: float) -> "State":
+        """The same some seconds later. What is counted is not done before somebody says so."""
+        most = 1.0 if self.unit else 0.99
+        part = min(most, seconds / self.step) * self.span if self.step > 0 else 0.0
+        left = None if self.left is None else max(0.0, self.left - seconds)
+        return State(min(self.total, self.done + part), self.total, self.words, left, 0.0, 0.0, self.unit, self.most)
+
+    def text(self) -> str:
+        """ "3/12, about 4 min to go: size=64" """
+        left = "" if self.left is None else f", {self.most} {show_duration(self.left)} to go"
+        words = "".join(one if one.isprintable() else "?" for one in self.words)
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{int(self.done)}/{self.total:.0f}{unit}{left}" + (f": {words}" if words else "")
+
+
+class Progress:
+    """The line of one script. kind is bar, plain or never; a bar that would be gone at once is not drawn before
+    `after` seconds, and `every` is how many seconds lie between two plain lines at least; 0: lines are printed by
+    line() alone."""
+
+    def __init__(self, kind: str, name: str = "", after: float = 0.0, every: float = 0.0,
+                 stream: Optional[TextIO] = None) -> None:
+        self.kind, self._name, self._every, self._stream = kind, name, every, stream or sys.stderr
+        now = time.monotonic()
+        self._state: Optional[State] = None
+        self._told, self._drew, self._said, self._first = now, 0.0, now, now + after
+        self._console: Any = None
+        self._handlers: "List[Any]" = []
+
+    def __enter__(self) -> "Progress":
+        _shown.append(self)
+        if self.kind == "bar":
+            from rich.console import Console
+            self._console = Console(file=self._stream, force_terminal=True, highlight=False, markup=False,
+                                    no_color=bool(os.environ.get("NO_COLOR")))
+            self._handlers = [number for number in ENDS if signal.getsignal(number) == signal.SIG_DFL]
+            for number in self._handlers:
+                signal.signal(number, self._die)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self in _shown:
+            _shown.remove(self)
+        if self in _drawn:
+            clear()
+        for number in self._handlers:
+            signal.signal(number, signal.SIG_DFL)
+        self._handlers = []
+
+    def _die(self, number: int, _frame: object) -> None:
+        """A signal ends the script: the terminal is left clean."""
+        clear()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    def show(self, state: State) -> None:
+        """What is done from now on."""
+        self._state, self._told = state, time.monotonic()
+        self._bring(True)
+
+    def tick(self) -> None:
+        self._bring(False)
+
+    def line(self, text: str) -> None:
+        """A plain line, above the one that is drawn."""
+        if self.kind != "never":
+            clear()
+            self.write(text + "\n")
+
+    def _bring(self, new: bool) -> None:
+        now = time.monotonic()
+        if self._state is None:
+            return      # nothing has begun
+        if self.kind == "bar":
+            if now >= self._first and (new or now - self._drew >= 0.9 * EVERY) and self._in_front():
+                self._drew = now
+                self.write(ERASE + self._render(self._state.later(now - self._told)))
+                _drawn[:] = [self]
+        elif self.kind == "plain" and self._every and now - self._said >= self._every:
+            self._said = now
+            self.write(f"{self._name}{self._state.later(now - self._told).text()}\n")
+
+    def _render(self, state: State) -> str:
+        """The line, by rich, with no more columns than there are."""
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+        width = max(20, self._columns() - MARGIN)
+        wide = min(BAR, width // 3)
+        text = Text(state.text(), no_wrap=True, overflow="ellipsis")
+        text.truncate(width - wide - 1, overflow="ellipsis")
+        grid = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+        grid.add_row(ProgressBar(max(state.total, 1e-9), state.done, width=wide), text)
+        with self._console.capture() as got:
+            self._console.print(grid, width=width, end="")
+        return got.get().split("\n")[0].rstrip()
+
+    def _columns(self) -> int:
+        """Of the terminal, as it is now."""
+        if os.environ.get("COLUMNS", "").isdigit():
+            return shutil.get_terminal_size().columns
+        with contextlib.suppress(OSError, ValueError):
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
+        return 80
+
+    def _in_front(self) -> bool:
+        """A job in the background leaves the terminal to the one in front."""
+        try:
+            return os.tcgetpgrp(self._stream.fileno()) == os.getpgrp()
+        except (OSError, ValueError):
+            return True     # it does not control us
+
+    def write(self, text: str) -> None:
+        """A terminal that is gone stops nothing, nor does a signal in the middle of another write."""
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            self._stream.write(text)
+            self._stream.flush()

@@ -1,0 +1,349 @@
+"""What netsweep, netgate, netlab check and netreport show while they run, in a terminal of a known size: a line that
+is drawn, redrawn and gone at the end, with nothing of it in what stays; plain lines where there is no terminal.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import lib
+
+sys.path.insert(0, str(lib.TOP / "scripts"))
+
+from netkit import progress, python, results  # noqa: E402
+
+SCRIPTS = lib.TOP / "scripts"
+PATIENCE = 60.0 + lib.SLACK
+ERASE = progress.ERASE
+ROWS, COLUMNS = 40, 100
+BRIEF = "[constants]\ntest = 'TCP_RR'\nlength = -300\n[axes]\nsize = [64, 128, 256]\n"
+SECONDS = "[constants]\ntest = 'TCP_RR'\nlength = 3\n[axes]\nsize = [64, 128]\n"
+LAB = f"progress{os.getpid()}"
+NO_LAB = lib.no_lab()
+
+
+def settings(**more):
+    """The environment of a terminal."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    return {**kept, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+class Terminal:
+    """A command in a terminal, which keeps what came and what is to be seen."""
+
+    def __init__(self, command, place, columns=COLUMNS, **more):
+        import pexpect
+        import pyte
+        self.screen = pyte.Screen(columns, ROWS)
+        self._stream = pyte.Stream(self.screen)
+        self.child = pexpect.spawn(command[0], list(command[1:]), cwd=place, env=settings(**more), encoding="utf-8",
+                                   dimensions=(ROWS, columns), timeout=PATIENCE)
+        self.raw, self.fullest = "", 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.close(force=True)
+
+    def until(self, pattern):
+        """Reads until something has come."""
+        since = time.monotonic()
+        while not re.search(pattern, self.raw):
+            if time.monotonic() - since > PATIENCE or not self.read():
+                raise AssertionError(f"{pattern!r} did not come: {self.raw[-500:]!r}")
+
+    def read(self):
+        """What has come; False at the end."""
+        import pexpect
+        try:
+            text = self.child.read_nonblocking(4096, PATIENCE)
+        except pexpect.EOF:
+            return False
+        self.raw += text
+        for part in re.split(f"(?={re.escape(ERASE)})", text):
+            self._stream.feed(part)
+            self.fullest = max(self.fullest, len(self.lines()))
+        return True
+
+    def end(self):
+        """Its status, and the lines that stay."""
+        while self.read():
+            pass
+        self.child.close()
+        status = self.child.exitstatus
+        return -self.child.signalstatus if status is None else status, self.lines()
+
+    def lines(self):
+        found = [line.rstrip() for line in self.screen.display]
+        while found and not found[-1]:
+            found.pop()
+        return found
+
+    def drawn(self):
+        """Each line that was drawn, in order, without colours; "" where it was taken away."""
+        parts = self.raw.split(ERASE)[1:]
+        return [re.sub(r"\x1b\[[0-9;]*m", "", part.partition("\r")[0].partition("\n")[0]) for part in parts]
+
+
+class Showing(unittest.TestCase):
+    def setUp(self):
+        self._place = tempfile.TemporaryDirectory()
+        self.addCleanup(self._place.cleanup)
+        self.place = self._place.name
+
+    def plan(self, text, name="p.toml"):
+        Path(self.place, name).write_text(text)
+        return name
+
+    def command(self, script, *words):
+        programs = ["--netperf", lib.netperf(), "--netserver", lib.netserver()]
+        return [sys.executable, str(SCRIPTS / script), *words, *(programs if script in ("netsweep", "netgate") else [])]
+
+    def sweep(self, *words):
+        return self.command("netsweep", self.plan(BRIEF), "--local", "--output", "o.jsonl", "--force", *words)
+
+    def gate(self, *words):
+        return self.command("netgate", "--local", "--test", "TCP_RR", "--slot", "1", "--no-learn", "--a", "-- -r 1",
+                            "--b", "-- -r 1", "--seed", "1", *words)
+
+    def clean(self, terminal, lines):
+        """Of the line that was drawn nothing is left, and it never took a second one."""
+        self.assertTrue(any(terminal.drawn()), terminal.raw)
+        self.assertEqual([line for line in lines if re.search(r"to go|[━╸╺]", line)], [], lines)
+        self.assertNotRegex(terminal.raw, r"\x1b\[\?25l")       # the cursor was never hidden
+
+    def piped(self, command, **more):
+        with lib.Started(command, cwd=self.place, env=settings(**more)) as started:
+            got = started.finish(PATIENCE)
+        self.assertEqual(got.rc, 0, got)
+        return got
+
+
+class Sweep(Showing):
+    def test_drawn_redrawn_gone(self):
+        with Terminal(self.sweep(), self.place) as terminal:
+            status, lines = terminal.end()
+        self.assertEqual(status, 0, lines)
+        self.clean(terminal, lines)
+        counts = re.findall(r"(\d)/3, about [^|]*? to go: (\S+)", "\n".join(terminal.drawn()))
+        self.assertEqual([one for one, word in counts if word.startswith("size=")], sorted(one for one, word in counts))
+        self.assertLessEqual({("0", "size=64"), ("1", "size=128"), ("2", "size=256")}, set(counts))
+        self.assertRegex("\n".join(terminal.drawn()), r"size=128 #1 \| size=64 #1: [\d.]+ Trans/s")
+        self.assertEqual(lines[-1], "3 runs ok, 0 failed: o.jsonl")
+        self.assertIn("expected to take", lines[-2])
+
+    def test_time_passes_within_a_run(self):
+        command = self.command("netsweep", self.plan(SECONDS), "--local", "--output", "o.jsonl")
+        with Terminal(command, self.place) as terminal:
+            terminal.until(r"1/2,")
+            first = [re.findall(r"about (\d+) s to go", line)[0] for line in terminal.drawn() if "0/2," in line]
+            terminal.child.sendintr()
+            terminal.end()
+        self.assertGreater(len(set(first)), 1, first)
+        self.assertEqual(first, sorted(first, key=int, reverse=True))
+
+    def test_a_failure_stays(self):
+        text = BRIEF + "[before]\nsize = 'test {value} -ne 128'\n"
+        command = self.command("netsweep", self.plan(text), "--local", "--output", "o.jsonl")
+        with Terminal(command, self.place) as terminal:
+            status, lines = terminal.end()
+        self.assertEqual(status, 1, lines)
+        self.clean(terminal, lines)
+        self.assertEqual(sum(line.startswith("2/3 size=128 #1: FAILED: ") for line in lines), 1, lines)
+
+    def test_ctrl_c(self):
+        command = self.command("netsweep", self.plan(SECONDS), "--local", "--output", "o.jsonl")
+        with Terminal(command, self.place) as terminal:
+            terminal.until(r"1/2,[^\r]*size=128 #1")
+            terminal.child.sendintr()
+            status, lines = terminal.end()
+        self.assertEqual(status, 130, lines)
+        self.clean(terminal, lines)
+        self.assertNotIn("^C", "".join(lines))
+        self.assertRegex(" ".join(lines), r"netsweep: interrupted: netsweep --resume --output o.jsonl .*goes on$")
+        self.assertEqual(len(results.read(f"{self.place}/o.jsonl").runs), 1)
+
+    def test_without_a_terminal(self):
+        got = self.piped(self.sweep())
+        lines = got.err.splitlines()
+        self.assertEqual([line.split(":")[0] for line in lines],
+                         ["1/3 size=64 #1", "2/3 size=128 #1", "3/3 size=256 #1"], got.err)
+        self.assertNotIn("\x1b", got.err + got.out)
+        self.assertEqual(self.piped(self.sweep("--progress", "never")).err, "")
+        got = self.piped(self.sweep("--progress", "always"))
+        self.assertTrue(got.err.endswith(ERASE.lstrip()) and "3/3" in got.err, got.err)
+        self.assertNotIn("\x1b", got.out)
+
+    def test_terminals_that_are_told_to_be_plain(self):
+        for more, words in ((dict(TERM="dumb"), ()), ({}, ("--progress", "plain"))):
+            with Terminal(self.sweep(*words), self.place, **more) as terminal:
+                status, lines = terminal.end()
+            self.assertEqual(status, 0, lines)
+            self.assertNotIn("\x1b", terminal.raw)
+            self.assertIn("3/3 size=256 #1: ", "\n".join(lines))
+        with Terminal(self.sweep(), self.place, NO_COLOR="1") as terminal:
+            status, lines = terminal.end()
+        self.clean(terminal, lines)
+        self.assertNotRegex(terminal.raw, r"\x1b\[[0-9;]*m")
+        with Terminal(self.sweep("--progress", "never"), self.place) as terminal:
+            status, lines = terminal.end()
+        self.assertNotIn("3/3", terminal.raw)
+
+    def test_a_narrow_one(self):
+        with Terminal(self.sweep(), self.place, columns=30) as terminal:
+            _, lines = terminal.end()
+        self.clean(terminal, lines)
+        self.assertLessEqual(max(len(line) for line in terminal.drawn() if "/3" in line), 30 - 3)
+
+    def test_without_rich(self):
+        Path(self.place, "rich").mkdir()
+        Path(self.place, "rich/__init__.py").write_text("raise ImportError('no rich')\n")
+        with Terminal(self.sweep(), self.place, PYTHONPATH=self.place) as terminal:
+            status, lines = terminal.end()
+        self.assertEqual(status, 0, lines)
+        self.assertNotIn("\x1b", terminal.raw)
+        self.assertIn("3/3 size=256 #1: ", "\n".join(lines))
+        with Terminal(self.sweep("--progress", "always"), self.place, PYTHONPATH=self.place) as terminal:
+            _, lines = terminal.end()
+        self.assertIn("apt-get install python3-rich", "".join(lines))
+
+
+class Gate(Showing):
+    def test_drawn_and_gone(self):
+        with Terminal(self.gate("--budget", "4"), self.place, columns=160) as terminal:
+            status, lines = terminal.end()
+        self.assertIn(status, (0, 1, 77), lines)
+        self.clean(terminal, lines)
+        shown = "\n".join(terminal.drawn())
+        self.assertRegex(shown, r"0/4 s, at most 4 s to go: tcp_rr [AB]")
+        self.assertRegex(shown, r"tcp_rr [AB] \| tcp_rr [AB]: \d+ trans/s|to go: tcp_rr [AB]: \d+ trans/s")
+        self.assertTrue(any(line.startswith("B against A") for line in lines), lines)
+
+    def test_ctrl_c(self):
+        with Terminal(self.gate("--budget", "600"), self.place, columns=160) as terminal:
+            terminal.until(r"trans/s")
+            terminal.child.sendintr()
+            status, lines = terminal.end()
+        self.assertEqual(status, 130, lines)
+        self.clean(terminal, lines)
+        self.assertNotIn("^C", "".join(lines))
+        self.assertIn("ended early: ended by signal 2", lines)
+
+    def test_a_gate_that_fails(self):
+        """What stands on standard error has a line of its own."""
+        command = self.gate("--budget", "60", "--before-b", "false", "--after-b", "true")
+        with Terminal(command, self.place, columns=160) as terminal:
+            status, lines = terminal.end()
+        self.assertEqual(status, 1, lines)
+        self.clean(terminal, lines)
+        self.assertTrue(any(line.startswith("netgate: ") and "in a row failed" in line for line in lines), lines)
+
+    def test_without_a_terminal(self):
+        for words, shown in (((), True), (("--progress", "never"), False)):
+            with lib.Started(self.gate("--budget", "4", *words), cwd=self.place, env=settings()) as started:
+                got = started.finish(PATIENCE)
+            self.assertIn(got.rc, (0, 1, 77), got)
+            self.assertNotIn("\x1b", got.err + got.out)
+            self.assertEqual("/4 s  tcp_rr " in got.err, shown, got.err)
+
+
+@unittest.skipIf(NO_LAB, NO_LAB)
+class Check(Showing):
+    def setUp(self):
+        super().setUp()
+        got = lib.run([lib.NETLAB, "up", "--name", LAB], 60)
+        self.addCleanup(lib.run, [lib.NETLAB, "down", "--name", LAB], 60)
+        self.assertEqual(got.rc, 0, got)
+
+    def test_drawn_and_gone(self):
+        with Terminal(self.command("netlab", "check", "--name", LAB), self.place) as terminal:
+            status, lines = terminal.end()
+        self.assertIn(status, (0, 1), lines)    # a busy machine spoils a link
+        self.clean(terminal, lines)
+        told = re.findall(r"(\d)/6, about \S+ \w+ to go: measuring (\w+)", "\n".join(terminal.drawn()))
+        self.assertEqual(list(dict.fromkeys(told)), list(zip("012345", ("mtu", "ipv6", "packets", "rate", "delay",
+                                                                       "loss"))))
+        stays = [line.split()[1] for line in lines if re.match("  (ok|off) ", line)]
+        self.assertEqual(stays, ["mtu", "ipv6", "packets", "rate", "delay", "loss", "reorder", "duplicate"])
+
+    def test_signals(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
+            with Terminal(self.command("netlab", "check", "--name", LAB), self.place) as terminal:
+                terminal.until("measuring rate")
+                terminal.child.kill(number)
+                got, lines = terminal.end()
+            self.assertEqual(got, status, lines)
+            self.clean(terminal, lines)
+            self.assertRegex("\n".join(lines), "(ok|off) +mtu ")
+
+    def test_without_a_terminal(self):
+        with lib.Started(self.command("netlab", "check", "--name", LAB), env=settings()) as started:
+            got = started.finish(PATIENCE)
+        self.assertNotIn("\x1b", got.err + got.out)
+        self.assertEqual([line for line in got.err.splitlines() if not re.match(
+            r"netlab: (\d/6, about .* to go: measuring \w+|lab .* not what was asked)", line)], [])
+
+
+class Report(Showing):
+    def test_drawn_and_gone(self):
+        self.piped(self.sweep())
+        for words in (["--progress", "always"], ["--progress", "always", "--html", "o.html"]):
+            with Terminal(self.command("netreport", "o.jsonl", *words), self.place) as terminal:
+                status, lines = terminal.end()
+            self.assertEqual(status, 0, lines)
+            self.clean(terminal, lines)
+            shown = "\n".join(terminal.drawn())
+            self.assertIn("reading o.jsonl", shown)
+            self.assertEqual("drawing" in shown, "--html" in words, shown)
+            self.assertEqual(any("THROUGHPUT" in line for line in lines), "--html" not in words, lines)
+
+    def test_without_a_terminal(self):
+        """What is over soon says nothing."""
+        self.piped(self.sweep())
+        got = self.piped(self.command("netreport", "o.jsonl"))
+        self.assertNotIn("\x1b", got.out + got.err)
+        self.assertRegex(got.err, r"^(netreport: \d+/\d+.*\n)*$")
+        got = self.piped(self.command("netreport", "o.jsonl", "--progress", "never"))
+        self.assertEqual(got.err, "")
+
+
+class Lines(unittest.TestCase):
+    """The line itself."""
+
+    def test_text(self):
+        state = progress.State(2, 12, "size=64\x1b[31m\n", 250, 10)
+        self.assertEqual(state.text(), "2/12, about 4 min 10 s to go: size=64?[31m?")
+        self.assertEqual(state.later(5).text(), "2/12, about 4 min 05 s to go: size=64?[31m?")
+        self.assertEqual((state.later(5).done, state.later(500).done), (2.5, 2.99))
+        self.assertEqual(state.later(500).left, 0.0)
+        gate = progress.State(10, 60, "", 50, 50, 50, "s", "at most")
+        self.assertEqual(gate.later(20).text(), "30/60 s, at most 30 s to go")
+        self.assertEqual(gate.later(90).text(), "60/60 s, at most 0 s to go")
+        self.assertEqual(progress.State(0, 3).text(), "0/3")
+
+
+def main() -> int:
+    try:
+        for module, package in (("pexpect", "python3-pexpect"), ("pyte", "python3-pyte"),
+                                ("rich.progress_bar", "python3-rich")):
+            python.need(module, package)
+    except python.MissingModule as fault:
+        lib.skip(str(fault))
+    if not any(python.has(sys.executable, module) for module in ("tomllib", "tomli")):
+        lib.skip("this Python reads no TOML: python3-tomli is missing")
+    with contextlib.suppress(python.MissingModule):
+        python.need("scipy.stats", "python3-scipy")
+    lib.netperf(), lib.netserver()
+    result = unittest.main(exit=False, verbosity=2).result
+    return 0 if result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
