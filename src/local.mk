@@ -30,6 +30,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/ceiling.c %D%/stats/ceiling.h \
 	%D%/stats/confidence.c %D%/stats/confidence.h \
 	%D%/stats/counters.h \
+	%D%/stats/figure.c %D%/stats/figure.h \
 	%D%/stats/hist.c %D%/stats/hist.h \
 	%D%/stats/metrics.def \
 	%D%/stats/record.c %D%/stats/record.h \

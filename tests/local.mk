@@ -31,6 +31,7 @@ unit_tests = \
 	%D%/unit/test_gate \
 	%D%/unit/test_group \
 	%D%/unit/test_guard \
+	%D%/unit/test_figure \
 	%D%/unit/test_hist \
 	%D%/unit/test_host \
 	%D%/unit/test_engine \

@@ -432,7 +432,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 		return err->code;
 	}
 	if (p->both && cli->output.style == NP_STYLE_CLASSIC && cli->output.verbosity > 0) {
-		cli->output.style = NP_STYLE_HUMAN; /* no classic table has the rates of both */
+		cli->output.style = NP_STYLE_COLUMNS; /* no classic table has the rates of both */
 	}
 	bench = &cli->bench;
 	old = (bench->flags & NP_B_OLD) != 0;
@@ -548,7 +548,7 @@ np_cli_wants_far(const struct np_cli *cli)
 		for (size_t i = 0; i < cli->output.selection.count[g]; i++) {
 			int id = cli->output.selection.id[g][i];
 
-			if (id >= 0 && is_far((enum np_metric_id)id)) {
+			if (id >= 0 && id < NP_METRICS && is_far((enum np_metric_id)id)) {
 				return true;
 			}
 		}

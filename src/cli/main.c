@@ -133,8 +133,12 @@ wait_before(struct session *s, struct np_err *err)
 
 /* What all iterations come to: in its style, and in the document. */
 static void
-tell_result(struct session *s, struct np_repeat *repeat, struct np_record *record)
+tell_result(struct session *s, struct np_repeat *repeat, const struct np_tally *last,
+	    struct np_record *record)
 {
+	const struct np_figures figures = { .record = record,
+					    .latency = repeat->hist,
+					    .connect = last->ramp.hist };
 	const struct np_cli *cli = &s->cli;
 	bool timed =
 	    cli->output.latency || (s->document != NULL && np_hist_count(repeat->hist) > 0);
@@ -145,7 +149,7 @@ tell_result(struct session *s, struct np_repeat *repeat, struct np_record *recor
 	s->look.missed = np_repeat_missed(repeat) && np_cli_repeats(cli);
 	np_document_result(s->document, &s->look, record);
 	if (s->out != NULL) {
-		np_look_print(s->out, &s->look, record, repeat->hist);
+		np_look_print(s->out, &s->look, &figures);
 	}
 }
 
@@ -219,7 +223,7 @@ measure(struct session *s, struct np_err *err)
 		np_show_partial(s->partial, sizeof(s->partial), &one.out, &cli->plan, repeat.done);
 	}
 	if (repeat.done > 0) {
-		tell_result(s, &repeat, &record);
+		tell_result(s, &repeat, &one.out.tally, &record);
 		fflush(stdout);
 		np_show_surplus(stderr, cli, s->surplus);
 		np_show_clean(stderr, cli, &repeat);

@@ -125,7 +125,7 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 		}
 		make_title(cli);
 		cli->output.style =
-		    cli->output.style == NP_STYLE_CLASSIC ? NP_STYLE_HUMAN : cli->output.style;
+		    cli->output.style == NP_STYLE_CLASSIC ? NP_STYLE_COLUMNS : cli->output.style;
 		cli->bench.flags =
 		    !cli->bench.transport->connected && !cli->bench.pattern->transactions
 			? NP_B_ROUTE_OFF

@@ -607,7 +607,7 @@ set_style(void *ctx, const struct np_option *o, const char *arg, struct np_err *
 
 	(void)err;
 	cli->output.style = o->letter == 'o'   ? NP_STYLE_CSV
-			    : o->letter == 'O' ? NP_STYLE_HUMAN
+			    : o->letter == 'O' ? NP_STYLE_COLUMNS
 					       : NP_STYLE_KEYVAL;
 	cli->output.selectors = arg;
 	return NP_OK;
@@ -990,7 +990,7 @@ names_figures(const char *arg)
 	}
 	memcpy(name, arg, len);
 	name[len] = '\0';
-	return strcasecmp(name, "all") == 0 || np_metric_find(name) >= 0;
+	return strcasecmp(name, "all") == 0 || np_figure_find(name) >= 0;
 }
 
 /* What netperf takes as well, and has no use for either. */

@@ -23,6 +23,7 @@ struct np_saved {
 	struct np_look look;     /* of the run */
 	struct np_record record; /* its final figures */
 	struct np_hist *hist;    /* of all iterations together */
+	struct np_hist *connect; /* the last one's, of --ramp */
 };
 
 /* ---- Reading ---- */
@@ -37,7 +38,8 @@ read_times(struct np_saved *s, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0, "there are no iterations");
 	}
 	s->hist = np_hist_new();
-	if (s->hist == NULL) {
+	s->connect = np_hist_new();
+	if (s->hist == NULL || s->connect == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a histogram");
 	}
 	json_array_foreach((json_t *)iterations, i, one)
@@ -46,7 +48,10 @@ read_times(struct np_saved *s, struct np_err *err)
 			return err->code;
 		}
 	}
-	return NP_OK;
+	/* Older documents have no such times. */
+	one = json_array_get(iterations, json_array_size(iterations) - 1);
+	one = json_object_get(json_object_get(one, "ramp"), "connect");
+	return one != NULL ? np_json_read_hist(one, s->connect, err) : NP_OK;
 }
 
 /* The text of that name, NULL where it is null. */
@@ -141,6 +146,7 @@ np_saved_free(struct np_saved *s)
 	if (s != NULL) {
 		json_decref(s->root);
 		free(s->hist);
+		free(s->connect);
 		free(s);
 	}
 }
@@ -283,6 +289,9 @@ np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *ou
 {
 	bool as_it_was = o->style == NP_STYLE_CLASSIC && !o->verbosity_said && !o->headers_said &&
 			 !o->prometheus;
+	const struct np_figures figures = { .record = &s->record,
+					    .latency = s->hist,
+					    .connect = s->connect };
 	struct np_look look = s->look;
 
 	if (o->prometheus) {
@@ -301,7 +310,7 @@ np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *ou
 			       s->error != NULL ? s->error : "nothing was measured");
 	}
 	if (!o->prometheus) {
-		np_look_print(out, &look, &s->record, s->hist);
+		np_look_print(out, &look, &figures);
 	}
 	return NP_OK;
 }

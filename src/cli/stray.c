@@ -104,6 +104,18 @@ nearest(const char *name)
 	return found;
 }
 
+/* Does the name begin as one of a percentile, and go on to its end with digits and points? */
+static bool
+of_percentile(const char *name)
+{
+	static const char connect[] = "CONNECT_P", latency[] = "_LATENCY", digits[] = "0123456789.";
+	bool connects = strncasecmp(name, connect, strlen(connect)) == 0;
+	const char *number = name + (connects ? strlen(connect) : 1);
+	size_t n = connects || strncasecmp(name, "P", 1) == 0 ? strspn(number, digits) : 0;
+
+	return n > 0 && strcasecmp(number + n, connects ? "" : latency) == 0;
+}
+
 static void
 stray_selector(struct np_cli *cli, const char *word, size_t len)
 {
@@ -111,7 +123,14 @@ stray_selector(struct np_cli *cli, const char *word, size_t len)
 	const char *like;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, word);
-	if (len == 0 || np_metric_find(name) >= 0) {
+	if (len == 0 || np_figure_find(name) >= 0) {
+		return;
+	}
+	if (of_percentile(name)) {
+		NOTE(cli,
+		     "%s: no percentile (above 0 and at most 100, with at most 6 digits behind "
+		     "the point, as P99.9_LATENCY)\n",
+		     name);
 		return;
 	}
 	like = len <= LONGEST ? nearest(name) : NULL;

@@ -11,8 +11,7 @@
 
 #include "base/units.h"
 #include "out/select.h"
-#include "stats/hist.h"
-#include "stats/record.h"
+#include "stats/figure.h"
 
 /* What a classic table needs beside the figures. */
 struct np_classic {
@@ -48,7 +47,7 @@ void np_histogram_print(FILE *out, const struct np_hist *h);
 
 /* The figures selected, in the style of -o, -O or -k. headers: -P. */
 void np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bool headers,
-		   const struct np_record *r);
+		   const struct np_figures *f);
 
 /* One interim result of -D. */
 struct np_interim {

@@ -457,7 +457,7 @@ np_json_read_bag(const json_t *o, struct np_bag *b, struct np_err *err)
 
 static const char *const styles[] = {
 	[NP_STYLE_CLASSIC] = "classic",
-	[NP_STYLE_HUMAN] = "columns",
+	[NP_STYLE_COLUMNS] = "columns",
 	[NP_STYLE_CSV] = "csv",
 	[NP_STYLE_KEYVAL] = "keyval",
 };
@@ -475,8 +475,9 @@ selection(const struct np_selection *sel)
 
 		for (size_t i = 0; i < sel->count[g]; i++) {
 			int id = sel->id[g][i];
+			char made[NP_FIGURE_NAME];
 			const char *name =
-			    id != NP_SELECT_UNKNOWN ? np_metric((enum np_metric_id)id)->name : NULL;
+			    id != NP_SELECT_UNKNOWN ? np_figure_name(id, made) : NULL;
 
 			bad |= json_array_append_new(list, np_json_text(name));
 		}
@@ -531,7 +532,7 @@ read_selection(const json_t *groups, struct np_selection *sel)
 			if (text == NULL && !json_is_null(name)) {
 				return -1;
 			}
-			sel->id[g][i] = text != NULL ? np_metric_find(text) : NP_SELECT_UNKNOWN;
+			sel->id[g][i] = text != NULL ? np_figure_find(text) : NP_SELECT_UNKNOWN;
 		}
 		sel->count[g] = json_array_size(list);
 	}

@@ -16,20 +16,19 @@ hide(const struct np_look *l, struct np_record *r)
 }
 
 static void
-print_omni(FILE *out, const struct np_look *l, const struct np_record *r,
-	   const struct np_hist *hist)
+print_omni(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
-	np_omni_print(out, l->style, &l->list, l->classic.headers, r);
-	if (l->histogram && hist != NULL) {
+	np_omni_print(out, l->style, &l->list, l->classic.headers, f);
+	if (l->histogram && f->latency != NULL) {
 		fprintf(out, "\nHistogram of %s times\n", l->histogram_of);
-		np_histogram_print(out, hist);
+		np_histogram_print(out, f->latency);
 	}
 }
 
 static void
-print_classic(FILE *out, const struct np_look *l, const struct np_record *r,
-	      const struct np_hist *hist)
+print_classic(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
+	const struct np_record *r = f->record;
 	struct np_classic classic = l->classic;
 
 	if (l->missed) {
@@ -37,21 +36,22 @@ print_classic(FILE *out, const struct np_look *l, const struct np_record *r,
 				   np_record_get_real(r, NP_M_LOCAL_CPU_CONFID),
 				   np_record_get_real(r, NP_M_REMOTE_CPU_CONFID));
 	}
-	classic.hist = l->histogram || l->average ? hist : NULL;
+	classic.hist = l->histogram || l->average ? f->latency : NULL;
 	np_classic_print(out, &classic, r);
 }
 
 void
-np_look_print(FILE *out, const struct np_look *l, const struct np_record *r,
-	      const struct np_hist *hist)
+np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
-	struct np_record shown = *r;
+	struct np_record shown = *f->record;
+	struct np_figures figures = *f;
 
 	hide(l, &shown);
+	figures.record = &shown;
 	if (l->style == NP_STYLE_CLASSIC) {
-		print_classic(out, l, &shown, hist);
+		print_classic(out, l, &figures);
 	} else {
-		print_omni(out, l, &shown, hist);
+		print_omni(out, l, &figures);
 	}
 }
 

@@ -18,9 +18,8 @@ struct np_look {
 	bool latency, congestion;  /* asked for; if not, such figures are known and not shown */
 };
 
-/* The result. hist: of all iterations; NULL: no times are known. */
-void np_look_print(FILE *out, const struct np_look *l, const struct np_record *r,
-		   const struct np_hist *hist);
+/* The result. The latencies are those of all iterations, connect times the last one's. */
+void np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f);
 
 /* A ledger is that of one iteration: a line before it, where there were more. */
 void np_look_which(FILE *to, unsigned iterations);

@@ -8,22 +8,29 @@
 /* More than the longest number: "%f" of the largest double has 316 characters. */
 enum { NUMBER_SIZE = 400 };
 
+static bool
+is_text(int id)
+{
+	return !np_figure_is_percentile(id) &&
+	       np_metric((enum np_metric_id)id)->type == NP_TYPE_TEXT;
+}
+
 /* The value as it stands in the output. A letter that is a NUL byte shows as nothing. */
 static void
-put_value(FILE *out, const struct np_record *r, enum np_metric_id id)
+put_value(FILE *out, const struct np_figures *f, int id)
 {
-	const struct np_metric *m = np_metric(id);
 	char text[NUMBER_SIZE];
 
-	if (m->type == NP_TYPE_TEXT) {
+	if (is_text(id)) {
 /* A literal of metrics.def, which takes a text. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		fprintf(out, m->print, np_record_get_text(r, id));
+		fprintf(out, np_metric((enum np_metric_id)id)->print,
+			np_record_get_text(f->record, (enum np_metric_id)id));
 #pragma GCC diagnostic pop
 		return;
 	}
-	np_record_format(r, id, text, sizeof(text));
+	np_figure_format(f, id, text, sizeof(text));
 	fputs(text, out);
 }
 
@@ -32,20 +39,20 @@ put_value(FILE *out, const struct np_record *r, enum np_metric_id id)
  * another way than "". Numbers always have a value, -1 at least.
  */
 static bool
-has_value(const struct np_record *r, int id)
+has_value(const struct np_figures *f, int id)
 {
-	return id != NP_SELECT_UNKNOWN && (np_metric((enum np_metric_id)id)->type != NP_TYPE_TEXT ||
-					   np_record_known(r, (enum np_metric_id)id));
+	return id != NP_SELECT_UNKNOWN &&
+	       (!is_text(id) || np_record_known(f->record, (enum np_metric_id)id));
 }
 
 /* How many characters put_value() prints; 0 without a value. */
 static int
-length(const struct np_record *r, enum np_metric_id id)
+length(const struct np_figures *f, int id)
 {
 	char text[NUMBER_SIZE];
-	size_t n = np_record_format(r, id, text, sizeof(text));
+	size_t n = np_figure_format(f, id, text, sizeof(text));
 
-	if (!has_value(r, (int)id)) {
+	if (!has_value(f, id)) {
 		return 0;
 	}
 	return (int)(n == 1 ? strlen(text) : n);
@@ -54,15 +61,16 @@ length(const struct np_record *r, enum np_metric_id id)
 /* ---- -k ---- */
 
 static void
-print_keyval(FILE *out, const struct np_selection *sel, const struct np_record *r)
+print_keyval(FILE *out, const struct np_selection *sel, const struct np_figures *f)
 {
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < sel->count[g]; i++) {
 			int id = sel->id[g][i];
+			char name[NP_FIGURE_NAME];
 
-			if (has_value(r, id)) {
-				fprintf(out, "%s=", np_metric((enum np_metric_id)id)->name);
-				put_value(out, r, (enum np_metric_id)id);
+			if (has_value(f, id)) {
+				fprintf(out, "%s=", np_figure_name(id, name));
+				put_value(out, f, id);
 				fputc('\n', out);
 			}
 		}
@@ -70,6 +78,17 @@ print_keyval(FILE *out, const struct np_selection *sel, const struct np_record *
 }
 
 /* ---- -o ---- */
+
+/* The head lines up to the first empty one, joined by blanks. */
+static void
+put_title(FILE *out, int id)
+{
+	char text[NP_FIGURE_NAME];
+
+	for (int h = 0; h < 4 && np_figure_head(id, h, text)[0] != '\0'; h++) {
+		fprintf(out, "%s%s", h > 0 ? " " : "", np_figure_head(id, h, text));
+	}
+}
 
 /* An unknown name has an empty cell here, as it has below. */
 static void
@@ -79,13 +98,10 @@ print_csv_heads(FILE *out, const struct np_selection *sel)
 
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < sel->count[g]; i++) {
-			char title[NUMBER_SIZE] = "";
-			int id = sel->id[g][i];
-
-			if (id != NP_SELECT_UNKNOWN) {
-				np_metric_title((enum np_metric_id)id, title, sizeof(title));
+			fputs(between, out);
+			if (sel->id[g][i] != NP_SELECT_UNKNOWN) {
+				put_title(out, sel->id[g][i]);
 			}
-			fprintf(out, "%s%s", between, title);
 			between = ",";
 		}
 	}
@@ -94,17 +110,17 @@ print_csv_heads(FILE *out, const struct np_selection *sel)
 
 /* A missing value is followed by a comma and a blank. As many cells as there are heads. */
 static void
-print_csv_row(FILE *out, const struct np_selection *sel, const struct np_record *r)
+print_csv_row(FILE *out, const struct np_selection *sel, const struct np_figures *f)
 {
 	const char *between = "";
 
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < sel->count[g]; i++) {
-			bool there = has_value(r, sel->id[g][i]);
+			bool there = has_value(f, sel->id[g][i]);
 
 			fputs(between, out);
 			if (there) {
-				put_value(out, r, (enum np_metric_id)sel->id[g][i]);
+				put_value(out, f, sel->id[g][i]);
 			}
 			between = there ? "," : ", ";
 		}
@@ -116,16 +132,17 @@ print_csv_row(FILE *out, const struct np_selection *sel, const struct np_record 
 
 /* The column of an unknown name is one blank. */
 static int
-column_width(const struct np_record *r, int id)
+column_width(const struct np_figures *f, int id)
 {
+	char text[NP_FIGURE_NAME];
 	int width;
 
 	if (id == NP_SELECT_UNKNOWN) {
 		return 1;
 	}
-	width = length(r, (enum np_metric_id)id) + 1;
+	width = length(f, id) + 1;
 	for (int h = 0; h < 4; h++) {
-		int head = (int)strlen(np_metric((enum np_metric_id)id)->head[h]);
+		int head = (int)strlen(np_figure_head(id, h, text));
 
 		width = head > width ? head : width;
 	}
@@ -133,30 +150,31 @@ column_width(const struct np_record *r, int id)
 }
 
 static void
-print_human_heads(FILE *out, const int *ids, size_t count, const struct np_record *r)
+print_columns_heads(FILE *out, const int *ids, size_t count, const struct np_figures *f)
 {
 	for (int h = 0; h < 4; h++) {
 		for (size_t i = 0; i < count; i++) {
+			char text[NP_FIGURE_NAME];
 			const char *head = "";
 
 			if (ids[i] != NP_SELECT_UNKNOWN) {
-				head = np_metric((enum np_metric_id)ids[i])->head[h];
+				head = np_figure_head(ids[i], h, text);
 			}
-			fprintf(out, "%-*s", column_width(r, ids[i]), head);
+			fprintf(out, "%-*s", column_width(f, ids[i]), head);
 		}
 		fputc('\n', out);
 	}
 }
 
 static void
-print_human_row(FILE *out, const int *ids, size_t count, const struct np_record *r)
+print_columns_row(FILE *out, const int *ids, size_t count, const struct np_figures *f)
 {
 	for (size_t i = 0; i < count; i++) {
-		int blanks = column_width(r, ids[i]);
+		int blanks = column_width(f, ids[i]);
 
-		if (has_value(r, ids[i])) {
-			put_value(out, r, (enum np_metric_id)ids[i]);
-			blanks -= length(r, (enum np_metric_id)ids[i]);
+		if (has_value(f, ids[i])) {
+			put_value(out, f, ids[i]);
+			blanks -= length(f, ids[i]);
 		}
 		fprintf(out, "%*s", blanks, "");
 	}
@@ -164,7 +182,7 @@ print_human_row(FILE *out, const int *ids, size_t count, const struct np_record 
 }
 
 static void
-print_human(FILE *out, const struct np_selection *sel, bool headers, const struct np_record *r)
+print_columns(FILE *out, const struct np_selection *sel, bool headers, const struct np_figures *f)
 {
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		if (sel->count[g] == 0) {
@@ -174,19 +192,19 @@ print_human(FILE *out, const struct np_selection *sel, bool headers, const struc
 			fputc('\n', out);
 		}
 		if (headers) {
-			print_human_heads(out, sel->id[g], sel->count[g], r);
+			print_columns_heads(out, sel->id[g], sel->count[g], f);
 		}
-		print_human_row(out, sel->id[g], sel->count[g], r);
+		print_columns_row(out, sel->id[g], sel->count[g], f);
 	}
 }
 
 void
 np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bool headers,
-	      const struct np_record *r)
+	      const struct np_figures *f)
 {
 	switch (style) {
 	case NP_STYLE_KEYVAL:
-		print_keyval(out, sel, r);
+		print_keyval(out, sel, f);
 		break;
 	case NP_STYLE_CSV:
 		/* netperf's rows hang on the first group. */
@@ -194,12 +212,12 @@ np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bo
 			if (headers) {
 				print_csv_heads(out, sel);
 			}
-			print_csv_row(out, sel, r);
+			print_csv_row(out, sel, f);
 		}
 		break;
 	case NP_STYLE_CLASSIC:
-	case NP_STYLE_HUMAN:
-		print_human(out, sel, headers, r);
+	case NP_STYLE_COLUMNS:
+		print_columns(out, sel, headers, f);
 		break;
 	}
 }

@@ -33,7 +33,7 @@ find_word(const char *word, size_t len)
 	}
 	memcpy(name, word, len);
 	name[len] = '\0';
-	return np_metric_find(name);
+	return np_figure_find(name);
 }
 
 static int
@@ -51,11 +51,11 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 			return err->code;
 		}
 		if (id != NP_SELECT_UNKNOWN) {
-			enum np_metric_collect c = np_metric((enum np_metric_id)id)->collect;
+			enum np_metric_collect c = np_figure_collect(id);
 
 			sel->latency |= c == NP_COLLECT_LATENCY;
 			sel->congestion |= c == NP_COLLECT_CONGESTION;
-			sel->evidence |= np_metric_of_evidence((enum np_metric_id)id);
+			sel->evidence |= c >= NP_COLLECT_NUMBERS;
 		}
 		list += len + 1;
 	}
@@ -94,6 +94,8 @@ struct reader {
 static int
 find_title(const char *text)
 {
+	int found;
+
 	for (int i = 0; i < NP_METRICS; i++) {
 		char title[NAME_SIZE];
 
@@ -103,7 +105,8 @@ find_title(const char *text)
 			return i;
 		}
 	}
-	return NP_M_OUTPUT_NONE;
+	found = np_figure_find(text); /* a percentile is no row */
+	return found >= 0 ? found : NP_M_OUTPUT_NONE;
 }
 
 static int
@@ -120,7 +123,8 @@ end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 		return NP_OK;
 	}
 	/* Sic: what a file names of netperf's turns nothing on. */
-	sel->evidence |= np_metric_of_evidence((enum np_metric_id)id);
+	sel->evidence |= np_figure_collect(id) >= NP_COLLECT_NUMBERS;
+	sel->latency |= np_figure_is_percentile(id);
 	return add(sel, group, id, err);
 }
 
@@ -197,7 +201,7 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 		select_all(sel);
 		return NP_OK;
 	}
-	if (strpbrk(word, ",;") != NULL || np_metric_find(word) >= 0) {
+	if (strpbrk(word, ",;") != NULL || np_figure_find(word) >= 0) {
 		return parse_list(word, sel, err);
 	}
 	return parse_file(word, sel, err);
@@ -264,7 +268,7 @@ np_selection_default(enum np_select_kind kind, bool cpu, struct np_selection *se
 void
 np_selection_names(FILE *out, enum np_style style)
 {
-	char between = style == NP_STYLE_HUMAN ? '\n' : ',';
+	char between = style == NP_STYLE_COLUMNS ? '\n' : ',';
 
 	for (int i = 0; i < NP_METRICS; i++) {
 		fputs(np_metric((enum np_metric_id)i)->name, out);

@@ -10,12 +10,12 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "stats/record.h"
+#include "stats/figure.h"
 
 /* How a result is printed. */
 enum np_style {
 	NP_STYLE_CLASSIC, /* netperf's tables */
-	NP_STYLE_HUMAN,   /* -O: columns */
+	NP_STYLE_COLUMNS, /* -O */
 	NP_STYLE_CSV,     /* -o */
 	NP_STYLE_KEYVAL   /* -k: NAME=value */
 };
@@ -27,7 +27,7 @@ enum {
 };
 
 struct np_selection {
-	int id[NP_SELECT_GROUPS][NP_SELECT_MAX]; /* enum np_metric_id or NP_SELECT_UNKNOWN */
+	int id[NP_SELECT_GROUPS][NP_SELECT_MAX]; /* of stats/figure.h, or NP_SELECT_UNKNOWN */
 	size_t count[NP_SELECT_GROUPS];
 	bool latency, congestion, evidence; /* figures that are named want these collected */
 };

@@ -1,6 +1,7 @@
 #include "stats/hist.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,20 +87,44 @@ clamp(const struct np_hist *h, uint64_t v)
 uint64_t
 np_hist_percentile(const struct np_hist *h, double share)
 {
-	uint64_t count = np_hist_count(h);
-	uint64_t want = (uint64_t)ceil(share * (double)count);
+	return np_hist_ranked(h, (uint64_t)ceil(share * (double)np_hist_count(h)));
+}
+
+uint64_t
+np_hist_ranked(const struct np_hist *h, uint64_t rank)
+{
 	uint64_t seen = 0;
 
-	if (count == 0) {
-		return 0;
-	}
 	for (unsigned i = 0; i < NP_HIST_CELLS; i++) {
 		seen += h->cell[i];
-		if (seen >= want && seen > 0) {
+		if (seen >= rank && seen > 0) {
 			return clamp(h, cell_top(i));
 		}
 	}
 	return h->max;
+}
+
+/* How wide the cell of that time is, in ns. */
+static double
+width_at(double ns)
+{
+	unsigned cell = np_hist_cell(ns < 1 ? 1 : (uint64_t)fmin(ns, 1e18));
+
+	return (double)(cell_top(cell) - np_hist_bottom(cell) + 1);
+}
+
+size_t
+np_hist_us(double ns, char *out, size_t size)
+{
+	double unit = 1, width = width_at(ns);
+	int digits = 3, n;
+
+	while (unit < width) {
+		unit *= 10;
+		digits--;
+	}
+	n = snprintf(out, size, "%.*f", digits > 0 ? digits : 0, round(ns / unit) * unit / 1000);
+	return n > 0 ? (size_t)n : 0;
 }
 
 /* Standard deviation of the records, each taken at the middle of its cell. */

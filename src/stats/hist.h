@@ -6,6 +6,7 @@
 #ifndef NP_STATS_HIST_H
 #define NP_STATS_HIST_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -78,5 +79,14 @@ void np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out);
  * of its cell and never beyond the exact extremes. 0 for an empty histogram.
  */
 uint64_t np_hist_percentile(const struct np_hist *h, double share);
+
+/* The same of the record that has that rank, from 1 on, when they are sorted. */
+uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
+
+/*
+ * Write a time as microseconds, with as many digits as a histogram knows of such a time: three or
+ * four that count. Returns the length, as snprintf(3) does.
+ */
+size_t np_hist_us(double ns, char *out, size_t size);
 
 #endif

@@ -60,6 +60,8 @@ RUNS = (
     "-t DG_RR -l -50 -v 2",
     "-t OMNI -l -1000000",
     "-t OMNI -l -50 -j -v 2 -- -d rr -O 'THROUGHPUT,NO_SUCH,P99_LATENCY;LOCAL_CONG_CONTROL'",
+    "-t TCP_RR -l -100 -- -O 'P95_LATENCY,p99.990_latency;P50.0_LATENCY,CONNECT_P99.9'",
+    "-t TCP_RR -l 1 --flows 3 --ramp 100 -- -k CONNECT_P50,CONNECT_P99.9",
     "-t OMNI -l -50 -- -d rr -o all",
     "-t OMNI -l -50 -P 0 -- -d rr -k all",
     "-t OMNI -l -50 -c -C -- -d recv -T tcp -k",

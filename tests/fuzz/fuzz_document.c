@@ -34,7 +34,7 @@ print_all_ways(const struct np_saved *s, struct np_cli *cli)
 		cli->output.headers = cli->output.verbosity % 2;
 		print(s, cli);
 	}
-	for (int style = NP_STYLE_HUMAN; style <= NP_STYLE_KEYVAL; style++) {
+	for (int style = NP_STYLE_COLUMNS; style <= NP_STYLE_KEYVAL; style++) {
 		cli->output.style = (enum np_style)style;
 		print(s, cli);
 	}

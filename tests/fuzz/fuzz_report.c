@@ -84,7 +84,8 @@ print(const struct np_bench *bench, uint8_t style, const struct np_record *r, co
 	must(out != NULL);
 	np_classic_print(out, &c, r);
 	must(np_selection_parse("all", &all, &err) == NP_OK);
-	np_omni_print(out, NP_STYLE_HUMAN + style % 3, &all, c.headers, r);
+	np_omni_print(out, NP_STYLE_COLUMNS + style % 3, &all, c.headers,
+		      &(struct np_figures){ .record = r });
 	must(fclose(out) == 0 && n > 0);
 	free(text);
 }

@@ -17,6 +17,7 @@ static void
 print(const struct np_selection *sel)
 {
 	static const struct np_record nothing;
+	const struct np_figures figures = { .record = &nothing };
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
@@ -27,11 +28,12 @@ print(const struct np_selection *sel)
 		for (size_t i = 0; i < sel->count[group]; i++) {
 			int id = sel->id[group][i];
 
-			must(id >= NP_SELECT_UNKNOWN && id < (int)NP_METRICS);
+			must(id >= NP_SELECT_UNKNOWN &&
+			     (id < (int)NP_METRICS || np_figure_is_percentile(id)));
 		}
 	}
-	for (int style = NP_STYLE_HUMAN; style <= NP_STYLE_KEYVAL; style++) {
-		np_omni_print(out, (enum np_style)style, sel, true, &nothing);
+	for (int style = NP_STYLE_COLUMNS; style <= NP_STYLE_KEYVAL; style++) {
+		np_omni_print(out, (enum np_style)style, sel, true, &figures);
 	}
 	must(fclose(out) == 0);
 	free(text);

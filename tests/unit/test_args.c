@@ -389,9 +389,12 @@ what_means_nothing_is_said(void **state)
 		{ "192.0.2.1", "192.0.2.1: not read: no option takes it (-H names a host)" },
 		{ "-t TCP_RR -r 100,200", "(-- -r REQUEST,RESPONSE)" },
 		{ "-- -m 1000 more", "more: not read: no option of the test takes it" },
-		{ "-- -k THROUGHPUT,P95_LATENCY",
-		  "P95_LATENCY: no output selector of this name, the "
+		{ "-- -k THROUGHPUT,P95_LATENCIE",
+		  "P95_LATENCIE: no output selector of this name, the "
 		  "nearest is P90_LATENCY" },
+		{ "-- -k THROUGHPUT,P101_LATENCY",
+		  "P101_LATENCY: no percentile (above 0 and at most 100, " },
+		{ "-- -k THROUGHPUT,CONNECT_P99.1234567", "CONNECT_P99.1234567: no percentile (" },
 		{ "-- -o thruput,", "thruput: no output selector of this name, the nearest is "
 				    "THROUGHPUT" },
 		{ "-- -O XYZZY;THROUGHPUT", "XYZZY: no output selector of this name (" },
@@ -402,6 +405,7 @@ what_means_nothing_is_said(void **state)
 					     "-f ?",
 					     "-r -t TCP_RR -- -r 100,200",
 					     "-- -k throughput,Elapsed_Time",
+					     "-- -k P95_LATENCY,p99.99_latency,connect_p5",
 					     "-- -o all" };
 
 	(void)state;
@@ -453,7 +457,7 @@ figures_are_found_by_name(void **state)
 	assert_int_equal(cli->output.selection.count[0], 2);
 	assert_int_equal(cli->output.selection.id[0][0], NP_M_THROUGHPUT);
 	assert_int_equal(cli->output.selection.id[0][1], NP_M_PROTOCOL);
-	assert_int_equal(parsed("-- -o THROUGHPUT -O")->output.style, NP_STYLE_HUMAN);
+	assert_int_equal(parsed("-- -o THROUGHPUT -O")->output.style, NP_STYLE_COLUMNS);
 	assert_null(parsed("-- -o THROUGHPUT -O")->output.selectors);
 	assert_null(parsed("-- -k -D")->output.selectors);
 	assert_true(parsed("-- -k -D")->plan.nodelay);

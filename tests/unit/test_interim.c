@@ -35,7 +35,7 @@ each_style_has_its_interim_results(void **state)
 	assert_interim(NP_STYLE_CLASSIC, &second,
 		       "Interim result: 18311.52 Trans/s over 0.200 seconds ending at "
 		       "1795185591.127\n");
-	assert_interim(NP_STYLE_HUMAN, &second,
+	assert_interim(NP_STYLE_COLUMNS, &second,
 		       "Interim result: 18311.52 Trans/s over 0.200 seconds ending at "
 		       "1795185591.127\n");
 	assert_interim(NP_STYLE_CSV, &second, "18311.52,Trans/s,0.200,1795185591.127\n");

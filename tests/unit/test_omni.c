@@ -41,7 +41,7 @@ printed(enum np_style style, const struct np_selection *sel, bool headers,
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	np_omni_print(out, style, sel, headers, r);
+	np_omni_print(out, style, sel, headers, &(struct np_figures){ .record = r });
 	fclose(out);
 	return text;
 }
@@ -226,7 +226,7 @@ human_columns_are_as_wide_as_head_and_value(void **state)
 	};
 
 	(void)state;
-	assert_lists(NP_STYLE_HUMAN, lists, LEN(lists));
+	assert_lists(NP_STYLE_COLUMNS, lists, LEN(lists));
 	/* What an OMNI test prints when no style was asked for. */
 	assert_lists(NP_STYLE_CLASSIC, lists, LEN(lists));
 }
@@ -267,7 +267,7 @@ human_columns_without_a_value_are_blank(void **state)
 	};
 
 	(void)state;
-	assert_lists(NP_STYLE_HUMAN, lists, LEN(lists));
+	assert_lists(NP_STYLE_COLUMNS, lists, LEN(lists));
 }
 
 static void
@@ -281,7 +281,7 @@ the_defaults_look_as_netperfs(void **state)
 	np_record_real(&r, NP_M_ELAPSED_TIME, 0.13);
 	np_selection_default(NP_SELECT_TRANSACTIONS, false, &sel);
 	assert_omni(
-	    NP_STYLE_HUMAN, &sel, true, &r,
+	    NP_STYLE_COLUMNS, &sel, true, &r,
 	    "Local       Local       Remote      Remote      Request Response Elapsed Throughput "
 	    "Throughput \n"
 	    "Send Socket Recv Socket Recv Socket Send Socket Size    Size     Time               "
@@ -371,7 +371,7 @@ long_texts_are_not_cut(void **state)
 	snprintf(want, (size_t)2 * LONG, "PROTOCOL=TCP\nCOMMAND_LINE=\"%s\"\n", line);
 	assert_omni(NP_STYLE_KEYVAL, &sel, false, &r, want);
 	snprintf(want, (size_t)2 * LONG, "TCP      \"%s\"  \n", line);
-	assert_omni(NP_STYLE_HUMAN, &sel, false, &r, want);
+	assert_omni(NP_STYLE_COLUMNS, &sel, false, &r, want);
 	free(want);
 	free(line);
 }
@@ -391,7 +391,7 @@ a_letter_that_is_a_nul_byte_shows_as_nothing(void **state)
 	assert_omni(NP_STYLE_KEYVAL, &sel, false, &r,
 		    "LOCAL_CPU_METHOD=S\nREMOTE_CPU_METHOD=\nPROTOCOL=TCP\n");
 	assert_omni(NP_STYLE_CSV, &sel, false, &r, "S,,TCP\n");
-	assert_omni(NP_STYLE_HUMAN, &sel, false, &r, "S             TCP      \n");
+	assert_omni(NP_STYLE_COLUMNS, &sel, false, &r, "S             TCP      \n");
 }
 
 int

@@ -314,7 +314,7 @@ names_are_listed_on_one_line_or_on_their_own(void **state)
 	static const struct {
 		enum np_style style;
 		char between;
-	} lists[] = { { NP_STYLE_CSV, ',' }, { NP_STYLE_KEYVAL, ',' }, { NP_STYLE_HUMAN, '\n' } };
+	} lists[] = { { NP_STYLE_CSV, ',' }, { NP_STYLE_KEYVAL, ',' }, { NP_STYLE_COLUMNS, '\n' } };
 
 	(void)state;
 	for (size_t i = 0; i < LEN(lists); i++) {
