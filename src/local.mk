@@ -139,7 +139,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/omni.c \
 	%D%/out/preflight_rules.c %D%/out/preflight_rules.h \
 	%D%/out/prometheus.c %D%/out/prometheus.h \
-	%D%/out/select.c %D%/out/select.h
+	%D%/out/select.c %D%/out/select.h \
+	%D%/out/times.c
 
 # What programs need beside src/libnetperf.a.
 netperf_libs = $(SODIUM_LIBS) $(PCAP_LIBS) $(URING_LIBS)

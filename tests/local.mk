@@ -33,6 +33,7 @@ unit_tests = \
 	%D%/unit/test_guard \
 	%D%/unit/test_figure \
 	%D%/unit/test_hist \
+	%D%/unit/test_times \
 	%D%/unit/test_host \
 	%D%/unit/test_engine \
 	%D%/unit/test_ids \

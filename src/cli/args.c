@@ -214,6 +214,14 @@ settle_loudness(struct np_cli_output *o)
 	o->headers = o->headers_said ? o->headers : 1;
 }
 
+/* Who selects figures has named what is wanted: then the times are only kept. */
+static void
+settle_times(struct np_cli_output *o)
+{
+	o->latency |= o->times;
+	o->times = o->times && o->style == NP_STYLE_CLASSIC;
+}
+
 static int
 check_documents(const struct np_cli_output *o, struct np_err *err)
 {
@@ -279,6 +287,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 			     "--key-file: together with -Z or --passphrase-file (choose one)");
 	}
 	settle_loudness(&cli->output);
+	settle_times(&cli->output);
 	if (rc == NP_OK) {
 		np_stray_names(cli);
 		rc = settle_clean(cli, err);

@@ -73,6 +73,7 @@ struct np_cli_output {
 	bool headers_said;   /* -P was */
 	const char *brand;
 	bool latency; /* -j */
+	bool times;   /* --latency: a table of them below the result */
 	bool histogram;
 	int debug;             /* -d, as often as it was given */
 	double interim_s;      /* -D; 0: no interim results */

@@ -150,6 +150,11 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_tally *
 	np_document_result(s->document, &s->look, record);
 	if (s->out != NULL) {
 		np_look_print(s->out, &s->look, &figures);
+		if (s->look.times && np_hist_count(repeat->hist) == 0) {
+			fflush(s->out);
+			fprintf(stderr, "netperf: --latency: no %s ended within the test\n",
+				s->look.histogram_of);
+		}
 	}
 }
 

@@ -1067,8 +1067,12 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "at-most", COUNT, "s",
 	      "with --clean: of all iterations together (four times that)"),
 	  TO(clean.at_most), RANGE(1, 604800) },
-	{ ROW('j', "latency", FLAG, NULL, "keep latency statistics; -v 2 shows their histogram"),
+	{ ROW('j', NULL, FLAG, NULL, "keep latency statistics; -v 2 shows their histogram"),
 	  TO(output.latency) },
+	{ ROW('\0', "latency", FLAG, NULL,
+	      "print a table of the latencies below the result: mean, percentiles and so on (has "
+	      "-j in it)"),
+	  TO(output.times) },
 	{ ROW('k', "local-dirty", BOTH, "dirty,clean",
 	      "bytes of a local buffer to write to, and to read, before each send"),
 	  TO2(plan.near.call.dirty, plan.near.call.clean), RANGE(0, 1 << 30), ASTRAY("k") },

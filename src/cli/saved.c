@@ -215,6 +215,7 @@ choose(const struct np_saved *s, const struct np_cli_output *o, struct np_look *
 {
 	if (o->style != NP_STYLE_CLASSIC) {
 		look->style = o->style;
+		look->times = false;
 		look->latency = look->congestion = true;
 		look->histogram = false;
 	}
@@ -310,7 +311,14 @@ np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *ou
 			       s->error != NULL ? s->error : "nothing was measured");
 	}
 	if (!o->prometheus) {
+		look.times |= o->times;
 		np_look_print(out, &look, &figures);
+		if (o->times && np_hist_count(s->hist) == 0) {
+			fflush(out);
+			fputs("netperf: --latency: the document has no latencies (those of a "
+			      "stream are kept with --latency or -j)\n",
+			      stderr);
+		}
 	}
 	return NP_OK;
 }

@@ -232,6 +232,7 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 	describe_classic(cli, &look->classic);
 	look->histogram = cli->output.histogram;
 	look->histogram_of = np_plan_words(p)->timed;
+	look->times = cli->output.times;
 	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
 	look->latency = cli->output.latency;
 	look->congestion = cli->output.selection.congestion;

@@ -45,6 +45,12 @@ void np_confidence_warn(FILE *out, double throughput, double local_cpu, double r
 /* netperf's ten lines of a histogram: eight decades from 1 us, ten cells each. */
 void np_histogram_print(FILE *out, const struct np_hist *h);
 
+/*
+ * A line of column heads, if headers, and one of values: how many times there are, and what they
+ * come to, in microseconds. "-" for each where there are none.
+ */
+void np_times_print(FILE *out, const struct np_hist *h, bool headers);
+
 /* The figures selected, in the style of -o, -O or -k. headers: -P. */
 void np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bool headers,
 		   const struct np_figures *f);

@@ -504,6 +504,7 @@ np_json_look(const struct np_look *l)
 	bad |= json_object_set_new(o, "figures", selection(&l->list));
 	bad |= json_object_set_new(o, "histogram", json_boolean(l->histogram));
 	bad |= json_object_set_new(o, "histogram_of", np_json_text(l->histogram_of));
+	bad |= json_object_set_new(o, "times", json_boolean(l->times));
 	bad |= json_object_set_new(o, "average", json_boolean(l->average));
 	bad |= json_object_set_new(o, "missed", json_boolean(l->missed));
 	bad |= json_object_set_new(o, "latency", json_boolean(l->latency));
@@ -550,6 +551,7 @@ read_flags(const json_t *o, struct np_look *l, struct np_err *err)
 		{ "local_cpu", &l->classic.local_cpu },
 		{ "remote_cpu", &l->classic.remote_cpu },
 		{ "histogram", &l->histogram },
+		{ "times", &l->times }, /* not in older documents */
 		{ "average", &l->average },
 		{ "missed", &l->missed },
 		{ "latency", &l->latency },
@@ -559,7 +561,7 @@ read_flags(const json_t *o, struct np_look *l, struct np_err *err)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		const json_t *v = json_object_get(o, flags[i].name);
 
-		if (!json_is_boolean(v)) {
+		if (!json_is_boolean(v) && (v != NULL || flags[i].to != &l->times)) {
 			return np_fail(err, NP_EUSAGE, 0, "display: %s is neither true nor false",
 				       flags[i].name);
 		}

@@ -53,6 +53,9 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	} else {
 		print_omni(out, l, &figures);
 	}
+	if (l->times && l->classic.verbosity > 0) {
+		np_times_print(out, f->latency, l->classic.headers);
+	}
 }
 
 void

@@ -12,6 +12,7 @@ struct np_look {
 	struct np_classic classic; /* unit, headers and more of it serve all styles; not hist */
 	struct np_selection list;  /* of the styles that are not classic */
 	bool histogram;            /* show the times */
+	bool times;                /* show what they come to, below the result */
 	const char *histogram_of;  /* what was timed: "send", "request/response" ... */
 	bool average;              /* the classic table has an average of the times instead */
 	bool missed;               /* the confidence that was asked for was not reached */

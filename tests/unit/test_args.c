@@ -379,6 +379,20 @@ selectors_before_the_dashes_change_nothing(void **state)
 	assert_int_equal(parsed("-O 16.0")->plan.far.call.send_offset, 16);
 }
 
+static void
+latency_is_a_table_where_no_figures_are_selected(void **state)
+{
+	const struct np_cli *cli;
+
+	(void)state;
+	cli = parsed("-j");
+	assert_true(cli->output.latency && !cli->output.times);
+	cli = parsed("--latency -t TCP_RR");
+	assert_true(cli->output.latency && cli->output.times);
+	cli = parsed("--latency -- -k THROUGHPUT");
+	assert_true(cli->output.latency && !cli->output.times);
+}
+
 /* netperf passes over these without a word. */
 static void
 what_means_nothing_is_said(void **state)
@@ -889,6 +903,7 @@ main(void)
 		cmocka_unit_test(sizes_have_the_order_of_netperf),
 		cmocka_unit_test(numbers_may_be_as_netperf_reads_them),
 		cmocka_unit_test(selectors_before_the_dashes_change_nothing),
+		cmocka_unit_test(latency_is_a_table_where_no_figures_are_selected),
 		cmocka_unit_test(what_means_nothing_is_said),
 		cmocka_unit_test(a_port_range_must_be_one),
 		cmocka_unit_test(names_have_an_end),

@@ -1,0 +1,86 @@
+/*
+ * The table of latencies (--latency).
+ */
+#include <stdlib.h>
+
+#include "out/format.h"
+#include "tests/lib/check.h"
+
+static void
+assert_table(const struct np_hist *h, bool headers, const char *want)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	np_times_print(out, h, headers);
+	fclose(out);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+#define HEADS "    Count  Min/us Mean/us  P50/us  P90/us  P99/us P99.9/us   Max/us Stddev/us\n"
+
+static void
+times_are_a_line_below_their_heads(void **state)
+{
+	static const char row[] =
+	    "     1000   1.000     501     500     900     990      999     1000       289\n";
+	struct np_hist *h = np_hist_new();
+
+	(void)state;
+	assert_non_null(h);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		np_hist_record(h, i * 1000);
+	}
+	assert_table(h, false, row);
+	free(h);
+}
+
+static void
+no_times_are_dashes(void **state)
+{
+	static const char row[] =
+	    "        -       -       -       -       -       -        -        -         -\n";
+	struct np_hist *h = np_hist_new();
+
+	(void)state;
+	assert_non_null(h);
+	assert_table(h, false, row);
+	assert_table(NULL, false, row);
+	assert_table(
+	    NULL, true,
+	    HEADS
+	    "        -       -       -       -       -       -        -        -         -\n");
+	free(h);
+}
+
+/* Values are words of their own however long the test was. */
+static void
+long_times_stay_apart(void **state)
+{
+	struct np_hist *h = np_hist_new();
+
+	(void)state;
+	assert_non_null(h);
+	h->cell[np_hist_cell(3600000000000)] = 12345678901;
+	h->min = h->max = 3600000000000;
+	h->sum = 0;
+	assert_table(h, true,
+		     HEADS "12345678901 3600000000   0.000 3600000000 3600000000 3600000000 "
+			   "3600000000 3600000000 3600000000\n");
+	free(h);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_are_a_line_below_their_heads),
+		cmocka_unit_test(no_times_are_dashes),
+		cmocka_unit_test(long_times_stay_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
