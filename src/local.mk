@@ -111,6 +111,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/gate.c %D%/run/gate.h \
 	%D%/run/group.c %D%/run/group.h \
 	%D%/run/hear.c %D%/run/hear.h \
+	%D%/run/live.c %D%/run/live.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \
 	%D%/run/server.c %D%/run/server.h \

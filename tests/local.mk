@@ -40,6 +40,7 @@ unit_tests = \
 	%D%/unit/test_interim \
 	%D%/unit/test_key \
 	%D%/unit/test_ledger \
+	%D%/unit/test_live \
 	%D%/unit/test_logfile \
 	%D%/unit/test_limits \
 	%D%/unit/test_line \

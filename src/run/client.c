@@ -495,6 +495,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 
 	memset(&c->granted, 0, sizeof(c->granted));
 	c->lacks[0] = '\0';
+	np_live_step(c->seat, NP_LIVE_CONNECTING);
 	if (resolve_ends(c, t, &remote, &local, err) != NP_OK ||
 	    open_control(c, t, &remote, &local, err) != NP_OK) {
 		return err->code;
@@ -502,6 +503,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	if (t->wants.caps == 0) {
 		return NP_OK;
 	}
+	np_live_step(c->seat, NP_LIVE_ASKING);
 	rc = greet(c, &t->wants, err);
 	if (rc == NP_OK) {
 		if ((t->wants.caps & NP_CAPS_EVIDENCE) != 0 &&
@@ -1108,6 +1110,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 		.meet_ns = MEET_MS * NP_MSEC,
 		.signals = c->signals,
 		.gate = c->gate,
+		.seat = c->seat,
 		.watch = { c->watch },
 	};
 	struct np_evidence *ev = np_evidence_begin(&c->collect, run);
@@ -1115,7 +1118,9 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 
 	d.watch[1] = np_evidence_watch(ev);
 	d.watch[2] = np_evidence_guard(ev);
+	np_live_begin(c->seat, run, d.length_ns);
 	rc = np_drive(&d, err);
+	np_live_end(c->seat);
 	t->out->near_bag = np_evidence_end(ev, run);
 	if (rc != NP_OK) {
 		return rc;
@@ -1268,6 +1273,7 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
+	np_live_step(c->seat, p->no_control ? NP_LIVE_MEETING : NP_LIVE_ASKING);
 	if (np_run_open(&test.run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}

@@ -14,6 +14,7 @@
 #include "run/clean.h"
 #include "run/drive.h"
 #include "run/evidence.h"
+#include "run/live.h"
 #include "run/talk.h"
 #include "wire/auth.h"
 #include "wire/chan.h"
@@ -52,6 +53,7 @@ struct np_client {
 	struct np_watch watch;
 	struct np_evidence_wants collect; /* what is collected here; caps 0: nothing */
 	struct np_gate *gate;             /* that the window waits behind; NULL: for nobody else */
+	struct np_seat *seat;             /* where it says what it does; NULL: nobody looks */
 	struct np_hello granted; /* what the daemon does of what was wanted; caps 0: nothing */
 	char lacks[512]; /* why the daemon tells nothing beyond the results; empty: it does */
 	uint32_t owed;   /* code of the results that were not waited for any more; 0: none */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "net/tcpinfo.h"
 #include "run/gate.h"
+#include "run/live.h"
 #include "run/team.h"
 
 enum {
@@ -594,6 +595,18 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	}
 }
 
+/* For who looks from outside. */
+static void
+say_step(const struct control *c, enum np_phase phase)
+{
+	enum np_live_step step = phase < NP_LOOPING   ? NP_LIVE_MEETING
+				 : phase > NP_LOOPING ? NP_LIVE_COLLECTING
+				 : c->warm            ? NP_LIVE_MEASURING
+						      : NP_LIVE_WARMING_UP;
+
+	np_live_step(c->d->seat, step);
+}
+
 static void
 control_team(struct control *c)
 {
@@ -602,6 +615,7 @@ control_team(struct control *c)
 	while ((phase = np_team_phase(c->team)) != NP_DONE) {
 		uint64_t until = keep_time(c, phase);
 
+		say_step(c, phase);
 		until = sooner(until, keep_watches(c, phase));
 		until = sooner(until, look_at_data(c, phase));
 		if (kick(c)) {

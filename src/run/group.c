@@ -395,6 +395,7 @@ make_member(struct party *p, uint32_t i)
 	m->party = p;
 	m->client = i == 0 ? p->of->client : &m->own;
 	m->own.chan.fd = -1;
+	m->own.seat = i > 0 ? np_live_join(np_live_of(p->was.seat)) : NULL;
 	plan_of(p->of->plan, i, p->count, &m->plan);
 	name_of(p->of->plan, i, p->count, m->name, sizeof(m->name));
 	make_client(m);
@@ -419,6 +420,7 @@ end_party(struct party *p)
 	first->watch = p->was.watch;
 	first->gate = p->was.gate;
 	for (uint32_t i = 1; i < p->count; i++) {
+		np_live_leave(p->member[i].own.seat);
 		if (p->member[i].own.chan.fd >= 0) {
 			np_client_close(&p->member[i].own);
 		}

@@ -736,7 +736,7 @@ static void
 assert_no_control(const char *host, const char *port, const char *words)
 {
 	struct np_target target = { .host = host, .port = port };
-	struct np_client c;
+	struct np_client c = { .owed = 0 };
 	struct np_err err = { .code = NP_OK };
 
 	assert_int_equal(np_client_connect(&c, &target, &err), NP_ECONTROL);
