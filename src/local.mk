@@ -139,6 +139,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/ledger_table.c %D%/out/ledger_table.h \
 	%D%/out/omni.c \
 	%D%/out/preflight_rules.c %D%/out/preflight_rules.h \
+	%D%/out/progress.c %D%/out/progress.h \
 	%D%/out/prometheus.c %D%/out/prometheus.h \
 	%D%/out/select.c %D%/out/select.h \
 	%D%/out/times.c

@@ -1,0 +1,53 @@
+/*
+ * The progress line: one line of text that says where a test stands.
+ */
+#ifndef NP_OUT_PROGRESS_H
+#define NP_OUT_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is being done, in the order in which it comes. */
+enum np_progress_step {
+	NP_PROGRESS_CONNECTING, /* the control connection */
+	NP_PROGRESS_WAITING,    /* before the traffic, as the user wished (-s) */
+	NP_PROGRESS_ASKING,     /* the daemon is to answer */
+	NP_PROGRESS_MEETING,    /* the data connections */
+	NP_PROGRESS_WARMING_UP,
+	NP_PROGRESS_MEASURING,
+	NP_PROGRESS_COLLECTING /* what the daemon reports */
+};
+
+/* What a rate is of. */
+enum np_progress_rate { NP_PROGRESS_BITS, NP_PROGRESS_TRANSACTIONS, NP_PROGRESS_UNITS };
+
+struct np_progress {
+	const char *test, *host; /* "TCP_STREAM"; the daemon's, as the user named it */
+	enum np_progress_step step;
+	double elapsed_s, total_s;    /* of this step; total 0: not known */
+	double done;                  /* of a test by count, 0 to 1; < 0: it is by time */
+	unsigned iteration, min, max; /* from 1 on; iteration 0: there is one alone; max 0: as
+					 many as it takes */
+	uint32_t connections;         /* data connections of the test */
+	bool ramps;                   /* they come about while others are driven */
+	uint64_t up;                  /* so many have, then */
+	double rate;                  /* a second; < 0: not known */
+	enum np_progress_rate of;
+	const char *unit; /* of NP_PROGRESS_UNITS: "MBytes" */
+	bool sent;        /* the rate is that of what was sent: the far end may get less */
+};
+
+/*
+ * The line as text without control characters, at most `columns` wide, into out. What finds no room
+ * is left out: the bar, the test's name and iteration, the rate; then the text is cut. utf8: the
+ * bar has characters beyond ASCII. Returns its length in bytes; less than size.
+ */
+enum { NP_PROGRESS_TEXT = 1024 };
+size_t np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
+			char out[NP_PROGRESS_TEXT]);
+
+/* Does the environment, as getenv(3) has it, name a character set that is UTF-8? */
+bool np_progress_utf8(const char *lc_all, const char *lc_ctype, const char *lang);
+
+#endif
