@@ -178,6 +178,7 @@ src_netperf_SOURCES = \
 	%D%/cli/place.c %D%/cli/place.h \
 	%D%/cli/stray.c %D%/cli/stray.h \
 	%D%/cli/preflight.c %D%/cli/preflight.h \
+	%D%/cli/progress.c %D%/cli/progress.h \
 	%D%/cli/show.c %D%/cli/show.h \
 	%D%/cli/wire.c %D%/cli/wire.h
 src_netperf_LDADD = src/libnetperf.a $(netperf_libs)

@@ -159,6 +159,7 @@ client_tests = \
 	%D%/e2e/netgate_stats.py \
 	%D%/e2e/netgate_test.py \
 	%D%/e2e/netreport_test.py \
+	%D%/e2e/progress.py \
 	%D%/e2e/progress_scripts.py \
 	%D%/e2e/sessions_more.py
 

@@ -62,6 +62,9 @@ struct np_cli_data {
 	char device[NP_ETH_NAME], far_device[NP_ETH_NAME]; /* --device; empty: by address */
 };
 
+/* auto: where standard error is a terminal. */
+enum np_when { NP_WHEN_AUTO, NP_WHEN_ALWAYS, NP_WHEN_NEVER };
+
 /* What is printed or written, and how. */
 struct np_cli_output {
 	enum np_style style;
@@ -82,6 +85,7 @@ struct np_cli_output {
 	const char *show;      /* --show; NULL: a test is run */
 	bool prometheus;       /* how --show prints */
 	const char *uuid;      /* -u; NULL: one is made */
+	enum np_when progress; /* --progress */
 	char uuid_made[40];
 };
 

@@ -23,6 +23,7 @@
 #include "cli/flows.h"
 #include "cli/phrases.h"
 #include "cli/preflight.h"
+#include "cli/progress.h"
 #include "cli/saved.h"
 #include "cli/show.h"
 #include "cli/tell_evidence.h"
@@ -58,6 +59,7 @@ struct session {
 	struct np_look look;
 	FILE *out; /* where the result is printed; NULL: a document stands there */
 	struct np_document *document; /* NULL: none is asked for */
+	struct np_shown *progress;    /* the line of --progress; NULL: there is none */
 	sigset_t let_in;
 	uint64_t surplus;  /* responses of all iterations that could not be told apart */
 	char partial[160]; /* what the figures of a test that failed cover; empty: there are none */
@@ -85,6 +87,7 @@ take_signals(struct session *s)
 	}
 	s->client.signals.let_in = &s->let_in;
 	s->client.signals.received = &signals_taken;
+	np_progress_leave_signals(s->progress);
 }
 
 /* A user should know what a silent netperf is waiting for. */
@@ -93,8 +96,11 @@ enum { PATIENCE_S = 5 };
 static void
 say_on_stderr(void *session, const char *text)
 {
-	(void)session;
+	struct np_shown *progress = ((const struct session *)session)->progress;
+
+	np_progress_pause(progress, stderr);
 	fprintf(stderr, "netperf: %s\n", text);
+	np_progress_resume(progress, stderr);
 }
 
 /* For -d. */
@@ -102,8 +108,33 @@ static void
 show_agreed(void *session, const struct np_run *run)
 {
 	const struct session *s = session;
+	FILE *out = s->out != NULL ? s->out : stderr;
 
-	np_show_agreed(s->out != NULL ? s->out : stderr, run);
+	np_progress_pause(s->progress, out);
+	np_show_agreed(out, run);
+	np_progress_resume(s->progress, out);
+}
+
+/* For -D, of one session and of several. */
+static void
+show_interim(void *session, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+{
+	struct session *s = session;
+
+	np_progress_pause(s->progress, stdout);
+	np_show_interim(&s->interim, run, due_ns, now_ns);
+	np_progress_resume(s->progress, stdout);
+}
+
+static void
+show_interim_sum(void *session, const struct np_plan *whole, const struct np_counts *sum,
+		 uint64_t started_ns, uint64_t now_ns)
+{
+	struct session *s = session;
+
+	np_progress_pause(s->progress, stdout);
+	np_show_interim_sum(&s->interim, whole, sum, started_ns, now_ns);
+	np_progress_resume(s->progress, stdout);
 }
 
 /*
@@ -125,9 +156,11 @@ wait_before(struct session *s, struct np_err *err)
 	if (again) {
 		np_client_close(&s->client);
 	}
+	np_progress_wait(s->progress, s->cli.wait_s);
 	while (signals_taken == 0 && np_now() < until) {
 		ppoll(NULL, 0, np_left(until, &left), &s->let_in);
 	}
+	np_progress_wait(s->progress, 0);
 	return again ? np_trial_connect(&s->trial, err) : NP_OK;
 }
 
@@ -198,12 +231,15 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 			s->cli.plan.length_less_ms = 0;
 		}
 		np_trial_result_free(one);
+		np_progress_iteration(s->progress, repeat->done + 1);
 		rc = np_trial(&s->trial, one, err);
 		if (rc != NP_OK && !one->out.measured) {
 			return rc;
 		}
 		*record = one->record;
+		np_progress_pause(s->progress, stderr);
 		taken = take_trial(s, one, rc == NP_OK, repeat, &why);
+		np_progress_resume(s->progress, stderr);
 		if (rc == NP_OK && taken != NP_OK) {
 			*err = why;
 			rc = taken;
@@ -224,6 +260,7 @@ measure(struct session *s, struct np_err *err)
 
 	np_cli_plan_repeats(cli, &repeat.plan);
 	rc = repeat_trial(s, &repeat, &one, &record, err);
+	np_progress_end(s->progress);
 	if (rc != NP_OK && repeat.done > 0) {
 		np_show_partial(s->partial, sizeof(s->partial), &one.out, &cli->plan, repeat.done);
 	}
@@ -244,15 +281,13 @@ measure(struct session *s, struct np_err *err)
 	return rc;
 }
 
+/* What is settled, and printed, before the test begins. */
 static int
-run_bench(struct session *s, struct np_err *err)
+prepare(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 	uint32_t sessions;
 
-	if (cli->plan.no_control && cli->bench.transport->no_control != NULL) {
-		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
-	}
 	if (cli->bench.transport->link && np_cli_open_eth(cli, &s->client, &s->eth, err) != NP_OK) {
 		return err->code;
 	}
@@ -274,16 +309,43 @@ run_bench(struct session *s, struct np_err *err)
 		np_show_banner(s->out, cli, &s->ends);
 	}
 	np_document_begin(s->document, cli, &s->client, &s->ends);
-	if (wait_before(s, err) != NP_OK) {
-		return err->code;
-	}
+	return NP_OK;
+}
+
+/* What is looked at beside the test. */
+static int
+prepare_collecting(struct session *s, struct np_err *err)
+{
+	const struct np_cli *cli = &s->cli;
+
 	s->client.want_far = np_cli_wants_far(cli);
 	s->client.collect.caps = cli->evidence.caps;
 	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
 	s->client.collect.cycles = cli->evidence.cycles;
-	if (np_wire_open(&cli->evidence, &s->ends.local.at[0], &s->ends.remote.at[0],
-			 &s->client.collect, err) != NP_OK) {
+	return np_wire_open(&cli->evidence, &s->ends.local.at[0], &s->ends.remote.at[0],
+			    &s->client.collect, err);
+}
+
+static int
+run_bench(struct session *s, struct np_err *err)
+{
+	struct np_cli *cli = &s->cli;
+	int rc;
+
+	if (cli->plan.no_control && cli->bench.transport->no_control != NULL) {
+		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
+	}
+	np_progress_pause(s->progress, stderr);
+	rc = prepare(s, err);
+	np_progress_resume(s->progress, stderr);
+	if (rc != NP_OK || wait_before(s, err) != NP_OK) {
 		return err->code;
+	}
+	np_progress_pause(s->progress, stderr);
+	rc = prepare_collecting(s, err);
+	np_progress_resume(s->progress, stderr);
+	if (rc != NP_OK) {
+		return rc;
 	}
 	s->trial.unit = np_cli_unit(cli);
 	s->interim.cli = cli;
@@ -291,9 +353,9 @@ run_bench(struct session *s, struct np_err *err)
 	s->interim.doc = s->document;
 	if (cli->output.interim_s > 0 && (cli->bench.flags & NP_B_SPARSE) == 0) {
 		s->client.watch.every_ns = (uint64_t)(cli->output.interim_s * 1e9);
-		s->client.watch.look = np_show_interim;
-		s->client.watch.ctx = &s->interim;
-		s->trial.look = np_show_interim_sum;
+		s->client.watch.look = show_interim;
+		s->client.watch.ctx = s;
+		s->trial.look = show_interim_sum;
 	}
 	return measure(s, err);
 }
@@ -353,10 +415,55 @@ run_test(struct session *s, struct np_err *err)
 
 /* Connect first, as netperf does: an unknown test is told from a missing daemon. */
 static int
+connect_and_run(struct session *s, struct np_err *err)
+{
+	const struct np_cli *cli = &s->cli;
+	int rc;
+
+	if (!cli->plan.no_control && np_trial_connect(&s->trial, err) != NP_OK) {
+		np_progress_end(s->progress);
+		if (s->out != NULL) {
+			np_phrases_control(s->out, &cli->target, &s->client);
+		}
+		return err->code;
+	}
+	take_signals(s);
+	rc = run_test(s, err);
+	np_progress_end(s->progress);
+	if (rc == NP_ECONTROL && s->client.remote_error != 0 && s->out != NULL &&
+	    s->partial[0] == '\0') { /* else a result, of which netperf prints none, is the end */
+		np_phrases_remote_error(s->out, s->client.remote_error);
+	}
+	if (s->client.chan.fd >= 0) {
+		np_client_close(&s->client);
+	}
+	if (cli->terms.eth != NULL) {
+		np_eth_close(&s->eth);
+	}
+	return rc;
+}
+
+/* The same with a line that shows its progress, if there is to be one. */
+static int
+run_in_sight(struct session *s, struct np_err *err)
+{
+	int rc;
+
+	if (np_cli_test(&s->cli) == NP_TEST_BENCH) {
+		s->progress = np_progress_begin(&s->cli);
+		s->client.seat = np_live_join(np_progress_live(s->progress));
+	}
+	rc = connect_and_run(s, err);
+	np_progress_end(s->progress);
+	np_live_leave(s->client.seat);
+	np_progress_free(s->progress);
+	return rc;
+}
+
+static int
 run(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
-	int rc;
 
 	if (cli->ceilings) {
 		np_ceilings_answer(stdin, stdout);
@@ -391,25 +498,7 @@ run(struct session *s, struct np_err *err)
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &s->target, err);
 	}
-	if (!cli->plan.no_control && np_trial_connect(&s->trial, err) != NP_OK) {
-		if (s->out != NULL) {
-			np_phrases_control(s->out, &cli->target, &s->client);
-		}
-		return err->code;
-	}
-	take_signals(s);
-	rc = run_test(s, err);
-	if (rc == NP_ECONTROL && s->client.remote_error != 0 && s->out != NULL &&
-	    s->partial[0] == '\0') { /* else a result, of which netperf prints none, is the end */
-		np_phrases_remote_error(s->out, s->client.remote_error);
-	}
-	if (s->client.chan.fd >= 0) {
-		np_client_close(&s->client);
-	}
-	if (cli->terms.eth != NULL) {
-		np_eth_close(&s->eth);
-	}
-	return rc;
+	return run_in_sight(s, err);
 }
 
 /* Also of a run that failed. Returns 0, or the exit status of what went wrong here. */

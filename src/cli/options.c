@@ -519,6 +519,27 @@ set_interim(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	return NP_OK;
 }
 
+static int
+set_progress(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	static const char *const words[] = {
+		[NP_WHEN_AUTO] = "auto",
+		[NP_WHEN_ALWAYS] = "always",
+		[NP_WHEN_NEVER] = "never",
+	};
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(arg, words[i]) == 0) {
+			cli->output.progress = (enum np_when)i;
+			return NP_OK;
+		}
+	}
+	return np_fail(err, NP_EUSAGE, 0,
+		       "%s: not a word of this option (try always, never or auto)", arg);
+}
+
 static int32_t
 clamp_iterations(int32_t n)
 {
@@ -1199,6 +1220,10 @@ const struct np_option np_global_options[] = {
 	      "capture the test's packets: a ledger on standard error, headers in the "
 	      "file" NP_NEEDS_PCAP),
 	  .set = set_wire },
+	{ ROW('\0', "progress", CUSTOM, "always|never|auto",
+	      "one line on standard error says where the test stands, until its end (auto: on a "
+	      "terminal)"),
+	  .set = set_progress },
 	{ ROW('\0', "help", FLAG, NULL, "show this text on standard output"), TO(help) },
 	{ ROW('\0', "version", FLAG, NULL,
 	      "show the version of netperf's interface, and this program's"),

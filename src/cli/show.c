@@ -150,9 +150,8 @@ np_show_ramp(const struct np_cli *cli, const struct np_tally *t)
 	}
 }
 
-/* Work done so far in the terms of the unit: transactions, or bytes. */
-static double
-work_of(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
+double
+np_show_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
 {
 	double transactions = (double)c->transactions;
 
@@ -170,7 +169,7 @@ interim(struct np_show_interim *s, const struct np_plan *p, const struct np_coun
 	uint64_t started_ns, uint64_t now_ns)
 {
 	const struct np_unit *unit = np_cli_unit(s->cli);
-	double work = work_of(s->cli, p, c);
+	double work = np_show_work(s->cli, p, c);
 	uint64_t then = s->then_ns != 0 ? s->then_ns : started_ns;
 	struct np_interim i = {
 		.number = s->number++,

@@ -42,6 +42,9 @@ void np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint6
 void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 			 uint64_t started_ns, uint64_t now_ns);
 
+/* Work done so far in the terms of the unit of np_cli_unit(): transactions, or bytes. */
+double np_show_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
+
 /* What is left over at the end of an iteration, where netperf prints that. */
 void np_show_interim_end(struct np_show_interim *i, const struct np_tally *t);
 
