@@ -6,9 +6,11 @@ doc_sources = \
 	%D%/netperf.1.in \
 	%D%/netperf.bash.in \
 	%D%/netperf.fish.in \
+	%D%/netperf.zsh.in \
 	%D%/netserver.1.in \
 	%D%/netserver.bash.in \
-	%D%/netserver.fish.in
+	%D%/netserver.fish.in \
+	%D%/netserver.zsh.in
 EXTRA_DIST += $(doc_sources)
 
 # What manual pages, units and scripts refer to, and what these pages refer to in turn.
@@ -34,6 +36,10 @@ dist_man1_MANS = %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1
 # bash looks for a file with the name of the command.
 bashcompdir = $(datadir)/bash-completion/completions
 fishcompdir = $(datadir)/fish/vendor_completions.d
+zshcompdir = $(datadir)/zsh/site-functions
+bashcomp_DATA =
+fishcomp_DATA =
+zshcomp_DATA =
 
 if NP_RUNS_HERE
 noinst_PROGRAMS = src/cli/mkdoc netserver/mkdoc src/wire/mkdoc
@@ -45,9 +51,10 @@ netserver_mkdoc_SOURCES = netserver/mkdoc.c
 netserver_mkdoc_LDADD = $(netserver_libs)
 
 man1_MANS = %D%/netperf.1 %D%/netserver.1
-bashcomp_DATA = %D%/bash/netperf %D%/bash/netserver
-fishcomp_DATA = %D%/fish/netperf.fish %D%/fish/netserver.fish
-CLEANFILES += $(man1_MANS) $(bashcomp_DATA) $(fishcomp_DATA)
+bashcomp_DATA += %D%/bash/netperf %D%/bash/netserver
+fishcomp_DATA += %D%/fish/netperf.fish %D%/fish/netserver.fish
+zshcomp_DATA += %D%/zsh/_netperf %D%/zsh/_netserver
+CLEANFILES += $(man1_MANS)
 
 # What the rules below begin with: the program, and the text that it fills in.
 fill_in = $(MKDIR_P) $(@D) && $$by < $$in > $@.tmp && mv $@.tmp $@
@@ -76,7 +83,15 @@ protocol-tables: src/wire/mkdoc$(EXEEXT)
 
 %D%/fish/netserver.fish: %D%/netserver.fish.in netserver/mkdoc$(EXEEXT)
 	$(by_netserver)/netserver.fish.in; $(fill_in)
+
+%D%/zsh/_netperf: %D%/netperf.zsh.in src/cli/mkdoc$(EXEEXT)
+	$(by_netperf)/netperf.zsh.in; $(fill_in)
+
+%D%/zsh/_netserver: %D%/netserver.zsh.in netserver/mkdoc$(EXEEXT)
+	$(by_netserver)/netserver.zsh.in; $(fill_in)
 endif
+
+CLEANFILES += $(bashcomp_DATA) $(fishcomp_DATA) $(zshcomp_DATA)
 
 # The units are made in any case, so that tests can look at them.
 # (The brackets keep configure from filling in the pattern.)

@@ -26,6 +26,25 @@ names_file(const struct np_option *o)
 	return word != NULL && (strcmp(word, "file") == 0 || strcmp(word, "dir") == 0);
 }
 
+/* Is the argument one of a few words, "always|never|auto"? */
+static bool
+is_choice(const struct np_option *o)
+{
+	const char *words = "abcdefghijklmnopqrstuvwxyz0123456789-|";
+
+	return o->arg != NULL && strchr(o->arg, '|') != NULL &&
+	       o->arg[strspn(o->arg, words)] == '\0';
+}
+
+/* These words, with blanks between them. */
+static void
+put_choices(FILE *out, const struct np_option *o)
+{
+	for (const char *c = o->arg; *c != '\0'; c++) {
+		putc(*c == '|' ? ' ' : *c, out);
+	}
+}
+
 static bool
 is_number(const struct np_option *o)
 {
@@ -291,6 +310,21 @@ put_glued_files(struct fill *f)
 	return put_chosen(f, may_have_file);
 }
 
+static int
+put_choice_cases(struct fill *f)
+{
+	for (size_t i = 0; i < f->table->count; i++) {
+		const struct np_option *o = &f->table->rows[i];
+
+		if (is_choice(o) && *put_pattern(f, o, "") != '\0') {
+			fputs(")\n\t\tmapfile -t COMPREPLY < <(compgen -W \"", f->out);
+			put_choices(f->out, o);
+			fputs("\" -- \"$cur\")\n\t\treturn\n\t\t;;\n", f->out);
+		}
+	}
+	return 0;
+}
+
 /* In single quotes, as fish reads them. */
 static void
 put_quoted(FILE *out, const char *text)
@@ -323,13 +357,87 @@ put_fish(struct fill *f)
 		if (name) {
 			fprintf(f->out, " -l %s", o->name);
 		}
-		fputs(needs_file(o)       ? " -r -F -d "
-		      : may_have_file(o)  ? " -F -d "
-		      : needs_argument(o) ? " -x -d "
-					  : " -d ",
+		fputs(needs_file(o)       ? " -r -F"
+		      : may_have_file(o)  ? " -F"
+		      : needs_argument(o) ? " -x"
+					  : "",
 		      f->out);
+		if (is_choice(o)) {
+			fputs(" -a '", f->out);
+			put_choices(f->out, o);
+			putc('\'', f->out);
+		}
+		fputs(" -d ", f->out);
 		put_quoted(f->out, o->help);
 		putc('\n', f->out);
+	}
+	return 0;
+}
+
+/* In the single quotes of a specification for zsh's _arguments. */
+static void
+put_spec(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '\'') {
+			fputs("'\\'", out);
+		} else if (strchr("[]:\\", *text) != NULL) {
+			putc('\\', out);
+		}
+		putc(*text, out);
+	}
+}
+
+/* What stands between the option and its help: how the argument is joined to it. */
+static const char *
+zsh_mark(const struct np_option *o, bool is_name)
+{
+	if (o->kind == NP_OPT_FLAG || o->kind == NP_OPT_PLAIN || o->arg == NULL) {
+		return "";
+	}
+	return o->kind == NP_OPT_MAYBE ? "=-" : is_name ? "=" : "+";
+}
+
+/* A specification of one way to write an option; `word` is that way. */
+static void
+put_zsh_option(struct fill *f, const struct np_option *o, const char *word, bool is_name)
+{
+	const char *mark = zsh_mark(o, is_name);
+
+	fprintf(f->out, "\t'*%s%s[", word, mark);
+	put_spec(f->out, o->help);
+	putc(']', f->out);
+	if (*mark != '\0') {
+		fputs(needs_argument(o) ? ":" : "::", f->out);
+		put_spec(f->out, o->arg);
+		if (names_file(o)) {
+			fputs(":_files", f->out);
+		} else if (is_choice(o)) {
+			fputs(":(", f->out);
+			put_choices(f->out, o);
+			putc(')', f->out);
+		} else {
+			fprintf(f->out, ": %s %s\\:%s", f->word[0], f->table->name, word);
+		}
+	}
+	fputs("' \\\n", f->out);
+}
+
+static int
+put_zsh(struct fill *f)
+{
+	for (size_t i = 0; i < f->table->count; i++) {
+		const struct np_option *o = &f->table->rows[i];
+		char word[64];
+
+		if (is_first_letter(f->table, o)) {
+			snprintf(word, sizeof(word), "-%c", o->letter);
+			put_zsh_option(f, o, word, false);
+		}
+		if (is_first_name(f->table, o)) {
+			snprintf(word, sizeof(word), "--%s", o->name);
+			put_zsh_option(f, o, word, true);
+		}
 	}
 	return 0;
 }
@@ -395,12 +503,20 @@ static const struct command {
 	int list;
 	int (*put)(struct fill *f); /* -1: the line makes no sense */
 } commands[] = {
-	{ "title", NO_WORD, NO_WORD, put_title },   { "options", 0, NO_WORD, put_options },
-	{ "words", 0, NO_WORD, put_words },         { "case", 0, NO_WORD, put_case },
-	{ "arguments", 0, NO_WORD, put_arguments }, { "fish", 1, NO_WORD, put_fish },
-	{ "files", 0, NO_WORD, put_files },         { "glued-files", 0, NO_WORD, put_glued_files },
-	{ "list", NO_WORD, 0, put_list },           { "names", NO_WORD, 0, put_names },
-	{ "if", NO_WORD, NO_WORD, begin_passage },  { "end", NO_WORD, NO_WORD, end_passage },
+	{ "title", NO_WORD, NO_WORD, put_title },
+	{ "options", 0, NO_WORD, put_options },
+	{ "words", 0, NO_WORD, put_words },
+	{ "case", 0, NO_WORD, put_case },
+	{ "arguments", 0, NO_WORD, put_arguments },
+	{ "fish", 1, NO_WORD, put_fish },
+	{ "files", 0, NO_WORD, put_files },
+	{ "glued-files", 0, NO_WORD, put_glued_files },
+	{ "choices", 0, NO_WORD, put_choice_cases },
+	{ "zsh", 1, NO_WORD, put_zsh },
+	{ "list", NO_WORD, 0, put_list },
+	{ "names", NO_WORD, 0, put_names },
+	{ "if", NO_WORD, NO_WORD, begin_passage },
+	{ "end", NO_WORD, NO_WORD, end_passage },
 };
 
 static const struct command *

@@ -10,8 +10,11 @@
  *                       TABLE:--test)
  *   @arguments TABLE    such a pattern of all options that must have an argument
  *   @files TABLE        likewise, of those whose argument names a file or a directory
+ *   @choices TABLE      the cases in a shell for options that take one of a few words (a|b|c)
  *   @glued-files TABLE  of those that may have one, as --name=FILE
  *   @fish COMMAND TABLE a fish completion of each option
+ *   @zsh FUNCTION TABLE each option for zsh's _arguments; for arguments that are no files the
+ *                       function is called with TABLE:-t or TABLE:--test
  *   @list NAME          the names of a list, as words
  *   @names NAME         the names of a list, for a manual page
  *   @if NAME ... @end   a passage that stands there if NAME is in one of the lists

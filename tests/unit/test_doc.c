@@ -37,6 +37,8 @@ static const struct np_option paths[] = {
 	{ .name = "wire", .kind = NP_OPT_MAYBE, .arg = "pcap:file", .help = "maybe one" },
 	{ .name = "in", .kind = NP_OPT_CUSTOM, .arg = "dir", .help = "a directory" },
 	{ .name = "profile", .kind = NP_OPT_TEXT, .arg = "profile", .help = "no file" },
+	{ .letter = 'w', .name = "when", .kind = NP_OPT_CUSTOM, .arg = "on|off-2", .help = "when" },
+	{ .name = "which", .kind = NP_OPT_NEXT, .arg = "file|all|?", .help = "which" },
 };
 
 static const char *const scopes[] = { "odd tests", "even tests", NULL };
@@ -134,12 +136,31 @@ completions_list_options(void **state)
 				    "complete -c cmd -s f -d 'it\\'s a well-known \\\\ flag'\n"
 				    "complete -c cmd -l long -x -d '.first'\n"
 				    "complete -c cmd -s k -l keys -d 'keys'\n");
+	becomes("@zsh _f part\n", "\t'*-n+[a -n 5-9]:n: _f part\\:-n' \\\n"
+				  "\t'*--number=[a -n 5-9]:n: _f part\\:--number' \\\n"
+				  "\t'*-f[it'\\''s a well-known \\\\ flag]' \\\n"
+				  "\t'*--long=[.first]:x-y: _f part\\:--long' \\\n"
+				  "\t'*-k+[keys]::list: _f part\\:-k' \\\n"
+				  "\t'*--keys=[keys]::list: _f part\\:--keys' \\\n");
+	becomes("@zsh _f paths\n", "\t'*-F+[a file]:file:_files' \\\n"
+				   "\t'*--to=[a file]:file:_files' \\\n"
+				   "\t'*--wire=-[maybe one]::pcap\\:file:_files' \\\n"
+				   "\t'*--in=[a directory]:dir:_files' \\\n"
+				   "\t'*--profile=[no file]:profile: _f paths\\:--profile' \\\n"
+				   "\t'*-w+[when]:on|off-2:(on off-2)' \\\n"
+				   "\t'*--when=[when]:on|off-2:(on off-2)' \\\n"
+				   "\t'*--which=[which]::file|all|?: _f paths\\:--which' \\\n");
+	becomes("@choices paths\n", "paths:-w | paths:--when)\n"
+				    "\t\tmapfile -t COMPREPLY < <(compgen -W \"on off-2\" -- "
+				    "\"$cur\")\n\t\treturn\n\t\t;;\n");
 	becomes("@files paths\n", "paths:-F | paths:--to | paths:--in)\n");
 	becomes("@glued-files paths\n", "paths:--wire)\n");
 	becomes("@fish cmd paths\n", "complete -c cmd -s F -l to -r -F -d 'a file'\n"
 				     "complete -c cmd -l wire -F -d 'maybe one'\n"
 				     "complete -c cmd -l in -r -F -d 'a directory'\n"
-				     "complete -c cmd -l profile -x -d 'no file'\n");
+				     "complete -c cmd -l profile -x -d 'no file'\n"
+				     "complete -c cmd -s w -l when -x -a 'on off-2' -d 'when'\n"
+				     "complete -c cmd -l which -d 'which'\n");
 }
 
 static void
