@@ -91,6 +91,25 @@ protocol-tables: src/wire/mkdoc$(EXEEXT)
 	$(by_netserver)/netserver.zsh.in; $(fill_in)
 endif
 
+# Those of the scripts are made from what their own parsers know.
+if NP_COMPLETES
+bashcomp_DATA += %D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep
+fishcomp_DATA += %D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish
+zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep
+
+completed = $(top_srcdir)/scripts/mkcompletion $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) \
+	$(top_srcdir)/src/stats/metrics.def
+complete = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON) $(top_srcdir)/scripts/mkcompletion
+
+%D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep: $(completed)
+	$(complete) bash $(@F) > $@.tmp && mv $@.tmp $@
+
+%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish: $(completed)
+	$(complete) fish $(@F) > $@.tmp && mv $@.tmp $@
+
+%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep: $(completed)
+	$(complete) zsh $(@F) > $@.tmp && mv $@.tmp $@
+endif
 CLEANFILES += $(bashcomp_DATA) $(fishcomp_DATA) $(zshcomp_DATA)
 
 # The units are made in any case, so that tests can look at them.

@@ -149,6 +149,7 @@ EXTRA_DIST += \
 client_tests = \
 	%D%/e2e/builds.py \
 	%D%/e2e/clients.py \
+	%D%/e2e/completion.py \
 	%D%/e2e/explain_more.py \
 	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \

@@ -9,7 +9,8 @@ VERSION = "0.1.0"   # as in configure.ac
 
 
 class Parser(argparse.ArgumentParser):
-    """One that refuses in one line."""
+    """One that refuses in one line. Shells complete what it knows (scripts/mkcompletion): an action may say in
+    `values` what its argument can be."""
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog.split()[0]}: {message} (see {self.prog} --help)", file=sys.stderr)

@@ -27,9 +27,9 @@ _shown: "List[Progress]" = []       # the one that is under way
 
 def add_option(top: Any) -> None:
     """To a parser or one of its groups."""
-    top.add_argument("--progress", choices=KINDS, default="auto", help="auto: a line that is redrawn on a terminal, "
-                     "plain lines elsewhere; always: redrawn everywhere; plain: always plain lines; never: nothing. "
-                     "On standard error")
+    top.add_argument("--progress", choices=KINDS, default="auto", help="show on standard error how far it is; auto: "
+                     "in a line that is redrawn on a terminal, in plain lines elsewhere; always: redrawn everywhere; "
+                     "plain: always plain lines; never: not at all")
 
 
 def on_terminal(stream: Optional[TextIO] = None) -> bool:

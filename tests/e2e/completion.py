@@ -1,0 +1,240 @@
+"""The completions that were built, asked in real shells: bash, zsh and fish offer the options, commands and values
+that netperf, netserver and the scripts know.
+"""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, List, Set
+
+import lib
+
+BUILD = Path(os.environ.get("top_builddir") or lib.TOP) / "doc"
+SCRIPTS = ("netgate", "netlab", "netreport", "netsweep")
+PATIENCE = 60 + lib.SLACK
+SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
+
+# Completes $NP_LINE when the prompt is there, and writes down whatever the completion adds.
+ZSH = r"""
+PROMPT= RPROMPT=
+fpath=($NP_FUNCTIONS $fpath)
+zstyle ':completion:*' verbose no
+autoload -Uz compinit
+compinit -D -u
+compadd() {
+	local -a found
+	if (( ! ${argv[(I)-(O|A|D)*]} )); then
+		builtin compadd -O found "$@"
+		print -rl -- $found >> $NP_OUT
+	fi
+	builtin compadd "$@"
+}
+ask() {
+	BUFFER=$NP_LINE CURSOR=$#NP_LINE
+	zle complete-word
+	exit 0
+}
+zle -N zle-line-init ask
+"""
+BASH = r"""
+. "$1"
+read -r -a COMP_WORDS <<< "$3"
+[[ $3 != *' ' ]] || COMP_WORDS+=('')
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+compopt() { :; }
+"_$2"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+def asked(shell: str, line: str, place: str = "/") -> Set[str]:
+    """What a shell offers for the last word of a line."""
+    program = line.split()[0]
+    return {"bash": in_bash, "zsh": in_zsh, "fish": in_fish}[shell](program, line, place)
+
+
+def in_bash(program: str, line: str, place: str) -> Set[str]:
+    spaced = re.sub(r"(--[\w-]+)=", r"\1 = ", line)     # as bash's COMP_WORDBREAKS does it
+    with lib.Started(["bash", "-c", BASH, "-", str(BUILD / "bash" / program), program, spaced], cwd=place) as one:
+        got = one.finish(PATIENCE)
+    assert got.rc == 0 and not got.err, f"{line}: {got}"
+    return set(got.out.split("\n")) - {""}
+
+
+def in_zsh(program: str, line: str, place: str) -> Set[str]:
+    with tempfile.TemporaryDirectory() as own:
+        Path(own, ".zshrc").write_text(ZSH)
+        out = Path(own, "out")
+        near, far = pty.openpty()
+        try:
+            subprocess.run(["zsh", "-i"], stdin=far, stdout=far, stderr=far, cwd=place, timeout=PATIENCE,
+                           check=False, start_new_session=True, env={
+                               **os.environ, "ZDOTDIR": own, "NP_FUNCTIONS": str(BUILD / "zsh"), "NP_LINE": line,
+                               "NP_OUT": str(out), "TERM": "xterm", "HOME": own})
+            os.set_blocking(near, False)
+            said = os.read(near, 1 << 16).decode(errors="replace")
+        finally:
+            os.close(far)
+            os.close(near)
+        assert not re.search(r"error|not found|parse|invalid", said), f"{line}: {said}"
+        return {word.rstrip() for word in out.read_text().splitlines()} - {""} if out.exists() else set()
+
+
+def in_fish(program: str, line: str, place: str) -> Set[str]:
+    with lib.Started(["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]",
+                      str(BUILD / "fish" / f"{program}.fish"), line], cwd=place) as one:
+        got = one.finish(PATIENCE)
+    assert got.rc == 0 and not got.err, f"{line}: {got}"
+    return {re.sub(r"^--[\w-]+=", "", text.partition("\t")[0]) for text in got.out.splitlines()} - {""}
+
+
+# ---- what is known ------------------------------------------------------------------------------
+
+def help_of(command: List[str]) -> str:
+    got = lib.run(command, PATIENCE)
+    assert got.rc == 0, got
+    return got.out
+
+
+
+def script_options(script: str, *command: str) -> Set[str]:
+    """All that the help of a script lists."""
+    text = help_of([sys.executable, str(lib.TOP / "scripts" / script), *command, "--help"])
+    return set(re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.M)) | set(
+        re.findall(r"^  --ipv6, (--no-ipv6)", text, re.M))
+
+
+def includes(shell: str, line: str, wanted: "Set[str]", place: str = "/") -> Set[str]:
+    have = asked(shell, line, place)
+    assert wanted and wanted <= have, f"{shell}: {line!r}: {sorted(wanted - have)} not in {sorted(have)}"
+    return have
+
+
+def offers(shell: str, line: str, wanted: "Set[str]", place: str = "/") -> None:
+    have = asked(shell, line, place)
+    assert have == wanted, f"{shell}: {line!r}: {sorted(have)}, not {sorted(wanted)}"
+
+
+def commands_and_options_of_scripts(shell: str) -> None:
+    for script in ("netgate", "netreport", "netsweep"):
+        includes(shell, f"{script} --", script_options(script))
+    offers(shell, "netlab ", {"up", "set", "check", "exec", "status", "down"})
+    for command in ("up", "check", "exec"):
+        have = includes(shell, f"netlab {command} --", script_options("netlab", command))
+        assert ("--rate" in have) == (command == "up"), (shell, have)
+
+
+def values_of_scripts(shell: str) -> None:
+    offers(shell, "netsweep --order ", {"given", "random", "interleaved"})
+    offers(shell, "netlab check --progress a", {"auto", "always"})
+    offers(shell, "netreport --format l", {"latex"})
+    offers(shell, "netgate --format=k", {"ktap"})
+    offers(shell, "netlab up --emulator n", {"netem"})
+    offers(shell, "netlab exec ", {"client", "server"})
+    offers(shell, "netgate --metric P99_", {"P99_LATENCY"})
+    offers(shell, "netreport --figure LOSS_", {"LOSS_PERCENT"})
+    includes(shell, "netgate --test TCP_", {"TCP_STREAM", "TCP_RR", "TCP_CRR"})
+    assert any("UDP_STREAM" in word for word in asked(shell, "netgate --test TCP_RR,UDP_S")), shell
+    assert {word.rstrip("=") for word in asked(shell, "netsweep --set cong")} == {"congestion"}, shell
+    assert not asked(shell, "netsweep --repeat "), shell
+    includes(shell, "netlab exec client bas", {"bash"})
+    known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
+    offers(shell, "netlab set --congestion ", known | {"default"})
+
+
+def files_and_plans(shell: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("mine.toml", "other.jsonl"):
+            Path(place, name).touch()
+        Path(place, "folder").mkdir()
+        includes(shell, "netsweep ", {"latency", "lab-buffers", "mine.toml"}, place)
+        includes(shell, "netgate ", {"nic", "mine.toml"}, place)
+        includes(shell, "netreport ", {"other.jsonl"}, place)
+        for line in ("netsweep --output ", "netgate --criteria ", "netreport --plot "):
+            includes(shell, line, {"other.jsonl"}, place)
+        history = {word.rstrip("/") for word in asked(shell, "netgate --history ", place)}
+        assert history == {"folder"}, (shell, history)
+
+
+def labs(shell: str) -> None:
+    """Their names, as netlab status has them."""
+    names = {re.sub("^netlab-|-client$", "", path.name) for path in Path("/run/netns").glob("netlab-*-client")}
+    have = asked(shell, "netlab down --name ")
+    still = {re.sub("^netlab-|-client$", "", path.name) for path in Path("/run/netns").glob("netlab-*-client")}
+    assert names & still <= have <= names | still, (shell, names, have)
+
+
+def a_lab_that_is_up(shell: str) -> None:
+    name = f"complete{os.getpid()}"
+    namespace = f"netlab-{name}-client"
+    subprocess.run(["ip", "netns", "add", namespace], check=True, timeout=PATIENCE)
+    try:
+        offers(shell, f"netlab status --name {name[:-1]}", {name})
+    finally:
+        subprocess.run(["ip", "netns", "delete", namespace], check=True, timeout=PATIENCE)
+
+
+def netperf_and_netserver(shell: str) -> None:
+    wanted = {"--test", "--json", "--host", "--explain"}
+    includes(shell, "netperf --", wanted)
+    includes(shell, "netserver --", {"--key-file", "--max-sessions"})
+    includes(shell, "netperf -t TCP_", {"TCP_STREAM", "TCP_RR", "TCP_MAERTS"})
+    includes(shell, "netperf --test=UDP_", {"UDP_STREAM", "UDP_RR"})
+    offers(shell, "netperf -P ", {"0", "1"})
+    if shell == "fish":     # to which what stands behind -- is no option
+        includes(shell, "netperf -- ", {"--send-size", "THROUGHPUT"})
+    else:
+        have = includes(shell, "netperf -t TCP_RR -- --", {"--send-size"})
+        assert "--test" not in have, shell
+        offers(shell, "netperf -t TCP_RR -- -k P99_", {"P99_LATENCY"})
+        assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,UUI")), shell
+        offers(shell, "netperf -- -T udp", {"udp", "udplite"})
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, "secret.key").touch()
+        includes(shell, "netperf --key-file ", {"secret.key"}, place)
+        includes(shell, "netserver --key-file ", {"secret.key"}, place)
+
+
+def syntax() -> None:
+    """Each shell reads its files, and shellcheck has nothing to say of those for bash."""
+    for shell in SHELLS:
+        for path in sorted((BUILD / shell).iterdir()):
+            words = [shell, "--no-config", "-n"] if shell == "fish" else [shell, "-n"]
+            got = lib.run([*words, str(path)], PATIENCE)
+            assert got.rc == 0 and not got.err, f"{path}: {got}"
+            assert "\n@" not in path.read_text(), path
+    for script in SCRIPTS if shutil.which("shellcheck") else ():
+        got = lib.run(["shellcheck", str(BUILD / "bash" / script)], PATIENCE)
+        assert got.rc == 0, got
+
+
+def a_wrong_call_is_refused() -> None:
+    for words in ([], ["bash"], ["csh", "netlab"], ["bash", "netperf"], ["bash", "netlab", "netlab"]):
+        got = lib.run([sys.executable, str(lib.TOP / "scripts" / "mkcompletion"), *words], PATIENCE)
+        assert got.rc == 2 and got.err.startswith("usage: ") and not got.out, got
+
+
+def main() -> None:
+    if not (BUILD / "zsh" / "_netlab").exists():
+        lib.skip(f"no completions in {BUILD}: this build has no python3, or is for another machine")
+    tests: "Dict[str, bool]" = {}
+    for shell in ("bash", "zsh", "fish"):
+        if shell not in SHELLS:
+            print(f"SKIP: no {shell}: apt-get install {shell}", flush=True)
+            continue
+        for test in (commands_and_options_of_scripts, values_of_scripts, files_and_plans, labs, netperf_and_netserver,
+                     *((a_lab_that_is_up,) if os.geteuid() == 0 and shutil.which("ip") else ())):
+            test(shell)
+            tests[f"{shell}: {test.__name__}"] = True
+            print(f"ok {shell}: {test.__name__}", flush=True)
+    syntax()
+    a_wrong_call_is_refused()
+    print(f"{len(tests) + 2} tests passed", flush=True)
+
+
+main()
