@@ -304,6 +304,19 @@ class Report(Showing):
             self.assertEqual("drawing" in shown, "--html" in words, shown)
             self.assertEqual(any("THROUGHPUT" in line for line in lines), "--html" not in words, lines)
 
+    def test_signals(self):
+        """A report may just have been done: then its status is 0."""
+        self.piped(self.sweep())
+        command = self.command("netreport", "o.jsonl", "--progress", "always", "--html", "o.html")
+        for number, wanted in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
+            with Terminal(command, self.place) as terminal:
+                terminal.until("drawing")
+                terminal.child.kill(number)
+                status, lines = terminal.end()
+            self.assertIn(status, (0, wanted), lines)
+            self.clean(terminal, lines)
+            self.assertEqual(lines, ["netreport: interrupted"] if status == 130 else [])
+
     def test_without_a_terminal(self):
         """What is over soon says nothing."""
         self.piped(self.sweep())
