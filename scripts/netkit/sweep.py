@@ -58,8 +58,8 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
 class Progress:
     """Says on standard error how far a sweep is: in a line that is redrawn, or a line a run."""
 
-    def __init__(self, line: progress.Progress, total: int, seconds: float) -> None:
-        self._line, self._total, self._expected = line, total, seconds
+    def __init__(self, line: progress.Progress, total: int, seconds: float, most: str = "about") -> None:
+        self._line, self._total, self._expected, self._most = line, total, seconds, most
         self._since, self._done, self._last = time.monotonic(), 0, ""
 
     def left(self) -> float:
@@ -95,7 +95,8 @@ class Progress:
     def _show(self, words: str) -> None:
         """The run that is under way, and what became of the one before it."""
         told = " | ".join(filter(None, [words, self._last]))
-        self._line.show(progress.State(self._done, self._total, told, self.left(), self._each() if words else 0.0))
+        self._line.show(progress.State(self._done, self._total, told, self.left(), self._each() if words else 0.0,
+                                       most=self._most))
 
 
 def named(task: Task) -> str:
