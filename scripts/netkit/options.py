@@ -335,12 +335,18 @@ def number(text: str) -> Any:
     return float(text) if found[1] or found[2] else int(text)
 
 
+def measured(text: str) -> Any:
+    """None for a number below 0, which is netperf's mark for what was not measured."""
+    value = number(text)
+    return None if isinstance(value, (int, float)) and value < 0 else value
+
+
 def figures(known: Known, stdout: str) -> "Dict[str, Any]":
     """What netperf printed as NAME=value, or in the table of a test that knows no names."""
     if test_name(known) in CLASSIC:
         return classic_figures(stdout)
-    pairs = re.findall(r"^([A-Z][A-Z0-9_]*)=(.*)$", stdout, re.MULTILINE)
-    return {name: number(text.strip()) for name, text in pairs if text.strip()}
+    pairs = re.findall(r"^([A-Z][A-Z0-9_.]*)=(.*)$", stdout, re.MULTILINE)
+    return {name: measured(text.strip()) for name, text in pairs if text.strip()}
 
 
 def classic_figures(stdout: str) -> "Dict[str, Any]":
@@ -348,7 +354,7 @@ def classic_figures(stdout: str) -> "Dict[str, Any]":
     rows = [row for row in rows if len(row) in (5, 9) and all(map(NUMBER.fullmatch, row))]
     if not rows:
         return {}
-    found = dict(zip(CLASSIC_FIGURES, map(number, rows[-1])))
+    found = dict(zip(CLASSIC_FIGURES, map(measured, rows[-1])))
     unit = re.search(r"(10\^[0-9]+ ?bits|[KMG]?Bytes) */s", stdout)
     if not unit:
         return {}
@@ -373,7 +379,7 @@ def interim(stdout: str) -> "List[List[float]]":
 
 SUMMED = ("THROUGHPUT", "TRANSACTION_RATE", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
           "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT")
-COUNTED = ("LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS",     # -1: not known
+COUNTED = ("LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS",     # older files: -1 is not known
            "FLOWS", "THREADS")
 LONGEST = ("ELAPSED_TIME", "MAX_LATENCY", "MAX_FLOW_THROUGHPUT")
 LEAST = ("MIN_LATENCY", "MIN_FLOW_THROUGHPUT")

@@ -131,6 +131,8 @@ class Run:
         end, _, rest = name.partition(".")
         value = DERIVED[name](self) if name in DERIVED else self.evidence(end).get(
             rest) if end in ("near", "far") else self.result.get(name)
+        if name in self.result and is_number(value) and value < 0:
+            return None         # how older files say that it was not measured
         return float(value) if is_number(value) and math.isfinite(value) else None
 
     def evidence(self, end: str) -> "Dict[str, Any]":

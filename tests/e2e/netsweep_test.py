@@ -354,9 +354,9 @@ class Options(unittest.TestCase):
 
     def test_figures(self):
         got = options.figures({"test": "TCP_RR"}, "x\nTHROUGHPUT=94.10\nTHROUGHPUT_UNITS=10^6bits/s\n"
-                              "P50_LATENCY=11\nLOCAL_TRANSPORT_RETRANS=-1\nA=1e3\nB=nan\nC=\n")
+                              "P50_LATENCY=11\nLOCAL_TRANSPORT_RETRANS=-1\nP99.9_LATENCY=12.5\nA=1e3\nB=nan\nC=\n")
         self.assertEqual(got, {"THROUGHPUT": 94.1, "THROUGHPUT_UNITS": "10^6bits/s", "P50_LATENCY": 11,
-                               "LOCAL_TRANSPORT_RETRANS": -1, "A": 1000.0, "B": "nan"})
+                               "LOCAL_TRANSPORT_RETRANS": None, "P99.9_LATENCY": 12.5, "A": 1000.0, "B": "nan"})
         self.assertIs(type(got["P50_LATENCY"]), int)
 
     def test_interim(self):

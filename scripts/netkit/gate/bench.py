@@ -245,7 +245,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     names = [metric.name for metric in point.metrics]
     for name in dict.fromkeys([*names, *options.selectors(known)]):
         value = final.get(name, printed.get(name))
-        # netperf writes -1 for what it did not measure.
+        # What was not measured is null in documents, and -1 in what netperf prints.
         if isinstance(value, (int, float)) and value >= 0:
             made.figures[name] = float(value)
             unit = unit_of(name, {**printed, **final})

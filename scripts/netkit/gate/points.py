@@ -48,7 +48,7 @@ def metric(text: str, margin: float) -> Metric:
     name, *rest = text.split(":")
     way = next((one for one in rest if one in ("less", "more")), "")
     margins = [one for one in rest if one != way]
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or len(margins) > 1 or len(rest) > 2:
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]*([0-9]\.[0-9]+(_LATENCY)?)?", name) or len(margins) > 1 or len(rest) > 2:
         raise UsageError(f"--metric {text}: try NAME, NAME:less or NAME:less:5 (netgate --list-metrics shows "
                         "names)")
     if not way and not LESS.search(name) and not MORE.search(name):
