@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
+#include "cli/facts.h"
 #include "cli/place.h"
 #include "config.h"
 #include "out/json.h"
@@ -20,7 +21,8 @@
 
 struct np_document {
 	json_t *root;
-	const char *path; /* the user's word; NULL: standard output */
+	const struct np_cli *cli; /* of a test that has begun */
+	const char *path;         /* the user's word; NULL: standard output */
 	char peer[300];
 	unsigned iteration;     /* that runs, from 1 */
 	unsigned long left_out; /* values of evidence that found no room */
@@ -66,9 +68,9 @@ date(uint64_t ms)
 static void
 outline(struct np_document *d, const struct np_cli *cli)
 {
-	static const char *const later[] = { "ended",      "result", "reason",     "error",
-					     "near",       "far",    "test",       "plan",
-					     "parameters", "final",  "explanation" };
+	static const char *const later[] = { "ended",      "result", "reason",  "error",
+					     "near",       "far",    "test",    "plan",
+					     "parameters", "final",  "latency", "explanation" };
 	json_t *o = d->root;
 
 	put(d, o, "schema", json_string("plumbline-netperf/1"));
@@ -127,7 +129,7 @@ np_document_free(struct np_document *d)
 
 /* ---- What was asked for ---- */
 
-enum kind { SIGNED, COUNT, FLAG, PORT, TEXT };
+enum kind { SIGNED, COUNT, CHOICE, FLAG, PORT, TEXT };
 
 struct field {
 	const char *name;
@@ -144,8 +146,8 @@ static const struct field end_fields[] = {
 	END_FIELD("receive_buffer", SIGNED, sock.rcvbuf),
 	END_FIELD("send_size", SIGNED, call.send_size),
 	END_FIELD("receive_size", SIGNED, call.recv_size),
-	END_FIELD("send_width", COUNT, call.send_width),
-	END_FIELD("receive_width", COUNT, call.recv_width),
+	END_FIELD("send_width", CHOICE, call.send_width),
+	END_FIELD("receive_width", CHOICE, call.recv_width),
 	END_FIELD("send_align", COUNT, call.send_align),
 	END_FIELD("send_offset", COUNT, call.send_offset),
 	END_FIELD("receive_align", COUNT, call.recv_align),
@@ -155,8 +157,8 @@ static const struct field end_fields[] = {
 	END_FIELD("cpu", SIGNED, place.cpu),
 	END_FIELD("dirty", SIGNED, call.dirty),
 	END_FIELD("clean", SIGNED, call.clean),
-	END_FIELD("interval_us", COUNT, call.interval_us),
-	END_FIELD("interval_burst", COUNT, call.interval_burst),
+	END_FIELD("interval_us", CHOICE, call.interval_us),
+	END_FIELD("interval_burst", CHOICE, call.interval_burst),
 	END_FIELD("measure_cpu", FLAG, place.measure_cpu),
 	END_FIELD("port", PORT, sock.port),
 	END_FIELD("connected", FLAG, sock.connected),
@@ -172,7 +174,7 @@ static const struct field both_fields[] = {
 	BOTH_FIELD("request_size", SIGNED, request),
 	BOTH_FIELD("response_size", SIGNED, response),
 	BOTH_FIELD("burst", COUNT, burst),
-	BOTH_FIELD("timeout_ms", COUNT, timeout_ms),
+	BOTH_FIELD("timeout_ms", CHOICE, timeout_ms),
 	BOTH_FIELD("nodelay", FLAG, nodelay),
 	BOTH_FIELD("cork", FLAG, cork),
 	BOTH_FIELD("keepalive", FLAG, keepalive),
@@ -187,7 +189,7 @@ static const struct field both_fields[] = {
 	BOTH_FIELD("time_calls", FLAG, time_calls),
 	BOTH_FIELD("mss", SIGNED, mss),
 	BOTH_FIELD("ttl", SIGNED, ttl),
-	BOTH_FIELD("pacing_bytes_per_s", COUNT, pacing),
+	BOTH_FIELD("pacing_bytes_per_s", CHOICE, pacing),
 	BOTH_FIELD("port_min", PORT, port_min),
 	BOTH_FIELD("port_max", PORT, port_max),
 };
@@ -199,13 +201,19 @@ known(int64_t v)
 	return v >= 0 ? json_integer(v) : json_null();
 }
 
+/* A number above 0; else there is no such thing: null. */
+static json_t *
+chosen(int64_t v)
+{
+	return v > 0 ? json_integer(v) : json_null();
+}
+
 static json_t *
 field_value(const struct field *run, const void *of)
 {
 	const char *at = (const char *)of + run->at;
 	int32_t i;
 	uint32_t u;
-	uint32_t port;
 	bool flag;
 
 	switch (run->kind) {
@@ -215,9 +223,10 @@ field_value(const struct field *run, const void *of)
 	case COUNT:
 		memcpy(&u, at, sizeof(u));
 		return json_integer(u);
+	case CHOICE: /* 0: left to the system, or not asked for */
 	case PORT:
-		memcpy(&port, at, sizeof(port));
-		return json_integer(port);
+		memcpy(&u, at, sizeof(u));
+		return u != 0 ? json_integer(u) : json_null();
 	case FLAG:
 		memcpy(&flag, at, sizeof(flag));
 		return json_boolean(flag);
@@ -400,6 +409,7 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	if (d == NULL) {
 		return;
 	}
+	d->cli = cli;
 	d->endless = cli->plan.length == 0;
 	put_test(d, cli);
 	put_plan(d, &cli->plan, &c->granted);
@@ -472,8 +482,8 @@ put_granted(struct np_document *d, const struct np_outcome *out)
 	put(d, o, "receive_buffer_end", known(t->closing.rcvbuf_end));
 	put(d, o, "send_size", sends ? json_integer((json_int_t)t->send_size) : json_null());
 	put(d, o, "receive_size", receives ? json_integer((json_int_t)t->recv_size) : json_null());
-	put(d, o, "send_width", json_integer((json_int_t)t->send_width));
-	put(d, o, "receive_width", json_integer((json_int_t)t->recv_width));
+	put(d, o, "send_width", chosen((int64_t)t->send_width));
+	put(d, o, "receive_width", chosen((int64_t)t->recv_width));
 	put(d, o, "priority", known(t->prio));
 	put(d, o, "tos", known(t->tos));
 	put(d, o, "mss", known(t->closing.mss));
@@ -481,14 +491,14 @@ put_granted(struct np_document *d, const struct np_outcome *out)
 	put(d, o, "nodelay", json_boolean(t->plan->nodelay));
 	o = part(d, granted, "far");
 	put(d, o, "address", address(&t->peer));
-	put(d, o, "send_buffer", known(far->sndbuf));
-	put(d, o, "receive_buffer", known(far->rcvbuf));
-	put(d, o, "send_buffer_end", known(far->sndbuf_end));
-	put(d, o, "receive_buffer_end", known(far->rcvbuf_end));
+	put(d, o, "send_buffer", chosen(far->sndbuf));
+	put(d, o, "receive_buffer", chosen(far->rcvbuf));
+	put(d, o, "send_buffer_end", chosen(far->sndbuf_end));
+	put(d, o, "receive_buffer_end", chosen(far->rcvbuf_end));
 	put(d, o, "send_size", known(far->send_size));
 	put(d, o, "receive_size", known(far->recv_size));
-	put(d, o, "send_width", known(far->send_width));
-	put(d, o, "receive_width", known(far->recv_width));
+	put(d, o, "send_width", chosen(far->send_width));
+	put(d, o, "receive_width", chosen(far->recv_width));
 	put(d, o, "priority", known(far->prio));
 	put(d, o, "tos", known(far->tos));
 	put(d, o, "congestion", np_json_text(far->cong[0] != '\0' ? far->cong : NULL));
@@ -599,8 +609,8 @@ spread(struct np_document *d, const struct np_tally *t)
 		return json_null();
 	}
 	o = json_object();
-	put(d, o, "queues", json_integer(s->queues));
-	put(d, o, "of", s->has > 0 ? json_integer(s->has) : json_null());
+	put(d, o, "queues", chosen(s->queues));
+	put(d, o, "of", chosen(s->has));
 	put(d, o, "collisions", s->queues > 0 ? json_integer(s->collisions) : json_null());
 	put(d, o, "reconnected", json_integer(s->reconnected));
 	return o;
@@ -768,6 +778,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	if (t->hist != NULL && np_hist_count(t->hist) > 0) {
 		np_repeat_latency(t->hist, &r);
 	}
+	np_facts(d->cli, &r);
 	o = json_object();
 	put(d, o, "number", json_integer(d->iteration++));
 	put(d, o, "complete", json_boolean(whole));
@@ -792,17 +803,70 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	identify(d, near, far, out->far_lacks[0] != '\0' ? out->far_lacks : "it told nothing");
 }
 
+static json_t *
+microseconds(double ns)
+{
+	return ns >= 0 ? np_json_real(ns / 1e3) : json_null();
+}
+
+/* The percentiles that the user has named beside netperf's. */
+static void
+put_percentiles(struct np_document *d, const struct np_look *look, const struct np_figures *f)
+{
+	json_t *final = json_object_get(d->root, "final");
+
+	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < look->list.count[g]; i++) {
+			int id = look->list.id[g][i];
+			char name[NP_FIGURE_NAME];
+
+			if (np_figure_is_percentile(id)) {
+				put(d, final, np_figure_name(id, name),
+				    microseconds(np_figure_percentile(f, id)));
+			}
+		}
+	}
+}
+
+/* What the times of all iterations come to, with fractions of microseconds; null without times. */
+static json_t *
+latency(struct np_document *d, const struct np_look *look, const struct np_hist *h)
+{
+	struct np_hist_summary s;
+	json_t *o;
+
+	np_hist_summarise(h, &s);
+	if (s.count == 0) {
+		return json_null();
+	}
+	o = json_object();
+	put(d, o, "unit", json_string("us"));
+	put(d, o, "of", np_json_text(look->histogram_of));
+	put(d, o, "count", json_integer((json_int_t)s.count));
+	put(d, o, "min", microseconds((double)s.min));
+	put(d, o, "mean", microseconds(s.mean));
+	put(d, o, "p50", microseconds((double)s.p50));
+	put(d, o, "p90", microseconds((double)s.p90));
+	put(d, o, "p99", microseconds((double)s.p99));
+	put(d, o, "p99.9", microseconds((double)np_hist_percentile(h, 0.999)));
+	put(d, o, "max", microseconds((double)s.max));
+	put(d, o, "stddev", microseconds(s.stddev));
+	return o;
+}
+
 void
 np_document_result(struct np_document *d, const struct np_look *look,
-		   const struct np_record *record)
+		   const struct np_figures *figures)
 {
 	if (d == NULL) {
 		return;
 	}
 	d->concluded = true;
-	put(d, d->root, "final", np_json_metrics(record));
+	put(d, d->root, "final", np_json_metrics(figures->record));
+	put_percentiles(d, look, figures);
+	put(d, d->root, "latency", latency(d, look, figures->latency));
 	put_look(d, look);
-	put(d, part(d, d->root, "display"), "oddities", np_json_oddities(record));
+	put(d, part(d, d->root, "display"), "oddities", np_json_oddities(figures->record));
 }
 
 void

@@ -25,7 +25,7 @@ struct np_document;
 int np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err);
 void np_document_free(struct np_document *d);
 
-/* The test is settled and its addresses are known. */
+/* The test is settled and its addresses are known. cli is kept. */
 void np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c,
 		       const struct np_ends *ends);
 
@@ -38,7 +38,7 @@ void np_document_iteration(struct np_document *d, const struct np_outcome *out,
 
 /* What all iterations come to, and how that is shown. */
 void np_document_result(struct np_document *d, const struct np_look *look,
-			const struct np_record *record);
+			const struct np_figures *figures);
 
 /*
  * Why the result is what it is: a line of words, and the named values that it rests on (may be

@@ -49,11 +49,11 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 
 void
 np_document_result(struct np_document *d, const struct np_look *look,
-		   const struct np_record *record)
+		   const struct np_figures *figures)
 {
 	(void)d;
 	(void)look;
-	(void)record;
+	(void)figures;
 }
 
 void

@@ -17,50 +17,6 @@ np_facts_any(int family)
 	return np_family_version(family) == 6 ? "::0" : "0.0.0.0";
 }
 
-/* What netperf 2.7 has withdrawn: it goes on to print these rows, all alike. */
-static void
-withdrawn(struct np_record *r)
-{
-	static const enum np_metric_id texts[] = {
-		NP_M_LOCAL_CPU_MODEL,         NP_M_REMOTE_CPU_MODEL,
-		NP_M_LOCAL_SYSNAME,           NP_M_LOCAL_SYSTEM_MODEL,
-		NP_M_LOCAL_RELEASE,           NP_M_LOCAL_VERSION,
-		NP_M_LOCAL_MACHINE,           NP_M_REMOTE_SYSNAME,
-		NP_M_REMOTE_SYSTEM_MODEL,     NP_M_REMOTE_RELEASE,
-		NP_M_REMOTE_VERSION,          NP_M_REMOTE_MACHINE,
-		NP_M_LOCAL_INTERFACE_NAME,    NP_M_LOCAL_DRIVER_NAME,
-		NP_M_LOCAL_DRIVER_VERSION,    NP_M_LOCAL_DRIVER_FIRMWARE,
-		NP_M_LOCAL_DRIVER_BUS,        NP_M_LOCAL_INTERFACE_SLOT,
-		NP_M_REMOTE_INTERFACE_NAME,   NP_M_REMOTE_DRIVER_NAME,
-		NP_M_REMOTE_DRIVER_VERSION,   NP_M_REMOTE_DRIVER_FIRMWARE,
-		NP_M_REMOTE_DRIVER_BUS,       NP_M_REMOTE_INTERFACE_SLOT,
-		NP_M_LOCAL_SECURITY_TYPE,     NP_M_LOCAL_SECURITY_ENABLED,
-		NP_M_LOCAL_SECURITY_SPECIFIC, NP_M_REMOTE_SECURITY_TYPE,
-		NP_M_REMOTE_SECURITY_ENABLED, NP_M_REMOTE_SECURITY_SPECIFIC,
-	};
-	static const enum np_metric_id ids[] = {
-		NP_M_LOCAL_INTERFACE_VENDOR,     NP_M_LOCAL_INTERFACE_DEVICE,
-		NP_M_LOCAL_INTERFACE_SUBVENDOR,  NP_M_LOCAL_INTERFACE_SUBDEVICE,
-		NP_M_REMOTE_INTERFACE_VENDOR,    NP_M_REMOTE_INTERFACE_DEVICE,
-		NP_M_REMOTE_INTERFACE_SUBVENDOR, NP_M_REMOTE_INTERFACE_SUBDEVICE,
-	};
-	static const enum np_metric_id zeros[] = {
-		NP_M_LOCAL_CPU_FREQUENCY,     NP_M_REMOTE_CPU_FREQUENCY,
-		NP_M_LOCAL_SECURITY_TYPE_ID,  NP_M_LOCAL_SECURITY_ENABLED_NUM,
-		NP_M_REMOTE_SECURITY_TYPE_ID, NP_M_REMOTE_SECURITY_ENABLED_NUM,
-	};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		np_record_text(r, texts[i], "Deprecated");
-	}
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		np_record_int(r, ids[i], -2);
-	}
-	for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++) {
-		np_record_int(r, zeros[i], 0);
-	}
-}
-
 static void
 addresses(const struct np_cli *cli, struct np_record *r)
 {
@@ -80,6 +36,10 @@ addresses(const struct np_cli *cli, struct np_record *r)
 		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
 	/* Sic: a family that netperf was not told of it takes from the control connection. */
 	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked : cli->plan.family);
+	if (family == AF_UNSPEC) { /* the user named none */
+		np_record_mark(r,
+			       (const enum np_metric_id[]){ NP_M_SOURCE_FAMILY, NP_M_OUTPUT_END });
+	}
 }
 
 /* Sic: of the row that -t names, whatever -T and -t make of it. */
@@ -107,5 +67,5 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 		np_record_text(r, NP_M_RESULT_BRAND, cli->output.brand);
 	}
 	addresses(cli, r);
-	withdrawn(r);
+	np_record_withdraw(r);
 }

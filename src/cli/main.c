@@ -180,7 +180,7 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_tally *
 	np_repeat_conclude(repeat, timed, record);
 	np_show_look(cli, &s->look);
 	s->look.missed = np_repeat_missed(repeat) && np_cli_repeats(cli);
-	np_document_result(s->document, &s->look, record);
+	np_document_result(s->document, &s->look, &figures);
 	if (s->out != NULL) {
 		np_look_print(s->out, &s->look, &figures);
 		if (s->look.times && np_hist_count(repeat->hist) == 0) {

@@ -98,6 +98,7 @@ read_result(struct np_saved *s, struct np_err *err)
 	if (np_json_read_metrics(final, &s->record, err) != NP_OK) {
 		return err->code;
 	}
+	np_record_withdraw(&s->record);
 	return np_json_read_oddities(json_object_get(display, "oddities"), &s->record, err);
 }
 

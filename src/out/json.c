@@ -1,5 +1,7 @@
 #include "out/json.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,10 +103,13 @@ np_json_metrics(const struct np_record *r)
 	json_t *o = json_object();
 	int bad = o == NULL;
 
-	for (int id = 0; id < NP_METRICS; id++) {
-		if (!is_mark(id) && np_record_known(r, (enum np_metric_id)id)) {
-			bad |= json_object_set_new(o, np_metric((enum np_metric_id)id)->name,
-						   metric(r, (enum np_metric_id)id));
+	for (int i = 0; i < NP_METRICS; i++) {
+		enum np_metric_id id = (enum np_metric_id)i;
+
+		if (!is_mark(i) && !np_metric_withdrawn(id)) {
+			bad |= json_object_set_new(o, np_metric(id)->name,
+						   np_record_measured(r, id) ? metric(r, id)
+									     : json_null());
 		}
 	}
 	return whole(o, bad);
@@ -114,13 +119,16 @@ np_json_metrics(const struct np_record *r)
 static int
 read_metric(const json_t *v, enum np_metric_id id, struct np_record *r)
 {
+	if (json_is_null(v)) {
+		return 0;
+	}
 	switch (np_metric(id)->type) {
 	case NP_TYPE_INT:
 		np_record_int(r, id, json_integer_value(v));
 		return json_is_integer(v) ? 0 : -1;
 	case NP_TYPE_REAL:
-		np_record_real(r, id, json_is_null(v) ? (double)NAN : json_number_value(v));
-		return json_is_number(v) || json_is_null(v) ? 0 : -1;
+		np_record_real(r, id, json_number_value(v));
+		return json_is_number(v) ? 0 : -1;
 	case NP_TYPE_CHAR:
 		np_record_char(r, id, json_is_string(v) ? json_string_value(v)[0] : '\0');
 		return json_is_string(v) && json_string_length(v) < 2 ? 0 : -1;
@@ -161,14 +169,30 @@ np_json_read_metrics(const json_t *o, struct np_record *r, struct np_err *err)
 	return NP_OK;
 }
 
-/* As printf(3) writes them. */
-static const char *const odd_words[] = { "nan", "-nan", "inf", "-inf" };
-enum { ODD_WORDS = sizeof(odd_words) / sizeof(odd_words[0]) };
+/* Room for any number as printf(3) writes it. */
+enum { WORD_SIZE = 32 };
 
-static int
-odd(double v)
+/* What stands in the record where nothing was measured, in words; NULL: what any figure has then.
+ */
+static const char *
+odd_word(const struct np_record *r, enum np_metric_id id, char text[WORD_SIZE])
 {
-	return (isnan(v) ? 0 : 2) + (signbit(v) != 0);
+	int64_t i = np_record_get_int(r, id);
+	double v = np_record_get_real(r, id);
+
+	switch (np_metric(id)->type) {
+	case NP_TYPE_INT:
+		snprintf(text, WORD_SIZE, "%lld", (long long)i);
+		return i != -1 ? text : NULL;
+	case NP_TYPE_REAL:
+		snprintf(text, WORD_SIZE, "%.17g", v);
+		return isfinite(v) && v <= -1 && v >= -1 ? NULL : text;
+	case NP_TYPE_CHAR:
+		return np_record_get_char(r, id) == '\0' ? "" : NULL;
+	case NP_TYPE_TEXT:
+		break;
+	}
+	return np_record_get_text(r, id);
 }
 
 json_t *
@@ -177,15 +201,45 @@ np_json_oddities(const struct np_record *r)
 	json_t *o = json_object();
 	int bad = o == NULL;
 
-	for (int id = 0; id < NP_METRICS; id++) {
-		const struct np_metric *m = np_metric((enum np_metric_id)id);
-		double v = r->value[id].r;
+	for (int i = 0; i < NP_METRICS; i++) {
+		enum np_metric_id id = (enum np_metric_id)i;
+		char text[WORD_SIZE];
+		const char *word;
 
-		if (m->type == NP_TYPE_REAL && r->value[id].known && !isfinite(v)) {
-			bad |= json_object_set_new(o, m->name, json_string(odd_words[odd(v)]));
+		if (is_mark(i) || np_metric_withdrawn(id) || !r->value[id].known ||
+		    np_record_measured(r, id)) {
+			continue;
+		}
+		word = odd_word(r, id, text);
+		if (word != NULL) {
+			bad |= json_object_set_new(o, np_metric(id)->name, np_json_text(word));
 		}
 	}
 	return whole(o, bad);
+}
+
+/* Returns 0, or -1: the word is none that such a figure could have. */
+static int
+read_odd(const char *word, enum np_metric_id id, struct np_record *r)
+{
+	char *end = NULL;
+
+	errno = 0;
+	switch (np_metric(id)->type) {
+	case NP_TYPE_INT:
+		np_record_int(r, id, strtoll(word, &end, 10));
+		break;
+	case NP_TYPE_REAL:
+		np_record_real(r, id, strtod(word, &end));
+		break;
+	case NP_TYPE_CHAR:
+		np_record_char(r, id, '\0');
+		return word[0] == '\0' ? 0 : -1;
+	case NP_TYPE_TEXT:
+		np_record_text(r, id, word);
+		return 0;
+	}
+	return errno == 0 && end != word && *end == '\0' ? 0 : -1;
 }
 
 int
@@ -195,22 +249,21 @@ np_json_read_oddities(const json_t *o, struct np_record *r, struct np_err *err)
 	json_t *v;
 
 	if (!json_is_object(o)) {
-		return np_fail(err, NP_EUSAGE, 0, "there is no list of numbers that are none");
+		return np_fail(err, NP_EUSAGE, 0, "there is no list of what null figures show");
 	}
 	json_object_foreach((json_t *)o, name, v)
 	{
+		const char *word = json_string_value(v);
 		int id = find_metric(name);
-		size_t w = 0;
 
-		while (w < ODD_WORDS && json_is_string(v) &&
-		       strcmp(odd_words[w], json_string_value(v)) != 0) {
-			w++;
+		if (word == NULL || (id >= 0 && read_odd(word, (enum np_metric_id)id, r) != 0)) {
+			return np_fail(err, NP_EUSAGE, 0, "%.40s: a null figure can't show this",
+				       name);
 		}
-		if (!json_is_string(v) || w == ODD_WORDS) {
-			return np_fail(err, NP_EUSAGE, 0, "%.40s is no such number", name);
-		}
-		if (id >= 0 && np_metric((enum np_metric_id)id)->type == NP_TYPE_REAL) {
-			np_record_real(r, (enum np_metric_id)id, strtod(odd_words[w], NULL));
+		if (id >= 0) {
+			const enum np_metric_id ids[] = { (enum np_metric_id)id, NP_M_OUTPUT_END };
+
+			np_record_mark(r, ids);
 		}
 	}
 	return NP_OK;

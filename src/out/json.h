@@ -25,13 +25,16 @@ json_t *np_json_text(const char *text);
 /* A number; null for what is not finite. */
 json_t *np_json_real(double v);
 
-/* Every figure that is known, by its name. */
+/* Every figure by its name, null for what was not measured; but those that netperf has withdrawn.
+ */
 json_t *np_json_metrics(const struct np_record *r);
 
-/* Into a zeroed record; names that are none are let pass. */
+/* Into a zeroed record; names that are none are passed over, null leaves a figure without value. */
 int np_json_read_metrics(const json_t *o, struct np_record *r, struct np_err *err);
 
-/* Names and printf(3)'s words of the figures that are no finite numbers, which JSON has none for.
+/*
+ * What netperf prints for figures that are null, in printf(3)'s words: where that is not the -1, U
+ * or nothing of a figure without a value.
  */
 json_t *np_json_oddities(const struct np_record *r);
 int np_json_read_oddities(const json_t *o, struct np_record *r, struct np_err *err);

@@ -105,7 +105,7 @@ put_metric(FILE *out, const struct np_label *labels, size_t count, const struct 
 	double value =
 	    m->type == NP_TYPE_REAL ? np_record_get_real(r, id) : (double)np_record_get_int(r, id);
 
-	if (!np_record_known(r, id) || value < 0) {
+	if (!np_record_known(r, id) || r->value[id].mark || value < 0) {
 		return;
 	}
 	for (const char *c = m->name; *c != '\0' && at < sizeof(name) - 1; c++) {

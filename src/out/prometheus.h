@@ -18,7 +18,7 @@ struct np_label {
 
 /*
  * A gauge for each number that is known, "netperf_" and its name in small letters, and a summary of
- * the times (hist may be NULL) in seconds. What netperf marks as unknown by a number below 0 is
+ * the times (hist may be NULL) in seconds. What nobody measured is
  * left out. Rates have a label "unit", too. At most NP_LABELS labels.
  */
 enum { NP_LABELS = 8 };

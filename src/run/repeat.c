@@ -140,13 +140,25 @@ np_repeat_latency(const struct np_hist *h, struct np_record *record)
 	np_record_int(record, NP_M_P99_LATENCY, (int64_t)(l.p99 / 1000));
 	np_record_real(record, NP_M_MEAN_LATENCY, l.mean / 1000);
 	np_record_real(record, NP_M_STDDEV_LATENCY, l.stddev / 1000);
+	if (l.count == 0) {
+		np_record_mark(record, (const enum np_metric_id[]){
+					   NP_M_MIN_LATENCY, NP_M_MAX_LATENCY, NP_M_P50_LATENCY,
+					   NP_M_P90_LATENCY, NP_M_P99_LATENCY, NP_M_MEAN_LATENCY,
+					   NP_M_STDDEV_LATENCY, NP_M_OUTPUT_END });
+	}
 }
 
-/* A width that can't be told, as of a single value, is shown as none. */
-static double
-shown(double percent)
+/* A width that can't be told, as of a single value or of none that was measured, is shown as 0. */
+static void
+conclude_width(const struct np_repeat *r, const struct np_series *s, enum np_metric_id of,
+	       enum np_metric_id id, struct np_record *record)
 {
-	return isfinite(percent) ? percent : 0;
+	double percent = width(r, s);
+
+	np_record_real(record, id, isfinite(percent) ? percent : 0);
+	if (!isfinite(percent) || !np_record_measured(record, of)) {
+		np_record_mark(record, (const enum np_metric_id[]){ id, NP_M_OUTPUT_END });
+	}
 }
 
 static void
@@ -155,11 +167,13 @@ conclude_confidence(const struct np_repeat *r, struct np_record *record)
 	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);
 	np_record_real(record, NP_M_CONFIDENCE_INTERVAL, r->plan.level != 0 ? r->plan.width : -1);
 	if (r->plan.level == 0) {
+		np_record_mark(
+		    record, (const enum np_metric_id[]){ NP_M_CONFIDENCE_LEVEL, NP_M_OUTPUT_END });
 		return; /* the widths stay unknown */
 	}
-	np_record_real(record, NP_M_THROUGHPUT_CONFID, shown(width(r, &r->throughput)));
-	np_record_real(record, NP_M_LOCAL_CPU_CONFID, shown(width(r, &r->local_cpu)));
-	np_record_real(record, NP_M_REMOTE_CPU_CONFID, shown(width(r, &r->remote_cpu)));
+	conclude_width(r, &r->throughput, NP_M_THROUGHPUT, NP_M_THROUGHPUT_CONFID, record);
+	conclude_width(r, &r->local_cpu, NP_M_LOCAL_CPU_UTIL, NP_M_LOCAL_CPU_CONFID, record);
+	conclude_width(r, &r->remote_cpu, NP_M_REMOTE_CPU_UTIL, NP_M_REMOTE_CPU_CONFID, record);
 }
 
 /* Of several iterations; one alone has said it. */

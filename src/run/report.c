@@ -59,6 +59,15 @@ throughput(const struct sums *s)
 	return np_rate(s->unit, s->far_received + s->far_sent, s->seconds);
 }
 
+/* Mark the rows of a list if nobody has measured them (np_record_mark()). */
+#define MARK_IF(unmeasured, r, ...)                                                                \
+	do {                                                                                       \
+		if (unmeasured) {                                                                  \
+			np_record_mark(                                                            \
+			    r, (const enum np_metric_id[]){ __VA_ARGS__, NP_M_OUTPUT_END });       \
+		}                                                                                  \
+	} while (0)
+
 /* Without transactions netperf shows a rate of one, and no latency. */
 static void
 report_transactions(const struct sums *s, struct np_record *r)
@@ -70,6 +79,7 @@ report_transactions(const struct sums *s, struct np_record *r)
 	double rate = s->seconds > 0 ? s->transactions / s->seconds : 0;
 
 	np_record_real(r, NP_M_TRANSACTION_RATE, any ? rate : 1);
+	MARK_IF(!any, r, NP_M_TRANSACTION_RATE);
 	np_record_real(r, NP_M_RT_LATENCY, any && each > 0 ? 1e6 * each * in_flight : -1);
 	np_record_int(r, NP_M_BURST_SIZE, s->p->burst);
 }
@@ -88,6 +98,7 @@ report_rates(const struct sums *s, struct np_record *r)
 	if (s->p->no_control) {
 		np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT, 0);
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT, 0);
+		MARK_IF(true, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 		return;
 	}
 	np_record_real(r, NP_M_REMOTE_SEND_THROUGHPUT,
@@ -96,6 +107,7 @@ report_rates(const struct sums *s, struct np_record *r)
 		np_record_real(r, NP_M_REMOTE_RECV_THROUGHPUT,
 			       np_rate(s->bytes_unit, s->far_received, s->seconds));
 	}
+	MARK_IF(!far, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 }
 
 static void
@@ -117,6 +129,8 @@ report_buffers(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_LSR_SIZE_END, t->closing.rcvbuf_end);
 	np_record_int(r, NP_M_RSS_SIZE_END, far->sndbuf_end);
 	np_record_int(r, NP_M_RSR_SIZE_END, far->rcvbuf_end);
+	MARK_IF(s->p->no_control, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END,
+		NP_M_RSR_SIZE_END);
 }
 
 static void
@@ -131,8 +145,11 @@ report_sizes(const struct sums *s, struct np_record *r)
 
 	np_record_int(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle);
 	np_record_int(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)t->recv_size : idle);
+	MARK_IF(!sends, r, NP_M_LOCAL_SEND_SIZE);
+	MARK_IF(!receives, r, NP_M_LOCAL_RECV_SIZE);
 	np_record_int(r, NP_M_REMOTE_SEND_SIZE, far->send_size);
 	np_record_int(r, NP_M_REMOTE_RECV_SIZE, far->recv_size);
+	MARK_IF(s->p->no_control, r, NP_M_REMOTE_SEND_SIZE, NP_M_REMOTE_RECV_SIZE);
 	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
 }
@@ -149,6 +166,7 @@ report_rings(const struct sums *s, struct np_record *r)
 		      np_run_used(t->recv_width, (int32_t)e->call.recv_width));
 	np_record_int(r, NP_M_REMOTE_SEND_WIDTH, s->p->no_control ? 0 : s->out->far.send_width);
 	np_record_int(r, NP_M_REMOTE_RECV_WIDTH, s->p->no_control ? 0 : s->out->far.recv_width);
+	MARK_IF(s->p->no_control, r, NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH);
 	np_record_int(r, NP_M_LOCAL_SEND_DIRTY_COUNT, e->call.dirty);
 	np_record_int(r, NP_M_LOCAL_RECV_DIRTY_COUNT, e->call.dirty);
 	np_record_int(r, NP_M_LOCAL_RECV_CLEAN_COUNT, e->call.clean);
@@ -203,6 +221,8 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)t->count.stray);
 	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)t->count.surplus);
 	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
+	MARK_IF(sends <= 0, r, NP_M_LOCAL_BYTES_PER_SEND);
+	MARK_IF(receives <= 0, r, NP_M_LOCAL_BYTES_PER_RECV);
 	if (far->reported || s->p->no_control) {
 		np_record_int(r, NP_M_REMOTE_SEND_CALLS, far->reported ? far->sends : 0);
 		np_record_int(r, NP_M_REMOTE_RECV_CALLS, far->reported ? far->receives : 0);
@@ -214,6 +234,10 @@ report_counts(const struct sums *s, struct np_record *r)
 	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV,
 		       per_call(s->far_received, (double)far->receives));
 	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per_call(s->far_sent, (double)far->sends));
+	MARK_IF(!far->reported || far->sends <= 0, r, NP_M_REMOTE_BYTES_PER_SEND);
+	MARK_IF(!far->reported || far->receives <= 0, r, NP_M_REMOTE_BYTES_PER_RECV);
+	MARK_IF(!far->reported, r, NP_M_REMOTE_SEND_CALLS, NP_M_REMOTE_RECV_CALLS,
+		NP_M_REMOTE_BYTES_SENT, NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
 }
 
 /* The count of that name in a bag, where it is told. */
@@ -312,6 +336,7 @@ report_flows(const struct sums *s, struct np_record *r)
 	report_fairness(s, r);
 	np_record_text(r, NP_M_LOCAL_ENGINE, engine != NULL ? engine->name : "");
 	np_record_text(r, NP_M_REMOTE_ENGINE, s->out->far.engine);
+	MARK_IF(s->out->far.engine[0] == '\0', r, NP_M_REMOTE_THREADS);
 }
 
 /* The clean part's rate is the whole's, as far as what was counted in it goes. */
@@ -393,6 +418,8 @@ report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, const s
 	np_record_real(r, row->demand,
 		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * s->seconds / done
 					      : -1);
+	MARK_IF(!cpu->known, r, row->user, row->system, row->iowait, row->irq, row->softirq,
+		row->count, row->peak, row->peak_id);
 }
 
 static void

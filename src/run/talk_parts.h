@@ -160,6 +160,11 @@ cpu_told(struct np_far *far, double util, int32_t method, int32_t cpus)
 	far->cpu.known = far->measures_cpu && util >= 0;
 	far->cpu.util = util;
 	far->cpu.count = cpus > 0 ? cpus : 0;
+	if (far->cpu.known) { /* some messages say no more than this */
+		far->cpu.user = far->cpu.system = far->cpu.iowait = -1;
+		far->cpu.irq = far->cpu.softirq = far->cpu.peak = -1;
+		far->cpu.peak_id = -1;
+	}
 }
 
 /* The calibration of the processors' clock that a client asked for: ticks a second. */

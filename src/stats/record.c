@@ -1,6 +1,7 @@
 #include "stats/record.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -56,6 +57,7 @@ np_record_int(struct np_record *r, enum np_metric_id id, int64_t v)
 {
 	assert(table[id].type == NP_TYPE_INT);
 	r->value[id].known = true;
+	r->value[id].mark = false;
 	r->value[id].i = v;
 }
 
@@ -64,6 +66,7 @@ np_record_real(struct np_record *r, enum np_metric_id id, double v)
 {
 	assert(table[id].type == NP_TYPE_REAL);
 	r->value[id].known = true;
+	r->value[id].mark = false;
 	r->value[id].r = v;
 }
 
@@ -72,6 +75,7 @@ np_record_char(struct np_record *r, enum np_metric_id id, char v)
 {
 	assert(table[id].type == NP_TYPE_CHAR);
 	r->value[id].known = true;
+	r->value[id].mark = false;
 	r->value[id].i = (unsigned char)v;
 }
 
@@ -80,7 +84,110 @@ np_record_text(struct np_record *r, enum np_metric_id id, const char *v)
 {
 	assert(table[id].type == NP_TYPE_TEXT);
 	r->value[id].known = v != NULL;
+	r->value[id].mark = false;
 	r->value[id].t = v;
+}
+
+void
+np_record_mark(struct np_record *r, const enum np_metric_id *ids)
+{
+	for (; *ids != NP_M_OUTPUT_END; ids++) {
+		r->value[*ids].mark = true;
+	}
+}
+
+bool
+np_record_measured(const struct np_record *r, enum np_metric_id id)
+{
+	if (!np_record_known(r, id) || r->value[id].mark) {
+		return false;
+	}
+	switch (table[id].type) {
+	case NP_TYPE_INT:
+		return r->value[id].i >= 0;
+	case NP_TYPE_REAL:
+		return isfinite(r->value[id].r) && r->value[id].r >= 0;
+	case NP_TYPE_CHAR:
+		return r->value[id].i != 'U' && r->value[id].i != '\0';
+	case NP_TYPE_TEXT:
+		break;
+	}
+	return np_record_get_text(r, id)[0] != '\0';
+}
+
+static const enum np_metric_id withdrawn[] = {
+	NP_M_LOCAL_CPU_MODEL,
+	NP_M_REMOTE_CPU_MODEL,
+	NP_M_LOCAL_SYSNAME,
+	NP_M_LOCAL_SYSTEM_MODEL,
+	NP_M_LOCAL_RELEASE,
+	NP_M_LOCAL_VERSION,
+	NP_M_LOCAL_MACHINE,
+	NP_M_REMOTE_SYSNAME,
+	NP_M_REMOTE_SYSTEM_MODEL,
+	NP_M_REMOTE_RELEASE,
+	NP_M_REMOTE_VERSION,
+	NP_M_REMOTE_MACHINE,
+	NP_M_LOCAL_INTERFACE_NAME,
+	NP_M_LOCAL_DRIVER_NAME,
+	NP_M_LOCAL_DRIVER_VERSION,
+	NP_M_LOCAL_DRIVER_FIRMWARE,
+	NP_M_LOCAL_DRIVER_BUS,
+	NP_M_LOCAL_INTERFACE_SLOT,
+	NP_M_REMOTE_INTERFACE_NAME,
+	NP_M_REMOTE_DRIVER_NAME,
+	NP_M_REMOTE_DRIVER_VERSION,
+	NP_M_REMOTE_DRIVER_FIRMWARE,
+	NP_M_REMOTE_DRIVER_BUS,
+	NP_M_REMOTE_INTERFACE_SLOT,
+	NP_M_LOCAL_SECURITY_TYPE,
+	NP_M_LOCAL_SECURITY_ENABLED,
+	NP_M_LOCAL_SECURITY_SPECIFIC,
+	NP_M_REMOTE_SECURITY_TYPE,
+	NP_M_REMOTE_SECURITY_ENABLED,
+	NP_M_REMOTE_SECURITY_SPECIFIC,
+	NP_M_LOCAL_INTERFACE_VENDOR,
+	NP_M_LOCAL_INTERFACE_DEVICE,
+	NP_M_LOCAL_INTERFACE_SUBVENDOR,
+	NP_M_LOCAL_INTERFACE_SUBDEVICE,
+	NP_M_REMOTE_INTERFACE_VENDOR,
+	NP_M_REMOTE_INTERFACE_DEVICE,
+	NP_M_REMOTE_INTERFACE_SUBVENDOR,
+	NP_M_REMOTE_INTERFACE_SUBDEVICE,
+	NP_M_LOCAL_CPU_FREQUENCY,
+	NP_M_REMOTE_CPU_FREQUENCY,
+	NP_M_LOCAL_SECURITY_TYPE_ID,
+	NP_M_LOCAL_SECURITY_ENABLED_NUM,
+	NP_M_REMOTE_SECURITY_TYPE_ID,
+	NP_M_REMOTE_SECURITY_ENABLED_NUM,
+};
+
+bool
+np_metric_withdrawn(enum np_metric_id id)
+{
+	for (size_t i = 0; i < sizeof(withdrawn) / sizeof(withdrawn[0]); i++) {
+		if (withdrawn[i] == id) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Sic: the numbers that are printed in hexadecimal are -2, the other ones 0. */
+void
+np_record_withdraw(struct np_record *r)
+{
+	for (size_t i = 0; i < sizeof(withdrawn) / sizeof(withdrawn[0]); i++) {
+		const struct np_metric *m = np_metric(withdrawn[i]);
+
+		if (m->type == NP_TYPE_TEXT) {
+			np_record_text(r, withdrawn[i], "Deprecated");
+		} else {
+			np_record_int(r, withdrawn[i],
+				      m->print[strlen(m->print) - 1] == 'x' ? -2 : 0);
+		}
+		r->value[withdrawn[i]].mark = true;
+	}
 }
 
 bool

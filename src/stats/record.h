@@ -38,6 +38,7 @@ struct np_metric {
 struct np_record {
 	struct {
 		bool known;
+		bool mark; /* not measured: what netperf prints in such a case */
 		int64_t i;
 		double r;
 		const char *t; /* not owned */
@@ -65,6 +66,24 @@ void np_record_int(struct np_record *r, enum np_metric_id id, int64_t v);
 void np_record_real(struct np_record *r, enum np_metric_id id, double v);
 void np_record_char(struct np_record *r, enum np_metric_id id, char v);
 void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
+
+/*
+ * Say of values that were set that nobody has measured them: netperf prints such a number or text
+ * all the same, 0 perhaps. Setting one again takes that back. The list ends with OUTPUT_END.
+ */
+void np_record_mark(struct np_record *r, const enum np_metric_id *ids);
+
+/*
+ * Is there a value that was measured, counted or asked for? Not what np_record_mark() has marked,
+ * numbers below 0 or that are none, the letter 'U', an empty text: these are netperf's marks.
+ */
+bool np_record_measured(const struct np_record *r, enum np_metric_id id);
+
+/* Does netperf 2.7 print the row still, and has no value for it any more? */
+bool np_metric_withdrawn(enum np_metric_id id);
+
+/* Set these rows to what netperf prints. */
+void np_record_withdraw(struct np_record *r);
 
 /* Was a value set? OUTPUT_NONE always has one. */
 bool np_record_known(const struct np_record *r, enum np_metric_id id);

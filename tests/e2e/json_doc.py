@@ -172,7 +172,7 @@ def says_flows_and_engines(runner: Runner) -> None:
     assert plan["engine"] == {"near": "sync", "far": None}, plan
     assert document["iterations"][0]["flows"] is None, "one flow is the sum"
     assert document["final"]["FLOWS"] == 1 and document["final"]["LOCAL_ENGINE"] == "sync"
-    assert document["final"]["REMOTE_ENGINE"] == "", document["final"]["REMOTE_ENGINE"]
+    assert document["final"]["REMOTE_ENGINE"] is None, document["final"]["REMOTE_ENGINE"]
 
 
 def figures_agree(runner: Runner) -> None:
@@ -197,6 +197,71 @@ def figures_agree(runner: Runner) -> None:
     median = ranked[299] / 1000
     assert abs(final["P50_LATENCY"] - median) <= 1 + median / 1000, (median, final["P50_LATENCY"])
     assert iterations[0]["metrics"]["MIN_LATENCY"] == iterations[0]["latency"]["min"] // 1000
+
+
+def what_was_not_measured_is_null(runner: Runner) -> None:
+    """No figure is a mark of netperf's, none is missing, and those that netperf has given up are gone."""
+    names = set(lib.run([lib.netperf(), "--", "-k", "?"], timeout=20).out.strip().split(","))
+    for args in ("-t TCP_RR -l -50", "-l -1000", "-l -1000 -c -C", "-t UDP_STREAM -l 1 -- -m 1000", "-t TCP_CC -l -50 -C",
+                 "-t TCP_SENDFILE -l -1000 -C", "-t TCP_RR -l -50 -i 3,3 -I 99,5", "-t DG_RR -l -50"):
+        document = alone(runner, args)
+        gone = names - set(document["final"]) - {"OUTPUT_NONE", "OUTPUT_END"}
+        assert len(gone) == 44 and {"LOCAL_SYSNAME", "REMOTE_CPU_FREQUENCY"} < gone, gone
+        for figures in (document["final"], document["iterations"][-1]["metrics"]):
+            assert set(figures) == names - gone - {"OUTPUT_NONE", "OUTPUT_END"}, args
+            below = {name: value for name, value in figures.items()
+                     if value in ("", "U", "Deprecated") or isinstance(value, (int, float)) and value < 0}
+            assert not below, (args, below)
+        final, measured = document["final"], "-C" in args
+        assert (final["REMOTE_CPU_UTIL"] is None) != measured, (args, final["REMOTE_CPU_UTIL"])
+        assert (final["REMOTE_CPU_COUNT"] is None) != measured, (args, final["REMOTE_CPU_COUNT"])
+        assert measured or final["LOCAL_CPU_PERCENT_USER"] is None, (args, final["LOCAL_CPU_PERCENT_USER"])
+        assert (final["TRANSACTION_RATE"] is None) == ("-t TCP_SENDFILE" in args or "STREAM" in document["test"]["name"]), args
+        assert (final["THROUGHPUT_CONFID"] is None) == ("-I" not in args), (args, final["THROUGHPUT_CONFID"])
+        assert final["COMMAND_LINE"] == document["iterations"][0]["metrics"]["COMMAND_LINE"], args
+
+
+def latencies_have_fractions(runner: Runner) -> None:
+    """The sum of all iterations' times, and the percentiles that were selected."""
+    document = alone(runner, "-t TCP_RR -l -300 -i 2,2 -I 99,0.001 -- -k P25_LATENCY,P50.0_LATENCY,P99.9_LATENCY")
+    final, sums, parts = document["final"], document["latency"], [one["latency"] for one in document["iterations"]]
+    assert sums["count"] == sum(one["count"] for one in parts) and sums["of"] == "request/response", sums
+    assert sums["min"] == min(one["min"] for one in parts) / 1000, sums
+    assert sums["max"] == max(one["max"] for one in parts) / 1000, sums
+    assert abs(sums["mean"] - sum(one["sum"] for one in parts) / sums["count"] / 1000) < 1e-6, sums
+    order = ("min", "p50", "p90", "p99", "p99.9", "max")
+    assert [sums[name] for name in order] == sorted(sums[name] for name in order), sums
+    assert final["P50_LATENCY"] == int(sums["p50"]) and final["P50.0_LATENCY"] == sums["p50"], (final, sums)
+    assert final["P99.9_LATENCY"] == sums["p99.9"] >= final["P25_LATENCY"] >= sums["min"], (final, sums)
+    assert alone(runner, "-l -1000")["latency"] is None
+
+
+def an_older_document_is_shown(runner: Runner) -> None:
+    """With -1 and 0 in place of null, and without the members that came later."""
+    document = alone(runner, "-t TCP_RR -l -50")
+    want = show(write(runner, document), "--", "-k", "all").out
+    older = json.loads(json.dumps(document))
+    for name, word in older["display"]["oddities"].items():
+        older["final"][name] = int(word) if re.fullmatch("-?[0-9]+", word) else word
+    for name, value in want_of(want).items():
+        if value == "Deprecated":
+            older["final"][name] = value
+    older["final"] = {name: value for name, value in older["final"].items() if value is not None}
+    older["display"]["oddities"] = {}
+    del older["latency"], older["display"]["times"]
+    got = show(write(runner, older), "--", "-k", "all")
+    assert got.rc == 0 and not got.err, got
+    assert want_of(got.out) == want_of(want)
+
+
+def write(runner: Runner, document: Any) -> Path:
+    path = runner.place / "written.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def want_of(shown: str) -> Dict[str, str]:
+    return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
 
 
 def has_both_ends_evidence(runner: Runner) -> None:
@@ -624,7 +689,8 @@ def suite(report: lib.Report) -> None:
             (f"shown as printed: {args}", partial(same_as_live, runner, args, number))
             for number, args in enumerate(RUNS)]
         cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
-            stands_alone, says_what_was_asked_and_granted, says_flows_and_engines, figures_agree, has_both_ends_evidence,
+            stands_alone, says_what_was_asked_and_granted, says_flows_and_engines, figures_agree,
+            what_was_not_measured_is_null, latencies_have_fractions, an_older_document_is_shown, has_both_ends_evidence,
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
             a_connection_test_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
