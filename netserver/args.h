@@ -61,5 +61,6 @@ void ns_args_usage(FILE *out);
 /* The option table, for the tests that go over all rows. */
 extern const struct np_option ns_options[];
 extern const size_t ns_options_count;
+extern const char *const ns_groups[];
 
 #endif

@@ -9,7 +9,8 @@
 int
 main(void)
 {
-	const struct np_doc_table tables[] = { { "daemon", ns_options, ns_options_count, NULL } };
+	const struct np_doc_table tables[] = { { "daemon", ns_options, ns_options_count, NULL,
+						 ns_groups } };
 	const struct np_doc doc = { PACKAGE_STRING, tables, 1, NULL, 0 };
 	struct np_err err;
 

@@ -25,6 +25,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/tagged.c %D%/wire/tagged.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/doc.c %D%/opt/doc.h \
+	%D%/opt/help.c %D%/opt/help.h \
 	%D%/opt/option.c %D%/opt/option.h \
 	%D%/opt/tidy.c %D%/opt/tidy.h \
 	%D%/stats/ceiling.c %D%/stats/ceiling.h \
@@ -171,6 +172,7 @@ src_netperf_SOURCES = \
 	%D%/cli/eth.c %D%/cli/eth.h \
 	%D%/cli/engines.c %D%/cli/engines.h \
 	%D%/cli/flows.c %D%/cli/flows.h \
+	%D%/cli/help.c %D%/cli/help.h \
 	%D%/cli/main.c \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \

@@ -211,8 +211,11 @@ def version(program: str) -> str:
 
 def knows(program: str, option: str) -> bool:
     """Whether the help of a program names an option, as one that its build has."""
-    done = run([program, "--help"], limit=10)
-    found = re.search(rf"(?<!\S){re.escape(option)}(?![\w-])(.*)", done.stdout + done.stderr)
+    done = run([program, "--help=all"], limit=10)
+    if done.exit != 0:  # a program of which --help tells everything
+        done = run([program, "--help"], limit=10)
+    text = re.sub(r"\n {20,}", " ", done.stdout + done.stderr)  # what a line has no room for
+    found = re.search(rf"(?<!\S){re.escape(option)}(?![\w-])(.*)", text)
     return found is not None and "not in this build" not in found[1]
 
 

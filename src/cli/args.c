@@ -18,32 +18,8 @@
 enum { EXPLAIN_MS = 20 };
 enum { LENGTH_S = 10, CLEAN_TIMES = 4 }; /* of -l, and of --at-most in --clean */
 
-static void
-print_list(FILE *out, const char *title, unsigned scope)
-{
-	fprintf(out, "%s:\n", title);
-	np_options_print(out, np_test_options, np_test_options_count, scope);
-}
-
-static const char notes[] =
-    "\nPairs: \"x,y\"; \"x,\" and \",y\" leave the other one alone. Counts take k m g (powers of "
-    "1000)\nand K M G (of 1024).\n";
-
-void
-np_cli_usage(FILE *out)
-{
-	fputs("Usage: netperf [global options] -- [test options] \nGlobal options:\n", out);
-	np_options_print(out, np_global_options, np_global_options_count, 0);
-	fputs("\nTests (netperf -t NAME -- -h lists a test's options):\n ", out);
-	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
-		fprintf(out, " %s", np_bench_at(i)->name);
-	}
-	fprintf(out, "\n  OMNI UUID LOC_CPU REM_CPU\n%s", notes);
-}
-
-/* The scanner of the test's own options; 0: it has none. */
-static unsigned
-scope_of(const struct np_cli *cli)
+unsigned
+np_cli_scope(const struct np_cli *cli)
 {
 	const struct np_bench *bench = np_bench_find(cli->test);
 
@@ -62,30 +38,6 @@ scope_of(const struct np_cli *cli)
 		break;
 	}
 	return (bench->flags & NP_B_OLD) != 0 ? NP_SCOPE_BSD : NP_SCOPE_OMNI;
-}
-
-void
-np_cli_test_usage(const struct np_cli *cli, FILE *out)
-{
-	/* netperf's headings, as far as it has such tests. */
-	static const struct {
-		unsigned scope;
-		const char *heading;
-	} headings[] = {
-		{ NP_SCOPE_OMNI, "OMNI and Migrated BSD Sockets Test Options:\n" },
-		{ NP_SCOPE_BSD, "TCP/UDP BSD Sockets Test Options:\n" },
-		{ NP_SCOPE_UNIX, "STREAM/DG UNIX Sockets Test Options:\n" },
-	};
-	unsigned scope = scope_of(cli);
-	char title[80];
-
-	snprintf(title, sizeof(title), "Test options of %.40s", cli->test);
-	fputs("Usage: netperf [global options] -- [test options] \n", out);
-	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
-		fputs(headings[i].scope == scope ? headings[i].heading : "", out);
-	}
-	print_list(out, title, scope);
-	fputs(notes, out);
 }
 
 enum np_test
@@ -188,9 +140,13 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		return err->code;
 	}
 	np_stray_words(cli, split - cli->notes.words, argv + cli->notes.words, 0);
-	scope = scope_of(cli);
-	if (cli->usage || cli->help || cli->version || cli->program || split == argc ||
-	    scope == 0) {
+	scope = np_cli_scope(cli);
+	if (cli->usage || cli->help || cli->version || cli->program || split == argc) {
+		return NP_OK;
+	}
+	if (scope == 0) {
+		/* Its options are not known; but that its help is wanted can be seen. */
+		cli->test_usage = split + 2 == argc && strcmp(argv[split + 1], "-h") == 0;
 		return NP_OK;
 	}
 	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,

@@ -26,6 +26,24 @@ enum np_scope {
 	NP_SCOPE_LINK = 8 /* DLCL_STREAM, DLCL_RR */
 };
 
+/* What a test must have for an option to mean something in it: bits of np_option.needs. */
+enum np_for {
+	NP_FOR_DATA = 1 << 0, /* data sockets */
+	NP_FOR_IP = 1 << 1,   /* addresses of the Internet */
+	NP_FOR_TCP = 1 << 2,
+	NP_FOR_UDP = 1 << 3,
+	NP_FOR_NAMED = 1 << 4,     /* the user names the ends */
+	NP_FOR_BYTES = 1 << 5,     /* messages that are counted by bytes */
+	NP_FOR_PIPE = 1 << 6,      /* such, over a connection */
+	NP_FOR_SIZED = 1 << 7,     /* requests and responses of given sizes */
+	NP_FOR_BURST = 1 << 8,     /* several of them in flight */
+	NP_FOR_LOSSES = 1 << 9,    /* responses that may not come */
+	NP_FOR_CONNECTS = 1 << 10, /* a connection for each transaction */
+	NP_FOR_PATH = 1 << 11,     /* a socket in the file system at this end */
+	NP_FOR_CHOICE = 1 << 12,   /* options say what it does */
+	NP_FOR_NOBODY = 1 << 13    /* no test has it: options without effect */
+};
+
 /* A name and an address family, as -H and -L take them. */
 struct np_name {
 	char text[256];
@@ -118,7 +136,7 @@ struct np_cli {
 	char *command_line;           /* all words, as they were given, but for secrets */
 	struct np_option_notes notes; /* arguments that were not read as they were written */
 	char gone;                    /* an option without effect that netperf complains of */
-	bool usage, test_usage, help, version, program;
+	bool usage, test_usage, help, help_all, version, program;
 	bool preflight;        /* --preflight: look at the hosts, run no test */
 	bool list_engines;     /* --engine list */
 	bool ceilings;         /* --ceiling: answer questions, run no test */
@@ -179,14 +197,16 @@ bool np_cli_wants_far(const struct np_cli *cli);
 /* The unit of throughput that -f and the test's kind mean. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);
 
-/* Usage of the program, or of the test's own options. */
-void np_cli_usage(FILE *out);
-void np_cli_test_usage(const struct np_cli *cli, FILE *out);
+/* The scanner of the test's own options, NP_SCOPE_*; 0: it has none. */
+unsigned np_cli_scope(const struct np_cli *cli);
 
 /* The option tables, for whoever goes over all rows. */
 extern const struct np_option np_global_options[];
 extern const size_t np_global_options_count;
+extern const char *const np_global_groups[];
 extern const struct np_option np_test_options[];
 extern const size_t np_test_options_count;
+extern const char *const np_test_groups[];
+extern const char *const np_test_scopes[]; /* what the bits of enum np_scope are called */
 
 #endif

@@ -21,11 +21,13 @@
 #include "cli/eth.h"
 #include "cli/facts.h"
 #include "cli/flows.h"
+#include "cli/help.h"
 #include "cli/phrases.h"
 #include "cli/preflight.h"
 #include "cli/progress.h"
 #include "cli/saved.h"
 #include "cli/show.h"
+#include "cli/stray.h"
 #include "cli/tell_evidence.h"
 #include "cli/wire.h"
 #include "config.h"
@@ -391,6 +393,7 @@ static int
 run_test(struct session *s, struct np_err *err)
 {
 	const struct np_cli *cli = &s->cli;
+	const char *like;
 
 	switch (np_cli_test(cli)) {
 	case NP_TEST_BENCH:
@@ -409,8 +412,10 @@ run_test(struct session *s, struct np_err *err)
 	if (s->out != NULL) {
 		np_phrases_unknown_test(s->out, cli);
 	}
-	return np_fail(err, NP_EUSAGE, 0, "-t: %s is no test of this netperf (-h lists them)",
-		       cli->test);
+	like = np_stray_test(cli->test);
+	return np_fail(err, NP_EUSAGE, 0,
+		       "-t: %s is no test of this netperf%s%s (--help lists them)", cli->test,
+		       like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
 }
 
 /* Connect first, as netperf does: an unknown test is told from a missing daemon. */
@@ -560,15 +565,19 @@ static int
 print_texts(struct np_cli *cli)
 {
 	if (cli->usage) {
-		np_cli_usage(stderr);
+		np_help_all(stderr);
 		return 1;
 	}
 	if (cli->help || cli->version || cli->program) {
-		cli->help ? np_cli_usage(stdout) : print_version(cli->program);
+		if (cli->help && !cli->help_all) {
+			np_help_short(stdout);
+		} else {
+			cli->help ? np_help_all(stdout) : print_version(cli->program);
+		}
 		return 0;
 	}
 	if (cli->test_usage) {
-		np_cli_test_usage(cli, stdout);
+		np_help_test(cli, stdout);
 		return 1;
 	}
 	if (cli->output.selectors != NULL && strcmp(cli->output.selectors, "?") == 0) {

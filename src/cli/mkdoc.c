@@ -36,12 +36,9 @@ figure_at(size_t i)
 int
 main(void)
 {
-	/* In the order of the bits of enum np_scope. */
-	static const char *const scopes[] = { "OMNI tests", "TCP_CC, TCP_MSS, TCP_SENDFILE",
-					      "UNIX-domain tests", NULL };
 	const struct np_doc_table tables[] = {
-		{ "global", np_global_options, np_global_options_count, NULL },
-		{ "test", np_test_options, np_test_options_count, scopes },
+		{ "global", np_global_options, np_global_options_count, NULL, np_global_groups },
+		{ "test", np_test_options, np_test_options_count, np_test_scopes, NULL },
 	};
 	static const struct np_doc_list lists[] = {
 		{ "tests", test_at },

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/args.h"
+#include "cli/help.h"
 #include "out/select.h"
 
 /* Names are at most this long here: longer ones are none, and resemble none. */
@@ -85,15 +86,14 @@ distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* The figure whose name is most like it; NULL when none is. */
+/* Of the names, of which the last one is NULL, the one that is most like it; NULL when none is. */
 static const char *
-nearest(const char *name)
+nearest(const char *name, const char *(*at)(size_t i))
 {
 	unsigned best = (unsigned)strlen(name) / 3 + 2;
-	const char *found = NULL;
+	const char *found = NULL, *one;
 
-	for (int i = 0; i < NP_METRICS; i++) {
-		const char *one = np_metric((enum np_metric_id)i)->name;
+	for (size_t i = 0; strlen(name) <= LONGEST && (one = at(i)) != NULL; i++) {
 		unsigned far = distance(name, one);
 
 		if (far < best) {
@@ -116,6 +116,18 @@ of_percentile(const char *name)
 	return n > 0 && strcasecmp(number + n, connects ? "" : latency) == 0;
 }
 
+static const char *
+figure_at(size_t i)
+{
+	return i < NP_METRICS ? np_metric((enum np_metric_id)i)->name : NULL;
+}
+
+const char *
+np_stray_test(const char *name)
+{
+	return nearest(name, np_help_test_at);
+}
+
 static void
 stray_selector(struct np_cli *cli, const char *word, size_t len)
 {
@@ -133,7 +145,7 @@ stray_selector(struct np_cli *cli, const char *word, size_t len)
 		     name);
 		return;
 	}
-	like = len <= LONGEST ? nearest(name) : NULL;
+	like = len <= LONGEST ? nearest(name, figure_at) : NULL;
 	NOTE(cli, "%s: no output selector of this name%s%s (-k '?' lists them)\n", name,
 	     like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
 }

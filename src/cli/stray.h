@@ -13,4 +13,7 @@ void np_stray_words(struct np_cli *cli, int count, char **words, int of_test);
 /* Of the list of selectors and the unit that were asked for. */
 void np_stray_names(struct np_cli *cli);
 
+/* The test whose name is most like it; NULL when none is. */
+const char *np_stray_test(const char *name);
+
 #endif

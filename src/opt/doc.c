@@ -147,7 +147,7 @@ put_heading(FILE *out, const struct np_doc_table *t, unsigned scope)
 	const char *between = "";
 
 	fputs(".SS \"", out);
-	for (size_t i = 0; t->scopes != NULL && t->scopes[i] != NULL; i++) {
+	for (size_t i = 0; t->scopes[i] != NULL; i++) {
 		if ((scope & 1U << i) != 0) {
 			fprintf(out, "%s%s", between, t->scopes[i]);
 			between = "; ";
@@ -167,12 +167,10 @@ put_scope(FILE *out, const struct np_doc_table *t, unsigned scope)
 }
 
 /* What all tests know first, then each other set of scopes where its first row stands. */
-void
-np_doc_options(const struct np_doc_table *t, FILE *out)
+static void
+put_scopes(FILE *out, const struct np_doc_table *t)
 {
-	if (t->scopes != NULL) {
-		put_heading(out, t, 0);
-	}
+	put_heading(out, t, 0);
 	put_scope(out, t, 0);
 	for (size_t i = 0; i < t->count; i++) {
 		unsigned scope = t->rows[i].scope;
@@ -186,6 +184,59 @@ np_doc_options(const struct np_doc_table *t, FILE *out)
 			put_scope(out, t, scope);
 		}
 	}
+}
+
+static void
+put_group(FILE *out, const struct np_doc_table *t, int group)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->rows[i].group != group) {
+			continue;
+		}
+		if (!begun) {
+			fprintf(out, ".SS \"%s\"\n", t->groups[group]);
+			begun = true;
+		}
+		put_option(out, &t->rows[i]);
+	}
+}
+
+/* Has every bit of every scope a name? */
+static bool
+scopes_are_named(const struct np_doc_table *t)
+{
+	size_t names = 0;
+
+	while (t->scopes[names] != NULL) {
+		names++;
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->rows[i].scope >> names != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+int
+np_doc_options(const struct np_doc_table *t, FILE *out)
+{
+	if (t->scopes != NULL) {
+		if (!scopes_are_named(t)) {
+			return -1;
+		}
+		put_scopes(out, t);
+		return 0;
+	}
+	for (int g = 0; t->groups != NULL && t->groups[g] != NULL; g++) {
+		put_group(out, t, g);
+	}
+	for (size_t i = 0; t->groups == NULL && i < t->count; i++) {
+		put_option(out, &t->rows[i]);
+	}
+	return 0;
 }
 
 /* --- lines to be filled in ---------------------------------------------------------------------
@@ -213,8 +264,7 @@ put_title(struct fill *f)
 static int
 put_options(struct fill *f)
 {
-	np_doc_options(f->table, f->out);
-	return 0;
+	return np_doc_options(f->table, f->out);
 }
 
 static int

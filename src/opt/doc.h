@@ -3,8 +3,8 @@
  * the parser: a text written by hand, in which lines that begin with "@" are filled in.
  *
  *   @title NAME         a manual page's title line, of section 1
- *   @options TABLE      the options, for a manual page, under a heading for each scope if there are
- *                       several
+ *   @options TABLE      the options, for a manual page, under a heading for each scope, or in a
+ * table without scopes for each group
  *   @words TABLE        the options as words: -t --test
  *   @case TABLE LETTER  the pattern of a case in a shell that matches this option: TABLE:-t |
  *                       TABLE:--test)
@@ -33,6 +33,7 @@ struct np_doc_table {
 	const struct np_option *rows;
 	size_t count;
 	const char *const *scopes; /* what the bits of a row's scope mean; NULL: there are none */
+	const char *const *groups; /* titles by a row's group, NULL behind the last; NULL: none */
 };
 
 struct np_doc_list {
@@ -54,7 +55,7 @@ struct np_doc {
  */
 int np_doc_fill(const struct np_doc *doc, FILE *in, FILE *out, struct np_err *err);
 
-/* The options of a table, as by @options; for tests. */
-void np_doc_options(const struct np_doc_table *t, FILE *out);
+/* The options of a table, as by @options; for tests. -1: a row's scope has a bit without a name. */
+int np_doc_options(const struct np_doc_table *t, FILE *out);
 
 #endif

@@ -355,34 +355,3 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 	}
 	return NP_OK;
 }
-
-void
-np_options_print(FILE *out, const struct np_option *table, size_t count, unsigned scope)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct np_option *o = &table[i];
-		bool may = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
-		char how[80];
-		int n = 0;
-
-		if (!np_option_in(o, scope)) {
-			continue;
-		}
-		if (o->letter != '\0') {
-			n = snprintf(how, sizeof(how), may ? "-%c%s[%s]" : "-%c%s%s", o->letter,
-				     o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
-		}
-		if (o->name != NULL) {
-			bool bare = o->letter == '\0' && o->arg != NULL;
-			bool maybe = o->kind == NP_OPT_MAYBE;
-
-			snprintf(how + n, sizeof(how) - (size_t)n, "%s--%s%s%s%s",
-				 n > 0 ? ", " : "", o->name,
-				 !bare   ? ""
-				 : maybe ? "[="
-					 : " ",
-				 bare ? o->arg : "", maybe ? "]" : "");
-		}
-		fprintf(out, "  %-34s %s\n", how, o->help);
-	}
-}

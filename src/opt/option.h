@@ -56,9 +56,12 @@ struct np_option {
 	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
 	int64_t min, max; /* range of numbers; both 0: that of the type */
 	int (*set)(void *ctx, const struct np_option *o, const char *arg, struct np_err *err);
-	unsigned scope; /* in which of the caller's scopes it is known, a bit each; 0: in all */
-	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
-	bool numbers;   /* set() takes whole numbers, as the kinds of counts do */
+	unsigned scope;    /* in which of the caller's scopes it is known, a bit each; 0: in all */
+	int group;         /* of the caller's titles, the one that help and manual have it under */
+	const char *brief; /* its line in the short help; NULL: it is not there */
+	unsigned needs;    /* what it takes for it to mean something, bits of the caller's */
+	bool secret;       /* the argument is overwritten in argv: set() has to copy it */
+	bool numbers;      /* set() takes whole numbers, as the kinds of counts do */
 	/* Is the argument meant for another option? Then it sets nothing, and a note says
 	 * `instead`. NULL: there is no such. */
 	bool (*astray)(const char *arg);
@@ -101,9 +104,6 @@ int np_options_parse(const struct np_option *table, size_t count, unsigned scope
 
 /* Give one option's value, as if it stood on the command line: for setters that add to a kind. */
 int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);
-
-/* One line for each option of the scope that is not refused. */
-void np_options_print(FILE *out, const struct np_option *table, size_t count, unsigned scope);
 
 /* Is the row known in that scope? */
 bool np_option_in(const struct np_option *o, unsigned scope);

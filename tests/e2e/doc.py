@@ -30,13 +30,13 @@ def options(text: str) -> Set[str]:
 
 
 def tests() -> List[str]:
-    text = lib.run([lib.netperf(), "--help"], timeout=20).out
+    text = lib.run([lib.netperf(), "--help=all"], timeout=20).out
     return re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b|\bOMNI\b|\bUUID\b",
                       text.partition("\nTests")[2].partition("Pairs")[0])
 
 
 def global_options() -> Set[str]:
-    return options(lib.run([lib.netperf(), "--help"], timeout=20).out)
+    return options(lib.run([lib.netperf(), "--help=all"], timeout=20).out)
 
 
 def test_options() -> Set[str]:
@@ -88,6 +88,38 @@ def the_page_has_the_global_options() -> None:
 
 def the_page_has_the_test_options() -> None:
     assert_covered(test_options(), tags("netperf.1", "TEST OPTIONS"), 30)
+
+
+def the_page_has_the_groups_of_the_help() -> None:
+    """As headings, of which none is empty, and under which something stands."""
+    for program, page in ((lib.netperf(), "netperf.1"), (lib.netserver(), "netserver.1")):
+        helps = lib.run([program, "--help=all" if page == "netperf.1" else "--help"], timeout=20).out
+        groups = re.findall(r"^(\w.*):$", helps.partition("\n\n")[2].partition("\nTests")[0], re.M)
+        lines = [line for line in (BUILD / page).read_text().splitlines() if not line.startswith('.\\"')]
+        headings = [(line, after) for line, after in zip(lines, [*lines[1:], ""]) if re.match(r"\.S[SH]\b", line)]
+        empty = [line for line, after in headings
+                 if not re.fullmatch(r"\.S[SH] ([^\s\"].*|\"[^\s\"].*\")", line) or after == ""
+                 or after.startswith((".SH", line[:3]))]
+        assert not empty, f"{page}: {empty}"
+        wanted = {f'.SS "{group}"' for group in groups}
+        assert_covered(wanted, {line for line, _ in headings}, 5)
+
+
+def the_short_help_names_real_options() -> None:
+    """It fits two screens, and what it says of --help=all is so."""
+    short = lib.run([lib.netperf(), "--help"], timeout=20)
+    assert short.rc == 0 and not short.err, short
+    lines = short.out.splitlines()
+    assert len(lines) <= 48 and max(map(len, lines)) <= 80, f"{len(lines)} lines"
+    assert "--help=all" in short.out and len(short.out) < len(lib.run([lib.netperf(), "--help=all"], 20).out)
+    listed = lib.run([lib.netperf(), "-h"], timeout=20)
+    assert listed.rc == 1 and listed.err == lib.run([lib.netperf(), "--help=all"], 20).out, listed
+    refused = lib.run([lib.netperf(), "--help=some"], timeout=20)
+    assert refused.rc == 1 and "--help=all" in refused.err, refused
+    for example in re.findall(r"^(netperf .*?)(?:  .*)?$", short.out, re.M):
+        words = shlex.split(example)
+        own = words.index("--") if "--" in words else len(words)
+        assert {word for word in words[1:own] if re.match("-[a-zA-Z-]", word)} <= global_options(), example
 
 
 def the_page_has_the_tests() -> None:
@@ -370,11 +402,10 @@ def the_help_says_what_the_build_lacks() -> None:
     libraries = {"--json": "libjansson", "--show": "libjansson", "--key-file": "libsodium",
                  "--wire": "libpcap"}
     config = (BUILD.parent / "config.h").read_text()
-    listed = lib.run([lib.netperf(), "--help"], timeout=20).out
+    listed = re.sub(r"\n {20,}", " ", lib.run([lib.netperf(), "--help=all"], timeout=20).out)
     for option, library in libraries.items():
         has = f"#define HAVE_{library[3:].upper()} 1" in config
-        line = next(line for line in listed.splitlines() if f"{option}" in line.split()[0]
-                    or f" {option}" in line)
+        line = next(line for line in listed.splitlines() if line.startswith(f"  {option}"))
         assert (f"lacks {library}" not in line) == has, line
 
 
@@ -457,6 +488,7 @@ def suite(report: lib.Report) -> None:
         lib.skip(f"no {BUILD}/netperf.1: built for another machine")
     for test in (the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
+                 the_page_has_the_groups_of_the_help, the_short_help_names_real_options,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
                  the_constants_of_explain_are_those_of_the_rules,
                  the_thresholds_are_those_of_the_code, formatters_have_no_complaint):

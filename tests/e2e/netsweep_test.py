@@ -594,7 +594,7 @@ class Sweeping(unittest.TestCase):
 
     def fake(self, body, options=""):
         """A netperf of ours, whose help names options; $n counts its calls."""
-        helps = f"[ \"$1\" != --help ] || {{ echo '  {options}  '; exit 0; }}\n"
+        helps = f"[ \"${{1%%=*}}\" != --help ] || {{ echo '  {options}  '; exit 0; }}\n"
         path = Path(self.place, "netperf")
         path.write_text("#!/bin/sh\n[ \"$1\" != --version ] || { echo fake; exit 0; }\n" + helps +
                         "n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n\n" + body)

@@ -19,7 +19,7 @@ fuzz_targets = \
 	%D%/fuzz_session
 
 # The options of netperf stand in no library.
-%C%_fuzz_options_SOURCES = %D%/fuzz_options.c src/cli/args.c src/cli/stray.c src/cli/flows.c \
+%C%_fuzz_options_SOURCES = %D%/fuzz_options.c src/cli/args.c src/cli/help.c src/cli/stray.c src/cli/flows.c \
 	src/cli/omni.c src/cli/options.c
 
 # Without jansson every document is refused.

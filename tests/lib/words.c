@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "opt/help.h"
 #include "tests/lib/check.h"
 
 void
@@ -82,15 +83,33 @@ assert_missing_argument_named(const struct np_option *table, size_t count,
 	assert_string_equal(err.msg, want);
 }
 
+/* One blank in place of each end of a line with the blanks around it. */
+static void
+join_lines(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at != '\0'; at++) {
+		bool blank = *at == ' ' || *at == '\n';
+
+		if (!blank || to == text || to[-1] != ' ') {
+			*to++ = blank ? ' ' : *at;
+		}
+	}
+	*to = '\0';
+}
+
 static void
 assert_printed(const struct np_option *table, size_t count)
 {
+	const struct np_help help = { .rows = table, .count = count };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	np_options_print(out, table, count, 0);
+	np_help_print(out, &help);
 	fclose(out);
+	join_lines(text);
 	for (size_t i = 0; i < count; i++) {
 		if (strstr(text, table[i].help) == NULL) {
 			fail_msg("no '%s' in the usage text", table[i].help);
@@ -110,4 +129,19 @@ assert_table_in_order(const struct np_option *table, size_t count, void *ctx)
 		assert_missing_argument_named(table, count, &table[i], ctx);
 	}
 	assert_printed(table, count);
+}
+
+void
+assert_groups(const struct np_option *table, size_t count, const char *const *groups)
+{
+	int known = 0;
+
+	while (groups[known] != NULL) {
+		known++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (table[i].group < 1 || table[i].group >= known) {
+			fail_msg("no group of '%s'", table[i].help);
+		}
+	}
 }

@@ -25,4 +25,7 @@ void words_split(struct words *w, const char *line);
  */
 void assert_table_in_order(const struct np_option *table, size_t count, void *ctx);
 
+/* Each row has one of the groups, and not the first, which is for rows without. */
+void assert_groups(const struct np_option *table, size_t count, const char *const *groups);
+
 #endif

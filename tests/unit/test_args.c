@@ -7,6 +7,9 @@
 #include <sys/socket.h>
 
 #include "bench/engine/engine.h"
+#include "cli/help.h"
+#include "cli/stray.h"
+#include "opt/help.h"
 #include "tests/lib/check.h"
 #include "tests/lib/words.h"
 
@@ -89,37 +92,201 @@ every_letter_of_netperfs_is_known(void **state)
 }
 
 static void
-the_usage_text_names_every_test(void **state)
+every_option_has_a_group(void **state)
+{
+	(void)state;
+	assert_groups(np_global_options, np_global_options_count, np_global_groups);
+	assert_groups(np_test_options, np_test_options_count, np_test_groups);
+}
+
+/* What a help text says; free() it. */
+static char *
+told_by(void (*print)(FILE *out))
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
-	np_cli_usage(out);
+	print(out);
 	fclose(out);
-	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
-		assert_has(text, np_bench_at(i)->name);
+	return text;
+}
+
+static void
+assert_fits(const char *text, unsigned most_lines)
+{
+	unsigned lines = 0;
+
+	for (; *text != '\0'; text += strcspn(text, "\n") + 1) {
+		if (strcspn(text, "\n") > 80) {
+			fail_msg("more than 80 columns: %.100s", text);
+		}
+		lines++;
 	}
-	assert_has(text, "OMNI UUID LOC_CPU REM_CPU");
+	assert_in_range(lines, 10, most_lines);
+}
+
+/* Two screens. */
+static void
+the_short_help_fits_and_names_the_long_one(void **state)
+{
+	char *text = told_by(np_help_short);
+	unsigned examples = 0;
+
+	(void)state;
+	assert_fits(text, 48);
+	assert_has(text, "--help=all");
+	for (const char *at = text; (at = strstr(at, "\nnetperf -H HOST")) != NULL; at++) {
+		examples++;
+	}
+	assert_int_equal(examples, 5);
 	free(text);
 }
 
-/* A test's own usage lists the options of its scanner and no other one's. */
 static void
-a_test_has_its_own_usage_text(void **state)
+the_usage_text_names_every_test(void **state)
+{
+	char *text = told_by(np_help_all);
+
+	(void)state;
+	assert_fits(text, 400);
+	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
+		assert_has(text, np_bench_at(i)->name);
+	}
+	assert_has(text, "OMNI UUID");
+	assert_has(text, "LOC_CPU REM_CPU");
+	free(text);
+}
+
+/* What `-t TEST -- -h` says; free() it. */
+static char *
+test_help(const char *line)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
-	np_cli_test_usage(parsed("-t TCP_CC"), out);
+	np_help_test(parsed(line), out);
 	fclose(out);
-	assert_has(text, "Test options of TCP_CC");
-	assert_has(text, "--nodelay");
-	assert_null(strstr(text, "--csv"));
-	free(text);
+	assert_fits(text, 100);
+	return text;
+}
+
+/* The options that mean something in a test, and no other ones. */
+static void
+a_test_has_its_own_usage_text(void **state)
+{
+	static const struct {
+		const char *line, *has[4], *lacks[5];
+	} tests[] = {
+		{ "-t TCP_CC",
+		  { "Test options of TCP_CC", "--nodelay", "-p min,max", "of the local end" },
+		  { "--csv", "--burst", "--sizes", "--send-size", "no effect" } },
+		{ "-t TCP_STREAM",
+		  { "--send-size", "(socket buffer)", "--copy-avoidance", "allow routing (1)" },
+		  { "--sizes", "--timeout", "--burst", "min,max", "--direction" } },
+		{ "-t UDP_STREAM",
+		  { "at most 65507", "allow routing (0)", "  -n  ", "connect() the daemon" },
+		  { "--nodelay", "--congestion", "--mss", "UDP:", "--sizes" } },
+		{ "-t TCP_RR",
+		  { "--sizes", "--burst", "--nodelay", "--keyval" },
+		  { "--send-size", "--timeout", "--retry", "min,max", "--protocol" } },
+		{ "-t UDP_RR",
+		  { "--sizes", "--burst", "when a response counts as lost", "--keyval" },
+		  { "UDP_RR, DLCL_RR:", "--nodelay", "--send-size", "min,max", "no effect" } },
+		{ "-t DLCL_STREAM",
+		  { "--device", "(the MTU)", "--csv", "-s send,recv" },
+		  { "--ipv4", "allow routing", "--sizes", "--timeout", "--mss" } },
+		{ "-t DG_RR",
+		  { "-p directory", "--sizes", "-S send,recv", "STREAM/DG UNIX" },
+		  { "--keyval", "--send-size", "--ipv4", "--burst", "--device" } },
+		{ "-t OMNI",
+		  { "--direction", "--protocol", "--timeout", "--nodelay" },
+		  { "no effect", "--device", "-p directory", "-Z", "is no test" } },
+		{ "-t UUID",
+		  { "--uuid", "Output:", "Help:", "Test options of UUID" },
+		  { "--keyval", "--ipv4", "-s send,recv", "--sizes", "is no test" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(tests); i++) {
+		char *text = test_help(tests[i].line);
+
+		for (size_t k = 0; k < LEN(tests[i].has); k++) {
+			assert_has(text, tests[i].has[k]);
+		}
+		for (size_t k = 0; k < LEN(tests[i].lacks); k++) {
+			if (strstr(text, tests[i].lacks[k]) != NULL) {
+				fail_msg("%s: has %s", tests[i].line, tests[i].lacks[k]);
+			}
+		}
+		free(text);
+	}
+}
+
+/* In a line of its own, as which it begins. */
+static bool
+has_row(const char *text, const char *how)
+{
+	char line[NP_HELP_HOW + 8];
+	size_t n = (size_t)snprintf(line, sizeof(line), "\n  %s", how);
+
+	while ((text = strstr(text, line)) != NULL) {
+		text += n;
+		if (*text == ' ' || *text == '\n') {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Every option of a test is in the help of one test that it means something in. */
+static void
+no_option_of_a_test_is_kept_back(void **state)
+{
+	char *all[64], line[64];
+	size_t count = 0;
+
+	(void)state;
+	for (size_t i = 0; np_help_test_at(i) != NULL && count < LEN(all); i++) {
+		snprintf(line, sizeof(line), "-t %s", np_help_test_at(i));
+		if (np_cli_scope(parsed(line)) != 0) {
+			all[count++] = test_help(line);
+		}
+	}
+	for (size_t o = 0; o < np_test_options_count; o++) {
+		char how[NP_HELP_HOW];
+		size_t i = 0;
+
+		np_help_how(&np_test_options[o], how);
+		while (i < count && !has_row(all[i], how)) {
+			i++;
+		}
+		if (i == count && np_test_options[o].needs != NP_FOR_NOBODY) {
+			fail_msg("%s: in no test's help", how);
+		}
+	}
+	while (count > 0) {
+		assert_null(strstr(all[--count], "no effect"));
+		free(all[count]);
+	}
+}
+
+static void
+a_name_that_is_no_test_gets_the_nearest(void **state)
+{
+	FILE *out;
+	char text[512] = "";
+
+	(void)state;
+	assert_true(parsed("-t TCP_STRAEM -- -h")->test_usage);
+	assert_false(parsed("-t TCP_STRAEM -- -r 1")->test_usage);
+	out = fmemopen(text, sizeof(text), "w");
+	np_help_test(parsed("-t TCP_STRAEM -- -h"), out);
+	fclose(out);
+	assert_has(text, "TCP_STRAEM is no test of this netperf, the nearest is TCP_STREAM");
+	assert_null(np_stray_test("something else entirely"));
+	assert_string_equal(np_stray_test("udp_stram"), "UDP_STREAM");
 }
 
 /* ---- Global options ---- */
@@ -891,7 +1058,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_tables_are_in_order),
 		cmocka_unit_test(every_letter_of_netperfs_is_known),
+		cmocka_unit_test(every_option_has_a_group),
 		cmocka_unit_test(the_usage_text_names_every_test),
+		cmocka_unit_test(the_short_help_fits_and_names_the_long_one),
+		cmocka_unit_test(no_option_of_a_test_is_kept_back),
+		cmocka_unit_test(a_name_that_is_no_test_gets_the_nearest),
 		cmocka_unit_test(a_test_has_its_own_usage_text),
 		cmocka_unit_test(defaults_are_netperfs),
 		cmocka_unit_test(a_host_may_name_its_family),

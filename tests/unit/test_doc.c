@@ -36,11 +36,12 @@ static const struct np_option paths[] = {
 	{ .letter = 'F', .name = "to", .kind = NP_OPT_TEXT, .arg = "file", .help = "a file" },
 	{ .name = "wire", .kind = NP_OPT_MAYBE, .arg = "pcap:file", .help = "maybe one" },
 	{ .name = "in", .kind = NP_OPT_CUSTOM, .arg = "dir", .help = "a directory" },
-	{ .name = "profile", .kind = NP_OPT_TEXT, .arg = "profile", .help = "no file" },
+	{ .name = "profile", .kind = NP_OPT_TEXT, .arg = "profile", .help = "no file", .group = 2 },
 	{ .letter = 'w', .name = "when", .kind = NP_OPT_CUSTOM, .arg = "on|off-2", .help = "when" },
 	{ .name = "which", .kind = NP_OPT_NEXT, .arg = "file|all|?", .help = "which" },
 };
 
+static const char *const groups[] = { "Others", "Nothing", "Words", NULL };
 static const char *const scopes[] = { "odd tests", "even tests", NULL };
 
 static const char *
@@ -52,9 +53,10 @@ colour_at(size_t i)
 }
 
 static const struct np_doc_table tables[] = {
-	{ "part", rows, LEN(rows), scopes },
-	{ "flat", rows + 2, 2, NULL },
-	{ "paths", paths, LEN(paths), NULL },
+	{ "part", rows, LEN(rows), scopes, NULL },
+	{ "flat", rows + 2, 2, NULL, NULL },
+	{ "paths", paths, LEN(paths), NULL, groups },
+	{ "unnamed", rows, LEN(rows), scopes + 1, NULL },
 };
 static const struct np_doc_list lists[] = { { "colours", colour_at } };
 static const struct np_doc doc = { "thing 1.2", tables, LEN(tables), lists, LEN(lists) };
@@ -121,6 +123,34 @@ a_page_lists_options_by_scope(void **state)
 		".TP\n\\fB\\-n\\fR \\fIa,b\\fR\nanother, at least 2\n");
 	becomes("@options flat\n", ".TP\n\\fB\\-\\-long\\fR \\fIx-y\\fR\n\\&.first\n"
 				   ".TP\n\\fB\\-k\\fR, \\fB\\-\\-keys\\fR [\\fIlist\\fR]\nkeys\n");
+}
+
+static void
+a_page_lists_options_by_group(void **state)
+{
+	(void)state;
+	becomes("@options paths\n", ".SS \"Others\"\n"
+				    ".TP\n\\fB\\-F\\fR, \\fB\\-\\-to\\fR \\fIfile\\fR\na file\n"
+				    ".TP\n\\fB\\-\\-wire\\fR[=\\fIpcap:file\\fR]\nmaybe one\n"
+				    ".TP\n\\fB\\-\\-in\\fR \\fIdir\\fR\na directory\n"
+				    ".SS \"Words\"\n"
+				    ".TP\n\\fB\\-\\-profile\\fR \\fIprofile\\fR\nno file\n");
+}
+
+/* A heading without words is none. */
+static void
+every_scope_has_a_name(void **state)
+{
+	size_t names = 0;
+
+	(void)state;
+	refused("@options unnamed\n", "line 1: can't be filled in: @options unnamed");
+	while (np_test_scopes[names] != NULL) {
+		assert_true(np_test_scopes[names++][0] != '\0');
+	}
+	for (size_t i = 0; i < np_test_options_count; i++) {
+		assert_int_equal(np_test_options[i].scope >> names, 0);
+	}
 }
 
 /* A letter that several scopes have stands there once. */
@@ -216,7 +246,7 @@ full_disks_are_noticed(void **state)
 static void
 every_row_is_there(const struct np_option *table, size_t count)
 {
-	const struct np_doc_table t = { "all", table, count, NULL };
+	const struct np_doc_table t = { "all", table, count, NULL, NULL };
 	size_t size, tags = 0;
 	char *page = NULL;
 	FILE *out = open_memstream(&page, &size);
@@ -259,6 +289,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_lines_stay),
 		cmocka_unit_test(a_page_lists_options_by_scope),
+		cmocka_unit_test(a_page_lists_options_by_group),
+		cmocka_unit_test(every_scope_has_a_name),
 		cmocka_unit_test(completions_list_options),
 		cmocka_unit_test(lists_are_words_or_a_paragraph),
 		cmocka_unit_test(a_passage_depends_on_a_name),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "netserver/args.h"
+#include "opt/help.h"
 #include "opt/tidy.h"
 #include "tests/lib/check.h"
 #include "tests/lib/words.h"
@@ -385,18 +386,81 @@ who_does_not_ask_for_notes_gets_an_error(void **state)
 }
 
 static void
+helps(const struct np_option *rows, const char *const *groups, const char *want)
+{
+	const struct np_help help = { .rows = rows,
+				      .count = groups == NULL ? 2 : 3,
+				      .groups = groups };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	np_help_print(out, &help);
+	fclose(out);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void
 the_usage_text_has_what_is_there(void **state)
 {
+	(void)state;
+	helps(table, NULL,
+	      "  -a                            a flag\n"
+	      "  -b, --both                    another\n");
+}
+
+static const struct np_option grouped[] = {
+	{ .letter = 'a', .kind = NP_OPT_FLAG, .group = 2, .help = "last", .brief = "short" },
+	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .group = 1, .help = "m" },
+	{ .letter = 'n',
+	  .name = "next",
+	  .kind = NP_OPT_NEXT,
+	  .arg = "a-word-that-is-long",
+	  .group = 1,
+	  .help = "twelve words that do not go into one line of the help text of ours",
+	  .brief = "as well" },
+};
+static const char *const titles[] = { "None", "First", "Last", NULL };
+
+static void
+the_usage_text_has_groups_in_their_order(void **state)
+{
+	(void)state;
+	helps(grouped, titles,
+	      "\nFirst:\n"
+	      "  --maybe[=file]                m\n"
+	      "  -n [a-word-that-is-long], --next\n"
+	      "                                twelve words that do not go into one line of the\n"
+	      "                                help text of ours\n"
+	      "\nLast:\n"
+	      "  -a                            last\n");
+}
+
+static void
+the_short_text_has_a_line_each(void **state)
+{
+	const struct np_help help = { .rows = grouped, .count = LEN(grouped), .groups = titles };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	np_options_print(out, table, 2, 0);
+	np_help_brief(out, &help, NULL);
+	np_help_brief(out, &help, "All");
 	fclose(out);
-	assert_string_equal(text, "  -a                                 a flag\n"
-				  "  -b, --both                         another\n");
+	assert_string_equal(text, "First            -n [a-word-that-is-long] as well\n"
+				  "Last             -a                      short\n"
+				  "All              -a                      short\n"
+				  "                 -n [a-word-that-is-long] as well\n");
 	free(text);
+}
+
+static void
+every_option_has_a_group(void **state)
+{
+	(void)state;
+	assert_groups(ns_options, ns_options_count, ns_groups);
 }
 
 /* ---- The daemon's ---- */
@@ -548,6 +612,9 @@ main(void)
 		cmocka_unit_test(an_argument_may_have_gone_astray),
 		cmocka_unit_test(who_does_not_ask_for_notes_gets_an_error),
 		cmocka_unit_test(the_usage_text_has_what_is_there),
+		cmocka_unit_test(the_usage_text_has_groups_in_their_order),
+		cmocka_unit_test(the_short_text_has_a_line_each),
+		cmocka_unit_test(every_option_has_a_group),
 		cmocka_unit_test(the_daemons_options_are_netperfs),
 		cmocka_unit_test(limits_of_memory_have_no_small_end),
 		cmocka_unit_test(a_passphrase_may_come_from_a_file),

@@ -1,0 +1,239 @@
+#include "cli/help.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/text.h"
+#include "cli/stray.h"
+#include "opt/help.h"
+
+const char *
+np_help_test_at(size_t i)
+{
+	/* They move no data, or options put them together: no rows of the bench table. */
+	static const char *const others[] = { "OMNI", "UUID", "LOC_CPU", "REM_CPU", NULL };
+	size_t benches = 0;
+
+	while (np_bench_at(benches) != NULL) {
+		benches++;
+	}
+	return i < benches ? np_bench_at(i)->name : others[i - benches];
+}
+
+static const char usage[] = "Usage: netperf [global options] -- [test options] \n";
+
+static const char notes[] =
+    "\nPairs: \"x,y\"; \"x,\" and \",y\" leave the other one alone. Counts take k m g\n"
+    "(powers of 1000) and K M G (of 1024).\n";
+
+static void
+print_tests(FILE *out, const char *title)
+{
+	char text[1024] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; np_help_test_at(i) != NULL; i++) {
+		len = np_text_add(text, sizeof(text), len, "%s ", np_help_test_at(i));
+	}
+	np_help_fill(out, text, fprintf(out, "%s", title), 17);
+}
+
+/* --- the short one -----------------------------------------------------------------------------
+ */
+
+static const char examples[] =
+    "\nnetperf -H HOST                           what a TCP connection carries\n"
+    "netperf -H HOST -t TCP_RR --explain       transactions a second, their limit\n"
+    "netperf -H HOST -t UDP_STREAM -- -m 1472  what is sent, what arrives\n"
+    "netperf -H HOST -I 99,5 -c -C             again until sure, with CPU utilisation\n"
+    "netperf -H HOST -t TCP_RR -- -k THROUGHPUT,P50_LATENCY,P99_LATENCY\n";
+
+void
+np_help_short(FILE *out)
+{
+	const struct np_help global = { .rows = np_global_options,
+					.count = np_global_options_count,
+					.groups = np_global_groups };
+	const struct np_help test = { .rows = np_test_options,
+				      .count = np_test_options_count,
+				      .groups = np_test_groups };
+
+	fputs(usage, out);
+	np_help_brief(out, &global, NULL);
+	np_help_brief(out, &test, "Behind --");
+	print_tests(out, "Tests (-t)");
+	fputs(examples, out);
+}
+
+/* --- all options -------------------------------------------------------------------------------
+ */
+
+void
+np_help_all(FILE *out)
+{
+	const struct np_help global = { .rows = np_global_options,
+					.count = np_global_options_count,
+					.groups = np_global_groups };
+
+	fprintf(out, "%sGlobal options:\n", usage);
+	np_help_print(out, &global);
+	fputs("\nTests (netperf -t NAME -- -h lists a test's options):\n", out);
+	print_tests(out, "");
+	fputs(notes, out);
+}
+
+/* --- one test ----------------------------------------------------------------------------------
+ */
+
+static unsigned
+traits_of_transport(const struct np_transport *t)
+{
+	unsigned has = 0;
+
+	has |= t->family == AF_UNSPEC && !t->link ? NP_FOR_IP : 0u;
+	has |= t == &np_transport_tcp ? NP_FOR_TCP : 0u;
+	has |= t == &np_transport_udp || t == &np_transport_udplite ? NP_FOR_UDP : 0u;
+	has |= t->named ? NP_FOR_NAMED : 0u;
+	return has;
+}
+
+/* What the test has of enum np_for. */
+static unsigned
+traits_of(const struct np_cli *cli)
+{
+	const struct np_bench *b = np_bench_find(cli->test);
+	const struct np_pattern *p = b != NULL ? b->pattern : NULL;
+	const struct np_transport *t = b != NULL ? b->transport : NULL;
+	unsigned has = NP_FOR_DATA;
+
+	if (b == NULL) {
+		/* OMNI may be any of them, but for those that it can't ask for. */
+		return strcasecmp(cli->test, "OMNI") == 0 ? ~(unsigned)NP_FOR_NOBODY : 0;
+	}
+	has |= traits_of_transport(t);
+	has |= !p->transactions && !p->probe ? NP_FOR_BYTES : 0u;
+	has |= (has & NP_FOR_BYTES) != 0 && t->connected ? NP_FOR_PIPE : 0u;
+	has |= p->sized ? NP_FOR_SIZED : 0u;
+	has |= p->sized && !p->connection_test ? NP_FOR_BURST : 0u;
+	has |= p->transactions && !t->reliable ? NP_FOR_LOSSES : 0u;
+	has |= p->connection_test ? NP_FOR_CONNECTS : 0u;
+	has |= p->transactions && t->family == AF_UNIX && !t->connected ? NP_FOR_PATH : 0u;
+	return has;
+}
+
+struct shown {
+	const struct np_bench *bench; /* NULL: of OMNI or UUID */
+	unsigned has;
+	char words[160]; /* of the line that is printed next */
+};
+
+/* The help line where the default of this test is another one; NULL: it is that of the row. */
+static const char *
+other_default(struct shown *s, const struct np_option *o)
+{
+	const struct np_bench *b = s->bench;
+	const char *what = o->letter == 'm' ? "send" : "receive";
+
+	if (b == NULL) {
+		return NULL;
+	}
+	switch (o->letter) {
+	case 'R':
+		return (b->flags & NP_B_ROUTE_OFF) != 0 ? "allow routing (0)" : "allow routing (1)";
+	case 'K':
+		return (b->flags & NP_B_OLD) != 0 ? "TCP congestion control of the local end"
+						  : NULL;
+	case 'm':
+	case 'M':
+		if (b->transport->link) {
+			snprintf(s->words, sizeof(s->words),
+				 "bytes of a %s: of a frame, behind its header (the MTU)", what);
+			return s->words;
+		}
+		if (b->transport->max_message > 0) {
+			snprintf(s->words, sizeof(s->words),
+				 "bytes of a %s (socket buffer, at most %d)", what,
+				 b->transport->max_message);
+			return s->words;
+		}
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* A row's help line, without the tests that it names in front: it is shown for one of them. */
+static const char *
+words_for(const struct np_option *o, void *ctx)
+{
+	struct shown *s = ctx;
+	const char *other, *colon = strstr(o->help, ": ");
+
+	if ((o->needs & ~s->has) != 0) {
+		return NULL;
+	}
+	other = other_default(s, o);
+	if (other != NULL) {
+		return other;
+	}
+	/* "UDP: ..." and the like, not a colon in what the line says. */
+	if (s->bench != NULL && o->needs != 0 && colon != NULL &&
+	    strcspn(o->help, ";(") > (size_t)(colon - o->help)) {
+		return colon + 2;
+	}
+	return o->help;
+}
+
+static void
+print_heading(FILE *out, unsigned scope)
+{
+	/* netperf's, as far as it has such tests. */
+	static const struct {
+		unsigned scope;
+		const char *heading;
+	} headings[] = {
+		{ NP_SCOPE_OMNI, "OMNI and Migrated BSD Sockets Test Options:\n" },
+		{ NP_SCOPE_BSD, "TCP/UDP BSD Sockets Test Options:\n" },
+		{ NP_SCOPE_UNIX, "STREAM/DG UNIX Sockets Test Options:\n" },
+	};
+
+	fputs(usage, out);
+	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
+		fputs(headings[i].scope == scope ? headings[i].heading : "", out);
+	}
+}
+
+static void
+print_no_options(FILE *out, const struct np_cli *cli)
+{
+	const char *like = np_stray_test(cli->test);
+
+	if (np_cli_test(cli) != NP_TEST_UNKNOWN) {
+		fprintf(out, "%.40s has no options of its own.\n", cli->test);
+		return;
+	}
+	fprintf(out, "%.40s is no test of this netperf%s%s (--help lists them).\n", cli->test,
+		like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
+}
+
+void
+np_help_test(const struct np_cli *cli, FILE *out)
+{
+	struct shown shown = { .bench = np_bench_find(cli->test), .has = traits_of(cli) };
+	const struct np_help help = { .rows = np_test_options,
+				      .count = np_test_options_count,
+				      .groups = np_test_groups,
+				      .scope = np_cli_scope(cli),
+				      .words = words_for,
+				      .ctx = &shown };
+
+	print_heading(out, help.scope);
+	if (help.scope == 0) {
+		print_no_options(out, cli);
+		return;
+	}
+	fprintf(out, "Test options of %.40s:\n", cli->test);
+	np_help_print(out, &help);
+	fputs(notes, out);
+}

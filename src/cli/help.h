@@ -1,0 +1,24 @@
+/*
+ * The help texts of netperf: the short one, that of all options, that of one test.
+ */
+#ifndef NP_CLI_HELP_H
+#define NP_CLI_HELP_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/args.h"
+
+/* Name i of all tests, those of the bench table first; NULL behind the last. */
+const char *np_help_test_at(size_t i);
+
+/* What most people need, in two screens of 24 lines. */
+void np_help_short(FILE *out);
+
+/* Every global option and every test; begins as netperf's own usage does. */
+void np_help_all(FILE *out);
+
+/* The options that mean something in the test of -t, with the defaults they have there. */
+void np_help_test(const struct np_cli *cli, FILE *out);
+
+#endif

@@ -1,0 +1,144 @@
+#include "opt/help.h"
+
+#include <string.h>
+
+/* Columns: where the words begin; in the short text, where the option and the words do. */
+enum { WORDS_AT = 32, BRIEF_AT = 17, BRIEF_WORDS_AT = 41 };
+
+void
+np_help_fill(FILE *out, const char *text, int used, int at)
+{
+	bool begun = false;
+
+	if (used >= at) { /* no room before the column: the words begin in the next line */
+		putc('\n', out);
+		used = 0;
+	}
+	while (*text != '\0') {
+		int len = (int)strcspn(text, " ");
+
+		if (begun && used + 1 + len > NP_HELP_WIDTH) {
+			putc('\n', out);
+			used = 0;
+			begun = false;
+		}
+		if (begun) {
+			used += fprintf(out, " %.*s", len, text);
+		} else {
+			used += fprintf(out, "%*s%.*s", at - used, "", len, text);
+			begun = true;
+		}
+		text += len;
+		text += strspn(text, " ");
+	}
+	putc('\n', out);
+}
+
+/* Its argument, as it stands behind the option's letter or, where it has none, its name. */
+static void
+argument(const struct np_option *o, char *out, size_t size)
+{
+	bool may = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
+
+	if (o->arg == NULL) {
+		out[0] = '\0';
+		return;
+	}
+	snprintf(out, size, o->kind == NP_OPT_MAYBE ? "[=%s]" : may ? " [%s]" : " %s", o->arg);
+}
+
+void
+np_help_how(const struct np_option *o, char out[NP_HELP_HOW])
+{
+	char arg[48];
+
+	argument(o, arg, sizeof(arg));
+	if (o->letter == '\0') {
+		snprintf(out, NP_HELP_HOW, "--%s%s", o->name, arg);
+	} else {
+		snprintf(out, NP_HELP_HOW, "-%c%s%s%s", o->letter, arg,
+			 o->name != NULL ? ", --" : "", o->name != NULL ? o->name : "");
+	}
+}
+
+static const char *
+words_of(const struct np_help *h, const struct np_option *o)
+{
+	if (!np_option_in(o, h->scope)) {
+		return NULL;
+	}
+	return h->words != NULL ? h->words(o, h->ctx) : o->help;
+}
+
+/* The rows of one group, under a title if there is one; -1: of all groups. */
+static void
+print_group(FILE *out, const struct np_help *h, int group, const char *title)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		const struct np_option *o = &h->rows[i];
+		const char *words = words_of(h, o);
+		char how[NP_HELP_HOW];
+
+		if (words == NULL || (group >= 0 && o->group != group)) {
+			continue;
+		}
+		if (title != NULL) {
+			fprintf(out, "\n%s:\n", title);
+			title = NULL;
+		}
+		np_help_how(o, how);
+		np_help_fill(out, words, fprintf(out, "  %s", how), WORDS_AT);
+	}
+}
+
+void
+np_help_print(FILE *out, const struct np_help *h)
+{
+	if (h->groups == NULL) {
+		print_group(out, h, -1, NULL);
+		return;
+	}
+	for (int g = 0; h->groups[g] != NULL; g++) {
+		print_group(out, h, g, h->groups[g]);
+	}
+}
+
+/* Without its long name, if it has a letter. */
+static void
+print_brief(FILE *out, const struct np_option *o, const char *title)
+{
+	char arg[48];
+	int used = fprintf(out, "%-*s", BRIEF_AT, title);
+
+	argument(o, arg, sizeof(arg));
+	if (o->letter != '\0') {
+		used += fprintf(out, "-%c%s", o->letter, arg);
+	} else {
+		used += fprintf(out, "--%s%s", o->name, arg);
+	}
+	fprintf(out, "%*s%s\n", used < BRIEF_WORDS_AT ? BRIEF_WORDS_AT - used : 1, "", o->brief);
+}
+
+/* Of one group; -1: of all. */
+static void
+print_brief_group(FILE *out, const struct np_help *h, int group, const char *title)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		if (h->rows[i].brief != NULL && (group < 0 || h->rows[i].group == group)) {
+			print_brief(out, &h->rows[i], title);
+			title = "";
+		}
+	}
+}
+
+void
+np_help_brief(FILE *out, const struct np_help *h, const char *title)
+{
+	if (title != NULL) {
+		print_brief_group(out, h, -1, title);
+		return;
+	}
+	for (int g = 0; h->groups[g] != NULL; g++) {
+		print_brief_group(out, h, g, h->groups[g]);
+	}
+}

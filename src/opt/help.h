@@ -1,0 +1,44 @@
+/*
+ * Help texts out of the option tables: all rows under the titles of their groups, or in short those
+ * that most people need.
+ */
+#ifndef NP_OPT_HELP_H
+#define NP_OPT_HELP_H
+
+#include <stdio.h>
+
+#include "opt/option.h"
+
+enum { NP_HELP_WIDTH = 80 };
+
+struct np_help {
+	const struct np_option *rows;
+	size_t count;
+	const char *const *groups; /* titles by a row's group, NULL behind the last; NULL: none */
+	unsigned scope;            /* as np_options_parse() takes it */
+	/* Is the row shown, and with which words (NULL: not)? NULL: all are, with their own. */
+	const char *(*words)(const struct np_option *o, void *ctx);
+	void *ctx;
+};
+
+/* Each row with its help line, filled to NP_HELP_WIDTH columns. Groups without a row have no title.
+ */
+void np_help_print(FILE *out, const struct np_help *h);
+
+/*
+ * One line for each row that has a brief text, its group's title in the left column; with a title
+ * given, that one once.
+ */
+void np_help_brief(FILE *out, const struct np_help *h, const char *title);
+
+/*
+ * Words from column `at` on, in lines of at most NP_HELP_WIDTH columns; `used` columns of the first
+ * one are taken. Ends the line.
+ */
+void np_help_fill(FILE *out, const char *text, int used, int at);
+
+/* How an option is written, such as "-t name, --test". */
+enum { NP_HELP_HOW = 96 };
+void np_help_how(const struct np_option *o, char out[NP_HELP_HOW]);
+
+#endif
