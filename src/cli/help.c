@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/stray.h"
 #include "opt/help.h"
+#include "stats/meaning.h"
 
 const char *
 np_help_test_at(size_t i)
@@ -236,4 +237,34 @@ np_help_test(const struct np_cli *cli, FILE *out)
 	fprintf(out, "Test options of %.40s:\n", cli->test);
 	np_help_print(out, &help);
 	fputs(notes, out);
+}
+
+/* --- figures -----------------------------------------------------------------------------------
+ */
+
+static void
+print_subject(FILE *out, enum np_subject subject)
+{
+	fprintf(out, "\n%s:\n", np_subject_title(subject));
+	for (int i = 0; i < NP_METRICS; i++) {
+		const struct np_meaning *m = np_meaning((enum np_metric_id)i);
+
+		if (m->subject == subject) {
+			int used = fprintf(out, "  %-27s %-8s",
+					   np_metric((enum np_metric_id)i)->name, m->unit);
+
+			np_help_fill(out, m->words, used, 39);
+		}
+	}
+}
+
+void
+np_help_figures(FILE *out)
+{
+	fputs("Figures for test options -k, -o and -O, and their units (-f: by option -f).\n"
+	      "Local is the end of netperf, remote that of netserver; -1 is not known.\n",
+	      out);
+	for (int s = NP_SUBJECT_NONE + 1; s < NP_SUBJECTS; s++) {
+		print_subject(out, (enum np_subject)s);
+	}
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
@@ -576,12 +577,18 @@ print_texts(struct np_cli *cli)
 		}
 		return 0;
 	}
+	if (cli->list_figures) {
+		np_help_figures(stdout);
+		return 0;
+	}
 	if (cli->test_usage) {
 		np_help_test(cli, stdout);
 		return 1;
 	}
 	if (cli->output.selectors != NULL && strcmp(cli->output.selectors, "?") == 0) {
-		np_selection_names(stdout, cli->output.style);
+		/* Scripts read netperf's list; who sees a terminal is no script. */
+		isatty(STDOUT_FILENO) ? np_help_figures(stdout)
+				      : np_selection_names(stdout, cli->output.style);
 		return 1;
 	}
 	for (const char *note = cli->notes.text; *note != '\0'; note = strchr(note, '\n') + 1) {

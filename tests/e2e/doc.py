@@ -2,7 +2,9 @@
 programs' own help names, formatters have no complaint about them, and their examples run.
 """
 
+import contextlib
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -120,6 +122,36 @@ def the_short_help_names_real_options() -> None:
         words = shlex.split(example)
         own = words.index("--") if "--" in words else len(words)
         assert {word for word in words[1:own] if re.match("-[a-zA-Z-]", word)} <= global_options(), example
+
+
+def on_a_terminal(command: List[str]) -> str:
+    """What it prints where standard output is a terminal."""
+    near, far = pty.openpty()
+    with os.fdopen(near, "rb", buffering=0) as reader:
+        with os.fdopen(far, "wb") as terminal:
+            child = subprocess.Popen(command, stdout=terminal, stdin=subprocess.DEVNULL)
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a terminal that nobody has open
+            while True:
+                block = reader.read(4096)
+                if not block:
+                    break
+                text += block
+        assert child.wait(20) == 1, command
+    return text.decode().replace("\r\n", "\n")
+
+
+def figures_are_a_table_for_people() -> None:
+    """On a terminal or by --list-figures; what scripts read is netperf's list."""
+    listed = lib.run([lib.netperf(), "--list-figures"], timeout=20)
+    names = lib.run([lib.netperf(), "--", "-O", "?"], timeout=20).out.split()
+    rows = re.findall(r"^  ([A-Z]\w+) .*\w", listed.out, re.M)
+    assert listed.rc == 0 and not listed.err and sorted(rows) == sorted(names), set(rows) ^ set(names)
+    assert max(map(len, listed.out.splitlines())) <= 80
+    for style in ("-k", "-o", "-O"):
+        command = [lib.netperf(), "--", style, "?"]
+        assert on_a_terminal(command) == listed.out, style
+        assert lib.run(command, timeout=20).out.startswith("OUTPUT_NONE"), style
 
 
 def the_page_has_the_tests() -> None:
@@ -488,7 +520,7 @@ def suite(report: lib.Report) -> None:
         lib.skip(f"no {BUILD}/netperf.1: built for another machine")
     for test in (the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
-                 the_page_has_the_groups_of_the_help, the_short_help_names_real_options,
+                 the_page_has_the_groups_of_the_help, the_short_help_names_real_options, figures_are_a_table_for_people,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
                  the_constants_of_explain_are_those_of_the_rules,
                  the_thresholds_are_those_of_the_code, formatters_have_no_complaint):

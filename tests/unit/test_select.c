@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "stats/meaning.h"
 #include "tests/lib/check.h"
 
 static struct np_selection
@@ -336,10 +337,53 @@ names_are_listed_on_one_line_or_on_their_own(void **state)
 	assert_int_equal(NP_M_OUTPUT_END + 1, 175);
 }
 
+/* A figure without words would stand nowhere in the list for people. */
+static void
+every_figure_has_a_meaning(void **state)
+{
+	(void)state;
+	for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id++) {
+		const struct np_meaning *m = np_meaning((enum np_metric_id)id);
+
+		if (m->subject == NP_SUBJECT_NONE || m->words[0] == '\0') {
+			fail_msg("%s: no row in meanings.def",
+				 np_metric((enum np_metric_id)id)->name);
+		}
+		assert_in_range(strlen(m->unit), 0, 8);
+		assert_in_range(strlen(np_subject_title(m->subject)), 2, 30);
+	}
+}
+
+/* The heads of netperf's columns that are units, where a figure has one. */
+static void
+units_agree_with_the_heads(void **state)
+{
+	static const struct {
+		const char *head, *unit;
+	} same[] = { { "Microseconds", "usec" }, { "%", "%" }, { "MHz", "MHz" }, { "(sec)", "s" } };
+	unsigned seen = 0;
+
+	(void)state;
+	for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id++) {
+		const struct np_metric *m = np_metric((enum np_metric_id)id);
+
+		for (size_t i = 0; i < 4 * LEN(same); i++) {
+			if (strcmp(m->head[i % 4], same[i / 4].head) == 0) {
+				assert_string_equal(np_meaning((enum np_metric_id)id)->unit,
+						    same[i / 4].unit);
+				seen++;
+			}
+		}
+	}
+	assert_in_range(seen, 25, NP_METRICS);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_figure_has_a_meaning),
+		cmocka_unit_test(units_agree_with_the_heads),
 		cmocka_unit_test(lists_are_read_as_netperf_does),
 		cmocka_unit_test(semicolons_make_up_to_four_groups),
 		cmocka_unit_test(unknown_names_are_let_pass),
