@@ -49,6 +49,12 @@ def tried(body: Callable[..., None]) -> Callable[..., None]:
     return again
 
 
+def heed_signals() -> None:
+    """Who starts us may have had some of them ignored, as nohup(1) does."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Terminal:
     """netperf, or what starts it, on a terminal of its own, which is an xterm unless env says otherwise."""
 
@@ -59,7 +65,8 @@ class Terminal:
         self._screen = pyte.Screen(columns, 60)
         self._stream = pyte.Stream(self._screen)
         self.child = pexpect.spawn(program or lib.netperf(), list(args), dimensions=(60, columns), encoding="utf-8",
-                                   env={k: v for k, v in around.items() if v}, timeout=PATIENCE)
+                                   env={k: v for k, v in around.items() if v}, timeout=PATIENCE,
+                                   preexec_fn=heed_signals)
 
     def __enter__(self) -> "Terminal":
         return self
