@@ -142,6 +142,7 @@ EXTRA_DIST += \
 	%D%/e2e/tree.py \
 	%D%/e2e/unix.py \
 	%D%/e2e/uring.py \
+	%D%/e2e/version.py \
 	%D%/e2e/wire_short.py \
 	%D%/e2e/zerocopy.py
 

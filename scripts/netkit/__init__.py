@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Callable, NoReturn
 
-VERSION = "0.1.0"   # as in configure.ac
+VERSION = "0.1.0"   # of NEWS; make install puts that of the commit here
 
 
 class Parser(argparse.ArgumentParser):

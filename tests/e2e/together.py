@@ -19,7 +19,7 @@ SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "c
           "daemon", "connections", "interop_more", "kills", "unix", "sessions", "keys", "silent", "preflight",
           "flows", "engine_list", "spin", "ramp", "placement", "interim", "crowd", "engines", "uring",
           "torture", "ceilings", "zerocopy", "clean", "wire_short", "tree",
-          "fraction")
+          "fraction", "version")
 AT_ONCE = 6
 SKIPPED = 77  # automake's status
 
