@@ -1,4 +1,5 @@
-"""scripts/version: which version a tree says it is, by its tags, its commits or its tarball.
+"""scripts/version: which version a tree says it is, by its tags, its commits or its tarball; and the versions
+that are written by hand agree.
 """
 
 import os
@@ -93,6 +94,18 @@ def without_git(tree: Tree) -> str:
     return tree.version()
 
 
+def written_by_hand() -> str:
+    """Where scripts/release looks, too: a change of NEWS alone is told here already."""
+    want = command("sh", str(lib.TOP / "scripts" / "version"), "--release")
+    for path, pattern in (("debian/changelog", r"\Aplumbline \(([\d.]+)-\d+\)"),
+                          ("packaging/plumbline.spec", r"global plumbline_version ([\d.]+)\}"),
+                          ("packaging/plumbline.spec", r"%changelog\n\*.* - ([\d.]+)-\d+\n"),
+                          ("scripts/netkit/__init__.py", r'(?m)^VERSION = "([\d.]+)"')):
+        found = re.search(pattern, (lib.TOP / path).read_text())
+        assert found and found[1] == want, f"{path}: {found and found[1]}, NEWS: {want}"
+    return want
+
+
 def suite(report: lib.Report) -> None:
     cases: "tuple[Callable[[Tree], str], ...]" = (without_tags, with_tags, shallow, without_git)
     with tempfile.TemporaryDirectory() as place:
@@ -101,6 +114,7 @@ def suite(report: lib.Report) -> None:
                 report.skip(case.__name__, "no git")
             else:
                 report.case(case.__name__.replace("_", " "), partial(case, Tree(Path(place, case.__name__, "tree"))))
+    report.case("written by hand", written_by_hand)
 
 
 if __name__ == "__main__":
