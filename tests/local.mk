@@ -195,6 +195,10 @@ long_tests = \
 	%D%/e2e/wire_bed.py
 EXTRA_DIST += $(client_tests) $(link_tests) $(long_tests)
 
+# What `make check-packages` runs, some minutes, too; CI does.
+package_tests = %D%/e2e/packages_long.py
+EXTRA_DIST += $(package_tests)
+
 # What `make check-explain` runs: half an hour, as a hundred causes are planted three times each.
 explain_tests = %D%/e2e/explain_bed.py
 EXTRA_DIST += $(explain_tests) %D%/e2e/explain_harms.py %D%/e2e/explain_links.py \
@@ -307,12 +311,16 @@ run_suites = failed=; for test in $$suites; do \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-.PHONY: check-clients check-explain check-gate check-links check-long
+.PHONY: check-clients check-explain check-gate check-links check-long check-packages
 check-clients: $(bin_PROGRAMS)
 	@suites='$(client_tests)'; $(run_suites)
 
 check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(link_tests)'; $(run_suites)
+
+# NP_PACKAGES=DIR: of a release that scripts/release has made.
+check-packages:
+	@suites='$(package_tests)'; $(run_suites)
 
 # As many runs of each planted cause as NP_EXPLAIN_RUNS says, 3 unless it does.
 check-explain: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
