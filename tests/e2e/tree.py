@@ -5,6 +5,7 @@ it the pages that manual pages name. scripts/check-dist runs it in an unpacked t
 import os
 import re
 import shutil
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Dict, List, Set
@@ -114,6 +115,24 @@ def pages_are_installed() -> None:
     assert not lacking, f"not installed, by where it is named: {lacking}"
 
 
+# Texts with a word of scripts/words/own.tsv, and some that have it in code only.
+WORDS = {"a.md": ("It is let\npass.", 1), "b.md": ("    let pass\n`let pass`", 0),
+         "a.1": ("It is let\npass.", 1), "b.1": (".EX\nlet pass\n.EE\n.B let pass", 0),
+         "a.c": ("/*\n * It is let\n * pass.\n */", 1), "b.c": ('f("let pass");', 1),
+         "c.c": ("x = let pass; /* it */", 0), "d.c": ("x->lent = lent(y.lent);", 0),
+         "a": ("true # it is let\n# pass", 1), "b": ("let pass", 0)}
+
+
+def words_are_found() -> None:
+    """By scripts/check-words: in texts, comments and strings, and nowhere else."""
+    with tempfile.TemporaryDirectory() as place:
+        for name, (text, found) in WORDS.items():
+            (Path(place) / name).write_text(text)
+        got = lib.run([str(lib.TOP / "scripts/check-words"), *(f"{place}/{name}" for name in WORDS)], timeout=60)
+    lines = sorted(Path(line.split(":")[0]).name for line in got.out.splitlines())
+    assert got.rc == 1 and lines == sorted(name for name, (_, found) in WORDS.items() if found), got
+
+
 def suite(report: lib.Report) -> None:
     for path in TEXTS:
         report.case(f"links of {path.name}", partial(links, path))
@@ -124,6 +143,7 @@ def suite(report: lib.Report) -> None:
         report.skip("targets", f"no make, or no {BUILD}/Makefile")
     report.case("suites run", suites_run)
     report.case("pages are installed", pages_are_installed)
+    report.case("words are found", words_are_found)
 
 
 if __name__ == "__main__":
