@@ -78,9 +78,10 @@ take_proof(struct ns_admit *a, const struct np_auth_body *proof, uint8_t *reply,
 	if (!np_auth_check(a->key, NP_AUTH_CLIENT, &scope, proof->bytes)) {
 		a->wrong = true;
 		np_fail(why, NP_EPEER, EACCES, "wrong key%s",
-			a->version == NP_AUTH_LOOSE ? "" : ", or a relay or a NAT between");
-		return refuse(a, NP_AUTH_PROOF, EACCES, "the key of --key-file is another one here",
-			      reply, has_reply);
+			a->version == NP_AUTH_LOOSE ? ""
+						    : ", or there is a relay or a NAT on the path");
+		return refuse(a, NP_AUTH_PROOF, EACCES,
+			      "this daemon has another key in its --key-file", reply, has_reply);
 	}
 	np_auth_prove(a->key, NP_AUTH_SERVER, &scope, welcome.bytes);
 	answer(NP_AUTH_WELCOME, &welcome, reply, has_reply);
@@ -97,7 +98,7 @@ by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply
 
 	if (code != NP_AUTH_HELLO && code != NP_AUTH_PROOF) {
 		np_fail(why, NP_EPEER, EACCES, "request %u came without the key", code);
-		return refuse(a, code, EACCES, "this daemon wants --key-file", reply, has_reply);
+		return refuse(a, code, EACCES, "this daemon needs --key-file", reply, has_reply);
 	}
 	if (np_frame_get(frame, np_auth_body_layout, &m, why) != NP_OK) {
 		return refuse(a, code, EACCES, why->msg, reply, has_reply);
@@ -105,16 +106,15 @@ by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply
 	if (m.version == NP_AUTH_LOOSE && !a->nat) {
 		np_fail(why, NP_EPEER, EPROTONOSUPPORT,
 			"a proof that covers no addresses (netserver --nat)");
-		return refuse(
-		    a, code, EPROTONOSUPPORT,
-		    "a proof of the key that covers no addresses, for a NAT, is not taken "
-		    "here (netserver --nat)",
-		    reply, has_reply);
+		return refuse(a, code, EPROTONOSUPPORT,
+			      "a proof of the key without addresses (for a NAT) is not accepted "
+			      "here (netserver --nat)",
+			      reply, has_reply);
 	}
 	if (m.version != NP_AUTH_VERSION && m.version != NP_AUTH_LOOSE) {
 		np_fail(why, NP_EPEER, EPROTONOSUPPORT, "version %u of --key-file", m.version);
 		return refuse(a, code, EPROTONOSUPPORT,
-			      "another version of --key-file is known here", reply, has_reply);
+			      "this daemon has another version of --key-file", reply, has_reply);
 	}
 	if (code == NP_AUTH_HELLO && a->state == NS_ADMIT_NEW) {
 		return take_hello(a, &m, reply, has_reply);
@@ -122,8 +122,9 @@ by_key(struct ns_admit *a, const uint8_t *frame, uint8_t *reply, bool *has_reply
 	if (code == NP_AUTH_PROOF && a->state == NS_ADMIT_ASKED && m.version == a->version) {
 		return take_proof(a, &m, reply, has_reply, why);
 	}
-	np_fail(why, NP_EPEER, EACCES, "messages of --key-file out of turn");
-	return refuse(a, code, EACCES, "messages of --key-file out of turn", reply, has_reply);
+	np_fail(why, NP_EPEER, EACCES, "messages of --key-file in the wrong order");
+	return refuse(a, code, EACCES, "messages of --key-file in the wrong order", reply,
+		      has_reply);
 }
 
 static bool

@@ -75,7 +75,7 @@ set_port(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	(void)o;
 	if ((np_parse_int(arg, &n) == 0 && (n < 0 || n > 65535)) ||
 	    np_text_copy(a->port, sizeof(a->port), arg) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is no port (0 to 65535, or a service)",
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to 65535, or a service)",
 			       arg);
 	}
 	a->bound = true;
@@ -126,7 +126,7 @@ set_bytes(void *ctx, const struct np_option *o, const char *arg, struct np_err *
 	int64_t n;
 
 	if (np_parse_count(arg, &n) != 0 || n < 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is no number of bytes (try 64M)", arg);
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of bytes (try 64M)", arg);
 	}
 	bytes = (uint64_t)n;
 	memcpy((char *)ctx + o->to, &bytes, sizeof(bytes));
@@ -145,8 +145,8 @@ set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_
 	if (np_text_copy(text, sizeof(text), arg) != 0 || (dash = strchr(text, '-')) == NULL ||
 	    (*dash = '\0', np_parse_int(text, &first)) != 0 || np_parse_int(dash + 1, &last) != 0 ||
 	    first < 1 || first > last || last > 65535) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is no range of ports (try 20000-20999)",
-			       arg);
+		return np_fail(err, NP_EUSAGE, 0,
+			       "'%.40s' is not a range of ports (try 20000-20999)", arg);
 	}
 	a->port_min = (uint16_t)first;
 	a->port_max = (uint16_t)last;

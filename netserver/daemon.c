@@ -168,7 +168,7 @@ reload(struct ns_daemon *d)
 		d->reload_begun(d->words_ctx);
 	}
 	if (ns_daemon_read_rules(d, &err) != NP_OK) {
-		np_log(d->log, NP_LOG_ERROR, "the rules stay as they were: %s", err.msg);
+		np_log(d->log, NP_LOG_ERROR, "the old rules stay in force: %s", err.msg);
 	} else {
 		np_log(d->log, NP_LOG_INFO, "rules read again: %zu allow, %zu deny",
 		       d->access.allows, d->access.denies);
@@ -243,8 +243,8 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 	least = own > least ? own : least;
 	if (has.rlim_cur < least) {
 		return np_fail(err, NP_EUNSUP, 0,
-			       "%llu descriptors may be open here, and a session takes %llu (try "
-			       "ulimit -n, or LimitNOFILE= of systemd)",
+			       "this process may open %llu descriptors, and a session needs %llu "
+			       "(try ulimit -n, or LimitNOFILE= of systemd)",
 			       (unsigned long long)has.rlim_cur, (unsigned long long)least);
 	}
 	return NP_OK;

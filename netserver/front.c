@@ -263,7 +263,7 @@ queue(struct ns_daemon *d, struct ns_caller *c)
 	uint64_t now = np_now();
 
 	if (c->denied) {
-		refuse(d, c, NS_DENIED, "this address may not (netserver --allow, --deny)");
+		refuse(d, c, NS_DENIED, "this address is not allowed (netserver --allow, --deny)");
 	} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &err) != NP_OK) {
 		refuse(d, c, NS_RATE, err.msg);
 	} else {
@@ -387,7 +387,8 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	enum ns_admission got;
 
 	if (np_frame_is_text(c->chan.in, c->chan.have)) {
-		note_refusal(d, c, NS_GARBAGE, "what came is no message of netperf's");
+		note_refusal(d, c, NS_GARBAGE,
+			     "the client sent something else than a netperf message");
 		drop(d, c);
 		return false;
 	}
@@ -464,7 +465,8 @@ look_again(struct ns_daemon *d, struct ns_caller *c)
 static void
 give_up(struct ns_daemon *d, struct ns_caller *c)
 {
-	static const char words[] = "too many wrong ones came from this address, try again later";
+	static const char words[] =
+	    "too many wrong attempts came from this address, try again later";
 
 	if (d->key != NULL) {
 		refuse(d, c, NS_TRIES, words);
@@ -487,7 +489,8 @@ look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	} else if (c->held_ns != 0) {
 		give_up(d, c);
 	} else if (c->queued) {
-		refuse(d, c, NS_RATE, "too many began before (netserver --max-rate)");
+		refuse(d, c, NS_RATE,
+		       "too many sessions began in a short time (netserver --max-rate)");
 	} else {
 		/* At the last moment, too: this process may have been late, and not the caller. */
 		ns_front_hear(d, c);

@@ -238,8 +238,8 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_group_of(peer, r->seed)],
 					   NS_SHARE * NP_SEC / (uint64_t)l->rate, window, now_ns)) {
 		np_fail(err, NP_EPEER, 0,
-			"more than a fair part of %d sessions a second from one address (netserver "
-			"--max-rate)",
+			"more than a fair share of %d sessions a second from one address "
+			"(netserver --max-rate)",
 			l->rate);
 		err->sys = ns_refusal_errno(NS_RATE);
 		return err->code;
@@ -380,7 +380,7 @@ static int
 no_memory(struct np_err *err)
 {
 	return np_fail(err, NP_EPEER, 0,
-		       "the memory for all sessions is given away (netserver --max-total-memory)");
+		       "the memory for all sessions is in use (netserver --max-total-memory)");
 }
 
 int
@@ -402,7 +402,7 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 		   u.all >= l->sessions - l->sessions / NS_KEPT) {
 		*why = NS_SESSIONS;
 		np_fail(err, NP_EPEER, 0,
-			"%d sessions are open, and the others are for networks that have less "
+			"%d sessions are open, and the rest is reserved for networks with less "
 			"than %d (netserver --max-sessions)",
 			u.all, NS_FIRST);
 	} else if (!has_memory(l, &u, takes)) {
@@ -472,13 +472,13 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 	}
 	if (near >= NS_CAPTURES_NEAR) {
 		return np_fail(err, NP_EPEER, 0,
-			       "%d other sessions from this address have a capture now, and no "
-			       "address may have more",
+			       "%d other sessions from this address have a capture now, which is "
+			       "the limit for an address",
 			       near);
 	}
 	if (all >= NS_CAPTURES) {
 		return np_fail(err, NP_EPEER, 0,
-			       "%d other sessions have a capture now, and more there are not", all);
+			       "%d other sessions have a capture now, which is the limit", all);
 	}
 	return has_memory(l, &u, bytes + NP_CAPTURE_BYTES) ? NP_OK : no_memory(err);
 }

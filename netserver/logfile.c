@@ -69,7 +69,7 @@ ns_logfile_reopen(struct ns_logfile *f, struct np_err *err)
 	/* The number stays: sessions are told which descriptor to keep. */
 	if (dup3(fd, f->fd, O_CLOEXEC) < 0) {
 		close(fd);
-		return np_fail(err, NP_ESYS, errno, "take %s for the log", f->path);
+		return np_fail(err, NP_ESYS, errno, "use %s for the log", f->path);
 	}
 	close(fd);
 	f->torn = false;
@@ -162,7 +162,7 @@ note_dropped(struct ns_logfile *f, int why)
 {
 	if (f->dropped++ == 0) {
 		f->why = why;
-		tell_before(f, "log file: write to %.300s: %s; lines are dropped", f->path,
+		tell_before(f, "log file: write to %.300s: %s; lines are lost", f->path,
 			    strerror(why));
 	}
 }

@@ -208,7 +208,7 @@ go_unprivileged(const struct ns_args *a)
 
 	return ns_confine_daemon(a->user, a->allow_raw, &err) == NP_OK
 		   ? 0
-		   : fault("--user: %s (--user root would go on as root)", err.msg);
+		   : fault("--user: %s (--user root stays root)", err.msg);
 }
 
 /* What can be done for all sessions at once, and a word about what can't be done here. */
@@ -230,7 +230,7 @@ prepare_sandbox(struct ns_daemon *d, struct ns_prepared *prepared)
 	if (!d->sandbox) {
 		np_log(d->log, NP_LOG_INFO, "sessions are not confined (--no-sandbox)");
 	} else if (means.missing[0] != '\0') {
-		np_log(d->log, NP_LOG_INFO, "sessions are confined by less: %s", means.missing);
+		np_log(d->log, NP_LOG_INFO, "sessions are less confined: %s", means.missing);
 	}
 }
 
@@ -300,7 +300,7 @@ open_status(struct ns_daemon *d, const struct ns_args *a)
 		d->status_fd = ns_status_listen(d->port, &err);
 	}
 	if (d->status_fd < 0) {
-		np_log(d->log, NP_LOG_INFO, "--status will not find this one: %s", err.msg);
+		np_log(d->log, NP_LOG_INFO, "--status will not find this daemon: %s", err.msg);
 		d->status_fd = 0;
 	}
 }
@@ -381,7 +381,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		np_log(d->log, NP_LOG_ERROR, "%s", err.msg);
 		return 1;
 	}
-	np_log(d->log, NP_LOG_INFO, "ended by a signal");
+	np_log(d->log, NP_LOG_INFO, "stopped by a signal");
 	return 0;
 }
 

@@ -91,7 +91,7 @@ put_counters(struct metrics *m, const struct ns_stats *s)
 		   s->connections);
 	put_number(m, "sessions_total", counter, "Sessions begun.", s->sessions);
 	put_number(m, "sessions_killed_total", counter,
-		   "Sessions that were ended for overrunning, or died of a signal.", s->killed);
+		   "Sessions that ran too long and were ended, or that a signal ended.", s->killed);
 	put_number(m, "tests_total", counter, "Tests ended, failed ones included.", s->tests);
 	put_number(m, "tests_failed_total", counter, "Tests that failed.", s->tests_failed);
 	put_number(m, "received_bytes_total", counter, "Bytes received in tests.",
@@ -180,7 +180,7 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 		}
 	}
 	if ((*name)[0] == '\0') {
-		np_fail(err, NP_EUSAGE, 0, "'%.300s' is no name of a file", path);
+		np_fail(err, NP_EUSAGE, 0, "'%.300s' is not a name of a file", path);
 		return -1;
 	}
 	return np_trusted_open(dir, NP_TRUSTED_DIR, err);

@@ -34,10 +34,10 @@ fault_of(int fd)
 	int family = socket_int(fd, SO_DOMAIN);
 
 	if (family < 0) {
-		return errno == EBADF ? "is not open" : "is no socket";
+		return errno == EBADF ? "is not open" : "is not a socket";
 	}
 	if (np_family_version(family) == 0 || socket_int(fd, SO_TYPE) != SOCK_STREAM) {
-		return "is no TCP socket";
+		return "is not a TCP socket";
 	}
 	return socket_int(fd, SO_ACCEPTCONN) == 1 ? NULL : "does not listen (Accept=no is needed)";
 }

@@ -88,7 +88,7 @@ struct leave {
 static int
 gone(int sys, struct np_err *err)
 {
-	return np_fail(err, NP_ESYS, sys, "wait for leave to begin the test");
+	return np_fail(err, NP_ESYS, sys, "wait for permission to begin the test");
 }
 
 /* Until the daemon answers, the client goes, or a signal comes. */
@@ -108,7 +108,7 @@ await_answer(const struct leave *l, int control_fd, struct np_err *err)
 			return NP_OK;
 		}
 		if (n > 0 && p[1].revents != 0) {
-			return np_fail(err, NP_EPEER, ECONNRESET, "the client is gone");
+			return np_fail(err, NP_EPEER, ECONNRESET, "the client has disconnected");
 		}
 	}
 }
@@ -317,8 +317,8 @@ why_no_link(const struct ns_daemon *d, const struct ns_caller *c)
 {
 	return !d->allow_raw               ? "netserver was not started with --allow-raw"
 	       : c->unlinked.code != NP_OK ? c->unlinked.msg
-	       : d->no_fork                ? "netserver -f has none"
-					   : "it has to be asked for at the beginning";
+	       : d->no_fork                ? "netserver -f does not support it"
+					   : "the client must request it when it connects";
 }
 
 static const char *
@@ -326,8 +326,8 @@ why_no_capture(const struct ns_daemon *d, const struct ns_caller *c)
 {
 	return !d->allow_raw                 ? "netserver was not started with --allow-raw"
 	       : c->uncaptured.code != NP_OK ? c->uncaptured.msg
-	       : d->no_fork                  ? "netserver -f captures nothing"
-					     : "it has to be asked for at the beginning";
+	       : d->no_fork                  ? "netserver -f does not support captures"
+					     : "the client must request it when it connects";
 }
 
 /*
@@ -488,7 +488,7 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	d->log->ctx = &relay;
 	/* Whose standard error that is, and who else writes there, nobody knows. */
 	if (!NS_SANITIZED && np_fds_empty() != 0) {
-		np_log(d->log, NP_LOG_ERROR, "%s: session given up: open /dev/null: %s", c->text,
+		np_log(d->log, NP_LOG_ERROR, "%s: session refused: open /dev/null: %s", c->text,
 		       strerror(errno));
 		_exit(1);
 	}
@@ -501,7 +501,7 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	}
 	np_cgroup_forget(&d->cgroups);
 	if (confine(d, c, is_here, by.evidence, &err) != NP_OK) {
-		np_log(d->log, NP_LOG_ERROR, "%s: session given up: %s", c->text, err.msg);
+		np_log(d->log, NP_LOG_ERROR, "%s: session refused: %s", c->text, err.msg);
 		_exit(1);
 	}
 	serve(d, c, is_here, &by);
@@ -570,7 +570,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 	if (np_chan_open(&c.chan, fd, c.text, &err) == NP_OK) {
 		c.chan.may_be_old = true;
 		if (!ns_access_lets(&d->access, &c.peer)) {
-			np_fail(&err, NP_EPEER, 0, "this address may not");
+			np_fail(&err, NP_EPEER, 0, "this address is not allowed");
 		} else if (await_first(d, &c, &err) == NP_OK) {
 			bool is_here = np_addr_is_here(&c.peer);
 			struct ns_permit permit;
@@ -609,7 +609,7 @@ yield_place(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 		np_event_number(&e, "process", (uint64_t)s->pid);
 		np_event_number(&e, "seconds", (now_ns - s->moved_ns) / NP_SEC);
 		np_log_event(d->log, NP_LOG_INFO, &e,
-			     "nothing moves, and others wait: it is ended");
+			     "no data move, and other clients wait: it ends now");
 	}
 	kill(s->pid, SIGTERM);
 	s->told = s->yields = true;
@@ -1020,7 +1020,8 @@ note_killed(struct ns_daemon *d, pid_t pid, int sig)
 {
 	if (ns_lines_may(&d->lines, d->log)) {
 		np_log(d->log, NP_LOG_ERROR, "session process %ld was ended by signal %d%s",
-		       (long)pid, sig, sig == SIGSYS ? ": it made a call that no test makes" : "");
+		       (long)pid, sig,
+		       sig == SIGSYS ? ": it made a system call that no test needs" : "");
 	}
 }
 
@@ -1060,7 +1061,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 		if (ns_lines_may(&d->lines, d->log)) {
 			ns_event_begin(&e, "session-overrun", &s->peer);
 			np_event_number(&e, "process", (uint64_t)s->pid);
-			np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it is ended");
+			np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it ends now");
 		}
 	}
 	kill(s->pid, s->told ? SIGKILL : SIGTERM);

@@ -124,7 +124,7 @@ put_limits(struct out *o, const struct ns_limits *l)
 		    l->each.port_max);
 	}
 	if (l->each.want_echo) {
-		PUT(o, "limit        datagrams only to who proves to want them\n");
+		PUT(o, "limit        datagrams only to clients that prove their address\n");
 	}
 }
 
@@ -160,7 +160,7 @@ doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 	char a[SHORT];
 
 	if (s->told) {
-		return "is being ended";
+		return "is ending";
 	}
 	if (s->waiting_ns != 0) {
 		snprintf(out, 96, "%.*s waits for its turn, %s", width, s->wish.test,
@@ -329,7 +329,7 @@ connect_to(const char *port, struct np_err *err)
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0 ||
 	    connect(fd, (struct sockaddr *)&un, len) != 0) {
 		np_fail(err, NP_ECONTROL, errno == ECONNREFUSED ? 0 : errno,
-			"no netserver tells its status for port %s here", port);
+			"no netserver reports its status for port %s here", port);
 		if (fd >= 0) {
 			close(fd);
 		}

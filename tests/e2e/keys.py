@@ -98,18 +98,18 @@ def by_key_over_ipv6(files: Files) -> None:
 def key_nobody_wants(files: Files) -> str:
     """A key that the daemon knows nothing of: the user hears so, and nothing is measured."""
     with lib.Daemon() as daemon:
-        line = must_refuse(daemon.port, ["--key-file", files.key], "knows no --key-file",
-                           "is it a netserver of Plumbline", str(daemon.port))
+        line = must_refuse(daemon.port, ["--key-file", files.key], "does not use --key-file",
+                           "is it Plumbline's", str(daemon.port))
         must_serve(daemon.port)
     with lib.Daemon(args=["--passphrase-file", files.word]) as daemon:
-        must_refuse(daemon.port, ["--key-file", files.key], "knows no --key-file")
+        must_refuse(daemon.port, ["--key-file", files.key], "does not use --key-file")
     return line
 
 
 def key_and_real_netserver(files: Files, program: str) -> str:
     with lib.Daemon(program=program, grace=None) as daemon:
-        return must_refuse(daemon.port, ["--key-file", files.key], "knows no --key-file",
-                           "is it a netserver of Plumbline")
+        return must_refuse(daemon.port, ["--key-file", files.key], "does not use --key-file",
+                           "is it Plumbline's")
 
 
 def real_netperf_and_key(files: Files, program: str) -> str:
@@ -195,8 +195,8 @@ def relayed(files: Files) -> str:
     """Who stands between and passes on what both say has other addresses: that is noticed, unless
     both ends are told that there is a NAT."""
     rows = (  # the daemon's options, the client's, and what is said; nothing: it is served
-        ((), (), "if there is a NAT between: --nat"),
-        (("--nat",), (), "if there is a NAT between: --nat"),
+        ((), (), "if there is a NAT on the path: --nat"),
+        (("--nat",), (), "if there is a NAT on the path: --nat"),
         ((), ("--nat",), "netserver --nat"),
         (("--nat",), ("--nat",), ""),
     )
@@ -214,7 +214,7 @@ def relayed(files: Files) -> str:
             must_serve(daemon.port, "--key-file", files.key)
             if near:
                 must_serve(daemon.port, "--key-file", files.key, "--nat")
-            assert far or not says or "wrong key, or a relay" in daemon.log(), daemon.log()
+            assert far or not says or "wrong key, or there is a relay" in daemon.log(), daemon.log()
     return line
 
 
@@ -410,7 +410,7 @@ def keys(files: Files) -> Iterator[Case]:
     yield "a key that nobody wants", partial(key_nobody_wants, files)
     yield "a relayed handshake", partial(relayed, files)
     yield "a replayed handshake", partial(replayed, files)
-    yield "messages out of turn", partial(out_of_turn, files)
+    yield "messages in the wrong order", partial(out_of_turn, files)
     if MAY_LOOK:
         yield "a session forgets the key", partial(forgotten, "--key-file", files.key, KEY,
                                                    ["--key-file", files.key])

@@ -199,7 +199,7 @@ def useless_sockets() -> None:
     with managed() as manager, listener() as s, \
             socket.create_connection(s.getsockname()) as conn, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        for bad, says in ((conn, "Accept=no"), (udp, "no TCP socket")):
+        for bad, says in ((conn, "Accept=no"), (udp, "not a TCP socket")):
             with manager.start([s, bad], "-D") as daemon:
                 got = daemon.finish(SOON)
             assert got.rc == 1, f"status {got.rc}"
@@ -336,7 +336,7 @@ def no_such_places() -> None:
         fifo = os.path.join(name, "fifo")
         os.mkfifo(fifo)
         for args, *says in ((["--metrics-file", "/nosuch/m"], "/nosuch/", "No such file"),
-                            (["--metrics-file", "/tmp/"], "no name of a file"),
+                            (["--metrics-file", "/tmp/"], "not a name of a file"),
                             (["--log-file", "/nosuch/log"], "/nosuch/log", "No such file"),
                             (["--log-file", fifo], "not a regular file"),
                             (["--log-file", "/dev/null"], "not a regular file")):
@@ -365,15 +365,15 @@ def planted_files() -> None:
             os.chown(planted, stranger, -1, follow_symlinks=False)
         target.chmod(0o600)
         for option in ("--log-file", "--access-file", "--key-file", "--passphrase-file"):
-            for path, says in ((link, "symbolic link of user 4711"), (file, "another user's"),
-                               (way / "target", "symbolic link of user 4711")):
+            for path, says in ((link, "symbolic link that user 4711 owns"), (file, "another user"),
+                               (way / "target", "symbolic link that user 4711 owns")):
                 got = lib.run([lib.netserver(), "-D", "-p", port, option, str(path)], SOON)
                 assert got.rc == 1, f"{option} {path}: status {got.rc}"
                 lib.error_line(got, "netserver", option, str(path), says)
         for option, path in (("--fill-dir", way), ("--metrics-file", way / "m")):
             got = lib.run([lib.netserver(), "-D", "-p", port, option, str(path)], SOON)
             assert got.rc == 1, f"{option} {path}: status {got.rc}"
-            lib.error_line(got, "netserver", option, str(way), "symbolic link of user 4711")
+            lib.error_line(got, "netserver", option, str(way), "symbolic link that user 4711 owns")
         assert target.read_text() == "untouched\n"
         assert file.read_text() == "" and sorted(os.listdir(ours)) == ["target"]
 
@@ -502,7 +502,7 @@ def full_disk() -> None:
             hog = disk.inside / "hog"
             disk.fill(hog, log)
             must_serve(daemon.port)
-            until(lambda: "lines are dropped" in daemon.log(), "the fault is told")
+            until(lambda: "lines are lost" in daemon.log(), "the fault is told")
             time.sleep(METRICS_S + 1)
             assert metrics.stat().st_ino == first
             assert metric(metrics, "sessions_total") <= 1

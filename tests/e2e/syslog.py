@@ -78,14 +78,14 @@ def suite(report: lib.Report) -> None:
             pid = int(began.split("netserver[")[1].split("]")[0])
             try:
                 came = in_vain()
-                said = lines(log, awaited="allows no longer ones")
+                said = lines(log, awaited="allows no longer tests")
             finally:
                 os.kill(pid, signal.SIGTERM)
                 gone = lib.wait_for(lambda: not Path(f"/proc/{pid}").exists(), 60)
             lines(log)
             report.check(f"{name}: the daemon ends", gone)
             report.check(f"{name}: the client gets no log line", came == b"", repr(came))
-            report.check(f"{name}: syslog gets it", "allows no longer ones" in said, said)
+            report.check(f"{name}: syslog gets it", "allows no longer tests" in said, said)
 
 
 if os.environ.get("NP_TEST_OWN_DEVICES") != "1":

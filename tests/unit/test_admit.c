@@ -208,7 +208,7 @@ a_key_is_wanted_before_any_request(void **state)
 				: requests[i] == NP_CPU_CALIBRATE ? NP_CPU_CALIBRATE
 								  : requests[i] + 1;
 
-		assert_refused(&s, code, EACCES, "this daemon wants --key-file");
+		assert_refused(&s, code, EACCES, "this daemon needs --key-file");
 		assert_has(s.why.msg, "without the key");
 		assert_shut(&a);
 	}
@@ -221,7 +221,7 @@ a_passphrase_does_for_no_key(void **state)
 	struct step s = give_text(&a, "sesame");
 
 	(void)state;
-	assert_refused(&s, NP_PASSPHRASE + 1, EACCES, "this daemon wants --key-file");
+	assert_refused(&s, NP_PASSPHRASE + 1, EACCES, "this daemon needs --key-file");
 	assert_shut(&a);
 }
 
@@ -240,7 +240,7 @@ a_proof_without_a_challenge_is_refused(void **state)
 		np_auth_prove(&key, NP_AUTH_CLIENT, &scope, proof.bytes);
 	}
 	s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &proof);
-	assert_refused(&s, NP_AUTH_WELCOME, EACCES, "messages of --key-file out of turn");
+	assert_refused(&s, NP_AUTH_WELCOME, EACCES, "messages of --key-file in the wrong order");
 	assert_shut(&a);
 }
 
@@ -281,7 +281,7 @@ a_second_hello_is_refused(void **state)
 	assert_step(&s, NS_ADMIT_MORE, true);
 	assert_false(ns_admit_is_in(&a));
 	s = say_hello(&a, &hello);
-	assert_refused(&s, NP_AUTH_CHALLENGE, EACCES, "messages of --key-file out of turn");
+	assert_refused(&s, NP_AUTH_CHALLENGE, EACCES, "messages of --key-file in the wrong order");
 	assert_shut(&a);
 }
 
@@ -295,7 +295,7 @@ a_request_between_hello_and_proof_is_refused(void **state)
 	(void)state;
 	say_hello(&a, &hello);
 	s = give(&a, NP_OMNI, NULL, NULL);
-	assert_refused(&s, NP_OMNI + 1, EACCES, "this daemon wants --key-file");
+	assert_refused(&s, NP_OMNI + 1, EACCES, "this daemon needs --key-file");
 	assert_shut(&a);
 }
 
@@ -311,7 +311,7 @@ another_version_is_refused(void **state)
 		struct step s = give(&a, NP_AUTH_HELLO, np_auth_body_layout, &m);
 
 		assert_refused(&s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
-			       "another version of --key-file is known here");
+			       "this daemon has another version of --key-file");
 		assert_shut(&a);
 	}
 }
@@ -406,7 +406,7 @@ a_proof_without_the_ends_is_for_a_nat(void **state)
 	}
 	s = say_hello_as(&a, &m, NP_AUTH_LOOSE);
 	assert_refused(&s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
-		       "a proof of the key that covers no addresses, for a NAT, is not taken here "
+		       "a proof of the key without addresses (for a NAT) is not accepted here "
 		       "(netserver --nat)");
 	assert_shut(&a);
 	a = fresh();
@@ -433,8 +433,8 @@ a_relayed_proof_is_refused(void **state)
 		s = say_hello(&a, &hello);
 		s = prove(&a, &hello, &s, &key, NP_AUTH_CLIENT, &proof);
 		assert_refused(&s, NP_AUTH_WELCOME, EACCES,
-			       "the key of --key-file is another one here");
-		assert_has(s.why.msg, "a relay or a NAT between");
+			       "this daemon has another key in its --key-file");
+		assert_has(s.why.msg, "there is a relay or a NAT on the path");
 		assert_true(ns_admit_was_wrong(&a));
 		assert_shut(&a);
 	}
@@ -456,7 +456,8 @@ a_proof_of_the_other_version_is_refused(void **state)
 		say_hello_as(&a, &m, versions[i]);
 		m.version = versions[1 - i];
 		s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &m);
-		assert_refused(&s, NP_AUTH_WELCOME, EACCES, "messages of --key-file out of turn");
+		assert_refused(&s, NP_AUTH_WELCOME, EACCES,
+			       "messages of --key-file in the wrong order");
 		assert_shut(&a);
 	}
 }
@@ -512,7 +513,7 @@ a_wrong_proof_is_refused(void **state)
 
 		s = prove(&a, &hello, &s, rows[i].with, rows[i].side, &proof);
 		assert_refused(&s, NP_AUTH_WELCOME, EACCES,
-			       "the key of --key-file is another one here");
+			       "this daemon has another key in its --key-file");
 		assert_has(s.why.msg, "wrong key");
 		assert_shut(&a);
 	}
@@ -536,7 +537,8 @@ a_replayed_proof_is_refused(void **state)
 	s = give(&b, NP_AUTH_HELLO, np_auth_body_layout, &hello);
 	assert_step(&s, NS_ADMIT_MORE, true);
 	s = give(&b, NP_AUTH_PROOF, np_auth_body_layout, &proof);
-	assert_refused(&s, NP_AUTH_WELCOME, EACCES, "the key of --key-file is another one here");
+	assert_refused(&s, NP_AUTH_WELCOME, EACCES,
+		       "this daemon has another key in its --key-file");
 	assert_shut(&b);
 }
 
@@ -552,7 +554,7 @@ a_proof_of_another_version_is_refused(void **state)
 	m.version = 3;
 	s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &m);
 	assert_refused(&s, NP_AUTH_WELCOME, EPROTONOSUPPORT,
-		       "another version of --key-file is known here");
+		       "this daemon has another version of --key-file");
 	assert_shut(&a);
 }
 

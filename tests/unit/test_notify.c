@@ -161,9 +161,9 @@ what_can_not_be_served_is_named(void **state)
 		const char *says;
 	} bad[] = {
 		{ { .fds = "1", .at = { client } }, "descriptor 3 does not listen" },
-		{ { .fds = "2", .at = { tcp, udp } }, "descriptor 4 is no TCP socket" },
-		{ { .fds = "1", .at = { local } }, "descriptor 3 is no TCP socket" },
-		{ { .fds = "3", .at = { tcp, tcp, file } }, "descriptor 5 is no socket" },
+		{ { .fds = "2", .at = { tcp, udp } }, "descriptor 4 is not a TCP socket" },
+		{ { .fds = "1", .at = { local } }, "descriptor 3 is not a TCP socket" },
+		{ { .fds = "3", .at = { tcp, tcp, file } }, "descriptor 5 is not a socket" },
 		{ { .fds = "2", .at = { tcp } }, "descriptor 4 is not open" },
 		{ { .fds = "5", .at = { tcp, tcp, tcp, tcp } }, "5 sockets, more than 4" },
 		{ { .fds = "99999999999", .at = { tcp } }, "sockets, more than 4" },

@@ -140,7 +140,7 @@ the_text_tells_all_numbers(void **state)
 		" 77 data connections of a test\n",
 		" 300 seconds between two requests\n",
 		" ports 5000 to 5100 for data\n",
-		" datagrams only to who proves to want them\n",
+		" datagrams only to clients that prove their address\n",
 		" 1001\n",
 		" 902 sessions, 65 of them killed\n",
 		" 803, 74 of them failed\n",
@@ -173,7 +173,7 @@ the_text_tells_what_sessions_do(void **state)
 	static const char *const does[] = { "no test", "TCP_STREAM of 10 s, 00:00:05",
 					    "TCP_STREAM by count, 00:00:05",
 					    "TCP_STREAM waits for its turn, 00:00:07",
-					    "is being ended" };
+					    "is ending" };
 	struct daemon *d = *state;
 
 	add_sessions(d, LEN(does));
