@@ -105,7 +105,7 @@ take_range(const char *text, unsigned *first, unsigned *last, unsigned *step)
 static const char *
 parse_turns(struct np_cpu_turns *t, const char *text)
 {
-	static const char *const no_list = "no list of processors (try 0-3, 0+4 or 0-6:2)";
+	static const char *const no_list = "not a list of processors (try 0-3, 0+4 or 0-6:2)";
 
 	for (;; text++) {
 		unsigned first = 0, last = 0, step = 1;
@@ -115,7 +115,7 @@ parse_turns(struct np_cpu_turns *t, const char *text)
 			return no_list;
 		}
 		if (last >= NP_CPULIST_MOST) {
-			return "a list of processors beyond 8191";
+			return "a list with a processor beyond 8191";
 		}
 		for (unsigned cpu = first; cpu <= last; cpu += step) {
 			if (t->count == NP_CPU_TURNS) {

@@ -28,9 +28,8 @@ check_geometry(size_t width, size_t size, size_t alignment, size_t offset, struc
 	if (width == 0 || size == 0 || alignment > NP_RING_MAX || offset > NP_RING_MAX ||
 	    size > NP_RING_MAX ||
 	    width > NP_RING_MAX / (size + alignment + offset + sizeof(struct np_slot))) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%zu buffers of %zu bytes are more than %d MiB of buffers", width,
-			       size, NP_RING_MAX >> 20);
+		return np_fail(err, NP_EUSAGE, 0, "%zu buffers of %zu bytes take more than %d MiB",
+			       width, size, NP_RING_MAX >> 20);
 	}
 	return NP_OK;
 }
@@ -135,7 +134,7 @@ np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_er
 	int fd;
 
 	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is no plain name", name);
+		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is not a plain name", name);
 	}
 	/* Opening a FIFO must not wait for its other end. */
 	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -144,7 +143,7 @@ np_ring_fill_at(struct np_ring *ring, int dir_fd, const char *name, struct np_er
 	}
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is no regular file", name);
+		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is not a regular file", name);
 	}
 	return fill_all(ring, fd, name, err);
 }

@@ -45,15 +45,15 @@ static int
 check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 {
 	if (S_ISLNK(st->st_mode) && !is_ours(st->st_uid)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%.200s is a symbolic link of user %ld (try the name that it leads "
-			       "to)",
-			       w->at, (long)st->st_uid);
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "%.200s is a symbolic link that user %ld owns (try the name that it points to)",
+		    w->at, (long)st->st_uid);
 	}
 	if (is_for_all(&w->in) && !is_ours(st->st_uid)) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "%.200s is another user's (%ld), in a directory where everybody may "
-			       "make files (try another directory, or chown %ld)",
+			       "%.200s belongs to another user (%ld), in a directory where "
+			       "everybody may create files (try another directory, or chown %ld)",
 			       w->at, (long)st->st_uid, (long)geteuid());
 	}
 	return NP_OK;
@@ -67,8 +67,8 @@ static int
 check_secret(const struct stat *st, struct np_err *err)
 {
 	if (!is_ours(st->st_uid)) {
-		return np_fail(err, NP_EUSAGE, 0, "the file is another user's (try chown %ld)",
-			       (long)geteuid());
+		return np_fail(err, NP_EUSAGE, 0,
+			       "the file belongs to another user (try chown %ld)", (long)geteuid());
 	}
 	if ((st->st_mode & 066) != 0) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -85,14 +85,15 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	}
 	if (st->st_nlink > 1 && (is_for_all(&w->in) || !is_ours(w->in.st_uid))) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "the file has another name, too (a hard link), which somebody else "
-			       "may have given it (try a copy of it)");
+			       "the file has a second name (a hard link), which another user may "
+			       "have made (try a copy of the file)");
 	}
 	if (w->kind == NP_TRUSTED_SECRET) {
 		return check_secret(st, err);
 	}
 	if ((st->st_mode & S_IWOTH) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "everybody may write the file (try chmod o-w)");
+		return np_fail(err, NP_EUSAGE, 0,
+			       "everybody may write to the file (try chmod o-w)");
 	}
 	return NP_OK;
 }
@@ -285,7 +286,7 @@ np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err)
 	*err = (struct np_err){ .code = NP_OK };
 	if (len == 0 || (kind != NP_TRUSTED_DIR && path[len - 1] == '/') ||
 	    np_text_copy(w.rest, sizeof(w.rest), path) != 0) {
-		np_fail(err, NP_EUSAGE, 0, "'%.60s' is no name of a file", path);
+		np_fail(err, NP_EUSAGE, 0, "'%.60s' is not a name of a file", path);
 		return -1;
 	}
 	if (begin(&w, err) == NP_OK) {
@@ -324,7 +325,7 @@ np_trusted_path(char *out, size_t size, const char *path, struct np_err *err)
 		out[n++] = '/';
 	}
 	if (path[0] == '\0' || np_text_copy(out + n, size - n, path) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.60s' is no name of a file", path);
+		return np_fail(err, NP_EUSAGE, 0, "'%.60s' is not a name of a file", path);
 	}
 	return NP_OK;
 }

@@ -133,11 +133,11 @@ const char *
 np_ids_why_none(const struct np_plan *p)
 {
 	if (!p->ids) {
-		return "there is no netserver that would copy ids";
+		return "there is no netserver to copy ids";
 	}
 	return np_ids_used(p) ? "netperf's netserver knows no ids"
-			      : "messages of less than 4 bytes have ids of one byte, too few for "
-				"so many requests in flight";
+			      : "messages of less than 4 bytes have ids of one byte, which are too "
+				"few for these requests in flight";
 }
 
 void

@@ -82,14 +82,14 @@ np_plan_no_ramp(const struct np_plan *p)
 {
 	if ((p->pattern != &np_pattern_stream && p->pattern != &np_pattern_rr) ||
 	    p->transport != &np_transport_tcp) {
-		return "only TCP_STREAM, TCP_MAERTS and TCP_RR have one";
+		return "only TCP_STREAM, TCP_MAERTS and TCP_RR have a ramp";
 	}
 	if (p->length <= 0) {
-		return "it takes a test by time (-l with seconds)";
+		return "it needs a test by time (-l with seconds)";
 	}
-	return p->warm_up_ms > 0 ? "connections that come while the test runs warm nothing up "
-				   "(leave --warm-up out)"
-				 : NULL;
+	return p->warm_up_ms > 0
+		   ? "connections that begin during the test have no warm-up (leave --warm-up out)"
+		   : NULL;
 }
 
 uint64_t

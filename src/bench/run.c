@@ -218,7 +218,7 @@ take_workers(struct np_run *run, struct np_err *err)
 			return no_memory(run->plan, err);
 		}
 		if (rc != 0) {
-			return np_fail(err, NP_ESYS, rc, "make an eventfd to end a worker by");
+			return np_fail(err, NP_ESYS, rc, "make an eventfd to stop a worker");
 		}
 	}
 	return NP_OK;
@@ -253,7 +253,7 @@ check_engine(const struct np_plan *p, struct np_err *err)
 	if (why == NULL) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, EINVAL, "the engine %s can't drive this test: %s",
+	return np_fail(err, NP_EUSAGE, EINVAL, "the engine %s cannot drive this test: %s",
 		       engine->name, why);
 }
 
@@ -264,7 +264,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	memset(run, 0, sizeof(*run));
 	if (plan->transport->admit == NP_ADMIT_UNSAID) {
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "%s does not say whom a data socket of it admits",
+			       "%s has no rule for whom a data socket admits",
 			       plan->transport->name);
 	}
 	run->plan = plan;

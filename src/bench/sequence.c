@@ -289,7 +289,7 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 	}
 	if (run->plan->flows > 1) {
 		/* They share sockets of the daemon: numbers of several flows would mix. */
-		np_bag_unread(into, "datagrams are numbered in tests of one data connection",
+		np_bag_unread(into, "only tests of one data connection number their datagrams",
 			      run->plan->role == NP_LEAD ? "udp.sent" : "udp.received");
 	} else if (run->plan->role != NP_LEAD) {
 		put_received(run->worker->sequence, into);
@@ -357,7 +357,7 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver)
 	}
 	np_bag_int(receiver, sent - unique, "udp.lost");
 	if (!get_bursts(receiver, &all)) {
-		np_bag_unread(receiver, "they do not add up to the bursts that were told",
+		np_bag_unread(receiver, "they do not add up to the announced bursts",
 			      "udp.loss_burst_lengths");
 		return;
 	}

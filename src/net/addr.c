@@ -109,8 +109,8 @@ read_cid(struct np_addr *a, const char *text, struct np_err *err)
 	uint32_t cid;
 
 	if (np_parse_int(text, &n) != 0 || n < 0 || n >= VMADDR_CID_ANY) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is no CID (vsock(7)), which is a number",
-			       text);
+		return np_fail(err, NP_EUSAGE, 0,
+			       "'%.40s' is not a CID (vsock(7)), which is a number", text);
 	}
 	cid = (uint32_t)n;
 	np_addr_make(a, AF_VSOCK, (const uint8_t *)&cid, 0);
@@ -478,7 +478,7 @@ np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err)
 	memset(a, 0, sizeof(*a));
 	if (n == 0 || n >= sizeof(un->sun_path)) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.120s' is no path for a socket (1 to %zu bytes)", path,
+			       "'%.120s' is not a path for a socket (1 to %zu bytes)", path,
 			       sizeof(un->sun_path) - 1);
 	}
 	un->sun_family = AF_UNIX;

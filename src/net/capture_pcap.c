@@ -253,8 +253,8 @@ activate(struct np_capture *c, struct np_err *err)
 			       pcap_statustostr(rc), pcap_geterr(c->pcap));
 	}
 	if (!understand_link(pcap_datalink(c->pcap), &c->link)) {
-		return np_fail(err, NP_EUNSUP, 0, "capture on %s: its packets are not understood",
-			       c->device);
+		return np_fail(err, NP_EUNSUP, 0,
+			       "capture on %s: its packet format is not supported", c->device);
 	}
 	if (pcap_setnonblock(c->pcap, 1, why) != 0) {
 		return np_fail(err, NP_ESYS, 0, "capture on %s: %s", c->device, why);
@@ -481,7 +481,7 @@ np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, struc
 	}
 	if (!is_wildcard(&f.far) && !is_wildcard(&c->far) && !np_addr_same_host(&f.far, &c->far)) {
 		return np_fail(err, NP_EUNSUP, 0,
-			       "data go to another host than the capture was opened for");
+			       "the data go to a host that the capture was not opened for");
 	}
 	if (is_wildcard(&f.far) && c->far.len != 0) {
 		f.far = c->far; /* pieces of datagrams have no ports, and no direction but by it */
@@ -515,14 +515,14 @@ put_tap(const struct np_capture *c, struct np_bag *into)
 {
 	const char *where =
 	    c->is_loopback
-		? "packets as they arrive, super-packets not cut into segments"
-		: "going out, behind the queue (qdisc), super-packets cut by the kernel (GSO) but "
-		  "not yet by the interface (TSO); coming in, put together already (GRO), before "
-		  "the firewall";
+		? "packets as they arrive; large packets (GSO) are not split into segments"
+		: "outgoing: after the queue (qdisc), after segmentation by the kernel (GSO), "
+		  "before segmentation by the interface (TSO); incoming: after GRO, before the "
+		  "firewall";
 	char text[320];
 
-	snprintf(text, sizeof(text), "%s: %s; until the end of the test",
-		 c->is_any ? "all interfaces (a packet may go by several)" : c->device, where);
+	snprintf(text, sizeof(text), "%s: %s; captured until the end of the test",
+		 c->is_any ? "all interfaces (a packet may pass several)" : c->device, where);
 	np_bag_text(into, text, "wire.tap");
 }
 

@@ -69,7 +69,7 @@ np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 	if (n >= sizeof(address) || inet_pton(read.family, address, read.bytes) != 1 ||
 	    (slash != NULL && parse_bits(slash + 1, &read.bits) != 0)) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.60s' is no address or range (192.0.2.0/24, 2001:db8::/32)",
+			       "'%.60s' is not an address or range (192.0.2.0/24, 2001:db8::/32)",
 			       text);
 	}
 	if (read.bits > width_of(read.family)) {
@@ -143,17 +143,17 @@ np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct 
 	if (dash == NULL || parse_end(first, text, (size_t)(dash - text)) != 0 ||
 	    parse_end(&last, dash + 1, strlen(dash + 1)) != 0) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.90s' is no range of addresses (192.0.2.10-192.0.2.19, "
+			       "'%.90s' is not a range of addresses (192.0.2.10-192.0.2.19, "
 			       "2001:db8::10-2001:db8::19)",
 			       text);
 	}
 	if (!np_addr_same_family(first, &last) ||
 	    memcmp(np_addr_bytes(first), np_addr_bytes(&last), np_addr_size(first) - 1) != 0) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.90s': the two are not of one /24 (of IPv6: one /120)", text);
+			       "'%.90s': the two are not in the same /24 (IPv6: /120)", text);
 	}
 	if (*last_byte(first) > *last_byte(&last)) {
-		return np_fail(err, NP_EUSAGE, 0, "'%.90s': the second one is before the first",
+		return np_fail(err, NP_EUSAGE, 0, "'%.90s': the second address is below the first",
 			       text);
 	}
 	*count = (uint32_t)(*last_byte(&last) - *last_byte(first)) + 1;

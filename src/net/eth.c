@@ -50,7 +50,7 @@ check_flags(const struct np_eth *l, unsigned flags, struct np_err *err)
 	}
 	if ((flags & IFF_RUNNING) == 0) {
 		return refuse(err, ENETDOWN,
-			      "interface %s has no carrier (is the cable's other end up?)",
+			      "interface %s has no carrier (is the other end of the cable up?)",
 			      l->device);
 	}
 	return NP_OK;
@@ -94,7 +94,7 @@ look(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 	l->mtu = mtu_of(l->device);
 	if (l->mtu < NP_ETH_LEAST) {
 		return refuse(err, EINVAL,
-			      "interface %s has no MTU that an Ethernet frame fits into",
+			      "interface %s has an MTU that does not fit an Ethernet frame",
 			      l->device);
 	}
 	return NP_OK;
@@ -124,7 +124,7 @@ find(struct np_eth *l, struct np_err *err)
 	int rc;
 
 	if (getifaddrs(&all) != 0) {
-		return np_fail(err, NP_ESYS, errno, "ask for interface %s", l->device);
+		return np_fail(err, NP_ESYS, errno, "query interface %s", l->device);
 	}
 	for (i = all; i != NULL; i = i->ifa_next) {
 		/* One without an address of the link layer comes without any. */
@@ -135,8 +135,7 @@ find(struct np_eth *l, struct np_err *err)
 	}
 	rc = i != NULL ? look(l, i, err)
 		       : refuse(err, ENODEV,
-				"there is no interface %s here (ip link shows those that there "
-				"are)",
+				"there is no interface %s here (ip link lists the interfaces)",
 				l->device);
 	freeifaddrs(all);
 	return rc;
@@ -199,7 +198,7 @@ np_eth_hear(const struct np_eth *l, const struct np_addr *station, uint64_t tag,
 	};
 
 	if (attach(l->fd, code, sizeof(code) / sizeof(code[0])) != 0) {
-		return np_fail(err, NP_ESYS, errno, "have a socket on %s hear one station only",
+		return np_fail(err, NP_ESYS, errno, "limit a socket on %s to frames of one station",
 			       l->device);
 	}
 	return NP_OK;
@@ -232,8 +231,8 @@ open_socket(struct np_eth *l, struct np_err *err)
 	l->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (l->fd < 0 && (errno == EPERM || errno == EACCES)) {
 		return refuse(err, EPERM,
-			      "raw frames take the capability CAP_NET_RAW, which this process has "
-			      "not (run it as root, or: setcap cap_net_raw+ep PROGRAM)");
+			      "raw frames need the capability CAP_NET_RAW, which this process does "
+			      "not have (run it as root, or: setcap cap_net_raw+ep PROGRAM)");
 	}
 	if (l->fd < 0 || attach_nothing(l->fd) != 0 ||
 	    bind(l->fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
@@ -248,7 +247,7 @@ np_eth_open(struct np_eth *l, const char *device, struct np_err *err)
 	memset(l, 0, sizeof(*l));
 	l->fd = -1;
 	if (device[0] == '\0' || strlen(device) >= sizeof(l->device)) {
-		return refuse(err, ENODEV, "'%.40s' is the name of no interface", device);
+		return refuse(err, ENODEV, "'%.40s' is not the name of an interface", device);
 	}
 	memcpy(l->device, device, strlen(device));
 	if (find(l, err) != NP_OK || open_socket(l, err) != NP_OK) {
@@ -290,16 +289,16 @@ np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct 
 	static const uint8_t nobody[NP_ETH_MAC];
 
 	if ((mac[0] & 1) != 0) {
-		return refuse(err, EINVAL, "frames for a group of stations are none of a test's");
+		return refuse(err, EINVAL, "a test sends no frames to a group address");
 	}
 	if (l->loopback != (memcmp(mac, nobody, NP_ETH_MAC) == 0)) {
 		return refuse(err, EINVAL,
-			      "one end is a loopback interface and the other is not (name both "
+			      "one end is a loopback interface, and the other is not (name both "
 			      "with --device LOCAL,REMOTE)");
 	}
 	if (!l->loopback && memcmp(mac, l->mac, NP_ETH_MAC) == 0) {
 		return refuse(err, EINVAL,
-			      "both ends are interface %s, whose frames do not come back to it "
+			      "both ends are interface %s, which does not receive its own frames "
 			      "(name two with --device LOCAL,REMOTE)",
 			      l->device);
 	}

@@ -139,7 +139,7 @@ np_sock_only_sources(int fd, const struct np_sources *s, struct np_err *err)
 	write_program(&p, &real);
 	prog = (struct sock_fprog){ .len = p.count, .filter = p.code };
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) != 0) {
-		return np_fail(err, NP_ESYS, errno, "have a data socket hear %s only",
+		return np_fail(err, NP_ESYS, errno, "limit a data socket to packets from %s",
 			       real.count > 0 ? np_addr_host(&real.at[0], text) : "nobody");
 	}
 	return NP_OK;

@@ -186,7 +186,8 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into)
 		if (fields[n].at + width(&fields[n]) <= s->len) {
 			np_bag_int(into, summed(s, n, of), "tcp.%s", fields[n].name);
 		} else {
-			np_bag_unread(into, "this kernel does not tell", "tcp.%s", fields[n].name);
+			np_bag_unread(into, "this kernel does not report it", "tcp.%s",
+				      fields[n].name);
 		}
 	}
 }
@@ -264,7 +265,8 @@ np_tcp_put(int fd, struct np_bag *into)
 		if (fields[n].at + width(&fields[n]) <= len) {
 			np_bag_int(into, value_of(&info, &fields[n]), "tcp.%s", fields[n].name);
 		} else {
-			np_bag_unread(into, "this kernel does not tell", "tcp.%s", fields[n].name);
+			np_bag_unread(into, "this kernel does not report it", "tcp.%s",
+				      fields[n].name);
 		}
 	}
 	put_flags(&info, into);

@@ -63,14 +63,14 @@ np_line_plan_word(struct np_line_plan *plan, const char *word, struct np_err *er
 		memcpy((char *)plan + members[i].where, &(uint64_t){ value }, sizeof(uint64_t));
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: nothing that a line has", word);
+	return np_fail(err, NP_EUSAGE, 0, "%s: a line has no such setting", word);
 }
 
 int
 np_line_plan_check(const struct np_line_plan *plan, struct np_err *err)
 {
 	if (plan->jitter_ns > plan->delay_ns) {
-		return np_fail(err, NP_EUSAGE, 0, "a jitter above the delay");
+		return np_fail(err, NP_EUSAGE, 0, "the jitter is larger than the delay");
 	}
 	return NP_OK;
 }
@@ -191,7 +191,7 @@ np_line_init(struct np_line *l, size_t room, struct np_err *err)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (l->ring == MAP_FAILED) {
 		l->ring = NULL;
-		return np_fail(err, NP_ESYS, errno, "%zu bytes for packets under way", room);
+		return np_fail(err, NP_ESYS, errno, "%zu bytes for packets in flight", room);
 	}
 	np_line_set(l, &l->plan);
 	return NP_OK;

@@ -79,7 +79,7 @@ read_number(struct probe *p, const char *word, struct np_err *err)
 		*numbers[i].where = value;
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0, "%s: nothing that a probe takes", word);
+	return np_fail(err, NP_EUSAGE, 0, "%s: a probe has no such setting", word);
 }
 
 static int
@@ -550,7 +550,7 @@ open_tap(const struct probe *p, int end, struct np_err *err)
 	/* A cooked socket: sizes without a link's header. */
 	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_ALL));
 	if (fd < 0 || bind(fd, (struct sockaddr *)&ll, sizeof(ll)) != 0) {
-		np_fail(err, NP_ESYS, errno, "look at device %s", p->device);
+		np_fail(err, NP_ESYS, errno, "read the state of device %s", p->device);
 		if (fd >= 0) {
 			close(fd);
 		}

@@ -635,8 +635,8 @@ np_doc_fill(const struct np_doc *doc, FILE *in, FILE *out, struct np_err *err)
 	for (int number = 1; fgets(line, sizeof(line), in) != NULL; number++) {
 		if (line[0] == '@' && fill_in(&f, line) != 0) {
 			line[strcspn(line, "\n")] = '\0';
-			return np_fail(err, NP_EUSAGE, 0, "line %d: can't be filled in: %s", number,
-				       line);
+			return np_fail(err, NP_EUSAGE, 0, "line %d: cannot be filled in: %s",
+				       number, line);
 		}
 		if (line[0] != '@' && !f.hidden) {
 			fputs(line, out);

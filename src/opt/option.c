@@ -263,7 +263,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 {
 	static const char *const why[] = {
 		[NP_TIDY_CUT] = "whole numbers only",
-		[NP_TIDY_RUN_ON] = "what follows without a blank is not obeyed, as in netperf",
+		[NP_TIDY_RUN_ON] = "what follows without a blank has no effect, as in netperf",
 	};
 	char tidy[256], where[80];
 	enum np_tidy what;
@@ -273,7 +273,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	}
 	if (o->astray != NULL && o->astray(arg)) {
 		notes->len = np_text_add(notes->text, sizeof(notes->text), notes->len,
-					 "%s %.60s: not read, as in netperf: %s\n",
+					 "%s %.60s: ignored, as in netperf: %s\n",
 					 spelled(o, c, where), arg, o->instead);
 		return NP_OK;
 	}

@@ -338,7 +338,7 @@ open_quota(struct np_cgroup *c, const struct np_cgroup_tree *tree)
 	char *group;
 
 	if (c->self_fd < 0 || !group_in(c->group, c->is_v1 ? "cpu" : "", path)) {
-		snprintf(c->why, sizeof(c->why), "this process's control group is not told");
+		snprintf(c->why, sizeof(c->why), "this process's control group is not known");
 		return;
 	}
 	own = tree->fd > 0 ? below(path, tree->at) : NULL;

@@ -98,8 +98,8 @@ parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err 
 			continue;
 		}
 		if (!parse_cpu(line, &cpu)) {
-			return np_fail(err, NP_ESYS, 0, "%s: no counters of a processor: %.40s",
-				       path, line);
+			return np_fail(err, NP_ESYS, 0,
+				       "%s: not the counters of a processor: %.40s", path, line);
 		}
 		if (add_cpu(t, &cpu) != 0) {
 			return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
@@ -125,13 +125,13 @@ parse_times(char *text, struct np_cpu_times *t, const char *path, struct np_err 
 		return rc;
 	}
 	if (t->count == 0) {
-		np_fail(err, NP_ESYS, 0, "%s: holds no processors", path);
+		np_fail(err, NP_ESYS, 0, "%s: lists no processors", path);
 		return NP_ESYS;
 	}
 	qsort(t->cpus, t->count, sizeof(t->cpus[0]), by_id);
 	for (size_t i = 1; i < t->count; i++) {
 		if (t->cpus[i].id == t->cpus[i - 1].id) {
-			return np_fail(err, NP_ESYS, 0, "%s: processor %d stands there twice", path,
+			return np_fail(err, NP_ESYS, 0, "%s: lists processor %d twice", path,
 				       t->cpus[i].id);
 		}
 	}

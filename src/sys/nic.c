@@ -279,7 +279,7 @@ speed_facts(const struct np_nic *n, const char *driver, struct np_bag *into)
 	int rc = np_ethtool_settings(n->inet, n->device, &s);
 
 	if (rc == 0 && makes_speed_up(driver)) {
-		np_bag_unread(into, "it has none: what the driver tells is made up",
+		np_bag_unread(into, "it has none: the driver reports an invented speed",
 			      "host.nic.speed_mbps");
 	} else if (rc == 0 && s.speed_mbps > 0) {
 		np_bag_int(into, s.speed_mbps, "host.nic.speed_mbps");
@@ -367,7 +367,7 @@ irq_facts(const struct np_nic *n, struct np_bag *into)
 	if (rc == 0 && l.any) {
 		np_bag_text(into, np_cpulist_text(&l, text, sizeof(text)), "host.nic.irq_cpus");
 	} else if (rc != -ENOENT) {
-		np_bag_unread(into, rc != 0 ? strerror(-rc) : "no interrupt is known to be its own",
+		np_bag_unread(into, rc != 0 ? strerror(-rc) : "none of its interrupts is known",
 			      "host.nic.irq_cpus");
 	}
 }
@@ -443,7 +443,7 @@ np_nic_facts(const struct np_nic *n, struct np_bag *into)
 	if (n->sysfs_is_ours || n->rtnl < 0) {
 		sysfs_facts(n, into);
 	} else if (np_bag_string(into, "host.nic.bus") != NULL) {
-		np_bag_unread(into, "/sys/class/net is that of another network namespace",
+		np_bag_unread(into, "/sys/class/net shows another network namespace",
 			      "host.nic.irq_cpus");
 	}
 }

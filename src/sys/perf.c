@@ -129,7 +129,8 @@ np_perf_why_not(const struct np_perf *p)
 {
 	switch (p->error) {
 	case 0:
-		return p->never ? "others had the processor's counters all the time" : NULL;
+		return p->never ? "other programs used the processor's counters all the time"
+				: NULL;
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:

@@ -545,7 +545,7 @@ np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
 	if (to->left_out > 0) {
 		char why[64];
 
-		snprintf(why, sizeof(why), "not of %zu more, for want of room", to->left_out);
+		snprintf(why, sizeof(why), "no room for %zu more", to->left_out);
 		np_bag_unread(into, why, "moved.tc");
 	}
 }

@@ -122,7 +122,7 @@ np_thread_put(const struct np_thread_use *u, struct np_bag *into)
 		np_bag_int(into, u->involuntary, "thread.switches_involuntary");
 	}
 	if (u->run_delay_ns < 0) {
-		np_bag_unread(into, "this kernel does not tell, or not to this process",
+		np_bag_unread(into, "this kernel does not report it, or not to this process",
 			      "thread.run_delay_s");
 	} else {
 		np_bag_real(into, (double)u->run_delay_ns / 1e9, "thread.run_delay_s");

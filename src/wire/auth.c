@@ -67,7 +67,7 @@ np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err)
 
 	key->count = 0;
 	if (sodium_init() < 0) {
-		return np_fail(err, NP_ESYS, 0, "libsodium can't be made ready");
+		return np_fail(err, NP_ESYS, 0, "libsodium cannot be initialised");
 	}
 	if (np_secret_read(path, line, sizeof(line), &count, err) != NP_OK) {
 		return err->code;
@@ -122,7 +122,7 @@ np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err)
 {
 	key->count = 0;
 	return np_fail(err, NP_EUNSUP, 0,
-		       "%s: this program was built without libsodium, which proofs of a key need "
+		       "%s: this program was built without libsodium, which a proof of a key needs "
 		       "(install libsodium-dev, then configure and make again)",
 		       path);
 }

@@ -70,8 +70,9 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 
 	if (np_frame_is_text(c->in, c->have)) {
 		quote(c, words, sizeof(words));
-		snprintf(out, size, "the peer sent %zu bytes that are no netperf message (\"%s\")",
-			 c->have, words);
+		snprintf(out, size,
+			 "the peer sent %zu bytes that are not a netperf message (\"%s\")", c->have,
+			 words);
 	} else if (c->have == NP_OLD_FRAME_SIZE) {
 		snprintf(out, size, "%zu of %d bytes came (is it netperf 2.5.0 or older?)", c->have,
 			 NP_FRAME_SIZE);
@@ -219,7 +220,7 @@ note_whole(struct np_chan *c, struct np_err *err)
 	if (c->size == NP_OLD_FRAME_SIZE && c->first != 0 && code == 0) {
 		return np_fail(err, NP_EPEER, 0,
 			       "control connection to %s: a message came in parts more than %d ms "
-			       "apart, and its beginning was taken for an old client's",
+			       "apart, and its beginning looked like an old client's message",
 			       c->peer, OLD_PAUSE_MS);
 	}
 	if (c->first == 0) {

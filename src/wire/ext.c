@@ -219,7 +219,7 @@ np_bag_encode(const struct np_bag *b, uint8_t **bytes, size_t *size, struct np_e
 	}
 	*bytes = malloc(*size > 0 ? *size : 1);
 	if (*bytes == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for what is to be told of a test");
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the evidence of a test");
 	}
 	np_wire_write_to(&w, *bytes, *size);
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
@@ -292,9 +292,10 @@ get_item(struct np_wire *w, struct np_bag *into, struct np_err *err)
 	np_wire_u32(w, "length", &size);
 	if (name_size > NP_EXT_BYTES || size > NP_EXT_BYTES ||
 	    padded(name_size) + padded(size) > np_wire_left(w)) {
-		return np_fail(err, NP_EPEER, EINVAL,
-			       "a value that is said to have %u and %u bytes, where %zu are left",
-			       name_size, size, np_wire_left(w));
+		return np_fail(
+		    err, NP_EPEER, EINVAL,
+		    "a value whose length is given as %u and %u bytes, but %zu bytes are left",
+		    name_size, size, np_wire_left(w));
 	}
 	if (name_size == 0 || name_size >= sizeof(name)) {
 		np_wire_skip(w, padded(name_size) + padded(size));

@@ -42,8 +42,9 @@ np_tag_next(struct np_wire *w, const char *what, uint32_t *tag, size_t *length, 
 	np_wire_u32(w, "tag", tag);
 	np_wire_u32(w, "length", &bytes);
 	if (*tag != 0 && bytes > np_wire_left(w)) {
-		return np_fail(err, NP_EPEER, EINVAL, "field %u of a %s is said to have %u bytes",
-			       *tag, what, bytes);
+		return np_fail(err, NP_EPEER, EINVAL,
+			       "field %u of a %s has a wrong length of %u bytes", *tag, what,
+			       bytes);
 	}
 	*length = bytes;
 	return NP_OK;

@@ -116,7 +116,7 @@ np_wire_f32(struct np_wire *w, const char *field, float *v)
 {
 	uint32_t bits;
 
-	_Static_assert(sizeof(*v) == sizeof(bits), "float is no IEEE single");
+	_Static_assert(sizeof(*v) == sizeof(bits), "float is not an IEEE single");
 	memcpy(&bits, v, sizeof(bits));
 	np_wire_u32(w, field, &bits);
 	if (reading(w)) {
@@ -129,7 +129,7 @@ np_wire_f64(struct np_wire *w, const char *field, double *v)
 {
 	uint64_t bits;
 
-	_Static_assert(sizeof(*v) == sizeof(bits), "double is no IEEE double");
+	_Static_assert(sizeof(*v) == sizeof(bits), "double is not an IEEE double");
 	memcpy(&bits, v, sizeof(bits));
 	np_wire_u64_hilo(w, field, &bits);
 	if (reading(w)) {

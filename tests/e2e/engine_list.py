@@ -445,7 +445,7 @@ def nothing_off_the_list() -> str:
 
 def suite(report: lib.Report) -> None:
     if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], PATIENCE).err:
-        lib.skip("made without libjansson")
+        lib.skip("built without libjansson")
     report.case("this end alone", only_this_end)
     report.case("nobody there", nobody_there)
     report.case("only for those let in", only_for_those_let_in)

@@ -211,7 +211,7 @@ def suite(report: lib.Report) -> None:
             else:
                 report.case(f"{engine} and the real netserver", partial(the_real_netserver, engine))
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
-            report.skip("documents", "made without libjansson")
+            report.skip("documents", "built without libjansson")
             return
         missing, six = lacking(), has_ipv6()
         able = [case for case in CASES if not missing.keys() & set(engines_of(case)) and (six or case.host == HOST)]

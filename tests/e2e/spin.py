@@ -22,7 +22,7 @@ BOTH = ("--engine", "spin,spin", *(("-T", f"{APART[0]},{APART[1]}") if len(APART
 REFUSED = (
     ("--engine spin -t TCP_CRR", ("--engine spin", "TCP_CRR", "before the test")),
     ("--engine spin -t TCP_CC --flows 3", ("--engine spin", "TCP_CC", "before the test")),
-    ("--engine spin -t TCP_MSS", ("--engine spin", "connection of its own")),
+    ("--engine spin -t TCP_MSS", ("--engine spin", "makes its own connection")),
     ("--engine spin -t TCP_RR --flows 20 --ramp 10 -l 1", ("spin", "ramp")),
 )
 COUNTED = (("TCP_RR", "-l", "-50"), ("UDP_RR", "-l", "-50"), ("TCP_RR", "-l", "-103", "--flows", "5"),
@@ -43,7 +43,7 @@ def refused_there(port: int) -> None:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--engine", ",spin"],
                   timeout=20)
     assert got.rc not in (0, None), got
-    assert "engine spin at the daemon: it drives connections that are there before the test" in got.err, got
+    assert "engine spin at the daemon: it drives only connections that exist before the test" in got.err, got
 
 
 def both_count(port: int, test: str, *args: str, engines: Sequence[str] = BOTH) -> str:
@@ -189,7 +189,7 @@ def suite(report: lib.Report) -> None:
         report.case("the lost are given up", the_lost_are_given_up)
         report.case("more threads than processors", partial(crowded_is_said, port))
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
-            report.skip("documents", "made without libjansson")
+            report.skip("documents", "built without libjansson")
             return
         for test, *args in COUNTED + STREAMS:
             report.case(f"both count: {test} {' '.join(args)}", partial(both_count, port, test, *args))

@@ -247,7 +247,7 @@ def suite(report: lib.Report) -> None:
         if documents_can_be_had:
             documents(report, daemon.port)
         else:
-            report.skip("documents", "made without libjansson")
+            report.skip("documents", "built without libjansson")
         for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"):
             report.case(f"interrupted: {test}", partial(interrupted, daemon.port, test))
         report.case("interrupted: TCP_MAERTS, flows", partial(interrupted, daemon.port, "TCP_MAERTS", "--flows", "4"))

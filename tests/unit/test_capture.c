@@ -181,9 +181,8 @@ both_ends_stand_side_by_side(void **state)
 		  "up to 1518                         9             -             -             -\n"
 		  "beyond 9018                        1             -             -             -\n"
 		  "local: eth0: here\n"
-		  "  the capture itself lost 3 packets: these figures are lower bounds, and what "
-		  "was lost "
-		  "may pass for a hole\n"
+		  "  the capture itself lost 3 packets: these figures are lower bounds, and lost "
+		  "packets may look like a hole\n"
 		  "  the headers of 2 packets could not be read\n"
 		  "remote: no ledger: not now\n"
 		  "  its interface counted tx_packets 7 (with all other traffic)\n");
@@ -199,7 +198,7 @@ ends_of_which_nothing_is_known_are_named(void **state)
 
 	(void)state;
 	assert_string_equal(text, "Wire ledger\n"
-				  "local: no ledger: nothing is known of that end\n"
+				  "local: no ledger: nothing is known about that end\n"
 				  "remote: no ledger: it is a stock one\n");
 	free(text);
 }
@@ -237,13 +236,12 @@ two_taps_say_what_happened_between_them(void **state)
 
 	(void)state;
 	assert_non_null(strstr(
-	    text,
-	    "local to remote: 1000 segments with data sent, 1016 arrived, 20 of them doubled "
-	    "on the way, 4 missing (lost, or under way when a capture ended)\n"
-	    "  9 were sent again; what the remote tap has beyond, 2, was overtaken or doubled "
-	    "on the way\n"
-	    "remote to local: 500 segments with data sent, 502 arrived, 2 more than sent "
-	    "(doubled on the way, or behind the end of the sender's capture)\n"));
+	    text, "local to remote: 1000 segments with data sent, 1016 arrived, 20 of them "
+		  "duplicated on the path, 4 missing (lost, or in flight when a capture ended)\n"
+		  "  9 were sent again; what the remote tap has beyond, 2, was reordered or "
+		  "duplicated on the path\n"
+		  "remote to local: 500 segments with data sent, 502 arrived, 2 more than sent "
+		  "(duplicated on the path, or after the end of the sender's capture)\n"));
 	np_ledger_compare(near, far, way);
 	assert_true(is_value(way, "wire.way.out.missing", 4));
 	assert_true(is_value(way, "wire.way.out.doubled", 20));
@@ -318,12 +316,11 @@ what_no_figure_has_is_said(void **state)
 	text = printed(near, NULL, "");
 	assert_non_null(strstr(text, "fragments, orphaned                -             3"));
 	assert_non_null(strstr(
-	    text,
-	    "local: eth0: here\n"
-	    "  of 3 fragments coming in the first one of their datagram, which has the ports, "
-	    "was not seen (lost?): they are in no other figure\n"
-	    "  the capture ended with the test, before the connection: what went by later "
-	    "(FIN, RST, data still queued) is in no figure\n"));
+	    text, "local: eth0: here\n"
+		  "  of 3 fragments coming in the first fragment of their datagram, which has the "
+		  "ports, was not captured (lost?): they are not in any other figure\n"
+		  "  the capture ended with the test, before the connection: later packets (FIN, "
+		  "RST, queued data) are not in these figures\n"));
 	free(text);
 	np_bag_free(near);
 }

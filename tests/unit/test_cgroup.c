@@ -285,7 +285,7 @@ nothing_to_read_is_named(void **state)
 	np_cgroup_begin(c);
 	np_cgroup_end(c, b);
 	np_cgroup_close(c);
-	assert_unread(b, "cgroup.cpu.quota", "not told");
+	assert_unread(b, "cgroup.cpu.quota", "not known");
 	assert_unread(b, "pressure.cpu.some_s", "No such file");
 	assert_unread(b, "pressure.memory.some_s", "No such file");
 	np_bag_free(b);

@@ -233,14 +233,15 @@ another_service_is_quoted(void **state)
 	static const char http[] = "HTTP/1.1 400 Bad Request, and a great deal more of it\r\n";
 
 	(void)state;
-	assert_cut_message(ssh, sizeof(ssh) - 1,
-			   WHOM "closed by the peer while waiting for the test results: the peer "
-				"sent 32 bytes that are no netperf "
-				"message (\"SSH-2.0-OpenSSH_9.2p1 Debian-2\")");
+	assert_cut_message(
+	    ssh, sizeof(ssh) - 1,
+	    WHOM
+	    "closed by the peer while waiting for the test results: the peer "
+	    "sent 32 bytes that are not a netperf message (\"SSH-2.0-OpenSSH_9.2p1 Debian-2\")");
 	assert_cut_message(http, sizeof(http) - 1,
 			   WHOM "closed by the peer while waiting for the test results: the peer "
-				"sent 55 bytes that are no netperf "
-				"message (\"HTTP/1.1 400 Bad Request, and a great de\")");
+				"sent 55 bytes that are not a netperf message (\"HTTP/1.1 400 Bad "
+				"Request, and a great de\")");
 }
 
 static void

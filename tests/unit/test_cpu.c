@@ -318,19 +318,19 @@ broken_content_is_refused(void **state)
 {
 	const char *proc = *state;
 
-	refused(proc, "", "holds no processors");
-	refused(proc, "cpu  1 2 3 4 5 6 7 8 9 10\nintr 5\n", "holds no processors");
-	refused(proc, "cpuX 1 2 3 4\ncpu 1\n", "holds no processors");
-	refused(proc, "cpu0 1 2 3\n", "no counters of a processor: cpu0 1 2 3");
-	refused(proc, "cpu0\n", "no counters");
-	refused(proc, "cpu0 1 2 -3 4\n", "no counters");
-	refused(proc, "cpu0 1 2 3 4 five\n", "no counters");
-	refused(proc, "cpu0 1 2 3 4x 5\n", "no counters");
-	refused(proc, "cpu0 18446744073709551616 2 3 4\n", "no counters");
-	refused(proc, "cpu0x 1 2 3 4\n", "no counters");
-	refused(proc, "cpu2147483648 1 2 3 4\n", "no counters");
+	refused(proc, "", "lists no processors");
+	refused(proc, "cpu  1 2 3 4 5 6 7 8 9 10\nintr 5\n", "lists no processors");
+	refused(proc, "cpuX 1 2 3 4\ncpu 1\n", "lists no processors");
+	refused(proc, "cpu0 1 2 3\n", "not the counters of a processor: cpu0 1 2 3");
+	refused(proc, "cpu0\n", "not the counters");
+	refused(proc, "cpu0 1 2 -3 4\n", "not the counters");
+	refused(proc, "cpu0 1 2 3 4 five\n", "not the counters");
+	refused(proc, "cpu0 1 2 3 4x 5\n", "not the counters");
+	refused(proc, "cpu0 18446744073709551616 2 3 4\n", "not the counters");
+	refused(proc, "cpu0x 1 2 3 4\n", "not the counters");
+	refused(proc, "cpu2147483648 1 2 3 4\n", "not the counters");
 	refused(proc, "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 1 2 3 4\n",
-		"processor 0 stands there twice");
+		"lists processor 0 twice");
 }
 
 static void

@@ -216,7 +216,7 @@ static void
 what_makes_no_sense_is_named(void **state)
 {
 	(void)state;
-	refused("a\nb\n@option part\n", "line 3: can't be filled in: @option part");
+	refused("a\nb\n@option part\n", "line 3: cannot be filled in: @option part");
 	refused("@\n", "line 1: ");
 	refused("@options none\n", "@options none");
 	refused("@options\n", "@options");

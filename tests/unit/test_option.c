@@ -356,11 +356,11 @@ numbers_of_every_kind_may_be_untidy(void **state)
 	assert_int_equal(v.y, 5);
 	assert_int_equal(v.limited, 6);
 	assert_string_equal(v.custom, "7.5"); /* not one of numbers */
-	assert_string_equal(noted("-n1.5 --number 0-t -N 2.5 -t 1.5", &v),
-			    "-n 1.5: read as 1: whole numbers only\n"
-			    "--number 0-t: read as 0: what follows without a blank is not obeyed, "
-			    "as in netperf\n"
-			    "-N 2.5: read as 2: whole numbers only\n");
+	assert_string_equal(
+	    noted("-n1.5 --number 0-t -N 2.5 -t 1.5", &v),
+	    "-n 1.5: read as 1: whole numbers only\n"
+	    "--number 0-t: read as 0: what follows without a blank has no effect, as in netperf\n"
+	    "-N 2.5: read as 2: whole numbers only\n");
 	assert_int_equal(v.n, 0);
 	assert_string_equal(v.custom, "2");
 	assert_string_equal(v.text, "1.5");
@@ -372,7 +372,7 @@ an_argument_may_have_gone_astray(void **state)
 	struct values v;
 
 	(void)state;
-	assert_string_equal(noted("-N lost -a", &v), "-N lost: not read, as in netperf: try -x\n");
+	assert_string_equal(noted("-N lost -a", &v), "-N lost: ignored, as in netperf: try -x\n");
 	assert_string_equal(v.custom, "");
 	assert_true(v.a);
 }
@@ -493,7 +493,7 @@ the_daemons_options_are_netperfs(void **state)
 	assert_string_equal(a.port, "99");
 	assert_int_equal(a.verbose, 2);
 	assert_int_equal(parse_daemon("-p 65536", &a, &err), NP_EUSAGE);
-	assert_has(err.msg, "-p: 65536 is no port");
+	assert_has(err.msg, "-p: 65536 is not a port");
 	assert_int_equal(parse_daemon("-v 10", &a, &err), NP_EUSAGE);
 	assert_int_equal(parse_daemon("-4", &a, &err), NP_OK);
 	assert_int_equal(a.family, AF_INET);
@@ -511,7 +511,7 @@ limits_of_memory_have_no_small_end(void **state)
 	assert_true(a.max_total_memory == UINT64_C(8) << 30);
 	assert_true(a.max_memory == 0);
 	assert_int_equal(parse_daemon("--max-memory -1", &a, &err), NP_EUSAGE);
-	assert_has(err.msg, "-1 is no number of bytes");
+	assert_has(err.msg, "-1 is not a number of bytes");
 }
 
 static void

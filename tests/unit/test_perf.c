@@ -154,7 +154,7 @@ reasons_are_in_words(void **state)
 		assert_has(np_perf_why_not(&p), rows[i].part);
 	}
 	p = (struct np_perf){ .never = true };
-	assert_has(np_perf_why_not(&p), "others had");
+	assert_has(np_perf_why_not(&p), "other programs used");
 }
 
 int

@@ -224,7 +224,7 @@ batch_lacks(void)
 
 const struct np_engine np_engine_batch = {
 	.name = "batch",
-	.help = "many datagrams a call (sendmmsg, recvmmsg; --batch)",
+	.help = "many datagrams in a call (sendmmsg, recvmmsg; --batch)",
 	.why_not = np_batch_why_not,
 	.lacks = batch_lacks,
 	.width = batch_width,

@@ -343,16 +343,16 @@ const char *
 np_batch_why_not(const struct np_plan *p)
 {
 	if (!p->transport->bounded || p->transport->connected || p->transport->header > 0) {
-		return "it is for datagrams, of which a call carries several";
+		return "it is for datagrams only, and carries several in one call";
 	}
 	if (p->packet_info) {
-		return "it does not ask for the address that each datagram was sent to (-B)";
+		return "it cannot read the address that each datagram was sent to (-B)";
 	}
 	if (p->use_write) {
 		return "write(2), which -I asks for, carries one message";
 	}
 	if (p->time_calls && !p->pattern->transactions) {
-		return "the time of each message can't be told from that of its call";
+		return "it knows the time of a call, and not of each message in it";
 	}
 	return NULL;
 }

@@ -21,13 +21,13 @@ sync_why_not(const struct np_plan *p)
 	if (p->ramp > 0) {
 		return "it waits for each connection in turn";
 	}
-	return p->flows > np_plan_workers(p) ? "it drives one connection a worker" : NULL;
+	return p->flows > np_plan_workers(p) ? "it drives one connection for each worker" : NULL;
 }
 
 /* Each side brings a copy of its loop, engine/sync.h. */
 const struct np_engine np_engine_sync = {
 	.name = "sync",
-	.help = "blocks in the calls of one connection a worker",
+	.help = "blocks in calls; one connection for each worker",
 	.why_not = sync_why_not,
 };
 

@@ -743,17 +743,17 @@ static const char *
 why_not(const struct np_plan *p)
 {
 	if (p->pattern->probe) {
-		return "it makes a connection of its own";
+		return "the test makes its own connection";
 	}
 	if (p->pattern->connection_test && p->transport->upgrade != NULL) {
 		return "each connection is prepared by calls that block";
 	}
-	return p->transport->header > 0 ? "its socket is lent" : NULL;
+	return p->transport->header > 0 ? "its socket belongs to the daemon" : NULL;
 }
 
 const struct np_engine np_engine_epoll = {
 	.name = "epoll",
-	.help = "waits for events, for many connections a worker",
+	.help = "waits for events; many connections for each worker",
 	.why_not = why_not,
 	.run = epoll_run,
 };

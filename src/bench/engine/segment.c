@@ -50,9 +50,10 @@ refused(struct np_worker *w, uint32_t count)
 		return -1;
 	}
 	if (errno == EIO) {
-		np_fail(&w->err, NP_ESYS, EIO,
-			"the engine segment: the way to the far end takes no blocks that are to be "
-			"cut (IPsec, or a device without checksum offload; try --engine batch)");
+		np_fail(
+		    &w->err, NP_ESYS, EIO,
+		    "the engine segment: the path to the far end does not support segmentation "
+		    "offload (IPsec, or a device without checksum offload; try --engine batch)");
 	} else {
 		np_fail(&w->err, NP_EUSAGE, EMSGSIZE,
 			"the engine segment: datagrams of %zu bytes do not fit into the MTU of the "
@@ -206,7 +207,7 @@ segment_why_not(const struct np_plan *p)
 	const char *why = np_batch_why_not(p);
 
 	if (why == NULL && p->transport->ip_protocol != IPPROTO_UDP) {
-		return "only datagrams of UDP are cut and joined";
+		return "it is for UDP datagrams only";
 	}
 	return why;
 }
@@ -241,7 +242,7 @@ segment_options(const struct np_plan *p, struct np_sockopts *o)
 
 const struct np_engine np_engine_segment = {
 	.name = "segment",
-	.help = "datagrams that the kernel cuts and joins (UDP_SEGMENT, UDP_GRO; --segment-size)",
+	.help = "the kernel splits and joins datagrams (UDP_SEGMENT, UDP_GRO; --segment-size)",
 	.why_not = segment_why_not,
 	.lacks = segment_lacks,
 	.options = segment_options,

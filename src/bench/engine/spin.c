@@ -114,7 +114,8 @@ spin_put(const struct np_run *run, struct np_bag *into)
 	np_bag_int(into, np_cpus_usable(), "engine.processors");
 	for (int i = 0; i < OPTIONS && run->plan->transport->ip_protocol != 0; i++) {
 		if (!s->is_brought) {
-			np_bag_unread(into, "no receive queue that can be polled brings packets",
+			np_bag_unread(into,
+				      "the packets come from no receive queue that can be polled",
 				      "%s", polling[i].name);
 		} else if (s->set[i] > 0) {
 			np_bag_int(into, s->set[i], "%s", polling[i].name);
@@ -448,16 +449,16 @@ static const char *
 spin_why_not(const struct np_plan *p)
 {
 	if (p->pattern->probe) {
-		return "it makes a connection of its own";
+		return "the test makes its own connection";
 	}
 	if (p->pattern->connection_test) {
-		return "it drives connections that are there before the test";
+		return "it drives only connections that exist before the test";
 	}
 	if (p->ramp > 0) {
-		return "it drives connections that are there before the test, and a ramp makes "
-		       "them";
+		return "it drives only connections that exist before the test, and a ramp makes "
+		       "them during the test";
 	}
-	return p->transport->header > 0 ? "its socket is lent" : NULL;
+	return p->transport->header > 0 ? "its socket belongs to the daemon" : NULL;
 }
 
 static uint64_t
@@ -486,7 +487,7 @@ spin_close(struct np_worker *w)
 
 const struct np_engine np_engine_spin = {
 	.name = "spin",
-	.help = "never sleeps: asks again at once (takes a whole processor a thread)",
+	.help = "never sleeps: tries again at once (each thread takes a whole processor)",
 	.spins = true,
 	.why_not = spin_why_not,
 	.bytes = spin_bytes,

@@ -880,31 +880,31 @@ why_not(const struct np_plan *p)
 	const struct np_side *side = p->pattern->side[p->role];
 
 	if (p->pattern->probe || p->pattern->connection_test) {
-		return "it drives connections that are there before the test";
+		return "it drives only connections that exist before the test";
 	}
 	if (p->ramp > 0) {
-		return "it drives connections that are there before the window opens";
+		return "it drives only connections that exist before the measured part begins";
 	}
 	if (p->transport->family != 0 || p->transport->header > 0) {
-		return "it drives TCP and UDP alone";
+		return "it is for TCP and UDP only";
 	}
 	if (p->transport->upgrade != NULL) {
-		return "its requests go to plain sockets";
+		return "it works on plain sockets only";
 	}
 	if (p->transport->bounded && p->pattern->transactions) {
-		return "its receives do not tell whom to answer";
+		return "its receives do not give the address to answer";
 	}
 	if (side->steps->sends_file) {
-		return "no request of it is sendfile(2)";
+		return "io_uring has no sendfile(2)";
 	}
 	if (p->near.call.interval_burst > 0) {
-		return "what comes is not held back, so nothing can be paced";
+		return "it receives as soon as data arrive, and cannot be paced";
 	}
 	if (p->use_write || p->copy_avoidance) {
-		return "its requests are sends and receives, no write(2) and no splice(2)";
+		return "it sends and receives, and has no write(2) and no splice(2)";
 	}
 	if (p->time_calls && !p->pattern->transactions) {
-		return "the time of each message can't be told from that of its turn";
+		return "it knows the time of a turn, and not of each message in it";
 	}
 	return NULL;
 }
@@ -932,7 +932,7 @@ uring_bytes(const struct np_plan *p)
 
 const struct np_engine np_engine_uring = {
 	.name = "uring",
-	.help = "one call a turn submits and waits, receives last (io_uring)",
+	.help = "one call submits and waits; receives stay armed (io_uring)",
 	.why_not = why_not,
 	.lacks = np_urings_lack,
 	.width = uring_width,

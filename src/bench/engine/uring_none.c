@@ -36,7 +36,7 @@ why_not(const struct np_plan *p)
 
 const struct np_engine np_engine_uring = {
 	.name = "uring",
-	.help = "one call a turn submits and waits, receives last (io_uring)",
+	.help = "one call submits and waits; receives stay armed (io_uring)",
 	.why_not = why_not,
 	.lacks = np_urings_lack,
 };

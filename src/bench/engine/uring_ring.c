@@ -81,9 +81,9 @@ explain(int error)
 	case ENOMEM:
 		return "no memory for a ring (ulimit -l)";
 	case EINVAL:
-		return "its io_uring is too old: Linux 6.0 receives often by one request";
+		return "its io_uring is too old: it needs multishot receives (Linux 6.0)";
 	default:
-		return "no ring can be made";
+		return "a ring cannot be made";
 	}
 }
 
@@ -220,7 +220,8 @@ take_given(struct np_err *err)
 			return &given.ring[i];
 		}
 	}
-	np_fail(err, NP_EUNSUP, 0, "the engine uring takes a ring a thread, and %u are there",
+	np_fail(err, NP_EUNSUP, 0,
+		"the engine uring needs a ring for each thread, and there are only %u",
 		given.count);
 	return NULL;
 }

@@ -289,19 +289,19 @@ zerocopy_why_not(const struct np_plan *p)
 	const struct np_call_plan *call = &p->near.call;
 
 	if (p->pattern->transactions || p->pattern->probe) {
-		return "it is for streams: what is answered has to be read, and is short";
+		return "it is for streams only: a request must be read, and is short";
 	}
 	if (p->transport->protocol != IPPROTO_TCP && p->transport->protocol != IPPROTO_UDP) {
-		return "only TCP and UDP can do without the copy";
+		return "only TCP and UDP can send without a copy";
 	}
 	if (p->role == NP_LEAD && p->use_write) {
 		return "write(2), which -I asks for, always copies";
 	}
 	if (p->role == NP_FOLLOW && (call->dirty > 0 || call->clean > 0)) {
-		return "what comes is thrown away unread, and -k or -K wants it read";
+		return "it discards data unread, and -k or -K needs them read";
 	}
 	if (p->role == NP_FOLLOW && p->copy_avoidance && p->transport->connected) {
-		return "what comes is thrown away at once, and -V wants it spliced";
+		return "it discards data at once, and -V needs them spliced";
 	}
 	return NULL;
 }

@@ -53,8 +53,8 @@ open_file(struct np_worker *w, struct np_err *err)
 	}
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)w->send_size) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "%s is no file of at least one message of %zu bytes (see -m)", path,
-			       w->send_size);
+			       "%s is not a file of at least one message of %zu bytes (see -m)",
+			       path, w->send_size);
 	}
 	w->file_last = st.st_size - (off_t)w->send_size;
 	return NP_OK;

@@ -213,7 +213,7 @@ part(struct np_worker *w)
 		w->ended_ns = w->run->plan->warm_up_ms == 0 ? np_now() : w->ended_ns;
 	} else if (!np_abandoned(&w->stop)) {
 		np_fail(&w->err, NP_ETIME, 0,
-			"the far end did not take the end of the data within %d s", NP_PART_S);
+			"the far end did not read the end of the data within %d s", NP_PART_S);
 	}
 }
 

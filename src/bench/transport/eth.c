@@ -85,7 +85,7 @@ static void
 eth_too_long(const struct np_run *run, struct np_err *err)
 {
 	np_fail(err, NP_EUSAGE, EMSGSIZE,
-		"%zu bytes are more than a frame holds now: the MTU was made smaller",
+		"%zu bytes do not fit into a frame any more: the MTU was made smaller",
 		run->worker->send_size);
 }
 

@@ -82,8 +82,8 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 		}
 	}
 	np_fail(err, NP_ETIME, 0,
-		"no datagram was sent: the echo that proves that they are wanted did not come "
-		"(does a firewall hold back what the client sends to the data port?)");
+		"no datagram was sent: the client did not echo the token that proves its address "
+		"(does a firewall drop packets to the data port?)");
 	err->sys = ETIMEDOUT;
 	return err->code;
 }

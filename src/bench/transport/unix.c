@@ -291,10 +291,10 @@ unix_connect(struct np_run *run, struct np_err *err)
 	if (err->sys == ENOENT || err->sys == ECONNREFUSED) {
 		char text[NP_ADDR_TEXT];
 
-		return np_fail(err, NP_ESYS, err->sys,
-			       "connect to %s (is netserver on this machine, and sees the same "
-			       "files?)",
-			       np_addr_text(&run->end.peer, text));
+		return np_fail(
+		    err, NP_ESYS, err->sys,
+		    "connect to %s (does netserver run on this machine, and see the same files?)",
+		    np_addr_text(&run->end.peer, text));
 	}
 	return err->code;
 }
@@ -326,8 +326,8 @@ static void
 unix_too_long(const struct np_run *run, struct np_err *err)
 {
 	np_fail(err, NP_EUSAGE, EMSGSIZE,
-		"%zu bytes are more than a datagram takes with a send buffer of %d (try a "
-		"smaller -%c or a larger -s)",
+		"%zu bytes do not fit into a datagram with a send buffer of %d (try a smaller -%c "
+		"or a larger -s)",
 		run->worker->send_size, run->end.sndbuf, run->plan->pattern->sized ? 'r' : 'm');
 }
 

@@ -19,7 +19,7 @@ vsock_open(struct np_run *run, struct np_err *err)
 	}
 	if (err->sys == EADDRNOTAVAIL) {
 		return np_fail(err, NP_ESYS, err->sys,
-			       "bind to CID %s (CID 1 takes the module vsock_loopback)",
+			       "bind to CID %s (CID 1 needs the module vsock_loopback)",
 			       np_addr_text(&run->end.local, text));
 	}
 	return err->code;
