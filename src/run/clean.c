@@ -298,10 +298,11 @@ static const char *
 lacks_switches(const struct np_bag *near, bool far_told)
 {
 	if (np_bag_number(near, "flow.sessions") > 1) {
-		return "the other sessions' threads are not told from others";
+		return "the other sessions' threads cannot be distinguished from other programs";
 	}
 	if (!far_told && np_bag_number(near, "disturbed.peer_here") > 0) {
-		return "the far end is on this machine, and does not tell what its threads run";
+		return "the far end is on this machine, and does not report the time of its "
+		       "threads";
 	}
 	return NULL;
 }
@@ -319,7 +320,8 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 	c->switches_why = lacks_switches(near, c->far_told);
 	if (np_bag_number(near, "flow.sessions") > 1) {
 		/* Each has counted the bytes of its own connections only. */
-		c->foreign_why = "the other sessions' bytes are not told from others'";
+		c->foreign_why =
+		    "the other sessions' bytes cannot be distinguished from other traffic";
 		unmark(&end[0], NP_R_FOREIGN);
 		unmark(&end[1], NP_R_FOREIGN);
 	}

@@ -151,7 +151,7 @@ wrong_code(const struct np_client *c, const char *what, uint32_t wanted, struct 
 	uint32_t code = np_frame_head(c->chan.in).code;
 	char came[16], due[16];
 
-	return np_fail(err, NP_EPEER, 0, "%s sent a message of code %s where %s, code %s, was due",
+	return np_fail(err, NP_EPEER, 0, "%s sent a message of code %s instead of %s, code %s",
 		       c->peer, code_text(code, came), what, code_text(wanted, due));
 }
 
@@ -165,7 +165,8 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 	struct np_head head = np_frame_head(c->chan.in);
 
 	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
-		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
+		return np_fail(err, NP_EPEER, 0,
+			       "the program that listens at %s is not a netserver", c->peer);
 	}
 	return head.word != 0 || head.code == wanted ? NP_OK : wrong_code(c, what, wanted, err);
 }
@@ -211,11 +212,10 @@ tell_wait(struct np_client *c, uint64_t since, uint64_t deadline)
 	uint64_t now = np_now();
 	char text[512];
 
-	snprintf(
-	    text, sizeof(text),
-	    "%s took the connection, and has not answered for %.0f s: it hangs, or other tests "
-	    "come first; waiting for up to %.0f s more",
-	    c->peer, (double)(now - since) / 1e9, (double)(deadline - now) / 1e9);
+	snprintf(text, sizeof(text),
+		 "%s accepted the connection, and has not answered for %.0f s: it hangs, or other "
+		 "tests run first; waiting for up to %.0f s more",
+		 c->peer, (double)(now - since) / 1e9, (double)(deadline - now) / 1e9);
 	c->told = true;
 	c->hooks.tell(c->hooks.ctx, text);
 }
@@ -251,7 +251,7 @@ unheard(const struct np_client *c, struct np_err *err)
 
 	if (!c->heard && c->chan.have == 0 && err->code == NP_EPEER && closed) {
 		snprintf(err->msg + used, sizeof(err->msg) - used,
-			 " (does that netserver want another passphrase? see -Z)");
+			 " (does that netserver need another passphrase? see -Z)");
 	}
 	return err->code;
 }
@@ -260,8 +260,8 @@ static int
 knows_no_key(const struct np_client *c, struct np_err *err)
 {
 	return np_fail(err, NP_ECONTROL, 0,
-		       "the netserver at %s knows no --key-file: is it a netserver of Plumbline, "
-		       "started with one?",
+		       "the netserver at %s does not use --key-file: is it Plumbline's, and "
+		       "started with --key-file?",
 		       c->peer);
 }
 
@@ -304,7 +304,8 @@ get_challenge(struct np_client *c, uint32_t version, const uint8_t *near_nonce, 
 		return rc;
 	}
 	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
-		return np_fail(err, NP_EPEER, 0, "what listens at %s is no netserver", c->peer);
+		return np_fail(err, NP_EPEER, 0,
+			       "the program that listens at %s is not a netserver", c->peer);
 	}
 	if (head.word != 0 && head.word != NP_E_UNKNOWN_REQUEST) {
 		return remote_error(c, "refuses", err);
@@ -340,7 +341,7 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 		return np_fail(err, NP_ECONTROL, 0,
 			       "the netserver at %s refuses the key of --key-file: is it the same "
 			       "at both ends?%s",
-			       c->peer, t->nat ? "" : " (if there is a NAT between: --nat)");
+			       c->peer, t->nat ? "" : " (if there is a NAT on the path: --nat)");
 	}
 	if (head.word != 0) {
 		return remote_error(c, "refuses", err);
@@ -348,8 +349,8 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 	if (head.code != NP_AUTH_WELCOME || m.version != version ||
 	    !np_auth_check(t->key, NP_AUTH_SERVER, &scope, m.bytes)) {
 		return np_fail(err, NP_ECONTROL, 0,
-			       "the netserver at %s does not know the key of --key-file: not the "
-			       "daemon you think",
+			       "the netserver at %s does not know the key of --key-file: this may "
+			       "be the wrong daemon",
 			       c->peer);
 	}
 	c->heard = true;
@@ -482,8 +483,8 @@ static void
 note_no_evidence(struct np_client *c)
 {
 	snprintf(c->lacks, sizeof(c->lacks),
-		 "the netserver at %s gives netperf's results and no more: it is not Plumbline's, "
-		 "or keeps evidence to itself",
+		 "the netserver at %s gives only netperf's results: it is not Plumbline's, or was "
+		 "started with --no-evidence",
 		 c->peer);
 }
 
@@ -549,9 +550,10 @@ receive_parts(struct np_client *c, struct np_part *first, uint8_t *bytes, struct
 	for (uint32_t number = 0;; number++) {
 		if (p.number != number || p.total != first->total || p.size > p.total - got ||
 		    (p.size == 0 && p.total > 0)) {
-			return np_fail(err, NP_EPEER, 0,
-				       "part %u of the evidence of %s does not fit to those before",
-				       p.number, c->peer);
+			return np_fail(
+			    err, NP_EPEER, 0,
+			    "part %u of the evidence of %s does not fit the parts before", p.number,
+			    c->peer);
 		}
 		memcpy(bytes + got, p.bytes, p.size);
 		got += p.size;
@@ -619,8 +621,8 @@ np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 		return np_fail(err, NP_ECONTROL, 0, "%s", c->lacks);
 	}
 	if ((c->granted.caps & NP_CAP_HOST) == 0) {
-		return np_fail(err, NP_ECONTROL, 0, "the netserver at %s tells nothing of its host",
-			       c->peer);
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s reports nothing about its host", c->peer);
 	}
 	return fetch_evidence(c, NP_ABOUT_HOST, far, err);
 }
@@ -677,10 +679,10 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 	} else {
 		snprintf(what, sizeof(what), "this test");
 	}
-	return np_fail(err, NP_ECONTROL, 0,
-		       "%s: the netserver at %s knows no plans; it is not Plumbline's, or an "
-		       "older one",
-		       what, c->peer);
+	return np_fail(
+	    err, NP_ECONTROL, 0,
+	    "%s: the netserver at %s does not support this; it is not Plumbline's, or it is older",
+	    what, c->peer);
 }
 
 /* The daemon's limits are its own: less than was asked for is a test, too, and the user is told. */
@@ -727,14 +729,13 @@ tell_spread(struct np_client *c, const struct test *t)
 		return;
 	}
 	if (s->queues == 0) {
-		snprintf(
-		    text, sizeof(text),
-		    "--spread: no receive queues are told of the data connections: they are as "
-		    "they came");
+		snprintf(text, sizeof(text),
+			 "--spread: the receive queues of the data connections are not known, so "
+			 "nothing was spread");
 	} else if (!s->agreed) {
 		snprintf(text, sizeof(text),
 			 "--spread: %u flows on %u receive queues, %u of them beyond an even share "
-			 "(the netserver at %s is older and takes them as they come)",
+			 "(the netserver at %s is older and does not spread them)",
 			 flows, s->queues, s->collisions, c->peer);
 	} else {
 		snprintf(text, sizeof(text),
@@ -767,18 +768,16 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 			       c->peer, t->out->far.flows, p->flows);
 	}
 	if (p->sources > 1 && t->out->far.client_bits == 0) {
-		return np_fail(
-		    err, NP_ECONTROL, 0,
-		    "--source-range: the netserver at %s hears one address of a client; it "
-		    "is an older one",
-		    c->peer);
+		return np_fail(err, NP_ECONTROL, 0,
+			       "--source-range: the netserver at %s accepts one address of a "
+			       "client; it is older",
+			       c->peer);
 	}
 	if (t->out->far.ramp != p->ramp) {
-		return np_fail(
-		    err, NP_ECONTROL, 0,
-		    "--ramp %u: the netserver at %s waits for all data connections first; "
-		    "it is an older one",
-		    p->ramp, c->peer);
+		return np_fail(err, NP_ECONTROL, 0,
+			       "--ramp %u: the netserver at %s waits for all data connections "
+			       "first; it is older",
+			       p->ramp, c->peer);
 	}
 	if (t->out->far.flows < p->flows) {
 		take_fewer(c, t);
@@ -1074,7 +1073,7 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struc
 	}
 	if (np_abandoned(run->stop)) {
 		/* By a signal: whoever sent it will not wait for results, either. */
-		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had everything");
+		return np_fail(err, NP_ETIME, 0, "interrupted before the far end had all data");
 	}
 	return NP_OK;
 }
@@ -1167,9 +1166,10 @@ aim(const struct np_client *c, struct test *t, const struct np_addr *peer, struc
 	if (t->out->far.path[0] != '\0') {
 		/* A daemon elsewhere would name whatever socket of this machine it likes. */
 		if (c->used.len != 0 && !np_addr_is_here(&c->used)) {
-			return np_fail(err, NP_EUSAGE, 0,
-				       "%s is another machine, and this test runs within one",
-				       c->peer);
+			return np_fail(
+			    err, NP_EUSAGE, 0,
+			    "%s is another machine, and this test runs within one machine",
+			    c->peer);
 		}
 		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);
 	}
@@ -1203,7 +1203,7 @@ ask_far(struct np_client *c, struct test *t, int rc)
 	if (t->run.plan->no_control) {
 		why = "there is no control connection (-N)";
 	} else if (rc == NP_ETIME) {
-		why = "the test was broken off";
+		why = "the test was aborted";
 	} else if (t->run.plan->pattern->connection_test && t->out->cause == NP_BY_SIGNAL) {
 		why = "the test was interrupted, which ends the control connection";
 	} else if (why[0] == '\0' &&

@@ -318,7 +318,7 @@ lacks_own(const struct np_run *run)
 		return "the connections come and go";
 	}
 	if (run->worker->stop.wake_fd > 0) {
-		return "the workers' sockets are not to be looked at";
+		return "the workers' sockets may not be read";
 	}
 	if (p->transport->ip_protocol == 0 ||
 	    (!p->transport->tcp_info && p->transport->connected)) {

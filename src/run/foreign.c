@@ -161,11 +161,11 @@ put(struct np_bag *bag, const struct own *own, const char *bytes_name, const cha
 	most = least + own->dropped;
 	tolerance = fmax(tolerance_share * bytes, tolerance_bytes);
 	if (most < -tolerance) {
-		np_bag_unread(bag, "the test's own did not all go by this interface", "%s", name);
+		np_bag_unread(bag, "not all packets of the test used this interface", "%s", name);
 	} else if (most < tolerance + own->unsure) {
 		np_bag_int(bag, 0, "%s", name);
 	} else if (least < tolerance + own->unsure && own->dropped > 0) {
-		np_bag_unread(bag, "what was dropped at this end may be the test's own", "%s",
+		np_bag_unread(bag, "the packets dropped at this end may belong to the test", "%s",
 			      name);
 	} else {
 		np_bag_int(bag, least < tolerance + own->unsure ? 0 : (int64_t)least, "%s", name);

@@ -150,19 +150,19 @@ check_ports(const struct np_plan *p, const struct np_target *t, uint32_t session
 
 	if (p->far.sock.port != 0) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "%s: the far ends of %u sessions can't all listen at port %u (leave "
-			       "out -- -P ,PORT)",
+			       "%s: the far ends of %u sessions cannot all listen at port %u "
+			       "(leave out -- -P ,PORT)",
 			       option, sessions, p->far.sock.port);
 	}
 	if (p->near.sock.port != 0) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "%s: %u sessions can't all come from port %u (leave the local port "
+			       "%s: %u sessions cannot all come from port %u (leave the local port "
 			       "out: -- -P ,PORT)",
 			       option, sessions, p->near.sock.port);
 	}
 	if (t->local_port != NULL) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "%s: %u control connections can't all come from port %s (leave the "
+			       "%s: %u control connections cannot all come from port %s (leave the "
 			       "local port out of -p)",
 			       option, sessions, t->local_port);
 	}
@@ -180,8 +180,8 @@ check_plans(const struct np_plan *p, const struct np_target *t, const struct np_
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0,
-		       "%s: the netserver at %s port %s serves one flow a session, by a thread, "
-		       "and does not warm up (%s)",
+		       "%s: the netserver at %s port %s serves one flow in each session, by one "
+		       "thread, and has no warm-up (%s)",
 		       threads ? "--threads" : "--warm-up", t->host, t->port,
 		       threads ? "--threads N,1, or leave it out" : "leave it out");
 }
@@ -215,14 +215,15 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 		return err->code;
 	}
 	if (sessions > NP_SESSIONS_MAX) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--flows %u: the netserver at %s port %s serves one a session, and "
-			       "%d sessions are the most (a netserver of Plumbline serves more)",
-			       p->flows, t->host, t->port, NP_SESSIONS_MAX);
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--flows %u: the netserver at %s port %s serves one in each session, and %d "
+		    "sessions are the limit (a netserver of Plumbline serves more)",
+		    p->flows, t->host, t->port, NP_SESSIONS_MAX);
 	}
 	if (p->length < 0 && share_of(p, each_way - 1, each_way) == 0) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "-l %lld: nothing would be left for some of %u flows (more of it, "
+			       "-l %lld: some of %u flows would get nothing to send (a larger -l, "
 			       "or a smaller --flows)",
 			       (long long)p->length, p->flows);
 	}
@@ -545,7 +546,7 @@ hide_others(struct np_bag *b)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (np_bag_find(b, names[i], &it)) {
-			np_bag_unread(b, "the other sessions' is among it", "%s", names[i]);
+			np_bag_unread(b, "it includes the other sessions' traffic", "%s", names[i]);
 		}
 	}
 }

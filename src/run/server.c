@@ -184,7 +184,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 		return refuse(s, c, NP_EXT_PART, &why, err);
 	}
 	if (about == NP_ABOUT_HOST && (s->collect.caps & NP_CAP_HOST) == 0) {
-		np_fail(&why, NP_EUNSUP, 0, "facts of the host: none were promised");
+		np_fail(&why, NP_EUNSUP, 0, "facts of the host: they were not offered");
 		by_rule(&why, EACCES);
 		return refuse(s, c, NP_EXT_PART, &why, err);
 	}
@@ -295,7 +295,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	}
 	if (d->cause == NP_BY_LIMIT) {
 		np_fail(err, NP_EUNSUP, 0,
-			"test ended after %u s: the daemon allows no longer ones (netserver "
+			"test ended after %u s: the daemon allows no longer tests (netserver "
 			"--max-length)",
 			s->limits.seconds);
 		return by_rule(err, ERANGE);
@@ -311,10 +311,9 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	}
 	if (d->cause == NP_BY_SIGNAL) {
 		/* Results of a test cut short here must not pass for those of a whole one. */
-		return np_fail(
-		    err, NP_ESYS, ECANCELED,
-		    "test given up: netserver is ended, or others wait and nothing moves in this "
-		    "test");
+		return np_fail(err, NP_ESYS, ECANCELED,
+			       "test aborted: netserver stops, or other clients wait and no data "
+			       "move in this test");
 	}
 	return NP_OK;
 }
@@ -449,7 +448,7 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 {
 	if (p->far_bind.len == 0) {
 		np_fail(err, NP_EUNSUP, 0,
-			"%s connections of a client that does not name its own address",
+			"%s connections from a client that does not name its own address",
 			p->transport->name);
 		return by_rule(err, EACCES);
 	}
@@ -560,7 +559,7 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 	if (most->port_max != 0 && p->near.sock.port != 0 &&
 	    (p->near.sock.port < most->port_min || p->near.sock.port > most->port_max)) {
 		np_fail(err, NP_EUNSUP, 0,
-			"data port %u: the daemon allows %u to %u (netserver --data-ports)",
+			"data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
 			p->near.sock.port, most->port_min, most->port_max);
 		return by_rule(err, EACCES);
 	}
@@ -946,7 +945,7 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 			rc = serve_request(s, c, err);
 		}
 		if (rc == NP_OK && s->oddities >= NP_ODDITIES) {
-			rc = np_fail(err, NP_EPEER, 0, "%u strange requests are enough",
+			rc = np_fail(err, NP_EPEER, 0, "%u unknown requests: the session ends",
 				     s->oddities);
 		}
 	}

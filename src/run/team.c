@@ -112,7 +112,7 @@ explain(struct np_worker *w, int error)
 		t->too_long(run, &w->err);
 	} else if (error == EMSGSIZE && w->send_size <= (size_t)t->max_message) {
 		np_fail(&w->err, NP_EUSAGE, error,
-			"%zu bytes are more than the path to %s takes in one piece (leave out -f)",
+			"%zu bytes do not fit into one packet on the path to %s (leave out -f)",
 			w->send_size, peer);
 	} else if (error == EMSGSIZE) {
 		np_fail(&w->err, NP_EUSAGE, error,

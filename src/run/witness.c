@@ -135,7 +135,7 @@ np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_w
 	if (at < NP_WITNESS_THREADS) {
 		np_doing_put(&w->thread[at], into);
 	} else if (w->looks > 0) {
-		np_bag_unread(into, "only the first 8 threads are looked at", "thread.looks");
+		np_bag_unread(into, "only the first 8 threads are sampled", "thread.looks");
 	}
 	for (int i = 0; i < NP_WITNESS_THREADS; i++) {
 		np_doing_close(&w->thread[i]);

@@ -246,7 +246,7 @@ expect_no_plan(struct np_client *c, const struct np_plan *p, const char *words)
 
 	assert_int_equal(np_client_run(c, p, NULL, &peer, &out, &err), NP_ECONTROL);
 	assert_int_equal(strncmp(err.msg, words, strlen(words)), 0);
-	assert_has(err.msg, "knows no plans; it is not Plumbline's");
+	assert_has(err.msg, "does not support this; it is not Plumbline's");
 	np_outcome_free(&out);
 }
 
@@ -551,13 +551,13 @@ static void
 an_answer_to_something_else_is_an_error(void **state)
 {
 	(void)state;
-	assert_fails(answer_with_results, 1, NP_EPEER,
-		     "sent a message of code 99 where the response to the test's request, code 98, "
-		     "was due");
-	assert_fails(answer_with_an_echo, 1, NP_EPEER, "of code 97 where");
+	assert_fails(
+	    answer_with_results, 1, NP_EPEER,
+	    "sent a message of code 99 instead of the response to the test's request, code 98");
+	assert_fails(answer_with_an_echo, 1, NP_EPEER, "of code 97 instead of");
 	assert_fails(end_with_a_part, -1000, NP_EPEER,
-		     "of code 0x504c0013 where the test's results, code 99, was due");
-	assert_fails(end_with_another_test, -1000, NP_EPEER, "of code 12 where");
+		     "of code 0x504c0013 instead of the test's results, code 99");
+	assert_fails(end_with_another_test, -1000, NP_EPEER, "of code 12 instead of");
 }
 
 static void
@@ -630,19 +630,19 @@ a_calibration_and_evidence_have_codes_of_their_own(void **state)
 	(void)state;
 	meet(&d, &c, AF_INET, calibrate_wrongly);
 	assert_int_equal(np_client_calibrate(&c, &rate, &err), NP_EPEER);
-	assert_has(err.msg, "of code 601 where the calibration, code 5, was due");
+	assert_has(err.msg, "of code 601 instead of the calibration, code 5");
 	part(&d, &c);
 
 	meet(&d, &c, AF_INET, answer_with_results);
 	c.granted.caps = NP_CAP_HOST;
 	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
-	assert_has(err.msg, "of code 99 where the evidence, code 0x504c0013, was due");
+	assert_has(err.msg, "of code 99 instead of the evidence, code 0x504c0013");
 	part(&d, &c);
 
 	meet(&d, &c, AF_INET, tell_wrongly);
 	c.granted.caps = NP_CAP_HOST;
 	assert_int_equal(np_client_host(&c, &bag, &err), NP_EPEER);
-	assert_has(err.msg, "of code 0x504c0011 where the evidence, code 0x504c0013, was due");
+	assert_has(err.msg, "of code 0x504c0011 instead of the evidence, code 0x504c0013");
 	part(&d, &c);
 }
 
@@ -721,7 +721,7 @@ another_service_is_told_from_a_daemon(void **state)
 {
 	(void)state;
 	assert_fails(say_banner, 1, NP_EPEER, "(\"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\")");
-	assert_fails(say_page, 1, NP_EPEER, "is no netserver");
+	assert_fails(say_page, 1, NP_EPEER, "is not a netserver");
 }
 
 static void
@@ -1116,7 +1116,7 @@ a_client_tells_once_whom_it_waits_for(void **state)
 	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);
 	assert_has(wait.text, c.peer);
-	assert_has(wait.text, " s: it hangs, or other tests come first; waiting for up to 1");
+	assert_has(wait.text, " s: it hangs, or other tests run first; waiting for up to 1");
 	sem_post(&wait.told);
 	ask_with_patience(&c, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);

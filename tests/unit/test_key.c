@@ -229,7 +229,8 @@ challenge_twice(int fd)
 static void
 a_daemon_that_only_pretends_is_found_out(void **state)
 {
-	static const char says[] = "does not know the key of --key-file: not the daemon you think";
+	static const char says[] =
+	    "does not know the key of --key-file: this may be the wrong daemon";
 
 	(void)state;
 	if (!np_auth_built()) {
@@ -301,8 +302,7 @@ who_knows_no_key_is_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LEN(scripts); i++) {
-		assert_fails(scripts[i], NP_ECONTROL,
-			     "knows no --key-file: is it a netserver of Plumbline");
+		assert_fails(scripts[i], NP_ECONTROL, "does not use --key-file: is it Plumbline's");
 	}
 }
 
@@ -338,7 +338,7 @@ other_faults_keep_their_names(void **state)
 {
 	(void)state;
 	assert_fails(be_full, NP_ECONTROL, "busy");
-	assert_fails(be_a_mail_server, NP_EPEER, "is no netserver");
+	assert_fails(be_a_mail_server, NP_EPEER, "is not a netserver");
 	if (np_auth_built()) {
 		assert_fails(hang_up_on_the_proof, NP_EPEER,
 			     "closed by the peer while waiting for the answer to --key-file");

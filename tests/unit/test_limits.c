@@ -492,7 +492,7 @@ a_test_by_count_has_an_end(void **state)
 	begun = np_now();
 	expect_why(
 	    &s, NP_OMNI + 2, ERANGE,
-	    "test ended after 1 s: the daemon allows no longer ones (netserver --max-length)");
+	    "test ended after 1 s: the daemon allows no longer tests (netserver --max-length)");
 	assert_in_range((np_now() - begun) / NP_MSEC, 900, LONG_MS);
 	close(fd);
 	session_close(&s);
