@@ -182,11 +182,13 @@ static int
 check_documents(const struct np_cli_output *o, struct np_err *err)
 {
 	if (o->prometheus && o->show == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "--prometheus: needs the run of --show file");
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--prometheus: needs a run to print (--show FILE)");
 	}
 	if (o->show != NULL && o->json) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--show: runs no test that --json could put down (choose one)");
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--show: runs no test, so there is nothing for --json to write (choose one)");
 	}
 	return NP_OK;
 }
@@ -203,21 +205,21 @@ settle_clean(struct np_cli *cli, struct np_err *err)
 		return clean->at_most == 0
 			   ? NP_OK
 			   : np_fail(err, NP_EUSAGE, 0,
-				     "--at-most: bounds --clean, which is not given");
+				     "--at-most: limits --clean, which is not given");
 	}
 	if (said && (cli->plan.length != clean->seconds || cli->plan.length_less_ms != 0)) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "-l: --clean %d says how long the test is (leave -l away)",
+			       "-l: --clean %d sets the length of the test (leave out -l)",
 			       clean->seconds);
 	}
 	if (cli->confidence.level != 0 || cli->confidence.max > 1) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--clean: together with -i or -I (each says when to repeat: choose "
-			       "one)");
+			       "--clean: together with -i or -I (both set the number of "
+			       "iterations: choose one)");
 	}
 	clean->at_most = clean->at_most != 0 ? clean->at_most : CLEAN_TIMES * clean->seconds;
 	if (clean->at_most < clean->seconds) {
-		return np_fail(err, NP_EUSAGE, 0, "--at-most %d: less than --clean %d",
+		return np_fail(err, NP_EUSAGE, 0, "--at-most %d: is less than --clean %d",
 			       clean->at_most, clean->seconds);
 	}
 	cli->plan.length = clean->seconds;
@@ -318,9 +320,10 @@ check_places(const struct np_plan *p, struct np_err *err)
 	}
 	if (left.count == 0 || !np_cpu_turns_text(&left, text, sizeof(text))) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "-T: processor %d can't be had at this end (leave it out)", missing);
+			       "-T: processor %d is not available at this end (leave it out)",
+			       missing);
 	}
-	return np_fail(err, NP_EUSAGE, 0, "-T: processor %d can't be had at this end (%s can)",
+	return np_fail(err, NP_EUSAGE, 0, "-T: processor %d is not available at this end (%s is)",
 		       missing, text);
 }
 
@@ -343,7 +346,7 @@ settle_batch(struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0,
-		       "--batch: no end is driven by an engine of several datagrams a call (try "
+		       "--batch: needs an engine that carries several datagrams in a call (try "
 		       "--engine batch)");
 }
 
@@ -360,20 +363,20 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	if (p->pattern->sized) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--segment-size: not of %s, whose messages are its requests and "
-			       "responses (-- -r)",
-			       cli->bench.name);
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--segment-size: not for %s, whose messages are requests and responses (-- -r)",
+		    cli->bench.name);
 	}
 	if (sender->place.engine != &np_engine_segment) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--segment-size: the end that sends is driven by another engine "
-			       "(try --engine segment)");
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--segment-size: the sending end uses another engine (try --engine segment)");
 	}
 	if (call > 0 && (uint32_t)call < size) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--segment-size %u: more than the %d bytes of a call (-- -m)", size,
-			       call);
+			       "--segment-size %u: is more than the %d bytes of a call (-- -m)",
+			       size, call);
 	}
 	if (call > 0 && (uint32_t)call / size > most) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -423,7 +426,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	settle_pacing(&p->far);
 	settle_collecting(cli);
 	if (cli->clean.seconds > 0 && !np_cli_repeats(cli)) {
-		return np_fail(err, NP_EUSAGE, 0, "--clean: %s is run once only", bench->name);
+		return np_fail(err, NP_EUSAGE, 0, "--clean: %s runs only once", bench->name);
 	}
 	if (check_alignments(p, err) != NP_OK || settle_batch(cli, err) != NP_OK ||
 	    settle_segments(cli, err) != NP_OK) {

@@ -72,17 +72,17 @@ read_word(struct question *q, const char *name, const char *value)
 
 	if (strcmp(name, "test") == 0) {
 		q->bench = np_bench_find(value);
-		return q->bench != NULL || refuse(q, "%s: no test of this netperf", value);
+		return q->bench != NULL || refuse(q, "%s: not a test of this netperf", value);
 	}
 	if (strcmp(name, "rate") == 0) {
 		return ((read_real(value, &q->rate_bps) ||
 			 np_parse_rate(value, &q->rate_bps) == 0) &&
 			q->rate_bps >= 1 && q->rate_bps <= MOST_RATE) ||
-		       refuse(q, "rate=%s: no rate (try 100mbit)", value);
+		       refuse(q, "rate=%s: not a rate (try 100mbit)", value);
 	}
 	if (strcmp(name, "delay") == 0) {
 		return (read_real(value, &q->delay_s) && q->delay_s <= MOST_DELAY) ||
-		       refuse(q, "delay=%s: no number of seconds", value);
+		       refuse(q, "delay=%s: not a number of seconds", value);
 	}
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		const struct field *f = &fields[i];
@@ -91,14 +91,14 @@ read_word(struct question *q, const char *name, const char *value)
 			continue;
 		}
 		if (np_parse_int(value, &whole) != 0 || whole < f->least || whole > f->most) {
-			return refuse(q, "%s=%s: no number from %u to %u", name, value, f->least,
+			return refuse(q, "%s=%s: not a number from %u to %u", name, value, f->least,
 				      f->most);
 		}
 		memcpy((char *)q + f->at, &(uint32_t){ (uint32_t)whole }, sizeof(uint32_t));
 		q->sized = q->sized || strcmp(name, "size") == 0;
 		return true;
 	}
-	return refuse(q, "%s: no word of a question", name);
+	return refuse(q, "%s: not a name that a question has", name);
 }
 
 static bool
@@ -118,7 +118,7 @@ read_line(struct question *q, char *line)
 		char *equals = strchr(word, '=');
 
 		if (equals == NULL) {
-			return refuse(q, "%s: no word such as mtu=1500", word);
+			return refuse(q, "%s: not a word such as mtu=1500", word);
 		}
 		*equals = '\0';
 		if (!read_word(q, word, equals + 1)) {
@@ -144,7 +144,7 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 	}
 	if (q->bench->transport->reliable) {
 		return np_ceiling_segment(&q->way) > 0 ||
-		       refuse(q, "MSS %u: no room for payload", q->way.mss);
+		       refuse(q, "MSS %u: leaves no room for payload", q->way.mss);
 	}
 	most = np_ceiling_most_datagram(&q->way);
 	size = size > other ? size : other;
@@ -165,7 +165,7 @@ answer_stream(struct question *q, FILE *out)
 	payload = udp ? q->size : np_ceiling_segment(&q->way);
 	wire = udp ? np_ceiling_datagram_cost(&q->way, q->size) : np_ceiling_segment_cost(&q->way);
 	if (wire == 0) {
-		return refuse(q, "packets that take nothing on the wire (least, header, rest)");
+		return refuse(q, "packets without any bytes on the wire (least, header, rest)");
 	}
 	fprintf(out, "{\"test\": \"%s\", \"payload\": %llu, \"wire\": %llu, \"share\": %.17g",
 		q->bench->name, (unsigned long long)payload, (unsigned long long)wire,
@@ -202,7 +202,7 @@ answer_transactions(struct question *q, FILE *out)
 	}
 	if (!np_ceiling_exchange(&q->way, test, q->request, q->response, &x) ||
 	    (fuller = x.there > x.back ? x.there : x.back) == 0) {
-		return refuse(q, "a transaction without bytes: it needs no packet");
+		return refuse(q, "a transaction without bytes needs no packet");
 	}
 	fprintf(out, "{\"test\": \"%s\", \"there\": %llu, \"back\": %llu, \"turns\": %u",
 		q->bench->name, (unsigned long long)x.there, (unsigned long long)x.back, x.turns);

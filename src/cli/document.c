@@ -99,7 +99,7 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 		return NP_OK;
 	}
 	if (test != NP_TEST_BENCH && test != NP_TEST_UNKNOWN) {
-		return np_fail(err, NP_EUSAGE, 0, "--json: %s measures nothing to be put down",
+		return np_fail(err, NP_EUSAGE, 0, "--json: %s measures nothing to write",
 			       cli->test);
 	}
 	lacks = cli->output.json_file != NULL ? np_place_lacks(cli->output.json_file, true) : 0;
@@ -730,7 +730,8 @@ disturbed(struct np_document *d, const struct np_outcome *out, const struct np_r
 	put_unseen(d, unread, "far", out->far_bag);
 	if (!c->far_told) {
 		put(d, unread, "far",
-		    np_json_text(out->far_lacks[0] != '\0' ? out->far_lacks : "it told nothing"));
+		    np_json_text(out->far_lacks[0] != '\0' ? out->far_lacks
+							   : "it reported nothing"));
 	}
 	if (c->switches_why != NULL) {
 		put(d, unread, "switches", json_string(c->switches_why));
@@ -800,7 +801,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
 	put_granted(d, out);
 	put_far_plan(d, &out->far);
-	identify(d, near, far, out->far_lacks[0] != '\0' ? out->far_lacks : "it told nothing");
+	identify(d, near, far, out->far_lacks[0] != '\0' ? out->far_lacks : "it reported nothing");
 }
 
 static json_t *
@@ -1027,7 +1028,7 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 	}
 	put_verdict(d, v);
 	if (d->failed) {
-		return np_fail(err, NP_ESYS, ENOMEM, "--json: put the document together");
+		return np_fail(err, NP_ESYS, ENOMEM, "--json: build the document");
 	}
 	return write_where(d->root, d->path, out, err);
 }
@@ -1061,7 +1062,7 @@ np_document_engines(const struct np_cli *cli, const struct np_engine_lists *list
 	int rc;
 
 	if (root == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "--json: put the document together");
+		return np_fail(err, NP_ESYS, ENOMEM, "--json: build the document");
 	}
 	rc = write_where(root, cli->output.json_file, out, err);
 	json_decref(root);

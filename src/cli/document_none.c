@@ -8,8 +8,7 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	*doc = NULL;
 	if (cli->output.json) {
 		return np_fail(err, NP_EUNSUP, 0,
-			       "--json: this build has no JSON, as it was made "
-			       "without libjansson");
+			       "--json: this program was built without libjansson");
 	}
 	return NP_OK;
 }
@@ -81,8 +80,7 @@ np_document_engines(const struct np_cli *cli, const struct np_engine_lists *list
 	(void)cli;
 	(void)lists;
 	(void)out;
-	return np_fail(err, NP_EUNSUP, 0,
-		       "--json: this build has no JSON, as it was made without libjansson");
+	return np_fail(err, NP_EUNSUP, 0, "--json: this program was built without libjansson");
 }
 
 int
@@ -90,8 +88,7 @@ np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err)
 {
 	(void)cli;
 	(void)out;
-	return np_fail(err, NP_EUNSUP, 0,
-		       "--show: this build has no JSON, as it was made without libjansson");
+	return np_fail(err, NP_EUNSUP, 0, "--show: this program was built without libjansson");
 }
 
 int

@@ -37,13 +37,14 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 	struct np_plan *p = &cli->plan;
 
 	if (p->no_control) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "-N: %s needs a control connection, which tells where to send",
-			       cli->bench.name);
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "-N: %s needs a control connection, which gives the address to send to",
+		    cli->bench.name);
 	}
 	if ((c->granted.caps & NP_CAP_PLAN) == 0) {
 		return np_fail(err, NP_EUNSUP, 0,
-			       "%s: the netserver at %s knows no tests of the link layer (is it "
+			       "%s: the netserver at %s has no tests of the link layer (is it "
 			       "Plumbline's, and started with --allow-raw?)",
 			       cli->bench.name, c->peer);
 	}

@@ -24,10 +24,10 @@ check_several(const struct np_cli *cli, struct np_err *err)
 			       cli->bench.name);
 	}
 	if (!np_plan_several(p) && p->far.place.engine != NULL) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--engine ,%s: the flows of %s are sessions of one connection each "
-			       "(leave it out)",
-			       p->far.place.engine->name, cli->bench.name);
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--engine ,%s: each flow of %s is a session with one connection (leave it out)",
+		    p->far.place.engine->name, cli->bench.name);
 	}
 	if (p->no_control) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -36,22 +36,20 @@ check_several(const struct np_cli *cli, struct np_err *err)
 	if (!p->transport->connected && p->far.sock.connected) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--flows: %u data connections share sockets of the daemon, which "
-			       "can't be connected (leave out -- -N)",
+			       "cannot be connected (leave out -- -N)",
 			       p->flows);
 	}
 	if (p->pattern->connection_test && p->flows > p->port_max - p->port_min) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "--flows: %u connections at a time need as many local ports (a wider "
-		    "range than -- -p %u,%u)",
-		    p->flows, p->port_min, p->port_max);
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows: each of %u connections at a time needs a local port (a "
+			       "wider range than -- -p %u,%u)",
+			       p->flows, p->port_min, p->port_max);
 	}
 	if (p->near.sock.port != 0) {
-		return np_fail(
-		    err, NP_EUSAGE, 0,
-		    "--flows: %u data connections can't all come from port %u (leave the "
-		    "local port out: -- -P ,PORT)",
-		    p->flows, p->near.sock.port);
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--flows: %u data connections cannot all come from port %u (leave "
+			       "the local port out: -- -P ,PORT)",
+			       p->flows, p->near.sock.port);
 	}
 	return NP_OK;
 }
@@ -95,10 +93,10 @@ check_threads(const struct np_cli *cli, struct np_err *err)
 	if (threads <= p->flows) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0,
-		       "--threads %s%u: more than the %u data connection%s that they drive (a "
-		       "larger --flows)",
-		       far ? "," : "", threads, p->flows, p->flows > 1 ? "s" : "");
+	return np_fail(
+	    err, NP_EUSAGE, 0,
+	    "--threads %s%u: is more than the %u data connection%s to drive (a larger --flows)",
+	    far ? "," : "", threads, p->flows, p->flows > 1 ? "s" : "");
 }
 
 int
@@ -151,9 +149,9 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUSAGE, 0,
-		       "--flows %u: there are %lu local ports of an address for them (a smaller "
-		       "--flows, a --source-range of more addresses, or a wider "
-		       "net.ipv4.ip_local_port_range, now %lu to %lu, by sysctl -w)",
+		       "--flows %u: an address has only %lu local ports (a smaller --flows, a "
+		       "--source-range of more addresses, or a wider net.ipv4.ip_local_port_range, "
+		       "now %lu to %lu, by sysctl -w)",
 		       p->flows, last - first + 1, first, last);
 }
 
@@ -169,8 +167,8 @@ check_address(const struct np_addr *at, struct np_err *err)
 		return NP_OK;
 	}
 	np_fail(err, NP_EUSAGE, errno,
-		"--source-range: have the local address %s (ip addr add, ip route add local, or "
-		"net.ipv4.ip_nonlocal_bind makes it this machine's)",
+		"--source-range: use the local address %s (ip addr add, ip route add local, or "
+		"net.ipv4.ip_nonlocal_bind makes it local)",
 		np_addr_host(at, text));
 	if (fd >= 0) {
 		close(fd);
@@ -187,8 +185,8 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 
 	if (p->flows < 2) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--source-range: one data connection has one address (say how many "
-			       "with --flows, or name the one with -- -L)");
+			       "--source-range: one data connection has one address (give their "
+			       "number with --flows, or the address with -- -L)");
 	}
 	if (p->transport != &np_transport_tcp || p->pattern->connection_test || p->no_control) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -197,14 +195,14 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 			       cli->bench.name);
 	}
 	if (strcmp(cli->data.local.text, np_addr_host(&cli->source, text)) != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--source-range: -- -L names another local address (leave one of "
-			       "them out)");
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--source-range: -- -L also names a local address (leave one of them out)");
 	}
 	if (cli->evidence.wire) {
 		return np_fail(
 		    err, NP_EUSAGE, 0,
-		    "--source-range: --wire looks at one address (leave one of them out)");
+		    "--source-range: --wire captures one address (leave one of them out)");
 	}
 	for (uint32_t i = 0; i < p->sources; i++) {
 		np_range_at(&cli->source, i, &at);
@@ -229,22 +227,22 @@ check_ramp(const struct np_cli *cli, struct np_err *err)
 	if (p->flows < 2) {
 		return np_fail(
 		    err, NP_EUSAGE, 0,
-		    "--ramp: one data connection is no ramp (say how many with --flows)");
+		    "--ramp: one data connection is not a ramp (give their number with --flows)");
 	}
 	if (p->both) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--ramp: --both is of several sessions, whose windows open together "
-			       "(leave one of them out)");
+			       "--ramp: --both has several sessions, which begin to measure "
+			       "together (leave one of them out)");
 	}
 	if (p->spread) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--ramp: --spread makes connections anew before the test begins "
+			       "--ramp: --spread makes its connections before the test begins "
 			       "(leave one of them out)");
 	}
 	if (p->fast_open) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--ramp: with -- -F a connection comes about with its first data, "
-			       "and can't be timed (leave one of them out)");
+			       "--ramp: with -- -F a connection begins with its first data, and "
+			       "cannot be timed (leave one of them out)");
 	}
 	return NP_OK;
 }
@@ -256,10 +254,10 @@ check_both(const struct np_cli *cli, struct np_err *err)
 	bool stream = p->pattern == &np_pattern_stream && p->transport->connected;
 
 	if (!stream || !np_bench_is_omni(&cli->bench)) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "--both: %s is no stream of connections that either end can send "
-			       "(try TCP_STREAM)",
-			       cli->bench.name);
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--both: %s is not a stream that either end can send (try TCP_STREAM)",
+		    cli->bench.name);
 	}
 	if (p->no_control) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -275,7 +273,7 @@ check_spread(const struct np_cli *cli, struct np_err *err)
 
 	if (p->flows < 2) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: one data connection lies on one queue (try --flows 8)");
+			       "--spread: one data connection uses one queue (try --flows 8)");
 	}
 	if (p->fast_open) {
 		return np_fail(err, NP_EUSAGE, 0,
@@ -283,12 +281,13 @@ check_spread(const struct np_cli *cli, struct np_err *err)
 			       "data (leave out -- -F)");
 	}
 	if (p->both) {
-		return np_fail(err, NP_EUSAGE, 0, "--spread: of one session (leave out --both)");
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--spread: needs a single session (leave out --both)");
 	}
 	if (!np_plan_spreads(p)) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: %s has no lasting connections of IP that could be made "
-			       "again (try TCP_STREAM, TCP_MAERTS or TCP_RR)",
+			       "--spread: %s has no lasting IP connections to make again (try "
+			       "TCP_STREAM, TCP_MAERTS or TCP_RR)",
 			       cli->bench.name);
 	}
 	return NP_OK;
@@ -301,9 +300,10 @@ check_warm_up(const struct np_plan *p, struct np_err *err)
 	if (p->warm_up_ms == 0 || p->length >= 0 || p->pattern->transactions) {
 		return NP_OK;
 	}
-	return np_fail(err, NP_EUSAGE, 0,
-		       "--warm-up: not of a stream that ends by a count, -l %lld (a time, -l S)",
-		       (long long)p->length);
+	return np_fail(
+	    err, NP_EUSAGE, 0,
+	    "--warm-up: not for a stream that ends by a count, -l %lld (use a time, -l S)",
+	    (long long)p->length);
 }
 
 int
@@ -311,8 +311,8 @@ np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_e
 {
 	if (sessions > 1 && cli->plan.spread) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--spread: not of %u sessions, whose netserver takes connections as "
-			       "they come (leave it out, or use a netserver that knows plans)",
+			       "--spread: not with the %u sessions that this netserver needs "
+			       "(leave it out, or use Plumbline's netserver)",
 			       sessions);
 	}
 	return NP_OK;
@@ -350,12 +350,12 @@ np_flows_check(const struct np_cli *cli, struct np_err *err)
 		return check_far(cli, err);
 	}
 	if (p->near.place.engine == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "--flows %u: takes the engine %s: %s", p->flows,
+		return np_fail(err, NP_EUSAGE, 0, "--flows %u: needs the engine %s: %s", p->flows,
 			       engine->name, why);
 	}
 	if (engine->why_not(p) == NULL) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "--engine %s: can't be had here: %s (try --engine list)",
+			       "--engine %s: is not available here: %s (try --engine list)",
 			       engine->name, why);
 	}
 	return np_fail(err, NP_EUSAGE, 0, "--engine %s: not for %s with --flows %u: %s",

@@ -595,8 +595,7 @@ print_texts(struct np_cli *cli)
 		fprintf(stderr, "netperf: %.*s\n", (int)strcspn(note, "\n"), note);
 	}
 	if (cli->gone != '\0') {
-		fprintf(stderr,
-			"netperf: test option -%c: has no effect, netperf has given it up\n",
+		fprintf(stderr, "netperf: test option -%c: has no effect any more, as in netperf\n",
 			cli->gone);
 	}
 	return -1;

@@ -47,8 +47,8 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	}
 	if (type != NULL && strstr(type, "dgram") != NULL && cli->bench.transport->connected) {
 		if (protocol != NULL && t != NULL) {
-			return np_fail(err, NP_EUSAGE, 0, "-t: %s has no datagrams (try -T udp)",
-				       protocol);
+			return np_fail(err, NP_EUSAGE, 0,
+				       "-t: %s does not send datagrams (try -T udp)", protocol);
 		}
 		take_default(cli, &np_transport_udp);
 	}

@@ -68,7 +68,7 @@ cut_mask(char *name, int32_t *mask, struct np_err *err)
 		return NP_OK;
 	}
 	if (np_parse_count(slash + 1, &bits) != 0 || bits < 0 || bits > 128) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no number of address bits (try /24)",
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a number of address bits (try /24)",
 			       slash + 1);
 	}
 	*slash = '\0';
@@ -96,7 +96,7 @@ copy_port(char out[32], const char *text, struct np_err *err)
 
 	if (text != NULL && ((np_parse_int(text, &n) == 0 && (n < 0 || n > 65535)) ||
 			     np_text_copy(out, 32, text) != 0)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is no port (0 to 65535, or a service)",
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to 65535, or a service)",
 			       text);
 	}
 	return NP_OK;
@@ -135,7 +135,7 @@ parse_port(const char *text, uint32_t *out, struct np_err *err)
 	}
 	s = getservbyname(text, NULL);
 	if (s == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no port number and no known service",
+		return np_fail(err, NP_EUSAGE, 0, "%s is neither a port number nor a known service",
 			       text);
 	}
 	*out = ntohs((uint16_t)s->s_port);
@@ -195,7 +195,8 @@ set_port_range(void *ctx, const struct np_option *o, const char *arg, struct np_
 		return err->code;
 	}
 	if (cli->plan.port_min == 0 || cli->plan.port_max < cli->plan.port_min) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no range of ports (try 10000,20000)", arg);
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a range of ports (try 10000,20000)",
+			       arg);
 	}
 	return NP_OK;
 }
@@ -376,7 +377,7 @@ set_timeout(void *ctx, const struct np_option *o, const char *arg, struct np_err
 
 	(void)o;
 	if (np_parse_int(arg, &n) != 0 || n < 1 || n > 3600) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no time-out (1 to 3600 seconds)", arg);
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a time-out (1 to 3600 seconds)", arg);
 	}
 	cli->plan.timeout_ms = (uint32_t)n * 1000;
 	return NP_OK;
@@ -425,8 +426,8 @@ set_bursts(void *ctx, const struct np_option *o, const char *arg, struct np_err 
 			continue;
 		}
 		if (np_parse_count(word, &n) != 0 || n < 0) {
-			return np_fail(err, NP_EUSAGE, 0, "%s is no number of operations (try 16)",
-				       word);
+			return np_fail(err, NP_EUSAGE, 0,
+				       "%s is not a number of operations (try 16)", word);
 		}
 		*to[i] = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 	}
@@ -447,7 +448,8 @@ parse_interval(const char *word, uint32_t *out, struct np_err *err)
 		unit = 1e6;
 	}
 	if (end == word || !(n >= 0 && n * unit <= 3.6e9)) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no interval (try 10ms or 500us)", word);
+		return np_fail(err, NP_EUSAGE, 0, "%s is not an interval (try 10ms or 500us)",
+			       word);
 	}
 	*out = (uint32_t)(n * unit);
 	return NP_OK;
@@ -510,7 +512,7 @@ set_interim(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	if (pair.first != NULL) {
 		s = strtod(pair.first, &end);
 		if (end == pair.first || !(s > -86400 && s < 86400)) {
-			return np_fail(err, NP_EUSAGE, 0, "%s is no number of seconds (try 0.5)",
+			return np_fail(err, NP_EUSAGE, 0, "%s is not a number of seconds (try 0.5)",
 				       pair.first);
 		}
 	}
@@ -607,7 +609,7 @@ set_confidence(void *ctx, const struct np_option *o, const char *arg, struct np_
 	if (width != NULL) {
 		cli->confidence.width = strtod(width, &end);
 		if (end == width || !(cli->confidence.width >= 0)) {
-			return np_fail(err, NP_EUSAGE, 0, "%s is no width in percent (try 5)",
+			return np_fail(err, NP_EUSAGE, 0, "%s is not a width in percent (try 5)",
 				       width);
 		}
 	}
@@ -768,7 +770,8 @@ set_mss(void *ctx, const struct np_option *o, const char *arg, struct np_err *er
 
 	(void)o;
 	if (end == arg || (*end != '\0' && strcmp(end, "b") != 0) || n < 1 || n > 65535) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no segment size (1 to 65535 bytes)", arg);
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a segment size (1 to 65535 bytes)",
+			       arg);
 	}
 	cli->plan.mss = (int32_t)n;
 	return NP_OK;
@@ -822,7 +825,8 @@ take_engine(const char *name, const struct np_engine **engine, struct np_err *er
 	const struct np_engine *found = name != NULL ? np_engine_find(name) : NULL;
 
 	if (name != NULL && found == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is no engine (try --engine list)", name);
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not an engine (try --engine list)",
+			       name);
 	}
 	*engine = found != NULL ? found : *engine;
 	return NP_OK;
@@ -857,8 +861,8 @@ take_threads(const char *text, uint32_t *threads, struct np_err *err)
 		return NP_OK;
 	}
 	if (np_parse_count(text, &n) != 0 || n < 1 || n > NP_THREADS_MAX) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is no number of threads (1 to %d)", text,
-			       NP_THREADS_MAX);
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of threads (1 to %d)",
+			       text, NP_THREADS_MAX);
 	}
 	*threads = (uint32_t)n;
 	return NP_OK;
@@ -888,7 +892,7 @@ set_warm_up(void *ctx, const struct np_option *o, const char *arg, struct np_err
 
 	(void)o;
 	if (end == arg || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
-		return np_fail(err, NP_EUSAGE, 0, "%.40s is no time to warm up (0 to %d s)", arg,
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a time to warm up (0 to %d s)", arg,
 			       NP_WARM_UP_MAX / 1000);
 	}
 	cli->plan.warm_up_ms = (uint32_t)(s * 1000 + 0.5);
@@ -908,7 +912,7 @@ set_ramp(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	if ((arg[length] != '\0' && strcmp(arg + length, "/s") != 0) || length >= sizeof(number) ||
 	    np_parse_count(number, &n) != 0 || n < 1 || n > NP_RAMP_MAX) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "%.40s is no number of connections a second (1 to %d)", arg,
+			       "%.40s is not a number of connections a second (1 to %d)", arg,
 			       NP_RAMP_MAX);
 	}
 	cli->plan.ramp = (uint32_t)n;
@@ -968,8 +972,8 @@ set_link_rate(void *ctx, const struct np_option *o, const char *arg, struct np_e
 
 	(void)o;
 	if (np_parse_rate(arg, &cli->evidence.link_rate) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no rate of a link (try 100mbit, 2.5gbit)",
-			       arg);
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s is not a rate of a link (try 100mbit, 2.5gbit)", arg);
 	}
 	return NP_OK;
 }

@@ -62,7 +62,7 @@ read_text(const json_t *o, const char *name, const char **to, struct np_err *err
 
 	*to = json_string_value(v);
 	if (*to == NULL && !json_is_null(v)) {
-		return np_fail(err, NP_EUSAGE, 0, "%s is no text", name);
+		return np_fail(err, NP_EUSAGE, 0, "%s is not a text", name);
 	}
 	return NP_OK;
 }
@@ -81,7 +81,7 @@ read_result(struct np_saved *s, struct np_err *err)
 		return err->code;
 	}
 	if (result == NULL) {
-		return np_fail(err, NP_EUSAGE, 0, "result is no text");
+		return np_fail(err, NP_EUSAGE, 0, "result is not a text");
 	}
 	s->complete = strcmp(result, "complete") == 0;
 	s->concluded = !json_is_null(final);
@@ -115,11 +115,11 @@ read_document(struct np_saved *s, const char *bytes, size_t size, struct np_err 
 	}
 	schema = json_string_value(json_object_get(s->root, "schema"));
 	if (schema == NULL || strncmp(schema, "plumbline-netperf/", 18) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "it is no document of a run by --json");
+		return np_fail(err, NP_EUSAGE, 0, "it is not a document of a run by --json");
 	}
 	if (strcmp(schema, "plumbline-netperf/1") != 0) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "it is of %.40s, and this netperf reads version 1", schema);
+			       "it has version %.40s, and this netperf reads version 1", schema);
 	}
 	return read_result(s, err);
 }
@@ -351,7 +351,7 @@ slurp(FILE *in, size_t *size, struct np_err *err)
 			return bytes;
 		}
 		if (room >= FILE_MOST) {
-			np_fail(err, NP_EUSAGE, 0, "longer than any document");
+			np_fail(err, NP_EUSAGE, 0, "it is too long for a document");
 			break;
 		}
 		room *= 2;

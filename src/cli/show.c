@@ -286,11 +286,11 @@ void
 np_show_surplus(FILE *out, const struct np_cli *cli, uint64_t surplus)
 {
 	if (surplus > 0) {
-		fprintf(out,
-			"netperf: %s: %" PRIu64 " response%s came twice or too late, and could not "
-			"be told apart: rate and latencies may be wrong (%s)\n",
-			cli->bench.name, surplus, surplus == 1 ? "" : "s",
-			np_ids_why_none(&cli->plan));
+		fprintf(
+		    out,
+		    "netperf: %s: %" PRIu64 " response%s came twice or too late, and could not be "
+		    "matched: rate and latencies may be wrong (%s)\n",
+		    cli->bench.name, surplus, surplus == 1 ? "" : "s", np_ids_why_none(&cli->plan));
 	}
 }
 
@@ -306,7 +306,8 @@ np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 		return;
 	}
 	if (c->seconds <= 0) {
-		fprintf(out, "netperf: --clean %d: this end could not look who disturbs the test\n",
+		fprintf(out,
+			"netperf: --clean %d: this end could not measure what disturbs the test\n",
 			r->plan.clean_s);
 		return;
 	}
@@ -319,7 +320,7 @@ np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 	if (c->seconds > c->clean) {
 		fprintf(out, "netperf: disturbed for %.1f s (seconds by reason: %s)%s\n",
 			c->seconds - c->clean, c->reasons,
-			np_repeat_unclean(r) ? "; more time: --at-most" : "");
+			np_repeat_unclean(r) ? "; for more time: --at-most" : "");
 	}
 }
 

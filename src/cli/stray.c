@@ -35,15 +35,15 @@ np_stray_words(struct np_cli *cli, int count, char **words, int of_test)
 	/* What follows an option that netperf has given up was its argument: there is a line
 	 * already. */
 	for (int i = 0; i < count && cli->gone == '\0'; i++) {
-		const char *word = words[i], *mend = "no option takes it (-H names a host)";
+		const char *word = words[i], *mend = "it belongs to no option (-H names a host)";
 
 		if (of_test) {
-			mend = "no option of the test takes it";
+			mend = "it belongs to no option of the test";
 		} else if (cli->confidence.result_only && two_numbers(word)) {
-			mend = "-r takes nothing here; the sizes of request and response are a "
+			mend = "-r has no argument here; the sizes of request and response are a "
 			       "test option (-- -r REQUEST,RESPONSE)";
 		}
-		NOTE(cli, "%.60s: not read: %s\n", word, mend);
+		NOTE(cli, "%.60s: ignored: %s\n", word, mend);
 	}
 }
 
@@ -140,7 +140,7 @@ stray_selector(struct np_cli *cli, const char *word, size_t len)
 	}
 	if (of_percentile(name)) {
 		NOTE(cli,
-		     "%s: no percentile (above 0 and at most 100, with at most 6 digits behind "
+		     "%s: not a percentile (above 0 and at most 100, with at most 6 digits behind "
 		     "the point, as P99.9_LATENCY)\n",
 		     name);
 		return;
@@ -157,9 +157,8 @@ np_stray_names(struct np_cli *cli)
 
 	if (cli->output.unit != '\0' && strchr("GMKBgmkx", cli->output.unit) == NULL) {
 		NOTE(cli,
-		     "-f %c: no unit (G M K B are bytes, g m k bits, x transactions): KBytes/s as "
-		     "in "
-		     "netperf\n",
+		     "-f %c: not a unit (G M K B are bytes, g m k bits, x transactions): KBytes/s "
+		     "as in netperf\n",
 		     cli->output.unit);
 	}
 	/* A word without a comma that names no figure is the name of a file. */

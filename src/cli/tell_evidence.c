@@ -231,7 +231,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	}
 	np_bag_free(values);
 	if (cli->evidence.wire && out->sessions > 1) {
-		fprintf(to, "netperf: --wire: packets of the first one of %u sessions\n",
+		fprintf(to, "netperf: --wire: packets of the first of %u sessions\n",
 			out->sessions);
 	}
 	if (cli->evidence.wire) {

@@ -30,7 +30,7 @@ np_wire_settle(struct np_cli *cli, struct np_err *err)
 	if (cli->bench.transport->no_capture != NULL) {
 		fprintf(stderr, "netperf: --wire: %s\n", cli->bench.transport->no_capture);
 	} else {
-		fprintf(stderr, "netperf: --wire: tests over %s send no packets of IP\n",
+		fprintf(stderr, "netperf: --wire: tests over %s send no IP packets\n",
 			cli->bench.transport->name);
 	}
 	cli->evidence.wire = false;

@@ -71,8 +71,8 @@ print_duplicates(FILE *to, const struct np_datagrams *d, const struct np_bag *re
 		return;
 	}
 	np_text_line(to,
-		     "netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64 " sent %" PRId64
-		     " are lost, where sent less received is %" PRId64 "%s",
+		     "netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64 " sent, %" PRId64
+		     " are lost (sent less received is %" PRId64 ")%s",
 		     d->bench, (int64_t)twice, (int64_t)sent, (int64_t)lost,
 		     (int64_t)sent - (int64_t)received, which(d).text);
 }

@@ -162,7 +162,7 @@ np_json_read_metrics(const json_t *o, struct np_record *r, struct np_err *err)
 		int id = find_metric(name);
 
 		if (id >= 0 && read_metric(v, (enum np_metric_id)id, r) != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "the metric %.40s is of another type",
+			return np_fail(err, NP_EUSAGE, 0, "the metric %.40s has another type",
 				       name);
 		}
 	}
@@ -347,12 +347,13 @@ np_json_read_hist(const json_t *o, struct np_hist *h, struct np_err *err)
 	if (!json_is_array(cells) || min < 0 || max < min || sum < 0 ||
 	    natural(o, "half_bits") != NP_HIST_HALF_BITS ||
 	    natural(o, "top_bits") != NP_HIST_TOP_BITS) {
-		return np_fail(err, NP_EUSAGE, 0, "a histogram is not whole, or of another kind");
+		return np_fail(err, NP_EUSAGE, 0, "a histogram is incomplete, or of another kind");
 	}
 	json_array_foreach((json_t *)cells, i, pair)
 	{
 		if (read_cell(pair, h, &total) != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "cell %zu of a histogram is none", i);
+			return np_fail(err, NP_EUSAGE, 0, "cell %zu of a histogram is not valid",
+				       i);
 		}
 	}
 	h->sum += (uint64_t)sum;
@@ -494,12 +495,12 @@ np_json_read_bag(const json_t *o, struct np_bag *b, struct np_err *err)
 	json_t *v;
 
 	if (!json_is_object(o)) {
-		return np_fail(err, NP_EUSAGE, 0, "evidence is no object");
+		return np_fail(err, NP_EUSAGE, 0, "evidence is not an object");
 	}
 	json_object_foreach((json_t *)o, name, v)
 	{
 		if (read_bag_value(v, name, b) != 0) {
-			return np_fail(err, NP_EUSAGE, 0, "the evidence %.40s is no value of such",
+			return np_fail(err, NP_EUSAGE, 0, "the evidence %.40s is not a valid value",
 				       name);
 		}
 	}

@@ -147,8 +147,9 @@ print_orphans(FILE *out, const struct np_bag *end)
 		orphans = np_bag_number(end, full);
 		if (orphans > 0) {
 			fprintf(out,
-				"  of %.0f fragments %s the first one of their datagram, which has "
-				"the ports, was not seen (lost?): they are in no other figure\n",
+				"  of %.0f fragments %s the first fragment of their datagram, "
+				"which has the ports, was not captured (lost?): they are not in "
+				"any other figure\n",
 				orphans, i == 0 ? "going out" : "coming in");
 		}
 	}
@@ -169,7 +170,7 @@ print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *la
 		np_text_line(out, "%s: no ledger: %s", whose,
 			     known              ? why.text
 			     : lacks[0] != '\0' ? lacks
-						: "nothing is known of that end");
+						: "nothing is known about that end");
 		print_counters(out, end);
 		return;
 	}
@@ -177,7 +178,7 @@ print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *la
 	if (dropped > 0) {
 		fprintf(out,
 			"  the capture itself lost %.0f packets: these figures are lower bounds, "
-			"and what was lost may pass for a hole\n",
+			"and lost packets may look like a hole\n",
 			dropped);
 	}
 	if (malformed > 0) {
@@ -185,8 +186,8 @@ print_tap(FILE *out, const char *whose, const struct np_bag *end, const char *la
 	}
 	print_orphans(out, end);
 	if (np_bag_number(end, "wire.open_at_end") > 0) {
-		fputs("  the capture ended with the test, before the connection: what went by "
-		      "later (FIN, RST, data still queued) is in no figure\n",
+		fputs("  the capture ended with the test, before the connection: later packets "
+		      "(FIN, RST, queued data) are not in these figures\n",
 		      out);
 	}
 }
@@ -262,13 +263,13 @@ print_way(FILE *out, const struct way *w)
 	fprintf(out, "%s to %s: %.0f segments with data sent, %.0f arrived", w->from, w->to,
 		w->sent, w->arrived);
 	if (w->doubled > 0) {
-		fprintf(out, ", %.0f of them doubled on the way", w->doubled);
+		fprintf(out, ", %.0f of them duplicated on the path", w->doubled);
 	}
 	if (missing > 0) {
-		fprintf(out, ", %.0f missing (lost, or under way when a capture ended)", missing);
+		fprintf(out, ", %.0f missing (lost, or in flight when a capture ended)", missing);
 	} else if (missing < 0) {
 		fprintf(out,
-			", %.0f more than sent (doubled on the way, or behind the end of the "
+			", %.0f more than sent (duplicated on the path, or after the end of the "
 			"sender's capture)",
 			-missing);
 	}
@@ -276,10 +277,10 @@ print_way(FILE *out, const struct way *w)
 	/* What the sender's tap has not seen it can't judge. */
 	if (w->taken_for_it > w->sent_again && missing >= 0) {
 		fprintf(out,
-			"  %.0f were sent again; what the %s tap has beyond, %.0f, was overtaken "
-			"or doubled on the way%s\n",
+			"  %.0f were sent again; what the %s tap has beyond, %.0f, was reordered "
+			"or duplicated on the path%s\n",
 			w->sent_again, w->to, w->taken_for_it - w->sent_again,
-			w->open ? ", or sent behind the end of the sender's capture" : "");
+			w->open ? ", or sent after the end of the sender's capture" : "");
 	}
 }
 

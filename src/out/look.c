@@ -62,6 +62,6 @@ void
 np_look_which(FILE *to, unsigned iterations)
 {
 	if (iterations > 1) {
-		fprintf(to, "ledger: of the last of %u iterations\n", iterations);
+		fprintf(to, "ledger: the last of %u iterations\n", iterations);
 	}
 }

@@ -17,15 +17,15 @@ TURNS = ("test", "mtu", "family", "timestamps", "request", "response", "rate", "
 
 FAULTS = (
     ("mtu=67", "MTU 67: IPv4 needs 68"), ("mtu=1279 family=6", "MTU 1279: IPv6 needs 1280"),
-    ("family=5", "IP version 5: 4 or 6"), ("mss=12", "MSS 12: no room for payload"),
+    ("family=5", "IP version 5: 4 or 6"), ("mss=12", "MSS 12: leaves no room for payload"),
     ("test=UDP_STREAM size=65508", "a datagram of 65508 bytes: UDP over IPv4 takes 65507 at most"),
     ("test=UDP_RR response=65508", "a datagram of 65508 bytes: UDP over IPv4 takes 65507 at most"),
-    ("test=TCP_RR request=0 response=0", "a transaction without bytes: it needs no packet"),
+    ("test=TCP_RR request=0 response=0", "a transaction without bytes needs no packet"),
     ("test=DG_RR", "DG_RR: has no ceiling (try TCP_STREAM, UDP_STREAM, TCP_RR)"),
-    ("test=NONE", "NONE: no test of this netperf"), ("mtu", "mtu: no word such as mtu=1500"),
-    ("mtu=x", "mtu=x: no number from 1 to 4294967295"), ("rate=0", "rate=0: no rate (try 100mbit)"),
-    ("rate=1e308", "rate=1e308: no rate (try 100mbit)"), ("delay=1e10", "delay=1e10: no number of seconds"),
-    ("delay=-1", "delay=-1: no number of seconds"), ('x"\x1b=1', "x'?: no word of a question"))
+    ("test=NONE", "NONE: not a test of this netperf"), ("mtu", "mtu: not a word such as mtu=1500"),
+    ("mtu=x", "mtu=x: not a number from 1 to 4294967295"), ("rate=0", "rate=0: not a rate (try 100mbit)"),
+    ("rate=1e308", "rate=1e308: not a rate (try 100mbit)"), ("delay=1e10", "delay=1e10: not a number of seconds"),
+    ("delay=-1", "delay=-1: not a number of seconds"), ('x"\x1b=1', "x'?: not a name that a question has"))
 
 
 def question(kind: str, values: "List[str]") -> "Tuple[str, str]":

@@ -199,10 +199,10 @@ def the_figures_ask_for_evidence(_: Path) -> None:
     assert reasons == "none" or all(word.split(":")[0] in NAMES for word in reasons.split()), got
 
 
-REFUSED = [lib.fault("--clean 5 -l 3", "leave -l away"), lib.fault("--clean 5 -i 3,3", "--clean: together with -i"),
+REFUSED = [lib.fault("--clean 5 -l 3", "leave out -l"), lib.fault("--clean 5 -i 3,3", "--clean: together with -i"),
            lib.fault("--clean 5 -I 99", "choose"), lib.fault("--at-most 4", "--clean, which is not given"),
            lib.fault("--clean 5 --at-most 3", "less than --clean 5"),
-           lib.fault("--clean 2 -t TCP_CC", "TCP_CC is run once only"), lib.fault("--clean 0", "out of range")]
+           lib.fault("--clean 2 -t TCP_CC", "TCP_CC runs only once"), lib.fault("--clean 0", "out of range")]
 
 
 def refused(case: Any, port: int) -> None:
@@ -222,7 +222,7 @@ def suite(report: lib.Report) -> None:
             case(f"refused: {one.args}", partial(refused, one, daemon.port))
         case("the figures ask for evidence", partial(the_figures_ask_for_evidence, place))
         if "without libjansson" in lib.run([lib.netperf(), "--json", "--help"], 20).out:
-            report.skip("documents", "made without libjansson")
+            report.skip("documents", "built without libjansson")
             return
         for words in ("TCP_STREAM", "TCP_RR", "UDP_STREAM", "TCP_STREAM --engine epoll", "TCP_STREAM --flows 2"):
             case(f"both ends look: {words}", partial(both_ends_look, place, *words.split()))

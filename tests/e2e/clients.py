@@ -98,7 +98,7 @@ def must_succeed(command: Sequence[str], timeout: float, **popen: object) -> str
 
 
 def number(word: str) -> float:
-    assert NUMBER.match(word), f"{word!r} is no number"
+    assert NUMBER.match(word), f"{word!r} is not a number"
     return float(word)
 
 

@@ -206,7 +206,7 @@ def real_daemon(test: str) -> None:
     with lib.Daemon(program=str(program), grace=None) as daemon:
         got = lib.run(client(daemon.port, test, "--flows", "2", "--engine", ",epoll"), 20)
     assert got.rc not in (0, None), f"status {got.rc}: {got.out!r}"
-    lib.error_line(got, "netperf", "--engine ,epoll", "knows no plans")
+    lib.error_line(got, "netperf", "--engine ,epoll", "does not support this")
 
 
 # ---- all of it ----------------------------------------------------------------------------------

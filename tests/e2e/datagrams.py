@@ -23,8 +23,8 @@ FIGURES = ("RECEIVER_SPAN_THROUGHPUT", "RECEIVER_SPAN", "UNIQUE_DATAGRAMS", "DUP
            "LOST_DATAGRAMS")
 SPAN_LINE = re.compile(r"^netperf: UDP_STREAM: received at ([\d.]+) 10\^6bits/s over the ([\d.]+) s from the first "
                        r"datagram to the last; ([\d.]+) is over the test's ([\d.]+) s$", re.M)
-TWICE_LINE = re.compile(r"^netperf: UDP_STREAM: (\d+) datagrams came twice: of (\d+) sent (\d+) are lost, where sent "
-                        r"less received is (-?\d+)$", re.M)
+TWICE_LINE = re.compile(r"^netperf: UDP_STREAM: (\d+) datagrams came twice: of (\d+) sent, (\d+) are lost \(sent "
+                        r"less received is (-?\d+)\)$", re.M)
 ATTEMPTS = 3                            # at a run in which the receiver's buffer lost nothing
 
 

@@ -19,7 +19,7 @@ import lib
 
 HOST = "127.0.0.1"
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
-ONE_SIDED = "gives netperf's results and no more"
+ONE_SIDED = "gives only netperf's results"
 AT_ONCE = 4
 PACING = 10_000_000    # bytes/s
 
@@ -212,7 +212,7 @@ def plan(port: int, *options: str) -> "list[str]":
 
 def not_planned(port: int, *options: str) -> str:
     """What netperf's messages can't say is asked of no daemon of netperf's: one line names the option."""
-    return lib.error_line(lib.run(plan(port, *options), 20), "netperf", " ".join(options), "knows no plans")
+    return lib.error_line(lib.run(plan(port, *options), 20), "netperf", " ".join(options), "does not support this")
 
 
 def suite(report: lib.Report) -> None:

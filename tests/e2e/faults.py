@@ -101,9 +101,9 @@ class Peer(NamedTuple):
 
 
 PEERS = (
-    Peer("ssh", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", False, True, ("SSH-2.0", "no netperf")),
+    Peer("ssh", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", False, True, ("SSH-2.0", "not a netperf message")),
     Peer("http", b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", True, False,
-         ("HTTP/1.1 400", "no netperf")),
+         ("HTTP/1.1 400", "not a netperf message")),
     Peer("silent", b"", False, True, ("did not come within 120 s",), limit=122.0),
     Peer("leaving", b"", False, False, ("while waiting for",), limit=2.0),
     Peer("resetting", b"", True, False, ("reset",), resets=True, limit=2.0),
@@ -184,8 +184,8 @@ def wait_in_line(bed: Bed) -> str:
                         theirs.sendall(ours.recv(656, socket.MSG_WAITALL))
                     got = client.finish(60)
     assert got.rc == 0, f"status {got.rc}: {got.err!r}"
-    said = re.fullmatch(r"netperf: 127\.0\.0\.1 port (\d+) took the connection, and has not answered "
-                        r"for (\d+) s: it hangs, or other tests come first; waiting for up to "
+    said = re.fullmatch(r"netperf: 127\.0\.0\.1 port (\d+) accepted the connection, and has not answered "
+                        r"for (\d+) s: it hangs, or other tests run first; waiting for up to "
                         r"(\d+) s more\n", got.err)
     assert said and int(said[1]) == port, f"stderr: {got.err!r}"
     assert int(said[2]) >= 5 and 119 <= int(said[2]) + int(said[3]) <= 121, got.err

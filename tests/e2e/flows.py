@@ -228,7 +228,7 @@ def suite(report: lib.Report) -> None:
         report.case("a pause ends with the test", partial(a_pause_ends_with_the_test, daemon.port))
         report.case("the list says why not", the_list_says_why_not)
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
-            report.skip("documents", "made without libjansson")
+            report.skip("documents", "built without libjansson")
             return
         report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
         report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))

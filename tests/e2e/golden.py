@@ -468,7 +468,7 @@ def check_status(golden: Golden, got: lib.Result, exactly: bool) -> None:
 
 
 # A line of netserver's where the kernel, or a build with a sanitizer, lacks means to confine it.
-LESS = re.compile(r"^netserver\[\d+\]: sessions are confined by less: .*\n", re.M)
+LESS = re.compile(r"^netserver\[\d+\]: sessions are less confined: .*\n", re.M)
 
 
 class Figure(NamedTuple):

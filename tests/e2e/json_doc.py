@@ -21,7 +21,7 @@ sys.path.insert(0, str(lib.TOP / "scripts"))
 from netkit import python  # noqa: E402
 
 HOST = "127.0.0.1"
-LACKS = "made without libjansson"
+LACKS = "built without libjansson"
 
 # Every layout and style, and each thing that a result can have beside its table.
 RUNS = (
@@ -107,7 +107,7 @@ def numbers_are_exact(text: str) -> None:
 def same_as_live(runner: Runner, args: str, number: int) -> str:
     path = runner.place / f"{number}.json"
     got = lib.run(runner.command(args, f"--json={path}"), timeout=30)
-    said = re.sub(r"netperf: NO_SUCH: no output selector .*\n", "", got.err)
+    said = re.sub(r"netperf: NO_SUCH: there is no such output selector .*\n", "", got.err)
     assert got.rc == 0 and not lib.without_account(said), f"status {got.rc}: {got.err!r}"
     text = path.read_text()
     document = json.loads(text)
@@ -520,8 +520,8 @@ def damaged(runner: Runner) -> str:
     text = path.read_text()
     document = json.loads(text)
     bad = runner.place / "bad.json"
-    wrong = [("", "line"), (text[:len(text) // 2], "line"), ("[]", "no document"),
-             ("{}", "no document"), ('{"schema": "other"}', "no document"), ("\0\1\2", "line"),
+    wrong = [("", "line"), (text[:len(text) // 2], "line"), ("[]", "not a document"),
+             ("{}", "not a document"), ('{"schema": "other"}', "not a document"), ("\0\1\2", "line"),
              ('{"schema": "plumbline-netperf/99"}', "reads version 1")]
     for name in ("result", "reason", "error", "iterations", "final", "display"):
         wrong.append((json.dumps({**document, name: 7}), ""))

@@ -480,12 +480,12 @@ def fault(args: str, *says: str, status: int = 1) -> Fault:
 # Lines on stderr beside that of a fault: netperf's own, which scripts look for, and what our client
 # says when it has to wait for its turn.
 STDERR_PHRASES = re.compile(
-    r"netperf: \S+ port \S+ took the connection, and has not answered for \d+ s: .*"
+    r"netperf: \S+ port \S+ accepted the connection, and has not answered for \d+ s: .*"
     r"|\S+: (?:invalid option|option requires an argument) -- '.'"
     r"|Usage: netperf \[global options\] -- \[test options\] "
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
 # What netperf passes over without a word has a line here.
-PASSED_OVER = re.compile(r"^netperf: .*: (?:no output selector of this name|no unit \(|not read: no option ).*\n", re.M)
+PASSED_OVER = re.compile(r"^netperf: .*: (?:there is no such output selector|not a unit \(|ignored: it belongs to no option ).*\n", re.M)
 # And on stdout.
 STDOUT_PHRASES = re.compile(
     r"establish control: are you sure there is a netserver listening on \S+ at port \S+\?"

@@ -365,7 +365,7 @@ def noisy() -> None:
                     conn.sendall(struct.pack("!2i", 4711, -1).ljust(len(CALIBRATE), b"\0"))
                 while conn.recv(65536):
                     pass
-        assert lib.wait_for(lambda: "strange requests are enough" in log(), 60)
+        assert lib.wait_for(lambda: "unknown requests: the session ends" in log(), 60)
         assert log().count("4711 is not served") < 100, log()
         must_serve(daemon.port)
 
@@ -408,14 +408,14 @@ def read_again() -> None:
             rules.write_text("deny 127.0.0.1\n")
             rules.chmod(0o666)
             os.kill(daemon.pid, signal.SIGHUP)
-            assert lib.wait_for(lambda: "everybody may write the file" in daemon.log(), 5), \
+            assert lib.wait_for(lambda: "everybody may write to the file" in daemon.log(), 5), \
                 daemon.log()
             must_serve(daemon.port)
 
 
 WRONG: List[Tuple[Sequence[str], Sequence[str]]] = [
     (("--allow", "10.0.0.0/33"), ("--allow", "10.0.0.0/33")),
-    (("--allow", ""), ("--allow", "no address")),
+    (("--allow", ""), ("--allow", "not an address")),
     (("--deny", "host.example"), ("--deny", "host.example")),
     (("--access-file", "/nonexistent"), ("--access-file", "/nonexistent")),
     (("--data-ports", "2000"), ("--data-ports", "2000")),

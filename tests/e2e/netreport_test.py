@@ -312,8 +312,8 @@ class Files(Place):
         run = json.dumps(good({"size": 1}, 1.0).as_json())
         for text, words in (
                 ("", "the file is empty"), ('{"schema":', "ends within its first line"),
-                ("x\n", "line 1 is not JSON"), ("[1]\n", "line 1 is no JSON object"),
-                ("{}\n", "line 1 is no header of a sweep"),
+                ("x\n", "line 1 is not JSON"), ("[1]\n", "line 1 is not a JSON object"),
+                ("{}\n", "line 1 is not a header of a sweep"),
                 ('{"schema": "plumbline-sweep/9"}\n', "its schema is plumbline-sweep/9"),
                 (header + "\nx\n" + run + "\n", "line 2 is damaged"),
                 (header + "\n" + header + "\n", "line 2: a second header"),
@@ -751,7 +751,7 @@ class Proofs(unittest.TestCase):
         for e, asked, words in (
                 (told("sync"), "sync", ""),
                 (told("sync"), "epoll", "driven by sync"),
-                ({"flow.role": "transmit"}, "sync", "not told"),
+                ({"flow.role": "transmit"}, "sync", "not known"),
                 (told("batch", engine__send_calls=100, engine__messages_sent=6400), "batch",
                  "64.0 messages sent a call"),
                 (told("batch", engine__receive_calls=3, engine__messages_received=4), "batch",
@@ -896,13 +896,13 @@ class Methods(Place):
                 e = told(engine, "request", flow__transactions=1000, flow__sends=1000, flow__receives=1000)
                 if (size, engine) != (100, "sync"):
                     runs.append(measured(engine, 1000.0 * size, e, e, unit="Trans/s", size=size))
-        runs.append(failed({"engine": "sync", "size": 100}, "netperf: it drives one connection a worker"))
+        runs.append(failed({"engine": "sync", "size": 100}, "netperf: it drives one connection for each worker"))
         path = self.file([("size", [1, 100]), ("engine", ["sync", "epoll"])], runs, {"test": "TCP_RR"})
         rc, out, err = netreport(path)
         self.assertEqual((rc, err), (0, ""))
         self.assertIn("TCP_RR, size 1: transactions/s", out)
         self.assertIn("TCP_RR, size 100: transactions/s", out)
-        self.assertIn("sync: 1 of 1 failed: netperf: it drives one connection a worker", out)
+        self.assertIn("sync: 1 of 1 failed: netperf: it drives one connection for each worker", out)
         self.assertIn("nothing to compare with: no run by sync", out)
         self.assertRegex(out, r"(?m)^epoll +near +[\d.]+ +[\d.]+ +>=2\.00 +0\.150 ")
         self.assertIn("what a transaction cost", out)

@@ -186,7 +186,7 @@ def flows_lie_apart(wire: Wire, port: int, test: str, flows: int, *args: str) ->
     one = json.loads(got.out)["iterations"][0]
     on = Counter(row["napi_id"] for row in one["flows"])
     if None in on:
-        assert "--spread: no receive queues are told" in got.err, got.err
+        assert "--spread: the receive queues of the data connections are not known" in got.err, got.err
         return "this kernel tells no queues of a veth"
     spread, share = one["spread"], -(-flows // wire.queues)
     lib.error_line(got, "netperf", "--spread", f"{flows} flows on {len(on)} receive queues")
@@ -220,7 +220,7 @@ def suite(report: lib.Report) -> None:
         report.case("a session binds its threads", partial(a_session_binds_its_threads, daemon, cpus))
         report.case("sessions take turns", partial(sessions_take_turns, daemon.port, cpus))
         if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
-            report.skip("documents", "made without libjansson")
+            report.skip("documents", "built without libjansson")
             return
         report.case("nothing to spread over", partial(nothing_to_spread_over, daemon.port))
         over_a_wire(report)

@@ -266,7 +266,7 @@ def suite_of(report: lib.Report, whose: str, port: int, tests: Tests = TESTS) ->
     for args, says in REFUSED:
         report.case(f"{whose}: refused: {args}", partial(refused, port, args, list(says)))
     if "libjansson" in lib.run([lib.netperf(), "--show", "/nowhere"], timeout=20).err:
-        report.skip(f"{whose}: documents", "made without libjansson")
+        report.skip(f"{whose}: documents", "built without libjansson")
         return
     report.case(f"{whose}: flows add up", partial(flows_add_up, port))
     report.case(f"{whose}: several explained", partial(explained, port, whose))

@@ -222,7 +222,7 @@ def every_test(lab: netns.Lab, port: int, host: str, test: Sequence[str]) -> str
     if run.document is not None:
         assert run.document["result"] == "complete", run.document["result"]
         several = len(run.document["iterations"])
-        said = f"ledger: of the last of {several} iterations\n"
+        said = f"ledger: the last of {several} iterations\n"
         assert (said in run.ledger.text) == (several > 1), run.ledger.text
         for end in ("near", "far"):
             assert run.document["iterations"][-1][end]["wire.captured"] > 0, run.document

@@ -351,8 +351,8 @@ ports_come_in_pairs(void **state)
 	assert_string_equal(cli->target.port, "12865");
 	assert_string_equal(cli->target.local_port, "77");
 	assert_string_equal(parsed("-p netperf")->target.port, "netperf");
-	assert_wrong("-p 65536", "-p: 65536 is no port");
-	assert_wrong("-p -1", "-p: -1 is no port");
+	assert_wrong("-p 65536", "-p: 65536 is not a port");
+	assert_wrong("-p -1", "-p: -1 is not a port");
 }
 
 /* How long the clock lets a test be. */
@@ -467,7 +467,7 @@ what_stands_behind_the_dashes_is_the_tests(void **state)
 	assert_int_equal(parsed("-- -P ,6000")->plan.near.sock.port, 0);
 	assert_wrong("-t TCP_CC -- -j 5", "test option of TCP_CC: -j: no such option");
 	assert_wrong("-- -x", "test option of TCP_STREAM: -x: no such option");
-	assert_wrong("-- -e 0", "-e: 0 is no time-out (1 to 3600 seconds)");
+	assert_wrong("-- -e 0", "-e: 0 is not a time-out (1 to 3600 seconds)");
 }
 
 /* -m names the local size first, -M the remote one. */
@@ -567,19 +567,19 @@ what_means_nothing_is_said(void **state)
 	static const struct {
 		const char *line, *note;
 	} cases[] = {
-		{ "192.0.2.1", "192.0.2.1: not read: no option takes it (-H names a host)" },
+		{ "192.0.2.1", "192.0.2.1: ignored: it belongs to no option (-H names a host)" },
 		{ "-t TCP_RR -r 100,200", "(-- -r REQUEST,RESPONSE)" },
-		{ "-- -m 1000 more", "more: not read: no option of the test takes it" },
+		{ "-- -m 1000 more", "more: ignored: it belongs to no option of the test" },
 		{ "-- -k THROUGHPUT,P95_LATENCIE",
-		  "P95_LATENCIE: no output selector of this name, the "
+		  "P95_LATENCIE: there is no such output selector, the "
 		  "nearest is P90_LATENCY" },
 		{ "-- -k THROUGHPUT,P101_LATENCY",
-		  "P101_LATENCY: no percentile (above 0 and at most 100, " },
-		{ "-- -k THROUGHPUT,CONNECT_P99.1234567", "CONNECT_P99.1234567: no percentile (" },
-		{ "-- -o thruput,", "thruput: no output selector of this name, the nearest is "
+		  "P101_LATENCY: not a percentile (above 0 and at most 100, " },
+		{ "-- -k THROUGHPUT,CONNECT_P99.1234567", "CONNECT_P99.1234567: not a percentile (" },
+		{ "-- -o thruput,", "thruput: there is no such output selector, the nearest is "
 				    "THROUGHPUT" },
-		{ "-- -O XYZZY;THROUGHPUT", "XYZZY: no output selector of this name (" },
-		{ "-f Z", "-f Z: no unit (" },
+		{ "-- -O XYZZY;THROUGHPUT", "XYZZY: there is no such output selector (" },
+		{ "-f Z", "-f Z: not a unit (" },
 	};
 	static const char *const quiet[] = { "-f G",
 					     "-f x",
@@ -606,9 +606,9 @@ a_port_range_must_be_one(void **state)
 	(void)state;
 	assert_int_equal(cli->plan.port_min, 10000);
 	assert_int_equal(cli->plan.port_max, 20000);
-	assert_wrong("-- -p 20000,10000", "-p: 20000,10000 is no range of ports");
-	assert_wrong("-- -p 0,10", "-p: 0,10 is no range of ports");
-	assert_wrong("-- -p 70000", "-p: 70000 is no port");
+	assert_wrong("-- -p 20000,10000", "-p: 20000,10000 is not a range of ports");
+	assert_wrong("-- -p 0,10", "-p: 0,10 is not a range of ports");
+	assert_wrong("-- -p 70000", "-p: 70000 is not a port");
 }
 
 static void
@@ -673,7 +673,7 @@ confidence_follows_netperfs_rules(void **state)
 	/* A level without a comma is the width as well. */
 	assert_true(parsed("-I 95")->confidence.width == 95);
 	assert_int_equal(parsed("-i 3 -I ,7")->confidence.level, 99);
-	assert_wrong("-I 99,wide", "-I: wide is no width");
+	assert_wrong("-I 99,wide", "-I: wide is not a width");
 }
 
 static void
@@ -690,8 +690,8 @@ pacing_has_times_and_bursts(void **state)
 	assert_int_equal(parsed("-w 3ms")->plan.near.call.interval_us, 3000);
 	assert_int_equal(parsed("-b 10G")->plan.near.call.interval_burst, UINT32_MAX);
 	assert_int_equal(parsed("-b ,4")->plan.near.call.interval_burst, 0);
-	assert_wrong("-w soon", "-w: soon is no interval");
-	assert_wrong("-b -1", "-b: -1 is no number of operations");
+	assert_wrong("-w soon", "-w: soon is not an interval");
+	assert_wrong("-b -1", "-b: -1 is not a number of operations");
 }
 
 static void
@@ -703,7 +703,7 @@ interim_results_have_a_time(void **state)
 	assert_true(parsed("-D -0.20")->output.interim_s == 0.2);
 	assert_true(parsed("-D 2,1000")->output.interim_s == 2);
 	assert_true(parsed("-D ,1000")->output.interim_s == 1);
-	assert_wrong("-D often", "-D: often is no number of seconds");
+	assert_wrong("-D often", "-D: often is not a number of seconds");
 }
 
 /* A rate behind -c and -C is taken as netperf takes it, another word is let pass. */
@@ -884,13 +884,13 @@ processors_may_be_lists(void **state)
 	parsed("-T 1,2 -T ,0-1");
 	assert_int_equal(near->cpu, 1);
 	assert_int_equal(far->cpu, -1);
-	assert_wrong("-T 0-", "-T: 0- is no list of processors (try 0-3");
-	assert_wrong("-T 3-1", "3-1 is no list");
-	assert_wrong("-T 0,1+x", "1+x is no list");
+	assert_wrong("-T 0-", "-T: 0- is not a list of processors (try 0-3");
+	assert_wrong("-T 3-1", "3-1 is not a list");
+	assert_wrong("-T 0,1+x", "1+x is not a list");
 	assert_wrong("-T 0-256", "more than 256");
 	assert_wrong("-T 9+7+5+3+1+0+8191+44+33+22+11+100", "longer than 31 characters");
 	assert_wrong("-T ,", "holds no value");
-	assert_unfit("-T 8190+8191,0", "-T: processor 8190 can't be had at this end");
+	assert_unfit("-T 8190+8191,0", "-T: processor 8190 is not available at this end");
 	/* One worker at the far end needs no list, which old daemons could not be told. */
 	cli = *parsed("-T ,8190+8191");
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
@@ -926,7 +926,7 @@ flows_and_engines_arrive(void **state)
 	assert_wrong("--flows 0", "1 to 10000");
 	assert_wrong("--flows 10001", "1 to 10000");
 	assert_wrong("--engine steam", "--engine list");
-	assert_wrong("--engine sync,steam", "steam is no engine");
+	assert_wrong("--engine sync,steam", "steam is not an engine");
 }
 
 static void
@@ -943,7 +943,8 @@ what_excludes_flows_is_named(void **state)
 		snprintf(line, sizeof(line), "--flows 1 %s", single[i]);
 		chosen(line);
 	}
-	assert_unfit("--flows 65 -t OMNI --engine ,epoll -- -d recv -T udp", "sessions of one");
+	assert_unfit("--flows 65 -t OMNI --engine ,epoll -- -d recv -T udp",
+		     "is a session with one connection");
 	assert_unfit("--flows 2 -N -H 127.0.0.1", "-N");
 	assert_unfit("--flows 2 -- -P 5000,6000", "port 5000");
 	assert_unfit("--flows 2 --engine sync", "--engine sync");

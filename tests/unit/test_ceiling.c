@@ -233,11 +233,11 @@ each_line_has_an_answer(void **state)
 		"{\"test\": \"UDP_STREAM\", \"payload\": 64, \"wire\": 130, \"share\": "
 		"0.49230769230769234, "
 		"\"bits_per_s\": 49230769.230769232}\n",
-		"{\"error\": \"?'': no word of a question\"}\n",
+		"{\"error\": \"?'': not a name that a question has\"}\n",
 		"{\"test\": \"TCP_STREAM\", \"payload\": 1448, \"wire\": 1538,",
 		"{\"test\": \"TCP_CC\", \"there\": 278, \"back\": 278, \"turns\": 4,",
 		"{\"error\": \"a datagram of 70000 bytes:",
-		"{\"error\": \"mtu=99999999999999999999: no number from 1 to 4294967295\"}\n",
+		"{\"error\": \"mtu=99999999999999999999: not a number from 1 to 4294967295\"}\n",
 		"{\"test\": \"TCP_STREAM\", \"payload\": 16,",
 	};
 	FILE *in = fmemopen(asked, sizeof(asked) - 1, "r");

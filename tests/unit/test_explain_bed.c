@@ -147,7 +147,7 @@ read_parts(FILE *from, const char *path, struct np_bag *const bags[4])
 		}
 		if (into == NULL || sscanf(line, "%95s %7s %n", name, kind, &value) < 2 ||
 		    value == 0) {
-			fail_msg("%s: \"%s\" is no name, kind and value", path, line);
+			fail_msg("%s: \"%s\" is not a name, kind and value", path, line);
 		}
 		put(into, name, kind, line + value);
 	}

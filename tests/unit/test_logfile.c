@@ -302,7 +302,7 @@ lines_without_room_are_counted(void **state)
 		np_log(&p->log, NP_LOG_INFO, "lost");
 	}
 	assert_int_equal(p->told_count, 1);
-	assert_has(p->told, "lines are dropped");
+	assert_has(p->told, "lines are lost");
 	assert_int_equal(p->file.dropped, 7);
 	assert_int_equal(strlen(text_of(p, p->path)), 100);
 	limit_files(RLIM_INFINITY);

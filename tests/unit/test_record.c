@@ -29,7 +29,7 @@ assert_conversion(const struct np_metric *m)
 		end = m->type == NP_TYPE_INT ? "llx" : end;
 	}
 	if (strncmp(at, end, strlen(end)) != 0) {
-		fail_msg("%s: %s is no conversion of its type", m->name, m->print);
+		fail_msg("%s: %s is not a conversion of its type", m->name, m->print);
 	}
 }
 

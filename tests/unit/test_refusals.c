@@ -296,8 +296,8 @@ a_plan_whose_processors_are_no_list_is_refused(void **state)
 	static const struct {
 		const char *cpus, *says;
 	} rows[] = {
-		{ "3-1", "cpus: 3-1 is no list" },
-		{ "0-9\x1bx", "cpus: 0-9?x is no list" },
+		{ "3-1", "cpus: 3-1 is not a list" },
+		{ "0-9\x1bx", "cpus: 0-9?x is not a list" },
 		{ "0-999", "cpus: 0-999 is a list of more than 256" },
 	};
 

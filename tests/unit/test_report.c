@@ -306,8 +306,8 @@ assert_lines(const struct np_datagrams *d, const char *want)
 	"netperf: UDP_STREAM: received at 7.80 10^6bits/s over the 1.25 s from the first datagram" \
 	" to the last; 9.84 is over the test's 1 s"
 #define TWICE                                                                                      \
-	"netperf: UDP_STREAM: 30 datagrams came twice: of 1250 sent 50 are lost, where sent less"  \
-	" received is 20"
+	"netperf: UDP_STREAM: 30 datagrams came twice: of 1250 sent, 50 are lost (sent less "      \
+	"received is 20)"
 
 /* Of a transmitter that took one second. */
 static struct np_bag *
