@@ -47,7 +47,7 @@ class Name:
 
 def word(value: Any) -> str:
     if isinstance(value, bool) or value is None:
-        raise OptionError(f"{value!r} is no value for it".replace("True", "true")
+        raise OptionError(f"{value!r} is not a value for it".replace("True", "true")
                           .replace("False", "false"))
     return str(value)
 
@@ -171,7 +171,7 @@ def congestion_option(value: Any, known: Known) -> "List[str]":
 def count(value: Any, known: Known) -> int:
     """So many of something, from 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"{value!r} is no number from 1")
+        raise OptionError(f"{value!r} is not a number from 1")
     return value
 
 

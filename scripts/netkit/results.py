@@ -343,7 +343,7 @@ def load(line: bytes, path: str, number: int) -> "Dict[str, Any]":
                            f"{path}: line {number} is damaged ({fault}): delete it, and netsweep "
                            "--resume measures that run again") from None
     if not isinstance(value, dict):
-        raise ResultsError(f"{path}: line {number} is no JSON object: is this a file of "
+        raise ResultsError(f"{path}: line {number} is not a JSON object: is this a file of "
                            "netsweep's?")
     return value
 
@@ -363,7 +363,7 @@ def make_header(line: "Dict[str, Any]", path: str) -> Header:
     schema = line.pop("schema", None)
     if schema != SWEEP_SCHEMA:
         raise ResultsError(
-            f"{path}: line 1 is no header of a sweep: " + (
+            f"{path}: line 1 is not a header of a sweep: " + (
                 f"its schema is {schema}, this program reads {SWEEP_SCHEMA}" if schema else
                 f"no \"schema\": \"{SWEEP_SCHEMA}\" in it, is this a file of netsweep's?"))
     where = f"{path}: line 1"
@@ -388,7 +388,7 @@ def make_header(line: "Dict[str, Any]", path: str) -> Header:
 def make_skips(skips: "Optional[List[Any]]", where: str) -> "Optional[List[Dict[str, Any]]]":
     for skip in skips or []:
         if not isinstance(skip, dict):
-            raise ResultsError(f"{where}: \"skip\" holds {json.dumps(skip)[:40]}, which is no object of "
+            raise ResultsError(f"{where}: \"skip\" holds {json.dumps(skip)[:40]}, which is not an object of "
                                "conditions: see doc/results.md")
     return skips
 

@@ -212,7 +212,7 @@ def check_near(ends: Ends, local: "Dict[int, str]") -> None:
     own = [one.get("local") for one in there.get("addr_info", ())]
     for version, address in local.items():
         if address not in own:
-            raise GateError(f"LOCAL_V{version}={address} is no address of {ends.device} (it has "
+            raise GateError(f"LOCAL_V{version}={address} is not an address of {ends.device} (it has "
                             f"{', '.join(map(str, own)) or 'none'})")
         to = ends.remote[version]
         by = device_towards(ends.near, to)

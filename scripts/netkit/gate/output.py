@@ -220,7 +220,7 @@ def load_criteria(path: str) -> Criteria:
                         "[[criterion]]")
     confidence = default.pop("confidence", None)
     if confidence is not None and not (type(confidence) in (int, float) and 50 <= confidence < 100):
-        raise GateError(f"{path}: [default]: confidence: {confidence} is no percentage from 50 to below 100")
+        raise GateError(f"{path}: [default]: confidence: {confidence} is not a percentage from 50 to below 100")
     made = [criterion(default, f"{path}: [default]", ("margin", "better"))]
     made += [criterion(one, f"{path}: [[criterion]] {number}", ("point", "metric", "margin", "better"))
              for number, one in enumerate(several, 1)]
@@ -233,7 +233,7 @@ def criterion(known: Any, where: str, names: "Sequence[str]") -> Criterion:
     if strange:
         raise GateError(f"{where}: {strange[0]}: unknown, there are {', '.join(names)}")
     if made.margin is not None and not 0 < made.margin < 100:
-        raise GateError(f"{where}: margin: {made.margin:g} is no percentage above 0 and below 100")
+        raise GateError(f"{where}: margin: {made.margin:g} is not a percentage above 0 and below 100")
     if made.better not in (None, "more", "less"):
         raise GateError(f"{where}: better: {made.better} is neither more nor less")
     return made
