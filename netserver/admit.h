@@ -48,8 +48,8 @@ enum ns_admission ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME
 				uint8_t reply[NP_FRAME_SIZE], bool *has_reply, struct np_err *why);
 
 /*
- * Would that message be held against the secret? Who tries too often is not to have that at once.
- * And did the last one that was turn out wrong?
+ * Would that message be compared with the secret? A caller that tries too often has to wait for it.
+ * And was the last one that was compared wrong?
  */
 bool ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE]);
 bool ns_admit_was_wrong(const struct ns_admit *a);

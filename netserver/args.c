@@ -493,7 +493,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	a->family = AF_UNSPEC;
 	a->verbose = 1;
 	snprintf(a->port, sizeof(a->port), "%d", NP_PORT);
-	/* What stands behind "--" is let pass, as netperf's daemon does. */
+	/* What stands behind "--" is ignored, as netperf's daemon does. */
 	while (words < argc && strcmp(argv[words], "--") != 0) {
 		words++;
 	}

@@ -103,7 +103,7 @@ void ns_confine_means(struct ns_means *m);
 
 /*
  * A session's process, before it reads another byte of its client's: landlock(7) for files, a
- * seccomp(2) filter for system calls, setrlimit(2). What the machine lacks is let pass; NP_ESYS
+ * seccomp(2) filter for system calls, setrlimit(2). What the machine lacks is left out; NP_ESYS
  * when something it has refuses.
  */
 int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);

@@ -321,7 +321,7 @@ add_socket(scmp_filter_ctx ctx, int family, int type)
 	return rc == -EEXIST ? 0 : rc; /* another transport has the same */
 }
 
-/* The sockets of all transports, but for those that are lent. */
+/* The sockets of all transports, but for those that the daemon opens. */
 static int
 add_transports(scmp_filter_ctx ctx, bool is_here)
 {
@@ -549,8 +549,8 @@ forbid_moving(scmp_filter_ctx ctx)
 }
 
 /*
- * By socketcall(2), where there is one, a call's descriptor is not to be seen: our code does not
- * use it (base/multiplex.c), and what of libc does goes without.
+ * By socketcall(2), where there is one, a call's descriptor cannot be seen. Our code does not
+ * use it (base/multiplex.c), and for libc's own calls it is forbidden.
  */
 static int
 forbid_hidden(scmp_filter_ctx ctx)

@@ -359,7 +359,7 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 }
 
 /*
- * Is there memory for so many bytes more? The last part of it is for networks that have next to
+ * Is there memory for `bytes` more? The last part of it is for networks that have next to
  * nothing.
  */
 static bool

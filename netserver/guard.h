@@ -72,7 +72,7 @@ int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 
 bool ns_access_lets(const struct ns_access *a, const struct np_addr *peer);
 
-/* One every so many ns, in one go as many as a window has room for, which is one at least. */
+/* One in each interval, and in a burst as many as a window has room for, which is one at least. */
 struct ns_bucket {
 	uint64_t due_ns; /* when it would be full again; zeroed: it is */
 };
@@ -96,7 +96,7 @@ struct ns_place ns_place_of(const struct np_addr *a, uint32_t seed);
 enum {
 	NS_SHARE = 4,       /* this part of the rate is one address's in the long run */
 	NS_PACE = 2,        /* and this part as long as it has not had too many */
-	NS_AT_ONCE_MS = 100 /* sessions of so many milliseconds begin in one go */
+	NS_AT_ONCE_MS = 100 /* sessions of this many milliseconds begin in a burst */
 };
 
 /*
@@ -186,7 +186,7 @@ ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place wh
 enum { NS_KEPT = 10, NS_FIRST = 2, NS_FIRST_BYTES = 2 << 20 };
 
 /*
- * Is there room for one more session, which takes so many bytes? Else err is filled and *why set.
+ * Is there room for one more session, which takes `bytes`? Else err is filled and *why set.
  */
 int ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 		     const struct np_addr *peer, uint64_t bytes, enum ns_refusal *why,
@@ -206,7 +206,7 @@ struct ns_session *ns_guard_still(struct ns_session *sessions, const struct np_a
 				  enum ns_refusal why, uint32_t seed, uint64_t now_ns);
 
 /*
- * May one more, which takes so many bytes, have a capture of NP_CAPTURE_BYTES beside? There are
+ * May one more, which takes `bytes`, also have a capture of NP_CAPTURE_BYTES? There are
  * some, and no address has all of them. Else err says why not, for the client to read.
  */
 enum { NS_CAPTURES = 4, NS_CAPTURES_NEAR = 2 };

@@ -1,5 +1,5 @@
 /*
- * How many lines strangers can have written to the log: so many a second, then they are counted
+ * How many lines strangers can have written to the log: a number a second, then they are counted
  * only. The daemon has a bucket for what it says itself, and all sessions share another one.
  */
 #ifndef NETSERVER_LINES_H

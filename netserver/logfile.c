@@ -11,7 +11,7 @@
 
 #include "base/trusted.h"
 
-/* As much as a pipe takes whole, and so many bytes of it hold a line of text wholly escaped. */
+/* As much as a pipe takes whole; a line of text fits even if each byte of it is escaped. */
 enum { LINE = 4096 };
 
 static const char stderr_name[] = "/dev/stderr";

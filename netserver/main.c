@@ -315,8 +315,8 @@ find_cgroups(struct ns_daemon *d)
 }
 
 /*
- * As the user that the daemon now is. What the operator has to mend is told at once; a disk that is
- * full may have room later.
+ * As the user that the daemon now is. What the operator has to correct is reported at once; a disk
+ * that is full may have room later.
  */
 static int
 try_metrics(struct ns_daemon *d)

@@ -1,7 +1,7 @@
 /*
  * Descriptors that other processes pass over sockets of the UNIX domain (SCM_RIGHTS of unix(7)).
- * What is passed is closed by whoever gets it, read or not, and who passed a TCP socket with
- * SO_LINGER set and data that nobody takes has that close(2) wait, in a daemon that must not.
+ * The receiver closes each of them, read or not. A TCP socket with SO_LINGER set and unsent data
+ * makes that close(2) wait, in a daemon that must not wait.
  */
 #ifndef NETSERVER_PASSED_H
 #define NETSERVER_PASSED_H

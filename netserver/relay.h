@@ -45,9 +45,9 @@ struct ns_relayed {
 };
 
 /*
- * Write a session's line, which may say anything, as one of that process: made printable, and so
- * many a second. What the operator has asked for (debug lines, by -v 2) counts for the session
- * alone. quiet: nothing above the log's own level.
+ * Write a session's line, which may say anything, as one of that process: made printable, and a
+ * limited number a second. What the operator has asked for (debug lines, by -v 2) counts for the
+ * session alone. quiet: nothing above the log's own level.
  */
 void ns_relay_write(const struct np_log *log, struct ns_relayed *all, struct ns_bucket *own,
 		    struct ns_line *line, long process, bool quiet);

@@ -965,7 +965,8 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 	}
 }
 
-/* So many words before others have their turn: who talks without end must not be all that is heard.
+/* Read up to `words` messages before others have their turn: one session must not keep out the
+ * rest.
  */
 static void
 hear(struct ns_daemon *d, struct ns_session *s, int words)
