@@ -38,7 +38,7 @@ void np_fds_drop_but(int *keep, size_t count);
 bool np_fds_own(int *keep, size_t count);
 
 /*
- * Let the process have so many descriptors more, as far as its hard limit goes (RLIMIT_NOFILE,
+ * Let the process have `count` descriptors more, up to its hard limit (RLIMIT_NOFILE,
  * getrlimit(2)). Returns how many it may have then.
  */
 unsigned np_fds_allow(unsigned count);

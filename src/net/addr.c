@@ -32,7 +32,7 @@ struct family {
 	const void *loop;  /* of the loopback */
 	size_t port_at;    /* the port */
 	size_t port_size;  /* 2: in network order; 4: in the machine's; 0: there is none */
-	uint8_t loop_bits; /* so many leading bits make an address one of the loopback */
+	uint8_t loop_bits; /* leading bits that all loopback addresses share */
 	uint8_t owner;     /* bytes that all addresses of an owner begin with; 0: nobody owns one */
 	uint8_t network;   /* bytes that all addresses of a network begin with */
 	bool has_edges;    /* the first and the last address of a network are no hosts */

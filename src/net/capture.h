@@ -38,7 +38,7 @@ struct np_capture_flow {
 /*
  * Open what can be opened before the flow is known, while CAP_NET_RAW is there: the interface that
  * packets between the two hosts go by. NP_EUNSUP when this build has no libpcap, or such an
- * interface is not understood; NP_ESYS with one line that names the mend when it is not permitted;
+ * interface is not understood; NP_ESYS with one line that says what to do when it is not permitted;
  * NP_EUSAGE when it is the file that can't be written.
  */
 int
@@ -59,6 +59,6 @@ int np_capture_start(struct np_capture *c, const struct np_capture_flow *flow, s
  * the loopback interface; the ledger goes into the bag: wire.*
  */
 void np_capture_stop(struct np_capture *c, struct np_bag *into);
-void np_capture_free(struct np_capture *c); /* NULL is let pass */
+void np_capture_free(struct np_capture *c); /* NULL is ignored */
 
 #endif

@@ -30,13 +30,13 @@ int np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err);
 enum { NP_RANGE_MOST = 256 };
 int np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct np_err *err);
 
-/* The address that is so many behind the first one. Its port is the first one's. */
+/* The address `number` places after the first one. Its port is the first one's. */
 void np_range_at(const struct np_addr *first, uint32_t number, struct np_addr *out);
 
-/* So many bits all of them begin with. */
+/* The number of leading bits that all of them share. */
 unsigned np_range_bits(const struct np_addr *first, uint32_t count);
 
-/* Of that address so many bits, none of which may be missing: all that have them. */
+/* The range of all addresses that share the first `bits` bits of that one. */
 void np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits);
 
 /* Is the address in it? An IPv4-mapped address counts as the IPv4 one. */

@@ -19,7 +19,7 @@
 enum {
 	NP_ETH_TYPE = 0x88b5,
 	NP_ETH_LEAST = 46,  /* bytes of the smallest frame's payload */
-	NP_ETH_HEADER = 28, /* of which the test's own header takes so many */
+	NP_ETH_HEADER = 28, /* of which the test's own header takes these */
 	NP_ETH_NAME = 16,   /* of an interface, its NUL included */
 	NP_ETH_MAC = 6
 };
@@ -36,7 +36,7 @@ struct np_eth {
 /*
  * Open a socket on that interface, one that hears nothing yet; CAP_NET_RAW is needed here and
  * nowhere else. NP_EUSAGE for an interface that there is not, that is down or has no Ethernet
- * frames, NP_ESYS where it is not permitted: one line that names the mend.
+ * frames, NP_ESYS where it is not permitted: one line that says what to do.
  */
 int np_eth_open(struct np_eth *l, const char *device, struct np_err *err);
 void np_eth_close(struct np_eth *l);
@@ -63,7 +63,7 @@ void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np
  */
 int np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err);
 
-/* Does one frame carry a message of so many bytes, asked for by option -letter? NP_EUSAGE. */
+/* Does one frame carry a message of `bytes` bytes, asked for by option -letter? NP_EUSAGE. */
 int np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_err *err);
 
 /* The two directions of a test have different tags: on one interface both could be heard. */

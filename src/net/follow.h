@@ -78,7 +78,7 @@ struct np_follow {
 /* A packet went by; rtt_ns: a round trip, 0 where none was seen. */
 void np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns);
 
-/* In how many segments of `each` bytes so many bytes go. */
+/* The number of segments of `each` bytes that carry `bytes` bytes. */
 uint64_t np_follow_parts(uint64_t bytes, uint64_t each);
 
 #endif

@@ -487,7 +487,7 @@ size_class(uint64_t bytes)
 }
 
 /*
- * Most payload of a segment in this direction with so many bytes of headers; 0: there is nothing to
+ * Most payload of a segment in this direction with these bytes of headers; 0: there is nothing to
  * tell it by.
  */
 static uint64_t

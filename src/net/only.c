@@ -43,7 +43,7 @@ require(struct program *p, uint32_t k)
 	add(p, if_equal, k);
 }
 
-/* What require() left open since `from` leads to the next instruction but so many. */
+/* The jumps that require() left open since `from` skip the next `ahead` instructions. */
 static void
 fail_to(struct program *p, unsigned from, unsigned ahead)
 {
@@ -111,7 +111,7 @@ write_program(struct program *p, const struct np_sources *s)
 		require(p, s->port);
 		fail_to(p, end, 1);
 	}
-	add(p, BPF_RET | BPF_K, UINT32_MAX); /* so many bytes of the packet: all */
+	add(p, BPF_RET | BPF_K, UINT32_MAX); /* bytes of the packet to accept: all */
 	add(p, BPF_RET | BPF_K, 0);
 	for (unsigned i = 0; i < end; i++) {
 		if (p->code[i].code == go_on) {

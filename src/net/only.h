@@ -20,7 +20,7 @@
  */
 int np_sock_only_from(int fd, const struct np_addr *peer, struct np_err *err);
 
-/* The same of all addresses that begin with so many bits of that one; 0: it alone. */
+/* The same of all addresses that begin with `bits` bits of that one; 0: it alone. */
 int np_sock_only_network(int fd, const struct np_addr *peer, unsigned bits, struct np_err *err);
 
 /* Whose datagrams are let in. */

@@ -20,7 +20,7 @@ struct np_sockopts {
 	struct {
 		int level, name;
 		const char *label; /* for messages: "SO_SNDBUF" */
-		int optional;      /* a refusal is let pass, as netperf does */
+		int optional;      /* a refusal is ignored, as netperf does */
 		socklen_t len;
 		union {
 			int i;
@@ -81,8 +81,7 @@ void np_sock_unblock(int fd);
 void np_sock_block(int fd);
 
 /*
- * Drop the datagrams that it has heard. Whoever may be heard may go on sending: so many are dropped
- * and no more.
+ * Drop the datagrams that it has received, up to a fixed number: the peer may still be sending.
  */
 void np_sock_forget(int fd);
 
@@ -91,7 +90,7 @@ int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 
 /*
  * Make a control connection notice a dead peer or a silent link within 12 s: keep-alive probes and
- * TCP_USER_TIMEOUT (tcp(7), RFC 5482). What the kernel lacks is let pass.
+ * TCP_USER_TIMEOUT (tcp(7), RFC 5482). What the kernel lacks is left out.
  */
 void np_sock_watch_peer(int fd);
 

@@ -45,7 +45,8 @@ struct field {
 #define FIELD(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, false)
 #define EACH(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, true)
 
-/* In the order of the struct: an older kernel knows the first so many. Rates are in bytes there. */
+/* In the order of the struct: an older kernel knows only the first of them. Rates are in bytes
+ * there. */
 static const struct field fields[] = {
 	EACH("mss", snd_mss, U32, 1, false),
 	FIELD("unacked", unacked, U32, 1, true),

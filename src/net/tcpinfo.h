@@ -41,7 +41,7 @@ struct np_tcp_sum {
 bool np_tcp_sum_add(struct np_tcp_sum *s, int fd);
 void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 
-/* The values of a sample, and all as tcp.*, of so many connections of which some were added. */
+/* The values of a sample, and all as tcp.*, of `of` connections of which some were added. */
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t of, int64_t v[NP_TCP_SAMPLED]);
 void np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into);
 

@@ -29,7 +29,7 @@ struct np_carry_shown {
 	_Atomic uint64_t received, forwarded, lost, dropped, no_room, duplicated, reordered, held;
 	_Atomic uint64_t unsent; /* that the device at the far end did not take */
 
-	/* By how much packets left later than they should have: how many by so many us. */
+	/* By how much packets left later than they should have: their number, by us. */
 	_Atomic uint64_t late[NP_CARRY_LATE_US + 1];
 	_Atomic uint64_t late_sum_ns, late_max_ns;
 };

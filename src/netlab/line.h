@@ -23,8 +23,8 @@ enum {
 	NP_LINE_OUT_MAX = 4         /* packets that leave at a time: two, and their doubles */
 };
 
-/* How long a packet that is to be overtaken waits for one that does it: so long, or on a slow link
- * what so many bytes take. */
+/* How long a packet that is to be reordered waits for one that overtakes it: this time, or on a
+ * slow link the time that these bytes take. */
 #define NP_LINE_HOLD_NS (2 * NP_MSEC)
 #define NP_LINE_HOLD_BYTES 6152
 

@@ -91,7 +91,7 @@ int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
 
 /*
  * Parse the words argv[1] .. argv[argc - 1] as GNU getopt does: letters may be bundled, arguments
- * glued on, words that are no options stand anywhere and are let pass. Rows outside of the scope
+ * glued on, words that are not options stand anywhere and are left alone. Rows outside of the scope
  * (0: none is) are unknown. Values go into *ctx. NP_EUSAGE names the option and what to try
  * instead. argv is permuted.
  *

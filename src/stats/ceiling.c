@@ -203,7 +203,7 @@ add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint
 	}
 }
 
-/* So many bytes of a TCP stream. */
+/* The packets of `size` bytes of a TCP stream. */
 static void
 add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	 bool there)

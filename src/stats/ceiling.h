@@ -48,7 +48,7 @@ uint32_t np_ceiling_segment(const struct np_way *way);
 /* The share (0 to 1) of the link's rate that is payload of a TCP stream; NAN: no such way. */
 double np_ceiling_tcp(const struct np_way *way);
 
-/* What a full TCP segment takes on the wire, and a datagram of so many bytes, whole or in
+/* What a full TCP segment takes on the wire, and a datagram of `size` bytes, whole or in
  * fragments; 0: no such way, segment or datagram. */
 uint64_t np_ceiling_segment_cost(const struct np_way *way);
 uint64_t np_ceiling_datagram_cost(const struct np_way *way, uint32_t size);
@@ -57,7 +57,7 @@ uint64_t np_ceiling_datagram_cost(const struct np_way *way, uint32_t size);
 uint32_t np_ceiling_datagram(const struct np_way *way);
 uint32_t np_ceiling_most_datagram(const struct np_way *way);
 
-/* The packets that a datagram of so many bytes takes; 0: no such way or datagram. */
+/* The packets that a datagram of `size` bytes takes; 0: no such way or datagram. */
 uint32_t np_ceiling_fragments(const struct np_way *way, uint32_t size);
 
 /*
@@ -92,7 +92,7 @@ bool np_ceiling_exchange(const struct np_way *way, enum np_turns test, uint32_t 
 
 /*
  * The most transactions a second on a link of rate_bps each way, with delay_s of propagation each
- * way and so many under way at once. NAN: no such way, or sizes that no packet can have.
+ * way and `in_flight` of them at a time. NAN: no such way, or sizes that no packet can have.
  */
 double np_ceiling_turns(const struct np_way *way, enum np_turns test, uint32_t request,
 			uint32_t response, double rate_bps, double delay_s, uint32_t in_flight);

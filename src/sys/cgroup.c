@@ -287,7 +287,7 @@ open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* What a file that is not there says: nothing. Others may not be passed over. */
+/* A file that is not there says nothing. Another fault must not be ignored. */
 static void
 note_why_not(struct np_cgroup *c, int fd)
 {

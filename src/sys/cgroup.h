@@ -36,7 +36,7 @@ struct np_cgroup;
 
 /*
  * Open the files of the group that this process is in: reading them again needs no more rights. A
- * tree of NULL is looked for. NULL without memory, which the others let pass.
+ * tree of NULL is looked for. NULL without memory, which the other functions accept.
  */
 struct np_cgroup *np_cgroup_open(const char *root, const struct np_cgroup_trees *trees);
 void np_cgroup_close(struct np_cgroup *c);

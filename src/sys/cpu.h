@@ -33,7 +33,7 @@ struct np_cpu_times;
  * *out is NULL.
  */
 int np_cpu_read(const char *proc, struct np_cpu_times **out, struct np_err *err);
-void np_cpu_free(struct np_cpu_times *t); /* NULL is let pass */
+void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
 
 /*
  * What was used from `from` to `to`. A processor that is not in both does not count; 32-bit
@@ -62,7 +62,7 @@ int np_cpu_count(void);
 double np_cpu_rate(void);
 
 /*
- * Do so many threads want a processor (proc_loadavg(5), which counts them at this moment) that
+ * Do too many threads want a processor (proc_loadavg(5), which counts them at this moment), so that
  * each of them waits for a tenth of a second or so for its turn? proc as above.
  */
 bool np_cpu_crowded(const char *proc);

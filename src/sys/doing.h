@@ -41,7 +41,7 @@ int np_doing_processor(const struct np_doing *d);
 /* As thread.looks and thread.seen_*: nothing where nobody looked. */
 void np_doing_put(const struct np_doing *d, struct np_bag *into);
 
-/* A zeroed one is let pass. */
+/* A zeroed one is ignored. */
 void np_doing_close(struct np_doing *d);
 
 #endif

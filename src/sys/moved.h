@@ -22,7 +22,7 @@ struct np_moved *np_moved_begin(const char *root, const char *device);
 /* The type of the interface (ARPHRD_*) and its MTU; 0 and 0 where they are not known. */
 void np_moved_link(const struct np_moved *m, unsigned *type, uint32_t *mtu);
 
-/* Read them again: what moved goes into the bag, m is freed. NULL is let pass. */
+/* Read them again: what moved goes into the bag, m is freed. NULL is ignored. */
 void np_moved_end(struct np_moved *m, struct np_bag *into);
 
 #endif

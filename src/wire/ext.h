@@ -42,8 +42,8 @@ enum {
 enum { NP_EXT_IDENTITY = 64, NP_EXT_DEVICE = 16 };
 
 /*
- * HELLO and WELCOME, whose fields are tagged: each a tag, a length and so many bytes, padded to 4.
- * Unknown tags are skipped, so that later versions may have more of them.
+ * HELLO and WELCOME, whose fields are tagged: each a tag, a length and that many bytes, padded
+ * to 4. Unknown tags are skipped, so that later versions may have more of them.
  */
 struct np_hello {
 	uint32_t version;               /* the sender's */

@@ -167,7 +167,7 @@ np_tagged_init(const struct np_tagged *t, void *m)
 /* --- between the struct and the wire -----------------------------------------------------------
  */
 
-/* So many bytes of a field, to or from its member. The wire stores nothing when it writes. */
+/* `length` bytes of a field, to or from its member. The wire stores nothing when it writes. */
 static void
 move(struct np_wire *w, const struct np_tag_row *r, uint8_t *member, size_t length)
 {
@@ -220,7 +220,7 @@ np_tagged_put(const struct np_tagged *t, int32_t word, const void *m, uint8_t fr
 	}
 }
 
-/* Can a field of that kind have so many bytes? */
+/* Can a field of that kind have `length` bytes? */
 static bool
 fits(const struct np_tag_row *r, size_t length)
 {

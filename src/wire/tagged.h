@@ -1,7 +1,7 @@
 /*
- * Messages whose fields are tagged: each field has a tag, a length and so many bytes, padded to 4.
- * Tag 0 ends them. Unknown tags are skipped, so that later versions may have more of them. Such a
- * message is described by a table of its fields; what is true of one is true of all.
+ * Messages whose fields are tagged: each field has a tag, a length and that many bytes, padded
+ * to 4. Tag 0 ends them. Unknown tags are skipped, so that later versions may have more of them.
+ * Such a message is described by a table of its fields; what is true of one is true of all.
  */
 #ifndef NP_WIRE_TAGGED_H
 #define NP_WIRE_TAGGED_H
