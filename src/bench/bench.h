@@ -137,7 +137,7 @@ struct np_transport {
 	enum np_admit admit;
 	enum np_pin pin;
 	bool named;      /* users name the ends (-H, -L, -P); else the daemon's answer does */
-	bool link;       /* frames, by a socket that is lent (np_terms.eth) */
+	bool link;       /* frames, by a socket of the caller's (np_terms.eth) */
 	bool passes_fds; /* descriptors can be sent over it */
 
 	/* What can be known of it. */
@@ -204,7 +204,7 @@ struct np_transport {
 /* Bits of np_bench.flags. */
 enum {
 	NP_B_ROUTE_OFF = 1 << 0, /* SO_DONTROUTE unless the user allows routing */
-	/* By the rules of netperf's older tests: how work is counted, what is told of it. */
+	/* By the rules of netperf's older tests: how work is counted, what is reported. */
 	NP_B_OLD = 1 << 1,
 	NP_B_ONCE = 1 << 2,   /* not repeated for confidence (-i, -I) */
 	NP_B_SPARSE = 1 << 3, /* no interim results; the table has an average of the times */

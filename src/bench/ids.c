@@ -8,7 +8,7 @@
 #include "bench/run.h"
 #include "bench/tally.h"
 
-/* Of the requests given up so many times the slots are known as such. */
+/* The account remembers this many given-up requests for each slot. */
 enum { LEAST_SLOTS = 64, LEAST_OF_MANY = 2, GIVEN_UP = 8 };
 
 /* Behind the word that marks a frame as the last one (net/eth.h). */

@@ -64,7 +64,7 @@ struct np_ids {
 };
 
 /*
- * An empty account of one of so many connections with so many requests in flight, the caller's to
+ * An empty account of one of `flows` connections with `most` requests in flight, the caller's to
  * free(). NULL: no memory.
  */
 struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns,
@@ -175,7 +175,7 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 	return true;
 }
 
-/* The one request in flight, the last of so many, is not waited for any more. */
+/* The one request in flight, the last of `requests`, is not waited for any more. */
 static inline void
 np_ids_gave_up_last(struct np_ids *ids, uint64_t requests)
 {

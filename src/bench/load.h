@@ -1,10 +1,10 @@
 /*
  * Loads: when the next operation of a worker is due. A closed load begins it when the one before is
- * over (with a depth of several, as soon as one of those in flight is). A paced one does so many
- * operations an interval (-b and -w). Intervals follow each other without a gap, at exact
- * microseconds from the start of the window. When a burst has taken longer than its interval there
- * is no wait, and the next interval begins there and then: what was missed is never made up for by
- * a faster rate.
+ * over (with a depth of several, as soon as one of those in flight is). A paced one does a fixed
+ * number of operations in each interval (-b and -w). Intervals follow each other without a gap, at
+ * exact microseconds from the start of the window. When a burst has taken longer than its interval
+ * there is no wait, and the next interval begins there and then: what was missed is never made up
+ * for by a faster rate.
  */
 #ifndef NP_BENCH_LOAD_H
 #define NP_BENCH_LOAD_H

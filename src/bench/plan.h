@@ -40,7 +40,7 @@ struct np_call_plan {
 	int32_t send_size, recv_size; /* of a stream's call */
 	uint32_t send_width, recv_width, send_align, send_offset, recv_align, recv_offset;
 	int32_t dirty, clean; /* bytes written to, and read, before each send; 0: none */
-	uint32_t interval_us, interval_burst; /* pacing: so many operations an interval; 0: none */
+	uint32_t interval_us, interval_burst; /* pacing: operations in an interval; 0: none */
 	char fill_file[NP_FILL_MAX];
 };
 
@@ -69,8 +69,9 @@ struct np_plan {
 	int family;              /* AF_INET or AF_INET6 of the data connection */
 	struct np_addr bind;     /* address of the near data socket; len 0: the wildcard */
 	struct np_addr far_bind; /* the far end's, where a user named one; len 0: none */
-	uint32_t sources;  /* data connections go round so many addresses from bind on; 0: one */
-	uint32_t far_bits; /* all addresses that begin with so many bits of far_bind are the
+	uint32_t
+	    sources; /* data connections use this many addresses in turn, from bind on; 0: one */
+	uint32_t far_bits; /* all addresses that begin with this many bits of far_bind are the
 			      client's; 0: it alone is */
 	struct np_end near, far;
 	uint32_t flows;      /* data connections, at least one */
@@ -105,7 +106,7 @@ struct np_plan {
 const struct np_words *np_plan_words(const struct np_plan *p);
 
 /*
- * Can such a test have several data connections at a time, and so many as the plan says? How many
+ * Can such a test have several data connections at a time, as many as the plan says? How many
  * at most: datagrams that the daemon sends need a socket a flow there, and each of them its port.
  */
 bool np_plan_several(const struct np_plan *p);

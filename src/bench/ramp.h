@@ -1,5 +1,5 @@
 /*
- * Ramps (--ramp): the data connections come about one after the other, so many a second, and each
+ * Ramps (--ramp): the data connections begin one after the other, N a second, and each
  * is driven from then on. The active end begins them by its clock, without waiting for any; the
  * passive end takes them as they come. There is no moment at which all have met: the window opens
  * before the first one.

@@ -186,7 +186,7 @@ take_connections(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* Each worker gets so many connections in a row. */
+/* The number of connections, in a row, that each worker gets. */
 static void
 deal(struct np_run *run)
 {

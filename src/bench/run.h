@@ -129,7 +129,7 @@ int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint6
 int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 		struct np_stop *stop, struct np_err *err);
 
-/* The far end takes part in so many flows only, at least one: let there be no more. */
+/* The far end takes part in `flows` flows only, at least one: limit the run to them. */
 void np_run_trim(struct np_run *run, uint32_t flows);
 
 /*

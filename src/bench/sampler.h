@@ -17,7 +17,7 @@ struct np_plan;
 struct np_run;
 struct np_worker;
 
-/* At most so many connections of a worker are looked at for one sample, evenly chosen. */
+/* The most connections of a worker that one sample reads, evenly chosen. */
 enum { NP_SAMPLER_MOST = 64 };
 
 /* Sums over those connections. */

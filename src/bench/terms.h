@@ -1,6 +1,6 @@
 /*
- * The terms on which one end runs a plan: what its policy allows, and what it lends. The other end
- * is not asked about them, and they are no part of the plan.
+ * The terms on which one end runs a plan: what its policy allows, and which resources it gives. The
+ * other end is not asked about them, and they are no part of the plan.
  */
 #ifndef NP_BENCH_TERMS_H
 #define NP_BENCH_TERMS_H
@@ -13,7 +13,7 @@
 
 struct np_eth;
 
-/* All 0: no limits, and nothing is lent. */
+/* All 0: no limits, and no resources of the caller's. */
 struct np_terms {
 	struct np_addr only; /* whom alone the data socket hears; len 0: anybody */
 	unsigned only_bits;  /* of that address: all that begin with them are meant; 0: it alone */

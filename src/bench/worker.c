@@ -131,7 +131,7 @@ patience_until(uint64_t last_ns)
 	return until < last_ns ? until : last_ns;
 }
 
-/* Was POLLERR news of what the kernel was lent? */
+/* Was POLLERR news of buffers that the kernel had in use? */
 static bool
 has_taken_back(struct np_worker *w, struct np_conn *c, short revents)
 {

@@ -66,7 +66,7 @@ struct np_conn {
 	size_t part;             /* bytes of the message under way that are done */
 	uint64_t since_ns;       /* when the operation under way began */
 	uint64_t look_at_ns;     /* when its requests are looked at for those that are too old */
-	uint64_t number;         /* of the next message: so many were sent; its id */
+	uint64_t number;         /* of the next message, which is how many were sent; its id */
 	uint64_t before;         /* those of them that do not count: of the warm-up */
 	uint64_t sent, received; /* bytes */
 	uint64_t transactions;
@@ -78,7 +78,7 @@ struct np_conn {
 	uint32_t next_free; /* an engine's list of those that wait to be accepted */
 	bool is_void;       /* connection tests: its close ends no transaction */
 	bool is_up;         /* of a ramp: it has come about */
-	bool waits_release; /* it can't send before the kernel gives back what it was lent */
+	bool waits_release; /* it can't send before the kernel releases its buffers */
 };
 
 _Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
@@ -117,8 +117,8 @@ struct np_steps {
 	/* n bytes have come, at the beginning of buf; none: the end of the data. */
 	enum np_need (*arrived)(struct np_worker *w, struct np_conn *c, const char *buf, size_t n);
 	/*
-	 * The same of several messages at a time, for engines that carry them: so many of send_size
-	 * have left; so many bytes have come in messages of one size, of which the last may be
+	 * The same of several messages at a time, for engines that carry them: `count` of send_size
+	 * have left; `n` bytes have come in messages of one size, of which the last may be
 	 * shorter, at a time that matters where they are numbered. For connections that are not
 	 * paced. NULL: one by one.
 	 */
@@ -130,8 +130,8 @@ struct np_steps {
 	enum np_need (*failed)(struct np_worker *w, struct np_conn *c, enum np_need need,
 			       int error);
 	/*
-	 * So many messages can be sent in a row, whatever becomes of them, before `sent` has to say
-	 * what is needed next: at least one. NULL: one.
+	 * How many messages can be sent in a row, whatever becomes of them, before `sent` has to
+	 * say what is needed next: at least one. NULL: one.
 	 */
 	uint64_t (*ahead)(const struct np_worker *w, const struct np_conn *c);
 	/*
@@ -150,7 +150,7 @@ struct np_worker {
 	struct np_run *run;
 	struct np_stop stop; /* its own: the controller tells each worker */
 	const struct np_steps *steps;
-	struct np_conn *conn; /* its connections: so many of the run's in a row */
+	struct np_conn *conn; /* its connections: this many of the run's in a row */
 	uint32_t conns;
 	uint32_t depth;              /* most requests in flight of one connection */
 	uint64_t began_ns, ended_ns; /* its part of the window */

@@ -97,7 +97,7 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 
 static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 
-/* So many messages in the buffers of a ring, one in each. NULL: no memory. */
+/* Headers of `count` messages in the buffers of a ring, one in each. NULL: no memory. */
 static struct mmsghdr *
 headers_of(const struct np_ring *ring, uint32_t count)
 {

@@ -66,7 +66,7 @@ failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	return np_io_failed(w, c, need);
 }
 
-/* So many have left by a call. What is needed next. */
+/* A call has sent `count` messages. What is needed next. */
 static enum np_need
 have_left(struct np_worker *w, struct np_conn *c, int count)
 {
@@ -103,7 +103,7 @@ struct taken {
 	uint32_t answers;  /* prepared, in the first places of `out` */
 };
 
-/* So many, or what the load's burst has left of them. */
+/* `count`, or what the load's burst has left of it. */
 static uint32_t
 within_burst(const struct np_worker *w, uint32_t count)
 {

@@ -56,7 +56,7 @@ struct np_train {
 
 /* What differs between those that carry several datagrams. */
 struct np_batch_calls {
-	/* Send so many of `out`, from the first of them on. How many have left, or -1. */
+	/* Send `count` of `out`, beginning with `first`. How many have left, or -1. */
 	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
 	/*
 	 * Receive trains into `in`, without blocking if `flags` are MSG_DONTWAIT, and say in

@@ -30,10 +30,10 @@ struct np_worker;
 	X(BLOCKED, "empty_calls")           /* calls for which the kernel was not ready */         \
 	X(CUT, "segmented_sends")           /* of the first, those that the kernel cuts */         \
 	X(JOINED, "joined_receives")        /* of the third, those of several that it joined */    \
-	X(LENT, "zerocopy_sends")           /* sends of buffers that were lent */                  \
+	X(LENT, "zerocopy_sends")           /* sends without a copy */                             \
 	X(RELEASED, "zerocopy_completions") /* those of them that the kernel is done with */       \
 	X(COPIED, "zerocopy_copied")        /* those of these that it copied after all */          \
-	X(REFUSED, "zerocopy_refused")      /* sends of what could not be lent, but copied */      \
+	X(REFUSED, "zerocopy_refused")      /* sends that the kernel would only copy */            \
 	X(RELEASE_WAITS, "zerocopy_waits")  /* times that no buffer was free */                    \
 	X(TRUNCATED, "bytes_truncated")     /* bytes received that were never copied */            \
 	X(SUBMISSIONS, "submissions")       /* calls that submitted requests, and waited */        \
@@ -111,7 +111,7 @@ const char *np_engine_why_not(const struct np_engine *e, const struct np_plan *p
  */
 void np_engine_tell(const struct np_engine *e, const char *why, struct np_bag *into);
 
-/* One engine that is told of. The texts are valid as long as the bag is. */
+/* What the far end reports of one engine. The texts are valid as long as the bag is. */
 struct np_engine_told {
 	char name[NP_BAG_NAME];
 	const char *help, *why; /* why NULL: it can be had */

@@ -310,7 +310,7 @@ is_due(const struct loop *l, const struct np_conn *c)
 	return c->fd < 0 && l->begins == NP_OPEN && !np_stopped(&l->w->stop);
 }
 
-/* Is it another's turn after so many calls? The next wait tells whether one is to be accepted. */
+/* Is it another's turn after `calls` calls? The next wait tells whether one is to be accepted. */
 static bool
 has_had_its_turn(const struct loop *l, const struct np_conn *c, int calls)
 {
@@ -324,7 +324,7 @@ advance(struct loop *l, struct np_conn *c)
 {
 	for (int calls = 0; c->need != NP_OVER && !has_had_its_turn(l, c, calls); calls++) {
 		if (is_held(l, c)) {
-			/* A far end that has closed is told of all the time, but for this. */
+			/* Otherwise epoll reports a far end that has closed again and again. */
 			if (c->fd >= 0) {
 				wait_for(l, c, EPOLLONESHOT);
 			}
@@ -491,7 +491,7 @@ keep_ramp(struct loop *l)
 }
 
 /*
- * A burst may begin: so many of those that were held back, each in its turn. The wait is no part of
+ * A burst may begin: some of those that were held back, each in its turn. The wait is no part of
  * what they do.
  */
 static void

@@ -14,7 +14,7 @@ struct np_null_calls {
 };
 
 /*
- * Drive the worker's connections in turn until their budget is spent, or so many steps were taken.
+ * Drive the worker's connections in turn until their budget is spent, or `steps` steps were taken.
  * Returns 0, or -errno that a step left.
  */
 int np_null_drive(struct np_worker *w, uint64_t steps, struct np_null_calls *calls);

@@ -49,7 +49,7 @@ struct spin {
 	bool keeps_asker;   /* whom to answer is forgotten when something else is received */
 	bool leads_paced;   /* the beginnings of operations are counted */
 	bool holds;         /* none may begin before due_ns */
-	uint32_t may_begin; /* so many more may, before the load has its say */
+	uint32_t may_begin; /* how many more may, before the load is asked */
 	uint32_t rounds;    /* up to LOOK */
 	uint64_t held_ns;   /* since when it holds */
 	uint64_t due_ns;    /* until when */

@@ -67,7 +67,7 @@ struct uring {
 	uint32_t in_flight; /* requests that have a completion to come */
 	uint32_t flying;    /* those of them that send */
 	uint32_t chain;     /* most sends of a connection in a row */
-	char **out;         /* buffers that are sent: so many of each connection, or for all */
+	char **out;         /* buffers that are sent: `outs` of each connection, or for all */
 	uint32_t outs;
 	bool numbered; /* messages differ: each request has a buffer of its own */
 	bool bytes;    /* byte streams: messages have no bounds */
@@ -97,7 +97,7 @@ broken(struct uring *u, int error)
 	u->own->is_lost = true;
 }
 
-/* One call: what was asked for is submitted, and at least so many completions are waited for. */
+/* One call: what was asked for is submitted, and at least `wait` completions are waited for. */
 static void
 submit(struct uring *u, unsigned wait)
 {
@@ -161,7 +161,7 @@ make_room(struct uring *u, uint32_t count)
 	}
 }
 
-/* So many messages, of which the first one may be under way. */
+/* Requests of `count` messages, of which the first one may be partly sent. */
 static void
 put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 {
@@ -208,8 +208,8 @@ end_one(struct uring *u)
 }
 
 /*
- * Requests that are in the ring count for no step yet, but for the count that a test ends by: so
- * many more may be sent.
+ * Requests that are in the ring count for no step yet, but for the count that a test ends by.
+ * How many more may be sent.
  */
 static uint64_t
 wanted(const struct uring *u)
@@ -439,7 +439,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	}
 }
 
-/* So many bytes have left. */
+/* `n` bytes have left. */
 static enum np_need
 have_left(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 {
@@ -690,7 +690,7 @@ power_of_two(uint64_t most)
 struct pool {
 	size_t size;     /* bytes of a buffer */
 	uint32_t count;  /* a power of two */
-	uint32_t places; /* of so many in memory; 0: they are the worker's */
+	uint32_t places; /* of this many in memory; 0: they are the worker's */
 };
 
 /* Each connection may have a message waiting; more than that only takes cache. */

@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 
-/* The most rings that a process is lent. */
+/* The most rings that a process is given. */
 enum { NP_URINGS_MAX = 64 };
 
 /* What a ring takes of the kernel's memory, beside what is counted for the test. */

@@ -132,7 +132,7 @@ np_urings_free(void)
 	return count;
 }
 
-/* --- rings that are lent ---------------------------------------------------------------------- */
+/* --- rings that are given --------------------------------------------------------------------- */
 
 /* All that the engine does: sockets that are registered, and nothing by a descriptor. */
 static const struct io_uring_restriction rules[] = {

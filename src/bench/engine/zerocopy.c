@@ -1,10 +1,10 @@
 /*
  * The engine `zerocopy`: streams whose bytes nobody copies to or from user space.
  *
- * A sender lends its buffers to the kernel (MSG_ZEROCOPY) and writes to none before the kernel has
- * given it back, which the socket's error queue tells. Each connection has slots of its own in the
- * ring, so that none waits for what another one has lent. A receiver has what came thrown away in
- * the kernel (MSG_TRUNC).
+ * A sender gives its buffers to the kernel (MSG_ZEROCOPY), and does not write to one before the
+ * kernel has released it, which the socket's error queue says. Each connection has slots of its own
+ * in the ring, so that none waits for another one's buffers. A receiver lets the kernel discard
+ * what came (MSG_TRUNC).
  */
 #include "bench/engine/zerocopy.h"
 
@@ -152,8 +152,8 @@ need_of(const struct np_conn *c)
 }
 
 /*
- * What was lent takes all that the kernel lets be (net.core.optmem_max, RLIMIT_MEMLOCK): some of it
- * is waited for.
+ * The buffers in use take all memory that the kernel allows (net.core.optmem_max, RLIMIT_MEMLOCK):
+ * wait for some of them.
  */
 static enum np_need
 await_room(struct np_worker *w, struct np_conn *c)
@@ -211,7 +211,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 	if (n < 0 && errno == ENOBUFS && l->count > 0) {
 		return await_room(w, c);
 	}
-	if (n < 0 && errno == ENOBUFS) { /* others have all that may be lent: it is copied */
+	if (n < 0 && errno == ENOBUFS) { /* others use all memory for it: copy */
 		n = np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 		w->engine_count[NP_E_REFUSED] += n >= 0;
 	}
@@ -381,7 +381,7 @@ zerocopy_close(struct np_worker *w)
 	w->engine_own = NULL;
 }
 
-/* The slots' flags stand behind what was lent. */
+/* The slots' flags stand behind struct np_lent. */
 static int
 zerocopy_open(struct np_worker *w, struct np_err *err)
 {

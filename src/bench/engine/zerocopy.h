@@ -1,5 +1,5 @@
 /*
- * What the kernel says of buffers that were lent to it by MSG_ZEROCOPY: messages of a socket's
+ * What the kernel says of buffers that MSG_ZEROCOPY gave to it: messages of a socket's
  * error queue.
  */
 #ifndef NP_BENCH_ENGINE_ZEROCOPY_H
@@ -19,8 +19,8 @@ struct np_released {
 };
 
 /*
- * What a connection has lent. Its buffers are `depth` slots, a power of two, which its sends have
- * in turn.
+ * What the kernel has in use of a connection. Its buffers are `depth` slots, a power of two, which
+ * its sends have in turn.
  */
 struct np_lent {
 	uint32_t next;  /* number of the next send */
@@ -36,7 +36,7 @@ np_lent_slot(const struct np_lent *l)
 	return l->next & (l->depth - 1);
 }
 
-/* The next slot is lent, too. */
+/* The kernel has the next slot in use, too. */
 static inline void
 np_lent_add(struct np_lent *l)
 {
@@ -46,7 +46,8 @@ np_lent_add(struct np_lent *l)
 	l->since++;
 }
 
-/* Returns how many of the sends that count are released by that. None that is not lent is. */
+/* Returns how many of the sends that count are released by that. One that is not in use is not
+ * counted. */
 uint32_t np_lent_release(struct np_lent *l, const struct np_released *r);
 
 /* Which sends such a message tells of. False: of none, it is of something else or cut off. */

@@ -66,7 +66,7 @@ send_more(struct np_worker *w, struct np_conn *c)
 	return count < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
 }
 
-/* Several in flight: so many more. */
+/* Several in flight: the number beside the first. */
 static uint64_t
 request_ahead(const struct np_worker *w, const struct np_conn *c)
 {

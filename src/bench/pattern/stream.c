@@ -189,8 +189,8 @@ flows_of(const struct np_run *run, const struct np_conn *c)
 }
 
 /*
- * While a flow goes on none is nudged: so many marks come from the others, and one more is the last
- * one's, or they all are over.
+ * While a flow goes on none is nudged: each of the others sends one mark, and one more mark is
+ * the last one's, or they all are over.
  */
 bool
 np_stream_is_end(const struct np_worker *w, struct np_conn *c)
@@ -445,7 +445,8 @@ receive_finish(struct np_worker *w)
 	} else if (!p->transport->connected) {
 		finish_datagrams(w);
 	} else if (p->active && !w->hung_up) {
-		/* The far end is told off, but nothing more counts; see client.c for its results.
+		/* Half-close: the far end ends, but nothing more counts; see client.c for its
+		 * results.
 		 */
 		np_worker_look(w);
 		np_worker_shut(w);

@@ -1,6 +1,6 @@
 /*
  * Raw Ethernet frames (net/eth.h). The socket is its caller's, who opened it while that was
- * permitted, and is lent to one flow after the other; between tests it is deaf.
+ * permitted, and serves one flow after the other; between tests it receives nothing.
  */
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 
 struct np_run;
 
-/* Of making connections again: so many, and where the far end is near more of them. */
+/* Rounds of making connections again: as a rule, and at most, if there is time. */
 enum { NP_SPREAD_ROUNDS = 16, NP_SPREAD_MOST = 64 };
 
 /*

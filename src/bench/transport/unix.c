@@ -48,7 +48,7 @@ path_of(const char *first, uint32_t number, char out[PATH_SIZE])
 			  : snprintf(out, PATH_SIZE, "%s", first) < PATH_SIZE;
 }
 
-/* Remove the names of so many sockets, and the directory that was made for them. */
+/* Remove the names of `count` sockets, and the directory that was made for them. */
 static void
 remove_names(const char *first, uint32_t count)
 {
