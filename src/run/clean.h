@@ -1,5 +1,5 @@
 /*
- * How much of a test went undisturbed: what both ends marked (run/disturbed.h), held against each
+ * How much of a test went undisturbed: what both ends marked (run/disturbed.h), compared with each
  * other, and what the test carried in the clean part.
  */
 #ifndef NP_RUN_CLEAN_H

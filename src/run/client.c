@@ -820,8 +820,8 @@ ended_in_silence(const struct test *t)
 
 /*
  * Can the report do without the daemon's results? A connection test counts at this end, and
- * netperf's own daemon would keep them back for four seconds more; a sender that was told off may
- * not have heard. A probe has what it came for.
+ * netperf's own daemon would keep them back for four seconds more; a sender may
+ * not have seen the half-close. A probe has what it needs.
  */
 static bool
 can_spare(const struct np_client *c, const struct test *t)

@@ -84,7 +84,8 @@ tcp_own(const struct np_bag *bag, double header, struct own *out, struct own *in
 	return !isnan(out->bytes + in->bytes + out->unsure + in->unsure);
 }
 
-/* So many datagrams of together so many bytes; what is too large for the link goes in fragments. */
+/* Datagrams: `count` of them, of `bytes` bytes together; one too large for the link goes in
+ * fragments. */
 static void
 datagrams(double count, double bytes, double ip_header, const struct np_link_shape *shape,
 	  struct own *own)

@@ -9,10 +9,10 @@
 
 struct np_gate;
 
-/* A gate that opens when so many have arrived. NULL without memory or descriptors; see errno. */
+/* A gate that opens when `count` have arrived. NULL without memory or descriptors; see errno. */
 struct np_gate *np_gate_new(uint32_t count);
 
-/* Nobody waits there any more. NULL is let pass. */
+/* Nobody waits there any more. NULL is ignored. */
 void np_gate_free(struct np_gate *g);
 
 /* One more is ready. Each arrives once. */

@@ -55,7 +55,7 @@ struct party {
 	sigset_t let_in;          /* while a session waits: what is passed on */
 	_Atomic int passed;       /* signals passed on, and the ends of those that failed */
 	_Atomic uint32_t granted; /* sessions that the daemon agreed to */
-	_Atomic uint32_t in_time; /* so many, when that was not all; 0: it was, so far */
+	_Atomic uint32_t in_time; /* granted in time, if not all were; 0: all were, so far */
 	int news_fd;              /* eventfd(2): a session is over, or late */
 
 	pthread_mutex_t lock;
@@ -99,7 +99,7 @@ unit_of(const struct np_plan *p)
 	return !p->pattern->transactions && sender->call.send_size > 0 ? sender->call.send_size : 1;
 }
 
-/* What a count comes to in session i of so many. */
+/* The share of a count that session i of `of` has. */
 static int64_t
 share_of(const struct np_plan *p, uint32_t i, uint32_t of)
 {
@@ -492,7 +492,7 @@ start_all(struct party *p)
 	}
 }
 
-/* So many signals have come, or somebody has failed: all end, as they would by signals. */
+/* `signals` have come, or a session has failed: all end, as they would by signals. */
 static void
 pass_on(struct party *p, int signals)
 {

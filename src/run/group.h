@@ -38,7 +38,8 @@ uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello *grant
 /* What drives the connections of each session here. */
 const struct np_engine *np_group_engine(const struct np_plan *p, const struct np_hello *granted);
 
-/* Can it have so many? NP_EUSAGE names the option that is in the way. Nothing is started. */
+/* Can it have that many sessions? NP_EUSAGE names the option that prevents it. Nothing is started.
+ */
 int np_group_check(const struct np_plan *p, const struct np_target *t,
 		   const struct np_hello *granted, struct np_err *err);
 
@@ -49,7 +50,7 @@ int np_group_check(const struct np_plan *p, const struct np_target *t,
  * counts and flows of all, the machines' figures (processors, evidence) of the first. To be
  * released by np_outcome_free() whatever the return.
  *
- * All of that is of np_group_sessions() and was let pass by np_group_check().
+ * All of that comes from np_group_sessions(), and np_group_check() has accepted it.
  */
 int np_group_run(const struct np_group *g, struct np_outcome *out, struct np_err *err);
 

@@ -104,7 +104,7 @@ np_repeat_unclean(const struct np_repeat *r)
 	return r->plan.clean_s > 0 && missing_s(r) > 0;
 }
 
-/* Where nobody tells what was clean there is nothing to wait for. */
+/* If it is not known what was clean, there is nothing to wait for. */
 static bool
 wants_clean(const struct np_repeat *r)
 {

@@ -28,9 +28,9 @@ enum {
 };
 
 /*
- * Requests that are no tests cost nothing but the processor's time, some of them 10 ms of it: so
- * many are answered at once, which is more than a client has between two tests, then one in so many
- * milliseconds.
+ * Requests that are not tests cost only processor time, some of them 10 ms of it. QUESTIONS of
+ * them are answered at once, which is more than a client has between two tests. Then one is
+ * answered in each QUESTION_MS.
  */
 enum { QUESTIONS = 64, QUESTION_MS = 10 };
 

@@ -87,7 +87,8 @@ struct np_server {
 	bool unbound;            /* the log tells already that a processor can't be had */
 };
 
-/* A client with so many of them is not a client: the session ends, before they fill the log. */
+/* A peer with this many unknown requests is not a client: the session ends before they fill the
+ * log. */
 enum { NP_ODDITIES = 32 };
 
 /*

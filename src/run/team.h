@@ -25,7 +25,7 @@ struct np_team;
 
 /*
  * Start threads, one a worker, that wait to be told. `gated`: the window does not open by itself,
- * but by np_team_open(). NP_ESYS when there are not so many to be had: then there is none.
+ * but by np_team_open(). NP_ESYS when not all of them can be started: then there is none.
  */
 int np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err);
 

@@ -36,7 +36,7 @@ int np_trial_connect(const struct np_trial *t, struct np_err *err);
 
 /*
  * How many sessions it takes at the same time, of a client that is connected. NP_EUSAGE when it
- * can't have so many: nothing was started.
+ * can't have that many: nothing was started.
  */
 int np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *err);
 
