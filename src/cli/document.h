@@ -2,8 +2,8 @@
  * The JSON document of a run (--json), put together while it goes on: doc/netperf-run.schema.json
  * says what it holds, doc/json.md what for. Without jansson there is none (document_none.c).
  *
- * All functions let NULL pass, for a run without a document. Memory that can't be had is told of by
- * np_document_write(), once.
+ * All functions ignore NULL, for a run without a document. np_document_write() reports missing
+ * memory, once.
  */
 #ifndef NP_CLI_DOCUMENT_H
 #define NP_CLI_DOCUMENT_H

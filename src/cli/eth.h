@@ -9,7 +9,7 @@
 /*
  * Open it, once the control connection c stands: the one of --device, else that of the connection's
  * address. cli->plan refers to *link from then on, and the sizes of messages that nobody chose are
- * its MTU. What can't be done has one line that names the mend.
+ * its MTU. A failure has one line that says what to do.
  */
 int np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
 		    struct np_err *err);

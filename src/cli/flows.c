@@ -56,7 +56,7 @@ check_several(const struct np_cli *cli, struct np_err *err)
 
 /*
  * What a kernel lacks only its own end knows. But an engine that could drive one connection, and
- * not so many, can do so nowhere.
+ * not several, can do so nowhere.
  */
 static const char *
 far_why_not(const struct np_plan *p)

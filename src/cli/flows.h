@@ -6,14 +6,14 @@
 
 #include "cli/args.h"
 
-/* May the test have so many flows, and can this end's engine drive them? NP_EUSAGE names the
+/* May the test have that many flows, and can this end's engine drive them? NP_EUSAGE names the
  * option. */
 int np_flows_check(const struct np_cli *cli, struct np_err *err);
 
 /* The same of a test that has no data connection: refuses what is about those. */
 int np_flows_check_none(const struct np_cli *cli, struct np_err *err);
 
-/* May it take so many sessions at once? The daemon is known by now. */
+/* May it take `sessions` sessions at a time? The daemon is known by now. */
 int np_flows_check_sessions(const struct np_cli *cli, uint32_t sessions, struct np_err *err);
 
 /*

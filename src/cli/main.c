@@ -194,7 +194,7 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_tally *
 	}
 }
 
-/* One iteration, whole or as far as it came: what is told of it, and its figures into *repeat. */
+/* One iteration, whole or as far as it came: print it, and put its figures into *repeat. */
 static int
 take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 	   struct np_repeat *repeat, struct np_err *err)

@@ -25,7 +25,7 @@ directory_lacks(const char *path)
 	return lacks;
 }
 
-/* There is no such file. A link that leads nowhere is let pass where it is written through. */
+/* There is no such file. A link that leads nowhere is accepted where it is written through. */
 static int
 new_one_lacks(const char *path, bool replaced)
 {

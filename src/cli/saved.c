@@ -154,7 +154,7 @@ np_saved_free(struct np_saved *s)
 
 /* ---- Printing ---- */
 
-/* Let pass what is no interim result. */
+/* Ignore what is not an interim result. */
 static void
 print_interim(const struct np_saved *s, FILE *out)
 {

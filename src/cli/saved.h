@@ -13,7 +13,7 @@
 #include "cli/args.h"
 
 /* What --show does, the file being cli->output.show ("-": standard input). A run that was not
- * complete is told of in a line on standard error; NP_EPEER for one without any result. */
+ * complete has a line on standard error; NP_EPEER for one without any result. */
 int np_saved_show(const struct np_cli *cli, FILE *out, struct np_err *err);
 
 /* A document that was read. */

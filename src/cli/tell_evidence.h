@@ -11,7 +11,7 @@
 #include "run/client.h"
 
 /*
- * After the result: why the last of so many iterations is what it is, into the document (NULL:
+ * After the result: why the last of the iterations is what it is, into the document (NULL:
  * there is none) and, where that was asked for, as text; likewise the ledger; and what of the far
  * end is missing, and why, unless the test failed, which tells as much.
  */

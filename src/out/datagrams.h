@@ -14,7 +14,7 @@ struct np_datagrams {
 	const char *bench;               /* the test's name */
 	const struct np_bag *near, *far; /* evidence of both ends; NULL: none */
 	const struct np_unit *unit;
-	unsigned iterations; /* the evidence is of the last of so many */
+	unsigned iterations; /* the evidence is of the last of these */
 };
 
 /*

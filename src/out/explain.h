@@ -26,7 +26,7 @@ enum np_limit {
 	NP_LIMIT_PATH,           /* the congestion window, by the rate of the path */
 	NP_LIMIT_CWND,           /* the congestion window, and neither loss nor a queue says why */
 	NP_LIMIT_ACK_PATH,       /* acknowledgements that queue on their way back */
-	NP_LIMIT_RECEIVE_WINDOW, /* the receiver's window, and nobody told why */
+	NP_LIMIT_RECEIVE_WINDOW, /* the receiver's window, for an unknown reason */
 	NP_LIMIT_WINDOW_CLAMP,   /* the same: not its buffer, but a route or no scaling */
 	NP_LIMIT_RECEIVER_CPU,   /* the reading thread had no more of a processor */
 	NP_LIMIT_READER_QUOTA,   /* its cgroup had no more of a processor */

@@ -480,7 +480,7 @@ judge_core_wmem(const struct view *v, struct state *s)
 /* --- the rules ---------------------------------------------------------------------------------
  */
 
-/* In a mend, DEV stands for the interface. */
+/* In a remedy, DEV stands for the interface. */
 static const struct rule {
 	const char *name;
 	const char *needs; /* the facts that it is judged by, with commas between them */
@@ -573,7 +573,7 @@ np_preflight_rule(size_t i)
 	return i < RULES ? rules[i].name : NULL;
 }
 
-/* The mend with the interface's name for DEV. */
+/* The remedy with the interface's name for DEV. */
 static const char *
 put_device(const char *mend, const char *device, char *out, size_t size)
 {

@@ -1,6 +1,6 @@
 /*
  * What about a host speaks against a measurement, or for it: one table of rules over the facts of
- * doc/evidence.md, which says of each its state, why that matters, and what mends it.
+ * doc/evidence.md, which says of each its state, why that matters, and the remedy.
  */
 #ifndef NP_OUT_PREFLIGHT_RULES_H
 #define NP_OUT_PREFLIGHT_RULES_H
@@ -45,7 +45,7 @@ void np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		       void (*found)(void *ctx, const struct np_preflight_finding *f), void *ctx);
 
 /*
- * The same as lines: "warn local governor: powersave | why | mend". whose: "local" or "remote". A
+ * The same as lines: "warn local governor: powersave | why | remedy". whose: "local" or "remote". A
  * line that begins with it and a colon says what machine that is.
  */
 void np_preflight_print(FILE *out, const char *whose, const struct np_bag *host,

@@ -109,7 +109,7 @@ def too_few_descriptors() -> str:
         got = lib.run(["sh", "-c", f'ulimit -n {few}; exec "$@"', "sh", lib.netserver(), "-D", "-p",
                        str(lib.free_port())], 20)
         assert got.rc == 1, f"{got}"
-        line = lib.error_line(got, "netserver", f"{few} descriptors may be open", "ulimit -n")
+        line = lib.error_line(got, "netserver", f"may open {few} descriptors", "ulimit -n")
     with lib.Daemon(["sh", "-c", 'ulimit -Sn 6; exec "$@"', "sh"], grace=10) as daemon:
         must_serve(daemon.port)
     return line

@@ -329,8 +329,7 @@ broken_content_is_refused(void **state)
 	refused(proc, "cpu0 18446744073709551616 2 3 4\n", "not the counters");
 	refused(proc, "cpu0x 1 2 3 4\n", "not the counters");
 	refused(proc, "cpu2147483648 1 2 3 4\n", "not the counters");
-	refused(proc, "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 1 2 3 4\n",
-		"lists processor 0 twice");
+	refused(proc, "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 1 2 3 4\n", "lists processor 0 twice");
 }
 
 static void

@@ -118,7 +118,7 @@ add(struct way *w, double bytes, double since_s, bool first)
 	w->squares += bytes * bytes;
 }
 
-/* How far the mean of so many samples may be off, at two standard errors. */
+/* How far the mean of `n` samples may be off, at two standard errors. */
 static double
 error_of(const struct way *w, size_t n)
 {

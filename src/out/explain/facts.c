@@ -20,9 +20,9 @@ enum {
 };
 
 /*
- * A thread that waits for a processor gets its part of one. Who waits for more than so many times
- * what it runs, and sleeps beside, was late to wake up: that is no lack of a processor. One that
- * never slept was kept from it.
+ * A thread that waits for a processor gets its part of one. One that waits for more than this
+ * multiple of what it runs, and also sleeps, was late to wake up: that is no lack of a processor.
+ * One that never slept was kept from it.
  */
 enum { LATE_AT_MOST = 40 };
 #define SOME_IDLE 0.25 /* and it has some time left in which it wants none */
@@ -150,8 +150,8 @@ flight_of(const struct np_bag *b, struct flight *s)
 }
 
 /*
- * A send buffer of so many bytes counts what the kernel needs to keep the payload, up to twice as
- * much: with half of it in payload it is full, or nearly.
+ * A send buffer counts what the kernel needs to keep the payload, up to twice the payload: with
+ * half of its bytes in payload it is full, or nearly.
  */
 static void
 look_at_flight(struct np_facts_of_test *f)

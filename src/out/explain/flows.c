@@ -704,7 +704,7 @@ is_common(FACTS, FOUND, enum np_limit limit)
 	}
 }
 
-/* Datagrams are counted where they are sent: what arrived of which flow nobody tells. */
+/* Datagrams are counted where they are sent: what arrived of each flow is unknown. */
 static bool
 sent_only(FACTS)
 {

@@ -89,7 +89,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 	}
 }
 
-/* The signature of a shaper whose rate nobody told: its queue made packets wait, at one rate. */
+/* The signature of a shaper whose rate is unknown: its queue made packets wait, at one rate. */
 void
 np_rule_shaper(FACTS, struct np_verdict *v)
 {
