@@ -575,7 +575,8 @@ what_means_nothing_is_said(void **state)
 		  "nearest is P90_LATENCY" },
 		{ "-- -k THROUGHPUT,P101_LATENCY",
 		  "P101_LATENCY: not a percentile (above 0 and at most 100, " },
-		{ "-- -k THROUGHPUT,CONNECT_P99.1234567", "CONNECT_P99.1234567: not a percentile (" },
+		{ "-- -k THROUGHPUT,CONNECT_P99.1234567",
+		  "CONNECT_P99.1234567: not a percentile (" },
 		{ "-- -o thruput,", "thruput: there is no such output selector, the nearest is "
 				    "THROUGHPUT" },
 		{ "-- -O XYZZY;THROUGHPUT", "XYZZY: there is no such output selector (" },
