@@ -40,7 +40,7 @@ def has_document(command: "Sequence[str]") -> bool:
 
 def run_all(command: "List[str]", prefix: "List[str]", processes: int, limit: float,
             documents: bool) -> "List[Ended]":
-    """Runs a command in so many processes side by side. Their documents are written into a folder that is
+    """Runs a command in several processes side by side. Their documents are written into a folder that is
     gone afterwards; where the command has one of its own it is left alone. Raises machine.Interrupted."""
     if not documents or has_document(command):
         return [Ended(done) for done in machine.run_all([[*prefix, *command]] * processes, limit)]
@@ -95,7 +95,7 @@ def disturbed(iterations: "List[Dict[str, Any]]") -> "Dict[str, Any]":
     return {"disturbed": {"share": round(share, 6), "seconds": round(seconds, 6), "reasons": reasons}}
 
 
-MUCH = 0.05     # of its time: from here on a run is told of as disturbed, as netperf does
+MUCH = 0.05     # of its time: from here on a run is reported as disturbed, as netperf does
 
 
 def much_disturbed(runs: "Iterable[Run]") -> str:

@@ -1,4 +1,4 @@
-"""What a lab's link is like, measured and held against what was asked for: netlab check."""
+"""What a lab's link is like, measured and compared with what was asked for: netlab check."""
 
 import math
 import time
@@ -13,7 +13,7 @@ PAYLOAD, HEADERS = 64, 28
 RATE_TOLERANCE = 0.01
 TIME_TOLERANCE = 100e-6     # s: the machine's own way through its stack, and when it is woken
 SPREAD_TOLERANCE = 0.15
-TRAIN, PACE = 10_000, 20_000.0      # datagrams, and at most so many a second
+TRAIN, PACE = 10_000, 20_000.0      # datagrams, and the most of them in a second
 LONGEST = 5.0                       # s of a train
 WAIT = 0.3                          # s for stragglers, beyond the delay
 PROBE = 0.05                        # s that it takes to start one
@@ -184,9 +184,8 @@ class Check:
         return int(min(500, max(40, LONGEST / gap))), gap
 
     def read_delay(self, found: "Dict[str, List[float]]") -> "Tuple[float, float]":
-        """The median, and half the range that a uniform distribution with these percentiles has. What
-        is reordered is not looked at: those that netlab-link had wait, those that netem sent at once.
-        """
+        """The median, and half the range that a uniform distribution with these percentiles has. Reordered
+        packets do not count: those that netlab-link delayed, those that netem sent at once."""
         share = self.link.reorder
 
         def at(part: float) -> float:

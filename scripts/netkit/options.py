@@ -169,7 +169,7 @@ def congestion_option(value: Any, known: Known) -> "List[str]":
 
 
 def count(value: Any, known: Known) -> int:
-    """So many of something, from 1."""
+    """A number of something, from 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise OptionError(f"{value!r} is not a number from 1")
     return value
@@ -253,7 +253,7 @@ NAMES = (
     Name("congestion", "-K", "TCP's congestion control; not for UDP", congestion_option, True),
     Name("test_options", "as they are", "any other options of the test; UDP_STREAM reaches no "
          "host behind a router without -R 1", words, True, commas=True),
-    Name("processes", "", "so many netperf at once; each has the flows and threads given"),
+    Name("processes", "", "number of netperf at a time; each has the flows and threads given"),
     Name("mtu", "", "the link's MTU: known to ceilings and to size, set by the lab or a command",
          unit=BYTES),
     Name("rate", "", "the link's rate for ceilings; a lab gives its own", unit="bits/s"),

@@ -30,7 +30,7 @@ Point = Dict[str, Any]
 
 
 class PlanError(Exception):
-    """A plan that cannot be meant; one line that says where and how to mend it."""
+    """A plan that cannot be meant; one line that says where and what to do."""
 
 
 class Task(NamedTuple):
@@ -516,9 +516,9 @@ def names_used(plan: Plan) -> "set[str]":
 
 
 def idle(name: str) -> str:
-    mend = ("a lab with --mtu {mtu}, or [before] mtu = \"ip link set DEV mtu {value}\""
+    remedy = ("a lab with --mtu {mtu}, or [before] mtu = \"ip link set DEV mtu {value}\""
             if name == "mtu" else f"[before] {name} = \"a command with {{value}}\"")
-    return f"axis {name} changes nothing: no option of netperf's has that name (try {mend})"
+    return f"axis {name} changes nothing: no option of netperf's has that name (try {remedy})"
 
 
 # --- finding ------------------------------------------------------------------------------

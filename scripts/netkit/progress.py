@@ -82,7 +82,7 @@ class State:
     most: str = "about"             # or "at most", of the time that is left
 
     def later(self, seconds: float) -> "State":
-        """The same some seconds later. What is counted is not done before somebody says so."""
+        """The same some seconds later. A unit of the count is not done before the script says so."""
         most = 1.0 if self.unit else 0.99
         part = min(most, seconds / self.step) * self.span if self.step > 0 else 0.0
         left = None if self.left is None else max(0.0, self.left - seconds)

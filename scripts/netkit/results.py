@@ -25,7 +25,7 @@ Key = Tuple[str, int]
 
 
 class ResultsError(Exception):
-    """A file that cannot be used; one line that names the file, the place and the mend."""
+    """A file that cannot be used; one line that names the file, the place and the remedy."""
 
 
 def point_key(point: "Dict[str, Any]") -> str:
@@ -271,7 +271,7 @@ def parse(data: bytes, path: str) -> Results:
     made = [(number, make_run(load(line, path, number), f"{path}: line {number}"))
             for number, line in enumerate(lines[1:], 2) if line.strip()]
     if flows_to_processes(header, [run for _, run in made]):
-        found.warnings.append(f"{path}: its flows were so many netperf at once: they are shown as processes")
+        found.warnings.append(f"{path}: each of its flows was a netperf: they are shown as processes")
     runs: "Dict[Key, Run]" = {}
     for number, run in made:
         before = runs.get(run.key)

@@ -264,7 +264,7 @@ def average(entries: "Iterator[Entry]") -> Entry:
 
 def alike(sweep: Sweep, name: Optional[str]) -> bool:
     """Whether an average along an axis means something: along sizes. That of two hosts, builds or
-    processors is nobody's throughput."""
+    processors is the throughput of no one."""
     return bool(name) and (name in SIZES or sweep.units.get(str(name)) == "bytes") and len(
         [v for v in sweep.values[str(name)] if is_number(v)]) > 1
 
@@ -419,7 +419,7 @@ class Block:
 
 
 def digits_for(tables: "Sequence[Table]") -> int:
-    """So many behind the point that the largest has four digits or more, and no fewer than two
+    """The digits after the point: enough that the largest has four digits or more, and no fewer than two
     where there is room: 94.15, 812.4, 68681."""
     most = max((abs(entry.value) for table in tables for line in table.entries for entry in line
                 if entry.value is not None), default=0.0)

@@ -150,7 +150,7 @@ def refusals() -> str:
 def one_that_does_not_take() -> str:
     before = machine_now()
     with mock.patch.object(keeper.Setting, "command", return_value=["true"]):
-        told = refused("mtu v0=1400: it did not take: it is 1500", ("mtu v0", "1400"))
+        told = refused("mtu v0=1400: it had no effect: it is 1500", ("mtu v0", "1400"))
     refused("Could not change", ("offload v0 tx", "off"), ("offload v0 tx-udp-segmentation", "off"),
             ("offload v0 tx-udp-segmentation", "on"))     # which needs the other one
     assert machine_now() == before and not journals()
@@ -357,7 +357,7 @@ def complaint(do: "Callable[[], object]") -> str:
 def what_is_missing() -> str:
     for changes, words in (({"LOCAL_V6": ""}, "without LOCAL_V6 "), ({"REMOTE_TYPE": ""}, "without REMOTE_TYPE "),
                            ({"REMOTE_TYPE": "serial"}, "netns or ssh"), ({"NETIF": "v9"}, "v9"),
-                           ({"LOCAL_V4": "192.0.2.9"}, "no address of v0 (it has 192.0.2.1, "),
+                           ({"LOCAL_V4": "192.0.2.9"}, "is not an address of v0 (it has 192.0.2.1, "),
                            ({"REMOTE_V4": "192.0.2.1"}, "leave by lo, not by NETIF=v0"),
                            ({"REMOTE_V4": "192.0.2.7"}, "no interface there has the address 192.0.2.7"),
                            ({"REMOTE_ARGS": "nonesuch"}, "REMOTE_ARGS=nonesuch: ip: Cannot open network namespace")):

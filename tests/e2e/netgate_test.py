@@ -267,13 +267,13 @@ class Slots(Folder):
         """It fails the slot, is undone, and tried again; one that takes back is heard of at the end."""
         there = self.bench(self.fake("echo slot >> log; echo THROUGHPUT=1\n"))
         point = Point("p", "TCP_RR", b=Side(
-            before=("echo one >> log", "test -e mended || { echo 'no card' >&2; false; }"),
+            before=("echo one >> log", "test -e repaired || { echo 'no card' >&2; false; }"),
             after=("echo undo >> log; test ! -e broken || { echo stuck; false; }",)))
         self.assertEqual(there.slot(point, "A", 1).failed, "")
         slot = there.slot(point, "B", 1)
         self.assertRegex(slot.failed, "^command of B: test -e .*: no card$")
         self.assertEqual((slot.hooks[1]["status"], slot.hooks[1]["output"]), (1, "no card\n"))
-        Path("mended").touch()
+        Path("repaired").touch()
         self.assertEqual(there.slot(point, "B", 1).failed, "")
         Path("broken").touch()
         with self.assertRaisesRegex(GateError, "command of B: echo undo .*: stuck"):

@@ -661,7 +661,7 @@ class Loopback(Sweeping):
 
     def test_a_failure_is_a_gap(self):
         plan = self.plan(SHORT + "card = [1, 2]\n[before]\ncard = 'echo no card {value} >&2; "
-                         "echo {value} >> set; test {value} = 1 -o -e mended'\n")
+                         "echo {value} >> set; test {value} = 1 -o -e repaired'\n")
         got = self.sweep(plan, "--local", "--output", "o.jsonl", status=1)
         self.assertIn("3 runs ok, 3 failed", got.out)
         self.assertIn("3 of 6 runs failed: netsweep --resume --output o.jsonl", got.err)
@@ -670,7 +670,7 @@ class Loopback(Sweeping):
         self.assertEqual(runs[1]["before"][0]["status"], 1)
         self.assertIn("no card 2", runs[1]["before"][0]["output"])
         self.assertEqual(results.read(f"{self.place}/o.jsonl").runs[1].reason()[-9:], "no card 2")
-        Path(self.place, "mended").touch()
+        Path(self.place, "repaired").touch()
         self.assertIn("6 runs ok", self.sweep("--resume", "--output", "o.jsonl").out)
         self.once_each("o.jsonl", results_plan(f"{self.place}/o.jsonl"))
 

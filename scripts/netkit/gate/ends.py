@@ -104,7 +104,7 @@ class SshDaemon:
                 raise machine.MachineError(f"netserver ended at once: {lines[-1] if lines else 'it said nothing'}")
             if time.monotonic() > end:
                 raise machine.MachineError(f"no connection to {host} port {port}, where netserver was started: "
-                                           "does a firewall keep it out?")
+                                           "does a firewall block it?")
             machine.pause(0.1)
 
     def alive(self) -> bool:
@@ -218,7 +218,7 @@ def check_near(ends: Ends, local: "Dict[int, str]") -> None:
         by = device_towards(ends.near, to)
         if by != ends.device:
             raise GateError(f"packets to REMOTE_V{version}={to} leave by {by}, not by NETIF={ends.device} (routes "
-                            "or a namespace of its own for the far end mend it)")
+                            "or a namespace of its own for the far end corrects it)")
 
 
 def device_towards(prefix: Sequence[str], address: str) -> str:

@@ -83,7 +83,7 @@ def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any]":
 
 
 def permuted(series: "Any", ends: "Sequence[int]", times: int, rng: "Any") -> "Any":
-    """The series so many times, its values exchanged within each segment."""
+    """The series `times` times, its values exchanged within each segment."""
     made = np.tile(series, (times, 1))
     for begin, end in zip(ends, ends[1:]):
         made[:, begin:end] = rng.permuted(made[:, begin:end], axis=1)
@@ -374,7 +374,7 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
 
 
 def since_day(words: str, today: "Optional[datetime.date]" = None) -> str:
-    """What --since means, as files write time: a date, or so many days ago. Raises GateError."""
+    """What --since means, as files write time: a date, or a number of days ago. Raises GateError."""
     days = re.fullmatch(r"([0-9]{1,5})d", words)
     if days:
         day = (today or datetime.datetime.now(datetime.timezone.utc).date())

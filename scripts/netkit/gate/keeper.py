@@ -333,7 +333,7 @@ class Change:
             if command:
                 call(one.prefix, command, fds)
             if one.value(one.look()) != self.old:
-                raise GateError("it did not take")
+                raise GateError("it had no effect")
         except GateError as fault:
             if GONE.search(str(fault)):
                 return False
@@ -392,7 +392,7 @@ def recover_one(path: str) -> "List[str]":
             os.unlink(path)
         owner = f"netgate {header.get('pid')} was killed"
         return [f"put back {change.shown()}: {owner}" for change in done] + [
-            f"{line} ({owner}; {path} remembers it: mend this, or remove the file)" for line in said]
+            f"{line} ({owner}; {path} remembers it: correct this, or remove the file)" for line in said]
     finally:
         os.close(fd)
 
@@ -445,7 +445,7 @@ class Keeper:
         call(setting.prefix, setting.command(value), (self._fd,))
         now = setting.differs(value, setting.look())
         if now:
-            raise GateError(f"it did not take: it is {now}")
+            raise GateError(f"it had no effect: it is {now}")
         if carries(where):
             self._carry.append(setting)
             settle([setting])

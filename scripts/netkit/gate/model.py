@@ -14,7 +14,7 @@ VERDICT_SCHEMA = "plumbline-verdict/1"  # a judgement
 
 
 class GateError(Exception):
-    """A gate that cannot go on; one line that names what and the mend."""
+    """A gate that cannot go on; one line that names the fault and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Bench(Protocol):
 
 
 class View(Protocol):
-    """What is told of a gate while it goes on and at its end."""
+    """What is reported of a gate while it runs and at its end."""
 
     def begin(self, gate: Gate) -> None: ...
 

@@ -109,7 +109,7 @@ def shaped(value: Any, kind: Any, where: str) -> Any:
 
 
 def record(kind: Any, known: Any, where: str) -> Any:
-    """A dataclass of the members of an object: what it does not know is let pass, null is as if it were
+    """A dataclass of the members of an object: what it does not know is ignored, null is as if it were
     not there."""
     if not isinstance(known, dict):
         raise GateError(f"{where}: not an object")

@@ -2,7 +2,7 @@
 a judgement of slots measured now against them.
 
 Slots of now and of then share no noise, as a pair's do, and what a day does to a machine is done to all slots
-of it. So a session counts as one value, its mean, and the session of now is held against the spread of the
+of it. So a session counts as one value, its mean, and the present session is compared with the spread of the
 earlier ones by Student's t: for gaussian session means the error is exact, with as many degrees of freedom as there
 are sessions but one. One session tells no spread: it is guessed by that of its slots.
 """
@@ -219,7 +219,7 @@ class Spread(NamedTuple):
     known: bool             # else between is a guess
 
     def variance(self, count: float) -> float:
-        """Of the difference to a session of so many slots."""
+        """Of the difference to a session of that many slots."""
         more = max(0.0, self.slot / count - self.own) if count else math.inf
         return self.between * (1 + 1 / len(self.means)) + more
 

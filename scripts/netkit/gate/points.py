@@ -38,8 +38,8 @@ def split(option: str, text: str) -> "Tuple[Tuple[str, ...], Tuple[str, ...]]":
         for word in part:
             name = word.partition("=")[0] if word.startswith("--") else word[:2]
             if name in own:
-                mend = f": take netgate's {own[name]}" if own[name] else ""
-                raise UsageError(f"{option} {text!r}: netgate gives {name} by itself{mend}")
+                remedy = f": take netgate's {own[name]}" if own[name] else ""
+                raise UsageError(f"{option} {text!r}: netgate gives {name} by itself{remedy}")
     return tuple(words[:at]), tuple(words[at + 1:])
 
 
