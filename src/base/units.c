@@ -110,7 +110,7 @@ parse_fraction(const char *text, int64_t *billionths)
 	return text;
 }
 
-/* n and a fraction of it, in units of so many milliseconds: rounded, but no time becomes none. */
+/* n and a fraction of it, in units of unit_ms milliseconds: rounded, but no time becomes none. */
 static int
 to_milliseconds(int64_t n, int64_t billionths, int64_t unit_ms, int64_t *ms)
 {

@@ -14,7 +14,7 @@ int np_parse_count(const char *text, int64_t *out);
 
 /*
  * A test length: a count as above, or seconds as a duration such as "10s", "1m30s", "0.5", "500ms".
- * *out is rounded up to whole seconds, *less_ms so many milliseconds that the length is shorter.
+ * *out is rounded up to whole seconds, *less_ms the milliseconds by which the length is shorter.
  */
 int np_parse_length(const char *text, int64_t *out, uint32_t *less_ms);
 

@@ -64,7 +64,7 @@ struct np_ids {
 };
 
 /*
- * An empty account of one of `flows` connections with `most` requests in flight, the caller's to
+ * An empty account of one of `conns` connections with `depth` requests in flight, the caller's to
  * free(). NULL: no memory.
  */
 struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns,

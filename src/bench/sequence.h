@@ -61,7 +61,7 @@ void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns);
 /* An empty account, the caller's to free(); touched, so that the loop meets no page fault. */
 struct np_sequence *np_sequence_new(struct np_err *err);
 
-/* Take one datagram of `n` bytes to account; `late`: the receiving loop was over. */
+/* Take one datagram of `size` bytes to account; `late`: the receiving loop was over. */
 void np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, uint64_t now_ns,
 			 bool late);
 

@@ -160,7 +160,7 @@ struct np_cli {
 	struct np_transport transport; /* for protocols that are no row of a table */
 	char title[32];
 	struct np_plan plan;
-	struct np_terms terms; /* what this end lends to the plan */
+	struct np_terms terms; /* what this end gives to the plan */
 	struct np_addr source; /* the first one of --source-range; how many: plan.sources */
 };
 

@@ -35,15 +35,15 @@ np_stray_words(struct np_cli *cli, int count, char **words, int of_test)
 	/* What follows an option that netperf has given up was its argument: there is a line
 	 * already. */
 	for (int i = 0; i < count && cli->gone == '\0'; i++) {
-		const char *word = words[i], *mend = "it belongs to no option (-H names a host)";
+		const char *word = words[i], *remedy = "it belongs to no option (-H names a host)";
 
 		if (of_test) {
-			mend = "it belongs to no option of the test";
+			remedy = "it belongs to no option of the test";
 		} else if (cli->confidence.result_only && two_numbers(word)) {
-			mend = "-r has no argument here; the sizes of request and response are a "
-			       "test option (-- -r REQUEST,RESPONSE)";
+			remedy = "-r has no argument here; the sizes of request and response are a "
+				 "test option (-- -r REQUEST,RESPONSE)";
 		}
-		NOTE(cli, "%.60s: ignored: %s\n", word, mend);
+		NOTE(cli, "%.60s: ignored: %s\n", word, remedy);
 	}
 }
 

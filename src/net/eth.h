@@ -63,7 +63,7 @@ void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np
  */
 int np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err);
 
-/* Does one frame carry a message of `bytes` bytes, asked for by option -letter? NP_EUSAGE. */
+/* Does one frame carry a message of `size` bytes, asked for by option -letter? NP_EUSAGE. */
 int np_eth_check_size(const struct np_eth *l, int64_t size, char letter, struct np_err *err);
 
 /* The two directions of a test have different tags: on one interface both could be heard. */

@@ -485,7 +485,7 @@ static const struct rule {
 	const char *name;
 	const char *needs; /* the facts that it is judged by, with commas between them */
 	bool (*judge)(const struct view *v, struct state *s); /* false: it does not apply */
-	const char *why, *mend;
+	const char *why, *remedy;
 } rules[] = {
 	{ "governor", "host.cpu.governor", judge_governor,
 	  "processors change their clock rate with the load, so results vary and are lower",
@@ -575,14 +575,14 @@ np_preflight_rule(size_t i)
 
 /* The remedy with the interface's name for DEV. */
 static const char *
-put_device(const char *mend, const char *device, char *out, size_t size)
+put_device(const char *remedy, const char *device, char *out, size_t size)
 {
 	size_t len = 0;
 
 	if (device == NULL) {
-		return mend;
+		return remedy;
 	}
-	for (const char *at = mend; *at != '\0'; at++) {
+	for (const char *at = remedy; *at != '\0'; at++) {
 		if (strncmp(at, "DEV", 3) == 0) {
 			len = np_text_add(out, size, len, "%s", device);
 			at += 2;
@@ -636,7 +636,7 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 				.rtt_s = path != NULL ? path->rtt_s : 0 };
 	const char *device = np_bag_string(host, "host.nic.name");
 	struct np_bag_item it;
-	char mend[STATE];
+	char remedy[STATE];
 
 	for (size_t i = 0; i < RULES; i++) {
 		const struct rule *r = &rules[i];
@@ -653,7 +653,7 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		}
 		if (f.level == NP_PREFLIGHT_LOOK || f.level == NP_PREFLIGHT_WARN) {
 			f.why = r->why;
-			f.mend = put_device(r->mend, device, mend, sizeof(mend));
+			f.remedy = put_device(r->remedy, device, remedy, sizeof(remedy));
 		}
 		found_one(ctx, &f);
 	}
@@ -679,7 +679,7 @@ print_one(void *ctx, const struct np_preflight_finding *f)
 
 	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", np_preflight_word(f->level), p->whose,
 		     f->name, f->state, more ? " | " : "", more ? f->why : "", more ? " | " : "",
-		     more ? f->mend : "");
+		     more ? f->remedy : "");
 }
 
 static const char *

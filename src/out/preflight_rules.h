@@ -29,7 +29,7 @@ struct np_preflight_finding {
 	enum np_preflight_level level;
 	const char *name; /* of the rule, or of the fact that no rule is about; stable */
 	const char *state;
-	const char *why, *mend; /* NULL where there is nothing to be done about it */
+	const char *why, *remedy; /* NULL where there is nothing to be done about it */
 };
 
 /* The names of the rules; NULL behind the last. */

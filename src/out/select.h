@@ -23,7 +23,7 @@ enum np_style {
 enum {
 	NP_SELECT_GROUPS = 4,
 	NP_SELECT_MAX = 512,   /* selectors of one group; more are an error that says so */
-	NP_SELECT_UNKNOWN = -1 /* a name that is no figure: let pass, and left blank */
+	NP_SELECT_UNKNOWN = -1 /* a name that is not a figure: accepted, and left blank */
 };
 
 struct np_selection {

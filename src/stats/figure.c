@@ -79,7 +79,7 @@ millionths_of(int id)
 	return id & (CONNECT - 1);
 }
 
-/* "99.9": no zeros at the end, but at least so many digits behind the point. */
+/* "99.9": no zeros at the end, but at least `least` digits behind the point. */
 static void
 put_percent(int id, int least, char out[NP_FIGURE_NAME])
 {

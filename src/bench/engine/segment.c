@@ -43,7 +43,7 @@ struct segment {
 static int
 refused(struct np_worker *w, uint32_t count)
 {
-	const char *mend =
+	const char *remedy =
 	    w->run->plan->pattern->sized ? "-- -r 1400" : "-- -m 1400, or --segment-size 1400";
 
 	if (count == 1 || (errno != EINVAL && errno != EMSGSIZE && errno != EIO)) {
@@ -58,7 +58,7 @@ refused(struct np_worker *w, uint32_t count)
 		np_fail(&w->err, NP_EUSAGE, EMSGSIZE,
 			"the engine segment: datagrams of %zu bytes do not fit into the MTU of the "
 			"path, and it sends no fragments (try %s)",
-			w->send_size, mend);
+			w->send_size, remedy);
 	}
 	errno = EMSGSIZE;
 	return -1;
