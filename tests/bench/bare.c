@@ -237,7 +237,7 @@ exchange(const struct ends *e, int fd)
 	       recv(fd, e->buf, e->size, 0) == 0;
 }
 
-/* The next port for every connection, as netperf does; one still in use is passed over. */
+/* The next port for every connection, as netperf does; one still in use is skipped. */
 static uint64_t
 crr_near(const struct ends *e)
 {

@@ -1,6 +1,6 @@
 """Many connections on some threads at each end: ours and google/neper's in turn.
 
-A cell is a test with so many flows and threads. Who comes first changes from round to round, so that what
+A cell is a test with a number of flows and threads. Who comes first changes from round to round, so that what
 disturbs the machine meets both; a ratio is the median of the rounds' ratios, with the quartiles. What our
 netperf refuses is shown with its line, and is no number.
 """

@@ -28,7 +28,7 @@ class Unusable(common.Failed):
 
 
 class Flows(NamedTuple):
-    """What one run has: a test, so many flows on so many threads, and bytes of a stream's call (0: none
+    """What one run has: a test, a number of flows and of threads, and bytes of a stream's call (0: none
     is given)."""
     test: str
     flows: int

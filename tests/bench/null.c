@@ -80,7 +80,7 @@ measure(const struct part *part, uint64_t operations, uint32_t flows, struct np_
 		return err->code;
 	}
 	np_worker_begin(run.worker, np_now());
-	/* A leader ends by the test's length; a follower is left after so many steps. */
+	/* A leader ends by the test's length; a follower is left after a number of steps. */
 	rc = np_null_drive(run.worker,
 			   part->role == NP_LEAD ? UINT64_MAX : operations * part->steps, &calls);
 	if (run.side->settle != NULL) {

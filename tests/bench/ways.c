@@ -32,7 +32,7 @@ struct batch {
 	struct iovec part[BATCH];
 };
 
-/* So many messages of that size, all in one buffer: nobody looks at what they bring. */
+/* Messages of that size, all in one buffer: their contents do not matter. */
 static void
 prepare(struct batch *b, const struct ends *e, size_t size)
 {

@@ -165,7 +165,7 @@ def left(daemons: Sequence[lib.Daemon]) -> List[str]:
 
 
 def must_be_clean(daemons: Sequence[lib.Daemon], seconds: float = LATE_S) -> str:
-    """Raises when something is left after so many seconds; says how long it took to go."""
+    """Raises when something is left after that many seconds; says how long it took to go."""
     since = time.monotonic()
     clean = lib.wait_for(lambda: not left(daemons), seconds)
     assert clean, f"left after {seconds:g} s: {', '.join(left(daemons))}"

@@ -45,7 +45,7 @@ def many_descriptors() -> None:
 
 
 def request(seconds: int, size: int = 131072, width: int = 2) -> bytes:
-    """OMNI: a TCP stream to the daemon, which receives so many bytes a call in as many buffers."""
+    """OMNI: a TCP stream to the daemon, which receives that many bytes a call in as many buffers."""
     words = (97, -1, -1, 64, 8, 0, 0, -1, -1, size, 8, 0, width, -1, 0x20, 0, seconds, 0, 0, -1,
              -1, -1, 0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
     return struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who disturbed a test, and how much of it was clean: what is planted is found, the figures agree with each
+"""Who disturbed a test, and how much of it was clean: planted causes are found, the figures agree with each
 other, and --clean goes on until there is enough. Others may disturb these tests, too: only what they can't
 change is judged. Needs root where a namespace of its own is needed."""
 
@@ -22,7 +22,7 @@ STOPPED = 0.6       # seconds
 PACED = ("-b", "1", "-w", "1")  # an operation a millisecond: little work
 NAMES = ("steal", "pressure", "switches", "frequency", "throttling", "irq", "squeezed", "foreign", "clock", "stopped",
          "processor")
-# So many datagrams a second to nobody, 1400 bytes each, until it is killed.
+# Datagrams at a fixed rate to nobody, 1400 bytes each, until it is killed.
 FLOOD = """
 import socket, sys, time
 out, since, count = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic(), 0

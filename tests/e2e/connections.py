@@ -119,7 +119,7 @@ def counts(port: int, test: str, flows: int, engine: Tuple[str, ...], host: str 
 # ---- memory -------------------------------------------------------------------------------------
 
 def peak_with(port: int, flows: int) -> int:
-    """That of a client with so many flows."""
+    """That of a client with that many flows."""
     with lib.Started(client(port, "TCP_RR", "--flows", str(flows), *BOTH_EPOLL, length="3")) as started:
         seen = watched(started, flows)
         got = started.finish(60)

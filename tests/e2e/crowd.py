@@ -71,7 +71,7 @@ def memory(daemon: lib.Daemon) -> int:
 
 
 def crowd(count: int, seconds: int) -> str:
-    """All of them at a time, each for so many seconds."""
+    """All of them at a time, each for that many seconds."""
     patience = 120 + 2 * seconds * PATIENCE + count / 2
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",

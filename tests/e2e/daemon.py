@@ -500,7 +500,7 @@ def plain_user() -> None:
         assert os.listdir(place) == [Path(program).name], f"left behind: {os.listdir(place)}"
 
 
-LOGS = {  # the options, whether a session and a fault in it are told of
+LOGS = {  # the options, whether a session and a fault in it are logged
     "-v 2": (True, True),
     "-d": (True, True),
     "-v 1": (False, True),
@@ -597,7 +597,7 @@ def fills() -> None:
 
 
 def ignores(*words: str) -> None:
-    """What netperf's daemon lets pass is let pass."""
+    """What netperf's daemon ignores is ignored."""
     with lib.Daemon(args=words) as daemon:
         must_serve(daemon.port)
 

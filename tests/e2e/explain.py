@@ -66,7 +66,7 @@ FAR_ALONE = re.compile(r"explain: (receiver-cpu|reader-slow|receive-buffer|far-s
 
 
 def one_sided(port: int, words: str) -> str:
-    """With netperf's own daemon: what is named is what this end knows, which is said."""
+    """With netperf's own daemon: the answer comes from what this end knows, and says so."""
     got = run(port, "--explain", *words.split())
     assert got.rc == 0 and got.err.startswith("explain: "), got
     assert re.search("^doubts: .*the far end reported nothing about its side", got.err, re.M), got.err

@@ -129,7 +129,7 @@ def remove(group: Path) -> None:
 
 
 class Quota(Harm):
-    """A control group that lets an end have so many ms of each period of a processor."""
+    """A control group that gives an end that many ms of each period of a processor."""
 
     what = "s throttled"
     shares = "200000"   # beside others on the machine; the quota is to be what limits

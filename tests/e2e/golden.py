@@ -650,7 +650,7 @@ def changes(line: str) -> Iterator[Tuple[str, str]]:
 
 def notices_changes(goldens: Sequence[Golden]) -> str:
     """Every line fits its shape, and fits no more with one thing wrong in it; of all these things
-    one in so many is tried."""
+    one in N is tried."""
     lines = {line: golden for golden in goldens for line in golden.texts["out"].splitlines()
              if line and golden.style == ""}
     count = 0

@@ -549,7 +549,7 @@ def damaged(runner: Runner) -> str:
 
 
 def later_versions_may_add(runner: Runner) -> None:
-    """Members that nobody knows here are let pass."""
+    """Unknown members are ignored."""
     path = runner.place / "added.json"
     got = lib.run(runner.command("-l -1000000", f"--json={path}"), timeout=20)
     document = json.loads(path.read_text())

@@ -426,7 +426,7 @@ class Daemon:
         return children(self.pid)
 
     def log(self, size: int = 1 << 16) -> str:
-        """What it has written so far, up to so many bytes."""
+        """What it has written so far, up to that many bytes."""
         return os.pread(self._log.fileno(), size, 0).decode(errors="replace").strip()
 
     def _listens(self) -> bool:
@@ -512,7 +512,7 @@ def complaints(got: Result) -> "list[str]":
 
 
 def without_account(text: str) -> str:
-    """Standard error without what is told of datagrams that came later or twice: the machine's fault here."""
+    """Standard error without the lines about datagrams that came late or twice: the machine's fault here."""
     return re.sub(r"^netperf: \w+: (received at|\d+ datagrams came twice) .*\n", "", text, flags=re.M)
 
 

@@ -103,7 +103,7 @@ def per_address() -> None:
 
 
 def rate() -> None:
-    """So many a second, twice as many in one go."""
+    """A rate, and twice as many in one burst."""
     with lib.Daemon(args=["--max-rate", "5"]) as daemon:
         words = []
         start = time.monotonic()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests of the link layer, DLCL_STREAM and DLCL_RR, between network namespaces: over a pair of
-interfaces without any address, while another one carries control. What is counted is held against
+interfaces without any address, while another one carries control. The counts are compared with
 what the interfaces and the kernel's filter count. Needs root, for scripts/netlab."""
 
 import contextlib

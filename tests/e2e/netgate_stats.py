@@ -31,7 +31,7 @@ MARGIN = stats.as_log(2)
 
 
 def slots(kind, noise, rng):
-    """Log figures of so many sequences of slots."""
+    """Log figures of a number of sequences of slots."""
     made = rng.standard_normal((SEQUENCES, 2 * PAIRS)) * noise
     if kind == "correlated":
         for i in range(1, 2 * PAIRS):

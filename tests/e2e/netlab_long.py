@@ -237,7 +237,7 @@ TCP_DATA = "tcp dport != {} meta length > 500 numgen inc mod 200 == 0"
 
 
 def where_to_drop(report: lib.Report) -> None:
-    """A sender is told of what its own output hook drops: no loss. At the receiver's it is."""
+    """A sender learns what its own output hook drops: no loss. At the receiver's hook it is one."""
     def measure(end: str, hook: str) -> "tuple[int, int]":
         with Lab() as lab, lib.Daemon(lab.server) as daemon:
             where = getattr(lab, end)

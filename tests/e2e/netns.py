@@ -67,7 +67,7 @@ def must(cmd: Sequence[str]) -> None:
 
 def client(lab: Lab, port: int, test: str, seconds: int, timeout: float,
            host: str = IPV4, more: Sequence[str] = (), flows: int = 1, before: Sequence[str] = ()) -> lib.Result:
-    """Runs one test of so many seconds over the link, and kills it when timeout is over."""
+    """Runs one test of that many seconds over the link, and kills it when timeout is over."""
     return lib.run([*lab.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test,
                     "-l", str(seconds), "--flows", str(flows), "-P", "0", *before, "--", *more], timeout)
 

@@ -220,7 +220,7 @@ class Files(Place):
         self.assertEqual(got.warnings, [])
 
     def test_a_crash_at_every_byte(self):
-        """Cut anywhere behind the header, a file is read, gone on with, and whole afterwards."""
+        """Cut anywhere behind the header, a file is read, continued, and whole afterwards."""
         runs = [good({"size": 1}, 1.0), good({"size": 2}, 2.0)]
         whole = Path(self.file(self.points(), runs)).read_bytes()
         header, first = (whole.index(b"\n") + 1, whole.index(b"\n", whole.index(b"\n") + 1) + 1)
@@ -302,7 +302,7 @@ class Files(Place):
         for runs in ([run(1), run(3, option=True)], [run(1)], []):
             new = results.read(self.file(axes, runs))
             self.assertEqual((new.header.axes[0].name, new.warnings), ("flows", []))
-        # A sweep that was begun then and gone on with now: the later run takes the failed one's place.
+        # A sweep that was begun then and resumed now: the later run takes the failed one's place.
         lost = failed({"flows": 3}, "no answer", 2)
         both = results.read(self.file(axes, [run(3), lost, good({"processes": 3}, 5.0, 2)]))
         self.assertEqual([(one.point, one.ok) for one in both.runs], [({"processes": 3}, True)] * 2)

@@ -29,7 +29,7 @@ def facts_of(got: lib.Result) -> Tuple[Facts, List[str]]:
     for line in got.out.splitlines():
         match = LINE.match(line)
         if match:
-            level, end, name, state, why, mend = match.groups()
+            level, end, name, state, why, remedy = match.groups()
             assert (end, name) not in facts, f"twice: {line}"
             assert (why is not None) == (level in ("look", "warn")), line
             facts[end, name] = level, state

@@ -74,7 +74,7 @@ def few_descriptors() -> str:
         words = f"{results} of {CALLERS} got results; {busy:.1%} busy, told {logged} times"
         assert results, f"{words}: {told[0].err}"
         assert busy < BUSY, words
-        # A shortage is told of once, and there may be another one each second.
+        # A shortage is reported once, and there may be another one each second.
         assert 1 <= logged <= 10 + time.monotonic() - begun, f"{words}: {daemon.log()[:600]}"
         stack.close()
         must_serve(daemon.port)

@@ -21,7 +21,7 @@ AT_ONCE = 4
 PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
 SOON = 20.0 * PATIENCE                # for what should be there at once
 METRICS_S = 10.0                      # between two writings of the metrics
-STRANGER = 100000 + os.getpid() % 100000  # a user that is nobody's
+STRANGER = 100000 + os.getpid() % 100000  # a user that owns nothing
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
@@ -182,7 +182,7 @@ def handed_down_by_systemd() -> str:
 
 
 def not_for_us() -> None:
-    """Sockets of another process are nobody's here: it listens by itself."""
+    """Sockets of another process are ignored: it listens by itself."""
     port = lib.free_port()
     with listener(), lib.Started(
             [lib.netserver(), "-D", "-p", str(port)],

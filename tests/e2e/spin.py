@@ -30,7 +30,7 @@ COUNTED = (("TCP_RR", "-l", "-50"), ("UDP_RR", "-l", "-50"), ("TCP_RR", "-l", "-
            ("STREAM_RR", "-l", "-50"), ("DG_RR", "-l", "-53", "--flows", "3"))
 STREAMS = (("TCP_STREAM", "-l", "-1000000"), ("TCP_MAERTS", "-l", "-1000000"), ("TCP_SENDFILE", "-l", "-1000000"),
            ("TCP_STREAM", "-l", "-1000000", "--flows", "3"), ("DG_STREAM", "-l", "-100000"))
-DROPS, ANSWERS = 3, 6       # of so many datagrams the echo leaves out one; a loss takes a second
+DROPS, ANSWERS = 3, 6       # the echo leaves out one of this many datagrams; a loss takes a second
 
 
 def document_of(port: int, test: str, *args: str) -> Any:

@@ -444,7 +444,7 @@ def secretive(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def greeting(rng: random.Random) -> bytes:
-    """HELLO (wire/ext.h): fields of a tag, a length and so many bytes; some are none."""
+    """HELLO (wire/ext.h): fields of a tag, a length and that many bytes; some are none."""
     def field(tag: int, value: bytes) -> bytes:
         length = len(value) if rng.randrange(20) else rng.choice(ABSURD)
         return words(tag, length) + value + bytes(-len(value) % 4)

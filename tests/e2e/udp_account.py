@@ -241,7 +241,7 @@ def of_flows(lab: Small, port: int, args: "Tuple[str, ...]") -> str:
 
 
 def spoil_requests(lab: Small, drop: str) -> None:
-    """Requests of UDP_RR, which are not empty: what is doubled is answered twice."""
+    """Requests of UDP_RR, which are not empty: a duplicate is answered, too."""
     lines = ["add table netdev lab",
              "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
              *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),

@@ -243,7 +243,7 @@ def every_flow(lab: netns.Lab, port: int, test: str) -> str:
 
 
 def without_control(lab: netns.Lab) -> str:
-    """Who hears us is nobody's netserver."""
+    """The receiver is not a netserver."""
     sink = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); " \
            "s.bind(('', 9)); print(flush=True); [s.recv(65535) for _ in iter(int, 1)]"
     with tempfile.TemporaryFile("w+") as out, \
@@ -275,7 +275,7 @@ def at_the_daemons_own_machine(lab: netns.Lab) -> str:
 # --- who may not --------------------------------------------------------------------------
 
 def without_permission(lab: netns.Lab, port: int) -> str:
-    """One line names the mend, the result is there, and the interface's counters are."""
+    """One line says what to do, the result is there, and so are the interface's counters."""
     text = netperf([*lab.client, *lib.as_nobody()], port, "--wire").ledger.text
     lines = [line for line in text.splitlines() if line.startswith("netperf: ")]
     assert len(lines) == 1 and "setcap cap_net_raw+ep" in lines[0], text
@@ -367,7 +367,7 @@ def suite(report: lib.Report) -> None:
             port = daemon.port
             report.case("both taps agree with the filter: IPv4", lambda: agrees(lab, port, IPV4))
             report.case("both taps agree with the filter: IPv6", lambda: agrees(lab, port, IPV6))
-            report.case("what is dropped is sent again", lambda: loses(lab, port))
+            report.case("dropped segments are sent again", lambda: loses(lab, port))
             report.case("fragments", lambda: fragments(lab, port))
             report.case("file", lambda: file(lab, port))
             report.case("no permission", lambda: without_permission(lab, port))

@@ -1,6 +1,6 @@
-"""The engine zerocopy (--engine): both ends count the same, documents prove that buffers were lent and came
+"""The engine zerocopy (--engine): both ends count the same, documents prove that the kernel used the buffers, and that they came
 back, and that what came was not copied; whoever dies or is interrupted while the kernel has some ends in time.
-Over lo the kernel copies, when it is received, all that was lent.
+Over lo the kernel copies all these buffers when they are received.
 """
 
 import json
@@ -124,7 +124,7 @@ def session_of(daemon: lib.Daemon) -> int:
 
 
 def the_far_end_hangs(test: str, *options: str) -> str:
-    """It takes nothing more, and the kernel keeps what it was lent: two signals end the wait."""
+    """It takes nothing more, and the kernel keeps the buffers: two signals end the wait."""
     with lib.Daemon() as daemon:
         cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH, *options]
         with lib.Started(cmd) as client:
@@ -167,7 +167,7 @@ def the_client_dies(test: str) -> None:
         assert lib.wait_for(lambda: not daemon.children(), 30), daemon.log()
 
 
-# A daemon and a client where so much may be said of what was lent: a namespace of its own.
+# A daemon and a client in a namespace of its own, where the memory for such buffers can be set.
 INSIDE = """
 ip link set lo up && test -e /proc/sys/net/core/optmem_max || exit 77
 echo "$1" > /proc/sys/net/core/optmem_max || exit 77
@@ -200,7 +200,7 @@ def little_may_be_lent(limit: int, *options: str) -> str:
     assert lent + copied == tx["flow.sends"] and tx.get("engine.zerocopy_completions", 0) == lent, tx
     assert tx["flow.bytes_sent"] == rx["flow.bytes_received"] >= 10000000, (tx, rx)
     assert (lent == 0) == (limit < 1000), tx
-    return f"{lent} lent, {copied} refused"
+    return f"{lent} sent without a copy, {copied} refused"
 
 
 def refused(port: int, args: str, says: List[str]) -> None:
@@ -252,7 +252,7 @@ def suite(report: lib.Report) -> None:
             report.case(f"interrupted: {test}", partial(interrupted, daemon.port, test))
         report.case("interrupted: TCP_MAERTS, flows", partial(interrupted, daemon.port, "TCP_MAERTS", "--flows", "4"))
     if documents_can_be_had:
-        report.cases([(f"little may be lent: {limit} {' '.join(options)}", partial(little_may_be_lent, limit, *options))
+        report.cases([(f"little memory for buffers: {limit} {' '.join(options)}", partial(little_may_be_lent, limit, *options))
                       for limit in (4000, 100) for options in ((), ("--flows", "5"))], 4)
     report.case("the far end hangs: TCP_STREAM", partial(the_far_end_hangs, "TCP_STREAM"))
     report.case("the far end hangs: TCP_STREAM, flows", partial(the_far_end_hangs, "TCP_STREAM", "--flows", "3"))

@@ -1,7 +1,7 @@
 /*
  * A peer's bytes in arbitrary pieces: whole messages come out as they went in, be they of 656 or,
  * from old clients, of 256 bytes. The input is a byte (1: an old client may come) and pieces, each
- * two bytes of length and so many bytes.
+ * two bytes of length and that many bytes.
  *
  * The clock stands in for itself: a wait with nothing to read ends at once, as at its deadline.
  */

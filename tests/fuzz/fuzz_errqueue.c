@@ -1,6 +1,6 @@
 /*
  * Messages of a socket's error queue against the parser, and what it makes of them against the
- * account of what is lent: the input is the control data, behind 8 bytes that say what was sent.
+ * account of buffers in use: the input is the control data, behind 8 bytes that say what was sent.
  */
 #include "tests/fuzz/fuzz.h"
 

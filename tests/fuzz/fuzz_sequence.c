@@ -48,7 +48,7 @@ check_sums(const struct np_bag *b, int64_t arrivals)
 	must(bursts == value(b, "udp.loss_bursts"));
 }
 
-/* A transmitter that says it sent so many. */
+/* A transmitter that says how many it sent. */
 static void
 check_join(struct np_bag *near, int64_t sent)
 {

@@ -15,7 +15,7 @@ void put_link(const char *root, const char *path, const char *to);
 /* One datagram to this machine itself. */
 void send_over_loopback(void);
 
-/* So many datagrams of 1000 bytes to where nobody listens, without waiting for anything. */
+/* `count` datagrams of 1000 bytes to where nobody listens, without waiting for anything. */
 void flood_loopback(int count);
 
 #endif

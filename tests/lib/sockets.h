@@ -42,7 +42,7 @@ bool put_bytes(int fd, const void *bytes, size_t n);
 bool get_bytes(int fd, void *bytes, size_t n);
 
 /*
- * A connected socket with data that nobody takes, and so many seconds to linger: where it is closed
+ * A connected socket with data that nobody takes, and `seconds` to linger: where it is closed
  * last, close(2) waits. *listener keeps its other end. -1 where this process may not set that.
  */
 int lingering_socket(int seconds, int *listener);

@@ -121,7 +121,7 @@ assert_printed(const struct np_option *table, size_t count)
 void
 assert_table_in_order(const struct np_option *table, size_t count, void *ctx)
 {
-	/* The parser's grammar has room for so many. */
+	/* The parser's grammar has room for that many. */
 	assert_in_range(count, 1, 160);
 	for (size_t i = 0; i < count; i++) {
 		assert_whole(&table[i]);

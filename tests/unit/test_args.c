@@ -383,7 +383,7 @@ lengths_are_seconds_or_counts(void **state)
 	assert_time("-l 500ms --clean 3 -l 3", 3000);
 	assert_time("-l 0.0", 0);
 	assert_time("-l -5.5", 0); /* a count, as before */
-	assert_wrong("-l 2.5 --clean 3", "-l: --clean 3 says how long the test is");
+	assert_wrong("-l 2.5 --clean 3", "-l: --clean 3 sets the length of the test");
 	assert_int_equal(parsed("--length=1h")->plan.length, 3600);
 	assert_wrong("-l never", "-l: never is not a length");
 	assert_wrong("-l 3G", "-l: 3G is out of range");
@@ -647,7 +647,7 @@ figures_are_found_by_name(void **state)
 	assert_true(parsed("-- -o p99_latency")->output.selection.latency);
 	assert_true(parsed("-- -o all")->output.selection.congestion);
 	assert_false(parsed("-- -o throughput")->output.selection.latency);
-	/* Names that are none are let pass, even where no other one is. */
+	/* Unknown names are accepted, even where there is no other one. */
 	assert_int_equal(parsed("-- -o THROUGHPUT,NONE_SUCH")->output.selection.id[0][1],
 			 NP_SELECT_UNKNOWN);
 }
@@ -707,7 +707,7 @@ interim_results_have_a_time(void **state)
 	assert_wrong("-D often", "-D: often is not a number of seconds");
 }
 
-/* A rate behind -c and -C is taken as netperf takes it, another word is let pass. */
+/* A rate behind -c and -C is taken as netperf takes it, another word is ignored. */
 static void
 cpu_options_may_have_a_rate(void **state)
 {

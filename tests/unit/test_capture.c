@@ -84,7 +84,7 @@ value(const struct np_bag *b, const char *name)
 	return np_bag_number(b, name);
 }
 
-/* Once and again; datagrams before, between and after are nobody's, as are those to another port.
+/* Once and again; datagrams before, between and after do not count, nor do those to another port.
  */
 static void
 a_flow_is_heard_from_start_to_stop(void **state)

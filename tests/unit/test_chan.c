@@ -575,7 +575,7 @@ coded(uint8_t frame[NP_FRAME_SIZE], uint8_t code)
 	frame[20] = 0xa5;
 }
 
-/* What a daemon's channel makes of so many bytes of that message and then silence. */
+/* What a daemon's channel makes of `bytes` bytes of that message and then silence. */
 static void
 receive_old(struct pair *p, uint8_t code, size_t bytes)
 {

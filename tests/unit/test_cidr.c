@@ -275,7 +275,7 @@ what_is_no_row_of_addresses_is_quoted(void **state)
 	}
 }
 
-/* So many bits are the fewest that all have, and one more would leave some out. */
+/* All share that many leading bits, and one more would leave some out. */
 static void
 all_of_a_row_begin_alike(void **state)
 {

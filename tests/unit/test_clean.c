@@ -1,5 +1,5 @@
 /*
- * What is clean of a test: the ends' intervals held against each other, and the meters that they
+ * What is clean of a test: the ends' intervals compared with each other, and the meters that they
  * come from, by prepared files.
  */
 #include "run/clean.h"

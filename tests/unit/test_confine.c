@@ -1445,7 +1445,7 @@ confine_twice(void)
 	return ns_confine_session(&box, &err) == NP_OK ? 1 : err.code == NP_ESYS ? 0 : 2;
 }
 
-/* A fault is told and not passed over. */
+/* A fault is reported and not ignored. */
 static void
 what_the_kernel_refuses_is_an_error(void **state)
 {

@@ -184,7 +184,7 @@ requests_of_a_byte_are_told(void **state)
 	struct np_delay d;
 
 	(void)state;
-	p.rate = 40; /* so many transactions a second, of 25 ms each */
+	p.rate = 40; /* transactions a second, of 25 ms each */
 	p.every = 0.1037;
 	tx = transmitter(&p);
 	rx = receiver(&p);

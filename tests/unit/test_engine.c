@@ -75,7 +75,7 @@ one_flow_blocks_and_many_wait(void **state)
 
 /* ---- null ---- */
 
-/* So many steps of the client's role; its counts are in *calls. */
+/* `steps` steps of the client's role; its counts are in *calls. */
 static void
 take_steps(const char *bench, int role, uint64_t steps, struct np_null_calls *calls)
 {
@@ -711,7 +711,8 @@ datagrams_that_wait_are_looked_at_where_they_are(void **state)
 	}
 }
 
-/* So many end marks come, and data between them, before it takes them for the end of all flows. */
+/* A number of end marks come, and data between them, before it takes them for the end of all flows.
+ */
 static void
 take_marks(const char *bench, uint32_t marks)
 {

@@ -534,7 +534,7 @@ time_of_questions(struct np_client *c, int count)
 	return np_now() - before;
 }
 
-/* So many questions after a test, which its evidence makes one more of, are answered without the
+/* A number of questions after a test, of which its evidence is one more, are answered without the
  * 10 ms each; a busy machine may take that long now and then.
  */
 static bool

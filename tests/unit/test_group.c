@@ -33,7 +33,7 @@ struct served {
 	pthread_t thread;
 };
 
-/* One that serves so many sessions at once. */
+/* One that serves a number of sessions at a time. */
 struct daemon {
 	int listener, sessions;
 	enum whim whim; /* of the last session */

@@ -388,7 +388,7 @@ sessions_are_limited_in_all_and_by_address(void **state)
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_MEMORY);
 }
 
-/* The total of which so many bytes are not kept for those who have nothing. */
+/* The total of which this part is not reserved for those who have nothing. */
 static uint64_t
 total_with(uint64_t bytes)
 {
@@ -538,7 +538,7 @@ all_of(struct house *h)
 	return h->count > 0 ? &h->s[0] : NULL;
 }
 
-/* One more session of that address, with a test of so many bytes; false if either is refused. */
+/* One more session of that address, with a test of `bytes`; false if either is refused. */
 static bool
 enters(struct house *h, const char *from, uint64_t test_bytes)
 {

@@ -22,7 +22,7 @@ hist(void)
 	return h;
 }
 
-/* A value of up to so many bits. */
+/* A value of up to `bits` bits. */
 static uint64_t
 random_ns(uint64_t *seed, unsigned bits)
 {
@@ -145,7 +145,7 @@ a_single_record_is_every_figure(void **state)
 	}
 }
 
-/* Percentiles, mean and deviation of so many random records. */
+/* Percentiles, mean and deviation of random records. */
 static void
 compare_with_exact(unsigned bits, uint64_t seed)
 {

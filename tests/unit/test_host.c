@@ -300,7 +300,7 @@ turns_may_begin_elsewhere_and_be_too_long(void **state)
 	assert_string_equal(text, "");
 }
 
-/* Processor 8191 is nobody's here; the thread's own set stays. */
+/* There is no processor 8191 here; the thread's own set stays. */
 static void
 what_cannot_be_had_is_left_out(void **state)
 {

@@ -297,7 +297,7 @@ frames_are_numbered_where_datagrams_are(void **state)
 	ends_free(&e);
 }
 
-/* The socket is nobody's to close but its owner's. */
+/* Only its owner closes the socket. */
 static void
 a_lent_socket_survives_its_flow(void **state)
 {

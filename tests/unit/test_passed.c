@@ -56,7 +56,7 @@ close_pair(struct pair *p)
 	assert_true(np_now() - p->began_ns < LONG_MS * NP_MSEC);
 }
 
-/* Sends a word with so many sockets that linger, which only the receiver has then. */
+/* Sends a word with `count` sockets that linger, which only the receiver has then. */
 static void
 send_lingering(int via, size_t count, int *listeners)
 {

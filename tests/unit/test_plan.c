@@ -155,7 +155,7 @@ absent_fields_take_no_room(void **state)
 	}
 }
 
-/* A frame with one field of so many bytes. */
+/* A frame with one field of `length` bytes. */
 static void
 one_field(uint8_t frame[NP_FRAME_SIZE], const struct np_tagged *t, uint32_t tag, uint64_t value,
 	  size_t length)

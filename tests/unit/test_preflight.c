@@ -49,7 +49,7 @@ bag(const char *words)
 struct looking {
 	const char *name;
 	int level; /* -1: it did not come up */
-	char state[300], why[300], mend[300];
+	char state[300], why[300], remedy[300];
 	int all;
 };
 
@@ -63,13 +63,13 @@ look(void *ctx, const struct np_preflight_finding *f)
 	assert_non_null(f->state);
 	assert_int_equal(f->why != NULL,
 			 f->level == NP_PREFLIGHT_LOOK || f->level == NP_PREFLIGHT_WARN);
-	assert_int_equal(f->mend != NULL, f->why != NULL);
+	assert_int_equal(f->remedy != NULL, f->why != NULL);
 	if (l->name != NULL && strcmp(f->name, l->name) == 0) {
 		assert_int_equal(l->level, -1); /* once each */
 		l->level = (int)f->level;
 		snprintf(l->state, sizeof(l->state), "%s", f->state);
 		snprintf(l->why, sizeof(l->why), "%s", f->why != NULL ? f->why : "");
-		snprintf(l->mend, sizeof(l->mend), "%s", f->mend != NULL ? f->mend : "");
+		snprintf(l->remedy, sizeof(l->remedy), "%s", f->remedy != NULL ? f->remedy : "");
 	}
 }
 
@@ -242,7 +242,7 @@ a_mend_names_the_interface(void **state)
 	(void)state;
 	np_preflight_each(host, NULL, NULL, look, &l);
 	assert_int_equal(l.level, WARN);
-	assert_has(l.mend, "ethtool -K enp3s0 tso on");
+	assert_has(l.remedy, "ethtool -K enp3s0 tso on");
 	np_bag_free(host);
 }
 

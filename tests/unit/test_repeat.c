@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "tests/lib/check.h"
 
-/* One more iteration of that throughput and CPU utilisation, with one sample of so many us. */
+/* One more iteration of that throughput and CPU utilisation, with one sample of `us`. */
 static void
 iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
 {

@@ -112,7 +112,8 @@ connections_count_where_they_are_the_unit(void **state)
 	assert_real(&r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
 }
 
-/* Requests in flight share the time, and that spent waiting for an interval's end is nobody's. */
+/* Requests in flight share the time, and that spent waiting for an interval's end does not count.
+ */
 static void
 latency_knows_of_bursts_and_pacing(void **state)
 {

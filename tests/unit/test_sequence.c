@@ -49,7 +49,7 @@ arrive_all(struct np_sequence *s, uint64_t from, uint64_t to)
 	}
 }
 
-/* What the receiver tells when so many were sent; frees the account. */
+/* What the receiver reports when `sent` were sent; frees the account. */
 static struct np_bag *
 told(struct np_sequence *s, int64_t sent)
 {

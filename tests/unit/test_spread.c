@@ -17,7 +17,7 @@
 
 enum { FLOWS = 3 };
 
-/* One end of a test of so many flows. */
+/* One end of a test of FLOWS flows. */
 struct side {
 	struct np_plan plan;
 	struct np_terms terms;

@@ -100,7 +100,7 @@ empty(void)
 
 /* ---- what may stand at an interface ---- */
 
-/* A queueing discipline whose rate is in an attribute, behind a head of so many bytes. */
+/* A queueing discipline whose rate is in an attribute, behind a head of `head` bytes. */
 static void
 queue(struct np_tc *tc, const char *kind, uint32_t handle, uint32_t parent, size_t head,
       unsigned short type, const void *rate, size_t size, uint64_t bytes, uint32_t drops)

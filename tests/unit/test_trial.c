@@ -18,7 +18,7 @@
 
 enum { TRIALS = 3, TRANSACTIONS = 20 };
 
-/* A daemon that serves so many control connections, one after another. */
+/* A daemon that serves a number of control connections, one after another. */
 struct daemon {
 	int listener, sessions;
 	unsigned caps;

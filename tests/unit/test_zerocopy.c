@@ -1,5 +1,5 @@
 /*
- * The engine `zerocopy`: what is lent to the kernel, and that nothing of it is touched, or left
+ * The engine `zerocopy`: what the kernel has in use, and that nothing of it is touched, or left
  * there, before it comes back.
  */
 #include "bench/engine/zerocopy.h"
@@ -77,7 +77,7 @@ only_what_is_of_zero_copy_counts(void **state)
 	assert_false(np_released_of(&c.m, &r));
 }
 
-/* ---- What is lent ---- */
+/* ---- What is in use ---- */
 
 static uint32_t
 released(struct np_lent *l, uint32_t first, uint32_t last)
@@ -177,7 +177,7 @@ counted(const struct np_run *run, enum np_engine_count what)
 	return sum;
 }
 
-/* Over lo the kernel copies all that it was lent, when that is received. */
+/* Over lo the kernel copies all these buffers when they are received. */
 static void
 check_transmitter(const struct np_run *run)
 {
