@@ -146,7 +146,7 @@ stray_selector(struct np_cli *cli, const char *word, size_t len)
 		return;
 	}
 	like = len <= LONGEST ? nearest(name, figure_at) : NULL;
-	NOTE(cli, "%s: no output selector of this name%s%s (-k '?' lists them)\n", name,
+	NOTE(cli, "%s: there is no such output selector%s%s (--list-figures shows them)\n", name,
 	     like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
 }
 

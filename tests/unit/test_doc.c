@@ -129,12 +129,15 @@ static void
 a_page_lists_options_by_group(void **state)
 {
 	(void)state;
-	becomes("@options paths\n", ".SS \"Others\"\n"
-				    ".TP\n\\fB\\-F\\fR, \\fB\\-\\-to\\fR \\fIfile\\fR\na file\n"
-				    ".TP\n\\fB\\-\\-wire\\fR[=\\fIpcap:file\\fR]\nmaybe one\n"
-				    ".TP\n\\fB\\-\\-in\\fR \\fIdir\\fR\na directory\n"
-				    ".SS \"Words\"\n"
-				    ".TP\n\\fB\\-\\-profile\\fR \\fIprofile\\fR\nno file\n");
+	becomes("@options paths\n",
+		".SS \"Others\"\n"
+		".TP\n\\fB\\-F\\fR, \\fB\\-\\-to\\fR \\fIfile\\fR\na file\n"
+		".TP\n\\fB\\-\\-wire\\fR[=\\fIpcap:file\\fR]\nmaybe one\n"
+		".TP\n\\fB\\-\\-in\\fR \\fIdir\\fR\na directory\n"
+		".TP\n\\fB\\-w\\fR, \\fB\\-\\-when\\fR \\fIon|off\\-2\\fR\nwhen\n"
+		".TP\n\\fB\\-\\-which\\fR [\\fIfile|all|?\\fR]\nwhich\n"
+		".SS \"Words\"\n"
+		".TP\n\\fB\\-\\-profile\\fR \\fIprofile\\fR\nno file\n");
 }
 
 /* A heading without words is none. */
@@ -144,7 +147,7 @@ every_scope_has_a_name(void **state)
 	size_t names = 0;
 
 	(void)state;
-	refused("@options unnamed\n", "line 1: can't be filled in: @options unnamed");
+	refused("@options unnamed\n", "line 1: cannot be filled in: @options unnamed");
 	while (np_test_scopes[names] != NULL) {
 		assert_true(np_test_scopes[names++][0] != '\0');
 	}
