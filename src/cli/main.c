@@ -449,9 +449,9 @@ connect_and_run(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* The same with a line that shows its progress, if there is to be one. */
+/* The same with the progress line, if there is to be one. */
 static int
-run_in_sight(struct session *s, struct np_err *err)
+run_with_line(struct session *s, struct np_err *err)
 {
 	int rc;
 
@@ -504,7 +504,7 @@ run(struct session *s, struct np_err *err)
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &s->target, err);
 	}
-	return run_in_sight(s, err);
+	return run_with_line(s, err);
 }
 
 /* Also of a run that failed. Returns 0, or the exit status of what went wrong here. */

@@ -538,8 +538,7 @@ set_progress(void *ctx, const struct np_option *o, const char *arg, struct np_er
 			return NP_OK;
 		}
 	}
-	return np_fail(err, NP_EUSAGE, 0,
-		       "%s: not a word of this option (try always, never or auto)", arg);
+	return np_fail(err, NP_EUSAGE, 0, "%s: unknown (try always, never or auto)", arg);
 }
 
 static int32_t
@@ -1272,8 +1271,7 @@ const struct np_option np_global_options[] = {
 	      "file" NP_NEEDS_PCAP),
 	  .set = set_wire, IN(WHY), BRIEF("count the packets, by a capture") },
 	{ ROW('\0', "progress", CUSTOM, "always|never|auto",
-	      "one line on standard error says where the test stands, until its end (auto: on a "
-	      "terminal)"),
+	      "show on standard error, in one line, how far the test is (auto: on a terminal)"),
 	  .set = set_progress, IN(PRINT) },
 	{ ROW('\0', "help", MAYBE, "all",
 	      "on standard output: what most people need; all: every option"),

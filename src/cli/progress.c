@@ -63,7 +63,7 @@ put(const char *text, size_t n)
 		ssize_t put = write(STDERR_FILENO, text, n);
 
 		if (put <= 0) {
-			return; /* nobody reads it: that is no harm to a test */
+			return; /* the reader is gone: the test goes on */
 		}
 		text += put;
 		n -= (size_t)put;
@@ -81,8 +81,8 @@ columns(void)
 	return COLUMNS;
 }
 
-/* A program in the background leaves the terminal to the others. And what can't take the line at
- * once need not have it: the test does not wait for a terminal that stands still. */
+/* A program in the background leaves the terminal to the others. A terminal that cannot take the
+ * line at once does not get it: the test does not wait for that. */
 static bool
 may_draw(const struct np_shown *s)
 {
@@ -115,7 +115,7 @@ add_look(struct np_shown *s, uint64_t at_ns, double work)
 	s->looks += s->looks < LOOKS;
 }
 
-/* Take a look at the work, and tell the rate since the oldest one of this step; < 0: not known. */
+/* Take a look at the work. Returns the rate since the oldest look of this step; < 0: not known. */
 static double
 rate_of(struct np_shown *s, const struct np_live_view *view, uint64_t now)
 {
@@ -125,7 +125,7 @@ rate_of(struct np_shown *s, const struct np_live_view *view, uint64_t now)
 	if (view->since_ns != s->since_ns) {
 		s->since_ns = view->since_ns;
 		s->looks = 0;
-		/* Behind a warm-up each worker begins again at 0, in its own time. */
+		/* After a warm-up each worker sets its counters to 0 a moment later. */
 		if (view->step < NP_LIVE_MEASURING || s->cli->plan.warm_up_ms == 0) {
 			add_look(s, view->since_ns, 0);
 		}
@@ -133,7 +133,8 @@ rate_of(struct np_shown *s, const struct np_live_view *view, uint64_t now)
 	if (s->looks > 0 && work < s->look[0].work) {
 		s->looks = 0;
 	}
-	if (s->looks == 0 || now - s->look[0].at_ns >= redraw_ns / 2) { /* not behind a pause */
+	if (s->looks == 0 ||
+	    now - s->look[0].at_ns >= redraw_ns / 2) { /* a pause ended just now, else */
 		add_look(s, now, work);
 	}
 	oldest = &s->look[s->looks - 1];
@@ -143,7 +144,7 @@ rate_of(struct np_shown *s, const struct np_live_view *view, uint64_t now)
 	return (work - oldest->work) / ((double)(now - oldest->at_ns) / 1e9);
 }
 
-/* In which terms the rate is told: those of -f, else bits or transactions. */
+/* The unit of the rate: that of -f, else bits or transactions. */
 static void
 put_unit(const struct np_cli *cli, struct np_progress *p)
 {
@@ -213,7 +214,7 @@ describe(struct np_shown *s, uint64_t now, struct np_progress *p)
 	}
 }
 
-/* The cursor goes back to the begin: what anybody else writes stands in the place of the line. */
+/* The cursor goes back to the first column, so that other programs write over the line. */
 static void
 draw(struct np_shown *s, uint64_t now)
 {
@@ -226,7 +227,7 @@ draw(struct np_shown *s, uint64_t now)
 	if (s->paused > 0 || (!s->always && now < s->from_ns) || !may_draw(s)) {
 		return;
 	}
-	/* The last column stays free: behind it a terminal may be in its next line. */
+	/* The last column stays free: some terminals wrap there. */
 	n = 1 + np_progress_text(&p, columns() - 1, s->utf8, line + 1);
 	memcpy(line + n, ends, sizeof(ends));
 	put(line, n + sizeof(ends) - 1);
@@ -249,7 +250,8 @@ fill(sigset_t *set, bool all)
 	sigaddset(set, SIGTSTP);
 }
 
-/* A signal that ends or stops the program leaves no line behind. It may also have no effect. */
+/* Erase the line before a signal ends or stops the program. A signal that is ignored does neither.
+ */
 static void
 take_signal(struct np_shown *s)
 {
@@ -296,7 +298,7 @@ show(void *arg)
 	}
 }
 
-/* With all signals blocked: they are the first thread's, or come by signal_fd. */
+/* The thread blocks all signals: the first thread handles them, or signal_fd delivers them. */
 static bool
 start(struct np_shown *s)
 {
@@ -342,7 +344,7 @@ look_at_output(struct np_shown *s)
 	}
 }
 
-/* A test that is known to be long is shown from its begin on, others when they are. */
+/* When the line is first drawn: at once if the test is known to be long. */
 static uint64_t
 begin_of(const struct np_shown *s)
 {
@@ -428,7 +430,7 @@ np_progress_iteration(struct np_shown *s, unsigned number)
 	}
 }
 
-/* What goes elsewhere than to where the line is leaves it alone. */
+/* Can output to this stream appear on the terminal that has the line? */
 static bool
 is_seen(const struct np_shown *s, const FILE *to)
 {
@@ -455,7 +457,8 @@ np_progress_resume(struct np_shown *s, FILE *to)
 		return;
 	}
 	fflush(s->shares ? stdout : to);
-	/* Behind a pipe it takes a moment until the words are there: the line comes in its time. */
+	/* What goes through a pipe appears a moment later: the line is drawn again at its next
+	 * time. */
 	if (--s->paused == 0 && s->was_drawn && (to == stderr || s->shares)) {
 		draw(s, np_now());
 	}

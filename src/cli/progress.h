@@ -1,7 +1,7 @@
 /*
- * The progress line: where a test stands, on standard error, drawn four times a second by a thread
- * of its own and gone when the test is over. Where none is to be drawn there is no thread, and a
- * NULL in its place, which all functions take.
+ * The progress line shows on standard error how far a test is. A thread of its own draws it four
+ * times a second; it is gone when the test is over. Where no line is drawn there is no thread, and
+ * np_progress_begin() returns NULL, which all functions accept.
  */
 #ifndef NP_CLI_PROGRESS_H
 #define NP_CLI_PROGRESS_H
@@ -14,27 +14,27 @@
 struct np_shown; /* a line that may be drawn */
 
 /*
- * Draw from now on, of a test whose options are settled. NULL: --progress, the terminal or want of
- * memory say no. SIGINT, SIGTERM and others that end or stop the program are blocked in this
- * thread then; the line's thread takes them, erases the line, and lets them do what they do.
+ * Draw from now on, for a test whose options are settled. NULL: --progress or the terminal forbid
+ * it, or there is no memory. Signals that end or stop the program are blocked in this thread
+ * afterwards. The line's thread receives them, erases the line, and raises them again.
  */
 struct np_shown *np_progress_begin(const struct np_cli *cli);
 
 /* Where the test's sessions say what they do. NULL: nowhere. */
 struct np_live *np_progress_live(const struct np_shown *s);
 
-/* SIGINT, SIGTERM and SIGALRM are the caller's from now on. */
+/* The caller handles SIGINT, SIGTERM and SIGALRM from now on. */
 void np_progress_leave_signals(struct np_shown *s);
 
-/* The user has the test wait for so many seconds; 0: that is over. */
+/* The test waits for this number of seconds (-s); 0: the wait is over. */
 void np_progress_wait(struct np_shown *s, double seconds);
 
-/* The number of the iteration that begins, from 1 on, of a test that is repeated. */
+/* This iteration begins, from 1 on. Has no effect where a test runs once. */
 void np_progress_iteration(struct np_shown *s, unsigned number);
 
 /*
- * Around whatever is written to `to`, standard output or error, while the line may be there: it is
- * erased first, and drawn again behind that. May be nested.
+ * Call these before and after writing to `to`, standard output or error, while the line may be
+ * there: it is erased first, and drawn again afterwards. Calls may be nested.
  */
 void np_progress_pause(struct np_shown *s, FILE *to);
 void np_progress_resume(struct np_shown *s, FILE *to);
@@ -42,7 +42,7 @@ void np_progress_resume(struct np_shown *s, FILE *to);
 /* Erase the line for good. Twice is the same as once. */
 void np_progress_end(struct np_shown *s);
 
-/* After np_progress_end(), and when all sessions have left their seats. */
+/* Call this when all sessions have left their seats. */
 void np_progress_free(struct np_shown *s);
 
 #endif

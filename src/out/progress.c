@@ -9,12 +9,12 @@
 
 enum { BAR_MOST = 20, BAR_LEAST = 5, EIGHTHS = 8, PART = 400 };
 
-/* From so many seconds on a wait is worth a number. */
+/* A shorter wait is shown without its seconds. */
 static const double worth_telling_s = 1;
 
 /* ---- What is being done ---- */
 
-/* "3.2 of 10 s". Workers that still empty a queue are behind their time, and not in front of it. */
+/* "3.2 of 10 s". Workers may go on a little after the end, to empty a queue. */
 static void
 put_times(const struct np_progress *p, const char *what, char text[PART])
 {
@@ -27,7 +27,7 @@ put_times(const struct np_progress *p, const char *what, char text[PART])
 	}
 }
 
-/* "connecting to HOST", and for how long if that is long. */
+/* "connecting to HOST", with the seconds of a long wait. */
 static void
 put_wait(const struct np_progress *p, const char *what, const char *whom, char text[PART])
 {
@@ -108,7 +108,7 @@ put_iteration(const struct np_progress *p, char text[PART])
 
 /* ---- The rate ---- */
 
-/* Three digits that count, and the prefix of their unit. */
+/* Three significant digits, and a unit with a prefix. */
 static void
 put_scaled(double rate, const char *unit, char text[PART])
 {
@@ -170,7 +170,7 @@ share_of(const struct np_progress *p)
 	return share > 1 ? 1 : share;
 }
 
-/* A bar of so many cells. Returns the new length. */
+/* A bar of this number of cells. Returns the new length. */
 static size_t
 add_bar(char out[NP_PROGRESS_TEXT], size_t n, double share, unsigned cells, bool utf8)
 {

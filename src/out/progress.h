@@ -1,5 +1,5 @@
 /*
- * The progress line: one line of text that says where a test stands.
+ * The text of the progress line, which shows how far a test is.
  */
 #ifndef NP_OUT_PROGRESS_H
 #define NP_OUT_PROGRESS_H
@@ -31,17 +31,17 @@ struct np_progress {
 					 many as it takes */
 	uint32_t connections;         /* data connections of the test */
 	bool ramps;                   /* they come about while others are driven */
-	uint64_t up;                  /* so many have, then */
+	uint64_t up;                  /* how many of them are up, then */
 	double rate;                  /* a second; < 0: not known */
 	enum np_progress_rate of;
 	const char *unit; /* of NP_PROGRESS_UNITS: "MBytes" */
-	bool sent;        /* the rate is that of what was sent: the far end may get less */
+	bool sent;        /* the rate counts what was sent: less may arrive */
 };
 
 /*
- * The line as text without control characters, at most `columns` wide, into out. What finds no room
- * is left out: the bar, the test's name and iteration, the rate; then the text is cut. utf8: the
- * bar has characters beyond ASCII. Returns its length in bytes; less than size.
+ * Write the line into out, without control characters and at most `columns` wide. If room is short,
+ * the bar is left out first, then the test's name and iteration, then the rate; then the text is
+ * cut. utf8: the bar has characters that are not ASCII. Returns the length in bytes.
  */
 enum { NP_PROGRESS_TEXT = 1024 };
 size_t np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,

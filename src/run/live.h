@@ -1,7 +1,7 @@
 /*
- * Where a test stands while it goes on, for a thread that looks now and then. Each control
- * connection has a seat, and its client and its controller say there what they do. Counters are
- * read as they stand: no worker does anything for that.
+ * How far a test is, for another thread that looks while it runs. Each control connection has a
+ * seat, where its client and its controller write what they do. Counters are read as they stand:
+ * no worker does anything for that.
  */
 #ifndef NP_RUN_LIVE_H
 #define NP_RUN_LIVE_H
@@ -24,7 +24,7 @@ enum np_live_step {
 struct np_live;
 struct np_seat;
 
-/* What all sessions come to. */
+/* The state of all sessions together. */
 struct np_live_view {
 	enum np_live_step step; /* of the session that is furthest behind */
 	uint64_t since_ns;      /* when the first one began with it */
@@ -35,25 +35,25 @@ struct np_live_view {
 /* NULL without memory. */
 struct np_live *np_live_new(void);
 
-/* Everybody has left. NULL is let pass. */
+/* All seats have been left before. NULL has no effect. */
 void np_live_free(struct np_live *l);
 
-/* What they all come to now. Any thread may ask. */
+/* The state of all sessions together. Any thread may ask. */
 void np_live_look(struct np_live *l, struct np_live_view *view);
 
-/* ---- Of a session. A seat that is NULL is nobody's: nothing is said. ---- */
+/* ---- For a session. With a seat that is NULL these have no effect. ---- */
 
-/* A seat for one more. NULL without memory, or where l is. */
+/* A seat for one more session. NULL without memory, or where l is NULL. */
 struct np_seat *np_live_join(struct np_live *l);
 void np_live_leave(struct np_seat *s);
 
-/* Where the others are; NULL of nobody's seat. */
+/* What the seat belongs to; NULL for a seat that is NULL. */
 struct np_live *np_live_of(const struct np_seat *s);
 
-/* What is done from now on. Said by one thread at a time. */
+/* What the session does from now on. One thread at a time may call this for a seat. */
 void np_live_step(struct np_seat *s, enum np_live_step step);
 
-/* The counters of this run may be looked at until np_live_end(), which keeps what they said. */
+/* The counters of this run may be read until np_live_end(), which keeps their last values. */
 void np_live_begin(struct np_seat *s, const struct np_run *run, uint64_t length_ns);
 void np_live_end(struct np_seat *s);
 

@@ -1,8 +1,8 @@
 """The progress line of --progress, as a terminal shows it: drawn, drawn again, and gone when anything
 else is written and when the test is over; and nothing of it where there is no terminal.
 
-Judged is what was written and in which order, and never how long it took: a test goes on until its
-line has been seen as often as it takes, and is then interrupted.
+The checks judge what was written and in which order, and not how long it took: a test runs until its
+line has been seen often enough, and is then interrupted.
 """
 
 import os
@@ -94,7 +94,7 @@ class Terminal:
         return True
 
     def until(self, pattern: str, times: int = 1) -> List[str]:
-        """Reads on until so many different lines have been drawn that have this."""
+        """Reads until this number of different lines with this pattern have been drawn."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             found = {frame for frame in self.frames() if re.search(pattern, frame)}
@@ -290,7 +290,7 @@ def a_note_meanwhile() -> None:
         assert seen.interrupt() > 0, seen.raw
     assert_clean(seen)
     rows = seen.rows()
-    assert len(rows) == 2 and re.fullmatch(r"netperf: 127\.0\.0\.1 port \d+ took the connection, .* more", rows[0]) \
+    assert len(rows) == 2 and re.fullmatch(r"netperf: 127\.0\.0\.1 port \d+ .* has not answered for 5 s.* more", rows[0]) \
         and rows[1].startswith("netperf: TCP_STREAM: interrupted"), rows
 
 

@@ -1,6 +1,6 @@
 /*
- * What several sessions say of themselves, put together for who looks: the one that is furthest
- * behind says what is being done, and the counters are summed.
+ * The state of several sessions together: the step is that of the session which is furthest behind,
+ * and the counters are summed.
  */
 #include "run/live.h"
 
@@ -27,7 +27,7 @@ make(struct counting *c, uint64_t transactions)
 }
 
 static void
-nobodys_seat_is_let_pass(void **state)
+without_a_seat_nothing_happens(void **state)
 {
 	(void)state;
 	assert_null(np_live_join(NULL));
@@ -107,7 +107,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobodys_seat_is_let_pass),
+		cmocka_unit_test(without_a_seat_nothing_happens),
 		cmocka_unit_test(the_last_one_says_what_is_done),
 		cmocka_unit_test(counters_are_summed),
 	};
