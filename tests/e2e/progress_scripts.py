@@ -136,8 +136,8 @@ class Sweep(Showing):
         self.assertEqual([one for one, word in counts if word.startswith("size=")], sorted(one for one, word in counts))
         self.assertLessEqual({("0", "size=64"), ("1", "size=128"), ("2", "size=256")}, set(counts))
         self.assertRegex("\n".join(terminal.drawn()), r"size=128 #1 \| size=64 #1: [\d.]+ Trans/s")
-        self.assertEqual(lines[-1], "3 runs ok, 0 failed: o.jsonl")
-        self.assertIn("expected to take", lines[-2])
+        self.assertIn("3 runs ok, 0 failed: o.jsonl", lines)
+        self.assertIn("expected to take", "\n".join(lines))
 
     def test_time_passes_within_a_run(self):
         command = self.command("netsweep", self.plan(SECONDS), "--local", "--output", "o.jsonl")
