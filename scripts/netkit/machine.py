@@ -164,6 +164,8 @@ def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = END
         if got and got.si_signo != signal.SIGCHLD:
             raise Interrupted(got.si_signo)
         progress.tick()
+    if any(-(process.popen.returncode or 0) in heeded for process in running):
+        check()     # ^C reached it before it had a session of its own, and us as well
 
 
 def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool = True) -> Done:

@@ -501,6 +501,17 @@ class Processes(unittest.TestCase):
                              timeout=30)
         self.assertEqual(got.stdout.split(), ["SigBlk:", "0000000000000000"], got.stderr)
 
+    def test_a_signal_to_both(self):
+        """^C that ended a program as well is no failure of that program."""
+        script = ("import time; from netkit import machine; machine.hold_signals(); "
+                  "one = machine.Process(['sh', '-c', 'kill -INT $PPID $$'])\n"
+                  "while not one.ended(): time.sleep(0.01)\n"
+                  "try: machine.wait([one], time.monotonic() + 10); print('no signal')\n"
+                  "except machine.Interrupted as fault: print('interrupted by', *fault.args)")
+        got = subprocess.run([sys.executable, "-c", script], cwd=SCRIPTS, capture_output=True, text=True,
+                             timeout=60)
+        self.assertEqual(got.stdout, "interrupted by 2\n", got.stderr)
+
 
 class Page(unittest.TestCase):
     def setUp(self):
