@@ -135,6 +135,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/explain/link.c %D%/out/explain/rules.h \
 	%D%/out/explain/tcp.c %D%/out/explain/turns.c %D%/out/explain/udp.c \
 	%D%/out/explain/words.c %D%/out/explain/words.h \
+	%D%/out/human.c %D%/out/human.h \
 	%D%/out/interim.c \
 	%D%/out/look.c %D%/out/look.h \
 	%D%/out/datagrams.c %D%/out/datagrams.h \

@@ -36,6 +36,7 @@ unit_tests = \
 	%D%/unit/test_times \
 	%D%/unit/test_host \
 	%D%/unit/test_engine \
+	%D%/unit/test_human \
 	%D%/unit/test_ids \
 	%D%/unit/test_interim \
 	%D%/unit/test_key \

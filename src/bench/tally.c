@@ -187,6 +187,20 @@ take_ramp(struct np_run *run, struct np_tally *t)
 	}
 }
 
+/* A client's socket was bound to no port before it connected. */
+static void
+take_local(const struct np_run *run, struct np_tally *t)
+{
+	int fd = run->conn != NULL ? np_run_lasting_fd(run) : -1;
+	struct np_addr local;
+	struct np_err ignored;
+
+	if (run->plan->active && fd >= 0 && np_sock_local(fd, &local, &ignored) == NP_OK &&
+	    np_addr_port(&local) != 0) {
+		t->local = local;
+	}
+}
+
 int
 np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 {
@@ -217,6 +231,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.spread = run->spread,
 	};
 	w->hist = NULL;
+	take_local(run, t);
 	join_workers(run, t);
 	take_ramp(run, t);
 	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;

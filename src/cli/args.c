@@ -179,6 +179,29 @@ settle_times(struct np_cli_output *o)
 }
 
 static int
+settle_human(struct np_cli *cli, struct np_err *err)
+{
+	struct np_cli_output *o = &cli->output;
+
+	if (!o->human) {
+		return NP_OK;
+	}
+	if (o->style != NP_STYLE_CLASSIC || o->prometheus) {
+		return np_fail(err, NP_EUSAGE, 0, "--human: together with %s (choose one of them)",
+			       o->prometheus ? "--prometheus" : "-k, -o or -O");
+	}
+	if (o->json && o->json_file == NULL) {
+		return np_fail(
+		    err, NP_EUSAGE, 0,
+		    "--human: --json prints the document in its place (try --json=FILE)");
+	}
+	o->style = NP_STYLE_HUMAN;
+	o->limits = cli->evidence.explain;
+	o->selection.evidence = true; /* of loss, and of who disturbed the test */
+	return NP_OK;
+}
+
+static int
 check_documents(const struct np_cli_output *o, struct np_err *err)
 {
 	if (o->prometheus && o->show == NULL) {
@@ -252,6 +275,9 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	}
 	if (rc == NP_OK) {
 		rc = check_documents(&cli->output, err);
+	}
+	if (rc == NP_OK) {
+		rc = settle_human(cli, err);
 	}
 	if (rc == NP_OK) {
 		rc = keep_words(cli, argc, words, err);

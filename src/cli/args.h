@@ -94,6 +94,8 @@ struct np_cli_output {
 	bool headers_said;   /* -P was */
 	const char *brand;
 	bool latency; /* -j */
+	bool human;   /* --human */
+	bool limits;  /* and --explain with it */
 	bool times;   /* --latency: a table of them below the result */
 	bool histogram;
 	int debug;             /* -d, as often as it was given */

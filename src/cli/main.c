@@ -167,14 +167,43 @@ wait_before(struct session *s, struct np_err *err)
 	return again ? np_trial_connect(&s->trial, err) : NP_OK;
 }
 
+/* In the style of --human, which says more than the figures. */
+static void
+print_human(struct session *s, const struct np_repeat *repeat, const struct np_outcome *last,
+	    const struct np_figures *figures)
+{
+	const struct np_cli *cli = &s->cli;
+	struct np_bag *limits = cli->output.limits ? np_cli_explain(cli, last, repeat->done) : NULL;
+	char local[NP_ADDR_TEXT] = "", remote[NP_ADDR_TEXT] = "";
+	struct np_human human = { .test = cli->bench.name,
+				  .host = cli->target.host.text,
+				  .local = local,
+				  .remote = remote,
+				  .limits = limits };
+
+	if (np_addr_port(&last->tally.local) != 0) {
+		np_addr_text(&last->tally.local, local);
+	}
+	if (np_addr_port(&last->tally.peer) != 0) {
+		np_addr_text(&last->tally.peer, remote);
+	}
+	if (cli->clean.seconds == 0) { /* else iterations differ in length */
+		human.rates = repeat->throughput;
+	}
+	s->look.human = &human;
+	np_look_print(s->out, &s->look, figures);
+	s->look.human = NULL;
+	np_bag_free(limits);
+}
+
 /* What all iterations come to: in its style, and in the document. */
 static void
-tell_result(struct session *s, struct np_repeat *repeat, const struct np_tally *last,
+tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome *last,
 	    struct np_record *record)
 {
 	const struct np_figures figures = { .record = record,
 					    .latency = repeat->hist,
-					    .connect = last->ramp.hist };
+					    .connect = last->tally.ramp.hist };
 	const struct np_cli *cli = &s->cli;
 	bool timed =
 	    cli->output.latency || (s->document != NULL && np_hist_count(repeat->hist) > 0);
@@ -184,7 +213,9 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_tally *
 	np_show_look(cli, &s->look);
 	s->look.missed = np_repeat_missed(repeat) && np_cli_repeats(cli);
 	np_document_result(s->document, &s->look, &figures);
-	if (s->out != NULL) {
+	if (s->out != NULL && s->look.style == NP_STYLE_HUMAN) {
+		print_human(s, repeat, last, &figures);
+	} else if (s->out != NULL) {
 		np_look_print(s->out, &s->look, &figures);
 		if (s->look.times && np_hist_count(repeat->hist) == 0) {
 			fflush(s->out);
@@ -268,7 +299,7 @@ measure(struct session *s, struct np_err *err)
 		np_show_partial(s->partial, sizeof(s->partial), &one.out, &cli->plan, repeat.done);
 	}
 	if (repeat.done > 0) {
-		tell_result(s, &repeat, &one.out.tally, &record);
+		tell_result(s, &repeat, &one.out, &record);
 		fflush(stdout);
 		np_show_surplus(stderr, cli, s->surplus);
 		np_show_clean(stderr, cli, &repeat);

@@ -1250,6 +1250,11 @@ const struct np_option np_global_options[] = {
 	      "print the run of such a document again; test options -o -O -k choose "
 	      "otherwise" NP_NEEDS_JANSSON),
 	  TO(output.show), IN(PRINT) },
+	{ ROW('\0', "human", FLAG, NULL,
+	      "print one table in SI units in place of the classic one: rate and its interval, "
+	      "loss, "
+	      "latencies, processors"),
+	  TO(output.human), IN(PRINT), BRIEF("one table in SI units, with intervals") },
 	{ ROW('\0', "prometheus", FLAG, NULL,
 	      "with --show: as Prometheus reads it" NP_NEEDS_JANSSON),
 	  TO(output.prometheus), IN(PRINT) },

@@ -285,15 +285,59 @@ np_saved_print_evidence(const struct np_saved *s, const struct np_cli_evidence *
 	np_bag_free(far);
 }
 
+/* What --human says beside the figures. The texts are the document's. */
+static void
+read_human(const struct np_saved *s, struct np_human *h)
+{
+	const json_t *parameters = json_object_get(s->root, "parameters");
+	const json_t *granted = json_object_get(parameters, "granted");
+	const json_t *near = json_object_get(granted, "near"),
+		     *far = json_object_get(granted, "far");
+	const json_t *plan = json_object_get(json_object_get(s->root, "test"), "iterations");
+	const json_t *one;
+	size_t i;
+
+	memset(h, 0, sizeof(*h));
+	h->test = text_in(s, "test", "name");
+	h->host = text_in(s, "test", "host");
+	h->local = json_string_value(json_object_get(near, "address"));
+	h->remote = json_string_value(json_object_get(far, "address"));
+	if (json_is_integer(json_object_get(plan, "clean_seconds"))) {
+		return; /* iterations differ in length */
+	}
+	json_array_foreach(json_object_get(s->root, "iterations"), i, one)
+	{
+		const json_t *metrics = json_object_get(one, "metrics");
+
+		np_series_add(&h->rates, json_number_value(json_object_get(metrics, "THROUGHPUT")));
+	}
+}
+
+static void
+print_result(const struct np_saved *s, const struct np_look *how, FILE *out)
+{
+	struct np_look look = *how;
+	const struct np_figures figures = { .record = &s->record,
+					    .latency = s->hist,
+					    .connect = s->connect };
+	const json_t *explanation = json_object_get(s->root, "explanation");
+	struct np_human human;
+	struct np_bag *limits =
+	    how->limits ? read_bag(json_object_get(explanation, "values")) : NULL;
+
+	read_human(s, &human);
+	human.limits = limits;
+	look.human = &human;
+	np_look_print(out, &look, &figures);
+	np_bag_free(limits);
+}
+
 int
 np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *out,
 	       struct np_err *err)
 {
 	bool as_it_was = o->style == NP_STYLE_CLASSIC && !o->verbosity_said && !o->headers_said &&
 			 !o->prometheus;
-	const struct np_figures figures = { .record = &s->record,
-					    .latency = s->hist,
-					    .connect = s->connect };
 	struct np_look look = s->look;
 
 	if (o->prometheus) {
@@ -313,7 +357,8 @@ np_saved_print(const struct np_saved *s, const struct np_cli_output *o, FILE *ou
 	}
 	if (!o->prometheus) {
 		look.times |= o->times;
-		np_look_print(out, &look, &figures);
+		look.limits |= o->limits;
+		print_result(s, &look, out);
 		if (o->times && np_hist_count(s->hist) == 0) {
 			fflush(out);
 			fputs("netperf: --latency: the document has no latencies (those of a "
@@ -383,8 +428,11 @@ show_stream(const struct np_cli *cli, FILE *in, FILE *out, struct np_err *err)
 			why);
 	}
 	if (rc == NP_OK && s != NULL) {
+		struct np_cli_evidence wanted = cli->evidence;
+
+		wanted.explain = wanted.explain && !cli->output.limits; /* it has been shown */
 		fflush(out);
-		np_saved_print_evidence(s, &cli->evidence, stderr);
+		np_saved_print_evidence(s, &wanted, stderr);
 	}
 	np_saved_free(s);
 	return rc;

@@ -93,6 +93,9 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
 	struct np_classic classic;
 
+	if (cli->output.style == NP_STYLE_HUMAN) {
+		return;
+	}
 	if (cli->plan.copy_avoidance && (cli->bench.flags & NP_B_OLD) != 0) {
 		/* netperf's older tests have no way to avoid copies, and say so. */
 		fputs("Local send copy avoidance not available.\n"
@@ -232,6 +235,9 @@ np_show_look(const struct np_cli *cli, struct np_look *look)
 	look->histogram = cli->output.histogram;
 	look->histogram_of = np_plan_words(p)->timed;
 	look->times = cli->output.times;
+	look->transactions = p->pattern->transactions && (look->classic.unit->letter == 'x' ||
+							  (cli->bench.flags & NP_B_OLD) != 0);
+	look->limits = cli->output.limits;
 	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
 	look->latency = cli->output.latency;
 	look->congestion = cli->output.selection.congestion;

@@ -211,22 +211,36 @@ tell_of_datagrams(const struct np_cli *cli, const struct np_outcome *out, unsign
 	}
 }
 
-void
-np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
-		     bool whole, struct np_document *doc, FILE *to)
+struct np_bag *
+np_cli_explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations)
 {
 	struct np_explanation e;
 	struct np_bag *values;
 
 	if (out->near_bag == NULL || !out->measured) {
-		return; /* nobody wants to know, or there is nothing to be known */
+		return NULL; /* nobody wants to know, or there is nothing to be known */
 	}
 	explain(cli, out, iterations, &e);
 	values = np_bag_new();
 	np_explain_put(&e, cli->plan.pattern->transactions, values);
 	np_ledger_compare(out->near_bag, out->far_bag, values);
-	np_document_explain(doc, e.sentence, values);
-	if (cli->evidence.explain) {
+	return values;
+}
+
+void
+np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
+		     bool whole, struct np_document *doc, FILE *to)
+{
+	struct np_bag *values;
+	const char *sentence;
+
+	if (out->near_bag == NULL || !out->measured) {
+		return;
+	}
+	values = np_cli_explain(cli, out, iterations);
+	sentence = np_bag_string(values, "explain.sentence");
+	np_document_explain(doc, sentence != NULL ? sentence : "", values);
+	if (cli->evidence.explain && cli->output.style != NP_STYLE_HUMAN) {
 		np_explain_print(to, values);
 	}
 	np_bag_free(values);

@@ -18,4 +18,11 @@
 void np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out,
 			  unsigned iterations, bool whole, struct np_document *doc, FILE *to);
 
+/*
+ * The values of explain.* and wire.way.* (doc/evidence.md) of the last of so many iterations. NULL
+ * where no evidence was collected, or without memory; to be freed.
+ */
+struct np_bag *
+np_cli_explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations);
+
 #endif

@@ -17,6 +17,7 @@ np_interim_print(FILE *out, enum np_style style, const struct np_interim *i)
 	switch (style) {
 	case NP_STYLE_CLASSIC:
 	case NP_STYLE_COLUMNS:
+	case NP_STYLE_HUMAN:
 		fprintf(out,
 			"Interim result: %7.2f %s/s over %.3f seconds ending at %" PRIu64
 			".%03u%s\n",

@@ -510,10 +510,8 @@ np_json_read_bag(const json_t *o, struct np_bag *b, struct np_err *err)
 /* ---- How a result is shown ---- */
 
 static const char *const styles[] = {
-	[NP_STYLE_CLASSIC] = "classic",
-	[NP_STYLE_COLUMNS] = "columns",
-	[NP_STYLE_CSV] = "csv",
-	[NP_STYLE_KEYVAL] = "keyval",
+	[NP_STYLE_CLASSIC] = "classic", [NP_STYLE_COLUMNS] = "columns", [NP_STYLE_CSV] = "csv",
+	[NP_STYLE_KEYVAL] = "keyval",   [NP_STYLE_HUMAN] = "human",
 };
 enum { STYLES = sizeof(styles) / sizeof(styles[0]) };
 
@@ -559,6 +557,8 @@ np_json_look(const struct np_look *l)
 	bad |= json_object_set_new(o, "histogram", json_boolean(l->histogram));
 	bad |= json_object_set_new(o, "histogram_of", np_json_text(l->histogram_of));
 	bad |= json_object_set_new(o, "times", json_boolean(l->times));
+	bad |= json_object_set_new(o, "transactions", json_boolean(l->transactions));
+	bad |= json_object_set_new(o, "limits", json_boolean(l->limits));
 	bad |= json_object_set_new(o, "average", json_boolean(l->average));
 	bad |= json_object_set_new(o, "missed", json_boolean(l->missed));
 	bad |= json_object_set_new(o, "latency", json_boolean(l->latency));
@@ -600,22 +600,28 @@ read_flags(const json_t *o, struct np_look *l, struct np_err *err)
 	const struct {
 		const char *name;
 		bool *to;
+		bool later; /* older documents have none */
 	} flags[] = {
-		{ "headers", &l->classic.headers },
-		{ "local_cpu", &l->classic.local_cpu },
-		{ "remote_cpu", &l->classic.remote_cpu },
-		{ "histogram", &l->histogram },
-		{ "times", &l->times }, /* not in older documents */
-		{ "average", &l->average },
-		{ "missed", &l->missed },
-		{ "latency", &l->latency },
-		{ "congestion", &l->congestion },
+		{ "headers", &l->classic.headers, false },
+		{ "local_cpu", &l->classic.local_cpu, false },
+		{ "remote_cpu", &l->classic.remote_cpu, false },
+		{ "histogram", &l->histogram, false },
+		{ "times", &l->times, true },
+		{ "transactions", &l->transactions, true },
+		{ "limits", &l->limits, true },
+		{ "average", &l->average, false },
+		{ "missed", &l->missed, false },
+		{ "latency", &l->latency, false },
+		{ "congestion", &l->congestion, false },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		const json_t *v = json_object_get(o, flags[i].name);
 
-		if (!json_is_boolean(v) && (v != NULL || flags[i].to != &l->times)) {
+		if (v == NULL && flags[i].later) {
+			continue;
+		}
+		if (!json_is_boolean(v)) {
 			return np_fail(err, NP_EUSAGE, 0, "display: %s is neither true nor false",
 				       flags[i].name);
 		}

@@ -40,6 +40,22 @@ print_classic(FILE *out, const struct np_look *l, const struct np_figures *f)
 	np_classic_print(out, &classic, r);
 }
 
+static void
+print_human(FILE *out, const struct np_look *l, const struct np_figures *f)
+{
+	struct np_human human = { .test = NULL };
+
+	if (l->human != NULL) {
+		human = *l->human;
+	}
+	human.timed = l->histogram_of;
+	human.transactions = l->transactions;
+	human.unit = l->classic.unit;
+	human.missed = l->missed;
+	human.limits = l->limits ? human.limits : NULL;
+	np_human_print(out, &human, f);
+}
+
 void
 np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
@@ -47,6 +63,10 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	struct np_figures figures = *f;
 
 	hide(l, &shown);
+	if (l->style == NP_STYLE_HUMAN) {
+		print_human(out, l, f);
+		return;
+	}
 	figures.record = &shown;
 	if (l->style == NP_STYLE_CLASSIC) {
 		print_classic(out, l, &figures);

@@ -217,6 +217,7 @@ np_omni_print(FILE *out, enum np_style style, const struct np_selection *sel, bo
 		break;
 	case NP_STYLE_CLASSIC:
 	case NP_STYLE_COLUMNS:
+	case NP_STYLE_HUMAN:
 		print_columns(out, sel, headers, f);
 		break;
 	}

@@ -17,7 +17,8 @@ enum np_style {
 	NP_STYLE_CLASSIC, /* netperf's tables */
 	NP_STYLE_COLUMNS, /* -O */
 	NP_STYLE_CSV,     /* -o */
-	NP_STYLE_KEYVAL   /* -k: NAME=value */
+	NP_STYLE_KEYVAL,  /* -k: NAME=value */
+	NP_STYLE_HUMAN    /* --human: one table in SI units */
 };
 
 enum {

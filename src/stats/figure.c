@@ -6,8 +6,13 @@
 #include <strings.h>
 
 /* A percentile's number: this bit, perhaps that of connect times, and millionths of a percent. */
-enum { PERCENTILE = 1 << 28, CONNECT = 1 << 27, MILLIONTHS = 1000000, DIGITS = 6 };
-#define WHOLE (100 * MILLIONTHS)
+enum {
+	PERCENTILE = 1 << 28,
+	CONNECT = 1 << 27,
+	MILLIONTHS = 1000000,
+	WHOLE = 100000000,
+	DIGITS = 6
+};
 
 static const char before[] = "P", behind[] = "_LATENCY", connect_before[] = "CONNECT_P";
 
@@ -166,14 +171,14 @@ np_figure_percentile(const struct np_figures *f, int id)
 {
 	const struct np_hist *h = of_connect(id) ? f->connect : f->latency;
 	uint64_t count = h != NULL ? np_hist_count(h) : 0;
-	uint64_t millionths = (uint64_t)millionths_of(id);
+	const uint64_t whole = WHOLE, millionths = (uint64_t)millionths_of(id);
 
 	if (count == 0) {
 		return -1;
 	}
 	/* In whole numbers: 99.99 % of 10,000 are 9,999, and not a little more. */
-	return (double)np_hist_ranked(h, count / WHOLE * millionths +
-					     (count % WHOLE * millionths + WHOLE - 1) / WHOLE);
+	return (double)np_hist_ranked(h, count / whole * millionths +
+					     (count % whole * millionths + whole - 1) / whole);
 }
 
 size_t

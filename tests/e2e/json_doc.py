@@ -39,6 +39,10 @@ RUNS = (
     "-t TCP_SENDFILE -l -1000000 -v 2",
     "-t TCP_RR -l -100",
     "-t TCP_RR -l -100 --latency",
+    "-t TCP_RR -l -100 --human -c -C",
+    "-l -1000000 --human -i 3,3 -I 95,0.001",
+    "-t TCP_CC -l -50 --human -P 0 -v 0",
+    "-t UDP_RR -l -50 --human --latency",
     "-t TCP_CRR -l -50 --latency -P 0 -v 2",
     "-l -1000000 --latency",
     "-t OMNI -l -50 --latency -- -d rr",
@@ -143,6 +147,40 @@ def stands_alone(runner: Runner) -> None:
     shown = lib.run(["sh", "-c", f"{shlex.join(runner.command('-l -1000000', '--json'))} |"
                      f" {lib.netperf()} --show - -- -k THROUGHPUT"], timeout=30)
     assert shown.rc == 0 and re.fullmatch(r"THROUGHPUT=\d+\.\d\d\n", shown.out), shown
+
+
+def people_read_one_table(runner: Runner) -> None:
+    """What --human prints agrees with the figures; --explain goes into it, and not to standard error."""
+    path = runner.place / "human.json"
+    for args in ("-t TCP_RR -l -300 --latency", "-l -1000000 --explain", "-t UDP_STREAM -l 1"):
+        got = lib.run(runner.command(f"{args} --human", f"--json={path}"), timeout=30)
+        document = json.loads(path.read_text())
+        lines, rows = got.out.splitlines(), {}
+        for line in lines:
+            rows.setdefault(line[:16].strip(), line[16:])
+        final, granted = document["final"], document["parameters"]["granted"]
+        assert got.rc == 0 and len(lines) <= 18 and max(map(len, lines)) < 80, got
+        assert rows["Test"].startswith(f"{document['test']['name']}, {final['ELAPSED_TIME']:.2f} s"), rows
+        assert rows["Local end"].startswith(granted["near"]["address"]), (rows, granted)
+        assert rows["Remote end"].startswith(granted["far"]["address"]), (rows, granted)
+        assert ("Limit" in rows) == ("--explain" in args) and "explain:" not in got.err, got
+        assert ("Latency" in rows) == ("--latency" in args), rows
+        assert ("Loss" in rows) == ("UDP" in args), rows
+        assert ("Retransmitted" in rows) == ("UDP" not in args) and "Processors" not in rows, rows
+        if "RR" in args:
+            assert rows["Transactions"] == f"{final['THROUGHPUT']:.0f}/s", (rows, final)
+            assert " of 300 times (request/response)" in " ".join(got.out.split()), rows
+        else:
+            value, unit = rows["Throughput"].split()
+            bits = float(value) * {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}[unit]
+            assert abs(bits / final["THROUGHPUT"] / 1e6 - 1) < 1e-3, (rows, final)
+    # another document as such a table, and this one in netperf's
+    lib.run(runner.command("-t TCP_RR -l -50", f"--json={path}"), timeout=30)
+    shown = show(path, "--human", "--explain")
+    assert shown.rc == 0 and re.match(r"Test +TCP_RR, ", shown.out) and "\nLimit " in shown.out, shown
+    for words in (("--", "-k"), ("--prometheus",)):
+        got = show(path, "--human", *words)
+        assert got.rc != 0 and not got.out and re.fullmatch(r"netperf: --human: .*choose one.*\n", got.err), got
 
 
 def says_what_was_asked_and_granted(runner: Runner) -> None:
@@ -689,8 +727,8 @@ def suite(report: lib.Report) -> None:
             (f"shown as printed: {args}", partial(same_as_live, runner, args, number))
             for number, args in enumerate(RUNS)]
         cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
-            stands_alone, says_what_was_asked_and_granted, says_flows_and_engines, figures_agree,
-            what_was_not_measured_is_null, latencies_have_fractions, an_older_document_is_shown, has_both_ends_evidence,
+            stands_alone, people_read_one_table, says_what_was_asked_and_granted,
+            says_flows_and_engines, figures_agree, what_was_not_measured_is_null, latencies_have_fractions, an_older_document_is_shown, has_both_ends_evidence,
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
             a_connection_test_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,

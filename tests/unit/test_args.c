@@ -547,6 +547,18 @@ selectors_before_the_dashes_change_nothing(void **state)
 }
 
 static void
+people_get_one_table_and_no_other_style(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("--human")->output.style, NP_STYLE_HUMAN);
+	assert_true(parsed("--human --explain")->output.limits);
+	assert_wrong("--human -- -k", "--human: together with -k, -o or -O (choose one of them)");
+	assert_wrong("--human -- -o THROUGHPUT", "--human: together with -k, -o or -O");
+	assert_wrong("--human --json", "--human: --json prints the document in its place");
+	assert_wrong("--show x --human --prometheus", "--human: together with --prometheus");
+}
+
+static void
 latency_is_a_table_where_no_figures_are_selected(void **state)
 {
 	const struct np_cli *cli;
@@ -1076,6 +1088,7 @@ main(void)
 		cmocka_unit_test(sizes_have_the_order_of_netperf),
 		cmocka_unit_test(numbers_may_be_as_netperf_reads_them),
 		cmocka_unit_test(selectors_before_the_dashes_change_nothing),
+		cmocka_unit_test(people_get_one_table_and_no_other_style),
 		cmocka_unit_test(latency_is_a_table_where_no_figures_are_selected),
 		cmocka_unit_test(what_means_nothing_is_said),
 		cmocka_unit_test(a_port_range_must_be_one),

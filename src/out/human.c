@@ -1,0 +1,333 @@
+#include "out/human.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+
+enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048, NUMBER_TEXT = 32 };
+
+/* A row being put together: its text, without the label. */
+struct row {
+	char text[ROW_TEXT];
+	size_t len;
+};
+
+#define ADD(row, ...)                                                                              \
+	((row)->len = np_text_add((row)->text, sizeof((row)->text), (row)->len, __VA_ARGS__))
+
+/* ---- Numbers ---- */
+
+/*
+ * A number with a prefix of SI and its unit, and so many digits that count: "9.41 Gbit/s".
+ */
+static const char *
+si(double v, int digits, const char *unit, char text[NUMBER_TEXT])
+{
+	static const char *const prefixes[] = { "n", "u", "m", "", "k", "M", "G", "T" };
+	enum { NONE = 3, LAST = 7 };
+	const double half = 0.5 * pow(10, -digits); /* of the last digit, in parts of 1 */
+	int p = NONE, before = 1;
+
+	for (; v >= 1000 * (1 - half) && p < LAST; p++) {
+		v /= 1000;
+	}
+	for (bool small = p == NONE; small && v > 0 && v < 1 - half && p > 0; p--) {
+		v *= 1000;
+	}
+	before = v >= 100 * (1 - half) ? 3 : v >= 10 * (1 - half) ? 2 : 1;
+	snprintf(text, NUMBER_TEXT, "%.*f %s%s", digits > before ? digits - before : 0, v,
+		 prefixes[p], unit);
+	return text;
+}
+
+/* Whole numbers where three digits are less than these have. */
+static const char *
+per_second(double v, char text[NUMBER_TEXT])
+{
+	snprintf(text, NUMBER_TEXT, "%.*f/s", v >= 100 ? 0 : 2, v);
+	return text;
+}
+
+static const char *
+rate(const struct np_human *h, double v, char text[NUMBER_TEXT])
+{
+	return h->transactions ? per_second(v, text)
+			       : si(v * h->unit->divisor * 8, 4, "bit/s", text);
+}
+
+static const char *
+seconds(double ns, char text[NUMBER_TEXT])
+{
+	return si(ns / 1e9, 3, "s", text);
+}
+
+static bool
+known(const struct np_figures *f, enum np_metric_id id)
+{
+	return np_record_measured(f->record, id);
+}
+
+static double
+real(const struct np_figures *f, enum np_metric_id id)
+{
+	return np_record_get_real(f->record, id);
+}
+
+static bool
+is_text(const char *text)
+{
+	return text != NULL && text[0] != '\0';
+}
+
+/* Streams each way. */
+static bool
+both_ways(const struct np_human *h, const struct np_figures *f)
+{
+	return !h->transactions && !known(f, NP_M_TRANSACTION_RATE) &&
+	       real(f, NP_M_LOCAL_SEND_THROUGHPUT) > 0 && real(f, NP_M_LOCAL_RECV_THROUGHPUT) > 0;
+}
+
+/* ---- Rows ---- */
+
+/* The words of a row behind its label, in as many lines as they take; nothing without words. */
+static void
+put_row(FILE *out, const char *label, struct row *row)
+{
+	const char *at = row->text;
+	int column = LABEL;
+
+	np_text_printable(row->text);
+	if (row->len == 0) {
+		return;
+	}
+	fprintf(out, "%-*s", LABEL, label);
+	for (size_t n; (n = strcspn(at, " ")) > 0 || *at != '\0'; at += n, at += *at == ' ') {
+		if (column > LABEL && column + 1 + (int)n > LINE) {
+			fprintf(out, "\n%*s", LABEL, "");
+			column = LABEL;
+		}
+		fprintf(out, "%s%.*s", column > LABEL ? " " : "", (int)n, at);
+		column += (int)n + (column > LABEL);
+	}
+	putc('\n', out);
+}
+
+static void
+test_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+{
+	int64_t flows = np_record_get_int(f->record, NP_M_FLOWS);
+	const char *engine = np_record_get_text(f->record, NP_M_LOCAL_ENGINE);
+
+	ADD(row, "%s, %.2f s", is_text(h->test) ? h->test : "a test", real(f, NP_M_ELAPSED_TIME));
+	if (h->rates.count > 1) {
+		ADD(row, " in each of %u iterations", h->rates.count);
+	}
+	if (flows > 1) {
+		ADD(row, ", %" PRId64 " flows", flows);
+	}
+	if (is_text(engine) && strcmp(engine, "sync") != 0) {
+		ADD(row, ", engine %s", engine);
+	}
+}
+
+static void
+end_row(const char *address, const char *name, const char *does, struct row *row)
+{
+	if (!is_text(address) && !is_text(name)) {
+		return;
+	}
+	ADD(row, "%s", is_text(address) ? address : name);
+	if (is_text(address) && is_text(name) &&
+	    (strncmp(address, name, strlen(name)) != 0 || address[strlen(name)] != ' ')) {
+		ADD(row, " (%s)", name);
+	}
+	ADD(row, "%s%s", is_text(does) ? ", " : "", does);
+}
+
+static void
+end_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
+{
+	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
+	bool both = both_ways(h, f) || strchr(way, '|') != NULL;
+	bool sends = !both && strcasecmp(way, "Send") == 0;
+	bool receives = !both && !sends && is_text(way);
+	struct row local = { .len = 0 }, remote = { .len = 0 };
+
+	end_row(h->local, NULL, sends ? "sends" : receives ? "receives" : "", &local);
+	end_row(h->remote, h->host, sends ? "receives" : receives ? "sends" : "", &remote);
+	put_row(out, "Local end", &local);
+	put_row(out, "Remote end", &remote);
+}
+
+/* Of what level netperf's own figures are; 95 percent where none was asked for. */
+static void
+throughput_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+{
+	char text[NUMBER_TEXT];
+	double mean = real(f, NP_M_THROUGHPUT), out = real(f, NP_M_LOCAL_SEND_THROUGHPUT);
+	double in = real(f, NP_M_LOCAL_RECV_THROUGHPUT), width;
+	int level = known(f, NP_M_CONFIDENCE_LEVEL)
+			? (int)np_record_get_int(f->record, NP_M_CONFIDENCE_LEVEL)
+			: 95;
+
+	ADD(row, "%s", rate(h, mean, text));
+	width = np_series_width(&h->rates, level);
+	if (h->rates.count > 1 && isfinite(width)) {
+		ADD(row, " +- %s", rate(h, mean * width / 2, text));
+		ADD(row, " (%.2g %%) at %d %% confidence", 50 * width, level);
+	}
+	ADD(row, "%s", h->missed ? ", less sure than was asked for" : "");
+	if (both_ways(h, f)) {
+		ADD(row, "; %s sent", rate(h, out, text));
+		ADD(row, ", %s received", rate(h, in, text));
+	}
+}
+
+static void
+put_share(struct row *row, double lost, double all, const char *what)
+{
+	if (all > 0) {
+		ADD(row, "%.0f of %.0f %s (%.3g %%)", lost, all, what, 100 * lost / all);
+	}
+}
+
+/* By the datagrams' numbers, else by what was sent and what arrived. */
+static void
+loss_row(const struct np_figures *f, struct row *row)
+{
+	const struct np_record *r = f->record;
+	bool datagrams = strncasecmp(np_record_get_text(r, NP_M_PROTOCOL), "UDP", 3) == 0;
+	double lost = (double)np_record_get_int(r, NP_M_LOST_DATAGRAMS);
+	double unique = (double)np_record_get_int(r, NP_M_UNIQUE_DATAGRAMS);
+	double sent = (double)np_record_get_int(r, NP_M_LOCAL_SEND_CALLS);
+	double arrived = (double)np_record_get_int(r, NP_M_REMOTE_RECV_CALLS);
+
+	if (known(f, NP_M_LOST_DATAGRAMS) && known(f, NP_M_UNIQUE_DATAGRAMS)) {
+		put_share(row, lost, lost + unique, "datagrams");
+	} else if (datagrams && known(f, NP_M_TRANSACTION_RATE)) {
+		put_share(row, (double)np_record_get_int(r, NP_M_LOST_REQUESTS), sent, "requests");
+	} else if (datagrams && known(f, NP_M_REMOTE_RECV_CALLS) &&
+		   strcasecmp(np_record_get_text(r, NP_M_DIRECTION), "Send") == 0) {
+		put_share(row, fmax(sent - arrived, 0), sent, "datagrams");
+	}
+}
+
+static void
+latency_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} percentiles[] = { { "P50", 0.5 }, { "P90", 0.9 }, { "P99", 0.99 }, { "P99.9", 0.999 } };
+	struct row extremes = { .len = 0 }, rest = { .len = 0 };
+	char text[NUMBER_TEXT];
+	struct np_hist_summary s;
+
+	if (f->latency == NULL || np_hist_count(f->latency) == 0) {
+		return;
+	}
+	np_hist_summarise(f->latency, &s);
+	ADD(&extremes, "min %s, ", seconds((double)s.min, text));
+	ADD(&extremes, "mean %s, ", seconds(s.mean, text));
+	ADD(&extremes, "max %s", seconds((double)s.max, text));
+	ADD(&extremes, " of %" PRIu64 " times (%s)", s.count, is_text(h->timed) ? h->timed : "");
+	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
+		double ns = (double)np_hist_percentile(f->latency, percentiles[i].share);
+
+		ADD(&rest, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name, seconds(ns, text));
+	}
+	put_row(out, "Latency", &extremes);
+	put_row(out, "", &rest);
+}
+
+static void
+cpu_row(const struct np_figures *f, struct row *row)
+{
+	if (known(f, NP_M_LOCAL_CPU_UTIL)) {
+		ADD(row, "%.1f %% local", real(f, NP_M_LOCAL_CPU_UTIL));
+	}
+	if (known(f, NP_M_REMOTE_CPU_UTIL)) {
+		ADD(row, "%s%.1f %% remote", row->len > 0 ? ", " : "",
+		    real(f, NP_M_REMOTE_CPU_UTIL));
+	}
+	ADD(row, "%s", row->len > 0 ? ", of all processors" : "");
+}
+
+static void
+retransmissions_row(const struct np_figures *f, struct row *row)
+{
+	if (known(f, NP_M_LOCAL_TRANSPORT_RETRANS)) {
+		ADD(row, "%" PRId64 " local",
+		    np_record_get_int(f->record, NP_M_LOCAL_TRANSPORT_RETRANS));
+	}
+	if (known(f, NP_M_REMOTE_TRANSPORT_RETRANS)) {
+		ADD(row, "%s%" PRId64 " remote", row->len > 0 ? ", " : "",
+		    np_record_get_int(f->record, NP_M_REMOTE_TRANSPORT_RETRANS));
+	}
+}
+
+static void
+clean_row(const struct np_human *h, const struct np_figures *f, struct row *row)
+{
+	char text[NUMBER_TEXT];
+	double share = real(f, NP_M_DISTURBED_SHARE);
+
+	if (!known(f, NP_M_DISTURBED_SHARE)) {
+		return;
+	}
+	ADD(row, "%.1f %% of the time", 100 * (1 - share));
+	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT)) {
+		ADD(row, ", with %s", rate(h, real(f, NP_M_CLEAN_THROUGHPUT), text));
+	}
+	if (share > 0 && known(f, NP_M_DISTURBED_REASONS)) {
+		ADD(row, " (disturbed, in seconds: %s)",
+		    np_record_get_text(f->record, NP_M_DISTURBED_REASONS));
+	}
+}
+
+static void
+put_limits(FILE *out, const struct np_bag *limits)
+{
+	static const struct {
+		const char *label, *of;
+	} rows[] = { { "Limit", "explain.sentence" },
+		     { "Doubts", "explain.doubts" },
+		     { "Ceiling", "explain.ceiling" } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *text = np_bag_string(limits, rows[i].of);
+		struct row row = { .len = 0 };
+
+		if (is_text(text)) {
+			ADD(&row, "%s", text);
+			put_row(out, rows[i].label, &row);
+		}
+	}
+}
+
+void
+np_human_print(FILE *out, const struct np_human *h, const struct np_figures *f)
+{
+	struct row test = { .len = 0 }, throughput = { .len = 0 }, loss = { .len = 0 };
+	struct row cpu = { .len = 0 }, again = { .len = 0 }, clean = { .len = 0 };
+
+	test_row(h, f, &test);
+	put_row(out, "Test", &test);
+	end_rows(out, h, f);
+	throughput_row(h, f, &throughput);
+	put_row(out, h->transactions ? "Transactions" : "Throughput", &throughput);
+	loss_row(f, &loss);
+	put_row(out, "Loss", &loss);
+	latency_rows(out, h, f);
+	cpu_row(f, &cpu);
+	put_row(out, "Processors", &cpu);
+	retransmissions_row(f, &again);
+	put_row(out, "Retransmitted", &again);
+	clean_row(h, f, &clean);
+	put_row(out, "Undisturbed", &clean);
+	put_limits(out, h->limits);
+}

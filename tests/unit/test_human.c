@@ -1,0 +1,224 @@
+/*
+ * The table of --human.
+ */
+#include "out/human.h"
+
+#include <stdlib.h>
+
+#include "out/explain.h"
+#include "tests/lib/check.h"
+
+static char *
+printed(const struct np_human *h, const struct np_figures *f)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	np_human_print(out, h, f);
+	fclose(out);
+	return text;
+}
+
+static void
+assert_human(const struct np_human *h, const struct np_figures *f, const char *want)
+{
+	char *text = printed(h, f);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+/* A stream with all that there may be. */
+static void
+fill_stream(struct np_record *r)
+{
+	memset(r, 0, sizeof(*r));
+	np_record_text(r, NP_M_PROTOCOL, "TCP");
+	np_record_text(r, NP_M_DIRECTION, "Send");
+	np_record_real(r, NP_M_ELAPSED_TIME, 10.004);
+	np_record_real(r, NP_M_THROUGHPUT, 9412.34);
+	np_record_real(r, NP_M_LOCAL_SEND_THROUGHPUT, 9412.5);
+	np_record_real(r, NP_M_LOCAL_RECV_THROUGHPUT, 0);
+	np_record_int(r, NP_M_FLOWS, 4);
+	np_record_text(r, NP_M_LOCAL_ENGINE, "epoll");
+	np_record_int(r, NP_M_CONFIDENCE_LEVEL, 99);
+	np_record_real(r, NP_M_LOCAL_CPU_UTIL, 12.34);
+	np_record_real(r, NP_M_REMOTE_CPU_UTIL, 5);
+	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, 17);
+	np_record_int(r, NP_M_REMOTE_TRANSPORT_RETRANS, 0);
+	np_record_real(r, NP_M_DISTURBED_SHARE, 0.021);
+	np_record_text(r, NP_M_DISTURBED_REASONS, "switches:0.2");
+	np_record_real(r, NP_M_CLEAN_THROUGHPUT, 9413);
+}
+
+static void
+a_stream_has_its_interval_and_its_limit(void **state)
+{
+	static const char want[] =
+	    "Test            TCP_STREAM, 10.00 s in each of 3 iterations, 4 flows, engine\n"
+	    "                epoll\n"
+	    "Local end       192.0.2.1 port 4711, sends\n"
+	    "Remote end      192.0.2.2 port 815 (far.example), receives\n"
+	    "Throughput      9.412 Gbit/s +- 57.30 Mbit/s (0.61 %) at 99 % confidence, less\n"
+	    "                sure than was asked for\n"
+	    "Processors      12.3 % local, 5.0 % remote, of all processors\n"
+	    "Retransmitted   17 local, 0 remote\n"
+	    "Undisturbed     97.9 % of the time, with 9.413 Gbit/s (disturbed, in seconds:\n"
+	    "                switches:0.2)\n"
+	    "Limit           limited by the link\n"
+	    "Ceiling         9.414 Gbit/s\n";
+	struct np_human h = { .test = "TCP_STREAM",
+			      .host = "far.example",
+			      .local = "192.0.2.1 port 4711",
+			      .remote = "192.0.2.2 port 815",
+			      .unit = np_unit('m'),
+			      .missed = true };
+	struct np_bag *limits = np_bag_new();
+	struct np_record r;
+	const struct np_figures f = { .record = &r };
+
+	(void)state;
+	fill_stream(&r);
+	for (int i = -1; i <= 1; i++) {
+		np_series_add(&h.rates, 9412.34 + 10 * i);
+	}
+	np_bag_text(limits, "limited by the link", "explain.sentence");
+	np_bag_text(limits, "", "explain.doubts");
+	np_bag_text(limits, "9.414 Gbit/s", "explain.ceiling");
+	h.limits = limits;
+	assert_human(&h, &f, want);
+	np_bag_free(limits);
+}
+
+static void
+transactions_have_their_latencies(void **state)
+{
+	static const char want[] =
+	    "Test            UDP_RR, 0.50 s\n"
+	    "Remote end      far.example\n"
+	    "Transactions    2000/s\n"
+	    "Loss            3 of 1003 requests (0.299 %)\n"
+	    "Latency         min 1.00 us, mean 500 us, max 1.00 ms of 1000 times\n"
+	    "                (request/response)\n"
+	    "                P50 500 us, P90 900 us, P99 990 us, P99.9 999 us\n";
+	const struct np_human h = { .test = "UDP_RR",
+				    .host = "far.example",
+				    .timed = "request/response",
+				    .transactions = true,
+				    .unit = np_unit('x') };
+	struct np_hist *hist = np_hist_new();
+	struct np_record r = { .value[0].known = false };
+	const struct np_figures f = { .record = &r, .latency = hist };
+
+	(void)state;
+	assert_non_null(hist);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		np_hist_record(hist, i * 1000);
+	}
+	np_record_text(&r, NP_M_PROTOCOL, "UDP");
+	np_record_text(&r, NP_M_DIRECTION, "Send|Recv");
+	np_record_real(&r, NP_M_ELAPSED_TIME, 0.5);
+	np_record_real(&r, NP_M_THROUGHPUT, 2000);
+	np_record_real(&r, NP_M_TRANSACTION_RATE, 2000);
+	np_record_int(&r, NP_M_LOST_REQUESTS, 3);
+	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1003);
+	np_record_int(&r, NP_M_LOCAL_TRANSPORT_RETRANS, -1);
+	np_record_real(&r, NP_M_LOCAL_CPU_UTIL, -1);
+	assert_human(&h, &f, want);
+	free(hist);
+}
+
+/* By what was sent and arrived where the datagrams have no numbers. */
+static void
+lost_datagrams_are_told(void **state)
+{
+	struct np_human h = { .test = "UDP_STREAM", .unit = np_unit('m') };
+	struct np_record r = { .value[0].known = false };
+	const struct np_figures f = { .record = &r };
+	char *text;
+
+	(void)state;
+	np_record_text(&r, NP_M_PROTOCOL, "UDP");
+	np_record_text(&r, NP_M_DIRECTION, "Send");
+	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1000);
+	text = printed(&h, &f);
+	assert_null(strstr(text, "Loss"));
+	free(text);
+	np_record_int(&r, NP_M_REMOTE_RECV_CALLS, 900);
+	text = printed(&h, &f);
+	assert_non_null(strstr(text, "Loss            100 of 1000 datagrams (10 %)\n"));
+	free(text);
+	np_record_int(&r, NP_M_LOST_DATAGRAMS, 90);
+	np_record_int(&r, NP_M_UNIQUE_DATAGRAMS, 910);
+	text = printed(&h, &f);
+	assert_non_null(strstr(text, "Loss            90 of 1000 datagrams (9 %)\n"));
+	free(text);
+}
+
+/* A document may be anybody's. */
+static void
+texts_of_others_stay_in_their_lines(void **state)
+{
+	static char longest[5000];
+	struct np_human h = { .test = longest, .host = "a\nb\033[2J", .unit = np_unit('m') };
+	struct np_record r = { .value[0].known = false };
+	const struct np_figures f = { .record = &r };
+	char *text;
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest) - 1);
+	text = printed(&h, &f);
+	assert_non_null(strstr(text, "Remote end      a?b?[2J\n"));
+	assert_null(strchr(text, '\033'));
+	free(text);
+}
+
+/* Every unit of -f is bits a second here. */
+static void
+units_are_those_of_si(void **state)
+{
+	static const struct {
+		char letter;
+		double v;
+		const char *want;
+	} units[] = {
+		{ 'm', 0, "Throughput      0.000 bit/s\n" },
+		{ 'm', 0.000123, "Throughput      123.0 bit/s\n" },
+		{ 'g', 99.99, "Throughput      99.99 Gbit/s\n" },
+		{ 'M', 1, "Throughput      8.389 Mbit/s\n" },
+		{ 'B', 1e9, "Throughput      8.000 Gbit/s\n" },
+		{ 'k', 999999, "Throughput      1.000 Gbit/s\n" },
+		{ 'k', 999960, "Throughput      1.000 Gbit/s\n" },
+		{ 'k', 999940, "Throughput      999.9 Mbit/s\n" },
+		{ 'm', 99.996, "Throughput      100.0 Mbit/s\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(units); i++) {
+		struct np_human h = { .test = "TCP_STREAM", .unit = np_unit(units[i].letter) };
+		struct np_record r = { .value[0].known = false };
+		const struct np_figures f = { .record = &r };
+		char *text;
+
+		np_record_real(&r, NP_M_THROUGHPUT, units[i].v);
+		text = printed(&h, &f);
+		assert_non_null(strstr(text, units[i].want));
+		free(text);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stream_has_its_interval_and_its_limit),
+		cmocka_unit_test(transactions_have_their_latencies),
+		cmocka_unit_test(lost_datagrams_are_told),
+		cmocka_unit_test(texts_of_others_stay_in_their_lines),
+		cmocka_unit_test(units_are_those_of_si),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
