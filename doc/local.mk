@@ -17,6 +17,7 @@ EXTRA_DIST += $(doc_sources)
 dist_doc_DATA = \
 	%D%/DIFFERENCES.md \
 	%D%/ceilings.md \
+	%D%/cookbook.md \
 	%D%/engines.md \
 	%D%/evidence.md \
 	%D%/explain.md \

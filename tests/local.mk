@@ -164,6 +164,7 @@ client_tests = \
 	%D%/e2e/netreport_test.py \
 	%D%/e2e/progress.py \
 	%D%/e2e/progress_scripts.py \
+	%D%/e2e/recipes.py \
 	%D%/e2e/sessions_more.py
 
 # What `make check-links` runs, some minutes, too: links between network namespaces, which are to be
