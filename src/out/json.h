@@ -29,7 +29,7 @@ json_t *np_json_real(double v);
  */
 json_t *np_json_metrics(const struct np_record *r);
 
-/* Into a zeroed record; names that are none are passed over, null leaves a figure without value. */
+/* Into a zeroed record; unknown names are ignored, null leaves a figure without value. */
 int np_json_read_metrics(const json_t *o, struct np_record *r, struct np_err *err);
 
 /*

@@ -196,11 +196,11 @@ def little_may_be_lent(limit: int, *options: str) -> str:
         raise lib.Skipped(f"no network namespace with a net.core.optmem_max of its own: {got.err.strip()}")
     assert got.rc == 0, got
     tx, rx = ends_of(json.loads(got.out))
-    lent, copied = tx.get("engine.zerocopy_sends", 0), tx.get("engine.zerocopy_refused", 0)
-    assert lent + copied == tx["flow.sends"] and tx.get("engine.zerocopy_completions", 0) == lent, tx
+    uncopied, copied = tx.get("engine.zerocopy_sends", 0), tx.get("engine.zerocopy_refused", 0)
+    assert uncopied + copied == tx["flow.sends"] and tx.get("engine.zerocopy_completions", 0) == uncopied, tx
     assert tx["flow.bytes_sent"] == rx["flow.bytes_received"] >= 10000000, (tx, rx)
-    assert (lent == 0) == (limit < 1000), tx
-    return f"{lent} sent without a copy, {copied} refused"
+    assert (uncopied == 0) == (limit < 1000), tx
+    return f"{uncopied} sent without a copy, {copied} refused"
 
 
 def refused(port: int, args: str, says: List[str]) -> None:
