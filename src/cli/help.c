@@ -214,7 +214,7 @@ print_no_options(FILE *out, const struct np_cli *cli)
 		fprintf(out, "%.40s has no options of its own.\n", cli->test);
 		return;
 	}
-	fprintf(out, "%.40s is no test of this netperf%s%s (--help lists them).\n", cli->test,
+	fprintf(out, "%.40s is not a test of this netperf%s%s (--help lists them).\n", cli->test,
 		like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
 }
 

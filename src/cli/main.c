@@ -446,7 +446,7 @@ run_test(struct session *s, struct np_err *err)
 	}
 	like = np_stray_test(cli->test);
 	return np_fail(err, NP_EUSAGE, 0,
-		       "-t: %s is no test of this netperf%s%s (--help lists them)", cli->test,
+		       "-t: %s is not a test of this netperf%s%s (--help lists them)", cli->test,
 		       like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
 }
 

@@ -50,7 +50,7 @@ struct np_doc {
 };
 
 /*
- * Copy the text, filled in. NP_EUSAGE names the line that can't be filled in, NP_ESYS means that
+ * Copy the text, filled in. NP_EUSAGE names the line that cannot be filled in, NP_ESYS means that
  * reading or writing failed.
  */
 int np_doc_fill(const struct np_doc *doc, FILE *in, FILE *out, struct np_err *err);

@@ -192,7 +192,7 @@ a_test_has_its_own_usage_text(void **state)
 		  { "--sizes", "--burst", "--nodelay", "--keyval" },
 		  { "--send-size", "--timeout", "--retry", "min,max", "--protocol" } },
 		{ "-t UDP_RR",
-		  { "--sizes", "--burst", "when a response counts as lost", "--keyval" },
+		  { "--sizes", "--burst", "count a response as lost", "--keyval" },
 		  { "UDP_RR, DLCL_RR:", "--nodelay", "--send-size", "min,max", "no effect" } },
 		{ "-t DLCL_STREAM",
 		  { "--device", "(the MTU)", "--csv", "-s send,recv" },
@@ -202,10 +202,10 @@ a_test_has_its_own_usage_text(void **state)
 		  { "--keyval", "--send-size", "--ipv4", "--burst", "--device" } },
 		{ "-t OMNI",
 		  { "--direction", "--protocol", "--timeout", "--nodelay" },
-		  { "no effect", "--device", "-p directory", "-Z", "is no test" } },
+		  { "no effect", "--device", "-p directory", "-Z", "is not a test" } },
 		{ "-t UUID",
 		  { "--uuid", "Output:", "Help:", "Test options of UUID" },
-		  { "--keyval", "--ipv4", "-s send,recv", "--sizes", "is no test" } },
+		  { "--keyval", "--ipv4", "-s send,recv", "--sizes", "is not a test" } },
 	};
 
 	(void)state;
@@ -284,7 +284,7 @@ a_name_that_is_no_test_gets_the_nearest(void **state)
 	out = fmemopen(text, sizeof(text), "w");
 	np_help_test(parsed("-t TCP_STRAEM -- -h"), out);
 	fclose(out);
-	assert_has(text, "TCP_STRAEM is no test of this netperf, the nearest is TCP_STREAM");
+	assert_has(text, "TCP_STRAEM is not a test of this netperf, the nearest is TCP_STREAM");
 	assert_null(np_stray_test("something else entirely"));
 	assert_string_equal(np_stray_test("udp_stram"), "UDP_STREAM");
 }
