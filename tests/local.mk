@@ -153,6 +153,7 @@ client_tests = \
 	%D%/e2e/clients.py \
 	%D%/e2e/completion.py \
 	%D%/e2e/explain_more.py \
+	%D%/e2e/first_failures.py \
 	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \
 	%D%/e2e/interop_every.py \

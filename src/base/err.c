@@ -40,6 +40,14 @@ np_fail_in(struct np_err *err, const char *where)
 	return err->code;
 }
 
+void
+np_fail_hint(struct np_err *err, const char *hint)
+{
+	size_t len = strlen(err->msg);
+
+	snprintf(err->msg + len, sizeof(err->msg) - len, " (%s)", hint);
+}
+
 int
 np_errc_status(enum np_errc code)
 {

@@ -34,6 +34,9 @@ int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...
  */
 int np_fail_in(struct np_err *err, const char *where);
 
+/* What to try, in parentheses behind the message. */
+void np_fail_hint(struct np_err *err, const char *hint);
+
 /* The exit status that scripts written for netperf expect: 255 for NP_ECONTROL and NP_EPLAIN,
  * else 1. */
 int np_errc_status(enum np_errc code);

@@ -5,13 +5,10 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "base/clock.h"
 
 void
 np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value)
@@ -207,83 +204,6 @@ np_sock_reset(int fd)
 
 	(void)connect(fd, &nowhere, sizeof(nowhere));
 	close(fd);
-}
-
-/* Finish a connect() that is under way on a non-blocking socket. Returns 0 or an errno. */
-static int
-wait_connected(int fd, uint64_t deadline)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	struct timespec left;
-	int n;
-
-	do {
-		n = ppoll(&p, 1, np_left(deadline, &left), NULL);
-	} while (n < 0 && errno == EINTR);
-	if (n == 0) {
-		return ETIMEDOUT;
-	}
-	return n < 0 ? errno : np_sock_int(fd, SOL_SOCKET, SO_ERROR);
-}
-
-/* Returns a connected descriptor, or minus an errno. */
-static int
-connect_one(const struct np_addr *to, const struct np_addr *from, uint64_t deadline)
-{
-	int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc = 0;
-
-	if (fd < 0) {
-		return -errno;
-	}
-	if (from != NULL && bind(fd, (const struct sockaddr *)&from->sa, from->len) != 0) {
-		rc = errno;
-	} else if (connect(fd, (const struct sockaddr *)&to->sa, to->len) != 0) {
-		rc = errno == EINPROGRESS ? wait_connected(fd, deadline) : errno;
-	}
-	if (rc != 0) {
-		close(fd);
-		return -rc;
-	}
-	return fd;
-}
-
-static int
-connect_from_any(const struct np_addr *to, const struct np_addrs *local, uint64_t deadline)
-{
-	int fd = -EADDRNOTAVAIL;
-
-	if (local == NULL || local->count == 0) {
-		return connect_one(to, NULL, deadline);
-	}
-	for (size_t i = 0; i < local->count && fd < 0; i++) {
-		if (np_addr_same_family(&local->at[i], to)) {
-			fd = connect_one(to, &local->at[i], deadline);
-		}
-	}
-	return fd;
-}
-
-int
-np_sock_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
-		struct np_addr *used, struct np_err *err)
-{
-	char text[NP_ADDR_TEXT];
-	int fd = -EADDRNOTAVAIL;
-
-	for (size_t i = 0; i < remote->count; i++) {
-		/* A silent address must leave time for those behind it. */
-		uint64_t now = np_now(), left = deadline > now ? deadline - now : 0;
-
-		fd = connect_from_any(&remote->at[i], local, now + left / (remote->count - i));
-		if (fd >= 0) {
-			*used = remote->at[i];
-			return fd;
-		}
-	}
-	np_fail(err, NP_ECONTROL, -fd, "connect to %s",
-		remote->count > 0 ? np_addr_text(&remote->at[remote->count - 1], text) : "nowhere");
-	return -1;
 }
 
 int

@@ -100,14 +100,6 @@ void np_sock_watch_peer(int fd);
  */
 void np_sock_reset(int fd);
 
-/*
- * Connect to the first of `remote` that answers, from the first of `local` of its family that
- * works; `local` NULL or empty lets the kernel choose. Absolute deadline over all attempts.
- * Returns the connected descriptor, or -1 with err NP_ECONTROL. *used gets the peer's address.
- */
-int np_sock_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
-		    struct np_addr *used, struct np_err *err);
-
 /* A non-blocking, listening stream socket with SO_REUSEADDR. Returns the descriptor, or -1 with err
  * filled. */
 int np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err);

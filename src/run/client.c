@@ -14,6 +14,7 @@
 #include "bench/ids.h"
 #include "bench/ramp.h"
 #include "bench/sequence.h"
+#include "net/race.h"
 #include "net/sock.h"
 #include "run/ends.h"
 #include "run/gate.h"
@@ -70,9 +71,10 @@ resolve_ends(struct np_client *c, const struct np_target *t, struct np_addrs *re
 
 /* netperf's client talks of "establishing the control connection", and scripts look for that. */
 static int
-not_established(const struct np_target *t, struct np_err *err)
+not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
 {
 	int sys = err->sys;
+	bool several = strchr(race->others, ';') != NULL;
 
 	if (sys == EADDRNOTAVAIL && t->local_host != NULL) {
 		return np_fail(err, NP_ECONTROL, 0,
@@ -83,7 +85,7 @@ not_established(const struct np_target *t, struct np_err *err)
 	return np_fail(err, NP_ECONTROL, 0,
 		       "could not establish the control connection to %s port %s: %s (is netserver "
 		       "running there, on that port?)",
-		       t->host, t->port, strerror(sys));
+		       t->host, t->port, several ? race->others : strerror(sys));
 }
 
 static int
@@ -127,8 +129,9 @@ remote_error(struct np_client *c, const char *verb, struct np_err *err)
 	}
 	if (error == NP_E_UNKNOWN_REQUEST) {
 		return np_fail(err, NP_ECONTROL, 0,
-			       "the netserver at %s does not know this test (error %d)", c->peer,
-			       error);
+			       "the netserver at %s does not know this test (error %d): it is "
+			       "older, or was built without it (try a newer netserver there)",
+			       c->peer, error);
 	}
 	np_fail(err, NP_ECONTROL, 0, "the netserver at %s reports error %d, %s", c->peer, error,
 		strerror(error));
@@ -164,9 +167,13 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 {
 	struct np_head head = np_frame_head(c->chan.in);
 
-	if (np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
+	/* No system has error numbers as large as that. */
+	bool noise = head.code != wanted && (head.word > 4095 || head.word < -4095);
+
+	if (noise || np_frame_is_text(c->chan.in, NP_FRAME_SIZE)) {
 		return np_fail(err, NP_EPEER, 0,
-			       "the program that listens at %s is not a netserver", c->peer);
+			       "the program that listens at %s is not a netserver (see -p)",
+			       c->peer);
 	}
 	return head.word != 0 || head.code == wanted ? NP_OK : wrong_code(c, what, wanted, err);
 }
@@ -242,16 +249,25 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 	return receive(c, what, deadline, err);
 }
 
-/* netserver closes without a word where the passphrase is another one. */
+/*
+ * No answer to the first request, or the beginning of one: what may that be? netserver closes
+ * without a word where the passphrase is another one, and so do other services.
+ */
 static int
 unheard(const struct np_client *c, struct np_err *err)
 {
-	size_t used = strlen(err->msg);
-	bool closed = err->sys == 0 || err->sys == ECONNRESET || err->sys == EPIPE;
+	bool closed =
+	    err->code == NP_EPEER && (err->sys == 0 || err->sys == ECONNRESET || err->sys == EPIPE);
 
-	if (!c->heard && c->chan.have == 0 && err->code == NP_EPEER && closed) {
-		snprintf(err->msg + used, sizeof(err->msg) - used,
-			 " (does that netserver need another passphrase? see -Z)");
+	if (c->heard || np_frame_is_text(c->chan.in, c->chan.have)) {
+		return err->code;
+	}
+	if (c->chan.have > 0 && c->chan.have % NP_OLD_FRAME_SIZE == 0) {
+		np_fail_hint(err, "try a newer netserver there");
+	} else if (closed && c->chan.have > 0) {
+		np_fail_hint(err, "is that a netserver?");
+	} else if (closed) {
+		np_fail_hint(err, "is that a netserver? does it want another passphrase? see -Z");
 	}
 	return err->code;
 }
@@ -407,20 +423,54 @@ introduce(struct np_client *c, const struct np_target *t, struct np_err *err)
 	return t->passphrase != NULL ? send_passphrase(c, t->passphrase, err) : NP_OK;
 }
 
+/* The address that answered before is the one to begin with. */
+static int
+connect_again(const struct np_client *c, const struct np_addrs *remote,
+	      const struct np_addrs *local, struct np_race *race, struct np_err *err)
+{
+	struct np_addrs order = *remote;
+
+	for (size_t i = 1; i < order.count; i++) {
+		if (c->used.len != 0 && np_addr_same_host(&order.at[i], &c->used)) {
+			struct np_addr first = order.at[0];
+
+			order.at[0] = order.at[i];
+			order.at[i] = first;
+			break;
+		}
+	}
+	return np_race_connect(&order, local, within(CONNECT_MS), race, err);
+}
+
+/* A user should know which of several addresses is measured, where it is not the first one. */
+static void
+tell_address(const struct np_client *c, const struct np_target *t, const struct np_race *race)
+{
+	char text[512], host[NP_ADDR_TEXT];
+
+	if (race->others[0] == '\0' || c->hooks.tell == NULL || np_addr_is_loopback(&race->used)) {
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: %s is used (%s)", t->host,
+		 np_addr_host(&race->used, host), race->others);
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
 /* One connection, of which the daemon knows whatever it may demand. */
 static int
 open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
 	     const struct np_addrs *local, struct np_err *err)
 {
-	struct np_addr used;
-	int fd = np_sock_connect(remote, local, within(CONNECT_MS), &used, err);
+	struct np_race race;
+	int fd = connect_again(c, remote, local, &race, err);
 
 	if (fd < 0) {
 		c->unreachable = remote->at[0].sa.ss_family;
-		return not_established(t, err);
+		return not_established(t, &race, err);
 	}
 	np_sock_watch_peer(fd);
-	c->used = used;
+	tell_address(c, t, &race);
+	c->used = race.used;
 	c->heard = false;
 	c->owed = 0;
 	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
@@ -679,10 +729,10 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 	} else {
 		snprintf(what, sizeof(what), "this test");
 	}
-	return np_fail(
-	    err, NP_ECONTROL, 0,
-	    "%s: the netserver at %s does not support this; it is not Plumbline's, or it is older",
-	    what, c->peer);
+	return np_fail(err, NP_ECONTROL, 0,
+		       "%s: the netserver at %s does not support this; it is not Plumbline's, or "
+		       "it is older (leave that out, or start a newer one there)",
+		       what, c->peer);
 }
 
 /* The daemon's limits are its own: less than was asked for is a test, too, and the user is told. */
@@ -991,9 +1041,61 @@ something_counted(const struct np_run *run)
 	return np_counts_bytes(&count) > 0;
 }
 
+/*
+ * What keeps the data from getting through while the daemon can be reached, most often. NULL: not
+ * that, as nothing of the test goes through a network.
+ */
+static const char *
+firewall_hint(const struct np_plan *p)
+{
+	if (p->transport->ip_protocol == 0) {
+		return NULL;
+	}
+	return p->no_control ? "is that service there? a firewall?"
+			     : "a firewall? see netserver --data-ports";
+}
+
+/* No data connection came about, or no datagram got there: what does an error like this mean? */
+static void
+hint_at_firewall(const struct np_run *run, struct np_err *err)
+{
+	static const int by_firewall[] = { ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH,
+					   EPERM,        EACCES,    ENOPROTOOPT };
+	struct np_counts c = np_counts_of(run);
+	const char *hint = firewall_hint(run->plan);
+
+	for (size_t i = 0; i < sizeof(by_firewall) / sizeof(by_firewall[0]); i++) {
+		if (err->sys == by_firewall[i] && c.received == 0 && c.transactions == 0 &&
+		    hint != NULL) {
+			np_fail_hint(err, hint);
+		}
+	}
+}
+
+/* Datagrams that get nowhere are a result, and look like a loss of all of them. */
+static void
+tell_none_arrived(const struct np_client *c, const struct test *t)
+{
+	const struct np_plan *p = t->run.plan;
+	struct np_counts sent = np_counts_of(&t->run);
+	const char *hint = firewall_hint(p);
+	char text[512];
+
+	if (c->hooks.tell == NULL || hint == NULL || p->transport->connected ||
+	    p->pattern->transactions || p->role != NP_LEAD || sent.sent == 0 ||
+	    !t->out->far.reported || t->out->far.received != 0) {
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: nothing of what was sent has arrived at %s (%s)",
+		 p->bench->name, c->peer, hint);
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
 static int
 silent_flow(const struct np_run *run, struct np_err *err)
 {
+	const char *hint = firewall_hint(run->plan);
+
 	char text[NP_ADDR_TEXT];
 
 	np_addr_text(&run->end.peer, text);
@@ -1001,9 +1103,11 @@ silent_flow(const struct np_run *run, struct np_err *err)
 		return np_fail(err, NP_ETIME, 0, "nothing moved for %d s between here and %s",
 			       NP_STALL_S, text);
 	}
-	return np_fail(err, NP_ETIME, 0,
-		       "no data connection with %s within %d s (is that port let through?)", text,
-		       MEET_MS / 1000);
+	np_fail(err, NP_ETIME, 0, "no data connection with %s within %d s", text, MEET_MS / 1000);
+	if (hint != NULL) {
+		np_fail_hint(err, hint);
+	}
+	return err->code;
 }
 
 /* A ramp that brought nothing: there is no test. */
@@ -1018,10 +1122,14 @@ no_flow_came(const struct np_run *run, struct np_err *err)
 	}
 	np_addr_text(&run->end.peer, text);
 	np_ramp_reasons(&failed, reasons, sizeof(reasons));
-	return np_fail(
-	    err, NP_EPEER, 0, "none of %u data connections with %s came about within %.1f s: %s",
-	    run->conns, text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
-	    failed.count > 0 ? reasons : "no answer (is that port let through?)");
+	np_fail(err, NP_EPEER, 0,
+		"none of %u data connections with %s came about within %.1f s: %s", run->conns,
+		text, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
+		failed.count > 0 ? reasons : "no answer");
+	if (firewall_hint(run->plan) != NULL) {
+		np_fail_hint(err, firewall_hint(run->plan));
+	}
+	return err->code;
 }
 
 /*
@@ -1036,6 +1144,7 @@ broken_flow(struct np_client *c, const struct np_run *run, struct np_err *err)
 	struct np_err ignored;
 
 	*err = run->err;
+	hint_at_firewall(run, err);
 	if (!run->plan->no_control && by_peer &&
 	    receive(c, "the reason", within(SPARED_MS), &ignored) == NP_OK &&
 	    np_frame_head(c->chan.in).word != 0) {
@@ -1144,11 +1253,15 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	}
 	if (!run->plan->no_control && d.cause == NP_BY_CLOCK && run->plan->pattern->transactions &&
 	    !something_counted(run)) {
+		const char *hint = firewall_hint(run->plan);
+
 		return np_fail(err, NP_ETIME, 0,
 			       "not one transaction was completed within %g s (a longer -l? a "
-			       "smaller -r or -b?)",
-			       np_plan_time_s(run->plan));
+			       "smaller -r or -b?%s%s)",
+			       np_plan_time_s(run->plan), hint != NULL ? " " : "",
+			       hint != NULL ? hint : "");
 	}
+	tell_none_arrived(c, t);
 	return NP_OK;
 }
 

@@ -397,6 +397,7 @@ make_member(struct party *p, uint32_t i)
 	m->client = i == 0 ? p->of->client : &m->own;
 	m->own.chan.fd = -1;
 	m->own.seat = i > 0 ? np_live_join(np_live_of(p->was.seat)) : NULL;
+	m->own.used = p->of->client->used; /* of several addresses the one that answered */
 	plan_of(p->of->plan, i, p->count, &m->plan);
 	name_of(p->of->plan, i, p->count, m->name, sizeof(m->name));
 	make_client(m);

@@ -73,7 +73,7 @@ explain_fragment(const struct np_chan *c, char *out, size_t size)
 		snprintf(out, size,
 			 "the peer sent %zu bytes that are not a netperf message (\"%s\")", c->have,
 			 words);
-	} else if (c->have == NP_OLD_FRAME_SIZE) {
+	} else if (c->have % NP_OLD_FRAME_SIZE == 0) {
 		snprintf(out, size, "%zu of %d bytes came (is it netperf 2.5.0 or older?)", c->have,
 			 NP_FRAME_SIZE);
 	} else {
@@ -293,6 +293,21 @@ wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t
 		       what);
 }
 
+/* Another service that has said its name: nothing that it says later will be a message. */
+static int
+is_foreign(const struct np_chan *c, struct np_err *err)
+{
+	char fragment[200];
+
+	if (c->rest_ns == 0 || c->have < 8 || !np_frame_is_text(c->in, c->have)) {
+		return NP_OK;
+	}
+	explain_fragment(c, fragment, sizeof(fragment));
+	return np_fail(err, NP_EPEER, 0,
+		       "control connection to %s: %s (is netserver at another port? see -p)",
+		       c->peer, fragment);
+}
+
 int
 np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
 	     struct np_err *err)
@@ -313,6 +328,9 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 			return (int)err->code;
 		case NP_CHAN_MORE:
 			break;
+		}
+		if (is_foreign(c, err) != NP_OK) {
+			return err->code;
 		}
 		rc = wait_more(c, what, rest_deadline(c, deadline), sigmask, err);
 		if (rc != NP_OK) {

@@ -101,7 +101,8 @@ class Peer(NamedTuple):
 
 
 PEERS = (
-    Peer("ssh", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", False, True, ("SSH-2.0", "not a netperf message")),
+    Peer("ssh", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", False, True, ("SSH-2.0", "not a netperf message", "see -p"),
+         limit=2.0),
     Peer("http", b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", True, False,
          ("HTTP/1.1 400", "not a netperf message")),
     Peer("silent", b"", False, True, ("did not come within 120 s",), limit=122.0),
@@ -109,6 +110,11 @@ PEERS = (
     Peer("resetting", b"", True, False, ("reset",), resets=True, limit=2.0),
     Peer("zeros", bytes(656), False, True, ("a message of code 0",), limit=2.0),
     Peer("half", bytes(256), True, False, ("256 of 656", "2.5.0"), limit=2.0),
+    Peer("two of 2.5", bytes(512), True, False, ("512 of 656", "2.5.0", "a newer netserver"), limit=2.0),
+    Peer("a fragment", b"\x15\x03\x03\0\x02\x02F", True, False, ("7 of 656", "is that a netserver?"), limit=2.0),
+    Peer("noise", bytes(range(1, 83)) * 8, True, True, ("no netserver", "see -p"), limit=2.0),
+    Peer("unknown test", struct.pack("!Ii", 98, 998).ljust(656, b"\0"), True, True, ("998", "a newer netserver"),
+         limit=2.0),
 )
 
 

@@ -16,7 +16,7 @@ BEAT_MS = 10         # between two operations of a paced test
 USUAL = MS / BEAT_MS
 BENCHES = ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_RR", "UDP_RR", "TCP_CRR")
 OPTIONS = ("TCP_STREAM --both", "TCP_MAERTS --flows 2", "TCP_STREAM --warm-up 0.1", "TCP_MAERTS --warm-up 0.1",
-           "TCP_MAERTS -i 2,2", "TCP_MAERTS -D 0.1")
+           "TCP_MAERTS -i 3,3", "TCP_MAERTS -D 0.1")
 TRIES = 5            # a process that stood still while the other one went on has a longer test
 
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "net/addr.h"
+#include "net/race.h"
 #include "net/sock.h"
 #include "tests/lib/check.h"
 #include "tests/lib/deadly.h"
@@ -342,7 +343,8 @@ a_listener_takes_connections(void **state)
 	(void)state;
 	for (size_t i = 0; i < LEN(families) && has_family(families[i]); i++) {
 		struct np_addrs to = { .count = 1 }, from = { .count = 1 };
-		struct np_addr at = loopback(families[i], 0), used;
+		struct np_addr at = loopback(families[i], 0);
+		struct np_race race;
 		struct np_err err;
 		int fd, client, server;
 
@@ -350,9 +352,10 @@ a_listener_takes_connections(void **state)
 		assert_true(fd >= 0);
 		assert_int_equal(np_sock_local(fd, &to.at[0], &err), NP_OK);
 		from.at[0] = loopback(families[i], 0);
-		client = np_sock_connect(&to, &from, np_deadline(LONG_MS * NP_MSEC), &used, &err);
+		client = np_race_connect(&to, &from, np_deadline(LONG_MS * NP_MSEC), &race, &err);
 		assert_true(client >= 0);
-		assert_true(same_address(&used, &to.at[0]));
+		assert_true(same_address(&race.used, &to.at[0]));
+		assert_string_equal(race.others, "");
 		server = accepted_from(fd);
 		assert_true(server >= 0);
 		close(server);
@@ -381,26 +384,27 @@ static void
 a_closed_port_refuses(void **state)
 {
 	struct np_addrs to = { .count = 2 };
-	struct np_addr used;
+	struct np_race race;
 	struct np_err err;
 	int listener, fd;
 
 	(void)state;
 	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[0]));
 	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[1]));
-	fd = np_sock_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &used, &err);
+	fd = np_race_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &race, &err);
 	assert_int_equal(fd, -1);
 	assert_int_equal(err.code, NP_ECONTROL);
 	assert_int_equal(err.sys, ECONNREFUSED);
 	/* The next address is tried. */
 	listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
-	fd = np_sock_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &used, &err);
+	fd = np_race_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &race, &err);
 	assert_true(fd >= 0);
-	assert_true(same_address(&used, &to.at[1]));
+	assert_true(same_address(&race.used, &to.at[1]));
+	assert_string_equal(race.others, "127.0.0.1: Connection refused");
 	close(fd);
 	close(listener);
 	to.count = 0;
-	assert_int_equal(np_sock_connect(&to, NULL, NP_NEVER, &used, &err), -1);
+	assert_int_equal(np_race_connect(&to, NULL, NP_NEVER, &race, &err), -1);
 	assert_has(err.msg, "connect to nowhere");
 }
 
@@ -409,7 +413,7 @@ static void
 connecting_has_a_deadline(void **state)
 {
 	struct np_addrs to = { .count = 1 };
-	struct np_addr used;
+	struct np_race race;
 	struct np_err err = { .code = NP_OK };
 	uint64_t begun = 0;
 	int fd[32], count = 0;
@@ -419,7 +423,7 @@ connecting_has_a_deadline(void **state)
 	assert_int_equal(listen(listener, 1), 0);
 	while (err.code == NP_OK && count < (int)LEN(fd)) {
 		begun = np_now();
-		fd[count] = np_sock_connect(&to, NULL, np_deadline(50 * NP_MSEC), &used, &err);
+		fd[count] = np_race_connect(&to, NULL, np_deadline(50 * NP_MSEC), &race, &err);
 		count += fd[count] >= 0;
 	}
 	assert_int_equal(err.code, NP_ECONTROL);
@@ -429,6 +433,96 @@ connecting_has_a_deadline(void **state)
 		close(fd[--count]);
 	}
 	close(listener);
+}
+
+/* A listener whose backlog is full: nobody gets an answer. Returns it, and who fill it in fd. */
+static int
+silent_listener(int family, struct np_addr *at, int fd[2])
+{
+	int listener = bound_socket(family, SOCK_STREAM, at);
+
+	assert_int_equal(listen(listener, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		assert_true(fd[i] >= 0);
+		(void)connect(fd[i], (struct sockaddr *)&at->sa, at->len);
+	}
+	return listener;
+}
+
+static void
+close_all(const int *fd, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		close(fd[i]);
+	}
+}
+
+static void
+a_silent_address_gives_way_to_the_next(void **state)
+{
+	struct np_addrs to = { .count = 3 };
+	struct np_race race;
+	struct np_err err;
+	int fds[5], fd;
+
+	(void)state;
+	fds[0] = silent_listener(AF_INET, &to.at[0], &fds[1]);
+	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[1]));
+	fds[3] = bound_socket(AF_INET, SOCK_STREAM, &to.at[2]);
+	fd = np_race_connect(&to, NULL, NP_NEVER, &race, &err); /* it does not wait for this */
+	assert_true(fd >= 0);
+	assert_true(same_address(&race.used, &to.at[2]));
+	assert_string_equal(race.others, "127.0.0.1: no answer; 127.0.0.1: Connection refused");
+	close(fd);
+	close_all(fds, 4);
+}
+
+/* One dead address of a family must not be followed by all others of it. */
+static void
+families_take_turns(void **state)
+{
+	struct np_addrs to = { .count = 4 };
+	struct np_race race;
+	struct np_err err;
+	int fd, listener;
+
+	(void)state;
+	if (!has_family(AF_INET6)) {
+		return;
+	}
+	close(bound_socket(AF_INET6, SOCK_STREAM, &to.at[0]));
+	close(bound_socket(AF_INET6, SOCK_STREAM, &to.at[1]));
+	close(bound_socket(AF_INET6, SOCK_STREAM, &to.at[2]));
+	listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[3]);
+	fd = np_race_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &race, &err);
+	assert_true(fd >= 0);
+	assert_string_equal(race.others, "::1: Connection refused");
+	close(fd);
+	close(listener);
+}
+
+/* From a given port: the first one is given up before the next one is begun. */
+static void
+one_local_port_serves_one_at_a_time(void **state)
+{
+	struct np_addrs to = { .count = 2 }, from = { .count = 1 };
+	struct np_addr free_port;
+	struct np_race race;
+	struct np_err err;
+	int fds[4], fd;
+
+	(void)state;
+	fds[0] = silent_listener(AF_INET, &to.at[0], &fds[1]);
+	fds[3] = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
+	close(bound_socket(AF_INET, SOCK_STREAM, &free_port));
+	from.at[0] = free_port;
+	fd = np_race_connect(&to, &from, np_deadline(NP_SEC), &race, &err);
+	assert_true(fd >= 0);
+	assert_true(same_address(&race.used, &to.at[1]));
+	assert_string_equal(race.others, "127.0.0.1: no answer");
+	close(fd);
+	close_all(fds, 4);
 }
 
 static void
@@ -548,6 +642,9 @@ main(void)
 		cmocka_unit_test(a_listener_takes_connections),
 		cmocka_unit_test(a_port_in_use_can_not_be_listened_on),
 		cmocka_unit_test(a_closed_port_refuses),
+		cmocka_unit_test(a_silent_address_gives_way_to_the_next),
+		cmocka_unit_test(families_take_turns),
+		cmocka_unit_test(one_local_port_serves_one_at_a_time),
 		cmocka_unit_test(connecting_has_a_deadline),
 		cmocka_unit_test(a_path_is_an_address_without_a_port),
 		cmocka_unit_test(own_addresses_are_told_from_others),

@@ -1,0 +1,235 @@
+#include "net/race.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "net/sock.h"
+
+/* One address. */
+struct attempt {
+	const struct np_addr *to;
+	int fd;  /* -1: not begun, or over */
+	int sys; /* why it came to nothing; 0: it is not over */
+};
+
+struct race {
+	const struct np_addrs *local;
+	struct attempt at[NP_ADDRS_MAX];
+	size_t count, begun;
+	bool alone; /* no two at once */
+	uint64_t deadline, next_ns;
+};
+
+/* The next address from *i on that is of the first one's family, or of another; NULL: none. */
+static const struct np_addr *
+next_of(const struct np_addrs *remote, bool first_family, size_t *i)
+{
+	while (*i < remote->count) {
+		const struct np_addr *a = &remote->at[(*i)++];
+
+		if (np_addr_same_family(a, &remote->at[0]) == first_family) {
+			return a;
+		}
+	}
+	return NULL;
+}
+
+/* Families take turns, so that one that is dead as a whole does not hold up the other. */
+static void
+line_up(struct race *r, const struct np_addrs *remote)
+{
+	size_t at[2] = { 0, 0 };
+
+	for (size_t turn = 0; r->count < remote->count; turn++) {
+		const struct np_addr *a = next_of(remote, turn % 2 == 0, &at[turn % 2]);
+
+		if (a != NULL) {
+			r->at[r->count++] = (struct attempt){ .to = a, .fd = -1 };
+		}
+	}
+}
+
+/* Returns a descriptor on which a connect() is under way or done, or minus an errno. */
+static int
+begin_from(const struct np_addr *to, const struct np_addr *from)
+{
+	int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	rc = from != NULL ? bind(fd, (const struct sockaddr *)&from->sa, from->len) : 0;
+	if (rc == 0) {
+		rc = connect(fd, (const struct sockaddr *)&to->sa, to->len);
+	}
+	if (rc != 0 && errno != EINPROGRESS) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static int
+begin_one(const struct np_addr *to, const struct np_addrs *local)
+{
+	int fd = -EADDRNOTAVAIL;
+
+	if (local == NULL || local->count == 0) {
+		return begin_from(to, NULL);
+	}
+	for (size_t i = 0; i < local->count && fd < 0; i++) {
+		if (np_addr_same_family(&local->at[i], to)) {
+			fd = begin_from(to, &local->at[i]);
+		}
+	}
+	return fd;
+}
+
+static void
+give_up(struct attempt *a, int sys)
+{
+	if (a->fd >= 0) {
+		close(a->fd);
+	}
+	a->fd = -1;
+	a->sys = sys;
+}
+
+static bool
+waits(const struct race *r)
+{
+	for (size_t i = 0; i < r->begun; i++) {
+		if (r->at[i].fd >= 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+begin_next(struct race *r, uint64_t now)
+{
+	struct attempt *a = &r->at[r->begun];
+	uint64_t left = r->deadline > now ? r->deadline - now : 0;
+
+	for (size_t i = 0; i < r->begun && r->alone; i++) {
+		if (r->at[i].fd >= 0) {
+			give_up(&r->at[i], ETIMEDOUT);
+		}
+	}
+	r->next_ns = now + (r->alone ? left / (r->count - r->begun) : NP_RACE_GAP_MS * NP_MSEC);
+	r->begun++;
+	a->fd = begin_one(a->to, r->local);
+	if (a->fd < 0) {
+		give_up(a, -a->fd);
+	}
+}
+
+/* Wait for news of those under way. Returns the one that is connected, or NULL. */
+static struct attempt *
+hear(struct race *r)
+{
+	uint64_t until = r->begun < r->count && r->next_ns < r->deadline ? r->next_ns : r->deadline;
+	struct pollfd p[NP_ADDRS_MAX];
+	struct timespec left;
+
+	for (size_t i = 0; i < r->begun; i++) {
+		p[i] = (struct pollfd){ .fd = r->at[i].fd, .events = POLLOUT };
+	}
+	if (ppoll(p, (nfds_t)r->begun, np_left(until, &left), NULL) <= 0) {
+		return NULL;
+	}
+	for (size_t i = 0; i < r->begun; i++) {
+		int sys;
+
+		if (p[i].revents == 0) {
+			continue;
+		}
+		sys = np_sock_int(r->at[i].fd, SOL_SOCKET, SO_ERROR);
+		if (sys == 0) {
+			return &r->at[i];
+		}
+		give_up(&r->at[i], sys > 0 ? sys : EIO);
+	}
+	return NULL;
+}
+
+static struct attempt *
+run(struct race *r)
+{
+	struct attempt *won = NULL;
+
+	while (won == NULL) {
+		uint64_t now = np_now();
+		bool more = r->begun < r->count;
+
+		if (more && (!waits(r) || now >= r->next_ns)) {
+			begin_next(r, now);
+		} else if (!waits(r)) {
+			break;
+		} else {
+			won = hear(r);
+			if (won == NULL && now >= r->deadline) {
+				break;
+			}
+		}
+	}
+	return won;
+}
+
+/* The others are closed, and their fates put down. */
+static void
+conclude(struct race *r, const struct attempt *won, char *text)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < r->begun; i++) {
+		struct attempt *a = &r->at[i];
+		char host[NP_ADDR_TEXT];
+
+		if (a == won) {
+			continue;
+		}
+		if (a->fd >= 0) {
+			give_up(a, ETIMEDOUT);
+		}
+		len = np_text_add(text, NP_RACE_TEXT, len, "%s%s: %s", len > 0 ? "; " : "",
+				  np_addr_host(a->to, host),
+				  won != NULL && a->sys == ETIMEDOUT ? "no answer"
+								     : strerror(a->sys));
+	}
+}
+
+int
+np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
+		struct np_race *out, struct np_err *err)
+{
+	struct race r = { .local = local, .deadline = deadline };
+	struct attempt *won;
+	char text[NP_ADDR_TEXT];
+
+	memset(out, 0, sizeof(*out));
+	if (remote->count == 0) {
+		np_fail(err, NP_ECONTROL, EADDRNOTAVAIL, "connect to nowhere");
+		return -1;
+	}
+	r.alone = local != NULL && local->count > 0 && np_addr_port(&local->at[0]) != 0;
+	line_up(&r, remote);
+	won = run(&r);
+	conclude(&r, won, out->others);
+	if (won != NULL) {
+		out->used = *won->to;
+		return won->fd;
+	}
+	np_fail(err, NP_ECONTROL, r.at[r.count - 1].sys, "connect to %s",
+		np_addr_text(r.at[r.count - 1].to, text));
+	return -1;
+}

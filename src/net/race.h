@@ -1,0 +1,32 @@
+/*
+ * Connecting to a host of several addresses, of which not all need work: one after another, without
+ * waiting for long until the next one gets its turn (RFC 8305). The first one that answers it is.
+ */
+#ifndef NP_NET_RACE_H
+#define NP_NET_RACE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "net/addr.h"
+
+enum { NP_RACE_GAP_MS = 250, NP_RACE_TEXT = 160 };
+
+struct np_race {
+	struct np_addr used; /* the address that answered */
+	/* What became of the others, "2001:db8::1: Connection refused; ..."; empty: none was tried.
+	 */
+	char others[NP_RACE_TEXT];
+};
+
+/*
+ * Connect to one of `remote`, in their order, families taking turns; from the first of `local` of
+ * its family that works (NULL or empty: the kernel chooses). An address has NP_RACE_GAP_MS to
+ * itself. From a local port that is given there can't be two tries at once: then each address has
+ * its share of the time. Absolute deadline over all tries. Returns the connected descriptor, which
+ * does not block, or -1 with err NP_ECONTROL.
+ */
+int np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
+		    struct np_race *r, struct np_err *err);
+
+#endif

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""What a user meets first, on a link of two network namespaces: a firewall that lets only the control
+connection through, at either end, and a name with several addresses of which one works. Each is a line
+that says what to try, or a test that goes on by the address that answers. Needs root, for scripts/netlab."""
+
+import json
+import os
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import List, NamedTuple, Sequence, Tuple
+
+import lib
+
+NAME = f"ff{os.getpid()}"
+IPV4, IPV6, DEAD = "10.77.0.2", "fd77::2", "10.77.0.3"
+CLIENT, SERVER = lib.in_lab(NAME, "client"), lib.in_lab(NAME, "server")
+HINT = "a firewall? see netserver --data-ports"
+MEET = 10.0          # seconds that the client waits for its data connection
+
+
+def must(cmd: Sequence[str]) -> None:
+    got = lib.run(cmd, timeout=60)
+    assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.rc}"
+
+
+class Wall:
+    """A firewall at one end for the length of a block: the rule says what becomes of what."""
+
+    def __init__(self, end: Sequence[str], hook: str, rule: str) -> None:
+        self._end, self._hook, self._rule = end, hook, rule
+
+    def __enter__(self) -> None:
+        chain = "inet wall only"
+        must([*self._end, "nft", f"add table inet wall; add chain {chain} {{ type filter hook {self._hook} priority 0; }};"
+              f" add rule {chain} {self._rule}"])
+
+    def __exit__(self, *_: object) -> None:
+        must([*self._end, "nft", "delete table inet wall"])
+
+
+# ---- a firewall -------------------------------------------------------------------------------------
+
+class Blocked(NamedTuple):
+    """A test, the firewall in its way, and what its one line says beside the hint."""
+    test: str
+    end: Sequence[str]
+    hook: str
+    what: str
+    becomes: str
+    says: Tuple[str, ...]
+    limit: float = 5.0
+
+
+TCP, UDP = "tcp dport != {port}", "meta l4proto udp"
+REFUSED = ("connect the data socket", f"{IPV4} port", "Connection refused")
+NO_ROUTE = ("connect the data socket", f"{IPV4} port", "No route to host")
+BLOCKED = (
+    Blocked("TCP_STREAM", SERVER, "input", TCP, "reject with tcp reset", REFUSED),
+    Blocked("TCP_MAERTS", SERVER, "input", TCP, "reject with icmpx type admin-prohibited", NO_ROUTE),
+    Blocked("TCP_RR", SERVER, "input", TCP, "drop", ("no data connection", f"{IPV4} port", "within 10 s"), MEET + 5),
+    Blocked("TCP_CRR", SERVER, "input", TCP, "reject with tcp reset", (f"{IPV4} port", "Connection refused")),
+    Blocked("TCP_STREAM --flows 3", SERVER, "input", TCP, "reject with tcp reset", REFUSED),
+    Blocked("TCP_STREAM --flows 3 --ramp 10", SERVER, "input", TCP, "reject with tcp reset", ("none of 3", "REFUSED 3")),
+    Blocked("TCP_MAERTS", CLIENT, "output", TCP, "reject with icmpx type host-unreachable", NO_ROUTE),
+    Blocked("UDP_RR", SERVER, "input", UDP, "drop", ("not one transaction",), 15.0),
+)
+
+
+def is_blocked(port: int, case: Blocked) -> str:
+    with Wall(case.end, case.hook, f"{case.what.format(port=port)} {case.becomes}"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.5", "-P", "0", "-t",
+                       *case.test.split()], 60)
+    assert got.rc == 1, f"status {got.rc}: {got.err}"
+    assert got.seconds < case.limit + lib.SLACK, f"took {got.seconds:.1f} s"
+    return lib.error_line(got, "netperf", HINT, *case.says)
+
+
+def nothing_arrives(port: int) -> str:
+    """Which is a result, with the line beside it."""
+    with Wall(SERVER, "input", f"{UDP} drop"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "UDP_STREAM"], 60)
+    assert got.rc == 0, f"status {got.rc}: {got.err}"
+    assert float(got.out.splitlines()[1].split()[2]) == 0, got.out
+    return lib.error_line(got, "netperf", "nothing of what was sent has arrived", HINT)
+
+
+# ---- several addresses ------------------------------------------------------------------------------
+
+def known_as(place: str, addresses: Sequence[str]) -> List[str]:
+    """What to put in front of a command for which the name `many` has these addresses."""
+    hosts = Path(place) / f"hosts-{len(os.listdir(place))}"
+    hosts.write_text("".join(f"{address} many\n" for address in addresses))
+    return [*CLIENT, "unshare", "-m", "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
+
+
+def goes_by(place: str, port: int, addresses: Sequence[str], family: str, *says: str, test: str = "TCP_STREAM") -> str:
+    """It measures, over the address that answered, and says so once; or nothing, by the first one."""
+    path = Path(place) / "run.json"
+    got = lib.run([*known_as(place, addresses), lib.netperf(), "-H", "many", "-p", str(port), "-l", "0.2", "-P", "0",
+                   "-i", "3,3", f"--json={path}", "-t", *test.split()], 60)
+    assert got.rc == 0, f"status {got.rc}: {got.err}"
+    run = json.loads(path.read_text())
+    assert run["test"]["family"] == family, run["test"]["family"]
+    assert len(run["iterations"]) == 3, "not three iterations"
+    lines = got.err.splitlines()
+    assert len(lines) == bool(says), f"stderr: {got.err}"
+    assert not says or lines[0].startswith("netperf: many: ") and all(word in lines[0] for word in says), lines
+    return got.err.strip()
+
+
+def none_answers(place: str, port: int) -> str:
+    got = lib.run([*known_as(place, (IPV6, IPV4)), lib.netperf(), "-H", "many", "-p", str(port)], 60)
+    assert got.rc == 255, f"status {got.rc}: {got.err}"
+    return lib.error_line(got, "netperf", "establish the control connection", f"{IPV6}: Connection refused",
+                          f"{IPV4}: Connection refused")
+
+
+def addresses(report: lib.Report) -> None:
+    used = f"{IPV4} is used"
+    with tempfile.TemporaryDirectory() as place:
+        with lib.Daemon(SERVER, ["-4"]) as daemon:
+            go = partial(goes_by, place, daemon.port)
+            report.case("the first one refuses", partial(go, (IPV6, IPV4), "AF_INET", used, f"{IPV6}: Connection refused"))
+            report.case("nobody has the first one", partial(go, (DEAD, IPV4), "AF_INET", used, f"{DEAD}: no answer"))
+            report.case("the first one works", partial(go, (IPV4, DEAD), "AF_INET"))
+            for test in ("TCP_CRR", "TCP_STREAM --both", "UDP_RR"):
+                report.case(test, partial(go, (IPV6, IPV4), "AF_INET", used, test=test))
+            with Wall(SERVER, "input", f"ip6 daddr {IPV6} meta l4proto tcp drop"):
+                report.case("the first one is silent", partial(go, (IPV6, IPV4), "AF_INET", used, f"{IPV6}: no answer"))
+            report.case("none", partial(none_answers, place, lib.free_port()))
+        with lib.Daemon(SERVER, ["-6"]) as daemon:
+            go = partial(goes_by, place, daemon.port)
+            report.case("the data has the family, too", partial(go, (IPV6, IPV4), "AF_INET6"))
+
+
+def suite(report: lib.Report) -> None:
+    obstacle = lib.no_lab()
+    if obstacle:
+        lib.skip(obstacle)
+    must([lib.NETLAB, "up", "--name", NAME])
+    try:
+        with lib.Daemon(SERVER) as daemon:
+            for case in BLOCKED:
+                report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
+            report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port))
+        addresses(report)
+    finally:
+        must([lib.NETLAB, "down", "--name", NAME])
+
+
+if __name__ == "__main__":
+    lib.main(suite)
