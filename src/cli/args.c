@@ -129,17 +129,30 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 	return np_selection_parse(o->selectors, &o->selection, err);
 }
 
+/* Words from..to of a command line that no option has taken. */
+static void
+note_stray(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given)
+{
+	const struct np_word_list stray = { to - from - cli->notes.words,
+					    argv + from + cli->notes.words };
+
+	np_stray_words(cli, &stray, from > 0, given);
+}
+
 static int
-parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
+parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list *given,
+	    struct np_err *err)
 {
 	int split = separator(argc, argv);
 	unsigned scope;
 
 	if (np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
 			     &cli->notes, err) != NP_OK) {
+		np_stray_letter(err);
 		return err->code;
 	}
-	np_stray_words(cli, split - cli->notes.words, argv + cli->notes.words, 0);
+	note_stray(cli, argv, 0, split, given);
+	np_stray_options(cli);
 	scope = np_cli_scope(cli);
 	if (cli->usage || cli->help || cli->version || cli->program || split == argc) {
 		return NP_OK;
@@ -157,7 +170,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		snprintf(where, sizeof(where), "test option of %.40s", cli->test);
 		return np_fail_in(err, where);
 	}
-	np_stray_words(cli, argc - split - cli->notes.words, argv + split + cli->notes.words, 1);
+	note_stray(cli, argv, split, argc, given);
 	return NP_OK;
 }
 
@@ -262,7 +275,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
 	}
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
-	rc = parse_words(cli, argc, argv, err);
+	rc = parse_words(cli, argc, argv, &(const struct np_word_list){ argc, words }, err);
 	if (rc == NP_OK && cli->target.passphrase != NULL && cli->target.key.count > 0) {
 		rc = np_fail(err, NP_EUSAGE, 0,
 			     "--key-file: together with -Z or --passphrase-file (choose one)");

@@ -29,21 +29,105 @@ two_numbers(const char *word)
 	       word[first + 1 + strspn(word + first + 1, "0123456789kKmMgG")] == '\0';
 }
 
+/* Options that take nothing before a --, while those of the test by the same letters do. */
+static const struct {
+	const char *option, *remedy;
+} bare[] = {
+	{ "-r",
+	  "-r has no argument here; the sizes of request and response are a test option (-- -r "
+	  "REQUEST,RESPONSE)" },
+	{ "-S", "-S has no argument here; the sizes of the remote socket buffers are a test option "
+		"(-- -S SIZE)" },
+	{ "-d",
+	  "-d has no argument here; the direction is an option of the test OMNI (-- -d WORD)" },
+};
+
+/* The word before that one. Words are told apart by where they lie: two may read the same. */
+static const char *
+word_before(const struct np_word_list *given, const char *word)
+{
+	for (int i = 1; i < given->count; i++) {
+		if (given->at[i] == word) {
+			return given->at[i - 1];
+		}
+	}
+	return "";
+}
+
+static const char *
+remedy_of(const struct np_cli *cli, const char *word, const char *before)
+{
+	for (size_t i = 0; i < sizeof(bare) / sizeof(bare[0]); i++) {
+		if (strcmp(before, bare[i].option) == 0) {
+			return bare[i].remedy;
+		}
+	}
+	return cli->confidence.result_only && two_numbers(word)
+		   ? bare[0].remedy
+		   : "it belongs to no option (-H names a host)";
+}
+
 void
-np_stray_words(struct np_cli *cli, int count, char **words, int of_test)
+np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
+	       const struct np_word_list *given)
 {
 	/* What follows an option that netperf has given up was its argument: there is a line
 	 * already. */
-	for (int i = 0; i < count && cli->gone == '\0'; i++) {
-		const char *word = words[i], *remedy = "it belongs to no option (-H names a host)";
+	for (int i = 0; i < stray->count && cli->gone == '\0'; i++) {
+		const char *word = stray->at[i];
 
-		if (of_test) {
-			remedy = "it belongs to no option of the test";
-		} else if (cli->confidence.result_only && two_numbers(word)) {
-			remedy = "-r has no argument here; the sizes of request and response are a "
-				 "test option (-- -r REQUEST,RESPONSE)";
+		NOTE(cli, "%.60s: ignored: %s\n", word,
+		     of_test ? "it belongs to no option of the test"
+			     : remedy_of(cli, word, word_before(given, word)));
+	}
+}
+
+/* --- options -----------------------------------------------------------------------------------
+ */
+
+enum { LONG_WAIT_S = 1024, HEADERS = 9 }; /* more can't be meant */
+
+void
+np_stray_options(struct np_cli *cli)
+{
+	const struct np_call_plan *call = &cli->plan.near.call;
+	size_t len = strlen(cli->test);
+
+	if (cli->wait_s >= LONG_WAIT_S) {
+		NOTE(cli,
+		     "-s %d: waits for that many seconds before the test; the sizes of the local "
+		     "socket buffers are a test option (-- -s SIZE)\n",
+		     cli->wait_s);
+	}
+	if (cli->output.headers > HEADERS) {
+		NOTE(cli,
+		     "-P %d: shows headers, as 1 does; the ports of the data connection are a test "
+		     "option (-- -P LOCAL,REMOTE)\n",
+		     cli->output.headers);
+	}
+	if (call->interval_burst > 0 && call->interval_us == 0 && len > 2 &&
+	    strcasecmp(cli->test + len - 2, "RR") == 0) {
+		NOTE(cli,
+		     "-b %u: paces, %u transactions a millisecond (-w); requests in flight are a "
+		     "test option (-- -b N)\n",
+		     call->interval_burst, call->interval_burst);
+	}
+}
+
+void
+np_stray_letter(struct np_err *err)
+{
+	for (size_t i = 0; i < np_test_options_count; i++) {
+		if (np_test_options[i].letter != '\0' && np_test_options[i].letter == -err->sys) {
+			int letter = -err->sys;
+
+			np_fail(err, NP_EUSAGE, 0,
+				"-%c: no such option before --, but one of a test (-- -%c; -h "
+				"lists them)",
+				letter, letter);
+			err->sys = -letter;
+			return;
 		}
-		NOTE(cli, "%.60s: ignored: %s\n", word, remedy);
 	}
 }
 

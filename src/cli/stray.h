@@ -5,10 +5,27 @@
 #ifndef NP_CLI_STRAY_H
 #define NP_CLI_STRAY_H
 
+#include "base/err.h"
+
 struct np_cli;
 
-/* Of the words that the parser found to be no options, those before a -- or those behind it. */
-void np_stray_words(struct np_cli *cli, int count, char **words, int of_test);
+struct np_word_list {
+	int count;
+	char **at;
+};
+
+/*
+ * Of the words that the parser found to be no options, those before a -- or those behind it. given:
+ * the same words, and all others, in the order that the user gave them in.
+ */
+void np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
+		    const struct np_word_list *given);
+
+/* Of options before a -- whose value can't be meant there, as the test has an option like it. */
+void np_stray_options(struct np_cli *cli);
+
+/* An option before a -- that is none there: err says so if the test has one like it. */
+void np_stray_letter(struct np_err *err);
 
 /* Of the list of selectors and the unit that were asked for. */
 void np_stray_names(struct np_cli *cli);

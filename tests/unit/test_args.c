@@ -581,6 +581,12 @@ what_means_nothing_is_said(void **state)
 	} cases[] = {
 		{ "192.0.2.1", "192.0.2.1: ignored: it belongs to no option (-H names a host)" },
 		{ "-t TCP_RR -r 100,200", "(-- -r REQUEST,RESPONSE)" },
+		{ "-S 64K", "64K: ignored: -S has no argument here; the sizes of the remote" },
+		{ "-d recv", "recv: ignored: -d has no argument here; the direction" },
+		{ "-d -l 5 recv", "recv: ignored: it belongs to no option" },
+		{ "-s 64K", "-s 65536: waits for that many seconds before the test; the sizes" },
+		{ "-P 5001", "-P 5001: shows headers, as 1 does; the ports" },
+		{ "-t TCP_RR -b 16", "-b 16: paces, 16 transactions a millisecond" },
 		{ "-- -m 1000 more", "more: ignored: it belongs to no option of the test" },
 		{ "-- -k THROUGHPUT,P95_LATENCIE",
 		  "P95_LATENCIE: there is no such output selector, the "
@@ -595,6 +601,10 @@ what_means_nothing_is_said(void **state)
 		{ "-f Z", "-f Z: not a unit (" },
 	};
 	static const char *const quiet[] = { "-f G",
+					     "-S -d -s 60 -P 1",
+					     "-t TCP_RR -b 16 -w 10ms",
+					     "-t TCP_RR -- -b 16",
+					     "-b 16",
 					     "-f x",
 					     "-f ?",
 					     "-r -t TCP_RR -- -r 100,200",
