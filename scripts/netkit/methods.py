@@ -169,7 +169,7 @@ def proof(e: Evidence, asked: str) -> str:
     """What shows that the way that was asked for was taken."""
     name = e.get("engine.name")
     if name is None:
-        return "not told"
+        return "not known"
     words = [] if str(name) == asked else [f"driven by {name}"]
     for part in (proof_several, proof_zerocopy, proof_spin, proof_uring, proof_packets):
         words += part(e)

@@ -218,7 +218,7 @@ FAULTS = (
     fault("-- -H 192.0.2.1", "the netserver at 127.0.0.1", "Cannot assign", status=255),
     fault("-p nosuchservice", "nosuchservice", status=255),
     # words that mean nothing
-    fault("-t NOSUCH", "-t", "NOSUCH", "-h lists them"),
+    fault("-t NOSUCH", "-t", "NOSUCH", "--help lists them"),
     fault("-q", "-q", "no such option", "-h lists them"),
     fault("--nosuch", "--nosuch", "no such option", "-h lists them"),
     fault("-- -x", "-x", "no such option", "-h lists them"),
