@@ -19,7 +19,7 @@ void np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out
 			  unsigned iterations, bool whole, struct np_document *doc, FILE *to);
 
 /*
- * The values of explain.* and wire.way.* (doc/evidence.md) of the last of so many iterations. NULL
+ * The values of explain.* and wire.way.* (doc/evidence.md) of the last of the iterations. NULL
  * where no evidence was collected, or without memory; to be freed.
  */
 struct np_bag *

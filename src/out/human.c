@@ -22,7 +22,8 @@ struct row {
 /* ---- Numbers ---- */
 
 /*
- * A number with a prefix of SI and its unit, and so many digits that count: "9.41 Gbit/s".
+ * A number with a prefix of SI and its unit, and a fixed number of significant digits: "9.41
+ * Gbit/s".
  */
 static const char *
 si(double v, int digits, const char *unit, char text[NUMBER_TEXT])
