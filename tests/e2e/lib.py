@@ -485,7 +485,8 @@ STDERR_PHRASES = re.compile(
     r"|Usage: netperf \[global options\] -- \[test options\] "
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
 # What netperf passes over without a word has a line here.
-PASSED_OVER = re.compile(r"^netperf: .*: (?:there is no such output selector|not a unit \(|ignored: it belongs to no option ).*\n", re.M)
+PASSED_OVER = re.compile(r"^netperf: .*: (?:there is no such output selector|not a unit \(|ignored: it belongs to no option "
+                         r"|paces, \d+ transactions).*\n", re.M)
 # And on stdout.
 STDOUT_PHRASES = re.compile(
     r"establish control: are you sure there is a netserver listening on \S+ at port \S+\?"

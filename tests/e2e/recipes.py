@@ -312,7 +312,7 @@ def daemon_of(text: str, place: Place, block: Block) -> lib.Daemon:
 
 
 def shapes_are_told_apart(report: lib.Report) -> None:
-    """The comparer itself: what it must let pass, and what it must not."""
+    """The comparer itself: what it must accept, and what it must not."""
     fits = [(["A=1.5", "b  2"], ["A=-3", "", "b 77"]), (["x", "...", "y 1"], ["x", "q", "r", "y 2"]),
             (["a b ..."], ["a b c d"]), (["1 %  kbit"], ["99.25 % kbit"]), (["end", "..."], ["end", "more"])]
     differ: List[Tuple[List[str], List[str]]] = [
