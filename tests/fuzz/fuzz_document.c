@@ -34,8 +34,9 @@ print_all_ways(const struct np_saved *s, struct np_cli *cli)
 		cli->output.headers = cli->output.verbosity % 2;
 		print(s, cli);
 	}
-	for (int style = NP_STYLE_COLUMNS; style <= NP_STYLE_KEYVAL; style++) {
+	for (int style = NP_STYLE_COLUMNS; style <= NP_STYLE_HUMAN; style++) {
 		cli->output.style = (enum np_style)style;
+		cli->output.times = cli->output.limits = style == NP_STYLE_HUMAN;
 		print(s, cli);
 	}
 	must(np_selection_parse("all", &cli->output.selection, &err) == NP_OK);
