@@ -240,8 +240,8 @@ def figures_agree(runner: Runner) -> None:
 def what_was_not_measured_is_null(runner: Runner) -> None:
     """No figure is a mark of netperf's, none is missing, and those that netperf has given up are gone."""
     names = set(lib.run([lib.netperf(), "--", "-k", "?"], timeout=20).out.strip().split(","))
-    for args in ("-t TCP_RR -l -50", "-l -1000", "-l -1000 -c -C", "-t UDP_STREAM -l 1 -- -m 1000", "-t TCP_CC -l -50 -C",
-                 "-t TCP_SENDFILE -l -1000 -C", "-t TCP_RR -l -50 -i 3,3 -I 99,5", "-t DG_RR -l -50"):
+    for args in ("-t TCP_RR -l -50", "-l -1000", "-l -1000 -c -C", "-t UDP_STREAM -l 1 -- -m 1000",
+                 "-t TCP_CC -l -50 -C", "-t TCP_SENDFILE -l -1000 -C", "-t TCP_RR -l -50 -i 3,3 -I 99,5", "-t DG_RR -l -50"):
         document = alone(runner, args)
         gone = names - set(document["final"]) - {"OUTPUT_NONE", "OUTPUT_END"}
         assert len(gone) == 44 and {"LOCAL_SYSNAME", "REMOTE_CPU_FREQUENCY"} < gone, gone
@@ -254,7 +254,8 @@ def what_was_not_measured_is_null(runner: Runner) -> None:
         assert (final["REMOTE_CPU_UTIL"] is None) != measured, (args, final["REMOTE_CPU_UTIL"])
         assert (final["REMOTE_CPU_COUNT"] is None) != measured, (args, final["REMOTE_CPU_COUNT"])
         assert measured or final["LOCAL_CPU_PERCENT_USER"] is None, (args, final["LOCAL_CPU_PERCENT_USER"])
-        assert (final["TRANSACTION_RATE"] is None) == ("-t TCP_SENDFILE" in args or "STREAM" in document["test"]["name"]), args
+        streams = "SENDFILE" in args or "STREAM" in document["test"]["name"]
+        assert (final["TRANSACTION_RATE"] is None) == streams, args
         assert (final["THROUGHPUT_CONFID"] is None) == ("-I" not in args), (args, final["THROUGHPUT_CONFID"])
         assert final["COMMAND_LINE"] == document["iterations"][0]["metrics"]["COMMAND_LINE"], args
 
@@ -728,7 +729,8 @@ def suite(report: lib.Report) -> None:
             for number, args in enumerate(RUNS)]
         cases += [(case.__name__.replace("_", " "), partial(case, runner)) for case in (
             stands_alone, people_read_one_table, says_what_was_asked_and_granted,
-            says_flows_and_engines, figures_agree, what_was_not_measured_is_null, latencies_have_fractions, an_older_document_is_shown, has_both_ends_evidence,
+            says_flows_and_engines, figures_agree, what_was_not_measured_is_null, latencies_have_fractions,
+            an_older_document_is_shown, has_both_ends_evidence,
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
             a_connection_test_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
