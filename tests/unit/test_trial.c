@@ -69,11 +69,11 @@ struct bed {
 };
 
 static void
-make_bed(struct bed *b, const char *bench, int sessions)
+make_bed_with(struct bed *b, const char *bench, int sessions, unsigned caps)
 {
 	memset(b, 0, sizeof(*b));
 	b->daemon.sessions = sessions;
-	b->daemon.caps = NP_CAP_TEST;
+	b->daemon.caps = caps;
 	b->daemon.listener = bound_socket(AF_INET, SOCK_STREAM, &b->daemon.at);
 	snprintf(b->daemon.port, sizeof(b->daemon.port), "%u", np_addr_port(&b->daemon.at));
 	assert_int_equal(pthread_create(&b->daemon.thread, NULL, be_daemon, &b->daemon), 0);
@@ -91,6 +91,12 @@ make_bed(struct bed *b, const char *bench, int sessions)
 				      .plan = &b->plan,
 				      .peer = &b->peer,
 				      .unit = np_unit('x') };
+}
+
+static void
+make_bed(struct bed *b, const char *bench, int sessions)
+{
+	make_bed_with(b, bench, sessions, NP_CAP_TEST);
 }
 
 static void
@@ -201,8 +207,7 @@ static void
 take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 {
 	told[0] = '\0';
-	make_bed(b, bench, 1);
-	b->daemon.caps = caps;
+	make_bed_with(b, bench, 1, caps);
 	b->client.collect.caps = 0;
 	b->client.hooks =
 	    (struct np_client_hooks){ .ctx = told, .tell = keep_told, .patience_ns = 60 * NP_SEC };
