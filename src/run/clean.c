@@ -177,16 +177,6 @@ is_kept(double kept_s, double ran_s, double length)
 	       (kept_s >= NP_D_TOUCHED * length && kept_s >= ran_s);
 }
 
-/* Were both ends on one and the same processor all the while? */
-static bool
-is_together(const struct end *e, size_t i, const struct end *other)
-{
-	size_t j = seek(other, 0, (begin_of(e, i) + e->end_s[i]) / 2);
-	uint64_t cpus = e->cpus[i];
-
-	return j < other->count && other->cpus[j] == cpus && (cpus & (cpus - 1)) == 0;
-}
-
 /* Marks that take both ends. other: the end on the same machine; NULL: there is none. */
 static void
 mark_waits(struct end *e, const struct end *other)
@@ -198,10 +188,8 @@ mark_waits(struct end *e, const struct end *other)
 		if (other != NULL) {
 			beside(e, i, other, &used, &waited);
 		}
-		/* Short waits are those for the other end, where it is on this processor. */
-		kept =
-		    e->kept_s[i] -
-		    (other != NULL && is_together(e, i, other) ? used : fmax(used, e->short_s[i]));
+		/* Short waits are for the kernel, and for the other end. */
+		kept = e->kept_s[i] - fmax(used, e->short_s[i]);
 		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
 		if (is_kept(kept, e->used_s[i], length)) {
 			e->marks[i] |= UINT32_C(1) << NP_R_SWITCHES;

@@ -8,7 +8,7 @@
 #define NP_D_STEAL 0.15   /* share of a processor's time that the hypervisor gave to others */
 #define NP_D_WAITED 0.06  /* share of the time that a worker waited while others ran */
 #define NP_D_TOUCHED 0.03 /* the same if it ran for less, or if many threads compete */
-#define NP_D_SHORT_US 15  /* us of each wait: the kernel still handles the packets that woke it */
+#define NP_D_SHORT_US 40  /* us of each wait: the kernel still handles the packets that woke it */
 #define NP_D_STALLED 0.3  /* share of the time that threads of others waited for a processor */
 #define NP_D_OTHERS 0.3   /* share of a worker's processor used by programs outside the test */
 #define NP_D_SLOW 0.8     /* of the highest frequency so far: a busy processor below it is slowed */
