@@ -200,6 +200,17 @@ of_percentile(const char *name)
 	return n > 0 && strcasecmp(number + n, connects ? "" : latency) == 0;
 }
 
+/* "P95_LATENCIES" is most like P95_LATENCY, which is in no table; NULL: it is not like one. */
+static const char *
+nearest_percentile(const char *name, char out[LONGEST + 1])
+{
+	size_t n = strncasecmp(name, "P", 1) == 0 ? strspn(name + 1, "0123456789.") : 0;
+
+	snprintf(out, LONGEST + 1, "P%.*s_LATENCY", (int)n, name + 1);
+	return n > 0 && np_figure_find(out) >= 0 && distance(name, out) <= strlen(name) / 3 ? out
+											    : NULL;
+}
+
 static const char *
 figure_at(size_t i)
 {
@@ -215,8 +226,8 @@ np_stray_test(const char *name)
 static void
 stray_selector(struct np_cli *cli, const char *word, size_t len)
 {
-	char name[LONGEST + 1];
-	const char *like;
+	char name[LONGEST + 1], percentile[LONGEST + 1];
+	const char *like = NULL;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, word);
 	if (len == 0 || np_figure_find(name) >= 0) {
@@ -229,7 +240,10 @@ stray_selector(struct np_cli *cli, const char *word, size_t len)
 		     name);
 		return;
 	}
-	like = len <= LONGEST ? nearest(name, figure_at) : NULL;
+	if (len <= LONGEST) {
+		like = nearest_percentile(name, percentile);
+		like = like != NULL ? like : nearest(name, figure_at);
+	}
 	NOTE(cli, "%s: there is no such output selector%s%s (--list-figures shows them)\n", name,
 	     like != NULL ? ", the nearest is " : "", like != NULL ? like : "");
 }

@@ -622,7 +622,8 @@ np_dialect(uint32_t code)
 bool
 np_plan_far_fraction(const struct np_plan *p)
 {
-	return p->length_less_ms > 0 && np_plan_far_times(p);
+	/* LOC_CPU and the like have no pattern, nor has a test that there is not. */
+	return p->length_less_ms > 0 && p->pattern != NULL && np_plan_far_times(p);
 }
 
 bool

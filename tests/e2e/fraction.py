@@ -91,10 +91,18 @@ def is_within_the_limit() -> None:
         assert got.rc != 0 and "--max-length" in got.err, got
 
 
+def has_no_pattern(daemon: lib.Daemon, test: str, rc: int) -> None:
+    """Nothing is measured for half a second there."""
+    got = lib.run(command(daemon.port, test, "-l", "0.5"), timeout=30)
+    assert got.rc == rc, got
+
+
 def suite(report: lib.Report) -> None:
     with lib.Daemon(args=["-v", "2"]) as daemon:
         report.cases([(words, partial(lasts_a_fraction, daemon, words)) for words in (*BENCHES, *OPTIONS)], 2)
         report.case("what the daemon knows", partial(daemon_knows, daemon))
+        for test, rc in (("LOC_CPU", 0), ("REM_CPU", 0), ("UUID", 0), ("NOSUCH", 1)):
+            report.case(f"{test} -l 0.5", partial(has_no_pattern, daemon, test, rc))
     for length, says in (("0.5x", "not a length"), ("1.5k", "not a length"), ("5us", "not a length")):
         report.case(f"-l {length}", partial(is_refused, length, says))
     report.case("--max-length", is_within_the_limit)

@@ -590,7 +590,9 @@ what_means_nothing_is_said(void **state)
 		{ "-- -m 1000 more", "more: ignored: it belongs to no option of the test" },
 		{ "-- -k THROUGHPUT,P95_LATENCIE",
 		  "P95_LATENCIE: there is no such output selector, the "
-		  "nearest is P90_LATENCY" },
+		  "nearest is P95_LATENCY" },
+		{ "-- -k PRIO_LATENCY,UUID",
+		  "PRIO_LATENCY: there is no such output selector, the nearest" },
 		{ "-- -k THROUGHPUT,P101_LATENCY",
 		  "P101_LATENCY: not a percentile (above 0 and at most 100, " },
 		{ "-- -k THROUGHPUT,CONNECT_P99.1234567",
