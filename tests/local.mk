@@ -151,6 +151,7 @@ EXTRA_DIST += \
 client_tests = \
 	%D%/e2e/builds.py \
 	%D%/e2e/clients.py \
+	%D%/e2e/combinations.py \
 	%D%/e2e/completion.py \
 	%D%/e2e/explain_more.py \
 	%D%/e2e/first_failures.py \

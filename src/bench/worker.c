@@ -45,7 +45,8 @@ is_under_way(const struct np_worker *w, const struct np_conn *c)
 {
 	enum np_need need = c->need & ~(unsigned)NP_PART;
 
-	if (w->steps->sent == NULL || w->depth > 1 || c->number == 0) {
+	/* TCP_MSS has no steps. */
+	if (w->steps == NULL || w->steps->sent == NULL || w->depth > 1 || c->number == 0) {
 		return false;
 	}
 	return need == NP_RECV || (need >= NP_SHUT && need <= NP_CLOSE);
