@@ -57,7 +57,7 @@ REFUSED = (
     ("--engine batch -t TCP_STREAM", ("--engine batch", "TCP_STREAM", "datagrams")),
     ("--engine segment -t TCP_RR", ("--engine segment", "TCP_RR", "datagrams")),
     ("--engine segment -t DG_STREAM", ("--engine segment", "DG_STREAM", "UDP")),
-    ("--engine batch -t UDP_STREAM -j", ("--engine batch", "time of each message")),
+    ("--engine batch -t UDP_STREAM -j", ("--engine batch", "not of each message")),
     ("--engine segment -t UDP_RR -- -B", ("--engine segment", "-B")),
     ("--batch 0 --engine batch -t UDP_RR", ("--batch", "1 to 1024")),
     ("--batch 8 -t UDP_STREAM", ("--batch", "--engine batch")),

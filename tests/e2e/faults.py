@@ -112,7 +112,7 @@ PEERS = (
     Peer("half", bytes(256), True, False, ("256 of 656", "2.5.0"), limit=2.0),
     Peer("two of 2.5", bytes(512), True, False, ("512 of 656", "2.5.0", "a newer netserver"), limit=2.0),
     Peer("a fragment", b"\x15\x03\x03\0\x02\x02F", True, False, ("7 of 656", "is that a netserver?"), limit=2.0),
-    Peer("noise", bytes(range(1, 83)) * 8, True, True, ("no netserver", "see -p"), limit=2.0),
+    Peer("noise", bytes(range(1, 83)) * 8, True, True, ("not a netserver", "see -p"), limit=2.0),
     Peer("unknown test", struct.pack("!Ii", 98, 998).ljust(656, b"\0"), True, True, ("998", "a newer netserver"),
          limit=2.0),
 )

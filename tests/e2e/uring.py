@@ -102,7 +102,7 @@ def refused(port: int, args: str, *says: str) -> None:
 def what_it_does_not_drive_is_refused(port: int) -> None:
     for args, says in (("-t UDP_RR --engine uring", "answer"),
                        ("-t TCP_CRR --engine uring", "before the test"),
-                       ("-t TCP_STREAM --flows 2 --ramp 5 --engine uring", "before the window"),
+                       ("-t TCP_STREAM --flows 2 --ramp 5 --engine uring", "before the measured part"),
                        ("-t TCP_SENDFILE --engine uring", "sendfile"),
                        ("-t STREAM_STREAM --engine uring", "TCP and UDP"),
                        ("-t TCP_STREAM -b 3 -w 10 --engine uring", "paced")):
