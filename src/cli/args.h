@@ -86,26 +86,26 @@ enum np_when { NP_WHEN_AUTO, NP_WHEN_ALWAYS, NP_WHEN_NEVER };
 /* What is printed or written, and how. */
 struct np_cli_output {
 	enum np_style style;
+	enum np_when progress; /* --progress */
 	const char *selectors; /* the word behind -o, -O or -k; NULL: none */
 	struct np_selection selection;
-	char unit; /* letter of -f, '\0' not chosen */
 	int32_t verbosity, headers;
+	int debug;           /* -d, as often as it was given */
+	char unit;           /* letter of -f, '\0' not chosen */
 	bool verbosity_said; /* -v was given */
 	bool headers_said;   /* -P was */
-	const char *brand;
-	bool latency; /* -j */
-	bool human;   /* --human */
-	bool limits;  /* and --explain with it */
-	bool times;   /* --latency: a table of them below the result */
+	bool latency;        /* -j */
+	bool human;          /* --human */
+	bool limits;         /* and --explain with it */
+	bool times;          /* --latency: a table of them below the result */
 	bool histogram;
-	int debug;             /* -d, as often as it was given */
-	double interim_s;      /* -D; 0: no interim results */
-	bool json;             /* --json */
+	bool json;        /* --json */
+	bool prometheus;  /* how --show prints */
+	double interim_s; /* -D; 0: no interim results */
+	const char *brand;
 	const char *json_file; /* of --json; NULL: in place of what is printed */
 	const char *show;      /* --show; NULL: a test is run */
-	bool prometheus;       /* how --show prints */
 	const char *uuid;      /* -u; NULL: one is made */
-	enum np_when progress; /* --progress */
 	char uuid_made[40];
 };
 

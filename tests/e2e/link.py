@@ -333,7 +333,7 @@ def document(port: int) -> str:
 def no_ledger(port: int) -> str:
     got = lib.run([*CLIENT, *command(port, "-t", "DLCL_STREAM", "-l", "1", "--wire")], 20)
     assert got.rc == 0, got.err
-    return lib.error_line(got, "netperf", "--wire", "no IP packets")
+    return lib.error_line(got, "netperf", "--wire", "no packets of IP")
 
 
 def repeated(port: int) -> str:
