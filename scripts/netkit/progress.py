@@ -131,8 +131,10 @@ class Progress:
         self._handlers = []
 
     def _die(self, number: int, _frame: object) -> None:
-        """A signal ends the script: the terminal is left clean."""
-        clear()
+        """A signal ends the script: the terminal is left clean. Python refuses a write within another one."""
+        if self in _drawn:
+            with contextlib.suppress(OSError, ValueError):
+                os.write(self._stream.fileno(), ERASE.encode())
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -157,8 +159,9 @@ class Progress:
         if self.kind == "bar":
             if now >= self._first and (new or now - self._drew >= 0.9 * EVERY) and self._in_front():
                 self._drew = now
-                self.write(ERASE + self._render(self._state.later(now - self._told)))
-                _drawn[:] = [self]
+                text = ERASE + self._render(self._state.later(now - self._told))
+                _drawn[:] = [self]      # first: a signal may come when it is written
+                self.write(text)
         elif self.kind == "plain" and self._every and now - self._said >= self._every:
             self._said = now
             self.write(f"{self._name}{self._state.later(now - self._told).text()}\n")
