@@ -15,7 +15,6 @@ import re
 import selectors
 import statistics
 import struct
-import subprocess
 import tempfile
 import threading
 import time

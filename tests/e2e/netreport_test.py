@@ -43,9 +43,10 @@ NO_VEGA = "no Vega: apt-get install libjs-vega"
 
 
 def netreport(*args, env=None):
-    """Status, output and errors of a netreport."""
-    done = subprocess.run([sys.executable, NETREPORT, *map(str, args)], capture_output=True,
-                          text=True, timeout=120, stdin=subprocess.DEVNULL,
+    """Status, output and errors of a netreport. A slow machine would add lines of progress to the errors:
+    progress_scripts.py is about those."""
+    done = subprocess.run([sys.executable, NETREPORT, "--progress", "never", *map(str, args)],
+                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
                           env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
     return done.returncode, done.stdout, done.stderr
 
@@ -1304,8 +1305,7 @@ class Surroundings(Place):
         self.assertEqual({option for option in options if option not in page}, set())
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page)) - {"--resume", "--label"}
         self.assertEqual(named - options, set())
-        self.assertIn(VERSION, netreport("--version")[1])
-        self.assertIn(f"AC_INIT([plumbline], [{VERSION}]", (lib.TOP / "configure.ac").read_text())
+        self.assertEqual(netreport("--version")[1], f"netreport (plumbline) {VERSION}\n")
 
     def test_the_manual_page_formats(self):
         if not shutil.which("groff"):
@@ -1340,8 +1340,8 @@ class Surroundings(Place):
 
     def test_a_reader_who_has_enough(self):
         with open(os.devnull, "rb") as nothing:
-            proc = subprocess.Popen([sys.executable, NETREPORT, self.lab()], stdin=nothing,
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            proc = subprocess.Popen([sys.executable, NETREPORT, "--progress", "never", self.lab()],
+                                    stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         proc.stdout.close()
         self.assertEqual(proc.stderr.read(), b"")
         proc.stderr.close()

@@ -946,7 +946,7 @@ class Loopback(Sweeping):
         self.sweep("methods", "--local", "--set", "engine=sync,epoll", "--set", "length=1", "--repeat", "2",
                    "--output", "o.jsonl")
         self.assertEqual([run["point"]["engine"] for run in self.runs("o.jsonl")], ["sync", "epoll"] * 2)
-        got = lib.run([str(SCRIPTS / "netreport"), f"{self.place}/o.jsonl"], 60)
+        got = lib.run([str(SCRIPTS / "netreport"), "--progress", "never", f"{self.place}/o.jsonl"], 60)
         self.assertEqual((got.rc, got.err), (0, ""))
         self.assertRegex(got.out, r"(?m)^sync +[\d.]+ +[\d.]+ +[\d.]+ +1\.00 +- +2$")
         self.assertRegex(got.out, r"(?m)^epoll +[\d.]+ +[\d.]+ +[\d.]+ +\d+\.\d\d +- +2$")
