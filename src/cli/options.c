@@ -1211,7 +1211,7 @@ const struct np_option np_global_options[] = {
 	{ ROW('\0', "nat", FLAG, NULL,
 	      "with --key-file: do not prove the addresses, for a NAT on the path"),
 	  TO(target.nat), IN(WHERE) },
-	{ ROW('\0', "flows", COUNT, "n", "use N data connections, 1 to 10000 (1)"), TO(plan.flows),
+	{ ROW('\0', "flows", COUNT, "n", "use N data connections (1)"), TO(plan.flows),
 	  RANGE(1, NP_FLOWS_MAX), IN(FLOWS), BRIEF("use N data connections (1)") },
 	{ ROW('\0', "threads", CUSTOM, "local,remote",
 	      "drive the data connections with N threads at most (1)"),

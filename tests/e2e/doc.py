@@ -107,6 +107,13 @@ def the_page_has_the_groups_of_the_help() -> None:
         assert_covered(wanted, {line for line, _ in headings}, 5)
 
 
+def no_range_is_said_twice() -> None:
+    """The page adds an option's range to its help line, which may have it already."""
+    for page in ("netperf.1", "netserver.1"):
+        twice = re.findall(r"(?m)^.*?(\d+ to \d+).*\1.*$", (BUILD / page).read_text())
+        assert not twice, f"{page}: {twice}"
+
+
 def the_short_help_names_real_options() -> None:
     """It fits two screens, and what it says of --help=all is so."""
     short = lib.run([lib.netperf(), "--help"], timeout=20)
@@ -519,7 +526,8 @@ def suite(report: lib.Report) -> None:
         lib.skip(f"no {BUILD}/netperf.1: built for another machine")
     for test in (the_page_has_the_global_options, the_page_has_the_test_options,
                  the_page_has_the_tests, the_page_has_the_figures,
-                 the_page_has_the_groups_of_the_help, the_short_help_names_real_options, figures_are_a_table_for_people,
+                 the_page_has_the_groups_of_the_help, no_range_is_said_twice,
+                 the_short_help_names_real_options, figures_are_a_table_for_people,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
                  the_constants_of_explain_are_those_of_the_rules,
                  the_thresholds_are_those_of_the_code, formatters_have_no_complaint):
