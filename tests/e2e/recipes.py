@@ -11,7 +11,7 @@ a comment. The commands of a block run one after the other, in one directory for
 An HTML comment before a block says more of it:
 
     <!-- recipe: lab --delay 10ms -->    run in a netlab of 100 Mbit/s and these options
-    <!-- recipe: words vary: why -->     of the output, the first word of its first line and the status count
+    <!-- recipe: words vary: why -->     of the output, its first word that is no figure and the status count
     <!-- recipe: not run: why -->        skipped, with the reason
     <!-- recipe: output -->              no command: something else that is shown
 
@@ -267,7 +267,8 @@ def judge(command: Command, got: lib.Result, marks: Dict[str, str]) -> str:
     if command.output is None:
         return ""
     if "words vary" in marks:
-        first = next(line for line in command.output if line.strip()).split()[0]
+        words = [line.split()[0] for line in command.output if line.strip()]
+        first = next((word for word in words if not re.fullmatch(NUMBER, word)), words[0])
         begin = re.compile(rf"\s*{pattern_of(first)}(\s|$)")
         return "" if any(map(begin.match, lines)) else f"no line begins with {first}: {got.out!r}"
     wrong = misfit(command.output, lines)
@@ -318,6 +319,11 @@ def shapes_are_told_apart(report: lib.Report) -> None:
     differ: List[Tuple[List[str], List[str]]] = [
         (["A=1"], ["B=1"]), (["1 2"], ["1"]), (["a"], ["a", "b"]), (["a", "b"], ["a"]), (["5"], ["five"]),
         (["x", "...", "y"], ["x", "z"]), (["a b ..."], ["a c d"]), (["a"], [])]
+    vary = {"words vary": "why"}
+    explained = Command("", ["131072 10.1", "explain: link", "next: loss"])
+    fits_not = judge(explained, lib.Result(0, "131072 94.1\n", "", 0.0), vary)
+    fits_so = judge(explained, lib.Result(0, "131072 94.1\nexplain: loss\n", "", 0.0), vary)
+    report.check("words that vary have a first one", fits_not and not fits_so, f"{fits_not}; {fits_so}")
     wrong = [pair for pair in fits if misfit(*pair)] + [pair for pair in differ if not misfit(*pair)]
     report.check("the comparer tells shapes apart", not wrong, str(wrong) if wrong else "")
 
