@@ -134,6 +134,17 @@ def words_are_found() -> None:
     assert got.rc == 1 and lines == sorted(name for name, (_, found) in WORDS.items() if found), got
 
 
+def wrong_calls_are_refused() -> None:
+    """Of the scripts that make a release, by how they are called, before anything is made."""
+    with tempfile.TemporaryDirectory() as place:
+        out = f"{place}/out"
+        for words in (["static"], ["static", "--libc", "other", out], ["static", "--help"], ["release"],
+                      ["release", "--quick", out, out], ["release", "--help"], ["version", "--other"]):
+            got = lib.run(["sh", str(lib.TOP / "scripts" / words[0]), *words[1:]], timeout=60)
+            assert got.rc == 2 and got.err.startswith(f"usage: {words[0]} ") and not got.out, (words, got)
+        assert not Path(out).exists(), out
+
+
 def suite(report: lib.Report) -> None:
     for path in TEXTS:
         report.case(f"links of {path.name}", partial(links, path))
@@ -145,6 +156,7 @@ def suite(report: lib.Report) -> None:
     report.case("suites run", suites_run)
     report.case("pages are installed", pages_are_installed)
     report.case("words are found", words_are_found)
+    report.case("wrong calls are refused", wrong_calls_are_refused)
 
 
 if __name__ == "__main__":
