@@ -99,7 +99,7 @@ fishcomp_DATA += %D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.f
 zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep
 
 completed = $(top_srcdir)/scripts/mkcompletion $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) \
-	$(top_srcdir)/src/stats/metrics.def
+	$(dist_plans_DATA) $(top_srcdir)/src/stats/metrics.def
 complete = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON) $(top_srcdir)/scripts/mkcompletion
 
 %D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep: $(completed)
