@@ -665,5 +665,6 @@ np_json_read_look(const json_t *o, struct np_look *l, struct np_err *err)
 	    read_selection(json_object_get(o, "figures"), &l->list) != 0) {
 		return np_fail(err, NP_EUSAGE, 0, "display: does not say how to show the result");
 	}
+	l->transactions = l->classic.unit->letter == 'x'; /* older documents do not say */
 	return read_flags(o, l, err);
 }

@@ -418,6 +418,27 @@ looks_come_back_as_they_were(void **state)
 	json_decref(v);
 }
 
+/* Whether a test counts transactions is told by its unit there. */
+static void
+looks_of_older_documents_count_transactions(void **state)
+{
+	struct np_look l, back;
+	struct np_err err;
+
+	(void)state;
+	for (int transactions = 0; transactions < 2; transactions++) {
+		json_t *v;
+
+		make_look(&l);
+		l.classic.unit = np_unit(transactions != 0 ? 'x' : 'g');
+		v = np_json_look(&l);
+		json_object_del(v, "transactions");
+		assert_int_equal(np_json_read_look(v, &back, &err), NP_OK);
+		assert_int_equal(back.transactions, transactions);
+		json_decref(v);
+	}
+}
+
 static void
 assert_look_refused(const char *name, const char *value)
 {
@@ -466,6 +487,7 @@ main(void)
 		cmocka_unit_test(damaged_histograms_are_refused),
 		cmocka_unit_test(bags_come_back_as_they_were),
 		cmocka_unit_test(looks_come_back_as_they_were),
+		cmocka_unit_test(looks_of_older_documents_count_transactions),
 		cmocka_unit_test(damaged_looks_are_refused),
 	};
 
