@@ -153,7 +153,7 @@ static void
 end_rows(FILE *out, const struct np_human *h, const struct np_figures *f)
 {
 	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
-	bool both = both_ways(h, f) || strchr(way, '|') != NULL;
+	bool both = h->transactions || both_ways(h, f) || strchr(way, '|') != NULL;
 	bool sends = !both && strcasecmp(way, "Send") == 0;
 	bool receives = !both && !sends && is_text(way);
 	struct row local = { .len = 0 }, remote = { .len = 0 };
@@ -179,12 +179,22 @@ throughput_row(const struct np_human *h, const struct np_figures *f, struct row 
 	width = np_series_width(&h->rates, level);
 	if (h->rates.count > 1 && isfinite(width)) {
 		ADD(row, " +- %s", rate(h, mean * width / 2, text));
-		ADD(row, " (%.2g %%) at %d %% confidence", 50 * width, level);
+		ADD(row, 50 * width < 99.5 ? " (%.2g %%)" : " (%.0f %%)", 50 * width);
+		ADD(row, " at %d %% confidence", level);
 	}
 	ADD(row, "%s", h->missed ? ", less sure than was asked for" : "");
 	if (both_ways(h, f)) {
 		ADD(row, "; %s sent", rate(h, out, text));
 		ADD(row, ", %s received", rate(h, in, text));
+	}
+}
+
+/* What TCP_MSS asks for. */
+static void
+segment_row(const struct np_figures *f, struct row *row)
+{
+	if (known(f, NP_M_TRANSPORT_MSS)) {
+		ADD(row, "%" PRId64 " bytes", np_record_get_int(f->record, NP_M_TRANSPORT_MSS));
 	}
 }
 
@@ -319,8 +329,13 @@ np_human_print(FILE *out, const struct np_human *h, const struct np_figures *f)
 	test_row(h, f, &test);
 	put_row(out, "Test", &test);
 	end_rows(out, h, f);
-	throughput_row(h, f, &throughput);
-	put_row(out, h->transactions ? "Transactions" : "Throughput", &throughput);
+	if (h->segment) {
+		segment_row(f, &throughput);
+		put_row(out, "Segment size", &throughput);
+	} else {
+		throughput_row(h, f, &throughput);
+		put_row(out, h->transactions ? "Transactions" : "Throughput", &throughput);
+	}
 	loss_row(f, &loss);
 	put_row(out, "Loss", &loss);
 	latency_rows(out, h, f);

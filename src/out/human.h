@@ -14,6 +14,7 @@ struct np_human {
 	const char *local, *remote;  /* addresses of the data connection's ends */
 	const char *timed;           /* what the latencies are of */
 	bool transactions;           /* the throughput counts them */
+	bool segment;                /* the result is the maximum segment size */
 	const struct np_unit *unit;  /* else it is in this one */
 	struct np_series rates;      /* the throughput of each iteration */
 	bool missed;                 /* they differ more than was asked for */

@@ -1,5 +1,7 @@
 #include "out/look.h"
 
+#include <string.h>
+
 /* netperf shows figures that it was not asked to collect as it shows unknown ones. */
 static void
 hide(const struct np_look *l, struct np_record *r)
@@ -50,6 +52,7 @@ print_human(FILE *out, const struct np_look *l, const struct np_figures *f)
 	}
 	human.timed = l->histogram_of;
 	human.transactions = l->transactions;
+	human.segment = strcmp(l->classic.layout, "mss") == 0;
 	human.unit = l->classic.unit;
 	human.missed = l->missed;
 	human.limits = l->limits ? human.limits : NULL;

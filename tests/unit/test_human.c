@@ -157,6 +157,60 @@ lost_datagrams_are_told(void **state)
 	free(text);
 }
 
+/* Two figures that differ so much tell nothing, but do so in plain digits. */
+static void
+a_wide_interval_has_plain_digits(void **state)
+{
+	struct np_human h = { .test = "TCP_STREAM", .unit = np_unit('m') };
+	struct np_record r = { .value[0].known = false };
+	const struct np_figures f = { .record = &r };
+	char *text;
+
+	(void)state;
+	np_record_real(&r, NP_M_THROUGHPUT, 100);
+	np_series_add(&h.rates, 50);
+	np_series_add(&h.rates, 150);
+	text = printed(&h, &f);
+	assert_non_null(strstr(text, "(635 %) at 95 % confidence\n"));
+	free(text);
+}
+
+static void
+connections_are_neither_sent_nor_received(void **state)
+{
+	const struct np_human h = { .test = "TCP_CC",
+				    .local = "192.0.2.1 port 1",
+				    .transactions = true,
+				    .unit = np_unit('x') };
+	struct np_record r = { .value[0].known = false };
+	const struct np_figures f = { .record = &r };
+
+	(void)state;
+	np_record_text(&r, NP_M_DIRECTION, "Receive");
+	np_record_real(&r, NP_M_ELAPSED_TIME, 1);
+	np_record_real(&r, NP_M_THROUGHPUT, 2000);
+	assert_human(&h, &f,
+		     "Test            TCP_CC, 1.00 s\n"
+		     "Local end       192.0.2.1 port 1\n"
+		     "Transactions    2000/s\n");
+}
+
+static void
+a_segment_size_takes_the_place_of_a_rate(void **state)
+{
+	const struct np_human h = { .test = "TCP_MSS", .segment = true, .unit = np_unit('m') };
+	struct np_record r = { .value[0].known = false };
+	const struct np_figures f = { .record = &r };
+
+	(void)state;
+	np_record_real(&r, NP_M_ELAPSED_TIME, 0);
+	np_record_real(&r, NP_M_THROUGHPUT, 0);
+	np_record_int(&r, NP_M_TRANSPORT_MSS, 1448);
+	assert_human(&h, &f,
+		     "Test            TCP_MSS, 0.00 s\n"
+		     "Segment size    1448 bytes\n");
+}
+
 /* A document may be anybody's. */
 static void
 texts_of_others_stay_in_their_lines(void **state)
@@ -216,6 +270,9 @@ main(void)
 		cmocka_unit_test(a_stream_has_its_interval_and_its_limit),
 		cmocka_unit_test(transactions_have_their_latencies),
 		cmocka_unit_test(lost_datagrams_are_told),
+		cmocka_unit_test(a_wide_interval_has_plain_digits),
+		cmocka_unit_test(connections_are_neither_sent_nor_received),
+		cmocka_unit_test(a_segment_size_takes_the_place_of_a_rate),
 		cmocka_unit_test(texts_of_others_stay_in_their_lines),
 		cmocka_unit_test(units_are_those_of_si),
 	};
