@@ -168,7 +168,7 @@ run(struct race *r)
 
 	while (won == NULL) {
 		uint64_t now = np_now();
-		bool more = r->begun < r->count;
+		bool more = r->begun < r->count && (r->begun == 0 || now < r->deadline);
 
 		if (more && (!waits(r) || now >= r->next_ns)) {
 			begin_next(r, now);
@@ -184,7 +184,19 @@ run(struct race *r)
 	return won;
 }
 
-/* The others are closed, and their fates put down. */
+/* Is there a local address that may connect to that one? The user's choice rules the others out. */
+static bool
+may_reach(const struct np_addrs *local, const struct np_addr *to)
+{
+	bool may = local == NULL || local->count == 0;
+
+	for (size_t i = 0; !may && i < local->count; i++) {
+		may = np_addr_same_family(&local->at[i], to);
+	}
+	return may;
+}
+
+/* Close the others, and write what became of them. */
 static void
 conclude(struct race *r, const struct attempt *won, char *text)
 {
@@ -195,7 +207,7 @@ conclude(struct race *r, const struct attempt *won, char *text)
 		struct attempt *a = &r->at[i];
 		char host[NP_ADDR_TEXT];
 
-		if (a == won) {
+		if (a == won || (won != NULL && !may_reach(r->local, a->to))) {
 			continue;
 		}
 		if (a->fd >= 0) {
@@ -229,7 +241,7 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 		out->used = *won->to;
 		return won->fd;
 	}
-	np_fail(err, NP_ECONTROL, r.at[r.count - 1].sys, "connect to %s",
-		np_addr_text(r.at[r.count - 1].to, text));
+	np_fail(err, NP_ECONTROL, r.at[r.begun - 1].sys, "connect to %s",
+		np_addr_text(r.at[r.begun - 1].to, text));
 	return -1;
 }

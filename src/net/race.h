@@ -1,6 +1,6 @@
 /*
- * Connecting to a host of several addresses, of which not all need work: one after another, without
- * waiting for long until the next one gets its turn (RFC 8305). The first one that answers it is.
+ * Connect to a host that has several addresses, of which not all may work. They are tried one after
+ * another, without a long wait before the next one (RFC 8305). The first one that answers is used.
  */
 #ifndef NP_NET_RACE_H
 #define NP_NET_RACE_H
@@ -14,8 +14,8 @@ enum { NP_RACE_GAP_MS = 250, NP_RACE_TEXT = 160 };
 
 struct np_race {
 	struct np_addr used; /* the address that answered */
-	/* What became of the others, "2001:db8::1: Connection refused; ..."; empty: none was tried.
-	 */
+	/* What became of the others, "2001:db8::1: Connection refused; ..."; empty: none was tried,
+	 * or could be from the local addresses. */
 	char others[NP_RACE_TEXT];
 };
 

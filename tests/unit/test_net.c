@@ -502,6 +502,47 @@ families_take_turns(void **state)
 	close(listener);
 }
 
+/* An address that the user's own one rules out is no news. */
+static void
+a_family_without_a_local_address_is_left_out(void **state)
+{
+	static const uint8_t loopback[16] = { [15] = 1 };
+	struct np_addrs to = { .count = 2 }, from = { .count = 1 };
+	struct np_race race;
+	struct np_err err;
+	int fd, listener;
+
+	(void)state;
+	np_addr_make(&to.at[0], AF_INET6, loopback, 9);
+	listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
+	np_addr_make(&from.at[0], AF_INET, (const uint8_t[]){ 127, 0, 0, 1 }, 0);
+	fd = np_race_connect(&to, &from, np_deadline(LONG_MS * NP_MSEC), &race, &err);
+	assert_true(fd >= 0);
+	assert_string_equal(race.others, "");
+	close(fd);
+	to.count = 1;
+	assert_int_equal(np_race_connect(&to, &from, NP_NEVER, &race, &err), -1);
+	assert_int_equal(err.sys, EADDRNOTAVAIL);
+	close(listener);
+}
+
+/* The time may be over before the last address has its turn. */
+static void
+a_short_time_ends_with_a_reason(void **state)
+{
+	struct np_addrs to = { .count = 2 };
+	struct np_race race;
+	struct np_err err;
+	int fds[4];
+
+	(void)state;
+	fds[0] = silent_listener(AF_INET, &to.at[0], &fds[1]);
+	fds[3] = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
+	assert_int_equal(np_race_connect(&to, NULL, np_deadline(NP_MSEC), &race, &err), -1);
+	assert_int_equal(err.sys, ETIMEDOUT);
+	close_all(fds, 4);
+}
+
 /* From a given port: the first one is given up before the next one is begun. */
 static void
 one_local_port_serves_one_at_a_time(void **state)
@@ -644,6 +685,8 @@ main(void)
 		cmocka_unit_test(a_closed_port_refuses),
 		cmocka_unit_test(a_silent_address_gives_way_to_the_next),
 		cmocka_unit_test(families_take_turns),
+		cmocka_unit_test(a_family_without_a_local_address_is_left_out),
+		cmocka_unit_test(a_short_time_ends_with_a_reason),
 		cmocka_unit_test(one_local_port_serves_one_at_a_time),
 		cmocka_unit_test(connecting_has_a_deadline),
 		cmocka_unit_test(a_path_is_an_address_without_a_port),
