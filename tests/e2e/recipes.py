@@ -40,6 +40,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import lib
 
 FILES = ("README.md", "doc/cookbook.md")
+QUESTIONS = len(re.findall(r"^## ", (lib.TOP / "doc/cookbook.md").read_text(), re.M))
 LAB = f"recipes{os.getpid() % 10000}"
 LAB_PORT, LAB_HOST = 12865, "10.77.0.2"
 PATIENCE = 120
@@ -51,9 +52,9 @@ NOT_RUN = (
     (r"\bgit clone\b|scripts/(quickstart|test)\b|autogen\.sh|\bmake\b|\bapt(-get)?\b|\bdpkg\b",
      "CI's jobs build and install"),
     (r"\bnetgate\b.*--(host|local)\b", "it measures for minutes: netgate_test.py runs it"),
-    (r"\bnetsweep lab-buffers\b", "it measures for minutes: netsweep_test.py runs it"),
+    (r"\bnetsweep lab-buffers\b", "it measures for minutes: netsweep_long.py runs it"),
     (r"\bnetreport [\w./-]+\.jsonl", "it needs the results of a sweep: netreport_test.py has some"),
-    (r"\bnetlab check\b", "it measures for a minute: netlab_test.py runs it"),
+    (r"\bnetlab check\b", "it measures for a minute: netlab_long.py runs it"),
     (r"\bsystemctl\b|\bjournalctl\b", "it is about this machine's services"),
 )
 # Options by which netperf runs no test, and takes no length.
@@ -334,6 +335,8 @@ def suite(report: lib.Report) -> None:
     began, count = time.monotonic(), 0
     for name in FILES:
         blocks = blocks_of(name)
+        questions = re.findall(r"\b(\d+) questions\b", (lib.TOP / name).read_text())
+        report.check(f"{name} counts the questions", questions == [str(QUESTIONS)], " ".join(questions))
         report.check(f"{name} has commands", sum(len(block.commands) for block in blocks) >= 5)
         with ExitStack() as stack:
             place = Place(stack)
