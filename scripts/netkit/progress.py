@@ -171,7 +171,7 @@ class Progress:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
-        width = max(20, self._columns() - MARGIN)
+        width = max(8, self._columns() - MARGIN)
         wide = min(BAR, width // 3)
         text = Text(state.text(), no_wrap=True, overflow="ellipsis")
         text.truncate(width - wide - 1, overflow="ellipsis")

@@ -198,10 +198,11 @@ class Sweep(Showing):
         self.assertNotIn("3/3", terminal.raw)
 
     def test_a_narrow_one(self):
-        with Terminal(self.sweep(), self.place, columns=30) as terminal:
-            _, lines = terminal.end()
-        self.clean(terminal, lines)
-        self.assertLessEqual(max(len(line) for line in terminal.drawn() if "/3" in line), 30 - 3)
+        for columns in (30, 16):
+            with Terminal(self.sweep(), self.place, columns=columns) as terminal:
+                _, lines = terminal.end()
+            self.clean(terminal, lines)
+            self.assertLessEqual(max(len(line) for line in terminal.drawn() if "/3" in line), columns - 3)
 
     def test_without_rich(self):
         Path(self.place, "rich").mkdir()
