@@ -291,7 +291,8 @@ clean_row(const struct np_human *h, const struct np_figures *f, struct row *row)
 		return;
 	}
 	ADD(row, "%.1f %% of the time", 100 * (1 - share));
-	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT)) {
+	/* Less than an interval says nothing of a rate. */
+	if (share > 0 && known(f, NP_M_CLEAN_THROUGHPUT) && real(f, NP_M_CLEAN_SECONDS) >= 0.1) {
 		ADD(row, ", with %s", rate(h, real(f, NP_M_CLEAN_THROUGHPUT), text));
 	}
 	if (share > 0 && known(f, NP_M_DISTURBED_REASONS)) {
