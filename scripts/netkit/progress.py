@@ -116,9 +116,10 @@ class Progress:
             from rich.console import Console
             self._console = Console(file=self._stream, force_terminal=True, highlight=False, markup=False,
                                     no_color=bool(os.environ.get("NO_COLOR")))
-            self._handlers = [number for number in ENDS if signal.getsignal(number) == signal.SIG_DFL]
+            self._handlers = [number for number in (*ENDS, signal.SIGTSTP)
+                              if signal.getsignal(number) == signal.SIG_DFL]
             for number in self._handlers:
-                signal.signal(number, self._die)
+                signal.signal(number, self._obey)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,13 +131,15 @@ class Progress:
             signal.signal(number, signal.SIG_DFL)
         self._handlers = []
 
-    def _die(self, number: int, _frame: object) -> None:
-        """A signal ends the script: the terminal is left clean. Python refuses a write within another one."""
+    def _obey(self, number: int, _frame: object) -> None:
+        """A signal ends or stops the script: the terminal is left clean. Python refuses a write within another one."""
         if self in _drawn:
             with contextlib.suppress(OSError, ValueError):
                 os.write(self._stream.fileno(), ERASE.encode())
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+        signal.signal(number, self._obey)       # it was stopped, and goes on
+        self._drew = 0.0
 
     def show(self, state: State) -> None:
         """What is done from now on."""

@@ -5,6 +5,7 @@ is drawn, redrawn and gone at the end, with nothing of it in what stays; plain l
 import contextlib
 import os
 import re
+import shlex
 import signal
 import sys
 import tempfile
@@ -196,6 +197,24 @@ class Sweep(Showing):
         with Terminal(self.sweep("--progress", "never"), self.place) as terminal:
             status, lines = terminal.end()
         self.assertNotIn("3/3", terminal.raw)
+
+    def test_ctrl_z(self):
+        """A shell with jobs stops it, and it goes on."""
+        with Terminal(["bash", "--norc", "--noprofile", "-i"], self.place, columns=400) as terminal:
+            terminal.child.sendline(shlex.join(self.command("netsweep", self.plan(LONG), "--local", "--output",
+                                                            "o.jsonl")))
+            terminal.until("to go")
+            terminal.child.sendcontrol("z")
+            terminal.until("Stopped")
+            self.clean(terminal, [line for line in terminal.lines() if "Stopped" not in line])
+            terminal.raw = ""
+            terminal.child.sendline("fg")
+            terminal.until("to go")
+            terminal.child.sendintr()
+            terminal.until("interrupted|ended")
+            terminal.child.sendline("exit")
+            _, lines = terminal.end()
+        self.clean(terminal, lines)
 
     def test_a_narrow_one(self):
         for columns in (30, 16):
