@@ -11,9 +11,9 @@
 static char *
 printed(const struct np_human *h, const struct np_figures *f)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	enum { ROOM = 8192 };
+	char *text = calloc(1, ROOM);
+	FILE *out = fmemopen(text, ROOM, "w");
 
 	assert_non_null(out);
 	np_human_print(out, h, f);
