@@ -87,7 +87,10 @@ clamp(const struct np_hist *h, uint64_t v)
 uint64_t
 np_hist_percentile(const struct np_hist *h, double share)
 {
-	return np_hist_ranked(h, (uint64_t)ceil(share * (double)np_hist_count(h)));
+	/* 0.9 is not a binary number: 0.9 of 1000 is the 900th, and not the one behind it. */
+	const double less = 1 - 1e-12;
+
+	return np_hist_ranked(h, (uint64_t)ceil(share * (double)np_hist_count(h) * less));
 }
 
 uint64_t
