@@ -151,23 +151,26 @@ EXTRA_DIST += \
 client_tests = \
 	%D%/e2e/builds.py \
 	%D%/e2e/clients.py \
-	%D%/e2e/combinations.py \
-	%D%/e2e/completion.py \
 	%D%/e2e/explain_more.py \
-	%D%/e2e/first_failures.py \
 	%D%/e2e/golden_more.py \
 	%D%/e2e/interop.py \
 	%D%/e2e/interop_every.py \
+	%D%/e2e/netreport_test.py \
+	%D%/e2e/sessions_more.py
+
+# Of these some at a time, as most of it is waiting.
+client_suites_together = \
+	%D%/e2e/combinations.py \
+	%D%/e2e/completion.py \
+	%D%/e2e/first_failures.py \
 	%D%/e2e/netgate_keeper.py \
 	%D%/e2e/netgate_output.py \
 	%D%/e2e/netgate_past.py \
 	%D%/e2e/netgate_stats.py \
 	%D%/e2e/netgate_test.py \
-	%D%/e2e/netreport_test.py \
 	%D%/e2e/progress.py \
 	%D%/e2e/progress_scripts.py \
-	%D%/e2e/recipes.py \
-	%D%/e2e/sessions_more.py
+	%D%/e2e/recipes.py
 
 # What `make check-links` runs, some minutes, too: links between network namespaces, which are to be
 # kept full, to a hundredth, by a machine with nothing else to do.
@@ -197,7 +200,7 @@ long_tests = \
 	%D%/e2e/netsweep_long.py \
 	%D%/e2e/torture_long.py \
 	%D%/e2e/wire_bed.py
-EXTRA_DIST += $(client_tests) $(link_tests) $(long_tests)
+EXTRA_DIST += $(client_tests) $(client_suites_together) $(link_tests) $(long_tests)
 
 # What `make check-packages` runs, some minutes, too; CI does.
 package_tests = %D%/e2e/packages_long.py
@@ -306,7 +309,11 @@ PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/lib/skip "no python3"
 endif
 CLEANFILES += e2e.lock
 
-run_suites = failed=; for test in $$suites; do \
+run_suites = failed=; test -z "$$together" || { \
+		env $(test_environment) NP_TEST_AT_ONCE=3 \
+			$(PYTHON) $(top_srcdir)/tests/e2e/together.py $$together || failed=" together.py"; \
+	}; \
+	for test in $$suites; do \
 		echo "== $$test"; \
 		env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' \
 			$(PYTHON) $(top_srcdir)/$$test; \
@@ -317,7 +324,7 @@ run_suites = failed=; for test in $$suites; do \
 
 .PHONY: check-clients check-explain check-gate check-links check-long check-packages
 check-clients: $(bin_PROGRAMS)
-	@suites='$(client_tests)'; $(run_suites)
+	@suites='$(client_tests)'; together='$(client_suites_together)'; $(run_suites)
 
 check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(link_tests)'; $(run_suites)

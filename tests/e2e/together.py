@@ -1,7 +1,8 @@
 """The end-to-end suites of `make check`, some at a time: alone each would mostly sit out time limits of
 the programs. None of them minds what else the machine does. Any of them can be run by itself.
 
-NP_TEST_E2E names those that are to run; without it all do.
+NP_TEST_E2E names those that are to run; without it all do. Files that are named as arguments run in their place,
+as many at a time as NP_TEST_AT_ONCE says.
 """
 
 import os
@@ -20,7 +21,7 @@ SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "c
           "flows", "engine_list", "spin", "ramp", "placement", "interim", "crowd", "engines", "uring",
           "torture", "ceilings", "zerocopy", "clean", "wire_short", "tree",
           "fraction", "version")
-AT_ONCE = 6
+AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
 SKIPPED = 77  # automake's status
 
 
@@ -43,6 +44,8 @@ def run(suite: str) -> Done:
 
 
 def chosen() -> List[str]:
+    if sys.argv[1:]:
+        return [Path(name).stem for name in sys.argv[1:]]
     wanted = os.environ.get("NP_TEST_E2E", "").split()
     return [suite for suite in SUITES if not wanted or suite in wanted]
 
