@@ -14,6 +14,7 @@
 #include "bench/plan.h"
 #include "wire/msg.h"
 
+struct np_bag;
 struct np_conn;
 struct np_run;
 struct np_sockopts;
@@ -143,6 +144,8 @@ struct np_transport {
 	/* What can be known of it. */
 	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */
 	bool tcp_info;   /* the kernel tells TCP_INFO while the connection lasts */
+	const char *module, *kconfig; /* what a kernel without it lacks: "sctp", "CONFIG_IP_SCTP";
+				       * NULL: every kernel has it */
 	const char *no_capture; /* --wire: why there is nothing to see; NULL: in general words */
 	const char *no_control; /* why -N can't be had; NULL: it can, or something else says it */
 	const char *service;    /* its name in services(5); NULL: it has none there */
@@ -184,6 +187,12 @@ struct np_transport {
 
 	/* The same of the first one of a connection test, which has to be quick. May be NULL. */
 	void (*look_first)(struct np_run *run, int fd);
+
+	/*
+	 * Put what the kernel knows of a connection that is still open into the bag of evidence, by
+	 * names that doc/evidence.md lists. Not called in connection tests. May be NULL.
+	 */
+	void (*know)(const struct np_run *run, int fd, struct np_bag *bag);
 
 	/*
 	 * Make a connection that comes to nothing at once, so that who waits in accept(2) sees an

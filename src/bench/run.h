@@ -42,6 +42,8 @@ struct np_endpoint {
 	uint64_t token;
 };
 
+enum { NP_DETAIL_MAX = 160 };
+
 /* The measured part, by CLOCK_MONOTONIC; the same for all connections. */
 struct np_window {
 	uint64_t started_ns, ended_ns;
@@ -55,6 +57,10 @@ struct np_closing {
 	int mss;                    /* TCP_MAXSEG; -1 not known */
 	int retrans;                /* TCP retransmissions; -1 not known */
 	char cong[NP_CONG_MAX];     /* congestion control; empty: not known */
+	/* What the transport came to: "2 subflows", "TLS 1.3, encrypted by the kernel". Empty:
+	 * there is nothing to add to its name. */
+	char detail[NP_DETAIL_MAX];
+	bool degraded; /* it is less than what was asked for, which the client says aloud */
 };
 
 /* On which receive queues of the end that connects its data connections lie. */

@@ -245,6 +245,7 @@ take_trial(struct session *s, const struct np_trial_result *one, bool whole,
 		np_show_tcp_info(&out->tally);
 	}
 	np_show_ramp(cli, &out->tally);
+	np_show_degraded(cli, &out->tally);
 	s->surplus += out->tally.count.surplus;
 	np_document_iteration(s->document, out, &one->record, whole);
 	np_repeat_add_clean(repeat, &one->record, out->clean);

@@ -153,6 +153,14 @@ np_show_ramp(const struct np_cli *cli, const struct np_tally *t)
 	}
 }
 
+void
+np_show_degraded(const struct np_cli *cli, const struct np_tally *t)
+{
+	if (t->closing.degraded) {
+		fprintf(stderr, "netperf: %s: %s\n", cli->bench.name, t->closing.detail);
+	}
+}
+
 double
 np_show_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c)
 {

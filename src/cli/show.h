@@ -27,6 +27,9 @@ void np_show_sessions(const struct np_cli *cli, const struct np_client *c, uint3
 /* One line on standard error where connections of a ramp failed, and why. */
 void np_show_ramp(const struct np_cli *cli, const struct np_tally *t);
 
+/* One line on standard error where the transport came to less than was asked for. */
+void np_show_degraded(const struct np_cli *cli, const struct np_tally *t);
+
 /* What interim results are counted from. Start from a zeroed struct with these three filled in. */
 struct np_show_interim {
 	const struct np_cli *cli;

@@ -340,6 +340,20 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 	np_bag_text(bag, run->closing.cong, "tcp.congestion");
 }
 
+/* What the transport can tell of its first connection. */
+static void
+put_known(const struct np_run *run, struct np_bag *bag)
+{
+	const struct np_transport *t = run->plan->transport;
+
+	if (t->know != NULL && !run->plan->pattern->connection_test && run->conn->fd >= 0) {
+		t->know(run, run->conn->fd, bag);
+	}
+	if (run->closing.detail[0] != '\0') {
+		np_bag_text(bag, run->closing.detail, "flow.protocol_detail");
+	}
+}
+
 struct np_watch
 np_evidence_watch(struct np_evidence *ev)
 {
@@ -620,6 +634,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		if (ev->tcp && run->conn->fd >= 0) {
 			put_tcp(run, bag);
 		}
+		put_known(run, bag);
 	}
 	np_run_hang_up(run); /* what follows takes milliseconds, which would be the far end's */
 	if (ev->capturing) {

@@ -278,6 +278,7 @@ report_transport(const struct sums *s, struct np_record *r)
 	const struct np_far *far = &s->out->far;
 
 	np_record_text(r, NP_M_PROTOCOL, s->p->transport->name);
+	np_record_text(r, NP_M_PROTOCOL_DETAIL, t->closing.detail);
 	np_record_text(r, NP_M_DIRECTION, np_plan_words(s->p)->direction);
 	np_record_int(r, NP_M_TRANSPORT_MSS, t->closing.mss);
 	np_record_int(r, NP_M_LOCAL_TRANSPORT_RETRANS, t->closing.retrans);

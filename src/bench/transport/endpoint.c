@@ -53,6 +53,20 @@ np_endpoint_backlog(const struct np_plan *p)
 	return p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG;
 }
 
+/* Where the kernel has no such sockets: what would bring them. */
+static void
+say_missing(const struct np_transport *t, struct np_err *err)
+{
+	bool none = err->sys == EPROTONOSUPPORT || err->sys == EAFNOSUPPORT ||
+		    err->sys == ESOCKTNOSUPPORT || err->sys == ENOPROTOOPT;
+
+	if (none && t->module != NULL) {
+		np_fail(err, NP_EUNSUP, err->sys,
+			"this kernel has no %s (try 'modprobe %s'; its option is %s)", t->name,
+			t->module, t->kconfig);
+	}
+}
+
 /* Whom it hears is settled before there is an address that anybody could send to. */
 static int
 open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
@@ -64,6 +78,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 	    np_sock_open(np_plan_family(p), t->socktype, t->protocol, &run->end.opts, NULL, err);
 
 	if (fd < 0) {
+		say_missing(t, err);
 		return -1;
 	}
 	if (choose_peer(run, fd, listens, err) != NP_OK ||
