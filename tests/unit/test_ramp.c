@@ -111,6 +111,18 @@ take_threads(struct np_plan *p)
 	p->far.place.threads = server_threads;
 }
 
+/* Only those may fail that find the far end gone, as its time was over on a busy machine. */
+static void
+check_failures(const struct np_ramp_failures *f, uint32_t most)
+{
+	assert_in_range(f->count, 0, most);
+	for (uint32_t i = 0; i < f->reasons; i++) {
+		if (f->by[i].error != ECONNREFUSED && f->by[i].error != ECONNRESET) {
+			fail_msg("a connection failed: %s", strerror(f->by[i].error));
+		}
+	}
+}
+
 /* What the flows of a tally have is what was counted. */
 static void
 check_tally(struct np_run *run, bool active)
@@ -123,7 +135,7 @@ check_tally(struct np_run *run, bool active)
 	/* On a busy machine not all have come in time. */
 	assert_in_range(t.ramp.came, 1, FLOWS);
 	assert_int_equal(t.flows, t.ramp.came);
-	assert_int_equal(t.ramp.failed.count, 0);
+	check_failures(&t.ramp.failed, FLOWS - t.ramp.came);
 	assert_int_equal(t.ramp.hist != NULL ? np_hist_count(t.ramp.hist) : 0,
 			 active ? t.ramp.came : 0);
 	for (uint32_t i = 0; i < t.flows; i++) {
