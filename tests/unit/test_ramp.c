@@ -147,19 +147,28 @@ check_tally(struct np_run *run, bool active)
 	np_tally_free(&t);
 }
 
-static void
-run_ramp(const char *bench, uint32_t here, uint32_t there)
+/* Did an end find the other one gone? Who is done first resets what it has not accepted. */
+static bool
+was_reset(const struct ends *e)
 {
-	struct np_counts near, far;
-	struct ends e;
+	return strstr(e->client.run.err.msg, "reset by peer") != NULL ||
+	       strstr(e->server.run.err.msg, "reset by peer") != NULL;
+}
 
-	client_threads = here;
-	server_threads = there;
-	ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
-	assert_ptr_equal(np_engine_of(&e.server.plan), &np_engine_epoll);
-	ends_run(&e, 400 * NP_MSEC);
-	near = np_counts_of(&e.client.run);
-	far = np_counts_of(&e.server.run);
+static bool
+was_late(const struct ends *e)
+{
+	return was_reset(e) || np_ramp_came(&e->client.run) == 0 ||
+	       np_ramp_came(&e->server.run) == 0;
+}
+
+static void
+judge(struct ends *e, const char *bench)
+{
+	struct np_counts near = np_counts_of(&e->client.run), far = np_counts_of(&e->server.run);
+
+	assert_int_equal(e->client.run.err.code, NP_OK);
+	assert_int_equal(e->server.run.err.code, NP_OK);
 	assert_int_equal(near.transactions > far.transactions
 			     ? near.transactions - far.transactions > FLOWS
 			     : far.transactions - near.transactions > FLOWS,
@@ -167,11 +176,34 @@ run_ramp(const char *bench, uint32_t here, uint32_t there)
 	if (strcmp(bench, "TCP_STREAM") == 0) {
 		assert_int_equal(near.sent, far.received);
 	}
-	assert_int_equal(e.client.allocated, 0);
-	assert_int_equal(e.server.allocated, 0);
-	check_tally(&e.client.run, true);
-	check_tally(&e.server.run, false);
-	ends_free(&e);
+	assert_int_equal(e->client.allocated, 0);
+	assert_int_equal(e->server.allocated, 0);
+	check_tally(&e->client.run, true);
+	check_tally(&e->server.run, false);
+}
+
+/* A busy machine may be late once, but not each time. */
+static void
+run_ramp(const char *bench, uint32_t here, uint32_t there)
+{
+	enum { TRIES = 8 };
+	bool late = true;
+
+	client_threads = here;
+	server_threads = there;
+	for (int i = 0; late && i < TRIES; i++) {
+		struct ends e;
+
+		ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
+		assert_ptr_equal(np_engine_of(&e.server.plan), &np_engine_epoll);
+		ends_drive(&e, 400 * NP_MSEC);
+		late = was_late(&e);
+		if (!late) {
+			judge(&e, bench);
+		}
+		ends_free(&e);
+	}
+	assert_false(late);
 }
 
 static void
@@ -197,13 +229,10 @@ cut_short(const char *bench)
 
 	ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
 	ends_drive(&e, 50 * NP_MSEC);
-	/* Who is done first resets what it has not accepted: late machines see that. */
-	assert_true(e.client.run.err.code == NP_OK ||
-		    strstr(e.client.run.err.msg, "reset by peer") != NULL);
-	assert_true(e.server.run.err.code == NP_OK ||
-		    strstr(e.server.run.err.msg, "reset by peer") != NULL);
-	assert_in_range(np_ramp_came(&e.client.run), 0, FLOWS - 1);
-	assert_in_range(np_ramp_came(&e.server.run), 0, FLOWS - 1);
+	assert_true(was_reset(&e) || e.client.run.err.code + e.server.run.err.code == NP_OK);
+	/* All have come only where the machine stopped this process for a while. */
+	assert_in_range(np_ramp_came(&e.client.run), 0, FLOWS);
+	assert_in_range(np_ramp_came(&e.server.run), 0, FLOWS);
 	ends_free(&e);
 	return np_now() - since;
 }
