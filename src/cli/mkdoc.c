@@ -33,6 +33,26 @@ figure_at(size_t i)
 	return id < NP_METRICS ? np_metric((enum np_metric_id)id)->name : NULL;
 }
 
+/*
+ * The table of transports is checked here, too, as a build runs this program: a listener that
+ * admits strangers would be found by whoever finds it.
+ */
+static int
+check_transports(struct np_err *err)
+{
+	const struct np_transport *t;
+
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (t->admit == NP_ADMIT_UNSAID) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "the transport %s does not say whom its listener admits: "
+				       "give it .admit (doc/architecture.md, \"A transport\")",
+				       t->name);
+		}
+	}
+	return NP_OK;
+}
+
 int
 main(void)
 {
@@ -48,7 +68,7 @@ main(void)
 	const struct np_doc doc = { PACKAGE_STRING, tables, 2, lists, 3 };
 	struct np_err err;
 
-	if (np_doc_fill(&doc, stdin, stdout, &err) != NP_OK) {
+	if (check_transports(&err) != NP_OK || np_doc_fill(&doc, stdin, stdout, &err) != NP_OK) {
 		fprintf(stderr, "mkdoc: %s\n", err.msg);
 		return 1;
 	}
