@@ -159,6 +159,12 @@ struct np_transport {
 	 */
 	int32_t header;
 
+	/*
+	 * Can this kernel carry it? If not *err says what is missing. NULL: where there are sockets
+	 * of that family, type and protocol, it can (np_transport_probe()).
+	 */
+	int (*probe)(struct np_err *err);
+
 	/* Append this transport's own socket options. May be NULL. */
 	void (*options)(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);
 

@@ -142,6 +142,7 @@ struct np_cli {
 	bool preflight;        /* --preflight: look at the hosts, run no test */
 	bool list_engines;     /* --engine list */
 	bool list_figures;     /* --list-figures */
+	bool list_tests;       /* --list-tests */
 	bool ceilings;         /* --ceiling: answer questions, run no test */
 	uint32_t batch;        /* --batch; 0: not said */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/text.h"
+#include "bench/transport/endpoint.h"
 #include "cli/stray.h"
 #include "opt/help.h"
 #include "stats/meaning.h"
@@ -28,6 +29,26 @@ static const char notes[] =
     "\nPairs: \"x,y\"; \"x,\" and \",y\" leave the other one alone. Counts take k m g\n"
     "(powers of 1000) and K M G (of 1024).\n";
 
+/* The protocols that this kernel lacks; nothing if it has all. */
+static void
+print_missing(FILE *out)
+{
+	char text[512] = "";
+	const struct np_transport *t;
+	size_t len = 0;
+	struct np_err err;
+
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (np_transport_probe(t, &err) == NP_EUNSUP) {
+			len = np_text_add(text, sizeof(text), len, "%s ", t->name);
+		}
+	}
+	if (len > 0) {
+		np_text_add(text, sizeof(text), len, "(--list-tests tells what is missing)");
+		np_help_fill(out, text, fprintf(out, "Not on this host"), 17);
+	}
+}
+
 static void
 print_tests(FILE *out, const char *title)
 {
@@ -38,6 +59,7 @@ print_tests(FILE *out, const char *title)
 		len = np_text_add(text, sizeof(text), len, "%s ", np_help_test_at(i));
 	}
 	np_help_fill(out, text, fprintf(out, "%s", title), 17);
+	print_missing(out);
 }
 
 /* --- the short one -----------------------------------------------------------------------------
@@ -237,6 +259,52 @@ np_help_test(const struct np_cli *cli, FILE *out)
 	fprintf(out, "Test options of %.40s:\n", cli->test);
 	np_help_print(out, &help);
 	fputs(notes, out);
+}
+
+/* --- tests -------------------------------------------------------------------------------------
+ */
+
+static void
+print_test(FILE *out, const char *name, const struct np_transport *t)
+{
+	struct np_err err;
+	int rc = np_transport_probe(t, &err);
+
+	np_text_line(out, "%-19s %-8s %s%s%s", name, t->name, rc == NP_OK ? "yes" : "no",
+		     rc == NP_OK ? "" : "   ", rc == NP_OK ? "" : err.msg);
+}
+
+static bool
+has_test(const struct np_transport *t)
+{
+	const struct np_bench *b;
+
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		if (b->transport == t) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+np_help_tests(FILE *out)
+{
+	const struct np_transport *t;
+	const struct np_bench *b;
+	char name[64];
+
+	np_text_line(out, "%-19s %-8s %s", "test", "protocol", "can this machine run it?");
+	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+		print_test(out, b->name, b->transport);
+	}
+	/* Those that only options choose. */
+	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
+		if (!has_test(t)) {
+			snprintf(name, sizeof(name), "OMNI -- -T %s", t->name);
+			print_test(out, name, t);
+		}
+	}
 }
 
 /* --- figures -----------------------------------------------------------------------------------

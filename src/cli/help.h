@@ -21,6 +21,9 @@ void np_help_all(FILE *out);
 /* The options that mean something in the test of -t, with the defaults they have there. */
 void np_help_test(const struct np_cli *cli, FILE *out);
 
+/* Every test, what carries it, and whether this kernel can; if not, what would bring it. */
+void np_help_tests(FILE *out);
+
 /* Every figure for -o, -O and -k by subject, with its unit and what it means. */
 void np_help_figures(FILE *out);
 

@@ -613,6 +613,10 @@ print_texts(struct np_cli *cli)
 		np_help_figures(stdout);
 		return 0;
 	}
+	if (cli->list_tests) {
+		np_help_tests(stdout);
+		return 0;
+	}
 	if (cli->test_usage) {
 		np_help_test(cli, stdout);
 		return 1;

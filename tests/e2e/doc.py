@@ -34,7 +34,7 @@ def options(text: str) -> Set[str]:
 def tests() -> List[str]:
     text = lib.run([lib.netperf(), "--help=all"], timeout=20).out
     return re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b|\bOMNI\b|\bUUID\b",
-                      text.partition("\nTests")[2].partition("Pairs")[0])
+                      text.partition("\nTests")[2].partition("Pairs")[0].partition("Not on this")[0])
 
 
 def global_options() -> Set[str]:
@@ -159,6 +159,20 @@ def figures_are_a_table_for_people() -> None:
         command = [lib.netperf(), "--", style, "?"]
         assert on_a_terminal(command) == listed.out, style
         assert lib.run(command, timeout=20).out.startswith("OUTPUT_NONE"), style
+
+
+def the_tests_have_protocols() -> None:
+    """Each is listed with what carries it, and what is missing if it can't be run here."""
+    listed = lib.run([lib.netperf(), "--list-tests"], timeout=20)
+    rows = re.findall(r"^(\S+(?: -- -T \S+)?) +(\S+) +(yes|no   .*\S)$", listed.out, re.M)
+    assert listed.rc == 0 and not listed.err and len(rows) == len(listed.out.splitlines()) - 1, listed
+    known = {name for name, _, _ in rows}
+    assert set(tests()) <= known | {"OMNI", "UUID", "LOC_CPU", "REM_CPU"}, set(tests()) - known
+    assert ("TCP_RR", "TCP", "yes") in rows and "OMNI -- -T UDPLite" in known, rows
+    lacking = sorted({protocol for _, protocol, here in rows if "this kernel has no" in here})
+    for option in ("--help", "--help=all"):
+        said = re.search(r"^Not on this host *((?:.|\n +)*)\(--list-tests", lib.run([lib.netperf(), option], 20).out, re.M)
+        assert sorted(set(said.group(1).split())) == lacking if said else not lacking, (option, said, lacking)
 
 
 def the_page_has_the_tests() -> None:
@@ -528,6 +542,7 @@ def suite(report: lib.Report) -> None:
                  the_page_has_the_tests, the_page_has_the_figures,
                  the_page_has_the_groups_of_the_help, no_range_is_said_twice,
                  the_short_help_names_real_options, figures_are_a_table_for_people,
+                 the_tests_have_protocols,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
                  the_constants_of_explain_are_those_of_the_rules,
                  the_thresholds_are_those_of_the_code, formatters_have_no_complaint):

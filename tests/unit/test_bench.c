@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/transport/endpoint.h"
 #include "out/format.h"
 #include "run/talk.h"
 #include "tests/lib/allocs.h"
@@ -117,6 +118,43 @@ every_transport_says_whom_it_admits(void **state)
 	client_params(&p, &bench, AF_INET, 1);
 	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_EUNSUP);
 	assert_non_null(strstr(err.msg, "has no rule for whom"));
+}
+
+static int
+lacks_a_module(struct np_err *err)
+{
+	return np_fail(err, NP_EUNSUP, 0, "this kernel has no such thing");
+}
+
+/* By a socket, or by its own means; what is missing has the names of a module and of an option. */
+static void
+every_transport_can_be_asked_for(void **state)
+{
+	struct np_transport t = np_transport_tcp;
+	struct np_err err;
+
+	(void)state;
+	assert_int_equal(np_transport_probe(&t, &err), NP_OK);
+	t.family = AF_X25;
+	t.module = "x25";
+	t.kconfig = "CONFIG_X25";
+	t.socktype = SOCK_RDM; /* which no family of that name has */
+	assert_int_equal(np_transport_probe(&t, &err), NP_EUNSUP);
+	assert_non_null(strstr(err.msg, "this kernel has no TCP (try 'modprobe x25'; its option is "
+					"CONFIG_X25)"));
+	t.module = NULL;
+	assert_int_equal(np_transport_probe(&t, &err), NP_ESYS);
+	t.probe = lacks_a_module;
+	assert_int_equal(np_transport_probe(&t, &err), NP_EUNSUP);
+	assert_string_equal(err.msg, "this kernel has no such thing");
+	for (size_t i = 0; np_transport_at(i) != NULL; i++) {
+		const struct np_transport *row = np_transport_at(i);
+
+		assert_true((row->module != NULL) == (row->kconfig != NULL));
+		if (np_transport_probe(row, &err) == NP_EUNSUP) {
+			assert_non_null(strstr(err.msg, "this kernel has no"));
+		}
+	}
 }
 
 static void
@@ -512,6 +550,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_is_whole),
 		cmocka_unit_test(every_transport_says_whom_it_admits),
+		cmocka_unit_test(every_transport_can_be_asked_for),
 		cmocka_unit_test(an_omni_request_finds_the_pattern_it_came_from),
 		cmocka_unit_test(what_is_not_served_is_not_found),
 		cmocka_unit_test(both_ends_count_the_same),

@@ -53,9 +53,8 @@ np_endpoint_backlog(const struct np_plan *p)
 	return p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG;
 }
 
-/* Where the kernel has no such sockets: what would bring them. */
-static void
-say_missing(const struct np_transport *t, struct np_err *err)
+void
+np_endpoint_missing(const struct np_transport *t, struct np_err *err)
 {
 	bool none = err->sys == EPROTONOSUPPORT || err->sys == EAFNOSUPPORT ||
 		    err->sys == ESOCKTNOSUPPORT || err->sys == ENOPROTOOPT;
@@ -65,6 +64,28 @@ say_missing(const struct np_transport *t, struct np_err *err)
 			"this kernel has no %s (try 'modprobe %s'; its option is %s)", t->name,
 			t->module, t->kconfig);
 	}
+}
+
+int
+np_transport_probe(const struct np_transport *t, struct np_err *err)
+{
+	static const struct np_sockopts none = { .count = 0 };
+	int fd;
+
+	if (t->probe != NULL) {
+		return t->probe(err);
+	}
+	fd = np_sock_open(np_family_or(t->family, AF_INET), t->socktype, t->protocol, &none, NULL,
+			  err);
+	if (fd < 0 && t->family == AF_UNSPEC && err->sys == EAFNOSUPPORT) {
+		fd = np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, err);
+	}
+	if (fd < 0) {
+		np_endpoint_missing(t, err);
+		return err->code;
+	}
+	close(fd);
+	return NP_OK;
 }
 
 /* Whom it hears is settled before there is an address that anybody could send to. */
@@ -78,7 +99,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 	    np_sock_open(np_plan_family(p), t->socktype, t->protocol, &run->end.opts, NULL, err);
 
 	if (fd < 0) {
-		say_missing(t, err);
+		np_endpoint_missing(t, err);
 		return -1;
 	}
 	if (choose_peer(run, fd, listens, err) != NP_OK ||

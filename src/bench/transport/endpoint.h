@@ -12,6 +12,7 @@
 struct np_conn;
 struct np_plan;
 struct np_run;
+struct np_transport;
 
 enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 
@@ -24,6 +25,15 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
  * names the port, and netperf's own clients expect that.
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
+
+/*
+ * Can this kernel carry it? NP_EUNSUP with what is missing if not; NP_ESYS where it may be able to
+ * and this process not (a socket that needs a privilege).
+ */
+int np_transport_probe(const struct np_transport *t, struct np_err *err);
+
+/* Where *err says that there are no such sockets: say what would bring them. */
+void np_endpoint_missing(const struct np_transport *t, struct np_err *err);
 
 /* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */
 int np_endpoint_meet(struct np_run *run, struct np_err *err);
