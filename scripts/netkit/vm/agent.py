@@ -1,0 +1,155 @@
+"""What runs in a guest: it takes jobs from netvm by a port of the virtual machine, one after the other.
+
+A job is a line of JSON. The answers are frames: a letter, the length in four bytes, and so many
+bytes. O and E are what the command wrote, R is its result, B says that the guest is there.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import struct
+import subprocess
+import threading
+from typing import Any, BinaryIO, Dict, List, Optional
+
+PORT = "/dev/vport0p1"
+TREE = "/plumbline"
+PATH = f"{TREE}/src:{TREE}/scripts:/usr/bin"
+
+
+class Port:
+    """Frames on the way to netvm, from several threads."""
+
+    def __init__(self) -> None:
+        self.fd = os.open(PORT, os.O_RDWR)
+        self.lines = os.fdopen(os.dup(self.fd), "rb")
+        self.lock = threading.Lock()
+
+    def send(self, kind: bytes, data: bytes = b"") -> None:
+        frame = memoryview(kind + struct.pack("!I", len(data)) + data)
+        with self.lock:
+            while frame:
+                frame = frame[os.write(self.fd, frame):]
+
+    def copy(self, kind: bytes, source: BinaryIO) -> None:
+        while True:
+            data = os.read(source.fileno(), 32768)
+            if not data:
+                return
+            self.send(kind, data)
+
+
+def shell(command: "List[str]") -> str:
+    """Runs it; its complaint when it fails."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace")
+    return "" if done.returncode == 0 else (" ".join(done.stdout.split()) or f"status {done.returncode}")
+
+
+def others() -> "List[int]":
+    """The processes besides the first one, this one and the kernel's."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in (1, os.getpid()):
+            with contextlib.suppress(OSError):
+                os.readlink(f"/proc/{name}/exe")
+                found.append(int(name))
+    return found
+
+
+def clean() -> None:
+    """Ends what a job left, so that the next one finds a guest like a new one."""
+    for _ in range(50):
+        left = others()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not left:
+            break
+    for name in os.listdir("/run/netns"):
+        shell(["ip", "netns", "del", name])
+    shell(["nft", "flush", "ruleset"])
+
+
+def prepare(job: "Dict[str, Any]") -> str:
+    """Modules and a link, before the command; what went wrong."""
+    for module in job.get("modules", ()):
+        said = shell(["modprobe", module])
+        if said:
+            return f"module {module}: {said}"
+    places: "List[List[str]]" = [[]] if job.get("daemon") else []
+    if job.get("link") is not None:
+        said = shell(["netlab", "up", *job["link"]])
+        if said:
+            return said
+        places = [["netlab", "exec", "server"]] if places else []
+    for place in places:
+        said = shell([*place, "netserver"])
+        if said:
+            return f"netserver: {said}"
+    return ""
+
+
+def run(job: "Dict[str, Any]", port: Port) -> "Dict[str, Any]":
+    """One job to its end; its status as a shell has it."""
+    said = prepare(job)
+    if said:
+        return {"error": said}
+    command = list(job["command"])
+    if job.get("link") is not None:
+        command = ["netlab", "exec", "client", *command]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   cwd=job.get("cwd", "/root"), env={**os.environ, **job.get("env", {})},
+                                   start_new_session=True)
+    except OSError as fault:
+        return {"error": f"{command[0]}: {fault.strerror}", "status": 127 if isinstance(fault, FileNotFoundError) else 126}
+    readers = [threading.Thread(target=port.copy, args=(kind, pipe))
+               for kind, pipe in ((b"O", process.stdout), (b"E", process.stderr))]
+    for reader in readers:
+        reader.start()
+    late = False
+    try:
+        process.wait(job.get("limit"))
+    except subprocess.TimeoutExpired:
+        late = True
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    clean()
+    for reader in readers:
+        reader.join()
+    return {"late": True} if late else {"status": process.returncode if process.returncode >= 0
+                                        else 128 - process.returncode}
+
+
+def interactive(job: "Dict[str, Any]") -> None:
+    """A shell on the console."""
+    said = prepare(job)
+    if said:
+        print(f"netvm: {said}", flush=True)
+    with open("/dev/ttyS0", "r+b", buffering=0) as console:
+        subprocess.run(["setsid", "-c", "sh", "-l"], stdin=console, stdout=console, stderr=console, cwd="/root")
+
+
+def main() -> None:
+    os.environ.update(PATH=PATH, HOME="/root", LANG="C.UTF-8", TERM="vt100", PYTHONDONTWRITEBYTECODE="1")
+    port = Port()
+    port.send(b"B")
+    job: "Optional[Dict[str, Any]]" = None
+    while True:
+        line = port.lines.readline()
+        job = json.loads(line) if line else None
+        if not job:
+            return
+        if job.get("shell"):
+            interactive(job)
+            result: "Dict[str, Any]" = {"status": 0}
+        else:
+            result = run(job, port)
+        port.send(b"R", json.dumps(result).encode())
+
+
+if __name__ == "__main__":
+    main()

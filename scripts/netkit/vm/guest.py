@@ -1,0 +1,215 @@
+"""A guest: qemu, what it prints on its console, and the port by which jobs go in and answers come back."""
+
+import ctypes
+import json
+import os
+import re
+import selectors
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from netkit.vm import VmError
+from netkit.vm.image import Image
+from netkit.vm.modules import INSTALL
+
+QEMU = {"x86_64": "qemu-system-x86_64"}
+CONSOLE_LINES = 25      # that are shown when a guest has died
+CONSOLE_BYTES = 1 << 18
+PR_SET_PDEATHSIG = 1
+FRAME = 5               # bytes of a frame's head
+ACCEL = {"tcg": "tcg,thread=multi"}
+KVM_STARTS = 15.0       # s after which a guest that has not started with KVM never does: it has been seen to hang
+
+
+def program() -> str:
+    machine = os.uname().machine
+    if machine not in QEMU:
+        raise VmError(f"a guest needs a machine of the kind {' or '.join(QEMU)}, and this is {machine}")
+    found = shutil.which(QEMU[machine])
+    if not found:
+        raise VmError(f"no program {QEMU[machine]}: {INSTALL}")
+    return found
+
+
+def die_with_parent() -> "Callable[[], None]":
+    """For a child between fork and exec: it is killed when this process ends, however that ends."""
+    prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
+
+    def ask() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return ask
+
+
+class Late(VmError):
+    """The time is over."""
+    status = 124
+
+
+class Guest:
+    """One virtual machine. In a with statement, after which it is gone."""
+
+    def __init__(self, image: Image, accel: str = "auto", cpus: int = 2, memory: int = 1024, limit: float = 120.0,
+                 console: bool = False) -> None:
+        self.end = time.monotonic() + limit
+        self.limit = limit
+        self.said = bytearray()     # on the console
+        self.got = bytearray()      # by the port, not yet a frame
+        self.up = False
+        self.image, self.accel, self.cpus, self.memory = image, accel, cpus, memory
+        self.on_terminal = console
+
+    def __enter__(self) -> "Guest":
+        self.qemu, self.kinds = program(), self.accelerators()
+        self.archive = os.fdopen(os.memfd_create("initramfs"), "w+b")
+        self.image.write(self.archive)
+        self.launch()
+        return self
+
+    def accelerators(self) -> "List[str]":
+        """What to try, in order."""
+        usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
+        if self.accel == "kvm" and not usable:
+            raise VmError("--accel kvm: this user cannot open /dev/kvm")
+        return [self.accel] if self.accel != "auto" else ["kvm", "tcg"] if usable else ["tcg"]
+
+    def launch(self) -> None:
+        """Starts qemu with the first of what is left to try."""
+        self.said, self.got = bytearray(), bytearray()
+        self.port, port = socket.socketpair()
+        self.console, console = socket.socketpair()
+        with port, console:
+            keep = [self.archive.fileno(), port.fileno(), console.fileno()]
+            self.process = subprocess.Popen(
+                self.command(self.kinds[0], *keep), pass_fds=keep,
+                stdin=None if self.on_terminal else subprocess.DEVNULL,
+                stdout=None if self.on_terminal else subprocess.PIPE, stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent())
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.port, selectors.EVENT_READ, self.got)
+        self.selector.register(self.console, selectors.EVENT_READ, self.said)
+        if self.process.stdout:
+            self.selector.register(self.process.stdout, selectors.EVENT_READ, self.said)
+
+    def command(self, kind: str, initrd: int, port: int, console: int) -> "List[str]":
+        serial = ["-serial", "mon:stdio"] if self.on_terminal else [
+            "-chardev", f"socket,id=console,fd={console}", "-serial", "chardev:console"]
+        return [self.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc",
+                "-accel", ACCEL.get(kind, kind), "-cpu", "max", "-smp", str(self.cpus), "-m", str(self.memory),
+                "-kernel", self.image.kernel.image, "-initrd", f"/proc/self/fd/{initrd}",
+                "-append", "console=ttyS0 quiet loglevel=4 panic=-1 oops=panic mitigations=off", *serial,
+                "-device", "virtio-serial-pci", "-chardev", f"socket,id=port,fd={port}",
+                "-device", "virtserialport,chardev=port"]
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self.archive.close()
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.selector.close()
+        self.port.close()
+        self.console.close()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+    # --- what comes from it
+
+    def receive(self, end: float) -> None:
+        """Waits for something until then, and notes it. Late when nothing came."""
+        events = self.selector.select(max(0.0, end - time.monotonic()))
+        if not events:
+            raise Late("")
+        for key, _ in events:
+            data = os.read(key.fd, 1 << 16)
+            if data:
+                key.data.extend(data)
+                del self.said[:-CONSOLE_BYTES]
+            else:
+                self.selector.unregister(key.fileobj)
+                if key.fileobj is self.port:
+                    raise VmError(self.last_words("the guest has died" if self.up else "the guest did not start"))
+
+    def frame(self, end: float) -> "tuple[bytes, bytes]":
+        while True:
+            if len(self.got) >= FRAME:
+                size, = struct.unpack("!I", self.got[1:FRAME])
+                if len(self.got) >= FRAME + size:
+                    kind, data = bytes(self.got[:1]), bytes(self.got[FRAME:FRAME + size])
+                    del self.got[:FRAME + size]
+                    return kind, data
+            self.receive(end)
+
+    def last_words(self, what: str) -> str:
+        """The end of what is on the console, below a line."""
+        for _ in range(20):     # qemu may have said more than was read
+            try:
+                self.receive(time.monotonic() + 0.1)
+            except VmError as fault:
+                if isinstance(fault, Late):
+                    break
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1bc|\r", "", self.said.decode("utf-8", "replace"))
+        lines = [line for line in text.split("\n") if line.strip()][-CONSOLE_LINES:]
+        return "\n".join([what + (", with this on its console:" if lines else ", with nothing on its console"),
+                          *(f"  {line}" for line in lines)])
+
+    # --- jobs
+
+    def start(self) -> float:
+        """Until it has booted; the seconds that took. Where KVM does not work, without it."""
+        begin = time.monotonic()
+        while len(self.kinds) > 1:
+            try:
+                self.frame(min(self.end, begin + KVM_STARTS))
+                break
+            except VmError:
+                self.stop()
+                del self.kinds[0]
+                self.launch()
+        else:
+            try:
+                self.frame(self.end)
+            except Late:
+                raise Late(self.last_words(f"the guest had not started after {self.limit:g} s")) from None
+        self.up = True
+        return time.monotonic() - begin
+
+    def run(self, job: "Dict[str, Any]", out: "Callable[[bytes], object]", err: "Callable[[bytes], object]",
+            limit: "Optional[float]" = None) -> "Dict[str, Any]":
+        """A job's result; out and err are given what its command writes, as it comes. limit is watched in the
+        guest; the limit of the whole guest is watched here."""
+        if not self.up:
+            self.start()
+        words = json.dumps({**job, **({"limit": limit} if limit else {})}).encode() + b"\n"
+        self.port.sendall(words)
+        end = self.end if limit is None else min(self.end, time.monotonic() + limit + 30)
+        while True:
+            try:
+                kind, data = self.frame(end)
+            except Late:
+                raise Late(self.last_words(f"not done after {self.limit:g} s" if limit is None
+                                           else "the guest no longer answers")) from None
+            if kind == b"R":
+                return dict(json.loads(data))
+            (out if kind == b"O" else err)(data)
+
+
+def to(stream: Any) -> "Callable[[bytes], None]":
+    """Writes to this process's output, whatever the bytes are."""
+    def write(data: bytes) -> None:
+        stream.buffer.write(data)
+        stream.flush()
+
+    return write
+
+
+STDOUT, STDERR = to(sys.stdout), to(sys.stderr)
