@@ -5,9 +5,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from netkit.vm import UsageError, VmError
 from netkit.vm.guest import Guest
@@ -27,6 +28,7 @@ class Test:
     files: "List[str]" = field(default_factory=list)    # of the build
     real: bool = False                                  # the real netperf is wanted
     limit: float = LIMIT
+    counted: bool = False                               # by a clock of instructions
 
     def __post_init__(self) -> None:
         with open(self.path, encoding="utf-8") as file:
@@ -38,10 +40,12 @@ class Test:
                 self.files += words.split()
             elif (key, words.strip()) == ("real", "netperf"):
                 self.real = True
+            elif (key, words.strip()) == ("clock", "counted"):
+                self.counted = True
             elif key == "limit" and re.fullmatch("[0-9]+ *", words):
                 self.limit = float(words)
             else:
-                raise VmError(f"{self.path}: netvm: {key} {words}: not known (modules, with, real netperf, limit)")
+                raise VmError(f"{self.path}: netvm: {key} {words}: not known (modules, with, real netperf, clock counted, limit)")
 
     def job(self) -> "Dict[str, Any]":
         tree, name = "/" + TREE, os.path.basename(self.path)
@@ -71,11 +75,14 @@ def real_netperf(scripts: str) -> str:
     return place if done.returncode == 0 else ""
 
 
-def fill(image: Image, tests: "List[Test]", top: str) -> None:
-    """Puts into a guest what these tests need."""
-    for part in ("tests/e2e", "tests/vm", "tests/golden"):
-        image.add(f"{TREE}/{part}", os.path.join(top, part))
-    image.add(f"{TREE}/scripts/fetch-netperf", os.path.join(top, "scripts", "fetch-netperf"))
+def fill(image: Image, tests: "List[Test]", top: str, folder: str) -> None:
+    """Puts into a guest what these tests need. What is beside a folder of tests is what they mean."""
+    beside = os.path.join(folder, "..", "..") if folder else top
+    for part in ("tests/e2e", "tests/golden"):
+        has = os.path.isdir(os.path.join(beside, part))
+        image.add(f"{TREE}/{part}", os.path.join(beside if has else top, part))
+    image.add(f"{TREE}/tests/vm", folder or os.path.join(top, "tests", "vm"))
+    image.add(f"{TREE}/scripts/fetch-netperf", os.path.join(image.scripts, "fetch-netperf"))
     for test in tests:
         image.modules += test.modules
         for name in test.files:
@@ -88,24 +95,97 @@ def fill(image: Image, tests: "List[Test]", top: str) -> None:
         image.add(f"{REAL}/usr/bin", os.path.realpath(os.path.join(real, "usr", "bin")))
 
 
-def run_one(guest: Guest, test: Test) -> str:
-    """Runs a test and prints what it says; its result."""
-    start = time.monotonic()
-    print(f"== {test.name}", flush=True)
-    write = sys.stdout.buffer.write
-    got = guest.run(test.job(), write, write, test.limit)
+class Runner:
+    """Runs tests in some guests at a time, each of which has one of the clocks. A test's output is printed when
+    it is over."""
+
+    def __init__(self, tests: "List[Test]", boot: "Callable[[bool], Guest]") -> None:
+        self.left = sorted(tests, key=lambda test: not test.counted)    # those take longest
+        self.boot = boot    # a guest, by whether its clock counts
+        self.lock = threading.Lock()
+        self.results: "List[str]" = []
+        self.guests: "Set[Guest]" = set()
+        self.faults: "List[VmError]" = []
+
+    def run(self, at_once: int) -> None:
+        workers = [threading.Thread(target=self.work) for _ in range(min(at_once, len(self.left)))]
+        try:
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        except BaseException:
+            with self.lock:
+                self.left.clear()
+            for guest in list(self.guests):
+                guest.kill()
+            for worker in workers:
+                worker.join()
+            raise
+        if self.faults:
+            raise self.faults[0]
+
+    def next(self, counted: "Optional[bool]" = None) -> "Optional[Test]":
+        """The next test, for a guest with that clock."""
+        with self.lock:
+            for test in self.left:
+                if counted in (None, test.counted):
+                    self.left.remove(test)
+                    return test
+        return None
+
+    def work(self) -> None:
+        test = self.next()
+        while test:
+            guest = self.boot(test.counted)
+            with self.lock:
+                self.guests.add(guest)
+            try:
+                with guest:
+                    seconds = guest.start()
+                    self.say(f"netvm: kernel {guest.image.kernel.version}, started in {seconds:.1f} s\n")
+                    while test:
+                        self.one(guest, test)
+                        test = self.next(guest.counted)
+            except VmError as fault:    # it goes on with another guest, unless there can be none
+                if not guest.up:
+                    with self.lock:
+                        self.faults.append(fault)
+                        self.left.clear()
+                    return
+            finally:
+                with self.lock:
+                    self.guests.discard(guest)
+            test = self.next()
+
+    def one(self, guest: Guest, test: Test) -> None:
+        start, said = time.monotonic(), bytearray()
+        try:
+            result, why = judge(guest.run(test.job(), said.extend, said.extend, test.limit), test)
+        except VmError as fault:
+            result, why = "FAIL", str(fault)
+            raise
+        finally:
+            text = said.decode("utf-8", "replace")
+            self.results.append(result)
+            self.say(f"== {test.name}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}"
+                     f"{result:<4} {test.name}{': ' if why else ''}{why} ({time.monotonic() - start:.1f} s)\n")
+
+    def say(self, text: str) -> None:
+        with self.lock:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def summary(self) -> str:
+        return ", ".join(f"{self.results.count(key)} {word}" for key, word in (
+            ("ok", "passed"), ("FAIL", "failed"), ("skip", "skipped")))
+
+
+def judge(got: "Dict[str, Any]", test: Test) -> "Tuple[str, str]":
+    """What a job's result says of a test, and why."""
     if got.get("late"):
-        result, why = "FAIL", f": not done after {test.limit:g} s"
-    elif "error" in got:
-        result, why = "FAIL", f": {got['error']}"
-    else:
-        status = got["status"]
-        result = "ok" if status == 0 else "skip" if status == SKIPPED else "FAIL"
-        why = f": exit status {status}" if result == "FAIL" else ""
-    print(f"{result:<4} {test.name}{why} ({time.monotonic() - start:.1f} s)", flush=True)
-    return result
-
-
-def summary(results: "List[str]") -> str:
-    return ", ".join(f"{results.count(key)} {word}" for key, word in (
-        ("ok", "passed"), ("FAIL", "failed"), ("skip", "skipped")))
+        return "FAIL", f"not done after {test.limit:g} s"
+    if "error" in got:
+        return "FAIL", str(got["error"])
+    status = got["status"]
+    return {0: "ok", SKIPPED: "skip"}.get(status, "FAIL"), "" if status in (0, SKIPPED) else f"exit status {status}"

@@ -1,0 +1,45 @@
+# netvm: modules sch_netem
+# netvm: clock counted
+# netvm: limit 200
+"""netlab-link beside the kernel's netem: both are asked for the same link, and measured by the same probe."""
+
+import importlib.machinery
+import importlib.util
+import sys
+
+import lib
+
+NAME = "judge"
+LINKS = (
+    ("a delay with jitter", ["--delay", "10ms", "--jitter", "2ms"]),
+    ("loss and duplicates", ["--delay", "5ms", "--loss", "2", "--duplicate", "1"]),
+    ("reordering", ["--delay", "5ms", "--reorder", "3"]),
+)
+
+
+def load_netlab():
+    loader = importlib.machinery.SourceFileLoader("netlab", lib.NETLAB)
+    spec = importlib.util.spec_from_loader("netlab", loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["netlab"] = module
+    loader.exec_module(module)
+    return module
+
+
+def suite(report: lib.Report) -> None:
+    netlab = load_netlab()
+    from netkit import labcheck
+    for words, options in LINKS:
+        for emulator in ("netem", "link"):
+            got = lib.run([lib.NETLAB, "up", "--name", NAME, "--rate", "none", "--emulator", emulator, *options], 60)
+            if not report.check(f"{words}: {emulator} is built", got.rc == 0, got.err):
+                continue
+            lab = netlab.Lab(NAME)
+            check = labcheck.Check(lab.read_link(), lab.probe)
+            for finding in (check.delay(), *check.trains()):
+                print(f"  {emulator:<6}{finding.line()}", flush=True)
+                report.check(f"{words}: {finding.name} by {emulator}", finding.good, finding.measured)
+            lab.down()
+
+
+lib.main(suite)
