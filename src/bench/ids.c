@@ -17,7 +17,7 @@ enum { AT_IN_HEADER = 4 };
 bool
 np_ids_useful(const struct np_plan *p)
 {
-	return p->pattern->ids && !p->transport->connected && !p->transport->reliable;
+	return p->pattern->ids && !p->transport->reliable;
 }
 
 struct np_id_place

@@ -157,7 +157,7 @@ is_omni(const struct np_pattern *p, const struct np_transport *t)
 	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
 		if (omni_patterns[i] == p) {
 			return np_transport_named(t->name) == t &&
-			       !(p->connection_test && !t->connected);
+			       !(p->connection_test && !np_delivers(t));
 		}
 	}
 	return false;

@@ -13,7 +13,7 @@
 static int
 queued_in(const struct np_plan *p, int fd)
 {
-	bool datagrams = p->transport->ip_protocol != 0 && !p->transport->connected;
+	bool datagrams = p->transport->ip_protocol != 0 && !np_delivers(p->transport);
 
 	return datagrams ? np_sock_taken(fd) : np_sock_queued(fd, SIOCINQ);
 }

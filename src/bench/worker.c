@@ -13,6 +13,8 @@
 #include "bench/ramp.h"
 #include "bench/run.h"
 
+enum { EMPTY_MS = 5 }; /* between two looks at what is left to send */
+
 void
 np_worker_begin(struct np_worker *w, uint64_t now_ns)
 {
@@ -121,6 +123,25 @@ unsent(const struct np_worker *w)
 		sum += np_sock_queued(w->conn[i].fd, SIOCOUTQ);
 	}
 	return sum;
+}
+
+int
+np_worker_empty(struct np_worker *w)
+{
+	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	int64_t before = INT64_MAX, left;
+
+	while ((left = unsent(w)) > 0 && !np_abandoned(&w->stop)) {
+		if (left != before) {
+			before = left;
+			until = np_deadline(NP_PART_S * NP_SEC);
+		}
+		if (np_now() >= until) {
+			return -ETIMEDOUT;
+		}
+		poll(NULL, 0, EMPTY_MS);
+	}
+	return 0;
 }
 
 /* How long a wait may last from now on in which nothing moves. */

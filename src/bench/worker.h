@@ -237,6 +237,10 @@ void np_worker_shut(struct np_worker *w);
 enum { NP_PART_S = 10 };
 int np_worker_part(struct np_worker *w, uint64_t most_s);
 
+/* Wait until the kernel has sent all that its connections' sends left with it. Gives up likewise.
+ */
+int np_worker_empty(struct np_worker *w);
+
 /*
  * Upgrade a connection of a connection test, where the transport does so. Returns 0, or -errno with
  * w->err filled.

@@ -251,7 +251,7 @@ static int
 check_both(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
-	bool stream = p->pattern == &np_pattern_stream && p->transport->connected;
+	bool stream = p->pattern == &np_pattern_stream && np_delivers(p->transport);
 
 	if (!stream || !np_bench_is_omni(&cli->bench)) {
 		return np_fail(

@@ -152,7 +152,7 @@ put_unit(const struct np_cli *cli, struct np_progress *p)
 	const struct np_unit *unit = np_cli_unit(cli);
 
 	p->sent =
-	    !plan->pattern->transactions && !plan->transport->connected && plan->role == NP_LEAD;
+	    !plan->pattern->transactions && !np_delivers(plan->transport) && plan->role == NP_LEAD;
 	if (plan->pattern->transactions && (unit->letter == 'x' || !plan->pattern->sized)) {
 		p->of = NP_PROGRESS_TRANSACTIONS;
 	} else if (cli->output.unit != '\0') {

@@ -921,7 +921,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct test
 	      struct np_err *err)
 {
 	const struct np_plan *p = t->run.plan;
-	bool floods = !p->transport->connected && p->role == NP_FOLLOW;
+	bool floods = !np_delivers(p->transport) && p->role == NP_FOLLOW;
 	struct np_err ignored;
 	int rc;
 

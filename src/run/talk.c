@@ -245,7 +245,7 @@ omni_asked_kind(const struct np_omni_request *m, struct np_plan *p, struct np_er
 		return np_fail(err, NP_EUNSUP, EINVAL, "request for direction %u, flags 0x%x",
 			       m->direction, m->flags);
 	}
-	if (p->pattern->connection_test && !p->transport->connected) {
+	if (p->pattern->connection_test && !np_delivers(p->transport)) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "request for %s connections",
 			       p->transport->name);
 	}

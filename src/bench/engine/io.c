@@ -79,6 +79,9 @@ purge(struct np_worker *w, struct np_conn *c)
 
 	while (!np_stopped(&w->stop) && (n = np_io_left(w, c, &buf)) >= 0) {
 		np_add(&w->count->surplus, n > 0);
+		if (n == 0 && w->run->plan->transport->connected) {
+			break; /* it is closed: the next call says so */
+		}
 	}
 	return NP_SEND;
 }

@@ -116,7 +116,9 @@ request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 static __attribute__((noinline)) enum np_need
 request_part(struct np_worker *w, struct np_conn *c, size_t n)
 {
-	if (!w->run->plan->transport->connected) {
+	const struct np_transport *t = w->run->plan->transport;
+
+	if (!t->connected || (n > 0 && !np_delivers(t))) {
 		np_add(&w->count->stray, n > 0);
 		return NP_RECV;
 	}
@@ -159,7 +161,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 {
 	enum np_need next;
 
-	if (w->run->plan->transport->connected || (error != EINTR && error != ECONNREFUSED)) {
+	if (np_delivers(w->run->plan->transport) || (error != EINTR && error != ECONNREFUSED)) {
 		return np_step_failed(w, c, need, error);
 	}
 	if (need != NP_RECV || np_stopped(&w->stop)) {
@@ -357,15 +359,15 @@ request_setup(struct np_worker *w, struct np_err *err)
 	w->codec |= p->burst > 0                              ? NP_C_MANY
 		    : w->conns > 1 && w->budget != UINT64_MAX ? NP_C_SHARE
 							      : 0u;
-	w->patience_ns = !p->transport->connected ? p->timeout_ms * NP_MSEC : 0;
+	w->patience_ns = !np_delivers(p->transport) ? p->timeout_ms * NP_MSEC : 0;
 	if (np_worker_send_ring(w, p->request, false, err) != NP_OK ||
 	    np_worker_recv_ring(w, p->response, false, err) != NP_OK) {
 		return err->code;
 	}
 	/* A datagram is a response if it has room for the id; without ids, if it is not empty. */
-	w->whole = w->id.width > 0            ? w->id.at + w->id.width
-		   : !p->transport->connected ? 1
-					      : w->recv_size;
+	w->whole = w->id.width > 0              ? w->id.at + w->id.width
+		   : !np_delivers(p->transport) ? 1
+						: w->recv_size;
 	return NP_OK;
 }
 
@@ -409,6 +411,9 @@ drain_one(struct np_worker *w, struct np_conn *c, uint64_t until)
 	ssize_t n;
 
 	while (np_now() < until && (n = np_io_left(w, c, &buf)) >= 0) {
+		if (n == 0 && w->run->plan->transport->connected) {
+			break; /* it is closed */
+		}
 		if (n > 0 && c->ids != NULL) {
 			np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
 		}
@@ -430,7 +435,7 @@ request_drain(struct np_worker *w)
 	uint64_t came = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
 	struct pollfd more = { .fd = w->conn->fd, .events = POLLIN };
 
-	if (w->run->plan->transport->connected || w->conn->fd < 0) {
+	if (np_delivers(w->run->plan->transport) || w->conn->fd < 0) {
 		return;
 	}
 	poll(&more, 1, drain_ms(w));
@@ -575,7 +580,7 @@ respond_setup(struct np_worker *w, struct np_err *err)
 {
 	const struct np_plan *p = w->run->plan;
 	struct np_addr *peer = w == w->run->worker ? &w->run->end.peer : &w->peer;
-	bool datagram = !p->transport->connected;
+	bool datagram = !p->transport->connected, lossy = !np_delivers(p->transport);
 
 	w->id = np_id_place(p);
 	w->codec |= w->id.width > 0 ? NP_C_ID : 0u;
@@ -584,13 +589,15 @@ respond_setup(struct np_worker *w, struct np_err *err)
 	if (datagram) {
 		w->to = (const struct sockaddr *)&peer->sa;
 		w->from = (struct sockaddr *)&peer->sa;
+	}
+	if (lossy) {
 		w->budget = ends_at_count(p) ? w->budget : UINT64_MAX;
 	}
 	if (np_worker_recv_ring(w, p->request, false, err) != NP_OK ||
 	    np_worker_send_ring(w, p->response, false, err) != NP_OK) {
 		return err->code;
 	}
-	w->whole = datagram ? 1 : w->recv_size;
+	w->whole = lossy ? 1 : w->recv_size;
 	return NP_OK;
 }
 

@@ -19,6 +19,7 @@ enum {
 	ROOM_MS = 500,  /* for the first of them to find room */
 	REST_S = 60,    /* the longest for what still comes behind a receiver's window */
 	LAGGARD_MS = 5, /* for a numbered datagram that comes behind them */
+	MARKS = 100,    /* more end marks than come to a connection that is open */
 	DROP_MS = 100,  /* between two looks whether the end of a test is waited for in vain */
 };
 
@@ -61,7 +62,7 @@ transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
 static enum np_need
 transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	if (!w->run->plan->transport->connected && (error == ENOBUFS || error == ENOMEM)) {
+	if (!np_delivers(w->run->plan->transport) && (error == ENOBUFS || error == ENOMEM)) {
 		np_add(&w->count->failed, 1);
 		return need;
 	}
@@ -147,11 +148,13 @@ farewell(const struct np_worker *w, uint64_t until)
 {
 	struct np_run *run = w->run;
 	/* A connected socket may name no address; one that is given is the one it has. */
-	const void *to = np_run_connected(run) ? NULL : &run->end.peer.sa;
-	socklen_t len = np_run_connected(run) ? 0 : run->end.peer.len;
+	bool connected = run->plan->transport->connected;
+	bool named = !np_run_connected(run) && !connected;
+	const void *to = named ? &run->end.peer.sa : NULL;
+	socklen_t len = named ? run->end.peer.len : 0;
 
 	/* A service that is no daemon of ours would not take it for an end: echo sends it back. */
-	if (w->conn->fd < 0 || run->end.peer.len == 0 || run->plan->no_control) {
+	if (w->conn->fd < 0 || (run->end.peer.len == 0 && !connected) || run->plan->no_control) {
 		return;
 	}
 	if (run->plan->transport->farewell != NULL) {
@@ -217,12 +220,33 @@ part(struct np_worker *w)
 	}
 }
 
+/*
+ * Congestion control may keep for seconds what a connection's sends have left with the kernel. As
+ * with TCP, the time of the test goes on for a client.
+ */
+static void
+empty(struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+
+	if (!p->transport->connected || !p->active) {
+		return; /* a client that receives has a clock of its own */
+	}
+	if (np_worker_empty(w) == -ETIMEDOUT && !np_abandoned(&w->stop)) {
+		np_fail(&w->err, NP_ETIME, 0, "the rest of the data was not sent within %d s",
+			NP_PART_S);
+	} else if (p->warm_up_ms == 0 && !p->pattern->transactions) {
+		w->ended_ns = np_now();
+	}
+}
+
 void
 np_stream_transmit_finish(struct np_worker *w)
 {
 	const struct np_plan *p = w->run->plan;
 
-	if (!p->transport->connected) {
+	if (!np_delivers(p->transport)) {
+		empty(w);
 		farewells(w);
 	} else if (p->active) {
 		part(w);
@@ -236,7 +260,7 @@ void
 np_stream_nudge(struct np_run *run)
 {
 	NP_EACH_WORKER (w, run) {
-		if (!run->plan->transport->connected) {
+		if (!np_delivers(run->plan->transport)) {
 			farewell(w, 0);
 		}
 	}
@@ -322,7 +346,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 			return err->code;
 		}
 	}
-	if (p->copy_avoidance && p->transport->connected) {
+	if (p->copy_avoidance && np_delivers(p->transport)) {
 		w->codec |= NP_C_SPLICE;
 	}
 	/*
@@ -368,13 +392,17 @@ drain_datagrams(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_SEC); /* others may go on sending for ever */
 	uint64_t last_ns = 0;
+	uint32_t marks;
 	char *buf;
 	ssize_t n;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		while (np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
+		/* A connection that is closed has more of them than anybody sends. */
+		marks = w->run->plan->transport->connected ? MARKS : UINT32_MAX;
+		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
+			marks -= n == 0;
 			c->received += (uint64_t)n;
 			np_add(&w->count->received, (uint64_t)n);
 			np_add(&w->count->receives, n > 0);
@@ -442,7 +470,7 @@ receive_finish(struct np_worker *w)
 	if (!p->transport->connected && p->transport->reliable && p->warm_up_ms > 0 && !p->active &&
 	    !w->hung_up) {
 		drop_datagrams(w);
-	} else if (!p->transport->connected) {
+	} else if (!np_delivers(p->transport)) {
 		finish_datagrams(w);
 	} else if (p->active && !w->hung_up) {
 		/* Half-close: the far end ends, but nothing more counts; see client.c for its
