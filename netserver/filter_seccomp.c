@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/transport/dccp.h"
 #include "net/addr.h"
 #include "netserver/confine.h"
 
@@ -208,6 +209,8 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
 	OPTION(IPPROTO_UDP, UDP_GRO),
 	OPTION(IPPROTO_UDP, UDP_SEGMENT),
+	OPTION(NP_SOL_DCCP, NP_DCCP_CCID),
+	OPTION(NP_SOL_DCCP, NP_DCCP_TXQLEN),
 	ONE("open", 1, OPENED, O_RDONLY),
 	ONE("open", 1, OPENED, O_WRONLY),
 	ONE("openat", 2, OPENED, O_RDONLY),

@@ -103,6 +103,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/tcp.c \
 	%D%/bench/transport/udp.c \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
+	%D%/bench/transport/dccp.c \
+	%D%/bench/transport/dccp.h \
 	%D%/bench/transport/vsock.c \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/clean.c %D%/run/clean.h \

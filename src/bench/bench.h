@@ -133,7 +133,7 @@ struct np_transport {
 
 	/* Traits. */
 	bool reliable;  /* all that is sent arrives, once and in order */
-	bool connected; /* there is a connection: it tells when the far end has closed */
+	bool connected; /* there is a connection, from connect(2) to accept(2) and to a close */
 	bool bounded;   /* a message is what one call sends */
 	enum np_admit admit;
 	enum np_pin pin;
@@ -146,7 +146,9 @@ struct np_transport {
 	bool tcp_info;   /* the kernel tells TCP_INFO while the connection lasts */
 	const char *module, *kconfig; /* what a kernel without it lacks: "sctp", "CONFIG_IP_SCTP";
 				       * NULL: every kernel has it */
-	const char *no_capture; /* --wire: why there is nothing to see; NULL: in general words */
+	const char *dropped; /* the version of Linux from which on no kernel has it; NULL */
+	const char
+	    *no_capture; /* why --wire shows nothing of it; NULL: it does, or ip_protocol is 0 */
 	const char *no_control; /* why -N can't be had; NULL: it can, or something else says it */
 	const char *service;    /* its name in services(5); NULL: it has none there */
 	enum np_scanner scanner;
@@ -254,7 +256,10 @@ bool np_bench_is_omni(const struct np_bench *b);
 /* Row i of the table of transports, NULL behind the last. */
 const struct np_transport *np_transport_at(size_t i);
 
-/* Has all arrived that was sent, if no error was seen? */
+/*
+ * Has all arrived that was sent, if no error was seen? Then the far end's close comes behind all of
+ * it, and ends a stream. Elsewhere messages may be missing, and an empty one is the end mark.
+ */
 static inline bool
 np_delivers(const struct np_transport *t)
 {

@@ -158,7 +158,9 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	    struct np_err *err)
 {
 	const struct np_transport *t = cli->bench.transport;
-	int socktype = t->socktype, family = t->family > 0 ? t->family : data_family(cli, c);
+	/* The addresses are the same, and not every resolver knows the other types. */
+	int socktype = t->socktype == SOCK_DGRAM ? SOCK_DGRAM : SOCK_STREAM;
+	int family = t->family > 0 ? t->family : data_family(cli, c);
 	const struct np_name *local;
 	const char *remote;
 

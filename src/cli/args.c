@@ -9,6 +9,7 @@
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
+#include "bench/transport/dccp.h"
 #include "cli/flows.h"
 #include "cli/omni.h"
 #include "cli/stray.h"
@@ -428,6 +429,30 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* DCCP has congestion controls of its own, and only DCCP has them. */
+static int
+check_congestion(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_plan *p = &cli->plan;
+	const struct np_end *ends[] = { &p->near, &p->far };
+	bool is_dccp = p->transport->ip_protocol == NP_IPPROTO_DCCP;
+
+	for (int i = 0; i < 2; i++) {
+		const char *name = ends[i]->sock.cong;
+
+		if (np_dccp_ccid(name) > 0 && !is_dccp) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "--ccid: %s is no test of DCCP (try -t DCCP_STREAM)",
+				       cli->bench.name);
+		}
+		if (name[0] != '\0' && np_dccp_ccid(name) == 0 && is_dccp) {
+			return np_fail(err, NP_EUSAGE, 0, "-K: DCCP has no '%s' (try --ccid 2)",
+				       name);
+		}
+	}
+	return NP_OK;
+}
+
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
@@ -471,7 +496,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	    settle_segments(cli, err) != NP_OK) {
 		return err->code;
 	}
-	if (np_flows_check(cli, err) != NP_OK) {
+	if (check_congestion(cli, err) != NP_OK || np_flows_check(cli, err) != NP_OK) {
 		return err->code;
 	}
 	np_plan_place(p, 0);

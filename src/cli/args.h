@@ -41,7 +41,8 @@ enum np_for {
 	NP_FOR_CONNECTS = 1 << 10, /* a connection for each transaction */
 	NP_FOR_PATH = 1 << 11,     /* a socket in the file system at this end */
 	NP_FOR_CHOICE = 1 << 12,   /* options say what it does */
-	NP_FOR_NOBODY = 1 << 13    /* no test has it: options without effect */
+	NP_FOR_DCCP = 1 << 14,
+	NP_FOR_NOBODY = 1 << 13 /* no test has it: options without effect */
 };
 
 /* A name and an address family, as -H and -L take them. */

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/text.h"
+#include "bench/transport/dccp.h"
 #include "bench/transport/endpoint.h"
 #include "cli/stray.h"
 #include "opt/help.h"
@@ -117,6 +118,7 @@ traits_of_transport(const struct np_transport *t)
 	has |= t->family == AF_UNSPEC && !t->link ? NP_FOR_IP : 0u;
 	has |= t == &np_transport_tcp ? NP_FOR_TCP : 0u;
 	has |= t == &np_transport_udp || t == &np_transport_udplite ? NP_FOR_UDP : 0u;
+	has |= t->ip_protocol == NP_IPPROTO_DCCP ? NP_FOR_DCCP : 0u;
 	has |= t->named ? NP_FOR_NAMED : 0u;
 	return has;
 }
@@ -136,7 +138,7 @@ traits_of(const struct np_cli *cli)
 	}
 	has |= traits_of_transport(t);
 	has |= !p->transactions && !p->probe ? NP_FOR_BYTES : 0u;
-	has |= (has & NP_FOR_BYTES) != 0 && t->connected ? NP_FOR_PIPE : 0u;
+	has |= (has & NP_FOR_BYTES) != 0 && np_delivers(t) ? NP_FOR_PIPE : 0u;
 	has |= p->sized ? NP_FOR_SIZED : 0u;
 	has |= p->sized && !p->connection_test ? NP_FOR_BURST : 0u;
 	has |= p->transactions && !t->reliable ? NP_FOR_LOSSES : 0u;

@@ -8,7 +8,7 @@
 static bool
 is_missing(const char *protocol)
 {
-	static const char *const names[] = { "sctp", "dccp", "sdp" };
+	static const char *const names[] = { "sctp", "sdp" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcasecmp(protocol, names[i]) == 0) {
@@ -134,9 +134,11 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 		rc = choose_pattern(cli, own_direction(row), err);
 	}
 	if (rc == NP_OK && cli->bench.pattern->connection_test &&
-	    !cli->bench.transport->connected) {
-		return np_fail(err, NP_EUSAGE, 0, "-c: %s has no connections (try -T tcp)",
-			       cli->bench.transport->name);
+	    !np_delivers(cli->bench.transport)) {
+		return np_fail(err, NP_EUSAGE, 0, "-c: %s %s (try -T tcp)",
+			       cli->bench.transport->name,
+			       cli->bench.transport->connected ? "may lose a transaction"
+							       : "has no connections");
 	}
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "bench/engine/engine.h"
+#include "bench/transport/dccp.h"
 #include "net/cidr.h"
 #include "sys/affinity.h"
 #include "wire/ext.h"
@@ -314,6 +315,23 @@ set_cong(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	(void)o;
 	return set_names(arg, cli->plan.near.sock.cong, cli->plan.far.sock.cong,
 			 sizeof(cli->plan.near.sock.cong), "a name of more than", err);
+}
+
+/* A congestion control of DCCP's, which both ends have to announce. */
+static int
+set_ccid(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_plan *p = &cli->plan;
+	int64_t n;
+
+	(void)o;
+	if (np_parse_int(arg, &n) != 0 || n < 1 || n > NP_CCID_MOST) {
+		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is not a CCID (try 2 or 3)", arg);
+	}
+	snprintf(p->near.sock.cong, sizeof(p->near.sock.cong), NP_CCID_NAME "%d", (int)n);
+	memcpy(p->far.sock.cong, p->near.sock.cong, sizeof(p->far.sock.cong));
+	return NP_OK;
 }
 
 /* One end's processor, or its list of them. NULL: leave what is there. */
@@ -1380,6 +1398,10 @@ const struct np_option np_test_options[] = {
 	  BRIEF("print NAME=value; ? lists the figures"), FOR(DATA) },
 	{ ROW('K', "congestion", CUSTOM, "local,remote", "set the TCP congestion control"),
 	  .set = set_cong, .scope = IP, IN(SOCKET), FOR(TCP) },
+	{ ROW('\0', "ccid", CUSTOM, "n",
+	      "DCCP: control congestion by CCID 2 (like TCP) or 3 (TFRC), both ways"),
+	  .set = set_ccid, .numbers = true, .scope = OMNI, IN(SOCKET), FOR(DCCP),
+	  BRIEF("control congestion by CCID 2 or 3") },
 	{ ROW('l', NULL, COUNT, "hops", "set the time to live of multicast datagrams"),
 	  TO(plan.ttl), RANGE(0, 255), .scope = OMNI, IN(ENDS), FOR(UDP) },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family",

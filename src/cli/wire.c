@@ -24,7 +24,8 @@ np_wire_settle(struct np_cli *cli, struct np_err *err)
 	if (lacks != 0) {
 		return file_fault(cli->evidence.wire_file, lacks, err);
 	}
-	if (!cli->evidence.wire || !tests || cli->bench.transport->ip_protocol != 0) {
+	if (!cli->evidence.wire || !tests ||
+	    (cli->bench.transport->ip_protocol != 0 && cli->bench.transport->no_capture == NULL)) {
 		return NP_OK;
 	}
 	if (cli->bench.transport->no_capture != NULL) {

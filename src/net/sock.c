@@ -38,6 +38,18 @@ np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *lab
 }
 
 void
+np_sockopts_add_byte(struct np_sockopts *o, int level, int name, const char *label, uint8_t value)
+{
+	size_t at = o->count;
+
+	np_sockopts_add(o, level, name, label, 0);
+	if (o->count > at) {
+		o->at[at].v.byte = value;
+		o->at[at].len = 1;
+	}
+}
+
+void
 np_sockopts_optional(struct np_sockopts *o)
 {
 	o->at[o->count - 1].optional = 1;
@@ -63,6 +75,10 @@ np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 		if (o->at[i].len == sizeof(int) && o->at[i].name != TCP_CONGESTION) {
 			return np_fail(err, NP_ESYS, errno, "set %s to %d", o->at[i].label,
 				       o->at[i].v.i);
+		}
+		if (o->at[i].len == 1) {
+			return np_fail(err, NP_ESYS, errno, "set %s to %u", o->at[i].label,
+				       o->at[i].v.byte);
 		}
 		return np_fail(err, NP_ESYS, errno, "set %s to '%s'", o->at[i].label,
 			       o->at[i].v.text);

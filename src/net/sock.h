@@ -25,6 +25,7 @@ struct np_sockopts {
 		union {
 			int i;
 			char text[16];
+			uint8_t byte;
 		} v;
 	} at[NP_SOCKOPTS_MAX];
 	size_t count;
@@ -43,6 +44,10 @@ void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *lab
 /* Append an option whose value is a text of at most 15 characters (TCP_CONGESTION). */
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 			  const char *value);
+
+/* Append an option of one byte. */
+void
+np_sockopts_add_byte(struct np_sockopts *o, int level, int name, const char *label, uint8_t value);
 
 /* Let the option added last fail silently. */
 void np_sockopts_optional(struct np_sockopts *o);

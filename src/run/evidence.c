@@ -146,8 +146,8 @@ start_capture(struct np_evidence *ev, const struct np_run *run)
 					    p->pattern->connection_test || p->flows > 1 };
 	struct np_err err = { .code = NP_OK };
 
-	if (flow.protocol == 0) {
-		return; /* no packets of IP */
+	if (flow.protocol == 0 || p->transport->no_capture != NULL) {
+		return; /* no packets of IP, or none that the ledger reads */
 	}
 	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {
 		if (ev->plan.capture_why_not != NULL) {

@@ -29,12 +29,12 @@ reaches_itself(const struct np_transport *t)
 	struct np_err err = { .code = NP_OK };
 	struct np_addr at;
 	int listener, fd;
+	int family = t->family > 0 ? t->family : AF_INET;
 	bool ok;
 
-	np_addr_make_loopback(&at, t->family);
-	listener = np_sock_open(t->family, t->socktype, t->protocol, &none, &at, &err);
-	fd = listener < 0 ? -1
-			  : np_sock_open(t->family, t->socktype, t->protocol, &none, NULL, &err);
+	np_addr_make_loopback(&at, family);
+	listener = np_sock_open(family, t->socktype, t->protocol, &none, &at, &err);
+	fd = listener < 0 ? -1 : np_sock_open(family, t->socktype, t->protocol, &none, NULL, &err);
 	ok = fd >= 0 && np_sock_local(listener, &at, &err) == NP_OK &&
 	     (!t->connected || listen(listener, 1) == 0) &&
 	     connect(fd, (struct sockaddr *)&at.sa, at.len) == 0;
@@ -60,7 +60,7 @@ can_run(const struct np_bench *bench)
 	if (t->link) {
 		return lo_link(false) != NULL;
 	}
-	return t->family == 0 || !t->named || reaches_itself(t);
+	return !t->named || (t->family == 0 && t->module == NULL) || reaches_itself(t);
 }
 
 void

@@ -59,7 +59,12 @@ np_endpoint_missing(const struct np_transport *t, struct np_err *err)
 	bool none = err->sys == EPROTONOSUPPORT || err->sys == EAFNOSUPPORT ||
 		    err->sys == ESOCKTNOSUPPORT || err->sys == ENOPROTOOPT;
 
-	if (none && t->module != NULL) {
+	if (none && t->dropped != NULL) {
+		np_fail(err, NP_EUNSUP, err->sys,
+			"this kernel has no %s: Linux has dropped it in %s; before, it is the "
+			"module %s, option %s (scripts/netvm boots a kernel that has it)",
+			t->name, t->dropped, t->module, t->kconfig);
+	} else if (none && t->module != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys,
 			"this kernel has no %s (try 'modprobe %s'; its option is %s)", t->name,
 			t->module, t->kconfig);

@@ -1,0 +1,162 @@
+#include "bench/transport/dccp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/bag.h"
+#include "base/units.h"
+#include "bench/bench.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+
+/* Fits into a packet on any path of 1500 bytes, over IPv6, with all of DCCP's options. */
+enum { USUAL_MESSAGE = 1400 };
+
+int
+np_dccp_ccid(const char *name)
+{
+	size_t n = strlen(NP_CCID_NAME);
+	int64_t ccid;
+
+	return strncmp(name, NP_CCID_NAME, n) == 0 && np_parse_int(name + n, &ccid) == 0 &&
+		       ccid > 0 && ccid <= NP_CCID_MOST
+		   ? (int)ccid
+		   : 0;
+}
+
+/*
+ * A queue of a fixed length would refuse a message (EAGAIN) even where the socket blocks; without
+ * one a send waits for room in the send buffer.
+ */
+static void
+dccp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
+{
+	int ccid = np_dccp_ccid(e->sock.cong);
+
+	(void)p;
+	np_sockopts_add(o, NP_SOL_DCCP, NP_DCCP_TXQLEN, "DCCP_SOCKOPT_QPOLICY_TXQLEN", 0);
+	if (ccid > 0) {
+		np_sockopts_add_byte(o, NP_SOL_DCCP, NP_DCCP_CCID, "DCCP_SOCKOPT_CCID",
+				     (uint8_t)ccid);
+	}
+}
+
+/* Say it of the message that this end sends; 0: the kernel does not tell how long it may be. */
+static int
+refuse_long(const struct np_run *run, int most, struct np_err *err)
+{
+	char peer[NP_ADDR_TEXT] = "the far end";
+
+	if (run->end.peer.len != 0) {
+		np_addr_text(&run->end.peer, peer);
+	}
+	return np_fail(err, NP_EUSAGE, EMSGSIZE,
+		       "send %zu bytes as one DCCP message, of which the path to %s takes %d at "
+		       "most (try -%c %d)",
+		       run->worker->send_size, peer, most, run->plan->pattern->sized ? 'r' : 'm',
+		       most);
+}
+
+static void
+dccp_too_long(const struct np_run *run, struct np_err *err)
+{
+	refuse_long(run, np_sock_int(run->conn->fd, NP_SOL_DCCP, NP_DCCP_MPS), err);
+}
+
+/* Before the window opens: the path's limit is known since the handshake. */
+static int
+dccp_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
+{
+	int most = np_sock_int(conn->fd, NP_SOL_DCCP, NP_DCCP_MPS);
+
+	return most > 0 && run->worker->send_size > (size_t)most ? refuse_long(run, most, err)
+								 : NP_OK;
+}
+
+/* The CCIDs that the two ends agreed on; behind a close there are none any more. */
+static void
+dccp_look(struct np_run *run, int fd)
+{
+	struct np_closing *c = &run->closing;
+	int tx = np_sock_int(fd, NP_SOL_DCCP, NP_DCCP_TX_CCID);
+	int rx = np_sock_int(fd, NP_SOL_DCCP, NP_DCCP_RX_CCID);
+	int asked = np_dccp_ccid(run->plan->near.sock.cong);
+
+	if (tx <= 0 || rx <= 0) {
+		return;
+	}
+	snprintf(c->cong, sizeof(c->cong), NP_CCID_NAME "%d", tx);
+	c->degraded = asked > 0 && (tx != asked || rx != asked);
+	if (tx == rx && !c->degraded) {
+		snprintf(c->detail, sizeof(c->detail), "CCID %d", tx);
+	} else {
+		snprintf(c->detail, sizeof(c->detail),
+			 "CCID %d for what is sent, %d for the rest%s", tx, rx,
+			 c->degraded ? " (another one was asked for)" : "");
+	}
+}
+
+static void
+know_tfrc(int fd, struct np_bag *bag)
+{
+	struct np_dccp_tfrc t;
+	socklen_t len = sizeof(t);
+
+	memset(&t, 0, sizeof(t));
+	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_TX_INFO, &t, &len) != 0 || len < sizeof(t)) {
+		return; /* CCID 2 has none */
+	}
+	np_bag_int(bag, (int64_t)(t.rate / 64 * 8), "dccp.rate_bps");
+	np_bag_int(bag, (int64_t)(t.rate_received / 64 * 8), "dccp.received_bps");
+	np_bag_int(bag, (int64_t)t.rate_calculated * 8, "dccp.calculated_bps");
+	np_bag_real(bag, t.rtt_us / 1e6, "dccp.rtt");
+	np_bag_real(bag, t.loss / 1e6, "dccp.loss_events");
+}
+
+static void
+know_int(int fd, int option, const char *name, struct np_bag *bag)
+{
+	int v = np_sock_int(fd, NP_SOL_DCCP, option);
+
+	if (v > 0) {
+		np_bag_int(bag, v, "dccp.%s", name);
+	}
+}
+
+static void
+dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
+{
+	(void)run;
+	know_int(fd, NP_DCCP_TX_CCID, "tx_ccid", bag);
+	know_int(fd, NP_DCCP_RX_CCID, "rx_ccid", bag);
+	know_int(fd, NP_DCCP_MPS, "message_max", bag);
+	know_tfrc(fd, bag);
+}
+
+const struct np_transport np_transport_dccp = {
+	.name = "DCCP",
+	.socktype = NP_SOCK_DCCP,
+	.protocol = NP_IPPROTO_DCCP,
+	.wire_type = NP_WS_DCCP,
+	.connected = true,
+	.bounded = true,
+	.admit = NP_ADMIT_FILTER,
+	.named = true,
+	.ip_protocol = NP_IPPROTO_DCCP,
+	.module = "dccp_ipv4",
+	.no_capture = "packets of DCCP are not read",
+	.kconfig = "CONFIG_IP_DCCP",
+	.dropped = "6.16",
+	.max_message = USUAL_MESSAGE,
+	.options = dccp_options,
+	.open = np_endpoint_open,
+	.another = np_endpoint_another,
+	.meet = np_endpoint_meet,
+	.upgrade = dccp_upgrade,
+	.look = dccp_look,
+	.know = dccp_know,
+	.too_long = dccp_too_long,
+};

@@ -1,0 +1,38 @@
+/*
+ * DCCP (RFC 4340): datagrams over a connection, with congestion control and without repetition. The
+ * kernel's numbers are here since the headers of Linux 6.16 and later have them no more.
+ */
+#ifndef NP_BENCH_TRANSPORT_DCCP_H
+#define NP_BENCH_TRANSPORT_DCCP_H
+
+#include <stdint.h>
+
+enum { NP_SOCK_DCCP = 6, NP_IPPROTO_DCCP = 33, NP_SOL_DCCP = 269 };
+
+/* Socket options (Linux's include/uapi/linux/dccp.h). */
+enum {
+	NP_DCCP_MPS = 5, /* the largest message, now */
+	NP_DCCP_CCID = 13,
+	NP_DCCP_TX_CCID = 14,
+	NP_DCCP_RX_CCID = 15,
+	NP_DCCP_TXQLEN = 17, /* messages that may wait for CCID's leave; 0: the send buffer's */
+	NP_DCCP_TX_INFO = 192
+};
+
+/* A CCID where others have the name of a congestion control: "ccid3". */
+#define NP_CCID_NAME "ccid"
+enum { NP_CCID_MOST = 255 };
+
+/* The number in such a name; 0: it is none. */
+int np_dccp_ccid(const char *name);
+
+/* What CCID 3 tells of its half connection: struct tfrc_tx_info of Linux's include/linux/tfrc.h. */
+struct np_dccp_tfrc {
+	uint64_t rate, rate_received; /* bytes a second, times 64 */
+	uint32_t rate_calculated;     /* bytes a second */
+	uint32_t rtt_us;
+	uint32_t loss; /* parts of a million of packets that begin a loss event */
+	uint32_t timeout_us, interval_us;
+};
+
+#endif

@@ -1,0 +1,136 @@
+# netvm: modules dccp_ipv4 dccp_ipv6
+# netvm: limit 90
+"""DCCP: streams and transactions, the counts of both ends, planted drops, congestion controls, limits."""
+
+import json
+import re
+import subprocess
+from typing import Any
+
+import lib
+
+TABLE = "plumbline"
+
+
+def run(daemon: lib.Daemon, test: str, *options: str, length: str = "0.5") -> Any:
+    """The document of a run, and its far end's counts."""
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", test, "-l", length,
+                   "--json", *options], timeout=60)
+    assert got.rc == 0, got.err
+    return json.loads(got.out)
+
+
+def the_counts_agree(daemon: lib.Daemon, family: str, ccid: int) -> None:
+    document = run(daemon, "DCCP_STREAM", "--", "--ccid", str(ccid), "-H", family)
+    final = document["final"]
+    sent, received = final["LOCAL_SEND_CALLS"], final["REMOTE_RECV_CALLS"]
+    assert received > 20, received
+    assert final["PROTOCOL_DETAIL"] == f"CCID {ccid}", final["PROTOCOL_DETAIL"]
+    assert final["LOCAL_CONG_CONTROL"] == final["REMOTE_CONG_CONTROL"] == f"ccid{ccid}"
+    assert sent == received + final["LOST_DATAGRAMS"], (sent, received, final["LOST_DATAGRAMS"])
+    assert final["DUPLICATE_DATAGRAMS"] == 0
+    near = document["iterations"][0]["near"]
+    assert near["dccp.tx_ccid"] == near["dccp.rx_ccid"] == ccid, near
+    assert ("dccp.rate_bps" in near) == (ccid == 3), near
+
+
+class Plant:
+    """Drops every Nth packet that is as long as a message with data, on its way in."""
+
+    def __init__(self, every: int) -> None:
+        self.rules = f"""table inet {TABLE} {{
+            chain in {{ type filter hook input priority 0;
+                meta l4proto dccp meta length > 1000 numgen inc mod {every} == 3 counter drop
+            }}
+        }}"""
+
+    def __enter__(self) -> "Plant":
+        subprocess.run(["nft", "-f", "-"], input=self.rules, check=True, universal_newlines=True)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        subprocess.run(["nft", "delete", "table", "inet", TABLE], check=True)
+
+    @staticmethod
+    def count() -> int:
+        listing = subprocess.run(["nft", "list", "table", "inet", TABLE], check=True,
+                                 stdout=subprocess.PIPE, universal_newlines=True).stdout
+        found = re.search(r"counter packets (\d+)", listing)
+        assert found, listing
+        return int(found.group(1))
+
+
+def planted_drops_are_counted(daemon: lib.Daemon) -> None:
+    """A receiver that has time enough drops none itself: what is lost are the planted ones."""
+    with Plant(20) as plant:
+        final = run(daemon, "DCCP_STREAM", "-b", "5", "-w", "10", "--", "-m", "1200", length="1")["final"]
+        planted = plant.count()
+    sent, received = final["LOCAL_SEND_CALLS"], final["REMOTE_RECV_CALLS"]
+    assert planted > 1, planted
+    assert sent - received == final["LOST_DATAGRAMS"] == planted, (sent, received, planted)
+
+
+def transactions_agree(daemon: lib.Daemon) -> None:
+    final = run(daemon, "DCCP_RR", "--", "-r", "100,200", length="-200")["final"]
+    counts = {name: final[name] for name in ("LOST_REQUESTS", "LOCAL_SEND_CALLS", "REMOTE_SEND_CALLS")}
+    assert counts == {"LOST_REQUESTS": 0, "LOCAL_SEND_CALLS": 200, "REMOTE_SEND_CALLS": 200}, counts
+    assert final["LOCAL_BYTES_RECVD"] == 200 * 200, final["LOCAL_BYTES_RECVD"]
+
+
+def lost_requests_are_given_up(daemon: lib.Daemon) -> None:
+    with Plant(20) as plant:
+        final = run(daemon, "DCCP_RR", "--", "-r", "1200,1", "-e", "1", length="-40")["final"]
+        planted = plant.count()
+    assert planted >= 2, planted
+    assert final["LOST_REQUESTS"] == planted, (final["LOST_REQUESTS"], planted)
+    assert final["REMOTE_SEND_CALLS"] == 40, final["REMOTE_SEND_CALLS"]
+
+
+def omni_reaches_it(daemon: lib.Daemon) -> None:
+    for direction in ("send", "recv", "rr"):
+        document = run(daemon, "OMNI", "--", "-T", "dccp", "-d", direction)
+        assert document["test"]["protocol"] == "DCCP", document["test"]
+        assert document["final"]["THROUGHPUT"] > 0
+
+
+def flows_and_engines(daemon: lib.Daemon) -> None:
+    for engine in ("epoll", "spin"):
+        final = run(daemon, "DCCP_STREAM", "--engine", engine)["final"]
+        assert final["LOCAL_SEND_CALLS"] == final["REMOTE_RECV_CALLS"] + final["LOST_DATAGRAMS"], (engine, final["LOST_DATAGRAMS"])
+    final = run(daemon, "DCCP_RR", "--flows", "3", "--", "-r", "10,20", length="-90")["final"]
+    assert final["LOCAL_SEND_CALLS"] >= 90 and final["FLOWS"] == 3
+
+
+def too_long_is_refused(daemon: lib.Daemon) -> None:
+    for options, letter in ((["-m", "70000"], "m"), (["-r", "70000,1"], "r")):
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t",
+                       "DCCP_STREAM" if letter == "m" else "DCCP_RR", "-l", "1", "--", *options], timeout=60)
+        found = re.search(rf"takes (\d+) at most \(try -{letter} \1\)", got.err)
+        assert got.rc == 1 and found, got
+        assert 60000 < int(found.group(1)) < 65536, got.err
+
+
+def strangers_are_not_admitted(daemon: lib.Daemon) -> None:
+    """The daemon admits the address that the client has; a connection from another one is none."""
+    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_STREAM", "-l", "1",
+                   "--", "-L", "127.0.0.9"], timeout=60)
+    assert got.rc == 0, got
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        for family in ("127.0.0.1,inet", "::1,inet6"):
+            for ccid in (2, 3):
+                report.case(f"DCCP_STREAM to {family} by CCID {ccid}: the counts agree",
+                            lambda f=family, c=ccid: the_counts_agree(daemon, f, c))
+        report.case("planted drops are what is lost", lambda: planted_drops_are_counted(daemon))
+        report.case("DCCP_RR counts alike at both ends", lambda: transactions_agree(daemon))
+        report.case("DCCP_RR gives up the requests that are dropped",
+                    lambda: lost_requests_are_given_up(daemon))
+        report.case("OMNI asks for it in each direction", lambda: omni_reaches_it(daemon))
+        report.case("engines and flows", lambda: flows_and_engines(daemon))
+        report.case("a message that is too long is refused", lambda: too_long_is_refused(daemon))
+        report.case("a named local address is admitted", lambda: strangers_are_not_admitted(daemon))
+
+
+lib.main(suite)
