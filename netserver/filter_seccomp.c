@@ -28,6 +28,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/sctp.h> /* which takes types of the above for granted */
+
 #include "bench/bench.h"
 #include "bench/transport/dccp.h"
 #include "net/addr.h"
@@ -196,6 +198,9 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_IPV6, IPV6_RECVPKTINFO),
 	OPTION(IPPROTO_IPV6, IPV6_TCLASS),
 	OPTION(IPPROTO_IPV6, IPV6_V6ONLY),
+	OPTION(IPPROTO_SCTP, SCTP_MAXSEG),
+	OPTION(IPPROTO_SCTP, SCTP_NODELAY),
+	OPTION(IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD),
 	OPTION(IPPROTO_TCP, TCP_CONGESTION),
 	OPTION(IPPROTO_TCP, TCP_CORK),
 	OPTION(IPPROTO_TCP, TCP_DEFER_ACCEPT),

@@ -105,6 +105,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
 	%D%/bench/transport/dccp.c \
 	%D%/bench/transport/dccp.h \
+	%D%/bench/transport/sctp.c \
 	%D%/bench/transport/vsock.c \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/clean.c %D%/run/clean.h \

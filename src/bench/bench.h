@@ -123,7 +123,7 @@ enum np_pin {
 };
 
 /* Which of netperf's scanners reads the options of a test over it. */
-enum np_scanner { NP_SCAN_IP, NP_SCAN_UNIX, NP_SCAN_LINK };
+enum np_scanner { NP_SCAN_IP, NP_SCAN_UNIX, NP_SCAN_LINK, NP_SCAN_SCTP };
 
 struct np_transport {
 	const char *name; /* as the PROTOCOL metric says it */
@@ -132,9 +132,10 @@ struct np_transport {
 	int32_t wire_type; /* in OMNI requests; 0: they can't ask for it */
 
 	/* Traits. */
-	bool reliable;  /* all that is sent arrives, once and in order */
-	bool connected; /* there is a connection, from connect(2) to accept(2) and to a close */
-	bool bounded;   /* a message is what one call sends */
+	bool reliable;     /* all that is sent arrives, once and in order */
+	bool connected;    /* there is a connection, from connect(2) to accept(2) and to a close */
+	bool bounded;      /* a message is what one call sends */
+	bool closes_whole; /* connected: once either end has shut down its half, neither can send */
 	enum np_admit admit;
 	enum np_pin pin;
 	bool named;      /* users name the ends (-H, -L, -P); else the daemon's answer does */
@@ -208,6 +209,12 @@ struct np_transport {
 	 */
 	void (*knock)(struct np_run *run);
 
+	/*
+	 * What the far end has not acknowledged, in some unit; -1: the connection is over. For
+	 * those where whoever has shut down his half is not told by reading. NULL: he is.
+	 */
+	int64_t (*left)(int fd);
+
 	/* Say that the kernel found a message too long (EMSGSIZE). NULL: in general words. */
 	void (*too_long)(const struct np_run *run, struct np_err *err);
 
@@ -225,6 +232,7 @@ enum {
 	NP_B_OLD = 1 << 1,
 	NP_B_ONCE = 1 << 2,   /* not repeated for confidence (-i, -I) */
 	NP_B_SPARSE = 1 << 3, /* no interim results; the table has an average of the times */
+	NP_B_MANY = 1 << 4,   /* a test-specific option says how many data connections it has */
 };
 
 struct np_bench {

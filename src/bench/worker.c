@@ -113,14 +113,18 @@ np_step_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	return NP_OVER;
 }
 
-/* Bytes that the kernel has not got rid of yet: the connections share a way, and wait in turns. */
+/* What the kernel has not got rid of yet: the connections share a way, and wait in turns. */
 static int64_t
 unsent(const struct np_worker *w)
 {
+	const struct np_transport *t = w->run->plan->transport;
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
-		sum += np_sock_queued(w->conn[i].fd, SIOCOUTQ);
+		int fd = w->conn[i].fd;
+		int64_t left = t->left != NULL ? t->left(fd) : np_sock_queued(fd, SIOCOUTQ);
+
+		sum += left > 0 ? left : 0;
 	}
 	return sum;
 }
@@ -165,6 +169,8 @@ has_taken_back(struct np_worker *w, struct np_conn *c, short revents)
 static int
 part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
 {
+	const struct np_transport *t = w->run->plan->transport;
+	int step_ms = t->left != NULL ? 1 : 100;
 	int64_t queued = -1;
 	char sink[4096];
 
@@ -172,7 +178,10 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 		struct pollfd p = { .fd = c->fd, .events = POLLIN };
 		int64_t now_queued;
 
-		if (poll(&p, 1, 100) > 0) {
+		if (t->left != NULL && t->left(c->fd) < 0) {
+			return 0;
+		}
+		if (poll(&p, 1, step_ms) > 0) {
 			ssize_t n = has_taken_back(w, c, p.revents)
 					? 1
 					: recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);

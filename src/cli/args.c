@@ -35,6 +35,8 @@ np_cli_scope(const struct np_cli *cli)
 		return NP_SCOPE_UNIX;
 	case NP_SCAN_LINK:
 		return NP_SCOPE_LINK;
+	case NP_SCAN_SCTP:
+		return NP_SCOPE_SCTP;
 	case NP_SCAN_IP:
 		break;
 	}
@@ -453,6 +455,23 @@ check_congestion(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* A count of messages as the length of a test: in bytes, or transactions. */
+static int
+settle_messages(struct np_cli *cli, struct np_err *err)
+{
+	struct np_plan *p = &cli->plan;
+	int32_t size = p->near.call.send_size;
+
+	if (!p->pattern->transactions && size <= 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-- -N: how many bytes %d messages are, only their size tells (add "
+			       "-m)",
+			       cli->messages);
+	}
+	p->length = -(int64_t)cli->messages * (p->pattern->transactions ? 1 : size);
+	return NP_OK;
+}
+
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
@@ -482,6 +501,12 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	}
 	if (p->no_control && p->pattern->sized && p->far.sock.port == 0) {
 		p->response = p->request; /* as an echo service answers */
+	}
+	if ((bench->flags & NP_B_MANY) != 0 && cli->associations > 0) {
+		p->flows = cli->associations;
+	}
+	if (cli->messages > 0 && settle_messages(cli, err) != NP_OK) {
+		return err->code;
 	}
 	p->ids = np_ids_useful(p) && !p->no_control;
 	p->no_route = cli->allow_routing == -1 ? (bench->flags & NP_B_ROUTE_OFF) != 0

@@ -23,7 +23,8 @@ enum np_scope {
 	NP_SCOPE_OMNI = 1, /* OMNI, UUID and the tests that netperf calls migrated */
 	NP_SCOPE_BSD = 2,  /* TCP_CC, TCP_MSS, TCP_SENDFILE */
 	NP_SCOPE_UNIX = 4,
-	NP_SCOPE_LINK = 8 /* DLCL_STREAM, DLCL_RR */
+	NP_SCOPE_LINK = 8, /* DLCL_STREAM, DLCL_RR */
+	NP_SCOPE_SCTP = 16
 };
 
 /* What a test must have for an option to mean something in it: bits of np_option.needs. */
@@ -41,8 +42,10 @@ enum np_for {
 	NP_FOR_CONNECTS = 1 << 10, /* a connection for each transaction */
 	NP_FOR_PATH = 1 << 11,     /* a socket in the file system at this end */
 	NP_FOR_CHOICE = 1 << 12,   /* options say what it does */
-	NP_FOR_DCCP = 1 << 14,
-	NP_FOR_NOBODY = 1 << 13 /* no test has it: options without effect */
+	NP_FOR_NOBODY = 1 << 13,   /* no test has it: options without effect */
+	NP_FOR_SEGMENTS = 1 << 14, /* the transport cuts what it is given, and may wait for more */
+	NP_FOR_SCTP = 1 << 15,
+	NP_FOR_DCCP = 1 << 16
 };
 
 /* A name and an address family, as -H and -L take them. */
@@ -157,6 +160,8 @@ struct np_cli {
 
 	int32_t wait_s;
 	int32_t allow_routing; /* test-specific -R; -1: by test */
+	uint32_t associations; /* -T of tests over SCTP; 0: not said */
+	int32_t messages;      /* -N of theirs; 0: -l says how long */
 	int32_t cpus;          /* -n; Linux knows better */
 	bool bound, unbound;   /* -T was given; what it asks for could not be done here */
 	struct np_omni_choice omni;

@@ -117,6 +117,8 @@ traits_of_transport(const struct np_transport *t)
 
 	has |= t->family == AF_UNSPEC && !t->link ? NP_FOR_IP : 0u;
 	has |= t == &np_transport_tcp ? NP_FOR_TCP : 0u;
+	has |= t->ip_protocol != 0 && np_delivers(t) ? NP_FOR_SEGMENTS : 0u;
+	has |= t->scanner == NP_SCAN_SCTP ? NP_FOR_SCTP : 0u;
 	has |= t == &np_transport_udp || t == &np_transport_udplite ? NP_FOR_UDP : 0u;
 	has |= t->ip_protocol == NP_IPPROTO_DCCP ? NP_FOR_DCCP : 0u;
 	has |= t->named ? NP_FOR_NAMED : 0u;
@@ -221,6 +223,7 @@ print_heading(FILE *out, unsigned scope)
 		{ NP_SCOPE_OMNI, "OMNI and Migrated BSD Sockets Test Options:\n" },
 		{ NP_SCOPE_BSD, "TCP/UDP BSD Sockets Test Options:\n" },
 		{ NP_SCOPE_UNIX, "STREAM/DG UNIX Sockets Test Options:\n" },
+		{ NP_SCOPE_SCTP, "SCTP Sockets Test Options:\n" },
 	};
 
 	fputs(usage, out);

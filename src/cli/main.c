@@ -367,7 +367,8 @@ run_bench(struct session *s, struct np_err *err)
 	struct np_cli *cli = &s->cli;
 	int rc;
 
-	if (cli->plan.no_control && cli->bench.transport->no_control != NULL) {
+	if (cli->plan.no_control && (cli->bench.flags & NP_B_OLD) != 0 &&
+	    cli->bench.transport->no_control != NULL) {
 		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
 	}
 	np_progress_pause(s->progress, stderr);

@@ -8,7 +8,7 @@
 static bool
 is_missing(const char *protocol)
 {
-	static const char *const names[] = { "sctp", "sdp" };
+	static const char *const names[] = { "sdp" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcasecmp(protocol, names[i]) == 0) {
@@ -36,8 +36,12 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	const struct np_transport *t;
 
 	if (protocol != NULL && is_missing(protocol)) {
-		return np_fail(err, NP_EUSAGE, 0, "-T: %s is not in this version (try tcp or udp)",
-			       protocol);
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-T: %s is not in this version (try tcp, udp or sctp)", protocol);
+	}
+	if (type != NULL && strstr(type, "seqpacket") != NULL) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-t: %s sockets are not in OMNI tests (try stream or dgram)", type);
 	}
 	t = protocol != NULL ? np_transport_named(protocol) : NULL;
 	if (t != NULL) {

@@ -1060,6 +1060,27 @@ set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	return NP_OK;
 }
 
+/* netperf counts from 1 in its message, and takes no less than 2. */
+static int
+set_associations(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	int64_t n;
+
+	(void)o;
+	if (np_parse_count(arg, &n) != 0 || n > NP_FLOWS_MAX) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of associations (2 to %d)",
+			       arg, NP_FLOWS_MAX);
+	}
+	if (n < 2) {
+		printf("Number of SCTP associations must be >= 1\n");
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a number of associations (2 to %d)",
+			       arg, NP_FLOWS_MAX);
+	}
+	cli->associations = (uint32_t)n;
+	return NP_OK;
+}
+
 /* --- the tables --------------------------------------------------------------------------------
  */
 
@@ -1068,6 +1089,7 @@ set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err
 #define BSD NP_SCOPE_BSD
 #define UNIX NP_SCOPE_UNIX
 #define LINK NP_SCOPE_LINK
+#define SCTP NP_SCOPE_SCTP
 #define IP (NP_SCOPE_OMNI | NP_SCOPE_BSD)
 
 /* The columns of a row: letter, long name, kind, argument, help, where to. */
@@ -1343,21 +1365,24 @@ const char *const np_test_groups[] = { [TEST_NONE] = "Other",
 				       [TEST_HELP] = "Help",
 				       [TEST_GONE] = "Without effect",
 				       NULL };
-const char *const np_test_scopes[] = { "OMNI tests", "TCP_CC, TCP_MSS, TCP_SENDFILE",
-				       "UNIX-domain tests", "DLCL tests", NULL };
+const char *const np_test_scopes[] = { "OMNI tests",        "TCP_CC, TCP_MSS, TCP_SENDFILE",
+				       "UNIX-domain tests", "DLCL tests",
+				       "SCTP tests",        NULL };
 
 const struct np_option np_test_options[] = {
 	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the data connection"), TO(data.family),
-	  .set = set_family, .scope = IP, IN(ENDS), FOR(IP) },
+	  .set = set_family, .scope = IP | SCTP, IN(ENDS), FOR(IP) },
 	{ ROW('6', "ipv6", PLAIN, NULL, "use IPv6 for the data connection"), TO(data.family),
-	  .set = set_family, .scope = IP, IN(ENDS), FOR(IP) },
+	  .set = set_family, .scope = IP | SCTP, IN(ENDS), FOR(IP) },
 	{ ROW('a', "defer-accept", FLAG, NULL, "set TCP_DEFER_ACCEPT at the daemon"),
 	  TO(plan.defer_accept), .scope = OMNI, IN(SOCKET), FOR(TCP) },
 	{ ROW('b', "burst", COUNT, "n", "request/response: keep N more requests in flight (0)"),
-	  TO(plan.burst), RANGE(0, 65535), .scope = IP | LINK, IN(FLIGHT), FOR(BURST) },
+	  TO(plan.burst), RANGE(0, 65535), .scope = IP | LINK | SCTP, IN(FLIGHT), FOR(BURST) },
 	{ ROW('B', "packet-info", FLAG, NULL,
 	      "UDP: answer from the address that was asked (IP_PKTINFO)"),
 	  TO(plan.packet_info), .scope = OMNI, IN(SOCKET), FOR(UDP) },
+	{ ROW('B', NULL, PLAIN, NULL, "no effect: calls that need not wait never do"),
+	  .set = set_nothing, .scope = SCTP, IN(GONE), FOR(NOBODY) },
 	{ ROW('c', "connections", FLAG, NULL, "use a connection for each transaction"),
 	  TO(omni.connections), .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
 	{ ROW('C', "cork", FLAG, NULL, "set TCP_CORK on the local data socket"), TO(plan.cork),
@@ -1365,8 +1390,9 @@ const struct np_option np_test_options[] = {
 	{ ROW('d', "direction", CUSTOM, "word",
 	      "OMNI: set the direction: send, recv, rr, or several joined by |"),
 	  .set = set_direction, .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
-	{ ROW('D', "nodelay", FLAG, NULL, "set TCP_NODELAY at both ends"), TO(plan.nodelay),
-	  .scope = IP, IN(SOCKET), BRIEF("set TCP_NODELAY at both ends"), FOR(TCP) },
+	{ ROW('D', "nodelay", FLAG, NULL, "set TCP_NODELAY or SCTP_NODELAY at both ends"),
+	  TO(plan.nodelay), .scope = IP | SCTP, IN(SOCKET), BRIEF("set TCP_NODELAY at both ends"),
+	  FOR(SEGMENTS) },
 	{ ROW('\0', "device", CUSTOM, "local,remote",
 	      "use these interfaces (those of the control connection's addresses)"),
 	  .set = set_devices, .scope = LINK, IN(ENDS), FOR(DATA) },
@@ -1379,22 +1405,25 @@ const struct np_option np_test_options[] = {
 	  IN(SOCKET), FOR(TCP) },
 	{ ROW('g', NULL, FLAG, NULL, "set SO_DEBUG on the data socket"), TO(plan.debug),
 	  .scope = OMNI, IN(SOCKET), FOR(TCP) },
-	{ ROW('G', "mss", CUSTOM, "bytes", "set the maximum segment size (TCP_MAXSEG)"),
-	  .set = set_mss, .numbers = true, .scope = OMNI, IN(SOCKET), FOR(TCP) },
+	{ ROW('G', "mss", CUSTOM, "bytes",
+	      "set the largest segment (TCP_MAXSEG), or fragment of a message (SCTP_MAXSEG)"),
+	  .set = set_mss, .numbers = true, .scope = OMNI | SCTP, IN(SOCKET), FOR(SEGMENTS) },
 	{ ROW('h', NULL, FLAG, NULL, "show this text"), TO(test_usage), IN(HELP),
 	  BRIEF("list all options of the test of -t") },
 	{ ROW('H', NULL, CUSTOM, "name/bits,family",
 	      "set the remote address of the data connection (-H); after BITS it is random"),
-	  TO2(data.host, plan.far.sock.mask), .set = set_data_name, .scope = IP, IN(ENDS),
+	  TO2(data.host, plan.far.sock.mask), .set = set_data_name, .scope = IP | SCTP, IN(ENDS),
 	  FOR(NAMED) },
 	{ ROW('i', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_gone, .scope = OMNI,
 	  IN(GONE), FOR(NOBODY) },
 	{ ROW('I', "write", FLAG, NULL, "use write() instead of send()"), TO(plan.use_write),
 	  .scope = OMNI, IN(CALLS), FOR(DATA) },
+	{ ROW('I', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing,
+	  .scope = SCTP, IN(GONE), FOR(NOBODY) },
 	{ ROW('j', NULL, CUSTOM, "n", "no effect, as in netperf"), .set = set_nothing,
 	  .scope = OMNI, IN(GONE), FOR(NOBODY) },
 	{ ROW('k', "keyval", NEXT, "list|file|all|?", "print these figures as NAME=value"),
-	  .set = set_style, .scope = OMNI | LINK, IN(PRINT),
+	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT),
 	  BRIEF("print NAME=value; ? lists the figures"), FOR(DATA) },
 	{ ROW('K', "congestion", CUSTOM, "local,remote", "set the TCP congestion control"),
 	  .set = set_cong, .scope = IP, IN(SOCKET), FOR(TCP) },
@@ -1406,7 +1435,7 @@ const struct np_option np_test_options[] = {
 	  TO(plan.ttl), RANGE(0, 255), .scope = OMNI, IN(ENDS), FOR(UDP) },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family",
 	      "set the local address of the data connection"),
-	  TO2(data.local, plan.near.sock.mask), .set = set_data_name, .scope = IP, IN(ENDS),
+	  TO2(data.local, plan.near.sock.mask), .set = set_data_name, .scope = IP | SCTP, IN(ENDS),
 	  FOR(NAMED) },
 	{ ROW('m', "send-size", CUSTOM, "local,remote", "send N bytes in a call (socket buffer)"),
 	  TO2(plan.near.call.send_size, plan.far.call.send_size), .set = set_call_sizes,
@@ -1419,14 +1448,16 @@ const struct np_option np_test_options[] = {
 	  TO(plan.near.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },
 	{ ROW('n', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
 	  IN(GONE), FOR(NOBODY) },
+	{ ROW('N', NULL, COUNT, "n", "send N messages or requests, whatever -l says"), TO(messages),
+	  RANGE(0, INT32_MAX), .scope = SCTP, IN(SIZES), FOR(DATA) },
 	{ ROW('N', NULL, FLAG, NULL, "UDP: connect() the daemon's socket"),
 	  TO(plan.far.sock.connected), .scope = OMNI, IN(SOCKET), FOR(UDP) },
 	{ ROW('N', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
 	  IN(GONE), FOR(NOBODY) },
 	{ ROW('o', "csv", NEXT, "list|file|all|?", "print these figures as comma-separated values"),
-	  .set = set_style, .scope = OMNI | LINK, IN(PRINT), FOR(DATA) },
+	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT), FOR(DATA) },
 	{ ROW('O', "columns", NEXT, "list|file|all|?", "print these figures in columns"),
-	  .set = set_style, .scope = OMNI | LINK, IN(PRINT), FOR(DATA) },
+	  .set = set_style, .scope = OMNI | LINK | SCTP, IN(PRINT), FOR(DATA) },
 	{ ROW('p', NULL, CUSTOM, "min,max",
 	      "use local ports of this range in connection tests (5000,65535)"),
 	  .set = set_port_range, .scope = IP, IN(ENDS), FOR(CONNECTS) },
@@ -1434,7 +1465,7 @@ const struct np_option np_test_options[] = {
 	      "make netperf's socket of DG_RR in this directory (/tmp)"),
 	  .set = set_unix_dir, .scope = UNIX, IN(ENDS), FOR(PATH) },
 	{ ROW('P', NULL, CUSTOM, "local,remote", "set the ports of the data sockets (any)"),
-	  .set = set_data_ports, .scope = IP, IN(ENDS), FOR(NAMED) },
+	  .set = set_data_ports, .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
 	{ ROW('q', "pacing-rate", COUNT, "bytes/s",
 	      "set SO_MAX_PACING_RATE of the local data socket"),
 	  TO(plan.pacing), RANGE(0, INT32_MAX), .scope = OMNI, IN(SOCKET), FOR(IP) },
@@ -1452,20 +1483,22 @@ const struct np_option np_test_options[] = {
 	{ ROW('t', NULL, TEXT, "stream|dgram", "OMNI: set the socket's type"), TO(omni.type),
 	  .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
 	{ ROW('T', "protocol", TEXT, "name",
-	      "use tcp, udp or udplite; other names mean the default"),
+	      "use tcp, udp, udplite or sctp; other names mean the default"),
 	  TO(omni.protocol), .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
 	{ ROW('T', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
 	  IN(GONE), FOR(NOBODY) },
+	{ ROW('T', NULL, CUSTOM, "n", "_MANY: use N associations, as --flows does (1)"),
+	  .set = set_associations, .scope = SCTP, IN(ENDS), FOR(SCTP) },
 	{ ROW('u', "uuid", CUSTOM, "text", "report this UUID, up to 37 characters"),
-	  .set = set_uuid, .scope = OMNI | LINK, IN(PRINT) },
+	  .set = set_uuid, .scope = OMNI | LINK | SCTP, IN(PRINT) },
 	{ ROW('U', "retry", FLAG, NULL, "connection tests: try a failed connect again"),
 	  TO(plan.retry_connect), .scope = OMNI, IN(CALLS), FOR(CONNECTS) },
 	{ ROW('V', "copy-avoidance", FLAG, NULL, "receive without copying (splice)"),
-	  TO(plan.copy_avoidance), .scope = IP, IN(CALLS), FOR(PIPE) },
+	  TO(plan.copy_avoidance), .scope = IP | SCTP, IN(CALLS), FOR(PIPE) },
 	{ ROW('w', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing, .scope = IP,
 	  IN(GONE), FOR(NOBODY) },
 	{ ROW('W', NULL, COUNT, "n", "use N send buffers in turn"), TO(plan.near.call.send_width),
-	  RANGE(0, 1 << 20), .scope = IP | LINK, IN(CALLS), FOR(DATA) },
+	  RANGE(0, 1 << 20), .scope = IP | LINK | SCTP, IN(CALLS), FOR(DATA) },
 	{ ROW('z', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
 	  IN(GONE), FOR(NOBODY) },
 };

@@ -228,13 +228,16 @@ static const char unix_stream_cpu_heads[] =
     "Size   Size    Size     Time     Throughput  local  remote  local   remote\n"
     "bytes  bytes   bytes    secs.    %(unit)-8.8s/s  %      %       us/KB   us/KB\n\n";
 
-#define STREAM_ROW(recv_buf, send_buf, send_size)                                                  \
+#define BARE_STREAM_ROW(recv_buf, send_buf, send_size)                                             \
 	"%(" recv_buf ")6d %(" send_buf ")6d %(" send_size ")6d    %(ELAPSED_TIME)-6.2f   "        \
-	"%(THROUGHPUT)7.2f   %(brand)s\n"
-#define STREAM_CPU_ROW(send_size)                                                                  \
+	"%(THROUGHPUT)7.2f   "
+#define STREAM_ROW(recv_buf, send_buf, send_size)                                                  \
+	BARE_STREAM_ROW(recv_buf, send_buf, send_size) "%(brand)s\n"
+#define BARE_STREAM_CPU_ROW(send_size)                                                             \
 	"%(RSR_SIZE)6d %(LSS_SIZE)6d %(" send_size ")6d    %(ELAPSED_TIME)-6.2f     "              \
 	"%(THROUGHPUT)7.2f   %(LOCAL_CPU_UTIL)-6.2f   %(REMOTE_CPU_UTIL)-6.2f   "                  \
-	"%(LOCAL_SD)-6.3f  %(REMOTE_SD)-6.3f %(brand)s\n"
+	"%(LOCAL_SD)-6.3f  %(REMOTE_SD)-6.3f"
+#define STREAM_CPU_ROW(send_size) BARE_STREAM_CPU_ROW(send_size) " %(brand)s\n"
 #define UNIX_STREAM_SIZES                                                                          \
 	"%(RSR_SIZE)5d  %(LSS_SIZE)5d  %(LOCAL_SEND_SIZE)6d    %(ELAPSED_TIME)-6.2f   "
 
@@ -401,6 +404,7 @@ static const char branded_figure[] = "%(THROUGHPUT)7.2f %(brand)s\n";
 static const char branded_demand[] = "%(demand)6.3f %(method)c %(brand)s\n";
 static const char bare_figure[] = "%(THROUGHPUT)7.2f\n";
 static const char bare_demand[] = "%(demand)6.3f\n";
+static const char lettered_demand[] = "%(demand)6.3f %(method)c\n";
 
 static const struct layout layouts[] = {
 	{ .name = "stream",
@@ -431,6 +435,24 @@ static const struct layout layouts[] = {
 	  .cpu_figure = branded_demand,
 	  .details = sendfile_details,
 	  .histogram = send_times },
+	{ .name = "sctp_stream",
+	  .heads = stream_heads,
+	  .cpu_heads = send_cpu_heads,
+	  .rows = BARE_STREAM_ROW("RSR_SIZE", "LSS_SIZE", "LOCAL_SEND_SIZE") "\n",
+	  .cpu_rows = BARE_STREAM_CPU_ROW("LOCAL_SEND_SIZE") "\n",
+	  .figure = bare_figure,
+	  .cpu_figure = lettered_demand,
+	  .details = sendfile_details,
+	  .histogram = send_times },
+	{ .name = "sctp_rr",
+	  .heads = transaction_heads,
+	  .cpu_heads = rr_cpu_heads,
+	  .rows = connection_rows,
+	  .cpu_rows = TRANSACTION_CPU_ROWS("  ", ""),
+	  .figure = bare_figure,
+	  .cpu_figure = lettered_demand,
+	  .details = CONNECTION_DETAILS("REMOTE_RECV_OFFSET"),
+	  .histogram = round_times },
 	{ .name = "rr",
 	  .heads = transaction_heads,
 	  .cpu_heads = rr_cpu_heads,

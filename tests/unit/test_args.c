@@ -815,7 +815,8 @@ protocols_are_chosen_by_name(void **state)
 	assert_string_equal(chosen("-t TCP_STREAM -- -T udp")->transport->name, "UDP");
 	assert_string_equal(chosen("-t omni -- -T bogus")->transport->name, "IP Default");
 	assert_false(chosen("-t omni -- -t dgram")->transport->connected);
-	assert_unfit("-t omni -- -T sctp", "-T: sctp is not in this version");
+	assert_unfit("-t omni -- -T sdp", "-T: sdp is not in this version");
+	assert_unfit("-t omni -- -T sctp -t seqpacket", "-t: seqpacket sockets");
 	/* The direction of a named test is its own. */
 	assert_ptr_equal(chosen("-t TCP_STREAM -- -d rr")->pattern, &np_pattern_stream);
 	assert_ptr_equal(chosen("-t TCP_RR -- -c")->pattern, &np_pattern_crr);

@@ -66,6 +66,11 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 		np_add(&w->count->failed, 1);
 		return need;
 	}
+	if (w->run->plan->transport->closes_whole && !w->run->plan->active &&
+	    (error == ESHUTDOWN || error == EPIPE)) {
+		w->hung_up = true; /* what a receiver's half-close is elsewhere */
+		return NP_OVER;
+	}
 	return np_step_failed(w, c, need, error);
 }
 
