@@ -12,6 +12,7 @@
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
+#include <linux/tls.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
@@ -45,6 +46,12 @@ enum { MOST_FDS = 1 << 16 }; /* looked for one by one where /proc does not list 
 #ifndef UDP_SEGMENT /* older C libraries */
 #define UDP_SEGMENT 103
 #define UDP_GRO 104
+#endif
+#ifndef SOL_TLS
+#define SOL_TLS 282
+#endif
+#ifndef TCP_ULP
+#define TCP_ULP 31
 #endif
 #ifndef SO_PREFER_BUSY_POLL
 #define SO_PREFER_BUSY_POLL 69 /* since Linux 5.11 */
@@ -188,6 +195,7 @@ static const struct rule allowed_if[] = {
 	OPTION(SOL_SOCKET, SO_RCVBUF),
 	OPTION(SOL_SOCKET, SO_REUSEADDR),
 	OPTION(SOL_SOCKET, SO_SNDBUF),
+	OPTION(SOL_SOCKET, SO_SNDTIMEO),
 	OPTION(SOL_SOCKET, SO_ZEROCOPY),
 	OPTION(IPPROTO_IP, IP_MTU_DISCOVER),
 	OPTION(IPPROTO_IP, IP_MULTICAST_TTL),
@@ -211,7 +219,10 @@ static const struct rule allowed_if[] = {
 	OPTION(IPPROTO_TCP, TCP_KEEPINTVL),
 	OPTION(IPPROTO_TCP, TCP_MAXSEG),
 	OPTION(IPPROTO_TCP, TCP_NODELAY),
+	OPTION(IPPROTO_TCP, TCP_ULP),
 	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT),
+	OPTION(SOL_TLS, TLS_TX),
+	OPTION(SOL_TLS, TLS_RX),
 	OPTION(IPPROTO_UDP, UDP_GRO),
 	OPTION(IPPROTO_UDP, UDP_SEGMENT),
 	OPTION(NP_SOL_DCCP, NP_DCCP_CCID),

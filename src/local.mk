@@ -101,6 +101,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/spread.c %D%/bench/transport/spread.h \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
 	%D%/bench/transport/tcp.c \
+	%D%/bench/transport/tls.c %D%/bench/transport/tls.h \
 	%D%/bench/transport/udp.c \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \
 	%D%/bench/transport/dccp.c \
@@ -152,7 +153,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/times.c
 
 # What programs need beside src/libnetperf.a.
-netperf_libs = $(SODIUM_LIBS) $(PCAP_LIBS) $(URING_LIBS)
+netperf_libs = $(SODIUM_LIBS) $(PCAP_LIBS) $(URING_LIBS) $(OPENSSL_LIBS)
 if HAVE_PCAP
 src_libnetperf_a_SOURCES += %D%/net/capture_pcap.c
 AM_CPPFLAGS += $(PCAP_CFLAGS)
@@ -166,6 +167,13 @@ src_libnetperf_a_SOURCES += %D%/bench/engine/uring.c \
 AM_CPPFLAGS += $(URING_CFLAGS)
 else
 src_libnetperf_a_SOURCES += %D%/bench/engine/uring_none.c
+endif
+
+if HAVE_OPENSSL
+src_libnetperf_a_SOURCES += %D%/bench/transport/tls_openssl.c
+AM_CPPFLAGS += $(OPENSSL_CFLAGS)
+else
+src_libnetperf_a_SOURCES += %D%/bench/transport/tls_none.c
 endif
 
 bin_PROGRAMS += src/netperf

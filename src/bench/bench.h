@@ -19,6 +19,7 @@ struct np_conn;
 struct np_run;
 struct np_sockopts;
 struct np_steps;
+struct np_stop;
 struct np_worker;
 
 /* The two roles of every pattern. */
@@ -190,6 +191,18 @@ struct np_transport {
 	/* Prepare a connection that has just been made, before anything is measured. May be NULL.
 	 */
 	int (*upgrade)(struct np_run *run, struct np_conn *conn, struct np_err *err);
+
+	/*
+	 * Shut down the sending half of a connection, behind all that was sent; ends early once
+	 * np_abandoned(stop). NULL: by shutdown(2).
+	 */
+	void (*shut)(const struct np_stop *stop, int fd);
+
+	/*
+	 * recv(2) has failed by that errno: is that how the far end's data end, beside the usual
+	 * way? NULL: it is not.
+	 */
+	bool (*has_ended)(int fd, int error);
 
 	/* Note what the kernel knows of a connection at its end (np_closing). May be NULL. */
 	void (*look)(struct np_run *run, int fd);

@@ -96,7 +96,8 @@ struct np_plan {
 	int32_t mss;     /* TCP_MAXSEG; 0: leave */
 	int32_t ttl;     /* multicast; -1: leave */
 	uint32_t pacing; /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
-	bool time_calls; /* streams: record the time of every call, too */
+	uint32_t tls_suite; /* number of the cipher suite of TLS; 0: the usual one */
+	bool time_calls;    /* streams: record the time of every call, too */
 	/* Datagrams: the client sends no empty one after its last request. */
 	bool no_end_mark;
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */

@@ -403,15 +403,25 @@ np_run_hang_up(struct np_run *run)
 }
 
 void
-np_run_shut(struct np_run *run)
+np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd)
 {
-	for (uint32_t i = 0; i < run->conns; i++) {
-		shutdown(run->conn[i].fd, SHUT_WR);
+	if (run->plan->transport->shut != NULL && fd >= 0) {
+		run->plan->transport->shut(stop, fd);
+	} else {
+		shutdown(fd, SHUT_WR);
 	}
 }
 
 void
-np_run_close(struct np_run *run)
+np_run_shut(struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		np_run_shut_one(run, run->stop, run->conn[i].fd);
+	}
+}
+
+void
+np_run_close_conns(struct np_run *run)
 {
 	np_run_look(run);
 	for (uint32_t i = 0; i < run->conns; i++) {
@@ -420,6 +430,12 @@ np_run_close(struct np_run *run)
 		}
 		run->conn[i].fd = -1;
 	}
+}
+
+void
+np_run_close(struct np_run *run)
+{
+	np_run_close_conns(run);
 	if (run->end.listen_fd >= 0) {
 		close(run->end.listen_fd);
 		run->end.listen_fd = -1;

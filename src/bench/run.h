@@ -21,6 +21,12 @@
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
+/* Drawn by the passive end for one test, and told to the active one: proves who has it. */
+struct np_key {
+	uint32_t count; /* bytes; 0: there is none */
+	uint8_t at[NP_GRANT_KEY];
+};
+
 /* What the data connections of one end have in common. */
 struct np_endpoint {
 	int listen_fd; /* -1: none */
@@ -40,6 +46,7 @@ struct np_endpoint {
 	/* Datagrams go to nobody who has not sent this back, and frames without IP bear it as their
 	 * tag; 0: no such thing was agreed on. */
 	uint64_t token;
+	struct np_key key; /* of handshakes on the data connections */
 };
 
 enum { NP_DETAIL_MAX = 160 };
@@ -91,6 +98,15 @@ struct np_run {
 /* Go over all workers of a run. */
 #define NP_EACH_WORKER(w, run)                                                                     \
 	for (struct np_worker * (w) = (run)->worker; (w) < (run)->worker + (run)->workers; (w)++)
+
+/* Was what recv(2) failed by the orderly end of the far end's data? */
+static inline bool
+np_run_has_ended(const struct np_run *run, int fd, int error)
+{
+	const struct np_transport *t = run->plan->transport;
+
+	return t->has_ended != NULL && t->has_ended(fd, error);
+}
 
 /* Do sends go where the socket is connected to, rather than to run->end.peer? */
 static inline bool
@@ -160,11 +176,17 @@ np_run_used(size_t here, int32_t asked)
 /* Close the sockets that are open; the counts stay. The kernel is asked for its figures first. */
 void np_run_close(struct np_run *run);
 
+/* Only the data connections: the listener, and what the transport has taken, stay. */
+void np_run_close_conns(struct np_run *run);
+
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);
 
 /* Shut down the sending halves. */
 void np_run_shut(struct np_run *run);
+
+/* The same of one connection, by whom that stop tells when the test is abandoned. */
+void np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd);
 
 /* Note what the kernel knows of the data connection (sizes, MSS, retransmissions) while open. */
 void np_run_look(struct np_run *run);

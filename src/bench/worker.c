@@ -186,7 +186,7 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 					? 1
 					: recv(c->fd, sink, sizeof(sink), MSG_DONTWAIT);
 
-			if (n == 0) {
+			if (n == 0 || (n < 0 && np_run_has_ended(w->run, c->fd, errno))) {
 				return 0;
 			}
 			if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -235,7 +235,7 @@ void
 np_worker_shut(struct np_worker *w)
 {
 	for (uint32_t i = 0; i < w->conns; i++) {
-		shutdown(w->conn[i].fd, SHUT_WR);
+		np_run_shut_one(w->run, &w->stop, w->conn[i].fd);
 	}
 }
 

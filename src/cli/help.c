@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -116,7 +117,7 @@ traits_of_transport(const struct np_transport *t)
 	unsigned has = 0;
 
 	has |= t->family == AF_UNSPEC && !t->link ? NP_FOR_IP : 0u;
-	has |= t == &np_transport_tcp ? NP_FOR_TCP : 0u;
+	has |= t->ip_protocol == IPPROTO_TCP ? NP_FOR_TCP : 0u;
 	has |= t->ip_protocol != 0 && np_delivers(t) ? NP_FOR_SEGMENTS : 0u;
 	has |= t->scanner == NP_SCAN_SCTP ? NP_FOR_SCTP : 0u;
 	has |= t == &np_transport_udp || t == &np_transport_udplite ? NP_FOR_UDP : 0u;

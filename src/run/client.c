@@ -834,6 +834,8 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	tell_places(c, t);
 	t->run.end.token = t->out->far.token;
+	t->run.end.key.count = t->out->far.key_bytes;
+	memcpy(t->run.end.key.at, t->out->far.key, t->out->far.key_bytes);
 	t->run.spread.agreed = t->out->far.spreads;
 	if (t->run.conn->ids != NULL && !t->out->far.ids) {
 		NP_EACH_WORKER (w, &t->run) {

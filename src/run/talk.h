@@ -24,10 +24,12 @@ struct np_far {
 	uint32_t port;                  /* of its data socket */
 	uint32_t ports[NP_GRANT_PORTS]; /* of all of them, where flows have their own; else 0 */
 	uint64_t token;                 /* to be echoed before it sends datagrams; 0: none */
-	bool spreads;                   /* it keeps data connections that say so, and no other */
-	bool ids;                       /* its responses have the ids of requests */
-	char path[NP_UNIX_PATH_MAX];    /* of its data socket, in the UNIX domain; else empty */
-	uint8_t mac[NP_ETH_MAC];        /* of its interface, in tests of the link layer */
+	uint32_t key_bytes;             /* of a key for handshakes; 0: there is none */
+	uint8_t key[NP_GRANT_KEY];
+	bool spreads;                /* it keeps data connections that say so, and no other */
+	bool ids;                    /* its responses have the ids of requests */
+	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
+	uint8_t mac[NP_ETH_MAC];     /* of its interface, in tests of the link layer */
 	int send_width, recv_width;
 	int prio, tos;
 	bool measures_cpu;

@@ -39,6 +39,9 @@ flags_of(const struct np_plan *p, const struct np_end *daemon)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		bits |= *(const bool *)((const char *)p + flags[i].at) ? flags[i].bit : 0;
 	}
+	if (p->tls_suite > NP_WP_TLS_FIRST) {
+		bits |= (p->tls_suite - NP_WP_TLS_FIRST) << NP_WP_TLS_SHIFT & NP_WP_TLS_SUITE;
+	}
 	return bits | (daemon->sock.connected ? NP_WP_CONNECTED : 0) |
 	       (daemon->place.measure_cpu ? NP_WP_CPU : 0);
 }
@@ -49,6 +52,7 @@ flags_to(uint32_t bits, struct np_plan *p, struct np_end *daemon)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		*(bool *)((char *)p + flags[i].at) = (bits & flags[i].bit) != 0;
 	}
+	p->tls_suite = NP_WP_TLS_FIRST + ((bits & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT);
 	daemon->sock.connected = (bits & NP_WP_CONNECTED) != 0;
 	daemon->place.measure_cpu = (bits & NP_WP_CPU) != 0;
 }
@@ -238,6 +242,8 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 		return err->code;
 	}
 	far->token = m.token;
+	far->key_bytes = m.key.count;
+	memcpy(far->key, m.key.at, m.key.count);
 	far->ids = (m.flags & NP_WP_IDS) != 0;
 	far->nodelay = (m.flags & NP_WP_NODELAY) != 0;
 	far->spreads = (m.flags & NP_WP_SPREAD) != 0;
@@ -583,6 +589,8 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 		m.mtu = run->terms->eth->mtu;
 	}
 	m.token = run->end.token;
+	m.key.count = run->end.key.count;
+	memcpy(m.key.at, run->end.key.at, run->end.key.count);
 	m.send_size = wish(np_run_used(run->worker->send_size, p->near.call.send_size));
 	m.receive_size = wish(np_run_used(run->worker->recv_size, p->near.call.recv_size));
 	m.send_width =

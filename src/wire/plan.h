@@ -17,7 +17,8 @@ enum {
 	NP_THREADS_MAX = 256,   /* workers of one end */
 	NP_WARM_UP_MAX = 60000, /* milliseconds */
 	NP_RAMP_MAX = 1000000,  /* connections that begin a second */
-	NP_GRANT_PORTS = 64     /* ports that a GRANT can name */
+	NP_GRANT_PORTS = 64,    /* ports that a GRANT can name */
+	NP_GRANT_KEY = 32       /* bytes of a key */
 };
 
 /* Bits of a PLAN's flags; of a GRANT's the first three and the last. */
@@ -34,6 +35,10 @@ enum {
 #define NP_WP_COPY_AVOIDANCE 0x400U
 #define NP_WP_ECHO 0x800U    /* the client echoes a token before datagrams are sent to it */
 #define NP_WP_SPREAD 0x1000U /* only data connections that say so are kept */
+/* Two bits: how far the number of the cipher suite of TLS lies above NP_WP_TLS_FIRST. */
+#define NP_WP_TLS_SUITE 0x30000U
+#define NP_WP_TLS_SHIFT 16
+#define NP_WP_TLS_FIRST 0x1301U
 
 /* struct np_plan_message, np_grant_message, np_result_message. */
 #define NP_T_MESSAGE(message, code, title) struct np_##message##_message {

@@ -52,11 +52,31 @@ reaches_itself(const struct np_transport *t)
 	return ok;
 }
 
+/* Does this kernel carry it, and this build? Says why not, once. */
+static bool
+is_carried(const struct np_transport *t)
+{
+	static const struct np_transport *told;
+	struct np_err err = { .code = NP_OK };
+
+	if (t->probe == NULL || t->probe(&err) == NP_OK) {
+		return true;
+	}
+	if (told != t) {
+		told = t;
+		print_message("%s: %s\n", t->name, err.msg);
+	}
+	return false;
+}
+
 bool
 can_run(const struct np_bench *bench)
 {
 	const struct np_transport *t = bench->transport;
 
+	if (!is_carried(t)) {
+		return false;
+	}
 	if (t->link) {
 		return lo_link(false) != NULL;
 	}
@@ -239,6 +259,7 @@ ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t leng
 		e->server.run.end.token = 4711;
 	}
 	e->client.run.end.token = e->server.run.end.token;
+	e->client.run.end.key = e->server.run.end.key;
 }
 
 void

@@ -321,12 +321,20 @@ run_several(const struct np_bench *b, int64_t length)
 	ends_free(&e);
 }
 
+/* Its connections of a connection test can't be waited for: they are prepared by calls that block.
+ */
+static bool
+blocks(const struct np_bench *b)
+{
+	return b->transport->upgrade != NULL && b->pattern->connection_test;
+}
+
 /* By events, by events in two threads, and by a thread that blocks for each flow. */
 static void
 run_shapes(const struct np_bench *b)
 {
 	flows = 5;
-	for (threads = 1; threads <= 2; threads++) {
+	for (threads = 1; threads <= 2 && !blocks(b); threads++) {
 		run_several(b, small_count(b));
 	}
 	threads = flows;
@@ -538,8 +546,10 @@ no_loop_allocates(void **state)
 			  : b->pattern->sized ? make_burst
 					      : NULL);
 		ends_run(&e, 0);
-		assert_int_equal(e.client.allocated, 0);
-		assert_int_equal(e.server.allocated, 0);
+		if (!blocks(b)) { /* whose handshakes are part of the loop */
+			assert_int_equal(e.client.allocated, 0);
+			assert_int_equal(e.server.allocated, 0);
+		}
 		ends_free(&e);
 	}
 }

@@ -58,12 +58,19 @@ np_io_ends_all(const struct np_worker *w)
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
-	if (need == NP_SEND && errno == EAGAIN && w->steps->answers && w->from != NULL) {
+	enum np_need what;
+	int error = errno;
+
+	if (need == NP_SEND && error == EAGAIN && w->steps->answers && w->from != NULL) {
 		np_io_wait_for_room(w, c->fd);
 		return need;
 	}
-	return w->steps->failed != NULL ? w->steps->failed(w, c, need, errno)
-					: np_step_failed(w, c, need, errno);
+	what = need & ~(unsigned)NP_PART;
+	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
+		return what == NP_AWAIT ? NP_CLOSE : w->steps->arrived(w, c, "", 0);
+	}
+	return w->steps->failed != NULL ? w->steps->failed(w, c, need, error)
+					: np_step_failed(w, c, need, error);
 }
 
 /*

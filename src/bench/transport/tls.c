@@ -1,0 +1,524 @@
+/*
+ * TLS over TCP. A library does the handshake of each connection, and then the kernel encrypts
+ * and decrypts: send(2) and recv(2) move plain bytes, whatever the engine. Each direction ends by
+ * an alert (close_notify) in front of TCP's FIN, as TLS wants it.
+ */
+#include "bench/transport/tls.h"
+
+#include <errno.h>
+#include <linux/tls.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/bag.h"
+#include "base/clock.h"
+#include "bench/bench.h"
+#include "bench/run.h"
+
+/* Older C libraries and kernel headers. */
+#ifndef TCP_ULP
+#define TCP_ULP 31
+#endif
+#ifndef SOL_TLS
+#define SOL_TLS 282
+#endif
+
+enum {
+	PATIENCE_MS = 10000, /* of a handshake */
+	SHUT_MS = 10000,     /* for what was sent to leave the kernel, before a close */
+	TRY_MS = 100,        /* of that, until it is seen whether the test was abandoned */
+	ALERT = 21,          /* the type of a record */
+	WARNING = 1,
+	CLOSE_NOTIFY = 0
+};
+
+static const struct np_tls_suite suites[] = {
+	{ "aes128-gcm", "AES-128-GCM", 0x1301, TLS_CIPHER_AES_GCM_128, 16, 32 },
+	{ "aes256-gcm", "AES-256-GCM", 0x1302, TLS_CIPHER_AES_GCM_256, 32, 48 },
+	{ "chacha20-poly1305", "ChaCha20-Poly1305", 0x1303, TLS_CIPHER_CHACHA20_POLY1305, 32, 32 },
+};
+
+const struct np_tls_suite *
+np_tls_suite_at(size_t i)
+{
+	return i < sizeof(suites) / sizeof(suites[0]) ? &suites[i] : NULL;
+}
+
+const struct np_tls_suite *
+np_tls_suite_named(const char *name)
+{
+	const struct np_tls_suite *s;
+
+	for (size_t i = 0; (s = np_tls_suite_at(i)) != NULL; i++) {
+		if (strcasecmp(s->name, name) == 0) {
+			break;
+		}
+	}
+	return s;
+}
+
+const struct np_tls_suite *
+np_tls_suite_numbered(uint32_t number)
+{
+	const struct np_tls_suite *s;
+
+	for (size_t i = 0; (s = np_tls_suite_at(i)) != NULL; i++) {
+		if (number == 0 || s->number == number) {
+			break;
+		}
+	}
+	return s;
+}
+
+/* --- the kernel's half ------------------------------------------------------------------------
+ */
+
+/* What the kernel is given, and tells, of one direction. */
+union crypto {
+	struct tls_crypto_info info;
+	struct tls12_crypto_info_aes_gcm_128 aes128;
+	struct tls12_crypto_info_aes_gcm_256 aes256;
+	struct tls12_crypto_info_chacha20_poly1305 chacha;
+};
+
+/* The places in it. The nonce is in two parts, one behind the other; salt may have no bytes. */
+struct places {
+	size_t size, key, salt, salt_size, iv, sequence;
+};
+
+#define PLACES(member)                                                                             \
+	(struct places)                                                                            \
+	{                                                                                          \
+		sizeof(c->member), offsetof(union crypto, member.key),                             \
+		    offsetof(union crypto, member.salt), sizeof(c->member.salt),                   \
+		    offsetof(union crypto, member.iv), offsetof(union crypto, member.rec_seq)      \
+	}
+
+static struct places
+places_of(const struct np_tls_suite *suite)
+{
+	const union crypto *c = NULL;
+
+	switch (suite->kernel) {
+	case TLS_CIPHER_AES_GCM_128:
+		return PLACES(aes128);
+	case TLS_CIPHER_AES_GCM_256:
+		return PLACES(aes256);
+	default:
+		return PLACES(chacha);
+	}
+}
+
+/* One direction is the kernel's from now on. Both begin with record 0 behind the handshake. */
+static int
+give(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *secret,
+     struct np_err *err)
+{
+	struct places at = places_of(suite);
+	uint8_t nonce[NP_TLS_NONCE];
+	union crypto c;
+	int rc = NP_OK;
+
+	memset(&c, 0, sizeof(c));
+	c.info.version = TLS_1_3_VERSION;
+	c.info.cipher_type = suite->kernel;
+	if (!np_tls_expand(suite, secret, "key", (uint8_t *)&c + at.key, suite->key) ||
+	    !np_tls_expand(suite, secret, "iv", nonce, sizeof(nonce))) {
+		return np_fail(err, NP_EUNSUP, 0, "derive a key for TLS");
+	}
+	memcpy((uint8_t *)&c + at.salt, nonce, at.salt_size);
+	memcpy((uint8_t *)&c + at.iv, nonce + at.salt_size, sizeof(nonce) - at.salt_size);
+	if (setsockopt(fd, SOL_TLS, direction, &c, (socklen_t)at.size) != 0) {
+		rc = np_fail(err, NP_EUNSUP, errno, "this kernel does not %s TLS 1.3 with %s",
+			     direction == TLS_TX ? "encrypt" : "decrypt", suite->title);
+	}
+	explicit_bzero(&c, sizeof(c));
+	explicit_bzero(nonce, sizeof(nonce));
+	return rc;
+}
+
+/* setsockopt(TCP_ULP), and what a kernel lacks where it fails. */
+static int
+attach(const struct np_transport *t, int fd, struct np_err *err)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0 || errno == ENOTCONN) {
+		return NP_OK; /* ENOTCONN: it is there, but there is no connection yet */
+	}
+	if (errno == ENOENT || errno == ENOPROTOOPT) {
+		return np_fail(err, NP_EUNSUP, 0,
+			       "this kernel has no %s (try 'modprobe %s'; its option is %s)",
+			       t->name, t->module, t->kconfig);
+	}
+	return np_fail(err, NP_ESYS, errno, "have the kernel encrypt a connection (TCP_ULP)");
+}
+
+/* The records of one direction so far. False: the kernel does not say. */
+static bool
+read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *records)
+{
+	struct places at = places_of(suite);
+	socklen_t len = (socklen_t)at.size;
+	union crypto c;
+	uint64_t number = 0;
+
+	memset(&c, 0, sizeof(c));
+	c.info.version = TLS_1_3_VERSION;
+	c.info.cipher_type = suite->kernel;
+	if (getsockopt(fd, SOL_TLS, direction, &c, &len) != 0 || len != at.size) {
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(number); i++) {
+		number = number << 8 | ((const uint8_t *)&c)[at.sequence + i];
+	}
+	explicit_bzero(&c, sizeof(c));
+	*records += (int64_t)number;
+	return true;
+}
+
+/* --- where it encrypts -------------------------------------------------------------------------
+ */
+
+enum by { BY_UNKNOWN, BY_SOFTWARE, BY_HARDWARE };
+static const char *const by_names[] = { "not known where", "software", "hardware" };
+
+struct encrypts {
+	enum by sends, receives;
+};
+
+static enum by
+by_of(unsigned long in_software, unsigned long in_hardware)
+{
+	return in_hardware == 0  ? in_software > 0 ? BY_SOFTWARE : BY_UNKNOWN
+	       : in_software > 0 ? BY_UNKNOWN
+				 : BY_HARDWARE;
+}
+
+/* By the kernel's counts of all connections that are encrypted now, while ours is one of them. */
+static struct encrypts
+encrypts_here(void)
+{
+	static const char *const names[] = { "TlsCurrTxSw", "TlsCurrTxDevice", "TlsCurrRxSw",
+					     "TlsCurrRxDevice" };
+	unsigned long count[4] = { 0 }, value;
+	FILE *f = fopen("/proc/net/tls_stat", "re");
+	char name[32];
+
+	while (f != NULL && fscanf(f, "%31s %lu", name, &value) == 2) {
+		for (int i = 0; i < 4; i++) {
+			count[i] = strcmp(name, names[i]) == 0 ? value : count[i];
+		}
+	}
+	if (f != NULL) {
+		fclose(f);
+	}
+	return (struct encrypts){ by_of(count[0], count[1]), by_of(count[2], count[3]) };
+}
+
+/* Of a run that is open: tls_open() refuses what there is not. */
+static const struct np_tls_suite *
+suite_of(const struct np_run *run)
+{
+	const struct np_tls_suite *s = np_tls_suite_numbered(run->plan->tls_suite);
+
+	return s != NULL ? s : &suites[0];
+}
+
+static void
+note_detail(struct np_run *run)
+{
+	struct encrypts e = encrypts_here();
+
+	if (e.sends == e.receives) {
+		snprintf(run->closing.detail, sizeof(run->closing.detail),
+			 "TLS 1.3 %s, kernel (%s) both ways", suite_of(run)->title,
+			 by_names[e.sends]);
+		return;
+	}
+	snprintf(run->closing.detail, sizeof(run->closing.detail),
+		 "TLS 1.3 %s, kernel (%s) sending, kernel (%s) receiving", suite_of(run)->title,
+		 by_names[e.sends], by_names[e.receives]);
+}
+
+/* --- the end of a direction --------------------------------------------------------------------
+ */
+
+/* The control message of a record that holds no data. */
+union record {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(1)];
+};
+
+static ssize_t
+send_close_notify(int fd)
+{
+	uint8_t alert[] = { WARNING, CLOSE_NOTIFY };
+	struct iovec part = { .iov_base = alert, .iov_len = sizeof(alert) };
+	union record control;
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+
+	memset(&control, 0, sizeof(control));
+	control.head.cmsg_level = SOL_TLS;
+	control.head.cmsg_type = TLS_SET_RECORD_TYPE;
+	control.head.cmsg_len = CMSG_LEN(1);
+	*CMSG_DATA(&control.head) = ALERT;
+	return sendmsg(fd, &m, MSG_NOSIGNAL);
+}
+
+static bool
+set_send_limit(int fd, unsigned ms)
+{
+	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0;
+}
+
+/*
+ * A send that was cut short, by a signal or for want of room, may have left a part of a record in
+ * the kernel, though its bytes count as sent: a FIN would come before the rest. A send that blocks
+ * has all before it leave first. It says nothing of one that it could not wait for, but time does;
+ * and no signal may end it. Two alerts do no harm.
+ */
+static void
+notify_of_close(const struct np_stop *stop, int fd)
+{
+	uint64_t until = np_deadline(SHUT_MS * NP_MSEC), began;
+	int off = 0;
+
+	if (ioctl(fd, FIONBIO, &off) != 0 || !set_send_limit(fd, TRY_MS)) {
+		return;
+	}
+	do {
+		began = np_now();
+		if (send_close_notify(fd) < 0 && errno != EAGAIN) {
+			break;
+		}
+	} while (np_now() - began >= TRY_MS * NP_MSEC && np_now() < until && !np_abandoned(stop));
+}
+
+static void
+tls_shut(const struct np_stop *stop, int fd)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	notify_of_close(stop, fd);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	shutdown(fd, SHUT_WR);
+}
+
+/* recv(2) fails by EIO where a record comes that holds no data: is it the far end's last one? */
+static bool
+tls_has_ended(int fd, int error)
+{
+	uint8_t alert[2];
+	struct iovec part = { .iov_base = alert, .iov_len = sizeof(alert) };
+	union record control;
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	const struct cmsghdr *head;
+
+	if (error != EIO || recvmsg(fd, &m, MSG_DONTWAIT) != sizeof(alert)) {
+		return false;
+	}
+	head = CMSG_FIRSTHDR(&m);
+	return head != NULL && head->cmsg_level == SOL_TLS &&
+	       head->cmsg_type == TLS_GET_RECORD_TYPE && *CMSG_DATA(head) == ALERT &&
+	       alert[1] == CLOSE_NOTIFY;
+}
+
+/* --- the transport -----------------------------------------------------------------------------
+ */
+
+static void
+tls_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
+{
+	np_transport_tcp.options(p, e, o);
+}
+
+static int
+tls_probe(struct np_err *err)
+{
+	int fd, rc;
+
+	if (np_tls_lacks() != NULL) {
+		return np_fail(err, NP_EUNSUP, 0, "%s", np_tls_lacks());
+	}
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (fd < 0) {
+		fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	}
+	if (fd < 0) {
+		return np_fail(err, NP_ESYS, errno, "make a socket");
+	}
+	rc = attach(&np_transport_tls, fd, err);
+	close(fd);
+	return rc;
+}
+
+/* A passive end draws the key. The other one's comes with the answer to its request. */
+static int
+draw_key(struct np_run *run, struct np_err *err)
+{
+	struct np_key *key = &run->end.key;
+
+	if (run->plan->active) {
+		return NP_OK;
+	}
+	key->count = sizeof(key->at);
+	return getrandom(key->at, sizeof(key->at), 0) == sizeof(key->at)
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "draw a key for TLS");
+}
+
+static int
+tls_open(struct np_run *run, struct np_err *err)
+{
+	const struct np_plan *p = run->plan;
+	const struct np_tls_suite *suite = np_tls_suite_numbered(p->tls_suite);
+
+	if (np_tls_lacks() != NULL) {
+		return np_fail(err, NP_EUNSUP, 0, "%s", np_tls_lacks());
+	}
+	if (suite == NULL) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "cipher suite 0x%04x of TLS",
+			       p->tls_suite);
+	}
+	if (draw_key(run, err) != NP_OK || np_transport_tcp.open(run, err) != NP_OK ||
+	    attach(p->transport, p->active ? run->conn->fd : run->end.listen_fd, err) != NP_OK) {
+		return err->code;
+	}
+	run->end.own = np_tls_new(suite, &run->end.key, !p->active, err);
+	return run->end.own != NULL ? NP_OK : (int)err->code;
+}
+
+static int
+tls_another(struct np_run *run, uint32_t number, struct np_err *err)
+{
+	return np_transport_tcp.another(run, number, err);
+}
+
+static int
+tls_meet(struct np_run *run, struct np_err *err)
+{
+	return np_transport_tcp.meet(run, err);
+}
+
+static int
+tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
+{
+	const struct np_tls_suite *suite = suite_of(run);
+	const bool active = run->plan->active;
+	struct np_tls_secrets secrets;
+	const uint8_t *near = active ? secrets.client : secrets.server;
+	const uint8_t *far = active ? secrets.server : secrets.client;
+
+	if (run->end.key.count == 0) {
+		return np_fail(err, NP_EPEER, 0, "the daemon named no key for TLS");
+	}
+	if (np_tls_handshake(run->end.own, conn->fd, run->stop, PATIENCE_MS, &secrets, err) ==
+		NP_OK &&
+	    attach(run->plan->transport, conn->fd, err) == NP_OK &&
+	    give(conn->fd, suite, TLS_TX, near, err) == NP_OK) {
+		(void)give(conn->fd, suite, TLS_RX, far, err);
+	}
+	explicit_bzero(&secrets, sizeof(secrets));
+	return err->code;
+}
+
+static void
+tls_look(struct np_run *run, int fd)
+{
+	np_transport_tcp.look(run, fd);
+	note_detail(run);
+}
+
+static void
+tls_look_first(struct np_run *run, int fd)
+{
+	np_transport_tcp.look_first(run, fd);
+	note_detail(run);
+}
+
+/* Records are those of all connections, with the alerts at their ends. */
+static void
+tls_know(const struct np_run *run, int fd, struct np_bag *bag)
+{
+	const struct np_tls_suite *suite = suite_of(run);
+	struct encrypts e = encrypts_here();
+	int64_t sent = 0, received = 0;
+	bool known = true;
+
+	(void)fd;
+	for (uint32_t i = 0; i < run->conns; i++) {
+		known = known && read_records(run->conn[i].fd, suite, TLS_TX, &sent) &&
+			read_records(run->conn[i].fd, suite, TLS_RX, &received);
+	}
+	np_bag_text(bag, "1.3", "tls.version");
+	np_bag_text(bag, suite->title, "tls.cipher");
+	np_bag_text(bag, by_names[e.sends], "tls.encrypted_by");
+	np_bag_text(bag, by_names[e.receives], "tls.decrypted_by");
+	if (known) {
+		np_bag_int(bag, sent, "tls.records_sent");
+		np_bag_int(bag, received, "tls.records_received");
+	} else {
+		np_bag_unread(bag, "this kernel does not tell", "tls.records_sent");
+	}
+}
+
+static void
+tls_knock(struct np_run *run)
+{
+	np_transport_tcp.knock(run);
+}
+
+static void
+tls_close(struct np_run *run)
+{
+	np_tls_free(run->end.own);
+	run->end.own = NULL;
+	explicit_bzero(&run->end.key, sizeof(run->end.key));
+}
+
+const struct np_transport np_transport_tls = {
+	.name = "TLS",
+	.socktype = SOCK_STREAM,
+	.protocol = IPPROTO_TCP,
+	.reliable = true,
+	.connected = true,
+	.admit = NP_ADMIT_FILTER,
+	.named = true,
+	.ip_protocol = IPPROTO_TCP,
+	.tcp_info = true,
+	.module = "tls",
+	.kconfig = "CONFIG_TLS",
+	.no_control = "the daemon draws the key of TLS",
+	.probe = tls_probe,
+	.options = tls_options,
+	.open = tls_open,
+	.another = tls_another,
+	.meet = tls_meet,
+	.upgrade = tls_upgrade,
+	.shut = tls_shut,
+	.has_ended = tls_has_ended,
+	.look = tls_look,
+	.look_first = tls_look_first,
+	.know = tls_know,
+	.knock = tls_knock,
+	.close = tls_close,
+};

@@ -1,0 +1,73 @@
+/*
+ * TLS 1.3 on a TCP connection: the handshake by a library, by a key that the daemon draws for each
+ * test and tells the client over the control connection; what follows is the kernel's
+ * (Documentation/networking/tls.rst).
+ */
+#ifndef NP_BENCH_TRANSPORT_TLS_H
+#define NP_BENCH_TRANSPORT_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct np_key;
+struct np_stop;
+struct np_tls;
+
+enum {
+	NP_TLS_SECRET_MAX = 48,    /* bytes of a traffic secret */
+	NP_TLS_NONCE = 12,         /* bytes of an initialisation vector */
+	NP_TLS_RECORD_MAX = 16384, /* payload bytes of a record */
+	NP_TLS_RECORD_COST = 22    /* header, type of the content and tag of a record */
+};
+
+/* A cipher suite of TLS 1.3. */
+struct np_tls_suite {
+	const char *name;  /* what --tls-cipher takes */
+	const char *title; /* in results */
+	uint32_t number;   /* as TLS numbers it, and a PLAN */
+	uint16_t kernel;   /* TLS_CIPHER_* of <linux/tls.h> */
+	uint8_t key;       /* bytes of a key */
+	uint8_t secret;    /* bytes of a traffic secret: of the suite's hash */
+};
+
+/* Row i of the table, NULL behind the last; the first one is the usual one. */
+const struct np_tls_suite *np_tls_suite_at(size_t i);
+
+/* That of this name in any case; that of this number, 0: the usual one. NULL: there is none. */
+const struct np_tls_suite *np_tls_suite_named(const char *name);
+const struct np_tls_suite *np_tls_suite_numbered(uint32_t number);
+
+/* The traffic secrets of both ends, when the handshake is complete (RFC 8446, 7.1). */
+struct np_tls_secrets {
+	uint8_t client[NP_TLS_SECRET_MAX], server[NP_TLS_SECRET_MAX];
+};
+
+/* --- what the library does: tls_openssl.c, or tls_none.c in a build without it ---------------- */
+
+/* Why there is no TLS in this build; NULL: there is. */
+const char *np_tls_lacks(void);
+
+/*
+ * One end's handshakes by that suite and key, which no other key completes. The key may come later
+ * than this: it is read at each handshake. NULL with err filled. Any number of threads may use it.
+ */
+struct np_tls *np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool server,
+			  struct np_err *err);
+void np_tls_free(struct np_tls *tls);
+
+/*
+ * The handshake on a TCP connection, of which exactly its bytes are read. Gives up once
+ * np_stopped() (EINTR), when the far end has closed (ECONNRESET), or after patience_ms in which
+ * nothing came.
+ */
+int np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop,
+		     unsigned patience_ms, struct np_tls_secrets *secrets, struct np_err *err);
+
+/* HKDF-Expand-Label of RFC 8446, 7.1, without context, of up to one block of the suite's hash. */
+bool np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const char *label,
+		   uint8_t *out, size_t size);
+
+#endif

@@ -1,0 +1,398 @@
+/*
+ * The handshake of TLS 1.3 by OpenSSL, 1.1.1 or later: with a pre-shared key and an ephemeral key
+ * exchange, and no certificates. OpenSSL hands out the traffic secrets as it would to a file for
+ * debugging (SSL_CTX_set_keylog_callback(3)); nothing but the handshake goes through it.
+ *
+ * It reads no configuration: a session of the daemon may open no such file.
+ */
+#include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "bench/run.h"
+#include "bench/stop.h"
+#include "bench/transport/tls.h"
+
+enum { LOOK_MS = 100 }; /* between two looks whether the handshake is still wanted */
+
+struct np_tls {
+	SSL_CTX *ctx;
+	BIO_METHOD *by; /* how its bytes are sent and received */
+	const struct np_tls_suite *suite;
+	const struct np_key *key;
+	bool server;
+};
+
+/* One handshake. */
+struct deal {
+	const struct np_tls *tls;
+	struct np_tls_secrets *secrets;
+	unsigned known; /* bits: the client's secret, the server's */
+	int fd, error;  /* errno of what failed; 0: nothing did */
+	bool closed;    /* the far end has */
+};
+
+/* Both ends know each other by their key: this is no secret. */
+static const unsigned char identity[] = "plumbline";
+enum { IDENTITY = sizeof(identity) - 1 };
+
+const char *
+np_tls_lacks(void)
+{
+	return NULL;
+}
+
+/* --- the bytes --------------------------------------------------------------------------------
+ */
+
+/* OpenSSL's own would read what follows the handshake, or raise SIGPIPE. */
+static int
+outcome(BIO *bio, ssize_t n, int retry)
+{
+	struct deal *d = BIO_get_data(bio);
+
+	BIO_clear_retry_flags(bio);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == EINPROGRESS)) {
+		BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+	} else if (n < 0) {
+		d->error = errno;
+	} else if (n == 0) {
+		d->closed = true;
+	}
+	return (int)n;
+}
+
+static int
+write_some(BIO *bio, const char *buf, int size)
+{
+	const struct deal *d = BIO_get_data(bio);
+
+	return outcome(bio, send(d->fd, buf, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT),
+		       BIO_FLAGS_WRITE);
+}
+
+static int
+read_some(BIO *bio, char *buf, int size)
+{
+	const struct deal *d = BIO_get_data(bio);
+
+	return outcome(bio, recv(d->fd, buf, (size_t)size, MSG_DONTWAIT), BIO_FLAGS_READ);
+}
+
+static long
+control(BIO *bio, int command, long number, void *at)
+{
+	(void)bio;
+	(void)number;
+	(void)at;
+	return command == BIO_CTRL_FLUSH; /* nothing is held back */
+}
+
+/* --- the key ----------------------------------------------------------------------------------
+ */
+
+/* In the form in which OpenSSL wants it; its own to free. */
+static SSL_SESSION *
+session_of(SSL *ssl)
+{
+	const struct np_tls *tls = ((struct deal *)SSL_get_app_data(ssl))->tls;
+	const unsigned char number[2] = { (unsigned char)(tls->suite->number >> 8),
+					  (unsigned char)tls->suite->number };
+	const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, number);
+	SSL_SESSION *s = SSL_SESSION_new();
+
+	if (s == NULL || cipher == NULL || SSL_SESSION_set_cipher(s, cipher) != 1 ||
+	    SSL_SESSION_set1_master_key(s, tls->key->at, tls->key->count) != 1 ||
+	    SSL_SESSION_set_protocol_version(s, TLS1_3_VERSION) != 1) {
+		SSL_SESSION_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static int
+use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_t *bytes,
+	SSL_SESSION **session)
+{
+	(void)hash;
+	*id = identity;
+	*bytes = IDENTITY;
+	*session = session_of(ssl);
+	return *session != NULL;
+}
+
+static int
+find_key(SSL *ssl, const unsigned char *id, size_t bytes, SSL_SESSION **session)
+{
+	*session = NULL;
+	if (bytes == IDENTITY && CRYPTO_memcmp(id, identity, IDENTITY) == 0) {
+		*session = session_of(ssl);
+	}
+	return 1;
+}
+
+/* --- the secrets ------------------------------------------------------------------------------
+ */
+
+static int
+digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c != '\0' ? strchr(digits, c | 0x20) : NULL;
+
+	return at != NULL ? (int)(at - digits) : -1;
+}
+
+static bool
+read_hex(const char *text, uint8_t *out, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		int high = digit(text[0]), low = high >= 0 ? digit(text[1]) : -1;
+
+		if (low < 0) {
+			return false;
+		}
+		out[i] = (uint8_t)(high << 4 | low);
+		text += 2;
+	}
+	return *text == '\0';
+}
+
+/* A line of a key log: LABEL, the client's random number, the secret. */
+static void
+note_secret(const SSL *ssl, const char *line)
+{
+	static const char *const labels[] = { "CLIENT_TRAFFIC_SECRET_0 ",
+					      "SERVER_TRAFFIC_SECRET_0 " };
+	struct deal *d = SSL_get_app_data(ssl);
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *last = strrchr(line, ' ');
+		uint8_t *out = i == 0 ? d->secrets->client : d->secrets->server;
+
+		if (strncmp(line, labels[i], strlen(labels[i])) == 0 && last != NULL &&
+		    read_hex(last + 1, out, d->tls->suite->secret)) {
+			d->known |= 1U << i;
+		}
+	}
+}
+
+bool
+np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const char *label,
+	      uint8_t *out, size_t size)
+{
+	const EVP_MD *hash = suite->secret == 48 ? EVP_sha384() : EVP_sha256();
+	unsigned char info[64], block[EVP_MAX_MD_SIZE];
+	int n = snprintf((char *)info + 3, sizeof(info) - 5, "tls13 %s", label);
+	unsigned made = 0;
+
+	if (n < 0 || (size_t)n >= sizeof(info) - 5 || size > suite->secret) {
+		return false;
+	}
+	info[0] = (unsigned char)(size >> 8);
+	info[1] = (unsigned char)size;
+	info[2] = (unsigned char)n;
+	info[3 + n] = 0; /* no context */
+	info[4 + n] = 1; /* the first block of HKDF-Expand (RFC 5869) */
+	if (HMAC(hash, secret, suite->secret, info, 5 + (size_t)n, block, &made) == NULL ||
+	    made < size) {
+		return false;
+	}
+	memcpy(out, block, size);
+	OPENSSL_cleanse(block, sizeof(block));
+	return true;
+}
+
+/* --- both ends --------------------------------------------------------------------------------
+ */
+
+static const char *
+reason(char *text, size_t size)
+{
+	unsigned long error = ERR_peek_last_error();
+
+	if (error == 0) {
+		return "no reason given";
+	}
+	ERR_error_string_n(error, text, size);
+	return text;
+}
+
+static bool
+set_up(struct np_tls *tls)
+{
+	static const struct {
+		uint32_t number;
+		const char *name;
+	} names[] = { { 0x1301, "TLS_AES_128_GCM_SHA256" },
+		      { 0x1302, "TLS_AES_256_GCM_SHA384" },
+		      { 0x1303, "TLS_CHACHA20_POLY1305_SHA256" } };
+	const char *name = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		name = names[i].number == tls->suite->number ? names[i].name : name;
+	}
+	if (tls->ctx == NULL || tls->by == NULL ||
+	    SSL_CTX_set_min_proto_version(tls->ctx, TLS1_3_VERSION) != 1 ||
+	    SSL_CTX_set_ciphersuites(tls->ctx, name) != 1 ||
+	    SSL_CTX_set_num_tickets(tls->ctx, 0) != 1 || /* nothing follows the handshake */
+	    BIO_meth_set_write(tls->by, write_some) != 1 ||
+	    BIO_meth_set_read(tls->by, read_some) != 1 ||
+	    BIO_meth_set_ctrl(tls->by, control) != 1) {
+		return false;
+	}
+	SSL_CTX_clear_options(tls->ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
+	SSL_CTX_set_keylog_callback(tls->ctx, note_secret);
+	SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_psk_use_session_callback(tls->ctx, use_key);
+	SSL_CTX_set_psk_find_session_callback(tls->ctx, find_key);
+	return true;
+}
+
+struct np_tls *
+np_tls_new(const struct np_tls_suite *suite, const struct np_key *key, bool server,
+	   struct np_err *err)
+{
+	struct np_tls *tls = calloc(1, sizeof(*tls));
+	char text[200];
+
+	if (tls == NULL) {
+		np_fail(err, NP_ESYS, ENOMEM, "memory for TLS");
+		return NULL;
+	}
+	OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL);
+	ERR_clear_error();
+	tls->suite = suite;
+	tls->server = server;
+	tls->key = key;
+	tls->ctx = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
+	tls->by = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "connection");
+	if (!set_up(tls)) {
+		np_fail(err, NP_EUNSUP, EOPNOTSUPP, "set up TLS with %s: %s", suite->title,
+			reason(text, sizeof(text)));
+		np_tls_free(tls);
+		return NULL;
+	}
+	return tls;
+}
+
+void
+np_tls_free(struct np_tls *tls)
+{
+	if (tls == NULL) {
+		return;
+	}
+	SSL_CTX_free(tls->ctx);
+	BIO_meth_free(tls->by);
+	free(tls);
+}
+
+static SSL *
+ssl_of(struct deal *d)
+{
+	SSL *ssl = SSL_new(d->tls->ctx);
+	BIO *bio = BIO_new(d->tls->by);
+
+	if (ssl == NULL || bio == NULL) {
+		SSL_free(ssl);
+		BIO_free(bio);
+		return NULL;
+	}
+	BIO_set_data(bio, d);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(ssl, bio, bio);
+	SSL_set_app_data(ssl, d);
+	if (d->tls->server) {
+		SSL_set_accept_state(ssl);
+	} else {
+		SSL_set_connect_state(ssl);
+	}
+	return ssl;
+}
+
+/* Until the handshake can go on. NP_OK, or why it can't. */
+static int
+await(const struct deal *d, short events, const struct np_stop *stop, uint64_t until,
+      struct np_err *err)
+{
+	struct pollfd p[2] = {
+		{ .fd = d->fd, .events = events },
+		{ .fd = stop != NULL && stop->wake_fd > 0 ? stop->wake_fd : -1, .events = POLLIN },
+	};
+
+	if (stop != NULL && np_stopped(stop)) {
+		return np_fail(err, NP_ESYS, EINTR, "TLS handshake");
+	}
+	if (np_now() >= until) {
+		return np_fail(err, NP_ETIME, ETIMEDOUT, "TLS handshake: the far end is silent");
+	}
+	poll(p, 2, LOOK_MS);
+	return NP_OK;
+}
+
+static int
+failed(const struct deal *d, struct np_err *err)
+{
+	char text[200];
+
+	if (d->error != 0) {
+		return np_fail(err, NP_ESYS, d->error, "TLS handshake");
+	}
+	if (d->closed) {
+		return np_fail(err, NP_ESYS, ECONNRESET, "TLS handshake: the far end closed");
+	}
+	return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s", reason(text, sizeof(text)));
+}
+
+static int
+shake(SSL *ssl, const struct deal *d, const struct np_stop *stop, unsigned patience_ms,
+      struct np_err *err)
+{
+	uint64_t until = np_deadline(patience_ms * (uint64_t)NP_MSEC);
+	int rc;
+
+	while ((rc = SSL_do_handshake(ssl)) != 1) {
+		int why = SSL_get_error(ssl, rc);
+
+		if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
+			return failed(d, err);
+		}
+		if (await(d, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, stop, until, err) !=
+		    NP_OK) {
+			return err->code;
+		}
+	}
+	if (d->known != 3 || SSL_has_pending(ssl)) {
+		return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
+			       d->known != 3 ? "no keys" : "more came than belongs to it");
+	}
+	return NP_OK;
+}
+
+int
+np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, unsigned patience_ms,
+		 struct np_tls_secrets *secrets, struct np_err *err)
+{
+	struct deal d = { .tls = tls, .secrets = secrets, .fd = fd };
+	SSL *ssl;
+	int rc;
+
+	ERR_clear_error();
+	ssl = ssl_of(&d);
+	if (ssl == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a TLS handshake");
+	}
+	rc = shake(ssl, &d, stop, patience_ms, err);
+	SSL_free(ssl);
+	return rc;
+}
