@@ -28,7 +28,7 @@ struct ns_caller;
 struct ns_daemon {
 	/* What the operator wants. */
 	struct np_log *log;
-	char port[8];                       /* for status; empty: nobody asks */
+	char port[12];                      /* for status; empty: nobody asks */
 	bool no_fork;                       /* serve in this process, one client after another */
 	bool quiet;                         /* clients may not raise the log level */
 	bool sandbox;                       /* confine sessions */

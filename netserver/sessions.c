@@ -45,7 +45,7 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 	char host[NP_ADDR_TEXT];
 
 	np_event_begin(e, name);
-	if (np_addr_version(peer) > 0) {
+	if (np_addr_size(peer) > 0) {
 		np_event_text(e, "peer", np_addr_host(peer, host));
 		np_event_number(e, "port", np_addr_port(peer));
 	}

@@ -63,7 +63,11 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 			return families[i];
 		}
 	}
-	return cli->plan.no_control ? cli->target.host.family : c->used.sa.ss_family;
+	if (cli->plan.no_control) {
+		return cli->target.host.family;
+	}
+	/* Which data of IP may have when control is of another family, the resolver says. */
+	return np_addr_version(&c->used) > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
 /* A datagram or stream service that answers without a netserver: RFC 862, 863 and 864. */
@@ -132,7 +136,8 @@ aim_within(struct np_cli *cli, int family)
 {
 	struct np_addr own;
 
-	if (family > 0 && !cli->data.host.given) {
+	if (family > 0 && !cli->data.host.given &&
+	    np_family_prefixed(cli->target.host.text) != family) {
 		np_addr_make_loopback(&own, family);
 		np_addr_host(&own, cli->data.host.text);
 		cli->data.host.given = true;
@@ -174,6 +179,12 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		return np_fail_in(err, "data connection");
 	}
 	family = np_family_or(family, ends->remote.at[0].sa.ss_family);
+	if (t->family == AF_UNSPEC && np_family_version(family) == 0) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "data connection: %s is no address for a test over IP (name one: -- "
+			       "-H HOST)",
+			       remote);
+	}
 	if (np_resolve(local != NULL ? local->text : NULL, NULL, family, socktype, &ends->local,
 		       err) != NP_OK) {
 		return np_fail_in(err, "data connection");
@@ -187,7 +198,8 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	}
 	if (local != NULL) {
 		cli->plan.bind = ends->local.at[0];
-	} else if (t->admit == NP_ADMIT_PEER) {
+	} else if (t->admit == NP_ADMIT_PEER ||
+		   (!cli->plan.no_control && np_addr_version(&c->used) == 0)) {
 		name_near(cli, ends);
 	}
 	if (cli->data.host.given) {

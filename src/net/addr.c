@@ -25,19 +25,20 @@ struct family {
 	int family;
 	int version; /* of IP; 0: none */
 	const char *name;
-	socklen_t len;     /* of the socket address */
-	uint32_t any_port; /* what a socket is bound to that may get any port */
-	size_t at, size;   /* the bytes by which a host is known; 0: there are none */
-	const void *any;   /* these of all addresses of a host */
-	const void *loop;  /* of the loopback */
-	size_t port_at;    /* the port */
-	size_t port_size;  /* 2: in network order; 4: in the machine's; 0: there is none */
-	uint8_t loop_bits; /* leading bits that all loopback addresses share */
-	uint8_t owner;     /* bytes that all addresses of an owner begin with; 0: nobody owns one */
-	uint8_t network;   /* bytes that all addresses of a network begin with */
-	bool has_edges;    /* the first and the last address of a network are no hosts */
-	bool is_here;      /* such an address is always one of this machine */
-	bool is_number;    /* its bytes are a number in the machine's order */
+	const char *prefix; /* of an address, where no other option says the family; NULL: none */
+	socklen_t len;      /* of the socket address */
+	uint32_t any_port;  /* what a socket is bound to that may get any port */
+	size_t at, size;    /* the bytes by which a host is known; 0: there are none */
+	const void *any;    /* these of all addresses of a host */
+	const void *loop;   /* of the loopback */
+	size_t port_at;     /* the port */
+	size_t port_size;   /* 2: in network order; 4: in the machine's; 0: there is none */
+	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
+	uint8_t owner;   /* bytes that all addresses of an owner begin with; 0: nobody owns one */
+	uint8_t network; /* bytes that all addresses of a network begin with */
+	bool has_edges;  /* the first and the last address of a network are no hosts */
+	bool is_here;    /* such an address is always one of this machine */
+	bool is_number;  /* its bytes are a number in the machine's order */
 	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 	/* An address as a user writes it; NULL: the resolver knows. */
 	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
@@ -99,18 +100,19 @@ cid_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
 	unsigned cid = ((const struct sockaddr_vm *)&a->sa)->svm_cid;
 
-	snprintf(buf, NP_ADDR_TEXT, cid == VMADDR_CID_ANY ? "any" : "%u", cid);
+	snprintf(buf, NP_ADDR_TEXT, cid == VMADDR_CID_ANY ? "vsock:any" : "vsock:%u", cid);
 }
 
 static int
 read_cid(struct np_addr *a, const char *text, struct np_err *err)
 {
-	int64_t n;
+	int64_t n = VMADDR_CID_ANY;
 	uint32_t cid;
 
-	if (np_parse_int(text, &n) != 0 || n < 0 || n >= VMADDR_CID_ANY) {
+	if (strcmp(text, "any") != 0 &&
+	    (np_parse_int(text, &n) != 0 || n < 0 || n >= VMADDR_CID_ANY)) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "'%.40s' is not a CID (vsock(7)), which is a number", text);
+			       "'%.40s' is not a CID (vsock(7)), which is a number or any", text);
 	}
 	cid = (uint32_t)n;
 	np_addr_make(a, AF_VSOCK, (const uint8_t *)&cid, 0);
@@ -186,6 +188,7 @@ static const struct family families[] = {
 	  .host = station },
 	{ .family = AF_VSOCK,
 	  .name = "AF_VSOCK",
+	  .prefix = "vsock:",
 	  .len = sizeof(struct sockaddr_vm),
 	  .at = offsetof(struct sockaddr_vm, svm_cid),
 	  .size = 4,
@@ -195,6 +198,8 @@ static const struct family families[] = {
 	  .port_size = 4,
 	  .any_port = VMADDR_PORT_ANY,
 	  .loop_bits = 32,
+	  .owner = 4,
+	  .network = 4,
 	  .is_number = true,
 	  .host = cid_host,
 	  .parse = read_cid,
@@ -235,17 +240,42 @@ lookup(const char *host, const char *service, const struct addrinfo *hints, stru
 	return rc;
 }
 
+/* A port of a family that the resolver does not know; a service has that of TCP. */
+static int
+read_port(const char *service, struct np_addr *a, struct np_err *err)
+{
+	const struct servent *known = getservbyname(service, NULL);
+	int64_t n;
+
+	if (np_parse_int(service, &n) != 0) {
+		n = known != NULL ? ntohs((uint16_t)known->s_port) : -1;
+	}
+	if (n < 0 || n > np_family_ports(a->sa.ss_family)) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port of %s", service,
+			       row(a)->name);
+	}
+	np_addr_set_port(a, (uint32_t)n);
+	return NP_OK;
+}
+
 /* An address of a family that the resolver does not know. */
 static int
-read_address(const char *host, int family, struct np_addrs *out, struct np_err *err)
+read_address(const char *host, const char *service, int family, struct np_addrs *out,
+	     struct np_err *err)
 {
+	const struct family *f = row_of(family);
+
 	out->count = 1;
 	snprintf(out->name, sizeof(out->name), "%s", host != NULL ? host : "");
 	if (host == NULL) {
 		np_addr_make_any(&out->at[0], family);
-		return NP_OK;
+	} else {
+		host += np_family_prefixed(host) == family ? strlen(f->prefix) : 0;
+		if (f->parse(&out->at[0], host, err) != NP_OK) {
+			return err->code;
+		}
 	}
-	return row_of(family)->parse(&out->at[0], host, err);
+	return service != NULL && f->port_size > 0 ? read_port(service, &out->at[0], err) : NP_OK;
 }
 
 int
@@ -259,11 +289,17 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 		.ai_flags = host != NULL ? AI_CANONNAME : AI_PASSIVE,
 	};
 	struct addrinfo *list = NULL;
-	int rc;
+	int rc, named;
 
 	memset(out, 0, sizeof(*out));
+	named = host != NULL ? np_family_prefixed(host) : AF_UNSPEC;
+	if (np_family_or(family, named) != np_family_or(named, family)) {
+		return np_fail(err, NP_EUSAGE, 0, "%.60s is not an address of %s", host,
+			       np_family_name(family));
+	}
+	family = np_family_or(family, named);
 	if (row_of(family)->parse != NULL) {
-		return read_address(host, family, out, err);
+		return read_address(host, service, family, out, err);
 	}
 	rc = lookup(host, service != NULL ? service : "0", &hints, &list);
 	if (rc != 0) {
@@ -583,6 +619,26 @@ np_addr_same_host(const struct np_addr *a, const struct np_addr *b)
 
 	return n > 0 && np_addr_same_family(a, b) &&
 	       memcmp(np_addr_bytes(a), np_addr_bytes(b), n) == 0;
+}
+
+int
+np_family_prefixed(const char *host)
+{
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		const char *prefix = families[i].prefix;
+
+		if (prefix != NULL && strncmp(host, prefix, strlen(prefix)) == 0) {
+			return families[i].family;
+		}
+	}
+	return AF_UNSPEC;
+}
+
+uint32_t
+np_family_ports(int family)
+{
+	return row_of(family)->port_size == sizeof(uint32_t) ? row_of(family)->any_port - 1
+							     : UINT16_MAX;
 }
 
 const char *

@@ -27,11 +27,11 @@ struct np_addrs {
 };
 
 /*
- * Resolve a host name or literal address (of families without names: the address) and a service
- * name or number (NULL: port 0) for a stream or datagram socket; host NULL means the wildcard.
- * family may be AF_UNSPEC. "Try again" answers of the resolver are retried, six tries in all, a
- * second apart, as netperf does. NP_ECONTROL when nothing was found, with getaddrinfo(3)'s error,
- * which is negative, in err->sys.
+ * Resolve a host name or literal address (of families without names: the address, "vsock:2") and a
+ * service name or number (NULL: port 0) for a stream or datagram socket; host NULL means the
+ * wildcard. family may be AF_UNSPEC. "Try again" answers of the resolver are retried, six tries in
+ * all, a second apart, as netperf does. NP_ECONTROL when nothing was found, with getaddrinfo(3)'s
+ * error, which is negative, in err->sys.
  */
 int np_resolve(const char *host, const char *service, int family, int socktype,
 	       struct np_addrs *out, struct np_err *err);
@@ -126,6 +126,12 @@ void np_addr_unmap(struct np_addr *a);
 
 /* Same family and address; the ports may differ. */
 bool np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
+
+/* The family that the text in front of an address names ("vsock:2"), or AF_UNSPEC. */
+int np_family_prefixed(const char *host);
+
+/* The largest port of the family. */
+uint32_t np_family_ports(int family);
 
 /* The family; the other one where it is AF_UNSPEC. */
 int np_family_or(int family, int other);

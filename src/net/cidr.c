@@ -53,6 +53,21 @@ unmap(struct np_cidr *c)
 	}
 }
 
+/* "vsock:3" is one host, "vsock:any" all of the family. */
+static int
+parse_whole(struct np_cidr *c, const char *text, struct np_err *err)
+{
+	struct np_addrs found;
+	bool any;
+
+	if (np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, err) != NP_OK) {
+		return err->code;
+	}
+	any = np_addr_is_any(&found.at[0]);
+	np_cidr_of(c, &found.at[0], any ? 0 : 8 * (unsigned)np_addr_size(&found.at[0]));
+	return NP_OK;
+}
+
 int
 np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 {
@@ -61,6 +76,9 @@ np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 	struct np_cidr read = { .family = strchr(text, ':') != NULL ? AF_INET6 : AF_INET };
 	char address[INET6_ADDRSTRLEN];
 
+	if (np_family_prefixed(text) != AF_UNSPEC) {
+		return parse_whole(c, text, err);
+	}
 	read.bits = width_of(read.family);
 	if (n < sizeof(address)) {
 		memcpy(address, text, n);
@@ -90,7 +108,7 @@ np_cidr_has(const struct np_cidr *c, const struct np_addr *a)
 	const uint8_t *bytes;
 
 	np_addr_unmap(&plain);
-	if (np_addr_version(&plain) != np_family_version(c->family)) {
+	if (plain.sa.ss_family != c->family) {
 		return false;
 	}
 	bytes = np_addr_bytes(&plain);

@@ -11,13 +11,14 @@
 #include "net/addr.h"
 
 struct np_cidr {
-	int family; /* AF_INET or AF_INET6 */
+	int family; /* AF_INET, AF_INET6 or AF_VSOCK */
 	unsigned bits;
 	uint8_t bytes[16]; /* network order, zero behind the prefix */
 };
 
 /*
- * Read one literal address, with or without /bits; bits of the host part are dropped. A range
+ * Read one literal address, with or without /bits; bits of the host part are dropped. Of VSOCK:
+ * "vsock:3", or "vsock:any" for all. A range
  * inside ::ffff:0:0/96 becomes the IPv4 range that it stands for. NP_EUSAGE quotes the text.
  */
 int np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err);

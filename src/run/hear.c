@@ -24,7 +24,8 @@ add(struct np_sources *s, const struct np_run *run, const struct np_addr *a)
 		return;
 	}
 	np_addr_unmap(&real);
-	if (np_addr_version(&real) > np_family_version(run->plan->family)) {
+	if (np_addr_version(&real) == 0 ||
+	    np_addr_version(&real) > np_family_version(run->plan->family)) {
 		return; /* a socket of IPv6 hears IPv4, too, but no other way round */
 	}
 	if (np_addr_is_group(&real)) {

@@ -456,6 +456,25 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 	return NP_OK;
 }
 
+/* In the family of the control connection the client's address is known, and its alone counts. */
+static int
+only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
+	    struct np_err *err)
+{
+	char text[NP_ADDR_TEXT], asked[NP_ADDR_TEXT];
+
+	if (p->far_bind.len != 0 && !np_addr_same_host(client, &p->far_bind)) {
+		np_fail(err, NP_EUNSUP, 0,
+			"%s connections from %s: the daemon accepts them only from the address of "
+			"the control connection, %s",
+			p->transport->name, np_addr_host(&p->far_bind, asked),
+			np_addr_host(client, text));
+		return by_rule(err, EACCES);
+	}
+	*only = *client;
+	return NP_OK;
+}
+
 /*
  * Whom the data socket hears. A TCP handshake proves an address, so the client may have named
  * another one of its own. It need not have named it where the data takes another way than the
@@ -468,14 +487,15 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	struct np_addr *only = &out->only;
 	struct np_addr here, client;
 
-	if (p->transport->admit == NP_ADMIT_PEER) {
-		return only_named(p, only, err);
-	}
-	if (p->transport->admit != NP_ADMIT_FILTER) {
+	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_FILTER) {
 		return NP_OK; /* check_request() has seen to it, or np_run_open() does */
 	}
-	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
+	if (ends_of_control(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
 		return err->code;
+	}
+	if (p->transport->admit == NP_ADMIT_PEER) {
+		return client.sa.ss_family == np_plan_family(p) ? only_client(p, &client, only, err)
+								: only_named(p, only, err);
 	}
 	if (!p->transport->connected) {
 		return only_datagrams(p, &client, only, err);
@@ -483,6 +503,8 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	if (p->far_bind.len != 0) {
 		*only = p->far_bind;
 		out->only_bits = p->far_bits;
+	} else if (np_addr_version(&client) == 0) {
+		return only_named(p, only, err);
 	} else if (np_addr_version(&client) == np_family_version(p->family) &&
 		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
 		*only = client;

@@ -65,6 +65,29 @@ ranges_are_read_and_their_host_part_dropped(void **state)
 	}
 }
 
+/* One machine, or all; no address of IP with the same bytes is in it, nor the other way round. */
+static void
+a_cid_is_a_range_of_its_own(void **state)
+{
+	static const uint32_t three = 3, four = 4;
+	struct np_cidr one, all, ip;
+	struct np_addr a, b, same;
+	struct np_err err;
+
+	(void)state;
+	np_addr_make(&a, AF_VSOCK, (const uint8_t *)&three, 1023);
+	np_addr_make(&b, AF_VSOCK, (const uint8_t *)&four, 1023);
+	np_addr_make(&same, AF_INET, (const uint8_t *)&three, 1023);
+	assert_int_equal(np_cidr_parse(&one, "vsock:3", &err), NP_OK);
+	assert_int_equal(np_cidr_parse(&all, "vsock:any", &err), NP_OK);
+	assert_int_equal(np_cidr_parse(&ip, "0.0.0.0/0", &err), NP_OK);
+	assert_true(np_cidr_has(&one, &a) && np_cidr_has(&all, &a) && np_cidr_has(&all, &b));
+	assert_false(np_cidr_has(&one, &b) || np_cidr_has(&one, &same) || np_cidr_has(&all, &same));
+	assert_false(np_cidr_has(&ip, &a));
+	assert_int_equal(np_cidr_parse(&one, "vsock:3/8", &err), NP_EUSAGE);
+	assert_int_equal(np_cidr_parse(&one, "vsock:", &err), NP_EUSAGE);
+}
+
 static void
 what_is_no_range_is_quoted(void **state)
 {
@@ -308,6 +331,7 @@ main(void)
 		cmocka_unit_test(all_of_a_row_begin_alike),
 		cmocka_unit_test(ranges_are_read_and_their_host_part_dropped),
 		cmocka_unit_test(what_is_no_range_is_quoted),
+		cmocka_unit_test(a_cid_is_a_range_of_its_own),
 		cmocka_unit_test(addresses_are_in_a_range_or_not),
 		cmocka_unit_test(every_prefix_agrees_with_a_look_at_each_bit),
 		cmocka_unit_test(a_socket_without_an_address_is_in_no_range),

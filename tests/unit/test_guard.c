@@ -388,6 +388,33 @@ sessions_are_limited_in_all_and_by_address(void **state)
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_MEMORY);
 }
 
+/* Each machine has one, which it cannot choose; so each is an owner and a network. */
+static void
+a_cid_is_limited_like_an_address(void **state)
+{
+	static const char *const peers[] = { "vsock:3", "vsock:3", "vsock:4", "192.0.2.1" };
+	struct ns_access access = { .allows = 0 };
+	struct np_addr three = address("vsock:3"), four = address("vsock:4"),
+		       ip = address("192.0.2.1");
+	struct ns_session s[MANY];
+	struct ns_limits l;
+	struct np_err err;
+
+	(void)state;
+	ns_limits_init(&l);
+	sessions_from(s, peers, LEN(peers));
+	l.per_address = 2;
+	assert_int_equal(refusal(&l, s, "vsock:3"), NS_ADDRESS);
+	assert_int_equal(refusal(&l, s, "vsock:4"), NS_REFUSALS);
+	assert_int_equal(refusal(&l, s, "vsock:5"), NS_REFUSALS);
+	assert_int_not_equal(ns_group_of(&three, 1), ns_group_of(&four, 1));
+	assert_int_equal(ns_access_add(&access, true, "vsock:3,127.0.0.0/8", &err), NP_OK);
+	assert_true(ns_access_lets(&access, &three));
+	assert_false(ns_access_lets(&access, &four) || ns_access_lets(&access, &ip));
+	assert_int_equal(ns_access_add(&access, false, "vsock:any", &err), NP_OK);
+	assert_false(ns_access_lets(&access, &three));
+}
+
 /* The total of which this part is not reserved for those who have nothing. */
 static uint64_t
 total_with(uint64_t bytes)
@@ -770,6 +797,7 @@ main(void)
 		cmocka_unit_test(the_seed_chooses_who_shares_a_group),
 		cmocka_unit_test(neighbours_share_a_group_by_chance_alone),
 		cmocka_unit_test(sessions_are_limited_in_all_and_by_address),
+		cmocka_unit_test(a_cid_is_limited_like_an_address),
 		cmocka_unit_test(memory_is_shared),
 		cmocka_unit_test(captures_are_shared),
 		cmocka_unit_test(memory_beside_a_test_counts),

@@ -123,7 +123,7 @@ a_cid_is_an_address_without_a_resolver(void **state)
 	assert_int_equal(np_resolve("258", NULL, AF_VSOCK, SOCK_STREAM, &found, &err), NP_OK);
 	far = found.at[0];
 	np_addr_set_port(&far, 70000);
-	assert_string_equal(np_addr_text(&far, text), "258 port 70000");
+	assert_string_equal(np_addr_text(&far, text), "vsock:258 port 70000");
 	np_addr_to_wire(&far, bytes);
 	assert_memory_equal(bytes, wire, sizeof(wire));
 	np_addr_make_any(&near, AF_VSOCK);
@@ -134,6 +134,49 @@ a_cid_is_an_address_without_a_resolver(void **state)
 	assert_true(np_addr_towards(&far, &near) && np_addr_same_host(&near, &far));
 	assert_int_equal(np_resolve("4294967295", NULL, AF_VSOCK, SOCK_STREAM, &found, &err),
 			 NP_EUSAGE);
+}
+
+/* As a user writes it where no other option says the family, and with ports of 32 bits. */
+static void
+a_cid_may_say_what_it_is(void **state)
+{
+	static const struct {
+		const char *host, *port, *text;
+		int family;
+	} good[] = {
+		{ "vsock:2", "12865", "vsock:2 port 12865", AF_UNSPEC },
+		{ "vsock:2", "4294967294", "vsock:2 port 4294967294", AF_VSOCK },
+		{ "vsock:any", NULL, "vsock:any port 0", AF_UNSPEC },
+		{ "any", "1", "vsock:any port 1", AF_VSOCK },
+		{ "vsock:4294967294", "discard", "vsock:4294967294 port 9", AF_UNSPEC },
+	};
+	static const struct {
+		const char *host, *port;
+		int family;
+	} bad[] = {
+		{ "vsock:", "1", AF_UNSPEC },    { "vsock:-1", "1", AF_UNSPEC },
+		{ "vsock:2,3", "1", AF_UNSPEC }, { "vsock:4294967295", "1", AF_UNSPEC },
+		{ "vsock:2", "1", AF_INET },     { "vsock:2", "4294967295", AF_UNSPEC },
+		{ "vsock:2", "-1", AF_UNSPEC },  { "vsock:2", "no such service", AF_UNSPEC },
+	};
+	struct np_addrs found;
+	struct np_err err;
+	char text[NP_ADDR_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < LEN(good); i++) {
+		assert_int_equal(np_resolve(good[i].host, good[i].port, good[i].family, SOCK_STREAM,
+					    &found, &err),
+				 NP_OK);
+		assert_int_equal(found.count, 1);
+		assert_string_equal(np_addr_text(&found.at[0], text), good[i].text);
+	}
+	for (size_t i = 0; i < LEN(bad); i++) {
+		assert_int_equal(
+		    np_resolve(bad[i].host, bad[i].port, bad[i].family, SOCK_STREAM, &found, &err),
+		    NP_EUSAGE);
+	}
+	assert_int_equal(np_family_prefixed("vsocks"), AF_UNSPEC);
 }
 
 static void
@@ -671,6 +714,7 @@ main(void)
 		cmocka_unit_test(an_unknown_family_has_no_host),
 		cmocka_unit_test(a_path_is_an_address_without_a_resolver),
 		cmocka_unit_test(a_cid_is_an_address_without_a_resolver),
+		cmocka_unit_test(a_cid_may_say_what_it_is),
 		cmocka_unit_test(hosts_are_compared_without_their_ports),
 		cmocka_unit_test(literal_addresses_resolve_to_themselves),
 		cmocka_unit_test(what_does_not_resolve_is_named),

@@ -54,7 +54,7 @@ np_endpoint_backlog(const struct np_plan *p)
 }
 
 void
-np_endpoint_missing(const struct np_transport *t, struct np_err *err)
+np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 {
 	bool none = err->sys == EPROTONOSUPPORT || err->sys == EAFNOSUPPORT ||
 		    err->sys == ESOCKTNOSUPPORT || err->sys == ENOPROTOOPT;
@@ -86,7 +86,7 @@ np_transport_probe(const struct np_transport *t, struct np_err *err)
 		fd = np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, err);
 	}
 	if (fd < 0) {
-		np_endpoint_missing(t, err);
+		np_endpoint_say_missing(t, err);
 		return err->code;
 	}
 	close(fd);
@@ -104,7 +104,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 	    np_sock_open(np_plan_family(p), t->socktype, t->protocol, &run->end.opts, NULL, err);
 
 	if (fd < 0) {
-		np_endpoint_missing(t, err);
+		np_endpoint_say_missing(t, err);
 		return -1;
 	}
 	if (choose_peer(run, fd, listens, err) != NP_OK ||

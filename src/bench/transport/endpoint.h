@@ -33,7 +33,7 @@ int np_endpoint_open(struct np_run *run, struct np_err *err);
 int np_transport_probe(const struct np_transport *t, struct np_err *err);
 
 /* Where *err says that there are no such sockets: say what would bring them. */
-void np_endpoint_missing(const struct np_transport *t, struct np_err *err);
+void np_endpoint_say_missing(const struct np_transport *t, struct np_err *err);
 
 /* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */
 int np_endpoint_meet(struct np_run *run, struct np_err *err);

@@ -22,7 +22,7 @@ vsock_open(struct np_run *run, struct np_err *err)
 	}
 	if (err->sys == EADDRNOTAVAIL) {
 		return np_fail(err, NP_ESYS, err->sys,
-			       "bind to CID %s (CID 1 needs the module vsock_loopback)",
+			       "bind to %s (CID 1 needs the module vsock_loopback)",
 			       np_addr_text(&run->end.local, text));
 	}
 	return err->code;
@@ -45,7 +45,7 @@ vsock_probe(struct np_err *err)
 		return NP_OK;
 	}
 	if (err->sys != EADDRNOTAVAIL) {
-		np_endpoint_missing(&np_transport_vsock, err);
+		np_endpoint_say_missing(&np_transport_vsock, err);
 		return err->code;
 	}
 	if (np_addr_towards(&host, &seen)) {
