@@ -93,6 +93,10 @@ if HAVE_URING
 unit_tests += %D%/unit/test_uring
 endif
 
+if HAVE_OPENSSL
+unit_tests += %D%/unit/test_tls
+endif
+
 if HAVE_JANSSON
 unit_tests += %D%/unit/test_document %D%/unit/test_json
 endif

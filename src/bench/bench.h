@@ -124,7 +124,7 @@ enum np_pin {
 };
 
 /* Which of netperf's scanners reads the options of a test over it. */
-enum np_scanner { NP_SCAN_IP, NP_SCAN_UNIX, NP_SCAN_LINK, NP_SCAN_SCTP };
+enum np_scanner { NP_SCAN_IP, NP_SCAN_UNIX, NP_SCAN_LINK, NP_SCAN_SCTP, NP_SCAN_OMNI };
 
 struct np_transport {
 	const char *name; /* as the PROTOCOL metric says it */
@@ -142,6 +142,7 @@ struct np_transport {
 	bool named;      /* users name the ends (-H, -L, -P); else the daemon's answer does */
 	bool link;       /* frames, by a socket of the caller's (np_terms.eth) */
 	bool passes_fds; /* descriptors can be sent over it */
+	bool encrypts;   /* by np_plan.tls_suite */
 
 	/* What can be known of it. */
 	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */

@@ -37,6 +37,8 @@ np_cli_scope(const struct np_cli *cli)
 		return NP_SCOPE_LINK;
 	case NP_SCAN_SCTP:
 		return NP_SCOPE_SCTP;
+	case NP_SCAN_OMNI:
+		return NP_SCOPE_OMNI;
 	case NP_SCAN_IP:
 		break;
 	}
@@ -392,6 +394,17 @@ settle_batch(struct np_cli *cli, struct np_err *err)
 		       "--engine batch)");
 }
 
+static int
+check_cipher(const struct np_cli *cli, struct np_err *err)
+{
+	if (cli->plan.tls_suite == 0 || cli->plan.transport->encrypts) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0,
+		       "--tls-cipher: %s does not encrypt (try TLS_STREAM or TLS_RR)",
+		       cli->bench.name);
+}
+
 /* Bytes of a datagram and of a call are said in the place of messages and how many a call. */
 static int
 settle_segments(struct np_cli *cli, struct np_err *err)
@@ -518,7 +531,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0, "--clean: %s runs only once", bench->name);
 	}
 	if (check_alignments(p, err) != NP_OK || settle_batch(cli, err) != NP_OK ||
-	    settle_segments(cli, err) != NP_OK) {
+	    settle_segments(cli, err) != NP_OK || check_cipher(cli, err) != NP_OK) {
 		return err->code;
 	}
 	if (check_congestion(cli, err) != NP_OK || np_flows_check(cli, err) != NP_OK) {

@@ -45,7 +45,8 @@ enum np_for {
 	NP_FOR_NOBODY = 1 << 13,   /* no test has it: options without effect */
 	NP_FOR_SEGMENTS = 1 << 14, /* the transport cuts what it is given, and may wait for more */
 	NP_FOR_SCTP = 1 << 15,
-	NP_FOR_DCCP = 1 << 16
+	NP_FOR_DCCP = 1 << 16,
+	NP_FOR_TLS = 1 << 17
 };
 
 /* A name and an address family, as -H and -L take them. */

@@ -123,6 +123,7 @@ traits_of_transport(const struct np_transport *t)
 	has |= t == &np_transport_udp || t == &np_transport_udplite ? NP_FOR_UDP : 0u;
 	has |= t->ip_protocol == NP_IPPROTO_DCCP ? NP_FOR_DCCP : 0u;
 	has |= t->named ? NP_FOR_NAMED : 0u;
+	has |= t->encrypts ? NP_FOR_TLS : 0u;
 	return has;
 }
 
@@ -137,7 +138,8 @@ traits_of(const struct np_cli *cli)
 
 	if (b == NULL) {
 		/* OMNI may be any of them, but for those that it can't ask for. */
-		return strcasecmp(cli->test, "OMNI") == 0 ? ~(unsigned)NP_FOR_NOBODY : 0;
+		return strcasecmp(cli->test, "OMNI") == 0 ? ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS)
+							  : 0;
 	}
 	has |= traits_of_transport(t);
 	has |= !p->transactions && !p->probe ? NP_FOR_BYTES : 0u;

@@ -108,6 +108,23 @@ own_direction(const struct np_bench *b)
 	return b->near_role == NP_LEAD ? NP_WD_TRANSMIT : NP_WD_RECEIVE;
 }
 
+/* What the row of the table says, options can't choose. */
+static int
+check_no_choice(const struct np_cli *cli, struct np_err *err)
+{
+	const struct np_omni_choice *o = &cli->omni;
+	const char *option = o->protocol != NULL ? "-T"
+			     : o->type != NULL   ? "-t"
+			     : o->connections    ? "-c"
+						 : "-d";
+
+	if (o->protocol == NULL && o->type == NULL && !o->connections && !o->direction_given) {
+		return NP_OK;
+	}
+	return np_fail(err, NP_EUSAGE, 0, "%s: the test %s leaves no choice (try -t OMNI)", option,
+		       cli->bench.name);
+}
+
 int
 np_omni_choose(struct np_cli *cli, struct np_err *err)
 {
@@ -117,7 +134,7 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 
 	cli->bench = *row;
 	if (!np_bench_is_omni(row)) {
-		return NP_OK;
+		return check_no_choice(cli, err);
 	}
 	if (choose_transport(cli, err) != NP_OK) {
 		return err->code;

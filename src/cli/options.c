@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "bench/engine/engine.h"
 #include "bench/transport/dccp.h"
+#include "bench/transport/tls.h"
 #include "net/cidr.h"
 #include "sys/affinity.h"
 #include "wire/ext.h"
@@ -536,6 +537,22 @@ set_interim(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	}
 	s = s < 0 ? -s : s;
 	cli->output.interim_s = s >= 0.001 ? s : s > 0 ? 0.001 : 1;
+	return NP_OK;
+}
+
+static int
+set_tls_cipher(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	const struct np_tls_suite *suite = np_tls_suite_named(arg);
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (suite == NULL) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%s: unknown (try aes128-gcm, aes256-gcm or chacha20-poly1305)",
+			       arg);
+	}
+	cli->plan.tls_suite = suite->number;
 	return NP_OK;
 }
 
@@ -1489,6 +1506,9 @@ const struct np_option np_test_options[] = {
 	  IN(GONE), FOR(NOBODY) },
 	{ ROW('T', NULL, CUSTOM, "n", "_MANY: use N associations, as --flows does (1)"),
 	  .set = set_associations, .scope = SCTP, IN(ENDS), FOR(SCTP) },
+	{ ROW('\0', "tls-cipher", CUSTOM, "aes128-gcm|aes256-gcm|chacha20-poly1305",
+	      "TLS tests: encrypt by this cipher (aes128-gcm)"),
+	  .set = set_tls_cipher, .scope = OMNI, IN(SOCKET), FOR(TLS) },
 	{ ROW('u', "uuid", CUSTOM, "text", "report this UUID, up to 37 characters"),
 	  .set = set_uuid, .scope = OMNI | LINK | SCTP, IN(PRINT) },
 	{ ROW('U', "retry", FLAG, NULL, "connection tests: try a failed connect again"),

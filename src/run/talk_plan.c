@@ -52,7 +52,9 @@ flags_to(uint32_t bits, struct np_plan *p, struct np_end *daemon)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		*(bool *)((char *)p + flags[i].at) = (bits & flags[i].bit) != 0;
 	}
-	p->tls_suite = NP_WP_TLS_FIRST + ((bits & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT);
+	p->tls_suite = (bits & NP_WP_TLS_SUITE) == 0
+			   ? 0
+			   : NP_WP_TLS_FIRST + ((bits & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT);
 	daemon->sock.connected = (bits & NP_WP_CONNECTED) != 0;
 	daemon->place.measure_cpu = (bits & NP_WP_CPU) != 0;
 }

@@ -1,0 +1,237 @@
+/*
+ * TLS as far as no kernel has to encrypt: keys by the vectors of RFC 8448, and handshakes between
+ * two ends over a connection of this machine.
+ */
+#include "bench/transport/tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bench/run.h"
+#include "bench/stop.h"
+#include "tests/lib/check.h"
+
+enum { PATIENCE_MS = 20000 };
+
+struct side {
+	struct np_tls *tls;
+	int fd, rc;
+	struct np_stop stop;
+	unsigned patience_ms;
+	struct np_tls_secrets secrets;
+	struct np_err err;
+	pthread_t thread;
+};
+
+static const struct np_key one = { 32, { 1, 2, 3 } }, other = { 32, { 1, 2, 4 } };
+
+/* Keys of a server's application data (RFC 8448, 3). */
+static void
+keys_are_those_of_the_standard(void **state)
+{
+	static const uint8_t secret[] = { 0xa1, 0x1a, 0xf9, 0xf0, 0x55, 0x31, 0xf8, 0x56,
+					  0xad, 0x47, 0x11, 0x6b, 0x45, 0xa9, 0x50, 0x32,
+					  0x82, 0x04, 0xb4, 0xf4, 0x4b, 0xfb, 0x6b, 0x3a,
+					  0x4b, 0x4f, 0x1f, 0x3f, 0xcb, 0x63, 0x16, 0x43 };
+	static const uint8_t key[] = { 0x9f, 0x02, 0x28, 0x3b, 0x6c, 0x9c, 0x07, 0xef,
+				       0xc2, 0x6b, 0xb9, 0xf2, 0xac, 0x92, 0xe3, 0x56 };
+	static const uint8_t iv[] = { 0xcf, 0x78, 0x2b, 0x88, 0xdd, 0x83,
+				      0x54, 0x9a, 0xad, 0xf1, 0xe9, 0x84 };
+	const struct np_tls_suite *suite = np_tls_suite_numbered(0x1301);
+	uint8_t out[64];
+
+	(void)state;
+	assert_true(np_tls_expand(suite, secret, "key", out, sizeof(key)));
+	assert_memory_equal(out, key, sizeof(key));
+	assert_true(np_tls_expand(suite, secret, "iv", out, sizeof(iv)));
+	assert_memory_equal(out, iv, sizeof(iv));
+	assert_false(np_tls_expand(suite, secret, "key", out, 33)); /* more than a block */
+}
+
+static void
+suites_have_names_and_numbers(void **state)
+{
+	const struct np_tls_suite *s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; (s = np_tls_suite_at(i)) != NULL; i++) {
+		assert_ptr_equal(np_tls_suite_named(s->name), s);
+		assert_ptr_equal(np_tls_suite_numbered(s->number), s);
+		assert_int_equal(s->number, 0x1301 + i);
+	}
+	assert_int_equal(i, 3);
+	assert_ptr_equal(np_tls_suite_named("AES256-GCM"), np_tls_suite_at(1));
+	assert_ptr_equal(np_tls_suite_numbered(0), np_tls_suite_at(0));
+	assert_null(np_tls_suite_named("rc4"));
+	assert_null(np_tls_suite_numbered(0x1304));
+}
+
+static void *
+shake(void *arg)
+{
+	struct side *s = arg;
+
+	s->rc = np_tls_handshake(s->tls, s->fd, &s->stop, s->patience_ms, &s->secrets, &s->err);
+	return NULL;
+}
+
+/* A client's end and a server's, of these suites and keys. */
+static void
+make(struct side side[2], const struct np_tls_suite *suite[2], const struct np_key *key[2])
+{
+	struct np_err err;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	for (int i = 0; i < 2; i++) {
+		side[i] = (struct side){ .fd = pair[i], .patience_ms = PATIENCE_MS };
+		side[i].tls = np_tls_new(suite[i], key[i], i == 1, &err);
+		if (side[i].tls == NULL) {
+			fail_msg("%s", err.msg);
+		}
+	}
+}
+
+static void
+run(struct side side[2])
+{
+	assert_int_equal(pthread_create(&side[0].thread, NULL, shake, &side[0]), 0);
+	shake(&side[1]);
+	if (side[1].rc != NP_OK) {
+		shutdown(side[1].fd, SHUT_RDWR);
+	}
+	assert_int_equal(pthread_join(side[0].thread, NULL), 0);
+}
+
+static void
+end(struct side side[2])
+{
+	for (int i = 0; i < 2; i++) {
+		np_tls_free(side[i].tls);
+		close(side[i].fd);
+	}
+}
+
+/* With what the far end sends right behind its handshake, which is the kernel's to decrypt. */
+static void
+both_ends_have_the_same_secrets(void **state)
+{
+	static const uint8_t none[NP_TLS_SECRET_MAX];
+	const struct np_tls_suite *suite;
+
+	(void)state;
+	for (size_t i = 0; (suite = np_tls_suite_at(i)) != NULL; i++) {
+		struct side side[2];
+		char byte;
+
+		make(side, (const struct np_tls_suite *[]){ suite, suite },
+		     (const struct np_key *[]){ &one, &one });
+		run(side);
+		if (side[0].rc != NP_OK || side[1].rc != NP_OK) {
+			fail_msg("%s: %s; %s", suite->name, side[0].err.msg, side[1].err.msg);
+		}
+		assert_memory_equal(&side[0].secrets, &side[1].secrets, sizeof(side[0].secrets));
+		assert_memory_not_equal(side[0].secrets.client, none, suite->secret);
+		assert_memory_not_equal(side[0].secrets.client, side[0].secrets.server,
+					suite->secret);
+		for (int k = 0; k < 2; k++) { /* nothing is left over */
+			assert_int_equal(recv(side[k].fd, &byte, 1, MSG_DONTWAIT), -1);
+			assert_int_equal(errno, EAGAIN);
+			assert_int_equal(fcntl(side[k].fd, F_GETFL) & O_NONBLOCK, 0);
+		}
+		end(side);
+	}
+}
+
+static void
+another_key_completes_no_handshake(void **state)
+{
+	const struct np_tls_suite *suite = np_tls_suite_at(0);
+	struct side side[2];
+
+	(void)state;
+	make(side, (const struct np_tls_suite *[]){ suite, suite },
+	     (const struct np_key *[]){ &one, &other });
+	run(side);
+	assert_int_equal(side[0].rc, NP_EPEER);
+	assert_int_equal(side[1].rc, NP_EPEER);
+	assert_has(side[1].err.msg, "TLS handshake: ");
+	end(side);
+}
+
+static void
+another_cipher_completes_no_handshake(void **state)
+{
+	struct side side[2];
+
+	(void)state;
+	make(side, (const struct np_tls_suite *[]){ np_tls_suite_at(0), np_tls_suite_at(2) },
+	     (const struct np_key *[]){ &one, &one });
+	run(side);
+	assert_int_not_equal(side[0].rc, NP_OK);
+	assert_int_not_equal(side[1].rc, NP_OK);
+	end(side);
+}
+
+static void
+who_says_nothing_is_not_waited_for(void **state)
+{
+	const struct np_tls_suite *suite = np_tls_suite_at(0);
+	struct side side[2];
+
+	(void)state;
+	for (int stops = 0; stops < 2; stops++) {
+		make(side, (const struct np_tls_suite *[]){ suite, suite },
+		     (const struct np_key *[]){ &one, &one });
+		side[1].patience_ms = stops != 0 ? PATIENCE_MS : 1;
+		if (stops != 0) {
+			np_stop(&side[1].stop, 1);
+		}
+		shake(&side[1]);
+		assert_int_equal(side[1].rc, stops != 0 ? NP_ESYS : NP_ETIME);
+		assert_int_equal(side[1].err.sys, stops != 0 ? EINTR : ETIMEDOUT);
+		end(side);
+	}
+}
+
+static void
+nonsense_is_an_error(void **state)
+{
+	static const char *const what[] = { "", "GET / HTTP/1.0\r\n\r\n",
+					    "\x16\x03\x01\x00\x02xx" };
+	const struct np_tls_suite *suite = np_tls_suite_at(0);
+
+	(void)state;
+	for (size_t i = 0; i < LEN(what); i++) {
+		struct side side[2];
+
+		make(side, (const struct np_tls_suite *[]){ suite, suite },
+		     (const struct np_key *[]){ &one, &one });
+		assert_true(send(side[0].fd, what[i], strlen(what[i]), 0) >= 0);
+		shutdown(side[0].fd, SHUT_WR);
+		shake(&side[1]);
+		assert_int_not_equal(side[1].rc, NP_OK);
+		end(side);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_are_those_of_the_standard),
+		cmocka_unit_test(suites_have_names_and_numbers),
+		cmocka_unit_test(both_ends_have_the_same_secrets),
+		cmocka_unit_test(another_key_completes_no_handshake),
+		cmocka_unit_test(another_cipher_completes_no_handshake),
+		cmocka_unit_test(who_says_nothing_is_not_waited_for),
+		cmocka_unit_test(nonsense_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
