@@ -151,7 +151,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	}
 	fd = np_sock_open(np_plan_family(p), t->socktype, t->protocol, &opts, NULL, err);
 	if (fd < 0) {
-		np_endpoint_missing(t, err);
+		np_endpoint_say_missing(t, err);
 		return err->code;
 	}
 	*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
