@@ -32,7 +32,7 @@ dist_doc_DATA = \
 	%D%/service.md
 
 # Of scripts, which have no tables to fill in.
-dist_man1_MANS = %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1
+dist_man1_MANS = %D%/netgate.1 %D%/netlab.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
 
 # bash looks for a file with the name of the command.
 bashcompdir = $(datadir)/bash-completion/completions
@@ -94,21 +94,23 @@ endif
 
 # Those of the scripts are made from what their own parsers know.
 if NP_COMPLETES
-bashcomp_DATA += %D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep
-fishcomp_DATA += %D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish
-zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep
+bashcomp_DATA += %D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm
+fishcomp_DATA += %D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish \
+	%D%/fish/netvm.fish
+zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm
 
-completed = $(top_srcdir)/scripts/mkcompletion $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) \
+completed = $(top_srcdir)/scripts/mkcompletion $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) $(dist_vm_DATA) \
 	$(dist_plans_DATA) $(top_srcdir)/src/stats/metrics.def
 complete = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON) $(top_srcdir)/scripts/mkcompletion
 
-%D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep: $(completed)
+%D%/bash/netgate %D%/bash/netlab %D%/bash/netreport %D%/bash/netsweep %D%/bash/netvm: $(completed)
 	$(complete) bash $(@F) > $@.tmp && mv $@.tmp $@
 
-%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish: $(completed)
+%D%/fish/netgate.fish %D%/fish/netlab.fish %D%/fish/netreport.fish %D%/fish/netsweep.fish %D%/fish/netvm.fish: \
+	$(completed)
 	$(complete) fish $(@F) > $@.tmp && mv $@.tmp $@
 
-%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep: $(completed)
+%D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netreport %D%/zsh/_netsweep %D%/zsh/_netvm: $(completed)
 	$(complete) zsh $(@F) > $@.tmp && mv $@.tmp $@
 endif
 CLEANFILES += $(bashcomp_DATA) $(fishcomp_DATA) $(zshcomp_DATA)

@@ -172,6 +172,7 @@ client_suites_together = \
 	%D%/e2e/netgate_past.py \
 	%D%/e2e/netgate_stats.py \
 	%D%/e2e/netgate_test.py \
+	%D%/e2e/netvm_test.py \
 	%D%/e2e/progress.py \
 	%D%/e2e/progress_scripts.py \
 	%D%/e2e/recipes.py
@@ -209,6 +210,10 @@ EXTRA_DIST += $(client_tests) $(client_suites_together) $(link_tests) $(long_tes
 # What `make check-packages` runs, some minutes, too; CI does.
 package_tests = %D%/e2e/packages_long.py
 EXTRA_DIST += $(package_tests)
+
+# What `make check-vm` runs in guests of scripts/netvm, without KVM some minutes; CI does. The names of
+# the files are in no list: what is in the folder is run.
+EXTRA_DIST += %D%/vm
 
 # What `make check-explain` runs: half an hour, as a hundred causes are planted three times each.
 explain_tests = %D%/e2e/explain_bed.py
@@ -326,9 +331,14 @@ run_suites = failed=; test -z "$$together" || { \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-.PHONY: check-clients check-explain check-gate check-links check-long check-packages
+.PHONY: check-clients check-explain check-gate check-links check-long check-packages check-vm
 check-clients: $(bin_PROGRAMS)
 	@suites='$(client_tests)'; together='$(client_suites_together)'; $(run_suites)
+
+check-vm: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
+	@files=`sed -n 's/^# netvm: with //p' $(top_srcdir)/tests/vm/*`; \
+		test -z "$$files" || $(MAKE) $(AM_MAKEFLAGS) $$files
+	$(PYTHON) $(top_srcdir)/scripts/netvm test --build $(abs_top_builddir)
 
 check-links: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(link_tests)'; $(run_suites)

@@ -15,7 +15,7 @@ from typing import Dict, List, Set
 import lib
 
 BUILD = Path(os.environ.get("top_builddir") or lib.TOP) / "doc"
-SCRIPTS = ("netgate", "netlab", "netreport", "netsweep")
+SCRIPTS = ("netgate", "netlab", "netreport", "netsweep", "netvm")
 PATIENCE = 60 + lib.SLACK
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
 
@@ -124,6 +124,9 @@ def commands_and_options_of_scripts(shell: str) -> None:
     for script in ("netgate", "netreport", "netsweep"):
         includes(shell, f"{script} --", script_options(script))
     offers(shell, "netlab ", {"up", "set", "check", "exec", "status", "down"})
+    offers(shell, "netvm ", {"run", "shell", "test"})
+    for command in ("run", "test"):
+        includes(shell, f"netvm {command} --", script_options("netvm", command))
     for command in ("up", "check", "exec"):
         have = includes(shell, f"netlab {command} --", script_options("netlab", command))
         assert ("--rate" in have) == (command == "up"), (shell, have)
@@ -136,6 +139,7 @@ def values_of_scripts(shell: str) -> None:
     offers(shell, "netgate --format=k", {"ktap"})
     offers(shell, "netlab up --emulator n", {"netem"})
     offers(shell, "netlab exec ", {"client", "server"})
+    offers(shell, "netvm run --accel k", {"kvm"})
     offers(shell, "netgate --metric P99_", {"P99_LATENCY"})
     offers(shell, "netreport --figure LOSS_", {"LOSS_PERCENT"})
     includes(shell, "netgate --test TCP_", {"TCP_STREAM", "TCP_RR", "TCP_CRR"})

@@ -411,7 +411,7 @@ def bash_offers_files() -> None:
 
 # ---- scripts ------------------------------------------------------------------------------------
 
-SCRIPTS = ("netgate", "netlab", "netreport", "netsweep")
+SCRIPTS = ("netgate", "netlab", "netreport", "netsweep", "netvm")
 
 
 def scripts_tell_the_version() -> None:

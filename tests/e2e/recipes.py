@@ -55,6 +55,7 @@ NOT_RUN = (
     (r"\bnetsweep lab-buffers\b", "it measures for minutes: netsweep_long.py runs it"),
     (r"\bnetreport [\w./-]+\.jsonl", "it needs the results of a sweep: netreport_test.py has some"),
     (r"\bnetlab check\b", "it measures for a minute: netlab_long.py runs it"),
+    (r"\bnetvm\b|install-needed", "it starts a virtual machine: netvm_test.py does"),
     (r"\bsystemctl\b|\bjournalctl\b", "it is about this machine's services"),
 )
 # Options by which netperf runs no test, and takes no length.

@@ -78,8 +78,12 @@ class Guest:
     def __enter__(self) -> "Guest":
         self.qemu, self.kinds = program(), self.accelerators()
         self.archive = os.fdopen(os.memfd_create("initramfs"), "w+b")
-        self.image.write(self.archive)
-        self.launch()
+        try:
+            self.image.write(self.archive)
+            self.launch()
+        except BaseException:
+            self.archive.close()
+            raise
         return self
 
     def accelerators(self) -> "List[str]":

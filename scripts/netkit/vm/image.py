@@ -13,8 +13,9 @@ from netkit.vm.modules import INSTALL, START, Kernel
 
 TREE = "plumbline"      # where the guest has what the source tree and the build have
 BUSYBOX = "usr/bin/busybox"
-# Programs of the system that a guest has beside busybox; the second of a pair may be missing.
-PROGRAMS = (("ip", True), ("tc", True), ("ss", True), ("nft", False), ("ethtool", False), ("taskset", False),
+# Programs of the system that a guest has beside busybox, and whether they have to be there. The shell of
+# busybox would take its own ip whatever the path says.
+PROGRAMS = (("sh", True), ("bash", False), ("ip", True), ("tc", True), ("ss", True), ("nft", False), ("ethtool", False), ("taskset", False),
             ("setpriv", False))
 # Of the build, where it has them.
 OURS = ("src/netperf", "src/netserver", "src/netlab/netlab-link")
@@ -31,7 +32,7 @@ TEXTS = {
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nprotocols: files\nservices: files\n"}
 
 # The first process. busybox's shell also waits for processes whose parents are gone.
-INIT = """#!/bin/sh
+INIT = """#!/bin/busybox sh
 export PATH=/usr/bin HOME=/root
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm
