@@ -157,6 +157,7 @@ answer_stream(struct question *q, FILE *out)
 {
 	bool udp = !q->bench->transport->reliable;
 	uint64_t payload, wire;
+	double share;
 
 	q->size = q->sized ? q->size : np_ceiling_datagram(&q->way);
 	if (!check_sizes(q, q->size, 0)) {
@@ -167,12 +168,11 @@ answer_stream(struct question *q, FILE *out)
 	if (wire == 0) {
 		return refuse(q, "packets without any bytes on the wire (least, header, rest)");
 	}
+	share = udp ? (double)payload / (double)wire : np_ceiling_tcp(&q->way);
 	fprintf(out, "{\"test\": \"%s\", \"payload\": %llu, \"wire\": %llu, \"share\": %.17g",
-		q->bench->name, (unsigned long long)payload, (unsigned long long)wire,
-		(double)payload / (double)wire);
+		q->bench->name, (unsigned long long)payload, (unsigned long long)wire, share);
 	if (q->rate_bps > 0) {
-		fprintf(out, ", \"bits_per_s\": %.17g",
-			q->rate_bps * (double)payload / (double)wire);
+		fprintf(out, ", \"bits_per_s\": %.17g", q->rate_bps * share);
 	}
 	fprintf(out, "}\n");
 	return true;
@@ -226,6 +226,12 @@ answer(struct question *q, FILE *out)
 {
 	const struct np_bench *b = q->bench;
 
+	if (b->transport->encrypts) {
+		q->way.tls_send = q->sized && q->size > 0 ? q->size : NP_TLS_RECORD_MAX;
+	}
+	if (b->transport->encrypts && b->pattern->connection_test) {
+		return refuse(q, "%s: what a handshake takes is the library's to say", b->name);
+	}
 	if (b->pattern->probe || b->transport->ip_protocol == 0 || b->transport->link) {
 		return refuse(q, "%s: has no ceiling (try TCP_STREAM, UDP_STREAM, TCP_RR)",
 			      b->name);

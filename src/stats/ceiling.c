@@ -122,8 +122,19 @@ double
 np_ceiling_tcp(const struct np_way *w)
 {
 	uint32_t segment = np_ceiling_segment(w);
+	double data =
+	    w->tls_send > 0 ? (double)w->tls_send / (double)np_ceiling_tls(w->tls_send) : 1;
 
-	return segment == 0 ? (double)NAN : (double)segment / (double)np_ceiling_segment_cost(w);
+	return segment == 0 ? (double)NAN
+			    : data * (double)segment / (double)np_ceiling_segment_cost(w);
+}
+
+uint64_t
+np_ceiling_tls(uint32_t size)
+{
+	uint64_t records = ((uint64_t)size + NP_TLS_RECORD_MAX - 1) / NP_TLS_RECORD_MAX;
+
+	return size + records * NP_TLS_RECORD_COST;
 }
 
 /* What one datagram that is_datagram() costs, whole or in fragments that but for the last carry a
@@ -208,14 +219,15 @@ static void
 add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
 	 bool there)
 {
-	uint32_t segment = np_ceiling_segment(w), full, rest;
+	uint64_t bytes = w->tls_send > 0 ? np_ceiling_tls(size) : size, full;
+	uint32_t segment = np_ceiling_segment(w), rest;
 
 	if (segment == 0) {
 		return; /* an MSS that leaves no room for data: nothing is ever carried */
 	}
-	full = size / segment;
-	rest = size % segment;
-	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
+	full = bytes / segment;
+	rest = (uint32_t)(bytes % segment);
+	add_part(x, name, full + (rest > 0 ? 1 : 0),
 		 full * np_ceiling_segment_cost(w) +
 		     (rest > 0 ? cost(w, rest + tcp_headers(w)) : 0),
 		 there);

@@ -28,7 +28,14 @@ struct np_way {
 	uint32_t
 	    mss; /* announced by both ends (TCP_MAXSEG), if less than the MTU's; 0: the MTU's */
 	struct np_framing framing;
+	uint32_t tls_send; /* TLS over TCP: bytes of a send of a stream; 0: there is no TLS */
 };
+
+/* Of TLS 1.3: payload bytes of a full record; header, type of the content and tag of any. */
+enum { NP_TLS_RECORD_MAX = 16384, NP_TLS_RECORD_COST = 22 };
+
+/* Bytes of TCP that a message takes over TLS: one record for each begun NP_TLS_RECORD_MAX. */
+uint64_t np_ceiling_tls(uint32_t size);
 
 /* The least MTU of a family; 0: there is none. */
 uint32_t np_ceiling_least_mtu(int family);

@@ -116,6 +116,30 @@ test_vectors(void **state)
 	}
 }
 
+/* Records of TLS take a part of TCP's bytes: doc/ceilings.md. */
+static void
+test_records(void **state)
+{
+	struct np_way w = way(1500, 4, true);
+	struct np_ceiling_exchange x;
+
+	(void)state;
+	assert_int_equal(np_ceiling_tls(0), 0);
+	assert_int_equal(np_ceiling_tls(1), 23);
+	assert_int_equal(np_ceiling_tls(16384), 16406);
+	assert_int_equal(np_ceiling_tls(16385), 16385 + 44);
+	assert_true(np_ceiling_tls(UINT32_MAX) == UINT64_C(4294967295) + 262144 * 22);
+	w.tls_send = 16384;
+	assert_close(np_ceiling_tcp(&w), 16384.0 / 16406 * 1448 / 1538, "full records");
+	assert_true(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1426, &x));
+	assert_int_equal(x.there, 38 + 52 + 23);
+	assert_int_equal(x.back, 1538); /* 1426 and 22 just fill a segment */
+	assert_true(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1427, &x));
+	assert_int_equal(x.part[1].packets, 2);
+	w.tls_send = 64;
+	assert_close(np_ceiling_tcp(&w), 64.0 / 86 * 1448 / 1538, "small records");
+}
+
 /* Not by the program that made the vectors. */
 static void
 test_worked_examples(void **state)
@@ -269,6 +293,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_worked_examples),
 		cmocka_unit_test(test_what_no_packet_can_have),
 		cmocka_unit_test(any_number_has_an_answer),

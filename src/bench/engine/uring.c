@@ -888,7 +888,7 @@ why_not(const struct np_plan *p)
 	if (p->transport->family != 0 || p->transport->header > 0) {
 		return "it is for TCP and UDP only";
 	}
-	if (p->transport->upgrade != NULL) {
+	if (p->transport->upgrade != NULL && !p->transport->encrypts) {
 		return "it works on plain sockets only";
 	}
 	if (p->transport->bounded && p->pattern->transactions) {

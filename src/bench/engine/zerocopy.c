@@ -294,6 +294,9 @@ zerocopy_why_not(const struct np_plan *p)
 	if (p->transport->protocol != IPPROTO_TCP && p->transport->protocol != IPPROTO_UDP) {
 		return "only TCP and UDP can send without a copy";
 	}
+	if (p->transport->encrypts) {
+		return "the kernel encrypts and decrypts into other buffers";
+	}
 	if (p->role == NP_LEAD && p->use_write) {
 		return "write(2), which -I asks for, always copies";
 	}

@@ -17,10 +17,8 @@ struct np_stop;
 struct np_tls;
 
 enum {
-	NP_TLS_SECRET_MAX = 48,    /* bytes of a traffic secret */
-	NP_TLS_NONCE = 12,         /* bytes of an initialisation vector */
-	NP_TLS_RECORD_MAX = 16384, /* payload bytes of a record */
-	NP_TLS_RECORD_COST = 22    /* header, type of the content and tag of a record */
+	NP_TLS_SECRET_MAX = 48, /* bytes of a traffic secret */
+	NP_TLS_NONCE = 12       /* bytes of an initialisation vector */
 };
 
 /* A cipher suite of TLS 1.3. */

@@ -718,7 +718,7 @@ static void
 look_at_link(struct np_facts_of_test *f)
 {
 	double v = first_of(f, "tcp.path_mtu"), stamps = first_of(f, "tcp.timestamps");
-	double mss = number(f->tx, "tcp.mss");
+	double mss = number(f->tx, "tcp.mss"), tls_send = number(f->tx, "flow.send_size");
 
 	v = v > 0 ? v : first_of(f, "host.path_mtu");
 	v = v > 0 ? v : first_of(f, "host.nic.mtu");
@@ -732,6 +732,9 @@ look_at_link(struct np_facts_of_test *f)
 	look_at_rate(f);
 	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->way)) {
 		f->way.mss = (uint32_t)mss + (f->way.timestamps ? TIMESTAMPS : 0);
+	}
+	if (np_bag_string(f->tx, "tls.cipher") != NULL && tls_send >= 1 && tls_send <= UINT32_MAX) {
+		f->way.tls_send = (uint32_t)tls_send;
 	}
 	look_at_others(f);
 }

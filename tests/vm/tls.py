@@ -1,0 +1,151 @@
+# netvm: modules tls
+# netvm: limit 150
+"""Tests over TLS: both ends count the same bytes and the same records, and TCP carries what the arithmetic
+of doc/ceilings.md says, under each cipher and engine, over a slow link, and without the module."""
+
+import json
+import subprocess
+from typing import Any, Dict, List, NamedTuple
+
+import lib
+
+COST = 22                   # bytes of a record beside its payload
+CIPHERS = ("aes128-gcm", "aes256-gcm", "chacha20-poly1305")
+STREAMS = ("TLS_STREAM", "TLS_SENDFILE")
+
+
+class Ends(NamedTuple):
+    """What both ends reported of a test."""
+    near: Dict[str, Any]
+    far: Dict[str, Any]
+    figures: Dict[str, Any]
+
+
+def test(command: List[str], *options: str) -> Ends:
+    got = lib.run([*command, "--json", *options], 60)
+    assert got.rc == 0, f"{options}: {got.err}"
+    last = json.loads(got.out)["iterations"][-1]
+    return Ends(last["near"], last["far"], last["metrics"])
+
+
+def overhead(sender: Dict[str, Any], receiver: Dict[str, Any], connections: int = 1) -> float:
+    """Bytes that arrived beside data, records and the alert: those of the handshake, and FIN."""
+    return float(receiver["tcp.bytes_received"] - sender["flow.bytes_sent"] -
+                 COST * sender["tls.records_sent"]) / connections - 2
+
+
+def same_stream(ends: Ends, what: str) -> None:
+    near, far = ends.near, ends.far
+    assert near["flow.bytes_sent"] == far["flow.bytes_received"] > 0, f"{what}: {near}, {far}"
+    assert near["tls.records_sent"] == far["tls.records_received"] > 0, f"{what}: {near}, {far}"
+    for end in (near, far):
+        assert end["tls.encrypted_by"] == end["tls.decrypted_by"] == "software", what
+
+
+def streams(command: List[str]) -> None:
+    seen = set()
+    for name in STREAMS:
+        for length in ("-3000000", "-100000", "1"):
+            ends = test(command, "-t", name, "-l", length)
+            same_stream(ends, f"{name} -l {length}")
+            assert ends.near["tls.records_sent"] == ends.near["flow.sends"] + 1, "a send is a record, and the end an alert"
+            seen.add(overhead(ends.near, ends.far))
+    assert len(seen) == 1 and 200 < min(seen) < 1000, f"handshakes differ: {seen}"
+    ends = test(command, "-t", "TLS_STREAM", "-l", "-500000", "--", "-m", "40000")
+    same_stream(ends, "three records a send")
+    assert ends.near["tls.records_sent"] == 3 * ends.near["flow.sends"] + 1, ends.near
+    assert overhead(ends.near, ends.far) == min(seen), ends.near
+
+
+def backwards(command: List[str]) -> None:
+    ends = test(command, "-t", "TLS_MAERTS", "-l", "-1000000")
+    assert ends.near["flow.bytes_received"] >= 1000000, ends.near
+    assert 0 < ends.near["tls.records_received"] <= ends.far["tls.records_sent"], ends
+
+
+def transactions(command: List[str]) -> None:
+    for sizes, records in (("1,1", (1, 1)), ("40000,20000", (3, 2))):
+        ends = test(command, "-t", "TLS_RR", "-l", "-40", "--", "-r", sizes)
+        near, far = ends.near, ends.far
+        assert near["flow.transactions"] == far["flow.transactions"] == 40, (near, far)
+        assert near["flow.bytes_sent"] == far["flow.bytes_received"], (near, far)
+        assert near["tls.records_sent"] == 40 * records[0] + 1, near    # and the alert
+        assert far["tls.records_sent"] == 40 * records[1], far
+    ends = test(command, "-t", "TLS_CRR", "-l", "-4")
+    assert ends.near["flow.transactions"] == ends.far["flow.transactions"] == 4, ends
+    ends = test(command, "-t", "TLS_CRR", "-l", "1")
+    assert 0 < ends.near["flow.transactions"] <= ends.far["flow.transactions"], ends
+
+
+def ciphers(command: List[str]) -> None:
+    for cipher in CIPHERS:
+        ends = test(command, "-t", "TLS_STREAM", "-l", "-300000", "--", "--tls-cipher", cipher)
+        same_stream(ends, cipher)
+        assert ends.near["tls.cipher"].lower().replace("aes-", "aes", 1) == cipher, ends.near["tls.cipher"]
+    got = lib.run([*command, "-t", "TLS_CRR", "-l", "-2", "-P", "0", "--", "--tls-cipher", CIPHERS[2], "-k",
+                   "PROTOCOL,PROTOCOL_DETAIL"], 60)
+    assert "PROTOCOL=TLS\nPROTOCOL_DETAIL=TLS 1.3 ChaCha20-Poly1305, kernel (software) both ways" in got.out, got
+
+
+def engines(command: List[str]) -> None:
+    for engine in ("epoll", "spin"):
+        for name in STREAMS:
+            same_stream(test(command, "-t", name, "-l", "1", "--engine", engine), f"{engine} {name}")
+        ends = test(command, "-t", "TLS_RR", "-l", "-30", "--engine", engine)
+        assert ends.near["flow.transactions"] == ends.far["flow.transactions"] == 30, ends
+    same_stream(test(command, "-t", "TLS_STREAM", "-l", "1", "--flows", "5", "--threads", "2"), "5 flows")
+    same_stream(test(command, "-t", "TLS_STREAM", "-l", "-300000", "--", "-V"), "splice")
+    same_stream(test(command, "-t", "TLS_STREAM", "-l", "-300000", "--", "-I"), "write")
+    for engine in ("zerocopy", "batch", "segment"):
+        got = lib.run([*command, "-t", "TLS_STREAM", "-l", "1", "--engine", engine], 60)
+        assert got.rc == 1 and got.err.count("\n") == 1 and f"--engine {engine}: " in got.err, got
+    got = lib.run([*command, "-t", "TCP_STREAM", "--", "--tls-cipher", CIPHERS[0]], 60)
+    assert got.rc == 1 and "--tls-cipher: TCP_STREAM does not encrypt" in got.err, got
+
+
+def slow_link() -> None:
+    """A send that is cut short leaves a part of a record behind: it arrives nevertheless."""
+    got = lib.run(["netlab", "up", "--name", "t19", "--rate", "8mbit", "--delay", "5ms"], 60)
+    assert got.rc == 0, got.err
+    try:
+        server = lib.Started([*lib.in_lab("t19", "server"), lib.netserver(), "-D", "-4"])
+        client = [*lib.in_lab("t19", "client"), lib.netperf(), "-H", "10.77.0.2"]
+        with server:
+            assert lib.wait_for(lambda: lib.run([*client, "-t", "UUID"], 20).rc == 0, 20)
+            for more in ([], ["--engine", "epoll"], ["--flows", "4"], ["--", "-s", "4K", "-m", "100000"]):
+                same_stream(test(client, "-t", "TLS_STREAM", "-l", "1", *more), f"8 Mbit/s {more}")
+            got = lib.run([*client, "-t", "TLS_STREAM", "-l", "1", "--explain"], 60)
+            assert got.rc == 0, got.err
+    finally:
+        subprocess.run(["netlab", "down", "--name", "t19"], check=False, stdout=subprocess.DEVNULL)
+
+
+def without_module(command: List[str]) -> None:
+    with open("/proc/sys/kernel/modprobe", encoding="ascii") as file:
+        before = file.read()
+    try:
+        with open("/proc/sys/kernel/modprobe", "w", encoding="ascii") as file:
+            file.write("/nonexistent\n")
+        assert lib.wait_for(lambda: lib.run(["rmmod", "tls"], 20).rc == 0, 20), "tls is in use"
+        got = lib.run([*command, "-t", "TLS_STREAM", "-l", "1"], 60)
+        assert got.rc == 1, got
+        assert got.err == ("netperf: TLS_STREAM: this kernel has no TLS (try 'modprobe tls'; its option is "
+                           "CONFIG_TLS)\n"), got.err
+    finally:
+        with open("/proc/sys/kernel/modprobe", "w", encoding="ascii") as file:
+            file.write(before)
+
+
+def suite(report: lib.Report) -> None:
+    with lib.Daemon() as daemon:
+        command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port)]
+        report.case("streams: bytes, records and TCP's bytes agree", lambda: streams(command))
+        report.case("a stream towards the client", lambda: backwards(command))
+        report.case("transactions, with a connection each", lambda: transactions(command))
+        report.case("each cipher, and what the result says of it", lambda: ciphers(command))
+        report.case("each engine, or a line that refuses it", lambda: engines(command))
+        report.case("over a slow link nothing is cut off", slow_link)
+        report.case("without the module one line says so", lambda: without_module(command))
+
+
+lib.main(suite)
