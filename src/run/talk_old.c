@@ -1,6 +1,7 @@
 /*
  * The requests of clients before OMNI (netperf 2.2 to 2.4, and later ones built without it):
- * TCP_RR, TCP_CRR, UDP_RR, UDP_STREAM and TCP_MAERTS, the daemon's half only. TCP_STREAM and
+ * TCP_RR, TCP_CRR, UDP_RR, UDP_STREAM and TCP_MAERTS, and those of netperf's own tests over SCTP,
+ * which ours asks for by OMNI: the daemon's half only. TCP_STREAM and
  * TCP_CC, which today's clients send as well, stand in talk.c.
  */
 #include <string.h>
@@ -260,7 +261,116 @@ maerts_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 	put(frame, NP_TCP_MAERTS + 2, 0, np_stream_results_layout, &m);
 }
 
+/* --- SCTP_STREAM (500), SCTP_RR (520), and those of many associations (510, 530) ---------------
+ */
+
+/*
+ * They turn the port round twice: from a machine of the other byte order it comes so, and then is
+ * out of range as it stands.
+ */
+static uint32_t
+turned_back(int32_t port)
+{
+	uint32_t wire = (uint32_t)port;
+
+	return wire <= UINT16_MAX ? wire : wire >> 24 | (wire >> 8 & 0xff00U);
+}
+
+/* Only the far end's close ends it, as in TCP_STREAM. */
+static int
+sctp_stream_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+{
+	struct np_stream_request m;
+
+	if (read_request(frame, np_stream_request_layout, &m, err) != NP_OK) {
+		return err->code;
+	}
+	p->pattern = &np_pattern_stream;
+	p->transport = &np_transport_sctp;
+	p->role = NP_FOLLOW;
+	p->near.sock.sndbuf = m.send_buf_size;
+	p->near.sock.rcvbuf = m.recv_buf_size;
+	p->near.call.recv_size = m.receive_size;
+	p->near.call.recv_align = (uint32_t)m.recv_alignment;
+	p->near.call.recv_offset = (uint32_t)m.recv_offset;
+	p->near.place.measure_cpu = m.measure_cpu != 0;
+	p->nodelay = m.no_delay != 0;
+	p->length = 0;
+	return asked_where((int32_t)turned_back(m.port), m.ipfamily, p, err);
+}
+
+static void
+sctp_stream_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	struct np_stream_response m = {
+		.recv_buf_size = run->end.rcvbuf,
+		.receive_size = (int32_t)run->worker->recv_size,
+		.no_delay = p->nodelay,
+		.measure_cpu = p->near.place.measure_cpu,
+		.send_buf_size = run->end.sndbuf,
+		.data_port_number = np_addr_port(&run->end.local),
+		.cpu_rate = cpu_rate(p),
+	};
+
+	put(frame, NP_SCTP_STREAM + 1, 0, np_stream_response_layout, &m);
+}
+
+static void
+sctp_stream_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+{
+	struct np_stream_results m = {
+		.bytes_received = (double)t->count.received,
+		.recv_calls = (uint32_t)t->count.receives,
+		.elapsed_time = elapsed(t),
+		.cpu_util = cpu_percent(t, t->closing.cpu.util),
+		.cpu_method = cpu_method(t),
+		.num_cpus = t->closing.cpu.count,
+	};
+
+	(void)p;
+	put(frame, NP_SCTP_STREAM + 2, 0, np_stream_results_layout, &m);
+}
+
+static int
+sctp_rr_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+{
+	return rr_asked(frame, &np_pattern_rr, &np_transport_sctp, p, err);
+}
+
+static void
+sctp_rr_grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
+{
+	rr_grant(p, run, NP_SCTP_RR + 1, frame);
+}
+
+static void
+sctp_rr_report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
+{
+	rr_report(p, t, NP_SCTP_RR_RESULTS, frame);
+}
+
+/* They do not say how many associations they bring to the one socket. */
+static int
+many_asked(const uint8_t *frame, struct np_plan *p, struct np_err *err)
+{
+	(void)frame;
+	(void)p;
+	return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
+		       "request for a socket that many SCTP associations share (SCTP_STREAM and "
+		       "SCTP_RR are served)");
+}
+
 const struct np_dialect np_old_dialects[] = {
+	{ .code = NP_SCTP_STREAM,
+	  .asked = sctp_stream_asked,
+	  .grant = sctp_stream_grant,
+	  .report = sctp_stream_report },
+	{ .code = NP_SCTP_RR,
+	  .asked = sctp_rr_asked,
+	  .grant = sctp_rr_grant,
+	  .report = sctp_rr_report },
+	{ .code = NP_SCTP_STREAM_MANY, .asked = many_asked },
+	{ .code = NP_SCTP_RR_MANY, .asked = many_asked },
 	{ .code = NP_TCP_RR,
 	  .asked = tcp_rr_asked,
 	  .grant = tcp_rr_grant,

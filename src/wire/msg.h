@@ -39,6 +39,11 @@ enum np_code {
 	NP_TCP_MAERTS = 94,
 	NP_OMNI = 97,
 	NP_TCP_CC = 300,
+	NP_SCTP_STREAM = 500, /* 500 to 530: clients with netperf's own tests over SCTP */
+	NP_SCTP_RR_RESULTS = 502,
+	NP_SCTP_STREAM_MANY = 510,
+	NP_SCTP_RR = 520,
+	NP_SCTP_RR_MANY = 530,
 	NP_SYSINFO = 600,
 	NP_SYSINFO_RESPONSE = 601,
 	NP_PLAN = 0x504c0030,      /* any test between ends of ours, see wire/plan.h */

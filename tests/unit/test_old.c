@@ -2,6 +2,7 @@
  * The daemon's half against clients of netperf 2.2 to 2.4, whose messages have 256 bytes, and of
  * later ones built without OMNI, who ask the same in 656.
  */
+#include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <unistd.h>
@@ -380,6 +381,88 @@ what_an_old_client_cannot_have_is_refused_in_its_own_size(void **state)
 	assert_int_equal(session_close(&s), NP_EPEER);
 }
 
+/* ---- SCTP ---- */
+
+static struct np_plan
+sctp_plan(uint32_t code, np_layout *layout, const void *m)
+{
+	struct np_head head = { .code = code, .word = -1 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_plan p;
+	struct np_err err;
+
+	np_frame_put(frame, &head, layout, m);
+	np_plan_init(&p);
+	assert_int_equal(np_dialect(code)->asked(frame, &p, &err), NP_OK);
+	assert_ptr_equal(p.transport, &np_transport_sctp);
+	assert_int_equal(p.role, NP_FOLLOW);
+	return p;
+}
+
+/* Their clients turn the port round twice. */
+static void
+sctp_ports_come_in_either_order(void **state)
+{
+	static const struct {
+		uint32_t wire, port;
+	} ports[] = { { 0, 0 },         { 5000, 5000 },        { 0x88130000, 5000 },
+		      { 65535, 65535 }, { 0xffff0000, 65535 }, { 0x01000000, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(ports); i++) {
+		struct np_stream_request m = { .receive_size = 1000,
+					       .port = (int32_t)ports[i].wire,
+					       .ipfamily = NP_WF_INET,
+					       .test_length = 10 };
+		struct np_plan p = sctp_plan(NP_SCTP_STREAM, np_stream_request_layout, &m);
+
+		assert_int_equal(p.near.sock.port, ports[i].port);
+		assert_ptr_equal(p.pattern, &np_pattern_stream);
+		assert_int_equal(p.length, 0); /* only the close ends it */
+	}
+}
+
+static void
+sctp_rr_has_the_words_of_tcp_rr(void **state)
+{
+	struct np_rr_request m = rr_request;
+	struct np_plan p = sctp_plan(NP_SCTP_RR, np_rr_request_layout, &m);
+	struct np_tally t = { .plan = &p, .count = { .transactions = 7 } };
+	struct np_rr_results results;
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_err err;
+
+	(void)state;
+	assert_ptr_equal(p.pattern, &np_pattern_rr);
+	assert_int_equal(p.request, m.request_size);
+	assert_int_equal(p.response, m.response_size);
+	np_dialect(NP_SCTP_RR)->report(&p, &t, frame);
+	assert_int_equal(np_frame_head(frame).code, 502);
+	assert_int_equal(np_frame_get(frame, np_rr_results_layout, &results, &err), NP_OK);
+	assert_int_equal(results.trans_received, 7);
+}
+
+/* How many associations come to the one socket is not said. */
+static void
+one_socket_for_many_associations_is_refused(void **state)
+{
+	static const uint32_t codes[] = { NP_SCTP_STREAM_MANY, NP_SCTP_RR_MANY };
+	struct np_rr_request request = rr_request;
+	struct session s;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(codes); i++) {
+		struct np_head head;
+
+		session_open(&s);
+		ask_old(&s, NP_FRAME_SIZE, codes[i], np_rr_request_layout, &request);
+		head = hear(&s, NP_FRAME_SIZE, NULL, NULL);
+		assert_int_equal(head.code, codes[i] + 1);
+		assert_int_equal(head.word, EOPNOTSUPP);
+		session_close(&s);
+	}
+}
+
 int
 main(void)
 {
@@ -393,6 +476,9 @@ main(void)
 		cmocka_unit_test(udp_requests_tell_their_layout),
 		cmocka_unit_test(an_ancient_session_begins_with_debug_off),
 		cmocka_unit_test(what_an_old_client_cannot_have_is_refused_in_its_own_size),
+		cmocka_unit_test(sctp_ports_come_in_either_order),
+		cmocka_unit_test(sctp_rr_has_the_words_of_tcp_rr),
+		cmocka_unit_test(one_socket_for_many_associations_is_refused),
 	};
 
 	np_drive_prepare();
