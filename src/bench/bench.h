@@ -139,10 +139,11 @@ struct np_transport {
 	bool closes_whole; /* connected: once either end has shut down its half, neither can send */
 	enum np_admit admit;
 	enum np_pin pin;
-	bool named;      /* users name the ends (-H, -L, -P); else the daemon's answer does */
-	bool link;       /* frames, by a socket of the caller's (np_terms.eth) */
-	bool passes_fds; /* descriptors can be sent over it */
-	bool encrypts;   /* by np_plan.tls_suite */
+	bool several_paths; /* a data socket can have several addresses (np_plan.also) */
+	bool named;         /* users name the ends (-H, -L, -P); else the daemon's answer does */
+	bool link;          /* frames, by a socket of the caller's (np_terms.eth) */
+	bool passes_fds;    /* descriptors can be sent over it */
+	bool encrypts;      /* by np_plan.tls_suite */
 
 	/* What can be known of it. */
 	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */

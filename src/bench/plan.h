@@ -73,6 +73,9 @@ struct np_plan {
 	    sources; /* data connections use this many addresses in turn, from bind on; 0: one */
 	uint32_t far_bits; /* all addresses that begin with this many bits of far_bind are the
 			      client's; 0: it alone is */
+	/* What the data sockets of each end are bound to beside that, where a transport has several
+	 * paths. */
+	struct np_also also, far_also;
 	struct np_end near, far;
 	uint32_t flows;      /* data connections, at least one */
 	uint32_t batch;      /* messages of one call, of engines that send and receive several */

@@ -17,6 +17,7 @@ struct np_eth;
 struct np_terms {
 	struct np_addr only; /* whom alone the data socket hears; len 0: anybody */
 	unsigned only_bits;  /* of that address: all that begin with them are meant; 0: it alone */
+	struct np_also also; /* who is heard, too; none where only_bits are said */
 	size_t call_max; /* most bytes of a call that only a socket buffer's size gives; 0: any */
 	/* Ports of a passive end that is asked for none, both included; 0: any. */
 	uint32_t passive_min, passive_max;

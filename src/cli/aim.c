@@ -46,7 +46,8 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 		t->wants.caps |= NP_CAP_LINK;
 		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
 	}
-	if (cli->plan.bench != NULL && np_plan_needs_trio(&cli->plan)) {
+	if (cli->plan.bench != NULL && (np_plan_needs_trio(&cli->plan) || cli->also[0][0] != '\0' ||
+					cli->also[1][0] != '\0')) {
 		t->wants.caps |= NP_CAP_PLAN;
 		t->wants.caps |= np_plan_far_fraction(&cli->plan) ? NP_CAP_FRACTION : 0;
 	}
@@ -158,6 +159,49 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 	np_addr_host(&ends->local.at[0], ends->local.name);
 }
 
+/* One end's further addresses, which "+" joins. */
+static int
+resolve_also(const char *text, const struct np_cli *cli, int family, struct np_also *out,
+	     struct np_err *err)
+{
+	char copy[sizeof(cli->also[0])], *rest = copy, *word;
+	struct np_addrs found;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	while ((word = strsep(&rest, "+")) != NULL && copy[0] != '\0') {
+		if (out->count == NP_ALSO_MAX) {
+			return np_fail(err, NP_EUSAGE, 0, "--also-bind: more than %d addresses",
+				       NP_ALSO_MAX);
+		}
+		if (np_resolve(word, NULL, family, cli->bench.transport->socktype, &found, err) !=
+		    NP_OK) {
+			return np_fail_in(err, "--also-bind");
+		}
+		out->at[out->count++] = found.at[0];
+	}
+	return NP_OK;
+}
+
+/* Beside addresses that are named there has to be a first one, at each end. */
+static int
+aim_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
+{
+	struct np_plan *p = &cli->plan;
+
+	p->also.count = p->far_also.count = 0;
+	if (resolve_also(cli->also[0], cli, p->family, &p->also, err) != NP_OK ||
+	    resolve_also(cli->also[1], cli, p->family, &p->far_also, err) != NP_OK) {
+		return err->code;
+	}
+	if (p->also.count > 0 && p->bind.len == 0) {
+		name_near(cli, ends);
+	}
+	if (p->far_also.count > 0 && p->far_bind.len == 0) {
+		p->far_bind = ends->remote.at[0];
+	}
+	return NP_OK;
+}
+
 int
 np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 	    struct np_err *err)
@@ -204,6 +248,9 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	}
 	if (cli->data.host.given) {
 		aim_at_network(cli, &ends->remote.at[0]);
+	}
+	if (aim_also(cli, ends, err) != NP_OK) {
+		return err->code;
 	}
 	return cli->plan.no_control ? aim_at_service(cli, ends, err) : NP_OK;
 }

@@ -485,6 +485,27 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* The options of tests over SCTP. */
+static int
+settle_sctp(struct np_cli *cli, struct np_err *err)
+{
+	bool also = cli->also[0][0] != '\0' || cli->also[1][0] != '\0';
+
+	if (also && !cli->bench.transport->several_paths) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "-- --also-bind: %s has one path (try SCTP_STREAM, or -- -T sctp)",
+			       cli->bench.transport->name);
+	}
+	if (also && (cli->plan.no_control || cli->plan.both)) {
+		return np_fail(err, NP_EUSAGE, 0, "-- --also-bind: not with %s",
+			       cli->plan.both ? "--both" : "-N");
+	}
+	if ((cli->bench.flags & NP_B_MANY) != 0 && cli->associations > 0) {
+		cli->plan.flows = cli->associations;
+	}
+	return cli->messages > 0 ? settle_messages(cli, err) : NP_OK;
+}
+
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
@@ -515,10 +536,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (p->no_control && p->pattern->sized && p->far.sock.port == 0) {
 		p->response = p->request; /* as an echo service answers */
 	}
-	if ((bench->flags & NP_B_MANY) != 0 && cli->associations > 0) {
-		p->flows = cli->associations;
-	}
-	if (cli->messages > 0 && settle_messages(cli, err) != NP_OK) {
+	if (settle_sctp(cli, err) != NP_OK) {
 		return err->code;
 	}
 	p->ids = np_ids_useful(p) && !p->no_control;

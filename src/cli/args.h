@@ -161,6 +161,7 @@ struct np_cli {
 
 	int32_t wait_s;
 	int32_t allow_routing; /* test-specific -R; -1: by test */
+	char also[2][256];     /* --also-bind, near and far; empty: none */
 	uint32_t associations; /* -T of tests over SCTP; 0: not said */
 	int32_t messages;      /* -N of theirs; 0: -l says how long */
 	int32_t cpus;          /* -n; Linux knows better */

@@ -1077,6 +1077,29 @@ set_nothing(void *ctx, const struct np_option *o, const char *arg, struct np_err
 	return NP_OK;
 }
 
+static int
+set_also(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+	struct np_pair pair;
+	const char *words[2];
+
+	(void)o;
+	if (np_pair_split(arg, &pair, err) != NP_OK) {
+		return err->code;
+	}
+	words[0] = pair.first;
+	words[1] = pair.second;
+	for (int i = 0; i < 2; i++) {
+		if (words[i] != NULL &&
+		    np_text_copy(cli->also[i], sizeof(cli->also[i]), words[i]) != 0) {
+			return np_fail(err, NP_EUSAGE, 0, "more than %zu characters",
+				       sizeof(cli->also[i]) - 1);
+		}
+	}
+	return NP_OK;
+}
+
 /* netperf counts from 1 in its message, and takes no less than 2. */
 static int
 set_associations(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
@@ -1393,6 +1416,9 @@ const struct np_option np_test_options[] = {
 	  .set = set_family, .scope = IP | SCTP, IN(ENDS), FOR(IP) },
 	{ ROW('a', "defer-accept", FLAG, NULL, "set TCP_DEFER_ACCEPT at the daemon"),
 	  TO(plan.defer_accept), .scope = OMNI, IN(SOCKET), FOR(TCP) },
+	{ ROW('\0', "also-bind", CUSTOM, "local,remote",
+	      "SCTP: bind the data sockets to these addresses, too; several are joined by +"),
+	  .set = set_also, .scope = OMNI | SCTP, IN(ENDS), FOR(SCTP) },
 	{ ROW('b', "burst", COUNT, "n", "request/response: keep N more requests in flight (0)"),
 	  TO(plan.burst), RANGE(0, 65535), .scope = IP | LINK | SCTP, IN(FLIGHT), FOR(BURST) },
 	{ ROW('B', "packet-info", FLAG, NULL,

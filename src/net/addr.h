@@ -36,6 +36,13 @@ struct np_addrs {
 int np_resolve(const char *host, const char *service, int family, int socktype,
 	       struct np_addrs *out, struct np_err *err);
 
+/* Addresses of one host beside the one that is named first. */
+enum { NP_ALSO_MAX = 4 };
+struct np_also {
+	struct np_addr at[NP_ALSO_MAX];
+	uint32_t count;
+};
+
 /*
  * "127.0.0.1 port 12865"; for IPv6 the address without brackets, for the UNIX domain the path, for
  * the link layer the station's. Returns buf.

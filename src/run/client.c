@@ -720,6 +720,8 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 		snprintf(what, sizeof(what), "--threads ,%u", p->far.place.threads);
 	} else if (p->sources > 1) {
 		snprintf(what, sizeof(what), "--source-range");
+	} else if (p->also.count > 0 || p->far_also.count > 0) {
+		snprintf(what, sizeof(what), "--also-bind");
 	} else if (p->ramp > 0) {
 		snprintf(what, sizeof(what), "--ramp %u", p->ramp);
 	} else if (p->warm_up_ms > 0) {
@@ -821,6 +823,12 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 		return np_fail(err, NP_ECONTROL, 0,
 			       "--source-range: the netserver at %s accepts one address of a "
 			       "client; it is older",
+			       c->peer);
+	}
+	if (t->out->far.also != p->also.count + p->far_also.count) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "--also-bind: the netserver at %s knows of one address of each end; "
+			       "it is older",
 			       c->peer);
 	}
 	if (t->out->far.ramp != p->ramp) {

@@ -503,6 +503,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	if (p->far_bind.len != 0) {
 		*only = p->far_bind;
 		out->only_bits = p->far_bits;
+		out->also = p->far_also;
 	} else if (np_addr_version(&client) == 0) {
 		return only_named(p, only, err);
 	} else if (np_addr_version(&client) == np_family_version(p->family) &&

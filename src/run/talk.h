@@ -37,6 +37,7 @@ struct np_far {
 	uint32_t threads;             /* its workers */
 	char cpus[NP_CPU_TURNS_TEXT]; /* that they are bound to in turn; empty: no list is told */
 	uint32_t ramp;        /* connections a second that it takes while it drives others */
+	uint32_t also;        /* further addresses of both ends that it goes by */
 	uint32_t client_bits; /* of the client's addresses that it hears; 0: of one alone */
 	char engine[NP_FAR_ENGINE_MAX]; /* what drives its end; empty: not told */
 

@@ -140,6 +140,16 @@ ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_messag
 		 far->place.engine != NULL ? far->place.engine->name : "");
 }
 
+static void
+also_to_wire(const struct np_also *also, uint8_t *bytes, uint32_t *count)
+{
+	*count = 0;
+	for (uint32_t i = 0; i < also->count; i++) {
+		np_addr_to_wire(&also->at[i], bytes + *count);
+		*count += (uint32_t)np_addr_size(&also->at[i]);
+	}
+}
+
 /* The addresses of both ends, where somebody named them. */
 static void
 ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_message *m)
@@ -158,6 +168,8 @@ ask_addresses(const struct np_plan *p, const struct np_run *run, struct np_plan_
 		m->data_address.count = (uint32_t)np_addr_size(&p->far_bind);
 		np_addr_to_wire(&p->far_bind, m->data_address.at);
 	}
+	also_to_wire(&p->also, m->client_also.at, &m->client_also.count);
+	also_to_wire(&p->far_also, m->data_also.at, &m->data_also.count);
 }
 
 static void
@@ -264,6 +276,7 @@ granted(const uint8_t *frame, struct np_far *far, struct np_err *err)
 	snprintf(far->cpus, sizeof(far->cpus), "%s", m.cpus);
 	far->ramp = m.ramp;
 	far->client_bits = m.client_prefix;
+	far->also = m.also;
 	np_text_printable(m.engine);
 	snprintf(far->engine, sizeof(far->engine), "%s", m.engine);
 	return NP_OK;
@@ -429,6 +442,34 @@ asked_address(const char *whose, const uint8_t *bytes, uint32_t count, uint32_t 
 	return NP_OK;
 }
 
+static int
+asked_also(const char *whose, const uint8_t *bytes, uint32_t count, const struct np_plan *p,
+	   struct np_also *out, struct np_err *err)
+{
+	struct np_addr any;
+	uint32_t size;
+
+	if (count == 0) {
+		return NP_OK;
+	}
+	np_addr_make_any(&any, np_plan_family(p));
+	size = (uint32_t)np_addr_size(&any);
+	if (!p->transport->several_paths) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "further addresses: not over %s",
+			       p->transport->name);
+	}
+	if (count % size != 0 || count / size > NP_ALSO_MAX) {
+		return np_fail(err, NP_EPEER, EINVAL, "further addresses of %u bytes", count);
+	}
+	for (; out->count < count / size; out->count++) {
+		if (asked_address(whose, bytes + out->count * size, size, 0, any.sa.ss_family,
+				  &out->at[out->count], err) != NP_OK) {
+			return err->code;
+		}
+	}
+	return NP_OK;
+}
+
 /* Those of the Internet have 16 bits. */
 static int
 asked_ports(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
@@ -491,6 +532,11 @@ asked_places(const struct np_plan_message *m, struct np_plan *p, struct np_err *
 	}
 	if (asked_address("client", m->client_address.at, m->client_address.count, p->far.sock.port,
 			  np_plan_family(p), &p->far_bind, err) != NP_OK) {
+		return err->code;
+	}
+	if (asked_also("data", m->data_also.at, m->data_also.count, p, &p->also, err) != NP_OK ||
+	    asked_also("client", m->client_also.at, m->client_also.count, p, &p->far_also, err) !=
+		NP_OK) {
 		return err->code;
 	}
 	return asked_prefix(m->client_prefix, p, err);
@@ -610,6 +656,7 @@ grant(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
 	(void)np_cpu_turns_text(&p->near.place.turns, m.cpus, sizeof(m.cpus));
 	m.ramp = p->ramp;
 	m.client_prefix = p->far_bits;
+	m.also = p->also.count + p->far_also.count;
 	m.cpu_rate = (double)cpu_rate(p);
 	np_tagged_put(&np_tagged_grant, 0, &m, frame);
 }

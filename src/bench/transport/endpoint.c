@@ -24,6 +24,17 @@ listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
 	return NP_OK;
 }
 
+static int
+filter_peers(const struct np_terms *t, int fd, struct np_err *err)
+{
+	struct np_sources s = { .at = { t->only }, .count = 1, .bits = t->only_bits };
+
+	for (uint32_t i = 0; i < t->also.count; i++) {
+		s.at[s.count++] = t->also.at[i];
+	}
+	return np_sock_only_sources(fd, &s, err);
+}
+
 /*
  * A listener that gets no filter for want of privileges can still be choosy about what it accepts;
  * for datagrams there is nothing else.
@@ -38,8 +49,7 @@ choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EACCES, "a listener for %s that would admit anybody",
 			       run->plan->transport->name);
 	}
-	if (by_peer || run->terms->only.len == 0 ||
-	    np_sock_only_network(fd, &run->terms->only, run->terms->only_bits, err) == NP_OK) {
+	if (by_peer || run->terms->only.len == 0 || filter_peers(run->terms, fd, err) == NP_OK) {
 		return NP_OK;
 	}
 	run->end.picky = listens && err->sys == EPERM;
@@ -345,7 +355,17 @@ is_welcome(const struct np_run *run, struct np_addr *peer)
 
 	np_addr_unmap(peer);
 	np_addr_unmap(&only);
-	return np_addr_same_host(peer, &only);
+	if (np_addr_same_host(peer, &only)) {
+		return true;
+	}
+	for (uint32_t i = 0; i < run->terms->also.count; i++) {
+		only = run->terms->also.at[i];
+		np_addr_unmap(&only);
+		if (np_addr_same_host(peer, &only)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static int

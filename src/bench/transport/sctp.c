@@ -5,15 +5,26 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <linux/sctp.h> /* which takes types of the above for granted */
 
+#include "base/bag.h"
 #include "bench/bench.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+
+enum { PATHS = 8 };
+
+/* An address of the far end, and what the kernel knows of the way there. */
+struct path {
+	struct np_addr at;
+	struct sctp_paddrinfo info;
+};
 
 /* Of the first association, when it was last there: once both ends have closed, it has gone. */
 struct known {
@@ -21,6 +32,8 @@ struct known {
 	struct sctp_status status;
 	bool counted;
 	struct sctp_assoc_stats stats;
+	struct path path[PATHS];
+	uint32_t paths;
 };
 
 static void
@@ -35,6 +48,25 @@ sctp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts
 	}
 }
 
+/* They take the port of the first one. */
+static int
+bind_also(const struct np_run *run, int fd, struct np_err *err)
+{
+	const struct np_also *also = &run->plan->also;
+	char text[NP_ADDR_TEXT];
+
+	for (uint32_t i = 0; i < also->count; i++) {
+		struct np_addr at = also->at[i];
+
+		np_addr_set_port(&at, 0);
+		if (setsockopt(fd, IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD, &at.sa, at.len) != 0) {
+			return np_fail(err, NP_ESYS, errno, "bind to %s, too",
+				       np_addr_host(&at, text));
+		}
+	}
+	return NP_OK;
+}
+
 static int
 sctp_open(struct np_run *run, struct np_err *err)
 {
@@ -42,7 +74,22 @@ sctp_open(struct np_run *run, struct np_err *err)
 	if (run->end.own == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for what is known of an association");
 	}
-	return np_endpoint_open(run, err);
+	if (np_endpoint_open(run, err) != NP_OK) {
+		return err->code;
+	}
+	return bind_also(run, run->plan->active ? run->conn->fd : run->end.listen_fd, err);
+}
+
+static int
+sctp_another(struct np_run *run, uint32_t number, struct np_err *err)
+{
+	int fd = np_endpoint_another(run, number, err);
+
+	if (fd >= 0 && bind_also(run, fd, err) != NP_OK) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 static void
@@ -50,6 +97,91 @@ sctp_close(struct np_run *run)
 {
 	free(run->end.own);
 	run->end.own = NULL;
+}
+
+/* The addresses stand one behind the other, each as long as its family has it. */
+static void
+look_at_paths(int fd, struct known *k)
+{
+	union {
+		struct sctp_getaddrs head;
+		uint8_t bytes[sizeof(struct sctp_getaddrs) + PATHS * sizeof(struct sockaddr_in6)];
+	} all = { .head = { .assoc_id = 0 } };
+	const uint8_t *at = all.head.addrs;
+	socklen_t len = sizeof(all);
+
+	if (getsockopt(fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &all, &len) != 0) {
+		return;
+	}
+	for (; k->paths < all.head.addr_num && k->paths < PATHS; k->paths++) {
+		struct path *p = &k->path[k->paths];
+		struct sockaddr_in6 six = { .sin6_family = AF_UNSPEC };
+		sa_family_t family;
+
+		memcpy(&family, at, sizeof(family));
+		len = family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+		memcpy(&six, at, len);
+		at += len;
+		np_addr_from(&p->at, (const struct sockaddr *)&six);
+		memcpy(&p->info.spinfo_address, &six, len);
+		len = sizeof(p->info);
+		if (getsockopt(fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDR_INFO, &p->info, &len) != 0) {
+			p->info.spinfo_state = SCTP_INACTIVE;
+		}
+	}
+}
+
+/* What the state of a path is called. */
+static const char *
+state_name(int32_t state)
+{
+	switch (state) {
+	case SCTP_ACTIVE:
+		return "active";
+	case SCTP_UNCONFIRMED: /* nothing has been heard from there yet: the first probe takes
+				  seconds */
+		return "unconfirmed";
+	case SCTP_PF:
+		return "potentially failed";
+	default:
+		return "inactive";
+	}
+}
+
+static uint32_t
+paths_in(const struct known *k, int32_t state)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < k->paths; i++) {
+		count += k->path[i].info.spinfo_state == state;
+	}
+	return count;
+}
+
+/* Of one path there is nothing to say, unless there were to be several. */
+static void
+say_paths(const struct np_run *run, const struct known *k, struct np_closing *c)
+{
+	static const int32_t others[] = { SCTP_UNCONFIRMED, SCTP_PF, SCTP_INACTIVE };
+	uint32_t asked = run->plan->far_also.count + 1;
+	uint32_t failed = paths_in(k, SCTP_PF) + paths_in(k, SCTP_INACTIVE);
+	size_t used;
+
+	if (k->paths < 2 && asked < 2) {
+		return;
+	}
+	used = (size_t)snprintf(c->detail, sizeof(c->detail), "%u path%s", k->paths,
+				k->paths == 1 ? "" : "s");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		uint32_t count = paths_in(k, others[i]);
+
+		if (count > 0) {
+			used += (size_t)snprintf(c->detail + used, sizeof(c->detail) - used,
+						 ", %u %s", count, state_name(others[i]));
+		}
+	}
+	c->degraded = asked > 1 && (k->paths < asked || failed > 0);
 }
 
 static void
@@ -65,11 +197,66 @@ sctp_look(struct np_run *run, int fd)
 	now.is_there = true;
 	len = sizeof(now.stats);
 	now.counted = getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &now.stats, &len) == 0;
+	look_at_paths(fd, &now);
 	*k = now;
 	c->mss = (int)k->status.sstat_fragmentation_point;
 	if (k->counted) {
 		c->retrans =
 		    k->stats.sas_rtxchunks < INT32_MAX ? (int)k->stats.sas_rtxchunks : INT32_MAX;
+	}
+	say_paths(run, k, c);
+}
+
+static void
+put_path(const struct path *p, uint32_t number, struct np_bag *bag)
+{
+	const struct sctp_paddrinfo *i = &p->info;
+	char text[NP_ADDR_TEXT];
+
+	np_bag_text(bag, np_addr_host(&p->at, text), "sctp.path%u.address", number);
+	np_bag_text(bag, state_name(i->spinfo_state), "sctp.path%u.state", number);
+	np_bag_int(bag, i->spinfo_cwnd, "sctp.path%u.cwnd", number);
+	np_bag_int(bag, i->spinfo_srtt, "sctp.path%u.srtt_ms", number);
+	np_bag_int(bag, i->spinfo_rto, "sctp.path%u.rto_ms", number);
+	np_bag_int(bag, i->spinfo_mtu, "sctp.path%u.mtu", number);
+}
+
+static void
+put_counts(const struct sctp_assoc_stats *s, struct np_bag *bag)
+{
+	np_bag_int(bag, (int64_t)s->sas_oodchunks, "sctp.data_chunks_out");
+	np_bag_int(bag, (int64_t)s->sas_iodchunks, "sctp.data_chunks_in");
+	np_bag_int(bag, (int64_t)s->sas_rtxchunks, "sctp.retransmitted_chunks");
+	np_bag_int(bag, (int64_t)s->sas_outofseqtsns, "sctp.out_of_order_chunks");
+	np_bag_int(bag, (int64_t)s->sas_idupchunks, "sctp.duplicate_chunks");
+	np_bag_int(bag, (int64_t)s->sas_gapcnt, "sctp.gap_acks_in");
+	np_bag_int(bag, (int64_t)s->sas_opackets, "sctp.packets_out");
+	np_bag_int(bag, (int64_t)s->sas_ipackets, "sctp.packets_in");
+	np_bag_int(bag, (int64_t)s->sas_osacks, "sctp.sacks_out");
+	np_bag_int(bag, (int64_t)s->sas_isacks, "sctp.sacks_in");
+	np_bag_int(bag, (int64_t)s->sas_maxrto, "sctp.max_rto_ms");
+}
+
+static void
+sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
+{
+	const struct known *k = run->end.own;
+
+	(void)fd;
+	if (k == NULL || !k->is_there) {
+		return;
+	}
+	np_bag_int(bag, k->status.sstat_rwnd, "sctp.rwnd");
+	np_bag_int(bag, k->status.sstat_unackdata, "sctp.unacked_chunks");
+	np_bag_int(bag, k->status.sstat_penddata, "sctp.pending_chunks");
+	np_bag_int(bag, k->status.sstat_fragmentation_point, "sctp.fragmentation_point");
+	np_bag_int(bag, k->paths, "sctp.paths");
+	np_bag_int(bag, paths_in(k, SCTP_ACTIVE), "sctp.paths_active");
+	for (uint32_t i = 0; i < k->paths; i++) {
+		put_path(&k->path[i], i, bag);
+	}
+	if (k->counted) {
+		put_counts(&k->stats, bag);
 	}
 }
 
@@ -105,6 +292,7 @@ const struct np_transport np_transport_sctp = {
 	.connected = true,
 	.closes_whole = true,
 	.admit = NP_ADMIT_FILTER,
+	.several_paths = true,
 	.named = true,
 	.ip_protocol = IPPROTO_SCTP,
 	.module = "sctp",
@@ -113,9 +301,10 @@ const struct np_transport np_transport_sctp = {
 	.scanner = NP_SCAN_SCTP,
 	.options = sctp_options,
 	.open = sctp_open,
-	.another = np_endpoint_another,
+	.another = sctp_another,
 	.meet = np_endpoint_meet,
 	.look = sctp_look,
+	.know = sctp_know,
 	.left = sctp_left,
 	.too_long = sctp_too_long,
 	.close = sctp_close,
