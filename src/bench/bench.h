@@ -131,6 +131,7 @@ struct np_transport {
 	int family;       /* of its addresses, AF_*; 0: of the Internet, as the plan says */
 	int socktype, protocol;
 	int32_t wire_type; /* in OMNI requests; 0: they can't ask for it */
+	bool ours;         /* netperf's daemon has none, and must not be asked: PLAN does */
 
 	/* Traits. */
 	bool reliable;     /* all that is sent arrives, once and in order */
@@ -149,12 +150,16 @@ struct np_transport {
 	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */
 	bool tcp_info;   /* the kernel tells TCP_INFO while the connection lasts */
 	const char *module, *kconfig; /* what a kernel without it lacks: "sctp", "CONFIG_IP_SCTP";
-				       * NULL: every kernel has it */
+				       * NULL: no module, or every kernel has it */
+	const char *off;     /* what switches it on where it is switched off; NULL: it can't be */
 	const char *dropped; /* the version of Linux from which on no kernel has it; NULL */
 	const char
 	    *no_capture; /* why --wire shows nothing of it; NULL: it does, or ip_protocol is 0 */
 	const char *no_control; /* why -N can't be had; NULL: it can, or something else says it */
-	const char *service;    /* its name in services(5); NULL: it has none there */
+	/* Bytes of TCP options that are its own, in each segment with data: of a stream, and of
+	 * transactions, where data goes both ways. */
+	uint32_t stream_options, turn_options;
+	const char *service; /* its name in services(5); NULL: it has none there */
 	enum np_scanner scanner;
 
 	int32_t max_message; /* largest message taken from a socket buffer's size; 0: no limit */

@@ -145,7 +145,15 @@ aim_within(struct np_cli *cli, int family)
 	}
 }
 
-/* Where the daemon must be told who comes, the near end is named as if the user had said so. */
+/* Does the control connection tell the daemon nothing of the address that the data comes from? */
+static bool
+is_elsewhere(const struct np_cli *cli, const struct np_client *c, const struct np_ends *ends)
+{
+	return cli->data.host.given || !np_addr_same_family(&ends->remote.at[0], &c->used);
+}
+
+/* Where the control connection does not tell the daemon who comes, the near end is named as if the
+ * user had said so. */
 static void
 name_near(struct np_cli *cli, struct np_ends *ends)
 {
@@ -242,7 +250,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	}
 	if (local != NULL) {
 		cli->plan.bind = ends->local.at[0];
-	} else if (t->admit == NP_ADMIT_PEER ||
+	} else if ((t->admit == NP_ADMIT_PEER && is_elsewhere(cli, c, ends)) ||
 		   (!cli->plan.no_control && np_addr_version(&c->used) == 0)) {
 		name_near(cli, ends);
 	}

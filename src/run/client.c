@@ -728,6 +728,8 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 		snprintf(what, sizeof(what), "--warm-up");
 	} else if (p->flows > 1) {
 		snprintf(what, sizeof(what), "--flows %u", p->flows);
+	} else if (p->transport->ours) {
+		snprintf(what, sizeof(what), "%s", p->transport->name);
 	} else {
 		snprintf(what, sizeof(what), "this test");
 	}

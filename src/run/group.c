@@ -71,7 +71,7 @@ static bool
 by_flows(const struct np_plan *p, const struct np_hello *granted)
 {
 	return p->flows > 1 && p->ramp == 0 && p->sources < 2 && p->far.place.engine == NULL &&
-	       p->bench->code != NP_PLAN &&
+	       p->bench->code != NP_PLAN && !p->transport->ours &&
 	       ((granted->caps & NP_CAP_PLAN) == 0 || !np_plan_several(p));
 }
 

@@ -493,7 +493,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	if (ends_of_control(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (p->transport->admit == NP_ADMIT_PEER) {
+	if (p->transport->admit == NP_ADMIT_PEER && p->transport->family > 0) {
 		return client.sa.ss_family == np_plan_family(p) ? only_client(p, &client, only, err)
 								: only_named(p, only, err);
 	}

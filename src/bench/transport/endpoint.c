@@ -66,10 +66,13 @@ np_endpoint_backlog(const struct np_plan *p)
 void
 np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 {
+	bool off = err->sys == ENOPROTOOPT && t->off != NULL;
 	bool none = err->sys == EPROTONOSUPPORT || err->sys == EAFNOSUPPORT ||
 		    err->sys == ESOCKTNOSUPPORT || err->sys == ENOPROTOOPT;
 
-	if (none && t->dropped != NULL) {
+	if (off) {
+		np_fail(err, NP_EUNSUP, err->sys, "%s is switched off (try '%s')", t->name, t->off);
+	} else if (none && t->dropped != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys,
 			"this kernel has no %s: Linux has dropped it in %s; before, it is the "
 			"module %s, option %s (scripts/netvm boots a kernel that has it)",
@@ -78,6 +81,9 @@ np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 		np_fail(err, NP_EUNSUP, err->sys,
 			"this kernel has no %s (try 'modprobe %s'; its option is %s)", t->name,
 			t->module, t->kconfig);
+	} else if (none && t->kconfig != NULL) {
+		np_fail(err, NP_EUNSUP, err->sys, "this kernel has no %s (its option is %s)",
+			t->name, t->kconfig);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
+#include "bench/transport/tcp.h"
 
 /*
  * With TCP_FASTOPEN_CONNECT connect(2) may put the handshake off until the first send; so only the
@@ -18,8 +19,8 @@ speaks_first(const struct np_plan *p)
 	return p->active && p->role == NP_LEAD && p->pattern->speaks_first;
 }
 
-static void
-tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
+void
+np_tcp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o)
 {
 	if (p->nodelay) {
 		np_sockopts_add(o, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1);
@@ -73,10 +74,24 @@ tcp_connect(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-static int
-tcp_meet(struct np_run *run, struct np_err *err)
+int
+np_tcp_meet(struct np_run *run, struct np_err *err)
 {
 	return run->plan->active ? tcp_connect(run, err) : np_endpoint_accept(run, run->conn, err);
+}
+
+void
+np_tcp_look_settings(struct np_run *run, int fd)
+{
+	struct np_closing *c = &run->closing;
+	socklen_t len = sizeof(c->cong) - 1;
+
+	if (!run->plan->pattern->probe) { /* which read it when the connection was new */
+		c->mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
+	}
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, c->cong, &len) != 0) {
+		c->cong[0] = '\0';
+	}
 }
 
 static void
@@ -85,27 +100,21 @@ tcp_look(struct np_run *run, int fd)
 	struct np_closing *c = &run->closing;
 	socklen_t len = sizeof(c->info);
 
-	if (!run->plan->pattern->probe) { /* which read it when the connection was new */
-		c->mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
-	}
+	np_tcp_look_settings(run, fd);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &c->info, &len) == 0) {
 		c->retrans = (int)c->info.tcpi_total_retrans;
 	}
-	len = sizeof(c->cong) - 1;
-	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, c->cong, &len) != 0) {
-		c->cong[0] = '\0';
-	}
 }
 
-static void
-tcp_look_first(struct np_run *run, int fd)
+void
+np_tcp_look_first(struct np_run *run, int fd)
 {
 	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
 /* By a reset. */
-static void
-tcp_knock(struct np_run *run)
+void
+np_tcp_knock(struct np_run *run)
 {
 	static const int off = 0;
 	const struct np_plan *p = run->plan;
@@ -133,11 +142,11 @@ const struct np_transport np_transport_tcp = {
 	.ip_protocol = IPPROTO_TCP,
 	.tcp_info = true,
 	.service = "tcp",
-	.options = tcp_options,
+	.options = np_tcp_options,
 	.open = np_endpoint_open,
 	.another = np_endpoint_another,
-	.meet = tcp_meet,
+	.meet = np_tcp_meet,
 	.look = tcp_look,
-	.look_first = tcp_look_first,
-	.knock = tcp_knock,
+	.look_first = np_tcp_look_first,
+	.knock = np_tcp_knock,
 };
