@@ -45,6 +45,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/only.c %D%/net/only.h \
 	%D%/net/race.c %D%/net/race.h \
 	%D%/net/sock.c %D%/net/sock.h \
+	%D%/net/mptcpinfo.c %D%/net/mptcpinfo.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
 	%D%/sys/affinity.c %D%/sys/affinity.h \
 	%D%/sys/boot.c %D%/sys/boot.h \
@@ -100,7 +101,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/many.c %D%/bench/transport/many.h \
 	%D%/bench/transport/spread.c %D%/bench/transport/spread.h \
 	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
-	%D%/bench/transport/tcp.c \
+	%D%/bench/transport/mptcp.c \
+	%D%/bench/transport/tcp.c %D%/bench/transport/tcp.h \
 	%D%/bench/transport/tls.c %D%/bench/transport/tls.h \
 	%D%/bench/transport/udp.c \
 	%D%/bench/transport/unix.c %D%/bench/transport/unix.h \

@@ -67,7 +67,8 @@ struct np_closing {
 	/* What the transport came to: "2 subflows", "TLS 1.3, encrypted by the kernel". Empty:
 	 * there is nothing to add to its name. */
 	char detail[NP_DETAIL_MAX];
-	bool degraded; /* it is less than what was asked for, which the client says aloud */
+	bool degraded;     /* it is less than what was asked for, which the client says aloud */
+	uint32_t subflows; /* of MPTCP, of all connections: the most that were seen at a time */
 };
 
 /* On which receive queues of the end that connects its data connections lie. */

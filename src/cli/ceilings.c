@@ -159,6 +159,7 @@ answer_stream(struct question *q, FILE *out)
 	uint64_t payload, wire;
 	double share;
 
+	q->way.options = q->bench->transport->stream_options;
 	q->size = q->sized ? q->size : np_ceiling_datagram(&q->way);
 	if (!check_sizes(q, q->size, 0)) {
 		return false;
@@ -197,6 +198,7 @@ answer_transactions(struct question *q, FILE *out)
 	struct np_ceiling_exchange x;
 	uint64_t fuller;
 
+	q->way.options = q->bench->pattern->connection_test ? 0 : q->bench->transport->turn_options;
 	if (!check_sizes(q, q->request, q->response)) {
 		return false;
 	}

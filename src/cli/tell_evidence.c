@@ -175,6 +175,9 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && (p->role == NP_LEAD || p->both),
 		.both = p->both,
+		.options = p->pattern->connection_test ? 0
+			   : p->pattern->transactions  ? p->transport->turn_options
+						       : p->transport->stream_options,
 		.family =
 		    p->transport->link ? (int)NP_FRAMES : np_family_version(np_plan_family(p)),
 		.seconds = np_tally_seconds(&out->tally),

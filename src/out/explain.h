@@ -89,6 +89,7 @@ struct np_explain_input {
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */
 	bool both;             /* streams: the other way, too, of which this does not tell */
+	uint32_t options;      /* np_way.options, unless the connection fell back to TCP */
 	int family;            /* 4 or 6; NP_FRAMES; 0: no packets cross a link (UNIX domain) */
 	double seconds;        /* of the measured part */
 	double sent_bps;       /* payload given to the transmitter's kernel; 0: not known */

@@ -342,10 +342,13 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 
 /* What the transport can tell of its first connection. */
 static void
-put_known(const struct np_run *run, struct np_bag *bag)
+put_known(struct np_run *run, struct np_bag *bag)
 {
 	const struct np_transport *t = run->plan->transport;
 
+	if (!run->plan->pattern->connection_test && run->closing.detail[0] == '\0') {
+		np_run_look(run);
+	}
 	if (t->know != NULL && !run->plan->pattern->connection_test && run->conn->fd >= 0) {
 		t->know(run, run->conn->fd, bag);
 	}

@@ -79,11 +79,18 @@ udp_header(const struct np_way *w)
 	return layers_of(w)->udp;
 }
 
+/* TCP's of a segment with data. */
+static uint32_t
+tcp_options(const struct np_way *w)
+{
+	return (w->timestamps ? TIMESTAMPS : 0) + w->options;
+}
+
 /* IP's and TCP's, of a segment with data. */
 static uint32_t
 tcp_headers(const struct np_way *w)
 {
-	return np_ceiling_ip_header(w) + TCP_BASE + (w->timestamps ? TIMESTAMPS : 0);
+	return np_ceiling_ip_header(w) + TCP_BASE + tcp_options(w);
 }
 
 static uint64_t
@@ -97,15 +104,15 @@ cost(const struct np_way *w, uint32_t packet)
 uint32_t
 np_ceiling_segment(const struct np_way *w)
 {
-	uint32_t most, stamps = w->timestamps ? TIMESTAMPS : 0;
+	uint32_t most, options = tcp_options(w);
 
-	if (!np_ceiling_possible(w) || !layers_of(w)->tcp) {
+	if (!np_ceiling_possible(w) || !layers_of(w)->tcp || tcp_headers(w) >= w->mtu) {
 		return 0;
 	}
 	most = w->mtu - tcp_headers(w);
-	if (w->mss != 0 && w->mss < most + stamps) {
+	if (w->mss != 0 && w->mss < most + options) {
 		/* They are taken from it, as Linux does. */
-		most = w->mss > stamps ? w->mss - stamps : 0;
+		most = w->mss > options ? w->mss - options : 0;
 	}
 	return most;
 }

@@ -25,6 +25,7 @@ struct np_way {
 	uint32_t mtu; /* bytes of IP: 68 at least with IPv4, 1280 with IPv6; of any with frames */
 	int family;   /* of IP: 4 or 6; NP_FRAMES: there is none in the frames */
 	bool timestamps;
+	uint32_t options; /* bytes that each TCP segment with data has of others: MPTCP's */
 	uint32_t
 	    mss; /* announced by both ends (TCP_MAXSEG), if less than the MTU's; 0: the MTU's */
 	struct np_framing framing;

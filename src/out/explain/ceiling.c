@@ -98,9 +98,12 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 			return;
 		}
 		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
-			 !(f->rate_bps > 0) ? "no link rate was found (give it with --link-rate)"
-			 : isnan(f->mtu)    ? "the MTU could not be read"
-					    : "messages of that size have none");
+			 f->subflows > 1 && !(f->rate_bps > 0)
+			     ? "subflows may use several links (give the sum of their rates with "
+			       "--link-rate)"
+			 : !(f->rate_bps > 0) ? "no link rate was found (give it with --link-rate)"
+			 : isnan(f->mtu)      ? "the MTU could not be read"
+					      : "messages of that size have none");
 		return;
 	}
 	if (f->in->transactions) {

@@ -725,11 +725,16 @@ look_at_link(struct np_facts_of_test *f)
 	f->way = (struct np_way){ .mtu = v > 0 && v <= MOST_MTU ? (uint32_t)v : 0,
 				  .family = f->in->family,
 				  .timestamps = !(stamps <= 0),
+				  .options = first_of(f, "mptcp.fallback") > 0 ? 0 : f->in->options,
 				  .framing = NP_FRAMING_ETHERNET };
 	/* It may be the far end's word. */
 	f->mtu = np_ceiling_possible(&f->way) ? f->way.mtu : (double)NAN;
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
 	look_at_rate(f);
+	f->subflows = or_else(first_of(f, "mptcp.subflows"), 1);
+	if (f->subflows > 1 && f->in->link_rate_bps <= 0) {
+		f->rate_bps = 0; /* each may go by a link of its own */
+	}
 	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->way)) {
 		f->way.mss = (uint32_t)mss + (f->way.timestamps ? TIMESTAMPS : 0);
 	}
@@ -757,7 +762,7 @@ look_at_turns(struct np_facts_of_test *f)
 	double all = f->in->link_rate_bps, near = number(f->tx, "host.nic.qdisc.rate_bps");
 	double far = number(f->rx, "host.nic.qdisc.rate_bps");
 
-	if (!f->in->transactions) {
+	if (!f->in->transactions || (f->subflows > 1 && all <= 0)) {
 		return;
 	}
 	f->rate_out_bps =

@@ -95,6 +95,7 @@ struct np_facts_of_test {
 	double mtu;
 	struct np_way way;                  /* valid if mtu is known */
 	double rate_bps;                    /* 0: not known */
+	double subflows;                    /* of MPTCP; 1 without */
 	const char *rate_known;             /* whence */
 	double reached;                     /* share of the ceiling; set when that is known */
 	double rate_out_bps, rate_back_bps; /* of transactions, each direction; 0: not known */

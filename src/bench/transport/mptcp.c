@@ -1,0 +1,112 @@
+/*
+ * TCP over several paths (RFC 8684). The kernel makes the subflows by its own rules (ip-mptcp(8)):
+ * a test does no more than ask for the protocol, and say what came of it.
+ *
+ * The kernel takes no filter for such a socket, and one on the client's address would keep out what
+ * else it has: so the accepted connection's address is looked at, which is that of its first
+ * subflow. Others join with a proof of the connection's keys, from whatever address.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "bench/bench.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+#include "bench/transport/tcp.h"
+#include "net/mptcpinfo.h"
+
+enum { PROTOCOL = 262 }; /* IPPROTO_MPTCP, which no header had before 2020 */
+
+/* A connection may be looked at again when the kernel has closed some of its subflows. */
+static void
+note(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t found)
+{
+	uint32_t subflows = found > c->subflows ? found : c->subflows;
+	const char *s = subflows == 1 ? "" : "s";
+
+	c->degraded = fallen > 0;
+	c->subflows = subflows;
+	if (fallen > 0 && conns == 1) {
+		snprintf(c->detail, sizeof(c->detail), "fell back to TCP");
+	} else if (fallen > 0) {
+		snprintf(c->detail, sizeof(c->detail), "%u of %u connections fell back to TCP",
+			 fallen, conns);
+	} else if (conns == 1) {
+		snprintf(c->detail, sizeof(c->detail), "%u subflow%s", subflows, s);
+	} else {
+		snprintf(c->detail, sizeof(c->detail), "%u subflow%s of %u connections", subflows,
+			 s, conns);
+	}
+}
+
+static void
+mptcp_look(struct np_run *run, int fd)
+{
+	uint32_t conns = 0, fallen = 0, subflows = 0;
+	struct np_mptcp_brief b = { .retransmitted_segments = -1 };
+
+	np_tcp_look_settings(run, fd);
+	if (run->plan->pattern->connection_test) {
+		return;
+	}
+	run->closing.retrans = -1; /* not known of several, or once a subflow is closed */
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].fd >= 0 && np_mptcp_look(run->conn[i].fd, &b)) {
+			conns++;
+			fallen += b.fell_back;
+			subflows += b.subflows;
+		}
+	}
+	if (conns > 0 && (fallen > 0 || subflows > 0)) {
+		note(&run->closing, conns, fallen, subflows);
+	}
+	if (run->conns == 1 && subflows == run->closing.subflows) {
+		run->closing.retrans = (int)b.retransmitted_segments;
+	}
+}
+
+/* Of the first of many: whether others join it before it ends is a matter of time. */
+static void
+mptcp_look_first(struct np_run *run, int fd)
+{
+	struct np_mptcp_brief b;
+
+	np_tcp_look_first(run, fd);
+	if (np_mptcp_look(fd, &b) && b.fell_back) {
+		note(&run->closing, 1, 1, 0);
+	}
+}
+
+static void
+mptcp_know(const struct np_run *run, int fd, struct np_bag *bag)
+{
+	np_mptcp_put(fd, run->conns == 1 ? run->closing.subflows : 0, bag);
+}
+
+const struct np_transport np_transport_mptcp = {
+	.name = "MPTCP",
+	.socktype = SOCK_STREAM,
+	.protocol = PROTOCOL,
+	.wire_type = NP_WS_STREAM,
+	.ours = true, /* netserver 2.7 tries for ever to make a socket of protocol 262 */
+	.reliable = true,
+	.connected = true,
+	.admit = NP_ADMIT_PEER,
+	.named = true,
+	.ip_protocol = IPPROTO_TCP,
+	.no_capture = "a capture sees one path, and MPTCP may use several",
+	.kconfig = "CONFIG_MPTCP",
+	.off = "sysctl -w net.mptcp.enabled=1",
+	/* DSS of RFC 8684 with a mapping, as Linux writes it; its acknowledgement has 4 bytes until
+	 * data has come from the other end, then 8. */
+	.stream_options = 24,
+	.turn_options = 28,
+	.options = np_tcp_options,
+	.open = np_endpoint_open,
+	.another = np_endpoint_another,
+	.meet = np_tcp_meet,
+	.look = mptcp_look,
+	.look_first = mptcp_look_first,
+	.know = mptcp_know,
+	.knock = np_tcp_knock,
+};

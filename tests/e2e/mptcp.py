@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""MPTCP between network namespaces: two paths, both used, by the counters of the interfaces; a host
+that is not the client's, whom the daemon does not let in; both directions of falling back to TCP,
+and hosts without MPTCP. Needs root, and a kernel with MPTCP (net.mptcp.enabled)."""
+
+import json
+import os
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+import lib
+from netns import must
+
+NAME = f"mptcp{os.getpid()}"
+PATHS = ("10.78.1", "10.78.2")          # networks; .1 is the client's address, .2 the daemon's
+STRANGER = "10.78.3"
+HOST = f"{PATHS[0]}.2"
+RATE = "40mbit"                         # of each path: below what any machine here can do
+BYTES = 4_000_000                       # a second, by both paths
+PROTOCOL = 262                          # IPPROTO_MPTCP
+LEAST_SHARE = 0.2                       # of the bytes on the wire, that a path in use carries
+# Headers are 76 of 1500 bytes in a full packet. Not all are full, and what one path does not get
+# across in time goes over the other, too.
+MOST_BESIDE = 1.3
+
+Document = Dict[str, Any]
+
+
+def why_not() -> str:
+    """Why this machine or user cannot run this; empty when it can."""
+    try:
+        if Path("/proc/sys/net/mptcp/enabled").read_text().strip() != "1":
+            return "net.mptcp.enabled is 0"
+    except OSError:
+        return "this kernel has no MPTCP (net.mptcp.enabled is missing)"
+    if lib.run(["ip", "mptcp", "endpoint", "show"], timeout=10).rc != 0:
+        return "no 'ip mptcp' (iproute2), or not permitted"
+    return lib.no_lab()
+
+
+class Bed:
+    """Three namespaces: a client with two paths to a daemon, and a stranger with one."""
+
+    roles = ("client", "server", "stranger")
+
+    def __init__(self) -> None:
+        self.client, self.server, self.stranger = (["ip", "netns", "exec", self.name(role)] for role in self.roles)
+
+    @staticmethod
+    def name(role: str) -> str:
+        return f"{NAME}-{role}"
+
+    def __enter__(self) -> "Bed":
+        try:
+            for role in self.roles:
+                must(["ip", "netns", "add", self.name(role)])
+                must(["ip", "-n", self.name(role), "link", "set", "lo", "up"])
+            for number, net in enumerate(PATHS):
+                self._link(f"path{number}", "client", net, RATE)
+            self._link("path2", "stranger", STRANGER, "")
+            must(["ip", "-n", self.name("stranger"), "route", "add", f"{PATHS[0]}.0/24", "via", f"{STRANGER}.2"])
+            # What goes out from an address of the second path takes that path.
+            for role, own, to in (("client", 1, 0), ("server", 2, 1)):
+                must(["ip", "-n", self.name(role), "rule", "add", "from", f"{PATHS[1]}.{own}", "table", "78"])
+                gateway = ["via", f"{PATHS[1]}.2"] if role == "client" else []
+                must(["ip", "-n", self.name(role), "route", "add", f"{PATHS[to]}.0/24", *gateway, "dev", "path1",
+                      "table", "78"])
+            must(["ip", "-n", self.name("client"), "mptcp", "endpoint", "add", f"{PATHS[1]}.1", "dev", "path1",
+                  "subflow"])
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _link(self, device: str, end: str, net: str, rate: str) -> None:
+        must(["ip", "link", "add", device, "netns", self.name(end), "type", "veth",
+              "peer", "name", device, "netns", self.name("server")])
+        for role, own in ((end, 1), ("server", 2)):
+            # Packets as large as the wire's, or the token bucket would not know what they cost.
+            must(["ip", "-n", self.name(role), "link", "set", device, "up", "gso_max_segs", "1", "gso_max_size", "2000"])
+            must(["ip", "-n", self.name(role), "addr", "add", f"{net}.{own}/24", "dev", device])
+            if rate:
+                must(["tc", "-n", self.name(role), "qdisc", "add", "dev", device, "root", "tbf", "rate", rate,
+                      "burst", "10000", "limit", "300000"])
+
+    def __exit__(self, *_: object) -> None:
+        for role in self.roles:
+            lib.run(["ip", "netns", "del", self.name(role)], timeout=20)
+
+    def sent(self, role: str) -> List[int]:
+        """Bytes that an end has sent over each path, by its interfaces."""
+        links = json.loads(lib.run(["ip", "-n", self.name(role), "-s", "-j", "link"], timeout=20).out)
+        of = {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in links}
+        return [of[f"path{number}"] for number in range(len(PATHS))]
+
+    def strip(self, role: str) -> None:
+        """A middlebox in front of that end, which takes MPTCP's option out of SYNs."""
+        script = ("add table inet strip; "
+                  "add chain inet strip pre { type filter hook prerouting priority -300; }; "
+                  "add rule inet strip pre tcp flags syn reset tcp option mptcp")
+        got = lib.run([*getattr(self, role), "nft", script], timeout=20)
+        if got.rc != 0:
+            raise lib.Skipped(f"nft cannot take options away: {got.err.strip().splitlines()[0]}")
+
+    def heal(self, role: str) -> None:
+        must([*getattr(self, role), "nft", "add table inet strip; delete table inet strip"])
+
+
+class Run(NamedTuple):
+    got: lib.Result
+    document: Document  # empty where there is none
+
+    def near(self) -> Document:
+        return self.document["iterations"][0]["near"]
+
+    def far(self) -> Document:
+        return self.document["iterations"][0]["far"]
+
+    def metric(self, name: str) -> Any:
+        return self.document["final"][name]
+
+
+def run(bed: Bed, port: int, test: str, *options: str, specific: Sequence[str] = ()) -> Run:
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "run.json"
+        got = lib.run([*bed.client, lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-P", "0",
+                       f"--json={file}", *options, "--", *specific], timeout=30)
+        return Run(got, json.loads(file.read_text()) if got.rc == 0 else {})
+
+
+def good(ran: Run) -> Run:
+    assert ran.got.rc == 0, f"status {ran.got.rc}: {ran.got.err.strip()}"
+    assert not ran.got.err.strip(), f"on stderr: {ran.got.err.strip()}"
+    return ran
+
+
+def counts_agree(ran: Run) -> int:
+    """Each end has received what the other has sent; the bytes of both directions."""
+    near, far = ran.near(), ran.far()
+    for here, there in ((near, far), (far, near)):
+        sent, received = here["flow.bytes_sent"], there["flow.bytes_received"]
+        assert sent == received, f"{sent} bytes sent, {received} received"
+    return int(near["flow.bytes_sent"] + near["flow.bytes_received"])
+
+
+def subflows(side: Document, what: str) -> List[int]:
+    return [int(side[f"mptcp.{n}.{what}"]) for n in range(side["mptcp.subflows"])]
+
+
+# --- two paths ----------------------------------------------------------------------------
+
+def both_paths(bed: Bed, port: int, test: str) -> str:
+    """Of the subflows' bytes, those of the interfaces and those of the test, each knows the others'."""
+    sender = "client" if test == "MPTCP_STREAM" else "server"
+    before = bed.sent(sender)
+    ran = good(run(bed, port, test, "-l", f"-{BYTES}"))
+    wire = [after - past for past, after in zip(before, bed.sent(sender))]
+    receiver = ran.far() if sender == "client" else ran.near()
+    moved = counts_agree(ran)  # whole messages
+    assert ran.metric("PROTOCOL_DETAIL") == "2 subflows", ran.metric("PROTOCOL_DETAIL")
+    assert min(wire) > LEAST_SHARE * sum(wire), f"on the two paths: {wire}"
+    assert moved < sum(wire) < MOST_BESIDE * moved, f"{moved} bytes, {wire} on the two paths"
+    each = subflows(receiver, "bytes_received")
+    # An end of the connection counts as a byte of its subflow.
+    assert moved <= sum(each) < MOST_BESIDE * moved, f"{moved} bytes, {each} by subflow"
+    paths = {(receiver[f"mptcp.{n}.near"].split()[0], receiver[f"mptcp.{n}.far"].split()[0]) for n in (0, 1)}
+    ends = {(HOST, f"{PATHS[0]}.1"), (HOST, f"{PATHS[1]}.1")}
+    assert paths == (ends if sender == "client" else {pair[::-1] for pair in ends}), paths
+    for n, own in enumerate(each):
+        on = PATHS.index(next(net for net in PATHS if receiver[f"mptcp.{n}.{'far' if sender == 'client' else 'near'}"]
+                              .startswith(net + ".")))
+        assert own < wire[on] < MOST_BESIDE * own, f"subflow {n}: {own} bytes, path {on}: {wire[on]}"
+    return f"{wire[0]} and {wire[1]} bytes on the wires"
+
+
+def counted(bed: Bed, port: int, test: str, options: Sequence[str], specific: Sequence[str], detail: str) -> str:
+    """Other tests and ways to run them: both ends count the same."""
+    ran = good(run(bed, port, test, *options, specific=specific))
+    moved = counts_agree(ran)
+    assert moved > 0, "nothing moved"
+    assert ran.metric("PROTOCOL") == "MPTCP", ran.metric("PROTOCOL")
+    assert (ran.metric("PROTOCOL_DETAIL") or "") == detail, ran.metric("PROTOCOL_DETAIL")
+    assert not [name for name in ran.near() if name.startswith("tcp.")], "TCP_INFO of one subflow as if of all"
+    return f"{moved} bytes"
+
+
+# By bytes or transactions, which both ends count to the last one.
+STREAM, TURNS = ("-l", "-1000000"), ("-l", "-300")
+COUNTED = (
+    ("MPTCP_RR", TURNS, (), "2 subflows"),
+    ("MPTCP_CRR", TURNS, (), ""),
+    ("OMNI", STREAM, ("-T", "mptcp"), "2 subflows"),
+    ("TCP_RR", TURNS, ("-T", "mptcp"), "2 subflows"),
+    ("MPTCP_STREAM", (*STREAM, "--engine", "epoll,epoll"), (), "2 subflows"),
+    ("MPTCP_MAERTS", (*STREAM, "--engine", "epoll,epoll"), (), "2 subflows"),
+    ("MPTCP_CRR", (*TURNS, "--engine", "epoll,epoll"), (), ""),
+    ("MPTCP_STREAM", (*STREAM, "--engine", "spin,spin"), (), "2 subflows"),
+    ("MPTCP_RR", (*TURNS, "--engine", "spin,spin"), (), "2 subflows"),
+    ("MPTCP_STREAM", (*STREAM, "--engine", "uring,uring"), (), "2 subflows"),
+    ("MPTCP_RR", (*TURNS, "--engine", "uring,uring"), (), "2 subflows"),
+    ("MPTCP_STREAM", (*STREAM, "--flows", "4"), (), "8 subflows of 4 connections"),
+    ("MPTCP_RR", (*TURNS, "--flows", "3", "--threads", "2,2"), (), "6 subflows of 3 connections"),
+    ("MPTCP_STREAM", STREAM, ("-V",), "2 subflows"),             # splice(2)
+    ("MPTCP_STREAM", STREAM, ("-D", "-C", "-G", "1000", "-K", "reno"), "2 subflows"),
+    ("MPTCP_STREAM", STREAM, ("-s", "200K", "-S", "200K", "-m", "1000"), "2 subflows"),
+)
+
+
+def refused(bed: Bed, port: int, options: Sequence[str], says: str) -> None:
+    ran = run(bed, port, "MPTCP_STREAM", "-l", "1", *options)
+    assert ran.got.rc == 1, f"status {ran.got.rc}"
+    lib.error_line(ran.got, "netperf", says)
+
+
+def no_capture(bed: Bed, port: int) -> None:
+    ran = run(bed, port, "MPTCP_STREAM", *STREAM, "--wire")
+    assert ran.got.rc == 0 and "--wire: a capture sees one path" in ran.got.err, ran.got.err
+
+
+def explained(bed: Bed, port: int) -> None:
+    """The ceiling of one link is none of two; that of the sum of both counts MPTCP's options."""
+    one = run(bed, port, "MPTCP_STREAM", *STREAM, "--explain").got
+    both = run(bed, port, "MPTCP_STREAM", *STREAM, "--explain", "--link-rate", "1gbit").got
+    assert "ceiling: not known: subflows may use several links" in one.err, one.err
+    assert f"ceiling: {1000 * 1424 / 1538:.1f} Mbit/s of payload" in both.err, both.err
+
+
+# --- whom it lets in ----------------------------------------------------------------------
+
+ATTEMPT = """
+import errno, socket, sys
+got = []
+for attempt in range(20):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, {protocol}) as s:
+        s.settimeout(20)
+        try:
+            s.connect(({host!r}, {port}))
+            s.sendall(b"x")
+            got.append(repr(s.recv(1)))
+        except OSError as fault:
+            got.append(errno.errorcode.get(fault.errno, str(fault)))
+print(*sorted(set(got)))
+"""
+
+
+def stranger(bed: Bed, port: int, protocol: int) -> str:
+    """A request from elsewhere to a listener that answers the client's is not answered, nor counted."""
+    data = lib.free_port()
+    command = [*bed.client, lib.netperf(), "-H", HOST, "-p", str(port), "-t", "MPTCP_CRR", "-P", "0", "-l", "60",
+               "-b", "1", "-w", "5ms", "--json", "--", "-P", f",{data}"]
+    with lib.Started(command) as client:
+        assert client.measuring(), client.said()
+        got = lib.run([*bed.stranger, "python3", "-c", ATTEMPT.format(protocol=protocol, host=HOST, port=data)], 60)
+        client.signal(2)
+        end = client.finish(60)
+    assert got.rc == 0 and got.out.strip() == "ECONNRESET", f"{got.out} {got.err}"
+    assert end.rc == 0, end.err
+    final = json.loads(end.out)["final"]
+    mine, told = final["LOCAL_BYTES_SENT"], final["REMOTE_BYTES_RECVD"]
+    assert mine > 0 and told == mine, f"{mine} bytes of requests sent, {told} received"
+    return f"20 attempts, {got.out.strip()}; {mine} requests"
+
+
+# --- less than MPTCP ----------------------------------------------------------------------
+
+def fallen_back(bed: Bed, port: int, end: str, test: str, count: Sequence[str], says: str) -> None:
+    """What takes the option away is never passed over: on stderr, in the figures, at both ends."""
+    bed.strip(end)
+    try:
+        ran = run(bed, port, test, *count)
+    finally:
+        bed.heal(end)
+    assert ran.got.rc == 0, ran.got.err
+    assert ran.got.err == f"netperf: {test}: {says}\n", ran.got.err
+    assert ran.metric("PROTOCOL_DETAIL") == says, ran.metric("PROTOCOL_DETAIL")
+    counts_agree(ran)
+    if test != "MPTCP_CRR":  # whose connections are gone
+        for side in (ran.near(), ran.far()):
+            assert side["mptcp.fallback"] == 1 and side["flow.protocol_detail"] == says, side
+
+
+def plain_service(bed: Bed) -> str:
+    """A service of TCP without a netserver beside it."""
+    code = ("import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True)\n"
+            "c = s.accept()[0]\nwhile c.recv(1 << 16): pass\n")
+    with lib.Started([*bed.server, "python3", "-c", code]) as service:
+        assert lib.wait_for(lambda: "\n" in service.said(), 60), "no service"
+        data = service.said().strip()
+        got = lib.run([*bed.client, lib.netperf(), "-N", "-H", HOST, "-t", "MPTCP_STREAM", "-P", "0", "-l", "0.5",
+                       "--", "-P", f",{data}", "-k", "PROTOCOL_DETAIL"], timeout=20)
+    assert got.rc == 0 and "PROTOCOL_DETAIL=fell back to TCP" in got.out, got.out + got.err
+    assert "MPTCP_STREAM: fell back to TCP" in got.err, got.err
+    return ""
+
+
+def switched_off(bed: Bed, port: int, role: str) -> None:
+    """One line says so, wherever it is."""
+    switch = [*getattr(bed, role), "sysctl", "-q", "-w"]
+    must([*switch, "net.mptcp.enabled=0"])
+    try:
+        got = run(bed, port, "MPTCP_STREAM", "-l", "1").got
+    finally:
+        must([*switch, "net.mptcp.enabled=1"])
+    assert got.rc == 1 if role == "client" else got.rc not in (0, None), f"status {got.rc}"
+    line = lib.error_line(got, "netperf", "MPTCP is switched off (try 'sysctl -w net.mptcp.enabled=1')")
+    assert role == "client" or "refuses" in line, line
+
+
+def stock_daemon(bed: Bed) -> None:
+    """Which is not asked: it would try for ever to make such a socket."""
+    try:
+        real = lib.real_netperf() / "netserver"
+    except LookupError as why:
+        raise lib.Skipped(f"no real netserver: {why}") from why
+    with lib.Daemon(prefix=bed.server, program=str(real), args=["-4"], grace=None) as daemon:
+        got = run(bed, daemon.port, "MPTCP_RR", "-l", "1").got
+        assert got.rc not in (0, None) and got.seconds < 20 + lib.SLACK, f"status {got.rc}, {got.seconds:.1f} s"
+        lib.error_line(got, "netperf", "MPTCP: the netserver at", "does not support this")
+
+
+def suite(report: lib.Report) -> None:
+    reason = why_not()
+    if reason:
+        lib.skip(reason)
+    with Bed() as bed, lib.Daemon(prefix=bed.server, args=["-4", "--uring", "1"]) as daemon:
+        port = daemon.port
+        for test in ("MPTCP_STREAM", "MPTCP_MAERTS"):
+            report.case(f"{test} by two paths", lambda test=test: both_paths(bed, port, test))
+        for test, options, specific, detail in COUNTED:
+            report.case(" ".join((test, *options, "--", *specific)).rstrip(" -"),
+                        lambda row=(test, options, specific, detail): counted(bed, port, *row))
+        for engine, says in (("zerocopy", "only TCP and UDP can send without a copy"),
+                             ("batch", "it is for datagrams only"), ("segment", "it is for datagrams only")):
+            report.case(f"--engine {engine}",
+                        lambda row=(engine, says): refused(bed, port, ("--engine", row[0]), row[1]))
+        report.case("--wire", lambda: no_capture(bed, port))
+        report.case("--explain", lambda: explained(bed, port))
+        for protocol in (0, PROTOCOL):
+            report.case(f"a stranger by {'MPTCP' if protocol else 'TCP'}",
+                        lambda protocol=protocol: stranger(bed, port, protocol))
+        for end in ("server", "client"):
+            for test, count in (("MPTCP_STREAM", STREAM), ("MPTCP_MAERTS", STREAM), ("MPTCP_RR", TURNS),
+                                ("MPTCP_CRR", TURNS)):
+                report.case(f"{test} falls back, options lost before the {end}",
+                            lambda row=(end, test, count): fallen_back(bed, port, *row, "fell back to TCP"))
+        report.case("several fall back",
+                    lambda: fallen_back(bed, port, "server", "MPTCP_RR", (*TURNS, "--flows", "3"),
+                                        "3 of 3 connections fell back to TCP"))
+        report.case("a service of TCP", lambda: plain_service(bed))
+        for role in ("client", "server"):
+            report.case(f"switched off at the {role}", lambda role=role: switched_off(bed, port, role))
+        report.case("netserver 2.7", lambda: stock_daemon(bed))
+
+
+if __name__ == "__main__":
+    lib.main(suite)
