@@ -148,7 +148,9 @@ struct np_transport {
 
 	/* What can be known of it. */
 	int ip_protocol; /* in its packets of IP, by which a capture finds them; 0: it has none */
-	bool tcp_info;   /* the kernel tells TCP_INFO while the connection lasts */
+	uint32_t
+	    packet_header; /* bytes before a message in its packet of IP; 0: those of TCP, UDP */
+	bool tcp_info;     /* the kernel tells TCP_INFO while the connection lasts */
 	const char *module, *kconfig; /* what a kernel without it lacks: "sctp", "CONFIG_IP_SCTP";
 				       * NULL: no module, or every kernel has it */
 	const char *off;     /* what switches it on where it is switched off; NULL: it can't be */

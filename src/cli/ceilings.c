@@ -126,6 +126,7 @@ read_line(struct question *q, char *line)
 		}
 	}
 	q->way.family = (int)q->family;
+	q->way.message_header = q->bench->transport->packet_header;
 	q->way.timestamps = q->timestamps == 1;
 	return true;
 }
@@ -148,8 +149,8 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 	}
 	most = np_ceiling_most_datagram(&q->way);
 	size = size > other ? size : other;
-	return size <= most || refuse(q, "a datagram of %u bytes: UDP over IPv%d takes %u at most",
-				      size, q->way.family, most);
+	return size <= most || refuse(q, "a datagram of %u bytes: %s over IPv%d takes %u at most",
+				      size, q->bench->transport->name, q->way.family, most);
 }
 
 static bool

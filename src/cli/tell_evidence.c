@@ -172,6 +172,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.disturbed = out->clean != NULL ? 1 - out->clean->clean / out->clean->seconds : 0,
 		.disturbed_by = out->clean != NULL ? out->reasons : NULL,
 		.lossy = !np_delivers(p->transport),
+		.packet_header = p->transport->packet_header,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && (p->role == NP_LEAD || p->both),
 		.both = p->both,

@@ -88,13 +88,14 @@ struct np_explain_input {
 	bool lossy;                      /* UDP and its like; else TCP */
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */
-	bool both;             /* streams: the other way, too, of which this does not tell */
-	uint32_t options;      /* np_way.options, unless the connection fell back to TCP */
-	int family;            /* 4 or 6; NP_FRAMES; 0: no packets cross a link (UNIX domain) */
-	double seconds;        /* of the measured part */
-	double sent_bps;       /* payload given to the transmitter's kernel; 0: not known */
-	double throughput_bps; /* payload, the receiver's figure where that is known */
-	double per_second;     /* transactions; 0: none */
+	bool both;              /* streams: the other way, too, of which this does not tell */
+	uint32_t options;       /* np_way.options, unless the connection fell back to TCP */
+	int family;             /* 4 or 6; NP_FRAMES; 0: no packets cross a link (UNIX domain) */
+	uint32_t packet_header; /* as np_way.message_header */
+	double seconds;         /* of the measured part */
+	double sent_bps;        /* payload given to the transmitter's kernel; 0: not known */
+	double throughput_bps;  /* payload, the receiver's figure where that is known */
+	double per_second;      /* transactions; 0: none */
 	uint32_t request, response; /* bytes, of transactions */
 	uint32_t in_flight;         /* transactions under way at once */
 	bool connections;           /* one for each transaction */

@@ -76,7 +76,7 @@ np_ceiling_ip_header(const struct np_way *w)
 static uint32_t
 udp_header(const struct np_way *w)
 {
-	return layers_of(w)->udp;
+	return w->message_header > 0 ? w->message_header : layers_of(w)->udp;
 }
 
 /* TCP's of a segment with data. */
@@ -171,6 +171,9 @@ np_ceiling_most_datagram(const struct np_way *w)
 {
 	uint32_t most = layers_of(w)->most;
 
+	if (w->message_header > 0) {
+		return np_ceiling_datagram(w);
+	}
 	return most > 0 ? most : w->mtu;
 }
 

@@ -30,6 +30,8 @@ struct np_way {
 	    mss; /* announced by both ends (TCP_MAXSEG), if less than the MTU's; 0: the MTU's */
 	struct np_framing framing;
 	uint32_t tls_send; /* TLS over TCP: bytes of a send of a stream; 0: there is no TLS */
+	/* The header of a datagram that is never fragmented, such as DCCP's; 0: UDP's. */
+	uint32_t message_header;
 };
 
 /* Of TLS 1.3: payload bytes of a full record; header, type of the content and tag of any. */

@@ -474,6 +474,23 @@ def stock(report: lib.Report) -> None:
                                                          "-t", "TCP_STREAM", "-l", "5"))
 
 
+def missing_protocol() -> Optional[str]:
+    """A request over a protocol that the daemon's kernel lacks is refused by its name."""
+    try:
+        socket.socket(socket.AF_INET, 6, 33).close()
+        return "this kernel has DCCP"
+    except OSError:
+        pass
+    fields = list(struct.unpack("!40i", STREAM_5S[:160]))
+    assert fields[24:26] == [1, socket.IPPROTO_TCP], fields
+    fields[24:26] = [3, 33]
+    with lib.Daemon() as daemon, ExitStack() as stack:
+        request = struct.pack("!40i", *fields).ljust(FRAME, b"\0")
+        word, words = ask(calling(daemon.port, stack), request)
+        assert word != 0 and words.startswith("this kernel has no DCCP: Linux has dropped it in 6.16"), words
+    return None
+
+
 def cases() -> Iterator[Case]:
     yield "--max-sessions", partial(sessions, "--max-sessions", 87)
     yield "--max-per-address", partial(sessions, "--max-per-address", 122)
@@ -508,6 +525,7 @@ def cases() -> Iterator[Case]:
     yield "a noisy stranger", noisy
     yield "noisy sessions", noisy_sessions
     yield "--access-file", read_again
+    yield "a protocol that the kernel lacks", missing_protocol
     yield "--data-ports", data_ports
     for args, words in WRONG:
         yield f"refuses {' '.join(args)}", partial(wrong, args, words)

@@ -198,6 +198,23 @@ frames_have_no_header_but_their_own(void **state)
 	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 1, 1, 100e6, 0, 1)));
 }
 
+/* A message of DCCP has 16 bytes before it, and never a second packet. */
+static void
+a_message_with_a_header_of_its_own_is_one_packet(void **state)
+{
+	struct np_way w = way(1500, 4, false);
+
+	(void)state;
+	w.message_header = 16;
+	assert_close(np_ceiling_udp(&w, 1400), 1400.0 / 1474, "DCCP");
+	assert_close(np_ceiling_udp(&w, 1464), 1464.0 / 1538, "the largest one");
+	assert_int_equal(np_ceiling_datagram(&w), 1464);
+	assert_int_equal(np_ceiling_fragments(&w, 1465), 0);
+	assert_true(isnan(np_ceiling_udp(&w, 1465)));
+	w.family = 6;
+	assert_close(np_ceiling_udp(&w, 1400), 1400.0 / 1494, "over IPv6");
+}
+
 /* A far end may name any MTU, and a user any size: no number traps, and none is a share beyond 1.
  */
 static void
@@ -296,6 +313,7 @@ main(void)
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_worked_examples),
 		cmocka_unit_test(test_what_no_packet_can_have),
+		cmocka_unit_test(a_message_with_a_header_of_its_own_is_one_packet),
 		cmocka_unit_test(any_number_has_an_answer),
 		cmocka_unit_test(frames_have_no_header_but_their_own),
 		cmocka_unit_test(each_line_has_an_answer),

@@ -15,6 +15,9 @@
 /* Fits into a packet on any path of 1500 bytes, over IPv6, with all of DCCP's options. */
 enum { USUAL_MESSAGE = 1400 };
 
+/* Of a packet of data with a long sequence number, as Linux sends it (RFC 4340, 5.1). */
+enum { PACKET_HEADER = 16 };
+
 int
 np_dccp_ccid(const char *name)
 {
@@ -146,6 +149,7 @@ const struct np_transport np_transport_dccp = {
 	.admit = NP_ADMIT_FILTER,
 	.named = true,
 	.ip_protocol = NP_IPPROTO_DCCP,
+	.packet_header = PACKET_HEADER,
 	.module = "dccp_ipv4",
 	.no_capture = "packets of DCCP are not read",
 	.kconfig = "CONFIG_IP_DCCP",

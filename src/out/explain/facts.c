@@ -726,7 +726,8 @@ look_at_link(struct np_facts_of_test *f)
 				  .family = f->in->family,
 				  .timestamps = !(stamps <= 0),
 				  .options = first_of(f, "mptcp.fallback") > 0 ? 0 : f->in->options,
-				  .framing = NP_FRAMING_ETHERNET };
+				  .framing = NP_FRAMING_ETHERNET,
+				  .message_header = f->in->packet_header };
 	/* It may be the far end's word. */
 	f->mtu = np_ceiling_possible(&f->way) ? f->way.mtu : (double)NAN;
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
