@@ -181,6 +181,7 @@ client_suites_together = \
 # kept full, to a hundredth, by a machine with nothing else to do.
 link_tests = \
 	%D%/e2e/link.py \
+	%D%/e2e/mptcp.py \
 	%D%/e2e/netlab_test.py \
 	%D%/e2e/netns_more.py \
 	%D%/e2e/netsweep_test.py \

@@ -5,9 +5,7 @@ and hosts without MPTCP. Needs root, and a kernel with MPTCP (net.mptcp.enabled)
 
 import json
 import os
-import socket
 import tempfile
-import time
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence
 
@@ -267,7 +265,7 @@ def stranger(bed: Bed, port: int, protocol: int) -> str:
 # --- less than MPTCP ----------------------------------------------------------------------
 
 def fallen_back(bed: Bed, port: int, end: str, test: str, count: Sequence[str], says: str) -> None:
-    """What takes the option away is never passed over: on stderr, in the figures, at both ends."""
+    """What takes the option away is always told: on stderr, in the figures, at both ends."""
     bed.strip(end)
     try:
         ran = run(bed, port, test, *count)

@@ -182,6 +182,8 @@ static const char *const names[] = {
 	"moved.netstat.TcpExt.TCPTimeouts",
 	"moved.netstat.TcpExt.TCPSynRetrans",
 	"moved.snmp.Ip.ReasmFails",
+	"mptcp.subflows",
+	"mptcp.fallback",
 };
 
 struct input {
