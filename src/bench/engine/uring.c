@@ -888,6 +888,9 @@ why_not(const struct np_plan *p)
 	if (p->transport->family != 0 || p->transport->header > 0) {
 		return "it is for TCP and UDP only";
 	}
+	if (p->transport->encrypts && (p->role == NP_LEAD || p->pattern->transactions)) {
+		return "the kernel that encrypts does not take its sends";
+	}
 	if (p->transport->upgrade != NULL && !p->transport->encrypts) {
 		return "it works on plain sockets only";
 	}
