@@ -147,6 +147,7 @@ def values_of_scripts(shell: str) -> None:
     assert {word.rstrip("=") for word in asked(shell, "netsweep --set cong")} == {"congestion"}, shell
     assert not asked(shell, "netsweep --repeat "), shell
     includes(shell, "netlab exec client bas", {"bash"})
+    includes(shell, "netvm run -- bas", {"bash"})
     known = set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
     offers(shell, "netlab set --congestion ", known | {"default"})
 

@@ -101,7 +101,8 @@ class Refusals(unittest.TestCase):
     def test_wrong_words(self):
         for args, words in (
                 (["run"], "no command given"), (["run", "--limit", "x", "true"], "--limit x: not a number of seconds"),
-                (["run", "--limit", "0", "true"], "--limit 0"), (["run", "--cpus", "0", "true"], "--cpus 0: out of range"),
+                (["run", "--limit", "0", "true"], "--limit 0"),
+                (["run", "--cpus", "0", "true"], "--cpus 0: out of range"),
                 (["run", "--memory", "1", "true"], "--memory 1: out of range"),
                 (["run", "--kernel", "/nonexistent", "true"], "--kernel /nonexistent: no such file"),
                 (["run", "--kernel", "PLACE/odd", "true"], "does not say its version"),
@@ -149,9 +150,10 @@ class Modules(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place, "lib/modules/1.2/kernel/net")
             folder.mkdir(parents=True)
-            for name, info in (("virtio_pci", b"depends=ring,low-er"), ("ring", b"depends=low-er"), ("low-er", b"depends="),
-                               ("virtio_console", b"depends=\0alias=virtio:d3*"),
-                               ("odd", b"softdep=pre: soft\0depends="), ("soft_generic", b"depends="), ("rest", b"depends=")):
+            for name, info in (("virtio_pci", b"depends=ring,low-er"), ("ring", b"depends=low-er"),
+                               ("low-er", b"depends="), ("virtio_console", b"depends=\0alias=virtio:d3*"),
+                               ("odd", b"softdep=pre: soft\0depends="), ("soft_generic", b"depends="),
+                               ("rest", b"depends=")):
                 Path(folder, f"{name}.ko").write_bytes(b"\x7fELF\0" + info + b"\0")
             Path(place, "lib/modules/1.2/modules.builtin").write_text("kernel/net/in-it.ko\n")
             Path(place, "boot").mkdir()
@@ -175,7 +177,8 @@ class Modules(unittest.TestCase):
 class Images(unittest.TestCase):
     def test_places(self):
         for path, place in (("/bin/sh", "usr/bin/sh"), ("/lib64/ld.so", "usr/lib64/ld.so"), ("/sbin/tc", "usr/bin/tc"),
-                            ("/usr/sbin/nft", "usr/bin/nft"), ("/usr/lib/x/y.so", "usr/lib/x/y.so"), ("/opt/a", "opt/a")):
+                            ("/usr/sbin/nft", "usr/bin/nft"), ("/usr/lib/x/y.so", "usr/lib/x/y.so"),
+                            ("/opt/a", "opt/a")):
             self.assertEqual(image.Archive.place(path), place)
 
     @unittest.skipUnless(shutil.which("cpio"), "no cpio")
@@ -207,7 +210,8 @@ class Suite(unittest.TestCase):
             self.assertEqual((got.modules, got.files, got.real, got.counted, got.limit),
                              (["a", "b", "c"], ["tests/unit/x"], True, True, 7))
             got = self.write(place, "true\n")
-            self.assertEqual((got.modules, got.files, got.real, got.counted, got.limit), ([], [], False, False, suite.LIMIT))
+            self.assertEqual((got.modules, got.files, got.real, got.counted, got.limit),
+                             ([], [], False, False, suite.LIMIT))
             for line in ("limit x", "real nonesuch", "clock", "nonesuch 1"):
                 with self.assertRaisesRegex(netvm.VmError, f"netvm: {line}.*: not known"):
                     self.write(place, f"# netvm: {line}\n")
@@ -216,8 +220,8 @@ class Suite(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             test = self.write(place, "true\n")
             for got, result in (({"status": 0}, ("ok", "")), ({"status": 77}, ("skip", "")),
-                                ({"status": 1}, ("FAIL", "exit status 1")), ({"late": True}, ("FAIL", "not done after 90 s")),
-                                ({"error": "module x"}, ("FAIL", "module x"))):
+                                ({"status": 1}, ("FAIL", "exit status 1")),
+                                ({"late": True}, ("FAIL", "not done after 90 s")), ({"error": "module x"}, ("FAIL", "module x"))):
                 self.assertEqual(suite.judge(got, test), result)
 
 

@@ -1,7 +1,7 @@
 """What runs in a guest: it takes jobs from netvm by a port of the virtual machine, one after the other.
 
-A job is a line of JSON. The answers are frames: a letter, the length in four bytes, and so many
-bytes. O and E are what the command wrote, R is its result, B says that the guest is there.
+A job is a line of JSON. The answers are frames: a letter, the length in four bytes, and the bytes.
+O and E are what the command wrote, R is its result, B says that the guest is there.
 """
 
 import contextlib
@@ -42,8 +42,8 @@ class Port:
 
 def shell(command: "List[str]") -> str:
     """Runs it; its complaint when it fails."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace")
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace")
     return "" if done.returncode == 0 else (" ".join(done.stdout.split()) or f"status {done.returncode}")
 
 
@@ -104,7 +104,8 @@ def run(job: "Dict[str, Any]", port: Port) -> "Dict[str, Any]":
                                    cwd=job.get("cwd", "/root"), env={**os.environ, **job.get("env", {})},
                                    start_new_session=True)
     except OSError as fault:
-        return {"error": f"{command[0]}: {fault.strerror}", "status": 127 if isinstance(fault, FileNotFoundError) else 126}
+        return {"error": f"{command[0]}: {fault.strerror}",
+                "status": 127 if isinstance(fault, FileNotFoundError) else 126}
     readers = [threading.Thread(target=port.copy, args=(kind, pipe))
                for kind, pipe in ((b"O", process.stdout), (b"E", process.stderr))]
     for reader in readers:

@@ -117,7 +117,8 @@ class Guest:
         serial = ["-serial", "mon:stdio"] if self.on_terminal else [
             "-chardev", f"socket,id=console,fd={console}", "-serial", "chardev:console"]
         return [self.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc",
-                *ACCEL.get(kind, ["-accel", kind]), "-cpu", "max", "-smp", str(1 if kind == "counted" else self.cpus), "-m", str(self.memory),
+                *ACCEL.get(kind, ["-accel", kind]), "-cpu", "max", "-m", str(self.memory),
+                "-smp", str(1 if kind == "counted" else self.cpus),
                 "-kernel", self.image.kernel.image, "-initrd", f"/proc/self/fd/{initrd}",
                 "-append", "console=ttyS0 quiet loglevel=4 panic=-1 oops=panic mitigations=off", *serial,
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=port,fd={port}",

@@ -15,13 +15,16 @@ TREE = "plumbline"      # where the guest has what the source tree and the build
 BUSYBOX = "usr/bin/busybox"
 # Programs of the system that a guest has beside busybox, and whether they have to be there. The shell of
 # busybox would take its own ip whatever the path says.
-PROGRAMS = (("sh", True), ("bash", False), ("ip", True), ("tc", True), ("ss", True), ("nft", False), ("ethtool", False), ("taskset", False),
-            ("setpriv", False))
+PROGRAMS = (("sh", True), ("bash", False), ("ip", True), ("tc", True), ("ss", True), ("nft", False),
+            ("ethtool", False), ("taskset", False), ("setpriv", False))
 # Of the build, where it has them.
 OURS = ("src/netperf", "src/netserver", "src/netlab/netlab-link")
 # Of Python's library, what takes room and serves nobody in a guest.
 LEFT_OUT = re.compile(r"(test|tkinter|idlelib|lib2to3|pydoc_data|ensurepip|distutils|turtledemo|config-.*|dist-packages"
                       r"|site-packages|.*\.opt-[12]\.pyc|turtle\.py)")
+# What Python says of its own places.
+WHERE = """import json, os, sys, sysconfig
+print(json.dumps([os.path.realpath(sys.executable), *map(sysconfig.get_path, ("stdlib", "platstdlib"))]))"""
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
@@ -183,8 +186,7 @@ class Image:
         """The distribution's Python; returns what needs libraries."""
         python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else which("python3")
         program, library, platform = json.loads(subprocess.run(
-            [python, "-I", "-c", "import sys, os, json, sysconfig as s; print(json.dumps([os.path.realpath(sys.executable),"
-             " s.get_path('stdlib'), s.get_path('platstdlib')]))"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [python, "-I", "-c", WHERE], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             timeout=60, check=True).stdout)
         archive.file(archive.place(program), program)
         archive.link("usr/bin/python3", "/" + archive.place(program))

@@ -45,7 +45,8 @@ class Test:
             elif key == "limit" and re.fullmatch("[0-9]+ *", words):
                 self.limit = float(words)
             else:
-                raise VmError(f"{self.path}: netvm: {key} {words}: not known (modules, with, real netperf, clock counted, limit)")
+                raise VmError(f"{self.path}: netvm: {key} {words}: not known (modules, with, real netperf, "
+                              "clock counted, limit)")
 
     def job(self) -> "Dict[str, Any]":
         tree, name = "/" + TREE, os.path.basename(self.path)
