@@ -73,7 +73,7 @@ set_port(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	int64_t n;
 
 	(void)o;
-	if ((np_parse_int(arg, &n) == 0 && (n < 0 || n > 65535)) ||
+	if ((np_parse_int(arg, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
 	    np_text_copy(a->port, sizeof(a->port), arg) != 0) {
 		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to 65535, or a service)",
 			       arg);
@@ -505,7 +505,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--key-file: together with -Z or --passphrase-file (choose one)");
 	}
-	return NP_OK;
+	return np_port_check(a->port, a->host, err) == NP_OK ? NP_OK : np_fail_in(err, "-p");
 }
 
 void

@@ -29,7 +29,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <linux/sctp.h> /* which takes types of the above for granted */
+#include <linux/sctp.h>       /* which takes types of the above for granted */
+#include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
 #include "bench/bench.h"
 #include "bench/transport/dccp.h"
@@ -197,6 +198,8 @@ static const struct rule allowed_if[] = {
 	OPTION(SOL_SOCKET, SO_SNDBUF),
 	OPTION(SOL_SOCKET, SO_SNDTIMEO),
 	OPTION(SOL_SOCKET, SO_ZEROCOPY),
+	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE),
+	OPTION(AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE),
 	OPTION(IPPROTO_IP, IP_MTU_DISCOVER),
 	OPTION(IPPROTO_IP, IP_MULTICAST_TTL),
 	OPTION(IPPROTO_IP, IP_PKTINFO),

@@ -178,6 +178,13 @@ struct np_transport {
 	 */
 	int (*probe)(struct np_err *err);
 
+	/*
+	 * The sizes of its buffers, where SO_SNDBUF and SO_RCVBUF are not about them: append the
+	 * options for those that the plan's near end wants, read those of a socket. NULL.
+	 */
+	void (*set_buffers)(const struct np_plan *p, struct np_sockopts *o);
+	void (*get_buffers)(int fd, int *sndbuf, int *rcvbuf);
+
 	/* Append this transport's own socket options. May be NULL. */
 	void (*options)(const struct np_plan *p, const struct np_end *e, struct np_sockopts *o);
 
@@ -239,6 +246,7 @@ struct np_transport {
 
 	/* Say that the kernel found a message too long (EMSGSIZE). NULL: in general words. */
 	void (*too_long)(const struct np_run *run, struct np_err *err);
+	int too_long_as; /* what older kernels say in place of EMSGSIZE; 0: all say that */
 
 	/* Send the message that ends a test, where an empty datagram does not. May be NULL. */
 	void (*farewell)(struct np_run *run);

@@ -140,7 +140,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	struct np_sockopts opts = { .count = 0 };
 	int fd;
 
-	np_buffer_options(&p->near, &opts);
+	np_buffer_options(p, &opts);
 	if (terms->eth != NULL) { /* another one may not be had any more */
 		if (np_sockopts_apply(&opts, terms->eth->fd, err) != NP_OK) {
 			return err->code;
@@ -154,8 +154,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 		np_endpoint_say_missing(t, err);
 		return err->code;
 	}
-	*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-	*rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	np_buffers_of(t, fd, sndbuf, rcvbuf);
 	close(fd);
 	return NP_OK;
 }

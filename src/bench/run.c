@@ -22,13 +22,30 @@
 static const struct np_terms no_terms;
 
 void
-np_buffer_options(const struct np_end *e, struct np_sockopts *o)
+np_buffer_options(const struct np_plan *p, struct np_sockopts *o)
 {
+	const struct np_end *e = &p->near;
+
+	if (p->transport->set_buffers != NULL) {
+		p->transport->set_buffers(p, o);
+		return;
+	}
 	if (e->sock.sndbuf >= 0) {
 		np_sockopts_add(o, SOL_SOCKET, SO_SNDBUF, "SO_SNDBUF", e->sock.sndbuf);
 	}
 	if (e->sock.rcvbuf >= 0) {
 		np_sockopts_add(o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", e->sock.rcvbuf);
+	}
+}
+
+void
+np_buffers_of(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf)
+{
+	if (t->get_buffers != NULL) {
+		t->get_buffers(fd, sndbuf, rcvbuf);
+	} else {
+		*sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+		*rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
 	}
 }
 
@@ -40,7 +57,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 
 	o->permit = terms->permit;
 	o->permit_ctx = terms->permit_ctx;
-	np_buffer_options(e, o);
+	np_buffer_options(p, o);
 	if (p->keepalive) {
 		np_sockopts_add(o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", 1);
 		np_sockopts_optional(o);
@@ -385,8 +402,7 @@ np_run_look(struct np_run *run)
 	if (fd < 0) {
 		return;
 	}
-	run->closing.sndbuf_end = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-	run->closing.rcvbuf_end = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	np_buffers_of(t, fd, &run->closing.sndbuf_end, &run->closing.rcvbuf_end);
 	if (t->look != NULL) {
 		t->look(run, fd);
 	}

@@ -135,7 +135,10 @@ np_run_lasting_fd(const struct np_run *run)
 }
 
 /* The sizes of socket buffers that were asked for. */
-void np_buffer_options(const struct np_end *e, struct np_sockopts *o);
+void np_buffer_options(const struct np_plan *p, struct np_sockopts *o);
+
+/* The sizes that a socket's buffers have; -1 where the kernel tells none. */
+void np_buffers_of(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf);
 
 /*
  * Bytes of memory that the rings and connections of such a test's near end would take. Socket

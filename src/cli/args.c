@@ -268,6 +268,16 @@ settle_clean(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+static int
+check_control_ports(const struct np_cli_target *t, struct np_err *err)
+{
+	if (np_port_check(t->port, t->host.text, err) != NP_OK ||
+	    np_port_check(t->local_port, t->host.text, err) != NP_OK) {
+		return np_fail_in(err, "-p");
+	}
+	return NP_OK;
+}
+
 int
 np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
@@ -284,6 +294,9 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	if (rc == NP_OK && cli->target.passphrase != NULL && cli->target.key.count > 0) {
 		rc = np_fail(err, NP_EUSAGE, 0,
 			     "--key-file: together with -Z or --passphrase-file (choose one)");
+	}
+	if (rc == NP_OK) {
+		rc = check_control_ports(&cli->target, err);
 	}
 	settle_loudness(&cli->output);
 	settle_times(&cli->output);
@@ -468,6 +481,20 @@ check_congestion(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+static int
+check_data_ports(const struct np_plan *p, struct np_err *err)
+{
+	uint32_t most = np_family_ports(p->transport->family);
+	uint32_t near = p->near.sock.port, far = p->far.sock.port;
+
+	if (near > most || far > most) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "test option -P: %u is not a port (0 to %u, or a service)",
+			       near > most ? near : far, most);
+	}
+	return NP_OK;
+}
+
 /* A count of messages as the length of a test: in bytes, or transactions. */
 static int
 settle_messages(struct np_cli *cli, struct np_err *err)
@@ -548,8 +575,9 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (cli->clean.seconds > 0 && !np_cli_repeats(cli)) {
 		return np_fail(err, NP_EUSAGE, 0, "--clean: %s runs only once", bench->name);
 	}
-	if (check_alignments(p, err) != NP_OK || settle_batch(cli, err) != NP_OK ||
-	    settle_segments(cli, err) != NP_OK || check_cipher(cli, err) != NP_OK) {
+	if (check_data_ports(p, err) != NP_OK || check_alignments(p, err) != NP_OK ||
+	    settle_batch(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
+	    check_cipher(cli, err) != NP_OK) {
 		return err->code;
 	}
 	if (check_congestion(cli, err) != NP_OK || np_flows_check(cli, err) != NP_OK) {

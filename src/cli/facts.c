@@ -48,6 +48,9 @@ socket_type(const struct np_cli *cli)
 {
 	const struct np_bench *row = np_bench_find(cli->test);
 
+	if (row != NULL && row->transport->socktype == SOCK_SEQPACKET) {
+		return "Seqpacket";
+	}
 	return row != NULL && row->transport->bounded ? "Datagram" : "Stream";
 }
 

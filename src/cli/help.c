@@ -278,7 +278,7 @@ print_test(FILE *out, const char *name, const struct np_transport *t)
 	struct np_err err;
 	int rc = np_transport_probe(t, &err);
 
-	np_text_line(out, "%-19s %-8s %s%s%s", name, t->name, rc == NP_OK ? "yes" : "no",
+	np_text_line(out, "%-23s %-8s %s%s%s", name, t->name, rc == NP_OK ? "yes" : "no",
 		     rc == NP_OK ? "" : "   ", rc == NP_OK ? "" : err.msg);
 }
 
@@ -302,7 +302,7 @@ np_help_tests(FILE *out)
 	const struct np_bench *b;
 	char name[64];
 
-	np_text_line(out, "%-19s %-8s %s", "test", "protocol", "can this machine run it?");
+	np_text_line(out, "%-23s %-8s %s", "test", "protocol", "can this machine run it?");
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		print_test(out, b->name, b->transport);
 	}

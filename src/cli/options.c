@@ -90,13 +90,16 @@ set_data_name(void *ctx, const struct np_option *o, const char *arg, struct np_e
 	return cut_mask(name->text, (int32_t *)(void *)((char *)ctx + o->to2), err);
 }
 
-/* A port number or a service's name, as text for the resolver; NULL: leave what is there. */
+/*
+ * A port number or a service's name, as text for the resolver; NULL: leave what is there. How large
+ * it may be is known when the host, or the test, is.
+ */
 static int
 copy_port(char out[32], const char *text, struct np_err *err)
 {
 	int64_t n;
 
-	if (text != NULL && ((np_parse_int(text, &n) == 0 && (n < 0 || n > 65535)) ||
+	if (text != NULL && ((np_parse_int(text, &n) == 0 && (n < 0 || n >= UINT32_MAX)) ||
 			     np_text_copy(out, 32, text) != 0)) {
 		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to 65535, or a service)",
 			       text);
@@ -195,6 +198,10 @@ set_port_range(void *ctx, const struct np_option *o, const char *arg, struct np_
 	(void)o;
 	if (parse_ports(arg, &cli->plan.port_min, &cli->plan.port_max, err) != NP_OK) {
 		return err->code;
+	}
+	if (cli->plan.port_max > UINT16_MAX) {
+		return np_fail(err, NP_EUSAGE, 0, "%u is not a port (0 to 65535, or a service)",
+			       cli->plan.port_max);
 	}
 	if (cli->plan.port_min == 0 || cli->plan.port_max < cli->plan.port_min) {
 		return np_fail(err, NP_EUSAGE, 0, "%s is not a range of ports (try 10000,20000)",

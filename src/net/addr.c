@@ -641,6 +641,19 @@ np_family_ports(int family)
 							     : UINT16_MAX;
 }
 
+int
+np_port_check(const char *port, const char *host, struct np_err *err)
+{
+	uint32_t most = np_family_ports(np_family_prefixed(host));
+	int64_t n;
+
+	if (np_parse_int(port, &n) == 0 && (n < 0 || n > most)) {
+		return np_fail(err, NP_EUSAGE, 0, "%.40s is not a port (0 to %u, or a service)",
+			       port, most);
+	}
+	return NP_OK;
+}
+
 const char *
 np_family_name(int family)
 {

@@ -140,6 +140,10 @@ int np_family_prefixed(const char *host);
 /* The largest port of the family. */
 uint32_t np_family_ports(int family);
 
+/* Is the text no number, hence a service, or a port that a socket at that host can have? NP_EUSAGE.
+ */
+int np_port_check(const char *port, const char *host, struct np_err *err);
+
 /* The family; the other one where it is AF_UNSPEC. */
 int np_family_or(int family, int other);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,9 +19,23 @@ np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, i
 		o->at[o->count].name = name;
 		o->at[o->count].label = label;
 		o->at[o->count].optional = 0;
+		o->at[o->count].wide = false;
 		o->at[o->count].len = sizeof(int);
 		o->at[o->count].v.i = value;
 		o->count++;
+	}
+}
+
+void
+np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value)
+{
+	size_t at = o->count;
+
+	np_sockopts_add(o, level, name, label, 0);
+	if (o->count > at) {
+		o->at[at].wide = true;
+		o->at[at].v.wide = value;
+		o->at[at].len = sizeof(value);
 	}
 }
 
@@ -79,6 +94,10 @@ np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 		if (o->at[i].len == 1) {
 			return np_fail(err, NP_ESYS, errno, "set %s to %u", o->at[i].label,
 				       o->at[i].v.byte);
+		}
+		if (o->at[i].wide) {
+			return np_fail(err, NP_ESYS, errno, "set %s to %" PRIu64, o->at[i].label,
+				       o->at[i].v.wide);
 		}
 		return np_fail(err, NP_ESYS, errno, "set %s to '%s'", o->at[i].label,
 			       o->at[i].v.text);

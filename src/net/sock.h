@@ -4,6 +4,7 @@
 #ifndef NP_NET_SOCK_H
 #define NP_NET_SOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,10 +21,12 @@ struct np_sockopts {
 	struct {
 		int level, name;
 		const char *label; /* for messages: "SO_SNDBUF" */
+		bool wide;         /* of 64 bits */
 		int optional;      /* a refusal is ignored, as netperf does */
 		socklen_t len;
 		union {
 			int i;
+			uint64_t wide;
 			char text[16];
 			uint8_t byte;
 		} v;
@@ -40,6 +43,10 @@ struct np_sockopts {
 
 /* Append an option of type int. */
 void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value);
+
+/* Append an option of 64 bits. */
+void
+np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value);
 
 /* Append an option whose value is a text of at most 15 characters (TCP_CONGESTION). */
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,

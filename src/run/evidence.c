@@ -466,6 +466,7 @@ static void
 put_flow(const struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
+	int sndbuf, rcvbuf;
 
 	np_bag_text(ev->bag, np_plan_words(p)->role, "flow.role");
 	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
@@ -487,10 +488,9 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 		np_bag_int(ev->bag, (int64_t)p->pacing * 8, "flow.pacing_asked_bps");
 	}
 	if (run->conn->fd >= 0) {
-		np_bag_int(ev->bag, np_sock_int(run->conn->fd, SOL_SOCKET, SO_SNDBUF),
-			   "flow.sndbuf");
-		np_bag_int(ev->bag, np_sock_int(run->conn->fd, SOL_SOCKET, SO_RCVBUF),
-			   "flow.rcvbuf");
+		np_buffers_of(p->transport, run->conn->fd, &sndbuf, &rcvbuf);
+		np_bag_int(ev->bag, sndbuf, "flow.sndbuf");
+		np_bag_int(ev->bag, rcvbuf, "flow.rcvbuf");
 	}
 }
 

@@ -66,11 +66,13 @@ wish(int32_t v)
 	return v < 0 ? -1 : v;
 }
 
-/* netperf's numbers, which are the same on all machines. */
+/* netperf's numbers, which are the same on all machines, and one that it has not. */
 static const struct {
 	int socktype;
 	uint32_t number;
-} types[] = { { SOCK_STREAM, NP_WS_STREAM }, { SOCK_DGRAM, NP_WS_DGRAM } };
+} types[] = { { SOCK_STREAM, NP_WS_STREAM },
+	      { SOCK_DGRAM, NP_WS_DGRAM },
+	      { SOCK_SEQPACKET, NP_WS_SEQPACKET } };
 
 static uint32_t
 type_to_wire(int socktype)

@@ -108,6 +108,9 @@ explain(struct np_worker *w, int error)
 	if (run->end.peer.len != 0) {
 		np_addr_text(&run->end.peer, peer);
 	}
+	if (error == t->too_long_as && error != 0) {
+		error = EMSGSIZE;
+	}
 	if (error == EMSGSIZE && t->too_long != NULL) {
 		t->too_long(run, &w->err);
 	} else if (error == EMSGSIZE && w->send_size <= (size_t)t->max_message) {

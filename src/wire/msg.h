@@ -52,7 +52,7 @@ enum np_code {
 
 /* netperf's own numbers for families, socket types, directions (seen from the server). */
 enum { NP_WF_UNSPEC = 0, NP_WF_INET = 4, NP_WF_INET6 = 6 };
-enum { NP_WS_STREAM = 1, NP_WS_DGRAM = 2, NP_WS_DCCP = 3 };
+enum { NP_WS_STREAM = 1, NP_WS_DGRAM = 2, NP_WS_DCCP = 3, NP_WS_SEQPACKET = 4 /* in PLAN alone */ };
 enum { NP_WD_NONE = 0, NP_WD_TRANSMIT = 2, NP_WD_RECEIVE = 4, NP_WD_BOTH = 6 };
 
 /* Bits of np_omni_request.flags. */

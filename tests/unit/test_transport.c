@@ -815,10 +815,48 @@ a_listener_that_looks_at_peers_admits_nobody_untold(void **state)
 	ends_free(&e);
 }
 
+/* A size of 64 bits of its own, within what a stranger may take of the kernel's memory. */
+static void
+a_vsock_has_buffers_of_its_own(void **state)
+{
+	static const struct {
+		int32_t sndbuf, rcvbuf;
+		uint32_t flows;
+		int got;
+	} cases[] = {
+		{ -1, -1, 1, 256 << 10 },      { 100000, -1, 1, 100000 },
+		{ -1, 300000, 1, 300000 },     { 100000, 300000, 1, 300000 },
+		{ 300000, 100000, 1, 300000 }, { 1 << 30, -1, 1, 4 << 20 },
+		{ 1 << 30, -1, 4, 1 << 20 },   { 1 << 30, -1, 1000, 256 << 10 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(cases); i++) {
+		struct np_plan p = { .transport = &np_transport_vsock, .flows = cases[i].flows };
+		struct np_sockopts o = { .count = 0 };
+		int fd, sndbuf, rcvbuf;
+		struct np_err err;
+
+		p.near.sock.sndbuf = cases[i].sndbuf;
+		p.near.sock.rcvbuf = cases[i].rcvbuf;
+		np_buffer_options(&p, &o);
+		fd = np_sock_open(AF_VSOCK, SOCK_STREAM, 0, &o, NULL, &err);
+		if (fd < 0) {
+			print_message("no VSOCK here: %s\n", err.msg);
+			skip();
+		}
+		np_buffers_of(p.transport, fd, &sndbuf, &rcvbuf);
+		close(fd);
+		assert_int_equal(rcvbuf, cases[i].got);
+		assert_int_equal(sndbuf, rcvbuf);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_vsock_has_buffers_of_its_own),
 		cmocka_unit_test(a_mask_leaves_the_network_and_changes_the_host),
 		cmocka_unit_test(every_connection_has_hosts_of_its_own),
 		cmocka_unit_test(the_one_connection_has_a_host_of_its_own),

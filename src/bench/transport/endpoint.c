@@ -209,8 +209,7 @@ read_back(struct np_run *run, int fd)
 	const struct np_end *e = &run->plan->near;
 	bool six = np_family_version(run->plan->family) == 6;
 
-	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
-	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	np_buffers_of(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
 	if (e->sock.prio >= 0) {
 		run->end.prio = set_and_read(fd, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 	}

@@ -30,7 +30,7 @@ vsock_open(struct np_run *run, struct np_err *err)
 
 /* There may be sockets with nothing that carries what they send: that is a module of its own. */
 static int
-vsock_probe(struct np_err *err)
+probe(const struct np_transport *t, struct np_err *err)
 {
 	static const struct np_sockopts none = { .count = 0 };
 	struct np_addr here, host, seen;
@@ -39,13 +39,13 @@ vsock_probe(struct np_err *err)
 
 	np_addr_make_loopback(&here, AF_VSOCK);
 	np_addr_make(&host, AF_VSOCK, (const uint8_t *)&cid, 0);
-	fd = np_sock_open(AF_VSOCK, SOCK_STREAM, 0, &none, &here, err);
+	fd = np_sock_open(AF_VSOCK, t->socktype, 0, &none, &here, err);
 	if (fd >= 0) {
 		close(fd);
 		return NP_OK;
 	}
 	if (err->sys != EADDRNOTAVAIL) {
-		np_endpoint_say_missing(&np_transport_vsock, err);
+		np_endpoint_say_missing(t, err);
 		return err->code;
 	}
 	if (np_addr_towards(&host, &seen)) {
@@ -54,6 +54,64 @@ vsock_probe(struct np_err *err)
 	return np_fail(err, NP_EUNSUP, 0,
 		       "this kernel has nothing that carries VSOCK (try 'modprobe vsock_loopback'; "
 		       "in a virtual machine vmw_vsock_virtio_transport, on its host vhost_vsock)");
+}
+
+static int
+vsock_probe(struct np_err *err)
+{
+	return probe(&np_transport_vsock, err);
+}
+
+static int
+seqpacket_probe(struct np_err *err)
+{
+	return probe(&np_transport_vsock_seqpacket, err);
+}
+
+/*
+ * A connection has one size, that of its receive buffer; so the larger one counts of those that are
+ * asked for. The kernel charges nobody for this memory, so not all that is wanted can be had: a
+ * stranger asks a daemon for it. The sizes are read back.
+ */
+enum { USUAL_BYTES = 256 << 10, MOST_BYTES = 4 << 20 };
+
+static void
+vsock_set_buffers(const struct np_plan *p, struct np_sockopts *o)
+{
+	int32_t wanted =
+	    p->near.sock.sndbuf > p->near.sock.rcvbuf ? p->near.sock.sndbuf : p->near.sock.rcvbuf;
+	int32_t most = MOST_BYTES / (int32_t)p->flows;
+
+	if (wanted < 0) {
+		return;
+	}
+	most = most > USUAL_BYTES ? most : USUAL_BYTES;
+	np_sockopts_add_wide(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE,
+			     "SO_VM_SOCKETS_BUFFER_MAX_SIZE", (uint64_t)most);
+	np_sockopts_add_wide(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, "SO_VM_SOCKETS_BUFFER_SIZE",
+			     (uint64_t)wanted);
+}
+
+static void
+vsock_get_buffers(int fd, int *sndbuf, int *rcvbuf)
+{
+	uint64_t size;
+	socklen_t len = sizeof(size);
+
+	*rcvbuf = getsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &size, &len) == 0 &&
+			  size <= INT32_MAX
+		      ? (int)size
+		      : -1;
+	*sndbuf = *rcvbuf;
+}
+
+/* A message has to fit into the far end's buffer as a whole. */
+static void
+seqpacket_too_long(const struct np_run *run, struct np_err *err)
+{
+	np_fail(err, NP_EUSAGE, EMSGSIZE,
+		"a message of %zu bytes is larger than the far end's buffer (-- -S, -m)",
+		run->worker->send_size);
 }
 
 const struct np_transport np_transport_vsock = {
@@ -67,7 +125,31 @@ const struct np_transport np_transport_vsock = {
 	.module = "vsock",
 	.kconfig = "CONFIG_VSOCKETS",
 	.probe = vsock_probe,
+	.set_buffers = vsock_set_buffers,
+	.get_buffers = vsock_get_buffers,
 	.open = vsock_open,
 	.another = np_endpoint_another,
 	.meet = np_endpoint_meet,
+};
+
+const struct np_transport np_transport_vsock_seqpacket = {
+	.name = "VSOCK",
+	.family = AF_VSOCK,
+	.socktype = SOCK_SEQPACKET,
+	.reliable = true,
+	.connected = true,
+	.bounded = true,
+	.admit = NP_ADMIT_PEER,
+	.named = true,
+	.module = "vsock",
+	.kconfig = "CONFIG_VSOCKETS",
+	.max_message = 65536,
+	.probe = seqpacket_probe,
+	.set_buffers = vsock_set_buffers,
+	.get_buffers = vsock_get_buffers,
+	.open = vsock_open,
+	.another = np_endpoint_another,
+	.meet = np_endpoint_meet,
+	.too_long = seqpacket_too_long,
+	.too_long_as = ENOMEM, /* Linux 6.1 */
 };
