@@ -131,6 +131,12 @@ read_line(struct question *q, char *line)
 	return true;
 }
 
+static bool
+is_sctp(const struct np_bench *b)
+{
+	return b->transport->ip_protocol == IPPROTO_SCTP;
+}
+
 /* Is there such a link, and such a message on it? */
 static bool
 check_sizes(struct question *q, uint32_t size, uint32_t other)
@@ -142,6 +148,10 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 	}
 	if (!np_ceiling_possible(&q->way)) {
 		return refuse(q, "MTU %u: IPv%d needs %u", q->way.mtu, q->way.family, least);
+	}
+	if (is_sctp(q->bench)) {
+		return np_ceiling_fragment(&q->way) > 0 ||
+		       refuse(q, "MTU %u: leaves no room for payload", q->way.mtu);
 	}
 	if (q->bench->transport->reliable) {
 		return np_ceiling_segment(&q->way) > 0 ||
@@ -180,11 +190,38 @@ answer_stream(struct question *q, FILE *out)
 	return true;
 }
 
+/* A stream of messages that share packets: what one takes on the wire need not be whole bytes. */
+static bool
+answer_messages(struct question *q, FILE *out)
+{
+	double share;
+
+	q->size = q->sized ? q->size : np_ceiling_fragment(&q->way);
+	if (!check_sizes(q, q->size, 0)) {
+		return false;
+	}
+	share = np_ceiling_sctp(&q->way, q->size);
+	if (!(share > 0) || isinf(share)) {
+		return refuse(q,
+			      "messages without any bytes on the wire (size, least, header, rest)");
+	}
+	fprintf(out, "{\"test\": \"%s\", \"payload\": %u, \"wire\": %.17g, \"share\": %.17g",
+		q->bench->name, q->size, q->size / share, share);
+	if (q->rate_bps > 0) {
+		fprintf(out, ", \"bits_per_s\": %.17g", q->rate_bps * share);
+	}
+	fprintf(out, "}\n");
+	return true;
+}
+
 static enum np_turns
 turns_of(const struct np_bench *b)
 {
 	if (!b->transport->reliable) {
 		return NP_TURNS_UDP_RR;
+	}
+	if (is_sctp(b)) {
+		return NP_TURNS_SCTP_RR;
 	}
 	if (!b->pattern->connection_test) {
 		return NP_TURNS_TCP_RR;
@@ -235,9 +272,13 @@ answer(struct question *q, FILE *out)
 	if (b->transport->encrypts && b->pattern->connection_test) {
 		return refuse(q, "%s: what a handshake takes is the library's to say", b->name);
 	}
-	if (b->pattern->probe || b->transport->ip_protocol == 0 || b->transport->link) {
+	if (b->pattern->probe || b->transport->ip_protocol == 0 || b->transport->link ||
+	    (is_sctp(b) && b->pattern->connection_test)) {
 		return refuse(q, "%s: has no ceiling (try TCP_STREAM, UDP_STREAM, TCP_RR)",
 			      b->name);
+	}
+	if (!b->pattern->transactions && is_sctp(b)) {
+		return answer_messages(q, out);
 	}
 	return b->pattern->transactions ? answer_transactions(q, out) : answer_stream(q, out);
 }

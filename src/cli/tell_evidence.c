@@ -173,6 +173,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.disturbed_by = out->clean != NULL ? out->reasons : NULL,
 		.lossy = !np_delivers(p->transport),
 		.packet_header = p->transport->packet_header,
+		.messages = p->transport->ip_protocol == IPPROTO_SCTP,
 		.transactions = p->pattern->transactions,
 		.near_transmits = !p->pattern->transactions && (p->role == NP_LEAD || p->both),
 		.both = p->both,

@@ -86,6 +86,7 @@ struct np_explain_input {
 	const struct np_bag *near, *far; /* NULL: not known */
 	const char *far_lacks;           /* why the far end tells nothing; NULL or "": it does */
 	bool lossy;                      /* UDP and its like; else TCP */
+	bool messages;                   /* SCTP, of which TCP's facts and rules say nothing */
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */
 	bool both;              /* streams: the other way, too, of which this does not tell */

@@ -11,7 +11,9 @@ enum {
 	UDP_BASE = 8,
 	FRAGMENT_6 = 8, /* beside the IPv6 header of every fragment */
 	UDP_MOST_4 = 65507,
-	UDP_MOST_6 = 65527
+	UDP_MOST_6 = 65527,
+	SCTP_BASE = 12,
+	SCTP_CHUNK = 16 /* the head of a chunk of data, which is filled up to words of four */
 };
 
 /* What the layers below the payload are like, by np_way.family. */
@@ -210,6 +212,55 @@ np_ceiling_udp(const struct np_way *w, uint32_t size)
 	return is_datagram(w, size) ? (double)size / (double)udp_cost(w, size) : (double)NAN;
 }
 
+uint32_t
+np_ceiling_fragment(const struct np_way *w)
+{
+	uint32_t heads = np_ceiling_ip_header(w) + SCTP_BASE + SCTP_CHUNK, most;
+
+	if (!np_ceiling_possible(w) || !layers_of(w)->tcp || w->mtu < heads + 4) {
+		return 0;
+	}
+	most = (w->mtu - heads) / 4 * 4;
+	return w->mss != 0 && w->mss < most ? w->mss : most;
+}
+
+static uint32_t
+chunk(uint32_t payload)
+{
+	return SCTP_CHUNK + (payload + 3) / 4 * 4;
+}
+
+/* What a chunk costs in a packet of as many such as fit. */
+static double
+chunk_cost(const struct np_way *w, uint32_t payload, bool alone)
+{
+	uint32_t ip = np_ceiling_ip_header(w), room = w->mtu - ip - SCTP_BASE;
+	uint32_t fit = alone || room < 2 * chunk(payload) ? 1 : room / chunk(payload);
+
+	return (double)cost(w, ip + SCTP_BASE + fit * chunk(payload)) / fit;
+}
+
+/* Behind a fragment that fills a packet the rest of a message has one of its own. */
+double
+np_ceiling_sctp(const struct np_way *w, uint32_t size)
+{
+	uint32_t fragment = np_ceiling_fragment(w), rest;
+	double wire;
+
+	if (fragment == 0 || size == 0) {
+		return (double)NAN;
+	}
+	rest = size % fragment;
+	wire = size / fragment * chunk_cost(w, fragment, false);
+	if (rest > 0) {
+		uint32_t room = w->mtu - np_ceiling_ip_header(w) - SCTP_BASE;
+		bool fills = size > fragment && chunk(fragment) + chunk(rest) > room;
+
+		wire += chunk_cost(w, rest, fills);
+	}
+	return size / wire;
+}
+
 /* Adds packets of one kind, unless there are none. */
 static void
 add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint64_t wire,
@@ -248,6 +299,24 @@ add_datagram(struct np_ceiling_exchange *x, const struct np_way *w, const char *
 	     bool there)
 {
 	add_part(x, name, np_ceiling_fragments(w, size), udp_cost(w, size), there);
+}
+
+/* The packets of one message; acknowledgements ride with what goes the other way. */
+static void
+add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
+	    bool there)
+{
+	uint32_t fragment = np_ceiling_fragment(w), full, rest;
+
+	if (fragment == 0) {
+		return;
+	}
+	full = size / fragment;
+	rest = size % fragment;
+	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
+		 (uint64_t)(full * chunk_cost(w, fragment, true) +
+			    (rest > 0 ? chunk_cost(w, rest, true) : 0)),
+		 there);
 }
 
 /* A connection a transaction; the daemon closes first. */
@@ -303,7 +372,10 @@ np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request
 		: np_ceiling_segment(w) == 0) {
 		return false;
 	}
-	if (udp) {
+	if (test == NP_TURNS_SCTP_RR) {
+		add_message(x, w, "request", request, true);
+		add_message(x, w, "response", response, false);
+	} else if (udp) {
 		add_datagram(x, w, "request", request, true);
 		add_datagram(x, w, "response", response, false);
 	} else if (test == NP_TURNS_TCP_RR) {

@@ -76,8 +76,22 @@ uint32_t np_ceiling_fragments(const struct np_way *way, uint32_t size);
  */
 double np_ceiling_udp(const struct np_way *way, uint32_t size);
 
+/*
+ * SCTP: the payload of the largest fragment of a message (way.mss: SCTP_MAXSEG), 0: no such way;
+ * and the share of a stream of messages of `size` bytes, of which a packet takes as many as fit.
+ * NAN: no such way, or no bytes.
+ */
+uint32_t np_ceiling_fragment(const struct np_way *way);
+double np_ceiling_sctp(const struct np_way *way, uint32_t size);
+
 /* The tests of transactions. */
-enum np_turns { NP_TURNS_TCP_RR, NP_TURNS_UDP_RR, NP_TURNS_TCP_CRR, NP_TURNS_TCP_CC };
+enum np_turns {
+	NP_TURNS_TCP_RR,
+	NP_TURNS_UDP_RR,
+	NP_TURNS_TCP_CRR,
+	NP_TURNS_TCP_CC,
+	NP_TURNS_SCTP_RR
+};
 
 /* Packets of one kind, one behind the other. */
 struct np_ceiling_part {

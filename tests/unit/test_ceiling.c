@@ -141,6 +141,47 @@ test_records(void **state)
 }
 
 /* Not by the program that made the vectors. */
+/* doc/ceilings.md */
+static void
+test_messages_share_packets(void **state)
+{
+	static const struct {
+		int family;
+		uint32_t mss, size;
+		double share;
+	} of[] = {
+		{ 4, 0, 1452, 1452.0 / 1538 },
+		{ 6, 0, 1432, 1432.0 / 1538 },
+		{ 4, 0, 1400, 1400.0 / 1486 },
+		{ 4, 0, 100, 1200.0 / 1462 },
+		{ 4, 0, 1, 73.0 / 1530 },
+		{ 4, 0, 3000, 3000.0 / (2 * 1538 + 182) },
+		{ 4, 1200, 3000, 3000.0 / (2 * 1286 + 686) },
+		{ 4, 700, 1400, 1400.0 / (1432 + 32 + 38) },
+	};
+	struct np_ceiling_exchange x;
+	struct np_way w = way(1500, 4, true), small = way(20, 4, true),
+		      strange = way(1500, 5, true);
+
+	(void)state;
+	for (size_t i = 0; i < LEN(of); i++) {
+		w = way(1500, of[i].family, true);
+		w.mss = of[i].mss;
+		assert_close(np_ceiling_sctp(&w, of[i].size), of[i].share, "SCTP");
+	}
+	w = way(1500, 4, true);
+	assert_int_equal(np_ceiling_fragment(&w), 1452);
+	assert_true(isnan(np_ceiling_sctp(&w, 0)));
+	assert_true(isnan(np_ceiling_sctp(&small, 100)));
+	assert_true(isnan(np_ceiling_sctp(&strange, 100)));
+	assert_true(np_ceiling_exchange(&w, NP_TURNS_SCTP_RR, 1, 3000, &x));
+	assert_int_equal(x.there, 90);
+	assert_int_equal(x.back, 2 * 1538 + 182);
+	assert_int_equal(x.part[1].packets, 3);
+	assert_close(np_ceiling_turns(&w, NP_TURNS_SCTP_RR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 180),
+		     "SCTP_RR");
+}
+
 static void
 test_worked_examples(void **state)
 {
@@ -312,6 +353,7 @@ main(void)
 		cmocka_unit_test(test_vectors),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_worked_examples),
+		cmocka_unit_test(test_messages_share_packets),
 		cmocka_unit_test(test_what_no_packet_can_have),
 		cmocka_unit_test(a_message_with_a_header_of_its_own_is_one_packet),
 		cmocka_unit_test(any_number_has_an_answer),

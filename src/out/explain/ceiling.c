@@ -16,6 +16,10 @@ np_payload_share(FACTS, const struct np_way *way)
 {
 	double size = np_bag_number(f->tx, "flow.send_size");
 
+	if (f->in->messages) {
+		return size >= 0 && size <= UINT32_MAX ? np_ceiling_sctp(way, (uint32_t)size)
+						       : (double)NAN;
+	}
 	if (!f->in->lossy) {
 		return np_ceiling_tcp(way);
 	}
@@ -27,6 +31,9 @@ turns_of(const struct np_explain_input *in)
 {
 	if (in->lossy) {
 		return NP_TURNS_UDP_RR;
+	}
+	if (in->messages) {
+		return NP_TURNS_SCTP_RR;
 	}
 	if (!in->connections) {
 		return NP_TURNS_TCP_RR;
@@ -149,6 +156,9 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 	if (!(f->rate_bps > 0) || isnan(f->mtu)) {
 		return;
 	}
+	if (in->messages && in->connections) {
+		return; /* for which no arithmetic is written */
+	}
 	if (in->transactions) {
 		c->most = np_ceiling_turns(&f->way, turns_of(in), in->request, in->response,
 					   f->rate_bps, 0, in->in_flight > 0 ? in->in_flight : 1);
@@ -158,7 +168,7 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 	c->most = f->rate_bps * np_payload_share(f, &f->way);
 	c->most = c->most > 0 ? c->most : (double)NAN; /* datagrams of 0 bytes carry nothing */
 	c->reached = (in->throughput_bps + in->beside) / c->most;
-	if (!isnan(c->most) && in->sessions < 2) {
+	if (!isnan(c->most) && in->sessions < 2 && !in->messages) {
 		where_it_went(f, c);
 	}
 }
