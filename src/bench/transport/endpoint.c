@@ -63,6 +63,19 @@ np_endpoint_backlog(const struct np_plan *p)
 	return p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG;
 }
 
+/* Then it was an option that could not be set, for which the kernel has the same errors. */
+static bool
+has_sockets(const struct np_transport *t)
+{
+	int family = np_family_or(t->family, AF_INET);
+	int fd = socket(family, t->socktype | SOCK_CLOEXEC, t->protocol);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return fd >= 0;
+}
+
 void
 np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 {
@@ -70,18 +83,21 @@ np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 	bool none = err->sys == EPROTONOSUPPORT || err->sys == EAFNOSUPPORT ||
 		    err->sys == ESOCKTNOSUPPORT || err->sys == ENOPROTOOPT;
 
+	if (!none || has_sockets(t)) {
+		return;
+	}
 	if (off) {
 		np_fail(err, NP_EUNSUP, err->sys, "%s is switched off (try '%s')", t->name, t->off);
-	} else if (none && t->dropped != NULL) {
+	} else if (t->dropped != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys,
 			"this kernel has no %s: Linux has dropped it in %s; before, it is the "
 			"module %s, option %s (scripts/netvm boots a kernel that has it)",
 			t->name, t->dropped, t->module, t->kconfig);
-	} else if (none && t->module != NULL) {
+	} else if (t->module != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys,
 			"this kernel has no %s (try 'modprobe %s'; its option is %s)", t->name,
 			t->module, t->kconfig);
-	} else if (none && t->kconfig != NULL) {
+	} else if (t->kconfig != NULL) {
 		np_fail(err, NP_EUNSUP, err->sys, "this kernel has no %s (its option is %s)",
 			t->name, t->kconfig);
 	}
