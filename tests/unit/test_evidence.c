@@ -211,6 +211,41 @@ every_bench_has_evidence(void **state)
 	}
 }
 
+enum { TRANSACTIONS = 4000, BYTES = 64 + 32 };
+
+static void
+check_samples(const struct np_bag_item *s)
+{
+	assert_true(s->count > 0 && s->ints[s->count - 1] > 0);
+	for (size_t n = 1; n < s->count; n++) {
+		assert_true(s->ints[n] >= s->ints[n - 1]);
+	}
+	assert_true(s->ints[s->count - 1] <= TRANSACTIONS * BYTES);
+}
+
+/* On a busy machine the test may be over before the first look: then there are none. */
+static bool
+has_samples(const char *bench, const char *samples)
+{
+	struct np_bag_item near;
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_err err;
+	bool found;
+
+	start(&d, NP_CAP_TEST, NULL);
+	assert_int_equal(greet(&d, &c, &err), NP_OK);
+	run(&c, bench, -TRANSACTIONS, &out);
+	found = np_bag_find(out.near_bag, samples, &near);
+	if (found) {
+		check_samples(&near);
+	}
+	np_outcome_free(&out);
+	end(&d, &c);
+	return found;
+}
+
 /* Of transactions, too, and of connections, which leave no socket to be looked at. */
 static void
 samples_count_the_bytes_so_far(void **state)
@@ -222,27 +257,15 @@ samples_count_the_bytes_so_far(void **state)
 		{ "UDP_RR", "flow.samples.bytes" },
 		{ "TCP_CRR", "flow.samples.bytes" },
 	};
-	enum { TRANSACTIONS = 4000, BYTES = 64 + 32 };
 
 	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
-		struct np_bag_item near;
-		struct np_outcome out;
-		struct np_client c;
-		struct daemon d;
-		struct np_err err;
+		bool found = false;
 
-		start(&d, NP_CAP_TEST, NULL);
-		assert_int_equal(greet(&d, &c, &err), NP_OK);
-		run(&c, rows[i].bench, -TRANSACTIONS, &out);
-		assert_true(np_bag_find(out.near_bag, rows[i].samples, &near));
-		assert_true(near.count > 0 && near.ints[near.count - 1] > 0);
-		for (size_t n = 1; n < near.count; n++) {
-			assert_true(near.ints[n] >= near.ints[n - 1]);
+		for (int tries = 0; tries < 8 && !found; tries++) {
+			found = has_samples(rows[i].bench, rows[i].samples);
 		}
-		assert_true(near.ints[near.count - 1] <= TRANSACTIONS * BYTES);
-		np_outcome_free(&out);
-		end(&d, &c);
+		assert_true(found);
 	}
 }
 
