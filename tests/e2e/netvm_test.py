@@ -43,8 +43,8 @@ def obstacle() -> str:
     """Why there can be no guest here; empty when there can."""
     try:
         guest.program()
-        modules.find()
-        image.Image(modules.find(), netvm.build_of(mock.Mock(build="")), str(lib.TOP / "scripts")).write(io.BytesIO())
+        programs = netvm.programs_of(mock.Mock(build=""))
+        image.Image(modules.find(), programs, str(lib.TOP / "scripts")).write(io.BytesIO())
     except netvm.VmError as fault:
         return str(fault)
     return ""
@@ -114,7 +114,7 @@ class Refusals(unittest.TestCase):
 
     def test_what_is_missing(self):
         for args, words in (
-                (["run", "--build", "PLACE", "true"], "no src/netperf in .*: build it, or name a build with --build"),
+                (["run", "--build", "PLACE", "true"], "no src/netperf in .*: build it, or name another build"),
                 (["run", "--module", "nonesuch", "true"], "no module nonesuch in kernel 1.2"),
                 (["run", "true"], "no virtio_pci, by which"),
                 (["test", "--tests", "PLACE/boot"], "no guest tests in"),
@@ -221,7 +221,8 @@ class Suite(unittest.TestCase):
             test = self.write(place, "true\n")
             for got, result in (({"status": 0}, ("ok", "")), ({"status": 77}, ("skip", "")),
                                 ({"status": 1}, ("FAIL", "exit status 1")),
-                                ({"late": True}, ("FAIL", "not done after 90 s")), ({"error": "module x"}, ("FAIL", "module x"))):
+                                ({"late": True}, ("FAIL", "not done after 90 s")),
+                                ({"error": "module x"}, ("FAIL", "module x"))):
                 self.assertEqual(suite.judge(got, test), result)
 
 

@@ -131,7 +131,9 @@ def interactive(job: "Dict[str, Any]") -> None:
     if said:
         print(f"netvm: {said}", flush=True)
     with open("/dev/ttyS0", "r+b", buffering=0) as console:
-        subprocess.run(["setsid", "-c", "sh", "-l"], stdin=console, stdout=console, stderr=console, cwd="/root")
+        os.environ["PS1"] = "guest# "
+        shells = [name for name in ("/usr/bin/bash", "/usr/bin/sh") if os.path.exists(name)]
+        subprocess.run(["setsid", "-c", shells[0]], stdin=console, stdout=console, stderr=console, cwd="/root")
 
 
 def main() -> None:

@@ -105,13 +105,13 @@ class Guest:
             self.process = subprocess.Popen(
                 self.command(self.kinds[0], *keep), pass_fds=keep,
                 stdin=None if self.on_terminal else subprocess.DEVNULL,
-                stdout=None if self.on_terminal else subprocess.PIPE, stderr=subprocess.STDOUT,
+                stdout=None if self.on_terminal else subprocess.DEVNULL, stderr=subprocess.PIPE,
                 preexec_fn=die_with_parent())
+        assert self.process.stderr
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.port, selectors.EVENT_READ, self.got)
         self.selector.register(self.console, selectors.EVENT_READ, self.said)
-        if self.process.stdout:
-            self.selector.register(self.process.stdout, selectors.EVENT_READ, self.said)
+        self.selector.register(self.process.stderr, selectors.EVENT_READ, self.said)
 
     def command(self, kind: str, initrd: int, port: int, console: int) -> "List[str]":
         serial = ["-serial", "mon:stdio"] if self.on_terminal else [
@@ -135,14 +135,13 @@ class Guest:
             self.process.kill()
 
     def stop(self) -> None:
-        assert self.process
+        assert self.process and self.process.stderr
         self.process.kill()
         self.process.wait()
         self.selector.close()
         self.port.close()
         self.console.close()
-        if self.process.stdout:
-            self.process.stdout.close()
+        self.process.stderr.close()
 
     # --- what comes from it
 

@@ -17,8 +17,8 @@ BUSYBOX = "usr/bin/busybox"
 # busybox would take its own ip whatever the path says.
 PROGRAMS = (("sh", True), ("bash", False), ("ip", True), ("tc", True), ("ss", True), ("nft", False),
             ("ethtool", False), ("taskset", False), ("setpriv", False))
-# Of the build, where it has them.
-OURS = ("src/netperf", "src/netserver", "src/netlab/netlab-link")
+# Of the scripts, those that work in a guest.
+SCRIPTS = ("netgate", "netlab", "netreport", "netsweep")
 # Of Python's library, what takes room and serves nobody in a guest.
 LEFT_OUT = re.compile(r"(test|tkinter|idlelib|lib2to3|pydoc_data|ensurepip|distutils|turtledemo|config-.*|dist-packages"
                       r"|site-packages|.*\.opt-[12]\.pyc|turtle\.py)")
@@ -124,8 +124,9 @@ def libraries(paths: "Sequence[str]") -> "Set[str]":
 class Image:
     """What goes into a guest."""
 
-    def __init__(self, kernel: Kernel, build: str, scripts: str) -> None:
-        self.kernel, self.build, self.scripts = kernel, build, scripts
+    def __init__(self, kernel: Kernel, programs: "Dict[str, str]", scripts: str) -> None:
+        self.kernel, self.scripts = kernel, scripts
+        self.programs = programs                # of the build: place below its folder, path here
         self.modules: "List[str]" = []          # beyond the usual ones
         self.files: "Dict[str, str]" = {}       # further ones: place in the guest, path here
 
@@ -217,14 +218,8 @@ class Image:
 
     def _ours(self, archive: Archive) -> "List[str]":
         """The build's programs, the scripts and what the user adds."""
-        programs = {name: os.path.join(self.build, name) for name in OURS}
-        if not os.path.isfile(programs["src/netperf"]):
-            raise VmError(f"no src/netperf in {self.build}: build it, or name a build with --build")
-        placed = {f"{TREE}/{name}": path for name, path in programs.items() if os.path.isfile(path)}
-        for name in sorted(os.listdir(self.scripts)):
-            path = os.path.join(self.scripts, name)
-            if name.startswith("net") and os.path.isfile(path):
-                placed[f"{TREE}/scripts/{name}"] = path
+        placed = {f"{TREE}/{name}": path for name, path in self.programs.items()}
+        placed.update((f"{TREE}/scripts/{name}", os.path.join(self.scripts, name)) for name in SCRIPTS)
         placed.update(self.files)
         netkit = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         for folder, folders, names in os.walk(netkit):

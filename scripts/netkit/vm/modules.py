@@ -77,7 +77,7 @@ class Kernel:
         self.image = os.path.abspath(image)
         name = os.path.basename(image)
         if not name.startswith("vmlinuz-"):
-            raise UsageError(f"--kernel {image}: its name does not say its version (vmlinuz-VERSION)")
+            raise UsageError(f"kernel {image}: its name does not say its version (vmlinuz-VERSION)")
         self.version = name[len("vmlinuz-"):]
         beside = os.path.join(os.path.dirname(self.image), "..", "lib", "modules", self.version)
         self.folder = beside if os.path.isdir(beside) else os.path.join("/lib/modules", self.version)

@@ -77,17 +77,19 @@ def real_netperf(scripts: str) -> str:
 
 
 def fill(image: Image, tests: "List[Test]", top: str, folder: str) -> None:
-    """Puts into a guest what these tests need. What is beside a folder of tests is what they mean."""
+    """Puts into a guest what these tests need, files of the build that netperf is of, too. What is beside a folder of
+    tests is what they mean."""
     beside = os.path.join(folder, "..", "..") if folder else top
     for part in ("tests/e2e", "tests/golden"):
         has = os.path.isdir(os.path.join(beside, part))
         image.add(f"{TREE}/{part}", os.path.join(beside if has else top, part))
     image.add(f"{TREE}/tests/vm", folder or os.path.join(top, "tests", "vm"))
     image.add(f"{TREE}/scripts/fetch-netperf", os.path.join(image.scripts, "fetch-netperf"))
+    build = os.path.dirname(os.path.dirname(image.programs["src/netperf"]))
     for test in tests:
         image.modules += test.modules
         for name in test.files:
-            path = os.path.join(image.build, name)
+            path = os.path.join(build, name)
             if not os.path.isfile(path):
                 raise VmError(f"guest test {test.name} wants {path}, which is not built: make {name}")
             image.add(f"{TREE}/{name}", path)
