@@ -41,7 +41,9 @@ print_missing(FILE *out)
 	struct np_err err;
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		if (np_transport_probe(t, &err) == NP_EUNSUP) {
+		bool first = np_transport_any(t->name, 0) == t; /* of that name */
+
+		if (first && np_transport_probe(t, &err) == NP_EUNSUP) {
 			len = np_text_add(text, sizeof(text), len, "%s ", t->name);
 		}
 	}
@@ -51,14 +53,20 @@ print_missing(FILE *out)
 	}
 }
 
+/* all: those that this kernel can't run, too. */
 static void
-print_tests(FILE *out, const char *title)
+print_tests(FILE *out, const char *title, bool all)
 {
 	char text[1024] = "";
 	size_t len = 0;
 
 	for (size_t i = 0; np_help_test_at(i) != NULL; i++) {
-		len = np_text_add(text, sizeof(text), len, "%s ", np_help_test_at(i));
+		const struct np_bench *b = np_bench_at(i);
+		struct np_err err;
+
+		if (all || b == NULL || np_transport_probe(b->transport, &err) != NP_EUNSUP) {
+			len = np_text_add(text, sizeof(text), len, "%s ", np_help_test_at(i));
+		}
 	}
 	np_help_fill(out, text, fprintf(out, "%s", title), 17);
 	print_missing(out);
@@ -87,7 +95,7 @@ np_help_short(FILE *out)
 	fputs(usage, out);
 	np_help_brief(out, &global, NULL);
 	np_help_brief(out, &test, "Behind --");
-	print_tests(out, "Tests (-t)");
+	print_tests(out, "Tests (-t)", false);
 	fputs(examples, out);
 }
 
@@ -104,7 +112,7 @@ np_help_all(FILE *out)
 	fprintf(out, "%sGlobal options:\n", usage);
 	np_help_print(out, &global);
 	fputs("\nTests (netperf -t NAME -- -h lists a test's options):\n", out);
-	print_tests(out, "");
+	print_tests(out, "", true);
 	fputs(notes, out);
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/uuid.h"
+#include "bench/transport/endpoint.h"
 #include "cli/aim.h"
 #include "cli/args.h"
 #include "cli/ceilings.h"
@@ -370,6 +371,11 @@ run_bench(struct session *s, struct np_err *err)
 	if (cli->plan.no_control && (cli->bench.flags & NP_B_OLD) != 0 &&
 	    cli->bench.transport->no_control != NULL) {
 		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
+	}
+	/* Before there is a banner of a test that can't be run. */
+	if (cli->bench.transport->kconfig != NULL &&
+	    np_transport_probe(cli->bench.transport, err) == NP_EUNSUP) {
+		return np_fail_in(err, cli->bench.name);
 	}
 	np_progress_pause(s->progress, stderr);
 	rc = prepare(s, err);

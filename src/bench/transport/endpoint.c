@@ -63,6 +63,13 @@ np_endpoint_backlog(const struct np_plan *p)
 	return p->flows > NP_BACKLOG ? (int)p->flows : NP_BACKLOG;
 }
 
+bool
+np_endpoint_is_missing(int sys)
+{
+	return sys == EPROTONOSUPPORT || sys == EAFNOSUPPORT || sys == ESOCKTNOSUPPORT ||
+	       sys == ENOPROTOOPT;
+}
+
 /* Then it was an option that could not be set, for which the kernel has the same errors. */
 static bool
 has_sockets(const struct np_transport *t)
@@ -80,8 +87,7 @@ void
 np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 {
 	bool off = err->sys == ENOPROTOOPT && t->off != NULL;
-	bool none = err->sys == EPROTONOSUPPORT || err->sys == EAFNOSUPPORT ||
-		    err->sys == ESOCKTNOSUPPORT || err->sys == ENOPROTOOPT;
+	bool none = np_endpoint_is_missing(err->sys);
 
 	if (!none || has_sockets(t)) {
 		return;

@@ -4,6 +4,7 @@
 #ifndef NP_BENCH_TRANSPORT_ENDPOINT_H
 #define NP_BENCH_TRANSPORT_ENDPOINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -32,7 +33,10 @@ int np_endpoint_open(struct np_run *run, struct np_err *err);
  */
 int np_transport_probe(const struct np_transport *t, struct np_err *err);
 
-/* Where *err says that there are no such sockets: say what would bring them. */
+/* Does that errno, of this machine or the far end, say that a kernel has no such sockets? */
+bool np_endpoint_is_missing(int sys);
+
+/* Where *err says that: say what would bring them. */
 void np_endpoint_say_missing(const struct np_transport *t, struct np_err *err);
 
 /* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */
