@@ -27,6 +27,7 @@ dist_doc_DATA = \
 	%D%/netgate.schema.json \
 	%D%/netperf-run.schema.json \
 	%D%/protocol.md \
+	%D%/protocols.md \
 	%D%/results.md \
 	%D%/security.md \
 	%D%/service.md
