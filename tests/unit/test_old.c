@@ -442,6 +442,32 @@ sctp_rr_has_the_words_of_tcp_rr(void **state)
 	assert_int_equal(results.trans_received, 7);
 }
 
+/* A daemon whose kernel has no SCTP says so in its answer; another one grants the test. */
+static void
+a_kernel_without_sctp_is_named_to_the_client(void **state)
+{
+	struct np_rr_request request = rr_request;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SCTP);
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_head head;
+	struct session s;
+
+	(void)state;
+	session_open(&s);
+	ask_old(&s, NP_FRAME_SIZE, NP_SCTP_RR, np_rr_request_layout, &request);
+	assert_true(get_bytes(s.fd, frame, sizeof(frame)));
+	head = np_frame_head(frame);
+	assert_int_equal(head.code, NP_SCTP_RR + 1);
+	if (fd >= 0) {
+		assert_int_equal(head.word, 0);
+		close(fd);
+	} else {
+		assert_int_equal(head.word, EPROTONOSUPPORT);
+		assert_non_null(memmem(frame, sizeof(frame), "CONFIG_IP_SCTP", 14));
+	}
+	session_close(&s);
+}
+
 /* How many associations come to the one socket is not said. */
 static void
 one_socket_for_many_associations_is_refused(void **state)
@@ -478,6 +504,7 @@ main(void)
 		cmocka_unit_test(what_an_old_client_cannot_have_is_refused_in_its_own_size),
 		cmocka_unit_test(sctp_ports_come_in_either_order),
 		cmocka_unit_test(sctp_rr_has_the_words_of_tcp_rr),
+		cmocka_unit_test(a_kernel_without_sctp_is_named_to_the_client),
 		cmocka_unit_test(one_socket_for_many_associations_is_refused),
 	};
 
