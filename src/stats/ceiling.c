@@ -244,14 +244,15 @@ chunk_cost(const struct np_way *w, uint32_t payload, bool alone)
 double
 np_ceiling_sctp(const struct np_way *w, uint32_t size)
 {
-	uint32_t fragment = np_ceiling_fragment(w), rest;
+	uint32_t fragment = np_ceiling_fragment(w), full, rest;
 	double wire;
 
 	if (fragment == 0 || size == 0) {
 		return (double)NAN;
 	}
+	full = size / fragment;
 	rest = size % fragment;
-	wire = size / fragment * chunk_cost(w, fragment, false);
+	wire = full * chunk_cost(w, fragment, false);
 	if (rest > 0) {
 		uint32_t room = w->mtu - np_ceiling_ip_header(w) - SCTP_BASE;
 		bool fills = size > fragment && chunk(fragment) + chunk(rest) > room;
