@@ -20,6 +20,7 @@
 #include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
+#include "net/llc.h"
 #include "net/sock.h"
 #include "netserver/confine.h"
 #include "netserver/passed.h"
@@ -266,7 +267,7 @@ open_capture(struct ns_caller *c)
 
 /* The interface that the first message names for tests of the link layer, if it wants them. */
 static bool
-wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE])
+wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects)
 {
 	struct np_hello hello;
 	struct np_err ignored;
@@ -275,12 +276,13 @@ wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE])
 	    np_hello_get(c->chan.in, &hello, &ignored) == NP_OK && (hello.caps & NP_CAP_LINK) != 0;
 
 	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");
+	*connects = wants && (hello.caps & NP_CAP_LLC) != 0;
 	return wants;
 }
 
 /* Where it names none, that by which it came. */
 static void
-open_link(struct ns_caller *c, char device[NP_EXT_DEVICE])
+open_link(struct ns_caller *c, char device[NP_EXT_DEVICE], bool connects)
 {
 	struct np_addr near = { .len = sizeof(near.sa) };
 
@@ -290,12 +292,17 @@ open_link(struct ns_caller *c, char device[NP_EXT_DEVICE])
 		(void)np_host_device((const struct sockaddr *)&near.sa, device);
 	}
 	c->linked = np_eth_open(&c->eth, device, &c->unlinked) == NP_OK;
+	if (c->linked && connects && np_llc_listen(&c->eth, &c->unlinked) != NP_OK) {
+		np_eth_close(&c->eth);
+		c->linked = false;
+	}
 }
 
 /* What takes CAP_NET_RAW. */
 struct raw {
 	struct ns_caller *caller;
 	bool capture, link;         /* what is wanted */
+	bool connects;              /* by the link, with connections */
 	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
 };
 
@@ -308,7 +315,7 @@ open_raw(void *ctx)
 		open_capture(raw->caller);
 	}
 	if (raw->link) {
-		open_link(raw->caller, raw->device);
+		open_link(raw->caller, raw->device, raw->connects);
 	}
 }
 
@@ -352,7 +359,7 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 		.capture = evidence && c->uncaptured.code == NP_OK && wants_capture(c),
 	};
 
-	raw.link = wants_link(c, raw.device);
+	raw.link = wants_link(c, raw.device, &raw.connects);
 	if (d->allow_raw && ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
 		return err->code;
 	}

@@ -42,6 +42,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/follow.c %D%/net/follow.h \
 	%D%/net/ledger.c %D%/net/ledger.h \
 	%D%/net/eth.c %D%/net/eth.h \
+	%D%/net/llc.c %D%/net/llc.h \
 	%D%/net/only.c %D%/net/only.h \
 	%D%/net/race.c %D%/net/race.h \
 	%D%/net/sock.c %D%/net/sock.h \
@@ -109,6 +110,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/dccp.c \
 	%D%/bench/transport/dccp.h \
 	%D%/bench/transport/sctp.c \
+	%D%/bench/transport/llc.c \
 	%D%/bench/transport/vsock.c \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/clean.c %D%/run/clean.h \

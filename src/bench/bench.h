@@ -138,6 +138,7 @@ struct np_transport {
 	bool connected;    /* there is a connection, from connect(2) to accept(2) and to a close */
 	bool bounded;      /* a message is what one call sends */
 	bool closes_whole; /* connected: once either end has shut down its half, neither can send */
+	bool shut_drops;   /* connected: shutdown(2) ends both directions, and drops what waits */
 	enum np_admit admit;
 	enum np_pin pin;
 	bool several_paths; /* a data socket can have several addresses (np_plan.also) */

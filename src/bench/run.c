@@ -452,10 +452,10 @@ void
 np_run_close(struct np_run *run)
 {
 	np_run_close_conns(run);
-	if (run->end.listen_fd >= 0) {
+	if (run->end.listen_fd >= 0 && !run->end.lent_listener) {
 		close(run->end.listen_fd);
-		run->end.listen_fd = -1;
 	}
+	run->end.listen_fd = -1;
 	if (run->plan->transport->close != NULL) {
 		run->plan->transport->close(run);
 	}

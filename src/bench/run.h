@@ -30,7 +30,8 @@ struct np_key {
 /* What the data connections of one end have in common. */
 struct np_endpoint {
 	int listen_fd; /* -1: none */
-	bool lent;     /* the connection's descriptor is somebody else's to close */
+	bool lent_listener;
+	bool lent;   /* the connection's descriptor is somebody else's to close */
 	int held_fd; /* somebody else's, whose number no socket of the worker's may get; -1: none */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */

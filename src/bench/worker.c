@@ -129,13 +129,24 @@ unsent(const struct np_worker *w)
 	return sum;
 }
 
+static int64_t
+held(const struct np_worker *w)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		sum += np_sock_held(w->conn[i].fd);
+	}
+	return sum;
+}
+
 int
 np_worker_empty(struct np_worker *w)
 {
 	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
 	int64_t before = INT64_MAX, left;
 
-	while ((left = unsent(w)) > 0 && !np_abandoned(&w->stop)) {
+	while ((left = held(w)) > 0 && !np_abandoned(&w->stop)) {
 		if (left != before) {
 			before = left;
 			until = np_deadline(NP_PART_S * NP_SEC);

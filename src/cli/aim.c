@@ -44,6 +44,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	t->wants.every_ms = (uint32_t)cli->evidence.sample_ms;
 	if (cli->bench.transport != NULL && cli->bench.transport->link) {
 		t->wants.caps |= NP_CAP_LINK;
+		t->wants.caps |= cli->bench.transport->connected ? NP_CAP_LLC : 0u;
 		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
 	}
 	if (cli->plan.bench != NULL && (np_plan_needs_trio(&cli->plan) || cli->also[0][0] != '\0' ||

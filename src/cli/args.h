@@ -23,7 +23,7 @@ enum np_scope {
 	NP_SCOPE_OMNI = 1, /* OMNI, UUID and the tests that netperf calls migrated */
 	NP_SCOPE_BSD = 2,  /* TCP_CC, TCP_MSS, TCP_SENDFILE */
 	NP_SCOPE_UNIX = 4,
-	NP_SCOPE_LINK = 8, /* DLCL_STREAM, DLCL_RR */
+	NP_SCOPE_LINK = 8, /* DLCL_STREAM, DLCO_STREAM and their like */
 	NP_SCOPE_SCTP = 16
 };
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "net/llc.h"
 #include "sys/host.h"
 
 /* The interface that the control connection goes by. */
@@ -22,6 +23,9 @@ check_sizes(const struct np_cli *cli, const struct np_eth *link, struct np_err *
 {
 	const struct np_plan *p = &cli->plan;
 
+	if (!p->transport->bounded) {
+		return NP_OK;
+	}
 	if (np_eth_check_size(link, p->near.call.send_size, 'm', err) != NP_OK ||
 	    np_eth_check_size(link, p->request, 'r', err) != NP_OK ||
 	    np_eth_check_size(link, p->response, 'r', err) != NP_OK) {
@@ -56,7 +60,8 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 	}
 	cli->terms.eth = link;
 	if (p->near.call.send_size <= 0) {
-		p->near.call.send_size = (int32_t)link->mtu;
+		p->near.call.send_size =
+		    (int32_t)link->mtu - (p->transport->bounded ? 0 : NP_LLC_HEADER);
 	}
 	return check_sizes(cli, link, err) == NP_OK ? NP_OK : np_fail_in(err, cli->bench.name);
 }

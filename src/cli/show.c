@@ -105,10 +105,14 @@ np_show_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	describe_classic(cli, &classic);
 	np_classic_preface(out, &classic);
 	if (cli->output.headers != 0 && cli->terms.eth != NULL) {
-		fprintf(out, "%s from %s to %s of %s, EtherType 0x%04x", cli->bench.title,
-			cli->terms.eth->device,
+		fprintf(out, "%s from %s to %s of %s, ", cli->bench.title, cli->terms.eth->device,
 			cli->data.far_device[0] != '\0' ? cli->data.far_device : "the interface",
-			cli->target.host.text, NP_ETH_TYPE);
+			cli->target.host.text);
+		if (cli->bench.transport->connected) {
+			fputs("LLC2", out);
+		} else {
+			fprintf(out, "EtherType 0x%04x", NP_ETH_TYPE);
+		}
 		print_features(out, cli);
 		putc('\n', out);
 	}

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
+#include <linux/llc.h>
 #include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -32,7 +33,7 @@ struct family {
 	const void *any;    /* these of all addresses of a host */
 	const void *loop;   /* of the loopback */
 	size_t port_at;     /* the port */
-	size_t port_size;   /* 2: in network order; 4: in the machine's; 0: there is none */
+	size_t port_size;   /* 1; 2: in network order; 4: in the machine's; 0: there is none */
 	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
 	uint8_t owner;   /* bytes that all addresses of an owner begin with; 0: nobody owns one */
 	uint8_t network; /* bytes that all addresses of a network begin with */
@@ -64,13 +65,24 @@ unix_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 	snprintf(buf, NP_ADDR_TEXT, "%s", named ? path : "a socket without a path");
 }
 
+/* "02:00:00:00:00:01" */
+static void
+mac_text(const uint8_t *at, char buf[NP_ADDR_TEXT])
+{
+	snprintf(buf, NP_ADDR_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", at[0], at[1], at[2], at[3],
+		 at[4], at[5]);
+}
+
+static void
+llc_station(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+{
+	mac_text(((const struct sockaddr_llc *)&a->sa)->sllc_mac, buf);
+}
+
 static void
 station(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
-	const uint8_t *at = ((const struct sockaddr_ll *)&a->sa)->sll_addr;
-
-	snprintf(buf, NP_ADDR_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", at[0], at[1], at[2], at[3],
-		 at[4], at[5]);
+	mac_text(((const struct sockaddr_ll *)&a->sa)->sll_addr, buf);
 }
 
 /* By the routes: connecting a socket for datagrams sends nothing. */
@@ -186,6 +198,14 @@ static const struct family families[] = {
 	  .at = offsetof(struct sockaddr_ll, sll_addr),
 	  .size = 6,
 	  .host = station },
+	{ .family = AF_LLC,
+	  .name = "AF_LLC",
+	  .len = sizeof(struct sockaddr_llc),
+	  .at = offsetof(struct sockaddr_llc, sllc_mac),
+	  .size = 6,
+	  .port_at = offsetof(struct sockaddr_llc, sllc_sap),
+	  .port_size = 1,
+	  .host = llc_station },
 	{ .family = AF_VSOCK,
 	  .name = "AF_VSOCK",
 	  .prefix = "vsock:",
@@ -354,6 +374,9 @@ np_addr_port(const struct np_addr *a)
 	uint16_t narrow;
 	uint32_t wide = 0;
 
+	if (f->port_size == 1) {
+		return *(const uint8_t *)at;
+	}
 	if (f->port_size == sizeof(narrow)) {
 		memcpy(&narrow, at, sizeof(narrow));
 		return ntohs(narrow);
@@ -381,6 +404,9 @@ np_addr_set_port(struct np_addr *a, uint32_t port)
 	uint16_t narrow = htons((uint16_t)port);
 
 	port = port == 0 ? f->any_port : port;
+	if (f->port_size == 1) {
+		*(uint8_t *)at = (uint8_t)port;
+	}
 	if (f->port_size == sizeof(narrow)) {
 		memcpy(at, &narrow, sizeof(narrow));
 	} else if (f->port_size == sizeof(port)) {

@@ -245,7 +245,7 @@ int
 np_eth_open(struct np_eth *l, const char *device, struct np_err *err)
 {
 	memset(l, 0, sizeof(*l));
-	l->fd = -1;
+	l->fd = l->llc_fd = -1;
 	if (device[0] == '\0' || strlen(device) >= sizeof(l->device)) {
 		return refuse(err, ENODEV, "'%.40s' is not the name of an interface", device);
 	}
@@ -263,6 +263,10 @@ np_eth_close(struct np_eth *l)
 	if (l->fd >= 0) {
 		close(l->fd);
 		l->fd = -1;
+	}
+	if (l->llc_fd >= 0) {
+		close(l->llc_fd);
+		l->llc_fd = -1;
 	}
 }
 

@@ -27,6 +27,7 @@ enum {
 /* An interface that frames go by, and the socket for them. */
 struct np_eth {
 	int fd, index;
+	int llc_fd;   /* a listener (net/llc.h); -1: none */
 	uint32_t mtu; /* most of a frame's payload */
 	bool loopback;
 	char device[NP_ETH_NAME];

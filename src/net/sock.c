@@ -173,6 +173,12 @@ np_sock_taken(int fd)
 	return (int)memory_info(fd, SK_MEMINFO_RMEM_ALLOC);
 }
 
+int
+np_sock_held(int fd)
+{
+	return (int)memory_info(fd, SK_MEMINFO_WMEM_ALLOC);
+}
+
 uint32_t
 np_sock_dropped(int fd)
 {

@@ -84,6 +84,9 @@ int np_sock_queued(int fd, unsigned long which);
  */
 int np_sock_taken(int fd);
 
+/* The same of its send buffer: of a connection, what was not sent or is not acknowledged. */
+int np_sock_held(int fd);
+
 /* How many datagrams it has dropped since it was made, of 32 bits; 0 where none is told. As above.
  */
 uint32_t np_sock_dropped(int fd);

@@ -1,6 +1,7 @@
 #include "run/client.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "bench/ramp.h"
 #include "bench/sequence.h"
 #include "bench/transport/endpoint.h"
+#include "net/llc.h"
 #include "net/race.h"
 #include "net/sock.h"
 #include "run/ends.h"
@@ -1108,6 +1110,26 @@ tell_none_arrived(const struct np_client *c, const struct test *t)
 	c->hooks.tell(c->hooks.ctx, text);
 }
 
+/* Where a close drops what is on its way, and the kernel loses data in silence: the counts show it.
+ */
+static void
+tell_some_lost(const struct np_client *c, const struct test *t)
+{
+	const struct np_plan *p = t->run.plan;
+	uint64_t sent = np_counts_of(&t->run).sent, received = t->out->far.received;
+	char text[512];
+
+	if (c->hooks.tell == NULL || !p->transport->shut_drops || p->pattern->transactions ||
+	    p->warm_up_ms > 0 || !t->out->far.reported || received >= sent) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "%s: %" PRIu64 " of %" PRIu64 " bytes were acknowledged, and did not arrive: the "
+		 "kernel's LLC2 has lost them, and the rate is that of what was sent",
+		 p->bench->name, sent - received, sent);
+	c->hooks.tell(c->hooks.ctx, text);
+}
+
 static int
 silent_flow(const struct np_run *run, struct np_err *err)
 {
@@ -1279,6 +1301,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 			       hint != NULL ? hint : "");
 	}
 	tell_none_arrived(c, t);
+	tell_some_lost(c, t);
 	return NP_OK;
 }
 
@@ -1290,7 +1313,11 @@ aim(const struct np_client *c, struct test *t, const struct np_addr *peer, struc
 	const struct np_eth *link = t->run.terms->eth;
 
 	if (link != NULL) {
-		np_eth_aim(link, t->out->far.mac, &t->run.end.peer);
+		if (t->run.plan->transport->connected) {
+			np_llc_aim(link, t->out->far.mac, t->out->far.port, &t->run.end.peer);
+		} else {
+			np_eth_aim(link, t->out->far.mac, &t->run.end.peer);
+		}
 		return np_eth_check_peer(link, t->out->far.mac, err);
 	}
 	if (t->out->far.path[0] != '\0') {

@@ -13,6 +13,7 @@
 #include "bench/engine/engine.h"
 #include "config.h"
 #include "net/capture.h"
+#include "net/llc.h"
 #include "net/sock.h"
 #include "run/talk.h"
 #include "sys/affinity.h"
@@ -330,8 +331,13 @@ check_link(const struct np_server *s, const struct np_plan *p, struct np_err *er
 			s->link_why_not != NULL ? s->link_why_not : "there is none here");
 		return by_rule(err, EACCES);
 	}
-	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK ||
-	    np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
+	if (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK) {
+		return err->code;
+	}
+	if (!p->transport->bounded) {
+		return NP_OK; /* a connection cuts what is larger than a frame */
+	}
+	if (np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
 	    np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
 	    np_eth_check_size(s->eth, p->response, 'r', err) != NP_OK) {
 		return err->code;
@@ -487,6 +493,10 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	struct np_addr *only = &out->only;
 	struct np_addr here, client;
 
+	if (p->transport->link && p->transport->connected) {
+		np_llc_aim(out->eth, p->far.sock.mac, 0, only);
+		return NP_OK;
+	}
 	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_FILTER) {
 		return NP_OK; /* check_request() has seen to it, or np_run_open() does */
 	}

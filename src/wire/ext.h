@@ -35,6 +35,7 @@ enum {
 	NP_CAP_PLAN = 1 << 5,     /* tests that PLAN asks for, see wire/plan.h */
 	NP_CAP_ENGINES = 1 << 6,  /* what each engine could do, which ENGINES asks for */
 	NP_CAP_FRACTION = 1 << 7, /* a PLAN's length has a fraction of a second: length_less */
+	NP_CAP_LLC = 1 << 8,      /* of tests of the link layer, those with connections */
 	/* Of these, what is collected around a test and told after it. */
 	NP_CAPS_EVIDENCE = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_WIRE | NP_CAP_SEQUENCE
 };

@@ -19,8 +19,10 @@ enum {
 	ROOM_MS = 500,  /* for the first of them to find room */
 	REST_S = 60,    /* the longest for what still comes behind a receiver's window */
 	LAGGARD_MS = 5, /* for a numbered datagram that comes behind them */
-	MARKS = 100,    /* more end marks than come to a connection that is open */
-	DROP_MS = 100,  /* between two looks whether the end of a test is waited for in vain */
+	SETTLE_MS =
+	    300,       /* from the last acknowledgement to a close that drops what is on its way */
+	MARKS = 100,   /* more end marks than come to a connection that is open */
+	DROP_MS = 100, /* between two looks whether the end of a test is waited for in vain */
 };
 
 /* The time of a call is that from the end of the one before. */
@@ -245,6 +247,23 @@ empty(struct np_worker *w)
 	}
 }
 
+/* All is acknowledged first, and has a moment to get to the far end's receiver: then nothing is
+ * lost.
+ */
+static void
+part_whole(struct np_worker *w)
+{
+	if (np_worker_empty(w) == -ETIMEDOUT && !np_abandoned(&w->stop)) {
+		np_fail(&w->err, NP_ETIME, 0,
+			"the far end did not acknowledge the end of the data within %d s",
+			NP_PART_S);
+	}
+	w->ended_ns = w->run->plan->warm_up_ms == 0 ? np_now() : w->ended_ns;
+	np_worker_look(w);
+	poll(NULL, 0, SETTLE_MS);
+	np_worker_shut(w);
+}
+
 void
 np_stream_transmit_finish(struct np_worker *w)
 {
@@ -253,6 +272,8 @@ np_stream_transmit_finish(struct np_worker *w)
 	if (!np_delivers(p->transport)) {
 		empty(w);
 		farewells(w);
+	} else if (p->active && p->transport->shut_drops) {
+		part_whole(w);
 	} else if (p->active) {
 		part(w);
 	} else {

@@ -1,0 +1,100 @@
+/*
+ * Connections of the link layer (net/llc.h). The daemon's session was given a listener before it
+ * was confined; a client opens a socket for each test.
+ */
+#include <errno.h>
+#include <linux/llc.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/bag.h"
+#include "bench/bench.h"
+#include "bench/run.h"
+#include "bench/transport/endpoint.h"
+#include "net/llc.h"
+
+static int
+llc_fd(struct np_run *run, struct np_err *err)
+{
+	const struct np_eth *l = run->terms->eth;
+
+	if (l == NULL || (!run->plan->active && l->llc_fd < 0)) {
+		np_fail(err, NP_EUNSUP, EACCES,
+			"there is no socket for connections of the link layer (is llc2 loaded?)");
+		return -1;
+	}
+	if (run->plan->active) {
+		run->conn->fd = np_llc_open(l, err);
+		return run->conn->fd;
+	}
+	np_llc_forget(l->llc_fd);
+	run->end.listen_fd = l->llc_fd;
+	run->end.lent_listener = true;
+	run->end.picky = true;
+	return l->llc_fd;
+}
+
+static int
+llc_open(struct np_run *run, struct np_err *err)
+{
+	const struct np_plan *p = run->plan;
+	int fd = llc_fd(run, err);
+
+	if (fd < 0 || np_sockopts_apply(&run->end.opts, fd, err) != NP_OK ||
+	    np_sock_local(fd, &run->end.local, err) != NP_OK) {
+		return err->code;
+	}
+	if (!p->active && run->terms->only.len == 0) {
+		return np_fail(err, NP_EUNSUP, EACCES, "a listener for %s that would admit anybody",
+			       p->transport->name);
+	}
+	run->end.sndbuf = np_sock_int(fd, SOL_SOCKET, SO_SNDBUF);
+	run->end.rcvbuf = np_sock_int(fd, SOL_SOCKET, SO_RCVBUF);
+	return NP_OK;
+}
+
+static void
+know_int(int fd, int option, const char *name, struct np_bag *bag)
+{
+	int v = np_sock_int(fd, NP_SOL_LLC, option);
+
+	if (v >= 0) {
+		np_bag_int(bag, v, "llc.%s", name);
+	}
+}
+
+static void
+llc_know(const struct np_run *run, int fd, struct np_bag *bag)
+{
+	(void)run;
+	know_int(fd, LLC_OPT_TX_WIN, "tx_window", bag);
+	know_int(fd, LLC_OPT_RX_WIN, "rx_window", bag);
+	know_int(fd, LLC_OPT_RETRY, "retries_max", bag);
+	know_int(fd, LLC_OPT_ACK_TMR_EXP, "ack_timer_s", bag);
+}
+
+static void
+llc_shut(const struct np_stop *stop, int fd)
+{
+	(void)stop;
+	shutdown(fd, SHUT_RDWR);
+}
+
+const struct np_transport np_transport_llc = {
+	.name = "DLCO",
+	.family = AF_LLC,
+	.socktype = SOCK_STREAM,
+	.reliable = true,
+	.connected = true,
+	.shut_drops = true,
+	.admit = NP_ADMIT_PEER,
+	.link = true,
+	.module = "llc2",
+	.kconfig = "CONFIG_LLC2",
+	.no_capture = "tests of the link layer send no packets of IP",
+	.scanner = NP_SCAN_LINK,
+	.open = llc_open,
+	.meet = np_endpoint_meet,
+	.know = llc_know,
+	.shut = llc_shut,
+};
