@@ -140,6 +140,32 @@ test_records(void **state)
 	assert_close(np_ceiling_tcp(&w), 64.0 / 86 * 1448 / 1538, "small records");
 }
 
+/* As captures of MPTCP show them: doc/ceilings.md. */
+static void
+test_options_of_segments(void **state)
+{
+	struct np_way w = way(1500, 4, true);
+	struct np_ceiling_exchange x;
+
+	(void)state;
+	w.options = 24;
+	assert_int_equal(np_ceiling_segment(&w), 1424);
+	assert_close(np_ceiling_tcp(&w), 1424.0 / 1538, "MPTCP");
+	w.mss = 1000;
+	assert_int_equal(np_ceiling_segment(&w), 1000 - 12 - 24);
+	w = way(1500, 6, true);
+	w.options = 24;
+	assert_int_equal(np_ceiling_segment(&w), 1404);
+	w = way(1500, 4, true);
+	w.options = 28;
+	assert_true(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
+	assert_int_equal(x.there, 119);
+	assert_int_equal(x.back, 119);
+	w.mtu = 80; /* all of it headers */
+	assert_int_equal(np_ceiling_segment(&w), 0);
+	assert_false(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
+}
+
 /* Not by the program that made the vectors. */
 /* doc/ceilings.md */
 static void
@@ -352,6 +378,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vectors),
 		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_options_of_segments),
 		cmocka_unit_test(test_worked_examples),
 		cmocka_unit_test(test_messages_share_packets),
 		cmocka_unit_test(test_what_no_packet_can_have),

@@ -966,6 +966,32 @@ test_spinning(void **state)
 	check(in, turns, LEN(turns));
 }
 
+/* The rate of one link bounds what goes by one link, and the segments have MPTCP's options. */
+static void
+test_ceiling_of_subflows(void **state)
+{
+	static const char link[] = " host.nic.qdisc=:tbf host.nic.qdisc.rate_bps=1e8";
+	char sender[4096];
+	struct np_explain_input in = tcp_input();
+	struct np_explanation e;
+
+	(void)state;
+	in.options = 24;
+	snprintf(sender, sizeof(sender), "%s%s mptcp.fallback=0 mptcp.subflows=1", TX, link);
+	e = explain(in, sender, RX);
+	assert_true(fabs(e.ceiling.most - 1e8 * 1424 / 1538) < 1);
+	snprintf(sender, sizeof(sender), "%s%s mptcp.fallback=1", TX, link);
+	e = explain(in, sender, RX);
+	assert_true(fabs(e.ceiling.most - 1e8 * 1448 / 1538) < 1);
+	snprintf(sender, sizeof(sender), "%s%s mptcp.fallback=0 mptcp.subflows=2", TX, link);
+	e = explain(in, sender, RX);
+	assert_true(isnan(e.ceiling.most));
+	assert_has(e.ceiling_text, "not known: subflows may use several links");
+	in.link_rate_bps = 2e8;
+	e = explain(in, sender, RX);
+	assert_true(fabs(e.ceiling.most - 2e8 * 1424 / 1538) < 1);
+}
+
 static void
 test_ceiling(void **state)
 {
@@ -1415,6 +1441,7 @@ main(void)
 		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_spinning),
 		cmocka_unit_test(test_ceiling),
+		cmocka_unit_test(test_ceiling_of_subflows),
 		cmocka_unit_test(test_unix),
 		cmocka_unit_test(test_iterations),
 		cmocka_unit_test(test_document),
