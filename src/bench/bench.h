@@ -205,7 +205,9 @@ struct np_transport {
 	/* When all are connected: what is to be said before the window opens. The same. NULL. */
 	int (*greet)(struct np_run *run, struct np_err *err);
 
-	/* Prepare a connection that has just been made, before anything is measured. May be NULL.
+	/*
+	 * Prepare a connection that has just been made, before anything is measured. The end that
+	 * connects speaks first. May be NULL.
 	 */
 	int (*upgrade)(struct np_run *run, struct np_conn *conn, struct np_err *err);
 
@@ -220,6 +222,9 @@ struct np_transport {
 	 * way? NULL: it is not.
 	 */
 	bool (*has_ended)(int fd, int error);
+
+	/* A send has failed by that errno: is it to be made again? NULL: it is not. */
+	bool (*sends_again)(int fd, int error);
 
 	/* Note what the kernel knows of a connection at its end (np_closing). May be NULL. */
 	void (*look)(struct np_run *run, int fd);

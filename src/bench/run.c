@@ -19,6 +19,8 @@
 #include "bench/transport/many.h"
 #include "bench/transport/spread.h"
 
+enum { UPGRADE_LOOK_MS = 100 }; /* between two looks whether the test is over */
+
 static const struct np_terms no_terms;
 
 void
@@ -364,6 +366,61 @@ meet_all(struct np_run *run, struct np_err *err)
 	return run->conn->fd >= 0 ? np_many_meet(run, err) : NP_OK;
 }
 
+/*
+ * The end that connects speaks first. Its connections need not come in the order in which it began
+ * them: the other end takes each when it has something to read.
+ */
+static int
+upgrade_as_they_speak(struct np_run *run, struct pollfd *waits, struct np_err *err)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < run->conns; i++) {
+		waits[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
+		left += run->conn[i].fd >= 0;
+	}
+	while (left > 0 && !np_stopped(run->stop)) {
+		if (poll(waits, run->conns, UPGRADE_LOOK_MS) <= 0) {
+			continue;
+		}
+		for (uint32_t i = 0; i < run->conns; i++) {
+			if (waits[i].fd < 0 || waits[i].revents == 0) {
+				continue;
+			}
+			if (run->plan->transport->upgrade(run, &run->conn[i], err) != NP_OK) {
+				return err->code;
+			}
+			waits[i].fd = -1;
+			left--;
+		}
+	}
+	return NP_OK;
+}
+
+static int
+upgrade_all(struct np_run *run, struct np_err *err)
+{
+	const struct np_transport *t = run->plan->transport;
+	struct pollfd *waits;
+	int rc;
+
+	if (run->plan->active || run->conns == 1) {
+		for (uint32_t i = 0; i < run->conns; i++) {
+			if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {
+				return err->code;
+			}
+		}
+		return NP_OK;
+	}
+	waits = calloc(run->conns, sizeof(*waits));
+	if (waits == NULL) {
+		return no_memory(run->plan, err);
+	}
+	rc = upgrade_as_they_speak(run, waits, err);
+	free(waits);
+	return rc;
+}
+
 int
 np_run_meet(struct np_run *run, struct np_err *err)
 {
@@ -372,12 +429,7 @@ np_run_meet(struct np_run *run, struct np_err *err)
 	if (meet_all(run, err) != NP_OK || (t->greet != NULL && t->greet(run, err) != NP_OK)) {
 		return err->code;
 	}
-	for (uint32_t i = 0; i < run->conns && t->upgrade != NULL; i++) {
-		if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {
-			return err->code;
-		}
-	}
-	return NP_OK;
+	return t->upgrade != NULL ? upgrade_all(run, err) : NP_OK;
 }
 
 /* What stands for all connections: of a ramp the first worker's first that came about. */

@@ -110,6 +110,15 @@ np_run_has_ended(const struct np_run *run, int fd, int error)
 	return t->has_ended != NULL && t->has_ended(fd, error);
 }
 
+/* Is a send that failed by that errno to be made again? */
+static inline bool
+np_run_sends_again(const struct np_run *run, int fd, int error)
+{
+	const struct np_transport *t = run->plan->transport;
+
+	return t->sends_again != NULL && t->sends_again(fd, error);
+}
+
 /* Do sends go where the socket is connected to, rather than to run->end.peer? */
 static inline bool
 np_run_connected(const struct np_run *run)

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, NamedTuple
 import lib
 
 COST = 22                   # bytes of a record beside its payload
+FRAME = 14 + 20 + 20 + 12   # of a frame beside its segment's; a SYN has 8 more
 CIPHERS = ("aes128-gcm", "aes256-gcm", "chacha20-poly1305")
 STREAMS = ("TLS_STREAM", "TLS_SENDFILE")
 
@@ -36,8 +37,8 @@ def overhead(sender: Dict[str, Any], receiver: Dict[str, Any], connections: int 
 
 def same_stream(ends: Ends, what: str) -> None:
     near, far = ends.near, ends.far
-    assert near["flow.bytes_sent"] == far["flow.bytes_received"] > 0, f"{what}: {near}, {far}"
-    assert near["tls.records_sent"] == far["tls.records_received"] > 0, f"{what}: {near}, {far}"
+    for sent, received in (("flow.bytes_sent", "flow.bytes_received"), ("tls.records_sent", "tls.records_received")):
+        assert near[sent] == far[received] > 0, f"{what}: {sent} {near[sent]}, {received} {far[received]}"
     for end in (near, far):
         assert end["tls.encrypted_by"] == end["tls.decrypted_by"] == "software", what
 
@@ -45,7 +46,7 @@ def same_stream(ends: Ends, what: str) -> None:
 def streams(command: List[str]) -> None:
     seen = set()
     for name in STREAMS:
-        for length in ("-3000000", "-100000", "1"):
+        for length in ("-2000000", "1"):
             ends = test(command, "-t", name, "-l", length)
             same_stream(ends, f"{name} -l {length}")
             assert ends.near["tls.records_sent"] == ends.near["flow.sends"] + 1, "a send is a record, and the end an alert"
@@ -112,10 +113,13 @@ def slow_link() -> None:
         client = [*lib.in_lab("t19", "client"), lib.netperf(), "-H", "10.77.0.2"]
         with server:
             assert lib.wait_for(lambda: lib.run([*client, "-t", "UUID"], 20).rc == 0, 20)
-            for more in ([], ["--engine", "epoll"], ["--flows", "4"], ["--", "-s", "4K", "-m", "100000"]):
-                same_stream(test(client, "-t", "TLS_STREAM", "-l", "1", *more), f"8 Mbit/s {more}")
-            got = lib.run([*client, "-t", "TLS_STREAM", "-l", "1", "--explain"], 60)
-            assert got.rc == 0, got.err
+            for more in ([], ["--flows", "4"], ["--", "-s", "4K", "-m", "100000"]):
+                ends = test(client, "-t", "TLS_STREAM", "-l", "1", *more)
+                same_stream(ends, f"8 Mbit/s {more}")
+                near = ends.near
+                frames = near["tcp.bytes_sent"] + FRAME * near["tcp.segments_out"] + 8 * near.get("tcp.connections", 1)
+                # The interface's own packets (IPv6 looks for routers) are few.
+                assert 0 <= near["moved.nic.tx_bytes"] - frames < 600, (near["moved.nic.tx_bytes"], frames)
     finally:
         subprocess.run(["netlab", "down", "--name", "t19"], check=False, stdout=subprocess.DEVNULL)
 

@@ -69,6 +69,9 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
 		return what == NP_AWAIT ? NP_CLOSE : w->steps->arrived(w, c, "", 0);
 	}
+	if (what == NP_SEND && np_run_sends_again(w->run, c->fd, error)) {
+		return need;
+	}
 	return w->steps->failed != NULL ? w->steps->failed(w, c, need, error)
 					: np_step_failed(w, c, need, error);
 }

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
@@ -24,6 +25,7 @@
 #include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/run.h"
+#include "sys/file.h"
 
 /* Older C libraries and kernel headers. */
 #ifndef TCP_ULP
@@ -37,6 +39,7 @@ enum {
 	PATIENCE_MS = 10000, /* of a handshake */
 	SHUT_MS = 10000,     /* for what was sent to leave the kernel, before a close */
 	TRY_MS = 100,        /* of that, until it is seen whether the test was abandoned */
+	MENDS = 3,           /* errors of a connection that may be passed over then */
 	ALERT = 21,          /* the type of a record */
 	WARNING = 1,
 	CLOSE_NOTIFY = 0
@@ -93,30 +96,38 @@ union crypto {
 
 /* The places in it. The nonce is in two parts, one behind the other; salt may have no bytes. */
 struct places {
+	uint16_t cipher;
 	size_t size, key, salt, salt_size, iv, sequence;
 };
 
-#define PLACES(member)                                                                             \
-	(struct places)                                                                            \
-	{                                                                                          \
-		sizeof(c->member), offsetof(union crypto, member.key),                             \
-		    offsetof(union crypto, member.salt), sizeof(c->member.salt),                   \
-		    offsetof(union crypto, member.iv), offsetof(union crypto, member.rec_seq)      \
-	}
+static const struct places places[] = {
+	{ TLS_CIPHER_AES_GCM_128, sizeof(struct tls12_crypto_info_aes_gcm_128),
+	  offsetof(struct tls12_crypto_info_aes_gcm_128, key),
+	  offsetof(struct tls12_crypto_info_aes_gcm_128, salt), TLS_CIPHER_AES_GCM_128_SALT_SIZE,
+	  offsetof(struct tls12_crypto_info_aes_gcm_128, iv),
+	  offsetof(struct tls12_crypto_info_aes_gcm_128, rec_seq) },
+	{ TLS_CIPHER_AES_GCM_256, sizeof(struct tls12_crypto_info_aes_gcm_256),
+	  offsetof(struct tls12_crypto_info_aes_gcm_256, key),
+	  offsetof(struct tls12_crypto_info_aes_gcm_256, salt), TLS_CIPHER_AES_GCM_256_SALT_SIZE,
+	  offsetof(struct tls12_crypto_info_aes_gcm_256, iv),
+	  offsetof(struct tls12_crypto_info_aes_gcm_256, rec_seq) },
+	{ TLS_CIPHER_CHACHA20_POLY1305, sizeof(struct tls12_crypto_info_chacha20_poly1305),
+	  offsetof(struct tls12_crypto_info_chacha20_poly1305, key),
+	  offsetof(struct tls12_crypto_info_chacha20_poly1305, salt),
+	  TLS_CIPHER_CHACHA20_POLY1305_SALT_SIZE,
+	  offsetof(struct tls12_crypto_info_chacha20_poly1305, iv),
+	  offsetof(struct tls12_crypto_info_chacha20_poly1305, rec_seq) },
+};
 
-static struct places
+static const struct places *
 places_of(const struct np_tls_suite *suite)
 {
-	const union crypto *c = NULL;
+	const struct places *at = places;
 
-	switch (suite->kernel) {
-	case TLS_CIPHER_AES_GCM_128:
-		return PLACES(aes128);
-	case TLS_CIPHER_AES_GCM_256:
-		return PLACES(aes256);
-	default:
-		return PLACES(chacha);
+	while (at->cipher != suite->kernel) {
+		at++;
 	}
+	return at;
 }
 
 /* One direction is the kernel's from now on. Both begin with record 0 behind the handshake. */
@@ -124,7 +135,7 @@ static int
 give(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *secret,
      struct np_err *err)
 {
-	struct places at = places_of(suite);
+	const struct places *at = places_of(suite);
 	uint8_t nonce[NP_TLS_NONCE];
 	union crypto c;
 	int rc = NP_OK;
@@ -132,13 +143,13 @@ give(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *sec
 	memset(&c, 0, sizeof(c));
 	c.info.version = TLS_1_3_VERSION;
 	c.info.cipher_type = suite->kernel;
-	if (!np_tls_expand(suite, secret, "key", (uint8_t *)&c + at.key, suite->key) ||
+	if (!np_tls_expand(suite, secret, "key", (uint8_t *)&c + at->key, suite->key) ||
 	    !np_tls_expand(suite, secret, "iv", nonce, sizeof(nonce))) {
 		return np_fail(err, NP_EUNSUP, 0, "derive a key for TLS");
 	}
-	memcpy((uint8_t *)&c + at.salt, nonce, at.salt_size);
-	memcpy((uint8_t *)&c + at.iv, nonce + at.salt_size, sizeof(nonce) - at.salt_size);
-	if (setsockopt(fd, SOL_TLS, direction, &c, (socklen_t)at.size) != 0) {
+	memcpy((uint8_t *)&c + at->salt, nonce, at->salt_size);
+	memcpy((uint8_t *)&c + at->iv, nonce + at->salt_size, sizeof(nonce) - at->salt_size);
+	if (setsockopt(fd, SOL_TLS, direction, &c, (socklen_t)at->size) != 0) {
 		rc = np_fail(err, NP_EUNSUP, errno, "this kernel does not %s TLS 1.3 with %s",
 			     direction == TLS_TX ? "encrypt" : "decrypt", suite->title);
 	}
@@ -166,19 +177,19 @@ attach(const struct np_transport *t, int fd, struct np_err *err)
 static bool
 read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *records)
 {
-	struct places at = places_of(suite);
-	socklen_t len = (socklen_t)at.size;
+	const struct places *at = places_of(suite);
+	socklen_t len = (socklen_t)at->size;
 	union crypto c;
 	uint64_t number = 0;
 
 	memset(&c, 0, sizeof(c));
 	c.info.version = TLS_1_3_VERSION;
 	c.info.cipher_type = suite->kernel;
-	if (getsockopt(fd, SOL_TLS, direction, &c, &len) != 0 || len != at.size) {
+	if (getsockopt(fd, SOL_TLS, direction, &c, &len) != 0 || len != at->size) {
 		return false;
 	}
 	for (size_t i = 0; i < sizeof(number); i++) {
-		number = number << 8 | ((const uint8_t *)&c)[at.sequence + i];
+		number = number << 8 | ((const uint8_t *)&c)[at->sequence + i];
 	}
 	explicit_bzero(&c, sizeof(c));
 	*records += (int64_t)number;
@@ -203,25 +214,28 @@ by_of(unsigned long in_software, unsigned long in_hardware)
 				 : BY_HARDWARE;
 }
 
+/* Of a file of names and numbers; 0: it does not have it. */
+static unsigned long
+count_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at != NULL ? strtoul(at + strlen(name), NULL, 10) : 0;
+}
+
 /* By the kernel's counts of all connections that are encrypted now, while ours is one of them. */
 static struct encrypts
 encrypts_here(void)
 {
-	static const char *const names[] = { "TlsCurrTxSw", "TlsCurrTxDevice", "TlsCurrRxSw",
-					     "TlsCurrRxDevice" };
-	unsigned long count[4] = { 0 }, value;
-	FILE *f = fopen("/proc/net/tls_stat", "re");
-	char name[32];
+	char text[1024];
 
-	while (f != NULL && fscanf(f, "%31s %lu", name, &value) == 2) {
-		for (int i = 0; i < 4; i++) {
-			count[i] = strcmp(name, names[i]) == 0 ? value : count[i];
-		}
+	if (np_file_read(text, sizeof(text), "", "/proc/net/tls_stat") < 0) {
+		text[0] = '\0';
 	}
-	if (f != NULL) {
-		fclose(f);
-	}
-	return (struct encrypts){ by_of(count[0], count[1]), by_of(count[2], count[3]) };
+	return (struct encrypts){
+		by_of(count_of(text, "TlsCurrTxSw"), count_of(text, "TlsCurrTxDevice")),
+		by_of(count_of(text, "TlsCurrRxSw"), count_of(text, "TlsCurrRxDevice")),
+	};
 }
 
 /* Of a run that is open: tls_open() refuses what there is not. */
@@ -280,9 +294,23 @@ send_close_notify(int fd)
 static bool
 set_send_limit(int fd, unsigned ms)
 {
-	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000L };
 
 	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0;
+}
+
+/*
+ * A signal that ends a send in the middle of a record sets the socket's error (EBADMSG), though
+ * nothing is lost: the kernel has the rest, which the next send has leave first. To ask for the
+ * error clears it.
+ */
+static bool
+tls_sends_again(int fd, int error)
+{
+	int value;
+	socklen_t len = sizeof(value);
+
+	return error == EBADMSG && getsockopt(fd, SOL_SOCKET, SO_ERROR, &value, &len) == 0;
 }
 
 /*
@@ -295,17 +323,20 @@ static void
 notify_of_close(const struct np_stop *stop, int fd)
 {
 	uint64_t until = np_deadline(SHUT_MS * NP_MSEC), began;
-	int off = 0;
+	int off = 0, mends = 0;
+	ssize_t n;
 
 	if (ioctl(fd, FIONBIO, &off) != 0 || !set_send_limit(fd, TRY_MS)) {
 		return;
 	}
 	do {
 		began = np_now();
-		if (send_close_notify(fd) < 0 && errno != EAGAIN) {
-			break;
+		n = send_close_notify(fd);
+		if (n < 0 && errno != EAGAIN && (++mends > MENDS || !tls_sends_again(fd, errno))) {
+			return;
 		}
-	} while (np_now() - began >= TRY_MS * NP_MSEC && np_now() < until && !np_abandoned(stop));
+	} while ((n < 0 || np_now() - began >= TRY_MS * NP_MSEC) && np_now() < until &&
+		 !np_abandoned(stop));
 }
 
 static void
@@ -518,6 +549,7 @@ const struct np_transport np_transport_tls = {
 	.upgrade = tls_upgrade,
 	.shut = tls_shut,
 	.has_ended = tls_has_ended,
+	.sends_again = tls_sends_again,
 	.look = tls_look,
 	.look_first = tls_look_first,
 	.know = tls_know,
