@@ -39,7 +39,7 @@ enum {
 	PATIENCE_MS = 10000, /* of a handshake */
 	SHUT_MS = 10000,     /* for what was sent to leave the kernel, before a close */
 	TRY_MS = 100,        /* of that, until it is seen whether the test was abandoned */
-	MENDS = 3,           /* errors of a connection that may be passed over then */
+	MENDS = 3,           /* errors of a connection that may be ignored then */
 	ALERT = 21,          /* the type of a record */
 	WARNING = 1,
 	CLOSE_NOTIFY = 0
