@@ -6,6 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -164,6 +168,53 @@ another_key_completes_no_handshake(void **state)
 	end(side);
 }
 
+/* A server with a certificate of its own, and without any key of ours. */
+static SSL_CTX *
+impostor(void)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, NULL);
+	EVP_PKEY *key = NULL;
+	X509 *cert = X509_new();
+
+	assert_int_equal(EVP_PKEY_keygen_init(maker), 1);
+	assert_int_equal(EVP_PKEY_CTX_set_ec_paramgen_curve_nid(maker, NID_X9_62_prime256v1), 1);
+	assert_int_equal(EVP_PKEY_keygen(maker, &key), 1);
+	X509_gmtime_adj(X509_getm_notBefore(cert), 0);
+	X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
+	assert_int_equal(X509_set_pubkey(cert, key), 1);
+	assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
+	assert_int_equal(SSL_CTX_use_certificate(ctx, cert), 1);
+	assert_int_equal(SSL_CTX_use_PrivateKey(ctx, key), 1);
+	EVP_PKEY_CTX_free(maker);
+	EVP_PKEY_free(key);
+	X509_free(cert);
+	return ctx;
+}
+
+static void
+a_certificate_stands_for_no_key(void **state)
+{
+	const struct np_tls_suite *suite = np_tls_suite_at(0);
+	SSL_CTX *ctx = impostor();
+	SSL *ssl = SSL_new(ctx);
+	struct side side[2];
+
+	(void)state;
+	make(side, (const struct np_tls_suite *[]){ suite, suite },
+	     (const struct np_key *[]){ &one, &one });
+	SSL_set_fd(ssl, side[1].fd);
+	assert_int_equal(pthread_create(&side[0].thread, NULL, shake, &side[0]), 0);
+	SSL_accept(ssl);
+	shutdown(side[1].fd, SHUT_RDWR);
+	assert_int_equal(pthread_join(side[0].thread, NULL), 0);
+	assert_int_equal(side[0].rc, NP_EPEER);
+	assert_has(side[0].err.msg, "TLS handshake: ");
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	end(side);
+}
+
 static void
 another_cipher_completes_no_handshake(void **state)
 {
@@ -228,6 +279,7 @@ main(void)
 		cmocka_unit_test(suites_have_names_and_numbers),
 		cmocka_unit_test(both_ends_have_the_same_secrets),
 		cmocka_unit_test(another_key_completes_no_handshake),
+		cmocka_unit_test(a_certificate_stands_for_no_key),
 		cmocka_unit_test(another_cipher_completes_no_handshake),
 		cmocka_unit_test(who_says_nothing_is_not_waited_for),
 		cmocka_unit_test(nonsense_is_an_error),

@@ -372,6 +372,10 @@ shake(SSL *ssl, const struct deal *d, const struct np_stop *stop, unsigned patie
 			return err->code;
 		}
 	}
+	if (SSL_session_reused(ssl) != 1) { /* OpenSSL lets a server show a certificate instead */
+		return np_fail(err, NP_EPEER, EPROTO,
+			       "TLS handshake: the far end does not have the key");
+	}
 	if (d->known != 3 || SSL_has_pending(ssl)) {
 		return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
 			       d->known != 3 ? "no keys" : "more came than belongs to it");
