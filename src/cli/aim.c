@@ -168,6 +168,8 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 	np_addr_host(&ends->local.at[0], ends->local.name);
 }
 
+_Static_assert(NP_PLAN_ALSO / 4 <= NP_ALSO_MAX, "addresses of IPv4");
+
 /* One end's further addresses, which "+" joins. */
 static int
 resolve_also(const char *text, const struct np_cli *cli, int family, struct np_also *out,
@@ -175,16 +177,19 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 {
 	char copy[sizeof(cli->also[0])], *rest = copy, *word;
 	struct np_addrs found;
+	size_t most;
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	while ((word = strsep(&rest, "+")) != NULL && copy[0] != '\0') {
-		if (out->count == NP_ALSO_MAX) {
-			return np_fail(err, NP_EUSAGE, 0, "--also-bind: more than %d addresses",
-				       NP_ALSO_MAX);
-		}
 		if (np_resolve(word, NULL, family, cli->bench.transport->socktype, &found, err) !=
 		    NP_OK) {
 			return np_fail_in(err, "--also-bind");
+		}
+		most = NP_PLAN_ALSO / np_addr_size(&found.at[0]);
+		if (out->count == most) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "--also-bind: no more than %zu of %s for each end", most,
+				       np_family_name(family));
 		}
 		out->at[out->count++] = found.at[0];
 	}

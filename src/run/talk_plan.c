@@ -143,12 +143,17 @@ ask_end(const struct np_plan *p, const struct np_run *run, struct np_plan_messag
 }
 
 static void
-also_to_wire(const struct np_also *also, uint8_t *bytes, uint32_t *count)
+also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *count)
 {
 	*count = 0;
 	for (uint32_t i = 0; i < also->count; i++) {
+		uint32_t size = (uint32_t)np_addr_size(&also->at[i]);
+
+		if (*count + size > NP_PLAN_ALSO) {
+			return; /* the daemon tells how many it goes by */
+		}
 		np_addr_to_wire(&also->at[i], bytes + *count);
-		*count += (uint32_t)np_addr_size(&also->at[i]);
+		*count += size;
 	}
 }
 

@@ -18,7 +18,8 @@ enum {
 	NP_WARM_UP_MAX = 60000, /* milliseconds */
 	NP_RAMP_MAX = 1000000,  /* connections that begin a second */
 	NP_GRANT_PORTS = 64,    /* ports that a GRANT can name */
-	NP_GRANT_KEY = 32       /* bytes of a key */
+	NP_GRANT_KEY = 32,      /* bytes of a key */
+	NP_PLAN_ALSO = 16 /* bytes of one end's further addresses: four of IPv4, one of IPv6 */
 };
 
 /* Bits of a PLAN's flags; of a GRANT's the first three and the last. */
