@@ -458,18 +458,18 @@ tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 	struct np_tls_secrets secrets;
 	const uint8_t *near = active ? secrets.client : secrets.server;
 	const uint8_t *far = active ? secrets.server : secrets.client;
+	bool done;
 
 	if (run->end.key.count == 0) {
 		return np_fail(err, NP_EPEER, 0, "the daemon named no key for TLS");
 	}
-	if (np_tls_handshake(run->end.own, conn->fd, run->stop, PATIENCE_MS, &secrets, err) ==
-		NP_OK &&
-	    attach(run->plan->transport, conn->fd, err) == NP_OK &&
-	    give(conn->fd, suite, TLS_TX, near, err) == NP_OK) {
-		(void)give(conn->fd, suite, TLS_RX, far, err);
-	}
+	done = np_tls_handshake(run->end.own, conn->fd, run->stop, PATIENCE_MS, &secrets, err) ==
+		       NP_OK &&
+	       attach(run->plan->transport, conn->fd, err) == NP_OK &&
+	       give(conn->fd, suite, TLS_TX, near, err) == NP_OK &&
+	       give(conn->fd, suite, TLS_RX, far, err) == NP_OK;
 	explicit_bzero(&secrets, sizeof(secrets));
-	return err->code;
+	return done ? NP_OK : (int)err->code;
 }
 
 static void

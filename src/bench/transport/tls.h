@@ -58,8 +58,7 @@ void np_tls_free(struct np_tls *tls);
 
 /*
  * The handshake on a TCP connection, of which exactly its bytes are read. Gives up once
- * np_stopped() (EINTR), when the far end has closed (ECONNRESET), or after patience_ms in which
- * nothing came.
+ * np_stopped() (EINTR), when the far end has closed (ECONNRESET), or after patience_ms.
  */
 int np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop,
 		     unsigned patience_ms, struct np_tls_secrets *secrets, struct np_err *err);
