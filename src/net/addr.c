@@ -35,11 +35,13 @@ struct family {
 	size_t port_at;     /* the port */
 	size_t port_size;   /* 1; 2: in network order; 4: in the machine's; 0: there is none */
 	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
-	uint8_t owner;   /* bytes that all addresses of an owner begin with; 0: nobody owns one */
-	uint8_t network; /* bytes that all addresses of a network begin with */
-	bool has_edges;  /* the first and the last address of a network are no hosts */
-	bool is_here;    /* such an address is always one of this machine */
-	bool is_number;  /* its bytes are a number in the machine's order */
+	uint8_t owner;    /* bytes that all addresses of an owner begin with; 0: nobody owns one */
+	uint8_t network;  /* bytes that all addresses of a network begin with */
+	bool has_edges;   /* the first and the last address of a network are no hosts */
+	bool is_here;     /* such an address is always one of this machine */
+	bool self_named;  /* the kernel names each socket, and none is bound */
+	const void *like; /* what all its addresses have beside bytes and port; NULL: nothing */
+	bool is_number;   /* its bytes are a number in the machine's order */
 	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 	/* An address as a user writes it; NULL: the resolver knows. */
 	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
@@ -420,6 +422,12 @@ np_addr_size(const struct np_addr *a)
 	return row(a)->size;
 }
 
+bool
+np_addr_self_named(const struct np_addr *a)
+{
+	return row(a)->self_named;
+}
+
 const uint8_t *
 np_addr_bytes(const struct np_addr *a)
 {
@@ -464,6 +472,9 @@ np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port)
 	const struct family *f = row_of(family);
 
 	memset(a, 0, sizeof(*a));
+	if (f->like != NULL) {
+		memcpy(&a->sa, f->like, f->len);
+	}
 	a->sa.ss_family = (sa_family_t)family;
 	if (bytes != NULL && f->size > 0) {
 		a->len = f->len;

@@ -62,6 +62,9 @@ void np_addr_set_port(struct np_addr *a, uint32_t port);
  */
 uint16_t *np_addr_port_at(struct np_addr *a);
 
+/* Does the kernel name each socket of that family, so that none is bound to an address? */
+bool np_addr_self_named(const struct np_addr *a);
+
 /*
  * The bytes by which a host is known, as they stand in the address: in network order, 4 of AF_INET,
  * 16 of AF_INET6; 0 where a family has none or is not known.

@@ -146,7 +146,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 		return -1;
 	}
 	if (choose_peer(run, fd, listens, err) != NP_OK ||
-	    (at != NULL && np_sock_bind(fd, at, err) != NP_OK) ||
+	    (at != NULL && !np_addr_self_named(at) && np_sock_bind(fd, at, err) != NP_OK) ||
 	    (listens && listen_at(fd, np_endpoint_backlog(p), at, err) != NP_OK)) {
 		close(fd);
 		return -1;

@@ -464,7 +464,7 @@ tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 		return np_fail(err, NP_EPEER, 0, "the daemon named no key for TLS");
 	}
 	done = np_tls_handshake(run->end.own, conn->fd, run->stop, PATIENCE_MS, &secrets, err) ==
-		       NP_OK &&
+		   NP_OK &&
 	       attach(run->plan->transport, conn->fd, err) == NP_OK &&
 	       give(conn->fd, suite, TLS_TX, near, err) == NP_OK &&
 	       give(conn->fd, suite, TLS_RX, far, err) == NP_OK;
