@@ -111,6 +111,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/dccp.h \
 	%D%/bench/transport/sctp.c \
 	%D%/bench/transport/llc.c \
+	%D%/bench/transport/tipc.c \
 	%D%/bench/transport/vsock.c \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/clean.c %D%/run/clean.h \

@@ -6,10 +6,12 @@
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
 #include <linux/llc.h>
+#include <linux/tipc.h>
 #include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/un.h>
@@ -153,6 +155,45 @@ by_cid(const struct np_addr *far, struct np_addr *near)
 	return known;
 }
 
+static void
+node_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+{
+	snprintf(buf, NP_ADDR_TEXT, "node %x",
+		 ((const struct sockaddr_tipc *)&a->sa)->addr.id.node);
+}
+
+static int
+read_node(struct np_addr *a, const char *text, struct np_err *err)
+{
+	char *end;
+	uint32_t node = (uint32_t)strtoul(text, &end, 16);
+
+	if (end == text || *end != '\0') {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "'%.40s' is no TIPC node, a hexadecimal number (0: this one)", text);
+	}
+	np_addr_make(a, AF_TIPC, (const uint8_t *)&node, 0);
+	return NP_OK;
+}
+
+/* Every socket has its node's number in its address. */
+static bool
+by_node(const struct np_addr *far, struct np_addr *near)
+{
+	int fd = socket(AF_TIPC, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool known;
+
+	(void)far;
+	near->len = sizeof(near->sa);
+	known = fd >= 0 && getsockname(fd, (struct sockaddr *)&near->sa, &near->len) == 0;
+	if (fd >= 0) {
+		close(fd);
+	}
+	np_addr_set_port(near, 0);
+	return known;
+}
+
+static const struct sockaddr_tipc a_node = { .addrtype = TIPC_ADDR_ID };
 static const uint32_t any_cid = VMADDR_CID_ANY, loop_cid = VMADDR_CID_LOCAL;
 static const uint8_t any_ip[16], loop_4[4] = { IN_LOOPBACKNET, 0, 0, 1 }, loop_6[16] = { [15] = 1 };
 
@@ -226,6 +267,22 @@ static const struct family families[] = {
 	  .host = cid_host,
 	  .parse = read_cid,
 	  .towards = by_cid },
+	{ .family = AF_TIPC,
+	  .name = "AF_TIPC",
+	  .len = sizeof(struct sockaddr_tipc),
+	  .at = offsetof(struct sockaddr_tipc, addr.id.node),
+	  .size = 4,
+	  .any = any_ip,
+	  .port_at = offsetof(struct sockaddr_tipc, addr.id.ref),
+	  .port_size = 4,
+	  .owner = 4,
+	  .network = 4,
+	  .is_number = true,
+	  .self_named = true,
+	  .like = &a_node,
+	  .host = node_host,
+	  .parse = read_node,
+	  .towards = by_node },
 	{ .family = AF_UNSPEC, .name = "AF_UNSPEC" },
 };
 

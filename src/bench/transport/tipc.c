@@ -1,0 +1,23 @@
+/*
+ * Stream sockets between the nodes of a cluster (tipc(7), TIPC of linux/tipc.h), by the address
+ * that the kernel gives each socket: the node and a number on it.
+ */
+#include <sys/socket.h>
+
+#include "bench/bench.h"
+#include "bench/transport/endpoint.h"
+
+const struct np_transport np_transport_tipc = {
+	.name = "TIPC",
+	.family = AF_TIPC,
+	.socktype = SOCK_STREAM,
+	.reliable = true,
+	.connected = true,
+	.admit = NP_ADMIT_PEER,
+	.named = true,
+	.module = "tipc",
+	.kconfig = "CONFIG_TIPC",
+	.open = np_endpoint_open,
+	.another = np_endpoint_another,
+	.meet = np_endpoint_meet,
+};
