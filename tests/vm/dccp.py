@@ -4,12 +4,15 @@
 
 import json
 import re
+import signal
+import socket
 import subprocess
 from typing import Any
 
 import lib
 
 TABLE = "plumbline"
+SOCK_DCCP, IPPROTO_DCCP = 6, 33
 
 
 def run(daemon: lib.Daemon, test: str, *options: str, length: str = "0.5") -> Any:
@@ -101,6 +104,18 @@ def flows_and_engines(daemon: lib.Daemon) -> None:
     assert final["LOCAL_SEND_CALLS"] >= 90 and final["FLOWS"] == 3
 
 
+def connect(near: str, far: str, port: int) -> str:
+    """What comes of a connection from one address of this machine to another."""
+    with socket.socket(socket.AF_INET6 if ":" in far else socket.AF_INET, SOCK_DCCP, IPPROTO_DCCP) as one:
+        one.settimeout(3)
+        try:
+            one.bind((near, 0))
+            one.connect((far, port))
+        except OSError as fault:
+            return type(fault).__name__
+    return "connected"
+
+
 def too_long_is_refused(daemon: lib.Daemon) -> None:
     for options, letter in ((["-m", "70000"], "m"), (["-r", "70000,1"], "r")):
         got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t",
@@ -111,13 +126,26 @@ def too_long_is_refused(daemon: lib.Daemon) -> None:
 
 
 def strangers_are_not_admitted(daemon: lib.Daemon) -> None:
-    """The daemon admits the address that the client has; a connection from another one is none."""
+    """While a test runs its listener stands: it answers the client's address and no other one."""
+    for host, client, stranger in (("127.0.0.1", "127.0.0.1", "127.0.0.9"), ("::1", "::1", "fd00:9::9")):
+        data = lib.free_port()
+        with lib.Started([lib.netperf(), "-H", host, "-p", str(daemon.port), "-t", "DCCP_RR", "-l", "60", "--",
+                          "-P", f",{data}"]) as test:
+            assert test.measuring(), test.said()
+            said = [connect(who, host, data) for who in (stranger, client)]
+            test.signal(signal.SIGINT)
+            test.finish(60)
+        assert said == ["TimeoutError", "connected"], (host, said)
+
+
+def a_named_address_is_admitted(daemon: lib.Daemon) -> None:
     got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_STREAM", "-l", "1",
                    "--", "-L", "127.0.0.9"], timeout=60)
     assert got.rc == 0, got
 
 
 def suite(report: lib.Report) -> None:
+    subprocess.run(["ip", "addr", "add", "fd00:9::9/128", "dev", "lo", "nodad"], check=True)
     with lib.Daemon() as daemon:
         for family in ("127.0.0.1,inet", "::1,inet6"):
             for ccid in (2, 3):
@@ -130,7 +158,8 @@ def suite(report: lib.Report) -> None:
         report.case("OMNI asks for it in each direction", lambda: omni_reaches_it(daemon))
         report.case("engines and flows", lambda: flows_and_engines(daemon))
         report.case("a message that is too long is refused", lambda: too_long_is_refused(daemon))
-        report.case("a named local address is admitted", lambda: strangers_are_not_admitted(daemon))
+        report.case("a stranger is not admitted", lambda: strangers_are_not_admitted(daemon))
+        report.case("a named local address is admitted", lambda: a_named_address_is_admitted(daemon))
 
 
 lib.main(suite)
