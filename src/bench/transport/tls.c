@@ -34,6 +34,14 @@
 #ifndef SOL_TLS
 #define SOL_TLS 282
 #endif
+#ifndef TLS_CIPHER_CHACHA20_POLY1305 /* since Linux 5.11 */
+#define TLS_CIPHER_CHACHA20_POLY1305 54
+#define TLS_CIPHER_CHACHA20_POLY1305_SALT_SIZE 0
+struct tls12_crypto_info_chacha20_poly1305 {
+	struct tls_crypto_info info;
+	uint8_t iv[12], key[32], salt[0], rec_seq[8];
+};
+#endif
 
 enum {
 	PATIENCE_MS = 10000, /* of a handshake */
