@@ -99,6 +99,27 @@ sctp_close(struct np_run *run)
 	run->end.own = NULL;
 }
 
+/*
+ * A kernel of 64 bits has more padding in this struct than a program of 32 bits: with room to spare
+ * it tells how long its own is.
+ */
+static bool
+read_stats(int fd, struct sctp_assoc_stats *stats)
+{
+	union {
+		struct sctp_assoc_stats stats;
+		uint8_t room[sizeof(struct sctp_assoc_stats) + 64];
+	} all = { .room = { 0 } };
+	socklen_t len = sizeof(all);
+
+	if (getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &all, &len) != 0 ||
+	    len != sizeof(*stats)) {
+		return false;
+	}
+	*stats = all.stats;
+	return true;
+}
+
 /* The addresses stand one behind the other, each as long as its family has it. */
 static void
 look_at_paths(int fd, struct known *k)
@@ -195,8 +216,7 @@ sctp_look(struct np_run *run, int fd)
 		return;
 	}
 	now.is_there = true;
-	len = sizeof(now.stats);
-	now.counted = getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &now.stats, &len) == 0;
+	now.counted = read_stats(fd, &now.stats);
 	look_at_paths(fd, &now);
 	*k = now;
 	c->mss = (int)k->status.sstat_fragmentation_point;
