@@ -74,7 +74,7 @@ def transactions(command: List[str]) -> None:
         assert far["tls.records_sent"] == 40 * records[1], far
     ends = test(command, "-t", "TLS_CRR", "-l", "-4")
     assert ends.near["flow.transactions"] == ends.far["flow.transactions"] == 4, ends
-    ends = test(command, "-t", "TLS_CRR", "-l", "1")
+    ends = test(command, "-t", "TLS_CRR", "-l", "4")
     assert 0 < ends.near["flow.transactions"] <= ends.far["flow.transactions"], ends
 
 
