@@ -242,6 +242,21 @@ def the_constants_of_explain_are_those_of_the_rules() -> None:
     assert not unused, f"no rule looks at {unused}"
 
 
+def the_design_names_all_that_a_transport_is() -> None:
+    """Every member of struct np_transport is in the section that says how to add one, and no other trait."""
+    source = (lib.TOP / "src/bench/bench.h").read_text()
+    source = source[source.index("\nstruct np_transport {"):]
+    row = re.sub(r"/\*.*?\*/", "", source[:source.index("\n};")], flags=re.DOTALL)
+    functions = set(re.findall(r"\(\*(\w+)\)\(", row))
+    values = re.findall(r"^\t(?:const char|enum \w+|\w+)\s+([*\w, \n\t]+);", row, flags=re.MULTILINE)
+    members = functions | {name for some in values for name in re.findall(r"\w+", some)}
+    text = (lib.TOP / "doc/architecture.md").read_text()
+    text = text[text.index("**A transport**"):text.index("**A family of addresses**")]
+    named = set(re.findall(r"`([a-z][a-z_]*)`", text))
+    assert {"name", "protocol", "kconfig", "turn_options", "too_long_as", "close"} <= members, members
+    assert named == members, f"only named: {named - members}; not named: {members - named}"
+
+
 def the_thresholds_are_those_of_the_code() -> None:
     """doc/evidence.md has each with its value and its words."""
     pattern = r"^#define (NP_D_\w+) +([0-9.]+) +/\* (.*?) \*/"
@@ -544,7 +559,7 @@ def suite(report: lib.Report) -> None:
                  the_short_help_names_real_options, figures_are_a_table_for_people,
                  the_tests_have_protocols,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
-                 the_constants_of_explain_are_those_of_the_rules,
+                 the_constants_of_explain_are_those_of_the_rules, the_design_names_all_that_a_transport_is,
                  the_thresholds_are_those_of_the_code, formatters_have_no_complaint):
         check(report, test.__name__.replace("_", " "), test)
     for test in (what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
