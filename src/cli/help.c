@@ -128,7 +128,7 @@ traits_of_transport(const struct np_transport *t)
 	has |= t->ip_protocol == IPPROTO_TCP ? NP_FOR_TCP : 0u;
 	has |= t->ip_protocol != 0 && np_delivers(t) ? NP_FOR_SEGMENTS : 0u;
 	has |= t->scanner == NP_SCAN_SCTP ? NP_FOR_SCTP : 0u;
-	has |= t == &np_transport_udp || t == &np_transport_udplite ? NP_FOR_UDP : 0u;
+	has |= t->ip_protocol != 0 && !t->connected ? NP_FOR_UDP : 0u;
 	has |= t->ip_protocol == NP_IPPROTO_DCCP ? NP_FOR_DCCP : 0u;
 	has |= t->named ? NP_FOR_NAMED : 0u;
 	has |= t->encrypts ? NP_FOR_TLS : 0u;
