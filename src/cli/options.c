@@ -1532,7 +1532,7 @@ const struct np_option np_test_options[] = {
 	{ ROW('t', NULL, TEXT, "stream|dgram", "OMNI: set the socket's type"), TO(omni.type),
 	  .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
 	{ ROW('T', "protocol", TEXT, "name",
-	      "use tcp, mptcp, udp, udplite or sctp; other names mean the default"),
+	      "use tcp, mptcp, udp, udplite, sctp or dccp; others mean the default"),
 	  TO(omni.protocol), .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
 	{ ROW('T', NULL, CUSTOM, "x", "no effect, as in netperf"), .set = set_nothing, .scope = BSD,
 	  IN(GONE), FOR(NOBODY) },

@@ -198,7 +198,7 @@ def netperf_and_netserver(shell: str) -> None:
         assert "--test" not in have, shell
         offers(shell, "netperf -t TCP_RR -- -k P99_", {"P99_LATENCY"})
         assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,UUI")), shell
-        offers(shell, "netperf -- -T udp", {"udp", "udplite"})
+        offers(shell, "netperf -- -T ", {"tcp", "mptcp", "udp", "udplite", "sctp", "dccp"})
     with tempfile.TemporaryDirectory() as place:
         Path(place, "secret.key").touch()
         includes(shell, "netperf --key-file ", {"secret.key"}, place)
