@@ -165,10 +165,10 @@ node_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 static int
 read_node(struct np_addr *a, const char *text, struct np_err *err)
 {
-	char *end;
-	uint32_t node = (uint32_t)strtoul(text, &end, 16);
+	uint32_t node = (uint32_t)strtoul(text, NULL, 16);
+	size_t digits = strspn(text, "0123456789abcdefABCDEF");
 
-	if (end == text || *end != '\0') {
+	if (digits == 0 || digits > 2 * sizeof(node) || text[digits] != '\0') {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "'%.40s' is no TIPC node, a hexadecimal number (0: this one)", text);
 	}

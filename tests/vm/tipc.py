@@ -20,6 +20,9 @@ def suite(report: lib.Report) -> None:
             report.check(" ".join(words), agree, got.err)
         got = netperf(daemon, "-t", "TIPC_RR", "-l", "2", "--", "-H", "0", "-L", "1001002")
         report.check("only the node that the client names is admitted", got.rc != 0, got.err)
+        for node in ("-1", "0x1", "100000000", "node"):
+            got = netperf(daemon, "-t", "TIPC_RR", "-l", "2", "--", "-H", node)
+            report.check(f"{node} is no node", got.rc != 0 and "is no TIPC node" in got.err, got.err)
 
 
 lib.main(suite)
