@@ -34,16 +34,16 @@ struct family {
 	size_t at, size;    /* the bytes by which a host is known; 0: there are none */
 	const void *any;    /* these of all addresses of a host */
 	const void *loop;   /* of the loopback */
+	const void *like;   /* what all addresses have beside bytes and port; NULL: nothing */
 	size_t port_at;     /* the port */
 	size_t port_size;   /* 1; 2: in network order; 4: in the machine's; 0: there is none */
 	uint8_t loop_bits;  /* leading bits that all loopback addresses share */
-	uint8_t owner;    /* bytes that all addresses of an owner begin with; 0: nobody owns one */
-	uint8_t network;  /* bytes that all addresses of a network begin with */
-	bool has_edges;   /* the first and the last address of a network are no hosts */
-	bool is_here;     /* such an address is always one of this machine */
-	bool self_named;  /* the kernel names each socket, and none is bound */
-	const void *like; /* what all its addresses have beside bytes and port; NULL: nothing */
-	bool is_number;   /* its bytes are a number in the machine's order */
+	uint8_t owner;   /* bytes that all addresses of an owner begin with; 0: nobody owns one */
+	uint8_t network; /* bytes that all addresses of a network begin with */
+	bool has_edges;  /* the first and the last address of a network are no hosts */
+	bool is_here;    /* such an address is always one of this machine */
+	bool self_named; /* the kernel names each socket, and none is bound */
+	bool is_number;  /* its bytes are a number in the machine's order */
 	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 	/* An address as a user writes it; NULL: the resolver knows. */
 	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);

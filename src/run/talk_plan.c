@@ -471,8 +471,8 @@ asked_also(const char *whose, const uint8_t *bytes, uint32_t count, const struct
 		return np_fail(err, NP_EPEER, EINVAL, "further addresses of %u bytes", count);
 	}
 	for (; out->count < count / size; out->count++) {
-		if (asked_address(whose, bytes + out->count * size, size, 0, any.sa.ss_family,
-				  &out->at[out->count], err) != NP_OK) {
+		if (asked_address(whose, bytes + (size_t)out->count * size, size, 0,
+				  any.sa.ss_family, &out->at[out->count], err) != NP_OK) {
 			return err->code;
 		}
 	}
