@@ -566,4 +566,4 @@ class Page(unittest.TestCase):
 if __name__ == "__main__":
     with contextlib.suppress(python.MissingModule):
         python.need("numpy", "python3-numpy")
-    unittest.main()
+    unittest.main(warnings="ignore")  # what the collector of garbage says would stand in a captured stderr
