@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -378,6 +379,49 @@ fast_open_is_no_condition(void **state)
 		run_both(&e, b, AF_INET, open_fast);
 		ends_free(&e);
 	}
+}
+
+/* ---- TLS ---- */
+
+/* Where it is not 0, setting up the kernel's TLS takes this end of a connection long. */
+static _Atomic unsigned slow_port;
+
+/* In place of the C library's. */
+int
+setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	static const struct timespec a_while = { .tv_nsec = 100000000 };
+	struct np_addr at = { .len = sizeof(at.sa) };
+
+	if (slow_port != 0 && (level == SOL_TLS || (level == IPPROTO_TCP && name == TCP_ULP)) &&
+	    getsockname(fd, (struct sockaddr *)&at.sa, &at.len) == 0 &&
+	    np_addr_port(&at) == slow_port) {
+		nanosleep(&a_while, NULL);
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
+}
+
+/* All data and the FIN may be there before the kernel is asked to decrypt. */
+static void
+a_client_may_be_done_before_the_kernel_decrypts(void **state)
+{
+	const struct np_bench *b = np_bench_find("TLS_STREAM");
+	struct ends e;
+
+	(void)state;
+	if (!can_run(b)) {
+		skip();
+	}
+	ends_open(&e, b, AF_INET, -10240, NULL);
+	slow_port = np_addr_port(&e.server.run.end.local);
+	ends_run(&e, 0);
+	slow_port = 0;
+	if (e.server.run.err.code != NP_OK) {
+		fail_msg("%s", e.server.run.err.msg);
+	}
+	assert_int_equal(np_seen(&e.client.run.worker->count->sent),
+			 np_seen(&e.server.run.worker->count->received));
+	ends_free(&e);
 }
 
 /* ---- Priority and type of service ---- */
@@ -863,6 +907,7 @@ main(void)
 		cmocka_unit_test(a_refused_connection_is_tried_again_when_asked),
 		cmocka_unit_test(connection_tests_know_the_first_connection),
 		cmocka_unit_test(fast_open_is_no_condition),
+		cmocka_unit_test(a_client_may_be_done_before_the_kernel_decrypts),
 		cmocka_unit_test(what_was_asked_for_is_read_back),
 		cmocka_unit_test(answers_come_from_where_the_request_went),
 		cmocka_unit_test(a_connected_requester_gets_such_answers),

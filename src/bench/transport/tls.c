@@ -166,12 +166,16 @@ give(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *sec
 	return rc;
 }
 
-/* setsockopt(TCP_ULP), and what a kernel lacks where it fails. */
+/*
+ * setsockopt(TCP_ULP), and what a kernel lacks where it fails. It succeeds only while both
+ * directions are open. When that may come later, it is enough that the kernel has TLS.
+ */
 static int
-attach(const struct np_transport *t, int fd, struct np_err *err)
+attach(const struct np_transport *t, int fd, bool may_be_later, struct np_err *err)
 {
-	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0 || errno == ENOTCONN) {
-		return NP_OK; /* ENOTCONN: it is there, but there is no connection yet */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) == 0 || errno == EEXIST ||
+	    (errno == ENOTCONN && may_be_later)) {
+		return NP_OK;
 	}
 	if (errno == ENOENT || errno == ENOPROTOOPT) {
 		return np_fail(err, NP_EUNSUP, 0,
@@ -405,7 +409,7 @@ tls_probe(struct np_err *err)
 	if (fd < 0) {
 		return np_fail(err, NP_ESYS, errno, "make a socket");
 	}
-	rc = attach(&np_transport_tls, fd, err);
+	rc = attach(&np_transport_tls, fd, true, err);
 	close(fd);
 	return rc;
 }
@@ -439,7 +443,8 @@ tls_open(struct np_run *run, struct np_err *err)
 			       p->tls_suite);
 	}
 	if (draw_key(run, err) != NP_OK || np_transport_tcp.open(run, err) != NP_OK ||
-	    attach(p->transport, p->active ? run->conn->fd : run->end.listen_fd, err) != NP_OK) {
+	    attach(p->transport, p->active ? run->conn->fd : run->end.listen_fd, true, err) !=
+		NP_OK) {
 		return err->code;
 	}
 	run->end.own = np_tls_new(suite, &run->end.key, !p->active, err);
@@ -471,9 +476,12 @@ tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 	if (run->end.key.count == 0) {
 		return np_fail(err, NP_EPEER, 0, "the daemon named no key for TLS");
 	}
-	done = np_tls_handshake(run->end.own, conn->fd, run->stop, PATIENCE_MS, &secrets, err) ==
+	/* First before the handshake: behind it, the far end may be done and have closed. With
+	 * fast open there may be no connection yet. */
+	done = attach(run->plan->transport, conn->fd, true, err) == NP_OK &&
+	       np_tls_handshake(run->end.own, conn->fd, run->stop, PATIENCE_MS, &secrets, err) ==
 		   NP_OK &&
-	       attach(run->plan->transport, conn->fd, err) == NP_OK &&
+	       attach(run->plan->transport, conn->fd, false, err) == NP_OK &&
 	       give(conn->fd, suite, TLS_TX, near, err) == NP_OK &&
 	       give(conn->fd, suite, TLS_RX, far, err) == NP_OK;
 	explicit_bzero(&secrets, sizeof(secrets));
