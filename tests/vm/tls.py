@@ -1,5 +1,4 @@
 # netvm: modules tls
-# netvm: limit 150
 """Tests over TLS: both ends count the same bytes and the same records, and TCP carries what the arithmetic
 of doc/ceilings.md says, under each cipher and engine, over a slow link, and without the module."""
 
@@ -35,10 +34,13 @@ def overhead(sender: Dict[str, Any], receiver: Dict[str, Any], connections: int 
                  COST * sender["tls.records_sent"]) / connections - 2
 
 
-def same_stream(ends: Ends, what: str) -> None:
+def same_stream(ends: Ends, what: str, alerts: int = 0) -> None:
+    """alerts: as many may be sent behind the one at which the receiver ends."""
     near, far = ends.near, ends.far
     for sent, received in (("flow.bytes_sent", "flow.bytes_received"), ("tls.records_sent", "tls.records_received")):
-        assert near[sent] == far[received] > 0, f"{what}: {sent} {near[sent]}, {received} {far[received]}"
+        extra = near[sent] - far[received]
+        assert far[received] > 0 and 0 <= extra <= (alerts if sent.startswith("tls") else 0), (
+            f"{what}: {sent} {near[sent]}, {received} {far[received]}")
     for end in (near, far):
         assert end["tls.encrypted_by"] == end["tls.decrypted_by"] == "software", what
 
@@ -115,7 +117,7 @@ def slow_link() -> None:
             assert lib.wait_for(lambda: lib.run([*client, "-t", "UUID"], 20).rc == 0, 20)
             for more in ([], ["--flows", "4"], ["--", "-s", "4K", "-m", "100000"]):
                 ends = test(client, "-t", "TLS_STREAM", "-l", "1", *more)
-                same_stream(ends, f"8 Mbit/s {more}")
+                same_stream(ends, f"8 Mbit/s {more}", alerts=100)
                 near = ends.near
                 frames = near["tcp.bytes_sent"] + FRAME * near["tcp.segments_out"] + 8 * near.get("tcp.connections", 1)
                 # The interface's own packets (IPv6 looks for routers) are few.
