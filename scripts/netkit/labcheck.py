@@ -65,7 +65,7 @@ class Check:
         self.say(next(turns))
         yield self.mtu()
         self.say(next(turns))
-        yield self.ipv6()
+        yield self.retried(self.ipv6)   # the question for a neighbour may be lost
         self.say(next(turns))
         yield from self.packets()
         for measure in (self.rate, self.delay):
