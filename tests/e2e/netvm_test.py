@@ -221,7 +221,7 @@ class Suite(unittest.TestCase):
             test = self.write(place, "true\n")
             for got, result in (({"status": 0}, ("ok", "")), ({"status": 77}, ("skip", "")),
                                 ({"status": 1}, ("FAIL", "exit status 1")),
-                                ({"late": True}, ("FAIL", "not done after 90 s")),
+                                ({"late": True}, ("FAIL", "not done after 600 s")),
                                 ({"error": "module x"}, ("FAIL", "module x"))):
                 self.assertEqual(suite.judge(got, test), result)
 

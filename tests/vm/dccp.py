@@ -1,5 +1,4 @@
 # netvm: modules dccp_ipv4 dccp_ipv6
-# netvm: limit 90
 """DCCP: streams and transactions, the counts of both ends, planted drops, congestion controls, limits."""
 
 import json

@@ -1,5 +1,4 @@
 # netvm: modules llc2 veth
-# netvm: limit 90
 """Connections of the link layer: DLCO_STREAM and DLCO_RR between the two ends of a veth pair."""
 
 import json

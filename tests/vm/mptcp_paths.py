@@ -2,7 +2,6 @@
 """MPTCP on the distribution's kernel, which knows less of it than the newest ones: a part of tests/e2e/mptcp.py."""
 
 # netvm: modules sch_tbf
-# netvm: limit 90
 
 import lib
 import mptcp

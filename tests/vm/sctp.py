@@ -1,6 +1,5 @@
 # netvm: modules sctp
 # netvm: real netperf
-# netvm: limit 200
 """SCTP between two namespaces with two wires: both ends' counts, the real netperf at either end, planted drops,
 strangers, several paths."""
 

@@ -1,5 +1,4 @@
 # netvm: modules tipc
-# netvm: limit 60
 """TIPC: the counts of both ends, and a client that names another node."""
 
 import json

@@ -1,6 +1,5 @@
 # netvm: modules vsock_loopback
 # netvm: with tests/unit/test_transport
-# netvm: limit 90
 """VSOCK: control and data without IP, the counts of both ends, whom the daemon admits, buffers, errors."""
 
 import contextlib

@@ -219,8 +219,8 @@ class Guest:
             try:
                 kind, data = self.frame(end)
             except Late:
-                raise Late(self.last_words(f"not done after {self.limit:g} s" if limit is None
-                                           else "the guest no longer answers")) from None
+                raise Late(self.last_words(f"not done when the guest's {self.limit:g} s were over"
+                                           if end == self.end else "the guest no longer answers")) from None
             if kind == b"R":
                 return dict(json.loads(data))
             (out if kind == b"O" else err)(data)

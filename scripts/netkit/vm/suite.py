@@ -16,7 +16,7 @@ from netkit.vm.image import TREE, Image
 
 REAL = "opt/netperf-2.7.0"
 SKIPPED = 77
-LIMIT = 90.0        # s of a test that says none
+LIMIT = 600.0       # s of a test that says none: many times what a quiet machine needs
 SHELLS = {".sh": "/usr/bin/sh", ".py": "/usr/bin/python3"}
 
 
