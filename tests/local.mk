@@ -20,6 +20,7 @@ unit_tests = \
 	%D%/unit/test_conversation \
 	%D%/unit/test_cpu \
 	%D%/unit/test_daemon \
+	%D%/unit/test_dccp \
 	%D%/unit/test_delay \
 	%D%/unit/test_doc \
 	%D%/unit/test_evidence \

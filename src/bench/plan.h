@@ -100,6 +100,7 @@ struct np_plan {
 	int32_t ttl;     /* multicast; -1: leave */
 	uint32_t pacing; /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
 	uint32_t tls_suite; /* number of the cipher suite of TLS; 0: the usual one */
+	uint32_t service;   /* service code of DCCP at both ends; 0: none */
 	bool time_calls;    /* streams: record the time of every call, too */
 	/* Datagrams: the client sends no empty one after its last request. */
 	bool no_end_mark;

@@ -465,6 +465,11 @@ check_congestion(const struct np_cli *cli, struct np_err *err)
 	const struct np_end *ends[] = { &p->near, &p->far };
 	bool is_dccp = p->transport->ip_protocol == NP_IPPROTO_DCCP;
 
+	if (p->service != 0 && !is_dccp) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "--service-code: %s is no test of DCCP (try -t DCCP_STREAM)",
+			       cli->bench.name);
+	}
 	for (int i = 0; i < 2; i++) {
 		const char *name = ends[i]->sock.cong;
 

@@ -342,6 +342,19 @@ set_ccid(void *ctx, const struct np_option *o, const char *arg, struct np_err *e
 	return NP_OK;
 }
 
+static int
+set_service(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_cli *cli = ctx;
+
+	(void)o;
+	if (!np_dccp_service(arg, &cli->plan.service)) {
+		return np_fail(err, NP_EUSAGE, 0, "'%.40s' is not a service code (try SC:test)",
+			       arg);
+	}
+	return NP_OK;
+}
+
 /* One end's processor, or its list of them. NULL: leave what is there. */
 static int
 take_cpus(const char *text, struct np_place *place, struct np_err *err)
@@ -1480,6 +1493,9 @@ const struct np_option np_test_options[] = {
 	{ ROW('\0', "ccid", CUSTOM, "n",
 	      "DCCP: control congestion by CCID 2 (like TCP) or 3 (TFRC), both ways"),
 	  .set = set_ccid, .numbers = true, .scope = OMNI, IN(SOCKET), FOR(DCCP) },
+	{ ROW('\0', "service-code", CUSTOM, "code",
+	      "DCCP: set the service code of both ends: SC:test, SC=1, SC=xA1"),
+	  .set = set_service, .scope = OMNI, IN(SOCKET), FOR(DCCP) },
 	{ ROW('l', NULL, COUNT, "hops", "set the time to live of multicast datagrams"),
 	  TO(plan.ttl), RANGE(0, 255), .scope = OMNI, IN(ENDS), FOR(UDP) },
 	{ ROW('L', NULL, CUSTOM, "name/bits,family",

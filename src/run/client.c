@@ -725,6 +725,8 @@ check_plan(const struct np_client *c, const struct np_plan *p, struct np_err *er
 		snprintf(what, sizeof(what), "--source-range");
 	} else if (p->also.count > 0 || p->far_also.count > 0) {
 		snprintf(what, sizeof(what), "--also-bind");
+	} else if (p->service != 0) {
+		snprintf(what, sizeof(what), "--service-code");
 	} else if (p->ramp > 0) {
 		snprintf(what, sizeof(what), "--ramp %u", p->ramp);
 	} else if (p->warm_up_ms > 0) {

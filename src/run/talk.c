@@ -632,7 +632,7 @@ np_plan_needs_trio(const struct np_plan *p)
 	return p->flows > 1 || p->far.place.engine != NULL || p->bench->code == NP_PLAN ||
 	       (p->transport != NULL && p->transport->ours) || p->far.place.threads > 1 ||
 	       p->warm_up_ms > 0 || p->ramp > 0 || p->sources > 1 || p->also.count > 0 ||
-	       p->far_also.count > 0 || np_plan_far_fraction(p);
+	       p->far_also.count > 0 || p->service != 0 || np_plan_far_fraction(p);
 }
 
 const struct np_dialect *

@@ -204,6 +204,7 @@ ask_by(const struct np_tagged *by, const struct np_plan *p, const struct np_run 
 	m.warm_up = p->warm_up_ms;
 	(void)np_cpu_turns_text(&p->far.place.turns, m.cpus, sizeof(m.cpus));
 	m.ramp = p->ramp;
+	m.service = p->service;
 	ask_end(p, run, &m);
 	ask_addresses(p, run, &m);
 	if (run->terms->eth != NULL) {
@@ -386,6 +387,7 @@ asked_sizes(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 	p->near.place.threads = m->threads;
 	p->warm_up_ms = m->warm_up;
 	p->ramp = m->ramp;
+	p->service = m->service;
 	return NP_OK;
 }
 

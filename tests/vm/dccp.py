@@ -11,7 +11,7 @@ from typing import Any
 import lib
 
 TABLE = "plumbline"
-SOCK_DCCP, IPPROTO_DCCP = 6, 33
+SOCK_DCCP, IPPROTO_DCCP, SOL_DCCP, DCCP_SOCKOPT_SERVICE = 6, 33, 269, 2
 
 
 def run(daemon: lib.Daemon, test: str, *options: str, length: str = "0.5") -> Any:
@@ -103,10 +103,12 @@ def flows_and_engines(daemon: lib.Daemon) -> None:
     assert final["LOCAL_SEND_CALLS"] >= 90 and final["FLOWS"] == 3
 
 
-def connect(near: str, far: str, port: int) -> str:
+def connect(near: str, far: str, port: int, service: bytes = b"") -> str:
     """What comes of a connection from one address of this machine to another."""
     with socket.socket(socket.AF_INET6 if ":" in far else socket.AF_INET, SOCK_DCCP, IPPROTO_DCCP) as one:
         one.settimeout(3)
+        if service:
+            one.setsockopt(SOL_DCCP, DCCP_SOCKOPT_SERVICE, service)
         try:
             one.bind((near, 0))
             one.connect((far, port))
@@ -137,6 +139,24 @@ def strangers_are_not_admitted(daemon: lib.Daemon) -> None:
         assert said == ["TimeoutError", "connected"], (host, said)
 
 
+def a_service_code_is_for_both_ends(daemon: lib.Daemon) -> None:
+    for test in ("DCCP_STREAM", "DCCP_RR", "OMNI"):
+        for code, shown in (("SC:test", "SC:test"), ("SC=x1A2", "SC=x000001A2")):
+            document = run(daemon, test, "--", "--service-code", code, *(["-T", "dccp"] if test == "OMNI" else []))
+            assert document["final"]["THROUGHPUT"] > 0
+            for end in ("near", "far"):
+                assert document["iterations"][0][end]["dccp.service"] == shown, (test, end)
+    assert "dccp.service" not in run(daemon, "DCCP_STREAM")["iterations"][0]["near"]
+    data = lib.free_port()
+    with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_RR", "-l", "60", "--",
+                      "--service-code", "SC:test", "-P", f",{data}"]) as test:
+        assert test.measuring(), test.said()
+        said = [connect("127.0.0.1", "127.0.0.1", data, code) for code in (b"", b"tesu", b"test")]
+        test.signal(signal.SIGINT)
+        test.finish(60)
+    assert said == ["OSError", "OSError", "connected"], said    # EBADRQC has no class of its own
+
+
 def a_named_address_is_admitted(daemon: lib.Daemon) -> None:
     got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_STREAM", "-l", "1",
                    "--", "-L", "127.0.0.9"], timeout=60)
@@ -158,6 +178,7 @@ def suite(report: lib.Report) -> None:
         report.case("engines and flows", lambda: flows_and_engines(daemon))
         report.case("a message that is too long is refused", lambda: too_long_is_refused(daemon))
         report.case("a stranger is not admitted", lambda: strangers_are_not_admitted(daemon))
+        report.case("a service code is for both ends", lambda: a_service_code_is_for_both_ends(daemon))
         report.case("a named local address is admitted", lambda: a_named_address_is_admitted(daemon))
 
 

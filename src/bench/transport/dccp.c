@@ -1,8 +1,11 @@
 #include "bench/transport/dccp.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -30,6 +33,63 @@ np_dccp_ccid(const char *name)
 		   : 0;
 }
 
+/* Characters of a service code; a shorter one has spaces behind it. */
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+			      "-_+.*/?@";
+enum { LETTERS = 4 };
+
+static bool
+service_of_letters(const char *text, uint32_t *code)
+{
+	size_t n = strspn(text, letters);
+
+	if (n == 0 || n > LETTERS || text[n] != '\0') {
+		return false;
+	}
+	*code = 0;
+	for (size_t i = 0; i < LETTERS; i++) {
+		*code = *code << 8 | (i < n ? (uint8_t)text[i] : ' ');
+	}
+	return true;
+}
+
+bool
+np_dccp_service(const char *text, uint32_t *code)
+{
+	bool hex;
+	char *end;
+	unsigned long long n;
+
+	if (strncmp(text, "SC:", 3) == 0) {
+		return service_of_letters(text + 3, code);
+	}
+	text += strncmp(text, "SC=", 3) == 0 ? 3 : 0;
+	hex = text[0] == 'x' || strncmp(text, "0x", 2) == 0;
+	text += !hex ? 0 : text[0] == 'x' ? 1 : 2;
+	if (!isxdigit((unsigned char)text[0])) {
+		return false; /* strtoull() would take a sign */
+	}
+	n = strtoull(text, &end, hex ? 16 : 10);
+	*code = (uint32_t)n;
+	return *end == '\0' && n > 0 && n < UINT32_MAX;
+}
+
+void
+np_dccp_service_text(uint32_t code, char text[NP_DCCP_SERVICE_TEXT])
+{
+	uint32_t again;
+	int n = LETTERS;
+
+	snprintf(text, NP_DCCP_SERVICE_TEXT, "SC:%c%c%c%c", code >> 24 & 255, code >> 16 & 255,
+		 code >> 8 & 255, code & 255);
+	while (n > 1 && text[2 + n] == ' ') {
+		text[2 + n--] = '\0';
+	}
+	if (!np_dccp_service(text, &again) || again != code) {
+		snprintf(text, NP_DCCP_SERVICE_TEXT, "SC=x%08X", code);
+	}
+}
+
 /*
  * A queue of a fixed length would refuse a message (EAGAIN) even where the socket blocks; without
  * one a send waits for room in the send buffer.
@@ -39,7 +99,10 @@ dccp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts
 {
 	int ccid = np_dccp_ccid(e->sock.cong);
 
-	(void)p;
+	if (p->service != 0) {
+		np_sockopts_add(o, NP_SOL_DCCP, NP_DCCP_SERVICE, "DCCP_SOCKOPT_SERVICE",
+				(int)htonl(p->service));
+	}
 	np_sockopts_add(o, NP_SOL_DCCP, NP_DCCP_TXQLEN, "DCCP_SOCKOPT_QPOLICY_TXQLEN", 0);
 	if (ccid > 0) {
 		np_sockopts_add_byte(o, NP_SOL_DCCP, NP_DCCP_CCID, "DCCP_SOCKOPT_CCID",
@@ -130,12 +193,26 @@ know_int(int fd, int option, const char *name, struct np_bag *bag)
 }
 
 static void
+know_service(int fd, struct np_bag *bag)
+{
+	char text[NP_DCCP_SERVICE_TEXT];
+	uint32_t code = 0;
+	socklen_t len = sizeof(code);
+
+	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_SERVICE, &code, &len) == 0 && code != 0) {
+		np_dccp_service_text(ntohl(code), text);
+		np_bag_text(bag, text, "dccp.service");
+	}
+}
+
+static void
 dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	(void)run;
 	know_int(fd, NP_DCCP_TX_CCID, "tx_ccid", bag);
 	know_int(fd, NP_DCCP_RX_CCID, "rx_ccid", bag);
 	know_int(fd, NP_DCCP_MPS, "message_max", bag);
+	know_service(fd, bag);
 	know_tfrc(fd, bag);
 }
 

@@ -5,13 +5,15 @@
 #ifndef NP_BENCH_TRANSPORT_DCCP_H
 #define NP_BENCH_TRANSPORT_DCCP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { NP_SOCK_DCCP = 6, NP_IPPROTO_DCCP = 33, NP_SOL_DCCP = 269 };
 
 /* Socket options (Linux's include/uapi/linux/dccp.h). */
 enum {
-	NP_DCCP_MPS = 5, /* the largest message, now */
+	NP_DCCP_SERVICE = 2, /* in network order */
+	NP_DCCP_MPS = 5,     /* the largest message, now */
 	NP_DCCP_CCID = 13,
 	NP_DCCP_TX_CCID = 14,
 	NP_DCCP_RX_CCID = 15,
@@ -25,6 +27,17 @@ enum { NP_CCID_MOST = 255 };
 
 /* The number in such a name; 0: it is none. */
 int np_dccp_ccid(const char *name);
+
+/*
+ * A service code as RFC 4340, 8.1.2, writes it: SC:fdpz, SC=1717858426 or SC=x6664707A, and without
+ * the SC= in front of a number. False: it is none, or one that stands for none (0, 0xffffffff).
+ */
+bool np_dccp_service(const char *text, uint32_t *code);
+
+enum { NP_DCCP_SERVICE_TEXT = sizeof("SC=x6664707A") };
+
+/* SC:fdpz where it is of letters, else SC=x6664707A. */
+void np_dccp_service_text(uint32_t code, char text[NP_DCCP_SERVICE_TEXT]);
 
 /* What CCID 3 tells of its half connection: struct tfrc_tx_info of Linux's include/linux/tfrc.h. */
 struct np_dccp_tfrc {
