@@ -31,7 +31,7 @@ enum { SOCKET_ROOM = 64 << 20 };
 struct probe {
 	struct np_ns ns[2];
 	const char *address[2], *kind, *device;
-	uint64_t count, size, gap, time, skip, wait;
+	uint64_t count, size, gap, time, skip, wait, parent;
 	int sock[2];
 	struct sockaddr_storage target;
 	socklen_t target_len;
@@ -59,7 +59,8 @@ read_number(struct probe *p, const char *word, struct np_err *err)
 	} numbers[] = {
 		{ "count=", &p->count, 10000000 },    { "size=", &p->size, SIZE_MAX_UDP },
 		{ "gap=", &p->gap, 100 * NP_SEC },    { "time=", &p->time, 1000 * NP_SEC },
-		{ "skip=", &p->skip, 1000 * NP_SEC }, { "wait=", &p->wait, 1000 * NP_SEC },
+		{ "parent=", &p->parent, INT_MAX },   { "skip=", &p->skip, 1000 * NP_SEC },
+		{ "wait=", &p->wait, 1000 * NP_SEC },
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -667,8 +668,11 @@ np_probe(char *const *words, FILE *out, struct np_err *err)
 	}
 	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
 	/* netlab starts us out of reach of the terminal: when it dies nobody wants to know any
-	 * more. */
+	 * more. It may be dead already. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (p.parent != 0 && (uint64_t)getppid() != p.parent) {
+		return np_fail(err, NP_ESYS, ESRCH, "the process that wants to know");
+	}
 	p.buf = calloc(1, SIZE_MAX_UDP);
 	rc = np_fail(err, NP_EUSAGE, 0, "kind=%s: train, rate, mtu or tcp", p.kind);
 	for (size_t i = 0; p.buf != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -682,6 +682,16 @@ class Lines(Labs):
             proc.wait(10)
             self.assertTrue(lib.wait_for(lambda: not self.probes(), 2), number)
 
+    def test_a_probe_whose_netlab_is_gone(self):
+        """It ends, though nobody tells it: netlab was killed before it could ask to be told."""
+        self.netlab("up", status=0)
+        ends = [f"{name}=/run/netns/netlab-{NAME}-{role}" for name, role in (("from", "client"), ("to", "server"))]
+        for parent, status in ((os.getpid(), 0), (2, 1)):
+            with subprocess.Popen([netlab.link_program(), "probe", *ends, "source=10.77.0.1", "target=10.77.0.2",
+                                   "kind=train", "device=lab0", f"parent={parent}"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as probe:
+                self.assertEqual(probe.wait(20), status, parent)
+
     def probes(self):
         return [pid for role in netlab.ROLES for pid in netlab.Lab(NAME).processes(role)]
 
