@@ -107,6 +107,9 @@ client_params(struct np_plan *p, const struct np_bench *bench, int family, int64
 	if (p->transport->link) {
 		p->response = p->response > 0 ? 48 : -1; /* a frame has no less than 46 bytes */
 	}
+	if (p->transport->family > 0 && p->transport->admit == NP_ADMIT_PEER) {
+		np_addr_make_loopback(&p->bind, p->transport->family); /* as np_aim_data() does */
+	}
 }
 
 void
@@ -118,6 +121,15 @@ server_params(struct np_plan *p, const struct np_plan *client)
 	p->active = false;
 	p->near = client->far;
 	p->far = client->near;
+}
+
+struct np_addr
+peer_of(const struct np_plan *p)
+{
+	struct np_addr at;
+
+	np_addr_make_loopback(&at, p->transport->named ? np_plan_family(p) : p->family);
+	return at;
 }
 
 struct np_terms

@@ -42,6 +42,9 @@ void client_params(struct np_plan *p, const struct np_bench *bench, int family, 
 void server_params(struct np_plan *p, const struct np_plan *client);
 
 /* The terms that go with such parameters: of frames the end's socket, and whom it admits. */
+/* Where a client's data goes to, as far as it is known before the daemon has named a port. */
+struct np_addr peer_of(const struct np_plan *p);
+
 struct np_terms terms_for(const struct np_plan *p);
 
 /* Open e->run for e->plan, and make it ready to be driven. Fails the test when it can't be had. */

@@ -36,7 +36,13 @@ has_family(int family)
 int
 bound_socket(int family, int socktype, struct np_addr *at)
 {
-	int fd = socket(family, socktype | SOCK_CLOEXEC, 0);
+	return bound_socket_of(family, socktype, 0, at);
+}
+
+int
+bound_socket_of(int family, int socktype, int protocol, struct np_addr *at)
+{
+	int fd = socket(family, socktype | SOCK_CLOEXEC, protocol);
 
 	assert_true(fd >= 0);
 	*at = loopback(family, 0);
@@ -44,7 +50,7 @@ bound_socket(int family, int socktype, struct np_addr *at)
 		at->len = sizeof(at->sa.ss_family); /* the kernel gives it a name (unix(7)) */
 	}
 	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);
-	if (socktype == SOCK_STREAM) {
+	if (socktype != SOCK_DGRAM) {
 		assert_int_equal(listen(fd, 16), 0);
 	}
 	at->len = sizeof(at->sa);
@@ -55,7 +61,13 @@ bound_socket(int family, int socktype, struct np_addr *at)
 int
 connected_to(const struct np_addr *to)
 {
-	int fd = socket(to->sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return connected_to_by(to, SOCK_STREAM, 0);
+}
+
+int
+connected_to_by(const struct np_addr *to, int socktype, int protocol)
+{
+	int fd = socket(to->sa.ss_family, socktype | SOCK_CLOEXEC, protocol);
 
 	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&to->sa, to->len), 0);

@@ -20,13 +20,15 @@ bool same_address(const struct np_addr *a, const struct np_addr *b);
 /* Can this machine use the family on its loopback interface? */
 bool has_family(int family);
 
-/* A socket bound to a free loopback port (AF_UNIX: an abstract name), which *at tells; streams
- * listen. Fails the test if not.
+/* A socket bound to a free loopback port (AF_UNIX: an abstract name), which *at tells; all but
+ * datagrams listen. Fails the test if not.
  */
 int bound_socket(int family, int socktype, struct np_addr *at);
+int bound_socket_of(int family, int socktype, int protocol, struct np_addr *at);
 
-/* A connected stream socket. */
+/* A connected socket: of a stream, or of another kind. */
 int connected_to(const struct np_addr *to);
+int connected_to_by(const struct np_addr *to, int socktype, int protocol);
 
 /* Wait until the descriptor is readable; false after LONG_MS. */
 bool wait_readable(int fd);

@@ -208,6 +208,17 @@ what_is_not_served_is_not_found(void **state)
 
 /* ---- Whole runs ---- */
 
+/* DCCP's receiver drops what it has no room for. UDP's has room for what is sent here. */
+static void
+assert_arrived(const struct np_bench *b, uint64_t arrived, uint64_t sent_there)
+{
+	if (b->transport->connected && !b->transport->reliable) {
+		assert_in_range(arrived, sent_there > 0, sent_there);
+	} else {
+		assert_int_equal(arrived, sent_there);
+	}
+}
+
 static void
 check_counts(const struct ends *e, int64_t length)
 {
@@ -224,7 +235,7 @@ check_counts(const struct ends *e, int64_t length)
 
 		assert_true(sent(lead) >= (uint64_t)length);
 		assert_true(sent(lead) < (uint64_t)length + lead->run.worker->send_size);
-		assert_int_equal(received(follow), sent(lead));
+		assert_arrived(b, received(follow), sent(lead));
 		assert_true(np_seen(&follow->run.worker->count->receives) > 0);
 		return;
 	}
@@ -313,8 +324,8 @@ run_several(const struct np_bench *b, int64_t length)
 	assert_int_equal(e.server.run.conns, far_port != 0 ? 1 : e.server.run.conns);
 	client = counts_of(&e.client.run);
 	server = counts_of(&e.server.run);
-	assert_int_equal(client.sent, server.received);
-	assert_int_equal(client.received, server.sent);
+	assert_arrived(b, server.received, client.sent);
+	assert_arrived(b, client.received, server.sent);
 	if (b->pattern->transactions) {
 		assert_int_equal(client.transactions, length);
 		assert_int_equal(server.transactions, length);

@@ -132,15 +132,16 @@ check_outcome(const struct np_bench *b, const struct np_outcome *out)
 static void
 run_one(struct np_client *c, const struct np_bench *b, int family)
 {
-	struct np_addr peer = loopback(family, 0);
 	struct np_outcome out;
 	struct np_record record;
+	struct np_addr peer;
 	struct np_plan p;
 	struct np_terms terms;
 	struct np_err err;
 
 	client_params(&p, b, family, -count_for(b));
 	terms = terms_for(&p);
+	peer = peer_of(&p);
 	if (np_client_run(c, &p, &terms, &peer, &out, &err) != NP_OK) {
 		fail_msg("%s: %s", b->name, err.msg);
 	}

@@ -97,13 +97,14 @@ end(struct daemon *d, struct np_client *c)
 static void
 run(struct np_client *c, const char *name, int64_t length, struct np_outcome *out)
 {
-	struct np_addr peer = loopback(AF_INET, 0);
 	static struct np_plan p;
 	static struct np_terms terms;
+	struct np_addr peer;
 	struct np_err err;
 
 	client_params(&p, np_bench_find(name), AF_INET, length);
 	terms = terms_for(&p);
+	peer = peer_of(&p);
 	if (np_client_run(c, &p, &terms, &peer, out, &err) != NP_OK) {
 		fail_msg("%s: %s", name, err.msg);
 	}

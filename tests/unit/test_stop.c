@@ -86,8 +86,9 @@ assert_client_stops(const struct np_bench *b, void (*change)(struct np_plan *p))
 
 	client_params(&e.plan, b, AF_INET, 0);
 	/* Where frames go does not follow from an address. */
-	mute = bound_socket(b->transport->link ? AF_INET : np_plan_family(&e.plan),
-			    b->transport->socktype, &at);
+	mute = b->transport->link ? bound_socket(AF_INET, SOCK_DGRAM, &at)
+				  : bound_socket_of(np_plan_family(&e.plan), b->transport->socktype,
+						    b->transport->protocol, &at);
 	change(&e.plan);
 	end_open(&e);
 	end_aim(&e, &at);
@@ -111,7 +112,7 @@ assert_server_stops(const struct np_bench *b, void (*change)(struct np_plan *p),
 	end_open(&e);
 	at = way_to(&e.plan, &e.run.end.local);
 	if (connects) {
-		mute = connected_to(&at);
+		mute = connected_to_by(&at, b->transport->socktype, b->transport->protocol);
 	}
 	assert_stops(&e);
 	if (mute >= 0) {

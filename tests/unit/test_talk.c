@@ -149,8 +149,7 @@ check_asked_omni(const struct np_plan *p, const struct np_run *run, const struct
 	assert_int_equal(q->keepalive, p->keepalive);
 	assert_int_equal(q->defer_accept, p->defer_accept);
 	assert_int_equal(q->no_fragment, p->no_fragment);
-	assert_int_equal(q->far.sock.port,
-			 p->transport->family == 0 ? np_addr_port(&run->end.local) : 0);
+	assert_int_equal(q->far.sock.port, p->transport->named ? np_addr_port(&run->end.local) : 0);
 }
 
 /* What only plans have room for. */

@@ -386,6 +386,8 @@ fast_open_is_no_condition(void **state)
 /* Where it is not 0, setting up the kernel's TLS takes this end of a connection long. */
 static _Atomic unsigned slow_port;
 
+#ifndef SYS_socketcall /* else src/base/multiplex.c has one of its own */
+#define HAS_SLOW_PORT
 /* In place of the C library's. */
 int
 setsockopt(int fd, int level, int name, const void *value, socklen_t size)
@@ -400,6 +402,7 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 	}
 	return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
 }
+#endif
 
 /* All data and the FIN may be there before the kernel is asked to decrypt. */
 static void
@@ -409,6 +412,9 @@ a_client_may_be_done_before_the_kernel_decrypts(void **state)
 	struct ends e;
 
 	(void)state;
+#ifndef HAS_SLOW_PORT
+	skip();
+#endif
 	if (!can_run(b)) {
 		skip();
 	}
