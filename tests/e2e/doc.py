@@ -175,6 +175,15 @@ def the_tests_have_protocols() -> None:
         assert sorted(set(said.group(1).split())) == lacking if said else not lacking, (option, said, lacking)
 
 
+def each_test_has_a_row() -> None:
+    """Of README's table of tests, and of the protocols', which says how each of them carries tests."""
+    alone = {"OMNI", "UUID", "LOC_CPU", "REM_CPU"}     # no protocol of their own
+    for name, column, free in (("README.md", 0, set()), ("doc/protocols.md", 1, alone)):
+        rows = [line.split("|")[1 + column] for line in (lib.TOP / name).read_text().splitlines() if line.startswith("| ")]
+        have = {word for row in rows for word in re.findall(r"\b[A-Z]+(?:_[A-Z]+)*\b", row)}
+        assert not set(tests()) - free - have, f"{name} has no row for {sorted(set(tests()) - free - have)}"
+
+
 def the_page_has_the_tests() -> None:
     wanted = set(tests())
     have = tags("netperf.1", "TESTS")
@@ -557,7 +566,7 @@ def suite(report: lib.Report) -> None:
                  the_page_has_the_tests, the_page_has_the_figures,
                  the_page_has_the_groups_of_the_help, no_range_is_said_twice,
                  the_short_help_names_real_options, figures_are_a_table_for_people,
-                 the_tests_have_protocols,
+                 the_tests_have_protocols, each_test_has_a_row,
                  the_daemons_page_has_its_options, the_protocols_tables_are_the_codes,
                  the_constants_of_explain_are_those_of_the_rules, the_design_names_all_that_a_transport_is,
                  the_thresholds_are_those_of_the_code, formatters_have_no_complaint):
