@@ -20,6 +20,9 @@
 
 enum { ENDS = 2, MESSAGE_MAX = 8192 };
 
+/* Where a link takes commands, unless it is told another name. */
+#define CONTROL "netlab-link"
+
 /* Of address space for each direction; memory is taken as packets need it. */
 #define ROOM ((size_t)256 << 20)
 
@@ -28,6 +31,7 @@ enum { ENDS = 2, MESSAGE_MAX = 8192 };
 
 struct link {
 	char device[IFNAMSIZ];
+	const char *control;
 	struct np_ns ns[ENDS];
 	int tun[ENDS];
 	int listener;
@@ -47,6 +51,8 @@ read_words(struct link *l, char *const *words, const char **paths, struct np_err
 			paths[1] = *words + 4;
 		} else if (strncmp(*words, "device=", 7) == 0) {
 			snprintf(l->device, sizeof(l->device), "%s", *words + 7);
+		} else if (strncmp(*words, "control=", 8) == 0) {
+			l->control = *words + 8;
 		} else if (np_line_plan_word(&l->plan, *words, err) != NP_OK) {
 			return err->code;
 		}
@@ -80,20 +86,20 @@ open_tun(const char *device, struct np_err *err)
 
 /* An abstract name is the namespace's own, and gone with the process. */
 static socklen_t
-control_address(struct sockaddr_un *sa)
+control_address(struct sockaddr_un *sa, const char *name)
 {
-	static const char name[] = "netlab-link";
+	const size_t len = strnlen(name, sizeof(sa->sun_path) - 1);
 
 	*sa = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	memcpy(sa->sun_path + 1, name, sizeof(name) - 1);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name));
+	memcpy(sa->sun_path + 1, name, len);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
 }
 
 static int
 open_listener(struct link *l, struct np_err *err)
 {
 	struct sockaddr_un sa;
-	socklen_t len = control_address(&sa);
+	socklen_t len = control_address(&sa, l->control);
 
 	l->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&sa, len) != 0 ||
@@ -387,7 +393,8 @@ let_go(struct link *l)
 int
 np_link_run(char *const *words, struct np_err *err)
 {
-	static const struct link none = { .ns = { { .fd = -1 }, { .fd = -1 } },
+	static const struct link none = { .control = CONTROL,
+					  .ns = { { .fd = -1 }, { .fd = -1 } },
 					  .tun = { -1, -1 },
 					  .listener = -1 };
 	const char *paths[ENDS] = { NULL };
@@ -403,10 +410,10 @@ np_link_run(char *const *words, struct np_err *err)
 /* --- from outside ------------------------------------------------------------------------ */
 
 static int
-connect_to(const char *path, struct np_err *err)
+connect_to(const char *path, const char *control, struct np_err *err)
 {
 	struct sockaddr_un sa;
-	socklen_t len = control_address(&sa);
+	socklen_t len = control_address(&sa, control);
 	struct np_ns ns;
 	int fd = -1;
 
@@ -429,17 +436,23 @@ int
 np_link_tell(char *const *words, FILE *out, struct np_err *err)
 {
 	const struct timeval patience = { .tv_sec = 5 };
+	const char *control = CONTROL;
 	struct text text = { .used = 0 };
+	size_t first = 1;
 	ssize_t n;
 	int fd;
 
-	if (words[0] == NULL || words[1] == NULL) {
+	if (words[0] != NULL && words[1] != NULL && strncmp(words[1], "control=", 8) == 0) {
+		control = words[1] + 8;
+		first = 2;
+	}
+	if (words[0] == NULL || words[first] == NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "tell: a namespace and a command are needed");
 	}
-	for (size_t i = 1; words[i] != NULL; i++) {
-		add(&text, "%s%s", i == 1 ? "" : " ", words[i]);
+	for (size_t i = first; words[i] != NULL; i++) {
+		add(&text, "%s%s", i == first ? "" : " ", words[i]);
 	}
-	fd = connect_to(words[0], err);
+	fd = connect_to(words[0], control, err);
 	if (fd < 0) {
 		return err->code;
 	}

@@ -10,8 +10,9 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: netlab-link run device=NAME one=NAMESPACE two=NAMESPACE [rate=BITS ...]\n"
-    "       netlab-link tell NAMESPACE show | clear | set NAME=VALUE...\n"
+    "usage: netlab-link run device=NAME one=NAMESPACE two=NAMESPACE [control=NAME] [rate=BITS "
+    "...]\n"
+    "       netlab-link tell NAMESPACE [control=NAME] show | clear | set NAME=VALUE...\n"
     "       netlab-link probe from=NAMESPACE to=NAMESPACE source=IP target=IP kind=KIND ...\n"
     "Serves the links of netlab(1), and measures them. netlab calls it.\n";
 
