@@ -2,8 +2,8 @@
 
 import math
 import time
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 from netkit import units
 
@@ -29,9 +29,11 @@ class Finding:
     asked: str
     measured: str
     good: bool
+    path: str = ""      # which one, where there are several
 
     def line(self) -> str:
-        return f"{'ok ' if self.good else 'off'}  {self.name:<11}{self.asked}: measured {self.measured}"
+        return (f"{'ok ' if self.good else 'off'}  {self.path and self.path + '  '}{self.name:<11}{self.asked}: "
+                f"measured {self.measured}")
 
 
 def ns(seconds: float) -> int:
@@ -239,10 +241,24 @@ def examine(link: Any, probe: Prober, say: "Callable[[Turn], None]" = lambda tur
     return Check(link, probe, say).run()
 
 
-def lateness(found: "Optional[Dict[str, Any]]") -> str:
+def examine_all(link: Any, probes: "Sequence[Prober]", say: "Callable[[Turn], None]" = lambda turn: None
+                ) -> "Iterator[Finding]":
+    """Of several paths, each like this link, one after the other."""
+    if len(probes) == 1:
+        yield from examine(link, probes[0], say)
+        return
+    whole = Check(link, probes[0]).turns()[0].left
+    for number, probe in enumerate(probes):
+        def say_more(turn: Turn, number: int = number) -> None:
+            say(replace(turn, number=turn.number + number * turn.of, of=turn.of * len(probes),
+                        name=f"{turn.name} of path {number}", left=turn.left + (len(probes) - 1 - number) * whole))
+
+        for finding in examine(link, probe, say_more):
+            yield replace(finding, path=f"path {number}")
+
+
+def lateness(found: "Dict[str, Any]") -> str:
     """How late a link of ours was with packets, in words."""
-    if not found:
-        return ""
     parts = []
     for end, far in WAYS:
         late = found[end]["late_us"]

@@ -95,6 +95,32 @@ class Arithmetic(unittest.TestCase):
             with self.assertRaisesRegex(netlab.UsageError, "^--congestion ", msg=text):
                 netlab.parse_congestion(text)
 
+    def test_paths(self):
+        for text in ("1", "4"):
+            self.assertEqual(netlab.parse_paths(text), int(text))
+        for text in ("0", "5", "x", "", "-1", "2.0", "99999999999999999999"):
+            with self.assertRaisesRegex(netlab.UsageError, r"^--paths .*\(", msg=text):
+                netlab.parse_paths(text)
+        self.assertEqual([path.addresses(role) for path in netlab.Link(paths=2).each() for role in netlab.ROLES],
+                         [("10.77.0.1", "fd77::1"), ("10.77.0.2", "fd77::2"),
+                          ("10.77.1.1", "fd77:1::1"), ("10.77.1.2", "fd77:1::2")])
+        link = netlab.Link(paths=2)
+        self.assertTrue(link.describe().endswith("IPv4 and IPv6, on each of 2 paths (veth)"), link.describe())
+        first, *more = link.ceilings().splitlines()
+        self.assertEqual(first, netlab.Link().ceilings() + " by one path")
+        if netlab.has_mptcp():
+            self.assertIn("IPv4: MPTCP 185.18 Mbit/s", more[0])
+
+    def test_paths_choose_for_themselves(self):
+        for seed in (0, 3, 2**64 - 1):
+            link = netlab.Link(seed=seed, paths=4, made_by="link")
+            seeds = [int(word.partition("=")[2]) for path in link.each() for word in link.words(path)
+                     if word.startswith("seed=")]
+            # netlab-link has another one for the way back, 2**32 above
+            self.assertEqual(len({(one + way) % 2**64 for one in seeds for way in (0, 2**32)}), 8)
+            self.assertTrue(all(one < 2**64 for one in seeds), seeds)
+            self.assertEqual(seeds[0], seed)
+
     def test_what_netlab_link_and_tc_are_told(self):
         link = netlab.Link(delay=0.005, jitter=0.001, loss=0.01, reorder=0.02, duplicate=0.005, seed=3,
                            made_by="link")
@@ -234,6 +260,31 @@ class Checks(unittest.TestCase):
                                                           side_effect=range(0, 10**6, 100)):
                 self.assertEqual(self.off(**found), {name})
 
+    def test_each_path(self):
+        """Findings say of which path they are, and progress counts those of all."""
+        turns, asked = [], []
+
+        def probe_of(path):
+            def probe(*words, **more):
+                asked.append(path)
+                return self.probe(*words, **more)
+            return probe
+
+        lines = [one.line() for one in labcheck.examine_all(self.link, [probe_of(0), probe_of(1)], turns.append)]
+        self.assertEqual([line.split()[1:4] for line in lines],
+                         [["path", number, one.name] for number in "01"
+                          for one in labcheck.examine(self.link, self.probe)])
+        self.assertEqual(asked, sorted(asked))
+        self.assertEqual(set(asked), {0, 1})
+        self.assertEqual([turn.number for turn in turns], list(range(12)))
+        self.assertEqual({turn.of for turn in turns}, {12})
+        left = [turn.left for turn in turns]
+        self.assertEqual(left, sorted(left, reverse=True))
+        self.assertAlmostEqual(left[0], 2 * left[6])
+        with mock.patch.dict(self.found, {"mtu": 1499}):
+            bad = [one.line() for one in labcheck.examine_all(self.link, [probe_of(0), self.probe]) if not one.good]
+        self.assertEqual([line[:17] for line in bad], ["off  path 0  mtu ", "off  path 1  mtu "])
+
     def test_segments_at_a_time(self):
         self.link = replace(self.link, segments=65535)
         self.assertEqual(self.off(), {"packets"})
@@ -304,6 +355,8 @@ class Refusals(unittest.TestCase):
                             (["up", "--jitter", "1ms"], "more than --delay"),
                             (["set", "--emulator", "link"], "--emulator"),
                             (["up", "--seed", "x"], "--seed"),
+                            (["up", "--paths", "0"], "1 to 4"), (["up", "--paths", "5"], "1 to 4"),
+                            (["up", "--paths", "x"], "try 2"), (["set", "--paths", "2"], "--paths"),
                             (["exec", "middle", "ls"], "'client'"), (["sideways"], "'up'"),
                             (["up", "--mtu"], "--mtu")):
             self.check(args, 2, words, which="/bin/ip")
@@ -352,14 +405,115 @@ class Labs(unittest.TestCase):
                   "sys.exit(s.connect_ex((sys.argv[1], 1)) != errno.ECONNREFUSED)")
         self.netlab("exec", role, sys.executable, "-c", script, address, status=0)
 
-    def queue(self, role):
+    def queue(self, role, device="lab0"):
         got = lib.run(["tc", "-n", f"netlab-{NAME}-{role}", "-j", "-d", "qdisc", "show", "dev",
-                       "lab0"], timeout=10)
+                       device], timeout=10)
         return json.loads(got.out)[0]
 
-    def device(self, role):
-        got = lib.run(["ip", "-n", f"netlab-{NAME}-{role}", "-d", "-j", "link", "show", "lab0"], 10)
+    def device(self, role, device="lab0"):
+        got = lib.run(["ip", "-n", f"netlab-{NAME}-{role}", "-d", "-j", "link", "show", device], 10)
         return json.loads(got.out)[0]
+
+    def sent(self, role):
+        """Bytes that have left each device of an end."""
+        got = lib.run(["ip", "-n", f"netlab-{NAME}-{role}", "-s", "-j", "link"], 10)
+        return {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in json.loads(got.out)}
+
+    def ends_of_paths(self):
+        """Pairs of addresses of two paths, with the device by which that end has to send: the one that
+        has the client's address."""
+        for role, far in labcheck.WAYS:
+            for here, there in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                for near_end, far_end in zip(netlab.Path(here).addresses(role), netlab.Path(there).addresses(far)):
+                    yield role, near_end, far_end, f"lab{here if role == 'client' else there}"
+
+    def each_leaves_by_its_path(self):
+        script = ("import errno, socket, sys\n"
+                  "near, far = sys.argv[1:]\n"
+                  "family = socket.AF_INET6 if ':' in near else socket.AF_INET\n"
+                  "tcp, udp = socket.socket(family), socket.socket(family, socket.SOCK_DGRAM)\n"
+                  "tcp.bind((near, 0)), udp.bind((near, 0))\n"
+                  "tcp.settimeout(20)\n"
+                  "assert tcp.connect_ex((far, 1)) == errno.ECONNREFUSED\n"
+                  "for n in range(50): udp.sendto(bytes(1000), (far, 1))\n")
+        for role, near, far, device in self.ends_of_paths():
+            with self.subTest(end=role, near=near, far=far):
+                before = self.sent(role)
+                got = lib.run([*lib.in_lab(NAME, role), sys.executable, "-c", script, near, far], 60)
+                self.assertEqual(got.rc, 0, got.err)
+                self.assertTrue(lib.wait_for(lambda: self.sent(role)[device] - before[device] >= 50_000, 20), device)
+                others = [name for name in before if name not in (device, "lo")]
+                self.assertEqual(len(others), 1)
+                # Something asks for neighbours now and then.
+                self.assertLess(self.sent(role)[others[0]] - before[others[0]], 10_000, others)
+
+    def test_two_paths(self):
+        got = self.netlab("up", "--paths", "2", status=0)
+        self.assertIn(", on each of 2 paths (veth)\n", got.out)
+        self.assertIn("\n  path 1   lab1: 10.77.1.1  fd77:1::1 and 10.77.1.2  fd77:1::2\n", got.out)
+        self.assertEqual(self.netlab("status", status=0).out, got.out)
+        self.each_leaves_by_its_path()
+        got = self.netlab("set", "--rate", "10mbit", "--mtu", "4000", "--congestion", "reno", status=0)
+        self.assertIn("10 Mbit/s", got.out)
+        self.assertIn("congestion reno, on each of 2 paths (veth)\n", got.out)
+        self.assertEqual(self.netlab("status", status=0).out, got.out)
+        for role in netlab.ROLES:
+            for device in ("lab0", "lab1"):
+                self.assertEqual((self.queue(role, device)["options"]["rate"] * 8, self.device(role, device)["mtu"]),
+                                 (10_000_000, 4000))
+            # Each network, and for the client each path by its source as well.
+            routes = [line for family in "46" for line in lib.run(
+                ["ip", "-n", f"netlab-{NAME}-{role}", f"-{family}", "route", "show", "table", "all"],
+                10).out.splitlines() if "77:" in line or "10.77." in line]
+            self.assertEqual(len([line for line in routes if "congctl reno" in line]), 8 if role == "client" else 4,
+                             routes)
+        self.netlab("set", "--congestion", "default", status=0)
+        self.each_leaves_by_its_path()
+
+    def test_set_changes_all_paths_or_none(self):
+        self.netlab("up", "--paths", "2", status=0)
+        with tempfile.TemporaryDirectory() as place, mock.patch.dict(
+                os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
+            tc = Path(place, "tc")
+            tc.write_text("#!/bin/sh\ncase \"$*\" in *server*lab1*10000000bit*) echo no >&2; exit 2 ;; esac\n"
+                          f"exec {shutil.which('tc', path=os.environ['PATH'] + ':/sbin')} \"$@\"\n")
+            tc.chmod(0o755)
+            self.netlab("set", "--rate", "10mbit", "--mtu", "2000", status=1)
+        for role in netlab.ROLES:
+            for device in ("lab0", "lab1"):
+                self.assertEqual((self.queue(role, device)["options"]["rate"] * 8, self.device(role, device)["mtu"]),
+                                 (100_000_000, 1500))
+
+    def test_a_path_that_is_gone(self):
+        self.netlab("up", "--paths", "2", status=0)
+        self.assertEqual(lib.run(["ip", "-n", f"netlab-{NAME}-server", "link", "del", "lab1"], 10).rc, 0)
+        for verb in (["status"], ["check"], ["set", "--rate", "1mbit"]):
+            self.assertIn(f"not whole: netlab down --name {NAME}", self.netlab(*verb, status=1).err)
+
+    def test_subflows_of_mptcp(self):
+        """The paths beside the first are MPTCP's where the kernel has it; where not nothing is said."""
+        if not netlab.has_mptcp() or lib.run(["ip", "mptcp", "endpoint", "show"], 10).rc != 0:
+            self.skipTest("no MPTCP, or an ip that does not know it")
+        self.netlab("up", "--paths", "4", status=0)
+        asked = ["ip", "-n", f"netlab-{NAME}-client", "mptcp"]
+        found = lib.run([*asked, "endpoint", "show"], 10).out.splitlines()
+        self.assertEqual({line.split()[0] for line in found},
+                         {address for path in netlab.Link(paths=4).each()[1:] for address in path.addresses("client")})
+        self.assertTrue(all("subflow" in line for line in found), found)
+        for role in netlab.ROLES:
+            limits = lib.run(["ip", "-n", f"netlab-{NAME}-{role}", "mptcp", "limits", "show"], 10).out
+            self.assertRegex(limits, r"\bsubflows? 3\b")
+        self.netlab("down", status=0)
+        with tempfile.TemporaryDirectory() as place, mock.patch.dict(
+                os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
+            ip = Path(place, "ip")
+            ip.write_text("#!/bin/sh\ncase \"$*\" in *mptcp*) echo 'Object \"mptcp\" is unknown' >&2; exit 255 ;; esac\n"
+                          f"exec {shutil.which('ip', path=os.environ['PATH'] + ':/sbin')} \"$@\"\n")
+            ip.chmod(0o755)
+            got = self.netlab("up", "--paths", "2", "--no-ipv6", status=0)
+        self.assertEqual(got.err, "")
+        self.assertIn("\n  path 1   lab1: 10.77.1.1 and 10.77.1.2\n", got.out)
+        self.assertEqual(lib.run([*asked, "endpoint", "show"], 10).out, "")
 
     def test_no_super_packets(self):
         """TCP would hand down 64 KiB at a time, of which a rate counts one frame's overhead."""
@@ -417,7 +571,7 @@ class Labs(unittest.TestCase):
                   "s.settimeout(5)\n"
                   "assert s.connect_ex((far, 1)) == errno.ECONNREFUSED\n"
                   "print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b'\\0')[0].decode())")
-        far = netlab.ADDRESS["server" if role == "client" else "client"][family == "6"]
+        far = netlab.Path().addresses("server" if role == "client" else "client")[family == "6"]
         return self.netlab("exec", role, sys.executable, "-c", script, family, far, status=0).out.strip()
 
     def test_congestion_control(self):
@@ -587,8 +741,12 @@ class Lines(Labs):
     LINE = ("--emulator", "link")
 
     def pid(self):
+        return self.told()["pid"]
+
+    def told(self, *control):
+        """What a netlab-link says of itself."""
         return json.loads(lib.run([os.environ.get("NETLAB_LINK") or netlab.link_program(), "tell",
-                                   f"/run/netns/netlab-{NAME}-server", "show"], 10).out)["pid"]
+                                   f"/run/netns/netlab-{NAME}-server", *control, "show"], 10).out)
 
     def test_up_set_status_down(self):
         got = self.netlab("up", *self.LINE, "--delay", "5ms", "--jitter", "1ms", "--loss", "1",
@@ -612,6 +770,41 @@ class Lines(Labs):
         pid = self.pid()
         self.netlab("down", status=0)
         self.assertFalse(self.lives(pid))
+
+    def test_two_paths_with_a_delay(self):
+        """Two processes: both are changed, both are asked for counts, both are ended."""
+        got = self.netlab("up", "--paths", "2", *self.LINE, "--delay", "5ms", status=0)
+        self.assertIn("delay 5 ms, on each of 2 paths (netlab-link)\n", got.out)
+        self.assertNotIn("running", got.out)
+        self.each_leaves_by_its_path()
+        got = self.netlab("set", "--delay", "7ms", "--rate", "50mbit", status=0)
+        self.assertEqual(len(re.findall(r"(?m)^  path [01], (?:client to server|server to client)  [1-9]\d* packets",
+                                        got.out)), 4, got.out)
+        both = [self.told(), self.told("control=netlab-link-1")]
+        self.assertEqual([(one["plan"]["delay"], one["plan"]["rate"]) for one in both], 2 * [(7_000_000, 50_000_000)])
+        with tempfile.TemporaryDirectory() as place:    # a second one that refuses undoes what the first one did
+            fake = Path(place, "netlab-link")
+            fake.write_text("#!/bin/sh\ncase \"$*\" in *netlab-link-1*delay=9000000*) echo no >&2; exit 1 ;; esac\n"
+                            f"exec {netlab.link_program()} \"$@\"\n")
+            fake.chmod(0o755)
+            with mock.patch.dict(os.environ, {"NETLAB_LINK": str(fake)}):
+                self.netlab("set", "--delay", "9ms", status=1)
+        self.assertEqual([self.told(*words)["plan"]["delay"] for words in ((), ("control=netlab-link-1",))],
+                         2 * [7_000_000])
+        os.kill(both[1]["pid"], signal.SIGKILL)
+        self.assertTrue(lib.wait_for(lambda: not lib.run(
+            ["ip", "-n", f"netlab-{NAME}-client", "link", "show", "lab1"], 10).out, 5))
+        self.assertIn(f"not whole: netlab down --name {NAME}", self.netlab("status", status=1).err)
+        self.netlab("down", status=0)
+        self.assertFalse(self.lives(both[0]["pid"]))
+        self.nothing_left()
+
+    def test_down_ends_both_links(self):
+        self.netlab("up", "--paths", "2", *self.LINE, "--delay", "5ms", status=0)
+        pids = [self.told(*words)["pid"] for words in ((), ("control=netlab-link-1",))]
+        self.assertNotEqual(pids[0], pids[1])
+        self.netlab("down", status=0)
+        self.assertEqual([pid for pid in pids if self.lives(pid)], [])
 
     def train(self, count, *words):
         got = lib.run([netlab.link_program(), "probe", f"from=/run/netns/netlab-{NAME}-client",
@@ -744,6 +937,7 @@ class Lines(Labs):
     def test_words_that_are_none(self):
         program = netlab.link_program()
         for words, status in ((["run", "device=x"], 2), (["run", "foo=1"], 2), (["tell", "/x"], 2),
+                              (["tell", "/x", "control=x"], 2), (["tell", "/x", "control=x", "show"], 1),
                               (["tell", "/nowhere", "show"], 1), (["probe", "kind=x"], 2), ([], 2),
                               (["run", "device=lab0", "one=/nowhere", "two=/nowhere"], 1)):
             got = lib.run([program, *words], 10)
