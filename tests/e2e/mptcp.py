@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""MPTCP between network namespaces: two paths, both used, by the counters of the interfaces; a host
-that is not the client's, whom the daemon does not let in; both directions of falling back to TCP,
-and hosts without MPTCP. Needs root, and a kernel with MPTCP (net.mptcp.enabled)."""
+"""MPTCP in a lab of two paths: both are used, by the counters of the interfaces; a host that is not the
+client's, whom the daemon does not let in; both directions of falling back to TCP, and hosts without MPTCP.
+Needs root, and a kernel with MPTCP (net.mptcp.enabled)."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import lib
 from netns import must
 
 NAME = f"mptcp{os.getpid()}"
-PATHS = ("10.78.1", "10.78.2")          # networks; .1 is the client's address, .2 the daemon's
+PATHS = ("10.77.0", "10.77.1")          # networks; .1 is the client's address, .2 the daemon's
 STRANGER = "10.78.3"
 HOST = f"{PATHS[0]}.2"
 RATE = "40mbit"                         # of each path: below what any machine here can do
@@ -49,59 +49,41 @@ def why_not() -> str:
 
 
 class Bed:
-    """Three namespaces: a client with two paths to a daemon, and a stranger with one."""
+    """A lab with two paths between client and daemon, and a stranger who has another way to the daemon."""
 
-    roles = ("client", "server", "stranger")
+    outside = f"{NAME}-stranger"
 
     def __init__(self) -> None:
-        self.client, self.server, self.stranger = (["ip", "netns", "exec", self.name(role)] for role in self.roles)
-
-    @staticmethod
-    def name(role: str) -> str:
-        return f"{NAME}-{role}"
+        self.client, self.server = (lib.in_lab(NAME, role) for role in ("client", "server"))
+        self.stranger = ["ip", "netns", "exec", self.outside]
 
     def __enter__(self) -> "Bed":
         try:
-            for role in self.roles:
-                must(["ip", "netns", "add", self.name(role)])
-                must(["ip", "-n", self.name(role), "link", "set", "lo", "up"])
-            for number, net in enumerate(PATHS):
-                self._link(f"path{number}", "client", net, RATE)
-            self._link("path2", "stranger", STRANGER, "")
-            must(["ip", "-n", self.name("stranger"), "route", "add", f"{PATHS[0]}.0/24", "via", f"{STRANGER}.2"])
-            # What goes out from an address of the second path takes that path.
-            for role, own, to in (("client", 1, 0), ("server", 2, 1)):
-                must(["ip", "-n", self.name(role), "rule", "add", "from", f"{PATHS[1]}.{own}", "table", "78"])
-                gateway = ["via", f"{PATHS[1]}.2"] if role == "client" else []
-                must(["ip", "-n", self.name(role), "route", "add", f"{PATHS[to]}.0/24", *gateway, "dev", "path1",
-                      "table", "78"])
-            must(["ip", "-n", self.name("client"), "mptcp", "endpoint", "add", f"{PATHS[1]}.1", "dev", "path1",
-                  "subflow"])
+            must([lib.NETLAB, "up", "--name", NAME, "--paths", str(len(PATHS)), "--rate", RATE])
+            self._add_stranger()
         except BaseException:
             self.__exit__()
             raise
         return self
 
-    def _link(self, device: str, end: str, net: str, rate: str) -> None:
-        must(["ip", "link", "add", device, "netns", self.name(end), "type", "veth",
-              "peer", "name", device, "netns", self.name("server")])
-        for role, own in ((end, 1), ("server", 2)):
-            # Packets as large as the wire's, or the token bucket would not know what they cost.
-            must(["ip", "-n", self.name(role), "link", "set", device, "up", "gso_max_segs", "1", "gso_max_size", "2000"])
-            must(["ip", "-n", self.name(role), "addr", "add", f"{net}.{own}/24", "dev", device])
-            if rate:
-                must(["tc", "-n", self.name(role), "qdisc", "add", "dev", device, "root", "tbf", "rate", rate,
-                      "burst", "10000", "limit", "300000"])
+    def _add_stranger(self) -> None:
+        must(["ip", "netns", "add", self.outside])
+        must(["ip", "link", "add", "away", "netns", self.outside, "type", "veth",
+              "peer", "name", "away", "netns", f"netlab-{NAME}-server"])
+        for inside, own in ((self.stranger, 1), (self.server, 2)):
+            must([*inside, "ip", "addr", "add", f"{STRANGER}.{own}/24", "dev", "away"])
+            must([*inside, "ip", "link", "set", "away", "up"])
+        must([*self.stranger, "ip", "route", "add", f"{PATHS[0]}.0/24", "via", f"{STRANGER}.2"])
 
     def __exit__(self, *_: object) -> None:
-        for role in self.roles:
-            lib.run(["ip", "netns", "del", self.name(role)], timeout=20)
+        lib.run(["ip", "netns", "del", self.outside], timeout=20)
+        must([lib.NETLAB, "down", "--name", NAME])
 
     def sent(self, role: str) -> List[int]:
         """Bytes that an end has sent over each path, by its interfaces."""
-        links = json.loads(lib.run(["ip", "-n", self.name(role), "-s", "-j", "link"], timeout=20).out)
+        links = json.loads(lib.run([*getattr(self, role), "ip", "-s", "-j", "link"], timeout=20).out)
         of = {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in links}
-        return [of[f"path{number}"] for number in range(len(PATHS))]
+        return [of[f"lab{number}"] for number in range(len(PATHS))]
 
     def strip(self, role: str) -> None:
         """A middlebox in front of that end, which takes MPTCP's option out of SYNs."""
