@@ -251,6 +251,8 @@ def cannot_run(text: str) -> str:
             return why
     if re.search(r"\bnetlab\b", text) and lib.no_lab():
         return lib.no_lab()
+    if "-t MPTCP" in text and not Path("/proc/sys/net/mptcp").exists():
+        return "this kernel has no MPTCP"
     missing = [name for name in re.findall(r"(?:^|\| *|&& *)(jq|openssl|column)\b", text) if not shutil.which(name)]
     if missing:
         return f"no {missing[0]}"
@@ -281,10 +283,12 @@ def run_block(report: lib.Report, place: Place, block: Block, chosen: List[str])
     if chosen and not any(part in command.text for command in block.commands for part in chosen):
         return
     host, port, prefix = "127.0.0.1", place.port, []
+    all_of_it = "; ".join(command.text for command in block.commands)
     with ExitStack() as stack:
         for command in block.commands:
             name = f"{block.where}: {command.text}"
-            why = block.marks.get("not run") or cannot_run(command.text)
+            # What the second command of MPTCP's reads, the first one writes.
+            why = block.marks.get("not run") or cannot_run(all_of_it if "MPTCP" in all_of_it else command.text)
             if not why and "lab" in block.marks:
                 why = lib.no_lab() or (block.marks["lab"] and lib.no_line())
             if why:
