@@ -5,6 +5,8 @@
 import importlib.machinery
 import importlib.util
 import sys
+from functools import partial
+from typing import Any
 
 import lib
 
@@ -40,6 +42,26 @@ def suite(report: lib.Report) -> None:
                 print(f"  {emulator:<6}{finding.line()}", flush=True)
                 report.check(f"{words}: {finding.name} by {emulator}", finding.good, finding.measured)
             lab.down()
+    for emulator in ("netem", "link"):
+        several_paths(report, netlab, emulator)
+
+
+def several_paths(report: lib.Report, netlab: Any, emulator: str) -> None:
+    """A change reaches each of them."""
+    from netkit import labcheck
+    lab = netlab.Lab(NAME)
+    for words in (["up", "--rate", "none", "--emulator", emulator, "--paths", "2", "--delay", "5ms"],
+                  ["set", "--delay", "20ms"]):
+        got = lib.run([lib.NETLAB, words[0], "--name", NAME, *words[1:]], 60)
+        report.check(f"two paths: {words[0]} of {emulator}", got.rc == 0, got.err)
+    link = lab.read_link()
+    report.check(f"two paths: as asked for, of {emulator}", (link.paths, link.delay) == (2, 0.02), str(link))
+    for path in link.each():
+        check = labcheck.Check(link, partial(lab.probe, path=path))
+        check.settle()
+        finding = check.delay()
+        report.check(f"two paths: delay of path {path.number} by {emulator}", finding.good, finding.measured)
+    lab.down()
 
 
 lib.main(suite)
