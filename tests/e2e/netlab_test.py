@@ -876,7 +876,7 @@ class Lines(Labs):
             self.assertTrue(lib.wait_for(lambda: not self.probes(), 2), number)
 
     def test_a_probe_whose_netlab_is_gone(self):
-        """It ends, though nobody tells it: netlab was killed before it could ask to be told."""
+        """It ends by itself: netlab was killed before the probe could ask to be told."""
         self.netlab("up", status=0)
         ends = [f"{name}=/run/netns/netlab-{NAME}-{role}" for name, role in (("from", "client"), ("to", "server"))]
         for parent, status in ((os.getpid(), 0), (2, 1)):
