@@ -1,6 +1,5 @@
 # netvm: modules sctp dccp_ipv4 dccp_ipv6 vsock_loopback tls
-# netvm: with tests/unit/test_bench tests/unit/test_codec tests/unit/test_conversation tests/unit/test_evidence
-# netvm: with tests/unit/test_stop tests/unit/test_talk tests/unit/test_transport
+# netvm: with tests/unit/test_bench tests/unit/test_conversation tests/unit/test_stop tests/unit/test_transport
 """The unit tests that run every test of netperf's, on a kernel that has the protocols which most machines lack."""
 
 import os
@@ -8,7 +7,7 @@ import re
 
 import lib
 
-TESTS = ("bench", "codec", "conversation", "evidence", "stop", "talk", "transport")
+TESTS = ("bench", "conversation", "stop", "transport")
 NEEDED = ("SCTP", "DCCP", "VSOCK", "TLS")   # what says that it lacks one of them has not run it
 
 
