@@ -150,6 +150,16 @@ await_room(int fd, uint64_t until)
 	}
 }
 
+/* Other flows may take the room that there was. */
+static void
+send_end(int fd, const void *to, socklen_t len, uint64_t until)
+{
+	do {
+		await_room(fd, until);
+	} while (sendto(fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len) < 0 && errno == EAGAIN &&
+		 np_now() < until);
+}
+
 static void
 farewell(const struct np_worker *w, uint64_t until)
 {
@@ -170,8 +180,7 @@ farewell(const struct np_worker *w, uint64_t until)
 		return;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
-		await_room(w->conn[i].fd, until);
-		sendto(w->conn[i].fd, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT, to, len);
+		send_end(w->conn[i].fd, to, len, until);
 	}
 }
 
