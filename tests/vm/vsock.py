@@ -1,13 +1,17 @@
 # netvm: modules vsock_loopback
+# netvm: with tests/unit/test_transport
 """VSOCK: control and data without IP, the counts of both ends, whom the daemon admits, buffers, errors."""
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 from typing import Any, Iterator
 
 import lib
+
+BIN = os.path.join(os.environ["top_builddir"], "tests/unit")
 
 
 def connects(cid: int, port: int) -> bool:
@@ -124,6 +128,8 @@ def suite(report: lib.Report) -> None:
             report.case(body.__name__.replace("_", " "), lambda b=body: b(port))
     for alone in (rules_are_for_cids, a_wide_port_is_one, without_ip):
         report.case(alone.__name__.replace("_", " "), alone)
+    got = lib.run([os.path.join(BIN, "test_transport")], timeout=120)
+    report.check("the unit test in the guest", got.rc == 0 and "VSOCK does not reach" not in got.out + got.err, got.err)
 
 
 lib.main(suite)
