@@ -755,7 +755,7 @@ the_end_of_a_flow_is_not_that_of_others(void **state)
 #define HAS_REFUSALS
 static _Atomic unsigned refusals, ends_sent;
 
-/* In place of the C library's: an empty datagram finds no room so many times. */
+/* In place of the C library's: the first empty datagrams find no room. */
 ssize_t
 sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *to, socklen_t len)
 {
