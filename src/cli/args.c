@@ -457,9 +457,9 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* DCCP has congestion controls of its own, and only DCCP has them. */
+/* DCCP has congestion controls of its own and service codes, and only DCCP has them. */
 static int
-check_congestion(const struct np_cli *cli, struct np_err *err)
+check_dccp(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	const struct np_end *ends[] = { &p->near, &p->far };
@@ -585,7 +585,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	    check_cipher(cli, err) != NP_OK) {
 		return err->code;
 	}
-	if (check_congestion(cli, err) != NP_OK || np_flows_check(cli, err) != NP_OK) {
+	if (check_dccp(cli, err) != NP_OK || np_flows_check(cli, err) != NP_OK) {
 		return err->code;
 	}
 	np_plan_place(p, 0);

@@ -54,6 +54,19 @@ def refusal(*args: str) -> "tuple[int, str]":
     return status, err.getvalue()
 
 
+@contextlib.contextmanager
+def refusing(program, words, says, status):
+    """Puts in front of a program one that does the same, but for calls with words that fit; its path."""
+    real = shutil.which(program, path=os.environ["PATH"] + ":/sbin")
+    with tempfile.TemporaryDirectory() as place, mock.patch.dict(
+            os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
+        fake = Path(place, os.path.basename(program))
+        fake.write_text(f"#!/bin/sh\ncase \"$*\" in {words}) echo '{says}' >&2; exit {status} ;; esac\n"
+                        f"exec {real} \"$@\"\n")
+        fake.chmod(0o755)
+        yield str(fake)
+
+
 class Arithmetic(unittest.TestCase):
     def test_rate(self):
         for text, bits in (("100mbit", 100_000_000), ("2.5gbit", 2_500_000_000),
@@ -472,12 +485,7 @@ class Labs(unittest.TestCase):
 
     def test_set_changes_all_paths_or_none(self):
         self.netlab("up", "--paths", "2", status=0)
-        with tempfile.TemporaryDirectory() as place, mock.patch.dict(
-                os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
-            tc = Path(place, "tc")
-            tc.write_text("#!/bin/sh\ncase \"$*\" in *server*lab1*10000000bit*) echo no >&2; exit 2 ;; esac\n"
-                          f"exec {shutil.which('tc', path=os.environ['PATH'] + ':/sbin')} \"$@\"\n")
-            tc.chmod(0o755)
+        with refusing("tc", "*server*lab1*10000000bit*", "no", 2):
             self.netlab("set", "--rate", "10mbit", "--mtu", "2000", status=1)
         for role in netlab.ROLES:
             for device in ("lab0", "lab1"):
@@ -504,12 +512,7 @@ class Labs(unittest.TestCase):
             limits = lib.run(["ip", "-n", f"netlab-{NAME}-{role}", "mptcp", "limits", "show"], 10).out
             self.assertRegex(limits, r"\bsubflows? 3\b")
         self.netlab("down", status=0)
-        with tempfile.TemporaryDirectory() as place, mock.patch.dict(
-                os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
-            ip = Path(place, "ip")
-            ip.write_text("#!/bin/sh\ncase \"$*\" in *mptcp*) echo 'Object \"mptcp\" is unknown' >&2; exit 255 ;; esac\n"
-                          f"exec {shutil.which('ip', path=os.environ['PATH'] + ':/sbin')} \"$@\"\n")
-            ip.chmod(0o755)
+        with refusing("ip", "*mptcp*", 'Object "mptcp" is unknown', 255):
             got = self.netlab("up", "--paths", "2", "--no-ipv6", status=0)
         self.assertEqual(got.err, "")
         self.assertIn("\n  path 1   lab1: 10.77.1.1 and 10.77.1.2\n", got.out)
@@ -547,12 +550,7 @@ class Labs(unittest.TestCase):
         for rate in ("10mbit", "none"):
             got = self.netlab("set", "--rate", rate, "--mtu", "2000", "--congestion", "nosuch", status=1)
             self.assertIn("no such congestion control", got.err)
-        with tempfile.TemporaryDirectory() as place, mock.patch.dict(
-                os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
-            tc = Path(place, "tc")
-            tc.write_text("#!/bin/sh\ncase \"$*\" in *server*10000000bit*) echo no >&2; exit 2 ;; esac\n"
-                          f"exec {shutil.which('tc', path=os.environ['PATH'] + ':/sbin')} \"$@\"\n")
-            tc.chmod(0o755)
+        with refusing("tc", "*server*10000000bit*", "no", 2):
             self.netlab("set", "--rate", "10mbit", "--mtu", "2000", status=1)
         for role in netlab.ROLES:
             self.assertEqual((self.queue(role)["options"]["rate"] * 8, self.device(role)["mtu"]),
@@ -782,13 +780,10 @@ class Lines(Labs):
                                         got.out)), 4, got.out)
         both = [self.told(), self.told("control=netlab-link-1")]
         self.assertEqual([(one["plan"]["delay"], one["plan"]["rate"]) for one in both], 2 * [(7_000_000, 50_000_000)])
-        with tempfile.TemporaryDirectory() as place:    # a second one that refuses undoes what the first one did
-            fake = Path(place, "netlab-link")
-            fake.write_text("#!/bin/sh\ncase \"$*\" in *netlab-link-1*delay=9000000*) echo no >&2; exit 1 ;; esac\n"
-                            f"exec {netlab.link_program()} \"$@\"\n")
-            fake.chmod(0o755)
-            with mock.patch.dict(os.environ, {"NETLAB_LINK": str(fake)}):
-                self.netlab("set", "--delay", "9ms", status=1)
+        # A second one that refuses undoes what the first one did.
+        with refusing(netlab.link_program(), "*netlab-link-1*delay=9000000*", "no", 1) as fake, mock.patch.dict(
+                os.environ, {"NETLAB_LINK": fake}):
+            self.netlab("set", "--delay", "9ms", status=1)
         self.assertEqual([self.told(*words)["plan"]["delay"] for words in ((), ("control=netlab-link-1",))],
                          2 * [7_000_000])
         os.kill(both[1]["pid"], signal.SIGKILL)
