@@ -7,8 +7,10 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "bench/engine/engine.h"
 #include "bench/engine/uring.h"
 #include "opt/help.h"
+#include "sys/host.h"
 #include "wire/msg.h"
 #include "wire/plan.h"
 
@@ -179,6 +181,45 @@ set_key_file(void *ctx, const struct np_option *o, const char *arg, struct np_er
 
 	(void)o;
 	return np_auth_read_key(&a->key, arg, err);
+}
+
+/* An engine's in np_limits.engines; 0: there is none of that name. */
+static uint32_t
+bit_of(const char *name)
+{
+	const struct np_engine *wanted = np_engine_find(name), *e;
+
+	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
+		if (e == wanted) {
+			return UINT32_C(1) << i;
+		}
+	}
+	return 0;
+}
+
+/* The names, and those that tests have which name none. */
+static int
+set_engines(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct ns_args *a = ctx;
+	char text[128], *rest = NULL, *name;
+
+	(void)o;
+	if (np_text_copy(text, sizeof(text), arg) != 0) {
+		return np_fail(err, NP_EUSAGE, 0, "a list of more than %zu characters",
+			       sizeof(text) - 1);
+	}
+	a->engines = bit_of(np_engine_sync.name) | bit_of(np_engine_epoll.name);
+	for (name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+		uint32_t bit = bit_of(name);
+
+		if (bit == 0) {
+			return np_fail(err, NP_EUSAGE, 0,
+				       "there is no engine '%.40s' (netperf --engine list)", name);
+		}
+		a->engines |= bit;
+	}
+	return NP_OK;
 }
 
 #define ARG(member) offsetof(struct ns_args, member)
@@ -394,6 +435,29 @@ const struct np_option ns_options[] = {
 	  .max = NP_FLOWS_MAX,
 	  .help = "grant a test at most N data connections (1024)",
 	  .group = LIMITS },
+	{ .name = "max-total-flows",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_total_flows),
+	  .max = 100000000,
+	  .help = "limit the data sockets of all tests together (65536)",
+	  .group = LIMITS },
+	{ .name = "max-filters",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_filters),
+	  .max = 256,
+	  .help =
+	      "limit the sessions with packet sockets (--allow-raw) or rings (--uring), each of "
+	      "which has a filter of system calls of its own (32)",
+	  .group = LIMITS },
+	{ .name = "max-threads",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(max_threads),
+	  .max = 1000000,
+	  .help = "limit the threads of all tests together (1024)",
+	  .group = LIMITS },
 	{ .name = "max-idle",
 	  .kind = NP_OPT_COUNT,
 	  .arg = "s",
@@ -433,6 +497,19 @@ const struct np_option ns_options[] = {
 	  .kind = NP_OPT_FLAG,
 	  .to = ARG(allow_raw),
 	  .help = "allow captures (netperf --wire) and tests in raw frames (DLCL_RR)",
+	  .group = WHO },
+	{ .name = "spin",
+	  .kind = NP_OPT_COUNT,
+	  .arg = "n",
+	  .to = ARG(spin),
+	  .max = NP_THREADS_MAX,
+	  .help = "let N threads of all tests together have the engine spin, a processor each (0)",
+	  .group = LIMITS },
+	{ .name = "engines",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "name,...",
+	  .set = set_engines,
+	  .help = "serve tests by these engines only, and by sync and epoll (all)",
 	  .group = WHO },
 	{ .name = "uring",
 	  .kind = NP_OPT_COUNT,
@@ -480,11 +557,14 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 
 	memset(a, 0, sizeof(*a));
 	ns_limits_init(&l);
-	a->max_sessions = l.sessions;
+	a->max_sessions = (int32_t)l.all[NP_G_SESSIONS];
 	a->max_per_address = l.per_address;
 	a->max_rate = l.rate;
 	a->max_silent = l.silent;
-	a->max_total_memory = l.total_bytes;
+	a->max_total_memory = l.all[NP_G_MEMORY];
+	a->max_threads = (int32_t)l.all[NP_G_THREADS];
+	a->max_total_flows = (int32_t)l.all[NP_G_FLOWS];
+	a->max_filters = (int32_t)l.all[NP_G_FILTERS];
 	a->max_memory = l.each.bytes;
 	a->max_message = l.each.message;
 	a->max_flows = (int32_t)l.each.flows;
@@ -508,20 +588,39 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	return np_port_check(a->port, a->host, err) == NP_OK ? NP_OK : np_fail_in(err, "-p");
 }
 
+/* As many as the kernel has; 0: it does not say. */
+static uint64_t
+usual_ports(void)
+{
+	unsigned long first, last;
+
+	return np_host_ports(&first, &last) ? last - first + 1 : 0;
+}
+
 void
 ns_args_limits(const struct ns_args *a, struct ns_limits *l)
 {
 	*l = (struct ns_limits){
-		.sessions = a->max_sessions,
+		.all = {
+			[NP_G_SESSIONS] = (uint64_t)a->max_sessions,
+			[NP_G_MEMORY] = a->max_total_memory,
+			[NP_G_PORTS] = a->port_max > 0 ? a->port_max - a->port_min + 1
+						       : usual_ports(),
+			[NP_G_THREADS] = (uint64_t)a->max_threads,
+			[NP_G_SPIN] = (uint64_t)a->spin,
+			[NP_G_FLOWS] = (uint64_t)a->max_total_flows,
+			[NP_G_FILTERS] = (uint64_t)a->max_filters,
+		},
 		.per_address = a->max_per_address,
 		.rate = a->max_rate,
 		.silent = a->max_silent,
-		.total_bytes = a->max_total_memory,
 		.each = {
 			.seconds = (uint32_t)a->max_length,
 			.bytes = a->max_memory,
 			.message = a->max_message,
 			.flows = (uint32_t)a->max_flows,
+			.spin = (uint32_t)a->spin,
+			.engines = a->engines,
 			.port_min = a->port_min,
 			.port_max = a->port_max,
 			.idle_s = (uint32_t)a->idle,

@@ -29,6 +29,9 @@ struct ns_args {
 
 	/* Limits; 0: none. Sizes in bytes. */
 	int32_t max_sessions, max_per_address, max_rate, max_silent, max_flows;
+	int32_t max_threads, max_total_flows, max_filters;
+	int32_t spin;     /* threads that never sleep, of all tests together */
+	uint32_t engines; /* of np_limits; 0: all */
 	uint64_t max_memory, max_total_memory, max_message;
 	int64_t max_length;          /* seconds */
 	int32_t idle;                /* seconds */

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "netserver/filter.h"
@@ -41,7 +42,8 @@ enum {
 	/* What a process may have already, where /proc does not tell: data, and all of it. */
 	UNKNOWN_DATA = 16 << 20,
 	UNKNOWN_ALL = 64 << 20,
-	BUFFER = 128 << 10 /* from this size on memory is mapped, and given back when freed */
+	LEFT_BELOW = 16 << 10, /* of the stack, by the deepest calls that see a seal */
+	BUFFER = 128 << 10     /* from this size on memory is mapped, and given back when freed */
 };
 
 /* --- another user ------------------------------------------------------------------------------
@@ -437,7 +439,7 @@ ns_confine_release(struct ns_prepared *p)
 }
 
 static int
-filter_calls(const struct ns_sandbox *s, struct np_err *err)
+filter_calls(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err)
 {
 	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
 			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
@@ -447,18 +449,27 @@ filter_calls(const struct ns_sandbox *s, struct np_err *err)
 	int rc;
 
 	if (s->prepared != NULL) {
-		return ns_filter_install(s->prepared->filter[kind], s->prepared->size[kind], err);
+		return ns_filter_install(s->prepared->filter[kind], s->prepared->size[kind], seal,
+					 err);
 	}
 	rc = ns_filter_make(kind, &made, &size, err);
 	if (rc == NP_OK) {
-		rc = ns_filter_install(made, size, err);
+		rc = ns_filter_install(made, size, seal, err);
 	}
 	free(made);
 	return rc;
 }
 
+/* What the making of a seal has left of it, where there was stack below this one. */
+static void __attribute__((noinline)) wipe_stack(void)
+{
+	uint8_t below[LEFT_BELOW];
+
+	np_secret_wipe(below, sizeof(below));
+}
+
 int
-ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
+ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct np_err *err)
 {
 	struct ns_sandbox box = *asked;
 	const struct ns_sandbox *s = &box;
@@ -489,10 +500,49 @@ ns_confine_session(const struct ns_sandbox *asked, struct np_err *err)
 	if (s->evidence && limit_capabilities(kept_with_evidence, watched, err) != NP_OK) {
 		return err->code;
 	}
-	if (ns_landlock_install(s, err) != NP_OK) {
+	if (filter_calls(s, seal, err) != NP_OK) {
 		return err->code;
 	}
-	return filter_calls(s, err);
+	wipe_stack();
+	return NP_OK;
+}
+
+static long __attribute__((noinline))
+call_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
+{
+	return syscall(call, a, b, c, d, (unsigned long)seal->word[0],
+		       (unsigned long)seal->word[1]);
+}
+
+long
+ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
+{
+	static const struct ns_seal none;
+	long rc = call_sealed(seal, call, a, b, c, d);
+	int error = errno;
+
+	/* Zeros take the words' places in registers, and in the stack below. */
+	(void)call_sealed(&none, SYS_getpid, 0, 0, 0, 0);
+	errno = error;
+	return rc;
+}
+
+int
+ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err)
+{
+	int rc = NS_SANITIZED ? NP_OK : ns_landlock_install(s, seal, err);
+
+	np_secret_wipe(seal, sizeof(*seal));
+	return rc;
+}
+
+int
+ns_confine_session(const struct ns_sandbox *s, struct np_err *err)
+{
+	struct ns_seal seal = { .word = { 0 } };
+	int rc = ns_confine_shared(s, &seal, err);
+
+	return rc == NP_OK ? ns_confine_own(s, &seal, err) : rc;
 }
 
 /* Put these in force as far as they are permitted, and nothing else. */

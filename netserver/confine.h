@@ -102,10 +102,27 @@ struct ns_means {
 void ns_confine_means(struct ns_means *m);
 
 /*
+ * Random words in the two last arguments of a system call that takes at most four. The filter of
+ * system calls that was installed with them lets a few calls pass only so: clone(2) that forks,
+ * and those of landlock. A process that has wiped them can't make these calls any more: only root
+ * can read a filter.
+ */
+struct ns_seal {
+	uint32_t word[2];
+};
+long ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d);
+
+/*
  * A session's process, before it reads another byte of its client's: landlock(7) for files, a
  * seccomp(2) filter for system calls, setrlimit(2). What the machine lacks is left out; NP_ESYS
  * when something it has refuses.
+ *
+ * In two steps, for a process that forks sessions: all but the files, which those that it forks
+ * inherit, and draws the seal; then the files, in each of them, as some are the process's own
+ * (/proc/self), and wipes the seal.
  */
 int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
+int ns_confine_shared(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
+int ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 
 #endif

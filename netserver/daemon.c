@@ -201,14 +201,14 @@ watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 static void
 want_descriptors(const struct ns_daemon *d)
 {
-	rlim_t wanted = (rlim_t)d->limits.silent + (rlim_t)d->limits.sessions + OTHER_FDS;
+	rlim_t wanted = (rlim_t)d->limits.silent + d->limits.all[NP_G_SESSIONS] + OTHER_FDS;
 	uint32_t flows = d->limits.each.flows;
 	rlim_t session = OTHER_FDS + NP_THREADS_MAX + (flows != 0 ? flows : (rlim_t)NP_FLOWS_MAX);
 	struct rlimit has;
 
 	wanted = wanted > session ? wanted : session; /* which has its limit from here */
 
-	if (d->limits.sessions == 0 || d->limits.silent == 0) {
+	if (d->limits.all[NP_G_SESSIONS] == 0 || d->limits.silent == 0) {
 		wanted = RLIM_INFINITY; /* no limit: whatever the system gives */
 	}
 	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
@@ -239,7 +239,7 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 	if (getrlimit(RLIMIT_NOFILE, &has) != 0 || has.rlim_cur >= ENOUGH_FDS) {
 		return NP_OK;
 	}
-	own = count_open(has.rlim_cur) + CALLER_FDS;
+	own = count_open(has.rlim_cur) + CALLER_FDS + NS_FORKSERVERS;
 	least = own > least ? own : least;
 	if (has.rlim_cur < least) {
 		return np_fail(err, NP_EUNSUP, 0,
@@ -267,6 +267,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 	    (d->status_fd > 0 && watch(d, d->status_fd, TAG_STATUS, EPOLLIN, EPOLL_CTL_ADD) != 0)) {
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
+	ns_sessions_prepare(d);
 	return NP_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "netserver/confine.h"
+#include "netserver/forkserver.h"
 #include "netserver/guard.h"
 #include "netserver/lines.h"
 #include "netserver/relay.h"
@@ -21,7 +22,7 @@
 #include "sys/cgroup.h"
 #include "wire/auth.h"
 
-enum { NS_LISTENERS = 16 };
+enum { NS_LISTENERS = 16, NS_FORKSERVERS = NS_FILTER_UNIX + NS_FILTER_EVIDENCE + 1 };
 
 struct ns_caller;
 
@@ -74,8 +75,11 @@ struct ns_daemon {
 	struct ns_caller *callers, **callers_end; /* the oldest first */
 	struct ns_caller *gone;                   /* dropped, but still named by events */
 	struct ns_session *sessions;
+	/* By NS_FILTER_UNIX and NS_FILTER_EVIDENCE; started when one is needed. */
+	struct ns_forkserver forkserver[NS_FORKSERVERS];
 	struct ns_rates rates;
 	struct ns_tries tries;
+	struct ns_bucket filters; /* of system calls, one session's own: how fast they begin */
 	uint64_t freed; /* how often a session gave something back that another one may want */
 	uint64_t turn_ns[NS_GROUPS]; /* when an address last had a turn of an exclusive daemon */
 	struct ns_stats stats;

@@ -5,9 +5,12 @@
 #ifndef NETSERVER_FILTER_H
 #define NETSERVER_FILTER_H
 
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 
 #include "base/err.h"
+#include "netserver/confine.h"
 
 /* Why there is no filter in this build or kernel; NULL: there is one. */
 const char *ns_filter_lacks(void);
@@ -18,12 +21,16 @@ const char *ns_filter_lacks(void);
  */
 int ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err);
 
+/* clone(2) by which a process with the seal forks a child of its parent's: flags. */
+#define NS_FORK (CLONE_PARENT | SIGCHLD)
+
 /*
- * Install such a program, for this thread and those it makes; needs no_new_privs. What is not on
+ * Draw a seal, and install such a program with it, for this thread, those it makes, and processes
+ * that it forks; needs no_new_privs. What is not on
  * the list fails with EPERM; what no accident explains (another program, another user, another
  * process's memory) ends the process by SIGSYS. NP_ESYS when the kernel refuses; size 0 is NP_OK.
  */
-int ns_filter_install(const void *code, size_t size, struct np_err *err);
+int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err);
 
 /*
  * Before that: this descriptor, of a packet socket, is for hearing only. Nothing is sent by it and

@@ -18,8 +18,9 @@ ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
 }
 
 int
-ns_filter_install(const void *code, size_t size, struct np_err *err)
+ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err)
 {
+	(void)seal;
 	(void)code;
 	(void)size;
 	(void)err;

@@ -25,6 +25,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,10 +33,13 @@
 #include <linux/sctp.h>       /* which takes types of the above for granted */
 #include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
+#include "base/secret.h"
 #include "bench/bench.h"
 #include "bench/transport/dccp.h"
 #include "net/addr.h"
 #include "netserver/confine.h"
+#include "netserver/landlock.h"
+#include "run/team.h"
 
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
 #define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
@@ -168,8 +172,9 @@ enum { CLONE_FLAGS = 1 };
 enum { CLONE_FLAGS = 0 };
 #endif
 
-/* In the place of a process's number, which is known when the filter is installed. */
-#define SELF UINT32_C(0x73656c66)
+/* In the places of a seal's words, which are drawn when the filter is installed. */
+static const uint32_t blanks[] = { UINT32_C(0x73656c66), UINT32_C(0x6c616573) };
+enum { FIRST_WORD = 4 }; /* of the arguments */
 
 /* A thread, as pthread_create(3) makes it, and neither a process nor a namespace. */
 enum { THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD };
@@ -184,9 +189,8 @@ enum { MAKES = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY) };
 static const struct rule allowed_if[] = {
 	/* What tests set. Others would be of use to who has CAP_NET_ADMIN, as sessions may, and
 	 * SO_LINGER has whoever closes a socket last wait: the daemon, if it was passed one. */
-	OPTION(SOL_SOCKET, SO_ATTACH_FILTER),
+	OPTION(SOL_SOCKET, SO_ATTACH_FILTER), /* of frames, by their tag (net/eth.c) */
 	OPTION(SOL_SOCKET, SO_BUSY_POLL),
-	OPTION(SOL_SOCKET, SO_DETACH_FILTER),
 	OPTION(SOL_SOCKET, SO_DEBUG),
 	OPTION(SOL_SOCKET, SO_DONTROUTE),
 	OPTION(SOL_SOCKET, SO_KEEPALIVE),
@@ -242,6 +246,8 @@ static const struct rule allowed_if[] = {
 	ONE("mprotect", 2, PROT_EXEC, 0),
 	ONE("clone", CLONE_FLAGS, THREAD | NAMESPACES, THREAD),
 	ONE("unshare", 0, ALL, CLONE_FILES), /* np_fds_own() */
+	/* Landlock keeps it to the session's own threads (Linux 6.12); before, others ignore it. */
+	ONE("tgkill", 2, ALL, NP_KICK_SIGNAL),
 	ONE("sched_setaffinity", 0, ALL, 0),
 	TWO("prlimit64", 0, ALL, 0, 2, ALL, 0), /* to look */
 	ONE("ioctl", 1, ALL, SIOCOUTQ),
@@ -335,6 +341,28 @@ add_names(scmp_filter_ctx ctx, uint32_t action, const char *const *names, size_t
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* A call by its number, as libseccomp may not have heard of it, with the words of a seal. */
+static int
+add_sealed(scmp_filter_ctx ctx, long call, bool forks)
+{
+	struct scmp_arg_cmp cmp[COUNT(blanks) + 1];
+	unsigned tests = 0;
+
+	for (; tests < COUNT(blanks); tests++) {
+		cmp[tests] = (struct scmp_arg_cmp){ .arg = FIRST_WORD + tests,
+						    .op = SCMP_CMP_MASKED_EQ,
+						    .datum_a = ALL,
+						    .datum_b = blanks[tests] };
+	}
+	if (forks) {
+		cmp[tests++] = (struct scmp_arg_cmp){ .arg = CLONE_FLAGS,
+						      .op = SCMP_CMP_MASKED_EQ,
+						      .datum_a = ALL,
+						      .datum_b = NS_FORK };
+	}
+	return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, (int)call, tests, cmp);
+}
+
 static int
 add_socket(scmp_filter_ctx ctx, int family, int type)
 {
@@ -384,12 +412,14 @@ add_all(scmp_filter_ctx ctx, unsigned kind)
 {
 	/* Its flags lie in memory, where no filter sees them; without it libc takes clone(2). */
 	const struct rule clone3 = { .name = "clone3" };
-	const struct rule own = ONE("tgkill", 0, ALL, SELF);
 	int rc = add_names(ctx, SCMP_ACT_ALLOW, allowed, COUNT(allowed));
 
 	rc = rc != 0 ? rc : add_rules(ctx, SCMP_ACT_ALLOW, allowed_if, COUNT(allowed_if));
 	rc = rc != 0 ? rc : add_transports(ctx, (kind & NS_FILTER_UNIX) != 0);
-	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ALLOW, &own);
+	rc = rc != 0 ? rc : add_sealed(ctx, SYS_clone, true);
+	for (size_t i = 0; i < NS_LANDLOCK_CALLS && rc == 0; i++) {
+		rc = add_sealed(ctx, ns_landlock_calls[i], false);
+	}
 	rc = rc != 0 ? rc : add(ctx, SCMP_ACT_ERRNO(ENOSYS), &clone3);
 	if ((kind & NS_FILTER_EVIDENCE) != 0) {
 		rc = rc != 0 ? rc
@@ -465,19 +495,34 @@ ns_filter_make(unsigned kind, void **code, size_t *size, struct np_err *err)
 	return NP_OK;
 }
 
-/* Put this process's number where SELF stands. Returns how often that was. */
+/* Put the word where its blank stands. Returns how often that was. */
 static size_t
-name_self(struct sock_filter *at, size_t count)
+fill_in(struct sock_filter *at, size_t count, uint32_t blank, uint32_t word)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (at[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && at[i].k == SELF) {
-			at[i].k = (uint32_t)getpid();
+		if (at[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && at[i].k == blank) {
+			at[i].k = word;
 			found++;
 		}
 	}
 	return found;
+}
+
+/* All of it: 64 bits that nobody guesses. */
+static int
+draw(struct ns_seal *seal, const struct sock_fprog *program)
+{
+	if (getrandom(seal, sizeof(*seal), 0) != (ssize_t)sizeof(*seal)) {
+		return EIO;
+	}
+	for (size_t i = 0; i < COUNT(blanks); i++) {
+		if (fill_in(program->filter, program->len, blanks[i], seal->word[i]) == 0) {
+			return EINVAL;
+		}
+	}
+	return 0;
 }
 
 /*
@@ -495,10 +540,10 @@ load(const struct sock_fprog *program)
 }
 
 int
-ns_filter_install(const void *code, size_t size, struct np_err *err)
+ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err)
 {
 	struct sock_fprog program = { .len = (unsigned short)(size / sizeof(struct sock_filter)) };
-	int rc = 0;
+	int rc;
 
 	if (size == 0) {
 		return NP_OK;
@@ -508,11 +553,11 @@ ns_filter_install(const void *code, size_t size, struct np_err *err)
 		return np_fail(err, NP_ESYS, ENOMEM, "a filter of system calls");
 	}
 	memcpy(program.filter, code, size);
-	if (name_self(program.filter, program.len) == 0) {
-		rc = EINVAL;
-	} else if (load(&program) != 0) {
+	rc = draw(seal, &program);
+	if (rc == 0 && load(&program) != 0) {
 		rc = errno;
 	}
+	np_secret_wipe(program.filter, size);
 	free(program.filter);
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "install a filter of system calls");
 }

@@ -236,8 +236,7 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
 	int rc = ns_session_start(d, c, err);
 
-	if (rc != NP_OK && err->sys == EMFILE && push_out(d, c)) {
-		push_out(d, c);
+	while (rc != NP_OK && err->sys == EMFILE && push_out(d, c)) {
 		rc = ns_session_start(d, c, err);
 	}
 	if (rc != NP_OK) {
@@ -293,10 +292,11 @@ static void
 hand_over(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
+	uint64_t takes[NP_GOODS];
 	enum ns_refusal why;
 
-	if (ns_guard_session(&d->limits, d->sessions, &c->peer, ns_session_bytes(d, c), &why,
-			     &err) != NP_OK) {
+	ns_session_takes(d, c, takes);
+	if (ns_guard_session(&d->limits, d->sessions, &c->peer, takes, &why, &err) != NP_OK) {
 		if (ns_sessions_make_room(d, &c->peer, why)) {
 			if (c->short_of == 0) {
 				c->deadline_ns = np_now() + ROOM_S * NP_SEC;
@@ -476,14 +476,23 @@ give_up(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
+/* Nobody has made room for it. */
+static void
+refuse_late(struct ns_daemon *d, struct ns_caller *c)
+{
+	char words[100];
+
+	snprintf(words, sizeof(words), "there was no room in time (netserver %s)",
+		 ns_good(ns_good_of(c->lack))->option);
+	refuse(d, c, c->lack, words);
+}
+
 /* Its time is up, or what is there may be all of an old client's message. */
 static void
 look_after(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
 	if (c->queued && c->short_of != 0) {
-		refuse(d, c, c->lack,
-		       "there was no room in time (netserver --max-sessions, "
-		       "--max-total-memory)");
+		refuse_late(d, c);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
 		look_again(d, c);
 	} else if (c->held_ns != 0) {

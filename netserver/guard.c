@@ -24,6 +24,11 @@ static const struct {
 	[NS_TRIES] = { "tries", EAGAIN },
 	[NS_GARBAGE] = { "garbage", EPROTO },
 	[NS_MEMORY] = { "max-memory", ENOMEM },
+	[NS_PORTS] = { "data-ports", EADDRINUSE },
+	[NS_THREADS] = { "max-threads", EAGAIN },
+	[NS_SPIN] = { "spin", EBUSY },
+	[NS_SOCKETS] = { "max-total-flows", EMFILE },
+	[NS_FILTERED] = { "max-filters", EAGAIN },
 	[NS_MESSAGE] = { "max-message", EMSGSIZE },
 	[NS_LENGTH] = { "max-length", ERANGE },
 	[NS_FLOWS] = { "max-flows", EMFILE },
@@ -44,15 +49,92 @@ ns_refusal_errno(enum ns_refusal why)
 	return refusals[why].sys;
 }
 
+static const struct ns_good goods[NP_GOODS] = {
+	[NP_G_SESSIONS] = { .label = "sessions",
+			    .words = "sessions",
+			    .option = "--max-sessions",
+			    .now = "active_sessions",
+			    .most = "limit_sessions",
+			    .why = NS_SESSIONS,
+			    .first = 2 },
+	[NP_G_MEMORY] = { .label = "memory",
+			  .words = "bytes of memory",
+			  .option = "--max-total-memory",
+			  .now = "memory_bytes",
+			  .most = "limit_memory_bytes",
+			  .why = NS_MEMORY,
+			  .first = 2 << 20, /* with evidence */
+			  .is_bytes = true },
+	[NP_G_PORTS] = { .label = "ports",
+			 .words = "data ports",
+			 .option = "--data-ports",
+			 .now = "data_ports",
+			 .most = "limit_data_ports",
+			 .why = NS_PORTS,
+			 .first = 2 },
+	[NP_G_THREADS] = { .label = "threads",
+			   .words = "threads",
+			   .option = "--max-threads",
+			   .now = "threads",
+			   .most = "limit_threads",
+			   .why = NS_THREADS,
+			   .first = 2 },
+	[NP_G_SPIN] = { .label = "spinning",
+			.words = "spinning threads",
+			.option = "--spin",
+			.now = "spinning_threads",
+			.most = "limit_spinning_threads",
+			.why = NS_SPIN,
+			.first = 1,
+			.reserve = 1,
+			.none_at_0 = true },
+	[NP_G_FLOWS] = { .label = "sockets",
+			 .words = "data sockets",
+			 .option = "--max-total-flows",
+			 .now = "data_sockets",
+			 .most = "limit_data_sockets",
+			 .why = NS_SOCKETS,
+			 .first = 2 },
+	[NP_G_FILTERS] = { .label = "filters",
+			   .words = "filters of system calls",
+			   .option = "--max-filters",
+			   .now = "call_filters",
+			   .most = "limit_call_filters",
+			   .why = NS_FILTERED,
+			   .first = 1 },
+};
+
+const struct ns_good *
+ns_good(enum np_good g)
+{
+	return &goods[g];
+}
+
+enum np_good
+ns_good_of(enum ns_refusal why)
+{
+	unsigned g = 0;
+
+	while (g < NP_GOODS && goods[g].why != why) {
+		g++;
+	}
+	return (enum np_good)g;
+}
+
 void
 ns_limits_init(struct ns_limits *l)
 {
 	*l = (struct ns_limits){
-		.sessions = 640,
+		.all = {
+			[NP_G_SESSIONS] = 640,
+			[NP_G_MEMORY] = UINT64_C(488) << 20,
+			[NP_G_THREADS] = 1024,
+			[NP_G_FLOWS] = 65536,
+			[NP_G_FILTERS] = 32,
+		},
 		.per_address = 512,
 		.rate = 500,
 		.silent = 1024,
-		.total_bytes = UINT64_C(488) << 20,
 		.each = {
 			.seconds = 86400,
 			.bytes = UINT64_C(64) << 20,
@@ -330,103 +412,190 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint32_t seed, ui
 	    now_ns + (pause < NS_PAUSE_MAX_MS * NP_MSEC ? pause : NS_PAUSE_MAX_MS * NP_MSEC);
 }
 
-/* What is in use, by everybody and by the neighbours of an address. */
+/* ---- What is shared ---- */
+
+/* What is held, by everybody and by the neighbours of an address. */
 struct usage {
-	int32_t all, near, net; /* sessions: near from the address, net from its network */
-	uint64_t bytes, net_bytes;
+	uint64_t all[NP_GOODS];
+	uint64_t near[NP_GOODS], net[NP_GOODS]; /* from the address, from its network */
 };
 
-/* But of one session, which may be NULL. */
+/* But by one session, which may be NULL. */
 static struct usage
 usage_of(const struct ns_session *sessions, const struct ns_session *but,
 	 const struct np_addr *peer)
 {
-	struct usage u = { .all = 0 };
+	struct usage u = { .all = { 0 } };
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
+		bool is_near = begin_alike(&s->peer, peer, np_addr_owner(peer));
 		bool is_net = begin_alike(&s->peer, peer, np_addr_network(peer));
 
-		if (s == but) {
-			continue;
+		for (int g = 0; g < NP_GOODS && s != but; g++) {
+			u.all[g] += s->holds[g];
+			u.near[g] += is_near ? s->holds[g] : 0;
+			u.net[g] += is_net ? s->holds[g] : 0;
 		}
-		u.all++;
-		u.near += begin_alike(&s->peer, peer, np_addr_owner(peer));
-		u.net += is_net;
-		u.bytes += s->bytes;
-		u.net_bytes += is_net ? s->bytes : 0;
 	}
 	return u;
 }
 
-/*
- * Is there memory for `bytes` more? The last part of it is for networks that have next to
- * nothing.
- */
-static bool
-has_memory(const struct ns_limits *l, const struct usage *u, uint64_t bytes)
+static uint64_t
+reserved(uint64_t limit, enum np_good g)
 {
-	uint64_t kept = l->total_bytes / NS_KEPT;
+	uint64_t kept = limit / NS_KEPT;
 
-	if (l->total_bytes == 0) {
-		return true;
+	return kept < goods[g].reserve && limit > goods[g].reserve ? goods[g].reserve : kept;
+}
+
+static uint64_t
+above(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t
+larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool
+is_limited(const struct ns_limits *l, enum np_good g)
+{
+	return l->all[g] > 0 || goods[g].none_at_0;
+}
+
+/*
+ * The most of a good that one session of that address may hold, beside what the others do: of what
+ * is not reserved, or little. An odd part of the reserve is for an address.
+ */
+static uint64_t
+room_for(const struct ns_limits *l, const struct usage *u, enum np_good g)
+{
+	uint64_t limit = l->all[g], kept = reserved(limit, g), first = goods[g].first;
+	uint64_t open = above(limit - kept, u->all[g]);
+	uint64_t to_address = above(limit - kept / 2, u->all[g]);
+	uint64_t to_network = above(limit, u->all[g]);
+
+	if (!is_limited(l, g)) {
+		return UINT64_MAX;
 	}
-	if (u->bytes > l->total_bytes || bytes > l->total_bytes - u->bytes) {
-		return false;
-	}
-	return u->bytes + bytes <= l->total_bytes - kept || u->net_bytes + bytes <= NS_FIRST_BYTES;
+	to_address = smaller(to_address, above(first, u->near[g]));
+	to_network = smaller(to_network, above(first, u->net[g]));
+	return larger(open, larger(to_address, to_network));
 }
 
 static int
-no_memory(struct np_err *err)
+no_room(const struct ns_limits *l, const struct usage *u, enum np_good g, uint64_t wants,
+	enum ns_refusal *why, struct np_err *err)
 {
-	return np_fail(err, NP_EPEER, 0,
-		       "the memory for all sessions is in use (netserver --max-total-memory)");
-}
+	bool is_left = wants <= above(l->all[g], u->all[g]);
 
-int
-ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, uint64_t takes, enum ns_refusal *why,
-		 struct np_err *err)
-{
-	struct usage u = usage_of(sessions, NULL, peer);
-
-	if (l->sessions > 0 && u.all >= l->sessions) {
-		*why = NS_SESSIONS;
-		np_fail(err, NP_EPEER, 0, "%d sessions are open (netserver --max-sessions)", u.all);
-	} else if (l->per_address > 0 && u.near >= l->per_address) {
-		*why = NS_ADDRESS;
-		np_fail(err, NP_EPEER, 0,
-			"%d sessions are open from this address (netserver --max-per-address)",
-			u.near);
-	} else if (l->sessions > 0 && u.net >= NS_FIRST &&
-		   u.all >= l->sessions - l->sessions / NS_KEPT) {
-		*why = NS_SESSIONS;
-		np_fail(err, NP_EPEER, 0,
-			"%d sessions are open, and the rest is reserved for networks with less "
-			"than %d (netserver --max-sessions)",
-			u.all, NS_FIRST);
-	} else if (!has_memory(l, &u, takes)) {
-		*why = NS_MEMORY;
-		no_memory(err);
-	} else {
-		return NP_OK;
-	}
+	*why = goods[g].why;
+	np_fail(err, NP_EPEER, 0, "%llu of %llu %s are in use%s (netserver %s)",
+		(unsigned long long)u->all[g], (unsigned long long)l->all[g], goods[g].words,
+		is_left ? ", the rest is for addresses and networks with next to none" : "",
+		goods[g].option);
 	err->sys = ns_refusal_errno(*why);
 	return err->code;
 }
 
-bool
-ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum ns_refusal *why)
+/* Of each good what is wanted, if it is wanted. */
+static int
+all_have_room(const struct ns_limits *l, const struct usage *u, const uint64_t wants[NP_GOODS],
+	      enum ns_refusal *why, struct np_err *err)
 {
-	static const struct np_addr nobody;
-	struct usage u = usage_of(sessions, NULL, &nobody);
-
-	*why = NS_SESSIONS;
-	if (l->sessions > 0 && u.all > l->sessions - l->sessions / NS_KEPT) {
-		return true;
+	for (int g = 0; g < NP_GOODS; g++) {
+		if (wants[g] > 0 && wants[g] > room_for(l, u, (enum np_good)g)) {
+			return no_room(l, u, (enum np_good)g, wants[g], why, err);
+		}
 	}
-	*why = NS_MEMORY;
-	return l->total_bytes > 0 && u.bytes > l->total_bytes - l->total_bytes / NS_KEPT;
+	return NP_OK;
+}
+
+int
+ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
+		 const struct np_addr *peer, const uint64_t holds[NP_GOODS], enum ns_refusal *why,
+		 struct np_err *err)
+{
+	struct usage u = usage_of(sessions, NULL, peer);
+
+	if (l->per_address > 0 && u.near[NP_G_SESSIONS] >= (uint64_t)l->per_address) {
+		*why = NS_ADDRESS;
+		np_fail(err, NP_EPEER, 0,
+			"%llu sessions are open from this address (netserver --max-per-address)",
+			(unsigned long long)u.near[NP_G_SESSIONS]);
+		err->sys = ns_refusal_errno(*why);
+		return err->code;
+	}
+	return all_have_room(l, &u, holds, why, err);
+}
+
+/* What a session may have, whatever is free. */
+static bool
+may_have(const struct ns_limits *l, const struct np_wish *wish)
+{
+	return l->each.bytes == 0 ||
+	       wish->takes[NP_G_MEMORY] <= above(l->each.bytes, NP_SESSION_BYTES);
+}
+
+int
+ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
+	      const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
+	      struct np_err *err)
+{
+	struct usage u = usage_of(sessions, s, &s->peer);
+
+	if (!may_have(l, wish)) {
+		*why = NS_MEMORY;
+		np_fail(err, NP_EPEER, 0,
+			"a session may have %llu bytes of memory (netserver --max-memory)",
+			(unsigned long long)l->each.bytes);
+		err->sys = ns_refusal_errno(*why);
+		return err->code;
+	}
+	for (int g = 0; g < NP_GOODS; g++) {
+		uint64_t room = above(room_for(l, &u, (enum np_good)g), s->bare[g]);
+
+		if (wish->takes[g] > room + smaller(wish->spares[g], UINT64_MAX - room)) {
+			u.all[g] += s->bare[g];
+			return no_room(l, &u, (enum np_good)g, wish->takes[g], why, err);
+		}
+		wish->takes[g] = smaller(wish->takes[g], room);
+	}
+	return NP_OK;
+}
+
+bool
+ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish)
+{
+	for (int g = 0; g < NP_GOODS; g++) {
+		uint64_t most = l->all[g] - reserved(l->all[g], (enum np_good)g);
+
+		if (is_limited(l, (enum np_good)g) &&
+		    wish->takes[g] - wish->spares[g] > above(most, s->bare[g])) {
+			return false;
+		}
+	}
+	return may_have(l, wish);
+}
+
+bool
+ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum np_good good)
+{
+	uint64_t held = 0;
+
+	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
+		held += s->holds[good];
+	}
+	return l->all[good] > 0 && held > l->all[good] - reserved(l->all[good], good);
 }
 
 static bool
@@ -436,24 +605,43 @@ is_still(const struct ns_session *s, uint64_t now_ns)
 	       now_ns >= s->moved_ns + NS_STILL_S * NP_SEC;
 }
 
+/* How much of a good groups of networks and of addresses hold. */
+struct weights {
+	uint64_t net[NS_GROUPS], near[NS_GROUPS];
+};
+
+/* Does whoever has place a hold more than b does? */
+static bool
+outweighs(const struct weights *w, struct ns_place a, struct ns_place b)
+{
+	return w->net[a.net] != w->net[b.net] ? w->net[a.net] > w->net[b.net]
+					      : a.net == b.net && w->near[a.near] > w->near[b.near];
+}
+
 struct ns_session *
-ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum ns_refusal why,
+ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum np_good good,
 	       uint32_t seed, uint64_t now_ns)
 {
-	uint64_t weight[NS_GROUPS] = { 0 }, own;
+	struct weights w = { .net = { 0 } };
+	struct ns_place own = ns_place_of(peer, seed), most = own; /* found's */
 	struct ns_session *found = NULL;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		weight[ns_network_of(&s->peer, seed)] += why == NS_MEMORY ? s->bytes : 1;
-	}
-	own = weight[ns_network_of(peer, seed)];
-	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
-		uint64_t mine = weight[ns_network_of(&s->peer, seed)], best;
+		struct ns_place at = ns_place_of(&s->peer, seed);
 
-		best = found != NULL ? weight[ns_network_of(&found->peer, seed)] : own;
-		if (is_still(s, now_ns) &&
-		    (mine > best || (found != NULL && mine == best && s->bytes > found->bytes))) {
+		w.net[at.net] += s->holds[good];
+		w.near[at.near] += s->holds[good];
+	}
+	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
+		struct ns_place at = ns_place_of(&s->peer, seed);
+
+		if (!is_still(s, now_ns) || s->holds[good] == 0 || !outweighs(&w, at, own)) {
+			continue;
+		}
+		if (found == NULL || outweighs(&w, at, most) ||
+		    (!outweighs(&w, most, at) && s->holds[good] > found->holds[good])) {
 			found = s;
+			most = at;
 		}
 	}
 	return found;
@@ -461,9 +649,11 @@ ns_guard_still(struct ns_session *sessions, const struct np_addr *peer, enum ns_
 
 int
 ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, uint64_t bytes, struct np_err *err)
+		 const struct np_addr *peer, const uint64_t holds[NP_GOODS], struct np_err *err)
 {
 	struct usage u = usage_of(sessions, NULL, peer);
+	uint64_t wants[NP_GOODS];
+	enum ns_refusal why;
 	int all = 0, near = 0;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
@@ -480,32 +670,40 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 		return np_fail(err, NP_EPEER, 0,
 			       "%d other sessions have a capture now, which is the limit", all);
 	}
-	return has_memory(l, &u, bytes + NP_CAPTURE_BYTES) ? NP_OK : no_memory(err);
+	memcpy(wants, holds, sizeof(wants));
+	wants[NP_G_MEMORY] += NP_CAPTURE_BYTES;
+	return all_have_room(l, &u, wants, &why, err);
+}
+
+int
+ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
+		const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
+		struct np_err *err)
+{
+	static const uint64_t wants[NP_GOODS] = { [NP_G_FILTERS] = 1 };
+	struct usage u = usage_of(sessions, NULL, peer);
+	uint64_t most = l->all[NP_G_FILTERS];
+	enum ns_refusal why;
+
+	if (all_have_room(l, &u, wants, &why, err) != NP_OK) {
+		return err->code;
+	}
+	if (most > 0 && !ns_bucket_take(rate, NP_SEC / most, NP_SEC, now_ns)) {
+		return np_fail(err, NP_EPEER, 0,
+			       "more than %llu filters of system calls in a second (netserver "
+			       "--max-filters)",
+			       (unsigned long long)most);
+	}
+	return NP_OK;
 }
 
 bool
 ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish)
 {
-	return l->each.seconds == 0 || wish->seconds <= l->each.seconds;
-}
-
-int
-ns_guard_memory(const struct ns_limits *l, const struct ns_session *sessions,
-		const struct ns_session *s, const struct np_wish *wish, struct np_err *err)
-{
-	struct usage u = usage_of(sessions, s, &s->peer);
-
-	u.bytes += s->beside;
-	u.net_bytes += s->beside;
-	if (l->each.bytes > 0 && wish->bytes > l->each.bytes) {
-		np_fail(err, NP_EPEER, 0,
-			"a session may have %llu bytes of memory (netserver --max-memory)",
-			(unsigned long long)l->each.bytes);
-	} else if (!has_memory(l, &u, wish->bytes)) {
-		no_memory(err);
-	} else {
-		return NP_OK;
+	for (int g = 0; g < NP_GOODS; g++) {
+		if (wish->spares[g] > wish->takes[g]) {
+			return false;
+		}
 	}
-	err->sys = ENOMEM;
-	return err->code;
+	return l->each.seconds == 0 || wish->seconds <= l->each.seconds;
 }

@@ -25,6 +25,11 @@ enum ns_refusal {
 	NS_TRIES,    /* too many wrong ones came from the address before it */
 	NS_GARBAGE,  /* what came is no message of netperf's */
 	NS_MEMORY,   /* --max-memory, --max-total-memory */
+	NS_PORTS,    /* --data-ports */
+	NS_THREADS,  /* --max-threads */
+	NS_SPIN,     /* --spin */
+	NS_SOCKETS,  /* --max-total-flows */
+	NS_FILTERED, /* --max-filters */
 	NS_MESSAGE,  /* --max-message */
 	NS_LENGTH,   /* --max-length */
 	NS_FLOWS,    /* --max-flows */
@@ -40,13 +45,29 @@ const char *ns_refusal_name(enum ns_refusal why);
 /* The errno that a refused client is answered with. */
 int ns_refusal_errno(enum ns_refusal why);
 
-/* 0 means no limit, but for silent, which is at least 1. */
+/* What sessions share: a row for each. */
+struct ns_good {
+	const char *label;      /* "ports": in the status */
+	const char *words;      /* "data ports": in refusals and metrics */
+	const char *option;     /* that limits it */
+	const char *now, *most; /* names of its metrics: in use, limit */
+	uint64_t first;         /* next to nothing: what two tests at the defaults take */
+	uint64_t reserve;       /* the least that is reserved, if that is not all */
+	enum ns_refusal why;
+	bool is_bytes;
+	bool none_at_0; /* a limit of 0 means none of it, not any number */
+};
+const struct ns_good *ns_good(enum np_good g);
+
+/* The good that was refused, NP_GOODS if it was none. */
+enum np_good ns_good_of(enum ns_refusal why);
+
+/* 0 means no limit, but for silent, which is at least 1, and goods with none_at_0. */
 struct ns_limits {
-	int32_t sessions;     /* at once */
-	int32_t per_address;  /* of them, from one address */
-	int32_t rate;         /* new sessions a second; one address: twice as many in one go */
-	int32_t silent;       /* connections without a session, at once */
-	uint64_t total_bytes; /* of all sessions together */
+	uint64_t all[NP_GOODS]; /* of all sessions together, at once */
+	int32_t per_address;    /* sessions at once from one address */
+	int32_t rate;           /* new sessions a second; one address: twice as many in one go */
+	int32_t silent;         /* connections without a session, at once */
 	struct np_limits each;
 };
 
@@ -82,7 +103,7 @@ bool ns_bucket_take(struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, u
 uint64_t
 ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns);
 
-/* Addresses, an IPv6 /64 being one, and networks (IPv4 /24, IPv6 /64) by a hash. */
+/* Addresses, an IPv6 /64 being one, and networks (IPv4 /24, IPv6 /48) by a hash. */
 enum { NS_GROUPS = 256 };
 unsigned ns_group_of(const struct np_addr *a, uint32_t seed);
 unsigned ns_network_of(const struct np_addr *a, uint32_t seed);
@@ -136,7 +157,8 @@ struct ns_stats {
 	uint64_t killed; /* sessions that overran their end, or died of a signal */
 	uint64_t received_bytes, sent_bytes, transactions;
 	uint64_t refused[NS_REFUSALS];
-	uint64_t sessions_now, waiting_now, silent_now, bytes_now;
+	uint64_t waiting_now, silent_now;
+	uint64_t held[NP_GOODS]; /* by all sessions now */
 };
 
 /* One session, as the daemon sees it. */
@@ -147,21 +169,21 @@ struct ns_session {
 	int fd;              /* the daemon's end of the pair; -1: closed already */
 	struct np_addr peer; /* unmapped */
 	uint64_t began_ns;
-	uint64_t end_ns;        /* when it is killed, np_now(); 0: never */
-	uint64_t test_ns;       /* when its test got its leave; 0: none has */
-	uint64_t waiting_ns;    /* since when it waits for its turn; 0: it does not */
-	uint64_t short_ns;      /* since when its test waits for memory; 0: it does not */
-	uint64_t short_of;      /* what the daemon's count of things given back was then, and 1 */
-	uint64_t moved_ns;      /* when it last moved data, or began or ended a test */
-	uint64_t bytes;         /* granted to it */
-	uint64_t beside;        /* of them, for evidence and a capture, whatever its test takes */
-	struct np_wish wish;    /* of the test that runs or waits */
-	uint64_t tests;         /* ended */
-	bool told;              /* SIGTERM was sent */
-	bool yields;            /* to others that wait for room */
-	bool captures;          /* its packets, by a buffer of the kernel's */
-	bool gathers;           /* evidence: the daemon sets its congestion controls */
-	struct ns_bucket lines; /* in the log */
+	uint64_t end_ns;          /* when it is killed, np_now(); 0: never */
+	uint64_t test_ns;         /* when its test got its leave; 0: none has */
+	uint64_t waiting_ns;      /* since when it waits for its turn; 0: it does not */
+	uint64_t short_ns;        /* until when its test waits for room; 0: it does not */
+	uint64_t short_of;        /* what the daemon's count of things given back was then, and 1 */
+	uint64_t moved_ns;        /* when it last moved data, or began or ended a test */
+	uint64_t holds[NP_GOODS]; /* granted to it */
+	uint64_t bare[NP_GOODS];  /* of that, what it holds without a test */
+	struct np_wish wish;      /* of the test that runs or waits */
+	uint64_t tests;           /* ended */
+	bool told;                /* SIGTERM was sent */
+	bool yields;              /* to others that wait for room */
+	bool captures;            /* its packets, by a buffer of the kernel's */
+	bool gathers;             /* evidence: the daemon sets its congestion controls */
+	struct ns_bucket lines;   /* in the log */
 };
 
 /* May that address ask for one more session? NP_OK, and it counts; else the refusal is NS_RATE. */
@@ -179,48 +201,65 @@ void
 ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns);
 
 /*
- * A tenth of the sessions and of the memory is for networks that have next to nothing: less than
- * NS_FIRST sessions, of which one may just be about to end, and no more than NS_FIRST_BYTES, which
- * is enough for both with evidence and tests at the defaults.
+ * The last tenth of each good is reserved: half of it for addresses that have next to nothing
+ * (ns_good.first), the other half for networks that have. Who has more gets none of it, so that
+ * neither an address keeps out its neighbours, nor a network other ones.
  */
-enum { NS_KEPT = 10, NS_FIRST = 2, NS_FIRST_BYTES = 2 << 20 };
+enum { NS_KEPT = 10 };
 
-/*
- * Is there room for one more session, which takes `bytes`? Else err is filled and *why set.
- */
+/* May one more session begin, which holds that? Else err is filled and *why set. */
 int ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
-		     const struct np_addr *peer, uint64_t bytes, enum ns_refusal *why,
-		     struct np_err *err);
-
-/* Is what is left only for some? Of what is in *why. */
-bool
-ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum ns_refusal *why);
+		     const struct np_addr *peer, const uint64_t holds[NP_GOODS],
+		     enum ns_refusal *why, struct np_err *err);
 
 /*
- * The session to be ended so that there is room for somebody at that address: one that has moved
- * nothing for NS_STILL_S, of the network that has most of what is scarce (NS_SESSIONS, NS_MEMORY),
- * more than his. NULL: there is none.
+ * May session s have what its test takes, beside what the others hold? The grant is in
+ * wish->takes then: less than was wanted where wish->spares allows it.
+ */
+int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
+		  const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
+		  struct np_err *err);
+
+/* Could it have that if nobody else held anything? */
+bool
+ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
+
+/* Is what is left of it only for some? */
+bool
+ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions, enum np_good good);
+
+/*
+ * The session to be ended so that there is more of a good for somebody at that address: one that
+ * has moved nothing for NS_STILL_S, of the network that holds most, and there of the address that
+ * does. It holds more than his: the network, or the address where they have one network. NULL:
+ * there is none.
  */
 enum { NS_STILL_S = 10 };
 struct ns_session *ns_guard_still(struct ns_session *sessions, const struct np_addr *peer,
-				  enum ns_refusal why, uint32_t seed, uint64_t now_ns);
+				  enum np_good good, uint32_t seed, uint64_t now_ns);
 
 /*
- * May one more, which takes `bytes`, also have a capture of NP_CAPTURE_BYTES? There are
+ * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? There are
  * some, and no address has all of them. Else err says why not, for the client to read.
  */
 enum { NS_CAPTURES = 4, NS_CAPTURES_NEAR = 2 };
-int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
-		     const struct np_addr *peer, uint64_t bytes, struct np_err *err);
+int
+ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
+		 const struct np_addr *peer, const uint64_t holds[NP_GOODS], struct np_err *err);
+
+/*
+ * May one more session have a filter of system calls of its own, for packet sockets or rings? As
+ * many may begin a second as there may be, so that few are freed at once, which some kernels do not
+ * survive. Else err says why not, for the client to read.
+ */
+int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
+		    const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
+		    struct np_err *err);
 
 /*
  * Could an honest session ask for that? It has turned longer tests down by itself; a deadline or a
  * turn must not be had by a number.
  */
 bool ns_guard_believes(const struct ns_limits *l, const struct np_wish *wish);
-
-/* May this session have the memory that its wish names, beside what the others have? */
-int ns_guard_memory(const struct ns_limits *l, const struct ns_session *sessions,
-		    const struct ns_session *s, const struct np_wish *wish, struct np_err *err);
 
 #endif

@@ -26,6 +26,13 @@ enum { FIRST = 444 };
 
 enum { ASK_VERSION = 1, PATH_BENEATH = 1 };
 
+enum { CREATE, ADD, RESTRICT };
+const long ns_landlock_calls[NS_LANDLOCK_CALLS] = { [CREATE] = SYS_landlock_create_ruleset,
+						    [ADD] = SYS_landlock_add_rule,
+						    [RESTRICT] = SYS_landlock_restrict_self };
+
+static const struct ns_seal no_seal;
+
 enum {
 	WRITE_FILE = 1 << 1,
 	READ_FILE = 1 << 2,
@@ -88,20 +95,32 @@ static const struct {
 	{ "/sys/hypervisor", READ_FILE, EVIDENCE },
 };
 
+static size_t
+version_of(const struct ns_seal *seal)
+{
+	long v = ns_sealed(seal, ns_landlock_calls[CREATE], 0, 0, ASK_VERSION, 0);
+
+	return v > 0 ? (size_t)v : 0;
+}
+
 int
 ns_landlock_version(void)
 {
-	long v = syscall(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
-
-	return v > 0 ? (int)v : 0;
+	return (int)version_of(&no_seal);
 }
 
+/* A set of rules that is being made. */
+struct rules {
+	int fd;
+	const struct ns_seal *seal;
+};
+
 static int
-allow(int rules, int fd, uint64_t allowed)
+allow(const struct rules *r, int fd, uint64_t allowed)
 {
 	const struct path_beneath_attr a = { .allowed = allowed, .fd = fd };
 
-	return (int)syscall(SYS_landlock_add_rule, rules, PATH_BENEATH, &a, 0);
+	return (int)ns_sealed(r->seal, ns_landlock_calls[ADD], r->fd, PATH_BENEATH, (long)&a, 0);
 }
 
 /*
@@ -110,14 +129,14 @@ allow(int rules, int fd, uint64_t allowed)
  * it does not.
  */
 static int
-allow_path(int rules, const char *path, uint64_t allowed)
+allow_path(const struct rules *r, const char *path, uint64_t allowed)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC), rc;
 
 	if (fd < 0) {
 		return 0;
 	}
-	rc = allow(rules, fd, allowed);
+	rc = allow(r, fd, allowed);
 	if (strncmp(path, "/proc/", strlen("/proc/")) != 0) {
 		close(fd);
 	}
@@ -125,26 +144,27 @@ allow_path(int rules, const char *path, uint64_t allowed)
 }
 
 static int
-add_rules(int rules, const struct ns_sandbox *s)
+add_rules(const struct rules *r, const struct ns_sandbox *s)
 {
-	int rc = s->fill_dir > 0 ? allow(rules, s->fill_dir, READ_FILE) : 0;
+	int rc = s->fill_dir > 0 ? allow(r, s->fill_dir, READ_FILE) : 0;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
 		if (paths[i].whose == ALL || (paths[i].whose == UNIX && s->unix_tests) ||
 		    (paths[i].whose == EVIDENCE && s->evidence)) {
-			rc = allow_path(rules, paths[i].path, paths[i].allowed);
+			rc = allow_path(r, paths[i].path, paths[i].allowed);
 		}
 	}
 	return rc;
 }
 
 int
-ns_landlock_install(const struct ns_sandbox *s, struct np_err *err)
+ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, struct np_err *err)
 {
 	const size_t newest = sizeof(known) / sizeof(known[0]) - 1;
-	size_t version = (size_t)ns_landlock_version();
+	struct rules r = { .seal = seal };
+	size_t version = version_of(seal);
 	struct ruleset_attr attr = { .files = 0 };
-	int rules, rc;
+	int rc;
 
 	if (version == 0) {
 		return NP_OK;
@@ -153,15 +173,15 @@ ns_landlock_install(const struct ns_sandbox *s, struct np_err *err)
 	attr.files = known[version].files;
 	attr.scopes = known[version].scopes;
 	/* Older kernels take the longer structure as long as what they don't know is 0. */
-	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
-	if (rules < 0) {
+	r.fd = (int)ns_sealed(seal, ns_landlock_calls[CREATE], (long)&attr, sizeof(attr), 0, 0);
+	if (r.fd < 0) {
 		return np_fail(err, NP_ESYS, errno, "make rules for files (landlock)");
 	}
-	rc = add_rules(rules, s);
+	rc = add_rules(&r, s);
 	if (rc == 0) {
-		rc = (int)syscall(SYS_landlock_restrict_self, rules, 0);
+		rc = (int)ns_sealed(seal, ns_landlock_calls[RESTRICT], r.fd, 0, 0, 0);
 	}
 	rc = rc == 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "confine to some files (landlock)");
-	close(rules);
+	close(r.fd);
 	return rc;
 }

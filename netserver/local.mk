@@ -8,6 +8,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/confine.c %D%/confine.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/filter.h \
+	%D%/forkserver.c %D%/forkserver.h \
 	%D%/front.c %D%/front.h \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \

@@ -1,13 +1,12 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/output.h"
 #include "base/text.h"
 #include "base/trusted.h"
 #include "netserver/status.h"
@@ -120,25 +119,39 @@ put_states(struct metrics *m, const struct ns_stats *s)
 {
 	static const char gauge[] = "gauge";
 
-	put_number(m, "active_sessions", gauge, "Sessions now.", s->sessions_now);
 	put_number(m, "waiting_sessions", gauge, "Sessions that wait for their turn now.",
 		   s->waiting_now);
 	put_number(m, "silent_connections", gauge, "Connections without a session.", s->silent_now);
-	put_number(m, "memory_bytes", gauge, "Memory granted to sessions now.", s->bytes_now);
+}
+
+/* What all sessions share. */
+static void
+put_goods(struct metrics *m, const struct ns_stats *s, const struct ns_limits *l)
+{
+	for (int i = 0; i < NP_GOODS; i++) {
+		const struct ns_good *g = ns_good((enum np_good)i);
+		char help[LABEL];
+
+		snprintf(help, sizeof(help), "The %s in use now.", g->words);
+		put_number(m, g->now, "gauge", help, s->held[i]);
+		snprintf(help, sizeof(help), "Limit of %s for all sessions together.", g->words);
+		if (g->none_at_0) {
+			put_number(m, g->most, "gauge", help, l->all[i]);
+		} else {
+			put_limit(m, g->most, help, l->all[i]);
+		}
+	}
 }
 
 static void
 put_limits(struct metrics *m, const struct ns_limits *l)
 {
-	put_limit(m, "limit_sessions", "Limit of sessions at once.", (uint64_t)l->sessions);
 	put_limit(m, "limit_sessions_per_address", "Limit of sessions at once from one address.",
 		  (uint64_t)l->per_address);
 	put_limit(m, "limit_new_sessions_per_second", "Limit of new sessions a second.",
 		  (uint64_t)l->rate);
 	put_number(m, "limit_silent_connections", "gauge",
 		   "Limit of connections without a session.", (uint64_t)l->silent);
-	put_limit(m, "limit_memory_bytes", "Limit of the memory of all sessions together.",
-		  l->total_bytes);
 	put_limit(m, "limit_session_memory_bytes", "Limit of the memory of one session.",
 		  l->each.bytes);
 	put_limit(m, "limit_test_seconds", "Limit of the length of a test.", l->each.seconds);
@@ -158,6 +171,7 @@ ns_metrics_text(const struct ns_view *v, char *text, size_t size)
 	put_counters(&m, v->stats);
 	put_refusals(&m, v->stats);
 	put_states(&m, v->stats);
+	put_goods(&m, v->stats, v->limits);
 	put_limits(&m, v->limits);
 	return m.len;
 }
@@ -204,54 +218,21 @@ write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* A file of that name that was not there, whatever a daemon that was killed left behind. */
-static int
-make_file(int dir_fd, const char *name)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(dir_fd, name, flags, 0644);
-
-	if (fd < 0 && errno == EEXIST && unlinkat(dir_fd, name, 0) == 0) {
-		fd = openat(dir_fd, name, flags, 0644);
-	}
-	return fd;
-}
-
-/* Returns the errno, or 0. */
-static int
-fill_file(int fd, const char *text, size_t len)
-{
-	int rc = write_all(fd, text, len);
-
-	if (rc == 0 && fchmod(fd, 0644) != 0) { /* whatever the umask is: it is to be read */
-		rc = errno;
-	}
-	return close(fd) != 0 && rc == 0 ? errno : rc;
-}
-
 int
 ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
 {
-	char text[NS_STATUS_MAX], beside[300];
+	char text[NS_STATUS_MAX];
 	size_t len = ns_metrics_text(v, text, sizeof(text));
-	int fd, rc;
+	struct np_output file;
+	int not_placed, failed;
 
-	/* A leading dot and another ending: collectors read *.prom. */
-	rc = snprintf(beside, sizeof(beside), ".%s.%ld", name, (long)getpid());
-	if (rc < 0 || (size_t)rc >= sizeof(beside)) {
-		return np_fail(err, NP_ESYS, ENAMETOOLONG, "write metrics to %.60s...", name);
+	/* Its other name begins with a dot and has no ending that collectors read. Whatever the
+	 * umask is, it is to be read. */
+	failed = np_output_beside(&file, dir_fd, name, 0644);
+	if (failed == 0) {
+		failed = write_all(file.fd, text, len);
+		not_placed = np_output_end(&file, failed == 0);
+		failed = failed != 0 ? failed : not_placed;
 	}
-	fd = make_file(dir_fd, beside);
-	if (fd < 0) {
-		return np_fail(err, NP_ESYS, errno, "write metrics: make %.260s", beside);
-	}
-	rc = fill_file(fd, text, len);
-	if (rc == 0 && renameat(dir_fd, beside, dir_fd, name) != 0) {
-		rc = errno;
-	}
-	if (rc != 0) {
-		unlinkat(dir_fd, beside, 0);
-		return np_fail(err, NP_ESYS, rc, "write metrics to %.260s", name);
-	}
-	return NP_OK;
+	return failed != 0 ? np_fail(err, NP_ESYS, failed, "write metrics to %.260s", name) : NP_OK;
 }

@@ -23,6 +23,7 @@
 #include "net/llc.h"
 #include "net/sock.h"
 #include "netserver/confine.h"
+#include "netserver/filter.h"
 #include "netserver/passed.h"
 #include "netserver/relay.h"
 #include "run/server.h"
@@ -35,7 +36,8 @@ enum {
 	 * off, for what is on its way at the end, and for the results to be taken. */
 	GRACE_S = 150,
 	BETWEEN_S = 30, /* beside what a session lets its client think between two requests */
-	ROOM_S = 5,     /* for memory to be given back by others */
+	ROOM_S = 5,     /* for one that is ended to give back what it has */
+	SOON_S = 1,     /* for others to end by themselves */
 	AT_ONCE = 16,   /* words of a session */
 	TERM_MS = 2000  /* to end by itself when told to */
 };
@@ -115,7 +117,7 @@ await_answer(const struct leave *l, int control_fd, struct np_err *err)
 }
 
 static int
-ask(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
+ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
 	const struct leave *l = ctx;
 	struct ns_word w;
@@ -133,6 +135,7 @@ ask(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
 		return gone(ECANCELED, err);
 	}
 	if (w.verb == NS_GRANT) {
+		*wish = w.wish;
 		return NP_OK;
 	}
 	np_fail(err, NP_EUNSUP, 0, "%s", w.text);
@@ -221,7 +224,10 @@ ask_to_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 	return 0;
 }
 
-/* What let the client in is of no more use in this process, which strangers' bytes come to. */
+/*
+ * What lets clients in is of no more use in this process, which strangers' bytes come to. c: whose
+ * session it is; NULL: anybody's.
+ */
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -231,7 +237,9 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 	if (d->key != NULL) {
 		np_secret_wipe(d->key, sizeof(*d->key));
 	}
-	np_secret_wipe(&c->admit, sizeof(c->admit));
+	if (c != NULL) {
+		np_secret_wipe(&c->admit, sizeof(c->admit));
+	}
 	for (struct ns_caller *other = d->callers; other != NULL; other = other->next) {
 		/* Most are silent: their pages stay the daemon's. */
 		if (other != c && other->chan.have > 0) {
@@ -337,6 +345,20 @@ why_no_capture(const struct ns_daemon *d, const struct ns_caller *c)
 					     : "the client must request it when it connects";
 }
 
+/* What all sessions of a kind may have. */
+static struct ns_sandbox
+sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
+{
+	return (struct ns_sandbox){
+		.prepared = d->prepared,
+		.fill_dir = d->fill_dir,
+		.unix_tests = is_here,
+		.evidence = evidence,
+		.bytes = d->limits.each.bytes,
+		.flows = d->limits.each.flows,
+	};
+}
+
 /*
  * Confine this process to what the client may have, beside a capture, which has to be opened
  * before. The interfaces are asked for before, too.
@@ -345,14 +367,7 @@ static int
 confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evidence,
 	struct np_err *err)
 {
-	struct ns_sandbox box = {
-		.prepared = d->prepared,
-		.fill_dir = d->fill_dir,
-		.unix_tests = is_here,
-		.evidence = evidence,
-		.bytes = d->limits.each.bytes,
-		.flows = d->limits.each.flows,
-	};
+	struct ns_sandbox box = sandbox_of(d, is_here, evidence);
 	struct np_err lack;
 	struct raw raw = {
 		.caller = c,
@@ -469,9 +484,23 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 	d->log->level = level;
 }
 
-/* It ends with its daemon, whatever becomes of that. */
-static void
-run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
+/* Nobody knows whose standard error that is, and who else writes there. */
+static int
+drop_descriptors(int *keep, size_t count, struct np_err *err)
+{
+	np_fds_drop_but(keep, count);
+	return NS_SANITIZED || np_fds_empty() == 0 ? NP_OK
+						   : np_fail(err, NP_ESYS, errno, "open /dev/null");
+}
+
+/*
+ * A session's process, which ends with its daemon, whatever becomes of that. fd: to the daemon.
+ * seal: of the fork server that forked it confined, but for its files; NULL: the daemon did, and it
+ * has all that the daemon had.
+ */
+static void __attribute__((noreturn))
+run_session(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,
+	    struct ns_seal *seal)
 {
 	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	struct ns_relay relay = { .fd = fd, .verb = NS_TELL };
@@ -479,41 +508,103 @@ run_child(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t parent)
 	const struct np_leave leave = {
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
 	};
-	bool is_here = np_addr_is_here(&c->peer);
 	struct means by = { .evidence = gathers_evidence(d, c),
 			    .permit = ns_permit,
 			    .permit_ctx = &l.permit,
 			    .leave = &leave };
+	const struct ns_sandbox box = sandbox_of(d, is_here, by.evidence);
 	struct np_err err = { .code = NP_OK };
+	int rc = NP_OK;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent) {
-		_exit(0); /* the daemon died before the call took effect */
+	if (getppid() != daemon) {
+		_exit(0); /* it died before the call took effect */
 	}
-	np_fds_drop_but(keep, sizeof(keep) / sizeof(keep[0]));
 	d->log->sink = d->log->sink != NULL ? ns_relay_sink : NULL;
 	d->log->ctx = &relay;
-	/* Whose standard error that is, and who else writes there, nobody knows. */
-	if (!NS_SANITIZED && np_fds_empty() != 0) {
-		np_log(d->log, NP_LOG_ERROR, "%s: session refused: open /dev/null: %s", c->text,
-		       strerror(errno));
-		_exit(1);
+	np_drive_prepare();
+	if (seal == NULL) {
+		rc = drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), &err);
+		forget_secrets(d, c);
 	}
-	forget_secrets(d, c);
-	ns_permit_init(&l.permit);
-	if (by.evidence) {
+	if (rc == NP_OK) {
+		ns_permit_init(&l.permit);
+	}
+	if (rc == NP_OK && by.evidence) {
 		by.permit = ask_to_permit;
 		by.permit_ctx = &l;
 		look_up(d, &by);
 	}
 	np_cgroup_forget(&d->cgroups);
-	if (confine(d, c, is_here, by.evidence, &err) != NP_OK) {
+	if (rc == NP_OK) {
+		rc = seal != NULL ? ns_confine_own(&box, seal, &err)
+				  : confine(d, c, is_here, by.evidence, &err);
+	}
+	if (rc != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s: session refused: %s", c->text, err.msg);
 		_exit(1);
 	}
 	serve(d, c, is_here, &by);
 	_exit(0);
 }
+
+/* ---- In a fork server, and in the processes that it forks ---- */
+
+/* What a fork server needs of a caller. */
+struct order {
+	pid_t daemon;
+	struct np_chan chan;
+	struct np_addr peer;
+	char text[NP_ADDR_TEXT];
+	struct np_err uncaptured, unlinked;
+};
+enum { CONTROL, WAY, ORDER_FDS }; /* and its descriptors: the connection, the way to the daemon */
+_Static_assert(ORDER_FDS == (int)NS_ORDER_FDS, "descriptors of an order");
+_Static_assert(sizeof(struct order) <= NS_ORDER_MAX, "size of an order");
+
+/* What a fork server works with. */
+struct kind {
+	struct ns_daemon *d;
+	bool is_here, evidence; /* of its sessions */
+};
+
+static int
+confine_all(void *ctx, int fd, struct ns_seal *seal, struct np_err *err)
+{
+	const struct kind *k = ctx;
+	struct ns_daemon *d = k->d;
+	int keep[] = { fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
+	const struct ns_sandbox box = sandbox_of(d, k->is_here, k->evidence);
+
+	if (drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), err) != NP_OK) {
+		return err->code;
+	}
+	forget_secrets(d, NULL);
+	if (np_urings_lend(0, err) != NP_OK ||
+	    (d->allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
+		return err->code;
+	}
+	return ns_confine_shared(&box, seal, err);
+}
+
+static void
+run_forked(void *ctx, const void *bytes, const int fds[NS_ORDER_FDS], struct ns_seal *seal)
+{
+	const struct kind *k = ctx;
+	const struct order *o = bytes;
+	struct ns_caller c = { .kind = NS_CALLER,
+			       .chan = o->chan,
+			       .peer = o->peer,
+			       .uncaptured = o->uncaptured,
+			       .unlinked = o->unlinked };
+
+	memcpy(c.text, o->text, sizeof(c.text));
+	c.chan.fd = fds[CONTROL];
+	c.chan.peer = c.text;
+	run_session(k->d, &c, k->is_here, fds[WAY], o->daemon, seal);
+}
+
+/* ---- Without a process for each ---- */
 
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
@@ -627,9 +718,10 @@ bool
 ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what)
 {
 	uint64_t now = np_now();
+	enum np_good good = ns_good_of(what);
 	struct ns_session *s;
 
-	if (what != NS_SESSIONS && what != NS_MEMORY) {
+	if (good == NP_GOODS) {
 		return false;
 	}
 	for (s = d->sessions; s != NULL; s = s->next) {
@@ -637,7 +729,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 			return true; /* it will be gone in a moment */
 		}
 	}
-	s = ns_guard_still(d->sessions, peer, what, d->rates.seed, now);
+	s = ns_guard_still(d->sessions, peer, good, d->rates.seed, now);
 	if (s != NULL) {
 		yield_place(d, s, now);
 	}
@@ -649,10 +741,10 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 static void
 refill(struct ns_daemon *d, const struct np_addr *peer)
 {
-	enum ns_refusal what;
-
-	if (ns_guard_scarce(&d->limits, d->sessions, &what)) {
-		ns_sessions_make_room(d, peer, what);
+	for (int g = 0; g < NP_GOODS; g++) {
+		if (ns_guard_scarce(&d->limits, d->sessions, (enum np_good)g)) {
+			ns_sessions_make_room(d, peer, ns_good((enum np_good)g)->why);
+		}
 	}
 }
 
@@ -665,11 +757,136 @@ end_of_idling(const struct ns_daemon *d, uint64_t now_ns)
 	return idle_s > 0 ? now_ns + (idle_s + BETWEEN_S) * NP_SEC : 0;
 }
 
-uint64_t
-ns_session_bytes(const struct ns_daemon *d, const struct ns_caller *c)
+void
+ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t takes[NP_GOODS])
 {
-	return NP_SESSION_BYTES + (gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
-	       d->urings * (uint64_t)NP_URING_BYTES;
+	memset(takes, 0, NP_GOODS * sizeof(takes[0]));
+	takes[NP_G_SESSIONS] = 1;
+	takes[NP_G_MEMORY] = NP_SESSION_BYTES + (gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
+			     d->urings * (uint64_t)NP_URING_BYTES;
+}
+
+/* What it holds from now on: what it has without a test, and what one takes; NULL: there is none.
+ */
+static void
+set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_GOODS])
+{
+	bool frees = false;
+
+	for (int g = 0; g < NP_GOODS; g++) {
+		uint64_t holds = s->bare[g] + (test != NULL ? test[g] : 0);
+
+		d->stats.held[g] += holds - s->holds[g];
+		frees = frees || holds < s->holds[g];
+		s->holds[g] = holds;
+	}
+	d->freed += frees;
+}
+
+/* Is there a filter of system calls that a process can inherit? */
+static bool
+has_filter(const struct ns_daemon *d)
+{
+	return d->sandbox && !NS_SANITIZED && ns_filter_lacks() == NULL;
+}
+
+static struct ns_forkserver *
+forkserver_of(struct ns_daemon *d, bool is_here, bool evidence)
+{
+	return &d->forkserver[(is_here ? NS_FILTER_UNIX : 0) | (evidence ? NS_FILTER_EVIDENCE : 0)];
+}
+
+static int
+start_forkserver(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
+{
+	struct kind k = { .d = d, .is_here = is_here, .evidence = evidence };
+	const struct ns_forkwork work = { .confine = confine_all,
+					  .session = run_forked,
+					  .ctx = &k };
+	struct ns_forkserver *f = forkserver_of(d, is_here, evidence);
+
+	return f->pid != 0 ? NP_OK : ns_forkserver_start(f, &work, err);
+}
+
+void
+ns_sessions_prepare(struct ns_daemon *d)
+{
+	struct np_err err = { .code = NP_OK };
+
+	for (int evidence = 0; evidence <= d->evidence && has_filter(d) && !d->no_fork;
+	     evidence++) {
+		for (int is_here = 0; is_here <= 1; is_here++) {
+			if (start_forkserver(d, is_here != 0, evidence != 0, &err) != NP_OK) {
+				np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* tried again */
+			}
+		}
+	}
+}
+
+/*
+ * A session with packet sockets or rings can't inherit its filter: these are opened before, with
+ * rights that no fork server has, and the filter names them. It does without them where it may not
+ * have one of its own.
+ */
+static void
+settle_filter(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
+{
+	char device[NP_EXT_DEVICE];
+	bool connects, links = d->allow_raw && wants_link(c, device, &connects);
+	struct np_err err = { .code = NP_OK };
+
+	c->unlinked.code = NP_OK;
+	if (!has_filter(d) || (!s->captures && !links && d->urings == 0)) {
+		return;
+	}
+	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->filters, np_now(), &err) ==
+	    NP_OK) {
+		s->bare[NP_G_FILTERS] = 1;
+		return;
+	}
+	d->stats.refused[NS_FILTERED]++;
+	if (s->captures) {
+		c->uncaptured = err;
+	}
+	if (links) {
+		c->unlinked = err;
+	}
+	s->captures = false;
+}
+
+static int
+fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_session *s, int way,
+		struct np_err *err)
+{
+	bool is_here = np_addr_is_here(&c->peer);
+	const int fds[NS_ORDER_FDS] = { [CONTROL] = c->chan.fd, [WAY] = way };
+	struct order o;
+
+	if (start_forkserver(d, is_here, s->gathers, err) != NP_OK) {
+		return err->code;
+	}
+	memset(&o, 0, sizeof(o));
+	o.daemon = getpid();
+	o.chan = c->chan;
+	o.peer = c->peer;
+	memcpy(o.text, c->text, sizeof(o.text));
+	o.uncaptured = c->uncaptured;
+	o.unlinked = c->unlinked;
+	return ns_forkserver_fork(forkserver_of(d, is_here, s->gathers), &o, sizeof(o), fds,
+				  &s->pid, err);
+}
+
+static int
+fork_alone(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int way,
+	   struct np_err *err)
+{
+	pid_t self = getpid();
+
+	s->pid = fork();
+	if (s->pid == 0) {
+		run_session(d, c, np_addr_is_here(&c->peer), way, self, NULL);
+	}
+	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
 }
 
 int
@@ -677,8 +894,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
 	struct ns_session *s = calloc(1, sizeof(*s));
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
-	pid_t self = getpid();
-	int pair[2];
+	int pair[2], rc;
 
 	if (s == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		free(s);
@@ -686,24 +902,24 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	}
 	s->kind = NS_SESSION;
 	c->uncaptured.code = NP_OK;
-	s->bytes = ns_session_bytes(d, c);
+	ns_session_takes(d, c, s->bare);
 	s->captures =
 	    d->allow_raw && d->evidence && wants_capture(c) &&
-	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bytes, &c->uncaptured) == NP_OK;
-	s->bytes += s->captures ? NP_CAPTURE_BYTES : 0;
-	s->beside = s->bytes - NP_SESSION_BYTES;
+	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bare, &c->uncaptured) == NP_OK;
+	settle_filter(d, c, s);
+	s->bare[NP_G_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
 	s->gathers = gathers_evidence(d, c);
 	ns_passed_let(pair[0], false);
-	s->pid = fork();
-	if (s->pid == 0) {
-		run_child(d, c, pair[1], self);
-	}
+	rc = has_filter(d) && s->bare[NP_G_FILTERS] == 0 ? fork_inheriting(d, c, s, pair[1], err)
+							 : fork_alone(d, c, s, pair[1], err);
 	close(pair[1]);
-	if (s->pid < 0 || epoll_ctl(d->epoll, EPOLL_CTL_ADD, pair[0], &ev) != 0) {
-		np_fail(err, NP_ESYS, errno, "no process for a session");
+	if (rc == NP_OK && epoll_ctl(d->epoll, EPOLL_CTL_ADD, pair[0], &ev) != 0) {
+		rc = np_fail(err, NP_ESYS, errno, "no process for a session");
+	}
+	if (rc != NP_OK) {
 		ns_passed_close(pair[0]); /* which ends it, if there is one */
 		free(s);
-		return err->code;
+		return rc;
 	}
 	s->fd = pair[0];
 	s->peer = c->peer;
@@ -713,18 +929,9 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	s->next = d->sessions;
 	d->sessions = s;
 	d->stats.sessions++;
-	d->stats.sessions_now++;
-	d->stats.bytes_now += s->bytes;
+	set_holds(d, s, NULL);
 	refill(d, &s->peer);
 	return NP_OK;
-}
-
-static void
-set_bytes(struct ns_daemon *d, struct ns_session *s, uint64_t bytes)
-{
-	d->stats.bytes_now += bytes - s->bytes;
-	d->freed += bytes < s->bytes;
-	s->bytes = bytes;
 }
 
 static void
@@ -735,6 +942,7 @@ answer(struct ns_session *s, enum ns_verb verb, int error, const char *text)
 	memset(&w, 0, sizeof(w));
 	w.verb = verb;
 	w.error = error;
+	w.wish = s->wish;
 	snprintf(w.text, sizeof(w.text), "%.*s", (int)sizeof(w.text) - 1, text);
 	(void)!send(s->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -757,22 +965,24 @@ turn_down(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const 
 	answer(s, NS_REFUSE, ns_refusal_errno(why), text);
 }
 
-/* Too little memory: is one on its way out that has some? Where tests take turns all wait anyway.
+/*
+ * Too little is free: one may be on its way out that has some, and if it is the client's own test
+ * before this one. Where tests take turns all wait anyway.
  */
 static bool
-waits_for_room(struct ns_daemon *d, struct ns_session *s)
+waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
 	uint64_t now = np_now();
-	bool may_have = d->limits.each.bytes == 0 || s->wish.bytes <= d->limits.each.bytes;
+	bool is_made;
 
-	if (d->exclusive || !may_have ||
-	    (s->short_ns != 0 && now >= s->short_ns + ROOM_S * NP_SEC) ||
-	    !ns_sessions_make_room(d, &s->peer, NS_MEMORY)) {
+	if (d->exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
+	    (s->short_ns != 0 && now >= s->short_ns)) {
 		return false;
 	}
+	is_made = ns_sessions_make_room(d, &s->peer, what);
 	if (s->short_ns == 0) {
-		s->short_ns = now;
-		s->end_ns = now + (ROOM_S + BETWEEN_S) * NP_SEC;
+		s->short_ns = now + (is_made ? ROOM_S : SOON_S) * NP_SEC;
+		s->end_ns = s->short_ns + BETWEEN_S * NP_SEC;
 	}
 	s->short_of = d->freed + 1;
 	return true;
@@ -783,20 +993,20 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 {
 	uint32_t most = d->limits.each.seconds;
 	uint64_t seconds = s->wish.seconds > 0 ? s->wish.seconds : most;
+	struct np_wish granted = s->wish;
 	struct np_err err = { .code = NP_OK };
+	enum ns_refusal why;
 
-	if (ns_guard_memory(&d->limits, d->sessions, s, &s->wish, &err) != NP_OK) {
-		if (waits_for_room(d, s)) {
-			return;
+	if (ns_guard_test(&d->limits, d->sessions, s, &granted, &why, &err) != NP_OK) {
+		if (!waits_for_room(d, s, why)) {
+			turn_down(d, s, why, err.msg);
 		}
-		turn_down(d, s, NS_MEMORY, err.msg);
 		return;
 	}
+	s->wish = granted;
 	leave_line(d, s);
 	s->short_ns = 0;
-	set_bytes(d, s,
-		  s->beside +
-		      (s->wish.bytes > NP_SESSION_BYTES ? s->wish.bytes : NP_SESSION_BYTES));
+	set_holds(d, s, s->wish.takes);
 	s->test_ns = s->moved_ns = np_now();
 	d->turn_ns[ns_group_of(&s->peer, d->rates.seed)] = s->test_ns;
 	/* The session has looked at the length, but what if it is not itself any more? */
@@ -861,7 +1071,7 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	d->stats.tests++;
 	s->moved_ns = np_now();
 	s->end_ns = end_of_idling(d, s->moved_ns);
-	set_bytes(d, s, s->beside + NP_SESSION_BYTES);
+	set_holds(d, s, NULL);
 }
 
 static enum ns_refusal
@@ -1017,9 +1227,8 @@ forget(struct ns_daemon *d, struct ns_session *gone_one)
 			break;
 		}
 	}
-	d->stats.sessions_now--;
-	d->stats.bytes_now -= gone_one->bytes;
-	d->freed++;
+	memset(gone_one->bare, 0, sizeof(gone_one->bare));
+	set_holds(d, gone_one, NULL);
 	free(gone_one);
 }
 
@@ -1033,6 +1242,23 @@ note_killed(struct ns_daemon *d, pid_t pid, int sig)
 	}
 }
 
+/* Was it one? The next session has another one started. */
+static bool
+lose_forkserver(struct ns_daemon *d, pid_t pid)
+{
+	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
+		if (d->forkserver[i].pid == pid) {
+			ns_forkserver_forget(&d->forkserver[i]);
+			if (ns_lines_may(&d->lines, d->log)) {
+				np_log(d->log, NP_LOG_ERROR,
+				       "process %ld, which forks sessions, has ended", (long)pid);
+			}
+			return true;
+		}
+	}
+	return false;
+}
+
 void
 ns_sessions_reap(struct ns_daemon *d)
 {
@@ -1042,6 +1268,9 @@ ns_sessions_reap(struct ns_daemon *d)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct ns_session *s = d->sessions;
 
+		if (lose_forkserver(d, pid)) {
+			continue;
+		}
 		while (s != NULL && s->pid != pid) {
 			s = s->next;
 		}
@@ -1077,16 +1306,14 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
-/* Its test waits for memory: is there some now? Returns when its patience is over. */
+/* Its test waits for room: is there some now? Returns when its patience is over. */
 static uint64_t
 ask_again(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
-	uint64_t patience = s->short_ns + ROOM_S * NP_SEC;
-
-	if (s->short_of != d->freed + 1 || patience <= now_ns) {
+	if (s->short_of != d->freed + 1 || s->short_ns <= now_ns) {
 		let_begin(d, s);
 	}
-	return s->short_ns != 0 ? patience : NP_NEVER;
+	return s->short_ns != 0 ? s->short_ns : NP_NEVER;
 }
 
 uint64_t
@@ -1142,11 +1369,14 @@ await_all(struct ns_daemon *d)
 void
 ns_sessions_end(struct ns_daemon *d)
 {
+	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
+		ns_forkserver_end(&d->forkserver[i]);
+	}
 	if (d->sessions == NULL) {
 		return;
 	}
 	np_log(d->log, NP_LOG_INFO, "ending %llu sessions",
-	       (unsigned long long)d->stats.sessions_now);
+	       (unsigned long long)d->stats.held[NP_G_SESSIONS]);
 	signal_all(d, SIGTERM);
 	await_all(d);
 	signal_all(d, SIGKILL);

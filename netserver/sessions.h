@@ -11,8 +11,12 @@
 /* An event about a client, to be logged. */
 void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
 
-/* What the caller's session takes of memory at least: more for one that gathers evidence. */
-uint64_t ns_session_bytes(const struct ns_daemon *d, const struct ns_caller *c);
+/* What the caller's session takes without a test: more for one that gathers evidence. */
+void
+ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t takes[NP_GOODS]);
+
+/* Before the first one: what all of them have in common is done once. */
+void ns_sessions_prepare(struct ns_daemon *d);
 
 /*
  * Start a process that serves the caller from its first message on; the caller stays the daemon's

@@ -79,12 +79,21 @@ put_head(struct out *o, const struct ns_view *v)
 
 	PUT(o, "netserver on port %s, process %ld, up %s\n", v->port, (long)getpid(),
 	    span(a, s->started_ns, v->now_ns));
-	PUT(o, "sessions     %" PRIu64 " of %s, %" PRIu64 " of them waiting for a turn\n",
-	    s->sessions_now, at_most(a, (uint64_t)v->limits->sessions), s->waiting_now);
+	for (int i = 0; i < NP_GOODS; i++) {
+		const struct ns_good *g = ns_good((enum np_good)i);
+		uint64_t most = v->limits->all[i];
+
+		if (g->is_bytes) {
+			PUT(o, "%-12s %s of %s granted\n", g->label, amount(a, s->held[i]),
+			    most > 0 ? amount(b, most) : "any amount");
+		} else {
+			PUT(o, "%-12s %" PRIu64 " of %s\n", g->label, s->held[i],
+			    g->none_at_0 && most == 0 ? "0" : at_most(a, most));
+		}
+	}
+	PUT(o, "waiting      %" PRIu64 " sessions for their turn\n", s->waiting_now);
 	PUT(o, "silent       %" PRIu64 " of %d connections without a session\n", s->silent_now,
 	    (int)v->limits->silent);
-	PUT(o, "memory       %s of %s granted\n", amount(a, s->bytes_now),
-	    v->limits->total_bytes > 0 ? amount(b, v->limits->total_bytes) : "any amount");
 }
 
 static void
@@ -183,7 +192,7 @@ put_session(struct out *o, const struct ns_session *s, uint64_t now_ns)
 	char peer[NP_ADDR_TEXT], age[SHORT], memory[SHORT], words[96];
 
 	PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid, np_addr_text(&s->peer, peer),
-	    span(age, s->began_ns, now_ns), s->tests, amount(memory, s->bytes),
+	    span(age, s->began_ns, now_ns), s->tests, amount(memory, s->holds[NP_G_MEMORY]),
 	    doing(words, s, now_ns));
 }
 

@@ -10,6 +10,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/fds.c %D%/base/fds.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/multiplex.c \
+	%D%/base/output.c %D%/base/output.h \
 	%D%/base/ring.c %D%/base/ring.h \
 	%D%/base/secret.c %D%/base/secret.h \
 	%D%/base/text.c %D%/base/text.h \
@@ -43,7 +44,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/ledger.c %D%/net/ledger.h \
 	%D%/net/eth.c %D%/net/eth.h \
 	%D%/net/llc.c %D%/net/llc.h \
-	%D%/net/only.c %D%/net/only.h \
+	%D%/net/sources.c %D%/net/sources.h \
 	%D%/net/race.c %D%/net/race.h \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/mptcpinfo.c %D%/net/mptcpinfo.h \
@@ -196,7 +197,6 @@ src_netperf_SOURCES = \
 	%D%/cli/omni.c %D%/cli/omni.h \
 	%D%/cli/options.c \
 	%D%/cli/phrases.c %D%/cli/phrases.h \
-	%D%/cli/place.c %D%/cli/place.h \
 	%D%/cli/stray.c %D%/cli/stray.h \
 	%D%/cli/preflight.c %D%/cli/preflight.h \
 	%D%/cli/progress.c %D%/cli/progress.h \

@@ -54,7 +54,7 @@ unit_tests = \
 	%D%/unit/test_notify \
 	%D%/unit/test_omni \
 	%D%/unit/test_old \
-	%D%/unit/test_only \
+	%D%/unit/test_sources \
 	%D%/unit/test_option \
 	%D%/unit/test_passed \
 	%D%/unit/test_perf \
@@ -124,6 +124,7 @@ EXTRA_DIST += \
 	%D%/e2e/faults.py \
 	%D%/e2e/flows.py \
 	%D%/e2e/fraction.py \
+	%D%/e2e/programs.py \
 	%D%/e2e/golden.py \
 	%D%/e2e/interim.py \
 	%D%/e2e/interop_more.py \
@@ -134,6 +135,7 @@ EXTRA_DIST += \
 	%D%/e2e/netns.py \
 	%D%/e2e/old_clients.py \
 	%D%/e2e/placement.py \
+	%D%/e2e/planted.py \
 	%D%/e2e/preflight.py \
 	%D%/e2e/ramp.py \
 	%D%/e2e/scarce.py \
@@ -192,6 +194,7 @@ link_tests = \
 # What `make check-long` runs beyond that.
 long_tests = \
 	%D%/e2e/attacks_long.py \
+	%D%/e2e/programs_long.py \
 	%D%/e2e/clean_long.py \
 	%D%/e2e/crowd_long.py \
 	%D%/e2e/engines_long.py \
@@ -266,11 +269,11 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 %C%_unit_test_ceiling_SOURCES = %D%/unit/test_ceiling.c src/cli/ceilings.c
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/flows.c src/cli/help.c src/cli/omni.c \
 	src/cli/options.c src/cli/stray.c
-%C%_unit_test_document_SOURCES = %D%/unit/test_document.c src/cli/args.c src/cli/document.c \
-	src/cli/facts.c src/cli/flows.c src/cli/help.c src/cli/omni.c src/cli/options.c src/cli/place.c \
+%C%_unit_test_document_SOURCES = %D%/unit/test_document.c src/cli/args.c src/cli/document.c src/cli/saved.c \
+	src/cli/facts.c src/cli/flows.c src/cli/help.c src/cli/omni.c src/cli/options.c \
 	src/cli/show.c src/cli/stray.c
 # A session does what the test says.
-%C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve
+%C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve -Wl,--wrap=getrandom
 # netlab is a program apart.
 %C%_unit_test_line_LDADD = src/netlab/libnetlab.a $(LDADD)
 %C%_unit_test_doc_SOURCES = %D%/unit/test_doc.c src/cli/options.c

@@ -2,13 +2,15 @@
 
 import contextlib
 import json
-import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Optional, Sequence
+from typing import Any, BinaryIO, Dict, Iterable, List, Optional, Sequence
 
 from netkit import machine, options
 from netkit.results import Run
+
+
+WRITE = "--json=/dev/fd/{}"     # a file without a name: nothing is left of it, whatever ends us
 
 
 @dataclass
@@ -22,11 +24,17 @@ class Ended:
         return self.iterations[-1] if self.iterations else {}
 
 
-def iterations(path: str) -> "List[Dict[str, Any]]":
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        with open(path, encoding="utf-8") as file:
-            return [one for one in json.load(file)["iterations"] if isinstance(one, dict)]
-    return []
+def document(file: "BinaryIO") -> "Dict[str, Any]":
+    """What a netperf wrote into a file; empty where that is none."""
+    with contextlib.suppress(OSError, ValueError):
+        file.seek(0)
+        found = json.load(file)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def iterations(file: "BinaryIO") -> "List[Dict[str, Any]]":
+    return [one for one in document(file).get("iterations") or [] if isinstance(one, dict)]
 
 
 def writes_documents(netperf: str) -> bool:
@@ -40,14 +48,15 @@ def has_document(command: "Sequence[str]") -> bool:
 
 def run_all(command: "List[str]", prefix: "List[str]", processes: int, limit: float,
             documents: bool) -> "List[Ended]":
-    """Runs a command in several processes side by side. Their documents are written into a folder that is
-    gone afterwards; where the command has one of its own it is left alone. Raises machine.Interrupted."""
+    """Runs a command in several processes side by side, which write documents into files without a name; where the
+    command has one of its own it is left alone. Raises machine.Interrupted."""
     if not documents or has_document(command):
         return [Ended(done) for done in machine.run_all([[*prefix, *command]] * processes, limit)]
-    with tempfile.TemporaryDirectory(prefix="netsweep-") as place:
-        paths = [os.path.join(place, f"{number}.json") for number in range(processes)]
-        ends = machine.run_all([[*prefix, command[0], f"--json={path}", *command[1:]] for path in paths], limit)
-        return [Ended(done, iterations(path)) for done, path in zip(ends, paths)]
+    with contextlib.ExitStack() as open_files:
+        files = [open_files.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
+        ends = machine.run_all([[*prefix, command[0], WRITE.format(file.fileno()), *command[1:]] for file in files], limit,
+                               fds=[file.fileno() for file in files])
+        return [Ended(done, iterations(file)) for done, file in zip(ends, files)]
 
 
 def fail(run: Run, status: Optional[int], reason: str) -> None:

@@ -35,13 +35,14 @@ def excluded(engine: str, near: Optional[Reasons], far: Optional[Reasons]) -> st
     return ""
 
 
-RINGS = 16      # of a netserver of the sweep's own: as many threads of its can have the engine uring
+# Of a netserver of the sweep's own: what lets this many threads have an engine that it serves only then.
+LENT = {"uring": ("--uring", "16"), "spin": ("--spin", "16")}
 
 
 def daemon_options(engines: "Sequence[Any]") -> "List[str]":
     """What a netserver has to be started with, so that its end can have all of them."""
-    wanted = any(engine is not None and pair(str(engine))[1] == "uring" for engine in engines)
-    return ["--uring", str(RINGS)] if wanted else []
+    wanted = {pair(str(engine))[1] for engine in engines if engine is not None}
+    return [word for name, words in LENT.items() if name in wanted for word in words]
 
 
 def question(netperf: str, known: "Dict[str, Any]") -> "List[str]":

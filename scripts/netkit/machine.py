@@ -85,15 +85,15 @@ def tie_to_parent() -> None:
 
 
 class Process:
-    """A command under way in a process group of its own, its output in files."""
+    """A command under way in a process group of its own, its output in files. It gets these descriptors."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], fds: Sequence[int] = ()) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self._since = time.monotonic()
         try:
             self.popen = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
-                start_new_session=True, preexec_fn=tie_to_parent)
+                start_new_session=True, preexec_fn=tie_to_parent, pass_fds=fds)
         except OSError as fault:
             raise MachineError(f"{command[0]}: {fault.strerror}") from None
         self._seconds: Optional[float] = None
@@ -133,13 +133,13 @@ class Process:
 
 
 def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float = 2.0,
-            heed: bool = True) -> "List[Done]":
+            heed: bool = True, fds: Sequence[int] = ()) -> "List[Done]":
     """Runs commands side by side to their ends, or ends them when the time is over or, if signals are
     heeded, when one comes: then it raises Interrupted."""
     running: "List[Process]" = []
     try:
         for command in commands:
-            running.append(Process(command))
+            running.append(Process(command, fds))
         wait(running, time.monotonic() + limit, ENDS if heed else ())
     except BaseException:
         for process in running:
@@ -168,8 +168,9 @@ def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = END
         check()     # ^C reached it before it had a session of its own, and us as well
 
 
-def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool = True) -> Done:
-    return run_all([command], limit, patience, heed)[0]
+def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool = True,
+        fds: Sequence[int] = ()) -> Done:
+    return run_all([command], limit, patience, heed, fds)[0]
 
 
 # --- programs -----------------------------------------------------------------------------

@@ -281,9 +281,13 @@ def width(values: "Sequence[float]", level: float) -> float:
     return 200 * student(level, len(values) - 1) * spread / math.sqrt(len(values)) / abs(mean) if mean else math.inf
 
 
-def confident(values: "Sequence[float]", until: "Tuple[float, float]", least: int) -> bool:
-    """Whether the mean of these is known to within a full width of until[1] percent of itself."""
-    return len(values) >= max(2, least) and width(values, until[0]) <= until[1]
+def confident(values: "Sequence[float]", until: "Tuple[float, float]", least: int, most: int) -> "Tuple[float, bool]":
+    """How wide the interval of the mean of these is, in percent of it, and whether it is as narrow as until[1]. The
+    intervals at which repeating may end, of `least` to `most` values, hold together at the level of until[0], by
+    Bonferroni: so it may end by what they are."""
+    looks = max(1, most - max(2, least) + 1)
+    found = width(values, 100 - (100 - until[0]) / looks)
+    return found, len(values) >= max(2, least) and found <= until[1]
 
 
 # --- reading ------------------------------------------------------------------------------

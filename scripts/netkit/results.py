@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
+from netkit import files
 from netkit.units import show_point
 
 SWEEP_SCHEMA = "plumbline-sweep/1"
@@ -562,7 +563,7 @@ class Writer:
         """A new file with its header. One that is there is left alone unless overwrite is given."""
         flags = os.O_RDWR | os.O_CREAT | (0 if overwrite else os.O_EXCL)
         try:
-            file = os.fdopen(os.open(path, flags, 0o644), "r+b")
+            file = os.fdopen(files.opener(path, flags), "r+b")
         except FileExistsError:
             raise ResultsError(f"{path}: is there already: --resume goes on with it, another "
                                "--output writes elsewhere") from None
@@ -578,7 +579,7 @@ class Writer:
     def resume(cls, path: str) -> "Tuple[Writer, Results]":
         """A file to go on with, and what is in it. A torn last line is cut off."""
         try:
-            file = open(path, "r+b")
+            file = open(path, "r+b", opener=files.opener)
         except OSError as fault:
             raise ResultsError(f"{path}: {fault.strerror}") from None
         made = cls._locked(file, path)

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from netkit import calls, engines, environment, machine, options, progress
 from netkit.calls import fail
-from netkit.plan import EACH_RUN, Plan, Point, Task, confident, width
+from netkit.plan import EACH_RUN, Plan, Point, Task, confident
 from netkit.results import Run, Writer, point_key
 from netkit.units import show_duration, show_point, show_value
 
@@ -116,8 +116,8 @@ def outcome(run: Run) -> str:
 # --- the sweep ----------------------------------------------------------------------------
 
 class Applied(NamedTuple):
-    """What commands of a name have been run for, and the point they were run at."""
-    state: "Tuple[List[str], Any]"
+    """What commands of a name have been run for, None when not all of them were, and the point they were run at."""
+    state: "Optional[Tuple[List[str], Any]]"
     point: Point
 
 
@@ -182,22 +182,25 @@ class Sweep:
 
     def _satisfied(self, point: Point) -> bool:
         """Whether its repetitions tell enough already."""
-        return self.plan.until is not None and confident(self._values(point), self.plan.until, self.plan.least)
+        return self.plan.until is not None and self._confident(point)[1]
+
+    def _confident(self, point: Point) -> "Tuple[float, bool]":
+        return confident(self._values(point), self.plan.until or (0.0, 0.0), self.plan.least, self.plan.repetitions)
 
     def _tell_confidence(self, run: Run) -> None:
         """How sure the mean of a point is with this run."""
         level, wanted = self.plan.until or (0.0, 0.0)
-        got = width(self._values(run.point), level)
-        run.more["confidence"] = {"level": level, "wanted": wanted, "reached": self._satisfied(run.point),
+        got, reached = self._confident(run.point)
+        run.more["confidence"] = {"level": level, "wanted": wanted, "reached": reached,
                                   "width": round(got, 4) if got < 1e9 else None}
 
     def unsure(self) -> "Iterator[str]":
         """The points that have all their repetitions and are not as sure as they were to be, a line each."""
         for point in self.plan.points() if self.plan.until else []:
-            values, (level, wanted) = self._values(point), self.plan.until or (0.0, 0.0)
-            if len(values) >= self.plan.repetitions and not self._satisfied(point):
-                yield (f"{show_point(point)}: after {len(values)} runs the mean is sure to "
-                       f"{width(values, level):.3g} % in all, not to {wanted:g} %, at {level:g} %")
+            count, (level, wanted) = len(self._values(point)), self.plan.until or (0.0, 0.0)
+            if count >= self.plan.repetitions and not self._satisfied(point):
+                yield (f"{show_point(point)}: after {count} runs the mean is sure to "
+                       f"{self._confident(point)[0]:.3g} % in all, not to {wanted:g} %, at {level:g} %")
 
     def _next(self, index: int) -> Optional[Point]:
         """The point of the run after this one, None at the end."""
@@ -215,10 +218,10 @@ class Sweep:
             self.done[task.key] = run
             if self.plan.until:
                 self._tell_confidence(run)
-        self._after(run, self._next(index))
         if run.excluded:
             self._excluded.add(point_key(task.point))
-        elif not run.ok:
+        self._after(run, self._next(index))
+        if not run.excluded and not run.ok:
             self.done.pop(task.key, None)
             self.failures += 1
         self.writer.write(run)
@@ -272,7 +275,7 @@ class Sweep:
             state, last = self.plan.state(name, run.point), self._applied.get(name)
             if last and last.state == state and name != EACH_RUN:
                 continue
-            self._applied.pop(name, None)
+            self._applied[name] = Applied(None, run.point)      # from now on they are to be undone
             if not self._commands(state[0], run.before):
                 return False
             self._applied[name] = Applied(state, run.point)

@@ -23,6 +23,7 @@ struct walk {
 	char at[PATH_MAX];   /* what was walked, for messages */
 	unsigned links;
 	enum np_trusted kind;
+	struct np_trusted_spot *spot; /* of an output */
 };
 
 static bool
@@ -40,23 +41,47 @@ is_for_all(const struct stat *dir)
 /* --- what is trusted ---------------------------------------------------------------------------
  */
 
-/* Anything that stands in the way: what names it has to be root's or ours. */
+/* Anything that stands in the way: what names it has to be root's or ours. In the directories that
+ * users name for their output it may be the directory's owner's, and links are as everywhere. */
 static int
 check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 {
-	if (S_ISLNK(st->st_mode) && !is_ours(st->st_uid)) {
+	bool is_link = S_ISLNK(st->st_mode), is_output = w->kind == NP_TRUSTED_OUTPUT;
+
+	if (is_ours(st->st_uid) || (is_output && st->st_uid == w->in.st_uid)) {
+		return NP_OK;
+	}
+	if (is_link && is_output && is_for_all(&w->in)) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "%.200s is a symbolic link that another user (%ld) owns, in a "
+			       "directory where everybody may create files (try another "
+			       "directory, or remove the link)",
+			       w->at, (long)st->st_uid);
+	}
+	if (is_link && !is_output) {
 		return np_fail(
 		    err, NP_EUSAGE, 0,
 		    "%.200s is a symbolic link that user %ld owns (try the name that it points to)",
 		    w->at, (long)st->st_uid);
 	}
-	if (is_for_all(&w->in) && !is_ours(st->st_uid)) {
+	if (is_for_all(&w->in)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%.200s belongs to another user (%ld), in a directory where "
 			       "everybody may create files (try another directory, or chown %ld)",
 			       w->at, (long)st->st_uid, (long)geteuid());
 	}
 	return NP_OK;
+}
+
+/* A hard link to a file of root's has root as its owner. */
+static int
+check_names(const struct stat *st, struct np_err *err)
+{
+	return st->st_nlink > 1
+		   ? np_fail(err, NP_EUSAGE, 0,
+			     "the file has a second name (a hard link), which another user may "
+			     "have made (try a copy of the file)")
+		   : NP_OK;
 }
 
 /*
@@ -83,10 +108,8 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	if (!S_ISREG(st->st_mode)) {
 		return np_fail(err, NP_EUSAGE, 0, "not a regular file");
 	}
-	if (st->st_nlink > 1 && (is_for_all(&w->in) || !is_ours(w->in.st_uid))) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "the file has a second name (a hard link), which another user may "
-			       "have made (try a copy of the file)");
+	if ((is_for_all(&w->in) || !is_ours(w->in.st_uid)) && check_names(st, err) != NP_OK) {
+		return err->code;
 	}
 	if (w->kind == NP_TRUSTED_SECRET) {
 		return check_secret(st, err);
@@ -239,6 +262,28 @@ make_last(const struct walk *w, const char *name, struct np_err *err)
 	return fd;
 }
 
+/* Where an output goes, which has its directory now. seen: what is there, NULL for nothing. */
+static int
+take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_err *err)
+{
+	struct np_trusted_spot *s = w->spot;
+
+	if (seen != NULL && S_ISDIR(seen->st_mode)) {
+		return fail_at(w, EISDIR, err);
+	}
+	if (seen != NULL && S_ISREG(seen->st_mode) && is_for_all(&w->in) &&
+	    check_names(seen, err) != NP_OK) {
+		return err->code;
+	}
+	s->is_there = seen != NULL;
+	s->is_the_kernels = is_the_kernels(w->dir);
+	s->seen = seen != NULL ? *seen : (struct stat){ .st_mode = 0 };
+	memcpy(s->name, name, strlen(name) + 1); /* which next_name() has measured */
+	s->dir = w->dir;
+	w->dir = -1;
+	return NP_OK;
+}
+
 /* One name of the path. Returns 1 to go on, 0 at the end with *fd, -1 with err. */
 static int
 step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err)
@@ -247,6 +292,9 @@ step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err
 	struct stat st;
 
 	for (int i = 0; (at = openat(w->dir, name, O_PATH | O_CLOEXEC | follows)) < 0; i++) {
+		if (errno == ENOENT && is_last && w->kind == NP_TRUSTED_OUTPUT) {
+			return take_spot(w, name, NULL, err) == NP_OK ? 0 : -1;
+		}
 		if (errno != ENOENT || !is_last || w->kind != NP_TRUSTED_LOG) {
 			fail_at(w, errno, err);
 			return -1;
@@ -261,6 +309,8 @@ step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err
 	} else if (check_owner(w, &st, err) == NP_OK) {
 		if (S_ISLNK(st.st_mode)) {
 			rc = follow(w, at, err) == NP_OK ? 1 : -1;
+		} else if (is_last && w->kind == NP_TRUSTED_OUTPUT) {
+			rc = take_spot(w, name, &st, err) == NP_OK ? 0 : -1;
 		} else if (is_last) {
 			*fd = open_last(w, name, &st, follows, err);
 			rc = *fd >= 0 ? 0 : -1;
@@ -272,44 +322,61 @@ step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err
 	return rc;
 }
 
-int
-np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err)
+/* The end of that path: its descriptor, or of an output its spot. */
+static int
+walk(struct walk *w, const char *path, struct np_err *err)
 {
-	struct walk w = { .dir = -1, .kind = kind };
 	size_t len = strlen(path);
-	struct np_err own;
 	char name[NAME_MAX + 1];
 	bool is_last = false;
 	int fd = -1, rc = 1;
 
-	err = err != NULL ? err : &own;
 	*err = (struct np_err){ .code = NP_OK };
-	if (len == 0 || (kind != NP_TRUSTED_DIR && path[len - 1] == '/') ||
-	    np_text_copy(w.rest, sizeof(w.rest), path) != 0) {
+	if (len == 0 || (w->kind != NP_TRUSTED_DIR && path[len - 1] == '/') ||
+	    np_text_copy(w->rest, sizeof(w->rest), path) != 0) {
 		np_fail(err, NP_EUSAGE, 0, "'%.60s' is not a name of a file", path);
 		return -1;
 	}
-	if (begin(&w, err) == NP_OK) {
-		while (rc > 0 && next_name(&w, name, &is_last, err)) {
-			rc = step(&w, name, is_last, &fd, err);
+	if (begin(w, err) == NP_OK) {
+		while (rc > 0 && next_name(w, name, &is_last, err)) {
+			rc = step(w, name, is_last, &fd, err);
 		}
 	}
 	if (rc > 0 && err->code == NP_OK) { /* "/", or a link to it */
-		fd = kind == NP_TRUSTED_DIR ? openat(w.dir, ".", open_flags(kind)) : -1;
+		fd = w->kind == NP_TRUSTED_DIR ? openat(w->dir, ".", open_flags(w->kind)) : -1;
 		if (fd < 0) {
-			fail_at(&w, kind == NP_TRUSTED_DIR ? errno : EISDIR, err);
+			fail_at(w, w->kind == NP_TRUSTED_DIR ? errno : EISDIR, err);
 		}
 	}
-	if (w.dir >= 0) {
-		close(w.dir);
+	if (w->dir >= 0) {
+		close(w->dir);
 	}
-	if (fd < 0 && strstr(err->msg, path) == NULL) {
+	if (err->code != NP_OK && strstr(err->msg, path) == NULL) {
 		char shown[301];
 
 		snprintf(shown, sizeof(shown), "%s", path);
 		np_fail_in(err, shown);
 	}
 	return fd;
+}
+
+int
+np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err)
+{
+	struct walk w = { .dir = -1, .kind = kind };
+	struct np_err own;
+
+	return walk(&w, path, err != NULL ? err : &own);
+}
+
+int
+np_trusted_find(const char *path, struct np_trusted_spot *spot, struct np_err *err)
+{
+	struct walk w = { .dir = -1, .kind = NP_TRUSTED_OUTPUT, .spot = spot };
+
+	*spot = (struct np_trusted_spot){ .dir = -1 };
+	walk(&w, path, err);
+	return err->code;
 }
 
 int

@@ -5,7 +5,10 @@
 #ifndef NP_BASE_TRUSTED_H
 #define NP_BASE_TRUSTED_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -13,7 +16,8 @@ enum np_trusted {
 	NP_TRUSTED_DIR,    /* a directory, for openat(2) */
 	NP_TRUSTED_RULES,  /* to read: nobody but its owner and group may write it */
 	NP_TRUSTED_SECRET, /* to read: nobody but its owner may read or write it, root or we */
-	NP_TRUSTED_LOG     /* to append to, made with mode 0640 where there is none */
+	NP_TRUSTED_LOG,    /* to append to, made with mode 0640 where there is none */
+	NP_TRUSTED_OUTPUT  /* of np_trusted_find() */
 };
 
 /*
@@ -32,6 +36,28 @@ enum np_trusted {
  * and what to try: NP_EUSAGE for a file that is not trusted, NP_ESYS where the system refuses.
  */
 int np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err);
+
+/* Where an output goes. */
+struct np_trusted_spot {
+	int dir;                 /* its directory, of an O_PATH descriptor to be closed; -1: none */
+	char name[NAME_MAX + 1]; /* in it, no link but one of the kernel's own */
+	bool is_there;           /* something */
+	bool is_the_kernels;     /* below /proc, where names are links: /proc/self/fd/3 */
+	struct stat seen;        /* what is there */
+};
+
+/*
+ * Find where a file is to be written that the user of a command names, who may have links and pipes
+ * in that place. Directories are walked as by np_trusted_open(), and the rules are those of
+ * fs.protected_symlinks, _regular and _fifos whatever they are set to:
+ *
+ * - in a directory that everybody may write to, everything on the way and at its end has to be
+ *   root's, ours or the directory's owner's, and a file has one name only;
+ * - elsewhere all links are followed, and anything but a directory may be written.
+ *
+ * base/output.h writes there. Returns err->code as np_trusted_open() would.
+ */
+int np_trusted_find(const char *path, struct np_trusted_spot *spot, struct np_err *err);
 
 /*
  * The path from the root, for who leaves his directory; no link in it is resolved. NP_EUSAGE when

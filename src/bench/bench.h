@@ -109,9 +109,8 @@ struct np_pattern {
 /* Whom a passive end admits (np_terms.only). Every transport has to say it. */
 enum np_admit {
 	NP_ADMIT_UNSAID, /* nobody: np_run_open() refuses such a transport */
-	NP_ADMIT_FILTER, /* who has that address, by a filter in the kernel that knows packets of IP
-			  */
-	NP_ADMIT_PEER,   /* who has that address, as the accepted connection tells it */
+	NP_ADMIT_IP,     /* who has that address, of IP; anybody where none is known */
+	NP_ADMIT_PEER,   /* who has that address; nobody where none is known */
 	NP_ADMIT_HERE,   /* who is on this machine: the control connection shows that */
 	NP_ADMIT_TAG     /* who knows the test's tag, which only the client is told */
 };

@@ -128,6 +128,57 @@ is_unsupported(int error)
 	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
 
+/* While strangers' come one upon the other nobody can interrupt the wait. */
+static bool
+waits_too_long(const struct np_worker *w, const struct np_conn *c)
+{
+	return np_stopped(&w->stop) ||
+	       (w->patience_ns > 0 && np_now() - c->since_ns >= w->patience_ns);
+}
+
+/* The next one that is not a stranger's. */
+static ssize_t
+recv_compared(struct np_worker *w, const struct np_conn *c, char *at)
+{
+	struct np_addr *from =
+	    w->from == (struct sockaddr *)&w->run->end.peer.sa ? &w->run->end.peer : &w->peer;
+	ssize_t n;
+
+	do {
+		w->from_len = sizeof(from->sa);
+		n = (w->codec & NP_C_PKTINFO) != 0
+			? np_pktinfo_recv(w->run, c->fd, at, w->recv_size, &w->pktinfo)
+			: np_sys_recvfrom(c->fd, at, w->recv_size, &from->sa, &w->from_len);
+		if (n < 0 || np_run_hears(w->run, from)) {
+			return n;
+		}
+	} while (!waits_too_long(w, c));
+	errno = EINTR;
+	return -1;
+}
+
+ssize_t
+np_codec_left(struct np_worker *w, struct np_conn *c, char *at)
+{
+	enum { MOST = 1 << 16 }; /* strangers may go on for ever */
+	struct np_addr from;
+
+	if ((w->codec & NP_C_COMPARE) == 0) {
+		return recv(c->fd, at, w->recv_size, MSG_DONTWAIT);
+	}
+	for (int i = 0; i < MOST; i++) {
+		socklen_t len = sizeof(from.sa);
+		ssize_t n = recvfrom(c->fd, at, w->recv_size, MSG_DONTWAIT,
+				     (struct sockaddr *)&from.sa, &len);
+
+		if (n < 0 || np_run_hears(w->run, &from)) {
+			return n;
+		}
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
 ssize_t
 np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 {
@@ -143,6 +194,9 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 	w->codec &= ~(unsigned)NP_C_SPLICE; /* as if nobody had asked */
 	if ((w->codec & NP_C_TOUCH) != 0) {
 		np_codec_touch(w, at, size);
+	}
+	if ((w->codec & NP_C_COMPARE) != 0) {
+		return recv_compared(w, c, at);
 	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
 		return np_pktinfo_recv(w->run, c->fd, at, size, &w->pktinfo);

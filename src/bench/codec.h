@@ -34,6 +34,9 @@ void np_codec_prepare(struct np_worker *w, char *buf, uint64_t number, uint64_t 
 ssize_t np_codec_send(struct np_worker *w, struct np_conn *c, char *buf);
 ssize_t np_codec_recv(struct np_worker *w, struct np_conn *c, char *buf);
 
+/* One that has come already: what recv(2) does with MSG_DONTWAIT. */
+ssize_t np_codec_left(struct np_worker *w, struct np_conn *c, char *buf);
+
 /* Release what the calls have opened. */
 void np_codec_close(struct np_worker *w);
 

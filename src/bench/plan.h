@@ -95,10 +95,12 @@ struct np_plan {
 	bool spread;     /* data connections lie on different receive queues of the active end */
 	bool no_control; /* there is no daemon, only a service at the data port */
 	bool sequence;   /* datagrams of a stream are numbered, see bench/sequence.h */
-	bool ids;        /* requests and responses as datagrams have ids, see bench/ids.h */
-	int32_t mss;     /* TCP_MAXSEG; 0: leave */
-	int32_t ttl;     /* multicast; -1: leave */
-	uint32_t pacing; /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
+	/* Requests and responses as datagrams have ids, see bench/ids.h; a client that sends a
+	 * stream of them shows by it that it is ours. */
+	bool ids;
+	int32_t mss;        /* TCP_MAXSEG; 0: leave */
+	int32_t ttl;        /* multicast; -1: leave */
+	uint32_t pacing;    /* SO_MAX_PACING_RATE, bytes/s; 0: leave */
 	uint32_t tls_suite; /* number of the cipher suite of TLS; 0: the usual one */
 	uint32_t service;   /* service code of DCCP at both ends; 0: none */
 	bool time_calls;    /* streams: record the time of every call, too */

@@ -18,6 +18,7 @@
 #include "bench/worker.h"
 #include "net/addr.h"
 #include "net/sock.h"
+#include "net/sources.h"
 #include "sys/cpu.h"
 #include "wire/plan.h"
 
@@ -37,9 +38,10 @@ struct np_endpoint {
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
 	int sndbuf, rcvbuf;         /* as read back when the endpoint was made */
 	int prio, tos;              /* read back; -1 not asked for, -2 could not be set */
-	bool picky;                 /* no filter could be had: accepted peers are looked at */
-	void *own;                  /* the transport's, which its close releases; NULL: nothing */
-	bool port_moved;            /* the port asked for was in use: another one was taken */
+	/* Who may connect, or send where the kernel lets all in; none: nobody is looked at. */
+	struct np_sources hears;
+	void *own;       /* the transport's, which its close releases; NULL: nothing */
+	bool port_moved; /* the port asked for was in use: another one was taken */
 
 	/* The far end's ports, where without connections it has several; 0: that of peer alone. */
 	uint32_t far_ports, far_port[NP_GRANT_PORTS];
@@ -179,6 +181,18 @@ void np_run_stop(struct np_run *run, int level);
 
 /* Has the far end closed all that it shared with one of the workers? */
 bool np_run_hung_up(const struct np_run *run);
+
+/*
+ * Have the loops compare where datagrams come from with run->end.hears, and throw others away.
+ * NP_EUNSUP for engines that can't.
+ */
+int np_run_compare(struct np_run *run, struct np_err *err);
+
+/* Is a datagram of that address one that counts, as far as the kernel does not see to that? */
+bool np_run_hears(const struct np_run *run, const struct np_addr *from);
+
+/* Forget what has come to data sockets without connections: nothing was asked for yet. */
+void np_run_hear_afresh(const struct np_run *run);
 
 /* A size or width that is in use here; what was asked for where this end has no use for it. */
 static inline int32_t

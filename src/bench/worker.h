@@ -79,6 +79,8 @@ struct np_conn {
 	bool is_void;       /* connection tests: its close ends no transaction */
 	bool is_up;         /* of a ramp: it has come about */
 	bool waits_release; /* it can't send before the kernel releases its buffers */
+	uint8_t news;       /* sends in a row that failed by what ICMP said of those before */
+	uint64_t news_at;   /* how many had been sent then */
 };
 
 _Static_assert(sizeof(struct np_conn) <= 128, "two cache lines");
@@ -90,6 +92,7 @@ enum {
 	NP_C_NUMBER = 1 << 2,  /* datagrams of a stream are numbered */
 	NP_C_FRAME = 1 << 3,   /* messages have the transport's header, and an end that is marked */
 	NP_C_PKTINFO = 1 << 4, /* -B: answers go out from where the question was sent to */
+	NP_C_COMPARE = 1 << 5, /* datagrams that run->end.hears has not are thrown away */
 	NP_C_SPLICE = 1 << 6,  /* splice(2) receives */
 	NP_C_TIME = 1 << 7,    /* each call of a stream is timed */
 	NP_C_PACE = 1 << 8,    /* -b -w: operations are paced */
@@ -99,7 +102,7 @@ enum {
 	NP_C_SHARE = 1 << 12,    /* connections of one request each share a count */
 	/* What the plain calls can't do. */
 	NP_C_SENDS = NP_C_TOUCH | NP_C_WRITE | NP_C_NUMBER | NP_C_PKTINFO | NP_C_MANY_IDS,
-	NP_C_RECEIVES = NP_C_TOUCH | NP_C_FRAME | NP_C_PKTINFO | NP_C_SPLICE
+	NP_C_RECEIVES = NP_C_TOUCH | NP_C_FRAME | NP_C_PKTINFO | NP_C_SPLICE | NP_C_COMPARE
 };
 
 struct np_worker;

@@ -4,11 +4,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "bench/engine/engine.h"
 #include "bench/transport/endpoint.h"
 #include "cli/facts.h"
 #include "cli/phrases.h"
 #include "config.h"
 #include "net/addr.h"
+#include "net/sources.h"
 
 void
 np_aim_default_host(struct np_cli_target *t)
@@ -168,6 +170,21 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 	np_addr_host(&ends->local.at[0], ends->local.name);
 }
 
+/*
+ * netperf's daemon may answer from another address of its host than was asked. An engine that can't
+ * look at where datagrams come from hears one address: it is named as if the user had said so.
+ */
+static bool
+has_to_name_far(const struct np_plan *p, const struct np_addr *far)
+{
+	const struct np_sources one = { .at = { *far }, .count = 1, .networks = true };
+
+	return !p->no_control && !p->transport->connected && p->transport->admit == NP_ADMIT_IP &&
+	       (p->role == NP_FOLLOW || p->pattern->transactions) && !np_engine_of(p)->compares &&
+	       !np_plan_needs_trio(p) && p->far.sock.mask <= 0 &&
+	       (!np_sources_are_one(&one) || np_addr_is_here(far));
+}
+
 _Static_assert(NP_PLAN_ALSO / 4 <= NP_ALSO_MAX, "addresses of IPv4");
 
 /* One end's further addresses, which "+" joins. */
@@ -260,7 +277,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		   (!cli->plan.no_control && np_addr_version(&c->used) == 0)) {
 		name_near(cli, ends);
 	}
-	if (cli->data.host.given) {
+	if (cli->data.host.given || has_to_name_far(&cli->plan, &ends->remote.at[0])) {
 		aim_at_network(cli, &ends->remote.at[0]);
 	}
 	if (aim_also(cli, ends, err) != NP_OK) {

@@ -517,6 +517,14 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* A stream of them: the daemon is told that who sends it is ours, which says where it sends them.
+ */
+static bool
+sends_datagrams(const struct np_plan *p)
+{
+	return !p->transport->connected && p->transport->admit == NP_ADMIT_IP && p->role == NP_LEAD;
+}
+
 /* The options of tests over SCTP. */
 static int
 settle_sctp(struct np_cli *cli, struct np_err *err)
@@ -571,7 +579,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	if (settle_sctp(cli, err) != NP_OK) {
 		return err->code;
 	}
-	p->ids = np_ids_useful(p) && !p->no_control;
+	p->ids = !p->no_control && (np_ids_useful(p) || sends_datagrams(p));
 	p->no_route = cli->allow_routing == -1 ? (bench->flags & NP_B_ROUTE_OFF) != 0
 					       : cli->allow_routing == 0;
 	settle_pacing(&p->near);

@@ -1,19 +1,17 @@
 #include "cli/document.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/output.h"
 #include "bench/engine/engine.h"
 #include "cli/facts.h"
-#include "cli/place.h"
 #include "config.h"
 #include "out/json.h"
 #include "run/group.h"
@@ -92,7 +90,6 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 {
 	enum np_test test = np_cli_test(cli);
 	struct np_document *d;
-	int lacks;
 
 	*doc = NULL;
 	if (!cli->output.json) {
@@ -102,9 +99,9 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 		return np_fail(err, NP_EUSAGE, 0, "--json: %s measures nothing to write",
 			       cli->test);
 	}
-	lacks = cli->output.json_file != NULL ? np_place_lacks(cli->output.json_file, true) : 0;
-	if (lacks != 0) {
-		return np_fail(err, NP_ESYS, lacks, "--json: write %s", cli->output.json_file);
+	if (cli->output.json_file != NULL &&
+	    np_output_check(cli->output.json_file, NP_OUTPUT_REPLACE, err) != NP_OK) {
+		return np_fail_in(err, "--json");
 	}
 	d = calloc(1, sizeof(*d));
 	if (d == NULL || (d->root = json_object()) == NULL) {
@@ -918,12 +915,18 @@ put_verdict(struct np_document *d, const struct np_verdict *v)
 	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
 }
 
-/* Returns 0, or errno. Closes the file in any case. */
+/* Returns 0, or errno. Closes the descriptor in any case. */
 static int
-write_out(const json_t *root, FILE *file)
+write_out(const json_t *root, int fd)
 {
+	FILE *file = fdopen(fd, "w");
 	int failed;
 
+	if (file == NULL) {
+		failed = errno;
+		close(fd);
+		return failed;
+	}
 	errno = 0;
 	failed = json_dumpf(root, file, NP_JSON_FLAGS) != 0;
 	failed |= putc('\n', file) == EOF;
@@ -934,78 +937,12 @@ write_out(const json_t *root, FILE *file)
 	return failed;
 }
 
-/* What an ordinary program would have given a new file, or the one that is replaced has. */
-static mode_t
-mode_for(const char *path)
-{
-	struct stat st;
-	mode_t mask = umask(0);
-
-	umask(mask);
-	return stat(path, &st) == 0 ? st.st_mode & 0777 : 0666 & ~mask;
-}
-
-/* By a temporary file beside it, so that nobody ever sees half a document. */
-static int
-replace(const json_t *root, const char *path)
-{
-	size_t size = strlen(path) + sizeof(".XXXXXX");
-	char *temporary = malloc(size);
-	int fd, failed;
-	FILE *file;
-
-	if (temporary == NULL) {
-		return ENOMEM;
-	}
-	snprintf(temporary, size, "%s.XXXXXX", path);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0) {
-		failed = errno;
-		free(temporary);
-		return failed;
-	}
-	fchmod(fd, mode_for(path));
-	file = fdopen(fd, "w");
-	if (file == NULL) {
-		failed = errno;
-		close(fd);
-	} else {
-		failed = write_out(root, file);
-	}
-	if (failed == 0 && rename(temporary, path) != 0) {
-		failed = errno;
-	}
-	if (failed != 0) {
-		unlink(temporary);
-	}
-	free(temporary);
-	return failed;
-}
-
-/* A pipe, a device or the like is written to; a link stays, and what it leads to is replaced. */
-static int
-write_file(const json_t *root, const char *path)
-{
-	struct stat st;
-	char *real;
-	int failed;
-
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		FILE *file = fopen(path, "we");
-
-		return file != NULL ? write_out(root, file) : errno;
-	}
-	real = realpath(path, NULL);
-	failed = replace(root, real != NULL ? real : path);
-	free(real);
-	return failed;
-}
-
-/* path NULL: to that stream. */
+/* path NULL: to that stream. Else nobody ever sees half a document, unless it is a pipe. */
 static int
 write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 {
-	int failed;
+	struct np_output file;
+	int failed, not_placed;
 
 	if (path == NULL) {
 		/* Whether it arrives is looked after by whoever owns that stream. */
@@ -1013,11 +950,14 @@ write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 		putc('\n', out);
 		return NP_OK;
 	}
-	failed = write_file(root, path);
-	if (failed != 0) {
-		return np_fail(err, NP_ESYS, failed, "--json: write %s", path);
+	if (np_output_open(&file, path, NP_OUTPUT_REPLACE, err) != NP_OK) {
+		return np_fail_in(err, "--json");
 	}
-	return NP_OK;
+	failed = write_out(root, file.fd);
+	file.fd = -1;
+	not_placed = np_output_end(&file, failed == 0);
+	failed = failed != 0 ? failed : not_placed;
+	return failed != 0 ? np_fail(err, NP_ESYS, failed, "--json: write %s", path) : NP_OK;
 }
 
 int

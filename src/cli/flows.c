@@ -10,7 +10,7 @@
 #include "bench/engine/engine.h"
 #include "net/cidr.h"
 #include "sys/affinity.h"
-#include "sys/file.h"
+#include "sys/host.h"
 
 static int
 check_several(const struct np_cli *cli, struct np_err *err)
@@ -122,20 +122,6 @@ np_flows_check_none(const struct np_cli *cli, struct np_err *err)
 	return np_fail(err, NP_EUSAGE, 0, "%s: %s has no data connection", option, cli->test);
 }
 
-/* The ports that the kernel picks from; false where it does not say. */
-static bool
-local_ports(unsigned long *first, unsigned long *last)
-{
-	char text[64], *end, *behind;
-
-	if (np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range") <= 0) {
-		return false;
-	}
-	*first = strtoul(text, &end, 10);
-	*last = strtoul(end, &behind, 10);
-	return end != text && behind != end && *first <= *last && *last <= UINT16_MAX;
-}
-
 /* The kernel picks the local ports of a connection from few of them: one is of one connection. */
 static int
 check_ports(const struct np_cli *cli, struct np_err *err)
@@ -144,7 +130,7 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 	unsigned long first, last;
 
 	if (p->transport->ip_protocol == 0 || p->pattern->connection_test ||
-	    !local_ports(&first, &last) ||
+	    !np_host_ports(&first, &last) ||
 	    p->flows <= (last - first + 1) * (p->sources > 0 ? p->sources : 1)) {
 		return NP_OK;
 	}

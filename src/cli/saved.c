@@ -54,6 +54,52 @@ read_times(struct np_saved *s, struct np_err *err)
 	return one != NULL ? np_json_read_hist(one, s->connect, err) : NP_OK;
 }
 
+/* Clean a text line by line: only a banner has several, and one in another text would be a line
+ * that the file forges. Returns 0, or -1: no memory. */
+static int
+clean_text(json_t *v, bool has_lines)
+{
+	char *text = strdup(json_string_value(v)), *end;
+	int rc = text != NULL ? 0 : -1;
+
+	for (char *line = text; line != NULL; line = end) {
+		end = has_lines ? strchr(line, '\n') : NULL;
+		if (end != NULL) {
+			*end = '\0';
+		}
+		np_text_clean(line);
+		if (end != NULL) {
+			*end++ = '\n';
+		}
+	}
+	rc = rc == 0 ? json_string_set(v, text) : rc;
+	free(text);
+	return rc;
+}
+
+/* All texts below v, so that no view prints one as the file has it. The parser limits the depth. */
+static int
+clean_texts(json_t *v, bool has_lines)
+{
+	const char *name;
+	json_t *one;
+	size_t i;
+	int rc = 0;
+
+	if (json_is_string(v)) {
+		return clean_text(v, has_lines);
+	}
+	json_array_foreach(v, i, one)
+	{
+		rc |= clean_texts(one, false);
+	}
+	json_object_foreach(v, name, one)
+	{
+		rc |= clean_texts(one, strcmp(name, "banner") == 0);
+	}
+	return rc;
+}
+
 /* The text of that name, NULL where it is null. */
 static int
 read_text(const json_t *o, const char *name, const char **to, struct np_err *err)
@@ -112,6 +158,9 @@ read_document(struct np_saved *s, const char *bytes, size_t size, struct np_err 
 	if (s->root == NULL) {
 		return np_fail(err, NP_EUSAGE, 0, "line %d, column %d: %s", fault.line,
 			       fault.column, fault.text);
+	}
+	if (clean_texts(s->root, false) != 0) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
 	}
 	schema = json_string_value(json_object_get(s->root, "schema"));
 	if (schema == NULL || strncmp(schema, "plumbline-netperf/", 18) != 0) {

@@ -3,26 +3,19 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "cli/place.h"
+#include "base/output.h"
 #include "net/capture.h"
 #include "wire/ext.h"
-
-static int
-file_fault(const char *file, int fault, struct np_err *err)
-{
-	return np_fail(err, NP_ESYS, fault, "--wire: write %s", file);
-}
 
 /* A capture that the daemon, which has some for few, would open in vain is not asked for. */
 int
 np_wire_settle(struct np_cli *cli, struct np_err *err)
 {
 	bool tests = np_cli_test(cli) == NP_TEST_BENCH;
-	int lacks =
-	    cli->evidence.wire_file != NULL ? np_place_lacks(cli->evidence.wire_file, false) : 0;
 
-	if (lacks != 0) {
-		return file_fault(cli->evidence.wire_file, lacks, err);
+	if (cli->evidence.wire_file != NULL &&
+	    np_output_check(cli->evidence.wire_file, NP_OUTPUT_IN_PLACE, err) != NP_OK) {
+		return np_fail_in(err, "--wire");
 	}
 	if (!cli->evidence.wire || !tests ||
 	    (cli->bench.transport->ip_protocol != 0 && cli->bench.transport->no_capture == NULL)) {

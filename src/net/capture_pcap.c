@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/output.h"
 #include "net/ledger.h"
 
 enum {
@@ -274,6 +275,29 @@ lock_filter(struct np_capture *c, struct np_err *err)
 		   : np_fail(err, NP_ESYS, errno, "lock the filter of a capture on %s", c->device);
 }
 
+static int
+open_file(struct np_capture *c, const char *path, struct np_err *err)
+{
+	struct np_output out;
+	FILE *file;
+
+	if (np_output_open(&out, path, NP_OUTPUT_IN_PLACE, err) != NP_OK) {
+		return err->code;
+	}
+	file = fdopen(out.fd, "w");
+	if (file == NULL) {
+		close(out.fd);
+		return np_fail(err, NP_ESYS, errno, "write %s", path);
+	}
+	c->file = path;
+	c->dump = pcap_dump_fopen(c->pcap, file);
+	if (c->dump == NULL) {
+		fclose(file);
+		return np_fail(err, NP_ESYS, 0, "%s", pcap_geterr(c->pcap));
+	}
+	return NP_OK;
+}
+
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err)
 {
@@ -294,14 +318,10 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 		np_capture_free(c);
 		return err->code;
 	}
-	if (place->file != NULL) {
-		c->file = place->file;
-		c->dump = pcap_dump_open(c->pcap, c->file);
-		if (c->dump == NULL) {
-			np_fail(err, NP_EUSAGE, 0, "%s", pcap_geterr(c->pcap));
-			np_capture_free(c);
-			return err->code;
-		}
+	if (place->file != NULL && open_file(c, place->file, err) != NP_OK) {
+		np_capture_free(c);
+		err->code = NP_EUSAGE;
+		return err->code;
 	}
 	*out = c;
 	return NP_OK;

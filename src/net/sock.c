@@ -205,9 +205,16 @@ void
 np_sock_forget(int fd)
 {
 	enum { MOST = 1 << 16 };
+	bool told = false; /* of what ICMP says, which hides what waits once */
 	char byte;
 
-	for (int i = 0; i < MOST && recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0; i++) {
+	for (int i = 0; i < MOST; i++) {
+		if (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) < 0) {
+			if (errno == EAGAIN || told) {
+				return;
+			}
+			told = true;
+		}
 	}
 }
 

@@ -1377,6 +1377,36 @@ ask_far(struct np_client *c, struct test *t, int rc)
 	}
 }
 
+/* Is it our daemon that has answered? It says something that netperf's can't. */
+static bool
+is_ours(const struct np_client *c, const struct test *t)
+{
+	return t->out->far.ids || t->out->far.token != 0 || c->granted.caps != 0 ||
+	       np_plan_needs_trio(t->run.plan);
+}
+
+/*
+ * The daemon has answered: now its port is known. Ours sends nothing before it is asked to again,
+ * so that what has come is no answer of it.
+ */
+static int
+hear_daemon(struct np_client *c, struct test *t, const struct np_addr *data, struct np_sources *far,
+	    struct np_err *err)
+{
+	bool ours = is_ours(c, t);
+
+	if (ours) {
+		np_hear_ours(&t->run, data, &c->used, far);
+	}
+	if (np_hear_only(&t->run, far, t->out->far.port, err) != NP_OK) {
+		return err->code;
+	}
+	if (ours) {
+		np_run_hear_afresh(&t->run);
+	}
+	return NP_OK;
+}
+
 /*
  * Agree with the daemon, if there is one, on what is to be done. Whom to hear is known before
  * anything is asked for, from which port only when the daemon has answered.
@@ -1395,11 +1425,10 @@ agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer, 
 	if (np_hear_only(run, &far, np_addr_port(peer), err) != NP_OK) {
 		return err->code;
 	}
-	np_hear_afresh(run, &far);
+	np_run_hear_afresh(run);
 	if (!p->no_control &&
 	    (check_plan(c, p, err) != NP_OK || negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
-	     aim(c, t, peer, err) != NP_OK ||
-	     np_hear_only(run, &far, t->out->far.port, err) != NP_OK)) {
+	     aim(c, t, peer, err) != NP_OK || hear_daemon(c, t, peer, &far, err) != NP_OK)) {
 		return err->code;
 	}
 	if (c->hooks.agreed != NULL) {

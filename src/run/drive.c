@@ -517,12 +517,14 @@ hear_control(struct control *c)
 	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
 }
 
-/* What a ramp brings is the workers' to look at. */
+/* What a ramp brings is the workers' to look at, and news of a datagram are no end. */
 static bool
 hears_data(const struct np_run *run, enum np_phase phase)
 {
+	const struct np_transport *t = run->plan->transport;
+
 	return phase == NP_LOOPING && !run->plan->active && run->side->ends_on_hangup &&
-	       run->plan->ramp == 0;
+	       run->plan->ramp == 0 && (t->connected || t->admit != NP_ADMIT_IP);
 }
 
 /* The same where a wait would be over at once, by an event that can't be left out. */

@@ -78,7 +78,7 @@ struct np_drive {
 };
 
 /*
- * Make the kick signal (SIGUSR1) and NP_PASS_SIGNAL harmless, restarting nothing, and ignore
+ * Make NP_KICK_SIGNAL and NP_PASS_SIGNAL harmless, restarting nothing, and ignore
  * SIGPIPE, which sendfile(2) can't be told not to raise: once, by main(). Other signals are
  * main()'s business.
  */

@@ -3,6 +3,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "bench/engine/engine.h"
+
 /* Does such a test count, or wait for, datagrams that anybody could send? */
 static bool
 hears(const struct np_run *run)
@@ -10,7 +12,7 @@ hears(const struct np_run *run)
 	const struct np_plan *p = run->plan;
 
 	return run->conn->fd >= 0 && !p->transport->connected &&
-	       p->transport->admit == NP_ADMIT_FILTER &&
+	       p->transport->admit == NP_ADMIT_IP &&
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && p->far.sock.mask <= 0;
 }
 
@@ -81,20 +83,35 @@ np_hear_find(const struct np_run *run, const struct np_addr *data, const struct 
 	}
 }
 
-int
-np_hear_only(const struct np_run *run, const struct np_sources *s, uint32_t port,
-	     struct np_err *err)
+/* One that our daemon serves hears what it sends to, and nothing else answers. */
+void
+np_hear_ours(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
+	     struct np_sources *out)
 {
-	struct np_sources here = *s;
-
-	here.port = port;
-	return s->count > 0 ? np_sock_only_sources(run->conn->fd, &here, err) : NP_OK;
+	*out = (struct np_sources){ .count = 0 };
+	if (hears(run)) {
+		add(out, run, data);
+		add(out, run, daemon);
+		out->count = out->count > 1 ? 1 : out->count;
+	}
 }
 
-void
-np_hear_afresh(const struct np_run *run, const struct np_sources *s)
+/*
+ * Where an engine can't look at who has sent a datagram, the first address is the one: where this
+ * end's go to.
+ */
+int
+np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, struct np_err *err)
 {
-	if (s->count > 0) {
-		np_sock_forget(run->conn->fd);
+	run->end.hears.count = 0;
+	if (s->count == 0) {
+		return NP_OK;
 	}
+	if (np_sources_are_one(s) || !np_engine_of(run->plan)->compares) {
+		return np_sock_hear_only(run->conn->fd, np_plan_family(run->plan), &s->at[0], port,
+					 err);
+	}
+	run->end.hears = *s;
+	run->end.hears.port = port;
+	return np_run_compare(run, err);
 }

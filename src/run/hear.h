@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "bench/run.h"
 #include "net/addr.h"
-#include "net/only.h"
+#include "net/sources.h"
 
 /*
  * Where the far end's datagrams may come from: `data`, where this end's go to, and the host of the
@@ -22,12 +22,14 @@
 void np_hear_find(const struct np_run *run, const struct np_addr *data,
 		  const struct np_addr *daemon, int control_fd, struct np_sources *out);
 
-/* Have run's socket hear none but these, from that port unless it is 0; no sources: all. NP_ESYS.
- */
-int np_hear_only(const struct np_run *run, const struct np_sources *s, uint32_t port,
-		 struct np_err *err);
+/* The same once it is known that the daemon is ours: what is sent to answers. */
+void np_hear_ours(const struct np_run *run, const struct np_addr *data,
+		  const struct np_addr *daemon, struct np_sources *out);
 
-/* Forget what came before that: nothing was asked for yet. */
-void np_hear_afresh(const struct np_run *run, const struct np_sources *s);
+/*
+ * Have run's socket hear none but these, from that port unless it is 0; no sources: all. One
+ * address is the kernel's to see to; several are compared by the loop. NP_ESYS.
+ */
+int np_hear_only(struct np_run *run, const struct np_sources *s, uint32_t port, struct np_err *err);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
+#include "bench/transport/many.h"
 #include "config.h"
 #include "net/capture.h"
 #include "net/llc.h"
@@ -422,21 +423,24 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 }
 
 /*
- * Our clients hear the address that they send to, which is that of the control connection unless
- * they name another: so they are answered from it, whichever the routes would choose. Others may
- * mean another one by their host's name.
+ * Our clients send to the address of the control connection unless they name another, and hear it
+ * alone: so they are answered from it, whichever the routes would choose. Others may mean another
+ * one by their host's name.
  */
 static int
 answer_from(struct np_plan *p, int control_fd, struct np_err *err)
 {
 	struct np_addr here = { .len = 0 }, client;
 
-	if (p->transport->connected || p->transport->admit != NP_ADMIT_FILTER || p->bind.len != 0 ||
+	if (p->transport->connected || p->transport->admit != NP_ADMIT_IP || p->bind.len != 0 ||
 	    (!p->ids && !p->echo)) {
 		return NP_OK;
 	}
 	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
+	}
+	if (np_addr_version(&here) != np_family_version(p->family) && np_addr_is_loopback(&here)) {
+		np_addr_make_loopback(&here, p->family); /* this machine, by its other name */
 	}
 	if (np_addr_version(&here) == np_family_version(p->family)) {
 		p->bind = here;
@@ -497,7 +501,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 		np_llc_aim(out->eth, p->far.sock.mac, 0, only);
 		return NP_OK;
 	}
-	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_FILTER) {
+	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {
 		return NP_OK; /* check_request() has seen to it, or np_run_open() does */
 	}
 	if (ends_of_control(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
@@ -562,6 +566,7 @@ static int
 check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wish *wish,
 	     struct np_err *err)
 {
+	uint64_t bytes = wish->takes[NP_G_MEMORY] + NP_SESSION_BYTES;
 	int32_t call = largest_call(p);
 
 	if (most->seconds != 0 && wish->seconds > most->seconds) {
@@ -582,11 +587,11 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 			call, (unsigned long long)most->message);
 		return by_rule(err, EMSGSIZE);
 	}
-	if (most->bytes != 0 && wish->bytes > most->bytes) {
+	if (most->bytes != 0 && bytes > most->bytes) {
 		np_fail(err, NP_EUNSUP, 0,
 			"test of %llu bytes of buffers: the daemon allows %llu (netserver "
 			"--max-memory)",
-			(unsigned long long)wish->bytes, (unsigned long long)most->bytes);
+			(unsigned long long)bytes, (unsigned long long)most->bytes);
 		return by_rule(err, ENOMEM);
 	}
 	if (most->port_max != 0 && p->near.sock.port != 0 &&
@@ -599,12 +604,36 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 	return NP_OK;
 }
 
+static bool
+is_served(const struct np_limits *most, const struct np_engine *e)
+{
+	size_t i = 0;
+
+	while (np_engine_at(i) != e) {
+		i++;
+	}
+	return most->engines == 0 || (most->engines >> i & 1) != 0;
+}
+
+/* Why an engine does not drive this end of that plan; NULL: it does. */
+static const char *
+why_no_engine(const struct np_limits *most, const struct np_engine *e, const struct np_plan *p)
+{
+	if (!is_served(most, e)) {
+		return "netserver --engines does not name it";
+	}
+	if (e->spins && most->spin == 0) {
+		return "netserver was not started with --spin";
+	}
+	return np_engine_why_not(e, p);
+}
+
 /* Can what drives this end's data connections do so in this test? */
 static int
-check_engine(const struct np_plan *p, struct np_err *err)
+check_engine(const struct np_limits *most, const struct np_plan *p, struct np_err *err)
 {
 	const struct np_engine *engine = np_engine_of(p);
-	const char *why = np_engine_why_not(engine, p);
+	const char *why = why_no_engine(most, engine, p);
 
 	if (why == NULL) {
 		return NP_OK;
@@ -655,6 +684,9 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 		*threads = engine_most; /* with none at all the engine is refused */
 	}
 	*threads = *threads > THREADS_A_CPU * cpus ? THREADS_A_CPU * cpus : *threads;
+	if (e->spins && most->spin > 0 && *threads > most->spin) {
+		*threads = most->spin;
+	}
 	if (most->flows != 0 && p->flows > most->flows) {
 		p->flows = most->flows;
 	}
@@ -668,16 +700,51 @@ fit(const struct np_limits *most, struct np_plan *p, const struct np_terms *term
 	return err->code;
 }
 
+/* What it takes beside memory. */
+static void
+count_goods(const struct np_plan *p, struct np_wish *wish)
+{
+	uint32_t spare, places = np_many_places(p, &spare);
+
+	wish->takes[NP_G_THREADS] = np_plan_workers(p);
+	wish->takes[NP_G_FLOWS] = p->transport->connected ? p->flows : places;
+	if (np_engine_of(p)->spins) {
+		wish->takes[NP_G_SPIN] = wish->takes[NP_G_THREADS];
+		wish->spares[NP_G_SPIN] = wish->takes[NP_G_SPIN] - 1;
+	}
+	if (p->transport->ip_protocol != 0) {
+		wish->takes[NP_G_PORTS] = places;
+		wish->spares[NP_G_PORTS] = spare;
+	}
+}
+
+/* What was granted may be less than what was asked for. */
+static void
+take_goods(const struct np_wish *wish, struct np_plan *p, struct np_terms *terms)
+{
+	if (wish->takes[NP_G_SPIN] > 0) {
+		p->near.place.threads = (uint32_t)wish->takes[NP_G_SPIN];
+	}
+	terms->passive_most = (uint32_t)wish->takes[NP_G_PORTS];
+}
+
 /* What the test would take; and its parameters made to fit what is not the client's to say. */
 static int
 make_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
 	  struct np_wish *wish, struct np_err *err)
 {
+	uint64_t bytes;
+
 	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0;
 	memset(wish, 0, sizeof(*wish));
 	name_test(p, wish->test, sizeof(wish->test));
 	wish->seconds = p->length > 0 ? (uint32_t)p->length + warm_up_s(p) : 0;
-	return fit(&s->limits, p, terms, &wish->bytes, err);
+	if (fit(&s->limits, p, terms, &bytes, err) != NP_OK) {
+		return err->code;
+	}
+	wish->takes[NP_G_MEMORY] = bytes - NP_SESSION_BYTES;
+	count_goods(p, wish);
+	return NP_OK;
 }
 
 /* The data connection is closed before the results go out. */
@@ -745,6 +812,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	/* What the session must not send by is known to its filter by number. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
+	np_run_hear_afresh(&run);
 	rc = answer(c, frame, err);
 	if (rc != NP_OK) {
 		np_drive_release(&d);
@@ -814,7 +882,8 @@ engine_why_not(const struct np_server *s, const struct np_chan *c, const struct 
 	struct np_wish wish;
 
 	p.near.place.engine = e;
-	return settle(s, c, &p, &terms, &wish, err) == NP_OK ? np_engine_why_not(e, &p) : err->msg;
+	return settle(s, c, &p, &terms, &wish, err) == NP_OK ? why_no_engine(&s->limits, e, &p)
+							     : err->msg;
 }
 
 /* What each engine of this end could do in a test. None is begun. */
@@ -849,12 +918,13 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	struct np_served served = { .failed = false };
 	struct np_plan p;
 	struct np_terms terms;
-	struct np_wish wish;
+	struct np_wish wish = { .seconds = 0 };
 	int rc;
 
 	np_plan_init(&p);
 	if (dialect->asked(c->in, &p, &why) != NP_OK ||
-	    settle(s, c, &p, &terms, &wish, &why) != NP_OK || check_engine(&p, &why) != NP_OK) {
+	    settle(s, c, &p, &terms, &wish, &why) != NP_OK ||
+	    check_engine(&s->limits, &p, &why) != NP_OK) {
 		if (leave->refused != NULL) {
 			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
 		}
@@ -863,6 +933,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (leave->ask != NULL && leave->ask(leave->ctx, &wish, c->fd, &why) != NP_OK) {
 		return refuse(s, c, dialect->code + 1, &why, err);
 	}
+	take_goods(&wish, &p, &terms);
 	place_workers(s, &p.near.place);
 	rc = run_test(s, c, dialect, &p, &terms, &served, err);
 	if (leave->done != NULL) {

@@ -30,16 +30,31 @@ struct np_limits {
 	uint64_t message;            /* bytes of one send or receive call */
 	uint32_t port_min, port_max; /* of data sockets, both included; port_max 0: any */
 	uint32_t flows;              /* data connections of a test */
+	uint32_t spin;               /* threads of a test that never sleep; 0: none */
+	uint32_t engines;            /* a bit for each that there may be, as np_engine_at() */
 	uint32_t idle_s;             /* between two requests */
 	uint32_t meet_s;             /* for the data connection to come; 0: two minutes */
 	bool want_echo; /* datagrams only to clients that prove by an echo that they want them */
 };
 
+/* What all sessions share, and who grants tests counts (netserver/guard.h). */
+enum np_good {
+	NP_G_SESSIONS,
+	NP_G_MEMORY,  /* bytes */
+	NP_G_PORTS,   /* of IP, that data sockets are bound to */
+	NP_G_THREADS, /* workers */
+	NP_G_SPIN,    /* of them, those that never sleep */
+	NP_G_FLOWS,   /* data sockets */
+	NP_G_FILTERS, /* of system calls, of sessions that have one of their own */
+	NP_GOODS
+};
+
 /* A test that a client asks for, as far as it matters to who grants it. */
 struct np_wish {
 	char test[32];    /* "TCP_RR"-like: transport and pattern, for people */
-	uint64_t bytes;   /* of memory, the fixed cost of a session included */
 	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
+	/* What it takes beside what its session has; and of that, what it can do without. */
+	uint64_t takes[NP_GOODS], spares[NP_GOODS];
 };
 
 /* What became of it. */
@@ -49,15 +64,16 @@ struct np_served {
 };
 
 /*
- * Whom a session asks before each test takes memory or sockets. ask() returns NP_OK, or fills err
- * with the errno to answer and a text that names the limit; it may wait for a turn, until
- * control_fd closes or a signal comes. done() follows each ask() that returned NP_OK; between the
- * two moved() tells every NP_MOVED_S that something was sent or received. refused() tells of a test
- * that the session itself turned down. NULL functions: everything is granted.
+ * Whom a session asks before each test takes memory or sockets. ask() returns NP_OK, with what is
+ * granted in wish->takes, or fills err with the errno to answer and a text that names the limit; it
+ * may wait for a turn, until control_fd closes or a signal comes. done() follows each ask() that
+ * returned NP_OK; between the two moved() tells every NP_MOVED_S that something was sent or
+ * received. refused() tells of a test that the session itself turned down. NULL functions:
+ * everything is granted.
  */
 enum { NP_MOVED_S = 3 };
 struct np_leave {
-	int (*ask)(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err);
+	int (*ask)(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err);
 	void (*moved)(void *ctx);
 	void (*done)(void *ctx, const struct np_served *served);
 	void (*refused)(void *ctx, int error);

@@ -515,7 +515,7 @@ asked_prefix(uint32_t bits, struct np_plan *p, struct np_err *err)
 	    !np_addr_same_family(&plain, &p->far_bind)) {
 		return np_fail(err, NP_EPEER, EINVAL, "client_prefix of %u bits", bits);
 	}
-	if (!p->transport->connected || p->transport->admit != NP_ADMIT_FILTER) {
+	if (!p->transport->connected || p->transport->admit != NP_ADMIT_IP) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "client_prefix: not over %s",
 			       p->transport->name);
 	}

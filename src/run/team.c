@@ -14,8 +14,6 @@
 #include "bench/transport/many.h"
 #include "sys/affinity.h"
 
-enum { KICK_SIGNAL = SIGUSR1 };
-
 struct member {
 	struct np_team *team;
 	struct np_worker *w;
@@ -50,10 +48,10 @@ np_team_prepare(void)
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = on_kick;
 	sigemptyset(&sa.sa_mask);
-	sigaction(KICK_SIGNAL, &sa, NULL);
+	sigaction(NP_KICK_SIGNAL, &sa, NULL);
 	/* Whoever started the program may have had it blocked. */
 	sigemptyset(&kicks);
-	sigaddset(&kicks, KICK_SIGNAL);
+	sigaddset(&kicks, NP_KICK_SIGNAL);
 	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
 }
 
@@ -349,7 +347,7 @@ np_team_hear(const struct np_team *team)
 void
 np_team_kick(const struct np_team *team, const struct np_worker *w)
 {
-	pthread_kill(team->member[w - team->run->worker].thread, KICK_SIGNAL);
+	pthread_kill(team->member[w - team->run->worker].thread, NP_KICK_SIGNAL);
 }
 
 struct np_cpu_times *

@@ -6,6 +6,7 @@
 #ifndef NP_RUN_TEAM_H
 #define NP_RUN_TEAM_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,7 +53,13 @@ struct np_cpu_times *np_team_cpu(struct np_team *team);
 /* Wait for the ends of all threads, which come at once if they were never told to begin. */
 void np_team_dismiss(struct np_team *team);
 
-/* Make the kick's signal (SIGUSR1) harmless, restarting nothing. */
+/*
+ * The signal that a kick is. By default it is ignored: a session of the daemon's that was taken
+ * over may send it, and by no means any other, to processes that are not its own.
+ */
+#define NP_KICK_SIGNAL SIGURG
+
+/* Make it harmless, restarting nothing. */
 void np_team_prepare(void);
 
 #endif

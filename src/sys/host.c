@@ -683,3 +683,16 @@ np_host_device(const struct sockaddr *address, char device[16])
 	freeifaddrs(all);
 	return device[0] != '\0' ? 0 : -ENODEV;
 }
+
+bool
+np_host_ports(unsigned long *first, unsigned long *last)
+{
+	char text[64], *end, *behind;
+
+	if (np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range") <= 0) {
+		return false;
+	}
+	*first = strtoul(text, &end, 10);
+	*last = strtoul(end, &behind, 10);
+	return end != text && behind != end && *first <= *last && *last <= UINT16_MAX;
+}

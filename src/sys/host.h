@@ -5,6 +5,7 @@
 #ifndef NP_SYS_HOST_H
 #define NP_SYS_HOST_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "base/bag.h"
@@ -29,5 +30,8 @@ void np_host_facts(const char *root, const char *device, int fd, struct np_bag *
  * host.irqbalance, host.cpu.model, host.hypervisor; and clock.boot (sys/boot.h).
  */
 void np_host_lasting(const char *root, struct np_bag *into);
+
+/* The local ports that the kernel picks from; false where it does not say. */
+bool np_host_ports(unsigned long *first, unsigned long *last);
 
 #endif

@@ -308,7 +308,7 @@ def rows_of(programs: Programs, only: "Tuple[str, ...]") -> "List[Row]":
 def daemon_options() -> "List[str]":
     """What our daemon needs so that every engine is possible."""
     got = lib.run([lib.netserver(), "--help"], 10)
-    return ["--uring", str(RINGS)] if "--uring" in got.out + got.err else []
+    return [word for option in ("--uring", "--spin") if option in got.out + got.err for word in (option, str(RINGS))]
 
 
 def compare(real: Optional[common.Peer], bare: str, asked: Asked, verdicts: common.Verdicts) -> None:

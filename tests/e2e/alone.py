@@ -48,7 +48,8 @@ def _become(cmd: Sequence[str]) -> NoReturn:
 def children(pid: int) -> List[int]:
     """As lib.children(), by one read where the kernel can do that."""
     try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        pids = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return [one for one in pids if not lib.forks_sessions(one)]
     except OSError:
         return lib.children(pid)
 
@@ -152,10 +153,18 @@ def places_left() -> List[str]:
     return found
 
 
+def parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0  # gone
+
+
 def left(daemons: Sequence[lib.Daemon]) -> List[str]:
     """What is here beside these daemons and their listeners."""
     pids, ports = [d.pid for d in daemons], {d.port for d in daemons}
-    found = [f"process {pid} ({name})" for pid, name in processes().items() if pid not in pids]
+    found = [f"process {pid} ({name})" for pid, name in processes().items()
+             if pid not in pids and not (lib.forks_sessions(pid) and parent(pid) in pids)]
     found += [f"child {pid} of {daemon}" for daemon in pids for pid in children(daemon)]
     found += [f"listener on port {row.local}" for row in sockets("tcp", "tcp6")
               if row.state == LISTEN and row.local not in ports]

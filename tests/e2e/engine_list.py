@@ -47,7 +47,7 @@ def whys(rows: Any) -> "Dict[str, Optional[str]]":
 def rings() -> List[str]:
     """What a daemon has to be started with so that all engines can be had at its end, too."""
     here = whys(listed([lib.netperf(), "-t", "TCP_RR"])["near"])
-    return ["--uring", "2"] if here.get("uring", "none") is None else []
+    return ["--spin", "8", *(("--uring", "2") if here.get("uring", "none") is None else ())]
 
 
 # ---- what is said ----
@@ -417,17 +417,48 @@ def denied(log: Path) -> "Set[Tuple[str, str]]":
     return set(DENIED.findall(log.read_text(errors="replace")))
 
 
-def nothing_off_the_list() -> str:
-    """What is denied to a session under an engine, by its list of system calls or otherwise, is denied without one."""
+def trace_into(log: Path, what: str) -> List[str]:
     if lib.QUICK:
         raise lib.Skipped("sanitizers find no leaks while strace looks on, and sessions are not confined")
     if not shutil.which("strace"):
         raise lib.Skipped("no strace")
+    trace = ["strace", "-D", "-f", "-o", str(log), "-e", what]
+    if lib.run([*trace, "true"], PATIENCE).rc != 0:
+        raise lib.Skipped("strace can't trace here")
+    return trace
+
+
+FLOWS = 100
+MANY = {"TCP_RR": -1000, "TCP_STREAM": -1000000, "TCP_CRR": -200, "UDP_RR": -1000, "UDP_STREAM": -1000000}
+
+
+def no_programs() -> str:
+    """No data socket carries a BPF program: kernels do not survive a thousand that are freed at once."""
+    ran = 0
+    with tempfile.TemporaryDirectory() as place:
+        near, far, calls = Path(place) / "near", Path(place) / "far", "setsockopt,bpf,bind"
+        trace = [*trace_into(near, calls), "-A"]
+        with lib.Daemon(args=["--no-sandbox", *rings()], prefix=trace_into(far, calls)) as daemon:
+            for test, length in MANY.items():
+                command = client(daemon.port, "-t", test, "--flows", str(FLOWS), "--threads", "2")
+                document = listed(command)
+                here, there = whys(document["near"]), whys(document["far"])
+                for name in [name for name in here if here[name] is None and there[name] is None]:
+                    got = lib.run([*trace, *command, "-l", str(length), "--engine", name], PATIENCE)
+                    assert got.rc == 0, (test, name, got)
+                    ran += 1
+        for log in (near, far):
+            text = log.read_text(errors="replace")
+            made = re.findall(r"^.*(?:SO_ATTACH_|\bbpf\().*$", text, re.M)
+            assert " bind(" in text and not made, made[:3]
+    return f"{ran} tests of {FLOWS} flows"
+
+
+def nothing_off_the_list() -> str:
+    """What is denied to a session under an engine, by its list of system calls or otherwise, is denied without one."""
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "calls"
-        trace = ["strace", "-D", "-f", "-o", str(log), "-e", "status=failed"]
-        if lib.run([*trace, "true"], PATIENCE).rc != 0:
-            raise lib.Skipped("strace can't trace here")
+        trace = trace_into(log, "status=failed")
         with lib.Daemon(args=rings(), prefix=trace) as daemon:
             for test in QUICK:
                 assert counted(daemon.port, test, "--json").rc == 0, test
@@ -450,6 +481,7 @@ def suite(report: lib.Report) -> None:
     report.case("nobody there", nobody_there)
     report.case("only for those let in", only_for_those_let_in)
     report.case("nothing off the list", nothing_off_the_list)
+    report.case("no programs", no_programs)
     for name, answers in (("netperf's", STOCK), ("an older one", OLDER)):
         report.case(f"{name} says nothing", partial(others_say_nothing, answers))
     report.case("what a stranger says is harmless", what_a_stranger_says_is_harmless)

@@ -193,7 +193,7 @@ def run_case(case: Case, port: int) -> bool:
 
 def daemon_options() -> List[str]:
     got = lib.run([lib.netserver(), "--help"], 20)
-    return ["--uring", str(RINGS)] if "--uring" in got.out + got.err else []
+    return [word for option in ("--uring", "--spin") if option in got.out + got.err for word in (option, str(RINGS))]
 
 
 def soak(report: lib.Report, port: int) -> "Dict[str, List[int]]":

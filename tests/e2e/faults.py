@@ -457,7 +457,7 @@ def words(bed: Bed) -> Iterator[Case]:
 def deaf_start(bed: Bed) -> None:
     """Started with the signal blocked that gets a loop out of its system call."""
     cmd = [sys.executable, "-c", "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, "
-           "[signal.SIGUSR1]); os.execv(sys.argv[1], sys.argv[1:])",
+           "[signal.SIGURG]); os.execv(sys.argv[1], sys.argv[1:])",
            *bed.client("-t", "UDP_RR", "-l", "1", "-P", "0")]
     got = lib.run(cmd, 20)
     assert got.rc == 0, f"status {got.rc}: {got.err!r}"
@@ -567,7 +567,7 @@ def busy_local_port(bed: Bed) -> None:
 
 
 def surroundings(bed: Bed) -> Iterator[Case]:
-    yield "SIGUSR1 blocked at the start", partial(deaf_start, bed)
+    yield "SIGURG blocked at the start", partial(deaf_start, bed)
     yield "TCP_CRR, a local port in use", partial(busy_local_port, bed)
     yield "full disk", partial(full_disk, bed)
     yield "stdout closed", partial(closed_output, bed)

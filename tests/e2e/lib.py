@@ -282,11 +282,21 @@ def cpu_seconds(pid: int) -> float:
     return _ticks(Path(f"/proc/{pid}")) / os.sysconf("SC_CLK_TCK")
 
 
+def forks_sessions(pid: int) -> bool:
+    """Is it one of a daemon's processes that only fork sessions? They stay."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() == "netserver-fork"
+    except OSError:
+        return False  # gone
+
+
 def children(pid: int) -> "list[int]":
-    """The pids of a process's children, those that only wait to be reaped included."""
+    """The pids of a process's children, those that only wait to be reaped included, but without
+    those that only fork sessions."""
     try:  # all of /proc takes long on a busy machine
         return [int(child) for task in Path(f"/proc/{pid}/task").iterdir()
-                for child in (task / "children").read_text().split()]
+                for child in (task / "children").read_text().split()
+                if not forks_sessions(int(child))]
     except OSError:
         pass  # gone, or a kernel that does not list them
     found = []
@@ -295,7 +305,7 @@ def children(pid: int) -> "list[int]":
             ppid = entry.read_text().rpartition(")")[2].split()[1]
         except OSError:
             continue  # gone in between
-        if int(ppid) == pid:
+        if int(ppid) == pid and not forks_sessions(int(entry.parent.name)):
             found.append(int(entry.parent.name))
     return found
 

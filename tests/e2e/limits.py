@@ -195,22 +195,14 @@ def counted_for_ever() -> None:
         must_serve(daemon.port)
 
 
-def field(tag: int, value: bytes) -> bytes:
-    return struct.pack("!II", tag, len(value)) + value + bytes(-len(value) % 4)
-
-
 def behind_its_window() -> str:
     """Who sends on behind a window that a warm-up came before, and says nothing any more, is not heard for long."""
-    plan = b"".join((struct.pack("!Ii", 0x504c0030, -1), field(1, b"stream"), field(2, b"TCP"),
-                     field(5, struct.pack("!I", 4)), field(6, struct.pack("!q", 1)),
-                     field(37, struct.pack("!I", 100)))).ljust(FRAME, b"\0")
+    plan = attacks.plan("stream", "TCP", 1, 1, "", 1, attacks.field(37, struct.pack("!I", 100)))
     with lib.Daemon() as daemon, ExitStack() as stack:
         control = calling(daemon.port, stack)
         control.sendall(plan)
         grant = control.recv(FRAME, socket.MSG_WAITALL)
-        (port,) = struct.unpack("!I", grant[16:20]) if grant[8:16] == struct.pack("!II", 1, 4) else (0,)
-        assert port > 0, grant[:64]
-        data = calling(port, stack)
+        data = calling(attacks.ports_of(grant)[0], stack)
         began = time.monotonic()
         while (took := time.monotonic() - began) < 40 * PATIENCE:
             if took > 1.5:
@@ -240,7 +232,7 @@ def shared_memory() -> None:
 def in_line(daemon: lib.Daemon) -> int:
     """How many sessions wait for their turn."""
     shown = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], 20).out
-    return int(re.findall(r"(\d+) of them waiting for a turn", shown)[0])
+    return int(re.findall(r"waiting +(\d+) sessions", shown)[0])
 
 
 def exclusive() -> str:
@@ -324,7 +316,8 @@ def by_address() -> None:
             must_serve(daemon.port, host="::1")
         got = lib.run([*client(daemon.port, "TCP_RR", "-l", "-10"), "-L", "127.0.0.3"], 20)
         must_refuse(got, "--deny")
-        assert "reason=denied" in daemon.log() and "peer=127.0.0.3" in daemon.log()
+        # Its line comes after the answer.
+        assert lib.wait_for(lambda: "reason=denied" in daemon.log() and "peer=127.0.0.3" in daemon.log(), 20)
     with lib.Daemon(args=["--allow", "192.0.2.0/24"]) as daemon:
         must_refuse(run(daemon.port), "--allow")
         assert not daemon.children()
@@ -424,6 +417,7 @@ WRONG: List[Tuple[Sequence[str], Sequence[str]]] = [
     (("--max-memory", "-1"), ("--max-memory", "-1")),
     (("--max-length", "soon"), ("--max-length", "soon")),
     (("--exclusive", "0"), ("--exclusive", "0")),
+    (("--engines", "batch,steam"), ("--engines", "steam")),
     (("--user", "nobody-at-all"), ("--user", "nobody-at-all")),
     (("--metrics-file", "/nonexistent/m"), ("--metrics-file", "/nonexistent")),
 ]
@@ -491,6 +485,13 @@ def missing_protocol() -> Optional[str]:
     return None
 
 
+def the_usual_engines() -> None:
+    """Tests that name none have theirs, whatever the list."""
+    with lib.Daemon(args=["--engines", "segment"]) as daemon:
+        for args in ((), ("--flows", "3")):
+            must_serve(daemon.port, "TCP_RR", "-l", "-10", *args)
+
+
 def cases() -> Iterator[Case]:
     yield "--max-sessions", partial(sessions, "--max-sessions", 87)
     yield "--max-per-address", partial(sessions, "--max-per-address", 122)
@@ -515,6 +516,17 @@ def cases() -> Iterator[Case]:
                                   ["TCP_STREAM", "-l", "1"], "max-memory")
     yield "--max-total-memory", shared_memory
     yield "tests that move nothing", attacks.still_ones
+    yield "tests that move nothing and have ports", attacks.still_ports
+    yield "--max-threads", partial(too_much, ["--max-threads", "3"],
+                                   ["TCP_RR", "-l", "-10", "--flows", "4", "--threads", "4"],
+                                   ["TCP_RR", "-l", "-10", "--flows", "3", "--threads", "3"], "max-threads")
+    yield "--max-total-flows", partial(too_much, ["--max-total-flows", "3"],
+                                       ["TCP_RR", "-l", "-10", "--flows", "4"],
+                                       ["TCP_RR", "-l", "-10", "--flows", "3"], "max-total-flows")
+    yield "--engines", partial(too_much, ["--engines", "batch"],
+                               ["UDP_STREAM", "-l", "-1000", "--engine", ",segment"],
+                               ["UDP_STREAM", "-l", "-1000", "--engine", ",batch"], "other")
+    yield "--engines, the usual ones", the_usual_engines
     yield "--exclusive", exclusive
     yield "--exclusive 1", line_ends
     yield "--exclusive, a crowd", a_crowd_in_line

@@ -345,7 +345,7 @@ def suite(report: lib.Report) -> None:
     reason = why_not()
     if reason:
         lib.skip(reason)
-    with Bed() as bed, lib.Daemon(prefix=bed.server, args=["-4", "--uring", "1"]) as daemon:
+    with Bed() as bed, lib.Daemon(prefix=bed.server, args=["-4", "--uring", "1", "--spin", "8"]) as daemon:
         port = daemon.port
         for test in ("MPTCP_STREAM", "MPTCP_MAERTS"):
             report.case(f"{test} by two paths", lambda test=test: both_paths(bed, port, test))

@@ -4,12 +4,15 @@
 import contextlib
 import importlib.util
 import json
+import math
 import os
 import pty
+import random
 import re
 import shlex
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -224,10 +227,10 @@ class Plans(unittest.TestCase):
         self.assertEqual(plans.width([100, 100], 99), 0)
         self.assertEqual(plans.width([100], 99), float("inf"))
         # Mean 100, deviation 1: half of the interval is 9.925 / sqrt(3) at 99 %, 5.73.
-        self.assertFalse(plans.confident([99, 100, 101], (99, 11.4), 3))
-        self.assertTrue(plans.confident([99, 100, 101], (99, 11.5), 3))
-        self.assertFalse(plans.confident([100, 100], (99, 5), 3))
-        self.assertFalse(plans.confident([100], (99, 5), 1))
+        for values, wanted, least, most, reached in (
+                ([99, 100, 101], 11.4, 3, 3, False), ([99, 100, 101], 11.5, 3, 3, True), ([100, 100], 5, 3, 9, False),
+                ([100], 5, 1, 1, False), ([99, 100, 101], 25, 3, 10, False), ([99, 100, 101], 33, 3, 10, True)):
+            self.assertEqual(plans.confident(values, (99, wanted), least, most)[1], reached)
 
     def test_lengths(self):
         for length, wanted in ((10, 10), ("10s", 10), ("1m30s", 90), ("2m", 120), ("1h", 3600), (-500, 10)):
@@ -425,6 +428,7 @@ class Engines(unittest.TestCase):
         self.assertEqual(engines.daemon_options([None, "sync", "uring/sync"]), [])
         for asked in ("uring", "Uring", "sync/uring"):
             self.assertEqual(engines.daemon_options([None, "sync", asked])[0], "--uring")
+        self.assertEqual(engines.daemon_options(["spin/sync", "sync/spin"])[0], "--spin")
 
 
 class Ready(unittest.TestCase):
@@ -695,6 +699,16 @@ class Loopback(Sweeping):
                          ["set a b", *runs, "unset a b", "set c", *runs, "unset c"])
         self.assertEqual(len(self.runs("o.jsonl")[3]["after"]), 1)
 
+    def test_a_change_in_part_is_undone(self):
+        """A command before that fails: what those before it did is undone, at once, and done again for the next run."""
+        plan = self.plan(f"repetitions = 2\n{BRIEF}[axes]\ncard = [1, 2]\n"
+                         "[before]\ncard = ['echo first {value} >> log', 'test {value} = 2']\n"
+                         "[after]\ncard = 'echo undo {value} >> log'\n")
+        self.sweep(plan, "--local", "--output", "o.jsonl", status=1)
+        self.assertEqual([run["status"] for run in self.runs("o.jsonl")], ["failed"] * 2 + ["ok"] * 2)
+        self.assertEqual(Path(self.place, "log").read_text().splitlines(),
+                         [f"{what} {card}" for card in (1, 1, 2) for what in ("first", "undo")])
+
     def test_a_failure_afterwards_fails_the_run(self):
         plan = self.plan(BRIEF + "[axes]\ncard = [1, 2]\n"
                          "[after]\ncard = 'echo stuck; test {value} = 2'\n")
@@ -875,6 +889,22 @@ class Loopback(Sweeping):
         self.sweep(plan, *common, "--repeat", "4,6", "--output", "r.jsonl", status=3)
         self.assertEqual(len(self.runs("r.jsonl")), 10)
 
+    @unittest.skipIf(NO_SCIPY, NO_SCIPY)
+    def test_the_mean_is_as_sure_as_it_is_said(self):
+        """Whenever that ends the repetitions, or does not."""
+        chance, least, count = random.Random(3), 3, 500
+        for spread, most in ((1, 20), (2, 60), (3, 100)):
+            missed = ended = 0
+            for _ in range(count):
+                values = [chance.gauss(100, spread) for _ in range(least)]
+                while not plans.confident(values, (99, 2.5), least, most)[1] and len(values) < most:
+                    values.append(chance.gauss(100, spread))
+                ended += len(values) < most
+                mean, width = statistics.fmean(values), plans.confident(values, (99, 2.5), least, most)[0]
+                missed += abs(mean / 100 - 1) > width / 200 * mean / 100
+            print(f"noise of {spread} %: {ended} of {count} ended early, {missed} means are wrong")
+            self.assertLessEqual(missed, count * 0.01 + 3 * math.sqrt(count * 0.01))
+
     def test_processes(self):
         plan = self.plan("[constants]\nlength = 1\ninterval = 0.2\n[axes]\nprocesses = [1, 3]\n")
         self.sweep(plan, "--local", "--output", "o.jsonl")
@@ -922,7 +952,8 @@ class Loopback(Sweeping):
 
     def test_an_engine_that_an_end_has_not(self):
         """Left out, with the reason, at its first run; no failure. What can't tell excludes nothing."""
-        plan = self.plan("repetitions = 2\n[constants]\nhost = 'h'\n[axes]\nengine = ['sync', 'uring', 'batch']\n")
+        plan = self.plan("repetitions = 2\n[constants]\nhost = 'h'\n[axes]\nengine = ['sync', 'uring', 'batch']\n"
+                         "[before]\nengine = 'echo set {value} >> log'\n[after]\nengine = 'echo undo {value} >> log'\n")
         answer = json.dumps({"near": [{"name": name, "help": "", "why": why} for name, why in (
             ("sync", None), ("uring", "built without liburing"), ("batch", None))],
                              "far": [{"name": "sync", "help": "", "why": None}]})
@@ -936,6 +967,8 @@ class Loopback(Sweeping):
             ("sync", "ok"), ("sync", "ok"), ("uring", "excluded"), ("batch", "excluded")])
         self.assertEqual(runs[3]["reason"], "the far end has no engine batch")
         self.assertEqual(Path(self.place, "asked").read_text(), "x\n")      # once
+        self.assertEqual(Path(self.place, "log").read_text().splitlines(), [
+            f"{what} {engine}" for engine in ("sync", "uring", "batch") for what in ("set", "undo")])
         netperf = self.fake("[ \"$2\" != list ] || { echo 'engines at this end'; exit 0; }\n"
                             "echo THROUGHPUT=1\n", "--engine")
         got = self.sweep("--resume", "--output", "o.jsonl", "--netperf", netperf)

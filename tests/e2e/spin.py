@@ -8,15 +8,19 @@ import shutil
 import signal
 import socket
 import threading
+import time
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, List, Sequence
 
+import attacks
 import flows
 import lib
 import placement
 
 HOST = "127.0.0.1"
 PATIENCE = 60
+MAY = ("--spin", "8")       # what a daemon needs
 APART = placement.processors()[:2]  # one for each end, where there are two
 BOTH = ("--engine", "spin,spin", *(("-T", f"{APART[0]},{APART[1]}") if len(APART) > 1 else ()))
 REFUSED = (
@@ -117,7 +121,7 @@ def an_interrupt_ends_it(port: int, test: str, *args: str) -> None:
 
 
 def a_dead_far_end_ends_it(test: str) -> str:
-    with lib.Daemon(grace=None) as daemon:
+    with lib.Daemon(args=MAY, grace=None) as daemon:
         with lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", "-P", "0",
                           *BOTH]) as client:
             assert client.measuring(), client.said()
@@ -148,9 +152,76 @@ def crowded_is_said(port: int) -> str:
     return got.err.strip()
 
 
+def used(pids: Sequence[int]) -> float:
+    """Seconds of processor time."""
+    return sum(lib.cpu_seconds(pid) for pid in pids)
+
+
+def sleeps(daemon: lib.Daemon) -> bool:
+    """Does a session take next to nothing of a processor?"""
+    before = used(daemon.children())
+    time.sleep(2)
+    return used(daemon.children()) - before < 0.2
+
+
+def the_daemon_sleeps_without_data(test: str, *args: str) -> None:
+    """While the client is stopped; and then it goes on."""
+    with lib.Daemon(args=MAY, grace=None) as daemon, \
+            lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", "-P", "0",
+                         "--engine", ",spin", *args]) as client:
+        assert client.measuring(), client.said()
+        before = used(daemon.children())
+        assert lib.wait_for(lambda: used(daemon.children()) > before + 0.2, PATIENCE), "it sleeps: the test is blind"
+        client.signal(signal.SIGSTOP)
+        assert lib.wait_for(lambda: sleeps(daemon), PATIENCE), "it does not sleep"
+        client.signal(signal.SIGCONT)
+        before = used(daemon.children())
+        assert lib.wait_for(lambda: used(daemon.children()) > before + 0.2, PATIENCE), "it does not go on"
+        client.signal(signal.SIGINT)
+        got = client.finish(PATIENCE)
+    assert got.rc == 0 and got.out, got
+
+
+def the_daemon_sleeps_before_data() -> None:
+    """A client that has its test, and the connection, and says nothing."""
+    with lib.Daemon(args=MAY, grace=None) as daemon, ExitStack() as stack:
+        control = stack.enter_context(attacks.calling(daemon.port, HOST))
+        control.sendall(attacks.plan("rr", "TCP", engine="spin"))
+        data = stack.enter_context(attacks.calling(attacks.ports_of(attacks.answer(control))[0], HOST))
+        assert lib.wait_for(lambda: sleeps(daemon), PATIENCE), "it does not sleep"
+        data.sendall(b"x")
+        assert data.recv(1), "no response"
+        assert attacks.in_use(daemon, "spinning") == (1, 8)
+
+
+def a_few_may_spin() -> str:
+    """As many threads as there may be: a test gets fewer, another address still one, and then it is refused."""
+    with lib.Daemon(args=["--spin", "3"], grace=None) as daemon, ExitStack() as stack:
+        def start(source: str) -> lib.Started:
+            return stack.enter_context(lib.Started(
+                [lib.netperf(), "-H", HOST, "-L", source, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "60", "-P", "0",
+                 "--flows", "4", "--threads", "4", "--engine", ",spin", *lib.PACED, "--", "-k", "REMOTE_ENGINE"]))
+
+        for source, now in (("127.0.0.1", 2), ("127.0.0.2", 3)):
+            assert start(source).measuring()
+            assert attacks.in_use(daemon, "spinning") == (now, 3)
+        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-10", "--engine", ",spin"],
+                      PATIENCE)
+        assert got.rc != 0, got
+        return lib.error_line(got, "netperf", "spinning threads", "--spin")
+
+
+def none_may_spin() -> str:
+    with lib.Daemon() as daemon:
+        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-10", "--engine", ",spin"],
+                      PATIENCE)
+        assert got.rc != 0, got
+        return lib.error_line(got, "netperf", "engine spin at the daemon", "netserver was not started with --spin")
+
+
 def a_queue_is_polled(wire: placement.Wire) -> str:
     """Where packets come by one: what the kernel says of the sockets, at both ends."""
-    with lib.Daemon(prefix=wire.server) as daemon:
+    with lib.Daemon(args=MAY, prefix=wire.server) as daemon:
         got = lib.run([*wire.client, lib.netperf(), "-H", wire.far, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-50",
                        "--json", *BOTH], timeout=PATIENCE)
     assert got.rc == 0, got
@@ -177,13 +248,18 @@ def over_a_wire(report: lib.Report) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    with lib.Daemon() as daemon:
+    with lib.Daemon(args=MAY) as daemon:
         port = daemon.port
         for args, says in REFUSED:
             report.case(f"refused: {args}", partial(flows.refused, port, args, list(says)))
         report.case("refused: at the far end", partial(refused_there, port))
         report.case("an interrupt ends it: TCP_STREAM", partial(an_interrupt_ends_it, port, "TCP_STREAM"))
         report.case("an interrupt ends it: UDP_RR", partial(an_interrupt_ends_it, port, "UDP_RR", "--flows", "3"))
+        report.case("none may spin unless the operator says so", none_may_spin)
+        report.case("a few may spin", a_few_may_spin)
+        report.case("the daemon sleeps before data", the_daemon_sleeps_before_data)
+        report.case("the daemon sleeps without data: TCP_RR", partial(the_daemon_sleeps_without_data, "TCP_RR"))
+        report.case("the daemon sleeps without data: TCP_MAERTS", partial(the_daemon_sleeps_without_data, "TCP_MAERTS"))
         report.case("a dead far end ends it: TCP_RR", partial(a_dead_far_end_ends_it, "TCP_RR"))
         report.case("a dead far end ends it: TCP_MAERTS", partial(a_dead_far_end_ends_it, "TCP_MAERTS"))
         report.case("the lost are given up", the_lost_are_given_up)

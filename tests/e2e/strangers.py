@@ -10,11 +10,12 @@ import os
 import select
 import socket
 import struct
-import tempfile
+import threading
+import time
+from collections import deque
 from contextlib import ExitStack, closing
 from functools import partial
-from pathlib import Path
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Deque, Iterator, List, NamedTuple, Optional, Tuple
 
 import lib
 
@@ -124,8 +125,8 @@ def quiet(*sockets: socket.socket, seconds: float = MOMENT) -> None:
 
 
 def connects(address: str, port: int, seconds: float = MOMENT) -> bool:
-    """Is a connection from that address served in this time? Where the kernel may filter, none is
-    even made; else the daemon resets it, or never looks at it while it has its client's.
+    """Is a connection from that address served in this time? The daemon resets a stranger's, or
+    never looks at it while it has its client's.
     """
     try:
         with socket.create_connection((CLIENT, port), seconds, (address, 0)) as s:
@@ -188,6 +189,50 @@ def other_address(port: int) -> None:
         with socket.create_connection((OTHER, data), 60, (STRANGER, 0)) as s:
             s.sendall(bytes(SIZE))
             assert len(s.recv(SIZE, socket.MSG_WAITALL)) == SIZE
+
+
+class Flood:
+    """Strangers who connect to a data port, some hundred times a second, while the block lasts."""
+
+    PAUSE = 0.002  # seconds
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._connect)
+        self.made = 0
+
+    def _connect(self) -> None:
+        held: "Deque[socket.socket]" = deque(maxlen=300)  # the oldest is closed
+        while not self._over.wait(self.PAUSE):
+            s = socket.socket()
+            s.bind((STRANGER, 0))
+            s.setblocking(False)
+            self.made += s.connect_ex((CLIENT, self._port)) == errno.EINPROGRESS
+            held.append(s)
+
+    def __enter__(self) -> "Flood":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def flooded(port: int, test: str, length: int, *args: str) -> str:
+    """However many strangers connect, the client has all of its own test, and counts nothing else."""
+    data = lib.free_port()
+    with Flood(data) as flood:
+        time.sleep(MOMENT)
+        got = client(port, "-t", test, "-l", str(length), *args, "--", "-P", f",{data}", "-k",
+                     "LOCAL_BYTES_SENT,REMOTE_BYTES_RECVD,ELAPSED_TIME")
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
+    found = dict(line.split("=") for line in got.out.split())
+    sent, arrived = int(found["LOCAL_BYTES_SENT"]), int(found["REMOTE_BYTES_RECVD"])
+    assert sent == arrived and sent >= -length, f"{sent} bytes sent, {arrived} received"
+    assert flood.made > MOMENT / Flood.PAUSE / 10, f"{flood.made} strangers"
+    return f"{sent} bytes in {found['ELAPSED_TIME']} s beside {flood.made} strangers"
 
 
 # ---- datagrams ----------------------------------------------------------------------------------
@@ -305,6 +350,34 @@ def without_mark(port: int) -> None:
         assert control.answer().error == 0
 
 
+def closed_port(port: int) -> None:
+    """What ICMP says of a client's closed port ends nothing: neither a responder nor a sender."""
+    with Control(port) as control, ExitStack() as stack:
+        to = (CLIENT, control.granted(UDP, BOTH, 2).port)
+        for _ in range(20):
+            with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as gone:
+                gone.bind((CLIENT, 0))
+                for _ in range(5):
+                    gone.sendto(bytes(SIZE), to)
+        own = datagrams(stack, CLIENT)
+        for _ in range(5):
+            own.sendto(bytes(SIZE), to)
+            assert len(own.recv(2048)) == SIZE
+        own.sendto(b"", to)
+        got = control.answer()
+        assert (got.error, got.transactions) == (0, 105), f"{got.error}, {got.transactions}"
+    with Control(port) as control:
+        with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as own:
+            own.bind((CLIENT, 0))
+            granted = control.granted(UDP, TRANSMIT, 1, port=own.getsockname()[1], echo=True)
+            own.sendto(granted.token, (CLIENT, granted.port))
+            assert len(own.recv(2048)) == SIZE
+        began = time.monotonic()
+        got = control.answer()
+        assert got.error == 0, f"error {got.error}: {got.why}"
+        assert time.monotonic() - began > 0.5, "the sender has not used its second"
+
+
 # ---- the programs -------------------------------------------------------------------------------
 
 def client(port: int, *args: str, program: Optional[str] = None) -> lib.Result:
@@ -352,6 +425,10 @@ def connections(port: int) -> Iterator[Case]:
         yield f"{name}: a stranger connects", partial(stranger_connects, port, direction)
     yield "TCP_CRR: a stranger connects", partial(between_connections, port)
     yield "TCP_RR: an address that the request names", partial(other_address, port)
+    for args in ((), ("--engine", "epoll"), ("--engine", "epoll", "--flows", "8")):
+        words = " ".join(args)
+        yield f"TCP_CRR {words} in a flood of strangers", partial(flooded, port, "TCP_CRR", -10000, *args)
+        yield f"TCP_STREAM {words} in a flood", partial(flooded, port, "TCP_STREAM", -1000000000, *args)
 
 
 def cases(port: int) -> Iterator[Case]:
@@ -360,6 +437,7 @@ def cases(port: int) -> Iterator[Case]:
     yield "UDP_RR: a stranger's requests", partial(requests_of_strangers, port)
     yield "UDP_STREAM: a stranger's datagrams", partial(streams_of_strangers, port)
     yield "UDP_RR: forged addresses", partial(reflection, port)
+    yield "UDP: a client's port is closed", partial(closed_port, port)
     for name, direction in (("UDP_RR", BOTH), ("UDP_STREAM", RECEIVE), ("UDP receive", TRANSMIT)):
         yield f"{name} for somebody else", partial(bargain, port, direction)
     yield "datagrams after the echo only", partial(echo_first, port)
@@ -370,21 +448,10 @@ def cases(port: int) -> Iterator[Case]:
         yield f"netperf {args}", partial(ours_refused, port, args)
 
 
-def unprivileged(stack: ExitStack) -> Iterator[Case]:
-    """Some kernels let nobody but root filter what TCP sockets hear."""
-    place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    place.chmod(0o755)
-    program = lib.copied(lib.netserver(), place)
-    daemon = stack.enter_context(lib.Daemon(lib.as_nobody(), program=program))
-    for name, body in connections(daemon.port):
-        yield f"as nobody: {name}", body
-    yield "as nobody: UDP_RR: a stranger's requests", partial(requests_of_strangers, daemon.port)
-
-
 def suite(report: lib.Report) -> None:
     with ExitStack() as stack:
         daemon = stack.enter_context(lib.Daemon())
-        listed: List[Case] = [*cases(daemon.port), *unprivileged(stack)]
+        listed: List[Case] = [*cases(daemon.port)]
         try:
             program = str(lib.real_netperf() / "netperf")
             listed.append(("real netperf, refused", partial(real_refused, daemon.port, program)))

@@ -18,9 +18,9 @@ from typing import List, NamedTuple
 SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
           "evidence", "standstill", "explain", "explain_flows", "datagrams", "syslog", "json_doc", "strangers",
           "daemon", "connections", "interop_more", "kills", "unix", "sessions", "keys", "silent", "preflight",
-          "flows", "engine_list", "spin", "ramp", "placement", "interim", "crowd", "engines", "uring",
+          "flows", "engine_list", "spin", "ramp", "planted", "placement", "interim", "crowd", "engines", "uring",
           "torture", "ceilings", "zerocopy", "clean", "wire_short", "tree",
-          "fraction", "version")
+          "fraction", "version", "programs")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
 SKIPPED = 77  # automake's status
 

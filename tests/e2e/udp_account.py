@@ -314,7 +314,7 @@ def suite(report: lib.Report) -> None:
                        "filter hook egress device lab0 priority 0; }; delete table netdev try"], 20)
         if got.rc != 0:
             lib.skip(f"nftables has no rules at egress here: {got.err.strip()}")
-        with lib.Daemon(prefix=lab.server) as daemon:
+        with lib.Daemon(args=["--spin", "4"], prefix=lab.server) as daemon:
             for plan in PLANS:
                 report.case(plan.name, lambda plan=plan: check(lab, daemon.port, plan))
             report.case("messages of 19 bytes", lambda: too_short(lab, daemon.port))

@@ -1,8 +1,18 @@
 /*
- * A file that somebody gives for the document of a run: read, and printed in every way.
+ * A file that somebody gives for the document of a run: read, and printed in every way. No line
+ * does anything to who reads it.
  */
+#include "base/text.h"
 #include "cli/saved.h"
 #include "tests/fuzz/fuzz.h"
+
+static void
+must_be_clean(char *text)
+{
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+		must(np_text_clean(line));
+	}
+}
 
 static void
 print(const struct np_saved *s, const struct np_cli *cli)
@@ -19,6 +29,8 @@ print(const struct np_saved *s, const struct np_cli *cli)
 	must(rc == NP_OK || (rc == NP_EPEER && err.msg[0] != '\0'));
 	must(fclose(out) == 0);
 	must(!cli->output.prometheus || n > 0);
+	must(strlen(text) == n);
+	must_be_clean(text);
 	free(text);
 }
 

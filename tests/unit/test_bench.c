@@ -102,7 +102,7 @@ every_transport_says_whom_it_admits(void **state)
 		assert_non_null(t->meet);
 		assert_true(t->connected || t->bounded);
 		/* A filter knows packets of IP alone. */
-		assert_true(t->admit != NP_ADMIT_FILTER || t->ip_protocol != 0);
+		assert_true(t->admit != NP_ADMIT_IP || t->ip_protocol != 0);
 		assert_null(strstr(np_family_name(t->family), "unknown"));
 	}
 	for (size_t i = 0; np_bench_at(i) != NULL; i++) {

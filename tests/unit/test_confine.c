@@ -3,6 +3,8 @@
  * that confines itself and tries.
  */
 #include "netserver/confine.h"
+#include "netserver/filter.h"
+#include "netserver/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +41,7 @@
 #include "net/eth.h"
 #include "net/sock.h"
 #include "run/drive.h"
+#include "run/team.h"
 #include "sys/affinity.h"
 #include "sys/cpu.h"
 #include "sys/ethtool.h"
@@ -659,7 +662,14 @@ signal_the_parent(void)
 static int
 signal_the_parent_as_a_thread(void)
 {
-	return tried(syscall(SYS_tgkill, getppid(), getppid(), 0));
+	return tried(syscall(SYS_tgkill, getppid(), getppid(), SIGTERM));
+}
+
+/* Which is ignored wherever it is not handled; landlock keeps it from others where it can. */
+static int
+kick_the_parent(void)
+{
+	return tried(syscall(SYS_tgkill, getppid(), getppid(), NP_KICK_SIGNAL));
 }
 
 static int
@@ -768,6 +778,20 @@ other_calls_are_refused(void **state)
 
 		assert_int_equal(outcome(&a), EPERM);
 	}
+}
+
+static void
+others_are_not_kicked(void **state)
+{
+	struct attempt a = { .try = kick_the_parent };
+
+	(void)state;
+	needs(true, true);
+	if (ns_landlock_version() < 6) {
+		printf("SKIP: landlock of this kernel knows nothing of signals\n");
+		skip();
+	}
+	assert_int_equal(outcome(&a), EPERM);
 }
 
 /* ---- What a session can't do: take too much ---- */
@@ -1022,7 +1046,7 @@ send_to_itself(int family, int socktype)
 	if (pthread_create(&thread, NULL, send_a_word, &client) != 0) {
 		return 101;
 	}
-	if (pthread_kill(thread, SIGUSR1) != 0) {
+	if (pthread_kill(thread, NP_KICK_SIGNAL) != 0) {
 		return 103;
 	}
 	pthread_join(thread, &sent);
@@ -1737,6 +1761,7 @@ main(void)
 						remove_place),
 		cmocka_unit_test(what_is_no_accident_ends_the_session),
 		cmocka_unit_test(other_calls_are_refused),
+		cmocka_unit_test(others_are_not_kicked),
 		cmocka_unit_test(memory_is_what_was_granted),
 		cmocka_unit_test(stacks_count_too),
 		cmocka_unit_test(descriptors_are_few),

@@ -768,6 +768,7 @@ static struct {
 	int data;
 	struct np_addr at;
 	int others[2];
+	long silence_ms; /* before the results */
 } scene;
 
 static int
@@ -1028,6 +1029,96 @@ our_daemon_answers_from_the_address_that_was_asked(void **state)
 	part(&d, &c);
 }
 
+/*
+ * netperf's daemon is on the wildcard, and answers 127.0.0.3's requests as the routes choose:
+ * it is told from strangers by the loop.
+ */
+static void
+answers_may_come_from_another_address_of_this_machine(void **state)
+{
+	static const char *const engines[] = { "sync", "epoll", "spin" };
+	static const uint8_t three[4] = { 127, 0, 0, 3 }, nine[4] = { 127, 0, 0, 9 };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(engines); i++) {
+		struct np_err err = { .code = NP_OK };
+		struct np_addr peer, stranger;
+		struct np_outcome out;
+		struct np_client c;
+		struct daemon d;
+		struct np_plan p;
+
+		set_scene(AF_INET, IPPROTO_UDP);
+		close(scene.data);
+		close(scene.others[1]);
+		np_addr_make_any(&scene.at, AF_INET);
+		scene.data = datagrams_from(&scene.at);
+		np_addr_make(&stranger, AF_INET, nine, 0);
+		scene.others[1] = datagrams_from(&stranger);
+		datagram_params(&p, "UDP_RR");
+		p.near.place.engine = np_engine_find(engines[i]);
+		np_addr_make(&peer, AF_INET, three, 0);
+		meet(&d, &c, AF_INET, answer_among_strangers);
+		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
+			fail_msg("%s: %s", engines[i], err.msg);
+		}
+		assert_only_ours(&out);
+		np_outcome_free(&out);
+		part(&d, &c);
+		clear_scene();
+	}
+}
+
+/* Each request has two responses, and when all are under way nobody hears the client any more. */
+static void
+answer_twice_and_go(int fd)
+{
+	const struct timespec marks = { .tv_nsec = scene.silence_ms * 1000000 };
+
+	take_request(fd);
+	answer_omni(fd, 0, np_addr_port(&scene.at));
+	for (unsigned i = 0; i < OURS; i++) {
+		struct np_addr client;
+
+		assert_int_equal(take_datagram(&client), 64);
+		send_datagrams(scene.data, &client, 32, 2);
+	}
+	close(scene.data);
+	scene.data = -1;
+	nanosleep(&marks, NULL);
+	send_results(fd);
+}
+
+/*
+ * The client's socket is connected, and its end marks, one in 50 ms, come to a port that is closed:
+ * ICMP's news of every other one wait in front of the responses.
+ */
+static void
+what_icmp_says_hides_no_response(void **state)
+{
+	(void)state;
+	for (scene.silence_ms = 70; scene.silence_ms < 250; scene.silence_ms += 50) {
+		struct np_addr peer = loopback(AF_INET, 0);
+		struct np_err err = { .code = NP_OK };
+		struct np_outcome out;
+		struct np_client c;
+		struct daemon d;
+		struct np_plan p;
+
+		set_scene(AF_INET, IPPROTO_UDP);
+		datagram_params(&p, "UDP_RR");
+		meet(&d, &c, AF_INET, answer_twice_and_go);
+		if (np_client_run(&c, &p, NULL, &peer, &out, &err) != NP_OK) {
+			fail_msg("%s", err.msg);
+		}
+		assert_int_equal(out.tally.count.transactions, OURS);
+		assert_int_equal(out.tally.count.surplus, OURS);
+		np_outcome_free(&out);
+		part(&d, &c);
+		clear_scene();
+	}
+}
+
 /* -N: the far end is what the user named. */
 static void
 nor_are_they_beside_a_service(void **state)
@@ -1145,6 +1236,8 @@ main(void)
 		cmocka_unit_test(where_nothing_listens_there_is_no_control_connection),
 		cmocka_unit_test(strangers_datagrams_do_not_count_in_a_stream),
 		cmocka_unit_test(strangers_datagrams_are_no_responses),
+		cmocka_unit_test(answers_may_come_from_another_address_of_this_machine),
+		cmocka_unit_test(what_icmp_says_hides_no_response),
 		cmocka_unit_test(our_daemon_answers_from_the_address_that_was_asked),
 		cmocka_unit_test(nor_are_they_beside_a_service),
 		cmocka_unit_test(a_client_tells_once_whom_it_waits_for),

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
+#include "cli/saved.h"
 #include "run/report.h"
 #include "tests/lib/check.h"
 
@@ -160,6 +161,49 @@ the_plan_says_how_many_sessions(void **state)
 	json_decref(root);
 }
 
+/* ---- Read again ---- */
+
+static void
+assert_shows(const json_t *root, const struct np_cli_output *how, const char *want)
+{
+	char *document = json_dumps(root, 0), *text = NULL;
+	struct np_saved *saved;
+	struct np_err err;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(np_saved_read(document, strlen(document), &saved, &err), NP_OK);
+	assert_int_equal(np_saved_print(saved, how, out, &err), NP_EPEER); /* it has no result */
+	fclose(out);
+	assert_has(text, want);
+	assert_null(strpbrk(text, "\x1b\x07"));
+	assert_null(strstr(text, "\u202e"));
+	free(text);
+	free(document);
+	np_saved_free(saved);
+}
+
+/* What a terminal obeys, and what turns the direction of writing. */
+static void
+texts_of_a_file_are_cleaned_when_it_is_read(void **state)
+{
+	json_t *root = document_of("TCP_RR", 1), *test = json_object_get(root, "test");
+	const struct np_cli_output prometheus = { .prometheus = true },
+				   as_it_was = { .verbosity = 1 };
+
+	(void)state;
+	json_object_set_new(test, "name", json_string("\u202eRR_PCT"));
+	json_object_set_new(test, "host", json_string("a\u200b\x1b[2Jb\nnetperf_complete 1"));
+	json_object_set_new(test, "brand", json_string("gr\u00fcn"));
+	json_object_set_new(json_object_get(root, "display"), "banner",
+			    json_string("TEST to \u202eb\x07\nsecond line\n"));
+	assert_shows(root, &prometheus,
+		     "netperf_complete{test=\"???RR_PCT\",host=\"a????[2Jb?netperf_complete 1\","
+		     "protocol=\"TCP\",brand=\"gr\u00fcn\"} 0\n");
+	assert_shows(root, &as_it_was, "TEST to ???b?\nsecond line\n");
+	json_decref(root);
+}
+
 int
 main(void)
 {
@@ -169,6 +213,7 @@ main(void)
 		cmocka_unit_test(one_flow_is_the_sum),
 		cmocka_unit_test(the_plan_says_flows_and_engines),
 		cmocka_unit_test(the_plan_says_how_many_sessions),
+		cmocka_unit_test(texts_of_a_file_are_cleaned_when_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

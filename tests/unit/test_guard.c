@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "net/capture.h"
+#include "netserver/args.h"
 #include "run/evidence.h"
 #include "tests/lib/check.h"
 
@@ -339,7 +340,11 @@ static struct ns_session *
 sessions_from(struct ns_session s[MANY], const char *const peers[], size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		s[i] = (struct ns_session){ .peer = address(peers[i]), .bytes = NP_SESSION_BYTES };
+		s[i] = (struct ns_session){
+			.peer = address(peers[i]),
+			.bare = { [NP_G_SESSIONS] = 1, [NP_G_MEMORY] = NP_SESSION_BYTES }
+		};
+		memcpy(s[i].holds, s[i].bare, sizeof(s[i].holds));
 		s[i].next = i + 1 < count ? &s[i + 1] : NULL;
 	}
 	return count > 0 ? s : NULL;
@@ -351,7 +356,8 @@ refusal(const struct ns_limits *l, const struct ns_session *list, const char *pe
 	struct np_addr a = address(peer);
 	enum ns_refusal why = NS_REFUSALS;
 	struct np_err err = { .code = NP_OK };
-	int rc = ns_guard_session(l, list, &a, NP_SESSION_BYTES, &why, &err);
+	const uint64_t takes[NP_GOODS] = { [NP_G_SESSIONS] = 1, [NP_G_MEMORY] = NP_SESSION_BYTES };
+	int rc = ns_guard_session(l, list, &a, takes, &why, &err);
 
 	assert_int_equal(rc == NP_OK, why == NS_REFUSALS);
 	if (rc != NP_OK) {
@@ -375,16 +381,17 @@ sessions_are_limited_in_all_and_by_address(void **state)
 	l.per_address = 2;
 	assert_int_equal(refusal(&l, s, "192.0.2.1"), NS_ADDRESS);
 	assert_int_equal(refusal(&l, s, "192.0.2.2"), NS_REFUSALS);
-	l.per_address = 1; /* of IPv6 the network counts */
+	l.per_address = 1; /* of IPv6 the /64 counts */
 	assert_int_equal(refusal(&l, s, "2001:db8::ffff:1"), NS_ADDRESS);
 	assert_int_equal(refusal(&l, s, "2001:db8:0:1::1"), NS_REFUSALS);
-	l.sessions = 4;
+	l.all[NP_G_SESSIONS] = 4;
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_SESSIONS);
-	l.sessions = l.per_address = 0;
+	l.all[NP_G_SESSIONS] = 0;
+	l.per_address = 0;
 	assert_int_equal(refusal(&l, s, "192.0.2.1"), NS_REFUSALS);
-	l.total_bytes = 5 * NP_SESSION_BYTES;
+	l.all[NP_G_MEMORY] = 5 * NP_SESSION_BYTES;
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_REFUSALS);
-	l.total_bytes--;
+	l.all[NP_G_MEMORY]--;
 	assert_int_equal(refusal(&l, s, "192.0.2.9"), NS_MEMORY);
 }
 
@@ -427,30 +434,46 @@ total_with(uint64_t bytes)
 	return total;
 }
 
+/* Is that session's test granted that much memory beside what the session has? */
+static bool
+gets_memory(const struct ns_limits *l, const struct ns_session *list, const struct ns_session *s,
+	    uint64_t bytes, const char *limit)
+{
+	struct np_wish wish = { .takes = { [NP_G_MEMORY] = bytes } };
+	struct np_err err = { .code = NP_OK };
+	enum ns_refusal why;
+
+	if (ns_guard_test(l, list, s, &wish, &why, &err) == NP_OK) {
+		assert_true(wish.takes[NP_G_MEMORY] == bytes);
+		return true;
+	}
+	assert_int_equal(why, NS_MEMORY);
+	assert_int_equal(err.sys, ENOMEM);
+	assert_has(err.msg, limit);
+	return false;
+}
+
 static void
 memory_is_shared(void **state)
 {
 	static const char *const peers[] = { "192.0.2.1", "192.0.2.2" };
-	struct ns_limits l = { .total_bytes = total_with(100 << 20), .each.bytes = 64 << 20 };
-	struct np_wish wish = { .bytes = 64 << 20 };
+	static const char total[] = "--max-total-memory", each[] = "--max-memory";
+	const uint64_t all = (100 << 20) + 2 * NP_SESSION_BYTES, most = 64 << 20;
+	struct ns_limits l = { .all = { [NP_G_MEMORY] = total_with(all) },
+			       .each.bytes = most + NP_SESSION_BYTES };
 	struct ns_session s[MANY];
-	struct np_err err;
 
 	(void)state;
 	sessions_from(s, peers, LEN(peers));
-	assert_int_equal(ns_guard_memory(&l, s, &s[0], &wish, &err), NP_OK);
-	s[0].bytes = wish.bytes;
-	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_EPEER);
-	assert_int_equal(err.sys, ENOMEM);
-	assert_has(err.msg, "--max-total-memory");
-	wish.bytes = 36 << 20;
-	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_OK);
+	assert_true(gets_memory(&l, s, &s[0], most, NULL));
+	s[0].holds[NP_G_MEMORY] += most;
+	assert_false(gets_memory(&l, s, &s[1], most, total));
+	assert_false(gets_memory(&l, s, &s[1], (36 << 20) + 1, total));
+	assert_true(gets_memory(&l, s, &s[1], 36 << 20, NULL));
 	/* A wish near the end of the numbers does not wrap around. */
-	wish.bytes = UINT64_MAX;
-	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_EPEER);
-	assert_has(err.msg, "--max-memory");
+	assert_false(gets_memory(&l, s, &s[1], UINT64_MAX, each));
 	l.each.bytes = 0;
-	assert_int_equal(ns_guard_memory(&l, s, &s[1], &wish, &err), NP_EPEER);
+	assert_false(gets_memory(&l, s, &s[1], UINT64_MAX, total));
 }
 
 static void
@@ -460,30 +483,32 @@ captures_are_shared(void **state)
 					     "2001:db8::2" };
 	struct np_addr greedy = address("192.0.2.1"), other = address("192.0.2.2"),
 		       six = address("2001:db8::3");
-	struct ns_limits l = { .total_bytes = 0 };
+	const uint64_t none[NP_GOODS] = { 0 },
+		       takes[NP_GOODS] = { [NP_G_MEMORY] = NP_SESSION_BYTES };
+	struct ns_limits l = { .rate = 0 };
 	struct ns_session s[MANY];
 	struct np_err err;
 
 	(void)state;
-	assert_int_equal(ns_guard_capture(&l, NULL, &greedy, 0, &err), NP_OK);
+	assert_int_equal(ns_guard_capture(&l, NULL, &greedy, none, &err), NP_OK);
 	sessions_from(s, peers, LEN(peers));
 	s[0].captures = true;
-	assert_int_equal(ns_guard_capture(&l, s, &greedy, 0, &err), NP_OK);
+	assert_int_equal(ns_guard_capture(&l, s, &greedy, none, &err), NP_OK);
 	s[1].captures = true;
-	assert_int_equal(ns_guard_capture(&l, s, &greedy, 0, &err), NP_EPEER);
+	assert_int_equal(ns_guard_capture(&l, s, &greedy, none, &err), NP_EPEER);
 	assert_has(err.msg, "from this address");
-	assert_int_equal(ns_guard_capture(&l, s, &other, 0, &err), NP_OK);
+	assert_int_equal(ns_guard_capture(&l, s, &other, none, &err), NP_OK);
 	s[2].captures = s[3].captures = true;
-	assert_int_equal(ns_guard_capture(&l, s, &six, 0, &err), NP_EPEER);
+	assert_int_equal(ns_guard_capture(&l, s, &six, none, &err), NP_EPEER);
 	assert_has(err.msg, "from this address");
-	assert_int_equal(ns_guard_capture(&l, s, &other, 0, &err), NP_EPEER);
+	assert_int_equal(ns_guard_capture(&l, s, &other, none, &err), NP_EPEER);
 	assert_has(err.msg, "4 other sessions have");
 	/* Their memory counts. */
 	s[3].captures = false;
-	l.total_bytes = total_with(5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES);
-	assert_int_equal(ns_guard_capture(&l, s, &other, NP_SESSION_BYTES, &err), NP_OK);
-	l.total_bytes--;
-	assert_int_equal(ns_guard_capture(&l, s, &other, NP_SESSION_BYTES, &err), NP_EPEER);
+	l.all[NP_G_MEMORY] = total_with(5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES);
+	assert_int_equal(ns_guard_capture(&l, s, &other, takes, &err), NP_OK);
+	l.all[NP_G_MEMORY]--;
+	assert_int_equal(ns_guard_capture(&l, s, &other, takes, &err), NP_EPEER);
 	assert_has(err.msg, "--max-total-memory");
 }
 
@@ -492,18 +517,16 @@ static void
 memory_beside_a_test_counts(void **state)
 {
 	static const char *const peers[] = { "192.0.2.1" };
-	struct ns_limits l = { .total_bytes = total_with(10 << 20), .each.bytes = 8 << 20 };
-	struct np_wish wish = { .bytes = 8 << 20 };
+	struct ns_limits l = { .all = { [NP_G_MEMORY] = total_with(10 << 20) },
+			       .each.bytes = 9 << 20 };
 	struct ns_session s[MANY];
-	struct np_err err;
 
 	(void)state;
 	sessions_from(s, peers, LEN(peers));
-	s[0].beside = 2 << 20;
-	assert_int_equal(ns_guard_memory(&l, s, &s[0], &wish, &err), NP_OK);
-	s[0].beside++;
-	assert_int_equal(ns_guard_memory(&l, s, &s[0], &wish, &err), NP_EPEER);
-	assert_has(err.msg, "--max-total-memory");
+	s[0].bare[NP_G_MEMORY] = 2 << 20;
+	assert_true(gets_memory(&l, s, &s[0], 8 << 20, NULL));
+	s[0].bare[NP_G_MEMORY]++;
+	assert_false(gets_memory(&l, s, &s[0], 8 << 20, "--max-total-memory"));
 }
 
 static void
@@ -526,38 +549,63 @@ no_wish_is_longer_than_a_test_may_be(void **state)
 static void
 a_laboratory_meets_no_limit(void **state)
 {
+	/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. With evidence, too. */
+	const struct np_wish wanted = { .takes = { [NP_G_MEMORY] = 256 << 10,
+						   [NP_G_PORTS] = 1,
+						   [NP_G_THREADS] = 1,
+						   [NP_G_FLOWS] = 1 } };
 	struct np_addr peer = address("192.0.2.1");
 	static struct ns_session s[500];
-	const uint64_t bytes = NP_SESSION_BYTES + NP_EVIDENCE_BYTES;
 	enum ns_refusal why;
 	struct ns_limits l;
 	struct np_err err;
 
 	(void)state;
 	ns_limits_init(&l);
-	assert_true(l.total_bytes < UINT64_C(512) * 1000 * 1000);
-	/* With evidence, too. */
+	l.all[NP_G_PORTS] = 28232;
+	assert_true(l.all[NP_G_MEMORY] < UINT64_C(512) * 1000 * 1000);
 	for (size_t i = 0; i < LEN(s); i++) {
-		assert_int_equal(
-		    ns_guard_session(&l, i > 0 ? &s[i - 1] : NULL, &peer, bytes, &why, &err),
-		    NP_OK);
-		/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. */
-		s[i] = (struct ns_session){ .peer = peer,
-					    .next = i > 0 ? &s[i - 1] : NULL,
-					    .bytes = bytes + (256 << 10) };
+		struct ns_session *others = i > 0 ? &s[i - 1] : NULL;
+		struct np_wish wish = wanted;
+
+		s[i] =
+		    (struct ns_session){ .peer = peer,
+					 .next = others,
+					 .bare = { [NP_G_SESSIONS] = 1, [NP_G_MEMORY] = TAKES } };
+		assert_int_equal(ns_guard_session(&l, others, &peer, s[i].bare, &why, &err), NP_OK);
+		assert_int_equal(ns_guard_test(&l, &s[i], &s[i], &wish, &why, &err), NP_OK);
+		for (int g = 0; g < NP_GOODS; g++) {
+			s[i].holds[g] = s[i].bare[g] + wish.takes[g];
+		}
 	}
 }
 
-/* ---- Shares ---- */
+/* ---- Shares: what holds for one good holds for each ---- */
 
-enum { CROWD = 700 };
+enum { CROWD = 700, SHARES = 100, RESERVE = SHARES / NS_KEPT, BEGAN_S = 1000 };
 
-/* What an attacker or a guest has of a daemon at the defaults. */
+/* A daemon that has SHARES shares of one good, and any amount of all others. */
 struct house {
+	enum np_good good;
+	uint64_t share, first; /* first: shares that are next to nothing */
 	struct ns_limits l;
 	struct ns_session s[CROWD];
 	size_t count;
 };
+
+static struct house *
+house(enum np_good good)
+{
+	static struct house h;
+
+	memset(&h, 0, sizeof(h));
+	h.good = good;
+	h.share = ns_good(good)->first > 1 ? ns_good(good)->first / 2 : 1;
+	h.first = ns_good(good)->first / h.share;
+	h.l.all[good] = SHARES * h.share;
+	h.l.all[NP_G_SPIN] = good == NP_G_SPIN ? h.l.all[good] : UINT32_MAX;
+	return &h;
+}
 
 static struct ns_session *
 all_of(struct house *h)
@@ -565,160 +613,264 @@ all_of(struct house *h)
 	return h->count > 0 ? &h->s[0] : NULL;
 }
 
-/* One more session of that address, with a test of `bytes`; false if either is refused. */
-static bool
-enters(struct house *h, const char *from, uint64_t test_bytes)
+/* One more session of that address wants that many shares, and can do without some. How many it
+ * gets. */
+static uint64_t
+gets(struct house *h, const char *from, uint64_t shares, uint64_t spares)
 {
-	struct np_wish wish = { .bytes = NP_SESSION_BYTES + test_bytes };
-	struct np_addr peer = address(from);
 	struct ns_session *s = &h->s[h->count];
-	enum ns_refusal why;
-	struct np_err err;
+	struct np_err err = { .code = NP_OK };
+	enum ns_refusal why = NS_REFUSALS;
+	uint64_t wants[NP_GOODS] = { 0 };
+	struct np_wish wish = { .seconds = 1 };
+	int rc;
 
 	assert_true(h->count < CROWD);
-	if (ns_guard_session(&h->l, all_of(h), &peer, TAKES, &why, &err) != NP_OK) {
-		return false;
+	wants[h->good] = wish.takes[h->good] = shares * h->share;
+	wish.spares[h->good] = spares * h->share;
+	*s = (struct ns_session){ .peer = address(from), .fd = 1, .moved_ns = BEGAN_S * NP_SEC };
+	rc = h->good == NP_G_SESSIONS
+		 ? ns_guard_session(&h->l, all_of(h), &s->peer, wants, &why, &err)
+		 : ns_guard_test(&h->l, all_of(h), s, &wish, &why, &err);
+	if (rc != NP_OK) {
+		assert_int_equal(why, ns_good(h->good)->why);
+		assert_int_equal(err.sys, ns_refusal_errno(why));
+		assert_has(err.msg, ns_good(h->good)->option);
+		return 0;
 	}
-	*s = (struct ns_session){ .peer = peer,
-				  .bytes = TAKES,
-				  .beside = TAKES - NP_SESSION_BYTES,
-				  .fd = 1,
-				  .moved_ns = 1000 * NP_SEC };
+	s->holds[h->good] = wish.takes[h->good];
 	if (h->count > 0) {
 		h->s[h->count - 1].next = s;
 	}
 	h->count++;
-	if (ns_guard_memory(&h->l, all_of(h), s, &wish, &err) != NP_OK) {
-		return false;
-	}
-	s->bytes = s->beside + wish.bytes;
-	return true;
+	return s->holds[h->good] / h->share;
 }
 
-static struct house *
-house(void)
+/* As many as it gets, one each. */
+static uint64_t
+gets_all(struct house *h, const char *from)
 {
-	static struct house h;
+	uint64_t n = 0;
 
-	memset(&h, 0, sizeof(h));
-	ns_limits_init(&h.l);
-	return &h;
+	while (gets(h, from, 1, 0) == 1) {
+		n++;
+	}
+	return n;
 }
 
-enum { ORDINARY = 256 << 10 }; /* a test at the defaults: TCP_STREAM, a ring of two 128 KiB */
-
-/* Nine connections whose tests take what a session may have, and those of a neighbour. */
 static void
-big_tests_of_one_network_leave_room(void **state)
+one_address_leaves_the_reserve(struct house *h)
 {
-	struct house *h = house();
-	int got = 0;
-
-	(void)state;
-	for (int i = 0; i < 20; i++) {
-		got += enters(h, i % 2 == 0 ? "192.0.2.1" : "192.0.2.99", (64 << 20) - (1 << 20));
-	}
-	assert_in_range(got, 5, 7);
-	for (int i = 0; i < 300; i++) {
-		enters(h, "192.0.2.1", ORDINARY);
-	}
-	assert_false(enters(h, "192.0.2.2", ORDINARY));
-	assert_true(enters(h, "198.51.100.1", ORDINARY));
-	assert_true(enters(h, "198.51.100.1", ORDINARY));
-	assert_true(enters(h, "2001:db8::1", ORDINARY));
-	assert_false(enters(h, "203.0.113.1", 4 << 20)); /* that would be others' share */
-	assert_true(enters(h, "203.0.113.2", ORDINARY));
-}
-
-/* Two addresses that take all sessions they can get: others have two each. */
-static void
-sessions_of_two_networks_leave_room(void **state)
-{
-	struct house *h = house();
+	uint64_t left = RESERVE / 2;
 	char text[40];
-	int got = 0;
 
-	(void)state;
-	h->l.total_bytes = 0;
-	for (int i = 0; i < 600; i++) {
-		got += enters(h, "192.0.2.1", 0);
+	assert_int_equal(gets_all(h, "192.0.2.1"), SHARES - RESERVE);
+	for (int i = 2; left > 0; i++) {
+		uint64_t got = left < h->first ? left : h->first;
+
+		snprintf(text, sizeof(text), "192.0.2.%d", i);
+		assert_int_equal(gets_all(h, text), got);
+		left -= got;
 	}
-	assert_int_equal(got, 512);
-	for (int i = 0; i < 200; i++) {
-		got += enters(h, "198.51.100.1", 0);
-		got += enters(h, "192.0.2.2", 0); /* the first one's neighbour */
+	assert_int_equal(gets(h, "192.0.2.77", 1, 0), 0);
+	assert_int_equal(gets_all(h, "198.51.100.1"), h->first);
+	assert_int_equal(gets_all(h, "198.51.100.2"), 0);
+}
+
+/* Many addresses of one network, one share each: IPv4 and IPv6. */
+static void
+one_network_leaves_half_of_the_reserve(struct house *h)
+{
+	char text[40];
+	uint64_t got = 0;
+
+	for (int i = 1; i < 255; i++) {
+		snprintf(text, sizeof(text), "192.0.2.%d", i);
+		got += gets(h, text, 1, 0);
 	}
-	assert_int_equal(got, 576);
-	for (int i = 0; i < 64 / NS_FIRST; i++) {
-		snprintf(text, sizeof(text), "2001:db8:0:%x::1", i);
-		assert_true(enters(h, text, 0));
-		assert_true(enters(h, text, 0));
-		assert_false(enters(h, text, 0));
+	assert_int_equal(got, SHARES - RESERVE / 2);
+	h = house(h->good);
+	got = 0;
+	for (int i = 0; i < 255; i++) {
+		snprintf(text, sizeof(text), "2001:db8:7:%x::1", i);
+		got += gets(h, text, 1, 0);
 	}
-	assert_false(enters(h, "203.0.113.1", 0));
+	assert_int_equal(got, SHARES - RESERVE / 2);
+	assert_int_equal(gets_all(h, "2001:db8:8::1"), h->first);
+	assert_int_equal(gets(h, "203.0.113.1", 1, 0), 1);
 }
 
 static struct ns_session *
-still(struct house *h, const char *from, enum ns_refusal why, uint64_t now_s)
+still(struct house *h, const char *from, uint64_t now_s)
 {
 	struct np_addr peer = address(from);
 
-	return ns_guard_still(all_of(h), &peer, why, 4711, now_s * NP_SEC);
+	return ns_guard_still(all_of(h), &peer, h->good, 4711, now_s * NP_SEC);
 }
 
-/* Who moves nothing makes room, the one who has the most first. */
+/* Who moves nothing makes room for any other address, whichever network that is of. */
 static void
-still_tests_make_room(void **state)
+the_still_one_is_ended(struct house *h)
 {
-	struct house *h = house();
+	static const char *const others[] = { "192.0.2.2", "198.51.100.1", "2001:db8::1" };
 
-	(void)state;
-	assert_true(enters(h, "192.0.2.1", 8 << 20));
-	assert_true(enters(h, "192.0.2.1", 32 << 20));
-	assert_true(enters(h, "198.51.100.1", 30 << 20));
-	assert_true(enters(h, "198.51.100.1", 0));
-	assert_true(enters(h, "198.51.100.1", 0));
-	/* Not before its time. */
-	assert_null(still(h, "203.0.113.1", NS_MEMORY, 1000 + NS_STILL_S - 1));
-	assert_ptr_equal(still(h, "203.0.113.1", NS_MEMORY, 1000 + NS_STILL_S), &h->s[1]);
-	assert_ptr_equal(still(h, "203.0.113.1", NS_SESSIONS, 1000 + NS_STILL_S), &h->s[2]);
+	assert_int_equal(gets(h, "192.0.2.2", 1, 0), 1);
+	assert_int_equal(gets(h, "198.51.100.1", 1, 0), 1);
+	assert_int_equal(gets_all(h, "192.0.2.1"), SHARES - RESERVE - 2);
+	for (size_t i = 0; i < LEN(others); i++) {
+		assert_null(still(h, others[i], BEGAN_S + NS_STILL_S - 1));
+		assert_ptr_equal(still(h, others[i], BEGAN_S + NS_STILL_S), &h->s[2]);
+	}
 	/* Nobody gets room from who has less than he. */
-	assert_null(still(h, "192.0.2.2", NS_MEMORY, 2000));
-	assert_ptr_equal(still(h, "198.51.100.2", NS_MEMORY, 2000), &h->s[1]);
-	/* What moves stays; so does who waits for his turn, and who is told to go already. */
-	h->s[1].moved_ns = 2000 * NP_SEC;
-	assert_ptr_equal(still(h, "203.0.113.1", NS_MEMORY, 2000), &h->s[0]);
-	h->s[0].waiting_ns = 1;
-	assert_ptr_equal(still(h, "203.0.113.1", NS_MEMORY, 2000), &h->s[2]);
-	h->s[2].told = true;
-	h->s[3].short_ns = 1;
-	h->s[4].fd = -1;
-	assert_null(still(h, "203.0.113.1", NS_MEMORY, 2000));
+	assert_null(still(h, "192.0.2.1", 2 * BEGAN_S));
+	for (size_t i = 2; i < h->count; i++) {
+		h->s[i].moved_ns = 2 * BEGAN_S * NP_SEC;
+	}
+	/* It is the network that holds most; its own neighbour has no more than this one. */
+	assert_ptr_equal(still(h, "2001:db8::1", 2 * BEGAN_S), &h->s[0]);
+	assert_ptr_equal(still(h, "198.51.100.1", 2 * BEGAN_S), &h->s[0]);
+	assert_null(still(h, "192.0.2.1", 2 * BEGAN_S));
+	/* Who has none of it gives none. */
+	h->s[0].holds[h->good] = 0;
+	assert_ptr_equal(still(h, "2001:db8::1", 2 * BEGAN_S), &h->s[1]);
+	/* Between networks it is what they hold that counts, and not what an address of them does.
+	 */
+	h = house(h->good);
+	gets(h, "192.0.2.1", 1, 0);
+	gets(h, "192.0.2.1", 1, 0);
+	gets(h, "198.51.100.1", 1, 0);
+	gets(h, "198.51.100.2", 1, 0);
+	assert_null(still(h, "198.51.100.1", 2 * BEGAN_S));
+}
+
+/* What is left is granted to who can do with it, and to nobody else. */
+static void
+less_will_do(struct house *h)
+{
+	if (h->good == NP_G_SESSIONS) {
+		return;
+	}
+	assert_int_equal(gets(h, "192.0.2.1", SHARES, SHARES - 1), SHARES - RESERVE);
+	assert_int_equal(gets(h, "192.0.2.1", 5, 4), 0);
+	assert_int_equal(gets(h, "198.51.100.1", 5, 4 - h->first), 0);
+	assert_int_equal(gets(h, "198.51.100.1", 5, 4), h->first);
+}
+
+/* It is scarce as soon as somebody has a part of the reserve. */
+static void
+the_reserve_is_refilled(struct house *h)
+{
+	assert_false(ns_guard_scarce(&h->l, NULL, h->good));
+	gets_all(h, "192.0.2.1");
+	assert_false(ns_guard_scarce(&h->l, all_of(h), h->good));
+	assert_int_equal(gets(h, "192.0.2.2", 1, 0), 1);
+	assert_true(ns_guard_scarce(&h->l, all_of(h), h->good));
+	h->l.all[h->good] = 0;
+	assert_false(ns_guard_scarce(&h->l, all_of(h), h->good));
 }
 
 static void
-what_is_left_for_some_is_scarce(void **state)
+each_good_has_shares_a_reserve_and_an_end(void **state)
 {
-	struct house *h = house();
-	enum ns_refusal what;
+	static void (*const rules[])(struct house *) = { one_address_leaves_the_reserve,
+							 one_network_leaves_half_of_the_reserve,
+							 the_still_one_is_ended, less_will_do,
+							 the_reserve_is_refilled };
 
 	(void)state;
-	assert_false(ns_guard_scarce(&h->l, NULL, &what));
-	for (int i = 0; i < 6; i++) {
-		assert_true(enters(h, "192.0.2.1", 60 << 20));
+	for (int g = 0; g < NP_GOODS; g++) {
+		for (size_t i = 0; i < LEN(rules); i++) {
+			print_message("%s, rule %zu\n", ns_good((enum np_good)g)->label, i);
+			rules[i](house((enum np_good)g));
+		}
 	}
-	assert_true(enters(h, "198.51.100.1", 60 << 20));
-	assert_false(ns_guard_scarce(&h->l, all_of(h), &what));
-	for (int i = 0; i < 30; i++) {
-		enters(h, "192.0.2.1", ORDINARY);
+}
+
+/* Each is limited by an option that there is, and told by metrics of its own. */
+static void
+each_good_has_an_option_and_metrics(void **state)
+{
+	(void)state;
+	for (int g = 0; g < NP_GOODS; g++) {
+		const struct ns_good *row = ns_good((enum np_good)g);
+		size_t at = 0;
+
+		assert_int_equal(ns_good_of(row->why), g);
+		while (at < ns_options_count &&
+		       (ns_options[at].name == NULL ||
+			strcmp(ns_options[at].name, row->option + 2) != 0)) {
+			at++;
+		}
+		assert_true(at < ns_options_count);
+		for (int other = 0; other < g; other++) {
+			assert_string_not_equal(row->now, ns_good((enum np_good)other)->now);
+			assert_string_not_equal(row->most, ns_good((enum np_good)other)->most);
+		}
 	}
-	for (int i = 0; i < 20 && enters(h, "203.0.113.1", ORDINARY); i++) {
-	}
-	assert_true(ns_guard_scarce(&h->l, all_of(h), &what));
-	assert_int_equal(what, NS_MEMORY);
-	h->l.sessions = (int32_t)h->count;
-	assert_true(ns_guard_scarce(&h->l, all_of(h), &what) || h->l.sessions < NS_KEPT);
-	assert_int_equal(what, NS_SESSIONS);
+	assert_int_equal(ns_good_of(NS_RATE), NP_GOODS);
+}
+
+/* Of two there is one for somebody else; of one there is none. */
+static void
+few_processors_are_shared(void **state)
+{
+	struct house *h = house(NP_G_SPIN);
+
+	(void)state;
+	h->l.all[NP_G_SPIN] = 2;
+	assert_int_equal(gets(h, "192.0.2.1", 2, 0), 0);
+	assert_int_equal(gets(h, "192.0.2.1", 2, 1), 1);
+	assert_int_equal(gets(h, "192.0.2.1", 1, 0), 0);
+	assert_int_equal(gets(h, "192.0.2.2", 1, 0), 1);
+	h = house(NP_G_SPIN);
+	h->l.all[NP_G_SPIN] = 1;
+	assert_int_equal(gets(h, "192.0.2.1", 4, 3), 1);
+	assert_int_equal(gets(h, "198.51.100.1", 1, 0), 0);
+	h = house(NP_G_SPIN);
+	h->l.all[NP_G_SPIN] = 0;
+	assert_int_equal(gets(h, "192.0.2.1", 1, 0), 0);
+}
+
+/* Whoever waits for room can have it one day. */
+static void
+nobody_waits_for_what_there_never_is(void **state)
+{
+	struct house *h = house(NP_G_PORTS);
+	struct np_wish wish = { .takes = { [NP_G_PORTS] = SHARES - RESERVE } };
+	struct ns_session s = { .fd = 1 };
+
+	(void)state;
+	assert_true(ns_guard_could(&h->l, &s, &wish));
+	wish.takes[NP_G_PORTS]++;
+	assert_false(ns_guard_could(&h->l, &s, &wish));
+	wish.spares[NP_G_PORTS] = 1;
+	assert_true(ns_guard_could(&h->l, &s, &wish));
+	wish.takes[NP_G_MEMORY] = 1;
+	h->l.each.bytes = NP_SESSION_BYTES;
+	assert_false(ns_guard_could(&h->l, &s, &wish));
+}
+
+/* Who waits for his turn, or is told to go already, makes no room. */
+static void
+only_the_still_make_room(void **state)
+{
+	struct house *h = house(NP_G_MEMORY);
+	struct ns_session *s = &h->s[0];
+
+	(void)state;
+	assert_int_equal(gets(h, "192.0.2.1", 50, 0), 50);
+	assert_ptr_equal(still(h, "203.0.113.1", 2 * BEGAN_S), s);
+	s->waiting_ns = 1;
+	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
+	s->waiting_ns = 0;
+	s->short_ns = 1;
+	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
+	s->short_ns = 0;
+	s->told = true;
+	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
+	s->told = false;
+	s->fd = -1;
+	assert_null(still(h, "203.0.113.1", 2 * BEGAN_S));
 }
 
 /* ---- Wrong secrets ---- */
@@ -803,10 +955,11 @@ main(void)
 		cmocka_unit_test(memory_beside_a_test_counts),
 		cmocka_unit_test(no_wish_is_longer_than_a_test_may_be),
 		cmocka_unit_test(a_laboratory_meets_no_limit),
-		cmocka_unit_test(big_tests_of_one_network_leave_room),
-		cmocka_unit_test(sessions_of_two_networks_leave_room),
-		cmocka_unit_test(still_tests_make_room),
-		cmocka_unit_test(what_is_left_for_some_is_scarce),
+		cmocka_unit_test(each_good_has_shares_a_reserve_and_an_end),
+		cmocka_unit_test(each_good_has_an_option_and_metrics),
+		cmocka_unit_test(few_processors_are_shared),
+		cmocka_unit_test(nobody_waits_for_what_there_never_is),
+		cmocka_unit_test(only_the_still_make_room),
 		cmocka_unit_test(wrong_secrets_cost_a_pause_that_grows),
 		cmocka_unit_test(every_refusal_has_a_name_and_an_error),
 	};

@@ -20,13 +20,14 @@
 /* Who grants, and what it was told. Read by the test when the session has ended. */
 struct book {
 	int asked, done, refused, refused_with;
-	int deny; /* errno to answer every wish with; 0: grant */
+	int deny;                /* errno to answer every wish with; 0: grant */
+	uint64_t most[NP_GOODS]; /* that is granted; 0: all that is wanted */
 	struct np_wish wish;
 	struct np_served served;
 };
 
 static int
-on_ask(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
+on_ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
 	struct book *b = ctx;
 
@@ -37,6 +38,12 @@ on_ask(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err
 		np_fail(err, NP_EUNSUP, 0, "the book is full");
 		err->sys = b->deny;
 		return err->code;
+	}
+	for (int g = 0; g < NP_GOODS; g++) {
+		if (b->most[g] > 0 && wish->takes[g] > b->most[g]) {
+			assert_true(wish->takes[g] - wish->spares[g] <= b->most[g]);
+			wish->takes[g] = b->most[g];
+		}
 	}
 	return NP_OK;
 }
@@ -186,18 +193,24 @@ larger_messages_are_turned_down(void **state)
 	assert_int_equal(m.receive_size, 4096);
 }
 
-/* A plan is granted; with how many flows and workers? */
+/* A plan is granted by somebody; with how many flows and workers? */
 static struct np_grant_message
-expect_plan(const struct np_limits *limits, const struct np_plan_message *m)
+expect_plan_of(const struct np_limits *limits, const struct np_plan_message *m, struct book *b)
 {
 	struct np_grant_message granted;
 	struct session s;
 
-	open_limited(&s, limits, NULL);
+	open_limited(&s, limits, b);
 	ask_tagged(&s, &np_tagged_plan, m);
 	assert_int_equal(answer_tagged(&s, &np_tagged_grant, &granted).word, 0);
 	session_close(&s);
 	return granted;
+}
+
+static struct np_grant_message
+expect_plan(const struct np_limits *limits, const struct np_plan_message *m)
+{
+	return expect_plan_of(limits, m, NULL);
 }
 
 /* A plan is turned down, with these words. */
@@ -246,6 +259,95 @@ fewer_flows_are_granted(void **state)
 	expect_no_plan(&limits, &m, ENOMEM, "(netserver --max-memory)");
 }
 
+/* What each test says that it takes of what all sessions share. */
+static void
+wishes_name_what_is_shared(void **state)
+{
+	static const struct {
+		const char *pattern, *transport, *engine;
+		uint32_t leads, flows, threads;
+		uint64_t ports, spare_ports, spins, sockets;
+	} cases[] = {
+		{ "rr", "TCP", "", 0, 1, 1, 1, 0, 0, 1 },
+		{ "rr", "TCP", "spin", 0, 5, 2, 1, 0, 2, 5 },
+		{ "stream", "TCP", "epoll", 1, 5, 1, 1, 0, 0, 5 },
+		{ "rr", "UDP", "", 0, 5, 1, 5, 4, 0, 5 },
+		{ "stream", "UDP", "", 0, 100, 1, NP_GRANT_PORTS, NP_GRANT_PORTS - 1, 0,
+		  NP_GRANT_PORTS },
+		{ "stream", "UDP", "", 1, 5, 1, 5, 0, 0, 5 },
+		{ "crr", "TCP", "", 0, 7, 1, 1, 0, 0, 7 },
+	};
+	struct np_limits limits = { .spin = 8 };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(cases); i++) {
+		struct np_plan_message m = five_by_plan();
+		struct book b = { .asked = 0 };
+
+		print_message("%s over %s\n", cases[i].pattern, cases[i].transport);
+		snprintf(m.pattern, sizeof(m.pattern), "%s", cases[i].pattern);
+		snprintf(m.transport, sizeof(m.transport), "%s", cases[i].transport);
+		snprintf(m.engine, sizeof(m.engine), "%s", cases[i].engine);
+		m.leads = cases[i].leads;
+		m.flags = strcmp(m.transport, "UDP") == 0 ? NP_WP_ECHO : 0;
+		m.flows = cases[i].flows;
+		m.threads = cases[i].threads;
+		expect_plan_of(&limits, &m, &b);
+		assert_int_equal(b.wish.takes[NP_G_PORTS], cases[i].ports);
+		assert_int_equal(b.wish.spares[NP_G_PORTS], cases[i].spare_ports);
+		assert_int_equal(b.wish.takes[NP_G_THREADS], cases[i].threads);
+		assert_int_equal(b.wish.spares[NP_G_THREADS], 0);
+		assert_int_equal(b.wish.takes[NP_G_SPIN], cases[i].spins);
+		assert_int_equal(b.wish.spares[NP_G_SPIN],
+				 cases[i].spins > 0 ? cases[i].spins - 1 : 0);
+		assert_int_equal(b.wish.takes[NP_G_FLOWS], cases[i].sockets);
+		assert_int_equal(b.wish.takes[NP_G_SESSIONS], 0);
+	}
+}
+
+/* Who is granted less does with it. */
+static void
+a_test_does_with_less(void **state)
+{
+	struct np_limits limits = { .spin = 8 };
+	struct np_plan_message m = five_by_plan();
+	struct book b = { .most = { [NP_G_PORTS] = 2, [NP_G_SPIN] = 1 } };
+	struct np_grant_message granted;
+
+	(void)state;
+	snprintf(m.transport, sizeof(m.transport), "UDP");
+	snprintf(m.engine, sizeof(m.engine), "spin");
+	m.flows = 5;
+	m.threads = 3;
+	granted = expect_plan_of(&limits, &m, &b);
+	assert_int_equal(granted.flows, 5);
+	assert_int_equal(granted.ports.count, 2);
+	assert_int_equal(granted.threads, 1);
+	limits.spin = 2;
+	granted = expect_plan(&limits, &m);
+	assert_int_equal(granted.ports.count, 5);
+	assert_int_equal(granted.threads, 2);
+}
+
+static void
+engines_are_the_operators_choice(void **state)
+{
+	struct np_limits limits = { .spin = 0 };
+	struct np_plan_message m = five_by_plan();
+
+	(void)state;
+	snprintf(m.engine, sizeof(m.engine), "spin");
+	expect_no_plan(&limits, &m, EOPNOTSUPP, "netserver was not started with --spin");
+	snprintf(m.engine, sizeof(m.engine), "batch");
+	snprintf(m.transport, sizeof(m.transport), "UDP");
+	m.flags |= NP_WP_IDS; /* as our clients have them: its socket hears nobody else */
+	assert_string_equal(expect_plan(&limits, &m).engine, "batch");
+	limits.engines = 1; /* the first of the table, sync */
+	expect_no_plan(&limits, &m, EOPNOTSUPP, "netserver --engines does not name it");
+	snprintf(m.engine, sizeof(m.engine), "sync");
+	assert_string_equal(expect_plan(&limits, &m).engine, "sync");
+}
+
 /* A daemon that waits for connections to be kept says so. */
 static void
 a_choice_of_connections_is_granted(void **state)
@@ -292,7 +394,7 @@ what_takes_more_memory_is_turned_down(void **state)
 	expect_refusal(&limits, &request, ENOMEM, "(netserver --max-memory)");
 	request.recv_width = 9;
 	expect_grant(&limits, &request, &b);
-	assert_true(b.wish.bytes > NP_SESSION_BYTES + 90000 && b.wish.bytes <= limits.bytes);
+	assert_in_range(b.wish.takes[NP_G_MEMORY], 90001, limits.bytes - NP_SESSION_BYTES);
 	/* Numbers whose product is beyond all counting. */
 	request.recv_width = request.recv_offset = UINT32_MAX;
 	request.recv_alignment = 1U << 31;
@@ -826,6 +928,9 @@ main(void)
 		cmocka_unit_test(longer_tests_are_turned_down),
 		cmocka_unit_test(larger_messages_are_turned_down),
 		cmocka_unit_test(fewer_flows_are_granted),
+		cmocka_unit_test(wishes_name_what_is_shared),
+		cmocka_unit_test(a_test_does_with_less),
+		cmocka_unit_test(engines_are_the_operators_choice),
 		cmocka_unit_test(a_choice_of_connections_is_granted),
 		cmocka_unit_test(processors_that_there_are_are_granted),
 		cmocka_unit_test(what_takes_more_memory_is_turned_down),

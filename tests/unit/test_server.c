@@ -138,7 +138,7 @@ a_cut_request_ends_the_session_with_an_error(void **state)
 /* ---- Engines ---- */
 
 static int
-no_turn(void *ctx, const struct np_wish *wish, int control_fd, struct np_err *err)
+no_turn(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
 	(void)wish;
 	(void)control_fd;
@@ -178,7 +178,10 @@ told_by(const struct session *s)
 	return b;
 }
 
-/* Every engine of the table has a row, and all have that reason; NULL: as the plan has it. */
+/*
+ * Every engine of the table has a row, and all have that reason; NULL: as the plan has it. Which
+ * may spin is the operator's to say, and this one has not.
+ */
 static void
 assert_told(const struct np_bag *b, const struct np_plan *p, const char *reason)
 {
@@ -193,6 +196,8 @@ assert_told(const struct np_bag *b, const struct np_plan *p, const char *reason)
 		assert_string_equal(told.help, e->help);
 		if (reason != NULL) {
 			assert_has(told.why, reason);
+		} else if (e->spins) {
+			assert_string_equal(told.why, "netserver was not started with --spin");
 		} else if (why == NULL) {
 			assert_null(told.why);
 		} else {

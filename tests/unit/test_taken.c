@@ -12,12 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "netserver/daemon.h"
+#include "netserver/filter.h"
+#include "netserver/landlock.h"
 #include "netserver/logfile.h"
 #include "run/server.h"
 #include "tests/lib/check.h"
@@ -89,7 +93,9 @@ static int
 begin_a_test(const struct taken *t)
 {
 	const struct np_leave *leave = &t->server->leave;
-	const struct np_wish wish = { .test = "TCP_STREAM", .bytes = MIB, .seconds = 10 };
+	struct np_wish wish = { .test = "TCP_STREAM",
+				.seconds = 10,
+				.takes = { [NP_G_MEMORY] = MIB } };
 	struct np_err err;
 
 	return leave->ask(leave->ctx, &wish, t->control, &err) == NP_OK ? 0 : 1;
@@ -154,10 +160,48 @@ flood_the_log(const struct taken *t)
 	return 0;
 }
 
+/* As a fork server does, but with words that it has to guess. */
+static int
+fork_unsealed(const struct taken *t)
+{
+	const struct ns_seal guess = { .word = { 1, 2 } };
+	pid_t pid = (pid_t)ns_sealed(&guess, SYS_clone, NS_FORK, 0, 0, 0);
+
+	(void)t;
+	if (pid == 0) {
+		_exit(0);
+	}
+	return pid > 0 ? 0 : errno;
+}
+
+static int
+confine_further_unsealed(const struct taken *t)
+{
+	const struct ns_seal guess = { .word = { 1, 2 } };
+
+	(void)t;
+	for (size_t i = 0; i < NS_LANDLOCK_CALLS; i++) {
+		if (ns_sealed(&guess, ns_landlock_calls[i], 0, 0, 1, 0) >= 0 || errno != EPERM) {
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int
+say_who_it_is(const struct taken *t)
+{
+	(void)t;
+	return getpid();
+}
+
 static int (*const script[])(const struct taken *t) = {
-	['l'] = set_linger,    ['p'] = pass_sockets,      ['t'] = begin_a_test,
-	['m'] = map_a_stack,   ['s'] = stretch_its_stack, ['w'] = rewrite_files,
-	['f'] = flood_the_log, ['n'] = do_nothing,
+	['l'] = set_linger,        ['p'] = pass_sockets,
+	['t'] = begin_a_test,      ['m'] = map_a_stack,
+	['s'] = stretch_its_stack, ['w'] = rewrite_files,
+	['f'] = flood_the_log,     ['n'] = do_nothing,
+	['k'] = fork_unsealed,     ['c'] = confine_further_unsealed,
+	['i'] = say_who_it_is,
 };
 
 int
@@ -178,6 +222,30 @@ __wrap_np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *er
 		}
 	}
 	return NP_OK;
+}
+
+/* --- the words of its fork server's seal --------------------------------------------------------
+ */
+
+ssize_t __real_getrandom(void *bytes, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags);
+
+/* Shared with all processes; what is looked for must not be found here, so it stands upside down.
+ */
+static struct ns_seal *drawn;
+
+ssize_t
+__wrap_getrandom(void *bytes, size_t size, unsigned flags)
+{
+	ssize_t n = __real_getrandom(bytes, size, flags);
+
+	for (size_t i = 0; size == sizeof(*drawn) && drawn != NULL && i < LEN(drawn->word); i++) {
+		uint32_t word;
+
+		memcpy(&word, (char *)bytes + i * sizeof(word), sizeof(word));
+		drawn->word[i] = ~word;
+	}
+	return n;
 }
 
 /* --- the daemon, and its clients -------------------------------------------------------------- */
@@ -418,6 +486,120 @@ its_lines_are_few_and_its_own(void **state)
 	close(fd);
 }
 
+static void
+it_forks_nothing_and_settles_nothing(void **state)
+{
+	struct place *p = *state;
+	int fd;
+
+	needs_seccomp();
+	start(p, true);
+	fd = take_over(p);
+	assert_int_equal(attempt(fd, 'k'), EPERM);
+	assert_int_equal(attempt(fd, 'c'), 0);
+	close(fd);
+}
+
+/* How often the words of the seal stand in a part of a process's memory. */
+static unsigned
+count_words(int mem, unsigned long from, unsigned long to)
+{
+	static uint32_t page[1024];
+	unsigned found = 0;
+
+	for (; from < to; from += sizeof(page)) {
+		ssize_t n = pread(mem, page, sizeof(page), (off_t)from);
+
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof(page[0]); i++) {
+			found += page[i] == ~drawn->word[0] || page[i] == ~drawn->word[1];
+		}
+	}
+	return found;
+}
+
+/* In all that it can write to. */
+static unsigned
+words_in(int pid)
+{
+	char path[64], line[512];
+	unsigned found = 0;
+	FILE *maps;
+	int mem;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	mem = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	assert_true(mem >= 0);
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps) != NULL) {
+		char *at = line;
+		unsigned long from = strtoul(at, &at, 16), to = strtoul(at + 1, &at, 16);
+
+		if (at[1] == 'r' && at[2] == 'w') {
+			found += count_words(mem, from, to);
+		}
+	}
+	fclose(maps);
+	close(mem);
+	return found;
+}
+
+/* That of its kind is started last. */
+static int
+fork_server_of(const struct place *p, int session)
+{
+	char path[64], list[256] = "", *at = list;
+	int fd, pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)p->daemon, (int)p->daemon);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, list, sizeof(list) - 1) > 0);
+	close(fd);
+	for (int n; (n = (int)strtol(at, &at, 10)) > 0;) {
+		pid = n != session ? n : pid;
+	}
+	return pid;
+}
+
+static void
+it_has_forgotten_the_seal(void **state)
+{
+	struct place *p = *state;
+	int fd, pid;
+
+	needs_seccomp();
+	if (geteuid() != 0) {
+		printf("SKIP: not root, who alone may look into its memory\n");
+		skip();
+	}
+	start(p, true);
+	fd = take_over(p);
+	pid = attempt(fd, 'i');
+	assert_true(pid > 0);
+	assert_true(words_in(fork_server_of(p, pid)) > 0);
+	assert_int_equal(words_in(pid), 0);
+	close(fd);
+}
+
+/* Another one takes its place, and the sessions that it forked go on. */
+static void
+a_fork_server_that_dies_is_replaced(void **state)
+{
+	struct place *p = *state;
+	int fd, pid;
+
+	needs_seccomp();
+	start(p, true);
+	fd = take_over(p);
+	pid = attempt(fd, 'i');
+	assert_int_equal(kill(fork_server_of(p, pid), SIGKILL), 0);
+	assert_serves(p);
+	close(take_over(p));
+	assert_int_equal(attempt(fd, 'n'), 0);
+	close(fd);
+}
+
 static int
 set_up(void **state)
 {
@@ -442,8 +624,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(it_makes_no_socket_that_lingers), CASE(sockets_that_it_passes_hold_nobody_up),
 		CASE(stacks_give_it_no_memory),        CASE(it_has_no_file_to_write_to),
-		CASE(its_lines_are_few_and_its_own),
+		CASE(its_lines_are_few_and_its_own),   CASE(it_forks_nothing_and_settles_nothing),
+		CASE(it_has_forgotten_the_seal),       CASE(a_fork_server_that_dies_is_replaced),
 	};
 
+	drawn =
+	    mmap(NULL, sizeof(*drawn), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (drawn == MAP_FAILED) {
+		return 1;
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "netserver/guard.h"
 #include "netserver/logfile.h"
 #include "tests/lib/check.h"
@@ -376,6 +377,202 @@ rules_that_everybody_may_write_are_not_read(void **state)
 	assert_int_equal(access.denies, 1);
 }
 
+/* ---- What a command writes for its user ---- */
+
+static const enum np_output_how hows[] = { NP_OUTPUT_IN_PLACE, NP_OUTPUT_REPLACE };
+
+static void
+assert_holds(const char *path, const char *want)
+{
+	char have[64] = "";
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, have, sizeof(have) - 1) >= 0);
+	close(fd);
+	assert_string_equal(have, want);
+}
+
+/* Something that is longer than what is written, and is gone afterwards. */
+static void
+assert_written(const char *path, enum np_output_how how)
+{
+	struct np_err err = { .code = NP_OK };
+	struct np_output o;
+
+	assert_int_equal(np_output_check(path, how, &err), NP_OK);
+	if (np_output_open(&o, path, how, &err) != NP_OK) {
+		fail_msg("%s", err.msg);
+	}
+	assert_int_equal(fcntl(o.fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(write(o.fd, "new", 3), 3);
+	assert_int_equal(np_output_end(&o, true), 0);
+}
+
+static void
+assert_not_written(const char *path, const char *says)
+{
+	for (size_t i = 0; i < LEN(hows); i++) {
+		struct np_err err = { .code = NP_OK };
+		struct np_output o;
+
+		assert_int_equal(np_output_check(path, hows[i], &err), NP_EUSAGE);
+		assert_has(err.msg, says);
+		assert_has(err.msg, path);
+		assert_int_equal(np_output_open(&o, path, hows[i], &err), NP_EUSAGE);
+		assert_has(err.msg, says);
+		assert_int_equal(o.fd, -1);
+	}
+}
+
+static unsigned
+names_in(const char *dir)
+{
+	DIR *d = opendir(dir);
+	unsigned count = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL) {
+		count++;
+	}
+	closedir(d);
+	return count - 2;
+}
+
+static void
+outputs_are_written_wherever_they_are_ours(void **state)
+{
+	struct place *p = *state;
+	const char *dirs[] = { p->all, p->ours };
+	char path[ROOM], link[ROOM];
+	struct stat old, new;
+
+	umask(022);
+	for (size_t d = 0; d < LEN(dirs); d++) {
+		assert_int_equal(symlink("file", in(link, dirs[d], "link")), 0);
+		for (size_t i = 0; i < LEN(hows); i++) {
+			assert_written(link, hows[i]); /* it leads nowhere yet */
+			assert_holds(in(path, dirs[d], "file"), "new");
+			assert_int_equal(lstat(link, &old) | stat(path, &new), 0);
+			assert_true(S_ISLNK(old.st_mode));
+			assert_int_equal(new.st_mode, S_IFREG | 0644);
+			assert_int_equal(unlink(path), 0);
+			make_file(path, 0640);
+			assert_int_equal(stat(path, &old), 0);
+			assert_written(path, hows[i]);
+			assert_holds(path, "new");
+			assert_int_equal(stat(path, &new), 0);
+			assert_int_equal(new.st_mode, S_IFREG | 0640);
+			assert_int_equal(new.st_ino != old.st_ino, hows[i] == NP_OUTPUT_REPLACE);
+			assert_int_equal(unlink(path), 0);
+		}
+		assert_int_equal(names_in(dirs[d]), 1);
+	}
+}
+
+static void
+pipes_and_descriptors_are_written_to(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM];
+	int fd;
+
+	for (size_t i = 0; i < LEN(hows); i++) {
+		assert_int_equal(mkfifo(in(path, p->all, "fifo"), 0600), 0);
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		assert_written(path, hows[i]);
+		close(fd);
+		assert_int_equal(unlink(path), 0);
+		assert_written("/dev/null", hows[i]);
+		make_file(in(path, p->ours, "file"), 0600);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_int_equal(unlink(path), 0); /* no other name than the descriptor's */
+		snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+		assert_written(path, hows[i]);
+		assert_holds(path, "new");
+		close(fd);
+		assert_int_equal(names_in(p->all) + names_in(p->ours), 0);
+	}
+}
+
+static void
+outputs_that_others_planted_are_not_written(void **state)
+{
+	struct place *p = *state;
+	char path[ROOM], below[ROOM];
+
+	needs_root();
+	make_file(in(path, p->all, "file"), 0666);
+	give_away(path);
+	assert_not_written(path, "another user (4711)");
+	assert_holds(path, text);
+	assert_int_equal(symlink(p->target, in(path, p->all, "link")), 0);
+	give_away(path);
+	assert_not_written(path, "a symbolic link that another user (4711) owns");
+	assert_int_equal(symlink(in(below, p->ours, "new"), in(path, p->all, "dangling")), 0);
+	give_away(path);
+	assert_not_written(path, "a symbolic link that another user (4711) owns");
+	assert_int_equal(symlink(p->ours, in(path, p->all, "way")), 0);
+	give_away(path);
+	assert_not_written(in(below, path, "new"), "a symbolic link that another user (4711) owns");
+	assert_int_equal(mkfifo(in(path, p->all, "fifo"), 0666), 0);
+	give_away(path);
+	assert_not_written(path, "another user (4711)"); /* at once: nobody has its other end */
+	assert_int_equal(mkdir(in(path, p->all, "dir"), 0755), 0);
+	give_away(path);
+	assert_not_written(in(below, path, "new"), "another user (4711)");
+	assert_int_equal(link(p->target, in(path, p->all, "hard")), 0);
+	assert_not_written(path, "a hard link");
+	assert_holds(p->target, text);
+	assert_int_equal(names_in(p->ours), 0);
+	assert_int_equal(names_in(p->all), 7);
+}
+
+/* As with sudo, in the user's directory. */
+static void
+outputs_follow_the_links_of_a_directorys_owner(void **state)
+{
+	struct place *p = *state;
+	const char *dirs[] = { p->ours, p->all };
+	char link[ROOM];
+	struct stat st;
+
+	needs_root();
+	for (size_t d = 0; d < LEN(dirs); d++) {
+		assert_int_equal(symlink(p->target, in(link, dirs[d], "link")), 0);
+		give_away(link);
+		give_away(dirs[d]);
+		for (size_t i = 0; i < LEN(hows); i++) {
+			assert_written(link, hows[i]);
+			assert_holds(p->target, "new");
+			assert_int_equal(lstat(link, &st), 0);
+			assert_true(S_ISLNK(st.st_mode));
+		}
+	}
+}
+
+static void
+a_name_that_is_taken_in_the_meantime_is_replaced(void **state)
+{
+	struct place *p = *state;
+	struct np_err err = { .code = NP_OK };
+	struct np_output o;
+	struct stat st;
+	char path[ROOM];
+
+	assert_int_equal(np_output_open(&o, in(path, p->all, "new"), NP_OUTPUT_REPLACE, &err), 0);
+	assert_int_equal(symlink(p->target, path), 0);
+	assert_int_equal(write(o.fd, "new", 3), 3);
+	assert_int_equal(np_output_end(&o, true), 0);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_holds(p->target, text);
+	assert_int_equal(np_output_open(&o, path, NP_OUTPUT_REPLACE, &err), 0);
+	assert_int_equal(np_output_end(&o, false), 0);
+	assert_holds(path, "new"); /* the one that was complete */
+	assert_int_equal(names_in(p->all), 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -393,6 +590,11 @@ main(void)
 		CASE(a_directory_of_another_users_holds_his_files),
 		CASE(a_planted_log_is_not_written),
 		CASE(rules_that_everybody_may_write_are_not_read),
+		CASE(outputs_are_written_wherever_they_are_ours),
+		CASE(pipes_and_descriptors_are_written_to),
+		CASE(outputs_that_others_planted_are_not_written),
+		CASE(outputs_follow_the_links_of_a_directorys_owner),
+		CASE(a_name_that_is_taken_in_the_meantime_is_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

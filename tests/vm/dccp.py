@@ -165,7 +165,7 @@ def a_named_address_is_admitted(daemon: lib.Daemon) -> None:
 
 def suite(report: lib.Report) -> None:
     subprocess.run(["ip", "addr", "add", "fd00:9::9/128", "dev", "lo", "nodad"], check=True)
-    with lib.Daemon() as daemon:
+    with lib.Daemon(args=["--spin", "4"]) as daemon:
         for family in ("127.0.0.1,inet", "::1,inet6"):
             for ccid in (2, 3):
                 report.case(f"DCCP_STREAM to {family} by CCID {ccid}: the counts agree",

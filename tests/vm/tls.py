@@ -146,7 +146,7 @@ def without_module(command: List[str]) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    with lib.Daemon() as daemon:
+    with lib.Daemon(args=["--spin", "4"]) as daemon:
         command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port)]
         report.case("streams: bytes, records and TCP's bytes agree", lambda: streams(command))
         report.case("a stream towards the client", lambda: backwards(command))

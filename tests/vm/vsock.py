@@ -114,7 +114,7 @@ def without_ip() -> None:
 
 def suite(report: lib.Report) -> None:
     port = 23600
-    with daemon(port):
+    with daemon(port, "--spin", "4"):
         for test in ("VSOCK_STREAM", "VSOCK_SEQPACKET_STREAM"):
             for words in (("-l", "0.5"), ("-l", "-1m", "--engine", "epoll", "--flows", "3"),
                           ("-l", "-1m", "--", "-m", "1000", "-M", "100")):

@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Set
 
+from netkit import files
 from netkit.vm import UsageError, VmError
 
-CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "plumbline", "kernel")
 INSTALL = "scripts/install-needed vm gets what is needed on Debian"
 
 # What a guest needs to start, in the order in which they are loaded.
@@ -150,6 +150,17 @@ def by_version(path: str) -> "List[int]":
     return [int(number) for number in re.findall("[0-9]+", os.path.basename(path))]
 
 
+def cache() -> str:
+    """Where what was fetched for us is: programs that are run, with sudo and another user's HOME as root. Raises
+    VmError where another user could change them."""
+    path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "plumbline")
+    try:
+        files.must_be_ours(path)
+    except OSError as fault:
+        raise VmError(f"{path}: {fault.strerror} (try another HOME or XDG_CACHE_HOME)") from None
+    return path
+
+
 def find(named: str = "") -> Kernel:
     """The kernel that the user names, else the newest that was unpacked for us, else of this machine."""
     named = named or os.environ.get("NETVM_KERNEL", "")
@@ -157,8 +168,9 @@ def find(named: str = "") -> Kernel:
         if not os.path.isfile(named):
             raise UsageError(f"--kernel {named}: no such file")
         return Kernel(named)
-    for folder in (os.path.join(CACHE, "boot"), "/boot"):
+    fetched = os.path.join(cache(), "kernel")
+    for folder in (os.path.join(fetched, "boot"), "/boot"):
         images = [path for path in glob.glob(os.path.join(folder, "vmlinuz-*")) if os.access(path, os.R_OK)]
         if images:
             return Kernel(max(images, key=by_version))
-    raise VmError(f"no kernel to boot in {CACHE} or /boot: {INSTALL}")
+    raise VmError(f"no kernel to boot in {fetched} or /boot: {INSTALL}")

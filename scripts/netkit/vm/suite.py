@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from netkit.vm import UsageError, VmError
+from netkit.vm import UsageError, VmError, modules
 from netkit.vm.guest import Guest
 from netkit.vm.image import TREE, Image
 
@@ -70,8 +70,7 @@ def find(folder: str, names: "List[str]") -> "List[Test]":
 
 def real_netperf(scripts: str) -> str:
     """The folder with Debian's netperf; empty when it cannot be had, which the tests then say."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    place = os.environ.get("NP_REAL_NETPERF_DIR") or os.path.join(cache, "plumbline", "netperf-2.7.0")
+    place = os.environ.get("NP_REAL_NETPERF_DIR") or os.path.join(modules.cache(), "netperf-2.7.0")
     done = subprocess.run([os.path.join(scripts, "fetch-netperf"), place], stdin=subprocess.DEVNULL)
     return place if done.returncode == 0 else ""
 

@@ -28,6 +28,7 @@ sync_why_not(const struct np_plan *p)
 const struct np_engine np_engine_sync = {
 	.name = "sync",
 	.help = "blocks in calls; one connection for each worker",
+	.compares = true,
 	.why_not = sync_why_not,
 };
 

@@ -50,6 +50,7 @@ struct np_engine {
 	const char *name; /* what --engine takes */
 	const char *help; /* for --engine list */
 	bool spins;       /* its threads never sleep: each takes a processor */
+	bool compares;    /* it can look at where a datagram comes from (NP_C_COMPARE) */
 	/* Why this engine can't drive an end of that plan; NULL: it can. */
 	const char *(*why_not)(const struct np_plan *p);
 	/* What this machine lacks for it, found by trying; NULL: nothing. NULL: it needs nothing.

@@ -190,7 +190,6 @@ take_next(struct loop *l, struct np_conn *c)
 	int fd = np_endpoint_take(w->run, SOCK_NONBLOCK);
 
 	if (fd >= 0) {
-		np_endpoint_keep(w->run, fd);
 		c->fd = fd;
 		c->waits_for = 0;
 		np_ramp_up(w, c);
@@ -754,6 +753,7 @@ why_not(const struct np_plan *p)
 const struct np_engine np_engine_epoll = {
 	.name = "epoll",
 	.help = "waits for events; many connections for each worker",
+	.compares = true,
 	.why_not = why_not,
 	.run = epoll_run,
 };

@@ -19,14 +19,25 @@ np_io_wait_for_room(const struct np_worker *w, int fd)
 	poll(p, 2, -1);
 }
 
-ssize_t
-np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
+static ssize_t
+left(struct np_worker *w, struct np_conn *c, char **buf)
 {
 	if (w->calls != NULL) {
 		return w->calls->left(w, c, buf);
 	}
 	*buf = w->recv_ring.slots->buf;
-	return recv(c->fd, *buf, w->recv_size, MSG_DONTWAIT);
+	return np_codec_left(w, c, *buf);
+}
+
+ssize_t
+np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
+{
+	ssize_t n;
+
+	do {
+		n = left(w, c, buf);
+	} while (n < 0 && np_io_is_news(w, c, NP_RECV, errno));
+	return n;
 }
 
 /* A count of less than one a connection is for some of them. */
@@ -55,6 +66,37 @@ np_io_ends_all(const struct np_worker *w)
 	       np_seen(&w->count->transactions) >= w->budget;
 }
 
+/* One that has sent nothing yet, or to nobody, is told at once that nobody is there. */
+static bool
+hears_peer(const struct np_plan *p)
+{
+	return !p->transport->connected && p->transport->admit == NP_ADMIT_IP &&
+	       (!p->active || p->role == NP_FOLLOW || p->pattern->transactions);
+}
+
+bool
+np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+{
+	/* icmp(7) as ip(7) and ipv6(7) tell of it; EMSGSIZE is of the path's MTU. */
+	static const int told[] = {
+		ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ENOPROTOOPT, EHOSTDOWN,
+		ENONET,       EACCES,       EOPNOTSUPP,  EPROTO,      EMSGSIZE
+	};
+	enum { MOST = 16 }; /* sends in a row: none is refused so often for those before it */
+	uint64_t sent = c->number + c->transactions;
+	bool is_told = false;
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		is_told = is_told || error == told[i];
+	}
+	if (!is_told || !hears_peer(w->run->plan)) {
+		return false;
+	}
+	c->news = need == NP_SEND && c->news_at == sent ? c->news + 1 : 1;
+	c->news_at = sent;
+	return need != NP_SEND || c->news <= MOST;
+}
+
 enum np_need
 np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -66,6 +108,9 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 		return need;
 	}
 	what = need & ~(unsigned)NP_PART;
+	if (np_io_is_news(w, c, what, error)) {
+		return need;
+	}
 	if ((what == NP_RECV || what == NP_AWAIT) && np_run_has_ended(w->run, c->fd, error)) {
 		return what == NP_AWAIT ? NP_CLOSE : w->steps->arrived(w, c, "", 0);
 	}

@@ -83,6 +83,13 @@ enum np_need np_io_first_need(const struct np_worker *w, uint32_t number);
 /* One of the worker's connections is over: are all of them? */
 bool np_io_ends_all(const struct np_worker *w);
 
+/*
+ * Is what a call on a datagram socket failed by what ICMP says of a datagram that was sent before,
+ * rather than of this call? An end that hears its peer takes no notice, as if its socket were not
+ * connected: only a send that keeps failing fails.
+ */
+bool np_io_is_news(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
+
 /* What was needed failed with errno. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 

@@ -3,9 +3,13 @@
  * made again: at once for one connection, in its turn among many. No wake-up stands between a
  * message and whoever waits for it; the price is a whole processor for each thread.
  *
+ * The end that waits to be connected to serves strangers. It sleeps until the first message, and
+ * when nothing has moved for IDLE_MS.
+ *
  * Nothing here may rely on speed: there may be fewer processors than threads that spin.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,7 +34,8 @@ enum {
 	TURN = 8,          /* calls in a row for one connection, before others have theirs */
 	LOOK = 64,         /* rounds between two looks at the clock */
 	BUSY_POLL_US = 50, /* a call that does not block polls once, however many */
-	OPTIONS = 2        /* of sockets, for polling */
+	OPTIONS = 2,       /* of sockets, for polling */
+	IDLE_MS = 1000     /* without a message, before a passive end sleeps */
 };
 
 /* A request for which there is no room, while responses are taken. */
@@ -46,14 +51,18 @@ struct spin {
 	uint32_t live; /* connections that are not over */
 	uint32_t at;   /* whose turn it is */
 	const struct np_slot *out, *in;
-	bool keeps_asker;   /* whom to answer is forgotten when something else is received */
-	bool leads_paced;   /* the beginnings of operations are counted */
-	bool holds;         /* none may begin before due_ns */
-	uint32_t may_begin; /* how many more may, before the load is asked */
-	uint32_t rounds;    /* up to LOOK */
-	uint64_t held_ns;   /* since when it holds */
-	uint64_t due_ns;    /* until when */
-	uint64_t look_ns;   /* when connections are looked at for those that wait too long */
+	bool keeps_asker;     /* whom to answer is forgotten when something else is received */
+	bool leads_paced;     /* the beginnings of operations are counted */
+	bool holds;           /* none may begin before due_ns */
+	uint32_t may_begin;   /* how many more may, before the load is asked */
+	uint32_t rounds;      /* up to LOOK */
+	uint64_t held_ns;     /* since when it holds */
+	uint64_t due_ns;      /* until when */
+	uint64_t look_ns;     /* when connections are looked at for those that wait too long */
+	bool sleeps;          /* a passive end */
+	bool moved;           /* something has, since the last look */
+	uint64_t moved_ns;    /* when something had, by the looks; 0: nothing yet */
+	struct pollfd *polls; /* one for each connection, and the stop's */
 	/* Of the first connection: does a receive queue that can be polled bring its packets? */
 	bool is_brought;
 	int set[OPTIONS], refused[OPTIONS]; /* as the kernel says; errno, of any connection */
@@ -167,6 +176,16 @@ end_hold(struct spin *s, uint64_t now)
 	}
 }
 
+/* Sleep until then, or until something happens at the first `count` of the polls. */
+static void
+sleep_until(struct spin *s, uint32_t count, uint64_t until_ns)
+{
+	struct timespec left;
+
+	s->polls[count] = (struct pollfd){ .fd = s->w->stop.wake_fd, .events = POLLIN };
+	ppoll(s->polls, count + 1, np_left(until_ns, &left), NULL);
+}
+
 /* Who receives, or answers, waits with all of its connections. */
 static void
 rest(struct spin *s, struct np_conn *c)
@@ -174,6 +193,9 @@ rest(struct spin *s, struct np_conn *c)
 	struct np_worker *w = s->w;
 	uint64_t now = np_now(), due = np_load_due(&w->load, now), began = now;
 
+	if (s->sleeps && due > now + IDLE_MS * NP_MSEC) {
+		sleep_until(s, 0, due);
+	}
 	while (now < due && !np_stopped(&w->stop)) {
 		now = np_now();
 	}
@@ -300,6 +322,7 @@ one_call(struct spin *s, struct np_conn *c)
 	} else if (!other_call(s, c)) {
 		return false;
 	}
+	s->moved = true;
 	if (__builtin_expect((c->need & NP_REST) != 0, 0)) {
 		c->need = rested(s, c, c->need);
 	}
@@ -360,6 +383,53 @@ look_for_late(struct spin *s, uint64_t now)
 	}
 }
 
+/* What a connection waits for. */
+static short
+events_of(const struct spin *s, const struct np_conn *c)
+{
+	bool is_aside = s->aside[c - s->w->conn].need != NP_OVER;
+
+	if ((c->need & NP_REST) != 0) {
+		return 0; /* until it is due */
+	}
+	if ((c->need & NP_SEND) != 0) {
+		return in_flight(s->w, c) > 0 ? POLLIN | POLLOUT : POLLOUT;
+	}
+	return is_aside ? POLLIN | POLLOUT : POLLIN;
+}
+
+/* Nothing has moved for a while: whose time that is may be anybody's. */
+static void
+fall_asleep(struct spin *s)
+{
+	uint64_t until = s->holds ? s->due_ns : NP_NEVER;
+	struct np_worker *w = s->w;
+
+	if (w->patience_ns > 0 && s->look_ns < until) {
+		until = s->look_ns;
+	}
+	for (uint32_t i = 0; i < w->conns; i++) {
+		const struct np_conn *c = &w->conn[i];
+
+		s->polls[i] = (struct pollfd){ .fd = c->need == NP_OVER ? -1 : c->fd,
+					       .events = events_of(s, c) };
+	}
+	sleep_until(s, w->conns, until);
+}
+
+/* Does the processor go to others? */
+static void
+look_for_work(struct spin *s, uint64_t now)
+{
+	if (s->moved) {
+		s->moved = false;
+		s->moved_ns = now;
+	} else if (now - s->moved_ns >= IDLE_MS * NP_MSEC && s->live > 0) {
+		fall_asleep(s);
+		s->moved_ns = np_now();
+	}
+}
+
 /* What is to be looked at, but not at each call. */
 static void
 look(struct spin *s)
@@ -367,10 +437,13 @@ look(struct spin *s)
 	uint64_t now;
 
 	s->rounds = 0;
-	if (!s->holds && s->w->patience_ns == 0) {
+	if (!s->holds && s->w->patience_ns == 0 && !s->sleeps) {
 		return;
 	}
 	now = np_now();
+	if (s->sleeps) {
+		look_for_work(s, now);
+	}
 	if (s->holds) {
 		end_hold(s, now);
 	}
@@ -390,6 +463,7 @@ begin(struct spin *s)
 	s->keeps_asker = w->steps->answers && w->from != NULL;
 	s->leads_paced = w->run->plan->role == NP_LEAD && w->load.burst > 0;
 	s->may_begin = w->load.burst;
+	s->sleeps = !w->run->plan->active;
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
@@ -461,21 +535,30 @@ spin_why_not(const struct np_plan *p)
 	return p->transport->header > 0 ? "its socket belongs to the daemon" : NULL;
 }
 
+static size_t
+size_for(uint32_t conns)
+{
+	return sizeof(struct spin) + conns * sizeof(struct aside) +
+	       (conns + 1) * sizeof(struct pollfd);
+}
+
 static uint64_t
 spin_bytes(const struct np_plan *p)
 {
-	uint64_t conns = p->flows / np_plan_workers(p) + 1;
-
-	return sizeof(struct spin) + conns * sizeof(struct aside);
+	return size_for(p->flows / np_plan_workers(p) + 1);
 }
 
 static int
 spin_open(struct np_worker *w, struct np_err *err)
 {
-	w->engine_own = calloc(1, sizeof(struct spin) + w->conns * sizeof(struct aside));
-	return w->engine_own != NULL
-		   ? NP_OK
-		   : np_fail(err, NP_ESYS, ENOMEM, "memory for a thread that never sleeps");
+	struct spin *s = calloc(1, size_for(w->conns));
+
+	if (s == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for a thread that never sleeps");
+	}
+	s->polls = (struct pollfd *)&s->aside[w->conns];
+	w->engine_own = s;
+	return NP_OK;
 }
 
 static void
@@ -489,6 +572,7 @@ const struct np_engine np_engine_spin = {
 	.name = "spin",
 	.help = "never sleeps: tries again at once (each thread takes a whole processor)",
 	.spins = true,
+	.compares = true,
 	.why_not = spin_why_not,
 	.bytes = spin_bytes,
 	.open = spin_open,

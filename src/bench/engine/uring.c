@@ -420,7 +420,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		take_chunk(u, k, cqe);
 	} else if (cqe->res == 0) {
 		k->at_end = true;
-	} else if (!is_no_fault(-cqe->res)) {
+	} else if (!is_no_fault(-cqe->res) && !np_io_is_news(u->w, c, NP_RECV, -cqe->res)) {
 		if (u->bytes) {
 			k->error = -cqe->res;
 		} else {

@@ -153,15 +153,14 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 
 /*
  * The controller interrupts a wait in which nothing has been answered for w->patience_ns: a
- * time-out of the socket's own (SO_RCVTIMEO) would arm a timer for every transaction. A connected
- * socket may also bring the news of an ICMP message.
+ * time-out of the socket's own (SO_RCVTIMEO) would arm a timer for every transaction.
  */
 static enum np_need
 request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
 	enum np_need next;
 
-	if (np_delivers(w->run->plan->transport) || (error != EINTR && error != ECONNREFUSED)) {
+	if (np_delivers(w->run->plan->transport) || error != EINTR) {
 		return np_step_failed(w, c, need, error);
 	}
 	if (need != NP_RECV || np_stopped(&w->stop)) {
@@ -515,7 +514,7 @@ respond_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 {
 	bool datagram = !w->run->plan->transport->connected;
 
-	if (datagram && ((need == NP_SEND && error != EMSGSIZE) || error == ECONNREFUSED)) {
+	if (datagram && need == NP_SEND && error != EMSGSIZE) {
 		return NP_RECV;
 	}
 	return np_step_failed(w, c, need, error);
@@ -565,12 +564,12 @@ answer_repeats(struct np_worker *w)
 		return;
 	}
 	while (!np_stopped(&w->stop) && np_now() < until && poll(&p, 1, MOMENT_MS) > 0) {
-		struct sockaddr_storage from;
-		socklen_t len = sizeof(from);
+		struct np_addr from = { .len = sizeof(from.sa) };
 
-		if (recvfrom(p.fd, in, w->recv_size, MSG_DONTWAIT, (struct sockaddr *)&from, &len) >
-		    0) {
-			np_sys_sendto(p.fd, out, w->send_size, &from, len);
+		if (recvfrom(p.fd, in, w->recv_size, MSG_DONTWAIT, (struct sockaddr *)&from.sa,
+			     &from.len) > 0 &&
+		    np_run_hears(w->run, &from)) {
+			np_sys_sendto(p.fd, out, w->send_size, &from.sa, from.len);
 		}
 	}
 }

@@ -11,7 +11,7 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "net/cidr.h"
-#include "net/only.h"
+#include "net/sources.h"
 
 static int
 listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
@@ -24,36 +24,51 @@ listen_at(int fd, int backlog, const struct np_addr *at, struct np_err *err)
 	return NP_OK;
 }
 
-static int
-filter_peers(const struct np_terms *t, int fd, struct np_err *err)
+/* Whose address the terms say. */
+static void
+welcome(const struct np_terms *t, struct np_sources *out)
 {
-	struct np_sources s = { .at = { t->only }, .count = 1, .bits = t->only_bits };
-
+	*out = (struct np_sources){ .at = { t->only }, .count = 1, .bits = t->only_bits };
 	for (uint32_t i = 0; i < t->also.count; i++) {
-		s.at[s.count++] = t->also.at[i];
+		out->at[out->count++] = t->also.at[i];
 	}
-	return np_sock_only_sources(fd, &s, err);
 }
 
 /*
- * A listener that gets no filter for want of privileges can still be choosy about what it accepts;
- * for datagrams there is nothing else.
+ * Datagrams of one address: a socket that is bound to what they are sent to is connected to it. On
+ * the wildcard that would settle which of our own addresses it hears: there they are compared.
  */
+static int
+hear_datagrams(struct np_run *run, int fd, struct np_err *err)
+{
+	const struct np_plan *p = run->plan;
+
+	if (p->bind.len != 0 && !np_addr_is_any(&p->bind)) {
+		return np_sock_hear_only(fd, np_plan_family(p), &run->terms->only, 0, err);
+	}
+	welcome(run->terms, &run->end.hears);
+	return np_run_compare(run, err);
+}
+
+/* Connections are compared when they are accepted. */
 static int
 choose_peer(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
-	bool by_peer = run->plan->transport->admit == NP_ADMIT_PEER;
+	enum np_admit admit = run->plan->transport->admit;
+	bool is_told = run->terms->only.len != 0;
 
-	run->end.picky = listens && by_peer;
-	if (run->end.picky && run->terms->only.len == 0) {
+	if (listens && admit == NP_ADMIT_PEER && !is_told) {
 		return np_fail(err, NP_EUNSUP, EACCES, "a listener for %s that would admit anybody",
 			       run->plan->transport->name);
 	}
-	if (by_peer || run->terms->only.len == 0 || filter_peers(run->terms, fd, err) == NP_OK) {
+	if (!is_told || (admit != NP_ADMIT_PEER && admit != NP_ADMIT_IP)) {
 		return NP_OK;
 	}
-	run->end.picky = listens && err->sys == EPERM;
-	return run->end.picky ? NP_OK : (int)err->code;
+	if (!listens) {
+		return hear_datagrams(run, fd, err);
+	}
+	welcome(run->terms, &run->end.hears);
+	return NP_OK;
 }
 
 /* All flows come at once. The kernel has a limit of its own (net.core.somaxconn). */
@@ -131,7 +146,6 @@ np_transport_probe(const struct np_transport *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* Whom it hears is settled before there is an address that anybody could send to. */
 static int
 open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 {
@@ -145,8 +159,8 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 		np_endpoint_say_missing(t, err);
 		return -1;
 	}
-	if (choose_peer(run, fd, listens, err) != NP_OK ||
-	    (at != NULL && !np_addr_self_named(at) && np_sock_bind(fd, at, err) != NP_OK) ||
+	if ((at != NULL && !np_addr_self_named(at) && np_sock_bind(fd, at, err) != NP_OK) ||
+	    choose_peer(run, fd, listens, err) != NP_OK ||
 	    (listens && listen_at(fd, np_endpoint_backlog(p), at, err) != NP_OK)) {
 		close(fd);
 		return -1;
@@ -369,39 +383,16 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-static bool
-is_welcome(const struct np_run *run, struct np_addr *peer)
-{
-	struct np_addr only = run->terms->only;
-	struct np_cidr range;
-
-	if (run->terms->only_bits > 0) {
-		np_cidr_of(&range, &only, run->terms->only_bits);
-		return np_cidr_has(&range, peer);
-	}
-
-	np_addr_unmap(peer);
-	np_addr_unmap(&only);
-	if (np_addr_same_host(peer, &only)) {
-		return true;
-	}
-	for (uint32_t i = 0; i < run->terms->also.count; i++) {
-		only = run->terms->also.at[i];
-		np_addr_unmap(&only);
-		if (np_addr_same_host(peer, &only)) {
-			return true;
-		}
-	}
-	return false;
-}
-
+/* A stranger's connection is reset, whatever it was about to say. */
 static int
 take_welcome(struct np_run *run, int flags)
 {
-	struct np_addr peer = { .len = sizeof(peer.sa) };
-	int fd = np_sys_accept(run->end.listen_fd, flags, &peer.sa, &peer.len);
+	struct np_addr peer; /* a part of which accept(2) fills */
+	int fd;
 
-	if (fd < 0 || is_welcome(run, &peer)) {
+	peer.len = sizeof(peer.sa);
+	fd = np_sys_accept(run->end.listen_fd, flags, &peer.sa, &peer.len);
+	if (fd < 0 || np_sources_have(&run->end.hears, &peer)) {
 		return fd;
 	}
 	np_sock_reset(fd);
@@ -412,17 +403,8 @@ take_welcome(struct np_run *run, int flags)
 int
 np_endpoint_take(struct np_run *run, int flags)
 {
-	return run->end.picky ? take_welcome(run, flags)
-			      : np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
-}
-
-void
-np_endpoint_keep(const struct np_run *run, int fd)
-{
-	/* Who has got this far is known. */
-	if (fd >= 0 && run->terms->only.len != 0 && !run->end.picky) {
-		np_sock_from_any(fd);
-	}
+	return run->end.hears.count > 0 ? take_welcome(run, flags)
+					: np_sys_accept(run->end.listen_fd, flags, NULL, NULL);
 }
 
 int
@@ -437,6 +419,5 @@ np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err)
 				       np_addr_text(&run->end.local, text));
 		}
 	}
-	np_endpoint_keep(run, c->fd);
 	return NP_OK;
 }

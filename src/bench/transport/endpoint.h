@@ -20,10 +20,10 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 /*
  * np_transport.open: a data socket with the run's options, bound where that is needed: listeners
  * and datagram sockets always, active stream sockets when an address or a port was asked for.
- * Passive stream sockets listen. What terms->only does not let in never reaches it, or in
- * run->end.picky it says that it may. Notes its address and the buffer sizes in the flow. A passive
- * socket whose port is in use takes another one and says so in run->end.port_moved: the response
- * names the port, and netperf's own clients expect that.
+ * Passive stream sockets listen, and np_endpoint_take() looks at whom terms->only lets in. Passive
+ * datagram sockets hear nobody else, or their loops look (np_run_compare()). Notes its address and
+ * the buffer sizes in the flow. A passive socket whose port is in use takes another one and says so
+ * in run->end.port_moved: the response names the port, and netperf's own clients expect that.
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
 
@@ -56,13 +56,10 @@ void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
 /*
  * Accept one connection that terms->only lets in. Returns the descriptor, or -1 with errno; a
- * stranger's, where the kernel let it through, is reset and counts as ECONNABORTED. flags as of
+ * stranger's is reset and counts as ECONNABORTED. flags as of
  * accept4(2).
  */
 int np_endpoint_take(struct np_run *run, int flags);
-
-/* A connection that was taken stays: no packet more of it has to pass the listener's filter. */
-void np_endpoint_keep(const struct np_run *run, int fd);
 
 /* Make c->fd of the next connection to run->end.listen_fd. Blocks until np_stopped(). */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);

@@ -42,6 +42,20 @@ has_one_place(const struct np_plan *p)
 	return !p->transport->named || p->near.sock.port != 0;
 }
 
+uint32_t
+np_many_places(const struct np_plan *p, uint32_t *spare)
+{
+	uint32_t most = has_one_place(p) ? 1 : NP_GRANT_PORTS, count;
+
+	if (p->transport->connected) {
+		*spare = 0;
+		return 1; /* a listener */
+	}
+	count = share(p) && p->flows > most ? most : p->flows;
+	*spare = share(p) ? count - 1 : 0;
+	return count;
+}
+
 /* The series of a connection test make theirs when they run: that these can be had is seen now. */
 static int
 allow_series(const struct np_run *run, struct np_err *err)
@@ -67,6 +81,7 @@ int
 np_many_open(struct np_run *run, struct np_err *err)
 {
 	bool connected = run->plan->transport->connected;
+	uint32_t most = run->terms->passive_most, spare;
 
 	if (run->plan->pattern->connection_test) {
 		return allow_series(run, err);
@@ -82,8 +97,9 @@ np_many_open(struct np_run *run, struct np_err *err)
 	if (run->plan->active) {
 		np_fds_allow(run->conns); /* a session's limit follows from what it may be asked */
 	} else if (share(run->plan)) {
-		/* They share sockets: of as many as there are places that a GRANT can name. */
-		limit(run, has_one_place(run->plan) ? 1 : NP_GRANT_PORTS);
+		uint32_t places = np_many_places(run->plan, &spare);
+
+		limit(run, most != 0 && most < places ? most : places);
 	}
 	for (uint32_t i = 1; i < run->conns; i++) {
 		run->conn[i].fd = run->plan->transport->another(run, i, err);

@@ -9,7 +9,14 @@
 
 #include "base/err.h"
 
+struct np_plan;
 struct np_run;
+
+/*
+ * How many ports, or paths, the data sockets of a passive end are bound to; and how many of them
+ * it can do without, since flows share them.
+ */
+uint32_t np_many_places(const struct np_plan *p, uint32_t *spare);
 
 /* Behind np_transport.open: the sockets that are not made by accept(2). */
 int np_many_open(struct np_run *run, struct np_err *err);

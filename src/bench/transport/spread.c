@@ -200,8 +200,9 @@ take_waiting(struct np_run *run, struct pollfd *polls, struct np_err *err)
 		if (run->conn[i].fd >= 0) {
 			continue;
 		}
-		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
-			return err->code;
+		run->conn[i].fd = np_endpoint_take(run, 0);
+		if (run->conn[i].fd < 0 && errno != EINTR && errno != ECONNABORTED) {
+			return np_fail(err, NP_ESYS, errno, "accept a data connection");
 		}
 		polls[i] = (struct pollfd){ .fd = run->conn[i].fd, .events = POLLIN };
 	}

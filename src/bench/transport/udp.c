@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
-#include "bench/engine/syscall.h"
+#include "bench/engine/io.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/pktinfo.h"
@@ -28,19 +28,31 @@ udp_options(const struct np_plan *p, const struct np_end *e, struct np_sockopts 
 	np_pktinfo_options(p, o);
 }
 
-/* Wait for the first datagram, leave it where it is, and connect to its sender. */
+/*
+ * Wait for the first datagram, leave it where it is, and connect to its sender. Strangers' are
+ * thrown away, those of them that are queued behind it by whoever reads it.
+ */
 static int
 udp_connect_back(struct np_run *run, struct np_err *err)
 {
-	ssize_t n;
+	struct np_addr *peer = &run->end.peer;
 	char byte;
 
-	do {
-		run->end.peer.len = sizeof(run->end.peer.sa);
-		n = recvfrom(run->conn->fd, &byte, 1, MSG_PEEK,
-			     (struct sockaddr *)&run->end.peer.sa, &run->end.peer.len);
-	} while (n < 0 && errno == EINTR && !np_stopped(run->stop));
-	return n < 0 ? NP_OK : np_endpoint_connect(run, err);
+	while (!np_stopped(run->stop)) {
+		peer->len = sizeof(peer->sa);
+		if (recvfrom(run->conn->fd, &byte, 1, MSG_PEEK, (struct sockaddr *)&peer->sa,
+			     &peer->len) < 0) {
+			if (errno != EINTR) {
+				break;
+			}
+		} else if (np_run_hears(run, peer)) {
+			return np_endpoint_connect(run, err);
+		} else {
+			recv(run->conn->fd, &byte, 1, MSG_DONTWAIT);
+		}
+	}
+	peer->len = 0;
+	return NP_OK;
 }
 
 /* What it sends goes to that peer. Several flows have theirs: each socket knows its own. */
@@ -74,10 +86,11 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 		ssize_t n =
 		    recvfrom(c->fd, came, sizeof(came), 0, (struct sockaddr *)&peer.sa, &peer.len);
 
-		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0) {
+		if (n == NP_ECHO_SIZE && memcmp(came, wanted, NP_ECHO_SIZE) == 0 &&
+		    np_run_hears(run, &peer)) {
 			return found_peer(run, c, &peer, err);
 		}
-		if (n < 0 && errno != EINTR && errno != ECONNREFUSED) {
+		if (n < 0 && errno != EINTR && !np_io_is_news(run->worker, c, NP_RECV, errno)) {
 			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
 		}
 	}
@@ -98,7 +111,7 @@ send_echo(const struct np_run *run, int fd, struct np_err *err)
 
 	np_echo_datagram(run->end.token, token);
 	if (sendto(fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 && errno != EINTR &&
-	    errno != ENOBUFS) {
+	    errno != ENOBUFS && errno != ECONNREFUSED) {
 		return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
 			       np_addr_text(&run->end.peer, text));
 	}
@@ -117,7 +130,7 @@ await_first(struct pollfd *first, uint32_t count, uint64_t until)
 		}
 		left = 0;
 		for (uint32_t i = 0; i < count; i++) {
-			first[i].fd = first[i].revents != 0 ? -1 : first[i].fd;
+			first[i].fd = (first[i].revents & POLLIN) != 0 ? -1 : first[i].fd;
 			left += first[i].fd >= 0;
 		}
 	}
@@ -192,7 +205,7 @@ const struct np_transport np_transport_udp = {
 	.protocol = IPPROTO_UDP,
 	.wire_type = NP_WS_DGRAM,
 	.bounded = true,
-	.admit = NP_ADMIT_FILTER,
+	.admit = NP_ADMIT_IP,
 	.named = true,
 	.ip_protocol = IPPROTO_UDP,
 	.service = "udp",
@@ -211,7 +224,7 @@ const struct np_transport np_transport_udplite = {
 	.protocol = IPPROTO_UDPLITE,
 	.wire_type = NP_WS_DGRAM,
 	.bounded = true,
-	.admit = NP_ADMIT_FILTER,
+	.admit = NP_ADMIT_IP,
 	.named = true,
 	.ip_protocol = IPPROTO_UDPLITE,
 	.service = "udp",

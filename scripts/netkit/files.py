@@ -1,0 +1,170 @@
+"""Files that a program writes for its user: not where another user of the machine has put something in their place.
+The rules are those of np_trusted_find(), src/base/trusted.h."""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from typing import Callable, List, NamedTuple, Optional
+
+LINKS = 40      # as many as the kernel follows
+FOR_ALL = "in a directory where everybody may create files"
+
+
+class Planted(PermissionError):
+    """What stands in the way belongs to another user, or he may change it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(errno.EACCES, text)
+
+
+class Spot(NamedTuple):
+    """Where a path leads, links followed. Who finds it closes the directory's descriptor."""
+    directory: int
+    name: str
+    seen: "Optional[os.stat_result]"    # what is there
+    is_kernels: bool                    # below /proc, where names are links: /proc/self/fd/3
+
+    def open(self, flags: int) -> int:
+        return os.open(self.name, flags | (0 if self.is_kernels else os.O_NOFOLLOW), 0o666, dir_fd=self.directory)
+
+
+def is_ours(st: os.stat_result) -> bool:
+    return st.st_uid in (0, os.geteuid())
+
+
+def check_planted(at: str, st: os.stat_result, inside: os.stat_result) -> None:
+    """Where everybody may create files, all on the way has to be root's, ours or the directory's owner's."""
+    if not inside.st_mode & stat.S_IWOTH:
+        return
+    if not is_ours(st) and st.st_uid != inside.st_uid:
+        raise Planted(f"{at} is a symbolic link that another user ({st.st_uid}) owns, {FOR_ALL} (try another directory, "
+                      "or remove the link)" if stat.S_ISLNK(st.st_mode) else
+                      f"{at} belongs to another user ({st.st_uid}), {FOR_ALL} (try another directory, or chown "
+                      f"{os.geteuid()})")
+    if stat.S_ISREG(st.st_mode) and st.st_nlink > 1:
+        raise Planted(f"{at} has a second name (a hard link), which another user may have made (try a copy of the file)")
+
+
+def check_ours(at: str, st: os.stat_result, _inside: os.stat_result) -> None:
+    """All on the way is root's or ours, and nobody else may change it."""
+    if not is_ours(st):
+        raise Planted(f"{at} belongs to another user ({st.st_uid})")
+    if st.st_mode & stat.S_IWOTH and not stat.S_ISLNK(st.st_mode) and not st.st_mode & stat.S_ISVTX:
+        raise Planted(f"everybody may write to {at}")
+
+
+def is_proc(directory: os.stat_result) -> bool:
+    with contextlib.suppress(OSError):
+        return directory.st_dev == os.stat("/proc/self").st_dev
+    return False
+
+
+def words(path: str) -> "List[str]":
+    return [name for name in path.split("/") if name]
+
+
+def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None]" = check_planted) -> Spot:
+    """Walks a path directory by directory, each opened below the one before. Raises OSError."""
+    left, shown, links = words(path), "/" if path.startswith("/") else "", 0
+    at = os.open(shown or ".", os.O_PATH | os.O_DIRECTORY)
+    try:
+        while left and not path.endswith("/"):
+            name, inside = left.pop(0), os.fstat(at)
+            here, is_kernels = os.path.join(shown, name), is_proc(inside)
+            try:
+                one = os.open(name, os.O_PATH | (0 if is_kernels else os.O_NOFOLLOW), dir_fd=at)
+            except FileNotFoundError:
+                if left:
+                    raise
+                return Spot(at, name, None, is_kernels)
+            st = os.fstat(one)
+            try:
+                check(here, st, inside)
+                target = os.readlink("", dir_fd=one) if stat.S_ISLNK(st.st_mode) else None
+            except OSError:
+                os.close(one)
+                raise
+            if target is None and not left and not stat.S_ISDIR(st.st_mode):
+                os.close(one)
+                return Spot(at, name, st, is_kernels)
+            if target is None:
+                os.close(at)
+                at, shown = one, here
+                continue
+            os.close(one)
+            links, left = links + 1, words(target) + left
+            if links > LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            if target.startswith("/"):
+                os.close(at)
+                at, shown = os.open("/", os.O_PATH | os.O_DIRECTORY), "/"
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except BaseException:
+        os.close(at)
+        raise
+
+
+def opener(path: str, flags: int) -> int:
+    """For open(): what is written in place is what was looked at, or was not there."""
+    spot = find(path)
+    try:
+        if spot.seen and flags & os.O_EXCL:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        fd = spot.open(flags & ~os.O_TRUNC & ~os.O_CREAT if spot.seen else
+                       flags | (os.O_EXCL if flags & os.O_CREAT else 0))
+    finally:
+        os.close(spot.directory)
+    st = os.fstat(fd)
+    if spot.seen and not os.path.samestat(st, spot.seen):
+        os.close(fd)
+        raise Planted("it was replaced while it was opened")
+    if flags & os.O_TRUNC and stat.S_ISREG(st.st_mode):
+        os.ftruncate(fd, 0)
+    return fd
+
+
+def write(path: str, data: bytes) -> None:
+    """Replaces the file by one that is complete; a pipe or a device is written to. Raises OSError."""
+    spot = find(path)
+    try:
+        if spot.seen and (spot.is_kernels or not stat.S_ISREG(spot.seen.st_mode)):
+            with open(path, "wb", opener=opener) as file:
+                file.write(data)
+            return
+        beside = spot._replace(name=f".{spot.name[:200]}.{secrets.token_hex(4)}", is_kernels=False)
+        fd = beside.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            with open(fd, "wb") as file:
+                if spot.seen:
+                    os.fchmod(fd, stat.S_IMODE(spot.seen.st_mode) & 0o777)
+                file.write(data)
+            os.rename(beside.name, spot.name, src_dir_fd=spot.directory, dst_dir_fd=spot.directory)
+        except BaseException:
+            os.unlink(beside.name, dir_fd=spot.directory)
+            raise
+    finally:
+        os.close(spot.directory)
+
+
+def must_be_ours(path: str) -> None:
+    """A file whose content is trusted, or a place for one that nobody has made yet: neither it nor a directory on the
+    way may be changed by another user. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+        os.close(find(os.path.abspath(path), check_ours).directory)
+
+
+def own_folder(path: str) -> None:
+    """Makes a folder of mode 700, where there is none: afterwards it is one that only this user writes. Raises
+    OSError."""
+    with contextlib.suppress(IsADirectoryError):
+        spot = find(path)
+        try:
+            if not spot.seen:
+                os.mkdir(spot.name, 0o700, dir_fd=spot.directory)
+        finally:
+            os.close(spot.directory)
+    st = os.lstat(path)
+    if not stat.S_ISDIR(st.st_mode) or st.st_uid != os.geteuid() or st.st_mode & 0o022:
+        raise Planted("not a folder that only this user writes (remove it)")

@@ -1,0 +1,129 @@
+#include "net/sources.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { OF_IPV4 = 4, BEFORE_IPV4 = 12, NETWORK_BITS = 64 };
+
+/* What tells a host from others. */
+struct host {
+	const uint8_t *at;
+	unsigned bits;
+	int family;
+};
+
+static struct host
+host_of(const struct np_addr *a)
+{
+	struct host h = { np_addr_bytes(a), 8 * (unsigned)np_addr_size(a), a->sa.ss_family };
+
+	if (h.family == AF_INET6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)h.at)) {
+		h = (struct host){ h.at + BEFORE_IPV4, 8 * OF_IPV4, AF_INET };
+	}
+	return h;
+}
+
+/* Is its /64 meant with such an address? */
+static bool
+is_network(const struct np_addr *a, const struct host *h)
+{
+	return h->family == AF_INET6 && !np_addr_is_loopback(a) &&
+	       !IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)h->at);
+}
+
+static bool
+begin_alike(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	unsigned whole = bits / 8, rest = bits % 8;
+
+	return memcmp(a, b, whole) == 0 &&
+	       (rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0);
+}
+
+/* Does that source stand for the host? */
+static bool
+stands_for(const struct np_sources *s, const struct np_addr *source, const struct host *from)
+{
+	struct host h = host_of(source);
+	unsigned bits = h.bits;
+
+	if (h.family != from->family || h.bits == 0) {
+		return false;
+	}
+	if (s->networks && is_network(source, &h)) {
+		bits = NETWORK_BITS;
+	}
+	return begin_alike(h.at, from->at, s->bits > 0 && s->bits < bits ? s->bits : bits);
+}
+
+/* The usual case, of which there is one for each datagram that is compared. */
+static bool
+is_first(const struct np_sources *s, const struct np_addr *from)
+{
+	const struct sockaddr_in *a = (const void *)&s->at[0].sa, *b = (const void *)&from->sa;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (s->count == 0 || s->port != 0 || a->sin_family != b->sin_family) {
+		return false;
+	}
+	return a->sin_family == AF_INET    ? a->sin_addr.s_addr == b->sin_addr.s_addr
+	       : a->sin_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr)
+					   : false;
+}
+
+bool
+np_sources_have(const struct np_sources *s, const struct np_addr *from)
+{
+	struct host h;
+
+	if (is_first(s, from)) {
+		return true;
+	}
+	h = host_of(from);
+	if (s->port != 0 && np_addr_port(from) != s->port) {
+		return false;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		if (stands_for(s, &s->at[i], &h)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+np_sources_are_one(const struct np_sources *s)
+{
+	struct host h;
+
+	if (s->count != 1 || s->bits > 0) {
+		return false;
+	}
+	h = host_of(&s->at[0]);
+	return !s->networks || !is_network(&s->at[0], &h);
+}
+
+int
+np_sock_hear_only(int fd, int family, const struct np_addr *peer, uint32_t port, struct np_err *err)
+{
+	struct np_addr to = *peer;
+	struct host h = host_of(peer);
+	char text[NP_ADDR_TEXT];
+
+	if (h.family == AF_INET && family == AF_INET6) {
+		uint8_t mapped[16] = { [10] = 0xff, 0xff };
+
+		memcpy(mapped + BEFORE_IPV4, h.at, OF_IPV4);
+		np_addr_make(&to, AF_INET6, mapped, 0);
+	} else {
+		np_addr_unmap(&to);
+	}
+	np_addr_set_port(&to, port);
+	if (connect(fd, (const struct sockaddr *)&to.sa, to.len) != 0) {
+		return np_fail(err, NP_ESYS, errno, "limit a data socket to datagrams from %s",
+			       np_addr_host(peer, text));
+	}
+	return NP_OK;
+}
