@@ -28,8 +28,8 @@ except python.MissingModule as fault:
     lib.skip(str(fault))
 
 from netkit.gate import history, output, past, trial  # noqa: E402
-from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Metric, Point,  # noqa: E402
-                               Side, Slot)
+from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,  # noqa: E402
+                               Metric, Point, Side, Slot)
 
 output.os.fsync = lambda number: None   # what is made up need not survive a crash
 
@@ -65,9 +65,10 @@ class Place(unittest.TestCase):
         self.dir = Path(place.name)
         self.chance = random.Random(7)
 
-    def gate(self, day, slots, environment=None, point=STREAM, name=""):
+    def gate(self, day, slots, environment=None, point=STREAM, name="", verdict=EQUAL):
         """A gate's file with these slots."""
-        gate = Gate([point], [], started=began(day), environment=environment or machine(), command=["netgate"])
+        gate = Gate([point], [Judgement(point.name, point.metrics[0], verdict)], started=began(day),
+                    environment=environment or machine(), command=["netgate"])
         path = str(self.dir / (name or f"gate-{day:02}.jsonl"))
         writer = output.Writer(path)
         writer.begin(gate)
@@ -139,6 +140,57 @@ class ChangePoints(unittest.TestCase):
         most, where = history.best_split(history.np.array([[0.0, 1.0, 3.0, 5.0]]), [0, 4])
         self.assertAlmostEqual(most[0], 5.5)
         self.assertEqual(where[0], 2)
+
+
+def series(values, seed=1, margin=2.0):
+    """A history of log figures, in percent, session by session."""
+    sessions = [past.Session("", f"{number:04}") for number in range(len(values))]
+    made = history.Series("p", Metric(margin=margin), sessions, [one / 100 for one in values], [0.0] * len(values),
+                          [1] * len(values))
+    made.find(LEVEL, seed)
+    return history.History([made], sessions, 95.0)
+
+
+class Statuses(unittest.TestCase):
+    """Of series whose sessions differ by a standard deviation of 0.4 % unless said otherwise."""
+
+    def share(self, status, count, draw, margin=2.0):
+        return sum(series(draw(), seed, margin).status() == status for seed in range(count)) / count
+
+    def noise(self, chance, *heights, each=10, spread=0.4):
+        return [chance.gauss(height, spread) for height in heights for _ in range(each)]
+
+    def test_where_nothing_changes(self):
+        chance, count = random.Random(31), 300
+        for each in (9, 20):
+            alarms, unsure = (self.share(status, count, lambda: self.noise(chance, 0, each=each, spread=3.0))
+                              for status in (1, 77))
+            print(f"{each} sessions that differ by more than the margin, no change: {alarms:.1%} worse, "
+                  f"{unsure:.1%} can't tell")
+            self.assertLessEqual(alarms, LEVEL + 3 * math.sqrt(LEVEL / count))
+            self.assertLessEqual(unsure, 0.15)
+
+    def test_steps_that_are_missed(self):
+        chance = random.Random(32)
+        for name, heights in (("-10 %, then +1 %", (0, -10, -9)), ("-10 %, then -1 %", (0, -10, -11)),
+                              ("three of -1.5 %", (0, -1.5, -3, -4.5)), ("+5 %, and back", (0, 5, 0))):
+            found = self.share(1, STEPS, lambda heights=heights: self.noise(chance, *heights))
+            print(f"{name}: told in {found:.0%} of {STEPS}")
+            self.assertGreaterEqual(found, 0.95)
+        self.assertEqual(self.share(1, STEPS, lambda: self.noise(chance, -5, 0, -1.5)), 0.0)
+
+    def test_what_no_chance_can_exclude_yet(self):
+        """8 sessions, the newest two 35 % lower: chance puts them at an end in 7 of 100 orders."""
+        for before, sessions, missing in ((6, 2, 1), (5, 2, 1), (4, 2, 2), (3, 2, 3)):
+            found = series([0.1 * number for number in range(before)] + [-43 - 0.1 * number for number in range(sessions)])
+            self.assertEqual((found.status(), found.status(strict=True), found.series[0].missing), (77, 1, missing))
+        self.assertIn("can't tell: p THROUGHPUT: 3 sessions", history.text(found))
+        found.series[0].find(LEVEL, 1, accepted="9")
+        self.assertEqual((found.series[0].missing, series([0, 1, 0.5, 1, 0, 1, -43, -44, -43.5]).status()), (3, 1))
+        found = series([0, 0.1, 0.2, 0.3, 0.4, 0.5, -43, -44])
+        found.series[0].find(LEVEL, 1, accepted="9")
+        self.assertEqual(found.status(), 0)
+        self.assertEqual([history.fewest(level) for level in (0.05, 0.01)], [8, 10])
 
 
 class Histories(Place):
@@ -213,8 +265,24 @@ class Histories(Place):
             self.session(day, 9400)
         status, text = self.run_it()
         self.assertEqual(status, 77)
-        self.assertIn("too few sessions", text)
+        self.assertIn("too few sessions to tell, 5 missing", text)
         self.assertEqual(self.run_it(strict=True)[0], 1)
+
+    def test_what_is_accepted_fails_no_more(self):
+        """Until it becomes worse than that."""
+        self.month()
+        self.refuses("--accept udp*", "tcp_stream", body=lambda: self.run_it(accept="udp*"))
+        self.assertEqual(self.run_it(accept="tcp_*")[0], 0)
+        self.assertEqual(self.run_it()[0], 0)
+        line, = [json.loads(line) for line in (self.dir / past.ACCEPTED).read_text().splitlines()]
+        self.assertEqual((line["point"], line["from"], line["until"]), ("tcp_stream", began(17), began(24)))
+        for day in range(25, 31):
+            self.session(day, 9400 * 0.92)
+        status, text = self.run_it()
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"(?m)^worse: .* is 3\.\d % below what it was before 2026-10-25 03:00, for 6 sessions$")
+        (self.dir / past.ACCEPTED).write_text("{\"point\": 1\n{}\n")
+        self.refuses("accepted: line 1: not JSON", body=self.run_it)
 
     def test_other_machines_copies_and_strange_files_are_left_out(self):
         self.month(step=1.0, newest=12)
@@ -336,20 +404,22 @@ class Judgements(unittest.TestCase):
             self.assertEqual(one.verdict, verdict)
         self.assertIsNone(held_against([then], [100.0]).change)
 
-    def test_where_slots_are_disturbed_more_than_they_were_clean_seconds_have_to_agree(self):
-        known = past.Session("", slots={"tcp_stream": slots(around(self.chance, 100.0), disturbed=0.0)})
+    def test_where_more_is_taken_than_in_the_past_the_other_slots_have_to_agree(self):
+        known = past.Session("", slots={"tcp_stream": slots(around(self.chance, 100.0), taken=0.0)})
         baseline = past.Baseline("", B, [known], [STREAM])
-        for clean, verdict in (({"THROUGHPUT": 100.0}, CANT_TELL), ({}, CANT_TELL), ({"THROUGHPUT": 55.0}, WORSE)):
-            now = [slot("tcp_stream", 50.0, clean_figures=clean, disturbed=0.4) for _ in range(8)]
+        for free, verdict in ((100.0, CANT_TELL), (None, CANT_TELL), (55.0, WORSE)):
+            now = [slot("tcp_stream", 50.0, taken=0.4) for _ in range(8)]
+            now += [slot("tcp_stream", free, taken=0.1) for _ in range(4 if free else 0)]
             one = baseline.judge(STREAM, Metric(), now, 95.0)
-            self.assertEqual(one.verdict, verdict)
-            self.assertAlmostEqual(one.value, 50.0)
-            self.assertIn("disturbed for 0 % of the time in the past and 40 % now", one.notes[0])
-        now[0].disturbed, known.slots["tcp_stream"][0].disturbed = 0.9, 0.9    # and here only now and then
+            self.assertEqual((one.verdict, one.pairs), (verdict, len(now)))
+            self.assertRegex(one.notes[0], "others had processors for 0 % of the time in the past and [34]0 % now")
+        now[0].taken, known.slots["tcp_stream"][0].taken = 0.9, 0.9    # and here only now and then
         for each in now[1:]:
-            each.disturbed = 0.0
+            each.taken = 0.0
         one = baseline.judge(STREAM, Metric(), now, 95.0)
-        self.assertEqual((one.left_out, one.pairs), (1, 7))
+        self.assertEqual((one.left_out, one.pairs), (1, 11))
+        baseline.clean = False
+        self.assertEqual(baseline.judge(STREAM, Metric(), now, 95.0).left_out, 0)
 
 
 class Figures:
@@ -464,6 +534,23 @@ class Baselines(Place):
         self.assertIn("tcp_stream: options: none -> -m 1K", gate.notes)
         self.refuses("tcp_stream was TCP_STREAM there", body=lambda: self.gate_now(
             Figures(1), Point("tcp_stream", "TCP_RR")))
+
+    def test_candidates_that_were_worse_are_no_baseline(self):
+        self.days(8)
+        for day in (9, 10, 11):
+            self.session(day, 4700, verdict=WORSE)
+        self.gate(12, slots(around(self.chance, 9400.0), taken=0.9))
+        gate = self.gate_now(Figures(9400))
+        self.assertEqual((gate.judgements[0].verdict, len(past.baseline(str(self.dir), [STREAM]).sessions)), (EQUAL, 9))
+        self.assertIn("left out as worse, or older than what was accepted: 3 sessions of a point", gate.notes[0])
+        (self.dir / past.ACCEPTED).write_text(json.dumps(
+            {"point": "tcp_stream", "from": began(9), "until": began(11)}) + "\n")
+        self.assertEqual([one.started for one in past.baseline(str(self.dir), [STREAM]).sessions],
+                         [began(day) for day in (9, 10, 11, 12)])
+        for path in self.dir.glob("*.jsonl"):
+            path.unlink()
+        self.session(13, 4700, verdict=WORSE)
+        self.refuses("side B was worse in all sessions", "--accept", body=lambda: self.gate_now(Figures(1)))
 
     def test_what_is_not_there_is_refused(self):
         self.days(2)

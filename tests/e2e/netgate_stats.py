@@ -114,6 +114,83 @@ class ErrorRates(unittest.TestCase):
             self.assertLess(stats.most_evidence(np.full(pairs - 1, 2.0), MARGIN, rates, 1.0), math.log(2 / error))
 
 
+    def test_the_intervals_that_are_shown_hold_together(self):
+        x = log_ratios("heavy tails", 0.01, np.random.default_rng(14))
+        for points in (1, 5, 10):
+            level = stats.judge([("equal", 0.0)] * points, ERROR)[0][1]
+            missed = [np.max(stats.log_evidence(x, 0.0, stats.betting_rates(0.014, MARGIN), sign), axis=-1)
+                      >= -math.log(level / 2) for sign in (1.0, -1.0)]
+            gates = np.any(np.reshape(missed[0] | missed[1], (-1, points)), axis=1)
+            print(f"{points} points: an interval misses in {100 * np.mean(gates):.1f} % of {len(gates)} gates")
+            self.assertLessEqual(np.mean(gates), ERROR + 3 * math.sqrt(ERROR * (1 - ERROR) / len(gates)))
+
+
+class LeftOut(unittest.TestCase):
+    """What leaving out pairs does to what is said of the others."""
+    GATES = 400
+
+    def pairs(self, rng, effect, takes):
+        """Chosen ones of A and B, which differs by this logarithm."""
+        made = trial.Pairs()
+        for _ in range(PAIRS):
+            slots = []
+            for more in (0.0, effect):
+                hog = takes(rng)
+                figure = 100 * math.exp(rng.normal(0, 0.005) + more - hog * rng.random() * 0.5)
+                slots.append(model.Slot("p", "A", figures={"THROUGHPUT": figure}, taken=hog))
+            made.add(*slots, model.Metric(), True, ERROR)
+        return made
+
+    def test_it_moves_nothing(self):
+        """Of hogs that come to a third of all slots, to few and to most."""
+        for share in (0.05, 0.3, 0.7):
+            rng, centers, every, missed = np.random.default_rng(15), [], [], 0
+            for _ in range(self.GATES):
+                found = self.pairs(rng, -0.01, lambda rng: float(rng.random() < share))
+                centers.append(stats.center(found.x))
+                every.append(stats.center(found.every))
+                rates = stats.betting_rates(0.007, MARGIN)
+                missed += any(stats.most_evidence(found.x, -0.01, rates, sign) >= math.log(2 / ERROR)
+                              for sign in (1.0, -1.0))
+            print(f"hogs in {share:.0%} of slots: {np.mean(centers):.4f} +- {np.std(centers):.4f} for -0.0100, all "
+                  f"pairs {np.mean(every):.4f} +- {np.std(every):.4f}; {missed} of {self.GATES} intervals miss")
+            self.assertLess(abs(np.mean(centers) + 0.01), 4 * np.std(centers) / math.sqrt(self.GATES))
+            self.assertLessEqual(missed, self.GATES * ERROR + 3 * math.sqrt(self.GATES * ERROR))
+            self.assertLess(np.std(centers), 1.1 * np.std(every))
+
+    def test_even_what_goes_with_the_figure_makes_no_difference_of_none(self):
+        """As when the slower of two slots is the one that is left out."""
+        rng, wrong = np.random.default_rng(16), 0
+        for _ in range(self.GATES):
+            made = trial.Pairs()
+            for _ in range(PAIRS):
+                figures = 100 * np.exp(rng.normal(0, 0.02, 2))
+                made.add(*(model.Slot("p", "A", figures={"THROUGHPUT": one}, taken=float(one < 99)) for one in figures),
+                         model.Metric(), True, ERROR)
+            rates = stats.betting_rates(0.028, MARGIN)
+            wrong += any(stats.most_evidence(made.x, 0.0, rates, sign) >= math.log(2 / ERROR) for sign in (1.0, -1.0))
+        self.assertLessEqual(wrong, self.GATES * ERROR + 3 * math.sqrt(self.GATES * ERROR))
+
+
+class Center(unittest.TestCase):
+    def test_it_is_the_median_of_all_means(self):
+        rng = np.random.default_rng(17)
+        for draw in (rng.standard_normal, rng.standard_cauchy, lambda n: np.round(rng.standard_normal(n), 1), np.zeros,
+                     lambda n: 5 + 1e-9 * rng.standard_normal(n)):
+            for count in (1, 2, 3, 40, 41, stats.FEW, stats.FEW + 1, 1000):
+                x = draw(count)
+                rows, columns = np.triu_indices(count)
+                means = np.sort((x[rows] + x[columns]) / 2)
+                if count <= stats.FEW:
+                    self.assertEqual(stats.center(x), float(np.median(means)))
+                else:       # the lower one of the two in the middle of an even number
+                    self.assertAlmostEqual(stats.center(x), means[(len(means) - 1) // 2], delta=1e-12 * np.ptp(x))
+
+    def test_of_many(self):
+        """Whose means would take 40 GB."""
+        self.assertAlmostEqual(stats.center(np.random.default_rng(18).standard_normal(100_000)), 0.0, delta=0.02)
+
+
 class Holm(unittest.TestCase):
     def test_steps(self):
         self.assertEqual(stats.holm([0.02, 0.001, 0.03], 0.05), [True, True, True])
@@ -241,37 +318,28 @@ class Loop(unittest.TestCase):
         found, _ = gate(Bench(0.0, 0.002), points=6, budget=400)
         self.assertEqual({one.verdict for one in found.judgements}, {"equal"})
 
-    def test_disturbed_slots_are_left_out(self):
-        def disturb(count, slot):
+    def test_pairs_whose_processors_were_taken_are_left_out(self):
+        def take(count, slot):
             if count % 5 == 0:
-                slot.disturbed, slot.figures = 0.9, {"THROUGHPUT": 5000.0}
-        found, _ = gate(Bench(0.0, 0.002, disturb=disturb))
-        self.assertEqual(found.judgements[0].verdict, "equal")
-        self.assertGreater(found.judgements[0].left_out, 0)
+                slot.taken, slot.figures = 0.9, {"THROUGHPUT": 5000.0}
+        one, = gate(Bench(0.0, 0.002, disturb=take))[0].judgements
+        self.assertEqual(one.verdict, "equal")
+        self.assertGreater(one.left_out, 0)
+        self.assertGreater(one.noise_all, 10 * one.noise)
+        one, = gate(Bench(0.0, 0.002, disturb=take), clean=False)[0].judgements
+        self.assertEqual((one.verdict, one.left_out, one.noise_all), ("can't tell", 0, None))
 
-    def test_the_clean_part_of_a_slot_counts(self):
-        def disturb(count, slot):
-            if count % 3 == 0:
-                slot.clean_figures = dict(slot.figures)
-                slot.disturbed, slot.figures = 0.3, {"THROUGHPUT": 5000.0}
-        found, _ = gate(Bench(0.0, 0.002, disturb=disturb))
-        self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("equal", 0))
-
-    def test_what_disturbs_one_side_alone_is_no_disturbance(self):
-        def disturb(count, slot):
-            if slot.side == model.B:
-                slot.disturbed = 0.9
-        found, _ = gate(Bench(-0.04, 0.002, disturb=disturb))
-        self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("worse", 0))
-        self.assertIn("A was disturbed for 0 % of the time, B for 90 %", found.judgements[0].notes[0])
-
-    def test_where_most_is_disturbed_all_counts(self):
-        def disturb(count, slot):
-            slot.disturbed = 0.9
-        found, _ = gate(Bench(0.0, 0.002, disturb=disturb))
-        self.assertEqual((found.judgements[0].verdict, found.judgements[0].left_out), ("equal", 0))
-        self.assertEqual(found.judgements[0].notes, ["A was disturbed for 90 % of the time, B for 90 %: all seconds "
-                                                      "count"])
+    def test_all_count_where_to_leave_out_makes_nothing_better(self):
+        """What takes processors of one side alone is a part of it; of nearly all slots, is what the machine is like; what
+        does no harm is no reason."""
+        for effect, verdict, most, takes in ((-0.04, "worse", trial.FEW, lambda count, slot: slot.side == model.B),
+                                             (0.0, "equal", trial.FEW, lambda count, slot: True),
+                                             (0.0, "equal", 8, lambda count, slot: count % 3 == 0)):
+            def take(count, slot, takes=takes):
+                slot.taken = 0.9 * takes(count, slot)
+            one, = gate(Bench(effect, 0.004, disturb=take), budget=120, confidence=99.9)[0].judgements
+            self.assertEqual((one.verdict, trial.FEW <= one.left_out <= most), (verdict, True))
+            self.assertGreaterEqual(one.pairs, most)
 
     def test_a_figure_of_nothing(self):
         """A side that brings nothing through is no pair to be left out, and no losses are as good as none."""

@@ -191,7 +191,7 @@ class Slots(Folder):
 
     def test_a_document(self):
         Path("document").write_text(json.dumps(document(disturbed={
-            "share": 0.25, "reasons": {"steal": 0.3}, "clean_throughput": 950.5})))
+            "share": 0.25, "seconds": 2.0, "reasons": {"steal": 0.5}})))
         there = self.bench(self.fake(WRITES), warm_up=0.5)
         slot = there.slot(Point("p", "TCP_STREAM", a=Side(("-m", "9"), ("-T", "0,0"))), "A", 1.2)
         self.assertEqual(slot.failed, "")
@@ -201,13 +201,26 @@ class Slots(Folder):
         self.assertEqual(slot.units["THROUGHPUT"], "Mbit/s")
         self.assertEqual(slot.samples, [(0.75, 940.0), (1.5, 942.5)])
         self.assertEqual(slot.evidence, {"near": {"tcp.mss": 1448, "unread": {"x": "no file"}}})
-        self.assertEqual((slot.disturbed, slot.reasons, slot.clean_figures),
-                         (0.25, {"steal": 0.3}, {"THROUGHPUT": 950.5}))
+        self.assertEqual((slot.disturbed, slot.reasons, slot.taken), (0.25, {"steal": 0.5}, 0.25))
         words = " ".join(slot.command)
-        for part in ("netperf -H h -t TCP_STREAM -l 2 -D 0.1 --warm-up 0.5 -T 0,0 -P 0 -- -m 9 -k THROUGHPUT,",):
+        for part in ("netperf -H h -t TCP_STREAM -l 1.2 -D 0.1 --warm-up 0.5 -T 0,0 -P 0 -- -m 9 -k THROUGHPUT,",):
             self.assertIn(part, words)
         self.assertNotIn("--json", words)
         self.assertIn("--json=", self.text("calls"))
+
+    def test_nothing_is_left_when_it_is_killed(self):
+        """There is nothing while a slot goes on."""
+        Path("document").write_text(json.dumps(document()))
+        os.mkdir("tmp")
+        with mock.patch.object(tempfile, "tempdir", f"{self.place}/tmp"):
+            slot = self.bench(self.fake("ls tmp > seen\n" + WRITES)).slot(Point("p", "TCP_STREAM"), "A", 1)
+        self.assertEqual((slot.failed, slot.figures["THROUGHPUT"], self.text("seen")), ("", 941.25, ""))
+
+    def test_a_command_that_hangs(self):
+        there = self.bench(self.fake(WRITES), command_limit=0.3)
+        slot = there.slot(Point("p", "TCP_RR", a=Side(before=("sleep 60",))), "A", 1)
+        self.assertRegex(slot.failed, "^command of A: sleep 60: did not end within 0")
+        self.assertLess(slot.seconds, 5)
 
     def test_a_netperf_without_documents(self):
         """On either side: then neither is asked for one, since that costs time."""
@@ -374,7 +387,7 @@ class Gates(Folder):
         self.assertEqual((header["confidence"], header["environment"]["seed"]), (99.0, 7))
         slots = self.lines("o", "slot")
         self.assertEqual([slot["number"] for slot in slots], list(range(1, len(slots) + 1)))
-        self.assertEqual(len(slots), self.text("calls").count(" -l 1 "))
+        self.assertEqual(len(slots), self.text("calls").count(" -l 1"))
         said = [hook for slot in slots for hook in slot["hooks"] if hook["command"] != "true"]
         self.assertTrue(said and all(hook["output"] == "it is B\n" for hook in said))
         got = self.gate("--test", "TCP_RR", "--output", "o", status=1)
@@ -411,7 +424,7 @@ class Gates(Folder):
     def test_a_file_that_can_not_be_written(self):
         self.fake(STEADY)
         got = self.gate("--test", "TCP_RR", "--output", "/dev/full", "--force", "--format", "ktap", status=1)
-        self.assertRegex(got.out, "(?m)^not ok 1 netgate # verdict=cant_tell\n# ended early: /dev/full: No space")
+        self.assertRegex(got.out, "(?m)^not ok 1 netgate # verdict=cant_tell time=0ms\n# ended early: /dev/full: No space")
 
     def test_a_plan_for_the_kernels_selftests(self):
         """Their exit statuses, wherever the format is said."""
@@ -489,7 +502,8 @@ class Gates(Folder):
                 ([*place, "--test", "TCP_RR", "--margin", "0"], 2, "--margin: '0' is not a percentage"),
                 ([*place, "--test", "TCP_RR", "--budget", "x"], 2, "--budget: 'x' is not a number of seconds"),
                 ([*place, "--test", "TCP_RR", "--confidence", "100"], 2, "--confidence: '100' is no"),
-                ([*place, "--test", "TCP_RR", "--slot", "0.5"], 2, "--slot: '0.5' is not a number of whole"),
+                ([*place, "--test", "TCP_RR", "--slot", "0.05"], 2, "--slot: '0.05' is not a number of seconds"),
+                ([*place, "--test", "TCP_RR", "--accept", "*"], 2, "--accept goes with --history"),
                 ([*place, "--test", "TCP_RR", "--a", "-l 3"], 2, "--a '-l 3': netgate gives -l by itself"),
                 ([*place, "--test", "TCP_RR", "--a"], 2, "--a: expected one argument"),
                 ([*place, "--test", "TCP_RR", "--metric", "x"], 2, "--metric x: try NAME"),

@@ -2,9 +2,7 @@
 
 import contextlib
 import functools
-import json
 import math
-import os
 import re
 import shlex
 import tempfile
@@ -12,16 +10,18 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import machine, options
+from netkit import calls, machine, options
 from netkit.gate import differ
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
 
 GRACE = 30.0            # seconds beyond its length that a netperf may take: it gives up after 15
-COMMAND_LIMIT = 300.0   # and a command of the user's
+COMMAND_LIMIT = 30.0    # and a command of the user's, unless told otherwise
 FAILURES = 3            # slots of a side in a row without a result, after which going on is pointless
 REHEARSED = 4           # settings at most that are tried before the first slot
 SAMPLE_S = 0.1
+OUTSIDE = ("steal", "processor")    # reasons that are not the test's own doing, nor that of what it measures
+EMULATOR = "(netlab-link)"          # in the words for a lab's link
 OF_PROCESSORS = re.compile(r"(LOCAL|REMOTE)_(CPU_|SD$)")
 RATES = {"10^3bits": "kbit/s", "10^6bits": "Mbit/s", "10^9bits": "Gbit/s", "Trans": "trans/s"}
 UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL", "%"),
@@ -72,6 +72,7 @@ class Bench:
     site: Site
     netperf: str = "netperf"
     warm_up: float = 0.0
+    command_limit: float = COMMAND_LIMIT
     _made: "Tuple[Any, ...]" = ()       # letter, before, after: whose commands were run
     _whole: bool = False                # all of them, to a good end
     _set: "Tuple[Any, ...]" = ()        # the settings that are in force
@@ -152,7 +153,7 @@ class Bench:
         known = {"SIDE": letter, "LAB": getattr(self.site.place, "name", ""), "NETPERF": self.netperf, "DEVICE": self.site.device,
                  "FAR": machine.shown(self.site.far or []), "HOST": next(iter(self.site.hosts.values()), "")}
         words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
-        done = machine.run([*self.site.place.prefix, *words], COMMAND_LIMIT, heed=heed)
+        done = machine.run([*self.site.place.prefix, *words], self.command_limit, heed=heed)
         output = done.stdout + done.stderr
         if made is not None:
             made.hooks.append({"command": text, "status": done.exit, "output": output})
@@ -186,7 +187,7 @@ class Bench:
         more = ["--warm-up", f"{self.warm_up:g}"] if self.warm_up else []
         names = [metric.name for metric in point.metrics]
         known = {"host": self.site.host(mine, self.site.family(mine)), "port": self.site.port,
-                 "test": point.test, "length": max(1, math.ceil(seconds)),
+                 "test": point.test, "length": self._length(point, seconds),
                  "interval": SAMPLE_S if self._documents(point) else None,
                  "cpu_figures": any(map(OF_PROCESSORS.match, names)),
                  "options": shlex.join([*more, *mine.globals]), "test_options": shlex.join(mine.options)}
@@ -195,19 +196,25 @@ class Bench:
             words[-1] = ",".join(dict.fromkeys([*words[-1].split(","), *names]))
         return words
 
+    def _both_know(self, point: Point, option: str) -> bool:
+        return all(knows(side.netperf or self.netperf, option) for side in (point.a, point.b))
+
     def _documents(self, point: Point) -> bool:
         """Whether both sides can write one: evidence takes time, of both or of neither."""
-        return all(knows(side.netperf or self.netperf, "--json") for side in (point.a, point.b))
+        return self._both_know(point, "--json")
+
+    def _length(self, point: Point, seconds: float) -> float:
+        """Another netperf takes whole seconds."""
+        return round(seconds, 3) if self._both_know(point, "--warm-up") else math.ceil(seconds)
 
     def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
         made.command = self.command(point, side, seconds)
-        limit = max(1, math.ceil(seconds)) + self.warm_up + GRACE
-        with tempfile.TemporaryDirectory(prefix="netgate-") as folder:
-            path = os.path.join(folder, "document")
-            document = [f"--json={path}"] if self._documents(point) else []
+        limit = math.ceil(seconds) + self.warm_up + GRACE
+        with tempfile.TemporaryFile() as file:
+            document = [calls.WRITE.format(file.fileno())] if self._documents(point) else []
             words = [*self.site.place.prefix, made.command[0], *document, *made.command[1:]]
-            done = machine.run(words, limit)
-            read(made, point, done, load(path))
+            done = machine.run(words, limit, fds=[file.fileno()])
+            read(made, point, done, calls.document(file), self.site.place.link)
         if (point.name, side) not in self._looked:
             self._looked.add((point.name, side))
             made.settings = self._look()
@@ -224,17 +231,7 @@ def last_line(text: str) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def load(path: str) -> "Dict[str, Any]":
-    """A document of netperf's; empty where there is none."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]") -> None:
+def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]", link: str = "") -> None:
     """Fills a slot in. Raises SlotFailed when a figure that is to be compared is not there."""
     if done.exit != 0 or document.get("result", "complete") != "complete":
         raise SlotFailed(done.reason or last_line(done.stderr) or str(document.get("reason") or "")
@@ -257,7 +254,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     made.samples = samples(document) or [(at, rate) for at, rate in options.interim(done.stdout)]
     iterations = document.get("iterations") or [{}]
     made.evidence = evidence(iterations[-1])
-    disturb(made, point, iterations[-1])
+    disturb(made, iterations[-1].get("disturbed"), link)
 
 
 def unit_of(name: str, figures: "Dict[str, Any]") -> str:
@@ -285,14 +282,11 @@ def evidence(iteration: "Dict[str, Any]") -> "Dict[str, Any]":
             for end in ("near", "far") if isinstance(iteration.get(end), dict)}
 
 
-def disturb(made: Slot, point: Point, iteration: "Dict[str, Any]") -> None:
+def disturb(made: Slot, told: "Optional[Dict[str, Any]]", link: str) -> None:
     """What netperf says of the time that something disturbed."""
-    told = iteration.get("disturbed")
-    if not isinstance(told, dict):
-        return
-    made.disturbed = told.get("share")
-    made.reasons = dict(told.get("reasons") or {})
-    if told.get("clean_throughput") is not None:
-        # Of datagrams, those that were received are counted where the far end tells them.
-        arrived = point.test == "UDP_STREAM" and told.get("counted_by") == "far"
-        made.clean_figures["REMOTE_RECV_THROUGHPUT" if arrived else "THROUGHPUT"] = float(told["clean_throughput"])
+    told = told or {}
+    made.disturbed, made.reasons = told.get("share"), dict(told.get("reasons") or {})
+    if told.get("seconds"):
+        # An emulator's work goes with the traffic: it is a program, but not outside the test.
+        outside = OUTSIDE[:1] if EMULATOR in link else OUTSIDE
+        made.taken = min(1.0, sum(made.reasons.get(name, 0.0) for name in outside) / told["seconds"])

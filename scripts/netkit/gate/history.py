@@ -11,10 +11,13 @@ it is allowed, whatever the distribution is.
 """
 
 import datetime
+import fnmatch
 import functools
+import io
 import itertools
 import json
 import math
+import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -22,7 +25,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 import numpy as np
 
-from netkit import plots, python
+from netkit import files, plots, python
 from netkit.draw import STYLE
 from netkit.gate import past, stats
 from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
@@ -30,7 +33,6 @@ from netkit.gate.past import Session
 
 HISTORY_SCHEMA = "plumbline-history/1"
 LEAST = 2               # sessions of a segment
-FEWEST = 6              # sessions among which chance can be told from a change at all
 MOST = 300              # that are looked at: the newest
 EXCEEDANCES = 10        # permutations as good as the split, after which it is none
 PERMUTATIONS = 499      # at least, where there are fewer of them
@@ -104,12 +106,22 @@ def chance(series: "Any", ends: "Sequence[int]", most: float, level: float, rng:
     return (as_good + 1) / (total + 1)
 
 
+def least_p(count: int, part: int) -> float:
+    """The p of the greatest step there can be, of `part` among `count` sessions: chance puts these at either end."""
+    return 2 / math.comb(count, part)
+
+
+def fewest(level: float) -> int:
+    """Sessions among which chance can be told from a change at all."""
+    return next(count for count in itertools.count(2 * LEAST) if least_p(count, count // 2) <= level)
+
+
 def change_points(values: "Sequence[float]", level: float = 0.05, seed: int = 1) -> "List[Tuple[int, float]]":
     """Where a new segment begins, and the p of it. Without a change the list is empty but for a share `level`
     of all series."""
     series, rng = np.asarray(values, dtype=float), np.random.default_rng(seed)
     found: "Dict[int, float]" = {}
-    while len(series) >= FEWEST:
+    while len(series) >= fewest(level):
         ends = [0, *sorted(found), len(series)]
         most, where = best_split(series[None, :], ends)
         if most[0] <= 0:    # no segment that could be split, or all values are the same
@@ -149,6 +161,8 @@ class Series:
     counts: "List[int]"
     changes: "List[Change]" = field(default_factory=list)
     unit: str = ""
+    worse: "Optional[Change]" = None    # after which the newest segment was never as good again
+    missing: int = 0                    # sessions like the newest ones, until a step can be told that they may be
 
     @property
     def name(self) -> str:
@@ -170,19 +184,42 @@ class Series:
                                   for begin, end in self.segments()])
         return stats.correlation(self.means - heights)
 
-    def find(self, level: float, seed: int) -> None:
+    def find(self, level: float, seed: int, since: str = "", accepted: str = "") -> None:
+        """The changes, and whether the newest segment is worse than one before a change that counts: one since that
+        day, and not of the sessions that were accepted."""
         for index, p in change_points(self.means, level, seed):
             self.changes.append(Change(index, 0.0, 0.0, p, EQUAL))
         heights = [math.exp(np.mean(self.means[begin:end])) for begin, end in self.segments()]
+        counted = [accepted < one.started >= since for one in self.sessions]
+        counts = [one for one in self.changes if counted[one.index]]
         for change, before, after in zip(self.changes, heights, heights[1:]):
             change.before, change.after = before, after
-            if abs(change.percent) > self.metric.margin:
-                change.verdict = BETTER if (after > before) == self.metric.more_is_better else WORSE
+            change.verdict = self._verdict(before, after)
             old, new = (self.sessions[change.index - back] for back in (1, 0))
             change.differs = list(itertools.chain(*past.differing(old.environment, new.environment)))
             if self.point in old.points and self.point in new.points:
                 sides = [one.points[self.point].side(one.side) for one in (old, new)]
                 change.differs += past.given(*sides)
+        best = max if self.metric.more_is_better else min
+        worst = best(counts, key=lambda one: one.before, default=None)
+        self.worse = worst if worst and self._verdict(worst.before, heights[-1]) == WORSE else None
+        self.missing = max(fewest(level) - len(self.means), self._missing(level, counted))
+
+    def _verdict(self, before: float, after: float) -> str:
+        if abs(100 * (after / before - 1)) <= self.metric.margin:
+            return EQUAL
+        return BETTER if (after > before) == self.metric.more_is_better else WORSE
+
+    def _missing(self, level: float, counted: "Sequence[bool]") -> int:
+        """Where the newest sessions are all worse than the others of their segment, and chance does that too often."""
+        sign = 1 if self.metric.more_is_better else -1
+        segment = sign * np.asarray(self.means[self.segments()[-1][0]:])
+        for part in range(LEAST, len(segment) - LEAST + 1):
+            old, new = segment[:-part], segment[-part:]
+            worse = self._verdict(*(math.exp(sign * np.mean(one)) for one in (old, new))) == WORSE
+            if worse and counted[-part] and np.max(new) < np.min(old) and least_p(len(segment), part) > level:
+                return next(more for more in itertools.count(1) if least_p(len(segment) + more, part + more) <= level)
+        return 0
 
 
 @dataclass
@@ -193,23 +230,18 @@ class History:
     since: str = ""
     notes: "List[str]" = field(default_factory=list)
 
-    def worse(self) -> "List[Series]":
-        """Those whose newest segment is worse than the one before, and not older than `since`."""
-        return [one for one in self.series if one.changes and one.changes[-1].verdict == WORSE
-                and one.sessions[one.changes[-1].index].started >= self.since]
-
     def status(self, strict: bool = False) -> int:
-        if self.worse():
+        if any(one.worse for one in self.series):
             return 1
-        told = any(len(one.means) >= FEWEST for one in self.series)
-        return 0 if told else 1 if strict else 77
+        return 0 if not any(one.missing for one in self.series) else 1 if strict else 77
 
 
 def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidence: float = 95.0,
-         since: str = "", other_machine: bool = False, seed: int = 1) -> History:
+         since: str = "", other_machine: bool = False, seed: int = 1, clean: bool = True) -> History:
     """The history in a folder, with its change points. Without metrics the criteria of the newest file count,
     and for sweeps the throughput. Raises GateError."""
     sessions, notes = past.read(folder, side)
+    accepted = past.accepted(folder)
     sessions = [session for session in sessions if any(session.slots.values())]
     if not sessions:
         raise GateError(f"{folder}: not one good slot of side {side}: "
@@ -226,23 +258,23 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
         sessions = sessions[-MOST:]
     wanted = {(point, metric.name): metric for session in sessions for point in session.slots
               for metric in metrics or session.metrics(point)}
-    made = [series_of(point, metric, sessions) for (point, _), metric in sorted(
+    made = [series_of(point, metric, sessions, clean) for (point, _), metric in sorted(
         wanted.items(), key=lambda one: one[0])]
     made = [one for one in made if one.means]
     if not made:
         raise GateError(f"{folder}: no session has {', '.join(one.name for one in metrics)}")
     for one in made:
-        one.find((1 - confidence / 100) / len(made), seed)
+        one.find((1 - confidence / 100) / len(made), seed, since, accepted.get(one.point, {}).get("until", ""))
         if one.leans() > max(LEANING, 2 / math.sqrt(len(one.means))):
             notes.append(f"{one.name}: sessions lean on the one before (correlation {one.leans():.1f}), by "
                          "which small changes are found that are none")
     return History(made, sessions, confidence, since, notes)
 
 
-def series_of(point: str, metric: Metric, sessions: "Sequence[Session]") -> Series:
+def series_of(point: str, metric: Metric, sessions: "Sequence[Session]", clean: bool = True) -> Series:
     made = Series(point, metric, [], [], [], [])
     for session in sessions:
-        figures = session.figures(point, metric)
+        figures = session.figures(point, metric, clean)
         if figures:
             mean, spread = past.mean(figures)
             made.sessions.append(session)
@@ -268,10 +300,9 @@ def rows(history: History) -> "List[List[str]]":
                          one.unit, f"{change.percent:+.1f} %", f"{change.p:.2g}", said(change)])
             head = ["", "", ""]
         if not one.changes:
-            few = len(one.means) < FEWEST
             made.append([*head, "-", number(math.exp(np.mean(one.means))), "", one.unit, "", "",
-                         f"too few sessions to tell ({FEWEST} at least)" if few else
-                         f"no change, sessions differ by {one.noise():.2g} %"])
+                         f"no change, sessions differ by {one.noise():.2g} %" if not one.missing else
+                         f"too few sessions to tell, {one.missing} missing"])
     return made
 
 
@@ -285,14 +316,17 @@ def text(history: History) -> str:
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in table]
     lines += [f"note: {note}" for note in history.notes]
-    for one in history.worse():
-        change = one.changes[-1]
-        lines.append(f"worse: {one.name} is {abs(change.percent):.1f} % "
-                     f"{'below' if change.after < change.before else 'above'} what it was before "
-                     f"{one.sessions[change.index].day}, for {len(one.means) - change.index} sessions")
-    if not history.worse():
-        lines.append("nothing to tell: too few sessions" if history.status() else
-                     "not worse: no newest segment is worse than the one before"
+    for one in history.series:
+        if one.worse:
+            now = math.exp(np.mean(one.means[one.changes[-1].index:]))
+            lines.append(f"worse: {one.name} is {abs(100 * (now / one.worse.before - 1)):.1f} % "
+                         f"{'below' if now < one.worse.before else 'above'} what it was before "
+                         f"{one.sessions[one.worse.index].day}, for {len(one.means) - one.changes[-1].index} sessions")
+        elif one.missing:
+            lines.append(f"can't tell: {one.name}: {one.missing} sessions like the newest ones are missing, until a "
+                         "step can be told from chance")
+    if not history.status():
+        lines.append("not worse: no newest segment is worse than an earlier one"
                      + (f" since {history.since}" if history.since else ""))
     return "\n".join(lines) + "\n"
 
@@ -302,7 +336,7 @@ def as_json(history: History) -> str:
     return "".join(json.dumps({
         "schema": HISTORY_SCHEMA, "point": one.point, "metric": one.metric.name, "unit": one.unit,
         "margin": one.metric.margin, "more_is_better": one.metric.more_is_better,
-        "confidence": history.confidence, "worse": one in history.worse(),
+        "confidence": history.confidence, "worse": one.worse is not None, "missing": one.missing,
         "sessions": [{"file": session.path, "started": session.started, "mean": math.exp(mean),
                       "stddev_percent": 100 * spread if count > 1 else None, "slots": count}
                      for session, mean, spread, count in zip(
@@ -327,8 +361,10 @@ def draw(history: History, path: str) -> None:
         figure = Figure(figsize=(8.4, 0.5 + 2.2 * len(history.series)))
         for ax, one in zip(figure.subplots(len(history.series), 1, squeeze=False)[:, 0], history.series):
             panel(ax, one)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
         try:
-            figure.savefig(path, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
+            files.write(path, drawn.getvalue())
         except OSError as fault:
             raise GateError(f"--plot {path}: {fault.strerror}") from None
 
@@ -359,18 +395,42 @@ def panel(ax: Any, one: Series) -> None:
 # --- the command --------------------------------------------------------------------------
 
 def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, out: TextIO = sys.stdout,
-        **choices: Any) -> int:
-    """netgate --history: prints, draws, and returns the exit status. choices are those of read()."""
+        accept: str = "", **choices: Any) -> int:
+    """netgate --history: prints, draws, and returns the exit status. choices are those of read(). With accept, a
+    pattern of points, what these are now is accepted first."""
     if plot:
         try:
             python.need("matplotlib", "python3-matplotlib", "--plot")
         except python.MissingModule as fault:
             raise GateError(str(fault)) from None
     history = read(folder, **choices)
+    if accept:
+        accept_points(folder, history, accept)
+        history = read(folder, **choices)
     if plot:
         draw(history, plot)
     out.write(as_json(history) if form == "json" else text(history))
     return history.status(strict)
+
+
+def accept_points(folder: str, history: History, pattern: str) -> None:
+    """Writes down that what has become of some points is right: from where on, and up to which session. Raises
+    GateError."""
+    begins: "Dict[str, str]" = {}
+    for one in history.series:
+        if fnmatch.fnmatchcase(one.point, pattern):
+            found = [one.sessions[change.index].started for change in one.changes]
+            begins[one.point] = max([begins.get(one.point, ""), *found])
+    if not begins:
+        raise GateError(f"--accept {pattern}: no such point (there are "
+                        f"{', '.join(sorted({one.point for one in history.series}))})")
+    path = os.path.join(folder, past.ACCEPTED)
+    try:
+        with open(path, "a", encoding="utf-8", opener=files.opener) as file:
+            file.writelines(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
+                                        "until": history.sessions[-1].started}) + "\n" for point, begin in begins.items())
+    except OSError as fault:
+        raise GateError(f"{path}: {fault.strerror}") from None
 
 
 def since_day(words: str, today: "Optional[datetime.date]" = None) -> str:

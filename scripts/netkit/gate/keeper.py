@@ -1,12 +1,15 @@
 """Settings of the machine for the time of a slot: the old value is noted, the new one is set and read back,
 and the old one is put back, whatever ends netgate.
 
-What was changed stands in a journal, which is on disk before the change. The journal is locked as long as
+Each setting has a journal while a netgate uses it, on disk before the change. The journal is locked as long as
 its owner lives, or a command that the owner started: who gets the lock may put back.
 """
 
 import contextlib
+import errno
 import fcntl
+import glob
+import hashlib
 import json
 import os
 import re
@@ -16,19 +19,33 @@ import stat
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from .. import machine
+from .. import machine, progress
 from .model import GateError
 
 COMMAND_LIMIT = 30.0        # seconds that a command may take
 LOCK_LIMIT = 60.0           # seconds until the journal of a dead owner is free
 SETTLE_LIMIT = 20.0         # seconds until an interface carries packets again
 IPV6_LEAST_MTU = machine.IPV6_LEAST_MTU
-JOURNAL = re.compile(r"settings-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-[0-9]+\.journal")
-GONE = re.compile(r"does not exist|[Nn]o such device|Cannot find device|Cannot open network namespace"
-                  r"|lab \S+ is not up|cannot stat /proc/sys")
+JOURNAL = "setting-*.journal"
+BOOT_ID, PIDS = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
+FIRST_PIDS = "pid:[4026531836]"     # the namespace of processes that contains all others
+GONE = re.compile(r"does not exist|[Nn]o such device|Cannot find device|cannot stat /proc/sys")
+NAMELESS = re.compile(r"Cannot open network namespace .*No such file|lab \S+ is not up")
+# What writing a sysctl changes beside it, and writing the old value does not undo.
+LASTING = (
+    (r"net/ipv4/ip_forward|net/ipv[46]/conf/[^/]+/forwarding",
+     "the kernel resets other settings with it (forwarding and redirects of all interfaces, LRO, learned routes)"),
+    (r"net/ipv6/conf/[^/]+/(disable_ipv6|addr_gen_mode|stable_secret)", "interfaces lose or get addresses by it"),
+    (r"net/ipv6/conf/all/(force_forwarding|ignore_routes_with_linkdown|disable_policy)",
+     "the kernel sets those of all interfaces with it"),
+    (r"net/ipv[46]/neigh/[^/]+/(unres_qlen|retrans_time|base_reachable_time)|net/ipv6/route/gc_min_interval"
+     r"|net/mptcp/pm_type|vm/(dirty_(background_)?|overcommit_)(ratio|k?bytes)",
+     "another sysctl shows the same in a finer unit, or is reset by it"),
+    (r"net/netfilter/nf_hooks_lwtunnel|net/mpls/platform_labels|vm/drop_caches|kernel/(modules_disabled"
+     r"|kexec_load_disabled|unprivileged_bpf_disabled|yama/ptrace_scope)", "the kernel does not take it back"))
 # ethtool -k shows these by another name than ethtool -K best takes; the first four have parts of their own.
 SHORT = {"tx-checksumming": "tx", "scatter-gather": "sg", "tcp-segmentation-offload": "tso",
          "udp-fragmentation-offload": "ufo", "rx-checksumming": "rx", "generic-segmentation-offload": "gso",
@@ -136,15 +153,26 @@ class Setting:
     def feature(self) -> str:
         return SHORT.get(self.item[1], self.item[1])
 
-    def clashes(self) -> str:
-        """Settings with the same text here can't be had by two at a time."""
-        return " ".join((self.kind, self.item[0])) if self.kind == "offload" else self.name
+    @property
+    def path(self) -> str:
+        """Of a sysctl, below /proc/sys: the first separator of a name says which kind it has."""
+        name = self.item[0]
+        return name if re.match(r"[^./]*/", name) else name.translate(str.maketrans("./", "/."))
+
+    def place(self) -> str:
+        """Boot and network namespace; the boot alone of a sysctl that all namespaces share."""
+        text = call(self.prefix, ["sh", "-c", f"cat {BOOT_ID}; readlink /proc/self/ns/net"])
+        boot, net = text.split()
+        return boot if self.kind == "sysctl" and not self.path.startswith("net/") else f"{boot} {net}"
+
+    def journal(self, place: str) -> str:
+        """The name of its journal. Settings with the same one can't be had by two at a time."""
+        item = {"offload": self.item[:1], "sysctl": (self.path,)}.get(self.kind, self.item)
+        return f"setting-{hashlib.sha256(json.dumps([place, self.kind, item]).encode()).hexdigest()[:16]}.journal"
 
     def where(self) -> "Dict[str, Any]":
-        """The interface; of a sysctl its namespace, as an address."""
-        if self.kind == "sysctl":
-            return {"address": call(self.prefix, ["readlink", "/proc/self/ns/net"]).strip()}
-        return interface(self.prefix, self.item[0])
+        """The interface, if it is one's."""
+        return {} if self.kind == "sysctl" else interface(self.prefix, self.item[0])
 
     def look(self) -> Any:
         """What value() and the like read: one look at the machine."""
@@ -240,11 +268,16 @@ def parse(name: str, near: Sequence[str], far: Optional[Sequence[str]]) -> Setti
         raise GateError(f"{name or 'a setting'}: not a setting (there are {KNOWN}; "
                         "of the far end with \"far\" before)")
     if any(word.startswith("-") for word in item) or not re.fullmatch(
-            r"[\w./-]+" if kind == "sysctl" else r"[^\s/]{1,15}", item[0]):
+            r"\w[\w-]*([./][\w-]+)*" if kind == "sysctl" else r"[^\s/]{1,15}", item[0]):
         raise GateError(f"{name}: not a name of {'a sysctl' if kind == 'sysctl' else 'an interface'}")
     if there and far is None:
         raise GateError(f"{name}: no commands can be run at the far end (REMOTE_TYPE and REMOTE_ARGS say how)")
-    return Setting(kind, tuple(item), tuple(far or () if there else near))
+    setting = Setting(kind, tuple(item), tuple(far or () if there else near))
+    for pattern, why in LASTING if kind == "sysctl" else ():
+        if re.fullmatch(pattern, setting.path):
+            raise GateError(f"{name}: restoring the old value would not undo it: {why} (set it before netgate "
+                            "begins, or by commands of yours)")
+    return setting
 
 
 # --- the journal --------------------------------------------------------------------------
@@ -267,11 +300,6 @@ def folder() -> str:
     return path
 
 
-def boot_id() -> str:
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
-
-
 def start_time(pid: int) -> int:
     """When a process began, in ticks since boot; 0 when it is dead."""
     try:
@@ -282,63 +310,99 @@ def start_time(pid: int) -> int:
     return 0 if words[0] in "ZX" else int(words[19])
 
 
-def lives(path: str) -> bool:
-    """Whether the owner of a journal does, by its name."""
-    owner = JOURNAL.fullmatch(os.path.basename(path))
-    return owner is not None and start_time(int(owner["pid"])) == int(owner["start"])
+def lives(owner: "Dict[str, Any]") -> bool:
+    """Whether the owner of a journal does, as far as can be seen from here."""
+    return owner.get("pids") != os.readlink(PIDS) or start_time(owner["pid"]) == owner["start"]
 
 
-def lock(fd: int, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while True:
+def held(net: str) -> bool:
+    """Whether a network namespace of this machine has processes or a name; also when that can't be seen."""
+    if os.readlink(PIDS) != FIRST_PIDS:
+        return True
+    for one in {*glob.glob("/proc/[0-9]*")} - {"/proc/1"}:    # whose namespaces the kernel's threads have
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.readlink(f"{one}/ns/net") == net:
+                return True
+            with open(f"{one}/mountinfo", encoding="utf-8", errors="replace") as file:
+                if f" {net} " in file.read():
+                    return True
+        except PermissionError:
             return True
-        except BlockingIOError:
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.02)
+        except OSError:     # it has just ended
+            continue
+    return False
 
 
-@contextlib.contextmanager
-def locked_folder(path: str) -> "Iterator[None]":
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        if not lock(fd, LOCK_LIMIT):
-            raise GateError(f"{path}: another netgate keeps it locked")
-        yield
-    finally:
-        os.close(fd)
+class Overruled(GateError):
+    """Somebody has changed the setting since, and it is left so."""
+
+
+class Held(GateError):
+    """A netgate that lives has the journal, or nobody has one."""
 
 
 @dataclass
 class Change:
-    """A line of a journal."""
+    """What a setting was, and what netgate made of it: None while that is under way."""
     setting: Setting
-    identity: str
+    place: str
+    identity: str       # the address of the interface
     old: Any
+    now: Any = None
 
-    def line(self) -> str:
+    def row(self) -> "Dict[str, Any]":
         one = self.setting
-        return json.dumps({"kind": one.kind, "item": one.item, "prefix": one.prefix,
-                           "identity": self.identity, "old": self.old}) + "\n"
+        return {"kind": one.kind, "item": one.item, "prefix": one.prefix, "place": self.place,
+                "identity": self.identity, "old": self.old}
 
-    def put_back(self, fds: Sequence[int]) -> bool:
-        """False when the interface is gone, and the setting with it."""
-        one = self.setting
+    def _reach(self) -> str:
+        """Finds the way to the setting; why it is gone, else "". Raises GateError when it is elsewhere."""
+        one, here = self.setting, ""
+        boot, _, net = self.place.partition(" ")
+        over_ssh = one.prefix and os.path.basename(one.prefix[0]) == "ssh"
+        for way in dict.fromkeys([one] if over_ssh else [one, replace(one, prefix=())]):
+            try:
+                here = way.place()
+            except GateError as fault:
+                if not NAMELESS.search(str(fault)):
+                    raise
+            if here == self.place:
+                self.setting = way
+                return ""
+        if not here.startswith(boot):
+            return "its machine was started anew"
+        if not over_ssh and not held(net):
+            return f"its network namespace, {net}, is gone"
+        raise GateError(f"its network namespace is {net}, not {here.partition(' ')[2]} (start netgate in that one; "
+                        "lsns -t net shows who is in it)")
+
+    def put_back(self, fds: Sequence[int]) -> str:
+        """Why there is nothing to put back, else "". Raises GateError when it can't be."""
+        why = self._reach()
+        if why:
+            return why
+        one, wanted = self.setting, self.old
+        if isinstance(wanted, dict) and self.now:   # those that netgate changed
+            wanted = {name: on for name, on in wanted.items() if self.now.get(name) != on}
         try:
             if one.where().get("address", "") != self.identity:
-                return False
-            command = one.command(self.old)
-            if command:
-                call(one.prefix, command, fds)
-            if one.value(one.look()) != self.old:
-                raise GateError("it had no effect")
+                return "its interface is gone, and this is another one"
+            seen = one.value(one.look())
+            # Whoever has changed an offload since has made it what it was. Coalescing changes by itself.
+            known = seen if self.now is None or one.kind == "coalesce" else self.now
+            if isinstance(seen, str) and seen not in (known, wanted):
+                raise Overruled(f"somebody has set it to {seen} since, which stays")
+            if not contains(seen, wanted):
+                command = one.command(wanted)
+                if command:
+                    call(one.prefix, command, fds)
+                if not contains(one.value(one.look()), wanted):
+                    raise GateError("it had no effect")
         except GateError as fault:
             if GONE.search(str(fault)):
-                return False
+                return str(fault)
             raise
-        return True
+        return ""
 
     def shown(self) -> str:
         """What it was, in words."""
@@ -347,83 +411,168 @@ class Change:
         return f"the offloads of {self.setting.item[0]}"
 
 
-def read_journal(fd: int) -> "Tuple[Dict[str, Any], List[Change]]":
-    """Header and changes. The last line may be a piece: then its change was not made."""
-    lines = os.pread(fd, os.fstat(fd).st_size, 0).decode(errors="replace").splitlines()
-    rows = []
-    for line in lines:
+def contains(seen: Any, wanted: Any) -> bool:
+    """Whether a value is this one; of offloads, whether these are so."""
+    return bool(wanted.items() <= seen.items() if isinstance(wanted, dict) else seen == wanted)
+
+
+class Journal:
+    """The file of a setting, locked. It has a line for the owner, one for the change, and then one whenever that
+    goes on: null before, the value that it came to after. A line that is not whole was not acted on.
+
+    Raises Held, and GateError when the lock outlasts its owner."""
+
+    def __init__(self, path: str, make: bool = False) -> None:
+        self.path, self.owner = path, {}    # type: str, Dict[str, Any]
+        self.change: Optional[Change] = None
+        end = time.monotonic() + LOCK_LIMIT
+        while True:
+            try:
+                self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+                                   | make * os.O_CREAT, 0o600)
+            except OSError as fault:
+                raise (Held if fault.errno == errno.ENOENT else GateError)(f"{path}: {fault.strerror}") from None
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(self._fd).st_nlink:
+                    break
+                os.close(self._fd)      # its owner has just removed it
+            except BlockingIOError:
+                self._read()
+                os.close(self._fd)
+                if not self.owner or lives(self.owner):
+                    raise Held(f"netgate {self.owner.get('pid', '')} uses it (wait until that one ends)") from None
+                if time.monotonic() > end:
+                    raise GateError(f"{path}: locked although netgate {self.owner['pid']} is dead (remove it when no "
+                                    "netgate runs)") from None
+                time.sleep(0.02)
+        self._read()
+
+    @property
+    def fds(self) -> "Tuple[int]":
+        """For a command that changes the setting: as long as it runs the journal stays locked."""
+        return (self._fd,)
+
+    def _read(self) -> None:
+        rows, self.change = [], None
+        for line in os.pread(self._fd, os.fstat(self._fd).st_size, 0).decode(errors="replace").splitlines():
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                break
+        self.owner = rows[0] if rows else {}
+        if len(rows) > 1:
+            row, now = rows[1], rows[-1] if len(rows) > 2 else None
+            self.change = Change(Setting(row["kind"], tuple(row["item"]), tuple(row["prefix"])), row["place"],
+                                 row["identity"], row["old"], now)
+
+    def _write(self, row: Any) -> None:
+        """Adds a line, for good; none when that fails."""
+        size, line = os.fstat(self._fd).st_size, (json.dumps(row) + "\n").encode()
         try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break
-    return (rows[0] if rows else {}), [
-        Change(Setting(row["kind"], tuple(row["item"]), tuple(row["prefix"])), row["identity"], row["old"])
-        for row in rows[1:]]
+            if os.write(self._fd, line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._fd)
+        except OSError as fault:
+            os.ftruncate(self._fd, size)
+            raise GateError(f"{self.path}: {fault.strerror}") from None
 
+    def own(self) -> None:
+        """Makes it this process's."""
+        os.ftruncate(self._fd, 0)
+        self.owner = {"pid": os.getpid(), "start": start_time(os.getpid()), "pids": os.readlink(PIDS)}
+        self._write(self.owner)
 
-def restore(changes: "List[Change]", fds: Sequence[int]) -> "Tuple[List[Change], List[str]]":
-    """Puts back, the last change first: those that were, and complaints of those that could not be."""
-    done, said = [], []
-    for change in reversed(changes):
+    def begin(self, change: Change) -> None:
+        """Before the setting is changed. What it was at first is what counts."""
+        self._write(None if self.change else change.row())
+        self.change = self.change or change
+        self.change.now = None
+
+    def became(self, value: Any) -> None:
+        assert self.change
+        self._write(value)
+        self.change.now = value
+
+    def put_back(self) -> str:
+        """Puts back and forgets: why there was nothing to put back, else "". Raises GateError when that is still
+        to be done, Overruled when it is not."""
         try:
-            if change.put_back(fds):
-                done.append(change)
-        except GateError as fault:
-            said.append(f"could not put back {change.shown()}: {fault}")
-    return done, said
+            why = self.change.put_back(self.fds) if self.change else ""
+        except Overruled:
+            self._forget()
+            raise
+        self._forget()
+        return why
 
+    def _forget(self) -> None:
+        os.ftruncate(self._fd, len(json.dumps(self.owner)) + 1)
+        self.change = None
 
-def recover_one(path: str) -> "List[str]":
-    """Puts back what the journal of a dead owner says, and removes it; what was done, in lines."""
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return []
-    try:
-        if not lock(fd, LOCK_LIMIT):
-            return [f"{path}: locked although its owner is dead (remove it when no netgate runs)"]
-        if not os.fstat(fd).st_nlink:       # somebody else has put back meanwhile
+    def recover(self) -> "List[str]":
+        """Puts back what a dead owner left; what was done, in a line."""
+        if not self.change:
             return []
-        header, changes = read_journal(fd)
-        if header.get("boot") != boot_id():
-            changes = []
-        done, said = restore(changes, (fd,))
-        if not said:
-            os.unlink(path)
-        owner = f"netgate {header.get('pid')} was killed"
-        return [f"put back {change.shown()}: {owner}" for change in done] + [
-            f"{line} ({owner}; {path} remembers it: correct this, or remove the file)" for line in said]
-    finally:
-        os.close(fd)
+        shown, ended = self.change.shown(), f"netgate {self.owner['pid']} ended with it changed"
+        try:
+            why = self.put_back()
+        except Overruled as fault:
+            why = str(fault)
+        except GateError as fault:
+            return [f"could not put back {shown}: {fault} ({ended}; {self.path} remembers it: correct this, or "
+                    "remove the file)"]
+        return [f"did not put back {shown}: {why} ({ended})" if why else f"put back {shown}: {ended}"]
+
+    def leave(self) -> None:
+        """Removes it if nothing is to be put back."""
+        if not self.change:
+            os.unlink(self.path)
+        os.close(self._fd)
 
 
-def recover() -> "List[str]":
-    """Puts back what dead owners left, and says what, in lines. Every netgate begins with this."""
+def recover(pid: Optional[int] = None) -> "List[str]":
+    """Puts back what dead owners left, or one of them, the last change first, and says what, in lines. Every
+    netgate begins with this."""
     try:
         home = folder()
     except GateError:
         return []       # no journals can be there either
-    names = sorted(name for name in os.listdir(home) if JOURNAL.fullmatch(name))
-    return [line for name in names if not lives(os.path.join(home, name))
-            for line in recover_one(os.path.join(home, name))]
+    said = []
+    for path in sorted(glob.glob(os.path.join(glob.escape(home), JOURNAL)), key=changed_at, reverse=True):
+        try:
+            one = Journal(path)
+        except Held:
+            continue
+        except GateError as fault:
+            said.append(str(fault))
+            continue
+        if pid in (None, one.owner.get("pid")):
+            said += one.recover()
+        one.leave()
+    return said
+
+
+def changed_at(path: str) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 # --- the keeper ---------------------------------------------------------------------------
 
 WATCHDOG = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
-            "from netkit.gate import keeper; keeper.recover_one(sys.argv[2])")
+            "from netkit.gate import keeper; keeper.recover(int(sys.argv[2]))")
 
 
 class Keeper:
     """Sets, and puts back. near and far are what leads to the two ends: words before a command."""
-    _count = 0
 
     def __init__(self, near: Sequence[str] = (), far: Optional[Sequence[str]] = None) -> None:
         self._near, self._far = found(near), None if far is None else found(far)
-        self._changes: "List[Change]" = []
+        self._journals: "Dict[str, Journal]" = {}   # that are ours until we leave
+        self._changed: "List[Journal]" = []
         self._carry: "List[Setting]" = []       # of interfaces that carried packets
-        self._path, self._fd = "", -1
-        self._header = 0        # bytes of the journal that are no changes
         self._watchdog: "Optional[subprocess.Popen[bytes]]" = None
 
     def set(self, settings: "Sequence[Tuple[str, str]]") -> None:
@@ -436,78 +585,72 @@ class Keeper:
                 raise GateError(text if text.startswith(f"{name}:") else f"{name}={value}: {text}") from None
 
     def _set_one(self, setting: Setting, value: str) -> None:
+        place = setting.place()
+        journal = self._journal(os.path.join(folder(), setting.journal(place)))
         seen = setting.look()
         setting.check(value, seen)
         if not setting.differs(value, seen):
             return
         where = seen if setting.kind == "mtu" else setting.where()
-        self._note(Change(setting, where.get("address", ""), setting.value(seen)))
-        call(setting.prefix, setting.command(value), (self._fd,))
-        now = setting.differs(value, setting.look())
+        self._changed = [*(one for one in self._changed if one is not journal), journal]
+        journal.begin(Change(setting, place, where.get("address", ""), setting.value(seen)))
+        call(setting.prefix, setting.command(value), journal.fds)
+        seen = setting.look()
+        journal.became(setting.value(seen))
+        now = setting.differs(value, seen)
         if now:
             raise GateError(f"it had no effect: it is {now}")
         if carries(where):
             self._carry.append(setting)
             settle([setting])
 
-    def _note(self, change: Change) -> None:
-        """Writes down what it was, for good."""
-        if self._fd < 0:
-            self._begin()
-        with locked_folder(os.path.dirname(self._path)):
-            self._refuse_another(change)
-            os.write(self._fd, change.line().encode())
-            os.fsync(self._fd)
-        self._changes.append(change)
+    def _journal(self, path: str) -> Journal:
+        """The journal of a setting, which nobody else has until we leave. What a dead one left is put back."""
+        one = self._journals.get(path)
+        if not one:
+            self._watch()
+            one = Journal(path, make=True)
+            said = one.recover()
+            if one.change:
+                one.leave()
+                raise GateError(said[0])
+            self._journals[path] = one
+            one.own()
+            for line in said:
+                note(line)
+        return one
 
-    def _refuse_another(self, change: Change) -> None:
-        """Two that change one thing would put back what the other one made of it."""
-        home = os.path.dirname(self._path)
-        for name in os.listdir(home):
-            path = os.path.join(home, name)
-            if path == self._path or not JOURNAL.fullmatch(name) or not lives(path):
-                continue
-            with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-                header, others = read_journal(file.fileno())
-                if any((one.setting.clashes(), one.identity) == (change.setting.clashes(), change.identity)
-                       for one in others):
-                    raise GateError(f"netgate {header['pid']} has changed it (wait until that one ends)")
-
-    def _begin(self) -> None:
-        """Makes the journal and what looks after it."""
-        pid, start = os.getpid(), start_time(os.getpid())
-        Keeper._count += 1
-        path = os.path.join(folder(), f"settings-{pid}-{start}-{Keeper._count}.journal")
-        try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as fault:
-            raise GateError(f"{path}: {fault.strerror}") from None
-        self._path = path
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-        self._header = os.write(self._fd, (json.dumps({"pid": pid, "start": start, "boot": boot_id()})
-                                           + "\n").encode())
+    def _watch(self) -> None:
+        """Begins what looks after the journals. It is in a session of its own, so that what kills us does not kill
+        it, and waits for a word that does not come when we die."""
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        # In a session of its own, so that what kills us does not kill it. It waits for a word that does
-        # not come when we die.
-        self._watchdog = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r word || exec "$@"', "sh", sys.executable, "-c", WATCHDOG, home, path],
+        self._watchdog = self._watchdog or subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r word || exec "$@"', "sh", sys.executable, "-c", WATCHDOG, home,
+             str(os.getpid())],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
             start_new_session=True, preexec_fn=machine.free_signals)
 
     def put_back(self) -> None:
-        """Makes everything what it was, the last change first. Raises GateError for what could not be; the
-        journal keeps it."""
-        if not self._changes:
+        """Makes everything what it was, the last change first. Raises GateError for what could not be, which its
+        journal keeps, and for what somebody else has changed."""
+        if not self._changed:
             return
         held = signal.pthread_sigmask(signal.SIG_BLOCK, machine.ENDS)   # half of it is worth nothing
+        said = []
         try:
-            _, said = restore(self._changes, (self._fd,))
-            if said:
-                raise GateError(f"{said[0]} (the next start of netgate tries it again)")
-            os.ftruncate(self._fd, self._header)
-            links, self._changes, self._carry = self._carry, [], []
+            for journal in reversed(self._changed):
+                shown = journal.change.shown() if journal.change else ""
+                try:
+                    journal.put_back()
+                except GateError as fault:
+                    said.append(f"did not put back {shown}: {fault}" + (
+                        " (the next start of netgate tries it again)" if journal.change else ""))
+            self._changed = [one for one in self._changed if one.change]
+            links, self._carry = self._carry, []
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        if said:
+            raise GateError("; ".join(said))
         with contextlib.suppress(GateError):    # an interface that went, or one that has no partner now
             settle(links)
 
@@ -516,14 +659,17 @@ class Keeper:
         try:
             self.put_back()
         finally:
-            if self._fd >= 0:
-                if not self._changes:
-                    os.unlink(self._path)
-                os.close(self._fd)
-                self._fd = -1
+            for journal in self._journals.values():
+                journal.leave()
+            self._journals = {}
             if self._watchdog:
                 self._watchdog.communicate(b"done\n")
             self._watchdog = None
+
+
+def note(text: str) -> None:
+    progress.clear()
+    print(f"netgate: {text}", file=sys.stderr, flush=True)
 
 
 def found(prefix: Sequence[str]) -> "Tuple[str, ...]":

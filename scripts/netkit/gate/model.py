@@ -63,9 +63,9 @@ class Slot:
     command: "List[str]" = field(default_factory=list)
     figures: "Dict[str, float]" = field(default_factory=dict)       # by netperf's names
     units: "Dict[str, str]" = field(default_factory=dict)           # of those that have one
-    clean_figures: "Dict[str, float]" = field(default_factory=dict)  # of the undisturbed time alone
     disturbed: "Optional[float]" = None     # share of the time, 0 to 1; None: nobody looked
     reasons: "Dict[str, float]" = field(default_factory=dict)   # seconds that each cause disturbed
+    taken: "Optional[float]" = None     # share of the time in which something outside the test had processors
     samples: "List[Tuple[float, float]]" = field(default_factory=list)  # seconds, rate within a slot
     evidence: "Dict[str, Any]" = field(default_factory=dict)    # {"near": {...}, "far": {...}} of the document
     settings: "Dict[str, Any]" = field(default_factory=dict)    # of the machine at that moment (differ.py)
@@ -86,8 +86,9 @@ class Judgement:
     base: Optional[float] = None        # and of A
     unit: str = ""
     pairs: int = 0
-    left_out: int = 0                   # pairs with a slot that was disturbed or failed
-    noise: Optional[float] = None       # percent: standard deviation of a pair's ratio
+    left_out: int = 0                   # pairs with a slot that failed, or whose processors were taken
+    noise: Optional[float] = None       # percent: standard deviation of the ratio of the pairs that count
+    noise_all: Optional[float] = None   # with those whose processors were taken; None: none is left out for it
     more_pairs: Optional[int] = None    # about, for a verdict, where there is none
     seconds: float = 0.0                # that this point took
     notes: "List[str]" = field(default_factory=list)
@@ -121,13 +122,17 @@ class Gate:
     over: str = ""                      # why it ended before its time: a signal, a far end that went
     failed: bool = False                # because it could not go on: what is not told is no doubt then
 
-    def status(self, strict: bool = False) -> int:
-        """The exit status: 1 when one is worse, else 77 when one can't be told, else 0."""
+    def told(self) -> bool:
+        """Whether there is a verdict at all."""
+        return any(one.verdict != CANT_TELL for one in self.judgements)
+
+    def status(self, strict: bool = False, one_will_do: bool = False) -> int:
+        """The exit status: 1 when one is worse, else 77 when one can't be told, or none of them, else 0."""
         verdicts = [one.verdict for one in self.judgements]
         if WORSE in verdicts:
             return 1
         if CANT_TELL in verdicts or not verdicts:
-            return 1 if strict else 77
+            return 1 if strict else 0 if one_will_do and self.told() else 77
         return 0
 
 

@@ -15,7 +15,7 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
-from netkit import progress
+from netkit import files, progress
 from netkit.gate.model import (BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, SLOT_SCHEMA, VERDICT_SCHEMA, VERDICTS,
                                WORSE, A, B, Bench, Gate, GateError, Judgement, Metric, Point, Slot, View)
 from netkit.machine import shown
@@ -47,7 +47,7 @@ class Writer:
         self.path, self._evidence = path, evidence
         try:
             self._file: BinaryIO = sys.stdout.buffer if path == "-" else open(
-                path, "wb" if overwrite else "xb")
+                path, "wb" if overwrite else "xb", opener=files.opener)
         except FileExistsError:
             raise GateError(f"{path}: is there already: another --output writes elsewhere") from None
         except OSError as fault:
@@ -270,7 +270,7 @@ def write_criteria(path: str, points: "Sequence[Point]", confidence: float) -> N
                       f"metric = {json.dumps(metric.name)}", f"margin = {metric.margin!r}",
                       f'better = "{"more" if metric.more_is_better else "less"}"']
     try:
-        with open(path, "x", encoding="utf-8") as file:
+        with open(path, "x", encoding="utf-8", opener=files.opener) as file:
             file.write("\n".join(lines) + "\n")
     except FileExistsError:
         raise GateError(f"{path}: is there already: give another name") from None
@@ -355,7 +355,9 @@ def left_out(one: Judgement, gate: Gate) -> "List[str]":
         lines.append(f"{len(dirty)} of {len(slots)} slots were disturbed, {100 * share:.0f} % of the time"
                      + (f": {causes}" if causes else ""))
     if one.left_out:
-        lines.append(f"{count(one.left_out, 'pair')} left out")
+        lines.append(f"{count(one.left_out, 'pair')} left out" + (
+            "" if one.noise_all is None else f": noise {percent(one.noise_all, '')} % of all, "
+            f"{percent(one.noise, '')} % of the others"))
     return lines
 
 
@@ -419,18 +421,17 @@ def judgements_of(gate: Gate) -> "List[Judgement]":
 
 def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
     """The kernel's test protocol, or TAP 13, which its selftests write: a line a judgement, in one level,
-    as not all readers know subtests."""
+    as not all readers know subtests. To some readers one SKIP is that of the whole program: it is there only where
+    nothing is told."""
     judged = judgements_of(gate)
-    lines = ["TAP version 13" if tap13 else "KTAP version 1", f"1..{len(judged) + len(gate.skipped)}"]
-    lines += [f"# {line}" for line in gate.notes]
+    lines = ["TAP version 13" if tap13 else "KTAP version 1", f"1..{len(judged)}"]
+    lines += [f"# {line}" for line in (*gate.notes, *(f"left out: {name}: {why}" for name, why in gate.skipped))]
     for number, one in enumerate(judged, 1):
         name = re.sub(r"[^\w.-]", "_", name_of(one, gate))
         bad = one.verdict == WORSE or (strict or gate.failed) and one.verdict == CANT_TELL
-        skip = f"SKIP can't tell ({doubt(one)}) " if one.verdict == CANT_TELL and not bad else ""
+        skip = "" if bad or gate.told() else f"SKIP can't tell ({doubt(one)}) "
         lines += [f"# {line}" for line in (sentence(one, name), *remarks(one, gate))]
         lines.append(f"{'not ok' if bad else 'ok'} {number} {name} # {skip}{pairs_of(one)}")
-    lines += [f"ok {number} {name} # SKIP {why}" for number, (name, why) in enumerate(
-        gate.skipped, len(judged) + 1)]
     if gate.over:
         lines.append(f"# ended early: {gate.over}")
     return "\n".join(" ".join(line.split()) for line in lines) + "\n"
@@ -440,7 +441,7 @@ def pairs_of(one: Judgement) -> str:
     """ "value=9412.3 unit=Mbit/s lo=-0.40 ...": what is not known is not there."""
     found = {"value": figure(one.value), "unit": one.unit.replace(" ", "_"), "lo": percent(one.low, ""),
              "hi": percent(one.high, ""), "base": figure(one.base),
-             "verdict": one.verdict.replace("'", "").replace(" ", "_")}
+             "verdict": one.verdict.replace("'", "").replace(" ", "_"), "time": f"{1000 * one.seconds:.0f}ms"}
     return " ".join(f"{name}={value}" for name, value in found.items() if value not in ("", "-", "?"))
 
 

@@ -22,7 +22,7 @@ from scipy.special import stdtr, stdtrit
 
 from netkit import results, units
 from netkit.gate import output, stats, trial
-from netkit.gate.bench import unit_of
+from netkit.gate.bench import disturb, unit_of
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
 from netkit.gate.points import DEFAULTS
@@ -38,6 +38,7 @@ FEW_SESSIONS = 5        # with fewer the interval is mostly their fault
 A_DAY = 20.0            # hours
 # What tells one machine from another, of the names of facts().
 OWN = "seed"            # of the order of slots: never the same
+ACCEPTED, ACCEPTED_SCHEMA = "accepted", "plumbline-accepted/1"     # a file of a folder, and its lines
 MACHINE = re.compile(r"(^|\.)(hostname|cpu|interface\.(name|driver|speed))$")
 
 
@@ -51,16 +52,17 @@ class Session:
     slots: "Dict[str, List[Slot]]" = field(default_factory=dict)
     points: "Dict[str, Point]" = field(default_factory=dict)    # of a gate
     side: str = B
+    bad: "set[str]" = field(default_factory=set)                # points of a gate at which this side was worse
 
     @property
     def day(self) -> str:
         return self.started[:16].replace("T", " ")
 
-    def figures(self, point: str, metric: Metric) -> "List[float]":
-        """Of the slots that count, by their clean seconds where it knows them; all, where most were disturbed."""
+    def figures(self, point: str, metric: Metric, clean: bool = True) -> "List[float]":
+        """Of the slots that count; of all, where processors were taken in most."""
         slots = self.slots.get(point, [])
-        clean = usable(slots, metric)
-        return clean if 2 * len(clean) >= len(slots) else usable(slots, metric, False)
+        found = usable(slots, metric, clean)
+        return found if 2 * len(found) >= len(slots) else usable(slots, metric, False)
 
     def metrics(self, point: str) -> "Tuple[Metric, ...]":
         """What is judged there: a gate's criteria, a sweep's throughput."""
@@ -108,6 +110,18 @@ def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
     return in_order(found), notes
 
 
+def accepted(folder: str) -> "Dict[str, Dict[str, str]]":
+    """By point: from which session on, and up to which, what it became was accepted. Raises GateError."""
+    path = os.path.join(folder, ACCEPTED)
+    try:
+        with open(path, "rb") as file:
+            return {known.get("point", ""): known for _, known in output.objects(file.read(), path)}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as fault:
+        raise GateError(f"{path}: {fault.strerror}") from None
+
+
 def in_order(found: "Sequence[Session]") -> "List[Session]":
     """By their beginning. A copy of a session is no further session."""
     one_each = {(session.started, json.dumps(session.environment, sort_keys=True)): session
@@ -131,7 +145,8 @@ def read_file(path: str, side: str) -> "List[Session]":
 
 def of_gate(path: str, gate: Any, side: str) -> Session:
     """Without the slots from which the gate learned: they may have another length."""
-    made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points}, side=side)
+    made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points}, side=side,
+                   bad={one.point for one in gate.judgements if side == B and one.verdict == WORSE})
     for slot in gate.slots:
         if slot.side == side and slot.pair and not slot.failed:
             made.slots.setdefault(slot.point, []).append(slot)
@@ -147,10 +162,11 @@ def of_sweep(sweep: results.Results) -> Session:
         name = sweep_point(sweep.header, run)
         figures = {one: float(value) for one, value in run.result.items() if results.is_number(value)}
         length = {**sweep.header.constants, **run.point}.get("length")
-        made.slots.setdefault(name, []).append(Slot(
-            name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
-            length=float(length) if results.is_number(length) else 0.0,
-            units={one: unit_of(one, run.result) for one in figures}))
+        slot = Slot(name, "", started=run.started, seconds=run.seconds, command=run.command, figures=figures,
+                    length=float(length) if results.is_number(length) else 0.0,
+                    units={one: unit_of(one, run.result) for one in figures})
+        disturb(slot, run.more.get("disturbed"), str(run.more.get("link", "")))
+        made.slots.setdefault(name, []).append(slot)
     return made
 
 
@@ -260,7 +276,7 @@ class Row:
     against: Against
     best: "Tuple[str, float]"       # the verdict that has most for it, and its error
     left_out: int
-    doubted: bool = False           # by who looks at clean seconds alone
+    doubted: bool = False           # by who looks at clean slots alone
     notes: "List[str]" = field(default_factory=list)
 
     def agree(self, other: "Row | None") -> None:
@@ -278,6 +294,7 @@ class Baseline:
     points: "Sequence[Point]"
     other_machine: bool = False
     notes: "List[str]" = field(default_factory=list)
+    clean: bool = True
     checked: bool = False
 
     def check(self, environment: "Dict[str, Any]") -> "List[str]":
@@ -332,33 +349,31 @@ class Baseline:
         for line in given(old.side(self.side), point.b):
             yield f"{point.name}: {line}"
 
-    def length(self, point: Point) -> int:
+    def length(self, point: Point) -> float:
         """Seconds of a slot: as long as they were, since a short one has a larger share of its beginning."""
         known = [slot.length for one in self.sessions for slot in one.slots.get(point.name, []) if slot.length > 0]
-        return max(1, round(float(np.median(known)))) if known else trial.LEAST_SLOT
+        return max(0.1, round(float(np.median(known)), 1)) if known else trial.LEAST_SLOT
 
     def row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", error: float) -> "Row | None":
-        """None before there are two slots. Where slots of now are disturbed more than those of then, or less,
-        nobody can tell whether B does that or a neighbour: a verdict has to hold of all seconds and of the clean
-        ones."""
+        """None before there are two slots. Where processors are taken more than in the past, or less, nobody can tell
+        whether B does that or a neighbour: a verdict has to hold of all slots and of the others."""
         then = [slot for one in self.sessions for slot in one.slots.get(point.name, [])]
-        unlike = leaning(then, slots_now, error)
-        most = 2 * len(usable(slots_now, metric)) < len(slots_now)
-        made = self._row(point, metric, slots_now, clean=not (unlike or most))
+        unlike = leaning(then, slots_now, error) if self.clean else ""
+        most = self.clean and 2 * len(usable(slots_now, metric)) < len(slots_now)
+        made = self._row(point, metric, slots_now, clean=self.clean and not (unlike or most))
         if made and unlike:
             made.notes.append(unlike)
             made.agree(self._row(point, metric, slots_now, clean=True))
         elif made and most:
-            made.notes.append("most slots were disturbed: all seconds count")
+            made.notes.append("processors were taken in most slots: all count")
         return made
 
     def _row(self, point: Point, metric: Metric, slots_now: "Sequence[Slot]", clean: bool) -> "Row | None":
         now = usable(slots_now, metric, clean)
-        sessions = [one.figures(point.name, metric) if clean else
-                    usable(one.slots.get(point.name, []), metric, False) for one in self.sessions]
-        if len(now) < 2 or not any(sessions):
+        sessions = [figures for figures in (one.figures(point.name, metric, clean) for one in self.sessions) if figures]
+        if len(now) < 2 or not sessions:
             return None
-        found = spread([one for one in sessions if one], now)
+        found = spread(sessions, now)
         free = len(found.means) - 1 if found.known else sum(map(len, sessions)) + len(now) - 2
         change = mean(now)[0] - float(np.mean(found.means))
         against = Against(stats.as_log(metric.margin), metric.more_is_better, change,
@@ -403,14 +418,14 @@ def words(of: "Sequence[Any]") -> str:
 
 
 def leaning(then: "Sequence[Slot]", now: "Sequence[Slot]", error: float) -> str:
-    """A note where slots of now are disturbed more than those of then, or less, more than chance does it."""
+    """A note where processors are taken more now than they were, or less, more than chance does it."""
     from scipy.stats import mannwhitneyu
-    shares = [[slot.disturbed for slot in slots if slot.disturbed is not None] for slots in (then, now)]
+    shares = [[slot.taken for slot in slots if slot.taken is not None] for slots in (then, now)]
     if not all(shares) or not any(map(any, shares)) or not mannwhitneyu(*shares).pvalue <= error:
         return ""
     old, new = (100 * sum(one) / len(one) for one in shares)
-    return (f"slots were disturbed for {old:.0f} % of the time in the past and {new:.0f} % now: a verdict has to hold "
-            "of all seconds and of the clean ones")
+    return (f"others had processors for {old:.0f} % of the time in the past and {new:.0f} % now: a verdict has to hold "
+            "of all slots and of those without")
 
 
 def judgement(row: Row, verdict: str, error: float) -> Judgement:
@@ -442,14 +457,27 @@ def more_slots(row: Row, error: float) -> "int | None":
     return None
 
 
-def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine: bool = False) -> Baseline:
-    """Earlier sessions, of a file or a folder, to hold these points against. Raises GateError."""
+def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine: bool = False,
+             clean: bool = True) -> Baseline:
+    """Earlier sessions, of a file or a folder, to hold these points against: of a folder without those before what was
+    accepted, and without candidates that were worse, unless they were accepted. Raises GateError."""
     sessions, notes = read(path, side)
+    known, left_out = accepted(path), 0
+    for one in sessions if os.path.isdir(path) else []:
+        for point in list(one.slots):
+            since = known.get(point, {})
+            if one.started < since.get("from", "") or point in one.bad and one.started > since.get("until", ""):
+                del one.slots[point]
+                left_out += 1
     good = [session for session in sessions if any(session.slots.values())]
+    if not good and left_out:
+        raise GateError(f"{path}: side {side} was worse in all sessions (netgate --history DIR --accept accepts that)")
     if not good:
         raise GateError(f"{path}: not one good slot of side {side}: --baseline-side {A if side == B else B} takes the "
                         "other")
-    return Baseline(path, side, good, points, other_machine, notes)
+    if left_out:
+        notes.append(f"left out as worse, or older than what was accepted: {left_out} sessions of a point")
+    return Baseline(path, side, good, points, other_machine, notes, clean)
 
 
 class Alone(trial.Trial):

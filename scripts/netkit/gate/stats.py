@@ -38,6 +38,7 @@ STAKES = (1.0, 1.0, 1.0, 0.6, 1.0, 1.0)
 WEIGHTS = (0.08, 0.27, 0.2, 0.25, 0.1, 0.1)
 LEAST_NOISE = 1e-4      # of a log ratio: what two clocks and a counter can tell apart
 ROBUST = 1.4826         # of the median of a normal variable's size: a burst in the A/A part counts little
+FEW = 200               # values whose pairs are few enough to be held
 FAR = 3.0               # log ratios that are looked at at most: a factor of 20
 
 
@@ -92,10 +93,19 @@ def least_pairs(error: float) -> int:
 
 
 def center(x: "Sequence[float]") -> float:
-    """The Hodges-Lehmann estimate: the median of the means of all pairs of values."""
-    values = np.asarray(x, dtype=float)
-    rows, columns = np.triu_indices(len(values))
-    return float(np.median((values[rows] + values[columns]) / 2))
+    """The Hodges-Lehmann estimate: the median of the means of all pairs of values. Of many values the means are not
+    made but counted below a bound, which is halved until it is their median."""
+    values = np.sort(np.asarray(x, dtype=float))
+    rows = np.arange(len(values))
+    if len(values) <= FEW:
+        left, right = np.triu_indices(len(values))
+        return float(np.median((values[left] + values[right]) / 2))
+    half, low, high = len(values) * (len(values) + 1) / 4, values[0], values[-1]
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = np.maximum(np.searchsorted(values, 2 * middle - values, "right") - rows, 0)
+        low, high = (middle, high) if np.sum(below) < half else (low, middle)
+    return float(high)
 
 
 @dataclass
@@ -169,12 +179,10 @@ def holm(errors: "Sequence[float]", error: float) -> "List[bool]":
 
 
 def judge(best: "Sequence[Tuple[str, float]]", error: float) -> "List[Tuple[str, float]]":
-    """What stands of the verdicts that have most for them, and the error at which each one's interval is
-    to be shown: by Holm's steps."""
-    stand = holm([least for _, least in best], error)
-    left = max(1, len(best) - sum(stand))
-    return [(verdict, max(least, error / len(best))) if stands else (CANT_TELL, error / left)
-            for (verdict, least), stands in zip(best, stand)]
+    """What stands of the verdicts that have most for them, by Holm's steps, and the error at which each one's interval
+    is to be shown: all of them hold together."""
+    return [(verdict if stands else CANT_TELL, error / len(best))
+            for (verdict, _), stands in zip(best, holm([least for _, least in best], error))]
 
 
 # --- noise --------------------------------------------------------------------------------
@@ -223,14 +231,12 @@ def learn(rates: "Sequence[float]", samples: "Sequence[Sequence[float]]", length
     return Noise(pair, within * length, max(0.0, pair * pair / 2 - within), correlation(logs), overhead)
 
 
-def slot_length(noise: Noise, budget: float, least: int = 1, most: int = 10, pairs: int = 20) -> int:
+def slot_length(noise: Noise, budget: float, least: float = 1, most: float = 10, pairs: int = 20) -> float:
     """Seconds of a slot that tell most in the time there is: longer ones have less noise each, shorter
     ones are more. At least `pairs` pairs have to fit."""
-    room = max(least, min(most, int(budget / (2 * pairs) - noise.overhead)))
-    if noise.between <= 0:
-        return room
-    best = math.sqrt(noise.overhead * noise.within / noise.between)
-    return int(min(room, max(least, round(best))))
+    room = max(least, min(most, budget / (2 * pairs) - noise.overhead))
+    best = math.sqrt(noise.overhead * noise.within / noise.between) if noise.between > 0 else room
+    return math.floor(10 * min(room, max(least, best))) / 10
 
 
 def pair_noise(noise: Noise, length: float) -> float:

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
+import numpy as np
+
 from netkit.gate import stats
 from netkit.gate.model import A, B, CANT_TELL, Bench, Gate, GateError, Judgement, Metric, Point, Slot, View
 
@@ -16,8 +18,8 @@ LEAST_LEARNING = 4      # and at least, unless these take more of the point's sh
 MOST_LEARNING = 0.3
 LEAST_SLOT, MOST_SLOT = 1, 10
 VISIT = 4               # pairs of a point in a row where there are several: changing costs time
-MUCH = 0.2              # a figure of a slot that was disturbed for longer is not used
-HOPELESS = 0.5          # nor the clean part of one that was disturbed for longer still
+MUCH = 0.2              # a share of a slot's time: if processors were taken for longer, it may be left out
+FEW = 3                 # pairs, of which nobody knows what they are like
 FAILURES = 3            # slots in a row that may fail
 GONE = 7.0              # what counts as the log ratio of something to nothing: a factor of 1,000
 
@@ -29,6 +31,7 @@ class Options:
     seed: Optional[int] = None
     slot: Optional[float] = None        # seconds; None: learned
     aa: bool = True                     # learn from A/A slots first
+    clean: bool = True                  # pairs may be left out
 
 
 @dataclass
@@ -36,38 +39,28 @@ class Track:
     """What is known of a point so far."""
     point: Point
     length: float = LEAST_SLOT
+    clean: bool = True
     noise: "Dict[str, float]" = field(default_factory=dict)     # of a pair's log ratio, by metric
     pairs: "List[Tuple[Slot, Slot]]" = field(default_factory=list)
     seconds: float = 0.0
+    chosen: "Dict[str, Pairs]" = field(default_factory=dict)        # by metric
     rows: "Dict[Tuple[str, int, float], Row]" = field(default_factory=dict)
-
-
-@dataclass
-class Pairs:
-    """The log ratios of a metric, and how they were chosen."""
-    x: "List[float]"
-    base: "List[float]"
-    value: "List[float]"
-    left_out: int
-    notes: "List[str]"
 
 
 # --- which figures count ------------------------------------------------------------------
 
 def usable(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
     """The figure of a slot that counts and has a logarithm. None: left out."""
-    return figure_of(slot, metric, clean) or None
+    return None if clean and taken(slot) else figure_of(slot, metric) or None
 
 
-def figure_of(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
-    """The figure of a slot that counts: of its clean seconds where it tells them. None: left out."""
+def taken(slot: Slot) -> bool:
+    """Whether something outside the test had processors for long."""
+    return (slot.taken or 0.0) > MUCH
+
+
+def figure_of(slot: Slot, metric: Metric) -> Optional[float]:
     figure = slot.figures.get(metric.name)
-    share = slot.disturbed or 0.0
-    if clean and share > 0:
-        if share <= HOPELESS and metric.name in slot.clean_figures:
-            figure = slot.clean_figures[metric.name]
-        elif share > MUCH:
-            return None
     return figure if figure is not None and figure >= 0 and not slot.failed else None
 
 
@@ -79,50 +72,59 @@ def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float
     return None if base == value and more_is_better else GONE * ((value > 0) - (base > 0))
 
 
-def leaning(pairs: "Sequence[Tuple[Slot, Slot]]") -> float:
-    """Evidence, as an error, that one side is disturbed more than the other: then that is a part of the
-    difference, and to leave it out would hide it."""
-    signs = [math.copysign(1.0, b.disturbed - a.disturbed) for a, b in pairs
-             if a.disturbed is not None and b.disturbed is not None and a.disturbed != b.disturbed]
-    if not signs:
-        return 1.0
+@dataclass
+class Pairs:
+    """The log ratios of a metric that count. Whether a pair counts is settled when it comes, by the ones before it and
+    by whether processors were taken in one of its slots: neither knows which slot is the better one, so nothing is
+    lost of what stats.py promises."""
+    x: "List[float]" = field(default_factory=list)
+    base: "List[float]" = field(default_factory=list)
+    value: "List[float]" = field(default_factory=list)
+    left_out: int = 0
+    every: "List[float]" = field(default_factory=list)      # all log ratios
+    good: "List[float]" = field(default_factory=list)       # of pairs in which nothing was taken
+    lean: "List[float]" = field(default_factory=list)       # 1: more was taken of B, -1: of A
+
+    def add(self, a: Slot, b: Slot, metric: Metric, clean: bool, error: float) -> None:
+        base, value = figure_of(a, metric), figure_of(b, metric)
+        x = None if base is None or value is None else log_ratio(base, value, metric.more_is_better)
+        dirty = taken(a) or taken(b)
+        if x is None or dirty and clean and not self._counts(error):
+            self.left_out += 1
+        else:
+            self.x.append(x)
+            self.base.append(base or 0.0)
+            self.value.append(value or 0.0)
+        if x is not None:
+            self.every.append(x)
+            self.good += [] if dirty else [x]
+            self.lean += [math.copysign(1.0, taken(b) - taken(a))] if taken(a) != taken(b) else []
+
+    def _counts(self, error: float) -> bool:
+        """Whether a pair in which processors were taken counts: where that happens to one side more than to the other,
+        as it is a part of the difference then; where nearly all pairs are such; where the mean of all is known as
+        well as that of the others."""
+        if len(self.every) - len(self.good) < FEW:
+            return False
+        return leaning(self.lean) <= error or len(self.good) < FEW or (
+            np.var(self.every, ddof=1) / len(self.every) <= np.var(self.good, ddof=1) / len(self.good))
+
+    def noise(self) -> Optional[float]:
+        """Standard deviation of all log ratios, where some were left out. None: none was, or it isn't known."""
+        return float(np.std(self.every, ddof=1)) if len(self.every) > max(1, len(self.x)) else None
+
+
+def leaning(signs: "Sequence[float]") -> float:
+    """Evidence, as an error, that one side has more of them than the other."""
     rates = stats.betting_rates(1.0, 1.0)
     return min(1.0, *(2 * math.exp(-stats.most_evidence(signs, 0.0, rates, sign)) for sign in (1.0, -1.0)))
 
 
-def choose(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, error: float) -> Pairs:
-    """The pairs that count. Nothing is left out where one side is disturbed more than the other, nor where
-    most of the time is disturbed: that is what this machine is like then. Neither rule asks which of two
-    slots is the better one, so a pair stays as likely to be left out one way as the other."""
-    lean = leaning(pairs) <= error
-    made = collect(pairs, metric, not lean)
-    if not lean and 2 * made.left_out > len(pairs):
-        every = collect(pairs, metric, False)
-        lean = every.left_out < made.left_out
-        made = every if lean else made
-    if lean:
-        shares = [100 * mean_share(side) for side in zip(*pairs)]
-        made.notes.append(f"A was disturbed for {shares[0]:.0f} % of the time, B for {shares[1]:.0f} %: all "
-                          "seconds count")
+def choose(track: Track, metric: Metric, error: float) -> Pairs:
+    made = track.chosen.setdefault(metric.name, Pairs())
+    for a, b in track.pairs[made.left_out + len(made.x):]:
+        made.add(a, b, metric, track.clean, error)
     return made
-
-
-def collect(pairs: "Sequence[Tuple[Slot, Slot]]", metric: Metric, clean: bool) -> Pairs:
-    made = Pairs([], [], [], 0, [])
-    for a, b in pairs:
-        base, value = figure_of(a, metric, clean), figure_of(b, metric, clean)
-        x = None if base is None or value is None else log_ratio(base, value, metric.more_is_better)
-        if x is None:
-            made.left_out += 1
-            continue
-        made.base.append(base or 0.0)
-        made.value.append(value or 0.0)
-        made.x.append(x)
-    return made
-
-
-def mean_share(slots: "Sequence[Slot]") -> float:
-    return sum(slot.disturbed or 0.0 for slot in slots) / max(1, len(slots))
 
 
 # --- the judgement ------------------------------------------------------------------------
@@ -141,7 +143,7 @@ def row_of(track: Track, metric: Metric, error: float) -> Row:
     """Worked out once for as many pairs as there are."""
     key = (metric.name, len(track.pairs), error)
     if key not in track.rows:
-        pairs = choose(track.pairs, metric, error)
+        pairs = choose(track, metric, error)
         one = stats.Comparison(stats.as_log(metric.margin), noise_of(track, metric), metric.more_is_better,
                                pairs.x)
         track.rows = {old: row for old, row in track.rows.items() if old[0] != metric.name}
@@ -169,7 +171,7 @@ def noise_of(track: Track, metric: Metric) -> float:
 def judgement(row: Row, verdict: str, error: float) -> Judgement:
     track, metric, pairs, one = row.track, row.metric, row.pairs, row.one
     made = Judgement(track.point.name, metric, verdict, pairs=len(pairs.x), left_out=pairs.left_out,
-                     seconds=track.seconds, notes=list(pairs.notes))
+                     seconds=track.seconds)
     made.unit = next((slot.units[metric.name] for pair in track.pairs for slot in pair
                       if metric.name in slot.units), "")
     if pairs.x:
@@ -179,6 +181,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
         made.base, made.value = statistics.median(pairs.base), statistics.median(pairs.value)
         known = len(pairs.x) > 1 or metric.name in track.noise
         made.noise = 100 * one.spread() if known else None
+        made.noise_all = 100 * (pairs.noise() or 0.0) or None
     else:
         made.notes.append(why_nothing(track))
     if verdict == CANT_TELL and pairs.x:
@@ -211,7 +214,7 @@ class Trial:
                  clock: "Callable[[], float]" = time.monotonic) -> None:
         self.gate, self.bench, self.view, self.options, self._clock = gate, bench, view, options, clock
         self._coin = random.Random(options.seed)
-        self._tracks = [Track(point, options.slot or LEAST_SLOT) for point in gate.points]
+        self._tracks = [Track(point, options.slot or LEAST_SLOT, options.clean) for point in gate.points]
         self._since = clock()
         self._failed = 0
 
@@ -281,7 +284,7 @@ class Trial:
         learned = self.gate.learned
         learned.slots += len(slots)
         for metric in track.point.metrics:
-            clean = sum(usable(slot, metric, True) is not None for slot in slots) > len(slots) / 2
+            clean = track.clean and sum(not taken(slot) for slot in slots) > len(slots) / 2
             good = [slot for slot in slots if usable(slot, metric, clean) is not None]
             if len(good) < 3:
                 continue
