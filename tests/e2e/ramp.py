@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from functools import partial
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 import lib
 
@@ -156,14 +156,17 @@ def a_session_that_is_killed_ends_it() -> None:
 FIRST, LAST, STRANGER = 10, 13, 16      # of 127.0.0.0/8; the prefix of the first two ends at 15
 
 
-def connections_from() -> "Dict[int, List[int]]":
-    """The ports that connections from 127.0.0.LAST go to, of each of the range (proc_net_tcp(5))."""
-    found: "Dict[int, List[int]]" = {last: [] for last in range(FIRST, LAST + 1)}
+def connections_from() -> "Dict[int, Dict[int, int]]":
+    """Of each of the range: the local ports of connections from 127.0.0.LAST, and the ports that they go to (proc_net_tcp(5)).
+
+    The table changes while it is read: it may lack some, and show some twice.
+    """
+    found: "Dict[int, Dict[int, int]]" = {last: {} for last in range(FIRST, LAST + 1)}
     with open("/proc/net/tcp", encoding="ascii") as table:
         for line in table:
             row = line.split(None, 4)
             if row[3] == "01" and row[1][2:8] == "00007F" and int(row[1][:2], 16) in found:
-                found[int(row[1][:2], 16)].append(int(row[2].split(":")[1], 16))
+                found[int(row[1][:2], 16)][int(row[1].split(":")[1], 16)] = int(row[2].split(":")[1], 16)
     return found
 
 
@@ -181,15 +184,15 @@ def they_go_round(port: int, test: str, *args: str) -> None:
     cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "30", "--flows", "10", "--json",
            "--source-range", f"127.0.0.{FIRST}-127.0.0.{LAST}", *args, *lib.PACED]
 
-    most = [0] * (LAST - FIRST + 1)  # the table changes while it is read: it may lack some
+    seen: "List[Set[int]]" = [set() for _ in range(FIRST, LAST + 1)]
 
     def spread() -> bool:
         for last, ports in connections_from().items():
-            most[last - FIRST] = max(most[last - FIRST], len(ports))
-        return most == [3, 3, 2, 2]
+            seen[last - FIRST].update(ports)
+        return [len(ports) for ports in seen] == [3, 3, 2, 2]
 
     with lib.Started(cmd) as started:
-        assert lib.wait_for(spread, 20), (most, started.said()[-200:])
+        assert lib.wait_for(spread, 20), (seen, started.said()[-200:])
         started.signal(signal.SIGINT)
         document = document_of(started.finish(PATIENCE))
     assert document["final"]["FLOWS"] == len(document["iterations"][0]["flows"]) == 10, document["final"]
@@ -200,7 +203,7 @@ def strangers_are_not_heard(port: int) -> None:
     cmd = client(port, "TCP_RR", "--source-range", f"127.0.0.{FIRST}-127.0.0.{LAST}", flows=100, rate=1, length=6)
     with lib.Started(cmd) as started:
         assert lib.wait_for(lambda: bool(connections_from()[FIRST]), 20), started.said()
-        data = connections_from()[FIRST][0]
+        data = next(iter(connections_from()[FIRST].values()))
         assert not is_answered(STRANGER, data) and not is_answered(1, data)
         assert is_answered(LAST, data)
         got = started.finish(PATIENCE)

@@ -124,16 +124,27 @@ def quiet(*sockets: socket.socket, seconds: float = MOMENT) -> None:
     assert not ready, f"{ready[0].recv(2048)[:20]!r} came at {ready[0].getsockname()}"
 
 
-def connects(address: str, port: int, seconds: float = MOMENT) -> bool:
+def connects(address: str, port: int, seconds: float = MOMENT, kind: Tuple[int, int] = TCP) -> bool:
     """Is a connection from that address served in this time? The daemon resets a stranger's, or
     never looks at it while it has its client's.
     """
-    try:
-        with socket.create_connection((CLIENT, port), seconds, (address, 0)) as s:
+    with socket.socket(socket.AF_INET, *kind) as s:
+        s.settimeout(seconds)
+        s.bind((address, 0))
+        try:
+            s.connect((CLIENT, port))
             s.sendall(bytes(SIZE))
             return s.recv(SIZE) != b""
-    except (socket.timeout, ConnectionError):
-        return False
+        except (socket.timeout, ConnectionError):
+            return False
+
+
+def are_not_served(port: int, kind: Tuple[int, int]) -> None:
+    """A stranger comes before the client of a test of that transport does."""
+    with Control(port) as control:
+        data = control.granted(kind, BOTH).port
+        assert not connects(STRANGER, data, kind=kind), "a stranger was served"
+        assert connects(CLIENT, data, 60, kind), "the client was not served"
 
 
 # ---- connections --------------------------------------------------------------------------------
