@@ -12,6 +12,8 @@ import lib
 import strangers
 
 TABLE = "plumbline"
+SOME = "meta length > 1000 numgen inc mod 20 == 3"      # of those that are as long as a message with data
+STRANGER = "127.0.0.2"
 SOCK_DCCP, IPPROTO_DCCP, SOL_DCCP, DCCP_SOCKOPT_SERVICE = 6, 33, 269, 2
 
 
@@ -38,12 +40,12 @@ def the_counts_agree(daemon: lib.Daemon, family: str, ccid: int) -> None:
 
 
 class Plant:
-    """Drops every Nth packet that is as long as a message with data, on its way in."""
+    """Drops such packets on their way in."""
 
-    def __init__(self, every: int) -> None:
+    def __init__(self, which: str) -> None:
         self.rules = f"""table inet {TABLE} {{
             chain in {{ type filter hook input priority 0;
-                meta l4proto dccp meta length > 1000 numgen inc mod {every} == 3 counter drop
+                meta l4proto dccp {which} counter drop
             }}
         }}"""
 
@@ -65,7 +67,7 @@ class Plant:
 
 def planted_drops_are_counted(daemon: lib.Daemon) -> None:
     """A receiver that has time enough drops none itself: what is lost are the planted ones."""
-    with Plant(20) as plant:
+    with Plant(SOME) as plant:
         final = run(daemon, "DCCP_STREAM", "-b", "5", "-w", "10", "--", "-m", "1200", length="1")["final"]
         planted = plant.count()
     sent, received = final["LOCAL_SEND_CALLS"], final["REMOTE_RECV_CALLS"]
@@ -81,7 +83,7 @@ def transactions_agree(daemon: lib.Daemon) -> None:
 
 
 def lost_requests_are_given_up(daemon: lib.Daemon) -> None:
-    with Plant(20) as plant:
+    with Plant(SOME) as plant:
         final = run(daemon, "DCCP_RR", "--", "-r", "1200,1", "-e", "1", length="-40")["final"]
         planted = plant.count()
     assert planted >= 2, planted
@@ -127,6 +129,18 @@ def too_long_is_refused(daemon: lib.Daemon) -> None:
         assert 60000 < int(found.group(1)) < 65536, got.err
 
 
+def a_stranger_is_not_served(daemon: lib.Daemon) -> None:
+    """It comes while the client's connection is still being made."""
+    data = lib.free_port()
+    with Plant(f"ip saddr 127.0.0.1 dccp dport {data}"):
+        test = lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_RR", "-l", "1", "--",
+                            "-P", f",{data}"])
+        assert lib.wait_for(lambda: connect(STRANGER, "127.0.0.1", data) == "connected", 10), test.said()
+        assert not strangers.connects(STRANGER, data, kind=(SOCK_DCCP, IPPROTO_DCCP))
+    got = test.finish(60)
+    assert got.rc == 0, got
+
+
 def a_service_code_is_for_both_ends(daemon: lib.Daemon) -> None:
     for test in ("DCCP_STREAM", "DCCP_RR", "OMNI"):
         for code, shown in (("SC:test", "SC:test"), ("SC=x1A2", "SC=x000001A2")):
@@ -164,7 +178,7 @@ def suite(report: lib.Report) -> None:
         report.case("OMNI asks for it in each direction", lambda: omni_reaches_it(daemon))
         report.case("engines and flows", lambda: flows_and_engines(daemon))
         report.case("a message that is too long is refused", lambda: too_long_is_refused(daemon))
-        report.case("a stranger is not served", lambda: strangers.are_not_served(daemon.port, (SOCK_DCCP, IPPROTO_DCCP)))
+        report.case("a stranger is not served", lambda: a_stranger_is_not_served(daemon))
         report.case("a service code is for both ends", lambda: a_service_code_is_for_both_ends(daemon))
         report.case("a named local address is admitted", lambda: a_named_address_is_admitted(daemon))
 

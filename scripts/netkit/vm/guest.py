@@ -120,7 +120,7 @@ class Guest:
                 *ACCEL.get(kind, ["-accel", kind]), "-cpu", "max", "-m", str(self.memory),
                 "-smp", str(1 if kind == "counted" else self.cpus),
                 "-kernel", self.image.kernel.image, "-initrd", f"/proc/self/fd/{initrd}",
-                "-append", "console=ttyS0 quiet loglevel=4 panic=-1 oops=panic mitigations=off", *serial,
+                "-append", "console=ttyS0 quiet loglevel=4 panic=-1 oops=panic no_timer_check mitigations=off", *serial,
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=port,fd={port}",
                 "-device", "virtserialport,chardev=port"]
 
