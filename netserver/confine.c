@@ -608,8 +608,8 @@ ns_permit_init(struct ns_permit *p)
 	fclose(f);
 }
 
-bool
-ns_permit_knows(const struct ns_permit *p, const char *congestion, socklen_t len)
+static bool
+is_loaded(const struct ns_permit *p, const char *congestion, socklen_t len)
 {
 	char wanted[32];
 
@@ -626,7 +626,7 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 	const int level = IPPROTO_TCP, name = TCP_CONGESTION;
 	int rc, error;
 
-	if (!ns_permit_knows(ctx, congestion, len)) {
+	if (!is_loaded(ctx, congestion, len)) {
 		errno = ENOENT;
 		return -1;
 	}

@@ -83,14 +83,13 @@ struct ns_permit {
 	char loaded[256]; /* names with blanks around; empty: none */
 };
 void ns_permit_init(struct ns_permit *p);
-bool ns_permit_knows(const struct ns_permit *p, const char *congestion, socklen_t len);
 
 /*
  * Set a congestion control, np_sockopts.permit: ENOENT for one that is not loaded, which the kernel
  * does not hear of. Of what only root may, a session may do this where root became nobody without
  * having been told whom to become: CAP_NET_ADMIN is in force for this call alone, where it takes
  * it. A session with evidence has given that up, since netlink and ethtool do more by the same
- * capability; the daemon does it for that one.
+ * capability.
  */
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 

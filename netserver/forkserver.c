@@ -137,7 +137,7 @@ ns_forkserver_start(struct ns_forkserver *f, const struct ns_forkwork *work, str
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return np_fail(err, NP_ESYS, errno, "no descriptors for sessions");
 	}
-	ns_passed_let(pair[0], false);
+	ns_passed_refuse(pair[0]);
 	f->pid = fork();
 	if (f->pid == 0) {
 		run(pair[1], self, work);

@@ -48,47 +48,31 @@ hurry(bool on)
 }
 
 void
-ns_passed_let(int fd, bool may)
+ns_passed_refuse(int fd)
 {
 #ifdef SO_PASSRIGHTS
-	const int on = may;
+	const int on = 0;
 
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
 #else
 	(void)fd;
-	(void)may;
 #endif
 }
 
 ssize_t
-ns_passed_recv(int from, void *bytes, size_t size, int *fd, bool *truncated)
+ns_passed_recv(int from, void *bytes, size_t size, bool *more)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} passed;
 	struct iovec part = { .iov_base = bytes, .iov_len = size };
-	/* With all of CMSG_SPACE() a second one would find room, and stay open. */
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &passed,
-			    .msg_controllen = CMSG_LEN(sizeof(int)) };
-	const struct cmsghdr *c;
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t n;
 	int error;
 
 	hurry(true);
-	n = recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = recvmsg(from, &m, MSG_DONTWAIT);
 	error = errno;
 	hurry(false);
 	errno = error;
-	c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	*fd = -1;
-	*truncated = n >= 0 && (m.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0;
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	}
+	*more = n >= 0 && (m.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0;
 	return n;
 }
 

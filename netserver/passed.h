@@ -1,7 +1,7 @@
 /*
- * Descriptors that other processes pass over sockets of the UNIX domain (SCM_RIGHTS of unix(7)).
- * The receiver closes each of them, read or not. A TCP socket with SO_LINGER set and unsent data
- * makes that close(2) wait, in a daemon that must not wait.
+ * Descriptors that other processes pass over sockets of the UNIX domain (SCM_RIGHTS of unix(7)),
+ * which nothing here has a use for: the kernel closes them. A TCP socket with SO_LINGER set and
+ * unsent data makes that wait, in a daemon that must not wait.
  */
 #ifndef NETSERVER_PASSED_H
 #define NETSERVER_PASSED_H
@@ -14,20 +14,18 @@
 void ns_passed_begin(void);
 
 /*
- * May descriptors be passed to this socket, and to connections that it accepts from now on? Who
- * passes some in spite of it gets EPERM. Kernels since Linux 6.16 know it; with others it stays as
- * it is, and the two below keep the daemon from waiting.
+ * No descriptors are passed to this socket, and to connections that it accepts from now on: who
+ * tries it gets EPERM. Kernels since Linux 6.16 know it; with others it stays as it is, and the two
+ * below keep the daemon from waiting.
  */
-void ns_passed_let(int fd, bool may);
+void ns_passed_refuse(int fd);
 
-/*
- * recv(2) of a packet that is there, without waiting, and the one descriptor that came with it,
- * else -1. *truncated: more came than these two, and is gone.
+/* recv(2) of a packet that is there, without waiting. *more: more came than these bytes, and is
+ * gone.
  */
-ssize_t ns_passed_recv(int from, void *bytes, size_t size, int *fd, bool *truncated);
+ssize_t ns_passed_recv(int from, void *bytes, size_t size, bool *more);
 
-/* close(2) of what was passed, or of a socket that things may have been passed to. Never lingers.
- */
+/* close(2) of a socket that things may have been passed to. Never lingers. */
 void ns_passed_close(int fd);
 
 #endif

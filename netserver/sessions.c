@@ -56,7 +56,7 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 
 /* ---- What the two say to each other ---- */
 
-enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_PERMIT, NS_GRANT, NS_REFUSE, NS_TELL };
+enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_TELL };
 
 /* One packet each; both ends are of one program. */
 struct ns_word {
@@ -64,8 +64,7 @@ struct ns_word {
 	int error; /* NS_REFUSE, NS_REFUSED: an errno */
 	struct np_wish wish;
 	struct np_served served;
-	char text[200]; /* why not; of NS_PERMIT, whose packet has the socket, a congestion control
-			 */
+	char text[200]; /* why not */
 };
 
 /* What a session may send. */
@@ -85,7 +84,6 @@ say(int fd, const struct ns_word *w)
 struct leave {
 	int fd; /* to the daemon */
 	const struct np_signals *signals;
-	struct ns_permit permit; /* read before the session was confined */
 };
 
 static int
@@ -177,51 +175,6 @@ refused(void *ctx, int error)
 	w.verb = NS_REFUSED;
 	w.error = error;
 	(void)say(l->fd, &w);
-}
-
-/*
- * np_sockopts.permit of a session that has no capability left for it (struct ns_permit): for a
- * congestion control that is not for everybody the socket goes to the daemon, which sets it.
- */
-static int
-ask_to_permit(void *ctx, int fd, const char *congestion, socklen_t len)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} passed;
-	const struct leave *l = ctx;
-	struct ns_word w;
-	struct iovec part = { .iov_base = &w, .iov_len = sizeof(w) };
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &passed,
-			    .msg_controllen = sizeof(passed) };
-
-	if (!ns_permit_knows(&l->permit, congestion, len)) {
-		errno = ENOENT;
-		return -1;
-	}
-	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, len) == 0) {
-		return 0;
-	}
-	if (errno != EPERM) {
-		return -1;
-	}
-	memset(&w, 0, sizeof(w));
-	memset(&passed, 0, sizeof(passed));
-	w.verb = NS_PERMIT;
-	memcpy(w.text, congestion, len);
-	passed.head.cmsg_level = SOL_SOCKET;
-	passed.head.cmsg_type = SCM_RIGHTS;
-	passed.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&passed.head), &fd, sizeof(fd));
-	if (sendmsg(l->fd, &m, MSG_NOSIGNAL) != (ssize_t)sizeof(w) ||
-	    recv(l->fd, &w, sizeof(w), 0) != (ssize_t)sizeof(w) || w.verb != NS_GRANT) {
-		errno = w.verb == NS_REFUSE && w.error != 0 ? w.error : EPERM;
-		return -1;
-	}
-	return 0;
 }
 
 /*
@@ -403,8 +356,7 @@ struct means {
 	bool evidence;
 	struct np_bag *lasting;   /* facts of the host, read before it was confined; NULL: none */
 	struct np_cgroup *cgroup; /* files that were opened then; NULL: none */
-	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
-	void *permit_ctx;
+	struct ns_permit permit;  /* read then */
 	const struct np_leave *leave; /* NULL: everything is granted */
 };
 
@@ -426,7 +378,7 @@ drop_means(struct means *by)
 
 /* Their common end. */
 static void
-serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means *by)
+serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 {
 	struct np_server server = {
 		.log = d->log,
@@ -435,8 +387,8 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, const struct means
 		.quiet = d->quiet,
 		.fill_dir = d->fill_dir,
 		.limits = d->limits.each,
-		.permit = by->permit,
-		.permit_ctx = by->permit_ctx,
+		.permit = ns_permit,
+		.permit_ctx = &by->permit,
 		.signals = d->signals,
 		.caps = NP_CAP_PLAN | NP_CAP_ENGINES | NP_CAP_FRACTION,
 		.capture_why_not = why_no_capture(d, c),
@@ -508,10 +460,7 @@ run_session(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_
 	const struct np_leave leave = {
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
 	};
-	struct means by = { .evidence = gathers_evidence(d, c),
-			    .permit = ns_permit,
-			    .permit_ctx = &l.permit,
-			    .leave = &leave };
+	struct means by = { .evidence = gathers_evidence(d, c), .leave = &leave };
 	const struct ns_sandbox box = sandbox_of(d, is_here, by.evidence);
 	struct np_err err = { .code = NP_OK };
 	int rc = NP_OK;
@@ -528,11 +477,9 @@ run_session(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_
 		forget_secrets(d, c);
 	}
 	if (rc == NP_OK) {
-		ns_permit_init(&l.permit);
+		ns_permit_init(&by.permit);
 	}
 	if (rc == NP_OK && by.evidence) {
-		by.permit = ask_to_permit;
-		by.permit_ctx = &l;
 		look_up(d, &by);
 	}
 	np_cgroup_forget(&d->cgroups);
@@ -609,15 +556,14 @@ run_forked(void *ctx, const void *bytes, const int fds[NS_ORDER_FDS], struct ns_
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
-	struct ns_permit permit;
-	struct means by = { .evidence = d->evidence, .permit = ns_permit, .permit_ctx = &permit };
+	struct means by = { .evidence = d->evidence };
 	const struct np_log log = *d->log;
 	struct ns_limited limited;
 	struct np_cpus cpus;
 
 	/* What one client asks for must not stay for the next. */
 	np_cpus_save(&cpus);
-	ns_permit_init(&permit);
+	ns_permit_init(&by.permit);
 	d->stats.sessions++;
 	ns_limit_log(&limited, d->log, d->session_lines);
 	by.cgroup = by.evidence ? np_cgroup_open("", &d->cgroups) : NULL;
@@ -671,17 +617,14 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 			np_fail(&err, NP_EPEER, 0, "this address is not allowed");
 		} else if (await_first(d, &c, &err) == NP_OK) {
 			bool is_here = np_addr_is_here(&c.peer);
-			struct ns_permit permit;
-			struct means by = { .evidence = gathers_evidence(d, &c),
-					    .permit = ns_permit,
-					    .permit_ctx = &permit };
+			struct means by = { .evidence = gathers_evidence(d, &c) };
 
 			if (by.evidence) {
 				look_up(d, &by);
 			}
 			np_cgroup_forget(&d->cgroups);
 			forget_secrets(d, &c);
-			ns_permit_init(&permit);
+			ns_permit_init(&by.permit);
 			if (confine(d, &c, is_here, by.evidence, &err) == NP_OK) {
 				serve(d, &c, is_here, &by);
 				drop_means(&by);
@@ -909,7 +852,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	settle_filter(d, c, s);
 	s->bare[NP_G_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
 	s->gathers = gathers_evidence(d, c);
-	ns_passed_let(pair[0], false);
+	ns_passed_refuse(pair[0]);
 	rc = has_filter(d) && s->bare[NP_G_FILTERS] == 0 ? fork_inheriting(d, c, s, pair[1], err)
 							 : fork_alone(d, c, s, pair[1], err);
 	close(pair[1]);
@@ -1012,7 +955,6 @@ let_begin(struct ns_daemon *d, struct ns_session *s)
 	/* The session has looked at the length, but what if it is not itself any more? */
 	seconds = most > 0 && seconds > most ? most : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
-	ns_passed_let(s->fd, s->gathers);
 	answer(s, NS_GRANT, 0, "");
 	refill(d, &s->peer);
 }
@@ -1064,9 +1006,6 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	s->test_ns = 0;
-	if (s->fd >= 0) {
-		ns_passed_let(s->fd, false);
-	}
 	s->tests++;
 	d->stats.tests++;
 	s->moved_ns = np_now();
@@ -1091,34 +1030,9 @@ reason_of(int error)
 	}
 }
 
-/* A congestion control for a socket of the session's, which gets it back by having it still. */
-static void
-permit(struct ns_session *s, int fd, struct ns_word *w)
-{
-	struct ns_permit p;
-
-	w->text[sizeof(w->text) - 1] = '\0';
-	ns_permit_init(&p);
-	if (ns_permit(&p, fd, w->text, (socklen_t)strlen(w->text)) == 0) {
-		answer(s, NS_GRANT, 0, "");
-	} else {
-		answer(s, NS_REFUSE, errno, "");
-	}
-}
-
-/* Sockets come from sessions that can't set all congestion controls, while their test runs. */
+/* A session has strangers' bytes in its process: its word is only believed about itself. */
 static bool
-may_pass(const struct ns_session *s)
-{
-	return s->gathers && s->test_ns != 0;
-}
-
-/*
- * A session has strangers' bytes in its process: its word is only believed about itself. fd: what
- * came with it, or -1.
- */
-static bool
-obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w, int fd)
+obey(struct ns_daemon *d, struct ns_session *s, const struct ns_word *w)
 {
 	switch (w->verb) {
 	case NS_ASK:
@@ -1153,12 +1067,6 @@ obey(struct ns_daemon *d, struct ns_session *s, struct ns_word *w, int fd)
 	case NS_REFUSED:
 		d->stats.refused[reason_of(w->error)]++;
 		return true;
-	case NS_PERMIT:
-		if (!may_pass(s) || fd < 0) {
-			return false;
-		}
-		permit(s, fd, w);
-		return true;
 	default:
 		return false;
 	}
@@ -1191,9 +1099,8 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 	union packet p;
 
 	while (s->fd >= 0 && words-- > 0) {
-		bool truncated;
-		int fd;
-		ssize_t n = ns_passed_recv(s->fd, &p, sizeof(p), &fd, &truncated);
+		bool more;
+		ssize_t n = ns_passed_recv(s->fd, &p, sizeof(p), &more);
 
 		if (n < 0 && errno == EINTR) {
 			continue;
@@ -1201,13 +1108,10 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 			return;
 		}
-		if (n == (ssize_t)sizeof(p.line) && p.line.verb == NS_TELL && fd < 0) {
+		if (n == (ssize_t)sizeof(p.line) && p.line.verb == NS_TELL && !more) {
 			ns_relay_write(d->log, &d->relayed, &s->lines, &p.line, s->pid, d->quiet);
-		} else if (n != (ssize_t)sizeof(p.word) || truncated || !obey(d, s, &p.word, fd)) {
+		} else if (n != (ssize_t)sizeof(p.word) || more || !obey(d, s, &p.word)) {
 			hang_up(d, s);
-		}
-		if (fd >= 0) {
-			ns_passed_close(fd);
 		}
 	}
 }

@@ -279,7 +279,7 @@ ns_status_listen(const char *port, struct np_err *err)
 		}
 		return -1;
 	}
-	ns_passed_let(fd, false);
+	ns_passed_refuse(fd);
 	return fd;
 }
 

@@ -99,8 +99,11 @@ np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 			return np_fail(err, NP_ESYS, errno, "set %s to %" PRIu64, o->at[i].label,
 				       o->at[i].v.wide);
 		}
-		return np_fail(err, NP_ESYS, errno, "set %s to '%s'", o->at[i].label,
-			       o->at[i].v.text);
+		return np_fail(err, NP_ESYS, errno, "set %s to '%s'%s", o->at[i].label,
+			       o->at[i].v.text,
+			       o->at[i].name == TCP_CONGESTION && errno == EPERM
+				   ? ", which net.ipv4.tcp_allowed_congestion_control does not name"
+				   : "");
 	}
 	return NP_OK;
 }
