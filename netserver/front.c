@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "net/sock.h"
+#include "netserver/session.h"
 #include "netserver/sessions.h"
 #include "run/ends.h"
 

@@ -18,6 +18,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/notify.c %D%/notify.h \
 	%D%/passed.c %D%/passed.h \
 	%D%/relay.c %D%/relay.h \
+	%D%/session.c %D%/session.h \
 	%D%/sessions.c %D%/sessions.h \
 	%D%/status.c %D%/status.h
 netserver_libs = netserver/libnetserver.a src/libnetperf.a $(netperf_libs)

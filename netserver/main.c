@@ -26,7 +26,7 @@
 #include "netserver/daemon.h"
 #include "netserver/logfile.h"
 #include "netserver/notify.h"
-#include "netserver/sessions.h"
+#include "netserver/session.h"
 #include "netserver/status.h"
 
 enum { METRICS_S = 10 };

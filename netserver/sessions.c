@@ -1,35 +1,24 @@
 #include "netserver/sessions.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fds.h"
-#include "base/secret.h"
 #include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
-#include "net/llc.h"
-#include "net/sock.h"
 #include "netserver/confine.h"
 #include "netserver/filter.h"
 #include "netserver/passed.h"
 #include "netserver/relay.h"
-#include "run/server.h"
-#include "sys/affinity.h"
-#include "sys/host.h"
-#include "wire/ext.h"
+#include "netserver/session.h"
 
 enum {
 	/* Beside a test's length: for the client to come with its data connection, which it may put
@@ -41,603 +30,6 @@ enum {
 	AT_ONCE = 16,   /* words of a session */
 	TERM_MS = 2000  /* to end by itself when told to */
 };
-
-void
-ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
-{
-	char host[NP_ADDR_TEXT];
-
-	np_event_begin(e, name);
-	if (np_addr_size(peer) > 0) {
-		np_event_text(e, "peer", np_addr_host(peer, host));
-		np_event_number(e, "port", np_addr_port(peer));
-	}
-}
-
-/* ---- What the two say to each other ---- */
-
-enum ns_verb { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_TELL };
-
-/* One packet each; both ends are of one program. */
-struct ns_word {
-	enum ns_verb verb;
-	int error; /* NS_REFUSE, NS_REFUSED: an errno */
-	struct np_wish wish;
-	struct np_served served;
-	char text[200]; /* why not */
-};
-
-/* What a session may send. */
-union packet {
-	struct ns_word word;
-	struct ns_line line; /* of NS_TELL */
-};
-
-static bool
-say(int fd, const struct ns_word *w)
-{
-	return send(fd, w, sizeof(*w), MSG_NOSIGNAL) == (ssize_t)sizeof(*w);
-}
-
-/* ---- In the session's process ---- */
-
-struct leave {
-	int fd; /* to the daemon */
-	const struct np_signals *signals;
-};
-
-static int
-gone(int sys, struct np_err *err)
-{
-	return np_fail(err, NP_ESYS, sys, "wait for permission to begin the test");
-}
-
-/* Until the daemon answers, the client goes, or a signal comes. */
-static int
-await_answer(const struct leave *l, int control_fd, struct np_err *err)
-{
-	struct pollfd p[2] = { { .fd = l->fd, .events = POLLIN },
-			       { .fd = control_fd, .events = POLLRDHUP } };
-
-	for (;;) {
-		int n = ppoll(p, 2, NULL, l->signals->let_in);
-
-		if (n < 0 && (errno != EINTR || np_signalled(l->signals))) {
-			return gone(errno, err);
-		}
-		if (n > 0 && p[0].revents != 0) {
-			return NP_OK;
-		}
-		if (n > 0 && p[1].revents != 0) {
-			return np_fail(err, NP_EPEER, ECONNRESET, "the client has disconnected");
-		}
-	}
-}
-
-static int
-ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
-{
-	const struct leave *l = ctx;
-	struct ns_word w;
-
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_ASK;
-	w.wish = *wish;
-	if (!say(l->fd, &w)) {
-		return gone(errno, err);
-	}
-	if (await_answer(l, control_fd, err) != NP_OK) {
-		return err->code;
-	}
-	if (recv(l->fd, &w, sizeof(w), 0) != (ssize_t)sizeof(w)) {
-		return gone(ECANCELED, err);
-	}
-	if (w.verb == NS_GRANT) {
-		*wish = w.wish;
-		return NP_OK;
-	}
-	np_fail(err, NP_EUNSUP, 0, "%s", w.text);
-	err->sys = w.error;
-	return err->code;
-}
-
-/* It is no matter whether one of these gets lost. */
-static void
-moved(void *ctx)
-{
-	const struct leave *l = ctx;
-	struct ns_word w;
-
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_MOVED;
-	(void)!send(l->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static void
-done(void *ctx, const struct np_served *served)
-{
-	const struct leave *l = ctx;
-	struct ns_word w;
-
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_DONE;
-	w.served = *served;
-	(void)say(l->fd, &w);
-}
-
-static void
-refused(void *ctx, int error)
-{
-	const struct leave *l = ctx;
-	struct ns_word w;
-
-	memset(&w, 0, sizeof(w));
-	w.verb = NS_REFUSED;
-	w.error = error;
-	(void)say(l->fd, &w);
-}
-
-/*
- * What lets clients in is of no more use in this process, which strangers' bytes come to. c: whose
- * session it is; NULL: anybody's.
- */
-static void
-forget_secrets(struct ns_daemon *d, struct ns_caller *c)
-{
-	if (d->passphrase != NULL) {
-		np_secret_wipe(d->passphrase, strlen(d->passphrase));
-	}
-	if (d->key != NULL) {
-		np_secret_wipe(d->key, sizeof(*d->key));
-	}
-	if (c != NULL) {
-		np_secret_wipe(&c->admit, sizeof(c->admit));
-	}
-	for (struct ns_caller *other = d->callers; other != NULL; other = other->next) {
-		/* Most are silent: their pages stay the daemon's. */
-		if (other != c && other->chan.have > 0) {
-			np_secret_wipe(other->chan.in, sizeof(other->chan.in));
-		}
-	}
-}
-
-/* Does the client's first message, if it is a greeting, want a capture? */
-static bool
-wants_capture(const struct ns_caller *c)
-{
-	struct np_hello hello;
-	struct np_err ignored;
-
-	return !np_addr_is_local_only(&c->peer) && c->chan.have == NP_FRAME_SIZE &&
-	       np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
-	       np_hello_get(c->chan.in, &hello, &ignored) == NP_OK &&
-	       (hello.caps & NP_CAP_WIRE) != 0;
-}
-
-/* Of what goes between the two hosts, and nothing else ever. */
-static void
-open_capture(struct ns_caller *c)
-{
-	struct np_capture_place place = { .far = c->peer, .lock = true };
-
-	place.near.len = sizeof(place.near.sa);
-	if (getsockname(c->chan.fd, (struct sockaddr *)&place.near.sa, &place.near.len) == 0) {
-		(void)np_capture_open(&c->capture, &place, &c->uncaptured);
-	}
-}
-
-/* The interface that the first message names for tests of the link layer, if it wants them. */
-static bool
-wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects)
-{
-	struct np_hello hello;
-	struct np_err ignored;
-	bool wants =
-	    c->chan.have == NP_FRAME_SIZE && np_frame_head(c->chan.in).code == NP_EXT_HELLO &&
-	    np_hello_get(c->chan.in, &hello, &ignored) == NP_OK && (hello.caps & NP_CAP_LINK) != 0;
-
-	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");
-	*connects = wants && (hello.caps & NP_CAP_LLC) != 0;
-	return wants;
-}
-
-/* Where it names none, that by which it came. */
-static void
-open_link(struct ns_caller *c, char device[NP_EXT_DEVICE], bool connects)
-{
-	struct np_addr near = { .len = sizeof(near.sa) };
-
-	if (device[0] == '\0' &&
-	    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
-		np_addr_unmap(&near);
-		(void)np_host_device((const struct sockaddr *)&near.sa, device);
-	}
-	c->linked = np_eth_open(&c->eth, device, &c->unlinked) == NP_OK;
-	if (c->linked && connects && np_llc_listen(&c->eth, &c->unlinked) != NP_OK) {
-		np_eth_close(&c->eth);
-		c->linked = false;
-	}
-}
-
-/* What takes CAP_NET_RAW. */
-struct raw {
-	struct ns_caller *caller;
-	bool capture, link;         /* what is wanted */
-	bool connects;              /* by the link, with connections */
-	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
-};
-
-static void
-open_raw(void *ctx)
-{
-	struct raw *raw = ctx;
-
-	if (raw->capture) {
-		open_capture(raw->caller);
-	}
-	if (raw->link) {
-		open_link(raw->caller, raw->device, raw->connects);
-	}
-}
-
-static const char *
-why_no_link(const struct ns_daemon *d, const struct ns_caller *c)
-{
-	return !d->allow_raw               ? "netserver was not started with --allow-raw"
-	       : c->unlinked.code != NP_OK ? c->unlinked.msg
-	       : d->no_fork                ? "netserver -f does not support it"
-					   : "the client must request it when it connects";
-}
-
-static const char *
-why_no_capture(const struct ns_daemon *d, const struct ns_caller *c)
-{
-	return !d->allow_raw                 ? "netserver was not started with --allow-raw"
-	       : c->uncaptured.code != NP_OK ? c->uncaptured.msg
-	       : d->no_fork                  ? "netserver -f does not support captures"
-					     : "the client must request it when it connects";
-}
-
-/* What all sessions of a kind may have. */
-static struct ns_sandbox
-sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
-{
-	return (struct ns_sandbox){
-		.prepared = d->prepared,
-		.fill_dir = d->fill_dir,
-		.unix_tests = is_here,
-		.evidence = evidence,
-		.bytes = d->limits.each.bytes,
-		.flows = d->limits.each.flows,
-	};
-}
-
-/*
- * Confine this process to what the client may have, beside a capture, which has to be opened
- * before. The interfaces are asked for before, too.
- */
-static int
-confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evidence,
-	struct np_err *err)
-{
-	struct ns_sandbox box = sandbox_of(d, is_here, evidence);
-	struct np_err lack;
-	struct raw raw = {
-		.caller = c,
-		.capture = evidence && c->uncaptured.code == NP_OK && wants_capture(c),
-	};
-
-	raw.link = wants_link(c, raw.device, &raw.connects);
-	if (d->allow_raw && ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
-		return err->code;
-	}
-	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
-	box.link_fd = c->linked ? c->eth.fd : 0;
-	/* The filter can't see what a ring sends by a packet socket that is not to send. */
-	box.urings = box.capture_fd > 0 || box.link_fd > 0 ? 0 : d->urings;
-	if (np_urings_lend(box.urings, &lack) != NP_OK) {
-		np_log(d->log, NP_LOG_INFO, "%s", lack.msg);
-	}
-	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
-}
-
-/*
- * Does the caller's first message, which has come already, greet us, and may it? Only then its
- * session may read what evidence takes. Who does not say so at once can't have it later.
- */
-static bool
-gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
-{
-	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
-}
-
-/* What kinds of service differ in. */
-struct means {
-	bool evidence;
-	struct np_bag *lasting;   /* facts of the host, read before it was confined; NULL: none */
-	struct np_cgroup *cgroup; /* files that were opened then; NULL: none */
-	struct ns_permit permit;  /* read then */
-	const struct np_leave *leave; /* NULL: everything is granted */
-};
-
-/* What a confined session can't look up: facts of the host, and files that it may go on to read. */
-static void
-look_up(struct ns_daemon *d, struct means *by)
-{
-	by->lasting = np_bag_new();
-	np_host_lasting("", by->lasting);
-	by->cgroup = np_cgroup_open("", &d->cgroups);
-}
-
-static void
-drop_means(struct means *by)
-{
-	np_bag_free(by->lasting);
-	np_cgroup_close(by->cgroup);
-}
-
-/* Their common end. */
-static void
-serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
-{
-	struct np_server server = {
-		.log = d->log,
-		.peer = c->text,
-		.is_here = is_here,
-		.quiet = d->quiet,
-		.fill_dir = d->fill_dir,
-		.limits = d->limits.each,
-		.permit = ns_permit,
-		.permit_ctx = &by->permit,
-		.signals = d->signals,
-		.caps = NP_CAP_PLAN | NP_CAP_ENGINES | NP_CAP_FRACTION,
-		.capture_why_not = why_no_capture(d, c),
-		.collect.capture = c->capture,
-		.collect.lasting = by->lasting,
-		.collect.cgroup = by->cgroup,
-		.eth = c->linked ? &c->eth : NULL,
-		.link_why_not = why_no_link(d, c),
-	};
-	struct np_addr *near = &server.collect.near;
-	enum np_log_level level = d->log->level;
-	struct np_err err = { .code = NP_OK };
-	struct np_event e;
-	int rc;
-
-	if (by->leave != NULL) {
-		server.leave = *by->leave;
-	}
-	server.caps |= by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
-	server.caps |= by->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
-	server.caps |= c->linked ? NP_CAP_LINK : 0;
-	near->len = sizeof(near->sa);
-	if (getsockname(c->chan.fd, (struct sockaddr *)&near->sa, &near->len) != 0 ||
-	    np_addr_is_local_only(near)) {
-		near->len = 0;
-	} else {
-		np_addr_unmap(near);
-	}
-	np_sock_watch_peer(c->chan.fd);
-	ns_event_begin(&e, "session-begin", &c->peer);
-	np_log_event(d->log, NP_LOG_DEBUG, &e, NULL);
-	rc = np_server_serve(&server, &c->chan, &err);
-	np_capture_free(c->capture);
-	c->capture = NULL;
-	if (c->linked) {
-		np_eth_close(&c->eth);
-		c->linked = false;
-	}
-	ns_event_begin(&e, "session-end", &c->peer);
-	np_event_text(&e, "result", rc == NP_OK ? "ok" : "failed");
-	if (rc != NP_OK) {
-		np_event_text(&e, "why", err.msg);
-	}
-	np_log_event(d->log, rc == NP_OK ? NP_LOG_DEBUG : NP_LOG_INFO, &e, NULL);
-	d->log->level = level;
-}
-
-/* Nobody knows whose standard error that is, and who else writes there. */
-static int
-drop_descriptors(int *keep, size_t count, struct np_err *err)
-{
-	np_fds_drop_but(keep, count);
-	return NS_SANITIZED || np_fds_empty() == 0 ? NP_OK
-						   : np_fail(err, NP_ESYS, errno, "open /dev/null");
-}
-
-/*
- * A session's process, which ends with its daemon, whatever becomes of that. fd: to the daemon.
- * seal: of the fork server that forked it confined, but for its files; NULL: the daemon did, and it
- * has all that the daemon had.
- */
-static void __attribute__((noreturn))
-run_session(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,
-	    struct ns_seal *seal)
-{
-	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
-	struct ns_relay relay = { .fd = fd, .verb = NS_TELL };
-	struct leave l = { .fd = fd, .signals = &d->signals };
-	const struct np_leave leave = {
-		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &l
-	};
-	struct means by = { .evidence = gathers_evidence(d, c), .leave = &leave };
-	const struct ns_sandbox box = sandbox_of(d, is_here, by.evidence);
-	struct np_err err = { .code = NP_OK };
-	int rc = NP_OK;
-
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != daemon) {
-		_exit(0); /* it died before the call took effect */
-	}
-	d->log->sink = d->log->sink != NULL ? ns_relay_sink : NULL;
-	d->log->ctx = &relay;
-	np_drive_prepare();
-	if (seal == NULL) {
-		rc = drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), &err);
-		forget_secrets(d, c);
-	}
-	if (rc == NP_OK) {
-		ns_permit_init(&by.permit);
-	}
-	if (rc == NP_OK && by.evidence) {
-		look_up(d, &by);
-	}
-	np_cgroup_forget(&d->cgroups);
-	if (rc == NP_OK) {
-		rc = seal != NULL ? ns_confine_own(&box, seal, &err)
-				  : confine(d, c, is_here, by.evidence, &err);
-	}
-	if (rc != NP_OK) {
-		np_log(d->log, NP_LOG_ERROR, "%s: session refused: %s", c->text, err.msg);
-		_exit(1);
-	}
-	serve(d, c, is_here, &by);
-	_exit(0);
-}
-
-/* ---- In a fork server, and in the processes that it forks ---- */
-
-/* What a fork server needs of a caller. */
-struct order {
-	pid_t daemon;
-	struct np_chan chan;
-	struct np_addr peer;
-	char text[NP_ADDR_TEXT];
-	struct np_err uncaptured, unlinked;
-};
-enum { CONTROL, WAY, ORDER_FDS }; /* and its descriptors: the connection, the way to the daemon */
-_Static_assert(ORDER_FDS == (int)NS_ORDER_FDS, "descriptors of an order");
-_Static_assert(sizeof(struct order) <= NS_ORDER_MAX, "size of an order");
-
-/* What a fork server works with. */
-struct kind {
-	struct ns_daemon *d;
-	bool is_here, evidence; /* of its sessions */
-};
-
-static int
-confine_all(void *ctx, int fd, struct ns_seal *seal, struct np_err *err)
-{
-	const struct kind *k = ctx;
-	struct ns_daemon *d = k->d;
-	int keep[] = { fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
-	const struct ns_sandbox box = sandbox_of(d, k->is_here, k->evidence);
-
-	if (drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), err) != NP_OK) {
-		return err->code;
-	}
-	forget_secrets(d, NULL);
-	if (np_urings_lend(0, err) != NP_OK ||
-	    (d->allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
-		return err->code;
-	}
-	return ns_confine_shared(&box, seal, err);
-}
-
-static void
-run_forked(void *ctx, const void *bytes, const int fds[NS_ORDER_FDS], struct ns_seal *seal)
-{
-	const struct kind *k = ctx;
-	const struct order *o = bytes;
-	struct ns_caller c = { .kind = NS_CALLER,
-			       .chan = o->chan,
-			       .peer = o->peer,
-			       .uncaptured = o->uncaptured,
-			       .unlinked = o->unlinked };
-
-	memcpy(c.text, o->text, sizeof(c.text));
-	c.chan.fd = fds[CONTROL];
-	c.chan.peer = c.text;
-	run_session(k->d, &c, k->is_here, fds[WAY], o->daemon, seal);
-}
-
-/* ---- Without a process for each ---- */
-
-void
-ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
-{
-	struct means by = { .evidence = d->evidence };
-	const struct np_log log = *d->log;
-	struct ns_limited limited;
-	struct np_cpus cpus;
-
-	/* What one client asks for must not stay for the next. */
-	np_cpus_save(&cpus);
-	ns_permit_init(&by.permit);
-	d->stats.sessions++;
-	ns_limit_log(&limited, d->log, d->session_lines);
-	by.cgroup = by.evidence ? np_cgroup_open("", &d->cgroups) : NULL;
-	serve(d, c, np_addr_is_here(&c->peer), &by);
-	np_cgroup_close(by.cgroup);
-	*d->log = log;
-	np_cpus_restore(&cpus);
-}
-
-/* The first message for a session, in the time that a caller has for it. */
-static int
-await_first(const struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
-{
-	enum ns_admission got = NS_ADMIT_MORE;
-	uint8_t frame[NP_FRAME_SIZE];
-
-	while (got == NS_ADMIT_MORE) {
-		uint64_t deadline = np_deadline(NS_HELLO_S * NP_SEC);
-		bool has_reply = false;
-		int rc;
-
-		do {
-			rc = np_chan_recv(&c->chan, "a request", deadline, d->signals.let_in, err);
-		} while (rc == NP_ESYS && err->sys == EINTR && !np_signalled(&d->signals));
-		if (rc != NP_OK) {
-			return rc;
-		}
-		got = ns_admit_step(&c->admit, c->chan.in, frame, &has_reply, err);
-		if (has_reply && np_chan_send(&c->chan, frame, deadline, err) != NP_OK) {
-			return err->code;
-		}
-	}
-	return got == NS_ADMIT_IN ? NP_OK : err->code;
-}
-
-void
-ns_session_serve_alone(struct ns_daemon *d, int fd)
-{
-	struct ns_caller c = { .peer = { .len = sizeof(c.peer.sa) }, .text = "a client" };
-	struct np_err err = { .code = NP_OK };
-
-	if (getpeername(fd, (struct sockaddr *)&c.peer.sa, &c.peer.len) == 0 &&
-	    !np_addr_is_local_only(&c.peer)) {
-		np_addr_unmap(&c.peer);
-		np_addr_text(&c.peer, c.text);
-	}
-	c.admit = ns_admission_of(d, fd);
-	if (np_chan_open(&c.chan, fd, c.text, &err) == NP_OK) {
-		c.chan.may_be_old = true;
-		if (!ns_access_lets(&d->access, &c.peer)) {
-			np_fail(&err, NP_EPEER, 0, "this address is not allowed");
-		} else if (await_first(d, &c, &err) == NP_OK) {
-			bool is_here = np_addr_is_here(&c.peer);
-			struct means by = { .evidence = gathers_evidence(d, &c) };
-
-			if (by.evidence) {
-				look_up(d, &by);
-			}
-			np_cgroup_forget(&d->cgroups);
-			forget_secrets(d, &c);
-			ns_permit_init(&by.permit);
-			if (confine(d, &c, is_here, by.evidence, &err) == NP_OK) {
-				serve(d, &c, is_here, &by);
-				drop_means(&by);
-				return;
-			}
-			drop_means(&by);
-		}
-	}
-	np_log(d->log, NP_LOG_INFO, "%s: refused: %s", c.text, err.msg);
-	close(fd);
-}
-
-/* ---- In the daemon ---- */
 
 /* One that moves nothing ends for another one: as if it had to for its time. */
 static void
@@ -705,7 +97,8 @@ ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t 
 {
 	memset(takes, 0, NP_GOODS * sizeof(takes[0]));
 	takes[NP_G_SESSIONS] = 1;
-	takes[NP_G_MEMORY] = NP_SESSION_BYTES + (gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
+	takes[NP_G_MEMORY] = NP_SESSION_BYTES +
+			     (ns_gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
 			     d->urings * (uint64_t)NP_URING_BYTES;
 }
 
@@ -742,10 +135,8 @@ forkserver_of(struct ns_daemon *d, bool is_here, bool evidence)
 static int
 start_forkserver(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
 {
-	struct kind k = { .d = d, .is_here = is_here, .evidence = evidence };
-	const struct ns_forkwork work = { .confine = confine_all,
-					  .session = run_forked,
-					  .ctx = &k };
+	struct ns_kin k = { .d = d, .is_here = is_here, .evidence = evidence };
+	const struct ns_forkwork work = ns_session_forkwork(&k);
 	struct ns_forkserver *f = forkserver_of(d, is_here, evidence);
 
 	return f->pid != 0 ? NP_OK : ns_forkserver_start(f, &work, err);
@@ -775,7 +166,7 @@ static void
 settle_filter(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 {
 	char device[NP_EXT_DEVICE];
-	bool connects, links = d->allow_raw && wants_link(c, device, &connects);
+	bool connects, links = d->allow_raw && ns_wants_link(c, device, &connects);
 	struct np_err err = { .code = NP_OK };
 
 	c->unlinked.code = NP_OK;
@@ -802,21 +193,11 @@ fork_inheriting(struct ns_daemon *d, const struct ns_caller *c, struct ns_sessio
 		struct np_err *err)
 {
 	bool is_here = np_addr_is_here(&c->peer);
-	const int fds[NS_ORDER_FDS] = { [CONTROL] = c->chan.fd, [WAY] = way };
-	struct order o;
 
 	if (start_forkserver(d, is_here, s->gathers, err) != NP_OK) {
 		return err->code;
 	}
-	memset(&o, 0, sizeof(o));
-	o.daemon = getpid();
-	o.chan = c->chan;
-	o.peer = c->peer;
-	memcpy(o.text, c->text, sizeof(o.text));
-	o.uncaptured = c->uncaptured;
-	o.unlinked = c->unlinked;
-	return ns_forkserver_fork(forkserver_of(d, is_here, s->gathers), &o, sizeof(o), fds,
-				  &s->pid, err);
+	return ns_session_order(forkserver_of(d, is_here, s->gathers), c, way, &s->pid, err);
 }
 
 static int
@@ -827,7 +208,7 @@ fork_alone(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int w
 
 	s->pid = fork();
 	if (s->pid == 0) {
-		run_session(d, c, np_addr_is_here(&c->peer), way, self, NULL);
+		ns_session_run(d, c, np_addr_is_here(&c->peer), way, self, NULL);
 	}
 	return s->pid > 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "no process for a session");
 }
@@ -847,11 +228,11 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	c->uncaptured.code = NP_OK;
 	ns_session_takes(d, c, s->bare);
 	s->captures =
-	    d->allow_raw && d->evidence && wants_capture(c) &&
+	    d->allow_raw && d->evidence && ns_wants_capture(c) &&
 	    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->bare, &c->uncaptured) == NP_OK;
 	settle_filter(d, c, s);
 	s->bare[NP_G_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
-	s->gathers = gathers_evidence(d, c);
+	s->gathers = ns_gathers_evidence(d, c);
 	ns_passed_refuse(pair[0]);
 	rc = has_filter(d) && s->bare[NP_G_FILTERS] == 0 ? fork_inheriting(d, c, s, pair[1], err)
 							 : fork_alone(d, c, s, pair[1], err);
@@ -1096,7 +477,7 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 static void
 hear(struct ns_daemon *d, struct ns_session *s, int words)
 {
-	union packet p;
+	union ns_packet p;
 
 	while (s->fd >= 0 && words-- > 0) {
 		bool more;

@@ -1,15 +1,12 @@
 /*
- * Sessions: a process for each client, and the books that the daemon keeps about it. A session asks
- * the daemon for leave before each test, over a pair of sockets, and tells what became of it.
+ * Sessions, as the daemon knows them: it starts a process for each client (session.h), keeps the
+ * books about it, and answers what it asks.
  */
 #ifndef NETSERVER_SESSIONS_H
 #define NETSERVER_SESSIONS_H
 
 #include "netserver/daemon.h"
 #include "netserver/front.h"
-
-/* An event about a client, to be logged. */
-void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
 
 /* What the caller's session takes without a test: more for one that gathers evidence. */
 void
@@ -23,15 +20,6 @@ void ns_sessions_prepare(struct ns_daemon *d);
  * own to close. NP_ESYS when there is none to be had.
  */
 int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err);
-
-/* Serve the caller in this process. Its descriptor is closed then. */
-void ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c);
-
-/*
- * Serve one connected control connection in this process, as inetd's children do, once it has been
- * let in.
- */
-void ns_session_serve_alone(struct ns_daemon *d, int fd);
 
 /* The session has said something, or closed its end. */
 void ns_session_hear(struct ns_daemon *d, struct ns_session *s);
