@@ -40,7 +40,7 @@ struct ns_args {
 	int32_t line; /* seconds that a client waits for its turn */
 
 	struct ns_access rules; /* --allow, --deny */
-	const char *access_file, *user, *metrics_file, *log_file;
+	const char *access_file, *user, *metrics_file;
 	bool no_sandbox;
 	bool allow_raw;
 	int32_t uring; /* rings of a session */

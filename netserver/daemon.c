@@ -26,7 +26,7 @@ enum {
 	MANY_EVENTS = 32,
 	CALLER_FDS = 4, /* epoll's, a caller's, and the pair that a session and the daemon have */
 	ENOUGH_FDS = 1024, /* whatever is open already */
-	SESSION_FDS = 20   /* most that a session was seen to have, with evidence and a log file */
+	SESSION_FDS = 20   /* most that a session was seen to have, with evidence */
 };
 
 /* What epoll hands back for a descriptor that is no caller's or session's: below any pointer. */
@@ -165,7 +165,7 @@ reload(struct ns_daemon *d)
 	}
 	d->reloads_done = *d->reloads;
 	if (d->reload_begun != NULL) {
-		d->reload_begun(d->words_ctx);
+		d->reload_begun();
 	}
 	if (ns_daemon_read_rules(d, &err) != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "the old rules stay in force: %s", err.msg);
@@ -174,7 +174,7 @@ reload(struct ns_daemon *d)
 		       d->access.allows, d->access.denies);
 	}
 	if (d->reloaded != NULL) {
-		d->reloaded(d->words_ctx);
+		d->reloaded();
 	}
 }
 
@@ -350,7 +350,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 		}
 	}
 	if (d->ending != NULL) {
-		d->ending(d->words_ctx);
+		d->ending();
 	}
 	close_listeners(d);
 	ns_front_close(d);

@@ -55,8 +55,7 @@ struct ns_daemon {
 	struct np_signals signals; /* TERM and INT, counted; CHLD and HUP only interrupt */
 	const volatile sig_atomic_t *reloads; /* HUP, counted; NULL: never */
 	/* Words of main()'s: around a reload, and before the sessions are ended. May be NULL. */
-	void (*reload_begun)(void *ctx), (*reloaded)(void *ctx), (*ending)(void *ctx);
-	void *words_ctx;
+	void (*reload_begun)(void), (*reloaded)(void), (*ending)(void);
 
 	/* How it stands. */
 	struct ns_access access; /* rules, and those of the file */

@@ -13,7 +13,6 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \
 	%D%/lines.c %D%/lines.h \
-	%D%/logfile.c %D%/logfile.h \
 	%D%/metrics.c \
 	%D%/notify.c %D%/notify.h \
 	%D%/passed.c %D%/passed.h \

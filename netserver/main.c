@@ -24,7 +24,6 @@
 #include "netserver/args.h"
 #include "netserver/confine.h"
 #include "netserver/daemon.h"
-#include "netserver/logfile.h"
 #include "netserver/notify.h"
 #include "netserver/session.h"
 #include "netserver/status.h"
@@ -234,48 +233,16 @@ prepare_sandbox(struct ns_daemon *d, struct ns_prepared *prepared)
 	}
 }
 
-/* SIGHUP: what log rotation and the service manager wait for. */
 static void
-on_reload_begun(void *ctx)
+on_reloaded(void)
 {
-	struct ns_logfile *file = ctx;
-	struct np_err err = { .code = NP_OK };
-
-	ns_notify_reloading();
-	if (file->fd >= 0) {
-		(void)ns_logfile_reopen(file, &err); /* which tells about it by itself */
-	}
-}
-
-static void
-on_reloaded(void *ctx)
-{
-	(void)ctx;
 	ns_notify("READY=1");
 }
 
 static void
-on_ending(void *ctx)
+on_ending(void)
 {
-	(void)ctx;
 	ns_notify("STOPPING=1");
-}
-
-/* Before privileges go: the directory may be root's. */
-static int
-open_log(struct ns_daemon *d, const struct ns_args *a, struct ns_logfile *file)
-{
-	struct np_err err = { .code = NP_OK };
-
-	if (a->log_file == NULL) {
-		return 0;
-	}
-	if (ns_logfile_open(file, a->log_file, d->log, &err) != NP_OK) {
-		return fault("--log-file: %s", err.msg);
-	}
-	d->log->sink = ns_logfile_sink;
-	d->log->ctx = file;
-	return 0;
 }
 
 /* Its number, whatever it was called, or whoever bound it. */
@@ -334,7 +301,6 @@ static int
 run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {
 	struct np_err err = { .code = NP_OK };
-	struct ns_logfile file = { .fd = -1 };
 	struct ns_prepared prepared = { .size = { 0 } };
 	sigset_t let_in;
 	int rc;
@@ -342,8 +308,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	if ((rc = take_sockets(d, a)) != 0 || (rc = open_files(d, a)) != 0) {
 		return rc;
 	}
-	if ((d->listener_count == 0 && (rc = listen_or_say(d, a)) != 0) ||
-	    (rc = open_log(d, a, &file)) != 0) {
+	if (d->listener_count == 0 && (rc = listen_or_say(d, a)) != 0) {
 		return rc;
 	}
 	open_status(d, a);
@@ -360,20 +325,16 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		if (rc != 0) {
 			return rc > 0 ? 0 : fault("go to the background: %s", strerror(errno));
 		}
-		if (a->log_file == NULL) {
-			np_log_open_syslog("netserver");
-			d->log->sink = np_log_to_syslog;
-		}
+		np_log_open_syslog("netserver");
+		d->log->sink = np_log_to_syslog;
 	}
 	take_signals(d, &let_in);
 	/* Who looks at the terminal has been told by the line on standard output. */
-	np_log(d->log, a->foreground && a->log_file == NULL ? NP_LOG_DEBUG : NP_LOG_INFO,
-	       "listening on port %s", d->port);
+	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", d->port);
 	prepare_sandbox(d, &prepared);
-	d->reload_begun = on_reload_begun;
+	d->reload_begun = ns_notify_reloading;
 	d->reloaded = on_reloaded;
 	d->ending = on_ending;
-	d->words_ctx = &file;
 	ns_notify("READY=1");
 	rc = ns_daemon_run(d, &err);
 	ns_confine_release(&prepared);

@@ -43,7 +43,6 @@ unit_tests = \
 	%D%/unit/test_key \
 	%D%/unit/test_ledger \
 	%D%/unit/test_live \
-	%D%/unit/test_logfile \
 	%D%/unit/test_limits \
 	%D%/unit/test_line \
 	%D%/unit/test_lines \

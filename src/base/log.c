@@ -155,14 +155,6 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 
 /* ---- Sinks ---- */
 
-const char *
-np_log_level_name(enum np_log_level level)
-{
-	static const char *const names[] = { "error", "info", "debug" };
-
-	return names[level];
-}
-
 void
 np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {

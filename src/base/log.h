@@ -1,6 +1,6 @@
 /*
  * Log lines of the daemon and of what both programs share: free text, or events whose fields
- * machines can read. The sink (stderr, syslog, a file) belongs to main(), which hands the struct
+ * machines can read. The sink (stderr, syslog) belongs to main(), which hands the struct
  * down.
  */
 #ifndef NP_BASE_LOG_H
@@ -53,9 +53,6 @@ void np_log_event(const struct np_log *log, enum np_log_level level, const struc
  */
 size_t
 np_logfmt(char *text, size_t size, size_t len, const char *key, const char *value, size_t max);
-
-/* "error", "info", "debug". */
-const char *np_log_level_name(enum np_log_level level);
 
 /* A sink: "<program>[pid]: line" on stderr, but for what a full pipe would have to wait for. */
 void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);

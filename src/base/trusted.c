@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-enum { LINKS = 40, TRIES = 4 }; /* as many links as the kernel follows */
+enum { LINKS = 40 }; /* as many links as the kernel follows */
 
 /* Where a walk stands. */
 struct walk {
@@ -216,11 +216,8 @@ follow(struct walk *w, int link, struct np_err *err)
 static int
 open_flags(enum np_trusted kind)
 {
-	const int common = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-
-	return kind == NP_TRUSTED_DIR   ? O_RDONLY | O_DIRECTORY | O_CLOEXEC
-	       : kind == NP_TRUSTED_LOG ? O_WRONLY | O_APPEND | common
-					: O_RDONLY | common;
+	return O_RDONLY | O_CLOEXEC |
+	       (kind == NP_TRUSTED_DIR ? O_DIRECTORY : O_NONBLOCK | O_NOCTTY);
 }
 
 /* The file at the end of the path, which is no link. Returns it, or -1 with err. */
@@ -245,21 +242,6 @@ open_last(const struct walk *w, const char *name, const struct stat *seen, int f
 		close(fd);
 	}
 	return -1;
-}
-
-/* A log that is not there. -1 with errno EEXIST: somebody else has made it now. */
-static int
-make_last(const struct walk *w, const char *name, struct np_err *err)
-{
-	int fd = openat(w->dir, name, open_flags(w->kind) | O_CREAT | O_EXCL | O_NOFOLLOW, 0640);
-
-	if (fd < 0) {
-		int why = errno;
-
-		fail_at(w, why, err);
-		errno = why;
-	}
-	return fd;
 }
 
 /* Where an output goes, which has its directory now. seen: what is there, NULL for nothing. */
@@ -288,21 +270,16 @@ take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_e
 static int
 step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err)
 {
-	int follows = is_the_kernels(w->dir) ? 0 : O_NOFOLLOW, rc = -1, at;
+	int follows = is_the_kernels(w->dir) ? 0 : O_NOFOLLOW, rc = -1;
+	int at = openat(w->dir, name, O_PATH | O_CLOEXEC | follows);
 	struct stat st;
 
-	for (int i = 0; (at = openat(w->dir, name, O_PATH | O_CLOEXEC | follows)) < 0; i++) {
-		if (errno == ENOENT && is_last && w->kind == NP_TRUSTED_OUTPUT) {
-			return take_spot(w, name, NULL, err) == NP_OK ? 0 : -1;
-		}
-		if (errno != ENOENT || !is_last || w->kind != NP_TRUSTED_LOG) {
-			fail_at(w, errno, err);
-			return -1;
-		}
-		*fd = make_last(w, name, err);
-		if (*fd >= 0 || errno != EEXIST || i == TRIES) {
-			return *fd >= 0 ? 0 : -1;
-		}
+	if (at < 0 && errno == ENOENT && is_last && w->kind == NP_TRUSTED_OUTPUT) {
+		return take_spot(w, name, NULL, err) == NP_OK ? 0 : -1;
+	}
+	if (at < 0) {
+		fail_at(w, errno, err);
+		return -1;
 	}
 	if (fstat(at, &st) != 0) {
 		fail_at(w, errno, err);

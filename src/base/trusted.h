@@ -16,7 +16,6 @@ enum np_trusted {
 	NP_TRUSTED_DIR,    /* a directory, for openat(2) */
 	NP_TRUSTED_RULES,  /* to read: nobody but its owner and group may write it */
 	NP_TRUSTED_SECRET, /* to read: nobody but its owner may read or write it, root or we */
-	NP_TRUSTED_LOG,    /* to append to, made with mode 0640 where there is none */
 	NP_TRUSTED_OUTPUT  /* of np_trusted_find() */
 };
 

@@ -315,16 +315,12 @@ def relative_names() -> None:
     """Named from where the daemon is started, which it leaves for the background."""
     with place() as name:
         port = lib.free_port()
-        got = lib.run(["env", "-C", name, lib.netserver(), "-p", str(port), "--metrics-file", "m",
-                       "--log-file", "log"], SOON)
+        got = lib.run(["env", "-C", name, lib.netserver(), "-p", str(port), "--metrics-file", "m"], SOON)
         assert got.rc == 0, f"status {got.rc}: {got.err!r}"
         shown = status(port)
         pid = int(re.findall(r"process (\d+)", shown.out)[0])
         try:
             until((Path(name) / "m").exists, "the metrics")
-            os.rename(Path(name) / "log", Path(name) / "log.1")
-            os.kill(pid, signal.SIGHUP)
-            until((Path(name) / "log").exists, "the new log")
         finally:
             os.kill(pid, signal.SIGTERM)
             until(lambda: not Path(f"/proc/{pid}").exists(), "the end")
@@ -337,9 +333,9 @@ def no_such_places() -> None:
         os.mkfifo(fifo)
         for args, *says in ((["--metrics-file", "/nosuch/m"], "/nosuch/", "No such file"),
                             (["--metrics-file", "/tmp/"], "not a name of a file"),
-                            (["--log-file", "/nosuch/log"], "/nosuch/log", "No such file"),
-                            (["--log-file", fifo], "not a regular file"),
-                            (["--log-file", "/dev/null"], "not a regular file")):
+                            (["--access-file", "/nosuch/rules"], "/nosuch/rules", "No such file"),
+                            (["--access-file", fifo], "not a regular file"),
+                            (["--access-file", "/dev/null"], "not a regular file")):
             got = lib.run([lib.netserver(), "-D", "-p", port, *args], SOON)
             assert got.rc == 1, f"{args}: status {got.rc}"
             lib.error_line(got, "netserver", args[0], *says)
@@ -364,7 +360,7 @@ def planted_files() -> None:
         for planted in (link, file, way):
             os.chown(planted, stranger, -1, follow_symlinks=False)
         target.chmod(0o600)
-        for option in ("--log-file", "--access-file", "--key-file", "--passphrase-file"):
+        for option in ("--access-file", "--key-file", "--passphrase-file"):
             for path, says in ((link, "symbolic link that user 4711 owns"), (file, "another user"),
                                (way / "target", "symbolic link that user 4711 owns")):
                 got = lib.run([lib.netserver(), "-D", "-p", port, option, str(path)], SOON)
@@ -380,64 +376,12 @@ def planted_files() -> None:
 
 # ---- the log ------------------------------------------------------------------------------------
 
-LINE = re.compile(r'time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z pid=\d+ level=(error|info|debug)'
-                  r'( [a-z-]+=([^\s"=\\]+|"([ !#-\[\]-~]|\\["\\]|\\u00[0-9a-f]{2})*"))+')
-
-
-def log_lines(path: Path) -> List[str]:
-    lines = path.read_text().splitlines()
-    for line in lines:
-        assert LINE.fullmatch(line), f"no line of a log: {line!r}"
-    return lines
-
-
-def logs_to_a_file() -> None:
-    with place() as name:
-        path, old = Path(name) / "log", Path(name) / "log.1"
-        with lib.Daemon(args=["-v", "2", "--log-file", str(path)]) as daemon:
-            must_serve(daemon.port)
-            until(lambda: "event=session-end" in path.read_text(), "the session's end")
-            assert path.stat().st_mode & 0o777 & ~0o640 == 0
-            path.rename(old)
-            must_serve(daemon.port)
-            until(lambda: old.read_text().count("event=session-end") == 2, "the old file")
-            os.kill(daemon.pid, signal.SIGHUP)
-            until(path.exists, "the new file")
-            must_serve(daemon.port)
-            until(lambda: "event=session-end" in path.read_text(), "the new file's lines")
-            shown = daemon.log()
-        assert len(log_lines(old)) >= 4 and len(log_lines(path)) >= 2
-        assert shown.count("\n") == 0, f"standard error, too: {shown}"
-
-
-def log_directory_goes() -> None:
-    """The old file is written on, the loss is told, and the next SIGHUP finds the new place."""
-    with place() as name:
-        logs = Path(name) / "logs"
-        logs.mkdir(0o777)
-        logs.chmod(0o777)
-        path = logs / "log"
-        with lib.Daemon(args=["-v", "2", "--log-file", str(path)]) as daemon, open(path) as kept:
-            shutil.rmtree(logs)
-            os.kill(daemon.pid, signal.SIGHUP)
-            until(lambda: "the old one is kept" in daemon.log(), "the fault")
-            must_serve(daemon.port)
-            until(lambda: "event=session-end" in kept.read(), "the old file's lines")
-            logs.mkdir()
-            logs.chmod(0o777)
-            os.kill(daemon.pid, signal.SIGHUP)
-            until(path.exists, "the new file")
-            must_serve(daemon.port)
-            until(lambda: "event=session-end" in path.read_text(), "the new file's lines")
-
-
 def stuck_log() -> None:
     """Standard error is a pipe that nobody empties: clients are served all the same."""
     reader, writer = os.pipe()
     port = lib.free_port()
     try:
-        with lib.Started([lib.netserver(), "-D", "-v", "2", "-p", str(port), "--log-file",
-                          "/dev/stderr"], stderr=writer):
+        with lib.Started([lib.netserver(), "-D", "-v", "2", "-p", str(port)], stderr=writer):
             until(lambda: status(port).rc == 0, "listens")
             os.set_blocking(writer, False)
             try:
@@ -490,32 +434,26 @@ class SmallDisk:
 
 
 def full_disk() -> None:
-    """Whole old metrics stay, log lines are counted, clients are served; then all comes back."""
+    """Whole old metrics stay, clients are served; then all comes back."""
     with SmallDisk() as disk:
-        args = ["-v", "2", "--metrics-file", str(disk.path / "m.prom"), "--log-file",
-                str(disk.path / "log")]
-        log, metrics = disk.inside / "log", disk.inside / "m.prom"
+        args = ["-v", "2", "--metrics-file", str(disk.path / "m.prom")]
+        metrics = disk.inside / "m.prom"
         with lib.Daemon(prefix=disk.prefix, args=args) as daemon:
             must_serve(daemon.port)
             until(metrics.exists, "the first metrics")
             first = metrics.stat().st_ino
             hog = disk.inside / "hog"
-            disk.fill(hog, log)
+            disk.fill(hog)
             must_serve(daemon.port)
-            until(lambda: "lines are lost" in daemon.log(), "the fault is told")
             time.sleep(METRICS_S + 1)
             assert metrics.stat().st_ino == first
             assert metric(metrics, "sessions_total") <= 1
-            assert sorted(os.listdir(disk.inside)) == ["hog", "log", "m.prom"]
+            assert sorted(os.listdir(disk.inside)) == ["hog", "m.prom"]
             hog.unlink()
             must_serve(daemon.port)
             os.kill(daemon.pid, signal.SIGHUP)
             until(lambda: metric(metrics, "sessions_total") == 3, "metrics again", METRICS_S + SOON)
             assert metrics.stat().st_ino != first
-        # The metrics' failure is one of the daemon's own that it could not write.
-        text = log.read_text()
-        assert re.search(r" event=log-lines-dropped lines=[1-9]\d* reason=\"No space left", text)
-        assert text.endswith("\n"), text[-200:]
 
 
 # ---- systemd ------------------------------------------------------------------------------------
@@ -562,9 +500,7 @@ def cases() -> Iterator[Case]:
     yield "--no-status", no_status
     yield "files without a place", no_such_places
     yield "files named from where it starts", relative_names
-    yield "--log-file", logs_to_a_file
-    yield "--log-file, its directory goes", log_directory_goes
-    yield "--log-file, standard error stuck", stuck_log
+    yield "standard error stuck", stuck_log
     yield "systemd units", units
 
 

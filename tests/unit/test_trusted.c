@@ -13,7 +13,6 @@
 
 #include "base/output.h"
 #include "netserver/guard.h"
-#include "netserver/logfile.h"
 #include "tests/lib/check.h"
 
 enum { STRANGER = 4711, ROOM = 128 };
@@ -93,7 +92,7 @@ tear_down(void **state)
 	return 0;
 }
 
-static const enum np_trusted files[] = { NP_TRUSTED_RULES, NP_TRUSTED_SECRET, NP_TRUSTED_LOG };
+static const enum np_trusted files[] = { NP_TRUSTED_RULES, NP_TRUSTED_SECRET };
 
 static void
 assert_refused(const char *path, enum np_trusted kind, const char *says)
@@ -216,9 +215,8 @@ a_log_is_made_and_nothing_else_is(void **state)
 	const char *dirs[] = { p->all, p->ours };
 	struct np_err err;
 	struct stat st;
-	char path[ROOM], link[ROOM];
+	char path[ROOM];
 
-	umask(022);
 	for (size_t d = 0; d < LEN(dirs); d++) {
 		in(path, dirs[d], "new");
 		assert_int_equal(np_trusted_open(path, NP_TRUSTED_RULES, &err), -1);
@@ -226,11 +224,6 @@ a_log_is_made_and_nothing_else_is(void **state)
 		assert_int_equal(np_trusted_open(path, NP_TRUSTED_SECRET, &err), -1);
 		assert_int_equal(np_trusted_open(path, NP_TRUSTED_DIR, &err), -1);
 		assert_int_equal(stat(path, &st), -1);
-		assert_int_equal(symlink(path, in(link, dirs[d], "dangling")), 0);
-		assert_opens(link, NP_TRUSTED_LOG, path);
-		assert_opens(path, NP_TRUSTED_LOG, path);
-		assert_int_equal(stat(path, &st), 0);
-		assert_int_equal(st.st_mode, S_IFREG | 0640);
 	}
 }
 
@@ -249,13 +242,13 @@ what_is_no_file_is_refused(void **state)
 	assert_all_refused(p->ours, "not a regular file");
 	assert_all_refused("", "not a name of a file");
 	assert_all_refused("/tmp/", "not a name of a file");
-	assert_int_equal(np_trusted_open("/", NP_TRUSTED_LOG, &err), -1);
+	assert_int_equal(np_trusted_open("/", NP_TRUSTED_RULES, &err), -1);
 	assert_int_equal(np_trusted_open(p->target, NP_TRUSTED_DIR, &err), -1);
 	assert_int_equal(err.sys, ENOTDIR);
 	assert_int_equal(symlink("loop", in(path, p->ours, "loop")), 0);
-	assert_int_equal(np_trusted_open(path, NP_TRUSTED_LOG, &err), -1);
+	assert_int_equal(np_trusted_open(path, NP_TRUSTED_RULES, &err), -1);
 	assert_int_equal(err.sys, ELOOP);
-	assert_int_equal(np_trusted_open("/nosuch/file", NP_TRUSTED_LOG, &err), -1);
+	assert_int_equal(np_trusted_open("/nosuch/file", NP_TRUSTED_RULES, &err), -1);
 	assert_int_equal(err.sys, ENOENT);
 	assert_has(err.msg, "/nosuch");
 }
@@ -268,11 +261,9 @@ files_that_everybody_may_write_are_refused(void **state)
 
 	make_file(in(path, p->ours, "file"), 0666);
 	assert_refused(path, NP_TRUSTED_RULES, "chmod o-w");
-	assert_refused(path, NP_TRUSTED_LOG, "chmod o-w");
 	assert_refused(path, NP_TRUSTED_SECRET, "chmod 600");
 	assert_int_equal(chmod(path, 0664), 0);
 	assert_opens(path, NP_TRUSTED_RULES, path);
-	assert_opens(path, NP_TRUSTED_LOG, path);
 	assert_refused(path, NP_TRUSTED_SECRET, "chmod 600");
 }
 
@@ -292,7 +283,7 @@ what_others_planted_is_refused(void **state)
 	assert_all_refused(path, "a symbolic link that user 4711 owns");
 	assert_int_equal(symlink("/nosuch", in(path, p->all, "dangling")), 0);
 	give_away(path);
-	assert_refused(path, NP_TRUSTED_LOG, "a symbolic link that user 4711 owns");
+	assert_refused(path, NP_TRUSTED_RULES, "a symbolic link that user 4711 owns");
 	assert_int_equal(symlink(p->ours, in(path, p->all, "way")), 0);
 	give_away(path);
 	assert_refused(path, NP_TRUSTED_DIR, "a symbolic link that user 4711 owns");
@@ -314,14 +305,14 @@ files_with_a_second_name_are_refused_where_others_give_names(void **state)
 	assert_int_equal(link(p->target, in(path, p->all, "hard")), 0);
 	assert_all_refused(path, "a hard link");
 	assert_int_equal(link(p->target, in(path, p->ours, "hard")), 0);
-	assert_opens(path, NP_TRUSTED_LOG, path);
+	assert_opens(path, NP_TRUSTED_RULES, path);
 	if (geteuid() == 0) {
 		give_away(p->ours);
 		assert_all_refused(path, "a hard link");
 	}
 }
 
-/* That of a daemon's user, in which root opens the log before it becomes him. */
+/* That of a daemon's user, in which root opens the access file before it becomes him. */
 static void
 a_directory_of_another_users_holds_his_files(void **state)
 {
@@ -331,34 +322,17 @@ a_directory_of_another_users_holds_his_files(void **state)
 	needs_root();
 	give_away(p->ours);
 	make_file(in(path, p->ours, "log"), 0640);
-	assert_opens(path, NP_TRUSTED_LOG, path);
+	assert_opens(path, NP_TRUSTED_RULES, path);
 	give_away(path);
-	assert_opens(path, NP_TRUSTED_LOG, path);
 	assert_opens(path, NP_TRUSTED_RULES, path);
 	assert_refused(path, NP_TRUSTED_SECRET, "another user");
 	assert_int_equal(symlink(p->target, in(link, p->ours, "link")), 0);
-	assert_opens(link, NP_TRUSTED_LOG, p->target);
+	assert_opens(link, NP_TRUSTED_RULES, p->target);
 	give_away(link);
-	assert_refused(link, NP_TRUSTED_LOG, "a symbolic link that user 4711 owns");
+	assert_refused(link, NP_TRUSTED_RULES, "a symbolic link that user 4711 owns");
 }
 
 /* ---- Who opens that way ---- */
-
-static void
-a_planted_log_is_not_written(void **state)
-{
-	struct place *p = *state;
-	const struct np_log before = { .level = NP_LOG_ERROR };
-	struct ns_logfile log;
-	struct np_err err;
-	char path[ROOM];
-
-	needs_root();
-	assert_int_equal(symlink(p->target, in(path, p->all, "log")), 0);
-	give_away(path);
-	assert_int_equal(ns_logfile_open(&log, path, &before, &err), NP_EUSAGE);
-	assert_has(err.msg, "a symbolic link that user 4711 owns");
-}
 
 static void
 rules_that_everybody_may_write_are_not_read(void **state)
@@ -588,7 +562,6 @@ main(void)
 		CASE(what_others_planted_is_refused),
 		CASE(files_with_a_second_name_are_refused_where_others_give_names),
 		CASE(a_directory_of_another_users_holds_his_files),
-		CASE(a_planted_log_is_not_written),
 		CASE(rules_that_everybody_may_write_are_not_read),
 		CASE(outputs_are_written_wherever_they_are_ours),
 		CASE(pipes_and_descriptors_are_written_to),
