@@ -271,7 +271,8 @@ def interrupted(daemon: lib.Daemon, test: str) -> str:
         took = time.monotonic() - since
     assert got.rc == 0 and not got.err, f"{got}"
     assert float(got.out.split()[-1]) > 0, f"no result: {got.out!r}"
-    assert took <= AT_ONCE_S * PATIENCE + lib.SLACK, f"{took:.1f} s"
+    # What waits in a thousand queues arrives first, by one of twenty processes that are runnable.
+    assert took <= AT_ONCE_S * PATIENCE + 2 * lib.SLACK, f"{took:.1f} s"
     assert lib.wait_for(lambda: not daemon.children(), alone.LATE_S), "a session stays"
     return f"{took:.2f} s: {got.out.split()}"
 
