@@ -167,6 +167,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 		cli->test_usage = split + 2 == argc && strcmp(argv[split + 1], "-h") == 0;
 		return NP_OK;
 	}
+	cli->notes.pass_over = (scope & (NP_SCOPE_OMNI | NP_SCOPE_BSD)) != 0;
 	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,
 			     argv + split, cli, &cli->notes, err) != NP_OK ||
 	    parse_selectors(&cli->output, err) != NP_OK) {

@@ -71,9 +71,9 @@ void
 np_stray_words(struct np_cli *cli, const struct np_word_list *stray, int of_test,
 	       const struct np_word_list *given)
 {
-	/* What follows an option that netperf has given up was its argument: there is a line
-	 * already. */
-	for (int i = 0; i < stray->count && cli->gone == '\0'; i++) {
+	/* What follows an option that is unknown, or that netperf has given up, was its argument:
+	 * there is a line already. */
+	for (int i = 0; i < stray->count && cli->gone == '\0' && cli->notes.passed == '\0'; i++) {
 		const char *word = stray->at[i];
 
 		NOTE(cli, "%.60s: ignored: %s\n", word,

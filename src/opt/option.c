@@ -301,6 +301,21 @@ unknown(char **argv, struct np_err *err)
 	return np_fail(err, NP_EUSAGE, 0, "%s: no such option (-h lists them)", argv[optind - 1]);
 }
 
+/* An unknown letter where such are passed over? Then it is noted. */
+static bool
+passed_over(struct np_option_notes *notes)
+{
+	if (notes == NULL || !notes->pass_over || optopt <= 0 || optopt >= LONG_ONLY) {
+		return false;
+	}
+	notes->passed = (char)optopt;
+	notes->len = np_text_add(notes->text, sizeof(notes->text), notes->len,
+				 "-%c: ignored, as in netperf: the test has no such option (-- -h "
+				 "lists them)\n",
+				 optopt);
+	return true;
+}
+
 /* The word behind an option that may have one. */
 static const char *
 take_next(const struct np_option *o, int argc, char **argv)
@@ -329,6 +344,9 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		const struct np_option *o = row_of(table, count, scope, c == ':' ? optopt : c);
 		const char *arg;
 
+		if (o == NULL && passed_over(notes)) {
+			continue;
+		}
 		if (notes != NULL && (o == NULL || c == ':')) {
 			notes->wrong = o == NULL ? NP_OPT_UNKNOWN : NP_OPT_BARE;
 			notes->letter = optopt > 0 && optopt < LONG_ONLY ? (char)optopt : '-';

@@ -468,8 +468,8 @@ what_stands_behind_the_dashes_is_the_tests(void **state)
 	assert_int_equal(cli->plan.length, 10);
 	assert_int_equal(parsed("-- -P 5000")->plan.far.sock.port, 5000);
 	assert_int_equal(parsed("-- -P ,6000")->plan.near.sock.port, 0);
-	assert_wrong("-t TCP_CC -- -j 5", "test option of TCP_CC: -j: no such option");
-	assert_wrong("-- -x", "test option of TCP_STREAM: -x: no such option");
+	assert_wrong("-t STREAM_RR -- -P 1", "test option of STREAM_RR: -P: no such option");
+	assert_wrong("-- --x", "test option of TCP_STREAM: --x: no such option");
 	assert_wrong("-- -e 0", "-e: 0 is not a time-out (1 to 3600 seconds)");
 }
 
@@ -509,6 +509,8 @@ numbers_may_be_as_netperf_reads_them(void **state)
 	const struct np_cli *cli;
 
 	(void)state;
+	assert_true(parsed("-t TCP_CC -- -xD")->plan.nodelay);
+	assert_null(strstr(parsed("-- -x 5")->notes.text, "5: ignored")); /* it was an argument */
 	for (size_t i = 0; i < LEN(quiet); i++) {
 		assert_string_equal(parsed(quiet[i])->notes.text, "");
 	}
@@ -591,6 +593,9 @@ what_means_nothing_is_said(void **state)
 		{ "-P 5001", "-P 5001: shows headers, as 1 does; the ports" },
 		{ "-t TCP_RR -b 16", "-b 16: paces, 16 transactions a millisecond" },
 		{ "-- -m 1000 more", "more: ignored: it belongs to no option of the test" },
+		{ "-- -x", "-x: ignored, as in netperf: the test has no such option" },
+		{ "-t TCP_CC -- -xD", "-x: ignored, as in netperf" },
+		{ "-t TCP_CC -- -o THROUGHPUT", "-o: ignored, as in netperf" },
 		{ "-- -k THROUGHPUT,P95_LATENCIE",
 		  "P95_LATENCIE: there is no such output selector, the "
 		  "nearest is P95_LATENCY" },
