@@ -11,6 +11,7 @@ from netkit.results import Run
 
 
 WRITE = "--json=/dev/fd/{}"     # a file without a name: nothing is left of it, whatever ends us
+NUMBER = 2                      # of documents, the highest that is understood: doc/json.md
 
 
 @dataclass
@@ -24,17 +25,30 @@ class Ended:
         return self.iterations[-1] if self.iterations else {}
 
 
+class NewerDocument(Exception):
+    """A document of a number that this program does not know; one line."""
+
+
 def document(file: "BinaryIO") -> "Dict[str, Any]":
-    """What a netperf wrote into a file; empty where that is none."""
+    """What a netperf wrote into a file; empty where that is none. Raises NewerDocument."""
+    found: Any = None
     with contextlib.suppress(OSError, ValueError):
         file.seek(0)
         found = json.load(file)
-        return found if isinstance(found, dict) else {}
-    return {}
+    if not isinstance(found, dict):
+        return {}
+    number = str(found.get("schema")).rpartition("/")[2]
+    if number.isdecimal() and int(number) > NUMBER:
+        raise NewerDocument(f"netperf wrote a document of number {number}, and this program reads 1 to {NUMBER} "
+                            "(a newer one is needed)")
+    return found
 
 
-def iterations(file: "BinaryIO") -> "List[Dict[str, Any]]":
-    return [one for one in document(file).get("iterations") or [] if isinstance(one, dict)]
+def ended(done: machine.Done, file: "BinaryIO") -> Ended:
+    try:
+        return Ended(done, [one for one in document(file).get("iterations") or [] if isinstance(one, dict)])
+    except NewerDocument as fault:
+        return Ended(done._replace(reason=done.reason or str(fault)))
 
 
 def writes_documents(netperf: str) -> bool:
@@ -56,7 +70,7 @@ def run_all(command: "List[str]", prefix: "List[str]", processes: int, limit: fl
         files = [open_files.enter_context(tempfile.TemporaryFile()) for _ in range(processes)]
         ends = machine.run_all([[*prefix, command[0], WRITE.format(file.fileno()), *command[1:]] for file in files], limit,
                                fds=[file.fileno() for file in files])
-        return [Ended(done, iterations(file)) for done, file in zip(ends, files)]
+        return [ended(done, file) for done, file in zip(ends, files)]
 
 
 def fail(run: Run, status: Optional[int], reason: str) -> None:
@@ -129,7 +143,7 @@ def read(run: Run, known: "Dict[str, Any]", ends: "List[Ended]") -> None:
     """What one netperf or several at once gave, as the figures of a run."""
     results = [options.figures(known, end.done.stdout) for end in ends]
     bad = [i for i, end in enumerate(ends)
-           if end.done.exit != 0 or not isinstance(results[i].get("THROUGHPUT"), (int, float))]
+           if end.done.exit != 0 or end.done.reason or not isinstance(results[i].get("THROUGHPUT"), (int, float))]
     first = bad[0] if bad else 0
     done = ends[first].done
     run.exit, run.stdout, run.stderr = done.exit, done.stdout, done.stderr

@@ -71,7 +71,7 @@ outline(struct np_document *d, const struct np_cli *cli)
 					     "parameters", "final",  "latency", "explanation" };
 	json_t *o = d->root;
 
-	put(d, o, "schema", json_string("plumbline-netperf/1"));
+	put(d, o, "schema", json_sprintf("%s%d", NP_JSON_SCHEMA, NP_JSON_NUMBER));
 	put(d, o, "program", json_string(PACKAGE_STRING));
 	put(d, o, "command_line", np_json_text(cli->command_line));
 	put(d, o, "started", date(np_wall_ms(np_now())));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "out/datagrams.h"
 #include "out/explain.h"
 #include "out/json.h"
@@ -149,9 +150,30 @@ read_result(struct np_saved *s, struct np_err *err)
 }
 
 static int
+check_schema(const json_t *root, struct np_err *err)
+{
+	const char *name = json_string_value(json_object_get(root, "schema")), *number = "";
+	int64_t n;
+
+	if (name != NULL && strncmp(name, NP_JSON_SCHEMA, strlen(NP_JSON_SCHEMA)) == 0) {
+		number = name + strlen(NP_JSON_SCHEMA);
+	}
+	if (strspn(number, "0123456789") != strlen(number) || np_parse_count(number, &n) != 0 ||
+	    n < 1) {
+		return np_fail(err, NP_EUSAGE, 0, "it is not a document of a run by --json");
+	}
+	if (n > NP_JSON_NUMBER) {
+		return np_fail(err, NP_EUSAGE, 0,
+			       "it is a document of number %.20s, and this netperf reads 1 to %d "
+			       "(a newer netperf is needed)",
+			       number, NP_JSON_NUMBER);
+	}
+	return NP_OK;
+}
+
+static int
 read_document(struct np_saved *s, const char *bytes, size_t size, struct np_err *err)
 {
-	const char *schema;
 	json_error_t fault;
 
 	s->root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &fault);
@@ -162,13 +184,8 @@ read_document(struct np_saved *s, const char *bytes, size_t size, struct np_err 
 	if (clean_texts(s->root, false) != 0) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a document");
 	}
-	schema = json_string_value(json_object_get(s->root, "schema"));
-	if (schema == NULL || strncmp(schema, "plumbline-netperf/", 18) != 0) {
-		return np_fail(err, NP_EUSAGE, 0, "it is not a document of a run by --json");
-	}
-	if (strcmp(schema, "plumbline-netperf/1") != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "it has version %.40s, and this netperf reads version 1", schema);
+	if (check_schema(s->root, err) != NP_OK) {
+		return err->code;
 	}
 	return read_result(s, err);
 }

@@ -15,6 +15,11 @@
 #include "base/err.h"
 #include "out/look.h"
 
+/* What a document is named by, with a number behind it; the one that is written, and the highest
+ * that is read. doc/json.md says what raises it. */
+#define NP_JSON_SCHEMA "plumbline-netperf/"
+enum { NP_JSON_NUMBER = 2 };
+
 /* How the document is written: in one line of ASCII, for a terminal may show it, and so that each
  * double is read back as it was. */
 #define NP_JSON_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17))

@@ -561,7 +561,10 @@ def damaged(runner: Runner) -> str:
     bad = runner.place / "bad.json"
     wrong = [("", "line"), (text[:len(text) // 2], "line"), ("[]", "not a document"),
              ("{}", "not a document"), ('{"schema": "other"}', "not a document"), ("\0\1\2", "line"),
-             ('{"schema": "plumbline-netperf/99"}', "reads version 1")]
+             *((json.dumps({**document, "schema": f"plumbline-netperf/{n}"}), "not a document")
+               for n in ("", "0", "2x", "-1", "K")),
+             *((json.dumps({**document, "schema": f"plumbline-netperf/{n}"}), f"number {n}, and this netperf reads 1 to 2 "
+                "(a newer netperf is needed)") for n in (3, 99))]
     for name in ("result", "reason", "error", "iterations", "final", "display"):
         wrong.append((json.dumps({**document, name: 7}), ""))
     for name in document["display"]:
@@ -585,6 +588,20 @@ def damaged(runner: Runner) -> str:
         assert got.rc == 1 and not got.out, got
         lib.error_line(got, "netperf", "--show", says)
     return f"{len(wrong)} kinds of damage"
+
+
+def earlier_number(runner: Runner) -> None:
+    """Number 1 is shown as it was."""
+    path = runner.place / "earlier.json"
+    got = lib.run(runner.command("-t TCP_RR -l -30", f"--json={path}"), timeout=20)
+    document = json.loads(path.read_text())
+    assert document["schema"] == "plumbline-netperf/2", document["schema"]
+    document["schema"] = "plumbline-netperf/1"
+    del document["latency"]
+    document["final"].update(dict.fromkeys(
+        [name for name, value in document["final"].items() if value is None and name.endswith("_SD")], -1.0))
+    path.write_text(json.dumps(document))
+    assert show(path).out == got.out
 
 
 def later_versions_may_add(runner: Runner) -> None:
@@ -734,7 +751,7 @@ def suite(report: lib.Report) -> None:
             interim_results_are_a_series, keeps_secrets, odd_words_are_mended, until_interrupted,
             a_connection_test_interrupted,
             nothing_measured, no_control_connection, other_figures, evidence_is_kept, for_prometheus, damaged,
-            later_versions_may_add, files_are_replaced_whole, files_that_cannot_be_written,
+            earlier_number, later_versions_may_add, files_are_replaced_whole, files_that_cannot_be_written,
             wrong_options)]
         cases += [("every member is published", partial(every_member_is_published, runner, schema)),
                   ("ended by SIGINT", partial(ended_by, runner, signal.SIGINT, 0)),

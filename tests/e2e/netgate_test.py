@@ -208,6 +208,11 @@ class Slots(Folder):
         self.assertNotIn("--json", words)
         self.assertIn("--json=", self.text("calls"))
 
+    def test_the_number_of_a_document(self):
+        for number, failed in ((1, "^$"), (2, "^$"), (3, "document of number 3, and this program reads 1 to 2 .a newer")):
+            Path("document").write_text(json.dumps(document()).replace("{", f'{{"schema": "plumbline-netperf/{number}", ', 1))
+            self.assertRegex(self.bench(self.fake(WRITES)).slot(Point("p", "TCP_STREAM"), "A", 1).failed, failed)
+
     def test_nothing_is_left_when_it_is_killed(self):
         """There is nothing while a slot goes on."""
         Path("document").write_text(json.dumps(document()))

@@ -214,7 +214,10 @@ class Bench:
             document = [calls.WRITE.format(file.fileno())] if self._documents(point) else []
             words = [*self.site.place.prefix, made.command[0], *document, *made.command[1:]]
             done = machine.run(words, limit, fds=[file.fileno()])
-            read(made, point, done, calls.document(file), self.site.place.link)
+            try:
+                read(made, point, done, calls.document(file), self.site.place.link)
+            except calls.NewerDocument as fault:
+                raise SlotFailed(str(fault)) from None
         if (point.name, side) not in self._looked:
             self._looked.add((point.name, side))
             made.settings = self._look()
