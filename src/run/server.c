@@ -623,7 +623,7 @@ why_no_engine(const struct np_limits *most, const struct np_engine *e, const str
 		return "netserver --engines does not name it";
 	}
 	if (e->spins && most->spin == 0) {
-		return "netserver was not started with --spin";
+		return "netserver was not started with --spin N, which lets N threads spin";
 	}
 	return np_engine_why_not(e, p);
 }

@@ -216,7 +216,7 @@ def none_may_spin() -> str:
         got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-10", "--engine", ",spin"],
                       PATIENCE)
         assert got.rc != 0, got
-        return lib.error_line(got, "netperf", "engine spin at the daemon", "netserver was not started with --spin")
+        return lib.error_line(got, "netperf", "engine spin at the daemon", "not started with --spin N, which lets")
 
 
 def a_queue_is_polled(wire: placement.Wire) -> str:

@@ -337,7 +337,7 @@ engines_are_the_operators_choice(void **state)
 
 	(void)state;
 	snprintf(m.engine, sizeof(m.engine), "spin");
-	expect_no_plan(&limits, &m, EOPNOTSUPP, "netserver was not started with --spin");
+	expect_no_plan(&limits, &m, EOPNOTSUPP, "netserver was not started with --spin N");
 	snprintf(m.engine, sizeof(m.engine), "batch");
 	snprintf(m.transport, sizeof(m.transport), "UDP");
 	m.flags |= NP_WP_IDS; /* as our clients have them: its socket hears nobody else */

@@ -179,8 +179,8 @@ np_urings_lend(uint32_t count, struct np_err *err)
 {
 	np_urings_release();
 	given.settled = true;
-	given.why = "this session of netserver has no rings (netserver --uring, "
-		    "--max-filters)";
+	given.why = "this session has no rings; netserver --uring N makes N for each session, for "
+		    "--max-filters sessions at a time";
 	given.ring = count > 0 ? calloc(count, sizeof(*given.ring)) : NULL;
 	if (given.ring == NULL && count > 0) {
 		given.why = explain(ENOMEM);
