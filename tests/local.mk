@@ -118,6 +118,7 @@ EXTRA_DIST += \
 	%D%/e2e/engine_list.py \
 	%D%/e2e/engines.py \
 	%D%/e2e/evidence.py \
+	%D%/e2e/exchanges.py \
 	%D%/e2e/explain.py \
 	%D%/e2e/explain_flows.py \
 	%D%/e2e/faults.py \

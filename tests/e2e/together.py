@@ -16,7 +16,7 @@ from typing import List, NamedTuple
 
 # The long ones first.
 SUITES = ("scarce", "attacks", "netns", "limits", "doc", "golden", "service", "cut", "faults", "old_clients",
-          "evidence", "standstill", "explain", "explain_flows", "datagrams", "syslog", "json_doc", "strangers",
+          "exchanges", "evidence", "standstill", "explain", "explain_flows", "datagrams", "syslog", "json_doc", "strangers",
           "daemon", "connections", "interop_more", "kills", "unix", "sessions", "keys", "silent", "preflight",
           "flows", "engine_list", "spin", "ramp", "planted", "placement", "interim", "crowd", "engines", "uring",
           "torture", "ceilings", "zerocopy", "clean", "wire_short", "tree",
