@@ -90,8 +90,9 @@ def move(text: str, where: Where) -> None:
             for _ in range(count if what in ("datagrams", "requests") else 0):
                 data.send(bytes(size))
                 assert what == "datagrams" or len(data.recv(size)) == size
+            if what == "bytes":
+                data.sendall(bytes(count))
             if stream:
-                data.sendall(bytes(count if what == "bytes" else 0))
                 data.shutdown(socket.SHUT_WR)
                 assert not data.recv(1), "more data"
             with contextlib.suppress(OSError):  # the first mark may have ended it
