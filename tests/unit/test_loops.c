@@ -2,6 +2,7 @@
  * The loops when things do not go their way: losing datagrams, meeting a far end that leaves, or a
  * port in use.
  */
+#include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <unistd.h>
@@ -28,6 +29,19 @@ static void
 connect_datagrams(struct np_plan *p)
 {
 	p->near.sock.connected = true;
+}
+
+/* Looks for lost ones so often that many a look comes with a burst. */
+static void
+pace_a_burst(struct np_plan *p)
+{
+	p->burst = 3;
+	p->flows = 2;
+	p->ids = true;
+	p->timeout_ms = 8;
+	p->near.call.interval_burst = 1;
+	p->near.call.interval_us = 1000;
+	p->near.place.engine = &np_engine_epoll;
 }
 
 /* ---- Loss ---- */
@@ -63,6 +77,19 @@ respond_to_two_of_three(void *arg)
 	return NULL;
 }
 
+/* Stand in for the steps of a requester: what is given up has waited as long as it may. */
+static struct {
+	const struct np_steps *real;
+	unsigned too_early;
+} given_up;
+
+static enum np_need
+give_up(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+{
+	given_up.too_early += error == EINTR && np_now() - c->since_ns < w->patience_ns;
+	return given_up.real->failed(w, c, need, error);
+}
+
 static void
 run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 {
@@ -70,6 +97,7 @@ run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 	struct responder r = { .ignored = 0 };
 	const struct np_counters *c;
 	struct np_addr at;
+	struct np_steps steps;
 	pthread_t thread;
 
 	r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
@@ -78,16 +106,24 @@ run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 	e.plan.timeout_ms = 50;
 	change(&e.plan);
 	end_open(&e);
+	given_up.real = e.run.worker->steps;
+	steps = *given_up.real;
+	steps.failed = give_up;
+	e.run.worker->steps = &steps;
 	end_aim(&e, &at);
 	end_start(&e);
 	end_join(&e);
 	pthread_join(thread, NULL);
+	assert_int_equal(given_up.too_early, 0);
 	c = e.run.worker->count;
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(np_seen(&c->transactions), want);
 	assert_true(r.ignored > 0);
-	assert_true(np_seen(&c->lost) >= r.ignored);
-	assert_int_equal(np_seen(&c->sends), np_seen(&c->transactions) + np_seen(&c->lost));
+	if (e.plan.flows == 1) { /* at the end of one flow others have requests in flight */
+		assert_true(np_seen(&c->lost) >= r.ignored);
+		assert_int_equal(np_seen(&c->sends),
+				 np_seen(&c->transactions) + np_seen(&c->lost));
+	}
 	close(r.fd);
 	end_free(&e);
 }
@@ -99,6 +135,7 @@ a_lost_datagram_is_counted_and_the_test_goes_on(void **state)
 	run_with_loss(change_nothing, 10);
 	run_with_loss(connect_datagrams, 10);
 	run_with_loss(make_burst, 10);
+	run_with_loss(pace_a_burst, 60);
 }
 
 /* The port is closed: an ICMP message tells a connected socket so, which neither ends the test nor

@@ -528,7 +528,8 @@ look_for_late(struct loop *l, uint64_t now)
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		if (c->need == NP_RECV && now - c->since_ns >= w->patience_ns) {
+		/* Some may have been sent since `now`. */
+		if (c->need == NP_RECV && now >= c->since_ns + w->patience_ns) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
 			advance(l, c);
 		}
