@@ -211,10 +211,10 @@ struct np_transport {
 	int (*upgrade)(struct np_run *run, struct np_conn *conn, struct np_err *err);
 
 	/*
-	 * Shut down the sending half of a connection, behind all that was sent; ends early once
-	 * np_abandoned(stop). NULL: by shutdown(2).
+	 * Shut down the sending half of a connection, behind all that was sent as far as there is
+	 * room for that until then; ends early once np_abandoned(stop). NULL: by shutdown(2).
 	 */
-	void (*shut)(const struct np_stop *stop, int fd);
+	void (*shut)(const struct np_stop *stop, int fd, uint64_t until_ns);
 
 	/*
 	 * recv(2) has failed by that errno: is that how the far end's data end, beside the usual

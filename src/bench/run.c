@@ -504,10 +504,10 @@ np_run_hang_up(struct np_run *run)
 }
 
 void
-np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd)
+np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns)
 {
 	if (run->plan->transport->shut != NULL && fd >= 0) {
-		run->plan->transport->shut(stop, fd);
+		run->plan->transport->shut(stop, fd, until_ns);
 	} else {
 		shutdown(fd, SHUT_WR);
 	}
@@ -516,8 +516,10 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd)
 void
 np_run_shut(struct np_run *run)
 {
+	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
+
 	for (uint32_t i = 0; i < run->conns; i++) {
-		np_run_shut_one(run, run->stop, run->conn[i].fd);
+		np_run_shut_one(run, run->stop, run->conn[i].fd, until);
 	}
 }
 

@@ -210,11 +210,13 @@ void np_run_close_conns(struct np_run *run);
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);
 
-/* Shut down the sending halves. */
+/* Shut down the sending halves; all of them together wait for room for NP_SHUT_S at most. */
+enum { NP_SHUT_S = 10 };
 void np_run_shut(struct np_run *run);
 
 /* The same of one connection, by whom that stop tells when the test is abandoned. */
-void np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd);
+void
+np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
 
 /* Note what the kernel knows of the data connection (sizes, MSS, retransmissions) while open. */
 void np_run_look(struct np_run *run);

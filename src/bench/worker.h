@@ -229,7 +229,7 @@ void np_worker_end(struct np_worker *w);
  */
 void np_worker_look(struct np_worker *w);
 
-/* Shut down the sending halves of its connections. */
+/* Shut down the sending halves of its connections, as np_run_shut(). */
 void np_worker_shut(struct np_worker *w);
 
 /*

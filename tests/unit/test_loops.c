@@ -121,8 +121,7 @@ run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 	assert_true(r.ignored > 0);
 	if (e.plan.flows == 1) { /* at the end of one flow others have requests in flight */
 		assert_true(np_seen(&c->lost) >= r.ignored);
-		assert_int_equal(np_seen(&c->sends),
-				 np_seen(&c->transactions) + np_seen(&c->lost));
+		assert_int_equal(np_seen(&c->sends), np_seen(&c->transactions) + np_seen(&c->lost));
 	}
 	close(r.fd);
 	end_free(&e);
@@ -273,6 +272,53 @@ a_far_end_that_leaves_is_an_error(void **state)
 	assert_closed_early("TCP_CRR", NP_ESYS);
 }
 
+/* Stand in for a transport whose end of the data needs room. */
+static uint64_t shut_until[3];
+
+static void
+note_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
+{
+	const struct np_worker *w =
+	    (const struct np_worker *)((const char *)stop - offsetof(struct np_worker, stop));
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		if (w->conn[i].fd == fd) {
+			shut_until[i] = until_ns;
+		}
+	}
+}
+
+/* All of a worker's connections have one time for it, and who reads no more has none. */
+static void
+room_for_an_end_is_awaited_once(void **state)
+{
+	struct np_transport needs_room = np_transport_tcp;
+	struct np_plan plan = { .transport = &needs_room };
+	struct np_run run = { .plan = &plan };
+	struct np_conn conn[3];
+	struct np_worker w = { .run = &run, .conn = conn, .conns = 3 };
+	struct np_addr at;
+	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), far[3];
+
+	(void)state;
+	needs_room.shut = note_shut;
+	for (size_t i = 0; i < 3; i++) {
+		conn[i] = (struct np_conn){ .fd = connected_to(&at) };
+		far[i] = accepted_from(listener);
+	}
+	shutdown(far[1], SHUT_WR);
+	assert_true(wait_readable(conn[1].fd));
+	np_worker_shut(&w);
+	assert_in_range(shut_until[0], 1, np_deadline(NP_SHUT_S * NP_SEC));
+	assert_int_equal(shut_until[1], 0);
+	assert_int_equal(shut_until[2], shut_until[0]);
+	for (size_t i = 0; i < 3; i++) {
+		close(conn[i].fd);
+		close(far[i]);
+	}
+	close(listener);
+}
+
 static void
 a_message_too_long_for_a_datagram_names_the_option(void **state)
 {
@@ -398,6 +444,7 @@ main(void)
 		cmocka_unit_test(a_request_under_way_at_the_end_was_sent),
 		cmocka_unit_test(an_outage_at_the_end_counts),
 		cmocka_unit_test(a_far_end_that_leaves_is_an_error),
+		cmocka_unit_test(room_for_an_end_is_awaited_once),
 		cmocka_unit_test(a_message_too_long_for_a_datagram_names_the_option),
 		cmocka_unit_test(connections_that_come_to_nothing_are_survived),
 		cmocka_unit_test(a_server_takes_another_port_when_its_own_is_in_use),

@@ -74,9 +74,10 @@ llc_know(const struct np_run *run, int fd, struct np_bag *bag)
 }
 
 static void
-llc_shut(const struct np_stop *stop, int fd)
+llc_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
 {
 	(void)stop;
+	(void)until_ns;
 	shutdown(fd, SHUT_RDWR);
 }
 

@@ -45,10 +45,9 @@ struct tls12_crypto_info_chacha20_poly1305 {
 
 enum {
 	PATIENCE_MS = 10000, /* of a handshake */
-	SHUT_MS = 10000,     /* for what was sent to leave the kernel, before a close */
-	TRY_MS = 100,        /* of that, until it is seen whether the test was abandoned */
-	MENDS = 3,           /* errors of a connection that may be ignored then */
-	ALERT = 21,          /* the type of a record */
+	TRY_MS = 100, /* of a wait for room, until it is seen whether the test was abandoned */
+	MENDS = 3,    /* errors of a connection that may be ignored then */
+	ALERT = 21,   /* the type of a record */
 	WARNING = 1,
 	CLOSE_NOTIFY = 0
 };
@@ -285,7 +284,7 @@ union record {
 };
 
 static ssize_t
-send_close_notify(int fd)
+send_close_notify(int fd, int flags)
 {
 	uint8_t alert[] = { WARNING, CLOSE_NOTIFY };
 	struct iovec part = { .iov_base = alert, .iov_len = sizeof(alert) };
@@ -300,7 +299,7 @@ send_close_notify(int fd)
 	control.head.cmsg_type = TLS_SET_RECORD_TYPE;
 	control.head.cmsg_len = CMSG_LEN(1);
 	*CMSG_DATA(&control.head) = ALERT;
-	return sendmsg(fd, &m, MSG_NOSIGNAL);
+	return sendmsg(fd, &m, MSG_NOSIGNAL | flags);
 }
 
 static bool
@@ -332,9 +331,9 @@ tls_sends_again(int fd, int error)
  * and no signal may end it. Two alerts do no harm.
  */
 static void
-notify_of_close(const struct np_stop *stop, int fd)
+notify_of_close(const struct np_stop *stop, int fd, uint64_t until)
 {
-	uint64_t until = np_deadline(SHUT_MS * NP_MSEC), began;
+	uint64_t began;
 	int off = 0, mends = 0;
 	ssize_t n;
 
@@ -343,7 +342,7 @@ notify_of_close(const struct np_stop *stop, int fd)
 	}
 	do {
 		began = np_now();
-		n = send_close_notify(fd);
+		n = send_close_notify(fd, began < until ? 0 : MSG_DONTWAIT);
 		if (n < 0 && errno != EAGAIN && (++mends > MENDS || !tls_sends_again(fd, errno))) {
 			return;
 		}
@@ -352,13 +351,13 @@ notify_of_close(const struct np_stop *stop, int fd)
 }
 
 static void
-tls_shut(const struct np_stop *stop, int fd)
+tls_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
 {
 	sigset_t all, before;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	notify_of_close(stop, fd);
+	notify_of_close(stop, fd, until_ns);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	shutdown(fd, SHUT_WR);
 }
