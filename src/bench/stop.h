@@ -24,6 +24,13 @@ np_stopped(const struct np_stop *s)
 	return atomic_load_explicit(&s->level, memory_order_relaxed) != 0;
 }
 
+/* For good? */
+static inline bool
+np_told_to_leave(const struct np_stop *s)
+{
+	return atomic_load_explicit(&s->level, memory_order_relaxed) > 0;
+}
+
 static inline bool
 np_abandoned(const struct np_stop *s)
 {

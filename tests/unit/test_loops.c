@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
+#include "bench/engine/calls.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
@@ -272,6 +273,61 @@ a_far_end_that_leaves_is_an_error(void **state)
 	assert_closed_early("TCP_CRR", NP_ESYS);
 }
 
+/* Stand in for an engine's calls: a mark interrupts the first of three answers. */
+static struct {
+	int fetched, tries, left;
+} marked;
+
+static int
+put_or_mark(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
+{
+	(void)c;
+	(void)first;
+	if (marked.tries++ == 0) {
+		np_stop_mark(&w->stop);
+		errno = EINTR;
+		return -1;
+	}
+	marked.left += (int)count;
+	return (int)count;
+}
+
+static int
+fetch_three(struct np_worker *w, struct np_conn *c, int flags)
+{
+	struct np_batch *b = w->engine_own;
+
+	(void)c;
+	(void)flags;
+	for (int i = 0; i < 3; i++) {
+		b->in[i].bytes = b->in[i].size = w->recv_size;
+		b->in[i].addr_len = 0;
+	}
+	marked.fetched += 3;
+	return 3;
+}
+
+static void
+a_mark_drops_no_answer(void **state)
+{
+	static const struct np_batch_calls calls = { .put = put_or_mark, .fetch = fetch_three };
+	struct np_plan client;
+	struct end e = { .rc = -1 };
+	struct np_worker *w;
+
+	(void)state;
+	client_params(&client, np_bench_find("UDP_RR"), AF_INET, 1);
+	server_params(&e.plan, &client);
+	e.plan.near.place.engine = &np_engine_batch;
+	end_open(&e);
+	w = e.run.worker;
+	((struct np_batch *)w->engine_own)->calls = &calls;
+	assert_int_equal(np_calls_drive(w), 0);
+	assert_int_equal(marked.left, marked.fetched);
+	assert_int_equal(np_seen(&w->count->transactions), marked.fetched);
+	end_free(&e);
+}
+
 /* Stand in for a transport whose end of the data needs room. */
 static uint64_t shut_until[3];
 
@@ -444,6 +500,7 @@ main(void)
 		cmocka_unit_test(a_request_under_way_at_the_end_was_sent),
 		cmocka_unit_test(an_outage_at_the_end_counts),
 		cmocka_unit_test(a_far_end_that_leaves_is_an_error),
+		cmocka_unit_test(a_mark_drops_no_answer),
 		cmocka_unit_test(room_for_an_end_is_awaited_once),
 		cmocka_unit_test(a_message_too_long_for_a_datagram_names_the_option),
 		cmocka_unit_test(connections_that_come_to_nothing_are_survived),

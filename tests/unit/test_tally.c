@@ -3,7 +3,12 @@
  */
 #include "bench/tally.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
@@ -88,6 +93,38 @@ each_flow_has_its_row(void **state)
 	np_tally_free(&t);
 }
 
+#ifndef SYS_socketcall /* else src/base/multiplex.c has one of its own */
+static int lossy_fd = -1;
+
+/* In place of the C library's: that connection has sent again more than an int holds. */
+int
+getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int rc = (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+
+	if (fd == lossy_fd && level == IPPROTO_TCP && name == TCP_INFO) {
+		((struct tcp_info *)value)->tcpi_total_retrans = UINT32_MAX - 5;
+	}
+	return rc;
+}
+
+static void
+no_number_of_retransmissions_is_none(void **state)
+{
+	const struct np_transport *const tcp = &np_transport_tcp;
+	struct np_plan p;
+	struct np_run run = { .plan = &p };
+
+	(void)state;
+	lossy_fd = socket(AF_INET, SOCK_STREAM, 0);
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	tcp->look(&run, lossy_fd);
+	assert_int_equal(run.closing.retrans, INT32_MAX);
+	close(lossy_fd);
+	lossy_fd = -1;
+}
+#endif
+
 static void
 a_window_that_never_opened_has_no_seconds(void **state)
 {
@@ -170,6 +207,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tally_outlives_its_run),
 		cmocka_unit_test(each_flow_has_its_row),
+#ifndef SYS_socketcall
+		cmocka_unit_test(no_number_of_retransmissions_is_none),
+#endif
 		cmocka_unit_test(tallies_are_joined),
 		cmocka_unit_test(a_window_that_never_opened_has_no_seconds),
 	};

@@ -124,7 +124,7 @@ rest_between(struct np_worker *w, struct np_conn *c, struct taken *t)
 
 /*
  * Send the responses. One that the kernel refuses is for the steps to judge, and where there is no
- * room they wait.
+ * room they wait: a mark does not end that.
  */
 static void
 put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
@@ -146,7 +146,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct taken *t)
 			continue;
 		}
 		need = failed(w, c, NP_SEND);
-		if (need == NP_SEND && np_stopped(&w->stop)) {
+		if (need == NP_SEND && np_told_to_leave(&w->stop)) {
 			break;
 		}
 		done += need != NP_SEND;

@@ -508,13 +508,14 @@ respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return np_paced(w, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
-/* A response that is refused is a lost one: the requester will notice. */
+/* A response that is refused is a lost one: the requester will notice. An interrupted one is not.
+ */
 static enum np_need
 respond_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
 	bool datagram = !w->run->plan->transport->connected;
 
-	if (datagram && need == NP_SEND && error != EMSGSIZE) {
+	if (datagram && need == NP_SEND && error != EMSGSIZE && error != EINTR) {
 		return NP_RECV;
 	}
 	return np_step_failed(w, c, need, error);

@@ -61,7 +61,9 @@ mptcp_look(struct np_run *run, int fd)
 		note(&run->closing, conns, fallen, subflows);
 	}
 	if (run->conns == 1 && subflows == run->closing.subflows) {
-		run->closing.retrans = (int)b.retransmitted_segments;
+		run->closing.retrans = b.retransmitted_segments < INT32_MAX
+					   ? (int)b.retransmitted_segments
+					   : INT32_MAX;
 	}
 }
 

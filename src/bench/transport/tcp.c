@@ -102,7 +102,9 @@ tcp_look(struct np_run *run, int fd)
 
 	np_tcp_look_settings(run, fd);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &c->info, &len) == 0) {
-		c->retrans = (int)c->info.tcpi_total_retrans;
+		c->retrans = c->info.tcpi_total_retrans < INT32_MAX
+				 ? (int)c->info.tcpi_total_retrans
+				 : INT32_MAX;
 	}
 }
 
