@@ -1085,6 +1085,9 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 	struct np_counts c = np_counts_of(run);
 	const char *hint = firewall_hint(run->plan);
 
+	if (err->sys == ENETUNREACH && run->plan->no_route) {
+		return;
+	}
 	for (size_t i = 0; i < sizeof(by_firewall) / sizeof(by_firewall[0]); i++) {
 		if (err->sys == by_firewall[i] && c.received == 0 && c.transactions == 0 &&
 		    hint != NULL) {
@@ -1173,27 +1176,6 @@ no_flow_came(const struct np_run *run, struct np_err *err)
 	return err->code;
 }
 
-/*
- * The data connection broke: a daemon that ended the test says why over the control connection, and
- * knows better.
- */
-static int
-broken_flow(struct np_client *c, const struct np_run *run, struct np_err *err)
-{
-	bool by_peer =
-	    run->err.sys == ECONNRESET || run->err.sys == EPIPE || run->err.sys == ECONNREFUSED;
-	struct np_err ignored;
-
-	*err = run->err;
-	hint_at_firewall(run, err);
-	if (!run->plan->no_control && by_peer &&
-	    receive(c, "the reason", within(SPARED_MS), &ignored) == NP_OK &&
-	    np_frame_head(c->chan.in).word != 0) {
-		return remote_error(c, "reports", err);
-	}
-	return err->code;
-}
-
 /* What the drive left: an error of the flow, of the control connection, or neither. */
 static int
 judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struct np_err *err)
@@ -1206,7 +1188,9 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struc
 		return lost_control(c, t, d->lost, err);
 	}
 	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
-		return broken_flow(c, run, err);
+		*err = run->err;
+		hint_at_firewall(run, err);
+		return err->code;
 	}
 	if (run->plan->ramp > 0 && d->cause != NP_BY_CONTROL && np_ramp_came(run) == 0) {
 		return no_flow_came(run, err);
@@ -1228,20 +1212,34 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struc
 	return NP_OK;
 }
 
+/* Has the far end no part in it? Who sends datagrams hears of a daemon by ICMP alone. */
+static bool
+failed_alone(const struct np_run *run)
+{
+	return run->err.sys == ENETUNREACH ||
+	       (!run->plan->transport->connected && run->err.sys != ECONNREFUSED);
+}
+
 /*
  * The data connection broke: a daemon that gave up has said why by now, or does so at once. What it
- * says explains more than a reset does.
+ * says explains more than a reset does. One that goes on owes its results.
  */
 static void
-ask_why(struct np_client *c, const struct np_drive *d, struct np_err *err)
+ask_why(struct np_client *c, const struct np_dialect *dialect, const struct np_drive *d,
+	struct np_err *err)
 {
 	const struct np_run *run = d->run;
 	struct np_err why = { .code = NP_OK };
 
-	if (d->control_fd < 0 || d->lost != 0 || run->err.code == NP_OK || d->cause != NP_BY_LOOP ||
+	if (d->control_fd < 0 || d->lost != 0 || d->cause == NP_BY_CONTROL) {
+		return;
+	}
+	c->owed = dialect->code + 2;
+	if (run->err.code == NP_OK || d->cause != NP_BY_LOOP || failed_alone(run) ||
 	    receive(c, "the test's results", within(SPARED_MS), &why) != NP_OK) {
 		return;
 	}
+	c->owed = 0;
 	if (np_frame_head(c->chan.in).word != 0) {
 		remote_error(c, "reports", err);
 	}
@@ -1276,7 +1274,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	}
 	tell_spread(c, t);
 	if (judge_drive(c, &d, t, err) != NP_OK) {
-		ask_why(c, &d, err);
+		ask_why(c, dialect, &d, err);
 		return err->code;
 	}
 	if (!run->plan->no_control && can_spare(c, t)) {
@@ -1470,6 +1468,9 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 		rc = measure(c, np_dialect_of(p), &test, err);
 		np_ids_put(&test.run, out->near_bag);
 		ask_far(c, &test, rc);
+	}
+	if (rc != NP_OK && err->sys == ENETUNREACH && p->no_route) {
+		np_fail_hint(err, "no router is used: try -R 1");
 	}
 	return conclude(&test, rc, err);
 }

@@ -119,9 +119,6 @@ explain(struct np_worker *w, int error)
 		np_fail(&w->err, NP_EUSAGE, error,
 			"send %zu bytes as one %s message (try -%c %d or less)", w->send_size,
 			t->name, run->plan->pattern->sized ? 'r' : 'm', t->max_message);
-	} else if (error == ENETUNREACH && run->plan->no_route) {
-		np_fail(&w->err, NP_ESYS, error,
-			"%s is not on a network of this machine (try -R 1)", peer);
 	} else if (w->hung_up) {
 		np_fail(&w->err, NP_EPEER, error, "data connection with %s closed early", peer);
 	} else {

@@ -13,7 +13,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 import lib
 
 NAME = f"ff{os.getpid()}"
-IPV4, IPV6, DEAD = "10.77.0.2", "fd77::2", "10.77.0.3"
+IPV4, IPV6, DEAD, FAR = "10.77.0.2", "fd77::2", "10.77.0.3", "10.99.0.1"
 CLIENT, SERVER = lib.in_lab(NAME, "client"), lib.in_lab(NAME, "server")
 HINT = "a firewall? see netserver --data-ports"
 MEET = 10.0          # seconds that the client waits for its data connection
@@ -85,6 +85,21 @@ def nothing_arrives(port: int) -> str:
     return lib.error_line(got, "netperf", "nothing of what was sent has arrived", HINT)
 
 
+def needs_a_router(port: int, test: str) -> str:
+    """Its first send fails, or its first connect: nothing is waited for, and the line says what to try."""
+    got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "2", "-P", "0", "--json", "-t", *test.split()], 60)
+    assert got.rc == 1, f"status {got.rc}: {got.err}"
+    return lib.error_line(got, "netperf", "Network is unreachable (no router is used: try -R 1)")
+
+
+def routers(report: lib.Report) -> None:
+    must([*SERVER, "ip", "addr", "add", f"{FAR}/32", "dev", "lo"])
+    must([*CLIENT, "ip", "route", "add", FAR, "via", IPV4])
+    with lib.Daemon(SERVER) as daemon:
+        for test in ("UDP_STREAM", "UDP_STREAM --flows 2", "TCP_STREAM -- -R 0"):
+            report.case(f"{test}: behind a router", partial(needs_a_router, daemon.port, test))
+
+
 # ---- several addresses ------------------------------------------------------------------------------
 
 def known_as(place: str, addresses: Sequence[str]) -> List[str]:
@@ -145,6 +160,7 @@ def suite(report: lib.Report) -> None:
                 report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port))
         addresses(report)
+        routers(report)
     finally:
         must([lib.NETLAB, "down", "--name", NAME])
 
