@@ -1361,7 +1361,8 @@ ask_far(struct np_client *c, struct test *t, int rc)
 		why = "there is no control connection (-N)";
 	} else if (rc == NP_ETIME) {
 		why = "the test was aborted";
-	} else if (t->run.plan->pattern->connection_test && t->out->cause == NP_BY_SIGNAL) {
+	} else if (t->out->cause == NP_BY_SIGNAL && (t->run.plan->pattern->connection_test ||
+						     t->run.plan->far.call.interval_burst > 0)) {
 		why = "the test was interrupted, which ends the control connection";
 	} else if (why[0] == '\0' &&
 		   fetch_evidence(c, NP_ABOUT_TEST, &t->out->far_bag, &err) != NP_OK) {

@@ -117,11 +117,12 @@ rests(const struct np_run *run)
 	return false;
 }
 
-/* For how long nothing has moved. A loop that rests is not waiting for anything. */
+/* For how long nothing has moved. A loop that rests is not waiting for anything, within its time.
+ */
 static uint64_t
-silence(struct control *c, uint64_t did, uint64_t now)
+silence(struct control *c, uint64_t did, uint64_t now, bool resting)
 {
-	if (did != c->seen || c->seen_ns == 0 || rests(c->d->run)) {
+	if (did != c->seen || c->seen_ns == 0 || resting) {
 		c->seen = did;
 		c->seen_ns = now;
 	}
@@ -153,7 +154,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 	if (did == 0 && pad < 4 * NP_SEC) {
 		pad = 4 * NP_SEC; /* nothing yet: the far end may have begun late */
 	}
-	if (silence(c, did, now) >= pad || now >= time_up + SLACK_S * NP_SEC) {
+	if (silence(c, did, now, false) >= pad || now >= time_up + SLACK_S * NP_SEC) {
 		return 0;
 	}
 	return now + 20 * NP_MSEC;
@@ -170,7 +171,7 @@ await_own_end(struct control *c, uint64_t now)
 	bool transmits = !p->pattern->transactions && p->role == NP_LEAD;
 	uint64_t limit = LAST_WORD_S * NP_SEC;
 
-	if (silence(c, activity(c->d->run), now) >= limit ||
+	if (silence(c, activity(c->d->run), now, rests(c->d->run)) >= limit ||
 	    (transmits && now - c->heard_ns >= limit)) {
 		end(c, NP_BY_CONTROL, 1);
 		return NP_NEVER;
@@ -197,7 +198,7 @@ await_count(struct control *c, uint64_t now)
 	NP_EACH_WORKER (w, run) {
 		done += np_seen(&w->count->transactions);
 	}
-	silent = silence(c, done, now);
+	silent = silence(c, done, now, rests(run));
 	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
 		end(c, NP_BY_LOOP, 1);
 		return NP_NEVER;
@@ -212,7 +213,7 @@ await_progress(struct control *c, uint64_t now)
 	if (!c->d->run->plan->active) {
 		return await_count(c, now);
 	}
-	if (silence(c, progress(c->d->run), now) >=
+	if (silence(c, progress(c->d->run), now, rests(c->d->run)) >=
 	    NP_STALL_S * NP_SEC + np_load_longest(c->d->run->plan)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
@@ -486,6 +487,11 @@ take_signals(struct control *c, enum np_phase phase)
 
 	if (n != c->signals) {
 		c->signals = n;
+		/* A far end that rests between its bursts hears of no other end. */
+		if (c->d->run->plan->active && c->d->run->plan->far.call.interval_burst > 0 &&
+		    c->d->control_fd >= 0) {
+			shutdown(c->d->control_fd, SHUT_WR);
+		}
 		end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
 	}
 }

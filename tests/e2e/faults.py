@@ -354,6 +354,19 @@ def interrupt_hanging(bed: Bed, test: str) -> str:
     return f"{time.monotonic() - begun:.2f} s after the signal"
 
 
+def end_at_rest(bed: Bed, test: str, interrupted: bool) -> str:
+    """The daemon's side rests for longer than anybody waits: the result comes nevertheless."""
+    cmd = bed.client("-t", test, "-l", "30" if interrupted else "1", "-b", "20,2", "-w", "1ms,40s", "-P", "0")
+    with lib.Started(cmd) as client:
+        if interrupted:
+            client.measuring(3)
+            client.signal(signal.SIGINT)
+        got = client.finish(60)
+    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err}"
+    check_time(got.seconds, 5.5)
+    return f"{got.seconds:.1f} s"
+
+
 # ---- netperf's own words ------------------------------------------------------------------------
 
 LISTENING = "establish control: are you sure there is a netserver listening on {0} at port {dead}?"
@@ -600,6 +613,9 @@ def patient(bed: Bed) -> Iterator[Case]:
     for peer in PEERS:
         if peer.limit < 60 or os.environ.get("NP_TEST_LONG"):
             yield f"peer: {peer.name}", partial(meet_peer, bed, peer)
+    for test in ("TCP_STREAM", "UDP_STREAM", "TCP_RR"):
+        for interrupted in (False, True):
+            yield f"daemon at rest: {test}{', SIGINT' * interrupted}", partial(end_at_rest, bed, test, interrupted)
     yield "peer: silent, interrupted", partial(interrupt_waiting, bed)
     if not lib.QUICK:
         yield "peer: silent, but in its queue", partial(wait_in_line, bed)
