@@ -733,12 +733,13 @@ static int
 make_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
 	  struct np_wish *wish, struct np_err *err)
 {
-	uint64_t bytes;
+	uint64_t bytes, ns = np_plan_time_ns(p);
 
 	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0;
 	memset(wish, 0, sizeof(*wish));
 	name_test(p, wish->test, sizeof(wish->test));
-	wish->seconds = p->length > 0 ? (uint32_t)p->length + warm_up_s(p) : 0;
+	wish->seconds =
+	    ns > 0 ? (uint32_t)((ns + p->warm_up_ms * NP_MSEC + NP_SEC - 1) / NP_SEC) : 0;
 	if (fit(&s->limits, p, terms, &bytes, err) != NP_OK) {
 		return err->code;
 	}
