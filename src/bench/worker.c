@@ -181,7 +181,8 @@ static int
 part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
 {
 	const struct np_transport *t = w->run->plan->transport;
-	int step_ms = t->left != NULL ? 1 : 100;
+	const bool service = w->run->plan->no_control;
+	int step_ms = t->left != NULL || service ? 1 : 100;
 	int64_t queued = -1;
 	char sink[4096];
 
@@ -207,6 +208,9 @@ part_one(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_
 			continue;
 		}
 		now_queued = unsent(w);
+		if (now_queued == 0 && service) {
+			return 0; /* it has all, and need not close */
+		}
 		if (now_queued != queued) {
 			queued = now_queued;
 			*until = patience_until(last_ns);

@@ -400,8 +400,9 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 		snprintf(which, sizeof(which), "iteration %u", done);
 	}
 	if (p->length > 0 && seconds >= np_plan_time_s(p)) {
-		snprintf(text, size, "the result is partial: %s is without the far end's figures",
-			 which);
+		snprintf(text, size, "the result is partial: %s %s", which,
+			 p->no_control ? "counts data that the far end did not read"
+				       : "is without the far end's figures");
 		return;
 	}
 	if (p->length > 0) {

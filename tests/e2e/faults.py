@@ -367,6 +367,30 @@ def end_at_rest(bed: Bed, test: str, interrupted: bool) -> str:
     return f"{got.seconds:.1f} s"
 
 
+def without_close(test: str, reads: bool) -> str:
+    """A service that leaves the connection open behind its end: who has read all of the data need not close it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve() -> None:
+            conn = listener.accept()[0]
+            while reads and conn.recv(1 << 16):
+                pass
+            done.wait(60)
+            conn.close()
+
+        done = threading.Event()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        got = lib.run([lib.netperf(), "-N", "-H", "127.0.0.1", "-t", test, "-l", "0.5", "-P", "0", "--", "-P",
+                       f",{listener.getsockname()[1]}"], 60)
+        done.set()
+        thread.join()
+    if reads:
+        assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err}"
+        return got.out
+    assert got.rc == 1, f"status {got.rc}: {got.err}"
+    return lib.error_line(got, "netperf", "did not read the end of the data", "counts data that the far end did not read")
+
+
 # ---- netperf's own words ------------------------------------------------------------------------
 
 LISTENING = "establish control: are you sure there is a netserver listening on {0} at port {dead}?"
@@ -616,6 +640,8 @@ def patient(bed: Bed) -> Iterator[Case]:
     for test in ("TCP_STREAM", "UDP_STREAM", "TCP_RR"):
         for interrupted in (False, True):
             yield f"daemon at rest: {test}{', SIGINT' * interrupted}", partial(end_at_rest, bed, test, interrupted)
+    yield "-N: a service that does not close", partial(without_close, "TCP_STREAM", True)
+    yield "-N: a service that does not read", partial(without_close, "TCP_STREAM", False)
     yield "peer: silent, interrupted", partial(interrupt_waiting, bed)
     if not lib.QUICK:
         yield "peer: silent, but in its queue", partial(wait_in_line, bed)
