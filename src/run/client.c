@@ -1135,6 +1135,26 @@ tell_some_lost(const struct np_client *c, const struct test *t)
 	c->hooks.tell(c->hooks.ctx, text);
 }
 
+/* An engine that copied after all: the result is not that of what was asked for. */
+static void
+tell_copied(const struct np_client *c, const struct test *t)
+{
+	uint64_t copied = 0, lent = 0;
+	char text[512];
+
+	NP_EACH_WORKER (w, &t->run) {
+		copied += w->engine_count[NP_E_REFUSED];
+		lent += w->engine_count[NP_E_LENT];
+	}
+	if (c->hooks.tell != NULL && copied > lent) {
+		snprintf(text, sizeof(text),
+			 "--engine zerocopy: %.0f %% of the sends were copied, for the kernel may "
+			 "not pin more memory (ulimit -l, net.core.optmem_max)",
+			 100 * (double)copied / (double)(copied + lent));
+		c->hooks.tell(c->hooks.ctx, text);
+	}
+}
+
 static int
 silent_flow(const struct np_run *run, struct np_err *err)
 {
@@ -1302,6 +1322,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 	}
 	tell_none_arrived(c, t);
 	tell_some_lost(c, t);
+	tell_copied(c, t);
 	return NP_OK;
 }
 

@@ -200,6 +200,7 @@ def little_may_be_lent(limit: int, *options: str) -> str:
     assert uncopied + copied == tx["flow.sends"] and tx.get("engine.zerocopy_completions", 0) == uncopied, tx
     assert tx["flow.bytes_sent"] == rx["flow.bytes_received"] >= 10000000, (tx, rx)
     assert (uncopied == 0) == (limit < 1000), tx
+    assert ("of the sends were copied" in got.err) == (copied > uncopied), got.err
     return f"{uncopied} sent without a copy, {copied} refused"
 
 
