@@ -117,6 +117,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/client.c %D%/run/client.h \
 	%D%/run/clean.c %D%/run/clean.h \
 	%D%/run/disturbed.c %D%/run/disturbed.h %D%/run/thresholds.h \
+	%D%/run/intervals.c %D%/run/intervals.h \
 	%D%/run/drive.c %D%/run/drive.h \
 	%D%/run/ends.c %D%/run/ends.h \
 	%D%/run/evidence.c %D%/run/evidence.h \

@@ -15,6 +15,7 @@ unit_tests = \
 	%D%/unit/test_cidr \
 	%D%/unit/test_classic \
 	%D%/unit/test_clean \
+	%D%/unit/test_disturbed \
 	%D%/unit/test_confidence \
 	%D%/unit/test_confine \
 	%D%/unit/test_conversation \

@@ -20,10 +20,23 @@ struct end {
 	double work[NP_DISTURBED_MOST];
 	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST], short_s[NP_DISTURBED_MOST];
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
-	double others_s[NP_DISTURBED_MOST]; /* zeros where an older end does not tell */
+	double others_s[NP_DISTURBED_MOST];         /* zeros where an older end does not tell */
+	double marked[NP_MARKS][NP_DISTURBED_MOST]; /* share of the interval */
+	double clean_work[NP_DISTURBED_MOST];
 	uint64_t cpus[NP_DISTURBED_MOST];
-	uint32_t marks[NP_DISTURBED_MOST];
 };
+
+static double
+begin_of(const struct end *e, size_t i)
+{
+	return i > 0 ? e->end_s[i - 1] : 0;
+}
+
+static double
+length_of(const struct end *e, size_t i)
+{
+	return e->end_s[i] - begin_of(e, i);
+}
 
 /* --- out of the bag ----------------------------------------------------------------------------
  */
@@ -55,10 +68,31 @@ take(const struct np_bag *b, const char *name, double unit, struct end *e, doubl
 	return list != NULL;
 }
 
+/* A reason without a list marked nothing, and none marks more than its interval. */
+static void
+take_marks(const struct np_bag *b, struct end *e)
+{
+	for (int r = 0; r < NP_MARKS; r++) {
+		char name[NP_BAG_NAME];
+
+		snprintf(name, sizeof(name), "disturbed.%s_us", np_reason_name((enum np_reason)r));
+		(void)take(b, name, 1e-6, e, e->marked[r]);
+		for (size_t i = 0; i < e->count; i++) {
+			double s = e->marked[r][i], length = length_of(e, i);
+
+			e->marked[r][i] = s > length - 1e-9 ? 1 : s / length;
+		}
+	}
+	(void)take(b, "disturbed.marked_work", 1, e, e->clean_work);
+	for (size_t i = 0; i < e->count; i++) {
+		e->clean_work[i] = fmax(e->work[i] - e->clean_work[i], 0);
+	}
+}
+
 static bool
 take_end(const struct np_bag *b, struct end *e)
 {
-	const int64_t *cpus, *marks;
+	const int64_t *cpus;
 
 	e->count = 0;
 	if (!take(b, "disturbed.end_us", 1e-6, e, e->end_s) ||
@@ -68,16 +102,15 @@ take_end(const struct np_bag *b, struct end *e)
 	    !take(b, "disturbed.short_us", 1e-6, e, e->short_s) ||
 	    !take(b, "disturbed.used_us", 1e-6, e, e->used_s) ||
 	    !take(b, "disturbed.stalled_us", 1e-6, e, e->stalled_s) ||
-	    (cpus = list_of(b, "disturbed.cpus", e)) == NULL ||
-	    (marks = list_of(b, "disturbed.marks", e)) == NULL) {
+	    (cpus = list_of(b, "disturbed.cpus", e)) == NULL) {
 		e->count = 0;
 		return false;
 	}
 	(void)take(b, "disturbed.others_us", 1e-6, e, e->others_s);
+	take_marks(b, e);
 	for (size_t i = 0; i < e->count; i++) {
 		e->cpus[i] = (uint64_t)cpus[i];
-		e->marks[i] = (uint32_t)marks[i] & ((UINT32_C(1) << NP_REASONS) - 1);
-		if (e->end_s[i] <= (i > 0 ? e->end_s[i - 1] : 0)) {
+		if (length_of(e, i) <= 0) {
 			e->count = i; /* time goes on, or what follows is nonsense */
 		}
 	}
@@ -100,27 +133,31 @@ end_by(struct end *e, double s)
 }
 
 static void
-unmark(struct end *e, enum np_reason r)
+mark(struct end *e, size_t i, enum np_reason r)
+{
+	e->marked[r][i] = e->marked[NP_R_ANY][i] = 1;
+	e->clean_work[i] = 0;
+}
+
+static void
+unmark(struct end *e, enum np_reason out)
 {
 	for (size_t i = 0; i < e->count; i++) {
-		e->marks[i] &= ~(UINT32_C(1) << r);
+		double was = e->marked[NP_R_ANY][i], rest = 0;
+
+		e->marked[out][i] = 0;
+		for (int r = 0; r < NP_REASONS; r++) {
+			rest += e->marked[r][i];
+		}
+		if (rest < was) {
+			e->clean_work[i] += (e->work[i] - e->clean_work[i]) * (1 - rest / was);
+			e->marked[NP_R_ANY][i] = rest;
+		}
 	}
 }
 
 /* --- one end by the other ----------------------------------------------------------------------
  */
-
-static double
-begin_of(const struct end *e, size_t i)
-{
-	return i > 0 ? e->end_s[i - 1] : 0;
-}
-
-static double
-length_of(const struct end *e, size_t i)
-{
-	return e->end_s[i] - begin_of(e, i);
-}
 
 static double
 overlap(const struct end *a, size_t i, const struct end *b, size_t j)
@@ -192,41 +229,60 @@ mark_waits(struct end *e, const struct end *other)
 		kept = e->kept_s[i] - fmax(used, e->short_s[i]);
 		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
 		if (is_kept(kept, e->used_s[i], length)) {
-			e->marks[i] |= UINT32_C(1) << NP_R_SWITCHES;
+			mark(e, i, NP_R_SWITCHES);
 		}
 		if (kept >= NP_D_TOUCHED * length && crowd >= NP_D_STALLED * length) {
-			e->marks[i] |= UINT32_C(1) << NP_R_PRESSURE;
+			mark(e, i, NP_R_PRESSURE);
 		}
 		if (e->others_s[i] - used >= NP_D_OTHERS * length) {
-			e->marks[i] |= UINT32_C(1) << NP_R_PROCESSOR;
+			mark(e, i, NP_R_PROCESSOR);
 		}
 	}
 }
 
-/* The marks of the other end in that interval. */
-static uint32_t
-marks_beside(const struct end *e, size_t i, const struct end *other)
+/* The other end's share of that reason in that interval. */
+static double
+beside_it(const struct end *e, size_t i, const struct end *other, int reason)
 {
-	uint32_t marks = 0;
+	double most = 0;
 
 	for (size_t j = seek(other, 0, begin_of(e, i));
 	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
 		double least = fmin(length_of(e, i), length_of(other, j));
 
-		marks |= overlap(e, i, other, j) > touch * least ? other->marks[j] : 0;
+		if (overlap(e, i, other, j) > touch * least) {
+			most = fmax(most, other->marked[reason][j]);
+		}
 	}
-	return marks;
+	return most;
 }
 
 /* --- the sum -----------------------------------------------------------------------------------
  */
 
-static void
-add_reasons(double reason_s[NP_REASONS], uint32_t marks, double s)
+/* Of the time either of two shares, which meet by chance. */
+static double
+either(double a, double b)
 {
+	return a + b - a * b;
+}
+
+/* The reasons of an interval, as bits. */
+static uint32_t
+add_reasons(struct np_clean *c, const struct end *e, const struct end *other, size_t i)
+{
+	double length = length_of(e, i);
+	uint32_t marks = 0;
+
 	for (int r = 0; r < NP_REASONS; r++) {
-		reason_s[r] += (marks >> r & 1) != 0 ? s : 0;
+		double own = e->marked[r][i], others = beside_it(e, i, other, r);
+
+		c->reason_s[r] += either(own, others) * length;
+		(c->by_far ? c->far_s : c->near_s)[r] += own * length;
+		(c->by_far ? c->near_s : c->far_s)[r] += others * length;
+		marks |= own + others > 0 ? UINT32_C(1) << r : 0;
 	}
+	return marks;
 }
 
 static void
@@ -252,19 +308,13 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	double work = 0, clean_work = 0;
 
 	for (size_t i = 0; i < e->count; i++) {
-		double length = length_of(e, i);
-		uint32_t beside_it = marks_beside(e, i, other), marks = e->marks[i] | beside_it;
+		double length = length_of(e, i), others = beside_it(e, i, other, NP_R_ANY);
 
-		add_reasons(c->reason_s, marks, length);
-		add_reasons(c->by_far ? c->far_s : c->near_s, e->marks[i], length);
-		add_reasons(c->by_far ? c->near_s : c->far_s, beside_it, length);
-		add_run(c, begin_of(e, i), e->end_s[i], marks);
+		add_run(c, begin_of(e, i), e->end_s[i], add_reasons(c, e, other, i));
 		c->seconds += length;
+		c->clean += (1 - either(e->marked[NP_R_ANY][i], others)) * length;
 		work += e->work[i];
-		if (marks == 0) {
-			c->clean += length;
-			clean_work += e->work[i];
-		}
+		clean_work += e->clean_work[i] * (1 - others);
 	}
 	if (c->clean <= 0) {
 		c->times = (double)NAN;

@@ -12,7 +12,7 @@
 #include "base/bag.h"
 #include "run/disturbed.h"
 
-/* A time with the same marks throughout. */
+/* A time with the same marks: throughout, or in each of the intervals that were joined. */
 struct np_clean_run {
 	double from_s, to_s; /* since the window began */
 	uint32_t marks;

@@ -24,25 +24,22 @@ enum { CPU_BITS = 63, TAIL_US = 1000, SETTLED = 5 };
 /* What a sender's queues may hold between socket and interface. */
 static const uint64_t in_queues = 384 << 10;
 
-const char *
-np_reason_name(enum np_reason r)
-{
-	static const char *const names[NP_REASONS] = {
-		[NP_R_STEAL] = "steal",           [NP_R_PRESSURE] = "pressure",
-		[NP_R_SWITCHES] = "switches",     [NP_R_FREQUENCY] = "frequency",
-		[NP_R_THROTTLING] = "throttling", [NP_R_IRQ] = "irq",
-		[NP_R_SQUEEZED] = "squeezed",     [NP_R_FOREIGN] = "foreign",
-		[NP_R_CLOCK] = "clock",           [NP_R_STOPPED] = "stopped",
-		[NP_R_PROCESSOR] = "processor",
-	};
-
-	return names[r];
-}
-
 static uint32_t
 bit(enum np_reason r)
 {
 	return UINT32_C(1) << r;
+}
+
+static uint64_t
+less(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+beyond(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
 }
 
 /* --- threads -----------------------------------------------------------------------------------
@@ -97,14 +94,6 @@ user_time(void)
 }
 
 static uint32_t
-to_us(uint64_t ns)
-{
-	uint64_t us = ns / 1000;
-
-	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
-}
-
-static uint32_t
 threads_of(const struct np_disturbed *d)
 {
 	return d->run->workers < NP_DISTURBED_THREADS ? d->run->workers : NP_DISTURBED_THREADS;
@@ -149,37 +138,66 @@ look_at_threads(struct np_disturbed *d, const struct np_witness *w, struct progr
 static uint64_t
 kept_from(const struct np_disturbed *d, const struct progress *p, uint32_t of, uint64_t process)
 {
-	uint64_t own = process > p->all_ran ? process - p->all_ran : 0;
+	uint64_t own = beyond(process, p->all_ran);
 
 	for (uint32_t i = 0; i < threads_of(d); i++) {
 		bool meets = d->thread[i].cpu == d->thread[of].cpu || p->shares[i] || p->shares[of];
 
 		own += i != of && meets ? p->did[i].ran : 0;
 	}
-	return p->did[of].waited > own ? p->did[of].waited - own : 0;
+	return beyond(p->did[of].waited, own);
 }
 
 static void
-judge_threads(struct np_disturbed *d, const struct np_witness *w, struct np_interval *i)
+judge_threads(struct np_disturbed *d, const struct np_witness *w, struct progress *p,
+	      struct np_interval *i)
 {
 	uint64_t used = process_time(), process = used - d->process_ns, kept = 0, waited = 0;
-	struct progress p;
 
 	d->process_ns = used;
-	look_at_threads(d, w, &p);
+	look_at_threads(d, w, p);
 	for (uint32_t n = 0; n < threads_of(d); n++) {
-		uint64_t one = kept_from(d, &p, n, process);
+		uint64_t one = kept_from(d, p, n, process);
 
 		if (one >= kept) {
 			kept = one;
-			i->short_us = to_us(p.did[n].turns * NP_D_SHORT_US * 1000);
+			i->short_us = p->did[n].turns * NP_D_SHORT_US;
 		}
-		waited += p.did[n].waited;
+		waited += p->did[n].waited;
 	}
-	i->used_us = to_us(process);
-	i->kept_us = to_us(kept);
-	i->waited_us = to_us(waited);
+	i->used_us = process / 1000;
+	i->kept_us = kept / 1000;
+	i->waited_us = waited / 1000;
 	i->cpus = d->cpus;
+}
+
+/*
+ * Did this process stand still? A thread's time is a budget: it ran, waited for a processor, was
+ * blocked, or was stopped. Looks that came late, or took long, are time in which the controller may
+ * have been stopped, but for what it ran and waited. A look also blocks while a worker holds the
+ * lock of its socket, which it does while it runs, or waits to run on. And all threads are stopped
+ * at once: none of them ran or waited meanwhile.
+ */
+static uint32_t
+judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progress *p,
+	      uint64_t length_ns)
+{
+	struct np_disturbed_use was = d->self;
+	uint64_t busy = 0, busiest = 0, stopped;
+
+	(void)read_schedstat(d->self_fd, &d->self);
+	for (uint32_t i = 0; i < threads_of(d); i++) {
+		uint64_t one = p->did[i].ran + p->did[i].waited;
+
+		busy += one;
+		busiest = one > busiest ? one : busiest;
+	}
+	stopped = w->late_ns + beyond(w->looking_ns, d->self.ran - was.ran + busy);
+	stopped = beyond(stopped, d->self.waited - was.waited);
+	stopped = less(stopped, beyond(length_ns, busiest));
+	w->late_ns = w->looking_ns = 0;
+	w->stopped_ns += stopped;
+	return (double)stopped >= NP_D_STOPPED_S * 1e9 ? bit(NP_R_STOPPED) : 0;
 }
 
 /* --- the machine -------------------------------------------------------------------------------
@@ -209,7 +227,7 @@ is_stolen(const struct np_meters_seen *from, const struct np_meters_seen *to, ui
  * What others ran in user mode on the processors of the workers: the most on one of them. This
  * process's own part counts as if all of it had been there.
  */
-static uint32_t
+static uint64_t
 others_of(struct np_disturbed *d, const struct np_meters_seen *from,
 	  const struct np_meters_seen *to)
 {
@@ -225,7 +243,7 @@ others_of(struct np_disturbed *d, const struct np_meters_seen *from,
 		}
 	}
 	most = (uint64_t)((double)most / np_cpu_rate() * 1e9);
-	return to_us(most > own ? most - own : 0);
+	return beyond(most, own) / 1000;
 }
 
 /* A frequency that an idle processor has says nothing, nor what one did that the workers left. */
@@ -287,22 +305,6 @@ judge_machine(struct np_disturbed *d, const struct np_meters_seen *from,
 		marks |= bit(NP_R_CLOCK);
 	}
 	return marks;
-}
-
-/*
- * Did this process stand still? A look that came late though its thread did not wait for a
- * processor says so.
- */
-static uint32_t
-judge_late(struct np_disturbed *d, uint64_t due_ns, uint64_t now_ns)
-{
-	uint64_t from = due_ns > d->last_end_ns ? due_ns : d->last_end_ns;
-	uint64_t late = now_ns > from ? now_ns - from : 0, before = d->self.waited;
-
-	(void)read_schedstat(d->self_fd, &d->self);
-	return (double)late >= NP_D_STOPPED_S * 1e9 && d->self.waited - before < late / 2
-		   ? bit(NP_R_STOPPED)
-		   : 0;
 }
 
 /* --- the interface -----------------------------------------------------------------------------
@@ -384,12 +386,6 @@ look_at_own(const struct np_disturbed *d, struct np_own *own)
 	}
 }
 
-static uint64_t
-less(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Headers are one for each packet of the test's, and of packets the interface knows the number. */
 static uint64_t
 own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64_t counted)
@@ -433,12 +429,12 @@ judge_link(struct np_disturbed *d, const struct np_own *now, const struct np_met
 	if (!from->has_link || !to->has_link || now->out < was->out || now->in < was->in) {
 		return 0;
 	}
-	own_in += now->waiting > was->waiting ? now->waiting - was->waiting : 0;
+	own_in += beyond(now->waiting, was->waiting);
 	if (is_loop) { /* which counts all that it carries in both directions */
 		own_out += own_in;
 	}
 	own_out += d->ahead;
-	d->ahead = own_out > out ? less(own_out - out, in_queues) : 0;
+	d->ahead = less(beyond(own_out, out), in_queues);
 	marked = now->knows_out && is_beyond(out, own_out, tolerance);
 	marked |= now->knows_in && !is_loop && is_beyond(in, own_in, tolerance);
 	return marked ? bit(NP_R_FOREIGN) : 0;
@@ -456,48 +452,6 @@ work_of(const struct np_run *run)
 	return run->plan->pattern->transactions ? c.transactions : np_counts_bytes(&c);
 }
 
-static void
-join(struct np_interval *into, const struct np_interval *i)
-{
-	into->end_us = i->end_us;
-	into->work += i->work;
-	into->cpus |= i->cpus;
-	into->marks |= i->marks;
-	into->waited_us += i->waited_us;
-	into->kept_us += i->kept_us;
-	into->short_us += i->short_us;
-	into->used_us += i->used_us;
-	into->stalled_us += i->stalled_us;
-	into->others_us += i->others_us;
-}
-
-/* Two become one, and from now on twice as many looks make one. */
-static void
-halve(struct np_disturbed *d)
-{
-	for (size_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
-		d->interval[i] = d->interval[2 * i];
-		join(&d->interval[i], &d->interval[2 * i + 1]);
-	}
-	d->count = NP_DISTURBED_MOST / 2;
-	d->every *= 2;
-}
-
-static void
-keep(struct np_disturbed *d, const struct np_interval *i)
-{
-	bool goes_on = d->count > 0 && (d->looks - 2) % d->every != 0;
-
-	if (goes_on) {
-		join(&d->interval[d->count - 1], i);
-		return;
-	}
-	if (d->count == NP_DISTURBED_MOST) {
-		halve(d);
-	}
-	d->interval[d->count++] = *i;
-}
-
 void
 np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
 		   const struct np_run *run)
@@ -508,7 +462,6 @@ np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,
 	memset(d, 0, sizeof(*d));
 	d->root = root;
 	d->run = run;
-	d->every = 1;
 	d->self_fd = -1;
 	for (int i = 0; i < NP_DISTURBED_THREADS; i++) {
 		d->thread[i] = (struct np_disturbed_thread){ .fd = -1, .cpu = -1 };
@@ -532,10 +485,12 @@ open_threads(struct np_disturbed *d)
 }
 
 void
-np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t due_ns, uint64_t now_ns)
+np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 {
 	struct np_meters_seen *to = &d->seen[d->looks % 2], *from = &d->seen[(d->looks + 1) % 2];
-	struct np_interval i = { .marks = 0 };
+	struct np_interval i = { .work = 0 };
+	struct progress p;
+	uint32_t marks;
 	double seconds = (double)(now_ns - d->last_ns) / 1e9;
 	uint64_t work = work_of(d->run);
 	struct np_own own;
@@ -545,26 +500,25 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t due_ns,
 		open_threads(d);
 		np_witness_open(w, d->run);
 	}
-	i.marks = judge_late(d, due_ns, now_ns);
-	judge_threads(d, w, &i);
+	judge_threads(d, w, &p, &i);
+	marks = judge_stopped(d, w, &p, first ? 0 : now_ns - d->last_ns);
 	np_meters_look(&d->meters, d->cpus, to);
 	look_at_own(d, &own);
 	i.others_us = others_of(d, from, to);
 	to->took_ns = np_now() - to->at_ns; /* with the test's own */
 	if (!first && seconds > 0) {
 		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
-		i.work = work > d->work ? work - d->work : 0;
+		i.work = beyond(work, d->work);
 		i.stalled_us = from->stalled_us >= 0 && to->stalled_us > from->stalled_us
-				   ? to_us((uint64_t)(to->stalled_us - from->stalled_us) * 1000)
+				   ? (uint64_t)(to->stalled_us - from->stalled_us)
 				   : 0;
-		i.marks |= judge_machine(d, from, to, seconds);
-		i.marks |= d->foreign_why == NULL ? judge_link(d, &own, from, to, seconds) : 0;
-		keep(d, &i);
+		marks |= judge_machine(d, from, to, seconds);
+		marks |= d->foreign_why == NULL ? judge_link(d, &own, from, to, seconds) : 0;
+		np_intervals_keep(&d->intervals, i, marks);
 	}
 	d->own = own;
 	d->work = first ? 0 : work; /* a mark may be on its way to the workers */
 	d->last_ns = now_ns;
-	d->last_end_ns = np_now();
 }
 
 /*
@@ -572,50 +526,30 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t due_ns,
  * where a look was due before, and did not come, the process stood still.
  */
 static void
-add_tail(struct np_disturbed *d)
+add_tail(struct np_disturbed *d, struct np_witness *w)
 {
 	const struct np_window *win = &d->run->window;
 	uint64_t length_ns = np_plan_time_ns(d->run->plan);
-	uint64_t work = work_of(d->run), due = d->last_ns + NP_DISTURBED_MS * NP_MSEC;
+	uint64_t work = work_of(d->run);
 	uint64_t over = win->started_ns + length_ns;
 	struct np_interval i = { .cpus = d->cpus };
+	struct progress p;
 
 	over = length_ns > 0 && over < win->ended_ns ? over : win->ended_ns;
 	if (d->looks == 0 || win->started_ns == 0 ||
 	    win->ended_ns < d->last_ns + TAIL_US * (uint64_t)1000) {
 		return;
 	}
-	d->looks++;
-	i.marks = judge_late(d, due, over);
+	look_at_threads(d, w, &p);
+	w->looking_ns = 0; /* a look that took until then may have gone on behind it */
+	np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, over);
 	i.end_us = (win->ended_ns - win->started_ns) / 1000;
-	i.work = work > d->work ? work - d->work : 0;
-	keep(d, &i);
+	i.work = beyond(work, d->work);
+	np_intervals_keep(&d->intervals, i, judge_stopped(d, w, &p, beyond(over, d->last_ns)));
 }
 
 /* --- what goes into the bag --------------------------------------------------------------------
  */
-
-/* A member of all intervals as a list. */
-static void
-put_list(const struct np_disturbed *d, size_t at, size_t size, const char *name,
-	 struct np_bag *into)
-{
-	int64_t list[NP_DISTURBED_MOST];
-
-	for (uint32_t i = 0; i < d->count; i++) {
-		const char *from = (const char *)&d->interval[i] + at;
-		uint32_t narrow;
-		uint64_t wide;
-
-		memcpy(&narrow, from, sizeof(narrow));
-		wide = narrow;
-		if (size == sizeof(wide)) {
-			memcpy(&wide, from, sizeof(wide));
-		}
-		list[i] = (int64_t)(wide & INT64_MAX);
-	}
-	np_bag_ints(into, list, d->count, "disturbed.%s", name);
-}
 
 static void
 put_unread(const struct np_disturbed *d, struct np_bag *into)
@@ -629,27 +563,13 @@ put_unread(const struct np_disturbed *d, struct np_bag *into)
 	}
 }
 
-#define PUT(member)                                                                                \
-	put_list(d, offsetof(struct np_interval, member), sizeof(d->interval[0].member), #member,  \
-		 into)
-
 void
-np_disturbed_end(struct np_disturbed *d, struct np_bag *into)
+np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)
 {
-	add_tail(d);
-	if (d->count > 0) {
-		np_bag_real(into, d->every * NP_DISTURBED_MS / 1e3, "disturbed.every_s");
+	add_tail(d, w);
+	if (d->intervals.count > 0) {
 		np_bag_int(into, d->peer_here, "disturbed.peer_here");
-		PUT(end_us);
-		PUT(marks);
-		PUT(work);
-		PUT(cpus);
-		PUT(waited_us);
-		PUT(kept_us);
-		PUT(short_us);
-		PUT(used_us);
-		PUT(stalled_us);
-		PUT(others_us);
+		np_intervals_put(&d->intervals, into);
 		put_unread(d, into);
 	}
 	np_meters_close(&d->meters);

@@ -279,17 +279,15 @@ conns_of(const struct np_run *run)
 	return run->plan->ramp > 0 ? (uint32_t)np_counts_of(run).up : run->conns;
 }
 
-/* A np_watch's look(). */
 static void
-take_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 {
-	struct np_evidence *ev = ctx;
 	int64_t info[NP_TCP_SAMPLED] = { 0 };
 	struct np_sample s = { 0 };
 	uint64_t at_ns;
 	size_t i;
 
-	np_witness_look(&ev->witness, run, due_ns, now_ns);
+	np_witness_look(&ev->witness, run, now_ns);
 	if (ev->witness.looks % (ev->every_ns / ev->witness.every_ns) != 0) {
 		return; /* the watch still looks as often as it did at first */
 	}
@@ -357,6 +355,17 @@ put_known(struct np_run *run, struct np_bag *bag)
 	}
 }
 
+/* A np_watch's look(). */
+static void
+see_sample(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+{
+	struct np_evidence *ev = ctx;
+
+	np_witness_begin(&ev->witness, due_ns, now_ns);
+	take_sample(ev, run, now_ns);
+	np_witness_done(&ev->witness, np_now());
+}
+
 struct np_watch
 np_evidence_watch(struct np_evidence *ev)
 {
@@ -366,7 +375,7 @@ np_evidence_watch(struct np_evidence *ev)
 		return none;
 	}
 	return (struct np_watch){
-		.every_ns = ev->every_ns, .look = take_sample, .ctx = ev, .jitters = true
+		.every_ns = ev->every_ns, .look = see_sample, .ctx = ev, .jitters = true
 	};
 }
 
@@ -377,7 +386,9 @@ see_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	struct np_evidence *ev = ctx;
 
 	(void)run;
-	np_disturbed_look(&ev->disturbed, &ev->witness, due_ns, now_ns);
+	np_witness_begin(&ev->witness, due_ns, now_ns);
+	np_disturbed_look(&ev->disturbed, &ev->witness, now_ns);
+	np_witness_done(&ev->witness, np_now());
 }
 
 struct np_watch
@@ -631,7 +642,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		put_flow(ev, run);
 		put_clock(ev, run);
 		put_latency(run, bag);
-		np_disturbed_end(&ev->disturbed, bag);
+		np_disturbed_end(&ev->disturbed, &ev->witness, bag);
 		put_threads(ev, run, bag);
 		np_engine_put(run, bag);
 		if (ev->tcp && run->conn->fd >= 0) {

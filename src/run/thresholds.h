@@ -18,6 +18,6 @@
 #define NP_D_FOREIGN 0.05     /* share of the interface's bytes that may be headers, or read late */
 #define NP_D_FOREIGN_BYTES 20000 /* an interval: ARP, a shell and the like do not disturb */
 #define NP_D_CLOCK_S 0.001  /* s: a step of the wall clock; slewing moves it by 0.00005 in 0.1 s */
-#define NP_D_STOPPED_S 0.02 /* s by which a sample was late without waiting for a processor */
+#define NP_D_STOPPED_S 0.02 /* s in an interval in which the process stood still */
 
 #endif

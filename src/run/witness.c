@@ -1,7 +1,6 @@
 #include "run/witness.h"
 
 #include "base/clock.h"
-#include "sys/thread.h"
 
 /* Messages so small that the socket's buffer always has room for one. */
 enum { SMALL = 4096 };
@@ -12,43 +11,29 @@ enum { LATE_NS = 3 * NP_MSEC };
 /* A look at a thread takes some 10 us: samples every ms would cost a hundredth of a processor. */
 enum { THREADS_MS = 7 };
 
-/*
- * How long this thread was ready and waited for a processor since it last asked, which it does
- * where it wants to know, and else as often as it looks at threads.
- */
-static uint64_t
-waited_since(struct np_witness *w, uint64_t now_ns, bool wants)
+void
+np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns)
 {
-	int64_t before = w->delay_ns;
+	uint64_t from = due_ns > w->looked_ns ? due_ns : w->looked_ns;
 
-	if (!wants && w->asked_ns != 0 && now_ns - w->asked_ns < THREADS_MS * NP_MSEC) {
-		return 0;
-	}
-	w->asked_ns = now_ns;
-	w->delay_ns = np_thread_run_delay(w->root);
-	return before > 0 && w->delay_ns > before ? (uint64_t)(w->delay_ns - before) : 0;
+	w->late_ns += now_ns > from + LATE_NS ? now_ns - from : 0;
+	w->began_ns = now_ns;
 }
 
-/*
- * Times between two looks are half as long again at most, and mostly less (np_watch.jitters): what
- * is beyond that nobody had asked for.
- */
+void
+np_witness_done(struct np_witness *w, uint64_t now_ns)
+{
+	w->looking_ns += now_ns - w->began_ns;
+	w->looked_ns = now_ns;
+}
+
 static void
-note_gap(struct np_witness *w, uint64_t started_ns, uint64_t due_ns, uint64_t now_ns)
+note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 {
 	uint64_t from = w->last_ns != 0 ? w->last_ns : started_ns;
 	uint64_t gap = now_ns > from ? now_ns - from : 0;
-	uint64_t expected = w->every_ns + w->every_ns / 2;
-	uint64_t waited = waited_since(w, now_ns, gap > expected || now_ns > due_ns + LATE_NS);
 
 	w->longest_ns = gap > w->longest_ns ? gap : w->longest_ns;
-	if (gap > expected) {
-		uint64_t late = gap - expected;
-
-		w->late_ns += late;
-		w->waited_ns += waited < late ? waited : late;
-	}
-	w->held_up += now_ns > due_ns + LATE_NS && waited < (now_ns - due_ns) / 2;
 	w->last_ns = now_ns;
 }
 
@@ -81,9 +66,9 @@ np_witness_open(struct np_witness *w, const struct np_run *run)
 }
 
 void
-np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
+np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns)
 {
-	note_gap(w, run->window.started_ns, due_ns, now_ns);
+	note_gap(w, run->window.started_ns, now_ns);
 	w->looks++;
 	if (w->threads_ns != 0 && now_ns - w->threads_ns < THREADS_MS * NP_MSEC) {
 		return;
@@ -100,10 +85,8 @@ put_gaps(const struct np_witness *w, struct np_bag *into)
 {
 	np_bag_real(into, (double)w->every_ns / 1e9, "sampler.every_s");
 	np_bag_int(into, (int64_t)w->looks, "sampler.samples");
-	np_bag_int(into, (int64_t)w->held_up, "sampler.held_up");
 	np_bag_real(into, (double)w->longest_ns / 1e9, "sampler.gap_max_s");
-	np_bag_real(into, (double)w->late_ns / 1e9, "sampler.late_s");
-	np_bag_real(into, (double)w->waited_ns / 1e9, "sampler.waited_s");
+	np_bag_real(into, (double)w->stopped_ns / 1e9, "sampler.stopped_s");
 }
 
 /*
@@ -129,7 +112,7 @@ np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_w
 		return;
 	}
 	if (run->window.started_ns != 0) {
-		note_gap(w, run->window.started_ns, UINT64_MAX - LATE_NS, last_due(run));
+		note_gap(w, run->window.started_ns, last_due(run));
 		put_gaps(w, into);
 	}
 	if (at < NP_WITNESS_THREADS) {

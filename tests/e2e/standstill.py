@@ -51,7 +51,7 @@ def stop(report: lib.Report, place: Path, at: str) -> None:
         got = client.finish(60)
     bag = ends(document)[0 if at == "client" else 1] if document.exists() else {}
     report.check(f"a {at} that was stopped: its sampler did not look for so long",
-                 bag.get("sampler.gap_max_s", 0) >= 0.9 * STOPPED and bag.get("sampler.late_s", 0) >= STOPPED / 2,
+                 bag.get("sampler.gap_max_s", 0) >= 0.9 * STOPPED and bag.get("sampler.stopped_s", 0) >= STOPPED / 2,
                  f"{got} {some(bag, 'sampler.', 'flow.seconds')}")
 
 

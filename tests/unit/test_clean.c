@@ -42,6 +42,27 @@ quiet(void)
 	return t;
 }
 
+/* Marks last as long as their intervals. */
+static void
+put_marks(struct np_bag *b, const struct told *t)
+{
+	int64_t list[COUNT];
+
+	for (int r = 0; r < NP_MARKS; r++) {
+		for (int i = 0; i < COUNT; i++) {
+			bool marked =
+			    r == NP_R_ANY ? t->marks[i] != 0 : (t->marks[i] >> r & 1) != 0;
+
+			list[i] = marked ? t->end_us[i] - (i > 0 ? t->end_us[i - 1] : 0) : 0;
+		}
+		np_bag_ints(b, list, COUNT, "disturbed.%s_us", np_reason_name((enum np_reason)r));
+	}
+	for (int i = 0; i < COUNT; i++) {
+		list[i] = t->marks[i] != 0 ? t->work[i] : 0;
+	}
+	np_bag_ints(b, list, COUNT, "disturbed.marked_work");
+}
+
 static struct np_bag *
 bag_of(const struct told *t, const char *boot)
 {
@@ -49,7 +70,7 @@ bag_of(const struct told *t, const char *boot)
 
 	np_bag_real(b, 0.1, "disturbed.every_s");
 	np_bag_ints(b, t->end_us, COUNT, "disturbed.end_us");
-	np_bag_ints(b, t->marks, COUNT, "disturbed.marks");
+	put_marks(b, t);
 	np_bag_ints(b, t->work, COUNT, "disturbed.work");
 	np_bag_ints(b, t->cpus, COUNT, "disturbed.cpus");
 	np_bag_ints(b, t->waited_us, COUNT, "disturbed.waited_us");

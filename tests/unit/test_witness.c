@@ -261,19 +261,34 @@ times_without_a_look_are_told(void **state)
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
 	(void)state;
-	np_witness_look(&w, &run, start + 90 * NP_MSEC, start + 90 * NP_MSEC);
-	np_witness_look(&w, &run, start + 240 * NP_MSEC,
-			start + 240 * NP_MSEC); /* as late as may be */
-	np_witness_look(&w, &run, start + 340 * NP_MSEC, start + 1240 * NP_MSEC);
-	np_witness_look(&w, &run, start + 1340 * NP_MSEC, start + 1340 * NP_MSEC);
+	np_witness_look(&w, &run, start + 90 * NP_MSEC);
+	np_witness_look(&w, &run, start + 1240 * NP_MSEC);
 	run.window.ended_ns = start + 1640 * NP_MSEC;
+	w.stopped_ns = 850 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
 	assert_number(b, "sampler.every_s", 0.1);
-	assert_number(b, "sampler.samples", 4);
-	assert_number(b, "sampler.held_up", 1);
-	assert_number(b, "sampler.gap_max_s", 1);
-	assert_number(b, "sampler.late_s", 0.85 + 0.15);
+	assert_number(b, "sampler.samples", 2);
+	assert_number(b, "sampler.gap_max_s", 1.15);
+	assert_number(b, "sampler.stopped_s", 0.85);
 	np_bag_free(b);
+}
+
+static void
+a_look_is_late_by_what_no_other_look_took(void **state)
+{
+	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
+
+	(void)state;
+	np_witness_begin(&w, 100 * NP_MSEC, 102 * NP_MSEC); /* as timers are */
+	np_witness_done(&w, 162 * NP_MSEC);
+	assert_int_equal(w.late_ns, 0);
+	np_witness_begin(&w, 120 * NP_MSEC, 162 * NP_MSEC); /* the first one was in its way */
+	np_witness_done(&w, 163 * NP_MSEC);
+	assert_int_equal(w.late_ns, 0);
+	np_witness_begin(&w, 200 * NP_MSEC, 240 * NP_MSEC);
+	np_witness_done(&w, 241 * NP_MSEC);
+	assert_int_equal(w.late_ns, 40 * NP_MSEC);
+	assert_int_equal(w.looking_ns, 62 * NP_MSEC);
 }
 
 /* The last call of a stream may wait long for an acknowledgement. */
@@ -287,11 +302,10 @@ behind_its_time_a_test_is_not_looked_at(void **state)
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
 	(void)state;
-	np_witness_look(&w, &run, start + 900 * NP_MSEC, start + 900 * NP_MSEC);
+	np_witness_look(&w, &run, start + 900 * NP_MSEC);
 	run.window.ended_ns = start + 3000 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
 	assert_number(b, "sampler.gap_max_s", 0.9);
-	assert_number(b, "sampler.late_s", 0.75);
 	np_bag_free(b);
 }
 
@@ -312,7 +326,7 @@ threads_are_not_looked_at_all_the_time(void **state)
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	worker.run = &run;
 	for (uint64_t i = 1; i <= 70; i++) {
-		np_witness_look(&w, &run, start + i * NP_MSEC, start + i * NP_MSEC);
+		np_witness_look(&w, &run, start + i * NP_MSEC);
 	}
 	run.window.ended_ns = start + 70 * NP_MSEC;
 	np_witness_end(&w, &run, &worker, b);
@@ -363,6 +377,7 @@ main(void)
 		WITH_ROOT(one_that_can_t_be_looked_at_is_named),
 		cmocka_unit_test(threads_are_seen_at_what_they_do),
 		cmocka_unit_test(times_without_a_look_are_told),
+		cmocka_unit_test(a_look_is_late_by_what_no_other_look_took),
 		cmocka_unit_test(behind_its_time_a_test_is_not_looked_at),
 		cmocka_unit_test(threads_are_not_looked_at_all_the_time),
 		cmocka_unit_test(beginning_again_leaves_whose_thread_it_is),

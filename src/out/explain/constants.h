@@ -20,9 +20,7 @@
 #define NP_THROTTLED 0.1       /* share of the time in which a quota was used up */
 #define NP_OFTEN 0.5           /* share of the periods in which it was used up: it is the quota */
 #define NP_DISTURBED 0.05      /* share of the time that others disturbed: above it, a doubt */
-#define NP_STALLED 0.15        /* share of the time in which a process could not take samples */
-#define NP_STALLED_S 0.05      /* s, the least length of the longest such time */
-#define NP_HELD_UP 0.3         /* share of samples that were late without waiting for a processor */
+#define NP_STALLED 0.15        /* share of the time in which a process stood still */
 #define NP_BLOCKED 0.5         /* share of the time blocked in a call: the thread waits */
 #define NP_ASKED 0.85          /* of the rate that the user asked for: that rate limits */
 #define NP_LOSSY 0.001         /* share of segments from which on their loss matters */

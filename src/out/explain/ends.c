@@ -73,13 +73,10 @@ np_thread_throttled(const struct np_thread_facts *t)
 	return t->throttled >= NP_THROTTLED;
 }
 
-/* A thread that waits for its processor makes the looks of its process late, too. */
 bool
 np_thread_stalled(const struct np_thread_facts *t)
 {
-	return !np_thread_throttled(t) &&
-	       ((t->stalled >= NP_STALLED && t->longest_s >= NP_STALLED_S) ||
-		t->held_up >= NP_HELD_UP || t->stopped >= NP_HELD_UP);
+	return !np_thread_throttled(t) && t->stalled >= NP_STALLED;
 }
 
 bool
@@ -180,18 +177,13 @@ static void
 stalled(FACTS, const struct np_thread_facts *t, const char *whose, enum np_limit limit,
 	struct np_verdict *v)
 {
-	double share = fmax(fmax(np_known(t->stalled), np_known(t->held_up)), np_known(t->stopped));
-	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * share, 0.98) : 0;
+	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
 
-	np_decide(v, limit, score, share,
+	np_decide(v, limit, score, t->stalled,
 		  "limited by the %s process, which was stalled for %s of the time, up to %s at a "
 		  "time: the process or its machine was stopped or frozen",
-		  whose, np_share_words(share).text, np_time_words(t->longest_s * 1e6).text);
+		  whose, np_share_words(t->stalled).text, np_time_words(t->longest_s * 1e6).text);
 	v->allows = np_measured(f);
-	if (np_thread_starved(t)) {
-		np_explain_add(v->doubts, "it may have waited for a CPU: %s",
-			       np_cpu_words(t, whose).text);
-	}
 }
 
 void

@@ -349,23 +349,21 @@ look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 static void
 look_at_process(const struct np_bag *b, double seconds, struct np_thread_facts *t)
 {
+	double room = 1 - or_else(t->cpu, 0) - or_else(t->wait, 0);
+
 	t->quota = number(b, "cgroup.cpu.quota");
 	t->throttled =
 	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
 	/* A group's time is summed over processors; a thread that ran was not held up. */
 	t->throttled = t->throttled > 1 - t->cpu ? 1 - t->cpu : t->throttled;
 	t->often = number(b, "cgroup.cpu.throttled_periods") / number(b, "cgroup.cpu.periods");
-	t->stalled =
-	    seconds > 0
-		? clamp((number(b, "sampler.late_s") - or_else(number(b, "sampler.waited_s"), 0)) /
-			seconds)
-		: (double)NAN;
-	t->stopped = number(b, "thread.looks") >= LOOKS
-			 ? number(b, "thread.seen_stopped") / number(b, "thread.looks")
-			 : (double)NAN;
-	t->held_up = number(b, "sampler.samples") >= LOOKS
-			 ? number(b, "sampler.held_up") / number(b, "sampler.samples")
-			 : (double)NAN;
+	t->stalled = seconds > 0 ? number(b, "sampler.stopped_s") / seconds : (double)NAN;
+	if (number(b, "thread.looks") >= LOOKS) {
+		t->stalled =
+		    fmax(t->stalled, number(b, "thread.seen_stopped") / number(b, "thread.looks"));
+	}
+	/* Nor did it stand still while it ran, or waited to. */
+	t->stalled = clamp(t->stalled > room ? room : t->stalled);
 	t->longest_s = number(b, "sampler.gap_max_s");
 }
 

@@ -21,9 +21,7 @@ struct np_thread_facts {
 	double quota;     /* processors that the cgroup of its process allows */
 	double throttled; /* that cgroup had used them up */
 	double often;     /* share of its periods in which it had */
-	double stopped;   /* it was found stopped: by a signal, or by who traces it */
-	double stalled;   /* the process did not get to look, though it was time to */
-	double held_up; /* share of its looks that came late, though it was not in want of a CPU */
+	double stalled;   /* its process stood still, or it was found stopped */
 	double longest_s; /* time between two looks, at most */
 	int on;           /* that processor; -1: not known */
 	bool spins; /* it never sleeps, and has found nothing now and then: whether it could do

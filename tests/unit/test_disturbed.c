@@ -1,0 +1,251 @@
+/*
+ * What a controller judges of the time between two of its looks, by prepared files; and what
+ * remains of a day of them.
+ */
+#include "run/disturbed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "run/clean.h"
+#include "tests/lib/bags.h"
+#include "tests/lib/check.h"
+#include "tests/lib/ends.h"
+#include "tests/lib/root.h"
+
+enum { THREAD = 4711, EACH_MS = 100, DAY_S = 86400 };
+
+/* A worker, the controller beside it, and what the kernel says of both, all in ms. */
+struct bed {
+	const char *root;
+	struct np_plan plan;
+	struct np_terms terms;
+	struct np_counters counters;
+	struct np_worker worker;
+	struct np_run run;
+	struct np_witness witness;
+	struct np_disturbed disturbed;
+	uint64_t now_ms;
+	uint64_t ran, waited, own_ran, own_waited;
+};
+
+static void
+put_schedstat(const char *root, const char *path, uint64_t ran, uint64_t waited)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%llu %llu 1\n", (unsigned long long)ran * 1000000,
+		 (unsigned long long)waited * 1000000);
+	put_file(root, path, text);
+}
+
+/* A look that comes that late, and takes that long. */
+static void
+look(struct bed *b, uint64_t late_ms, uint64_t takes_ms)
+{
+	uint64_t due = (b->now_ms + EACH_MS) * NP_MSEC, now = due + late_ms * NP_MSEC;
+	char path[64];
+
+	put_schedstat(b->root, "/proc/thread-self/schedstat", b->own_ran, b->own_waited);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", THREAD);
+	put_schedstat(b->root, path, b->ran, b->waited);
+	np_witness_begin(&b->witness, due, now);
+	np_disturbed_look(&b->disturbed, &b->witness, now);
+	np_witness_done(&b->witness, now + takes_ms * NP_MSEC);
+	b->now_ms += EACH_MS + late_ms;
+}
+
+static void
+begin(struct bed *b, const char *root)
+{
+	memset(b, 0, sizeof(*b));
+	b->root = root;
+	client_params(&b->plan, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	b->worker.run = &b->run;
+	b->worker.count = &b->counters;
+	b->worker.use.thread = THREAD;
+	b->worker.stop.wake_fd = 1; /* no sockets to look at */
+	b->run = (struct np_run){ .plan = &b->plan,
+				  .terms = &b->terms,
+				  .worker = &b->worker,
+				  .workers = 1,
+				  .window.started_ns = 1000 * NP_SEC };
+	b->witness = (struct np_witness){ .root = root, .every_ns = 20 * NP_MSEC };
+	b->now_ms = 1000 * 1000;
+	np_disturbed_begin(&b->disturbed, root, "", &b->run);
+	look(b, 0, 0);
+}
+
+/* The time for which the process stood still, in ms, as far as that is told at all. */
+static void
+assert_stopped(struct bed *b, uint64_t ms)
+{
+	const struct np_intervals *all = &b->disturbed.intervals;
+	const struct np_interval *last = &all->interval[all->count - 1];
+
+	assert_int_equal(b->witness.stopped_ns / NP_MSEC, ms);
+	assert_int_equal(last->marked_us[NP_R_STOPPED] > 0, ms >= 20);
+	b->witness.stopped_ns = 0;
+}
+
+static void
+finish(struct bed *b)
+{
+	struct np_bag *bag = np_bag_new();
+
+	b->run.window.ended_ns = b->now_ms * NP_MSEC;
+	np_disturbed_end(&b->disturbed, &b->witness, bag);
+	np_bag_free(bag);
+	for (int i = 0; i < NP_WITNESS_THREADS; i++) {
+		np_doing_close(&b->witness.thread[i]);
+	}
+}
+
+static void
+what_is_late_without_a_reason_was_stopped(void **state)
+{
+	static struct bed b;
+
+	begin(&b, *state);
+	b.ran += 90;
+	look(&b, 0, 0);
+	assert_stopped(&b, 0);
+	b.ran += 5;
+	look(&b, 400, 0);
+	assert_stopped(&b, 400);
+	b.own_waited += 400; /* for a processor */
+	look(&b, 400, 0);
+	assert_stopped(&b, 0);
+	finish(&b);
+}
+
+/* TCP_INFO takes the lock of a socket, which a sender that never sleeps hardly ever lets go. */
+static void
+a_look_that_waits_for_a_busy_worker_is_no_stop(void **state)
+{
+	static struct bed b;
+
+	begin(&b, *state);
+	b.ran += 98;
+	look(&b, 0, 80);
+	b.ran += 98;
+	b.own_ran += 2;
+	look(&b, 0, 80);
+	assert_stopped(&b, 0);
+	b.ran += 60; /* it is not always its turn, and holds the lock then, too */
+	b.waited += 38;
+	look(&b, 0, 80);
+	assert_stopped(&b, 0);
+	finish(&b);
+}
+
+static void
+a_stop_within_a_look_is_found(void **state)
+{
+	static struct bed b;
+
+	begin(&b, *state);
+	b.ran += 98;
+	look(&b, 0, 600);
+	b.ran += 98;
+	look(&b, 500, 1); /* which is not late, as the one before was in its way */
+	assert_stopped(&b, 502);
+	finish(&b);
+}
+
+static void
+no_stop_is_where_a_worker_ran(void **state)
+{
+	static struct bed b;
+
+	begin(&b, *state);
+	b.ran += 150;
+	look(&b, 60, 0);
+	assert_stopped(&b, 10);
+	b.waited += 150;
+	look(&b, 60, 0);
+	assert_stopped(&b, 10);
+	finish(&b);
+}
+
+/* ---- A day ---- */
+
+static void
+assert_close(double found, double want)
+{
+	if (!(found > want - 1e-6 && found < want + 1e-6)) {
+		fail_msg("%.12g is not %.12g", found, want);
+	}
+}
+
+/* An interval of 0.1 s, in which 64 processors were used. */
+static struct np_interval
+seen_at(uint64_t look)
+{
+	return (struct np_interval){ .end_us = (look + 1) * EACH_MS * 1000,
+				     .work = 1000,
+				     .cpus = 1,
+				     .used_us = 64 * (uint64_t)EACH_MS * 1000 };
+}
+
+static void
+a_day_keeps_what_was_marked_in_it(void **state)
+{
+	static struct np_intervals near, far;
+	struct np_bag *a = np_bag_new(), *b = np_bag_new();
+	struct np_bag_item it;
+	struct np_clean *c;
+	double used = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < DAY_S * UINT64_C(1000) / EACH_MS; i++) {
+		struct np_interval seen = seen_at(i);
+		/* Each hundred seconds a stop, which has nothing done, and a step of the clock. */
+		uint32_t marks = i % 1000 == 0 ? 1 << NP_R_STOPPED | 1 << NP_R_CLOCK : 0;
+
+		np_intervals_keep(&far, seen, 0);
+		seen.work = marks != 0 ? 0 : seen.work;
+		np_intervals_keep(&near, seen, marks);
+	}
+	np_intervals_put(&near, a);
+	np_intervals_put(&far, b);
+	assert_true(np_bag_find(a, "disturbed.used_us", &it));
+	for (size_t i = 0; i < it.count; i++) {
+		used += (double)it.ints[i];
+	}
+	assert_close(used / 1e6, 64.0 * DAY_S);
+	c = np_clean_judge(a, b, false);
+	assert_non_null(c);
+	assert_close(c->seconds, DAY_S);
+	assert_close(c->clean, 0.999 * DAY_S);
+	assert_close(c->reason_s[NP_R_STOPPED], 0.001 * DAY_S);
+	assert_close(c->near_s[NP_R_CLOCK], 0.001 * DAY_S);
+	assert_close(c->far_s[NP_R_CLOCK], 0);
+	/* All of the work is in the clean part. */
+	assert_close(c->times, 1 / 0.999);
+	free(c);
+	c = np_clean_judge(b, a, true);
+	assert_non_null(c);
+	assert_close(c->clean, 0.999 * DAY_S);
+	assert_close(c->far_s[NP_R_STOPPED], 0.001 * DAY_S);
+	free(c);
+	np_bag_free(a);
+	np_bag_free(b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, root_make, root_remove)
+		WITH_ROOT(what_is_late_without_a_reason_was_stopped),
+		WITH_ROOT(a_look_that_waits_for_a_busy_worker_is_no_stop),
+		WITH_ROOT(a_stop_within_a_look_is_found),
+		WITH_ROOT(no_stop_is_where_a_worker_ran),
+		cmocka_unit_test(a_day_keeps_what_was_marked_in_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
