@@ -59,7 +59,7 @@
 
 /* Of several flows (flows.c). */
 #define NP_ALIKE 0.9       /* Jain's index of their rates from which on flows are equal */
-#define NP_SLOW 0.6        /* of the others' mean rate: the most that slow flows have on average */
+#define NP_SLOW 0.6        /* of the greatest rate, and on average of the others: slow flows */
 #define NP_MEMBERS 0.8     /* share of the slow flows that must have the property */
 #define NP_TIMES_LOSS 4    /* times the others' loss: the loss is the flow's own */
 #define NP_LOSS_STOPS 0.02 /* share of segments from which on loss also leaves windows empty */

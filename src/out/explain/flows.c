@@ -10,9 +10,6 @@
 #define FACTS const struct np_facts_of_test *f
 #define FOUND const struct np_flows_found *w
 
-/* Rates by how far they are below the greatest: four steps for a half, down to 1/256 and less. */
-enum { STEPS = 33, STEPS_A_HALF = 4 };
-
 /* More threads, or processors, than that are not told apart. */
 enum { KEYS = 1024 };
 
@@ -73,43 +70,6 @@ look_at_rates(FACTS, struct np_flows_found *w)
 	w->jain = squares > 0 ? w->all * w->all / (w->known * squares) : (double)NAN;
 }
 
-static int
-step_of(double rate, double most)
-{
-	double down = rate > 0 ? STEPS_A_HALF * log2(most / rate) : STEPS - 1;
-
-	return down < STEPS - 1 ? (int)down : STEPS - 1;
-}
-
-/*
- * Where the steps come apart into two heaps best: the squares between them are greatest (Otsu).
- * Returns the first step of the slow ones.
- */
-static int
-divide(const uint32_t count[STEPS])
-{
-	double all = 0, sum = 0, fast = 0, of_fast = 0, best = 0;
-	int at = STEPS;
-
-	for (int i = 0; i < STEPS; i++) {
-		all += count[i];
-		sum += (double)count[i] * i;
-	}
-	for (int i = 0; i + 1 < STEPS; i++) {
-		double slow, between;
-
-		fast += count[i];
-		of_fast += (double)count[i] * i;
-		slow = all - fast;
-		between = fast > 0 && slow > 0 ? (sum - of_fast) / slow - of_fast / fast : 0;
-		if (fast * slow * between * between > best) {
-			best = fast * slow * between * between;
-			at = i + 1;
-		}
-	}
-	return at;
-}
-
 static void
 add_flow(struct np_flow_group *g, const struct np_explain_flow *row, double busy)
 {
@@ -152,16 +112,7 @@ group(FACTS, struct np_flows_found *w)
 static void
 part(FACTS, struct np_flows_found *w)
 {
-	uint32_t count[STEPS] = { 0 };
-	struct np_explain_flow row;
-
-	for (uint32_t i = 0; i < w->count; i++) {
-		if (flow_at(f, i, &row)) {
-			count[step_of(row.rate, w->most)]++;
-		}
-	}
-	/* The step's own upper end: what lies on it is rounded, as step_of() does. */
-	w->slower = w->most * exp2(-(double)divide(count) / STEPS_A_HALF) * (1 + 1e-9);
+	w->slower = NP_SLOW * w->most;
 	group(f, w);
 	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
 		   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
