@@ -26,7 +26,6 @@ unit_tests = \
 	%D%/unit/test_doc \
 	%D%/unit/test_evidence \
 	%D%/unit/test_explain \
-	%D%/unit/test_explain_bed \
 	%D%/unit/test_explain_flows \
 	%D%/unit/test_codec \
 	%D%/unit/test_foreign \
@@ -99,7 +98,7 @@ unit_tests += %D%/unit/test_tls
 endif
 
 if HAVE_JANSSON
-unit_tests += %D%/unit/test_document %D%/unit/test_json
+unit_tests += %D%/unit/test_document %D%/unit/test_explain_bed %D%/unit/test_json
 endif
 
 # One program runs all of them, several at a time, whatever make -j says.

@@ -1,18 +1,20 @@
 /*
  * The rules that say what limited a test, judged by what both ends knew of tests whose limit was
- * planted: tests/unit/explain/NAME.bags, which tests/record-explain makes of what explain_bed.py
+ * planted: tests/unit/explain/NAME.json, which tests/record-explain makes of what explain_bed.py
  * keeps. `test_explain_bed FILE...` judges others than those.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/bag.h"
 #include "out/explain.h"
+#include "out/json.h"
 #include "tests/lib/check.h"
 
-enum { MOST_LISTED = 1000, NAME_BYTES = 256, LINE_BYTES = 4096 };
+enum { NAME_BYTES = 256 };
 
 /* Shares of what is judged. */
 #define MOST_WRONG 0.02
@@ -51,54 +53,6 @@ has_name(const char *text, const char *name, size_t len)
 	return false;
 }
 
-/* "10 11*3 12" are five. */
-static void
-put_list(struct np_bag *b, const char *name, bool whole, const char *values)
-{
-	double reals[MOST_LISTED];
-	int64_t ints[MOST_LISTED];
-	size_t count = 0;
-
-	while (*values != '\0') {
-		char *end;
-		double r = strtod(values, &end);
-		int64_t i = strtoll(values, NULL, 10);
-		long times = *end == '*' ? strtol(end + 1, &end, 10) : 1;
-
-		assert_true(end != values && times > 0);
-		for (; times > 0; times--) {
-			assert_true(count < MOST_LISTED);
-			reals[count] = r;
-			ints[count++] = i;
-		}
-		values = *end == ' ' ? end + 1 : end;
-	}
-	if (whole) {
-		np_bag_ints(b, ints, count, "%s", name);
-	} else {
-		np_bag_reals(b, reals, count, "%s", name);
-	}
-}
-
-static void
-put(struct np_bag *b, const char *name, const char *kind, const char *value)
-{
-	if (strcmp(kind, "int") == 0) {
-		np_bag_int(b, strtoll(value, NULL, 10), "%s", name);
-	} else if (strcmp(kind, "real") == 0) {
-		np_bag_real(b, strtod(value, NULL), "%s", name);
-	} else if (strcmp(kind, "text") == 0) {
-		np_bag_text(b, value, "%s", name);
-	} else if (strcmp(kind, "unread") == 0) {
-		np_bag_unread(b, value, "%s", name);
-	} else {
-		bool whole = strcmp(kind, "ints") == 0;
-
-		assert_true(whole || strcmp(kind, "reals") == 0);
-		put_list(b, name, whole, value);
-	}
-}
-
 static void
 take_input(struct np_explain_input *in, const struct np_bag *b)
 {
@@ -127,46 +81,34 @@ take_text(char into[NAME_BYTES], const struct np_bag *b, const char *name)
 	snprintf(into, NAME_BYTES, "%s", text != NULL ? text : "");
 }
 
-/* "[near]" begins a part; a line of one is a name, a kind and a value. */
-static void
-read_parts(FILE *from, const char *path, struct np_bag *const bags[4])
+static struct np_bag *
+read_part(const json_t *document, const char *path, const char *name)
 {
-	static const char *const parts[4] = { "[expect]", "[input]", "[near]", "[far]" };
-	struct np_bag *into = NULL;
-	char line[LINE_BYTES], name[NP_BAG_NAME], kind[8];
+	struct np_bag *b = np_bag_new();
+	struct np_err err;
 
-	while (fgets(line, sizeof(line), from) != NULL) {
-		int value = 0;
-
-		line[strcspn(line, "\n")] = '\0';
-		for (size_t i = 0; line[0] == '[' && i < LEN(parts); i++) {
-			into = strcmp(line, parts[i]) == 0 ? bags[i] : into;
-		}
-		if (line[0] == '[') {
-			continue;
-		}
-		if (into == NULL || sscanf(line, "%95s %7s %n", name, kind, &value) < 2 ||
-		    value == 0) {
-			fail_msg("%s: \"%s\" is not a name, kind and value", path, line);
-		}
-		put(into, name, kind, line + value);
+	if (np_json_read_bag(json_object_get(document, name), b, &err) != NP_OK) {
+		fail_msg("%s: %s: %s", path, name, err.msg);
 	}
+	return b;
 }
 
 static void
 read_planted(const char *path, struct planted *p)
 {
-	struct np_bag *expect = np_bag_new(), *input = np_bag_new();
-	FILE *from = fopen(path, "r");
+	struct np_bag *expect, *input;
+	json_error_t fault;
+	json_t *document = json_load_file(path, 0, &fault);
 
-	if (from == NULL) {
-		fail_msg("%s: %s", path, strerror(errno));
+	if (document == NULL) {
+		fail_msg("%s:%d: %s", path, fault.line, fault.text);
 	}
 	memset(p, 0, sizeof(*p));
-	p->near = np_bag_new();
-	p->far = np_bag_new();
-	read_parts(from, path, (struct np_bag *const[]){ expect, input, p->near, p->far });
-	fclose(from);
+	expect = read_part(document, path, "expect");
+	input = read_part(document, path, "input");
+	p->near = read_part(document, path, "near");
+	p->far = read_part(document, path, "far");
+	json_decref(document);
 	take_text(p->name, expect, "name");
 	take_text(p->right, expect, "right");
 	take_text(p->half, expect, "half");
@@ -268,7 +210,7 @@ is_recorded(const struct dirent *entry)
 {
 	const char *dot = strrchr(entry->d_name, '.');
 
-	return dot != NULL && strcmp(dot, ".bags") == 0;
+	return dot != NULL && strcmp(dot, ".json") == 0;
 }
 
 static void
