@@ -28,7 +28,7 @@ class Lab(netns.Lab):
         self.server = self.enter("far")
 
     def __enter__(self) -> "Lab":
-        self._netlab("up", *self.link)
+        self._netlab("up", *netns.CUBIC, *self.link)
         return self
 
     def _netlab(self, verb: str, *args: str) -> None:
@@ -88,7 +88,7 @@ class RoutedLab(Lab):
         for space, name in ((self.ns(end), DEVICE), (self.ns("router"), device)):
             output("ip", "netns", "exec", space, "ethtool", "-K", name, "tso", "off", "gso", "off",
                    "gro", "off")
-        output(*here, "route", "add", "default", "via", gateway)
+        output(*here, "route", "add", "default", "via", gateway, "congctl", "cubic")
 
     def __exit__(self, *_: object) -> None:
         for end in ("near", "router", "far"):

@@ -10,11 +10,11 @@ import time
 from typing import Any, Callable, Dict, Sequence
 
 import lib
+from netns import CUBIC
 
 NAME = f"nl{os.getpid()}"
 ATTEMPTS = 3                # at what a busy machine may spoil
 LINK = "/run/netns/netlab-" + NAME + "-{}"
-CUBIC = ("-K", "cubic")     # BBR's probing costs a short test up to 1.6 %
 
 
 class Lab:
@@ -192,10 +192,10 @@ def capacity(report: lib.Report) -> None:
 def rate_and_delay(report: lib.Report) -> None:
     """A TCP connection over a queue and a delay gets what the arithmetic says."""
     def measure(lab: Lab, port: int) -> "tuple[bool, str]":
-        got = lab.throughput(port, *CUBIC, seconds=5)
+        got = lab.throughput(port, seconds=5)
         return abs(got / 47.07 - 1) <= 0.03, f"{got:.2f} of 47.07"
 
-    with Lab("--rate", "50mbit", "--delay", "2ms") as lab, lib.Daemon(lab.server) as daemon:
+    with Lab("--rate", "50mbit", "--delay", "2ms", *CUBIC) as lab, lib.Daemon(lab.server) as daemon:
         report.case("TCP_STREAM, 50 Mbit/s and 2 ms", lambda: again(lambda: measure(lab, daemon.port)))
 
 
@@ -204,10 +204,10 @@ def rate_and_delay(report: lib.Report) -> None:
 def super_packets(report: lib.Report) -> None:
     """Of packets above the MTU a token bucket counts one frame's overhead for many frames."""
     def near(lab: Lab, port: int, low: float, high: float) -> "tuple[bool, str]":
-        got = lab.throughput(port, *CUBIC)
+        got = lab.throughput(port)
         return low <= got <= high, f"{got:.2f}"
 
-    with Lab() as lab, lib.Daemon(lab.server) as daemon:
+    with Lab(*CUBIC) as lab, lib.Daemon(lab.server) as daemon:
         report.case("gso_max_segs 1: TCP reads 94.15",
                     lambda: again(lambda: near(lab, daemon.port, 93.2, 94.3)))
         largest = lab.probe("tcp", time=int(3e8))["largest"]
@@ -239,10 +239,10 @@ TCP_DATA = "tcp dport != {} meta length > 500 numgen inc mod 200 == 0"
 def where_to_drop(report: lib.Report) -> None:
     """A sender learns what its own output hook drops: no loss. At the receiver's hook it is one."""
     def measure(end: str, hook: str) -> "tuple[int, int]":
-        with Lab() as lab, lib.Daemon(lab.server) as daemon:
+        with Lab(*CUBIC) as lab, lib.Daemon(lab.server) as daemon:
             where = getattr(lab, end)
             lab.drop(where, hook, TCP_DATA.format(daemon.port))
-            lab.throughput(daemon.port, *CUBIC)
+            lab.throughput(daemon.port)
             return lab.dropped(where)[0], lab.retransmissions()
 
     drops, again_sent = measure("client", "output")
@@ -256,11 +256,11 @@ def where_to_drop(report: lib.Report) -> None:
 def dropped_super_packets(report: lib.Report) -> None:
     """A packet above the MTU that is dropped is many segments that are."""
     for cured in (True, False):
-        with Lab("--rate", "none") as lab, lib.Daemon(lab.server) as daemon:
+        with Lab("--rate", "none", *CUBIC) as lab, lib.Daemon(lab.server) as daemon:
             if not cured:
                 lab.uncure(offloads=True)
             lab.drop(lab.server, "prerouting", TCP_DATA.format(daemon.port))
-            lab.throughput(daemon.port, *CUBIC)
+            lab.throughput(daemon.port)
             packets, size = lab.dropped(lab.server)
             mean = size / max(1, packets)
             report.check(f"dropped packets, {'cured' if cured else 'with offloads and not cured'}",

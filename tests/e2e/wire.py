@@ -91,9 +91,6 @@ def seconds(run: Run) -> float:
     return float(run.document["iterations"][0]["near"]["flow.seconds"])
 
 
-CUBIC = ("-K", "cubic")
-
-
 def counted(lab: netns.Lab) -> "list[int]":
     """What each rule of the lab's filter at the server has counted, in their order."""
     got = lib.run([*lab.server, "nft", "list", "table", "inet", "lab"], 20)
@@ -113,7 +110,7 @@ def count(lab: netns.Lab, *rules: str) -> None:
 def agrees(lab: netns.Lab, port: int, host: str) -> str:
     """Both taps see what the filter counts, and the figures are those of the test."""
     count(lab, f"meta l4proto tcp tcp dport != {port} counter")
-    run = netperf(lab.client, port, "--wire", more=CUBIC, host=host)
+    run = netperf(lab.client, port, "--wire", host=host)
     packets, = counted(lab)
     led = run.ledger
     kernels = by_tcp_info(run)
@@ -137,7 +134,7 @@ def agrees(lab: netns.Lab, port: int, host: str) -> str:
 def loses(lab: netns.Lab, port: int) -> str:
     """What is dropped at the receiver is sent again, once: either tap says so."""
     count(lab, f"tcp dport != {port} meta length > 200 numgen random mod 1000 < 20 counter drop")
-    led = netperf(lab.client, port, "--wire", more=CUBIC).ledger
+    led = netperf(lab.client, port, "--wire").ledger
     dropped, = counted(lab)
     lab.heal()
     found = [led.value("retransmitted segments", i) for i in (0, 3)]
@@ -164,7 +161,7 @@ def super_packets(lab: netns.Lab, port: int) -> str:
         netns.must([*end, "ip", "link", "set", "lab0", "gso_max_segs", "64",
                     "gso_max_size", "65536"])
         netns.must([*end, "ethtool", "-K", "lab0", "tso", "on", "gso", "on"])
-    led = netperf(lab.client, port, "--wire", more=CUBIC).ledger
+    led = netperf(lab.client, port, "--wire").ledger
     packets, segments = led.value("packets seen", 0), led.value("segments", 0)
     data, payload = led.value("with data", 0), led.value("payload, bytes", 0)
     assert led.value("super-packets", 0) > 0 and packets < segments, led.text
@@ -214,8 +211,7 @@ TESTS: "tuple[tuple[str, ...], ...]" = (
 def every_test(lab: netns.Lab, port: int, host: str, test: Sequence[str]) -> str:
     """Both ends capture, and nothing of the test is in their way."""
     name, *how = test
-    more = CUBIC if name.startswith("TCP") and name not in CLASSIC else ()
-    run = netperf(lab.client, port, "-t", name, *how, "--explain", "--wire", more=more, host=host)
+    run = netperf(lab.client, port, "-t", name, *how, "--explain", "--wire", host=host)
     seen = [run.ledger.value("packets seen", i) for i in range(4)]
     assert seen[0] > 0 and seen[3] > 0, run.ledger.text
     assert "no ledger" not in run.ledger.text, run.ledger.text

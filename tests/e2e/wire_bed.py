@@ -35,7 +35,7 @@ SETTLE = 40             # looks at the interfaces, of 50 ms, until nothing moves
 ATTEMPTS = 4
 # what tshark calls segments below the highest: a byte that is sent again is a keep-alive to it
 ANALYSIS = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order", "keep_alive")
-CUBIC = ("-K", "cubic")
+CONGESTION = ("congctl", "cubic")
 SPARSE = 0.05           # share by which a tap alone may be wrong where packets carry no order (IPv6)
 
 
@@ -58,7 +58,7 @@ class Link(netns.Lab):
         self.near, self.far = End(self.client, "lab0"), End(self.server, "lab0")
 
     def __enter__(self) -> "Link":
-        self._netlab("up", *self.args)
+        self._netlab("up", *netns.CUBIC, *self.args)
         try:
             self.change()
         except BaseException:
@@ -113,10 +113,10 @@ class PutTogether(Link):
         lib.run([*behind, "sh", "-c", "cd /sys/class/net/e0 && echo 10 > napi_defer_hard_irqs && "
                                       "echo 2000000 > gro_flush_timeout"], 20)
         netns.must([*behind, "ip", "link", "set", "lo", "up"])
-        netns.must([*behind, "ip", "route", "add", "default", "via", "10.78.0.1"])
-        netns.must([*behind, "ip", "-6", "route", "add", "default", "via", "fd78::1"])
-        netns.must([*self.client, "ip", "route", "add", "10.78.0.0/24", "via", netns.IPV4])
-        netns.must([*self.client, "ip", "-6", "route", "add", "fd78::/64", "via", netns.IPV6])
+        netns.must([*behind, "ip", "route", "add", "default", "via", "10.78.0.1", *CONGESTION])
+        netns.must([*behind, "ip", "-6", "route", "add", "default", "via", "fd78::1", *CONGESTION])
+        netns.must([*self.client, "ip", "route", "add", "10.78.0.0/24", "via", netns.IPV4, *CONGESTION])
+        netns.must([*self.client, "ip", "-6", "route", "add", "fd78::/64", "via", netns.IPV6, *CONGESTION])
 
     def __exit__(self, *_: object) -> None:
         lib.run(["ip", "netns", "delete", self.end], 20)
@@ -321,9 +321,9 @@ class Test(NamedTuple):
 
 PACED = ("-l", "1", "-b", "2", "-w", "2ms")
 TESTS = (
-    Test("TCP_STREAM", ("-l", "-4000000"), CUBIC),
-    Test("TCP_MAERTS", ("-l", "-4000000"), CUBIC),
-    Test("TCP_RR", ("-l", "-500"), CUBIC),
+    Test("TCP_STREAM", ("-l", "-4000000")),
+    Test("TCP_MAERTS", ("-l", "-4000000")),
+    Test("TCP_RR", ("-l", "-500")),
     Test("UDP_STREAM", PACED, ("-m", "1000", "-R", "1")),
     Test("UDP_STREAM", PACED, ("-m", "4000", "-R", "1")),
     Test("UDP_RR", ("-l", "-200"), ("-r", "3000,2000")),

@@ -11,7 +11,7 @@ from pathlib import Path
 import lib
 import wire_bed
 
-STREAM = wire_bed.Test("TCP_STREAM", ("-l", "-1500000"), wire_bed.CUBIC)
+STREAM = wire_bed.Test("TCP_STREAM", ("-l", "-1500000"))
 PIECES = wire_bed.Test("UDP_STREAM", ("-l", "1", "-b", "1", "-w", "4ms"), ("-m", "4000"))
 TESTS = ((STREAM, 4), (STREAM, 6), (PIECES, 4))
 
