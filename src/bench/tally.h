@@ -71,6 +71,7 @@ struct np_tally {
 	struct np_flow_result *flow;     /* one row a connection; NULL: there is one flow alone */
 	struct np_flow_result only;      /* the row of that one */
 	uint32_t flows;                  /* how many data connections came about */
+	bool met;                        /* they did, whatever became of the window */
 	struct np_worker_result *worker; /* one row a worker; NULL: they were not taken */
 	uint32_t workers;
 	struct np_skew skew;

@@ -221,19 +221,25 @@ np_tcp_look(int fd, struct np_tcp_brief *b)
 
 /* How far the far end's window, and our own, are shifted: 0 to 14. */
 static void
-put_scales(const struct tcp_info *info, struct np_bag *into)
+put_alike(const struct tcp_info *info, int fd, struct np_bag *into)
 {
+	char congestion[32] = "";
+	socklen_t len = sizeof(congestion) - 1;
+
 	np_bag_int(into, info->tcpi_snd_wscale, "tcp.send_scale");
 	np_bag_int(into, info->tcpi_rcv_wscale, "tcp.receive_scale");
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &len) == 0) {
+		np_bag_text(into, congestion, "tcp.congestion");
+	}
 }
 
 void
-np_tcp_put_scales(int fd, struct np_bag *into)
+np_tcp_put_alike(int fd, struct np_bag *into)
 {
 	struct tcp_info info;
 
 	if (read_info(fd, &info) > 0) {
-		put_scales(&info, into);
+		put_alike(&info, fd, into);
 	}
 }
 
@@ -246,15 +252,12 @@ put_flags(const struct tcp_info *info, struct np_bag *into)
 	np_bag_int(into, (info->tcpi_options & TCPI_OPT_WSCALE) != 0, "tcp.window_scaling");
 	np_bag_int(into, (info->tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
 	np_bag_int(into, info->tcpi_snd_wscale, "tcp.window_scale");
-	put_scales(info, into);
 	np_bag_int(into, info->tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
 }
 
 void
 np_tcp_put(int fd, struct np_bag *into)
 {
-	char congestion[32] = "";
-	socklen_t clen = sizeof(congestion) - 1;
 	struct tcp_info info;
 	size_t len = read_info(fd, &info);
 
@@ -271,9 +274,7 @@ np_tcp_put(int fd, struct np_bag *into)
 		}
 	}
 	put_flags(&info, into);
-	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &clen) == 0) {
-		np_bag_text(into, congestion, "tcp.congestion");
-	}
+	put_alike(&info, fd, into);
 }
 
 bool

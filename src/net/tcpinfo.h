@@ -45,8 +45,8 @@ void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t of, int64_t v[NP_TCP_SAMPLED]);
 void np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t of, struct np_bag *into);
 
-/* The shifts of the windows alone, which all connections of a test have alike. */
-void np_tcp_put_scales(int fd, struct np_bag *into);
+/* What all connections of a test have alike: the shifts of the windows, congestion control. */
+void np_tcp_put_alike(int fd, struct np_bag *into);
 
 /* What tells one connection of several from the others. -1: this kernel does not tell. */
 struct np_tcp_brief {

@@ -333,9 +333,8 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 		}
 	}
 	np_tcp_sum_put(&sum, conns_of(run), bag);
-	np_tcp_put_scales(run->conn->fd, bag);
+	np_tcp_put_alike(run->conn->fd, bag);
 	np_bag_int(bag, conns_of(run), "tcp.connections");
-	np_bag_text(bag, run->closing.cong, "tcp.congestion");
 }
 
 /* What the transport can tell of its first connection. */

@@ -705,7 +705,6 @@ report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 {
 	struct np_result_message m;
 
-	(void)p;
 	np_tagged_init(&np_tagged_result, &m);
 	m.bytes_received = counted(t->count.received);
 	m.receive_calls = counted(t->count.receives);
@@ -713,10 +712,10 @@ report(const struct np_plan *p, const struct np_tally *t, uint8_t *frame)
 	m.send_calls = counted(t->count.sends);
 	m.failed_sends = counted(t->count.failed);
 	m.transactions = counted(t->count.transactions);
-	m.flows = 0;
+	/* Datagrams of several flows may share a socket. */
+	m.flows = !t->met ? 0 : p->transport->connected ? t->flows : p->flows;
 	if (t->started_ns != 0) {
 		m.elapsed_ns = counted(t->ended_ns - t->started_ns);
-		m.flows = t->flows;
 		m.begin_skew_ns = t->skew.begin_ns;
 		m.end_skew_ns = t->skew.end_ns;
 	}

@@ -86,6 +86,9 @@ def latencies(report: lib.Report, port: int, place: str) -> None:
         report.check(f"{' '.join((test, *words))}: latencies",
                      all(int(a) == int(b) for a, b in zip(told, shown)) and told[0] <= told[1] <= told[3] <= told[4] and
                      not any(name.startswith("flow.latency") for name in far), f"{told} {shown} {got.err}")
+        if test == "TCP_RR":
+            report.check(f"{' '.join((test, *words))}: both ends' congestion control",
+                         bool(near.get("tcp.congestion")) and bool(far.get("tcp.congestion")), str(far.get("tcp.congestion")))
 
 
 def told_apart(report: lib.Report, port: int, place: str, ours: bool) -> None:

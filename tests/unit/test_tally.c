@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "run/talk_parts.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 
@@ -125,6 +126,40 @@ no_number_of_retransmissions_is_none(void **state)
 }
 #endif
 
+/* What a daemon's result says of connections that came about, in a window that never opened. */
+static uint32_t
+told_of(const char *bench, uint32_t flows, uint64_t began_ns)
+{
+	struct np_plan client, p;
+	struct np_stop stop = { 0 };
+	uint8_t frame[NP_FRAME_SIZE];
+	struct np_tally t;
+	struct np_run run;
+	struct np_err err;
+	struct np_far far;
+
+	client_params(&client, np_bench_find(bench), AF_INET, 1);
+	client.flows = flows;
+	server_params(&p, &client);
+	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
+	run.worker->began_ns = began_ns;
+	assert_int_equal(np_tally_take(&run, &t, &err), NP_OK);
+	np_plan_dialect.report(&p, &t, frame);
+	assert_int_equal(np_plan_dialect.reported(frame, &far, &err), NP_OK);
+	np_tally_free(&t);
+	np_run_free(&run);
+	return far.met;
+}
+
+static void
+a_result_says_how_many_flows_there_were(void **state)
+{
+	(void)state;
+	assert_int_equal(told_of("TCP_RR", 3, 1), 3);
+	assert_int_equal(told_of("UDP_RR", 70, 1), 70); /* by 64 sockets */
+	assert_int_equal(told_of("UDP_RR", 70, 0), 0);
+}
+
 static void
 a_window_that_never_opened_has_no_seconds(void **state)
 {
@@ -210,6 +245,7 @@ main(void)
 #ifndef SYS_socketcall
 		cmocka_unit_test(no_number_of_retransmissions_is_none),
 #endif
+		cmocka_unit_test(a_result_says_how_many_flows_there_were),
 		cmocka_unit_test(tallies_are_joined),
 		cmocka_unit_test(a_window_that_never_opened_has_no_seconds),
 	};
