@@ -1267,7 +1267,8 @@ ask_why(struct np_client *c, const struct np_dialect *dialect, const struct np_d
 
 /* The measured part and all that follows from it. */
 static int
-measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, struct np_err *err)
+measure(struct np_client *c, const struct np_dialect *dialect, struct test *t,
+	struct np_evidence *ev, struct np_err *err)
 {
 	struct np_run *run = &t->run;
 	struct np_drive d = {
@@ -1280,7 +1281,6 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct test *t, s
 		.seat = c->seat,
 		.watch = { c->watch },
 	};
-	struct np_evidence *ev = np_evidence_begin(&c->collect, run);
 	int rc;
 
 	d.watch[1] = np_evidence_watch(ev);
@@ -1475,7 +1475,11 @@ int
 np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
 {
+	/* Does the daemon's time begin with its answer? One that collects waits with it, as we do.
+	 */
+	bool at_once = (c->granted.caps & NP_CAPS_EVIDENCE) == 0;
 	struct test test = { .out = out };
+	struct np_evidence *ev = NULL;
 	struct np_stop stop = { 0 };
 	int rc;
 
@@ -1485,9 +1489,17 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 	if (np_run_open(&test.run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}
+	if (at_once) {
+		test.run.end.peer = *peer;
+		ev = np_evidence_begin(&c->collect, &test.run);
+	}
 	rc = agree(c, p, peer, &test, err);
-	if (rc == NP_OK) {
-		rc = measure(c, np_dialect_of(p), &test, err);
+	if (rc != NP_OK) {
+		np_bag_free(np_evidence_end(ev, &test.run));
+	} else {
+		ev = at_once ? ev : np_evidence_begin(&c->collect, &test.run);
+		np_evidence_capture(ev, &test.run);
+		rc = measure(c, np_dialect_of(p), &test, ev, err);
 		np_ids_put(&test.run, out->near_bag);
 		ask_far(c, &test, rc);
 	}

@@ -137,8 +137,8 @@ tell_datagrams(const struct np_run *run, struct np_capture_flow *flow)
 }
 
 /* The ledger is kept of the flow's packets: by the peer's port here, by one's own at the daemon. */
-static void
-start_capture(struct np_evidence *ev, const struct np_run *run)
+void
+np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 	struct np_capture_flow flow = { .protocol = p->transport->ip_protocol,
@@ -146,7 +146,7 @@ start_capture(struct np_evidence *ev, const struct np_run *run)
 					    p->pattern->connection_test || p->flows > 1 };
 	struct np_err err = { .code = NP_OK };
 
-	if (flow.protocol == 0 || p->transport->no_capture != NULL) {
+	if (ev == NULL || flow.protocol == 0 || p->transport->no_capture != NULL) {
 		return; /* no packets of IP, or none that the ledger reads */
 	}
 	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {
@@ -188,7 +188,6 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
 	ev->tcp = run->plan->transport->tcp_info && !run->plan->pattern->connection_test;
 	find_device(ev, run);
-	start_capture(ev, run);
 	if ((plan->caps & NP_CAP_TEST) != 0) {
 		NP_EACH_WORKER (w, run) {
 			w->use.root = root_of(plan);

@@ -45,6 +45,9 @@ struct np_evidence;
  */
 struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run);
 
+/* The ports of the flow are known: keep the ledger of its packets from now on. ev may be NULL. */
+void np_evidence_capture(struct np_evidence *ev, const struct np_run *run);
+
 /* The watch that takes samples, for the controller (run/drive.h). Nobody's where ev is NULL. */
 struct np_watch np_evidence_watch(struct np_evidence *ev);
 

@@ -813,6 +813,7 @@ run_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialec
 	/* What the session must not send by is known to its filter by number. */
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
+	np_evidence_capture(ev, &run);
 	np_run_hear_afresh(&run);
 	rc = answer(c, frame, err);
 	if (rc != NP_OK) {

@@ -3,10 +3,13 @@
  * not behave.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +19,7 @@
 #include "run/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
+#include "tests/lib/root.h"
 #include "tests/lib/sockets.h"
 #include "wire/plan.h"
 
@@ -516,6 +520,56 @@ a_daemon_that_refuses_is_quoted(void **state)
 	assert_fails(say_error, 1, NP_ECONTROL, "error 90, Message too long");
 	assert_fails(say_unknown, 1, NP_ECONTROL, "does not know this test (error 998)");
 	assert_fails(fail_in_the_results, -1000, NP_ECONTROL, "error 5, Input/output error");
+}
+
+/* A file of the client's counters that is a pipe: its first reader waits for somebody to write. */
+static struct {
+	char path[128];
+	bool before_request;
+} counters;
+
+static void
+refuse_when_counters_are_read(int fd)
+{
+	struct pollfd request = { .fd = fd, .events = POLLIN };
+	int pipe = -1;
+
+	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC); np_now() < until && pipe < 0;) {
+		pipe = open(counters.path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+		if (poll(&request, 1, 1) > 0) {
+			break;
+		}
+	}
+	counters.before_request = pipe >= 0;
+	unlink(counters.path);
+	close(pipe);
+	say_error(fd);
+}
+
+/* The time of a daemon without evidence runs from its answer on. */
+static void
+collecting_begins_before_the_request(void **state)
+{
+	struct np_addr peer = loopback(AF_INET, 0);
+	struct np_err err = { .code = NP_OK };
+	const char *root = *state;
+	struct np_outcome out;
+	struct np_client c;
+	struct daemon d;
+	struct np_plan p;
+
+	put_file(root, "/proc/net/snmp", "");
+	snprintf(counters.path, sizeof(counters.path), "%s/proc/net/snmp", root);
+	assert_int_equal(unlink(counters.path), 0);
+	assert_int_equal(mkfifo(counters.path, 0600), 0);
+	meet(&d, &c, AF_INET, refuse_when_counters_are_read);
+	c.collect = (struct np_evidence_wants){ .caps = NP_CAP_TEST, .root = root };
+	client_params(&p, np_bench_find("TCP_CRR"), AF_INET, 1);
+	np_client_run(&c, &p, NULL, &peer, &out, &err);
+	assert_int_equal(err.code, NP_ECONTROL);
+	np_outcome_free(&out);
+	part(&d, &c);
+	assert_true(counters.before_request);
 }
 
 /* ---- Answers to something else ---- */
@@ -1226,6 +1280,8 @@ main(void)
 		cmocka_unit_test(a_grant_of_more_flows_is_an_error),
 		cmocka_unit_test(one_connection_carries_several_tests),
 		cmocka_unit_test(a_daemon_that_refuses_is_quoted),
+		cmocka_unit_test_setup_teardown(collecting_begins_before_the_request, root_make,
+						root_remove),
 		cmocka_unit_test(an_answer_to_something_else_is_an_error),
 		cmocka_unit_test(a_calibration_and_evidence_have_codes_of_their_own),
 		cmocka_unit_test(results_bear_any_code_that_real_daemons_give_them),
