@@ -34,6 +34,7 @@ from explain_plants import PLANTS, Plant
 SECONDS = int(os.environ.get("NP_EXPLAIN_SECONDS", "2"))
 TRIES = 3               # at a run that was not planted
 MOST_WRONG, LEAST_RIGHT = 0.02, 0.90
+ENGINES = ("--spin", "2", "--uring", "2")   # what a daemon has to be told for some
 # What a run can come to. `bare` is half of the truth without a word of the rest.
 VERDICTS = ("right", "half", "unclear", "bare", "wrong", "not planted", "no result")
 JUDGED = VERDICTS[:5]
@@ -121,6 +122,8 @@ def run_once(bed: Bed, plant: Plant, harms: Sequence[Harm], keep: Path) -> Run:
     if not all(there for there, _ in seen):
         return Run("not planted", said.limit, planted, said.text)
     verdict = judge(set(plant.right.split()), set(plant.half.split()), said)
+    if any(harm.refutes(bed) for harm in harms):
+        verdict = "wrong"
     return Run(verdict, said.limit, planted, said.text)
 
 
@@ -133,7 +136,8 @@ def planted(plant: Plant, harms: "List[Harm]") -> "Iterator[Bed]":
             stack.callback(harm.end, bed)
             harm.begin(bed)
         prefix = [word for harm in harms for word in harm.prefix("far")]
-        bed.daemon = stack.enter_context(lib.Daemon([*prefix, *lab.server], grace=None))
+        bed.daemon = stack.enter_context(lib.Daemon([*prefix, *lab.server], grace=None,
+                                                      args=ENGINES if "--engine" in plant.options else ()))
         for harm in harms:
             stack.callback(harm.leave, bed)
             harm.beside(bed)

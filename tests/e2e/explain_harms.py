@@ -72,6 +72,10 @@ class Harm:
         moved = self.count(bed) - before
         return moved >= self.least, f"{moved:.6g} {self.what}"
 
+    def refutes(self, bed: Bed) -> bool:
+        """Whether what the document says beside the cause can't be."""
+        return False
+
 
 class Told(Harm):
     """Nothing more than the options: the document has to say that they were taken."""
@@ -96,6 +100,42 @@ def told(end: str, name: str, least: float = 1, most: float = float("inf")) -> T
 def asked(end: str, name: str, least: float = 1) -> Told:
     """An option, as the document says that it was given."""
     return Told(f"{end} {name}", lambda bed: bed.document["parameters"]["asked"][end][name], least)
+
+
+class Nothing(Harm):
+    """No harm. Judged where other programs left the machine alone, by the processor time that they had."""
+
+    most = 0.1      # of a processor
+
+    def __init__(self, offloads: bool = True) -> None:
+        self.offloads, self.since = "on" if offloads else "off", 0.0
+
+    def begin(self, bed: Bed) -> None:
+        for end in ("near", "far"):
+            output(*bed.lab.enter(end), "ethtool", "-K", DEVICE, "gso", self.offloads, "tso", self.offloads)
+
+    def count(self, bed: Bed) -> float:
+        """Seconds of all but what this program has started, and the kernel's threads (2)."""
+        self.since = time.monotonic()
+        parents, ticks = {}, {}
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                words = file.read_text().rpartition(")")[2].split()
+                parents[int(file.parent.name)] = int(words[1])
+                ticks[int(file.parent.name)] = sum(int(word) for word in words[11:15])
+        own = {2, os.getpid()}
+        while more := {pid for pid, parent in parents.items() if parent in own} - own:
+            own |= more
+        return sum(n for pid, n in ticks.items() if pid not in own) / os.sysconf("SC_CLK_TCK")
+
+    def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
+        since = self.since
+        others = (self.count(bed) - before) / (self.since - since)
+        return others <= self.most, f"others had {others:.2f} processors"
+
+    def refutes(self, bed: Bed) -> bool:
+        told = bed.document["iterations"][-1]["disturbed"]
+        return told is not None and "stopped" in told["reasons"]
 
 
 # --- processors ---------------------------------------------------------------------------------
@@ -173,8 +213,9 @@ class Stop(Harm):
 
     def during(self, bed: Bed) -> None:
         assert bed.netperf
-        pids = [bed.netperf.pid] if self.who == "near" else bed.sessions()
         while not bed.over.wait(self.runs):
+            # Again each time: a session that is just being forked is not told from what forks it.
+            pids = [bed.netperf.pid] if self.who == "near" else bed.sessions()
             try:
                 self._all(pids, signal.SIGSTOP)
                 time.sleep(self.stopped)

@@ -48,6 +48,13 @@ class HidingLab(Lab):
         return ["ip", "netns", "exec", self.ns(end)]
 
 
+class OneEnd(Lab):
+    """Both ends in one namespace, which has its loopback interface up."""
+
+    def enter(self, end: str) -> List[str]:
+        return super().enter("near")
+
+
 class RoutedLab(Lab):
     """A router between both ends, whose queues neither of them sees. toward_far and toward_near are
     rates of tc's, or none; limit is what such a queue holds, in bytes."""

@@ -4,9 +4,9 @@ more the test's, say: `link` is true, and `foreign-traffic` has to stand beside 
 
 from typing import Callable, NamedTuple, Tuple
 
-from explain_harms import (Drop, Foreign, Freeze, Harm, Hog, Line, LinkDown, Nice, Outage, Queue, Quota,
+from explain_harms import (Drop, Foreign, Freeze, Harm, Hog, Line, LinkDown, Nice, Nothing, Outage, Queue, Quota,
                            Route, Steering, Stop, Sysctl, Told, asked, told)
-from explain_links import HidingLab, Lab, RoutedLab
+from explain_links import HidingLab, Lab, OneEnd, RoutedLab
 
 
 class Plant(NamedTuple):
@@ -329,4 +329,51 @@ LOSSES = (
           "-b 1 -w 10ms -- -m 32K -K cubic", (lambda: asked("near", "interval_us"),)),
 )
 
-PLANTS = (*PROCESSORS, *PROGRAMS, *LINKS, *LOSSES)
+# --- nothing: a machine without other work, where only processors, turns and full sockets limit
+
+def one_end() -> Lab:
+    return OneEnd("--rate", "none")
+
+
+HERE = "-H 127.0.0.1"
+CPUS = "sender-cpu receiver-cpu far-softirq"
+DATAGRAMS = f"{CPUS} udp-receive-buffer"
+TURNS = f"{CPUS} turns"
+
+
+def unplanted(name: str, right: str, options: str, *, link: Callable[[], Lab] = plain,
+              offloads: bool = True) -> Plant:
+    return Plant(f"nothing: {name}", right, "", link, options, (lambda: Nothing(offloads),))
+
+
+UNPLANTED = (
+    unplanted("veth", CPUS, ""),
+    unplanted("veth without GSO", CPUS, "", offloads=False),
+    unplanted("veth without GSO, small segments", CPUS, "-- -G 536", offloads=False),
+    unplanted("small segments", CPUS, "-- -G 536"),
+    unplanted("MAERTS", CPUS, "-t TCP_MAERTS"),
+    unplanted("MAERTS without GSO", CPUS, "-t TCP_MAERTS", offloads=False),
+    unplanted("MAERTS, small segments", CPUS, "-t TCP_MAERTS -- -G 536"),
+    unplanted("2 flows without GSO", CPUS, "--flows 2", offloads=False),
+    unplanted("2 flows, 2 threads", CPUS, "--flows 2 --threads 2"),
+    unplanted("RR", TURNS, "-t TCP_RR"),
+    unplanted("RR without GSO", TURNS, "-t TCP_RR", offloads=False),
+    unplanted("UDP_RR", TURNS, "-t UDP_RR"),
+    unplanted("connections", TURNS, "-t TCP_CRR"),
+    unplanted("UDP", DATAGRAMS, "-t UDP_STREAM -- -m 1472"),
+    unplanted("UDP in fragments", DATAGRAMS, "-t UDP_STREAM -- -m 16384"),
+    unplanted("loopback", CPUS, HERE, link=one_end),
+    unplanted("loopback, MAERTS", CPUS, f"{HERE} -t TCP_MAERTS", link=one_end),
+    unplanted("loopback, small segments", CPUS, f"{HERE} -- -G 536", link=one_end),
+    unplanted("loopback, 2 flows, 2 threads", CPUS, f"{HERE} --flows 2 --threads 2", link=one_end),
+    unplanted("loopback, RR", TURNS, f"{HERE} -t TCP_RR", link=one_end),
+    unplanted("loopback, UDP", DATAGRAMS, f"{HERE} -t UDP_STREAM", link=one_end),
+    unplanted("epoll", CPUS, "--engine epoll", offloads=False),
+    unplanted("zerocopy", CPUS, "--engine zerocopy", offloads=False),
+    unplanted("uring", CPUS, "--engine uring", offloads=False),
+    unplanted("spin", CPUS, "--engine spin", offloads=False),
+    unplanted("batch", DATAGRAMS, "--engine batch -t UDP_STREAM -- -m 1472"),
+    unplanted("segment", DATAGRAMS, "--engine segment -t UDP_STREAM -- -m 1472"),
+)
+
+PLANTS = (*PROCESSORS, *PROGRAMS, *LINKS, *LOSSES, *UNPLANTED)
