@@ -21,6 +21,7 @@ struct end {
 	struct np_drive drive;
 	struct np_err err;
 	int rc;                           /* of np_drive() */
+	_Atomic bool over;                /* it has returned */
 	unsigned long allocated;          /* by the loop */
 	int (*loop)(struct np_worker *w); /* what setup chose */
 	sem_t looping;                    /* posted when the loop begins */

@@ -753,9 +753,9 @@ the_end_of_a_flow_is_not_that_of_others(void **state)
 
 #ifndef SYS_socketcall /* else src/base/multiplex.c has one of its own */
 #define HAS_REFUSALS
-static _Atomic unsigned refusals, ends_sent;
+static _Atomic unsigned refusals, losses, ends_sent;
 
-/* In place of the C library's: the first empty datagrams find no room. */
+/* In place of the C library's: the first empty datagrams find no room, or get lost. */
 ssize_t
 sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *to, socklen_t len)
 {
@@ -763,6 +763,10 @@ sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *t
 		refusals--;
 		errno = EAGAIN;
 		return -1;
+	}
+	if (size == 0 && losses > 0) {
+		losses--;
+		return 0;
 	}
 	ends_sent += size == 0;
 	return syscall(SYS_sendto, fd, buf, size, flags, to, len);
@@ -783,6 +787,24 @@ an_end_without_room_is_sent_again(void **state)
 	ends_run(&e, 0);
 	assert_int_equal(refusals, 0);
 	assert_true(ends_sent > 0);
+	ends_free(&e);
+#else
+	skip();
+#endif
+}
+
+/* The far end of datagrams hears of their end by nothing else. */
+static void
+ends_that_are_lost_are_sent_again(void **state)
+{
+	(void)state;
+#ifdef HAS_REFUSALS
+	struct ends e;
+
+	ends_open(&e, np_bench_find("UDP_RR"), AF_INET, -20, NULL);
+	losses = 7;
+	ends_run(&e, 0);
+	assert_int_equal(losses, 0);
 	ends_free(&e);
 #else
 	skip();
@@ -1178,6 +1200,7 @@ main(void)
 		cmocka_unit_test(datagrams_that_wait_are_looked_at_where_they_are),
 		cmocka_unit_test(the_end_of_a_flow_is_not_that_of_others),
 		cmocka_unit_test(an_end_without_room_is_sent_again),
+		cmocka_unit_test(ends_that_are_lost_are_sent_again),
 		cmocka_unit_test(nothing_is_sent_before_all_flows_have_asked),
 		cmocka_unit_test(series_end_at_their_count),
 		cmocka_unit_test(fewer_connections_than_series_will_do),
