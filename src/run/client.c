@@ -1213,6 +1213,10 @@ judge_drive(struct np_client *c, const struct np_drive *d, struct test *t, struc
 		return err->code;
 	}
 	if (run->plan->ramp > 0 && d->cause != NP_BY_CONTROL && np_ramp_came(run) == 0) {
+		if (d->cause == NP_BY_SIGNAL) {
+			return np_fail(err, NP_ETIME, 0,
+				       "interrupted before a data connection came about");
+		}
 		return no_flow_came(run, err);
 	}
 	if (d->cause == NP_BY_SILENCE) {

@@ -5,6 +5,7 @@ that says what to try, or a test that goes on by the address that answers. Needs
 
 import json
 import os
+import signal
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -74,6 +75,20 @@ def is_blocked(port: int, case: Blocked) -> str:
     assert got.rc == 1, f"status {got.rc}: {got.err}"
     assert got.seconds < case.limit + lib.SLACK, f"took {got.seconds:.1f} s"
     return lib.error_line(got, "netperf", HINT, *case.says)
+
+
+def interrupted(port: int) -> str:
+    """Nothing came of it yet, and nobody knows whether it would have: a firewall is no guess."""
+    with Wall(SERVER, "input", f"{TCP.format(port=port)} drop"):
+        with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "30", "-P", "0", "-t", "TCP_STREAM",
+                          "--flows", "3", "--ramp", "10"]) as client:
+            assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "syn-sent"], 20).out != "", 60)
+            client.signal(signal.SIGINT)
+            got = client.finish(60)
+    assert got.rc == 1, f"status {got.rc}: {got.err}"
+    line = lib.error_line(got, "netperf", "interrupted before a data connection came about")
+    assert HINT not in line, line
+    return line
 
 
 def nothing_arrives(port: int) -> str:
@@ -158,6 +173,7 @@ def suite(report: lib.Report) -> None:
         with lib.Daemon(SERVER) as daemon:
             for case in BLOCKED:
                 report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
+            report.case("TCP_STREAM --ramp: interrupted", partial(interrupted, daemon.port))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port))
         addresses(report)
         routers(report)
