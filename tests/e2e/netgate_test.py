@@ -165,9 +165,20 @@ class Points(unittest.TestCase):
                                 ("[[point]]\nbudget = 1", "has no budget"),
                                 ("[gate]\nx = 1\n[[point]]\n", "\\[gate\\] has no x"),
                                 ("[axes]\n[[point]]\n", "but no axes"),
+                                ("[[point]]\naxes = {size = 1}", "a list of values for each name"),
+                                ("[[point]]\naxes = {size = [1]}\na = '-m {seize}'", "seize. is neither"),
                                 ("[[point]]\na = {x = 1}", "a: a text, a number")):
                 Path(path).write_text(text)
                 self.refused(words, points.load, path, known)
+
+    def test_axes_of_a_plan(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "p.toml")
+            Path(path).write_text("[[point]]\nname = 'n'\naxes = {size = [1, 2], test = ['TCP_RR', 'UDP_RR']}\n"
+                                  "test = '{test}'\nmargin = 3\nb = '-- -r {size}'\nbefore-b = ['echo {size} ${x}']\n")
+            self.assertEqual(points.load(path, set())[1], [
+                (f"n.size{size}.test{test}", [f"--test={test}", "--margin=3", f"--b=-- -r {size}", f"--before-b=echo {size} ${{x}}"])
+                for size in (1, 2) for test in ("TCP_RR", "UDP_RR")])
 
 
 def document(**more):

@@ -1,5 +1,6 @@
 """What a gate compares: the points that options or a plan's tables name, their sides and their metrics."""
 
+import itertools
 import re
 import shlex
 from typing import Any, Dict, Iterator, List, Tuple
@@ -113,7 +114,7 @@ def same(made: "List[Point]") -> bool:
 
 # --- plans --------------------------------------------------------------------------------
 
-OF_A_POINT = {"name", "test", "margin", "metric", *(f"{word}{letter}" for letter in "ab" for word in (
+OF_A_POINT = {"name", "axes", "test", "margin", "metric", *(f"{word}{letter}" for letter in "ab" for word in (
     "", "before-", "after-", "set-", "netperf-", "host-"))}
 
 
@@ -129,6 +130,26 @@ def words_of(table: "Dict[str, Any]", where: str) -> "List[str]":
             else:
                 raise UsageError(f"{where}: {key}: a text, a number, true or false, or a list of such")
     return made
+
+
+def spread(table: "Dict[str, Any]", where: str) -> "Iterator[Dict[str, Any]]":
+    """A table for each combination of values of its axes, which stand for {NAME} in the others."""
+    axes = table.pop("axes", {})
+    if not isinstance(axes, dict) or not all(isinstance(values, list) and values for values in axes.values()):
+        raise UsageError(f"{where}: axes: a list of values for each name, as in {{ size = [64, 1448] }}")
+    for values in itertools.product(*axes.values()):
+        at = dict(zip(axes, values))
+
+        def filled(value: Any) -> Any:
+            return plans.fill_shell(value, at) if isinstance(value, str) and at else value
+
+        try:
+            made = {key: [filled(one) for one in value] if isinstance(value, list) else filled(value)
+                    for key, value in table.items()}
+        except plans.PlanError as fault:
+            raise UsageError(f"{where}: {fault}") from None
+        named = [str(made.get("name", "")), *(f"{name}{value}" for name, value in at.items())]
+        yield {**made, "name": re.sub(r"[^A-Za-z0-9._-]+", "_", ".".join(filter(None, named))) if at else named[0]}
 
 
 def load(path: str, known: "set[str]") -> "Tuple[List[str], List[Tuple[str, List[str]]]]":
@@ -152,4 +173,5 @@ def load(path: str, known: "set[str]") -> "Tuple[List[str], List[Tuple[str, List
             if key not in allowed:
                 raise UsageError(f"{path}: {where} has no {key} (try {', '.join(sorted(allowed))})")
     return words_of(whole, f"{path}: [gate]"), [
-        (str(table.pop("name", "")), words_of(table, f"{path}: [[point]]")) for table in tables]
+        (table.pop("name"), words_of(table, f"{path}: [[point]]"))
+        for many in tables for table in spread(many, f"{path}: [[point]]")]
