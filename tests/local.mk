@@ -1,5 +1,5 @@
 # What `make check` runs. A new unit test is a line in unit_tests (its source is the name with .c);
-# a new end-to-end test is a name in together.py and a line among what it runs.
+# a new end-to-end test is a name in together.py, or in one of the lists below.
 
 unit_tests = \
 	%D%/unit/test_admit \
@@ -104,66 +104,19 @@ endif
 # One program runs all of them, several at a time, whatever make -j says.
 e2e_tests = %D%/e2e/together.py
 
-# What together.py runs.
-EXTRA_DIST += \
-	%D%/e2e/attacks.py \
-	%D%/e2e/ceilings.py \
-	%D%/e2e/clean.py \
-	%D%/e2e/connections.py \
-	%D%/e2e/crowd.py \
-	%D%/e2e/cut.py \
-	%D%/e2e/daemon.py \
-	%D%/e2e/datagrams.py \
-	%D%/e2e/doc.py \
-	%D%/e2e/engine_list.py \
-	%D%/e2e/engines.py \
-	%D%/e2e/evidence.py \
-	%D%/e2e/exchanges.py \
-	%D%/e2e/explain.py \
-	%D%/e2e/explain_flows.py \
-	%D%/e2e/faults.py \
-	%D%/e2e/flows.py \
-	%D%/e2e/fraction.py \
-	%D%/e2e/programs.py \
-	%D%/e2e/golden.py \
-	%D%/e2e/interim.py \
-	%D%/e2e/interop_more.py \
-	%D%/e2e/json_doc.py \
-	%D%/e2e/keys.py \
-	%D%/e2e/kills.py \
-	%D%/e2e/limits.py \
-	%D%/e2e/netns.py \
-	%D%/e2e/old_clients.py \
-	%D%/e2e/placement.py \
-	%D%/e2e/planted.py \
-	%D%/e2e/preflight.py \
-	%D%/e2e/ramp.py \
-	%D%/e2e/scarce.py \
-	%D%/e2e/service.py \
-	%D%/e2e/sessions.py \
-	%D%/e2e/silent.py \
-	%D%/e2e/spin.py \
-	%D%/e2e/standstill.py \
-	%D%/e2e/strangers.py \
-	%D%/e2e/syslog.py \
-	%D%/e2e/torture.py \
-	%D%/e2e/tree.py \
-	%D%/e2e/unix.py \
-	%D%/e2e/uring.py \
-	%D%/e2e/version.py \
-	%D%/e2e/wire_short.py \
-	%D%/e2e/zerocopy.py
+# Its files are in no list: what is in the folder is distributed.
+EXTRA_DIST += %D%/e2e
 
-# What `make check-clients` runs, some minutes of it: CI does.
+# What `make check-clients` runs, some minutes of it: CI does. Colons are before arguments.
 client_tests = \
 	%D%/e2e/builds.py \
 	%D%/e2e/clients.py \
-	%D%/e2e/explain_more.py \
-	%D%/e2e/golden_more.py \
+	%D%/e2e/explain.py:--long \
+	%D%/e2e/golden.py:--timed \
 	%D%/e2e/interop.py \
-	%D%/e2e/interop_every.py \
+	%D%/e2e/interop_more.py:--every \
 	%D%/e2e/netreport_test.py \
-	%D%/e2e/sessions_more.py
+	%D%/e2e/sessions.py:--long
 
 # Of these some at a time, as most of it is waiting.
 client_suites_together = \
@@ -186,35 +139,33 @@ link_tests = \
 	%D%/e2e/link.py \
 	%D%/e2e/mptcp.py \
 	%D%/e2e/netlab_test.py \
-	%D%/e2e/netns_more.py \
+	%D%/e2e/netns.py:full-link:silence:death \
 	%D%/e2e/netsweep_test.py \
 	%D%/e2e/udp_account.py \
 	%D%/e2e/wire.py
 
 # What `make check-long` runs beyond that.
 long_tests = \
-	%D%/e2e/attacks_long.py \
-	%D%/e2e/programs_long.py \
+	%D%/e2e/attacks.py:--long \
+	%D%/e2e/programs.py:--long \
 	%D%/e2e/clean_long.py \
-	%D%/e2e/crowd_long.py \
+	%D%/e2e/crowd.py:--long \
 	%D%/e2e/engines_long.py \
 	%D%/e2e/examples.py \
-	%D%/e2e/explain_long.py \
+	%D%/e2e/explain_bed.py \
 	%D%/e2e/flent.py \
-	%D%/e2e/interim_long.py \
-	%D%/e2e/interop_long.py \
-	%D%/e2e/kills_long.py \
-	%D%/e2e/netgate_keeper_long.py \
+	%D%/e2e/interim.py:--long \
+	%D%/e2e/interop_more.py:--long \
+	%D%/e2e/kills.py:--long \
+	%D%/e2e/netgate_keeper.py:--long \
 	%D%/e2e/netgate_long.py \
 	%D%/e2e/netlab_long.py \
 	%D%/e2e/netsweep_long.py \
-	%D%/e2e/torture_long.py \
+	%D%/e2e/torture.py:--long \
 	%D%/e2e/wire_bed.py
-EXTRA_DIST += $(client_tests) $(client_suites_together) $(link_tests) $(long_tests)
 
 # What `make check-packages` runs, some minutes, too; CI does.
 package_tests = %D%/e2e/packages_long.py
-EXTRA_DIST += $(package_tests)
 
 # What `make check-vm` runs in guests of scripts/netvm, without KVM some minutes; CI does. The names of
 # the files are in no list: what is in the folder is run.
@@ -222,20 +173,10 @@ EXTRA_DIST += %D%/vm
 
 # What `make check-explain` runs: half an hour, as a hundred causes are planted three times each.
 explain_tests = %D%/e2e/explain_bed.py
-EXTRA_DIST += $(explain_tests) %D%/e2e/explain_harms.py %D%/e2e/explain_links.py \
-	%D%/e2e/explain_plants.py %D%/record-explain
-
-# What `make check-gate` runs: half an hour of A against A beside a processor hog, then what is planted.
-EXTRA_DIST += %D%/e2e/gate_bed.py
+EXTRA_DIST += %D%/record-explain
 
 # What tests need beside themselves.
 EXTRA_DIST += \
-	%D%/e2e/alone.py \
-	%D%/e2e/families.py \
-	%D%/e2e/kernel.py \
-	%D%/e2e/layout.py \
-	%D%/e2e/lib.py \
-	%D%/e2e/other_build.py \
 	%D%/golden \
 	%D%/unit/explain \
 	%D%/vectors \
@@ -303,7 +244,6 @@ TESTS += %D%/unit/without-cmocka
 endif
 include %D%/fuzz/local.mk
 TESTS += $(e2e_tests)
-EXTRA_DIST += $(e2e_tests)
 
 test_environment = \
 	NETPERF='$(abs_top_builddir)/src/netperf' \
@@ -330,7 +270,7 @@ run_suites = failed=; test -z "$$together" || { \
 	for test in $$suites; do \
 		echo "== $$test"; \
 		env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' \
-			$(PYTHON) $(top_srcdir)/$$test; \
+			$(PYTHON) $(top_srcdir)/`echo $$test | tr : ' '`; \
 		status=$$?; \
 		test $$status -eq 0 || test $$status -eq 77 || failed="$$failed $$test"; \
 	done; \
@@ -356,15 +296,15 @@ check-packages:
 check-explain: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@suites='$(explain_tests)'; $(run_suites)
 
-# NP_GATE=aa or NP_GATE=planted: one of the two.
+# Half an hour of A against A beside a processor hog, then what is planted; NP_GATE=aa or NP_GATE=planted: one.
 check-gate: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
 	@for what in $${NP_GATE:-aa planted}; do \
 		env $(test_environment) $(PYTHON) $(top_srcdir)/tests/e2e/gate_bed.py $$what || exit 1; \
 	done
 
-# The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
+# Each planted cause once. The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
 check-long: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS)
-	@suites='$(long_tests)'; $(run_suites)
+	@NP_EXPLAIN_RUNS=1; export NP_EXPLAIN_RUNS; suites='$(long_tests)'; $(run_suites)
 
 # Every line of a test's log that starts with SKIP, once the summary stands.
 check-local: check-TESTS

@@ -1,7 +1,7 @@
 """Strangers of other networks who want to keep others out, each at the daemon's defaults: an honest
 client of a network of its own starts within a tenth of a second meanwhile.
 
-NP_ATTACKS=long does it in full size.
+--long does it in full size.
 """
 
 import multiprocessing
@@ -22,7 +22,6 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 
 import lib
 
-LONG = os.environ.get("NP_ATTACKS") == "long"
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
 PATIENCE = 4.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
 FRAME = 656
@@ -32,13 +31,13 @@ DAY_S = 86400
 # One address each of several networks, as the daemon sees them: /24.
 GREEDY, NEIGHBOUR, SECOND, HONEST = "127.1.0.1", "127.1.0.2", "127.2.0.1", "127.3.0.1"
 ROUNDS = 10
-HONEST_STARTS = 40 if LONG else 10
-BURST = 1000 if LONG else 400  # requests and resets
+HONEST_STARTS = 40 if lib.LONG else 10
+BURST = 1000 if lib.LONG else 400  # requests and resets
 KEY = "correct horse battery staple"
 HELLO, CHALLENGE, PROOF = 0x504C0001, 0x504C0002, 0x504C0003
 PLAN = 0x504C0030
-MANY = 101 if LONG else 40     # of what a daemon has in small
-DATAGRAM_PORTS, FLOWS = (101, 64) if LONG else (30, 15)
+MANY = 101 if lib.LONG else 40     # of what a daemon has in small
+DATAGRAM_PORTS, FLOWS = (101, 64) if lib.LONG else (30, 15)
 SITE, OTHER_SITE = "2001:db8:7", "2001:db8:8"   # networks of IPv6: /48
 
 Case = Tuple[str, Callable[[], Optional[str]]]
@@ -133,11 +132,11 @@ def measure(once: Callable[[], Round]) -> str:
     """Rounds until one is prompt: what else the machine does is no matter of the daemon's. But
     nobody is ever refused."""
     done: "List[Round]" = []
-    while len(done) < ROUNDS and (LONG or not any(one.is_prompt() for one in done)):
+    while len(done) < ROUNDS and (lib.LONG or not any(one.is_prompt() for one in done)):
         done.append(once())
     words = f"{min(done)}; {len(done)} rounds"
     assert any(one.is_prompt() for one in done), words
-    if LONG:
+    if lib.LONG:
         waits = sorted(wait for one in done for wait in one.waits)
         p50, p99 = (waits[int(part * (len(waits) - 1))] for part in (0.5, 0.99))
         words += f", {len(waits)} starts, p50 {1e3 * p50:.1f} ms, p99 {1e3 * p99:.1f} ms"
@@ -209,7 +208,7 @@ def all_memory() -> str:
         idle = Idle(daemon.port, stack)
         got = sum(idle.add(GREEDY, big_request()) for _ in range(9))
         assert 5 <= got < 9, f"{got} of 9 got their memory"
-        got += sum(idle.add(NEIGHBOUR, request(DAY_S)) for _ in range(300 if LONG else 60))
+        got += sum(idle.add(NEIGHBOUR, request(DAY_S)) for _ in range(300 if lib.LONG else 60))
         assert idle.refused > 0, "the memory is not given away: the test is blind"
         return f"{got} idle tests; {measure(partial(starts, daemon.port, over, HONEST_STARTS))}"
 
@@ -371,7 +370,7 @@ def forty_networks() -> str:
     how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
     if lib.run([*how, "sh", "-c", script], 20).rc != 0:
         raise lib.Skipped("no network namespace with IPv6")
-    got = lib.run([*how, "sh", "-c", f'{script} && exec "$@"', "sh", sys.executable, __file__, "sites"], 300)
+    got = lib.run([*how, "sh", "-c", f'{script} && exec "$@"', "sh", sys.executable, *sys.argv, "sites"], 300)
     assert got.rc == 0, got
     return next(line for line in got.out.splitlines() if "sessions;" in line).partition("  ")[2]
 
@@ -476,7 +475,7 @@ def served_burst() -> str:
     """The same by clients that stay: all are served, one after another."""
     def once() -> Round:
         with lib.Daemon(grace=None) as daemon:
-            with beside(partial(stay, daemon.port, 500 if LONG else 200)) as going_on:
+            with beside(partial(stay, daemon.port, 500 if lib.LONG else 200)) as going_on:
                 return starts(daemon.port, going_on)
 
     return measure(once)
@@ -507,7 +506,7 @@ def guess(port: int, option: str, seconds: float, tell: Connection) -> None:
 
 def guesses(option: str) -> str:
     """From one address: hardly any; who has the secret does not notice."""
-    seconds = 10 if LONG else 3
+    seconds = 10 if lib.LONG else 3
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         path = Path(place, "secret")
         path.touch(0o600)
@@ -559,4 +558,4 @@ def suite(report: lib.Report) -> None:
 
 if __name__ == "__main__":
     lib.netperf(), lib.netserver()
-    lib.main(sites if sys.argv[1:] == ["sites"] else suite)
+    lib.main(sites if "sites" in sys.argv else suite)

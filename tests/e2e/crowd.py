@@ -1,7 +1,7 @@
 """Many clients at a time: each gets its result, the daemon's memory stays within its bound, and
 nothing stays when they are gone; a daemon with many callers starts and ends at once, too.
 
-NP_CLIENTS says how many there are, NP_SECONDS for how long each measures.
+NP_CLIENTS says how many there are, NP_SECONDS for how long each measures; --long has 500 for ten seconds.
 """
 
 import os
@@ -165,6 +165,9 @@ def prepare() -> None:
 
 def suite(report: lib.Report) -> None:
     prepare()
+    if lib.LONG:
+        report.case("500 clients at a time", partial(crowd, 500, 10))
+        return
     report.case("from exec to listening", start_up)
     report.case(f"{CLIENTS} clients at a time", partial(crowd, CLIENTS, SECONDS))
     for number in (signal.SIGTERM, signal.SIGINT):

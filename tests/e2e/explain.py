@@ -107,8 +107,11 @@ def all_of_it(report: lib.Report, pace: Sequence[str], of_stock: Sequence[str], 
 
 
 def suite(report: lib.Report) -> None:
-    """explain_more.py has them all at full speed."""
-    all_of_it(report, lib.PACED, OF_STOCK[:3], at_once=3)
+    """With --long all at full speed."""
+    if lib.LONG:
+        all_of_it(report, (), OF_STOCK, at_once=1)
+    else:
+        all_of_it(report, lib.PACED, OF_STOCK[:3], at_once=3)
 
 
 if __name__ == "__main__":

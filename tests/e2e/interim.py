@@ -1,7 +1,7 @@
 """Interim results by the clock: `-D 0.1` for two seconds gives twenty of them, in each style of
 output. Their stamps don't drift, each comes out of the pipe when it is due, and the banner before,
 but for the time that the client was ready to run and had no processor.
-interim_long.py does it for ten seconds, at full speed and in more tests.
+--long does it for ten seconds, at full speed and in more tests.
 """
 
 import os
@@ -171,7 +171,12 @@ def measure(report: lib.Report, runs: "Sequence[Tuple[str, Style]]", length: int
 
 
 def suite(report: lib.Report) -> None:
-    measure(report, [("TCP_STREAM", style) for style in STYLES], 2, lib.PACED)
+    runs = [("TCP_STREAM", style) for style in STYLES]
+    if lib.LONG:
+        runs += [(test, STYLES[0]) for test in ("TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_RR", "UDP_STREAM")]
+        measure(report, runs, 10)
+    else:
+        measure(report, runs, 2, lib.PACED)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ results, passphrases and bound CPUs in every test that knows them. What is read 
 they must agree with each other, with the clock and with this program's own reading of the machine.
 
 What the real peer is known to do stands beside its cell, and in the table in its place.
-interop_every.py runs them for every test, interop_long.py the cells that take a minute.
+--every runs them for every test, --long the cells that take a minute.
 """
 
 import math
 import os
 import re
+import sys
 from functools import partial
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
@@ -491,7 +492,10 @@ def long() -> List[Cell]:
 
 
 def suite(report: lib.Report) -> None:
-    interop.run_table(report, short(), at_once=4)
+    if lib.LONG or "--every" in sys.argv:
+        interop.run_table(report, long() if lib.LONG else middle())
+    else:
+        interop.run_table(report, short(), at_once=4)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 survives ends in time, with a message, a status that tells and what was measured until then; and
 nothing is left behind.
 
-NP_SEED repeats a run's choices, NP_KILLS says how many there are.
+NP_SEED repeats a run's choices, NP_KILLS says how many there are; --long has 200, and only them.
 """
 
 import os
@@ -290,8 +290,9 @@ def many(report: lib.Report) -> None:
 
 def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()
-    many(report)
-    kill_many(report, KILLS)
+    if not lib.LONG:
+        many(report)
+    kill_many(report, 200 if lib.LONG else KILLS)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ A test program reads like this:
 
 The programs are those that NETPERF and NETSERVER name, else those of this tree. With
 NP_TEST_QUICK=1 (lib.QUICK) a test leaves out what measures speed or takes long, because the
-programs are built with sanitizers or the machine is not to be trusted with a clock.
+programs are built with sanitizers or the machine is not to be trusted with a clock. With the
+argument --long (lib.LONG) it does what `make check` has no time for.
 """
 
 import os
@@ -32,6 +33,7 @@ from typing import Any, Callable, Iterable, NamedTuple, NoReturn, Optional, Sequ
 
 TOP = Path(__file__).resolve().parents[2]
 QUICK = os.environ.get("NP_TEST_QUICK") == "1"
+LONG = "--long" in sys.argv
 
 # Options that make a test move little, 200 operations a second: for those that need a test to be
 # there for a while, and not to keep the machine busy.

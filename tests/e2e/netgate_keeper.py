@@ -1,6 +1,6 @@
 """Settings that netgate sets for a slot are put back, whatever ends it; and what surrounds that: the
 environment of the kernel's driver tests, the suite of points for an interface. In namespaces and with a
-/run of its own. netgate_keeper_long.py kills more of them.
+/run of its own. --long kills more of them.
 """
 
 import contextlib
@@ -791,7 +791,7 @@ def settings_of_the_suite() -> str:
     return f"{len(chosen)} points"
 
 
-def by_namespace() -> str:
+def a_slot_by_way_of_a_namespace() -> str:
     return a_slot(found({}), 6)
 
 
@@ -805,6 +805,14 @@ def suite(report: lib.Report) -> None:
     kills(report, 2)
 
 
+def long(report: lib.Report) -> None:
+    for body in (settings_of_the_suite, as_the_kernel_runs_it, a_gate_that_is_killed,
+                 programs_killed_with_their_watchdogs, a_slot_by_way_of_a_namespace):
+        report.case(body.__name__.replace("_", " "), body)
+    kills(report, 40)
+    report.case("sysctls come back", sysctls_come_back)
+
+
 if __name__ == "__main__":
     enter()
-    lib.main(suite)
+    lib.main(long if lib.LONG else suite)

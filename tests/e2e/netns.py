@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Client and daemon on a link of known properties: the figures they read, by what the link says that
-it has carried, and what they do when it loses datagrams or goes silent. What takes a machine that
-keeps the link full, and what cut.py and kills.py have as well, is in netns_more.py. Needs root, for
-scripts/netlab."""
+it has carried, and what they do when it loses datagrams or goes silent. Needs root, for scripts/netlab.
+
+    netns.py [PART...]  these parts, or those of `make check`
+"""
 
 import json
 import os
@@ -382,20 +383,17 @@ def around(report: lib.Report, lab: Lab) -> None:
 
 # --- all ----------------------------------------------------------------------------------
 
-PARTS = {"figures": figures, "loss": loss, "waiting": waiting, "around": around}
-MORE = {"full-link": full_link, "silence": silence, "death": death}
+# The last three, of `make check-links`, take a machine that keeps the link full, or are in cut.py and kills.py as well.
+PARTS: "dict[str, Callable[[lib.Report, Lab], None]]" = {
+    "figures": figures, "loss": loss, "waiting": waiting, "around": around,
+    "full-link": full_link, "silence": silence, "death": death}
 MEASURE = ("figures", "full-link")
 
 
 def suite(report: lib.Report) -> None:
-    run_parts(report, PARTS)
-
-
-def run_parts(report: lib.Report, parts: "dict[str, Callable[[lib.Report, Lab], None]]") -> None:
-    """Those that the command line names, or all."""
-    wanted = sys.argv[1:] or list(parts)
-    unknown = [part for part in wanted if part not in parts]
-    assert not unknown, f"no part {unknown[0]}: there are {' '.join(parts)}"
+    wanted = sys.argv[1:] or list(PARTS)[:4]
+    unknown = [part for part in wanted if part not in PARTS]
+    assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
     obstacle = lib.no_lab()
     if obstacle:
         lib.skip(obstacle)
@@ -406,7 +404,7 @@ def run_parts(report: lib.Report, parts: "dict[str, Callable[[lib.Report, Lab], 
             continue
         with Lab() as lab:
             # the daemon's own end is a check too: it must not have died, nor leave a session
-            report.case(f"{part}: daemon ended well", lambda: parts[part](report, lab))
+            report.case(f"{part}: daemon ended well", lambda: PARTS[part](report, lab))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How many BPF programs sessions make, counted by strace(1): filters of system calls and of sockets. A
 kernel can hang when about a thousand of them are freed at once.
 
-NP_PROGRAMS=long has 500 sessions, and tests of 2,000 flows, counted at both ends.
+--long has 500 sessions, and tests of 2,000 flows, counted at both ends.
 """
 
 import os
@@ -16,8 +16,7 @@ from typing import List
 
 import lib
 
-LONG = os.environ.get("NP_PROGRAMS") == "long"
-SESSIONS, FLOWS = 500 if LONG else 60, 2000
+SESSIONS, FLOWS = 500 if lib.LONG else 60, 2000
 MOST = 4              # one for each kind of session
 FRAME = 656
 HELLO, CALIBRATE = 0x504C0010, 5
@@ -80,7 +79,7 @@ def suite(report: lib.Report) -> None:
         return
     with tempfile.TemporaryDirectory() as place:
         report.case(f"{SESSIONS} sessions", partial(sessions, place))
-        for test in ("TCP_RR", "UDP_RR", "UDP_STREAM") if LONG else ():  # engine_list.py has some
+        for test in ("TCP_RR", "UDP_RR", "UDP_STREAM") if lib.LONG else ():  # engine_list.py has some
             report.case(f"{FLOWS} flows of {test}", partial(flows, place, test))
 
 

@@ -1,5 +1,5 @@
 """Sessions at the same time: many flows with a netserver that serves one a session (--flows), and a stream each way
-(--both). The netserver is ours behind a door that hangs up on greetings, as netperf's own does; sessions_more.py goes
+(--both). The netserver is ours behind a door that hangs up on greetings, as netperf's own does; --long goes
 to the real one, too, with every test.
 """
 
@@ -21,6 +21,7 @@ FRAME = 656
 GREETING = b"PL\0\x10"
 Tests = Tuple[Tuple[str, Tuple[str, ...]], ...]
 TESTS: Tests = (("TCP_MAERTS", ()), ("TCP_CRR", ()), ("UDP_STREAM", ("-m", "1000")))
+OTHERS: Tests = (("TCP_STREAM", ()), ("TCP_SENDFILE", ()), ("TCP_RR", ()), ("TCP_CC", ()), ("UDP_RR", ()))
 
 # Options, and what the line about them says; nothing is printed then.
 REFUSED = (
@@ -286,5 +287,18 @@ def suite(report: lib.Report) -> None:
     report.case("one test after another", one_test_after_another)
 
 
+def long(report: lib.Report) -> None:
+    with lib.Daemon() as daemon, Door(daemon.port) as door:
+        for test, specific in OTHERS:
+            report.case(f"without plans: {FLOWS} flows of {test}", partial(every_test, door.port, test, specific))
+    try:
+        real = lib.real_netperf()
+    except LookupError as why:
+        report.skip("the real netserver", str(why))
+        return
+    with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:
+        suite_of(report, "stock", daemon.port, TESTS + OTHERS)
+
+
 if __name__ == "__main__":
-    lib.main(suite)
+    lib.main(long if lib.LONG else suite)

@@ -2,7 +2,7 @@
 at a time, while honest ones are served: each gets an answer, a refusal or a close in time; nothing
 is left of them, and what they make the daemon take is bounded.
 
-NP_TORTURE is how many (300), NP_TORTURE_SEED repeats a run, NP_TORTURE_ONLY one client of it. As
+NP_TORTURE is how many (300; 10,000 with --long), NP_TORTURE_SEED repeats a run, NP_TORTURE_ONLY one client of it. As
 root all happens in a network and a /tmp of its own.
 """
 
@@ -29,7 +29,7 @@ PATIENCE = 5.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
 # A daemon that grants what it is asked for has no bound to keep.
 HAS_LIMITS = "--max-total-memory" in lib.run([lib.netserver(), "--help"], timeout=20).out
 
-SESSIONS = int(os.environ.get("NP_TORTURE") or 300)
+SESSIONS = int(os.environ.get("NP_TORTURE") or (10000 if lib.LONG else 300))
 SEED = os.environ.get("NP_TORTURE_SEED") or str(random.SystemRandom().randrange(10 ** 6))
 ONLY = os.environ.get("NP_TORTURE_ONLY")
 
