@@ -135,6 +135,24 @@ set_bytes(void *ctx, const struct np_option *o, const char *arg, struct np_err *
 	return NP_OK;
 }
 
+/* Sets the uint64_t at o->to as NP_OPT_COUNT does its own. */
+static int
+set_shared(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
+{
+	struct np_option count = *o;
+	int32_t n;
+	uint64_t wide;
+
+	count.kind = NP_OPT_COUNT;
+	count.to = 0;
+	if (np_option_set(&count, arg, &n, err) != NP_OK) {
+		return err->code;
+	}
+	wide = (uint64_t)n;
+	memcpy((char *)ctx + o->to, &wide, sizeof(wide));
+	return NP_OK;
+}
+
 static int
 set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_err *err)
 {
@@ -150,8 +168,9 @@ set_data_ports(void *ctx, const struct np_option *o, const char *arg, struct np_
 		return np_fail(err, NP_EUSAGE, 0,
 			       "'%.40s' is not a range of ports (try 20000-20999)", arg);
 	}
-	a->port_min = (uint16_t)first;
-	a->port_max = (uint16_t)last;
+	a->limits.each.port_min = (uint32_t)first;
+	a->limits.each.port_max = (uint32_t)last;
+	a->limits.all[NP_G_PORTS] = (uint64_t)(last - first + 1);
 	return NP_OK;
 }
 
@@ -171,6 +190,7 @@ set_exclusive(void *ctx, const struct np_option *o, const char *arg, struct np_e
 
 	(void)o;
 	a->exclusive = true;
+	a->limits.each.meet_s = TURN_S;
 	return arg != NULL ? np_option_set(&seconds, arg, ctx, err) : NP_OK;
 }
 
@@ -209,7 +229,7 @@ set_engines(void *ctx, const struct np_option *o, const char *arg, struct np_err
 		return np_fail(err, NP_EUSAGE, 0, "a list of more than %zu characters",
 			       sizeof(text) - 1);
 	}
-	a->engines = bit_of(np_engine_sync.name) | bit_of(np_engine_epoll.name);
+	a->limits.each.engines = bit_of(np_engine_sync.name) | bit_of(np_engine_epoll.name);
 	for (name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
 		uint32_t bit = bit_of(name);
 
@@ -217,12 +237,19 @@ set_engines(void *ctx, const struct np_option *o, const char *arg, struct np_err
 			return np_fail(err, NP_EUSAGE, 0,
 				       "there is no engine '%.40s' (netperf --engine list)", name);
 		}
-		a->engines |= bit;
+		a->limits.each.engines |= bit;
 	}
 	return NP_OK;
 }
 
 #define ARG(member) offsetof(struct ns_args, member)
+
+/* Units of limits.def. */
+#define IS_COUNT .kind = NP_OPT_COUNT, .arg = "n"
+#define IS_SECONDS .kind = NP_OPT_COUNT, .arg = "s"
+#define IS_SHARED .kind = NP_OPT_CUSTOM, .arg = "n", .set = set_shared, .numbers = true
+#define IS_LENGTH .kind = NP_OPT_LENGTH, .arg = "s"
+#define IS_BYTES .kind = NP_OPT_CUSTOM, .arg = "bytes", .set = set_bytes
 
 /* In the order of the help text. */
 enum group { NONE, LISTEN, WHO, LIMITS, RUN, TELL, HELP };
@@ -370,101 +397,16 @@ const struct np_option ns_options[] = {
 	  .to = ARG(access_file),
 	  .help = "read lines of allow and deny from a file; SIGHUP reads it again",
 	  .group = WHO },
-	{ .name = "max-sessions",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_sessions),
-	  .max = 100000,
-	  .help = "limit the sessions at a time (640); 0 here and below: no limit",
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, text)                            \
+	{ .name = option,                                                                          \
+	  IS_##unit,                                                                               \
+	  .to = ARG(limits.member),                                                                \
+	  .min = least,                                                                            \
+	  .max = most,                                                                             \
+	  .help = text,                                                                            \
 	  .group = LIMITS },
-	{ .name = "max-per-address",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_per_address),
-	  .max = 100000,
-	  .help = "limit those from one address, of IPv6 from one /64 (512)",
-	  .group = LIMITS },
-	{ .name = "max-rate",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_rate),
-	  .max = 1000000,
-	  .help = "limit new sessions a second (500), others wait; for one address: a burst of "
-		  "twice that, then a quarter",
-	  .group = LIMITS },
-	{ .name = "max-silent",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_silent),
-	  .min = 1,
-	  .max = 100000,
-	  .help = "limit the connections without a session (1024)",
-	  .group = LIMITS },
-	{ .name = "max-length",
-	  .kind = NP_OPT_LENGTH,
-	  .arg = "s",
-	  .to = ARG(max_length),
-	  .max = 31536000,
-	  .help = "limit the seconds of a test, also of one by count (a day)",
-	  .group = LIMITS },
-	{ .name = "max-memory",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "bytes",
-	  .to = ARG(max_memory),
-	  .set = set_bytes,
-	  .help = "limit the memory of a session (64M)",
-	  .group = LIMITS },
-	{ .name = "max-total-memory",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "bytes",
-	  .to = ARG(max_total_memory),
-	  .set = set_bytes,
-	  .help = "limit the memory of all sessions together (488M)",
-	  .group = LIMITS },
-	{ .name = "max-message",
-	  .kind = NP_OPT_CUSTOM,
-	  .arg = "bytes",
-	  .to = ARG(max_message),
-	  .set = set_bytes,
-	  .help = "limit the size of one send or receive call (32M)",
-	  .group = LIMITS },
-	{ .name = "max-flows",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_flows),
-	  .max = NP_FLOWS_MAX,
-	  .help = "grant a test at most N data connections (1024)",
-	  .group = LIMITS },
-	{ .name = "max-total-flows",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_total_flows),
-	  .max = 100000000,
-	  .help = "limit the data sockets of all tests together (65536)",
-	  .group = LIMITS },
-	{ .name = "max-filters",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_filters),
-	  .max = 256,
-	  .help =
-	      "limit the sessions with packet sockets (--allow-raw) or rings (--uring), each of "
-	      "which has a filter of system calls of its own (32)",
-	  .group = LIMITS },
-	{ .name = "max-threads",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(max_threads),
-	  .max = 1000000,
-	  .help = "limit the threads of all tests together (1024)",
-	  .group = LIMITS },
-	{ .name = "max-idle",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "s",
-	  .to = ARG(idle),
-	  .max = 86400,
-	  .help = "limit the seconds between two requests of a session (120)",
-	  .group = LIMITS },
+#include "netserver/limits.def"
+#undef NS_LIMIT
 	{ .name = "exclusive",
 	  .kind = NP_OPT_NUMBER,
 	  .arg = "s",
@@ -479,7 +421,7 @@ const struct np_option ns_options[] = {
 	  .group = LISTEN },
 	{ .name = "want-echo",
 	  .kind = NP_OPT_FLAG,
-	  .to = ARG(want_echo),
+	  .to = ARG(limits.each.want_echo),
 	  .help = "send datagrams only to clients that echo a token; stock netperf does not",
 	  .group = WHO },
 	{ .name = "user",
@@ -499,9 +441,8 @@ const struct np_option ns_options[] = {
 	  .help = "allow captures (netperf --wire) and tests in raw frames (DLCL_RR)",
 	  .group = WHO },
 	{ .name = "spin",
-	  .kind = NP_OPT_COUNT,
-	  .arg = "n",
-	  .to = ARG(spin),
+	  IS_SHARED,
+	  .to = ARG(limits.all[NP_G_SPIN]),
 	  .max = NP_THREADS_MAX,
 	  .help = "let N threads of all tests together have the engine spin, a processor each (0)",
 	  .group = LIMITS },
@@ -546,24 +487,14 @@ const size_t ns_options_count = sizeof(ns_options) / sizeof(ns_options[0]);
 int
 ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 {
-	struct ns_limits l;
+	unsigned long first, last;
 	int words = 1;
 
 	memset(a, 0, sizeof(*a));
-	ns_limits_init(&l);
-	a->max_sessions = (int32_t)l.all[NP_G_SESSIONS];
-	a->max_per_address = l.per_address;
-	a->max_rate = l.rate;
-	a->max_silent = l.silent;
-	a->max_total_memory = l.all[NP_G_MEMORY];
-	a->max_threads = (int32_t)l.all[NP_G_THREADS];
-	a->max_total_flows = (int32_t)l.all[NP_G_FLOWS];
-	a->max_filters = (int32_t)l.all[NP_G_FILTERS];
-	a->max_memory = l.each.bytes;
-	a->max_message = l.each.message;
-	a->max_flows = (int32_t)l.each.flows;
-	a->max_length = l.each.seconds;
-	a->idle = (int32_t)l.each.idle_s;
+	ns_limits_init(&a->limits);
+	if (np_host_ports(&first, &last)) {
+		a->limits.all[NP_G_PORTS] = last - first + 1;
+	}
 	a->line = LINE_S;
 	a->family = AF_UNSPEC;
 	a->verbose = 1;
@@ -575,53 +506,12 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	if (np_options_parse(ns_options, ns_options_count, 0, words, argv, a, NULL, err) != NP_OK) {
 		return err->code;
 	}
+	a->limits.each.spin = (uint32_t)a->limits.all[NP_G_SPIN];
 	if (a->key.count > 0 && a->passphrase[0] != '\0') {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--key-file: together with -Z or --passphrase-file (choose one)");
 	}
 	return np_port_check(a->port, a->host, err) == NP_OK ? NP_OK : np_fail_in(err, "-p");
-}
-
-/* As many as the kernel has; 0: it does not say. */
-static uint64_t
-usual_ports(void)
-{
-	unsigned long first, last;
-
-	return np_host_ports(&first, &last) ? last - first + 1 : 0;
-}
-
-void
-ns_args_limits(const struct ns_args *a, struct ns_limits *l)
-{
-	*l = (struct ns_limits){
-		.all = {
-			[NP_G_SESSIONS] = (uint64_t)a->max_sessions,
-			[NP_G_MEMORY] = a->max_total_memory,
-			[NP_G_PORTS] = a->port_max > 0 ? a->port_max - a->port_min + 1
-						       : usual_ports(),
-			[NP_G_THREADS] = (uint64_t)a->max_threads,
-			[NP_G_SPIN] = (uint64_t)a->spin,
-			[NP_G_FLOWS] = (uint64_t)a->max_total_flows,
-			[NP_G_FILTERS] = (uint64_t)a->max_filters,
-		},
-		.per_address = a->max_per_address,
-		.rate = a->max_rate,
-		.silent = a->max_silent,
-		.each = {
-			.seconds = (uint32_t)a->max_length,
-			.bytes = a->max_memory,
-			.message = a->max_message,
-			.flows = (uint32_t)a->max_flows,
-			.spin = (uint32_t)a->spin,
-			.engines = a->engines,
-			.port_min = a->port_min,
-			.port_max = a->port_max,
-			.idle_s = (uint32_t)a->idle,
-			.meet_s = a->exclusive ? TURN_S : 0,
-			.want_echo = a->want_echo,
-		},
-	};
 }
 
 void

@@ -27,16 +27,8 @@ struct ns_args {
 	struct np_auth_key key; /* --key-file; of no bytes: none is demanded */
 	const char *fill_dir;   /* --fill-dir; NULL: clients may name no files */
 
-	/* Limits; 0: none. Sizes in bytes. */
-	int32_t max_sessions, max_per_address, max_rate, max_silent, max_flows;
-	int32_t max_threads, max_total_flows, max_filters;
-	int32_t spin;     /* threads that never sleep, of all tests together */
-	uint32_t engines; /* of np_limits; 0: all */
-	uint64_t max_memory, max_total_memory, max_message;
-	int64_t max_length;          /* seconds */
-	int32_t idle;                /* seconds */
-	uint32_t port_min, port_max; /* --data-ports; 0: any */
-	bool exclusive, want_echo, nat;
+	struct ns_limits limits;
+	bool exclusive, nat;
 	int32_t line; /* seconds that a client waits for its turn */
 
 	struct ns_access rules; /* --allow, --deny */
@@ -55,9 +47,6 @@ struct ns_args {
  * NP_EUSAGE, NP_ESYS for a file that can't be read, or NP_EUNSUP name the option that is wrong.
  */
 int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
-
-/* The limits among them. */
-void ns_args_limits(const struct ns_args *a, struct ns_limits *l);
 
 void ns_args_usage(FILE *out);
 

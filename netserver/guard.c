@@ -125,23 +125,9 @@ void
 ns_limits_init(struct ns_limits *l)
 {
 	*l = (struct ns_limits){
-		.all = {
-			[NP_G_SESSIONS] = 640,
-			[NP_G_MEMORY] = UINT64_C(488) << 20,
-			[NP_G_THREADS] = 1024,
-			[NP_G_FLOWS] = 65536,
-			[NP_G_FILTERS] = 32,
-		},
-		.per_address = 512,
-		.rate = 500,
-		.silent = 1024,
-		.each = {
-			.seconds = 86400,
-			.bytes = UINT64_C(64) << 20,
-			.message = UINT64_C(32) << 20,
-			.flows = 1024,
-			.idle_s = 120,
-		},
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, text) .member = (usual),
+#include "netserver/limits.def"
+#undef NS_LIMIT
 	};
 }
 

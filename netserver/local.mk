@@ -12,6 +12,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/front.c %D%/front.h \
 	%D%/guard.c %D%/guard.h \
 	%D%/landlock.c %D%/landlock.h \
+	%D%/limits.def \
 	%D%/lines.c %D%/lines.h \
 	%D%/metrics.c \
 	%D%/notify.c %D%/notify.h \

@@ -425,7 +425,7 @@ main(int argc, char **argv)
 	d.passphrase = args.passphrase[0] != '\0' ? args.passphrase : NULL;
 	d.key = args.key.count > 0 ? &args.key : NULL;
 	d.nat = args.nat;
-	ns_args_limits(&args, &d.limits);
+	d.limits = args.limits;
 	if (args.status) {
 		return ask_status(&args);
 	}

@@ -315,7 +315,7 @@ waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 static void
 let_begin(struct ns_daemon *d, struct ns_session *s)
 {
-	uint32_t most = d->limits.each.seconds;
+	uint64_t most = d->limits.each.seconds;
 	uint64_t seconds = s->wish.seconds > 0 ? s->wish.seconds : most;
 	struct np_wish granted = s->wish;
 	struct np_err err = { .code = NP_OK };

@@ -97,37 +97,25 @@ put_head(struct out *o, const struct ns_view *v)
 }
 
 static void
-put_limit(struct out *o, const char *value, const char *what)
-{
-	PUT(o, "limit        %s %s\n", value, what);
-}
-
-static void
-put_count_limit(struct out *o, uint64_t n, const char *what)
+put_limit(struct out *o, uint64_t limit, bool is_bytes, const char *what)
 {
 	char a[SHORT];
 
-	if (n > 0) {
-		put_limit(o, at_most(a, n), what);
+	if (limit > 0 && what != NULL) {
+		PUT(o, "limit        %s %s\n", is_bytes ? amount(a, limit) : at_most(a, limit),
+		    what);
 	}
 }
 
 static void
 put_limits(struct out *o, const struct ns_limits *l)
 {
-	char a[SHORT];
+	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
+#define NS_LIMIT(unit, option, least, most, member, usual, tells, text)                            \
+	put_limit(o, (uint64_t)l->member, unit == BYTES, tells);
+#include "netserver/limits.def"
+#undef NS_LIMIT
 
-	put_count_limit(o, (uint64_t)l->per_address, "sessions from one address");
-	put_count_limit(o, (uint64_t)l->rate, "new sessions a second");
-	put_count_limit(o, l->each.seconds, "seconds for a test");
-	if (l->each.bytes > 0) {
-		put_limit(o, amount(a, l->each.bytes), "of memory for a session");
-	}
-	if (l->each.message > 0) {
-		put_limit(o, amount(a, l->each.message), "for a message");
-	}
-	put_count_limit(o, l->each.flows, "data connections of a test");
-	put_count_limit(o, l->each.idle_s, "seconds between two requests");
 	if (l->each.port_max > 0) {
 		PUT(o, "limit        ports %u to %u for data\n", l->each.port_min,
 		    l->each.port_max);

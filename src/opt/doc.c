@@ -48,8 +48,8 @@ put_choices(FILE *out, const struct np_option *o)
 static bool
 is_number(const struct np_option *o)
 {
-	return o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH || o->kind == NP_OPT_BOTH ||
-	       o->kind == NP_OPT_EACH;
+	return o->numbers || o->kind == NP_OPT_COUNT || o->kind == NP_OPT_LENGTH ||
+	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
 }
 
 /* Rows of different scopes repeat letters and names: is this the first row with its letter? */

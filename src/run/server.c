@@ -297,9 +297,9 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	}
 	if (d->cause == NP_BY_LIMIT) {
 		np_fail(err, NP_EUNSUP, 0,
-			"test ended after %u s: the daemon allows no longer tests (netserver "
+			"test ended after %llu s: the daemon allows no longer tests (netserver "
 			"--max-length)",
-			s->limits.seconds);
+			(unsigned long long)s->limits.seconds);
 		return by_rule(err, ERANGE);
 	}
 	if (d->cause == NP_BY_CLOCK &&
@@ -571,14 +571,14 @@ check_limits(const struct np_limits *most, struct np_plan *p, const struct np_wi
 
 	if (most->seconds != 0 && wish->seconds > most->seconds) {
 		np_fail(err, NP_EUNSUP, 0,
-			"test of %u s: the daemon allows %u (netserver --max-length)",
-			wish->seconds, most->seconds);
+			"test of %u s: the daemon allows %llu (netserver --max-length)",
+			wish->seconds, (unsigned long long)most->seconds);
 		return by_rule(err, ERANGE);
 	}
 	if (most->seconds != 0 && wish->seconds == 0 && warm_up_s(p) >= most->seconds) {
 		np_fail(err, NP_EUNSUP, 0,
-			"warm-up of %u s: the daemon allows tests of %u (netserver --max-length)",
-			warm_up_s(p), most->seconds);
+			"warm-up of %u s: the daemon allows tests of %llu (netserver --max-length)",
+			warm_up_s(p), (unsigned long long)most->seconds);
 		return by_rule(err, ERANGE);
 	}
 	if (most->message != 0 && call > 0 && (uint64_t)call > most->message) {

@@ -25,7 +25,7 @@ enum { NP_LIMIT_GRACE_S = 5 };
 
 /* What one session may ask for. 0: no limit beside what the code itself has. */
 struct np_limits {
-	uint32_t seconds;            /* of one test; one by count ends then, too */
+	uint64_t seconds;            /* of one test; one by count ends then, too */
 	uint64_t bytes;              /* of a test's buffers, the fixed cost of a session included */
 	uint64_t message;            /* bytes of one send or receive call */
 	uint32_t port_min, port_max; /* of data sockets, both included; port_max 0: any */
