@@ -204,6 +204,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/root.c %D%/lib/root.h \
 	%D%/lib/session.c %D%/lib/session.h \
 	%D%/lib/sockets.c %D%/lib/sockets.h \
+	%D%/lib/tests.c \
 	%D%/lib/words.c %D%/lib/words.h
 
 # The options of netperf stand in no library.

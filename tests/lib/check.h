@@ -40,6 +40,30 @@ next_random(uint64_t *seed)
 	return *seed;
 }
 
+/*
+ * TEST(what_holds) { ... }: a test, by its name; `state` is cmocka's. They run in the order of
+ * their lines. The second has its own setup and teardown.
+ */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, set_up, tear_down)                                                         \
+	static void name(void **state);                                                            \
+	__attribute__((constructor)) static void add_##name(void)                                  \
+	{                                                                                          \
+		add_test(__LINE__, (struct CMUnitTest)cmocka_unit_test_setup_teardown(             \
+				       name, set_up, tear_down));                                  \
+	}                                                                                          \
+	static void name(void **state __attribute__((unused)))
+void add_test(unsigned line, struct CMUnitTest test);
+
+/* The main() of a program whose tests need that or nothing before; others return all_tests(). */
+#define TEST_MAIN(before)                                                                          \
+	int main(void)                                                                             \
+	{                                                                                          \
+		before;                                                                            \
+		return all_tests(NULL, NULL);                                                      \
+	}
+int all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
 /* Fails with both texts unless `part` stands in `text`. */
 #define assert_has(text, part)                                                                     \
 	do {                                                                                       \

@@ -90,12 +90,10 @@ static const uint32_t requests[] = { 0,         NP_DEBUG_ON, NP_CPU_CALIBRATE, N
 
 /* ---- Nothing is demanded ---- */
 
-static void
-an_open_door_lets_everything_pass(void **state)
+TEST(an_open_door_lets_everything_pass)
 {
 	struct ns_admit a = { .state = NS_ADMIT_NEW };
 
-	(void)state;
 	assert_true(ns_admit_is_in(&a));
 	for (size_t i = 0; i < LEN(requests); i++) {
 		struct step s = give(&a, requests[i], NULL, NULL);
@@ -125,12 +123,10 @@ assert_lets_in(const char *wanted, const char *text)
 	assert_int_equal(give(&a, NP_AUTH_HELLO, NULL, NULL).admission, NS_ADMIT_IN);
 }
 
-static void
-the_right_passphrase_lets_in(void **state)
+TEST(the_right_passphrase_lets_in)
 {
 	char longest[NP_FRAME_SIZE - 8];
 
-	(void)state;
 	assert_lets_in("open sesame", "open sesame");
 	assert_lets_in("x", "x");
 	memset(longest, 'x', sizeof(longest) - 1);
@@ -138,23 +134,20 @@ the_right_passphrase_lets_in(void **state)
 	assert_lets_in(longest, longest);
 }
 
-static void
-what_stands_behind_a_passphrase_does_not_matter(void **state)
+TEST(what_stands_behind_a_passphrase_does_not_matter)
 {
 	struct np_head head = { .code = NP_PASSPHRASE, .word = -1 };
 	struct ns_admit a = { .passphrase = "sesame" };
 	struct np_text m = { .text = "sesame" };
 	uint8_t frame[NP_FRAME_SIZE];
 
-	(void)state;
 	/* Real clients leave there what was in the buffer before. */
 	np_frame_put(frame, &head, np_text_layout, &m);
 	memset(frame + 8 + 7, '!', sizeof(frame) - 8 - 7);
 	assert_int_equal(give_frame(&a, frame).admission, NS_ADMIT_MORE);
 }
 
-static void
-any_other_passphrase_is_not_answered(void **state)
+TEST(any_other_passphrase_is_not_answered)
 {
 	static const char *const wrong[] = { "", "sesam", "sesame ", "sesamf", "Sesame", "tesame" };
 	struct np_head head = { .code = NP_PASSPHRASE, .word = -1 };
@@ -162,7 +155,6 @@ any_other_passphrase_is_not_answered(void **state)
 	uint8_t frame[NP_FRAME_SIZE];
 	struct step s;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(wrong); i++) {
 		a = (struct ns_admit){ .passphrase = "sesame" };
 		s = give_text(&a, wrong[i]);
@@ -179,10 +171,8 @@ any_other_passphrase_is_not_answered(void **state)
 	assert_refused(&s, 0, 0, NULL);
 }
 
-static void
-no_request_passes_before_the_passphrase(void **state)
+TEST(no_request_passes_before_the_passphrase)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(requests); i++) {
 		struct ns_admit a = { .passphrase = "sesame" };
 		struct step s = give(&a, requests[i], NULL, NULL);
@@ -197,10 +187,8 @@ no_request_passes_before_the_passphrase(void **state)
 
 static const struct np_auth_key key = { .bytes = "0123456789abcdef", .count = 16 };
 
-static void
-a_key_is_wanted_before_any_request(void **state)
+TEST(a_key_is_wanted_before_any_request)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(requests); i++) {
 		struct ns_admit a = { .key = &key };
 		struct step s = give(&a, requests[i], NULL, NULL);
@@ -214,25 +202,21 @@ a_key_is_wanted_before_any_request(void **state)
 	}
 }
 
-static void
-a_passphrase_does_for_no_key(void **state)
+TEST(a_passphrase_does_for_no_key)
 {
 	struct ns_admit a = { .key = &key, .passphrase = "sesame" };
 	struct step s = give_text(&a, "sesame");
 
-	(void)state;
 	assert_refused(&s, NP_PASSPHRASE + 1, EACCES, "this daemon needs --key-file");
 	assert_shut(&a);
 }
 
-static void
-a_proof_without_a_challenge_is_refused(void **state)
+TEST(a_proof_without_a_challenge_is_refused)
 {
 	struct np_auth_body proof = { .version = NP_AUTH_VERSION };
 	struct ns_admit a = { .key = &key };
 	struct step s;
 
-	(void)state;
 	if (np_auth_built()) {
 		/* Not even one that fits the nonces that the struct begins with. */
 		const struct np_auth_scope scope = { a.client_nonce, a.server_nonce, a.ends };
@@ -270,14 +254,12 @@ say_hello(struct ns_admit *a, struct np_auth_body *hello)
 	return say_hello_as(a, hello, NP_AUTH_VERSION);
 }
 
-static void
-a_second_hello_is_refused(void **state)
+TEST(a_second_hello_is_refused)
 {
 	struct ns_admit a = { .key = &key };
 	struct np_auth_body hello;
 	struct step s = say_hello(&a, &hello);
 
-	(void)state;
 	assert_step(&s, NS_ADMIT_MORE, true);
 	assert_false(ns_admit_is_in(&a));
 	s = say_hello(&a, &hello);
@@ -285,26 +267,22 @@ a_second_hello_is_refused(void **state)
 	assert_shut(&a);
 }
 
-static void
-a_request_between_hello_and_proof_is_refused(void **state)
+TEST(a_request_between_hello_and_proof_is_refused)
 {
 	struct ns_admit a = { .key = &key };
 	struct np_auth_body hello;
 	struct step s;
 
-	(void)state;
 	say_hello(&a, &hello);
 	s = give(&a, NP_OMNI, NULL, NULL);
 	assert_refused(&s, NP_OMNI + 1, EACCES, "this daemon needs --key-file");
 	assert_shut(&a);
 }
 
-static void
-another_version_is_refused(void **state)
+TEST(another_version_is_refused)
 {
 	static const uint32_t versions[] = { 0, 3, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(versions); i++) {
 		struct np_auth_body m = { .version = versions[i] };
 		struct ns_admit a = { .key = &key };
@@ -316,15 +294,13 @@ another_version_is_refused(void **state)
 	}
 }
 
-static void
-challenges_differ(void **state)
+TEST(challenges_differ)
 {
 	struct np_auth_body hello = { .version = NP_AUTH_VERSION }, first, second;
 	struct ns_admit a = { .key = &key }, b = { .key = &key };
 	struct np_err err;
 	struct step s;
 
-	(void)state;
 	s = give(&a, NP_AUTH_HELLO, np_auth_body_layout, &hello);
 	assert_int_equal(np_frame_get(s.reply, np_auth_body_layout, &first, &err), NP_OK);
 	s = give(&b, NP_AUTH_HELLO, np_auth_body_layout, &hello);
@@ -378,12 +354,10 @@ lets_in_by(struct ns_admit a, uint32_t version)
 	assert_int_equal(give(&a, NP_AUTH_HELLO, NULL, NULL).admission, NS_ADMIT_IN);
 }
 
-static void
-the_right_key_lets_in(void **state)
+TEST(the_right_key_lets_in)
 {
 	struct ns_admit a = fresh();
 
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -393,14 +367,12 @@ the_right_key_lets_in(void **state)
 }
 
 /* It matters only where it is allowed to, and then the ends do not. */
-static void
-a_proof_without_the_ends_is_for_a_nat(void **state)
+TEST(a_proof_without_the_ends_is_for_a_nat)
 {
 	struct ns_admit a = fresh();
 	struct np_auth_body m;
 	struct step s;
 
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -416,10 +388,8 @@ a_proof_without_the_ends_is_for_a_nat(void **state)
 }
 
 /* Whoever stands between has a connection of his own: other ports at least. */
-static void
-a_relayed_proof_is_refused(void **state)
+TEST(a_relayed_proof_is_refused)
 {
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -441,12 +411,10 @@ a_relayed_proof_is_refused(void **state)
 }
 
 /* What was promised in HELLO holds for the proof. */
-static void
-a_proof_of_the_other_version_is_refused(void **state)
+TEST(a_proof_of_the_other_version_is_refused)
 {
 	static const uint32_t versions[] = { NP_AUTH_LOOSE, NP_AUTH_VERSION };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(versions); i++) {
 		struct ns_admit a = fresh();
 		struct np_auth_body m;
@@ -463,15 +431,13 @@ a_proof_of_the_other_version_is_refused(void **state)
 }
 
 /* A secret is tried once, and only then counts as one that was. */
-static void
-tries_are_told(void **state)
+TEST(tries_are_told)
 {
 	struct np_auth_body m = { .version = NP_AUTH_VERSION };
 	struct ns_admit by_key = { .key = &key }, by_word = { .passphrase = "sesame" };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_head head = { .code = NP_AUTH_PROOF, .word = -1 };
 
-	(void)state;
 	np_frame_put(frame, &head, np_auth_body_layout, &m);
 	assert_false(ns_admit_tries(&by_key, frame));
 	assert_false(ns_admit_tries(&by_word, frame));
@@ -490,8 +456,7 @@ tries_are_told(void **state)
 	assert_false(ns_admit_was_wrong(&by_word));
 }
 
-static void
-a_wrong_proof_is_refused(void **state)
+TEST(a_wrong_proof_is_refused)
 {
 	static const struct np_auth_key other = { .bytes = "0123456789abcdeF", .count = 16 };
 	static const struct {
@@ -502,7 +467,6 @@ a_wrong_proof_is_refused(void **state)
 		{ &key, NP_AUTH_SERVER }, /* what the daemon itself would say */
 	};
 
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -519,14 +483,12 @@ a_wrong_proof_is_refused(void **state)
 	}
 }
 
-static void
-a_replayed_proof_is_refused(void **state)
+TEST(a_replayed_proof_is_refused)
 {
 	struct ns_admit a = fresh(), b = fresh();
 	struct np_auth_body hello, proof;
 	struct step s;
 
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -542,14 +504,12 @@ a_replayed_proof_is_refused(void **state)
 	assert_shut(&b);
 }
 
-static void
-a_proof_of_another_version_is_refused(void **state)
+TEST(a_proof_of_another_version_is_refused)
 {
 	struct ns_admit a = { .key = &key };
 	struct np_auth_body m;
 	struct step s;
 
-	(void)state;
 	say_hello(&a, &m);
 	m.version = 3;
 	s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &m);
@@ -558,31 +518,4 @@ a_proof_of_another_version_is_refused(void **state)
 	assert_shut(&a);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_open_door_lets_everything_pass),
-		cmocka_unit_test(the_right_passphrase_lets_in),
-		cmocka_unit_test(what_stands_behind_a_passphrase_does_not_matter),
-		cmocka_unit_test(any_other_passphrase_is_not_answered),
-		cmocka_unit_test(no_request_passes_before_the_passphrase),
-		cmocka_unit_test(a_key_is_wanted_before_any_request),
-		cmocka_unit_test(a_passphrase_does_for_no_key),
-		cmocka_unit_test(a_proof_without_a_challenge_is_refused),
-		cmocka_unit_test(a_second_hello_is_refused),
-		cmocka_unit_test(a_request_between_hello_and_proof_is_refused),
-		cmocka_unit_test(another_version_is_refused),
-		cmocka_unit_test(challenges_differ),
-		cmocka_unit_test(the_right_key_lets_in),
-		cmocka_unit_test(a_proof_without_the_ends_is_for_a_nat),
-		cmocka_unit_test(a_relayed_proof_is_refused),
-		cmocka_unit_test(a_proof_of_the_other_version_is_refused),
-		cmocka_unit_test(tries_are_told),
-		cmocka_unit_test(a_wrong_proof_is_refused),
-		cmocka_unit_test(a_replayed_proof_is_refused),
-		cmocka_unit_test(a_proof_of_another_version_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

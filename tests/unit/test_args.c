@@ -53,12 +53,10 @@ assert_wrong(const char *line, const char *part)
 
 /* ---- The tables ---- */
 
-static void
-the_tables_are_in_order(void **state)
+TEST(the_tables_are_in_order)
 {
 	struct np_cli cli;
 
-	(void)state;
 	parsed("");
 	memset(&cli, 0, sizeof(cli));
 	assert_table_in_order(np_global_options, np_global_options_count, &cli);
@@ -66,13 +64,11 @@ the_tables_are_in_order(void **state)
 }
 
 /* All letters that netperf 2.7 knows: one it knows must not be unknown here. */
-static void
-every_letter_of_netperfs_is_known(void **state)
+TEST(every_letter_of_netperfs_is_known)
 {
 	static const char global[] = "46aAbBcCdDfFhHiIjkKlLnNoOpPrsStTvVwWyYZ";
 	static const char test[] = "46abBcCdDefFgGhHiIjkKlLmMnNoOpPqrRsStTuUVwWz";
 
-	(void)state;
 	for (size_t i = 0; global[i] != '\0'; i++) {
 		size_t n = 0;
 
@@ -91,10 +87,8 @@ every_letter_of_netperfs_is_known(void **state)
 	}
 }
 
-static void
-every_option_has_a_group(void **state)
+TEST(every_option_has_a_group)
 {
-	(void)state;
 	assert_groups(np_global_options, np_global_options_count, np_global_groups);
 	assert_groups(np_test_options, np_test_options_count, np_test_groups);
 }
@@ -127,13 +121,11 @@ assert_fits(const char *text, unsigned most_lines)
 }
 
 /* Two screens. */
-static void
-the_short_help_fits_and_names_the_long_one(void **state)
+TEST(the_short_help_fits_and_names_the_long_one)
 {
 	char *text = told_by(np_help_short);
 	unsigned examples = 0;
 
-	(void)state;
 	assert_fits(text, 48);
 	assert_has(text, "--help=all");
 	for (const char *at = text; (at = strstr(at, "\nnetperf -H HOST")) != NULL; at++) {
@@ -143,12 +135,10 @@ the_short_help_fits_and_names_the_long_one(void **state)
 	free(text);
 }
 
-static void
-the_usage_text_names_every_test(void **state)
+TEST(the_usage_text_names_every_test)
 {
 	char *text = told_by(np_help_all);
 
-	(void)state;
 	assert_fits(text, 420);
 	for (size_t i = 0; np_bench_at(i) != NULL; i++) {
 		assert_has(text, np_bench_at(i)->name);
@@ -175,8 +165,7 @@ test_help(const char *line)
 }
 
 /* The options that mean something in a test, and no other ones. */
-static void
-a_test_has_its_own_usage_text(void **state)
+TEST(a_test_has_its_own_usage_text)
 {
 	static const struct {
 		const char *line, *has[4], *lacks[5];
@@ -210,7 +199,6 @@ a_test_has_its_own_usage_text(void **state)
 		  { "--keyval", "--ipv4", "-s send,recv", "--sizes", "is not a test" } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(tests); i++) {
 		char *text = test_help(tests[i].line);
 
@@ -243,13 +231,11 @@ has_row(const char *text, const char *how)
 }
 
 /* Every option of a test is in the help of one test that it means something in. */
-static void
-no_option_of_a_test_is_kept_back(void **state)
+TEST(no_option_of_a_test_is_kept_back)
 {
 	char *all[64], line[64];
 	size_t count = 0;
 
-	(void)state;
 	for (size_t i = 0; np_help_test_at(i) != NULL && count < LEN(all); i++) {
 		snprintf(line, sizeof(line), "-t %s", np_help_test_at(i));
 		if (np_cli_scope(parsed(line)) != 0) {
@@ -274,13 +260,11 @@ no_option_of_a_test_is_kept_back(void **state)
 	}
 }
 
-static void
-a_name_that_is_no_test_gets_the_nearest(void **state)
+TEST(a_name_that_is_no_test_gets_the_nearest)
 {
 	FILE *out;
 	char text[512] = "";
 
-	(void)state;
 	assert_true(parsed("-t TCP_STRAEM -- -h")->test_usage);
 	assert_false(parsed("-t TCP_STRAEM -- -r 1")->test_usage);
 	out = fmemopen(text, sizeof(text), "w");
@@ -293,12 +277,10 @@ a_name_that_is_no_test_gets_the_nearest(void **state)
 
 /* ---- Global options ---- */
 
-static void
-defaults_are_netperfs(void **state)
+TEST(defaults_are_netperfs)
 {
 	const struct np_cli *cli = parsed("");
 
-	(void)state;
 	assert_string_equal(cli->test, "TCP_STREAM");
 	assert_string_equal(cli->target.port, "12865");
 	assert_string_equal(cli->target.local_port, "");
@@ -314,12 +296,10 @@ defaults_are_netperfs(void **state)
 	assert_null(cli->target.passphrase);
 }
 
-static void
-a_host_may_name_its_family(void **state)
+TEST(a_host_may_name_its_family)
 {
 	const struct np_cli *cli = parsed("-H example,6");
 
-	(void)state;
 	assert_string_equal(cli->target.host.text, "example");
 	assert_int_equal(cli->target.host.family, AF_INET6);
 	assert_int_equal(parsed("-H example,inet")->target.host.family, AF_INET);
@@ -338,12 +318,10 @@ a_host_may_name_its_family(void **state)
 	assert_int_equal(parsed("-4 -H example,6")->target.host.family, AF_INET6);
 }
 
-static void
-ports_come_in_pairs(void **state)
+TEST(ports_come_in_pairs)
 {
 	const struct np_cli *cli = parsed("-p 99");
 
-	(void)state;
 	assert_string_equal(cli->target.port, "99");
 	assert_string_equal(cli->target.local_port, "");
 	cli = parsed("-p 99,77");
@@ -369,10 +347,8 @@ assert_time(const char *line, unsigned ms)
 	}
 }
 
-static void
-lengths_are_seconds_or_counts(void **state)
+TEST(lengths_are_seconds_or_counts)
 {
-	(void)state;
 	assert_int_equal(parsed("-l 30")->plan.length, 30);
 	assert_int_equal(parsed("-l 0")->plan.length, 0);
 	assert_int_equal(parsed("-l -1000")->plan.length, -1000);
@@ -392,13 +368,11 @@ lengths_are_seconds_or_counts(void **state)
 	assert_wrong("-l 3G", "-l: 3G is out of range");
 }
 
-static void
-the_other_global_options_arrive(void **state)
+TEST(the_other_global_options_arrive)
 {
 	const struct np_cli *cli =
 	    parsed("-P 0 -v 2 -t tcp_rr -f g -B tag -s 3 -S -T 1,0 -Z sesame -a 16,32 -O 4 -W 5");
 
-	(void)state;
 	assert_int_equal(cli->output.headers, 0);
 	assert_int_equal(cli->output.verbosity, 2);
 	assert_string_equal(cli->test, "tcp_rr");
@@ -423,8 +397,7 @@ the_other_global_options_arrive(void **state)
 	assert_wrong("-s -1", "-s: -1 is out of range");
 }
 
-static void
-a_passphrase_is_not_to_be_seen(void **state)
+TEST(a_passphrase_is_not_to_be_seen)
 {
 	static const struct {
 		const char *line, *left;
@@ -438,7 +411,6 @@ a_passphrase_is_not_to_be_seen(void **state)
 		{ "-Z x -Z sesame", "program -Z * -Z *" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct words w;
 		struct np_cli cli;
@@ -455,12 +427,10 @@ a_passphrase_is_not_to_be_seen(void **state)
 
 /* ---- Test options ---- */
 
-static void
-what_stands_behind_the_dashes_is_the_tests(void **state)
+TEST(what_stands_behind_the_dashes_is_the_tests)
 {
 	const struct np_cli *cli = parsed("-P 0 -- -P 5000,6000 -l 3");
 
-	(void)state;
 	assert_int_equal(cli->output.headers, 0);
 	assert_int_equal(cli->plan.near.sock.port, 5000);
 	assert_int_equal(cli->plan.far.sock.port, 6000);
@@ -474,12 +444,10 @@ what_stands_behind_the_dashes_is_the_tests(void **state)
 }
 
 /* -m names the local size first, -M the remote one. */
-static void
-sizes_have_the_order_of_netperf(void **state)
+TEST(sizes_have_the_order_of_netperf)
 {
 	const struct np_cli *cli = parsed("-- -m 10,20 -M 30,40");
 
-	(void)state;
 	assert_int_equal(cli->plan.near.call.send_size, 10);
 	assert_int_equal(cli->plan.far.call.send_size, 20);
 	assert_int_equal(cli->plan.far.call.recv_size, 30);
@@ -498,8 +466,7 @@ sizes_have_the_order_of_netperf(void **state)
 }
 
 /* As scripts have them: netperf makes do with atoi(3). */
-static void
-numbers_may_be_as_netperf_reads_them(void **state)
+TEST(numbers_may_be_as_netperf_reads_them)
 {
 	static const char *const quiet[] = {
 		"-l 1.0 -v 1.0 -i 10.0,3.0 -I 95.0%,5% -T 0.0 -b 4.0 -s 0.0 -W 2.0",
@@ -508,7 +475,6 @@ numbers_may_be_as_netperf_reads_them(void **state)
 	};
 	const struct np_cli *cli;
 
-	(void)state;
 	assert_true(parsed("-t TCP_CC -- -xD")->plan.nodelay);
 	assert_null(strstr(parsed("-- -x 5")->notes.text, "5: ignored")); /* it was an argument */
 	for (size_t i = 0; i < LEN(quiet); i++) {
@@ -531,13 +497,11 @@ numbers_may_be_as_netperf_reads_them(void **state)
 }
 
 /* -o, -O and -k are other options before the dashes than behind them. */
-static void
-selectors_before_the_dashes_change_nothing(void **state)
+TEST(selectors_before_the_dashes_change_nothing)
 {
 	static const char *const lines[] = { "-O THROUGHPUT,P99_LATENCY", "-o throughput", "-k all",
 					     "-k THROUGHPUT;PROTOCOL" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(lines); i++) {
 		const struct np_cli *cli = parsed(lines[i]);
 
@@ -551,10 +515,8 @@ selectors_before_the_dashes_change_nothing(void **state)
 	assert_int_equal(parsed("-O 16.0")->plan.far.call.send_offset, 16);
 }
 
-static void
-people_get_one_table_and_no_other_style(void **state)
+TEST(people_get_one_table_and_no_other_style)
 {
-	(void)state;
 	assert_int_equal(parsed("--human")->output.style, NP_STYLE_HUMAN);
 	assert_true(parsed("--human --explain")->output.limits);
 	assert_wrong("--human -- -k", "--human: together with -k, -o or -O (choose one of them)");
@@ -563,12 +525,10 @@ people_get_one_table_and_no_other_style(void **state)
 	assert_wrong("--show x --human --prometheus", "--human: together with --prometheus");
 }
 
-static void
-latency_is_a_table_where_no_figures_are_selected(void **state)
+TEST(latency_is_a_table_where_no_figures_are_selected)
 {
 	const struct np_cli *cli;
 
-	(void)state;
 	cli = parsed("-j");
 	assert_true(cli->output.latency && !cli->output.times);
 	cli = parsed("--latency -t TCP_RR");
@@ -578,8 +538,7 @@ latency_is_a_table_where_no_figures_are_selected(void **state)
 }
 
 /* netperf passes over these without a word. */
-static void
-what_means_nothing_is_said(void **state)
+TEST(what_means_nothing_is_said)
 {
 	static const struct {
 		const char *line, *note;
@@ -622,7 +581,6 @@ what_means_nothing_is_said(void **state)
 					     "-- -k P95_LATENCY,p99.99_latency,connect_p5",
 					     "-- -o all" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		assert_has(parsed(cases[i].line)->notes.text, cases[i].note);
 	}
@@ -631,12 +589,10 @@ what_means_nothing_is_said(void **state)
 	}
 }
 
-static void
-a_port_range_must_be_one(void **state)
+TEST(a_port_range_must_be_one)
 {
 	const struct np_cli *cli = parsed("-- -p 10000,20000");
 
-	(void)state;
 	assert_int_equal(cli->plan.port_min, 10000);
 	assert_int_equal(cli->plan.port_max, 20000);
 	assert_wrong("-- -p 20000,10000", "-p: 20000,10000 is not a range of ports");
@@ -644,12 +600,10 @@ a_port_range_must_be_one(void **state)
 	assert_wrong("-- -p 70000", "-p: 70000 is not a port");
 }
 
-static void
-names_have_an_end(void **state)
+TEST(names_have_an_end)
 {
 	const struct np_cli *cli = parsed("-- -K reno,cubic");
 
-	(void)state;
 	assert_string_equal(cli->plan.near.sock.cong, "reno");
 	assert_string_equal(cli->plan.far.sock.cong, "cubic");
 	assert_string_equal(parsed("-- -K reno")->plan.far.sock.cong, "reno");
@@ -661,12 +615,10 @@ names_have_an_end(void **state)
 
 /* ---- What follows ---- */
 
-static void
-figures_are_found_by_name(void **state)
+TEST(figures_are_found_by_name)
 {
 	const struct np_cli *cli = parsed("-- -k throughput,PROTOCOL");
 
-	(void)state;
 	assert_int_equal(cli->output.style, NP_STYLE_KEYVAL);
 	assert_int_equal(cli->output.selection.count[0], 2);
 	assert_int_equal(cli->output.selection.id[0][0], NP_M_THROUGHPUT);
@@ -684,12 +636,10 @@ figures_are_found_by_name(void **state)
 			 NP_SELECT_UNKNOWN);
 }
 
-static void
-confidence_follows_netperfs_rules(void **state)
+TEST(confidence_follows_netperfs_rules)
 {
 	const struct np_cli *cli = parsed("-i 5");
 
-	(void)state;
 	assert_int_equal(cli->confidence.max, 5);
 	assert_int_equal(cli->confidence.min, 5);
 	assert_int_equal(cli->confidence.level, 99);
@@ -709,12 +659,10 @@ confidence_follows_netperfs_rules(void **state)
 	assert_wrong("-I 99,wide", "-I: wide is not a width");
 }
 
-static void
-pacing_has_times_and_bursts(void **state)
+TEST(pacing_has_times_and_bursts)
 {
 	const struct np_cli *cli = parsed("-w 10,500us -b 16,2");
 
-	(void)state;
 	assert_int_equal(cli->plan.near.call.interval_us, 10000);
 	assert_int_equal(cli->plan.far.call.interval_us, 500);
 	assert_int_equal(cli->plan.near.call.interval_burst, 16);
@@ -727,10 +675,8 @@ pacing_has_times_and_bursts(void **state)
 	assert_wrong("-b -1", "-b: -1 is not a number of operations");
 }
 
-static void
-interim_results_have_a_time(void **state)
+TEST(interim_results_have_a_time)
 {
-	(void)state;
 	assert_true(parsed("")->output.interim_s == 0);
 	assert_true(parsed("-D 0.5")->output.interim_s == 0.5);
 	assert_true(parsed("-D -0.20")->output.interim_s == 0.2);
@@ -740,12 +686,10 @@ interim_results_have_a_time(void **state)
 }
 
 /* A rate behind -c and -C is taken as netperf takes it, another word is ignored. */
-static void
-cpu_options_may_have_a_rate(void **state)
+TEST(cpu_options_may_have_a_rate)
 {
 	const struct np_cli *cli = parsed("-c 100 -C -P 0");
 
-	(void)state;
 	assert_true(cli->plan.near.place.measure_cpu && cli->plan.far.place.measure_cpu);
 	assert_int_equal(cli->output.headers, 0);
 	assert_int_equal(parsed("-cCd -d")->output.debug, 2);
@@ -775,8 +719,7 @@ assert_unfit(const char *line, const char *part)
 	assert_has(err.msg, part);
 }
 
-static void
-omni_tests_are_made_of_options(void **state)
+TEST(omni_tests_are_made_of_options)
 {
 	static const struct {
 		const char *options;
@@ -798,7 +741,6 @@ omni_tests_are_made_of_options(void **state)
 		{ "-d send -r 10", &np_pattern_stream, NP_LEAD },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		const struct np_bench *b;
 		char line[80];
@@ -814,10 +756,8 @@ omni_tests_are_made_of_options(void **state)
 	assert_unfit("-t omni -- -c -d rr -T udp", "-c: UDP has no connections");
 }
 
-static void
-protocols_are_chosen_by_name(void **state)
+TEST(protocols_are_chosen_by_name)
 {
-	(void)state;
 	assert_string_equal(chosen("-t omni -- -T UDP")->transport->name, "UDP");
 	assert_true((chosen("-t omni -- -T UDP")->flags & NP_B_ROUTE_OFF) != 0);
 	assert_string_equal(chosen("-t TCP_STREAM -- -T udp")->transport->name, "UDP");
@@ -840,10 +780,8 @@ unit_of(const char *line)
 	return np_cli_unit(&cli)->letter;
 }
 
-static void
-the_unit_goes_by_the_test(void **state)
+TEST(the_unit_goes_by_the_test)
 {
-	(void)state;
 	assert_int_equal(unit_of(""), 'm');
 	assert_int_equal(unit_of("-t TCP_RR"), 'x');
 	assert_int_equal(unit_of("-t TCP_CRR -f k"), 'k');
@@ -855,13 +793,11 @@ the_unit_goes_by_the_test(void **state)
 	assert_int_equal(unit_of("-t omni"), 'm');
 }
 
-static void
-a_test_settles_what_was_left_open(void **state)
+TEST(a_test_settles_what_was_left_open)
 {
 	struct np_cli cli = *parsed("-t TCP_RR");
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
 	assert_int_equal(cli.plan.request, 1);
 	assert_int_equal(cli.plan.response, 1);
@@ -887,15 +823,13 @@ a_test_settles_what_was_left_open(void **state)
 }
 
 /* One number is netperf's; a list is of either end. */
-static void
-processors_may_be_lists(void **state)
+TEST(processors_may_be_lists)
 {
 	const struct np_place *near = &parsed("")->plan.near.place;
 	const struct np_place *far = &parsed("")->plan.far.place;
 	struct np_cli cli;
 	struct np_err err;
 
-	(void)state;
 	near = &parsed("-T 0-3,4+6")->plan.near.place;
 	assert_int_equal(near->cpu, -1);
 	assert_int_equal(near->turns.count, 4);
@@ -938,12 +872,10 @@ processors_may_be_lists(void **state)
 
 /* ---- Several connections ---- */
 
-static void
-flows_and_engines_arrive(void **state)
+TEST(flows_and_engines_arrive)
 {
 	const struct np_cli *cli = parsed("");
 
-	(void)state;
 	assert_int_equal(cli->plan.flows, 1);
 	assert_null(cli->plan.near.place.engine);
 	assert_null(cli->plan.far.place.engine);
@@ -963,13 +895,11 @@ flows_and_engines_arrive(void **state)
 	assert_wrong("--engine sync,steam", "steam is not an engine");
 }
 
-static void
-what_excludes_flows_is_named(void **state)
+TEST(what_excludes_flows_is_named)
 {
 	static const char *const single[] = { "-t TCP_MSS", "-t DLCL_RR", "-t DLCL_STREAM" };
 	char line[100];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(single); i++) {
 		snprintf(line, sizeof(line), "--flows 2 %s", single[i]);
 		assert_unfit(line, "--flows: ");
@@ -986,8 +916,7 @@ what_excludes_flows_is_named(void **state)
 }
 
 /* Connections of IP that last until the end, several of them. */
-static void
-what_can_be_spread(void **state)
+TEST(what_can_be_spread)
 {
 	static const char *const others[] = {
 		"-t UDP_RR",     "-t TCP_CRR", "-t STREAM_RR",    "-t DLCL_RR",
@@ -996,7 +925,6 @@ what_can_be_spread(void **state)
 	};
 	char line[100];
 
-	(void)state;
 	assert_false(parsed("")->plan.spread);
 	chosen("--spread --flows 2");
 	chosen("--spread --flows 2 -t TCP_SENDFILE");
@@ -1011,8 +939,7 @@ what_can_be_spread(void **state)
 }
 
 /* What no session can have several of has as many sessions. */
-static void
-other_flows_are_sessions(void **state)
+TEST(other_flows_are_sessions)
 {
 	static const char *const others[] = {
 		"-t TCP_CRR",       "-t TCP_CC", "-t UDP_STREAM",
@@ -1021,22 +948,19 @@ other_flows_are_sessions(void **state)
 	};
 	char line[100];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(others); i++) {
 		snprintf(line, sizeof(line), "--flows 2 %s", others[i]);
 		chosen(line);
 	}
 }
 
-static void
-streams_that_either_end_can_send_go_both_ways(void **state)
+TEST(streams_that_either_end_can_send_go_both_ways)
 {
 	static const char *const others[] = { "TCP_RR",       "TCP_CRR",       "UDP_STREAM",
 					      "TCP_SENDFILE", "STREAM_STREAM", "DLCL_STREAM",
 					      "VSOCK_STREAM" };
 	char line[100];
 
-	(void)state;
 	chosen("--both");
 	chosen("--both -t TCP_MAERTS --flows 10");
 	chosen("--both -t OMNI -- -d recv");
@@ -1049,8 +973,7 @@ streams_that_either_end_can_send_go_both_ways(void **state)
 	chosen("--both --explain");
 }
 
-static void
-some_tests_may_have_several_connections(void **state)
+TEST(some_tests_may_have_several_connections)
 {
 	static const struct {
 		const char *line;
@@ -1077,7 +1000,6 @@ some_tests_may_have_several_connections(void **state)
 		{ "-t TCP_CC", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_cli cli = *parsed(rows[i].line);
 		struct np_err err;
@@ -1087,50 +1009,4 @@ some_tests_may_have_several_connections(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_tables_are_in_order),
-		cmocka_unit_test(every_letter_of_netperfs_is_known),
-		cmocka_unit_test(every_option_has_a_group),
-		cmocka_unit_test(the_usage_text_names_every_test),
-		cmocka_unit_test(the_short_help_fits_and_names_the_long_one),
-		cmocka_unit_test(no_option_of_a_test_is_kept_back),
-		cmocka_unit_test(a_name_that_is_no_test_gets_the_nearest),
-		cmocka_unit_test(a_test_has_its_own_usage_text),
-		cmocka_unit_test(defaults_are_netperfs),
-		cmocka_unit_test(a_host_may_name_its_family),
-		cmocka_unit_test(ports_come_in_pairs),
-		cmocka_unit_test(lengths_are_seconds_or_counts),
-		cmocka_unit_test(the_other_global_options_arrive),
-		cmocka_unit_test(a_passphrase_is_not_to_be_seen),
-		cmocka_unit_test(what_stands_behind_the_dashes_is_the_tests),
-		cmocka_unit_test(sizes_have_the_order_of_netperf),
-		cmocka_unit_test(numbers_may_be_as_netperf_reads_them),
-		cmocka_unit_test(selectors_before_the_dashes_change_nothing),
-		cmocka_unit_test(people_get_one_table_and_no_other_style),
-		cmocka_unit_test(latency_is_a_table_where_no_figures_are_selected),
-		cmocka_unit_test(what_means_nothing_is_said),
-		cmocka_unit_test(a_port_range_must_be_one),
-		cmocka_unit_test(names_have_an_end),
-		cmocka_unit_test(figures_are_found_by_name),
-		cmocka_unit_test(confidence_follows_netperfs_rules),
-		cmocka_unit_test(pacing_has_times_and_bursts),
-		cmocka_unit_test(interim_results_have_a_time),
-		cmocka_unit_test(cpu_options_may_have_a_rate),
-		cmocka_unit_test(omni_tests_are_made_of_options),
-		cmocka_unit_test(protocols_are_chosen_by_name),
-		cmocka_unit_test(the_unit_goes_by_the_test),
-		cmocka_unit_test(a_test_settles_what_was_left_open),
-		cmocka_unit_test(processors_may_be_lists),
-		cmocka_unit_test(what_can_be_spread),
-		cmocka_unit_test(flows_and_engines_arrive),
-		cmocka_unit_test(what_excludes_flows_is_named),
-		cmocka_unit_test(other_flows_are_sessions),
-		cmocka_unit_test(streams_that_either_end_can_send_go_both_ways),
-		cmocka_unit_test(some_tests_may_have_several_connections),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

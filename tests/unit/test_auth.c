@@ -49,8 +49,7 @@ from_hex(const char *hex, uint8_t *out)
 }
 
 /* Cases 1 to 4, 6 and 7 of RFC 4231 (5 is of a shortened code), by the calls that auth.c makes. */
-static void
-the_library_computes_the_standards_hmac(void **state)
+TEST(the_library_computes_the_standards_hmac)
 {
 	static const struct {
 		char key[132];
@@ -75,7 +74,6 @@ the_library_computes_the_standards_hmac(void **state)
 		  "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2" },
 	};
 
-	(void)state;
 	assert_true(sodium_init() >= 0);
 	for (size_t i = 0; i < LEN(rows); i++) {
 		uint8_t key[132], data[200], want[32], mac[32];
@@ -107,8 +105,7 @@ the_library_computes_the_standards_hmac(void **state)
  * and the same with "server", for the keys b"0123456789abcdef" and 512 * b"k"; and with 2 for 1 and
  * bytes(range(64, 102)) for the ends behind it.
  */
-static void
-a_proof_covers_the_side_both_nonces_and_the_ends(void **state)
+TEST(a_proof_covers_the_side_both_nonces_and_the_ends)
 {
 	static const struct {
 		bool longest, bound;
@@ -134,7 +131,6 @@ a_proof_covers_the_side_both_nonces_and_the_ends(void **state)
 	};
 	uint8_t client[NP_AUTH_BYTES], server[NP_AUTH_BYTES], ends[NP_AUTH_ENDS];
 
-	(void)state;
 	count_up(client, 0, 1);
 	count_up(server, 255, -1);
 	for (size_t i = 0; i < sizeof(ends); i++) {
@@ -170,8 +166,7 @@ assert_bits_matter(const struct np_auth_key *key, const struct np_auth_scope *sc
 	assert_true(np_auth_check(key, NP_AUTH_CLIENT, scope, mac));
 }
 
-static void
-only_the_right_proof_is_one(void **state)
+TEST(only_the_right_proof_is_one)
 {
 	struct np_auth_key key = key_of("0123456789abcdef"), other = key_of("0123456789abcdeF");
 	struct np_auth_key longer = key_of("0123456789abcdef0");
@@ -181,7 +176,6 @@ only_the_right_proof_is_one(void **state)
 				   loose = { client, server, NULL },
 				   turned = { server, client, ends };
 
-	(void)state;
 	count_up(client, 7, 3);
 	count_up(server, 99, 5);
 	np_auth_prove(&key, NP_AUTH_CLIENT, &scope, mac);
@@ -203,26 +197,22 @@ only_the_right_proof_is_one(void **state)
 #else
 
 /* What the library is not there to prove, nobody may pass for having proved. */
-static void
-without_the_library_no_proof_holds(void **state)
+TEST(without_the_library_no_proof_holds)
 {
 	struct np_auth_key key = key_of("0123456789abcdef");
 	uint8_t zeros[NP_AUTH_BYTES] = { 0 };
 	const struct np_auth_scope scope = { zeros, zeros, NULL };
 
-	(void)state;
 	assert_false(np_auth_built());
 	assert_false(np_auth_check(&key, NP_AUTH_CLIENT, &scope, zeros));
 }
 
 #endif
 
-static void
-nonces_do_not_repeat(void **state)
+TEST(nonces_do_not_repeat)
 {
 	uint8_t nonces[64][NP_AUTH_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(nonces); i++) {
 		np_auth_nonce(nonces[i]);
 		for (size_t n = 0; n < i; n++) {
@@ -233,8 +223,7 @@ nonces_do_not_repeat(void **state)
 	}
 }
 
-static void
-a_body_is_a_version_and_32_bytes(void **state)
+TEST(a_body_is_a_version_and_32_bytes)
 {
 	static const uint8_t head[] = { 0x50, 0x4c, 0, 1, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 2 };
 	struct np_head h = { .code = NP_AUTH_HELLO, .word = -1 };
@@ -243,7 +232,6 @@ a_body_is_a_version_and_32_bytes(void **state)
 	struct np_wire w;
 	struct np_err err;
 
-	(void)state;
 	count_up(m.bytes, 1, 1);
 	np_frame_put(frame, &h, np_auth_body_layout, &m);
 	assert_memory_equal(frame, head, sizeof(head));
@@ -288,8 +276,7 @@ make_key(char path[32], size_t n, const char *more, mode_t mode)
 	fclose(out);
 }
 
-static void
-keys_are_lines_of_16_to_512_characters(void **state)
+TEST(keys_are_lines_of_16_to_512_characters)
 {
 	static const struct {
 		size_t n;
@@ -305,7 +292,6 @@ keys_are_lines_of_16_to_512_characters(void **state)
 		{ 32, "\n", 0620, "chmod 600" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_err err = { .code = NP_OK };
 		struct np_auth_key key = { .count = 1 };
@@ -332,21 +318,4 @@ keys_are_lines_of_16_to_512_characters(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#ifdef HAVE_SODIUM
-		cmocka_unit_test(the_library_computes_the_standards_hmac),
-		cmocka_unit_test(a_proof_covers_the_side_both_nonces_and_the_ends),
-		cmocka_unit_test(only_the_right_proof_is_one),
-#else
-		cmocka_unit_test(without_the_library_no_proof_holds),
-#endif
-		cmocka_unit_test(nonces_do_not_repeat),
-		cmocka_unit_test(a_body_is_a_version_and_32_bytes),
-		cmocka_unit_test(keys_are_lines_of_16_to_512_characters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

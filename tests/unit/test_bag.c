@@ -56,12 +56,10 @@ check_everything(const struct np_bag *b)
 	assert_false(np_bag_at(b, 7, &it));
 }
 
-static void
-values_come_out_as_they_went_in(void **state)
+TEST(values_come_out_as_they_went_in)
 {
 	struct np_bag *b = full_of_everything();
 
-	(void)state;
 	check_everything(b);
 	assert_true(isnan(np_bag_number(b, "host.name")));
 	assert_true(isnan(np_bag_number(b, "nobody")));
@@ -69,24 +67,20 @@ values_come_out_as_they_went_in(void **state)
 	np_bag_free(b);
 }
 
-static void
-a_second_value_takes_the_place_of_the_first(void **state)
+TEST(a_second_value_takes_the_place_of_the_first)
 {
 	struct np_bag *b = full_of_everything();
 
-	(void)state;
 	np_bag_text(b, "first it was a number", "tcp.rtt_us");
 	assert_int_equal(np_bag_count(b), 7);
 	assert_string_equal(np_bag_string(b, "tcp.rtt_us"), "first it was a number");
 	np_bag_free(b);
 }
 
-static void
-no_bag_is_an_empty_one(void **state)
+TEST(no_bag_is_an_empty_one)
 {
 	struct np_bag_item it;
 
-	(void)state;
 	np_bag_int(NULL, 1, "a");
 	np_bag_real(NULL, (double)NAN, "a");
 	assert_int_equal(np_bag_count(NULL), 0);
@@ -95,15 +89,13 @@ no_bag_is_an_empty_one(void **state)
 	np_bag_free(NULL);
 }
 
-static void
-what_does_not_fit_is_left_out(void **state)
+TEST(what_does_not_fit_is_left_out)
 {
 	static const char *const bad[] = { "", ".", "a.", ".a", "a..b", "a b", "a/b", "\xc3\xa4" };
 	struct np_bag *b = np_bag_new();
 	static double list[9000];
 	char text[3 * NP_BAG_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(bad); i++) {
 		np_bag_int(b, 1, "%s", bad[i]);
 		assert_int_equal(np_bag_left_out(b), i + 1);
@@ -132,15 +124,13 @@ what_does_not_fit_is_left_out(void **state)
 
 /* ---- On the wire ---- */
 
-static void
-a_bag_survives_the_trip(void **state)
+TEST(a_bag_survives_the_trip)
 {
 	struct np_bag *b = full_of_everything(), *again = np_bag_new();
 	struct np_err err;
 	uint8_t *bytes;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(np_bag_encode(b, &bytes, &size, &err), NP_OK);
 	assert_int_equal(np_bag_decode(bytes, size, again, &err), NP_OK);
 	check_everything(again);
@@ -149,15 +139,13 @@ a_bag_survives_the_trip(void **state)
 	free(bytes);
 }
 
-static void
-a_cut_bag_is_refused_wherever_it_is_cut(void **state)
+TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 {
 	struct np_bag *b = full_of_everything();
 	struct np_err err;
 	uint8_t *bytes;
 	size_t size, whole = 0;
 
-	(void)state;
 	np_bag_encode(b, &bytes, &size, &err);
 	for (size_t n = 0; n < size; n++) {
 		struct np_bag *again = np_bag_new();
@@ -172,8 +160,7 @@ a_cut_bag_is_refused_wherever_it_is_cut(void **state)
 	free(bytes);
 }
 
-static void
-a_receiver_skips_what_it_does_not_know(void **state)
+TEST(a_receiver_skips_what_it_does_not_know)
 {
 	/* A kind of the future, a name that is none, an integer of three bytes; then a value. */
 	static const uint8_t bytes[] = {
@@ -185,20 +172,17 @@ a_receiver_skips_what_it_does_not_know(void **state)
 	struct np_bag *b = np_bag_new();
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_bag_decode(bytes, sizeof(bytes), b, &err), NP_OK);
 	assert_int_equal(np_bag_count(b), 1);
 	assert_true(np_bag_number(b, "z") == 5);
 	np_bag_free(b);
 }
 
-static void
-lengths_beyond_the_end_are_refused(void **state)
+TEST(lengths_beyond_the_end_are_refused)
 {
 	static const uint32_t lengths[][2] = { { 1, 0xffffffff }, { 0xffffffff, 1 }, { 1, 9 } };
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(lengths); i++) {
 		struct np_bag *b = np_bag_new();
 		uint8_t bytes[24] = { 0, 0, 0, 1 };
@@ -214,8 +198,7 @@ lengths_beyond_the_end_are_refused(void **state)
 
 /* ---- Greetings and parts ---- */
 
-static void
-a_greeting_survives_the_trip(void **state)
+TEST(a_greeting_survives_the_trip)
 {
 	const struct np_hello m = { .version = 3,
 				    .caps = NP_CAP_TEST | NP_CAP_LINK,
@@ -226,7 +209,6 @@ a_greeting_survives_the_trip(void **state)
 	struct np_hello again;
 	struct np_err err;
 
-	(void)state;
 	np_hello_put(frame, NP_EXT_HELLO, &m);
 	assert_int_equal(np_frame_head(frame).code, NP_EXT_HELLO);
 	assert_int_equal(np_frame_head(frame).word, -1); /* binds nobody to a processor */
@@ -238,36 +220,31 @@ a_greeting_survives_the_trip(void **state)
 	assert_string_equal(again.device, m.device);
 }
 
-static void
-a_greeting_has_to_make_sense(void **state)
+TEST(a_greeting_has_to_make_sense)
 {
 	uint8_t frame[NP_FRAME_SIZE] = { 0 };
 	struct np_hello m;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_hello_get(frame, &m, &err), NP_EPEER); /* no version */
 	frame[11] = 77;                                            /* tag */
 	memset(frame + 12, 0xff, 4);                               /* length */
 	assert_int_equal(np_hello_get(frame, &m, &err), NP_EPEER);
 }
 
-static void
-a_greetings_words_are_clean(void **state)
+TEST(a_greetings_words_are_clean)
 {
 	struct np_hello m = { .version = 1, .identity = "a\x1b[2J\xe2\x80\xae", .device = "e\n0" };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
-	(void)state;
 	np_hello_put(frame, NP_EXT_WELCOME, &m);
 	assert_int_equal(np_hello_get(frame, &m, &err), NP_OK);
 	assert_string_equal(m.identity, "a?[2J???");
 	assert_string_equal(m.device, "e?0");
 }
 
-static void
-a_field_of_the_future_is_skipped(void **state)
+TEST(a_field_of_the_future_is_skipped)
 {
 	static const uint8_t fields[] = { 0, 0, 0, 77, 0, 0, 0, 3, 9, 9, 9, 0,
 					  0, 0, 0, 1,  0, 0, 0, 4, 0, 0, 0, 2 };
@@ -275,20 +252,17 @@ a_field_of_the_future_is_skipped(void **state)
 	struct np_hello m;
 	struct np_err err;
 
-	(void)state;
 	memcpy(frame + 8, fields, sizeof(fields));
 	assert_int_equal(np_hello_get(frame, &m, &err), NP_OK);
 	assert_int_equal(m.version, 2);
 }
 
-static void
-a_part_keeps_within_its_frame(void **state)
+TEST(a_part_keeps_within_its_frame)
 {
 	uint8_t frame[NP_FRAME_SIZE], bytes[NP_PART_MAX];
 	struct np_part p = { .total = 5000, .number = 2, .size = NP_PART_MAX, .bytes = bytes }, q;
 	struct np_err err;
 
-	(void)state;
 	memset(bytes, 0xab, sizeof(bytes));
 	np_part_put(frame, &p);
 	assert_int_equal(np_part_get(frame, &q, &err), NP_OK);
@@ -299,8 +273,7 @@ a_part_keeps_within_its_frame(void **state)
 	assert_int_equal(np_part_get(frame, &q, &err), NP_EPEER);
 }
 
-static void
-terminals_have_nothing_to_obey(void **state)
+TEST(terminals_have_nothing_to_obey)
 {
 	static const char *const texts[][2] = {
 		{ "a\x1b[2Jb\nc\x7f", "a?[2Jb?c?" },
@@ -323,7 +296,6 @@ terminals_have_nothing_to_obey(void **state)
 	};
 	struct np_bag *b = np_bag_new();
 
-	(void)state;
 	for (size_t i = 0; i < LEN(texts); i++) {
 		np_bag_text(b, texts[i][0], "text");
 		assert_string_equal(np_bag_string(b, "text"), texts[i][1]);
@@ -331,25 +303,4 @@ terminals_have_nothing_to_obey(void **state)
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(terminals_have_nothing_to_obey),
-		cmocka_unit_test(values_come_out_as_they_went_in),
-		cmocka_unit_test(a_second_value_takes_the_place_of_the_first),
-		cmocka_unit_test(no_bag_is_an_empty_one),
-		cmocka_unit_test(what_does_not_fit_is_left_out),
-		cmocka_unit_test(a_bag_survives_the_trip),
-		cmocka_unit_test(a_cut_bag_is_refused_wherever_it_is_cut),
-		cmocka_unit_test(a_receiver_skips_what_it_does_not_know),
-		cmocka_unit_test(lengths_beyond_the_end_are_refused),
-		cmocka_unit_test(a_greeting_survives_the_trip),
-		cmocka_unit_test(a_greeting_has_to_make_sense),
-		cmocka_unit_test(a_greetings_words_are_clean),
-		cmocka_unit_test(a_field_of_the_future_is_skipped),
-		cmocka_unit_test(a_part_keeps_within_its_frame),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

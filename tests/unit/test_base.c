@@ -18,12 +18,10 @@
 
 /* ---- Errors ---- */
 
-static void
-an_error_has_words_and_the_systems_words(void **state)
+TEST(an_error_has_words_and_the_systems_words)
 {
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_fail(&err, NP_ESYS, ENOENT, "open %s", "x"), NP_ESYS);
 	assert_int_equal(err.code, NP_ESYS);
 	assert_int_equal(err.sys, ENOENT);
@@ -36,13 +34,11 @@ an_error_has_words_and_the_systems_words(void **state)
 	assert_int_equal(np_fail(NULL, NP_EPEER, 0, "nobody listens"), NP_EPEER);
 }
 
-static void
-a_long_error_loses_its_end(void **state)
+TEST(a_long_error_loses_its_end)
 {
 	char text[1000];
 	struct np_err err;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	np_fail(&err, NP_ESYS, ENOENT, "%s", text);
@@ -55,10 +51,8 @@ a_long_error_loses_its_end(void **state)
 	assert_int_equal(strlen(err.msg), 511);
 }
 
-static void
-exit_statuses_are_netperfs(void **state)
+TEST(exit_statuses_are_netperfs)
 {
-	(void)state;
 	assert_int_equal(np_errc_status(NP_OK), 0);
 	assert_int_equal(np_errc_status(NP_ECONTROL), 255);
 	for (int code = NP_EUSAGE; code <= NP_EUNSUP; code++) {
@@ -70,13 +64,11 @@ exit_statuses_are_netperfs(void **state)
 
 /* ---- Time ---- */
 
-static void
-deadlines_are_absolute(void **state)
+TEST(deadlines_are_absolute)
 {
 	uint64_t before = np_now(), deadline = np_deadline(5 * NP_SEC);
 	struct timespec left;
 
-	(void)state;
 	assert_true(deadline >= before + 5 * NP_SEC && deadline <= np_now() + 5 * NP_SEC);
 	assert_ptr_equal(np_left(np_now() + 100 * NP_SEC, &left), &left);
 	assert_in_range(left.tv_sec, 50, 99);
@@ -103,12 +95,10 @@ note_line(void *ctx, enum np_log_level level, bool is_event, const char *line)
 	snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
-static void
-lines_above_the_level_are_dropped(void **state)
+TEST(lines_above_the_level_are_dropped)
 {
 	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line, .ctx = &lines };
 
-	(void)state;
 	lines = 0;
 	np_log(&log, NP_LOG_ERROR, "%s", "one");
 	np_log(&log, NP_LOG_INFO, "%d", 2);
@@ -144,10 +134,8 @@ assert_value(const char *value, const char *written)
 	assert_true(last_is_event);
 }
 
-static void
-an_events_values_can_be_read_back(void **state)
+TEST(an_events_values_can_be_read_back)
 {
-	(void)state;
 	assert_value("192.0.2.1", "192.0.2.1");
 	assert_value("2001:db8::1%eth0", "2001:db8::1%eth0");
 	assert_value("/tmp/a-b_c+d,e;'f'", "/tmp/a-b_c+d,e;'f'");
@@ -175,14 +163,12 @@ behind_quotes(const char *c)
 	return c + 1;
 }
 
-static void
-a_value_is_cut_inside_its_quotes(void **state)
+TEST(a_value_is_cut_inside_its_quotes)
 {
 	static const char bytes[] = { 'a', '"', '\\', '\n', ' ' };
 	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line, .ctx = &lines };
 	char value[400];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(bytes); i++) {
 		memset(value, bytes[i], sizeof(value));
 		value[sizeof(value) - 1] = '\0';
@@ -204,14 +190,12 @@ a_value_is_cut_inside_its_quotes(void **state)
 	}
 }
 
-static void
-a_field_without_room_is_left_out(void **state)
+TEST(a_field_without_room_is_left_out)
 {
 	struct np_log log = { .level = NP_LOG_INFO, .sink = note_line, .ctx = &lines };
 	struct np_event e;
 	char value[200], small[16] = "";
 
-	(void)state;
 	memset(value, '"', sizeof(value));
 	value[sizeof(value) - 1] = '\0';
 	np_event_begin(&e, "x");
@@ -268,8 +252,7 @@ assert_garbage(int (*parse)(const char *, int64_t *), const char *const *texts, 
 	}
 }
 
-static void
-counts_have_suffixes(void **state)
+TEST(counts_have_suffixes)
 {
 	static const struct number good[] = {
 		{ "0", 0 },
@@ -304,7 +287,6 @@ counts_have_suffixes(void **state)
 					   "9223372036854775807k",
 					   "10000000000G" };
 
-	(void)state;
 	assert_numbers(np_parse_count, good, LEN(good));
 	assert_garbage(np_parse_count, bad, LEN(bad));
 }
@@ -329,8 +311,7 @@ length_ms(const char *text, int64_t *out)
 	return rc;
 }
 
-static void
-lengths_are_counts_or_durations(void **state)
+TEST(lengths_are_counts_or_durations)
 {
 	/* In milliseconds, those of a time. */
 	static const struct number good[] = {
@@ -386,25 +367,21 @@ lengths_are_counts_or_durations(void **state)
 					   "9223372036854775807h",
 					   "9223372036854775807m1s" };
 
-	(void)state;
 	assert_numbers(length_ms, good, LEN(good));
 	assert_numbers(length_as_it_is, counts, LEN(counts));
 	assert_garbage(length_as_it_is, bad, LEN(bad));
 }
 
-static void
-whole_numbers_have_no_suffix(void **state)
+TEST(whole_numbers_have_no_suffix)
 {
 	static const struct number good[] = { { "0", 0 }, { "-12", -12 }, { "65535", 65535 } };
 	static const char *const bad[] = { "", "5k", "5 ", "x", "9223372036854775808" };
 
-	(void)state;
 	assert_numbers(np_parse_int, good, LEN(good));
 	assert_garbage(np_parse_int, bad, LEN(bad));
 }
 
-static void
-link_rates_are_spelt_as_tc_does(void **state)
+TEST(link_rates_are_spelt_as_tc_does)
 {
 	static const struct {
 		const char *text;
@@ -422,7 +399,6 @@ link_rates_are_spelt_as_tc_does(void **state)
 	};
 	double bps;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(good); i++) {
 		assert_int_equal(np_parse_rate(good[i].text, &bps), 0);
 		assert_true(bps == good[i].bps);
@@ -445,10 +421,8 @@ assert_rate(char letter, const char *name, double amount, double seconds, double
 	}
 }
 
-static void
-rates_are_netperfs(void **state)
+TEST(rates_are_netperfs)
 {
-	(void)state;
 	assert_rate('G', "GBytes", 4294967296.0, 2, 2);
 	assert_rate('M', "MBytes", 4194304, 2, 2);
 	assert_rate('K', "KBytes", 4096, 2, 2);
@@ -468,14 +442,12 @@ rates_are_netperfs(void **state)
 
 /* ---- Rings ---- */
 
-static void
-buffers_stand_aligned_and_come_round(void **state)
+TEST(buffers_stand_aligned_and_come_round)
 {
 	static const size_t sizes[][4] = { { 1, 1, 0, 0 },      { 2, 100, 8, 0 },
 					   { 3, 1, 4096, 3 },   { 5, 4096, 4096, 0 },
 					   { 7, 65507, 16, 9 }, { 4, 10, 64, 1000 } };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(sizes); i++) {
 		size_t align = sizes[i][2] > 0 ? sizes[i][2] : 1, offset = sizes[i][3];
 		struct np_ring ring;
@@ -499,8 +471,7 @@ buffers_stand_aligned_and_come_round(void **state)
 	}
 }
 
-static void
-a_ring_has_limits(void **state)
+TEST(a_ring_has_limits)
 {
 	static const size_t bad[][4] = { { 0, 1, 8, 0 },
 					 { 1, 0, 8, 0 },
@@ -514,7 +485,6 @@ a_ring_has_limits(void **state)
 					 { 2, SIZE_MAX / 2 + 1, 1, 0 },
 					 { 65536, 65536, 1, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(bad); i++) {
 		struct np_ring ring;
 		struct np_err err;
@@ -540,14 +510,12 @@ write_file(char path[32], const char *text)
 	close(fd);
 }
 
-static void
-a_file_fills_the_buffers_one_after_another(void **state)
+TEST(a_file_fills_the_buffers_one_after_another)
 {
 	struct np_ring ring;
 	struct np_err err;
 	char path[32];
 
-	(void)state;
 	write_file(path, "0123456");
 	assert_int_equal(np_ring_make(&ring, 3, 5, 8, 0, &err), NP_OK);
 	assert_int_equal(np_ring_fill(&ring, path, &err), NP_OK);
@@ -568,8 +536,7 @@ a_file_fills_the_buffers_one_after_another(void **state)
 	np_ring_free(&ring);
 }
 
-static void
-what_others_wrote_does_nothing_to_who_reads_it(void **state)
+TEST(what_others_wrote_does_nothing_to_who_reads_it)
 {
 	/* clang-format off */
 	static const struct {
@@ -597,7 +564,6 @@ what_others_wrote_does_nothing_to_who_reads_it(void **state)
 	size_t size = 0;
 	FILE *out = open_memstream(&line, &size);
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		strcpy(have, rows[i].text);
 		assert_int_equal(np_text_clean(have), strcmp(rows[i].text, rows[i].clean) == 0);
@@ -615,28 +581,4 @@ what_others_wrote_does_nothing_to_who_reads_it(void **state)
 	free(line);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_others_wrote_does_nothing_to_who_reads_it),
-		cmocka_unit_test(an_error_has_words_and_the_systems_words),
-		cmocka_unit_test(a_long_error_loses_its_end),
-		cmocka_unit_test(exit_statuses_are_netperfs),
-		cmocka_unit_test(deadlines_are_absolute),
-		cmocka_unit_test(lines_above_the_level_are_dropped),
-		cmocka_unit_test(an_events_values_can_be_read_back),
-		cmocka_unit_test(a_value_is_cut_inside_its_quotes),
-		cmocka_unit_test(a_field_without_room_is_left_out),
-		cmocka_unit_test(counts_have_suffixes),
-		cmocka_unit_test(lengths_are_counts_or_durations),
-		cmocka_unit_test(whole_numbers_have_no_suffix),
-		cmocka_unit_test(link_rates_are_spelt_as_tc_does),
-		cmocka_unit_test(rates_are_netperfs),
-		cmocka_unit_test(buffers_stand_aligned_and_come_round),
-		cmocka_unit_test(a_ring_has_limits),
-		cmocka_unit_test(a_file_fills_the_buffers_one_after_another),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

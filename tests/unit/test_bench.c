@@ -55,12 +55,10 @@ recorded(const struct end *e)
 
 /* ---- The table ---- */
 
-static void
-every_row_is_whole(void **state)
+TEST(every_row_is_whole)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		assert_non_null(strstr(b->title, "TEST"));
 		assert_true(np_classic_known(b->layout));
@@ -82,8 +80,7 @@ every_row_is_whole(void **state)
 }
 
 /* One that forgets whom it admits would let in anybody. */
-static void
-every_transport_says_whom_it_admits(void **state)
+TEST(every_transport_says_whom_it_admits)
 {
 	const struct np_transport *t;
 	struct np_transport silent = np_transport_tcp;
@@ -93,7 +90,6 @@ every_transport_says_whom_it_admits(void **state)
 	struct np_run run;
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
 		if (t->admit == NP_ADMIT_UNSAID) {
 			fail_msg("transport %s does not say whom it admits", t->name);
@@ -127,13 +123,11 @@ lacks_a_module(struct np_err *err)
 }
 
 /* By a socket, or by its own means; what is missing has the names of a module and of an option. */
-static void
-every_transport_can_be_asked_for(void **state)
+TEST(every_transport_can_be_asked_for)
 {
 	struct np_transport t = np_transport_tcp;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_transport_probe(&t, &err), NP_OK);
 	t.family = AF_X25;
 	t.module = "x25";
@@ -160,12 +154,10 @@ every_transport_can_be_asked_for(void **state)
 	}
 }
 
-static void
-an_omni_request_finds_the_pattern_it_came_from(void **state)
+TEST(an_omni_request_finds_the_pattern_it_came_from)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		const struct np_transport *t = b->transport;
 		uint32_t direction = b->pattern->lead_direction;
@@ -187,13 +179,11 @@ an_omni_request_finds_the_pattern_it_came_from(void **state)
 	}
 }
 
-static void
-what_is_not_served_is_not_found(void **state)
+TEST(what_is_not_served_is_not_found)
 {
 	static const uint32_t directions[] = { 1, 3, 5, 7, 8, UINT32_MAX };
 	int role = 17;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(directions); i++) {
 		assert_null(np_pattern_find(directions[i], false, &role));
 		assert_null(np_pattern_find(directions[i], true, &role));
@@ -265,12 +255,10 @@ run_counted(const struct np_bench *b, int family, int64_t length, void (*change)
 	ends_free(&e);
 }
 
-static void
-both_ends_count_the_same(void **state)
+TEST(both_ends_count_the_same)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t f = 0; f < LEN(families); f++) {
 		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
 			if (!can_run(b)) {
@@ -355,13 +343,11 @@ run_shapes(const struct np_bench *b)
 	run_several(b, small_count(b));
 }
 
-static void
-several_flows_count_the_same(void **state)
+TEST(several_flows_count_the_same)
 {
 	const struct np_bench *b;
 	struct np_bench back = *np_bench_find("UDP_STREAM"); /* as of OMNI's options */
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		struct np_plan p;
 
@@ -374,12 +360,10 @@ several_flows_count_the_same(void **state)
 	run_shapes(&back);
 }
 
-static void
-flows_may_share_a_socket(void **state)
+TEST(flows_may_share_a_socket)
 {
 	struct np_addr at;
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
 	far_port = np_addr_port(&at);
 	run_shapes(np_bench_find("UDP_STREAM"));
@@ -387,12 +371,10 @@ flows_may_share_a_socket(void **state)
 	far_port = 0;
 }
 
-static void
-one_connection_is_not_several(void **state)
+TEST(one_connection_is_not_several)
 {
 	static const char *const names[] = { "TCP_MSS", "DLCL_STREAM", "DLCL_RR" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
 		struct np_stop stop = { 0 };
@@ -421,10 +403,8 @@ make_big(struct np_plan *p)
 	p->response = 2000000;
 }
 
-static void
-messages_that_come_in_parts_are_counted_whole(void **state)
+TEST(messages_that_come_in_parts_are_counted_whole)
 {
-	(void)state;
 	run_counted(np_bench_find("TCP_RR"), AF_INET, 3, make_big);
 	run_counted(np_bench_find("TCP_CRR"), AF_INET, 3, make_big);
 }
@@ -435,10 +415,8 @@ make_burst(struct np_plan *p)
 	p->burst = 3;
 }
 
-static void
-a_burst_makes_no_transaction_more(void **state)
+TEST(a_burst_makes_no_transaction_more)
 {
-	(void)state;
 	run_counted(np_bench_find("TCP_RR"), AF_INET, 25, make_burst);
 	run_counted(np_bench_find("UDP_RR"), AF_INET, 25, make_burst);
 	/* Fewer transactions than requests in flight. */
@@ -452,10 +430,8 @@ connect_datagrams(struct np_plan *p)
 	p->near.sock.connected = true;
 }
 
-static void
-datagrams_may_come_from_a_connected_socket(void **state)
+TEST(datagrams_may_come_from_a_connected_socket)
 {
-	(void)state;
 	run_counted(np_bench_find("UDP_RR"), AF_INET, 25, connect_datagrams);
 	run_counted(np_bench_find("UDP_STREAM"), AF_INET, 20 * 512, connect_datagrams);
 }
@@ -466,12 +442,10 @@ time_calls(struct np_plan *p)
 	p->time_calls = true;
 }
 
-static void
-every_call_of_a_stream_is_timed_when_asked(void **state)
+TEST(every_call_of_a_stream_is_timed_when_asked)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		struct ends e;
 
@@ -518,12 +492,10 @@ run_by_the_clock(const struct np_bench *b, uint64_t length)
 	return moved;
 }
 
-static void
-every_bench_ends_by_the_clock(void **state)
+TEST(every_bench_ends_by_the_clock)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		uint64_t length = 50 * NP_MSEC;
 
@@ -535,13 +507,11 @@ every_bench_ends_by_the_clock(void **state)
 	}
 }
 
-static void
-no_loop_allocates(void **state)
+TEST(no_loop_allocates)
 {
 	const struct np_bench *b;
 	void *volatile p;
 
-	(void)state;
 	if (!allocs_counted()) {
 		skip();
 	}
@@ -568,27 +538,4 @@ no_loop_allocates(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_is_whole),
-		cmocka_unit_test(every_transport_says_whom_it_admits),
-		cmocka_unit_test(every_transport_can_be_asked_for),
-		cmocka_unit_test(an_omni_request_finds_the_pattern_it_came_from),
-		cmocka_unit_test(what_is_not_served_is_not_found),
-		cmocka_unit_test(both_ends_count_the_same),
-		cmocka_unit_test(several_flows_count_the_same),
-		cmocka_unit_test(flows_may_share_a_socket),
-		cmocka_unit_test(one_connection_is_not_several),
-		cmocka_unit_test(messages_that_come_in_parts_are_counted_whole),
-		cmocka_unit_test(a_burst_makes_no_transaction_more),
-		cmocka_unit_test(datagrams_may_come_from_a_connected_socket),
-		cmocka_unit_test(every_call_of_a_stream_is_timed_when_asked),
-		cmocka_unit_test(every_bench_ends_by_the_clock),
-		cmocka_unit_test(no_loop_allocates),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

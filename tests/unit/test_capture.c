@@ -86,8 +86,7 @@ value(const struct np_bag *b, const char *name)
 
 /* Once and again; datagrams before, between and after do not count, nor do those to another port.
  */
-static void
-a_flow_is_heard_from_start_to_stop(void **state)
+TEST(a_flow_is_heard_from_start_to_stop)
 {
 	for (int lock = 0; lock < 2; lock++) {
 		struct pair p = make_pair(), other = make_pair();
@@ -119,15 +118,13 @@ a_flow_is_heard_from_start_to_stop(void **state)
 	}
 }
 
-static void
-another_hosts_flow_is_refused(void **state)
+TEST(another_hosts_flow_is_refused)
 {
 	struct pair p = make_pair();
 	struct np_capture *c = open_capture(&p, true);
 	struct np_capture_flow flow = { .protocol = IPPROTO_UDP };
 	struct np_err err;
 
-	(void)state;
 	np_addr_make(&flow.far, AF_INET, (const uint8_t[]){ 192, 0, 2, 1 }, 9);
 	assert_int_equal(np_capture_start(c, &flow, &err), NP_EUNSUP);
 	flow.far = p.far;
@@ -154,14 +151,12 @@ printed(const struct np_bag *near, const struct np_bag *far, const char *lacks)
 	return text;
 }
 
-static void
-both_ends_stand_side_by_side(void **state)
+TEST(both_ends_stand_side_by_side)
 {
 	static const int64_t sizes[] = { 0, 0, 0, 0, 0, 9, 0, 1 };
 	struct np_bag *near = np_bag_new(), *far = np_bag_new();
 	char *text;
 
-	(void)state;
 	np_bag_text(near, "eth0: here", "wire.tap");
 	np_bag_int(near, 12, "wire.out.packets");
 	np_bag_int(near, 0, "wire.in.packets");
@@ -191,12 +186,10 @@ both_ends_stand_side_by_side(void **state)
 	np_bag_free(far);
 }
 
-static void
-ends_of_which_nothing_is_known_are_named(void **state)
+TEST(ends_of_which_nothing_is_known_are_named)
 {
 	char *text = printed(NULL, NULL, "it is a stock one");
 
-	(void)state;
 	assert_string_equal(text, "Wire ledger\n"
 				  "local: no ledger: nothing is known about that end\n"
 				  "remote: no ledger: it is a stock one\n");
@@ -227,14 +220,12 @@ is_value(const struct np_bag *b, const char *name, double expected)
 }
 
 /* 1000 out, of which 4 get lost and 20 are doubled; 500 come back, and 2 more behind the end. */
-static void
-two_taps_say_what_happened_between_them(void **state)
+TEST(two_taps_say_what_happened_between_them)
 {
 	struct np_bag *near = tap_of(1000, 9, 502, 3, 0), *far = tap_of(500, 3, 1016, 11, 20);
 	struct np_bag *way = np_bag_new();
 	char *text = printed(near, far, "");
 
-	(void)state;
 	assert_non_null(strstr(
 	    text, "local to remote: 1000 segments with data sent, 1016 arrived, 20 of them "
 		  "duplicated on the path, 4 missing (lost, or in flight when a capture ended)\n"
@@ -255,14 +246,12 @@ two_taps_say_what_happened_between_them(void **state)
 	np_bag_free(far);
 }
 
-static void
-taps_that_are_not_whole_are_not_compared(void **state)
+TEST(taps_that_are_not_whole_are_not_compared)
 {
 	struct np_bag *near = tap_of(1000, 0, 0, 0, 0), *far = tap_of(0, 0, 900, 0, 0);
 	struct np_bag *way = np_bag_new();
 	char *text;
 
-	(void)state;
 	np_bag_int(far, 5, "wire.dropped");
 	text = printed(near, far, "");
 	assert_null(strstr(text, "local to remote"));
@@ -277,13 +266,11 @@ taps_that_are_not_whole_are_not_compared(void **state)
 }
 
 /* A far end may leave out what it counts, or say that it counted more than there can be. */
-static void
-figures_that_are_none_are_not_compared(void **state)
+TEST(figures_that_are_none_are_not_compared)
 {
 	static const double arrived[] = { -1, 1e15, 1e300, 0 };
 	struct np_bag *near = tap_of(1000, 0, 0, 0, 0);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(arrived) / sizeof(arrived[0]); i++) {
 		struct np_bag *far = np_bag_new(), *way = np_bag_new();
 		char *text;
@@ -304,13 +291,11 @@ figures_that_are_none_are_not_compared(void **state)
 	np_bag_free(near);
 }
 
-static void
-what_no_figure_has_is_said(void **state)
+TEST(what_no_figure_has_is_said)
 {
 	struct np_bag *near = tap_of(0, 0, 9, 0, 0);
 	char *text;
 
-	(void)state;
 	np_bag_int(near, 3, "wire.in.fragments_orphaned");
 	np_bag_int(near, 1, "wire.open_at_end");
 	text = printed(near, NULL, "");
@@ -325,19 +310,4 @@ what_no_figure_has_is_said(void **state)
 	np_bag_free(near);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_flow_is_heard_from_start_to_stop),
-		cmocka_unit_test(another_hosts_flow_is_refused),
-		cmocka_unit_test(both_ends_stand_side_by_side),
-		cmocka_unit_test(two_taps_say_what_happened_between_them),
-		cmocka_unit_test(taps_that_are_not_whole_are_not_compared),
-		cmocka_unit_test(figures_that_are_none_are_not_compared),
-		cmocka_unit_test(what_no_figure_has_is_said),
-		cmocka_unit_test(ends_of_which_nothing_is_known_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

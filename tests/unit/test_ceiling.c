@@ -41,8 +41,7 @@ share_UDP(const struct np_way *w, uint32_t size)
 	return np_ceiling_udp(w, size);
 }
 
-static void
-test_vectors(void **state)
+TEST(test_vectors)
 {
 	static const struct {
 		const char *what;
@@ -97,7 +96,6 @@ test_vectors(void **state)
 #undef VECTOR_TURNS
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(streams); i++) {
 		struct np_way w = way(streams[i].mtu, streams[i].family, streams[i].timestamps);
 
@@ -117,13 +115,11 @@ test_vectors(void **state)
 }
 
 /* Records of TLS take a part of TCP's bytes: doc/ceilings.md. */
-static void
-test_records(void **state)
+TEST(test_records)
 {
 	struct np_way w = way(1500, 4, true);
 	struct np_ceiling_exchange x;
 
-	(void)state;
 	assert_int_equal(np_ceiling_tls(0), 0);
 	assert_int_equal(np_ceiling_tls(1), 23);
 	assert_int_equal(np_ceiling_tls(16384), 16406);
@@ -141,13 +137,11 @@ test_records(void **state)
 }
 
 /* As captures of MPTCP show them: doc/ceilings.md. */
-static void
-test_options_of_segments(void **state)
+TEST(test_options_of_segments)
 {
 	struct np_way w = way(1500, 4, true);
 	struct np_ceiling_exchange x;
 
-	(void)state;
 	w.options = 24;
 	assert_int_equal(np_ceiling_segment(&w), 1424);
 	assert_close(np_ceiling_tcp(&w), 1424.0 / 1538, "MPTCP");
@@ -168,8 +162,7 @@ test_options_of_segments(void **state)
 
 /* Not by the program that made the vectors. */
 /* doc/ceilings.md */
-static void
-test_messages_share_packets(void **state)
+TEST(test_messages_share_packets)
 {
 	static const struct {
 		int family;
@@ -189,7 +182,6 @@ test_messages_share_packets(void **state)
 	struct np_way w = way(1500, 4, true), small = way(20, 4, true),
 		      strange = way(1500, 5, true);
 
-	(void)state;
 	for (size_t i = 0; i < LEN(of); i++) {
 		w = way(1500, of[i].family, true);
 		w.mss = of[i].mss;
@@ -208,12 +200,10 @@ test_messages_share_packets(void **state)
 		     "SCTP_RR");
 }
 
-static void
-test_worked_examples(void **state)
+TEST(test_worked_examples)
 {
 	struct np_way w = way(1500, 4, true), narrow = way(256, 4, true);
 
-	(void)state;
 	assert_int_equal(np_ceiling_segment(&w), 1448);
 	assert_close(np_ceiling_tcp(&w), 1448.0 / 1538, "TCP");
 	assert_close(np_ceiling_tcp(&narrow), 204.0 / 294, "MTU 256");
@@ -226,13 +216,11 @@ test_worked_examples(void **state)
 		     "TCP_CRR");
 }
 
-static void
-test_what_no_packet_can_have(void **state)
+TEST(test_what_no_packet_can_have)
 {
 	struct np_way small = way(67, 4, true), small6 = way(1279, 6, true),
 		      strange = way(1500, 5, true), w = way(1500, 4, true), none = w;
 
-	(void)state;
 	none.mss = 12;
 	assert_true(isnan(np_ceiling_tcp(&small)));
 	assert_true(isnan(np_ceiling_udp(&small6, 1)));
@@ -248,12 +236,10 @@ test_what_no_packet_can_have(void **state)
 }
 
 /* A frame costs its payload and 38 bytes, and 84 at least; there is no second one. */
-static void
-frames_have_no_header_but_their_own(void **state)
+TEST(frames_have_no_header_but_their_own)
 {
 	struct np_way w = way(1500, NP_FRAMES, false);
 
-	(void)state;
 	assert_close(np_ceiling_udp(&w, 1500), 1500.0 / 1538, "a full frame");
 	assert_close(np_ceiling_udp(&w, 46), 46.0 / 84, "the smallest one");
 	assert_int_equal(np_ceiling_fragments(&w, 1500), 1);
@@ -266,12 +252,10 @@ frames_have_no_header_but_their_own(void **state)
 }
 
 /* A message of DCCP has 16 bytes before it, and never a second packet. */
-static void
-a_message_with_a_header_of_its_own_is_one_packet(void **state)
+TEST(a_message_with_a_header_of_its_own_is_one_packet)
 {
 	struct np_way w = way(1500, 4, false);
 
-	(void)state;
 	w.message_header = 16;
 	assert_close(np_ceiling_udp(&w, 1400), 1400.0 / 1474, "DCCP");
 	assert_close(np_ceiling_udp(&w, 1464), 1464.0 / 1538, "the largest one");
@@ -284,8 +268,7 @@ a_message_with_a_header_of_its_own_is_one_packet(void **state)
 
 /* A far end may name any MTU, and a user any size: no number traps, and none is a share beyond 1.
  */
-static void
-any_number_has_an_answer(void **state)
+TEST(any_number_has_an_answer)
 {
 	static const int families[] = { 0, NP_FRAMES, 4, 6 };
 	static const uint32_t numbers[] = { 0,
@@ -310,7 +293,6 @@ any_number_has_an_answer(void **state)
 					    UINT32_MAX };
 	struct np_way narrow = way(4, NP_FRAMES, false);
 
-	(void)state;
 	assert_true(isnan(np_ceiling_turns(&narrow, NP_TURNS_UDP_RR, 100, 4, 1e8, 0, 1)));
 	assert_true(isnan(np_ceiling_turns(&narrow, NP_TURNS_UDP_RR, 4, 100, 1e8, 0, 1)));
 	for (size_t i = 0; i < LEN(families) * LEN(numbers) * LEN(numbers); i++) {
@@ -331,8 +313,7 @@ any_number_has_an_answer(void **state)
 	}
 }
 
-static void
-each_line_has_an_answer(void **state)
+TEST(each_line_has_an_answer)
 {
 	static char asked[] =
 	    "test=UDP_STREAM size=64 rate=1e8\n\xff\"\\=1\n\ntest=TCP_CC rate=1gbit\n"
@@ -353,7 +334,6 @@ each_line_has_an_answer(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(in);
 	assert_non_null(out);
 	np_ceilings_answer(in, out);
@@ -372,21 +352,4 @@ each_line_has_an_answer(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_options_of_segments),
-		cmocka_unit_test(test_worked_examples),
-		cmocka_unit_test(test_messages_share_packets),
-		cmocka_unit_test(test_what_no_packet_can_have),
-		cmocka_unit_test(a_message_with_a_header_of_its_own_is_one_packet),
-		cmocka_unit_test(any_number_has_an_answer),
-		cmocka_unit_test(frames_have_no_header_but_their_own),
-		cmocka_unit_test(each_line_has_an_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

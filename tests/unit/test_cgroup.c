@@ -59,8 +59,7 @@ put_service(const char *root)
 	put_pressures(root, "some avg10=1.50 avg60=0.50 avg300=0.10 total=1000000\n");
 }
 
-static void
-the_least_quota_counts_and_who_was_held_up_most(void **state)
+TEST_WITH(the_least_quota_counts_and_who_was_held_up_most, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -92,8 +91,7 @@ the_least_quota_counts_and_who_was_held_up_most(void **state)
 }
 
 /* One that is taken away, or set, while the test goes on. */
-static void
-a_quota_of_either_end_of_the_test_counts(void **state)
+TEST_WITH(a_quota_of_either_end_of_the_test_counts, root_make, root_remove)
 {
 	static const char *const when[][2] = { { "20000 100000\n", "max 100000\n" },
 					       { "max 100000\n", "20000 100000\n" } };
@@ -117,8 +115,7 @@ a_quota_of_either_end_of_the_test_counts(void **state)
 	}
 }
 
-static void
-without_a_quota_nothing_is_said(void **state)
+TEST_WITH(without_a_quota_nothing_is_said, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -158,8 +155,7 @@ put_v1(const char *root, const char *group, const char *mounted, const char *fil
 	put_file(root, V1 "/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
 }
 
-static void
-version_1_says_the_same(void **state)
+TEST_WITH(version_1_says_the_same, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -183,8 +179,7 @@ version_1_says_the_same(void **state)
 }
 
 /* A container sees its own group as the top of what is mounted. */
-static void
-a_mount_may_begin_at_a_group(void **state)
+TEST_WITH(a_mount_may_begin_at_a_group, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -209,8 +204,7 @@ a_mount_may_begin_at_a_group(void **state)
 }
 
 /* As under ip-netns(8): who started our parent still sees them. */
-static void
-what_is_not_mounted_here_is_looked_for_above(void **state)
+TEST_WITH(what_is_not_mounted_here_is_looked_for_above, root_make, root_remove)
 {
 	static const char *const path = "/proc/70/root" V2 "/job/cpu.max";
 	const char *root = *state;
@@ -237,8 +231,7 @@ what_is_not_mounted_here_is_looked_for_above(void **state)
 	np_bag_free(b);
 }
 
-static void
-another_group_meanwhile_is_no_number(void **state)
+TEST_WITH(another_group_meanwhile_is_no_number, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -256,8 +249,7 @@ another_group_meanwhile_is_no_number(void **state)
 }
 
 /* As where descriptors run out: what could not be looked at is not said to be without a quota. */
-static void
-a_group_that_can_t_be_opened_is_named(void **state)
+TEST_WITH(a_group_that_can_t_be_opened_is_named, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -275,8 +267,7 @@ a_group_that_can_t_be_opened_is_named(void **state)
 	np_bag_free(b);
 }
 
-static void
-nothing_to_read_is_named(void **state)
+TEST_WITH(nothing_to_read_is_named, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -294,8 +285,7 @@ nothing_to_read_is_named(void **state)
 	np_cgroup_close(NULL);
 }
 
-static void
-junk_does_no_harm(void **state)
+TEST_WITH(junk_does_no_harm, root_make, root_remove)
 {
 	static const char *const junk[] = { "",
 					    "\n\n",
@@ -333,14 +323,12 @@ junk_does_no_harm(void **state)
 }
 
 /* Whatever this machine has: times are none of the future, and what is missing is named. */
-static void
-the_machine_itself(void **state)
+TEST(the_machine_itself)
 {
 	struct np_bag *b = np_bag_new();
 	struct np_cgroup *c = np_cgroup_open("", NULL);
 	struct np_bag_item it;
 
-	(void)state;
 	np_cgroup_begin(c);
 	np_cgroup_end(c, b);
 	np_cgroup_close(c);
@@ -352,23 +340,4 @@ the_machine_itself(void **state)
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, root_make, root_remove)
-		WITH_ROOT(the_least_quota_counts_and_who_was_held_up_most),
-		WITH_ROOT(a_quota_of_either_end_of_the_test_counts),
-		WITH_ROOT(without_a_quota_nothing_is_said),
-		WITH_ROOT(version_1_says_the_same),
-		WITH_ROOT(a_mount_may_begin_at_a_group),
-		WITH_ROOT(what_is_not_mounted_here_is_looked_for_above),
-		WITH_ROOT(another_group_meanwhile_is_no_number),
-		WITH_ROOT(a_group_that_can_t_be_opened_is_named),
-		WITH_ROOT(nothing_to_read_is_named),
-		WITH_ROOT(junk_does_no_harm),
-		cmocka_unit_test(the_machine_itself),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -6,20 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "tests/lib/check.h"
 
 /* Far beyond what any of these takes, so that a fault shows as an error and not as a hang. */
 #define LONG (20 * NP_SEC)
@@ -78,14 +72,12 @@ put(int fd, const void *bytes, size_t n)
 
 /* ---- Receiving ---- */
 
-static void
-a_whole_message_arrives(void **state)
+TEST(a_whole_message_arrives)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	fill(frame, 1);
 	put(p.peer, frame, sizeof(frame));
@@ -96,14 +88,12 @@ a_whole_message_arrives(void **state)
 	close_pair(&p);
 }
 
-static void
-a_message_may_come_byte_by_byte(void **state)
+TEST(a_message_may_come_byte_by_byte)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	fill(frame, 2);
 	for (size_t i = 0; i < sizeof(frame); i++) {
@@ -130,15 +120,13 @@ dribble(void *arg)
 	return NULL;
 }
 
-static void
-waiting_outlasts_a_dribble(void **state)
+TEST(waiting_outlasts_a_dribble)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 	pthread_t thread;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	assert_int_equal(pthread_create(&thread, NULL, dribble, &p), 0);
 	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), NULL, &err),
@@ -149,14 +137,12 @@ waiting_outlasts_a_dribble(void **state)
 	close_pair(&p);
 }
 
-static void
-pipelined_messages_come_one_by_one(void **state)
+TEST(pipelined_messages_come_one_by_one)
 {
 	uint8_t two[2][NP_FRAME_SIZE];
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	fill(two[0], 4);
 	fill(two[1], 5);
@@ -171,13 +157,11 @@ pipelined_messages_come_one_by_one(void **state)
 	close_pair(&p);
 }
 
-static void
-the_end_between_messages_is_no_fault(void **state)
+TEST(the_end_between_messages_is_no_fault)
 {
 	struct np_err err = { .code = NP_OK };
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	close_peer(&p);
 	assert_int_equal(np_chan_read(&p.chan, &err), NP_CHAN_CLOSED);
@@ -207,12 +191,10 @@ assert_cut_message(const void *bytes, size_t n, const char *msg)
 	close_pair(&p);
 }
 
-static void
-the_end_within_a_message_says_what_came(void **state)
+TEST(the_end_within_a_message_says_what_came)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 
-	(void)state;
 	fill(frame, 6);
 	assert_cut_message(
 	    frame, 1,
@@ -226,13 +208,11 @@ the_end_within_a_message_says_what_came(void **state)
 		 "(is it netperf 2.5.0 or older?)");
 }
 
-static void
-another_service_is_quoted(void **state)
+TEST(another_service_is_quoted)
 {
 	static const char ssh[] = "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n";
 	static const char http[] = "HTTP/1.1 400 Bad Request, and a great deal more of it\r\n";
 
-	(void)state;
 	assert_cut_message(
 	    ssh, sizeof(ssh) - 1,
 	    WHOM
@@ -244,14 +224,12 @@ another_service_is_quoted(void **state)
 				"Request, and a great de\")");
 }
 
-static void
-a_deadline_passes(void **state)
+TEST(a_deadline_passes)
 {
 	struct np_err err = { .code = NP_OK };
 	uint64_t deadline, late;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	deadline = np_deadline(10 * NP_MSEC);
 	assert_int_equal(np_chan_recv(&p.chan, "the test results", deadline, NULL, &err), NP_ETIME);
@@ -262,14 +240,12 @@ a_deadline_passes(void **state)
 	close_pair(&p);
 }
 
-static void
-a_passed_deadline_still_takes_what_is_there(void **state)
+TEST(a_passed_deadline_still_takes_what_is_there)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	fill(frame, 7);
 	put(p.peer, frame, sizeof(frame));
@@ -278,15 +254,13 @@ a_passed_deadline_still_takes_what_is_there(void **state)
 	close_pair(&p);
 }
 
-static void
-a_late_message_says_what_came_and_can_be_finished(void **state)
+TEST(a_late_message_says_what_came_and_can_be_finished)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err = { .code = NP_OK };
 	uint64_t deadline;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	fill(frame, 8);
 	put(p.peer, frame, 100);
@@ -304,15 +278,13 @@ a_late_message_says_what_came_and_can_be_finished(void **state)
 }
 
 /* Who waits long for a first byte need not wait as long for the last one. */
-static void
-what_has_begun_must_go_on(void **state)
+TEST(what_has_begun_must_go_on)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 	struct pair p;
 	uint64_t begun;
 
-	(void)state;
 	open_pair(&p);
 	p.chan.rest_ns = 20 * NP_MSEC;
 	fill(frame, 1);
@@ -356,15 +328,13 @@ block_sigusr1(sigset_t *outside, sigset_t *inside)
 	sigdelset(inside, SIGUSR1);
 }
 
-static void
-a_signal_interrupts_and_nothing_is_lost(void **state)
+TEST(a_signal_interrupts_and_nothing_is_lost)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	sigset_t outside, inside;
 	struct np_err err = { .code = NP_OK };
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	block_sigusr1(&outside, &inside);
 	fill(frame, 9);
@@ -389,14 +359,12 @@ reset(struct pair *p)
 	close_peer(p);
 }
 
-static void
-a_reset_is_the_peers_fault(void **state)
+TEST(a_reset_is_the_peers_fault)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err = { .code = NP_OK };
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	reset(&p);
 	assert_int_equal(np_chan_recv(&p.chan, "the test results", np_deadline(LONG), NULL, &err),
@@ -421,14 +389,12 @@ a_reset_is_the_peers_fault(void **state)
 
 /* ---- Sending ---- */
 
-static void
-a_message_is_sent_whole(void **state)
+TEST(a_message_is_sent_whole)
 {
 	uint8_t frame[NP_FRAME_SIZE], got[NP_FRAME_SIZE + 1];
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	fill(frame, 11);
 	assert_int_equal(np_chan_send(&p.chan, frame, np_deadline(LONG), &err), NP_OK);
@@ -438,14 +404,12 @@ a_message_is_sent_whole(void **state)
 }
 
 /* SIGPIPE at its default would end this program. */
-static void
-sending_to_a_closed_peer_fails_quietly(void **state)
+TEST(sending_to_a_closed_peer_fails_quietly)
 {
 	uint8_t frame[NP_FRAME_SIZE] = { 0 };
 	struct np_err err = { .code = NP_OK };
 	struct pair p;
 
-	(void)state;
 	signal(SIGPIPE, SIG_DFL);
 	open_pair(&p);
 	close_peer(&p);
@@ -476,13 +440,11 @@ stuff(struct np_chan *c, struct np_err *err)
 	}
 }
 
-static void
-a_peer_that_does_not_read_is_not_waited_for_long(void **state)
+TEST(a_peer_that_does_not_read_is_not_waited_for_long)
 {
 	struct np_err err = { .code = NP_OK };
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	assert_true(stuff(&p.chan, &err) > 0);
 	assert_string_equal(err.msg, WHOM "the peer did not take a message within 0 s");
@@ -511,8 +473,7 @@ read_all(void *arg)
 	return NULL;
 }
 
-static void
-sending_waits_for_room(void **state)
+TEST(sending_waits_for_room)
 {
 	enum { MESSAGES = 4000 }; /* more than a socket buffer holds */
 	uint8_t frame[NP_FRAME_SIZE];
@@ -521,7 +482,6 @@ sending_waits_for_room(void **state)
 	pthread_t thread;
 	struct pair p;
 
-	(void)state;
 	open_pair(&p);
 	reader.fd = p.peer;
 	assert_int_equal(pthread_create(&thread, NULL, read_all, &reader), 0);
@@ -538,14 +498,12 @@ sending_waits_for_room(void **state)
 
 /* ---- This machine's faults ---- */
 
-static void
-what_is_no_socket_is_named(void **state)
+TEST(what_is_no_socket_is_named)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_chan c;
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(np_chan_open(&c, -1, PEER, &err), NP_ESYS);
 	assert_string_equal(err.msg, WHOM "make it non-blocking: Bad file descriptor");
 
@@ -591,15 +549,13 @@ receive_old(struct pair *p, uint8_t code, size_t bytes)
 	assert_int_equal(p->chan.first, code);
 }
 
-static void
-silence_after_256_bytes_tells_an_old_client(void **state)
+TEST(silence_after_256_bytes_tells_an_old_client)
 {
 	uint64_t began = np_now(), took = 0;
 	uint8_t frame[NP_FRAME_SIZE], got[NP_FRAME_SIZE];
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	receive_old(&p, NP_DEBUG_OFF, NP_OLD_FRAME_SIZE);
 	assert_true(np_now() - began >= NP_SEC);
 	assert_int_equal(p.chan.size, NP_OLD_FRAME_SIZE);
@@ -627,14 +583,12 @@ silence_after_256_bytes_tells_an_old_client(void **state)
 	close_pair(&p);
 }
 
-static void
-an_old_passphrase_and_its_request_come_apart(void **state)
+TEST(an_old_passphrase_and_its_request_come_apart)
 {
 	uint8_t both[2 * NP_OLD_FRAME_SIZE] = { 0 };
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	both[3] = NP_PASSPHRASE;
 	memset(both + 8, 'x', NP_OLD_FRAME_SIZE - 8);
 	both[NP_OLD_FRAME_SIZE + 3] = NP_TCP_STREAM;
@@ -685,12 +639,10 @@ receive_late(struct pair *p, uint8_t code, unsigned pause_ms)
 	pthread_join(thread, NULL);
 }
 
-static void
-a_slow_client_of_today_is_no_old_one(void **state)
+TEST(a_slow_client_of_today_is_no_old_one)
 {
 	struct pair p;
 
-	(void)state;
 	/* OMNI never begins an old session: its rest may take as long as it likes. */
 	receive_late(&p, NP_OMNI, 1300);
 	assert_int_equal(p.chan.size, NP_FRAME_SIZE);
@@ -702,14 +654,12 @@ a_slow_client_of_today_is_no_old_one(void **state)
 	close_pair(&p);
 }
 
-static void
-a_message_torn_apart_ends_the_session(void **state)
+TEST(a_message_torn_apart_ends_the_session)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 	struct pair p;
 
-	(void)state;
 	coded(frame, NP_TCP_RR);
 	open_pair(&p);
 	p.chan.may_be_old = true;
@@ -724,33 +674,4 @@ a_message_torn_apart_ends_the_session(void **state)
 	close_pair(&p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_whole_message_arrives),
-		cmocka_unit_test(a_message_may_come_byte_by_byte),
-		cmocka_unit_test(waiting_outlasts_a_dribble),
-		cmocka_unit_test(pipelined_messages_come_one_by_one),
-		cmocka_unit_test(the_end_between_messages_is_no_fault),
-		cmocka_unit_test(the_end_within_a_message_says_what_came),
-		cmocka_unit_test(another_service_is_quoted),
-		cmocka_unit_test(a_deadline_passes),
-		cmocka_unit_test(a_passed_deadline_still_takes_what_is_there),
-		cmocka_unit_test(a_late_message_says_what_came_and_can_be_finished),
-		cmocka_unit_test(what_has_begun_must_go_on),
-		cmocka_unit_test(a_signal_interrupts_and_nothing_is_lost),
-		cmocka_unit_test(a_reset_is_the_peers_fault),
-		cmocka_unit_test(a_message_is_sent_whole),
-		cmocka_unit_test(sending_to_a_closed_peer_fails_quietly),
-		cmocka_unit_test(a_peer_that_does_not_read_is_not_waited_for_long),
-		cmocka_unit_test(sending_waits_for_room),
-		cmocka_unit_test(what_is_no_socket_is_named),
-		cmocka_unit_test(silence_after_256_bytes_tells_an_old_client),
-		cmocka_unit_test(an_old_passphrase_and_its_request_come_apart),
-		cmocka_unit_test(a_slow_client_of_today_is_no_old_one),
-		cmocka_unit_test(a_message_torn_apart_ends_the_session),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

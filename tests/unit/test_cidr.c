@@ -20,8 +20,7 @@ address(const char *text)
 	return a;
 }
 
-static void
-ranges_are_read_and_their_host_part_dropped(void **state)
+TEST(ranges_are_read_and_their_host_part_dropped)
 {
 	static const struct {
 		const char *text, *network;
@@ -45,7 +44,6 @@ ranges_are_read_and_their_host_part_dropped(void **state)
 		{ "::ffff:0:0/95", "::fffe:0:0", 95 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(good); i++) {
 		struct np_addr network = address(good[i].network);
 		size_t n = network.sa.ss_family == AF_INET6 ? 16 : 4;
@@ -66,15 +64,13 @@ ranges_are_read_and_their_host_part_dropped(void **state)
 }
 
 /* One machine, or all; no address of IP with the same bytes is in it, nor the other way round. */
-static void
-a_cid_is_a_range_of_its_own(void **state)
+TEST(a_cid_is_a_range_of_its_own)
 {
 	static const uint32_t three = 3, four = 4;
 	struct np_cidr one, all, ip;
 	struct np_addr a, b, same;
 	struct np_err err;
 
-	(void)state;
 	np_addr_make(&a, AF_VSOCK, (const uint8_t *)&three, 1023);
 	np_addr_make(&b, AF_VSOCK, (const uint8_t *)&four, 1023);
 	np_addr_make(&same, AF_INET, (const uint8_t *)&three, 1023);
@@ -88,8 +84,7 @@ a_cid_is_a_range_of_its_own(void **state)
 	assert_int_equal(np_cidr_parse(&one, "vsock:", &err), NP_EUSAGE);
 }
 
-static void
-what_is_no_range_is_quoted(void **state)
+TEST(what_is_no_range_is_quoted)
 {
 	static const char *const bad[] = {
 		"",
@@ -121,7 +116,6 @@ what_is_no_range_is_quoted(void **state)
 		"2001:0db8:0000:0000:0000:0000:0000:00000000000000000000000001",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(bad); i++) {
 		struct np_cidr c = { .bits = 7 };
 		struct np_err err;
@@ -135,8 +129,7 @@ what_is_no_range_is_quoted(void **state)
 	}
 }
 
-static void
-addresses_are_in_a_range_or_not(void **state)
+TEST(addresses_are_in_a_range_or_not)
 {
 	static const struct {
 		const char *range, *in, *out;
@@ -163,7 +156,6 @@ addresses_are_in_a_range_or_not(void **state)
 		{ "::ffff:192.0.2.0/120", "::ffff:192.0.2.9", "2001:db8::c000:209" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_addr in = address(cases[i].in), out = address(cases[i].out);
 		struct np_cidr c;
@@ -193,12 +185,10 @@ is_in(const struct np_addr *network, unsigned bits, const struct np_addr *a)
 	return true;
 }
 
-static void
-every_prefix_agrees_with_a_look_at_each_bit(void **state)
+TEST(every_prefix_agrees_with_a_look_at_each_bit)
 {
 	uint64_t seed = 4711;
 
-	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
 		int family = i % 2 == 0 ? AF_INET : AF_INET6;
 		unsigned width = family == AF_INET ? 32 : 128;
@@ -223,14 +213,12 @@ every_prefix_agrees_with_a_look_at_each_bit(void **state)
 	}
 }
 
-static void
-a_socket_without_an_address_is_in_no_range(void **state)
+TEST(a_socket_without_an_address_is_in_no_range)
 {
 	struct np_addr path;
 	struct np_cidr c;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_addr_make_path(&path, "/tmp/x", &err), NP_OK);
 	assert_int_equal(np_cidr_parse(&c, "0.0.0.0/0", &err), NP_OK);
 	assert_false(np_cidr_has(&c, &path));
@@ -240,8 +228,7 @@ a_socket_without_an_address_is_in_no_range(void **state)
 
 /* ---- First and last ---- */
 
-static void
-addresses_follow_each_other(void **state)
+TEST(addresses_follow_each_other)
 {
 	static const struct {
 		const char *text, *last;
@@ -254,7 +241,6 @@ addresses_follow_each_other(void **state)
 		{ "::1-::1", "::1", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_addr first, last, want = address(rows[i].last);
 		struct np_err err;
@@ -267,8 +253,7 @@ addresses_follow_each_other(void **state)
 	}
 }
 
-static void
-what_is_no_row_of_addresses_is_quoted(void **state)
+TEST(what_is_no_row_of_addresses_is_quoted)
 {
 	static const char *const rows[] = {
 		"",
@@ -287,7 +272,6 @@ what_is_no_row_of_addresses_is_quoted(void **state)
 		"192.0.2.1 -192.0.2.2",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_err err = { .code = NP_OK };
 		struct np_addr first;
@@ -299,10 +283,8 @@ what_is_no_row_of_addresses_is_quoted(void **state)
 }
 
 /* All share that many leading bits, and one more would leave some out. */
-static void
-all_of_a_row_begin_alike(void **state)
+TEST(all_of_a_row_begin_alike)
 {
-	(void)state;
 	for (unsigned from = 0; from < 256; from += 5) {
 		for (uint32_t count = 1; from + count <= 256; count += 3) {
 			uint8_t bytes[4] = { 10, 1, 2, (uint8_t)from };
@@ -322,20 +304,4 @@ all_of_a_row_begin_alike(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_follow_each_other),
-		cmocka_unit_test(what_is_no_row_of_addresses_is_quoted),
-		cmocka_unit_test(all_of_a_row_begin_alike),
-		cmocka_unit_test(ranges_are_read_and_their_host_part_dropped),
-		cmocka_unit_test(what_is_no_range_is_quoted),
-		cmocka_unit_test(a_cid_is_a_range_of_its_own),
-		cmocka_unit_test(addresses_are_in_a_range_or_not),
-		cmocka_unit_test(every_prefix_agrees_with_a_look_at_each_bit),
-		cmocka_unit_test(a_socket_without_an_address_is_in_no_range),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -246,10 +246,8 @@ assert_prints(const struct np_classic *c, const struct np_record *r, const char 
 	free(text);
 }
 
-static void
-tables_are_netperfs_at_every_verbosity(void **state)
+TEST(tables_are_netperfs_at_every_verbosity)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(goldens); i++) {
 		const struct golden *g = &goldens[i];
 		struct np_classic c = { .layout = g->layout, .unit = np_unit(g->unit) };
@@ -273,14 +271,12 @@ tables_are_netperfs_at_every_verbosity(void **state)
 	}
 }
 
-static void
-the_figure_stands_alone_at_verbosity_0(void **state)
+TEST(the_figure_stands_alone_at_verbosity_0)
 {
 	static const char *const want[] = { "14894.55 \n", "22409.38 \n", "13800.02 \n",
 					    "16250.39 \n", "   0.36 \n",  "19067.43 \n",
 					    "8992.81\n",   "20781.38\n",  "58498.13\n" };
 
-	(void)state;
 	assert_int_equal(LEN(want), LEN(goldens));
 	for (size_t i = 0; i < LEN(goldens); i++) {
 		struct np_classic c = { .layout = goldens[i].layout,
@@ -294,8 +290,7 @@ the_figure_stands_alone_at_verbosity_0(void **state)
 	}
 }
 
-static void
-a_brand_is_shown_without_headers(void **state)
+TEST(a_brand_is_shown_without_headers)
 {
 	static const char *const want[] = {
 		"131072  16384  16384    0.00     14894.55   tagged\n",
@@ -309,7 +304,6 @@ a_brand_is_shown_without_headers(void **state)
 		NULL,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(goldens); i++) {
 		const struct golden *g = &goldens[i];
 		struct np_classic c = { .layout = g->layout,
@@ -327,26 +321,22 @@ a_brand_is_shown_without_headers(void **state)
 	}
 }
 
-static void
-a_brand_follows_the_lone_figure(void **state)
+TEST(a_brand_follows_the_lone_figure)
 {
 	struct np_classic c = { .layout = "stream", .unit = np_unit('m'), .brand = "tagged" };
 	struct np_record r;
 
-	(void)state;
 	fill(&r, &goldens[0]);
 	assert_prints(&c, &r, "14894.55 tagged\n");
 	c.layout = "crr";
 	assert_prints(&c, &r, "14894.55\n");
 }
 
-static void
-lost_requests_are_told_below_the_table(void **state)
+TEST(lost_requests_are_told_below_the_table)
 {
 	struct np_classic c = { .layout = "udp_rr", .unit = np_unit('x'), .verbosity = 3 };
 	struct np_record r = { .value[0].known = false };
 
-	(void)state;
 	np_record_int(&r, NP_M_LOST_REQUESTS, 0);
 	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1000);
 	assert_prints(&c, &r, "");
@@ -354,20 +344,16 @@ lost_requests_are_told_below_the_table(void **state)
 	assert_prints(&c, &r, "3 of 1000 requests got no response in time and count as lost\n");
 }
 
-static void
-what_is_not_known_is_minus_one(void **state)
+TEST(what_is_not_known_is_minus_one)
 {
 	struct np_classic c = { .layout = "stream", .unit = np_unit('m'), .verbosity = 1 };
 	struct np_record r = { .value[0].known = false };
 
-	(void)state;
 	assert_prints(&c, &r, "    -1     -1     -1    -1.00      -1.00   \n");
 }
 
-static void
-only_layouts_of_the_table_are_known(void **state)
+TEST(only_layouts_of_the_table_are_known)
 {
-	(void)state;
 	assert_true(np_classic_known("stream"));
 	assert_false(np_classic_known("STREAM"));
 	assert_false(np_classic_known(""));
@@ -584,10 +570,8 @@ static const struct loaded loaded[] = {
 	  "  0.34 U\n" },
 };
 
-static void
-cpu_figures_have_layouts_of_their_own(void **state)
+TEST(cpu_figures_have_layouts_of_their_own)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(loaded); i++) {
 		const struct loaded *l = &loaded[i];
 		struct np_classic c = { .layout = l->layout,
@@ -607,8 +591,7 @@ cpu_figures_have_layouts_of_their_own(void **state)
 	}
 }
 
-static void
-a_brand_follows_cpu_figures(void **state)
+TEST(a_brand_follows_cpu_figures)
 {
 	static const struct {
 		size_t loaded;
@@ -628,7 +611,6 @@ a_brand_follows_cpu_figures(void **state)
 		  "27.099 S tag\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(want); i++) {
 		const struct loaded *l = &loaded[want[i].loaded];
 		struct np_classic c = { .layout = l->layout,
@@ -646,8 +628,7 @@ a_brand_follows_cpu_figures(void **state)
 }
 
 /* Without a control connection netperf knows no letter for the far end, and prints its 0. */
-static void
-the_letter_of_a_silent_far_end_is_a_nul_byte(void **state)
+TEST(the_letter_of_a_silent_far_end_is_a_nul_byte)
 {
 	static const char want[] = "bytes  bytes   bytes    secs.    10^6bits/s  % S      % \0"
 				   "      us/KB   us/KB\n";
@@ -661,7 +642,6 @@ the_letter_of_a_silent_far_end_is_a_nul_byte(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	np_record_char(&r, NP_M_LOCAL_CPU_METHOD, 'S');
 	np_record_char(&r, NP_M_REMOTE_CPU_METHOD, '\0');
 	np_classic_print(out, &c, &r);
@@ -672,15 +652,13 @@ the_letter_of_a_silent_far_end_is_a_nul_byte(void **state)
 
 /* ---- TCP_MSS ---- */
 
-static void
-a_segment_size_stands_alone(void **state)
+TEST(a_segment_size_stands_alone)
 {
 	static const char row[] = "32741 \n";
 	static const char with_heads[] = "Maximum\nSegment\nSize (bytes)\n\n32741 \n";
 	struct np_classic c = { .layout = "mss", .unit = np_unit('m'), .headers = true };
 	struct np_record r = { .value[0].known = false };
 
-	(void)state;
 	np_record_int(&r, NP_M_TRANSPORT_MSS, 32741);
 	/* -c changes nothing here. */
 	for (int cpu = 0; cpu < 2; cpu++) {
@@ -828,10 +806,8 @@ assert_preface(const struct np_classic *c, const char *want)
 	free(text);
 }
 
-static void
-unix_tests_print_their_heads_first(void **state)
+TEST(unix_tests_print_their_heads_first)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(unix_tests); i++) {
 		for (int cpu = 0; cpu < 2; cpu++) {
 			struct np_classic c = { .layout = unix_tests[i].layout,
@@ -856,10 +832,8 @@ unix_tests_print_their_heads_first(void **state)
 	}
 }
 
-static void
-unix_tests_print_rows_without_heads_or_brand(void **state)
+TEST(unix_tests_print_rows_without_heads_or_brand)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(unix_tests); i++) {
 		struct np_record r = { .value[0].known = false };
 
@@ -897,8 +871,7 @@ histogram_text(const struct np_hist *h, char *text, size_t size)
 	return text;
 }
 
-static void
-histograms_stand_below_the_details(void **state)
+TEST(histograms_stand_below_the_details)
 {
 	static const char *const titles[] = {
 		"\n\nHistogram of time spent in send() call.\n",
@@ -914,7 +887,6 @@ histograms_stand_below_the_details(void **state)
 	struct np_hist *h = np_hist_new();
 	char cells[2000], want[4000];
 
-	(void)state;
 	assert_int_equal(LEN(titles), LEN(goldens));
 	np_hist_record(h, 12345);
 	histogram_text(h, cells, sizeof(cells));
@@ -937,14 +909,12 @@ histograms_stand_below_the_details(void **state)
 	free(h);
 }
 
-static void
-dg_rr_shows_the_mean_of_its_times(void **state)
+TEST(dg_rr_shows_the_mean_of_its_times)
 {
 	struct np_classic c = { .layout = "dg_rr", .unit = np_unit('x'), .verbosity = 3 };
 	struct np_record r = { .value[0].known = false };
 	struct np_hist *h = np_hist_new();
 
-	(void)state;
 	c.hist = h;
 	np_hist_record(h, 60000);
 	np_hist_record(h, 79999);
@@ -954,13 +924,11 @@ dg_rr_shows_the_mean_of_its_times(void **state)
 
 /* ---- Confidence ---- */
 
-static void
-a_missed_confidence_is_told_in_netperfs_words(void **state)
+TEST(a_missed_confidence_is_told_in_netperfs_words)
 {
 	char text[1000];
 	FILE *out = fmemopen(text, sizeof(text), "w");
 
-	(void)state;
 	np_confidence_warn(out, 884.645, 0, 12.3456);
 	fclose(out);
 	assert_string_equal(
@@ -974,27 +942,4 @@ a_missed_confidence_is_told_in_netperfs_words(void **state)
 		  "\n");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_are_netperfs_at_every_verbosity),
-		cmocka_unit_test(the_figure_stands_alone_at_verbosity_0),
-		cmocka_unit_test(a_brand_is_shown_without_headers),
-		cmocka_unit_test(a_brand_follows_the_lone_figure),
-		cmocka_unit_test(lost_requests_are_told_below_the_table),
-		cmocka_unit_test(what_is_not_known_is_minus_one),
-		cmocka_unit_test(only_layouts_of_the_table_are_known),
-		cmocka_unit_test(cpu_figures_have_layouts_of_their_own),
-		cmocka_unit_test(a_brand_follows_cpu_figures),
-		cmocka_unit_test(the_letter_of_a_silent_far_end_is_a_nul_byte),
-		cmocka_unit_test(a_segment_size_stands_alone),
-		cmocka_unit_test(unix_tests_print_their_heads_first),
-		cmocka_unit_test(unix_tests_print_rows_without_heads_or_brand),
-		cmocka_unit_test(histograms_stand_below_the_details),
-		cmocka_unit_test(dg_rr_shows_the_mean_of_its_times),
-		cmocka_unit_test(a_missed_confidence_is_told_in_netperfs_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

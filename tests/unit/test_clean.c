@@ -105,14 +105,12 @@ assert_close(double found, double want)
 	}
 }
 
-static void
-what_nobody_marks_is_clean(void **state)
+TEST(what_nobody_marks_is_clean)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c = judged(&near, &far, false);
 	char text[NP_CLEAN_TEXT];
 
-	(void)state;
 	assert_close(c->seconds, 1);
 	assert_close(c->clean, 1);
 	assert_close(c->times, 1);
@@ -122,14 +120,12 @@ what_nobody_marks_is_clean(void **state)
 	free(c);
 }
 
-static void
-the_marks_of_either_end_count_and_are_put_together(void **state)
+TEST(the_marks_of_either_end_count_and_are_put_together)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 	char text[NP_CLEAN_TEXT];
 
-	(void)state;
 	near.marks[2] = near.marks[3] = 1 << NP_R_STEAL;
 	far.marks[3] = far.marks[7] = 1 << NP_R_FOREIGN;
 	for (int i = 2; i < 8; i++) {
@@ -153,13 +149,11 @@ the_marks_of_either_end_count_and_are_put_together(void **state)
 }
 
 /* The grids of two ends differ by what the window's begin does. */
-static void
-a_touch_is_no_disturbance(void **state)
+TEST(a_touch_is_no_disturbance)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	for (int i = 0; i < COUNT; i++) {
 		near.end_us[i] += 5000;
 	}
@@ -170,13 +164,11 @@ a_touch_is_no_disturbance(void **state)
 	free(c);
 }
 
-static void
-who_waits_for_others_is_disturbed(void **state)
+TEST(who_waits_for_others_is_disturbed)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	near.kept_us[1] = near.waited_us[1] = (int64_t)(NP_D_WAITED * EACH_US) + 1;
 	near.kept_us[3] = near.waited_us[3] = (int64_t)(NP_D_WAITED * EACH_US) - 1;
 	near.used_us[1] = near.used_us[3] = 50000;
@@ -203,13 +195,11 @@ who_waits_for_others_is_disturbed(void **state)
 	free(c);
 }
 
-static void
-who_wants_little_is_kept_from_it_soon(void **state)
+TEST(who_wants_little_is_kept_from_it_soon)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	for (int i = 2; i < 5; i++) {
 		near.kept_us[i] = (int64_t)(NP_D_TOUCHED * EACH_US) + 1 - (i == 4) * 1000;
 	}
@@ -220,13 +210,11 @@ who_wants_little_is_kept_from_it_soon(void **state)
 	free(c);
 }
 
-static void
-a_long_wait_was_there_before_it_was_told(void **state)
+TEST(a_long_wait_was_there_before_it_was_told)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	near.kept_us[6] = 3 * EACH_US;
 	c = judged(&near, &far, false);
 	assert_close(c->reason_s[NP_R_SWITCHES], 0.3);
@@ -235,13 +223,11 @@ a_long_wait_was_there_before_it_was_told(void **state)
 	free(c);
 }
 
-static void
-pressure_takes_a_crowd_and_a_worker_in_it(void **state)
+TEST(pressure_takes_a_crowd_and_a_worker_in_it)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	for (int i = 1; i < 5; i++) {
 		near.stalled_us[i] = 50000;
 	}
@@ -255,13 +241,11 @@ pressure_takes_a_crowd_and_a_worker_in_it(void **state)
 	free(c);
 }
 
-static void
-programs_on_a_workers_processor_count_but_for_the_far_end(void **state)
+TEST(programs_on_a_workers_processor_count_but_for_the_far_end)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	near.others_us[1] = (int64_t)(NP_D_OTHERS * EACH_US) - 1;
 	near.others_us[2] = near.others_us[3] = near.others_us[4] = 90000;
 	far.used_us[3] = 80000;
@@ -276,14 +260,12 @@ programs_on_a_workers_processor_count_but_for_the_far_end(void **state)
 	free(c);
 }
 
-static void
-a_far_end_that_tells_nothing_is_no_reason_to_guess(void **state)
+TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 {
 	struct told near = quiet();
 	struct np_bag *b;
 	struct np_clean *c;
 
-	(void)state;
 	near.marks[0] = 1 << NP_R_CLOCK;
 	near.kept_us[5] = 50000;
 	c = judged(&near, NULL, false);
@@ -304,14 +286,12 @@ a_far_end_that_tells_nothing_is_no_reason_to_guess(void **state)
 }
 
 /* A far end is a stranger. */
-static void
-nonsense_is_left_out(void **state)
+TEST(nonsense_is_left_out)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_bag *a = bag_of(&near, "here"), *b;
 	struct np_clean *c;
 
-	(void)state;
 	far.end_us[5] = far.end_us[4];
 	far.work[1] = INT64_MIN;
 	far.used_us[2] = INT64_MAX;
@@ -330,13 +310,11 @@ nonsense_is_left_out(void **state)
 	np_bag_free(b);
 }
 
-static void
-a_far_end_can_not_make_the_test_longer(void **state)
+TEST(a_far_end_can_not_make_the_test_longer)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	far.end_us[COUNT - 1] = INT64_C(1) << 52; /* 142 years, and clean */
 	c = judged(&near, &far, false);
 	assert_close(c->seconds, 2);
@@ -350,14 +328,12 @@ a_far_end_can_not_make_the_test_longer(void **state)
 }
 
 /* Each session knows the bytes of its own connections, and the interface has those of all. */
-static void
-other_sessions_bytes_are_not_foreign(void **state)
+TEST(other_sessions_bytes_are_not_foreign)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_bag *a, *b;
 	struct np_clean *c;
 
-	(void)state;
 	for (int i = 0; i < COUNT; i++) {
 		near.marks[i] = far.marks[i] = 1 << NP_R_FOREIGN;
 	}
@@ -379,13 +355,11 @@ other_sessions_bytes_are_not_foreign(void **state)
 	free(c);
 }
 
-static void
-a_test_that_carries_nothing_may_be_clean(void **state)
+TEST(a_test_that_carries_nothing_may_be_clean)
 {
 	struct told near = quiet(), far = quiet();
 	struct np_clean *c;
 
-	(void)state;
 	memset(far.work, 0, sizeof(far.work));
 	c = judged(&near, &far, false);
 	assert_close(c->clean, 1);
@@ -415,13 +389,11 @@ iterate(struct np_repeat *r, double seconds, double clean_s, double rate)
 	free(hist);
 }
 
-static void
-iterations_last_as_long_as_what_is_missing(void **state)
+TEST(iterations_last_as_long_as_what_is_missing)
 {
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 10, .at_most_s = 20 } };
 	struct np_record record;
 
-	(void)state;
 	memset(&record, 0, sizeof(record));
 	assert_int_equal(np_repeat_next_s(&r), 10);
 	iterate(&r, 10, 6, 100);
@@ -442,12 +414,10 @@ iterations_last_as_long_as_what_is_missing(void **state)
 	np_repeat_free(&r);
 }
 
-static void
-and_end_where_the_bound_is(void **state)
+TEST(and_end_where_the_bound_is)
 {
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 4, .at_most_s = 7 } };
 
-	(void)state;
 	iterate(&r, 4, 0, 100);
 	assert_true(np_repeat_more(&r));
 	assert_int_equal(np_repeat_next_s(&r), 3);
@@ -457,15 +427,13 @@ and_end_where_the_bound_is(void **state)
 	np_repeat_free(&r);
 }
 
-static void
-where_nobody_looks_there_is_no_second_one(void **state)
+TEST(where_nobody_looks_there_is_no_second_one)
 {
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .clean_s = 4, .at_most_s = 7 } };
 	struct np_hist *hist = np_hist_new();
 	struct np_record record;
 	struct np_err err;
 
-	(void)state;
 	memset(&record, 0, sizeof(record));
 	np_record_real(&record, NP_M_ELAPSED_TIME, 4);
 	np_repeat_add_clean(&r, &record, NULL);
@@ -496,8 +464,7 @@ put_machine(const char *root, int steal, int stalled, int squeezed)
 	put_file(root, "/proc/net/softnet_stat", text);
 }
 
-static void
-meters_read_again_what_they_have_opened(void **state)
+TEST_WITH(meters_read_again_what_they_have_opened, root_make, root_remove)
 {
 	const char *root = *state;
 	static struct np_meters m;
@@ -538,14 +505,12 @@ meters_read_again_what_they_have_opened(void **state)
 }
 
 /* softnet_stat of more than 30 processors is one, which this machine may not have. */
-static void
-a_file_that_comes_in_parts_is_read_to_its_end(void **state)
+TEST(a_file_that_comes_in_parts_is_read_to_its_end)
 {
 	static char text[12 << 10];
 	int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
 	long first;
 
-	(void)state;
 	if (fd < 0) {
 		skip();
 	}
@@ -560,8 +525,7 @@ a_file_that_comes_in_parts_is_read_to_its_end(void **state)
 	assert_string_equal(text, "");
 }
 
-static void
-an_interrupt_that_goes_elsewhere_is_seen(void **state)
+TEST_WITH(an_interrupt_that_goes_elsewhere_is_seen, root_make, root_remove)
 {
 	const char *root = *state;
 	static struct np_meters m;
@@ -589,8 +553,7 @@ an_interrupt_that_goes_elsewhere_is_seen(void **state)
 	np_meters_close(&m);
 }
 
-static void
-a_meter_that_is_missing_says_so(void **state)
+TEST_WITH(a_meter_that_is_missing_says_so, root_make, root_remove)
 {
 	static struct np_meters m;
 	static struct np_meters_seen seen;
@@ -608,34 +571,4 @@ a_meter_that_is_missing_says_so(void **state)
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_nobody_marks_is_clean),
-		cmocka_unit_test(the_marks_of_either_end_count_and_are_put_together),
-		cmocka_unit_test(a_touch_is_no_disturbance),
-		cmocka_unit_test(who_waits_for_others_is_disturbed),
-		cmocka_unit_test(who_wants_little_is_kept_from_it_soon),
-		cmocka_unit_test(a_long_wait_was_there_before_it_was_told),
-		cmocka_unit_test(pressure_takes_a_crowd_and_a_worker_in_it),
-		cmocka_unit_test(programs_on_a_workers_processor_count_but_for_the_far_end),
-		cmocka_unit_test(a_far_end_that_tells_nothing_is_no_reason_to_guess),
-		cmocka_unit_test(nonsense_is_left_out),
-		cmocka_unit_test(a_far_end_can_not_make_the_test_longer),
-		cmocka_unit_test(other_sessions_bytes_are_not_foreign),
-		cmocka_unit_test(a_test_that_carries_nothing_may_be_clean),
-		cmocka_unit_test(iterations_last_as_long_as_what_is_missing),
-		cmocka_unit_test(and_end_where_the_bound_is),
-		cmocka_unit_test(where_nobody_looks_there_is_no_second_one),
-		cmocka_unit_test_setup_teardown(meters_read_again_what_they_have_opened, root_make,
-						root_remove),
-		cmocka_unit_test(a_file_that_comes_in_parts_is_read_to_its_end),
-		cmocka_unit_test_setup_teardown(an_interrupt_that_goes_elsewhere_is_seen, root_make,
-						root_remove),
-		cmocka_unit_test_setup_teardown(a_meter_that_is_missing_says_so, root_make,
-						root_remove),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -112,12 +112,10 @@ run_paced(const struct np_bench *b, void (*change)(struct np_plan *p))
 	fail_msg("%s: the far end never waited for an interval's end", b->name);
 }
 
-static void
-every_bench_keeps_its_pace(void **state)
+TEST(every_bench_keeps_its_pace)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		if (!can_run(b)) {
 			continue;
@@ -158,15 +156,13 @@ pace(struct np_worker *w)
 	return w->load.is_spent && np_load_rest(w);
 }
 
-static void
-intervals_follow_each_other_without_drift(void **state)
+TEST(intervals_follow_each_other_without_drift)
 {
 	uint64_t start = 0, interval = 20 * NP_MSEC, waits = 0;
 	struct np_plan p;
 	struct np_worker w;
 	struct np_run run;
 
-	(void)state;
 	/* A busy machine makes it miss one now and then. */
 	for (int tries = 0; tries < 50 && waits < 5; tries++) {
 		start = np_now();
@@ -182,15 +178,13 @@ intervals_follow_each_other_without_drift(void **state)
 	assert_true(run.worker->paced_ns <= np_now() - start);
 }
 
-static void
-what_was_missed_is_not_caught_up_with(void **state)
+TEST(what_was_missed_is_not_caught_up_with)
 {
 	struct np_plan p;
 	struct np_worker w;
 	struct np_run run;
 	bool waited = false;
 
-	(void)state;
 	/* A machine so busy that it misses the next interval, too, is given another chance. */
 	for (int tries = 0; tries < 50 && !waited; tries++) {
 		uint64_t before = np_now();
@@ -204,14 +198,12 @@ what_was_missed_is_not_caught_up_with(void **state)
 	assert_true(waited);
 }
 
-static void
-a_burst_alone_means_an_interval_of_a_millisecond(void **state)
+TEST(a_burst_alone_means_an_interval_of_a_millisecond)
 {
 	struct np_plan p;
 	struct np_worker w;
 	struct np_run run;
 
-	(void)state;
 	paced_worker(&run, &w, &p, np_now());
 	p.near.call.interval_us = 0;
 	np_load_begin(&run.worker->load, &p, np_now());
@@ -249,15 +241,13 @@ answer_slowly(void *arg)
 }
 
 /* A requester that pauses for longer than it waits for responses gives none up for that. */
-static void
-a_pause_is_no_lost_response(void **state)
+TEST(a_pause_is_no_lost_response)
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 	pthread_t thread;
 	int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, answer_slowly, &fd), 0);
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
 	e.plan.near.call.interval_burst = 1;
@@ -285,8 +275,7 @@ touch_some(struct np_plan *p)
 	p->near.call.clean = 8;
 }
 
-static void
-what_is_sent_is_dirty(void **state)
+TEST(what_is_sent_is_dirty)
 {
 	static const char first[16] = "\1\1\1\1erf\0netperf", second[16] = "\2\2\2\2erf\0netperf";
 	struct end e = { .rc = -1 };
@@ -294,7 +283,6 @@ what_is_sent_is_dirty(void **state)
 	char got[32];
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), fd;
 
-	(void)state;
 	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, -32);
 	touch_some(&e.plan);
 	end_open(&e);
@@ -349,13 +337,11 @@ run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *
 	ends_free(&e);
 }
 
-static void
-touched_buffers_change_no_count(void **state)
+TEST(touched_buffers_change_no_count)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		if (!can_run(b)) {
 			continue;
@@ -405,8 +391,7 @@ send_to_nobody(bool by_write)
 	end_free(&e);
 }
 
-static void
-write_is_what_sends_when_asked(void **state)
+TEST(write_is_what_sends_when_asked)
 {
 	char byte[8] = { 1 };
 	struct np_conn c = { .number = 0 };
@@ -415,7 +400,6 @@ write_is_what_sends_when_asked(void **state)
 	struct np_run run;
 	struct np_plan p;
 
-	(void)state;
 	signal(SIGPIPE, count_broken_pipe);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	close(fd[1]);
@@ -452,13 +436,11 @@ avoid_copies(struct np_plan *p)
 	p->time_calls = true;
 }
 
-static void
-spliced_bytes_are_counted_and_not_copied(void **state)
+TEST(spliced_bytes_are_counted_and_not_copied)
 {
 	static const char *const names[] = { "TCP_MAERTS", "TCP_STREAM", "TCP_SENDFILE" };
 	struct np_hist_summary s;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
 		const struct np_run *from, *to;
@@ -481,15 +463,13 @@ spliced_bytes_are_counted_and_not_copied(void **state)
 	}
 }
 
-static void
-without_a_pipe_it_is_received_the_common_way(void **state)
+TEST(without_a_pipe_it_is_received_the_common_way)
 {
 	static const char text[] = "not netperf";
 	struct end e = { .rc = -1 };
 	struct rlimit before, few;
 	int fd[2], rc;
 
-	(void)state;
 	client_params(&e.plan, np_bench_find("TCP_MAERTS"), AF_INET, 0);
 	e.plan.copy_avoidance = true;
 	end_open(&e);
@@ -512,22 +492,4 @@ without_a_pipe_it_is_received_the_common_way(void **state)
 	end_free(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_bench_keeps_its_pace),
-		cmocka_unit_test(intervals_follow_each_other_without_drift),
-		cmocka_unit_test(what_was_missed_is_not_caught_up_with),
-		cmocka_unit_test(a_burst_alone_means_an_interval_of_a_millisecond),
-		cmocka_unit_test(a_pause_is_no_lost_response),
-		cmocka_unit_test(what_is_sent_is_dirty),
-		cmocka_unit_test(touched_buffers_change_no_count),
-		cmocka_unit_test(write_is_what_sends_when_asked),
-		cmocka_unit_test(spliced_bytes_are_counted_and_not_copied),
-		cmocka_unit_test(without_a_pipe_it_is_received_the_common_way),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -50,12 +50,10 @@ share_within(double t, unsigned degrees)
 	return odd ? 2 / M_PI * (angle + sum) : sum;
 }
 
-static void
-quantiles_are_students_to_three_decimals(void **state)
+TEST(quantiles_are_students_to_three_decimals)
 {
 	static const int levels[] = { 95, 99 };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(levels); i++) {
 		for (unsigned degrees = 1; degrees <= 30; degrees++) {
 			double t = np_student_t(levels[i], degrees);
@@ -67,10 +65,8 @@ quantiles_are_students_to_three_decimals(void **state)
 	}
 }
 
-static void
-known_quantiles(void **state)
+TEST(known_quantiles)
 {
-	(void)state;
 	assert_close(np_student_t(95, 1), 12.706, 1e-12);
 	assert_close(np_student_t(95, 2), 4.303, 1e-12);
 	assert_close(np_student_t(95, 3), 3.182, 1e-12);
@@ -87,12 +83,10 @@ known_quantiles(void **state)
 
 /* ---- Means and widths ---- */
 
-static void
-two_values(void **state)
+TEST(two_values)
 {
 	struct np_series s = SERIES(9, 11);
 
-	(void)state;
 	assert_int_equal(s.count, 2);
 	assert_close(np_series_mean(&s), 10, 1e-15);
 	/* v = 101 - 100, so 2 x 12.706 x sqrt(1 / 1) / 10. */
@@ -100,34 +94,28 @@ two_values(void **state)
 	assert_close(np_series_width(&s, 99), 12.7314, 1e-12);
 }
 
-static void
-five_values(void **state)
+TEST(five_values)
 {
 	struct np_series s = SERIES(7, 9, 10, 11, 13);
 
-	(void)state;
 	/* v = 104 - 100 = 4, and 2 x 2.776 x sqrt(4 / 4) / 10. */
 	assert_close(np_series_mean(&s), 10, 1e-15);
 	assert_close(np_series_width(&s, 95), 0.5552, 1e-12);
 	assert_close(np_series_width(&s, 99), 0.9208, 1e-12);
 }
 
-static void
-the_sign_of_the_mean_does_not_matter(void **state)
+TEST(the_sign_of_the_mean_does_not_matter)
 {
 	struct np_series s = SERIES(-9, -11);
 
-	(void)state;
 	assert_close(np_series_mean(&s), -10, 1e-15);
 	assert_close(np_series_width(&s, 95), 2.5412, 1e-12);
 }
 
-static void
-too_few_values_are_not_sure(void **state)
+TEST(too_few_values_are_not_sure)
 {
 	struct np_series s = { 0 };
 
-	(void)state;
 	assert_true(np_series_mean(&s) == 0);
 	assert_true(np_series_width(&s, 95) == HUGE_VAL);
 	np_series_add(&s, 5);
@@ -136,12 +124,10 @@ too_few_values_are_not_sure(void **state)
 }
 
 /* What is not measured is -1 in every iteration; 0.1 has no exact binary form. */
-static void
-values_that_do_not_differ_are_sure(void **state)
+TEST(values_that_do_not_differ_are_sure)
 {
 	static const double values[] = { -1, 0, 0.1, 1e-300, 941.37, 1e300 };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(values); i++) {
 		struct np_series s = { 0 };
 
@@ -153,34 +139,28 @@ values_that_do_not_differ_are_sure(void **state)
 	}
 }
 
-static void
-a_mean_of_0_over_other_values_is_never_sure(void **state)
+TEST(a_mean_of_0_over_other_values_is_never_sure)
 {
 	struct np_series s = SERIES(-1, 1); /* without a rest, in whatever registers */
 
-	(void)state;
 	assert_true(np_series_mean(&s) == 0);
 	assert_true(np_series_width(&s, 95) == HUGE_VAL);
 }
 
 /* The mean of squares less the square of the mean would be off by more than there is. */
-static void
-small_differences_of_large_values_are_seen(void **state)
+TEST(small_differences_of_large_values_are_seen)
 {
 	struct np_series s = SERIES(1e12 - 1, 1e12 + 1);
 
-	(void)state;
 	assert_close(np_series_mean(&s), 1e12, 1e-15);
 	assert_close(np_series_width(&s, 95), 25.412e-12, 1e-9);
 }
 
-static void
-many_values_use_the_last_row(void **state)
+TEST(many_values_use_the_last_row)
 {
 	struct np_series s = { 0 };
 	double n = 1e6;
 
-	(void)state;
 	for (int i = 0; i < 1000000; i++) {
 		np_series_add(&s, i % 2 == 0 ? 99 : 101);
 	}
@@ -188,12 +168,10 @@ many_values_use_the_last_row(void **state)
 	assert_close(np_series_width(&s, 95), 2 * 2.042 * sqrt(1 / (n - 1)) / 100, 1e-9);
 }
 
-static void
-what_is_no_number_is_never_sure(void **state)
+TEST(what_is_no_number_is_never_sure)
 {
 	struct np_series s = SERIES(1, (double)NAN);
 
-	(void)state;
 	assert_true(np_series_width(&s, 95) == HUGE_VAL);
 	s = SERIES(1, HUGE_VAL, 2);
 	assert_true(np_series_width(&s, 95) == HUGE_VAL);
@@ -204,22 +182,4 @@ what_is_no_number_is_never_sure(void **state)
 	assert_true(np_series_width(&s, 95) == 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quantiles_are_students_to_three_decimals),
-		cmocka_unit_test(known_quantiles),
-		cmocka_unit_test(two_values),
-		cmocka_unit_test(five_values),
-		cmocka_unit_test(the_sign_of_the_mean_does_not_matter),
-		cmocka_unit_test(too_few_values_are_not_sure),
-		cmocka_unit_test(values_that_do_not_differ_are_sure),
-		cmocka_unit_test(a_mean_of_0_over_other_values_is_never_sure),
-		cmocka_unit_test(small_differences_of_large_values_are_seen),
-		cmocka_unit_test(many_values_use_the_last_row),
-		cmocka_unit_test(what_is_no_number_is_never_sure),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -184,13 +184,11 @@ daemon_outcome(const char *user, int (*look)(void), char *msg, size_t size)
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void
-a_daemon_of_roots_becomes_somebody_for_good(void **state)
+TEST(a_daemon_of_roots_becomes_somebody_for_good)
 {
 	static const char *const users[] = { NULL, "nobody", "65534", "nobody:65534", "1234:4321" };
 	char msg[512];
 
-	(void)state;
 	needs_root();
 	for (size_t i = 0; i < LEN(users); i++) {
 		assert_int_equal(daemon_outcome(users[i], look_for_no_way_back, msg, sizeof(msg)),
@@ -209,12 +207,10 @@ is_1234_4321(void)
 		   : 1;
 }
 
-static void
-a_user_and_group_may_be_numbers(void **state)
+TEST(a_user_and_group_may_be_numbers)
 {
 	char msg[512];
 
-	(void)state;
 	needs_root();
 	assert_int_equal(daemon_outcome("1234:4321", is_1234_4321, msg, sizeof(msg)), 0);
 }
@@ -225,8 +221,7 @@ never(void)
 	return 99;
 }
 
-static void
-a_user_that_there_is_not_is_a_wrong_option(void **state)
+TEST(a_user_that_there_is_not_is_a_wrong_option)
 {
 	static const struct {
 		const char *user, *says;
@@ -243,7 +238,6 @@ a_user_that_there_is_not_is_a_wrong_option(void **state)
 	};
 	char msg[512];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		assert_int_equal(daemon_outcome(cases[i].user, never, msg, sizeof(msg)),
 				 NOT_CONFINED + (int)NP_EUSAGE);
@@ -288,12 +282,10 @@ look_at_root(void)
 	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 3;
 }
 
-static void
-root_stays_root_but_for_its_capabilities(void **state)
+TEST(root_stays_root_but_for_its_capabilities)
 {
 	char msg[512];
 
-	(void)state;
 	needs_root();
 	assert_int_equal(daemon_outcome("root", look_at_root, msg, sizeof(msg)), 0);
 }
@@ -310,12 +302,10 @@ look_at_seals(void)
 									      : 0;
 }
 
-static void
-whoever_runs_it_has_no_new_privileges_and_no_cores(void **state)
+TEST(whoever_runs_it_has_no_new_privileges_and_no_cores)
 {
 	char msg[512];
 
-	(void)state;
 	assert_int_equal(daemon_outcome(NULL, look_at_seals, msg, sizeof(msg)), 0);
 }
 
@@ -332,12 +322,10 @@ as_another_user(void)
 	return ns_confine_daemon("nobody", false, &err) == NP_OK && geteuid() == 65534 ? 0 : 2;
 }
 
-static void
-only_root_becomes_another_user(void **state)
+TEST(only_root_becomes_another_user)
 {
 	char msg[512];
 
-	(void)state;
 	needs_root();
 	assert_int_equal(daemon_outcome("nobody", as_another_user, msg, sizeof(msg)), 0);
 }
@@ -365,13 +353,11 @@ in_a_user_namespace(void)
 												: 2;
 }
 
-static void
-root_of_a_namespace_without_nobody_stays(void **state)
+TEST(root_of_a_namespace_without_nobody_stays)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (pid == 0) {
 		_exit(in_a_user_namespace());
 	}
@@ -417,13 +403,11 @@ make_a_directory(void)
 	return 0;
 }
 
-static void
-files_are_out_of_reach(void **state)
+TEST(files_are_out_of_reach)
 {
 	static int (*const attempts[])(void) = { open_passwd, list_root, make_a_file,
 						 make_a_directory };
 
-	(void)state;
 	needs(true, false);
 	for (size_t i = 0; i < LEN(attempts); i++) {
 		struct attempt a = { .try = attempts[i] };
@@ -507,8 +491,7 @@ climb_out(void)
 	return tried(openat(here.fd, path, O_RDONLY | O_CLOEXEC));
 }
 
-static void
-only_the_fill_directory_is_read(void **state)
+TEST_WITH(only_the_fill_directory_is_read, make_place, remove_place)
 {
 	struct attempt a = { .try = read_inside };
 
@@ -595,8 +578,7 @@ set_the_clock(void)
 	return tried(syscall(SYS_clock_settime, CLOCK_REALTIME, NULL));
 }
 
-static void
-what_is_no_accident_ends_the_session(void **state)
+TEST(what_is_no_accident_ends_the_session)
 {
 	static int (*const attempts[])(void) = { run_a_program,
 						 trace_itself,
@@ -609,7 +591,6 @@ what_is_no_accident_ends_the_session(void **state)
 						 make_a_uring,
 						 set_the_clock };
 
-	(void)state;
 	needs(false, true);
 	for (size_t i = 0; i < LEN(attempts); i++) {
 		struct attempt a = { .try = attempts[i] };
@@ -750,8 +731,7 @@ make_an_empty_file(void)
 	return tried(open("/tmp/netperf-test-confine", O_RDONLY | O_CREAT | O_CLOEXEC, 0600));
 }
 
-static void
-other_calls_are_refused(void **state)
+TEST(other_calls_are_refused)
 {
 	static int (*const attempts[])(void) = { open_packets,
 						 open_raw,
@@ -771,7 +751,6 @@ other_calls_are_refused(void **state)
 						 fake_input,
 						 make_an_empty_file };
 
-	(void)state;
 	needs(false, true);
 	for (size_t i = 0; i < LEN(attempts); i++) {
 		struct attempt a = { .try = attempts[i] };
@@ -780,12 +759,10 @@ other_calls_are_refused(void **state)
 	}
 }
 
-static void
-others_are_not_kicked(void **state)
+TEST(others_are_not_kicked)
 {
 	struct attempt a = { .try = kick_the_parent };
 
-	(void)state;
 	needs(true, true);
 	if (ns_landlock_version() < 6) {
 		printf("SKIP: landlock of this kernel knows nothing of signals\n");
@@ -871,12 +848,10 @@ grow_the_stack(void)
 	return getrlimit(RLIMIT_STACK, &l) == 0 && l.rlim_max <= 4 * MIB ? 0 : 1;
 }
 
-static void
-stacks_count_too(void **state)
+TEST(stacks_count_too)
 {
 	struct attempt a = { .box = { .bytes = 16 * MIB }, .try = stretch_the_stack };
 
-	(void)state;
 	if (NP_SANITIZED) {
 		printf("SKIP: built with a sanitizer\n");
 		skip();
@@ -886,12 +861,10 @@ stacks_count_too(void **state)
 	assert_int_equal(outcome(&a), 0);
 }
 
-static void
-memory_is_what_was_granted(void **state)
+TEST(memory_is_what_was_granted)
 {
 	struct attempt a = { .box = { .bytes = 16 * MIB }, .try = take_14 };
 
-	(void)state;
 	if (NP_SANITIZED) {
 		printf("SKIP: built with a sanitizer\n");
 		skip();
@@ -917,12 +890,10 @@ open_many(void)
 	return 0;
 }
 
-static void
-descriptors_are_few(void **state)
+TEST(descriptors_are_few)
 {
 	struct attempt a = { .try = open_many, .box.flows = 1 };
 
-	(void)state;
 	assert_int_equal(outcome(&a), EMFILE);
 }
 
@@ -945,12 +916,10 @@ open_what_flows_take(void)
 	return open_many();
 }
 
-static void
-descriptors_are_as_many_as_flows_take(void **state)
+TEST(descriptors_are_as_many_as_flows_take)
 {
 	struct attempt a = { .try = open_what_flows_take, .box.flows = 100 };
 
-	(void)state;
 	assert_int_equal(outcome(&a), 0);
 	a.box.flows = 0; /* no limit */
 	assert_int_equal(outcome(&a), 0);
@@ -1077,8 +1046,7 @@ open_null(void)
 	return tried(open("/dev/null", O_WRONLY | O_CLOEXEC));
 }
 
-static void
-tests_find_what_they_need(void **state)
+TEST(tests_find_what_they_need)
 {
 	static int (*const attempts[])(void) = { read_processors,
 						 count_processors,
@@ -1089,7 +1057,6 @@ tests_find_what_they_need(void **state)
 						 udp6,
 						 open_null };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(attempts); i++) {
 		struct attempt a = { .box = { .bytes = 4 * MIB }, .try = attempts[i] };
 
@@ -1127,12 +1094,10 @@ name_a_socket(void)
 	return rmdir(at.sun_path) == 0 ? rc : errno;
 }
 
-static void
-unix_tests_make_sockets_in_tmp_and_nothing_else(void **state)
+TEST(unix_tests_make_sockets_in_tmp_and_nothing_else)
 {
 	struct attempt a = { .box = { .unix_tests = true }, .try = name_a_socket };
 
-	(void)state;
 	assert_int_equal(outcome(&a), 0);
 	needs(true, true);
 	a.try = make_a_file;
@@ -1198,14 +1163,12 @@ read_counters(void)
 	return tried(open("/proc/net/snmp", O_RDONLY | O_CLOEXEC));
 }
 
-static void
-evidence_is_gathered_where_that_was_asked_for(void **state)
+TEST(evidence_is_gathered_where_that_was_asked_for)
 {
 	static int (*const attempts[])(void) = { gather_counters, gather_facts, read_own_delay,
 						 read_counters };
 	static const char *const users[] = { NULL, "root", "" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(attempts); i++) {
 		for (size_t u = 0; u < LEN(users); u++) {
 			struct attempt a = { .box = { .bytes = 4 * MIB, .evidence = true },
@@ -1226,8 +1189,7 @@ evidence_is_gathered_where_that_was_asked_for(void **state)
 /* What the kernel knows of names goes when memory is short; by root's hand here, in another
  * process.
  */
-static void
-what_may_be_read_stays_readable(void **state)
+TEST(what_may_be_read_stays_readable)
 {
 	static int (*const attempts[])(void) = { read_processors, read_counters, read_own_delay };
 	struct ns_sandbox box = { .evidence = true };
@@ -1235,7 +1197,6 @@ what_may_be_read_stays_readable(void **state)
 	char word = 0;
 	pid_t pid;
 
-	(void)state;
 	needs_root();
 	needs(true, false);
 	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
@@ -1279,12 +1240,10 @@ ask_ethtool(void)
 	return fd < 0 ? errno : -np_ethtool_driver(fd, "lo", &d);
 }
 
-static void
-other_sessions_gather_none(void **state)
+TEST(other_sessions_gather_none)
 {
 	struct attempt a = { .try = read_counters };
 
-	(void)state;
 	needs(true, true);
 	assert_int_equal(outcome(&a), EACCES);
 	a.try = read_own_delay;
@@ -1420,8 +1379,7 @@ set_any_option(void)
 	return tried(setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)));
 }
 
-static void
-who_gathers_evidence_changes_nothing(void **state)
+TEST(who_gathers_evidence_changes_nothing)
 {
 	static int (*const attempts[])(void) = {
 		change_by_netlink,
@@ -1440,7 +1398,6 @@ who_gathers_evidence_changes_nothing(void **state)
 	};
 	static const char *const users[] = { NULL, "root", "nobody", "" };
 
-	(void)state;
 	needs(true, true);
 	for (size_t i = 0; i < LEN(attempts); i++) {
 		for (size_t u = 0; u < LEN(users); u++) {
@@ -1470,22 +1427,18 @@ confine_twice(void)
 }
 
 /* A fault is reported and not ignored. */
-static void
-what_the_kernel_refuses_is_an_error(void **state)
+TEST(what_the_kernel_refuses_is_an_error)
 {
 	struct attempt a = { .try = confine_twice };
 
-	(void)state;
 	needs(false, true);
 	assert_int_equal(outcome(&a), 0);
 }
 
-static void
-the_means_are_told(void **state)
+TEST(the_means_are_told)
 {
 	struct ns_means m;
 
-	(void)state;
 	ns_confine_means(&m);
 	assert_int_equal(m.missing[0] == '\0', m.landlock && m.seccomp);
 	if (NP_SANITIZED) {
@@ -1529,12 +1482,10 @@ try_congestion(const char *user)
 	return in_force() == 0 || geteuid() == 0 || user == NULL ? 0 : 4;
 }
 
-static void
-the_kernel_hears_of_no_congestion_control_that_is_not_loaded(void **state)
+TEST(the_kernel_hears_of_no_congestion_control_that_is_not_loaded)
 {
 	static const char *const users[] = { NULL, "nobody", "root" };
 
-	(void)state;
 	for (size_t i = 0; i < (geteuid() == 0 ? LEN(users) : 1); i++) {
 		pid_t pid = fork();
 		int status;
@@ -1636,12 +1587,10 @@ try_capture(const char *user, bool want)
 	return can_hand_descriptors_to_itself(log) ? 10 : 0;
 }
 
-static void
-a_session_that_captures_hears_and_does_not_send(void **state)
+TEST(a_session_that_captures_hears_and_does_not_send)
 {
 	static const char *const users[] = { NULL, "nobody", "root" };
 
-	(void)state;
 	needs_root();
 	needs(false, true);
 	for (size_t i = 0; i < 2 * LEN(users); i++) {
@@ -1727,13 +1676,11 @@ try_frames(void)
 		   : 7;
 }
 
-static void
-a_session_with_frames_stays_on_its_interface(void **state)
+TEST(a_session_with_frames_stays_on_its_interface)
 {
 	int status;
 	pid_t pid;
 
-	(void)state;
 	needs_root();
 	needs(false, true);
 	pid = fork();
@@ -1745,39 +1692,4 @@ a_session_with_frames_stays_on_its_interface(void **state)
 	assert_int_equal(status, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_daemon_of_roots_becomes_somebody_for_good),
-		cmocka_unit_test(a_user_and_group_may_be_numbers),
-		cmocka_unit_test(a_user_that_there_is_not_is_a_wrong_option),
-		cmocka_unit_test(root_stays_root_but_for_its_capabilities),
-		cmocka_unit_test(whoever_runs_it_has_no_new_privileges_and_no_cores),
-		cmocka_unit_test(only_root_becomes_another_user),
-		cmocka_unit_test(root_of_a_namespace_without_nobody_stays),
-		cmocka_unit_test(files_are_out_of_reach),
-		cmocka_unit_test_setup_teardown(only_the_fill_directory_is_read, make_place,
-						remove_place),
-		cmocka_unit_test(what_is_no_accident_ends_the_session),
-		cmocka_unit_test(other_calls_are_refused),
-		cmocka_unit_test(others_are_not_kicked),
-		cmocka_unit_test(memory_is_what_was_granted),
-		cmocka_unit_test(stacks_count_too),
-		cmocka_unit_test(descriptors_are_few),
-		cmocka_unit_test(descriptors_are_as_many_as_flows_take),
-		cmocka_unit_test(tests_find_what_they_need),
-		cmocka_unit_test(unix_tests_make_sockets_in_tmp_and_nothing_else),
-		cmocka_unit_test(evidence_is_gathered_where_that_was_asked_for),
-		cmocka_unit_test(what_may_be_read_stays_readable),
-		cmocka_unit_test(other_sessions_gather_none),
-		cmocka_unit_test(who_gathers_evidence_changes_nothing),
-		cmocka_unit_test(what_the_kernel_refuses_is_an_error),
-		cmocka_unit_test(the_means_are_told),
-		cmocka_unit_test(the_kernel_hears_of_no_congestion_control_that_is_not_loaded),
-		cmocka_unit_test(a_session_that_captures_hears_and_does_not_send),
-		cmocka_unit_test(a_session_with_frames_stays_on_its_interface),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -158,13 +158,11 @@ run_one(struct np_client *c, const struct np_bench *b, int family)
 	np_outcome_free(&out);
 }
 
-static void
-every_bench_runs_over_both_families(void **state)
+TEST(every_bench_runs_over_both_families)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t f = 0; f < LEN(families); f++) {
 		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
 			struct np_client c;
@@ -183,13 +181,11 @@ every_bench_runs_over_both_families(void **state)
 }
 
 /* What a plan can say is all that netperf's messages can. */
-static void
-every_bench_runs_by_plan(void **state)
+TEST(every_bench_runs_by_plan)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t f = 0; f < LEN(families); f++) {
 		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
 			struct np_bench row = *b;
@@ -208,15 +204,13 @@ every_bench_runs_by_plan(void **state)
 	}
 }
 
-static void
-a_plan_may_name_what_drives_the_daemons_end(void **state)
+TEST(a_plan_may_name_what_drives_the_daemons_end)
 {
 	static const char *const names[] = { "TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR" };
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_client c;
 	struct daemon d;
 
-	(void)state;
 	meet(&d, &c, AF_INET, NULL);
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
@@ -256,8 +250,7 @@ expect_no_plan(struct np_client *c, const struct np_plan *p, const char *words)
 }
 
 /* A daemon of netperf's is asked for nothing that it does not know, and the option is named. */
-static void
-a_plan_needs_a_daemon_of_ours(void **state)
+TEST(a_plan_needs_a_daemon_of_ours)
 {
 	const struct np_bench *b = np_bench_find("TCP_STREAM");
 	struct np_bench row = *b;
@@ -265,7 +258,6 @@ a_plan_needs_a_daemon_of_ours(void **state)
 	struct daemon d;
 	struct np_plan p;
 
-	(void)state;
 	meet(&d, &c, AF_INET, NULL);
 	c.granted.caps = 0;
 	client_params(&p, b, AF_INET, -1000);
@@ -282,15 +274,13 @@ a_plan_needs_a_daemon_of_ours(void **state)
 	assert_int_equal(d.rc, NP_OK);
 }
 
-static void
-one_connection_carries_several_tests(void **state)
+TEST(one_connection_carries_several_tests)
 {
 	static const char *const names[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "TCP_MAERTS",
 					     "TCP_SENDFILE" };
 	struct np_client c;
 	struct daemon d;
 
-	(void)state;
 	meet(&d, &c, AF_INET, NULL);
 	for (size_t i = 0; i < LEN(names); i++) {
 		run_one(&c, np_bench_find(names[i]), AF_INET);
@@ -513,10 +503,8 @@ assert_fails(void (*script)(int fd), int64_t length, enum np_errc code, const ch
 	part(&d, &c);
 }
 
-static void
-a_daemon_that_refuses_is_quoted(void **state)
+TEST(a_daemon_that_refuses_is_quoted)
 {
-	(void)state;
 	assert_fails(say_error, 1, NP_ECONTROL, "error 90, Message too long");
 	assert_fails(say_unknown, 1, NP_ECONTROL, "does not know this test (error 998)");
 	assert_fails(fail_in_the_results, -1000, NP_ECONTROL, "error 5, Input/output error");
@@ -547,8 +535,7 @@ refuse_when_counters_are_read(int fd)
 }
 
 /* The time of a daemon without evidence runs from its answer on. */
-static void
-collecting_begins_before_the_request(void **state)
+TEST_WITH(collecting_begins_before_the_request, root_make, root_remove)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_err err = { .code = NP_OK };
@@ -602,10 +589,8 @@ end_with_another_test(int fd)
 	end_with(fd, NP_TCP_STREAM + 2, 0);
 }
 
-static void
-an_answer_to_something_else_is_an_error(void **state)
+TEST(an_answer_to_something_else_is_an_error)
 {
-	(void)state;
 	assert_fails(
 	    answer_with_results, 1, NP_EPEER,
 	    "sent a message of code 99 instead of the response to the test's request, code 98");
@@ -630,8 +615,7 @@ grant_more_flows(int fd)
 	assert_true(put_bytes(fd, frame, sizeof(frame)));
 }
 
-static void
-a_grant_of_more_flows_is_an_error(void **state)
+TEST(a_grant_of_more_flows_is_an_error)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 	struct np_outcome out;
@@ -640,7 +624,6 @@ a_grant_of_more_flows_is_an_error(void **state)
 	struct np_plan p;
 	struct np_err err = { .code = NP_OK };
 
-	(void)state;
 	meet(&d, &c, AF_INET, grant_more_flows);
 	c.granted.caps = NP_CAP_PLAN;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
@@ -673,8 +656,7 @@ tell_wrongly(int fd)
 	take_request(fd);
 }
 
-static void
-a_calibration_and_evidence_have_codes_of_their_own(void **state)
+TEST(a_calibration_and_evidence_have_codes_of_their_own)
 {
 	struct np_calibrate_response rate;
 	struct np_err err = { .code = NP_OK };
@@ -682,7 +664,6 @@ a_calibration_and_evidence_have_codes_of_their_own(void **state)
 	struct np_client c;
 	struct daemon d;
 
-	(void)state;
 	meet(&d, &c, AF_INET, calibrate_wrongly);
 	assert_int_equal(np_client_calibrate(&c, &rate, &err), NP_EPEER);
 	assert_has(err.msg, "of code 601 instead of the calibration, code 5");
@@ -721,13 +702,11 @@ end_as_ours_does(int fd)
 	end_with(fd, NP_OMNI + 2, 0);
 }
 
-static void
-results_bear_any_code_that_real_daemons_give_them(void **state)
+TEST(results_bear_any_code_that_real_daemons_give_them)
 {
 	void (*const scripts[])(int fd) = { end_as_netperf_does, end_as_big_endian_netperf_does,
 					    end_as_ours_does };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(scripts); i++) {
 		struct np_addr peer = loopback(AF_INET, 0);
 		struct np_outcome out;
@@ -747,12 +726,10 @@ results_bear_any_code_that_real_daemons_give_them(void **state)
 	}
 }
 
-static void
-a_daemon_that_says_why_is_quoted_with_care(void **state)
+TEST(a_daemon_that_says_why_is_quoted_with_care)
 {
 	char most[220] = " refuses: ";
 
-	(void)state;
 	assert_fails(say_reason, 1, NP_ECONTROL,
 		     " refuses: message of 9 bytes: the daemon allows 8 (netserver --max-message)");
 	assert_fails(say_nasty_reason, 1, NP_ECONTROL, " refuses: a??[2J?b");
@@ -761,28 +738,22 @@ a_daemon_that_says_why_is_quoted_with_care(void **state)
 	assert_fails(say_endless_reason, 1, NP_ECONTROL, most);
 }
 
-static void
-a_daemon_that_leaves_is_noticed(void **state)
+TEST(a_daemon_that_leaves_is_noticed)
 {
-	(void)state;
 	assert_fails(leave_after_request, 1, NP_EPEER, "closed by the peer while waiting for");
 	/* What the kernel says first is a race. */
 	assert_fails(leave_at_once, 1, NP_EPEER, "control connection to 127.0.0.1 port");
 	assert_fails(die_in_the_test, 10, NP_EPEER, "lost the control connection to 127.0.0.1");
 }
 
-static void
-another_service_is_told_from_a_daemon(void **state)
+TEST(another_service_is_told_from_a_daemon)
 {
-	(void)state;
 	assert_fails(say_banner, 1, NP_EPEER, "(\"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\")");
 	assert_fails(say_page, 1, NP_EPEER, "is not a netserver");
 }
 
-static void
-a_port_that_leads_nowhere_is_an_error(void **state)
+TEST(a_port_that_leads_nowhere_is_an_error)
 {
-	(void)state;
 	assert_fails(grant_port_0, 1, NP_EPEER, "names port 0 for the data connection");
 	assert_fails(grant_closed_port, 1, NP_ESYS, "Connection refused");
 }
@@ -798,13 +769,11 @@ assert_no_control(const char *host, const char *port, const char *words)
 	assert_has(err.msg, words);
 }
 
-static void
-where_nothing_listens_there_is_no_control_connection(void **state)
+TEST(where_nothing_listens_there_is_no_control_connection)
 {
 	struct np_addr at;
 	char port[8];
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
 	snprintf(port, sizeof(port), "%u", np_addr_port(&at));
 	assert_no_control("127.0.0.1", port, "establish the control connection to 127.0.0.1 port");
@@ -1015,10 +984,8 @@ has_udplite(void)
 	return fd >= 0;
 }
 
-static void
-strangers_datagrams_do_not_count_in_a_stream(void **state)
+TEST(strangers_datagrams_do_not_count_in_a_stream)
 {
-	(void)state;
 	run_among_strangers(AF_INET, IPPROTO_UDP, "UDP_STREAM", stream_among_strangers);
 	if (has_family(AF_INET6)) {
 		run_among_strangers(AF_INET6, IPPROTO_UDP, "UDP_STREAM", stream_among_strangers);
@@ -1028,10 +995,8 @@ strangers_datagrams_do_not_count_in_a_stream(void **state)
 	}
 }
 
-static void
-strangers_datagrams_are_no_responses(void **state)
+TEST(strangers_datagrams_are_no_responses)
 {
-	(void)state;
 	run_among_strangers(AF_INET, IPPROTO_UDP, "UDP_RR", answer_among_strangers);
 	if (has_family(AF_INET6)) {
 		run_among_strangers(AF_INET6, IPPROTO_UDP, "UDP_RR", answer_among_strangers);
@@ -1058,8 +1023,7 @@ be_service(void *unused)
  * The routes would choose 127.0.0.1 for answers to the client, whose socket is connected: it hears
  * none but 127.0.0.3.
  */
-static void
-our_daemon_answers_from_the_address_that_was_asked(void **state)
+TEST(our_daemon_answers_from_the_address_that_was_asked)
 {
 	static const uint8_t three[4] = { 127, 0, 0, 3 };
 	struct np_err err = { .code = NP_OK };
@@ -1069,7 +1033,6 @@ our_daemon_answers_from_the_address_that_was_asked(void **state)
 	struct daemon d;
 	struct np_plan p;
 
-	(void)state;
 	np_addr_make(&at, AF_INET, three, 0);
 	meet_at(&d, &c, at, NULL);
 	client_params(&p, np_bench_find("UDP_RR"), AF_INET, -OURS);
@@ -1087,13 +1050,11 @@ our_daemon_answers_from_the_address_that_was_asked(void **state)
  * netperf's daemon is on the wildcard, and answers 127.0.0.3's requests as the routes choose:
  * it is told from strangers by the loop.
  */
-static void
-answers_may_come_from_another_address_of_this_machine(void **state)
+TEST(answers_may_come_from_another_address_of_this_machine)
 {
 	static const char *const engines[] = { "sync", "epoll", "spin" };
 	static const uint8_t three[4] = { 127, 0, 0, 3 }, nine[4] = { 127, 0, 0, 9 };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(engines); i++) {
 		struct np_err err = { .code = NP_OK };
 		struct np_addr peer, stranger;
@@ -1147,10 +1108,8 @@ answer_twice_and_go(int fd)
  * The client's socket is connected, and its end marks, one in 50 ms, come to a port that is closed:
  * ICMP's news of every other one wait in front of the responses.
  */
-static void
-what_icmp_says_hides_no_response(void **state)
+TEST(what_icmp_says_hides_no_response)
 {
-	(void)state;
 	for (scene.silence_ms = 70; scene.silence_ms < 250; scene.silence_ms += 50) {
 		struct np_addr peer = loopback(AF_INET, 0);
 		struct np_err err = { .code = NP_OK };
@@ -1174,8 +1133,7 @@ what_icmp_says_hides_no_response(void **state)
 }
 
 /* -N: the far end is what the user named. */
-static void
-nor_are_they_beside_a_service(void **state)
+TEST(nor_are_they_beside_a_service)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_client c = { .owed = 0 };
@@ -1183,7 +1141,6 @@ nor_are_they_beside_a_service(void **state)
 	struct np_plan p;
 	pthread_t thread;
 
-	(void)state;
 	set_scene(AF_INET, IPPROTO_UDP);
 	datagram_params(&p, "UDP_RR");
 	p.no_control = true;
@@ -1250,12 +1207,10 @@ ask_with_patience(struct np_client *c, void (*script)(int fd), uint64_t patience
 	part(&d, c);
 }
 
-static void
-a_client_tells_once_whom_it_waits_for(void **state)
+TEST(a_client_tells_once_whom_it_waits_for)
 {
 	struct np_client c = { .told = false };
 
-	(void)state;
 	assert_int_equal(sem_init(&wait.told, 0, 0), 0);
 	ask_with_patience(&c, say_error, 60 * NP_SEC);
 	assert_int_equal(wait.count, 0);
@@ -1272,35 +1227,8 @@ a_client_tells_once_whom_it_waits_for(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_bench_runs_over_both_families),
-		cmocka_unit_test(every_bench_runs_by_plan),
-		cmocka_unit_test(a_plan_may_name_what_drives_the_daemons_end),
-		cmocka_unit_test(a_plan_needs_a_daemon_of_ours),
-		cmocka_unit_test(a_grant_of_more_flows_is_an_error),
-		cmocka_unit_test(one_connection_carries_several_tests),
-		cmocka_unit_test(a_daemon_that_refuses_is_quoted),
-		cmocka_unit_test_setup_teardown(collecting_begins_before_the_request, root_make,
-						root_remove),
-		cmocka_unit_test(an_answer_to_something_else_is_an_error),
-		cmocka_unit_test(a_calibration_and_evidence_have_codes_of_their_own),
-		cmocka_unit_test(results_bear_any_code_that_real_daemons_give_them),
-		cmocka_unit_test(a_daemon_that_says_why_is_quoted_with_care),
-		cmocka_unit_test(a_daemon_that_leaves_is_noticed),
-		cmocka_unit_test(another_service_is_told_from_a_daemon),
-		cmocka_unit_test(a_port_that_leads_nowhere_is_an_error),
-		cmocka_unit_test(where_nothing_listens_there_is_no_control_connection),
-		cmocka_unit_test(strangers_datagrams_do_not_count_in_a_stream),
-		cmocka_unit_test(strangers_datagrams_are_no_responses),
-		cmocka_unit_test(answers_may_come_from_another_address_of_this_machine),
-		cmocka_unit_test(what_icmp_says_hides_no_response),
-		cmocka_unit_test(our_daemon_answers_from_the_address_that_was_asked),
-		cmocka_unit_test(nor_are_they_beside_a_service),
-		cmocka_unit_test(a_client_tells_once_whom_it_waits_for),
-	};
-
 	np_drive_prepare();
 	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return all_tests(NULL, NULL);
 }

@@ -104,8 +104,7 @@ refused(const char *proc, const char *text, const char *why)
 
 /* ---- What is computed ---- */
 
-static void
-shares_are_of_all_ten_counters(void **state)
+TEST(shares_are_of_all_ten_counters)
 {
 	struct np_cpu_use use = use_between(*state,
 					    "cpu  0 0 0 0 0 0 0 0 0 0\n"
@@ -127,8 +126,7 @@ shares_are_of_all_ten_counters(void **state)
 }
 
 /* A guest's time is in user, too: evidence counts it once, unlike netperf's figures above. */
-static void
-shares_of_evidence_count_guests_once(void **state)
+TEST(shares_of_evidence_count_guests_once)
 {
 	struct np_cpu_times *a = times(*state, "cpu0 0 0 0 0 0 0 0 0 0 0\n");
 	struct np_cpu_times *b = times(*state, "cpu0 50 20 0 30 0 0 0 0 50 20\n");
@@ -144,8 +142,7 @@ shares_of_evidence_count_guests_once(void **state)
 	np_cpu_free(b);
 }
 
-static void
-a_machine_is_the_mean_of_its_processors(void **state)
+TEST(a_machine_is_the_mean_of_its_processors)
 {
 	struct np_cpu_use use = use_between(*state,
 					    "cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n"
@@ -162,8 +159,7 @@ a_machine_is_the_mean_of_its_processors(void **state)
 	assert_int_equal(use.peak_id, 1);
 }
 
-static void
-all_idle_is_0_and_all_busy_is_100(void **state)
+TEST(all_idle_is_0_and_all_busy_is_100)
 {
 	const char *start = "cpu0 7 0 0 5 0 0 0 0 0 0\ncpu1 9 0 0 4 0 0 0 0 0 0\n";
 	struct np_cpu_use use =
@@ -184,8 +180,7 @@ all_idle_is_0_and_all_busy_is_100(void **state)
 	assert_near(use.util, 0);
 }
 
-static void
-counters_of_32_bits_wrap(void **state)
+TEST(counters_of_32_bits_wrap)
 {
 	struct np_cpu_use use = use_between(*state, "cpu0 4294967290 0 0 4294967200 0 0 0 0 0 0\n",
 					    "cpu0 24 0 0 74 0 0 0 0 0 0\n");
@@ -201,8 +196,7 @@ counters_of_32_bits_wrap(void **state)
 	assert_near(use.util, 100);
 }
 
-static void
-old_kernels_have_fewer_columns_and_new_ones_more(void **state)
+TEST(old_kernels_have_fewer_columns_and_new_ones_more)
 {
 	struct np_cpu_use use =
 	    use_between(*state, "cpu 1 2 3 4\ncpu0 0 0 0 0\ndisk 0 0\n", "cpu0 10 0 20 70\n");
@@ -254,8 +248,7 @@ use_of_many(const char *proc, int missing_from, int missing_to)
 	return use;
 }
 
-static void
-there_may_be_hundreds_of_processors(void **state)
+TEST(there_may_be_hundreds_of_processors)
 {
 	struct np_cpu_use use = use_of_many(*state, -1, -1);
 
@@ -267,8 +260,7 @@ there_may_be_hundreds_of_processors(void **state)
 	assert_int_equal(use.peak_id, MANY - 1);
 }
 
-static void
-a_processor_that_goes_or_comes_does_not_count(void **state)
+TEST(a_processor_that_goes_or_comes_does_not_count)
 {
 	/* The sum without number 511 is 51.1 % less. */
 	double rest = (MANY * (MANY - 1) / 20.0 - (MANY - 1) / 10.0) / (MANY - 1);
@@ -289,8 +281,7 @@ a_processor_that_goes_or_comes_does_not_count(void **state)
 	assert_int_equal(use.count, MANY - 2);
 }
 
-static void
-lines_may_stand_in_any_order(void **state)
+TEST(lines_may_stand_in_any_order)
 {
 	struct np_cpu_use use =
 	    use_between(*state, "cpu3 0 0 0 0\nintr 1\ncpu10 0 0 0 0\ncpu1 0 0 0 0\n",
@@ -301,8 +292,7 @@ lines_may_stand_in_any_order(void **state)
 	assert_int_equal(use.peak_id, 10);
 }
 
-static void
-readings_without_a_common_processor_say_nothing(void **state)
+TEST(readings_without_a_common_processor_say_nothing)
 {
 	struct np_cpu_use use = use_between(*state, "cpu0 1 1 1 1\n", "cpu1 2 2 2 2\n");
 
@@ -313,8 +303,7 @@ readings_without_a_common_processor_say_nothing(void **state)
 
 /* ---- What is no /proc/stat ---- */
 
-static void
-broken_content_is_refused(void **state)
+TEST(broken_content_is_refused)
 {
 	const char *proc = *state;
 
@@ -332,8 +321,7 @@ broken_content_is_refused(void **state)
 	refused(proc, "cpu0 1 2 3 4\ncpu1 1 2 3 4\ncpu0 1 2 3 4\n", "lists processor 0 twice");
 }
 
-static void
-a_file_that_is_not_there_is_named(void **state)
+TEST(a_file_that_is_not_there_is_named)
 {
 	struct np_cpu_times *t;
 	struct np_err err;
@@ -356,8 +344,7 @@ a_file_that_is_not_there_is_named(void **state)
 }
 
 /* Bytes of all kinds, and a good file with some of its bytes changed: no figure is out of range. */
-static void
-garbage_does_no_harm(void **state)
+TEST(garbage_does_no_harm)
 {
 	static const char good[] = "cpu  1 2 3 4 5 6 7 8 9 10\n"
 				   "cpu0 4294967290 20 30 40 50 60 70 80 90 100\n"
@@ -425,14 +412,12 @@ use_of_half_a_second(struct np_cpu_use *use)
 }
 
 /* Whatever else runs: a processor on which a thread turns round is not idle. */
-static void
-a_busy_loop_shows(void **state)
+TEST(a_busy_loop_shows)
 {
 	struct np_cpu_use use;
 	pthread_t thread;
 	int cpu = sched_getcpu();
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, spin, &cpu), 0);
 	use_of_half_a_second(&use);
 	atomic_store(&spin_end, true);
@@ -444,10 +429,8 @@ a_busy_loop_shows(void **state)
 	assert_true(use.util >= 50.0 / use.count && use.util <= 100);
 }
 
-static void
-this_machine_has_processors_and_ticks(void **state)
+TEST(this_machine_has_processors_and_ticks)
 {
-	(void)state;
 	assert_int_equal(np_cpu_count(), sysconf(_SC_NPROCESSORS_ONLN));
 	assert_true(np_cpu_rate() >= 1);
 	assert_near(np_cpu_rate(), (double)sysconf(_SC_CLK_TCK));
@@ -470,8 +453,7 @@ crowded(const char *proc, const char *text)
 	return is;
 }
 
-static void
-a_crowd_is_more_than_processors_get_through(void **state)
+TEST(a_crowd_is_more_than_processors_get_through)
 {
 	char text[80];
 
@@ -488,24 +470,5 @@ a_crowd_is_more_than_processors_get_through(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_are_of_all_ten_counters),
-		cmocka_unit_test(shares_of_evidence_count_guests_once),
-		cmocka_unit_test(a_machine_is_the_mean_of_its_processors),
-		cmocka_unit_test(all_idle_is_0_and_all_busy_is_100),
-		cmocka_unit_test(counters_of_32_bits_wrap),
-		cmocka_unit_test(old_kernels_have_fewer_columns_and_new_ones_more),
-		cmocka_unit_test(there_may_be_hundreds_of_processors),
-		cmocka_unit_test(a_processor_that_goes_or_comes_does_not_count),
-		cmocka_unit_test(lines_may_stand_in_any_order),
-		cmocka_unit_test(readings_without_a_common_processor_say_nothing),
-		cmocka_unit_test(broken_content_is_refused),
-		cmocka_unit_test(a_file_that_is_not_there_is_named),
-		cmocka_unit_test(garbage_does_no_harm),
-		cmocka_unit_test(a_busy_loop_shows),
-		cmocka_unit_test(this_machine_has_processors_and_ticks),
-		cmocka_unit_test(a_crowd_is_more_than_processors_get_through),
-	};
-
-	return cmocka_run_group_tests(tests, folder, folder_away);
+	return all_tests(folder, folder_away);
 }

@@ -87,13 +87,11 @@ assert_takes(int listener, int family)
 	close(client);
 }
 
-static void
-a_daemon_listens_on_both_families(void **state)
+TEST(a_daemon_listens_on_both_families)
 {
 	struct ns_daemon d = { .log = NULL };
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_UNSPEC, &err), NP_OK);
 	assert_true(d.listener_count > 0);
 	/* IPv6 comes first and serves IPv4, too. */
@@ -104,13 +102,11 @@ a_daemon_listens_on_both_families(void **state)
 	close_all(&d);
 }
 
-static void
-a_daemon_listens_where_it_is_told(void **state)
+TEST(a_daemon_listens_where_it_is_told)
 {
 	struct ns_daemon d = { .log = NULL };
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_INET, &err), NP_OK);
 	assert_int_equal(d.listener_count, 1);
 	assert_takes(d.listeners[0], AF_INET);
@@ -123,8 +119,7 @@ a_daemon_listens_where_it_is_told(void **state)
 	assert_has(err.msg, "could not resolve host '127.0.0.1'");
 }
 
-static void
-a_daemon_says_why_it_can_not_listen(void **state)
+TEST(a_daemon_says_why_it_can_not_listen)
 {
 	struct ns_daemon d = { .log = NULL };
 	struct np_addr at;
@@ -132,7 +127,6 @@ a_daemon_says_why_it_can_not_listen(void **state)
 	char port[8];
 	int used = bound_socket(AF_INET, SOCK_STREAM, &at);
 
-	(void)state;
 	snprintf(port, sizeof(port), "%u", np_addr_port(&at));
 	assert_int_equal(ns_daemon_listen(&d, "127.0.0.1", port, AF_INET, &err), NP_ESYS);
 	assert_int_equal(err.sys, EADDRINUSE);
@@ -234,10 +228,8 @@ three_sessions(void)
 	return ended;
 }
 
-static void
-sessions_run_side_by_side_and_end_with_their_daemon(void **state)
+TEST(sessions_run_side_by_side_and_end_with_their_daemon)
 {
-	(void)state;
 	assert_ends(three_sessions);
 }
 
@@ -260,16 +252,13 @@ two_in_turn(void)
 	return ended;
 }
 
-static void
-without_fork_clients_are_served_in_turn(void **state)
+TEST(without_fork_clients_are_served_in_turn)
 {
-	(void)state;
 	assert_ends(two_in_turn);
 }
 
 /* Signals come where it waits; one that is never out of work does not wait. */
-static void
-a_busy_daemon_ends_at_once(void **state)
+TEST(a_busy_daemon_ends_at_once)
 {
 	struct np_log log = { .level = NP_LOG_ERROR };
 	struct ns_daemon d = { .log = &log };
@@ -279,7 +268,6 @@ a_busy_daemon_ends_at_once(void **state)
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(ns_daemon_listen(&d, NULL, "0", AF_INET, &err), NP_OK);
 	assert_int_equal(pipe(always), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ready), 0);
@@ -319,25 +307,21 @@ one_that_has_gone(void)
 	return ends(&p);
 }
 
-static void
-an_idle_daemon_ends_at_once(void **state)
+TEST(an_idle_daemon_ends_at_once)
 {
-	(void)state;
 	assert_ends(one_that_has_gone);
 }
 
 /* ---- Signals in a test ---- */
 
 /* The first one ends the loop, the second one the draining of what nobody takes. */
-static void
-signals_end_a_test(void **state)
+TEST(signals_end_a_test)
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 	sigset_t let_in;
 	int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
 
-	(void)state;
 	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 0);
 	end_open(&e);
 	end_aim(&e, &at);
@@ -366,16 +350,5 @@ set_up(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_daemon_listens_on_both_families),
-		cmocka_unit_test(a_daemon_listens_where_it_is_told),
-		cmocka_unit_test(a_daemon_says_why_it_can_not_listen),
-		cmocka_unit_test(sessions_run_side_by_side_and_end_with_their_daemon),
-		cmocka_unit_test(without_fork_clients_are_served_in_turn),
-		cmocka_unit_test(an_idle_daemon_ends_at_once),
-		cmocka_unit_test(a_busy_daemon_ends_at_once),
-		cmocka_unit_test(signals_end_a_test),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return all_tests(set_up, NULL);
 }

@@ -3,10 +3,8 @@
 
 #include "tests/lib/check.h"
 
-static void
-ccids_have_names(void **state)
+TEST(ccids_have_names)
 {
-	(void)state;
 	assert_int_equal(np_dccp_ccid("ccid2"), 2);
 	assert_int_equal(np_dccp_ccid("ccid255"), 255);
 	assert_int_equal(np_dccp_ccid("ccid256"), 0);
@@ -16,8 +14,7 @@ ccids_have_names(void **state)
 }
 
 /* The first three are the standard's example. */
-static void
-service_codes_are_read(void **state)
+TEST(service_codes_are_read)
 {
 	static const struct {
 		const char *text;
@@ -36,7 +33,6 @@ service_codes_are_read(void **state)
 	};
 	uint32_t code;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		if (!np_dccp_service(rows[i].text, &code) || code != rows[i].code) {
 			fail_msg("%s", rows[i].text);
@@ -49,8 +45,7 @@ service_codes_are_read(void **state)
 	}
 }
 
-static void
-service_codes_are_written(void **state)
+TEST(service_codes_are_written)
 {
 	static const struct {
 		uint32_t code;
@@ -62,21 +57,10 @@ service_codes_are_written(void **state)
 	};
 	char text[NP_DCCP_SERVICE_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		np_dccp_service_text(rows[i].code, text);
 		assert_string_equal(text, rows[i].text);
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ccids_have_names),
-		cmocka_unit_test(service_codes_are_read),
-		cmocka_unit_test(service_codes_are_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -100,12 +100,10 @@ assert_near(double is, double want, double within)
 }
 
 /* Whichever is longer, whenever each end looks, and whatever was sent twice. */
-static void
-each_direction_has_its_own(void **state)
+TEST(each_direction_has_its_own)
 {
 	struct plant p[6];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(p); i++) {
 		p[i] = usual;
 	}
@@ -139,14 +137,12 @@ assert_nothing(const struct np_bag *tx, const struct np_bag *rx)
 	assert_true(isnan(d.error_us));
 }
 
-static void
-what_is_missing_is_not_told(void **state)
+TEST(what_is_missing_is_not_told)
 {
 	struct np_bag *tx = transmitter(&usual), *rx = receiver(&usual);
 	struct plant idle = usual, wrong = usual, far = usual;
 	struct np_bag *none, *early, *other;
 
-	(void)state;
 	assert_nothing(tx, NULL);
 	assert_nothing(NULL, rx);
 	assert_nothing(rx, tx); /* the wrong way round */
@@ -176,14 +172,12 @@ what_is_missing_is_not_told(void **state)
 }
 
 /* The SYN is among what was acknowledged to who connects, and as large as such a request. */
-static void
-requests_of_a_byte_are_told(void **state)
+TEST(requests_of_a_byte_are_told)
 {
 	struct plant p = usual;
 	struct np_bag *tx, *rx;
 	struct np_delay d;
 
-	(void)state;
 	p.rate = 40; /* transactions a second, of 25 ms each */
 	p.every = 0.1037;
 	tx = transmitter(&p);
@@ -197,27 +191,14 @@ requests_of_a_byte_are_told(void **state)
 }
 
 /* A clock that says it is the same, and is not (a copy of a virtual machine, say). */
-static void
-times_below_zero_are_no_times(void **state)
+TEST(times_below_zero_are_no_times)
 {
 	struct np_bag *tx = transmitter(&usual), *rx = receiver(&usual);
 
-	(void)state;
 	np_bag_real(rx, 1000 + usual.rx_begins + 0.5, "clock.begin_s");
 	assert_nothing(tx, rx);
 	np_bag_free(tx);
 	np_bag_free(rx);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_direction_has_its_own),
-		cmocka_unit_test(what_is_missing_is_not_told),
-		cmocka_unit_test(requests_of_a_byte_are_told),
-		cmocka_unit_test(times_below_zero_are_no_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -103,8 +103,7 @@ finish(struct bed *b)
 	}
 }
 
-static void
-what_is_late_without_a_reason_was_stopped(void **state)
+TEST_WITH(what_is_late_without_a_reason_was_stopped, root_make, root_remove)
 {
 	static struct bed b;
 
@@ -122,8 +121,7 @@ what_is_late_without_a_reason_was_stopped(void **state)
 }
 
 /* TCP_INFO takes the lock of a socket, which a sender that never sleeps hardly ever lets go. */
-static void
-a_look_that_waits_for_a_busy_worker_is_no_stop(void **state)
+TEST_WITH(a_look_that_waits_for_a_busy_worker_is_no_stop, root_make, root_remove)
 {
 	static struct bed b;
 
@@ -141,8 +139,7 @@ a_look_that_waits_for_a_busy_worker_is_no_stop(void **state)
 	finish(&b);
 }
 
-static void
-a_stop_within_a_look_is_found(void **state)
+TEST_WITH(a_stop_within_a_look_is_found, root_make, root_remove)
 {
 	static struct bed b;
 
@@ -155,8 +152,7 @@ a_stop_within_a_look_is_found(void **state)
 	finish(&b);
 }
 
-static void
-no_stop_is_where_a_worker_ran(void **state)
+TEST_WITH(no_stop_is_where_a_worker_ran, root_make, root_remove)
 {
 	static struct bed b;
 
@@ -190,8 +186,7 @@ seen_at(uint64_t look)
 				     .used_us = 64 * (uint64_t)EACH_MS * 1000 };
 }
 
-static void
-a_day_keeps_what_was_marked_in_it(void **state)
+TEST(a_day_keeps_what_was_marked_in_it)
 {
 	static struct np_intervals near, far;
 	struct np_bag *a = np_bag_new(), *b = np_bag_new();
@@ -199,7 +194,6 @@ a_day_keeps_what_was_marked_in_it(void **state)
 	struct np_clean *c;
 	double used = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < DAY_S * UINT64_C(1000) / EACH_MS; i++) {
 		struct np_interval seen = seen_at(i);
 		/* Each hundred seconds a stop, which has nothing done, and a step of the clock. */
@@ -235,17 +229,4 @@ a_day_keeps_what_was_marked_in_it(void **state)
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, root_make, root_remove)
-		WITH_ROOT(what_is_late_without_a_reason_was_stopped),
-		WITH_ROOT(a_look_that_waits_for_a_busy_worker_is_no_stop),
-		WITH_ROOT(a_stop_within_a_look_is_found),
-		WITH_ROOT(no_stop_is_where_a_worker_ran),
-		cmocka_unit_test(a_day_keeps_what_was_marked_in_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -99,17 +99,13 @@ refused(const char *text, const char *why)
 	assert_has(err.msg, why);
 }
 
-static void
-other_lines_stay(void **state)
+TEST(other_lines_stay)
 {
-	(void)state;
 	becomes("one\n two @list colours\n\n.end", "one\n two @list colours\n\n.end");
 }
 
-static void
-a_page_lists_options_by_scope(void **state)
+TEST(a_page_lists_options_by_scope)
 {
-	(void)state;
 	becomes("@title THING\n", ".TH THING 1 \"\" \"thing 1.2\" \"User Commands\"\n");
 	becomes("@options part\n",
 		".SS \"All tests\"\n"
@@ -125,10 +121,8 @@ a_page_lists_options_by_scope(void **state)
 				   ".TP\n\\fB\\-k\\fR, \\fB\\-\\-keys\\fR [\\fIlist\\fR]\nkeys\n");
 }
 
-static void
-a_page_lists_options_by_group(void **state)
+TEST(a_page_lists_options_by_group)
 {
-	(void)state;
 	becomes("@options paths\n",
 		".SS \"Others\"\n"
 		".TP\n\\fB\\-F\\fR, \\fB\\-\\-to\\fR \\fIfile\\fR\na file\n"
@@ -141,12 +135,10 @@ a_page_lists_options_by_group(void **state)
 }
 
 /* A heading without words is none. */
-static void
-every_scope_has_a_name(void **state)
+TEST(every_scope_has_a_name)
 {
 	size_t names = 0;
 
-	(void)state;
 	refused("@options unnamed\n", "line 1: cannot be filled in: @options unnamed");
 	while (np_test_scopes[names] != NULL) {
 		assert_true(np_test_scopes[names++][0] != '\0');
@@ -157,10 +149,8 @@ every_scope_has_a_name(void **state)
 }
 
 /* A letter that several scopes have stands there once. */
-static void
-completions_list_options(void **state)
+TEST(completions_list_options)
 {
-	(void)state;
 	becomes("@words part\n", "-n\n--number\n-f\n--long\n-k\n--keys\n");
 	becomes("@case part n\n", "part:-n | part:--number)\n");
 	becomes("@case flat k\n", "flat:-k | flat:--keys)\n");
@@ -196,18 +186,14 @@ completions_list_options(void **state)
 				     "complete -c cmd -l which -d 'which'\n");
 }
 
-static void
-lists_are_words_or_a_paragraph(void **state)
+TEST(lists_are_words_or_a_paragraph)
 {
-	(void)state;
 	becomes("<\n@list colours\n>\n", "<\nRED\nBLUE_1\n>\n");
 	becomes("@names colours\n", ".nh\n.ad l\nRED,\nBLUE_1.\n.ad\n.hy\n");
 }
 
-static void
-a_passage_depends_on_a_name(void **state)
+TEST(a_passage_depends_on_a_name)
 {
-	(void)state;
 	becomes("@if red\na\n@end\n@if green\nb\n@words nothing\n@end\n@if BLUE_1\nc\n@end\nd\n",
 		"a\nc\nd\n");
 	refused("@if red\na\n", "an @if without its @end");
@@ -215,10 +201,8 @@ a_passage_depends_on_a_name(void **state)
 	refused("@if red\n@if red\n@end\n@end\n", "line 2: ");
 }
 
-static void
-what_makes_no_sense_is_named(void **state)
+TEST(what_makes_no_sense_is_named)
 {
-	(void)state;
 	refused("a\nb\n@option part\n", "line 3: cannot be filled in: @option part");
 	refused("@\n", "line 1: ");
 	refused("@options none\n", "@options none");
@@ -229,13 +213,11 @@ what_makes_no_sense_is_named(void **state)
 	refused("@arguments colours\n", "@arguments colours");
 }
 
-static void
-full_disks_are_noticed(void **state)
+TEST(full_disks_are_noticed)
 {
 	FILE *in = fmemopen((char[]){ "text\n" }, 5, "r"), *to = fopen("/dev/full", "w");
 	struct np_err err;
 
-	(void)state;
 	assert_non_null(in);
 	assert_non_null(to);
 	assert_int_equal(np_doc_fill(&doc, in, to, &err), NP_ESYS);
@@ -277,30 +259,11 @@ every_row_is_there(const struct np_option *table, size_t count)
 	free(page);
 }
 
-static void
-no_row_of_the_programs_is_left_out(void **state)
+TEST(no_row_of_the_programs_is_left_out)
 {
-	(void)state;
 	every_row_is_there(np_global_options, np_global_options_count);
 	every_row_is_there(np_test_options, np_test_options_count);
 	every_row_is_there(ns_options, ns_options_count);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_lines_stay),
-		cmocka_unit_test(a_page_lists_options_by_scope),
-		cmocka_unit_test(a_page_lists_options_by_group),
-		cmocka_unit_test(every_scope_has_a_name),
-		cmocka_unit_test(completions_list_options),
-		cmocka_unit_test(lists_are_words_or_a_paragraph),
-		cmocka_unit_test(a_passage_depends_on_a_name),
-		cmocka_unit_test(what_makes_no_sense_is_named),
-		cmocka_unit_test(full_disks_are_noticed),
-		cmocka_unit_test(no_row_of_the_programs_is_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

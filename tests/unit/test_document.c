@@ -84,12 +84,10 @@ document_of(const char *test, uint32_t flows)
 	return document_from(test, flows, NP_CAP_PLAN);
 }
 
-static void
-each_flow_has_a_row(void **state)
+TEST(each_flow_has_a_row)
 {
 	json_t *root = document_of("TCP_RR", FLOWS), *flows = flows_of(root);
 
-	(void)state;
 	assert_int_equal(json_array_size(flows), FLOWS);
 	for (int i = 0; i < FLOWS; i++) {
 		json_t *row = json_array_get(flows, (size_t)i);
@@ -105,37 +103,31 @@ each_flow_has_a_row(void **state)
 	json_decref(root);
 }
 
-static void
-a_stream_has_no_transactions(void **state)
+TEST(a_stream_has_no_transactions)
 {
 	json_t *root = document_of("TCP_STREAM", FLOWS);
 	json_t *row = json_array_get(flows_of(root), 0);
 
-	(void)state;
 	assert_true(json_is_null(json_object_get(row, "transactions")));
 	assert_true(json_is_null(json_object_get(row, "transactions_per_s")));
 	assert_true(json_real_value(json_object_get(row, "bits_per_s")) == 4000);
 	json_decref(root);
 }
 
-static void
-one_flow_is_the_sum(void **state)
+TEST(one_flow_is_the_sum)
 {
 	json_t *root = document_of("TCP_RR", 1);
 
-	(void)state;
 	assert_true(json_is_null(flows_of(root)));
 	json_decref(root);
 }
 
-static void
-the_plan_says_flows_and_engines(void **state)
+TEST(the_plan_says_flows_and_engines)
 {
 	json_t *root = document_of("TCP_RR", FLOWS), *plan = json_object_get(root, "plan");
 	json_t *engine = json_object_get(plan, "engine");
 	struct np_plan p;
 
-	(void)state;
 	np_plan_init(&p);
 	p.flows = FLOWS;
 	assert_int_equal(json_integer_value(json_object_get(plan, "flows")), FLOWS);
@@ -148,13 +140,11 @@ the_plan_says_flows_and_engines(void **state)
 }
 
 /* With a daemon that knows no plans. */
-static void
-the_plan_says_how_many_sessions(void **state)
+TEST(the_plan_says_how_many_sessions)
 {
 	json_t *root = document_from("TCP_RR", FLOWS, 0), *plan = json_object_get(root, "plan");
 	json_t *engine = json_object_get(plan, "engine");
 
-	(void)state;
 	assert_int_equal(json_integer_value(json_object_get(plan, "flows")), FLOWS);
 	assert_int_equal(json_integer_value(json_object_get(plan, "sessions")), FLOWS);
 	assert_string_equal(json_string_value(json_object_get(engine, "near")), "sync");
@@ -184,14 +174,12 @@ assert_shows(const json_t *root, const struct np_cli_output *how, const char *wa
 }
 
 /* What a terminal obeys, and what turns the direction of writing. */
-static void
-texts_of_a_file_are_cleaned_when_it_is_read(void **state)
+TEST(texts_of_a_file_are_cleaned_when_it_is_read)
 {
 	json_t *root = document_of("TCP_RR", 1), *test = json_object_get(root, "test");
 	const struct np_cli_output prometheus = { .prometheus = true },
 				   as_it_was = { .verbosity = 1 };
 
-	(void)state;
 	json_object_set_new(test, "name", json_string("\u202eRR_PCT"));
 	json_object_set_new(test, "host", json_string("a\u200b\x1b[2Jb\nnetperf_complete 1"));
 	json_object_set_new(test, "brand", json_string("gr\u00fcn"));
@@ -204,17 +192,4 @@ texts_of_a_file_are_cleaned_when_it_is_read(void **state)
 	json_decref(root);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_flow_has_a_row),
-		cmocka_unit_test(a_stream_has_no_transactions),
-		cmocka_unit_test(one_flow_is_the_sum),
-		cmocka_unit_test(the_plan_says_flows_and_engines),
-		cmocka_unit_test(the_plan_says_how_many_sessions),
-		cmocka_unit_test(texts_of_a_file_are_cleaned_when_it_is_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

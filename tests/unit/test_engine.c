@@ -29,13 +29,11 @@ seen(const _Atomic uint64_t *shown)
 
 /* ---- The table ---- */
 
-static void
-each_engine_is_found(void **state)
+TEST(each_engine_is_found)
 {
 	const struct np_engine *e;
 	size_t count = 0;
 
-	(void)state;
 	for (; (e = np_engine_at(count)) != NULL; count++) {
 		assert_ptr_equal(np_engine_find(e->name), e);
 		assert_non_null(e->help);
@@ -45,12 +43,10 @@ each_engine_is_found(void **state)
 	assert_null(np_engine_find("warp"));
 }
 
-static void
-one_flow_blocks_and_many_wait(void **state)
+TEST(one_flow_blocks_and_many_wait)
 {
 	struct np_plan p;
 
-	(void)state;
 	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 1);
 	assert_ptr_equal(np_engine_of(&p), &np_engine_sync);
 	assert_null(np_engine_sync.why_not(&p));
@@ -97,12 +93,10 @@ take_steps(const char *bench, int role, uint64_t steps, struct np_null_calls *ca
 	end_free(&e);
 }
 
-static void
-steps_follow_the_pattern(void **state)
+TEST(steps_follow_the_pattern)
 {
 	struct np_null_calls calls;
 
-	(void)state;
 	take_steps("TCP_STREAM", NP_LEAD, 1000, &calls);
 	assert_int_equal(calls.sent, 1000);
 	assert_int_equal(calls.arrived, 0);
@@ -156,12 +150,10 @@ run_pair(const char *bench, int64_t length)
 	ends_free(&e);
 }
 
-static void
-all_engines_count_the_same(void **state)
+TEST(all_engines_count_the_same)
 {
 	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		client_engine = engines[i / 2];
 		server_engine = engines[i % 2];
@@ -263,13 +255,11 @@ can_be_had(const struct np_engine *engine)
 	return engine->lacks == NULL || engine->lacks() == NULL;
 }
 
-static void
-datagrams_are_counted_by_each_pair(void **state)
+TEST(datagrams_are_counted_by_each_pair)
 {
 	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll,
 							   &np_engine_batch };
 
-	(void)state;
 	family = AF_INET;
 	for (size_t i = 0; i < 9; i++) {
 		client_engine = engines[i / 3];
@@ -280,14 +270,12 @@ datagrams_are_counted_by_each_pair(void **state)
 	}
 }
 
-static void
-joined_datagrams_are_counted_one_by_one(void **state)
+TEST(joined_datagrams_are_counted_one_by_one)
 {
 	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll,
 							   &np_engine_batch, &np_engine_segment };
 	static const int families[] = { AF_INET, AF_INET6 };
 
-	(void)state;
 	if (!can_be_had(&np_engine_segment) || !can_be_had(&np_engine_batch)) {
 		print_message(
 		    "SKIP: the kernel lacks what the engines segment and batch are made of\n");
@@ -308,13 +296,11 @@ joined_datagrams_are_counted_one_by_one(void **state)
 }
 
 /* Few messages: on a machine that has no processor left who spins is in the far end's way. */
-static void
-one_that_spins_counts_the_same(void **state)
+TEST(one_that_spins_counts_the_same)
 {
 	static const struct np_engine *const others[] = { &np_engine_sync, &np_engine_epoll,
 							  &np_engine_spin };
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		client_engine = i % 2 == 0 ? &np_engine_spin : others[i / 2];
 		server_engine = i % 2 == 0 ? others[i / 2] : &np_engine_spin;
@@ -388,13 +374,11 @@ run_twice(const struct np_engine *engine, uint32_t in_flight, bool ids)
 	close(fd);
 }
 
-static void
-a_second_response_answers_nothing(void **state)
+TEST(a_second_response_answers_nothing)
 {
 	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_batch,
 							   &np_engine_segment };
 
-	(void)state;
 	if (!can_be_had(&np_engine_batch)) {
 		print_message("SKIP: the far end answers by sendmmsg(2), which the kernel lacks\n");
 		skip();
@@ -431,13 +415,11 @@ has_no_rings(void)
 	return why != NULL;
 }
 
-static void
-rings_count_as_others_do(void **state)
+TEST(rings_count_as_others_do)
 {
 	static const struct np_engine *const other[] = { &np_engine_sync, &np_engine_epoll,
 							 &np_engine_uring };
 
-	(void)state;
 	if (has_no_rings()) {
 		skip();
 	}
@@ -453,12 +435,10 @@ rings_count_as_others_do(void **state)
 	}
 }
 
-static void
-rings_carry_messages_in_parts(void **state)
+TEST(rings_carry_messages_in_parts)
 {
 	struct ends e;
 
-	(void)state;
 	if (has_no_rings()) {
 		skip();
 	}
@@ -473,12 +453,10 @@ rings_carry_messages_in_parts(void **state)
 	}
 }
 
-static void
-messages_in_parts_are_whole(void **state)
+TEST(messages_in_parts_are_whole)
 {
 	struct ends e;
 
-	(void)state;
 	client_engine = server_engine = &np_engine_epoll;
 	burst = 0;
 	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -7, make_big);
@@ -509,12 +487,10 @@ leave_no_room(struct np_plan *p)
  * Several in flight that no buffer holds: who only sends would have the far end wait for room, and
  * wait for it.
  */
-static void
-responses_are_taken_while_there_is_no_room(void **state)
+TEST(responses_are_taken_while_there_is_no_room)
 {
 	static const struct np_engine *const far[] = { &np_engine_sync, &np_engine_spin };
 
-	(void)state;
 	client_engine = &np_engine_spin;
 	burst = 3;
 	for (size_t i = 0; i < 2; i++) {
@@ -531,13 +507,11 @@ responses_are_taken_while_there_is_no_room(void **state)
 }
 
 /* A call that blocks has no business to return that: the test must not end as if all were well. */
-static void
-blocked_is_an_error_where_calls_block(void **state)
+TEST(blocked_is_an_error_where_calls_block)
 {
 	struct end e = { .rc = -1 };
 	struct np_worker *w;
 
-	(void)state;
 	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 0);
 	end_open(&e);
 	w = e.run.worker;
@@ -576,10 +550,8 @@ wait_for_nobody(const struct np_engine *engine, uint32_t in_flight)
 	close(silent);
 }
 
-static void
-a_wait_for_events_is_ended(void **state)
+TEST(a_wait_for_events_is_ended)
 {
-	(void)state;
 	wait_for_nobody(&np_engine_epoll, 0);
 	wait_for_nobody(&np_engine_spin, 0);
 	wait_for_nobody(&np_engine_spin, 4);
@@ -655,10 +627,8 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	ends_free(&e);
 }
 
-static void
-flows_add_up_and_are_looked_at(void **state)
+TEST(flows_add_up_and_are_looked_at)
 {
-	(void)state;
 	client_engine = server_engine = NULL;
 	run_flows("TCP_RR", 1000, true);
 	run_flows("UDP_RR", 1000, false);
@@ -702,10 +672,8 @@ check_datagrams_that_wait(int version)
 	close(from);
 }
 
-static void
-datagrams_that_wait_are_looked_at_where_they_are(void **state)
+TEST(datagrams_that_wait_are_looked_at_where_they_are)
 {
-	(void)state;
 	check_datagrams_that_wait(AF_INET);
 	if (has_family(AF_INET6)) {
 		check_datagrams_that_wait(AF_INET6);
@@ -741,10 +709,8 @@ take_marks(const char *bench, uint32_t marks)
 	end_free(&e);
 }
 
-static void
-the_end_of_a_flow_is_not_that_of_others(void **state)
+TEST(the_end_of_a_flow_is_not_that_of_others)
 {
-	(void)state;
 	take_marks("UDP_STREAM", 7); /* up to three of each before the last one ends */
 	take_marks("UDP_RR", 7);
 	take_marks("DG_STREAM", 3); /* none is lost, and one of each is sent */
@@ -774,10 +740,8 @@ sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *t
 #endif
 
 /* Other flows took the room that poll(2) saw. A far end that nobody nudges would wait for good. */
-static void
-an_end_without_room_is_sent_again(void **state)
+TEST(an_end_without_room_is_sent_again)
 {
-	(void)state;
 #ifdef HAS_REFUSALS
 	struct ends e;
 
@@ -794,10 +758,8 @@ an_end_without_room_is_sent_again(void **state)
 }
 
 /* The far end of datagrams hears of their end by nothing else. */
-static void
-ends_that_are_lost_are_sent_again(void **state)
+TEST(ends_that_are_lost_are_sent_again)
 {
-	(void)state;
 #ifdef HAS_REFUSALS
 	struct ends e;
 
@@ -812,8 +774,7 @@ ends_that_are_lost_are_sent_again(void **state)
 }
 
 /* The daemon's datagrams are for who has the token: for each flow, and for all before any. */
-static void
-nothing_is_sent_before_all_flows_have_asked(void **state)
+TEST(nothing_is_sent_before_all_flows_have_asked)
 {
 	struct np_bench back = *np_bench_find("UDP_STREAM");
 	struct end e = { .rc = -1 };
@@ -822,7 +783,6 @@ nothing_is_sent_before_all_flows_have_asked(void **state)
 	struct pollfd first;
 	int fd[2];
 
-	(void)state;
 	back.near_role = NP_FOLLOW;
 	client_params(&client, &back, AF_INET, 1);
 	client.flows = 2;
@@ -890,12 +850,10 @@ run_series(const char *bench, int64_t length)
 	ends_free(&e);
 }
 
-static void
-series_end_at_their_count(void **state)
+TEST(series_end_at_their_count)
 {
 	static const uint32_t threads[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 2, 3 }, { 5, 5 } };
 
-	(void)state;
 	client_engine = server_engine = NULL; /* of five threads the blocking one */
 	burst = 0;
 	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
@@ -906,10 +864,8 @@ series_end_at_their_count(void **state)
 	}
 }
 
-static void
-fewer_connections_than_series_will_do(void **state)
+TEST(fewer_connections_than_series_will_do)
 {
-	(void)state;
 	client_engine = server_engine = NULL;
 	client_threads = server_threads = 1;
 	run_series("TCP_CRR", 2);
@@ -926,12 +882,10 @@ take_few_ports(struct np_plan *p)
 	p->port_max = 20000 + FLOWS;
 }
 
-static void
-series_share_few_ports(void **state)
+TEST(series_share_few_ports)
 {
 	struct ends e;
 
-	(void)state;
 	client_engine = server_engine = &np_engine_epoll;
 	server_threads = 1;
 	for (client_threads = 1; client_threads <= 2; client_threads++) {
@@ -957,12 +911,10 @@ warm_up(struct np_plan *p)
 	p->warm_up_ms = 50;
 }
 
-static void
-series_warm_up(void **state)
+TEST(series_warm_up)
 {
 	static const struct np_engine *const engines[] = { &np_engine_sync, &np_engine_epoll };
 
-	(void)state;
 	burst = 0;
 	for (size_t i = 0; i < 2; i++) {
 		struct np_counts sum;
@@ -982,12 +934,10 @@ series_warm_up(void **state)
 	}
 }
 
-static void
-spinning_ends_warm_up(void **state)
+TEST(spinning_ends_warm_up)
 {
 	static const char *const benches[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "TCP_MAERTS" };
 
-	(void)state;
 	client_engine = server_engine = &np_engine_spin;
 	client_threads = server_threads = 1;
 	for (size_t i = 0; i < 8; i++) {
@@ -1005,13 +955,11 @@ spinning_ends_warm_up(void **state)
 }
 
 /* Nobody listens: the end, or with -U more tries until somebody does. */
-static void
-a_series_without_a_far_end(void **state)
+TEST(a_series_without_a_far_end)
 {
 	struct np_addr at;
 	struct end e = { .rc = -1 };
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
 	client_engine = &np_engine_epoll;
 	client_threads = server_threads = 1;
@@ -1072,10 +1020,8 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	ends_free(&e);
 }
 
-static void
-events_keep_a_pace(void **state)
+TEST(events_keep_a_pace)
 {
-	(void)state;
 	keep_a_pace(&np_engine_epoll, "TCP_RR");
 	keep_a_pace(&np_engine_epoll, "TCP_CRR");
 	keep_a_pace(&np_engine_spin, "TCP_RR");
@@ -1093,13 +1039,11 @@ pace_both(struct np_plan *p)
 	p->far.call.interval_us = 1000;
 }
 
-static void
-who_spins_paces_all_flows(void **state)
+TEST(who_spins_paces_all_flows)
 {
 	const struct np_run *c;
 	struct ends e;
 
-	(void)state;
 	client_engine = server_engine = &np_engine_spin;
 	burst = 0;
 	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -12, pace_both);
@@ -1124,13 +1068,11 @@ pace_one(struct np_plan *p)
 }
 
 /* A call brings more than a burst: what is too many of it waits for the next one. */
-static void
-calls_of_several_keep_a_pace(void **state)
+TEST(calls_of_several_keep_a_pace)
 {
 	static const struct np_engine *const engines[] = { &np_engine_batch, &np_engine_segment };
 	struct ends e;
 
-	(void)state;
 	burst = 20;
 	for (size_t i = 0; i < 4; i++) {
 		client_engine = server_engine = engines[i / 2];
@@ -1147,14 +1089,12 @@ calls_of_several_keep_a_pace(void **state)
 	}
 }
 
-static void
-a_list_of_engines_may_hold_anything(void **state)
+TEST(a_list_of_engines_may_hold_anything)
 {
 	struct np_bag *b = np_bag_new();
 	struct np_engine_told told;
 	size_t at = 0;
 
-	(void)state;
 	assert_false(np_engine_next(NULL, &at, &told));
 	np_engine_tell(&np_engine_sync, NULL, b);
 	np_bag_text(b, "of nothing", "why");
@@ -1177,42 +1117,4 @@ a_list_of_engines_may_hold_anything(void **state)
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_engine_is_found),
-		cmocka_unit_test(a_list_of_engines_may_hold_anything),
-		cmocka_unit_test(one_flow_blocks_and_many_wait),
-		cmocka_unit_test(steps_follow_the_pattern),
-		cmocka_unit_test(all_engines_count_the_same),
-		cmocka_unit_test(datagrams_are_counted_by_each_pair),
-		cmocka_unit_test(joined_datagrams_are_counted_one_by_one),
-		cmocka_unit_test(one_that_spins_counts_the_same),
-		cmocka_unit_test(a_second_response_answers_nothing),
-		cmocka_unit_test(messages_in_parts_are_whole),
-		cmocka_unit_test(responses_are_taken_while_there_is_no_room),
-		cmocka_unit_test(rings_count_as_others_do),
-		cmocka_unit_test(rings_carry_messages_in_parts),
-		cmocka_unit_test(blocked_is_an_error_where_calls_block),
-		cmocka_unit_test(a_wait_for_events_is_ended),
-		cmocka_unit_test(flows_add_up_and_are_looked_at),
-		cmocka_unit_test(datagrams_that_wait_are_looked_at_where_they_are),
-		cmocka_unit_test(the_end_of_a_flow_is_not_that_of_others),
-		cmocka_unit_test(an_end_without_room_is_sent_again),
-		cmocka_unit_test(ends_that_are_lost_are_sent_again),
-		cmocka_unit_test(nothing_is_sent_before_all_flows_have_asked),
-		cmocka_unit_test(series_end_at_their_count),
-		cmocka_unit_test(fewer_connections_than_series_will_do),
-		cmocka_unit_test(series_share_few_ports),
-		cmocka_unit_test(series_warm_up),
-		cmocka_unit_test(spinning_ends_warm_up),
-		cmocka_unit_test(a_series_without_a_far_end),
-		cmocka_unit_test(events_keep_a_pace),
-		cmocka_unit_test(who_spins_paces_all_flows),
-		cmocka_unit_test(calls_of_several_keep_a_pace),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -113,8 +113,7 @@ run(struct np_client *c, const char *name, int64_t length, struct np_outcome *ou
 
 /* ---- Both ends ---- */
 
-static void
-both_ends_tell_of_a_stream(void **state)
+TEST(both_ends_tell_of_a_stream)
 {
 	struct np_bag_item near, far;
 	struct np_outcome out;
@@ -122,7 +121,6 @@ both_ends_tell_of_a_stream(void **state)
 	struct daemon d;
 	struct np_err err;
 
-	(void)state;
 	start(&d, NP_CAP_TEST | NP_CAP_HOST, NULL);
 	assert_int_equal(greet(&d, &c, &err), NP_OK);
 	assert_int_equal(c.granted.caps, NP_CAP_TEST); /* and no more than was asked for */
@@ -158,8 +156,7 @@ both_ends_tell_of_a_stream(void **state)
 }
 
 /* Or why it does not; a daemon's session asks for no counters. */
-static void
-a_processor_counts_when_asked(void **state)
+TEST(a_processor_counts_when_asked)
 {
 	static const char *const names[] = { "work.cycles", "work.instructions" };
 	struct np_bag_item it;
@@ -168,7 +165,6 @@ a_processor_counts_when_asked(void **state)
 	struct daemon d;
 	struct np_err err;
 
-	(void)state;
 	start(&d, NP_CAP_TEST, NULL);
 	assert_int_equal(greet(&d, &c, &err), NP_OK);
 	c.collect.cycles = true;
@@ -182,15 +178,13 @@ a_processor_counts_when_asked(void **state)
 	end(&d, &c);
 }
 
-static void
-every_bench_has_evidence(void **state)
+TEST(every_bench_has_evidence)
 {
 	const struct np_bench *b;
 	struct np_client c;
 	struct daemon d;
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		struct np_outcome out;
 
@@ -248,8 +242,7 @@ has_samples(const char *bench, const char *samples)
 }
 
 /* Of transactions, too, and of connections, which leave no socket to be looked at. */
-static void
-samples_count_the_bytes_so_far(void **state)
+TEST(samples_count_the_bytes_so_far)
 {
 	static const struct {
 		const char *bench, *samples;
@@ -259,7 +252,6 @@ samples_count_the_bytes_so_far(void **state)
 		{ "TCP_CRR", "flow.samples.bytes" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		bool found = false;
 
@@ -270,15 +262,13 @@ samples_count_the_bytes_so_far(void **state)
 	}
 }
 
-static void
-each_test_of_a_connection_has_its_own(void **state)
+TEST(each_test_of_a_connection_has_its_own)
 {
 	struct np_outcome out;
 	struct np_client c;
 	struct daemon d;
 	struct np_err err;
 
-	(void)state;
 	start(&d, NP_CAP_TEST, NULL);
 	assert_int_equal(greet(&d, &c, &err), NP_OK);
 	for (int i = 1; i < 4; i++) {
@@ -290,14 +280,12 @@ each_test_of_a_connection_has_its_own(void **state)
 }
 
 /* Both ends number a test's datagrams when they have agreed on that, and only then. */
-static void
-datagrams_are_numbered_by_agreement(void **state)
+TEST(datagrams_are_numbered_by_agreement)
 {
 	static const unsigned grants[] = { NP_CAP_TEST, NP_CAP_TEST | NP_CAP_SEQUENCE };
 	const struct np_bench *b = np_bench_find("UDP_STREAM");
 	struct np_addr peer = loopback(AF_INET, 0);
 
-	(void)state;
 	for (size_t i = 0; i < LEN(grants); i++) {
 		struct np_target t = { .host = "127.0.0.1",
 				       .wants = { .version = 1,
@@ -328,12 +316,10 @@ datagrams_are_numbered_by_agreement(void **state)
 }
 
 /* A client asks for ids in the test's request; evidence or not, our daemon has them. */
-static void
-requests_have_ids_by_agreement(void **state)
+TEST(requests_have_ids_by_agreement)
 {
 	struct np_addr peer = loopback(AF_INET, 0);
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct np_bag_item bytes;
 		struct np_outcome out;
@@ -355,8 +341,7 @@ requests_have_ids_by_agreement(void **state)
 	}
 }
 
-static void
-nobody_collects_what_nobody_wants(void **state)
+TEST(nobody_collects_what_nobody_wants)
 {
 	struct np_target target = { .host = "127.0.0.1" };
 	struct np_outcome out;
@@ -364,7 +349,6 @@ nobody_collects_what_nobody_wants(void **state)
 	struct daemon d;
 	struct np_err err;
 
-	(void)state;
 	start(&d, NP_CAP_TEST, NULL);
 	target.port = d.port;
 	memset(&c, 0, sizeof(c));
@@ -413,17 +397,13 @@ check_one_sided(void (*script)(int fd))
 	end(&d, &c);
 }
 
-static void
-a_stock_daemon_gives_its_results(void **state)
+TEST(a_stock_daemon_gives_its_results)
 {
-	(void)state;
 	check_one_sided(NULL); /* answers with NP_E_UNKNOWN_REQUEST */
 }
 
-static void
-a_daemon_that_hangs_up_gets_another_connection(void **state)
+TEST(a_daemon_that_hangs_up_gets_another_connection)
 {
-	(void)state;
 	check_one_sided(hang_up);
 }
 
@@ -492,14 +472,12 @@ say_nothing_more(int fd)
 	say_part(fd, 2000, 0, NP_PART_MAX);
 }
 
-static void
-nonsense_is_refused(void **state)
+TEST(nonsense_is_refused)
 {
 	static void (*const scripts[])(int) = { say_parts_out_of_turn, say_empty_parts,
 						say_more_than_the_total, say_no_bag,
 						say_nothing_more };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(scripts); i++) {
 		const struct np_target target = { .host = "127.0.0.1",
 						  .wants = { .version = 1, .caps = NP_CAP_HOST } };
@@ -523,14 +501,12 @@ nonsense_is_refused(void **state)
 	}
 }
 
-static void
-a_welcome_that_is_none_is_an_error(void **state)
+TEST(a_welcome_that_is_none_is_an_error)
 {
 	struct np_client c;
 	struct daemon d;
 	struct np_err err;
 
-	(void)state;
 	start(&d, NP_CAP_TEST, take_frame);
 	/* It hung up: the second connection is served, by one who would know greetings. */
 	assert_int_equal(greet(&d, &c, &err), NP_OK);
@@ -576,14 +552,12 @@ are_answered_at_once(struct np_client *c, int count)
 	return false;
 }
 
-static void
-who_asks_without_end_is_answered_slowly(void **state)
+TEST(who_asks_without_end_is_answered_slowly)
 {
 	struct np_client c;
 	struct daemon d;
 	struct np_err err;
 
-	(void)state;
 	start(&d, NP_CAP_TEST, NULL);
 	assert_int_equal(greet(&d, &c, &err), NP_OK);
 	time_of_questions(&c, 63); /* the greeting was the first one */
@@ -593,25 +567,4 @@ who_asks_without_end_is_answered_slowly(void **state)
 	end(&d, &c);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ends_tell_of_a_stream),
-		cmocka_unit_test(a_processor_counts_when_asked),
-		cmocka_unit_test(every_bench_has_evidence),
-		cmocka_unit_test(samples_count_the_bytes_so_far),
-		cmocka_unit_test(each_test_of_a_connection_has_its_own),
-		cmocka_unit_test(datagrams_are_numbered_by_agreement),
-		cmocka_unit_test(requests_have_ids_by_agreement),
-		cmocka_unit_test(nobody_collects_what_nobody_wants),
-		cmocka_unit_test(a_stock_daemon_gives_its_results),
-		cmocka_unit_test(a_daemon_that_hangs_up_gets_another_connection),
-		cmocka_unit_test(nonsense_is_refused),
-		cmocka_unit_test(a_welcome_that_is_none_is_an_error),
-		cmocka_unit_test(who_asks_without_end_is_answered_slowly),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -114,8 +114,7 @@ check(struct np_explain_input in, const struct example *x, size_t count)
 	}
 }
 
-static void
-test_tcp(void **state)
+TEST(test_tcp)
 {
 	static const struct example examples[] = {
 		{ "nothing stands out", TX, RX, NP_LIMIT_UNCLEAR, "no figure stands out" },
@@ -333,13 +332,11 @@ test_tcp(void **state)
 		{ "bags without figures", "host.name=:a", "host.name=:b", NP_LIMIT_UNCLEAR, NULL },
 	};
 
-	(void)state;
 	check(tcp_input(), examples, LEN(examples));
 }
 
 /* netserver transmits, and is a stock one: what the near end knows is the reader's side. */
-static void
-test_reader_alone(void **state)
+TEST(test_reader_alone)
 {
 	static const struct example examples[] = {
 		{ "it keeps up", RX, NULL, NP_LIMIT_UNCLEAR, "the reader at this end kept up" },
@@ -351,7 +348,6 @@ test_reader_alone(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.near_transmits = false;
 	in.far_lacks = "the daemon is netperf's own";
 	check(in, examples, LEN(examples));
@@ -364,8 +360,7 @@ test_reader_alone(void **state)
 	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
 }
 
-static void
-test_link(void **state)
+TEST(test_link)
 {
 	/* 115.84 Mbit/s are 99.97 % of the ceiling of 123.08 Mbit/s: 94.148 %. */
 	static const struct example examples[] = {
@@ -403,7 +398,6 @@ test_link(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	check(in, found, LEN(found));
 	in.link_rate_bps = 123.08e6;
 	check(in, examples, LEN(examples));
@@ -417,15 +411,13 @@ test_link(void **state)
 }
 
 /* A queue of one's own that holds packets back, at a steady rate. */
-static void
-test_shaper_without_a_rate(void **state)
+TEST(test_shaper_without_a_rate)
 {
 	double t[10], bytes[10];
 	struct np_explain_input in = tcp_input();
 	struct np_bag *tx = bag(TX ASLEEP " moved.qdisc.overlimits=30000"), *rx = bag(RX);
 	struct np_explanation e;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		t[i] = 0.1 * i;
 		bytes[i] = 1.448e6 * i + 100 * (i % 2);
@@ -471,8 +463,7 @@ udp_input(void)
 					  .throughput_bps = 117.76e6 };
 }
 
-static void
-test_udp(void **state)
+TEST(test_udp)
 {
 	static const struct example examples[] = {
 		{ "nothing stands out", UDP_TX, UDP_RX, NP_LIMIT_UNCLEAR, NULL },
@@ -527,7 +518,6 @@ test_udp(void **state)
 	struct np_explain_input in = udp_input();
 	struct np_explanation e;
 
-	(void)state;
 	check(in, examples, LEN(examples));
 	e = explain(in, UDP_TX BUSY,
 		    UDP_RX " flow.receives=99700 moved.snmp.Udp.RcvbufErrors=100000");
@@ -551,8 +541,7 @@ test_udp(void **state)
 	assert_has(e.sentence, "only the far end knows where");
 }
 
-static void
-test_transactions(void **state)
+TEST(test_transactions)
 {
 	static const struct example examples[] = {
 		{ "the way there and back", TX, RX, NP_LIMIT_TURNS,
@@ -564,7 +553,6 @@ test_transactions(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.near_transmits = false;
 	in.transactions = true;
 	in.per_second = 20000;
@@ -583,8 +571,7 @@ test_transactions(void **state)
 }
 
 /* What keeps an end from running is named, not what that makes of buffers and windows. */
-static void
-test_kept_from_running(void **state)
+TEST(test_kept_from_running)
 {
 	static const struct example streams[] = {
 		{ "a sender's quota",
@@ -625,7 +612,6 @@ test_kept_from_running(void **state)
 	struct np_explain_input in = udp_input();
 	struct np_explanation e;
 
-	(void)state;
 	check(tcp_input(), streams, LEN(streams));
 	e = explain(in, UDP_TX BUSY,
 		    LOSSY_RX " flow.rcvbuf=212992 moved.snmp.Udp.RcvbufErrors=20000"
@@ -638,8 +624,7 @@ test_kept_from_running(void **state)
 }
 
 /* What the user asked for, and what a thread was found doing. */
-static void
-test_own_will(void **state)
+TEST(test_own_will)
 {
 	static const struct example examples[] = {
 		{ "pacing", TX ASLEEP " flow.pacing_asked_bps=120e6 tcp.samples.rtt_us=[9000]", RX,
@@ -662,15 +647,13 @@ test_own_will(void **state)
 	};
 	struct np_explanation e = explain(tcp_input(), TX ASLEEP, RX);
 
-	(void)state;
 	assert_has(e.sentence,
 		   "it is not known whether the ends were blocked in calls or slept by choice");
 	check(tcp_input(), examples, LEN(examples));
 }
 
 /* Windows, queues, and what gets through. */
-static void
-test_ways(void **state)
+TEST(test_ways)
 {
 #define WINDOW " tcp.rwnd_limited_us=9e6"
 	static const struct example examples[] = {
@@ -721,7 +704,6 @@ test_ways(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	check(in, examples, LEN(examples));
 	e = explain(in, TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
 		    RX ASLEEP " tcp.samples.queued_in=[200000]");
@@ -747,8 +729,7 @@ put_rising(struct np_bag *b, const char *name, double first, double step)
 }
 
 /* Both ends' samples on one clock: 1,000,000 bytes a step of 100 ms. */
-static void
-test_direction(void **state)
+TEST(test_direction)
 {
 	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.rtt_us=[21000] tcp.samples.unacked=[100]"
 					  " clock.boot=:x clock.begin_s=5");
@@ -756,7 +737,6 @@ test_direction(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		put_rising(i == 0 ? tx : rx, "tcp.samples.t_s", 0.1, 0.1);
 	}
@@ -777,15 +757,13 @@ test_direction(void **state)
 }
 
 /* Nothing is acknowledged from the third sample to the seventh. */
-static void
-test_outage(void **state)
+TEST(test_outage)
 {
 	static const double acked[] = { 1, 2, 3, 3, 3, 3, 3, 4, 5, 6 };
 	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.unacked=[60]"), *rx = bag(RX);
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	put_rising(tx, "tcp.samples.t_s", 0.1, 0.1);
 	np_bag_reals(tx, acked, LEN(acked), "tcp.samples.bytes_acked");
 	in.near = tx;
@@ -803,15 +781,13 @@ test_outage(void **state)
 }
 
 /* Datagrams that stay away for a while, though they were sent all the time; or were not. */
-static void
-test_outage_of_datagrams(void **state)
+TEST(test_outage_of_datagrams)
 {
 	static const double came[] = { 1, 2, 3, 3, 3, 3, 3, 4, 5, 6 };
 	struct np_bag *tx = bag(UDP_TX), *rx = bag(LOSSY_RX);
 	struct np_explain_input in = udp_input();
 	struct np_explanation e;
 
-	(void)state;
 	put_rising(tx, "flow.samples.bytes", 1, 1);
 	put_rising(rx, "flow.samples.t_s", 0.1, 0.1);
 	np_bag_reals(rx, came, LEN(came), "flow.samples.bytes");
@@ -827,8 +803,7 @@ test_outage_of_datagrams(void **state)
 }
 
 /* A window that grew too far once, and what the formula of loss can't be. */
-static void
-test_loss_at_once(void **state)
+TEST(test_loss_at_once)
 {
 	static const double again[] = { 0, 0, 600, 600, 600, 600, 600, 600, 600, 600 };
 	struct np_bag *tx = bag(TX ASLEEP " tcp.retransmitted_segments=600"
@@ -837,7 +812,6 @@ test_loss_at_once(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.near = tx;
 	in.far = rx;
 	np_explain(&in, &e);
@@ -856,8 +830,7 @@ test_loss_at_once(void **state)
 	assert_int_equal(e.also, NP_LIMIT_LOSS);
 }
 
-static void
-test_long_turns(void **state)
+TEST(test_long_turns)
 {
 	static const struct example examples[] = {
 		{ "an end that waits", TX ASLEEP, RX ASLEEP, NP_LIMIT_UNCLEAR,
@@ -893,7 +866,6 @@ test_long_turns(void **state)
 	};
 	struct np_explain_input in = tcp_input();
 
-	(void)state;
 	in.near_transmits = false;
 	in.transactions = true;
 	in.per_second = 5;
@@ -903,13 +875,11 @@ test_long_turns(void **state)
 }
 
 /* What comes next, and what the cause alone allows. */
-static void
-test_next(void **state)
+TEST(test_next)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.link_rate_bps = 2 * 123.04e6;
 	e = explain(in, TX BUSY " thread.run_delay_s=0", RX);
 	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
@@ -926,8 +896,7 @@ test_next(void **state)
 }
 
 /* A thread that never sleeps has all of a processor, whatever it does with that. */
-static void
-test_spinning(void **state)
+TEST(test_spinning)
 {
 	static const struct example streams[] = {
 		{ "a sender with time to spare", TX SPINS, RX, NP_LIMIT_UNCLEAR,
@@ -956,7 +925,6 @@ test_spinning(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e = explain(in, TX " tcp.rwnd_limited_us=9e6", RX SPINS);
 
-	(void)state;
 	assert_has(e.doubts, "its CPU time does not say how busy it was");
 	check(in, streams, LEN(streams));
 	in.transactions = true;
@@ -966,15 +934,13 @@ test_spinning(void **state)
 }
 
 /* The rate of one link bounds what goes by one link, and the segments have MPTCP's options. */
-static void
-test_ceiling_of_subflows(void **state)
+TEST(test_ceiling_of_subflows)
 {
 	static const char link[] = " host.nic.qdisc=:tbf host.nic.qdisc.rate_bps=1e8";
 	char sender[4096];
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.options = 24;
 	snprintf(sender, sizeof(sender), "%s%s mptcp.fallback=0 mptcp.subflows=1", TX, link);
 	e = explain(in, sender, RX);
@@ -991,13 +957,11 @@ test_ceiling_of_subflows(void **state)
 	assert_true(fabs(e.ceiling.most - 2e8 * 1424 / 1538) < 1);
 }
 
-static void
-test_ceiling(void **state)
+TEST(test_ceiling)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	e = explain(in, TX, RX);
 	assert_true(isnan(e.ceiling.most));
 	assert_has(e.ceiling_text, "--link-rate");
@@ -1045,8 +1009,7 @@ test_ceiling(void **state)
 }
 
 /* Within the machine, where a sender waits for nobody but the reader. */
-static void
-test_unix(void **state)
+TEST(test_unix)
 {
 	static const struct example examples[] = {
 		{ "a busy reader", "thread.seconds=10 thread.cpu_share=0.51",
@@ -1059,18 +1022,15 @@ test_unix(void **state)
 	};
 	struct np_explain_input in = tcp_input();
 
-	(void)state;
 	in.family = 0;
 	check(in, examples, LEN(examples));
 }
 
-static void
-test_iterations(void **state)
+TEST(test_iterations)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.iterations = 1;
 	e = explain(in, TX BUSY, RX);
 	assert_string_equal(e.doubts, "");
@@ -1079,14 +1039,12 @@ test_iterations(void **state)
 	assert_string_equal(e.doubts, "this covers only the last of 3 iterations");
 }
 
-static void
-test_document(void **state)
+TEST(test_document)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e = explain(in, TX BUSY, RX);
 	struct np_bag *b = np_bag_new();
 
-	(void)state;
 	np_explain_put(&e, false, b);
 	assert_string_equal(np_bag_string(b, "explain.limit"), "sender-cpu");
 	assert_true(np_bag_number(b, "explain.share") >= 0.98);
@@ -1096,8 +1054,7 @@ test_document(void **state)
 }
 
 /* Other threads of its group were held up, on other processors. */
-static void
-test_quota_of_a_group(void **state)
+TEST(test_quota_of_a_group)
 {
 	static const struct example examples[] = {
 		{ "a thread that runs all the time",
@@ -1111,18 +1068,15 @@ test_quota_of_a_group(void **state)
 		  "used up for 50 % of the time (the process ran 50 %)" },
 	};
 
-	(void)state;
 	check(tcp_input(), examples, LEN(examples));
 }
 
 /* What was asked for is more than the full link can carry. */
-static void
-test_pacing_or_link(void **state)
+TEST(test_pacing_or_link)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.link_rate_bps = 123.08e6;
 	e = explain(in, TX " flow.pacing_asked_bps=130e6", RX);
 	assert_int_equal(e.limit, NP_LIMIT_LINK);
@@ -1130,8 +1084,7 @@ test_pacing_or_link(void **state)
 }
 
 /* TCP's figures are sums of all connections; buffers and what -q asks for are of one. */
-static void
-test_figures_of_many(void **state)
+TEST(test_figures_of_many)
 {
 	static const struct example eight[] = {
 		{ "buffers of which an eighth is in use",
@@ -1159,7 +1112,6 @@ test_figures_of_many(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	check(in, eight, LEN(eight));
 	/* A route that would let the window be ten times as wide. */
 	e = explain(in, TX " tcp.rwnd_limited_us=8.4e6",
@@ -1176,8 +1128,7 @@ test_figures_of_many(void **state)
 	assert_int_equal(e.limit, NP_LIMIT_CWND);
 }
 
-static void
-test_a_little_loss(void **state)
+TEST(test_a_little_loss)
 {
 	static const double again[] = { 0, 50, 50, 50, 50, 50, 50, 50, 50, 50 };
 	static const double more[] = { 0, 5, 10, 15, 20, 25, 30, 35, 40, 50 };
@@ -1188,7 +1139,6 @@ test_a_little_loss(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	in.near = tx;
 	in.far = rx;
 	in.throughput_bps = 200e6;
@@ -1209,8 +1159,7 @@ test_a_little_loss(void **state)
 }
 
 /* By satellite a window goes, and is acknowledged 600 ms later, all at once. */
-static void
-test_long_round_trips(void **state)
+TEST(test_long_round_trips)
 {
 	static const double acked[] = { 1, 2, 2, 2, 2, 2, 3, 3, 3, 3 };
 	struct np_bag *tx = bag(TX ASLEEP " tcp.samples.unacked=[100] tcp.min_rtt_us=600000"
@@ -1219,7 +1168,6 @@ test_long_round_trips(void **state)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	put_rising(tx, "tcp.samples.t_s", 0.1, 0.1);
 	np_bag_reals(tx, acked, LEN(acked), "tcp.samples.bytes_acked");
 	in.near = tx;
@@ -1236,13 +1184,11 @@ test_long_round_trips(void **state)
 }
 
 /* Machines may have one name, and containers of one machine several. */
-static void
-test_same_machine(void **state)
+TEST(test_same_machine)
 {
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e;
 
-	(void)state;
 	e = explain(in, TX " clock.boot=:0123456789ab-1", RX " clock.boot=:0123456789ab-2");
 	assert_has(e.doubts, "one machine");
 	e = explain(in, TX " clock.boot=:0123456789ab-1",
@@ -1255,8 +1201,7 @@ test_same_machine(void **state)
 }
 
 /* A server of 10 Gbit/s serves others beside a client of one. */
-static void
-test_others_elsewhere(void **state)
+TEST(test_others_elsewhere)
 {
 #define ONE " host.nic.speed_mbps=1000 host.nic.driver=:igb"
 #define TEN " host.nic.speed_mbps=10000 host.nic.driver=:ixgbe"
@@ -1273,21 +1218,18 @@ test_others_elsewhere(void **state)
 		  RX TEN, NP_LIMIT_FOREIGN, NULL },
 	};
 
-	(void)state;
 	check(tcp_input(), examples, LEN(examples));
 #undef ONE
 #undef TEN
 }
 
 /* Nothing ends in the middle of a word. */
-static void
-test_many_doubts(void **state)
+TEST(test_many_doubts)
 {
 	struct np_explain_input in = tcp_input();
 	char text[NP_EXPLAIN_TEXT] = "";
 	struct np_explanation e;
 
-	(void)state;
 	in.iterations = 3;
 	in.sessions = 4;
 	e = explain(in, TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=2000 flow.seconds=0.4",
@@ -1302,8 +1244,7 @@ test_many_doubts(void **state)
 }
 
 /* Sentences and doubts fit, whatever the figures are. */
-static void
-test_extremes(void **state)
+TEST(test_extremes)
 {
 	static const char *const names[] = {
 		"flow.seconds",
@@ -1340,7 +1281,6 @@ test_extremes(void **state)
 	static const double values[] = { 0, -1, 1, 1e-300, 1e300, -1e300, 4294967295.0, 0.5 };
 	uint64_t seed = 20260101;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		struct np_explain_input in = tcp_input();
 		struct np_bag *b[2] = { np_bag_new(), np_bag_new() };
@@ -1379,8 +1319,7 @@ test_extremes(void **state)
 }
 
 /* DLCL_RR takes what this end does not know from the far one, which may say anything. */
-static void
-test_hostile_far_end(void **state)
+TEST(test_hostile_far_end)
 {
 	static const char *const mtus[] = { "0.5", "1", "4", "7.9", "8", "99", "1e300", "-1" };
 	struct np_explain_input in = { .transactions = true,
@@ -1394,7 +1333,6 @@ test_hostile_far_end(void **state)
 				       .link_rate_bps = 1e9 };
 	struct np_explanation e;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(mtus); i++) {
 		char far[128];
 
@@ -1419,42 +1357,4 @@ test_hostile_far_end(void **state)
 	assert_has(e.ceiling_text, "not known: the MTU");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tcp),
-		cmocka_unit_test(test_reader_alone),
-		cmocka_unit_test(test_link),
-		cmocka_unit_test(test_shaper_without_a_rate),
-		cmocka_unit_test(test_udp),
-		cmocka_unit_test(test_transactions),
-		cmocka_unit_test(test_kept_from_running),
-		cmocka_unit_test(test_own_will),
-		cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_direction),
-		cmocka_unit_test(test_outage),
-		cmocka_unit_test(test_outage_of_datagrams),
-		cmocka_unit_test(test_loss_at_once),
-		cmocka_unit_test(test_long_turns),
-		cmocka_unit_test(test_next),
-		cmocka_unit_test(test_spinning),
-		cmocka_unit_test(test_ceiling),
-		cmocka_unit_test(test_ceiling_of_subflows),
-		cmocka_unit_test(test_unix),
-		cmocka_unit_test(test_iterations),
-		cmocka_unit_test(test_document),
-		cmocka_unit_test(test_quota_of_a_group),
-		cmocka_unit_test(test_pacing_or_link),
-		cmocka_unit_test(test_figures_of_many),
-		cmocka_unit_test(test_a_little_loss),
-		cmocka_unit_test(test_long_round_trips),
-		cmocka_unit_test(test_same_machine),
-		cmocka_unit_test(test_others_elsewhere),
-		cmocka_unit_test(test_many_doubts),
-		cmocka_unit_test(test_extremes),
-		cmocka_unit_test(test_hostile_far_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -213,8 +213,7 @@ is_recorded(const struct dirent *entry)
 	return dot != NULL && strcmp(dot, ".json") == 0;
 }
 
-static void
-test_recorded(void **state)
+TEST(test_recorded)
 {
 	const char *top = getenv("top_srcdir");
 	unsigned counts[VERDICTS] = { 0 };
@@ -222,7 +221,6 @@ test_recorded(void **state)
 	struct dirent **entries;
 	int found;
 
-	(void)state;
 	for (size_t i = 0; i < file_count; i++) {
 		counts[judge_file(files[i])]++;
 	}
@@ -244,12 +242,10 @@ test_recorded(void **state)
 	total(counts);
 }
 
-static void
-test_judge(void **state)
+TEST(test_judge)
 {
 	const struct planted p = { .right = "policer outage", .half = "loss" };
 
-	(void)state;
 	assert_int_equal(judge(&p, "outage", "", ""), RIGHT);
 	assert_int_equal(judge(&p, "unclear", "", "policer"), UNCLEAR);
 	assert_int_equal(judge(&p, "loss", "", ""), BARE);
@@ -264,12 +260,7 @@ test_judge(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_judge),
-		cmocka_unit_test(test_recorded),
-	};
-
 	files = argv + 1;
 	file_count = (size_t)argc - 1;
-	return cmocka_run_group_tests_name("explain_bed", tests, NULL, NULL);
+	return all_tests(NULL, NULL);
 }

@@ -131,13 +131,11 @@ check(struct plant p, enum np_flows_kind kind, const char *says)
 	assert_has(e.flows_sentence, says);
 }
 
-static void
-one_flow_has_no_line(void **state)
+TEST(one_flow_has_no_line)
 {
 	struct plant p = plant(0);
 	struct np_explanation e;
 
-	(void)state;
 	p.count = 1;
 	e = explain(&p);
 	assert_int_equal(e.flows, NP_FLOWS_NONE);
@@ -146,12 +144,10 @@ one_flow_has_no_line(void **state)
 	assert_int_equal(explain(&p).flows, NP_FLOWS_NONE);
 }
 
-static void
-alike_is_shared(void **state)
+TEST(alike_is_shared)
 {
 	struct plant p = plant(0);
 
-	(void)state;
 	check(p, NP_FLOWS_SHARED, "16 flows got 94 Mbit/s to 94 Mbit/s each (Jain's index 1.00)");
 	p.wobble = true;
 	check(p, NP_FLOWS_SHARED, "the same cause");
@@ -163,15 +159,13 @@ alike_is_shared(void **state)
 }
 
 /* A link that is full has one rate for all, however they divide it. */
-static void
-uneven_on_a_full_link(void **state)
+TEST(uneven_on_a_full_link)
 {
 	struct plant p = plant(8);
 	struct np_explain_input in;
 	struct np_explanation e;
 	struct np_bag *near = np_bag_new();
 
-	(void)state;
 	np_bag_int(near, 1500, "tcp.path_mtu");
 	p.slow.rate = 20e6;
 	p.slow.segments = 17000;
@@ -201,12 +195,10 @@ lossy(void)
 	return p;
 }
 
-static void
-loss_of_some(void **state)
+TEST(loss_of_some)
 {
 	struct plant p = lossy();
 
-	(void)state;
 	check(p, NP_FLOWS_OWN,
 	      "3 of 16 flows sent 2.1 % of their segments again (the others 0.001 %), and got "
 	      "4 Mbit/s each, the others 94 Mbit/s");
@@ -238,15 +230,13 @@ loss_of_some(void **state)
 }
 
 /* Loss of all segments together is 0.5 %, and one flow has all of it. */
-static void
-sums_do_not_mislead(void **state)
+TEST(sums_do_not_mislead)
 {
 	struct plant p = plant(1);
 	struct np_bag *near = np_bag_new();
 	struct np_explain_input in;
 	struct np_explanation e;
 
-	(void)state;
 	np_bag_real(near, 10, "flow.seconds");
 	np_bag_real(near, 0.3, "thread.cpu_share");
 	np_bag_real(near, 10, "thread.seconds");
@@ -278,13 +268,11 @@ sums_do_not_mislead(void **state)
 }
 
 /* A request that is lost takes a timer. */
-static void
-loss_of_transactions(void **state)
+TEST(loss_of_transactions)
 {
 	struct plant p = plant(3);
 	struct np_explain_input in = input(&p);
 
-	(void)state;
 	in.transactions = true;
 	p.rest.rate = 5000;
 	p.slow.rate = 46;
@@ -297,12 +285,10 @@ loss_of_transactions(void **state)
 	assert_int_equal(explain_input(&in).flows, NP_FLOWS_UNCLEAR);
 }
 
-static void
-long_ways_of_some(void **state)
+TEST(long_ways_of_some)
 {
 	struct plant p = plant(4);
 
-	(void)state;
 	p.slow.rate = 5e6;
 	p.slow.segments = 4300;
 	p.slow.min_rtt_us = 40000;
@@ -326,12 +312,10 @@ long_ways_of_some(void **state)
 	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 }
 
-static void
-windows_of_some(void **state)
+TEST(windows_of_some)
 {
 	struct plant p = plant(2);
 
-	(void)state;
 	p.slow.rate = 30e6;
 	p.slow.held = 0.8;
 	check(p, NP_FLOWS_OWN,
@@ -344,12 +328,10 @@ windows_of_some(void **state)
 	      "limited");
 }
 
-static void
-flows_of_a_busy_thread(void **state)
+TEST(flows_of_a_busy_thread)
 {
 	struct plant p = plant(4);
 
-	(void)state;
 	p.slow.rate = 40e6;
 	p.threads = 4;
 	p.slow_threads = 1;
@@ -371,12 +353,10 @@ flows_of_a_busy_thread(void **state)
 }
 
 /* Each thread is full, and one has more flows to carry. */
-static void
-flows_divide_a_thread(void **state)
+TEST(flows_divide_a_thread)
 {
 	struct plant p = plant(12);
 
-	(void)state;
 	p.slow.rate = 20e6;
 	p.rest.rate = 60e6;
 	p.threads = 2;
@@ -387,15 +367,13 @@ flows_divide_a_thread(void **state)
 	check(p, NP_FLOWS_BY_THREAD, "the reason is not known");
 }
 
-static void
-flows_of_a_starved_thread(void **state)
+TEST(flows_of_a_starved_thread)
 {
 	struct plant p = plant(4);
 	struct np_bag *near = np_bag_new();
 	struct np_explain_input in;
 	struct np_explanation e;
 
-	(void)state;
 	np_bag_real(near, 0.01, "cpu.3.idle");
 	np_bag_real(near, 0.5, "cpu.2.idle");
 	p.slow.rate = 30e6;
@@ -411,12 +389,10 @@ flows_of_a_starved_thread(void **state)
 	np_bag_free(near);
 }
 
-static void
-flows_of_a_processor(void **state)
+TEST(flows_of_a_processor)
 {
 	struct plant p = plant(4);
 
-	(void)state;
 	p.slow.rate = 30e6;
 	p.slow.cpu = 5;
 	p.rest.cpu = 6;
@@ -426,13 +402,11 @@ flows_of_a_processor(void **state)
 	check(p, NP_FLOWS_UNCLEAR, "no known figure");
 }
 
-static void
-what_is_not_known(void **state)
+TEST(what_is_not_known)
 {
 	struct plant p = plant(3);
 	struct np_explain_input in = input(&p);
 
-	(void)state;
 	p.slow = p.rest = nothing;
 	check(p, NP_FLOWS_UNCLEAR, "it is not known what each of 16 flows got");
 	p.slow = usual; /* some of them alone */
@@ -453,13 +427,11 @@ what_is_not_known(void **state)
 }
 
 /* Which flows lost them only the receiver could tell. */
-static void
-datagrams(void **state)
+TEST(datagrams)
 {
 	struct plant p = plant(0);
 	struct np_explain_input in = input(&p);
 
-	(void)state;
 	p.rest = nothing;
 	p.rest.rate = 62.5e6;
 	in.lossy = true;
@@ -470,13 +442,11 @@ datagrams(void **state)
 }
 
 /* Each row is looked at some few times, whatever their number. */
-static void
-ten_thousand(void **state)
+TEST(ten_thousand)
 {
 	struct plant few = lossy(), many = lossy();
 	uint32_t of_few;
 
-	(void)state;
 	few.count = 1000;
 	few.slow_ones = 100;
 	many.count = MANY;
@@ -497,15 +467,13 @@ ten_thousand(void **state)
 }
 
 /* The busiest thread is no witness of the others. */
-static void
-busiest_of_several(void **state)
+TEST(busiest_of_several)
 {
 	struct plant p = plant(0);
 	struct np_bag *near = np_bag_new();
 	struct np_explain_input in;
 	struct np_explanation e;
 
-	(void)state;
 	np_bag_real(near, 10, "flow.seconds");
 	np_bag_real(near, 0.99, "thread.cpu_share");
 	np_bag_real(near, 10, "thread.seconds");
@@ -520,15 +488,13 @@ busiest_of_several(void **state)
 	np_bag_free(near);
 }
 
-static void
-sessions(void **state)
+TEST(sessions)
 {
 	struct plant p = plant(0);
 	struct np_explain_input in = input(&p);
 	struct np_bag *near = np_bag_new(), *values = np_bag_new();
 	struct np_explanation e;
 
-	(void)state;
 	np_bag_int(near, 1500, "tcp.path_mtu");
 	in.near = near;
 	in.sessions = 4;
@@ -552,8 +518,7 @@ sessions(void **state)
 	np_bag_free(values);
 }
 
-static void
-printed(void **state)
+TEST(printed)
 {
 	struct plant p = lossy();
 	struct np_explanation e = explain(&p);
@@ -562,7 +527,6 @@ printed(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	np_explain_put(&e, false, values);
 	np_explain_print(out, values);
 	fclose(out);
@@ -571,29 +535,4 @@ printed(void **state)
 	np_bag_free(values);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_flow_has_no_line),
-		cmocka_unit_test(alike_is_shared),
-		cmocka_unit_test(uneven_on_a_full_link),
-		cmocka_unit_test(loss_of_some),
-		cmocka_unit_test(sums_do_not_mislead),
-		cmocka_unit_test(loss_of_transactions),
-		cmocka_unit_test(long_ways_of_some),
-		cmocka_unit_test(windows_of_some),
-		cmocka_unit_test(flows_of_a_busy_thread),
-		cmocka_unit_test(flows_divide_a_thread),
-		cmocka_unit_test(flows_of_a_starved_thread),
-		cmocka_unit_test(flows_of_a_processor),
-		cmocka_unit_test(what_is_not_known),
-		cmocka_unit_test(datagrams),
-		cmocka_unit_test(ten_thousand),
-		cmocka_unit_test(busiest_of_several),
-		cmocka_unit_test(sessions),
-		cmocka_unit_test(printed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

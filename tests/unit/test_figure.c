@@ -8,12 +8,10 @@
 #include "out/select.h"
 #include "tests/lib/check.h"
 
-static void
-rows_are_figures(void **state)
+TEST(rows_are_figures)
 {
 	char text[NP_FIGURE_NAME];
 
-	(void)state;
 	for (int id = 0; id < NP_METRICS; id++) {
 		const struct np_metric *m = np_metric((enum np_metric_id)id);
 
@@ -28,8 +26,7 @@ rows_are_figures(void **state)
 }
 
 /* Each name that is understood is read back as the same figure. */
-static void
-percentiles_have_one_name_each(void **state)
+TEST(percentiles_have_one_name_each)
 {
 	static const struct {
 		const char *said, *name, *head;
@@ -50,7 +47,6 @@ percentiles_have_one_name_each(void **state)
 	};
 	char text[NP_FIGURE_NAME];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		int id = np_figure_find(names[i].said);
 		bool connects = strncmp(names[i].name, "CONNECT", 7) == 0;
@@ -66,8 +62,7 @@ percentiles_have_one_name_each(void **state)
 	}
 }
 
-static void
-other_names_are_none(void **state)
+TEST(other_names_are_none)
 {
 	static const char *const names[] = {
 		"P0_LATENCY",
@@ -92,7 +87,6 @@ other_names_are_none(void **state)
 		"P99999999999999999_LATENCY",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		assert_int_equal(np_figure_find(names[i]), -1);
 	}
@@ -109,14 +103,12 @@ assert_value(const struct np_figures *f, const char *name, const char *want)
 }
 
 /* 10,000 times of 1 to 10,000 us: the rank is exact, the time to the width of its cell. */
-static void
-percentiles_come_from_the_times(void **state)
+TEST(percentiles_come_from_the_times)
 {
 	struct np_record r = { .value[0].known = false };
 	struct np_figures f = { .record = &r };
 	struct np_hist *h = np_hist_new(), *connect = np_hist_new();
 
-	(void)state;
 	assert_true(h != NULL && connect != NULL);
 	assert_value(&f, "P99.9_LATENCY", "-1");
 	f.latency = h;
@@ -143,8 +135,7 @@ percentiles_come_from_the_times(void **state)
 }
 
 /* No more digits than the histogram keeps of a time, and never fewer than three that count. */
-static void
-times_have_true_digits(void **state)
+TEST(times_have_true_digits)
 {
 	static const struct {
 		double ns;
@@ -157,20 +148,17 @@ times_have_true_digits(void **state)
 	};
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(times); i++) {
 		np_hist_us(times[i].ns, text, sizeof(text));
 		assert_string_equal(text, times[i].text);
 	}
 }
 
-static void
-selections_take_percentiles(void **state)
+TEST(selections_take_percentiles)
 {
 	struct np_selection sel;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_selection_parse("P99.9_LATENCY", &sel, &err), NP_OK);
 	assert_int_equal(sel.count[0], 1);
 	assert_true(sel.latency && !sel.evidence && !sel.congestion);
@@ -184,17 +172,4 @@ selections_take_percentiles(void **state)
 	assert_false(sel.latency);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_figures),
-		cmocka_unit_test(percentiles_have_one_name_each),
-		cmocka_unit_test(other_names_are_none),
-		cmocka_unit_test(percentiles_come_from_the_times),
-		cmocka_unit_test(times_have_true_digits),
-		cmocka_unit_test(selections_take_percentiles),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -65,8 +65,7 @@ assert_told(const struct np_bag *b, const char *name, double want)
 	" moved.nic.rx_packets=7382 moved.nic.rx_bytes=487348"
 #define UDP "flow.protocol=UDP flow.device=v0 flow.family=4"
 
-static void
-what_is_left_is_others(void **state)
+TEST(what_is_left_is_others)
 {
 	static const struct {
 		const char *what, *words;
@@ -172,7 +171,6 @@ what_is_left_is_others(void **state)
 		{ "no interface", "flow.protocol=TCP flow.device= " SENT, &ethernet, NONE, NONE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_bag *b = bag_of(rows[i].words);
 
@@ -184,12 +182,4 @@ what_is_left_is_others(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_left_is_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -19,13 +19,11 @@ readable(const struct np_gate *g)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void
-the_last_one_opens_it(void **state)
+TEST(the_last_one_opens_it)
 {
 	struct np_gate *g = np_gate_new(3);
 	uint64_t before, after;
 
-	(void)state;
 	assert_non_null(g);
 	np_gate_arrive(g);
 	np_gate_arrive(g);
@@ -43,12 +41,10 @@ the_last_one_opens_it(void **state)
 	np_gate_free(g);
 }
 
-static void
-one_that_fails_shuts_it_for_all(void **state)
+TEST(one_that_fails_shuts_it_for_all)
 {
 	struct np_gate *g = np_gate_new(2);
 
-	(void)state;
 	np_gate_arrive(g);
 	np_gate_fail(g);
 	assert_int_equal(np_gate_state(g), -1);
@@ -59,13 +55,11 @@ one_that_fails_shuts_it_for_all(void **state)
 	np_gate_free(g);
 }
 
-static void
-an_open_one_can_t_fail(void **state)
+TEST(an_open_one_can_t_fail)
 {
 	struct np_gate *g = np_gate_new(1);
 	uint64_t opened;
 
-	(void)state;
 	np_gate_arrive(g);
 	opened = np_gate_opened_ns(g);
 	np_gate_fail(g);
@@ -97,13 +91,11 @@ visit(void *arg)
 	return NULL;
 }
 
-static void
-all_threads_see_one_moment(void **state)
+TEST(all_threads_see_one_moment)
 {
 	struct np_gate *g = np_gate_new(MANY);
 	struct visitor v[MANY] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		v[i].gate = g;
 		assert_int_equal(pthread_create(&v[i].thread, NULL, visit, &v[i]), 0);
@@ -119,15 +111,4 @@ all_threads_see_one_moment(void **state)
 	np_gate_free(g);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_one_opens_it),
-		cmocka_unit_test(one_that_fails_shuts_it_for_all),
-		cmocka_unit_test(an_open_one_can_t_fail),
-		cmocka_unit_test(all_threads_see_one_moment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -148,14 +148,12 @@ leave_bed(struct bed *b)
 
 /* ---- What comes of them ---- */
 
-static void
-a_count_is_shared_out(void **state)
+TEST(a_count_is_shared_out)
 {
 	static const int64_t shares[SESSIONS] = { 26, 26, 25, 25 };
 	const struct np_tally *t;
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", -102, SESSIONS, SERVE);
 	if (run_bed(&b) != NP_OK) {
 		fail_msg("%s", b.err.msg);
@@ -179,12 +177,10 @@ a_count_is_shared_out(void **state)
 	leave_bed(&b);
 }
 
-static void
-whole_sends_are_shared_out(void **state)
+TEST(whole_sends_are_shared_out)
 {
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_STREAM", -10000, SESSIONS, SERVE);
 	b.plan.near.call.send_size = 1000;
 	if (run_bed(&b) != NP_OK) {
@@ -196,13 +192,11 @@ whole_sends_are_shared_out(void **state)
 	leave_bed(&b);
 }
 
-static void
-a_stream_goes_each_way(void **state)
+TEST(a_stream_goes_each_way)
 {
 	const struct np_tally *t;
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_STREAM", -100000, 2, SERVE);
 	b.plan.both = true;
 	b.plan.flows = 1;
@@ -224,12 +218,10 @@ a_stream_goes_each_way(void **state)
 	leave_bed(&b);
 }
 
-static void
-looks_are_at_the_sum(void **state)
+TEST(looks_are_at_the_sum)
 {
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", 1, SESSIONS, SERVE);
 	b.group.look = take_look;
 	b.client.watch.every_ns = NP_SEC / 10;
@@ -249,13 +241,11 @@ looks_are_at_the_sum(void **state)
 
 /* ---- What goes wrong ---- */
 
-static void
-one_that_is_refused_stops_all(void **state)
+TEST(one_that_is_refused_stops_all)
 {
 	uint64_t began = np_now();
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, REFUSE);
 	assert_int_equal(run_bed(&b), NP_EPEER);
 	assert_non_null(strstr(b.err.msg, "flow "));
@@ -265,13 +255,11 @@ one_that_is_refused_stops_all(void **state)
 	leave_bed(&b);
 }
 
-static void
-one_that_breaks_ends_all(void **state)
+TEST(one_that_breaks_ends_all)
 {
 	uint64_t began = np_now();
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, HANG_UP);
 	assert_int_equal(run_bed(&b), NP_EPEER);
 	assert_non_null(strstr(b.err.msg, " of 4: lost the control connection"));
@@ -283,15 +271,13 @@ one_that_breaks_ends_all(void **state)
 }
 
 /* The first that lacks ends them; nothing is closed that was not opened. */
-static void
-without_descriptors_none_begins(void **state)
+TEST(without_descriptors_none_begins)
 {
 	int input = fcntl(STDIN_FILENO, F_GETFD);
 	struct rlimit before, few;
 	struct bed b;
 	int rc;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, SERVE);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = before;
@@ -330,15 +316,13 @@ send_alarm(void *ctx, const struct np_plan *whole, const struct np_counts *sum, 
 }
 
 /* It reaches one thread, and all sessions hear of it. */
-static void
-a_signal_ends_all(void **state)
+TEST(a_signal_ends_all)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
 	uint64_t began = np_now();
 	sigset_t block, let_in;
 	struct bed b;
 
-	(void)state;
 	sigaction(SIGALRM, &sa, NULL);
 	sigemptyset(&block);
 	sigaddset(&block, SIGALRM);
@@ -374,10 +358,8 @@ sessions_of(const char *bench, uint32_t flows, bool both, unsigned caps)
 	return np_group_sessions(&p, &granted);
 }
 
-static void
-a_daemon_of_plans_serves_many_flows(void **state)
+TEST(a_daemon_of_plans_serves_many_flows)
 {
-	(void)state;
 	assert_int_equal(sessions_of("TCP_RR", 1, false, 0), 1);
 	assert_int_equal(sessions_of("TCP_RR", 10, false, NP_CAP_PLAN), 1);
 	assert_int_equal(sessions_of("TCP_RR", 10, false, 0), 10);
@@ -400,14 +382,12 @@ refused(const struct np_plan *p, const struct np_target *t, const char *option)
 	assert_non_null(strstr(err.msg, option));
 }
 
-static void
-what_can_t_be_shared_is_refused(void **state)
+TEST(what_can_t_be_shared_is_refused)
 {
 	struct np_target t = { .host = "there", .port = "1" };
 	struct np_plan p, q;
 	struct np_err err;
 
-	(void)state;
 	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 1);
 	p.flows = SESSIONS;
 	assert_int_equal(np_group_check(&p, &t, &no_plans, &err), NP_OK);
@@ -435,12 +415,10 @@ what_can_t_be_shared_is_refused(void **state)
 }
 
 /* Sessions go on in a list of processors where the one before left off. */
-static void
-sessions_take_turns_on_processors(void **state)
+TEST(sessions_take_turns_on_processors)
 {
 	struct np_plan p, one;
 
-	(void)state;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	assert_null(np_cpu_turns_parse(&p.near.place.turns, "0-4"));
 	assert_null(np_cpu_turns_parse(&p.far.place.turns, "8+7"));
@@ -461,23 +439,4 @@ sessions_take_turns_on_processors(void **state)
 	assert_int_equal(np_cpu_turn(&one.far.place.turns, 1), 8);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sessions_take_turns_on_processors),
-		cmocka_unit_test(a_count_is_shared_out),
-		cmocka_unit_test(whole_sends_are_shared_out),
-		cmocka_unit_test(a_stream_goes_each_way),
-		cmocka_unit_test(looks_are_at_the_sum),
-		cmocka_unit_test(one_that_is_refused_stops_all),
-		cmocka_unit_test(one_that_breaks_ends_all),
-		cmocka_unit_test(without_descriptors_none_begins),
-		cmocka_unit_test(a_signal_ends_all),
-		cmocka_unit_test(a_daemon_of_plans_serves_many_flows),
-		cmocka_unit_test(what_can_t_be_shared_is_refused),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

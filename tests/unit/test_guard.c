@@ -34,23 +34,19 @@ lets(const struct ns_access *a, const char *text)
 	return ns_access_lets(a, &peer);
 }
 
-static void
-without_rules_everybody_may(void **state)
+TEST(without_rules_everybody_may)
 {
 	static const struct ns_access none;
 
-	(void)state;
 	assert_true(lets(&none, "192.0.2.1"));
 	assert_true(lets(&none, "2001:db8::1"));
 }
 
-static void
-deny_wins_over_allow(void **state)
+TEST(deny_wins_over_allow)
 {
 	static struct ns_access a;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(ns_access_add(&a, true, "192.0.2.0/24,2001:db8::/32", &err), NP_OK);
 	assert_int_equal(ns_access_add(&a, false, "192.0.2.128/25", &err), NP_OK);
 	assert_true(lets(&a, "192.0.2.1"));
@@ -62,50 +58,42 @@ deny_wins_over_allow(void **state)
 	assert_false(lets(&a, "2001:db9::1"));
 }
 
-static void
-deny_alone_lets_the_others_in(void **state)
+TEST(deny_alone_lets_the_others_in)
 {
 	static struct ns_access a;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(ns_access_add(&a, false, "192.0.2.1", &err), NP_OK);
 	assert_false(lets(&a, "192.0.2.1"));
 	assert_true(lets(&a, "192.0.2.2"));
 }
 
-static void
-ranges_that_are_none_are_named(void **state)
+TEST(ranges_that_are_none_are_named)
 {
 	static struct ns_access a;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(ns_access_add(&a, true, "192.0.2.0/24,nonsense", &err), NP_EUSAGE);
 	assert_has(err.msg, "nonsense");
 }
 
 /* A script's variable may be empty: that must not let everybody in. */
-static void
-empty_lists_are_no_rules(void **state)
+TEST(empty_lists_are_no_rules)
 {
 	static const char *const lists[] = { "", ",", "192.0.2.1,", ",192.0.2.1" };
 	static struct ns_access a;
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		assert_int_equal(ns_access_add(&a, true, lists[i], &err), NP_EUSAGE);
 	}
 }
 
-static void
-there_is_an_end_to_rules(void **state)
+TEST(there_is_an_end_to_rules)
 {
 	static struct ns_access a;
 	struct np_err err;
 
-	(void)state;
 	for (int i = 0; i < NS_RULES; i++) {
 		assert_int_equal(ns_access_add(&a, true, "192.0.2.1", &err), NP_OK);
 	}
@@ -128,13 +116,11 @@ read_text(struct ns_access *a, const char *text, struct np_err *err)
 	return rc;
 }
 
-static void
-files_have_a_rule_a_line(void **state)
+TEST(files_have_a_rule_a_line)
 {
 	static struct ns_access a;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(read_text(&a,
 				   "# the laboratory\n\nallow 192.0.2.0/24 198.51.100.7 # both\n"
 				   "\tdeny 192.0.2.9,192.0.2.10\r\nallow ::1",
@@ -147,8 +133,7 @@ files_have_a_rule_a_line(void **state)
 	assert_false(lets(&a, "192.0.2.10"));
 }
 
-static void
-a_bad_file_changes_nothing(void **state)
+TEST(a_bad_file_changes_nothing)
 {
 	static const char *const bad[][2] = {
 		{ "allow 192.0.2.1\npermit 192.0.2.2\n", "line 2: 'permit'" },
@@ -158,7 +143,6 @@ a_bad_file_changes_nothing(void **state)
 	static struct ns_access a;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(ns_access_add(&a, false, "192.0.2.1", &err), NP_OK);
 	for (size_t i = 0; i < LEN(bad); i++) {
 		assert_int_equal(read_text(&a, bad[i][0], &err), NP_EUSAGE);
@@ -183,13 +167,11 @@ taken(struct ns_bucket *b, uint64_t each, uint64_t window, uint64_t now)
 	return n;
 }
 
-static void
-buckets_fill_at_a_rate(void **state)
+TEST(buckets_fill_at_a_rate)
 {
 	const uint64_t each = NP_SEC / 10, window = 2 * NP_SEC, now = 1000 * NP_SEC;
 	struct ns_bucket b = { 0 };
 
-	(void)state;
 	assert_int_equal(taken(&b, each, window, now), 20);
 	assert_int_equal(ns_bucket_when(&b, each, window, now), now + each);
 	assert_false(ns_bucket_take(&b, each, window, now + 99 * NP_MSEC));
@@ -205,8 +187,7 @@ buckets_fill_at_a_rate(void **state)
 enum { TAKES = NP_SESSION_BYTES + NP_EVIDENCE_BYTES };
 
 /* 1.5 times the rate from one address, and now and then somebody else. */
-static void
-one_address_leaves_some_of_the_rate(void **state)
+TEST(one_address_leaves_some_of_the_rate)
 {
 	struct np_addr greedy = address("192.0.2.1"), other = address("198.51.100.2");
 	struct ns_limits l = { .rate = 100 };
@@ -214,7 +195,6 @@ one_address_leaves_some_of_the_rate(void **state)
 	struct np_err err;
 	int got = 0;
 
-	(void)state;
 	for (int i = 0; i < 1500; i++) {
 		uint64_t now = 1000 * NP_SEC + (uint64_t)i * NP_SEC / 150;
 
@@ -252,14 +232,12 @@ begun(const struct ns_limits *l, struct ns_rates *r, const char *from, uint64_t 
 }
 
 /* In one go there begin no more than the daemon does in the time that others wait at most. */
-static void
-sessions_begin_one_after_another(void **state)
+TEST(sessions_begin_one_after_another)
 {
 	const uint64_t now = 1000 * NP_SEC;
 	static struct ns_rates r;
 	struct ns_limits l;
 
-	(void)state;
 	ns_limits_init(&l);
 	assert_int_equal(begun(&l, &r, "192.0.2.1", now), l.rate / 20);
 	assert_int_equal(begun(&l, &r, "192.0.2.1", now + NP_SEC / 100), l.rate / 200);
@@ -272,8 +250,7 @@ sessions_begin_one_after_another(void **state)
 }
 
 /* However many wait of one network, somebody else is next. */
-static void
-networks_take_turns(void **state)
+TEST(networks_take_turns)
 {
 	struct ns_place greedy = place("192.0.2.1"), near = place("192.0.2.2"),
 			other = place("198.51.100.2"), six = place("2001:db8::1"),
@@ -281,7 +258,6 @@ networks_take_turns(void **state)
 	struct ns_rates r = { .seed = 4711 };
 	struct ns_limits l;
 
-	(void)state;
 	ns_limits_init(&l);
 	assert_false(ns_guard_before(&r, greedy, other));
 	assert_false(ns_guard_before(&r, other, greedy));
@@ -298,13 +274,11 @@ networks_take_turns(void **state)
 }
 
 /* Who knows the hash finds addresses that share a group; not who does not know the seed. */
-static void
-the_seed_chooses_who_shares_a_group(void **state)
+TEST(the_seed_chooses_who_shares_a_group)
 {
 	struct np_addr a = address("192.0.2.1"), b = address("198.51.100.77");
 	int together = 0;
 
-	(void)state;
 	for (uint32_t seed = 0; seed < 4096; seed++) {
 		together += ns_group_of(&a, seed) == ns_group_of(&b, seed);
 	}
@@ -312,12 +286,10 @@ the_seed_chooses_who_shares_a_group(void **state)
 }
 
 /* Addresses that differ in the last byte are no more likely to do so than others: 1 in 256. */
-static void
-neighbours_share_a_group_by_chance_alone(void **state)
+TEST(neighbours_share_a_group_by_chance_alone)
 {
 	enum { SEEDS = 4096 };
 
-	(void)state;
 	for (unsigned last = 2; last < 32; last++) {
 		char text[16];
 		struct np_addr a = address("127.0.0.1"), b;
@@ -367,14 +339,12 @@ refusal(const struct ns_limits *l, const struct ns_session *list, const char *pe
 	return why;
 }
 
-static void
-sessions_are_limited_in_all_and_by_address(void **state)
+TEST(sessions_are_limited_in_all_and_by_address)
 {
 	static const char *const peers[] = { "192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1" };
 	struct ns_session s[MANY];
 	struct ns_limits l;
 
-	(void)state;
 	ns_limits_init(&l);
 	sessions_from(s, peers, LEN(peers));
 	assert_int_equal(refusal(&l, s, "192.0.2.1"), NS_REFUSALS);
@@ -396,8 +366,7 @@ sessions_are_limited_in_all_and_by_address(void **state)
 }
 
 /* Each machine has one, which it cannot choose; so each is an owner and a network. */
-static void
-a_cid_is_limited_like_an_address(void **state)
+TEST(a_cid_is_limited_like_an_address)
 {
 	static const char *const peers[] = { "vsock:3", "vsock:3", "vsock:4", "192.0.2.1" };
 	struct ns_access access = { .allows = 0 };
@@ -407,7 +376,6 @@ a_cid_is_limited_like_an_address(void **state)
 	struct ns_limits l;
 	struct np_err err;
 
-	(void)state;
 	ns_limits_init(&l);
 	sessions_from(s, peers, LEN(peers));
 	l.per_address = 2;
@@ -453,8 +421,7 @@ gets_memory(const struct ns_limits *l, const struct ns_session *list, const stru
 	return false;
 }
 
-static void
-memory_is_shared(void **state)
+TEST(memory_is_shared)
 {
 	static const char *const peers[] = { "192.0.2.1", "192.0.2.2" };
 	static const char total[] = "--max-total-memory", each[] = "--max-memory";
@@ -463,7 +430,6 @@ memory_is_shared(void **state)
 			       .each.bytes = most + NP_SESSION_BYTES };
 	struct ns_session s[MANY];
 
-	(void)state;
 	sessions_from(s, peers, LEN(peers));
 	assert_true(gets_memory(&l, s, &s[0], most, NULL));
 	s[0].holds[NP_G_MEMORY] += most;
@@ -476,8 +442,7 @@ memory_is_shared(void **state)
 	assert_false(gets_memory(&l, s, &s[1], UINT64_MAX, total));
 }
 
-static void
-captures_are_shared(void **state)
+TEST(captures_are_shared)
 {
 	static const char *const peers[] = { "192.0.2.1", "192.0.2.1", "2001:db8::1",
 					     "2001:db8::2" };
@@ -489,7 +454,6 @@ captures_are_shared(void **state)
 	struct ns_session s[MANY];
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(ns_guard_capture(&l, NULL, &greedy, none, &err), NP_OK);
 	sessions_from(s, peers, LEN(peers));
 	s[0].captures = true;
@@ -513,15 +477,13 @@ captures_are_shared(void **state)
 }
 
 /* What a session has beside its test counts while that runs, too, but not as the test's. */
-static void
-memory_beside_a_test_counts(void **state)
+TEST(memory_beside_a_test_counts)
 {
 	static const char *const peers[] = { "192.0.2.1" };
 	struct ns_limits l = { .all = { [NP_G_MEMORY] = total_with(10 << 20) },
 			       .each.bytes = 9 << 20 };
 	struct ns_session s[MANY];
 
-	(void)state;
 	sessions_from(s, peers, LEN(peers));
 	s[0].bare[NP_G_MEMORY] = 2 << 20;
 	assert_true(gets_memory(&l, s, &s[0], 8 << 20, NULL));
@@ -529,13 +491,11 @@ memory_beside_a_test_counts(void **state)
 	assert_false(gets_memory(&l, s, &s[0], 8 << 20, "--max-total-memory"));
 }
 
-static void
-no_wish_is_longer_than_a_test_may_be(void **state)
+TEST(no_wish_is_longer_than_a_test_may_be)
 {
 	struct ns_limits l = { .each.seconds = 60 };
 	struct np_wish wish = { .seconds = 60 };
 
-	(void)state;
 	assert_true(ns_guard_believes(&l, &wish));
 	wish.seconds = 61;
 	assert_false(ns_guard_believes(&l, &wish));
@@ -546,8 +506,7 @@ no_wish_is_longer_than_a_test_may_be(void **state)
 }
 
 /* The defaults: 500 clients of one address, each with a test, and all of them under 512 MB. */
-static void
-a_laboratory_meets_no_limit(void **state)
+TEST(a_laboratory_meets_no_limit)
 {
 	/* TCP_STREAM at Linux's default of 128 KiB: a ring of two. With evidence, too. */
 	const struct np_wish wanted = { .takes = { [NP_G_MEMORY] = 256 << 10,
@@ -560,7 +519,6 @@ a_laboratory_meets_no_limit(void **state)
 	struct ns_limits l;
 	struct np_err err;
 
-	(void)state;
 	ns_limits_init(&l);
 	l.all[NP_G_PORTS] = 28232;
 	assert_true(l.all[NP_G_MEMORY] < UINT64_C(512) * 1000 * 1000);
@@ -769,15 +727,13 @@ the_reserve_is_refilled(struct house *h)
 	assert_false(ns_guard_scarce(&h->l, all_of(h), h->good));
 }
 
-static void
-each_good_has_shares_a_reserve_and_an_end(void **state)
+TEST(each_good_has_shares_a_reserve_and_an_end)
 {
 	static void (*const rules[])(struct house *) = { one_address_leaves_the_reserve,
 							 one_network_leaves_half_of_the_reserve,
 							 the_still_one_is_ended, less_will_do,
 							 the_reserve_is_refilled };
 
-	(void)state;
 	for (int g = 0; g < NP_GOODS; g++) {
 		for (size_t i = 0; i < LEN(rules); i++) {
 			print_message("%s, rule %zu\n", ns_good((enum np_good)g)->label, i);
@@ -787,10 +743,8 @@ each_good_has_shares_a_reserve_and_an_end(void **state)
 }
 
 /* Each is limited by an option that there is, and told by metrics of its own. */
-static void
-each_good_has_an_option_and_metrics(void **state)
+TEST(each_good_has_an_option_and_metrics)
 {
-	(void)state;
 	for (int g = 0; g < NP_GOODS; g++) {
 		const struct ns_good *row = ns_good((enum np_good)g);
 		size_t at = 0;
@@ -811,12 +765,10 @@ each_good_has_an_option_and_metrics(void **state)
 }
 
 /* Of two there is one for somebody else; of one there is none. */
-static void
-few_processors_are_shared(void **state)
+TEST(few_processors_are_shared)
 {
 	struct house *h = house(NP_G_SPIN);
 
-	(void)state;
 	h->l.all[NP_G_SPIN] = 2;
 	assert_int_equal(gets(h, "192.0.2.1", 2, 0), 0);
 	assert_int_equal(gets(h, "192.0.2.1", 2, 1), 1);
@@ -832,14 +784,12 @@ few_processors_are_shared(void **state)
 }
 
 /* Whoever waits for room can have it one day. */
-static void
-nobody_waits_for_what_there_never_is(void **state)
+TEST(nobody_waits_for_what_there_never_is)
 {
 	struct house *h = house(NP_G_PORTS);
 	struct np_wish wish = { .takes = { [NP_G_PORTS] = SHARES - RESERVE } };
 	struct ns_session s = { .fd = 1 };
 
-	(void)state;
 	assert_true(ns_guard_could(&h->l, &s, &wish));
 	wish.takes[NP_G_PORTS]++;
 	assert_false(ns_guard_could(&h->l, &s, &wish));
@@ -851,13 +801,11 @@ nobody_waits_for_what_there_never_is(void **state)
 }
 
 /* Who waits for his turn, or is told to go already, makes no room. */
-static void
-only_the_still_make_room(void **state)
+TEST(only_the_still_make_room)
 {
 	struct house *h = house(NP_G_MEMORY);
 	struct ns_session *s = &h->s[0];
 
-	(void)state;
 	assert_int_equal(gets(h, "192.0.2.1", 50, 0), 50);
 	assert_ptr_equal(still(h, "203.0.113.1", 2 * BEGAN_S), s);
 	s->waiting_ns = 1;
@@ -890,15 +838,13 @@ tried(struct ns_tries *t, const char *from, uint64_t begin_s, uint64_t end_s)
 	return n;
 }
 
-static void
-wrong_secrets_cost_a_pause_that_grows(void **state)
+TEST(wrong_secrets_cost_a_pause_that_grows)
 {
 	static struct ns_tries t;
 	struct np_addr peer = address("192.0.2.1"), other = address("198.51.100.1");
 	const uint64_t now = 1000 * NP_SEC;
 	uint64_t pause = 0;
 
-	(void)state;
 	for (int i = 0; i < NS_TRIES_FREE; i++) {
 		assert_int_equal(ns_guard_try(&t, &peer, 4711, now), now);
 		ns_guard_wrong(&t, &peer, 4711, now);
@@ -920,49 +866,12 @@ wrong_secrets_cost_a_pause_that_grows(void **state)
 	assert_int_equal(tried(&t, "2001:db8::2", 5700, 5701), NS_TRIES_FREE + 3);
 }
 
-static void
-every_refusal_has_a_name_and_an_error(void **state)
+TEST(every_refusal_has_a_name_and_an_error)
 {
-	(void)state;
 	for (int why = 0; why < NS_REFUSALS; why++) {
 		assert_non_null(ns_refusal_name(why));
 		assert_true(ns_refusal_errno(why) > 0);
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_rules_everybody_may),
-		cmocka_unit_test(deny_wins_over_allow),
-		cmocka_unit_test(deny_alone_lets_the_others_in),
-		cmocka_unit_test(ranges_that_are_none_are_named),
-		cmocka_unit_test(empty_lists_are_no_rules),
-		cmocka_unit_test(there_is_an_end_to_rules),
-		cmocka_unit_test(files_have_a_rule_a_line),
-		cmocka_unit_test(a_bad_file_changes_nothing),
-		cmocka_unit_test(buckets_fill_at_a_rate),
-		cmocka_unit_test(one_address_leaves_some_of_the_rate),
-		cmocka_unit_test(sessions_begin_one_after_another),
-		cmocka_unit_test(networks_take_turns),
-		cmocka_unit_test(the_seed_chooses_who_shares_a_group),
-		cmocka_unit_test(neighbours_share_a_group_by_chance_alone),
-		cmocka_unit_test(sessions_are_limited_in_all_and_by_address),
-		cmocka_unit_test(a_cid_is_limited_like_an_address),
-		cmocka_unit_test(memory_is_shared),
-		cmocka_unit_test(captures_are_shared),
-		cmocka_unit_test(memory_beside_a_test_counts),
-		cmocka_unit_test(no_wish_is_longer_than_a_test_may_be),
-		cmocka_unit_test(a_laboratory_meets_no_limit),
-		cmocka_unit_test(each_good_has_shares_a_reserve_and_an_end),
-		cmocka_unit_test(each_good_has_an_option_and_metrics),
-		cmocka_unit_test(few_processors_are_shared),
-		cmocka_unit_test(nobody_waits_for_what_there_never_is),
-		cmocka_unit_test(only_the_still_make_room),
-		cmocka_unit_test(wrong_secrets_cost_a_pause_that_grows),
-		cmocka_unit_test(every_refusal_has_a_name_and_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -47,13 +47,11 @@ assert_close(double have, double want, double share)
 
 /* ---- Cells ---- */
 
-static void
-cells_are_in_order_and_narrow(void **state)
+TEST(cells_are_in_order_and_narrow)
 {
 	uint64_t first = 0;
 	unsigned cell = 0, cells = 1;
 
-	(void)state;
 	assert_int_equal(np_hist_cell(0), 0);
 	/* From one value to the next, by at most a quarter of a cell: none is missed. */
 	for (uint64_t v = 1; v <= cap; v += 1 + (v >> 12)) {
@@ -71,10 +69,8 @@ cells_are_in_order_and_narrow(void **state)
 	assert_int_equal(cells, NP_HIST_CELLS);
 }
 
-static void
-the_edges_of_a_power_of_two_are_cells_of_their_own(void **state)
+TEST(the_edges_of_a_power_of_two_are_cells_of_their_own)
 {
-	(void)state;
 	for (unsigned bit = 1; bit < NP_HIST_TOP_BITS; bit++) {
 		uint64_t v = UINT64_C(1) << bit;
 
@@ -82,10 +78,8 @@ the_edges_of_a_power_of_two_are_cells_of_their_own(void **state)
 	}
 }
 
-static void
-times_beyond_the_range_fall_into_the_last_cell(void **state)
+TEST(times_beyond_the_range_fall_into_the_last_cell)
 {
-	(void)state;
 	assert_int_equal(np_hist_cell(cap), NP_HIST_CELLS - 1);
 	assert_int_equal(np_hist_cell(cap + 1), NP_HIST_CELLS - 1);
 	assert_int_equal(np_hist_cell(UINT64_MAX), NP_HIST_CELLS - 1);
@@ -93,14 +87,12 @@ times_beyond_the_range_fall_into_the_last_cell(void **state)
 
 /* ---- Figures ---- */
 
-static void
-an_empty_histogram_has_only_zeros(void **state)
+TEST(an_empty_histogram_has_only_zeros)
 {
 	static const struct np_hist_summary zeros;
 	struct np_hist_summary s;
 	struct np_hist *h = hist();
 
-	(void)state;
 	memset(&s, 0xa5, sizeof(s));
 	np_hist_summarise(h, &s);
 	assert_memory_equal(&s, &zeros, sizeof(s));
@@ -112,8 +104,7 @@ an_empty_histogram_has_only_zeros(void **state)
 	free(h);
 }
 
-static void
-a_single_record_is_every_figure(void **state)
+TEST(a_single_record_is_every_figure)
 {
 	static const uint64_t values[] = { 0,
 					   1,
@@ -128,7 +119,6 @@ a_single_record_is_every_figure(void **state)
 					   UINT64_C(1) << 47,
 					   UINT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(values); i++) {
 		struct np_hist *h = hist();
 		struct np_hist_summary s;
@@ -183,10 +173,8 @@ compare_with_exact(unsigned bits, uint64_t seed)
 	free(v);
 }
 
-static void
-figures_are_those_of_the_sorted_records(void **state)
+TEST(figures_are_those_of_the_sorted_records)
 {
-	(void)state;
 	compare_with_exact(8, 1);
 	compare_with_exact(14, 2);
 	compare_with_exact(20, 3);
@@ -194,13 +182,11 @@ figures_are_those_of_the_sorted_records(void **state)
 	compare_with_exact(47, 5);
 }
 
-static void
-equal_records_do_not_deviate(void **state)
+TEST(equal_records_do_not_deviate)
 {
 	struct np_hist *h = hist();
 	struct np_hist_summary s;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		np_hist_record(h, 1000);
 	}
@@ -210,12 +196,10 @@ equal_records_do_not_deviate(void **state)
 	free(h);
 }
 
-static void
-percentiles_stay_within_the_extremes(void **state)
+TEST(percentiles_stay_within_the_extremes)
 {
 	struct np_hist *h = hist();
 
-	(void)state;
 	np_hist_record(h, 1000000);
 	np_hist_record(h, 1000001);
 	assert_int_equal(np_hist_percentile(h, 0), 1000001);
@@ -232,14 +216,12 @@ percentiles_stay_within_the_extremes(void **state)
 }
 
 /* Bottom and count of each cell in use are enough to make the histogram again. */
-static void
-cells_in_use_are_found_by_their_bottoms(void **state)
+TEST(cells_in_use_are_found_by_their_bottoms)
 {
 	static const uint64_t times[] = { 0, 1, 1023, 1024, 5000, 1000000007, UINT64_MAX };
 	struct np_hist *h = np_hist_new();
 	unsigned cell = 0, found = 0;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(times); i++) {
 		np_hist_record(h, times[i]);
 		np_hist_record(h, times[i]);
@@ -258,13 +240,11 @@ cells_in_use_are_found_by_their_bottoms(void **state)
 	free(h);
 }
 
-static void
-merging_is_recording_all_in_one(void **state)
+TEST(merging_is_recording_all_in_one)
 {
 	struct np_hist *a = hist(), *b = hist(), *all = hist(), *empty = hist();
 	uint64_t seed = 9;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		uint64_t v = random_ns(&seed, 40);
 
@@ -283,21 +263,4 @@ merging_is_recording_all_in_one(void **state)
 	free(empty);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cells_are_in_order_and_narrow),
-		cmocka_unit_test(the_edges_of_a_power_of_two_are_cells_of_their_own),
-		cmocka_unit_test(times_beyond_the_range_fall_into_the_last_cell),
-		cmocka_unit_test(an_empty_histogram_has_only_zeros),
-		cmocka_unit_test(a_single_record_is_every_figure),
-		cmocka_unit_test(figures_are_those_of_the_sorted_records),
-		cmocka_unit_test(equal_records_do_not_deviate),
-		cmocka_unit_test(percentiles_stay_within_the_extremes),
-		cmocka_unit_test(cells_in_use_are_found_by_their_bottoms),
-		cmocka_unit_test(merging_is_recording_all_in_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -43,8 +43,7 @@ facts(const char *root, const char *device)
 	return b;
 }
 
-static void
-what_stands_in_files_is_told(void **state)
+TEST_WITH(what_stands_in_files_is_told, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b;
@@ -114,8 +113,7 @@ what_stands_in_files_is_told(void **state)
 }
 
 /* Without SMT every other processor is offline, and the first one may be, too. */
-static void
-numbers_of_processors_may_have_gaps(void **state)
+TEST_WITH(numbers_of_processors_may_have_gaps, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b;
@@ -133,8 +131,7 @@ numbers_of_processors_may_have_gaps(void **state)
 	np_bag_free(b);
 }
 
-static void
-guests_are_told_from_machines(void **state)
+TEST_WITH(guests_are_told_from_machines, root_make, root_remove)
 {
 	static const struct {
 		const char *cpuinfo, *vendor, *product, *says;
@@ -173,8 +170,7 @@ guests_are_told_from_machines(void **state)
 	}
 }
 
-static void
-what_is_missing_is_named(void **state)
+TEST_WITH(what_is_missing_is_named, root_make, root_remove)
 {
 	static const char *const names[] = {
 		"host.cpu.model",       "host.cpu.governor",
@@ -193,8 +189,7 @@ what_is_missing_is_named(void **state)
 	np_bag_free(b);
 }
 
-static void
-lists_of_processors(void **state)
+TEST(lists_of_processors)
 {
 	static const struct {
 		const char *text, *again;
@@ -213,7 +208,6 @@ lists_of_processors(void **state)
 	};
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_cpulist l = { .root = "" };
 
@@ -223,8 +217,7 @@ lists_of_processors(void **state)
 }
 
 /* In the order of the user's words, and written as briefly as can be. */
-static void
-turns_of_processors_are_read_and_written(void **state)
+TEST(turns_of_processors_are_read_and_written)
 {
 	static const struct {
 		const char *text, *again; /* NULL: no such list */
@@ -260,7 +253,6 @@ turns_of_processors_are_read_and_written(void **state)
 	};
 	char text[NP_CPU_TURNS_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_cpu_turns t = { .count = 7 };
 		const char *why = np_cpu_turns_parse(&t, cases[i].text);
@@ -280,13 +272,11 @@ turns_of_processors_are_read_and_written(void **state)
 	}
 }
 
-static void
-turns_may_begin_elsewhere_and_be_too_long(void **state)
+TEST(turns_may_begin_elsewhere_and_be_too_long)
 {
 	struct np_cpu_turns t;
 	char text[NP_CPU_TURNS_TEXT] = "x";
 
-	(void)state;
 	assert_null(np_cpu_turns_parse(&t, "0-3"));
 	np_cpu_turns_begin(&t, 6);
 	assert_true(np_cpu_turns_text(&t, text, sizeof(text)));
@@ -301,15 +291,13 @@ turns_may_begin_elsewhere_and_be_too_long(void **state)
 }
 
 /* There is no processor 8191 here; the thread's own set stays. */
-static void
-what_cannot_be_had_is_left_out(void **state)
+TEST(what_cannot_be_had_is_left_out)
 {
 	struct np_cpus before, after;
 	enum { BITS = 8 * sizeof(before.words[0]) };
 	struct np_cpu_turns t = { .count = 0 };
 	int first = 0;
 
-	(void)state;
 	np_cpus_save(&before);
 	assert_true(before.known);
 	while ((before.words[first / BITS] >> first % BITS & 1) == 0) {
@@ -330,8 +318,7 @@ what_cannot_be_had_is_left_out(void **state)
 	np_cpus_restore(&before);
 }
 
-static void
-addresses_have_interfaces(void **state)
+TEST(addresses_have_interfaces)
 {
 	static const struct {
 		int family;
@@ -348,7 +335,6 @@ addresses_have_interfaces(void **state)
 	const struct sockaddr_storage other = { .ss_family = AF_UNIX };
 	char device[16];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct sockaddr_storage at = { .ss_family = (sa_family_t)cases[i].family };
 		void *to = cases[i].family == AF_INET
@@ -364,8 +350,7 @@ addresses_have_interfaces(void **state)
 }
 
 /* By the start of the machine, and by the time namespace, each of which has a clock of its own. */
-static void
-a_clock_has_a_name(void **state)
+TEST_WITH(a_clock_has_a_name, root_make, root_remove)
 {
 	static const struct {
 		const char *id, *space, *want; /* NULL: unread */
@@ -400,8 +385,7 @@ a_clock_has_a_name(void **state)
 }
 
 /* Of a connection over lo, and in time: 50 ms is the promise. */
-static void
-the_machine_itself(void **state)
+TEST(the_machine_itself)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -411,7 +395,6 @@ the_machine_itself(void **state)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int rtnl = np_rtnl_open();
 
-	(void)state;
 	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(listener, 1), 0);
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
@@ -445,25 +428,4 @@ the_machine_itself(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_stands_in_files_is_told, root_make,
-						root_remove),
-		cmocka_unit_test_setup_teardown(numbers_of_processors_may_have_gaps, root_make,
-						root_remove),
-		cmocka_unit_test_setup_teardown(guests_are_told_from_machines, root_make,
-						root_remove),
-		cmocka_unit_test_setup_teardown(what_is_missing_is_named, root_make, root_remove),
-		cmocka_unit_test_setup_teardown(a_clock_has_a_name, root_make, root_remove),
-		cmocka_unit_test(lists_of_processors),
-		cmocka_unit_test(turns_of_processors_are_read_and_written),
-		cmocka_unit_test(turns_may_begin_elsewhere_and_be_too_long),
-		cmocka_unit_test(what_cannot_be_had_is_left_out),
-		cmocka_unit_test(addresses_have_interfaces),
-		cmocka_unit_test(the_machine_itself),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

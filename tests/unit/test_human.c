@@ -54,8 +54,7 @@ fill_stream(struct np_record *r)
 	np_record_real(r, NP_M_CLEAN_SECONDS, 9.79);
 }
 
-static void
-a_stream_has_its_interval_and_its_limit(void **state)
+TEST(a_stream_has_its_interval_and_its_limit)
 {
 	static const char want[] =
 	    "Test            TCP_STREAM, 10.00 s in each of 3 iterations, 4 flows, engine\n"
@@ -80,7 +79,6 @@ a_stream_has_its_interval_and_its_limit(void **state)
 	struct np_record r;
 	const struct np_figures f = { .record = &r };
 
-	(void)state;
 	fill_stream(&r);
 	for (int i = -1; i <= 1; i++) {
 		np_series_add(&h.rates, 9412.34 + 10 * i);
@@ -93,8 +91,7 @@ a_stream_has_its_interval_and_its_limit(void **state)
 	np_bag_free(limits);
 }
 
-static void
-transactions_have_their_latencies(void **state)
+TEST(transactions_have_their_latencies)
 {
 	static const char want[] =
 	    "Test            UDP_RR, 0.50 s\n"
@@ -113,7 +110,6 @@ transactions_have_their_latencies(void **state)
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r, .latency = hist };
 
-	(void)state;
 	assert_non_null(hist);
 	for (uint64_t i = 1; i <= 1000; i++) {
 		np_hist_record(hist, i * 1000);
@@ -132,15 +128,13 @@ transactions_have_their_latencies(void **state)
 }
 
 /* By what was sent and arrived where the datagrams have no numbers. */
-static void
-lost_datagrams_are_told(void **state)
+TEST(lost_datagrams_are_told)
 {
 	struct np_human h = { .test = "UDP_STREAM", .unit = np_unit('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 	char *text;
 
-	(void)state;
 	np_record_text(&r, NP_M_PROTOCOL, "UDP");
 	np_record_text(&r, NP_M_DIRECTION, "Send");
 	np_record_int(&r, NP_M_LOCAL_SEND_CALLS, 1000);
@@ -159,15 +153,13 @@ lost_datagrams_are_told(void **state)
 }
 
 /* Two figures that differ so much tell nothing, but do so in plain digits. */
-static void
-a_wide_interval_has_plain_digits(void **state)
+TEST(a_wide_interval_has_plain_digits)
 {
 	struct np_human h = { .test = "TCP_STREAM", .unit = np_unit('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 	char *text;
 
-	(void)state;
 	np_record_real(&r, NP_M_THROUGHPUT, 100);
 	np_series_add(&h.rates, 50);
 	np_series_add(&h.rates, 150);
@@ -176,8 +168,7 @@ a_wide_interval_has_plain_digits(void **state)
 	free(text);
 }
 
-static void
-connections_are_neither_sent_nor_received(void **state)
+TEST(connections_are_neither_sent_nor_received)
 {
 	const struct np_human h = { .test = "TCP_CC",
 				    .local = "192.0.2.1 port 1",
@@ -186,7 +177,6 @@ connections_are_neither_sent_nor_received(void **state)
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 
-	(void)state;
 	np_record_text(&r, NP_M_DIRECTION, "Receive");
 	np_record_real(&r, NP_M_ELAPSED_TIME, 1);
 	np_record_real(&r, NP_M_THROUGHPUT, 2000);
@@ -196,14 +186,12 @@ connections_are_neither_sent_nor_received(void **state)
 		     "Transactions    2000/s\n");
 }
 
-static void
-a_segment_size_takes_the_place_of_a_rate(void **state)
+TEST(a_segment_size_takes_the_place_of_a_rate)
 {
 	const struct np_human h = { .test = "TCP_MSS", .segment = true, .unit = np_unit('m') };
 	struct np_record r = { .value[0].known = false };
 	const struct np_figures f = { .record = &r };
 
-	(void)state;
 	np_record_real(&r, NP_M_ELAPSED_TIME, 0);
 	np_record_real(&r, NP_M_THROUGHPUT, 0);
 	np_record_int(&r, NP_M_TRANSPORT_MSS, 1448);
@@ -213,8 +201,7 @@ a_segment_size_takes_the_place_of_a_rate(void **state)
 }
 
 /* A document may be anybody's. */
-static void
-texts_of_others_stay_in_their_lines(void **state)
+TEST(texts_of_others_stay_in_their_lines)
 {
 	static char longest[5000];
 	struct np_human h = { .test = longest, .host = "a\nb\033[2J", .unit = np_unit('m') };
@@ -222,7 +209,6 @@ texts_of_others_stay_in_their_lines(void **state)
 	const struct np_figures f = { .record = &r };
 	char *text;
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest) - 1);
 	text = printed(&h, &f);
 	assert_non_null(strstr(text, "Remote end      a?b?[2J\n"));
@@ -231,8 +217,7 @@ texts_of_others_stay_in_their_lines(void **state)
 }
 
 /* Every unit of -f is bits a second here. */
-static void
-units_are_those_of_si(void **state)
+TEST(units_are_those_of_si)
 {
 	static const struct {
 		char letter;
@@ -250,7 +235,6 @@ units_are_those_of_si(void **state)
 		{ 'm', 99.996, "Throughput      100.0 Mbit/s\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(units); i++) {
 		struct np_human h = { .test = "TCP_STREAM", .unit = np_unit(units[i].letter) };
 		struct np_record r = { .value[0].known = false };
@@ -264,19 +248,4 @@ units_are_those_of_si(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stream_has_its_interval_and_its_limit),
-		cmocka_unit_test(transactions_have_their_latencies),
-		cmocka_unit_test(lost_datagrams_are_told),
-		cmocka_unit_test(a_wide_interval_has_plain_digits),
-		cmocka_unit_test(connections_are_neither_sent_nor_received),
-		cmocka_unit_test(a_segment_size_takes_the_place_of_a_rate),
-		cmocka_unit_test(texts_of_others_stay_in_their_lines),
-		cmocka_unit_test(units_are_those_of_si),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

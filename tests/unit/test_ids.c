@@ -86,24 +86,20 @@ play_all(uint32_t width)
 	free(ids);
 }
 
-static void
-each_response_is_what_it_is(void **state)
+TEST(each_response_is_what_it_is)
 {
-	(void)state;
 	play_all(1);
 	play_all(NP_IDS_WIDE);
 }
 
 /* However many were given up at once, their responses are late ones. */
-static void
-late_ones_of_a_large_burst_are_known(void **state)
+TEST(late_ones_of_a_large_burst_are_known)
 {
 	enum { BURST = 700 };
 	struct np_ids *ids = account(NP_IDS_WIDE, BURST);
 	char bytes[BURST][8], again[8];
 	uint64_t sent_ns = 0;
 
-	(void)state;
 	for (int i = 0; i < BURST; i++) {
 		request(ids, bytes[i], 1);
 	}
@@ -119,14 +115,12 @@ late_ones_of_a_large_burst_are_known(void **state)
 }
 
 /* One request is never answered, while ids of one byte come round again and again. */
-static void
-ids_come_round(void **state)
+TEST(ids_come_round)
 {
 	struct np_ids *ids = account(1, 2);
 	char lost[8], bytes[8];
 	uint64_t sent_ns = 0;
 
-	(void)state;
 	request(ids, lost, 1);
 	for (uint64_t n = 0; n < 2000; n++) {
 		request(ids, bytes, 2 + n);
@@ -139,8 +133,7 @@ ids_come_round(void **state)
 	free(ids);
 }
 
-static void
-the_sizes_say_where_an_id_is(void **state)
+TEST(the_sizes_say_where_an_id_is)
 {
 	static const struct {
 		const char *bench;
@@ -152,7 +145,6 @@ the_sizes_say_where_an_id_is(void **state)
 		{ "DLCL_RR", 100, 100, 4 }, { "UDP_STREAM", -1, -1, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct np_bench *bench = np_bench_find(rows[i].bench);
 		struct np_plan p;
@@ -275,8 +267,7 @@ shortest_ns(const struct end *e)
 }
 
 /* Each transaction takes the responder's delay; one ahead, all that follow would take none. */
-static void
-a_duplicate_answers_nothing(void **state)
+TEST(a_duplicate_answers_nothing)
 {
 	for (uint32_t burst = 0; burst < 2; burst++) {
 		struct responder r = { .answers = twice_at_ten };
@@ -292,8 +283,7 @@ a_duplicate_answers_nothing(void **state)
 }
 
 /* What setup took for granted is undone where the far end has no ids. */
-static void
-a_far_end_may_have_none(void **state)
+TEST(a_far_end_may_have_none)
 {
 	for (uint32_t burst = 0; burst < 4; burst += 3) {
 		struct responder r = { .fd = -1 };
@@ -322,22 +312,19 @@ a_far_end_may_have_none(void **state)
 	}
 }
 
-static void
-without_ids_a_surplus_is_told(void **state)
+TEST(without_ids_a_surplus_is_told)
 {
 	struct responder r = { .answers = twice_at_ten };
 	struct end e = { .rc = -1 };
 	const struct np_counters *c = run_against(&r, &e, false, 0);
 
-	(void)state;
 	assert_int_equal(np_seen(&c->surplus), 1);
 	assert_int_equal(np_seen(&c->duplicated), 0);
 	end_free(&e);
 }
 
 /* A busy machine may delay others beyond the time-out, too. */
-static void
-what_is_lost_is_given_up(void **state)
+TEST(what_is_lost_is_given_up)
 {
 	for (uint32_t burst = 0; burst < 4; burst += 3) {
 		struct responder r = { .answers = none_at_ten };
@@ -372,8 +359,7 @@ play_flood(void *arg)
 }
 
 /* Strangers' messages are counted, requests are given up and the test ends in time all the same. */
-static void
-a_flood_of_strangers_stops_nothing(void **state)
+TEST(a_flood_of_strangers_stops_nothing)
 {
 	for (uint32_t burst = 0; burst < 4; burst += 3) {
 		struct flood flood = { .over = false };
@@ -410,14 +396,12 @@ a_flood_of_strangers_stops_nothing(void **state)
 	}
 }
 
-static void
-swapped_responses_find_their_requests(void **state)
+TEST(swapped_responses_find_their_requests)
 {
 	struct responder r = { .swaps = true };
 	struct end e = { .rc = -1 };
 	const struct np_counters *c = run_against(&r, &e, true, 1);
 
-	(void)state;
 	assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->late) + np_seen(&c->stray), 0);
 	end_free(&e);
 }
@@ -439,13 +423,11 @@ agree_on_narrow_ids(struct np_plan *p)
 	p->burst = 7;
 }
 
-static void
-both_ends_use_them(void **state)
+TEST(both_ends_use_them)
 {
 	static void (*const changes[])(struct np_plan *) = { agree_on_ids, agree_on_narrow_ids };
 	static const char *const benches[] = { "UDP_RR", "DLCL_RR" };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		const struct np_bench *bench = np_bench_find(benches[i / 2]);
 		struct ends e;
@@ -467,23 +449,4 @@ both_ends_use_them(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_response_is_what_it_is),
-		cmocka_unit_test(late_ones_of_a_large_burst_are_known),
-		cmocka_unit_test(ids_come_round),
-		cmocka_unit_test(the_sizes_say_where_an_id_is),
-		cmocka_unit_test(a_duplicate_answers_nothing),
-		cmocka_unit_test(a_far_end_may_have_none),
-		cmocka_unit_test(without_ids_a_surplus_is_told),
-		cmocka_unit_test(what_is_lost_is_given_up),
-		cmocka_unit_test(a_flood_of_strangers_stops_nothing),
-		cmocka_unit_test(swapped_responses_find_their_requests),
-		cmocka_unit_test(both_ends_use_them),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -28,10 +28,8 @@ assert_interim(enum np_style style, const struct np_interim *i, const char *want
 	free(text);
 }
 
-static void
-each_style_has_its_interim_results(void **state)
+TEST(each_style_has_its_interim_results)
 {
-	(void)state;
 	assert_interim(NP_STYLE_CLASSIC, &second,
 		       "Interim result: 18311.52 Trans/s over 0.200 seconds ending at "
 		       "1795185591.127\n");
@@ -46,14 +44,12 @@ each_style_has_its_interim_results(void **state)
 		       "NETPERF_ENDING[1]=1795185591.127\n");
 }
 
-static void
-small_rates_and_milliseconds_are_padded(void **state)
+TEST(small_rates_and_milliseconds_are_padded)
 {
 	static const struct np_interim small = {
 		.rate = 0.32, .unit = "10^6bits", .seconds = 12.5, .ending_ms = 1795185587002
 	};
 
-	(void)state;
 	assert_interim(NP_STYLE_CLASSIC, &small,
 		       "Interim result:    0.32 10^6bits/s over 12.500 seconds ending at "
 		       "1795185587.002\n");
@@ -92,13 +88,11 @@ record(struct np_hist *h, uint64_t ns, unsigned times)
 #define ZEROS ":    0:    0:    0:    0:    0:    0:    0:    0:    0:    0\n"
 
 /* A recording of TCP_RR. */
-static void
-a_histogram_is_netperfs_ten_lines(void **state)
+TEST(a_histogram_is_netperfs_ten_lines)
 {
 	static const unsigned tens[] = { 1938, 6, 19, 20, 2, 7, 4, 2, 1 };
 	struct np_hist *h = np_hist_new();
 
-	(void)state;
 	for (unsigned i = 0; i < LEN(tens); i++) {
 		record(h, (i + 1) * 10000 + 4711, tens[i]);
 	}
@@ -113,12 +107,10 @@ a_histogram_is_netperfs_ten_lines(void **state)
 	free(h);
 }
 
-static void
-times_fall_into_the_cell_of_their_whole_microseconds(void **state)
+TEST(times_fall_into_the_cell_of_their_whole_microseconds)
 {
 	struct np_hist *h = np_hist_new();
 
-	(void)state;
 	np_hist_record(h, 0);
 	np_hist_record(h, 999);
 	np_hist_record(h, 1000);
@@ -142,12 +134,10 @@ times_fall_into_the_cell_of_their_whole_microseconds(void **state)
 	free(h);
 }
 
-static void
-times_beyond_100_seconds_are_counted_apart(void **state)
+TEST(times_beyond_100_seconds_are_counted_apart)
 {
 	struct np_hist *h = np_hist_new();
 
-	(void)state;
 	np_hist_record(h, UINT64_C(99000000000));
 	np_hist_record(h, UINT64_C(101000000000));
 	np_hist_record(h, UINT64_MAX);
@@ -161,16 +151,4 @@ times_beyond_100_seconds_are_counted_apart(void **state)
 	free(h);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_style_has_its_interim_results),
-		cmocka_unit_test(small_rates_and_milliseconds_are_padded),
-		cmocka_unit_test(a_histogram_is_netperfs_ten_lines),
-		cmocka_unit_test(times_fall_into_the_cell_of_their_whole_microseconds),
-		cmocka_unit_test(times_beyond_100_seconds_are_counted_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

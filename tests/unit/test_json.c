@@ -41,13 +41,11 @@ assert_text(const char *text, const char *want)
 	json_decref(v);
 }
 
-static void
-texts_become_utf8(void **state)
+TEST(texts_become_utf8)
 {
 	json_t *v = np_json_text(NULL);
 	char *written;
 
-	(void)state;
 	assert_true(json_is_null(v));
 	assert_text("", "");
 	assert_text("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
@@ -75,15 +73,13 @@ withdrawn(void)
 	return n;
 }
 
-static void
-figures_come_back_as_they_were(void **state)
+TEST(figures_come_back_as_they_were)
 {
 	static const double reals[] = { 0.1 + 0.2, 1e308, 5e-324, -0.0, 9412.0, 1.0 / 3 };
 	struct np_record r, back;
 	struct np_err err;
 	json_t *v;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(reals); i++) {
 		memset(&r, 0, sizeof(r));
 		memset(&back, 0, sizeof(back));
@@ -106,8 +102,7 @@ figures_come_back_as_they_were(void **state)
 }
 
 /* A stock daemon sends such. */
-static void
-what_is_no_number_keeps_its_words(void **state)
+TEST(what_is_no_number_keeps_its_words)
 {
 	static const struct {
 		double v;
@@ -119,7 +114,6 @@ what_is_no_number_keeps_its_words(void **state)
 	struct np_record r, back;
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(odd); i++) {
 		json_t *metrics, *words;
 		char text[16];
@@ -146,8 +140,7 @@ what_is_no_number_keeps_its_words(void **state)
 }
 
 /* What netperf prints where nothing was measured is no figure, and printed again all the same. */
-static void
-marks_are_null_and_come_back(void **state)
+TEST(marks_are_null_and_come_back)
 {
 	static const struct {
 		enum np_metric_id id;
@@ -164,7 +157,6 @@ marks_are_null_and_come_back(void **state)
 	struct np_err err;
 	json_t *metrics, *words;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(ints); i++) {
 		np_record_int(&r, ints[i].id, ints[i].i);
 	}
@@ -209,10 +201,8 @@ assert_words_refused(const char *text)
 	json_decref(v);
 }
 
-static void
-words_that_no_figure_shows_are_refused(void **state)
+TEST(words_that_no_figure_shows_are_refused)
 {
-	(void)state;
 	assert_words_refused("[]");
 	assert_words_refused("{\"LSS_SIZE\":1}");
 	assert_words_refused("{\"LSS_SIZE\":\"one\"}");
@@ -234,15 +224,13 @@ assert_metrics_refused(const char *text)
 	json_decref(v);
 }
 
-static void
-figures_of_other_types_are_refused(void **state)
+TEST(figures_of_other_types_are_refused)
 {
 	static const char newer[] = "{\"A_FIGURE_OF_TOMORROW\":[],\"LSS_SIZE\":1}";
 	struct np_record r = { .value[0].known = false };
 	struct np_err err;
 	json_t *v = parsed(newer);
 
-	(void)state;
 	assert_int_equal(np_json_read_metrics(v, &r, &err), NP_OK);
 	json_decref(v);
 	assert_metrics_refused("[]");
@@ -266,15 +254,13 @@ some_times(uint64_t seed, unsigned count)
 }
 
 /* Two that are read into one are what was recorded in both. */
-static void
-histograms_are_merged_by_reading(void **state)
+TEST(histograms_are_merged_by_reading)
 {
 	struct np_hist *a = some_times(1, 3000), *b = some_times(2, 500), *back = np_hist_new();
 	json_t *first = through_text(np_json_hist(a)), *second = through_text(np_json_hist(b));
 	struct np_err err;
 	json_t *empty;
 
-	(void)state;
 	assert_int_equal(json_integer_value(json_object_get(first, "count")), 3000);
 	assert_int_equal(np_json_read_hist(first, back, &err), NP_OK);
 	assert_memory_equal(back, a, sizeof(*a));
@@ -309,12 +295,10 @@ assert_hist_refused(const char *cells, const char *rest)
 	free(h);
 }
 
-static void
-damaged_histograms_are_refused(void **state)
+TEST(damaged_histograms_are_refused)
 {
 	static const char good[] = "\"min\":1,\"max\":2";
 
-	(void)state;
 	assert_hist_refused("[[1,1]]", "\"min\":3,\"max\":2");
 	assert_hist_refused("[[1,1]]", "\"min\":3");
 	assert_hist_refused("7", good);
@@ -327,8 +311,7 @@ damaged_histograms_are_refused(void **state)
 	assert_hist_refused("[[1,9223372036854775807],[2,1]]", good);
 }
 
-static void
-bags_come_back_as_they_were(void **state)
+TEST(bags_come_back_as_they_were)
 {
 	static const double reals[] = { 0.1, 2, -3.5e300 };
 	static const int64_t ints[] = { 1, INT64_MAX, -7 };
@@ -337,7 +320,6 @@ bags_come_back_as_they_were(void **state)
 	struct np_err err;
 	json_t *v;
 
-	(void)state;
 	np_bag_int(b, -3, "tcp.rtt_us");
 	np_bag_real(b, 0.1, "thread.cpu_share");
 	np_bag_text(b, "eth0", "host.nic.name");
@@ -392,14 +374,12 @@ make_look(struct np_look *l)
 			 NP_OK);
 }
 
-static void
-looks_come_back_as_they_were(void **state)
+TEST(looks_come_back_as_they_were)
 {
 	struct np_look l, back;
 	struct np_err err;
 	json_t *v;
 
-	(void)state;
 	make_look(&l);
 	v = through_text(np_json_look(&l));
 	assert_int_equal(np_json_read_look(v, &back, &err), NP_OK);
@@ -419,13 +399,11 @@ looks_come_back_as_they_were(void **state)
 }
 
 /* Whether a test counts transactions is told by its unit there. */
-static void
-looks_of_older_documents_count_transactions(void **state)
+TEST(looks_of_older_documents_count_transactions)
 {
 	struct np_look l, back;
 	struct np_err err;
 
-	(void)state;
 	for (int transactions = 0; transactions < 2; transactions++) {
 		json_t *v;
 
@@ -454,10 +432,8 @@ assert_look_refused(const char *name, const char *value)
 	json_decref(v);
 }
 
-static void
-damaged_looks_are_refused(void **state)
+TEST(damaged_looks_are_refused)
 {
-	(void)state;
 	assert_look_refused("style", "\"baroque\"");
 	assert_look_refused("style", "4");
 	assert_look_refused("layout", "\"no such\"");
@@ -473,23 +449,4 @@ damaged_looks_are_refused(void **state)
 	assert_look_refused("histogram_of", "null");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_become_utf8),
-		cmocka_unit_test(figures_come_back_as_they_were),
-		cmocka_unit_test(what_is_no_number_keeps_its_words),
-		cmocka_unit_test(marks_are_null_and_come_back),
-		cmocka_unit_test(words_that_no_figure_shows_are_refused),
-		cmocka_unit_test(figures_of_other_types_are_refused),
-		cmocka_unit_test(histograms_are_merged_by_reading),
-		cmocka_unit_test(damaged_histograms_are_refused),
-		cmocka_unit_test(bags_come_back_as_they_were),
-		cmocka_unit_test(looks_come_back_as_they_were),
-		cmocka_unit_test(looks_of_older_documents_count_transactions),
-		cmocka_unit_test(damaged_looks_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

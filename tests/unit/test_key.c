@@ -127,12 +127,10 @@ have_another_key(int fd)
 	admit_by(&other, fd);
 }
 
-static void
-both_ends_with_the_key_meet(void **state)
+TEST(both_ends_with_the_key_meet)
 {
 	struct np_err err;
 
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -141,10 +139,8 @@ both_ends_with_the_key_meet(void **state)
 	}
 }
 
-static void
-another_key_is_refused(void **state)
+TEST(another_key_is_refused)
 {
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -226,13 +222,11 @@ challenge_twice(int fd)
 	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 }
 
-static void
-a_daemon_that_only_pretends_is_found_out(void **state)
+TEST(a_daemon_that_only_pretends_is_found_out)
 {
 	static const char says[] =
 	    "does not know the key of --key-file: this may be the wrong daemon";
 
-	(void)state;
 	if (!np_auth_built()) {
 		skip();
 	}
@@ -290,8 +284,7 @@ be_of_another_version(int fd)
 	answer(fd, NP_AUTH_CHALLENGE, 0, &m);
 }
 
-static void
-who_knows_no_key_is_named(void **state)
+TEST(who_knows_no_key_is_named)
 {
 	static void (*const scripts[])(int fd) = { not_know_the_request,
 						   not_know_the_request_in_a_challenge,
@@ -300,7 +293,6 @@ who_knows_no_key_is_named(void **state)
 						   answer_something_else,
 						   be_of_another_version };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(scripts); i++) {
 		assert_fails(scripts[i], NP_ECONTROL, "does not use --key-file: is it Plumbline's");
 	}
@@ -333,10 +325,8 @@ hang_up_on_the_proof(int fd)
 	}
 }
 
-static void
-other_faults_keep_their_names(void **state)
+TEST(other_faults_keep_their_names)
 {
-	(void)state;
 	assert_fails(be_full, NP_ECONTROL, "busy");
 	assert_fails(be_a_mail_server, NP_EPEER, "is not a netserver");
 	if (np_auth_built()) {
@@ -345,16 +335,4 @@ other_faults_keep_their_names(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ends_with_the_key_meet),
-		cmocka_unit_test(another_key_is_refused),
-		cmocka_unit_test(a_daemon_that_only_pretends_is_found_out),
-		cmocka_unit_test(who_knows_no_key_is_named),
-		cmocka_unit_test(other_faults_keep_their_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

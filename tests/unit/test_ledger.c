@@ -204,14 +204,12 @@ shake_hands(struct np_ledger *l, uint32_t out)
 		   .in = true, .at_ns = 2 * MS, .seq = 5000, .flags = SYN | ACK, .mss = 1460 }));
 }
 
-static void
-super_packets_are_the_segments_they_stand_for(void **state)
+TEST(super_packets_are_the_segments_they_stand_for)
 {
 	static const int64_t sizes[NP_LEDGER_SIZES] = { 1, 1, 0, 0, 0, 44, 0, 0 };
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	/* 12 bytes of options: 1448 each. 44 whole ones and 30 bytes. */
 	assert_true(hear(l, (struct say){ .at_ns = 3 * MS,
@@ -242,14 +240,12 @@ super_packets_are_the_segments_they_stand_for(void **state)
 	np_bag_free(b);
 }
 
-static void
-blocks_of_datagrams_are_as_many(void **state)
+TEST(blocks_of_datagrams_are_as_many)
 {
 	struct np_ledger_flow f = flow_of(IPPROTO_UDP);
 	struct np_ledger *l;
 	struct np_bag *b;
 
-	(void)state;
 	f.datagram_out = 1000;
 	f.datagram_in = 64;
 	l = np_ledger_new(&f);
@@ -267,13 +263,11 @@ blocks_of_datagrams_are_as_many(void **state)
 	np_bag_free(b);
 }
 
-static void
-packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire(void **state)
+TEST(packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	assert_true(hear(
 	    l,
@@ -285,13 +279,11 @@ packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire(void **state)
 	np_bag_free(b);
 }
 
-static void
-without_a_syn_the_mtu_says_how_large_segments_are(void **state)
+TEST(without_a_syn_the_mtu_says_how_large_segments_are)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	assert_true(hear(
 	    l,
 	    (struct say){ .at_ns = MS, .seq = 1, .flags = ACK, .stamp = 1, .payload = 2 * 1448 }));
@@ -300,13 +292,11 @@ without_a_syn_the_mtu_says_how_large_segments_are(void **state)
 	np_bag_free(b);
 }
 
-static void
-data_sent_twice_are_retransmitted_whatever_the_numbers(void **state)
+TEST(data_sent_twice_are_retransmitted_whatever_the_numbers)
 {
 	/* The last ones go through 2^32 and 2^31. */
 	static const uint32_t starts[] = { 1000, 0xfffff000, 0x7ffff000, 0xffffffff };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(starts); i++) {
 		struct np_ledger *l = ledger_of(IPPROTO_TCP);
 		uint32_t seq = starts[i] + 1;
@@ -351,13 +341,11 @@ arrival(uint64_t at_ms, uint32_t n, uint32_t stamp)
 			     .stamp = stamp };
 }
 
-static void
-what_fills_a_hole_is_late_or_retransmitted_by_its_time_stamp(void **state)
+TEST(what_fills_a_hole_is_late_or_retransmitted_by_its_time_stamp)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	hear(l, arrival(10, 0, 100));
 	hear(l, arrival(11, 2, 101)); /* 1 is missing */
@@ -376,13 +364,11 @@ what_fills_a_hole_is_late_or_retransmitted_by_its_time_stamp(void **state)
 	np_bag_free(b);
 }
 
-static void
-without_time_stamps_the_round_trip_decides(void **state)
+TEST(without_time_stamps_the_round_trip_decides)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000); /* 1 ms */
 	hear(l, arrival(10, 0, 0));
 	hear(l, arrival(11, 2, 0));
@@ -408,12 +394,10 @@ counted(uint64_t at_us, uint32_t n, uint32_t stamp, unsigned id)
 }
 
 /* Within one millisecond of time stamps, beyond the round trip: the counter knows. */
-static void
-packets_that_are_counted_tell_the_order_of_sending(void **state)
+TEST(packets_that_are_counted_tell_the_order_of_sending)
 {
 	static const uint32_t starts[] = { 1, 0xfff8 }; /* the last one wraps */
 
-	(void)state;
 	for (size_t i = 0; i < LEN(starts); i++) {
 		struct np_ledger *l = ledger_of(IPPROTO_TCP);
 		uint32_t id = starts[i];
@@ -442,10 +426,8 @@ packets_that_are_counted_tell_the_order_of_sending(void **state)
 }
 
 /* As some systems have it: 0 in all packets, or whatever comes. */
-static void
-identifications_that_count_nothing_are_not_believed(void **state)
+TEST(identifications_that_count_nothing_are_not_believed)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct np_ledger *l = ledger_of(IPPROTO_TCP);
 		struct np_bag *b;
@@ -469,13 +451,11 @@ identifications_that_count_nothing_are_not_believed(void **state)
 }
 
 /* Where packets are not counted the time decides, within a millisecond. */
-static void
-what_the_network_doubles_is_not_sent_twice(void **state)
+TEST(what_the_network_doubles_is_not_sent_twice)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000); /* 1 ms */
 	hear(l, arrival(10, 0, 100));
 	hear(l, arrival(10, 0, 100)); /* at once */
@@ -494,14 +474,12 @@ what_the_network_doubles_is_not_sent_twice(void **state)
 
 /* The kernel has put segments together: what fills a hole, and what has been there on either side.
  */
-static void
-segments_that_were_put_together_are_counted_one_by_one(void **state)
+TEST(segments_that_were_put_together_are_counted_one_by_one)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct say s = { .in = true, .at_ns = 10 * MS, .flags = ACK, .stamp = 7, .payload = 1448 };
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	s.seq = 5001;
 	hear(l, s);
@@ -526,14 +504,12 @@ segments_that_were_put_together_are_counted_one_by_one(void **state)
 }
 
 /* The tap is before the network: what goes out again at once is sent again. */
-static void
-what_goes_out_twice_is_sent_twice(void **state)
+TEST(what_goes_out_twice_is_sent_twice)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct say s = { .at_ns = 10 * MS, .flags = ACK, .stamp = 7, .payload = 1000 };
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	for (unsigned n = 0; n < 12; n++) {
 		s.seq = 1001 + n * 1000;
@@ -552,14 +528,12 @@ what_goes_out_twice_is_sent_twice(void **state)
 }
 
 /* The kernel has put what came twice together with what came behind it. */
-static void
-doubles_are_found_in_what_was_put_together(void **state)
+TEST(doubles_are_found_in_what_was_put_together)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct say s = { .in = true, .flags = ACK, .stamp = 7, .payload = 1448 };
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	for (unsigned n = 0; n < 12; n++) {
 		s.at_ns = 10 * MS + n;
@@ -588,10 +562,8 @@ doubles_are_found_in_what_was_put_together(void **state)
 }
 
 /* Data of one tick of the time stamps are not sent twice where a round trip takes several. */
-static void
-round_trips_of_several_ticks_leave_no_doubt(void **state)
+TEST(round_trips_of_several_ticks_leave_no_doubt)
 {
-	(void)state;
 	for (uint32_t ticks = 1; ticks < 8; ticks += 3) { /* of ms, by a handshake of one */
 		struct np_ledger *l = ledger_of(IPPROTO_TCP);
 		bool known = ticks >= 2;
@@ -619,8 +591,7 @@ round_trips_of_several_ticks_leave_no_doubt(void **state)
 }
 
 /* What closes a connection may come when the test is over. */
-static void
-connections_that_are_open_at_the_end_are_named(void **state)
+TEST(connections_that_are_open_at_the_end_are_named)
 {
 	static const struct {
 		unsigned out, in;
@@ -636,7 +607,6 @@ connections_that_are_open_at_the_end_are_named(void **state)
 		{ ACK, RST | ACK, 1001, 5001, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(ends); i++) {
 		struct np_ledger *l = ledger_of(IPPROTO_TCP);
 		struct say in = { .in = true, .at_ns = 4 * MS, .seq = 5001, .flags = ends[i].in };
@@ -655,13 +625,11 @@ connections_that_are_open_at_the_end_are_named(void **state)
 }
 
 /* As where two processors send at a time, or the queue dropped something. */
-static void
-what_goes_out_can_be_overtaken_too(void **state)
+TEST(what_goes_out_can_be_overtaken_too)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	for (uint32_t n = 0; n < 6; n++) {
 		static const uint32_t order[] = { 0, 2, 1, 4, 5, 3 };
@@ -679,13 +647,11 @@ what_goes_out_can_be_overtaken_too(void **state)
 	np_bag_free(b);
 }
 
-static void
-more_holes_than_are_followed_do_no_harm(void **state)
+TEST(more_holes_than_are_followed_do_no_harm)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	for (uint32_t n = 0; n < 2000; n++) {
 		hear(l, arrival(10, 2 * n, 7));
@@ -700,13 +666,11 @@ more_holes_than_are_followed_do_no_harm(void **state)
 	np_bag_free(b);
 }
 
-static void
-acks_marks_and_ends_are_counted(void **state)
+TEST(acks_marks_and_ends_are_counted)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	shake_hands(l, 1000);
 	hear(l, (struct say){ .at_ns = 3 * MS, .seq = 1001, .flags = ACK, .window = 1 });
 	hear(l, (struct say){ .at_ns = 4 * MS, .seq = 1001, .flags = ACK | ECE, .window = 1 });
@@ -737,14 +701,12 @@ acks_marks_and_ends_are_counted(void **state)
 	np_bag_free(b);
 }
 
-static void
-closed_windows_are_timed_to_their_opening_or_to_the_end(void **state)
+TEST(closed_windows_are_timed_to_their_opening_or_to_the_end)
 {
 	static const unsigned windows[] = { 9, 0, 0, 5, 5, 0, 1, 0 };
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(windows); i++) {
 		hear(l, (struct say){ .in = true,
 				      .at_ns = (1 + i) * 10 * MS,
@@ -761,15 +723,13 @@ closed_windows_are_timed_to_their_opening_or_to_the_end(void **state)
 	np_bag_free(b);
 }
 
-static void
-gaps_are_known_to_an_eighth(void **state)
+TEST(gaps_are_known_to_an_eighth)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_UDP);
 	uint64_t at_ns = MS;
 	struct np_bag *b;
 	double p99;
 
-	(void)state;
 	/* 1000 gaps: 985 of 10 us, 14 of 200 us, one of 5 ms. */
 	hear(l, (struct say){ .at_ns = at_ns, .udp = true, .payload = 1 });
 	for (int i = 0; i < 1000; i++) {
@@ -814,13 +774,11 @@ ledger_of_datagrams(bool v6)
 	return l;
 }
 
-static void
-fragments_belong_to_the_datagram_they_are_of(void **state)
+TEST(fragments_belong_to_the_datagram_they_are_of)
 {
 	/* In order, backwards, and with the first one in the middle. */
 	static const unsigned orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 } };
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * LEN(orders); i++) {
 		bool v6 = i % 2 != 0;
 		struct np_ledger *l = ledger_of_datagrams(v6);
@@ -845,10 +803,8 @@ fragments_belong_to_the_datagram_they_are_of(void **state)
 	}
 }
 
-static void
-fragments_whose_first_was_lost_are_counted_apart(void **state)
+TEST(fragments_whose_first_was_lost_are_counted_apart)
 {
-	(void)state;
 	for (int v6 = 0; v6 < 2; v6++) {
 		struct np_ledger *l = ledger_of_datagrams(v6);
 		struct say in = piece_of(v6, 8, 2), tcp = piece_of(v6, 11, 1);
@@ -872,15 +828,13 @@ fragments_whose_first_was_lost_are_counted_apart(void **state)
 }
 
 /* A flow beside ours, between the same hosts: pieces before and after the one with the ports. */
-static void
-fragments_of_others_are_not_orphans(void **state)
+TEST(fragments_of_others_are_not_orphans)
 {
 	struct np_ledger_flow f = flow_of(IPPROTO_UDP);
 	struct say first = piece_of(false, 9, 0);
 	struct np_ledger *l;
 	struct np_bag *b;
 
-	(void)state;
 	np_addr_set_port(&f.near, NEAR_PORT);
 	l = np_ledger_new(&f);
 	assert_non_null(l);
@@ -898,13 +852,11 @@ fragments_of_others_are_not_orphans(void **state)
 }
 
 /* Both ends number their datagrams for themselves. */
-static void
-fragments_of_both_directions_are_told_apart(void **state)
+TEST(fragments_of_both_directions_are_told_apart)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_UDP);
 	struct np_bag *b;
 
-	(void)state;
 	for (unsigned which = 0; which < 3; which++) {
 		struct say in = piece_of(false, 7, which);
 
@@ -918,13 +870,11 @@ fragments_of_both_directions_are_told_apart(void **state)
 	np_bag_free(b);
 }
 
-static void
-more_orphans_than_are_kept_are_counted(void **state)
+TEST(more_orphans_than_are_kept_are_counted)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_UDP);
 	struct np_bag *b;
 
-	(void)state;
 	for (unsigned id = 1; id <= 1000; id++) {
 		assert_true(hear(l, piece_of(false, id, 2)));
 	}
@@ -937,14 +887,12 @@ more_orphans_than_are_kept_are_counted(void **state)
 	np_bag_free(b);
 }
 
-static void
-datagrams_larger_than_the_mtu_are_many(void **state)
+TEST(datagrams_larger_than_the_mtu_are_many)
 {
 	static const int64_t sizes[NP_LEDGER_SIZES] = { 1, 0, 0, 0, 0, 10, 0, 0 };
 	struct np_ledger *l = ledger_of(IPPROTO_UDP);
 	struct np_bag *b;
 
-	(void)state;
 	hear(l, (struct say){ .udp = true, .at_ns = MS, .payload = 10 * 1472 + 1 });
 	b = close_ledger(l);
 	IS(b, "wire.out.packets", 1);
@@ -954,8 +902,7 @@ datagrams_larger_than_the_mtu_are_many(void **state)
 	np_bag_free(b);
 }
 
-static void
-every_kind_of_link_is_gone_beyond(void **state)
+TEST(every_kind_of_link_is_gone_beyond)
 {
 	static const struct {
 		enum np_ledger_link link;
@@ -972,7 +919,6 @@ every_kind_of_link_is_gone_beyond(void **state)
 		{ NP_LINK_NULL, 4, { 2, 0, 0, 0 }, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(links); i++) {
 		struct np_ledger_flow f = flow_of(IPPROTO_TCP);
 		const struct say s = { .at_ns = MS, .seq = 1, .flags = ACK, .payload = 7 };
@@ -990,14 +936,12 @@ every_kind_of_link_is_gone_beyond(void **state)
 	}
 }
 
-static void
-others_packets_are_let_pass(void **state)
+TEST(others_packets_are_let_pass)
 {
 	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
 	struct np_ledger *l;
 	struct np_bag *b;
 
-	(void)state;
 	np_addr_set_port(&f.near, NEAR_PORT);
 	l = np_ledger_new(&f);
 	assert_non_null(l);
@@ -1010,14 +954,12 @@ others_packets_are_let_pass(void **state)
 	np_bag_free(b);
 }
 
-static void
-ends_on_one_host_are_told_apart_by_their_ports(void **state)
+TEST(ends_on_one_host_are_told_apart_by_their_ports)
 {
 	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
 	struct np_ledger *l;
 	struct np_bag *b;
 
-	(void)state;
 	f.near.len = 0;
 	np_addr_make(&f.far, AF_INET6, (const uint8_t[16]){ 0 }, FAR_PORT); /* a wildcard */
 	l = np_ledger_new(&f);
@@ -1032,13 +974,11 @@ ends_on_one_host_are_told_apart_by_their_ports(void **state)
 }
 
 /* Whatever is missing: what has ports is the flow's, and no byte beyond is looked at (ASan). */
-static void
-cut_headers_are_malformed(void **state)
+TEST(cut_headers_are_malformed)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_TCP);
 	struct np_bag *b;
 
-	(void)state;
 	for (size_t cut = 1; cut < 54; cut++) {
 		bool has_ports = cut >= 14 + 20 + 4;
 
@@ -1051,14 +991,12 @@ cut_headers_are_malformed(void **state)
 	np_bag_free(b);
 }
 
-static void
-connections_that_come_and_go_are_not_followed(void **state)
+TEST(connections_that_come_and_go_are_not_followed)
 {
 	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
 	struct np_ledger *l;
 	struct np_bag *b;
 
-	(void)state;
 	f.connections = true;
 	l = np_ledger_new(&f);
 	assert_non_null(l);
@@ -1075,42 +1013,4 @@ connections_that_come_and_go_are_not_followed(void **state)
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(super_packets_are_the_segments_they_stand_for),
-		cmocka_unit_test(blocks_of_datagrams_are_as_many),
-		cmocka_unit_test(packets_beyond_64_kib_are_as_long_as_they_were_on_the_wire),
-		cmocka_unit_test(without_a_syn_the_mtu_says_how_large_segments_are),
-		cmocka_unit_test(data_sent_twice_are_retransmitted_whatever_the_numbers),
-		cmocka_unit_test(what_fills_a_hole_is_late_or_retransmitted_by_its_time_stamp),
-		cmocka_unit_test(without_time_stamps_the_round_trip_decides),
-		cmocka_unit_test(packets_that_are_counted_tell_the_order_of_sending),
-		cmocka_unit_test(identifications_that_count_nothing_are_not_believed),
-		cmocka_unit_test(what_the_network_doubles_is_not_sent_twice),
-		cmocka_unit_test(segments_that_were_put_together_are_counted_one_by_one),
-		cmocka_unit_test(what_goes_out_twice_is_sent_twice),
-		cmocka_unit_test(doubles_are_found_in_what_was_put_together),
-		cmocka_unit_test(round_trips_of_several_ticks_leave_no_doubt),
-		cmocka_unit_test(connections_that_are_open_at_the_end_are_named),
-		cmocka_unit_test(what_goes_out_can_be_overtaken_too),
-		cmocka_unit_test(more_holes_than_are_followed_do_no_harm),
-		cmocka_unit_test(acks_marks_and_ends_are_counted),
-		cmocka_unit_test(closed_windows_are_timed_to_their_opening_or_to_the_end),
-		cmocka_unit_test(gaps_are_known_to_an_eighth),
-		cmocka_unit_test(fragments_belong_to_the_datagram_they_are_of),
-		cmocka_unit_test(fragments_whose_first_was_lost_are_counted_apart),
-		cmocka_unit_test(fragments_of_others_are_not_orphans),
-		cmocka_unit_test(fragments_of_both_directions_are_told_apart),
-		cmocka_unit_test(more_orphans_than_are_kept_are_counted),
-		cmocka_unit_test(datagrams_larger_than_the_mtu_are_many),
-		cmocka_unit_test(every_kind_of_link_is_gone_beyond),
-		cmocka_unit_test(others_packets_are_let_pass),
-		cmocka_unit_test(ends_on_one_host_are_told_apart_by_their_ports),
-		cmocka_unit_test(cut_headers_are_malformed),
-		cmocka_unit_test(connections_that_come_and_go_are_not_followed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

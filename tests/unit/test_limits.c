@@ -141,14 +141,12 @@ stream_request(uint32_t direction, int32_t length)
 
 /* ---- What is turned down ---- */
 
-static void
-longer_tests_are_turned_down(void **state)
+TEST(longer_tests_are_turned_down)
 {
 	struct np_limits limits = { .seconds = 60 };
 	struct np_omni_request request = five_transactions();
 	struct book b = { .asked = 0 };
 
-	(void)state;
 	request.test_length = 61;
 	expect_refusal(&limits, &request, ERANGE,
 		       "test of 61 s: the daemon allows 60 (netserver --max-length)");
@@ -160,14 +158,12 @@ longer_tests_are_turned_down(void **state)
 	assert_int_equal(b.wish.seconds, 0);
 }
 
-static void
-larger_messages_are_turned_down(void **state)
+TEST(larger_messages_are_turned_down)
 {
 	struct np_limits limits = { .message = 4096 };
 	struct np_omni_request request = five_transactions();
 	struct np_omni_response m;
 
-	(void)state;
 	request.response_size = 4097;
 	expect_refusal(&limits, &request, EMSGSIZE,
 		       "message of 4097 bytes: the daemon allows 4096 (netserver --max-message)");
@@ -230,14 +226,12 @@ expect_no_plan(const struct np_limits *limits, const struct np_plan_message *m, 
 }
 
 /* As many as there may be. */
-static void
-fewer_flows_are_granted(void **state)
+TEST(fewer_flows_are_granted)
 {
 	struct np_limits limits = { .flows = 3 };
 	struct np_plan_message m = five_by_plan();
 	struct np_grant_message granted;
 
-	(void)state;
 	m.flows = 4;
 	assert_int_equal(expect_plan(&limits, &m).flows, 3);
 	m.flows = 10000;
@@ -260,8 +254,7 @@ fewer_flows_are_granted(void **state)
 }
 
 /* What each test says that it takes of what all sessions share. */
-static void
-wishes_name_what_is_shared(void **state)
+TEST(wishes_name_what_is_shared)
 {
 	static const struct {
 		const char *pattern, *transport, *engine;
@@ -279,7 +272,6 @@ wishes_name_what_is_shared(void **state)
 	};
 	struct np_limits limits = { .spin = 8 };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct book b = { .asked = 0 };
@@ -306,15 +298,13 @@ wishes_name_what_is_shared(void **state)
 }
 
 /* Who is granted less does with it. */
-static void
-a_test_does_with_less(void **state)
+TEST(a_test_does_with_less)
 {
 	struct np_limits limits = { .spin = 8 };
 	struct np_plan_message m = five_by_plan();
 	struct book b = { .most = { [NP_G_PORTS] = 2, [NP_G_SPIN] = 1 } };
 	struct np_grant_message granted;
 
-	(void)state;
 	snprintf(m.transport, sizeof(m.transport), "UDP");
 	snprintf(m.engine, sizeof(m.engine), "spin");
 	m.flows = 5;
@@ -329,13 +319,11 @@ a_test_does_with_less(void **state)
 	assert_int_equal(granted.threads, 2);
 }
 
-static void
-engines_are_the_operators_choice(void **state)
+TEST(engines_are_the_operators_choice)
 {
 	struct np_limits limits = { .spin = 0 };
 	struct np_plan_message m = five_by_plan();
 
-	(void)state;
 	snprintf(m.engine, sizeof(m.engine), "spin");
 	expect_no_plan(&limits, &m, EOPNOTSUPP, "netserver was not started with --spin N");
 	snprintf(m.engine, sizeof(m.engine), "batch");
@@ -349,13 +337,11 @@ engines_are_the_operators_choice(void **state)
 }
 
 /* A daemon that waits for connections to be kept says so. */
-static void
-a_choice_of_connections_is_granted(void **state)
+TEST(a_choice_of_connections_is_granted)
 {
 	struct np_limits limits = { .flows = 3 };
 	struct np_plan_message m = five_by_plan();
 
-	(void)state;
 	assert_int_equal(expect_plan(&limits, &m).flags & NP_WP_SPREAD, 0);
 	m.flags = NP_WP_SPREAD;
 	assert_int_equal(expect_plan(&limits, &m).flags & NP_WP_SPREAD, NP_WP_SPREAD);
@@ -367,13 +353,11 @@ a_choice_of_connections_is_granted(void **state)
 }
 
 /* What this machine has not is left out; the answer says what is in force. */
-static void
-processors_that_there_are_are_granted(void **state)
+TEST(processors_that_there_are_are_granted)
 {
 	struct np_limits limits = { .flows = 3 };
 	struct np_plan_message m = five_by_plan();
 
-	(void)state;
 	assert_string_equal(expect_plan(&limits, &m).cpus, "");
 	snprintf(m.cpus, sizeof(m.cpus), "8190-8191");
 	assert_string_equal(expect_plan(&limits, &m).cpus, "");
@@ -381,14 +365,12 @@ processors_that_there_are_are_granted(void **state)
 	assert_string_equal(expect_plan(&limits, &m).cpus, m.cpus + strlen("8190+"));
 }
 
-static void
-what_takes_more_memory_is_turned_down(void **state)
+TEST(what_takes_more_memory_is_turned_down)
 {
 	struct np_limits limits = { .bytes = NP_SESSION_BYTES + 100000 };
 	struct np_omni_request request = five_transactions();
 	struct book b = { .asked = 0 };
 
-	(void)state;
 	request.recv_width = 10;
 	request.request_size = 10000;
 	expect_refusal(&limits, &request, ENOMEM, "(netserver --max-memory)");
@@ -409,13 +391,11 @@ what_takes_more_memory_is_turned_down(void **state)
 }
 
 /* The reckoning before must not be less than what is taken then. */
-static void
-no_test_takes_more_than_was_reckoned(void **state)
+TEST(no_test_takes_more_than_was_reckoned)
 {
 	static const int32_t sizes[] = { -1, 1, 1000, 70000 };
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		if (!can_run(b)) {
 			continue;
@@ -449,15 +429,13 @@ no_test_takes_more_than_was_reckoned(void **state)
 	}
 }
 
-static void
-no_datagram_is_cut_unless_asked_for(void **state)
+TEST(no_datagram_is_cut_unless_asked_for)
 {
 	static const struct {
 		int32_t asked;
 		size_t most;
 	} calls[] = { { -1, 65507 }, { 1000, 1000 } };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(calls); i++) {
 		struct np_stop stop = { 0 };
 		struct np_plan client, p;
@@ -510,14 +488,12 @@ free_ports(void)
 	return 0;
 }
 
-static void
-ports_come_from_the_range(void **state)
+TEST(ports_come_from_the_range)
 {
 	struct np_omni_request requests[] = { five_transactions(), udp_requests() };
 	uint16_t first = free_ports();
 	struct np_limits limits = { .port_min = first, .port_max = (uint16_t)(first + 2) };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(requests); i++) {
 		struct np_omni_request *r = &requests[i];
 		unsigned seen = 0;
@@ -538,14 +514,12 @@ ports_come_from_the_range(void **state)
 	}
 }
 
-static void
-a_range_may_be_full(void **state)
+TEST(a_range_may_be_full)
 {
 	struct np_omni_request requests[] = { five_transactions(), udp_requests() };
 	uint16_t first = free_ports();
 	struct np_limits limits = { .port_min = first, .port_max = (uint16_t)(first + 1) };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(requests); i++) {
 		struct np_omni_response m[2];
 		struct session s[3];
@@ -573,8 +547,7 @@ a_range_may_be_full(void **state)
 
 /* ---- Time ---- */
 
-static void
-a_test_by_count_has_an_end(void **state)
+TEST(a_test_by_count_has_an_end)
 {
 	struct np_limits limits = { .seconds = 1 };
 	struct np_omni_request request = five_transactions();
@@ -585,7 +558,6 @@ a_test_by_count_has_an_end(void **state)
 	uint64_t begun;
 	int fd;
 
-	(void)state;
 	open_limited(&s, &limits, &b);
 	ask(&s, NP_OMNI, np_omni_request_layout, &request);
 	assert_int_equal(answer(&s, np_omni_response_layout, &m).word, 0);
@@ -603,8 +575,7 @@ a_test_by_count_has_an_end(void **state)
 }
 
 /* A request that does not say whether its length is one may be timed by the client. */
-static void
-a_test_of_unknown_length_has_a_moment_more(void **state)
+TEST(a_test_of_unknown_length_has_a_moment_more)
 {
 	struct np_limits limits = { .seconds = 1 };
 	struct np_stream_request request = { .send_buf_size = -1,
@@ -617,7 +588,6 @@ a_test_of_unknown_length_has_a_moment_more(void **state)
 	struct session s;
 	int fd;
 
-	(void)state;
 	open_limited(&s, &limits, NULL);
 	ask(&s, NP_TCP_STREAM, np_stream_request_layout, &request);
 	assert_int_equal(answer(&s, np_stream_response_layout, &m).word, 0);
@@ -631,14 +601,12 @@ a_test_of_unknown_length_has_a_moment_more(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-a_client_that_asks_for_nothing_is_let_go(void **state)
+TEST(a_client_that_asks_for_nothing_is_let_go)
 {
 	struct np_limits limits = { .idle_s = 1 };
 	struct session s;
 	uint64_t begun = np_now();
 
-	(void)state;
 	open_limited(&s, &limits, NULL);
 	assert_int_equal(read_all(s.fd), 0);
 	assert_in_range((np_now() - begun) / NP_MSEC, 900, LONG_MS);
@@ -647,15 +615,13 @@ a_client_that_asks_for_nothing_is_let_go(void **state)
 
 /* ---- Leave ---- */
 
-static void
-who_is_not_granted_is_told(void **state)
+TEST(who_is_not_granted_is_told)
 {
 	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
 	struct book b = { .deny = EBUSY };
 	struct session s;
 
-	(void)state;
 	open_limited(&s, &none, &b);
 	ask(&s, NP_OMNI, np_omni_request_layout, &request);
 	expect_why(&s, NP_OMNI + 1, EBUSY, "the book is full");
@@ -665,19 +631,16 @@ who_is_not_granted_is_told(void **state)
 	assert_int_equal(b.refused, 0);
 }
 
-static void
-what_makes_no_sense_is_not_asked_about(void **state)
+TEST(what_makes_no_sense_is_not_asked_about)
 {
 	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
 
-	(void)state;
 	request.direction = 5;
 	expect_refusal(&none, &request, EINVAL, "request for direction 5");
 }
 
-static void
-the_end_is_told_with_its_figures(void **state)
+TEST(the_end_is_told_with_its_figures)
 {
 	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
@@ -688,7 +651,6 @@ the_end_is_told_with_its_figures(void **state)
 	char bytes[16] = "";
 	int fd;
 
-	(void)state;
 	open_limited(&s, &none, &b);
 	ask(&s, NP_OMNI, np_omni_request_layout, &request);
 	assert_int_equal(answer(&s, np_omni_response_layout, &m).word, 0);
@@ -709,21 +671,18 @@ the_end_is_told_with_its_figures(void **state)
 	assert_int_equal(b.served.transactions, 5);
 }
 
-static void
-the_end_is_told_of_a_client_that_vanished(void **state)
+TEST(the_end_is_told_of_a_client_that_vanished)
 {
 	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
 	struct book b = { .asked = 0 };
 
-	(void)state;
 	expect_grant(&none, &request, &b);
 	assert_int_equal(b.asked, 1);
 	assert_int_equal(b.done, 1);
 }
 
-static void
-tests_have_names_that_people_know(void **state)
+TEST(tests_have_names_that_people_know)
 {
 	static const struct np_limits none;
 	struct np_omni_request receive = stream_request(NP_WD_RECEIVE, 1);
@@ -731,7 +690,6 @@ tests_have_names_that_people_know(void **state)
 	struct np_omni_request requests = udp_requests();
 	struct book b = { .asked = 0 };
 
-	(void)state;
 	expect_grant(&none, &receive, &b);
 	assert_string_equal(b.wish.test, "TCP_STREAM");
 	expect_grant(&none, &transmit, &b);
@@ -741,15 +699,13 @@ tests_have_names_that_people_know(void **state)
 }
 
 /* A message that somebody has read from the connection before the session began. */
-static void
-a_message_that_was_read_already_counts(void **state)
+TEST(a_message_that_was_read_already_counts)
 {
 	static const struct np_head heads[] = { { .code = NP_PASSPHRASE, .word = -1 },
 						{ .code = NP_CPU_CALIBRATE, .word = -1 } };
 	struct np_log log = { .level = NP_LOG_ERROR };
 	uint8_t frame[NP_FRAME_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(heads); i++) {
 		struct np_server server = {
 			.log = &log,
@@ -787,13 +743,11 @@ udp_receiver(uint16_t port)
 	return m;
 }
 
-static void
-datagrams_of_others_are_not_bargained_for(void **state)
+TEST(datagrams_of_others_are_not_bargained_for)
 {
 	static const struct np_limits none;
 	struct np_omni_request request = udp_requests();
 
-	(void)state;
 	/* The control connection is this machine's own; somebody else is named. */
 	request.netperf_ip[0] = 0x7f000002;
 	expect_refusal(&none, &request, EACCES,
@@ -807,13 +761,11 @@ datagrams_of_others_are_not_bargained_for(void **state)
 	expect_grant(&none, &request, NULL);
 }
 
-static void
-who_cannot_echo_gets_no_datagrams_where_that_is_wanted(void **state)
+TEST(who_cannot_echo_gets_no_datagrams_where_that_is_wanted)
 {
 	struct np_limits limits = { .want_echo = true };
 	struct np_omni_request request = udp_receiver(9);
 
-	(void)state;
 	expect_refusal(&limits, &request, EACCES, "(netserver --want-echo)");
 	request = udp_requests();
 	expect_grant(&limits, &request, NULL);
@@ -865,8 +817,7 @@ send_token(int fd, uint64_t token, const struct np_addr *to)
 }
 
 /* Nothing before the echo, nothing for a wrong one; then to where the right one came from. */
-static void
-datagrams_go_where_the_echo_came_from(void **state)
+TEST(datagrams_go_where_the_echo_came_from)
 {
 	struct np_limits limits = { .want_echo = true };
 	struct np_addr named, own, data;
@@ -877,7 +828,6 @@ datagrams_go_where_the_echo_came_from(void **state)
 	int other = bound_socket(AF_INET, SOCK_DGRAM, &named);
 	int fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
 
-	(void)state;
 	open_limited(&s, &limits, &b);
 	token = ask_with_echo(&s, np_addr_port(&named), &data);
 	assert_false(comes(other, 200));
@@ -901,13 +851,11 @@ datagrams_go_where_the_echo_came_from(void **state)
 	close(other);
 }
 
-static void
-tokens_differ(void **state)
+TEST(tokens_differ)
 {
 	static const struct np_limits none;
 	uint64_t tokens[8];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(tokens); i++) {
 		struct np_addr data;
 		struct session s;
@@ -921,38 +869,4 @@ tokens_differ(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(longer_tests_are_turned_down),
-		cmocka_unit_test(larger_messages_are_turned_down),
-		cmocka_unit_test(fewer_flows_are_granted),
-		cmocka_unit_test(wishes_name_what_is_shared),
-		cmocka_unit_test(a_test_does_with_less),
-		cmocka_unit_test(engines_are_the_operators_choice),
-		cmocka_unit_test(a_choice_of_connections_is_granted),
-		cmocka_unit_test(processors_that_there_are_are_granted),
-		cmocka_unit_test(what_takes_more_memory_is_turned_down),
-		cmocka_unit_test(no_test_takes_more_than_was_reckoned),
-		cmocka_unit_test(no_datagram_is_cut_unless_asked_for),
-		cmocka_unit_test(ports_come_from_the_range),
-		cmocka_unit_test(a_range_may_be_full),
-		cmocka_unit_test(a_test_by_count_has_an_end),
-		cmocka_unit_test(a_test_of_unknown_length_has_a_moment_more),
-		cmocka_unit_test(a_client_that_asks_for_nothing_is_let_go),
-		cmocka_unit_test(who_is_not_granted_is_told),
-		cmocka_unit_test(what_makes_no_sense_is_not_asked_about),
-		cmocka_unit_test(the_end_is_told_with_its_figures),
-		cmocka_unit_test(the_end_is_told_of_a_client_that_vanished),
-		cmocka_unit_test(tests_have_names_that_people_know),
-		cmocka_unit_test(a_message_that_was_read_already_counts),
-		cmocka_unit_test(datagrams_of_others_are_not_bargained_for),
-		cmocka_unit_test(who_cannot_echo_gets_no_datagrams_where_that_is_wanted),
-		cmocka_unit_test(datagrams_go_where_the_echo_came_from),
-		cmocka_unit_test(tokens_differ),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -90,8 +90,7 @@ train(struct bench *b, unsigned count, uint64_t gap)
 	drain(b);
 }
 
-static void
-shares_are_exact_at_every_moment(void **state)
+TEST(shares_are_exact_at_every_moment)
 {
 	static const uint64_t shares[] = { 0,
 					   1,
@@ -104,7 +103,6 @@ shares_are_exact_at_every_moment(void **state)
 					   NP_LINE_ALL - 1,
 					   NP_LINE_ALL };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(shares); i++) {
 		for (uint64_t seed = 0; seed < 5; seed++) {
 			struct np_picker p;
@@ -123,13 +121,11 @@ shares_are_exact_at_every_moment(void **state)
 	}
 }
 
-static void
-choices_are_spread_and_repeat_with_the_seed(void **state)
+TEST(choices_are_spread_and_repeat_with_the_seed)
 {
 	unsigned gaps[201] = { 0 }, differ = 0, last = 0;
 	struct np_picker a, b, c;
 
-	(void)state;
 	np_picker_init(&a, PERCENT, 7);
 	np_picker_init(&b, PERCENT, 7);
 	np_picker_init(&c, PERCENT, 8);
@@ -149,13 +145,11 @@ choices_are_spread_and_repeat_with_the_seed(void **state)
 	assert_true(gaps[100] < 50);
 }
 
-static void
-a_plan_of_zeroes_passes_all_on_at_once(void **state)
+TEST(a_plan_of_zeroes_passes_all_on_at_once)
 {
 	struct np_line_plan plan = { 0 };
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	send_one(&b, 64);
 	assert_int_equal(np_line_due(&b.line), b.now);
@@ -165,15 +159,13 @@ a_plan_of_zeroes_passes_all_on_at_once(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-lost_and_doubled_packets_are_counted(void **state)
+TEST(lost_and_doubled_packets_are_counted)
 {
 	struct np_line_plan plan = { .loss = PERCENT,
 				     .duplicate = 2 * PERCENT,
 				     .delay_ns = NP_MSEC };
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	train(&b, 10000, 20000);
 	assert_in_range(b.line.count.lost, 99, 101);
@@ -184,25 +176,21 @@ lost_and_doubled_packets_are_counted(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-all_may_be_lost(void **state)
+TEST(all_may_be_lost)
 {
 	struct np_line_plan plan = { .loss = NP_LINE_ALL };
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	train(&b, 100, 20000);
 	assert_int_equal(b.n, 0);
 	np_line_free(&b.line);
 }
 
-static void
-packets_are_overtaken_by_their_successors_alone(void **state)
+TEST(packets_are_overtaken_by_their_successors_alone)
 {
 	static const uint64_t shares[] = { PERCENT, 10 * PERCENT, 50 * PERCENT };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(shares); i++) {
 		struct np_line_plan plan = { .reorder = shares[i], .delay_ns = 5 * NP_MSEC };
 		struct bench b;
@@ -222,13 +210,11 @@ packets_are_overtaken_by_their_successors_alone(void **state)
 	}
 }
 
-static void
-a_packet_that_none_overtakes_leaves_in_the_end(void **state)
+TEST(a_packet_that_none_overtakes_leaves_in_the_end)
 {
 	struct np_line_plan plan = { .reorder = 50 * PERCENT, .delay_ns = NP_MSEC };
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 100; n++) {
 		send_one(&b, 64);
@@ -242,13 +228,11 @@ a_packet_that_none_overtakes_leaves_in_the_end(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-pauses_of_the_sender_change_no_share(void **state)
+TEST(pauses_of_the_sender_change_no_share)
 {
 	struct np_line_plan plan = { .reorder = 10 * PERCENT };
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 4000; n++) {
 		send_one(&b, 64);
@@ -262,13 +246,11 @@ pauses_of_the_sender_change_no_share(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-jitter_is_uniform_and_keeps_the_order(void **state)
+TEST(jitter_is_uniform_and_keeps_the_order)
 {
 	static const uint64_t gaps[] = { 1000, 20000, 400000, 5000000, 50000000 };
 	struct np_line_plan plan = { .delay_ns = 3 * NP_MSEC, .jitter_ns = NP_MSEC };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(gaps); i++) {
 		unsigned tenths[10] = { 0 },
 			 count = gaps[i] < NP_MSEC ? 1000000000 / (unsigned)gaps[i] : 4000;
@@ -299,14 +281,12 @@ jitter_is_uniform_and_keeps_the_order(void **state)
 	}
 }
 
-static void
-a_smaller_delay_lets_no_packet_overtake(void **state)
+TEST(a_smaller_delay_lets_no_packet_overtake)
 {
 	struct np_line_plan plan = { .delay_ns = 100 * NP_MSEC };
 	struct bench b;
 	uint64_t due;
 
-	(void)state;
 	begin(&b, &plan);
 	send_one(&b, 64);
 	due = np_line_due(&b.line);
@@ -324,8 +304,7 @@ a_smaller_delay_lets_no_packet_overtake(void **state)
 
 /* 1500 bytes cost 1538 on a wire: 123.04 us each at 100 Mbit/s, to the nanosecond in the long run.
  */
-static void
-the_rate_is_exact(void **state)
+TEST(the_rate_is_exact)
 {
 	struct np_line_plan plan = {
 		.rate = 100000000, .overhead = 38, .least = 84, .burst = 3076, .limit = 10000000
@@ -333,7 +312,6 @@ the_rate_is_exact(void **state)
 	struct bench b;
 	uint64_t from;
 
-	(void)state;
 	begin(&b, &plan);
 	from = b.now;
 	for (unsigned n = 0; n < 2002; n++) {
@@ -349,8 +327,7 @@ the_rate_is_exact(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-small_packets_cost_what_the_least_frame_does(void **state)
+TEST(small_packets_cost_what_the_least_frame_does)
 {
 	struct np_line_plan plan = {
 		.rate = 1000000000, .overhead = 38, .least = 84, .burst = 84, .limit = 10000000
@@ -358,7 +335,6 @@ small_packets_cost_what_the_least_frame_does(void **state)
 	struct bench b;
 	uint64_t from;
 
-	(void)state;
 	begin(&b, &plan);
 	from = b.now;
 	for (unsigned n = 0; n < 1001; n++) {
@@ -370,15 +346,13 @@ small_packets_cost_what_the_least_frame_does(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-a_full_queue_drops_what_comes_last(void **state)
+TEST(a_full_queue_drops_what_comes_last)
 {
 	struct np_line_plan plan = {
 		.rate = 8000000, .overhead = 0, .least = 0, .burst = 1000, .limit = 10000
 	};
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 30; n++) {
 		send_one(&b, 1000);
@@ -392,8 +366,7 @@ a_full_queue_drops_what_comes_last(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-packets_stay_whole_wherever_they_lie(void **state)
+TEST(packets_stay_whole_wherever_they_lie)
 {
 	struct np_line_plan plan = { .delay_ns = 20 * NP_MSEC,
 				     .duplicate = 5 * PERCENT,
@@ -401,7 +374,6 @@ packets_stay_whole_wherever_they_lie(void **state)
 	uint64_t seed = 3;
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 60000; n++) {
 		uint64_t r = next_random(&seed);
@@ -422,13 +394,11 @@ packets_stay_whole_wherever_they_lie(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-full_memory_drops(void **state)
+TEST(full_memory_drops)
 {
 	struct np_line_plan plan = { .delay_ns = NP_SEC };
 	struct bench b;
 
-	(void)state;
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 10000; n++) {
 		send_one(&b, 1500);
@@ -441,8 +411,7 @@ full_memory_drops(void **state)
 	np_line_free(&b.line);
 }
 
-static void
-words_of_a_plan(void **state)
+TEST(words_of_a_plan)
 {
 	static const char *const bad[] = { "",
 					   "=1",
@@ -457,7 +426,6 @@ words_of_a_plan(void **state)
 	struct np_line_plan plan = { 0 };
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_line_plan_word(&plan, "delay=5000000", &err), NP_OK);
 	assert_int_equal(np_line_plan_word(&plan, "loss=10000000", &err), NP_OK);
 	assert_int_equal(plan.delay_ns, 5000000);
@@ -471,14 +439,12 @@ words_of_a_plan(void **state)
 }
 
 /* One that sleeps until a packet is due asks for as much earlier as it has been woken late. */
-static void
-it_learns_how_late_the_kernel_wakes(void **state)
+TEST(it_learns_how_late_the_kernel_wakes)
 {
 	enum { SLEEP = NP_MSEC, GAP = NP_MSEC, US = 1000 };
 	struct np_waking w = { 0 };
 	uint64_t usual = np_waking_early(&w, SLEEP, GAP);
 
-	(void)state;
 	assert_in_range(usual, 5 * US, 20 * US);
 	for (int i = 0; i < 20; i++) {
 		np_waking_note(&w, 80 * US);
@@ -504,28 +470,4 @@ it_learns_how_late_the_kernel_wakes(void **state)
 	assert_in_range(np_waking_early(&w, SLEEP, NP_SEC), 100 * US, 155 * US);
 }
 
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_are_exact_at_every_moment),
-		cmocka_unit_test(choices_are_spread_and_repeat_with_the_seed),
-		cmocka_unit_test(a_plan_of_zeroes_passes_all_on_at_once),
-		cmocka_unit_test(lost_and_doubled_packets_are_counted),
-		cmocka_unit_test(all_may_be_lost),
-		cmocka_unit_test(packets_are_overtaken_by_their_successors_alone),
-		cmocka_unit_test(a_packet_that_none_overtakes_leaves_in_the_end),
-		cmocka_unit_test(pauses_of_the_sender_change_no_share),
-		cmocka_unit_test(jitter_is_uniform_and_keeps_the_order),
-		cmocka_unit_test(a_smaller_delay_lets_no_packet_overtake),
-		cmocka_unit_test(the_rate_is_exact),
-		cmocka_unit_test(small_packets_cost_what_the_least_frame_does),
-		cmocka_unit_test(a_full_queue_drops_what_comes_last),
-		cmocka_unit_test(packets_stay_whole_wherever_they_lie),
-		cmocka_unit_test(full_memory_drops),
-		cmocka_unit_test(words_of_a_plan),
-		cmocka_unit_test(it_learns_how_late_the_kernel_wakes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

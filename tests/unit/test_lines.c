@@ -22,13 +22,11 @@ taken(struct ns_lines *l, uint64_t now)
 	return n;
 }
 
-static void
-lines_come_at_a_rate(void **state)
+TEST(lines_come_at_a_rate)
 {
 	struct ns_lines l = { 0 };
 	uint64_t now = 1000 * NP_SEC;
 
-	(void)state;
 	assert_int_equal(taken(&l, now), 2 * NS_LINES);
 	assert_int_equal(taken(&l, now + NP_SEC), NS_LINES);
 	assert_int_equal(taken(&l, now + 3600 * NP_SEC), 2 * NS_LINES);
@@ -36,25 +34,21 @@ lines_come_at_a_rate(void **state)
 }
 
 /* Whatever stands in the bucket, there are lines again in time. */
-static void
-nobody_can_silence_the_log_for_long(void **state)
+TEST(nobody_can_silence_the_log_for_long)
 {
 	struct ns_lines l = { .due_ns = UINT64_MAX };
 	uint64_t now = 1000 * NP_SEC;
 
-	(void)state;
 	assert_int_equal(taken(&l, now), 0);
 	assert_int_equal(taken(&l, now + NP_SEC), NS_LINES);
 }
 
-static void
-processes_share_what_there_is(void **state)
+TEST(processes_share_what_there_is)
 {
 	struct ns_lines *l = ns_lines_new();
 	uint64_t now = 1000 * NP_SEC;
 	int status = 0, all = 0;
 
-	(void)state;
 	assert_non_null(l);
 	for (int i = 0; i < 4; i++) {
 		pid_t pid = fork();
@@ -89,15 +83,13 @@ hear(void *ctx, enum np_log_level level, bool is_event, const char *line)
 	snprintf(h->last, sizeof(h->last), "%s", line);
 }
 
-static void
-what_is_left_out_is_counted(void **state)
+TEST(what_is_left_out_is_counted)
 {
 	struct heard h = { .lines = 0 };
 	struct np_log log = { .level = NP_LOG_INFO, .sink = hear, .ctx = &h };
 	struct ns_lines l = { 0 };
 	struct ns_limited limited;
 
-	(void)state;
 	ns_limit_log(&limited, &log, &l);
 	for (int i = 0; i < 5 * NS_LINES; i++) {
 		np_log(&log, NP_LOG_INFO, "noise");
@@ -113,12 +105,10 @@ what_is_left_out_is_counted(void **state)
 }
 
 /* A client's wish for more words is limited, the operator's is not. */
-static void
-the_operator_gets_all_he_asks_for(void **state)
+TEST(the_operator_gets_all_he_asks_for)
 {
 	enum np_log_level levels[] = { NP_LOG_INFO, NP_LOG_DEBUG };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(levels); i++) {
 		struct heard h = { .lines = 0 };
 		struct np_log log = { .level = levels[i], .sink = hear, .ctx = &h };
@@ -133,14 +123,12 @@ the_operator_gets_all_he_asks_for(void **state)
 	}
 }
 
-static void
-without_a_bucket_all_is_said(void **state)
+TEST(without_a_bucket_all_is_said)
 {
 	struct heard h = { .lines = 0 };
 	struct np_log log = { .level = NP_LOG_INFO, .sink = hear, .ctx = &h };
 	struct ns_limited limited;
 
-	(void)state;
 	ns_limit_log(&limited, &log, NULL);
 	for (int i = 0; i < 3 * NS_LINES; i++) {
 		np_log(&log, NP_LOG_INFO, "noise");
@@ -148,17 +136,4 @@ without_a_bucket_all_is_said(void **state)
 	assert_int_equal(h.lines, 3 * NS_LINES);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_come_at_a_rate),
-		cmocka_unit_test(nobody_can_silence_the_log_for_long),
-		cmocka_unit_test(processes_share_what_there_is),
-		cmocka_unit_test(what_is_left_out_is_counted),
-		cmocka_unit_test(the_operator_gets_all_he_asks_for),
-		cmocka_unit_test(without_a_bucket_all_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

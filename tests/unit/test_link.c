@@ -37,12 +37,10 @@ needs_frames(void)
 
 /* ---- The header ---- */
 
-static void
-a_frame_bears_its_tag_behind_number_and_time(void **state)
+TEST(a_frame_bears_its_tag_behind_number_and_time)
 {
 	uint8_t frame[64];
 
-	(void)state;
 	memset(frame, 0xee, sizeof(frame));
 	np_eth_mark(frame, UINT64_C(0x0102030405060708));
 	for (int i = 0; i < 20; i++) {
@@ -55,12 +53,10 @@ a_frame_bears_its_tag_behind_number_and_time(void **state)
 	assert_false(np_eth_is_end(frame));
 }
 
-static void
-the_last_frame_is_known_and_as_small_as_frames_get(void **state)
+TEST(the_last_frame_is_known_and_as_small_as_frames_get)
 {
 	uint8_t end[NP_ETH_LEAST + 1], marked[NP_ETH_HEADER];
 
-	(void)state;
 	memset(end, 0xee, sizeof(end));
 	np_eth_end(end, 99);
 	np_eth_mark(marked, 99);
@@ -69,10 +65,8 @@ the_last_frame_is_known_and_as_small_as_frames_get(void **state)
 	assert_int_equal(end[NP_ETH_LEAST], 0xee);
 }
 
-static void
-directions_differ_in_their_tags(void **state)
+TEST(directions_differ_in_their_tags)
 {
-	(void)state;
 	assert_true(np_eth_tag(5, true) == 5);
 	assert_true(np_eth_tag(5, false) != 5);
 	assert_true(np_eth_tag(5, false) != np_eth_tag(6, false));
@@ -80,14 +74,12 @@ directions_differ_in_their_tags(void **state)
 
 /* ---- What is refused ---- */
 
-static void
-interfaces_that_will_not_do_are_named(void **state)
+TEST(interfaces_that_will_not_do_are_named)
 {
 	static const char *const names[] = { "", "nosuch0", "a-name-of-sixteen" };
 	struct np_eth l;
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		assert_int_equal(np_eth_open(&l, names[i], &err), NP_EUSAGE);
 		assert_true(strstr(err.msg, "interface") != NULL);
@@ -97,13 +89,11 @@ interfaces_that_will_not_do_are_named(void **state)
 }
 
 /* By CAP_NET_ADMIN such a question has the kernel load the module "netdev-NAME". */
-static void
-the_kernel_is_asked_about_no_name_that_there_is_not(void **state)
+TEST(the_kernel_is_asked_about_no_name_that_there_is_not)
 {
 	int status;
 	pid_t pid;
 
-	(void)state;
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -124,13 +114,11 @@ the_kernel_is_asked_about_no_name_that_there_is_not(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void
-sizes_end_at_the_mtu(void **state)
+TEST(sizes_end_at_the_mtu)
 {
 	const struct np_eth l = { .device = "eth7", .mtu = 1500 };
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_eth_check_size(&l, -1, 'm', &err), NP_OK);
 	assert_int_equal(np_eth_check_size(&l, 1500, 'm', &err), NP_OK);
 	assert_int_equal(np_eth_check_size(&l, 1501, 'm', &err), NP_EUSAGE);
@@ -139,14 +127,12 @@ sizes_end_at_the_mtu(void **state)
 	assert_int_equal(err.sys, EMSGSIZE);
 }
 
-static void
-a_peer_is_one_other_station(void **state)
+TEST(a_peer_is_one_other_station)
 {
 	const struct np_eth lo = { .device = "lo", .loopback = true };
 	struct np_eth eth = { .device = "eth7" };
 	struct np_err err;
 
-	(void)state;
 	memcpy(eth.mac, someone, sizeof(eth.mac));
 	eth.mac[5]++;
 	assert_int_equal(np_eth_check_peer(&eth, someone, &err), NP_OK);
@@ -175,8 +161,7 @@ arrives(const struct np_eth *from, const struct np_eth *to, const uint8_t *frame
 	       memcmp(came, frame, sizeof(came)) == 0;
 }
 
-static void
-only_one_tag_of_one_station_is_heard(void **state)
+TEST(only_one_tag_of_one_station_is_heard)
 {
 	static const uint64_t tag = UINT64_C(0x1234567800000009);
 	const struct np_eth *from = lo_link(false), *to = lo_link(true);
@@ -184,7 +169,6 @@ only_one_tag_of_one_station_is_heard(void **state)
 	struct np_addr station;
 	struct np_err err;
 
-	(void)state;
 	needs_frames();
 	np_eth_aim(to, from->mac, &station);
 	np_eth_mark(frame, tag);
@@ -206,15 +190,13 @@ only_one_tag_of_one_station_is_heard(void **state)
 }
 
 /* A frame that is too short for a tag is none of ours. */
-static void
-short_frames_are_not_heard(void **state)
+TEST(short_frames_are_not_heard)
 {
 	const struct np_eth *from = lo_link(false), *to = lo_link(true);
 	struct np_addr station;
 	struct np_err err;
 	char byte = 0;
 
-	(void)state;
 	needs_frames();
 	np_eth_aim(to, from->mac, &station);
 	assert_int_equal(np_eth_hear(to, &station, 0, &err), NP_OK);
@@ -226,15 +208,13 @@ short_frames_are_not_heard(void **state)
 }
 
 /* What was heard in one test is not there in the next. */
-static void
-a_deaf_socket_forgets(void **state)
+TEST(a_deaf_socket_forgets)
 {
 	const struct np_eth *from = lo_link(false), *to = lo_link(true);
 	uint8_t frame[NP_ETH_LEAST];
 	struct np_addr at;
 	struct np_err err;
 
-	(void)state;
 	needs_frames();
 	np_eth_aim(to, from->mac, &at);
 	assert_int_equal(np_eth_hear(to, &at, 7, &err), NP_OK);
@@ -258,12 +238,10 @@ make_tiny(struct np_plan *p)
 }
 
 /* Filled up to what Ethernet carries, and touched behind the header alone. */
-static void
-small_messages_are_frames_of_the_least_size(void **state)
+TEST(small_messages_are_frames_of_the_least_size)
 {
 	struct ends e;
 
-	(void)state;
 	needs_frames();
 	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * NP_ETH_LEAST, make_tiny);
 	ends_run(&e, 0);
@@ -280,13 +258,11 @@ number(struct np_plan *p)
 	p->sequence = true;
 }
 
-static void
-frames_are_numbered_where_datagrams_are(void **state)
+TEST(frames_are_numbered_where_datagrams_are)
 {
 	struct np_bag *bag = np_bag_new();
 	struct ends e;
 
-	(void)state;
 	needs_frames();
 	ends_open(&e, np_bench_find("DLCL_STREAM"), AF_INET, -20 * 512, number);
 	ends_run(&e, 0);
@@ -298,14 +274,12 @@ frames_are_numbered_where_datagrams_are(void **state)
 }
 
 /* Only its owner closes the socket. */
-static void
-a_lent_socket_survives_its_flow(void **state)
+TEST(a_lent_socket_survives_its_flow)
 {
 	struct end e = { .rc = -1 };
 	struct np_plan client;
 	int fd;
 
-	(void)state;
 	needs_frames();
 	fd = lo_link(true)->fd;
 	client_params(&client, np_bench_find("DLCL_STREAM"), AF_INET, 1);
@@ -350,14 +324,12 @@ refusal_of(const struct np_eth *link, const char *why_not, const struct np_plan_
 	return head.word;
 }
 
-static void
-a_daemon_refuses_what_is_no_test(void **state)
+TEST(a_daemon_refuses_what_is_no_test)
 {
 	const struct np_eth eth = { .fd = -1, .device = "eth7", .mtu = 1500, .mac = { 2, 2 } };
 	struct np_plan_message m = a_stream();
 	struct np_why why;
 
-	(void)state;
 	assert_int_equal(refusal_of(NULL, "no --allow-raw", &m, &why), EACCES);
 	assert_true(strstr(why.text, "no --allow-raw") != NULL);
 	memcpy(m.station.at, group, sizeof(group));
@@ -387,15 +359,13 @@ a_daemon_refuses_what_is_no_test(void **state)
 	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EOPNOTSUPP);
 }
 
-static void
-a_grant_without_a_tag_is_none(void **state)
+TEST(a_grant_without_a_tag_is_none)
 {
 	struct np_grant_message m;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_far far;
 	struct np_err err;
 
-	(void)state;
 	np_far_init(&far);
 	np_tagged_init(&np_tagged_grant, &m);
 	m.mtu = 1500;
@@ -411,15 +381,13 @@ a_grant_without_a_tag_is_none(void **state)
 	assert_int_equal(np_dialect(NP_PLAN)->granted(frame, &far, &err), NP_EPEER);
 }
 
-static void
-counts_of_more_than_32_bits_come_whole(void **state)
+TEST(counts_of_more_than_32_bits_come_whole)
 {
 	struct np_result_message m;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_far far;
 	struct np_err err;
 
-	(void)state;
 	np_far_init(&far);
 	np_tagged_init(&np_tagged_result, &m);
 	m.bytes_received = INT64_C(5) << 40;
@@ -435,28 +403,4 @@ counts_of_more_than_32_bits_come_whole(void **state)
 	assert_int_equal(np_dialect(NP_PLAN)->reported(frame, &far, &err), NP_EPEER);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frame_bears_its_tag_behind_number_and_time),
-		cmocka_unit_test(the_last_frame_is_known_and_as_small_as_frames_get),
-		cmocka_unit_test(directions_differ_in_their_tags),
-		cmocka_unit_test(interfaces_that_will_not_do_are_named),
-		cmocka_unit_test(the_kernel_is_asked_about_no_name_that_there_is_not),
-		cmocka_unit_test(sizes_end_at_the_mtu),
-		cmocka_unit_test(a_peer_is_one_other_station),
-		cmocka_unit_test(only_one_tag_of_one_station_is_heard),
-		cmocka_unit_test(short_frames_are_not_heard),
-		cmocka_unit_test(a_deaf_socket_forgets),
-		cmocka_unit_test(small_messages_are_frames_of_the_least_size),
-		cmocka_unit_test(frames_are_numbered_where_datagrams_are),
-		cmocka_unit_test(a_lent_socket_survives_its_flow),
-		cmocka_unit_test(a_daemon_refuses_what_is_no_test),
-		cmocka_unit_test(a_grant_without_a_tag_is_none),
-		cmocka_unit_test(counts_of_more_than_32_bits_come_whole),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

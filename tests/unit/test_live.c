@@ -26,10 +26,8 @@ make(struct counting *c, uint64_t transactions)
 	np_show(&c->count.transactions, transactions);
 }
 
-static void
-without_a_seat_nothing_happens(void **state)
+TEST(without_a_seat_nothing_happens)
 {
-	(void)state;
 	assert_null(np_live_join(NULL));
 	assert_null(np_live_of(NULL));
 	np_live_step(NULL, NP_LIVE_MEASURING);
@@ -39,15 +37,13 @@ without_a_seat_nothing_happens(void **state)
 	np_live_free(NULL);
 }
 
-static void
-the_last_one_says_what_is_done(void **state)
+TEST(the_last_one_says_what_is_done)
 {
 	struct np_live *l = np_live_new();
 	struct np_seat *one = np_live_join(l), *two = np_live_join(np_live_of(one));
 	struct np_live_view view;
 	uint64_t before, since;
 
-	(void)state;
 	assert_non_null(two);
 	np_live_step(one, NP_LIVE_MEASURING);
 	np_live_look(l, &view);
@@ -70,15 +66,13 @@ the_last_one_says_what_is_done(void **state)
 	np_live_free(l);
 }
 
-static void
-counters_are_summed(void **state)
+TEST(counters_are_summed)
 {
 	struct np_live *l = np_live_new();
 	struct np_seat *one = np_live_join(l), *two = np_live_join(l);
 	struct np_live_view view;
 	struct counting a, b;
 
-	(void)state;
 	make(&a, 100);
 	make(&b, 20);
 	np_live_begin(one, &a.run, 3 * NP_SEC);
@@ -103,14 +97,4 @@ counters_are_summed(void **state)
 	np_live_free(l);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_seat_nothing_happens),
-		cmocka_unit_test(the_last_one_says_what_is_done),
-		cmocka_unit_test(counters_are_summed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

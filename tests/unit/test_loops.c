@@ -128,10 +128,8 @@ run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 	end_free(&e);
 }
 
-static void
-a_lost_datagram_is_counted_and_the_test_goes_on(void **state)
+TEST(a_lost_datagram_is_counted_and_the_test_goes_on)
 {
-	(void)state;
 	run_with_loss(change_nothing, 10);
 	run_with_loss(connect_datagrams, 10);
 	run_with_loss(make_burst, 10);
@@ -140,13 +138,11 @@ a_lost_datagram_is_counted_and_the_test_goes_on(void **state)
 
 /* The port is closed: an ICMP message tells a connected socket so, which neither ends the test nor
  * the wait for the response. */
-static void
-a_refused_datagram_is_a_lost_one(void **state)
+TEST(a_refused_datagram_is_a_lost_one)
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_DGRAM, &at));
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
 	e.plan.near.sock.connected = true;
@@ -164,14 +160,12 @@ a_refused_datagram_is_a_lost_one(void **state)
 }
 
 /* Time without an answer is time of the test: a rate must not leave an outage out. */
-static void
-an_outage_at_the_end_counts(void **state)
+TEST(an_outage_at_the_end_counts)
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
-	(void)state;
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
 	e.plan.timeout_ms = 20;
 	end_open(&e);
@@ -199,12 +193,10 @@ take_and_wait(void *arg)
 }
 
 /* The far end counts it as received. */
-static void
-a_request_under_way_at_the_end_was_sent(void **state)
+TEST(a_request_under_way_at_the_end_was_sent)
 {
 	static const char *const benches[] = { "TCP_RR", "TCP_CRR" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct end e = { .rc = -1 };
 		struct np_addr at;
@@ -264,10 +256,8 @@ assert_closed_early(const char *name, enum np_errc code)
 	end_free(&e);
 }
 
-static void
-a_far_end_that_leaves_is_an_error(void **state)
+TEST(a_far_end_that_leaves_is_an_error)
 {
-	(void)state;
 	assert_closed_early("TCP_STREAM", NP_ESYS);
 	assert_closed_early("TCP_SENDFILE", NP_ESYS);
 	assert_closed_early("TCP_CRR", NP_ESYS);
@@ -307,15 +297,13 @@ fetch_three(struct np_worker *w, struct np_conn *c, int flags)
 	return 3;
 }
 
-static void
-a_mark_drops_no_answer(void **state)
+TEST(a_mark_drops_no_answer)
 {
 	static const struct np_batch_calls calls = { .put = put_or_mark, .fetch = fetch_three };
 	struct np_plan client;
 	struct end e = { .rc = -1 };
 	struct np_worker *w;
 
-	(void)state;
 	client_params(&client, np_bench_find("UDP_RR"), AF_INET, 1);
 	server_params(&e.plan, &client);
 	e.plan.near.place.engine = &np_engine_batch;
@@ -345,8 +333,7 @@ note_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
 }
 
 /* All of a worker's connections have one time for it, and who reads no more has none. */
-static void
-room_for_an_end_is_awaited_once(void **state)
+TEST(room_for_an_end_is_awaited_once)
 {
 	struct np_transport needs_room = np_transport_tcp;
 	struct np_plan plan = { .transport = &needs_room };
@@ -356,7 +343,6 @@ room_for_an_end_is_awaited_once(void **state)
 	struct np_addr at;
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at), far[3];
 
-	(void)state;
 	needs_room.shut = note_shut;
 	for (size_t i = 0; i < 3; i++) {
 		conn[i] = (struct np_conn){ .fd = connected_to(&at) };
@@ -375,14 +361,12 @@ room_for_an_end_is_awaited_once(void **state)
 	close(listener);
 }
 
-static void
-a_message_too_long_for_a_datagram_names_the_option(void **state)
+TEST(a_message_too_long_for_a_datagram_names_the_option)
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 	int mute = bound_socket(AF_INET, SOCK_DGRAM, &at);
 
-	(void)state;
 	client_params(&e.plan, np_bench_find("UDP_STREAM"), AF_INET, 10);
 	e.plan.near.call.send_size = 65508;
 	end_open(&e);
@@ -397,8 +381,7 @@ a_message_too_long_for_a_datagram_names_the_option(void **state)
 
 /* ---- Servers ---- */
 
-static void
-connections_that_come_to_nothing_are_survived(void **state)
+TEST(connections_that_come_to_nothing_are_survived)
 {
 	static const struct linger at_once = { .l_onoff = 1 };
 	struct np_plan client;
@@ -407,7 +390,6 @@ connections_that_come_to_nothing_are_survived(void **state)
 	struct np_addr at;
 	int fd;
 
-	(void)state;
 	client_params(&client, np_bench_find("TCP_CRR"), AF_INET, -1);
 	server_params(&e.plan, &client);
 	end_open(&e);
@@ -429,12 +411,10 @@ connections_that_come_to_nothing_are_survived(void **state)
 	end_free(&e);
 }
 
-static void
-a_server_takes_another_port_when_its_own_is_in_use(void **state)
+TEST(a_server_takes_another_port_when_its_own_is_in_use)
 {
 	static const char *const names[] = { "TCP_STREAM", "UDP_RR" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
 		struct end e = { .rc = -1 };
@@ -454,12 +434,10 @@ a_server_takes_another_port_when_its_own_is_in_use(void **state)
 	}
 }
 
-static void
-two_servers_never_share_a_port(void **state)
+TEST(two_servers_never_share_a_port)
 {
 	static const char *const names[] = { "TCP_RR", "UDP_RR" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct end first = { .rc = -1 }, second = { .rc = -1 };
 		struct np_plan client;
@@ -477,13 +455,11 @@ two_servers_never_share_a_port(void **state)
 	}
 }
 
-static void
-a_flow_may_be_freed_twice(void **state)
+TEST(a_flow_may_be_freed_twice)
 {
 	struct np_run never = { .plan = NULL };
 	struct end e = { .rc = -1 };
 
-	(void)state;
 	np_run_free(&never);
 	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 1);
 	end_open(&e);
@@ -494,23 +470,8 @@ a_flow_may_be_freed_twice(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_lost_datagram_is_counted_and_the_test_goes_on),
-		cmocka_unit_test(a_refused_datagram_is_a_lost_one),
-		cmocka_unit_test(a_request_under_way_at_the_end_was_sent),
-		cmocka_unit_test(an_outage_at_the_end_counts),
-		cmocka_unit_test(a_far_end_that_leaves_is_an_error),
-		cmocka_unit_test(a_mark_drops_no_answer),
-		cmocka_unit_test(room_for_an_end_is_awaited_once),
-		cmocka_unit_test(a_message_too_long_for_a_datagram_names_the_option),
-		cmocka_unit_test(connections_that_come_to_nothing_are_survived),
-		cmocka_unit_test(a_server_takes_another_port_when_its_own_is_in_use),
-		cmocka_unit_test(two_servers_never_share_a_port),
-		cmocka_unit_test(a_flow_may_be_freed_twice),
-	};
-
 	np_drive_prepare();
 	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return all_tests(NULL, NULL);
 }

@@ -80,8 +80,7 @@ assert_none(const struct np_bag *b, const char *name)
 	}
 }
 
-static void
-what_moved_is_told_and_nothing_else(void **state)
+TEST_WITH(what_moved_is_told_and_nothing_else, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -159,8 +158,7 @@ what_moved_is_told_and_nothing_else(void **state)
 }
 
 /* What was reset has not moved by 2^64 or so, and a processor that came or went says nothing. */
-static void
-a_counter_that_went_back_is_no_number(void **state)
+TEST_WITH(a_counter_that_went_back_is_no_number, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -192,8 +190,7 @@ a_counter_that_went_back_is_no_number(void **state)
 	np_bag_free(b);
 }
 
-static void
-what_is_missing_is_named(void **state)
+TEST_WITH(what_is_missing_is_named, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -210,8 +207,7 @@ what_is_missing_is_named(void **state)
 }
 
 /* Counters by the hundred, junk, texts without an end: whatever stands there, nothing breaks. */
-static void
-junk_does_no_harm(void **state)
+TEST_WITH(junk_does_no_harm, root_make, root_remove)
 {
 	static const char *const junk[] = {
 		"",
@@ -260,12 +256,10 @@ junk_does_no_harm(void **state)
 	}
 }
 
-static void
-without_a_device_or_a_bag_it_still_ends(void **state)
+TEST(without_a_device_or_a_bag_it_still_ends)
 {
 	struct np_bag *b = np_bag_new();
 
-	(void)state;
 	np_moved_end(NULL, b);
 	assert_int_equal(np_bag_count(b), 0);
 	np_moved_end(np_moved_begin("", NULL), b);
@@ -278,14 +272,12 @@ without_a_device_or_a_bag_it_still_ends(void **state)
 }
 
 /* Two datagrams over lo are counted, and what it all costs is small beside a test. */
-static void
-the_machine_itself(void **state)
+TEST(the_machine_itself)
 {
 	enum { ROUNDS = 99 };
 	uint64_t best = UINT64_MAX;
 	int fd = np_rtnl_open();
 
-	(void)state;
 	if (fd < 0) {
 		printf("SKIP: no rtnetlink: %s\n", strerror(-fd));
 		skip();
@@ -351,13 +343,11 @@ look_at_a_shaper(void)
 		   : 1;
 }
 
-static void
-a_shaper_is_counted(void **state)
+TEST(a_shaper_is_counted)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (pid == 0) {
 		_exit(look_at_a_shaper());
 	}
@@ -370,20 +360,4 @@ a_shaper_is_counted(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_moved_is_told_and_nothing_else, root_make,
-						root_remove),
-		cmocka_unit_test_setup_teardown(a_counter_that_went_back_is_no_number, root_make,
-						root_remove),
-		cmocka_unit_test_setup_teardown(what_is_missing_is_named, root_make, root_remove),
-		cmocka_unit_test_setup_teardown(junk_does_no_harm, root_make, root_remove),
-		cmocka_unit_test(without_a_device_or_a_bag_it_still_ends),
-		cmocka_unit_test(the_machine_itself),
-		cmocka_unit_test(a_shaper_is_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -25,13 +25,11 @@ static const uint8_t mapped[16] = { [10] = 0xff, 0xff, 192, 0, 2, 254 };
 
 /* ---- Addresses ---- */
 
-static void
-addresses_are_shown_as_people_write_them(void **state)
+TEST(addresses_are_shown_as_people_write_them)
 {
 	char text[NP_ADDR_TEXT];
 	struct np_addr a;
 
-	(void)state;
 	np_addr_make(&a, AF_INET, v4, 12865);
 	assert_string_equal(np_addr_text(&a, text), "192.0.2.254 port 12865");
 	assert_string_equal(np_addr_host(&a, text), "192.0.2.254");
@@ -45,12 +43,10 @@ addresses_are_shown_as_people_write_them(void **state)
 	assert_string_equal(np_family_name(AF_UNSPEC), "AF_UNSPEC");
 }
 
-static void
-an_address_keeps_its_bytes_and_its_port(void **state)
+TEST(an_address_keeps_its_bytes_and_its_port)
 {
 	struct np_addr a;
 
-	(void)state;
 	np_addr_make(&a, AF_INET, v4, 0x1234);
 	assert_int_equal(a.len, sizeof(struct sockaddr_in));
 	assert_memory_equal(np_addr_bytes(&a), v4, sizeof(v4));
@@ -64,14 +60,12 @@ an_address_keeps_its_bytes_and_its_port(void **state)
 }
 
 /* Nothing of a family that is not known passes for an address of IPv4. */
-static void
-an_unknown_family_has_no_host(void **state)
+TEST(an_unknown_family_has_no_host)
 {
 	enum { NOBODYS = AF_MAX - 1 };
 	struct np_addr a, b;
 	char text[NP_ADDR_TEXT];
 
-	(void)state;
 	np_addr_make(&a, NOBODYS, v4, 12865);
 	assert_int_equal(a.len, 0);
 	assert_int_equal(np_addr_size(&a), 0);
@@ -93,14 +87,12 @@ an_unknown_family_has_no_host(void **state)
 	assert_int_equal(a.len, 0);
 }
 
-static void
-a_path_is_an_address_without_a_resolver(void **state)
+TEST(a_path_is_an_address_without_a_resolver)
 {
 	struct np_addrs found;
 	struct np_err err;
 	char text[NP_ADDR_TEXT];
 
-	(void)state;
 	assert_int_equal(np_resolve("/tmp/s", NULL, AF_UNIX, SOCK_STREAM, &found, &err), NP_OK);
 	assert_int_equal(found.count, 1);
 	assert_string_equal(np_addr_text(&found.at[0], text), "/tmp/s");
@@ -109,8 +101,7 @@ a_path_is_an_address_without_a_resolver(void **state)
 }
 
 /* What the kernel has as numbers of this machine goes to others in network order. */
-static void
-a_cid_is_an_address_without_a_resolver(void **state)
+TEST(a_cid_is_an_address_without_a_resolver)
 {
 	static const uint8_t wire[4] = { 0, 0, 1, 2 };
 	struct np_addr near, far;
@@ -119,7 +110,6 @@ a_cid_is_an_address_without_a_resolver(void **state)
 	char text[NP_ADDR_TEXT];
 	uint8_t bytes[4];
 
-	(void)state;
 	assert_int_equal(np_resolve("258", NULL, AF_VSOCK, SOCK_STREAM, &found, &err), NP_OK);
 	far = found.at[0];
 	np_addr_set_port(&far, 70000);
@@ -137,8 +127,7 @@ a_cid_is_an_address_without_a_resolver(void **state)
 }
 
 /* As a user writes it where no other option says the family, and with ports of 32 bits. */
-static void
-a_cid_may_say_what_it_is(void **state)
+TEST(a_cid_may_say_what_it_is)
 {
 	static const struct {
 		const char *host, *port, *text;
@@ -163,7 +152,6 @@ a_cid_may_say_what_it_is(void **state)
 	struct np_err err;
 	char text[NP_ADDR_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(good); i++) {
 		assert_int_equal(np_resolve(good[i].host, good[i].port, good[i].family, SOCK_STREAM,
 					    &found, &err),
@@ -179,12 +167,10 @@ a_cid_may_say_what_it_is(void **state)
 	assert_int_equal(np_family_prefixed("vsocks"), AF_UNSPEC);
 }
 
-static void
-hosts_are_compared_without_their_ports(void **state)
+TEST(hosts_are_compared_without_their_ports)
 {
 	struct np_addr a, b;
 
-	(void)state;
 	np_addr_make(&a, AF_INET, v4, 1);
 	np_addr_make(&b, AF_INET, v4, 2);
 	assert_true(np_addr_same_host(&a, &b));
@@ -205,14 +191,12 @@ hosts_are_compared_without_their_ports(void **state)
 	assert_false(np_addr_same_host(&a, &b));
 }
 
-static void
-literal_addresses_resolve_to_themselves(void **state)
+TEST(literal_addresses_resolve_to_themselves)
 {
 	char text[NP_ADDR_TEXT];
 	struct np_addrs list;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_resolve("192.0.2.254", "99", AF_UNSPEC, SOCK_STREAM, &list, &err),
 			 NP_OK);
 	assert_int_equal(list.count, 1);
@@ -224,13 +208,11 @@ literal_addresses_resolve_to_themselves(void **state)
 	assert_string_equal(np_addr_text(&list.at[0], text), "0.0.0.0 port 7");
 }
 
-static void
-what_does_not_resolve_is_named(void **state)
+TEST(what_does_not_resolve_is_named)
 {
 	struct np_addrs list;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_resolve("192.0.2.1", "99", AF_INET6, SOCK_STREAM, &list, &err),
 			 NP_ECONTROL);
 	assert_has(err.msg, "could not resolve host '192.0.2.1' service '99' family AF_INET6: ");
@@ -242,8 +224,7 @@ what_does_not_resolve_is_named(void **state)
 
 /* ---- Options ---- */
 
-static void
-options_are_set_in_their_order(void **state)
+TEST(options_are_set_in_their_order)
 {
 	struct np_sockopts o = { .count = 0 };
 	char cong[16] = "";
@@ -251,7 +232,6 @@ options_are_set_in_their_order(void **state)
 	struct np_err err;
 	int fd;
 
-	(void)state;
 	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 10000);
 	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 20000);
 	np_sockopts_add(&o, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1);
@@ -266,13 +246,11 @@ options_are_set_in_their_order(void **state)
 	close(fd);
 }
 
-static void
-a_refused_option_is_named_with_its_value(void **state)
+TEST(a_refused_option_is_named_with_its_value)
 {
 	struct np_sockopts o = { .count = 0 };
 	struct np_err err;
 
-	(void)state;
 	np_sockopts_add(&o, SOL_SOCKET, 9999, "SO_NONSENSE", 7);
 	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
 	assert_int_equal(err.code, NP_ESYS);
@@ -297,8 +275,7 @@ refuse_all(void *ctx, int fd, const char *congestion, socklen_t len)
 }
 
 /* The kernel loads a module by such a name for who may: nobody may by a stranger's word. */
-static void
-who_permits_congestion_controls_comes_before_the_kernel(void **state)
+TEST(who_permits_congestion_controls_comes_before_the_kernel)
 {
 	struct np_sockopts o = { .count = 0 };
 	struct np_err err;
@@ -306,7 +283,6 @@ who_permits_congestion_controls_comes_before_the_kernel(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	np_sockopts_add_text(&o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", "reno");
 	o.permit = refuse_all;
 	o.permit_ctx = seen;
@@ -326,12 +302,10 @@ who_permits_congestion_controls_comes_before_the_kernel(void **state)
 	assert_true(status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 77));
 }
 
-static void
-a_list_of_options_has_an_end(void **state)
+TEST(a_list_of_options_has_an_end)
 {
 	struct np_sockopts o = { .count = 0 };
 
-	(void)state;
 	for (int i = 0; i < NP_SOCKOPTS_MAX + 5; i++) {
 		np_sockopts_add(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", i);
 		np_sockopts_add_text(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", "text");
@@ -339,13 +313,11 @@ a_list_of_options_has_an_end(void **state)
 	assert_int_equal(o.count, NP_SOCKOPTS_MAX);
 }
 
-static void
-a_watched_peer_is_probed(void **state)
+TEST(a_watched_peer_is_probed)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int idle, silence;
 
-	(void)state;
 	np_sock_watch_peer(fd);
 	assert_int_equal(np_sock_int(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
 	idle = np_sock_int(fd, IPPROTO_TCP, TCP_KEEPIDLE);
@@ -358,15 +330,13 @@ a_watched_peer_is_probed(void **state)
 
 /* ---- Listening and connecting ---- */
 
-static void
-a_reset_connection_is_reset_for_its_peer(void **state)
+TEST(a_reset_connection_is_reset_for_its_peer)
 {
 	struct np_addr at;
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
 	int near = connected_to(&at), far = accepted_from(listener);
 	char byte;
 
-	(void)state;
 	assert_true(put_bytes(near, "unread", 6));
 	assert_true(put_bytes(far, "unread", 6));
 	assert_true(wait_readable(near));
@@ -378,12 +348,10 @@ a_reset_connection_is_reset_for_its_peer(void **state)
 	close(listener);
 }
 
-static void
-a_listener_takes_connections(void **state)
+TEST(a_listener_takes_connections)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(families) && has_family(families[i]); i++) {
 		struct np_addrs to = { .count = 1 }, from = { .count = 1 };
 		struct np_addr at = loopback(families[i], 0);
@@ -407,15 +375,13 @@ a_listener_takes_connections(void **state)
 	}
 }
 
-static void
-a_port_in_use_can_not_be_listened_on(void **state)
+TEST(a_port_in_use_can_not_be_listened_on)
 {
 	char text[NP_ADDR_TEXT];
 	struct np_addr at;
 	struct np_err err;
 	int used = bound_socket(AF_INET, SOCK_STREAM, &at);
 
-	(void)state;
 	assert_int_equal(np_sock_listen(&at, 8, &err), -1);
 	assert_int_equal(err.code, NP_ESYS);
 	assert_int_equal(err.sys, EADDRINUSE);
@@ -423,15 +389,13 @@ a_port_in_use_can_not_be_listened_on(void **state)
 	close(used);
 }
 
-static void
-a_closed_port_refuses(void **state)
+TEST(a_closed_port_refuses)
 {
 	struct np_addrs to = { .count = 2 };
 	struct np_race race;
 	struct np_err err;
 	int listener, fd;
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[0]));
 	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[1]));
 	fd = np_race_connect(&to, NULL, np_deadline(LONG_MS * NP_MSEC), &race, &err);
@@ -452,8 +416,7 @@ a_closed_port_refuses(void **state)
 }
 
 /* Connections that nobody accepts, until no more of them come about. */
-static void
-connecting_has_a_deadline(void **state)
+TEST(connecting_has_a_deadline)
 {
 	struct np_addrs to = { .count = 1 };
 	struct np_race race;
@@ -462,7 +425,6 @@ connecting_has_a_deadline(void **state)
 	int fd[32], count = 0;
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[0]);
 
-	(void)state;
 	assert_int_equal(listen(listener, 1), 0);
 	while (err.code == NP_OK && count < (int)LEN(fd)) {
 		begun = np_now();
@@ -501,15 +463,13 @@ close_all(const int *fd, size_t count)
 	}
 }
 
-static void
-a_silent_address_gives_way_to_the_next(void **state)
+TEST(a_silent_address_gives_way_to_the_next)
 {
 	struct np_addrs to = { .count = 3 };
 	struct np_race race;
 	struct np_err err;
 	int fds[5], fd;
 
-	(void)state;
 	fds[0] = silent_listener(AF_INET, &to.at[0], &fds[1]);
 	close(bound_socket(AF_INET, SOCK_STREAM, &to.at[1]));
 	fds[3] = bound_socket(AF_INET, SOCK_STREAM, &to.at[2]);
@@ -522,15 +482,13 @@ a_silent_address_gives_way_to_the_next(void **state)
 }
 
 /* One dead address of a family must not be followed by all others of it. */
-static void
-families_take_turns(void **state)
+TEST(families_take_turns)
 {
 	struct np_addrs to = { .count = 4 };
 	struct np_race race;
 	struct np_err err;
 	int fd, listener;
 
-	(void)state;
 	if (!has_family(AF_INET6)) {
 		return;
 	}
@@ -546,8 +504,7 @@ families_take_turns(void **state)
 }
 
 /* An address that the user's own one rules out is no news. */
-static void
-a_family_without_a_local_address_is_left_out(void **state)
+TEST(a_family_without_a_local_address_is_left_out)
 {
 	static const uint8_t loopback[16] = { [15] = 1 };
 	struct np_addrs to = { .count = 2 }, from = { .count = 1 };
@@ -555,7 +512,6 @@ a_family_without_a_local_address_is_left_out(void **state)
 	struct np_err err;
 	int fd, listener;
 
-	(void)state;
 	np_addr_make(&to.at[0], AF_INET6, loopback, 9);
 	listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
 	np_addr_make(&from.at[0], AF_INET, (const uint8_t[]){ 127, 0, 0, 1 }, 0);
@@ -570,15 +526,13 @@ a_family_without_a_local_address_is_left_out(void **state)
 }
 
 /* The time may be over before the last address has its turn. */
-static void
-a_short_time_ends_with_a_reason(void **state)
+TEST(a_short_time_ends_with_a_reason)
 {
 	struct np_addrs to = { .count = 2 };
 	struct np_race race;
 	struct np_err err;
 	int fds[4];
 
-	(void)state;
 	fds[0] = silent_listener(AF_INET, &to.at[0], &fds[1]);
 	fds[3] = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
 	assert_int_equal(np_race_connect(&to, NULL, np_deadline(NP_MSEC), &race, &err), -1);
@@ -587,8 +541,7 @@ a_short_time_ends_with_a_reason(void **state)
 }
 
 /* From a given port: the first one is given up before the next one is begun. */
-static void
-one_local_port_serves_one_at_a_time(void **state)
+TEST(one_local_port_serves_one_at_a_time)
 {
 	struct np_addrs to = { .count = 2 }, from = { .count = 1 };
 	struct np_addr free_port;
@@ -596,7 +549,6 @@ one_local_port_serves_one_at_a_time(void **state)
 	struct np_err err;
 	int fds[4], fd;
 
-	(void)state;
 	fds[0] = silent_listener(AF_INET, &to.at[0], &fds[1]);
 	fds[3] = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
 	close(bound_socket(AF_INET, SOCK_STREAM, &free_port));
@@ -609,14 +561,12 @@ one_local_port_serves_one_at_a_time(void **state)
 	close_all(fds, 4);
 }
 
-static void
-a_path_is_an_address_without_a_port(void **state)
+TEST(a_path_is_an_address_without_a_port)
 {
 	char text[NP_ADDR_TEXT], longest[120];
 	struct np_addr a;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(np_addr_make_path(&a, "/tmp/s", &err), NP_OK);
 	assert_string_equal(np_addr_text(&a, text), "/tmp/s");
 	np_addr_set_port(&a, 4711);
@@ -631,15 +581,13 @@ a_path_is_an_address_without_a_port(void **state)
 	assert_int_equal(np_addr_make_path(&a, "", &err), NP_EUSAGE);
 }
 
-static void
-own_addresses_are_told_from_others(void **state)
+TEST(own_addresses_are_told_from_others)
 {
 	static const uint8_t documentation[4] = { 192, 0, 2, 1 },
 			     other_loopback[4] = { 127, 9, 8, 7 };
 	struct np_addr a = loopback(AF_INET, 12865);
 	struct np_err err;
 
-	(void)state;
 	assert_true(np_addr_is_here(&a));
 	np_addr_make(&a, AF_INET, other_loopback, 1);
 	assert_true(np_addr_is_here(&a));
@@ -669,13 +617,11 @@ judge_where_any_address_binds(void)
 	return np_addr_is_here(&a) ? 1 : 0;
 }
 
-static void
-others_stay_others_where_any_address_binds(void **state)
+TEST(others_stay_others_where_any_address_binds)
 {
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		_exit(judge_where_any_address_binds());
 	}
@@ -687,12 +633,10 @@ others_stay_others_where_any_address_binds(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void
-packets_to_loopback_bear_its_address(void **state)
+TEST(packets_to_loopback_bear_its_address)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(families); i++) {
 		struct np_addr there, here = { .len = 0 };
 
@@ -705,39 +649,4 @@ packets_to_loopback_bear_its_address(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_are_shown_as_people_write_them),
-		cmocka_unit_test(an_address_keeps_its_bytes_and_its_port),
-		cmocka_unit_test(an_unknown_family_has_no_host),
-		cmocka_unit_test(a_path_is_an_address_without_a_resolver),
-		cmocka_unit_test(a_cid_is_an_address_without_a_resolver),
-		cmocka_unit_test(a_cid_may_say_what_it_is),
-		cmocka_unit_test(hosts_are_compared_without_their_ports),
-		cmocka_unit_test(literal_addresses_resolve_to_themselves),
-		cmocka_unit_test(what_does_not_resolve_is_named),
-		cmocka_unit_test(options_are_set_in_their_order),
-		cmocka_unit_test(a_refused_option_is_named_with_its_value),
-		cmocka_unit_test(who_permits_congestion_controls_comes_before_the_kernel),
-		cmocka_unit_test(a_list_of_options_has_an_end),
-		cmocka_unit_test(a_watched_peer_is_probed),
-		cmocka_unit_test(a_reset_connection_is_reset_for_its_peer),
-		cmocka_unit_test(a_listener_takes_connections),
-		cmocka_unit_test(a_port_in_use_can_not_be_listened_on),
-		cmocka_unit_test(a_closed_port_refuses),
-		cmocka_unit_test(a_silent_address_gives_way_to_the_next),
-		cmocka_unit_test(families_take_turns),
-		cmocka_unit_test(a_family_without_a_local_address_is_left_out),
-		cmocka_unit_test(a_short_time_ends_with_a_reason),
-		cmocka_unit_test(one_local_port_serves_one_at_a_time),
-		cmocka_unit_test(connecting_has_a_deadline),
-		cmocka_unit_test(a_path_is_an_address_without_a_port),
-		cmocka_unit_test(own_addresses_are_told_from_others),
-		cmocka_unit_test(others_stay_others_where_any_address_binds),
-		cmocka_unit_test(packets_to_loopback_bear_its_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

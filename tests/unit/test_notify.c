@@ -103,8 +103,7 @@ start_with(const struct handed *h)
 	return s;
 }
 
-static void
-listening_sockets_are_taken(void **state)
+TEST(listening_sockets_are_taken)
 {
 	struct np_addr at;
 	int first = bound_socket(AF_INET, SOCK_STREAM, &at);
@@ -112,7 +111,6 @@ listening_sockets_are_taken(void **state)
 	struct handed two = { .fds = "2", .at = { first, second } };
 	struct started s;
 
-	(void)state;
 	s = start_with(&two);
 	assert_int_equal(s.count, 2);
 	for (int i = 0; i < 2; i++) {
@@ -124,8 +122,7 @@ listening_sockets_are_taken(void **state)
 	close(second);
 }
 
-static void
-sockets_of_another_process_are_not_ours(void **state)
+TEST(sockets_of_another_process_are_not_ours)
 {
 	struct np_addr at;
 	int fd = bound_socket(AF_INET, SOCK_STREAM, &at);
@@ -141,15 +138,13 @@ sockets_of_another_process_are_not_ours(void **state)
 		{ .pid = "", .fds = NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(none); i++) {
 		assert_int_equal(start_with(&none[i]).count, 0);
 	}
 	close(fd);
 }
 
-static void
-what_can_not_be_served_is_named(void **state)
+TEST(what_can_not_be_served_is_named)
 {
 	struct np_addr at, path;
 	int tcp = bound_socket(AF_INET, SOCK_STREAM, &at), client = connected_to(&at);
@@ -169,7 +164,6 @@ what_can_not_be_served_is_named(void **state)
 		{ { .fds = "99999999999", .at = { tcp } }, "sockets, more than 4" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(bad); i++) {
 		struct started s = start_with(&bad[i].handed);
 
@@ -217,13 +211,11 @@ assert_told(int fd, const char *state)
 	assert_string_equal(got, state);
 }
 
-static void
-states_reach_a_path(void **state)
+TEST(states_reach_a_path)
 {
 	char dir[] = "/tmp/np-test-XXXXXX", path[64];
 	int fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/notify", dir);
 	fd = manager(path);
@@ -238,13 +230,11 @@ states_reach_a_path(void **state)
 	rmdir(dir);
 }
 
-static void
-states_reach_an_abstract_name(void **state)
+TEST(states_reach_an_abstract_name)
 {
 	char name[108];
 	int fd;
 
-	(void)state;
 	/* As long as such a name can be: no NUL fits behind it. */
 	snprintf(name, sizeof(name), "@plumbline-test-notify-%ld", (long)getpid());
 	memset(name + strlen(name), 'x', sizeof(name) - strlen(name) - 1);
@@ -256,15 +246,13 @@ states_reach_an_abstract_name(void **state)
 	ns_notify("nobody is there");
 }
 
-static void
-a_reload_tells_its_time(void **state)
+TEST(a_reload_tells_its_time)
 {
 	uint64_t before = np_now() / 1000, usec;
 	char name[64], got[128];
 	ssize_t n;
 	int fd, end = 0;
 
-	(void)state;
 	snprintf(name, sizeof(name), "@plumbline-test-reload-%ld", (long)getpid());
 	fd = manager(name);
 	ns_notify_reloading();
@@ -277,15 +265,13 @@ a_reload_tells_its_time(void **state)
 	close(fd);
 }
 
-static void
-without_a_manager_nothing_happens(void **state)
+TEST(without_a_manager_nothing_happens)
 {
 	static const char *const names[] = {
 		"", "/", "@", "relative", "vsock:2:1234", "/nosuch/x"
 	};
 	char long_name[200];
 
-	(void)state;
 	unsetenv("NOTIFY_SOCKET");
 	ns_notify("READY=1");
 	for (size_t i = 0; i < LEN(names); i++) {
@@ -300,14 +286,12 @@ without_a_manager_nothing_happens(void **state)
 }
 
 /* It may be stuck: the daemon has clients to serve. */
-static void
-a_manager_that_does_not_read_holds_nobody_up(void **state)
+TEST(a_manager_that_does_not_read_holds_nobody_up)
 {
 	char name[64];
 	uint64_t start;
 	int fd, queued = 0;
 
-	(void)state;
 	snprintf(name, sizeof(name), "@plumbline-test-stuck-%ld", (long)getpid());
 	fd = manager(name);
 	do {
@@ -318,19 +302,4 @@ a_manager_that_does_not_read_holds_nobody_up(void **state)
 	close(fd);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(listening_sockets_are_taken),
-		cmocka_unit_test(sockets_of_another_process_are_not_ours),
-		cmocka_unit_test(what_can_not_be_served_is_named),
-		cmocka_unit_test(states_reach_a_path),
-		cmocka_unit_test(states_reach_an_abstract_name),
-		cmocka_unit_test(a_reload_tells_its_time),
-		cmocka_unit_test(without_a_manager_nothing_happens),
-		cmocka_unit_test(a_manager_that_does_not_read_holds_nobody_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -107,10 +107,8 @@ transact(int fd)
 	assert_true(get_bytes(fd, bytes, 8));
 }
 
-static void
-tcp_rr_is_served(void **state)
+TEST(tcp_rr_is_served)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(sizes); i++) {
 		struct np_addr at;
 		struct session s;
@@ -126,13 +124,11 @@ tcp_rr_is_served(void **state)
 	}
 }
 
-static void
-tcp_crr_is_served(void **state)
+TEST(tcp_crr_is_served)
 {
 	struct np_addr at;
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	at = ask_rr(&s, NP_OLD_FRAME_SIZE, NP_TCP_CRR, &rr_request);
 	for (int i = 0; i < 3; i++) {
@@ -150,8 +146,7 @@ tcp_crr_is_served(void **state)
  * The count ends a counted one. A request more is the repeat of one whose response was lost: it is
  * answered, and not counted, nor is the time that the daemon waits for such.
  */
-static void
-counted_udp_rr_ends_at_its_count(void **state)
+TEST(counted_udp_rr_ends_at_its_count)
 {
 	struct np_rr_results results;
 	struct np_addr at, me;
@@ -161,7 +156,6 @@ counted_udp_rr_ends_at_its_count(void **state)
 	double waited;
 	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
 
-	(void)state;
 	session_open(&s);
 	start = np_now();
 	at = ask_rr(&s, NP_FRAME_SIZE, NP_UDP_RR, &rr_request);
@@ -183,8 +177,7 @@ counted_udp_rr_ends_at_its_count(void **state)
 }
 
 /* These clients say nothing at the end of their time, either: it is silence. */
-static void
-udp_rr_is_served(void **state)
+TEST(udp_rr_is_served)
 {
 	struct np_rr_request request = rr_request;
 	struct np_rr_results results;
@@ -192,7 +185,6 @@ udp_rr_is_served(void **state)
 	struct session s;
 	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
 
-	(void)state;
 	request.test_length = 1;
 	session_open(&s);
 	at = ask_rr(&s, NP_OLD_FRAME_SIZE, NP_UDP_RR, &request);
@@ -208,8 +200,7 @@ udp_rr_is_served(void **state)
 
 /* ---- Streams ---- */
 
-static void
-tcp_maerts_is_served(void **state)
+TEST(tcp_maerts_is_served)
 {
 	struct np_stream_request request = { .send_buf_size = -1,
 					     .recv_buf_size = -1,
@@ -223,7 +214,6 @@ tcp_maerts_is_served(void **state)
 	size_t bytes;
 	int fd;
 
-	(void)state;
 	session_open(&s);
 	ask_old(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS, np_stream_request_layout, &request);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS + 1, np_stream_response_layout, &response);
@@ -265,15 +255,13 @@ stream_datagrams(const struct session *s, size_t size)
 }
 
 /* With recv_connected and, before 2.4.3, without the word. */
-static void
-udp_stream_is_served_in_both_layouts(void **state)
+TEST(udp_stream_is_served_in_both_layouts)
 {
 	static np_layout *const layouts[] = { np_udp_request_layout, np_udp_242_request_layout };
 	struct np_udp_request request = {
 		.recv_buf_size = -1, .message_size = 500, .recv_alignment = 8, .test_length = 1
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(layouts); i++) {
 		struct session s;
 
@@ -286,13 +274,11 @@ udp_stream_is_served_in_both_layouts(void **state)
 }
 
 /* What the recorded clients sent is read as it was meant, in either layout. */
-static void
-udp_requests_tell_their_layout(void **state)
+TEST(udp_requests_tell_their_layout)
 {
 	static const float rates[] = { 0, 100, 1e-3F, 1e9F };
 	const struct np_dialect *d = np_dialect(NP_UDP_STREAM);
 
-	(void)state;
 	for (int old = 0; old < 2; old++) {
 		for (size_t i = 0; i < LEN(rates); i++) {
 			struct np_udp_request m = { .recv_buf_size = 9000,
@@ -326,8 +312,7 @@ udp_requests_tell_their_layout(void **state)
 /* ---- Sessions ---- */
 
 /* Up to 2.3: DEBUG_OFF first, affinity 0 without meaning it, no family in the request. */
-static void
-an_ancient_session_begins_with_debug_off(void **state)
+TEST(an_ancient_session_begins_with_debug_off)
 {
 	struct np_head debug = { .code = NP_DEBUG_OFF }, head = { .code = NP_TCP_RR };
 	struct np_calibrate_response calibration;
@@ -337,7 +322,6 @@ an_ancient_session_begins_with_debug_off(void **state)
 	struct session s;
 	int fd;
 
-	(void)state;
 	session_open(&s);
 	assert_int_equal(pthread_getaffinity_np(s.thread, sizeof(before), &before), 0);
 	say(&s, NP_OLD_FRAME_SIZE, &debug, NULL, NULL);
@@ -358,14 +342,12 @@ an_ancient_session_begins_with_debug_off(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-what_an_old_client_cannot_have_is_refused_in_its_own_size(void **state)
+TEST(what_an_old_client_cannot_have_is_refused_in_its_own_size)
 {
 	struct np_rr_request request = rr_request;
 	struct np_head head;
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask_old(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, NULL, NULL);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, NULL, NULL);
@@ -400,15 +382,13 @@ sctp_plan(uint32_t code, np_layout *layout, const void *m)
 }
 
 /* Their clients turn the port round twice. */
-static void
-sctp_ports_come_in_either_order(void **state)
+TEST(sctp_ports_come_in_either_order)
 {
 	static const struct {
 		uint32_t wire, port;
 	} ports[] = { { 0, 0 },         { 5000, 5000 },        { 0x88130000, 5000 },
 		      { 65535, 65535 }, { 0xffff0000, 65535 }, { 0x01000000, 1 } };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(ports); i++) {
 		struct np_stream_request m = { .receive_size = 1000,
 					       .port = (int32_t)ports[i].wire,
@@ -422,8 +402,7 @@ sctp_ports_come_in_either_order(void **state)
 	}
 }
 
-static void
-sctp_rr_has_the_words_of_tcp_rr(void **state)
+TEST(sctp_rr_has_the_words_of_tcp_rr)
 {
 	struct np_rr_request m = rr_request;
 	struct np_plan p = sctp_plan(NP_SCTP_RR, np_rr_request_layout, &m);
@@ -432,7 +411,6 @@ sctp_rr_has_the_words_of_tcp_rr(void **state)
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
-	(void)state;
 	assert_ptr_equal(p.pattern, &np_pattern_rr);
 	assert_int_equal(p.request, m.request_size);
 	assert_int_equal(p.response, m.response_size);
@@ -443,8 +421,7 @@ sctp_rr_has_the_words_of_tcp_rr(void **state)
 }
 
 /* A daemon whose kernel has no SCTP says so in its answer; another one grants the test. */
-static void
-a_kernel_without_sctp_is_named_to_the_client(void **state)
+TEST(a_kernel_without_sctp_is_named_to_the_client)
 {
 	struct np_rr_request request = rr_request;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SCTP);
@@ -452,7 +429,6 @@ a_kernel_without_sctp_is_named_to_the_client(void **state)
 	struct np_head head;
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask_old(&s, NP_FRAME_SIZE, NP_SCTP_RR, np_rr_request_layout, &request);
 	assert_true(get_bytes(s.fd, frame, sizeof(frame)));
@@ -469,14 +445,12 @@ a_kernel_without_sctp_is_named_to_the_client(void **state)
 }
 
 /* How many associations come to the one socket is not said. */
-static void
-one_socket_for_many_associations_is_refused(void **state)
+TEST(one_socket_for_many_associations_is_refused)
 {
 	static const uint32_t codes[] = { NP_SCTP_STREAM_MANY, NP_SCTP_RR_MANY };
 	struct np_rr_request request = rr_request;
 	struct session s;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(codes); i++) {
 		struct np_head head;
 
@@ -489,25 +463,4 @@ one_socket_for_many_associations_is_refused(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tcp_rr_is_served),
-		cmocka_unit_test(tcp_crr_is_served),
-		cmocka_unit_test(counted_udp_rr_ends_at_its_count),
-		cmocka_unit_test(udp_rr_is_served),
-		cmocka_unit_test(tcp_maerts_is_served),
-		cmocka_unit_test(udp_stream_is_served_in_both_layouts),
-		cmocka_unit_test(udp_requests_tell_their_layout),
-		cmocka_unit_test(an_ancient_session_begins_with_debug_off),
-		cmocka_unit_test(what_an_old_client_cannot_have_is_refused_in_its_own_size),
-		cmocka_unit_test(sctp_ports_come_in_either_order),
-		cmocka_unit_test(sctp_rr_has_the_words_of_tcp_rr),
-		cmocka_unit_test(a_kernel_without_sctp_is_named_to_the_client),
-		cmocka_unit_test(one_socket_for_many_associations_is_refused),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

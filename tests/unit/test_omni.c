@@ -79,8 +79,7 @@ assert_lists(enum np_style style, const struct list *lists, size_t count)
 	}
 }
 
-static void
-keys_and_values_stand_on_lines_of_their_own(void **state)
+TEST(keys_and_values_stand_on_lines_of_their_own)
 {
 	static const struct list lists[] = {
 		{ "THROUGHPUT;PROTOCOL,DIRECTION;SOCKET_TYPE",
@@ -98,12 +97,10 @@ keys_and_values_stand_on_lines_of_their_own(void **state)
 		{ ",", "", "" },
 	};
 
-	(void)state;
 	assert_lists(NP_STYLE_KEYVAL, lists, LEN(lists));
 }
 
-static void
-csv_is_a_row_below_its_heads(void **state)
+TEST(csv_is_a_row_below_its_heads)
 {
 	static const struct list lists[] = {
 		{ "THROUGHPUT", "Throughput\n21487.82\n", "21487.82\n" },
@@ -117,12 +114,10 @@ csv_is_a_row_below_its_heads(void **state)
 		{ "OUTPUT_END;DIRECTION", "", "" },
 	};
 
-	(void)state;
 	assert_lists(NP_STYLE_CSV, lists, LEN(lists));
 }
 
-static void
-csv_cells_without_a_value_leave_a_blank_behind(void **state)
+TEST(csv_cells_without_a_value_leave_a_blank_behind)
 {
 	static const struct list lists[] = {
 		{ "THROUGHPUT,NONSENSE,ELAPSED_TIME",
@@ -143,7 +138,6 @@ csv_cells_without_a_value_leave_a_blank_behind(void **state)
 		{ "PROTOCOL,LOCAL_FILL_FILE", "Protocol,Local Fill File\nTCP,\n", "TCP,\n" },
 	};
 
-	(void)state;
 	assert_lists(NP_STYLE_CSV, lists, LEN(lists));
 }
 
@@ -159,13 +153,11 @@ commas_before(const char *text, char end)
 }
 
 /* Whatever the list names, and whether there is a value for it or not. */
-static void
-csv_rows_have_as_many_cells_as_their_heads(void **state)
+TEST(csv_rows_have_as_many_cells_as_their_heads)
 {
 	static const char *const words[] = { "PROTOCOL", "RESULT_BRAND", "NONSENSE", "DIRECTION" };
 	struct np_record r = transactions();
 
-	(void)state;
 	for (size_t n = 0; n < 4 * 4 * 4; n++) {
 		struct np_selection sel;
 		char list[80], *text;
@@ -183,8 +175,7 @@ csv_rows_have_as_many_cells_as_their_heads(void **state)
 	}
 }
 
-static void
-human_columns_are_as_wide_as_head_and_value(void **state)
+TEST(human_columns_are_as_wide_as_head_and_value)
 {
 	static const struct list lists[] = {
 		{ "THROUGHPUT;PROTOCOL,DIRECTION;SOCKET_TYPE",
@@ -225,14 +216,12 @@ human_columns_are_as_wide_as_head_and_value(void **state)
 		{ ",", "", "" },
 	};
 
-	(void)state;
 	assert_lists(NP_STYLE_COLUMNS, lists, LEN(lists));
 	/* What an OMNI test prints when no style was asked for. */
 	assert_lists(NP_STYLE_CLASSIC, lists, LEN(lists));
 }
 
-static void
-human_columns_without_a_value_are_blank(void **state)
+TEST(human_columns_without_a_value_are_blank)
 {
 	static const struct list lists[] = {
 		{ "THROUGHPUT,NONSENSE,ELAPSED_TIME",
@@ -266,17 +255,14 @@ human_columns_without_a_value_are_blank(void **state)
 		{ "LOCAL_FILL_FILE,PROTOCOL", NULL, "      TCP      \n" },
 	};
 
-	(void)state;
 	assert_lists(NP_STYLE_COLUMNS, lists, LEN(lists));
 }
 
-static void
-the_defaults_look_as_netperfs(void **state)
+TEST(the_defaults_look_as_netperfs)
 {
 	struct np_record r = transactions();
 	struct np_selection sel;
 
-	(void)state;
 	np_record_real(&r, NP_M_THROUGHPUT, 15827.54);
 	np_record_real(&r, NP_M_ELAPSED_TIME, 0.13);
 	np_selection_default(NP_SELECT_TRANSACTIONS, false, &sel);
@@ -299,13 +285,11 @@ the_defaults_look_as_netperfs(void **state)
 		    "4194304,131072,131072,4194304,1,1,0.13,15827.54,Trans/s\n");
 }
 
-static void
-cpu_figures_stand_behind_the_defaults(void **state)
+TEST(cpu_figures_stand_behind_the_defaults)
 {
 	struct np_record r = { .value[0].known = false };
 	struct np_selection sel;
 
-	(void)state;
 	np_record_int(&r, NP_M_LSS_SIZE_END, 4194304);
 	np_record_int(&r, NP_M_RSR_SIZE_END, 2778152);
 	np_record_int(&r, NP_M_LOCAL_SEND_SIZE, 16384);
@@ -339,13 +323,11 @@ cpu_figures_stand_behind_the_defaults(void **state)
 	    "71.88,2.30,44.88,0.00,0.00,24.69,S,0.314,0.314,usec/KB\n");
 }
 
-static void
-quotes_are_those_of_the_table(void **state)
+TEST(quotes_are_those_of_the_table)
 {
 	struct np_record r = transactions();
 	struct np_selection sel;
 
-	(void)state;
 	np_record_text(&r, NP_M_RESULT_BRAND, "one \"two\", three");
 	assert_int_equal(np_selection_parse("RESULT_BRAND,PROTOCOL", &sel, NULL), NP_OK);
 	assert_omni(NP_STYLE_KEYVAL, &sel, true, &r,
@@ -353,15 +335,13 @@ quotes_are_those_of_the_table(void **state)
 	assert_omni(NP_STYLE_CSV, &sel, false, &r, "\"one \"two\", three\",TCP\n");
 }
 
-static void
-long_texts_are_not_cut(void **state)
+TEST(long_texts_are_not_cut)
 {
 	enum { LONG = 100000 };
 	struct np_record r = transactions();
 	struct np_selection sel;
 	char *line = malloc(LONG + 1), *want = malloc(2 * LONG);
 
-	(void)state;
 	memset(line, 'x', LONG);
 	line[LONG] = '\0';
 	np_record_text(&r, NP_M_COMMAND_LINE, line);
@@ -377,13 +357,11 @@ long_texts_are_not_cut(void **state)
 }
 
 /* netperf ends its row there; the cells behind it are worth more than that. */
-static void
-a_letter_that_is_a_nul_byte_shows_as_nothing(void **state)
+TEST(a_letter_that_is_a_nul_byte_shows_as_nothing)
 {
 	struct np_record r = transactions();
 	struct np_selection sel;
 
-	(void)state;
 	np_record_char(&r, NP_M_REMOTE_CPU_METHOD, '\0');
 	np_record_char(&r, NP_M_LOCAL_CPU_METHOD, 'S');
 	assert_int_equal(
@@ -394,22 +372,4 @@ a_letter_that_is_a_nul_byte_shows_as_nothing(void **state)
 	assert_omni(NP_STYLE_COLUMNS, &sel, false, &r, "S             TCP      \n");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_and_values_stand_on_lines_of_their_own),
-		cmocka_unit_test(csv_is_a_row_below_its_heads),
-		cmocka_unit_test(csv_cells_without_a_value_leave_a_blank_behind),
-		cmocka_unit_test(csv_rows_have_as_many_cells_as_their_heads),
-		cmocka_unit_test(human_columns_are_as_wide_as_head_and_value),
-		cmocka_unit_test(human_columns_without_a_value_are_blank),
-		cmocka_unit_test(the_defaults_look_as_netperfs),
-		cmocka_unit_test(cpu_figures_stand_behind_the_defaults),
-		cmocka_unit_test(quotes_are_those_of_the_table),
-		cmocka_unit_test(long_texts_are_not_cut),
-		cmocka_unit_test(a_letter_that_is_a_nul_byte_shows_as_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -130,12 +130,10 @@ assert_wrong(const char *line, const char *message)
 
 /* ---- Forms ---- */
 
-static void
-an_argument_that_may_be_there_stands_behind_an_equals_sign(void **state)
+TEST(an_argument_that_may_be_there_stands_behind_an_equals_sign)
 {
 	struct values v = parsed("--maybe word -a");
 
-	(void)state;
 	assert_int_equal(v.maybe, 1);
 	assert_null(v.maybe_arg);
 	assert_true(v.a);
@@ -145,12 +143,10 @@ an_argument_that_may_be_there_stands_behind_an_equals_sign(void **state)
 	assert_string_equal(v.maybe_arg, "");
 }
 
-static void
-letters_may_be_bundled_and_arguments_glued_on(void **state)
+TEST(letters_may_be_bundled_and_arguments_glued_on)
 {
 	struct values v = parsed("-abn5");
 
-	(void)state;
 	assert_true(v.a && v.b);
 	assert_int_equal(v.n, 5);
 	v = parsed("-bn 6 -pp");
@@ -165,21 +161,17 @@ letters_may_be_bundled_and_arguments_glued_on(void **state)
 	assert_int_equal(v.n, 9);
 }
 
-static void
-stray_words_are_let_pass(void **state)
+TEST(stray_words_are_let_pass)
 {
 	struct values v = parsed("stray -n 5 more words -a");
 
-	(void)state;
 	assert_int_equal(v.n, 5);
 	assert_true(v.a);
 	assert_int_equal(parsed("").n, -7);
 }
 
-static void
-the_last_one_counts(void **state)
+TEST(the_last_one_counts)
 {
-	(void)state;
 	assert_int_equal(parsed("-n 5 -n 6").n, 6);
 	/* A negative number is an argument, not an option. */
 	assert_int_equal(parsed("-n -5").n, -5);
@@ -197,10 +189,8 @@ assert_pair(const char *line, int32_t x, int32_t y)
 	}
 }
 
-static void
-pairs_have_all_comma_forms(void **state)
+TEST(pairs_have_all_comma_forms)
 {
-	(void)state;
 	assert_pair("-A 5", 5, 5);
 	assert_pair("-A 5,6", 5, 6);
 	assert_pair("-A 5,", 5, -7);
@@ -215,14 +205,12 @@ pairs_have_all_comma_forms(void **state)
 	assert_wrong("-B 5,x", "-B: x is not a number (try 64 or 64K)");
 }
 
-static void
-a_pair_is_split_at_its_first_comma(void **state)
+TEST(a_pair_is_split_at_its_first_comma)
 {
 	struct np_pair pair;
 	struct np_err err;
 	char text[2000];
 
-	(void)state;
 	assert_int_equal(np_pair_split("a,b,c", &pair, &err), NP_OK);
 	assert_string_equal(pair.first, "a");
 	assert_string_equal(pair.second, "b,c");
@@ -237,10 +225,8 @@ a_pair_is_split_at_its_first_comma(void **state)
 	assert_has(err.msg, "longer than 1023 characters");
 }
 
-static void
-numbers_have_ranges(void **state)
+TEST(numbers_have_ranges)
 {
-	(void)state;
 	assert_int_equal(parsed("--limited 1").limited, 1);
 	assert_int_equal(parsed("--limited 10").limited, 10);
 	assert_wrong("--limited 0", "--limited: 0 is out of range (1 to 10)");
@@ -257,10 +243,8 @@ numbers_have_ranges(void **state)
 
 /* ---- Mistakes ---- */
 
-static void
-mistakes_name_the_option(void **state)
+TEST(mistakes_name_the_option)
 {
-	(void)state;
 	assert_wrong("-a -q", "-q: no such option (-h lists them)");
 	assert_wrong("-aq", "-q: no such option (-h lists them)");
 	assert_wrong("--quux", "--quux: no such option (-h lists them)");
@@ -273,8 +257,7 @@ mistakes_name_the_option(void **state)
 
 /* ---- Numbers as netperf reads them ---- */
 
-static void
-numbers_are_made_tidy(void **state)
+TEST(numbers_are_made_tidy)
 {
 	static const struct {
 		const char *word, *out;
@@ -313,7 +296,6 @@ numbers_are_made_tidy(void **state)
 		{ "1.0000000000000000000000", NULL, NP_TIDY_AS_IS }, /* too long for out */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		char out[16];
 
@@ -343,12 +325,10 @@ noted(const char *line, struct values *v)
 	return notes.text;
 }
 
-static void
-numbers_of_every_kind_may_be_untidy(void **state)
+TEST(numbers_of_every_kind_may_be_untidy)
 {
 	struct values v;
 
-	(void)state;
 	assert_string_equal(noted("-n 1.0 -l 2.0 -A 3.0 -B 4.0,5.0 --limited 6.0 -c 7.5", &v), "");
 	assert_int_equal(v.n, 1);
 	assert_int_equal(v.length, 2);
@@ -366,21 +346,17 @@ numbers_of_every_kind_may_be_untidy(void **state)
 	assert_string_equal(v.text, "1.5");
 }
 
-static void
-an_argument_may_have_gone_astray(void **state)
+TEST(an_argument_may_have_gone_astray)
 {
 	struct values v;
 
-	(void)state;
 	assert_string_equal(noted("-N lost -a", &v), "-N lost: ignored, as in netperf: try -x\n");
 	assert_string_equal(v.custom, "");
 	assert_true(v.a);
 }
 
-static void
-who_does_not_ask_for_notes_gets_an_error(void **state)
+TEST(who_does_not_ask_for_notes_gets_an_error)
 {
-	(void)state;
 	assert_wrong("-n 1.0", "-n: 1.0 is not a number (try 64 or 64K)");
 	assert_wrong("-n 0-t", "-n: 0-t is not a number (try 64 or 64K)");
 }
@@ -401,10 +377,8 @@ helps(const struct np_option *rows, const char *const *groups, const char *want)
 	free(text);
 }
 
-static void
-the_usage_text_has_what_is_there(void **state)
+TEST(the_usage_text_has_what_is_there)
 {
-	(void)state;
 	helps(table, NULL,
 	      "  -a                            a flag\n"
 	      "  -b, --both                    another\n");
@@ -423,10 +397,8 @@ static const struct np_option grouped[] = {
 };
 static const char *const titles[] = { "None", "First", "Last", NULL };
 
-static void
-the_usage_text_has_groups_in_their_order(void **state)
+TEST(the_usage_text_has_groups_in_their_order)
 {
-	(void)state;
 	helps(grouped, titles,
 	      "\nFirst:\n"
 	      "  --maybe[=file]                m\n"
@@ -437,15 +409,13 @@ the_usage_text_has_groups_in_their_order(void **state)
 	      "  -a                            last\n");
 }
 
-static void
-the_short_text_has_a_line_each(void **state)
+TEST(the_short_text_has_a_line_each)
 {
 	const struct np_help help = { .rows = grouped, .count = LEN(grouped), .groups = titles };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	np_help_brief(out, &help, NULL);
 	np_help_brief(out, &help, "All");
 	fclose(out);
@@ -456,10 +426,8 @@ the_short_text_has_a_line_each(void **state)
 	free(text);
 }
 
-static void
-every_option_has_a_group(void **state)
+TEST(every_option_has_a_group)
 {
-	(void)state;
 	assert_groups(ns_options, ns_options_count, ns_groups);
 }
 
@@ -474,13 +442,11 @@ parse_daemon(const char *line, struct ns_args *a, struct np_err *err)
 	return ns_args_parse(a, w.count, w.at, err);
 }
 
-static void
-the_daemons_options_are_netperfs(void **state)
+TEST(the_daemons_options_are_netperfs)
 {
 	struct np_err err;
 	struct ns_args a;
 
-	(void)state;
 	assert_int_equal(parse_daemon("", &a, &err), NP_OK);
 	assert_string_equal(a.port, "12865");
 	assert_int_equal(a.family, AF_UNSPEC);
@@ -500,13 +466,11 @@ the_daemons_options_are_netperfs(void **state)
 	assert_false(a.bound);
 }
 
-static void
-limits_of_memory_have_no_small_end(void **state)
+TEST(limits_of_memory_have_no_small_end)
 {
 	struct np_err err;
 	struct ns_args a;
 
-	(void)state;
 	assert_int_equal(parse_daemon("--max-total-memory 8G --max-memory 0", &a, &err), NP_OK);
 	assert_true(a.limits.all[NP_G_MEMORY] == UINT64_C(8) << 30);
 	assert_true(a.limits.each.bytes == 0);
@@ -527,8 +491,7 @@ write_passphrase(char path[32], const char *text, mode_t mode)
 	close(fd);
 }
 
-static void
-a_passphrase_may_come_from_a_file(void **state)
+TEST(a_passphrase_may_come_from_a_file)
 {
 	static const struct {
 		const char *text;
@@ -541,7 +504,6 @@ a_passphrase_may_come_from_a_file(void **state)
 		{ "\nsesame", 0600, "1 to 647" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		char path[32], line[80];
 		struct np_err err = { .code = NP_OK };
@@ -562,14 +524,12 @@ a_passphrase_may_come_from_a_file(void **state)
 	}
 }
 
-static void
-the_daemon_takes_processors_and_a_passphrase(void **state)
+TEST(the_daemon_takes_processors_and_a_passphrase)
 {
 	struct np_err err;
 	struct ns_args a;
 	struct words w;
 
-	(void)state;
 	assert_int_equal(parse_daemon("-n 256 -Z sesame word -N", &a, &err), NP_OK);
 	assert_int_equal(a.cpus, 256);
 	assert_string_equal(a.passphrase, "sesame");
@@ -586,41 +546,11 @@ the_daemon_takes_processors_and_a_passphrase(void **state)
 	assert_null(a.fill_dir);
 }
 
-static void
-the_daemons_table_is_in_order(void **state)
+TEST(the_daemons_table_is_in_order)
 {
 	struct ns_args a;
 
-	(void)state;
 	assert_table_in_order(ns_options, ns_options_count, &a);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_argument_that_may_be_there_stands_behind_an_equals_sign),
-		cmocka_unit_test(letters_may_be_bundled_and_arguments_glued_on),
-		cmocka_unit_test(stray_words_are_let_pass),
-		cmocka_unit_test(the_last_one_counts),
-		cmocka_unit_test(pairs_have_all_comma_forms),
-		cmocka_unit_test(a_pair_is_split_at_its_first_comma),
-		cmocka_unit_test(numbers_have_ranges),
-		cmocka_unit_test(mistakes_name_the_option),
-		cmocka_unit_test(numbers_are_made_tidy),
-		cmocka_unit_test(numbers_of_every_kind_may_be_untidy),
-		cmocka_unit_test(an_argument_may_have_gone_astray),
-		cmocka_unit_test(who_does_not_ask_for_notes_gets_an_error),
-		cmocka_unit_test(the_usage_text_has_what_is_there),
-		cmocka_unit_test(the_usage_text_has_groups_in_their_order),
-		cmocka_unit_test(the_short_text_has_a_line_each),
-		cmocka_unit_test(every_option_has_a_group),
-		cmocka_unit_test(the_daemons_options_are_netperfs),
-		cmocka_unit_test(limits_of_memory_have_no_small_end),
-		cmocka_unit_test(a_passphrase_may_come_from_a_file),
-		cmocka_unit_test(the_daemon_takes_processors_and_a_passphrase),
-		cmocka_unit_test(the_daemons_table_is_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -80,15 +80,13 @@ close_all(const int *fds, size_t count)
 	}
 }
 
-static void
-they_are_gone_when_their_word_is_read(void **state)
+TEST(they_are_gone_when_their_word_is_read)
 {
 	struct pair p;
 	char word[8];
 	bool more;
 	int listeners[3];
 
-	(void)state;
 	open_pair(&p);
 	assert_int_equal(ns_passed_recv(p.daemon, word, sizeof(word), &more), -1);
 	assert_int_equal(errno, EAGAIN);
@@ -106,26 +104,22 @@ they_are_gone_when_their_word_is_read(void **state)
 	close_pair(&p);
 }
 
-static void
-what_was_not_read_is_closed_with_its_socket(void **state)
+TEST(what_was_not_read_is_closed_with_its_socket)
 {
 	struct pair p;
 	int listeners[2];
 
-	(void)state;
 	open_pair(&p);
 	send_lingering(p.session, LEN(listeners), listeners);
 	close_pair(&p);
 	close_all(listeners, LEN(listeners));
 }
 
-static void
-who_may_not_is_refused(void **state)
+TEST(who_may_not_is_refused)
 {
 	struct pair p;
 	int none = 0;
 
-	(void)state;
 	open_pair(&p);
 	if (!kernel_refuses(p.daemon)) {
 		close_pair(&p);
@@ -154,8 +148,7 @@ ask_status(const char *port)
 	return fd;
 }
 
-static void
-who_asks_for_status_holds_nobody_up(void **state)
+TEST(who_asks_for_status_holds_nobody_up)
 {
 	static const int on = 1;
 	static const struct ns_stats stats;
@@ -166,7 +159,6 @@ who_asks_for_status_holds_nobody_up(void **state)
 	char port[8];
 	struct np_err err;
 
-	(void)state;
 	ns_passed_begin();
 	snprintf(port, sizeof(port), "%u", 60000U + (unsigned)getpid() % 5000);
 	listener = ns_status_listen(port, &err);
@@ -191,15 +183,4 @@ who_asks_for_status_holds_nobody_up(void **state)
 	close(listener);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(they_are_gone_when_their_word_is_read),
-		cmocka_unit_test(what_was_not_read_is_closed_with_its_socket),
-		cmocka_unit_test(who_may_not_is_refused),
-		cmocka_unit_test(who_asks_for_status_holds_nobody_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

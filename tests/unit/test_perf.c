@@ -58,12 +58,10 @@ open_or_skip(struct np_perf *p)
 	}
 }
 
-static void
-what_a_thread_does_is_counted(void **state)
+TEST(what_a_thread_does_is_counted)
 {
 	struct np_perf p;
 
-	(void)state;
 	open_or_skip(&p);
 	touch_pages(MANY);
 	np_perf_begin(&p);
@@ -78,13 +76,11 @@ what_a_thread_does_is_counted(void **state)
 	assert_int_equal(p.enabled_ns, p.running_ns);
 }
 
-static void
-what_another_thread_does_is_not(void **state)
+TEST(what_another_thread_does_is_not)
 {
 	struct np_perf p;
 	pthread_t other;
 
-	(void)state;
 	open_or_skip(&p);
 	np_perf_begin(&p);
 	assert_int_equal(pthread_create(&other, NULL, touch_elsewhere, NULL), 0);
@@ -94,12 +90,10 @@ what_another_thread_does_is_not(void **state)
 	assert_in_range(p.value[FAULTS], 0, PAGES - 1);
 }
 
-static void
-a_second_begin_forgets_the_first(void **state)
+TEST(a_second_begin_forgets_the_first)
 {
 	struct np_perf p;
 
-	(void)state;
 	open_or_skip(&p);
 	np_perf_begin(&p);
 	touch_pages(PAGES);
@@ -111,13 +105,11 @@ a_second_begin_forgets_the_first(void **state)
 }
 
 /* Either there are cycles and instructions, or a reason. No descriptor is left behind. */
-static void
-a_processor_counts_or_there_is_a_reason(void **state)
+TEST(a_processor_counts_or_there_is_a_reason)
 {
 	struct np_perf p;
 	int next = dup(0), again;
 
-	(void)state;
 	close(next);
 	np_perf_open(&p, &np_perf_processor);
 	np_perf_begin(&p);
@@ -134,8 +126,7 @@ a_processor_counts_or_there_is_a_reason(void **state)
 	}
 }
 
-static void
-reasons_are_in_words(void **state)
+TEST(reasons_are_in_words)
 {
 	static const struct {
 		int error;
@@ -147,7 +138,6 @@ reasons_are_in_words(void **state)
 		     { EMFILE, "oo many open files" } };
 	struct np_perf p = { .is_open = false };
 
-	(void)state;
 	assert_null(np_perf_why_not(&p)); /* nobody asked */
 	for (size_t i = 0; i < LEN(rows); i++) {
 		p.error = rows[i].error;
@@ -157,16 +147,4 @@ reasons_are_in_words(void **state)
 	assert_has(np_perf_why_not(&p), "other programs used");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_thread_does_is_counted),
-		cmocka_unit_test(what_another_thread_does_is_not),
-		cmocka_unit_test(a_second_begin_forgets_the_first),
-		cmocka_unit_test(a_processor_counts_or_there_is_a_reason),
-		cmocka_unit_test(reasons_are_in_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

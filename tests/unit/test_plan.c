@@ -92,12 +92,10 @@ expect_same(const struct np_tagged *t, const void *m)
 	free(again);
 }
 
-static void
-every_field_survives_the_trip(void **state)
+TEST(every_field_survives_the_trip)
 {
 	uint64_t seed = 31;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(messages); i++) {
 		const struct np_tagged *t = messages[i];
 
@@ -116,10 +114,8 @@ every_field_survives_the_trip(void **state)
 }
 
 /* Tags are unique, names too, and the texts of a message in full fit. */
-static void
-tables_are_whole(void **state)
+TEST(tables_are_whole)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(messages); i++) {
 		const struct np_tagged *t = messages[i];
 
@@ -139,10 +135,8 @@ tables_are_whole(void **state)
 	}
 }
 
-static void
-absent_fields_take_no_room(void **state)
+TEST(absent_fields_take_no_room)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(messages); i++) {
 		uint8_t frame[NP_FRAME_SIZE], *m = room_for(messages[i]);
 
@@ -231,12 +225,10 @@ try_bounds(const struct np_tagged *t, const struct np_tag_row *r)
 	}
 }
 
-static void
-each_field_keeps_to_its_bounds(void **state)
+TEST(each_field_keeps_to_its_bounds)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(messages); i++) {
 		for (size_t k = 0; k < messages[i]->rows; k++) {
 			const struct np_tag_row *r = &messages[i]->row[k];
@@ -254,13 +246,11 @@ each_field_keeps_to_its_bounds(void **state)
 	}
 }
 
-static void
-what_is_no_number_is_refused(void **state)
+TEST(what_is_no_number_is_refused)
 {
 	static const double nasty[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
 	uint8_t frame[NP_FRAME_SIZE];
 
-	(void)state;
 	for (size_t k = 0; k < np_tagged_result.rows; k++) {
 		const struct np_tag_row *r = &np_tagged_result.row[k];
 
@@ -274,28 +264,24 @@ what_is_no_number_is_refused(void **state)
 	}
 }
 
-static void
-no_flows_and_too_many_are_none(void **state)
+TEST(no_flows_and_too_many_are_none)
 {
 	static const uint32_t counts[] = { 0, 10001, UINT32_MAX };
 	uint8_t frame[NP_FRAME_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < LEN(counts); i++) {
 		one_field(frame, &np_tagged_plan, 32, counts[i], 4);
 		expect_refused(&np_tagged_plan, frame, "flows");
 	}
 }
 
-static void
-unknown_tags_are_skipped(void **state)
+TEST(unknown_tags_are_skipped)
 {
 	struct np_grant_message m, again;
 	uint8_t frame[NP_FRAME_SIZE], longer[NP_FRAME_SIZE] = { 0 };
 	struct np_err err = { .code = NP_OK };
 	struct np_wire w;
 
-	(void)state;
 	np_tagged_init(&np_tagged_grant, &m);
 	m.flows = 77;
 	m.token = 5;
@@ -309,14 +295,12 @@ unknown_tags_are_skipped(void **state)
 	assert_true(again.token == 5);
 }
 
-static void
-what_is_cut_off_is_refused(void **state)
+TEST(what_is_cut_off_is_refused)
 {
 	static const uint32_t lengths[] = { NP_FRAME_SIZE, UINT32_MAX, UINT32_MAX - 3, 641 };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(lengths); i++) {
 		for (uint32_t tag = 1; tag < 1000; tag += 37) {
 			struct np_plan_message m;
@@ -332,14 +316,12 @@ what_is_cut_off_is_refused(void **state)
 }
 
 /* Of two fields of one tag the second counts, and nothing of the first. */
-static void
-a_field_may_come_twice(void **state)
+TEST(a_field_may_come_twice)
 {
 	uint8_t frame[NP_FRAME_SIZE], twice[NP_FRAME_SIZE] = { 0 };
 	struct np_plan_message m;
 	struct np_err err = { .code = NP_OK };
 
-	(void)state;
 	np_tagged_init(&np_tagged_plan, &m);
 	strcpy(m.pattern, "sendfile");
 	np_tagged_put(&np_tagged_plan, 0, &m, frame);
@@ -351,20 +333,4 @@ a_field_may_come_twice(void **state)
 	assert_string_equal(m.pattern, "rr");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_field_survives_the_trip),
-		cmocka_unit_test(tables_are_whole),
-		cmocka_unit_test(absent_fields_take_no_room),
-		cmocka_unit_test(each_field_keeps_to_its_bounds),
-		cmocka_unit_test(what_is_no_number_is_refused),
-		cmocka_unit_test(no_flows_and_too_many_are_none),
-		cmocka_unit_test(unknown_tags_are_skipped),
-		cmocka_unit_test(what_is_cut_off_is_refused),
-		cmocka_unit_test(a_field_may_come_twice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -186,10 +186,8 @@ static const struct {
 	{ "host.path_mtu", "host.path_mtu=?", "", SILENT, "" }, /* its rule says it */
 };
 
-static void
-each_rule_says_what_it_should(void **state)
+TEST(each_rule_says_what_it_should)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_bag *host = bag(cases[i].host), *peer = bag(cases[i].peer);
 		struct looking l = { .name = cases[i].rule, .level = -1 };
@@ -205,8 +203,7 @@ each_rule_says_what_it_should(void **state)
 }
 
 /* 10 Gbit/s times 10 ms are 12.5 MB. */
-static void
-limits_are_held_against_bandwidth_times_delay(void **state)
+TEST(limits_are_held_against_bandwidth_times_delay)
 {
 	static const struct np_preflight_path far = { .rate_bps = 10e9, .rtt_s = 0.01 };
 	static const struct np_preflight_path near = { .rate_bps = 1e9, .rtt_s = 0.0001 };
@@ -215,7 +212,6 @@ limits_are_held_against_bandwidth_times_delay(void **state)
 		"host.core.rmem_max=212992");
 	struct looking l = { .name = "tcp-rmem", .level = -1 };
 
-	(void)state;
 	np_preflight_each(host, NULL, &far, look, &l);
 	assert_int_equal(l.level, WARN);
 	assert_string_equal(l.state,
@@ -233,31 +229,26 @@ limits_are_held_against_bandwidth_times_delay(void **state)
 	np_bag_free(host);
 }
 
-static void
-a_mend_names_the_interface(void **state)
+TEST(a_mend_names_the_interface)
 {
 	struct np_bag *host = bag("host.nic.name='enp3s0' host.nic.offload.tso=0");
 	struct looking l = { .name = "offloads", .level = -1 };
 
-	(void)state;
 	np_preflight_each(host, NULL, NULL, look, &l);
 	assert_int_equal(l.level, WARN);
 	assert_has(l.remedy, "ethtool -K enp3s0 tso on");
 	np_bag_free(host);
 }
 
-static void
-nothing_known_is_nothing_said(void **state)
+TEST(nothing_known_is_nothing_said)
 {
 	struct looking l = { .name = NULL };
 
-	(void)state;
 	np_preflight_each(NULL, NULL, NULL, look, &l);
 	assert_int_equal(l.all, 0);
 }
 
-static void
-lines_are_for_scripts_and_people(void **state)
+TEST(lines_are_for_scripts_and_people)
 {
 	struct np_bag *host =
 	    bag("host.name='here' host.kernel='6.1' host.program='X' host.cpu.count=2 "
@@ -267,7 +258,6 @@ lines_are_for_scripts_and_people(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(out);
 	np_preflight_print(out, "local", host, NULL, NULL);
 	fclose(out);
@@ -282,15 +272,13 @@ lines_are_for_scripts_and_people(void **state)
 }
 
 /* The far end's words, on a terminal of whatever character set. */
-static void
-lines_are_printable_ascii(void **state)
+TEST(lines_are_printable_ascii)
 {
 	struct np_bag *host = np_bag_new();
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(out);
 	np_bag_text(host,
 		    "\xc4\x9b"
@@ -312,17 +300,4 @@ lines_are_printable_ascii(void **state)
 	np_bag_free(host);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_rule_says_what_it_should),
-		cmocka_unit_test(limits_are_held_against_bandwidth_times_delay),
-		cmocka_unit_test(a_mend_names_the_interface),
-		cmocka_unit_test(nothing_known_is_nothing_said),
-		cmocka_unit_test(lines_are_for_scripts_and_people),
-		cmocka_unit_test(lines_are_printable_ascii),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

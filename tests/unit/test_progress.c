@@ -29,22 +29,18 @@ assert_text(const struct np_progress *p, unsigned columns, bool utf8, const char
 	assert_string_equal(text, want);
 }
 
-static void
-a_line_has_the_time_a_bar_and_the_rate(void **state)
+TEST(a_line_has_the_time_a_bar_and_the_rate)
 {
-	(void)state;
 	assert_text(&measuring, 79, false,
 		    "TCP_STREAM: measuring 3.2 of 10 s  [######--------------]  9.41 Gbit/s");
 	assert_text(&measuring, 79, true,
 		    "TCP_STREAM: measuring 3.2 of 10 s  ██████▍░░░░░░░░░░░░░  9.41 Gbit/s");
 }
 
-static void
-each_step_has_its_words(void **state)
+TEST(each_step_has_its_words)
 {
 	struct np_progress p = measuring;
 
-	(void)state;
 	p.elapsed_s = 0.5;
 	p.total_s = 0;
 	p.step = NP_PROGRESS_CONNECTING;
@@ -68,12 +64,10 @@ each_step_has_its_words(void **state)
 	assert_text(&p, 60, false, "TCP_STREAM: warming up 4.2 of 8.4 s  [####----]  9.41 Gbit/s");
 }
 
-static void
-a_test_by_count_has_its_share(void **state)
+TEST(a_test_by_count_has_its_share)
 {
 	struct np_progress p = measuring;
 
-	(void)state;
 	p.total_s = 0;
 	p.done = 0.255;
 	p.of = NP_PROGRESS_TRANSACTIONS;
@@ -89,12 +83,10 @@ a_test_by_count_has_its_share(void **state)
 	assert_text(&p, 79, false, "TCP_STREAM: measuring 3.2 s  45210 transactions/s");
 }
 
-static void
-a_ramp_has_its_connections(void **state)
+TEST(a_ramp_has_its_connections)
 {
 	struct np_progress p = measuring;
 
-	(void)state;
 	p.ramps = true;
 	p.connections = 1000;
 	p.up = 340;
@@ -103,12 +95,10 @@ a_ramp_has_its_connections(void **state)
 		    "[####-----------]  9.41 Gbit/s");
 }
 
-static void
-iterations_are_counted(void **state)
+TEST(iterations_are_counted)
 {
 	struct np_progress p = measuring;
 
-	(void)state;
 	p.iteration = 2;
 	p.min = 3;
 	p.max = 10;
@@ -123,8 +113,7 @@ iterations_are_counted(void **state)
 	assert_text(&p, 60, false, "TCP_STREAM: iteration 2: measuring 3.2 of 10 s  9.41 Gbit/s");
 }
 
-static void
-rates_have_three_digits(void **state)
+TEST(rates_have_three_digits)
 {
 	static const struct {
 		double rate;
@@ -138,7 +127,6 @@ rates_have_three_digits(void **state)
 	struct np_progress p = measuring;
 	char want[80];
 
-	(void)state;
 	p.total_s = 0;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		p.rate = rates[i].rate;
@@ -166,13 +154,11 @@ width(const char *text)
 	return n;
 }
 
-static void
-no_line_is_wider_than_the_terminal(void **state)
+TEST(no_line_is_wider_than_the_terminal)
 {
 	struct np_progress p = measuring;
 	char text[NP_PROGRESS_TEXT];
 
-	(void)state;
 	p.iteration = 12;
 	p.min = 3;
 	p.max = 30;
@@ -197,13 +183,11 @@ no_line_is_wider_than_the_terminal(void **state)
 	assert_text(&p, 9, false, "measuring");
 }
 
-static void
-names_of_others_do_nothing_to_the_terminal(void **state)
+TEST(names_of_others_do_nothing_to_the_terminal)
 {
 	struct np_progress p = measuring;
 	char host[1200], text[NP_PROGRESS_TEXT];
 
-	(void)state;
 	p.step = NP_PROGRESS_CONNECTING;
 	p.host = "a\033[2J\nb\xc3\xa9";
 	p.elapsed_s = 0;
@@ -215,10 +199,8 @@ names_of_others_do_nothing_to_the_terminal(void **state)
 	assert_int_equal(np_progress_text(&p, 79, false, text), 79);
 }
 
-static void
-the_environment_names_the_character_set(void **state)
+TEST(the_environment_names_the_character_set)
 {
-	(void)state;
 	assert_true(np_progress_utf8(NULL, NULL, "en_GB.UTF-8"));
 	assert_true(np_progress_utf8("", "C.utf8", "C"));
 	assert_false(np_progress_utf8("C", "C.utf8", "en_GB.UTF-8"));
@@ -227,20 +209,4 @@ the_environment_names_the_character_set(void **state)
 	assert_false(np_progress_utf8(NULL, NULL, NULL));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_has_the_time_a_bar_and_the_rate),
-		cmocka_unit_test(each_step_has_its_words),
-		cmocka_unit_test(a_test_by_count_has_its_share),
-		cmocka_unit_test(a_ramp_has_its_connections),
-		cmocka_unit_test(iterations_are_counted),
-		cmocka_unit_test(rates_have_three_digits),
-		cmocka_unit_test(no_line_is_wider_than_the_terminal),
-		cmocka_unit_test(names_of_others_do_nothing_to_the_terminal),
-		cmocka_unit_test(the_environment_names_the_character_set),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -22,8 +22,7 @@ printed(const struct np_label *labels, size_t count, const struct np_record *r,
 	return text;
 }
 
-static void
-known_numbers_are_gauges(void **state)
+TEST(known_numbers_are_gauges)
 {
 	static const struct np_label labels[] = { { "test", "TCP_STREAM" },
 						  { "brand", NULL },
@@ -31,7 +30,6 @@ known_numbers_are_gauges(void **state)
 	struct np_record r = { .value[0].known = false };
 	char *text;
 
-	(void)state;
 	np_record_real(&r, NP_M_THROUGHPUT, 0.1);
 	np_record_text(&r, NP_M_THROUGHPUT_UNITS, "10^6bits");
 	np_record_int(&r, NP_M_LSS_SIZE, 16384);
@@ -48,13 +46,11 @@ known_numbers_are_gauges(void **state)
 	free(text);
 }
 
-static void
-rates_of_one_end_are_of_bytes(void **state)
+TEST(rates_of_one_end_are_of_bytes)
 {
 	struct np_record r = { .value[0].known = false };
 	char *text;
 
-	(void)state;
 	np_record_text(&r, NP_M_THROUGHPUT_UNITS, "Trans");
 	np_record_real(&r, NP_M_THROUGHPUT, 5);
 	np_record_real(&r, NP_M_LOCAL_SEND_THROUGHPUT, (double)NAN);
@@ -64,15 +60,13 @@ rates_of_one_end_are_of_bytes(void **state)
 	free(text);
 }
 
-static void
-times_are_a_summary_in_seconds(void **state)
+TEST(times_are_a_summary_in_seconds)
 {
 	static const struct np_label label = { "test", "TCP_RR" };
 	struct np_record r = { .value[0].known = false };
 	struct np_hist *h = np_hist_new();
 	char *text;
 
-	(void)state;
 	text = printed(&label, 1, &r, h);
 	assert_string_equal(text, "");
 	free(text);
@@ -88,14 +82,4 @@ times_are_a_summary_in_seconds(void **state)
 	free(h);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_numbers_are_gauges),
-		cmocka_unit_test(rates_of_one_end_are_of_bytes),
-		cmocka_unit_test(times_are_a_summary_in_seconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

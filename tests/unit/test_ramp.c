@@ -19,15 +19,13 @@ enum { FLOWS = 20, RATE = 200 };
 
 /* ---- The clock ---- */
 
-static void
-connections_are_due_at_exact_times(void **state)
+TEST(connections_are_due_at_exact_times)
 {
 	struct np_ramp r[2] = { { .start_ns = 1000, .rate = 3, .number = 0, .of = 2 },
 				{ .start_ns = 1000, .rate = 3, .number = 1, .of = 2 } };
 	struct np_worker w[2] = { { .ramp = &r[0], .conns = 2 }, { .ramp = &r[1], .conns = 1 } };
 	struct np_worker none = { .conns = 1 };
 
-	(void)state;
 	assert_int_equal(np_ramp_due(&w[0]), 1000);
 	assert_int_equal(np_ramp_due(&w[1]), 1000 + NP_SEC / 3);
 	r[0].begun = r[1].begun = 1;
@@ -43,15 +41,13 @@ take_ramp(struct np_plan *p)
 	p->ramp = RATE;
 }
 
-static void
-what_was_missed_for_long_is_put_off(void **state)
+TEST(what_was_missed_for_long_is_put_off)
 {
 	struct end e = { .rc = -1 };
 	struct np_worker *w;
 	struct np_addr at;
 	uint64_t first;
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
 	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 10);
 	take_ramp(&e.plan);
@@ -73,13 +69,11 @@ what_was_missed_for_long_is_put_off(void **state)
 
 /* ---- Failures ---- */
 
-static void
-failures_are_counted_by_reason(void **state)
+TEST(failures_are_counted_by_reason)
 {
 	struct np_ramp_failures f = { .count = 0 }, sum = { .count = 0 };
 	char text[256], few[8];
 
-	(void)state;
 	np_ramp_failed(&f, ECONNREFUSED);
 	np_ramp_failed(&f, ETIMEDOUT);
 	np_ramp_failed(&f, ECONNREFUSED);
@@ -206,12 +200,10 @@ run_ramp(const char *bench, uint32_t here, uint32_t there)
 	assert_false(late);
 }
 
-static void
-flows_come_while_others_are_driven(void **state)
+TEST(flows_come_while_others_are_driven)
 {
 	static const char *const benches[] = { "TCP_RR", "TCP_STREAM", "TCP_MAERTS" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(benches); i++) {
 		run_ramp(benches[i], 1, 1);
 		run_ramp(benches[i], 3, 1);
@@ -238,12 +230,10 @@ cut_short(const char *bench)
 }
 
 /* The client's time is up before all have come: the far end does not wait for the rest. */
-static void
-a_ramp_that_is_cut_short_ends_at_both_ends(void **state)
+TEST(a_ramp_that_is_cut_short_ends_at_both_ends)
 {
 	static const char *const benches[] = { "TCP_RR", "TCP_STREAM", "TCP_MAERTS" };
 
-	(void)state;
 	client_threads = server_threads = 2;
 	for (size_t i = 0; i < LEN(benches); i++) {
 		/* A far end that waited would do so for 4 s, and each time; a machine may be late.
@@ -254,15 +244,13 @@ a_ramp_that_is_cut_short_ends_at_both_ends(void **state)
 	}
 }
 
-static void
-a_ramp_without_a_far_end_ends(void **state)
+TEST(a_ramp_without_a_far_end_ends)
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 	struct np_tally t;
 	struct np_err err;
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
 	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 10);
 	take_ramp(&e.plan);
@@ -280,8 +268,7 @@ a_ramp_without_a_far_end_ends(void **state)
 	end_free(&e);
 }
 
-static void
-only_tests_by_time_have_one(void **state)
+TEST(only_tests_by_time_have_one)
 {
 	static const struct {
 		const char *bench;
@@ -296,7 +283,6 @@ only_tests_by_time_have_one(void **state)
 		{ "STREAM_RR", 1, 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan p;
 
@@ -306,19 +292,4 @@ only_tests_by_time_have_one(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(connections_are_due_at_exact_times),
-		cmocka_unit_test(what_was_missed_for_long_is_put_off),
-		cmocka_unit_test(failures_are_counted_by_reason),
-		cmocka_unit_test(flows_come_while_others_are_driven),
-		cmocka_unit_test(a_ramp_that_is_cut_short_ends_at_both_ends),
-		cmocka_unit_test(a_ramp_without_a_far_end_ends),
-		cmocka_unit_test(only_tests_by_time_have_one),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -33,10 +33,8 @@ assert_conversion(const struct np_metric *m)
 	}
 }
 
-static void
-every_row_has_a_name_heads_and_a_conversion(void **state)
+TEST(every_row_has_a_name_heads_and_a_conversion)
 {
-	(void)state;
 	for (int i = 0; i < NP_METRICS; i++) {
 		const struct np_metric *m = np_metric((enum np_metric_id)i);
 
@@ -53,10 +51,8 @@ every_row_has_a_name_heads_and_a_conversion(void **state)
 	}
 }
 
-static void
-names_are_found_in_any_case(void **state)
+TEST(names_are_found_in_any_case)
 {
-	(void)state;
 	assert_int_equal(np_metric_find("throughput"), NP_M_THROUGHPUT);
 	assert_int_equal(np_metric_find("Throughput_Units"), NP_M_THROUGHPUT_UNITS);
 	assert_int_equal(np_metric_find("THROUGHPU"), -1);
@@ -73,12 +69,10 @@ assert_formats(const struct np_record *r, enum np_metric_id id, const char *want
 	assert_string_equal(text, want);
 }
 
-static void
-values_print_as_their_rows_say(void **state)
+TEST(values_print_as_their_rows_say)
 {
 	struct np_record r = { .value[0].known = false };
 
-	(void)state;
 	np_record_int(&r, NP_M_LOCAL_BYTES_SENT, INT64_MAX);
 	np_record_real(&r, NP_M_THROUGHPUT, 1234.567);
 	np_record_real(&r, NP_M_TRANSACTION_RATE, 0.12345);
@@ -93,12 +87,10 @@ values_print_as_their_rows_say(void **state)
 	assert_true(np_record_get_real(&r, NP_M_THROUGHPUT) > 1234.5);
 }
 
-static void
-what_is_not_known_says_so(void **state)
+TEST(what_is_not_known_says_so)
 {
 	struct np_record r = { .value[0].known = false };
 
-	(void)state;
 	assert_int_equal(np_record_get_int(&r, NP_M_LSS_SIZE), -1);
 	assert_true(np_record_get_real(&r, NP_M_THROUGHPUT) < -0.5);
 	assert_formats(&r, NP_M_LSS_SIZE, "-1");
@@ -111,12 +103,10 @@ what_is_not_known_says_so(void **state)
 	assert_false(np_record_known(&r, NP_M_PROTOCOL));
 }
 
-static void
-an_empty_text_is_a_value_and_null_is_none(void **state)
+TEST(an_empty_text_is_a_value_and_null_is_none)
 {
 	struct np_record r = { .value[0].known = false };
 
-	(void)state;
 	np_record_text(&r, NP_M_LOCAL_FILL_FILE, "");
 	np_record_text(&r, NP_M_RESULT_BRAND, NULL);
 	assert_true(np_record_known(&r, NP_M_LOCAL_FILL_FILE));
@@ -130,13 +120,11 @@ an_empty_text_is_a_value_and_null_is_none(void **state)
 	assert_formats(&r, NP_M_OUTPUT_NONE, " ");
 }
 
-static void
-letters_may_be_nul_bytes(void **state)
+TEST(letters_may_be_nul_bytes)
 {
 	struct np_record r = { .value[0].known = false };
 	char text[8] = "xxxxxxx";
 
-	(void)state;
 	np_record_char(&r, NP_M_LOCAL_CPU_METHOD, 'S');
 	assert_formats(&r, NP_M_LOCAL_CPU_METHOD, "S");
 	np_record_char(&r, NP_M_REMOTE_CPU_METHOD, '\0');
@@ -145,12 +133,10 @@ letters_may_be_nul_bytes(void **state)
 	assert_memory_equal(text, "\0", 2);
 }
 
-static void
-hexadecimal_values_have_32_bits(void **state)
+TEST(hexadecimal_values_have_32_bits)
 {
 	struct np_record r = { .value[0].known = false };
 
-	(void)state;
 	assert_formats(&r, NP_M_LOCAL_SOCKET_TOS, "0xffffffff");
 	np_record_int(&r, NP_M_LOCAL_SOCKET_TOS, -1);
 	assert_formats(&r, NP_M_LOCAL_SOCKET_TOS, "0xffffffff");
@@ -164,12 +150,10 @@ hexadecimal_values_have_32_bits(void **state)
 	assert_formats(&r, NP_M_REMOTE_INTERFACE_DEVICE, "0x001a");
 }
 
-static void
-titles_are_the_heads_up_to_the_first_empty_one(void **state)
+TEST(titles_are_the_heads_up_to_the_first_empty_one)
 {
 	char title[80], part[9];
 
-	(void)state;
 	np_metric_title(NP_M_THROUGHPUT, title, sizeof(title));
 	assert_string_equal(title, "Throughput");
 	np_metric_title(NP_M_LSS_SIZE_END, title, sizeof(title));
@@ -182,33 +166,15 @@ titles_are_the_heads_up_to_the_first_empty_one(void **state)
 	assert_string_equal(part, "Local Se");
 }
 
-static void
-a_short_buffer_cuts_the_text_and_not_its_length(void **state)
+TEST(a_short_buffer_cuts_the_text_and_not_its_length)
 {
 	struct np_record r = { .value[0].known = false };
 	char text[4] = "xxx";
 
-	(void)state;
 	np_record_text(&r, NP_M_DIRECTION, "Send|Recv");
 	assert_int_equal(np_record_format(&r, NP_M_DIRECTION, text, sizeof(text)), 9);
 	assert_string_equal(text, "Sen");
 	assert_int_equal(np_record_format(&r, NP_M_DIRECTION, NULL, 0), 9);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_has_a_name_heads_and_a_conversion),
-		cmocka_unit_test(names_are_found_in_any_case),
-		cmocka_unit_test(values_print_as_their_rows_say),
-		cmocka_unit_test(what_is_not_known_says_so),
-		cmocka_unit_test(an_empty_text_is_a_value_and_null_is_none),
-		cmocka_unit_test(letters_may_be_nul_bytes),
-		cmocka_unit_test(hexadecimal_values_have_32_bits),
-		cmocka_unit_test(titles_are_the_heads_up_to_the_first_empty_one),
-		cmocka_unit_test(a_short_buffer_cuts_the_text_and_not_its_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -21,8 +21,7 @@
 		offsetof(struct np_omni_request, member), (uint32_t)(value), (error), #member      \
 	}
 
-static void
-what_makes_no_sense_is_refused_with_an_errno(void **state)
+TEST(what_makes_no_sense_is_refused_with_an_errno)
 {
 	static const struct {
 		size_t at;
@@ -57,7 +56,6 @@ what_makes_no_sense_is_refused_with_an_errno(void **state)
 		WITH(fill_file, 0x7a7a7a7a, EACCES),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_omni_request request = five_transactions();
 		struct np_head head;
@@ -78,13 +76,11 @@ what_makes_no_sense_is_refused_with_an_errno(void **state)
 	}
 }
 
-static void
-datagrams_have_no_connections_to_count(void **state)
+TEST(datagrams_have_no_connections_to_count)
 {
 	struct np_omni_request request = five_transactions();
 	struct session s;
 
-	(void)state;
 	request.socket_type = NP_WS_DGRAM;
 	request.protocol = IPPROTO_UDP;
 	request.flags |= NP_WB_CONNECT;
@@ -95,13 +91,11 @@ datagrams_have_no_connections_to_count(void **state)
 }
 
 /* Nobody may have this machine send datagrams to a third one. */
-static void
-datagrams_go_to_the_client_only(void **state)
+TEST(datagrams_go_to_the_client_only)
 {
 	struct np_omni_request request = five_transactions();
 	struct session s;
 
-	(void)state;
 	request.socket_type = NP_WS_DGRAM;
 	request.protocol = IPPROTO_UDP;
 	request.direction = NP_WD_TRANSMIT;
@@ -181,8 +175,7 @@ ask_filled(struct session *s, int fill_dir, const char *file, struct np_omni_res
 	return answer(s, np_omni_response_layout, response).word;
 }
 
-static void
-a_file_of_the_fill_directory_is_sent(void **state)
+TEST(a_file_of_the_fill_directory_is_sent)
 {
 	struct np_omni_response response;
 	struct session s;
@@ -191,7 +184,6 @@ a_file_of_the_fill_directory_is_sent(void **state)
 	char bytes[16] = "";
 	int fd;
 
-	(void)state;
 	make_place(&p);
 	assert_int_equal(ask_filled(&s, p.fd, "data", &response), 0);
 	at = loopback(AF_INET, (uint16_t)response.data_port);
@@ -204,8 +196,7 @@ a_file_of_the_fill_directory_is_sent(void **state)
 	remove_place(&p);
 }
 
-static void
-no_other_file_is(void **state)
+TEST(no_other_file_is)
 {
 	static const struct {
 		const char *name;
@@ -219,7 +210,6 @@ no_other_file_is(void **state)
 	};
 	struct place p;
 
-	(void)state;
 	make_place(&p);
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_omni_response response;
@@ -235,8 +225,7 @@ no_other_file_is(void **state)
 }
 
 /* A plan that names what there is not, or what does not go together: the answer names the field. */
-static void
-a_plan_that_makes_no_sense_is_refused(void **state)
+TEST(a_plan_that_makes_no_sense_is_refused)
 {
 	static const struct {
 		const char *pattern, *transport, *engine;
@@ -264,7 +253,6 @@ a_plan_that_makes_no_sense_is_refused(void **state)
 		{ "stream", "UDP", "", 4, 1, 0, 1, EACCES, "without an echo", 2 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
@@ -290,8 +278,7 @@ a_plan_that_makes_no_sense_is_refused(void **state)
 }
 
 /* A list of processors is read strictly, and shown without what could write to a terminal. */
-static void
-a_plan_whose_processors_are_no_list_is_refused(void **state)
+TEST(a_plan_whose_processors_are_no_list_is_refused)
 {
 	static const struct {
 		const char *cpus, *says;
@@ -301,7 +288,6 @@ a_plan_whose_processors_are_no_list_is_refused(void **state)
 		{ "0-999", "cpus: 0-999 is a list of more than 256" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
@@ -317,8 +303,7 @@ a_plan_whose_processors_are_no_list_is_refused(void **state)
 }
 
 /* Several addresses of a client: a few that the last byte tells apart, over connections. */
-static void
-a_prefix_that_is_too_wide_is_refused(void **state)
+TEST(a_prefix_that_is_too_wide_is_refused)
 {
 	static const struct {
 		const char *transport;
@@ -330,7 +315,6 @@ a_prefix_that_is_too_wide_is_refused(void **state)
 		{ "UDP", 24, 4, EOPNOTSUPP }, { "TCP", 120, 17, EINVAL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
@@ -357,8 +341,7 @@ a_prefix_that_is_too_wide_is_refused(void **state)
 	}
 }
 
-static void
-a_ramp_that_nothing_ends_is_refused(void **state)
+TEST(a_ramp_that_nothing_ends_is_refused)
 {
 	static const struct {
 		const char *pattern, *transport;
@@ -369,7 +352,6 @@ a_ramp_that_nothing_ends_is_refused(void **state)
 		{ "rr", "UDP", 5, 0 },  { "crr", "TCP", 5, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct np_why why;
@@ -393,8 +375,7 @@ a_ramp_that_nothing_ends_is_refused(void **state)
 }
 
 /* Numbers that are at the edge of something, in every field of every request. */
-static void
-no_request_takes_more_memory_than_the_limit(void **state)
+TEST(no_request_takes_more_memory_than_the_limit)
 {
 	static const uint32_t nasty[] = { 0,     1,     2,        4,         8,        4096,
 					  65535, 65536, 1U << 20, INT32_MAX, 1U << 31, UINT32_MAX };
@@ -403,7 +384,6 @@ no_request_takes_more_memory_than_the_limit(void **state)
 	uint64_t seed = 5;
 	int opened = 0;
 
-	(void)state;
 	for (int round = 0; round < (NP_SANITIZED ? 300 : 3000); round++) {
 		const struct np_dialect *d = np_dialect(codes[round % LEN(codes)]);
 		struct np_stop stop = { 0 };
@@ -433,22 +413,4 @@ no_request_takes_more_memory_than_the_limit(void **state)
 	assert_true(opened > 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_makes_no_sense_is_refused_with_an_errno),
-		cmocka_unit_test(datagrams_have_no_connections_to_count),
-		cmocka_unit_test(datagrams_go_to_the_client_only),
-		cmocka_unit_test(a_file_of_the_fill_directory_is_sent),
-		cmocka_unit_test(no_other_file_is),
-		cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
-		cmocka_unit_test(a_prefix_that_is_too_wide_is_refused),
-		cmocka_unit_test(a_ramp_that_nothing_ends_is_refused),
-		cmocka_unit_test(a_plan_whose_processors_are_no_list_is_refused),
-		cmocka_unit_test(no_request_takes_more_memory_than_the_limit),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

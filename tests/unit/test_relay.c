@@ -42,8 +42,7 @@ write_one(struct seen *seen, enum np_log_level of_log, int level, bool is_event,
 	ns_relay_write(&log, &all, &own, &line, 4711, quiet);
 }
 
-static void
-lines_are_marked_with_their_process(void **state)
+TEST(lines_are_marked_with_their_process)
 {
 	static const struct {
 		bool is_event, stays_event;
@@ -61,7 +60,6 @@ lines_are_marked_with_their_process(void **state)
 	};
 	struct seen seen;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		write_one(&seen, NP_LOG_INFO, NP_LOG_INFO, rows[i].is_event, rows[i].text, false);
 		assert_int_equal(seen.count, 1);
@@ -71,12 +69,10 @@ lines_are_marked_with_their_process(void **state)
 }
 
 /* A client may have raised the level of its session, unless the daemon is quiet. */
-static void
-levels_are_those_of_the_session(void **state)
+TEST(levels_are_those_of_the_session)
 {
 	struct seen seen;
 
-	(void)state;
 	write_one(&seen, NP_LOG_ERROR, NP_LOG_DEBUG, false, "x", false);
 	assert_int_equal(seen.count, 1);
 	assert_int_equal(seen.level, NP_LOG_DEBUG);
@@ -106,15 +102,13 @@ flood(struct ns_relayed *all, struct ns_bucket *own, enum np_log_level of_log, i
 	return seen->count;
 }
 
-static void
-one_session_has_not_all_of_the_log(void **state)
+TEST(one_session_has_not_all_of_the_log)
 {
 	struct ns_bucket one = { .due_ns = 0 }, other = { .due_ns = 0 };
 	struct ns_relayed all = { .left_out = 0 };
 	struct seen seen;
 	unsigned n;
 
-	(void)state;
 	n = flood(&all, &one, NP_LOG_INFO, NP_LOG_INFO, &seen);
 	assert_in_range(n, 2 * NS_RELAYED_RATE, 3 * NS_RELAYED_RATE - 1);
 	/* What the operator wants to see of others is there. */
@@ -122,8 +116,7 @@ one_session_has_not_all_of_the_log(void **state)
 	assert_in_range(n, 2 * NS_RELAYED_RATE, 3 * NS_RELAYED_RATE);
 }
 
-static void
-what_has_no_room_is_counted_and_told(void **state)
+TEST(what_has_no_room_is_counted_and_told)
 {
 	struct ns_relay relay = { .verb = 42 };
 	struct ns_relayed all = { .left_out = 0 };
@@ -133,7 +126,6 @@ what_has_no_room_is_counted_and_told(void **state)
 	struct ns_line line;
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	relay.fd = pair[1];
 	while (relay.dropped < 3) { /* nobody reads, and it does not wait */
@@ -156,15 +148,4 @@ what_has_no_room_is_counted_and_told(void **state)
 	close(pair[1]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_marked_with_their_process),
-		cmocka_unit_test(levels_are_those_of_the_session),
-		cmocka_unit_test(one_session_has_not_all_of_the_log),
-		cmocka_unit_test(what_has_no_room_is_counted_and_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -25,13 +25,11 @@ iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
 	free(hist);
 }
 
-static void
-without_confidence_a_test_runs_once(void **state)
+TEST(without_confidence_a_test_runs_once)
 {
 	struct np_repeat r = { .plan = { .max = 1, .min = 1, .width = -1 } };
 	struct np_record record;
 
-	(void)state;
 	memset(&record, 0, sizeof(record));
 	iterate(&r, 10, -1, 5);
 	assert_false(np_repeat_more(&r));
@@ -45,12 +43,10 @@ without_confidence_a_test_runs_once(void **state)
 	np_repeat_free(&r);
 }
 
-static void
-it_goes_on_until_the_result_is_sure(void **state)
+TEST(it_goes_on_until_the_result_is_sure)
 {
 	struct np_repeat r = { .plan = { .max = 10, .min = 3, .level = 99, .width = 5 } };
 
-	(void)state;
 	iterate(&r, 100, -1, 5);
 	assert_true(np_repeat_more(&r) && np_repeat_missed(&r));
 	iterate(&r, 100, -1, 5);
@@ -65,12 +61,10 @@ it_goes_on_until_the_result_is_sure(void **state)
 	np_repeat_free(&r);
 }
 
-static void
-it_stops_once_the_result_is_sure(void **state)
+TEST(it_stops_once_the_result_is_sure)
 {
 	struct np_repeat r = { .plan = { .max = 30, .min = 3, .level = 95, .width = 50 } };
 
-	(void)state;
 	while (np_repeat_more(&r)) {
 		iterate(&r, r.done % 2 == 0 ? 100 : 101, -1, 5);
 	}
@@ -80,12 +74,10 @@ it_stops_once_the_result_is_sure(void **state)
 }
 
 /* CPU figures that vary keep it going, unless only the result matters. */
-static void
-cpu_figures_count_unless_told_otherwise(void **state)
+TEST(cpu_figures_count_unless_told_otherwise)
 {
 	struct np_repeat r = { .plan = { .max = 5, .min = 3, .level = 95, .width = 5 } };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		iterate(&r, 100, 10 + 20 * i, 5);
 	}
@@ -95,13 +87,11 @@ cpu_figures_count_unless_told_otherwise(void **state)
 	np_repeat_free(&r);
 }
 
-static void
-the_conclusion_is_over_all_iterations(void **state)
+TEST(the_conclusion_is_over_all_iterations)
 {
 	struct np_repeat r = { .plan = { .max = 4, .min = 4, .level = 95, .width = 5 } };
 	struct np_record record;
 
-	(void)state;
 	memset(&record, 0, sizeof(record));
 	iterate(&r, 90, 20, 10);
 	iterate(&r, 110, 30, 1000);
@@ -118,16 +108,4 @@ the_conclusion_is_over_all_iterations(void **state)
 	np_repeat_free(&r);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_confidence_a_test_runs_once),
-		cmocka_unit_test(it_goes_on_until_the_result_is_sure),
-		cmocka_unit_test(it_stops_once_the_result_is_sure),
-		cmocka_unit_test(cpu_figures_count_unless_told_otherwise),
-		cmocka_unit_test(the_conclusion_is_over_all_iterations),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

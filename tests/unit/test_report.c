@@ -45,14 +45,12 @@ assert_real(const struct np_record *r, enum np_metric_id id, double want)
 }
 
 /* Datagrams get lost: bytes by call of the far end are of those that arrived. */
-static void
-bytes_by_call_are_each_ends_own(void **state)
+TEST(bytes_by_call_are_each_ends_own)
 {
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "UDP_STREAM");
 	out.tally.count.sent = UINT64_C(100000);
 	out.tally.count.sends = 100;
@@ -67,14 +65,12 @@ bytes_by_call_are_each_ends_own(void **state)
 }
 
 /* The readings lie further apart than the test is long: a busy machine is one to 100 %. */
-static void
-cpu_figures_are_of_the_time_between_readings(void **state)
+TEST(cpu_figures_are_of_the_time_between_readings)
 {
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "TCP_RR");
 	out.tally.count.transactions = 1000;
 	out.tally.closing.cpu.util = out.tally.closing.cpu.peak = 100;
@@ -85,15 +81,13 @@ cpu_figures_are_of_the_time_between_readings(void **state)
 }
 
 /* A rate in bits is one of bits: connections carry none, except in the older tests. */
-static void
-connections_count_where_they_are_the_unit(void **state)
+TEST(connections_count_where_they_are_the_unit)
 {
 	struct np_outcome out;
 	struct np_bench omni;
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "TCP_CC");
 	out.tally.count.transactions = 500;
 	np_report(&out, np_unit('m'), &r);
@@ -114,14 +108,12 @@ connections_count_where_they_are_the_unit(void **state)
 
 /* Requests in flight share the time, and that spent waiting for an interval's end does not count.
  */
-static void
-latency_knows_of_bursts_and_pacing(void **state)
+TEST(latency_knows_of_bursts_and_pacing)
 {
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "TCP_RR");
 	p.request = p.response = 1;
 	p.burst = 3;
@@ -133,14 +125,12 @@ latency_knows_of_bursts_and_pacing(void **state)
 }
 
 /* Each flow has its own transactions under way. */
-static void
-latency_knows_of_flows(void **state)
+TEST(latency_knows_of_flows)
 {
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "TCP_RR");
 	p.flows = 20;
 	out.tally.flows = 10; /* the daemon has granted no more */
@@ -158,8 +148,7 @@ latency_knows_of_flows(void **state)
 }
 
 /* netperf's values for a far end that is no daemon. */
-static void
-a_service_tells_nothing(void **state)
+TEST(a_service_tells_nothing)
 {
 	static const struct {
 		enum np_metric_id id;
@@ -174,7 +163,6 @@ a_service_tells_nothing(void **state)
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "TCP_MAERTS");
 	np_far_init(&out.far);
 	p.no_control = true;
@@ -188,8 +176,7 @@ a_service_tells_nothing(void **state)
 }
 
 /* Jain's index of 1, 1 and 4: 6 * 6 / (3 * 18). */
-static void
-flows_are_compared(void **state)
+TEST(flows_are_compared)
 {
 	struct np_flow_result flow[] = { { .transactions = 100 },
 					 { .transactions = 400 },
@@ -198,7 +185,6 @@ flows_are_compared(void **state)
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "TCP_RR");
 	out.tally.count.transactions = 600;
 	np_report(&out, np_unit('x'), &r);
@@ -256,14 +242,12 @@ assert_no_account(const struct np_record *r)
 	}
 }
 
-static void
-the_receiver_tells_of_its_datagrams(void **state)
+TEST(the_receiver_tells_of_its_datagrams)
 {
 	struct np_outcome out;
 	struct np_plan p;
 	struct np_record r;
 
-	(void)state;
 	two_seconds(&out, &p, "UDP_STREAM");
 	np_report(&out, np_unit('m'), &r);
 	assert_no_account(&r);
@@ -321,8 +305,7 @@ transmitter(void)
 	return b;
 }
 
-static void
-where_the_table_misleads_is_told(void **state)
+TEST(where_the_table_misleads_is_told)
 {
 	struct np_bag *near = transmitter(), *far = account();
 	struct np_datagrams d = { .bench = "UDP_STREAM",
@@ -331,7 +314,6 @@ where_the_table_misleads_is_told(void **state)
 				  .unit = np_unit('m'),
 				  .iterations = 1 };
 
-	(void)state;
 	assert_lines(&d, SPAN "\n" TWICE "\n");
 	d.iterations = 3;
 	assert_lines(&d,
@@ -356,15 +338,13 @@ where_the_table_misleads_is_told(void **state)
 }
 
 /* A far end may tell anything. */
-static void
-an_account_of_nonsense_is_not_told(void **state)
+TEST(an_account_of_nonsense_is_not_told)
 {
 	static const char *const names[] = { "udp.sent", "udp.received", "udp.duplicated",
 					     "udp.lost" };
 	static const double values[] = { -1, 1e300 };
 	struct np_bag *near = transmitter();
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names) * LEN(values); i++) {
 		struct np_bag *far = account();
 		const struct np_datagrams d = {
@@ -379,21 +359,4 @@ an_account_of_nonsense_is_not_told(void **state)
 	np_bag_free(near);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_by_call_are_each_ends_own),
-		cmocka_unit_test(cpu_figures_are_of_the_time_between_readings),
-		cmocka_unit_test(connections_count_where_they_are_the_unit),
-		cmocka_unit_test(latency_knows_of_bursts_and_pacing),
-		cmocka_unit_test(latency_knows_of_flows),
-		cmocka_unit_test(flows_are_compared),
-		cmocka_unit_test(a_service_tells_nothing),
-		cmocka_unit_test(the_receiver_tells_of_its_datagrams),
-		cmocka_unit_test(where_the_table_misleads_is_told),
-		cmocka_unit_test(an_account_of_nonsense_is_not_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

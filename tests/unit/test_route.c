@@ -41,8 +41,7 @@ compose(char room[512], const uint32_t *metric, unsigned short count)
 	return head->nlmsg_len;
 }
 
-static void
-what_is_set_is_told(void **state)
+TEST(what_is_set_is_told)
 {
 	const uint32_t metric[RTAX_INITRWND] = {
 		[RTAX_LOCK - 1] = 1 << RTAX_MTU, [RTAX_MTU - 1] = 1400,
@@ -53,7 +52,6 @@ what_is_set_is_told(void **state)
 	struct np_bag *b = np_bag_new();
 	struct np_bag_item it;
 
-	(void)state;
 	compose(room, metric, RTAX_INITRWND);
 	assert_int_equal(np_route_hear(b, (struct nlmsghdr *)room), 1);
 	assert_number(b, "host.route.window", 20000);
@@ -65,15 +63,13 @@ what_is_set_is_told(void **state)
 	np_bag_free(b);
 }
 
-static void
-an_answer_cut_short_does_no_harm(void **state)
+TEST(an_answer_cut_short_does_no_harm)
 {
 	const uint32_t metric[RTAX_INITRWND] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };
 	_Alignas(struct nlmsghdr) char room[512];
 	struct np_bag *b = np_bag_new();
 	size_t whole = compose(room, metric, RTAX_INITRWND);
 
-	(void)state;
 	for (size_t len = NLMSG_LENGTH(0); len <= whole; len++) {
 		struct nlmsghdr *cut = malloc(len);
 
@@ -125,13 +121,11 @@ look_at_a_route(void)
 		   : 1;
 }
 
-static void
-the_kernel_tells_of_its_route(void **state)
+TEST(the_kernel_tells_of_its_route)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (pid == 0) {
 		_exit(look_at_a_route());
 	}
@@ -144,27 +138,14 @@ the_kernel_tells_of_its_route(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void
-an_address_without_ip_has_none(void **state)
+TEST(an_address_without_ip_has_none)
 {
 	const struct sockaddr nothing = { .sa_family = AF_UNIX };
 	struct np_bag *b = np_bag_new();
 
-	(void)state;
 	np_route_facts(&nothing, &nothing, b);
 	assert_int_equal(np_bag_count(b), 0);
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_set_is_told),
-		cmocka_unit_test(an_answer_cut_short_does_no_harm),
-		cmocka_unit_test(the_kernel_tells_of_its_route),
-		cmocka_unit_test(an_address_without_ip_has_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

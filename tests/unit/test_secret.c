@@ -23,8 +23,7 @@ make_file(char path[32], const char *text, size_t n, mode_t mode)
 	close(fd);
 }
 
-static void
-the_first_line_is_read(void **state)
+TEST(the_first_line_is_read)
 {
 	static const struct {
 		const char *text;
@@ -43,7 +42,6 @@ the_first_line_is_read(void **state)
 		{ "a\0b\n", 4, "a\0b", 3 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		static const char zeros[8];
 		struct np_err err = { .code = NP_OK };
@@ -72,14 +70,12 @@ assert_refused(const char *path, enum np_errc code, const char *says)
 	assert_has(err.msg, says);
 }
 
-static void
-a_file_that_others_may_touch_is_refused(void **state)
+TEST(a_file_that_others_may_touch_is_refused)
 {
 	static const mode_t wrong[] = { 0640, 0604, 0620, 0602, 0666, 0644 };
 	static const mode_t right[] = { 0600, 0400, 0700 };
 	char path[32];
 
-	(void)state;
 	make_file(path, "sesame", 6, 0600);
 	for (size_t i = 0; i < LEN(wrong); i++) {
 		assert_int_equal(chmod(path, wrong[i]), 0);
@@ -95,12 +91,10 @@ a_file_that_others_may_touch_is_refused(void **state)
 	unlink(path);
 }
 
-static void
-what_is_no_file_is_refused(void **state)
+TEST(what_is_no_file_is_refused)
 {
 	char path[] = "/tmp/np-test-XXXXXX", fifo[32];
 
-	(void)state;
 	assert_refused("/nonexistent", NP_ESYS, "No such file");
 	assert_refused("/dev/null", NP_EUSAGE, "not a regular file");
 	assert_non_null(mkdtemp(path));
@@ -113,13 +107,11 @@ what_is_no_file_is_refused(void **state)
 }
 
 /* Who owns the file can read it whatever its mode is. */
-static void
-the_file_of_another_user_is_refused(void **state)
+TEST(the_file_of_another_user_is_refused)
 {
 	char path[32];
 	bool mine;
 
-	(void)state;
 	make_file(path, "sesame", 6, 0600);
 	mine = chown(path, geteuid() + 1, (gid_t)-1) != 0;
 	if (!mine) {
@@ -131,12 +123,10 @@ the_file_of_another_user_is_refused(void **state)
 	}
 }
 
-static void
-every_bit_counts_when_compared(void **state)
+TEST(every_bit_counts_when_compared)
 {
 	uint8_t a[40], b[40];
 
-	(void)state;
 	memset(a, 0x5a, sizeof(a));
 	memcpy(b, a, sizeof(b));
 	assert_true(np_secret_equal(a, b, sizeof(a)));
@@ -149,30 +139,15 @@ every_bit_counts_when_compared(void **state)
 	}
 }
 
-static void
-a_hidden_word_leaves_a_star(void **state)
+TEST(a_hidden_word_leaves_a_star)
 {
 	static const char left[] = "*\0\0\0\0\0";
 	char word[] = "sesame", empty[] = "";
 
-	(void)state;
 	np_secret_hide(word);
 	assert_memory_equal(word, left, sizeof(word));
 	np_secret_hide(empty);
 	assert_string_equal(empty, "");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_line_is_read),
-		cmocka_unit_test(a_file_that_others_may_touch_is_refused),
-		cmocka_unit_test(what_is_no_file_is_refused),
-		cmocka_unit_test(the_file_of_another_user_is_refused),
-		cmocka_unit_test(every_bit_counts_when_compared),
-		cmocka_unit_test(a_hidden_word_leaves_a_star),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -49,10 +49,8 @@ assert_selects(const char *word, const char *want)
 	assert_selection(&sel, want);
 }
 
-static void
-lists_are_read_as_netperf_does(void **state)
+TEST(lists_are_read_as_netperf_does)
 {
-	(void)state;
 	assert_selects("THROUGHPUT", "THROUGHPUT;;;");
 	assert_selects("throughput_units,Protocol", "THROUGHPUT_UNITS,PROTOCOL;;;");
 	assert_selects("PROTOCOL DIRECTION,SOCKET_TYPE", "PROTOCOL,DIRECTION,SOCKET_TYPE;;;");
@@ -65,10 +63,8 @@ lists_are_read_as_netperf_does(void **state)
 	assert_selects("PROTOCOL,PROTOCOL", "PROTOCOL,PROTOCOL;;;");
 }
 
-static void
-semicolons_make_up_to_four_groups(void **state)
+TEST(semicolons_make_up_to_four_groups)
 {
-	(void)state;
 	assert_selects("THROUGHPUT;PROTOCOL,DIRECTION;SOCKET_TYPE",
 		       "THROUGHPUT;PROTOCOL,DIRECTION;SOCKET_TYPE;");
 	assert_selects("PROTOCOL;DIRECTION;SOCKET_TYPE;SD_UNITS;LSS_SIZE",
@@ -78,12 +74,10 @@ semicolons_make_up_to_four_groups(void **state)
 	assert_selects(";", ";;;");
 }
 
-static void
-unknown_names_are_let_pass(void **state)
+TEST(unknown_names_are_let_pass)
 {
 	char longest[300];
 
-	(void)state;
 	assert_selects("THROUGHPUT,NONSENSE,ELAPSED_TIME", "THROUGHPUT,?,ELAPSED_TIME;;;");
 	assert_selects("NONSENSE,THROUGHPUTS;x", "?,?;?;;");
 	/* Names of files' columns are none of lists. */
@@ -93,21 +87,17 @@ unknown_names_are_let_pass(void **state)
 	assert_selects(longest, "?,PROTOCOL;;;");
 }
 
-static void
-output_end_ends_its_group(void **state)
+TEST(output_end_ends_its_group)
 {
-	(void)state;
 	assert_selects("PROTOCOL,OUTPUT_END,DIRECTION", "PROTOCOL;;;");
 	assert_selects("OUTPUT_END,PROTOCOL;DIRECTION", ";DIRECTION;;");
 	assert_selects("OUTPUT_NONE,PROTOCOL", "OUTPUT_NONE,PROTOCOL;;;");
 }
 
-static void
-names_say_what_to_collect(void **state)
+TEST(names_say_what_to_collect)
 {
 	struct np_selection sel = selected("THROUGHPUT,RT_LATENCY");
 
-	(void)state;
 	assert_false(sel.latency);
 	assert_false(sel.congestion);
 	sel = selected("THROUGHPUT;p99_latency");
@@ -125,8 +115,7 @@ names_say_what_to_collect(void **state)
 /* Figures that netperf does not have. */
 enum { OURS = NP_METRICS - NP_M_OUTPUT_END - 1 };
 
-static void
-all_is_every_figure_in_netperfs_groups(void **state)
+TEST(all_is_every_figure_in_netperfs_groups)
 {
 	struct np_selection sel = selected("aLL");
 	static const struct {
@@ -140,7 +129,6 @@ all_is_every_figure_in_netperfs_groups(void **state)
 	};
 	size_t total = 0;
 
-	(void)state;
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		total += sel.count[g];
 		assert_int_equal(sel.count[g], groups[g].count);
@@ -183,10 +171,8 @@ assert_file_selects(const char *text, const char *want)
 	assert_false(sel.latency || sel.congestion);
 }
 
-static void
-a_file_has_a_group_a_line(void **state)
+TEST(a_file_has_a_group_a_line)
 {
-	(void)state;
 	assert_file_selects("PROTOCOL,Throughput Units\nsocket type\n",
 			    "PROTOCOL,THROUGHPUT_UNITS;SOCKET_TYPE;;");
 	assert_file_selects("PROTOCOL,DIRECTION", "PROTOCOL,DIRECTION;;;");
@@ -198,20 +184,16 @@ a_file_has_a_group_a_line(void **state)
 			    "MEAN_LATENCY,LOCAL_CONG_CONTROL;;;");
 }
 
-static void
-what_a_file_does_not_know_is_a_filler(void **state)
+TEST(what_a_file_does_not_know_is_a_filler)
 {
-	(void)state;
 	assert_file_selects("bogus, PROTOCOL\n\nDIRECTION,\n",
 			    "OUTPUT_NONE,OUTPUT_NONE;OUTPUT_NONE;DIRECTION,OUTPUT_NONE;");
 	assert_file_selects("\nPROTOCOL", "OUTPUT_NONE;PROTOCOL;;");
 }
 
 /* netperf forgets them. */
-static void
-lines_behind_the_fourth_go_to_the_last_group(void **state)
+TEST(lines_behind_the_fourth_go_to_the_last_group)
 {
-	(void)state;
 	assert_file_selects("PROTOCOL\nDIRECTION\nUUID\nLSS_SIZE,OUTPUT_END,UUID\nLSR_SIZE\nUUID",
 			    "PROTOCOL;DIRECTION;UUID;LSS_SIZE,LSR_SIZE,UUID");
 }
@@ -226,12 +208,10 @@ assert_refused(const char *word, int code, const char *part)
 	assert_has(err.msg, part);
 }
 
-static void
-names_in_files_have_up_to_79_characters(void **state)
+TEST(names_in_files_have_up_to_79_characters)
 {
 	char text[100], path[32];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[79] = '\0';
 	assert_file_selects(text, "OUTPUT_NONE;;;");
@@ -242,10 +222,8 @@ names_in_files_have_up_to_79_characters(void **state)
 	unlink(path);
 }
 
-static void
-files_that_cannot_be_read_are_named(void **state)
+TEST(files_that_cannot_be_read_are_named)
 {
-	(void)state;
 	assert_refused("nosuchfile", NP_EPLAIN, "file 'nosuchfile' errno 2");
 	assert_refused("", NP_EPLAIN, "errno 2");
 	/* Neither a comma nor the name of a figure. */
@@ -253,12 +231,10 @@ files_that_cannot_be_read_are_named(void **state)
 	assert_refused("/", NP_ECONTROL, "'/'");
 }
 
-static void
-too_many_of_a_group_are_refused(void **state)
+TEST(too_many_of_a_group_are_refused)
 {
 	char *list = calloc(1, (NP_SELECT_MAX + 2) * 5 + 1), path[32];
 
-	(void)state;
 	for (int i = 0; i < NP_SELECT_MAX; i++) {
 		strcat(list, "UUID,");
 	}
@@ -279,8 +255,7 @@ too_many_of_a_group_are_refused(void **state)
 	    "_CPU_PERCENT_IOWAIT," end "_CPU_PERCENT_IRQ," end "_CPU_PERCENT_SWINTR," end          \
 	    "_CPU_METHOD"
 
-static void
-defaults_depend_on_the_direction(void **state)
+TEST(defaults_depend_on_the_direction)
 {
 	static const char *const first[] = {
 		[NP_SELECT_SEND] = "LSS_SIZE_END,RSR_SIZE_END,LOCAL_SEND_SIZE",
@@ -291,7 +266,6 @@ defaults_depend_on_the_direction(void **state)
 					    "REQUEST_SIZE,RESPONSE_SIZE"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(first); i++) {
 		struct np_selection sel;
 		char want[1000];
@@ -309,15 +283,13 @@ defaults_depend_on_the_direction(void **state)
 	}
 }
 
-static void
-names_are_listed_on_one_line_or_on_their_own(void **state)
+TEST(names_are_listed_on_one_line_or_on_their_own)
 {
 	static const struct {
 		enum np_style style;
 		char between;
 	} lists[] = { { NP_STYLE_CSV, ',' }, { NP_STYLE_KEYVAL, ',' }, { NP_STYLE_COLUMNS, '\n' } };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(lists); i++) {
 		char text[8000], *at = text;
 		FILE *out = fmemopen(text, sizeof(text), "w");
@@ -338,10 +310,8 @@ names_are_listed_on_one_line_or_on_their_own(void **state)
 }
 
 /* A figure without words would stand nowhere in the list for people. */
-static void
-every_figure_has_a_meaning(void **state)
+TEST(every_figure_has_a_meaning)
 {
-	(void)state;
 	for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id++) {
 		const struct np_meaning *m = np_meaning((enum np_metric_id)id);
 
@@ -355,15 +325,13 @@ every_figure_has_a_meaning(void **state)
 }
 
 /* The heads of netperf's columns that are units, where a figure has one. */
-static void
-units_agree_with_the_heads(void **state)
+TEST(units_agree_with_the_heads)
 {
 	static const struct {
 		const char *head, *unit;
 	} same[] = { { "Microseconds", "usec" }, { "%", "%" }, { "MHz", "MHz" }, { "(sec)", "s" } };
 	unsigned seen = 0;
 
-	(void)state;
 	for (int id = NP_M_OUTPUT_NONE; id < NP_METRICS; id++) {
 		const struct np_metric *m = np_metric((enum np_metric_id)id);
 
@@ -378,27 +346,4 @@ units_agree_with_the_heads(void **state)
 	assert_in_range(seen, 25, NP_METRICS);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_figure_has_a_meaning),
-		cmocka_unit_test(units_agree_with_the_heads),
-		cmocka_unit_test(lists_are_read_as_netperf_does),
-		cmocka_unit_test(semicolons_make_up_to_four_groups),
-		cmocka_unit_test(unknown_names_are_let_pass),
-		cmocka_unit_test(output_end_ends_its_group),
-		cmocka_unit_test(names_say_what_to_collect),
-		cmocka_unit_test(all_is_every_figure_in_netperfs_groups),
-		cmocka_unit_test(a_file_has_a_group_a_line),
-		cmocka_unit_test(what_a_file_does_not_know_is_a_filler),
-		cmocka_unit_test(lines_behind_the_fourth_go_to_the_last_group),
-		cmocka_unit_test(names_in_files_have_up_to_79_characters),
-		cmocka_unit_test(files_that_cannot_be_read_are_named),
-		cmocka_unit_test(too_many_of_a_group_are_refused),
-		cmocka_unit_test(defaults_depend_on_the_direction),
-		cmocka_unit_test(names_are_listed_on_one_line_or_on_their_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

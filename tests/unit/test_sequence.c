@@ -87,13 +87,11 @@ assert_lengths(const struct np_bag *b, const int64_t *want, size_t count)
 
 /* ---- Planted ---- */
 
-static void
-all_that_was_sent_and_came(void **state)
+TEST(all_that_was_sent_and_came)
 {
 	struct np_sequence *s = account();
 	struct np_bag *b;
 
-	(void)state;
 	arrive_all(s, 0, 200000);
 	b = told(s, 200000);
 	assert_number(b, "udp.sent", 200000);
@@ -109,15 +107,13 @@ all_that_was_sent_and_came(void **state)
 	np_bag_free(b);
 }
 
-static void
-losses_come_in_bursts(void **state)
+TEST(losses_come_in_bursts)
 {
 	/* Of 1, 2, 3, 4, 5 and 9 numbers: the first ones, some in the middle, and the last. */
 	static const int64_t lengths[] = { 1, 1, 2, 1, 1 };
 	struct np_sequence *s = account();
 	struct np_bag *b;
 
-	(void)state;
 	arrive_all(s, 2, 10);
 	arrive_all(s, 11, 100);
 	arrive_all(s, 103, 70000);
@@ -132,15 +128,13 @@ losses_come_in_bursts(void **state)
 	np_bag_free(b);
 }
 
-static void
-a_burst_longer_than_the_window_is_one(void **state)
+TEST(a_burst_longer_than_the_window_is_one)
 {
 	struct np_sequence *s = account();
 	struct np_bag *b;
 	struct np_bag_item it;
 	const uint64_t far = UINT64_C(1) << 40;
 
-	(void)state;
 	arrive_all(s, 0, 10);
 	arrive(s, 11);
 	arrive(s, far);
@@ -156,13 +150,11 @@ a_burst_longer_than_the_window_is_one(void **state)
 	np_bag_free(b);
 }
 
-static void
-nothing_came_at_all(void **state)
+TEST(nothing_came_at_all)
 {
 	static const int64_t lengths[] = { 0, 0, 0, 1 };
 	struct np_bag *b = told(account(), 7);
 
-	(void)state;
 	assert_number(b, "udp.received", 0);
 	assert_number(b, "udp.lost", 7);
 	assert_number(b, "udp.loss_bursts", 1);
@@ -171,13 +163,11 @@ nothing_came_at_all(void **state)
 	np_bag_free(b);
 }
 
-static void
-duplicates_are_no_arrivals(void **state)
+TEST(duplicates_are_no_arrivals)
 {
 	struct np_sequence *s = account();
 	struct np_bag *b;
 
-	(void)state;
 	arrive_all(s, 0, 10);
 	arrive(s, 9);
 	arrive(s, 9);
@@ -194,14 +184,12 @@ duplicates_are_no_arrivals(void **state)
 }
 
 /* RFC 4737, sections 3.3 and 4.2.2: 1 2 3 7 8 9 10 4 5 6 11 has three, by 4, 5 and 6. */
-static void
-reordering_is_that_of_the_rfc(void **state)
+TEST(reordering_is_that_of_the_rfc)
 {
 	static const uint64_t order[] = { 0, 1, 2, 6, 7, 8, 9, 3, 4, 5, 10 };
 	struct np_sequence *s = account();
 	struct np_bag *b;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(order); i++) {
 		arrive(s, order[i]);
 	}
@@ -213,13 +201,11 @@ reordering_is_that_of_the_rfc(void **state)
 	np_bag_free(b);
 }
 
-static void
-what_is_older_than_the_window_is_told_apart(void **state)
+TEST(what_is_older_than_the_window_is_told_apart)
 {
 	struct np_sequence *s = account();
 	struct np_bag *b;
 
-	(void)state;
 	arrive_all(s, 1, NP_SEQUENCE_WINDOW);
 	arrive(s, 0); /* just in time */
 	arrive_all(s, NP_SEQUENCE_WINDOW + 1, 2 * NP_SEQUENCE_WINDOW);
@@ -235,14 +221,12 @@ what_is_older_than_the_window_is_told_apart(void **state)
 	np_bag_free(b);
 }
 
-static void
-strangers_are_counted_and_change_nothing(void **state)
+TEST(strangers_are_counted_and_change_nothing)
 {
 	struct np_sequence *s = account();
 	char datagram[64] = "netperf";
 	struct np_bag *b;
 
-	(void)state;
 	arrive_all(s, 0, 10);
 	np_sequence_arrived(s, datagram, sizeof(datagram), 0, false);
 	np_sequence_mark(datagram, 10, 0);
@@ -257,15 +241,13 @@ strangers_are_counted_and_change_nothing(void **state)
 }
 
 /* Transit times of 0, 16, 16 and 0 us make J of 1, 1 - 1/16, and that and 16ths of the rest. */
-static void
-jitter_is_that_of_the_rfc(void **state)
+TEST(jitter_is_that_of_the_rfc)
 {
 	const double second = 1.0 - 1.0 / 16, third = second + (16 - second) / 16;
 	struct np_sequence *s = account();
 	const uint64_t ahead = UINT64_C(1) << 63; /* what the clocks are apart */
 	struct np_bag *b;
 
-	(void)state;
 	arrive_at(s, 0, ahead, 0);
 	arrive_at(s, 1, ahead + 1000, 1000 + 16000);
 	arrive_at(s, 2, ahead + 2000, 2000 + 16000);
@@ -277,13 +259,11 @@ jitter_is_that_of_the_rfc(void **state)
 }
 
 /* Four of 64 bytes in 3 ms; the first one's bytes took the time before. */
-static void
-the_span_is_the_receivers_own(void **state)
+TEST(the_span_is_the_receivers_own)
 {
 	struct np_sequence *s = account();
 	struct np_bag *b;
 
-	(void)state;
 	arrive_at(s, 1, 0, 5000000);
 	np_sequence_arrived(s, "no number of ours", 17, 5500000, false);
 	arrive_at(s, 0, 0, 6000000);
@@ -297,14 +277,12 @@ the_span_is_the_receivers_own(void **state)
 	np_bag_free(b);
 }
 
-static void
-one_datagram_has_no_rate(void **state)
+TEST(one_datagram_has_no_rate)
 {
 	struct np_sequence *s = account();
 	struct np_bag_item it;
 	struct np_bag *b;
 
-	(void)state;
 	arrive_at(s, 0, 0, 5000000);
 	b = told(s, 1);
 	assert_number(b, "udp.received_bytes", 64);
@@ -318,13 +296,11 @@ one_datagram_has_no_rate(void **state)
 	np_bag_free(b);
 }
 
-static void
-a_clock_that_jumps_overflows_nothing(void **state)
+TEST(a_clock_that_jumps_overflows_nothing)
 {
 	struct np_sequence *s = account();
 	struct np_bag *b;
 
-	(void)state;
 	for (uint64_t n = 0; n < 1000; n++) {
 		arrive_at(s, n, n % 2 != 0 ? 0 : INT64_MAX, 0);
 		assert_true(s->jitter16 >> 4 <= UINT64_C(1) << 50);
@@ -413,12 +389,10 @@ draw(unsigned *arrivals, unsigned sent, uint64_t *seed)
 	return count;
 }
 
-static void
-random_orders_are_accounted_as_the_model_does(void **state)
+TEST(random_orders_are_accounted_as_the_model_does)
 {
 	uint64_t seed = 20260917;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		unsigned arrivals[2 * MODEL], sent = 1 + next_random(&seed) % MODEL;
 		unsigned count = draw(arrivals, sent, &seed), used = NP_SEQUENCE_LENGTHS;
@@ -453,14 +427,12 @@ random_orders_are_accounted_as_the_model_does(void **state)
 
 /* ---- Two ends that don't fit ---- */
 
-static void
-what_one_end_cannot_tell_is_not_made_up(void **state)
+TEST(what_one_end_cannot_tell_is_not_made_up)
 {
 	struct np_bag *far = np_bag_new(), *near = np_bag_new();
 	struct np_sequence *s = account();
 	struct np_bag_item it;
 
-	(void)state;
 	arrive_all(s, 0, 10);
 	np_sequence_tell(s, near);
 	np_sequence_join(NULL, near);
@@ -544,10 +516,8 @@ run_numbered(int family, void (*change)(struct np_plan *p))
 	ends_free(&e);
 }
 
-static void
-loops_carry_the_numbers(void **state)
+TEST(loops_carry_the_numbers)
 {
-	(void)state;
 	run_numbered(AF_INET, number);
 	run_numbered(AF_INET, number_and_touch);
 	run_numbered(AF_INET, number_and_time);
@@ -556,14 +526,12 @@ loops_carry_the_numbers(void **state)
 	}
 }
 
-static void
-messages_without_room_are_told(void **state)
+TEST(messages_without_room_are_told)
 {
 	struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
 	struct np_bag_item it;
 	struct ends e;
 
-	(void)state;
 	ends_open(&e, np_bench_find("UDP_STREAM"), AF_INET, -1900, number_short_ones);
 	ends_run(&e, 0);
 	put_both(&e, sender, receiver);
@@ -577,12 +545,10 @@ messages_without_room_are_told(void **state)
 	ends_free(&e);
 }
 
-static void
-other_tests_have_no_account(void **state)
+TEST(other_tests_have_no_account)
 {
 	static const char *const names[] = { "TCP_STREAM", "TCP_SENDFILE", "UDP_RR", "DG_STREAM" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
 		const struct np_bench *b = np_bench_find(names[i]);
@@ -672,8 +638,7 @@ make_room(int fd)
 	}
 }
 
-static void
-a_lossy_link_is_accounted_exactly(void **state)
+TEST(a_lossy_link_is_accounted_exactly)
 {
 	struct np_bag *sender = np_bag_new(), *receiver = np_bag_new();
 	struct link l = { .lost = 0 };
@@ -681,7 +646,6 @@ a_lossy_link_is_accounted_exactly(void **state)
 	struct ends e;
 	pthread_t thread;
 
-	(void)state;
 	ends_open(&e, np_bench_find("UDP_STREAM"), AF_INET, -(int64_t)COUNT * 512, pace);
 	l.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	l.to = loopback(AF_INET, np_addr_port(&e.server.run.end.local));
@@ -724,8 +688,7 @@ claim(const int64_t *lengths, size_t count)
 	return near;
 }
 
-static void
-bursts_that_do_not_add_up_are_not_added_to(void **state)
+TEST(bursts_that_do_not_add_up_are_not_added_to)
 {
 	static const int64_t true_ones[] = { 1, 1 }, joined[] = { 1, 1, 1 };
 	static const int64_t false_ones[][3] = {
@@ -736,7 +699,6 @@ bursts_that_do_not_add_up_are_not_added_to(void **state)
 	struct np_bag *b = claim(true_ones, LEN(true_ones));
 	struct np_bag_item it;
 
-	(void)state;
 	assert_number(b, "udp.lost", 7);
 	assert_number(b, "udp.loss_bursts", 3);
 	assert_number(b, "udp.loss_burst_longest", 4);
@@ -751,31 +713,4 @@ bursts_that_do_not_add_up_are_not_added_to(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_was_sent_and_came),
-		cmocka_unit_test(losses_come_in_bursts),
-		cmocka_unit_test(a_burst_longer_than_the_window_is_one),
-		cmocka_unit_test(nothing_came_at_all),
-		cmocka_unit_test(duplicates_are_no_arrivals),
-		cmocka_unit_test(reordering_is_that_of_the_rfc),
-		cmocka_unit_test(what_is_older_than_the_window_is_told_apart),
-		cmocka_unit_test(strangers_are_counted_and_change_nothing),
-		cmocka_unit_test(jitter_is_that_of_the_rfc),
-		cmocka_unit_test(the_span_is_the_receivers_own),
-		cmocka_unit_test(one_datagram_has_no_rate),
-		cmocka_unit_test(a_clock_that_jumps_overflows_nothing),
-		cmocka_unit_test(random_orders_are_accounted_as_the_model_does),
-		cmocka_unit_test(what_one_end_cannot_tell_is_not_made_up),
-		cmocka_unit_test(bursts_that_do_not_add_up_are_not_added_to),
-		cmocka_unit_test(loops_carry_the_numbers),
-		cmocka_unit_test(messages_without_room_are_told),
-		cmocka_unit_test(other_tests_have_no_account),
-		cmocka_unit_test(a_lossy_link_is_accounted_exactly),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -22,13 +22,11 @@ assert_alive(const struct session *s)
 
 /* ---- Requests without a test ---- */
 
-static void
-an_unknown_code_is_answered_and_the_session_goes_on(void **state)
+TEST(an_unknown_code_is_answered_and_the_session_goes_on)
 {
 	static const uint32_t codes[] = { 0, 3, 4, 7, 98, 301, 1000, UINT32_MAX };
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	for (size_t i = 0; i < LEN(codes); i++) {
 		struct np_head head;
@@ -42,13 +40,11 @@ an_unknown_code_is_answered_and_the_session_goes_on(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-calibration_names_the_clock_and_the_processors(void **state)
+TEST(calibration_names_the_clock_and_the_processors)
 {
 	struct np_calibrate_response m;
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask(&s, NP_CPU_CALIBRATE, NULL, NULL);
 	assert_int_equal(answer(&s, np_calibrate_response_layout, &m).word, 0);
@@ -57,13 +53,11 @@ calibration_names_the_clock_and_the_processors(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-system_information_is_no_more(void **state)
+TEST(system_information_is_no_more)
 {
 	struct np_text m;
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask(&s, NP_SYSINFO, NULL, NULL);
 	assert_int_equal(answer(&s, np_text_layout, &m).code, NP_SYSINFO_RESPONSE);
@@ -71,13 +65,11 @@ system_information_is_no_more(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-a_passphrase_is_not_answered(void **state)
+TEST(a_passphrase_is_not_answered)
 {
 	struct np_text m = { .text = "sesame" };
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask(&s, NP_PASSPHRASE, np_text_layout, &m);
 	assert_alive(&s);
@@ -97,21 +89,17 @@ level_after(uint32_t code, bool quiet)
 	return s.log.level;
 }
 
-static void
-debugging_raises_the_log_level_where_it_may(void **state)
+TEST(debugging_raises_the_log_level_where_it_may)
 {
-	(void)state;
 	assert_int_equal(level_after(NP_DEBUG_ON, false), NP_LOG_DEBUG);
 	assert_int_equal(level_after(NP_DEBUG_OFF, false), NP_LOG_INFO);
 	assert_int_equal(level_after(NP_DEBUG_ON, true), NP_LOG_INFO);
 }
 
-static void
-pipelined_requests_are_answered_in_order(void **state)
+TEST(pipelined_requests_are_answered_in_order)
 {
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask(&s, NP_CPU_CALIBRATE, NULL, NULL);
 	ask(&s, 12345, NULL, NULL);
@@ -122,13 +110,11 @@ pipelined_requests_are_answered_in_order(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-a_cut_request_ends_the_session_with_an_error(void **state)
+TEST(a_cut_request_ends_the_session_with_an_error)
 {
 	uint8_t frame[NP_FRAME_SIZE] = { 0 };
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	assert_true(put_bytes(s.fd, frame, 655));
 	assert_int_equal(session_close(&s), NP_EPEER);
@@ -207,8 +193,7 @@ assert_told(const struct np_bag *b, const struct np_plan *p, const char *reason)
 	assert_null(np_engine_at(rows));
 }
 
-static void
-engines_are_told_of_and_no_test_begins(void **state)
+TEST(engines_are_told_of_and_no_test_begins)
 {
 	bool asked = false;
 	struct np_server server = {
@@ -221,7 +206,6 @@ engines_are_told_of_and_no_test_begins(void **state)
 	struct session s;
 	struct np_bag *b;
 
-	(void)state;
 	np_plan_init(&p);
 	p.pattern = &np_pattern_rr;
 	p.transport = &np_transport_tcp;
@@ -243,14 +227,12 @@ engines_are_told_of_and_no_test_begins(void **state)
 	assert_false(asked);
 }
 
-static void
-a_question_about_no_test_is_refused(void **state)
+TEST(a_question_about_no_test_is_refused)
 {
 	struct np_plan_message m = five_by_plan();
 	struct np_why why;
 	struct session s;
 
-	(void)state;
 	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_ENGINES });
 	strcpy(m.pattern, "steam");
 	ask_tagged(&s, &np_tagged_engines, &m);
@@ -259,13 +241,11 @@ a_question_about_no_test_is_refused(void **state)
 	session_close(&s);
 }
 
-static void
-engines_are_not_told_of_where_nobody_may_know(void **state)
+TEST(engines_are_not_told_of_where_nobody_may_know)
 {
 	struct np_plan_message m = five_by_plan();
 	struct session s;
 
-	(void)state;
 	session_open_as(&s, &(struct np_server){ .caps = NP_CAP_PLAN });
 	ask_tagged(&s, &np_tagged_engines, &m);
 	assert_int_equal(answer(&s, NULL, NULL).word, NP_E_UNKNOWN_REQUEST);
@@ -301,12 +281,10 @@ play_five_transactions(const struct session *s)
 	close(fd);
 }
 
-static void
-a_session_serves_one_test_after_another(void **state)
+TEST(a_session_serves_one_test_after_another)
 {
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	play_five_transactions(&s);
 	play_five_transactions(&s);
@@ -314,8 +292,7 @@ a_session_serves_one_test_after_another(void **state)
 	assert_int_equal(session_close(&s), NP_OK);
 }
 
-static void
-an_old_request_is_served_as_well(void **state)
+TEST(an_old_request_is_served_as_well)
 {
 	struct np_rr_request request = { .recv_buf_size = -1,
 					 .send_buf_size = -1,
@@ -327,7 +304,6 @@ an_old_request_is_served_as_well(void **state)
 	struct np_addr at;
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask(&s, NP_TCP_CC, np_rr_request_layout, &request);
 	assert_int_equal(answer(&s, np_rr_response_layout, &response).word, 0);
@@ -344,13 +320,11 @@ an_old_request_is_served_as_well(void **state)
 }
 
 /* The client goes away where its data connection should come: nothing is left waiting. */
-static void
-a_client_that_leaves_before_the_test_ends_it(void **state)
+TEST(a_client_that_leaves_before_the_test_ends_it)
 {
 	struct np_omni_request request = five_transactions();
 	struct session s;
 
-	(void)state;
 	session_open(&s);
 	ask(&s, NP_OMNI, np_omni_request_layout, &request);
 	assert_int_equal(answer(&s, NULL, NULL).word, 0);
@@ -358,25 +332,4 @@ a_client_that_leaves_before_the_test_ends_it(void **state)
 	assert_int_not_equal(s.rc, -1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_unknown_code_is_answered_and_the_session_goes_on),
-		cmocka_unit_test(calibration_names_the_clock_and_the_processors),
-		cmocka_unit_test(system_information_is_no_more),
-		cmocka_unit_test(a_passphrase_is_not_answered),
-		cmocka_unit_test(debugging_raises_the_log_level_where_it_may),
-		cmocka_unit_test(pipelined_requests_are_answered_in_order),
-		cmocka_unit_test(a_cut_request_ends_the_session_with_an_error),
-		cmocka_unit_test(engines_are_told_of_and_no_test_begins),
-		cmocka_unit_test(a_question_about_no_test_is_refused),
-		cmocka_unit_test(engines_are_not_told_of_where_nobody_may_know),
-		cmocka_unit_test(a_session_serves_one_test_after_another),
-		cmocka_unit_test(an_old_request_is_served_as_well),
-		cmocka_unit_test(a_client_that_leaves_before_the_test_ends_it),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -94,12 +94,10 @@ hears(int family, const struct np_addr *peer, struct np_addr from, struct np_add
 	return heard;
 }
 
-static void
-of_ipv4_one_address_is_heard(void **state)
+TEST(of_ipv4_one_address_is_heard)
 {
 	struct np_addr peer = four(1, 4711);
 
-	(void)state;
 	assert_true(hears(AF_INET, &peer, four(1, 0), four(1, 0)));
 	assert_true(hears(AF_INET, &peer, four(1, 0), four(9, 0)));
 	assert_false(hears(AF_INET, &peer, four(2, 0), four(1, 0)));
@@ -109,13 +107,11 @@ of_ipv4_one_address_is_heard(void **state)
 }
 
 /* The control connection of a daemon on both families has a mapped peer, the data socket not. */
-static void
-a_mapped_address_is_the_ipv4_one(void **state)
+TEST(a_mapped_address_is_the_ipv4_one)
 {
 	struct np_addr peer = mapped(1, 12865), real = four(1, 0), six = loopback(AF_INET6, 0);
 	struct np_sources s = { .at = { peer }, .count = 1 };
 
-	(void)state;
 	if (!has_family(AF_INET6)) {
 		skip();
 	}
@@ -132,12 +128,10 @@ a_mapped_address_is_the_ipv4_one(void **state)
 	assert_false(np_sources_have(&s, &peer));
 }
 
-static void
-of_ipv6_one_address_is_heard(void **state)
+TEST(of_ipv6_one_address_is_heard)
 {
 	struct np_addr me = loopback(AF_INET6, 0), peer = me;
 
-	(void)state;
 	if (!has_family(AF_INET6)) {
 		skip();
 	}
@@ -153,13 +147,11 @@ of_ipv6_one_address_is_heard(void **state)
 	}
 }
 
-static void
-one_port_can_be_heard_alone(void **state)
+TEST(one_port_can_be_heard_alone)
 {
 	struct np_addr peer = four(2, 0), to = four(1, 0);
 	int first = socket_at(&peer), second = socket_at(&peer), fd;
 
-	(void)state;
 	assert_int_equal(getsockname(first, (struct sockaddr *)&peer.sa, &peer.len), 0);
 	fd = choosy(AF_INET, &peer, np_addr_port(&peer), &to);
 	send_to(second, &to);
@@ -172,14 +164,12 @@ one_port_can_be_heard_alone(void **state)
 }
 
 /* It answers whom it hears, by an address, whatever it is connected to. */
-static void
-whoever_is_heard_can_be_answered(void **state)
+TEST(whoever_is_heard_can_be_answered)
 {
 	struct np_addr peer = four(2, 0), to = four(1, 0), elsewhere = four(3, 0);
 	int sender = socket_at(&peer), other = socket_at(&elsewhere);
 	int fd = choosy(AF_INET, &peer, 0, &to);
 
-	(void)state;
 	assert_int_equal(getsockname(sender, (struct sockaddr *)&peer.sa, &peer.len), 0);
 	assert_int_equal(getsockname(other, (struct sockaddr *)&elsewhere.sa, &elsewhere.len), 0);
 	send_to(fd, &peer);
@@ -192,14 +182,12 @@ whoever_is_heard_can_be_answered(void **state)
 }
 
 /* Connected once more, it hears somebody else. */
-static void
-whom_it_hears_can_change(void **state)
+TEST(whom_it_hears_can_change)
 {
 	struct np_addr peer = four(2, 0), other = four(3, 0), to = four(1, 0);
 	int fd = choosy(AF_INET, &peer, 0, &to), sender = socket_at(&other);
 	struct np_err err;
 
-	(void)state;
 	send_to(sender, &to);
 	assert_false(arrives(fd));
 	assert_int_equal(np_sock_hear_only(fd, AF_INET, &other, 0, &err), NP_OK);
@@ -210,13 +198,11 @@ whom_it_hears_can_change(void **state)
 }
 
 /* What ICMP says of a closed port stands before what waits. */
-static void
-all_that_came_before_is_forgotten(void **state)
+TEST(all_that_came_before_is_forgotten)
 {
 	struct np_addr peer = four(2, 0), to = four(1, 0);
 	int sender = socket_at(&peer), fd;
 
-	(void)state;
 	assert_int_equal(getsockname(sender, (struct sockaddr *)&peer.sa, &peer.len), 0);
 	fd = choosy(AF_INET, &peer, 0, &to);
 	send_to(sender, &to);
@@ -232,12 +218,10 @@ all_that_came_before_is_forgotten(void **state)
 /* ---- Several sources ---- */
 
 /* All whose addresses begin alike, for every number of bits; and nobody else. */
-static void
-a_network_is_heard(void **state)
+TEST(a_network_is_heard)
 {
 	struct np_sources s = { .at = { four(0x64, 0) }, .count = 1 };
 
-	(void)state;
 	for (s.bits = 24; s.bits <= 32; s.bits++) {
 		struct np_addr inside = four(0x64 ^ (s.bits < 32), 0);
 		struct np_addr outside =
@@ -249,14 +233,12 @@ a_network_is_heard(void **state)
 	}
 }
 
-static void
-of_ipv6_a_network_is_heard(void **state)
+TEST(of_ipv6_a_network_is_heard)
 {
 	uint8_t bytes[16] = { [15] = 0x81 };
 	struct np_sources s = { .count = 1, .bits = 120 };
 	struct np_addr me = loopback(AF_INET6, 0), ipv4 = four(1, 0);
 
-	(void)state;
 	np_addr_make(&s.at[0], AF_INET6, bytes, 0);
 	assert_true(np_sources_have(&s, &me));
 	assert_false(np_sources_have(&s, &ipv4));
@@ -279,12 +261,10 @@ has(const struct np_sources *s, struct np_addr from)
 	return np_sources_have(s, &from);
 }
 
-static void
-any_of_several_addresses_is_heard(void **state)
+TEST(any_of_several_addresses_is_heard)
 {
 	struct np_sources s = { .count = 0 };
 
-	(void)state;
 	assert_false(has(&s, four(1, 0)));
 	for (; s.count < NP_SOURCES_MAX; s.count++) {
 		s.at[s.count] = four((uint8_t)(10 + s.count), 0);
@@ -301,14 +281,12 @@ any_of_several_addresses_is_heard(void **state)
 	assert_true(has(&s, loopback(AF_INET6, 0)));
 }
 
-static void
-a_port_may_be_asked_for_too(void **state)
+TEST(a_port_may_be_asked_for_too)
 {
 	struct np_sources s = { .at = { four(10, 0), loopback(AF_INET6, 0) },
 				.count = 2,
 				.port = 7 };
 
-	(void)state;
 	assert_true(has(&s, four(10, 7)));
 	assert_false(has(&s, four(10, 8)));
 	assert_false(has(&s, four(12, 7)));
@@ -317,8 +295,7 @@ a_port_may_be_asked_for_too(void **state)
 }
 
 /* ::1 is in ::2's network, but not in that of 0:0:0:1::1. */
-static void
-an_ipv6_address_may_stand_for_its_network(void **state)
+TEST(an_ipv6_address_may_stand_for_its_network)
 {
 	static const uint8_t two[16] = { [15] = 2 }, other[16] = { [7] = 1, [15] = 1 };
 	static const uint8_t link[16] = { 0xfe, 0x80, [15] = 2 },
@@ -326,7 +303,6 @@ an_ipv6_address_may_stand_for_its_network(void **state)
 	struct np_sources s = { .count = 1 };
 	struct np_addr from;
 
-	(void)state;
 	np_addr_make(&s.at[0], AF_INET6, two, 0);
 	assert_false(has(&s, loopback(AF_INET6, 0)));
 	assert_true(np_sources_are_one(&s));
@@ -348,13 +324,11 @@ an_ipv6_address_may_stand_for_its_network(void **state)
 	assert_true(np_sources_are_one(&s));
 }
 
-static void
-what_has_no_address_is_nobody(void **state)
+TEST(what_has_no_address_is_nobody)
 {
 	struct np_sources s = { .at = { { .len = 2 } }, .count = 1 };
 	struct np_err err;
 
-	(void)state;
 	s.at[0].sa.ss_family = AF_UNIX;
 	assert_false(has(&s, s.at[0]));
 	assert_int_equal(np_sock_hear_only(-1, AF_INET, &(struct np_addr){ .len = 0 }, 0, &err),
@@ -362,24 +336,4 @@ what_has_no_address_is_nobody(void **state)
 	assert_int_equal(err.sys, EBADF);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_ipv4_one_address_is_heard),
-		cmocka_unit_test(a_mapped_address_is_the_ipv4_one),
-		cmocka_unit_test(of_ipv6_one_address_is_heard),
-		cmocka_unit_test(one_port_can_be_heard_alone),
-		cmocka_unit_test(whoever_is_heard_can_be_answered),
-		cmocka_unit_test(whom_it_hears_can_change),
-		cmocka_unit_test(all_that_came_before_is_forgotten),
-		cmocka_unit_test(a_network_is_heard),
-		cmocka_unit_test(of_ipv6_a_network_is_heard),
-		cmocka_unit_test(any_of_several_addresses_is_heard),
-		cmocka_unit_test(a_port_may_be_asked_for_too),
-		cmocka_unit_test(an_ipv6_address_may_stand_for_its_network),
-		cmocka_unit_test(what_has_no_address_is_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

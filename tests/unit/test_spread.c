@@ -99,15 +99,13 @@ standing(const struct np_run *run)
 }
 
 /* What is closed or reset gives its place to another one, before or after it was accepted. */
-static void
-what_is_not_kept_is_dropped(void **state)
+TEST(what_is_not_kept_is_dropped)
 {
 	static const char hello[] = "\0and a request";
 	struct side client, server;
 	int kept[FLOWS], dropped;
 	char text[32];
 
-	(void)state;
 	open_both(&client, &server, true);
 	np_sock_reset(call(&server));
 	close(call(&server));
@@ -139,13 +137,11 @@ what_is_not_kept_is_dropped(void **state)
 	np_run_free(&server.run);
 }
 
-static void
-who_accepts_can_be_stopped(void **state)
+TEST(who_accepts_can_be_stopped)
 {
 	struct side client, server;
 	int fd;
 
-	(void)state;
 	open_both(&client, &server, true);
 	meet_beside(&server);
 	fd = call(&server);
@@ -158,12 +154,10 @@ who_accepts_can_be_stopped(void **state)
 }
 
 /* Over loopback there are no queues: all are kept as they came. */
-static void
-both_ends_meet(void **state)
+TEST(both_ends_meet)
 {
 	struct side client, server;
 
-	(void)state;
 	open_both(&client, &server, true);
 	client.run.spread.agreed = true;
 	meet_beside(&server);
@@ -179,13 +173,11 @@ both_ends_meet(void **state)
 }
 
 /* An older daemon takes connections as they come, and would take the byte for a request. */
-static void
-nothing_is_said_unless_agreed(void **state)
+TEST(nothing_is_said_unless_agreed)
 {
 	struct side client, server;
 	char byte;
 
-	(void)state;
 	open_both(&client, &server, false);
 	meet_beside(&server);
 	meet_beside(&client);
@@ -198,15 +190,4 @@ nothing_is_said_unless_agreed(void **state)
 	np_run_free(&server.run);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_kept_is_dropped),
-		cmocka_unit_test(who_accepts_can_be_stopped),
-		cmocka_unit_test(both_ends_meet),
-		cmocka_unit_test(nothing_is_said_unless_agreed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

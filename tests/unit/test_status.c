@@ -121,8 +121,7 @@ status(struct daemon *d, size_t size)
 	return n;
 }
 
-static void
-the_text_tells_all_numbers(void **state)
+TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 {
 	static const char *const says[] = {
 		"netserver on port 12865, process ",
@@ -172,8 +171,7 @@ the_text_tells_all_numbers(void **state)
 	assert_has(d->text, "up 2 d 00:00:59\n");
 }
 
-static void
-the_text_tells_what_sessions_do(void **state)
+TEST_WITH(the_text_tells_what_sessions_do, set_up, tear_down)
 {
 	static const char *const does[] = { "no test", "TCP_STREAM of 10 s, 00:00:05",
 					    "TCP_STREAM by count, 00:00:05",
@@ -201,8 +199,7 @@ the_text_tells_what_sessions_do(void **state)
 	assert_null(strstr(d->text, "more"));
 }
 
-static void
-sessions_that_do_not_fit_are_counted(void **state)
+TEST_WITH(sessions_that_do_not_fit_are_counted, set_up, tear_down)
 {
 	struct daemon *d = *state;
 
@@ -357,8 +354,7 @@ value_of(const char *text, const char *series)
 #define assert_metric(text, series, value)                                                         \
 	assert_true(value_of((text), (series)) == (double)(value)) /* NAN equals nothing */
 
-static void
-metrics_have_all_numbers(void **state)
+TEST_WITH(metrics_have_all_numbers, set_up, tear_down)
 {
 	static const struct {
 		const char *series;
@@ -418,8 +414,7 @@ metrics_have_all_numbers(void **state)
 	assert_true(fabs(started - (double)time(NULL)) < 60);
 }
 
-static void
-metrics_tell_missing_limits_from_zero(void **state)
+TEST_WITH(metrics_tell_missing_limits_from_zero, set_up, tear_down)
 {
 	struct daemon *d = *state;
 
@@ -434,8 +429,7 @@ metrics_tell_missing_limits_from_zero(void **state)
 	assert_metric(d->text, "limit_silent_connections{port=\"a\\\\b\\\"c\\n\"}", 0);
 }
 
-static void
-metrics_without_room_are_left_out(void **state)
+TEST_WITH(metrics_without_room_are_left_out, set_up, tear_down)
 {
 	struct daemon *d = *state;
 
@@ -485,8 +479,7 @@ limit_files(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void
-a_file_of_metrics_is_replaced_whole(void **state)
+TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 {
 	char dir[] = "/tmp/np-test-XXXXXX", path[64];
 	struct daemon *d = *state;
@@ -541,8 +534,7 @@ a_file_of_metrics_is_replaced_whole(void **state)
 	close(fd);
 }
 
-static void
-a_directory_of_metrics_is_found(void **state)
+TEST_WITH(a_directory_of_metrics_is_found, set_up, tear_down)
 {
 	struct daemon *d = *state;
 	const char *name;
@@ -638,8 +630,7 @@ asked_by(uid_t user, uid_t as, int listener, uid_t owner, const struct ns_view *
 	return a;
 }
 
-static void
-the_status_is_asked_over_a_socket(void **state)
+TEST_WITH(the_status_is_asked_over_a_socket, set_up, tear_down)
 {
 	struct daemon *d = *state;
 	struct np_err err;
@@ -665,8 +656,7 @@ the_status_is_asked_over_a_socket(void **state)
 	close(fd);
 }
 
-static void
-strangers_get_one_line(void **state)
+TEST_WITH(strangers_get_one_line, set_up, tear_down)
 {
 	static const struct {
 		uid_t user, as, owner;
@@ -706,15 +696,13 @@ strangers_get_one_line(void **state)
 }
 
 /* Nobody keeps others from taking the name first: then what is said is not believed blindly. */
-static void
-an_impostor_is_named_and_kept_off_the_terminal(void **state)
+TEST_WITH(an_impostor_is_named_and_kept_off_the_terminal, set_up, tear_down)
 {
 	struct np_err err;
 	struct asked *a;
 	int pair[2], status;
 	pid_t impostor, asker;
 
-	(void)state;
 	if (geteuid() != 0) {
 		skip();
 	}
@@ -747,14 +735,12 @@ an_impostor_is_named_and_kept_off_the_terminal(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void
-asking_ends_when_nobody_answers(void **state)
+TEST_WITH(asking_ends_when_nobody_answers, set_up, tear_down)
 {
 	struct np_err err;
 	uint64_t start = np_now();
 	int fd;
 
-	(void)state;
 	assert_int_equal(ns_status_ask(port, stdout, &err), NP_ECONTROL);
 	assert_has(err.msg, port);
 	assert_true(np_now() - start < 4 * NP_SEC); /* less than the wait for an answer */
@@ -767,8 +753,7 @@ asking_ends_when_nobody_answers(void **state)
 }
 
 /* One that asks and never reads, or has gone again. */
-static void
-an_answer_waits_for_nobody(void **state)
+TEST_WITH(an_answer_waits_for_nobody, set_up, tear_down)
 {
 	struct daemon *d = *state;
 	struct np_err err;
@@ -797,29 +782,11 @@ an_answer_waits_for_nobody(void **state)
 	close(fd);
 }
 
-#define STATUS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		STATUS_TEST(the_text_tells_all_numbers),
-		STATUS_TEST(the_text_tells_what_sessions_do),
-		STATUS_TEST(sessions_that_do_not_fit_are_counted),
-		STATUS_TEST(metrics_have_all_numbers),
-		STATUS_TEST(metrics_tell_missing_limits_from_zero),
-		STATUS_TEST(metrics_without_room_are_left_out),
-		STATUS_TEST(a_file_of_metrics_is_replaced_whole),
-		STATUS_TEST(a_directory_of_metrics_is_found),
-		STATUS_TEST(the_status_is_asked_over_a_socket),
-		STATUS_TEST(strangers_get_one_line),
-		STATUS_TEST(an_impostor_is_named_and_kept_off_the_terminal),
-		STATUS_TEST(asking_ends_when_nobody_answers),
-		STATUS_TEST(an_answer_waits_for_nobody),
-	};
-
 	ns_passed_begin(); /* as the daemon does: a slow close(2) is hurried by signals */
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(port, sizeof(port), "%ld", (long)getpid());
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return all_tests(NULL, NULL);
 }

@@ -121,15 +121,13 @@ assert_server_stops(const struct np_bench *b, void (*change)(struct np_plan *p),
 	end_free(&e);
 }
 
-static void
-every_blocked_loop_stops_when_told(void **state)
+TEST(every_blocked_loop_stops_when_told)
 {
 	static void (*const changes[])(struct np_plan *) = { change_nothing,    make_burst,
 							     connect_datagrams, time_calls,
 							     pace_slowly,       use_extras };
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		bool datagram = !b->transport->connected;
 
@@ -151,13 +149,11 @@ every_blocked_loop_stops_when_told(void **state)
 	}
 }
 
-static void
-waiting_for_a_connection_ends_when_told(void **state)
+TEST(waiting_for_a_connection_ends_when_told)
 {
 	struct np_plan client;
 	struct end e = { .rc = -1 };
 
-	(void)state;
 	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 10);
 	server_params(&e.plan, &client);
 	end_open(&e);
@@ -193,14 +189,12 @@ make_troubled(int pair[2])
  * A reset that comes while the controller looks may show as an error alone, with a message that was
  * sent before it still to be read: such a client is gone all the same.
  */
-static void
-an_error_behind_a_message_is_an_end_for_a_daemon(void **state)
+TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 {
 	struct np_plan client;
 	struct end e = { .rc = -1 };
 	int pair[2];
 
-	(void)state;
 	make_troubled(pair);
 	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 0);
 	server_params(&e.plan, &client);
@@ -217,13 +211,11 @@ an_error_behind_a_message_is_an_end_for_a_daemon(void **state)
 	end_free(&e);
 }
 
-static void
-waiting_for_a_connection_has_an_end(void **state)
+TEST(waiting_for_a_connection_has_an_end)
 {
 	struct np_plan client;
 	struct end e = { .rc = -1 };
 
-	(void)state;
 	client_params(&client, np_bench_find("TCP_STREAM"), AF_INET, 10);
 	server_params(&e.plan, &client);
 	end_open(&e);
@@ -236,14 +228,12 @@ waiting_for_a_connection_has_an_end(void **state)
 }
 
 /* The last send was cut short by the stop: what went out of it counts. */
-static void
-what_a_stopped_sender_sent_in_part_is_counted(void **state)
+TEST(what_a_stopped_sender_sent_in_part_is_counted)
 {
 	static const char *const names[] = { "TCP_STREAM", "TCP_SENDFILE" };
 	struct np_addr at;
 	int mute = bound_socket(AF_INET, SOCK_STREAM, &at);
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct end e = { .rc = -1 };
 		int far;
@@ -266,16 +256,8 @@ what_a_stopped_sender_sent_in_part_is_counted(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_blocked_loop_stops_when_told),
-		cmocka_unit_test(waiting_for_a_connection_ends_when_told),
-		cmocka_unit_test(an_error_behind_a_message_is_an_end_for_a_daemon),
-		cmocka_unit_test(waiting_for_a_connection_has_an_end),
-		cmocka_unit_test(what_a_stopped_sender_sent_in_part_is_counted),
-	};
-
 	np_drive_prepare();
 	/* As both programs do: sendfile(2) has no MSG_NOSIGNAL. */
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return all_tests(NULL, NULL);
 }

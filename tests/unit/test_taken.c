@@ -381,8 +381,23 @@ needs_seccomp(void)
 
 /* --- cases ----------------------------------------------------------------------------------- */
 
-static void
-it_makes_no_socket_that_lingers(void **state)
+static int
+set_up(void **state)
+{
+	*state = calloc(1, sizeof(struct place));
+	signal(SIGPIPE, SIG_IGN);
+	return *state != NULL ? 0 : -1;
+}
+
+static int
+tear_down(void **state)
+{
+	stop(*state);
+	free(*state);
+	return 0;
+}
+
+TEST_WITH(it_makes_no_socket_that_lingers, set_up, tear_down)
 {
 	struct place *p = *state;
 	int fd;
@@ -395,8 +410,7 @@ it_makes_no_socket_that_lingers(void **state)
 }
 
 /* Confined, and as where the kernel has no seccomp. */
-static void
-sockets_that_it_passes_hold_nobody_up(void **state)
+TEST_WITH(sockets_that_it_passes_hold_nobody_up, set_up, tear_down)
 {
 	struct place *p = *state;
 
@@ -421,8 +435,7 @@ sockets_that_it_passes_hold_nobody_up(void **state)
 	}
 }
 
-static void
-stacks_give_it_no_memory(void **state)
+TEST_WITH(stacks_give_it_no_memory, set_up, tear_down)
 {
 	struct place *p = *state;
 	int fd;
@@ -436,8 +449,7 @@ stacks_give_it_no_memory(void **state)
 }
 
 /* Nor where it is not confined. */
-static void
-it_has_no_file_to_write_to(void **state)
+TEST_WITH(it_has_no_file_to_write_to, set_up, tear_down)
 {
 	struct place *p = *state;
 
@@ -458,8 +470,7 @@ it_has_no_file_to_write_to(void **state)
 	}
 }
 
-static void
-its_lines_are_few_and_its_own(void **state)
+TEST_WITH(its_lines_are_few_and_its_own, set_up, tear_down)
 {
 	struct place *p = *state;
 	const char *at;
@@ -482,8 +493,7 @@ its_lines_are_few_and_its_own(void **state)
 	close(fd);
 }
 
-static void
-it_forks_nothing_and_settles_nothing(void **state)
+TEST_WITH(it_forks_nothing_and_settles_nothing, set_up, tear_down)
 {
 	struct place *p = *state;
 	int fd;
@@ -558,8 +568,7 @@ fork_server_of(const struct place *p, int session)
 	return pid;
 }
 
-static void
-it_has_forgotten_the_seal(void **state)
+TEST_WITH(it_has_forgotten_the_seal, set_up, tear_down)
 {
 	struct place *p = *state;
 	int fd, pid;
@@ -579,8 +588,7 @@ it_has_forgotten_the_seal(void **state)
 }
 
 /* Another one takes its place, and the sessions that it forked go on. */
-static void
-a_fork_server_that_dies_is_replaced(void **state)
+TEST_WITH(a_fork_server_that_dies_is_replaced, set_up, tear_down)
 {
 	struct place *p = *state;
 	int fd, pid;
@@ -596,38 +604,13 @@ a_fork_server_that_dies_is_replaced(void **state)
 	close(fd);
 }
 
-static int
-set_up(void **state)
-{
-	*state = calloc(1, sizeof(struct place));
-	signal(SIGPIPE, SIG_IGN);
-	return *state != NULL ? 0 : -1;
-}
-
-static int
-tear_down(void **state)
-{
-	stop(*state);
-	free(*state);
-	return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(it_makes_no_socket_that_lingers), CASE(sockets_that_it_passes_hold_nobody_up),
-		CASE(stacks_give_it_no_memory),        CASE(it_has_no_file_to_write_to),
-		CASE(its_lines_are_few_and_its_own),   CASE(it_forks_nothing_and_settles_nothing),
-		CASE(it_has_forgotten_the_seal),       CASE(a_fork_server_that_dies_is_replaced),
-	};
-
 	drawn =
 	    mmap(NULL, sizeof(*drawn), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (drawn == MAP_FAILED) {
 		return 1;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return all_tests(NULL, NULL);
 }

@@ -234,13 +234,11 @@ check_request(const struct np_bench *b, uint64_t *seed)
 	}
 }
 
-static void
-requests_mean_the_same_at_both_ends(void **state)
+TEST(requests_mean_the_same_at_both_ends)
 {
 	const struct np_bench *b;
 	uint64_t seed = 11;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		struct np_bench row = *b;
 
@@ -253,8 +251,7 @@ requests_mean_the_same_at_both_ends(void **state)
 }
 
 /* Without a user's wish nothing but netperf's own defaults goes out. */
-static void
-a_default_request_leaves_all_to_the_daemon(void **state)
+TEST(a_default_request_leaves_all_to_the_daemon)
 {
 	struct np_worker w = { .conns = 1 };
 	struct np_run run = { .worker = &w, .workers = 1 };
@@ -262,7 +259,6 @@ a_default_request_leaves_all_to_the_daemon(void **state)
 	struct np_plan p, q, init;
 	struct np_err err;
 
-	(void)state;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 10);
 	run.end.local = loopback(AF_INET, 0);
 	np_dialect(NP_OMNI)->ask(&p, &run, frame);
@@ -276,8 +272,7 @@ a_default_request_leaves_all_to_the_daemon(void **state)
 	assert_int_equal(np_frame_head(frame).word, -1);
 }
 
-static void
-addresses_and_files_go_with_omni(void **state)
+TEST(addresses_and_files_go_with_omni)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	struct np_worker w = { .conns = 1 };
@@ -286,7 +281,6 @@ addresses_and_files_go_with_omni(void **state)
 	struct np_plan p, q;
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(families); i++) {
 		client_params(&p, np_bench_find("UDP_RR"), families[i], 10);
 		p.bind = loopback(families[i], 0);
@@ -303,8 +297,7 @@ addresses_and_files_go_with_omni(void **state)
 }
 
 /* Only who is to receive datagrams says that it will echo; all other requests stay as they were. */
-static void
-an_echo_is_promised_where_datagrams_are_to_come(void **state)
+TEST(an_echo_is_promised_where_datagrams_are_to_come)
 {
 	const struct np_bench *b;
 	uint8_t frame[NP_FRAME_SIZE];
@@ -313,7 +306,6 @@ an_echo_is_promised_where_datagrams_are_to_come(void **state)
 	struct np_echo echo;
 	int asked = 0;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		for (int role = NP_LEAD; b->code == NP_OMNI && role <= NP_FOLLOW; role++) {
 			struct np_worker w = { .conns = 1 };
@@ -339,8 +331,7 @@ an_echo_is_promised_where_datagrams_are_to_come(void **state)
 	assert_true(asked > 0);
 }
 
-static void
-a_token_comes_with_the_response(void **state)
+TEST(a_token_comes_with_the_response)
 {
 	static const uint64_t tokens[] = { 0, 1, UINT64_C(0x0123456789abcdef), UINT64_MAX };
 	uint8_t frame[NP_FRAME_SIZE], datagram[NP_ECHO_SIZE], other[NP_ECHO_SIZE];
@@ -348,7 +339,6 @@ a_token_comes_with_the_response(void **state)
 	struct np_far far;
 	struct np_err err;
 
-	(void)state;
 	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 10);
 	memset(other, 0, sizeof(other));
 	for (size_t i = 0; i < LEN(tokens); i++) {
@@ -473,12 +463,10 @@ check_answers(const struct np_bench *b)
 	end_free(&e);
 }
 
-static void
-responses_and_results_mean_the_same_at_both_ends(void **state)
+TEST(responses_and_results_mean_the_same_at_both_ends)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		struct np_bench row = *b;
 
@@ -492,15 +480,13 @@ responses_and_results_mean_the_same_at_both_ends(void **state)
 
 /* ---- Daemons that make no sense ---- */
 
-static void
-a_granted_port_must_be_one(void **state)
+TEST(a_granted_port_must_be_one)
 {
 	static const uint32_t ports[] = { 0, 65536, UINT32_MAX };
 	struct np_far far;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(ports); i++) {
 		struct np_head head = { .code = 0 };
 		struct np_omni_response omni = { .data_port = ports[i] };
@@ -517,15 +503,13 @@ a_granted_port_must_be_one(void **state)
 	}
 }
 
-static void
-reported_bytes_must_be_a_count(void **state)
+TEST(reported_bytes_must_be_a_count)
 {
 	static const double counts[] = { -1, 1e19, (double)NAN, (double)INFINITY };
 	struct np_far far;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(counts); i++) {
 		struct np_head head = { .code = 0 };
 		struct np_stream_results m = { .bytes_received = counts[i] };
@@ -538,13 +522,11 @@ reported_bytes_must_be_a_count(void **state)
 }
 
 /* netperf asks for the smallest buffers unless the user names others, and shows what it got. */
-static void
-unix_requests_without_a_wish_ask_for_no_buffers(void **state)
+TEST(unix_requests_without_a_wish_ask_for_no_buffers)
 {
 	static const char *const names[] = { "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR" };
 	static const struct np_terms no_terms;
 
-	(void)state;
 	for (size_t i = 0; i < 2 * LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i / 2]);
 		struct np_worker w = { .send_size = 512 };
@@ -571,8 +553,7 @@ unix_requests_without_a_wish_ask_for_no_buffers(void **state)
 	}
 }
 
-static void
-a_granted_path_must_be_one(void **state)
+TEST(a_granted_path_must_be_one)
 {
 	/* Nor one whose name does more to a terminal than to be shown. */
 	static const char *const paths[] = { "",
@@ -589,7 +570,6 @@ a_granted_path_must_be_one(void **state)
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(paths); i++) {
 		struct np_head head = { .code = 0 };
 		struct np_unix_stream_response m = { .recv_buf_size = 1 };
@@ -608,8 +588,7 @@ a_granted_path_must_be_one(void **state)
 }
 
 /* Of the processors a daemon may tell, or not: a figure counts where it was asked for. */
-static void
-remote_processors_count_where_they_were_asked_for(void **state)
+TEST(remote_processors_count_where_they_were_asked_for)
 {
 	struct np_head head = { .code = 0 };
 	struct np_unix_stream_results m = { .elapsed_time = 2,
@@ -619,7 +598,6 @@ remote_processors_count_where_they_were_asked_for(void **state)
 	struct np_far far;
 	struct np_err err;
 
-	(void)state;
 	np_frame_put(frame, &head, np_unix_stream_results_layout, &m);
 	np_far_init(&far);
 	assert_int_equal(np_dialect(NP_STREAM_STREAM)->reported(frame, &far, &err), NP_OK);
@@ -633,12 +611,10 @@ remote_processors_count_where_they_were_asked_for(void **state)
 }
 
 /* What is not told of one of them is not known of the sum. */
-static void
-far_ends_add_up(void **state)
+TEST(far_ends_add_up)
 {
 	struct np_far a, b;
 
-	(void)state;
 	np_far_init(&a);
 	np_far_init(&b);
 	a.reported = b.reported = true;
@@ -670,23 +646,4 @@ far_ends_add_up(void **state)
 	assert_false(a.reported);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_mean_the_same_at_both_ends),
-		cmocka_unit_test(a_default_request_leaves_all_to_the_daemon),
-		cmocka_unit_test(addresses_and_files_go_with_omni),
-		cmocka_unit_test(an_echo_is_promised_where_datagrams_are_to_come),
-		cmocka_unit_test(a_token_comes_with_the_response),
-		cmocka_unit_test(responses_and_results_mean_the_same_at_both_ends),
-		cmocka_unit_test(a_granted_port_must_be_one),
-		cmocka_unit_test(reported_bytes_must_be_a_count),
-		cmocka_unit_test(unix_requests_without_a_wish_ask_for_no_buffers),
-		cmocka_unit_test(a_granted_path_must_be_one),
-		cmocka_unit_test(remote_processors_count_where_they_were_asked_for),
-		cmocka_unit_test(far_ends_add_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -29,14 +29,12 @@ timed(struct np_plan *p)
 	p->time_calls = true;
 }
 
-static void
-a_tally_outlives_its_run(void **state)
+TEST(a_tally_outlives_its_run)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_tally near, far;
 	struct ends e;
 
-	(void)state;
 	run_rr(&e, timed);
 	assert_int_equal(np_tally_take(&e.client.run, &near, &err), NP_OK);
 	assert_int_equal(np_tally_take(&e.server.run, &far, &err), NP_OK);
@@ -58,8 +56,7 @@ a_tally_outlives_its_run(void **state)
 }
 
 /* The counts of connections are their worker's: here nobody else fills them. */
-static void
-each_flow_has_its_row(void **state)
+TEST(each_flow_has_its_row)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_plan p;
@@ -67,7 +64,6 @@ each_flow_has_its_row(void **state)
 	struct np_tally t;
 	struct np_run run;
 
-	(void)state;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	p.flows = 3;
 	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
@@ -109,14 +105,12 @@ getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return rc;
 }
 
-static void
-no_number_of_retransmissions_is_none(void **state)
+TEST(no_number_of_retransmissions_is_none)
 {
 	const struct np_transport *const tcp = &np_transport_tcp;
 	struct np_plan p;
 	struct np_run run = { .plan = &p };
 
-	(void)state;
 	lossy_fd = socket(AF_INET, SOCK_STREAM, 0);
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	tcp->look(&run, lossy_fd);
@@ -151,34 +145,28 @@ told_of(const char *bench, uint32_t flows, uint64_t began_ns)
 	return far.met;
 }
 
-static void
-a_result_says_how_many_flows_there_were(void **state)
+TEST(a_result_says_how_many_flows_there_were)
 {
-	(void)state;
 	assert_int_equal(told_of("TCP_RR", 3, 1), 3);
 	assert_int_equal(told_of("UDP_RR", 70, 1), 70); /* by 64 sockets */
 	assert_int_equal(told_of("UDP_RR", 70, 0), 0);
 }
 
-static void
-a_window_that_never_opened_has_no_seconds(void **state)
+TEST(a_window_that_never_opened_has_no_seconds)
 {
 	const struct np_tally t = { .ended_ns = 1000 };
 
-	(void)state;
 	assert_true(np_tally_seconds(&t) == 0);
 }
 
 /* Rows of those that have them, and one of a tally of one flow. */
-static void
-tallies_are_joined(void **state)
+TEST(tallies_are_joined)
 {
 	struct np_flow_result *rows = calloc(2, sizeof(*rows));
 	struct np_tally a = { .started_ns = 200, .ended_ns = 300, .flows = 1, .send_size = 10 };
 	struct np_tally b = { .started_ns = 100, .ended_ns = 250, .flows = 2, .recv_size = 20 };
 	struct np_err err;
 
-	(void)state;
 	a.count = (struct np_counts){ .sent = 1, .sends = 2, .transactions = 3, .lost = 4 };
 	b.count = (struct np_counts){ .sent = 10, .received = 5, .transactions = 30, .late = 1 };
 	a.closing.retrans = 7;
@@ -236,19 +224,4 @@ tallies_are_joined(void **state)
 	np_tally_free(&a);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_tally_outlives_its_run),
-		cmocka_unit_test(each_flow_has_its_row),
-#ifndef SYS_socketcall
-		cmocka_unit_test(no_number_of_retransmissions_is_none),
-#endif
-		cmocka_unit_test(a_result_says_how_many_flows_there_were),
-		cmocka_unit_test(tallies_are_joined),
-		cmocka_unit_test(a_window_that_never_opened_has_no_seconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

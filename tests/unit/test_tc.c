@@ -192,8 +192,7 @@ assert_none(const struct np_bag *b, const char *name)
 
 /* ---- tests ---- */
 
-static void
-every_kind_tells_its_rate(void **state)
+TEST(every_kind_tells_its_rate)
 {
 	const struct tc_tbf_qopt tbf = { .rate.rate = 1250000 };
 	const struct tc_netem_rate netem = { .rate = 125000 };
@@ -218,7 +217,6 @@ every_kind_tells_its_rate(void **state)
 		{ "netem", 0, 0, NULL, 0, 0 }, /* its head cut off */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_tc *from = empty(), *to = empty();
 		struct np_bag *b;
@@ -242,14 +240,12 @@ every_kind_tells_its_rate(void **state)
 }
 
 /* Each by its name, and drops once: the root has those of what is below. */
-static void
-queues_below_are_named_and_not_added(void **state)
+TEST(queues_below_are_named_and_not_added)
 {
 	const struct tc_tbf_qopt tbf = { .rate.rate = 1250000 };
 	struct np_tc *from = empty(), *to = empty();
 	struct np_bag *b;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct np_tc *tc = i == 0 ? from : to;
 		uint32_t drops = i == 0 ? UINT32_MAX : 9;
@@ -271,13 +267,11 @@ queues_below_are_named_and_not_added(void **state)
 }
 
 /* That which took the bytes is the class of this test, however small another one is. */
-static void
-the_class_that_moved_tells_the_rate(void **state)
+TEST(the_class_that_moved_tells_the_rate)
 {
 	struct np_tc *from = empty(), *to = empty();
 	struct np_bag *b;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct np_tc *tc = i == 0 ? from : to;
 
@@ -295,8 +289,7 @@ the_class_that_moved_tells_the_rate(void **state)
 }
 
 /* At the ingress queue, which counts what they drop; at clsact, where they count for themselves. */
-static void
-policers_are_found_by_any_classifier(void **state)
+TEST(policers_are_found_by_any_classifier)
 {
 	static const struct {
 		const char *classifier;
@@ -309,7 +302,6 @@ policers_are_found_by_any_classifier(void **state)
 		{ "matchall", TCA_MATCHALL_ACT, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_tc *from = empty(), *to = empty();
 		struct np_bag *b;
@@ -334,15 +326,13 @@ policers_are_found_by_any_classifier(void **state)
 	}
 }
 
-static void
-what_comes_in_is_followed_to_an_ifb(void **state)
+TEST(what_comes_in_is_followed_to_an_ifb)
 {
 	const struct tc_mirred away = { .index = 3, .eaction = TCA_EGRESS_REDIR, .ifindex = IFB };
 	const struct tc_mirred copied = { .index = 4, .eaction = TCA_EGRESS_MIRROR, .ifindex = 11 };
 	const struct tc_gact gact = { .index = 1, .action = TC_ACT_SHOT };
 	struct np_tc *tc = empty();
 
-	(void)state;
 	filter(tc, "u32", TCA_U32_ACT, "mirred", TCA_MIRRED_PARMS, &away, sizeof(away), 0);
 	assert_int_equal(tc->ifb, 0); /* that goes out */
 	tc->in = true;
@@ -357,13 +347,11 @@ what_comes_in_is_followed_to_an_ifb(void **state)
 }
 
 /* Other interfaces' are in a dump, too, and more of them than there is room. */
-static void
-others_and_too_many_are_left_out(void **state)
+TEST(others_and_too_many_are_left_out)
 {
 	struct np_tc *tc = empty();
 	struct message m;
 
-	(void)state;
 	begin(&m, RTM_NEWQDISC, 0x10000, TC_H_ROOT)->tcm_ifindex = DEVICE + 1;
 	put_text(&m, TCA_KIND, "tbf");
 	assert_int_equal(np_tc_hear(tc, &m.head), 0);
@@ -381,15 +369,13 @@ others_and_too_many_are_left_out(void **state)
 }
 
 /* The interface has a queue for each of many processors, and behind them in the list a policer. */
-static void
-many_queues_leave_room_for_limits(void **state)
+TEST(many_queues_leave_room_for_limits)
 {
 	struct np_tc *tc = empty(), *from = empty();
 	struct np_bag *b = np_bag_new();
 	struct np_bag_item it;
 	struct message m;
 
-	(void)state;
 	begin(&m, RTM_NEWQDISC, 0x10000, TC_H_ROOT);
 	put_text(&m, TCA_KIND, "mq");
 	np_tc_hear(tc, &m.head);
@@ -413,15 +399,13 @@ many_queues_leave_room_for_limits(void **state)
 }
 
 /* Cut anywhere, and with any byte wrong, it is read without harm (sanitizers would tell). */
-static void
-damaged_messages_do_no_harm(void **state)
+TEST(damaged_messages_do_no_harm)
 {
 	const struct tc_police parms = { .index = 5, .rate.rate = 1000 };
 	struct np_tc *tc = empty();
 	struct rtattr *options, *all, *one;
 	struct message m, damaged;
 
-	(void)state;
 	begin(&m, RTM_NEWTFILTER, 1, 0xfffffff2);
 	put_text(&m, TCA_KIND, "u32");
 	options = put(&m, TCA_OPTIONS, NULL, 0);
@@ -452,19 +436,4 @@ damaged_messages_do_no_harm(void **state)
 	free(tc);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_tells_its_rate),
-		cmocka_unit_test(queues_below_are_named_and_not_added),
-		cmocka_unit_test(the_class_that_moved_tells_the_rate),
-		cmocka_unit_test(policers_are_found_by_any_classifier),
-		cmocka_unit_test(what_comes_in_is_followed_to_an_ifb),
-		cmocka_unit_test(others_and_too_many_are_left_out),
-		cmocka_unit_test(many_queues_leave_room_for_limits),
-		cmocka_unit_test(damaged_messages_do_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

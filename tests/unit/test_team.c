@@ -106,12 +106,10 @@ run_threads(const char *bench, uint32_t near, uint32_t far)
 	ends_free(&e);
 }
 
-static void
-a_count_is_of_all_workers(void **state)
+TEST(a_count_is_of_all_workers)
 {
 	static const char *const names[] = { "TCP_RR", "UDP_RR", "TCP_STREAM", "TCP_MAERTS" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		run_threads(names[i], 2, 2);
 		run_threads(names[i], 4, 1); /* parts of two sizes */
@@ -120,12 +118,10 @@ a_count_is_of_all_workers(void **state)
 	}
 }
 
-static void
-a_count_may_be_of_fewer_than_there_are(void **state)
+TEST(a_count_may_be_of_fewer_than_there_are)
 {
 	struct ends e;
 
-	(void)state;
 	warm_up_ms = 0;
 	for (near_threads = 1; near_threads <= FLOWS; near_threads++) {
 		far_threads = FLOWS + 1 - near_threads;
@@ -139,14 +135,12 @@ a_count_may_be_of_fewer_than_there_are(void **state)
 }
 
 /* The tally is of all: their histograms, their costs, how far they were apart. */
-static void
-a_tally_is_of_all_workers(void **state)
+TEST(a_tally_is_of_all_workers)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_tally t;
 	struct ends e;
 
-	(void)state;
 	near_threads = far_threads = 3;
 	warm_up_ms = 0;
 	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, -COUNT, take_threads);
@@ -203,10 +197,8 @@ warm_up(const char *bench, uint32_t threads, bool counted)
 	ends_free(&e);
 }
 
-static void
-a_warm_up_is_forgotten(void **state)
+TEST(a_warm_up_is_forgotten)
 {
-	(void)state;
 	warm_up("TCP_RR", 2, false);
 	warm_up("TCP_RR", FLOWS, false);
 	warm_up("TCP_RR", 2, true);
@@ -217,12 +209,10 @@ a_warm_up_is_forgotten(void **state)
 }
 
 /* Nothing counts that ended before the window began, and there is no window. */
-static void
-a_warm_up_that_is_cut_short_is_no_result(void **state)
+TEST(a_warm_up_that_is_cut_short_is_no_result)
 {
 	static const char *const names[] = { "TCP_RR", "TCP_STREAM", "TCP_MAERTS", "TCP_CRR" };
 
-	(void)state;
 	near_threads = far_threads = 2;
 	warm_up_ms = 60000;
 	for (size_t i = 0; i < LEN(names); i++) {
@@ -264,13 +254,11 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 }
 
 /* One that looks all the time does not wait for as long as the warm-up was when that is over. */
-static void
-a_watch_looks_on_behind_a_warm_up(void **state)
+TEST(a_watch_looks_on_behind_a_warm_up)
 {
 	struct looks looks = { .warming_ns = 0 };
 	struct ends e;
 
-	(void)state;
 	near_threads = far_threads = 2;
 	warm_up_ms = 600;
 	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, 1, take_threads);
@@ -291,12 +279,10 @@ break_one(struct np_worker *w)
 }
 
 /* One connection breaks: its worker ends, and all others with it. */
-static void
-one_that_fails_ends_all(void **state)
+TEST(one_that_fails_ends_all)
 {
 	struct ends e;
 
-	(void)state;
 	near_threads = 3;
 	far_threads = 1;
 	warm_up_ms = 0;
@@ -344,28 +330,10 @@ trim(bool behind_warm_up)
 	np_run_free(&run);
 }
 
-static void
-a_run_can_be_trimmed(void **state)
+TEST(a_run_can_be_trimmed)
 {
-	(void)state;
 	trim(false);
 	trim(true);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_count_is_of_all_workers),
-		cmocka_unit_test(a_count_may_be_of_fewer_than_there_are),
-		cmocka_unit_test(a_tally_is_of_all_workers),
-		cmocka_unit_test(a_warm_up_is_forgotten),
-		cmocka_unit_test(a_warm_up_that_is_cut_short_is_no_result),
-		cmocka_unit_test(a_watch_looks_on_behind_a_warm_up),
-		cmocka_unit_test(one_that_fails_ends_all),
-		cmocka_unit_test(a_run_can_be_trimmed),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

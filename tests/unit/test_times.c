@@ -22,14 +22,12 @@ assert_table(const struct np_hist *h, bool headers, const char *want)
 
 #define HEADS "    Count  Min/us Mean/us  P50/us  P90/us  P99/us P99.9/us   Max/us Stddev/us\n"
 
-static void
-times_are_a_line_below_their_heads(void **state)
+TEST(times_are_a_line_below_their_heads)
 {
 	static const char row[] =
 	    "     1000   1.000     501     500     900     990      999     1000       289\n";
 	struct np_hist *h = np_hist_new();
 
-	(void)state;
 	assert_non_null(h);
 	for (uint64_t i = 1; i <= 1000; i++) {
 		np_hist_record(h, i * 1000);
@@ -38,14 +36,12 @@ times_are_a_line_below_their_heads(void **state)
 	free(h);
 }
 
-static void
-no_times_are_dashes(void **state)
+TEST(no_times_are_dashes)
 {
 	static const char row[] =
 	    "        -       -       -       -       -       -        -        -         -\n";
 	struct np_hist *h = np_hist_new();
 
-	(void)state;
 	assert_non_null(h);
 	assert_table(h, false, row);
 	assert_table(NULL, false, row);
@@ -57,12 +53,10 @@ no_times_are_dashes(void **state)
 }
 
 /* Values are words of their own however long the test was. */
-static void
-long_times_stay_apart(void **state)
+TEST(long_times_stay_apart)
 {
 	struct np_hist *h = np_hist_new();
 
-	(void)state;
 	assert_non_null(h);
 	h->cell[np_hist_cell(3600000000000)] = 12345678901;
 	h->min = h->max = 3600000000000;
@@ -73,14 +67,4 @@ long_times_stay_apart(void **state)
 	free(h);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times_are_a_line_below_their_heads),
-		cmocka_unit_test(no_times_are_dashes),
-		cmocka_unit_test(long_times_stay_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -34,8 +34,7 @@ struct side {
 static const struct np_key one = { 32, { 1, 2, 3 } }, other = { 32, { 1, 2, 4 } };
 
 /* Keys of a server's application data (RFC 8448, 3). */
-static void
-keys_are_those_of_the_standard(void **state)
+TEST(keys_are_those_of_the_standard)
 {
 	static const uint8_t secret[] = { 0xa1, 0x1a, 0xf9, 0xf0, 0x55, 0x31, 0xf8, 0x56,
 					  0xad, 0x47, 0x11, 0x6b, 0x45, 0xa9, 0x50, 0x32,
@@ -48,7 +47,6 @@ keys_are_those_of_the_standard(void **state)
 	const struct np_tls_suite *suite = np_tls_suite_numbered(0x1301);
 	uint8_t out[64];
 
-	(void)state;
 	assert_true(np_tls_expand(suite, secret, "key", out, sizeof(key)));
 	assert_memory_equal(out, key, sizeof(key));
 	assert_true(np_tls_expand(suite, secret, "iv", out, sizeof(iv)));
@@ -56,13 +54,11 @@ keys_are_those_of_the_standard(void **state)
 	assert_false(np_tls_expand(suite, secret, "key", out, 33)); /* more than a block */
 }
 
-static void
-suites_have_names_and_numbers(void **state)
+TEST(suites_have_names_and_numbers)
 {
 	const struct np_tls_suite *s;
 	size_t i;
 
-	(void)state;
 	for (i = 0; (s = np_tls_suite_at(i)) != NULL; i++) {
 		assert_ptr_equal(np_tls_suite_named(s->name), s);
 		assert_ptr_equal(np_tls_suite_numbered(s->number), s);
@@ -122,13 +118,11 @@ end(struct side side[2])
 }
 
 /* With what the far end sends right behind its handshake, which is the kernel's to decrypt. */
-static void
-both_ends_have_the_same_secrets(void **state)
+TEST(both_ends_have_the_same_secrets)
 {
 	static const uint8_t none[NP_TLS_SECRET_MAX];
 	const struct np_tls_suite *suite;
 
-	(void)state;
 	for (size_t i = 0; (suite = np_tls_suite_at(i)) != NULL; i++) {
 		struct side side[2];
 		char byte;
@@ -152,13 +146,11 @@ both_ends_have_the_same_secrets(void **state)
 	}
 }
 
-static void
-another_key_completes_no_handshake(void **state)
+TEST(another_key_completes_no_handshake)
 {
 	const struct np_tls_suite *suite = np_tls_suite_at(0);
 	struct side side[2];
 
-	(void)state;
 	make(side, (const struct np_tls_suite *[]){ suite, suite },
 	     (const struct np_key *[]){ &one, &other });
 	run(side);
@@ -192,15 +184,13 @@ impostor(void)
 	return ctx;
 }
 
-static void
-a_certificate_stands_for_no_key(void **state)
+TEST(a_certificate_stands_for_no_key)
 {
 	const struct np_tls_suite *suite = np_tls_suite_at(0);
 	SSL_CTX *ctx = impostor();
 	SSL *ssl = SSL_new(ctx);
 	struct side side[2];
 
-	(void)state;
 	make(side, (const struct np_tls_suite *[]){ suite, suite },
 	     (const struct np_key *[]){ &one, &one });
 	SSL_set_fd(ssl, side[1].fd);
@@ -215,12 +205,10 @@ a_certificate_stands_for_no_key(void **state)
 	end(side);
 }
 
-static void
-another_cipher_completes_no_handshake(void **state)
+TEST(another_cipher_completes_no_handshake)
 {
 	struct side side[2];
 
-	(void)state;
 	make(side, (const struct np_tls_suite *[]){ np_tls_suite_at(0), np_tls_suite_at(2) },
 	     (const struct np_key *[]){ &one, &one });
 	run(side);
@@ -229,13 +217,11 @@ another_cipher_completes_no_handshake(void **state)
 	end(side);
 }
 
-static void
-who_says_nothing_is_not_waited_for(void **state)
+TEST(who_says_nothing_is_not_waited_for)
 {
 	const struct np_tls_suite *suite = np_tls_suite_at(0);
 	struct side side[2];
 
-	(void)state;
 	for (int stops = 0; stops < 2; stops++) {
 		make(side, (const struct np_tls_suite *[]){ suite, suite },
 		     (const struct np_key *[]){ &one, &one });
@@ -250,14 +236,12 @@ who_says_nothing_is_not_waited_for(void **state)
 	}
 }
 
-static void
-nonsense_is_an_error(void **state)
+TEST(nonsense_is_an_error)
 {
 	static const char *const what[] = { "", "GET / HTTP/1.0\r\n\r\n",
 					    "\x16\x03\x01\x00\x02xx" };
 	const struct np_tls_suite *suite = np_tls_suite_at(0);
 
-	(void)state;
 	for (size_t i = 0; i < LEN(what); i++) {
 		struct side side[2];
 
@@ -271,19 +255,4 @@ nonsense_is_an_error(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_are_those_of_the_standard),
-		cmocka_unit_test(suites_have_names_and_numbers),
-		cmocka_unit_test(both_ends_have_the_same_secrets),
-		cmocka_unit_test(another_key_completes_no_handshake),
-		cmocka_unit_test(a_certificate_stands_for_no_key),
-		cmocka_unit_test(another_cipher_completes_no_handshake),
-		cmocka_unit_test(who_says_nothing_is_not_waited_for),
-		cmocka_unit_test(nonsense_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

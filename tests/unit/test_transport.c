@@ -71,10 +71,8 @@ spread(int family, const char *host, int32_t mask, unsigned least)
 	assert_true(least > 0 || differ == 0);
 }
 
-static void
-a_mask_leaves_the_network_and_changes_the_host(void **state)
+TEST(a_mask_leaves_the_network_and_changes_the_host)
 {
-	(void)state;
 	spread(AF_INET, "127.1.2.3", 8, 990);
 	spread(AF_INET, "10.1.2.3", 24, 900);
 	spread(AF_INET, "10.1.2.3", 29, 500);
@@ -132,8 +130,7 @@ listen_anywhere(struct np_addr *at)
 	return fd;
 }
 
-static void
-every_connection_has_hosts_of_its_own(void **state)
+TEST(every_connection_has_hosts_of_its_own)
 {
 	struct end e = { .rc = -1 };
 	struct witness w = { .count = 0 };
@@ -141,7 +138,6 @@ every_connection_has_hosts_of_its_own(void **state)
 	pthread_t thread;
 	unsigned here = 0, there = 0;
 
-	(void)state;
 	w.listener = listen_anywhere(&at);
 	assert_int_equal(pthread_create(&thread, NULL, take_note, &w), 0);
 	client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, -(int64_t)LEN(w.here));
@@ -190,13 +186,11 @@ run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(st
 	}
 }
 
-static void
-the_one_connection_has_a_host_of_its_own(void **state)
+TEST(the_one_connection_has_a_host_of_its_own)
 {
 	static const char *const names[] = { "TCP_RR", "TCP_STREAM" };
 	struct np_addr one = address(AF_INET, "127.0.0.1");
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct ends e = { .client.rc = -1 };
 
@@ -222,15 +216,13 @@ retry(struct np_plan *p)
 	p->retry_connect = true;
 }
 
-static void
-a_refused_connection_is_tried_again_when_asked(void **state)
+TEST(a_refused_connection_is_tried_again_when_asked)
 {
 	static const struct timespec a_while = { .tv_nsec = 30000000 };
 	struct ends e = { .client.rc = -1 };
 	struct np_addr at;
 	const struct np_bench *b = np_bench_find("TCP_CRR");
 
-	(void)state;
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
 	for (int asked = 0; asked < 2; asked++) {
 		memset(&e, 0, sizeof(e));
@@ -261,12 +253,10 @@ a_refused_connection_is_tried_again_when_asked(void **state)
 	}
 }
 
-static void
-connection_tests_know_the_first_connection(void **state)
+TEST(connection_tests_know_the_first_connection)
 {
 	static const char *const names[] = { "TCP_CRR", "TCP_CC" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct ends e;
 
@@ -338,38 +328,10 @@ tcp_figure(const char *name)
 	return found;
 }
 
-/* The first connection to a host asks for a cookie; from then on data goes with the handshake. */
-static void
-data_goes_with_the_handshake(void **state)
-{
-	static const struct {
-		const char *name;
-		long connections;
-	} rows[] = { { "TCP_CRR", 24 },   { "TCP_CRR", 25 }, { "TCP_RR", 1 },
-		     { "TCP_STREAM", 1 }, { "TCP_CC", 0 },   { "TCP_MAERTS", 0 } };
-
-	(void)state;
-	if (!own_network()) {
-		skip();
-	}
-	for (size_t i = 0; i < LEN(rows); i++) {
-		long active = tcp_figure("TCPFastOpenActive");
-		long passive = tcp_figure("TCPFastOpenPassive");
-		struct ends e;
-
-		run_both(&e, np_bench_find(rows[i].name), AF_INET, open_fast);
-		assert_int_equal(tcp_figure("TCPFastOpenActive") - active, rows[i].connections);
-		assert_int_equal(tcp_figure("TCPFastOpenPassive") - passive, rows[i].connections);
-		ends_free(&e);
-	}
-}
-
-static void
-fast_open_is_no_condition(void **state)
+TEST(fast_open_is_no_condition)
 {
 	const struct np_bench *b;
 
-	(void)state;
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
 		struct ends e;
 
@@ -405,13 +367,11 @@ setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 #endif
 
 /* All data and the FIN may be there before the kernel is asked to decrypt. */
-static void
-a_client_may_be_done_before_the_kernel_decrypts(void **state)
+TEST(a_client_may_be_done_before_the_kernel_decrypts)
 {
 	const struct np_bench *b = np_bench_find("TLS_STREAM");
 	struct ends e;
 
-	(void)state;
 #ifndef HAS_SLOW_PORT
 	skip();
 #endif
@@ -446,12 +406,10 @@ check_read_back(const char *name, int family, int tos, int want)
 	end_free(&e);
 }
 
-static void
-what_was_asked_for_is_read_back(void **state)
+TEST(what_was_asked_for_is_read_back)
 {
 	struct end e = { .rc = -1 };
 
-	(void)state;
 	check_read_back("UDP_RR", AF_INET, 0x13, 0x13);
 	/* TCP keeps the bits of explicit congestion notification to itself. */
 	check_read_back("TCP_RR", AF_INET, 0x13, 0x10);
@@ -489,12 +447,10 @@ answer_from(const struct end *e, const char *to)
 	return from;
 }
 
-static void
-answers_come_from_where_the_request_went(void **state)
+TEST(answers_come_from_where_the_request_went)
 {
 	static const char *const hosts[] = { "127.0.0.1", "127.0.0.2", "127.3.4.5" };
 
-	(void)state;
 	for (int asked = 0; asked < 2; asked++) {
 		struct np_plan client;
 		struct end e = { .rc = -1 };
@@ -526,12 +482,10 @@ answer_from_there(struct np_plan *p)
 	p->near.sock.connected = true;
 }
 
-static void
-a_connected_requester_gets_such_answers(void **state)
+TEST(a_connected_requester_gets_such_answers)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(families); i++) {
 		struct ends e;
 
@@ -542,14 +496,12 @@ a_connected_requester_gets_such_answers(void **state)
 	}
 }
 
-static void
-datagrams_may_be_udp_lite(void **state)
+TEST(datagrams_may_be_udp_lite)
 {
 	const struct np_transport *lite = np_transport_find(NP_WS_DGRAM, IPPROTO_UDPLITE);
 	static const char *const names[] = { "UDP_RR", "UDP_STREAM" };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE);
 
-	(void)state;
 	assert_ptr_equal(lite, &np_transport_udplite);
 	if (fd < 0) {
 		skip();
@@ -713,15 +665,13 @@ serve_connections(void *arg)
 	return NULL;
 }
 
-static void
-a_service_is_told_when_a_connection_ends(void **state)
+TEST(a_service_is_told_when_a_connection_ends)
 {
 	struct end e = { .rc = -1 };
 	struct np_addr at;
 	pthread_t thread;
 	int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, serve_connections, &listener), 0);
 	client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, -CONNECTIONS);
 	e.plan.no_control = true;
@@ -740,13 +690,11 @@ a_service_is_told_when_a_connection_ends(void **state)
 	end_free(&e);
 }
 
-static void
-services_will_do_for_a_far_end(void **state)
+TEST(services_will_do_for_a_far_end)
 {
 	struct service discard = { .fd = -1 }, chargen = { .generates = true };
 	struct service echo = { .echoes = true };
 
-	(void)state;
 	assert_served(&discard, "TCP_STREAM");
 	discard.received = 0;
 	assert_served(&discard, "TCP_SENDFILE");
@@ -791,15 +739,13 @@ open_upgraded(struct ends *e, struct np_bench *b, struct np_transport *t, const 
 	ends_open(e, b, AF_INET, -5, NULL);
 }
 
-static void
-every_connection_is_upgraded_at_both_ends(void **state)
+TEST(every_connection_is_upgraded_at_both_ends)
 {
 	static const struct {
 		const char *name;
 		int upgrades;
 	} tests[] = { { "TCP_RR", 2 }, { "TCP_CRR", 10 }, { "TCP_CC", 10 } };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(tests); i++) {
 		struct np_transport t;
 		struct np_bench b;
@@ -814,12 +760,10 @@ every_connection_is_upgraded_at_both_ends(void **state)
 	}
 }
 
-static void
-an_upgrade_that_fails_ends_the_test_in_its_words(void **state)
+TEST(an_upgrade_that_fails_ends_the_test_in_its_words)
 {
 	static const char *const names[] = { "TCP_RR", "TCP_CRR" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		struct np_transport t;
 		struct np_bench b;
@@ -839,8 +783,7 @@ an_upgrade_that_fails_ends_the_test_in_its_words(void **state)
 }
 
 /* Whom a listener admits by looking at the peer: nobody, unless it is told. */
-static void
-a_listener_that_looks_at_peers_admits_nobody_untold(void **state)
+TEST(a_listener_that_looks_at_peers_admits_nobody_untold)
 {
 	struct np_transport t = np_transport_tcp;
 	struct np_bench b = *np_bench_find("TCP_RR");
@@ -851,7 +794,6 @@ a_listener_that_looks_at_peers_admits_nobody_untold(void **state)
 	struct np_err err;
 	struct ends e;
 
-	(void)state;
 	t.admit = NP_ADMIT_PEER;
 	b.transport = &t;
 	client_params(&client, &b, AF_INET, -5);
@@ -866,8 +808,7 @@ a_listener_that_looks_at_peers_admits_nobody_untold(void **state)
 }
 
 /* A size of 64 bits of its own, within what a stranger may take of the kernel's memory. */
-static void
-a_vsock_has_buffers_of_its_own(void **state)
+TEST(a_vsock_has_buffers_of_its_own)
 {
 	static const struct {
 		int32_t sndbuf, rcvbuf;
@@ -880,7 +821,6 @@ a_vsock_has_buffers_of_its_own(void **state)
 		{ 1 << 30, -1, 4, 1 << 20 },   { 1 << 30, -1, 1000, 256 << 10 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_plan p = { .transport = &np_transport_vsock, .flows = cases[i].flows };
 		struct np_sockopts o = { .count = 0 };
@@ -902,31 +842,31 @@ a_vsock_has_buffers_of_its_own(void **state)
 	}
 }
 
-int
-main(void)
+/*
+ * The first connection to a host asks for a cookie; from then on data goes with the handshake.
+ * Last: it leaves this machine's network.
+ */
+TEST(data_goes_with_the_handshake)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_vsock_has_buffers_of_its_own),
-		cmocka_unit_test(a_mask_leaves_the_network_and_changes_the_host),
-		cmocka_unit_test(every_connection_has_hosts_of_its_own),
-		cmocka_unit_test(the_one_connection_has_a_host_of_its_own),
-		cmocka_unit_test(a_refused_connection_is_tried_again_when_asked),
-		cmocka_unit_test(connection_tests_know_the_first_connection),
-		cmocka_unit_test(fast_open_is_no_condition),
-		cmocka_unit_test(a_client_may_be_done_before_the_kernel_decrypts),
-		cmocka_unit_test(what_was_asked_for_is_read_back),
-		cmocka_unit_test(answers_come_from_where_the_request_went),
-		cmocka_unit_test(a_connected_requester_gets_such_answers),
-		cmocka_unit_test(datagrams_may_be_udp_lite),
-		cmocka_unit_test(services_will_do_for_a_far_end),
-		cmocka_unit_test(a_service_is_told_when_a_connection_ends),
-		/* Last: it leaves this machine's network. */
-		cmocka_unit_test(data_goes_with_the_handshake),
-		cmocka_unit_test(every_connection_is_upgraded_at_both_ends),
-		cmocka_unit_test(an_upgrade_that_fails_ends_the_test_in_its_words),
-		cmocka_unit_test(a_listener_that_looks_at_peers_admits_nobody_untold),
-	};
+	static const struct {
+		const char *name;
+		long connections;
+	} rows[] = { { "TCP_CRR", 24 },   { "TCP_CRR", 25 }, { "TCP_RR", 1 },
+		     { "TCP_STREAM", 1 }, { "TCP_CC", 0 },   { "TCP_MAERTS", 0 } };
 
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (!own_network()) {
+		skip();
+	}
+	for (size_t i = 0; i < LEN(rows); i++) {
+		long active = tcp_figure("TCPFastOpenActive");
+		long passive = tcp_figure("TCPFastOpenPassive");
+		struct ends e;
+
+		run_both(&e, np_bench_find(rows[i].name), AF_INET, open_fast);
+		assert_int_equal(tcp_figure("TCPFastOpenActive") - active, rows[i].connections);
+		assert_int_equal(tcp_figure("TCPFastOpenPassive") - passive, rows[i].connections);
+		ends_free(&e);
+	}
 }
+
+TEST_MAIN(np_drive_prepare())

@@ -126,12 +126,10 @@ check_trial(struct bed *b)
 	np_trial_result_free(&r);
 }
 
-static void
-trials_share_a_connection(void **state)
+TEST(trials_share_a_connection)
 {
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", 1);
 	for (int i = 0; i < TRIALS; i++) {
 		check_trial(&b);
@@ -140,12 +138,10 @@ trials_share_a_connection(void **state)
 	leave_bed(&b);
 }
 
-static void
-a_connection_test_takes_a_connection_each(void **state)
+TEST(a_connection_test_takes_a_connection_each)
 {
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_CRR", TRIALS);
 	for (int i = 0; i < TRIALS; i++) {
 		check_trial(&b);
@@ -154,13 +150,11 @@ a_connection_test_takes_a_connection_each(void **state)
 	leave_bed(&b);
 }
 
-static void
-an_open_connection_is_taken(void **state)
+TEST(an_open_connection_is_taken)
 {
 	struct np_err err;
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", 1);
 	assert_int_equal(np_trial_connect(&b.trial, &err), NP_OK);
 	check_trial(&b);
@@ -168,14 +162,12 @@ an_open_connection_is_taken(void **state)
 }
 
 /* A service that sends nothing: that is no failure, and the figures say so. */
-static void
-nothing_counted_is_a_result(void **state)
+TEST(nothing_counted_is_a_result)
 {
 	struct np_trial_result r;
 	struct np_err err;
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_MAERTS", 0);
 	b.plan.length = 1;
 	b.plan.no_control = true;
@@ -230,13 +222,11 @@ take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 	leave_bed(b);
 }
 
-static void
-the_far_end_keeps_a_fraction(void **state)
+TEST(the_far_end_keeps_a_fraction)
 {
 	char told[1024];
 	struct bed b;
 
-	(void)state;
 	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_PLAN | NP_CAP_FRACTION, told);
 	assert_int_equal(b.plan.length_less_ms, 900);
 	assert_non_null(strstr(b.daemon.log, "length 0.1,"));
@@ -244,14 +234,12 @@ the_far_end_keeps_a_fraction(void **state)
 }
 
 /* Where its clock ends the test, a far end that does not know of fractions makes it longer. */
-static void
-a_fraction_is_rounded_up_for_an_older_daemon(void **state)
+TEST(a_fraction_is_rounded_up_for_an_older_daemon)
 {
 	static const unsigned caps[] = { NP_CAP_PLAN, NP_CAP_TEST };
 	char told[1024];
 	struct bed b;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(caps); i++) {
 		take_a_tenth(&b, "TCP_MAERTS", caps[i], told);
 		assert_int_equal(b.plan.length_less_ms, 0);
@@ -262,14 +250,12 @@ a_fraction_is_rounded_up_for_an_older_daemon(void **state)
 	}
 }
 
-static void
-a_fraction_is_this_ends_where_its_clock_counts(void **state)
+TEST(a_fraction_is_this_ends_where_its_clock_counts)
 {
 	static const char *const benches[] = { "TCP_STREAM", "TCP_RR" };
 	char told[1024];
 	struct bed b;
 
-	(void)state;
 	for (size_t i = 0; i < LEN(benches); i++) {
 		take_a_tenth(&b, benches[i], NP_CAP_TEST, told);
 		assert_int_equal(b.plan.length_less_ms, 900);
@@ -277,14 +263,12 @@ a_fraction_is_this_ends_where_its_clock_counts(void **state)
 	}
 }
 
-static void
-without_a_daemon_there_is_nothing(void **state)
+TEST(without_a_daemon_there_is_nothing)
 {
 	struct np_trial_result r;
 	struct np_err err = { .code = NP_OK };
 	struct bed b;
 
-	(void)state;
 	make_bed(&b, "TCP_RR", 0);
 	leave_bed(&b); /* its port is closed now */
 	assert_int_equal(np_trial(&b.trial, &r, &err), NP_ECONTROL);
@@ -293,20 +277,4 @@ without_a_daemon_there_is_nothing(void **state)
 	np_trial_result_free(&r);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trials_share_a_connection),
-		cmocka_unit_test(a_connection_test_takes_a_connection_each),
-		cmocka_unit_test(an_open_connection_is_taken),
-		cmocka_unit_test(nothing_counted_is_a_result),
-		cmocka_unit_test(the_far_end_keeps_a_fraction),
-		cmocka_unit_test(a_fraction_is_rounded_up_for_an_older_daemon),
-		cmocka_unit_test(a_fraction_is_this_ends_where_its_clock_counts),
-		cmocka_unit_test(without_a_daemon_there_is_nothing),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

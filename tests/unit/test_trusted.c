@@ -150,8 +150,7 @@ give_away(const char *path)
 
 /* ---- What is opened ---- */
 
-static void
-files_of_ours_are_opened_wherever_they_are(void **state)
+TEST_WITH(files_of_ours_are_opened_wherever_they_are, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM], link[ROOM], relative[ROOM];
@@ -172,8 +171,7 @@ files_of_ours_are_opened_wherever_they_are(void **state)
 	assert_opens("/proc/self/../self/./cwd//.", NP_TRUSTED_DIR, ".");
 }
 
-static void
-a_path_is_one_from_here_too(void **state)
+TEST_WITH(a_path_is_one_from_here_too, set_up, tear_down)
 {
 	struct place *p = *state;
 	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -194,8 +192,7 @@ a_path_is_one_from_here_too(void **state)
 }
 
 /* A shell's 3<FILE: such a name is a link whose text is no path, and the kernel's own. */
-static void
-descriptors_are_files(void **state)
+TEST_WITH(descriptors_are_files, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM];
@@ -208,8 +205,7 @@ descriptors_are_files(void **state)
 	close(fd);
 }
 
-static void
-a_log_is_made_and_nothing_else_is(void **state)
+TEST_WITH(a_log_is_made_and_nothing_else_is, set_up, tear_down)
 {
 	struct place *p = *state;
 	const char *dirs[] = { p->all, p->ours };
@@ -229,8 +225,7 @@ a_log_is_made_and_nothing_else_is(void **state)
 
 /* ---- What is not ---- */
 
-static void
-what_is_no_file_is_refused(void **state)
+TEST_WITH(what_is_no_file_is_refused, set_up, tear_down)
 {
 	struct place *p = *state;
 	struct np_err err;
@@ -253,8 +248,7 @@ what_is_no_file_is_refused(void **state)
 	assert_has(err.msg, "/nosuch");
 }
 
-static void
-files_that_everybody_may_write_are_refused(void **state)
+TEST_WITH(files_that_everybody_may_write_are_refused, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM];
@@ -268,8 +262,7 @@ files_that_everybody_may_write_are_refused(void **state)
 }
 
 /* In /tmp, say: whoever is first has the name. */
-static void
-what_others_planted_is_refused(void **state)
+TEST_WITH(what_others_planted_is_refused, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM], below[ROOM];
@@ -296,8 +289,7 @@ what_others_planted_is_refused(void **state)
 	assert_all_refused(below, "another user (4711)");
 }
 
-static void
-files_with_a_second_name_are_refused_where_others_give_names(void **state)
+TEST_WITH(files_with_a_second_name_are_refused_where_others_give_names, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM];
@@ -313,8 +305,7 @@ files_with_a_second_name_are_refused_where_others_give_names(void **state)
 }
 
 /* That of a daemon's user, in which root opens the access file before it becomes him. */
-static void
-a_directory_of_another_users_holds_his_files(void **state)
+TEST_WITH(a_directory_of_another_users_holds_his_files, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM], link[ROOM];
@@ -334,8 +325,7 @@ a_directory_of_another_users_holds_his_files(void **state)
 
 /* ---- Who opens that way ---- */
 
-static void
-rules_that_everybody_may_write_are_not_read(void **state)
+TEST_WITH(rules_that_everybody_may_write_are_not_read, set_up, tear_down)
 {
 	struct place *p = *state;
 	struct ns_access access = { .allows = 0 };
@@ -413,8 +403,7 @@ names_in(const char *dir)
 	return count - 2;
 }
 
-static void
-outputs_are_written_wherever_they_are_ours(void **state)
+TEST_WITH(outputs_are_written_wherever_they_are_ours, set_up, tear_down)
 {
 	struct place *p = *state;
 	const char *dirs[] = { p->all, p->ours };
@@ -444,8 +433,7 @@ outputs_are_written_wherever_they_are_ours(void **state)
 	}
 }
 
-static void
-pipes_and_descriptors_are_written_to(void **state)
+TEST_WITH(pipes_and_descriptors_are_written_to, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM];
@@ -469,8 +457,7 @@ pipes_and_descriptors_are_written_to(void **state)
 	}
 }
 
-static void
-outputs_that_others_planted_are_not_written(void **state)
+TEST_WITH(outputs_that_others_planted_are_not_written, set_up, tear_down)
 {
 	struct place *p = *state;
 	char path[ROOM], below[ROOM];
@@ -503,8 +490,7 @@ outputs_that_others_planted_are_not_written(void **state)
 }
 
 /* As with sudo, in the user's directory. */
-static void
-outputs_follow_the_links_of_a_directorys_owner(void **state)
+TEST_WITH(outputs_follow_the_links_of_a_directorys_owner, set_up, tear_down)
 {
 	struct place *p = *state;
 	const char *dirs[] = { p->ours, p->all };
@@ -525,8 +511,7 @@ outputs_follow_the_links_of_a_directorys_owner(void **state)
 	}
 }
 
-static void
-a_name_that_is_taken_in_the_meantime_is_replaced(void **state)
+TEST_WITH(a_name_that_is_taken_in_the_meantime_is_replaced, set_up, tear_down)
 {
 	struct place *p = *state;
 	struct np_err err = { .code = NP_OK };
@@ -547,28 +532,4 @@ a_name_that_is_taken_in_the_meantime_is_replaced(void **state)
 	assert_int_equal(names_in(p->all), 1);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(files_of_ours_are_opened_wherever_they_are),
-		CASE(a_path_is_one_from_here_too),
-		CASE(descriptors_are_files),
-		CASE(a_log_is_made_and_nothing_else_is),
-		CASE(what_is_no_file_is_refused),
-		CASE(files_that_everybody_may_write_are_refused),
-		CASE(what_others_planted_is_refused),
-		CASE(files_with_a_second_name_are_refused_where_others_give_names),
-		CASE(a_directory_of_another_users_holds_his_files),
-		CASE(rules_that_everybody_may_write_are_not_read),
-		CASE(outputs_are_written_wherever_they_are_ours),
-		CASE(pipes_and_descriptors_are_written_to),
-		CASE(outputs_that_others_planted_are_not_written),
-		CASE(outputs_follow_the_links_of_a_directorys_owner),
-		CASE(a_name_that_is_taken_in_the_meantime_is_replaced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -45,13 +45,11 @@ open_daemon(struct np_run *run, struct np_plan *p, struct np_stop *stop, const c
 	}
 }
 
-static void
-a_daemons_socket_is_for_all_and_its_directory_to_pass(void **state)
+TEST(a_daemons_socket_is_for_all_and_its_directory_to_pass)
 {
 	static const char *const names[] = { "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR" };
 	mode_t mask = umask(077);
 
-	(void)state;
 	for (size_t i = 0; i < LEN(names); i++) {
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
 		struct np_stop stop = { 0 };
@@ -70,15 +68,13 @@ a_daemons_socket_is_for_all_and_its_directory_to_pass(void **state)
 	umask(mask);
 }
 
-static void
-no_two_sockets_share_a_directory(void **state)
+TEST(no_two_sockets_share_a_directory)
 {
 	char path[2][NP_ADDR_TEXT], dir[2][NP_ADDR_TEXT];
 	struct np_stop stop = { 0 };
 	struct np_plan p[2];
 	struct np_run run[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_daemon(&run[i], &p[i], &stop, "DG_RR");
 		paths_of(&run[i], path[i], dir[i]);
@@ -91,8 +87,7 @@ no_two_sockets_share_a_directory(void **state)
 }
 
 /* Who put something else into the directory keeps it; nothing but the socket is removed. */
-static void
-only_what_was_made_is_removed(void **state)
+TEST(only_what_was_made_is_removed)
 {
 	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[NP_ADDR_TEXT + 8];
 	struct np_stop stop = { 0 };
@@ -100,7 +95,6 @@ only_what_was_made_is_removed(void **state)
 	struct np_run run;
 	FILE *file;
 
-	(void)state;
 	open_daemon(&run, &p, &stop, "STREAM_RR");
 	paths_of(&run, path, dir);
 	snprintf(other, sizeof(other), "%s/other", dir);
@@ -125,8 +119,7 @@ open_client(struct np_run *run, struct np_plan *p, struct np_stop *stop, const c
 }
 
 /* Each of several is answered by a path of its own; all of them go with their directory. */
-static void
-each_flow_has_a_name_of_its_own(void **state)
+TEST(each_flow_has_a_name_of_its_own)
 {
 	enum { FLOWS = 12 };
 	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[FLOWS][NP_ADDR_TEXT];
@@ -135,7 +128,6 @@ each_flow_has_a_name_of_its_own(void **state)
 	struct np_run run;
 	struct np_err err;
 
-	(void)state;
 	client_params(&p, np_bench_find("DG_RR"), AF_INET, 1);
 	p.flows = FLOWS;
 	if (np_run_open(&run, &p, NULL, &stop, &err) != NP_OK) {
@@ -157,13 +149,11 @@ each_flow_has_a_name_of_its_own(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
-static void
-a_client_has_a_name_only_where_it_is_answered_by_datagrams(void **state)
+TEST(a_client_has_a_name_only_where_it_is_answered_by_datagrams)
 {
 	static const char *const names[] = { "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR" };
 	char where[] = "/tmp/np-test-XXXXXX";
 
-	(void)state;
 	assert_non_null(mkdtemp(where));
 	for (size_t i = 0; i < LEN(names); i++) {
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
@@ -184,8 +174,7 @@ a_client_has_a_name_only_where_it_is_answered_by_datagrams(void **state)
 	assert_int_equal(rmdir(where), 0);
 }
 
-static void
-a_directory_that_will_not_do_is_named(void **state)
+TEST(a_directory_that_will_not_do_is_named)
 {
 	char longest[NP_UNIX_DIR_MAX];
 	struct np_stop stop = { 0 };
@@ -193,7 +182,6 @@ a_directory_that_will_not_do_is_named(void **state)
 	struct np_run run;
 	struct np_err err;
 
-	(void)state;
 	assert_int_equal(open_client(&run, &p, &stop, "DG_RR", "/no/such/place", &err), NP_ESYS);
 	assert_int_equal(err.sys, ENOENT);
 	assert_has(err.msg, "/no/such/place");
@@ -240,13 +228,11 @@ die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
 	return pid;
 }
 
-static void
-a_killed_sessions_socket_is_found_by_its_process(void **state)
+TEST(a_killed_sessions_socket_is_found_by_its_process)
 {
 	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[NP_ADDR_TEXT + 8];
 	pid_t pid = die_with_socket(false, NULL, path);
 
-	(void)state;
 	strcpy(dir, path);
 	*strrchr(dir, '/') = '\0';
 	np_unix_sweep(pid + 1);
@@ -266,13 +252,11 @@ a_killed_sessions_socket_is_found_by_its_process(void **state)
 	assert_int_equal(unlink(dir), 0);
 }
 
-static void
-a_killed_clients_socket_is_removed_by_its_keeper(void **state)
+TEST(a_killed_clients_socket_is_removed_by_its_keeper)
 {
 	char where[] = "/tmp/np-test-XXXXXX", path[NP_ADDR_TEXT];
 	int tries = 500;
 
-	(void)state;
 	assert_non_null(mkdtemp(where));
 	die_with_socket(true, where, path);
 	assert_int_equal(strncmp(path, where, strlen(where)), 0);
@@ -289,12 +273,10 @@ small_buffers(struct np_plan *p)
 	p->near.call.send_size = 60000;
 }
 
-static void
-a_datagram_beyond_the_buffer_names_both_sizes(void **state)
+TEST(a_datagram_beyond_the_buffer_names_both_sizes)
 {
 	struct ends e;
 
-	(void)state;
 	ends_open(&e, np_bench_find("DG_STREAM"), AF_INET, -60000, small_buffers);
 	end_start(&e.server);
 	end_start(&e.client);
@@ -307,21 +289,4 @@ a_datagram_beyond_the_buffer_names_both_sizes(void **state)
 	ends_free(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_daemons_socket_is_for_all_and_its_directory_to_pass),
-		cmocka_unit_test(no_two_sockets_share_a_directory),
-		cmocka_unit_test(only_what_was_made_is_removed),
-		cmocka_unit_test(each_flow_has_a_name_of_its_own),
-		cmocka_unit_test(a_client_has_a_name_only_where_it_is_answered_by_datagrams),
-		cmocka_unit_test(a_directory_that_will_not_do_is_named),
-		cmocka_unit_test(a_killed_sessions_socket_is_found_by_its_process),
-		cmocka_unit_test(a_killed_clients_socket_is_removed_by_its_keeper),
-		cmocka_unit_test(a_datagram_beyond_the_buffer_names_both_sizes),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -189,10 +189,8 @@ make_another(void)
 	return -io_uring_queue_init(4, &another, 0);
 }
 
-static void
-a_ring_that_is_lent_does_nothing_else(void **state)
+TEST(a_ring_that_is_lent_does_nothing_else)
 {
-	(void)state;
 	needs_rings();
 	for (int confined = 0; confined <= !NS_SANITIZED; confined++) {
 		bool filtered = confined != 0;
@@ -213,12 +211,10 @@ a_ring_that_is_lent_does_nothing_else(void **state)
 	}
 }
 
-static void
-a_process_that_was_given_none_has_none(void **state)
+TEST(a_process_that_was_given_none_has_none)
 {
 	struct np_err err;
 
-	(void)state;
 	needs_rings();
 	assert_int_equal(np_urings_free(), UINT32_MAX);
 	assert_int_equal(np_urings_lend(0, &err), NP_OK);
@@ -238,13 +234,11 @@ by_rings(struct np_plan *p)
 }
 
 /* Both ends' are there again for the next test. */
-static void
-tests_take_turns(void **state)
+TEST(tests_take_turns)
 {
 	struct np_err err;
 	struct ends e;
 
-	(void)state;
 	needs_rings();
 	assert_int_equal(np_urings_lend(2, &err), NP_OK);
 	for (int i = 0; i < 3; i++) {
@@ -302,10 +296,8 @@ says(int error, const char *words)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void
-a_machine_without_rings_is_told_of(void **state)
+TEST(a_machine_without_rings_is_told_of)
 {
-	(void)state;
 	needs_rings();
 	assert_true(says(ENOSYS, "no io_uring in this kernel"));
 	assert_true(says(EPERM, "forbidden here"));
@@ -313,16 +305,4 @@ a_machine_without_rings_is_told_of(void **state)
 	assert_true(says(ENOMEM, "ulimit -l"));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_ring_that_is_lent_does_nothing_else),
-		cmocka_unit_test(a_process_that_was_given_none_has_none),
-		cmocka_unit_test(tests_take_turns),
-		cmocka_unit_test(a_machine_without_rings_is_told_of),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())

@@ -30,10 +30,8 @@ assert_form(const char *id)
 	}
 }
 
-static void
-the_form_is_of_version_1(void **state)
+TEST(the_form_is_of_version_1)
 {
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		char id[NP_UUID_SIZE];
 
@@ -53,13 +51,11 @@ time_of(const char *id)
 	return ((double)((uint64_t)high << 48 | (uint64_t)mid << 32 | low) - 122192928e9) / 1e7;
 }
 
-static void
-the_time_is_now(void **state)
+TEST(the_time_is_now)
 {
 	double before = (double)time(NULL);
 	char id[NP_UUID_SIZE];
 
-	(void)state;
 	np_uuid_make(id);
 	assert_true(time_of(id) >= before - 1);
 	assert_true(time_of(id) <= (double)time(NULL) + 2);
@@ -71,12 +67,10 @@ by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static void
-no_two_are_the_same(void **state)
+TEST(no_two_are_the_same)
 {
 	static char ids[MANY][NP_UUID_SIZE];
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		np_uuid_make(ids[i]);
 		/* What is random: clock sequence and node. */
@@ -89,14 +83,4 @@ no_two_are_the_same(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_form_is_of_version_1),
-		cmocka_unit_test(the_time_is_now),
-		cmocka_unit_test(no_two_are_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

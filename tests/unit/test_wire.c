@@ -7,15 +7,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/lib/check.h"
 
 /* ---- What a message consists of, for tests that go through all of them ---- */
 
@@ -321,7 +316,6 @@ enum {
 	KINDS
 };
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
 /* clang-format off */
 #define KIND(layout, end, fields) { layout, end, fields, LEN(fields) }
 /* clang-format on */
@@ -519,10 +513,8 @@ read_elsewhere(const struct vector *v)
 	return path && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__;
 }
 
-static void
-recorded_messages_mean_what_they_should(void **state)
+TEST(recorded_messages_mean_what_they_should)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(vectors); i++) {
 		const struct vector *v = &vectors[i];
 		const struct kind *k = &kinds[v->kind];
@@ -548,10 +540,8 @@ recorded_messages_mean_what_they_should(void **state)
 	}
 }
 
-static void
-recorded_messages_are_written_byte_for_byte(void **state)
+TEST(recorded_messages_are_written_byte_for_byte)
 {
-	(void)state;
 	for (size_t i = 0; i < LEN(vectors); i++) {
 		const struct vector *v = &vectors[i];
 		const struct kind *k = &kinds[v->kind];
@@ -609,13 +599,11 @@ static const struct np_omni_request plain_request = {
 	.socket_tos = -1,
 };
 
-static void
-our_omni_requests_are_netperfs(void **state)
+TEST(our_omni_requests_are_netperfs)
 {
 	static const uint8_t loopback[2][4] = { { 127, 0, 0, 2 }, { 127, 0, 0, 3 } };
 	struct np_omni_request r = plain_request;
 
-	(void)state;
 	r.netperf_port = 39985;
 	assert_request(KIND_OMNI_REQUEST, "tcp_stream, client 2.7.0, 0", NP_OMNI, &r);
 
@@ -654,13 +642,11 @@ our_omni_requests_are_netperfs(void **state)
 }
 
 /* The recording is a little-endian machine's; a big-endian one sends IPv6 addresses otherwise. */
-static void
-our_omni_request_for_ipv6_is_netperfs(void **state)
+TEST(our_omni_request_for_ipv6_is_netperfs)
 {
 	static const uint8_t loopback[16] = { [15] = 1 };
 	struct np_omni_request r = plain_request;
 
-	(void)state;
 	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
 		skip();
 	}
@@ -676,8 +662,7 @@ our_omni_request_for_ipv6_is_netperfs(void **state)
 	assert_request(KIND_OMNI_REQUEST, "ipv6_udp_rr_addrs, client 2.7.0, 0", NP_OMNI, &r);
 }
 
-static void
-our_other_requests_are_netperfs(void **state)
+TEST(our_other_requests_are_netperfs)
 {
 	struct np_stream_request sendfile = {
 		.send_buf_size = 131072,
@@ -721,7 +706,6 @@ our_other_requests_are_netperfs(void **state)
 		.test_length = 1,
 	};
 
-	(void)state;
 	assert_request(KIND_UNIX_STREAM_REQUEST, "unix_stream_stream_cpu, client 2.7.1, 0",
 		       NP_STREAM_STREAM, &stream);
 	assert_request(KIND_STREAM_RR_REQUEST, "unix_stream_rr_count, client 2.7.1, 0",
@@ -739,16 +723,6 @@ our_other_requests_are_netperfs(void **state)
 }
 
 /* ---- Tests: every layout ---- */
-
-/* xorshift64: the same numbers in every run. */
-static uint64_t
-next_random(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
 
 static void
 random_text(char *out, size_t size, uint64_t *seed)
@@ -789,12 +763,10 @@ assert_same_message(const struct kind *k, const char *have, const char *want)
 	}
 }
 
-static void
-every_message_survives_the_trip(void **state)
+TEST(every_message_survives_the_trip)
 {
 	uint64_t seed = 42;
 
-	(void)state;
 	for (size_t round = 0; round < 200 * (KINDS - 1); round++) {
 		const struct kind *k = &kinds[round % (KINDS - 1)];
 		struct np_head head = { (uint32_t)next_random(&seed), (int32_t)next_random(&seed) };
@@ -815,12 +787,10 @@ every_message_survives_the_trip(void **state)
 }
 
 /* Whatever comes, texts are ended and nothing but a text is ever found fault with. */
-static void
-any_bytes_can_be_read(void **state)
+TEST(any_bytes_can_be_read)
 {
 	uint64_t seed = 7;
 
-	(void)state;
 	for (size_t round = 0; round < 200 * (KINDS - 1); round++) {
 		const struct kind *k = &kinds[round % (KINDS - 1)];
 		uint8_t frame[NP_FRAME_SIZE];
@@ -839,10 +809,8 @@ any_bytes_can_be_read(void **state)
 	}
 }
 
-static void
-what_a_layout_does_not_fill_is_zero(void **state)
+TEST(what_a_layout_does_not_fill_is_zero)
 {
-	(void)state;
 	for (size_t i = 0; i < KINDS; i++) {
 		struct np_head head = { .code = 0xa5a5a5a5, .word = -1 };
 		uint8_t frame[NP_FRAME_SIZE];
@@ -858,10 +826,8 @@ what_a_layout_does_not_fill_is_zero(void **state)
 }
 
 /* Buffers of their exact size, so that the sanitizers see a byte too far. */
-static void
-a_cut_message_is_read_up_to_the_cut(void **state)
+TEST(a_cut_message_is_read_up_to_the_cut)
 {
-	(void)state;
 	for (size_t i = 0; i < KINDS - 1; i++) {
 		for (size_t size = 0; size <= kinds[i].end - 8; size++) {
 			uint8_t *cut = malloc(size + !size);
@@ -889,10 +855,8 @@ a_cut_message_is_read_up_to_the_cut(void **state)
 	}
 }
 
-static void
-writing_stays_within_the_buffer(void **state)
+TEST(writing_stays_within_the_buffer)
 {
-	(void)state;
 	for (size_t i = 0; i < KINDS - 1; i++) {
 		for (size_t size = 0; size <= kinds[i].end - 8; size++) {
 			uint8_t *small = malloc(size + !size);
@@ -911,14 +875,12 @@ writing_stays_within_the_buffer(void **state)
 	}
 }
 
-static void
-a_frame_is_656_bytes_and_no_more(void **state)
+TEST(a_frame_is_656_bytes_and_no_more)
 {
 	struct np_head head = { .code = NP_PASSPHRASE };
 	uint8_t around[NP_FRAME_SIZE + 2];
 	struct np_text full;
 
-	(void)state;
 	memset(around, 0xa5, sizeof(around));
 	memset(&full, 'x', sizeof(full));
 	np_frame_put(around + 1, &head, np_text_layout, &full);
@@ -929,14 +891,12 @@ a_frame_is_656_bytes_and_no_more(void **state)
 	assert_int_equal(around[NP_FRAME_SIZE], 0);
 }
 
-static void
-an_unended_text_is_named(void **state)
+TEST(an_unended_text_is_named)
 {
 	struct np_omni_request r;
 	struct np_err err = { .code = NP_OK };
 	uint8_t frame[NP_FRAME_SIZE] = { 0 };
 
-	(void)state;
 	memset(frame + 160, 'c', 16);
 	memcpy(frame + 176, "data", 4);
 	assert_int_equal(np_frame_get(frame, np_omni_request_layout, &r, &err), NP_EPEER);
@@ -954,10 +914,8 @@ an_unended_text_is_named(void **state)
 	assert_int_equal(r.cong_control[11], 0);
 }
 
-static void
-banners_are_told_from_messages(void **state)
+TEST(banners_are_told_from_messages)
 {
-	(void)state;
 	assert_true(np_frame_is_text((const uint8_t *)"SSH-2.0-OpenSSH_9.2p1\r\n", 23));
 	assert_true(np_frame_is_text((const uint8_t *)"HTTP/1.1 400 Bad Request\r\n", 26));
 	assert_true(np_frame_is_text((const uint8_t *)"bye\n", 4));
@@ -973,15 +931,13 @@ banners_are_told_from_messages(void **state)
 	}
 }
 
-static void
-addresses_keep_their_order(void **state)
+TEST(addresses_keep_their_order)
 {
 	static const uint8_t v4[4] = { 192, 0, 2, 254 };
 	static const uint8_t v6[16] = { 0x20, 1, 0xd, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
 	uint32_t words[4] = { 1, 2, 3, 4 };
 	uint8_t ip[16] = { 0 };
 
-	(void)state;
 	np_ip_to_words(NP_WF_INET, v4, words);
 	assert_int_equal(words[0], 0xc00002fe);
 	assert_int_equal(words[1] | words[2] | words[3], 0);
@@ -1009,8 +965,7 @@ start_trip(struct np_wire *out, struct np_wire *in, uint8_t *buf, size_t size)
 	np_wire_read_from(in, buf, size);
 }
 
-static void
-words_are_big_endian_at_any_offset(void **state)
+TEST(words_are_big_endian_at_any_offset)
 {
 	static const uint8_t want[] = { 0, 0, 0, 0x12, 0x34, 0x56, 0x78, 0xff, 0xff, 0xff, 0xfe };
 	uint32_t u = 0x12345678, u_back = 0;
@@ -1018,7 +973,6 @@ words_are_big_endian_at_any_offset(void **state)
 	struct np_wire out, in;
 	uint8_t buf[11];
 
-	(void)state;
 	start_trip(&out, &in, buf, sizeof(buf));
 	np_wire_skip(&out, 3);
 	np_wire_u32(&out, "u", &u);
@@ -1034,12 +988,10 @@ words_are_big_endian_at_any_offset(void **state)
 	assert_int_equal(np_wire_check(&in, NULL), NP_OK);
 }
 
-static void
-negative_values_keep_their_sign(void **state)
+TEST(negative_values_keep_their_sign)
 {
 	static const int32_t values[] = { -1, 0, 1, INT32_MIN, INT32_MAX };
 
-	(void)state;
 	for (size_t n = 0; n < LEN(values); n++) {
 		struct np_wire out, in;
 		int32_t v = values[n], back = 17;
@@ -1052,15 +1004,13 @@ negative_values_keep_their_sign(void **state)
 	}
 }
 
-static void
-long_counts_go_upper_half_first(void **state)
+TEST(long_counts_go_upper_half_first)
 {
 	static const uint8_t want[] = { 0, 0, 0, 1, 0xfe, 0xdc, 0xba, 0x98 };
 	uint64_t v = UINT64_C(0x1fedcba98), back = 0;
 	struct np_wire out, in;
 	uint8_t buf[8];
 
-	(void)state;
 	start_trip(&out, &in, buf, sizeof(buf));
 	np_wire_u64_hilo(&out, "v", &v);
 	assert_memory_equal(buf, want, sizeof(want));
@@ -1068,8 +1018,7 @@ long_counts_go_upper_half_first(void **state)
 	assert_true(back == v);
 }
 
-static void
-floats_are_ieee_big_endian(void **state)
+TEST(floats_are_ieee_big_endian)
 {
 	static const uint8_t want[] = { 0x42, 0xc8, 0, 0, 0xc0, 0x04, 0, 0, 0, 0, 0, 0 };
 	struct np_wire out, in;
@@ -1077,7 +1026,6 @@ floats_are_ieee_big_endian(void **state)
 	double d = -2.5, d_back = 0;
 	uint8_t buf[12];
 
-	(void)state;
 	start_trip(&out, &in, buf, sizeof(buf));
 	np_wire_f32(&out, "f", &f);
 	np_wire_f64(&out, "d", &d);
@@ -1089,8 +1037,7 @@ floats_are_ieee_big_endian(void **state)
 }
 
 /* Leftover bytes read as floats may be any NaN, signalling ones too. */
-static void
-nans_keep_every_bit(void **state)
+TEST(nans_keep_every_bit)
 {
 	static const uint8_t nans[] = { 0x7f, 0x80, 0, 1, 0xff, 0xff, 0xff, 0xff,
 					0x7f, 0xf0, 0, 0, 0,    0,    0,    1 };
@@ -1099,7 +1046,6 @@ nans_keep_every_bit(void **state)
 	float f[2];
 	double d;
 
-	(void)state;
 	np_wire_read_from(&in, nans, sizeof(nans));
 	np_wire_write_to(&out, copy, sizeof(copy));
 	for (size_t i = 0; i < 2; i++) {
@@ -1114,8 +1060,7 @@ nans_keep_every_bit(void **state)
 }
 
 /* The words of the text, in this machine's order, are what goes out. */
-static void
-a_text_in_words_is_turned_with_them(void **state)
+TEST(a_text_in_words_is_turned_with_them)
 {
 	static const char text[12] = "/tmp/abc";
 	uint8_t bytes[12];
@@ -1123,7 +1068,6 @@ a_text_in_words_is_turned_with_them(void **state)
 	uint32_t word;
 	struct np_wire w;
 
-	(void)state;
 	np_wire_write_to(&w, bytes, sizeof(bytes));
 	np_wire_text4(&w, "path", (char *)text, sizeof(text));
 	memcpy(&word, text, sizeof(word));
@@ -1143,8 +1087,7 @@ a_text_in_words_is_turned_with_them(void **state)
 	assert_int_equal(w.misfit_at, 0);
 }
 
-static void
-texts_are_padded_and_ended(void **state)
+TEST(texts_are_padded_and_ended)
 {
 	static const uint8_t want[] = { 'b', 'b', 'r', 0, 0, 0, 'a', 'b', 'c', 0 };
 	char first[6] = "bbr\0x", second[4] = { 'a', 'b', 'c', 'd' };
@@ -1153,7 +1096,6 @@ texts_are_padded_and_ended(void **state)
 	char back[6];
 	struct np_err err;
 
-	(void)state;
 	start_trip(&out, &in, buf, sizeof(buf));
 	np_wire_text(&out, "first", first, sizeof(first));
 	assert_int_equal(np_wire_check(&out, &err), NP_OK);
@@ -1166,8 +1108,7 @@ texts_are_padded_and_ended(void **state)
 	assert_int_equal(np_wire_check(&in, &err), NP_OK);
 }
 
-static void
-the_first_misfit_sticks(void **state)
+TEST(the_first_misfit_sticks)
 {
 	static const uint8_t bytes[6] = { 0, 0, 0, 9, 1, 1 };
 	uint32_t send_size = 1, recv_size = 1;
@@ -1175,7 +1116,6 @@ the_first_misfit_sticks(void **state)
 	struct np_err err;
 	struct np_wire w;
 
-	(void)state;
 	np_wire_read_from(&w, bytes, sizeof(bytes));
 	np_wire_u32(&w, "send_size", &send_size);
 	np_wire_u32(&w, "recv_size", &recv_size);
@@ -1190,14 +1130,12 @@ the_first_misfit_sticks(void **state)
 			    "reading a message of 6 bytes: no room for recv_size at byte 4");
 }
 
-static void
-a_long_skip_is_a_misfit(void **state)
+TEST(a_long_skip_is_a_misfit)
 {
 	uint8_t buf[3] = { 1, 1, 1 };
 	struct np_err err;
 	struct np_wire w;
 
-	(void)state;
 	np_wire_write_to(&w, buf, sizeof(buf));
 	np_wire_skip(&w, 2);
 	assert_int_equal(buf[1], 0);
@@ -1208,34 +1146,4 @@ a_long_skip_is_a_misfit(void **state)
 	assert_int_equal(buf[2], 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(recorded_messages_mean_what_they_should),
-		cmocka_unit_test(recorded_messages_are_written_byte_for_byte),
-		cmocka_unit_test(our_omni_requests_are_netperfs),
-		cmocka_unit_test(our_omni_request_for_ipv6_is_netperfs),
-		cmocka_unit_test(our_other_requests_are_netperfs),
-		cmocka_unit_test(every_message_survives_the_trip),
-		cmocka_unit_test(any_bytes_can_be_read),
-		cmocka_unit_test(what_a_layout_does_not_fill_is_zero),
-		cmocka_unit_test(a_cut_message_is_read_up_to_the_cut),
-		cmocka_unit_test(writing_stays_within_the_buffer),
-		cmocka_unit_test(a_frame_is_656_bytes_and_no_more),
-		cmocka_unit_test(an_unended_text_is_named),
-		cmocka_unit_test(banners_are_told_from_messages),
-		cmocka_unit_test(addresses_keep_their_order),
-		cmocka_unit_test(words_are_big_endian_at_any_offset),
-		cmocka_unit_test(negative_values_keep_their_sign),
-		cmocka_unit_test(long_counts_go_upper_half_first),
-		cmocka_unit_test(floats_are_ieee_big_endian),
-		cmocka_unit_test(nans_keep_every_bit),
-		cmocka_unit_test(a_text_in_words_is_turned_with_them),
-		cmocka_unit_test(texts_are_padded_and_ended),
-		cmocka_unit_test(the_first_misfit_sticks),
-		cmocka_unit_test(a_long_skip_is_a_misfit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

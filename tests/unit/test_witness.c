@@ -59,8 +59,7 @@ assert_seen(const struct np_doing *d, uint64_t runs, uint64_t sends, uint64_t re
 	assert_int_equal(d->looks, runs + sends + receives + pauses + stopped + waits);
 }
 
-static void
-a_thread_is_told_by_its_call(void **state)
+TEST_WITH(a_thread_is_told_by_its_call, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -102,8 +101,7 @@ a_thread_is_told_by_its_call(void **state)
 }
 
 /* As a session of the daemon has it. */
-static void
-or_by_its_place_in_the_kernel(void **state)
+TEST_WITH(or_by_its_place_in_the_kernel, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_doing d;
@@ -127,8 +125,7 @@ or_by_its_place_in_the_kernel(void **state)
 	np_doing_close(&d);
 }
 
-static void
-one_that_can_t_be_looked_at_is_named(void **state)
+TEST_WITH(one_that_can_t_be_looked_at_is_named, root_make, root_remove)
 {
 	const char *root = *state;
 	struct np_bag *b = np_bag_new();
@@ -220,8 +217,7 @@ look_until(struct doer *d, enum np_doing_what wanted)
 	}
 }
 
-static void
-threads_are_seen_at_what_they_do(void **state)
+TEST(threads_are_seen_at_what_they_do)
 {
 	static const struct {
 		void (*act)(struct doer *d);
@@ -230,7 +226,6 @@ threads_are_seen_at_what_they_do(void **state)
 		      { receives, NP_DOING_RECEIVES },
 		      { pauses, NP_DOING_PAUSES } };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(kinds); i++) {
 		struct doer d = { .act = kinds[i].act };
 		pthread_t thread;
@@ -251,8 +246,7 @@ threads_are_seen_at_what_they_do(void **state)
 
 /* ---- Looks that did not come ---- */
 
-static void
-times_without_a_look_are_told(void **state)
+TEST(times_without_a_look_are_told)
 {
 	const uint64_t start = 5000 * NP_SEC;
 	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
@@ -260,7 +254,6 @@ times_without_a_look_are_told(void **state)
 	struct np_plan plan = { .length = -1000 };
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
-	(void)state;
 	np_witness_look(&w, &run, start + 90 * NP_MSEC);
 	np_witness_look(&w, &run, start + 1240 * NP_MSEC);
 	run.window.ended_ns = start + 1640 * NP_MSEC;
@@ -273,12 +266,10 @@ times_without_a_look_are_told(void **state)
 	np_bag_free(b);
 }
 
-static void
-a_look_is_late_by_what_no_other_look_took(void **state)
+TEST(a_look_is_late_by_what_no_other_look_took)
 {
 	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
 
-	(void)state;
 	np_witness_begin(&w, 100 * NP_MSEC, 102 * NP_MSEC); /* as timers are */
 	np_witness_done(&w, 162 * NP_MSEC);
 	assert_int_equal(w.late_ns, 0);
@@ -292,8 +283,7 @@ a_look_is_late_by_what_no_other_look_took(void **state)
 }
 
 /* The last call of a stream may wait long for an acknowledgement. */
-static void
-behind_its_time_a_test_is_not_looked_at(void **state)
+TEST(behind_its_time_a_test_is_not_looked_at)
 {
 	const uint64_t start = 5000 * NP_SEC;
 	struct np_witness w = { .root = "", .every_ns = 100 * NP_MSEC };
@@ -301,7 +291,6 @@ behind_its_time_a_test_is_not_looked_at(void **state)
 	struct np_plan plan = { .length = 1 };
 	struct np_run run = { .window.started_ns = start, .plan = &plan };
 
-	(void)state;
 	np_witness_look(&w, &run, start + 900 * NP_MSEC);
 	run.window.ended_ns = start + 3000 * NP_MSEC;
 	np_witness_end(&w, &run, run.worker, b);
@@ -310,8 +299,7 @@ behind_its_time_a_test_is_not_looked_at(void **state)
 }
 
 /* However often samples are taken, threads are looked at some 100 times a second at most. */
-static void
-threads_are_not_looked_at_all_the_time(void **state)
+TEST(threads_are_not_looked_at_all_the_time)
 {
 	const uint64_t start = 5000 * NP_SEC;
 	struct np_witness w = { .root = "", .every_ns = NP_MSEC };
@@ -322,7 +310,6 @@ threads_are_not_looked_at_all_the_time(void **state)
 		.plan = &p, .window.started_ns = start, .worker = &worker, .workers = 1
 	};
 
-	(void)state;
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	worker.run = &run;
 	for (uint64_t i = 1; i <= 70; i++) {
@@ -337,12 +324,10 @@ threads_are_not_looked_at_all_the_time(void **state)
 }
 
 /* A warm-up's end begins again while the controller may read whose thread it is. */
-static void
-beginning_again_leaves_whose_thread_it_is(void **state)
+TEST(beginning_again_leaves_whose_thread_it_is)
 {
 	struct np_thread_use u = { .root = "" };
 
-	(void)state;
 	np_thread_open(&u);
 	assert_int_equal(u.thread, syscall(SYS_gettid));
 	u.thread = -1;
@@ -351,14 +336,12 @@ beginning_again_leaves_whose_thread_it_is(void **state)
 	np_thread_close(&u);
 }
 
-static void
-nobody_looks_and_nothing_is_told(void **state)
+TEST(nobody_looks_and_nothing_is_told)
 {
 	struct np_witness w = { .root = "" };
 	struct np_bag *b = np_bag_new();
 	struct np_run run = { .window.started_ns = 0 };
 
-	(void)state;
 	np_witness_end(&w, &run, run.worker, b);
 	assert_int_equal(np_bag_count(b), 0);
 	w.every_ns = NP_SEC; /* and of a window that never opened */
@@ -367,22 +350,4 @@ nobody_looks_and_nothing_is_told(void **state)
 	np_bag_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, root_make, root_remove)
-		WITH_ROOT(a_thread_is_told_by_its_call),
-		WITH_ROOT(or_by_its_place_in_the_kernel),
-		WITH_ROOT(one_that_can_t_be_looked_at_is_named),
-		cmocka_unit_test(threads_are_seen_at_what_they_do),
-		cmocka_unit_test(times_without_a_look_are_told),
-		cmocka_unit_test(a_look_is_late_by_what_no_other_look_took),
-		cmocka_unit_test(behind_its_time_a_test_is_not_looked_at),
-		cmocka_unit_test(threads_are_not_looked_at_all_the_time),
-		cmocka_unit_test(beginning_again_leaves_whose_thread_it_is),
-		cmocka_unit_test(nobody_looks_and_nothing_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

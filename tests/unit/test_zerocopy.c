@@ -46,8 +46,7 @@ put(struct control *c, int level, int type, const struct sock_extended_err *e, s
 	c->m.msg_controllen += CMSG_SPACE(sizeof(*e));
 }
 
-static void
-only_what_is_of_zero_copy_counts(void **state)
+TEST(only_what_is_of_zero_copy_counts)
 {
 	const struct sock_extended_err other = { .ee_origin = SO_EE_ORIGIN_ICMP, .ee_info = 9 };
 	struct sock_extended_err e = { .ee_origin = SO_EE_ORIGIN_ZEROCOPY,
@@ -56,7 +55,6 @@ only_what_is_of_zero_copy_counts(void **state)
 	struct control c = { .m = { 0 } };
 	struct np_released r;
 
-	(void)state;
 	assert_false(np_released_of(&c.m, &r));
 	put(&c, SOL_IP, IP_RECVERR, &other, 0);
 	put(&c, SOL_IP, IP_TTL, &e, 0);
@@ -87,13 +85,11 @@ released(struct np_lent *l, uint32_t first, uint32_t last)
 	return np_lent_release(l, &r);
 }
 
-static void
-numbers_wrap_around(void **state)
+TEST(numbers_wrap_around)
 {
 	bool held[4] = { false };
 	struct np_lent l = { .next = UINT32_MAX - 1, .depth = 4, .held = held };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		assert_false(held[np_lent_slot(&l)]);
 		np_lent_add(&l);
@@ -107,13 +103,11 @@ numbers_wrap_around(void **state)
 	assert_int_equal(l.count, 0);
 }
 
-static void
-what_is_not_lent_is_not_released(void **state)
+TEST(what_is_not_lent_is_not_released)
 {
 	bool held[2] = { false };
 	struct np_lent l = { .next = 10, .depth = 2, .held = held };
 
-	(void)state;
 	np_lent_add(&l);
 	np_lent_add(&l);
 	assert_int_equal(released(&l, 9, 11), 0);  /* more than there are slots */
@@ -125,13 +119,11 @@ what_is_not_lent_is_not_released(void **state)
 }
 
 /* What was sent in the warm-up comes back later. */
-static void
-a_warm_up_does_not_count(void **state)
+TEST(a_warm_up_does_not_count)
 {
 	bool held[4] = { false };
 	struct np_lent l = { .depth = 4, .held = held };
 
-	(void)state;
 	np_lent_add(&l);
 	np_lent_add(&l);
 	l.since = 0;
@@ -216,14 +208,12 @@ run_pair(const char *bench, int64_t length)
 	ends_free(&e);
 }
 
-static void
-both_ends_count_the_same(void **state)
+TEST(both_ends_count_the_same)
 {
 	static const char *const benches[] = { "TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE" };
 	static const struct np_engine *const others[] = { NULL, &np_engine_zerocopy,
 							  &np_engine_epoll };
 
-	(void)state;
 	skip_unless_zerocopy();
 	for (size_t i = 0; i < LEN(benches); i++) {
 		for (size_t j = 0; j < LEN(others); j++) {
@@ -246,10 +236,8 @@ both_ends_count_the_same(void **state)
 }
 
 /* So few that no queue drops any. */
-static void
-datagrams_are_told_apart(void **state)
+TEST(datagrams_are_told_apart)
 {
-	(void)state;
 	skip_unless_zerocopy();
 	flows = threads = 1;
 	client_engine = server_engine = &np_engine_zerocopy;
@@ -260,15 +248,13 @@ datagrams_are_told_apart(void **state)
 
 /* ---- A far end that takes nothing ---- */
 
-static void
-nothing_is_left_in_the_kernel(void **state)
+TEST(nothing_is_left_in_the_kernel)
 {
 	struct np_addr at;
 	struct end e = { .rc = -1 };
 	int silent = bound_socket(AF_INET, SOCK_STREAM, &at), taken;
 	const struct np_worker *w;
 
-	(void)state;
 	skip_unless_zerocopy();
 	assert_int_equal(listen(silent, 1), 0);
 	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 0);
@@ -309,10 +295,8 @@ width_of(int32_t message, int32_t sndbuf, uint32_t conns)
 }
 
 /* Large messages have fewer buffers: a ring has its limit (NP_RING_MAX). */
-static void
-a_ring_has_room_for_what_is_asked(void **state)
+TEST(a_ring_has_room_for_what_is_asked)
 {
-	(void)state;
 	assert_int_equal(width_of(0, -1, 1), 64);
 	assert_int_equal(width_of(1000, -1, 1), 262);
 	assert_int_equal(width_of(1 << 20, -1, 1), 64);
@@ -355,14 +339,12 @@ spliced(struct np_plan *p)
 	p->copy_avoidance = true;
 }
 
-static void
-it_says_where_it_can_not(void **state)
+TEST(it_says_where_it_can_not)
 {
 	static const char *const benches[] = { "TCP_STREAM", "TCP_MAERTS", "UDP_STREAM",
 					       "TCP_SENDFILE" };
 	static const char *const others[] = { "TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC", "TCP_MSS" };
 
-	(void)state;
 	for (size_t i = 0; i < LEN(benches); i++) {
 		assert_null(why_not(benches[i], NULL));
 	}
@@ -380,21 +362,4 @@ it_says_where_it_can_not(void **state)
 	assert_null(why_not("TCP_STREAM", spliced));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_what_is_of_zero_copy_counts),
-		cmocka_unit_test(numbers_wrap_around),
-		cmocka_unit_test(what_is_not_lent_is_not_released),
-		cmocka_unit_test(a_warm_up_does_not_count),
-		cmocka_unit_test(both_ends_count_the_same),
-		cmocka_unit_test(datagrams_are_told_apart),
-		cmocka_unit_test(nothing_is_left_in_the_kernel),
-		cmocka_unit_test(a_ring_has_room_for_what_is_asked),
-		cmocka_unit_test(it_says_where_it_can_not),
-	};
-
-	np_drive_prepare();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(np_drive_prepare())
