@@ -253,7 +253,6 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 static int
 begin(struct ns_daemon *d, struct np_err *err)
 {
-	d->session_lines = ns_lines_new();
 	(void)!getrandom(&d->rates.seed, sizeof(d->rates.seed), GRND_NONBLOCK);
 	ns_passed_begin();
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -357,8 +356,6 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 	ns_front_bury(d);
 	ns_sessions_end(d);
 	renew_metrics(d, true);
-	ns_lines_free(d->session_lines);
-	d->session_lines = NULL;
 	if (d->epoll >= 0) {
 		close(d->epoll);
 	}

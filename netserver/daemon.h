@@ -16,7 +16,6 @@
 #include "netserver/confine.h"
 #include "netserver/forkserver.h"
 #include "netserver/guard.h"
-#include "netserver/lines.h"
 #include "netserver/relay.h"
 #include "run/drive.h"
 #include "sys/cgroup.h"
@@ -67,8 +66,7 @@ struct ns_daemon {
 	uint64_t accept_ns;    /* when to accept again, having run out of descriptors; 0: now */
 	uint64_t scarce_ns;    /* until when it is told already that something is scarce */
 	struct ns_lines lines; /* in the log, of what strangers make the daemon say */
-	struct ns_lines *session_lines; /* of the one session at a time of -f; NULL: no limit */
-	struct ns_relayed relayed;      /* lines of sessions */
+	struct ns_lines session_lines; /* of all sessions */
 	uint64_t metrics_ns;
 	int reloads_done;
 	struct ns_caller *callers, **callers_end; /* the oldest first */

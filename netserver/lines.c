@@ -1,62 +1,38 @@
 #include "netserver/lines.h"
 
-#include <sys/mman.h>
-
 #include "base/clock.h"
 
 enum { WINDOW_S = 2 };
 
-struct ns_lines *
-ns_lines_new(void)
-{
-	void *page = mmap(NULL, sizeof(struct ns_lines), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return page != MAP_FAILED ? page : NULL; /* all zeros */
-}
-
-void
-ns_lines_free(struct ns_lines *l)
-{
-	if (l != NULL) {
-		munmap(l, sizeof(*l));
-	}
-}
-
 bool
 ns_lines_take(struct ns_lines *l, uint64_t now_ns)
 {
-	const uint64_t each = NP_SEC / NS_LINES, empty = now_ns + WINDOW_S * NP_SEC;
-	uint64_t old = atomic_load(&l->due_ns), due;
-	bool may;
+	bool may = ns_bucket_take(&l->bucket, NP_SEC / NS_LINES, WINDOW_S * NP_SEC, now_ns);
 
-	do {
-		due = old > now_ns ? old : now_ns;
-		may = due + each <= empty && due <= empty;
-		/* Further ahead than that is no process's doing that is in its right mind. */
-		due = may ? due + each : due > empty ? empty : due;
-	} while (!atomic_compare_exchange_weak(&l->due_ns, &old, due));
-	if (!may) {
-		atomic_fetch_add(&l->left_out, 1);
-	}
+	l->left_out += !may;
 	return may;
+}
+
+void
+ns_lines_tell(struct ns_lines *l, const struct np_log *log, const char *kind)
+{
+	struct np_event e;
+
+	if (l->left_out > 0) {
+		np_event_begin(&e, kind);
+		np_event_number(&e, "lines", l->left_out);
+		np_log_event(log, NP_LOG_INFO, &e, NULL);
+		l->left_out = 0;
+	}
 }
 
 bool
 ns_lines_may(struct ns_lines *l, const struct np_log *log)
 {
-	struct np_event e;
-	uint64_t left_out;
-
 	if (!ns_lines_take(l, np_now())) {
 		return false;
 	}
-	left_out = atomic_exchange(&l->left_out, 0);
-	if (left_out > 0) {
-		np_event_begin(&e, "lines-not-logged");
-		np_event_number(&e, "lines", left_out);
-		np_log_event(log, NP_LOG_INFO, &e, NULL);
-	}
+	ns_lines_tell(l, log, "lines-not-logged");
 	return true;
 }
 
@@ -75,7 +51,7 @@ ns_limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *l
 void
 ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines)
 {
-	if (lines == NULL || log->sink == NULL) {
+	if (log->sink == NULL) {
 		return;
 	}
 	*ctx = (struct ns_limited){ .log = *log, .lines = lines };

@@ -5,31 +5,27 @@
 #ifndef NETSERVER_LINES_H
 #define NETSERVER_LINES_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/log.h"
+#include "netserver/guard.h"
 
 enum { NS_LINES = 100 }; /* a second, twice as many in one go */
 
 /* Zeroed: full. */
 struct ns_lines {
-	_Atomic uint64_t due_ns;   /* when the bucket would be full again */
-	_Atomic uint64_t left_out; /* lines since the last one that was written */
+	struct ns_bucket bucket;
+	uint64_t left_out; /* lines since the last one that was written */
 };
-
-/*
- * One that processes share which are forked later; NULL when there is no memory. A session that was
- * taken over can write anything to it: it gains what it could have by logging all the time.
- */
-struct ns_lines *ns_lines_new(void);
-void ns_lines_free(struct ns_lines *l);
 
 /* May one more be written at that time? If not, it counts. */
 bool ns_lines_take(struct ns_lines *l, uint64_t now_ns);
 
-/* The same now; if so, the log is told first how many were left out. */
+/* Tell the log how many were left out, by an event of that kind, if any were. */
+void ns_lines_tell(struct ns_lines *l, const struct np_log *log, const char *kind);
+
+/* May one more be written now? If so, the log is told first how many were left out. */
 bool ns_lines_may(struct ns_lines *l, const struct np_log *log);
 
 /*
@@ -42,7 +38,7 @@ struct ns_limited {
 };
 void ns_limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
-/* Put it before the log's sink; without a bucket all is as it was. */
+/* Put it before the log's sink. */
 void ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines);
 
 #endif

@@ -35,28 +35,15 @@ is_sessions_event(const char *text)
 	return strncmp(text, kind, sizeof(kind) - 1) == 0 && strstr(text + 1, "event=") == NULL;
 }
 
-static void
-tell_left_out(const struct np_log *log, struct ns_relayed *all)
-{
-	struct np_event e;
-
-	if (all->left_out > 0) {
-		np_event_begin(&e, "session-lines-not-logged");
-		np_event_number(&e, "lines", all->left_out);
-		np_log_event(log, NP_LOG_INFO, &e, NULL);
-		all->left_out = 0;
-	}
-}
-
 void
-ns_relay_write(const struct np_log *log, struct ns_relayed *all, struct ns_bucket *own,
+ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,
 	       struct ns_line *line, long process, bool quiet)
 {
 	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
 				  : line->level == NP_LOG_INFO ? NP_LOG_INFO
 							       : NP_LOG_DEBUG;
 	bool wanted = level == NP_LOG_DEBUG && log->level >= NP_LOG_DEBUG;
-	const uint64_t each_ns = NP_SEC / NS_RELAYED_RATE, window_ns = 2 * NP_SEC;
+	const uint64_t each_ns = NS_RELAYED_SHARE * NP_SEC / NS_LINES;
 	struct np_log whole = *log;
 	uint64_t now_ns = np_now();
 
@@ -65,13 +52,14 @@ ns_relay_write(const struct np_log *log, struct ns_relayed *all, struct ns_bucke
 	}
 	whole.level = NP_LOG_DEBUG; /* a client may have raised its session's */
 	all->left_out += line->dropped;
-	if (!ns_bucket_take(own, NS_RELAYED_SHARE * each_ns, NS_RELAYED_SHARE * window_ns,
-			    now_ns) ||
-	    (!wanted && !ns_bucket_take(&all->lines, each_ns, window_ns, now_ns))) {
+	if (!ns_bucket_take(own, each_ns, 2 * NS_LINES * each_ns, now_ns)) {
 		all->left_out++;
 		return;
 	}
-	tell_left_out(&whole, all);
+	if (!wanted && !ns_lines_take(all, now_ns)) {
+		return;
+	}
+	ns_lines_tell(all, &whole, "session-lines-not-logged");
 	line->text[sizeof(line->text) - 1] = '\0';
 	np_text_printable(line->text);
 	if (line->is_event && is_sessions_event(line->text)) {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "netserver/guard.h"
+#include "netserver/lines.h"
 
 /* A line under way, one packet. */
 struct ns_line {
@@ -33,23 +33,14 @@ void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char
 
 /* ---- In the daemon ---- */
 
-enum {
-	NS_RELAYED_RATE = 100, /* of all sessions a second, twice as many in one go */
-	NS_RELAYED_SHARE = 4   /* of them one session's in the long run */
-};
-
-/* Of all sessions. */
-struct ns_relayed {
-	struct ns_bucket lines;
-	uint64_t left_out; /* since the last one that was written */
-};
+enum { NS_RELAYED_SHARE = 4 }; /* of NS_LINES one session's in the long run */
 
 /*
  * Write a session's line, which may say anything, as one of that process: made printable, and a
  * limited number a second. What the operator has asked for (debug lines, by -v 2) counts for the
  * session alone. quiet: nothing above the log's own level.
  */
-void ns_relay_write(const struct np_log *log, struct ns_relayed *all, struct ns_bucket *own,
+void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *own,
 		    struct ns_line *line, long process, bool quiet);
 
 #endif

@@ -535,7 +535,7 @@ ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 	np_cpus_save(&cpus);
 	ns_permit_init(&by.permit);
 	d->stats.sessions++;
-	ns_limit_log(&limited, d->log, d->session_lines);
+	ns_limit_log(&limited, d->log, &d->session_lines);
 	by.cgroup = by.evidence ? np_cgroup_open("", &d->cgroups) : NULL;
 	serve(d, c, np_addr_is_here(&c->peer), &by);
 	np_cgroup_close(by.cgroup);

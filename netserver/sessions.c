@@ -490,7 +490,8 @@ hear(struct ns_daemon *d, struct ns_session *s, int words)
 			return;
 		}
 		if (n == (ssize_t)sizeof(p.line) && p.line.verb == NS_TELL && !more) {
-			ns_relay_write(d->log, &d->relayed, &s->lines, &p.line, s->pid, d->quiet);
+			ns_relay_write(d->log, &d->session_lines, &s->lines, &p.line, s->pid,
+				       d->quiet);
 		} else if (n != (ssize_t)sizeof(p.word) || more || !obey(d, s, &p.word)) {
 			hang_up(d, s);
 		}

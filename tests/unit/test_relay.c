@@ -34,7 +34,7 @@ write_one(struct seen *seen, enum np_log_level of_log, int level, bool is_event,
 {
 	const struct np_log log = { .level = of_log, .sink = note, .ctx = seen };
 	struct ns_line line = { .level = level, .is_event = is_event };
-	struct ns_relayed all = { .left_out = 0 };
+	struct ns_lines all = { .left_out = 0 };
 	struct ns_bucket own = { .due_ns = 0 };
 
 	memset(seen, 0, sizeof(*seen));
@@ -88,13 +88,13 @@ TEST(levels_are_those_of_the_session)
 }
 
 static unsigned
-flood(struct ns_relayed *all, struct ns_bucket *own, enum np_log_level of_log, int level,
+flood(struct ns_lines *all, struct ns_bucket *own, enum np_log_level of_log, int level,
       struct seen *seen)
 {
 	const struct np_log log = { .level = of_log, .sink = note, .ctx = seen };
 
 	seen->count = 0;
-	for (int i = 0; i < 3 * NS_RELAYED_RATE; i++) {
+	for (int i = 0; i < 3 * NS_LINES; i++) {
 		struct ns_line line = { .level = level, .text = "x" };
 
 		ns_relay_write(&log, all, own, &line, 4711, false);
@@ -105,21 +105,21 @@ flood(struct ns_relayed *all, struct ns_bucket *own, enum np_log_level of_log, i
 TEST(one_session_has_not_all_of_the_log)
 {
 	struct ns_bucket one = { .due_ns = 0 }, other = { .due_ns = 0 };
-	struct ns_relayed all = { .left_out = 0 };
+	struct ns_lines all = { .left_out = 0 };
 	struct seen seen;
 	unsigned n;
 
 	n = flood(&all, &one, NP_LOG_INFO, NP_LOG_INFO, &seen);
-	assert_in_range(n, 2 * NS_RELAYED_RATE, 3 * NS_RELAYED_RATE - 1);
+	assert_in_range(n, 2 * NS_LINES, 3 * NS_LINES - 1);
 	/* What the operator wants to see of others is there. */
 	n = flood(&all, &other, NP_LOG_DEBUG, NP_LOG_DEBUG, &seen);
-	assert_in_range(n, 2 * NS_RELAYED_RATE, 3 * NS_RELAYED_RATE);
+	assert_in_range(n, 2 * NS_LINES, 3 * NS_LINES);
 }
 
 TEST(what_has_no_room_is_counted_and_told)
 {
 	struct ns_relay relay = { .verb = 42 };
-	struct ns_relayed all = { .left_out = 0 };
+	struct ns_lines all = { .left_out = 0 };
 	struct ns_bucket own = { .due_ns = 0 };
 	struct seen seen = { .count = 0 };
 	const struct np_log log = { .level = NP_LOG_INFO, .sink = note, .ctx = &seen };
