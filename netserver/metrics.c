@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/output.h"
@@ -200,39 +199,20 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 	return np_trusted_open(dir, NP_TRUSTED_DIR, err);
 }
 
-/* Returns the errno, or 0. */
-static int
-write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno != EINTR) {
-			return errno;
-		}
-		if (n > 0) {
-			text += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
 int
 ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
 {
 	char text[NS_STATUS_MAX];
-	size_t len = ns_metrics_text(v, text, sizeof(text));
 	struct np_output file;
-	int not_placed, failed;
+	int failed;
 
+	ns_metrics_text(v, text, sizeof(text));
 	/* Its other name begins with a dot and has no ending that collectors read. Whatever the
 	 * umask is, it is to be read. */
 	failed = np_output_beside(&file, dir_fd, name, 0644);
 	if (failed == 0) {
-		failed = write_all(file.fd, text, len);
-		not_placed = np_output_end(&file, failed == 0);
-		failed = failed != 0 ? failed : not_placed;
+		failed = dprintf(file.fd, "%s", text) < 0 ? errno : 0;
+		failed = np_output_end(&file, failed);
 	}
 	return failed != 0 ? np_fail(err, NP_ESYS, failed, "write metrics to %.260s", name) : NP_OK;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,23 +132,20 @@ np_output_beside(struct np_output *o, int dir, const char *name, int mode)
 	}
 	failed =
 	    np_text_copy(o->name, sizeof(o->name), name) != 0 ? ENAMETOOLONG : make_beside(o, mode);
-	if (failed != 0) {
-		np_output_end(o, false);
-	}
-	return failed;
+	return failed != 0 ? np_output_end(o, failed) : 0;
 }
 
 int
-np_output_end(struct np_output *o, bool is_complete)
+np_output_end(struct np_output *o, int failed)
 {
-	int failed = o->fd >= 0 && close(o->fd) != 0 ? errno : 0;
-
+	if (o->fd >= 0 && close(o->fd) != 0 && failed == 0) {
+		failed = errno;
+	}
 	if (o->dir >= 0) {
-		if (is_complete && failed == 0 &&
-		    renameat(o->dir, o->beside, o->dir, o->name) != 0) {
+		if (failed == 0 && renameat(o->dir, o->beside, o->dir, o->name) != 0) {
 			failed = errno;
 		}
-		if (!is_complete || failed != 0) {
+		if (failed != 0) {
 			unlinkat(o->dir, o->beside, 0);
 		}
 		close(o->dir);

@@ -6,7 +6,6 @@
 #define NP_BASE_OUTPUT_H
 
 #include <limits.h>
-#include <stdbool.h>
 
 #include "base/err.h"
 
@@ -33,7 +32,7 @@ np_output_open(struct np_output *o, const char *path, enum np_output_how how, st
 int np_output_beside(struct np_output *o, int dir, const char *name, int mode);
 
 /* Close the descriptor unless it is -1, which the caller sets when it did, and put the file in its
- * place if it is complete, else remove it. Returns 0, or the errno. */
-int np_output_end(struct np_output *o, bool is_complete);
+ * place, or remove it if writing failed (an errno) or this does. Returns 0, or the first errno. */
+int np_output_end(struct np_output *o, int failed);
 
 #endif

@@ -942,7 +942,7 @@ static int
 write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 {
 	struct np_output file;
-	int failed, not_placed;
+	int failed;
 
 	if (path == NULL) {
 		/* Whether it arrives is looked after by whoever owns that stream. */
@@ -955,8 +955,7 @@ write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 	}
 	failed = write_out(root, file.fd);
 	file.fd = -1;
-	not_placed = np_output_end(&file, failed == 0);
-	failed = failed != 0 ? failed : not_placed;
+	failed = np_output_end(&file, failed);
 	return failed != 0 ? np_fail(err, NP_ESYS, failed, "--json: write %s", path) : NP_OK;
 }
 
